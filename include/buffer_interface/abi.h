@@ -1,0 +1,124 @@
+/*
+ * BufferInterface exchange structure, version 0.1
+ *
+ * One plain struct with which two programs that share no library hand each other an n-dimensional array in host,
+ * OpenCL or CUDA memory. A producer fills it, a consumer reads it and calls `release` once. Nothing here has to be
+ * linked; the header needs <stddef.h> and <stdint.h> only and compiles as C99, C11 and C++.
+ *
+ * Until the specification is published the version is 0.x and the struct may change with every x. A consumer accepts
+ * a struct only if its major version is known and, while that is 0, its minor version is equal to its own.
+ *
+ * Ownership
+ *   - The struct itself belongs to whoever declared it; everything that it points to belongs to the producer and
+ *     lives until `release` is called. The strings and arrays are never written by a consumer.
+ *   - `release(self)` is called exactly once, on any thread, under no lock, when the consumer's work on the memory is
+ *     finished or ordered into the structure's stream. The producer's function sets `self->release` to NULL, so a
+ *     struct whose `release` is NULL is spent. `release` and `owner` do not move between versions: a consumer that
+ *     does not know the version can still let go.
+ *   - A struct may be moved by copying its bytes and setting the source's `release` to NULL.
+ *
+ * Ordering
+ *   The memory is ready for work enqueued on `stream` after the struct was received (or at once, if stream_kind is
+ *   BI_STREAM_NONE and event is 0). If `event` is not 0, waiting for it is enough and the stream need not be touched.
+ *   Work of the consumer that runs elsewhere must be made to finish before later work on `stream`.
+ *
+ * Threads: the struct is read-only data for as long as it is not released; reading it from several threads is safe.
+ */
+#ifndef BUFFER_INTERFACE_ABI_H
+#define BUFFER_INTERFACE_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BI_ABI_MAJOR 0
+#define BI_ABI_MINOR 1
+#define BI_ABI_VERSION ((uint32_t)((BI_ABI_MAJOR << 16) | BI_ABI_MINOR))
+
+/* Where the memory is. The numbers are DLPack's. */
+enum bi_device_type {
+	BI_DEVICE_CPU = 1,
+	BI_DEVICE_CUDA = 2,
+	BI_DEVICE_CUDA_HOST = 3,    /* pinned host memory */
+	BI_DEVICE_OPENCL = 4,
+	BI_DEVICE_CUDA_MANAGED = 13
+};
+
+/* What `handle` is. */
+enum bi_handle_kind {
+	BI_HANDLE_HOST = 1,         /* address that the CPU can use */
+	BI_HANDLE_CUDA = 2,         /* CUdeviceptr */
+	BI_HANDLE_CL_MEM = 3,       /* cl_mem, never a sub-buffer: its root, with the origin in `offset` */
+	BI_HANDLE_CL_SVM = 4,       /* pointer from clSVMAlloc */
+	BI_HANDLE_CL_USM = 5        /* unified shared memory pointer */
+};
+
+/* What `stream` is. The number 0 is never a stream. */
+enum bi_stream_kind {
+	BI_STREAM_NONE = 0,             /* nothing is pending on the memory */
+	BI_STREAM_CUDA_LEGACY = 1,      /* CUDA legacy default stream; `stream` is 1 */
+	BI_STREAM_CUDA_PER_THREAD = 2,  /* CUDA per-thread default stream; `stream` is 2 */
+	BI_STREAM_CUDA = 3,             /* CUstream */
+	BI_STREAM_CL_QUEUE = 4          /* cl_command_queue */
+};
+
+/* Bits of `flags`. */
+enum bi_exchange_flag {
+	BI_EXCHANGE_READONLY = 1,       /* the consumer must not write */
+	BI_EXCHANGE_C_CONTIGUOUS = 2,   /* row-major without gaps; extents of 1 and empty arrays do not count */
+	BI_EXCHANGE_F_CONTIGUOUS = 4,   /* column-major without gaps */
+	BI_EXCHANGE_MASKED = 8,         /* `mask` is not NULL */
+	BI_EXCHANGE_COPIED = 16         /* the memory is a copy made for this exchange */
+};
+
+struct bi_exchange {
+	/* Letting go. These members keep their place for ever. */
+	uint32_t version;               /* BI_ABI_VERSION of the producer */
+	uint32_t struct_size;           /* sizeof(struct bi_exchange) of the producer */
+	void (*release)(struct bi_exchange *self);
+	void *owner;                    /* the producer's own */
+
+	/* Place. The address of element [0, ..., 0] is `handle` + `offset`; an array without elements may have handle 0. */
+	int32_t device_type;            /* enum bi_device_type */
+	int32_t device_id;              /* CUDA: ordinal. Others: 0 */
+	uint32_t handle_kind;           /* enum bi_handle_kind */
+	uint32_t flags;                 /* enum bi_exchange_flag, unknown bits are 0 */
+	uint64_t handle;
+	uint64_t offset;                /* bytes; 0 for BI_HANDLE_CUDA */
+	uint64_t nbytes;                /* size of the allocation behind `handle`, 0: unknown */
+	uint64_t context;               /* cl_context or CUcontext, 0: none */
+
+	/* Type of one element. */
+	uint8_t type_code;              /* DLPack type code; 3 (opaque handle) with 8 bits, and lanes = item size, if none fits */
+	uint8_t type_bits;              /* DLPack bits of one lane */
+	uint16_t type_lanes;            /* DLPack lanes; 1 for scalars, 0: too many, use item_size */
+	uint32_t item_size;             /* bytes from one element of a dense array to the next */
+	char type_kind;                 /* array interface kind: b i u f c S U V, or 0 if it has none for this type */
+	char byte_order;                /* '<', '>' or '|' */
+	uint8_t reserved_type[6];       /* 0 */
+	const char *descr;              /* array interface descr of a structured type (Python list syntax), else NULL */
+
+	/* Layout. The three arrays have `ndim` entries; they may be NULL when ndim is 0. */
+	int64_t ndim;
+	const int64_t *shape;
+	const int64_t *strides;         /* bytes, may be negative or 0 */
+	const int64_t *element_strides; /* strides / item_size; NULL if some stride is no multiple */
+
+	/* Ordering. */
+	uint32_t stream_kind;           /* enum bi_stream_kind */
+	uint32_t reserved_stream;       /* 0 */
+	uint64_t stream;
+	uint64_t event;                 /* cl_event or CUevent that lives until release, 0: none */
+
+	struct bi_exchange *mask;       /* another array of this kind, or NULL */
+	uint64_t reserved[6];           /* 0 */
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,113 @@
+/*
+ * What a backend is: a const table of functions over places in memory.
+ *
+ * dispatch.c alone calls through the table. It has checked everything: pointers are not NULL, contexts belong to the
+ * backend, plans are not empty and every byte that they reach lies inside the blocks. A backend only translates to its
+ * driver. Optional operations that a backend lacks are NULL; there are no stubs that only fail.
+ *
+ * Threads: every function may be called by several threads at once. Calls that enqueue for one memory come under
+ * that memory's lock, so wait, copy and record of one operation are not interleaved with another on the same memory.
+ */
+#ifndef BI_COMMON_BACKEND_H
+#define BI_COMMON_BACKEND_H
+
+#include "common/plan.h"
+#include "common/status.h"
+
+/* A piece of memory. Only its backend may interpret handle and cookie. */
+struct bi__block {
+	enum bi_handle_kind kind;       /* BI_HANDLE_HOST: `host` is valid and any code may use it */
+	uintptr_t handle;
+	size_t origin;                  /* bytes from the start of the handle to the first byte that is ours */
+	size_t nbytes;                  /* bytes that are ours, origin not included */
+	void *host;                     /* address of the first byte that is ours if the CPU can use it as it stands */
+	uintptr_t cookie;               /* the backend's own */
+	enum bi_memory_kind memory;     /* what it was allocated as */
+};
+
+/* One side of a copy. The plan's offset counts from the first byte of `block` or from `host`. */
+struct bi__place {
+	const struct bi__block *block;  /* device memory of the executing backend, or NULL */
+	const void *host;               /* else an address; the memory lives until the work is done */
+	size_t immediate;               /* > 0: `host` points to so many bytes that must be read before the call returns */
+};
+
+/* A device as opened. Embedded in struct bi_context; `native` and `state` are the backend's. */
+struct bi__device_state {
+	uintptr_t native;               /* cl_context; equal natives can share events and memory */
+	void *state;
+};
+
+/* A stream as opened. Embedded in struct bi_stream. */
+struct bi__queue {
+	uintptr_t native;               /* cl_command_queue, 0 on the host */
+	int out_of_order;
+};
+
+struct bi__backend {
+	const char *name;
+	/* 1: memory of this backend is host memory (kind BI_HANDLE_HOST) and its streams execute at once. */
+	int is_host;
+
+	/* Devices. */
+
+	/* Appends usable devices while there is room, counts all into *count. BI_ENODEVICE with the reason if none. */
+	int (*enumerate)(struct bi_device *devices, int capacity, int *count, struct bi_error *err);
+	/*
+	 * Opens a device that enumerate described, or adopts options->adopt_context (then device->ordinal selects among its
+	 * devices, or -1: that of adopt_stream, else the first; *device is filled). Creates or adopts the context stream.
+	 */
+	int (*open)(const struct bi_options *options, struct bi_device *device, struct bi__device_state *out,
+		    struct bi__queue *stream, struct bi_error *err);
+	/* Everything else of the context is gone. */
+	void (*close)(struct bi__device_state *device, struct bi__queue *stream);
+
+	/* Memory. */
+
+	/* block->nbytes (> 0), block->origin and block->memory are set; allocates origin + nbytes. */
+	int (*alloc)(struct bi__device_state *device, struct bi__block *block, struct bi_error *err);
+	/* Retains or takes what a foreign handle names; block->nbytes (0: ask) and the handle are set. Optional. */
+	int (*adopt)(struct bi__device_state *device, const struct bi_foreign *foreign, struct bi__block *block,
+		     struct bi_error *err);
+	/* Frees what alloc made, or gives back what adopt retained. Pending work may still use it. */
+	void (*free)(struct bi__device_state *device, struct bi__block *block);
+
+	/* Order. An event is a native handle; 0 is an event that is complete. */
+
+	/* queue->native is a handle to wrap, or 0: create one (out_of_order as set). */
+	int (*stream_open)(struct bi__device_state *device, struct bi__queue *queue, struct bi_error *err);
+	void (*stream_close)(struct bi__queue *queue);
+	/* Later work on `waiter` waits for all that is now on `on`; with waiter == on: a barrier. Same native context. */
+	int (*follow)(struct bi__queue *waiter, struct bi__queue *on, struct bi_error *err);
+	/* An event for all that is now on the queue, flushed. */
+	int (*record)(struct bi__queue *queue, uintptr_t *event, struct bi_error *err);
+	/* Later work on the queue waits for the event. */
+	int (*wait)(struct bi__queue *queue, uintptr_t event, struct bi_error *err);
+	/* *done = is it complete; `block` makes the calling thread wait until it is. BI_EPRODUCER if it failed. */
+	int (*poll)(uintptr_t event, int block, int *done, struct bi_error *err);
+	/* Counts of a native event. */
+	int (*event_retain)(struct bi__device_state *device, uintptr_t event, struct bi_error *err);
+	void (*event_release)(uintptr_t event);
+
+	/* Move. */
+
+	/*
+	 * Enqueues a plan (never NOTHING). At least one side is a block unless is_host. If `event` is not NULL it receives an
+	 * event with times, which bi__backend.elapsed reads. BI_EUNSUPPORTED without a word enqueued: the dispatcher stages.
+	 */
+	int (*copy)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__plan *plan,
+		    const struct bi__place *dst, const struct bi__place *src, uintptr_t *event, struct bi_error *err);
+	/* Nanoseconds that the work of a complete event took on the device, or -1. Optional. */
+	int64_t (*elapsed)(uintptr_t event);
+	/* Enqueues a mapping of [offset, offset + nbytes) of the block; *pointer is valid once the event is complete. */
+	int (*map)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__block *block, size_t offset,
+		   size_t nbytes, unsigned mode, void **pointer, uintptr_t *event, struct bi_error *err);
+	int (*unmap)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__block *block,
+		     void *pointer, struct bi_error *err);
+	/* Drops caches that can be built again (programs). Optional. */
+	void (*drop_caches)(struct bi__device_state *device);
+	/* Programs built and taken from the cache so far. Optional. */
+	void (*cache_state)(const struct bi__device_state *device, uint64_t *built, uint64_t *loaded);
+};
+
+#endif
