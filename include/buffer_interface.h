@@ -576,7 +576,8 @@ BI_API int bi_view_synchronize(const struct bi_view *view, struct bi_error *err)
 
 /*
  * All of them check everything before anything is enqueued. With `stream` NULL the work runs on the home of the
- * destination (a host destination: of the source), else on that stream, which must be able to reach one of the memories.
+ * destination (a host destination: of the source), else on that stream, whose context must be that of a memory involved
+ * (or share its cl_context; BI_EINVAL) and, where host and device memory meet, that of the device memory.
  * If the driver fails in the middle, later work is still ordered and the destination's contents are undefined.
  * Arrays without elements: success, no driver call.
  */

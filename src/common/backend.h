@@ -56,6 +56,7 @@ struct bi__backend {
 	/*
 	 * Opens a device that enumerate described, or adopts options->adopt_context (then device->ordinal selects among its
 	 * devices, or -1: that of adopt_stream, else the first; *device is filled). Creates or adopts the context stream.
+	 * Optional, together with close: there is nothing to open.
 	 */
 	int (*open)(const struct bi_options *options, struct bi_device *device, struct bi__device_state *out,
 		    struct bi__queue *stream, struct bi_error *err);
@@ -72,7 +73,10 @@ struct bi__backend {
 	/* Frees what alloc made, or gives back what adopt retained. Pending work may still use it. */
 	void (*free)(struct bi__device_state *device, struct bi__block *block);
 
-	/* Order. An event is a native handle; 0 is an event that is complete. */
+	/*
+	 * Order. An event is a native handle; 0 is an event that is complete. A backend whose work is done when its call
+	 * returns (is_host) has none of these seven; any other has all.
+	 */
 
 	/* queue->native is a handle to wrap, or 0: create one (out_of_order as set). */
 	int (*stream_open)(struct bi__device_state *device, struct bi__queue *queue, struct bi_error *err);
@@ -99,7 +103,10 @@ struct bi__backend {
 		    const struct bi__place *dst, const struct bi__place *src, uintptr_t *event, struct bi_error *err);
 	/* Nanoseconds that the work of a complete event took on the device, or -1. Optional. */
 	int64_t (*elapsed)(uintptr_t event);
-	/* Enqueues a mapping of [offset, offset + nbytes) of the block; *pointer is valid once the event is complete. */
+	/*
+	 * Enqueues a mapping of [offset, offset + nbytes) of the block; *pointer is valid once the event is complete.
+	 * Optional, together with unmap, for host memory.
+	 */
 	int (*map)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__block *block, size_t offset,
 		   size_t nbytes, unsigned mode, void **pointer, uintptr_t *event, struct bi_error *err);
 	int (*unmap)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__block *block,

@@ -5,9 +5,9 @@
 #include "buffer_interface.h"
 
 #if defined(__GNUC__)
-#define BI__PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define BI__PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
-#define BI__PRINTF(format, first)
+#define BI__PRINTF(text, first)
 #endif
 
 /* Writes status and sentence into err (which may be NULL) and returns status. A sentence that is too long is cut. */

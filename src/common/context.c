@@ -1,0 +1,231 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/dispatch.h"
+#include "common/log.h"
+#include "common/memory.h"
+#include "common/pool.h"
+#include "common/registry.h"
+#include "common/report.h"
+#include "common/stream.h"
+
+/* ----------------------------------------------------------------------------------------------------------- opening */
+
+static int check_options(const struct bi_options *options, struct bi_error *err)
+{
+	if (options->struct_size != sizeof(*options))
+		return bi__fail(err, BI_EINVAL, "options->struct_size is %zu, not %zu", options->struct_size,
+				sizeof(*options));
+	if (options->adopt_stream && !options->adopt_context)
+		return bi__fail(err, BI_EINVAL, "options->adopt_stream is given without adopt_context");
+	if (options->memory < BI_MEMORY_DEFAULT || options->memory > BI_MEMORY_HOST)
+		return bi__fail(err, BI_EINVAL, "options->memory %d is not in 0..%d", options->memory, BI_MEMORY_HOST);
+	if (options->log_level < 0 || options->log_level > BI_LOG_DEBUG)
+		return bi__fail(err, BI_EINVAL, "options->log_level %d is not in 0..%d", options->log_level,
+				BI_LOG_DEBUG);
+	return BI_OK;
+}
+
+/* Everything but the device. */
+static struct bi_context *new_context(const struct bi_options *options)
+{
+	struct bi_context *context = calloc(1, sizeof(*context));
+
+	if (!context)
+		return NULL;
+	if (options->profile && !(context->report = bi__report_create())) {
+		free(context);
+		return NULL;
+	}
+	atomic_init(&context->refs, 1);
+	bi__stream_init(&context->stream, context);
+	bi__pool_init(&context->pool, options->pool_limit);
+	pthread_mutex_init(&context->retired_lock, NULL);
+	context->debug = options->debug;
+	context->memory = options->memory ? (enum bi_memory_kind)options->memory : BI_MEMORY_DEVICE;
+	context->log = options->log;
+	context->log_data = options->log_data;
+	context->log_level = options->log_level ? options->log_level : BI_LOG_WARNING;
+	return context;
+}
+
+static void free_context(struct bi_context *context)
+{
+	bi__report_free(context->report, context);
+	pthread_mutex_destroy(&context->retired_lock);
+	pthread_mutex_destroy(&context->pool.lock);
+	free(context->notes);
+	free(context);
+}
+
+/* Adds a line to the notes; without memory the note is lost, not the context. */
+static void add_note(struct bi_context *context, const char *spec, const char *reason)
+{
+	size_t used = context->notes ? strlen(context->notes) : 0;
+	size_t more = strlen(spec) + strlen(reason) + 4;
+	char *notes = realloc(context->notes, used + more);
+
+	if (!notes)
+		return;
+	snprintf(notes + used, more, "%s: %s\n", spec, reason);
+	context->notes = notes;
+	bi__log(context, BI_LOG_INFO, "passed over %s: %s", spec, reason);
+}
+
+static int open_device(struct bi_context *context, const struct bi_device *device, const struct bi_options *options,
+		       struct bi_error *err)
+{
+	int rc;
+
+	context->device = *device;
+	context->backend = bi__registry_find(device->backend);
+	rc = bi__dispatch_open(context, options, err);
+	if (rc)
+		return rc;
+	if (context->memory == BI_MEMORY_UNIFIED && !(context->device.capabilities & BI_CAP_SVM)) {
+		bi__dispatch_close(context);
+		return bi__fail(err, BI_EUNSUPPORTED, "device %s has no unified memory", context->device.spec);
+	}
+	bi__log(context, BI_LOG_INFO, "opened %s: %s", context->device.spec, context->device.name);
+	return BI_OK;
+}
+
+/* The first candidate that opens; "auto" goes on to the next, and notes why. */
+static int open_first(struct bi_context *context, const struct bi__choice *choice, const struct bi_options *options,
+		      struct bi_error *err)
+{
+	struct bi_error local = { 0, 0, "" };
+	int rc = BI_ENODEVICE;
+
+	for (int i = 0; i < choice->count; i++) {
+		const struct bi_device *device = &choice->devices[i];
+
+		if (device->usable && (rc = open_device(context, device, options, &local)) == BI_OK)
+			break;
+		if (choice->is_auto)
+			add_note(context, device->spec, device->usable ? local.message : device->reason);
+		else
+			return bi__fail_vendor(err, local.status, local.vendor, "device %s: %.200s", device->spec,
+					       local.message);
+	}
+	if (rc)
+		return bi__fail(err, rc, "no device opens: %s", context->notes ? context->notes : local.message);
+	for (int i = 0; i < choice->count && choice->is_auto; i++)
+		if (!choice->devices[i].usable)
+			add_note(context, choice->devices[i].spec, choice->devices[i].reason);
+	return BI_OK;
+}
+
+static int open_chosen(struct bi_context *context, const struct bi_options *options, struct bi_error *err)
+{
+	struct bi__choice *choice = malloc(sizeof(*choice));
+	int rc;
+
+	if (!choice)
+		return bi__fail(err, BI_ENOMEM, "no memory for a list of devices");
+	rc = bi__registry_choose(options->device, choice, err);
+	if (!rc)
+		rc = open_first(context, choice, options, err);
+	free(choice);
+	return rc;
+}
+
+static int open_adopted(struct bi_context *context, const struct bi_options *options, struct bi_error *err)
+{
+	struct bi_device device;
+	int rc = bi__registry_adopted(options->device, &device, err);
+
+	return rc ? rc : open_device(context, &device, options, err);
+}
+
+int bi_context_open(const struct bi_options *options, struct bi_context **out, struct bi_error *err)
+{
+	static const struct bi_options defaults = BI_OPTIONS_INIT;
+	struct bi_context *context;
+	int rc;
+
+	if (!out)
+		return bi__fail(err, BI_EINVAL, "out is NULL");
+	*out = NULL;
+	options = options ? options : &defaults;
+	rc = check_options(options, err);
+	if (rc)
+		return rc;
+	context = new_context(options);
+	if (!context)
+		return bi__fail(err, BI_ENOMEM, "no memory for a context");
+	rc = options->adopt_context ? open_adopted(context, options, err) : open_chosen(context, options, err);
+	if (rc) {
+		free_context(context);
+		return rc;
+	}
+	context->release = options->release;
+	context->release_data = options->release_data;
+	*out = context;
+	return BI_OK;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- closing */
+
+static void close_context(struct bi_context *context)
+{
+	bi_release_fn release = context->release;
+	void *data = context->release_data;
+
+	bi__memory_reap(context, 1);
+	bi__pool_trim(context, 0);
+	bi__report_free(context->report, context);
+	context->report = NULL;
+	bi__dispatch_close(context);
+	free_context(context);
+	if (release)
+		release(data);
+}
+
+struct bi_context *bi_context_retain(struct bi_context *context)
+{
+	atomic_fetch_add_explicit(&context->refs, 1, memory_order_relaxed);
+	return context;
+}
+
+void bi_context_release(struct bi_context *context)
+{
+	if (context && atomic_fetch_sub_explicit(&context->refs, 1, memory_order_acq_rel) == 1)
+		close_context(context);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ asking */
+
+const struct bi_device *bi_context_device(const struct bi_context *context)
+{
+	return &context->device;
+}
+
+const char *bi_context_notes(const struct bi_context *context)
+{
+	return context->notes ? context->notes : "";
+}
+
+struct bi_stream *bi_context_stream(const struct bi_context *context)
+{
+	return (struct bi_stream *)(uintptr_t)&context->stream;
+}
+
+uintptr_t bi_context_handle(const struct bi_context *context)
+{
+	return context->state.native;
+}
+
+int bi_context_trim(struct bi_context *context, size_t keep, struct bi_error *err)
+{
+	if (!context)
+		return bi__fail(err, BI_EINVAL, "context is NULL");
+	if (bi__dispatch_alive(context, err))
+		return BI_EFORK;
+	bi__memory_reap(context, 0);
+	bi__pool_trim(context, keep);
+	if (keep == 0)
+		bi__dispatch_drop_caches(context);
+	return BI_OK;
+}

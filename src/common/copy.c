@@ -1,0 +1,285 @@
+/* Copies and fills: check, choose a route, order, execute. */
+#include "common/copy.h"
+
+#include "common/dispatch.h"
+#include "common/memory.h"
+#include "common/order.h"
+#include "common/status.h"
+#include "common/stream.h"
+#include "common/view.h"
+
+/* One copy on its way through the stages below. */
+struct job {
+	const struct bi_view *dst, *src;
+	struct bi_layout to, from;
+	struct bi_stream *stream;       /* the caller's, or NULL */
+	const char *operation;
+	struct bi__plan plan;
+};
+
+/* ------------------------------------------------------------------------------------------------------------- check */
+
+static int same_shape(const struct bi_layout *a, const struct bi_layout *b)
+{
+	if (a->ndim != b->ndim)
+		return 0;
+	for (int i = 0; i < a->ndim; i++)
+		if (a->shape[i] != b->shape[i])
+			return 0;
+	return 1;
+}
+
+static int check_destination(const struct bi_view *view, const struct bi_layout *layout, struct bi_error *err)
+{
+	if (view->flags & BI_VIEW_READONLY)
+		return bi__fail(err, BI_EREADONLY, "the destination is read-only");
+	if (bi_layout_self_overlap(layout))
+		return bi__fail(err, BI_EOVERLAP, "two elements of the destination share bytes");
+	return BI_OK;
+}
+
+static int check(const struct job *job, struct bi_error *err)
+{
+	if (job->to.ndim != job->from.ndim)
+		return bi__fail(err, BI_EINVAL, "the destination has %d dimensions, the source %d", job->to.ndim,
+				job->from.ndim);
+	if (!same_shape(&job->to, &job->from))
+		return bi__fail(err, BI_EINVAL, "destination and source differ in shape");
+	if (job->to.dtype.item_size != job->from.dtype.item_size)
+		return bi__fail(err, BI_EDTYPE, "an item of the destination has %u bytes, of the source %u",
+				job->to.dtype.item_size, job->from.dtype.item_size);
+	return check_destination(job->dst, &job->to, err);
+}
+
+/* Locked. Mapped memory belongs to the CPU: nobody else writes it, nor reads it while it may be written. */
+static int check_mapped(const struct bi_memory *memory, int writes, struct bi_error *err)
+{
+	if (memory->writers || (writes && memory->readers))
+		return bi__fail(err, BI_EBUSY, "the memory is mapped %u times for writing, %u times for reading",
+				memory->writers, memory->readers);
+	return BI_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- route */
+
+/* Host memories of any context are one place; device memories are told apart by their handles. */
+static int shares_place(const struct bi_memory *a, const struct bi_memory *b)
+{
+	if (a == b)
+		return 1;
+	if (bi__is_host(a) || bi__is_host(b))
+		return bi__is_host(a) && bi__is_host(b);
+	return bi__same_space(a->context, b->context) && a->block.handle == b->block.handle;
+}
+
+/* Byte 0 of a's layouts, counted from byte 0 of b's, where both share a place. */
+static int64_t distance(const struct bi_memory *a, const struct bi_memory *b)
+{
+	return (int64_t)(a->block.handle + a->block.origin - b->block.handle - b->block.origin);
+}
+
+static int overlaps(const struct job *job)
+{
+	const struct bi_memory *to = job->dst->memory, *from = job->src->memory;
+	struct bi_layout shifted;
+
+	if (!shares_place(to, from))
+		return 0;
+	if (to == from)
+		return bi_layout_overlap(&job->to, &job->from);
+	shifted = job->to;
+	return !__builtin_add_overflow(shifted.offset, distance(to, from), &shifted.offset) &&
+	       bi_layout_overlap(&shifted, &job->from);
+}
+
+/* The stream that executes, or NULL with an error: the caller's must reach the device memory involved. */
+static struct bi_stream *choose_stream(const struct job *job, struct bi_error *err)
+{
+	struct bi_memory *to = job->dst->memory;
+	struct bi_memory *from = job->src ? job->src->memory : to;
+	struct bi_memory *worker = bi__is_host(to) ? from : to;
+
+	if (!job->stream)
+		return bi__is_host(worker) ? bi__host_stream() : worker->home;
+	if (bi__stream_reaches(job->stream, worker))
+		return job->stream;
+	bi__fail(err, BI_EINVAL, "the stream of device %s cannot reach memory of %s", job->stream->context->device.spec,
+		 bi__is_host(worker) ? "the host" : worker->context->device.spec);
+	return NULL;
+}
+
+/* Two device memories that no stream reaches both. */
+static int is_cross(const struct job *job)
+{
+	const struct bi_memory *to = job->dst->memory, *from = job->src->memory;
+
+	return !bi__is_host(to) && !bi__is_host(from) && !bi__same_space(to->context, from->context);
+}
+
+/* Host and device memory, and a device that moves only dense bytes between them. */
+static int needs_packing(const struct job *job)
+{
+	const struct bi_memory *to = job->dst->memory, *from = job->src->memory;
+	const struct bi_memory *device = bi__is_host(to) ? from : to;
+
+	return bi__is_host(to) != bi__is_host(from) && job->plan.kind != BI__PLAN_LINEAR &&
+	       !(device->context->device.capabilities & BI_CAP_NATIVE_COPY);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- execute */
+
+/* The locked step: what is waited for, the work, and who waits for it, are enqueued as one. */
+static int execute_locked(const struct job *job, struct bi_stream *stream, const void *element, struct bi_error *err)
+{
+	struct bi_memory *to = job->dst->memory;
+	struct bi_memory *from = job->src && job->src->memory != to ? job->src->memory : NULL;
+	int rc, end;
+
+	rc = check_mapped(to, 1, err);
+	if (!rc && from)
+		rc = check_mapped(from, 0, err);
+	if (!rc)
+		rc = bi__order_begin(to, stream, err);
+	if (!rc && from)
+		rc = bi__order_begin(from, stream, err);
+	if (rc)
+		return rc;
+	rc = bi__dispatch_copy(stream, job->operation, &job->plan, to, job->src ? job->src->memory : NULL, element,
+			       job->to.dtype.item_size, err);
+	/* Also after a failure: what is already enqueued stays ordered. */
+	end = bi__order_end(to, stream, rc ? NULL : err);
+	if (from && !end)
+		end = bi__order_end(from, stream, rc ? NULL : err);
+	return rc ? rc : end;
+}
+
+static int execute(const struct job *job, const void *element, struct bi_error *err)
+{
+	struct bi_memory *to = job->dst->memory;
+	struct bi_memory *from = job->src ? job->src->memory : NULL;
+	struct bi_stream *stream = choose_stream(job, err);
+	int rc;
+
+	if (!stream)
+		return BI_EINVAL;
+	bi__memory_reap(stream->context, 0);
+	bi__order_lock(to, from);
+	rc = execute_locked(job, stream, element, err);
+	bi__order_unlock(to, from);
+	return rc;
+}
+
+/* The caller's stream for one leg of a copy in two, if it serves there. */
+static struct bi_stream *leg_stream(struct bi_stream *stream, const struct bi_view *a, const struct bi_view *b)
+{
+	const struct bi_memory *worker = bi__is_host(a->memory) ? b->memory : a->memory;
+
+	return stream && bi__stream_reaches(stream, worker) ? stream : NULL;
+}
+
+/* In two legs, through a dense array of the destination's context. */
+static int copy_through(const struct job *job, enum bi_memory_kind kind, struct bi_context *context,
+			struct bi_error *err)
+{
+	struct bi_stream *first, *second;
+	struct bi_view *between;
+	int rc = bi__view_empty(context, &job->to, kind, &between, err);
+
+	if (rc)
+		return rc;
+	first = leg_stream(job->stream, between, job->src);
+	second = leg_stream(job->stream, job->dst, between);
+	if (job->stream && !first && !second)
+		rc = bi__fail(err, BI_EINVAL, "the stream of device %s reaches neither source nor destination",
+			      job->stream->context->device.spec);
+	if (!rc)
+		rc = bi__copy(between, job->src, first, job->operation, err);
+	if (!rc)
+		rc = bi__copy(job->dst, between, second, job->operation, err);
+	bi_view_release(between);
+	return rc;
+}
+
+/* Makes the side dense that is not: the host's first, because that needs no device memory. */
+static int copy_packed(const struct job *job, struct bi_error *err)
+{
+	int to_host = bi__is_host(job->dst->memory);
+	const struct bi_view *device = to_host ? job->src : job->dst;
+
+	if (!bi_layout_is_contiguous(to_host ? &job->to : &job->from, 'C'))
+		return copy_through(job, BI_MEMORY_HOST, device->memory->context, err);
+	return copy_through(job, BI_MEMORY_DEVICE, device->memory->context, err);
+}
+
+static int run(struct job *job, struct bi_error *err)
+{
+	struct bi_memory *to = job->dst->memory;
+
+	if (overlaps(job))
+		return bi_layout_equal(&job->to, &job->from) && to == job->src->memory ?
+			       BI_OK :
+			       copy_through(job, bi__is_host(to) ? BI_MEMORY_HOST : BI_MEMORY_DEVICE, to->context, err);
+	if (is_cross(job))
+		return copy_through(job, BI_MEMORY_HOST, to->context, err);
+	bi__plan_make(&job->plan, &job->to, &job->from);
+	if (needs_packing(job))
+		return copy_packed(job, err);
+	return execute(job, NULL, err);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ public */
+
+static int check_alive(const struct bi_view *view, struct bi_error *err)
+{
+	return bi__is_host(view->memory) ? BI_OK : bi__dispatch_alive(view->memory->context, err);
+}
+
+int bi__copy(const struct bi_view *dst, const struct bi_view *src, struct bi_stream *stream, const char *operation,
+	     struct bi_error *err)
+{
+	struct job job = { .dst = dst, .src = src, .stream = stream, .operation = operation };
+	int rc;
+
+	bi_view_layout(dst, &job.to);
+	bi_view_layout(src, &job.from);
+	rc = check(&job, err);
+	if (!rc)
+		rc = check_alive(dst, err);
+	if (!rc)
+		rc = check_alive(src, err);
+	if (rc || bi_layout_nbytes(&job.to) == 0)
+		return rc;
+	/* From here only sizes matter. */
+	job.from.dtype = job.to.dtype;
+	return run(&job, err);
+}
+
+int bi_copy(const struct bi_view *dst, const struct bi_view *src, struct bi_stream *stream, struct bi_error *err)
+{
+	if (!dst || !src)
+		return bi__fail(err, BI_EINVAL, "dst or src is NULL");
+	return bi__copy(dst, src, stream, "copy", err);
+}
+
+int bi__fill(const struct bi_view *view, const void *element, struct bi_stream *stream, const char *operation,
+	     struct bi_error *err)
+{
+	struct job job = { .dst = view, .stream = stream, .operation = operation };
+	int rc;
+
+	bi_view_layout(view, &job.to);
+	rc = check_destination(view, &job.to, err);
+	if (!rc)
+		rc = check_alive(view, err);
+	if (rc || bi_layout_nbytes(&job.to) == 0)
+		return rc;
+	bi__plan_fill(&job.plan, &job.to);
+	return execute(&job, element, err);
+}
+
+int bi_fill(const struct bi_view *view, const void *element, struct bi_stream *stream, struct bi_error *err)
+{
+	if (!view || !element)
+		return bi__fail(err, BI_EINVAL, "view or element is NULL");
+	return bi__fill(view, element, stream, "fill", err);
+}

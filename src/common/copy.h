@@ -1,0 +1,12 @@
+/* Copies and fills under the name that reports give them. Arguments are not NULL. */
+#ifndef BI_COMMON_COPY_H
+#define BI_COMMON_COPY_H
+
+#include "common/object.h"
+
+int bi__copy(const struct bi_view *dst, const struct bi_view *src, struct bi_stream *stream, const char *operation,
+	     struct bi_error *err);
+int bi__fill(const struct bi_view *view, const void *element, struct bi_stream *stream, const char *operation,
+	     struct bi_error *err);
+
+#endif

@@ -1,0 +1,253 @@
+#define _POSIX_C_SOURCE 200809L
+#include "common/dispatch.h"
+
+#include <time.h>
+
+#include "common/fork.h"
+#include "common/report.h"
+
+int bi__dispatch_alive(const struct bi_context *context, struct bi_error *err)
+{
+	if (context->backend->is_host || context->fork_generation == bi__fork_generation())
+		return BI_OK;
+	return bi__fail(err, BI_EFORK, "device %s was opened before this process was forked", context->device.spec);
+}
+
+int bi__dispatch_open(struct bi_context *context, const struct bi_options *options, struct bi_error *err)
+{
+	context->fork_generation = bi__fork_generation();
+	if (!context->backend->open)
+		return BI_OK;
+	return context->backend->open(options, &context->device, &context->state, &context->stream.queue, err);
+}
+
+void bi__dispatch_close(struct bi_context *context)
+{
+	if (context->backend->close && bi__dispatch_alive(context, NULL) == BI_OK)
+		context->backend->close(&context->state, &context->stream.queue);
+}
+
+int bi__dispatch_alloc(struct bi_memory *memory, struct bi_error *err)
+{
+	int rc = bi__dispatch_alive(memory->context, err);
+
+	return rc ? rc : memory->backend->alloc(&memory->context->state, &memory->block, err);
+}
+
+int bi__dispatch_adopt(struct bi_memory *memory, const struct bi_foreign *foreign, struct bi_error *err)
+{
+	int rc = bi__dispatch_alive(memory->context, err);
+
+	if (rc)
+		return rc;
+	if (!memory->backend->adopt)
+		return bi__fail(err, BI_EUNSUPPORTED, "backend %s does not wrap foreign memory", memory->backend->name);
+	return memory->backend->adopt(&memory->context->state, foreign, &memory->block, err);
+}
+
+void bi__dispatch_free(struct bi_context *context, struct bi_memory *memory)
+{
+	if (memory->backend->is_host)
+		memory->backend->free(NULL, &memory->block);
+	else if (bi__dispatch_alive(context, NULL) == BI_OK)
+		memory->backend->free(&context->state, &memory->block);
+}
+
+int bi__dispatch_stream_open(struct bi_stream *stream, struct bi_error *err)
+{
+	struct bi_context *context = stream->context;
+	int rc = bi__dispatch_alive(context, err);
+
+	if (rc || (!context->backend->stream_open && !stream->queue.native))
+		return rc;
+	if (!context->backend->stream_open)
+		return bi__fail(err, BI_EUNSUPPORTED, "backend %s has no streams to wrap", context->backend->name);
+	return context->backend->stream_open(&context->state, &stream->queue, err);
+}
+
+void bi__dispatch_stream_close(struct bi_stream *stream)
+{
+	if (stream->context->backend->stream_close && bi__dispatch_alive(stream->context, NULL) == BI_OK)
+		stream->context->backend->stream_close(&stream->queue);
+}
+
+int bi__dispatch_follow(struct bi_stream *waiter, struct bi_stream *on, struct bi_error *err)
+{
+	const struct bi__backend *backend = waiter->context->backend;
+	int rc = bi__dispatch_alive(waiter->context, err);
+
+	if (rc || !backend->follow || (waiter->queue.native == on->queue.native && !on->queue.out_of_order))
+		return rc;
+	return backend->follow(&waiter->queue, waiter->queue.native == on->queue.native ? &waiter->queue : &on->queue,
+			       err);
+}
+
+int bi__fence_record(struct bi_stream *stream, struct bi__fence *out, struct bi_error *err)
+{
+	struct bi_context *context = stream->context;
+	int rc = bi__dispatch_alive(context, err);
+	uintptr_t event = 0;
+
+	if (!rc && context->backend->record)
+		rc = context->backend->record(&stream->queue, &event, err);
+	if (rc)
+		return rc;
+	bi__fence_clear(out);
+	if (event)
+		*out = (struct bi__fence){ bi_context_retain(context), event };
+	return BI_OK;
+}
+
+int bi__fence_wrap(struct bi_context *context, uintptr_t event, struct bi__fence *out, struct bi_error *err)
+{
+	int rc = bi__dispatch_alive(context, err);
+
+	if (!rc && !context->backend->event_retain)
+		rc = bi__fail(err, BI_EUNSUPPORTED, "backend %s has no events to wrap", context->backend->name);
+	if (!rc)
+		rc = context->backend->event_retain(&context->state, event, err);
+	if (!rc)
+		*out = (struct bi__fence){ bi_context_retain(context), event };
+	return rc;
+}
+
+void bi__dispatch_drop_event(const struct bi_context *context, uintptr_t event)
+{
+	if (event && bi__dispatch_alive(context, NULL) == BI_OK)
+		context->backend->event_release(event);
+}
+
+void bi__fence_clear(struct bi__fence *fence)
+{
+	struct bi_context *context = fence->context;
+
+	if (!context)
+		return;
+	bi__dispatch_drop_event(context, fence->event);
+	*fence = (struct bi__fence){ NULL, 0 };
+	bi_context_release(context);
+}
+
+int bi__fence_wait(struct bi_stream *stream, const struct bi__fence *fence, struct bi_error *err)
+{
+	int rc = bi__dispatch_alive(stream->context, err);
+
+	if (rc || !fence->context)
+		return rc;
+	return stream->context->backend->wait(&stream->queue, fence->event, err);
+}
+
+int bi__fence_query(const struct bi__fence *fence, int *done, struct bi_error *err)
+{
+	int rc;
+
+	*done = 1;
+	if (!fence->context)
+		return BI_OK;
+	rc = bi__dispatch_alive(fence->context, err);
+	return rc ? rc : fence->context->backend->poll(fence->event, 0, done, err);
+}
+
+int bi__fence_block(const struct bi__fence *fence, enum bi__wait_reason reason, struct bi_error *err)
+{
+	int rc, done;
+
+	if (!fence->context)
+		return BI_OK;
+	rc = bi__dispatch_alive(fence->context, err);
+	if (rc)
+		return rc;
+	atomic_fetch_add_explicit(&fence->context->waits[reason], 1, memory_order_relaxed);
+	return fence->context->backend->poll(fence->event, 1, &done, err);
+}
+
+static struct bi__place place_of(const struct bi_memory *memory)
+{
+	if (bi__is_host(memory))
+		return (struct bi__place){ NULL, memory->block.host, 0 };
+	return (struct bi__place){ &memory->block, NULL, 0 };
+}
+
+static int64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Options debug: every operation is complete before its call returns. */
+static int debug_wait(struct bi_stream *stream, struct bi_error *err)
+{
+	struct bi__fence fence = { NULL, 0 };
+	int rc = bi__fence_record(stream, &fence, err);
+
+	if (!rc)
+		rc = bi__fence_block(&fence, BI__WAIT_DEBUG, err);
+	bi__fence_clear(&fence);
+	return rc;
+}
+
+int bi__dispatch_copy(struct bi_stream *stream, const char *operation, const struct bi__plan *plan,
+		      const struct bi_memory *dst, const struct bi_memory *src, const void *element,
+		      size_t element_size, struct bi_error *err)
+{
+	struct bi_context *context = stream->context;
+	struct bi_context *owner = src && bi__is_host(dst) && !bi__is_host(src) ? src->context : dst->context;
+	struct bi__place to = place_of(dst);
+	struct bi__place from = src ? place_of(src) : (struct bi__place){ NULL, element, element_size };
+	int recorded = bi__report_active(owner);
+	uintptr_t event = 0;
+	int64_t start = recorded ? now() : 0;
+	int rc = bi__dispatch_alive(context, err);
+
+	if (rc)
+		return rc;
+	rc = context->backend->copy(&context->state, &stream->queue, plan, &to, &from, recorded ? &event : NULL, err);
+	if (rc)
+		return rc;
+	if (recorded)
+		bi__report_add(owner, stream, operation, plan, event ? -1 : now() - start, event);
+	return owner->debug ? debug_wait(stream, err) : BI_OK;
+}
+
+int bi__dispatch_map(struct bi_memory *memory, size_t offset, size_t nbytes, unsigned mode, void **pointer,
+		     struct bi__fence *out, struct bi_error *err)
+{
+	struct bi_context *context = memory->context;
+	int rc = bi__dispatch_alive(context, err);
+	uintptr_t event = 0;
+
+	if (!rc)
+		rc = context->backend->map(&context->state, &memory->home->queue, &memory->block, offset, nbytes, mode,
+					   pointer, &event, err);
+	if (!rc && event)
+		*out = (struct bi__fence){ bi_context_retain(context), event };
+	return rc;
+}
+
+int bi__dispatch_unmap(struct bi_memory *memory, void *pointer, struct bi_error *err)
+{
+	struct bi_context *context = memory->context;
+	int rc = bi__dispatch_alive(context, err);
+
+	return rc ? rc : context->backend->unmap(&context->state, &memory->home->queue, &memory->block, pointer, err);
+}
+
+void bi__dispatch_drop_caches(struct bi_context *context)
+{
+	if (context->backend->drop_caches && bi__dispatch_alive(context, NULL) == BI_OK)
+		context->backend->drop_caches(&context->state);
+}
+
+void bi__dispatch_cache_state(const struct bi_context *context, uint64_t *built, uint64_t *loaded)
+{
+	*built = *loaded = 0;
+	if (context->backend->cache_state)
+		context->backend->cache_state(&context->state, built, loaded);
+}
+
+int64_t bi__dispatch_elapsed(const struct bi_context *context, uintptr_t event)
+{
+	return context->backend->elapsed ? context->backend->elapsed(event) : -1;
+}

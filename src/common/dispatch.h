@@ -1,0 +1,54 @@
+/*
+ * The only way to a backend. Each function refuses device objects in a forked child (BI_EFORK), counts what the calling
+ * thread waits for, records for the report, and then calls through the table. Callers have checked everything else.
+ */
+#ifndef BI_COMMON_DISPATCH_H
+#define BI_COMMON_DISPATCH_H
+
+#include "common/object.h"
+
+/* BI_OK, or BI_EFORK for a device context of the parent in a forked child. */
+int bi__dispatch_alive(const struct bi_context *context, struct bi_error *err);
+
+int bi__dispatch_open(struct bi_context *context, const struct bi_options *options, struct bi_error *err);
+void bi__dispatch_close(struct bi_context *context);
+
+/* memory->backend and the wanted members of the block are set. */
+int bi__dispatch_alloc(struct bi_memory *memory, struct bi_error *err);
+int bi__dispatch_adopt(struct bi_memory *memory, const struct bi_foreign *foreign, struct bi_error *err);
+/* In a forked child the driver is not told. `context` may be NULL for host memory. */
+void bi__dispatch_free(struct bi_context *context, struct bi_memory *memory);
+
+int bi__dispatch_stream_open(struct bi_stream *stream, struct bi_error *err);
+void bi__dispatch_stream_close(struct bi_stream *stream);
+/* Later work on `waiter` waits for all that is on `on` now. Nothing if they are the same in-order stream. */
+int bi__dispatch_follow(struct bi_stream *waiter, struct bi_stream *on, struct bi_error *err);
+
+/* Fences. A cleared fence is complete. */
+int bi__fence_record(struct bi_stream *stream, struct bi__fence *out, struct bi_error *err);
+int bi__fence_wrap(struct bi_context *context, uintptr_t event, struct bi__fence *out, struct bi_error *err);
+void bi__fence_clear(struct bi__fence *fence);
+/* Later work on the stream waits for the fence; the contexts share a space. */
+int bi__fence_wait(struct bi_stream *stream, const struct bi__fence *fence, struct bi_error *err);
+int bi__fence_query(const struct bi__fence *fence, int *done, struct bi_error *err);
+/* Host wait, counted under `reason`. */
+int bi__fence_block(const struct bi__fence *fence, enum bi__wait_reason reason, struct bi_error *err);
+
+/* Enqueues a plan between places of two memories; `element` replaces the source in a fill. Records, debugs. */
+int bi__dispatch_copy(struct bi_stream *stream, const char *operation, const struct bi__plan *plan,
+		      const struct bi_memory *dst, const struct bi_memory *src, const void *element,
+		      size_t element_size, struct bi_error *err);
+
+/* Enqueues a mapping on the memory's home and records its end. */
+int bi__dispatch_map(struct bi_memory *memory, size_t offset, size_t nbytes, unsigned mode, void **pointer,
+		     struct bi__fence *out, struct bi_error *err);
+int bi__dispatch_unmap(struct bi_memory *memory, void *pointer, struct bi_error *err);
+
+void bi__dispatch_drop_caches(struct bi_context *context);
+void bi__dispatch_cache_state(const struct bi_context *context, uint64_t *built, uint64_t *loaded);
+/* Drops a bare event of that context. */
+void bi__dispatch_drop_event(const struct bi_context *context, uintptr_t event);
+/* Nanoseconds of a complete event, or -1. */
+int64_t bi__dispatch_elapsed(const struct bi_context *context, uintptr_t event);
+
+#endif

@@ -1,0 +1,319 @@
+#include "common/dtype.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* One line of BI_TYPE_MAP. */
+struct entry {
+	const char *text;
+	char kind;
+	int code;
+	uint32_t bits;
+};
+
+static const struct entry types[BI_TYPE_COUNT] = {
+#define TYPE(name, text, kind, code, bits) [BI_##name] = {text, kind, code, bits},
+	BI_TYPE_MAP(TYPE)
+#undef TYPE
+};
+
+/* Kinds of the array interface that no type here stands for. */
+static const struct {
+	char kind;
+	const char *what;
+} refused[] = {
+	{'O', "Python objects"},
+	{'t', "bit fields"},
+	{'M', "dates"},
+	{'m', "time differences"},
+};
+
+/* Is the size a part of the type rather than of the table? */
+static int is_sized(const struct entry *entry)
+{
+	return entry->code < 0;
+}
+
+/* Bytes of one lane; of a sized type, what its item size is a multiple of. */
+static uint32_t unit_size(const struct entry *entry)
+{
+	return (entry->bits + 7) / 8;
+}
+
+static int has_order(const struct entry *entry)
+{
+	return unit_size(entry) > 1;
+}
+
+static char native_order(void)
+{
+	const uint16_t one = 1;
+
+	return *(const unsigned char *)&one ? '<' : '>';
+}
+
+static struct bi_dtype from_table(size_t type, unsigned lanes)
+{
+	return (struct bi_dtype){
+		.item_size = unit_size(&types[type]) * lanes,
+		.lanes = (uint16_t)lanes,
+		.type = (uint8_t)type,
+	};
+}
+
+static struct bi_dtype from_size(size_t type, uint32_t item_size)
+{
+	return (struct bi_dtype){.item_size = item_size, .lanes = 1, .type = (uint8_t)type};
+}
+
+static int shown(size_t length)
+{
+	return length < 64 ? (int)length : 64;
+}
+
+int bi_dtype_make(enum bi_type type, unsigned lanes, uint32_t item_size, struct bi_dtype *out, struct bi_error *err)
+{
+	struct bi_dtype made;
+
+	if (!out)
+		return bi__fail(err, BI_EINVAL, "out is NULL");
+	if ((unsigned)type >= BI_TYPE_COUNT)
+		return bi__fail(err, BI_EINVAL, "type %d is not in 0..%d", (int)type, BI_TYPE_COUNT - 1);
+	if (lanes < 1 || lanes > UINT16_MAX)
+		return bi__fail(err, BI_EINVAL, "lanes %u is not in 1..%d", lanes, UINT16_MAX);
+	made = is_sized(&types[type]) ? from_size(type, item_size) : from_table(type, lanes);
+	if (is_sized(&types[type]) && lanes != 1)
+		return bi__fail(err, BI_EINVAL, "lanes %u: %s has one lane only", lanes, types[type].text);
+	if (made.item_size % unit_size(&types[type]))
+		return bi__fail(err, BI_EINVAL, "item_size %u is not a multiple of %u, the character of %s", item_size,
+				unit_size(&types[type]), types[type].text);
+	if (item_size && item_size != made.item_size)
+		return bi__fail(err, BI_EINVAL, "item_size %u is not the %u bytes of %s with %u lanes", item_size,
+				made.item_size, types[type].text, lanes);
+	*out = made;
+	return BI_OK;
+}
+
+int bi__dtype_check(struct bi_dtype dtype, struct bi_error *err)
+{
+	const struct entry *entry;
+
+	if (dtype.type >= BI_TYPE_COUNT)
+		return bi__fail(err, BI_EDTYPE, "dtype.type %u is not in 0..%d", dtype.type, BI_TYPE_COUNT - 1);
+	entry = &types[dtype.type];
+	if (dtype.lanes < 1 || (is_sized(entry) && dtype.lanes != 1))
+		return bi__fail(err, BI_EDTYPE, "dtype.lanes %u does not fit %s", dtype.lanes, entry->text);
+	if (is_sized(entry) ? dtype.item_size % unit_size(entry) : dtype.item_size != unit_size(entry) * dtype.lanes)
+		return bi__fail(err, BI_EDTYPE, "dtype.item_size %u does not fit %s with %u lanes", dtype.item_size,
+				entry->text, dtype.lanes);
+	if (dtype.swapped > 1 || (dtype.swapped && (dtype.lanes > 1 || !entry->kind || !has_order(entry))))
+		return bi__fail(err, BI_EDTYPE, "dtype.swapped %u does not fit %s with %u lanes", dtype.swapped,
+				entry->text, dtype.lanes);
+	return BI_OK;
+}
+
+static int is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Returns 1 if the text is a decimal number that fits, and nothing else. */
+static int read_number(const char *text, size_t length, uint32_t *out)
+{
+	uint64_t number = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		if (!is_digit(text[i]))
+			return 0;
+		number = number * 10 + (uint64_t)(text[i] - '0');
+		if (number > UINT32_MAX)
+			return 0;
+	}
+	*out = (uint32_t)number;
+	return length > 0;
+}
+
+/* Finds the type of a kind and a count of bytes (of characters, where the type is sized); returns 1 if there is one. */
+static int find_typestr(char kind, uint32_t number, struct bi_dtype *out)
+{
+	for (size_t i = 0; i < BI_TYPE_COUNT; i++) {
+		uint32_t unit = unit_size(&types[i]);
+
+		if (types[i].kind != kind)
+			continue;
+		if (is_sized(&types[i]) && number <= UINT32_MAX / unit) {
+			*out = from_size(i, number * unit);
+			return 1;
+		}
+		if (!is_sized(&types[i]) && number == unit) {
+			*out = from_table(i, 1);
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/* Typestrs of refused kinds may have no digits ("|O") or more than digits ("<M8[ns]"). */
+static const char *refused_kind(const char *text, size_t length)
+{
+	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
+		if (text[0] == refused[i].kind && (length == 1 || is_digit(text[1]) || text[1] == '['))
+			return refused[i].what;
+	return NULL;
+}
+
+static int is_order(char c)
+{
+	return c == '<' || c == '>' || c == '|' || c == '=';
+}
+
+int bi__dtype_parse_typestr(const char *text, size_t length, struct bi_dtype *out, struct bi_error *err)
+{
+	size_t prefix = length > 0 && is_order(text[0]);
+	char order = prefix ? text[0] : '=';
+	const char *what;
+	uint32_t number;
+	struct bi_dtype read;
+
+	if (length == prefix)
+		return bi__fail(err, BI_EDTYPE, "\"%.*s\" is not a typestr", shown(length), text);
+	what = refused_kind(text + prefix, length - prefix);
+	if (what)
+		return bi__fail(err, BI_EDTYPE, "\"%.*s\": %s are not supported", shown(length), text, what);
+	if (!read_number(text + prefix + 1, length - prefix - 1, &number))
+		return bi__fail(err, BI_EDTYPE, "\"%.*s\" is not a typestr", shown(length), text);
+	if (!find_typestr(text[prefix], number, &read))
+		return bi__fail(err, BI_EDTYPE, "\"%.*s\": no type has this kind and size", shown(length), text);
+	if (has_order(&types[read.type])) {
+		if (order == '|')
+			return bi__fail(err, BI_EDTYPE, "\"%.*s\": the byte order is missing", shown(length), text);
+		read.swapped = order != '=' && order != native_order();
+	}
+	*out = read;
+	return BI_OK;
+}
+
+/* Reads what follows the name of a type: nothing, "x" and lanes, or a size. Returns 1 if it is one of them. */
+static int read_suffix(size_t type, const char *suffix, struct bi_dtype *out)
+{
+	uint32_t number = 1;
+
+	if (is_sized(&types[type])) {
+		if (!read_number(suffix, strlen(suffix), &number) || number % unit_size(&types[type]))
+			return 0;
+		*out = from_size(type, number);
+		return 1;
+	}
+	if (*suffix && (*suffix != 'x' || !read_number(suffix + 1, strlen(suffix + 1), &number)))
+		return 0;
+	if (number < 1 || number > UINT16_MAX)
+		return 0;
+	*out = from_table(type, number);
+	return 1;
+}
+
+static int find_name(const char *text, struct bi_dtype *out)
+{
+	for (size_t i = 0; i < BI_TYPE_COUNT; i++) {
+		size_t length = strlen(types[i].text);
+
+		if (strncmp(text, types[i].text, length) == 0 && read_suffix(i, text + length, out))
+			return 1;
+	}
+	return 0;
+}
+
+int bi_dtype_parse(const char *text, struct bi_dtype *out, struct bi_error *err)
+{
+	if (!text || !out)
+		return bi__fail(err, BI_EINVAL, "%s is NULL", text ? "out" : "text");
+	if (find_name(text, out))
+		return BI_OK;
+	return bi__dtype_parse_typestr(text, strlen(text), out, err);
+}
+
+int bi_dtype_typestr(struct bi_dtype dtype, char text[BI_DTYPE_TEXT], struct bi_error *err)
+{
+	char native = native_order();
+	const struct entry *entry;
+	char order;
+	int rc;
+
+	if (!text)
+		return bi__fail(err, BI_EINVAL, "text is NULL");
+	rc = bi__dtype_check(dtype, err);
+	if (rc != BI_OK)
+		return rc;
+	entry = &types[dtype.type];
+	if (!entry->kind || dtype.lanes > 1)
+		return bi__fail(err, BI_EDTYPE, "the array interface has no name for %s with %u lanes", entry->text,
+				dtype.lanes);
+	order = !has_order(entry) ? '|' : !dtype.swapped ? native : native == '<' ? '>' : '<';
+	snprintf(text, BI_DTYPE_TEXT, "%c%c%u", order, entry->kind,
+		 is_sized(entry) ? dtype.item_size / unit_size(entry) : dtype.item_size);
+	return BI_OK;
+}
+
+void bi_dtype_name(struct bi_dtype dtype, char text[BI_DTYPE_TEXT])
+{
+	const struct entry *entry;
+
+	if (bi__dtype_check(dtype, NULL) != BI_OK) {
+		snprintf(text, BI_DTYPE_TEXT, "invalid type %u", dtype.type);
+		return;
+	}
+	entry = &types[dtype.type];
+	if (dtype.swapped)
+		bi_dtype_typestr(dtype, text, NULL);
+	else if (is_sized(entry))
+		snprintf(text, BI_DTYPE_TEXT, "%s%u", entry->text, dtype.item_size);
+	else if (dtype.lanes > 1)
+		snprintf(text, BI_DTYPE_TEXT, "%sx%u", entry->text, dtype.lanes);
+	else
+		snprintf(text, BI_DTYPE_TEXT, "%s", entry->text);
+}
+
+int bi_dtype_from_dlpack(unsigned code, unsigned bits, unsigned lanes, struct bi_dtype *out, struct bi_error *err)
+{
+	if (!out)
+		return bi__fail(err, BI_EINVAL, "out is NULL");
+	if (lanes < 1 || lanes > UINT16_MAX)
+		return bi__fail(err, BI_EDTYPE, "DLPack lanes %u is not in 1..%d", lanes, UINT16_MAX);
+	for (size_t i = 0; i < BI_TYPE_COUNT; i++) {
+		if (is_sized(&types[i]) || (unsigned)types[i].code != code || types[i].bits != bits)
+			continue;
+		*out = from_table(i, lanes);
+		return BI_OK;
+	}
+	return bi__fail(err, BI_EDTYPE, "no type has the DLPack code %u with %u bits", code, bits);
+}
+
+int bi_dtype_to_dlpack(struct bi_dtype dtype, uint8_t *code, uint8_t *bits, uint16_t *lanes, struct bi_error *err)
+{
+	char text[BI_DTYPE_TEXT];
+	int rc;
+
+	if (!code || !bits || !lanes)
+		return bi__fail(err, BI_EINVAL, "code, bits or lanes is NULL");
+	rc = bi__dtype_check(dtype, err);
+	if (rc != BI_OK)
+		return rc;
+	if (is_sized(&types[dtype.type]) || dtype.swapped) {
+		bi_dtype_name(dtype, text);
+		return bi__fail(err, BI_EDTYPE, "DLPack has no type %s", text);
+	}
+	*code = (uint8_t)types[dtype.type].code;
+	*bits = (uint8_t)types[dtype.type].bits;
+	*lanes = dtype.lanes;
+	return BI_OK;
+}
+
+int bi_dtype_equal(struct bi_dtype a, struct bi_dtype b)
+{
+	return a.type == b.type && a.item_size == b.item_size && a.lanes == b.lanes && a.swapped == b.swapped;
+}
+
+char bi_dtype_kind(struct bi_dtype dtype)
+{
+	return dtype.type < BI_TYPE_COUNT ? types[dtype.type].kind : '\0';
+}

@@ -1,0 +1,13 @@
+/* What the other files need of element types beyond the public functions. */
+#ifndef BI_COMMON_DTYPE_H
+#define BI_COMMON_DTYPE_H
+
+#include "common/status.h"
+
+/* Checks a type that a caller may have filled in himself: BI_EDTYPE if its members do not fit each other. */
+int bi__dtype_check(struct bi_dtype dtype, struct bi_error *err);
+
+/* Reads a typestr of `length` characters; names are not accepted. BI_EDTYPE. */
+int bi__dtype_parse_typestr(const char *text, size_t length, struct bi_dtype *out, struct bi_error *err);
+
+#endif

@@ -1,0 +1,23 @@
+/* The ordering half of exports and imports: what a memory's home is to somebody else. */
+#ifndef BI_COMMON_EXCHANGE_ORDER_H
+#define BI_COMMON_EXCHANGE_ORDER_H
+
+#include "common/object.h"
+
+/*
+ * Fills the stream and event members of *out for a memory that is about to be shown; *event is the reference behind
+ * out->event. `flags` are enum bi_export_flag.
+ */
+int bi__exchange_offer(struct bi_memory *memory, unsigned flags, struct bi_exchange *out, struct bi__fence *event,
+		       struct bi_error *err);
+
+/* The producer's stream and event, wrapped; either may be NULL. Both owned. */
+struct bi__acceptance {
+	struct bi_stream *stream;
+	struct bi_event *event;
+};
+
+int bi__exchange_accept(struct bi_context *context, const struct bi_exchange *exchange, struct bi__acceptance *out,
+			struct bi_error *err);
+
+#endif

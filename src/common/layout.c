@@ -1,0 +1,479 @@
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/checked.h"
+#include "common/descr.h"
+#include "common/dtype.h"
+
+/*
+ * Arrays without elements may have any strides, and stay without elements whatever is done to them. So wherever strides
+ * are added up or multiplied, such arrays are left alone: their offset does not move.
+ */
+static int is_empty(const struct bi_layout *layout)
+{
+	for (int i = 0; i < layout->ndim; i++)
+		if (layout->shape[i] == 0)
+			return 1;
+	return 0;
+}
+
+static int check_ndim(int ndim, const void *shape, struct bi_error *err)
+{
+	if (ndim < 0 || ndim > BI_MAX_NDIM)
+		return bi__fail(err, BI_EINVAL, "ndim %d is not in 0..%d", ndim, BI_MAX_NDIM);
+	if (ndim > 0 && !shape)
+		return bi__fail(err, BI_EINVAL, "shape is NULL, ndim is %d", ndim);
+	return BI_OK;
+}
+
+/* Extents are not negative, and the elements and bytes of the extents that are not 0 can be counted. */
+static int check_shape(int ndim, const int64_t *shape, uint32_t item_size, struct bi_error *err)
+{
+	int64_t count = 1, bytes;
+
+	for (int i = 0; i < ndim; i++) {
+		if (shape[i] < 0)
+			return bi__fail(err, BI_EINVAL, "shape[%d] is %" PRId64 ", below 0", i, shape[i]);
+		if (shape[i] > 0 && bi__mul(count, shape[i], &count))
+			return bi__fail(err, BI_EOVERFLOW,
+					"shape has more than %" PRId64 " elements at shape[%d] = %" PRId64, INT64_MAX,
+					i, shape[i]);
+	}
+	if (bi__mul(count, item_size, &bytes))
+		return bi__fail(err, BI_EOVERFLOW,
+				"shape: %" PRId64 " elements of %" PRIu32 " bytes have more than %" PRId64 " bytes",
+				count, item_size, INT64_MAX);
+	return BI_OK;
+}
+
+/* Every byte of the array has an offset that fits, and so has every stride that is turned round. */
+static int check_reach(uint32_t item_size, int ndim, const int64_t *shape, const int64_t *strides, int64_t offset,
+		       struct bi_error *err)
+{
+	int64_t low = offset, high = offset, move;
+
+	for (int i = 0; i < ndim; i++)
+		if (shape[i] == 0)
+			return BI_OK;
+	for (int i = 0; i < ndim; i++) {
+		int64_t *side = strides[i] < 0 ? &low : &high;
+
+		if (bi__mul(shape[i] - 1, strides[i], &move) || move == INT64_MIN || bi__add(*side, move, side))
+			return bi__fail(err, BI_EOVERFLOW, "strides[%d] = %" PRId64 ": offsets do not fit into 64 bits",
+					i, strides[i]);
+	}
+	if (bi__add(high, item_size, &high))
+		return bi__fail(err, BI_EOVERFLOW, "offset %" PRId64 ": the last byte's offset is above %" PRId64,
+				offset, INT64_MAX);
+	return BI_OK;
+}
+
+/* Strides of a dense array in C order. Extents of 0 count as 1, as in NumPy. */
+static void fill_dense(int ndim, const int64_t *shape, int64_t item_size, int64_t *strides)
+{
+	for (int i = ndim - 1; i >= 0; i--) {
+		strides[i] = item_size;
+		item_size *= shape[i] > 0 ? shape[i] : 1;
+	}
+}
+
+/* Returns the axis counted from the start, or a negative status. */
+static int resolve_axis(const char *what, int axis, int ndim, struct bi_error *err)
+{
+	if (axis < -ndim || axis >= ndim)
+		return bi__fail(err, BI_EINVAL, "%s %d is not in %d..%d", what, axis, -ndim, ndim - 1);
+	return axis < 0 ? axis + ndim : axis;
+}
+
+static void set_shape(struct bi_layout *layout, int ndim, const int64_t *shape, const int64_t *strides)
+{
+	layout->ndim = ndim;
+	if (ndim > 0) {
+		memmove(layout->shape, shape, (size_t)ndim * sizeof(*shape));
+		memmove(layout->strides, strides, (size_t)ndim * sizeof(*strides));
+	}
+}
+
+int bi_layout_init(struct bi_layout *layout, struct bi_dtype dtype, int ndim, const int64_t *shape,
+		   const int64_t *strides, int64_t offset, struct bi_error *err)
+{
+	int64_t dense[BI_MAX_NDIM];
+	int rc;
+
+	if (!layout)
+		return bi__fail(err, BI_EINVAL, "layout is NULL");
+	rc = bi__dtype_check(dtype, err);
+	if (rc == BI_OK)
+		rc = check_ndim(ndim, shape, err);
+	if (rc == BI_OK)
+		rc = check_shape(ndim, shape, dtype.item_size, err);
+	if (rc != BI_OK)
+		return rc;
+	if (!strides) {
+		fill_dense(ndim, shape, dtype.item_size, dense);
+		strides = dense;
+	}
+	rc = check_reach(dtype.item_size, ndim, shape, strides, offset, err);
+	if (rc != BI_OK)
+		return rc;
+	set_shape(layout, ndim, shape, strides);
+	layout->dtype = dtype;
+	layout->offset = offset;
+	layout->descr = NULL;
+	layout->descr_length = 0;
+	return BI_OK;
+}
+
+static int64_t count(int ndim, const int64_t *shape)
+{
+	int64_t size = 1;
+
+	for (int i = 0; i < ndim; i++)
+		size *= shape[i];
+	return size;
+}
+
+int64_t bi_layout_size(const struct bi_layout *layout)
+{
+	return count(layout->ndim, layout->shape);
+}
+
+int64_t bi_layout_nbytes(const struct bi_layout *layout)
+{
+	return bi_layout_size(layout) * layout->dtype.item_size;
+}
+
+int bi_layout_is_contiguous(const struct bi_layout *layout, char order)
+{
+	int64_t expected = layout->dtype.item_size;
+
+	if (order != 'C' && order != 'F')
+		return 0;
+	if (is_empty(layout))
+		return 1;
+	for (int k = 0; k < layout->ndim; k++) {
+		int i = order == 'C' ? layout->ndim - 1 - k : k;
+
+		if (layout->shape[i] != 1 && layout->strides[i] != expected)
+			return 0;
+		expected *= layout->shape[i];
+	}
+	return 1;
+}
+
+void bi_layout_extent(const struct bi_layout *layout, int64_t *first, int64_t *end)
+{
+	*first = *end = layout->offset;
+	if (is_empty(layout))
+		return;
+	for (int i = 0; i < layout->ndim; i++)
+		*(layout->strides[i] < 0 ? first : end) += (layout->shape[i] - 1) * layout->strides[i];
+	*end += layout->dtype.item_size;
+}
+
+static int same_descr(const struct bi_layout *a, const struct bi_layout *b)
+{
+	if (!a->descr || !b->descr)
+		return !a->descr && !b->descr;
+	return a->descr_length == b->descr_length && memcmp(a->descr, b->descr, a->descr_length) == 0;
+}
+
+int bi_layout_equal(const struct bi_layout *a, const struct bi_layout *b)
+{
+	if (!bi_dtype_equal(a->dtype, b->dtype) || a->ndim != b->ndim || a->offset != b->offset || !same_descr(a, b))
+		return 0;
+	for (int i = 0; i < a->ndim; i++)
+		if (a->shape[i] != b->shape[i] || (a->shape[i] > 1 && a->strides[i] != b->strides[i]))
+			return 0;
+	return 1;
+}
+
+int bi_layout_element(const struct bi_layout *layout, const int64_t *index, int64_t *offset, struct bi_error *err)
+{
+	int64_t sum;
+
+	if (!layout || !offset || (layout->ndim > 0 && !index))
+		return bi__fail(err, BI_EINVAL, "layout, index or offset is NULL");
+	for (int i = 0; i < layout->ndim; i++)
+		if (index[i] < -layout->shape[i] || index[i] >= layout->shape[i])
+			return bi__fail(err, BI_EBOUNDS, "index[%d] is %" PRId64 ", outside of extent %" PRId64, i,
+					index[i], layout->shape[i]);
+	sum = layout->offset;
+	for (int i = 0; i < layout->ndim; i++)
+		sum += (index[i] < 0 ? index[i] + layout->shape[i] : index[i]) * layout->strides[i];
+	*offset = sum;
+	return BI_OK;
+}
+
+int bi_layout_permute(struct bi_layout *layout, const int *axes, struct bi_error *err)
+{
+	int64_t shape[BI_MAX_NDIM], strides[BI_MAX_NDIM];
+	uint64_t seen = 0;
+
+	if (!layout)
+		return bi__fail(err, BI_EINVAL, "layout is NULL");
+	for (int i = 0; i < layout->ndim; i++) {
+		int axis = resolve_axis("axes entry", axes ? axes[i] : layout->ndim - 1 - i, layout->ndim, err);
+
+		if (axis < 0)
+			return axis;
+		if (seen >> axis & 1)
+			return bi__fail(err, BI_EINVAL, "axes[%d] is %d: axis %d is there twice", i, axes[i], axis);
+		seen |= UINT64_C(1) << axis;
+		shape[i] = layout->shape[axis];
+		strides[i] = layout->strides[axis];
+	}
+	set_shape(layout, layout->ndim, shape, strides);
+	return BI_OK;
+}
+
+int bi_layout_flip(struct bi_layout *layout, int axis, struct bi_error *err)
+{
+	if (!layout)
+		return bi__fail(err, BI_EINVAL, "layout is NULL");
+	axis = resolve_axis("axis", axis, layout->ndim, err);
+	if (axis < 0)
+		return axis;
+	if (layout->shape[axis] > 1 && !is_empty(layout)) {
+		layout->offset += (layout->shape[axis] - 1) * layout->strides[axis];
+		layout->strides[axis] = -layout->strides[axis];
+	}
+	return BI_OK;
+}
+
+/* Writes the new extents, the one that is -1 worked out. The elements must be as many as before. */
+static int infer_shape(const struct bi_layout *layout, int ndim, const int64_t *wanted, int64_t *shape,
+		       struct bi_error *err)
+{
+	int64_t size = bi_layout_size(layout), known;
+	int open = -1, rc;
+
+	for (int i = 0; i < ndim; i++) {
+		if (wanted[i] == -1 && open >= 0)
+			return bi__fail(err, BI_EINVAL, "shape[%d] and shape[%d] are both -1", open, i);
+		if (wanted[i] == -1)
+			open = i;
+		shape[i] = wanted[i] == -1 ? 1 : wanted[i];
+	}
+	rc = check_shape(ndim, shape, layout->dtype.item_size, err);
+	if (rc != BI_OK)
+		return rc;
+	known = count(ndim, shape);
+	if (open >= 0 && known > 0 && size % known == 0)
+		shape[open] = size / known;
+	else if (open >= 0 || known != size)
+		return bi__fail(err, BI_EINVAL,
+				"shape: %" PRId64 " elements do not fit extents that multiply to %" PRId64, size,
+				known);
+	return BI_OK;
+}
+
+/* Drops the extents of 1; returns how many are left. */
+static int squeeze(const struct bi_layout *layout, int64_t *shape, int64_t *strides)
+{
+	int n = 0;
+
+	for (int i = 0; i < layout->ndim; i++) {
+		if (layout->shape[i] == 1)
+			continue;
+		shape[n] = layout->shape[i];
+		strides[n++] = layout->strides[i];
+	}
+	return n;
+}
+
+/* Joins neighbours that are stepped through as one axis; returns how many axes are left. */
+static int join(int n, int64_t *shape, int64_t *strides)
+{
+	int last = 0;
+	int64_t run;
+
+	for (int i = 1; i < n; i++) {
+		if (!bi__mul(shape[i], strides[i], &run) && run == strides[last])
+			shape[last] *= shape[i];
+		else
+			shape[++last] = shape[i];
+		strides[last] = strides[i];
+	}
+	return n > 0 ? last + 1 : 0;
+}
+
+/* Splits the joined axes, from the last on, into the new extents; returns 0 if one of those would need two of them. */
+static int split(int n, int64_t *old_shape, const int64_t *old_strides, int ndim, const int64_t *shape,
+		 int64_t item_size, int64_t *strides)
+{
+	int64_t stride = n > 0 ? old_strides[n - 1] : item_size;
+
+	for (int i = ndim - 1; i >= 0; i--) {
+		if (n > 0 && old_shape[n - 1] == 1 && shape[i] > 1 && --n > 0)
+			stride = old_strides[n - 1];
+		strides[i] = stride;
+		if (shape[i] == 1)
+			continue;
+		if (old_shape[n - 1] % shape[i])
+			return 0;
+		old_shape[n - 1] /= shape[i];
+		/* What does not fit is no stride that anybody steps by. */
+		if (bi__mul(stride, shape[i], &stride))
+			stride = 0;
+	}
+	return 1;
+}
+
+int bi_layout_reshape(struct bi_layout *layout, int ndim, const int64_t *shape, struct bi_error *err)
+{
+	int64_t old_shape[BI_MAX_NDIM], old_strides[BI_MAX_NDIM], new_strides[BI_MAX_NDIM];
+	int64_t new_shape[BI_MAX_NDIM] = {0};
+	int n, rc;
+
+	if (!layout)
+		return bi__fail(err, BI_EINVAL, "layout is NULL");
+	rc = check_ndim(ndim, shape, err);
+	if (rc == BI_OK)
+		rc = infer_shape(layout, ndim, shape, new_shape, err);
+	if (rc != BI_OK)
+		return rc;
+	if (is_empty(layout)) {
+		fill_dense(ndim, new_shape, layout->dtype.item_size, new_strides);
+	} else {
+		n = join(squeeze(layout, old_shape, old_strides), old_shape, old_strides);
+		if (!split(n, old_shape, old_strides, ndim, new_shape, layout->dtype.item_size, new_strides))
+			return bi__fail(err, BI_EUNSUPPORTED, "shape: the strides allow it with a copy only");
+	}
+	set_shape(layout, ndim, new_shape, new_strides);
+	return BI_OK;
+}
+
+int bi_layout_broadcast(struct bi_layout *layout, int ndim, const int64_t *shape, struct bi_error *err)
+{
+	int64_t strides[BI_MAX_NDIM];
+	int rc, added;
+
+	if (!layout)
+		return bi__fail(err, BI_EINVAL, "layout is NULL");
+	rc = check_ndim(ndim, shape, err);
+	if (rc == BI_OK)
+		rc = check_shape(ndim, shape, layout->dtype.item_size, err);
+	if (rc != BI_OK)
+		return rc;
+	added = ndim - layout->ndim;
+	if (added < 0)
+		return bi__fail(err, BI_EINVAL, "ndim %d is below the %d of the layout", ndim, layout->ndim);
+	for (int i = 0; i < ndim; i++) {
+		int64_t extent = i < added ? 1 : layout->shape[i - added];
+
+		if (extent != 1 && extent != shape[i])
+			return bi__fail(err, BI_EINVAL, "shape[%d] is %" PRId64 ", the layout has %" PRId64 " there", i,
+					shape[i], extent);
+		strides[i] = i < added || extent != shape[i] ? 0 : layout->strides[i - added];
+	}
+	set_shape(layout, ndim, shape, strides);
+	return BI_OK;
+}
+
+int bi_layout_field(struct bi_layout *layout, const char *name, struct bi_error *err)
+{
+	struct bi__descr_field field;
+	int64_t shape[BI_MAX_NDIM], strides[BI_MAX_NDIM];
+	int ndim, rc;
+
+	if (!layout || !name)
+		return bi__fail(err, BI_EINVAL, "%s is NULL", layout ? "name" : "layout");
+	if (layout->dtype.type != BI_VOID || !layout->descr)
+		return bi__fail(err, BI_EDTYPE, "name \"%.64s\": the element type has no fields", name);
+	rc = bi__descr_find(layout->descr, layout->descr_length, name, &field, err);
+	if (rc != BI_OK)
+		return rc;
+	ndim = layout->ndim + field.ndim;
+	rc = check_ndim(ndim, shape, err);
+	if (rc != BI_OK)
+		return rc;
+	memcpy(shape, layout->shape, (size_t)layout->ndim * sizeof(*shape));
+	memcpy(shape + layout->ndim, field.shape, (size_t)field.ndim * sizeof(*shape));
+	memcpy(strides, layout->strides, (size_t)layout->ndim * sizeof(*strides));
+	rc = check_shape(ndim, shape, field.dtype.item_size, err);
+	if (rc != BI_OK)
+		return rc;
+	fill_dense(field.ndim, field.shape, field.dtype.item_size, strides + layout->ndim);
+	if (!is_empty(layout))
+		layout->offset += field.offset;
+	set_shape(layout, ndim, shape, strides);
+	layout->dtype = field.dtype;
+	layout->descr = field.descr;
+	layout->descr_length = (uint32_t)field.descr_length;
+	return BI_OK;
+}
+
+/* The descr is that of a VOID type of this size, and its length fits into a layout. */
+static int check_descr(const char *descr, struct bi_dtype dtype, struct bi_error *err)
+{
+	size_t length = strlen(descr);
+	uint32_t size;
+	int rc;
+
+	if (length > UINT32_MAX)
+		return bi__fail(err, BI_EOVERFLOW, "descr has %zu characters, more than %" PRIu32, length, UINT32_MAX);
+	rc = bi__descr_size(descr, length, &size, err);
+	if (rc != BI_OK)
+		return rc;
+	if (dtype.type != BI_VOID || dtype.item_size != size)
+		return bi__fail(err, BI_EDTYPE,
+				"descr adds up to void%" PRIu32 ", dtype has type %u and %" PRIu32 " bytes", size,
+				dtype.type, dtype.item_size);
+	return BI_OK;
+}
+
+/* The last extent when items become larger or smaller, or a negative status. */
+static int64_t resize_items(const struct bi_layout *layout, int64_t to, struct bi_error *err)
+{
+	int64_t from = layout->dtype.item_size;
+	int last = layout->ndim - 1;
+	int64_t bytes;
+
+	if (from == 0 || to == 0 || last < 0)
+		return bi__fail(err, BI_EDTYPE,
+				"dtype: items of %" PRId64 " bytes cannot become %" PRId64 " bytes with ndim %d", from,
+				to, layout->ndim);
+	if (layout->shape[last] != 1 && layout->strides[last] != from && !is_empty(layout))
+		return bi__fail(err, BI_EDTYPE,
+				"dtype: the last axis has stride %" PRId64 ", not the %" PRId64 " bytes of an item",
+				layout->strides[last], from);
+	bytes = layout->shape[last] * from;
+	if (to < from ? from % to : bytes % to)
+		return bi__fail(err, BI_EDTYPE,
+				"dtype: %" PRId64 " items of %" PRId64 " bytes cannot become items of %" PRId64
+				" bytes",
+				layout->shape[last], from, to);
+	return bytes / to;
+}
+
+int bi_layout_reinterpret(struct bi_layout *layout, struct bi_dtype dtype, const char *descr, struct bi_error *err)
+{
+	int64_t shape[BI_MAX_NDIM], extent;
+	int last, rc;
+
+	if (!layout)
+		return bi__fail(err, BI_EINVAL, "layout is NULL");
+	last = layout->ndim - 1;
+	rc = bi__dtype_check(dtype, err);
+	if (rc == BI_OK && descr)
+		rc = check_descr(descr, dtype, err);
+	if (rc != BI_OK)
+		return rc;
+	if (dtype.item_size != layout->dtype.item_size) {
+		extent = resize_items(layout, dtype.item_size, err);
+		if (extent < 0)
+			return (int)extent;
+		memcpy(shape, layout->shape, (size_t)layout->ndim * sizeof(*shape));
+		shape[last] = extent;
+		rc = check_shape(layout->ndim, shape, dtype.item_size, err);
+		if (rc != BI_OK)
+			return rc;
+		layout->shape[last] = extent;
+		layout->strides[last] = dtype.item_size;
+	}
+	layout->dtype = dtype;
+	layout->descr = descr;
+	layout->descr_length = descr ? (uint32_t)strlen(descr) : 0;
+	return BI_OK;
+}

@@ -1,0 +1,357 @@
+#include "common/memory.h"
+
+#include <stdlib.h>
+
+#include "common/checked.h"
+#include "common/dispatch.h"
+#include "common/order.h"
+#include "common/pool.h"
+#include "common/registry.h"
+
+/* Option debug: what forgets an offset reads or writes the wrong bytes, instead of being right by luck. */
+#define POISON_OFFSET 64
+
+/* ------------------------------------------------------------------------------------------------------------ making */
+
+static struct bi_memory *new_memory(struct bi_context *context, int on_host)
+{
+	struct bi_memory *memory = calloc(1, sizeof(*memory));
+
+	if (!memory)
+		return NULL;
+	atomic_init(&memory->refs, 1);
+	pthread_mutex_init(&memory->lock, NULL);
+	memory->context = bi_context_retain(context);
+	memory->backend = on_host ? bi__registry_host() : context->backend;
+	memory->home = bi__is_host(memory) ? NULL : &context->stream;
+	return memory;
+}
+
+/* Undoes new_memory for a memory that never held anything. */
+static void discard(struct bi_memory *memory)
+{
+	struct bi_context *context = memory->context;
+
+	pthread_mutex_destroy(&memory->lock);
+	free(memory);
+	bi_context_release(context);
+}
+
+static int allocate(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
+		    struct bi_error *err)
+{
+	struct bi_memory *memory = new_memory(context, kind == BI_MEMORY_HOST);
+	int rc = BI_OK;
+
+	if (!memory)
+		return bi__fail(err, BI_ENOMEM, "no memory for a memory object");
+	memory->own = 1;
+	memory->nbytes = memory->block.nbytes = nbytes;
+	memory->block.memory = kind;
+	memory->block.kind = bi__is_host(memory) ? BI_HANDLE_HOST : BI_HANDLE_CL_MEM;
+	memory->block.origin = context->debug ? POISON_OFFSET : 0;
+	if (nbytes)
+		rc = bi__dispatch_alloc(memory, err);
+	if (rc) {
+		discard(memory);
+		return rc;
+	}
+	*out = memory;
+	return BI_OK;
+}
+
+static int is_pooled(const struct bi_memory *memory)
+{
+	return memory->own && !bi__is_host(memory) && memory->block.nbytes && !atomic_load(&memory->shown);
+}
+
+/* From the pool, or new with a size that the pool takes back. */
+static int allocate_pooled(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
+			   struct bi_error *err)
+{
+	size_t rounded = bi__pool_round(nbytes);
+
+	if (!rounded)
+		return bi__fail(err, BI_EOVERFLOW, "%zu bytes do not fit into the address space", nbytes);
+	*out = bi__pool_take(context, kind, rounded);
+	if (*out) {
+		atomic_store(&(*out)->refs, 1);
+		(*out)->context = bi_context_retain(context);
+	} else {
+		int rc = allocate(context, rounded, kind, out, err);
+
+		if (rc)
+			return rc;
+	}
+	(*out)->nbytes = nbytes;
+	return BI_OK;
+}
+
+/* A driver that is out of memory gets a second chance after the pool has been emptied. */
+static int allocate_patiently(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind,
+			      struct bi_memory **out, struct bi_error *err)
+{
+	int rc = allocate_pooled(context, nbytes, kind, out, err);
+
+	if (rc != BI_ENOMEM)
+		return rc;
+	bi__memory_reap(context, 0);
+	bi__pool_trim(context, 0);
+	return allocate_pooled(context, nbytes, kind, out, err);
+}
+
+int bi_memory_create(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
+		     struct bi_error *err)
+{
+	if (!out)
+		return bi__fail(err, BI_EINVAL, "out is NULL");
+	*out = NULL;
+	if (!context || (unsigned)kind > BI_MEMORY_HOST)
+		return bi__fail(err, BI_EINVAL, "context is NULL or memory kind %d is not in 0..%d", (int)kind,
+				BI_MEMORY_HOST);
+	bi__memory_reap(context, 0);
+	if (kind == BI_MEMORY_DEFAULT)
+		kind = context->memory;
+	if (kind != BI_MEMORY_HOST && bi__dispatch_alive(context, err))
+		return BI_EFORK;
+	if (!nbytes || kind == BI_MEMORY_HOST || context->backend->is_host)
+		return allocate(context, nbytes, kind, out, err);
+	return allocate_patiently(context, nbytes, kind, out, err);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- wrapping */
+
+static int check_foreign(const struct bi_context *context, const struct bi_foreign *foreign, struct bi_error *err)
+{
+	if (!context || !foreign || foreign->struct_size != sizeof(*foreign))
+		return bi__fail(err, BI_EINVAL, "context or foreign is NULL, or struct_size is not %zu",
+				sizeof(*foreign));
+	if (foreign->flags & ~(unsigned)(BI_WRAP_READONLY | BI_WRAP_STEAL))
+		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", foreign->flags);
+	if (foreign->kind != BI_HANDLE_HOST && context->backend->is_host)
+		return bi__fail(err, BI_EINVAL, "handle kind %d cannot be reached from the host", (int)foreign->kind);
+	if (!foreign->handle && (foreign->nbytes || foreign->kind != BI_HANDLE_HOST))
+		return bi__fail(err, BI_EINVAL, "handle is 0 but nbytes is %zu", foreign->nbytes);
+	if (foreign->stream && !bi__same_space(foreign->stream->context, context))
+		return bi__fail(err, BI_EINVAL, "stream belongs to another context than the memory");
+	if (foreign->event_count && !foreign->events)
+		return bi__fail(err, BI_EINVAL, "events is NULL but event_count is %zu", foreign->event_count);
+	for (size_t i = 0; i < foreign->event_count; i++)
+		if (!foreign->events[i] || (foreign->events[i]->fence.context &&
+					    !bi__same_space(foreign->events[i]->fence.context, context)))
+			return bi__fail(err, BI_EINVAL, "events[%zu] is NULL or belongs to another context", i);
+	return BI_OK;
+}
+
+static int keep_events(struct bi_memory *memory, const struct bi_foreign *foreign, struct bi_error *err)
+{
+	if (!foreign->event_count)
+		return BI_OK;
+	memory->first_use = malloc(foreign->event_count * sizeof(struct bi_event *));
+	if (!memory->first_use)
+		return bi__fail(err, BI_ENOMEM, "no memory for %zu events", foreign->event_count);
+	for (size_t i = 0; i < foreign->event_count; i++)
+		memory->first_use[i] = bi_event_retain(foreign->events[i]);
+	memory->first_use_count = foreign->event_count;
+	return BI_OK;
+}
+
+/* Host memory has no home: what is pending on it is one event, behind the producer's stream and events. */
+static int adopt_order_on_host(struct bi_memory *memory, const struct bi_foreign *foreign, struct bi_error *err)
+{
+	struct bi_stream *stream = foreign->stream ? foreign->stream : &memory->context->stream;
+	int rc = BI_OK;
+
+	if (!foreign->stream && !foreign->event_count)
+		return BI_OK;
+	for (size_t i = 0; i < foreign->event_count && !rc; i++)
+		rc = bi_stream_wait(stream, foreign->events[i], err);
+	return rc ? rc : bi__order_end(memory, stream, err);
+}
+
+static int adopt_order(struct bi_memory *memory, const struct bi_foreign *foreign, struct bi_error *err)
+{
+	if (bi__is_host(memory))
+		return adopt_order_on_host(memory, foreign, err);
+	if (foreign->stream) {
+		memory->home = bi_stream_retain(foreign->stream);
+		memory->named = memory->pending = 1;
+	}
+	return keep_events(memory, foreign, err);
+}
+
+int bi_memory_wrap(struct bi_context *context, const struct bi_foreign *foreign, struct bi_memory **out,
+		   struct bi_error *err)
+{
+	struct bi_memory *memory;
+	int rc;
+
+	if (!out)
+		return bi__fail(err, BI_EINVAL, "out is NULL");
+	*out = NULL;
+	rc = check_foreign(context, foreign, err);
+	if (rc)
+		return rc;
+	memory = new_memory(context, foreign->kind == BI_HANDLE_HOST);
+	if (!memory)
+		return bi__fail(err, BI_ENOMEM, "no memory for a memory object");
+	memory->block.nbytes = foreign->nbytes;
+	memory->flags = foreign->flags;
+	rc = adopt_order(memory, foreign, err);
+	if (!rc)
+		rc = bi__dispatch_adopt(memory, foreign, err);
+	if (rc) {
+		bi_memory_release(memory);
+		return rc;
+	}
+	memory->nbytes = memory->block.nbytes;
+	bi__memory_give_owner(memory, foreign->release, foreign->release_data);
+	*out = memory;
+	return BI_OK;
+}
+
+void bi__memory_give_owner(struct bi_memory *memory, bi_release_fn release, void *data)
+{
+	memory->release = release;
+	memory->release_data = data;
+}
+
+/* -------------------------------------------------------------------------------------------------------- letting go */
+
+void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
+{
+	bi_release_fn release = memory->release;
+	void *data = memory->release_data;
+
+	if (memory->block.handle)
+		bi__dispatch_free(context, memory);
+	if (memory->named)
+		bi_stream_release(memory->home);
+	for (size_t i = 0; i < memory->first_use_count; i++)
+		bi_event_release(memory->first_use[i]);
+	free(memory->first_use);
+	bi__fence_clear(&memory->tail);
+	pthread_mutex_destroy(&memory->lock);
+	free(memory);
+	if (release)
+		release(data);
+}
+
+/* The event that must be complete before the memory can be let go; no context if there is none. */
+static int last_work(struct bi_memory *memory, struct bi__fence *out)
+{
+	*out = (struct bi__fence){ NULL, 0 };
+	if (bi__is_host(memory)) {
+		*out = memory->tail;
+		memory->tail = (struct bi__fence){ NULL, 0 };
+		return BI_OK;
+	}
+	return memory->pending && !memory->named ? bi__fence_record(memory->home, out, NULL) : BI_OK;
+}
+
+/* Keeps the memory on the list of the context that works on it. Neither it nor its event holds a reference to it. */
+static void retire(struct bi_memory *memory, struct bi__fence *work)
+{
+	struct bi_context *context = work->context;
+
+	memory->retire_event = work->event;
+	pthread_mutex_lock(&context->retired_lock);
+	memory->next = context->retired;
+	context->retired = memory;
+	atomic_fetch_add(&context->retired_count, 1);
+	pthread_mutex_unlock(&context->retired_lock);
+	bi_context_release(context);
+}
+
+static void let_go(struct bi_context *context, struct bi_memory *memory)
+{
+	struct bi__fence work;
+	int done = 1;
+
+	/* Where no event can be had the driver is broken or another process': there is nothing to wait for. */
+	if (last_work(memory, &work) == BI_OK && work.context && bi__fence_query(&work, &done, NULL) == BI_OK && !done) {
+		retire(memory, &work);
+		return;
+	}
+	bi__fence_clear(&work);
+	bi__memory_destroy(context, memory);
+}
+
+struct bi_memory *bi_memory_retain(struct bi_memory *memory)
+{
+	atomic_fetch_add_explicit(&memory->refs, 1, memory_order_relaxed);
+	return memory;
+}
+
+void bi_memory_release(struct bi_memory *memory)
+{
+	struct bi_context *context;
+
+	if (!memory || atomic_fetch_sub_explicit(&memory->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	context = memory->context;
+	memory->context = NULL;
+	if (is_pooled(memory))
+		bi__pool_put(context, memory);
+	else
+		let_go(context, memory);
+	bi_context_release(context);
+}
+
+/* Unlinks the first retired memory whose work is done (or the first at all), with its event. */
+static struct bi_memory *next_retired(struct bi_context *context, int any)
+{
+	struct bi_memory **link = &context->retired, *memory;
+
+	pthread_mutex_lock(&context->retired_lock);
+	for (; (memory = *link); link = &memory->next) {
+		struct bi__fence fence = { context, memory->retire_event };
+		int done = 1;
+
+		if (any || bi__fence_query(&fence, &done, NULL) != BI_OK || done)
+			break;
+	}
+	if (memory) {
+		*link = memory->next;
+		atomic_fetch_sub(&context->retired_count, 1);
+	}
+	pthread_mutex_unlock(&context->retired_lock);
+	return memory;
+}
+
+void bi__memory_reap(struct bi_context *context, int wait)
+{
+	struct bi_memory *memory;
+
+	while (atomic_load_explicit(&context->retired_count, memory_order_relaxed) &&
+	       (memory = next_retired(context, wait))) {
+		struct bi__fence fence = { context, memory->retire_event };
+
+		if (wait)
+			bi__fence_block(&fence, BI__WAIT_CLOSE, NULL);
+		bi__dispatch_drop_event(context, memory->retire_event);
+		bi__memory_destroy(context, memory);
+	}
+}
+
+/* ------------------------------------------------------------------------------------------------------------ asking */
+
+void bi__memory_show(struct bi_memory *memory)
+{
+	atomic_store(&memory->shown, 1);
+}
+
+size_t bi_memory_nbytes(const struct bi_memory *memory)
+{
+	return memory->nbytes;
+}
+
+struct bi_context *bi_memory_context(const struct bi_memory *memory)
+{
+	return memory->context;
+}
+
+int bi_memory_is_host(const struct bi_memory *memory)
+{
+	return bi__is_host(memory);
+}

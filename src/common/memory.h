@@ -1,0 +1,19 @@
+/* Life of memories: made, pooled, retired, let go. */
+#ifndef BI_COMMON_MEMORY_H
+#define BI_COMMON_MEMORY_H
+
+#include "common/object.h"
+
+/* Lets go for real: driver handle, producer's callback, the struct. Under no lock. */
+void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory);
+
+/* The callback that lets the producer go, for a wrapped memory that has none yet. */
+void bi__memory_give_owner(struct bi_memory *memory, bi_release_fn release, void *data);
+
+/* The handle is about to be seen outside. */
+void bi__memory_show(struct bi_memory *memory);
+
+/* Retired memories whose work is complete are let go; `wait` makes it all of them (host wait). */
+void bi__memory_reap(struct bi_context *context, int wait);
+
+#endif

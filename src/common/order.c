@@ -1,0 +1,249 @@
+#include "common/order.h"
+
+#include <stdlib.h>
+
+#include "common/dispatch.h"
+#include "common/stream.h"
+
+void bi__order_lock(struct bi_memory *a, struct bi_memory *b)
+{
+	struct bi_memory *first = b && (uintptr_t)b < (uintptr_t)a ? b : a;
+	struct bi_memory *second = first == a ? b : a;
+
+	pthread_mutex_lock(&first->lock);
+	if (second && second != first)
+		pthread_mutex_lock(&second->lock);
+}
+
+/* What the locked step left behind. Letting go may close a context, so it waits until no lock is held. */
+struct leftovers {
+	struct bi__fence fence;
+	struct bi_event **events;
+	size_t count;
+};
+
+static struct leftovers unlock(struct bi_memory *memory)
+{
+	struct leftovers left = { memory->stale, NULL, 0 };
+
+	memory->stale = (struct bi__fence){ NULL, 0 };
+	if (memory->used) {
+		left.events = memory->first_use;
+		left.count = memory->first_use_count;
+		memory->first_use = NULL;
+		memory->first_use_count = 0;
+		memory->used = 0;
+	}
+	pthread_mutex_unlock(&memory->lock);
+	return left;
+}
+
+static void drop(struct leftovers *left)
+{
+	bi__fence_clear(&left->fence);
+	for (size_t i = 0; i < left->count; i++)
+		bi_event_release(left->events[i]);
+	free(left->events);
+}
+
+void bi__order_unlock(struct bi_memory *a, struct bi_memory *b)
+{
+	struct leftovers left = unlock(a);
+
+	if (b && b != a) {
+		struct leftovers other = unlock(b);
+
+		drop(&other);
+	}
+	drop(&left);
+}
+
+/* A reference of its own to the end of device work on host memory. */
+static int copy_tail(struct bi_memory *memory, struct bi__fence *out, uint64_t *epoch, struct bi_error *err)
+{
+	int rc = BI_OK;
+
+	pthread_mutex_lock(&memory->lock);
+	*epoch = memory->epoch;
+	if (memory->tail.context)
+		rc = bi__fence_wrap(memory->tail.context, memory->tail.event, out, err);
+	pthread_mutex_unlock(&memory->lock);
+	return rc;
+}
+
+/* Takes what is pending off the books if nothing was added since `epoch`. Fences are cleared under no lock. */
+static void mark_idle(struct bi_memory *memory, uint64_t epoch)
+{
+	struct bi__fence old = { NULL, 0 };
+
+	pthread_mutex_lock(&memory->lock);
+	if (memory->epoch == epoch) {
+		old = memory->tail;
+		memory->tail = (struct bi__fence){ NULL, 0 };
+		memory->pending = 0;
+	}
+	pthread_mutex_unlock(&memory->lock);
+	bi__fence_clear(&old);
+}
+
+static int block_on(struct bi_memory *memory, struct bi__fence *fence, uint64_t epoch, enum bi__wait_reason reason,
+		    struct bi_error *err)
+{
+	int rc = bi__fence_block(fence, reason, err);
+
+	bi__fence_clear(fence);
+	if (!rc)
+		mark_idle(memory, epoch);
+	return rc;
+}
+
+/* The first use: foreign events must not have failed, and the stream waits for them. */
+static int wait_first_use(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+{
+	for (size_t i = 0; i < memory->first_use_count; i++) {
+		struct bi__fence *fence = &memory->first_use[i]->fence;
+		int done, rc = bi__fence_query(fence, &done, err);
+
+		if (!rc && !done)
+			rc = bi__fence_wait(stream, fence, err);
+		if (rc)
+			return rc;
+	}
+	return BI_OK;
+}
+
+/* Is the tail of host memory on that very stream, which keeps its order by itself? */
+static int tail_is_on(const struct bi_memory *memory, const struct bi_stream *stream)
+{
+	return memory->tail_on_context_stream && stream == &memory->tail.context->stream;
+}
+
+static int wait_tail(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+{
+	int rc;
+
+	if (tail_is_on(memory, stream))
+		return BI_OK;
+	if (bi__same_space(stream->context, memory->tail.context))
+		return bi__fence_wait(stream, &memory->tail, err);
+	rc = bi__fence_block(&memory->tail, BI__WAIT_CROSS, err);
+	if (rc)
+		return rc;
+	memory->stale = memory->tail;
+	memory->tail = (struct bi__fence){ NULL, 0 };
+	return BI_OK;
+}
+
+int bi__order_begin(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+{
+	int rc = wait_first_use(memory, stream, err);
+
+	if (rc)
+		return rc;
+	if (memory->tail.context)
+		return wait_tail(memory, stream, err);
+	return memory->home && memory->pending ? bi__dispatch_follow(stream, memory->home, err) : BI_OK;
+}
+
+/* Host memory: the tail moves to the end of what is on the stream now. */
+static int move_tail(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+{
+	struct bi__fence tail = { NULL, 0 };
+	int rc = bi__fence_record(stream, &tail, err);
+
+	if (rc || !tail.context)
+		return rc;
+	memory->stale = memory->tail;
+	memory->tail = tail;
+	memory->tail_on_context_stream = stream == &tail.context->stream;
+	return BI_OK;
+}
+
+int bi__order_end(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+{
+	memory->epoch++;
+	memory->used = memory->first_use_count > 0;
+	if (bi__is_host(memory))
+		return move_tail(memory, stream, err);
+	memory->pending = 1;
+	return bi__dispatch_follow(memory->home, stream, err);
+}
+
+/* An event behind everything on the memory's home, or no context if nothing is pending. */
+static int record_home(struct bi_memory *memory, struct bi__fence *out, uint64_t *epoch, struct bi_error *err)
+{
+	int rc = BI_OK;
+
+	pthread_mutex_lock(&memory->lock);
+	*epoch = memory->epoch;
+	if (memory->first_use_count) {
+		rc = bi__order_begin(memory, memory->home, err);
+		if (!rc)
+			rc = bi__order_end(memory, memory->home, err);
+		*epoch = memory->epoch;
+	}
+	if (!rc && memory->pending)
+		rc = bi__fence_record(memory->home, out, err);
+	bi__order_unlock(memory, NULL);
+	return rc;
+}
+
+int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err)
+{
+	struct bi__fence fence = { NULL, 0 };
+	uint64_t epoch;
+	int rc = bi__is_host(memory) ? BI_OK : bi__dispatch_alive(memory->context, err);
+
+	if (!rc)
+		rc = bi__is_host(memory) ? copy_tail(memory, &fence, &epoch, err) :
+					   record_home(memory, &fence, &epoch, err);
+	return rc ? rc : block_on(memory, &fence, epoch, reason, err);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ public */
+
+static int check_reach(const struct bi_view *view, const struct bi_stream *stream, struct bi_error *err)
+{
+	if (!view || !stream)
+		return bi__fail(err, BI_EINVAL, "view or stream is NULL");
+	if (!bi__is_host(view->memory) && !bi__stream_reaches(stream, view->memory))
+		return bi__fail(err, BI_EINVAL, "the stream of device %s cannot reach memory of %s",
+				stream->context->device.spec, view->memory->context->device.spec);
+	return bi__dispatch_alive(stream->context, err);
+}
+
+int bi_view_acquire(const struct bi_view *view, struct bi_stream *stream, struct bi_error *err)
+{
+	int rc = check_reach(view, stream, err);
+
+	if (rc)
+		return rc;
+	bi__order_lock(view->memory, NULL);
+	rc = bi__order_begin(view->memory, stream, err);
+	bi__order_unlock(view->memory, NULL);
+	return rc;
+}
+
+int bi_view_hand_back(const struct bi_view *view, struct bi_stream *stream, struct bi_error *err)
+{
+	struct bi_memory *memory = view ? view->memory : NULL;
+	int rc = check_reach(view, stream, err);
+
+	if (rc)
+		return rc;
+	bi__order_lock(memory, NULL);
+	/* What the end of the stream does not yet cover is put before it. */
+	if (memory->first_use_count || memory->tail.context)
+		rc = bi__order_begin(memory, stream, err);
+	if (!rc)
+		rc = bi__order_end(memory, stream, err);
+	bi__order_unlock(memory, NULL);
+	return rc;
+}
+
+int bi_view_synchronize(const struct bi_view *view, struct bi_error *err)
+{
+	if (!view)
+		return bi__fail(err, BI_EINVAL, "view is NULL");
+	return bi__order_synchronize(view->memory, BI__WAIT_SYNCHRONIZE, err);
+}

@@ -1,0 +1,27 @@
+/*
+ * Who waits for whom: docs/ordering.md as functions. Those with "locked" in their comment are called with the memory's
+ * lock held, because wait, enqueue and record form one step.
+ */
+#ifndef BI_COMMON_ORDER_H
+#define BI_COMMON_ORDER_H
+
+#include "common/object.h"
+
+/* Locks one or two memories (b may be NULL or a) in address order. */
+void bi__order_lock(struct bi_memory *a, struct bi_memory *b);
+void bi__order_unlock(struct bi_memory *a, struct bi_memory *b);
+
+/*
+ * Locked. Work that is enqueued on `stream` next comes after all work on the memory. BI_EPRODUCER if that has failed.
+ * Host memory with device work that the stream cannot wait for on the device is waited for here: the host wait of
+ * "two backends".
+ */
+int bi__order_begin(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err);
+
+/* Locked. Whatever is enqueued next on the memory's home comes after what is on `stream` now. */
+int bi__order_end(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err);
+
+/* Host wait until nothing is pending on the memory. Asks the driver nothing if nothing is. */
+int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err);
+
+#endif

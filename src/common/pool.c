@@ -1,0 +1,126 @@
+#include "common/pool.h"
+
+#include "common/memory.h"
+
+/* Below this all sizes share one class. */
+#define SMALLEST ((size_t)256)
+
+/* Eight classes to each power of two: at most an eighth of a block is waste. */
+static size_t step_of(size_t nbytes)
+{
+	size_t power = SMALLEST;
+
+	while (power <= nbytes / 2)
+		power *= 2;
+	return power / 8;
+}
+
+size_t bi__pool_round(size_t nbytes)
+{
+	size_t step;
+
+	if (nbytes <= SMALLEST)
+		return SMALLEST;
+	if (nbytes > SIZE_MAX / 4)
+		return 0;
+	step = step_of(nbytes);
+	return (nbytes + step - 1) / step * step;
+}
+
+/* Index of a rounded size. */
+static size_t class_of(size_t rounded)
+{
+	size_t power = SMALLEST, class = 0;
+
+	for (; power <= rounded / 2; power *= 2)
+		class += 8;
+	return class + (rounded - power) / (power / 8);
+}
+
+void bi__pool_init(struct bi__pool *pool, size_t limit)
+{
+	pthread_mutex_init(&pool->lock, NULL);
+	pool->limit = limit == BI_POOL_NONE ? 0 : limit == BI_POOL_DEFAULT ? (size_t)256 << 20 : limit;
+}
+
+
+static void unlink_class(struct bi__pool *pool, struct bi_memory *memory)
+{
+	struct bi_memory **link = &pool->classes[class_of(memory->block.nbytes)];
+
+	while (*link != memory)
+		link = &(*link)->next;
+	*link = memory->next;
+	memory->next = NULL;
+}
+
+static void unlink_age(struct bi__pool *pool, struct bi_memory *memory)
+{
+	*(memory->older ? &memory->older->newer : &pool->oldest) = memory->newer;
+	*(memory->newer ? &memory->newer->older : &pool->newest) = memory->older;
+	memory->older = memory->newer = NULL;
+}
+
+/* Locked. */
+static void take_out(struct bi__pool *pool, struct bi_memory *memory)
+{
+	unlink_class(pool, memory);
+	unlink_age(pool, memory);
+	pool->bytes -= memory->block.nbytes;
+}
+
+struct bi_memory *bi__pool_take(struct bi_context *context, enum bi_memory_kind kind, size_t rounded)
+{
+	struct bi__pool *pool = &context->pool;
+	struct bi_memory *memory;
+
+	pthread_mutex_lock(&pool->lock);
+	memory = pool->classes[class_of(rounded)];
+	while (memory && memory->block.memory != kind)
+		memory = memory->next;
+	if (memory) {
+		take_out(pool, memory);
+		pool->hits++;
+	} else {
+		pool->misses++;
+	}
+	pthread_mutex_unlock(&pool->lock);
+	return memory;
+}
+
+void bi__pool_put(struct bi_context *context, struct bi_memory *memory)
+{
+	struct bi__pool *pool = &context->pool;
+	struct bi_memory **class = &pool->classes[class_of(memory->block.nbytes)];
+
+	pthread_mutex_lock(&pool->lock);
+	memory->next = *class;
+	*class = memory;
+	memory->older = pool->newest;
+	*(pool->newest ? &pool->newest->newer : &pool->oldest) = memory;
+	pool->newest = memory;
+	pool->bytes += memory->block.nbytes;
+	pthread_mutex_unlock(&pool->lock);
+	bi__pool_trim(context, pool->limit);
+}
+
+/* The oldest one, if more than `keep` bytes are there. */
+static struct bi_memory *take_oldest(struct bi__pool *pool, size_t keep)
+{
+	struct bi_memory *memory;
+
+	pthread_mutex_lock(&pool->lock);
+	memory = pool->bytes > keep ? pool->oldest : NULL;
+	if (memory)
+		take_out(pool, memory);
+	pthread_mutex_unlock(&pool->lock);
+	return memory;
+}
+
+void bi__pool_trim(struct bi_context *context, size_t keep)
+{
+	struct bi_memory *memory;
+
+	while ((memory = take_oldest(&context->pool, keep)))
+		bi__memory_destroy(context, memory);
+}

@@ -1,0 +1,263 @@
+#define _POSIX_C_SOURCE 200809L
+#include "common/registry.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/fork.h"
+
+extern const struct bi__backend bi__host_backend;
+extern const struct bi__backend bi__opencl_backend;
+
+/* Adding a backend is one line here. */
+static const struct bi__backend *const backends[] = {
+	&bi__opencl_backend,
+	&bi__host_backend,
+};
+
+#define BACKEND_COUNT (sizeof(backends) / sizeof(*backends))
+
+const struct bi__backend *bi__registry_backend(size_t i)
+{
+	return i < BACKEND_COUNT ? backends[i] : NULL;
+}
+
+const struct bi__backend *bi__registry_host(void)
+{
+	return &bi__host_backend;
+}
+
+static const struct bi__backend *find(const char *name, size_t length)
+{
+	for (size_t i = 0; i < BACKEND_COUNT; i++)
+		if (strlen(backends[i]->name) == length && memcmp(backends[i]->name, name, length) == 0)
+			return backends[i];
+	return NULL;
+}
+
+const struct bi__backend *bi__registry_find(const char *name)
+{
+	return find(name, strlen(name));
+}
+
+/* The better the kind, the earlier in the list; the host comes last. */
+static int rank(const struct bi_device *device)
+{
+	static const int ranks[] = {
+		[BI_KIND_GPU] = 0, [BI_KIND_ACCELERATOR] = 1, [BI_KIND_CPU] = 2, [BI_KIND_OTHER] = 3, [BI_KIND_HOST] = 4,
+	};
+
+	return device->usable ? ranks[device->kind] : 5;
+}
+
+/* Stable, so that devices of one kind keep the order of their platforms. */
+static void sort_devices(struct bi_device *devices, int count)
+{
+	for (int i = 1; i < count; i++) {
+		struct bi_device device = devices[i];
+		int j = i;
+
+		for (; j > 0 && rank(&device) < rank(&devices[j - 1]); j--)
+			devices[j] = devices[j - 1];
+		devices[j] = device;
+	}
+}
+
+/* After a fork the driver of the parent hangs; in a process that never had one it is as good as any. */
+static int enumerate(const struct bi__backend *backend, struct bi_device *devices, int capacity, int *count,
+		     struct bi_error *err)
+{
+	*count = 0;
+	if (!backend->is_host) {
+		bi__fork_watch();
+		if (bi__fork_generation() > 0)
+			return bi__fail(err, BI_EFORK, "%s was opened before this process was forked", backend->name);
+	}
+	return backend->enumerate(devices, capacity, count, err);
+}
+
+/* One backend's devices, or one entry that says why there are none. */
+static void append(const struct bi__backend *backend, struct bi__choice *choice)
+{
+	struct bi_error err = { 0, 0, "" };
+	struct bi_device *next = &choice->devices[choice->count];
+	int room = BI__MAX_DEVICES - choice->count, count;
+
+	if (room == 0)
+		return;
+	if (enumerate(backend, next, room, &count, &err) == BI_OK) {
+		choice->count += count < room ? count : room;
+		return;
+	}
+	memset(next, 0, sizeof(*next));
+	snprintf(next->spec, sizeof(next->spec), "%s", backend->name);
+	snprintf(next->backend, sizeof(next->backend), "%s", backend->name);
+	snprintf(next->reason, sizeof(next->reason), "%s", err.message);
+	choice->count++;
+}
+
+/* Devices of one backend, or of all, unusable ones last. */
+static void list(const struct bi__backend *only, struct bi__choice *choice)
+{
+	choice->count = 0;
+	for (size_t i = 0; i < BACKEND_COUNT; i++)
+		if (!only || only == backends[i])
+			append(backends[i], choice);
+	sort_devices(choice->devices, choice->count);
+}
+
+int bi_devices(struct bi_device *devices, int capacity, int *count, struct bi_error *err)
+{
+	struct bi__choice *choice;
+
+	if (!count || capacity < 0 || (capacity && !devices))
+		return bi__fail(err, BI_EINVAL, "count or devices is NULL, or capacity %d is negative", capacity);
+	*count = 0;
+	choice = malloc(sizeof(*choice));
+	if (!choice)
+		return bi__fail(err, BI_ENOMEM, "no memory for a list of devices");
+	list(NULL, choice);
+	*count = choice->count;
+	if (capacity > choice->count)
+		capacity = choice->count;
+	if (capacity)
+		memcpy(devices, choice->devices, (size_t)capacity * sizeof(*devices));
+	free(choice);
+	return BI_OK;
+}
+
+/* Reads a number of at most six digits that ends the text or is followed by ':'. */
+static int read_number(const char **text, int *out)
+{
+	const char *c = *text;
+	int value = 0, digits = 0;
+
+	for (; isdigit((unsigned char)*c) && digits < 6; c++, digits++)
+		value = value * 10 + (*c - '0');
+	if (digits == 0 || (*c != '\0' && *c != ':'))
+		return 0;
+	*text = c;
+	*out = value;
+	return 1;
+}
+
+/* Does text contain part, whatever the case? */
+static int contains(const char *text, const char *part)
+{
+	size_t n = strlen(part);
+
+	for (; *text; text++)
+		if (strncasecmp(text, part, n) == 0)
+			return 1;
+	return 0;
+}
+
+/* What follows "opencl:": two numbers, one, or part of a name. */
+static int fits(const struct bi_device *device, const char *rest)
+{
+	const char *c = rest;
+	int first, second = -1;
+
+	if (!device->usable)
+		return 0;
+	if (!read_number(&c, &first))
+		return *rest && (contains(device->name, rest) || contains(device->platform_name, rest));
+	if (*c == ':' && (c++, !read_number(&c, &second) || *c))
+		return 0;
+	return device->platform == first && (second < 0 || device->ordinal == second);
+}
+
+static void keep_fitting(struct bi__choice *choice, const char *rest)
+{
+	int kept = 0;
+
+	for (int i = 0; i < choice->count; i++)
+		if (fits(&choice->devices[i], rest))
+			choice->devices[kept++] = choice->devices[i];
+	choice->count = kept;
+}
+
+static int choose_position(const char *spec, struct bi__choice *choice, struct bi_error *err)
+{
+	const char *c = spec + 1;
+	int position;
+
+	list(NULL, choice);
+	if (!read_number(&c, &position) || *c)
+		return bi__fail(err, BI_ENODEVICE, "device \"%s\" is not # and a number", spec);
+	if (position >= choice->count || !choice->devices[position].usable)
+		return bi__fail(err, BI_ENODEVICE, "device \"%s\" is beyond the end of the list of devices", spec);
+	choice->devices[0] = choice->devices[position];
+	choice->count = 1;
+	return BI_OK;
+}
+
+/* "opencl, host" */
+static const char *backend_names(char *text, size_t capacity)
+{
+	size_t used = 0;
+
+	*text = '\0';
+	for (size_t i = 0; i < BACKEND_COUNT && used < capacity; i++)
+		used += (size_t)snprintf(text + used, capacity - used, "%s%s", i ? ", " : "", backends[i]->name);
+	return text;
+}
+
+static int unknown(const char *spec, struct bi_error *err)
+{
+	char names[64];
+
+	return bi__fail(err, BI_ENODEVICE, "device \"%s\" names no backend of this build (auto, #N, %s)", spec,
+			backend_names(names, sizeof(names)));
+}
+
+static int choose_backend(const char *spec, struct bi__choice *choice, struct bi_error *err)
+{
+	size_t length = strcspn(spec, ":");
+	const struct bi__backend *backend = find(spec, length);
+
+	if (!backend)
+		return unknown(spec, err);
+	list(backend, choice);
+	if (choice->count && !choice->devices[0].usable)
+		return bi__fail(err, BI_ENODEVICE, "device \"%s\": %s", spec, choice->devices[0].reason);
+	if (spec[length])
+		keep_fitting(choice, spec + length + 1);
+	if (choice->count == 0)
+		return bi__fail(err, BI_ENODEVICE, "device \"%s\" fits no device of %s", spec, backend->name);
+	return BI_OK;
+}
+
+int bi__registry_choose(const char *spec, struct bi__choice *choice, struct bi_error *err)
+{
+	if (!spec)
+		spec = getenv("BI_DEVICE");
+	if (!spec)
+		spec = "auto";
+	choice->is_auto = strcmp(spec, "auto") == 0;
+	if (choice->is_auto) {
+		list(NULL, choice);
+		return BI_OK;
+	}
+	return *spec == '#' ? choose_position(spec, choice, err) : choose_backend(spec, choice, err);
+}
+
+int bi__registry_adopted(const char *spec, struct bi_device *device, struct bi_error *err)
+{
+	size_t length = spec ? strcspn(spec, ":") : 0;
+	const struct bi__backend *backend = find(spec ? spec : "", length);
+	const char *c = spec ? spec + length : "";
+
+	if (!backend || backend->is_host || !backend->adopt)
+		return bi__fail(err, BI_EINVAL, "device \"%s\" does not name the backend of the adopted handle",
+				spec ? spec : "");
+	memset(device, 0, sizeof(*device));
+	snprintf(device->backend, sizeof(device->backend), "%s", backend->name);
+	device->ordinal = -1;
+	if (*c == ':' && (c++, !read_number(&c, &device->ordinal) || *c))
+		return bi__fail(err, BI_EINVAL, "device \"%s\" is not %s:POSITION", spec, backend->name);
+	return BI_OK;
+}

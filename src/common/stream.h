@@ -1,0 +1,16 @@
+/* Streams: made, wrapped, let go. A context stream lives inside its context and shares its references. */
+#ifndef BI_COMMON_STREAM_H
+#define BI_COMMON_STREAM_H
+
+#include "common/object.h"
+
+/* Sets what every stream has; the queue is opened by the backend. */
+void bi__stream_init(struct bi_stream *stream, struct bi_context *context);
+
+/* Can work on the stream use the memory? Host memory is for streams that execute on the host. */
+int bi__stream_reaches(const struct bi_stream *stream, const struct bi_memory *memory);
+
+/* A stream of the host that belongs to no context: work between host memories needs none. */
+struct bi_stream *bi__host_stream(void);
+
+#endif

@@ -1,0 +1,88 @@
+/*
+ * The reference backend: memory of this process, work done at once by the calling thread. It is the smallest backend
+ * there can be, and the example for the next one.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/backend.h"
+#include "common/checked.h"
+#include "common/engine.h"
+
+/* As OpenCL's largest built-in type wants it. */
+#define ALIGNMENT 128
+
+static int host_enumerate(struct bi_device *devices, int capacity, int *count, struct bi_error *err)
+{
+	(void)err;
+	if (capacity > 0) {
+		memset(devices, 0, sizeof(*devices));
+		snprintf(devices->spec, sizeof(devices->spec), "host");
+		snprintf(devices->backend, sizeof(devices->backend), "host");
+		snprintf(devices->name, sizeof(devices->name), "this process");
+		devices->kind = BI_KIND_HOST;
+		devices->usable = 1;
+		devices->capabilities = BI_CAP_UNIFIED | BI_CAP_PROFILING | BI_CAP_NATIVE_COPY | BI_CAP_OUT_OF_ORDER | BI_CAP_SVM;
+	}
+	*count = 1;
+	return BI_OK;
+}
+
+static int host_alloc(struct bi__device_state *device, struct bi__block *block, struct bi_error *err)
+{
+	size_t total;
+	void *bytes;
+
+	(void)device;
+	if (bi__add_size(block->nbytes, block->origin + ALIGNMENT - 1, &total))
+		return bi__fail(err, BI_EOVERFLOW, "%zu bytes do not fit into the address space", block->nbytes);
+	bytes = aligned_alloc(ALIGNMENT, total / ALIGNMENT * ALIGNMENT);
+	if (!bytes)
+		return bi__fail(err, BI_ENOMEM, "the host has no %zu bytes", block->nbytes);
+	block->kind = BI_HANDLE_HOST;
+	block->handle = (uintptr_t)bytes;
+	block->host = (char *)bytes + block->origin;
+	return BI_OK;
+}
+
+static int host_adopt(struct bi__device_state *device, const struct bi_foreign *foreign, struct bi__block *block,
+		      struct bi_error *err)
+{
+	(void)device;
+	(void)err;
+	block->kind = BI_HANDLE_HOST;
+	block->handle = foreign->handle;
+	block->host = (void *)foreign->handle;
+	block->cookie = 1;
+	return BI_OK;
+}
+
+/* Adopted memory has a cookie: its producer frees it. */
+static void host_free(struct bi__device_state *device, struct bi__block *block)
+{
+	(void)device;
+	if (!block->cookie)
+		free((void *)block->handle);
+}
+
+static int host_copy(struct bi__device_state *device, struct bi__queue *queue, const struct bi__plan *plan,
+		     const struct bi__place *dst, const struct bi__place *src, uintptr_t *event, struct bi_error *err)
+{
+	(void)device;
+	(void)queue;
+	(void)event;
+	(void)err;
+	bi__engine_copy(plan, (void *)(uintptr_t)dst->host, src->host);
+	return BI_OK;
+}
+
+const struct bi__backend bi__host_backend = {
+	.name = "host",
+	.is_host = 1,
+	.enumerate = host_enumerate,
+	.alloc = host_alloc,
+	.adopt = host_adopt,
+	.free = host_free,
+	.copy = host_copy,
+};

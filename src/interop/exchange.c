@@ -1,0 +1,304 @@
+/* A view as the exchange structure of abi.h, and back. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/dispatch.h"
+#include "common/exchange_order.h"
+#include "common/memory.h"
+#include "common/status.h"
+
+/* ------------------------------------------------------------------------------------------------------------ export */
+
+/* What the consumer's reference keeps alive. */
+struct export {
+	struct bi_view *view;
+	struct bi__fence event;
+	int64_t element_strides[];
+};
+
+static void release_export(struct bi_exchange *self)
+{
+	struct export *export = self->owner;
+
+	self->release = NULL;
+	self->owner = NULL;
+	bi__fence_clear(&export->event);
+	bi_view_release(export->view);
+	free(export);
+}
+
+/* Strides in elements, or NULL if some stride is no multiple of the item size. */
+static const int64_t *divide_strides(const struct bi_view *view, int64_t *out)
+{
+	int64_t item = view->dtype.item_size;
+
+	for (int i = 0; i < view->ndim; i++) {
+		int64_t stride = view->dims[view->ndim + i];
+
+		if (item == 0 || stride % item)
+			return NULL;
+		out[i] = stride / item;
+	}
+	return out;
+}
+
+static void put_type(const struct bi_view *view, struct bi_exchange *out)
+{
+	char text[BI_DTYPE_TEXT];
+
+	out->item_size = view->dtype.item_size;
+	out->descr = view->descr;
+	out->type_kind = bi_dtype_kind(view->dtype);
+	out->byte_order = '|';
+	if (bi_dtype_typestr(view->dtype, text, NULL) == BI_OK)
+		out->byte_order = text[0];
+	if (bi_dtype_to_dlpack(view->dtype, &out->type_code, &out->type_bits, &out->type_lanes, NULL) == BI_OK)
+		return;
+	out->type_code = 3;
+	out->type_bits = 8;
+	out->type_lanes = (uint16_t)(out->item_size <= UINT16_MAX ? out->item_size : 0);
+}
+
+static uint32_t flags_of(const struct bi_view *view)
+{
+	struct bi_layout layout;
+	uint32_t flags = view->flags & BI_VIEW_READONLY ? BI_EXCHANGE_READONLY : 0;
+
+	bi_view_layout(view, &layout);
+	if (bi_layout_is_contiguous(&layout, 'C'))
+		flags |= BI_EXCHANGE_C_CONTIGUOUS;
+	if (bi_layout_is_contiguous(&layout, 'F'))
+		flags |= BI_EXCHANGE_F_CONTIGUOUS;
+	return flags;
+}
+
+static void put_place(const struct bi_view *view, struct bi_exchange *out)
+{
+	struct bi_native native;
+
+	bi_view_native(view, &native);
+	out->device_type = native.kind == BI_HANDLE_HOST ? BI_DEVICE_CPU : BI_DEVICE_OPENCL;
+	out->handle_kind = native.kind;
+	out->handle = native.handle;
+	out->offset = native.offset;
+	out->nbytes = native.nbytes;
+	if (native.kind != BI_HANDLE_HOST)
+		out->context = view->memory->context->state.native;
+}
+
+static void put_layout(struct bi_view *view, struct export *export, struct bi_exchange *out)
+{
+	out->ndim = view->ndim;
+	out->shape = bi_view_shape(view);
+	out->strides = bi_view_strides(view);
+	out->element_strides = view->ndim ? divide_strides(view, export->element_strides) : NULL;
+}
+
+int bi_view_export(const struct bi_view *view, unsigned flags, struct bi_exchange *out, struct bi_error *err)
+{
+	struct export *export;
+	int rc;
+
+	if (!view || !out || flags & ~(unsigned)(BI_EXPORT_EVENT | BI_EXPORT_SYNCHRONIZE))
+		return bi__fail(err, BI_EINVAL, "view or out is NULL, or flags 0x%x has unknown bits", flags);
+	memset(out, 0, sizeof(*out));
+	export = calloc(1, sizeof(*export) + (size_t)view->ndim * sizeof(int64_t));
+	if (!export)
+		return bi__fail(err, BI_ENOMEM, "no memory to export a view of %d dimensions", view->ndim);
+	rc = bi__exchange_offer(view->memory, flags, out, &export->event, err);
+	if (rc) {
+		free(export);
+		memset(out, 0, sizeof(*out));
+		return rc;
+	}
+	export->view = bi_view_retain((struct bi_view *)(uintptr_t)view);
+	out->version = BI_ABI_VERSION;
+	out->struct_size = sizeof(*out);
+	out->release = release_export;
+	out->owner = export;
+	out->flags = flags_of(view);
+	put_place(view, out);
+	put_type(view, out);
+	put_layout(export->view, export, out);
+	return BI_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ import */
+
+/* Keeps the producer's struct until our memory is let go. */
+static void release_import(void *data)
+{
+	struct bi_exchange *held = data;
+
+	held->release(held);
+	free(held);
+}
+
+static int check_version(const struct bi_exchange *exchange, struct bi_error *err)
+{
+	if (exchange->version != BI_ABI_VERSION)
+		return bi__fail(err, BI_EVERSION, "the exchange structure has version %u.%u, this library knows %d.%d",
+				exchange->version >> 16, exchange->version & 0xffff, BI_ABI_MAJOR, BI_ABI_MINOR);
+	if (exchange->struct_size != sizeof(*exchange))
+		return bi__fail(err, BI_EVERSION, "struct_size is %u, not %zu", exchange->struct_size,
+				sizeof(*exchange));
+	if (!exchange->release)
+		return bi__fail(err, BI_EINVAL, "the exchange structure was released already");
+	return BI_OK;
+}
+
+static int check_place(const struct bi_context *context, const struct bi_exchange *exchange, struct bi_error *err)
+{
+	if (exchange->mask || exchange->flags & BI_EXCHANGE_MASKED)
+		return bi__fail(err, BI_EUNSUPPORTED, "masked arrays are not taken");
+	switch (exchange->handle_kind) {
+	case BI_HANDLE_HOST:
+		return BI_OK;
+	case BI_HANDLE_CL_MEM:
+	case BI_HANDLE_CL_SVM:
+		break;
+	default:
+		return bi__fail(err, BI_EUNSUPPORTED, "handle kind %u cannot be reached by this build",
+				exchange->handle_kind);
+	}
+	if (context->backend->is_host || exchange->context != context->state.native)
+		return bi__fail(err, BI_EINVAL, "the memory belongs to cl_context 0x%llx, not to that of device %s",
+				(unsigned long long)exchange->context, context->device.spec);
+	return BI_OK;
+}
+
+/* DLPack's triple where it fits; text types and void by kind and size; swapped bytes by the order character. */
+static int read_type(const struct bi_exchange *exchange, struct bi_dtype *out, struct bi_error *err)
+{
+	static const struct {
+		char kind;
+		enum bi_type type;
+	} sized[] = { { 'S', BI_BYTES }, { 'U', BI_UNICODE }, { 'V', BI_VOID } };
+	const uint16_t one = 1;
+	char native = *(const unsigned char *)&one ? '<' : '>';
+	int rc = BI_OK, known = 0;
+
+	for (size_t i = 0; i < 3; i++)
+		if (exchange->type_kind == sized[i].kind) {
+			rc = bi_dtype_make(sized[i].type, 1, exchange->item_size, out, err);
+			known = 1;
+		}
+	if (!known)
+		rc = bi_dtype_from_dlpack(exchange->type_code, exchange->type_bits, exchange->type_lanes, out, err);
+	if (rc)
+		return rc;
+	if (out->item_size != exchange->item_size)
+		return bi__fail(err, BI_EDTYPE, "item_size is %u, but the type has %u bytes", exchange->item_size,
+				out->item_size);
+	out->swapped = (exchange->byte_order == '<' || exchange->byte_order == '>') && exchange->byte_order != native;
+	return BI_OK;
+}
+
+/* The layout, counted from the handle. */
+static int read_layout(const struct bi_exchange *exchange, struct bi_layout *layout, struct bi_error *err)
+{
+	struct bi_dtype dtype;
+	int rc = read_type(exchange, &dtype, err);
+
+	if (rc)
+		return rc;
+	if (exchange->ndim < 0 || exchange->ndim > BI_MAX_NDIM)
+		return bi__fail(err, BI_EINVAL, "ndim %lld is not in 0..%d", (long long)exchange->ndim, BI_MAX_NDIM);
+	if (exchange->ndim && (!exchange->shape || !exchange->strides))
+		return bi__fail(err, BI_EINVAL, "shape or strides is NULL, but ndim is %lld", (long long)exchange->ndim);
+	if (exchange->offset > INT64_MAX)
+		return bi__fail(err, BI_EOVERFLOW, "offset %llu does not fit", (unsigned long long)exchange->offset);
+	rc = bi_layout_init(layout, dtype, (int)exchange->ndim, exchange->shape, exchange->strides,
+			    (int64_t)exchange->offset, err);
+	if (rc || !exchange->descr)
+		return rc;
+	if (strlen(exchange->descr) > UINT32_MAX)
+		return bi__fail(err, BI_EOVERFLOW, "descr is longer than %u bytes", UINT32_MAX);
+	layout->descr = exchange->descr;
+	layout->descr_length = (uint32_t)strlen(exchange->descr);
+	return BI_OK;
+}
+
+/* Where the producer does not say how large its host memory is, what the elements reach is all there is. */
+static int read_size(const struct bi_exchange *exchange, const struct bi_layout *layout, size_t *nbytes,
+		     struct bi_error *err)
+{
+	int64_t first, end;
+
+	bi_layout_extent(layout, &first, &end);
+	if (exchange->nbytes > SIZE_MAX / 2)
+		return bi__fail(err, BI_EOVERFLOW, "nbytes %llu does not fit", (unsigned long long)exchange->nbytes);
+	*nbytes = (size_t)exchange->nbytes;
+	if (!*nbytes && end > 0 && exchange->handle_kind != BI_HANDLE_CL_MEM)
+		*nbytes = (size_t)end;
+	return BI_OK;
+}
+
+static int make_view(struct bi_context *context, const struct bi_exchange *exchange, const struct bi_layout *layout,
+		     struct bi_foreign *foreign, struct bi_view **out, struct bi_error *err)
+{
+	unsigned flags = exchange->flags & BI_EXCHANGE_READONLY ? BI_VIEW_READONLY : 0;
+	struct bi_memory *memory;
+	int rc = bi_memory_wrap(context, foreign, &memory, err);
+
+	if (rc)
+		return rc;
+	rc = bi_view_create(memory, layout, flags, out, err);
+	bi_memory_release(memory);
+	return rc;
+}
+
+static int import_checked(struct bi_context *context, struct bi_exchange *exchange, unsigned flags,
+			  struct bi_view **out, struct bi_error *err)
+{
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	struct bi__acceptance acceptance = { NULL, NULL };
+	struct bi_layout layout;
+	int rc = read_layout(exchange, &layout, err);
+
+	if (!rc)
+		rc = read_size(exchange, &layout, &foreign.nbytes, err);
+	if (!rc && !(flags & BI_IMPORT_UNORDERED))
+		rc = bi__exchange_accept(context, exchange, &acceptance, err);
+	if (rc)
+		return rc;
+	foreign.kind = (enum bi_handle_kind)exchange->handle_kind;
+	foreign.handle = (uintptr_t)exchange->handle;
+	foreign.stream = acceptance.stream;
+	foreign.events = &acceptance.event;
+	foreign.event_count = acceptance.event ? 1 : 0;
+	rc = make_view(context, exchange, &layout, &foreign, out, err);
+	bi_stream_release(acceptance.stream);
+	bi_event_release(acceptance.event);
+	return rc;
+}
+
+int bi_view_import(struct bi_context *context, struct bi_exchange *exchange, unsigned flags, struct bi_view **out,
+		   struct bi_error *err)
+{
+	struct bi_exchange *held;
+	int rc;
+
+	if (!out)
+		return bi__fail(err, BI_EINVAL, "out is NULL");
+	*out = NULL;
+	if (!context || !exchange || flags & ~(unsigned)BI_IMPORT_UNORDERED)
+		return bi__fail(err, BI_EINVAL, "context or exchange is NULL, or flags 0x%x has unknown bits", flags);
+	rc = check_version(exchange, err);
+	if (!rc)
+		rc = check_place(context, exchange, err);
+	if (rc)
+		return rc;
+	held = malloc(sizeof(*held));
+	if (!held)
+		return bi__fail(err, BI_ENOMEM, "no memory to hold an exchange structure");
+	rc = import_checked(context, exchange, flags, out, err);
+	if (rc) {
+		free(held);
+		return rc;
+	}
+	*held = *exchange;
+	exchange->release = NULL;
+	bi__memory_give_owner((*out)->memory, release_import, held);
+	return BI_OK;
+}
