@@ -1,0 +1,83 @@
+/*
+ * Typed access to OpenCL handles, for callers that have the Khronos headers. Everything here is an inline translation to
+ * buffer_interface.h; ownership, errors and threads are said there.
+ */
+#ifndef BUFFER_INTERFACE_OPENCL_H
+#define BUFFER_INTERFACE_OPENCL_H
+
+#ifndef CL_TARGET_OPENCL_VERSION
+#define CL_TARGET_OPENCL_VERSION 120
+#endif
+#include <CL/cl.h>
+
+#include "buffer_interface.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Opens a context on an adopted cl_context; `queue` (may be NULL) becomes the context stream. Other options as given. */
+static inline int bi_opencl_context_wrap(cl_context context, cl_command_queue queue, struct bi_options options,
+					 struct bi_context **out, struct bi_error *err)
+{
+	if (!options.device)
+		options.device = "opencl";
+	options.adopt_context = (uintptr_t)context;
+	options.adopt_stream = (uintptr_t)queue;
+	return bi_context_open(&options, out, err);
+}
+
+static inline int bi_opencl_stream_wrap(struct bi_context *context, cl_command_queue queue, struct bi_stream **out,
+					struct bi_error *err)
+{
+	return bi_stream_wrap(context, (uintptr_t)queue, NULL, NULL, out, err);
+}
+
+static inline int bi_opencl_event_wrap(struct bi_context *context, cl_event event, struct bi_event **out,
+				       struct bi_error *err)
+{
+	return bi_event_wrap(context, (uintptr_t)event, out, err);
+}
+
+/* A cl_mem whose pending work is on `stream` (NULL: nothing is pending). */
+static inline int bi_opencl_memory_wrap(struct bi_context *context, cl_mem mem, struct bi_stream *stream,
+					struct bi_memory **out, struct bi_error *err)
+{
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+
+	foreign.kind = BI_HANDLE_CL_MEM;
+	foreign.handle = (uintptr_t)mem;
+	foreign.stream = stream;
+	return bi_memory_wrap(context, &foreign, out, err);
+}
+
+static inline cl_context bi_opencl_context(const struct bi_context *context)
+{
+	return (cl_context)bi_context_handle(context);
+}
+
+static inline cl_command_queue bi_opencl_queue(const struct bi_stream *stream)
+{
+	return (cl_command_queue)bi_stream_handle(stream);
+}
+
+static inline cl_event bi_opencl_event(const struct bi_event *event)
+{
+	return (cl_event)bi_event_handle(event);
+}
+
+/* The root cl_mem of a view (NULL if it is no OpenCL memory) and the byte offset of element [0, ..., 0] in it. */
+static inline cl_mem bi_opencl_mem(const struct bi_view *view, size_t *offset)
+{
+	struct bi_native native;
+
+	bi_view_native(view, &native);
+	*offset = native.offset;
+	return native.kind == BI_HANDLE_CL_MEM ? (cl_mem)native.handle : NULL;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
