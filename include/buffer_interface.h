@@ -65,7 +65,7 @@ BI_API const char *bi_version(void);
 /* Most dimensions that a layout can have. */
 #define BI_MAX_NDIM 64
 
-/* ------------------------------------------------------------------------------------------------ status and errors */
+/* Status and errors */
 
 #define BI_STATUS_MAP(X) \
 	X(OK, 0, "success") \
@@ -104,7 +104,7 @@ BI_API const char *bi_status_name(int status);
 /* The one-line meaning of a status. Borrowed for ever. */
 BI_API const char *bi_status_text(int status);
 
-/* ---------------------------------------------------------------------------------------------------- element types */
+/* Element types */
 
 /*
  * Scalar types: name, text, array interface kind (0: it has none), DLPack code, bits of one lane.
@@ -192,7 +192,7 @@ BI_API int bi_dtype_equal(struct bi_dtype a, struct bi_dtype b);
 /* Kind character of the array interface, or 0. */
 BI_API char bi_dtype_kind(struct bi_dtype dtype);
 
-/* ---------------------------------------------------------------------------------------------------------- layouts */
+/* Layouts */
 
 /*
  * How an array lies in a memory: pure arithmetic, no device, no allocation. Fill it with bi_layout_init; functions that
@@ -288,7 +288,7 @@ BI_API int bi_layout_reinterpret(struct bi_layout *layout, struct bi_dtype dtype
  */
 BI_API int bi_dtype_parse_descr(const char *descr, struct bi_dtype *out, struct bi_error *err);
 
-/* ---------------------------------------------------------------------------------------------------------- devices */
+/* Devices */
 
 enum bi_device_kind { BI_KIND_HOST, BI_KIND_CPU, BI_KIND_GPU, BI_KIND_ACCELERATOR, BI_KIND_OTHER };
 
@@ -324,7 +324,7 @@ struct bi_device {
  */
 BI_API int bi_devices(struct bi_device *devices, int capacity, int *count, struct bi_error *err);
 
-/* --------------------------------------------------------------------------------------------------------- contexts */
+/* Contexts */
 
 struct bi_context;
 struct bi_stream;
@@ -412,7 +412,7 @@ BI_API void bi_context_profile_pause(struct bi_context *context);
 BI_API void bi_context_profile_resume(struct bi_context *context);
 BI_API void bi_free(void *text);
 
-/* ----------------------------------------------------------------------------------------------- streams and events */
+/* Streams and events */
 
 enum bi_stream_flag { BI_STREAM_IN_ORDER = 0, BI_STREAM_OUT_OF_ORDER = 1 };
 
@@ -449,7 +449,7 @@ BI_API int bi_event_query(struct bi_event *event, int *done, struct bi_error *er
 /* Host wait. BI_EPRODUCER if it failed. */
 BI_API int bi_event_synchronize(struct bi_event *event, struct bi_error *err);
 
-/* ----------------------------------------------------------------------------------------------------------- memory */
+/* Memory */
 
 /* Allocates, from the pool where it can. nbytes may be 0. The bytes are not initialised. Retains the context. Owned. */
 BI_API int bi_memory_create(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind,
@@ -499,7 +499,7 @@ BI_API struct bi_context *bi_memory_context(const struct bi_memory *memory);
 /* 1 if the memory is host memory, on whatever context. */
 BI_API int bi_memory_is_host(const struct bi_memory *memory);
 
-/* ------------------------------------------------------------------------------------------------------------ views */
+/* Views */
 
 enum bi_view_flag { BI_VIEW_READONLY = 1 };
 
@@ -563,7 +563,7 @@ BI_API void bi_view_native(const struct bi_view *view, struct bi_native *out);
 /* Address of element [0, ..., 0] if the CPU can use the memory as it stands, else NULL. Never synchronises. */
 BI_API void *bi_view_host_pointer(const struct bi_view *view);
 
-/* --------------------------------------------------------------------------------------------------------- ordering */
+/* Ordering */
 
 /* Work enqueued on `stream` from now on comes after all work on the memory. */
 BI_API int bi_view_acquire(const struct bi_view *view, struct bi_stream *stream, struct bi_error *err);
@@ -572,7 +572,7 @@ BI_API int bi_view_hand_back(const struct bi_view *view, struct bi_stream *strea
 /* Host wait until all work on the memory is done. */
 BI_API int bi_view_synchronize(const struct bi_view *view, struct bi_error *err);
 
-/* ------------------------------------------------------------------------------------------------------- operations */
+/* Operations */
 
 /*
  * All of them check everything before anything is enqueued. With `stream` NULL the work runs on the home of the
@@ -621,7 +621,7 @@ BI_API void *bi_map_data(const struct bi_map *map);
 /* What was written is ordered before later work on the memory. Does not wait. */
 BI_API int bi_unmap(struct bi_map *map, struct bi_error *err);
 
-/* --------------------------------------------------------------------------------------------------------- exchange */
+/* Exchange */
 
 enum bi_export_flag {
 	BI_EXPORT_EVENT = 1,            /* record an event for the consumer */

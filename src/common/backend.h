@@ -16,31 +16,31 @@
 
 /* A piece of memory. Only its backend may interpret handle and cookie. */
 struct bi__block {
-	enum bi_handle_kind kind;       /* BI_HANDLE_HOST: `host` is valid and any code may use it */
+	enum bi_handle_kind kind; /* BI_HANDLE_HOST: `host` is valid and any code may use it */
 	uintptr_t handle;
-	size_t origin;                  /* bytes from the start of the handle to the first byte that is ours */
-	size_t nbytes;                  /* bytes that are ours, origin not included */
-	void *host;                     /* address of the first byte that is ours if the CPU can use it as it stands */
-	uintptr_t cookie;               /* the backend's own */
-	enum bi_memory_kind memory;     /* what it was allocated as */
+	size_t origin; /* bytes from the start of the handle to the first byte that is ours */
+	size_t nbytes; /* bytes that are ours, origin not included */
+	void *host; /* address of the first byte that is ours if the CPU can use it as it stands */
+	uintptr_t cookie; /* the backend's own */
+	enum bi_memory_kind memory; /* what it was allocated as */
 };
 
 /* One side of a copy. The plan's offset counts from the first byte of `block` or from `host`. */
 struct bi__place {
-	const struct bi__block *block;  /* device memory of the executing backend, or NULL */
-	const void *host;               /* else an address; the memory lives until the work is done */
-	size_t immediate;               /* > 0: `host` points to so many bytes that must be read before the call returns */
+	const struct bi__block *block; /* device memory of the executing backend, or NULL */
+	const void *host; /* else an address; the memory lives until the work is done */
+	size_t immediate; /* > 0: `host` points to so many bytes that must be read before the call returns */
 };
 
 /* A device as opened. Embedded in struct bi_context; `native` and `state` are the backend's. */
 struct bi__device_state {
-	uintptr_t native;               /* cl_context; equal natives can share events and memory */
+	uintptr_t native; /* cl_context; equal natives can share events and memory */
 	void *state;
 };
 
 /* A stream as opened. Embedded in struct bi_stream. */
 struct bi__queue {
-	uintptr_t native;               /* cl_command_queue, 0 on the host */
+	uintptr_t native; /* cl_command_queue, 0 on the host */
 	int out_of_order;
 };
 
@@ -54,9 +54,9 @@ struct bi__backend {
 	/* Appends usable devices while there is room, counts all into *count. BI_ENODEVICE with the reason if none. */
 	int (*enumerate)(struct bi_device *devices, int capacity, int *count, struct bi_error *err);
 	/*
-	 * Opens a device that enumerate described, or adopts options->adopt_context (then device->ordinal selects among its
-	 * devices, or -1: that of adopt_stream, else the first; *device is filled). Creates or adopts the context stream.
-	 * Optional, together with close: there is nothing to open.
+	 * Opens a device that enumerate described, or adopts options->adopt_context (then device->ordinal selects among
+	 * its devices, or -1: that of adopt_stream, else the first; *device is filled). Creates or adopts the context
+	 * stream. Optional, together with close: there is nothing to open.
 	 */
 	int (*open)(const struct bi_options *options, struct bi_device *device, struct bi__device_state *out,
 		    struct bi__queue *stream, struct bi_error *err);
@@ -74,14 +74,15 @@ struct bi__backend {
 	void (*free)(struct bi__device_state *device, struct bi__block *block);
 
 	/*
-	 * Order. An event is a native handle; 0 is an event that is complete. A backend whose work is done when its call
-	 * returns (is_host) has none of these seven; any other has all.
+	 * Order. An event is a native handle; 0 is an event that is complete. A backend whose work is done when its
+	 * call returns (is_host) has none of these seven; any other has all.
 	 */
 
 	/* queue->native is a handle to wrap, or 0: create one (out_of_order as set). */
 	int (*stream_open)(struct bi__device_state *device, struct bi__queue *queue, struct bi_error *err);
 	void (*stream_close)(struct bi__queue *queue);
-	/* Later work on `waiter` waits for all that is now on `on`; with waiter == on: a barrier. Same native context. */
+	/* Later work on `waiter` waits for all that is now on `on`; with waiter == on: a barrier. Same native context.
+	 */
 	int (*follow)(struct bi__queue *waiter, struct bi__queue *on, struct bi_error *err);
 	/* An event for all that is now on the queue, flushed. */
 	int (*record)(struct bi__queue *queue, uintptr_t *event, struct bi_error *err);
@@ -96,8 +97,9 @@ struct bi__backend {
 	/* Move. */
 
 	/*
-	 * Enqueues a plan (never NOTHING). At least one side is a block unless is_host. If `event` is not NULL it receives an
-	 * event with times, which bi__backend.elapsed reads. BI_EUNSUPPORTED without a word enqueued: the dispatcher stages.
+	 * Enqueues a plan (never NOTHING). At least one side is a block unless is_host. If `event` is not NULL it
+	 * receives an event with times, which bi__backend.elapsed reads. BI_EUNSUPPORTED without a word enqueued: the
+	 * dispatcher stages.
 	 */
 	int (*copy)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__plan *plan,
 		    const struct bi__place *dst, const struct bi__place *src, uintptr_t *event, struct bi_error *err);
@@ -107,8 +109,8 @@ struct bi__backend {
 	 * Enqueues a mapping of [offset, offset + nbytes) of the block; *pointer is valid once the event is complete.
 	 * Optional, together with unmap, for host memory.
 	 */
-	int (*map)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__block *block, size_t offset,
-		   size_t nbytes, unsigned mode, void **pointer, uintptr_t *event, struct bi_error *err);
+	int (*map)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__block *block,
+		   size_t offset, size_t nbytes, unsigned mode, void **pointer, uintptr_t *event, struct bi_error *err);
 	int (*unmap)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__block *block,
 		     void *pointer, struct bi_error *err);
 	/* Drops caches that can be built again (programs). Optional. */

@@ -10,8 +10,6 @@
 #include "common/report.h"
 #include "common/stream.h"
 
-/* ----------------------------------------------------------------------------------------------------------- opening */
-
 static int check_options(const struct bi_options *options, struct bi_error *err)
 {
 	if (options->struct_size != sizeof(*options))
@@ -95,7 +93,7 @@ static int open_device(struct bi_context *context, const struct bi_device *devic
 static int open_first(struct bi_context *context, const struct bi__choice *choice, const struct bi_options *options,
 		      struct bi_error *err)
 {
-	struct bi_error local = { 0, 0, "" };
+	struct bi_error local = {0, 0, ""};
 	int rc = BI_ENODEVICE;
 
 	for (int i = 0; i < choice->count; i++) {
@@ -166,8 +164,6 @@ int bi_context_open(const struct bi_options *options, struct bi_context **out, s
 	return BI_OK;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- closing */
-
 static void close_context(struct bi_context *context)
 {
 	bi_release_fn release = context->release;
@@ -194,8 +190,6 @@ void bi_context_release(struct bi_context *context)
 	if (context && atomic_fetch_sub_explicit(&context->refs, 1, memory_order_acq_rel) == 1)
 		close_context(context);
 }
-
-/* ------------------------------------------------------------------------------------------------------------ asking */
 
 const struct bi_device *bi_context_device(const struct bi_context *context)
 {

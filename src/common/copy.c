@@ -2,6 +2,7 @@
 #include "common/copy.h"
 
 #include "common/dispatch.h"
+#include "common/log.h"
 #include "common/memory.h"
 #include "common/order.h"
 #include "common/status.h"
@@ -12,12 +13,10 @@
 struct job {
 	const struct bi_view *dst, *src;
 	struct bi_layout to, from;
-	struct bi_stream *stream;       /* the caller's, or NULL */
+	struct bi_stream *stream; /* the caller's, or NULL */
 	const char *operation;
 	struct bi__plan plan;
 };
-
-/* ------------------------------------------------------------------------------------------------------------- check */
 
 static int same_shape(const struct bi_layout *a, const struct bi_layout *b)
 {
@@ -59,8 +58,6 @@ static int check_mapped(const struct bi_memory *memory, int writes, struct bi_er
 				memory->writers, memory->readers);
 	return BI_OK;
 }
-
-/* ------------------------------------------------------------------------------------------------------------- route */
 
 /* Host memories of any context are one place; device memories are told apart by their handles. */
 static int shares_place(const struct bi_memory *a, const struct bi_memory *b)
@@ -126,8 +123,6 @@ static int needs_packing(const struct job *job)
 	       !(device->context->device.capabilities & BI_CAP_NATIVE_COPY);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- execute */
-
 /* The locked step: what is waited for, the work, and who waits for it, are enqueued as one. */
 static int execute_locked(const struct job *job, struct bi_stream *stream, const void *element, struct bi_error *err)
 {
@@ -166,6 +161,8 @@ static int execute(const struct job *job, const void *element, struct bi_error *
 	bi__order_lock(to, from);
 	rc = execute_locked(job, stream, element, err);
 	bi__order_unlock(to, from);
+	bi__log(to->context, BI_LOG_DEBUG, "%s: %s, %llu bytes, stream %u: %s", job->operation,
+		bi__plan_name(job->plan.kind), (unsigned long long)job->plan.bytes, stream->id, bi_status_text(rc));
 	return rc;
 }
 
@@ -216,9 +213,10 @@ static int run(struct job *job, struct bi_error *err)
 	struct bi_memory *to = job->dst->memory;
 
 	if (overlaps(job))
-		return bi_layout_equal(&job->to, &job->from) && to == job->src->memory ?
-			       BI_OK :
-			       copy_through(job, bi__is_host(to) ? BI_MEMORY_HOST : BI_MEMORY_DEVICE, to->context, err);
+		return bi_layout_equal(&job->to, &job->from) && to == job->src->memory
+			       ? BI_OK
+			       : copy_through(job, bi__is_host(to) ? BI_MEMORY_HOST : BI_MEMORY_DEVICE, to->context,
+					      err);
 	if (is_cross(job))
 		return copy_through(job, BI_MEMORY_HOST, to->context, err);
 	bi__plan_make(&job->plan, &job->to, &job->from);
@@ -226,8 +224,6 @@ static int run(struct job *job, struct bi_error *err)
 		return copy_packed(job, err);
 	return execute(job, NULL, err);
 }
-
-/* ------------------------------------------------------------------------------------------------------------ public */
 
 static int check_alive(const struct bi_view *view, struct bi_error *err)
 {
@@ -237,7 +233,7 @@ static int check_alive(const struct bi_view *view, struct bi_error *err)
 int bi__copy(const struct bi_view *dst, const struct bi_view *src, struct bi_stream *stream, const char *operation,
 	     struct bi_error *err)
 {
-	struct job job = { .dst = dst, .src = src, .stream = stream, .operation = operation };
+	struct job job = {.dst = dst, .src = src, .stream = stream, .operation = operation};
 	int rc;
 
 	bi_view_layout(dst, &job.to);
@@ -264,7 +260,7 @@ int bi_copy(const struct bi_view *dst, const struct bi_view *src, struct bi_stre
 int bi__fill(const struct bi_view *view, const void *element, struct bi_stream *stream, const char *operation,
 	     struct bi_error *err)
 {
-	struct job job = { .dst = view, .stream = stream, .operation = operation };
+	struct job job = {.dst = view, .stream = stream, .operation = operation};
 	int rc;
 
 	bi_view_layout(view, &job.to);

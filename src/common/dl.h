@@ -6,7 +6,7 @@
 
 /* One function of a driver: where its address goes, its name, and whether the library is of use without it. */
 struct bi__symbol {
-	size_t slot;                    /* offset of the function pointer in the table */
+	size_t slot; /* offset of the function pointer in the table */
 	const char *name;
 	int required;
 };

@@ -6,8 +6,8 @@
 struct bi_map {
 	struct bi_view *view;
 	unsigned mode;
-	void *base;                     /* what the driver gave, or NULL: the memory is host memory */
-	void *data;                     /* element [0, ..., 0] */
+	void *base; /* what the driver gave, or NULL: the memory is host memory */
+	void *data; /* element [0, ..., 0] */
 };
 
 static int check(const struct bi_view *view, unsigned mode, struct bi_error *err)
@@ -82,7 +82,7 @@ static int unmap(struct bi_map *map, struct bi_error *err)
 static int map_device(struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
-	struct bi__fence fence = { NULL, 0 };
+	struct bi__fence fence = {NULL, 0};
 	int rc;
 
 	bi__order_lock(memory, NULL);

@@ -11,8 +11,6 @@
 /* Option debug: what forgets an offset reads or writes the wrong bytes, instead of being right by luck. */
 #define POISON_OFFSET 64
 
-/* ------------------------------------------------------------------------------------------------------------ making */
-
 static struct bi_memory *new_memory(struct bi_context *context, int on_host)
 {
 	struct bi_memory *memory = calloc(1, sizeof(*memory));
@@ -119,8 +117,6 @@ int bi_memory_create(struct bi_context *context, size_t nbytes, enum bi_memory_k
 	return allocate_patiently(context, nbytes, kind, out, err);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- wrapping */
-
 static int check_foreign(const struct bi_context *context, const struct bi_foreign *foreign, struct bi_error *err)
 {
 	if (!context || !foreign || foreign->struct_size != sizeof(*foreign))
@@ -137,8 +133,8 @@ static int check_foreign(const struct bi_context *context, const struct bi_forei
 	if (foreign->event_count && !foreign->events)
 		return bi__fail(err, BI_EINVAL, "events is NULL but event_count is %zu", foreign->event_count);
 	for (size_t i = 0; i < foreign->event_count; i++)
-		if (!foreign->events[i] || (foreign->events[i]->fence.context &&
-					    !bi__same_space(foreign->events[i]->fence.context, context)))
+		if (!foreign->events[i] ||
+		    (foreign->events[i]->fence.context && !bi__same_space(foreign->events[i]->fence.context, context)))
 			return bi__fail(err, BI_EINVAL, "events[%zu] is NULL or belongs to another context", i);
 	return BI_OK;
 }
@@ -216,8 +212,6 @@ void bi__memory_give_owner(struct bi_memory *memory, bi_release_fn release, void
 	memory->release_data = data;
 }
 
-/* -------------------------------------------------------------------------------------------------------- letting go */
-
 void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 {
 	bi_release_fn release = memory->release;
@@ -240,10 +234,10 @@ void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 /* The event that must be complete before the memory can be let go; no context if there is none. */
 static int last_work(struct bi_memory *memory, struct bi__fence *out)
 {
-	*out = (struct bi__fence){ NULL, 0 };
+	*out = (struct bi__fence){NULL, 0};
 	if (bi__is_host(memory)) {
 		*out = memory->tail;
-		memory->tail = (struct bi__fence){ NULL, 0 };
+		memory->tail = (struct bi__fence){NULL, 0};
 		return BI_OK;
 	}
 	return memory->pending && !memory->named ? bi__fence_record(memory->home, out, NULL) : BI_OK;
@@ -269,7 +263,8 @@ static void let_go(struct bi_context *context, struct bi_memory *memory)
 	int done = 1;
 
 	/* Where no event can be had the driver is broken or another process': there is nothing to wait for. */
-	if (last_work(memory, &work) == BI_OK && work.context && bi__fence_query(&work, &done, NULL) == BI_OK && !done) {
+	if (last_work(memory, &work) == BI_OK && work.context && bi__fence_query(&work, &done, NULL) == BI_OK &&
+	    !done) {
 		retire(memory, &work);
 		return;
 	}
@@ -305,7 +300,7 @@ static struct bi_memory *next_retired(struct bi_context *context, int any)
 
 	pthread_mutex_lock(&context->retired_lock);
 	for (; (memory = *link); link = &memory->next) {
-		struct bi__fence fence = { context, memory->retire_event };
+		struct bi__fence fence = {context, memory->retire_event};
 		int done = 1;
 
 		if (any || bi__fence_query(&fence, &done, NULL) != BI_OK || done)
@@ -325,7 +320,7 @@ void bi__memory_reap(struct bi_context *context, int wait)
 
 	while (atomic_load_explicit(&context->retired_count, memory_order_relaxed) &&
 	       (memory = next_retired(context, wait))) {
-		struct bi__fence fence = { context, memory->retire_event };
+		struct bi__fence fence = {context, memory->retire_event};
 
 		if (wait)
 			bi__fence_block(&fence, BI__WAIT_CLOSE, NULL);
@@ -333,8 +328,6 @@ void bi__memory_reap(struct bi_context *context, int wait)
 		bi__memory_destroy(context, memory);
 	}
 }
-
-/* ------------------------------------------------------------------------------------------------------------ asking */
 
 void bi__memory_show(struct bi_memory *memory)
 {

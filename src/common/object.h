@@ -1,6 +1,6 @@
 /*
- * The objects behind the public names. Only files of src/common that own an object change its members; src/interop reads
- * them. The rules that the members serve are in docs/ordering.md.
+ * The objects behind the public names. Only files of src/common that own an object change its members; src/interop
+ * reads them. The rules that the members serve are in docs/ordering.md.
  */
 #ifndef BI_COMMON_OBJECT_H
 #define BI_COMMON_OBJECT_H
@@ -12,12 +12,12 @@
 
 /* Why the calling thread had to wait: the rows of docs/ordering.md that allow it. Name, key in reports. */
 #define BI__WAIT_MAP(X) \
-	X(SYNCHRONIZE, "synchronize")    /* the caller asked to */ \
-	X(VALUE, "value")                /* the caller gets or lends bytes: get, read, write */ \
+	X(SYNCHRONIZE, "synchronize") /* the caller asked to */ \
+	X(VALUE, "value") /* the caller gets or lends bytes: get, read, write */ \
 	X(MAP, "map") \
-	X(CROSS, "cross")                /* two contexts or backends share no events */ \
-	X(EXPORT, "export")              /* "synchronise first" */ \
-	X(CLOSE, "close")                /* draining at context close */ \
+	X(CROSS, "cross") /* two contexts or backends share no events */ \
+	X(EXPORT, "export") /* "synchronise first" */ \
+	X(CLOSE, "close") /* draining at context close */ \
 	X(DEBUG, "debug") \
 	X(REPORT, "report")
 
@@ -25,7 +25,7 @@ enum bi__wait_reason {
 #define BI__WAIT_ENUM(name, text) BI__WAIT_##name,
 	BI__WAIT_MAP(BI__WAIT_ENUM)
 #undef BI__WAIT_ENUM
-	BI__WAIT_COUNT
+		BI__WAIT_COUNT
 };
 
 /* A point in time that may be waited for: an event and the (retained) context that it belongs to, or nothing. */
@@ -35,10 +35,10 @@ struct bi__fence {
 };
 
 struct bi_stream {
-	atomic_uint refs;               /* not used by a context stream: its references are the context's */
-	struct bi_context *context;     /* retained, except by the context stream */
+	atomic_uint refs; /* not used by a context stream: its references are the context's */
+	struct bi_context *context; /* retained, except by the context stream */
 	struct bi__queue queue;
-	unsigned id;                    /* in reports; 0 is the context stream */
+	unsigned id; /* in reports; 0 is the context stream */
 	bi_release_fn release;
 	void *release_data;
 };
@@ -55,7 +55,7 @@ struct bi__pool {
 	size_t limit, bytes;
 	uint64_t hits, misses;
 	struct bi_memory *classes[BI__POOL_CLASSES]; /* last in, first out */
-	struct bi_memory *oldest, *newest;           /* in the order in which they came back */
+	struct bi_memory *oldest, *newest; /* in the order in which they came back */
 };
 
 struct bi__report;
@@ -69,47 +69,47 @@ struct bi_context {
 	unsigned fork_generation;
 	atomic_uint stream_ids;
 	int debug;
-	enum bi_memory_kind memory;     /* what BI_MEMORY_DEFAULT means */
+	enum bi_memory_kind memory; /* what BI_MEMORY_DEFAULT means */
 	bi_log_fn log;
 	void *log_data;
 	int log_level;
-	bi_release_fn release;          /* of adopted handles */
+	bi_release_fn release; /* of adopted handles */
 	void *release_data;
 	char *notes;
 	struct bi__pool pool;
 	pthread_mutex_t retired_lock;
-	struct bi_memory *retired;      /* let go when their events are complete; hold no reference to the context */
+	struct bi_memory *retired; /* let go when their events are complete; hold no reference to the context */
 	atomic_uint retired_count;
 	atomic_ullong waits[BI__WAIT_COUNT];
-	struct bi__report *report;      /* NULL unless profiling was asked for */
+	struct bi__report *report; /* NULL unless profiling was asked for */
 };
 
 struct bi_memory {
 	atomic_uint refs;
-	struct bi_context *context;     /* retained while refs > 0; a pooled or retired memory is the context's */
+	struct bi_context *context; /* retained while refs > 0; a pooled or retired memory is the context's */
 	const struct bi__backend *backend; /* whose block it is: the context's, or the host's */
 	struct bi__block block;
-	size_t nbytes;                  /* as asked for; a pooled block may be larger */
-	unsigned flags;                 /* enum bi_wrap_flag */
-	int own;                        /* allocated by us */
-	atomic_int shown;               /* the handle was seen outside: never back to the pool */
+	size_t nbytes; /* as asked for; a pooled block may be larger */
+	unsigned flags; /* enum bi_wrap_flag */
+	int own; /* allocated by us */
+	atomic_int shown; /* the handle was seen outside: never back to the pool */
 	bi_release_fn release;
 	void *release_data;
 
-	pthread_mutex_t lock;           /* everything from here to the next blank line */
-	struct bi_stream *home;         /* NULL on host memory; retained if the producer named it, else the context stream */
+	pthread_mutex_t lock; /* everything from here to the next blank line */
+	struct bi_stream *home; /* NULL on host memory; retained if the producer named it, else the context stream */
 	int named;
 	int pending;
-	uint64_t epoch;                 /* counts changes of what is pending */
-	struct bi__fence tail;          /* host memory: the end of all device work on it */
-	int tail_on_context_stream;     /* the tail was recorded on the context stream of tail.context */
-	struct bi__fence stale;         /* the tail before, let go when the lock is dropped */
-	struct bi_event **first_use;    /* device memory: events that the first use waits for */
+	uint64_t epoch; /* counts changes of what is pending */
+	struct bi__fence tail; /* host memory: the end of all device work on it */
+	int tail_on_context_stream; /* the tail was recorded on the context stream of tail.context */
+	struct bi__fence stale; /* the tail before, let go when the lock is dropped */
+	struct bi_event **first_use; /* device memory: events that the first use waits for */
 	size_t first_use_count;
-	int used;                       /* the first use is over; the list is let go when the lock is dropped */
-	unsigned readers, writers;      /* mappings */
+	int used; /* the first use is over; the list is let go when the lock is dropped */
+	unsigned readers, writers; /* mappings */
 
-	struct bi_memory *next;         /* retired list, or class of the pool */
+	struct bi_memory *next; /* retired list, or class of the pool */
 	struct bi_memory *older, *newer; /* pool */
 	uintptr_t retire_event;
 };
@@ -123,14 +123,14 @@ struct bi__text {
 struct bi_view {
 	atomic_uint refs;
 	unsigned flags;
-	struct bi_memory *memory;       /* retained */
-	struct bi__text *text;          /* retained, or NULL */
-	const char *descr;              /* inside text */
+	struct bi_memory *memory; /* retained */
+	struct bi__text *text; /* retained, or NULL */
+	const char *descr; /* inside text */
 	uint32_t descr_length;
 	int32_t ndim;
 	struct bi_dtype dtype;
 	int64_t offset;
-	int64_t dims[];                 /* shape, then strides */
+	int64_t dims[]; /* shape, then strides */
 };
 
 static inline int bi__is_host(const struct bi_memory *memory)

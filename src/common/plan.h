@@ -3,8 +3,8 @@
  *
  * plan = make(dst layout, src layout): extents of 1 are dropped, axes along which the destination runs backwards are
  * turned round on both sides, axes are sorted by the destination's strides, axes that continue each other on both sides
- * are merged, and a dense innermost run becomes one larger unit. What is left is a loop nest over `ndim` axes that moves
- * `unit` bytes each time.
+ * are merged, and a dense innermost run becomes one larger unit. What is left is a loop nest over `ndim` axes that
+ * moves `unit` bytes each time.
  */
 #ifndef BI_COMMON_PLAN_H
 #define BI_COMMON_PLAN_H
@@ -13,26 +13,26 @@
 
 /* Name, text in reports. */
 #define BI__PLAN_MAP(X) \
-	X(NOTHING, "nothing")    /* no element, or the same bytes */ \
-	X(LINEAR, "linear")      /* one run of `unit` bytes */ \
-	X(ROWS, "rows")          /* runs longer than one element */ \
-	X(STRIDED, "strided")    /* element by element */
+	X(NOTHING, "nothing") /* no element, or the same bytes */ \
+	X(LINEAR, "linear") /* one run of `unit` bytes */ \
+	X(ROWS, "rows") /* runs longer than one element */ \
+	X(STRIDED, "strided") /* element by element */
 
 enum bi__plan_kind {
 #define BI__PLAN_ENUM(name, text) BI__PLAN_##name,
 	BI__PLAN_MAP(BI__PLAN_ENUM)
 #undef BI__PLAN_ENUM
-	BI__PLAN_COUNT
+		BI__PLAN_COUNT
 };
 
 struct bi__plan {
 	enum bi__plan_kind kind;
 	int ndim;
-	size_t unit;                    /* bytes of the innermost run */
-	uint64_t bytes;                 /* moved in all */
-	int64_t dst_offset;             /* of the first run, from the start of each memory (as wrapped, origin not added) */
+	size_t unit; /* bytes of the innermost run */
+	uint64_t bytes; /* moved in all */
+	int64_t dst_offset; /* of the first run, from the start of each memory (as wrapped, origin not added) */
 	int64_t src_offset;
-	int64_t shape[BI_MAX_NDIM];     /* outermost first, each > 1 */
+	int64_t shape[BI_MAX_NDIM]; /* outermost first, each > 1 */
 	int64_t dst_strides[BI_MAX_NDIM]; /* > 0 */
 	int64_t src_strides[BI_MAX_NDIM]; /* any sign, 0 for fills and broadcasts */
 };

@@ -43,7 +43,6 @@ void bi__pool_init(struct bi__pool *pool, size_t limit)
 	pool->limit = limit == BI_POOL_NONE ? 0 : limit == BI_POOL_DEFAULT ? (size_t)256 << 20 : limit;
 }
 
-
 static void unlink_class(struct bi__pool *pool, struct bi_memory *memory)
 {
 	struct bi_memory **link = &pool->classes[class_of(memory->block.nbytes)];

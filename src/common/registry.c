@@ -47,7 +47,8 @@ const struct bi__backend *bi__registry_find(const char *name)
 static int rank(const struct bi_device *device)
 {
 	static const int ranks[] = {
-		[BI_KIND_GPU] = 0, [BI_KIND_ACCELERATOR] = 1, [BI_KIND_CPU] = 2, [BI_KIND_OTHER] = 3, [BI_KIND_HOST] = 4,
+		[BI_KIND_GPU] = 0,   [BI_KIND_ACCELERATOR] = 1, [BI_KIND_CPU] = 2,
+		[BI_KIND_OTHER] = 3, [BI_KIND_HOST] = 4,
 	};
 
 	return device->usable ? ranks[device->kind] : 5;
@@ -82,7 +83,7 @@ static int enumerate(const struct bi__backend *backend, struct bi_device *device
 /* One backend's devices, or one entry that says why there are none. */
 static void append(const struct bi__backend *backend, struct bi__choice *choice)
 {
-	struct bi_error err = { 0, 0, "" };
+	struct bi_error err = {0, 0, ""};
 	struct bi_device *next = &choice->devices[choice->count];
 	int room = BI__MAX_DEVICES - choice->count, count;
 

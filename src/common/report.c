@@ -12,8 +12,8 @@ struct record {
 	enum bi__plan_kind plan;
 	uint64_t bytes;
 	unsigned stream;
-	int64_t nanoseconds;            /* -1: not known, or not yet */
-	uintptr_t event;                /* asked for its time, and dropped, when the report is made */
+	int64_t nanoseconds; /* -1: not known, or not yet */
+	uintptr_t event; /* asked for its time, and dropped, when the report is made */
 };
 
 struct bi__report {
@@ -21,7 +21,7 @@ struct bi__report {
 	int paused;
 	struct record *records;
 	size_t count, capacity;
-	uint64_t lost;                  /* for want of memory */
+	uint64_t lost; /* for want of memory */
 };
 
 struct bi__report *bi__report_create(void)
@@ -77,7 +77,7 @@ void bi__report_add(struct bi_context *context, const struct bi_stream *stream, 
 		    const struct bi__plan *plan, int64_t nanoseconds, uintptr_t event)
 {
 	struct bi__report *report = context->report;
-	struct record record = { operation, plan->kind, plan->bytes, stream->id, nanoseconds, event };
+	struct record record = {operation, plan->kind, plan->bytes, stream->id, nanoseconds, event};
 	int added;
 
 	pthread_mutex_lock(&report->lock);
@@ -114,8 +114,6 @@ void bi_free(void *text)
 {
 	free(text);
 }
-
-/* -------------------------------------------------------------------------------------------------------------- text */
 
 struct text {
 	char *bytes;
@@ -181,7 +179,7 @@ static void collect_times(struct bi_context *context, struct bi__report *report)
 {
 	for (size_t i = 0; i < report->count; i++) {
 		struct record *record = &report->records[i];
-		struct bi__fence fence = { context, record->event };
+		struct bi__fence fence = {context, record->event};
 		int done = 0;
 
 		if (!record->event)
@@ -238,7 +236,7 @@ static void put_pool(struct text *text, struct bi__pool *pool)
 
 int bi_context_report(struct bi_context *context, char **out, struct bi_error *err)
 {
-	struct text text = { NULL, 0, 0, 0 };
+	struct text text = {NULL, 0, 0, 0};
 	uint64_t built, loaded;
 
 	if (!context || !out)
@@ -247,8 +245,9 @@ int bi_context_report(struct bi_context *context, char **out, struct bi_error *e
 	if (bi__dispatch_alive(context, err))
 		return BI_EFORK;
 	bi__dispatch_cache_state(context, &built, &loaded);
-	put(&text, "{\n  \"version\": 1,\n  \"library\": \"%s\",\n  \"device\": \"%s\",\n  \"name\": ",
-	    BI_VERSION_STRING, context->device.spec);
+	put(&text,
+	    "{\n  \"version\": 1,\n  \"library\": \"%s\",\n  \"device\": \"%s\",\n  \"name\": ", BI_VERSION_STRING,
+	    context->device.spec);
 	put_string(&text, context->device.name);
 	put(&text, ",\n");
 	put_operations(&text, context);

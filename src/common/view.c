@@ -7,8 +7,6 @@
 #include "common/object.h"
 #include "common/status.h"
 
-/* --------------------------------------------------------------------------------------------------- making a view */
-
 static void release_text(struct bi__text *text)
 {
 	if (text && atomic_fetch_sub_explicit(&text->refs, 1, memory_order_acq_rel) == 1)
@@ -173,8 +171,6 @@ int bi_view_wrap_host(struct bi_context *context, void *data, struct bi_dtype dt
 	return BI_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------ counting and asking */
-
 struct bi_view *bi_view_retain(struct bi_view *view)
 {
 	atomic_fetch_add_explicit(&view->refs, 1, memory_order_relaxed);
@@ -238,7 +234,7 @@ void bi_view_native(const struct bi_view *view, struct bi_native *out)
 	const struct bi__block *block = &view->memory->block;
 
 	bi__memory_show(view->memory);
-	*out = (struct bi_native){ block->kind, block->handle, 0, block->origin + view->memory->nbytes };
+	*out = (struct bi_native){block->kind, block->handle, 0, block->origin + view->memory->nbytes};
 	if (block->handle)
 		out->offset = block->origin + (size_t)view->offset;
 }
@@ -252,8 +248,6 @@ void *bi_view_host_pointer(const struct bi_view *view)
 	bi__memory_show(view->memory);
 	return host + view->offset;
 }
-
-/* --------------------------------------------------------------------------------------------------- views of views */
 
 static int rebase(const struct bi_view *view, const struct bi_layout *layout, unsigned flags, struct bi_view **out,
 		  struct bi_error *err)

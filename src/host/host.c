@@ -23,7 +23,8 @@ static int host_enumerate(struct bi_device *devices, int capacity, int *count, s
 		snprintf(devices->name, sizeof(devices->name), "this process");
 		devices->kind = BI_KIND_HOST;
 		devices->usable = 1;
-		devices->capabilities = BI_CAP_UNIFIED | BI_CAP_PROFILING | BI_CAP_NATIVE_COPY | BI_CAP_OUT_OF_ORDER | BI_CAP_SVM;
+		devices->capabilities =
+			BI_CAP_UNIFIED | BI_CAP_PROFILING | BI_CAP_NATIVE_COPY | BI_CAP_OUT_OF_ORDER | BI_CAP_SVM;
 	}
 	*count = 1;
 	return BI_OK;

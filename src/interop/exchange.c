@@ -7,10 +7,9 @@
 #include "common/memory.h"
 #include "common/status.h"
 
-/* ------------------------------------------------------------------------------------------------------------ export */
-
 /* What the consumer's reference keeps alive. */
-struct export {
+struct export
+{
 	struct bi_view *view;
 	struct bi__fence event;
 	int64_t element_strides[];
@@ -123,8 +122,6 @@ int bi_view_export(const struct bi_view *view, unsigned flags, struct bi_exchang
 	return BI_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ import */
-
 /* Keeps the producer's struct until our memory is let go. */
 static void release_import(void *data)
 {
@@ -173,7 +170,7 @@ static int read_type(const struct bi_exchange *exchange, struct bi_dtype *out, s
 	static const struct {
 		char kind;
 		enum bi_type type;
-	} sized[] = { { 'S', BI_BYTES }, { 'U', BI_UNICODE }, { 'V', BI_VOID } };
+	} sized[] = {{'S', BI_BYTES}, {'U', BI_UNICODE}, {'V', BI_VOID}};
 	const uint16_t one = 1;
 	char native = *(const unsigned char *)&one ? '<' : '>';
 	int rc = BI_OK, known = 0;
@@ -205,7 +202,8 @@ static int read_layout(const struct bi_exchange *exchange, struct bi_layout *lay
 	if (exchange->ndim < 0 || exchange->ndim > BI_MAX_NDIM)
 		return bi__fail(err, BI_EINVAL, "ndim %lld is not in 0..%d", (long long)exchange->ndim, BI_MAX_NDIM);
 	if (exchange->ndim && (!exchange->shape || !exchange->strides))
-		return bi__fail(err, BI_EINVAL, "shape or strides is NULL, but ndim is %lld", (long long)exchange->ndim);
+		return bi__fail(err, BI_EINVAL, "shape or strides is NULL, but ndim is %lld",
+				(long long)exchange->ndim);
 	if (exchange->offset > INT64_MAX)
 		return bi__fail(err, BI_EOVERFLOW, "offset %llu does not fit", (unsigned long long)exchange->offset);
 	rc = bi_layout_init(layout, dtype, (int)exchange->ndim, exchange->shape, exchange->strides,
@@ -252,7 +250,7 @@ static int import_checked(struct bi_context *context, struct bi_exchange *exchan
 			  struct bi_view **out, struct bi_error *err)
 {
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
-	struct bi__acceptance acceptance = { NULL, NULL };
+	struct bi__acceptance acceptance = {NULL, NULL};
 	struct bi_layout layout;
 	int rc = read_layout(exchange, &layout, err);
 

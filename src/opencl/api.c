@@ -1,0 +1,138 @@
+#include "opencl/api.h"
+
+#include <pthread.h>
+
+#include "common/dl.h"
+
+enum necessity { optional, required };
+
+static struct bi__cl_api api;
+static int opened;
+static struct bi_error opening_error;
+static pthread_once_t opening = PTHREAD_ONCE_INIT;
+
+const struct bi__cl_api *const bi__cl = &api;
+
+static void open_library(void)
+{
+	static const char *const names[] = { "libOpenCL.so.1", "libOpenCL.so", NULL };
+	static const struct bi__symbol symbols[] = {
+#define SYMBOL(name, necessity) { offsetof(struct bi__cl_api, name), "cl" #name, necessity },
+		BI__CL_API(SYMBOL)
+#undef SYMBOL
+	};
+
+	opened = bi__dl_open("BI_OPENCL_LIBRARY", names, symbols, sizeof(symbols) / sizeof(*symbols), &api,
+			     &opening_error);
+}
+
+int bi__cl_open(struct bi_error *err)
+{
+	pthread_once(&opening, open_library);
+	if (opened != BI_OK)
+		return bi__fail_vendor(err, opening_error.status, opening_error.vendor, "%s", opening_error.message);
+	return BI_OK;
+}
+
+/* Code, and the status that it becomes. */
+#define CODES(X) \
+	X(CL_DEVICE_NOT_FOUND, BI_ENODEVICE) \
+	X(CL_DEVICE_NOT_AVAILABLE, BI_EDRIVER) \
+	X(CL_COMPILER_NOT_AVAILABLE, BI_EDRIVER) \
+	X(CL_MEM_OBJECT_ALLOCATION_FAILURE, BI_ENOMEM) \
+	X(CL_OUT_OF_RESOURCES, BI_ENOMEM) \
+	X(CL_OUT_OF_HOST_MEMORY, BI_ENOMEM) \
+	X(CL_PROFILING_INFO_NOT_AVAILABLE, BI_EDRIVER) \
+	X(CL_MEM_COPY_OVERLAP, BI_EDRIVER) \
+	X(CL_IMAGE_FORMAT_MISMATCH, BI_EDRIVER) \
+	X(CL_IMAGE_FORMAT_NOT_SUPPORTED, BI_EDRIVER) \
+	X(CL_BUILD_PROGRAM_FAILURE, BI_EDRIVER) \
+	X(CL_MAP_FAILURE, BI_EDRIVER) \
+	X(CL_MISALIGNED_SUB_BUFFER_OFFSET, BI_EDRIVER) \
+	X(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, BI_EPRODUCER) \
+	X(CL_COMPILE_PROGRAM_FAILURE, BI_EDRIVER) \
+	X(CL_LINKER_NOT_AVAILABLE, BI_EDRIVER) \
+	X(CL_LINK_PROGRAM_FAILURE, BI_EDRIVER) \
+	X(CL_DEVICE_PARTITION_FAILED, BI_EDRIVER) \
+	X(CL_KERNEL_ARG_INFO_NOT_AVAILABLE, BI_EDRIVER) \
+	X(CL_INVALID_VALUE, BI_EDRIVER) \
+	X(CL_INVALID_DEVICE_TYPE, BI_EDRIVER) \
+	X(CL_INVALID_PLATFORM, BI_EDRIVER) \
+	X(CL_INVALID_DEVICE, BI_EDRIVER) \
+	X(CL_INVALID_CONTEXT, BI_EDRIVER) \
+	X(CL_INVALID_QUEUE_PROPERTIES, BI_EDRIVER) \
+	X(CL_INVALID_COMMAND_QUEUE, BI_EDRIVER) \
+	X(CL_INVALID_HOST_PTR, BI_EDRIVER) \
+	X(CL_INVALID_MEM_OBJECT, BI_EDRIVER) \
+	X(CL_INVALID_IMAGE_FORMAT_DESCRIPTOR, BI_EDRIVER) \
+	X(CL_INVALID_IMAGE_SIZE, BI_EDRIVER) \
+	X(CL_INVALID_SAMPLER, BI_EDRIVER) \
+	X(CL_INVALID_BINARY, BI_EDRIVER) \
+	X(CL_INVALID_BUILD_OPTIONS, BI_EDRIVER) \
+	X(CL_INVALID_PROGRAM, BI_EDRIVER) \
+	X(CL_INVALID_PROGRAM_EXECUTABLE, BI_EDRIVER) \
+	X(CL_INVALID_KERNEL_NAME, BI_EDRIVER) \
+	X(CL_INVALID_KERNEL_DEFINITION, BI_EDRIVER) \
+	X(CL_INVALID_KERNEL, BI_EDRIVER) \
+	X(CL_INVALID_ARG_INDEX, BI_EDRIVER) \
+	X(CL_INVALID_ARG_VALUE, BI_EDRIVER) \
+	X(CL_INVALID_ARG_SIZE, BI_EDRIVER) \
+	X(CL_INVALID_KERNEL_ARGS, BI_EDRIVER) \
+	X(CL_INVALID_WORK_DIMENSION, BI_EDRIVER) \
+	X(CL_INVALID_WORK_GROUP_SIZE, BI_EDRIVER) \
+	X(CL_INVALID_WORK_ITEM_SIZE, BI_EDRIVER) \
+	X(CL_INVALID_GLOBAL_OFFSET, BI_EDRIVER) \
+	X(CL_INVALID_EVENT_WAIT_LIST, BI_EDRIVER) \
+	X(CL_INVALID_EVENT, BI_EDRIVER) \
+	X(CL_INVALID_OPERATION, BI_EDRIVER) \
+	X(CL_INVALID_GL_OBJECT, BI_EDRIVER) \
+	X(CL_INVALID_BUFFER_SIZE, BI_EDRIVER) \
+	X(CL_INVALID_MIP_LEVEL, BI_EDRIVER) \
+	X(CL_INVALID_GLOBAL_WORK_SIZE, BI_EDRIVER) \
+	X(CL_INVALID_PROPERTY, BI_EDRIVER) \
+	X(CL_INVALID_IMAGE_DESCRIPTOR, BI_EDRIVER) \
+	X(CL_INVALID_COMPILER_OPTIONS, BI_EDRIVER) \
+	X(CL_INVALID_LINKER_OPTIONS, BI_EDRIVER) \
+	X(CL_INVALID_DEVICE_PARTITION_COUNT, BI_EDRIVER) \
+	X(CL_PLATFORM_NOT_FOUND_KHR, BI_ENODEVICE)
+
+/* Of the loader; declared in an extension header that need not be there. */
+#ifndef CL_PLATFORM_NOT_FOUND_KHR
+#define CL_PLATFORM_NOT_FOUND_KHR (-1001)
+#endif
+
+static const struct code {
+	cl_int code;
+	int status;
+	const char *name;
+} codes[] = {
+#define CODE(name, status) { name, status, #name },
+	CODES(CODE)
+#undef CODE
+};
+
+static const struct code *find(cl_int code)
+{
+	static const struct code unknown = { 0, BI_EDRIVER, "unknown code" };
+
+	for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++)
+		if (codes[i].code == code)
+			return &codes[i];
+	return &unknown;
+}
+
+const char *bi__cl_name(cl_int code)
+{
+	return find(code)->name;
+}
+
+int bi__cl_check(cl_int code, const char *call, struct bi_error *err)
+{
+	const struct code *found;
+
+	if (code == CL_SUCCESS)
+		return BI_OK;
+	found = find(code);
+	return bi__fail_vendor(err, found->status, code, "%s failed: %s (%d)%s", call, found->name, code,
+			       found->status == BI_ENODEVICE ? "; is POCL_CACHE_DIR, or HOME, writable?" : "");
+}

@@ -1,0 +1,82 @@
+/*
+ * The OpenCL library: its functions, opened at run time, and its error codes.
+ *
+ * The prototypes are those of Khronos' headers. The names of the library are libOpenCL.so.1 and libOpenCL.so, or what
+ * the environment variable BI_OPENCL_LIBRARY says.
+ */
+#ifndef BI_OPENCL_API_H
+#define BI_OPENCL_API_H
+
+#define CL_TARGET_OPENCL_VERSION 300
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#include <CL/cl.h>
+
+#include "common/status.h"
+
+/* Function without its prefix "cl", and whether the library is of use without it (OpenCL 1.2 is required). */
+#define BI__CL_API(X) \
+	X(GetPlatformIDs, required) \
+	X(GetPlatformInfo, required) \
+	X(GetDeviceIDs, required) \
+	X(GetDeviceInfo, required) \
+	X(CreateContext, required) \
+	X(RetainContext, required) \
+	X(ReleaseContext, required) \
+	X(GetContextInfo, required) \
+	X(CreateCommandQueue, required) \
+	X(CreateCommandQueueWithProperties, optional) \
+	X(RetainCommandQueue, required) \
+	X(ReleaseCommandQueue, required) \
+	X(GetCommandQueueInfo, required) \
+	X(Flush, required) \
+	X(CreateBuffer, required) \
+	X(RetainMemObject, required) \
+	X(ReleaseMemObject, required) \
+	X(GetMemObjectInfo, required) \
+	X(SetMemObjectDestructorCallback, required) \
+	X(SVMAlloc, optional) \
+	X(SVMFree, optional) \
+	X(CreateProgramWithSource, required) \
+	X(CreateProgramWithBinary, required) \
+	X(ReleaseProgram, required) \
+	X(BuildProgram, required) \
+	X(GetProgramInfo, required) \
+	X(GetProgramBuildInfo, required) \
+	X(CreateKernel, required) \
+	X(ReleaseKernel, required) \
+	X(SetKernelArg, required) \
+	X(WaitForEvents, required) \
+	X(GetEventInfo, required) \
+	X(RetainEvent, required) \
+	X(ReleaseEvent, required) \
+	X(GetEventProfilingInfo, required) \
+	X(EnqueueReadBuffer, required) \
+	X(EnqueueWriteBuffer, required) \
+	X(EnqueueCopyBuffer, required) \
+	X(EnqueueFillBuffer, required) \
+	X(EnqueueMapBuffer, required) \
+	X(EnqueueUnmapMemObject, required) \
+	X(EnqueueNDRangeKernel, required) \
+	X(EnqueueNativeKernel, required) \
+	X(EnqueueMarkerWithWaitList, required) \
+	X(EnqueueBarrierWithWaitList, required)
+
+struct bi__cl_api {
+#define BI__CL_MEMBER(name, necessity) __typeof__(cl##name) *name;
+	BI__CL_API(BI__CL_MEMBER)
+#undef BI__CL_MEMBER
+};
+
+/* Empty until bi__cl_open has succeeded; whoever holds an OpenCL handle may use it. */
+extern const struct bi__cl_api *const bi__cl;
+
+/* Opens the library with the first call; later calls return what the first one did. */
+int bi__cl_open(struct bi_error *err);
+
+/* "CL_OUT_OF_RESOURCES", or "unknown code". */
+const char *bi__cl_name(cl_int code);
+
+/* BI_OK for CL_SUCCESS; otherwise the status that the code stands for, and "clSomething failed: CL_NAME (-1)". */
+int bi__cl_check(cl_int code, const char *call, struct bi_error *err);
+
+#endif

@@ -1,0 +1,28 @@
+/* The OpenCL backend: the table. */
+#include "opencl/opencl.h"
+
+extern const struct bi__backend bi__opencl_backend;
+
+const struct bi__backend bi__opencl_backend = {
+	.name = "opencl",
+	.enumerate = bi__opencl_enumerate,
+	.open = bi__opencl_open,
+	.close = bi__opencl_close,
+	.alloc = bi__opencl_alloc,
+	.adopt = bi__opencl_adopt,
+	.free = bi__opencl_free,
+	.stream_open = bi__opencl_stream_open,
+	.stream_close = bi__opencl_stream_close,
+	.follow = bi__opencl_follow,
+	.record = bi__opencl_record,
+	.wait = bi__opencl_wait,
+	.poll = bi__opencl_poll,
+	.event_retain = bi__opencl_event_retain,
+	.event_release = bi__opencl_event_release,
+	.copy = bi__opencl_copy,
+	.elapsed = bi__opencl_elapsed,
+	.map = bi__opencl_map,
+	.unmap = bi__opencl_unmap,
+	.drop_caches = bi__opencl_drop_caches,
+	.cache_state = bi__opencl_cache_state,
+};

@@ -1,0 +1,161 @@
+/* Command queues and events. Nothing here waits but poll, when it is told to. */
+#include "opencl/opencl.h"
+
+static cl_command_queue queue_of(const struct bi__queue *queue)
+{
+	return (cl_command_queue)queue->native;
+}
+
+static int create(const struct bi__opencl *opencl, struct bi__queue *queue, struct bi_error *err)
+{
+	cl_command_queue_properties wanted = 0;
+	cl_command_queue made;
+	cl_int code;
+
+	if (queue->out_of_order)
+		wanted |= CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
+	if (opencl->profile)
+		wanted |= CL_QUEUE_PROFILING_ENABLE;
+	if (bi__cl->CreateCommandQueueWithProperties && opencl->version >= 200) {
+		const cl_queue_properties properties[] = { CL_QUEUE_PROPERTIES, wanted, 0 };
+
+		made = bi__cl->CreateCommandQueueWithProperties(opencl->context, opencl->device, properties, &code);
+	} else {
+		made = bi__cl->CreateCommandQueue(opencl->context, opencl->device, wanted, &code);
+	}
+	queue->native = (uintptr_t)made;
+	return bi__cl_check(code, "clCreateCommandQueue", err);
+}
+
+static int wrap(const struct bi__opencl *opencl, struct bi__queue *queue, struct bi_error *err)
+{
+	cl_command_queue handle = queue_of(queue);
+	cl_context context;
+	cl_device_id device;
+	cl_command_queue_properties properties;
+	cl_int code = bi__cl->GetCommandQueueInfo(handle, CL_QUEUE_CONTEXT, sizeof(context), &context, NULL);
+
+	if (code == CL_SUCCESS)
+		code = bi__cl->GetCommandQueueInfo(handle, CL_QUEUE_DEVICE, sizeof(device), &device, NULL);
+	if (code == CL_SUCCESS)
+		code = bi__cl->GetCommandQueueInfo(handle, CL_QUEUE_PROPERTIES, sizeof(properties), &properties, NULL);
+	if (code != CL_SUCCESS)
+		return bi__cl_check(code, "clGetCommandQueueInfo", err);
+	if (context != opencl->context)
+		return bi__fail(err, BI_EINVAL, "the cl_command_queue belongs to another cl_context");
+	if (device != opencl->device)
+		return bi__fail(err, BI_EINVAL, "the cl_command_queue belongs to another device of the cl_context");
+	queue->out_of_order = (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0;
+	return bi__cl_check(bi__cl->RetainCommandQueue(handle), "clRetainCommandQueue", err);
+}
+
+int bi__opencl_stream_open(struct bi__device_state *device, struct bi__queue *queue, struct bi_error *err)
+{
+	return queue->native ? wrap(device->state, queue, err) : create(device->state, queue, err);
+}
+
+void bi__opencl_stream_close(struct bi__queue *queue)
+{
+	bi__cl->ReleaseCommandQueue(queue_of(queue));
+}
+
+static int barrier(cl_command_queue queue, cl_event event, struct bi_error *err)
+{
+	return bi__cl_check(bi__cl->EnqueueBarrierWithWaitList(queue, event != NULL, event ? &event : NULL, NULL),
+			    "clEnqueueBarrierWithWaitList", err);
+}
+
+/* An event that another queue waits for must be flushed, or nothing makes it happen. */
+static int mark(cl_command_queue queue, cl_event *event, struct bi_error *err)
+{
+	int rc = bi__cl_check(bi__cl->EnqueueMarkerWithWaitList(queue, 0, NULL, event), "clEnqueueMarkerWithWaitList",
+			      err);
+
+	if (rc)
+		return rc;
+	rc = bi__cl_check(bi__cl->Flush(queue), "clFlush", err);
+	if (rc)
+		bi__cl->ReleaseEvent(*event);
+	return rc;
+}
+
+int bi__opencl_follow(struct bi__queue *waiter, struct bi__queue *on, struct bi_error *err)
+{
+	cl_event event;
+	int rc;
+
+	if (waiter->native == on->native)
+		return barrier(queue_of(waiter), NULL, err);
+	rc = mark(queue_of(on), &event, err);
+	if (rc)
+		return rc;
+	rc = barrier(queue_of(waiter), event, err);
+	bi__cl->ReleaseEvent(event);
+	return rc;
+}
+
+int bi__opencl_record(struct bi__queue *queue, uintptr_t *event, struct bi_error *err)
+{
+	cl_event made;
+	int rc = mark(queue_of(queue), &made, err);
+
+	if (!rc)
+		*event = (uintptr_t)made;
+	return rc;
+}
+
+int bi__opencl_wait(struct bi__queue *queue, uintptr_t event, struct bi_error *err)
+{
+	return event ? barrier(queue_of(queue), (cl_event)event, err) : BI_OK;
+}
+
+int bi__opencl_poll(uintptr_t event, int block, int *done, struct bi_error *err)
+{
+	cl_event handle = (cl_event)event;
+	cl_int waited = CL_SUCCESS, status, code;
+
+	*done = 1;
+	if (!event)
+		return BI_OK;
+	if (block)
+		waited = bi__cl->WaitForEvents(1, &handle);
+	code = bi__cl->GetEventInfo(handle, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, NULL);
+	if (code != CL_SUCCESS)
+		return bi__cl_check(code, "clGetEventInfo", err);
+	if (status < 0)
+		return bi__fail_vendor(err, BI_EPRODUCER, status, "work that was waited for failed: %s (%d)",
+				       bi__cl_name(status), status);
+	*done = status == CL_COMPLETE;
+	return bi__cl_check(waited, "clWaitForEvents", err);
+}
+
+int bi__opencl_event_retain(struct bi__device_state *device, uintptr_t event, struct bi_error *err)
+{
+	cl_event handle = (cl_event)event;
+	cl_context context;
+	int rc = bi__cl_check(bi__cl->GetEventInfo(handle, CL_EVENT_CONTEXT, sizeof(context), &context, NULL),
+			      "clGetEventInfo", err);
+
+	if (rc)
+		return rc;
+	if ((uintptr_t)context != device->native)
+		return bi__fail(err, BI_EINVAL, "the cl_event belongs to another cl_context");
+	return bi__cl_check(bi__cl->RetainEvent(handle), "clRetainEvent", err);
+}
+
+void bi__opencl_event_release(uintptr_t event)
+{
+	if (event)
+		bi__cl->ReleaseEvent((cl_event)event);
+}
+
+int64_t bi__opencl_elapsed(uintptr_t event)
+{
+	cl_ulong start, end;
+
+	if (bi__cl->GetEventProfilingInfo((cl_event)event, CL_PROFILING_COMMAND_START, sizeof(start), &start, NULL) ||
+	    bi__cl->GetEventProfilingInfo((cl_event)event, CL_PROFILING_COMMAND_END, sizeof(end), &end, NULL) ||
+	    end < start)
+		return -1;
+	return (int64_t)(end - start);
+}
