@@ -92,7 +92,7 @@ struct bi_exchange {
 	uint64_t context;               /* cl_context or CUcontext, 0: none */
 
 	/* Type of one element. */
-	uint8_t type_code;              /* DLPack type code; 3 (opaque handle) with 8 bits, and lanes = item size, if none fits */
+	uint8_t type_code;              /* DLPack type code; 3 (opaque handle) with 8 bits, lanes = item size: see type_kind */
 	uint8_t type_bits;              /* DLPack bits of one lane */
 	uint16_t type_lanes;            /* DLPack lanes; 1 for scalars, 0: too many, use item_size */
 	uint32_t item_size;             /* bytes from one element of a dense array to the next */

@@ -93,7 +93,7 @@ static int open_device(struct bi_context *context, const struct bi_device *devic
 static int open_first(struct bi_context *context, const struct bi__choice *choice, const struct bi_options *options,
 		      struct bi_error *err)
 {
-	struct bi_error local = {0, 0, ""};
+	struct bi_error local = { 0, 0, "" };
 	int rc = BI_ENODEVICE;
 
 	for (int i = 0; i < choice->count; i++) {

@@ -233,7 +233,7 @@ static int check_alive(const struct bi_view *view, struct bi_error *err)
 int bi__copy(const struct bi_view *dst, const struct bi_view *src, struct bi_stream *stream, const char *operation,
 	     struct bi_error *err)
 {
-	struct job job = {.dst = dst, .src = src, .stream = stream, .operation = operation};
+	struct job job = { .dst = dst, .src = src, .stream = stream, .operation = operation };
 	int rc;
 
 	bi_view_layout(dst, &job.to);
@@ -260,7 +260,7 @@ int bi_copy(const struct bi_view *dst, const struct bi_view *src, struct bi_stre
 int bi__fill(const struct bi_view *view, const void *element, struct bi_stream *stream, const char *operation,
 	     struct bi_error *err)
 {
-	struct job job = {.dst = view, .stream = stream, .operation = operation};
+	struct job job = { .dst = view, .stream = stream, .operation = operation };
 	int rc;
 
 	bi_view_layout(view, &job.to);

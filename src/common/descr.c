@@ -166,7 +166,7 @@ static int read_type(struct reader *in, int depth, struct bi__descr_field *field
 		return bi__dtype_parse_typestr(text.start, (size_t)(text.end - text.start), &field->dtype, in->err);
 	}
 	field->descr = in->at;
-	field->dtype = (struct bi_dtype){.lanes = 1, .type = BI_VOID};
+	field->dtype = (struct bi_dtype){ .lanes = 1, .type = BI_VOID };
 	rc = read_list(in, depth + 1, NULL, NULL, &field->dtype.item_size);
 	field->descr_length = (size_t)(in->at - field->descr);
 	return rc;
@@ -243,7 +243,7 @@ static int read_list(struct reader *in, int depth, const char *wanted, struct bi
 static int read_text(const char *text, size_t length, const char *wanted, struct bi__descr_field *found, uint32_t *size,
 		     struct bi_error *err)
 {
-	struct reader in = {text, text, text + length, err};
+	struct reader in = { text, text, text + length, err };
 	int rc = read_list(&in, 1, wanted, found, size);
 
 	if (rc == BI_OK) {
@@ -280,6 +280,6 @@ int bi_dtype_parse_descr(const char *descr, struct bi_dtype *out, struct bi_erro
 		return bi__fail(err, BI_EINVAL, "%s is NULL", descr ? "out" : "descr");
 	rc = bi__descr_size(descr, strlen(descr), &size, err);
 	if (rc == BI_OK)
-		*out = (struct bi_dtype){.item_size = size, .lanes = 1, .type = BI_VOID};
+		*out = (struct bi_dtype){ .item_size = size, .lanes = 1, .type = BI_VOID };
 	return rc;
 }

@@ -13,6 +13,18 @@ int bi__dispatch_alive(const struct bi_context *context, struct bi_error *err)
 	return bi__fail(err, BI_EFORK, "device %s was opened before this process was forked", context->device.spec);
 }
 
+int bi__dispatch_enumerate(const struct bi__backend *backend, struct bi_device *devices, int capacity, int *count,
+			   struct bi_error *err)
+{
+	*count = 0;
+	if (!backend->is_host) {
+		bi__fork_watch();
+		if (bi__fork_generation() > 0)
+			return bi__fail(err, BI_EFORK, "%s was opened before this process was forked", backend->name);
+	}
+	return backend->enumerate(devices, capacity, count, err);
+}
+
 int bi__dispatch_open(struct bi_context *context, const struct bi_options *options, struct bi_error *err)
 {
 	context->fork_generation = bi__fork_generation();
@@ -94,7 +106,7 @@ int bi__fence_record(struct bi_stream *stream, struct bi__fence *out, struct bi_
 		return rc;
 	bi__fence_clear(out);
 	if (event)
-		*out = (struct bi__fence){bi_context_retain(context), event};
+		*out = (struct bi__fence){ bi_context_retain(context), event };
 	return BI_OK;
 }
 
@@ -107,7 +119,7 @@ int bi__fence_wrap(struct bi_context *context, uintptr_t event, struct bi__fence
 	if (!rc)
 		rc = context->backend->event_retain(&context->state, event, err);
 	if (!rc)
-		*out = (struct bi__fence){bi_context_retain(context), event};
+		*out = (struct bi__fence){ bi_context_retain(context), event };
 	return rc;
 }
 
@@ -124,7 +136,7 @@ void bi__fence_clear(struct bi__fence *fence)
 	if (!context)
 		return;
 	bi__dispatch_drop_event(context, fence->event);
-	*fence = (struct bi__fence){NULL, 0};
+	*fence = (struct bi__fence){ NULL, 0 };
 	bi_context_release(context);
 }
 
@@ -164,8 +176,8 @@ int bi__fence_block(const struct bi__fence *fence, enum bi__wait_reason reason, 
 static struct bi__place place_of(const struct bi_memory *memory)
 {
 	if (bi__is_host(memory))
-		return (struct bi__place){NULL, memory->block.host, 0};
-	return (struct bi__place){&memory->block, NULL, 0};
+		return (struct bi__place){ NULL, memory->block.host, 0 };
+	return (struct bi__place){ &memory->block, NULL, 0 };
 }
 
 static int64_t now(void)
@@ -179,7 +191,7 @@ static int64_t now(void)
 /* Options debug: every operation is complete before its call returns. */
 static int debug_wait(struct bi_stream *stream, struct bi_error *err)
 {
-	struct bi__fence fence = {NULL, 0};
+	struct bi__fence fence = { NULL, 0 };
 	int rc = bi__fence_record(stream, &fence, err);
 
 	if (!rc)
@@ -195,7 +207,7 @@ int bi__dispatch_copy(struct bi_stream *stream, const char *operation, const str
 	struct bi_context *context = stream->context;
 	struct bi_context *owner = src && bi__is_host(dst) && !bi__is_host(src) ? src->context : dst->context;
 	struct bi__place to = place_of(dst);
-	struct bi__place from = src ? place_of(src) : (struct bi__place){NULL, element, element_size};
+	struct bi__place from = src ? place_of(src) : (struct bi__place){ NULL, element, element_size };
 	int recorded = bi__report_active(owner);
 	uintptr_t event = 0;
 	int64_t start = recorded ? now() : 0;
@@ -222,7 +234,7 @@ int bi__dispatch_map(struct bi_memory *memory, size_t offset, size_t nbytes, uns
 		rc = context->backend->map(&context->state, &memory->home->queue, &memory->block, offset, nbytes, mode,
 					   pointer, &event, err);
 	if (!rc && event)
-		*out = (struct bi__fence){bi_context_retain(context), event};
+		*out = (struct bi__fence){ bi_context_retain(context), event };
 	return rc;
 }
 

@@ -31,7 +31,7 @@ int bi__dl_open(const char *variable, const char *const *names, const struct bi_
 {
 	char tried[512] = "";
 	const char *chosen = getenv(variable);
-	const char *const only[] = {chosen, NULL};
+	const char *const only[] = { chosen, NULL };
 	void *library = open_first(chosen && *chosen ? only : names, tried, sizeof(tried));
 
 	if (!library)

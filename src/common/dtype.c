@@ -12,7 +12,7 @@ struct entry {
 };
 
 static const struct entry types[BI_TYPE_COUNT] = {
-#define TYPE(name, text, kind, code, bits) [BI_##name] = {text, kind, code, bits},
+#define TYPE(name, text, kind, code, bits) [BI_##name] = { text, kind, code, bits },
 	BI_TYPE_MAP(TYPE)
 #undef TYPE
 };
@@ -22,10 +22,10 @@ static const struct {
 	char kind;
 	const char *what;
 } refused[] = {
-	{'O', "Python objects"},
-	{'t', "bit fields"},
-	{'M', "dates"},
-	{'m', "time differences"},
+	{ 'O', "Python objects" },
+	{ 't', "bit fields" },
+	{ 'M', "dates" },
+	{ 'm', "time differences" },
 };
 
 /* Is the size a part of the type rather than of the table? */
@@ -63,7 +63,7 @@ static struct bi_dtype from_table(size_t type, unsigned lanes)
 
 static struct bi_dtype from_size(size_t type, uint32_t item_size)
 {
-	return (struct bi_dtype){.item_size = item_size, .lanes = 1, .type = (uint8_t)type};
+	return (struct bi_dtype){ .item_size = item_size, .lanes = 1, .type = (uint8_t)type };
 }
 
 static int shown(size_t length)

@@ -323,7 +323,7 @@ static int split(int n, int64_t *old_shape, const int64_t *old_strides, int ndim
 int bi_layout_reshape(struct bi_layout *layout, int ndim, const int64_t *shape, struct bi_error *err)
 {
 	int64_t old_shape[BI_MAX_NDIM], old_strides[BI_MAX_NDIM], new_strides[BI_MAX_NDIM];
-	int64_t new_shape[BI_MAX_NDIM] = {0};
+	int64_t new_shape[BI_MAX_NDIM] = { 0 };
 	int n, rc;
 
 	if (!layout)

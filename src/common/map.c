@@ -82,7 +82,7 @@ static int unmap(struct bi_map *map, struct bi_error *err)
 static int map_device(struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
-	struct bi__fence fence = {NULL, 0};
+	struct bi__fence fence = { NULL, 0 };
 	int rc;
 
 	bi__order_lock(memory, NULL);

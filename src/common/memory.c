@@ -234,10 +234,10 @@ void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 /* The event that must be complete before the memory can be let go; no context if there is none. */
 static int last_work(struct bi_memory *memory, struct bi__fence *out)
 {
-	*out = (struct bi__fence){NULL, 0};
+	*out = (struct bi__fence){ NULL, 0 };
 	if (bi__is_host(memory)) {
 		*out = memory->tail;
-		memory->tail = (struct bi__fence){NULL, 0};
+		memory->tail = (struct bi__fence){ NULL, 0 };
 		return BI_OK;
 	}
 	return memory->pending && !memory->named ? bi__fence_record(memory->home, out, NULL) : BI_OK;
@@ -300,7 +300,7 @@ static struct bi_memory *next_retired(struct bi_context *context, int any)
 
 	pthread_mutex_lock(&context->retired_lock);
 	for (; (memory = *link); link = &memory->next) {
-		struct bi__fence fence = {context, memory->retire_event};
+		struct bi__fence fence = { context, memory->retire_event };
 		int done = 1;
 
 		if (any || bi__fence_query(&fence, &done, NULL) != BI_OK || done)
@@ -320,7 +320,7 @@ void bi__memory_reap(struct bi_context *context, int wait)
 
 	while (atomic_load_explicit(&context->retired_count, memory_order_relaxed) &&
 	       (memory = next_retired(context, wait))) {
-		struct bi__fence fence = {context, memory->retire_event};
+		struct bi__fence fence = { context, memory->retire_event };
 
 		if (wait)
 			bi__fence_block(&fence, BI__WAIT_CLOSE, NULL);

@@ -24,9 +24,9 @@ struct leftovers {
 
 static struct leftovers unlock(struct bi_memory *memory)
 {
-	struct leftovers left = {memory->stale, NULL, 0};
+	struct leftovers left = { memory->stale, NULL, 0 };
 
-	memory->stale = (struct bi__fence){NULL, 0};
+	memory->stale = (struct bi__fence){ NULL, 0 };
 	if (memory->used) {
 		left.events = memory->first_use;
 		left.count = memory->first_use_count;
@@ -74,12 +74,12 @@ static int copy_tail(struct bi_memory *memory, struct bi__fence *out, uint64_t *
 /* Takes what is pending off the books if nothing was added since `epoch`. Fences are cleared under no lock. */
 static void mark_idle(struct bi_memory *memory, uint64_t epoch)
 {
-	struct bi__fence old = {NULL, 0};
+	struct bi__fence old = { NULL, 0 };
 
 	pthread_mutex_lock(&memory->lock);
 	if (memory->epoch == epoch) {
 		old = memory->tail;
-		memory->tail = (struct bi__fence){NULL, 0};
+		memory->tail = (struct bi__fence){ NULL, 0 };
 		memory->pending = 0;
 	}
 	pthread_mutex_unlock(&memory->lock);
@@ -130,7 +130,7 @@ static int wait_tail(struct bi_memory *memory, struct bi_stream *stream, struct 
 	if (rc)
 		return rc;
 	memory->stale = memory->tail;
-	memory->tail = (struct bi__fence){NULL, 0};
+	memory->tail = (struct bi__fence){ NULL, 0 };
 	return BI_OK;
 }
 
@@ -148,7 +148,7 @@ int bi__order_begin(struct bi_memory *memory, struct bi_stream *stream, struct b
 /* Host memory: the tail moves to the end of what is on the stream now. */
 static int move_tail(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
-	struct bi__fence tail = {NULL, 0};
+	struct bi__fence tail = { NULL, 0 };
 	int rc = bi__fence_record(stream, &tail, err);
 
 	if (rc || !tail.context)
@@ -190,7 +190,7 @@ static int record_home(struct bi_memory *memory, struct bi__fence *out, uint64_t
 
 int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err)
 {
-	struct bi__fence fence = {NULL, 0};
+	struct bi__fence fence = { NULL, 0 };
 	uint64_t epoch;
 	int rc = bi__is_host(memory) ? BI_OK : bi__dispatch_alive(memory->context, err);
 

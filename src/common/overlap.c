@@ -46,7 +46,7 @@ static void add_term(struct sum *sum, int64_t step, int64_t count)
 
 	if (count <= 0 || step == 0)
 		return;
-	sum->terms[sum->n++] = (struct term){step, count};
+	sum->terms[sum->n++] = (struct term){ step, count };
 	sum->too_large |= bi__mul(step, count, &reach) || bi__add(sum->total, reach, &sum->total);
 }
 

@@ -29,7 +29,7 @@ static void add_axis(struct bi__plan *plan, struct axis *axes, int64_t extent, i
 		dst = -dst;
 		src = -src;
 	}
-	axes[plan->ndim++] = (struct axis){extent, dst, src};
+	axes[plan->ndim++] = (struct axis){ extent, dst, src };
 }
 
 static int64_t magnitude(int64_t stride)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/fork.h"
+#include "common/dispatch.h"
 
 extern const struct bi__backend bi__host_backend;
 extern const struct bi__backend bi__opencl_backend;
@@ -67,29 +67,16 @@ static void sort_devices(struct bi_device *devices, int count)
 	}
 }
 
-/* After a fork the driver of the parent hangs; in a process that never had one it is as good as any. */
-static int enumerate(const struct bi__backend *backend, struct bi_device *devices, int capacity, int *count,
-		     struct bi_error *err)
-{
-	*count = 0;
-	if (!backend->is_host) {
-		bi__fork_watch();
-		if (bi__fork_generation() > 0)
-			return bi__fail(err, BI_EFORK, "%s was opened before this process was forked", backend->name);
-	}
-	return backend->enumerate(devices, capacity, count, err);
-}
-
 /* One backend's devices, or one entry that says why there are none. */
 static void append(const struct bi__backend *backend, struct bi__choice *choice)
 {
-	struct bi_error err = {0, 0, ""};
+	struct bi_error err = { 0, 0, "" };
 	struct bi_device *next = &choice->devices[choice->count];
 	int room = BI__MAX_DEVICES - choice->count, count;
 
 	if (room == 0)
 		return;
-	if (enumerate(backend, next, room, &count, &err) == BI_OK) {
+	if (bi__dispatch_enumerate(backend, next, room, &count, &err) == BI_OK) {
 		choice->count += count < room ? count : room;
 		return;
 	}

@@ -77,7 +77,7 @@ void bi__report_add(struct bi_context *context, const struct bi_stream *stream, 
 		    const struct bi__plan *plan, int64_t nanoseconds, uintptr_t event)
 {
 	struct bi__report *report = context->report;
-	struct record record = {operation, plan->kind, plan->bytes, stream->id, nanoseconds, event};
+	struct record record = { operation, plan->kind, plan->bytes, stream->id, nanoseconds, event };
 	int added;
 
 	pthread_mutex_lock(&report->lock);
@@ -179,7 +179,7 @@ static void collect_times(struct bi_context *context, struct bi__report *report)
 {
 	for (size_t i = 0; i < report->count; i++) {
 		struct record *record = &report->records[i];
-		struct bi__fence fence = {context, record->event};
+		struct bi__fence fence = { context, record->event };
 		int done = 0;
 
 		if (!record->event)
@@ -236,7 +236,7 @@ static void put_pool(struct text *text, struct bi__pool *pool)
 
 int bi_context_report(struct bi_context *context, char **out, struct bi_error *err)
 {
-	struct text text = {NULL, 0, 0, 0};
+	struct text text = { NULL, 0, 0, 0 };
 	uint64_t built, loaded;
 
 	if (!context || !out)

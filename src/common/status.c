@@ -8,7 +8,7 @@ static const struct {
 	const char *name;
 	const char *text;
 } statuses[] = {
-#define STATUS(status, number, words) {number, "BI_" #status, words},
+#define STATUS(status, number, words) { number, "BI_" #status, words },
 	BI_STATUS_MAP(STATUS)
 #undef STATUS
 };

@@ -67,7 +67,7 @@ int bi_stream_create(struct bi_context *context, unsigned flags, struct bi_strea
 		return bi__fail(err, BI_EINVAL, "context is NULL or flags 0x%x has unknown bits", flags);
 	if (flags && !(context->device.capabilities & BI_CAP_OUT_OF_ORDER))
 		return bi__fail(err, BI_EUNSUPPORTED, "device %s has no out-of-order streams", context->device.spec);
-	return open_stream(context, (struct bi__queue){0, (int)flags}, out, err);
+	return open_stream(context, (struct bi__queue){ 0, (int)flags }, out, err);
 }
 
 int bi_stream_wrap(struct bi_context *context, uintptr_t handle, bi_release_fn release, void *release_data,
@@ -80,7 +80,7 @@ int bi_stream_wrap(struct bi_context *context, uintptr_t handle, bi_release_fn r
 	*out = NULL;
 	if (!context || !handle)
 		return bi__fail(err, BI_EINVAL, "context is NULL or handle is 0");
-	rc = open_stream(context, (struct bi__queue){handle, 0}, out, err);
+	rc = open_stream(context, (struct bi__queue){ handle, 0 }, out, err);
 	if (rc)
 		return rc;
 	(*out)->release = release;
@@ -127,7 +127,7 @@ uintptr_t bi_stream_handle(const struct bi_stream *stream)
 
 int bi_stream_synchronize(struct bi_stream *stream, struct bi_error *err)
 {
-	struct bi__fence fence = {NULL, 0};
+	struct bi__fence fence = { NULL, 0 };
 	int rc;
 
 	if (!stream)

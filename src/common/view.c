@@ -234,7 +234,7 @@ void bi_view_native(const struct bi_view *view, struct bi_native *out)
 	const struct bi__block *block = &view->memory->block;
 
 	bi__memory_show(view->memory);
-	*out = (struct bi_native){block->kind, block->handle, 0, block->origin + view->memory->nbytes};
+	*out = (struct bi_native){ block->kind, block->handle, 0, block->origin + view->memory->nbytes };
 	if (block->handle)
 		out->offset = block->origin + (size_t)view->offset;
 }

@@ -1,4 +1,5 @@
 /* A view as the exchange structure of abi.h, and back. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,6 +7,9 @@
 #include "common/exchange_order.h"
 #include "common/memory.h"
 #include "common/status.h"
+
+/* DLPack's code for what it has no type for. */
+#define OPAQUE 3
 
 /* What the consumer's reference keeps alive. */
 struct export
@@ -41,19 +45,28 @@ static const int64_t *divide_strides(const struct bi_view *view, int64_t *out)
 	return out;
 }
 
-static void put_type(const struct bi_view *view, struct bi_exchange *out)
+/* Types that the array interface cannot name have an order all the same. */
+static char order_of(struct bi_dtype dtype)
 {
+	const uint16_t one = 1;
 	char text[BI_DTYPE_TEXT];
 
+	if (bi_dtype_typestr(dtype, text, NULL) == BI_OK)
+		return text[0];
+	if (dtype.item_size == dtype.lanes)
+		return '|';
+	return *(const unsigned char *)&one ? '<' : '>';
+}
+
+static void put_type(const struct bi_view *view, struct bi_exchange *out)
+{
 	out->item_size = view->dtype.item_size;
 	out->descr = view->descr;
 	out->type_kind = bi_dtype_kind(view->dtype);
-	out->byte_order = '|';
-	if (bi_dtype_typestr(view->dtype, text, NULL) == BI_OK)
-		out->byte_order = text[0];
+	out->byte_order = order_of(view->dtype);
 	if (bi_dtype_to_dlpack(view->dtype, &out->type_code, &out->type_bits, &out->type_lanes, NULL) == BI_OK)
 		return;
-	out->type_code = 3;
+	out->type_code = OPAQUE;
 	out->type_bits = 8;
 	out->type_lanes = (uint16_t)(out->item_size <= UINT16_MAX ? out->item_size : 0);
 }
@@ -164,30 +177,32 @@ static int check_place(const struct bi_context *context, const struct bi_exchang
 	return BI_OK;
 }
 
-/* DLPack's triple where it fits; text types and void by kind and size; swapped bytes by the order character. */
+/* What DLPack has no triple for is named as the array interface names it. */
+static int read_named_type(const struct bi_exchange *exchange, struct bi_dtype *out, struct bi_error *err)
+{
+	uint32_t size = exchange->item_size;
+	char text[BI_DTYPE_TEXT];
+
+	if (!exchange->type_kind)
+		return bi__fail(err, BI_EDTYPE, "type_code is %u and type_kind is 0: the type has no name",
+				exchange->type_code);
+	if (exchange->type_kind == 'U')
+		size /= 4;
+	snprintf(text, sizeof(text), "%c%c%u", exchange->byte_order, exchange->type_kind, size);
+	return bi_dtype_parse(text, out, err);
+}
+
 static int read_type(const struct bi_exchange *exchange, struct bi_dtype *out, struct bi_error *err)
 {
-	static const struct {
-		char kind;
-		enum bi_type type;
-	} sized[] = {{'S', BI_BYTES}, {'U', BI_UNICODE}, {'V', BI_VOID}};
-	const uint16_t one = 1;
-	char native = *(const unsigned char *)&one ? '<' : '>';
-	int rc = BI_OK, known = 0;
+	int rc = exchange->type_code == OPAQUE ? read_named_type(exchange, out, err)
+					       : bi_dtype_from_dlpack(exchange->type_code, exchange->type_bits,
+								      exchange->type_lanes, out, err);
 
-	for (size_t i = 0; i < 3; i++)
-		if (exchange->type_kind == sized[i].kind) {
-			rc = bi_dtype_make(sized[i].type, 1, exchange->item_size, out, err);
-			known = 1;
-		}
-	if (!known)
-		rc = bi_dtype_from_dlpack(exchange->type_code, exchange->type_bits, exchange->type_lanes, out, err);
 	if (rc)
 		return rc;
 	if (out->item_size != exchange->item_size)
 		return bi__fail(err, BI_EDTYPE, "item_size is %u, but the type has %u bytes", exchange->item_size,
 				out->item_size);
-	out->swapped = (exchange->byte_order == '<' || exchange->byte_order == '>') && exchange->byte_order != native;
 	return BI_OK;
 }
 
@@ -250,7 +265,7 @@ static int import_checked(struct bi_context *context, struct bi_exchange *exchan
 			  struct bi_view **out, struct bi_error *err)
 {
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
-	struct bi__acceptance acceptance = {NULL, NULL};
+	struct bi__acceptance acceptance = { NULL, NULL };
 	struct bi_layout layout;
 	int rc = read_layout(exchange, &layout, err);
 

@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""Compiles and runs the C programs in the documentation, and runs its `$ bi` lines.
+
+    run_blocks.py SOURCE_DIR CC LIBRARY BI [SANITIZERS]
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
+
+
+def run(command, **options):
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+    return result.returncode, result.stdout
+
+
+def main():
+    root, cc, library, bi, *sanitizers = sys.argv[1:]
+    root, library = Path(root), Path(library)
+    ran = failed = 0
+    with tempfile.TemporaryDirectory() as work:
+        os.symlink(root / "examples", Path(work) / "examples")
+        environment = dict(os.environ, PATH=f"{Path(bi).parent}:{os.environ['PATH']}")
+        for page in [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]:
+            for language, text in BLOCK.findall(page.read_text()):
+                steps = []
+                if language == "c" and "int main(" in text:
+                    (Path(work) / "block.c").write_text(text)
+                    flags = [f"-fsanitize={names}" for names in sanitizers]
+                    steps = [[cc, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", *flags, f"-I{root}/include",
+                              "block.c", str(library), f"-Wl,-rpath,{library.parent}", "-o", "block"], ["./block"]]
+                elif language == "console":
+                    steps = [["sh", "-c", line[2:]] for line in text.splitlines() if line.startswith("$ bi ")]
+                for step in steps:
+                    code, output = run(step, cwd=work, env=environment)
+                    ran += 1
+                    if code:
+                        failed += 1
+                        print(f"FAILED ({code}): {page.relative_to(root)}: {' '.join(step)}\n{output}")
+    print(f"{ran - failed} of {ran} steps passed")
+    return 1 if failed or not ran else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

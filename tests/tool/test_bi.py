@@ -1,0 +1,572 @@
+"""The command `bi` from outside: its output against NumPy's own, its errors, its exit codes.
+
+BI_COMMAND is the path of the command, BI_TEST_DEVICES the device strings to test on (comma separated, default "host"),
+BI_TEST_SEED makes the random cases those of an earlier run.
+"""
+
+import io
+import json
+import os
+import pty
+import random
+import re
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import warnings
+
+import numpy as np
+
+COMMAND = os.environ.get("BI_COMMAND", "bi")
+DEVICES = [spec for spec in os.environ.get("BI_TEST_DEVICES", "host").split(",") if spec]
+SEED = int(os.environ.get("BI_TEST_SEED") or time.time())
+
+OK, FAILURE, USAGE, DIFFERS, INPUT = range(5)
+
+DTYPES = [
+    "|b1", "|i1", "<i2", ">i2", "<i4", ">i4", "<i8", ">i8", "|u1", "<u2", ">u2", "<u4", ">u4", "<u8", ">u8",
+    "<f2", ">f2", "<f4", ">f4", "<f8", ">f8", "<c8", ">c8", "<c16", ">c16",
+    "|S1", "|S3", "|S16", "<U1", ">U1", "<U5", ">U5", "|V2", "|V3", "|V12",
+    [("x", "<f4"), ("n", "|i1")],
+    [("x", ">f8"), ("inner", [("a", "<i2"), ("b", "|S3")], (2,)), ("u", "<U2")],
+    [(("a title", "name"), "<i4"), ("it's", "|u1"), ("é", "<f4", (2, 3))],
+    [("λ", "<i2"), ("b", "|b1")],
+    {"names": ["a", "b"], "formats": ["<i2", "<f8"], "offsets": [2, 8], "itemsize": 24},
+]
+
+
+def saved(array, version=None):
+    """The bytes that NumPy writes for an array."""
+    out = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if version:
+            np.lib.format.write_array(out, array, version=version)
+        else:
+            np.save(out, array)
+    return out.getvalue()
+
+
+def filled(rng, dtype, shape):
+    """An array whose bytes are random (bool: 0 and 1; text: ASCII)."""
+    dtype = np.dtype(dtype)
+    count = int(np.prod(shape, dtype=np.int64))
+    if dtype.kind == "U":
+        array = np.array(["".join(rng.choices("abcxyz", k=dtype.itemsize // 4)) for _ in range(count)], dtype=dtype)
+        return array.reshape(shape)
+    raw = bytes(rng.choices(range(2 if dtype.kind == "b" else 256), k=count * dtype.itemsize))
+    return np.frombuffer(raw, dtype=dtype, count=count).reshape(shape).copy()
+
+
+def random_slice(rng, shape):
+    """Text for --slice, or None."""
+    items = []
+    for extent in shape:
+        kind = rng.random()
+        if kind < 0.15 and extent:
+            items.append(str(rng.randrange(-extent, extent)))
+            continue
+        part = [rng.choice(["", str(rng.randint(-extent - 2, extent + 2))]) for _ in range(2)]
+        text = ":".join(part)
+        if rng.random() < 0.7:
+            text += ":" + rng.choice(["", "1", "2", "-1", "-3", str(rng.choice([-9223372036854775807, 1 << 62]))])
+        items.append(text)
+    if rng.random() < 0.3:
+        items.insert(rng.randint(0, len(items)), rng.choice(["None", "newaxis"]))
+    keep = rng.randint(0, len(items))
+    if rng.random() < 0.5:
+        items[keep:rng.randint(keep, len(items))] = ["..."]
+    else:
+        items = items[:keep]
+    return rng.choice([",", ", ", " , "]).join(items) if items else None
+
+
+def expected_view(array, index, axes):
+    if index is not None:
+        array = eval("array[%s]" % index, {"array": array, "newaxis": None})
+    array = np.asarray(array) if not isinstance(array, np.void) else np.array(array, dtype=array.dtype)
+    return array if axes is None else array.transpose(axes)
+
+
+class BiTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def write(self, name, data):
+        with open(self.path(name), "wb") as file:
+            file.write(data)
+        return self.path(name)
+
+    def read(self, name):
+        with open(self.path(name), "rb") as file:
+            return file.read()
+
+    def bi(self, *words, env=None, **more):
+        environment = {key: value for key, value in os.environ.items() if key not in ("BI_DEVICE", "COLUMNS")}
+        environment.update(env or {})
+        return subprocess.run([COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120,
+                              env=environment, **more)
+
+    def succeed(self, *words, **more):
+        done = self.bi(*words, **more)
+        self.assertEqual(done.returncode, OK, (words, done.stderr.decode()))
+        return done
+
+    def refuse(self, code, reason, *words, leaves=(), **more):
+        """The command fails with this exit code and reason, and leaves nothing but `leaves` and what was there."""
+        before = set(os.listdir(self.folder.name))
+        done = self.bi(*words, **more)
+        text = done.stderr.decode(errors="replace")
+        self.assertEqual(done.returncode, code, (words, text))
+        self.assertRegex(text, re.compile("^bi: ", re.M))
+        self.assertRegex(text, reason)
+        self.assertEqual(set(os.listdir(self.folder.name)) - before, set(leaves))
+        return text
+
+
+class CopyTest(BiTest):
+    def check(self, device, array, index=None, axes=None, version=None, data=None):
+        self.write("in.npy", data if data is not None else saved(array, version))
+        words = ["copy", self.path("in.npy"), self.path("out.npy"), "--device", device, "--verify"]
+        words += ["--slice=" + index] if index is not None else []
+        words += ["--transpose=" + ",".join(map(str, axes))] if axes is not None else []
+        with self.subTest(device=device, dtype=array.dtype, shape=array.shape, index=index, axes=axes):
+            self.succeed(*words)
+            view = expected_view(array, index, axes)
+            self.assertEqual(self.read("out.npy"), saved(view if view.flags.c_contiguous else view.copy("C")))
+
+    def test_every_dtype(self):
+        rng = random.Random(1)
+        for device in DEVICES:
+            for dtype in DTYPES:
+                self.check(device, filled(rng, dtype, (3, 4)), "::2, ::-1", (1, 0))
+
+    def test_random_views(self):
+        print("seed: %d" % SEED, file=sys.stderr)
+        rng = random.Random(SEED)
+        for device in DEVICES:
+            for _ in range(60):
+                shape = tuple(rng.choice([0, 1, 2, 3, 4, 5, 7]) if rng.random() < 0.2 else rng.randint(1, 6)
+                              for _ in range(rng.randint(0, 5)))
+                array = filled(rng, rng.choice(DTYPES), shape)
+                if rng.random() < 0.4:
+                    array = array.copy("F")
+                index = random_slice(rng, shape)
+                ndim = expected_view(array, index, None).ndim
+                axes = None
+                if rng.random() < 0.6:
+                    axes = [axis - ndim * (rng.random() < 0.3) for axis in rng.sample(range(ndim), ndim)]
+                self.check(device, array, index, axes)
+
+    def test_shapes_and_orders(self):
+        for device in DEVICES:
+            for shape in [(), (1,), (0,), (3, 0, 2), (1, 1, 1), (2, 3, 4, 5), (1,) * 32]:
+                for order in "CF":
+                    self.check(device, np.arange(np.prod(shape, dtype=int), dtype="<i4").reshape(shape).copy(order))
+
+    def test_versions(self):
+        array = np.arange(12, dtype="<i2").reshape(3, 4)
+        for device in DEVICES:
+            for version in [(1, 0), (2, 0), (3, 0)]:
+                self.check(device, array, "1:", None, version)
+
+    def test_long_header(self):
+        dtype = [("a field with a rather long name %06d" % i, "|i1") for i in range(1500)]
+        for device in DEVICES:
+            self.check(device, np.zeros(2, dtype), data=saved(np.zeros(2, dtype)))
+            self.assertEqual(self.read("out.npy")[6], 2)
+
+    def test_unaligned_header(self):
+        """Files of old versions of NumPy, and headers written by hand."""
+        array = np.arange(6, dtype="<f8").reshape(2, 3)
+        for text in [
+            '{"shape": (2, 3), "descr": "<f8", "fortran_order": False}',
+            "{'descr':'<f8','fortran_order':False,'shape':(2,3,),}\n",
+            " { 'fortran_order' : False ,\n'shape' : ( 2 , 3 ) , 'descr' : 'f8' } ",
+        ]:
+            data = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode() + array.tobytes()
+            for device in DEVICES:
+                self.check(device, array, data=data)
+
+    def test_large_in_slabs(self):
+        rng = np.random.default_rng(3)
+        for device in DEVICES:
+            for shape in [(70, 1 << 20), (1, 70 << 20), (70 << 20,)]:
+                self.check(device, rng.integers(0, 255, shape, dtype=np.uint8), "..., ::-1")
+
+    def test_in_place(self):
+        array = np.arange(6).reshape(2, 3)
+        path = self.write("a.npy", saved(array))
+        self.succeed("copy", path, path, "--transpose", "1,0", "--device", "host")
+        self.assertEqual(self.read("a.npy"), saved(array.T.copy()))
+        self.assertEqual(os.listdir(self.folder.name), ["a.npy"])
+
+    def test_symbolic_link_stays(self):
+        self.write("real.npy", b"old")
+        os.symlink("real.npy", self.path("link.npy"))
+        self.succeed("copy", self.write("in.npy", saved(np.arange(3))), self.path("link.npy"), "--device", "host")
+        self.assertTrue(os.path.islink(self.path("link.npy")))
+        self.assertEqual(self.read("real.npy"), saved(np.arange(3)))
+
+    def test_permissions(self):
+        old = os.umask(0o027)
+        self.addCleanup(os.umask, old)
+        self.succeed("copy", self.write("in.npy", saved(np.arange(3))), self.path("out.npy"), "--device", "host")
+        self.assertEqual(os.stat(self.path("out.npy")).st_mode & 0o777, 0o640)
+
+    def test_standard_streams(self):
+        data = saved(np.arange(5))
+        done = self.succeed("copy", "/dev/stdin", "/dev/stdout", "--device", "host", input=data)
+        self.assertEqual(done.stdout, data)
+        self.assertIn(b"/dev/stdout", done.stderr)
+        with open(self.path("out.npy"), "wb") as out:
+            done = subprocess.run([COMMAND, "copy", self.write("in.npy", data), "/dev/stdout"], stdout=out,
+                                  stderr=subprocess.PIPE, check=True)
+        self.assertEqual(self.read("out.npy"), data)
+
+    def test_trailing_bytes_are_a_warning(self):
+        path = self.write("in.npy", saved(np.arange(5)) + b"more")
+        done = self.succeed("copy", path, self.path("out.npy"), "--device", "host")
+        self.assertRegex(done.stderr.decode(), "bi: warning: .*there are 4 bytes after the elements")
+        self.assertEqual(self.read("out.npy"), saved(np.arange(5)))
+
+    def test_json(self):
+        path = self.write("in \"quoted\" \xe9.npy", saved(np.arange(12, dtype="<i2").reshape(3, 4)))
+        for device in DEVICES:
+            done = self.succeed("copy", path, self.path("out.npy"), "--device", device, "--slice", "1:", "--json",
+                                "--verify")
+            report = json.loads(done.stdout)
+            self.assertEqual(report["input"], path)
+            self.assertEqual((report["dtype"], report["shape"], report["bytes"]), ("<i2", [2, 4], 16))
+            self.assertEqual((report["input_shape"], report["input_bytes"]), ([3, 4], 24))
+            self.assertTrue(report["device"].startswith(device.split(":")[0]))
+            self.assertIs(report["verified"], True)
+            self.assertEqual(set(report["milliseconds"]), {"upload", "copy", "download"})
+        done = self.succeed("copy", path, self.path("out.npy"), "--device", "host", "--json")
+        self.assertIsNone(json.loads(done.stdout)["verified"])
+
+    def test_profile(self):
+        path = self.write("in.npy", saved(np.arange(12)))
+        for device in DEVICES:
+            self.succeed("copy", path, self.path("out.npy"), "--device", device, "--profile", self.path("p.json"))
+            copies = [op for op in json.loads(self.read("p.json"))["operations"] if op["operation"] == "copy"]
+            self.assertGreaterEqual(len(copies), 3)
+        done = self.succeed("copy", path, self.path("out.npy"), "--device", "host", "--profile", "-")
+        json.loads(done.stdout)
+
+    def test_device_of_the_environment(self):
+        path = self.write("in.npy", saved(np.arange(12)))
+        done = self.succeed("copy", path, self.path("out.npy"), "--json", env={"BI_DEVICE": "host"})
+        self.assertEqual(json.loads(done.stdout)["device"], "host")
+        self.refuse(FAILURE, "no-such", "copy", path, self.path("new.npy"), env={"BI_DEVICE": "no-such"})
+
+    def test_notes(self):
+        path = self.write("in.npy", saved(np.arange(12)))
+        done = self.succeed("copy", path, self.path("out.npy"), "--device", "auto",
+                            env={"BI_OPENCL_LIBRARY": "/nowhere.so", "OCL_ICD_VENDORS": "/nowhere"})
+        for line in done.stderr.decode().splitlines():
+            self.assertRegex(line, "^bi: note: ")
+
+    def test_progress_on_a_terminal(self):
+        path = self.write("in.npy", saved(np.zeros(40 << 20, np.uint8)))
+        master, slave = pty.openpty()
+        process = subprocess.Popen([COMMAND, "copy", path, self.path("out.npy"), "--device", "host"],
+                                   stdout=subprocess.DEVNULL, stderr=slave)
+        os.close(slave)
+        seen = b""
+        while True:
+            try:
+                more = os.read(master, 65536)
+            except OSError:
+                break
+            if not more:
+                break
+            seen += more
+        os.close(master)
+        self.assertEqual(process.wait(), OK)
+        for step in ["reading", "uploading", "downloading", "writing"]:
+            self.assertIn(step, seen.decode())
+        self.assertTrue(seen.endswith(b"\r\x1b[K"))
+        done = self.succeed("copy", path, self.path("out.npy"), "--device", "host")
+        self.assertEqual(done.stderr, b"")
+
+
+class BadInputTest(BiTest):
+    def refuse_file(self, data, reason, code=INPUT):
+        path = self.write("bad.npy", data)
+        self.assertIn("bad.npy", self.refuse(code, reason, "copy", path, self.path("out.npy"), "--device", "host"))
+
+    def header(self, text, version=1, data=b""):
+        length = len(text).to_bytes(2 if version == 1 else 4, "little")
+        return b"\x93NUMPY" + bytes([version, 0]) + length + text + data
+
+    def test_truncated_anywhere(self):
+        for data in [saved(np.arange(4, dtype="<i2")), saved(np.arange(3, dtype="|u1"), (3, 0))]:
+            for length in range(len(data)):
+                self.refuse_file(data[:length], "truncated: ")
+
+    def test_truncated_pipe(self):
+        data = saved(np.arange(400))
+        for length in (0, 5, 9, 60, len(data) - 1):
+            self.refuse(INPUT, "truncated: ", "copy", "/dev/stdin", self.path("out.npy"), "--device", "host",
+                        input=data[:length])
+
+    def test_header_lies(self):
+        array = np.arange(10, dtype="<i4")
+        self.refuse_file(saved(array).replace(b"(10,)", b"(11,)"), "promises 44 bytes of elements, the file holds 40")
+        self.refuse_file(saved(array).replace(b"'<i4'", b"'<i8'"), "promises 80 bytes of elements, the file holds 40")
+        self.refuse_file(b"\x93NUMPY\x02\x00\xff\xff\xff\xff" + b" " * 90, "truncated: .*4294967307 bytes")
+
+    def test_not_numpy(self):
+        for data in [b"PK\x03\x04 a zip archive", b"\x93NUMPZ\x01\x00", b"hello", b"\x92"]:
+            self.refuse_file(data, "not a NumPy file")
+        for version in [b"\x00\x00", b"\x04\x00", b"\x01\x01", b"\xff\xff"]:
+            self.refuse_file(b"\x93NUMPY" + version + saved(np.arange(3))[8:], "version .* is not known")
+
+    def test_bad_headers(self):
+        good = "{'descr': '<i4', 'fortran_order': False, 'shape': (1,), }"
+        for old, new, reason in [
+            (good, "[1, 2]", "not a dict"),
+            (good, "", "not a dict"),
+            (good, good + "x", "nothing more"),
+            ("(1,)", "(1)", "lacks its comma"),
+            ("(1,)", "(-1,)", "negative extent -1"),
+            ("(1,)", "[1]", "shape"),
+            ("(1,)", "(1, 2", "',' is expected"),
+            ("(1,)", "(1L,)", "',' is expected"),
+            ("(1,)", "(1.5,)", "',' is expected"),
+            ("(1,)", "(%s)" % ("1," * 65), "more than 64 dimensions"),
+            ("(1,)", "(4611686018427387904, 4)", "does not fit|overflow|63 bits|int64"),
+            ("(1,)", "(99999999999999999999,)", "63 bits"),
+            ("(1,)", "(0, 99999999999999999999)", "63 bits"),
+            ("False", "0", "True or False"),
+            ("False", "Falsehood", "True or False"),
+            ("'<i4'", "'|O'", "objects"),
+            ("'<i4'", "'O'", "objects"),
+            ("'<i4'", "[('a', '|O')]", "objects"),
+            ("'<i4'", "'<M8[ns]'", "dates"),
+            ("'<i4'", "'<i3'", "i3"),
+            ("'<i4'", "'bfloat16'", "typestr|array interface"),
+            ("'<i4'", "5", "type string"),
+            ("'<i4'", "[('a')]", "','"),
+            ("'<i4'", "[('a', '<i4', 3.5)]", "shape"),
+            ("'<i4'", "[" + "('a', [" * 40, "nested"),
+            ("'<i4'", "'<i4", "expected"),
+            ("'descr'", "'decsr'", "unknown key"),
+            ("'descr': '<i4', ", "", "'descr' is missing"),
+            ("'shape': (1,), ", "", "'shape' is missing"),
+            ("'fortran_order': False, ", "", "'fortran_order' is missing"),
+            ("'shape': (1,), ", "'shape': (1,), 'shape': (1,), ", "twice"),
+            ("False, ", "False ", "',' or '}'"),
+            ("'shape':", "'shape'", "':'"),
+            ("}", "\0}", "NUL"),
+        ]:
+            with self.subTest(new=new):
+                self.refuse_file(self.header(good.replace(old, new).encode(), data=b"\0" * 64), reason)
+        self.refuse_file(self.header(good.replace("<i4", "\xff").encode("latin1"), 3, b"\0" * 8), "UTF-8")
+
+    def test_missing_input(self):
+        self.refuse(FAILURE, "No such file", "copy", self.path("none.npy"), self.path("out.npy"))
+        self.refuse(FAILURE, "Is a directory", "copy", self.folder.name, self.path("out.npy"))
+
+
+class BadUsageTest(BiTest):
+    def setUp(self):
+        super().setUp()
+        self.input = self.write("in.npy", saved(np.arange(12).reshape(3, 4)))
+
+    def refuse_view(self, reason, *words):
+        self.refuse(USAGE, reason, "copy", self.input, self.path("out.npy"), "--device", "host", *words)
+
+    def test_slices(self):
+        for text, reason in [
+            ("3", "3"), ("-4", "-4"), ("0,0,0", "(?i)too many|3"), ("::0", "zero"), ("..., ...", "(?i)ellipsis"),
+            ("99999999999999999999", "9223372036854775807"), ("", "expected"), (",", "expected"), ("1 2", "','"),
+            ("1:2:3:4", "','"), ("a", "expected"), ("[1]", "expected"), ("True", "expected"), ("1.5", "','"),
+            ("Nonesuch", "expected"), ("None," * 200, "more than"), ("None," * 63, "64|dimensions"), ("1--1", "','"),
+        ]:
+            with self.subTest(text=text):
+                self.refuse_view(reason, "--slice", text)
+
+    def test_transposes(self):
+        for text, reason in [("0", "names 1 axes, the array has 2"), ("0,0", "0"), ("0,2", "2"), ("0,-3", "-3"),
+                             ("0,x", "expected"), ("0,1,2", "names 3"), ("0 1", "expected"), ("0,999", "999")]:
+            with self.subTest(text=text):
+                self.refuse_view(reason, "--transpose", text)
+        self.refuse_view("names 2 axes, the array has 1", "--slice", "0", "--transpose", "0,1")
+
+    def test_options(self):
+        self.refuse_view("did you mean '--slice'", "--slise", "1")
+        self.refuse_view("lacks its value", "--slice")
+        self.refuse_view("takes no value", "--verify=1")
+        self.refuse_view("twice", "--json", "--json")
+        self.refuse_view("unexpected argument", "third.npy")
+        self.refuse(USAGE, "arguments are missing", "copy", self.input)
+        self.refuse(USAGE, "did you mean 'copy'", "cpoy")
+        self.refuse(USAGE, "unknown command", "frobnicate")
+        self.refuse(USAGE, "unknown option", "--frobnicate")
+        self.assertEqual(self.bi().returncode, USAGE)
+
+    def test_double_dash(self):
+        self.write("-in.npy", saved(np.arange(3)))
+        self.succeed("copy", "--device", "host", "--", "-in.npy", "-out.npy", cwd=self.folder.name)
+        self.assertEqual(self.read("-out.npy"), saved(np.arange(3)))
+
+    def test_unknown_devices(self):
+        for spec in ["vulkan", "opencl:99:0", "opencl:no-such-platform", "#99", "host:7"]:
+            with self.subTest(spec=spec):
+                self.refuse(FAILURE, re.escape(spec.strip("#")) + "|" + re.escape(spec.split(":")[0]), "copy",
+                            self.input, self.path("out.npy"), "--device", spec)
+
+    def test_outputs(self):
+        self.refuse(FAILURE, "No such file", "copy", self.input, self.path("none/out.npy"))
+        self.refuse(FAILURE, "Is a directory", "copy", self.input, self.folder.name)
+        self.refuse(FAILURE, "No space left", "copy", self.input, "/dev/full", "--device", "host")
+        self.refuse(FAILURE, "No such file", "copy", self.input, self.path("out.npy"), "--profile",
+                    self.path("none/p.json"))
+        self.refuse(FAILURE, "No space left", "copy", self.input, self.path("out.npy"), "--device", "host",
+                    "--profile", "/dev/full")
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([COMMAND, "devices"], stdout=full, stderr=subprocess.PIPE)
+        self.assertEqual(done.returncode, FAILURE)
+        self.assertIn(b"standard output", done.stderr)
+
+    def test_no_damage_to_an_existing_output(self):
+        self.write("out.npy", b"precious")
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+        self.refuse(FAILURE, "File too large", "copy", self.input, self.path("out.npy"), "--device", "host",
+                    preexec_fn=limit)
+        self.assertEqual(self.read("out.npy"), b"precious")
+
+    @unittest.skipIf(os.geteuid() == 0, "root may write everywhere")
+    def test_no_permission(self):
+        os.mkdir(self.path("locked"), 0o500)
+        self.refuse(FAILURE, "Permission denied", "copy", self.input, self.path("locked/out.npy"))
+
+    def test_signals_leave_nothing(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            os.mkfifo(self.path("fifo"))
+            process = subprocess.Popen([COMMAND, "copy", self.path("fifo"), self.path("out.npy"), "--device", "host"])
+            with open(self.path("fifo"), "wb") as fifo:
+                fifo.write(saved(np.arange(1000))[:200])
+                fifo.flush()
+                while not [name for name in os.listdir(self.folder.name) if name.startswith(".bi-")]:
+                    self.assertIsNone(process.poll())
+                    time.sleep(0.01)
+                process.send_signal(number)
+                self.assertEqual(process.wait(60), -number)
+            os.remove(self.path("fifo"))
+            self.assertEqual(os.listdir(self.folder.name), ["in.npy"])
+
+
+class OtherCommandsTest(BiTest):
+    def test_help(self):
+        text = self.succeed("--help").stdout.decode()
+        for word in ["devices", "copy", "show", "BI_DEVICE", "Exit codes"]:
+            self.assertIn(word, text)
+        for command, words in [("devices", ["--json"]), ("copy", ["--slice", "--verify", "--profile", "Exit codes"]),
+                               ("show", ["--shape", "--strides"])]:
+            text = self.succeed(command, "--help").stdout.decode()
+            self.assertTrue(text.startswith("Usage: bi " + command))
+            for word in words:
+                self.assertIn(word, text)
+            self.assertLessEqual(max(map(len, text.splitlines())), 110)
+
+    def test_version(self):
+        self.assertRegex(self.succeed("--version").stdout.decode(), r"^bi \d+\.\d+\.\d+\n$")
+
+    def test_devices(self):
+        listing = json.loads(self.succeed("devices", "--json").stdout)
+        usable = [device for device in listing["devices"] if device["usable"]]
+        self.assertEqual(listing["auto"], usable[0]["spec"])
+        self.assertIn("host", [device["spec"] for device in usable])
+        self.assertEqual([device["position"] for device in usable], list(range(len(usable))))
+        self.assertTrue(all(device["reason"] for device in listing["devices"] if not device["usable"]))
+        text = self.succeed("devices").stdout.decode()
+        for device in usable:
+            self.assertRegex(text, r"(?m)^#%d +%s +" % (device["position"], re.escape(device["spec"])))
+        self.assertIn("'auto' takes " + listing["auto"], text)
+        for device in usable:
+            path = self.write("in.npy", saved(np.arange(3)))
+            done = self.succeed("copy", path, self.path("out.npy"), "--device", "#%d" % device["position"], "--json")
+            self.assertEqual(json.loads(done.stdout)["device"], device["spec"])
+
+    def show(self, *words, **more):
+        return self.succeed("show", *words, **more).stdout.decode()
+
+    def cells(self, text):
+        """The labels of the memory picture, row by row."""
+        rows = text.split("memory")[1].split("index")[0].splitlines()
+        return [row.split("│")[1].split() for row in rows if "│" in row]
+
+    def test_show_slice(self):
+        text = self.show("--shape", "4,6", "--slice", "::2, ::-1")
+        self.assertEqual(self.cells(text), [list("543210"), ["·"] * 6, "11 10 9 8 7 6".split(), ["·"] * 6])
+        for word in ["<i4", "shape (2, 6)", "strides (48, -4)", "offset 20", "contiguous: no", "bytes 0..71", "dense 48"]:
+            self.assertIn(word, text)
+
+    def test_show_against_numpy(self):
+        """Every cell of small random views, found from the addresses of NumPy's elements."""
+        rng = random.Random(SEED)
+        for _ in range(40):
+            shape = [rng.randint(1, 4) for _ in range(rng.randint(1, 3))]
+            base = np.zeros(shape, "<i4")
+            axes = rng.sample(range(base.ndim), base.ndim)
+            index = ", ".join("::%d" % rng.choice([1, 2, -1, -2]) for _ in shape)
+            view = expected_view(base, index, axes)
+            start = base.__array_interface__["data"][0]
+            cells = ["·"] * base.size
+            for number, place in enumerate(np.ndindex(view.shape)):
+                address = view.__array_interface__["data"][0] + sum(i * s for i, s in zip(place, view.strides))
+                cells[(address - start) // 4] = str(number)
+            text = self.show("--shape", ",".join(map(str, shape)), "--slice", index, "--transpose",
+                             ",".join(map(str, axes)))
+            with self.subTest(shape=shape, index=index, axes=axes):
+                self.assertEqual(sum(self.cells(text), []), cells)
+
+    def test_show_special_layouts(self):
+        self.assertIn("contiguous: F", self.show("--shape", "3,4", "--strides", "4,12"))
+        self.assertIn("contiguous: C and F", self.show("--shape", "()"))
+        self.assertIn("no elements", self.show("--shape", "0,5"))
+        text = self.show("--shape", "4,3", "--strides", "0,4")
+        self.assertEqual(self.cells(text), [["0+3", "1+3", "2+3"]])
+        self.assertIn("12 shared by several elements", text)
+        text = self.show("--shape", "3", "--strides", "-8")
+        self.assertEqual(self.cells(text), [["2", "·", "1", "·", "0"]])
+        self.assertEqual(self.cells(self.show("--shape", "3", "--strides", "6")), [list("0─·1─·2─")])
+        text = self.show("--shape", "100000,100000", "--dtype", "V12")
+        self.assertIn("…", text)
+        self.assertIn("more rows", text)
+        self.assertLess(len(text.splitlines()), 40)
+        self.assertIn("more blocks", self.show("--shape", "9,2,2"))
+
+    def test_show_width(self):
+        for columns in (40, 80, 200):
+            for words in [("--shape", "500"), ("--shape", "40,500"), ("--shape", "3,40,500", "--dtype", "f8")]:
+                lines = self.show(*words, env={"COLUMNS": str(columns)}).split("memory")[1].splitlines()[2:]
+                self.assertLessEqual(max(len(line) for line in lines if "│" in line), columns)
+
+    def test_show_has_no_colour_in_a_pipe(self):
+        self.assertNotIn("\x1b", self.show("--shape", "4,6"))
+
+    def test_show_refusals(self):
+        for words, reason in [
+            ((), "--shape is missing"), (("--shape", "x"), "expected"), (("--shape", "-1"), "-1"),
+            (("--shape", "2,2", "--strides", "4"), "--strides has 1"), (("--shape", "2", "--dtype", "O"), "objects"),
+            (("--shape", "3", "--strides", "-4", "--offset", "4"), "at least 8"), (("--shape", "2", "--slice", "5"), "5"),
+            (("--shape", "9223372036854775806,9"), "."), (("--shape", "3", "--offset", "-1"), "--offset"),
+        ]:
+            with self.subTest(words=words):
+                self.refuse(USAGE, reason, "show", *words)
+
+
+if __name__ == "__main__":
+    unittest.main()
