@@ -1,0 +1,433 @@
+/* bi_copy between any two layouts and memories, every byte of both memories compared afterwards. */
+#include "fixture.h"
+
+#include <stdio.h>
+
+struct end {
+	struct bi_context *context;
+	enum place place;
+};
+
+struct side {
+	struct mirror *mirror;
+	struct bi_layout layout;
+};
+
+static const char *describe(const struct side *dst, const struct side *src)
+{
+	static char text[1200];
+
+	snprintf(text, sizeof(text), "copy to %s from %s", layout_text(&dst->layout), layout_text(&src->layout));
+	return text;
+}
+
+/* A stream that the header allows for this pair. */
+static struct bi_stream *pair_stream(const struct side *dst, const struct side *src)
+{
+	const struct bi_memory *to = dst->mirror->memory, *from = src->mirror->memory;
+	int use_source = bi_memory_is_host(to) == bi_memory_is_host(from) ? (int)test_between(&fixture.random, 0, 1)
+									   : bi_memory_is_host(to);
+
+	return random_stream(bi_memory_context(use_source ? from : to));
+}
+
+/* One copy in the library and in the model. The views and the stream are gone before the result is looked at. */
+static void copy_both(const struct side *dst, const struct side *src)
+{
+	struct bi_view *to = view_of(dst->mirror, &dst->layout, 0), *from = view_of(src->mirror, &src->layout, 0);
+	struct bi_stream *stream = pair_stream(dst, src);
+	const char *what = describe(dst, src);
+
+	OK(bi_copy(to, from, stream, &error));
+	bi_view_release(from);
+	bi_view_release(to);
+	bi_stream_release(stream);
+	naive_copy(dst->mirror->bytes, &dst->layout, src->mirror->bytes, &src->layout);
+	mirror_check(dst->mirror, what);
+	mirror_check(src->mirror, what);
+	fixture.cases++;
+}
+
+static void random_pair(struct bi_layout *dst, struct bi_layout *src)
+{
+	int64_t shape[BI_MAX_NDIM];
+	int ndim = random_shape(shape);
+	size_t item = random_item();
+
+	random_layout(dst, item, ndim, shape, random_target_spread());
+	random_layout(src, random_item_of_size(dst->dtype.item_size), ndim, shape, random_source_spread());
+}
+
+static void copy_cases(struct end dst_end, struct end src_end, int count)
+{
+	for (int i = 0; i < count; i++) {
+		struct mirror dst_mirror, src_mirror;
+		struct side dst = { &dst_mirror, { .ndim = 0 } }, src = { &src_mirror, { .ndim = 0 } };
+
+		random_pair(&dst.layout, &src.layout);
+		mirror_open(&dst_mirror, dst_end.context, dst_end.place, settle_randomly(&dst.layout));
+		mirror_open(&src_mirror, src_end.context, src_end.place, settle_randomly(&src.layout));
+		copy_both(&dst, &src);
+		mirror_close(&dst_mirror);
+		mirror_close(&src_mirror);
+	}
+}
+
+static void test_within_device(void **state)
+{
+	const struct end device = { fixture.context, PLACE_DEVICE };
+
+	(void)state;
+	copy_cases(device, device, effort(700));
+}
+
+/* Every kind of memory of the context as source and as destination. */
+static void test_between_places(void **state)
+{
+	(void)state;
+	for (int to = 0; to < PLACE_COUNT; to++)
+		for (int from = 0; from < PLACE_COUNT; from++)
+			if (has_place(fixture.context, (enum place)to) && has_place(fixture.context, (enum place)from))
+				copy_cases((struct end){ fixture.context, (enum place)to },
+					   (struct end){ fixture.context, (enum place)from }, effort(60));
+}
+
+static void both_ways(struct bi_context *other, enum place place, int count)
+{
+	const struct end here = { fixture.context, PLACE_DEVICE }, there = { other, place };
+
+	copy_cases(here, there, count);
+	copy_cases(there, here, count);
+}
+
+static void test_host_context(void **state)
+{
+	(void)state;
+	both_ways(fixture.host, PLACE_DEVICE, effort(120));
+	both_ways(fixture.host, PLACE_WRAPPED, effort(120));
+}
+
+/* A second context on the same device shares nothing with the first. */
+static void test_other_context(void **state)
+{
+	struct bi_context *other = open_context(fixture.spec);
+
+	(void)state;
+	both_ways(other, PLACE_DEVICE, effort(120));
+	both_ways(other, PLACE_WRAPPED, effort(60));
+	bi_context_release(other);
+}
+
+static void test_second_device(void **state)
+{
+	(void)state;
+	if (!fixture.second)
+		skip();
+	both_ways(fixture.second, PLACE_DEVICE, effort(200));
+	both_ways(fixture.second, PLACE_WRAPPED, effort(100));
+	copy_cases((struct end){ fixture.second, PLACE_HOST }, (struct end){ fixture.context, PLACE_HOST }, effort(20));
+}
+
+static size_t larger(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Moves a settled layout somewhere else in a memory of nbytes. */
+static void move_randomly(struct bi_layout *layout, size_t used, size_t nbytes)
+{
+	layout->offset += test_between(&fixture.random, 0, (int64_t)(nbytes - used));
+}
+
+/* Two layouts in one memory. Returns whether they share bytes. */
+static int copy_within_one(enum place place)
+{
+	struct mirror mirror;
+	struct side dst = { &mirror, { .ndim = 0 } }, src = { &mirror, { .ndim = 0 } };
+	size_t to, from, nbytes;
+	int overlap;
+
+	random_pair(&dst.layout, &src.layout);
+	to = settle(&dst.layout, 0);
+	from = settle(&src.layout, 0);
+	nbytes = larger(to, from) + (size_t)test_between(&fixture.random, 0, 1) * (to + from);
+	move_randomly(&dst.layout, to, nbytes);
+	move_randomly(&src.layout, from, nbytes);
+	overlap = naive_overlap(&dst.layout, &src.layout, nbytes);
+	assert_int_equal(bi_layout_overlap(&dst.layout, &src.layout), overlap);
+	mirror_open(&mirror, fixture.context, place, nbytes);
+	copy_both(&dst, &src);
+	mirror_close(&mirror);
+	return overlap;
+}
+
+static void test_within_one_memory(void **state)
+{
+	static const enum place places[] = { PLACE_DEVICE, PLACE_DEVICE, PLACE_WRAPPED, PLACE_HOST };
+	int count = effort(800), overlaps = 0;
+
+	(void)state;
+	for (int i = 0; i < count; i++)
+		overlaps += copy_within_one(places[i % 4]);
+	if (count >= 100)
+		assert_in_range(overlaps, count / 5, count - count / 20);
+}
+
+/* Shifts by a few elements in both directions, the overlap that memcpy gets wrong. */
+static void test_shifts(void **state)
+{
+	(void)state;
+	for (int64_t from = 0; from <= 8; from++)
+		for (int64_t to = 0; to <= 8; to++) {
+			const int64_t shape[] = { 40 }, stride[] = { to % 3 == 1 ? -4 : 4 };
+			struct mirror mirror;
+			struct side dst = { &mirror, { .ndim = 0 } }, src = { &mirror, { .ndim = 0 } };
+
+			OK(bi_layout_init(&dst.layout, dtype_of("int32"), 1, shape, NULL, 0, &error));
+			OK(bi_layout_init(&src.layout, dtype_of("int32"), 1, shape, stride, 0, &error));
+			settle(&dst.layout, (size_t)to * 2);
+			settle(&src.layout, (size_t)from * 2);
+			mirror_open(&mirror, fixture.context, PLACE_DEVICE, 180);
+			copy_both(&dst, &src);
+			mirror_close(&mirror);
+		}
+}
+
+/* A view copied onto itself, or onto another view with the same layout. */
+static void test_same_layout(void **state)
+{
+	(void)state;
+	for (int i = 0; i < effort(60); i++) {
+		int64_t shape[BI_MAX_NDIM];
+		int ndim = random_shape(shape);
+		struct mirror mirror;
+		struct side side = { &mirror, { .ndim = 0 } };
+		struct bi_view *view;
+
+		random_layout(&side.layout, random_item(), ndim, shape, SPREAD_NESTED);
+		mirror_open(&mirror, fixture.context, PLACE_DEVICE, settle_randomly(&side.layout));
+		copy_both(&side, &side);
+		view = view_of(&mirror, &side.layout, 0);
+		OK(bi_copy(view, view, NULL, &error));
+		bi_view_release(view);
+		mirror_check(&mirror, "copy of a view onto itself");
+		mirror_close(&mirror);
+	}
+}
+
+/* A destination with two elements in the same bytes is refused, any other is not. Returns whether it was refused. */
+static int copy_to_wild(void)
+{
+	int64_t shape[BI_MAX_NDIM];
+	int ndim = random_shape(shape), shared;
+	struct mirror dst_mirror, src_mirror;
+	struct side dst = { &dst_mirror, { .ndim = 0 } }, src = { &src_mirror, { .ndim = 0 } };
+	size_t item = random_item(), nbytes;
+
+	random_layout(&dst.layout, item, ndim, shape, SPREAD_WILD);
+	random_layout(&src.layout, item, ndim, shape, SPREAD_DENSE);
+	nbytes = settle_randomly(&dst.layout);
+	shared = naive_self_overlap(&dst.layout, nbytes);
+	mirror_open(&dst_mirror, fixture.context, PLACE_DEVICE, nbytes);
+	mirror_open(&src_mirror, fixture.context, PLACE_DEVICE, settle_randomly(&src.layout));
+	if (shared) {
+		struct bi_view *to = view_of(&dst_mirror, &dst.layout, 0), *from = view_of(&src_mirror, &src.layout, 0);
+
+		REFUSED(BI_EOVERLAP, bi_copy(to, from, NULL, &error));
+		bi_view_release(to);
+		bi_view_release(from);
+		mirror_check(&dst_mirror, describe(&dst, &src));
+		fixture.cases++;
+	} else {
+		copy_both(&dst, &src);
+	}
+	mirror_close(&dst_mirror);
+	mirror_close(&src_mirror);
+	return shared;
+}
+
+static void test_self_overlap(void **state)
+{
+	int count = effort(300), shared = 0;
+
+	(void)state;
+	for (int i = 0; i < count; i++)
+		shared += copy_to_wild();
+	if (count >= 100)
+		assert_in_range(shared, 1, count - 1);
+}
+
+/* Two views of six elements to copy between, and the memory under them. */
+struct duo {
+	struct bi_view *dst, *src;
+};
+
+static struct bi_view *new_view(const char *dtype, int ndim, const int64_t *shape)
+{
+	struct bi_view *view = STALE(struct bi_view);
+
+	OK(bi_view_empty(fixture.context, dtype_of(dtype), ndim, shape, &view, &error));
+	return view;
+}
+
+static void check_mismatch(int status, const char *dst_type, int dst_ndim, const int64_t *dst_shape,
+			   const char *src_type, int src_ndim, const int64_t *src_shape)
+{
+	struct duo duo = { new_view(dst_type, dst_ndim, dst_shape), new_view(src_type, src_ndim, src_shape) };
+
+	REFUSED(status, bi_copy(duo.dst, duo.src, NULL, &error));
+	bi_view_release(duo.dst);
+	bi_view_release(duo.src);
+	fixture.cases++;
+}
+
+static void test_mismatches(void **state)
+{
+	static const int64_t a[] = { 2, 3 }, b[] = { 3, 2 }, c[] = { 2, 3, 1 }, d[] = { 1, 3 }, e[] = { 0, 3 };
+
+	(void)state;
+	check_mismatch(BI_EINVAL, "int32", 2, a, "int32", 2, b);
+	check_mismatch(BI_EINVAL, "int32", 2, a, "int32", 3, c);
+	check_mismatch(BI_EINVAL, "int32", 2, a, "int32", 2, d);
+	check_mismatch(BI_EINVAL, "int32", 2, a, "int32", 0, NULL);
+	check_mismatch(BI_EINVAL, "int32", 2, a, "int32", 2, e);
+	check_mismatch(BI_EINVAL, "int32", 2, e, "int32", 2, a);
+	check_mismatch(BI_EDTYPE, "int32", 2, a, "int16", 2, a);
+	check_mismatch(BI_EDTYPE, "bytes3", 2, e, "uint8", 2, e);
+}
+
+static void test_read_only(void **state)
+{
+	static const int64_t shapes[][2] = { { 2, 3 }, { 0, 3 } };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct bi_view *src = new_view("int32", 2, shapes[i]), *whole = new_view("int32", 2, shapes[i]), *dst;
+		struct bi_layout layout;
+
+		bi_view_layout(whole, &layout);
+		OK(bi_view_create(bi_view_memory(whole), &layout, BI_VIEW_READONLY, &dst, &error));
+		REFUSED(BI_EREADONLY, bi_copy(dst, src, NULL, &error));
+		OK(bi_copy(src, dst, NULL, &error));
+		bi_view_release(dst);
+		bi_view_release(whole);
+		bi_view_release(src);
+		fixture.cases++;
+	}
+}
+
+/* A stream must be able to reach one of the memories. */
+static void test_foreign_streams(void **state)
+{
+	static const int64_t shape[] = { 5 };
+	struct bi_context *other = open_context(fixture.spec);
+	struct bi_stream *streams[2] = { bi_context_stream(other), STALE(struct bi_stream) };
+	struct duo duo = { new_view("int32", 1, shape), new_view("int32", 1, shape) };
+	const int32_t item = 7;
+
+	(void)state;
+	OK(bi_stream_create(other, 0, &streams[1], &error));
+	for (size_t i = 0; i < 2; i++) {
+		REFUSED(BI_EINVAL, bi_copy(duo.dst, duo.src, streams[i], &error));
+		REFUSED(BI_EINVAL, bi_fill(duo.dst, &item, streams[i], &error));
+		fixture.cases += 2;
+	}
+	bi_stream_release(streams[1]);
+	bi_view_release(duo.dst);
+	bi_view_release(duo.src);
+	bi_context_release(other);
+}
+
+/* Where host and device memory meet, the stream must be the device's. */
+static void test_host_stream_for_device(void **state)
+{
+	static const int64_t shape[] = { 5 };
+	struct bi_view *host = STALE(struct bi_view), *device = new_view("int32", 1, shape);
+
+	(void)state;
+	OK(bi_view_empty(fixture.host, dtype_of("int32"), 1, shape, &host, &error));
+	if (is_opencl(fixture.context)) {
+		REFUSED(BI_EINVAL, bi_copy(device, host, bi_context_stream(fixture.host), &error));
+		REFUSED(BI_EINVAL, bi_copy(host, device, bi_context_stream(fixture.host), &error));
+	}
+	OK(bi_copy(device, host, bi_context_stream(fixture.context), &error));
+	OK(bi_copy(host, device, bi_context_stream(fixture.context), &error));
+	bi_view_release(device);
+	bi_view_release(host);
+	fixture.cases++;
+}
+
+/* Many copies that depend on each other are enqueued before anything is waited for. */
+static void test_chain(void **state)
+{
+	(void)state;
+	for (int round = 0; round < effort(20); round++) {
+		struct mirror mirrors[2];
+		struct side sides[2] = { { &mirrors[0], { .ndim = 0 } }, { &mirrors[1], { .ndim = 0 } } };
+
+		for (int i = 0; i < 2; i++)
+			mirror_open(&mirrors[i], fixture.context, PLACE_DEVICE, 4096);
+		for (int i = 0; i < 20; i++) {
+			int to = i % 2;
+			struct bi_view *dst, *src;
+			struct bi_stream *stream = random_stream(fixture.context);
+
+			random_pair(&sides[to].layout, &sides[!to].layout);
+			if (settle_randomly(&sides[to].layout) <= 4096 && settle_randomly(&sides[!to].layout) <= 4096) {
+				dst = view_of(&mirrors[to], &sides[to].layout, 0);
+				src = view_of(&mirrors[!to], &sides[!to].layout, 0);
+				OK(bi_copy(dst, src, stream, &error));
+				naive_copy(mirrors[to].bytes, &sides[to].layout, mirrors[!to].bytes, &sides[!to].layout);
+				bi_view_release(dst);
+				bi_view_release(src);
+				fixture.cases++;
+			}
+			bi_stream_release(stream);
+		}
+		for (int i = 0; i < 2; i++) {
+			mirror_check(&mirrors[i], "chain of copies");
+			mirror_close(&mirrors[i]);
+		}
+	}
+}
+
+/* Items without bytes are elements all the same. */
+static void test_items_without_bytes(void **state)
+{
+	static const int64_t shape[] = { 4 };
+	struct duo duo = { NULL, NULL };
+	struct bi_dtype dtype;
+
+	(void)state;
+	OK(bi_dtype_make(BI_VOID, 1, 0, &dtype, &error));
+	OK(bi_view_empty(fixture.context, dtype, 1, shape, &duo.dst, &error));
+	OK(bi_view_empty(fixture.context, dtype, 1, shape, &duo.src, &error));
+	OK(bi_copy(duo.dst, duo.src, NULL, &error));
+	OK(bi_fill(duo.dst, "", NULL, &error));
+	bi_view_release(duo.dst);
+	bi_view_release(duo.src);
+	fixture.cases++;
+}
+
+int copy_group(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_within_device),
+		cmocka_unit_test(test_between_places),
+		cmocka_unit_test(test_host_context),
+		cmocka_unit_test(test_other_context),
+		cmocka_unit_test(test_second_device),
+		cmocka_unit_test(test_within_one_memory),
+		cmocka_unit_test(test_shifts),
+		cmocka_unit_test(test_same_layout),
+		cmocka_unit_test(test_self_overlap),
+		cmocka_unit_test(test_mismatches),
+		cmocka_unit_test(test_read_only),
+		cmocka_unit_test(test_foreign_streams),
+		cmocka_unit_test(test_host_stream_for_device),
+		cmocka_unit_test(test_chain),
+		cmocka_unit_test(test_items_without_bytes),
+	};
+
+	return cmocka_run_group_tests_name("copy", tests, NULL, NULL);
+}

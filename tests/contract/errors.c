@@ -1,0 +1,134 @@
+/*
+ * What errors say. That each failure leaves one sentence, sets the status that is returned and makes *out NULL is checked
+ * by REFUSED all over the suite; here are the words.
+ */
+#include "fixture.h"
+
+#include <stdio.h>
+
+static void test_statuses(void **state)
+{
+	static const struct {
+		int status;
+		const char *name, *text;
+	} statuses[] = {
+#define STATUS(name, value, text) { (value), "BI_" #name, text },
+		BI_STATUS_MAP(STATUS)
+#undef STATUS
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(statuses) / sizeof(*statuses); i++) {
+		assert_string_equal(bi_status_name(statuses[i].status), statuses[i].name);
+		assert_string_equal(bi_status_text(statuses[i].status), statuses[i].text);
+		fixture.cases++;
+	}
+	assert_string_equal(bi_status_name(1), "BI_E?");
+	assert_string_equal(bi_status_name(-99), "BI_E?");
+	assert_true(*bi_status_text(-99));
+}
+
+static void test_version(void **state)
+{
+	char text[32];
+
+	(void)state;
+	snprintf(text, sizeof(text), "%d.%d.%d", BI_VERSION_MAJOR, BI_VERSION_MINOR, BI_VERSION_PATCH);
+	assert_string_equal(bi_version(), text);
+	fixture.cases++;
+}
+
+/* Fails unless the last message contains both words. */
+static void says(const char *first, const char *second)
+{
+	if (!strstr(error.message, first) || !strstr(error.message, second))
+		fail_msg("\"%s\" names neither %s nor %s", error.message, first, second);
+	fixture.cases++;
+}
+
+static void test_numbers_in_messages(void **state)
+{
+	static const int64_t shape[] = { 3, 5 }, other[] = { 3, 6 }, index[] = { 2, 17 }, bad[] = { 3, -44 };
+	static const int axes[] = { 0, 23 };
+	static const struct bi_index item = { BI_INDEX_INTEGER, 81, 0, 0 };
+	struct bi_view *view, *wide, *out;
+	struct bi_layout layout;
+	int32_t values[15] = { 0 };
+
+	(void)state;
+	OK(bi_view_empty(fixture.context, dtype_of("int32"), 2, shape, &view, &error));
+	OK(bi_view_empty(fixture.context, dtype_of("int32"), 2, other, &wide, &error));
+	REFUSED(BI_EBOUNDS, bi_view_get(view, index, values, &error));
+	says("17", "5");
+	REFUSED(BI_EBOUNDS, bi_view_write(view, values, 59, &error));
+	says("59", "60");
+	REFUSED(BI_EINVAL, bi_copy(view, wide, NULL, &error));
+	says("5", "6");
+	REFUSED(BI_EINVAL, bi_view_permute(view, axes, &out, &error));
+	says("23", "2");
+	REFUSED(BI_EBOUNDS, bi_view_index(view, &item, 1, &out, &error));
+	says("81", "3");
+	REFUSED(BI_EINVAL, bi_view_empty(fixture.context, dtype_of("int32"), 2, bad, &out, &error));
+	says("-44", "shape");
+	REFUSED(BI_EINVAL, bi_view_flip(view, 9, &out, &error));
+	says("9", "axis");
+	bi_view_layout(view, &layout);
+	layout.ndim = 65;
+	FAILS(bi_view_create(bi_view_memory(view), &layout, 0, &out, &error));
+	says("65", "64");
+	layout.ndim = 2;
+	layout.offset = 4;
+	REFUSED(BI_EBOUNDS, bi_view_create(bi_view_memory(view), &layout, 0, &out, &error));
+	says("64", "60");
+	bi_view_release(view);
+	bi_view_release(wide);
+}
+
+/* A message that is too long is cut, not broken. */
+static void test_long_message(void **state)
+{
+	char spec[2000];
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_context *context = STALE(struct bi_context);
+
+	(void)state;
+	memset(spec, 'x', sizeof(spec) - 1);
+	spec[sizeof(spec) - 1] = '\0';
+	options.device = spec;
+	REFUSED(BI_ENODEVICE, bi_context_open(&options, &context, &error));
+	assert_null(context);
+	fixture.cases++;
+}
+
+/* Whoever does not want to know passes NULL. */
+static void test_no_error_struct(void **state)
+{
+	static const int64_t shape[] = { 3 };
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_context *context = STALE(struct bi_context);
+	struct bi_view *view = STALE(struct bi_view);
+
+	(void)state;
+	options.device = "vulkan";
+	assert_int_equal(bi_context_open(&options, &context, NULL), BI_ENODEVICE);
+	assert_null(context);
+	assert_int_equal(bi_view_empty(fixture.context, dtype_of("int32"), -1, shape, &view, NULL), BI_EINVAL);
+	assert_null(view);
+	assert_int_equal(bi_view_empty(fixture.context, dtype_of("int32"), 1, shape, &view, NULL), BI_OK);
+	assert_int_equal(bi_view_write(view, "abc", 3, NULL), BI_EBOUNDS);
+	bi_view_release(view);
+	fixture.cases += 4;
+}
+
+int errors_group(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_statuses),
+		cmocka_unit_test(test_version),
+		cmocka_unit_test(test_numbers_in_messages),
+		cmocka_unit_test(test_long_message),
+		cmocka_unit_test(test_no_error_struct),
+	};
+
+	return cmocka_run_group_tests_name("errors", tests, NULL, NULL);
+}

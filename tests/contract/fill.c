@@ -1,0 +1,203 @@
+/* bi_fill: every byte pattern and size, every layout, nothing outside of the view. */
+#include "fixture.h"
+
+#include <stdio.h>
+
+static const char *const types[] = { "uint8", "int16", "bytes3", "float32", "complex64", "void12", "complex128" };
+
+#define TYPE_COUNT (sizeof(types) / sizeof(*types))
+#define LARGEST_ITEM 16
+#define MEMORY_SIZE 2048
+
+/* The element may change as soon as bi_fill has returned. */
+static void fill_both(const struct mirror *mirror, const struct bi_layout *layout, const unsigned char *element,
+		      struct bi_stream *stream)
+{
+	struct bi_view *view = view_of(mirror, layout, 0);
+	unsigned char passing[LARGEST_ITEM];
+
+	memcpy(passing, element, layout->dtype.item_size);
+	OK(bi_fill(view, passing, stream, &error));
+	memset(passing, 0xee, sizeof(passing));
+	bi_view_release(view);
+	naive_fill(mirror->bytes, layout, element);
+	fixture.cases++;
+}
+
+static void random_target(struct bi_layout *layout, const char *type)
+{
+	int64_t shape[BI_MAX_NDIM];
+	struct bi_dtype dtype = dtype_of(type);
+
+	do {
+		int ndim = random_shape(shape);
+
+		random_layout(layout, random_item_of_size(dtype.item_size), ndim, shape, random_target_spread());
+		layout->dtype = dtype;
+		layout->descr = NULL;
+		layout->descr_length = 0;
+	} while (settle_randomly(layout) > MEMORY_SIZE);
+}
+
+static void fill_and_check(const struct mirror *mirror, const char *type, const unsigned char *element)
+{
+	struct bi_layout layout;
+	struct bi_stream *stream = random_stream(bi_memory_context(mirror->memory));
+	char what[600];
+
+	random_target(&layout, type);
+	snprintf(what, sizeof(what), "fill of %s with 0x%02x...", layout_text(&layout), element[0]);
+	fill_both(mirror, &layout, element, stream);
+	bi_stream_release(stream);
+	mirror_check(mirror, what);
+}
+
+/* All bytes of the element alike, the patterns for which a fill may become a memset. */
+static void test_uniform_patterns(void **state)
+{
+	struct mirror mirror;
+
+	(void)state;
+	mirror_open(&mirror, fixture.context, PLACE_DEVICE, MEMORY_SIZE);
+	for (size_t t = 0; t < TYPE_COUNT; t++)
+		for (int value = 0; value < 256; value++) {
+			unsigned char element[LARGEST_ITEM];
+
+			if (fixture.share < 100 && value % 8)
+				continue;
+			memset(element, value, sizeof(element));
+			fill_and_check(&mirror, types[t], element);
+		}
+	mirror_close(&mirror);
+}
+
+/* Elements that repeat a shorter pattern, or differ in one byte from one that does. */
+static void periodic_element(unsigned char *element, size_t size)
+{
+	size_t period = (size_t)test_between(&fixture.random, 1, (int64_t)size);
+
+	random_bytes(element, period);
+	for (size_t i = period; i < LARGEST_ITEM; i++)
+		element[i] = element[i - period];
+	if (test_between(&fixture.random, 0, 1))
+		element[test_between(&fixture.random, 0, (int64_t)size - 1)] ^= 0x80;
+}
+
+static void test_patterns(void **state)
+{
+	(void)state;
+	for (int place = 0; place < PLACE_COUNT; place++) {
+		struct mirror mirror;
+
+		if (!has_place(fixture.context, (enum place)place))
+			continue;
+		mirror_open(&mirror, fixture.context, (enum place)place, MEMORY_SIZE);
+		for (int i = 0; i < effort(140); i++) {
+			const char *type = types[(size_t)i % TYPE_COUNT];
+			unsigned char element[LARGEST_ITEM];
+
+			periodic_element(element, dtype_of(type).item_size);
+			fill_and_check(&mirror, type, element);
+		}
+		mirror_close(&mirror);
+	}
+}
+
+/* A dense view in the middle of a memory, at every alignment. */
+static void test_neighbours(void **state)
+{
+	struct mirror mirror;
+
+	(void)state;
+	mirror_open(&mirror, fixture.context, PLACE_DEVICE, 200);
+	for (size_t t = 0; t < TYPE_COUNT; t++)
+		for (size_t start = 0; start < 17; start++) {
+			const int64_t shape[] = { 1 + (int64_t)start % 9 };
+			struct bi_layout layout;
+			unsigned char element[LARGEST_ITEM];
+
+			random_bytes(element, sizeof(element));
+			OK(bi_layout_init(&layout, dtype_of(types[t]), 1, shape, NULL, (int64_t)start, &error));
+			fill_both(&mirror, &layout, element, NULL);
+			mirror_check(&mirror, types[t]);
+		}
+	mirror_close(&mirror);
+}
+
+/* Overlapping fills on several streams end in the order in which they were called. */
+static void test_order(void **state)
+{
+	(void)state;
+	for (int round = 0; round < effort(20); round++) {
+		struct mirror mirror;
+
+		mirror_open(&mirror, fixture.context, PLACE_DEVICE, MEMORY_SIZE);
+		for (int i = 0; i < 25; i++) {
+			struct bi_stream *stream = random_stream(fixture.context);
+			unsigned char element[LARGEST_ITEM];
+			struct bi_layout layout;
+
+			random_bytes(element, sizeof(element));
+			random_target(&layout, types[(size_t)i % TYPE_COUNT]);
+			fill_both(&mirror, &layout, element, stream);
+			bi_stream_release(stream);
+		}
+		mirror_check(&mirror, "fills one over the other");
+		mirror_close(&mirror);
+	}
+}
+
+static void test_large(void **state)
+{
+	static const int64_t shape[] = { 300, 1001 }, strides[] = { 1003 * 3, 3 };
+	struct bi_layout layout;
+	struct mirror mirror;
+
+	(void)state;
+	OK(bi_layout_init(&layout, dtype_of("bytes3"), 2, shape, strides, 5, &error));
+	mirror_open(&mirror, fixture.context, PLACE_DEVICE, 5 + 300 * 1003 * 3);
+	fill_both(&mirror, &layout, (const unsigned char *)"\x01\x80\xff", NULL);
+	mirror_check(&mirror, "fill of 300 rows");
+	mirror_close(&mirror);
+}
+
+static void test_refusals(void **state)
+{
+	static const int64_t shape[] = { 3, 3 }, strides[] = { 4, 4 };
+	const int32_t item = 5;
+	struct bi_layout layout;
+	struct mirror mirror;
+	struct bi_view *view;
+
+	(void)state;
+	OK(bi_layout_init(&layout, dtype_of("int32"), 2, shape, strides, 0, &error));
+	mirror_open(&mirror, fixture.context, PLACE_DEVICE, 64);
+	view = view_of(&mirror, &layout, 0);
+	REFUSED(BI_EOVERLAP, bi_fill(view, &item, NULL, &error));
+	bi_view_release(view);
+	layout.strides[0] = 12;
+	view = view_of(&mirror, &layout, BI_VIEW_READONLY);
+	REFUSED(BI_EREADONLY, bi_fill(view, &item, NULL, &error));
+	bi_view_release(view);
+	view = view_of(&mirror, &layout, 0);
+	REFUSED(BI_EINVAL, bi_fill(view, NULL, NULL, &error));
+	REFUSED(BI_EINVAL, bi_fill(NULL, &item, NULL, &error));
+	bi_view_release(view);
+	mirror_check(&mirror, "refused fills");
+	mirror_close(&mirror);
+	fixture.cases += 4;
+}
+
+int fill_group(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_uniform_patterns),
+		cmocka_unit_test(test_patterns),
+		cmocka_unit_test(test_neighbours),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_large),
+		cmocka_unit_test(test_refusals),
+	};
+
+	return cmocka_run_group_tests_name("fill", tests, NULL, NULL);
+}

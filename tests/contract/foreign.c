@@ -1,0 +1,480 @@
+/* OpenCL objects that somebody else made: adopted, wrapped, counted. Skipped where the device is another's. */
+#include "driver.h"
+#include "fixture.h"
+
+#include <stdatomic.h>
+
+static void skip_unless_opencl(void)
+{
+	if (!is_opencl(fixture.context))
+		skip();
+}
+
+static struct bi_options adopting(cl_context context, cl_command_queue queue, atomic_int *released)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+
+	options.adopt_context = (uintptr_t)context;
+	options.adopt_stream = (uintptr_t)queue;
+	options.release = count_release;
+	options.release_data = released;
+	return options;
+}
+
+/* Writes through the library and reads behind its back, on the queue that both share. */
+static void check_works(struct bi_context *context)
+{
+	static const int64_t shape[] = { 3, 5 }, strides[] = { 4, -12 };
+	struct bi_layout layout;
+	struct mirror mirror;
+	struct bi_view *view, *turned;
+
+	OK(bi_layout_init(&layout, dtype_of("int32"), 2, shape, strides, 48, &error));
+	mirror_open(&mirror, context, PLACE_DEVICE, 64);
+	view = view_of(&mirror, &layout, 0);
+	OK(bi_fill(view, "\1\2\3\4", NULL, &error));
+	naive_fill(mirror.bytes, &layout, "\1\2\3\4");
+	OK(bi_view_permute(view, NULL, &turned, &error));
+	OK(bi_copy(turned, turned, NULL, &error));
+	mirror_check(&mirror, "adopted context");
+	bi_view_release(turned);
+	bi_view_release(view);
+	mirror_close(&mirror);
+}
+
+static void test_adopted_context(void **state)
+{
+	atomic_int released = 0;
+	cl_context handle;
+	struct bi_context *context;
+
+	(void)state;
+	skip_unless_opencl();
+	handle = driver_new_context(fixture.context);
+	context = open_with("opencl", adopting(handle, NULL, &released));
+	assert_ptr_equal(bi_context_handle(context), handle);
+	assert_string_equal(bi_context_device(context)->name, bi_context_device(fixture.context)->name);
+	assert_true(driver_context_references(handle) > 1);
+	check_works(context);
+	assert_int_equal(released, 0);
+	bi_context_release(context);
+	assert_int_equal(released, 1);
+	assert_int_equal(driver_context_references(handle), 1);
+	assert_int_equal(driver()->clReleaseContext(handle), CL_SUCCESS);
+	fixture.cases++;
+}
+
+static void test_adopted_queue(void **state)
+{
+	atomic_int released = 0;
+	cl_context handle;
+	cl_command_queue queue;
+	struct bi_context *context;
+
+	(void)state;
+	skip_unless_opencl();
+	handle = driver_new_context(fixture.context);
+	queue = driver_new_queue(handle, driver_device(fixture.context));
+	context = open_with("opencl", adopting(handle, queue, &released));
+	assert_ptr_equal(bi_stream_handle(bi_context_stream(context)), queue);
+	check_works(context);
+	bi_context_release(context);
+	assert_int_equal(released, 1);
+	assert_int_equal(driver_queue_references(queue), 1);
+	driver()->clReleaseCommandQueue(queue);
+	assert_int_equal(driver_context_references(handle), 1);
+	driver()->clReleaseContext(handle);
+	fixture.cases++;
+}
+
+/* Two contexts of the library over one cl_context share streams and memory without a host wait. */
+static void test_shared_context(void **state)
+{
+	static const int64_t shape[] = { 100 };
+	atomic_int released = 0;
+	struct bi_context *context;
+	struct bi_view *here, *there;
+	unsigned char bytes[100];
+
+	(void)state;
+	skip_unless_opencl();
+	context = open_with("opencl", adopting(driver_context(fixture.context), NULL, &released));
+	OK(bi_view_empty(fixture.context, dtype_of("uint8"), 1, shape, &here, &error));
+	OK(bi_view_empty(context, dtype_of("uint8"), 1, shape, &there, &error));
+	OK(bi_fill(here, "h", NULL, &error));
+	OK(bi_copy(there, here, bi_context_stream(fixture.context), &error));
+	OK(bi_view_read(there, bytes, sizeof(bytes), &error));
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		assert_int_equal(bytes[i], 'h');
+	bi_view_release(there);
+	bi_view_release(here);
+	bi_context_release(context);
+	assert_int_equal(released, 1);
+	fixture.cases++;
+}
+
+static void refuse_adoption(const char *spec, struct bi_options options)
+{
+	struct bi_context *context = STALE(struct bi_context);
+
+	options.device = spec;
+	FAILS(bi_context_open(&options, &context, &error));
+	assert_null(context);
+	fixture.cases++;
+}
+
+/* The callback is taken on success only. */
+static void test_refused_adoption(void **state)
+{
+	atomic_int released = 0;
+	cl_context handle, other;
+	cl_command_queue queue;
+
+	(void)state;
+	skip_unless_opencl();
+	handle = driver_new_context(fixture.context);
+	other = driver_new_context(fixture.context);
+	queue = driver_new_queue(other, driver_device(fixture.context));
+	refuse_adoption("opencl:7", adopting(handle, NULL, &released));
+	refuse_adoption("opencl:x", adopting(handle, NULL, &released));
+	refuse_adoption("host", adopting(handle, NULL, &released));
+	refuse_adoption("vulkan", adopting(handle, NULL, &released));
+	refuse_adoption("opencl", adopting(handle, queue, &released));
+	refuse_adoption("opencl", adopting(NULL, queue, &released));
+	assert_int_equal(released, 0);
+	assert_int_equal(driver_queue_references(queue), 1);
+	driver()->clReleaseCommandQueue(queue);
+	assert_int_equal(driver_context_references(handle), 1);
+	assert_int_equal(driver_context_references(other), 1);
+	driver()->clReleaseContext(handle);
+	driver()->clReleaseContext(other);
+}
+
+static void test_wrapped_queue(void **state)
+{
+	atomic_int released = 0;
+	cl_command_queue queue;
+	cl_context other;
+	struct bi_stream *stream = STALE(struct bi_stream);
+
+	(void)state;
+	skip_unless_opencl();
+	queue = driver_new_queue(driver_context(fixture.context), driver_device(fixture.context));
+	OK(bi_stream_wrap(fixture.context, (uintptr_t)queue, count_release, &released, &stream, &error));
+	assert_ptr_equal(bi_stream_handle(stream), queue);
+	assert_int_equal(driver_queue_references(queue), 2);
+	OK(bi_stream_synchronize(stream, &error));
+	bi_stream_release(stream);
+	assert_int_equal(released, 1);
+	assert_int_equal(driver_queue_references(queue), 1);
+	driver()->clReleaseCommandQueue(queue);
+	other = driver_new_context(fixture.context);
+	queue = driver_new_queue(other, driver_device(fixture.context));
+	REFUSED(BI_EINVAL, bi_stream_wrap(fixture.context, (uintptr_t)queue, count_release, &released, &stream, &error));
+	assert_null(stream);
+	REFUSED(BI_EINVAL, bi_stream_wrap(fixture.context, 0, count_release, &released, &stream, &error));
+	assert_int_equal(released, 1);
+	assert_int_equal(driver_queue_references(queue), 1);
+	driver()->clReleaseCommandQueue(queue);
+	driver()->clReleaseContext(other);
+	fixture.cases += 3;
+}
+
+static void test_queue_on_host(void **state)
+{
+	atomic_int released = 0;
+	struct bi_stream *stream = STALE(struct bi_stream);
+	struct bi_event *event = STALE(struct bi_event);
+
+	(void)state;
+	FAILS(bi_stream_wrap(fixture.host, 0x1000, count_release, &released, &stream, &error));
+	assert_null(stream);
+	FAILS(bi_event_wrap(fixture.host, 0x1000, &event, &error));
+	assert_null(event);
+	assert_int_equal(released, 0);
+	assert_int_equal(bi_context_handle(fixture.host), 0);
+	assert_int_equal(bi_stream_handle(bi_context_stream(fixture.host)), 0);
+	fixture.cases += 2;
+}
+
+static void test_wrapped_event(void **state)
+{
+	cl_command_queue queue;
+	cl_event handle = NULL;
+	struct bi_event *event = STALE(struct bi_event);
+	cl_uint references = 0;
+	int done = 0;
+
+	(void)state;
+	skip_unless_opencl();
+	queue = driver_new_queue(driver_context(fixture.context), driver_device(fixture.context));
+	assert_int_equal(driver()->clEnqueueMarkerWithWaitList(queue, 0, NULL, &handle), CL_SUCCESS);
+	OK(bi_event_wrap(fixture.context, (uintptr_t)handle, &event, &error));
+	assert_ptr_equal(bi_event_handle(event), handle);
+	driver()->clFinish(queue);
+	OK(bi_event_synchronize(event, &error));
+	OK(bi_event_query(event, &done, &error));
+	assert_int_equal(done, 1);
+	bi_event_release(event);
+	driver()->clGetEventInfo(handle, CL_EVENT_REFERENCE_COUNT, sizeof(references), &references, NULL);
+	assert_int_equal(references, 1);
+	REFUSED(BI_EINVAL, bi_event_wrap(fixture.context, 0, &event, &error));
+	assert_null(event);
+	driver()->clReleaseEvent(handle);
+	driver()->clReleaseCommandQueue(queue);
+	fixture.cases += 2;
+}
+
+static struct bi_foreign foreign_buffer(cl_mem buffer, size_t nbytes, unsigned flags, atomic_int *released)
+{
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+
+	foreign.kind = BI_HANDLE_CL_MEM;
+	foreign.handle = (uintptr_t)buffer;
+	foreign.nbytes = nbytes;
+	foreign.flags = flags;
+	foreign.release = count_release;
+	foreign.release_data = released;
+	return foreign;
+}
+
+static struct bi_memory *wrap_buffer(cl_mem buffer, size_t nbytes, unsigned flags, atomic_int *released)
+{
+	const struct bi_foreign foreign = foreign_buffer(buffer, nbytes, flags, released);
+	struct bi_memory *memory = STALE(struct bi_memory);
+
+	OK(bi_memory_wrap(fixture.context, &foreign, &memory, &error));
+	return memory;
+}
+
+/* What the library wrote through a wrapped buffer is what the driver finds in it. */
+static void check_contents(cl_mem buffer, size_t offset, size_t nbytes, int expected)
+{
+	cl_command_queue queue = driver_new_queue(driver_context(fixture.context), driver_device(fixture.context));
+	unsigned char bytes[512] = { 0 };
+
+	assert_int_equal(driver()->clEnqueueReadBuffer(queue, buffer, CL_TRUE, offset, nbytes, bytes, 0, NULL, NULL), 0);
+	for (size_t i = 0; i < nbytes; i++)
+		assert_int_equal(bytes[i], expected);
+	driver()->clReleaseCommandQueue(queue);
+}
+
+static void fill_memory(struct bi_memory *memory, const char *byte)
+{
+	struct bi_view *view = bytes_of(memory);
+
+	OK(bi_fill(view, byte, NULL, &error));
+	OK(bi_view_synchronize(view, &error));
+	bi_view_release(view);
+}
+
+static void test_wrapped_buffer(void **state)
+{
+	atomic_int released = 0;
+	cl_mem buffer;
+	struct bi_memory *memory;
+	struct bi_view *view;
+	struct bi_native native;
+
+	(void)state;
+	skip_unless_opencl();
+	buffer = driver_new_buffer(driver_context(fixture.context), 300);
+	memory = wrap_buffer(buffer, 0, 0, &released);
+	assert_int_equal(bi_memory_nbytes(memory), 300);
+	assert_false(bi_memory_is_host(memory));
+	assert_int_equal(driver_buffer_references(buffer), 2);
+	fill_memory(memory, "q");
+	check_contents(buffer, 0, 300, 'q');
+	view = bytes_of(memory);
+	bi_view_native(view, &native);
+	assert_int_equal(native.kind, BI_HANDLE_CL_MEM);
+	assert_ptr_equal(native.handle, buffer);
+	assert_int_equal(native.offset, 0);
+	assert_int_equal(native.nbytes, 300);
+	bi_view_release(view);
+	assert_int_equal(released, 0);
+	bi_memory_release(memory);
+	assert_int_equal(released, 1);
+	assert_int_equal(driver_buffer_references(buffer), 1);
+	memory = wrap_buffer(buffer, 200, 0, &released);
+	assert_int_equal(bi_memory_nbytes(memory), 200);
+	bi_memory_release(memory);
+	assert_int_equal(released, 2);
+	driver()->clReleaseMemObject(buffer);
+	fixture.cases += 2;
+}
+
+static void CL_CALLBACK count_destruction(cl_mem buffer, void *data)
+{
+	(void)buffer;
+	count_release(data);
+}
+
+/* A stolen reference is the only one. */
+static void test_stolen_buffer(void **state)
+{
+	atomic_int released = 0, destroyed = 0;
+	cl_mem buffer;
+	struct bi_memory *memory;
+
+	(void)state;
+	skip_unless_opencl();
+	buffer = driver_new_buffer(driver_context(fixture.context), 300);
+	assert_int_equal(driver()->clSetMemObjectDestructorCallback(buffer, count_destruction, &destroyed), CL_SUCCESS);
+	memory = wrap_buffer(buffer, 0, BI_WRAP_STEAL, &released);
+	assert_int_equal(driver_buffer_references(buffer), 1);
+	fill_memory(memory, "s");
+	assert_int_equal(destroyed, 0);
+	bi_memory_release(memory);
+	assert_int_equal(released, 1);
+	driver()->clFinish((cl_command_queue)bi_stream_handle(bi_context_stream(fixture.context)));
+	assert_int_equal(destroyed, 1);
+	fixture.cases++;
+}
+
+static cl_mem new_sub_buffer(cl_mem root, size_t origin, size_t nbytes)
+{
+	const cl_buffer_region region = { origin, nbytes };
+	cl_mem sub = driver()->clCreateSubBuffer(root, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, NULL);
+
+	assert_non_null(sub);
+	return sub;
+}
+
+/* A sub-buffer is its root from its origin on; offsets count from its start, and it may go before the memory does. */
+static void test_wrapped_sub_buffer(void **state)
+{
+	atomic_int released = 0;
+	size_t step;
+	cl_uint before;
+	cl_mem root, sub;
+	struct bi_memory *memory;
+	struct bi_view *view;
+	struct bi_native native;
+
+	(void)state;
+	skip_unless_opencl();
+	step = driver_alignment(fixture.context);
+	root = driver_new_buffer(driver_context(fixture.context), 3 * step);
+	memory = wrap_buffer(root, 0, 0, &released);
+	fill_memory(memory, "r");
+	bi_memory_release(memory);
+	before = driver_buffer_references(root);
+	sub = new_sub_buffer(root, step, step);
+	memory = wrap_buffer(sub, 0, 0, &released);
+	assert_int_equal(bi_memory_nbytes(memory), step);
+	assert_true(driver_buffer_references(root) > before);
+	driver()->clReleaseMemObject(sub);
+	fill_memory(memory, "s");
+	check_contents(root, 0, step, 'r');
+	check_contents(root, step, step, 's');
+	check_contents(root, 2 * step, step, 'r');
+	view = bytes_of(memory);
+	bi_view_native(view, &native);
+	assert_ptr_equal(native.handle, root);
+	assert_int_equal(native.offset, step);
+	bi_view_release(view);
+	bi_memory_release(memory);
+	assert_int_equal(released, 2);
+	assert_int_equal(driver_buffer_references(root), before);
+	driver()->clReleaseMemObject(root);
+	fixture.cases += 2;
+}
+
+/* A root and its sub-buffer are one memory: copies between the two see that they overlap. */
+static void test_overlapping_wrappings(void **state)
+{
+	atomic_int released = 0;
+	size_t step, nbytes;
+	cl_mem root, sub;
+	struct bi_memory *all, *part;
+	struct bi_layout layout;
+	struct bi_view *whole, *dst, *src;
+	unsigned char bytes[1024], back[1024];
+	int64_t shape[1];
+
+	(void)state;
+	skip_unless_opencl();
+	step = driver_alignment(fixture.context);
+	nbytes = 4 * step;
+	assert_true(nbytes <= sizeof(bytes));
+	root = driver_new_buffer(driver_context(fixture.context), nbytes);
+	sub = new_sub_buffer(root, step, 3 * step);
+	all = wrap_buffer(root, 0, 0, &released);
+	part = wrap_buffer(sub, 0, 0, &released);
+	random_bytes(bytes, nbytes);
+	whole = bytes_of(all);
+	OK(bi_view_write(whole, bytes, nbytes, &error));
+	dst = bytes_of(part);
+	shape[0] = (int64_t)(3 * step);
+	OK(bi_layout_init(&layout, dtype_of("uint8"), 1, shape, NULL, 0, &error));
+	OK(bi_view_create(all, &layout, 0, &src, &error));
+	OK(bi_copy(dst, src, NULL, &error));
+	memmove(bytes + step, bytes, 3 * step);
+	OK(bi_view_read(whole, back, nbytes, &error));
+	assert_memory_equal(back, bytes, nbytes);
+	bi_view_release(src);
+	bi_view_release(dst);
+	bi_view_release(whole);
+	bi_memory_release(part);
+	bi_memory_release(all);
+	assert_int_equal(released, 2);
+	driver()->clReleaseMemObject(sub);
+	assert_int_equal(driver_buffer_references(root), 1);
+	driver()->clReleaseMemObject(root);
+	fixture.cases++;
+}
+
+static void refuse_buffer(int status, struct bi_foreign foreign)
+{
+	struct bi_memory *memory = STALE(struct bi_memory);
+
+	REFUSED(status, bi_memory_wrap(fixture.context, &foreign, &memory, &error));
+	assert_null(memory);
+	fixture.cases++;
+}
+
+static void test_refused_buffers(void **state)
+{
+	atomic_int released = 0;
+	cl_context other;
+	cl_mem buffer, stranger;
+
+	(void)state;
+	skip_unless_opencl();
+	other = driver_new_context(fixture.context);
+	buffer = driver_new_buffer(driver_context(fixture.context), 64);
+	stranger = driver_new_buffer(other, 64);
+	refuse_buffer(BI_EINVAL, foreign_buffer(stranger, 0, 0, &released));
+	refuse_buffer(BI_EINVAL, foreign_buffer(stranger, 64, BI_WRAP_STEAL, &released));
+	refuse_buffer(BI_OK, foreign_buffer(buffer, 65, 0, &released));
+	refuse_buffer(BI_EINVAL, foreign_buffer(NULL, 0, 0, &released));
+	refuse_buffer(BI_EINVAL, foreign_buffer(NULL, 64, 0, &released));
+	assert_int_equal(released, 0);
+	assert_int_equal(driver_buffer_references(buffer), 1);
+	assert_int_equal(driver_buffer_references(stranger), 1);
+	driver()->clReleaseMemObject(buffer);
+	driver()->clReleaseMemObject(stranger);
+	assert_int_equal(driver_context_references(other), 1);
+	driver()->clReleaseContext(other);
+}
+
+int foreign_group(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_adopted_context),
+		cmocka_unit_test(test_adopted_queue),
+		cmocka_unit_test(test_shared_context),
+		cmocka_unit_test(test_refused_adoption),
+		cmocka_unit_test(test_wrapped_queue),
+		cmocka_unit_test(test_queue_on_host),
+		cmocka_unit_test(test_wrapped_event),
+		cmocka_unit_test(test_wrapped_buffer),
+		cmocka_unit_test(test_stolen_buffer),
+		cmocka_unit_test(test_wrapped_sub_buffer),
+		cmocka_unit_test(test_overlapping_wrappings),
+		cmocka_unit_test(test_refused_buffers),
+	};
+
+	return cmocka_run_group_tests_name("foreign", tests, NULL, NULL);
+}

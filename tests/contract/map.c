@@ -1,0 +1,313 @@
+/* Mappings: what the CPU sees and writes, and who may do what meanwhile. */
+#include "fixture.h"
+
+#include <stdlib.h>
+
+static enum place some_place(int i)
+{
+	enum place place = (enum place)(i % PLACE_COUNT);
+
+	return has_place(fixture.context, place) ? place : PLACE_DEVICE;
+}
+
+/* Offset of each element from element [0, ..., 0]. */
+static int64_t *relative_offsets(const struct bi_layout *layout, size_t *count)
+{
+	struct bi_layout moved = *layout;
+
+	moved.offset = 0;
+	return naive_offsets(&moved, count);
+}
+
+static void check_read(const struct mirror *mirror, const struct bi_layout *layout, const struct bi_view *view)
+{
+	struct bi_map *map = STALE(struct bi_map);
+	size_t count, size = layout->dtype.item_size;
+	int64_t *offsets = relative_offsets(layout, &count);
+
+	OK(bi_view_map(view, BI_MAP_READ, &map, &error));
+	for (size_t i = 0; i < count; i++)
+		assert_memory_equal((char *)bi_map_data(map) + offsets[i], mirror->bytes + layout->offset + offsets[i],
+				    size);
+	OK(bi_unmap(map, &error));
+	free(offsets);
+	fixture.cases++;
+}
+
+static void write_mapped(const struct mirror *mirror, const struct bi_layout *layout, const struct bi_view *view,
+			 unsigned mode)
+{
+	struct bi_map *map = STALE(struct bi_map);
+	size_t count, size = layout->dtype.item_size;
+	int64_t *offsets = relative_offsets(layout, &count);
+
+	OK(bi_view_map(view, mode, &map, &error));
+	for (size_t i = 0; i < count; i++) {
+		unsigned char *element = mirror->bytes + layout->offset + offsets[i];
+
+		random_bytes(element, size);
+		memcpy((char *)bi_map_data(map) + offsets[i], element, size);
+	}
+	OK(bi_unmap(map, &error));
+	free(offsets);
+	mirror_check(mirror, layout_text(layout));
+	fixture.cases++;
+}
+
+/* Work on a stream of its own is pending when the mapping begins; what is mapped is its result. */
+static void fill_first(const struct mirror *mirror, const struct bi_layout *layout, const struct bi_view *view)
+{
+	unsigned char element[16];
+	struct bi_stream *stream = random_stream(fixture.context);
+
+	random_bytes(element, sizeof(element));
+	OK(bi_fill(view, element, stream, &error));
+	bi_stream_release(stream);
+	naive_fill(mirror->bytes, layout, element);
+}
+
+/* The bytes between the elements survive a mapping that discards. */
+static void test_random(void **state)
+{
+	static const unsigned modes[] = { BI_MAP_WRITE, BI_MAP_READ | BI_MAP_WRITE, BI_MAP_WRITE | BI_MAP_DISCARD };
+
+	(void)state;
+	for (int i = 0; i < effort(150); i++) {
+		int64_t shape[BI_MAX_NDIM];
+		int ndim = random_shape(shape);
+		struct bi_layout layout;
+		struct mirror mirror;
+		struct bi_view *view;
+
+		random_layout(&layout, random_item(), ndim, shape, random_target_spread());
+		mirror_open(&mirror, fixture.context, some_place(i), settle_randomly(&layout));
+		view = view_of(&mirror, &layout, 0);
+		fill_first(&mirror, &layout, view);
+		check_read(&mirror, &layout, view);
+		write_mapped(&mirror, &layout, view, modes[i % 3]);
+		check_read(&mirror, &layout, view);
+		bi_view_release(view);
+		mirror_close(&mirror);
+	}
+}
+
+/* Two arrays of four numbers; `view` is the one that is mapped. */
+struct pair {
+	struct mirror mirror;
+	struct bi_view *view, *other;
+};
+
+static void pair_open(struct pair *pair, enum place place)
+{
+	static const int64_t shape[] = { 4 };
+	struct bi_layout layout;
+
+	OK(bi_layout_init(&layout, dtype_of("int32"), 1, shape, NULL, 0, &error));
+	mirror_open(&pair->mirror, fixture.context, place, 16);
+	pair->view = view_of(&pair->mirror, &layout, 0);
+	OK(bi_view_empty(fixture.context, layout.dtype, 1, shape, &pair->other, &error));
+}
+
+static void pair_close(struct pair *pair)
+{
+	bi_view_release(pair->view);
+	bi_view_release(pair->other);
+	mirror_close(&pair->mirror);
+}
+
+static void check_writing_is_busy(const struct pair *pair)
+{
+	static const int64_t index[] = { 0 };
+	const int32_t values[4] = { 1, 2, 3, 4 };
+	struct bi_map *map = STALE(struct bi_map);
+
+	REFUSED(BI_EBUSY, bi_copy(pair->view, pair->other, NULL, &error));
+	REFUSED(BI_EBUSY, bi_fill(pair->view, values, NULL, &error));
+	REFUSED(BI_EBUSY, bi_view_set(pair->view, index, values, &error));
+	REFUSED(BI_EBUSY, bi_view_write(pair->view, values, sizeof(values), &error));
+	REFUSED(BI_EBUSY, bi_view_map(pair->view, BI_MAP_WRITE, &map, &error));
+	assert_null(map);
+	fixture.cases += 5;
+}
+
+static void check_reading(const struct pair *pair, int allowed)
+{
+	static const int64_t index[] = { 0 };
+	int32_t values[4] = { 0 };
+	struct bi_map *map = STALE(struct bi_map);
+
+	if (allowed) {
+		OK(bi_copy(pair->other, pair->view, NULL, &error));
+		OK(bi_view_get(pair->view, index, values, &error));
+		OK(bi_view_read(pair->view, values, sizeof(values), &error));
+		OK(bi_view_map(pair->view, BI_MAP_READ, &map, &error));
+		assert_memory_equal(bi_map_data(map), pair->mirror.bytes, 16);
+		OK(bi_unmap(map, &error));
+	} else {
+		REFUSED(BI_EBUSY, bi_copy(pair->other, pair->view, NULL, &error));
+		REFUSED(BI_EBUSY, bi_view_get(pair->view, index, values, &error));
+		REFUSED(BI_EBUSY, bi_view_read(pair->view, values, sizeof(values), &error));
+		REFUSED(BI_EBUSY, bi_view_map(pair->view, BI_MAP_READ, &map, &error));
+		assert_null(map);
+	}
+	fixture.cases += 4;
+}
+
+static void check_free(const struct pair *pair)
+{
+	check_reading(pair, 1);
+	OK(bi_view_write(pair->view, pair->mirror.bytes, 16, &error));
+	mirror_check(&pair->mirror, "after a mapping");
+}
+
+static void test_busy_while_read(void **state)
+{
+	(void)state;
+	for (int place = 0; place < PLACE_COUNT; place++) {
+		struct pair pair;
+		struct bi_map *first, *second;
+
+		pair_open(&pair, some_place(place));
+		OK(bi_view_map(pair.view, BI_MAP_READ, &first, &error));
+		OK(bi_view_map(pair.view, BI_MAP_READ, &second, &error));
+		check_writing_is_busy(&pair);
+		check_reading(&pair, 1);
+		OK(bi_unmap(first, &error));
+		check_writing_is_busy(&pair);
+		assert_memory_equal(bi_map_data(second), pair.mirror.bytes, 16);
+		OK(bi_unmap(second, &error));
+		check_free(&pair);
+		pair_close(&pair);
+	}
+}
+
+static void test_busy_while_written(void **state)
+{
+	(void)state;
+	for (int place = 0; place < PLACE_COUNT; place++) {
+		struct pair pair;
+		struct bi_map *map;
+
+		pair_open(&pair, some_place(place));
+		OK(bi_view_map(pair.view, BI_MAP_WRITE | BI_MAP_DISCARD, &map, &error));
+		check_writing_is_busy(&pair);
+		check_reading(&pair, 0);
+		memcpy(bi_map_data(map), "sixteen bytes...", 16);
+		memcpy(pair.mirror.bytes, "sixteen bytes...", 16);
+		OK(bi_unmap(map, &error));
+		mirror_check(&pair.mirror, "written while mapped");
+		check_free(&pair);
+		pair_close(&pair);
+	}
+}
+
+/* Another view of the same memory is as busy, another memory is not. */
+static void test_busy_is_of_the_memory(void **state)
+{
+	struct pair pair;
+	struct bi_map *map;
+	struct bi_view *bytes;
+	unsigned char first[16];
+
+	(void)state;
+	pair_open(&pair, PLACE_DEVICE);
+	bytes = bytes_of(pair.mirror.memory);
+	OK(bi_view_map(pair.view, BI_MAP_WRITE, &map, &error));
+	REFUSED(BI_EBUSY, bi_view_read(bytes, first, 16, &error));
+	OK(bi_fill(pair.other, "\1\2\3\4", NULL, &error));
+	memcpy(bi_map_data(map), pair.mirror.bytes, 16);
+	OK(bi_unmap(map, &error));
+	bi_view_release(bytes);
+	mirror_check(&pair.mirror, "mapped and not changed");
+	pair_close(&pair);
+	fixture.cases += 2;
+}
+
+/* A mapping holds what it needs. */
+static void test_owner_goes_first(void **state)
+{
+	static const int64_t shape[] = { 4 };
+	struct bi_context *context = open_context(fixture.spec);
+	struct bi_view *view;
+	struct bi_map *map;
+
+	(void)state;
+	OK(bi_view_empty(context, dtype_of("int32"), 1, shape, &view, &error));
+	OK(bi_fill(view, "\1\2\3\4", NULL, &error));
+	OK(bi_view_map(view, BI_MAP_READ | BI_MAP_WRITE, &map, &error));
+	bi_view_release(view);
+	bi_context_release(context);
+	assert_memory_equal(bi_map_data(map), "\1\2\3\4\1\2\3\4\1\2\3\4\1\2\3\4", 16);
+	memset(bi_map_data(map), 0, 16);
+	OK(bi_unmap(map, &error));
+	fixture.cases++;
+}
+
+static void test_modes(void **state)
+{
+	static const unsigned bad[] = { 0, BI_MAP_DISCARD, BI_MAP_READ | BI_MAP_DISCARD, 8, 0x80000001u };
+	struct pair pair;
+	struct bi_map *map;
+
+	(void)state;
+	pair_open(&pair, PLACE_DEVICE);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		map = STALE(struct bi_map);
+		REFUSED(BI_EINVAL, bi_view_map(pair.view, bad[i], &map, &error));
+		assert_null(map);
+		fixture.cases++;
+	}
+	REFUSED(BI_EINVAL, bi_view_map(NULL, BI_MAP_READ, &map, &error));
+	REFUSED(BI_EINVAL, bi_view_map(pair.view, BI_MAP_READ, NULL, &error));
+	OK(bi_unmap(NULL, &error));
+	check_free(&pair);
+	pair_close(&pair);
+}
+
+/* The pointer is that of element [0, ..., 0], and what it points to is the memory. */
+static void test_host_pointer(void **state)
+{
+	(void)state;
+	for (int place = 0; place < PLACE_COUNT; place++) {
+		static const int64_t shape[] = { 3 }, strides[] = { -4 };
+		struct bi_layout layout;
+		struct mirror mirror;
+		struct bi_view *view;
+		unsigned char *pointer;
+
+		if (!has_place(fixture.context, (enum place)place))
+			continue;
+		OK(bi_layout_init(&layout, dtype_of("int32"), 1, shape, strides, 9, &error));
+		mirror_open(&mirror, fixture.context, (enum place)place, 20);
+		view = view_of(&mirror, &layout, 0);
+		OK(bi_view_synchronize(view, &error));
+		pointer = bi_view_host_pointer(view);
+		if (place == PLACE_HOST || place == PLACE_WRAPPED || place == PLACE_UNIFIED)
+			assert_non_null(pointer);
+		assert_int_equal(place == PLACE_HOST || place == PLACE_WRAPPED || !is_opencl(fixture.context),
+				 bi_memory_is_host(mirror.memory));
+		if (pointer && bi_memory_is_host(mirror.memory)) {
+			assert_memory_equal(pointer - 9, mirror.bytes, 20);
+			pointer[1] = mirror.bytes[10] ^= 0xff;
+			mirror_check(&mirror, "host pointer");
+		}
+		bi_view_release(view);
+		mirror_close(&mirror);
+		fixture.cases++;
+	}
+}
+
+int map_group(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_busy_while_read),
+		cmocka_unit_test(test_busy_while_written),
+		cmocka_unit_test(test_busy_is_of_the_memory),
+		cmocka_unit_test(test_owner_goes_first),
+		cmocka_unit_test(test_modes),
+		cmocka_unit_test(test_host_pointer),
+	};
+
+	return cmocka_run_group_tests_name("map", tests, NULL, NULL);
+}

@@ -1,0 +1,515 @@
+/* Life of objects: counts, callbacks, orders of release, and what a failure leaves behind. */
+#include "fixture.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+static void test_null(void **state)
+{
+	(void)state;
+	bi_context_release(NULL);
+	bi_stream_release(NULL);
+	bi_event_release(NULL);
+	bi_memory_release(NULL);
+	bi_view_release(NULL);
+	bi_free(NULL);
+	OK(bi_unmap(NULL, &error));
+	fixture.cases += 7;
+}
+
+static void test_options(void **state)
+{
+	struct bi_context *context = STALE(struct bi_context);
+	atomic_int released = 0;
+	struct bi_options good = BI_OPTIONS_INIT, bad;
+
+	(void)state;
+	good.device = fixture.spec;
+	good.release = count_release;
+	good.release_data = &released;
+#define BAD(change) \
+	do { \
+		bad = good; \
+		change; \
+		REFUSED(BI_EINVAL, bi_context_open(&bad, &context, &error)); \
+		assert_null(context); \
+		context = STALE(struct bi_context); \
+		fixture.cases++; \
+	} while (0)
+	BAD(bad.struct_size = 0);
+	BAD(bad.struct_size = 8);
+	BAD(bad.memory = 5);
+	BAD(bad.memory = -1);
+	BAD(bad.log_level = 99);
+	BAD(bad.adopt_stream = 1);
+#undef BAD
+	REFUSED(BI_EINVAL, bi_context_open(&good, NULL, &error));
+	assert_int_equal(released, 0);
+}
+
+/* A memory, a view of it with work pending, a stream and an event, all of one new context. */
+enum { CONTEXT, STREAM, EVENT, MEMORY, VIEW, PARTS };
+
+struct family {
+	struct bi_context *context;
+	struct bi_stream *stream;
+	struct bi_event *event;
+	struct bi_memory *memory;
+	struct bi_view *view;
+	atomic_int released;
+	unsigned char bytes[64];
+};
+
+static struct bi_memory *wrap_counted(struct bi_context *context, void *bytes, size_t nbytes, atomic_int *released)
+{
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	struct bi_memory *memory = STALE(struct bi_memory);
+
+	foreign.handle = (uintptr_t)bytes;
+	foreign.nbytes = nbytes;
+	foreign.release = count_release;
+	foreign.release_data = released;
+	OK(bi_memory_wrap(context, &foreign, &memory, &error));
+	return memory;
+}
+
+static void family_open(struct family *family, int wrapped)
+{
+	static const int64_t shape[] = { 16 };
+	struct bi_view *source;
+	struct bi_layout layout;
+
+	atomic_init(&family->released, 0);
+	family->context = open_context(fixture.spec);
+	if (wrapped)
+		family->memory = wrap_counted(family->context, family->bytes, 64, &family->released);
+	else
+		OK(bi_memory_create(family->context, 64, BI_MEMORY_DEFAULT, &family->memory, &error));
+	OK(bi_layout_init(&layout, dtype_of("int32"), 1, shape, NULL, 0, &error));
+	OK(bi_view_create(family->memory, &layout, 0, &family->view, &error));
+	OK(bi_stream_create(family->context, 0, &family->stream, &error));
+	OK(bi_view_empty(family->context, layout.dtype, 1, shape, &source, &error));
+	OK(bi_fill(source, "\1\2\3\4", family->stream, &error));
+	OK(bi_copy(family->view, source, family->stream, &error));
+	OK(bi_event_record(family->stream, &family->event, &error));
+	bi_view_release(source);
+}
+
+static void release_part(struct family *family, int part)
+{
+	switch (part) {
+	case CONTEXT:
+		bi_context_release(family->context);
+		break;
+	case STREAM:
+		bi_stream_release(family->stream);
+		break;
+	case EVENT:
+		bi_event_release(family->event);
+		break;
+	case MEMORY:
+		bi_memory_release(family->memory);
+		break;
+	default:
+		bi_view_release(family->view);
+	}
+}
+
+/* The n-th permutation of the parts. */
+static void permutation(int n, int *order)
+{
+	for (int i = 0; i < PARTS; i++) {
+		int j = n % (i + 1);
+
+		n /= i + 1;
+		memmove(order + j + 1, order + j, (size_t)(i - j) * sizeof(*order));
+		order[j] = i;
+	}
+}
+
+/* All 120 orders, work pending each time. The callback has come once when all is gone, and the bytes are there. */
+static void test_orders_of_release(void **state)
+{
+	(void)state;
+	for (int n = 0; n < 120; n++) {
+		struct family family = { .bytes = { 0 } };
+		int order[PARTS], wrapped = n % 2;
+
+		permutation(n, order);
+		family_open(&family, wrapped);
+		for (int i = 0; i < PARTS; i++)
+			release_part(&family, order[i]);
+		assert_int_equal(family.released, wrapped);
+		for (size_t i = 0; i < sizeof(family.bytes) && wrapped; i++)
+			assert_int_equal(family.bytes[i], 1 + i % 4);
+		fixture.cases++;
+	}
+}
+
+/* What was retained is released as often, and the object lives in between. */
+static void test_counts(void **state)
+{
+	struct family family = { .bytes = { 0 } };
+	int32_t values[16];
+
+	(void)state;
+	family_open(&family, 1);
+	for (int i = 0; i < 3; i++) {
+		assert_ptr_equal(bi_context_retain(family.context), family.context);
+		assert_ptr_equal(bi_memory_retain(family.memory), family.memory);
+		assert_ptr_equal(bi_view_retain(family.view), family.view);
+		assert_ptr_equal(bi_stream_retain(family.stream), family.stream);
+		assert_ptr_equal(bi_event_retain(family.event), family.event);
+	}
+	for (int i = 0; i < 3; i++)
+		for (int part = 0; part < PARTS; part++)
+			release_part(&family, part);
+	OK(bi_view_read(family.view, values, sizeof(values), &error));
+	OK(bi_event_synchronize(family.event, &error));
+	OK(bi_stream_synchronize(family.stream, &error));
+	assert_int_equal(family.released, 0);
+	assert_ptr_equal(bi_view_memory(family.view), family.memory);
+	assert_ptr_equal(bi_memory_context(family.memory), family.context);
+	assert_ptr_equal(bi_stream_context(family.stream), family.context);
+	for (int part = 0; part < PARTS; part++)
+		release_part(&family, part);
+	assert_int_equal(family.released, 1);
+	fixture.cases++;
+}
+
+/* The context stream counts as the context. */
+static void test_context_stream(void **state)
+{
+	struct bi_context *context = open_context(fixture.spec);
+	struct bi_stream *stream = bi_stream_retain(bi_context_stream(context));
+
+	(void)state;
+	assert_ptr_equal(bi_stream_context(stream), context);
+	bi_context_release(context);
+	OK(bi_stream_synchronize(stream, &error));
+	assert_string_equal(bi_context_device(bi_stream_context(stream))->backend,
+			    bi_context_device(fixture.context)->backend);
+	bi_stream_release(stream);
+	fixture.cases++;
+}
+
+static void test_streams_and_events(void **state)
+{
+	struct bi_stream *a, *b, *none = STALE(struct bi_stream), *others[2];
+	struct bi_event *event, *no_event = STALE(struct bi_event);
+	int done = -1;
+
+	(void)state;
+	OK(bi_stream_create(fixture.context, 0, &a, &error));
+	OK(bi_stream_create(fixture.context, 0, &b, &error));
+	others[0] = a;
+	others[1] = bi_context_stream(fixture.context);
+	OK(bi_stream_join(b, others, 2, &error));
+	OK(bi_stream_join(b, others, 0, &error));
+	OK(bi_stream_join(b, &b, 1, &error));
+	OK(bi_event_record(a, &event, &error));
+	OK(bi_stream_wait(b, event, &error));
+	OK(bi_event_synchronize(event, &error));
+	OK(bi_event_query(event, &done, &error));
+	assert_int_equal(done, 1);
+	REFUSED(BI_EINVAL, bi_stream_create(NULL, 0, &none, &error));
+	assert_null(none);
+	REFUSED(BI_EINVAL, bi_stream_create(fixture.context, 0x40, &none, &error));
+	REFUSED(BI_EINVAL, bi_stream_create(fixture.context, 0, NULL, &error));
+	REFUSED(BI_EINVAL, bi_event_record(NULL, &no_event, &error));
+	assert_null(no_event);
+	REFUSED(BI_EINVAL, bi_stream_join(b, NULL, 1, &error));
+	REFUSED(BI_EINVAL, bi_stream_wait(b, NULL, &error));
+	REFUSED(BI_EINVAL, bi_event_query(event, NULL, &error));
+	bi_event_release(event);
+	bi_stream_release(a);
+	bi_stream_release(b);
+	fixture.cases += 12;
+}
+
+/* A device without out-of-order streams says so. */
+static void test_out_of_order(void **state)
+{
+	struct bi_stream *stream = STALE(struct bi_stream);
+
+	(void)state;
+	if (can(fixture.context, BI_CAP_OUT_OF_ORDER)) {
+		OK(bi_stream_create(fixture.context, BI_STREAM_OUT_OF_ORDER, &stream, &error));
+		bi_stream_release(stream);
+	} else {
+		REFUSED(BI_EUNSUPPORTED, bi_stream_create(fixture.context, BI_STREAM_OUT_OF_ORDER, &stream, &error));
+		assert_null(stream);
+	}
+	fixture.cases++;
+}
+
+static void test_memory(void **state)
+{
+	struct bi_memory *memory = STALE(struct bi_memory);
+	static const enum bi_memory_kind kinds[] = {
+		BI_MEMORY_DEFAULT, BI_MEMORY_DEVICE, BI_MEMORY_PINNED, BI_MEMORY_HOST,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		OK(bi_memory_create(fixture.context, 0, kinds[i], &memory, &error));
+		assert_int_equal(bi_memory_nbytes(memory), 0);
+		assert_ptr_equal(bi_memory_context(memory), fixture.context);
+		bi_memory_release(memory);
+		OK(bi_memory_create(fixture.context, 1, kinds[i], &memory, &error));
+		assert_int_equal(bi_memory_nbytes(memory), 1);
+		bi_memory_release(memory);
+		fixture.cases += 2;
+	}
+	REFUSED(BI_EINVAL, bi_memory_create(NULL, 8, BI_MEMORY_DEFAULT, &memory, &error));
+	assert_null(memory);
+	REFUSED(BI_EINVAL, bi_memory_create(fixture.context, 8, (enum bi_memory_kind)9, &memory, &error));
+	REFUSED(BI_EINVAL, bi_memory_create(fixture.context, 8, BI_MEMORY_DEFAULT, NULL, &error));
+	if (!can(fixture.context, BI_CAP_SVM)) {
+		REFUSED(BI_EUNSUPPORTED, bi_memory_create(fixture.context, 8, BI_MEMORY_UNIFIED, &memory, &error));
+		assert_null(memory);
+	}
+	fixture.cases += 4;
+}
+
+/* More than any machine has. */
+static void test_too_much_memory(void **state)
+{
+	static const size_t sizes[] = { SIZE_MAX, SIZE_MAX - 63, SIZE_MAX - 64, SIZE_MAX / 2, SIZE_MAX / 4 };
+	static const int64_t shape[] = { INT64_C(1) << 31, INT64_C(1) << 31 };
+	static const int64_t wide[] = { INT64_C(1) << 40, INT64_C(1) << 40 };
+	struct bi_memory *memory = STALE(struct bi_memory);
+	struct bi_view *view = STALE(struct bi_view);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		FAILS(bi_memory_create(fixture.context, sizes[i], BI_MEMORY_DEFAULT, &memory, &error));
+		assert_null(memory);
+		FAILS(bi_memory_create(fixture.context, sizes[i], BI_MEMORY_HOST, &memory, &error));
+		fixture.cases += 2;
+	}
+	FAILS(bi_view_empty(fixture.context, dtype_of("uint8"), 2, shape, &view, &error));
+	assert_null(view);
+	REFUSED(BI_EOVERFLOW, bi_view_empty(fixture.context, dtype_of("uint8"), 2, wide, &view, &error));
+	assert_null(view);
+	fixture.cases += 2;
+}
+
+static void test_wrapped_bytes(void **state)
+{
+	static const int64_t shape[] = { 2, 3 };
+	unsigned char bytes[24];
+	atomic_int released = 0;
+	struct bi_view *view = STALE(struct bi_view);
+	int32_t values[6];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (unsigned char)(7 * i);
+	OK(bi_view_wrap_host(fixture.context, bytes, dtype_of("int32"), 2, shape, count_release, &released, &view,
+			     &error));
+	assert_true(bi_memory_is_host(bi_view_memory(view)));
+	assert_ptr_equal(bi_view_host_pointer(view), bytes);
+	OK(bi_view_read(view, values, sizeof(values), &error));
+	assert_memory_equal(values, bytes, sizeof(bytes));
+	assert_int_equal(released, 0);
+	bi_view_release(view);
+	OK(bi_context_trim(fixture.context, 0, &error));
+	assert_int_equal(released, 1);
+	OK(bi_view_wrap_host(fixture.context, bytes, dtype_of("int32"), 2, shape, NULL, NULL, &view, &error));
+	bi_view_release(view);
+	fixture.cases += 2;
+}
+
+/* After a failure the caller still has what he gave. */
+static void test_wrapping_nothing(void **state)
+{
+	static const int64_t shape[] = { 2, 3 }, negative[] = { 2, -3 }, empty[] = { 0, 3 };
+	unsigned char bytes[24];
+	atomic_int released = 0;
+	struct bi_view *view = STALE(struct bi_view);
+	const struct bi_dtype dtype = dtype_of("int32");
+
+	(void)state;
+#define BAD(context, data, ndim, shape) \
+	do { \
+		REFUSED(BI_EINVAL, bi_view_wrap_host(context, data, dtype, ndim, shape, count_release, &released, &view, \
+						     &error)); \
+		assert_null(view); \
+		view = STALE(struct bi_view); \
+		fixture.cases++; \
+	} while (0)
+	BAD(fixture.context, NULL, 2, shape);
+	BAD(fixture.context, bytes, 2, negative);
+	BAD(fixture.context, bytes, -1, shape);
+	BAD(fixture.context, bytes, BI_MAX_NDIM + 1, shape);
+	BAD(fixture.context, bytes, 2, NULL);
+	BAD(NULL, bytes, 2, shape);
+#undef BAD
+	REFUSED(BI_EINVAL, bi_view_wrap_host(fixture.context, bytes, dtype, 2, shape, count_release, &released, NULL,
+					     &error));
+	assert_int_equal(released, 0);
+	OK(bi_view_wrap_host(fixture.context, NULL, dtype, 2, empty, count_release, &released, &view, &error));
+	bi_view_release(view);
+	assert_int_equal(released, 1);
+	fixture.cases += 2;
+}
+
+static void test_foreign(void **state)
+{
+	unsigned char bytes[16];
+	atomic_int released = 0;
+	struct bi_foreign good = BI_FOREIGN_INIT, bad;
+	struct bi_memory *memory = STALE(struct bi_memory);
+	struct bi_event *no_events[] = { NULL };
+
+	(void)state;
+	good.handle = (uintptr_t)bytes;
+	good.nbytes = sizeof(bytes);
+	good.release = count_release;
+	good.release_data = &released;
+#define BAD(change) \
+	do { \
+		bad = good; \
+		change; \
+		REFUSED(BI_EINVAL, bi_memory_wrap(fixture.context, &bad, &memory, &error)); \
+		assert_null(memory); \
+		memory = STALE(struct bi_memory); \
+		fixture.cases++; \
+	} while (0)
+	BAD(bad.struct_size = 0);
+	BAD(bad.struct_size--);
+	BAD(bad.handle = 0);
+	BAD(bad.kind = (enum bi_handle_kind)0);
+	BAD(bad.kind = (enum bi_handle_kind)77);
+	BAD(bad.flags = 0x100);
+	BAD(bad.event_count = 1);
+	BAD((bad.event_count = 1, bad.events = no_events));
+#undef BAD
+	bad = good;
+	bad.kind = BI_HANDLE_CUDA;
+	FAILS(bi_memory_wrap(fixture.context, &bad, &memory, &error));
+	REFUSED(BI_EINVAL, bi_memory_wrap(fixture.context, NULL, &memory, &error));
+	REFUSED(BI_EINVAL, bi_memory_wrap(NULL, &good, &memory, &error));
+	REFUSED(BI_EINVAL, bi_memory_wrap(fixture.context, &good, NULL, &error));
+	if (!is_opencl(fixture.context)) {
+		bad.kind = BI_HANDLE_CL_MEM;
+		FAILS(bi_memory_wrap(fixture.context, &bad, &memory, &error));
+		bad.kind = BI_HANDLE_CL_SVM;
+		FAILS(bi_memory_wrap(fixture.context, &bad, &memory, &error));
+	}
+	assert_int_equal(released, 0);
+	fixture.cases += 6;
+}
+
+/* A wrapping of 0 bytes needs no address. A read-only one makes read-only views. */
+static void test_foreign_flags(void **state)
+{
+	unsigned char bytes[16] = "0123456789abcde";
+	atomic_int released = 0;
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	struct bi_memory *memory;
+	struct bi_view *view;
+
+	(void)state;
+	OK(bi_memory_wrap(fixture.context, &foreign, &memory, &error));
+	assert_int_equal(bi_memory_nbytes(memory), 0);
+	bi_memory_release(memory);
+	foreign.handle = (uintptr_t)bytes;
+	foreign.nbytes = sizeof(bytes);
+	foreign.flags = BI_WRAP_READONLY;
+	foreign.release = count_release;
+	foreign.release_data = &released;
+	OK(bi_memory_wrap(fixture.context, &foreign, &memory, &error));
+	view = bytes_of(memory);
+	assert_int_equal(bi_view_flags(view), BI_VIEW_READONLY);
+	REFUSED(BI_EREADONLY, bi_fill(view, "x", NULL, &error));
+	bi_view_release(view);
+	assert_int_equal(released, 0);
+	bi_memory_release(memory);
+	assert_int_equal(released, 1);
+	fixture.cases += 2;
+}
+
+/* A producer's stream and events come before the first use, and their objects may go. */
+static void test_foreign_order(void **state)
+{
+	unsigned char bytes[16] = { 0 }, back[16];
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	struct bi_memory *memory;
+	struct bi_stream *stream;
+	struct bi_event *event;
+	struct bi_view *view;
+
+	(void)state;
+	OK(bi_stream_create(fixture.context, 0, &stream, &error));
+	OK(bi_event_record(stream, &event, &error));
+	foreign.handle = (uintptr_t)bytes;
+	foreign.nbytes = sizeof(bytes);
+	foreign.stream = stream;
+	foreign.events = &event;
+	foreign.event_count = 1;
+	OK(bi_memory_wrap(fixture.context, &foreign, &memory, &error));
+	bi_event_release(event);
+	bi_stream_release(stream);
+	view = bytes_of(memory);
+	OK(bi_fill(view, "x", NULL, &error));
+	OK(bi_view_read(view, back, sizeof(back), &error));
+	assert_memory_equal(back, "xxxxxxxxxxxxxxxx", 16);
+	bi_view_release(view);
+	bi_memory_release(memory);
+	fixture.cases++;
+}
+
+static void test_ordering_calls(void **state)
+{
+	static const int64_t shape[] = { 1000 };
+	struct bi_stream *stream, *foreign;
+	struct bi_context *other = open_context(fixture.spec);
+	struct bi_view *view;
+	int32_t values[1000];
+
+	(void)state;
+	OK(bi_stream_create(fixture.context, 0, &stream, &error));
+	OK(bi_stream_create(other, 0, &foreign, &error));
+	OK(bi_view_empty(fixture.context, dtype_of("int32"), 1, shape, &view, &error));
+	OK(bi_view_acquire(view, stream, &error));
+	OK(bi_fill(view, "\1\1\1\1", stream, &error));
+	OK(bi_view_hand_back(view, stream, &error));
+	OK(bi_view_synchronize(view, &error));
+	OK(bi_view_read(view, values, sizeof(values), &error));
+	for (size_t i = 0; i < 1000; i++)
+		assert_int_equal(values[i], 0x01010101);
+	REFUSED(BI_EINVAL, bi_view_acquire(NULL, stream, &error));
+	REFUSED(BI_EINVAL, bi_view_acquire(view, NULL, &error));
+	REFUSED(BI_EINVAL, bi_view_hand_back(view, NULL, &error));
+	REFUSED(BI_EINVAL, bi_view_synchronize(NULL, &error));
+	bi_view_release(view);
+	bi_stream_release(foreign);
+	bi_stream_release(stream);
+	bi_context_release(other);
+	fixture.cases += 5;
+}
+
+int objects_group(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_null),
+		cmocka_unit_test(test_options),
+		cmocka_unit_test(test_orders_of_release),
+		cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_context_stream),
+		cmocka_unit_test(test_streams_and_events),
+		cmocka_unit_test(test_out_of_order),
+		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_too_much_memory),
+		cmocka_unit_test(test_wrapped_bytes),
+		cmocka_unit_test(test_wrapping_nothing),
+		cmocka_unit_test(test_foreign),
+		cmocka_unit_test(test_foreign_flags),
+		cmocka_unit_test(test_foreign_order),
+		cmocka_unit_test(test_ordering_calls),
+	};
+
+	return cmocka_run_group_tests_name("objects", tests, NULL, NULL);
+}

@@ -1,0 +1,68 @@
+/*
+ * What the loader layer of the tests knows about the calls that went through it.
+ *
+ * The loader finds the layer by the environment variable OPENCL_LAYERS. A loader that does not find it says nothing, so
+ * a test asks with bi_layer_open, which opens nothing by itself: it finds the copy that the loader has opened. It works
+ * once the first function of OpenCL has been called.
+ *
+ * Environment:
+ *   BI_TEST_LAYER_MASK=gpu   devices say that they are GPUs with memory of their own, which run no native kernels
+ *   BI_TEST_LAYER_REPORT=f   when the process ends, lines "name count" of all that is not 0 are written to the file f
+ *
+ * All functions may be called from several threads.
+ */
+#ifndef BI_TESTS_OPENCL_LAYER_LAYER_H
+#define BI_TESTS_OPENCL_LAYER_LAYER_H
+
+#include <dlfcn.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Result, name, parameters. */
+#define BI_LAYER_API(X) \
+	X(int, loaded, (void)) /* 1 once the loader has put the layer in */ \
+	X(uint64_t, count, (const char *name)) /* calls of that function since the reset, failed ones too */ \
+	X(uint64_t, host_waits, (void)) /* calls that may have made the calling thread wait */ \
+	X(uint64_t, strided, (void)) /* native kernels, kernels and rectangle commands */ \
+	X(int64_t, live_buffers, (void)) /* buffers made and not yet deleted by the driver; never reset */ \
+	X(int64_t, references, (void)) /* of memory objects: made + retained - released; never reset */ \
+	X(void, reset, (void)) /* counts become 0, nothing is armed */ \
+	X(void, arm, \
+	  (const char *name, uint64_t nth, int code)) /* the nth call from now on (1: the next) returns code */ \
+	X(uint64_t, fired, (void)) /* calls that were made to fail since the reset */ \
+	X(int, entries, (void)) /* functions that the layer knows */ \
+	X(const char *, entry, (int index)) /* the name of one of them */
+
+struct bi_layer {
+#define BI_LAYER_MEMBER(result, name, parameters) result(*name) parameters;
+	BI_LAYER_API(BI_LAYER_MEMBER)
+#undef BI_LAYER_MEMBER
+};
+
+/* The same functions as exported: bi_layer_loaded, bi_layer_count, and so on. */
+#define BI_LAYER_DECLARE(result, name, parameters) result bi_layer_##name parameters;
+BI_LAYER_API(BI_LAYER_DECLARE)
+#undef BI_LAYER_DECLARE
+
+/* Finds the layer that was loaded from `path`. Returns 0, and leaves the table NULL, if there is none. */
+static inline int bi_layer_open(const char *path, struct bi_layer *layer)
+{
+	static const char *const names[] = {
+#define BI_LAYER_NAME(result, name, parameters) "bi_layer_" #name,
+		BI_LAYER_API(BI_LAYER_NAME)
+#undef BI_LAYER_NAME
+	};
+	void *addresses[sizeof(names) / sizeof(*names)];
+	void *library = path ? dlopen(path, RTLD_NOLOAD | RTLD_NOW) : NULL;
+
+	memset(layer, 0, sizeof(*layer));
+	if (!library)
+		return 0;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!(addresses[i] = dlsym(library, names[i])))
+			return 0;
+	memcpy(layer, addresses, sizeof(*layer));
+	return layer->loaded();
+}
+
+#endif

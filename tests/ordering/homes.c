@@ -1,0 +1,340 @@
+/* Rows 1 to 5: where a memory is at home. */
+#include "uses.h"
+
+static const struct producer nobody;
+
+/* ------------------------------------------------------------------------------------------------------------- row 1 */
+
+static void row_01_fresh_memory_is_idle(void **state)
+{
+	struct bi_view *view = allocate();
+	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
+	uint64_t before = ordered();
+
+	(void)state;
+	OK(bi_view_acquire(view, stream, &error));
+	assert_int_equal(ordered(), before);
+	assert_exported_stream(view, NULL);
+	bi_view_release(view);
+}
+
+static void row_01_home_is_the_context_stream(void **state)
+{
+	struct bi_view *view = allocate();
+
+	(void)state;
+	fill(view, 1, NULL);
+	assert_exported_stream(view, home_of(bench.context));
+	finish_all();
+	assert_int_equal(value_of(view), 1);
+	bi_view_release(view);
+}
+
+/* The last owner's copy still reads when the next owner writes. */
+static void reuse(struct bi_stream *stream)
+{
+	struct bi_view *result = wrap(PLACE_DEVICE, 0, nobody), *first = allocate(), *second;
+	struct gate *gate;
+	unsigned long hits = reported(bench.context, "hits");
+
+	fill(first, 1, NULL);
+	finish_all();
+	gate = close_gate(home_of(bench.context));
+	OK(bi_copy(result, first, NULL, &error));
+	bi_view_release(first);
+	second = allocate();
+	assert_int_equal(reported(bench.context, "hits"), hits + 1);
+	fill(second, 2, stream);
+	settle();
+	open_and_finish(gate);
+	assert_int_equal(value_of(result), 1);
+	assert_int_equal(value_of(second), 2);
+	bi_view_release(result);
+	bi_view_release(second);
+}
+
+static void row_01_pooled_memory_is_ordered_after_its_last_owner(void **state)
+{
+	(void)state;
+	reuse(NULL);
+	for (unsigned kind = 0; kind < stream_kinds(); kind++)
+		reuse(new_stream(kind));
+}
+
+/* ------------------------------------------------------------------------------------------------------------- row 2 */
+
+static void row_02_without_a_stream_home_is_the_context_stream(void **state)
+{
+	struct bi_view *view = wrap(PLACE_DEVICE, 1, nobody);
+	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
+	uint64_t before = ordered();
+
+	(void)state;
+	OK(bi_view_acquire(view, stream, &error));
+	assert_int_equal(ordered(), before);
+	assert_exported_stream(view, NULL);
+	fill(view, 2, NULL);
+	assert_exported_stream(view, home_of(bench.context));
+	finish_all();
+	assert_int_equal(value_of(view), 2);
+	bi_view_release(view);
+}
+
+/* Work on the home, and nowhere else, is behind the gate. */
+static void row_02_work_runs_on_the_context_stream(void **state)
+{
+	struct bi_view *view = wrap(PLACE_DEVICE, 1, nobody);
+	struct gate *gate = close_gate(home_of(bench.context));
+
+	(void)state;
+	fill(view, 2, NULL);
+	settle();
+	assert_int_equal(value_of(view), 1);
+	open_and_finish(gate);
+	assert_int_equal(value_of(view), 2);
+	bi_view_release(view);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- row 3 */
+
+static void row_03_named_stream_is_home(void **state)
+{
+	struct bi_stream *home = new_producer(BI_STREAM_IN_ORDER), *stream = new_stream(BI_STREAM_IN_ORDER);
+	struct bi_view *view = wrap(PLACE_DEVICE, 1, (struct producer){ .stream = home });
+	uint64_t before = ordered();
+
+	(void)state;
+	assert_exported_stream(view, home);
+	OK(bi_view_acquire(view, stream, &error));
+	assert_int_equal(ordered(), before + 2);
+	fill(view, 2, NULL);
+	assert_exported_stream(view, home);
+	finish_all();
+	assert_int_equal(value_of(view), 2);
+	bi_view_release(view);
+}
+
+static cl_uint references(const struct bi_stream *stream)
+{
+	cl_uint count = 0;
+
+	assert_int_equal(driver()->clGetCommandQueueInfo(queue_of(stream), CL_QUEUE_REFERENCE_COUNT, sizeof(count),
+							 &count, NULL), 0);
+	return count;
+}
+
+/* The wrapper is gone, the queue is there. */
+static void row_03_named_stream_lives_as_long_as_the_memory(void **state)
+{
+	struct bi_stream *keeper = new_producer(BI_STREAM_IN_ORDER), *named;
+	cl_uint count = references(keeper);
+	struct bi_view *view;
+
+	(void)state;
+	OK(bi_stream_wrap(bench.other, bi_stream_handle(keeper), NULL, NULL, &named, &error));
+	view = wrap(PLACE_DEVICE, 1, (struct producer){ .stream = named });
+	bi_stream_release(named);
+	assert_int_equal(references(keeper), count + 1);
+	fill(view, 2, NULL);
+	finish_all();
+	assert_int_equal(value_of(view), 2);
+	bi_view_release(view);
+	assert_int_equal(references(keeper), count);
+}
+
+/* On the home: after what the producer has pending there. */
+static void row_03_work_runs_on_the_named_stream(void **state)
+{
+	(void)state;
+	for (unsigned kind = 0; kind < stream_kinds(); kind++) {
+		struct gate *gate;
+		struct bi_view *view = wrap_gated(PLACE_DEVICE, 1, new_producer(kind), &gate);
+
+		fill(view, 2, NULL);
+		settle();
+		assert_int_equal(value_of(view), 0);
+		open_and_finish(gate);
+		assert_int_equal(value_of(view), 2);
+		bi_view_release(view);
+	}
+}
+
+static void see_producer(unsigned kind, struct bi_stream *stream)
+{
+	struct gate *gate;
+	struct bi_view *from = wrap_gated(PLACE_DEVICE, 7, new_producer(kind), &gate);
+	struct bi_view *to = wrap(PLACE_DEVICE, 1, nobody);
+
+	OK(bi_copy(to, from, stream, &error));
+	settle();
+	assert_int_equal(value_of(to), 1);
+	open_and_finish(gate);
+	assert_int_equal(value_of(to), 7);
+	bi_view_release(from);
+	bi_view_release(to);
+}
+
+static void row_03_other_streams_wait_for_the_named_one(void **state)
+{
+	(void)state;
+	for (unsigned kind = 0; kind < stream_kinds(); kind++) {
+		see_producer(kind, NULL);
+		see_producer(kind, new_stream(BI_STREAM_IN_ORDER));
+	}
+}
+
+/* ------------------------------------------------------------------------------------------------------------- row 4 */
+
+static void use_first(enum use use, struct bi_stream *stream)
+{
+	struct bi_stream *producer = new_producer(BI_STREAM_IN_ORDER);
+	struct bi_view *made = wrap(PLACE_DEVICE, 1, nobody), *view, *other = wrap(PLACE_DEVICE, 2, nobody);
+	struct gate *gate;
+	struct bi_event *event = gated_event(bench.other, producer, made, 7, &gate);
+
+	view = wrap_again(made, (struct producer){ .event = event });
+	bi_event_release(event);
+	apply(use, view, other, stream);
+	settle();
+	assert_int_equal(value_of(made), 1);
+	open_and_finish(gate);
+	assert_int_equal(value_of(view), applied_to_view(use, 7, 2));
+	assert_int_equal(value_of(other), applied_to_other(use, 7, 2));
+	bi_view_release(view);
+	bi_view_release(made);
+	bi_view_release(other);
+	clear_case();
+}
+
+static void row_04_first_use_waits_for_the_events(void **state)
+{
+	(void)state;
+	for (int use = 0; use < USE_COUNT; use++) {
+		use_first((enum use)use, NULL);
+		for (unsigned kind = 0; kind < stream_kinds(); kind++)
+			use_first((enum use)use, new_stream(kind));
+	}
+}
+
+/* What uses it later waits for the first use, on any stream. */
+static void row_04_later_uses_wait_too(void **state)
+{
+	struct bi_stream *producer = new_producer(BI_STREAM_IN_ORDER), *stream = new_stream(BI_STREAM_IN_ORDER);
+	struct bi_view *made = wrap(PLACE_DEVICE, 1, nobody), *to = wrap(PLACE_DEVICE, 2, nobody), *view;
+	struct gate *gate;
+	struct bi_event *event = gated_event(bench.other, producer, made, 7, &gate);
+
+	(void)state;
+	view = wrap_again(made, (struct producer){ .event = event });
+	bi_event_release(event);
+	OK(bi_copy(to, view, NULL, &error));
+	OK(bi_copy(to, view, stream, &error));
+	settle();
+	open_and_finish(gate);
+	assert_int_equal(value_of(to), 7);
+	bi_view_release(view);
+	bi_view_release(made);
+	bi_view_release(to);
+}
+
+static void row_04_events_are_let_go_with_the_first_use(void **state)
+{
+	struct bi_event *event = user_event(bench.context, CL_COMPLETE);
+	struct bi_view *view = wrap(PLACE_DEVICE, 1, (struct producer){ .event = event });
+	uint64_t polls;
+
+	(void)state;
+	bi_event_release(event);
+	fill(view, 2, NULL);
+	polls = calls_of("clGetEventInfo");
+	fill(view, 3, NULL);
+	assert_int_equal(calls_of("clGetEventInfo"), polls);
+	finish_all();
+	assert_int_equal(value_of(view), 3);
+	bi_view_release(view);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- row 5 */
+
+static void row_05_host_memory_is_idle(void **state)
+{
+	struct bi_view *view = wrap(PLACE_HOST, 1, nobody);
+	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
+	uint64_t before = all_calls();
+
+	(void)state;
+	OK(bi_view_acquire(view, stream, &error));
+	assert_exported_stream(view, NULL);
+	fill(view, 2, NULL);
+	assert_int_equal(value_of(view), 2);
+	assert_int_equal(all_calls(), before);
+	bi_view_release(view);
+}
+
+static void upload_gated(unsigned kind, struct bi_stream *stream)
+{
+	struct gate *gate;
+	struct bi_view *from = wrap_gated(PLACE_HOST, 7, new_producer(kind), &gate);
+	struct bi_view *to = wrap(PLACE_DEVICE, 1, nobody);
+
+	OK(bi_copy(to, from, stream, &error));
+	settle();
+	assert_int_equal(value_of(to), 1);
+	open_and_finish(gate);
+	assert_int_equal(value_of(to), 7);
+	bi_view_release(to);
+	bi_view_release(from);
+	clear_case();
+}
+
+static void row_05_tail_is_behind_the_stream(void **state)
+{
+	(void)state;
+	for (unsigned kind = 0; kind < stream_kinds(); kind++) {
+		upload_gated(kind, NULL);
+		upload_gated(kind, new_stream(kind));
+	}
+}
+
+static void row_05_tail_is_behind_the_events(void **state)
+{
+	struct bi_stream *producer = new_producer(BI_STREAM_IN_ORDER), *stream = new_stream(BI_STREAM_IN_ORDER);
+	struct bi_view *made = wrap(PLACE_HOST, 1, nobody), *to = wrap(PLACE_DEVICE, 2, nobody), *from;
+	struct gate *gate;
+	struct bi_event *event = gated_event(bench.other, producer, made, 7, &gate);
+
+	(void)state;
+	from = wrap_again(made, (struct producer){ .event = event });
+	bi_event_release(event);
+	OK(bi_copy(to, from, stream, &error));
+	settle();
+	assert_int_equal(value_of(to), 2);
+	open_and_finish(gate);
+	assert_int_equal(value_of(to), 7);
+	bi_view_release(from);
+	bi_view_release(made);
+	bi_view_release(to);
+}
+
+int homes_rows(void)
+{
+	static const struct row rows[] = {
+		ROW(row_01_fresh_memory_is_idle, 0),
+		ROW(row_01_home_is_the_context_stream, 0),
+		ROW(row_01_pooled_memory_is_ordered_after_its_last_owner, NEED_GATE),
+		ROW(row_02_without_a_stream_home_is_the_context_stream, 0),
+		ROW(row_02_work_runs_on_the_context_stream, NEED_GATE),
+		ROW(row_03_named_stream_is_home, NEED_OPENCL),
+		ROW(row_03_named_stream_lives_as_long_as_the_memory, NEED_OPENCL),
+		ROW(row_03_work_runs_on_the_named_stream, NEED_GATE),
+		ROW(row_03_other_streams_wait_for_the_named_one, NEED_GATE),
+		ROW(row_04_first_use_waits_for_the_events, NEED_GATE),
+		ROW(row_04_later_uses_wait_too, NEED_GATE),
+		ROW(row_04_events_are_let_go_with_the_first_use, NEED_OPENCL),
+		ROW(row_05_host_memory_is_idle, 0),
+		ROW(row_05_tail_is_behind_the_stream, NEED_GATE),
+		ROW(row_05_tail_is_behind_the_events, NEED_GATE),
+	};
+
+	return run_rows("homes", rows, COUNT(rows));
+}

@@ -1,0 +1,63 @@
+#include "uses.h"
+
+int try(enum use use, struct bi_view *view, struct bi_view *other, struct bi_stream *stream)
+{
+	const unsigned char used = USED;
+
+	switch (use) {
+	case USE_FILL:
+		return bi_fill(view, &used, stream, &error);
+	case USE_COPY_FROM:
+		return bi_copy(other, view, stream, &error);
+	case USE_COPY_TO:
+		return bi_copy(view, other, stream, &error);
+	default:
+		return bi_view_acquire(view, stream ? stream : home_of(bench.context), &error);
+	}
+}
+
+void apply(enum use use, struct bi_view *view, struct bi_view *other, struct bi_stream *stream)
+{
+	OK(try(use, view, other, stream));
+	if (use != USE_ACQUIRE)
+		return;
+	stream = stream ? stream : home_of(bench.context);
+	raw_copy(stream, other, view);
+	OK(bi_view_hand_back(view, stream, &error));
+}
+
+int applied_to_view(enum use use, int view, int other)
+{
+	return use == USE_FILL ? USED : use == USE_COPY_TO ? other : view;
+}
+
+int applied_to_other(enum use use, int view, int other)
+{
+	return use == USE_COPY_FROM || use == USE_ACQUIRE ? view : other;
+}
+
+void assert_exported_stream(struct bi_view *view, struct bi_stream *stream)
+{
+	uintptr_t handle = stream ? bi_stream_handle(stream) : 0;
+	struct bi_exchange exchange;
+
+	OK(bi_view_export(view, 0, &exchange, &error));
+	assert_int_equal(exchange.stream_kind, handle ? BI_STREAM_CL_QUEUE : BI_STREAM_NONE);
+	assert_int_equal(exchange.stream, handle);
+	assert_int_equal(exchange.event, 0);
+	exchange.release(&exchange);
+}
+
+void raw_copy(struct bi_stream *stream, struct bi_view *to, struct bi_view *from)
+{
+	assert_int_equal(driver()->clEnqueueCopyBuffer(queue_of(stream), buffer_of(from), buffer_of(to), 0, 0,
+						       ARRAY_BYTES, 0, NULL, NULL), 0);
+	assert_int_equal(driver()->clFlush(queue_of(stream)), CL_SUCCESS);
+}
+
+void raw_upload(struct bi_stream *stream, struct bi_view *to, struct bi_view *from)
+{
+	assert_int_equal(driver()->clEnqueueWriteBuffer(queue_of(stream), buffer_of(to), CL_FALSE, 0, ARRAY_BYTES,
+							bi_view_host_pointer(from), 0, NULL, NULL), 0);
+	assert_int_equal(driver()->clFlush(queue_of(stream)), CL_SUCCESS);
+}

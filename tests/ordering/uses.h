@@ -1,0 +1,47 @@
+/* Ways to use an array, and what they leave behind. */
+#ifndef BI_TESTS_ORDERING_USES_H
+#define BI_TESTS_ORDERING_USES_H
+
+#include "bench.h"
+
+enum use {
+	USE_FILL,                       /* with USED */
+	USE_COPY_FROM,                  /* view -> other */
+	USE_COPY_TO,                    /* other -> view */
+	USE_ACQUIRE,                    /* a consumer's own command on the stream copies view -> other; handed back */
+	USE_COUNT
+};
+
+#define USED 9
+
+/* `stream` may be NULL. Device memory only. */
+void apply(enum use use, struct bi_view *view, struct bi_view *other, struct bi_stream *stream);
+/* What the library is asked for in that use, without a check of what it returns. */
+int try(enum use use, struct bi_view *view, struct bi_view *other, struct bi_stream *stream);
+
+/* Values afterwards, of arrays that had these values. */
+int applied_to_view(enum use use, int view, int other);
+int applied_to_other(enum use use, int view, int other);
+
+/* An export names that stream; NULL: none. */
+void assert_exported_stream(struct bi_view *view, struct bi_stream *stream);
+
+/* A command of the test's own on a stream: copies all bytes. */
+void raw_copy(struct bi_stream *stream, struct bi_view *to, struct bi_view *from);
+
+/* The same from host memory. */
+void raw_upload(struct bi_stream *stream, struct bi_view *to, struct bi_view *from);
+
+/* Groups. Each returns the number of tests that failed. */
+int homes_rows(void);
+int operations_rows(void);
+int copies_rows(void);
+int exchange_rows(void);
+int release_rows(void);
+int cross_rows(void);
+int failures_rows(void);
+int fork_rows(void);
+int waits_rows(void);
+int pair_rows(void);
+
+#endif

@@ -1,0 +1,54 @@
+/* Reproducible random numbers for tests: splitmix64, seeded from BI_TEST_SEED or from the clock. */
+#ifndef BI_TESTS_UNIT_RANDOM_H
+#define BI_TESTS_UNIT_RANDOM_H
+
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#if defined(__GNUC__)
+#define TEST_MAYBE_UNUSED __attribute__((unused))
+#else
+#define TEST_MAYBE_UNUSED
+#endif
+
+struct test_random {
+	uint64_t state;
+};
+
+/* The same number at each call; the first call prints it. */
+TEST_MAYBE_UNUSED static uint64_t test_seed(void)
+{
+	static uint64_t seed;
+	static int known;
+	const char *text;
+
+	if (known)
+		return seed;
+	known = 1;
+	text = getenv("BI_TEST_SEED");
+	seed = text && *text ? strtoull(text, NULL, 0) : (uint64_t)time(NULL);
+	fprintf(stderr, "seed: %" PRIu64 "\n", seed);
+	return seed;
+}
+
+TEST_MAYBE_UNUSED static uint64_t test_next(struct test_random *random)
+{
+	uint64_t z = random->state += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return z ^ (z >> 31);
+}
+
+/* Uniform enough for tests in [low, high], both included. */
+TEST_MAYBE_UNUSED static int64_t test_between(struct test_random *random, int64_t low, int64_t high)
+{
+	uint64_t span = (uint64_t)high - (uint64_t)low + 1;
+
+	return (int64_t)((uint64_t)low + (span ? test_next(random) % span : test_next(random)));
+}
+
+#endif

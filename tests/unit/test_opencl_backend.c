@@ -1,0 +1,1305 @@
+/*
+ * The OpenCL backend through its table, on PoCL and below the counting layer. The environment says on what:
+ * POCL_DEVICES chooses the device, BI_TEST_LAYER_MASK=gpu makes it a GPU, BI_TEST_LAYER is the layer that
+ * OPENCL_LAYERS has the loader put in.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/dl.h"
+#include "kernels/strided.h"
+#include "opencl/opencl.h"
+#include "opencl_layer/layer.h"
+#include "unit/random.h"
+
+extern const struct bi__backend bi__opencl_backend;
+static const struct bi__backend *const backend = &bi__opencl_backend;
+
+static struct bi_layer layer;
+static struct test_random randomness;
+static struct bi_error error;
+
+/* Functions of OpenCL that the library itself does not use. */
+#define DRIVER_API(X) X(CreateSubBuffer) X(CreateUserEvent) X(SetUserEventStatus) X(Finish)
+
+static struct driver {
+#define DRIVER_MEMBER(name) __typeof__(cl##name) *name;
+	DRIVER_API(DRIVER_MEMBER)
+} driver;
+
+static const struct bi__symbol driver_symbols[] = {
+#define DRIVER_SYMBOL(name) { offsetof(struct driver, name), "cl" #name, 1 },
+	DRIVER_API(DRIVER_SYMBOL)
+};
+
+/* An opened device. */
+struct opened {
+	struct bi_device device;
+	struct bi__device_state state;
+	struct bi__queue queue;
+};
+
+static int between(int low, int high)
+{
+	return (int)test_between(&randomness, low, high);
+}
+
+/* A call that must succeed. */
+#define OK(call) \
+	do { \
+		int ok_rc = (call); \
+		if (ok_rc != BI_OK) \
+			fail_msg("%s: %d %s", #call, ok_rc, error.message); \
+	} while (0)
+
+/* A call that must fail with the status `expected`; its message contains `part`. */
+#define FAILS(expected, part, call) \
+	do { \
+		memset(&error, 0, sizeof(error)); \
+		assert_int_equal(call, expected); \
+		assert_int_equal(error.status, expected); \
+		if (!strstr(error.message, part)) \
+			fail_msg("\"%s\" is not in: %s", part, error.message); \
+	} while (0)
+
+static int is_masked(void)
+{
+	const char *mask = getenv("BI_TEST_LAYER_MASK");
+
+	return mask && strcmp(mask, "gpu") == 0;
+}
+
+/* PoCL's synchronous device runs commands inside clFlush, which a pending user event would block for ever. */
+static int is_synchronous(const struct opened *opened)
+{
+	return strncmp(opened->device.name, "basic", 5) == 0 || strncmp(opened->device.name, "cpu-minimal", 11) == 0;
+}
+
+static void open_with(struct opened *opened, const struct bi_options *options)
+{
+	int count = 0;
+
+	memset(opened, 0, sizeof(*opened));
+	OK(backend->enumerate(&opened->device, 1, &count, &error));
+	assert_true(count >= 1);
+	OK(backend->open(options, &opened->device, &opened->state, &opened->queue, &error));
+}
+
+static void open_default(struct opened *opened)
+{
+	const struct bi_options options = BI_OPTIONS_INIT;
+
+	open_with(opened, &options);
+}
+
+static void close_opened(struct opened *opened)
+{
+	backend->close(&opened->state, &opened->queue);
+}
+
+static struct bi__block allocate(struct opened *opened, size_t nbytes, size_t origin, enum bi_memory_kind memory)
+{
+	struct bi__block block = { .nbytes = nbytes, .origin = origin, .memory = memory };
+
+	OK(backend->alloc(&opened->state, &block, &error));
+	return block;
+}
+
+/* Waits for all that is on the queue. */
+static void drain(struct bi__queue *queue)
+{
+	uintptr_t event = 0;
+	int done = 0;
+
+	OK(backend->record(queue, &event, &error));
+	OK(backend->poll(event, 1, &done, &error));
+	assert_int_equal(done, 1);
+	backend->event_release(event);
+}
+
+static cl_uint references(cl_mem buffer)
+{
+	cl_uint count = 0;
+
+	assert_int_equal(bi__cl->GetMemObjectInfo(buffer, CL_MEM_REFERENCE_COUNT, sizeof(count), &count, NULL),
+			 CL_SUCCESS);
+	return count;
+}
+
+/* A driver lets go of a buffer a little after its last command is complete. */
+static void assert_references(cl_mem buffer, cl_uint expected)
+{
+	for (int i = 0; i < 2000 && references(buffer) != expected; i++)
+		nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+	assert_int_equal(references(buffer), expected);
+}
+
+static void assert_live_buffers(int64_t expected)
+{
+	for (int i = 0; i < 2000 && layer.live_buffers() != expected; i++)
+		nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+	assert_true(layer.live_buffers() == expected);
+}
+
+static struct bi__place at_block(const struct bi__block *block)
+{
+	return (struct bi__place){ block, NULL, 0 };
+}
+
+static struct bi__place at_host(const void *host)
+{
+	return (struct bi__place){ NULL, host, 0 };
+}
+
+static void copy_bytes(struct opened *opened, struct bi__place dst, struct bi__place src, size_t nbytes)
+{
+	const struct bi__plan plan = { .kind = BI__PLAN_LINEAR, .unit = nbytes, .bytes = nbytes };
+
+	OK(backend->copy(&opened->state, &opened->queue, &plan, &dst, &src, NULL, &error));
+	drain(&opened->queue);
+}
+
+static void write_block(struct opened *opened, const struct bi__block *block, const void *bytes)
+{
+	copy_bytes(opened, at_block(block), at_host(bytes), block->nbytes);
+}
+
+static void read_block(struct opened *opened, const struct bi__block *block, void *bytes)
+{
+	copy_bytes(opened, at_host(bytes), at_block(block), block->nbytes);
+}
+
+static unsigned char *random_bytes(size_t nbytes)
+{
+	unsigned char *bytes = malloc(nbytes);
+
+	assert_non_null(bytes);
+	for (size_t i = 0; i < nbytes; i++)
+		bytes[i] = (unsigned char)test_next(&randomness);
+	return bytes;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- devices */
+
+static void test_enumerate(void **unused)
+{
+	struct bi_device devices[4];
+	int count = 0, counted = 0;
+
+	(void)unused;
+	OK(backend->enumerate(devices, 4, &count, &error));
+	assert_true(count >= 1);
+	OK(backend->enumerate(NULL, 0, &counted, &error));
+	assert_int_equal(count, counted);
+	assert_string_equal(devices[0].spec, "opencl:0:0");
+	assert_string_equal(devices[0].backend, "opencl");
+	assert_true(devices[0].usable && devices[0].memory > 0 && devices[0].name[0] && devices[0].platform_name[0]);
+	assert_true(devices[0].name[0] != ' ' && devices[0].name[strlen(devices[0].name) - 1] != ' ');
+	assert_int_equal(devices[0].kind, is_masked() ? BI_KIND_GPU : BI_KIND_CPU);
+	assert_int_equal(!!(devices[0].capabilities & BI_CAP_NATIVE_COPY), !is_masked());
+	assert_int_equal(!!(devices[0].capabilities & BI_CAP_UNIFIED), !is_masked());
+	assert_true(devices[0].capabilities & BI_CAP_SVM);
+	assert_true(devices[0].capabilities & BI_CAP_ASYNC);
+}
+
+static void test_open_refuses(void **unused)
+{
+	const struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_device device = { .platform = 99 };
+	struct bi__device_state state;
+	struct bi__queue queue;
+
+	(void)unused;
+	FAILS(BI_ENODEVICE, "99", backend->open(&options, &device, &state, &queue, &error));
+	device = (struct bi_device){ .ordinal = 77 };
+	FAILS(BI_ENODEVICE, "77", backend->open(&options, &device, &state, &queue, &error));
+}
+
+static void test_adopt_context(void **unused)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct opened own, other, adopted = { .device.ordinal = -1 };
+
+	(void)unused;
+	open_default(&own);
+	open_default(&other);
+	options.adopt_context = own.state.native;
+	options.adopt_stream = own.queue.native;
+	OK(backend->open(&options, &adopted.device, &adopted.state, &adopted.queue, &error));
+	assert_true(adopted.state.native == own.state.native);
+	assert_true(adopted.queue.native == own.queue.native);
+	assert_string_equal(adopted.device.spec, own.device.spec);
+	assert_string_equal(adopted.device.name, own.device.name);
+	assert_int_equal(adopted.device.capabilities, own.device.capabilities);
+	close_opened(&adopted);
+
+	options.adopt_stream = 0;
+	adopted.device.ordinal = 0;
+	OK(backend->open(&options, &adopted.device, &adopted.state, &adopted.queue, &error));
+	assert_true(adopted.queue.native != own.queue.native);
+	close_opened(&own);
+	drain(&adopted.queue);
+
+	adopted.device.ordinal = 1;
+	FAILS(BI_ENODEVICE, "number 1", backend->open(&options, &adopted.device, &own.state, &own.queue, &error));
+	adopted.device.ordinal = -1;
+	options.adopt_stream = other.queue.native;
+	FAILS(BI_EINVAL, "another cl_context",
+	      backend->open(&options, &adopted.device, &own.state, &own.queue, &error));
+	close_opened(&adopted);
+	close_opened(&other);
+}
+
+static void test_adopted_queue_is_in_order(void **unused)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct opened own, adopted = { .device.ordinal = -1 };
+	struct bi__queue loose = { 0, 1 };
+
+	(void)unused;
+	open_default(&own);
+	OK(backend->stream_open(&own.state, &loose, &error));
+	options.adopt_context = own.state.native;
+	options.adopt_stream = loose.native;
+	FAILS(BI_EINVAL, "out-of-order",
+	      backend->open(&options, &adopted.device, &adopted.state, &adopted.queue, &error));
+	backend->stream_close(&loose);
+	close_opened(&own);
+}
+
+static void test_unknown_library(void **unused)
+{
+	pid_t child = fork();
+	int status = 0;
+
+	(void)unused;
+	assert_true(child >= 0);
+	if (child == 0) {
+		struct bi_error first = { 0 }, second = { 0 };
+		int count;
+
+		setenv("BI_OPENCL_LIBRARY", "/nonexistent/libOpenCL.so", 1);
+		if (backend->enumerate(NULL, 0, &count, &first) != BI_ENODEVICE)
+			_exit(1);
+		setenv("BI_OPENCL_LIBRARY", "", 1);
+		if (backend->enumerate(NULL, 0, &count, &second) != BI_ENODEVICE)
+			_exit(2);
+		if (!strstr(first.message, "/nonexistent/libOpenCL.so") || strcmp(first.message, second.message) != 0)
+			_exit(3);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void test_codes(void **unused)
+{
+	(void)unused;
+	assert_int_equal(bi__cl_check(CL_SUCCESS, "clX", NULL), BI_OK);
+	FAILS(BI_EDRIVER, "clX failed: CL_INVALID_BUFFER_SIZE (-61)", bi__cl_check(-61, "clX", &error));
+	assert_int_equal(error.vendor, -61);
+	FAILS(BI_ENOMEM, "CL_MEM_OBJECT_ALLOCATION_FAILURE", bi__cl_check(-4, "clX", &error));
+	FAILS(BI_ENOMEM, "CL_OUT_OF_RESOURCES", bi__cl_check(-5, "clX", &error));
+	FAILS(BI_ENOMEM, "CL_OUT_OF_HOST_MEMORY", bi__cl_check(-6, "clX", &error));
+	FAILS(BI_EPRODUCER, "WAIT_LIST", bi__cl_check(-14, "clX", &error));
+	FAILS(BI_ENODEVICE, "POCL_CACHE_DIR", bi__cl_check(-1, "clX", &error));
+	FAILS(BI_ENODEVICE, "POCL_CACHE_DIR", bi__cl_check(-1001, "clX", &error));
+	FAILS(BI_EDRIVER, "unknown code (-9999)", bi__cl_check(-9999, "clX", &error));
+}
+
+/* ----------------------------------------------------------------------------------------------------------- memory */
+
+static void test_alloc_kinds(void **unused)
+{
+	static const enum bi_memory_kind kinds[] = { BI_MEMORY_DEVICE, BI_MEMORY_PINNED, BI_MEMORY_UNIFIED };
+	struct opened opened;
+	unsigned char back[1000];
+	int64_t live;
+
+	(void)unused;
+	open_default(&opened);
+	live = layer.live_buffers();
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		struct bi__block block = allocate(&opened, sizeof(back), 64, kinds[i]);
+		unsigned char *bytes = random_bytes(sizeof(back));
+
+		write_block(&opened, &block, bytes);
+		read_block(&opened, &block, back);
+		assert_memory_equal(back, bytes, sizeof(back));
+		assert_references(bi__opencl_buffer(&block), 1);
+		assert_int_equal(!!block.host, kinds[i] == BI_MEMORY_UNIFIED);
+		if (block.host)
+			assert_memory_equal(block.host, bytes, sizeof(back));
+		assert_live_buffers(live + 1);
+		backend->free(&opened.state, &block);
+		assert_live_buffers(live);
+		free(bytes);
+	}
+	close_opened(&opened);
+}
+
+static void test_alloc_fails(void **unused)
+{
+	struct bi__block block = { .nbytes = SIZE_MAX - 8, .origin = 64, .memory = BI_MEMORY_DEVICE };
+	struct opened opened;
+
+	(void)unused;
+	open_default(&opened);
+	FAILS(BI_EOVERFLOW, "address space", backend->alloc(&opened.state, &block, &error));
+	block.nbytes = 16;
+	layer.arm("clCreateBuffer", 1, CL_MEM_OBJECT_ALLOCATION_FAILURE);
+	FAILS(BI_ENOMEM, "clCreateBuffer", backend->alloc(&opened.state, &block, &error));
+	block.memory = BI_MEMORY_UNIFIED;
+	layer.reset();
+	layer.arm("clCreateBuffer", 1, CL_OUT_OF_RESOURCES);
+	FAILS(BI_ENOMEM, "clCreateBuffer", backend->alloc(&opened.state, &block, &error));
+	assert_int_equal(layer.count("clSVMAlloc"), layer.count("clSVMFree"));
+	layer.arm("clSetMemObjectDestructorCallback", 1, CL_OUT_OF_HOST_MEMORY);
+	FAILS(BI_ENOMEM, "DestructorCallback", backend->alloc(&opened.state, &block, &error));
+	assert_int_equal(layer.count("clSVMAlloc"), layer.count("clSVMFree"));
+	layer.arm("clSVMAlloc", 1, CL_OUT_OF_HOST_MEMORY);
+	FAILS(BI_ENOMEM, "clSVMAlloc", backend->alloc(&opened.state, &block, &error));
+	close_opened(&opened);
+}
+
+/* Freed while a copy from it is enqueued: the driver keeps it until the copy is done. */
+static void test_free_with_pending_work(void **unused)
+{
+	struct opened opened;
+	size_t nbytes = 1 << 20;
+	unsigned char *bytes = random_bytes(nbytes), *back = calloc(1, nbytes);
+	const struct bi__plan plan = { .kind = BI__PLAN_LINEAR, .unit = nbytes, .bytes = nbytes };
+
+	(void)unused;
+	open_default(&opened);
+	for (int kind = BI_MEMORY_DEVICE; kind <= BI_MEMORY_UNIFIED; kind++) {
+		struct bi__block block = allocate(&opened, nbytes, 0, (enum bi_memory_kind)kind);
+		struct bi__place src = at_block(&block), dst = at_host(back);
+
+		memset(back, 0, nbytes);
+		write_block(&opened, &block, bytes);
+		OK(backend->copy(&opened.state, &opened.queue, &plan, &dst, &src, NULL, &error));
+		backend->free(&opened.state, &block);
+		drain(&opened.queue);
+		assert_memory_equal(back, bytes, nbytes);
+	}
+	close_opened(&opened);
+	free(bytes);
+	free(back);
+}
+
+static cl_mem make_buffer(struct opened *opened, size_t nbytes)
+{
+	cl_int code;
+	cl_mem buffer = bi__cl->CreateBuffer((cl_context)opened->state.native, CL_MEM_READ_WRITE, nbytes, NULL, &code);
+
+	assert_int_equal(code, CL_SUCCESS);
+	return buffer;
+}
+
+static cl_mem make_sub_buffer(cl_mem buffer, size_t origin, size_t nbytes)
+{
+	const cl_buffer_region region = { origin, nbytes };
+	cl_int code;
+	cl_mem made = driver.CreateSubBuffer(buffer, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
+
+	assert_int_equal(code, CL_SUCCESS);
+	return made;
+}
+
+static struct bi_foreign foreign_buffer(cl_mem buffer, size_t nbytes, unsigned flags)
+{
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+
+	foreign.kind = BI_HANDLE_CL_MEM;
+	foreign.handle = (uintptr_t)buffer;
+	foreign.nbytes = nbytes;
+	foreign.flags = flags;
+	return foreign;
+}
+
+static void test_adopt_buffer(void **unused)
+{
+	struct opened opened;
+	struct bi__block block = { 0 };
+	struct bi_foreign foreign;
+	cl_mem buffer;
+
+	(void)unused;
+	open_default(&opened);
+	buffer = make_buffer(&opened, 1000);
+	foreign = foreign_buffer(buffer, 0, 0);
+	OK(backend->adopt(&opened.state, &foreign, &block, &error));
+	assert_references(buffer, 2);
+	assert_true(block.kind == BI_HANDLE_CL_MEM && block.handle == (uintptr_t)buffer);
+	assert_int_equal(block.nbytes, 1000);
+	assert_int_equal(block.origin, 0);
+	assert_null(block.host);
+	backend->free(&opened.state, &block);
+	assert_references(buffer, 1);
+
+	foreign = foreign_buffer(buffer, 1000, BI_WRAP_STEAL);
+	OK(backend->adopt(&opened.state, &foreign, &block, &error));
+	assert_references(buffer, 1);
+	foreign = foreign_buffer(buffer, 1001, 0);
+	FAILS(BI_EINVAL, "1000 bytes, not 1001", backend->adopt(&opened.state, &foreign, &block, &error));
+	assert_references(buffer, 1);
+	backend->free(&opened.state, &block);
+	close_opened(&opened);
+}
+
+static void test_adopt_sub_buffer(void **unused)
+{
+	struct opened opened;
+	struct bi__block block = { 0 };
+	struct bi_foreign foreign;
+	unsigned char *bytes = random_bytes(4096), back[512];
+	cl_mem root, part;
+	cl_uint before;
+
+	(void)unused;
+	open_default(&opened);
+	root = make_buffer(&opened, 4096);
+	part = make_sub_buffer(root, 1024, 512);
+	before = references(root);
+	foreign = foreign_buffer(root, 0, 0);
+	OK(backend->adopt(&opened.state, &foreign, &block, &error));
+	write_block(&opened, &block, bytes);
+	backend->free(&opened.state, &block);
+
+	foreign = foreign_buffer(part, 0, 0);
+	OK(backend->adopt(&opened.state, &foreign, &block, &error));
+	assert_true(block.handle == (uintptr_t)root);
+	assert_int_equal(block.origin, 1024);
+	assert_int_equal(block.nbytes, 512);
+	assert_references(root, before + 1);
+	assert_references(part, 1);
+	read_block(&opened, &block, back);
+	assert_memory_equal(back, bytes + 1024, sizeof(back));
+	backend->free(&opened.state, &block);
+	assert_references(root, before);
+
+	foreign = foreign_buffer(part, 512, BI_WRAP_STEAL);
+	OK(backend->adopt(&opened.state, &foreign, &block, &error));
+	/* The stolen reference was the last one of the sub-buffer, which held one of the root. */
+	assert_references(root, before);
+	backend->free(&opened.state, &block);
+	assert_references(root, 1);
+	bi__cl->ReleaseMemObject(root);
+	close_opened(&opened);
+	free(bytes);
+}
+
+static void test_adopt_refuses(void **unused)
+{
+	struct opened opened, other;
+	struct bi__block block = { 0 };
+	struct bi_foreign foreign;
+	struct bi__queue queue;
+	uintptr_t event;
+	cl_mem buffer;
+
+	(void)unused;
+	open_default(&opened);
+	open_default(&other);
+	buffer = make_buffer(&other, 16);
+	foreign = foreign_buffer(buffer, 0, 0);
+	FAILS(BI_EINVAL, "another cl_context", backend->adopt(&opened.state, &foreign, &block, &error));
+	assert_references(buffer, 1);
+	foreign.kind = BI_HANDLE_CUDA;
+	FAILS(BI_EUNSUPPORTED, "kind 2", backend->adopt(&opened.state, &foreign, &block, &error));
+	queue = (struct bi__queue){ other.queue.native, 0 };
+	FAILS(BI_EINVAL, "another cl_context", backend->stream_open(&opened.state, &queue, &error));
+	OK(backend->record(&other.queue, &event, &error));
+	FAILS(BI_EINVAL, "another cl_context", backend->event_retain(&opened.state, event, &error));
+	OK(backend->event_retain(&other.state, event, &error));
+	backend->event_release(event);
+	backend->event_release(event);
+	bi__cl->ReleaseMemObject(buffer);
+	close_opened(&other);
+	close_opened(&opened);
+}
+
+static void test_adopt_svm(void **unused)
+{
+	struct opened opened;
+	struct bi__block block = { 0 };
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	unsigned char back[256], *bytes = random_bytes(sizeof(back)), *plain = malloc(sizeof(back));
+	cl_context context;
+	unsigned char *shared;
+
+	(void)unused;
+	open_default(&opened);
+	context = (cl_context)opened.state.native;
+	shared = bi__cl->SVMAlloc(context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, sizeof(back), 0);
+	assert_non_null(shared);
+	foreign.kind = BI_HANDLE_CL_SVM;
+	foreign.handle = (uintptr_t)shared;
+	FAILS(BI_EINVAL, "nbytes is 0", backend->adopt(&opened.state, &foreign, &block, &error));
+	foreign.nbytes = sizeof(back);
+	OK(backend->adopt(&opened.state, &foreign, &block, &error));
+	assert_true(block.kind == BI_HANDLE_CL_SVM && block.handle == (uintptr_t)shared);
+	assert_null(block.host);
+	write_block(&opened, &block, bytes);
+	assert_memory_equal(shared, bytes, sizeof(back));
+	read_block(&opened, &block, back);
+	assert_memory_equal(back, bytes, sizeof(back));
+	backend->free(&opened.state, &block);
+	foreign.handle = (uintptr_t)plain;
+	FAILS(BI_EINVAL, "no SVM pointer", backend->adopt(&opened.state, &foreign, &block, &error));
+	bi__cl->SVMFree(context, shared);
+	close_opened(&opened);
+	free(plain);
+	free(bytes);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- copies */
+
+#define MOST_NDIM 20
+
+/* Strides of an array whose axes are nested in any order, with gaps, and run in any direction. */
+static void random_strides(int ndim, const int64_t *shape, int64_t item, int64_t *strides)
+{
+	int axes[MOST_NDIM];
+	int64_t step = item;
+
+	for (int i = 0; i < ndim; i++)
+		axes[i] = i;
+	for (int i = ndim - 1; i > 0; i--) {
+		int j = between(0, i), axis = axes[i];
+
+		axes[i] = axes[j];
+		axes[j] = axis;
+	}
+	for (int i = 0; i < ndim; i++) {
+		strides[axes[i]] = between(0, 3) ? step : -step;
+		step = step * shape[axes[i]] + (ndim < 8 && !between(0, 2) ? between(1, 5) : 0);
+	}
+}
+
+/* Makes the layout begin at byte `start`; returns how many bytes it needs from there. */
+static size_t settle(struct bi_layout *layout, int64_t start)
+{
+	int64_t first, end;
+
+	bi_layout_extent(layout, &first, &end);
+	layout->offset += start - first;
+	return (size_t)(end - first);
+}
+
+struct pair {
+	struct bi_layout dst, src;
+	struct bi__plan plan;
+	size_t dst_nbytes, src_nbytes;
+};
+
+/* Two random layouts of one shape. With `is_fill` the source is one item. */
+static void random_pair(struct pair *pair, int ndim, int is_fill)
+{
+	static const uint32_t items[] = { 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256, 300 };
+	struct bi_dtype dtype = { items[between(0, 13)], 1, BI_VOID, 0 };
+	int64_t shape[MOST_NDIM], dst[MOST_NDIM], src[MOST_NDIM];
+
+	for (int i = 0; i < ndim; i++)
+		shape[i] = ndim > 6 ? 2 : between(1, 5);
+	random_strides(ndim, shape, dtype.item_size, dst);
+	random_strides(ndim, shape, dtype.item_size, src);
+	if (!between(0, 3))
+		memcpy(src, dst, sizeof(src));
+	if (ndim && !between(0, 4))
+		src[between(0, ndim - 1)] = 0;
+	OK(bi_layout_init(&pair->dst, dtype, ndim, shape, dst, 0, &error));
+	OK(bi_layout_init(&pair->src, dtype, ndim, shape, src, 0, &error));
+	pair->dst_nbytes = settle(&pair->dst, between(0, 9)) + 16;
+	pair->src_nbytes = settle(&pair->src, between(0, 9)) + 16;
+	if (is_fill) {
+		pair->src_nbytes = dtype.item_size;
+		bi__plan_fill(&pair->plan, &pair->dst);
+	} else {
+		bi__plan_make(&pair->plan, &pair->dst, &pair->src);
+	}
+}
+
+static void naive_copy(const struct pair *pair, int is_fill, unsigned char *dst, const unsigned char *src)
+{
+	int64_t size = bi_layout_size(&pair->dst);
+
+	for (int64_t n = 0; n < size; n++) {
+		int64_t rest = n, to = pair->dst.offset, from = is_fill ? 0 : pair->src.offset;
+
+		for (int i = pair->dst.ndim - 1; i >= 0; i--) {
+			int64_t at = rest % pair->dst.shape[i];
+
+			rest /= pair->dst.shape[i];
+			to += at * pair->dst.strides[i];
+			from += is_fill ? 0 : at * pair->src.strides[i];
+		}
+		memcpy(dst + to, src + from, pair->dst.dtype.item_size);
+	}
+}
+
+static size_t random_origin(void)
+{
+	static const size_t origins[] = { 0, 64, 128, 7 };
+
+	return origins[between(0, 3)];
+}
+
+static enum bi_memory_kind random_kind(void)
+{
+	return (enum bi_memory_kind)between(BI_MEMORY_DEVICE, BI_MEMORY_UNIFIED);
+}
+
+enum route { BLOCK_TO_BLOCK, HOST_TO_BLOCK, BLOCK_TO_HOST, FILL, ROUTE_COUNT };
+
+static void check_copy(struct opened *opened, const struct pair *pair, enum route route, int timed)
+{
+	unsigned char *expected = random_bytes(pair->dst_nbytes), *actual = malloc(pair->dst_nbytes);
+	unsigned char *bytes = random_bytes(pair->src_nbytes);
+	struct bi__block to = allocate(opened, pair->dst_nbytes, random_origin(), random_kind());
+	struct bi__block from = allocate(opened, pair->src_nbytes, random_origin(), random_kind());
+	struct bi__place dst = route == BLOCK_TO_HOST ? at_host(actual) : at_block(&to);
+	struct bi__place src = route == HOST_TO_BLOCK ? at_host(bytes) : at_block(&from);
+	int refused =
+		is_masked() && (route == HOST_TO_BLOCK || route == BLOCK_TO_HOST) && pair->plan.kind != BI__PLAN_LINEAR;
+	uintptr_t event = 0;
+
+	if (route == FILL)
+		src = (struct bi__place){ NULL, bytes, pair->src_nbytes };
+	memcpy(actual, expected, pair->dst_nbytes);
+	write_block(opened, &to, expected);
+	write_block(opened, &from, bytes);
+	if (refused) {
+		FAILS(BI_EUNSUPPORTED, "dense",
+		      backend->copy(&opened->state, &opened->queue, &pair->plan, &dst, &src, NULL, &error));
+	} else {
+		uint64_t waits = layer.host_waits();
+
+		OK(backend->copy(&opened->state, &opened->queue, &pair->plan, &dst, &src, timed ? &event : NULL,
+				 &error));
+		assert_true(layer.host_waits() == waits);
+		naive_copy(pair, route == FILL, expected, bytes);
+		if (route == FILL)
+			memset(bytes, 0, pair->src_nbytes);
+	}
+	drain(&opened->queue);
+	if (timed && !refused) {
+		assert_true(event != 0);
+		assert_true(backend->elapsed(event) >= 0);
+		backend->event_release(event);
+	}
+	if (route != BLOCK_TO_HOST)
+		read_block(opened, &to, actual);
+	assert_memory_equal(actual, expected, pair->dst_nbytes);
+	backend->free(&opened->state, &to);
+	backend->free(&opened->state, &from);
+	free(expected);
+	free(actual);
+	free(bytes);
+}
+
+static void test_copies(void **unused)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct opened opened;
+	struct pair pair;
+
+	(void)unused;
+	options.profile = 1;
+	open_with(&opened, &options);
+	for (int i = 0; i < 600; i++) {
+		enum route route = (enum route)(i % ROUTE_COUNT);
+
+		random_pair(&pair, between(0, 5), route == FILL);
+		check_copy(&opened, &pair, route, between(0, 1));
+	}
+	close_opened(&opened);
+}
+
+/* More axes than one launch of the kernel takes. */
+static void test_many_axes(void **unused)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct opened opened;
+	struct pair pair;
+
+	(void)unused;
+	options.profile = 1;
+	open_with(&opened, &options);
+	for (int i = 0; i < 6; i++) {
+		int64_t shape[18], dst[18], src[18];
+		struct bi_dtype dtype = { i % 2 ? 1 : 3, 1, BI_VOID, 0 };
+
+		for (int axis = 0; axis < 18; axis++)
+			shape[axis] = 2;
+		random_strides(18, shape, dtype.item_size, dst);
+		random_strides(18, shape, dtype.item_size, src);
+		OK(bi_layout_init(&pair.dst, dtype, 18, shape, dst, 0, &error));
+		OK(bi_layout_init(&pair.src, dtype, 18, shape, src, 0, &error));
+		pair.dst_nbytes = settle(&pair.dst, 3) + 16;
+		pair.src_nbytes = settle(&pair.src, 5) + 16;
+		bi__plan_make(&pair.plan, &pair.dst, &pair.src);
+		check_copy(&opened, &pair, BLOCK_TO_BLOCK, 1);
+	}
+	close_opened(&opened);
+}
+
+/* Source and destination are disjoint parts of one buffer. */
+static void test_copy_within_a_buffer(void **unused)
+{
+	struct opened opened;
+	struct pair pair;
+
+	(void)unused;
+	open_default(&opened);
+	for (int i = 0; i < 40; i++) {
+		struct bi__block block;
+		struct bi__place place = at_block(&block);
+		unsigned char *expected, *actual;
+		size_t nbytes;
+
+		random_pair(&pair, between(0, 4), 0);
+		nbytes = 16 + pair.dst_nbytes + pair.src_nbytes;
+		settle(&pair.src, (int64_t)pair.dst_nbytes + 16);
+		bi__plan_make(&pair.plan, &pair.dst, &pair.src);
+		block = allocate(&opened, nbytes, random_origin(), BI_MEMORY_DEVICE);
+		expected = random_bytes(nbytes);
+		actual = malloc(nbytes);
+		write_block(&opened, &block, expected);
+		OK(backend->copy(&opened.state, &opened.queue, &pair.plan, &place, &place, NULL, &error));
+		drain(&opened.queue);
+		naive_copy(&pair, 0, expected, expected);
+		read_block(&opened, &block, actual);
+		assert_memory_equal(actual, expected, nbytes);
+		backend->free(&opened.state, &block);
+		free(expected);
+		free(actual);
+	}
+	close_opened(&opened);
+}
+
+/* Dense destinations are filled by the driver where its fill can do it. */
+static void test_fill_commands(void **unused)
+{
+	static const struct {
+		uint32_t item;
+		int64_t offset;
+		int by_driver;
+	} cases[] = {
+		{ 1, 3, 1 },     { 2, 4, 1 },   { 4, 0, 1 },   { 8, 64, 1 }, { 16, 16, 1 }, { 32, 0, 1 }, { 64, 64, 1 },
+		{ 128, 128, 1 }, { 256, 0, 0 }, { 512, 0, 0 }, { 3, 0, 0 },  { 12, 0, 0 },  { 4, 2, 0 },  { 8, 4, 0 },
+	};
+	struct opened opened;
+
+	(void)unused;
+	open_default(&opened);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct bi_dtype dtype = { cases[i].item, 1, BI_VOID, 0 };
+		const int64_t shape = 37;
+		struct pair pair;
+		struct bi__block block;
+		unsigned char *item = random_bytes(dtype.item_size), *expected, *actual;
+		const struct bi__place src = { NULL, item, dtype.item_size };
+		struct bi__place dst = at_block(&block);
+
+		OK(bi_layout_init(&pair.dst, dtype, 1, &shape, NULL, cases[i].offset, &error));
+		bi__plan_fill(&pair.plan, &pair.dst);
+		block = allocate(&opened, (size_t)cases[i].offset + 37 * dtype.item_size + 5, 128, BI_MEMORY_DEVICE);
+		expected = random_bytes(block.nbytes);
+		actual = malloc(block.nbytes);
+		write_block(&opened, &block, expected);
+		layer.reset();
+		OK(backend->copy(&opened.state, &opened.queue, &pair.plan, &dst, &src, NULL, &error));
+		assert_int_equal(layer.count("clEnqueueFillBuffer"), cases[i].by_driver);
+		assert_int_equal(layer.strided(), !cases[i].by_driver);
+		drain(&opened.queue);
+		naive_copy(&pair, 1, expected, item);
+		read_block(&opened, &block, actual);
+		assert_memory_equal(actual, expected, block.nbytes);
+		backend->free(&opened.state, &block);
+		free(item);
+		free(expected);
+		free(actual);
+	}
+	close_opened(&opened);
+}
+
+/* Releases are not made to fail: the layer would not pass them on, and the object would really stay. */
+static int is_release(const char *entry)
+{
+	return strncmp(entry, "clRelease", 9) == 0;
+}
+
+/* Every driver call of a copy fails once: the status is the driver's and no buffer or event stays behind. */
+static void test_copy_faults(void **unused)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct opened opened;
+	struct pair pair;
+	int entries = layer.entries(), fired = 0;
+
+	(void)unused;
+	options.profile = 1;
+	open_with(&opened, &options);
+	for (int route = 0; route < 2; route++) {
+		struct bi__block to, from;
+		struct bi__place dst = at_block(&to), src = at_block(&from);
+		unsigned char item[512] = { 1 };
+		int64_t live;
+
+		do
+			random_pair(&pair, 3, route);
+		while (pair.plan.kind == BI__PLAN_LINEAR);
+		to = allocate(&opened, pair.dst_nbytes, 0, BI_MEMORY_DEVICE);
+		from = allocate(&opened, pair.src_nbytes, 0, BI_MEMORY_DEVICE);
+		if (route)
+			src = (struct bi__place){ NULL, item, pair.src_nbytes };
+		live = layer.live_buffers();
+		for (int i = 0; i < entries; i++) {
+			uintptr_t event = 0;
+			int rc;
+
+			if (is_release(layer.entry(i)))
+				continue;
+			backend->drop_caches(&opened.state);
+			layer.reset();
+			layer.arm(layer.entry(i), 1, CL_OUT_OF_RESOURCES);
+			rc = backend->copy(&opened.state, &opened.queue, &pair.plan, &dst, &src, &event, &error);
+			if (layer.fired()) {
+				fired++;
+				assert_true(rc == BI_ENOMEM || rc == BI_EDRIVER);
+				assert_true(event == 0);
+			} else {
+				assert_int_equal(rc, BI_OK);
+				backend->event_release(event);
+			}
+			layer.reset();
+			drain(&opened.queue);
+			assert_live_buffers(live);
+		}
+		layer.reset();
+		backend->free(&opened.state, &to);
+		backend->free(&opened.state, &from);
+	}
+	assert_true(fired >= (is_masked() ? 8 : 3));
+	close_opened(&opened);
+}
+
+static void test_same_kernel_object_is_never_shared(void **unused)
+{
+	struct opened opened;
+	uint64_t built = 0, loaded = 0;
+	struct pair pair;
+
+	(void)unused;
+	open_default(&opened);
+	backend->cache_state(&opened.state, &built, &loaded);
+	assert_int_equal(built, 0);
+	do
+		random_pair(&pair, 3, 0);
+	while (pair.plan.kind == BI__PLAN_LINEAR);
+	layer.reset();
+	for (int i = 0; i < 3; i++)
+		check_copy(&opened, &pair, BLOCK_TO_BLOCK, 0);
+	assert_int_equal(layer.count("clCreateKernel"), is_masked() ? 3 : 0);
+	backend->cache_state(&opened.state, &built, &loaded);
+	assert_int_equal(built, is_masked());
+	backend->drop_caches(&opened.state);
+	check_copy(&opened, &pair, BLOCK_TO_BLOCK, 0);
+	backend->cache_state(&opened.state, &built, &loaded);
+	assert_int_equal(built, 2 * is_masked());
+	assert_int_equal(loaded, 0);
+	close_opened(&opened);
+}
+
+/* ------------------------------------------------------------------------------------------------ programs in files */
+
+/* The only file of a directory, as a path. */
+static void only_file(const char *directory, char *path, size_t capacity)
+{
+	DIR *files = opendir(directory);
+	struct dirent *file;
+	int count = 0;
+
+	assert_non_null(files);
+	while ((file = readdir(files)))
+		if (file->d_name[0] != '.') {
+			count++;
+			snprintf(path, capacity, "%s/%s", directory, file->d_name);
+		}
+	closedir(files);
+	assert_int_equal(count, 1);
+}
+
+static void copy_with_cache(const char *directory, uint64_t built, uint64_t loaded)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct opened opened;
+	struct pair pair;
+	uint64_t was_built, was_loaded;
+
+	options.cache_directory = directory;
+	open_with(&opened, &options);
+	do
+		random_pair(&pair, 3, 0);
+	while (pair.plan.kind == BI__PLAN_LINEAR);
+	check_copy(&opened, &pair, BLOCK_TO_BLOCK, 0);
+	backend->cache_state(&opened.state, &was_built, &was_loaded);
+	assert_int_equal(was_built, built);
+	assert_int_equal(was_loaded, loaded);
+	close_opened(&opened);
+}
+
+static void damage(const char *path, long at, long length)
+{
+	FILE *file = fopen(path, "r+b");
+
+	assert_non_null(file);
+	assert_int_equal(fseek(file, at, SEEK_SET), 0);
+	assert_int_equal(fwrite("damaged!", 1, 8, file), 8);
+	fclose(file);
+	if (length)
+		assert_int_equal(truncate(path, length), 0);
+}
+
+static void test_program_files(void **unused)
+{
+	char parent[] = "/tmp/bi-test-XXXXXX", directory[64], path[400];
+
+	(void)unused;
+	if (!is_masked())
+		return;
+	assert_non_null(mkdtemp(parent));
+	snprintf(directory, sizeof(directory), "%s/programs", parent);
+	copy_with_cache(directory, 1, 0);
+	only_file(directory, path, sizeof(path));
+	copy_with_cache(directory, 0, 1);
+	damage(path, 3000, 0);
+	copy_with_cache(directory, 1, 0);
+	copy_with_cache(directory, 0, 1);
+	damage(path, 0, 0);
+	copy_with_cache(directory, 1, 0);
+	damage(path, 100, 2000);
+	copy_with_cache(directory, 1, 0);
+	damage(path, 16, 5000);
+	copy_with_cache(directory, 1, 0);
+	copy_with_cache(directory, 0, 1);
+	only_file(directory, path, sizeof(path));
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(directory), 0);
+	assert_int_equal(rmdir(parent), 0);
+	copy_with_cache("/nonexistent/directory", 1, 0);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ order */
+
+static void test_queues(void **unused)
+{
+	struct opened opened;
+	struct bi__queue loose = { 0, 1 }, strict = { 0, 0 }, wrapped;
+
+	(void)unused;
+	open_default(&opened);
+	OK(backend->stream_open(&opened.state, &loose, &error));
+	OK(backend->stream_open(&opened.state, &strict, &error));
+	wrapped = (struct bi__queue){ loose.native, 0 };
+	OK(backend->stream_open(&opened.state, &wrapped, &error));
+	assert_true(wrapped.native == loose.native && wrapped.out_of_order);
+	backend->stream_close(&wrapped);
+	wrapped = (struct bi__queue){ strict.native, 1 };
+	OK(backend->stream_open(&opened.state, &wrapped, &error));
+	assert_false(wrapped.out_of_order);
+	backend->stream_close(&strict);
+	OK(backend->follow(&wrapped, &loose, &error));
+	OK(backend->follow(&loose, &loose, &error));
+	OK(backend->wait(&loose, 0, &error));
+	drain(&loose);
+	drain(&wrapped);
+	backend->stream_close(&wrapped);
+	backend->stream_close(&loose);
+	close_opened(&opened);
+}
+
+/* What two queues do to one buffer in turn comes out in the order that follow and wait made. */
+static void test_order_across_queues(void **unused)
+{
+	struct opened opened;
+	struct bi__queue other = { 0, 1 };
+	size_t nbytes = 1 << 18;
+	unsigned char *first = random_bytes(nbytes), *second = random_bytes(nbytes), *back = calloc(1, nbytes);
+	const struct bi__plan plan = { .kind = BI__PLAN_LINEAR, .unit = nbytes, .bytes = nbytes };
+	struct bi__block a, b;
+
+	(void)unused;
+	open_default(&opened);
+	OK(backend->stream_open(&opened.state, &other, &error));
+	a = allocate(&opened, nbytes, 0, BI_MEMORY_DEVICE);
+	b = allocate(&opened, nbytes, 0, BI_MEMORY_DEVICE);
+	for (int i = 0; i < 20; i++) {
+		struct bi__place at_a = at_block(&a), at_b = at_block(&b), from_first = at_host(first);
+		struct bi__place from_second = at_host(second), to_back = at_host(back);
+		uintptr_t event = 0;
+
+		OK(backend->copy(&opened.state, &opened.queue, &plan, &at_a, &from_second, NULL, &error));
+		OK(backend->copy(&opened.state, &opened.queue, &plan, &at_a, &from_first, NULL, &error));
+		OK(backend->follow(&other, &opened.queue, &error));
+		OK(backend->copy(&opened.state, &other, &plan, &at_b, &at_a, NULL, &error));
+		OK(backend->record(&other, &event, &error));
+		OK(backend->wait(&opened.queue, event, &error));
+		backend->event_release(event);
+		OK(backend->copy(&opened.state, &opened.queue, &plan, &at_a, &from_second, NULL, &error));
+		OK(backend->copy(&opened.state, &opened.queue, &plan, &to_back, &at_b, NULL, &error));
+		drain(&opened.queue);
+		assert_memory_equal(back, first, nbytes);
+		memset(back, 0, nbytes);
+	}
+	backend->free(&opened.state, &a);
+	backend->free(&opened.state, &b);
+	backend->stream_close(&other);
+	close_opened(&opened);
+	free(first);
+	free(second);
+	free(back);
+}
+
+static cl_event user_event(struct opened *opened)
+{
+	cl_int code;
+	cl_event event = driver.CreateUserEvent((cl_context)opened->state.native, &code);
+
+	assert_int_equal(code, CL_SUCCESS);
+	return event;
+}
+
+/* The barrier really holds work back, on the same queue and across two, until the event happens. */
+static void test_wait_holds_back(void **unused)
+{
+	struct opened opened;
+	struct bi__queue other = { 0, 0 };
+	uintptr_t here = 0, there = 0;
+	int done = 1;
+	cl_event event;
+
+	(void)unused;
+	open_default(&opened);
+	if (is_synchronous(&opened)) {
+		close_opened(&opened);
+		return;
+	}
+	OK(backend->stream_open(&opened.state, &other, &error));
+	event = user_event(&opened);
+	OK(backend->poll((uintptr_t)event, 0, &done, &error));
+	assert_int_equal(done, 0);
+	OK(backend->wait(&opened.queue, (uintptr_t)event, &error));
+	OK(backend->record(&opened.queue, &here, &error));
+	OK(backend->follow(&other, &opened.queue, &error));
+	OK(backend->record(&other, &there, &error));
+	nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
+	OK(backend->poll(here, 0, &done, &error));
+	assert_int_equal(done, 0);
+	OK(backend->poll(there, 0, &done, &error));
+	assert_int_equal(done, 0);
+	assert_int_equal(driver.SetUserEventStatus(event, CL_COMPLETE), CL_SUCCESS);
+	OK(backend->poll(there, 1, &done, &error));
+	assert_int_equal(done, 1);
+	OK(backend->poll(here, 0, &done, &error));
+	assert_int_equal(done, 1);
+	backend->event_release(here);
+	backend->event_release(there);
+	backend->event_release((uintptr_t)event);
+	backend->stream_close(&other);
+	close_opened(&opened);
+}
+
+/*
+ * Work that somebody else enqueued has failed: whoever waits for it is told. The event of the command in between is
+ * kept, because PoCL 3.1 aborts the process when a command fails whose event nobody holds.
+ */
+static void test_failed_event(void **unused)
+{
+	struct opened opened;
+	uintptr_t after = 0;
+	cl_event event, between_them = NULL;
+	int done = 0;
+
+	(void)unused;
+	open_default(&opened);
+	event = user_event(&opened);
+	if (!is_synchronous(&opened)) {
+		assert_int_equal(bi__cl->EnqueueBarrierWithWaitList((cl_command_queue)opened.queue.native, 1, &event,
+								    &between_them),
+				 CL_SUCCESS);
+		OK(backend->record(&opened.queue, &after, &error));
+	}
+	assert_int_equal(driver.SetUserEventStatus(event, -5), CL_SUCCESS);
+	FAILS(BI_EPRODUCER, "CL_OUT_OF_RESOURCES (-5)", backend->poll((uintptr_t)event, 0, &done, &error));
+	assert_int_equal(error.vendor, -5);
+	FAILS(BI_EPRODUCER, "-5", backend->poll((uintptr_t)event, 1, &done, &error));
+	if (after) {
+		FAILS(BI_EPRODUCER, "failed", backend->poll(after, 1, &done, &error));
+		backend->event_release(after);
+		backend->event_release((uintptr_t)between_them);
+	}
+	backend->event_release((uintptr_t)event);
+	drain(&opened.queue);
+	close_opened(&opened);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- mapping */
+
+static void *map(struct opened *opened, const struct bi__block *block, size_t offset, size_t nbytes, unsigned mode)
+{
+	uint64_t waits = layer.host_waits();
+	uintptr_t event = 0;
+	void *pointer = NULL;
+	int done = 0;
+
+	OK(backend->map(&opened->state, &opened->queue, block, offset, nbytes, mode, &pointer, &event, &error));
+	assert_true(layer.host_waits() == waits);
+	OK(backend->poll(event, 1, &done, &error));
+	backend->event_release(event);
+	assert_non_null(pointer);
+	return pointer;
+}
+
+static void test_map(void **unused)
+{
+	struct opened opened;
+	unsigned char back[1000], *bytes = random_bytes(sizeof(back));
+
+	(void)unused;
+	open_default(&opened);
+	for (int kind = BI_MEMORY_DEVICE; kind <= BI_MEMORY_UNIFIED; kind++) {
+		struct bi__block block = allocate(&opened, sizeof(back), 64, (enum bi_memory_kind)kind);
+		unsigned char *mapped;
+
+		write_block(&opened, &block, bytes);
+		mapped = map(&opened, &block, 100, 300, BI_MAP_READ);
+		assert_memory_equal(mapped, bytes + 100, 300);
+		OK(backend->unmap(&opened.state, &opened.queue, &block, mapped, &error));
+		mapped = map(&opened, &block, 10, 50, BI_MAP_READ | BI_MAP_WRITE);
+		assert_memory_equal(mapped, bytes + 10, 50);
+		memset(mapped, 0x5a, 20);
+		OK(backend->unmap(&opened.state, &opened.queue, &block, mapped, &error));
+		mapped = map(&opened, &block, 900, 100, BI_MAP_WRITE | BI_MAP_DISCARD);
+		memset(mapped, 0xa5, 100);
+		OK(backend->unmap(&opened.state, &opened.queue, &block, mapped, &error));
+		memset(bytes + 10, 0x5a, 20);
+		memset(bytes + 900, 0xa5, 100);
+		read_block(&opened, &block, back);
+		assert_memory_equal(back, bytes, sizeof(back));
+		backend->free(&opened.state, &block);
+	}
+	close_opened(&opened);
+	free(bytes);
+}
+
+/* ---------------------------------------------------------------------------------------------- everything together */
+
+/* An open that fails at any call leaves nothing behind, and the next one works. */
+static void test_open_faults(void **unused)
+{
+	int entries = layer.entries(), fired = 0, count;
+
+	(void)unused;
+	for (int i = 0; i < entries; i++) {
+		const struct bi_options options = BI_OPTIONS_INIT;
+		struct opened opened;
+		int rc;
+
+		if (is_release(layer.entry(i)))
+			continue;
+		OK(backend->enumerate(&opened.device, 1, &count, &error));
+		layer.reset();
+		layer.arm(layer.entry(i), 1, CL_OUT_OF_HOST_MEMORY);
+		rc = backend->open(&options, &opened.device, &opened.state, &opened.queue, &error);
+		fired += rc != BI_OK;
+		if (rc == BI_OK)
+			close_opened(&opened);
+		else if (layer.count("clCreateContext") && strcmp(layer.entry(i), "clCreateContext") != 0)
+			assert_int_equal(layer.count("clReleaseContext"), 1);
+		layer.reset();
+	}
+	assert_true(fired >= 4);
+}
+
+static void test_nothing_is_left(void **unused)
+{
+	(void)unused;
+	assert_live_buffers(0);
+	assert_true(layer.references() == 0);
+}
+
+static int setup(void **unused)
+{
+	static const char *const names[] = { "libOpenCL.so.1", NULL };
+	int count;
+
+	(void)unused;
+	randomness.state = test_seed();
+	if (bi__dl_open("BI_OPENCL_LIBRARY", names, driver_symbols, sizeof(driver_symbols) / sizeof(*driver_symbols),
+			&driver, &error) != BI_OK ||
+	    backend->enumerate(NULL, 0, &count, &error) != BI_OK) {
+		fprintf(stderr, "%s\n", error.message);
+		return -1;
+	}
+	if (!bi_layer_open(getenv("BI_TEST_LAYER"), &layer)) {
+		fprintf(stderr, "the layer BI_TEST_LAYER is not in (OPENCL_LAYERS)\n");
+		return -1;
+	}
+	return 0;
+}
+
+int main(void)
+{
+	/* Before OpenCL is opened, because it happens in a child of its own. */
+	const struct CMUnitTest unopened[] = {
+		cmocka_unit_test(test_unknown_library),
+	};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_enumerate),
+		cmocka_unit_test(test_open_refuses),
+		cmocka_unit_test(test_adopt_context),
+		cmocka_unit_test(test_adopted_queue_is_in_order),
+		cmocka_unit_test(test_codes),
+		cmocka_unit_test(test_alloc_kinds),
+		cmocka_unit_test(test_alloc_fails),
+		cmocka_unit_test(test_free_with_pending_work),
+		cmocka_unit_test(test_adopt_buffer),
+		cmocka_unit_test(test_adopt_sub_buffer),
+		cmocka_unit_test(test_adopt_refuses),
+		cmocka_unit_test(test_adopt_svm),
+		cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_many_axes),
+		cmocka_unit_test(test_copy_within_a_buffer),
+		cmocka_unit_test(test_fill_commands),
+		cmocka_unit_test(test_copy_faults),
+		cmocka_unit_test(test_same_kernel_object_is_never_shared),
+		cmocka_unit_test(test_program_files),
+		cmocka_unit_test(test_queues),
+		cmocka_unit_test(test_order_across_queues),
+		cmocka_unit_test(test_wait_holds_back),
+		cmocka_unit_test(test_failed_event),
+		cmocka_unit_test(test_map),
+		cmocka_unit_test(test_open_faults),
+		cmocka_unit_test(test_nothing_is_left),
+	};
+
+	if (cmocka_run_group_tests_name("opencl library", unopened, NULL, NULL))
+		return 1;
+	return cmocka_run_group_tests_name("opencl backend", tests, setup, NULL);
+}

@@ -1,0 +1,11 @@
+/* The commands; main.c chooses one. */
+#ifndef BI_TOOL_COMMANDS_H
+#define BI_TOOL_COMMANDS_H
+
+#include "options.h"
+
+extern const struct command command_devices;
+extern const struct command command_copy;
+extern const struct command command_show;
+
+#endif

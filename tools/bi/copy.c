@@ -1,0 +1,340 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "array.h"
+#include "commands.h"
+#include "fail.h"
+#include "indexing.h"
+#include "json.h"
+#include "naive.h"
+#include "transfer.h"
+
+enum { OPTION_DEVICE, OPTION_SLICE, OPTION_TRANSPOSE, OPTION_VERIFY, OPTION_JSON, OPTION_PROFILE };
+
+static const struct option options[] = {
+	[OPTION_DEVICE] = { "device", "SPEC", "device to use; see 'bi devices' (default: $BI_DEVICE, else auto)" },
+	[OPTION_SLICE] = { "slice", "INDEX", "take array[INDEX], NumPy's basic indexing: \"::2, ::-1\"" },
+	[OPTION_TRANSPOSE] = { "transpose", "AXES", "then transpose; axis i of the result is axis AXES[i]: 1,0" },
+	[OPTION_VERIFY] = { "verify", NULL, "compare with an element by element copy on the host" },
+	[OPTION_JSON] = { "json", NULL, "print one JSON object" },
+	[OPTION_PROFILE] = { "profile", "FILE",
+			     "write the library's report of what was done (JSON; -: standard output)" },
+	{ NULL, NULL, NULL },
+};
+
+/* Everything that one copy holds, and lets go in the end. */
+struct job {
+	const struct invocation *invocation;
+	const char *in_path;
+	const char *out_path;
+	struct selection selection;
+	struct input input;
+	struct output output;
+	struct output profile;
+	struct array source;
+	struct array result;
+	struct bi_context *context;
+	struct progress progress;
+	struct transfer_times times;
+};
+
+static int given(const struct job *job, int option)
+{
+	return job->invocation->values[option] != NULL;
+}
+
+static int complain(struct job *job, int code, const char *about, const struct bi_error *err)
+{
+	progress_finish(&job->progress);
+	say("%s: %s", about, err->message);
+	return code;
+}
+
+static int parse_selection(struct job *job)
+{
+	const char *const *values = job->invocation->values;
+	struct bi_error err;
+
+	if (selection_parse(values[OPTION_SLICE], values[OPTION_TRANSPOSE], &job->selection, &err) != BI_OK) {
+		say("%s", err.message);
+		return EXIT_CODE_USAGE;
+	}
+	return EXIT_CODE_OK;
+}
+
+static int profile_to_stdout(const struct job *job)
+{
+	return given(job, OPTION_PROFILE) && !strcmp(job->invocation->values[OPTION_PROFILE], "-");
+}
+
+/* Outputs are opened before anything is done, so that a directory that is not there is known at once. */
+static int open_files(struct job *job)
+{
+	const char *profile = job->invocation->values[OPTION_PROFILE];
+	struct bi_error err;
+
+	if (input_open(&job->input, job->in_path, &err) != BI_OK)
+		return complain(job, EXIT_CODE_FAILURE, job->in_path, &err);
+	if (output_open(&job->output, job->out_path, &err) != BI_OK)
+		return complain(job, EXIT_CODE_FAILURE, job->out_path, &err);
+	if (profile && !profile_to_stdout(job) && output_open(&job->profile, profile, &err) != BI_OK)
+		return complain(job, EXIT_CODE_FAILURE, profile, &err);
+	return EXIT_CODE_OK;
+}
+
+/* The view that the selection makes of the array: pure arithmetic, before any byte moves. */
+static int check_selection(struct job *job, size_t *result_bytes)
+{
+	const struct npy *npy = &job->source.npy;
+	struct bi_layout layout;
+	struct bi_error err;
+
+	if (bi_layout_init(&layout, npy->dtype, npy->ndim, npy->shape, NULL, 0, &err) != BI_OK)
+		return complain(job, EXIT_CODE_INPUT, job->in_path, &err);
+	if (selection_apply(&job->selection, &layout, &err) != BI_OK)
+		return complain(job, EXIT_CODE_USAGE, job->in_path, &err);
+	*result_bytes = (size_t)bi_layout_nbytes(&layout);
+	return EXIT_CODE_OK;
+}
+
+static int load(struct job *job)
+{
+	int wrong, trailing, rc;
+	size_t result_bytes;
+	struct bi_error err;
+
+	if (array_read_header(&job->source, &job->input, &wrong, &err) != BI_OK)
+		return complain(job, wrong ? EXIT_CODE_INPUT : EXIT_CODE_FAILURE, job->in_path, &err);
+	rc = check_selection(job, &result_bytes);
+	if (rc != EXIT_CODE_OK)
+		return rc;
+	progress_start(&job->progress, 2 * ((uint64_t)job->source.npy.nbytes + result_bytes));
+	progress_step(&job->progress, "reading");
+	if (array_read_elements(&job->source, &job->input, &job->progress, &wrong, &trailing, &err) != BI_OK)
+		return complain(job, wrong ? EXIT_CODE_INPUT : EXIT_CODE_FAILURE, job->in_path, &err);
+	if (trailing)
+		say("warning: %s: there are %lld bytes after the elements; they are ignored", job->in_path,
+		    (long long)job->input.size - (long long)job->source.npy.nbytes);
+	return EXIT_CODE_OK;
+}
+
+/* One line of stderr for each line of the notes. */
+static void say_notes(const char *notes)
+{
+	while (*notes) {
+		int length = (int)strcspn(notes, "\n");
+
+		if (length)
+			say("note: %.*s", length, notes);
+		notes += length;
+		notes += *notes == '\n';
+	}
+}
+
+static int use_device(struct job *job)
+{
+	struct bi_options opening = BI_OPTIONS_INIT;
+	struct bi_error err;
+
+	opening.device = job->invocation->values[OPTION_DEVICE];
+	opening.profile = given(job, OPTION_PROFILE);
+	if (bi_context_open(&opening, &job->context, &err) != BI_OK) {
+		progress_finish(&job->progress);
+		say("%s", err.message);
+		return EXIT_CODE_FAILURE;
+	}
+	say_notes(bi_context_notes(job->context));
+	if (transfer(job->context, &job->source, &job->selection, &job->result, &job->progress, &job->times, &err) !=
+	    BI_OK)
+		return complain(job, EXIT_CODE_FAILURE, bi_context_device(job->context)->spec, &err);
+	return EXIT_CODE_OK;
+}
+
+static void say_difference(const struct job *job, const int64_t *index)
+{
+	char text[256] = "";
+	size_t used = 0;
+
+	for (int i = 0; i < job->result.npy.ndim && used < sizeof(text) - 24; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, i ? ", %" PRId64 : "%" PRId64, index[i]);
+	say("verification: element [%s] of the result is not what the input holds", text);
+}
+
+static struct naive_array naive_array(const struct array *array)
+{
+	return (struct naive_array){ array->bytes, array->npy.dtype.item_size, array->npy.fortran_order,
+				     array->npy.ndim, array->npy.shape };
+}
+
+static int verify(struct job *job)
+{
+	const struct naive_array source = naive_array(&job->source), result = naive_array(&job->result);
+	int64_t index[BI_MAX_NDIM];
+	enum naive_verdict verdict;
+
+	if (!given(job, OPTION_VERIFY))
+		return EXIT_CODE_OK;
+	progress_step(&job->progress, "verifying");
+	verdict = naive_compare(&source, &job->selection, &result, index);
+	if (verdict == NAIVE_SAME)
+		return EXIT_CODE_OK;
+	progress_finish(&job->progress);
+	if (verdict == NAIVE_OTHER_BYTES)
+		say_difference(job, index);
+	else
+		say("verification: the shape of the result is not that of the view");
+	return EXIT_CODE_DIFFERS;
+}
+
+static int write_profile(struct job *job)
+{
+	struct bi_error err;
+	int rc = EXIT_CODE_OK;
+	char *text;
+
+	if (!given(job, OPTION_PROFILE))
+		return EXIT_CODE_OK;
+	if (bi_context_report(job->context, &text, &err) != BI_OK)
+		return complain(job, EXIT_CODE_FAILURE, "--profile", &err);
+	if (profile_to_stdout(job))
+		printf(text[0] && text[strlen(text) - 1] == '\n' ? "%s" : "%s\n", text);
+	else if (output_write(&job->profile, text, strlen(text), &err) != BI_OK ||
+		 output_commit(&job->profile, &err) != BI_OK)
+		rc = complain(job, EXIT_CODE_FAILURE, job->invocation->values[OPTION_PROFILE], &err);
+	bi_free(text);
+	return rc;
+}
+
+static int store(struct job *job)
+{
+	struct bi_error err;
+	int rc;
+
+	progress_step(&job->progress, "writing");
+	rc = array_write(&job->result, &job->output, &job->progress, &err);
+	if (rc == BI_OK)
+		rc = output_commit(&job->output, &err);
+	return rc == BI_OK ? EXIT_CODE_OK : complain(job, EXIT_CODE_FAILURE, job->out_path, &err);
+}
+
+static void dtype_text(const struct npy *npy, char text[BI_DTYPE_TEXT])
+{
+	if (npy->descr || bi_dtype_typestr(npy->dtype, text, NULL) != BI_OK)
+		bi_dtype_name(npy->dtype, text);
+}
+
+static void print_json(FILE *out, const struct job *job)
+{
+	const struct npy *npy = &job->result.npy;
+	struct json json = { out, 0 };
+	char dtype[BI_DTYPE_TEXT];
+
+	dtype_text(npy, dtype);
+	json_open(&json, NULL, '{');
+	json_text(&json, "input", job->in_path);
+	json_text(&json, "output", job->out_path);
+	json_text(&json, "device", bi_context_device(job->context)->spec);
+	json_text(&json, "device_name", bi_context_device(job->context)->name);
+	json_text(&json, "dtype", npy->descr ? npy->descr : dtype);
+	json_integers(&json, "input_shape", job->source.npy.shape, job->source.npy.ndim);
+	json_integers(&json, "shape", npy->shape, npy->ndim);
+	json_integer(&json, "input_bytes", (int64_t)job->source.npy.nbytes);
+	json_integer(&json, "bytes", (int64_t)npy->nbytes);
+	json_open(&json, "milliseconds", '{');
+	json_number(&json, "upload", job->times.upload * 1e3);
+	json_number(&json, "copy", job->times.copy * 1e3);
+	json_number(&json, "download", job->times.download * 1e3);
+	json_close(&json, '}');
+	if (given(job, OPTION_VERIFY))
+		json_boolean(&json, "verified", 1);
+	else
+		json_null(&json, "verified");
+	json_close(&json, '}');
+	fputc('\n', out);
+}
+
+static void print_shape(FILE *out, const struct npy *npy)
+{
+	fputc('(', out);
+	for (int i = 0; i < npy->ndim; i++)
+		fprintf(out, i ? ", %" PRId64 : "%" PRId64, npy->shape[i]);
+	fputs(npy->ndim == 1 ? ",)" : ")", out);
+}
+
+static void print_summary(FILE *out, const struct job *job)
+{
+	const struct bi_device *device = bi_context_device(job->context);
+	char dtype[BI_DTYPE_TEXT];
+
+	dtype_text(&job->result.npy, dtype);
+	fprintf(out, "%s  %s ", job->in_path, dtype);
+	print_shape(out, &job->source.npy);
+	fprintf(out, "\n  -> %s  ", job->out_path);
+	print_shape(out, &job->result.npy);
+	fprintf(out, ", %zu bytes\n  on %s (%s)\n  upload %.3f ms, copy %.3f ms, download %.3f ms\n",
+		job->result.npy.nbytes, device->spec, device->name, job->times.upload * 1e3, job->times.copy * 1e3,
+		job->times.download * 1e3);
+	if (given(job, OPTION_VERIFY))
+		fputs("  verified: every byte is what the input holds\n", out);
+}
+
+static int work(struct job *job, FILE **report)
+{
+	int (*const steps[])(struct job *) = { parse_selection, open_files, load, use_device, verify, write_profile };
+	int rc = EXIT_CODE_OK;
+
+	for (size_t i = 0; rc == EXIT_CODE_OK && i < sizeof(steps) / sizeof(steps[0]); i++)
+		rc = steps[i](job);
+	if (rc != EXIT_CODE_OK)
+		return rc;
+	*report = job->output.is_stdout ? stderr : stdout;
+	return store(job);
+}
+
+static int run(const struct invocation *invocation)
+{
+	struct job job = {
+		.invocation = invocation,
+		.in_path = invocation->arguments[0],
+		.out_path = invocation->arguments[1],
+		.input = { -1, 0 },
+		.output = OUTPUT_INIT,
+		.profile = OUTPUT_INIT,
+	};
+	FILE *report = stdout;
+	int rc = work(&job, &report);
+
+	progress_finish(&job.progress);
+	if (rc == EXIT_CODE_OK && given(&job, OPTION_JSON))
+		print_json(report, &job);
+	else if (rc == EXIT_CODE_OK && !profile_to_stdout(&job))
+		print_summary(report, &job);
+	output_discard(&job.profile);
+	output_discard(&job.output);
+	input_close(&job.input);
+	bi_context_release(job.context);
+	array_clear(&job.result);
+	array_clear(&job.source);
+	return rc;
+}
+
+const struct command command_copy = {
+	.name = "copy",
+	.synopsis = "IN.npy OUT.npy",
+	.argument_count = 2,
+	.summary = "Move a NumPy file through a device: upload, strided view, dense copy there, download.",
+	.details =
+		"The view is taken on the device: IN goes up as it is, is sliced, then transposed without a copy, and\n"
+		"copied into a dense C-order array there. OUT is the file that numpy.save would write for the same\n"
+		"view; it appears whole or not at all, and may be IN.\n"
+		"\n"
+		"Examples:\n"
+		"  bi copy in.npy out.npy --device opencl --slice \"::2, ::-1\" --transpose 1,0 --verify\n"
+		"  bi copy in.npy out.npy --slice \"..., newaxis, -1\" --json\n"
+		"\n"
+		"Exit codes: 0 done, 1 a file or the device failed, 2 wrong usage or a view that the array does not\n"
+		"have, 3 --verify found a difference, 4 IN is truncated, damaged or of an unknown kind.\n",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,63 @@
+#include "fail.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static int fill(struct bi_error *err, enum bi_status status, int vendor, const char *format, va_list args)
+{
+	if (!err)
+		return status;
+	err->status = status;
+	err->vendor = vendor;
+	vsnprintf(err->message, sizeof(err->message), format, args);
+	return status;
+}
+
+int fail(struct bi_error *err, enum bi_status status, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fill(err, status, 0, format, args);
+	va_end(args);
+	return status;
+}
+
+int fail_errno(struct bi_error *err, const char *format, ...)
+{
+	int code = errno;
+	enum bi_status status = code == ENOMEM ? BI_ENOMEM : BI_EDRIVER;
+	size_t length;
+	va_list args;
+
+	va_start(args, format);
+	fill(err, status, code, format, args);
+	va_end(args);
+	if (err) {
+		length = strlen(err->message);
+		snprintf(err->message + length, sizeof(err->message) - length, ": %s", strerror(code));
+	}
+	return status;
+}
+
+int fail_about(struct bi_error *err, const char *about)
+{
+	char message[sizeof(err->message)];
+
+	memcpy(message, err->message, sizeof(message));
+	snprintf(err->message, sizeof(err->message), "%.40s: %.200s", about, message);
+	return err->status;
+}
+
+void say(const char *format, ...)
+{
+	va_list args;
+
+	fputs("bi: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+}

@@ -1,0 +1,38 @@
+/*
+ * How the command speaks of failures.
+ *
+ * Functions that can fail return BI_OK or a negative enum bi_status and fill a struct bi_error, as the library's do.
+ * Only main.c and the commands turn that into a line on stderr and an exit code.
+ */
+#ifndef BI_TOOL_FAIL_H
+#define BI_TOOL_FAIL_H
+
+#include "buffer_interface.h"
+
+#if defined(__GNUC__)
+#define TOOL_PRINTF(text, first) __attribute__((format(printf, text, first)))
+#else
+#define TOOL_PRINTF(text, first)
+#endif
+
+enum exit_code {
+	EXIT_CODE_OK = 0,
+	EXIT_CODE_FAILURE = 1, /* a file or a device could not do it */
+	EXIT_CODE_USAGE = 2,
+	EXIT_CODE_DIFFERS = 3, /* --verify found a difference */
+	EXIT_CODE_INPUT = 4 /* the input file is not what it should be */
+};
+
+/* Fills *err (may be NULL) and returns `status`. */
+int fail(struct bi_error *err, enum bi_status status, const char *format, ...) TOOL_PRINTF(3, 4);
+
+/* The same for a failed system call: "<text>: <reason of errno>". */
+int fail_errno(struct bi_error *err, const char *format, ...) TOOL_PRINTF(2, 3);
+
+/* Puts "<about>: " before the message and returns its status. */
+int fail_about(struct bi_error *err, const char *about);
+
+/* One line on stderr, "bi: <text>". */
+void say(const char *format, ...) TOOL_PRINTF(1, 2);
+
+#endif

@@ -1,0 +1,244 @@
+#define _XOPEN_SOURCE 700
+
+#include "file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fail.h"
+
+#define OUTPUTS 2
+
+static const int fatal_signals[] = { SIGINT, SIGTERM, SIGHUP };
+static char *volatile temporaries[OUTPUTS];
+
+/* ----------------------------------------------------------------------------------------------------------- input */
+
+int input_open(struct input *input, const char *path, struct bi_error *err)
+{
+	struct stat info;
+
+	input->fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (input->fd < 0)
+		return fail_errno(err, "cannot open");
+	if (fstat(input->fd, &info)) {
+		input_close(input);
+		return fail_errno(err, "cannot ask for the size");
+	}
+	input->size = S_ISREG(info.st_mode) ? (int64_t)info.st_size : -1;
+	return BI_OK;
+}
+
+int input_read(struct input *input, void *bytes, size_t size, size_t *got, struct bi_error *err)
+{
+	unsigned char *to = bytes;
+	ssize_t count = 1;
+
+	for (*got = 0; *got < size && count; *got += (size_t)count) {
+		do
+			count = read(input->fd, to + *got, size - *got);
+		while (count < 0 && errno == EINTR);
+		if (count < 0)
+			return fail_errno(err, "cannot read");
+	}
+	return BI_OK;
+}
+
+void input_close(struct input *input)
+{
+	if (input->fd >= 0)
+		close(input->fd);
+	input->fd = -1;
+}
+
+/* --------------------------------------------------------------------------------------------------------- signals */
+
+static void remove_temporaries(int number)
+{
+	for (int i = 0; i < OUTPUTS; i++)
+		if (temporaries[i])
+			unlink(temporaries[i]);
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+void output_prepare(void)
+{
+	struct sigaction action = { .sa_handler = remove_temporaries }, old;
+
+	sigemptyset(&action.sa_mask);
+	for (size_t i = 0; i < sizeof(fatal_signals) / sizeof(fatal_signals[0]); i++)
+		if (!sigaction(fatal_signals[i], NULL, &old) && old.sa_handler != SIG_IGN)
+			sigaction(fatal_signals[i], &action, NULL);
+	signal(SIGXFSZ, SIG_IGN);
+}
+
+static void hold_signals(sigset_t *old)
+{
+	sigset_t held;
+
+	sigemptyset(&held);
+	for (size_t i = 0; i < sizeof(fatal_signals) / sizeof(fatal_signals[0]); i++)
+		sigaddset(&held, fatal_signals[i]);
+	sigprocmask(SIG_BLOCK, &held, old);
+}
+
+static char *volatile *slot_of(const char *temporary)
+{
+	for (int i = 0; i < OUTPUTS; i++)
+		if (temporaries[i] == temporary)
+			return &temporaries[i];
+	return NULL;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- output */
+
+static int is_stdout(const struct stat *info)
+{
+	struct stat out;
+
+	return !fstat(STDOUT_FILENO, &out) && out.st_dev == info->st_dev && out.st_ino == info->st_ino;
+}
+
+/* "dir/.bi-XXXXXX" beside the target. */
+static char *temporary_name(const char *target)
+{
+	const char *slash = strrchr(target, '/');
+	int length = slash ? (int)(slash - target) + 1 : 0;
+	size_t size = (size_t)length + sizeof(".bi-XXXXXX");
+	char *name = malloc(size);
+
+	if (name)
+		snprintf(name, size, "%.*s.bi-XXXXXX", length, target);
+	return name;
+}
+
+/* Makes the temporary file; no signal comes between its birth and its entry in the list. */
+static int create_temporary(struct output *output, struct bi_error *err)
+{
+	char *volatile *slot = slot_of(NULL);
+	char *name = temporary_name(output->target);
+	mode_t mask = umask(0);
+	sigset_t old;
+
+	umask(mask);
+	if (!slot || !name) {
+		free(name);
+		return fail(err, slot ? BI_ENOMEM : BI_EBUSY, slot ? "out of memory" : "too many outputs");
+	}
+	hold_signals(&old);
+	output->fd = mkstemp(name);
+	if (output->fd >= 0)
+		*slot = name;
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	if (output->fd < 0) {
+		fail_errno(err, "cannot create a file in its directory");
+		free(name);
+		return BI_EDRIVER;
+	}
+	output->temporary = name;
+	if (fchmod(output->fd, 0666 & ~mask))
+		return fail_errno(err, "cannot set the permissions");
+	return BI_OK;
+}
+
+static int open_target(struct output *output, struct bi_error *err)
+{
+	struct stat info;
+	int exists = !stat(output->target, &info);
+
+	if (exists && is_stdout(&info)) {
+		output->is_stdout = 1;
+		output->fd = dup(STDOUT_FILENO);
+	} else if (exists && !S_ISREG(info.st_mode)) {
+		output->fd = open(output->target, O_WRONLY | O_CLOEXEC);
+	} else if (exists && access(output->target, W_OK)) {
+		return fail_errno(err, "cannot write");
+	} else {
+		return create_temporary(output, err);
+	}
+	return output->fd < 0 ? fail_errno(err, "cannot write") : BI_OK;
+}
+
+int output_open(struct output *output, const char *path, struct bi_error *err)
+{
+	int rc;
+
+	*output = (struct output)OUTPUT_INIT;
+	output->target = realpath(path, NULL);
+	if (!output->target)
+		output->target = strdup(path);
+	if (!output->target)
+		return fail(err, BI_ENOMEM, "out of memory");
+	rc = open_target(output, err);
+	if (rc != BI_OK)
+		output_discard(output);
+	return rc;
+}
+
+int output_write(struct output *output, const void *bytes, size_t size, struct bi_error *err)
+{
+	const unsigned char *from = bytes;
+	ssize_t count;
+
+	for (; size; from += count, size -= (size_t)count) {
+		do
+			count = write(output->fd, from, size);
+		while (count < 0 && errno == EINTR);
+		if (count < 0)
+			return fail_errno(err, "cannot write");
+	}
+	return BI_OK;
+}
+
+static int finish(struct output *output, struct bi_error *err)
+{
+	int fd = output->fd;
+
+	if (output->temporary && fsync(fd))
+		return fail_errno(err, "cannot write");
+	output->fd = -1;
+	if (close(fd))
+		return fail_errno(err, "cannot write");
+	if (output->temporary && rename(output->temporary, output->target))
+		return fail_errno(err, "cannot give the file its name");
+	return BI_OK;
+}
+
+/* Forgets the temporary file, which is gone or has another name. */
+static void forget(struct output *output)
+{
+	char *volatile *slot = output->temporary ? slot_of(output->temporary) : NULL;
+
+	if (slot)
+		*slot = NULL;
+	free(output->temporary);
+	free(output->target);
+	*output = (struct output)OUTPUT_INIT;
+}
+
+int output_commit(struct output *output, struct bi_error *err)
+{
+	int rc = finish(output, err);
+
+	if (rc == BI_OK)
+		forget(output);
+	else
+		output_discard(output);
+	return rc;
+}
+
+void output_discard(struct output *output)
+{
+	if (output->fd >= 0)
+		close(output->fd);
+	if (output->temporary)
+		unlink(output->temporary);
+	forget(output);
+}

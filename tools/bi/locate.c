@@ -1,0 +1,78 @@
+#include "locate.h"
+
+#include <stdlib.h>
+
+#define STEPS 4096
+
+static int longest_first(const void *a, const void *b)
+{
+	const struct locator_axis *left = a, *right = b;
+
+	return (left->stride < right->stride) - (left->stride > right->stride);
+}
+
+static void add_axis(struct locator *locator, int64_t extent, int64_t stride, int64_t weight)
+{
+	struct locator_axis *axis = &locator->axes[locator->count];
+
+	if (!stride) {
+		locator->repeats *= extent;
+		return;
+	}
+	if (stride < 0)
+		locator->lowest += (extent - 1) * stride;
+	*axis = (struct locator_axis){ stride < 0 ? -stride : stride, extent, weight, 0, stride < 0 };
+	locator->count++;
+}
+
+void locator_init(struct locator *locator, const struct bi_layout *layout)
+{
+	int64_t weight = 1, reach = 0;
+
+	*locator = (struct locator){ .lowest = layout->offset, .repeats = 1, .empty = !bi_layout_size(layout) };
+	if (locator->empty)
+		return;
+	for (int i = layout->ndim; i-- > 0; weight *= layout->shape[i])
+		if (layout->shape[i] > 1)
+			add_axis(locator, layout->shape[i], layout->strides[i], weight);
+	qsort(locator->axes, (size_t)locator->count, sizeof(locator->axes[0]), longest_first);
+	for (int i = locator->count; i-- > 0;) {
+		reach += (locator->axes[i].extent - 1) * locator->axes[i].stride;
+		locator->axes[i].reach = reach;
+	}
+}
+
+/* Walks the indices of one axis that leave a rest which the later axes can reach. */
+static void search(const struct locator *locator, int at, int64_t rest, int64_t number, int *steps,
+		   struct located *found)
+{
+	const struct locator_axis *axis = &locator->axes[at];
+	int64_t later, low, high;
+
+	if (at == locator->count) {
+		if (rest)
+			return;
+		if (!found->count++ || number < found->number)
+			found->number = number;
+		return;
+	}
+	later = at + 1 < locator->count ? axis[1].reach : 0;
+	low = rest > later ? (rest - later - 1) / axis->stride + 1 : 0;
+	high = rest / axis->stride < axis->extent - 1 ? rest / axis->stride : axis->extent - 1;
+	for (int64_t i = low; i <= high && (*steps)++ < STEPS; i++)
+		search(locator, at + 1, rest - i * axis->stride,
+		       number + (axis->backwards ? axis->extent - 1 - i : i) * axis->weight, steps, found);
+}
+
+struct located locate(const struct locator *locator, int64_t byte)
+{
+	struct located found = { 0, -1 };
+	int64_t rest = byte - locator->lowest;
+	int steps = 0;
+
+	if (locator->empty || rest < 0 || rest > (locator->count ? locator->axes[0].reach : 0))
+		return found;
+	search(locator, 0, rest, 0, &steps, &found);
+	found.count = found.count > INT64_MAX / locator->repeats ? INT64_MAX : found.count * locator->repeats;
+	return found;
+}

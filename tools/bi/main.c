@@ -1,0 +1,95 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "buffer_interface.h"
+#include "commands.h"
+#include "fail.h"
+#include "file.h"
+
+static const struct command *const commands[] = { &command_devices, &command_copy, &command_show, NULL };
+
+static const char epilogue[] =
+	"Devices are chosen by a string: auto, host, opencl, opencl:0:1, opencl:pocl, #2. The environment\n"
+	"variable BI_DEVICE gives the default.\n"
+	"\n"
+	"Exit codes:\n"
+	"  0  all went well\n"
+	"  1  a file or a device could not do it\n"
+	"  2  the command line is wrong, or does not fit the array\n"
+	"  3  --verify found a difference\n"
+	"  4  the input file is truncated, damaged or of an unknown kind\n";
+
+static void help(FILE *out)
+{
+	fputs("Usage: bi COMMAND [ARGUMENT]... [OPTION]...\n"
+	      "Arrays in host and OpenCL memory, on a device chosen at run time.\n\nCommands:\n",
+	      out);
+	for (const struct command *const *at = commands; *at; at++)
+		fprintf(out, "  %-8s  %s\n", (*at)->name, (*at)->summary);
+	fprintf(out, "\n'bi COMMAND --help' says more. 'bi --version' prints the version.\n\n%s", epilogue);
+}
+
+static const char *command_name(const void *table, int index)
+{
+	const struct command *const *list = table;
+
+	return list[index] ? list[index]->name : NULL;
+}
+
+static int unknown_command(const char *word)
+{
+	const char *close = closest_name(word, command_name, commands);
+
+	if (close)
+		say("unknown %s '%s'; did you mean '%s'?", *word == '-' ? "option" : "command", word, close);
+	else
+		say("unknown %s '%s'", *word == '-' ? "option" : "command", word);
+	fputs("Try 'bi --help'.\n", stderr);
+	return EXIT_CODE_USAGE;
+}
+
+static int run_command(const struct command *command, int count, char *const *words)
+{
+	struct invocation invocation;
+	int rc = invocation_parse(command, count, words, &invocation);
+
+	if (rc != EXIT_CODE_OK)
+		return rc;
+	if (!invocation.wants_help)
+		return command->run(&invocation);
+	command_help(command, stdout);
+	return EXIT_CODE_OK;
+}
+
+static int dispatch(int count, char *const *words)
+{
+	if (count < 2) {
+		help(stderr);
+		return EXIT_CODE_USAGE;
+	}
+	if (!strcmp(words[1], "--version")) {
+		printf("bi %s\n", bi_version());
+		return EXIT_CODE_OK;
+	}
+	if (!strcmp(words[1], "--help") || !strcmp(words[1], "-h") || !strcmp(words[1], "help")) {
+		help(stdout);
+		return EXIT_CODE_OK;
+	}
+	for (const struct command *const *at = commands; *at; at++)
+		if (!strcmp(words[1], (*at)->name))
+			return run_command(*at, count - 2, words + 2);
+	return unknown_command(words[1]);
+}
+
+int main(int count, char **words)
+{
+	int rc;
+
+	output_prepare();
+	rc = dispatch(count, words);
+	if ((fflush(stdout) || ferror(stdout)) && rc == EXIT_CODE_OK) {
+		say("cannot write to standard output");
+		rc = EXIT_CODE_FAILURE;
+	}
+	return rc;
+}

@@ -1,0 +1,33 @@
+/*
+ * What NumPy would give for array[items].transpose(axes), found one element at a time from the array's own bytes.
+ *
+ * Nothing here calls the library, so that its result can be judged by it.
+ */
+#ifndef BI_TOOL_NAIVE_H
+#define BI_TOOL_NAIVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "indexing.h"
+
+struct naive_array {
+	const unsigned char *bytes;
+	size_t item_size;
+	int fortran_order;
+	int ndim;
+	const int64_t *shape;
+};
+
+enum naive_verdict {
+	NAIVE_SAME,
+	NAIVE_OTHER_SHAPE, /* *index is not written */
+	NAIVE_OTHER_BYTES, /* the first element that differs, in C order */
+	NAIVE_NO_VIEW /* the array has no such view */
+};
+
+/* Compares `result` (C order) with the view of `source`. */
+enum naive_verdict naive_compare(const struct naive_array *source, const struct selection *selection,
+				 const struct naive_array *result, int64_t index[BI_MAX_NDIM]);
+
+#endif

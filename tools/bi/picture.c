@@ -1,0 +1,425 @@
+#include "picture.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "fail.h"
+#include "locate.h"
+
+#define ROWS_SHOWN 16
+#define ROWS_AT_END 3
+#define BLOCKS_SHOWN 4
+#define LABEL 32
+
+/* ----------------------------------------------------------------------------------------------------------- colour */
+
+static const char dim[] = "\033[2m", shared[] = "\033[7m";
+
+static void paint(const struct canvas *canvas, const char *code, const char *format, ...) TOOL_PRINTF(3, 4);
+
+static void paint(const struct canvas *canvas, const char *code, const char *format, ...)
+{
+	va_list args;
+
+	if (canvas->colour)
+		fputs(code, canvas->out);
+	va_start(args, format);
+	vfprintf(canvas->out, format, args);
+	va_end(args);
+	if (canvas->colour)
+		fputs("\033[0m", canvas->out);
+}
+
+/* Elements of one row of the view have one colour. */
+static const char *row_colour(const struct bi_layout *view, int64_t number)
+{
+	static const char *const colours[] = { "\033[36m", "\033[33m", "\033[32m", "\033[35m", "\033[34m", "\033[31m" };
+	int64_t row = view->ndim > 1 ? view->shape[view->ndim - 1] : 1;
+
+	return colours[number / row % (int64_t)(sizeof(colours) / sizeof(colours[0]))];
+}
+
+static void pad(FILE *out, int count)
+{
+	fprintf(out, "%*s", count > 0 ? count : 0, "");
+}
+
+static int digits(int64_t number)
+{
+	return snprintf(NULL, 0, "%" PRId64, number);
+}
+
+/* Which of `count` rows or columns are shown when only `room` can be: the first ones, and `last` at the end. */
+struct window {
+	int64_t count;
+	int64_t head;
+	int64_t tail; /* first one of the end; == head if all are shown */
+};
+
+static struct window window_of(int64_t count, int64_t room, int64_t last)
+{
+	struct window window = { count, count, count };
+
+	if (count > room) {
+		window.head = room - last - 1 > 0 ? room - last - 1 : 1;
+		window.tail = count - last;
+	} else {
+		window.tail = window.head;
+	}
+	return window;
+}
+
+static int is_gap(const struct window *window, int64_t at)
+{
+	return at == window->head && window->tail > window->head;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- memory */
+
+struct memory {
+	struct locator locator;
+	const struct bi_layout *view;
+	int64_t first; /* bytes drawn: [first, end) */
+	int64_t end;
+	int64_t cell; /* bytes of a cell */
+	int64_t row; /* cells of a row */
+	int width; /* columns of a label */
+	int crowded; /* some cell belongs to several elements */
+	int gaps; /* some cell belongs to none */
+};
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+	int64_t rest;
+
+	a = a < 0 ? -a : a;
+	b = b < 0 ? -b : b;
+	for (; b; b = rest) {
+		rest = a % b;
+		a = b;
+	}
+	return a;
+}
+
+static int64_t common_cell(const struct bi_layout *layout, int64_t cell)
+{
+	for (int i = 0; i < layout->ndim; i++)
+		if (layout->shape[i] > 1)
+			cell = gcd(cell, layout->strides[i]);
+	return cell;
+}
+
+/* Bytes of a row of the base as people draw it: its second shortest stride; 0 if it has only one. */
+static int64_t natural_row(const struct bi_layout *base)
+{
+	int64_t shortest = INT64_MAX, second = INT64_MAX;
+
+	for (int i = 0; i < base->ndim; i++) {
+		int64_t stride = base->strides[i] < 0 ? -base->strides[i] : base->strides[i];
+
+		if (base->shape[i] < 2 || !stride)
+			continue;
+		if (stride < shortest) {
+			second = shortest;
+			shortest = stride;
+		} else if (stride > shortest && stride < second) {
+			second = stride;
+		}
+	}
+	return second < INT64_MAX ? second : 0;
+}
+
+/* What a cell shows: the elements that cover it, and the lowest number of those that begin in it. */
+struct cell {
+	int64_t covers;
+	int64_t begins; /* -1: none begins here */
+	int64_t number; /* -1: none is here */
+};
+
+static struct cell look(const struct memory *memory, int64_t byte)
+{
+	int64_t pieces = memory->view->dtype.item_size / memory->cell;
+	struct cell cell = { 0, -1, -1 };
+
+	for (int64_t back = 0; back < pieces && back < 64; back++) {
+		struct located here = locate(&memory->locator, byte - back * memory->cell);
+
+		cell.covers += here.count;
+		if (here.count && cell.number < 0)
+			cell.number = here.number;
+		if (!back)
+			cell.begins = here.number;
+	}
+	return cell;
+}
+
+/* "12", "0+2" (elements 0 and 2 more), "──" (element goes on), "·" (nothing). Returns the columns it takes. */
+static int label(const struct cell *cell, int width, char text[LABEL * 3])
+{
+	int used = 0;
+
+	if (!cell->covers) {
+		memcpy(text, "·", sizeof("·"));
+		return 1;
+	}
+	if (cell->begins >= 0) {
+		used = snprintf(text, LABEL, "%" PRId64, cell->begins);
+	} else {
+		*text = '\0';
+		for (; used < width && used < LABEL - 1; used++)
+			strcat(text, "─");
+		return used;
+	}
+	if (cell->covers > 1)
+		used += snprintf(text + used, LABEL, "+%" PRId64, cell->covers - 1);
+	return used;
+}
+
+static void draw_cell(const struct canvas *canvas, const struct memory *memory, int64_t byte)
+{
+	struct cell cell = look(memory, byte);
+	char text[LABEL * 3];
+	int width = label(&cell, memory->width, text);
+
+	pad(canvas->out, 1 + memory->width - width);
+	if (!cell.covers)
+		paint(canvas, dim, "%s", text);
+	else
+		paint(canvas, cell.covers > 1 ? shared : row_colour(memory->view, cell.number), "%s", text);
+}
+
+static void draw_row(const struct canvas *canvas, const struct memory *memory, int64_t row, const struct window *cells)
+{
+	paint(canvas, dim, "%*" PRId64 " │", digits(memory->end) + 2, memory->first + row * memory->row * memory->cell);
+	for (int64_t at = 0; at < cells->count; at++) {
+		int64_t byte = memory->first + (row * memory->row + at) * memory->cell;
+
+		if (is_gap(cells, at)) {
+			paint(canvas, dim, " …");
+			at = cells->tail - 1;
+		} else if (byte < memory->end) {
+			draw_cell(canvas, memory, byte);
+		}
+	}
+	fputc('\n', canvas->out);
+}
+
+/* The width that labels need, from the cells that are going to be drawn. */
+static void measure_labels(struct memory *memory, int64_t rows)
+{
+	char text[LABEL * 3];
+
+	memory->width = digits(bi_layout_size(memory->view) - 1);
+	for (int64_t i = 0; i < rows * memory->row && i < 4096; i++) {
+		if (memory->first + i * memory->cell >= memory->end)
+			break;
+		struct cell cell = look(memory, memory->first + i * memory->cell);
+		int width = label(&cell, 1, text);
+
+		memory->crowded |= cell.covers > 1;
+		memory->gaps |= !cell.covers;
+		memory->width = width > memory->width ? width : memory->width;
+	}
+}
+
+static int64_t memory_rows(const struct memory *memory)
+{
+	int64_t row = memory->row * memory->cell, bytes = memory->end - memory->first;
+
+	return bytes / row + (bytes % row != 0);
+}
+
+/* Cells that fit beside the offset. */
+static int64_t room_for_cells(const struct canvas *canvas, const struct memory *memory)
+{
+	int64_t room = (canvas->columns - digits(memory->end) - 5) / (memory->width + 1);
+
+	return room < 4 ? 4 : room;
+}
+
+static void choose_row(const struct canvas *canvas, struct memory *memory, const struct bi_layout *base)
+{
+	int64_t natural = natural_row(base) / memory->cell, room, fit = 1;
+
+	memory->row = natural ? natural : 16;
+	measure_labels(memory, ROWS_SHOWN);
+	room = room_for_cells(canvas, memory);
+	if (natural)
+		return;
+	while (fit * 2 <= room && fit < 64)
+		fit *= 2;
+	memory->row = fit;
+}
+
+static void explain_memory(const struct canvas *canvas, const struct memory *memory)
+{
+	int64_t item = memory->view->dtype.item_size;
+
+	fprintf(canvas->out, "memory  bytes %" PRId64 "..%" PRId64 ", a cell is ", memory->first, memory->end - 1);
+	if (memory->cell == item)
+		fprintf(canvas->out, "one item of %" PRId64 " byte%s", item, item == 1 ? "" : "s");
+	else
+		fprintf(canvas->out, "%" PRId64 " byte%s, an item is %" PRId64 " cells", memory->cell,
+			memory->cell == 1 ? "" : "s", item / memory->cell);
+	if (memory->gaps)
+		fputs(", · is no element", canvas->out);
+	if (memory->crowded)
+		fputs(",\n        +n: n more elements share the cell", canvas->out);
+	fputs("\n\n", canvas->out);
+}
+
+static void draw_rows(const struct canvas *canvas, const struct memory *memory)
+{
+	struct window rows = window_of(memory_rows(memory), ROWS_SHOWN, ROWS_AT_END);
+	struct window cells = window_of(memory->row, room_for_cells(canvas, memory), 2);
+
+	for (int64_t row = 0; row < rows.count; row++) {
+		if (is_gap(&rows, row)) {
+			pad(canvas->out, digits(memory->end) + 1);
+			fprintf(canvas->out, "⋮   %" PRId64 " more rows\n", rows.tail - rows.head);
+			row = rows.tail;
+		}
+		draw_row(canvas, memory, row, &cells);
+	}
+}
+
+void picture_memory(const struct canvas *canvas, const struct bi_layout *base, const struct bi_layout *view)
+{
+	struct memory memory = { .view = view };
+	int64_t first, end;
+
+	bi_layout_extent(base, &memory.first, &memory.end);
+	bi_layout_extent(view, &first, &end);
+	if (!view->dtype.item_size || memory.first == memory.end) {
+		fputs("memory  none: there is no byte to show\n", canvas->out);
+		return;
+	}
+	memory.cell = common_cell(view, common_cell(base, view->dtype.item_size));
+	if (first != end)
+		memory.cell = gcd(memory.cell, first - memory.first);
+	locator_init(&memory.locator, view);
+	choose_row(canvas, &memory, base);
+	explain_memory(canvas, &memory);
+	draw_rows(canvas, &memory);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- grid */
+
+struct grid {
+	const struct bi_layout *view;
+	int width; /* columns of an offset */
+	int64_t rows;
+	int64_t columns;
+	int64_t row_stride;
+	int64_t column_stride;
+};
+
+static void draw_grid_row(const struct canvas *canvas, const struct grid *grid, const struct window *columns,
+			  int64_t row, int64_t offset, int64_t number)
+{
+	if (grid->view->ndim > 1)
+		paint(canvas, dim, "%*" PRId64 " │", digits(grid->rows) + 2, row);
+	else
+		fputs("  ", canvas->out);
+	for (int64_t at = 0; at < columns->count; at++) {
+		if (is_gap(columns, at)) {
+			paint(canvas, dim, " …");
+			at = columns->tail;
+		}
+		paint(canvas, row_colour(grid->view, number + at), " %*" PRId64, grid->width,
+		      offset + at * grid->column_stride);
+	}
+	fputc('\n', canvas->out);
+}
+
+/* The index along the last axis. */
+static void draw_column_titles(const struct canvas *canvas, const struct grid *grid, const struct window *columns)
+{
+	if (!grid->view->ndim)
+		return;
+	pad(canvas->out, grid->view->ndim > 1 ? digits(grid->rows) + 4 : 2);
+	for (int64_t at = 0; at < columns->count; at++) {
+		if (is_gap(columns, at)) {
+			paint(canvas, dim, " …");
+			at = columns->tail;
+		}
+		paint(canvas, dim, " %*" PRId64, grid->width, at);
+	}
+	fputc('\n', canvas->out);
+}
+
+static void draw_block(const struct canvas *canvas, const struct grid *grid, int64_t offset, int64_t number)
+{
+	int64_t room = (canvas->columns - digits(grid->rows) - 7) / (grid->width + 1);
+	struct window columns = window_of(grid->columns, room < 4 ? 4 : room, 2);
+	struct window rows = window_of(grid->rows, ROWS_SHOWN / 2, ROWS_AT_END - 1);
+
+	draw_column_titles(canvas, grid, &columns);
+	for (int64_t row = 0; row < rows.count; row++) {
+		if (is_gap(&rows, row)) {
+			pad(canvas->out, digits(grid->rows) + 1);
+			fprintf(canvas->out, "⋮   %" PRId64 " more rows\n", rows.tail - rows.head);
+			row = rows.tail;
+		}
+		draw_grid_row(canvas, grid, &columns, row, offset + row * grid->row_stride,
+			      number + row * grid->columns);
+	}
+}
+
+/* "[0, 1, :, :]" */
+static void draw_block_title(const struct canvas *canvas, const int64_t *index, int leading)
+{
+	fputs("  [", canvas->out);
+	for (int i = 0; i < leading; i++)
+		fprintf(canvas->out, "%" PRId64 ", ", index[i]);
+	fputs(":, :]\n", canvas->out);
+}
+
+static void draw_blocks(const struct canvas *canvas, const struct grid *grid, int leading)
+{
+	const struct bi_layout *view = grid->view;
+	int64_t index[BI_MAX_NDIM] = { 0 }, blocks = bi_layout_size(view) / (grid->rows * grid->columns);
+
+	for (int64_t block = 0; block < blocks && block < BLOCKS_SHOWN; block++) {
+		int64_t offset = view->offset;
+
+		for (int i = 0; i < leading; i++)
+			offset += index[i] * view->strides[i];
+		if (block)
+			fputc('\n', canvas->out);
+		if (leading)
+			draw_block_title(canvas, index, leading);
+		draw_block(canvas, grid, offset, block * grid->rows * grid->columns);
+		for (int i = leading; i-- > 0; index[i] = 0)
+			if (++index[i] < view->shape[i])
+				break;
+	}
+	if (blocks > BLOCKS_SHOWN)
+		fprintf(canvas->out, "  … %" PRId64 " more blocks\n", blocks - BLOCKS_SHOWN);
+}
+
+void picture_grid(const struct canvas *canvas, const struct bi_layout *view)
+{
+	struct grid grid = { .view = view, .rows = 1, .columns = 1 };
+	int64_t first, end;
+
+	if (!bi_layout_size(view)) {
+		fputs("index   the array has no elements\n", canvas->out);
+		return;
+	}
+	bi_layout_extent(view, &first, &end);
+	grid.width = digits(end);
+	if (view->ndim > 0) {
+		grid.columns = view->shape[view->ndim - 1];
+		grid.column_stride = view->strides[view->ndim - 1];
+		if (digits(grid.columns) > grid.width)
+			grid.width = digits(grid.columns);
+	}
+	if (view->ndim > 1) {
+		grid.rows = view->shape[view->ndim - 2];
+		grid.row_stride = view->strides[view->ndim - 2];
+	}
+	fputs("index   the byte at which each element begins\n\n", canvas->out);
+	draw_blocks(canvas, &grid, view->ndim > 2 ? view->ndim - 2 : 0);
+}

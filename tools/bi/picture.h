@@ -1,0 +1,21 @@
+/* Draws a layout as text: memory as rows of cells, and the index grid with the byte offset of each element. */
+#ifndef BI_TOOL_PICTURE_H
+#define BI_TOOL_PICTURE_H
+
+#include <stdio.h>
+
+#include "buffer_interface.h"
+
+struct canvas {
+	FILE *out;
+	int columns;
+	int colour;
+};
+
+/* The memory that `base` reaches, each cell with the number of the element of `view` that lies there. */
+void picture_memory(const struct canvas *canvas, const struct bi_layout *base, const struct bi_layout *view);
+
+/* The elements of `view` by index, each with the offset of its first byte. */
+void picture_grid(const struct canvas *canvas, const struct bi_layout *view);
+
+#endif

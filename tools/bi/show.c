@@ -1,0 +1,210 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+#include "fail.h"
+#include "indexing.h"
+#include "picture.h"
+#include "terminal.h"
+
+/* Shared bytes are counted in arrays of at most this many bytes. */
+#define COUNTED_BYTES (INT64_C(16) << 20)
+
+enum { OPTION_SHAPE, OPTION_STRIDES, OPTION_DTYPE, OPTION_OFFSET, OPTION_SLICE, OPTION_TRANSPOSE };
+
+static const struct option options[] = {
+	[OPTION_SHAPE] = { "shape", "INTS", "extents: 4,6; () for an array of one element (required)" },
+	[OPTION_STRIDES] = { "strides", "INTS", "bytes from one element to the next, per axis (default: dense)" },
+	[OPTION_DTYPE] = { "dtype", "TYPE", "element type, typestr or name (default: <i4)" },
+	[OPTION_OFFSET] = { "offset", "BYTES", "byte of element [0, ..., 0] (default: the lowest that fits)" },
+	[OPTION_SLICE] = { "slice", "INDEX", "take array[INDEX], NumPy's basic indexing: \"::2, ::-1\"" },
+	[OPTION_TRANSPOSE] = { "transpose", "AXES", "then transpose; axis i of the result is axis AXES[i]: 1,0" },
+	{ NULL, NULL, NULL },
+};
+
+static int read_integers(const char *name, const char *text, int64_t values[BI_MAX_NDIM], int *count,
+			 struct bi_error *err)
+{
+	return integers_parse(text, values, count, err) == BI_OK ? BI_OK : fail_about(err, name);
+}
+
+static int read_strides(const char *text, int ndim, int64_t strides[BI_MAX_NDIM], struct bi_error *err)
+{
+	int count, rc = read_integers("--strides", text, strides, &count, err);
+
+	if (rc == BI_OK && count != ndim)
+		rc = fail(err, BI_EINVAL, "--strides has %d numbers, --shape has %d", count, ndim);
+	return rc;
+}
+
+static int read_offset(const char *text, int64_t *offset, struct bi_error *err)
+{
+	int64_t values[BI_MAX_NDIM];
+	int count, rc = read_integers("--offset", text, values, &count, err);
+
+	if (rc == BI_OK && (count != 1 || values[0] < 0))
+		rc = fail(err, BI_EINVAL, "--offset: a number of bytes is expected");
+	if (rc == BI_OK)
+		*offset = values[0];
+	return rc;
+}
+
+/* Moves a layout that reaches below byte 0 up, unless the offset was given. */
+static int place(struct bi_layout *layout, const char *offset, struct bi_error *err)
+{
+	int64_t first, end;
+
+	bi_layout_extent(layout, &first, &end);
+	if (first >= 0)
+		return BI_OK;
+	if (offset)
+		return fail(err, BI_EBOUNDS,
+			    "the array reaches down to byte %" PRId64 "; --offset must be at least %" PRId64, first,
+			    layout->offset - first);
+	return bi_layout_init(layout, layout->dtype, layout->ndim, layout->shape, layout->strides, -first, err);
+}
+
+static int read_layout(const struct invocation *invocation, struct bi_layout *layout, struct bi_error *err)
+{
+	const char *const *values = invocation->values;
+	const char *type = values[OPTION_DTYPE] ? values[OPTION_DTYPE] : "<i4";
+	int64_t shape[BI_MAX_NDIM], strides[BI_MAX_NDIM], offset = 0;
+	struct bi_dtype dtype;
+	struct bi_layout made;
+	int ndim, rc;
+
+	if (!values[OPTION_SHAPE])
+		return fail(err, BI_EINVAL, "--shape is missing");
+	rc = read_integers("--shape", values[OPTION_SHAPE], shape, &ndim, err);
+	if (rc == BI_OK && values[OPTION_STRIDES])
+		rc = read_strides(values[OPTION_STRIDES], ndim, strides, err);
+	if (rc == BI_OK && values[OPTION_OFFSET])
+		rc = read_offset(values[OPTION_OFFSET], &offset, err);
+	if (rc == BI_OK && bi_dtype_parse(type, &dtype, err) != BI_OK)
+		rc = fail_about(err, "--dtype");
+	if (rc == BI_OK)
+		rc = bi_layout_init(&made, dtype, ndim, shape, values[OPTION_STRIDES] ? strides : NULL, offset, err);
+	if (rc == BI_OK)
+		rc = place(&made, values[OPTION_OFFSET], err);
+	if (rc == BI_OK)
+		*layout = made;
+	return rc;
+}
+
+/* Bytes that belong to more than one element, or -1 if that would take long to count. */
+static int64_t count_shared(const struct bi_layout *layout)
+{
+	int64_t first, end, shared = 0, index[BI_MAX_NDIM] = { 0 }, offset;
+	unsigned char *seen;
+
+	bi_layout_extent(layout, &first, &end);
+	if (end - first > COUNTED_BYTES || bi_layout_nbytes(layout) > COUNTED_BYTES)
+		return -1;
+	seen = calloc((size_t)(end - first) + 1, 1);
+	if (!seen)
+		return -1;
+	for (int64_t left = bi_layout_size(layout); left > 0; left--) {
+		bi_layout_element(layout, index, &offset, NULL);
+		for (uint32_t i = 0; i < layout->dtype.item_size; i++) {
+			unsigned char *byte = &seen[offset - first + i];
+
+			shared += *byte == 1;
+			*byte = *byte ? 2 : 1;
+		}
+		for (int i = layout->ndim; i-- > 0; index[i] = 0)
+			if (++index[i] < layout->shape[i])
+				break;
+	}
+	free(seen);
+	return shared;
+}
+
+static void print_tuple(const char *name, const int64_t *values, int count)
+{
+	printf("  %s (", name);
+	for (int i = 0; i < count; i++)
+		printf(i ? ", %" PRId64 : "%" PRId64, values[i]);
+	fputs(count == 1 ? ",)" : ")", stdout);
+}
+
+static const char *contiguity(const struct bi_layout *layout)
+{
+	int c = bi_layout_is_contiguous(layout, 'C'), f = bi_layout_is_contiguous(layout, 'F');
+
+	return c && f ? "C and F" : c ? "C" : f ? "F" : "no";
+}
+
+static void print_summary(const struct bi_layout *view)
+{
+	char dtype[BI_DTYPE_TEXT];
+	int64_t first, end, shared;
+
+	if (bi_dtype_typestr(view->dtype, dtype, NULL) != BI_OK)
+		bi_dtype_name(view->dtype, dtype);
+	bi_layout_extent(view, &first, &end);
+	fputs(dtype, stdout);
+	print_tuple("shape", view->shape, view->ndim);
+	print_tuple("strides", view->strides, view->ndim);
+	printf("  offset %" PRId64 "\ncontiguous: %s; ", view->offset, contiguity(view));
+	if (first < end)
+		printf("reaches bytes %" PRId64 "..%" PRId64 ", %" PRId64 " in all; ", first, end - 1, end - first);
+	else
+		fputs("reaches no byte; ", stdout);
+	printf("dense %" PRId64, bi_layout_nbytes(view));
+	if (bi_layout_self_overlap(view)) {
+		shared = count_shared(view);
+		if (shared >= 0)
+			printf(" bytes; %" PRId64 " shared by several elements", shared);
+		else
+			fputs(" bytes; some shared by several elements", stdout);
+	} else {
+		fputs(" bytes", stdout);
+	}
+	fputs("\n\n", stdout);
+}
+
+static int run(const struct invocation *invocation)
+{
+	struct canvas canvas = { stdout, terminal_columns(stdout), terminal_has_colour(stdout) };
+	struct selection selection;
+	struct bi_layout base, view;
+	struct bi_error err;
+	int rc = read_layout(invocation, &base, &err);
+
+	if (rc == BI_OK)
+		rc = selection_parse(invocation->values[OPTION_SLICE], invocation->values[OPTION_TRANSPOSE], &selection,
+				     &err);
+	if (rc == BI_OK) {
+		view = base;
+		rc = selection_apply(&selection, &view, &err);
+	}
+	if (rc != BI_OK) {
+		say("show: %s", err.message);
+		fputs("Try 'bi show --help'.\n", stderr);
+		return EXIT_CODE_USAGE;
+	}
+	print_summary(&view);
+	picture_memory(&canvas, &base, &view);
+	fputc('\n', stdout);
+	picture_grid(&canvas, &view);
+	return EXIT_CODE_OK;
+}
+
+const struct command command_show = {
+	.name = "show",
+	.synopsis = "",
+	.summary = "Draw how an array lies in memory.",
+	.details =
+		"The first picture is the memory; each cell has the number of the element that lies there, counted\n"
+		"in C order of the view. The second one is the view by index, with the byte offset of each element.\n"
+		"\n"
+		"Examples:\n"
+		"  bi show --shape 4,6 --slice \"::2, ::-1\"\n"
+		"  bi show --shape 3,4 --strides 4,12            a Fortran order array\n"
+		"  bi show --shape 5,3 --strides 4,4             windows that overlap\n"
+		"  bi show --shape 4,3 --strides 0,4             one row, repeated\n",
+	.options = options,
+	.run = run,
+};

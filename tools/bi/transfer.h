@@ -1,0 +1,22 @@
+/* The device part of a copy: upload, view, copy on the device, download. */
+#ifndef BI_TOOL_TRANSFER_H
+#define BI_TOOL_TRANSFER_H
+
+#include "array.h"
+#include "indexing.h"
+
+/* Wall clock of each part, host waits included. */
+struct transfer_times {
+	double upload;
+	double copy;
+	double download;
+};
+
+/*
+ * Fills out->npy and out->bytes with the view of `source` in C order. Both are the device's until the context is
+ * released; then the caller clears them, also after a failure.
+ */
+int transfer(struct bi_context *context, const struct array *source, const struct selection *selection,
+	     struct array *out, struct progress *progress, struct transfer_times *times, struct bi_error *err);
+
+#endif
