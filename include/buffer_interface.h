@@ -195,21 +195,26 @@ BI_API char bi_dtype_kind(struct bi_dtype dtype);
 /* Layouts */
 
 /*
- * How an array lies in a memory: pure arithmetic, no device, no allocation. Fill it with bi_layout_init; functions that
- * change a layout leave it untouched when they fail. Returns of size and nbytes never overflow, because bi_layout_init
- * and every change check that the element count, the dense size and every reachable offset fit into int64_t.
+ * How an array lies in a memory: pure arithmetic, no device, no allocation. Fill it with bi_layout_init. Functions that
+ * change a layout leave it untouched when they fail; those that meet an item size or a field that does not fit return
+ * BI_EDTYPE. Arrays without elements keep their offset, whatever is done to them. The returns of size and nbytes never
+ * overflow, because bi_layout_init and every change check that the element count, the dense size and every reachable
+ * offset fit into int64_t.
  */
 struct bi_layout {
 	struct bi_dtype dtype;
 	int32_t ndim;                   /* 0..BI_MAX_NDIM */
 	uint32_t descr_length;
-	const char *descr;              /* structured types: array interface descr, descr_length bytes, borrowed; or NULL */
+	const char *descr;              /* of a structured type, borrowed, not always followed by a NUL; or NULL */
 	int64_t offset;                 /* bytes from the start of the memory to element [0, ..., 0] */
 	int64_t shape[BI_MAX_NDIM];     /* each >= 0 */
 	int64_t strides[BI_MAX_NDIM];   /* bytes, any sign, 0 allowed */
 };
 
-/* `strides` may be NULL: then the layout is dense in C order. `shape` may be NULL if ndim is 0. */
+/*
+ * `strides` may be NULL: then the layout is dense in C order. `shape` may be NULL if ndim is 0. There is no descr.
+ * BI_EDTYPE if the members of the type do not fit each other, BI_EOVERFLOW if a size or an offset does not fit.
+ */
 BI_API int bi_layout_init(struct bi_layout *layout, struct bi_dtype dtype, int ndim, const int64_t *shape,
 			  const int64_t *strides, int64_t offset, struct bi_error *err);
 
@@ -242,7 +247,7 @@ BI_API int bi_layout_element(const struct bi_layout *layout, const int64_t *inde
 /* One item of NumPy's basic indexing. */
 enum bi_index_kind { BI_INDEX_INTEGER, BI_INDEX_SLICE, BI_INDEX_NEWAXIS, BI_INDEX_ELLIPSIS };
 
-/* In a slice, start or stop that is left out. */
+/* In a slice, start or stop that is left out. A limit of that very number is clipped to the one above it. */
 #define BI_OMITTED INT64_MIN
 
 struct bi_index {
@@ -283,8 +288,9 @@ BI_API int bi_layout_reinterpret(struct bi_layout *layout, struct bi_dtype dtype
 				 struct bi_error *err);
 
 /*
- * Reads a descr text (a Python list of fields: "[('x', '<f4'), ('n', '<i2', (3,))]") and makes the layout's type
- * VOID with that structure. The text is borrowed. Alone this serves to learn the item size of a descr.
+ * Reads a descr text (a Python list of fields: "[('x', '<f4'), ('n', '<i2', (3,))]") and writes the VOID type of its
+ * item size. bi_layout_reinterpret, or the members descr and descr_length, give a layout that structure. BI_EDTYPE,
+ * BI_EOVERFLOW.
  */
 BI_API int bi_dtype_parse_descr(const char *descr, struct bi_dtype *out, struct bi_error *err);
 
@@ -420,7 +426,7 @@ enum bi_stream_flag { BI_STREAM_IN_ORDER = 0, BI_STREAM_OUT_OF_ORDER = 1 };
 BI_API int bi_stream_create(struct bi_context *context, unsigned flags, struct bi_stream **out, struct bi_error *err);
 /*
  * Wraps a cl_command_queue of this context: retained, let go when the stream is. The callback (may be NULL) is taken.
- * BI_EINVAL if the queue belongs to another context. Owned.
+ * BI_EINVAL if the queue belongs to another context, or to another device of it than the one opened. Owned.
  */
 BI_API int bi_stream_wrap(struct bi_context *context, uintptr_t handle, bi_release_fn release, void *release_data,
 			  struct bi_stream **out, struct bi_error *err);
@@ -576,8 +582,9 @@ BI_API int bi_view_synchronize(const struct bi_view *view, struct bi_error *err)
 
 /*
  * All of them check everything before anything is enqueued. With `stream` NULL the work runs on the home of the
- * destination (a host destination: of the source), else on that stream, whose context must be that of a memory involved
- * (or share its cl_context; BI_EINVAL) and, where host and device memory meet, that of the device memory.
+ * destination (a host destination: of the source), else on that stream. Work between host memories is done by the
+ * calling thread before the function returns; other work needs a stream of the context of a device memory involved, or of
+ * one with the same cl_context. BI_EINVAL for a stream that does not serve.
  * If the driver fails in the middle, later work is still ordered and the destination's contents are undefined.
  * Arrays without elements: success, no driver call.
  */

@@ -18,14 +18,16 @@ struct job {
 	struct bi__plan plan;
 };
 
-static int same_shape(const struct bi_layout *a, const struct bi_layout *b)
+static int check_shapes(const struct bi_layout *to, const struct bi_layout *from, struct bi_error *err)
 {
-	if (a->ndim != b->ndim)
-		return 0;
-	for (int i = 0; i < a->ndim; i++)
-		if (a->shape[i] != b->shape[i])
-			return 0;
-	return 1;
+	if (to->ndim != from->ndim)
+		return bi__fail(err, BI_EINVAL, "the destination has %d dimensions, the source %d", to->ndim,
+				from->ndim);
+	for (int i = 0; i < to->ndim; i++)
+		if (to->shape[i] != from->shape[i])
+			return bi__fail(err, BI_EINVAL, "the destination has extent %lld on axis %d, the source %lld",
+					(long long)to->shape[i], i, (long long)from->shape[i]);
+	return BI_OK;
 }
 
 static int check_destination(const struct bi_view *view, const struct bi_layout *layout, struct bi_error *err)
@@ -39,11 +41,10 @@ static int check_destination(const struct bi_view *view, const struct bi_layout 
 
 static int check(const struct job *job, struct bi_error *err)
 {
-	if (job->to.ndim != job->from.ndim)
-		return bi__fail(err, BI_EINVAL, "the destination has %d dimensions, the source %d", job->to.ndim,
-				job->from.ndim);
-	if (!same_shape(&job->to, &job->from))
-		return bi__fail(err, BI_EINVAL, "destination and source differ in shape");
+	int rc = check_shapes(&job->to, &job->from, err);
+
+	if (rc)
+		return rc;
 	if (job->to.dtype.item_size != job->from.dtype.item_size)
 		return bi__fail(err, BI_EDTYPE, "an item of the destination has %u bytes, of the source %u",
 				job->to.dtype.item_size, job->from.dtype.item_size);

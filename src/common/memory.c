@@ -124,6 +124,9 @@ static int check_foreign(const struct bi_context *context, const struct bi_forei
 				sizeof(*foreign));
 	if (foreign->flags & ~(unsigned)(BI_WRAP_READONLY | BI_WRAP_STEAL))
 		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", foreign->flags);
+	if (foreign->kind < BI_HANDLE_HOST || foreign->kind > BI_HANDLE_CL_USM)
+		return bi__fail(err, BI_EINVAL, "handle kind %d is not in %d..%d", (int)foreign->kind, BI_HANDLE_HOST,
+				BI_HANDLE_CL_USM);
 	if (foreign->kind != BI_HANDLE_HOST && context->backend->is_host)
 		return bi__fail(err, BI_EINVAL, "handle kind %d cannot be reached from the host", (int)foreign->kind);
 	if (!foreign->handle && (foreign->nbytes || foreign->kind != BI_HANDLE_HOST))

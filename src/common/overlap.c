@@ -2,10 +2,9 @@
  * Do two sets of bytes that nested loops run through meet?
  *
  * The difference between a byte of one set and a byte of the other is a sum of terms step * u with 0 <= u <= count, so
- * the question is whether such a sum can be a certain number. Terms that fill each other's gaps are merged first. What
- * is left is sorted and cut into groups; the sums of a group are multiples of its divisor, and all later terms together
- * reach less than two of those, so that a group leaves at most two things to try. Slices of a dense array have
- * one group for each axis, with two terms.
+ * the question is whether such a sum can be a certain number. The terms are sorted and cut into groups: the sums of a
+ * group are multiples of its divisor, and all later terms together reach less than two of those, so that a group leaves
+ * at most two things to try. Slices of a dense array have one group for each axis, with two terms.
  */
 #include "common/checked.h"
 #include "common/status.h"
@@ -62,33 +61,6 @@ static void sort_terms(struct sum *sum)
 	}
 }
 
-/* Merges term i into a smaller one whose multiples have no gap that i would leave open. */
-static int merge_into_smaller(struct sum *sum, int i)
-{
-	const struct term *term = &sum->terms[i];
-
-	for (int j = sum->n - 1; j > i; j--) {
-		int64_t ratio = term->step / sum->terms[j].step;
-
-		if (term->step % sum->terms[j].step || ratio - 1 > sum->terms[j].count)
-			continue;
-		sum->terms[j].count += ratio * term->count;
-		return 1;
-	}
-	return 0;
-}
-
-static void merge_terms(struct sum *sum)
-{
-	for (int i = sum->n - 2; i >= 0; i--) {
-		if (!merge_into_smaller(sum, i))
-			continue;
-		sum->n--;
-		for (int j = i; j < sum->n; j++)
-			sum->terms[j] = sum->terms[j + 1];
-	}
-}
-
 /* Finds the end of a group and writes down what concerns it. */
 static int close_group(struct sum *sum, int begin)
 {
@@ -110,7 +82,6 @@ static int close_group(struct sum *sum, int begin)
 static void prepare(struct sum *sum)
 {
 	sort_terms(sum);
-	merge_terms(sum);
 	sum->reach[sum->n] = 0;
 	for (int i = sum->n - 1; i >= 0; i--)
 		sum->reach[i] = sum->reach[i + 1] + sum->terms[i].step * sum->terms[i].count;

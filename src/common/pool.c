@@ -92,6 +92,10 @@ void bi__pool_put(struct bi_context *context, struct bi_memory *memory)
 	struct bi__pool *pool = &context->pool;
 	struct bi_memory **class = &pool->classes[class_of(memory->block.nbytes)];
 
+	if (memory->block.nbytes > pool->limit) {
+		bi__memory_destroy(context, memory);
+		return;
+	}
 	pthread_mutex_lock(&pool->lock);
 	memory->next = *class;
 	*class = memory;

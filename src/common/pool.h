@@ -16,7 +16,7 @@ size_t bi__pool_round(size_t nbytes);
 /* A free memory of that kind and rounded size, or NULL. */
 struct bi_memory *bi__pool_take(struct bi_context *context, enum bi_memory_kind kind, size_t rounded);
 
-/* Takes the memory over; frees the oldest beyond the limit. */
+/* Takes the memory over; frees the oldest beyond the limit, and what is larger than that at once. */
 void bi__pool_put(struct bi_context *context, struct bi_memory *memory);
 
 /* Frees the oldest until at most `keep` bytes are left. */

@@ -239,9 +239,11 @@ int bi_context_report(struct bi_context *context, char **out, struct bi_error *e
 	struct text text = { NULL, 0, 0, 0 };
 	uint64_t built, loaded;
 
-	if (!context || !out)
-		return bi__fail(err, BI_EINVAL, "context or out is NULL");
+	if (!out)
+		return bi__fail(err, BI_EINVAL, "out is NULL");
 	*out = NULL;
+	if (!context)
+		return bi__fail(err, BI_EINVAL, "context is NULL");
 	if (bi__dispatch_alive(context, err))
 		return BI_EFORK;
 	bi__dispatch_cache_state(context, &built, &loaded);

@@ -16,6 +16,7 @@ struct export
 {
 	struct bi_view *view;
 	struct bi__fence event;
+	char *descr; /* a copy, because that of a view may be part of a longer text */
 	int64_t element_strides[];
 };
 
@@ -27,6 +28,7 @@ static void release_export(struct bi_exchange *self)
 	self->owner = NULL;
 	bi__fence_clear(&export->event);
 	bi_view_release(export->view);
+	free(export->descr);
 	free(export);
 }
 
@@ -61,7 +63,6 @@ static char order_of(struct bi_dtype dtype)
 static void put_type(const struct bi_view *view, struct bi_exchange *out)
 {
 	out->item_size = view->dtype.item_size;
-	out->descr = view->descr;
 	out->type_kind = bi_dtype_kind(view->dtype);
 	out->byte_order = order_of(view->dtype);
 	if (bi_dtype_to_dlpack(view->dtype, &out->type_code, &out->type_bits, &out->type_lanes, NULL) == BI_OK)
@@ -98,6 +99,17 @@ static void put_place(const struct bi_view *view, struct bi_exchange *out)
 		out->context = view->memory->context->state.native;
 }
 
+static int copy_descr(const struct bi_view *view, struct export *export, struct bi_error *err)
+{
+	if (!view->descr)
+		return BI_OK;
+	export->descr = calloc(1, (size_t)view->descr_length + 1);
+	if (!export->descr)
+		return bi__fail(err, BI_ENOMEM, "no memory for a descr of %u bytes", view->descr_length);
+	memcpy(export->descr, view->descr, view->descr_length);
+	return BI_OK;
+}
+
 static void put_layout(struct bi_view *view, struct export *export, struct bi_exchange *out)
 {
 	out->ndim = view->ndim;
@@ -117,8 +129,11 @@ int bi_view_export(const struct bi_view *view, unsigned flags, struct bi_exchang
 	export = calloc(1, sizeof(*export) + (size_t)view->ndim * sizeof(int64_t));
 	if (!export)
 		return bi__fail(err, BI_ENOMEM, "no memory to export a view of %d dimensions", view->ndim);
-	rc = bi__exchange_offer(view->memory, flags, out, &export->event, err);
+	rc = copy_descr(view, export, err);
+	if (!rc)
+		rc = bi__exchange_offer(view->memory, flags, out, &export->event, err);
 	if (rc) {
+		free(export->descr);
 		free(export);
 		memset(out, 0, sizeof(*out));
 		return rc;
@@ -131,6 +146,7 @@ int bi_view_export(const struct bi_view *view, unsigned flags, struct bi_exchang
 	out->flags = flags_of(view);
 	put_place(view, out);
 	put_type(view, out);
+	out->descr = export->descr;
 	put_layout(export->view, export, out);
 	return BI_OK;
 }

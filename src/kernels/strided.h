@@ -40,10 +40,11 @@
 		if (rest >= nest.count) \
 			return; \
 		for (int i = 0; i < nest.ndim; i++) { \
-			bi__i64 at = rest % nest.shape[i]; \
-			rest /= nest.shape[i]; \
+			bi__i64 outer = rest / nest.shape[i]; \
+			bi__i64 at = rest - outer * nest.shape[i]; \
 			to += at * nest.dst_steps[i]; \
 			from += at * nest.src_steps[i]; \
+			rest = outer; \
 		} \
 		dst[to] = src[from]; \
 	}

@@ -11,12 +11,13 @@
 struct bi__opencl {
 	cl_context context;
 	cl_device_id device;
-	uint32_t capabilities;          /* enum bi_capability */
-	int version;                    /* of the device: 102, 300 */
-	int profile;                    /* queues are created with profiling */
-	char *cache_directory;          /* or NULL */
-	pthread_mutex_t lock;           /* of what follows */
-	cl_program program;             /* or NULL: not yet needed */
+	uint32_t capabilities; /* enum bi_capability */
+	int version; /* of the device: 102, 300 */
+	int profile; /* queues are created with profiling */
+	size_t group; /* work-items of a group */
+	char *cache_directory; /* or NULL */
+	pthread_mutex_t lock; /* of what follows */
+	cl_program program; /* or NULL: not yet needed */
 	uint64_t built, loaded;
 };
 

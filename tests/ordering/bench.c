@@ -444,17 +444,31 @@ struct bi_view *wrap(enum place place, int value, struct producer producer)
 	return wrap_in(bench.context, place, value, producer);
 }
 
-static void release_view(void *data)
+/* A reference to the first wrapping, which owns the bytes. */
+struct second_owner {
+	atomic_int *released;
+	struct bi_view *made;
+};
+
+static void give_back_again(void *data)
 {
-	bi_view_release(data);
+	struct second_owner *owner = data;
+
+	if (owner->released)
+		atomic_fetch_add(owner->released, 1);
+	bi_view_release(owner->made);
+	free(owner);
 }
 
 struct bi_view *wrap_again(struct bi_view *made, struct producer producer)
 {
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	struct second_owner *owner = malloc(sizeof(*owner));
 	struct bi_native native;
 	struct bi_memory *memory;
 
+	assert_non_null(owner);
+	*owner = (struct second_owner){ producer.released, bi_view_retain(made) };
 	bi_view_native(made, &native);
 	foreign.kind = native.kind;
 	foreign.handle = native.handle;
@@ -462,8 +476,8 @@ struct bi_view *wrap_again(struct bi_view *made, struct producer producer)
 	foreign.stream = producer.stream;
 	foreign.events = &producer.event;
 	foreign.event_count = producer.event ? 1 : 0;
-	foreign.release = release_view;
-	foreign.release_data = bi_view_retain(made);
+	foreign.release = give_back_again;
+	foreign.release_data = owner;
 	OK(bi_memory_wrap(bench.context, &foreign, &memory, &error));
 	return view_bytes(memory);
 }

@@ -1,0 +1,445 @@
+/* Platforms and devices; opening and closing a context. */
+#include "opencl/opencl.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/strided.h"
+
+/* ------------------------------------------------------------------------------------------------------ information */
+
+static cl_int get_text(cl_platform_id platform, cl_device_id device, cl_uint what, size_t size, char *text,
+		       size_t *needed)
+{
+	return device ? bi__cl->GetDeviceInfo(device, what, size, text, needed)
+		      : bi__cl->GetPlatformInfo(platform, what, size, text, needed);
+}
+
+/* In place: drivers pad names with blanks. */
+static void trim(char *text)
+{
+	size_t start = strspn(text, " \t\n"), length = strlen(text + start);
+
+	memmove(text, text + start, length + 1);
+	while (length && isspace((unsigned char)text[length - 1]))
+		text[--length] = '\0';
+}
+
+char *bi__opencl_text(cl_platform_id platform, cl_device_id device, cl_uint what)
+{
+	size_t size;
+	char *text;
+
+	if (get_text(platform, device, what, 0, NULL, &size) != CL_SUCCESS)
+		return NULL;
+	text = calloc(1, size + 1);
+	if (!text || get_text(platform, device, what, size, text, NULL) != CL_SUCCESS) {
+		free(text);
+		return NULL;
+	}
+	trim(text);
+	return text;
+}
+
+static void copy_text(char *out, size_t capacity, cl_platform_id platform, cl_device_id device, cl_uint what)
+{
+	char *text = bi__opencl_text(platform, device, what);
+
+	snprintf(out, capacity, "%s", text ? text : "");
+	free(text);
+}
+
+static int has_extension(cl_device_id device, const char *name)
+{
+	char *text = bi__opencl_text(NULL, device, CL_DEVICE_EXTENSIONS);
+	const char *found = text ? strstr(text, name) : NULL;
+	int has = found && (found == text || found[-1] == ' ') && strchr(" ", found[strlen(name)]);
+
+	free(text);
+	return has;
+}
+
+/* Any bit field or number of 64 bits; 0 if the device does not know it. */
+static uint64_t get_bits(cl_device_id device, cl_device_info what)
+{
+	cl_ulong bits = 0;
+
+	return bi__cl->GetDeviceInfo(device, what, sizeof(bits), &bits, NULL) == CL_SUCCESS ? bits : 0;
+}
+
+static int get_flag(cl_device_id device, cl_device_info what)
+{
+	cl_bool flag = CL_FALSE;
+
+	return bi__cl->GetDeviceInfo(device, what, sizeof(flag), &flag, NULL) == CL_SUCCESS && flag;
+}
+
+/* 102 for "OpenCL 1.2 something", 0 for anything else. */
+static int get_version(cl_device_id device)
+{
+	char *text = bi__opencl_text(NULL, device, CL_DEVICE_VERSION);
+	int major = 0, minor = 0;
+	int known = text && sscanf(text, "OpenCL %d.%d", &major, &minor) == 2;
+
+	free(text);
+	return known ? major * 100 + minor : 0;
+}
+
+/* enum bi_device_kind; a device may be of several kinds at once. */
+static int get_kind(cl_device_id device)
+{
+	uint64_t type = get_bits(device, CL_DEVICE_TYPE);
+
+	if (type & CL_DEVICE_TYPE_CPU)
+		return BI_KIND_CPU;
+	if (type & CL_DEVICE_TYPE_GPU)
+		return BI_KIND_GPU;
+	return type & CL_DEVICE_TYPE_ACCELERATOR ? BI_KIND_ACCELERATOR : BI_KIND_OTHER;
+}
+
+static uint32_t get_capabilities(cl_device_id device, int version)
+{
+	uint64_t queues = get_bits(device, CL_DEVICE_QUEUE_PROPERTIES);
+	uint32_t found = BI_CAP_ASYNC;
+
+	if (get_flag(device, CL_DEVICE_HOST_UNIFIED_MEMORY))
+		found |= BI_CAP_UNIFIED;
+	if (queues & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)
+		found |= BI_CAP_OUT_OF_ORDER;
+	if (queues & CL_QUEUE_PROFILING_ENABLE)
+		found |= BI_CAP_PROFILING;
+	if (version >= 200 && bi__cl->SVMAlloc && bi__cl->SVMFree &&
+	    (get_bits(device, CL_DEVICE_SVM_CAPABILITIES) & CL_DEVICE_SVM_FINE_GRAIN_BUFFER))
+		found |= BI_CAP_SVM;
+	if (get_bits(device, CL_DEVICE_EXECUTION_CAPABILITIES) & CL_EXEC_NATIVE_KERNEL)
+		found |= BI_CAP_NATIVE_COPY;
+	if (has_extension(device, "cl_khr_external_memory"))
+		found |= BI_CAP_EXTERNAL_MEMORY;
+	return found;
+}
+
+static size_t get_group(cl_device_id device)
+{
+	size_t most = BI__NEST_GROUP;
+
+	bi__cl->GetDeviceInfo(device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(most), &most, NULL);
+	return most < BI__NEST_GROUP ? most : BI__NEST_GROUP;
+}
+
+static int is_usable(cl_device_id device)
+{
+	return get_flag(device, CL_DEVICE_AVAILABLE) && get_version(device) >= 102;
+}
+
+static void describe(cl_platform_id platform, int number, cl_device_id device, int ordinal, struct bi_device *out)
+{
+	memset(out, 0, sizeof(*out));
+	snprintf(out->spec, sizeof(out->spec), "opencl:%d:%d", number, ordinal);
+	snprintf(out->backend, sizeof(out->backend), "opencl");
+	out->platform = number;
+	out->ordinal = ordinal;
+	out->kind = get_kind(device);
+	out->usable = 1;
+	out->capabilities = get_capabilities(device, get_version(device));
+	out->memory = get_bits(device, CL_DEVICE_GLOBAL_MEM_SIZE);
+	copy_text(out->name, sizeof(out->name), NULL, device, CL_DEVICE_NAME);
+	copy_text(out->platform_name, sizeof(out->platform_name), platform, NULL, CL_PLATFORM_NAME);
+}
+
+/* -------------------------------------------------------------------------------------------------------- enumerate */
+
+struct platforms {
+	cl_platform_id *ids;
+	cl_uint count;
+};
+
+struct devices {
+	cl_device_id *ids;
+	cl_uint count;
+};
+
+/* On success ids is freed by the caller. */
+static int get_platforms(struct platforms *out, struct bi_error *err)
+{
+	int rc = bi__cl_open(err);
+
+	if (rc)
+		return rc;
+	out->count = 0;
+	rc = bi__cl_check(bi__cl->GetPlatformIDs(0, NULL, &out->count), "clGetPlatformIDs", err);
+	if (rc)
+		return rc;
+	if (out->count == 0)
+		return bi__fail(err, BI_ENODEVICE, "the OpenCL loader knows no platform");
+	out->ids = malloc(out->count * sizeof(*out->ids));
+	if (!out->ids)
+		return bi__fail(err, BI_ENOMEM, "no memory for %u platforms", out->count);
+	rc = bi__cl_check(bi__cl->GetPlatformIDs(out->count, out->ids, NULL), "clGetPlatformIDs", err);
+	if (rc)
+		free(out->ids);
+	return rc;
+}
+
+/* On success ids is freed by the caller. */
+static int get_devices(cl_platform_id platform, struct devices *out, struct bi_error *err)
+{
+	int rc;
+
+	out->count = 0;
+	rc = bi__cl_check(bi__cl->GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &out->count), "clGetDeviceIDs",
+			  err);
+	if (rc)
+		return rc;
+	if (out->count == 0)
+		return bi__cl_check(CL_DEVICE_NOT_FOUND, "clGetDeviceIDs", err);
+	out->ids = malloc(out->count * sizeof(*out->ids));
+	if (!out->ids)
+		return bi__fail(err, BI_ENOMEM, "no memory for %u devices", out->count);
+	rc = bi__cl_check(bi__cl->GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, out->count, out->ids, NULL),
+			  "clGetDeviceIDs", err);
+	if (rc)
+		free(out->ids);
+	return rc;
+}
+
+static void append(cl_platform_id platform, int number, const struct devices *found, struct bi_device *devices,
+		   int capacity, int *count)
+{
+	for (cl_uint i = 0; i < found->count; i++) {
+		if (!is_usable(found->ids[i]))
+			continue;
+		if (*count < capacity)
+			describe(platform, number, found->ids[i], (int)i, &devices[*count]);
+		++*count;
+	}
+}
+
+int bi__opencl_enumerate(struct bi_device *devices, int capacity, int *count, struct bi_error *err)
+{
+	struct bi_error reason = { BI_ENODEVICE, 0, "no device is available and knows OpenCL 1.2" };
+	struct platforms platforms;
+	struct devices found;
+	int rc = get_platforms(&platforms, err);
+
+	*count = 0;
+	if (rc)
+		return rc;
+	for (cl_uint i = 0; i < platforms.count; i++) {
+		if (get_devices(platforms.ids[i], &found, &reason) != BI_OK)
+			continue;
+		append(platforms.ids[i], (int)i, &found, devices, capacity, count);
+		free(found.ids);
+	}
+	free(platforms.ids);
+	if (*count == 0)
+		return bi__fail_vendor(err, BI_ENODEVICE, reason.vendor, "%s", reason.message);
+	return BI_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- open */
+
+static int choose(const struct devices *devices, const struct bi_device *wanted, cl_device_id *out,
+		  struct bi_error *err)
+{
+	if (wanted->ordinal < 0 || (cl_uint)wanted->ordinal >= devices->count)
+		return bi__fail(err, BI_ENODEVICE, "device number %d is not below %u", wanted->ordinal, devices->count);
+	*out = devices->ids[wanted->ordinal];
+	return is_usable(*out) ? BI_OK
+			       : bi__fail(err, BI_ENODEVICE, "device number %d is not available or below OpenCL 1.2",
+					  wanted->ordinal);
+}
+
+static int create_context(struct bi__opencl *opencl, cl_platform_id platform, const struct bi_device *device,
+			  struct bi_error *err)
+{
+	const cl_context_properties properties[] = { CL_CONTEXT_PLATFORM, (cl_context_properties)platform, 0 };
+	struct devices devices;
+	cl_int code;
+	int rc = get_devices(platform, &devices, err);
+
+	if (rc)
+		return rc;
+	rc = choose(&devices, device, &opencl->device, err);
+	free(devices.ids);
+	if (rc)
+		return rc;
+	opencl->context = bi__cl->CreateContext(properties, 1, &opencl->device, NULL, NULL, &code);
+	return bi__cl_check(code, "clCreateContext", err);
+}
+
+static int open_own(struct bi__opencl *opencl, const struct bi_device *device, struct bi_error *err)
+{
+	struct platforms platforms;
+	int rc = get_platforms(&platforms, err);
+
+	if (rc)
+		return rc;
+	if (device->platform < 0 || (cl_uint)device->platform >= platforms.count)
+		rc = bi__fail(err, BI_ENODEVICE, "platform number %d is not below %u", device->platform,
+			      platforms.count);
+	else
+		rc = create_context(opencl, platforms.ids[device->platform], device, err);
+	free(platforms.ids);
+	return rc;
+}
+
+/* On success ids is freed by the caller. */
+static int get_context_devices(cl_context context, struct devices *out, struct bi_error *err)
+{
+	size_t size;
+	int rc = bi__cl_check(bi__cl->GetContextInfo(context, CL_CONTEXT_DEVICES, 0, NULL, &size), "clGetContextInfo",
+			      err);
+
+	if (rc)
+		return rc;
+	out->ids = malloc(size);
+	if (!out->ids)
+		return bi__fail(err, BI_ENOMEM, "no memory for %zu bytes", size);
+	out->count = (cl_uint)(size / sizeof(*out->ids));
+	rc = bi__cl_check(bi__cl->GetContextInfo(context, CL_CONTEXT_DEVICES, size, out->ids, NULL), "clGetContextInfo",
+			  err);
+	if (rc)
+		free(out->ids);
+	return rc;
+}
+
+/* The device of a context that the caller did not choose: that of the queue, or the first. */
+static int default_device(const struct devices *devices, cl_command_queue queue, int *ordinal, struct bi_error *err)
+{
+	cl_device_id device;
+	int rc;
+
+	*ordinal = 0;
+	if (!queue)
+		return BI_OK;
+	rc = bi__cl_check(bi__cl->GetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof(device), &device, NULL),
+			  "clGetCommandQueueInfo", err);
+	for (cl_uint i = 0; i < devices->count && !rc; i++) {
+		*ordinal = (int)i;
+		if (devices->ids[i] == device)
+			return BI_OK;
+	}
+	return rc ? rc : bi__fail(err, BI_EINVAL, "adopt_stream belongs to another cl_context than adopt_context");
+}
+
+/* Finds the device among those that enumerate lists. A part of a device is not among them: it is named "opencl". */
+static void locate(cl_device_id device, struct bi_device *out)
+{
+	struct platforms platforms;
+	struct devices devices;
+	cl_platform_id own = NULL;
+
+	bi__cl->GetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(own), &own, NULL);
+	describe(own, 0, device, 0, out);
+	snprintf(out->spec, sizeof(out->spec), "opencl");
+	if (get_platforms(&platforms, NULL) != BI_OK)
+		return;
+	for (cl_uint p = 0; p < platforms.count; p++) {
+		if (platforms.ids[p] != own || get_devices(own, &devices, NULL) != BI_OK)
+			continue;
+		for (cl_uint d = 0; d < devices.count; d++)
+			if (devices.ids[d] == device)
+				describe(own, (int)p, device, (int)d, out);
+		free(devices.ids);
+	}
+	free(platforms.ids);
+}
+
+static int open_adopted(struct bi__opencl *opencl, const struct bi_options *options, struct bi_device *device,
+			struct bi_error *err)
+{
+	cl_context context = (cl_context)options->adopt_context;
+	struct devices devices;
+	int rc = bi__cl_open(err);
+
+	if (!rc)
+		rc = get_context_devices(context, &devices, err);
+	if (rc)
+		return rc;
+	if (device->ordinal < 0)
+		rc = default_device(&devices, (cl_command_queue)options->adopt_stream, &device->ordinal, err);
+	if (!rc)
+		rc = choose(&devices, device, &opencl->device, err);
+	free(devices.ids);
+	if (rc)
+		return rc;
+	rc = bi__cl_check(bi__cl->RetainContext(context), "clRetainContext", err);
+	if (rc)
+		return rc;
+	opencl->context = context;
+	locate(opencl->device, device);
+	return BI_OK;
+}
+
+static int open_stream(struct bi__device_state *device, uintptr_t adopted, struct bi__queue *stream,
+		       struct bi_error *err)
+{
+	int rc;
+
+	*stream = (struct bi__queue){ adopted, 0 };
+	rc = bi__opencl_stream_open(device, stream, err);
+	if (rc || !stream->out_of_order)
+		return rc;
+	bi__opencl_stream_close(stream);
+	return bi__fail(err, BI_EINVAL, "adopt_stream is an out-of-order cl_command_queue");
+}
+
+static int keep_options(struct bi__opencl *opencl, const struct bi_options *options, struct bi_error *err)
+{
+	opencl->profile = options->profile && (opencl->capabilities & BI_CAP_PROFILING);
+	if (!options->cache_directory)
+		return BI_OK;
+	opencl->cache_directory = malloc(strlen(options->cache_directory) + 1);
+	if (!opencl->cache_directory)
+		return bi__fail(err, BI_ENOMEM, "no memory for the name of the cache directory");
+	strcpy(opencl->cache_directory, options->cache_directory);
+	return BI_OK;
+}
+
+/* Whatever there is of it. */
+static void destroy(struct bi__opencl *opencl)
+{
+	if (opencl->program)
+		bi__cl->ReleaseProgram(opencl->program);
+	if (opencl->context)
+		bi__cl->ReleaseContext(opencl->context);
+	pthread_mutex_destroy(&opencl->lock);
+	free(opencl->cache_directory);
+	free(opencl);
+}
+
+int bi__opencl_open(const struct bi_options *options, struct bi_device *device, struct bi__device_state *out,
+		    struct bi__queue *stream, struct bi_error *err)
+{
+	struct bi__opencl *opencl = calloc(1, sizeof(*opencl));
+	int rc;
+
+	if (!opencl)
+		return bi__fail(err, BI_ENOMEM, "no memory for a context");
+	pthread_mutex_init(&opencl->lock, NULL);
+	rc = options->adopt_context ? open_adopted(opencl, options, device, err) : open_own(opencl, device, err);
+	if (rc)
+		goto fail;
+	opencl->version = get_version(opencl->device);
+	opencl->capabilities = get_capabilities(opencl->device, opencl->version);
+	opencl->group = get_group(opencl->device);
+	rc = keep_options(opencl, options, err);
+	if (rc)
+		goto fail;
+	*out = (struct bi__device_state){ (uintptr_t)opencl->context, opencl };
+	rc = open_stream(out, options->adopt_stream, stream, err);
+	if (rc)
+		goto fail;
+	return BI_OK;
+fail:
+	destroy(opencl);
+	return rc;
+}
+
+void bi__opencl_close(struct bi__device_state *device, struct bi__queue *stream)
+{
+	bi__opencl_stream_close(stream);
+	destroy(device->state);
+}

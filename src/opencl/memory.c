@@ -1,0 +1,229 @@
+/* Buffers: allocated, shared with the CPU, and adopted. */
+#include "opencl/opencl.h"
+
+#include <stdlib.h>
+
+#include "common/checked.h"
+
+cl_mem bi__opencl_buffer(const struct bi__block *block)
+{
+	return (cl_mem)(block->cookie ? block->cookie : block->handle);
+}
+
+static int create(cl_context context, cl_mem_flags flags, size_t nbytes, void *host, cl_mem *out, struct bi_error *err)
+{
+	cl_int code;
+
+	*out = bi__cl->CreateBuffer(context, flags, nbytes, host, &code);
+	return bi__cl_check(code, "clCreateBuffer", err);
+}
+
+/* Shared virtual memory under a buffer. */
+struct shared {
+	cl_context context; /* which the buffer keeps alive */
+	void *bytes;
+};
+
+static void free_shared(struct shared *shared)
+{
+	bi__cl->SVMFree(shared->context, shared->bytes);
+	free(shared);
+}
+
+static void CL_CALLBACK buffer_is_gone(cl_mem buffer, void *data)
+{
+	(void)buffer;
+	free_shared(data);
+}
+
+/*
+ * The bytes are freed by the driver's own word that the buffer over them is gone, which is when the last command that
+ * uses it has finished. clEnqueueSVMFree would follow the commands of one queue only, and the buffer may still be in
+ * use on others.
+ */
+static int share(struct shared *shared, size_t nbytes, struct bi__block *block, struct bi_error *err)
+{
+	cl_mem buffer;
+	int rc = create(shared->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, nbytes, shared->bytes, &buffer, err);
+
+	if (rc)
+		return rc;
+	rc = bi__cl_check(bi__cl->SetMemObjectDestructorCallback(buffer, buffer_is_gone, shared),
+			  "clSetMemObjectDestructorCallback", err);
+	if (rc) {
+		bi__cl->ReleaseMemObject(buffer);
+		return rc;
+	}
+	block->kind = BI_HANDLE_CL_SVM;
+	block->handle = (uintptr_t)shared->bytes;
+	block->host = (char *)shared->bytes + block->origin;
+	block->cookie = (uintptr_t)buffer;
+	return BI_OK;
+}
+
+static int alloc_shared(const struct bi__opencl *opencl, size_t nbytes, struct bi__block *block, struct bi_error *err)
+{
+	struct shared *shared;
+	int rc;
+
+	if (!(opencl->capabilities & BI_CAP_SVM))
+		return bi__fail(err, BI_EUNSUPPORTED, "the device has no fine-grained shared virtual memory");
+	shared = malloc(sizeof(*shared));
+	if (!shared)
+		return bi__fail(err, BI_ENOMEM, "no memory for a memory object");
+	shared->context = opencl->context;
+	shared->bytes = bi__cl->SVMAlloc(opencl->context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, nbytes, 0);
+	if (!shared->bytes) {
+		free(shared);
+		return bi__fail(err, BI_ENOMEM, "clSVMAlloc gave no %zu bytes", nbytes);
+	}
+	rc = share(shared, nbytes, block, err);
+	if (rc)
+		free_shared(shared);
+	return rc;
+}
+
+int bi__opencl_alloc(struct bi__device_state *device, struct bi__block *block, struct bi_error *err)
+{
+	const struct bi__opencl *opencl = device->state;
+	cl_mem_flags flags = CL_MEM_READ_WRITE;
+	size_t total;
+	cl_mem buffer;
+	int rc;
+
+	if (bi__add_size(block->nbytes, block->origin, &total))
+		return bi__fail(err, BI_EOVERFLOW, "%zu bytes do not fit into the address space", block->nbytes);
+	if (block->memory == BI_MEMORY_UNIFIED)
+		return alloc_shared(opencl, total, block, err);
+	if (block->memory == BI_MEMORY_PINNED)
+		flags |= CL_MEM_ALLOC_HOST_PTR;
+	rc = create(opencl->context, flags, total, NULL, &buffer, err);
+	if (rc)
+		return rc;
+	block->kind = BI_HANDLE_CL_MEM;
+	block->handle = (uintptr_t)buffer;
+	block->cookie = 0;
+	block->host = NULL;
+	return BI_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ adopt */
+
+/* What the driver says about a buffer. */
+struct facts {
+	cl_mem_object_type type;
+	cl_context context;
+	size_t nbytes;
+	cl_mem root; /* of a sub-buffer, else NULL */
+	size_t offset; /* in the root */
+};
+
+static int ask(cl_mem buffer, struct facts *facts, struct bi_error *err)
+{
+	const struct {
+		cl_mem_info what;
+		size_t size;
+		void *out;
+	} questions[] = {
+		{ CL_MEM_TYPE, sizeof(facts->type), &facts->type },
+		{ CL_MEM_CONTEXT, sizeof(facts->context), &facts->context },
+		{ CL_MEM_SIZE, sizeof(facts->nbytes), &facts->nbytes },
+		{ CL_MEM_ASSOCIATED_MEMOBJECT, sizeof(facts->root), &facts->root },
+		{ CL_MEM_OFFSET, sizeof(facts->offset), &facts->offset },
+	};
+	cl_int code = CL_SUCCESS;
+
+	for (size_t i = 0; i < sizeof(questions) / sizeof(*questions) && code == CL_SUCCESS; i++)
+		code = bi__cl->GetMemObjectInfo(buffer, questions[i].what, questions[i].size, questions[i].out, NULL);
+	return bi__cl_check(code, "clGetMemObjectInfo", err);
+}
+
+static int check(const struct facts *facts, uintptr_t context, size_t nbytes, struct bi_error *err)
+{
+	if (facts->type != CL_MEM_OBJECT_BUFFER)
+		return bi__fail(err, BI_EINVAL, "the cl_mem is no buffer (type 0x%x)", facts->type);
+	if ((uintptr_t)facts->context != context)
+		return bi__fail(err, BI_EINVAL, "the cl_mem belongs to another cl_context");
+	if (facts->nbytes < nbytes)
+		return bi__fail(err, BI_EINVAL, "the cl_mem has %zu bytes, not %zu", facts->nbytes, nbytes);
+	return BI_OK;
+}
+
+/* Afterwards one reference of the root is ours. A stolen reference of a sub-buffer is exchanged for one of the root. */
+static int hold(cl_mem buffer, cl_mem root, int steal, struct bi_error *err)
+{
+	int rc;
+
+	if (steal && buffer == root)
+		return BI_OK;
+	rc = bi__cl_check(bi__cl->RetainMemObject(root), "clRetainMemObject", err);
+	if (!rc && steal)
+		bi__cl->ReleaseMemObject(buffer);
+	return rc;
+}
+
+static int adopt_buffer(uintptr_t context, const struct bi_foreign *foreign, struct bi__block *block,
+			struct bi_error *err)
+{
+	cl_mem buffer = (cl_mem)foreign->handle, root;
+	struct facts facts = { 0 };
+	int rc = ask(buffer, &facts, err);
+
+	if (!rc)
+		rc = check(&facts, context, foreign->nbytes, err);
+	if (rc)
+		return rc;
+	root = facts.root ? facts.root : buffer;
+	rc = hold(buffer, root, foreign->flags & BI_WRAP_STEAL, err);
+	if (rc)
+		return rc;
+	block->kind = BI_HANDLE_CL_MEM;
+	block->handle = (uintptr_t)root;
+	block->origin = facts.root ? facts.offset : 0;
+	block->nbytes = foreign->nbytes ? foreign->nbytes : facts.nbytes;
+	return BI_OK;
+}
+
+static int adopt_shared(cl_context context, const struct bi_foreign *foreign, struct bi__block *block,
+			struct bi_error *err)
+{
+	cl_bool is_shared = CL_FALSE;
+	cl_mem buffer;
+	int rc;
+
+	if (!foreign->nbytes)
+		return bi__fail(err, BI_EINVAL, "nbytes is 0, but the size of an SVM pointer cannot be asked for");
+	rc = create(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, foreign->nbytes, (void *)foreign->handle, &buffer,
+		    err);
+	if (rc)
+		return rc;
+	if (bi__cl->GetMemObjectInfo(buffer, CL_MEM_USES_SVM_POINTER, sizeof(is_shared), &is_shared, NULL) ||
+	    !is_shared) {
+		bi__cl->ReleaseMemObject(buffer);
+		return bi__fail(err, BI_EINVAL, "the handle is no SVM pointer of this cl_context");
+	}
+	block->kind = BI_HANDLE_CL_SVM;
+	block->handle = foreign->handle;
+	block->origin = 0;
+	block->nbytes = foreign->nbytes;
+	block->cookie = (uintptr_t)buffer;
+	return BI_OK;
+}
+
+int bi__opencl_adopt(struct bi__device_state *device, const struct bi_foreign *foreign, struct bi__block *block,
+		     struct bi_error *err)
+{
+	block->host = NULL;
+	block->cookie = 0;
+	if (foreign->kind == BI_HANDLE_CL_MEM)
+		return adopt_buffer(device->native, foreign, block, err);
+	if (foreign->kind == BI_HANDLE_CL_SVM)
+		return adopt_shared((cl_context)device->native, foreign, block, err);
+	return bi__fail(err, BI_EUNSUPPORTED, "handle kind %d is not memory that OpenCL can wrap", (int)foreign->kind);
+}
+
+void bi__opencl_free(struct bi__device_state *device, struct bi__block *block)
+{
+	(void)device;
+	bi__cl->ReleaseMemObject(bi__opencl_buffer(block));
+}

@@ -1,0 +1,284 @@
+/* Copies, fills and mappings: which command of the driver does what. No command here blocks. */
+#include "opencl/opencl.h"
+
+#include <string.h>
+
+#include "common/engine.h"
+
+/* One copy on its way to the driver. */
+struct job {
+	struct bi__opencl *opencl;
+	cl_command_queue queue;
+	const struct bi__plan *plan;
+	const struct bi__place *dst, *src;
+	cl_event *event; /* or NULL: not wanted */
+};
+
+static struct bi__opencl_place place_of(const struct bi__place *place)
+{
+	return (struct bi__opencl_place){ bi__opencl_buffer(place->block), place->block->origin };
+}
+
+/* ----------------------------------------------------------------------------------------------------------- linear */
+
+static int copy_linear(const struct job *job, const struct bi__opencl_place *dst, const struct bi__opencl_place *src,
+		       struct bi_error *err)
+{
+	size_t to = dst->offset + (size_t)job->plan->dst_offset, from = src->offset + (size_t)job->plan->src_offset;
+
+	return bi__cl_check(bi__cl->EnqueueCopyBuffer(job->queue, src->buffer, dst->buffer, from, to, job->plan->unit,
+						      0, NULL, job->event),
+			    "clEnqueueCopyBuffer", err);
+}
+
+static int write_linear(const struct job *job, const struct bi__opencl_place *dst, struct bi_error *err)
+{
+	size_t to = dst->offset + (size_t)job->plan->dst_offset;
+	const char *from = (const char *)job->src->host + job->plan->src_offset;
+
+	return bi__cl_check(bi__cl->EnqueueWriteBuffer(job->queue, dst->buffer, CL_FALSE, to, job->plan->unit, from, 0,
+						       NULL, job->event),
+			    "clEnqueueWriteBuffer", err);
+}
+
+static int read_linear(const struct job *job, const struct bi__opencl_place *src, struct bi_error *err)
+{
+	size_t from = src->offset + (size_t)job->plan->src_offset;
+	char *to = (char *)(uintptr_t)job->dst->host + job->plan->dst_offset;
+
+	return bi__cl_check(bi__cl->EnqueueReadBuffer(job->queue, src->buffer, CL_FALSE, from, job->plan->unit, to, 0,
+						      NULL, job->event),
+			    "clEnqueueReadBuffer", err);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- native */
+
+/* Items up to this size travel in the arguments. */
+#define INLINE_BYTES 256
+
+/* What the driver copies aside when the command is enqueued, and writes the address of a buffer into. */
+struct native {
+	void *linked; /* the buffer's, if there is one */
+	void *dst; /* NULL: in the linked buffer */
+	const void *src; /* NULL: in the linked buffer; unless `immediate` */
+	int immediate; /* the source is `bytes` */
+	struct bi__plan plan; /* offsets count from the addresses above */
+	unsigned char bytes[INLINE_BYTES];
+};
+
+static void CL_CALLBACK run_native(void *arguments)
+{
+	const struct native *native = arguments;
+	void *dst = native->dst ? native->dst : native->linked;
+	const void *src = native->src ? native->src : native->linked;
+
+	bi__engine_copy(&native->plan, dst, native->immediate ? native->bytes : src);
+}
+
+/* With one buffer or none: PoCL 3.1 hands the addresses of several to a kernel in the order of the buffers' age. */
+static int enqueue_native(const struct job *job, struct native *native, const struct bi__block *linked,
+			  const cl_event *after, cl_event *event, struct bi_error *err)
+{
+	const void *place = &native->linked;
+	cl_mem buffer = linked ? bi__opencl_buffer(linked) : NULL;
+
+	return bi__cl_check(bi__cl->EnqueueNativeKernel(job->queue, run_native, native, sizeof(*native), linked != NULL,
+							linked ? &buffer : NULL, linked ? &place : NULL, after != NULL,
+							after, event),
+			    "clEnqueueNativeKernel", err);
+}
+
+/* Where a buffer is linked its address is that of its start, which may be before the first byte that is ours. */
+static const struct bi__block *link(const struct job *job, struct native *native)
+{
+	const struct bi__block *dst = job->dst->block, *src = job->src->block;
+
+	if (dst)
+		native->plan.dst_offset += (int64_t)dst->origin;
+	else
+		native->dst = (void *)(uintptr_t)job->dst->host;
+	if (src)
+		native->plan.src_offset += (int64_t)src->origin;
+	else if (!job->src->immediate)
+		native->src = job->src->host;
+	return dst ? dst : src;
+}
+
+/* Between two buffers: the source is mapped while the kernel runs. On such a device that costs commands, not copies. */
+static int copy_mapped(const struct job *job, struct native *native, struct bi_error *err)
+{
+	const struct bi__block *dst = job->dst->block, *src = job->src->block;
+	cl_mem source = bi__opencl_buffer(src);
+	cl_event mapped, moved = NULL;
+	cl_int code;
+	int rc, unmapped;
+
+	native->src = bi__cl->EnqueueMapBuffer(job->queue, source, CL_FALSE, CL_MAP_READ, src->origin, src->nbytes, 0,
+					       NULL, &mapped, &code);
+	if (code != CL_SUCCESS)
+		return bi__cl_check(code, "clEnqueueMapBuffer", err);
+	native->plan.dst_offset += (int64_t)dst->origin;
+	rc = enqueue_native(job, native, dst, &mapped, &moved, err);
+	unmapped = bi__cl_check(bi__cl->EnqueueUnmapMemObject(job->queue, source, (void *)(uintptr_t)native->src, 1,
+							      rc ? &mapped : &moved, NULL),
+				"clEnqueueUnmapMemObject", rc ? NULL : err);
+	bi__cl->ReleaseEvent(mapped);
+	if (rc)
+		return rc;
+	if (job->event && !unmapped)
+		*job->event = moved;
+	else
+		bi__cl->ReleaseEvent(moved);
+	return unmapped;
+}
+
+/* Our own copy engine as a command of a device that runs on this processor. */
+static int copy_native(const struct job *job, struct bi_error *err)
+{
+	const struct bi__block *dst = job->dst->block, *src = job->src->block;
+	struct native native = { .immediate = job->src->immediate != 0, .plan = *job->plan };
+
+	if (native.immediate)
+		memcpy(native.bytes, job->src->host, job->src->immediate);
+	if (dst && src && bi__opencl_buffer(dst) != bi__opencl_buffer(src))
+		return copy_mapped(job, &native, err);
+	return enqueue_native(job, &native, link(job, &native), NULL, job->event, err);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- fill */
+
+/* Is the destination one run, filled with one item that the driver's fill takes? */
+static int is_pattern(const struct job *job, size_t to)
+{
+	const struct bi__plan *plan = job->plan;
+	size_t unit = plan->unit;
+
+	if (plan->ndim > 1 || unit > 128 || (unit & (unit - 1)) || to % unit)
+		return 0;
+	return plan->ndim == 0 || (plan->src_strides[0] == 0 && plan->dst_strides[0] == (int64_t)unit);
+}
+
+static int fill(const struct job *job, const struct bi__opencl_place *dst, size_t to, struct bi_error *err)
+{
+	const char *pattern = (const char *)job->src->host + job->plan->src_offset;
+
+	return bi__cl_check(bi__cl->EnqueueFillBuffer(job->queue, dst->buffer, pattern, job->plan->unit, to,
+						      (size_t)job->plan->bytes, 0, NULL, job->event),
+			    "clEnqueueFillBuffer", err);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- copy */
+
+static int copy_between(const struct job *job, struct bi_error *err)
+{
+	int is_linear = job->plan->kind == BI__PLAN_LINEAR;
+	struct bi__opencl_place dst, src;
+
+	if (!is_linear && (job->opencl->capabilities & BI_CAP_NATIVE_COPY))
+		return copy_native(job, err);
+	if (!is_linear && (!job->dst->block || !job->src->block))
+		return bi__fail(err, BI_EUNSUPPORTED, "the device moves only dense bytes from and to the host");
+	if (!job->dst->block) {
+		src = place_of(job->src);
+		return read_linear(job, &src, err);
+	}
+	dst = place_of(job->dst);
+	if (!job->src->block)
+		return write_linear(job, &dst, err);
+	src = place_of(job->src);
+	if (is_linear)
+		return copy_linear(job, &dst, &src, err);
+	return bi__opencl_launch(job->opencl, job->queue, job->plan, &dst, &src, job->event, err);
+}
+
+/* Through a small buffer, which the driver keeps until the command has finished. */
+static int copy_staged(const struct job *job, struct bi_error *err)
+{
+	struct bi__block block = { .kind = BI_HANDLE_CL_MEM, .nbytes = job->src->immediate };
+	const struct bi__place src = { &block, NULL, 0 };
+	struct job staged = *job;
+	cl_mem buffer;
+	cl_int code;
+	int rc;
+
+	buffer = bi__cl->CreateBuffer(job->opencl->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, block.nbytes,
+				      (void *)(uintptr_t)job->src->host, &code);
+	if (code != CL_SUCCESS)
+		return bi__cl_check(code, "clCreateBuffer", err);
+	block.handle = (uintptr_t)buffer;
+	staged.src = &src;
+	rc = copy_between(&staged, err);
+	bi__cl->ReleaseMemObject(buffer);
+	return rc;
+}
+
+static int copy_immediate(const struct job *job, struct bi_error *err)
+{
+	struct bi__opencl_place dst = place_of(job->dst);
+	size_t to = dst.offset + (size_t)job->plan->dst_offset;
+
+	if (is_pattern(job, to))
+		return fill(job, &dst, to, err);
+	if ((job->opencl->capabilities & BI_CAP_NATIVE_COPY) && job->src->immediate <= INLINE_BYTES)
+		return copy_native(job, err);
+	return copy_staged(job, err);
+}
+
+int bi__opencl_copy(struct bi__device_state *device, struct bi__queue *queue, const struct bi__plan *plan,
+		    const struct bi__place *dst, const struct bi__place *src, uintptr_t *event, struct bi_error *err)
+{
+	cl_event made = NULL;
+	struct job job = { device->state, (cl_command_queue)queue->native, plan, dst, src, event ? &made : NULL };
+	int rc = src->immediate ? copy_immediate(&job, err) : copy_between(&job, err);
+
+	if (rc)
+		return rc;
+	rc = bi__cl_check(bi__cl->Flush(job.queue), "clFlush", err);
+	if (rc && made)
+		bi__cl->ReleaseEvent(made);
+	if (!rc && event)
+		*event = (uintptr_t)made;
+	return rc;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- map */
+
+static cl_map_flags map_flags(unsigned mode)
+{
+	if (mode & BI_MAP_READ)
+		return mode & BI_MAP_WRITE ? CL_MAP_READ | CL_MAP_WRITE : CL_MAP_READ;
+	return mode & BI_MAP_DISCARD ? CL_MAP_WRITE_INVALIDATE_REGION : CL_MAP_WRITE;
+}
+
+int bi__opencl_map(struct bi__device_state *device, struct bi__queue *queue, const struct bi__block *block,
+		   size_t offset, size_t nbytes, unsigned mode, void **pointer, uintptr_t *event, struct bi_error *err)
+{
+	cl_command_queue handle = (cl_command_queue)queue->native;
+	cl_mem buffer = bi__opencl_buffer(block);
+	cl_event made;
+	cl_int code;
+	int rc;
+
+	(void)device;
+	*pointer = bi__cl->EnqueueMapBuffer(handle, buffer, CL_FALSE, map_flags(mode), block->origin + offset, nbytes,
+					    0, NULL, &made, &code);
+	if (code != CL_SUCCESS)
+		return bi__cl_check(code, "clEnqueueMapBuffer", err);
+	rc = bi__cl_check(bi__cl->Flush(handle), "clFlush", err);
+	if (rc)
+		bi__cl->ReleaseEvent(made);
+	else
+		*event = (uintptr_t)made;
+	return rc;
+}
+
+int bi__opencl_unmap(struct bi__device_state *device, struct bi__queue *queue, const struct bi__block *block,
+		     void *pointer, struct bi_error *err)
+{
+	cl_command_queue handle = (cl_command_queue)queue->native;
+	int rc = bi__cl_check(bi__cl->EnqueueUnmapMemObject(handle, bi__opencl_buffer(block), pointer, 0, NULL, NULL),
+			      "clEnqueueUnmapMemObject", err);
+
+	(void)device;
+	return rc ? rc : bi__cl_check(bi__cl->Flush(handle), "clFlush", err);
+}

@@ -1,0 +1,179 @@
+/* Row 17: where events cannot be shared. */
+#include "uses.h"
+
+static const struct producer nobody;
+
+static struct bi_context *open_second(void)
+{
+	return open_context(bench.second_spec ? bench.second_spec : bench.spec, (struct bi_options)BI_OPTIONS_INIT);
+}
+
+static void copy_across(struct bi_context *to_context, struct bi_context *from_context)
+{
+	struct bi_view *from = wrap_in(from_context, PLACE_DEVICE, 7, nobody);
+	struct bi_view *to = wrap_in(to_context, PLACE_DEVICE, 1, nobody);
+
+	OK(bi_copy(to, from, NULL, &error));
+	finish_all();
+	assert_int_equal(value_of(to), 7);
+	assert_int_equal(reported(from_context, "cross"), 1);
+	bi_view_release(from);
+	bi_view_release(to);
+}
+
+/* The wait is that of the source's context. */
+static void row_17_two_contexts(void **state)
+{
+	struct bi_context *second = open_second();
+
+	(void)state;
+	expect_waits("cross", 2);
+	copy_across(second, bench.context);
+	copy_across(bench.context, second);
+}
+
+static void row_17_two_contexts_strided(void **state)
+{
+	struct bi_context *second = open_second();
+	struct bi_view *from = wrap(PLACE_DEVICE, 7, nobody), *to = wrap_in(second, PLACE_DEVICE, 1, nobody);
+	struct bi_view *from_part = slice(from, 1, 50, 5), *to_part = slice(to, 0, 50, 4);
+	unsigned char bytes[ARRAY_BYTES];
+
+	(void)state;
+	expect_waits("cross", 1);
+	OK(bi_copy(to_part, from_part, NULL, &error));
+	finish_all();
+	peek(to, bytes);
+	for (size_t i = 0; i < ARRAY_BYTES; i++)
+		assert_int_equal(bytes[i], i % 4 == 0 && i < 200 ? 7 : 1);
+	bi_view_release(from_part);
+	bi_view_release(to_part);
+	bi_view_release(from);
+	bi_view_release(to);
+}
+
+/* The source's work is behind a gate that opens while the call waits. */
+static void row_17_waits_for_the_source(void **state)
+{
+	struct bi_context *second = open_second();
+	struct bi_view *from = wrap(PLACE_DEVICE, 1, nobody), *to = wrap_in(second, PLACE_DEVICE, 2, nobody);
+	struct gate *gate = close_gate(home_of(bench.context));
+
+	(void)state;
+	fill(from, 7, NULL);
+	expect_waits("cross", 1);
+	open_gate_soon(gate);
+	OK(bi_copy(to, from, NULL, &error));
+	assert_true(is_open(gate));
+	finish_all();
+	assert_int_equal(value_of(to), 7);
+	bi_view_release(from);
+	bi_view_release(to);
+}
+
+/* Only the source is waited for. */
+static void row_17_does_not_wait_for_the_destination(void **state)
+{
+	struct bi_context *second = open_second();
+	struct bi_view *from = wrap(PLACE_DEVICE, 7, nobody), *to = wrap_in(second, PLACE_DEVICE, 1, nobody);
+	struct gate *gate = close_gate(home_of(second));
+
+	(void)state;
+	expect_waits("cross", 1);
+	OK(bi_copy(to, from, NULL, &error));
+	settle();
+	assert_int_equal(value_of(to), 1);
+	open_and_finish(gate);
+	assert_int_equal(value_of(to), 7);
+	bi_view_release(from);
+	bi_view_release(to);
+}
+
+/* The host's own work on bytes that a device still writes waits once. */
+static void row_17_device_and_host(void **state)
+{
+	struct bi_view *from = wrap(PLACE_DEVICE, 7, nobody), *host = wrap(PLACE_HOST, 1, nobody);
+	struct bi_view *copy = wrap(PLACE_HOST, 2, nobody);
+
+	(void)state;
+	OK(bi_copy(host, from, NULL, &error));
+	expect_waits("cross", 1);
+	OK(bi_copy(copy, host, NULL, &error));
+	assert_int_equal(value_of(copy), 7);
+	fill(host, 3, NULL);
+	assert_int_equal(value_of(host), 3);
+	bi_view_release(from);
+	bi_view_release(host);
+	bi_view_release(copy);
+}
+
+/* And on bytes that it still reads. */
+static void row_17_the_host_waits_for_the_device(void **state)
+{
+	struct bi_view *host = wrap(PLACE_HOST, 7, nobody), *to = wrap(PLACE_DEVICE, 1, nobody);
+	struct gate *gate = close_gate(home_of(bench.context));
+
+	(void)state;
+	OK(bi_copy(to, host, NULL, &error));
+	expect_waits("cross", 1);
+	open_gate_soon(gate);
+	fill(host, 3, NULL);
+	assert_true(is_open(gate));
+	finish_all();
+	assert_int_equal(value_of(to), 7);
+	bi_view_release(host);
+	bi_view_release(to);
+}
+
+/* The unpacking half of a download is work of the host, on devices that move only dense bytes. */
+static void row_17_strided_download(void **state)
+{
+	struct bi_view *from = wrap(PLACE_DEVICE, 7, nobody), *host = wrap(PLACE_HOST, 1, nobody);
+	struct bi_view *part = slice(from, 0, 100, 1), *host_part = slice(host, 0, 100, 2);
+	unsigned waits = can(bench.context, BI_CAP_NATIVE_COPY) ? 0 : 1;
+
+	(void)state;
+	expect_waits("cross", waits);
+	OK(bi_copy(host_part, part, NULL, &error));
+	finish_all();
+	for (size_t i = 0; i < 200; i++)
+		assert_int_equal(((unsigned char *)bi_view_host_pointer(host))[i], i % 2 ? 1 : 7);
+	bi_view_release(part);
+	bi_view_release(host_part);
+	bi_view_release(from);
+	bi_view_release(host);
+}
+
+/* A stream of one context takes over host memory that another one works on. */
+static void row_17_host_memory_between_two_contexts(void **state)
+{
+	struct bi_context *second = open_second();
+	struct bi_view *from = wrap(PLACE_DEVICE, 7, nobody), *host = wrap(PLACE_HOST, 1, nobody);
+	struct bi_view *to = wrap_in(second, PLACE_DEVICE, 2, nobody);
+
+	(void)state;
+	OK(bi_copy(host, from, NULL, &error));
+	expect_waits("cross", 1);
+	OK(bi_copy(to, host, NULL, &error));
+	finish_all();
+	assert_int_equal(value_of(to), 7);
+	bi_view_release(from);
+	bi_view_release(host);
+	bi_view_release(to);
+}
+
+int cross_rows(void)
+{
+	static const struct row rows[] = {
+		ROW(row_17_two_contexts, NEED_OPENCL),
+		ROW(row_17_two_contexts_strided, NEED_OPENCL),
+		ROW(row_17_waits_for_the_source, NEED_GATE),
+		ROW(row_17_does_not_wait_for_the_destination, NEED_GATE),
+		ROW(row_17_device_and_host, NEED_OPENCL),
+		ROW(row_17_the_host_waits_for_the_device, NEED_GATE),
+		ROW(row_17_strided_download, NEED_OPENCL),
+		ROW(row_17_host_memory_between_two_contexts, NEED_OPENCL),
+	};
+
+	return run_rows("two contexts", rows, COUNT(rows));
+}

@@ -1,0 +1,292 @@
+/* Rows 13 to 16: when memory is let go. */
+#include "uses.h"
+
+static const struct producer nobody;
+
+/* ------------------------------------------------------------------------------------------------------------ row 13 */
+
+static void row_13_idle_memory_goes_at_once(void **state)
+{
+	atomic_int released = 0;
+
+	(void)state;
+	bi_view_release(wrap(PLACE_DEVICE, 1, (struct producer){ .released = &released }));
+	assert_int_equal(released, 1);
+	bi_view_release(wrap(PLACE_HOST, 1, (struct producer){ .released = &released }));
+	assert_int_equal(released, 2);
+}
+
+/* The last of several references counts, and work of the host is done when its call returns. */
+static void row_13_the_last_reference_counts(void **state)
+{
+	atomic_int released = 0;
+	struct bi_view *view = wrap(PLACE_HOST, 1, (struct producer){ .released = &released });
+	struct bi_view *part = slice(view, 1, 10, 2);
+
+	(void)state;
+	fill(part, 2, NULL);
+	bi_view_release(view);
+	assert_int_equal(released, 0);
+	bi_view_release(part);
+	assert_int_equal(released, 1);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ row 14 */
+
+/* The producer writes again on his stream as soon as he is told, and the copy still sees what was there. */
+static void let_producer_go_on(unsigned home, struct bi_stream *stream)
+{
+	atomic_int released = 0;
+	struct bi_stream *producer = new_producer(home);
+	struct bi_view *made = wrap(PLACE_DEVICE, 7, nobody), *to = wrap(PLACE_DEVICE, 1, nobody);
+	struct bi_view *from = wrap_again(made, (struct producer){ .stream = producer, .released = &released });
+	struct gate *gate = close_gate(stream ? stream : home_of(bench.context));
+
+	OK(bi_copy(to, from, stream, &error));
+	bi_view_release(from);
+	assert_int_equal(released, 1);
+	raw_write(producer, made, 8);
+	settle();
+	assert_int_equal(value_of(to), 1);
+	assert_int_equal(value_of(made), 7);
+	open_and_finish(gate);
+	assert_int_equal(value_of(to), 7);
+	assert_int_equal(value_of(made), 8);
+	bi_view_release(made);
+	bi_view_release(to);
+	clear_case();
+}
+
+static void row_14_named_stream_goes_at_once(void **state)
+{
+	(void)state;
+	for (unsigned home = 0; home < stream_kinds(); home++) {
+		let_producer_go_on(home, NULL);
+		for (unsigned kind = 0; kind < stream_kinds(); kind++)
+			let_producer_go_on(home, new_stream(kind));
+	}
+}
+
+static void row_14_named_stream_goes_at_once_without_a_gate(void **state)
+{
+	atomic_int released = 0;
+	struct bi_stream *producer = new_producer(BI_STREAM_IN_ORDER);
+	struct bi_view *view = wrap(PLACE_DEVICE, 1, (struct producer){ .stream = producer, .released = &released });
+
+	(void)state;
+	fill(view, 2, NULL);
+	bi_view_release(view);
+	assert_int_equal(released, 1);
+	assert_int_equal(reported(bench.context, "retired"), 0);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ row 15 */
+
+/* Calls that let go of what is done. */
+enum reaper { REAPER_TRIM, REAPER_CREATE, REAPER_FILL, REAPER_COUNT };
+
+static void reap(enum reaper reaper, struct bi_context *context, struct bi_view *bystander)
+{
+	struct bi_memory *memory;
+
+	switch (reaper) {
+	case REAPER_TRIM:
+		OK(bi_context_trim(context, BI_POOL_NONE, &error));
+		break;
+	case REAPER_CREATE:
+		OK(bi_memory_create(context, 16, BI_MEMORY_HOST, &memory, &error));
+		bi_memory_release(memory);
+		break;
+	default:
+		fill(bystander, 1, home_of(context));
+		break;
+	}
+}
+
+/* Nothing is let go while the work is behind the gate, whatever is called; then it is, once. */
+static void see_retired(struct bi_context *context, atomic_int *released, int count, enum reaper reaper,
+			struct gate *gate)
+{
+	struct bi_view *bystander = wrap(PLACE_DEVICE, 0, nobody);
+
+	for (int i = 0; i < REAPER_COUNT; i++)
+		reap((enum reaper)i, context, bystander);
+	settle();
+	assert_int_equal(*released, 0);
+	assert_int_equal(reported(context, "retired"), count);
+	open_and_finish(gate);
+	assert_int_equal(*released, 0);
+	reap(reaper, context, bystander);
+	assert_int_equal(*released, count);
+	assert_int_equal(reported(context, "retired"), 0);
+	bi_view_release(bystander);
+	clear_case();
+}
+
+static void row_15_wrapped_memory_is_retired(void **state)
+{
+	(void)state;
+	for (int reaper = 0; reaper < REAPER_COUNT; reaper++) {
+		atomic_int released = 0;
+		struct bi_view *view = wrap(PLACE_DEVICE, 1, (struct producer){ .released = &released });
+		struct gate *gate = close_gate(home_of(bench.context));
+
+		fill(view, 2, NULL);
+		bi_view_release(view);
+		see_retired(bench.context, &released, 1, (enum reaper)reaper, gate);
+	}
+}
+
+/* Bytes of the host that a device still reads, and others that it still writes, on a stream of its own. */
+static void row_15_host_memory_is_retired(void **state)
+{
+	(void)state;
+	for (int reaper = 0; reaper < REAPER_COUNT; reaper++) {
+		atomic_int released = 0;
+		struct bi_view *from = wrap(PLACE_HOST, 7, (struct producer){ .released = &released });
+		struct bi_view *to = wrap(PLACE_HOST, 1, (struct producer){ .released = &released });
+		struct bi_view *view = wrap(PLACE_DEVICE, 2, nobody);
+		struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
+		struct gate *gate = close_gate(stream);
+
+		OK(bi_copy(view, from, stream, &error));
+		OK(bi_copy(to, view, stream, &error));
+		bi_view_release(from);
+		bi_view_release(to);
+		see_retired(bench.other, &released, 2, (enum reaper)reaper, gate);
+		bi_view_release(view);
+	}
+}
+
+/* A reference that is handed back on a stream, not used by the library. */
+static void row_15_handed_back_memory_is_retired(void **state)
+{
+	atomic_int released = 0;
+	struct bi_view *view = wrap(PLACE_DEVICE, 1, (struct producer){ .released = &released });
+	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
+	struct gate *gate = close_gate(stream);
+
+	(void)state;
+	OK(bi_view_hand_back(view, stream, &error));
+	bi_view_release(view);
+	see_retired(bench.context, &released, 1, REAPER_TRIM, gate);
+}
+
+static void wait_for_buffers(int64_t count)
+{
+	for (int i = 0; i < 200 && live_buffers() != count; i++)
+		settle();
+	assert_int_equal(live_buffers(), count);
+}
+
+static void row_15_own_memory_goes_to_the_pool_at_once(void **state)
+{
+	struct bi_view *view = allocate();
+	int64_t buffers = live_buffers();
+	struct gate *gate = close_gate(home_of(bench.context));
+
+	(void)state;
+	fill(view, 2, NULL);
+	bi_view_release(view);
+	assert_int_equal(reported(bench.context, "retired"), 0);
+	assert_int_equal(reported(bench.context, "bytes"), ARRAY_BYTES);
+	view = allocate();
+	assert_int_equal(live_buffers(), buffers);
+	assert_int_equal(reported(bench.context, "hits"), 1);
+	open_and_finish(gate);
+	bi_view_release(view);
+}
+
+/* Somebody who was shown the handle may hold it. */
+static void row_15_shown_memory_is_retired(void **state)
+{
+	struct bi_view *view = allocate();
+	int64_t buffers = live_buffers();
+	struct gate *gate = close_gate(home_of(bench.context));
+
+	(void)state;
+	assert_non_null(buffer_of(view));
+	fill(view, 2, NULL);
+	bi_view_release(view);
+	assert_int_equal(reported(bench.context, "retired"), 1);
+	assert_int_equal(reported(bench.context, "bytes"), 0);
+	assert_int_equal(live_buffers(), buffers);
+	open_and_finish(gate);
+	trim_all();
+	assert_int_equal(reported(bench.context, "retired"), 0);
+	wait_for_buffers(buffers - 1);
+}
+
+/* Without a gate: nothing may wait, and nothing is left in the end. */
+static void row_15_released_memory_goes_in_the_end(void **state)
+{
+	atomic_int released = 0;
+	struct bi_view *from = wrap(PLACE_HOST, 7, (struct producer){ .released = &released });
+	struct bi_view *to = wrap(PLACE_DEVICE, 1, (struct producer){ .released = &released });
+
+	(void)state;
+	OK(bi_copy(to, from, NULL, &error));
+	bi_view_release(from);
+	bi_view_release(to);
+	finish_all();
+	trim_all();
+	assert_int_equal(released, 2);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ row 16 */
+
+static void row_16_close_waits_for_what_is_retired(void **state)
+{
+	struct bi_context *context = open_context(bench.spec, (struct bi_options)BI_OPTIONS_INIT);
+	atomic_int released = 0;
+	struct bi_view *from = wrap_in(context, PLACE_HOST, 7, (struct producer){ .released = &released });
+	struct bi_view *to = wrap_in(context, PLACE_DEVICE, 1, (struct producer){ .released = &released });
+	struct gate *gate = close_gate(home_of(context));
+
+	(void)state;
+	OK(bi_copy(to, from, NULL, &error));
+	bi_view_release(from);
+	bi_view_release(to);
+	assert_int_equal(reported(context, "retired"), 2);
+	assert_int_equal(released, 0);
+	open_gate_soon(gate);
+	close_context(context, 2);
+	assert_true(is_open(gate));
+	assert_int_equal(released, 2);
+}
+
+static void row_16_close_without_retired_memory_does_not_wait(void **state)
+{
+	struct bi_context *context = open_context(bench.spec, (struct bi_options)BI_OPTIONS_INIT);
+	atomic_int released = 0;
+	struct bi_view *view = wrap_in(context, PLACE_DEVICE, 1, (struct producer){ .released = &released });
+
+	(void)state;
+	fill(view, 2, NULL);
+	finish_all();
+	bi_view_release(view);
+	finish_all();
+	OK(bi_context_trim(context, 0, &error));
+	close_context(context, 0);
+	assert_int_equal(released, 1);
+}
+
+int release_rows(void)
+{
+	static const struct row rows[] = {
+		ROW(row_13_idle_memory_goes_at_once, 0),
+		ROW(row_13_the_last_reference_counts, 0),
+		ROW(row_14_named_stream_goes_at_once, NEED_GATE),
+		ROW(row_14_named_stream_goes_at_once_without_a_gate, NEED_OPENCL),
+		ROW(row_15_wrapped_memory_is_retired, NEED_GATE),
+		ROW(row_15_host_memory_is_retired, NEED_GATE),
+		ROW(row_15_handed_back_memory_is_retired, NEED_GATE),
+		ROW(row_15_own_memory_goes_to_the_pool_at_once, NEED_GATE),
+		ROW(row_15_shown_memory_is_retired, NEED_GATE),
+		ROW(row_15_released_memory_goes_in_the_end, 0),
+		ROW(row_16_close_waits_for_what_is_retired, NEED_GATE),
+		ROW(row_16_close_without_retired_memory_does_not_wait, 0),
+	};
+
+	return run_rows("release", rows, COUNT(rows));
+}
