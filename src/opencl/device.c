@@ -8,8 +8,6 @@
 
 #include "kernels/strided.h"
 
-/* ------------------------------------------------------------------------------------------------------ information */
-
 static cl_int get_text(cl_platform_id platform, cl_device_id device, cl_uint what, size_t size, char *text,
 		       size_t *needed)
 {
@@ -148,8 +146,6 @@ static void describe(cl_platform_id platform, int number, cl_device_id device, i
 	copy_text(out->platform_name, sizeof(out->platform_name), platform, NULL, CL_PLATFORM_NAME);
 }
 
-/* -------------------------------------------------------------------------------------------------------- enumerate */
-
 struct platforms {
 	cl_platform_id *ids;
 	cl_uint count;
@@ -237,8 +233,6 @@ int bi__opencl_enumerate(struct bi_device *devices, int capacity, int *count, st
 		return bi__fail_vendor(err, BI_ENODEVICE, reason.vendor, "%s", reason.message);
 	return BI_OK;
 }
-
-/* ------------------------------------------------------------------------------------------------------------- open */
 
 static int choose(const struct devices *devices, const struct bi_device *wanted, cl_device_id *out,
 		  struct bi_error *err)
@@ -351,7 +345,7 @@ static int open_adopted(struct bi__opencl *opencl, const struct bi_options *opti
 			struct bi_error *err)
 {
 	cl_context context = (cl_context)options->adopt_context;
-	struct devices devices;
+	struct devices devices = { NULL, 0 };
 	int rc = bi__cl_open(err);
 
 	if (!rc)

@@ -9,8 +9,6 @@
 
 static const char source[] = BI__STRIDED_SOURCE;
 
-/* ---------------------------------------------------------------------------------------------------------- program */
-
 static uint64_t hash_text(uint64_t hash, cl_platform_id platform, cl_device_id device, cl_uint what)
 {
 	char *text = bi__opencl_text(platform, device, what);
@@ -196,12 +194,10 @@ void bi__opencl_cache_state(const struct bi__device_state *device, uint64_t *bui
 	pthread_mutex_unlock(&opencl->lock);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- launch */
-
 /* One object for each launch: the arguments of a kernel object are not safe to set from two threads. */
 static int get_kernel(struct bi__opencl *opencl, size_t unit, cl_kernel *out, struct bi_error *err)
 {
-	char name[32];
+	char name[40];
 	cl_int code;
 	int rc;
 

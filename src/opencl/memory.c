@@ -107,8 +107,6 @@ int bi__opencl_alloc(struct bi__device_state *device, struct bi__block *block, s
 	return BI_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ adopt */
-
 /* What the driver says about a buffer. */
 struct facts {
 	cl_mem_object_type type;

@@ -19,8 +19,6 @@ static struct bi__opencl_place place_of(const struct bi__place *place)
 	return (struct bi__opencl_place){ bi__opencl_buffer(place->block), place->block->origin };
 }
 
-/* ----------------------------------------------------------------------------------------------------------- linear */
-
 static int copy_linear(const struct job *job, const struct bi__opencl_place *dst, const struct bi__opencl_place *src,
 		       struct bi_error *err)
 {
@@ -50,8 +48,6 @@ static int read_linear(const struct job *job, const struct bi__opencl_place *src
 						      NULL, job->event),
 			    "clEnqueueReadBuffer", err);
 }
-
-/* ----------------------------------------------------------------------------------------------------------- native */
 
 /* Items up to this size travel in the arguments. */
 #define INLINE_BYTES 256
@@ -145,8 +141,6 @@ static int copy_native(const struct job *job, struct bi_error *err)
 	return enqueue_native(job, &native, link(job, &native), NULL, job->event, err);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- fill */
-
 /* Is the destination one run, filled with one item that the driver's fill takes? */
 static int is_pattern(const struct job *job, size_t to)
 {
@@ -166,8 +160,6 @@ static int fill(const struct job *job, const struct bi__opencl_place *dst, size_
 						      (size_t)job->plan->bytes, 0, NULL, job->event),
 			    "clEnqueueFillBuffer", err);
 }
-
-/* ------------------------------------------------------------------------------------------------------------- copy */
 
 static int copy_between(const struct job *job, struct bi_error *err)
 {
@@ -240,8 +232,6 @@ int bi__opencl_copy(struct bi__device_state *device, struct bi__queue *queue, co
 		*event = (uintptr_t)made;
 	return rc;
 }
-
-/* -------------------------------------------------------------------------------------------------------------- map */
 
 static cl_map_flags map_flags(unsigned mode)
 {

@@ -42,7 +42,7 @@ static void random_target(struct bi_layout *layout, const char *type)
 static void fill_and_check(const struct mirror *mirror, const char *type, const unsigned char *element)
 {
 	struct bi_layout layout;
-	struct bi_stream *stream = random_stream(bi_memory_context(mirror->memory));
+	struct bi_stream *stream = random_stream(mirror->memory);
 	char what[600];
 
 	random_target(&layout, type);
@@ -133,7 +133,7 @@ static void test_order(void **state)
 
 		mirror_open(&mirror, fixture.context, PLACE_DEVICE, MEMORY_SIZE);
 		for (int i = 0; i < 25; i++) {
-			struct bi_stream *stream = random_stream(fixture.context);
+			struct bi_stream *stream = random_stream(mirror.memory);
 			unsigned char element[LARGEST_ITEM];
 			struct bi_layout layout;
 

@@ -188,8 +188,10 @@ static struct bi_stream *new_stream(struct bi_context *context, unsigned flags)
 	return stream;
 }
 
-struct bi_stream *random_stream(struct bi_context *context)
+struct bi_stream *random_stream(const struct bi_memory *memory)
 {
+	struct bi_context *context = bi_memory_is_host(memory) ? fixture.host : bi_memory_context(memory);
+
 	switch (test_between(&fixture.random, 0, 3)) {
 	case 0:
 		return NULL;

@@ -141,8 +141,11 @@ struct bi_view *view_of(const struct mirror *mirror, const struct bi_layout *lay
 struct bi_view *bytes_of(struct bi_memory *memory);
 void random_bytes(unsigned char *bytes, size_t nbytes);
 
-/* NULL, the context stream, a new one in order or (where there are such) out of order. Always released by the caller. */
-struct bi_stream *random_stream(struct bi_context *context);
+/*
+ * A stream that can work on the memory: NULL, the context stream, a new one in order or (where there are such) out of
+ * order; for host memory one of the host. Always released by the caller.
+ */
+struct bi_stream *random_stream(const struct bi_memory *memory);
 
 /* Groups. Each returns the number of tests that failed. */
 int tables_group(void);

@@ -58,7 +58,7 @@ static void write_mapped(const struct mirror *mirror, const struct bi_layout *la
 static void fill_first(const struct mirror *mirror, const struct bi_layout *layout, const struct bi_view *view)
 {
 	unsigned char element[16];
-	struct bi_stream *stream = random_stream(fixture.context);
+	struct bi_stream *stream = random_stream(mirror->memory);
 
 	random_bytes(element, sizeof(element));
 	OK(bi_fill(view, element, stream, &error));

@@ -380,15 +380,18 @@ static void test_foreign(void **state)
 	BAD(bad.struct_size = 0);
 	BAD(bad.struct_size--);
 	BAD(bad.handle = 0);
-	BAD(bad.kind = (enum bi_handle_kind)0);
-	BAD(bad.kind = (enum bi_handle_kind)77);
 	BAD(bad.flags = 0x100);
 	BAD(bad.event_count = 1);
 	BAD((bad.event_count = 1, bad.events = no_events));
 #undef BAD
 	bad = good;
-	bad.kind = BI_HANDLE_CUDA;
-	FAILS(bi_memory_wrap(fixture.context, &bad, &memory, &error));
+	for (size_t i = 0; i < 3; i++) {
+		bad.kind = ((const enum bi_handle_kind[]){ (enum bi_handle_kind)0, (enum bi_handle_kind)77,
+							   BI_HANDLE_CUDA })[i];
+		FAILS(bi_memory_wrap(fixture.context, &bad, &memory, &error));
+		assert_null(memory);
+		memory = STALE(struct bi_memory);
+	}
 	REFUSED(BI_EINVAL, bi_memory_wrap(fixture.context, NULL, &memory, &error));
 	REFUSED(BI_EINVAL, bi_memory_wrap(NULL, &good, &memory, &error));
 	REFUSED(BI_EINVAL, bi_memory_wrap(fixture.context, &good, NULL, &error));
