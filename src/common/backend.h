@@ -65,9 +65,12 @@ struct bi__backend {
 
 	/* Memory. */
 
-	/* block->nbytes (> 0), block->origin and block->memory are set; allocates origin + nbytes. */
+	/* block->nbytes (> 0), block->origin and block->memory are set; allocates origin + nbytes, sets the kind. */
 	int (*alloc)(struct bi__device_state *device, struct bi__block *block, struct bi_error *err);
-	/* Retains or takes what a foreign handle names; block->nbytes (0: ask) and the handle are set. Optional. */
+	/*
+	 * Retains or takes what a foreign handle names; block->nbytes (0: ask) is set. Sets kind, handle, nbytes, and origin
+	 * if the foreign memory starts inside a larger one. Optional.
+	 */
 	int (*adopt)(struct bi__device_state *device, const struct bi_foreign *foreign, struct bi__block *block,
 		     struct bi_error *err);
 	/* Frees what alloc made, or gives back what adopt retained. Pending work may still use it. */
@@ -90,7 +93,7 @@ struct bi__backend {
 	int (*wait)(struct bi__queue *queue, uintptr_t event, struct bi_error *err);
 	/* *done = is it complete; `block` makes the calling thread wait until it is. BI_EPRODUCER if it failed. */
 	int (*poll)(uintptr_t event, int block, int *done, struct bi_error *err);
-	/* Counts of a native event. */
+	/* Counts of a native event. BI_EINVAL for an event of another native context. */
 	int (*event_retain)(struct bi__device_state *device, uintptr_t event, struct bi_error *err);
 	void (*event_release)(uintptr_t event);
 

@@ -134,8 +134,9 @@ static int execute_locked(const struct job *job, struct bi_stream *stream, const
 	rc = check_mapped(to, 1, err);
 	if (!rc && from)
 		rc = check_mapped(from, 0, err);
-	if (!rc)
-		rc = bi__order_begin(to, stream, err);
+	if (rc || job->plan.kind == BI__PLAN_NOTHING)
+		return rc;
+	rc = bi__order_begin(to, stream, err);
 	if (!rc && from)
 		rc = bi__order_begin(from, stream, err);
 	if (rc)
@@ -209,15 +210,22 @@ static int copy_packed(const struct job *job, struct bi_error *err)
 	return copy_through(job, BI_MEMORY_DEVICE, device->memory->context, err);
 }
 
+/* The same elements on both sides. */
+static int is_identity(const struct job *job)
+{
+	return job->dst->memory == job->src->memory && bi_layout_equal(&job->to, &job->from);
+}
+
 static int run(struct job *job, struct bi_error *err)
 {
 	struct bi_memory *to = job->dst->memory;
 
+	if (is_identity(job)) {
+		job->plan.kind = BI__PLAN_NOTHING;
+		return execute(job, NULL, err);
+	}
 	if (overlaps(job))
-		return bi_layout_equal(&job->to, &job->from) && to == job->src->memory
-			       ? BI_OK
-			       : copy_through(job, bi__is_host(to) ? BI_MEMORY_HOST : BI_MEMORY_DEVICE, to->context,
-					      err);
+		return copy_through(job, bi__is_host(to) ? BI_MEMORY_HOST : BI_MEMORY_DEVICE, to->context, err);
 	if (is_cross(job))
 		return copy_through(job, BI_MEMORY_HOST, to->context, err);
 	bi__plan_make(&job->plan, &job->to, &job->from);

@@ -100,7 +100,17 @@ static const struct bi__block *link(const struct job *job, struct native *native
 	return dst ? dst : src;
 }
 
-/* Between two buffers: the source is mapped while the kernel runs. On such a device that costs commands, not copies. */
+static int launch(const struct job *job, struct bi_error *err)
+{
+	struct bi__opencl_place dst = place_of(job->dst), src = place_of(job->src);
+
+	return bi__opencl_launch(job->opencl, job->queue, job->plan, &dst, &src, job->event, err);
+}
+
+/*
+ * Between two buffers: the source is mapped while the kernel runs. On such a device that costs commands, not copies. A
+ * buffer that its maker closed to the host (CL_MEM_HOST_NO_ACCESS) cannot be mapped.
+ */
 static int copy_mapped(const struct job *job, struct native *native, struct bi_error *err)
 {
 	const struct bi__block *dst = job->dst->block, *src = job->src->block;
@@ -111,6 +121,8 @@ static int copy_mapped(const struct job *job, struct native *native, struct bi_e
 
 	native->src = bi__cl->EnqueueMapBuffer(job->queue, source, CL_FALSE, CL_MAP_READ, src->origin, src->nbytes, 0,
 					       NULL, &mapped, &code);
+	if (code == CL_INVALID_OPERATION)
+		return launch(job, err);
 	if (code != CL_SUCCESS)
 		return bi__cl_check(code, "clEnqueueMapBuffer", err);
 	native->plan.dst_offset += (int64_t)dst->origin;
@@ -178,9 +190,7 @@ static int copy_between(const struct job *job, struct bi_error *err)
 	if (!job->src->block)
 		return write_linear(job, &dst, err);
 	src = place_of(job->src);
-	if (is_linear)
-		return copy_linear(job, &dst, &src, err);
-	return bi__opencl_launch(job->opencl, job->queue, job->plan, &dst, &src, job->event, err);
+	return is_linear ? copy_linear(job, &dst, &src, err) : launch(job, err);
 }
 
 /* Through a small buffer, which the driver keeps until the command has finished. */
