@@ -315,6 +315,29 @@ class CopyTest(BiTest):
         self.assertEqual(self.succeed("copy", path, self.path("out.npy"), "--device", "host").stderr, b"")
 
 
+class DeviceWorkTest(BiTest):
+    """What the driver was asked to do, counted by the loader layer BI_TEST_LAYER."""
+
+    def commands(self, device, **env):
+        """Names and numbers of the driver's functions that one strided, transposed copy called."""
+        layer, report = os.environ["BI_TEST_LAYER"], self.path("commands")
+        self.write("in.npy", saved(np.arange(48, dtype="<i4").reshape(6, 8)))
+        self.succeed("copy", self.path("in.npy"), self.path("out.npy"), "--device", device, "--slice", "::2,::-1",
+                     "--transpose", "1,0", "--verify",
+                     env=dict(env, OPENCL_LAYERS=layer, BI_TEST_LAYER_REPORT=report))
+        lines = self.read("commands").decode().split("\n")
+        return {line.split()[0]: int(line.split()[1]) for line in lines if line}
+
+    def test_device_gathers_the_elements(self):
+        for device in [spec for spec in DEVICES if spec != "host"]:
+            for mask, strided in ({}, "clEnqueueNativeKernel"), ({"BI_TEST_LAYER_MASK": "gpu"}, "clEnqueueNDRangeKernel"):
+                with self.subTest(device=device, mask=mask):
+                    commands = self.commands(device, **mask)
+                    self.assertEqual(commands.get(strided), 1)
+                    self.assertEqual(commands.get("clEnqueueWriteBuffer"), 1)
+                    self.assertEqual(commands.get("clEnqueueReadBuffer"), 1)
+
+
 class BadInputTest(BiTest):
     def refuse_file(self, data, reason, code=INPUT):
         path = self.write("bad.npy", data)
