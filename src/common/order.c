@@ -153,7 +153,9 @@ static int move_tail(struct bi_memory *memory, struct bi_stream *stream, struct 
 
 	if (rc || !tail.context)
 		return rc;
-	memory->stale = memory->tail;
+	/* A tail that was waited for in this step is stale already, and then there is none. */
+	if (memory->tail.context)
+		memory->stale = memory->tail;
 	memory->tail = tail;
 	memory->tail_on_context_stream = stream == &tail.context->stream;
 	return BI_OK;

@@ -126,6 +126,18 @@ const char *bi__cl_name(cl_int code)
 	return find(code)->name;
 }
 
+static const char *hint(cl_int code)
+{
+	switch (code) {
+	case CL_PLATFORM_NOT_FOUND_KHR:
+		return "; is a driver (ICD) installed?";
+	case CL_DEVICE_NOT_FOUND:
+		return "; is POCL_CACHE_DIR, or HOME, writable?";
+	default:
+		return "";
+	}
+}
+
 int bi__cl_check(cl_int code, const char *call, struct bi_error *err)
 {
 	const struct code *found;
@@ -133,6 +145,5 @@ int bi__cl_check(cl_int code, const char *call, struct bi_error *err)
 	if (code == CL_SUCCESS)
 		return BI_OK;
 	found = find(code);
-	return bi__fail_vendor(err, found->status, code, "%s failed: %s (%d)%s", call, found->name, code,
-			       found->status == BI_ENODEVICE ? "; is POCL_CACHE_DIR, or HOME, writable?" : "");
+	return bi__fail_vendor(err, found->status, code, "%s failed: %s (%d)%s", call, found->name, code, hint(code));
 }
