@@ -26,7 +26,7 @@ static struct bi_stream *pair_stream(const struct side *dst, const struct side *
 {
 	const struct bi_memory *to = dst->mirror->memory, *from = src->mirror->memory;
 	int use_source = bi_memory_is_host(to) == bi_memory_is_host(from) ? (int)test_between(&fixture.random, 0, 1)
-									   : bi_memory_is_host(to);
+									  : bi_memory_is_host(to);
 
 	return random_stream(use_source ? from : to);
 }
@@ -349,7 +349,6 @@ static void test_host_stream_for_device(void **state)
 	if (is_opencl(fixture.context)) {
 		REFUSED(BI_EINVAL, bi_copy(device, host, bi_context_stream(fixture.host), &error));
 		REFUSED(BI_EINVAL, bi_copy(host, device, bi_context_stream(fixture.host), &error));
-		REFUSED(BI_EINVAL, bi_copy(host, host, bi_context_stream(fixture.context), &error));
 		REFUSED(BI_EINVAL, bi_fill(host, "\1\2\3\4", bi_context_stream(fixture.context), &error));
 	}
 	OK(bi_copy(device, host, bi_context_stream(fixture.context), &error));
@@ -357,6 +356,26 @@ static void test_host_stream_for_device(void **state)
 	bi_view_release(device);
 	bi_view_release(host);
 	fixture.cases++;
+}
+
+/* What moves no byte is checked like everything else. */
+static void test_onto_itself_is_checked(void **state)
+{
+	static const int64_t shape[] = { 5 };
+	struct bi_context *other = open_context(fixture.spec);
+	struct bi_view *view = new_view("int32", 1, shape);
+	struct bi_map *map;
+
+	(void)state;
+	if (is_opencl(fixture.context))
+		REFUSED(BI_EINVAL, bi_copy(view, view, bi_context_stream(other), &error));
+	OK(bi_view_map(view, BI_MAP_READ, &map, &error));
+	REFUSED(BI_EBUSY, bi_copy(view, view, NULL, &error));
+	OK(bi_unmap(map, &error));
+	OK(bi_copy(view, view, NULL, &error));
+	bi_view_release(view);
+	bi_context_release(other);
+	fixture.cases += 3;
 }
 
 /* Many copies that depend on each other are enqueued before anything is waited for. */
@@ -379,7 +398,8 @@ static void test_chain(void **state)
 				dst = view_of(&mirrors[to], &sides[to].layout, 0);
 				src = view_of(&mirrors[!to], &sides[!to].layout, 0);
 				OK(bi_copy(dst, src, stream, &error));
-				naive_copy(mirrors[to].bytes, &sides[to].layout, mirrors[!to].bytes, &sides[!to].layout);
+				naive_copy(mirrors[to].bytes, &sides[to].layout, mirrors[!to].bytes,
+					   &sides[!to].layout);
 				bi_view_release(dst);
 				bi_view_release(src);
 				fixture.cases++;
@@ -427,6 +447,7 @@ int copy_group(void)
 		cmocka_unit_test(test_read_only),
 		cmocka_unit_test(test_foreign_streams),
 		cmocka_unit_test(test_host_stream_for_device),
+		cmocka_unit_test(test_onto_itself_is_checked),
 		cmocka_unit_test(test_chain),
 		cmocka_unit_test(test_items_without_bytes),
 	};

@@ -1,6 +1,8 @@
+#define _POSIX_C_SOURCE 200809L
 #include "driver.h"
 
 #include <dlfcn.h>
+#include <time.h>
 
 #include "fixture.h"
 
@@ -41,8 +43,9 @@ cl_device_id driver_device(const struct bi_context *context)
 {
 	cl_device_id devices[8] = { NULL };
 
-	assert_int_equal(driver()->clGetContextInfo(driver_context(context), CL_CONTEXT_DEVICES, sizeof(devices), devices,
-						    NULL), CL_SUCCESS);
+	assert_int_equal(
+		driver()->clGetContextInfo(driver_context(context), CL_CONTEXT_DEVICES, sizeof(devices), devices, NULL),
+		CL_SUCCESS);
 	return devices[0];
 }
 
@@ -71,28 +74,30 @@ cl_mem driver_new_buffer(cl_context context, size_t nbytes)
 	return buffer;
 }
 
-cl_uint driver_context_references(cl_context context)
+cl_uint driver_references(enum driver_kind kind, void *handle)
 {
 	cl_uint count = 0;
+	cl_int code = CL_INVALID_VALUE;
 
-	assert_int_equal(driver()->clGetContextInfo(context, CL_CONTEXT_REFERENCE_COUNT, sizeof(count), &count, NULL), 0);
+	if (kind == DRIVER_CONTEXT)
+		code = driver()->clGetContextInfo(handle, CL_CONTEXT_REFERENCE_COUNT, sizeof(count), &count, NULL);
+	else if (kind == DRIVER_QUEUE)
+		code = driver()->clGetCommandQueueInfo(handle, CL_QUEUE_REFERENCE_COUNT, sizeof(count), &count, NULL);
+	else if (kind == DRIVER_EVENT)
+		code = driver()->clGetEventInfo(handle, CL_EVENT_REFERENCE_COUNT, sizeof(count), &count, NULL);
+	else
+		code = driver()->clGetMemObjectInfo(handle, CL_MEM_REFERENCE_COUNT, sizeof(count), &count, NULL);
+	assert_int_equal(code, CL_SUCCESS);
 	return count;
 }
 
-cl_uint driver_queue_references(cl_command_queue queue)
+void driver_expect_references(enum driver_kind kind, void *handle, cl_uint expected)
 {
-	cl_uint count = 0;
+	const struct timespec pause = { 0, 1000000 };
 
-	assert_int_equal(driver()->clGetCommandQueueInfo(queue, CL_QUEUE_REFERENCE_COUNT, sizeof(count), &count, NULL), 0);
-	return count;
-}
-
-cl_uint driver_buffer_references(cl_mem buffer)
-{
-	cl_uint count = 0;
-
-	assert_int_equal(driver()->clGetMemObjectInfo(buffer, CL_MEM_REFERENCE_COUNT, sizeof(count), &count, NULL), 0);
-	return count;
+	for (int i = 0; i < 5000 && driver_references(kind, handle) != expected; i++)
+		nanosleep(&pause, NULL);
+	assert_int_equal(driver_references(kind, handle), expected);
 }
 
 size_t driver_alignment(const struct bi_context *context)
@@ -100,6 +105,7 @@ size_t driver_alignment(const struct bi_context *context)
 	cl_uint bits = 0;
 
 	assert_int_equal(driver()->clGetDeviceInfo(driver_device(context), CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof(bits),
-						   &bits, NULL), 0);
+						   &bits, NULL),
+			 0);
 	return bits / 8;
 }

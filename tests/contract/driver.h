@@ -47,9 +47,14 @@ cl_context driver_new_context(const struct bi_context *context);
 cl_command_queue driver_new_queue(cl_context context, cl_device_id device);
 cl_mem driver_new_buffer(cl_context context, size_t nbytes);
 
-cl_uint driver_context_references(cl_context context);
-cl_uint driver_queue_references(cl_command_queue queue);
-cl_uint driver_buffer_references(cl_mem buffer);
+enum driver_kind { DRIVER_CONTEXT, DRIVER_QUEUE, DRIVER_BUFFER, DRIVER_EVENT };
+
+/* References to a cl_context, cl_command_queue, cl_mem or cl_event. */
+cl_uint driver_references(enum driver_kind kind, void *handle);
+
+/* Fails unless the count becomes `expected` within seconds: the driver's threads drop theirs after a command is done.
+ */
+void driver_expect_references(enum driver_kind kind, void *handle, cl_uint expected);
 
 /* Bytes of a sub-buffer's granularity. */
 size_t driver_alignment(const struct bi_context *context);

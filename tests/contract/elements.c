@@ -246,8 +246,10 @@ static void test_wrong_sizes(void **state)
 		nbytes = dense_size(&array.layout);
 		dense = calloc(nbytes + 64, 1);
 		assert_non_null(dense);
-		memcpy(wrong, (size_t[]){ nbytes + 1, nbytes - 1, 0, nbytes + array.layout.dtype.item_size, 2 * nbytes,
-					  SIZE_MAX }, sizeof(wrong));
+		memcpy(wrong,
+		       (size_t[]){ nbytes + 1, nbytes - 1, 0, nbytes + array.layout.dtype.item_size, 2 * nbytes,
+				   SIZE_MAX },
+		       sizeof(wrong));
 		for (size_t j = 0; j < 6; j++)
 			if (wrong[j] != nbytes) {
 				REFUSED(BI_EBOUNDS, bi_view_write(array.view, dense, wrong[j], &error));
@@ -289,14 +291,10 @@ static void test_write_refusals(void **state)
 int elements_group(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_get_and_set),
-		cmocka_unit_test(test_no_elements),
-		cmocka_unit_test(test_no_axes),
-		cmocka_unit_test(test_element_refusals),
-		cmocka_unit_test(test_write),
-		cmocka_unit_test(test_read),
-		cmocka_unit_test(test_wrong_sizes),
-		cmocka_unit_test(test_write_refusals),
+		cmocka_unit_test(test_get_and_set), cmocka_unit_test(test_no_elements),
+		cmocka_unit_test(test_no_axes),     cmocka_unit_test(test_element_refusals),
+		cmocka_unit_test(test_write),       cmocka_unit_test(test_read),
+		cmocka_unit_test(test_wrong_sizes), cmocka_unit_test(test_write_refusals),
 	};
 
 	return cmocka_run_group_tests_name("elements", tests, NULL, NULL);

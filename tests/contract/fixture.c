@@ -52,6 +52,12 @@ void count_release(void *data)
 	atomic_fetch_add((atomic_int *)data, 1);
 }
 
+void let_go_of_retired(struct bi_context *context)
+{
+	OK(bi_stream_synchronize(bi_context_stream(context), &error));
+	OK(bi_context_trim(context, SIZE_MAX, &error));
+}
+
 int is_opencl(const struct bi_context *context)
 {
 	return strcmp(bi_context_device(context)->backend, "opencl") == 0;
@@ -126,8 +132,10 @@ static struct bi_memory *allocate_copy(struct bi_context *context, enum place pl
 				       size_t nbytes)
 {
 	static const enum bi_memory_kind kinds[] = {
-		[PLACE_DEVICE] = BI_MEMORY_DEVICE, [PLACE_HOST] = BI_MEMORY_HOST,
-		[PLACE_PINNED] = BI_MEMORY_PINNED, [PLACE_UNIFIED] = BI_MEMORY_UNIFIED,
+		[PLACE_DEVICE] = BI_MEMORY_DEVICE,
+		[PLACE_HOST] = BI_MEMORY_HOST,
+		[PLACE_PINNED] = BI_MEMORY_PINNED,
+		[PLACE_UNIFIED] = BI_MEMORY_UNIFIED,
 	};
 	struct bi_memory *memory = STALE(struct bi_memory);
 	struct bi_view *all;
@@ -200,7 +208,7 @@ struct bi_stream *random_stream(const struct bi_memory *memory)
 	case 2:
 		return new_stream(context, BI_STREAM_IN_ORDER);
 	default:
-		return new_stream(context, can(context, BI_CAP_OUT_OF_ORDER) ? BI_STREAM_OUT_OF_ORDER
-									     : BI_STREAM_IN_ORDER);
+		return new_stream(context,
+				  can(context, BI_CAP_OUT_OF_ORDER) ? BI_STREAM_OUT_OF_ORDER : BI_STREAM_IN_ORDER);
 	}
 }

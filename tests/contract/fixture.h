@@ -21,11 +21,11 @@
 
 struct fixture {
 	const char *spec;
-	const char *second_spec;        /* or NULL */
-	struct bi_context *context;     /* under test */
-	struct bi_context *second;      /* another device, or NULL */
+	const char *second_spec; /* or NULL */
+	struct bi_context *context; /* under test */
+	struct bi_context *second; /* another device, or NULL */
 	struct bi_context *host;
-	int share;                      /* percentage of the full number of random cases */
+	int share; /* percentage of the full number of random cases */
 	struct test_random random;
 	unsigned long cases;
 };
@@ -53,6 +53,8 @@ void check_refused(int rc, int status, const char *call, const char *file, int l
 
 /* Counts calls of a release callback. */
 void count_release(void *data);
+/* Makes the context let go of whatever was released while its work was pending. */
+void let_go_of_retired(struct bi_context *context);
 
 int is_opencl(const struct bi_context *context);
 int can(const struct bi_context *context, unsigned capability);
@@ -64,7 +66,7 @@ struct bi_context *open_with(const char *spec, struct bi_options options);
 /* Element types of the random cases. */
 struct item {
 	const char *text;
-	const char *descr;              /* structured, or NULL */
+	const char *descr; /* structured, or NULL */
 };
 
 #define SCALAR_ITEMS 16
@@ -80,10 +82,10 @@ size_t random_item_of_size(uint32_t size);
 /* Random layouts. They are counted from offset 0 until settle gives them a place. */
 
 enum spread {
-	SPREAD_DENSE,                   /* C order */
-	SPREAD_NESTED,                  /* axes in any order, gaps, any sign: no two elements share bytes */
-	SPREAD_REPEAT,                  /* nested, with strides that became 0 */
-	SPREAD_WILD                     /* any small strides */
+	SPREAD_DENSE, /* C order */
+	SPREAD_NESTED, /* axes in any order, gaps, any sign: no two elements share bytes */
+	SPREAD_REPEAT, /* nested, with strides that became 0 */
+	SPREAD_WILD /* any small strides */
 };
 
 int random_shape(int64_t *shape);
@@ -115,8 +117,8 @@ int naive_overlap(const struct bi_layout *a, const struct bi_layout *b, size_t n
 
 enum place {
 	PLACE_DEVICE,
-	PLACE_HOST,                     /* allocated on the host by the library */
-	PLACE_WRAPPED,                  /* the test's own host bytes */
+	PLACE_HOST, /* allocated on the host by the library */
+	PLACE_WRAPPED, /* the test's own host bytes */
 	PLACE_PINNED,
 	PLACE_UNIFIED,
 	PLACE_COUNT

@@ -67,7 +67,8 @@ static int host_works(struct estate *estate)
 	options.device = "host";
 	if (bi_context_open(&options, &context, NULL))
 		return 3;
-	if (bi_view_empty(context, bi_view_dtype(estate->host), 1, shape, &view, NULL) || bi_fill(view, "d", NULL, NULL))
+	if (bi_view_empty(context, bi_view_dtype(estate->host), 1, shape, &view, NULL) ||
+	    bi_fill(view, "d", NULL, NULL))
 		return 4;
 	bi_view_release(view);
 	bi_context_release(context);

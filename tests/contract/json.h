@@ -6,8 +6,8 @@
 int json_valid(const char *text);
 
 /*
- * Start of a value inside a valid text: "pool.bytes" is a member of a member, "operations.2.plan" goes through the third
- * element of an array. NULL if there is no such value.
+ * Start of a value inside a valid text: "pool.bytes" is a member of a member, "operations.2.plan" goes through the
+ * third element of an array. NULL if there is no such value.
  */
 const char *json_find(const char *text, const char *path);
 

@@ -1,8 +1,8 @@
 /*
  * contract SPEC [SECOND_SPEC]: everything that the header promises, on one device.
  *
- * The groups that move data run on a plain context, on one opened with the debug option, and on OpenCL also on an adopted
- * cl_context, each time on a share of the random cases. BI_TEST_SEED repeats a run.
+ * The groups that move data run on a plain context, on one opened with the debug option, and on OpenCL also on an
+ * adopted cl_context, each time on a share of the random cases. BI_TEST_SEED repeats a run.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>

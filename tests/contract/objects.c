@@ -247,7 +247,10 @@ static void test_memory(void **state)
 {
 	struct bi_memory *memory = STALE(struct bi_memory);
 	static const enum bi_memory_kind kinds[] = {
-		BI_MEMORY_DEFAULT, BI_MEMORY_DEVICE, BI_MEMORY_PINNED, BI_MEMORY_HOST,
+		BI_MEMORY_DEFAULT,
+		BI_MEMORY_DEVICE,
+		BI_MEMORY_PINNED,
+		BI_MEMORY_HOST,
 	};
 
 	(void)state;
@@ -333,8 +336,8 @@ static void test_wrapping_nothing(void **state)
 	(void)state;
 #define BAD(context, data, ndim, shape) \
 	do { \
-		REFUSED(BI_EINVAL, bi_view_wrap_host(context, data, dtype, ndim, shape, count_release, &released, &view, \
-						     &error)); \
+		REFUSED(BI_EINVAL, bi_view_wrap_host(context, data, dtype, ndim, shape, count_release, &released, \
+						     &view, &error)); \
 		assert_null(view); \
 		view = STALE(struct bi_view); \
 		fixture.cases++; \
@@ -346,8 +349,8 @@ static void test_wrapping_nothing(void **state)
 	BAD(fixture.context, bytes, 2, NULL);
 	BAD(NULL, bytes, 2, shape);
 #undef BAD
-	REFUSED(BI_EINVAL, bi_view_wrap_host(fixture.context, bytes, dtype, 2, shape, count_release, &released, NULL,
-					     &error));
+	REFUSED(BI_EINVAL,
+		bi_view_wrap_host(fixture.context, bytes, dtype, 2, shape, count_release, &released, NULL, &error));
 	assert_int_equal(released, 0);
 	OK(bi_view_wrap_host(fixture.context, NULL, dtype, 2, empty, count_release, &released, &view, &error));
 	bi_view_release(view);

@@ -156,7 +156,7 @@ static void test_retained_handle(void **state)
 	handle = (cl_mem)native_of(memory).handle;
 	driver()->clRetainMemObject(handle);
 	bi_memory_release(memory);
-	assert_int_equal(driver_buffer_references(handle), 1);
+	driver_expect_references(DRIVER_BUFFER, handle, 1);
 	for (int i = 0; i < 4; i++) {
 		next = new_memory(context, 4096);
 		assert_true(native_of(next).handle != (uintptr_t)handle);
@@ -196,7 +196,8 @@ static void test_sizes(void **state)
 
 		mirror_open(&first, fixture.context, PLACE_DEVICE, nbytes);
 		mirror_close(&first);
-		mirror_open(&second, fixture.context, PLACE_DEVICE, nbytes + (size_t)test_between(&fixture.random, 0, 64));
+		mirror_open(&second, fixture.context, PLACE_DEVICE,
+			    nbytes + (size_t)test_between(&fixture.random, 0, 64));
 		mirror_check(&second, "recycled memory");
 		mirror_close(&second);
 		fixture.cases++;
@@ -236,14 +237,10 @@ static void test_debug_offset(void **state)
 int pool_group(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_recycling),
-		cmocka_unit_test(test_pending_work),
-		cmocka_unit_test(test_limit),
-		cmocka_unit_test(test_nothing_kept),
-		cmocka_unit_test(test_shown_memory),
-		cmocka_unit_test(test_retained_handle),
-		cmocka_unit_test(test_exported_memory),
-		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_recycling),       cmocka_unit_test(test_pending_work),
+		cmocka_unit_test(test_limit),           cmocka_unit_test(test_nothing_kept),
+		cmocka_unit_test(test_shown_memory),    cmocka_unit_test(test_retained_handle),
+		cmocka_unit_test(test_exported_memory), cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_debug_offset),
 	};
 

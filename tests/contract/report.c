@@ -11,8 +11,8 @@ static void test_json_reader(void **state)
 		"{}", " [] ", "[1, -0.5e+3, \"a\\u00e9\\n\", true, null, {\"a\": [[]]}]", "\"x\"", "0",
 	};
 	static const char *const bad[] = {
-		"", "{", "[1,]", "{\"a\" 1}", "{a: 1}", "01", "1.", "\"\n\"", "[1] 2", "{\"a\": 1,}", "nul", "\"\\x\"", "-",
-		"[1 2]", "+1", "\"", "\"\\u12\"",
+		"",    "{",       "[1,]", "{\"a\" 1}", "{a: 1}", "01", "1.",        "\"\n\"", "[1] 2", "{\"a\": 1,}",
+		"nul", "\"\\x\"", "-",    "[1 2]",     "+1",     "\"", "\"\\u12\"",
 	};
 	static const char text[] = "{\"a\": {\"b\": [1, {\"c\": \"yes\"}, 33]}, \"ab\": 4}";
 
@@ -65,8 +65,8 @@ static void check_operation(const char *text, int i, const char *operation, cons
 {
 	const char *time = member(text, i, "nanoseconds");
 
-	if (!json_is_string(member(text, i, "operation"), operation) || !json_is_string(member(text, i, "plan"), plan) ||
-	    json_number(member(text, i, "bytes")) != bytes)
+	if (!json_is_string(member(text, i, "operation"), operation) ||
+	    !json_is_string(member(text, i, "plan"), plan) || json_number(member(text, i, "bytes")) != bytes)
 		fail_msg("operation %d is not %s, %s, %.0f: %s", i, operation, plan, bytes, text);
 	assert_true(*time == 'n' || json_number(time) >= 0);
 	fixture.cases++;
@@ -311,14 +311,10 @@ static void test_arguments(void **state)
 int report_group(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_json_reader),
-		cmocka_unit_test(test_operations),
-		cmocka_unit_test(test_streams),
-		cmocka_unit_test(test_pause),
-		cmocka_unit_test(test_not_profiled),
-		cmocka_unit_test(test_nothing_is_not_reported),
-		cmocka_unit_test(test_waits),
-		cmocka_unit_test(test_log),
+		cmocka_unit_test(test_json_reader),  cmocka_unit_test(test_operations),
+		cmocka_unit_test(test_streams),      cmocka_unit_test(test_pause),
+		cmocka_unit_test(test_not_profiled), cmocka_unit_test(test_nothing_is_not_reported),
+		cmocka_unit_test(test_waits),        cmocka_unit_test(test_log),
 		cmocka_unit_test(test_arguments),
 	};
 

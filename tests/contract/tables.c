@@ -1,5 +1,6 @@
 #define _POSIX_C_SOURCE 200809L
-/* The tables of the backends, and device strings that fit none of them. The only group that looks inside the library. */
+/* The tables of the backends, and device strings that fit none of them. The only group that looks inside the library.
+ */
 #include "fixture.h"
 
 #include "common/registry.h"
@@ -66,9 +67,30 @@ static void test_names(void **state)
 static void test_unknown_devices(void **state)
 {
 	static const char *const specs[] = {
-		"vulkan", "", "hostx", "hos", "host:1", "host:nosuchname", "HOSTS", "opencl:99", "opencl:nosuchname",
-		"opencl:0:99", "opencl:0:0:0", "opencl:", "opencl:-1", "opencl:99999999999999999999", "openclx", ":0",
-		"#9999", "#-1", "#", "#1x", "#99999999999999999999", "auto:0", " host", "%s%n",
+		"vulkan",
+		"",
+		"hostx",
+		"hos",
+		"host:1",
+		"host:nosuchname",
+		"HOSTS",
+		"opencl:99",
+		"opencl:nosuchname",
+		"opencl:0:99",
+		"opencl:0:0:0",
+		"opencl:",
+		"opencl:-1",
+		"opencl:99999999999999999999",
+		"openclx",
+		":0",
+		"#9999",
+		"#-1",
+		"#",
+		"#1x",
+		"#99999999999999999999",
+		"auto:0",
+		" host",
+		"%s%n",
 	};
 
 	(void)state;

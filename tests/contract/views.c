@@ -306,7 +306,7 @@ static void change_broadcast(struct subject *subject)
 /* What an index item does to one axis: an old axis (or -1: a new one), where it starts and how it steps. */
 struct picked {
 	int axis;
-	int64_t start, step, extent;    /* extent -1: the axis vanishes */
+	int64_t start, step, extent; /* extent -1: the axis vanishes */
 };
 
 struct picks {
@@ -459,8 +459,8 @@ static void open_subject(struct subject *subject, struct mirror *mirror, enum sp
 static void test_changes(void **state)
 {
 	static void (*const changes[])(struct subject *) = {
-		change_flip, change_permute, change_reshape, change_broadcast, change_index, change_index,
-		change_with_layout,
+		change_flip,  change_permute, change_reshape,     change_broadcast,
+		change_index, change_index,   change_with_layout,
 	};
 
 	(void)state;
@@ -669,8 +669,9 @@ static void test_bad_indices(void **state)
 		{ BI_EBOUNDS, 1, { { BI_INDEX_INTEGER, -3, 0, 0 } } },
 		{ BI_EINVAL, 1, { { BI_INDEX_SLICE, 0, 1, 0 } } },
 		{ BI_EINVAL, 2, { { BI_INDEX_ELLIPSIS, 0, 0, 0 }, { BI_INDEX_ELLIPSIS, 0, 0, 0 } } },
-		{ BI_OK, 3, { { BI_INDEX_INTEGER, 0, 0, 0 }, { BI_INDEX_INTEGER, 0, 0, 0 },
-			      { BI_INDEX_INTEGER, 0, 0, 0 } } },
+		{ BI_OK,
+		  3,
+		  { { BI_INDEX_INTEGER, 0, 0, 0 }, { BI_INDEX_INTEGER, 0, 0, 0 }, { BI_INDEX_INTEGER, 0, 0, 0 } } },
 		{ BI_EINVAL, -1, { { BI_INDEX_INTEGER, 0, 0, 0 } } },
 		{ BI_EINVAL, 1, { { (enum bi_index_kind)9, 0, 0, 0 } } },
 	};
@@ -882,18 +883,12 @@ static void test_empty(void **state)
 int views_group(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_changes),
-		cmocka_unit_test(test_bounds),
-		cmocka_unit_test(test_tight_bounds),
-		cmocka_unit_test(test_layouts_by_hand),
-		cmocka_unit_test(test_view_arguments),
-		cmocka_unit_test(test_slices_from_the_end),
-		cmocka_unit_test(test_bad_indices),
-		cmocka_unit_test(test_bad_axes),
-		cmocka_unit_test(test_bad_shapes),
-		cmocka_unit_test(test_read_only),
-		cmocka_unit_test(test_fields),
-		cmocka_unit_test(test_reinterpret),
+		cmocka_unit_test(test_changes),        cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_tight_bounds),   cmocka_unit_test(test_layouts_by_hand),
+		cmocka_unit_test(test_view_arguments), cmocka_unit_test(test_slices_from_the_end),
+		cmocka_unit_test(test_bad_indices),    cmocka_unit_test(test_bad_axes),
+		cmocka_unit_test(test_bad_shapes),     cmocka_unit_test(test_read_only),
+		cmocka_unit_test(test_fields),         cmocka_unit_test(test_reinterpret),
 		cmocka_unit_test(test_empty),
 	};
 

@@ -88,10 +88,9 @@ uint64_t failures(void)
 	return layer.fired();
 }
 
-/* The driver's compiler is no wait for a device. */
 uint64_t library_waits(void)
 {
-	return layer.host_waits ? layer.host_waits() - layer.count("clBuildProgram") - account.own : 0;
+	return layer.host_waits ? layer.host_waits() - account.own : 0;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ report */

@@ -25,6 +25,7 @@ static struct {
 	struct bi_stream *streams[MOST];
 	struct gate gates[MOST];
 	size_t context_count, stream_count, gate_count;
+	int closed;                     /* contexts */
 	int finished;                   /* the test came to its end */
 } kept;
 
@@ -58,10 +59,10 @@ int can(const struct bi_context *context, unsigned capability)
 
 /* ---------------------------------------------------------------------------------------------------------- contexts */
 
-static struct bi_context *keep_context(struct bi_context *context)
+static void count_close(void *data)
 {
-	assert_true(kept.context_count < MOST);
-	return kept.contexts[kept.context_count++] = context;
+	(void)data;
+	kept.closed++;
 }
 
 struct bi_context *open_context(const char *spec, struct bi_options options)
@@ -69,8 +70,10 @@ struct bi_context *open_context(const char *spec, struct bi_options options)
 	struct bi_context *context;
 
 	options.device = spec;
+	options.release = count_close;
+	assert_true(kept.context_count < MOST);
 	OK(bi_context_open(&options, &context, &error));
-	return keep_context(context);
+	return kept.contexts[kept.context_count++] = context;
 }
 
 static struct bi_context *adopt(const char *device)
@@ -83,11 +86,14 @@ static struct bi_context *adopt(const char *device)
 
 static void release_context(struct bi_context *context, unsigned waits)
 {
+	int closed = kept.closed;
 	uint64_t before;
 
 	account_for(context);
 	before = library_waits();
 	bi_context_release(context);
+	if (kept.closed == closed)
+		fail_msg("something still refers to the context");
 	assert_int_equal(library_waits() - before, waits);
 	for (unsigned i = 0; i < waits; i++)
 		own_wait();
@@ -172,16 +178,49 @@ static void finish(cl_command_queue queue)
 	assert_int_equal(driver()->clFinish(queue), CL_SUCCESS);
 }
 
-/* Twice: what waits for a stream may have been enqueued, and not flushed, on one that comes first. */
+/* The queues of all streams and contexts. */
+static size_t all_queues(cl_command_queue queues[2 * MOST])
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < kept.stream_count; i++)
+		if (queue_of(kept.streams[i]))
+			queues[count++] = queue_of(kept.streams[i]);
+	for (size_t i = 0; i < kept.context_count; i++)
+		if (is_opencl(kept.contexts[i]))
+			queues[count++] = queue_of(home_of(kept.contexts[i]));
+	return count;
+}
+
+static int is_done(cl_event event)
+{
+	cl_int status = CL_COMPLETE;
+
+	assert_int_equal(driver()->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
+						  NULL), CL_SUCCESS);
+	return status <= CL_COMPLETE;
+}
+
+/*
+ * By flushing until all is done: a device that works in the calling thread goes on only in calls for its own queue, so
+ * that waiting for one queue may be waiting for another that nobody moves.
+ */
 void finish_all(void)
 {
-	for (int round = 0; round < 2; round++) {
-		for (size_t i = 0; i < kept.stream_count; i++)
-			if (queue_of(kept.streams[i]))
-				finish(queue_of(kept.streams[i]));
-		for (size_t i = 0; i < kept.context_count; i++)
-			if (is_opencl(kept.contexts[i]))
-				finish(queue_of(home_of(kept.contexts[i])));
+	const struct timespec moment = { 0, 20000 };
+	cl_command_queue queues[2 * MOST];
+	cl_event ends[2 * MOST];
+	size_t count = all_queues(queues), done = 0;
+
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(driver()->clEnqueueMarkerWithWaitList(queues[i], 0, NULL, &ends[i]), CL_SUCCESS);
+	while (done < count) {
+		for (size_t i = 0; i < count; i++)
+			assert_int_equal(driver()->clFlush(queues[i]), CL_SUCCESS);
+		while (done < count && is_done(ends[done]))
+			driver()->clReleaseEvent(ends[done++]);
+		if (done < count)
+			nanosleep(&moment, NULL);
 	}
 }
 
@@ -573,8 +612,8 @@ void fill(struct bi_view *view, int value, struct bi_stream *stream)
 static void open_contexts(void)
 {
 	if (bench.shared) {
-		bench.context = adopt("opencl:0");
-		bench.other = adopt("opencl:1");
+		bench.context = adopt(bench.adopt[0]);
+		bench.other = adopt(bench.adopt[1]);
 	} else {
 		bench.context = bench.other = open_context(bench.spec, (struct bi_options)BI_OPTIONS_INIT);
 	}
@@ -627,6 +666,12 @@ static void run_row(void **state)
 	kept.finished = 1;
 }
 
+/* The rows of a pair of devices are its own: see pair.c. */
+static int is_runnable(const struct row *row)
+{
+	return (row->needs & bench.needs) == row->needs && (row->needs & NEED_PAIR) == (bench.needs & NEED_PAIR);
+}
+
 int run_rows(const char *group, const struct row *rows, size_t count)
 {
 	struct CMUnitTest *tests = calloc(count, sizeof(*tests));
@@ -635,7 +680,7 @@ int run_rows(const char *group, const struct row *rows, size_t count)
 
 	assert_non_null(tests);
 	for (size_t i = 0; i < count; i++) {
-		if ((rows[i].needs & bench.needs) == rows[i].needs)
+		if (is_runnable(&rows[i]))
 			tests[runnable++] = (struct CMUnitTest){ rows[i].name, run_row, bench_setup, bench_teardown,
 								 (void *)(uintptr_t)&rows[i] };
 		else

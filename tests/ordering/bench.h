@@ -55,9 +55,10 @@ struct bench {
 	const char *second_spec;        /* or NULL */
 	const char *space;              /* words for the reader */
 	unsigned needs;                 /* that are met */
-	cl_context shared;              /* cl_context with two devices that both contexts adopt, or NULL: one context, opened */
+	cl_context shared;              /* that both contexts adopt, or NULL: there is one context, opened */
+	const char *adopt[2];           /* device strings for that */
 	struct bi_context *context;     /* where arrays live */
-	struct bi_context *other;       /* where streams live; another device in the space "shared", else the same */
+	struct bi_context *other;       /* where streams live */
 };
 
 extern struct bench bench;

@@ -8,8 +8,6 @@
 
 #define DRIVER_MAP(X) \
 	X(clGetDeviceInfo) \
-	X(clCreateSubDevices) \
-	X(clReleaseDevice) \
 	X(clCreateContext) \
 	X(clReleaseContext) \
 	X(clGetContextInfo) \
@@ -29,6 +27,7 @@
 	X(clEnqueueWriteBuffer) \
 	X(clEnqueueFillBuffer) \
 	X(clEnqueueCopyBuffer) \
+	X(clEnqueueMarkerWithWaitList) \
 	X(clEnqueueBarrierWithWaitList)
 
 struct driver {

@@ -1,0 +1,290 @@
+/* Rows 18 and 19: producers and drivers that fail. */
+#include "uses.h"
+
+static const struct producer nobody;
+
+/* ------------------------------------------------------------------------------------------------------------ row 18 */
+
+/* Each time, and nothing is enqueued: nothing that could wait for ever. */
+static void refuse_all(struct bi_view *view, struct bi_view *other)
+{
+	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
+	uint64_t before = enqueued();
+	struct bi_exchange exchange;
+
+	for (int round = 0; round < 2; round++)
+		for (int use = 0; use < USE_COUNT; use++) {
+			REFUSED(BI_EPRODUCER, try((enum use)use, view, other, NULL));
+			REFUSED(BI_EPRODUCER, try((enum use)use, view, other, stream));
+		}
+	REFUSED(BI_EPRODUCER, bi_view_hand_back(view, stream, &error));
+	REFUSED(BI_EPRODUCER, bi_view_export(view, 0, &exchange, &error));
+	assert_int_equal(enqueued(), before);
+}
+
+static void refuse_failed_event(struct bi_stream *home)
+{
+	atomic_int released = 0;
+	struct bi_event *event = user_event(bench.context, CL_OUT_OF_RESOURCES);
+	struct bi_view *view = wrap(PLACE_DEVICE, 1,
+				    (struct producer){ .stream = home, .event = event, .released = &released });
+	struct bi_view *other = wrap(PLACE_DEVICE, 2, nobody);
+
+	refuse_all(view, other);
+	bi_event_release(event);
+	bi_view_release(view);
+	assert_int_equal(released, 1);
+	fill(other, 3, NULL);
+	finish_all();
+	assert_int_equal(value_of(other), 3);
+	bi_view_release(other);
+}
+
+static void row_18_failed_event_of_the_first_use(void **state)
+{
+	(void)state;
+	refuse_failed_event(NULL);
+}
+
+static void row_18_failed_event_with_a_named_stream(void **state)
+{
+	(void)state;
+	refuse_failed_event(new_producer(BI_STREAM_IN_ORDER));
+}
+
+/* The other memory is pending elsewhere; nothing is enqueued for it either. */
+static void row_18_nothing_is_enqueued_for_the_other_memory(void **state)
+{
+	struct bi_event *event = user_event(bench.context, CL_OUT_OF_RESOURCES);
+	struct bi_view *from = wrap(PLACE_DEVICE, 1, (struct producer){ .event = event });
+	struct bi_view *to = wrap(PLACE_DEVICE, 2,
+				  (struct producer){ .stream = new_producer(BI_STREAM_IN_ORDER) });
+	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
+	uint64_t before = enqueued();
+
+	(void)state;
+	REFUSED(BI_EPRODUCER, bi_copy(to, from, stream, &error));
+	assert_int_equal(enqueued(), before);
+	bi_event_release(event);
+	bi_view_release(from);
+	bi_view_release(to);
+}
+
+static void row_18_failed_event_and_streams(void **state)
+{
+	struct bi_event *event = user_event(bench.context, CL_OUT_OF_RESOURCES);
+	uint64_t before = enqueued();
+	int done = 0;
+
+	(void)state;
+	REFUSED(BI_EPRODUCER, bi_event_query(event, &done, &error));
+	REFUSED(BI_EPRODUCER, bi_stream_wait(home_of(bench.context), event, &error));
+	assert_int_equal(enqueued(), before);
+	bi_event_release(event);
+}
+
+static void row_18_failed_event_of_host_memory(void **state)
+{
+	atomic_int released = 0;
+	struct bi_event *event = user_event(bench.context, CL_OUT_OF_RESOURCES);
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	unsigned char bytes[16];
+	struct bi_memory *memory;
+
+	(void)state;
+	foreign.handle = (uintptr_t)bytes;
+	foreign.nbytes = sizeof(bytes);
+	foreign.events = &event;
+	foreign.event_count = 1;
+	REFUSED(BI_EPRODUCER, bi_memory_wrap(bench.context, &foreign, &memory, &error));
+	assert_null(memory);
+	assert_int_equal(released, 0);
+	bi_event_release(event);
+}
+
+/* The producer's work fails after the memory was wrapped. Its tail is then an event that has failed. */
+static void row_18_host_memory_whose_producer_fails(void **state)
+{
+	struct bi_stream *producer = new_producer(BI_STREAM_IN_ORDER), *stream = new_stream(BI_STREAM_IN_ORDER);
+	struct bi_view *made = wrap(PLACE_HOST, 1, nobody), *view, *other = wrap(PLACE_DEVICE, 2, nobody);
+	struct gate *gate;
+	struct bi_event *work = gated_event(bench.other, producer, made, 7, &gate);
+	uint64_t before;
+
+	(void)state;
+	view = wrap_again(made, (struct producer){ .stream = producer });
+	fail_gate(gate);
+	settle();
+	before = enqueued();
+	REFUSED(BI_EPRODUCER, bi_copy(other, view, NULL, &error));
+	REFUSED(BI_EPRODUCER, bi_copy(other, view, stream, &error));
+	REFUSED(BI_EPRODUCER, bi_view_acquire(view, stream, &error));
+	assert_int_equal(enqueued(), before);
+	bi_event_release(work);
+	bi_view_release(view);
+	bi_view_release(made);
+	bi_view_release(other);
+}
+
+/* The driver forgets a failure on a queue; what is asked for is that nothing hangs and that all can be let go. */
+static void row_18_failed_work_on_a_named_stream(void **state)
+{
+	atomic_int released = 0;
+	struct bi_stream *producer = new_producer(BI_STREAM_IN_ORDER);
+	struct bi_view *made = wrap(PLACE_DEVICE, 1, nobody), *view, *to = wrap(PLACE_DEVICE, 2, nobody);
+	struct gate *gate;
+	struct bi_event *work = gated_event(bench.other, producer, made, 7, &gate);
+	int rc;
+
+	(void)state;
+	view = wrap_again(made, (struct producer){ .stream = producer, .released = &released });
+	fail_gate(gate);
+	settle();
+	rc = bi_copy(to, view, NULL, &error);
+	assert_true(rc == BI_OK || rc == BI_EPRODUCER);
+	finish_all();
+	bi_event_release(work);
+	bi_view_release(view);
+	assert_int_equal(released, 1);
+	fill(to, 3, NULL);
+	finish_all();
+	assert_int_equal(value_of(to), 3);
+	bi_view_release(made);
+	bi_view_release(to);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ row 19 */
+
+static const char *const functions[] = {
+	"clEnqueueMarkerWithWaitList", "clEnqueueBarrierWithWaitList", "clFlush",
+	"clEnqueueCopyBuffer", "clEnqueueWriteBuffer", "clEnqueueReadBuffer", "clEnqueueFillBuffer",
+};
+
+/* Two arrays that a copy moves between; `home` is that of those on the device. */
+struct sides {
+	enum place from, to;
+};
+
+static int copy_or_fill(const struct sides *sides, struct bi_view *to, struct bi_view *from, struct bi_stream *stream)
+{
+	const unsigned char seven = 7;
+
+	return sides ? bi_copy(to, from, stream, &error) : bi_fill(to, &seven, stream, &error);
+}
+
+/* Returns whether the nth call of the function was made at all. */
+static int fail_once(const struct sides *sides, const char *function, unsigned nth)
+{
+	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
+	struct bi_view *from = wrap(sides ? sides->from : PLACE_DEVICE, 7,
+				    (struct producer){ .stream = new_producer(BI_STREAM_IN_ORDER) });
+	struct bi_view *to = wrap(sides ? sides->to : PLACE_DEVICE, 1,
+				  (struct producer){ .stream = new_producer(BI_STREAM_IN_ORDER) });
+	uint64_t before = failures();
+	int rc, failed;
+
+	arm(function, nth);
+	rc = copy_or_fill(sides, to, from, stream);
+	arm(function, 0);
+	failed = failures() != before;
+	assert_int_equal(rc, failed ? BI_ENOMEM : BI_OK);
+	OK(copy_or_fill(sides, to, from, NULL));
+	finish_all();
+	assert_int_equal(value_of(to), 7);
+	bi_view_release(from);
+	bi_view_release(to);
+	clear_case();
+	return failed;
+}
+
+static unsigned fail_everywhere(const struct sides *sides)
+{
+	unsigned failed = 0;
+
+	for (size_t i = 0; i < COUNT(functions); i++)
+		for (unsigned nth = 1; fail_once(sides, functions[i], nth); nth++)
+			failed++;
+	return failed;
+}
+
+static void wait_for_buffers(int64_t count)
+{
+	for (int i = 0; i < 200 && live_buffers() != count; i++)
+		settle();
+	assert_int_equal(live_buffers(), count);
+}
+
+static void row_19_every_call_fails_once(void **state)
+{
+	static const struct sides all[] = {
+		{ PLACE_DEVICE, PLACE_DEVICE }, { PLACE_HOST, PLACE_DEVICE }, { PLACE_DEVICE, PLACE_HOST },
+	};
+	int64_t buffers = live_buffers();
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(all); i++)
+		assert_true(fail_everywhere(&all[i]) >= 5);
+	assert_true(fail_everywhere(NULL) >= 3);
+	wait_for_buffers(buffers);
+}
+
+/*
+ * An upload behind a gate, whose nth flush fails: 1 is that of the destination's home, before the upload, 2 that of the
+ * upload, 3 that of its end for the destination. From 2 on the device will read the source.
+ */
+static void upload_and_fail(unsigned nth)
+{
+	atomic_int released = 0;
+	struct bi_stream *home = new_producer(BI_STREAM_IN_ORDER), *stream = new_stream(BI_STREAM_IN_ORDER);
+	struct bi_view *from = wrap(PLACE_HOST, 7, (struct producer){ .released = &released });
+	struct bi_view *to = wrap(PLACE_DEVICE, 1, (struct producer){ .stream = home });
+	struct gate *gate = close_gate(stream);
+
+	arm("clFlush", nth);
+	REFUSED(BI_ENOMEM, bi_copy(to, from, stream, &error));
+	assert_int_equal(calls_of("clEnqueueWriteBuffer"), nth < 2 ? 0 : nth - 1);
+	bi_view_release(from);
+	assert_int_equal(released, nth < 2);
+	if (nth == 2)
+		raw_write(home, to, 8);
+	settle();
+	assert_int_equal(value_of(to), 1);
+	open_and_finish(gate);
+	if (nth == 2)
+		assert_int_equal(value_of(to), 8);
+	bi_view_release(to);
+	clear_case();
+	assert_int_equal(released, 1);
+}
+
+static void row_19_what_is_enqueued_stays_ordered(void **state)
+{
+	(void)state;
+	upload_and_fail(1);
+	upload_and_fail(2);
+}
+
+static void row_19_the_other_memory_stays_ordered(void **state)
+{
+	(void)state;
+	upload_and_fail(2);
+	upload_and_fail(3);
+}
+
+int failures_rows(void)
+{
+	static const struct row rows[] = {
+		ROW(row_18_failed_event_of_the_first_use, NEED_OPENCL),
+		ROW(row_18_failed_event_with_a_named_stream, NEED_OPENCL),
+		ROW(row_18_nothing_is_enqueued_for_the_other_memory, NEED_OPENCL),
+		ROW(row_18_failed_event_and_streams, NEED_OPENCL),
+		ROW(row_18_failed_event_of_host_memory, NEED_OPENCL),
+		ROW(row_18_host_memory_whose_producer_fails, NEED_GATE),
+		ROW(row_18_failed_work_on_a_named_stream, NEED_GATE),
+		ROW(row_19_every_call_fails_once, NEED_OPENCL),
+		ROW(row_19_what_is_enqueued_stays_ordered, NEED_GATE),
+		ROW(row_19_the_other_memory_stays_ordered, NEED_GATE),
+	};
+
+	return run_rows("failures", rows, COUNT(rows));
+}

@@ -1,0 +1,168 @@
+/* Row 20: a child of fork. */
+#define _POSIX_C_SOURCE 200809L
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "uses.h"
+
+static const struct producer nobody;
+
+/* Objects of the parent. */
+struct inherited {
+	struct bi_stream *stream;
+	struct bi_event *event;
+	struct bi_view *device, *other, *host;
+	struct bi_context *host_context;
+	struct bi_view *on_host;        /* of host_context */
+};
+
+/* In the child a failed check ends the process; the code is the line. */
+#define CHECK(condition) \
+	do { \
+		if (!(condition)) \
+			_exit(1 + __LINE__ % 250); \
+	} while (0)
+
+#define FORKED(call) CHECK((call) == BI_EFORK)
+
+static void use_arrays(const struct inherited *in)
+{
+	const int64_t zero[] = { 0 };
+	unsigned char byte = 1, bytes[ARRAY_BYTES];
+	struct bi_exchange exchange;
+	struct bi_map *map;
+
+	FORKED(bi_copy(in->device, in->other, NULL, NULL));
+	FORKED(bi_copy(in->device, in->host, NULL, NULL));
+	FORKED(bi_copy(in->host, in->device, in->stream, NULL));
+	FORKED(bi_fill(in->device, &byte, NULL, NULL));
+	FORKED(bi_view_set(in->device, zero, &byte, NULL));
+	FORKED(bi_view_get(in->device, zero, &byte, NULL));
+	FORKED(bi_view_read(in->device, bytes, sizeof(bytes), NULL));
+	FORKED(bi_view_write(in->device, bytes, sizeof(bytes), NULL));
+	FORKED(bi_view_map(in->device, BI_MAP_READ, &map, NULL));
+	FORKED(bi_view_synchronize(in->device, NULL));
+	FORKED(bi_view_export(in->device, 0, &exchange, NULL));
+	FORKED(bi_view_export(in->device, BI_EXPORT_SYNCHRONIZE, &exchange, NULL));
+}
+
+static void use_streams(const struct inherited *in)
+{
+	struct bi_stream *stream;
+	struct bi_event *event;
+	int done;
+
+	FORKED(bi_view_acquire(in->device, in->stream, NULL));
+	FORKED(bi_view_hand_back(in->device, in->stream, NULL));
+	FORKED(bi_stream_create(bench.context, 0, &stream, NULL));
+	FORKED(bi_stream_wrap(bench.context, bi_stream_handle(in->stream), NULL, NULL, &stream, NULL));
+	FORKED(bi_stream_synchronize(in->stream, NULL));
+	FORKED(bi_stream_wait(in->stream, in->event, NULL));
+	FORKED(bi_event_record(in->stream, &event, NULL));
+	FORKED(bi_event_wrap(bench.context, bi_event_handle(in->event), &event, NULL));
+	FORKED(bi_event_query(in->event, &done, NULL));
+	FORKED(bi_event_synchronize(in->event, NULL));
+}
+
+static void use_context(void)
+{
+	struct bi_memory *memory;
+	char *report;
+
+	FORKED(bi_memory_create(bench.context, 16, BI_MEMORY_DEVICE, &memory, NULL));
+	FORKED(bi_context_trim(bench.context, 0, NULL));
+	FORKED(bi_context_report(bench.context, &report, NULL));
+}
+
+/* Host memory works, of a host context as well as idle memory of a device's. */
+static void use_host(const struct inherited *in)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_context *context;
+	struct bi_view *views[] = { in->on_host, in->host };
+	unsigned char bytes[ARRAY_BYTES], byte = 5;
+
+	for (size_t i = 0; i < COUNT(views); i++) {
+		CHECK(bi_fill(views[i], &byte, NULL, NULL) == BI_OK);
+		CHECK(bi_view_read(views[i], bytes, sizeof(bytes), NULL) == BI_OK);
+		CHECK(bytes[17] == 5);
+	}
+	CHECK(bi_copy(in->host, in->on_host, NULL, NULL) == BI_OK);
+	options.device = "host";
+	CHECK(bi_context_open(&options, &context, NULL) == BI_OK);
+	bi_context_release(context);
+}
+
+static void let_go(const struct inherited *in)
+{
+	bi_view_release(in->device);
+	bi_view_release(in->other);
+	bi_view_release(in->host);
+	bi_view_release(in->on_host);
+	bi_event_release(in->event);
+	bi_stream_release(in->stream);
+	bi_context_release(in->host_context);
+	bi_context_release(bench.context);
+}
+
+static void be_child(const struct inherited *in)
+{
+	uint64_t before = all_calls();
+
+	alarm(20);
+	if (is_opencl(bench.context)) {
+		use_arrays(in);
+		use_streams(in);
+		use_context();
+	}
+	use_host(in);
+	let_go(in);
+	CHECK(all_calls() == before);
+	_exit(0);
+}
+
+static void fork_and_wait(const struct inherited *in)
+{
+	int status = 0;
+	pid_t child = fork();
+
+	assert_true(child >= 0);
+	if (child == 0)
+		be_child(in);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (!WIFEXITED(status))
+		fail_msg("the child was ended by signal %d", WTERMSIG(status));
+	if (WEXITSTATUS(status))
+		fail_msg("the check in line %d of fork.c failed", WEXITSTATUS(status) - 1);
+}
+
+static void row_20_fork(void **state)
+{
+	struct inherited in = { .stream = new_stream(BI_STREAM_IN_ORDER) };
+
+	(void)state;
+	in.device = wrap(PLACE_DEVICE, 1, nobody);
+	in.other = allocate();
+	in.host = wrap(PLACE_HOST, 2, nobody);
+	in.host_context = open_context("host", (struct bi_options)BI_OPTIONS_INIT);
+	in.on_host = wrap_in(in.host_context, PLACE_HOST, 3, nobody);
+	fill(in.device, 4, in.stream);
+	OK(bi_event_record(in.stream, &in.event, &error));
+	fork_and_wait(&in);
+	fill(in.device, 5, NULL);
+	finish_all();
+	assert_int_equal(value_of(in.device), 5);
+	bi_event_release(in.event);
+	bi_view_release(in.device);
+	bi_view_release(in.other);
+	bi_view_release(in.host);
+	bi_view_release(in.on_host);
+}
+
+int fork_rows(void)
+{
+	static const struct row rows[] = { ROW(row_20_fork, 0) };
+
+	return run_rows("fork", rows, COUNT(rows));
+}

@@ -1,0 +1,242 @@
+/* Row 21: the caller waits because it asked to, and each wait is counted under its reason. */
+#include "uses.h"
+
+static const struct producer nobody;
+
+/* On the host nothing ever waits. */
+static unsigned on_device(unsigned waits)
+{
+	return is_opencl(bench.context) ? waits : 0;
+}
+
+static void row_21_value(void **state)
+{
+	struct bi_view *view = wrap(PLACE_DEVICE, 1, nobody);
+	unsigned char bytes[ARRAY_BYTES], byte = 0;
+	int64_t index = 5;
+
+	(void)state;
+	memset(bytes, 3, sizeof(bytes));
+	OK(bi_view_write(view, bytes, sizeof(bytes), &error));
+	expect_waits("value", on_device(1));
+	OK(bi_view_get(view, &index, &byte, &error));
+	expect_waits("value", on_device(1));
+	assert_int_equal(byte, 3);
+	OK(bi_view_read(view, bytes, sizeof(bytes), &error));
+	expect_waits("value", on_device(1));
+	assert_int_equal(reported(bench.context, "value"), on_device(3));
+	bi_view_release(view);
+}
+
+static void row_21_value_waits_for_pending_work(void **state)
+{
+	struct gate *gate = close_gate(home_of(bench.context));
+	struct bi_view *view = wrap(PLACE_DEVICE, 1, nobody);
+	unsigned char byte = 0;
+	int64_t index = 5;
+
+	(void)state;
+	fill(view, 7, NULL);
+	open_gate_soon(gate);
+	OK(bi_view_get(view, &index, &byte, &error));
+	expect_waits("value", 1);
+	assert_true(is_open(gate));
+	assert_int_equal(byte, 7);
+	bi_view_release(view);
+}
+
+static void row_21_map(void **state)
+{
+	struct bi_view *view = wrap(PLACE_DEVICE, 1, nobody), *host = wrap(PLACE_HOST, 2, nobody);
+	struct bi_map *map;
+
+	(void)state;
+	fill(view, 3, NULL);
+	OK(bi_view_map(view, BI_MAP_READ | BI_MAP_WRITE, &map, &error));
+	expect_waits("map", on_device(1));
+	assert_int_equal(((unsigned char *)bi_map_data(map))[9], 3);
+	memset(bi_map_data(map), 4, ARRAY_BYTES);
+	OK(bi_unmap(map, &error));
+	OK(bi_copy(host, view, NULL, &error));
+	OK(bi_view_map(host, BI_MAP_READ, &map, &error));
+	expect_waits("map", on_device(1));
+	assert_int_equal(((unsigned char *)bi_map_data(map))[9], 4);
+	OK(bi_unmap(map, &error));
+	OK(bi_view_map(host, BI_MAP_READ, &map, &error));
+	OK(bi_unmap(map, &error));
+	bi_view_release(view);
+	bi_view_release(host);
+}
+
+/* The mapping waits for what is pending, and what comes later waits for its end. */
+static void row_21_map_is_ordered(void **state)
+{
+	struct gate *gate;
+	struct bi_view *view = wrap_gated(PLACE_DEVICE, 7, new_producer(BI_STREAM_IN_ORDER), &gate);
+	struct bi_view *to = wrap(PLACE_DEVICE, 1, nobody);
+	struct bi_map *map;
+
+	(void)state;
+	open_gate_soon(gate);
+	OK(bi_view_map(view, BI_MAP_READ | BI_MAP_WRITE, &map, &error));
+	expect_waits("map", 1);
+	assert_true(is_open(gate));
+	assert_int_equal(((unsigned char *)bi_map_data(map))[9], 7);
+	memset(bi_map_data(map), 8, ARRAY_BYTES);
+	OK(bi_unmap(map, &error));
+	OK(bi_copy(to, view, new_stream(BI_STREAM_IN_ORDER), &error));
+	finish_all();
+	assert_int_equal(value_of(to), 8);
+	bi_view_release(view);
+	bi_view_release(to);
+}
+
+static void row_21_synchronize(void **state)
+{
+	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
+	struct bi_view *view = wrap(PLACE_DEVICE, 1, nobody);
+	struct bi_event *event;
+
+	(void)state;
+	OK(bi_view_synchronize(view, &error));
+	fill(view, 2, stream);
+	OK(bi_event_record(stream, &event, &error));
+	OK(bi_stream_synchronize(stream, &error));
+	OK(bi_event_synchronize(event, &error));
+	OK(bi_view_synchronize(view, &error));
+	expect_waits("synchronize", on_device(3));
+	assert_int_equal(value_of(view), 2);
+	OK(bi_view_synchronize(view, &error));
+	bi_event_release(event);
+	bi_view_release(view);
+}
+
+/* Once completion has been seen the memory is idle: nothing is waited for, and the last release lets go at once. */
+static void row_21_synchronize_makes_idle(void **state)
+{
+	atomic_int released = 0;
+	struct bi_view *view = wrap(PLACE_DEVICE, 1, (struct producer){ .released = &released });
+	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
+	uint64_t before;
+
+	(void)state;
+	fill(view, 2, NULL);
+	OK(bi_view_synchronize(view, &error));
+	expect_waits("synchronize", on_device(1));
+	before = all_calls();
+	OK(bi_view_acquire(view, stream, &error));
+	assert_exported_stream(view, NULL);
+	assert_int_equal(all_calls(), before);
+	bi_view_release(view);
+	assert_int_equal(released, 1);
+}
+
+static void row_21_synchronize_waits(void **state)
+{
+	struct gate *gate;
+	struct bi_view *view = wrap_gated(PLACE_DEVICE, 7, new_producer(BI_STREAM_IN_ORDER), &gate);
+	struct bi_view *host;
+
+	(void)state;
+	open_gate_soon(gate);
+	OK(bi_view_synchronize(view, &error));
+	assert_true(is_open(gate));
+	assert_int_equal(value_of(view), 7);
+	host = wrap_gated(PLACE_HOST, 8, new_producer(BI_STREAM_IN_ORDER), &gate);
+	open_gate_soon(gate);
+	OK(bi_view_synchronize(host, &error));
+	assert_true(is_open(gate));
+	assert_int_equal(value_of(host), 8);
+	expect_waits("synchronize", 2);
+	bi_view_release(view);
+	bi_view_release(host);
+}
+
+static void row_21_synchronize_tells_of_a_failure(void **state)
+{
+	struct bi_event *event = user_event(bench.context, CL_OUT_OF_RESOURCES);
+
+	(void)state;
+	REFUSED(BI_EPRODUCER, bi_event_synchronize(event, &error));
+	expect_waits("synchronize", 1);
+	bi_event_release(event);
+}
+
+static struct bi_context *open_with(int debug, int profile)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+
+	options.debug = debug;
+	options.profile = profile;
+	return open_context(bench.spec, options);
+}
+
+static void row_21_debug(void **state)
+{
+	struct bi_context *context = open_with(1, 0);
+	struct bi_view *view = wrap_in(context, PLACE_DEVICE, 1, nobody), *host = wrap_in(context, PLACE_HOST, 2, nobody);
+	int64_t index = 0;
+	unsigned char byte = 3;
+
+	(void)state;
+	fill(view, 2, NULL);
+	OK(bi_copy(host, view, NULL, &error));
+	assert_int_equal(value_of(host), 2);
+	OK(bi_view_set(view, &index, &byte, &error));
+	expect_waits("debug", on_device(3));
+	OK(bi_view_get(view, &index, &byte, &error));
+	expect_waits("debug", on_device(1));
+	expect_waits("value", on_device(1));
+	assert_int_equal(byte, 3);
+	assert_int_equal(reported(context, "debug"), on_device(4));
+	bi_view_release(view);
+	bi_view_release(host);
+}
+
+/* Work that is done is not waited for. */
+static void row_21_report_without_pending_work(void **state)
+{
+	struct bi_context *context = open_with(0, 1);
+	struct bi_view *view = wrap_in(context, PLACE_DEVICE, 1, nobody);
+
+	(void)state;
+	fill(view, 2, NULL);
+	finish_all();
+	assert_int_equal(reported(context, "report"), 0);
+	bi_view_release(view);
+}
+
+static void row_21_report(void **state)
+{
+	struct bi_context *context = open_with(0, 1);
+	struct bi_view *view = wrap_in(context, PLACE_DEVICE, 1, nobody);
+	struct gate *gate = close_gate(home_of(context));
+
+	(void)state;
+	fill(view, 2, NULL);
+	open_gate_soon(gate);
+	expect_waits("report", 1);
+	assert_int_equal(reported(context, "report"), 1);
+	assert_true(is_open(gate));
+	assert_int_equal(reported(context, "report"), 1);
+	bi_view_release(view);
+}
+
+int waits_rows(void)
+{
+	static const struct row rows[] = {
+		ROW(row_21_value, 0),
+		ROW(row_21_value_waits_for_pending_work, NEED_GATE),
+		ROW(row_21_map, 0),
+		ROW(row_21_map_is_ordered, NEED_GATE),
+		ROW(row_21_synchronize, 0),
+		ROW(row_21_synchronize_makes_idle, 0),
+		ROW(row_21_synchronize_waits, NEED_GATE),
+		ROW(row_21_synchronize_tells_of_a_failure, NEED_OPENCL),
+		ROW(row_21_debug, 0),
+		ROW(row_21_report_without_pending_work, 0),
+		ROW(row_21_report, NEED_GATE),
+	};
+
+	return run_rows("waits", rows, COUNT(rows));
+}
