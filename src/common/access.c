@@ -56,7 +56,19 @@ static int check_bytes(const struct bi_view *view, const void *bytes, size_t nby
 	return BI_OK;
 }
 
-int bi_view_get(const struct bi_view *view, const int64_t *index, void *element, struct bi_error *err)
+static int get_one(const struct bi_view *one, void *element, struct bi_error *err)
+{
+	return read_into(one, element, "get", err);
+}
+
+static int set_one(const struct bi_view *one, void *element, struct bi_error *err)
+{
+	return bi__fill(one, element, NULL, "set", err);
+}
+
+static int with_element(const struct bi_view *view, const int64_t *index, void *element,
+			int (*act)(const struct bi_view *one, void *element, struct bi_error *err),
+			struct bi_error *err)
 {
 	struct bi_view *one;
 	int rc;
@@ -66,24 +78,19 @@ int bi_view_get(const struct bi_view *view, const int64_t *index, void *element,
 	rc = view_element(view, index, &one, err);
 	if (rc)
 		return rc;
-	rc = read_into(one, element, "get", err);
+	rc = act(one, element, err);
 	bi_view_release(one);
 	return rc;
 }
 
+int bi_view_get(const struct bi_view *view, const int64_t *index, void *element, struct bi_error *err)
+{
+	return with_element(view, index, element, get_one, err);
+}
+
 int bi_view_set(const struct bi_view *view, const int64_t *index, const void *element, struct bi_error *err)
 {
-	struct bi_view *one;
-	int rc;
-
-	if (!element)
-		return bi__fail(err, BI_EINVAL, "element is NULL");
-	rc = view_element(view, index, &one, err);
-	if (rc)
-		return rc;
-	rc = bi__fill(one, element, NULL, "set", err);
-	bi_view_release(one);
-	return rc;
+	return with_element(view, index, (void *)(uintptr_t)element, set_one, err);
 }
 
 int bi_view_read(const struct bi_view *view, void *bytes, size_t nbytes, struct bi_error *err)

@@ -68,8 +68,8 @@ struct bi__backend {
 	/* block->nbytes (> 0), block->origin and block->memory are set; allocates origin + nbytes, sets the kind. */
 	int (*alloc)(struct bi__device_state *device, struct bi__block *block, struct bi_error *err);
 	/*
-	 * Retains or takes what a foreign handle names; block->nbytes (0: ask) is set. Sets kind, handle, nbytes, and origin
-	 * if the foreign memory starts inside a larger one. Optional.
+	 * Retains or takes what a foreign handle names; block->nbytes (0: ask) is set. Sets kind, handle, nbytes, and
+	 * origin if the foreign memory starts inside a larger one. Optional.
 	 */
 	int (*adopt)(struct bi__device_state *device, const struct bi_foreign *foreign, struct bi__block *block,
 		     struct bi_error *err);

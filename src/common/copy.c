@@ -136,7 +136,11 @@ static int execute_locked(const struct job *job, struct bi_stream *stream, const
 		rc = check_mapped(from, 0, err);
 	if (rc || job->plan.kind == BI__PLAN_NOTHING)
 		return rc;
-	rc = bi__order_begin(to, stream, err);
+	/* A producer whose work failed is noticed before anything is enqueued. */
+	if (from)
+		rc = bi__order_check(from, err);
+	if (!rc)
+		rc = bi__order_begin(to, stream, err);
 	if (!rc && from)
 		rc = bi__order_begin(from, stream, err);
 	if (rc)
@@ -234,11 +238,6 @@ static int run(struct job *job, struct bi_error *err)
 	return execute(job, NULL, err);
 }
 
-static int check_alive(const struct bi_view *view, struct bi_error *err)
-{
-	return bi__is_host(view->memory) ? BI_OK : bi__dispatch_alive(view->memory->context, err);
-}
-
 int bi__copy(const struct bi_view *dst, const struct bi_view *src, struct bi_stream *stream, const char *operation,
 	     struct bi_error *err)
 {
@@ -249,9 +248,9 @@ int bi__copy(const struct bi_view *dst, const struct bi_view *src, struct bi_str
 	bi_view_layout(src, &job.from);
 	rc = check(&job, err);
 	if (!rc)
-		rc = check_alive(dst, err);
+		rc = bi__dispatch_reachable(dst->memory, err);
 	if (!rc)
-		rc = check_alive(src, err);
+		rc = bi__dispatch_reachable(src->memory, err);
 	if (rc || bi_layout_nbytes(&job.to) == 0)
 		return rc;
 	/* From here only sizes matter. */
@@ -275,7 +274,7 @@ int bi__fill(const struct bi_view *view, const void *element, struct bi_stream *
 	bi_view_layout(view, &job.to);
 	rc = check_destination(view, &job.to, err);
 	if (!rc)
-		rc = check_alive(view, err);
+		rc = bi__dispatch_reachable(view->memory, err);
 	if (rc || bi_layout_nbytes(&job.to) == 0)
 		return rc;
 	bi__plan_fill(&job.plan, &job.to);

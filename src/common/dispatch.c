@@ -39,16 +39,21 @@ void bi__dispatch_close(struct bi_context *context)
 		context->backend->close(&context->state, &context->stream.queue);
 }
 
+int bi__dispatch_reachable(const struct bi_memory *memory, struct bi_error *err)
+{
+	return bi__is_host(memory) ? BI_OK : bi__dispatch_alive(memory->context, err);
+}
+
 int bi__dispatch_alloc(struct bi_memory *memory, struct bi_error *err)
 {
-	int rc = bi__dispatch_alive(memory->context, err);
+	int rc = bi__dispatch_reachable(memory, err);
 
 	return rc ? rc : memory->backend->alloc(&memory->context->state, &memory->block, err);
 }
 
 int bi__dispatch_adopt(struct bi_memory *memory, const struct bi_foreign *foreign, struct bi_error *err)
 {
-	int rc = bi__dispatch_alive(memory->context, err);
+	int rc = bi__dispatch_reachable(memory, err);
 
 	if (rc)
 		return rc;

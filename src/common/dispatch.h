@@ -10,6 +10,9 @@
 /* BI_OK, or BI_EFORK for a device context of the parent in a forked child. */
 int bi__dispatch_alive(const struct bi_context *context, struct bi_error *err);
 
+/* The same for a memory; host memory of any context can always be used. */
+int bi__dispatch_reachable(const struct bi_memory *memory, struct bi_error *err);
+
 /* Devices of a backend; BI_EFORK if its driver was opened by the process that this one was forked from. */
 int bi__dispatch_enumerate(const struct bi__backend *backend, struct bi_device *devices, int capacity, int *count,
 			   struct bi_error *err);

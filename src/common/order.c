@@ -97,19 +97,22 @@ static int block_on(struct bi_memory *memory, struct bi__fence *fence, uint64_t 
 	return rc;
 }
 
-/* The first use: foreign events must not have failed, and the stream waits for them. */
+int bi__order_check(const struct bi_memory *memory, struct bi_error *err)
+{
+	int rc = BI_OK, done;
+
+	for (size_t i = 0; i < memory->first_use_count && !rc; i++)
+		rc = bi__fence_query(&memory->first_use[i]->fence, &done, err);
+	return rc;
+}
+
 static int wait_first_use(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
-	for (size_t i = 0; i < memory->first_use_count; i++) {
-		struct bi__fence *fence = &memory->first_use[i]->fence;
-		int done, rc = bi__fence_query(fence, &done, err);
+	int rc = bi__order_check(memory, err);
 
-		if (!rc && !done)
-			rc = bi__fence_wait(stream, fence, err);
-		if (rc)
-			return rc;
-	}
-	return BI_OK;
+	for (size_t i = 0; i < memory->first_use_count && !rc; i++)
+		rc = bi__fence_wait(stream, &memory->first_use[i]->fence, err);
+	return rc;
 }
 
 /* Is the tail of host memory on that very stream, which keeps its order by itself? */
@@ -194,7 +197,7 @@ int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason,
 {
 	struct bi__fence fence = { NULL, 0 };
 	uint64_t epoch;
-	int rc = bi__is_host(memory) ? BI_OK : bi__dispatch_alive(memory->context, err);
+	int rc = bi__dispatch_reachable(memory, err);
 
 	if (!rc)
 		rc = bi__is_host(memory) ? copy_tail(memory, &fence, &epoch, err)

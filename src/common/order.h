@@ -11,6 +11,9 @@
 void bi__order_lock(struct bi_memory *a, struct bi_memory *b);
 void bi__order_unlock(struct bi_memory *a, struct bi_memory *b);
 
+/* Locked. BI_EPRODUCER if an event that the first use would wait for has failed. */
+int bi__order_check(const struct bi_memory *memory, struct bi_error *err);
+
 /*
  * Locked. Work that is enqueued on `stream` next comes after all work on the memory. BI_EPRODUCER if that has failed.
  * Host memory with device work that the stream cannot wait for on the device is waited for here: the host wait of
