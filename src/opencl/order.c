@@ -65,6 +65,17 @@ static int barrier(cl_command_queue queue, cl_event event, struct bi_error *err)
 			    "clEnqueueBarrierWithWaitList", err);
 }
 
+/*
+ * On an out-of-order queue of PoCL 3.1 a barrier that waits for an event makes later commands forget the barriers before
+ * it. One behind it that waits for everything makes them remember.
+ */
+static int wait_for(const struct bi__queue *queue, cl_event event, struct bi_error *err)
+{
+	int rc = barrier(queue_of(queue), event, err);
+
+	return rc || !queue->out_of_order ? rc : barrier(queue_of(queue), NULL, err);
+}
+
 /* An event that another queue waits for must be flushed, or nothing makes it happen. */
 static int mark(cl_command_queue queue, cl_event *event, struct bi_error *err)
 {
@@ -89,7 +100,7 @@ int bi__opencl_follow(struct bi__queue *waiter, struct bi__queue *on, struct bi_
 	rc = mark(queue_of(on), &event, err);
 	if (rc)
 		return rc;
-	rc = barrier(queue_of(waiter), event, err);
+	rc = wait_for(waiter, event, err);
 	bi__cl->ReleaseEvent(event);
 	return rc;
 }
@@ -106,7 +117,7 @@ int bi__opencl_record(struct bi__queue *queue, uintptr_t *event, struct bi_error
 
 int bi__opencl_wait(struct bi__queue *queue, uintptr_t event, struct bi_error *err)
 {
-	return event ? barrier(queue_of(queue), (cl_event)event, err) : BI_OK;
+	return event ? wait_for(queue, (cl_event)event, err) : BI_OK;
 }
 
 int bi__opencl_poll(uintptr_t event, int block, int *done, struct bi_error *err)
