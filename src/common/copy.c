@@ -129,7 +129,7 @@ static int execute_locked(const struct job *job, struct bi_stream *stream, const
 {
 	struct bi_memory *to = job->dst->memory;
 	struct bi_memory *from = job->src && job->src->memory != to ? job->src->memory : NULL;
-	int rc, end;
+	int rc, to_end, from_end = BI_OK;
 
 	rc = check_mapped(to, 1, err);
 	if (!rc && from)
@@ -148,10 +148,10 @@ static int execute_locked(const struct job *job, struct bi_stream *stream, const
 	rc = bi__dispatch_copy(stream, job->operation, &job->plan, to, job->src ? job->src->memory : NULL, element,
 			       job->to.dtype.item_size, err);
 	/* Also after a failure: what is already enqueued stays ordered. */
-	end = bi__order_end(to, stream, rc ? NULL : err);
-	if (from && !end)
-		end = bi__order_end(from, stream, rc ? NULL : err);
-	return rc ? rc : end;
+	to_end = bi__order_end(to, stream, rc ? NULL : err);
+	if (from)
+		from_end = bi__order_end(from, stream, rc || to_end ? NULL : err);
+	return rc ? rc : to_end ? to_end : from_end;
 }
 
 static int execute(const struct job *job, const void *element, struct bi_error *err)

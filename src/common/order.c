@@ -99,7 +99,7 @@ static int block_on(struct bi_memory *memory, struct bi__fence *fence, uint64_t 
 
 int bi__order_check(const struct bi_memory *memory, struct bi_error *err)
 {
-	int rc = BI_OK, done;
+	int done, rc = bi__fence_query(&memory->tail, &done, err);
 
 	for (size_t i = 0; i < memory->first_use_count && !rc; i++)
 		rc = bi__fence_query(&memory->first_use[i]->fence, &done, err);

@@ -11,7 +11,7 @@
 void bi__order_lock(struct bi_memory *a, struct bi_memory *b);
 void bi__order_unlock(struct bi_memory *a, struct bi_memory *b);
 
-/* Locked. BI_EPRODUCER if an event that the first use would wait for has failed. */
+/* Locked. BI_EPRODUCER if an event has failed that the next use would wait for. */
 int bi__order_check(const struct bi_memory *memory, struct bi_error *err);
 
 /*

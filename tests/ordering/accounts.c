@@ -15,14 +15,15 @@ static struct bi_layer layer;
 static struct {
 	const char *name;
 	int row;
-	uint64_t own;                   /* calls with which the test itself waited */
+	uint64_t own; /* calls with which the test itself waited */
 	unsigned long expected[COUNT(reasons)];
 	unsigned long seen[COUNT(reasons)];
 } account;
 
 static unsigned long strict_waits;
 
-/* ------------------------------------------------------------------------------------------------------------- layer */
+/* ------------------------------------------------------------------------------------------------------------- layer
+ */
 
 void accounts_open(void)
 {
@@ -93,7 +94,8 @@ uint64_t library_waits(void)
 	return layer.host_waits ? layer.host_waits() - account.own : 0;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ report */
+/* ------------------------------------------------------------------------------------------------------------ report
+ */
 
 static unsigned long read_member(const char *report, const char *member)
 {
@@ -138,7 +140,8 @@ void account_for(struct bi_context *context)
 	bi_free(report);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- account */
+/* ----------------------------------------------------------------------------------------------------------- account
+ */
 
 static int may_wait(int row)
 {

@@ -12,7 +12,7 @@
 struct gate {
 	cl_event event;
 	atomic_int open;
-	int soon;                       /* `thread` runs */
+	int soon; /* `thread` runs */
 	pthread_t thread;
 };
 
@@ -25,11 +25,12 @@ static struct {
 	struct bi_stream *streams[MOST];
 	struct gate gates[MOST];
 	size_t context_count, stream_count, gate_count;
-	int closed;                     /* contexts */
-	int finished;                   /* the test came to its end */
+	int closed; /* contexts */
+	int finished; /* the test came to its end */
 } kept;
 
-/* ------------------------------------------------------------------------------------------------------------ checks */
+/* ------------------------------------------------------------------------------------------------------------ checks
+ */
 
 void check_ok(int rc, const char *call, const char *file, int line)
 {
@@ -57,7 +58,8 @@ int can(const struct bi_context *context, unsigned capability)
 	return (bi_context_device(context)->capabilities & capability) != 0;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- contexts */
+/* ---------------------------------------------------------------------------------------------------------- contexts
+ */
 
 static void count_close(void *data)
 {
@@ -115,7 +117,8 @@ void trim_all(void)
 		OK(bi_context_trim(kept.contexts[i], 0, &error));
 }
 
-/* ----------------------------------------------------------------------------------------------------------- streams */
+/* ----------------------------------------------------------------------------------------------------------- streams
+ */
 
 static struct bi_stream *keep_stream(struct bi_stream *stream)
 {
@@ -196,8 +199,9 @@ static int is_done(cl_event event)
 {
 	cl_int status = CL_COMPLETE;
 
-	assert_int_equal(driver()->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
-						  NULL), CL_SUCCESS);
+	assert_int_equal(
+		driver()->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, NULL),
+		CL_SUCCESS);
 	return status <= CL_COMPLETE;
 }
 
@@ -244,7 +248,8 @@ void settle(void)
 	driver()->clReleaseCommandQueue(queue);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- gates */
+/* ------------------------------------------------------------------------------------------------------------- gates
+ */
 
 static struct gate *new_gate(cl_context context)
 {
@@ -282,14 +287,17 @@ static void write_behind(struct bi_stream *stream, struct bi_view *view, int val
 
 	if (!host) {
 		assert_int_equal(driver()->clEnqueueFillBuffer(queue_of(stream), buffer_of(view), &byte, 1, 0,
-							       ARRAY_BYTES, count, list, out), 0);
+							       ARRAY_BYTES, count, list, out),
+				 0);
 		return;
 	}
 	buffer = driver()->clCreateBuffer(context_of(stream), 0, ARRAY_BYTES, NULL, NULL);
-	assert_int_equal(driver()->clEnqueueFillBuffer(queue_of(stream), buffer, &byte, 1, 0, ARRAY_BYTES, 0, NULL, NULL), 0);
+	assert_int_equal(
+		driver()->clEnqueueFillBuffer(queue_of(stream), buffer, &byte, 1, 0, ARRAY_BYTES, 0, NULL, NULL), 0);
 	finish(queue_of(stream));
 	assert_int_equal(driver()->clEnqueueReadBuffer(queue_of(stream), buffer, CL_FALSE, 0, ARRAY_BYTES, host, count,
-						       list, out), 0);
+						       list, out),
+			 0);
 	driver()->clReleaseMemObject(buffer);
 }
 
@@ -399,11 +407,12 @@ void clear_case(void)
 		bi_stream_release(kept.streams[--kept.stream_count]);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ arrays */
+/* ------------------------------------------------------------------------------------------------------------ arrays
+ */
 
 struct owner {
 	atomic_int *released;
-	unsigned char *bytes;           /* or NULL */
+	unsigned char *bytes; /* or NULL */
 };
 
 static void give_back(void *data)
@@ -567,8 +576,9 @@ void peek(struct bi_view *view, unsigned char bytes[ARRAY_BYTES])
 		return;
 	}
 	queue = new_queue(bi_memory_context(bi_view_memory(view)), 0);
-	assert_int_equal(driver()->clEnqueueReadBuffer(queue, buffer_of(view), CL_FALSE, 0, ARRAY_BYTES, bytes, 0, NULL,
-						       NULL), 0);
+	assert_int_equal(
+		driver()->clEnqueueReadBuffer(queue, buffer_of(view), CL_FALSE, 0, ARRAY_BYTES, bytes, 0, NULL, NULL),
+		0);
 	finish(queue);
 	driver()->clReleaseCommandQueue(queue);
 }
@@ -583,8 +593,9 @@ void poke(struct bi_view *view, const unsigned char bytes[ARRAY_BYTES])
 		return;
 	}
 	queue = new_queue(bi_memory_context(bi_view_memory(view)), 0);
-	assert_int_equal(driver()->clEnqueueWriteBuffer(queue, buffer_of(view), CL_FALSE, 0, ARRAY_BYTES, bytes, 0, NULL,
-							NULL), 0);
+	assert_int_equal(
+		driver()->clEnqueueWriteBuffer(queue, buffer_of(view), CL_FALSE, 0, ARRAY_BYTES, bytes, 0, NULL, NULL),
+		0);
 	finish(queue);
 	driver()->clReleaseCommandQueue(queue);
 }
@@ -607,7 +618,8 @@ void fill(struct bi_view *view, int value, struct bi_stream *stream)
 	OK(bi_fill(view, &byte, stream, &error));
 }
 
-/* ------------------------------------------------------------------------------------------------- setup and teardown */
+/* ------------------------------------------------------------------------------------------------- setup and teardown
+ */
 
 static void open_contexts(void)
 {
@@ -651,7 +663,8 @@ int bench_teardown(void **state)
 	return 0;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- rows */
+/* -------------------------------------------------------------------------------------------------------------- rows
+ */
 
 unsigned rows_seen;
 

@@ -1,6 +1,6 @@
 /*
- * What the tests of docs/ordering.md stand on: contexts and streams that are closed after each test, producers and gates
- * made behind the library's back, and the account of host waits.
+ * What the tests of docs/ordering.md stand on: contexts and streams that are closed after each test, producers and
+ * gates made behind the library's back, and the account of host waits.
  *
  * A gate is a user event that a command on a queue waits for. While it is closed, nothing behind it has run: a library
  * call that returns has not waited, and what it enqueued is where it is by rule and not by luck. A test closes a gate,
@@ -26,13 +26,14 @@
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 #define ARRAY_BYTES 4096
 
-/* ------------------------------------------------------------------------------------------------------------- tests */
+/* ------------------------------------------------------------------------------------------------------------- tests
+ */
 
 /* What a test needs of the devices that the suite was started with. */
 enum need {
 	NEED_OPENCL = 1,
-	NEED_GATE = 2,                  /* OpenCL whose commands run after the call that enqueued them */
-	NEED_PAIR = 4                   /* two devices in one cl_context, of which one may be synchronous */
+	NEED_GATE = 2, /* OpenCL whose commands run after the call that enqueued them */
+	NEED_PAIR = 4 /* two devices in one cl_context, of which one may be synchronous */
 };
 
 /* A test is named after the row that it belongs to: row_03_..., 3. */
@@ -42,7 +43,10 @@ struct row {
 	void (*run)(void **state);
 };
 
-#define ROW(function, needs) { #function, needs, function }
+#define ROW(function, needs) \
+	{ \
+#function, needs, function \
+	}
 
 /* Returns the number of tests that failed. Those that the devices do not allow are named on stderr. */
 int run_rows(const char *group, const struct row *rows, size_t count);
@@ -52,13 +56,13 @@ extern unsigned rows_seen;
 
 struct bench {
 	const char *spec;
-	const char *second_spec;        /* or NULL */
-	const char *space;              /* words for the reader */
-	unsigned needs;                 /* that are met */
-	cl_context shared;              /* that both contexts adopt, or NULL: there is one context, opened */
-	const char *adopt[2];           /* device strings for that */
-	struct bi_context *context;     /* where arrays live */
-	struct bi_context *other;       /* where streams live */
+	const char *second_spec; /* or NULL */
+	const char *space; /* words for the reader */
+	unsigned needs; /* that are met */
+	cl_context shared; /* that both contexts adopt, or NULL: there is one context, opened */
+	const char *adopt[2]; /* device strings for that */
+	struct bi_context *context; /* where arrays live */
+	struct bi_context *other; /* where streams live */
 };
 
 extern struct bench bench;
@@ -70,7 +74,8 @@ void check_refused(int rc, int status, const char *call, const char *file, int l
 #define OK(call) check_ok((call), #call, __FILE__, __LINE__)
 #define REFUSED(status, call) check_refused((call), status, #call, __FILE__, __LINE__)
 
-/* ---------------------------------------------------------------------------------------------------------- accounts */
+/* ---------------------------------------------------------------------------------------------------------- accounts
+ */
 
 /* Opens the layer; ends the program if `spec` is an OpenCL device and the layer is not there. */
 void accounts_open(void);
@@ -103,7 +108,8 @@ uint64_t failures(void);
 /* One number of a report: "retired", "hits", or a reason of host waits. */
 unsigned long reported(struct bi_context *context, const char *member);
 
-/* ----------------------------------------------------------------------------------------------------------- objects */
+/* ----------------------------------------------------------------------------------------------------------- objects
+ */
 
 /* cmocka's setup and teardown of each test. A test that fails leaves its objects to the end of the program. */
 int bench_setup(void **state);
@@ -134,9 +140,9 @@ enum place { PLACE_DEVICE, PLACE_HOST };
 
 /* Options of an array that is wrapped. */
 struct producer {
-	struct bi_stream *stream;       /* that the producer names, or NULL */
-	struct bi_event *event;         /* for the first use, or NULL */
-	atomic_int *released;           /* counts calls of the release callback, or NULL */
+	struct bi_stream *stream; /* that the producer names, or NULL */
+	struct bi_event *event; /* for the first use, or NULL */
+	atomic_int *released; /* counts calls of the release callback, or NULL */
 };
 
 /* An array of the test's memory; all bytes are `value`. */

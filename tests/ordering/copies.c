@@ -6,8 +6,8 @@ static const struct producer nobody;
 /* Which sides are host memory, and on what the copy runs. */
 struct way {
 	enum place from, to;
-	unsigned home;                  /* kind of the producers' streams */
-	int stream;                     /* kind of the caller's, or -1: none */
+	unsigned home; /* kind of the producers' streams */
+	int stream; /* kind of the caller's, or -1: none */
 };
 
 static struct bi_stream *stream_of(const struct way *way)
@@ -18,7 +18,9 @@ static struct bi_stream *stream_of(const struct way *way)
 static void for_each_way(void (*run)(const struct way *way))
 {
 	static const enum place sides[][2] = {
-		{ PLACE_DEVICE, PLACE_DEVICE }, { PLACE_HOST, PLACE_DEVICE }, { PLACE_DEVICE, PLACE_HOST },
+		{ PLACE_DEVICE, PLACE_DEVICE },
+		{ PLACE_HOST, PLACE_DEVICE },
+		{ PLACE_DEVICE, PLACE_HOST },
 	};
 
 	for (size_t side = 0; side < COUNT(sides); side++)
@@ -141,11 +143,10 @@ static void row_07_runs_on_the_home_of_the_destination(void **state)
 {
 	(void)state;
 	for (int download = 0; download < 2; download++) {
-		struct bi_stream *homes[2] = { new_producer(0), new_producer(0) };
-		struct bi_view *from = wrap(PLACE_DEVICE, 7, (struct producer){ .stream = homes[0] });
-		struct bi_view *to = wrap(download ? PLACE_HOST : PLACE_DEVICE, 1,
-					  (struct producer){ .stream = download ? NULL : homes[1] });
-		struct gate *gate = close_gate(homes[!download]);
+		struct bi_stream *producer = new_producer(BI_STREAM_IN_ORDER);
+		struct bi_view *from = wrap(PLACE_DEVICE, 7, (struct producer){ .stream = producer });
+		struct bi_view *to = wrap(download ? PLACE_HOST : PLACE_DEVICE, 1, nobody);
+		struct gate *gate = close_gate(download ? producer : home_of(bench.context));
 
 		copy_to_end(to, from, &(const struct way){ .stream = -1 }, gate);
 	}

@@ -8,7 +8,8 @@ static cl_int status_of(uint64_t event)
 	cl_int status = 0;
 
 	assert_int_equal(driver()->clGetEventInfo((cl_event)(uintptr_t)event, CL_EVENT_COMMAND_EXECUTION_STATUS,
-						  sizeof(status), &status, NULL), CL_SUCCESS);
+						  sizeof(status), &status, NULL),
+			 CL_SUCCESS);
 	return status;
 }
 

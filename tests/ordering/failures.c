@@ -3,7 +3,8 @@
 
 static const struct producer nobody;
 
-/* ------------------------------------------------------------------------------------------------------------ row 18 */
+/* ------------------------------------------------------------------------------------------------------------ row 18
+ */
 
 /* Each time, and nothing is enqueued: nothing that could wait for ever. */
 static void refuse_all(struct bi_view *view, struct bi_view *other)
@@ -26,8 +27,8 @@ static void refuse_failed_event(struct bi_stream *home)
 {
 	atomic_int released = 0;
 	struct bi_event *event = user_event(bench.context, CL_OUT_OF_RESOURCES);
-	struct bi_view *view = wrap(PLACE_DEVICE, 1,
-				    (struct producer){ .stream = home, .event = event, .released = &released });
+	struct bi_view *view =
+		wrap(PLACE_DEVICE, 1, (struct producer){ .stream = home, .event = event, .released = &released });
 	struct bi_view *other = wrap(PLACE_DEVICE, 2, nobody);
 
 	refuse_all(view, other);
@@ -57,8 +58,7 @@ static void row_18_nothing_is_enqueued_for_the_other_memory(void **state)
 {
 	struct bi_event *event = user_event(bench.context, CL_OUT_OF_RESOURCES);
 	struct bi_view *from = wrap(PLACE_DEVICE, 1, (struct producer){ .event = event });
-	struct bi_view *to = wrap(PLACE_DEVICE, 2,
-				  (struct producer){ .stream = new_producer(BI_STREAM_IN_ORDER) });
+	struct bi_view *to = wrap(PLACE_DEVICE, 2, (struct producer){ .stream = new_producer(BI_STREAM_IN_ORDER) });
 	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
 	uint64_t before = enqueued();
 
@@ -153,11 +153,13 @@ static void row_18_failed_work_on_a_named_stream(void **state)
 	bi_view_release(to);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ row 19 */
+/* ------------------------------------------------------------------------------------------------------------ row 19
+ */
 
 static const char *const functions[] = {
 	"clEnqueueMarkerWithWaitList", "clEnqueueBarrierWithWaitList", "clFlush",
-	"clEnqueueCopyBuffer", "clEnqueueWriteBuffer", "clEnqueueReadBuffer", "clEnqueueFillBuffer",
+	"clEnqueueCopyBuffer",         "clEnqueueWriteBuffer",         "clEnqueueReadBuffer",
+	"clEnqueueFillBuffer",
 };
 
 /* Two arrays that a copy moves between; `home` is that of those on the device. */
@@ -217,7 +219,9 @@ static void wait_for_buffers(int64_t count)
 static void row_19_every_call_fails_once(void **state)
 {
 	static const struct sides all[] = {
-		{ PLACE_DEVICE, PLACE_DEVICE }, { PLACE_HOST, PLACE_DEVICE }, { PLACE_DEVICE, PLACE_HOST },
+		{ PLACE_DEVICE, PLACE_DEVICE },
+		{ PLACE_HOST, PLACE_DEVICE },
+		{ PLACE_DEVICE, PLACE_HOST },
 	};
 	int64_t buffers = live_buffers();
 

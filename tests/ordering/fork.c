@@ -14,7 +14,7 @@ struct inherited {
 	struct bi_event *event;
 	struct bi_view *device, *other, *host;
 	struct bi_context *host_context;
-	struct bi_view *on_host;        /* of host_context */
+	struct bi_view *on_host; /* of host_context */
 };
 
 /* In the child a failed check ends the process; the code is the line. */

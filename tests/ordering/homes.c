@@ -3,7 +3,8 @@
 
 static const struct producer nobody;
 
-/* ------------------------------------------------------------------------------------------------------------- row 1 */
+/* ------------------------------------------------------------------------------------------------------------- row 1
+ */
 
 static void row_01_fresh_memory_is_idle(void **state)
 {
@@ -61,7 +62,8 @@ static void row_01_pooled_memory_is_ordered_after_its_last_owner(void **state)
 		reuse(new_stream(kind));
 }
 
-/* ------------------------------------------------------------------------------------------------------------- row 2 */
+/* ------------------------------------------------------------------------------------------------------------- row 2
+ */
 
 static void row_02_without_a_stream_home_is_the_context_stream(void **state)
 {
@@ -95,7 +97,8 @@ static void row_02_work_runs_on_the_context_stream(void **state)
 	bi_view_release(view);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- row 3 */
+/* ------------------------------------------------------------------------------------------------------------- row 3
+ */
 
 static void row_03_named_stream_is_home(void **state)
 {
@@ -119,7 +122,8 @@ static cl_uint references(const struct bi_stream *stream)
 	cl_uint count = 0;
 
 	assert_int_equal(driver()->clGetCommandQueueInfo(queue_of(stream), CL_QUEUE_REFERENCE_COUNT, sizeof(count),
-							 &count, NULL), 0);
+							 &count, NULL),
+			 0);
 	return count;
 }
 
@@ -183,7 +187,8 @@ static void row_03_other_streams_wait_for_the_named_one(void **state)
 	}
 }
 
-/* ------------------------------------------------------------------------------------------------------------- row 4 */
+/* ------------------------------------------------------------------------------------------------------------- row 4
+ */
 
 static void use_first(enum use use, struct bi_stream *stream)
 {
@@ -254,7 +259,8 @@ static void row_04_events_are_let_go_with_the_first_use(void **state)
 	bi_view_release(view);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- row 5 */
+/* ------------------------------------------------------------------------------------------------------------- row 5
+ */
 
 static void row_05_host_memory_is_idle(void **state)
 {

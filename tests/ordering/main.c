@@ -16,7 +16,7 @@ typedef int (*group_fn)(void);
 
 static const group_fn groups[] = {
 	homes_rows, operations_rows, copies_rows, exchange_rows, release_rows,
-	cross_rows, failures_rows, fork_rows, waits_rows, pair_rows,
+	cross_rows, failures_rows,   fork_rows,   waits_rows,    pair_rows,
 };
 
 static double now(void)
@@ -133,7 +133,8 @@ static int run_all(void)
 	if (!bench.second_spec) {
 		failed = run_groups(bench.spec, needs_of(devices[0]));
 		if (devices[0])
-			failed += run_shared("one cl_context, adopted by two contexts", devices, 1, needs_of(devices[0]));
+			failed +=
+				run_shared("one cl_context, adopted by two contexts", devices, 1, needs_of(devices[0]));
 		return failed + (needs_of(devices[0]) & NEED_GATE ? check_complete() : 0);
 	}
 	devices[1] = device_of(bench.second_spec);
@@ -169,8 +170,8 @@ int main(int argc, char **argv)
 	bench.second_spec = argv[2];
 	accounts_open();
 	failed = run_all();
-	printf(": %u of 21, on %s%s%s, %.1f seconds; %lu host waits in rows that allow none\n", count_rows(), bench.spec,
-	       bench.second_spec ? " and " : "", bench.second_spec ? bench.second_spec : "", now() - begin,
+	printf(": %u of 21, on %s%s%s, %.1f seconds; %lu host waits in rows that allow none\n", count_rows(),
+	       bench.spec, bench.second_spec ? " and " : "", bench.second_spec ? bench.second_spec : "", now() - begin,
 	       accounts_strict_waits());
 	if (accounts_strict_waits())
 		failed++;

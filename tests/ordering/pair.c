@@ -1,7 +1,7 @@
 /*
- * Two devices in one cl_context: objects of the two contexts go together. Arrays are at home on the asynchronous device.
- * The other may be one that works in the calling thread, and PoCL never goes on with what such a device has put aside
- * for a pending event of another one. So nothing here makes it wait for work that is not done.
+ * Two devices in one cl_context: objects of the two contexts go together. Arrays are at home on the asynchronous
+ * device. The other may be one that works in the calling thread, and PoCL never goes on with what such a device has put
+ * aside for a pending event of another one. So nothing here makes it wait for work that is not done.
  */
 #include "uses.h"
 

@@ -51,13 +51,15 @@ void assert_exported_stream(struct bi_view *view, struct bi_stream *stream)
 void raw_copy(struct bi_stream *stream, struct bi_view *to, struct bi_view *from)
 {
 	assert_int_equal(driver()->clEnqueueCopyBuffer(queue_of(stream), buffer_of(from), buffer_of(to), 0, 0,
-						       ARRAY_BYTES, 0, NULL, NULL), 0);
+						       ARRAY_BYTES, 0, NULL, NULL),
+			 0);
 	assert_int_equal(driver()->clFlush(queue_of(stream)), CL_SUCCESS);
 }
 
 void raw_upload(struct bi_stream *stream, struct bi_view *to, struct bi_view *from)
 {
 	assert_int_equal(driver()->clEnqueueWriteBuffer(queue_of(stream), buffer_of(to), CL_FALSE, 0, ARRAY_BYTES,
-							bi_view_host_pointer(from), 0, NULL, NULL), 0);
+							bi_view_host_pointer(from), 0, NULL, NULL),
+			 0);
 	assert_int_equal(driver()->clFlush(queue_of(stream)), CL_SUCCESS);
 }

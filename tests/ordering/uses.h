@@ -5,10 +5,10 @@
 #include "bench.h"
 
 enum use {
-	USE_FILL,                       /* with USED */
-	USE_COPY_FROM,                  /* view -> other */
-	USE_COPY_TO,                    /* other -> view */
-	USE_ACQUIRE,                    /* a consumer's own command on the stream copies view -> other; handed back */
+	USE_FILL, /* with USED */
+	USE_COPY_FROM, /* view -> other */
+	USE_COPY_TO, /* other -> view */
+	USE_ACQUIRE, /* a consumer's own command on the stream copies view -> other; handed back */
 	USE_COUNT
 };
 
