@@ -12,20 +12,6 @@
 #include "driver.h"
 #include "fixture.h"
 
-/* Allocations that are too large fail, as they do without a sanitizer. */
-const char *__asan_default_options(void);
-const char *__tsan_default_options(void);
-
-const char *__asan_default_options(void)
-{
-	return "allocator_may_return_null=1";
-}
-
-const char *__tsan_default_options(void)
-{
-	return "allocator_may_return_null=1";
-}
-
 typedef int (*group_fn)(void);
 
 static const group_fn data_groups[] = { copy_group, fill_group, elements_group, views_group, map_group };

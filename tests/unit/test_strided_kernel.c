@@ -72,7 +72,7 @@ static void random_nest(struct bi__nest *nest, struct test_random *random)
 static void naive(const struct bi__nest *nest, int64_t axis, int64_t to, int64_t from, size_t size)
 {
 	if (axis < 0) {
-		memcpy(&expected.u1[(size_t)to * size], &source.u1[(size_t)from * size], size);
+		memcpy((char *)&expected + (size_t)to * size, (const char *)&source + (size_t)from * size, size);
 		return;
 	}
 	for (int64_t i = 0; i < nest->shape[axis]; i++)
