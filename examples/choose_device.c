@@ -72,7 +72,7 @@ int main(int argc, char **argv)
 	}
 	printf("device: %s (%s)\n", bi_context_device(context)->spec, bi_context_device(context)->name);
 	if (bi_context_notes(context)[0])
-		printf("passed over:\n%s\n", bi_context_notes(context));
+		printf("passed over:\n%s", bi_context_notes(context));
 
 	rc = turn_around(context, result, &err);
 	bi_context_release(context);

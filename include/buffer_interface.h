@@ -14,8 +14,8 @@
  * Errors
  *   A function that can fail returns BI_OK (0) or a negative enum bi_status. Its last parameter points to a struct
  *   bi_error that the caller owns, or is NULL; on failure it receives the status, the vendor's own code and one
- *   sentence. On success it is left alone. Every function whose comment does not list them may return BI_EINVAL
- *   (an argument is not valid; the message names it), BI_ENOMEM (the host is out of memory), BI_EDRIVER (a driver call
+ *   sentence. On success it is left alone. Besides what its comment lists, every function may return BI_EINVAL (an
+ *   argument is not valid; the message names it), BI_ENOMEM (host or device is out of memory), BI_EDRIVER (a driver call
  *   failed; `vendor` is its code) and BI_EFORK (a device object is used in a forked child).
  *
  * Ownership words
@@ -33,6 +33,12 @@
  * Asynchrony
  *   Functions that take a `stream` return when the work is enqueued. docs/ordering.md is the table of who waits for
  *   whom; functions that make the calling thread wait say "host wait" here.
+ *
+ * Words of ordering (docs/ordering.md has the rules)
+ *   home      the stream on which a device memory is ready: the context stream, or the one that its producer named
+ *   pending   work was enqueued on a memory and its end has not been seen
+ *   retired   a released memory that is kept until its pending work is done
+ *   shown     a memory whose handle the caller, or an exchange, has seen; it never returns to the pool
  *
  * Units: sizes, offsets and strides are bytes; shapes are elements.
  */
@@ -247,7 +253,7 @@ BI_API int bi_layout_element(const struct bi_layout *layout, const int64_t *inde
 /* One item of NumPy's basic indexing. */
 enum bi_index_kind { BI_INDEX_INTEGER, BI_INDEX_SLICE, BI_INDEX_NEWAXIS, BI_INDEX_ELLIPSIS };
 
-/* In a slice, start or stop that is left out. A limit of that very number is clipped to the one above it. */
+/* In a slice, start or stop that is left out. INT64_MIN can therefore be no limit; INT64_MIN + 1 means the same. */
 #define BI_OMITTED INT64_MIN
 
 struct bi_index {
@@ -276,7 +282,10 @@ BI_API int bi_layout_reshape(struct bi_layout *layout, int ndim, const int64_t *
 /* NumPy's broadcast_to: extents of 1 are repeated with stride 0, new axes come first. */
 BI_API int bi_layout_broadcast(struct bi_layout *layout, int ndim, const int64_t *shape, struct bi_error *err);
 
-/* One field of a structured type by name; a field that is an array adds its axes at the end. */
+/*
+ * One field of a structured type by name; a field that is an array adds its axes at the end. BI_EDTYPE if the type has no
+ * fields, BI_EINVAL if none has that name.
+ */
 BI_API int bi_layout_field(struct bi_layout *layout, const char *name, struct bi_error *err);
 
 /*
@@ -320,6 +329,7 @@ struct bi_device {
 	uint64_t memory;                /* bytes, 0: unknown */
 	char name[128];
 	char platform_name[128];
+	char platform_version[128];     /* OpenCL: what the driver says of itself, "OpenCL 3.0 PoCL 3.1 ..." */
 	char reason[256];
 };
 
@@ -363,14 +373,14 @@ struct bi_options {
 	size_t struct_size;
 	/*
 	 * Device string: "auto", "host", "opencl", "opencl:0:1" (platform, device), "opencl:0", "opencl:pocl" (part of the
-	 * platform's or device's name, any case), "#2" (position in bi_devices). NULL: the environment variable BI_DEVICE,
-	 * else "auto", which takes the best device that opens and falls back to the host. With an adopted handle: the name
+	 * device's or platform's name or version, any case), "#2" (position in bi_devices). NULL: the environment variable
+	 * BI_DEVICE, or if that is unset or empty "auto", which takes the best device that opens and falls back to the host. With an adopted handle: the name
 	 * of its backend, and if wanted the position among the devices of that context ("opencl:1").
 	 */
 	const char *device;
 	uintptr_t adopt_context;        /* cl_context to use instead of an own one, retained; 0: none */
 	uintptr_t adopt_stream;         /* cl_command_queue that becomes the context stream, in-order, retained; 0: none */
-	bi_release_fn release;          /* called once with release_data when the adopted handles are let go; or NULL */
+	bi_release_fn release;          /* called once with release_data after the context has closed; or NULL */
 	void *release_data;
 	int debug;                      /* 1: synchronise after every operation and start every allocation 64 bytes in */
 	int profile;                    /* 1: record operations for bi_context_report */
@@ -395,7 +405,7 @@ BI_API void bi_context_release(struct bi_context *context);
 
 /* Borrowed. */
 BI_API const struct bi_device *bi_context_device(const struct bi_context *context);
-/* Why better devices were passed over when the string was "auto", one line each; "" if none was. Borrowed. */
+/* Why better devices were passed over when the string was "auto", one line each, with newline; "" if none. Borrowed. */
 BI_API const char *bi_context_notes(const struct bi_context *context);
 /* The context stream: in-order, the home of what is allocated here. Borrowed. */
 BI_API struct bi_stream *bi_context_stream(const struct bi_context *context);
@@ -515,11 +525,17 @@ enum bi_view_flag { BI_VIEW_READONLY = 1 };
  */
 BI_API int bi_view_create(struct bi_memory *memory, const struct bi_layout *layout, unsigned flags,
 			  struct bi_view **out, struct bi_error *err);
-/* A new dense C-order array. Owned. */
+/*
+ * A new dense C-order array, not initialised. A structured one: make it with the VOID type of bi_dtype_parse_descr, then
+ * bi_view_reinterpret with the descr. Owned.
+ */
 BI_API int bi_view_empty(struct bi_context *context, struct bi_dtype dtype, int ndim, const int64_t *shape,
 			 struct bi_view **out, struct bi_error *err);
-/* Dense host bytes as an array in `context`, without a copy; the caller keeps them alive until `release` is called (or,
- * without one, until every reference is gone and pending work is done). Owned. */
+/*
+ * Dense host bytes of the caller as an array, without a copy. It stays host memory; bi_copy moves it to a bi_view_empty on
+ * the device. The caller keeps the bytes alive until `release` is called, or, without one, until every reference is gone
+ * and pending work is done. Owned.
+ */
 BI_API int bi_view_wrap_host(struct bi_context *context, void *data, struct bi_dtype dtype, int ndim,
 			     const int64_t *shape, bi_release_fn release, void *release_data, struct bi_view **out,
 			     struct bi_error *err);
@@ -614,13 +630,14 @@ BI_API int bi_view_read(const struct bi_view *view, void *bytes, size_t nbytes, 
 enum bi_map_mode {
 	BI_MAP_READ = 1,
 	BI_MAP_WRITE = 2,
-	BI_MAP_DISCARD = 4              /* with WRITE: what was there need not be seen; every mapped byte will be written */
+	BI_MAP_DISCARD = 4              /* with WRITE: every element will be written, what was there need not be seen */
 };
 
 /*
- * Makes the bytes of a view visible to the CPU after all pending work: host wait. Until bi_unmap the memory can be read
- * by the library if it is mapped for reading only, and any other use is BI_EBUSY; a mapping for writing is the only one.
- * Retains the view. Owned; bi_unmap takes it even if it fails. One thread at a time unmaps.
+ * Makes the bytes of a view visible to the CPU after all pending work: host wait. While a memory is mapped for reading,
+ * the library may read it and map it again for reading; while it is mapped for writing, every use and every other mapping
+ * is BI_EBUSY. That holds for the whole memory, whichever view was mapped. Retains the view. Owned; bi_unmap takes it even
+ * if it fails. One thread at a time unmaps.
  */
 BI_API int bi_view_map(const struct bi_view *view, unsigned mode, struct bi_map **out, struct bi_error *err);
 /* Address of element [0, ..., 0]; the view's strides hold. NULL for arrays without elements. */
@@ -637,7 +654,7 @@ enum bi_export_flag {
 
 /*
  * Fills *out with the array, its stream and a reference that out->release lets go. The handle counts as shown. The
- * consumer gets a read-only struct from a read-only view. *out must not hold anything.
+ * consumer gets a read-only struct from a read-only view. What *out held before is overwritten, not released.
  */
 BI_API int bi_view_export(const struct bi_view *view, unsigned flags, struct bi_exchange *out, struct bi_error *err);
 

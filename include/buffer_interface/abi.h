@@ -19,7 +19,7 @@
  *
  * Ordering
  *   The memory is ready for work enqueued on `stream` after the struct was received (or at once, if stream_kind is
- *   BI_STREAM_NONE and event is 0). If `event` is not 0, waiting for it is enough and the stream need not be touched.
+ *   BI_STREAM_KIND_NONE and event is 0). If `event` is not 0, waiting for it is enough and the stream need not be touched.
  *   Work of the consumer that runs elsewhere must be made to finish before later work on `stream`.
  *
  * Threads: the struct is read-only data for as long as it is not released; reading it from several threads is safe.
@@ -58,11 +58,11 @@ enum bi_handle_kind {
 
 /* What `stream` is. The number 0 is never a stream. */
 enum bi_stream_kind {
-	BI_STREAM_NONE = 0,             /* nothing is pending on the memory */
-	BI_STREAM_CUDA_LEGACY = 1,      /* CUDA legacy default stream; `stream` is 1 */
-	BI_STREAM_CUDA_PER_THREAD = 2,  /* CUDA per-thread default stream; `stream` is 2 */
-	BI_STREAM_CUDA = 3,             /* CUstream */
-	BI_STREAM_CL_QUEUE = 4          /* cl_command_queue */
+	BI_STREAM_KIND_NONE = 0,             /* nothing is pending on the memory */
+	BI_STREAM_KIND_CUDA_LEGACY = 1,      /* CUDA legacy default stream; `stream` is 1 */
+	BI_STREAM_KIND_CUDA_PER_THREAD = 2,  /* CUDA per-thread default stream; `stream` is 2 */
+	BI_STREAM_KIND_CUDA = 3,             /* CUstream */
+	BI_STREAM_KIND_CL_QUEUE = 4          /* cl_command_queue */
 };
 
 /* Bits of `flags`. */
@@ -81,7 +81,11 @@ struct bi_exchange {
 	void (*release)(struct bi_exchange *self);
 	void *owner;                    /* the producer's own */
 
-	/* Place. The address of element [0, ..., 0] is `handle` + `offset`; an array without elements may have handle 0. */
+	/*
+	 * Place. Where the handle is an address, element [0, ..., 0] is at `handle` + `offset`; in a cl_mem it is `offset`
+	 * bytes behind the start of the buffer. An array without elements may have handle 0. device_type and handle_kind
+	 * agree: HOST with CPU or CUDA_HOST, CL_… with OPENCL, CUDA with CUDA or CUDA_MANAGED.
+	 */
 	int32_t device_type;            /* enum bi_device_type */
 	int32_t device_id;              /* CUDA: ordinal. Others: 0 */
 	uint32_t handle_kind;           /* enum bi_handle_kind */
@@ -91,10 +95,15 @@ struct bi_exchange {
 	uint64_t nbytes;                /* size of the allocation behind `handle`, 0: unknown */
 	uint64_t context;               /* cl_context or CUcontext, 0: none */
 
-	/* Type of one element. */
-	uint8_t type_code;              /* DLPack type code; 3 (opaque handle) with 8 bits, lanes = item size: see type_kind */
+	/*
+	 * Type of one element: DLPack's triple where it has one. Types whose bytes are swapped, texts and structured types have
+	 * none: they have code 3, 8 bits and lanes = item size (0 if that is above 65535), and type_kind, byte_order and
+	 * item_size say what they are. With any other code type_kind is the kind of that type or 0, and byte_order is '|' for
+	 * lanes of one byte, else this machine's.
+	 */
+	uint8_t type_code;              /* DLPack type code */
 	uint8_t type_bits;              /* DLPack bits of one lane */
-	uint16_t type_lanes;            /* DLPack lanes; 1 for scalars, 0: too many, use item_size */
+	uint16_t type_lanes;            /* DLPack lanes; 1 for scalars */
 	uint32_t item_size;             /* bytes from one element of a dense array to the next */
 	char type_kind;                 /* array interface kind: b i u f c S U V, or 0 if it has none for this type */
 	char byte_order;                /* '<', '>' or '|' */

@@ -12,7 +12,7 @@ static int offer_home(struct bi_memory *memory, unsigned flags, struct bi_exchan
 		rc = bi__fence_record(memory->home, event, err);
 	if (rc)
 		return rc;
-	out->stream_kind = BI_STREAM_CL_QUEUE;
+	out->stream_kind = BI_STREAM_KIND_CL_QUEUE;
 	out->stream = memory->home->queue.native;
 	out->event = event->event;
 	return BI_OK;
@@ -44,10 +44,10 @@ int bi__exchange_accept(struct bi_context *context, const struct bi_exchange *ex
 {
 	int rc = BI_OK;
 
-	if (exchange->stream_kind != BI_STREAM_NONE && exchange->stream_kind != BI_STREAM_CL_QUEUE)
+	if (exchange->stream_kind != BI_STREAM_KIND_NONE && exchange->stream_kind != BI_STREAM_KIND_CL_QUEUE)
 		return bi__fail(err, BI_EUNSUPPORTED, "stream kind %u cannot be waited for by this build",
 				exchange->stream_kind);
-	if (exchange->stream_kind == BI_STREAM_CL_QUEUE)
+	if (exchange->stream_kind == BI_STREAM_KIND_CL_QUEUE)
 		rc = bi_stream_wrap(context, (uintptr_t)exchange->stream, NULL, NULL, &out->stream, err);
 	if (!rc && exchange->event)
 		rc = bi_event_wrap(context, (uintptr_t)exchange->event, &out->event, err);

@@ -12,8 +12,10 @@ struct bi_map {
 
 static int check(const struct bi_view *view, unsigned mode, struct bi_error *err)
 {
-	if (!view || !(mode & (BI_MAP_READ | BI_MAP_WRITE)) || mode > (BI_MAP_READ | BI_MAP_WRITE | BI_MAP_DISCARD))
-		return bi__fail(err, BI_EINVAL, "view is NULL or mode %u is not made of READ, WRITE and DISCARD", mode);
+	if (!view)
+		return bi__fail(err, BI_EINVAL, "view is NULL");
+	if (!(mode & (BI_MAP_READ | BI_MAP_WRITE)) || mode > (BI_MAP_READ | BI_MAP_WRITE | BI_MAP_DISCARD))
+		return bi__fail(err, BI_EINVAL, "mode %u is not made of READ, WRITE and DISCARD", mode);
 	if ((mode & BI_MAP_DISCARD) && (mode & BI_MAP_READ || !(mode & BI_MAP_WRITE)))
 		return bi__fail(err, BI_EINVAL, "mode %u: DISCARD goes with WRITE alone", mode);
 	if (mode & BI_MAP_WRITE && view->flags & BI_VIEW_READONLY)

@@ -70,7 +70,7 @@ static int allocate_pooled(struct bi_context *context, size_t nbytes, enum bi_me
 	size_t rounded = bi__pool_round(nbytes);
 
 	if (!rounded)
-		return bi__fail(err, BI_EOVERFLOW, "%zu bytes do not fit into the address space", nbytes);
+		return bi__fail(err, BI_ENOMEM, "%zu bytes do not fit into the address space", nbytes);
 	*out = bi__pool_take(context, kind, rounded);
 	if (*out) {
 		atomic_store(&(*out)->refs, 1);
@@ -104,9 +104,10 @@ int bi_memory_create(struct bi_context *context, size_t nbytes, enum bi_memory_k
 	if (!out)
 		return bi__fail(err, BI_EINVAL, "out is NULL");
 	*out = NULL;
-	if (!context || (unsigned)kind > BI_MEMORY_HOST)
-		return bi__fail(err, BI_EINVAL, "context is NULL or memory kind %d is not in 0..%d", (int)kind,
-				BI_MEMORY_HOST);
+	if (!context)
+		return bi__fail(err, BI_EINVAL, "context is NULL");
+	if ((unsigned)kind > BI_MEMORY_HOST)
+		return bi__fail(err, BI_EINVAL, "memory kind %d is not in 0..%d", (int)kind, BI_MEMORY_HOST);
 	bi__memory_reap(context, 0);
 	if (kind == BI_MEMORY_DEFAULT)
 		kind = context->memory;
@@ -119,8 +120,10 @@ int bi_memory_create(struct bi_context *context, size_t nbytes, enum bi_memory_k
 
 static int check_foreign(const struct bi_context *context, const struct bi_foreign *foreign, struct bi_error *err)
 {
-	if (!context || !foreign || foreign->struct_size != sizeof(*foreign))
-		return bi__fail(err, BI_EINVAL, "context or foreign is NULL, or struct_size is not %zu",
+	if (!context || !foreign)
+		return bi__fail(err, BI_EINVAL, "context or foreign is NULL");
+	if (foreign->struct_size != sizeof(*foreign))
+		return bi__fail(err, BI_EINVAL, "foreign->struct_size is %zu, not %zu", foreign->struct_size,
 				sizeof(*foreign));
 	if (foreign->flags & ~(unsigned)(BI_WRAP_READONLY | BI_WRAP_STEAL))
 		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", foreign->flags);

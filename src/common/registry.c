@@ -152,7 +152,8 @@ static int fits(const struct bi_device *device, const char *rest)
 	if (!device->usable)
 		return 0;
 	if (!read_number(&c, &first))
-		return *rest && (contains(device->name, rest) || contains(device->platform_name, rest));
+		return *rest && (contains(device->name, rest) || contains(device->platform_name, rest) ||
+				 contains(device->platform_version, rest));
 	if (*c == ':' && (c++, !read_number(&c, &second) || *c))
 		return 0;
 	return device->platform == first && (second < 0 || device->ordinal == second);
@@ -168,16 +169,31 @@ static void keep_fitting(struct bi__choice *choice, const char *rest)
 	choice->count = kept;
 }
 
-static int choose_position(const char *spec, struct bi__choice *choice, struct bi_error *err)
+/* A device string and where it came from, for messages: "device" or the environment variable. */
+struct wish {
+	const char *source;
+	const char *spec;
+};
+
+static int count_usable(const struct bi__choice *choice)
 {
-	const char *c = spec + 1;
-	int position;
+	int count = 0;
+
+	while (count < choice->count && choice->devices[count].usable)
+		count++;
+	return count;
+}
+
+static int choose_position(struct wish wish, struct bi__choice *choice, struct bi_error *err)
+{
+	const char *c = wish.spec + 1;
+	int position, count;
 
 	list(NULL, choice);
-	if (!read_number(&c, &position) || *c)
-		return bi__fail(err, BI_ENODEVICE, "device \"%s\" is not # and a number", spec);
-	if (position >= choice->count || !choice->devices[position].usable)
-		return bi__fail(err, BI_ENODEVICE, "device \"%s\" is beyond the end of the list of devices", spec);
+	count = count_usable(choice);
+	if (!read_number(&c, &position) || *c || position >= count)
+		return bi__fail(err, BI_ENODEVICE, "%s \"%s\" is not in the list of devices, #0..#%d", wish.source,
+				wish.spec, count - 1);
 	choice->devices[0] = choice->devices[position];
 	choice->count = 1;
 	return BI_OK;
@@ -194,43 +210,51 @@ static const char *backend_names(char *text, size_t capacity)
 	return text;
 }
 
-static int unknown(const char *spec, struct bi_error *err)
+/* "opencl:0:0 (pthread-something), opencl:0:1 (basic)", as far as it fits. */
+static const char *device_names(const struct bi__choice *choice, char *text, size_t capacity)
 {
-	char names[64];
+	size_t used = 0;
 
-	return bi__fail(err, BI_ENODEVICE, "device \"%s\" names no backend of this build (auto, #N, %s)", spec,
-			backend_names(names, sizeof(names)));
+	*text = '\0';
+	for (int i = 0; i < choice->count && used < capacity; i++)
+		used += (size_t)snprintf(text + used, capacity - used, "%s%s (%s)", i ? ", " : "",
+					 choice->devices[i].spec, choice->devices[i].name);
+	return text;
 }
 
-static int choose_backend(const char *spec, struct bi__choice *choice, struct bi_error *err)
+static int choose_backend(struct wish wish, struct bi__choice *choice, struct bi_error *err)
 {
-	size_t length = strcspn(spec, ":");
-	const struct bi__backend *backend = find(spec, length);
+	size_t length = strcspn(wish.spec, ":");
+	const struct bi__backend *backend = find(wish.spec, length);
+	char names[200];
 
 	if (!backend)
-		return unknown(spec, err);
+		return bi__fail(err, BI_ENODEVICE, "%s \"%s\" names no backend of this build (auto, #N, %s)",
+				wish.source, wish.spec, backend_names(names, sizeof(names)));
 	list(backend, choice);
 	if (choice->count && !choice->devices[0].usable)
-		return bi__fail(err, BI_ENODEVICE, "device \"%s\": %s", spec, choice->devices[0].reason);
-	if (spec[length])
-		keep_fitting(choice, spec + length + 1);
+		return bi__fail(err, BI_ENODEVICE, "%s \"%s\": %s", wish.source, wish.spec, choice->devices[0].reason);
+	device_names(choice, names, sizeof(names));
+	if (wish.spec[length])
+		keep_fitting(choice, wish.spec + length + 1);
 	if (choice->count == 0)
-		return bi__fail(err, BI_ENODEVICE, "device \"%s\" fits no device of %s", spec, backend->name);
+		return bi__fail(err, BI_ENODEVICE, "%s \"%s\" fits no device; there are: %s", wish.source, wish.spec,
+				names);
 	return BI_OK;
 }
 
 int bi__registry_choose(const char *spec, struct bi__choice *choice, struct bi_error *err)
 {
+	struct wish wish = { "device", spec };
+
 	if (!spec)
-		spec = getenv("BI_DEVICE");
-	if (!spec)
-		spec = "auto";
-	choice->is_auto = strcmp(spec, "auto") == 0;
+		wish = (struct wish){ "BI_DEVICE", getenv("BI_DEVICE") };
+	choice->is_auto = !wish.spec || (!spec && !*wish.spec) || strcmp(wish.spec, "auto") == 0;
 	if (choice->is_auto) {
 		list(NULL, choice);
 		return BI_OK;
 	}
-	return *spec == '#' ? choose_position(spec, choice, err) : choose_backend(spec, choice, err);
+	return *wish.spec == '#' ? choose_position(wish, choice, err) : choose_backend(wish, choice, err);
 }
 
 int bi__registry_adopted(const char *spec, struct bi_device *device, struct bi_error *err)

@@ -63,8 +63,10 @@ int bi_stream_create(struct bi_context *context, unsigned flags, struct bi_strea
 	if (!out)
 		return bi__fail(err, BI_EINVAL, "out is NULL");
 	*out = NULL;
-	if (!context || flags > BI_STREAM_OUT_OF_ORDER)
-		return bi__fail(err, BI_EINVAL, "context is NULL or flags 0x%x has unknown bits", flags);
+	if (!context)
+		return bi__fail(err, BI_EINVAL, "context is NULL");
+	if (flags > BI_STREAM_OUT_OF_ORDER)
+		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", flags);
 	if (flags && !(context->device.capabilities & BI_CAP_OUT_OF_ORDER))
 		return bi__fail(err, BI_EUNSUPPORTED, "device %s has no out-of-order streams", context->device.spec);
 	return open_stream(context, (struct bi__queue){ 0, (int)flags }, out, err);

@@ -101,8 +101,10 @@ int bi_view_create(struct bi_memory *memory, const struct bi_layout *layout, uns
 	if (!out)
 		return bi__fail(err, BI_EINVAL, "out is NULL");
 	*out = NULL;
-	if (!memory || !layout || flags & ~(unsigned)BI_VIEW_READONLY)
-		return bi__fail(err, BI_EINVAL, "memory or layout is NULL, or flags 0x%x has unknown bits", flags);
+	if (!memory || !layout)
+		return bi__fail(err, BI_EINVAL, "memory or layout is NULL");
+	if (flags & ~(unsigned)BI_VIEW_READONLY)
+		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", flags);
 	rc = check_layout(memory, layout, err);
 	if (rc)
 		return rc;

@@ -36,8 +36,8 @@ static int host_alloc(struct bi__device_state *device, struct bi__block *block, 
 	void *bytes;
 
 	(void)device;
-	if (bi__add_size(block->nbytes, block->origin + ALIGNMENT - 1, &total))
-		return bi__fail(err, BI_EOVERFLOW, "%zu bytes do not fit into the address space", block->nbytes);
+	if (bi__add_size(block->nbytes, block->origin + ALIGNMENT - 1, &total) || total > PTRDIFF_MAX)
+		return bi__fail(err, BI_ENOMEM, "%zu bytes do not fit into the address space", block->nbytes);
 	bytes = aligned_alloc(ALIGNMENT, total / ALIGNMENT * ALIGNMENT);
 	if (!bytes)
 		return bi__fail(err, BI_ENOMEM, "the host has no %zu bytes", block->nbytes);

@@ -11,6 +11,10 @@
 /* DLPack's code for what it has no type for. */
 #define OPAQUE 3
 
+#define ALL_FLAGS \
+	(BI_EXCHANGE_READONLY | BI_EXCHANGE_C_CONTIGUOUS | BI_EXCHANGE_F_CONTIGUOUS | BI_EXCHANGE_MASKED | \
+	 BI_EXCHANGE_COPIED)
+
 /* What the consumer's reference keeps alive. */
 struct export
 {
@@ -123,8 +127,10 @@ int bi_view_export(const struct bi_view *view, unsigned flags, struct bi_exchang
 	struct export *export;
 	int rc;
 
-	if (!view || !out || flags & ~(unsigned)(BI_EXPORT_EVENT | BI_EXPORT_SYNCHRONIZE))
-		return bi__fail(err, BI_EINVAL, "view or out is NULL, or flags 0x%x has unknown bits", flags);
+	if (!view || !out)
+		return bi__fail(err, BI_EINVAL, "view or out is NULL");
+	if (flags & ~(unsigned)(BI_EXPORT_EVENT | BI_EXPORT_SYNCHRONIZE))
+		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", flags);
 	memset(out, 0, sizeof(*out));
 	export = calloc(1, sizeof(*export) + (size_t)view->ndim * sizeof(int64_t));
 	if (!export)
@@ -175,18 +181,22 @@ static int check_version(const struct bi_exchange *exchange, struct bi_error *er
 
 static int check_place(const struct bi_context *context, const struct bi_exchange *exchange, struct bi_error *err)
 {
+	int is_host = exchange->handle_kind == BI_HANDLE_HOST;
+	int is_opencl = exchange->handle_kind == BI_HANDLE_CL_MEM || exchange->handle_kind == BI_HANDLE_CL_SVM;
+	int type = exchange->device_type;
+
+	if (exchange->flags & ~(uint32_t)ALL_FLAGS)
+		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", exchange->flags);
 	if (exchange->mask || exchange->flags & BI_EXCHANGE_MASKED)
 		return bi__fail(err, BI_EUNSUPPORTED, "masked arrays are not taken");
-	switch (exchange->handle_kind) {
-	case BI_HANDLE_HOST:
-		return BI_OK;
-	case BI_HANDLE_CL_MEM:
-	case BI_HANDLE_CL_SVM:
-		break;
-	default:
+	if (!is_host && !is_opencl)
 		return bi__fail(err, BI_EUNSUPPORTED, "handle kind %u cannot be reached by this build",
 				exchange->handle_kind);
-	}
+	if (is_host ? type != BI_DEVICE_CPU && type != BI_DEVICE_CUDA_HOST : type != BI_DEVICE_OPENCL)
+		return bi__fail(err, BI_EINVAL, "device_type %d does not go with handle kind %u", type,
+				exchange->handle_kind);
+	if (is_host)
+		return BI_OK;
 	if (context->backend->is_host || exchange->context != context->state.native)
 		return bi__fail(err, BI_EINVAL, "the memory belongs to cl_context 0x%llx, not to that of device %s",
 				(unsigned long long)exchange->context, context->device.spec);
@@ -208,18 +218,28 @@ static int read_named_type(const struct bi_exchange *exchange, struct bi_dtype *
 	return bi_dtype_parse(text, out, err);
 }
 
+/* What is said twice is said alike. */
+static int check_type(const struct bi_exchange *exchange, struct bi_dtype dtype, struct bi_error *err)
+{
+	if (dtype.item_size != exchange->item_size)
+		return bi__fail(err, BI_EDTYPE, "item_size is %u, but the type has %u bytes", exchange->item_size,
+				dtype.item_size);
+	if (exchange->byte_order != order_of(dtype))
+		return bi__fail(err, BI_EDTYPE, "byte_order is 0x%02x, but the type has '%c'",
+				(unsigned char)exchange->byte_order, order_of(dtype));
+	if (exchange->type_kind && exchange->type_kind != bi_dtype_kind(dtype))
+		return bi__fail(err, BI_EDTYPE, "type_kind is 0x%02x, but type_code %u has another",
+				(unsigned char)exchange->type_kind, exchange->type_code);
+	return BI_OK;
+}
+
 static int read_type(const struct bi_exchange *exchange, struct bi_dtype *out, struct bi_error *err)
 {
 	int rc = exchange->type_code == OPAQUE ? read_named_type(exchange, out, err)
 					       : bi_dtype_from_dlpack(exchange->type_code, exchange->type_bits,
 								      exchange->type_lanes, out, err);
 
-	if (rc)
-		return rc;
-	if (out->item_size != exchange->item_size)
-		return bi__fail(err, BI_EDTYPE, "item_size is %u, but the type has %u bytes", exchange->item_size,
-				out->item_size);
-	return BI_OK;
+	return rc ? rc : check_type(exchange, *out, err);
 }
 
 /* The layout, counted from the handle. */
@@ -311,8 +331,10 @@ int bi_view_import(struct bi_context *context, struct bi_exchange *exchange, uns
 	if (!out)
 		return bi__fail(err, BI_EINVAL, "out is NULL");
 	*out = NULL;
-	if (!context || !exchange || flags & ~(unsigned)BI_IMPORT_UNORDERED)
-		return bi__fail(err, BI_EINVAL, "context or exchange is NULL, or flags 0x%x has unknown bits", flags);
+	if (!context || !exchange)
+		return bi__fail(err, BI_EINVAL, "context or exchange is NULL");
+	if (flags & ~(unsigned)BI_IMPORT_UNORDERED)
+		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", flags);
 	rc = check_version(exchange, err);
 	if (!rc)
 		rc = check_place(context, exchange, err);

@@ -144,6 +144,7 @@ static void describe(cl_platform_id platform, int number, cl_device_id device, i
 	out->memory = get_bits(device, CL_DEVICE_GLOBAL_MEM_SIZE);
 	copy_text(out->name, sizeof(out->name), NULL, device, CL_DEVICE_NAME);
 	copy_text(out->platform_name, sizeof(out->platform_name), platform, NULL, CL_PLATFORM_NAME);
+	copy_text(out->platform_version, sizeof(out->platform_version), platform, NULL, CL_PLATFORM_VERSION);
 }
 
 struct platforms {

@@ -15,6 +15,9 @@ static int create(cl_context context, cl_mem_flags flags, size_t nbytes, void *h
 	cl_int code;
 
 	*out = bi__cl->CreateBuffer(context, flags, nbytes, host, &code);
+	if (code == CL_INVALID_BUFFER_SIZE)
+		return bi__fail_vendor(err, BI_ENOMEM, code, "the device has no buffer of %zu bytes: %s (%d)", nbytes,
+				       bi__cl_name(code), code);
 	return bi__cl_check(code, "clCreateBuffer", err);
 }
 

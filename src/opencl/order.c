@@ -66,8 +66,8 @@ static int barrier(cl_command_queue queue, cl_event event, struct bi_error *err)
 }
 
 /*
- * On an out-of-order queue of PoCL 3.1 a barrier that waits for an event makes later commands forget the barriers before
- * it. One behind it that waits for everything makes them remember.
+ * On an out-of-order queue of PoCL 3.1 a barrier that waits for an event makes later commands forget the barriers
+ * before it. One behind it that waits for everything makes them remember.
  */
 static int wait_for(const struct bi__queue *queue, cl_event event, struct bi_error *err)
 {

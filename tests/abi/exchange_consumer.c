@@ -62,7 +62,7 @@ static int check(const struct bi_exchange *x)
 		return 2;
 	if (x->device_type != BI_DEVICE_CPU || x->handle_kind != BI_HANDLE_HOST || x->device_id != 0)
 		return 3;
-	if (x->stream_kind != BI_STREAM_NONE || x->stream || x->event)
+	if (x->stream_kind != BI_STREAM_KIND_NONE || x->stream || x->event)
 		return 4;
 	if (x->ndim < 0 || (x->ndim && (!x->shape || !x->strides)))
 		return 5;

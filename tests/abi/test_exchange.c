@@ -365,6 +365,12 @@ static const int64_t high_strides[2] = { 6, 4 };
 	X(cuda_memory, BI_EUNSUPPORTED, (x->handle_kind = BI_HANDLE_CUDA, x->device_type = BI_DEVICE_CUDA)) \
 	X(no_handle, 0, x->handle = 0) \
 	X(type_unknown, BI_EDTYPE, (x->type_code = 200, x->type_kind = 'O')) \
+	X(other_byte_order, BI_EDTYPE, x->byte_order = x->byte_order == '<' ? '>' : '<') \
+	X(no_byte_order, BI_EDTYPE, x->byte_order = 'x') \
+	X(other_kind, BI_EDTYPE, x->type_kind = 'f') \
+	X(no_name, BI_EDTYPE, (x->type_code = 3, x->type_kind = 0)) \
+	X(unknown_flag, BI_EINVAL, x->flags |= 64) \
+	X(device_type_differs, BI_EINVAL, x->device_type = BI_DEVICE_OPENCL) \
 	X(item_size_zero, 0, x->item_size = 0) \
 	X(item_size_differs, 0, x->item_size = 3)
 

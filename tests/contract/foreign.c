@@ -467,6 +467,47 @@ static void test_overlapping_wrappings(void **state)
 	fixture.cases++;
 }
 
+/* A buffer that its maker closed to the host is a source and a destination like any other. */
+static void test_closed_buffer(void **state)
+{
+	static const int64_t shape[] = { 6, 4 }, turned[] = { 4, 6 };
+	atomic_int released = 0;
+	unsigned char bytes[24], back[24];
+	struct bi_layout layout;
+	struct bi_memory *memory;
+	struct bi_view *closed, *columns, *open;
+	cl_mem buffer;
+	cl_int code;
+
+	(void)state;
+	skip_unless_opencl();
+	buffer = driver()->clCreateBuffer(driver_context(fixture.context), CL_MEM_READ_WRITE | CL_MEM_HOST_NO_ACCESS,
+					  sizeof(bytes), NULL, &code);
+	assert_int_equal(code, CL_SUCCESS);
+	memory = wrap_buffer(buffer, 0, 0, &released);
+	OK(bi_layout_init(&layout, dtype_of("uint8"), 2, shape, NULL, 0, &error));
+	OK(bi_view_create(memory, &layout, 0, &closed, &error));
+	OK(bi_view_empty(fixture.context, dtype_of("uint8"), 2, shape, &open, &error));
+	random_bytes(bytes, sizeof(bytes));
+	OK(bi_view_write(open, bytes, sizeof(bytes), &error));
+	OK(bi_copy(closed, open, NULL, &error));
+	bi_view_release(open);
+	OK(bi_view_permute(closed, NULL, &columns, &error));
+	OK(bi_view_empty(fixture.context, dtype_of("uint8"), 2, turned, &open, &error));
+	OK(bi_copy(open, columns, NULL, &error));
+	OK(bi_view_read(open, back, sizeof(back), &error));
+	for (size_t i = 0; i < sizeof(back); i++)
+		assert_int_equal(back[i], bytes[i % 6 * 4 + i / 6]);
+	bi_view_release(open);
+	bi_view_release(columns);
+	bi_view_release(closed);
+	bi_memory_release(memory);
+	let_go_of_retired(fixture.context);
+	assert_int_equal(released, 1);
+	driver()->clReleaseMemObject(buffer);
+	fixture.cases++;
+}
+
 static void refuse_buffer(int status, struct bi_foreign foreign)
 {
 	struct bi_memory *memory = STALE(struct bi_memory);
@@ -510,7 +551,7 @@ int foreign_group(void)
 		cmocka_unit_test(test_queue_on_host),      cmocka_unit_test(test_wrapped_event),
 		cmocka_unit_test(test_wrapped_buffer),     cmocka_unit_test(test_stolen_buffer),
 		cmocka_unit_test(test_wrapped_sub_buffer), cmocka_unit_test(test_overlapping_wrappings),
-		cmocka_unit_test(test_refused_buffers),
+		cmocka_unit_test(test_closed_buffer),      cmocka_unit_test(test_refused_buffers),
 	};
 
 	return cmocka_run_group_tests_name("foreign", tests, NULL, NULL);

@@ -190,8 +190,30 @@ static void test_auto_and_environment(void **state)
 	assert_int_equal(setenv("BI_DEVICE", "vulkan", 1), 0);
 	REFUSED(BI_ENODEVICE, bi_context_open(NULL, &context, &error));
 	assert_null(context);
+	assert_non_null(strstr(error.message, "BI_DEVICE \"vulkan\""));
+	assert_int_equal(setenv("BI_DEVICE", "", 1), 0);
+	bi_context_release(open_context(NULL));
 	assert_int_equal(unsetenv("BI_DEVICE"), 0);
-	fixture.cases += 4;
+	fixture.cases += 5;
+}
+
+/* A part of any of its names is enough, in any case; what does not fit is told what would. */
+static void test_parts_of_names(void **state)
+{
+	const struct bi_device *device = bi_context_device(fixture.context);
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_context *context;
+
+	(void)state;
+	if (!is_opencl(fixture.context))
+		skip();
+	assert_non_null(strstr(device->platform_version, "PoCL"));
+	bi_context_release(open_context("opencl:pocl"));
+	bi_context_release(open_context("opencl:PORTABLE comp"));
+	options.device = "opencl:nosuchname";
+	REFUSED(BI_ENODEVICE, bi_context_open(&options, &context, &error));
+	assert_non_null(strstr(error.message, "opencl:0:0 ("));
+	fixture.cases += 3;
 }
 
 int tables_group(void)
@@ -204,6 +226,7 @@ int tables_group(void)
 		cmocka_unit_test(test_device_list),
 		cmocka_unit_test(test_device_list_is_bounded),
 		cmocka_unit_test(test_auto_and_environment),
+		cmocka_unit_test(test_parts_of_names),
 	};
 
 	return cmocka_run_group_tests_name("tables", tests, NULL, NULL);

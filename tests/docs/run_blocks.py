@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles and runs the C programs in the documentation, and runs its `$ bi` lines.
+"""Compiles and runs the C programs in the documentation, and runs its `$ bi` lines; `bi show` draws what stands there.
 
     run_blocks.py SOURCE_DIR CC LIBRARY BI [SANITIZERS]
 """
@@ -28,17 +28,22 @@ def main():
         environment = dict(os.environ, PATH=f"{Path(bi).parent}:{os.environ['PATH']}")
         for page in [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]:
             for language, text in BLOCK.findall(page.read_text()):
-                steps = []
+                steps, drawn = [], {}
                 if language == "c" and "int main(" in text:
                     (Path(work) / "block.c").write_text(text)
                     flags = [f"-fsanitize={names}" for names in sanitizers]
                     steps = [[cc, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", *flags, f"-I{root}/include",
                               "block.c", str(library), f"-Wl,-rpath,{library.parent}", "-o", "block"], ["./block"]]
                 elif language == "console":
-                    steps = [["sh", "-c", line[2:]] for line in text.splitlines() if line.startswith("$ bi ")]
+                    parts = re.split(r"^\$ ", text, flags=re.M)[1:]
+                    commands = [part.partition("\n") for part in parts if part.startswith("bi ")]
+                    steps = [["sh", "-c", command] for command, _, _ in commands]
+                    drawn = {command: output for command, _, output in commands if command.startswith("bi show")}
                 for step in steps:
                     code, output = run(step, cwd=work, env=environment)
                     ran += 1
+                    if step[-1] in drawn and output.rstrip() != drawn[step[-1]].rstrip():
+                        code, output = "draws something else", output
                     if code:
                         failed += 1
                         print(f"FAILED ({code}): {page.relative_to(root)}: {' '.join(step)}\n{output}")

@@ -22,7 +22,7 @@ static void row_11_idle_memory_has_no_stream(void **state)
 	assert_exported_stream(device, NULL);
 	assert_exported_stream(host, NULL);
 	OK(bi_view_export(device, BI_EXPORT_EVENT, &exchange, &error));
-	assert_int_equal(exchange.stream_kind, BI_STREAM_NONE);
+	assert_int_equal(exchange.stream_kind, BI_STREAM_KIND_NONE);
 	assert_int_equal(exchange.event, 0);
 	exchange.release(&exchange);
 	bi_view_release(device);
@@ -171,7 +171,7 @@ static void synchronize_export(struct bi_view *view)
 	struct bi_exchange exchange;
 
 	OK(bi_view_export(view, BI_EXPORT_SYNCHRONIZE, &exchange, &error));
-	assert_int_equal(exchange.stream_kind, BI_STREAM_NONE);
+	assert_int_equal(exchange.stream_kind, BI_STREAM_KIND_NONE);
 	assert_int_equal(exchange.event, 0);
 	exchange.release(&exchange);
 }

@@ -42,7 +42,7 @@ void assert_exported_stream(struct bi_view *view, struct bi_stream *stream)
 	struct bi_exchange exchange;
 
 	OK(bi_view_export(view, 0, &exchange, &error));
-	assert_int_equal(exchange.stream_kind, handle ? BI_STREAM_CL_QUEUE : BI_STREAM_NONE);
+	assert_int_equal(exchange.stream_kind, handle ? BI_STREAM_KIND_CL_QUEUE : BI_STREAM_KIND_NONE);
 	assert_int_equal(exchange.stream, handle);
 	assert_int_equal(exchange.event, 0);
 	exchange.release(&exchange);
