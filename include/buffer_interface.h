@@ -400,7 +400,10 @@ struct bi_options {
  */
 BI_API int bi_context_open(const struct bi_options *options, struct bi_context **out, struct bi_error *err);
 BI_API struct bi_context *bi_context_retain(struct bi_context *context);
-/* The last release closes: it drains work that released memories still wait for (host wait). */
+/*
+ * The last release closes: it drains work that released memories still wait for (host wait). A host memory that the device
+ * worked on counts as a reference until the end of that work is seen (bi_view_synchronize, a mapping, the next use).
+ */
 BI_API void bi_context_release(struct bi_context *context);
 
 /* Borrowed. */
@@ -455,7 +458,7 @@ BI_API int bi_stream_wait(struct bi_stream *stream, struct bi_event *event, stru
 
 /* The point that the stream has now reached with everything enqueued before. Owned. */
 BI_API int bi_event_record(struct bi_stream *stream, struct bi_event **out, struct bi_error *err);
-/* Wraps a cl_event of this context, retained. Owned. */
+/* Wraps a cl_event of this context, retained. Whoever made it flushes its queue. Owned. */
 BI_API int bi_event_wrap(struct bi_context *context, uintptr_t handle, struct bi_event **out, struct bi_error *err);
 BI_API struct bi_event *bi_event_retain(struct bi_event *event);
 BI_API void bi_event_release(struct bi_event *event);
@@ -480,7 +483,7 @@ enum bi_wrap_flag {
 struct bi_foreign {
 	size_t struct_size;
 	enum bi_handle_kind kind;       /* BI_HANDLE_HOST in any context; BI_HANDLE_CL_MEM, BI_HANDLE_CL_SVM in OpenCL ones */
-	uintptr_t handle;               /* may be 0 if nbytes is 0 */
+	uintptr_t handle;               /* may be 0 for host memory of 0 bytes */
 	size_t nbytes;                  /* size; for a cl_mem 0 means "ask the driver" */
 	unsigned flags;                 /* enum bi_wrap_flag */
 	/*
@@ -491,7 +494,11 @@ struct bi_foreign {
 	/* Events that the first use waits for, retained. */
 	struct bi_event *const *events;
 	size_t event_count;
-	bi_release_fn release;          /* taken; called once when the memory is let go, at the latest at context close */
+	/*
+	 * Taken; called once when the memory is let go, at the latest at context close. If letting go has to wait for pending
+	 * work, what the callback holds lives as long, so it is better not a reference to the context itself.
+	 */
+	bi_release_fn release;
 	void *release_data;
 };
 
@@ -576,7 +583,7 @@ struct bi_native {
 	enum bi_handle_kind kind;
 	uintptr_t handle;               /* 0 only for arrays without elements */
 	size_t offset;                  /* bytes from the start of `handle` to element [0, ..., 0] */
-	size_t nbytes;                  /* size of the allocation behind `handle` */
+	size_t nbytes;                  /* from the start of `handle` to the end of the memory; 0 if there is no handle */
 };
 
 /* Shows the handle. From now on the memory never returns to the pool: it is freed for real. Does not synchronise. */
@@ -635,8 +642,8 @@ enum bi_map_mode {
 
 /*
  * Makes the bytes of a view visible to the CPU after all pending work: host wait. While a memory is mapped for reading,
- * the library may read it and map it again for reading; while it is mapped for writing, every use and every other mapping
- * is BI_EBUSY. That holds for the whole memory, whichever view was mapped. Retains the view. Owned; bi_unmap takes it even
+ * the library may read it and map it again for reading; while it is mapped for writing, every copy, fill, element access
+ * and other mapping is BI_EBUSY. That holds for the whole memory, whichever view was mapped. Retains the view. Owned; bi_unmap takes it even
  * if it fails. One thread at a time unmaps.
  */
 BI_API int bi_view_map(const struct bi_view *view, unsigned mode, struct bi_map **out, struct bi_error *err);

@@ -120,7 +120,7 @@ struct bi_exchange {
 	uint32_t stream_kind;           /* enum bi_stream_kind */
 	uint32_t reserved_stream;       /* 0 */
 	uint64_t stream;
-	uint64_t event;                 /* cl_event or CUevent that lives until release, 0: none */
+	uint64_t event;                 /* cl_event (flushed) or CUevent that lives until release, 0: none */
 
 	struct bi_exchange *mask;       /* another array of this kind, or NULL */
 	uint64_t reserved[6];           /* 0 */

@@ -16,6 +16,7 @@ static int view_element(const struct bi_view *view, const int64_t *index, struct
 	if (rc)
 		return rc;
 	layout.ndim = 0;
+	layout.descr = NULL;
 	return bi_view_with_layout(view, &layout, out, err);
 }
 

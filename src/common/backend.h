@@ -78,7 +78,7 @@ struct bi__backend {
 
 	/*
 	 * Order. An event is a native handle; 0 is an event that is complete. A backend whose work is done when its
-	 * call returns (is_host) has none of these seven; any other has all.
+	 * call returns (is_host) has none of these eight; any other has all.
 	 */
 
 	/* queue->native is a handle to wrap, or 0: create one (out_of_order as set). */
@@ -93,6 +93,8 @@ struct bi__backend {
 	int (*wait)(struct bi__queue *queue, uintptr_t event, struct bi_error *err);
 	/* *done = is it complete; `block` makes the calling thread wait until it is. BI_EPRODUCER if it failed. */
 	int (*poll)(uintptr_t event, int block, int *done, struct bi_error *err);
+	/* The calling thread waits until the queue is empty. */
+	int (*finish)(struct bi__queue *queue, struct bi_error *err);
 	/* Counts of a native event. BI_EINVAL for an event of another native context. */
 	int (*event_retain)(struct bi__device_state *device, uintptr_t event, struct bi_error *err);
 	void (*event_release)(uintptr_t event);

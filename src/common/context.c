@@ -79,11 +79,15 @@ static int open_device(struct bi_context *context, const struct bi_device *devic
 	context->device = *device;
 	context->backend = bi__registry_find(device->backend);
 	rc = bi__dispatch_open(context, options, err);
-	if (rc)
-		return rc;
-	if (context->memory == BI_MEMORY_UNIFIED && !(context->device.capabilities & BI_CAP_SVM)) {
+	if (!rc && context->memory == BI_MEMORY_UNIFIED && !(context->device.capabilities & BI_CAP_SVM)) {
 		bi__dispatch_close(context);
-		return bi__fail(err, BI_EUNSUPPORTED, "device %s has no unified memory", context->device.spec);
+		rc = bi__fail(err, BI_EUNSUPPORTED, "device %s has no unified memory", context->device.spec);
+	}
+	if (rc) {
+		/* The next candidate starts afresh. */
+		context->state = (struct bi__device_state){ 0, NULL };
+		context->stream.queue = (struct bi__queue){ 0, 0 };
+		return rc;
 	}
 	bi__log(context, BI_LOG_INFO, "opened %s: %s", context->device.spec, context->device.name);
 	return BI_OK;
@@ -169,8 +173,11 @@ static void close_context(struct bi_context *context)
 	bi_release_fn release = context->release;
 	void *data = context->release_data;
 
-	bi__memory_reap(context, 1);
-	bi__pool_trim(context, 0);
+	/* In a forked child their locks may be held by threads that are not there. */
+	if (bi__dispatch_alive(context, NULL) == BI_OK) {
+		bi__memory_reap(context, BI__REAP_WAIT);
+		bi__pool_trim(context, 0);
+	}
 	bi__report_free(context->report, context);
 	context->report = NULL;
 	bi__dispatch_close(context);
@@ -217,7 +224,7 @@ int bi_context_trim(struct bi_context *context, size_t keep, struct bi_error *er
 		return bi__fail(err, BI_EINVAL, "context is NULL");
 	if (bi__dispatch_alive(context, err))
 		return BI_EFORK;
-	bi__memory_reap(context, 0);
+	bi__memory_reap(context, BI__REAP_ALL);
 	bi__pool_trim(context, keep);
 	if (keep == 0)
 		bi__dispatch_drop_caches(context);

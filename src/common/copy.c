@@ -51,29 +51,21 @@ static int check(const struct job *job, struct bi_error *err)
 	return check_destination(job->dst, &job->to, err);
 }
 
-/* Locked. Mapped memory belongs to the CPU: nobody else writes it, nor reads it while it may be written. */
-static int check_mapped(const struct bi_memory *memory, int writes, struct bi_error *err)
-{
-	if (memory->writers || (writes && memory->readers))
-		return bi__fail(err, BI_EBUSY, "the memory is mapped %u times for writing, %u times for reading",
-				memory->writers, memory->readers);
-	return BI_OK;
-}
-
-/* Host memories of any context are one place; device memories are told apart by their handles. */
+/* Memory with an address is one place, whoever made it; other device memories are told apart by their handles. */
 static int shares_place(const struct bi_memory *a, const struct bi_memory *b)
 {
-	if (a == b)
+	if (a == b || (a->block.host && b->block.host))
 		return 1;
-	if (bi__is_host(a) || bi__is_host(b))
-		return bi__is_host(a) && bi__is_host(b);
-	return bi__same_space(a->context, b->context) && a->block.handle == b->block.handle;
+	return !bi__is_host(a) && !bi__is_host(b) && bi__same_space(a->context, b->context) &&
+	       a->block.handle == b->block.handle;
 }
 
 /* Byte 0 of a's layouts, counted from byte 0 of b's, where both share a place. */
 static int64_t distance(const struct bi_memory *a, const struct bi_memory *b)
 {
-	return (int64_t)(a->block.handle + a->block.origin - b->block.handle - b->block.origin);
+	if (a->block.host && b->block.host)
+		return (int64_t)((uintptr_t)a->block.host - (uintptr_t)b->block.host);
+	return (int64_t)(a->block.origin - b->block.origin);
 }
 
 static int overlaps(const struct job *job)
@@ -118,10 +110,12 @@ static int is_cross(const struct job *job)
 static int needs_packing(const struct job *job)
 {
 	const struct bi_memory *to = job->dst->memory, *from = job->src->memory;
-	const struct bi_memory *device = bi__is_host(to) ? from : to;
+	const struct bi_context *context = bi__is_host(to) ? from->context : to->context;
 
+	if (job->stream)
+		context = job->stream->context;
 	return bi__is_host(to) != bi__is_host(from) && job->plan.kind != BI__PLAN_LINEAR &&
-	       !(device->context->device.capabilities & BI_CAP_NATIVE_COPY);
+	       !(context->device.capabilities & BI_CAP_NATIVE_COPY);
 }
 
 /* The locked step: what is waited for, the work, and who waits for it, are enqueued as one. */
@@ -131,9 +125,9 @@ static int execute_locked(const struct job *job, struct bi_stream *stream, const
 	struct bi_memory *from = job->src && job->src->memory != to ? job->src->memory : NULL;
 	int rc, to_end, from_end = BI_OK;
 
-	rc = check_mapped(to, 1, err);
+	rc = bi__order_check_mapped(to, 1, err);
 	if (!rc && from)
-		rc = check_mapped(from, 0, err);
+		rc = bi__order_check_mapped(from, 0, err);
 	if (rc || job->plan.kind == BI__PLAN_NOTHING)
 		return rc;
 	/* A producer whose work failed is noticed before anything is enqueued. */
@@ -163,7 +157,7 @@ static int execute(const struct job *job, const void *element, struct bi_error *
 
 	if (!stream)
 		return BI_EINVAL;
-	bi__memory_reap(stream->context, 0);
+	bi__memory_reap(stream->context, BI__REAP_SOME);
 	bi__order_lock(to, from);
 	rc = execute_locked(job, stream, element, err);
 	bi__order_unlock(to, from);

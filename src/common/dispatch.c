@@ -13,23 +13,33 @@ int bi__dispatch_alive(const struct bi_context *context, struct bi_error *err)
 	return bi__fail(err, BI_EFORK, "device %s was opened before this process was forked", context->device.spec);
 }
 
+/* A driver that was opened before the fork hangs after it. */
+static int check_driver(const struct bi__backend *backend, struct bi_error *err)
+{
+	if (backend->is_host)
+		return BI_OK;
+	bi__fork_watch();
+	if (bi__fork_generation() > 0)
+		return bi__fail(err, BI_EFORK, "%s was opened before this process was forked", backend->name);
+	return BI_OK;
+}
+
 int bi__dispatch_enumerate(const struct bi__backend *backend, struct bi_device *devices, int capacity, int *count,
 			   struct bi_error *err)
 {
+	int rc = check_driver(backend, err);
+
 	*count = 0;
-	if (!backend->is_host) {
-		bi__fork_watch();
-		if (bi__fork_generation() > 0)
-			return bi__fail(err, BI_EFORK, "%s was opened before this process was forked", backend->name);
-	}
-	return backend->enumerate(devices, capacity, count, err);
+	return rc ? rc : backend->enumerate(devices, capacity, count, err);
 }
 
 int bi__dispatch_open(struct bi_context *context, const struct bi_options *options, struct bi_error *err)
 {
+	int rc = check_driver(context->backend, err);
+
 	context->fork_generation = bi__fork_generation();
-	if (!context->backend->open)
-		return BI_OK;
+	if (rc || !context->backend->open)
+		return rc;
 	return context->backend->open(options, &context->device, &context->state, &context->stream.queue, err);
 }
 
@@ -97,6 +107,17 @@ int bi__dispatch_follow(struct bi_stream *waiter, struct bi_stream *on, struct b
 		return rc;
 	return backend->follow(&waiter->queue, waiter->queue.native == on->queue.native ? &waiter->queue : &on->queue,
 			       err);
+}
+
+int bi__dispatch_finish(struct bi_stream *stream, struct bi_error *err)
+{
+	struct bi_context *context = stream->context;
+	int rc = bi__dispatch_alive(context, err);
+
+	if (rc || !context->backend->finish)
+		return rc;
+	atomic_fetch_add_explicit(&context->waits[BI__WAIT_FAILURE], 1, memory_order_relaxed);
+	return context->backend->finish(&stream->queue, err);
 }
 
 int bi__fence_record(struct bi_stream *stream, struct bi__fence *out, struct bi_error *err)

@@ -31,6 +31,9 @@ void bi__dispatch_stream_close(struct bi_stream *stream);
 /* Later work on `waiter` waits for all that is on `on` now. Nothing if they are the same in-order stream. */
 int bi__dispatch_follow(struct bi_stream *waiter, struct bi_stream *on, struct bi_error *err);
 
+/* Host wait until the stream is empty; the last resort where no event can be had. */
+int bi__dispatch_finish(struct bi_stream *stream, struct bi_error *err);
+
 /* Fences. A cleared fence is complete. */
 int bi__fence_record(struct bi_stream *stream, struct bi__fence *out, struct bi_error *err);
 int bi__fence_wrap(struct bi_context *context, uintptr_t event, struct bi__fence *out, struct bi_error *err);

@@ -30,9 +30,9 @@ int bi__exchange_offer(struct bi_memory *memory, unsigned flags, struct bi_excha
 	if (rc)
 		return rc;
 	bi__order_lock(memory, NULL);
-	/* Events that our own first use would wait for are not the consumer's to know: the home takes them over. */
-	if (memory->first_use_count && !(rc = bi__order_begin(memory, memory->home, err)))
-		rc = bi__order_end(memory, memory->home, err);
+	/* Events that our own first use would wait for are not the consumer's to know. */
+	bi__order_catch_up(memory);
+	rc = bi__order_absorb(memory, err);
 	if (!rc && memory->pending)
 		rc = offer_home(memory, flags, out, event, err);
 	bi__order_unlock(memory, NULL);
@@ -47,13 +47,11 @@ int bi__exchange_accept(struct bi_context *context, const struct bi_exchange *ex
 	if (exchange->stream_kind != BI_STREAM_KIND_NONE && exchange->stream_kind != BI_STREAM_KIND_CL_QUEUE)
 		return bi__fail(err, BI_EUNSUPPORTED, "stream kind %u cannot be waited for by this build",
 				exchange->stream_kind);
-	if (exchange->stream_kind == BI_STREAM_KIND_CL_QUEUE)
-		rc = bi_stream_wrap(context, (uintptr_t)exchange->stream, NULL, NULL, &out->stream, err);
-	if (!rc && exchange->event)
+	if (exchange->event)
 		rc = bi_event_wrap(context, (uintptr_t)exchange->event, &out->event, err);
-	if (rc) {
-		bi_stream_release(out->stream);
-		out->stream = NULL;
-	}
-	return rc;
+	if (rc || exchange->stream_kind == BI_STREAM_KIND_NONE)
+		return rc;
+	rc = bi_stream_wrap(context, (uintptr_t)exchange->stream, NULL, NULL, &out->stream, out->event ? NULL : err);
+	/* A queue of another device of the cl_context is none of this context's streams; its event is enough. */
+	return out->event ? BI_OK : rc;
 }

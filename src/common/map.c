@@ -32,11 +32,11 @@ static unsigned safe_mode(const struct bi_layout *layout, int64_t nbytes, unsign
 /* Locked. */
 static int enter(struct bi_memory *memory, unsigned mode, struct bi_error *err)
 {
-	if (memory->writers || (mode & BI_MAP_WRITE && memory->readers))
-		return bi__fail(err, BI_EBUSY, "the memory is mapped %u times for writing, %u times for reading",
-				memory->writers, memory->readers);
-	*(mode & BI_MAP_WRITE ? &memory->writers : &memory->readers) += 1;
-	return BI_OK;
+	int rc = bi__order_check_mapped(memory, (mode & BI_MAP_WRITE) != 0, err);
+
+	if (!rc)
+		*(mode & BI_MAP_WRITE ? &memory->writers : &memory->readers) += 1;
+	return rc;
 }
 
 static void leave(struct bi_memory *memory, unsigned mode)
@@ -81,6 +81,16 @@ static int unmap(struct bi_map *map, struct bi_error *err)
 	return rc;
 }
 
+static int enter_locked(struct bi_memory *memory, unsigned mode, struct bi_error *err)
+{
+	int rc;
+
+	bi__order_lock(memory, NULL);
+	rc = enter(memory, mode, err);
+	bi__order_unlock(memory, NULL);
+	return rc;
+}
+
 static int map_device(struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
@@ -88,35 +98,21 @@ static int map_device(struct bi_map *map, struct bi_error *err)
 	int rc;
 
 	bi__order_lock(memory, NULL);
-	rc = enter(memory, map->mode, err);
-	if (!rc) {
-		rc = enqueue_map(map, &fence, err);
-		if (rc)
-			leave(memory, map->mode);
-	}
+	rc = enqueue_map(map, &fence, err);
 	bi__order_unlock(memory, NULL);
-	if (rc)
-		return rc;
-	rc = bi__fence_block(&fence, BI__WAIT_MAP, err);
+	if (!rc)
+		rc = bi__fence_block(&fence, BI__WAIT_MAP, err);
 	bi__fence_clear(&fence);
-	if (rc)
-		unmap(map, NULL);
 	return rc;
 }
 
-/* The address is there; what is pending must end first. */
+/* The address is there; what is pending must end. */
 static int map_host(struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
-	int rc = bi__order_synchronize(memory, BI__WAIT_MAP, err);
 
-	if (rc)
-		return rc;
-	bi__order_lock(memory, NULL);
-	rc = enter(memory, map->mode, err);
-	bi__order_unlock(memory, NULL);
 	map->data = (char *)memory->block.host + map->view->offset;
-	return rc;
+	return bi__order_synchronize(memory, BI__WAIT_MAP, err);
 }
 
 static int is_empty(const struct bi_view *view)
@@ -129,9 +125,18 @@ static int is_empty(const struct bi_view *view)
 
 static int map_any(struct bi_map *map, struct bi_error *err)
 {
+	struct bi_memory *memory = map->view->memory;
+	int rc;
+
 	if (is_empty(map->view))
 		return BI_OK;
-	return bi__is_host(map->view->memory) ? map_host(map, err) : map_device(map, err);
+	rc = enter_locked(memory, map->mode, err);
+	if (rc)
+		return rc;
+	rc = bi__is_host(memory) ? map_host(map, err) : map_device(map, err);
+	if (rc)
+		unmap(map, NULL);
+	return rc;
 }
 
 int bi_view_map(const struct bi_view *view, unsigned mode, struct bi_map **out, struct bi_error *err)

@@ -1,5 +1,6 @@
 #include "common/memory.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 #include "common/checked.h"
@@ -60,7 +61,8 @@ static int allocate(struct bi_context *context, size_t nbytes, enum bi_memory_ki
 
 static int is_pooled(const struct bi_memory *memory)
 {
-	return memory->own && !bi__is_host(memory) && memory->block.nbytes && !atomic_load(&memory->shown);
+	return memory->own && !memory->lost && !bi__is_host(memory) && memory->block.nbytes &&
+	       !atomic_load(&memory->shown);
 }
 
 /* From the pool, or new with a size that the pool takes back. */
@@ -85,15 +87,15 @@ static int allocate_pooled(struct bi_context *context, size_t nbytes, enum bi_me
 	return BI_OK;
 }
 
-/* A driver that is out of memory gets a second chance after the pool has been emptied. */
+/* A driver that has nothing left gets a second chance after the pool has been emptied. */
 static int allocate_patiently(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind,
 			      struct bi_memory **out, struct bi_error *err)
 {
-	int rc = allocate_pooled(context, nbytes, kind, out, err);
+	int rc = allocate_pooled(context, nbytes, kind, out, NULL);
 
-	if (rc != BI_ENOMEM)
+	if (rc == BI_OK)
 		return rc;
-	bi__memory_reap(context, 0);
+	bi__memory_reap(context, BI__REAP_ALL);
 	bi__pool_trim(context, 0);
 	return allocate_pooled(context, nbytes, kind, out, err);
 }
@@ -108,7 +110,7 @@ int bi_memory_create(struct bi_context *context, size_t nbytes, enum bi_memory_k
 		return bi__fail(err, BI_EINVAL, "context is NULL");
 	if ((unsigned)kind > BI_MEMORY_HOST)
 		return bi__fail(err, BI_EINVAL, "memory kind %d is not in 0..%d", (int)kind, BI_MEMORY_HOST);
-	bi__memory_reap(context, 0);
+	bi__memory_reap(context, BI__REAP_SOME);
 	if (kind == BI_MEMORY_DEFAULT)
 		kind = context->memory;
 	if (kind != BI_MEMORY_HOST && bi__dispatch_alive(context, err))
@@ -158,28 +160,18 @@ static int keep_events(struct bi_memory *memory, const struct bi_foreign *foreig
 	return BI_OK;
 }
 
-/* Host memory has no home: what is pending on it is one event, behind the producer's stream and events. */
-static int adopt_order_on_host(struct bi_memory *memory, const struct bi_foreign *foreign, struct bi_error *err)
-{
-	struct bi_stream *stream = foreign->stream ? foreign->stream : &memory->context->stream;
-	int rc = BI_OK;
-
-	if (!foreign->stream && !foreign->event_count)
-		return BI_OK;
-	for (size_t i = 0; i < foreign->event_count && !rc; i++)
-		rc = bi_stream_wait(stream, foreign->events[i], err);
-	return rc ? rc : bi__order_end(memory, stream, err);
-}
-
+/* The stream that the producer named is the home; host memory has none, but an event behind what is on the stream. */
 static int adopt_order(struct bi_memory *memory, const struct bi_foreign *foreign, struct bi_error *err)
 {
-	if (bi__is_host(memory))
-		return adopt_order_on_host(memory, foreign, err);
-	if (foreign->stream) {
+	int rc = BI_OK;
+
+	if (foreign->stream && bi__is_host(memory)) {
+		rc = bi__order_end(memory, foreign->stream, err);
+	} else if (foreign->stream) {
 		memory->home = bi_stream_retain(foreign->stream);
 		memory->named = memory->pending = 1;
 	}
-	return keep_events(memory, foreign, err);
+	return rc ? rc : keep_events(memory, foreign, err);
 }
 
 int bi_memory_wrap(struct bi_context *context, const struct bi_foreign *foreign, struct bi_memory **out,
@@ -227,6 +219,7 @@ void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 		bi__dispatch_free(context, memory);
 	if (memory->named)
 		bi_stream_release(memory->home);
+	bi_stream_release(memory->unrecorded);
 	for (size_t i = 0; i < memory->first_use_count; i++)
 		bi_event_release(memory->first_use[i]);
 	free(memory->first_use);
@@ -255,27 +248,50 @@ static void retire(struct bi_memory *memory, struct bi__fence *work)
 	struct bi_context *context = work->context;
 
 	memory->retire_event = work->event;
+	memory->next = NULL;
 	pthread_mutex_lock(&context->retired_lock);
-	memory->next = context->retired;
-	context->retired = memory;
+	*(context->retired ? &context->last_retired->next : &context->retired) = memory;
+	context->last_retired = memory;
 	atomic_fetch_add(&context->retired_count, 1);
 	pthread_mutex_unlock(&context->retired_lock);
 	bi_context_release(context);
 }
 
+/* Where no event can be had the home is emptied; where that fails too the memory is lost. */
+static int must_wait(struct bi_memory *memory, struct bi__fence *work)
+{
+	int done = 1;
+
+	if (last_work(memory, work) && bi__dispatch_finish(memory->home, NULL))
+		memory->lost = 1;
+	return work->context && bi__fence_query(work, &done, NULL) == BI_OK && !done;
+}
+
 static void let_go(struct bi_context *context, struct bi_memory *memory)
 {
 	struct bi__fence work;
-	int done = 1;
 
-	/* Where no event can be had the driver is broken or another process': there is nothing to wait for. */
-	if (last_work(memory, &work) == BI_OK && work.context && bi__fence_query(&work, &done, NULL) == BI_OK &&
-	    !done) {
+	if (must_wait(memory, &work)) {
 		retire(memory, &work);
 		return;
 	}
 	bi__fence_clear(&work);
-	bi__memory_destroy(context, memory);
+	if (!memory->lost)
+		bi__memory_destroy(context, memory);
+}
+
+/* To the pool, to the retired list, or to its end; nowhere if its bytes may be written for ever. */
+static void put_away(struct bi_context *context, struct bi_memory *memory)
+{
+	if (memory->unrecorded) {
+		bi__order_lock(memory, NULL);
+		bi__order_catch_up(memory);
+		bi__order_unlock(memory, NULL);
+	}
+	if (is_pooled(memory))
+		bi__pool_put(context, memory);
+	else if (!memory->lost)
+		let_go(context, memory);
 }
 
 struct bi_memory *bi_memory_retain(struct bi_memory *memory)
@@ -287,48 +303,64 @@ struct bi_memory *bi_memory_retain(struct bi_memory *memory)
 void bi_memory_release(struct bi_memory *memory)
 {
 	struct bi_context *context;
+	int is_reachable;
 
 	if (!memory || atomic_fetch_sub_explicit(&memory->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	context = memory->context;
+	is_reachable = bi__dispatch_reachable(memory, NULL) == BI_OK;
 	memory->context = NULL;
-	if (is_pooled(memory))
-		bi__pool_put(context, memory);
+	if (!is_reachable)
+		bi__memory_destroy(context, memory);
 	else
-		let_go(context, memory);
+		put_away(context, memory);
 	bi_context_release(context);
 }
 
-/* Unlinks the first retired memory whose work is done (or the first at all), with its event. */
-static struct bi_memory *next_retired(struct bi_context *context, int any)
+static int is_done(struct bi_context *context, const struct bi_memory *memory)
 {
-	struct bi_memory **link = &context->retired, *memory;
+	struct bi__fence fence = { context, memory->retire_event };
+	int done = 1;
+
+	return bi__fence_query(&fence, &done, NULL) != BI_OK || done;
+}
+
+/* How many of the oldest a call looks at on its way. */
+#define SOME 4
+
+/* Unlinks the first retired memory that can go, or the first at all if it will be waited for. */
+static struct bi_memory *next_retired(struct bi_context *context, enum bi__reap how)
+{
+	struct bi_memory *before = NULL, *memory;
+	unsigned left = how == BI__REAP_SOME ? SOME : UINT_MAX;
 
 	pthread_mutex_lock(&context->retired_lock);
-	for (; (memory = *link); link = &memory->next) {
-		struct bi__fence fence = { context, memory->retire_event };
-		int done = 1;
-
-		if (any || bi__fence_query(&fence, &done, NULL) != BI_OK || done)
-			break;
+	memory = context->retired;
+	while (memory && how != BI__REAP_WAIT && !is_done(context, memory)) {
+		before = memory;
+		memory = --left ? memory->next : NULL;
 	}
 	if (memory) {
-		*link = memory->next;
+		*(before ? &before->next : &context->retired) = memory->next;
+		if (context->last_retired == memory)
+			context->last_retired = before;
 		atomic_fetch_sub(&context->retired_count, 1);
 	}
 	pthread_mutex_unlock(&context->retired_lock);
 	return memory;
 }
 
-void bi__memory_reap(struct bi_context *context, int wait)
+void bi__memory_reap(struct bi_context *context, enum bi__reap how)
 {
 	struct bi_memory *memory;
 
+	if (bi__dispatch_alive(context, NULL) != BI_OK)
+		return;
 	while (atomic_load_explicit(&context->retired_count, memory_order_relaxed) &&
-	       (memory = next_retired(context, wait))) {
+	       (memory = next_retired(context, how))) {
 		struct bi__fence fence = { context, memory->retire_event };
 
-		if (wait)
+		if (how == BI__REAP_WAIT)
 			bi__fence_block(&fence, BI__WAIT_CLOSE, NULL);
 		bi__dispatch_drop_event(context, memory->retire_event);
 		bi__memory_destroy(context, memory);

@@ -13,7 +13,13 @@ void bi__memory_give_owner(struct bi_memory *memory, bi_release_fn release, void
 /* The handle is about to be seen outside. */
 void bi__memory_show(struct bi_memory *memory);
 
-/* Retired memories whose work is complete are let go; `wait` makes it all of them (host wait). */
-void bi__memory_reap(struct bi_context *context, int wait);
+enum bi__reap {
+	BI__REAP_SOME, /* looks at the oldest few, for the way of every call */
+	BI__REAP_ALL, /* looks at all */
+	BI__REAP_WAIT /* and waits for them: host wait */
+};
+
+/* Retired memories whose work is seen to be complete are let go. Nothing in a forked child. */
+void bi__memory_reap(struct bi_context *context, enum bi__reap how);
 
 #endif

@@ -18,6 +18,7 @@
 	X(CROSS, "cross") /* two contexts or backends share no events */ \
 	X(EXPORT, "export") /* "synchronise first" */ \
 	X(CLOSE, "close") /* draining at context close */ \
+	X(FAILURE, "failure") /* the end of work could not be recorded */ \
 	X(DEBUG, "debug") \
 	X(REPORT, "report")
 
@@ -78,7 +79,8 @@ struct bi_context {
 	char *notes;
 	struct bi__pool pool;
 	pthread_mutex_t retired_lock;
-	struct bi_memory *retired; /* let go when their events are complete; hold no reference to the context */
+	struct bi_memory *retired, *last_retired; /* oldest first; let go when their events are complete; hold no
+						     reference to the context */
 	atomic_uint retired_count;
 	atomic_ullong waits[BI__WAIT_COUNT];
 	struct bi__report *report; /* NULL unless profiling was asked for */
@@ -103,9 +105,13 @@ struct bi_memory {
 	uint64_t epoch; /* counts changes of what is pending */
 	struct bi__fence tail; /* host memory: the end of all device work on it */
 	int tail_on_context_stream; /* the tail was recorded on the context stream of tail.context */
-	struct bi__fence stale; /* the tail before, let go when the lock is dropped */
+	struct bi__fence stale[3]; /* tails before it, let go when the lock is dropped: one step leaves three at most */
+	unsigned stale_count;
 	struct bi_event **first_use; /* device memory: events that the first use waits for */
 	size_t first_use_count;
+	struct bi_stream *unrecorded; /* retained: the end of work on this stream could not be recorded yet */
+	struct bi_stream *caught_up; /* it could, and is let go when the lock is dropped */
+	int lost; /* the end of work can never be known: the memory is never let go */
 	int used; /* the first use is over; the list is let go when the lock is dropped */
 	unsigned readers, writers; /* mappings */
 

@@ -1,6 +1,7 @@
 #include "common/order.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/dispatch.h"
 #include "common/stream.h"
@@ -17,16 +18,20 @@ void bi__order_lock(struct bi_memory *a, struct bi_memory *b)
 
 /* What the locked step left behind. Letting go may close a context, so it waits until no lock is held. */
 struct leftovers {
-	struct bi__fence fence;
+	struct bi__fence fences[3];
+	unsigned fence_count;
+	struct bi_stream *stream;
 	struct bi_event **events;
 	size_t count;
 };
 
 static struct leftovers unlock(struct bi_memory *memory)
 {
-	struct leftovers left = { memory->stale, NULL, 0 };
+	struct leftovers left = { .fence_count = memory->stale_count, .stream = memory->caught_up };
 
-	memory->stale = (struct bi__fence){ NULL, 0 };
+	memcpy(left.fences, memory->stale, sizeof(left.fences));
+	memory->stale_count = 0;
+	memory->caught_up = NULL;
 	if (memory->used) {
 		left.events = memory->first_use;
 		left.count = memory->first_use_count;
@@ -40,7 +45,9 @@ static struct leftovers unlock(struct bi_memory *memory)
 
 static void drop(struct leftovers *left)
 {
-	bi__fence_clear(&left->fence);
+	for (unsigned i = 0; i < left->fence_count; i++)
+		bi__fence_clear(&left->fences[i]);
+	bi_stream_release(left->stream);
 	for (size_t i = 0; i < left->count; i++)
 		bi_event_release(left->events[i]);
 	free(left->events);
@@ -56,19 +63,6 @@ void bi__order_unlock(struct bi_memory *a, struct bi_memory *b)
 		drop(&other);
 	}
 	drop(&left);
-}
-
-/* A reference of its own to the end of device work on host memory. */
-static int copy_tail(struct bi_memory *memory, struct bi__fence *out, uint64_t *epoch, struct bi_error *err)
-{
-	int rc = BI_OK;
-
-	pthread_mutex_lock(&memory->lock);
-	*epoch = memory->epoch;
-	if (memory->tail.context)
-		rc = bi__fence_wrap(memory->tail.context, memory->tail.event, out, err);
-	pthread_mutex_unlock(&memory->lock);
-	return rc;
 }
 
 /* Takes what is pending off the books if nothing was added since `epoch`. Fences are cleared under no lock. */
@@ -106,12 +100,20 @@ int bi__order_check(const struct bi_memory *memory, struct bi_error *err)
 	return rc;
 }
 
+/* On the device where the two share events, else by the calling thread. */
+static int wait_fence(struct bi_stream *stream, const struct bi__fence *fence, struct bi_error *err)
+{
+	if (!fence->context || bi__same_space(stream->context, fence->context))
+		return bi__fence_wait(stream, fence, err);
+	return bi__fence_block(fence, BI__WAIT_CROSS, err);
+}
+
 static int wait_first_use(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
 	int rc = bi__order_check(memory, err);
 
 	for (size_t i = 0; i < memory->first_use_count && !rc; i++)
-		rc = bi__fence_wait(stream, &memory->first_use[i]->fence, err);
+		rc = wait_fence(stream, &memory->first_use[i]->fence, err);
 	return rc;
 }
 
@@ -121,31 +123,22 @@ static int tail_is_on(const struct bi_memory *memory, const struct bi_stream *st
 	return memory->tail_on_context_stream && stream == &memory->tail.context->stream;
 }
 
-static int wait_tail(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+static void discard_tail(struct bi_memory *memory)
 {
-	int rc;
-
-	if (tail_is_on(memory, stream))
-		return BI_OK;
-	if (bi__same_space(stream->context, memory->tail.context))
-		return bi__fence_wait(stream, &memory->tail, err);
-	rc = bi__fence_block(&memory->tail, BI__WAIT_CROSS, err);
-	if (rc)
-		return rc;
-	memory->stale = memory->tail;
+	if (memory->tail.context)
+		memory->stale[memory->stale_count++] = memory->tail;
 	memory->tail = (struct bi__fence){ NULL, 0 };
-	return BI_OK;
 }
 
-int bi__order_begin(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+static int wait_tail(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
-	int rc = wait_first_use(memory, stream, err);
+	int is_shared = bi__same_space(stream->context, memory->tail.context);
+	int rc = tail_is_on(memory, stream) ? BI_OK : wait_fence(stream, &memory->tail, err);
 
-	if (rc)
+	if (rc || is_shared)
 		return rc;
-	if (memory->tail.context)
-		return wait_tail(memory, stream, err);
-	return memory->home && memory->pending ? bi__dispatch_follow(stream, memory->home, err) : BI_OK;
+	discard_tail(memory);
+	return BI_OK;
 }
 
 /* Host memory: the tail moves to the end of what is on the stream now. */
@@ -156,38 +149,79 @@ static int move_tail(struct bi_memory *memory, struct bi_stream *stream, struct 
 
 	if (rc || !tail.context)
 		return rc;
-	/* A tail that was waited for in this step is stale already, and then there is none. */
-	if (memory->tail.context)
-		memory->stale = memory->tail;
+	discard_tail(memory);
 	memory->tail = tail;
 	memory->tail_on_context_stream = stream == &tail.context->stream;
 	return BI_OK;
 }
 
-int bi__order_end(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+static int record_end(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
-	memory->epoch++;
-	memory->used = memory->first_use_count > 0;
 	if (bi__is_host(memory))
 		return move_tail(memory, stream, err);
 	memory->pending = 1;
 	return bi__dispatch_follow(memory->home, stream, err);
 }
 
-/* An event behind everything on the memory's home, or no context if nothing is pending. */
-static int record_home(struct bi_memory *memory, struct bi__fence *out, uint64_t *epoch, struct bi_error *err)
+void bi__order_catch_up(struct bi_memory *memory)
 {
-	int rc = BI_OK;
+	if (!memory->unrecorded)
+		return;
+	if (record_end(memory, memory->unrecorded, NULL) && bi__dispatch_finish(memory->unrecorded, NULL))
+		memory->lost = 1;
+	memory->caught_up = memory->unrecorded;
+	memory->unrecorded = NULL;
+}
 
-	pthread_mutex_lock(&memory->lock);
+int bi__order_begin(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+{
+	int rc;
+
+	bi__order_catch_up(memory);
+	rc = wait_first_use(memory, stream, err);
+	if (rc)
+		return rc;
+	if (memory->tail.context)
+		return wait_tail(memory, stream, err);
+	return memory->home && memory->pending ? bi__dispatch_follow(stream, memory->home, err) : BI_OK;
+}
+
+int bi__order_end(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+{
+	int rc;
+
+	bi__order_catch_up(memory);
+	rc = record_end(memory, stream, err);
+	memory->epoch++;
+	memory->used = memory->first_use_count > 0;
+	if (rc)
+		memory->unrecorded = bi_stream_retain(stream);
+	return rc;
+}
+
+int bi__order_absorb(struct bi_memory *memory, struct bi_error *err)
+{
+	struct bi_stream *stream = memory->home ? memory->home : &memory->context->stream;
+	int rc;
+
+	if (!memory->first_use_count)
+		return BI_OK;
+	rc = bi__order_begin(memory, stream, err);
+	return rc ? rc : bi__order_end(memory, stream, err);
+}
+
+/* An event behind all work on the memory, or no context if nothing is pending. */
+static int end_of_work(struct bi_memory *memory, struct bi__fence *out, uint64_t *epoch, struct bi_error *err)
+{
+	int rc;
+
+	bi__order_lock(memory, NULL);
+	bi__order_catch_up(memory);
+	rc = bi__order_absorb(memory, err);
 	*epoch = memory->epoch;
-	if (memory->first_use_count) {
-		rc = bi__order_begin(memory, memory->home, err);
-		if (!rc)
-			rc = bi__order_end(memory, memory->home, err);
-		*epoch = memory->epoch;
-	}
-	if (!rc && memory->pending)
+	if (!rc && memory->tail.context)
+		rc = bi__fence_wrap(memory->tail.context, memory->tail.event, out, err);
+	else if (!rc && memory->pending)
 		rc = bi__fence_record(memory->home, out, err);
 	bi__order_unlock(memory, NULL);
 	return rc;
@@ -200,9 +234,17 @@ int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason,
 	int rc = bi__dispatch_reachable(memory, err);
 
 	if (!rc)
-		rc = bi__is_host(memory) ? copy_tail(memory, &fence, &epoch, err)
-					 : record_home(memory, &fence, &epoch, err);
+		rc = end_of_work(memory, &fence, &epoch, err);
 	return rc ? rc : block_on(memory, &fence, epoch, reason, err);
+}
+
+int bi__order_check_mapped(const struct bi_memory *memory, int writes, struct bi_error *err)
+{
+	if (memory->writers)
+		return bi__fail(err, BI_EBUSY, "the memory is mapped for writing");
+	if (writes && memory->readers)
+		return bi__fail(err, BI_EBUSY, "the memory is mapped for reading (%u times)", memory->readers);
+	return BI_OK;
 }
 
 static int check_reach(const struct bi_view *view, const struct bi_stream *stream, struct bi_error *err)

@@ -21,7 +21,25 @@ int bi__order_check(const struct bi_memory *memory, struct bi_error *err);
  */
 int bi__order_begin(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err);
 
-/* Locked. Whatever is enqueued next on the memory's home comes after what is on `stream` now. */
+/*
+ * Locked. An end that could not be recorded is recorded now; where the driver still refuses it is waited for (host
+ * wait), and where that fails too the memory is lost: nobody gets its bytes again.
+ */
+void bi__order_catch_up(struct bi_memory *memory);
+
+/*
+ * Locked. The events of the first use are waited for now, on the home (host memory: on the context stream), so that
+ * they are work on the memory like any other.
+ */
+int bi__order_absorb(struct bi_memory *memory, struct bi_error *err);
+
+/* Locked. Mapped memory belongs to the CPU: BI_EBUSY where it is mapped for writing, or mapped at all and `writes`. */
+int bi__order_check_mapped(const struct bi_memory *memory, int writes, struct bi_error *err);
+
+/*
+ * Locked. Whatever is enqueued next on the memory's home comes after what is on `stream` now. If the driver fails, that
+ * is made up for by whatever needs it next.
+ */
 int bi__order_end(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err);
 
 /* Host wait until nothing is pending on the memory. Asks the driver nothing if nothing is. */

@@ -192,6 +192,7 @@ int bi_layout_self_overlap(const struct bi_layout *layout)
 {
 	int64_t below = (int64_t)layout->dtype.item_size - 1;
 	int work = MAX_WORK;
+	int64_t reach;
 	struct sum axes;
 
 	if (bi_layout_nbytes(layout) == 0)
@@ -208,7 +209,8 @@ int bi_layout_self_overlap(const struct bi_layout *layout)
 		/* A stride beyond everything that the smaller ones reach is the usual case and needs no search. */
 		if (below >= term->step && axis_overlaps(&axes, k, layout->dtype.item_size, below - term->step, &work))
 			return 1;
-		below += term->step * term->count;
+		if (bi__mul(term->step, term->count, &reach) || bi__add(below, reach, &below))
+			return k > 0;
 	}
 	return 0;
 }

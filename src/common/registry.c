@@ -72,9 +72,12 @@ static void append(const struct bi__backend *backend, struct bi__choice *choice)
 {
 	struct bi_error err = { 0, 0, "" };
 	struct bi_device *next = &choice->devices[choice->count];
-	int room = BI__MAX_DEVICES - choice->count, count;
+	int count, room = BI__MAX_DEVICES - choice->count;
 
-	if (room == 0)
+	/* Each backend, the host above all, keeps a place for itself. */
+	if (!backend->is_host)
+		room -= (int)BACKEND_COUNT;
+	if (room <= 0)
 		return;
 	if (bi__dispatch_enumerate(backend, next, room, &count, &err) == BI_OK) {
 		choice->count += count < room ? count : room;

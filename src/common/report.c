@@ -17,7 +17,8 @@ struct record {
 };
 
 struct bi__report {
-	pthread_mutex_t lock;
+	pthread_mutex_t lock; /* of what follows; never held while the device is waited for */
+	pthread_mutex_t collecting; /* one report at a time asks for times */
 	int paused;
 	struct record *records;
 	size_t count, capacity;
@@ -28,8 +29,10 @@ struct bi__report *bi__report_create(void)
 {
 	struct bi__report *report = calloc(1, sizeof(*report));
 
-	if (report)
-		pthread_mutex_init(&report->lock, NULL);
+	if (!report)
+		return NULL;
+	pthread_mutex_init(&report->lock, NULL);
+	pthread_mutex_init(&report->collecting, NULL);
 	return report;
 }
 
@@ -41,6 +44,7 @@ void bi__report_free(struct bi__report *report, const struct bi_context *context
 		bi__dispatch_drop_event(context, report->records[i].event);
 	free(report->records);
 	pthread_mutex_destroy(&report->lock);
+	pthread_mutex_destroy(&report->collecting);
 	free(report);
 }
 
@@ -174,22 +178,60 @@ static void put_record(struct text *text, const struct record *record)
 		put(text, "%" PRId64 "}", record->nanoseconds);
 }
 
+/* Takes the event of the next record that still has one; records are only ever added, so its index stays. */
+static uintptr_t take_event(struct bi__report *report, size_t *index)
+{
+	uintptr_t event = 0;
+
+	pthread_mutex_lock(&report->lock);
+	while (*index < report->count && !report->records[*index].event)
+		++*index;
+	if (*index < report->count) {
+		event = report->records[*index].event;
+		report->records[*index].event = 0;
+	}
+	pthread_mutex_unlock(&report->lock);
+	return event;
+}
+
+static int64_t time_of(struct bi_context *context, uintptr_t event)
+{
+	struct bi__fence fence = { context, event };
+	int done = 0;
+
+	if (bi__fence_query(&fence, &done, NULL) || (!done && bi__fence_block(&fence, BI__WAIT_REPORT, NULL)))
+		return -1;
+	return bi__dispatch_elapsed(context, event);
+}
+
 /* Times of operations that are still events; waits for those that are not complete. */
 static void collect_times(struct bi_context *context, struct bi__report *report)
 {
-	for (size_t i = 0; i < report->count; i++) {
-		struct record *record = &report->records[i];
-		struct bi__fence fence = { context, record->event };
-		int done = 0;
+	size_t index = 0;
+	uintptr_t event;
 
-		if (!record->event)
-			continue;
-		if (bi__fence_query(&fence, &done, NULL) == BI_OK &&
-		    (done || bi__fence_block(&fence, BI__WAIT_REPORT, NULL) == BI_OK))
-			record->nanoseconds = bi__dispatch_elapsed(context, record->event);
-		bi__dispatch_drop_event(context, record->event);
-		record->event = 0;
+	pthread_mutex_lock(&report->collecting);
+	while ((event = take_event(report, &index))) {
+		int64_t nanoseconds = time_of(context, event);
+
+		bi__dispatch_drop_event(context, event);
+		pthread_mutex_lock(&report->lock);
+		report->records[index].nanoseconds = nanoseconds;
+		pthread_mutex_unlock(&report->lock);
 	}
+	pthread_mutex_unlock(&report->collecting);
+}
+
+static void put_records(struct text *text, struct bi__report *report)
+{
+	pthread_mutex_lock(&report->lock);
+	for (size_t i = 0; i < report->count; i++) {
+		put(text, i ? ",\n    " : "\n    ");
+		put_record(text, &report->records[i]);
+	}
+	put(text, report->count ? "\n  ],\n  \"lost\": %" PRIu64 ",\n" : "],\n  \"lost\": %" PRIu64 ",\n",
+	    report->lost);
+	pthread_mutex_unlock(&report->lock);
 }
 
 static void put_operations(struct text *text, struct bi_context *context)
@@ -197,19 +239,12 @@ static void put_operations(struct text *text, struct bi_context *context)
 	struct bi__report *report = context->report;
 
 	put(text, "  \"profiling\": %s,\n  \"operations\": [", report ? "true" : "false");
-	if (report) {
-		pthread_mutex_lock(&report->lock);
-		collect_times(context, report);
-		for (size_t i = 0; i < report->count; i++) {
-			put(text, i ? ",\n    " : "\n    ");
-			put_record(text, &report->records[i]);
-		}
-		put(text, report->count ? "\n  ],\n  \"lost\": %" PRIu64 ",\n" : "],\n  \"lost\": %" PRIu64 ",\n",
-		    report->lost);
-		pthread_mutex_unlock(&report->lock);
-	} else {
+	if (!report) {
 		put(text, "],\n  \"lost\": 0,\n");
+		return;
 	}
+	collect_times(context, report);
+	put_records(text, report);
 }
 
 static void put_waits(struct text *text, struct bi_context *context)

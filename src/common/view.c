@@ -236,9 +236,11 @@ void bi_view_native(const struct bi_view *view, struct bi_native *out)
 	const struct bi__block *block = &view->memory->block;
 
 	bi__memory_show(view->memory);
-	*out = (struct bi_native){ block->kind, block->handle, 0, block->origin + view->memory->nbytes };
-	if (block->handle)
-		out->offset = block->origin + (size_t)view->offset;
+	*out = (struct bi_native){ block->kind, block->handle, 0, 0 };
+	if (!block->handle)
+		return;
+	out->offset = block->origin + (size_t)view->offset;
+	out->nbytes = block->origin + view->memory->nbytes;
 }
 
 void *bi_view_host_pointer(const struct bi_view *view)

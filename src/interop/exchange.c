@@ -283,12 +283,28 @@ static int read_size(const struct bi_exchange *exchange, const struct bi_layout 
 	return BI_OK;
 }
 
+/* Our own export of memory that we hold already: another view of it, with one state of order. */
+static int import_own(const struct bi_exchange *exchange, struct bi_layout *layout, struct bi_view **out,
+		      struct bi_error *err)
+{
+	const struct export *export = exchange->owner;
+	struct bi_memory *memory = export->view->memory;
+	unsigned flags = exchange->flags & BI_EXCHANGE_READONLY ? BI_VIEW_READONLY : 0;
+
+	if (memory->block.handle)
+		layout->offset -= (int64_t)memory->block.origin;
+	return bi_view_create(memory, layout, flags, out, err);
+}
+
 static int make_view(struct bi_context *context, const struct bi_exchange *exchange, const struct bi_layout *layout,
 		     struct bi_foreign *foreign, struct bi_view **out, struct bi_error *err)
 {
 	unsigned flags = exchange->flags & BI_EXCHANGE_READONLY ? BI_VIEW_READONLY : 0;
 	struct bi_memory *memory;
-	int rc = bi_memory_wrap(context, foreign, &memory, err);
+	int on_host = foreign->kind == BI_HANDLE_HOST;
+	int rc = foreign->handle || foreign->nbytes
+			 ? bi_memory_wrap(context, foreign, &memory, err)
+			 : bi_memory_create(context, 0, on_host ? BI_MEMORY_HOST : BI_MEMORY_DEVICE, &memory, err);
 
 	if (rc)
 		return rc;
@@ -297,16 +313,14 @@ static int make_view(struct bi_context *context, const struct bi_exchange *excha
 	return rc;
 }
 
-static int import_checked(struct bi_context *context, struct bi_exchange *exchange, unsigned flags,
-			  struct bi_view **out, struct bi_error *err)
+/* A memory of our own whose owner is the producer's struct. */
+static int import_foreign(struct bi_context *context, struct bi_exchange *exchange, const struct bi_layout *layout,
+			  unsigned flags, struct bi_view **out, struct bi_error *err)
 {
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
 	struct bi__acceptance acceptance = { NULL, NULL };
-	struct bi_layout layout;
-	int rc = read_layout(exchange, &layout, err);
+	int rc = read_size(exchange, layout, &foreign.nbytes, err);
 
-	if (!rc)
-		rc = read_size(exchange, &layout, &foreign.nbytes, err);
 	if (!rc && !(flags & BI_IMPORT_UNORDERED))
 		rc = bi__exchange_accept(context, exchange, &acceptance, err);
 	if (rc)
@@ -316,16 +330,36 @@ static int import_checked(struct bi_context *context, struct bi_exchange *exchan
 	foreign.stream = acceptance.stream;
 	foreign.events = &acceptance.event;
 	foreign.event_count = acceptance.event ? 1 : 0;
-	rc = make_view(context, exchange, &layout, &foreign, out, err);
+	rc = make_view(context, exchange, layout, &foreign, out, err);
 	bi_stream_release(acceptance.stream);
 	bi_event_release(acceptance.event);
 	return rc;
 }
 
+/* Moves the struct to where it lives until the memory is let go. */
+static int take(struct bi_context *context, struct bi_exchange *exchange, const struct bi_layout *layout,
+		unsigned flags, struct bi_view **out, struct bi_error *err)
+{
+	struct bi_exchange *held = malloc(sizeof(*held));
+	int rc;
+
+	if (!held)
+		return bi__fail(err, BI_ENOMEM, "no memory to hold an exchange structure");
+	rc = import_foreign(context, exchange, layout, flags, out, err);
+	if (rc) {
+		free(held);
+		return rc;
+	}
+	*held = *exchange;
+	exchange->release = NULL;
+	bi__memory_give_owner((*out)->memory, release_import, held);
+	return BI_OK;
+}
+
 int bi_view_import(struct bi_context *context, struct bi_exchange *exchange, unsigned flags, struct bi_view **out,
 		   struct bi_error *err)
 {
-	struct bi_exchange *held;
+	struct bi_layout layout;
 	int rc;
 
 	if (!out)
@@ -338,18 +372,14 @@ int bi_view_import(struct bi_context *context, struct bi_exchange *exchange, uns
 	rc = check_version(exchange, err);
 	if (!rc)
 		rc = check_place(context, exchange, err);
+	if (!rc)
+		rc = read_layout(exchange, &layout, err);
 	if (rc)
 		return rc;
-	held = malloc(sizeof(*held));
-	if (!held)
-		return bi__fail(err, BI_ENOMEM, "no memory to hold an exchange structure");
-	rc = import_checked(context, exchange, flags, out, err);
-	if (rc) {
-		free(held);
-		return rc;
-	}
-	*held = *exchange;
-	exchange->release = NULL;
-	bi__memory_give_owner((*out)->memory, release_import, held);
-	return BI_OK;
+	if (exchange->release != release_export)
+		return take(context, exchange, &layout, flags, out, err);
+	rc = import_own(exchange, &layout, out, err);
+	if (!rc)
+		exchange->release(exchange);
+	return rc;
 }

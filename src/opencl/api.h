@@ -29,6 +29,7 @@
 	X(ReleaseCommandQueue, required) \
 	X(GetCommandQueueInfo, required) \
 	X(Flush, required) \
+	X(Finish, required) \
 	X(CreateBuffer, required) \
 	X(RetainMemObject, required) \
 	X(ReleaseMemObject, required) \

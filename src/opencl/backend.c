@@ -17,6 +17,7 @@ const struct bi__backend bi__opencl_backend = {
 	.record = bi__opencl_record,
 	.wait = bi__opencl_wait,
 	.poll = bi__opencl_poll,
+	.finish = bi__opencl_finish,
 	.event_retain = bi__opencl_event_retain,
 	.event_release = bi__opencl_event_release,
 	.copy = bi__opencl_copy,

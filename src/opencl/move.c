@@ -265,11 +265,14 @@ int bi__opencl_map(struct bi__device_state *device, struct bi__queue *queue, con
 	if (code != CL_SUCCESS)
 		return bi__cl_check(code, "clEnqueueMapBuffer", err);
 	rc = bi__cl_check(bi__cl->Flush(handle), "clFlush", err);
-	if (rc)
+	if (rc) {
+		bi__cl->EnqueueUnmapMemObject(handle, buffer, *pointer, 0, NULL, NULL);
 		bi__cl->ReleaseEvent(made);
-	else
-		*event = (uintptr_t)made;
-	return rc;
+		*pointer = NULL;
+		return rc;
+	}
+	*event = (uintptr_t)made;
+	return BI_OK;
 }
 
 int bi__opencl_unmap(struct bi__device_state *device, struct bi__queue *queue, const struct bi__block *block,

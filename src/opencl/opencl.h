@@ -67,6 +67,7 @@ int bi__opencl_follow(struct bi__queue *waiter, struct bi__queue *on, struct bi_
 int bi__opencl_record(struct bi__queue *queue, uintptr_t *event, struct bi_error *err);
 int bi__opencl_wait(struct bi__queue *queue, uintptr_t event, struct bi_error *err);
 int bi__opencl_poll(uintptr_t event, int block, int *done, struct bi_error *err);
+int bi__opencl_finish(struct bi__queue *queue, struct bi_error *err);
 int bi__opencl_event_retain(struct bi__device_state *device, uintptr_t event, struct bi_error *err);
 void bi__opencl_event_release(uintptr_t event);
 

@@ -140,6 +140,11 @@ int bi__opencl_poll(uintptr_t event, int block, int *done, struct bi_error *err)
 	return bi__cl_check(waited, "clWaitForEvents", err);
 }
 
+int bi__opencl_finish(struct bi__queue *queue, struct bi_error *err)
+{
+	return bi__cl_check(bi__cl->Finish(queue_of(queue)), "clFinish", err);
+}
+
 int bi__opencl_event_retain(struct bi__device_state *device, uintptr_t event, struct bi_error *err)
 {
 	cl_event handle = (cl_event)event;

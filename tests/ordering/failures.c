@@ -83,22 +83,38 @@ static void row_18_failed_event_and_streams(void **state)
 	bi_event_release(event);
 }
 
+static void count_up(void *count)
+{
+	atomic_fetch_add((atomic_int *)count, 1);
+}
+
 static void row_18_failed_event_of_host_memory(void **state)
 {
 	atomic_int released = 0;
 	struct bi_event *event = user_event(bench.context, CL_OUT_OF_RESOURCES);
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
-	unsigned char bytes[16];
+	const struct bi_dtype byte = { 1, 1, BI_UINT8, 0 };
+	const int64_t extent = ARRAY_BYTES;
+	unsigned char bytes[ARRAY_BYTES];
+	struct bi_layout layout;
 	struct bi_memory *memory;
+	struct bi_view *view;
 
 	(void)state;
+	foreign.release = count_up;
+	foreign.release_data = &released;
 	foreign.handle = (uintptr_t)bytes;
 	foreign.nbytes = sizeof(bytes);
 	foreign.events = &event;
 	foreign.event_count = 1;
-	REFUSED(BI_EPRODUCER, bi_memory_wrap(bench.context, &foreign, &memory, &error));
-	assert_null(memory);
-	assert_int_equal(released, 0);
+	OK(bi_memory_wrap(bench.context, &foreign, &memory, &error));
+	OK(bi_layout_init(&layout, byte, 1, &extent, NULL, 0, &error));
+	OK(bi_view_create(memory, &layout, 0, &view, &error));
+	REFUSED(BI_EPRODUCER, bi_fill(view, "x", NULL, &error));
+	REFUSED(BI_EPRODUCER, bi_view_synchronize(view, &error));
+	bi_view_release(view);
+	bi_memory_release(memory);
+	assert_int_equal(released, 1);
 	bi_event_release(event);
 }
 
