@@ -508,6 +508,64 @@ static void test_closed_buffer(void **state)
 	fixture.cases++;
 }
 
+/* A struct that goes out and comes back in is another view of the memory, and nothing that it held stays behind. */
+static void test_own_export_comes_back(void **state)
+{
+	static const int64_t shapes[][2] = { { 5, 4 }, { 0, 4 } };
+
+	(void)state;
+	skip_unless_opencl();
+	for (size_t i = 0; i < 2; i++) {
+		atomic_int released = 0;
+		cl_context handle = driver_new_context(fixture.context);
+		struct bi_context *context = open_with("opencl", adopting(handle, NULL, &released));
+		struct bi_exchange exchange;
+		struct bi_view *view, *back;
+
+		OK(bi_view_empty(context, dtype_of("int32"), 2, shapes[i], &view, &error));
+		OK(bi_view_export(view, 0, &exchange, &error));
+		OK(bi_view_import(context, &exchange, 0, &back, &error));
+		assert_null(exchange.release);
+		assert_ptr_equal(bi_view_memory(back), bi_view_memory(view));
+		bi_view_release(view);
+		OK(bi_fill(back, "\1\2\3\4", NULL, &error));
+		bi_view_release(back);
+		bi_context_release(context);
+		assert_int_equal(released, 1);
+		driver_expect_references(DRIVER_CONTEXT, handle, 1);
+		driver()->clReleaseContext(handle);
+		fixture.cases++;
+	}
+}
+
+/* Memory with one address for both is one place, also where the CPU's side of it was wrapped. */
+static void test_unified_memory_overlaps_its_address(void **state)
+{
+	static const int64_t shape[] = { 8 };
+	struct bi_layout layout;
+	struct bi_memory *memory;
+	struct bi_view *device, *turned, *host;
+
+	(void)state;
+	if (!is_opencl(fixture.context) || !can(fixture.context, BI_CAP_SVM))
+		skip();
+	OK(bi_memory_create(fixture.context, 8, BI_MEMORY_UNIFIED, &memory, &error));
+	OK(bi_layout_init(&layout, dtype_of("uint8"), 1, shape, NULL, 0, &error));
+	OK(bi_view_create(memory, &layout, 0, &device, &error));
+	OK(bi_view_write(device, "abcdefgh", 8, &error));
+	OK(bi_view_flip(device, 0, &turned, &error));
+	OK(bi_view_wrap_host(fixture.context, bi_view_host_pointer(device), dtype_of("uint8"), 1, shape, NULL, NULL,
+			     &host, &error));
+	OK(bi_copy(host, turned, NULL, &error));
+	OK(bi_view_synchronize(host, &error));
+	assert_memory_equal(bi_view_host_pointer(device), "hgfedcba", 8);
+	bi_view_release(host);
+	bi_view_release(turned);
+	bi_view_release(device);
+	bi_memory_release(memory);
+	fixture.cases++;
+}
+
 static void refuse_buffer(int status, struct bi_foreign foreign)
 {
 	struct bi_memory *memory = STALE(struct bi_memory);
@@ -545,13 +603,22 @@ static void test_refused_buffers(void **state)
 int foreign_group(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_adopted_context),    cmocka_unit_test(test_adopted_queue),
-		cmocka_unit_test(test_shared_context),     cmocka_unit_test(test_copies_across_let_go),
-		cmocka_unit_test(test_refused_adoption),   cmocka_unit_test(test_wrapped_queue),
-		cmocka_unit_test(test_queue_on_host),      cmocka_unit_test(test_wrapped_event),
-		cmocka_unit_test(test_wrapped_buffer),     cmocka_unit_test(test_stolen_buffer),
-		cmocka_unit_test(test_wrapped_sub_buffer), cmocka_unit_test(test_overlapping_wrappings),
-		cmocka_unit_test(test_closed_buffer),      cmocka_unit_test(test_refused_buffers),
+		cmocka_unit_test(test_adopted_context),
+		cmocka_unit_test(test_adopted_queue),
+		cmocka_unit_test(test_shared_context),
+		cmocka_unit_test(test_copies_across_let_go),
+		cmocka_unit_test(test_refused_adoption),
+		cmocka_unit_test(test_wrapped_queue),
+		cmocka_unit_test(test_queue_on_host),
+		cmocka_unit_test(test_wrapped_event),
+		cmocka_unit_test(test_wrapped_buffer),
+		cmocka_unit_test(test_stolen_buffer),
+		cmocka_unit_test(test_wrapped_sub_buffer),
+		cmocka_unit_test(test_overlapping_wrappings),
+		cmocka_unit_test(test_own_export_comes_back),
+		cmocka_unit_test(test_unified_memory_overlaps_its_address),
+		cmocka_unit_test(test_closed_buffer),
+		cmocka_unit_test(test_refused_buffers),
 	};
 
 	return cmocka_run_group_tests_name("foreign", tests, NULL, NULL);

@@ -142,7 +142,7 @@ class CopyTest(BiTest):
         self.write("in.npy", data if data is not None else saved(array, version))
         words = ["copy", self.path("in.npy"), self.path("out.npy"), "--device", device, "--verify"]
         words += ["--slice=" + index] if index is not None else []
-        words += ["--transpose=" + ",".join(map(str, axes))] if axes is not None else []
+        words += ["--transpose=" + (",".join(map(str, axes)) or "()")] if axes is not None else []
         with self.subTest(device=device, dtype=array.dtype, shape=array.shape, index=index, axes=axes):
             self.succeed(*words)
             view = expected_view(array, index, axes)
@@ -170,6 +170,9 @@ class CopyTest(BiTest):
                 if rng.random() < 0.6:
                     axes = [axis - ndim * (rng.random() < 0.3) for axis in rng.sample(range(ndim), ndim)]
                 self.check(device, array, index, axes)
+
+    def test_transpose_without_axes(self):
+        self.check("host", np.array(5), None, ())
 
     def test_shapes_and_orders(self):
         for device in DEVICES:
@@ -226,17 +229,36 @@ class CopyTest(BiTest):
         self.assertTrue(os.path.islink(self.path("link.npy")))
         self.assertEqual(self.read("real.npy"), saved(np.arange(3)))
 
+    def test_dangling_link_is_refused(self):
+        path = self.write("in.npy", saved(np.arange(3)))
+        for target in ["nowhere.npy", "loop.npy"]:
+            os.symlink(target, self.path("loop.npy"))
+            self.refuse(FAILURE, "cannot follow the symbolic link: (No such|Too many)", "copy", path,
+                        self.path("loop.npy"), "--device", "host")
+            self.assertEqual(os.readlink(self.path("loop.npy")), target)
+            os.remove(self.path("loop.npy"))
+
     def test_permissions(self):
         old = os.umask(0o027)
         self.addCleanup(os.umask, old)
         self.succeed("copy", self.write("in.npy", saved(np.arange(3))), self.path("out.npy"), "--device", "host")
         self.assertEqual(os.stat(self.path("out.npy")).st_mode & 0o777, 0o640)
+        for mode in [0o600, 0o666] + [0o444] * (os.geteuid() == 0):
+            os.chmod(self.path("out.npy"), mode)
+            self.succeed("copy", self.path("in.npy"), self.path("out.npy"), "--device", "host")
+            self.assertEqual(os.stat(self.path("out.npy")).st_mode & 0o777, mode)
 
     def test_standard_streams(self):
         data = saved(np.arange(5))
         done = self.succeed("copy", "/dev/stdin", "/dev/stdout", "--device", "host", input=data)
         self.assertEqual(done.stdout, data)
         self.assertIn(b"/dev/stdout", done.stderr)
+        done = self.succeed("copy", "-", "-", "--device", "host", "--slice", "::2", input=data, cwd=self.folder.name)
+        self.assertEqual(done.stdout, saved(np.arange(5)[::2]))
+        self.assertEqual(os.listdir(self.folder.name), [])
+        done = self.succeed("copy", "-", "-", "--device", "host", "--json", input=data)
+        self.assertEqual(done.stdout, data)
+        self.assertEqual(json.loads(done.stderr)["output"], "-")
         with open(self.path("out.npy"), "wb") as out:
             done = subprocess.run([COMMAND, "copy", self.write("in.npy", data), "/dev/stdout"], stdout=out,
                                   stderr=subprocess.PIPE, check=True)
@@ -263,6 +285,21 @@ class CopyTest(BiTest):
         done = self.succeed("copy", path, self.path("out.npy"), "--device", "host", "--json")
         self.assertIsNone(json.loads(done.stdout)["verified"])
 
+    def test_summary(self):
+        """Both sides have a type, a shape and a size, and a long type does not break the line."""
+        path = self.write("in.npy", saved(np.zeros((3, 4), "<i2")))
+        done = self.succeed("copy", "in.npy", "out.npy", "--device", "host", "--slice", "0", cwd=self.folder.name)
+        lines = done.stdout.decode().splitlines()
+        self.assertEqual(lines[:2], ["in.npy  <i2 (3, 4), 24 bytes", "  -> out.npy  <i2 (4,), 8 bytes"])
+        self.write("in.npy", saved(np.zeros(1, [("x", "<f4"), ("y", "|i1")])))
+        done = self.succeed("copy", path, self.path("out.npy"), "--device", "host", env={"COLUMNS": "200"})
+        self.assertEqual(done.stdout.decode().count("[('x', '<f4'), ('y', '|i1')] (1,), 5 bytes\n"), 2)
+        self.write("in.npy", saved(np.zeros(1, [("\xe9" * 300, "|i1")])))
+        done = self.succeed("copy", "in.npy", "out.npy", "--device", "host", cwd=self.folder.name)
+        for line in done.stdout.decode().splitlines()[:2]:
+            self.assertEqual(len(line), 80)
+            self.assertRegex(line, r"\[\('\xe9+… \(1,\), 1 byte$")
+
     def test_profile(self):
         path = self.write("in.npy", saved(np.arange(12)))
         for device in DEVICES:
@@ -276,7 +313,9 @@ class CopyTest(BiTest):
         path = self.write("in.npy", saved(np.arange(12)))
         done = self.succeed("copy", path, self.path("out.npy"), "--json", env={"BI_DEVICE": "host"})
         self.assertEqual(json.loads(done.stdout)["device"], "host")
-        self.refuse(FAILURE, "no-such", "copy", path, self.path("new.npy"), env={"BI_DEVICE": "no-such"})
+        self.refuse(FAILURE, "no-such.*; see 'bi devices'$", "copy", path, self.path("new.npy"),
+                    env={"BI_DEVICE": "no-such"})
+        self.succeed("copy", path, self.path("out.npy"), env={"BI_DEVICE": ""})
 
     def test_notes(self):
         path = self.write("in.npy", saved(np.arange(12)))
@@ -367,8 +406,10 @@ class BadInputTest(BiTest):
         self.refuse_file(b"\x93NUMPY\x02\x00\xff\xff\xff\xff" + b" " * 90, "truncated: .*4294967307 bytes")
 
     def test_not_numpy(self):
-        for data in [b"PK\x03\x04 a zip archive", b"\x93NUMPZ\x01\x00", b"hello", b"\x92"]:
-            self.refuse_file(data, "not a NumPy file")
+        for data in [b"\x93NUMPZ\x01\x00", b"hello", b"\x92", b"PK is a text"]:
+            self.refuse_file(data, r"not a .npy file: it does not begin with \\x93NUMPY")
+        np.savez(self.path("archive.npz"), a=np.arange(3))
+        self.refuse_file(self.read("archive.npz"), "an .npz archive; extract one array")
         for version in [b"\x00\x00", b"\x04\x00", b"\x01\x01", b"\xff\xff"]:
             self.refuse_file(b"\x93NUMPY" + version + saved(np.arange(3))[8:], "version .* is not known")
 
@@ -386,8 +427,8 @@ class BadInputTest(BiTest):
             ("(1,)", "(1.5,)", "',' is expected"),
             ("(1,)", "(%s)" % ("1," * 65), "more than 64 dimensions"),
             ("(1,)", "(4611686018427387904, 4)", "9223372036854775807 elements"),
-            ("(1,)", "(99999999999999999999,)", "63 bits"),
-            ("(1,)", "(0, 99999999999999999999)", "63 bits"),
+            ("(1,)", "(99999999999999999999,)", "99999999999999999999 is too large; the limit is 9223372036854775807"),
+            ("(1,)", "(0, 99999999999999999999)", "99999999999999999999 is too large"),
             ("False", "0", "True or False"),
             ("False", "Falsehood", "True or False"),
             ("'<i4'", "'|O'", "objects"),
@@ -425,30 +466,44 @@ class BadUsageTest(BiTest):
         self.input = self.write("in.npy", saved(np.arange(12).reshape(3, 4)))
 
     def refuse_view(self, reason, *words):
-        self.refuse(USAGE, reason, "copy", self.input, self.path("out.npy"), "--device", "host", *words)
+        text = self.refuse(USAGE, reason, "copy", self.input, self.path("out.npy"), "--device", "host", *words)
+        self.assertTrue(text.endswith("\nTry 'bi copy --help'.\n"), text)
+        return text
 
     def test_slices(self):
         for text, reason in [
-            ("3", "3"), ("-4", "-4"), ("0,0,0", "(?i)too many|3"), ("::0", "zero"), ("..., ...", "(?i)ellips"),
-            ("99999999999999999999", "9223372036854775807"), ("", "expected"), (",", "expected"), ("1 2", "','"),
-            ("1:2:3:4", "','"), ("a", "expected"), ("[1]", "expected"), ("True", "expected"), ("1.5", "','"),
+            ("3", "3 is outside of axis 0, whose extent is 3"), ("-4", "-4 is outside"),
+            ("0,0,0", "3 axes are indexed, the array has 2"), ("::0", "zero"), ("..., ...", "only one '...'"),
+            ("99999999999999999999", ": 99999999999999999999 is too large; the limit is 9223372036854775807"),
+            ("", "an index is expected"), (",", "expected"), ("1 2", "','"),
+            ("1:2:3:4", "at most three parts"), ("a", "expected"), ("[1]", "expected"), ("True", "expected"),
+            ("1.5", 'an integer is expected, not "1.5"'), ("0x2", 'not "0x2"'), ("1e3:", 'not "1e3"'),
             ("Nonesuch", "expected"), ("None," * 200, "more than"), ("None," * 63, "64|dimensions"), ("1--1", "','"),
         ]:
             with self.subTest(text=text):
-                self.refuse_view(reason, "--slice", text)
+                said = self.refuse_view(reason, "--slice", text)
+                self.assertTrue(said.startswith('bi: --slice "%s' % text[:24]), said)
+        self.succeed("copy", self.input, self.path("out.npy"), "--slice", ":99999999999999999999", "--device", "host")
 
     def test_transposes(self):
-        for text, reason in [("0", "names 1 axes, the array has 2"), ("0,0", "0"), ("0,2", "2"), ("0,-3", "-3"),
-                             ("0,x", "expected"), ("0,1,2", "names 3"), ("0 1", "expected"), ("0,999", "999")]:
+        for text, reason in [("0", "names 1 axis, the array has 2$"), ("0,0", "axis 0 is there twice"),
+                             ("0,2", "there is no axis 2; the array has 2 axes$"), ("0,-3", "no axis -3"),
+                             ("", "axes are expected"), ("0,x", "expected"), ("0,1,2", "names 3 axes"),
+                             ("0 1", "expected"), ("0,999", "no axis 999"), ("0,1.5", 'not "1.5"')]:
             with self.subTest(text=text):
-                self.refuse_view(reason, "--transpose", text)
-        self.refuse_view("names 2 axes, the array has 1", "--slice", "0", "--transpose", "0,1")
+                said = self.refuse_view(re.compile(reason, re.M), "--transpose", text)
+                self.assertTrue(said.startswith('bi: --transpose "%s": ' % text), said)
+        self.refuse_view("names 2 axes, the array has 1 after --slice", "--slice", "0", "--transpose", "0,1")
 
     def test_options(self):
         self.refuse_view("did you mean '--slice'", "--slise", "1")
         self.refuse_view("lacks its value", "--slice")
         self.refuse_view("takes no value", "--verify=1")
         self.refuse_view("twice", "--json", "--json")
+        for path in ["-", "/dev/stdout"]:
+            self.refuse_view("--json and --profile", "--json", "--profile", path)
+            done = self.bi("copy", self.input, path, "--device", "host", "--profile", "-")
+            self.assertEqual((done.returncode, done.stdout), (USAGE, b""))
         self.refuse_view("unexpected argument", "third.npy")
         self.refuse(USAGE, "arguments are missing", "copy", self.input)
         self.refuse(USAGE, "did you mean 'copy'", "cpoy")
@@ -464,11 +519,15 @@ class BadUsageTest(BiTest):
     def test_unknown_devices(self):
         for spec in ["vulkan", "opencl:99:0", "opencl:no-such-platform", "#99", "host:7"]:
             with self.subTest(spec=spec):
-                self.refuse(FAILURE, re.escape(spec.strip("#")) + "|" + re.escape(spec.split(":")[0]), "copy",
+                self.refuse(FAILURE, re.escape(spec) + ".*; see 'bi devices'\n$", "copy",
                             self.input, self.path("out.npy"), "--device", spec)
 
     def test_outputs(self):
-        self.refuse(FAILURE, "No such file", "copy", self.input, self.path("none/out.npy"))
+        self.refuse(FAILURE, "cannot use the directory .*none: No such file", "copy", self.input,
+                    self.path("none/out.npy"))
+        self.refuse(FAILURE, "/proc/o.npy: the directory /proc does not take a new file: ", "copy", self.input,
+                    "/proc/o.npy")
+        self.refuse(FAILURE, "Not a directory", "copy", self.input, self.input + "/o.npy")
         self.refuse(FAILURE, "Is a directory", "copy", self.input, self.folder.name)
         self.refuse(FAILURE, "No space left", "copy", self.input, "/dev/full", "--device", "host")
         self.refuse(FAILURE, "No such file", "copy", self.input, self.path("out.npy"), "--profile",
@@ -490,7 +549,11 @@ class BadUsageTest(BiTest):
     @unittest.skipIf(os.geteuid() == 0, "root may write everywhere")
     def test_no_permission(self):
         os.mkdir(self.path("locked"), 0o500)
-        self.refuse(FAILURE, "Permission denied", "copy", self.input, self.path("locked/out.npy"))
+        self.refuse(FAILURE, "locked does not take a new file: Permission denied", "copy", self.input,
+                    self.path("locked/out.npy"))
+        os.chmod(self.write("protected.npy", b"precious"), 0o444)
+        self.refuse(FAILURE, "Permission denied", "copy", self.input, self.path("protected.npy"), "--device", "host")
+        self.assertEqual(self.read("protected.npy"), b"precious")
 
     def test_signals_leave_nothing(self):
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -513,13 +576,14 @@ class OtherCommandsTest(BiTest):
         text = self.succeed("--help").stdout.decode()
         for word in ["devices", "copy", "show", "BI_DEVICE", "Exit codes"]:
             self.assertIn(word, text)
+        self.assertLessEqual(max(map(len, text.splitlines())), 80)
         for command, words in [("devices", ["--json"]), ("copy", ["--slice", "--verify", "--profile", "Exit codes"]),
                                ("show", ["--shape", "--strides"])]:
             text = self.succeed(command, "--help").stdout.decode()
             self.assertTrue(text.startswith("Usage: bi " + command))
             for word in words:
                 self.assertIn(word, text)
-            self.assertLessEqual(max(map(len, text.splitlines())), 110)
+            self.assertLessEqual(max(map(len, text.splitlines())), 80)
 
     def test_version(self):
         self.assertRegex(self.succeed("--version").stdout.decode(), r"^bi \d+\.\d+\.\d+\n$")
@@ -540,13 +604,30 @@ class OtherCommandsTest(BiTest):
             done = self.succeed("copy", path, self.path("out.npy"), "--device", "#%d" % device["position"], "--json")
             self.assertEqual(json.loads(done.stdout)["device"], device["spec"])
 
+    def test_devices_and_the_environment(self):
+        said = lambda spec: self.succeed("devices", env={"BI_DEVICE": spec}).stdout.decode().splitlines()[-1]
+        self.assertEqual(said("host"), "Without --device, BI_DEVICE=host selects host.")
+        self.assertRegex(said("no-such"), '^BI_DEVICE "no-such" .*\\.$')
+        self.assertNotIn("BI_DEVICE", said(""))
+        for spec, default in [("host", "host"), ("", None)]:
+            listing = json.loads(self.succeed("devices", "--json", env={"BI_DEVICE": spec}).stdout)
+            self.assertEqual(listing["default"], default)
+
     def show(self, *words, **more):
         return self.succeed("show", *words, **more).stdout.decode()
 
     def cells(self, text):
-        """The labels of the memory picture, row by row."""
+        """The labels of the memory picture, row by row; rows that are left out come back as dots."""
         rows = text.split("memory")[1].split("index")[0].splitlines()
-        return [row.split("│")[1].split() for row in rows if "│" in row]
+        width = max(len(row.split("│")[1].split()) for row in rows if "│" in row)
+        cells = []
+        for row in rows:
+            empty = re.match(r" +…   (\d+) rows without an element$", row)
+            if empty:
+                cells += [["·"] * width] * int(empty.group(1))
+            elif "│" in row:
+                cells.append(row.split("│")[1].split())
+        return cells
 
     def test_show_slice(self):
         text = self.show("--shape", "4,6", "--slice", "::2, ::-1")
@@ -580,7 +661,7 @@ class OtherCommandsTest(BiTest):
         self.assertIn("no elements", self.show("--shape", "0,5"))
         text = self.show("--shape", "4,3", "--strides", "0,4")
         self.assertEqual(self.cells(text), [["0+3", "1+3", "2+3"]])
-        self.assertIn("12 shared by several elements", text)
+        self.assertIn("; 12 bytes shared by several elements", text)
         text = self.show("--shape", "3", "--strides", "-8")
         self.assertEqual(self.cells(text), [["2", "·", "1", "·", "0"]])
         self.assertEqual(self.cells(self.show("--shape", "3", "--strides", "6")), [list("0─·1─·2─")])
@@ -589,6 +670,54 @@ class OtherCommandsTest(BiTest):
         self.assertIn("more rows", text)
         self.assertLess(len(text.splitlines()), 40)
         self.assertIn("more blocks", self.show("--shape", "9,2,2"))
+
+    def test_show_legend(self):
+        """Signs are explained where they are drawn, and nowhere else."""
+        rest, more, none = "─: the rest of the item before", "+n: n more elements share the cell", "· is no element"
+        for words, signs in [
+            (("--shape", "4,6"), []), (("--shape", "3", "--strides", "8"), [none]),
+            (("--shape", "3", "--strides", "6"), [rest, none]), (("--shape", "3,2", "--strides", "4,4"), [more]),
+            (("--shape", "3", "--strides", "2"), [rest, more]), (("--shape", "2", "--strides", "40001"), [rest, none]),
+        ]:
+            with self.subTest(words=words):
+                text = self.show(*words)
+                self.assertEqual([sign for sign in (rest, more, none) if sign in text], signs)
+
+    def test_show_partial_overlap(self):
+        """Each byte that elements share says so, and no other."""
+        text = self.show("--shape", "3,3", "--strides", "5,3")
+        covers = [0] * 20
+        begins = {}
+        for number, (i, j) in enumerate(np.ndindex(3, 3)):
+            begins.setdefault(5 * i + 3 * j, number)
+            for byte in range(4):
+                covers[5 * i + 3 * j + byte] += 1
+        expected = [str(begins.get(byte, "─")) + ("+%d" % (count - 1) if count > 1 else "")
+                    for byte, count in enumerate(covers)]
+        self.assertEqual([re.sub("─+", "─", cell) for cell in sum(self.cells(text), [])], expected)
+        self.assertIn("%d bytes shared" % sum(count > 1 for count in covers), text)
+
+    def test_show_elements_longer_than_rows(self):
+        cells = sum(self.cells(self.show("--shape", "2", "--dtype", "V200", "--strides", "201")), [])
+        self.assertEqual([re.sub("─+", "─", cell) for cell in cells],
+                         ["0"] + ["─"] * 199 + ["·", "1"] + ["─"] * 199)
+
+    def test_show_leaves_out_empty_rows(self):
+        text = self.show("--shape", "3", "--strides", "100000")
+        self.assertEqual(len(re.findall("rows without an element", text)), 2)
+        cells = sum(self.cells(text), [])
+        self.assertEqual([(at, cell) for at, cell in enumerate(cells) if cell != "·"],
+                         [(0, "0"), (25000, "1"), (50000, "2")])
+        text = self.show("--shape", "100,100", "--slice", "40:60")
+        self.assertEqual(len(re.findall("40 rows without an element", text)), 2)
+        self.assertIn("7 more rows", text)
+        self.assertNotIn("rows without", self.show("--shape", "4,6", "--slice", "::3"))
+
+    def test_show_the_largest(self):
+        text = self.show("--shape", "9223372036854775807", "--dtype", "u1")
+        self.assertIn("bytes 0..9223372036854775806", text)
+        self.assertIn("9223372036854775806", self.cells(text)[-1])
+        self.show("--shape", "2,2", "--strides", "4611686018427387904,1", "--dtype", "u1")
 
     def test_show_width(self):
         for columns in (40, 80, 200):
@@ -604,7 +733,9 @@ class OtherCommandsTest(BiTest):
             ((), "--shape is missing"), (("--shape", "x"), "expected"), (("--shape", "-1"), "-1"),
             (("--shape", "2,2", "--strides", "4"), "--strides has 1"), (("--shape", "2", "--dtype", "O"), "objects"),
             (("--shape", "3", "--strides", "-4", "--offset", "4"), "at least 8"),
-            (("--shape", "2", "--slice", "5"), "5"),
+            (("--shape", "2", "--slice", "5"), '--slice "5": 5 is outside of axis 0, whose extent is 2'),
+            (("--shape", "9223372036854775808"), "9223372036854775808 is too large; the limit is 9223372036854775807"),
+            (("--shape", "0x2"), 'an integer is expected, not "0x2"'),
             (("--shape", "9223372036854775806,9"), "."), (("--shape", "3", "--offset", "-1"), "--offset"),
         ]:
             with self.subTest(words=words):

@@ -59,6 +59,51 @@ static void test_numbers_are_clipped(void **state)
 	expect_item(&items[0], BI_INDEX_SLICE, -INT64_MAX, INT64_MAX, -INT64_MAX);
 	assert_int_equal(indexing_parse("9223372036854775806", items, &count, NULL), BI_OK);
 	expect_item(&items[0], BI_INDEX_INTEGER, INT64_MAX - 1, 0, 0);
+	assert_int_equal(indexing_parse("9223372036854775807, -9223372036854775807", items, &count, NULL), BI_OK);
+	expect_item(&items[0], BI_INDEX_INTEGER, INT64_MAX, 0, 0);
+	expect_item(&items[1], BI_INDEX_INTEGER, -INT64_MAX, 0, 0);
+}
+
+static void expect_refusal(const char *slice, const char *transpose, const char *message)
+{
+	static const int64_t shape[2] = { 3, 4 };
+	struct selection selection;
+	struct bi_layout layout;
+	struct bi_dtype dtype;
+	struct bi_error err = { 0, 0, "" };
+
+	assert_int_equal(bi_dtype_make(BI_UINT8, 1, 0, &dtype, NULL), BI_OK);
+	assert_int_equal(bi_layout_init(&layout, dtype, 2, shape, NULL, 0, NULL), BI_OK);
+	if (selection_parse(slice, transpose, &selection, &err) == BI_OK)
+		assert_int_not_equal(selection_apply(&selection, &layout, &err), BI_OK);
+	assert_string_equal(err.message, message);
+}
+
+static void test_messages(void **state)
+{
+	(void)state;
+	expect_refusal("9223372036854775808", NULL,
+		       "--slice \"9223372036854775808\": 9223372036854775808 is too large; "
+		       "the limit is 9223372036854775807");
+	expect_refusal("-9223372036854775808", NULL,
+		       "--slice \"-9223372036854775808\": -9223372036854775808 is too small; "
+		       "the limit is -9223372036854775807");
+	expect_refusal("0x2", NULL, "--slice \"0x2\": an integer is expected, not \"0x2\"");
+	expect_refusal("1.5:", NULL, "--slice \"1.5:\": an integer is expected, not \"1.5\"");
+	expect_refusal(":-1e3", NULL, "--slice \":-1e3\": an integer is expected, not \"-1e3\"");
+	expect_refusal("1:2:3:4", NULL, "--slice \"1:2:3:4\": a slice has at most three parts");
+	expect_refusal("", NULL, "--slice \"\": an index is expected, such as ::2");
+	expect_refusal("..., ...", NULL, "--slice \"..., ...\": there can be only one '...'");
+	expect_refusal("9", NULL, "--slice \"9\": 9 is outside of axis 0, whose extent is 3");
+	expect_refusal("..., None, -5", NULL, "--slice \"..., None, -5\": -5 is outside of axis 1, whose extent is 4");
+	expect_refusal("0,0,0", NULL, "--slice \"0,0,0\": 3 axes are indexed, the array has 2");
+	expect_refusal(NULL, "", "--transpose \"\": axes are expected, such as 1,0");
+	expect_refusal(NULL, "0", "--transpose \"0\": it names 1 axis, the array has 2");
+	expect_refusal("0", "0,1", "--transpose \"0,1\": it names 2 axes, the array has 1 after --slice");
+	expect_refusal("0", "1", "--transpose \"1\": there is no axis 1; the array has 1 axis after --slice");
+	expect_refusal(NULL, "0,-3", "--transpose \"0,-3\": there is no axis -3; the array has 2 axes");
+	expect_refusal(NULL, "1,-1", "--transpose \"1,-1\": axis 1 is there twice");
+	expect_refusal(NULL, "0,1.0", "--transpose \"0,1.0\": an integer is expected, not \"1.0\"");
 }
 
 static void test_bad_items(void **state)
@@ -104,7 +149,11 @@ static void test_integers(void **state)
 		{ ",", -1 },
 		{ "4,,6", -1 },
 		{ "x", -1 },
-		{ "9223372036854775807", -1 },
+		{ "9223372036854775807", 1 },
+		{ "-9223372036854775807", 1 },
+		{ "9223372036854775808", -1 },
+		{ "0x2", -1 },
+		{ "1.5", -1 },
 		{ "-99999999999999999999", -1 },
 	};
 	int64_t values[BI_MAX_NDIM];
@@ -266,6 +315,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_items),
 		cmocka_unit_test(test_numbers_are_clipped),
+		cmocka_unit_test(test_messages),
 		cmocka_unit_test(test_bad_items),
 		cmocka_unit_test(test_integers),
 		cmocka_unit_test(test_known_views),

@@ -815,7 +815,7 @@ static void overlaps_of_slices_match_byte_sets(void **state)
 /* Too large to be counted byte by byte; each answer is known and needs the search to be clever. */
 static void overlaps_of_large_slices_are_exact(void **state)
 {
-	struct bi_layout whole = MAKE("<f4", 0, 5000000, 30, 1000), a = whole, b = whole;
+	struct bi_layout whole = MAKE("<f4", 0, 5000000, 30, 1000), a = whole, b = whole, c;
 	struct bi_index left[] = { { BI_INDEX_SLICE, 0, BI_OMITTED, 2 },
 				   { BI_INDEX_SLICE, 1, BI_OMITTED, 3 },
 				   { BI_INDEX_SLICE, 0, 500, 5 } };
@@ -830,6 +830,10 @@ static void overlaps_of_large_slices_are_exact(void **state)
 	assert_int_equal(bi_layout_overlap(&whole, &b), 1);
 	assert_int_equal(bi_layout_self_overlap(&whole), 0);
 	assert_int_equal(bi_layout_self_overlap(&a), 0);
+	assert_int_equal(bi_layout_init(&c, a.dtype, 2, (const int64_t[]){ 2, 2 },
+					(const int64_t[]){ INT64_C(1) << 62, -(INT64_C(1) << 62) - 64 }, 0, NULL),
+			 BI_OK);
+	assert_int_equal(bi_layout_self_overlap(&c), 0);
 	right[2].start = 3;
 	b = whole;
 	assert_int_equal(bi_layout_index(&b, right, 3, NULL), BI_OK);

@@ -84,6 +84,36 @@ static void test_spelling(void **state)
 	}
 }
 
+static void test_the_longest_extent(void **state)
+{
+	struct npy npy;
+
+	(void)state;
+	assert_int_equal(parse(1, ENTRY("'|u1'", "False", "(9223372036854775807,)"), &npy, NULL), BI_OK);
+	assert_true(npy.shape[0] == INT64_MAX);
+}
+
+static void test_what_other_files_are(void **state)
+{
+	static const struct {
+		const char *bytes;
+		const char *reason;
+	} cases[] = {
+		{ "PK\3\4........", "an .npz archive; extract one array" },
+		{ "PK\5\6........", "an .npz archive; extract one array" },
+		{ "PKZIP.......", "not a .npy file: it does not begin with" },
+		{ "hello, world", "not a .npy file: it does not begin with" },
+	};
+	struct bi_error err;
+	size_t size;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(npy_header_size((const unsigned char *)cases[i].bytes, 12, &size, &err), BI_EDTYPE);
+		assert_non_null(strstr(err.message, cases[i].reason));
+	}
+}
+
 static void test_structured(void **state)
 {
 	struct npy npy;
@@ -135,7 +165,8 @@ static void test_refusals(void **state)
 	refuse(BI_EDTYPE, "objects", ENTRY("'|O'", "False", "(3,)"));
 	refuse(BI_EDTYPE, "objects", ENTRY("[('a', '|O')]", "False", "(3,)"));
 	refuse(BI_EDTYPE, "is not a type", ENTRY("'<i4<i4<i4<i4<i4<i4<i4<i4<i4<i4<i4'", "False", "(3,)"));
-	refuse(BI_EOVERFLOW, "63 bits", ENTRY("'<i4'", "False", "(9223372036854775807, 0)"));
+	refuse(BI_EOVERFLOW, "extent 9223372036854775808 is too large; the limit is 9223372036854775807",
+	       ENTRY("'<i4'", "False", "(9223372036854775808, 0)"));
 	refuse(BI_EOVERFLOW, "", ENTRY("'<i4'", "False", "(4611686018427387904,)"));
 	refuse(BI_EOVERFLOW, "", ENTRY("'|u1'", "False", "(4294967296, 4294967296)"));
 }
@@ -292,6 +323,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_simple),
 		cmocka_unit_test(test_spelling),
+		cmocka_unit_test(test_the_longest_extent),
+		cmocka_unit_test(test_what_other_files_are),
 		cmocka_unit_test(test_structured),
 		cmocka_unit_test(test_latin1_and_utf8),
 		cmocka_unit_test(test_refusals),

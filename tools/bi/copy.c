@@ -8,18 +8,19 @@
 #include "indexing.h"
 #include "json.h"
 #include "naive.h"
+#include "terminal.h"
 #include "transfer.h"
+#include "utf8.h"
 
 enum { OPTION_DEVICE, OPTION_SLICE, OPTION_TRANSPOSE, OPTION_VERIFY, OPTION_JSON, OPTION_PROFILE };
 
 static const struct option options[] = {
-	[OPTION_DEVICE] = { "device", "SPEC", "device to use; see 'bi devices' (default: $BI_DEVICE, else auto)" },
+	[OPTION_DEVICE] = { "device", "SPEC", "device to use (default: $BI_DEVICE, else auto)" },
 	[OPTION_SLICE] = { "slice", "INDEX", "take array[INDEX], NumPy's basic indexing: \"::2, ::-1\"" },
-	[OPTION_TRANSPOSE] = { "transpose", "AXES", "then transpose; axis i of the result is axis AXES[i]: 1,0" },
+	[OPTION_TRANSPOSE] = { "transpose", "AXES", "then transpose; axis i of OUT is axis AXES[i]: 1,0" },
 	[OPTION_VERIFY] = { "verify", NULL, "compare with an element by element copy on the host" },
 	[OPTION_JSON] = { "json", NULL, "print one JSON object" },
-	[OPTION_PROFILE] = { "profile", "FILE",
-			     "write the library's report of what was done (JSON; -: standard output)" },
+	[OPTION_PROFILE] = { "profile", "FILE", "write a JSON report of what was done (-: to stdout)" },
 	{ NULL, NULL, NULL },
 };
 
@@ -51,21 +52,46 @@ static int complain(struct job *job, int code, const char *about, const struct b
 	return code;
 }
 
+/* The command line is wrong, or does not fit the array. */
+static int refuse(struct job *job, const struct bi_error *err)
+{
+	progress_finish(&job->progress);
+	say("%s", err->message);
+	return usage(job->invocation->command);
+}
+
+/* Standard output has one document. */
+static int names_stdout(const char *path)
+{
+	return path && (!strcmp(path, "-") || !strcmp(path, "/dev/stdout"));
+}
+
+static int profile_to_stdout(const struct job *job)
+{
+	return names_stdout(job->invocation->values[OPTION_PROFILE]);
+}
+
+static int check_options(struct job *job)
+{
+	struct bi_error err;
+
+	if (profile_to_stdout(job) && names_stdout(job->out_path))
+		fail(&err, BI_EINVAL, "OUT and --profile cannot both be standard output");
+	else if (profile_to_stdout(job) && given(job, OPTION_JSON))
+		fail(&err, BI_EINVAL, "--json and --profile cannot both be written to standard output");
+	else
+		return EXIT_CODE_OK;
+	return refuse(job, &err);
+}
+
 static int parse_selection(struct job *job)
 {
 	const char *const *values = job->invocation->values;
 	struct bi_error err;
 
-	if (selection_parse(values[OPTION_SLICE], values[OPTION_TRANSPOSE], &job->selection, &err) != BI_OK) {
-		say("%s", err.message);
-		return EXIT_CODE_USAGE;
-	}
+	if (selection_parse(values[OPTION_SLICE], values[OPTION_TRANSPOSE], &job->selection, &err) != BI_OK)
+		return refuse(job, &err);
 	return EXIT_CODE_OK;
-}
-
-static int profile_to_stdout(const struct job *job)
-{
-	return given(job, OPTION_PROFILE) && !strcmp(job->invocation->values[OPTION_PROFILE], "-");
 }
 
 /* Outputs are opened before anything is done, so that a directory that is not there is known at once. */
@@ -93,7 +119,7 @@ static int check_selection(struct job *job, size_t *result_bytes)
 	if (bi_layout_init(&layout, npy->dtype, npy->ndim, npy->shape, NULL, 0, &err) != BI_OK)
 		return complain(job, EXIT_CODE_INPUT, job->in_path, &err);
 	if (selection_apply(&job->selection, &layout, &err) != BI_OK)
-		return complain(job, EXIT_CODE_USAGE, job->in_path, &err);
+		return refuse(job, &err);
 	*result_bytes = (size_t)bi_layout_nbytes(&layout);
 	return EXIT_CODE_OK;
 }
@@ -101,7 +127,7 @@ static int check_selection(struct job *job, size_t *result_bytes)
 static int load(struct job *job)
 {
 	int wrong, trailing, rc;
-	size_t result_bytes;
+	size_t result_bytes = 0;
 	struct bi_error err;
 
 	if (array_read_header(&job->source, &job->input, &wrong, &err) != BI_OK)
@@ -141,7 +167,7 @@ static int use_device(struct job *job)
 	opening.profile = given(job, OPTION_PROFILE);
 	if (bi_context_open(&opening, &job->context, &err) != BI_OK) {
 		progress_finish(&job->progress);
-		say("%s", err.message);
+		say("%s; see 'bi devices'", err.message);
 		return EXIT_CODE_FAILURE;
 	}
 	say_notes(bi_context_notes(job->context));
@@ -262,26 +288,57 @@ static void print_shape(FILE *out, const struct npy *npy)
 	fputs(npy->ndim == 1 ? ",)" : ")", out);
 }
 
+/* A text of at most `room` characters, the last of them … if it is longer. */
+static void print_cut(FILE *out, const char *text, size_t room)
+{
+	size_t left = strlen(text), shown = 0, length;
+	uint32_t point;
+
+	if (utf8_length(text) <= room) {
+		fputs(text, out);
+		return;
+	}
+	for (size_t i = 1; i < room; i++) {
+		length = utf8_decode(text + shown, left - shown, &point);
+		shown += length + !length;
+	}
+	fprintf(out, "%.*s…", (int)shown, text);
+}
+
+/* "a.npy  <i4 (3, 4), 48 bytes"; a long type is cut to what the line has left. */
+static void print_array(FILE *out, const char *arrow, const char *path, const struct npy *npy)
+{
+	char dtype[BI_DTYPE_TEXT], size[40];
+	size_t columns = (size_t)terminal_columns(out), taken, shape = 2 + (npy->ndim == 1);
+
+	dtype_text(npy, dtype);
+	snprintf(size, sizeof(size), ", %zu byte%s", npy->nbytes, npy->nbytes == 1 ? "" : "s");
+	for (int i = 0; i < npy->ndim; i++)
+		shape += (size_t)snprintf(NULL, 0, i ? ", %" PRId64 : "%" PRId64, npy->shape[i]);
+	taken = strlen(arrow) + utf8_length(path) + 3 + shape + strlen(size);
+	fprintf(out, "%s%s  ", arrow, path);
+	print_cut(out, npy->descr ? npy->descr : dtype, taken + 16 < columns ? columns - taken : 16);
+	fputc(' ', out);
+	print_shape(out, npy);
+	fprintf(out, "%s\n", size);
+}
+
 static void print_summary(FILE *out, const struct job *job)
 {
 	const struct bi_device *device = bi_context_device(job->context);
-	char dtype[BI_DTYPE_TEXT];
 
-	dtype_text(&job->result.npy, dtype);
-	fprintf(out, "%s  %s ", job->in_path, dtype);
-	print_shape(out, &job->source.npy);
-	fprintf(out, "\n  -> %s  ", job->out_path);
-	print_shape(out, &job->result.npy);
-	fprintf(out, ", %zu bytes\n  on %s (%s)\n  upload %.3f ms, copy %.3f ms, download %.3f ms\n",
-		job->result.npy.nbytes, device->spec, device->name, job->times.upload * 1e3, job->times.copy * 1e3,
-		job->times.download * 1e3);
+	print_array(out, "", job->in_path, &job->source.npy);
+	print_array(out, "  -> ", job->out_path, &job->result.npy);
+	fprintf(out, "  on %s (%s)\n  upload %.3f ms, copy %.3f ms, download %.3f ms\n", device->spec, device->name,
+		job->times.upload * 1e3, job->times.copy * 1e3, job->times.download * 1e3);
 	if (given(job, OPTION_VERIFY))
 		fputs("  verified: every byte is what the input holds\n", out);
 }
 
 static int work(struct job *job, FILE **report)
 {
-	int (*const steps[])(struct job *) = { parse_selection, open_files, load, use_device, verify, write_profile };
+	int (*const steps[])(struct job *) = { check_options, parse_selection, open_files,   load,
+					       use_device,    verify,          write_profile };
 	int rc = EXIT_CODE_OK;
 
 	for (size_t i = 0; rc == EXIT_CODE_OK && i < sizeof(steps) / sizeof(steps[0]); i++)
@@ -323,18 +380,28 @@ const struct command command_copy = {
 	.name = "copy",
 	.synopsis = "IN.npy OUT.npy",
 	.argument_count = 2,
-	.summary = "Move a NumPy file through a device: upload, strided view, dense copy there, download.",
-	.details =
-		"The view is taken on the device: IN goes up as it is, is sliced, then transposed without a copy, and\n"
-		"copied into a dense C-order array there. OUT is the file that numpy.save would write for the same\n"
-		"view; it appears whole or not at all, and may be IN.\n"
-		"\n"
-		"Examples:\n"
-		"  bi copy in.npy out.npy --device opencl --slice \"::2, ::-1\" --transpose 1,0 --verify\n"
-		"  bi copy in.npy out.npy --slice \"..., newaxis, -1\" --json\n"
-		"\n"
-		"Exit codes: 0 done, 1 a file or the device failed, 2 wrong usage or a view that the array does not\n"
-		"have, 3 --verify found a difference, 4 IN is truncated, damaged or of an unknown kind.\n",
+	.summary = "Move a NumPy file through a device; take a view of it there.",
+	.details = "The view is taken on the device: IN goes up as it is, is sliced, then transposed\n"
+		   "without a copy, and copied into a dense C-order array there. OUT is the file\n"
+		   "that numpy.save would write for the same view. It appears whole or not at all,\n"
+		   "and may be IN.\n"
+		   "\n"
+		   "An existing OUT is replaced and keeps its permissions; if it may not be written,\n"
+		   "it is refused. A symbolic link stays and the file that it leads to is replaced;\n"
+		   "a link to no file is refused. IN may be - (standard input), OUT may be -\n"
+		   "(standard output; the summary or --json then goes to standard error).\n"
+		   "\n"
+		   "Examples:\n"
+		   "  bi copy in.npy out.npy --device opencl --slice \"::2, ::-1\" --transpose 1,0\n"
+		   "  bi copy in.npy out.npy --slice \"..., newaxis, -1\" --verify --json\n"
+		   "  bi copy in.npy - --slice 0 >out.npy\n"
+		   "\n"
+		   "Exit codes:\n"
+		   "  0  done\n"
+		   "  1  a file or the device failed\n"
+		   "  2  the command line is wrong, or does not fit the array\n"
+		   "  3  --verify found a difference\n"
+		   "  4  IN is truncated, damaged or of an unknown kind\n",
 	.options = options,
 	.run = run,
 };

@@ -51,6 +51,14 @@ static const struct bi_device *first_usable(const struct bi_device *devices, int
 	return NULL;
 }
 
+/* Value of BI_DEVICE, or NULL; empty is like unset. */
+static const char *environment_choice(void)
+{
+	const char *spec = getenv("BI_DEVICE");
+
+	return spec && *spec ? spec : NULL;
+}
+
 /* ------------------------------------------------------------------------------------------------------------ JSON */
 
 static void json_device(struct json *json, const struct bi_device *device, int position)
@@ -89,7 +97,7 @@ static void print_json(const struct bi_device *devices, int count)
 
 	json_open(&json, NULL, '{');
 	json_text(&json, "auto", taken ? taken->spec : NULL);
-	json_text(&json, "default", getenv("BI_DEVICE"));
+	json_text(&json, "default", environment_choice());
 	json_open(&json, "devices", '[');
 	for (int i = 0; i < count; i++)
 		json_device(&json, &devices[i], i);
@@ -168,17 +176,32 @@ static void print_rows(const struct row *rows, int count, int colour)
 	}
 }
 
+/* What a copy without --device would get: the library is asked, not imitated. */
+static void print_default(const char *spec)
+{
+	struct bi_options opening = BI_OPTIONS_INIT;
+	struct bi_context *context;
+	struct bi_error err;
+
+	if (bi_context_open(&opening, &context, &err) == BI_OK) {
+		printf("Without --device, BI_DEVICE=%s selects %s.\n", spec, bi_context_device(context)->spec);
+		bi_context_release(context);
+	} else {
+		printf("%s.\n", err.message);
+	}
+}
+
 static void print_choice(const struct bi_device *devices, int count)
 {
 	const struct bi_device *taken = first_usable(devices, count);
-	const char *otherwise = getenv("BI_DEVICE");
+	const char *otherwise = environment_choice();
 
 	if (!taken)
 		puts("\nNo device can be used.");
 	else
 		printf("\n'auto' takes %s, the first of the list, or the next one that opens.\n", taken->spec);
-	if (otherwise && *otherwise)
-		printf("Without --device, BI_DEVICE=%s is taken.\n", otherwise);
+	if (otherwise)
+		print_default(otherwise);
 }
 
 static int print_table(const struct bi_device *devices, int count)
@@ -233,9 +256,10 @@ static int run(const struct invocation *invocation)
 const struct command command_devices = {
 	.name = "devices",
 	.synopsis = "",
-	.summary = "List the devices, the best first, and the backends that cannot be used.",
-	.details = "Each device has a position and a device string; --device of other commands and the environment\n"
-		   "variable BI_DEVICE take both (#0, opencl:0:0).\n",
+	.summary = "List the devices, the best first, and backends that cannot be used.",
+	.details = "Each device has a position and a device string; --device of other commands and\n"
+		   "the environment variable BI_DEVICE take both (#0, opencl:0:0). When BI_DEVICE is\n"
+		   "set, the last line says what it selects.\n",
 	.options = options,
 	.run = run,
 };

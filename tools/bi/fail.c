@@ -47,7 +47,7 @@ int fail_about(struct bi_error *err, const char *about)
 	char message[sizeof(err->message)];
 
 	memcpy(message, err->message, sizeof(message));
-	snprintf(err->message, sizeof(err->message), "%.40s: %.200s", about, message);
+	snprintf(err->message, sizeof(err->message), "%.60s: %.190s", about, message);
 	return err->status;
 }
 

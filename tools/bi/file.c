@@ -24,7 +24,7 @@ int input_open(struct input *input, const char *path, struct bi_error *err)
 {
 	struct stat info;
 
-	input->fd = open(path, O_RDONLY | O_CLOEXEC);
+	input->fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) : dup(STDIN_FILENO);
 	if (input->fd < 0)
 		return fail_errno(err, "cannot open");
 	if (fstat(input->fd, &info)) {
@@ -119,15 +119,37 @@ static char *temporary_name(const char *target)
 	return name;
 }
 
+/* Says why there is no temporary file: errno alone blames a file that nobody has named. */
+static int cannot_create(const char *target, struct bi_error *err)
+{
+	const char *slash = strrchr(target, '/');
+	int code = errno, length = slash ? (int)(slash - target) + (slash == target) : 1;
+	char *folder = strndup(slash ? target : ".", (size_t)length);
+	struct stat info;
+	int exists = folder && !stat(folder, &info) && S_ISDIR(info.st_mode);
+
+	errno = code;
+	fail_errno(err, exists ? "the directory %s does not take a new file" : "cannot use the directory %s",
+		   folder ? folder : "of this path");
+	free(folder);
+	return BI_EDRIVER;
+}
+
+static mode_t new_file_mode(void)
+{
+	mode_t mask = umask(0);
+
+	umask(mask);
+	return 0666 & ~mask;
+}
+
 /* Makes the temporary file; no signal comes between its birth and its entry in the list. */
-static int create_temporary(struct output *output, struct bi_error *err)
+static int create_temporary(struct output *output, mode_t mode, struct bi_error *err)
 {
 	char *volatile *slot = slot_of(NULL);
 	char *name = temporary_name(output->target);
-	mode_t mask = umask(0);
 	sigset_t old;
 
-	umask(mask);
 	if (!slot || !name) {
 		free(name);
 		return fail(err, slot ? BI_ENOMEM : BI_EBUSY, slot ? "out of memory" : "too many outputs");
@@ -136,32 +158,36 @@ static int create_temporary(struct output *output, struct bi_error *err)
 	output->fd = mkstemp(name);
 	if (output->fd >= 0)
 		*slot = name;
+	if (output->fd < 0)
+		cannot_create(output->target, err);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	if (output->fd < 0) {
-		fail_errno(err, "cannot create a file in its directory");
 		free(name);
 		return BI_EDRIVER;
 	}
 	output->temporary = name;
-	if (fchmod(output->fd, 0666 & ~mask))
+	if (fchmod(output->fd, mode))
 		return fail_errno(err, "cannot set the permissions");
 	return BI_OK;
 }
 
 static int open_target(struct output *output, struct bi_error *err)
 {
-	struct stat info;
-	int exists = !stat(output->target, &info);
+	struct stat info, link;
+	int is_dash = !strcmp(output->target, "-"), exists = !is_dash && !stat(output->target, &info), code = errno;
 
-	if (exists && is_stdout(&info)) {
+	if (is_dash || (exists && is_stdout(&info))) {
 		output->is_stdout = 1;
 		output->fd = dup(STDOUT_FILENO);
+	} else if (!exists && !lstat(output->target, &link) && S_ISLNK(link.st_mode)) {
+		errno = code;
+		return fail_errno(err, "cannot follow the symbolic link");
 	} else if (exists && !S_ISREG(info.st_mode)) {
 		output->fd = open(output->target, O_WRONLY | O_CLOEXEC);
 	} else if (exists && access(output->target, W_OK)) {
 		return fail_errno(err, "cannot write");
 	} else {
-		return create_temporary(output, err);
+		return create_temporary(output, exists ? info.st_mode & 0777 : new_file_mode(), err);
 	}
 	return output->fd < 0 ? fail_errno(err, "cannot write") : BI_OK;
 }
@@ -171,7 +197,7 @@ int output_open(struct output *output, const char *path, struct bi_error *err)
 	int rc;
 
 	*output = (struct output)OUTPUT_INIT;
-	output->target = realpath(path, NULL);
+	output->target = strcmp(path, "-") ? realpath(path, NULL) : NULL;
 	if (!output->target)
 		output->target = strdup(path);
 	if (!output->target)

@@ -2,8 +2,9 @@
  * Files read with bounds, and files written whole or not at all.
  *
  * An output is a temporary file beside its target that takes the target's name when it is committed, and is removed
- * when it is discarded or when SIGINT, SIGTERM or SIGHUP ends the process. A target that is no regular file (a device,
- * a pipe), or that is the process's own standard output, is written directly.
+ * when it is discarded or when SIGINT, SIGTERM or SIGHUP ends the process. It has the permissions of the file that it
+ * replaces. A target that is no regular file (a device, a pipe), or that is the process's own standard output, is
+ * written directly. Links are followed; one that leads nowhere is refused. The path "-" is standard input or output.
  */
 #ifndef BI_TOOL_FILE_H
 #define BI_TOOL_FILE_H

@@ -1,5 +1,7 @@
 #include "indexing.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "fail.h"
@@ -17,28 +19,61 @@ static int take_newaxis(struct scan *scan)
 	return scan_word(scan, "newaxis") || scan_word(scan, "None") || scan_word(scan, "np.newaxis");
 }
 
-/* A number, or nothing, or None. */
-static void read_part(struct scan *scan, int64_t *value, int64_t otherwise)
+static int too_large(const char *text, int length, int64_t limit, struct bi_error *err)
 {
-	*value = otherwise;
-	if (!scan_integer(scan, value))
+	return fail(err, BI_EOVERFLOW, "%.*s%s is too %s; the limit is %" PRId64, length < 40 ? length : 40, text,
+		    length < 40 ? "" : "…", limit < 0 ? "small" : "large", limit);
+}
+
+/* *found says what is there; BI_EINVAL for what looks like a number and is no decimal integer. */
+static int read_integer(struct scan *scan, int64_t *value, enum scan_number *found, struct bi_error *err)
+{
+	struct scan start;
+
+	scan_done(scan);
+	start = *scan;
+	*found = scan_integer(scan, value);
+	if (*found == SCAN_NO_INTEGER || scan->at - start.at == scan_word_length(&start))
+		return BI_OK;
+	return fail(err, BI_EINVAL, "an integer is expected, not \"%.*s\"",
+		    scan_word_length(&start) < 40 ? scan_word_length(&start) : 40, start.at);
+}
+
+/* A number, or nothing, or None. */
+static int read_part(struct scan *scan, int64_t *value, int64_t otherwise, struct bi_error *err)
+{
+	enum scan_number found;
+	int rc = read_integer(scan, value, &found, err);
+
+	if (rc == BI_OK && found == SCAN_NO_INTEGER) {
+		*value = otherwise;
 		scan_word(scan, "None");
+	}
+	return rc;
 }
 
 /* What follows the first ':'. */
 static int read_slice(struct scan *scan, struct bi_index *item, struct bi_error *err)
 {
+	int rc;
+
 	item->kind = BI_INDEX_SLICE;
 	item->step = 1;
-	read_part(scan, &item->stop, BI_OMITTED);
+	rc = read_part(scan, &item->stop, BI_OMITTED, err);
+	if (rc == BI_OK && scan_take(scan, ':'))
+		rc = read_part(scan, &item->step, 1, err);
+	if (rc != BI_OK)
+		return rc;
 	if (scan_take(scan, ':'))
-		read_part(scan, &item->step, 1);
+		return fail(err, BI_EINVAL, "a slice has at most three parts");
 	return item->step ? BI_OK : fail(err, BI_EINVAL, "slice step cannot be zero");
 }
 
 static int read_item(struct scan *scan, struct bi_index *item, struct bi_error *err)
 {
-	int none, number;
+	enum scan_number found = SCAN_NO_INTEGER;
+	const char *start;
+	int none, rc = BI_OK;
 
 	memset(item, 0, sizeof(*item));
 	if (scan_word(scan, "...")) {
@@ -46,13 +81,19 @@ static int read_item(struct scan *scan, struct bi_index *item, struct bi_error *
 		return BI_OK;
 	}
 	none = take_newaxis(scan);
-	number = !none && scan_integer(scan, &item->start);
+	start = scan->at;
+	if (!none)
+		rc = read_integer(scan, &item->start, &found, err);
+	if (rc != BI_OK)
+		return rc;
 	if (scan_take(scan, ':')) {
-		if (!number)
+		if (found == SCAN_NO_INTEGER)
 			item->start = BI_OMITTED;
 		return read_slice(scan, item, err);
 	}
-	if (!none && !number)
+	if (found == SCAN_CLIPPED)
+		return too_large(start, (int)(scan->at - start), item->start, err);
+	if (!none && found == SCAN_NO_INTEGER)
 		return unreadable(scan, "an integer, a slice, '...' or newaxis", err);
 	item->kind = none ? BI_INDEX_NEWAXIS : BI_INDEX_INTEGER;
 	return BI_OK;
@@ -75,14 +116,33 @@ int indexing_parse(const char *text, struct bi_index items[INDEXING_MAX], int *c
 	return scan_done(&scan) ? BI_OK : unreadable(&scan, "','", err);
 }
 
+/* An integer of a list. */
+static int read_listed(struct scan *scan, int64_t *value, enum scan_number *found, struct bi_error *err)
+{
+	const char *start;
+	int rc;
+
+	scan_done(scan);
+	start = scan->at;
+	rc = read_integer(scan, value, found, err);
+	if (rc == BI_OK && *found == SCAN_CLIPPED)
+		rc = too_large(start, (int)(scan->at - start), *value, err);
+	return rc;
+}
+
 int integers_parse(const char *text, int64_t values[BI_MAX_NDIM], int *count, struct bi_error *err)
 {
 	struct scan scan = { text, text + strlen(text) };
+	enum scan_number found = SCAN_INTEGER;
 	int open = scan_take(&scan, '('), comma = 1;
 
-	for (*count = 0; comma && *count < BI_MAX_NDIM && scan_integer(&scan, &values[*count]); ++*count) {
-		if (values[*count] == INT64_MAX || values[*count] == -INT64_MAX)
-			return fail(err, BI_EOVERFLOW, "a number does not fit into 63 bits");
+	for (*count = 0; comma && *count < BI_MAX_NDIM; ++*count) {
+		int rc = read_listed(&scan, &values[*count], &found, err);
+
+		if (rc != BI_OK)
+			return rc;
+		if (found == SCAN_NO_INTEGER)
+			break;
 		comma = scan_take(&scan, ',');
 	}
 	if (open && !scan_take(&scan, ')'))
@@ -91,50 +151,154 @@ int integers_parse(const char *text, int64_t values[BI_MAX_NDIM], int *count, st
 		return BI_OK;
 	if (*count == BI_MAX_NDIM)
 		return fail(err, BI_EINVAL, "more than %d numbers", BI_MAX_NDIM);
-	return unreadable(&scan, "an integer", err);
+	return unreadable(&scan, comma ? "an integer" : "','", err);
+}
+
+static int is_blank(const char *text)
+{
+	struct scan scan = { text, text + strlen(text) };
+
+	return scan_done(&scan);
 }
 
 static int axes_parse(const char *text, struct selection *out, struct bi_error *err)
 {
 	int64_t axes[BI_MAX_NDIM];
-	int rc = integers_parse(text, axes, &out->axis_count, err);
+	int rc;
 
+	if (is_blank(text))
+		return fail(err, BI_EINVAL, "axes are expected, such as 1,0");
+	rc = integers_parse(text, axes, &out->axis_count, err);
 	for (int i = 0; rc == BI_OK && i < out->axis_count; i++) {
 		if (axes[i] < -BI_MAX_NDIM || axes[i] >= BI_MAX_NDIM)
-			rc = fail(err, BI_EINVAL, "axis %lld is out of range", (long long)axes[i]);
+			rc = fail(err, BI_EINVAL, "there is no axis %" PRId64 "; an array has at most %d", axes[i],
+				  BI_MAX_NDIM);
 		else
 			out->axes[i] = (int)axes[i];
 	}
 	return rc;
 }
 
+static int slice_parse(const char *text, struct selection *out, struct bi_error *err)
+{
+	if (is_blank(text))
+		return fail(err, BI_EINVAL, "an index is expected, such as ::2");
+	return indexing_parse(text, out->items, &out->count, err);
+}
+
+/* Puts the option and its value, cut if it is long, before the message. */
+static int fail_option(struct bi_error *err, const char *name, const char *value)
+{
+	char about[64];
+
+	if (value)
+		snprintf(about, sizeof(about), "%s \"%.24s%s\"", name, value, strlen(value) > 24 ? "…" : "");
+	return fail_about(err, value ? about : name);
+}
+
 int selection_parse(const char *slice, const char *transpose, struct selection *out, struct bi_error *err)
 {
 	out->count = 0;
 	out->axis_count = -1;
-	if (slice && indexing_parse(slice, out->items, &out->count, err) != BI_OK)
-		return fail_about(err, "--slice");
+	out->slice = slice;
+	out->transpose = transpose;
+	if (slice && slice_parse(slice, out, err) != BI_OK)
+		return fail_option(err, "--slice", slice);
 	if (transpose && axes_parse(transpose, out, err) != BI_OK)
-		return fail_about(err, "--transpose");
+		return fail_option(err, "--transpose", transpose);
+	return BI_OK;
+}
+
+/* Axes that the items name one by one; BI_EINVAL if there is more than one ellipsis. */
+static int named_axes(const struct selection *selection, int *named, struct bi_error *err)
+{
+	int ellipses = 0;
+
+	*named = 0;
+	for (int i = 0; i < selection->count; i++) {
+		enum bi_index_kind kind = selection->items[i].kind;
+
+		*named += kind == BI_INDEX_INTEGER || kind == BI_INDEX_SLICE;
+		ellipses += kind == BI_INDEX_ELLIPSIS;
+	}
+	return ellipses > 1 ? fail(err, BI_EINVAL, "there can be only one '...'") : BI_OK;
+}
+
+/* What the library would refuse in its own words: too many indices, and one that is outside of its axis. */
+static int check_items(const struct selection *selection, const struct bi_layout *layout, struct bi_error *err)
+{
+	int named, axis = 0, rc = named_axes(selection, &named, err);
+
+	if (rc != BI_OK)
+		return rc;
+	if (named > layout->ndim)
+		return fail(err, BI_EBOUNDS, "%d %s, the array has %d", named,
+			    named == 1 ? "axis is indexed" : "axes are indexed", layout->ndim);
+	for (int i = 0; i < selection->count; i++) {
+		const struct bi_index *item = &selection->items[i];
+		int64_t extent;
+
+		if (item->kind == BI_INDEX_ELLIPSIS)
+			axis += layout->ndim - named;
+		if (item->kind == BI_INDEX_SLICE)
+			axis++;
+		if (item->kind != BI_INDEX_INTEGER)
+			continue;
+		extent = layout->shape[axis];
+		if (item->start < -extent || item->start >= extent)
+			return fail(err, BI_EBOUNDS, "%" PRId64 " is outside of axis %d, whose extent is %" PRId64,
+				    item->start, axis, extent);
+		axis++;
+	}
 	return BI_OK;
 }
 
 int selection_check_axes(const struct selection *selection, int ndim, struct bi_error *err)
 {
-	if (selection->axis_count < 0 || selection->axis_count == ndim)
+	uint64_t seen = 0;
+
+	if (selection->axis_count < 0)
 		return BI_OK;
-	return fail(err, BI_EINVAL, "--transpose names %d axes, the array has %d", selection->axis_count, ndim);
+	if (selection->axis_count != ndim)
+		return fail(err, BI_EINVAL, "it names %d ax%s, the array has %d%s", selection->axis_count,
+			    selection->axis_count == 1 ? "is" : "es", ndim, selection->count ? " after --slice" : "");
+	for (int i = 0; i < ndim; i++) {
+		int axis = selection->axes[i] < 0 ? selection->axes[i] + ndim : selection->axes[i];
+
+		if (axis < 0 || axis >= ndim)
+			return fail(err, BI_EBOUNDS, "there is no axis %d; the array has %d ax%s%s", selection->axes[i],
+				    ndim, ndim == 1 ? "is" : "es", selection->count ? " after --slice" : "");
+		if (seen >> axis & 1)
+			return fail(err, BI_EINVAL, "axis %d is there twice", axis);
+		seen |= UINT64_C(1) << axis;
+	}
+	return BI_OK;
+}
+
+static int apply_items(const struct selection *selection, struct bi_layout *layout, struct bi_error *err)
+{
+	int rc = check_items(selection, layout, err);
+
+	return rc == BI_OK ? bi_layout_index(layout, selection->items, selection->count, err) : rc;
+}
+
+static int apply_axes(const struct selection *selection, struct bi_layout *layout, struct bi_error *err)
+{
+	int rc = selection_check_axes(selection, layout->ndim, err);
+
+	return rc == BI_OK ? bi_layout_permute(layout, selection->axes, err) : rc;
 }
 
 int selection_apply(const struct selection *selection, struct bi_layout *layout, struct bi_error *err)
 {
-	int rc = BI_OK;
+	int rc = selection->count ? apply_items(selection, layout, err) : BI_OK;
 
-	if (selection->count)
-		rc = bi_layout_index(layout, selection->items, selection->count, err);
-	if (rc == BI_OK)
-		rc = selection_check_axes(selection, layout->ndim, err);
-	if (rc == BI_OK && selection->axis_count > 0)
-		rc = bi_layout_permute(layout, selection->axes, err);
+	if (rc != BI_OK && err)
+		fail_option(err, "--slice", selection->slice);
+	if (rc != BI_OK || selection->axis_count < 0)
+		return rc;
+	rc = apply_axes(selection, layout, err);
+	if (rc != BI_OK && err)
+		fail_option(err, "--transpose", selection->transpose);
 	return rc;
 }

@@ -42,37 +42,48 @@ void locator_init(struct locator *locator, const struct bi_layout *layout)
 	}
 }
 
-/* Walks the indices of one axis that leave a rest which the later axes can reach. */
-static void search(const struct locator *locator, int at, int64_t rest, int64_t number, int *steps,
+/* Counts the places from `low` to `high` bytes away that the axes from `at` on reach. */
+static void search(const struct locator *locator, int at, int64_t low, int64_t high, int64_t number, int *steps,
 		   struct located *found)
 {
 	const struct locator_axis *axis = &locator->axes[at];
-	int64_t later, low, high;
+	int64_t later, first, last, step, lowest;
 
 	if (at == locator->count) {
-		if (rest)
+		if (low > 0 || high < 0)
 			return;
 		if (!found->count++ || number < found->number)
 			found->number = number;
 		return;
 	}
 	later = at + 1 < locator->count ? axis[1].reach : 0;
-	low = rest > later ? (rest - later - 1) / axis->stride + 1 : 0;
-	high = rest / axis->stride < axis->extent - 1 ? rest / axis->stride : axis->extent - 1;
-	for (int64_t i = low; i <= high && (*steps)++ < STEPS; i++)
-		search(locator, at + 1, rest - i * axis->stride,
-		       number + (axis->backwards ? axis->extent - 1 - i : i) * axis->weight, steps, found);
+	first = low > later ? (low - later - 1) / axis->stride + 1 : 0;
+	last = high < 0 ? -1 : high / axis->stride < axis->extent - 1 ? high / axis->stride : axis->extent - 1;
+	if (at + 1 < locator->count) {
+		for (int64_t i = first; i <= last && (*steps)++ < STEPS; i++)
+			search(locator, at + 1, low - i * axis->stride, high - i * axis->stride,
+			       number + (axis->backwards ? axis->extent - 1 - i : i) * axis->weight, steps, found);
+		return;
+	}
+	if (first > last)
+		return;
+	step = axis->backwards ? axis->extent - 1 - last : first;
+	lowest = number + step * axis->weight;
+	if (!found->count || lowest < found->number)
+		found->number = lowest;
+	found->count += last - first + 1;
 }
 
-struct located locate(const struct locator *locator, int64_t byte)
+struct located locate(const struct locator *locator, int64_t first, int64_t last)
 {
 	struct located found = { 0, -1 };
-	int64_t rest = byte - locator->lowest;
+	int64_t reach = locator->count ? locator->axes[0].reach : 0, low = first - locator->lowest,
+		high = last - locator->lowest;
 	int steps = 0;
 
-	if (locator->empty || rest < 0 || rest > (locator->count ? locator->axes[0].reach : 0))
+	if (locator->empty || high < 0 || low > reach)
 		return found;
-	search(locator, 0, rest, 0, &steps, &found);
+	search(locator, 0, low < 0 ? 0 : low, high > reach ? reach : high, 0, &steps, &found);
 	found.count = found.count > INT64_MAX / locator->repeats ? INT64_MAX : found.count * locator->repeats;
 	return found;
 }

@@ -1,7 +1,7 @@
 /*
- * Which elements of a layout begin at a byte: the layout read backwards.
+ * Which elements of a layout begin in a range of bytes: the layout read backwards.
  *
- * A search over the axes, longest stride first, that leaves out what cannot reach the byte. Layouts whose elements do
+ * A search over the axes, longest stride first, that leaves out what cannot reach the range. Layouts whose elements do
  * not overlap need one step per axis; the work for others is bounded, and beyond the bound the counts are too small.
  */
 #ifndef BI_TOOL_LOCATE_H
@@ -28,11 +28,13 @@ struct locator {
 };
 
 struct located {
-	int64_t count; /* elements that begin there */
+	int64_t count; /* elements that begin in it */
 	int64_t number; /* the lowest C-order number of them; -1 if there is none */
 };
 
 void locator_init(struct locator *locator, const struct bi_layout *layout);
-struct located locate(const struct locator *locator, int64_t byte);
+
+/* The elements whose first byte is in [first, last]. */
+struct located locate(const struct locator *locator, int64_t first, int64_t last);
 
 #endif

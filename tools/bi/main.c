@@ -8,16 +8,15 @@
 
 static const struct command *const commands[] = { &command_devices, &command_copy, &command_show, NULL };
 
-static const char epilogue[] =
-	"Devices are chosen by a string: auto, host, opencl, opencl:0:1, opencl:pocl, #2. The environment\n"
-	"variable BI_DEVICE gives the default.\n"
-	"\n"
-	"Exit codes:\n"
-	"  0  all went well\n"
-	"  1  a file or a device could not do it\n"
-	"  2  the command line is wrong, or does not fit the array\n"
-	"  3  --verify found a difference\n"
-	"  4  the input file is truncated, damaged or of an unknown kind\n";
+static const char epilogue[] = "Devices are chosen by a string: auto, host, opencl, opencl:0:1, opencl:pocl, #2.\n"
+			       "The environment variable BI_DEVICE gives the default.\n"
+			       "\n"
+			       "Exit codes:\n"
+			       "  0  all went well\n"
+			       "  1  a file or a device could not do it\n"
+			       "  2  the command line is wrong, or does not fit the array\n"
+			       "  3  --verify found a difference\n"
+			       "  4  the input file is truncated, damaged or of an unknown kind\n";
 
 static void help(FILE *out)
 {

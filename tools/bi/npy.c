@@ -48,8 +48,10 @@ int npy_header_size(const unsigned char *bytes, size_t size, size_t *header_size
 {
 	size_t known = size < MAGIC_SIZE ? size : MAGIC_SIZE, length = 0, prefix;
 
+	if (size >= 4 && (!memcmp(bytes, "PK\3\4", 4) || !memcmp(bytes, "PK\5\6", 4)))
+		return fail(err, BI_EDTYPE, "an .npz archive; extract one array");
 	if (memcmp(bytes, magic, known))
-		return fail(err, BI_EDTYPE, "not a NumPy file: it does not begin with \\x93NUMPY");
+		return fail(err, BI_EDTYPE, "not a .npy file: it does not begin with \\x93NUMPY");
 	if (size < MAGIC_SIZE + 2)
 		return fail(err, BI_EBOUNDS, "truncated: the file ends after %zu bytes", size);
 	if (bytes[6] < 1 || bytes[6] > 3 || bytes[7] != 0)
@@ -169,14 +171,19 @@ static int read_tuple(struct scan *scan, int64_t shape[BI_MAX_NDIM], int *ndim, 
 	if (!scan_take(scan, '('))
 		return expected(scan, "'(' of a shape", err);
 	while (!scan_take(scan, ')')) {
+		enum scan_number found = SCAN_NO_INTEGER;
+		const char *start = scan->at;
 		int64_t extent;
 
-		if (!comma || !scan_integer(scan, &extent))
+		if (comma)
+			found = scan_integer(scan, &extent);
+		if (found == SCAN_NO_INTEGER)
 			return expected(scan, comma ? "an extent" : "','", err);
 		if (extent < 0)
 			return fail(err, BI_EINVAL, "header: negative extent %" PRId64 " in the shape", extent);
-		if (extent == INT64_MAX)
-			return fail(err, BI_EOVERFLOW, "header: an extent of the shape does not fit into 63 bits");
+		if (found == SCAN_CLIPPED)
+			return fail(err, BI_EOVERFLOW, "header: extent %.*s is too large; the limit is %" PRId64,
+				    (int)(scan->at - start < 40 ? scan->at - start : 40), start, extent);
 		if (*ndim == BI_MAX_NDIM)
 			return fail(err, BI_EINVAL, "header: the shape has more than %d dimensions", BI_MAX_NDIM);
 		shape[(*ndim)++] = extent;

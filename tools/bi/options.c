@@ -61,7 +61,7 @@ static int find_option(const struct option *options, const char *name, size_t le
 	return -1;
 }
 
-static int usage(const struct command *command)
+int usage(const struct command *command)
 {
 	fprintf(stderr, "Try 'bi %s --help'.\n", command->name);
 	return EXIT_CODE_USAGE;

@@ -40,6 +40,9 @@ struct command {
 /* Reads the arguments after the command's name. Returns enum exit_code; errors are said. */
 int invocation_parse(const struct command *command, int count, char *const *words, struct invocation *out);
 
+/* Points to the help, after an error was said; returns EXIT_CODE_USAGE. */
+int usage(const struct command *command);
+
 void command_help(const struct command *command, FILE *out);
 
 /* The table's name that is most like `word`, or NULL if none is like it at all. `next` walks the names from 0. */

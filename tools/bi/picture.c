@@ -1,7 +1,10 @@
+#define _POSIX_C_SOURCE 200809L
+
 #include "picture.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fail.h"
@@ -10,7 +13,9 @@
 #define ROWS_SHOWN 16
 #define ROWS_AT_END 3
 #define BLOCKS_SHOWN 4
-#define LABEL 32
+#define EMPTY_SHOWN 2
+#define DASHES 30
+#define LABEL (3 * DASHES + 24)
 
 /* ----------------------------------------------------------------------------------------------------------- colour */
 
@@ -85,8 +90,9 @@ struct memory {
 	int64_t cell; /* bytes of a cell */
 	int64_t row; /* cells of a row */
 	int width; /* columns of a label */
-	int crowded; /* some cell belongs to several elements */
-	int gaps; /* some cell belongs to none */
+	int crowded; /* some cell that is drawn belongs to several elements */
+	int continued; /* some belongs to an element that begins before it */
+	int gaps; /* some belongs to none */
 };
 
 static int64_t gcd(int64_t a, int64_t b)
@@ -130,58 +136,57 @@ static int64_t natural_row(const struct bi_layout *base)
 	return second < INT64_MAX ? second : 0;
 }
 
-/* What a cell shows: the elements that cover it, and the lowest number of those that begin in it. */
+/* What a cell shows: the elements that cover it, and the lowest number of those and of those that begin in it. */
 struct cell {
 	int64_t covers;
 	int64_t begins; /* -1: none begins here */
 	int64_t number; /* -1: none is here */
 };
 
+/* The elements of which some byte is in [first, last]. */
+static struct located covering(const struct memory *memory, int64_t first, int64_t last)
+{
+	return locate(&memory->locator, first - memory->view->dtype.item_size + 1, last);
+}
+
 static struct cell look(const struct memory *memory, int64_t byte)
 {
-	int64_t pieces = memory->view->dtype.item_size / memory->cell;
-	struct cell cell = { 0, -1, -1 };
+	struct located here = covering(memory, byte, byte);
 
-	for (int64_t back = 0; back < pieces && back < 64; back++) {
-		struct located here = locate(&memory->locator, byte - back * memory->cell);
-
-		cell.covers += here.count;
-		if (here.count && cell.number < 0)
-			cell.number = here.number;
-		if (!back)
-			cell.begins = here.number;
-	}
-	return cell;
+	return (struct cell){ here.count, locate(&memory->locator, byte, byte).number, here.number };
 }
 
 /* "12", "0+2" (elements 0 and 2 more), "──" (element goes on), "·" (nothing). Returns the columns it takes. */
-static int label(const struct cell *cell, int width, char text[LABEL * 3])
+static int label(const struct cell *cell, int width, char text[LABEL])
 {
-	int used = 0;
+	char more[24] = "";
+	int used = 0, taken = 0;
 
 	if (!cell->covers) {
 		memcpy(text, "·", sizeof("·"));
 		return 1;
 	}
-	if (cell->begins >= 0) {
-		used = snprintf(text, LABEL, "%" PRId64, cell->begins);
-	} else {
-		*text = '\0';
-		for (; used < width && used < LABEL - 1; used++)
-			strcat(text, "─");
-		return used;
-	}
 	if (cell->covers > 1)
-		used += snprintf(text + used, LABEL, "+%" PRId64, cell->covers - 1);
-	return used;
+		taken = snprintf(more, sizeof(more), "+%" PRId64, cell->covers - 1);
+	if (cell->begins >= 0)
+		return snprintf(text, LABEL, "%" PRId64 "%s", cell->begins, more);
+	*text = '\0';
+	do
+		strcat(text, "─");
+	while (++used < width - taken && used < DASHES);
+	strcat(text, more);
+	return used + taken;
 }
 
-static void draw_cell(const struct canvas *canvas, const struct memory *memory, int64_t byte)
+static void draw_cell(const struct canvas *canvas, struct memory *memory, int64_t byte)
 {
 	struct cell cell = look(memory, byte);
-	char text[LABEL * 3];
+	char text[LABEL];
 	int width = label(&cell, memory->width, text);
 
+	memory->crowded |= cell.covers > 1;
+	memory->continued |= cell.covers && cell.begins < 0;
+	memory->gaps |= !cell.covers;
 	pad(canvas->out, 1 + memory->width - width);
 	if (!cell.covers)
 		paint(canvas, dim, "%s", text);
@@ -189,17 +194,17 @@ static void draw_cell(const struct canvas *canvas, const struct memory *memory, 
 		paint(canvas, cell.covers > 1 ? shared : row_colour(memory->view, cell.number), "%s", text);
 }
 
-static void draw_row(const struct canvas *canvas, const struct memory *memory, int64_t row, const struct window *cells)
+static void draw_row(const struct canvas *canvas, struct memory *memory, int64_t row, const struct window *cells)
 {
-	paint(canvas, dim, "%*" PRId64 " │", digits(memory->end) + 2, memory->first + row * memory->row * memory->cell);
-	for (int64_t at = 0; at < cells->count; at++) {
-		int64_t byte = memory->first + (row * memory->row + at) * memory->cell;
+	int64_t start = memory->first + row * memory->row * memory->cell;
 
+	paint(canvas, dim, "%*" PRId64 " │", digits(memory->end) + 2, start);
+	for (int64_t at = 0; at < cells->count; at++) {
 		if (is_gap(cells, at)) {
 			paint(canvas, dim, " …");
 			at = cells->tail - 1;
-		} else if (byte < memory->end) {
-			draw_cell(canvas, memory, byte);
+		} else if (at * memory->cell < memory->end - start) {
+			draw_cell(canvas, memory, start + at * memory->cell);
 		}
 	}
 	fputc('\n', canvas->out);
@@ -208,17 +213,17 @@ static void draw_row(const struct canvas *canvas, const struct memory *memory, i
 /* The width that labels need, from the cells that are going to be drawn. */
 static void measure_labels(struct memory *memory, int64_t rows)
 {
-	char text[LABEL * 3];
+	char text[LABEL];
 
 	memory->width = digits(bi_layout_size(memory->view) - 1);
-	for (int64_t i = 0; i < rows * memory->row && i < 4096; i++) {
-		if (memory->first + i * memory->cell >= memory->end)
-			break;
-		struct cell cell = look(memory, memory->first + i * memory->cell);
-		int width = label(&cell, 1, text);
+	for (int64_t i = 0; i / memory->row < rows && i < 4096; i++) {
+		struct cell cell;
+		int width;
 
-		memory->crowded |= cell.covers > 1;
-		memory->gaps |= !cell.covers;
+		if (i * memory->cell >= memory->end - memory->first)
+			break;
+		cell = look(memory, memory->first + i * memory->cell);
+		width = label(&cell, 1, text);
 		memory->width = width > memory->width ? width : memory->width;
 	}
 }
@@ -264,30 +269,95 @@ static void explain_memory(const struct canvas *canvas, const struct memory *mem
 			memory->cell == 1 ? "" : "s", item / memory->cell);
 	if (memory->gaps)
 		fputs(", · is no element", canvas->out);
+	if (memory->continued)
+		fputs(",\n        ─: the rest of the item before", canvas->out);
 	if (memory->crowded)
 		fputs(",\n        +n: n more elements share the cell", canvas->out);
 	fputs("\n\n", canvas->out);
 }
 
-static void draw_rows(const struct canvas *canvas, const struct memory *memory)
-{
-	struct window rows = window_of(memory_rows(memory), ROWS_SHOWN, ROWS_AT_END);
-	struct window cells = window_of(memory->row, room_for_cells(canvas, memory), 2);
+/* One line of the picture: a row, or a run of rows in which no element lies. */
+struct band {
+	int64_t first;
+	int64_t count; /* rows; a row that is drawn is a band of one */
+	int empty;
+};
 
-	for (int64_t row = 0; row < rows.count; row++) {
-		if (is_gap(&rows, row)) {
-			pad(canvas->out, digits(memory->end) + 1);
-			fprintf(canvas->out, "⋮   %" PRId64 " more rows\n", rows.tail - rows.head);
-			row = rows.tail;
-		}
-		draw_row(canvas, memory, row, &cells);
+static int rows_are_empty(const struct memory *memory, int64_t first, int64_t count)
+{
+	int64_t row = memory->row * memory->cell, room = memory->end - memory->first - 1;
+	int64_t last = (first + count - 1) * row;
+
+	last = last > room - (row - 1) ? room : last + row - 1;
+	return !covering(memory, memory->first + first * row, memory->first + last).count;
+}
+
+/* The most rows from `at` on (or up to and with it, backwards) that are empty. */
+static int64_t empty_run(const struct memory *memory, int64_t at, int64_t limit, int backwards)
+{
+	int64_t low = 0, high = limit;
+
+	while (low < high) {
+		int64_t middle = low + (high - low + 1) / 2;
+
+		if (rows_are_empty(memory, backwards ? at - middle + 1 : at, middle))
+			low = middle;
+		else
+			high = middle - 1;
 	}
+	return low;
+}
+
+static struct band next_band(const struct memory *memory, int64_t at, int64_t limit, int backwards)
+{
+	int64_t run = empty_run(memory, at, limit, backwards);
+
+	if (run <= EMPTY_SHOWN)
+		return (struct band){ at, 1, 0 };
+	return (struct band){ backwards ? at - run + 1 : at, run, 1 };
+}
+
+static void draw_band(const struct canvas *canvas, struct memory *memory, const struct band *band,
+		      const struct window *cells)
+{
+	if (!band->empty) {
+		draw_row(canvas, memory, band->first, cells);
+		return;
+	}
+	pad(canvas->out, digits(memory->end) + 1);
+	fprintf(canvas->out, "…   %" PRId64 " rows without an element\n", band->count);
+}
+
+static void draw_rows(const struct canvas *canvas, struct memory *memory)
+{
+	struct window cells = window_of(memory->row, room_for_cells(canvas, memory), 2);
+	struct band head[ROWS_SHOWN], tail[ROWS_AT_END];
+	int64_t rows = memory_rows(memory), from = 0, to = rows;
+	int heads = 0, tails = 0, shown;
+
+	for (; from < rows && heads < ROWS_SHOWN; from += head[heads++].count)
+		head[heads] = next_band(memory, from, rows - from, 0);
+	shown = from < rows ? ROWS_SHOWN - ROWS_AT_END - 1 : heads;
+	from = shown < heads ? head[shown].first : rows;
+	for (; to > from && tails < ROWS_AT_END; to = tail[tails++].first)
+		tail[tails] = next_band(memory, to - 1, to - from, 1);
+	for (int i = 0; i < shown; i++)
+		draw_band(canvas, memory, &head[i], &cells);
+	if (to > from) {
+		pad(canvas->out, digits(memory->end) + 1);
+		fprintf(canvas->out, "⋮   %" PRId64 " more rows\n", to - from);
+	}
+	while (tails--)
+		draw_band(canvas, memory, &tail[tails], &cells);
 }
 
 void picture_memory(const struct canvas *canvas, const struct bi_layout *base, const struct bi_layout *view)
 {
 	struct memory memory = { .view = view };
+	struct canvas inner = *canvas;
 	int64_t first, end;
+	char *drawn = NULL;
+	size_t size;
 
 	bi_layout_extent(base, &memory.first, &memory.end);
 	bi_layout_extent(view, &first, &end);
@@ -299,9 +369,16 @@ void picture_memory(const struct canvas *canvas, const struct bi_layout *base, c
 	if (first != end)
 		memory.cell = gcd(memory.cell, first - memory.first);
 	locator_init(&memory.locator, view);
+	/* The legend explains what is drawn, so it comes second to be made. */
 	choose_row(canvas, &memory, base);
+	inner.out = open_memstream(&drawn, &size);
+	if (!inner.out)
+		return;
+	draw_rows(&inner, &memory);
+	fclose(inner.out);
 	explain_memory(canvas, &memory);
-	draw_rows(canvas, &memory);
+	fputs(drawn ? drawn : "", canvas->out);
+	free(drawn);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- grid */

@@ -45,8 +45,9 @@ int scan_word(struct scan *scan, const char *word)
 	return 1;
 }
 
-int scan_integer(struct scan *scan, int64_t *value)
+enum scan_number scan_integer(struct scan *scan, int64_t *value)
 {
+	enum scan_number found = SCAN_INTEGER;
 	const char *at;
 	int64_t number = 0;
 	int negative;
@@ -57,15 +58,28 @@ int scan_integer(struct scan *scan, int64_t *value)
 	if (at < scan->end && (*at == '-' || *at == '+'))
 		at++;
 	if (at == scan->end || !is_digit(*at))
-		return 0;
+		return SCAN_NO_INTEGER;
 	for (; at < scan->end && is_digit(*at); at++) {
 		int digit = *at - '0';
 
-		number = number > (INT64_MAX - digit) / 10 ? INT64_MAX : number * 10 + digit;
+		if (number > (INT64_MAX - digit) / 10)
+			found = SCAN_CLIPPED;
+		number = found == SCAN_CLIPPED ? INT64_MAX : number * 10 + digit;
 	}
 	*value = negative ? -number : number;
 	scan->at = at;
-	return 1;
+	return found;
+}
+
+int scan_word_length(const struct scan *scan)
+{
+	const char *at = scan->at;
+
+	while (at < scan->end && (*at == '-' || *at == '+'))
+		at++;
+	while (at < scan->end && is_word(*at))
+		at++;
+	return (int)(at - scan->at);
 }
 
 int scan_string(struct scan *scan, char *quote, const char **start, size_t *length)

@@ -22,8 +22,13 @@ int scan_take(struct scan *scan, char c);
 /* 1 if the next word (letters, digits, '_' and '.') is `word`; it is taken. */
 int scan_word(struct scan *scan, const char *word);
 
-/* 1 if a decimal integer follows; numbers beyond int64_t become INT64_MAX or -INT64_MAX. */
-int scan_integer(struct scan *scan, int64_t *value);
+enum scan_number { SCAN_NO_INTEGER, SCAN_INTEGER, SCAN_CLIPPED };
+
+/* A decimal integer; one that is beyond INT64_MAX or -INT64_MAX becomes that, and is SCAN_CLIPPED. */
+enum scan_number scan_integer(struct scan *scan, int64_t *value);
+
+/* Length of the word at the cursor, with signs before it: what somebody meant to be a number. */
+int scan_word_length(const struct scan *scan);
 
 /* 1 if a Python string follows: *start and *length are what stands between the quotes, escapes as they are. */
 int scan_string(struct scan *scan, char *quote, const char **start, size_t *length);

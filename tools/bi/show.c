@@ -16,11 +16,11 @@ enum { OPTION_SHAPE, OPTION_STRIDES, OPTION_DTYPE, OPTION_OFFSET, OPTION_SLICE, 
 
 static const struct option options[] = {
 	[OPTION_SHAPE] = { "shape", "INTS", "extents: 4,6; () for an array of one element (required)" },
-	[OPTION_STRIDES] = { "strides", "INTS", "bytes from one element to the next, per axis (default: dense)" },
+	[OPTION_STRIDES] = { "strides", "INTS", "bytes to the next element, per axis (default: dense)" },
 	[OPTION_DTYPE] = { "dtype", "TYPE", "element type, typestr or name (default: <i4)" },
-	[OPTION_OFFSET] = { "offset", "BYTES", "byte of element [0, ..., 0] (default: the lowest that fits)" },
+	[OPTION_OFFSET] = { "offset", "BYTES", "byte of element [0, ..., 0] (default: lowest that fits)" },
 	[OPTION_SLICE] = { "slice", "INDEX", "take array[INDEX], NumPy's basic indexing: \"::2, ::-1\"" },
-	[OPTION_TRANSPOSE] = { "transpose", "AXES", "then transpose; axis i of the result is axis AXES[i]: 1,0" },
+	[OPTION_TRANSPOSE] = { "transpose", "AXES", "then transpose; axis i of it is axis AXES[i]: 1,0" },
 	{ NULL, NULL, NULL },
 };
 
@@ -45,7 +45,7 @@ static int read_offset(const char *text, int64_t *offset, struct bi_error *err)
 	int count, rc = read_integers("--offset", text, values, &count, err);
 
 	if (rc == BI_OK && (count != 1 || values[0] < 0))
-		rc = fail(err, BI_EINVAL, "--offset: a number of bytes is expected");
+		rc = fail(err, BI_EINVAL, "--offset is \"%.24s\"; a number of bytes is expected", text);
 	if (rc == BI_OK)
 		*offset = values[0];
 	return rc;
@@ -156,7 +156,7 @@ static void print_summary(const struct bi_layout *view)
 	if (bi_layout_self_overlap(view)) {
 		shared = count_shared(view);
 		if (shared >= 0)
-			printf(" bytes; %" PRId64 " shared by several elements", shared);
+			printf(" bytes; %" PRId64 " bytes shared by several elements", shared);
 		else
 			fputs(" bytes; some shared by several elements", stdout);
 	} else {
@@ -181,9 +181,8 @@ static int run(const struct invocation *invocation)
 		rc = selection_apply(&selection, &view, &err);
 	}
 	if (rc != BI_OK) {
-		say("show: %s", err.message);
-		fputs("Try 'bi show --help'.\n", stderr);
-		return EXIT_CODE_USAGE;
+		say("%s", err.message);
+		return usage(invocation->command);
 	}
 	print_summary(&view);
 	picture_memory(&canvas, &base, &view);
@@ -196,15 +195,15 @@ const struct command command_show = {
 	.name = "show",
 	.synopsis = "",
 	.summary = "Draw how an array lies in memory.",
-	.details =
-		"The first picture is the memory; each cell has the number of the element that lies there, counted\n"
-		"in C order of the view. The second one is the view by index, with the byte offset of each element.\n"
-		"\n"
-		"Examples:\n"
-		"  bi show --shape 4,6 --slice \"::2, ::-1\"\n"
-		"  bi show --shape 3,4 --strides 4,12            a Fortran order array\n"
-		"  bi show --shape 5,3 --strides 4,4             windows that overlap\n"
-		"  bi show --shape 4,3 --strides 0,4             one row, repeated\n",
+	.details = "The first picture is the memory; each cell has the number of the element that\n"
+		   "lies there, counted in C order of the view. The second one is the view by index,\n"
+		   "with the byte offset of each element.\n"
+		   "\n"
+		   "Examples:\n"
+		   "  bi show --shape 4,6 --slice \"::2, ::-1\"\n"
+		   "  bi show --shape 3,4 --strides 4,12            a Fortran order array\n"
+		   "  bi show --shape 5,3 --strides 4,4             windows that overlap\n"
+		   "  bi show --shape 4,3 --strides 0,4             one row, repeated\n",
 	.options = options,
 	.run = run,
 };

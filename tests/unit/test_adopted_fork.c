@@ -1,0 +1,86 @@
+/* A process whose only use of OpenCL is an adopted context: its child is refused like any other. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+#include <CL/cl_icd.h>
+#include <dlfcn.h>
+#include <string.h>
+
+#include "buffer_interface.h"
+
+static void find(void *library, const char *name, void *function)
+{
+	void *symbol = dlsym(library, name);
+
+	assert_non_null(symbol);
+	memcpy(function, &symbol, sizeof(symbol));
+}
+
+static cl_context make_context(void)
+{
+	void *library = dlopen("libOpenCL.so.1", RTLD_NOW);
+	cl_api_clGetPlatformIDs get_platforms;
+	cl_api_clGetDeviceIDs get_devices;
+	cl_api_clCreateContext create;
+	cl_platform_id platform;
+	cl_device_id device;
+
+	assert_non_null(library);
+	find(library, "clGetPlatformIDs", &get_platforms);
+	find(library, "clGetDeviceIDs", &get_devices);
+	find(library, "clCreateContext", &create);
+	assert_int_equal(get_platforms(1, &platform, NULL), CL_SUCCESS);
+	assert_int_equal(get_devices(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL), CL_SUCCESS);
+	return create(NULL, 1, &device, NULL, NULL, NULL);
+}
+
+/* 0 if every call is refused. */
+static int calls_in_child(const struct bi_view *view)
+{
+	if (bi_fill(view, "x", NULL, NULL) != BI_EFORK)
+		return 1;
+	return bi_view_synchronize(view, NULL) == BI_EFORK ? 0 : 2;
+}
+
+static void test_child(void **state)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	const struct bi_dtype byte = { 1, 1, BI_UINT8, 0 };
+	const int64_t shape = 16;
+	struct bi_context *context;
+	struct bi_view *view;
+	int status;
+	pid_t child;
+
+	(void)state;
+	options.device = "opencl";
+	options.adopt_context = (uintptr_t)make_context();
+	assert_int_equal(bi_context_open(&options, &context, NULL), BI_OK);
+	assert_int_equal(bi_view_empty(context, byte, 1, &shape, &view, NULL), BI_OK);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		alarm(20);
+		_exit(calls_in_child(view));
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	bi_view_release(view);
+	bi_context_release(context);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_child) };
+
+	return cmocka_run_group_tests_name("adopted context and fork", tests, NULL, NULL);
+}
