@@ -538,6 +538,29 @@ static void test_own_export_comes_back(void **state)
 	}
 }
 
+/* The descr of a field is part of a longer text; the struct has it as a text of its own. */
+static void test_exported_descr(void **state)
+{
+	static const int64_t shape[] = { 3 };
+	struct bi_exchange exchange;
+	struct bi_dtype dtype;
+	struct bi_view *raw, *whole, *inner;
+
+	(void)state;
+	OK(bi_dtype_parse_descr("[('a', '<i4'), ('b', [('x', '|u1'), ('y', '|u1')]), ('c', '<i2')]", &dtype, &error));
+	OK(bi_view_empty(fixture.context, dtype, 1, shape, &raw, &error));
+	OK(bi_view_reinterpret(raw, dtype, "[('a', '<i4'), ('b', [('x', '|u1'), ('y', '|u1')]), ('c', '<i2')]", &whole,
+			       &error));
+	OK(bi_view_field(whole, "b", &inner, &error));
+	OK(bi_view_export(inner, 0, &exchange, &error));
+	assert_string_equal(exchange.descr, "[('x', '|u1'), ('y', '|u1')]");
+	exchange.release(&exchange);
+	bi_view_release(inner);
+	bi_view_release(whole);
+	bi_view_release(raw);
+	fixture.cases++;
+}
+
 /* Memory with one address for both is one place, also where the CPU's side of it was wrapped. */
 static void test_unified_memory_overlaps_its_address(void **state)
 {
@@ -616,6 +639,7 @@ int foreign_group(void)
 		cmocka_unit_test(test_wrapped_sub_buffer),
 		cmocka_unit_test(test_overlapping_wrappings),
 		cmocka_unit_test(test_own_export_comes_back),
+		cmocka_unit_test(test_exported_descr),
 		cmocka_unit_test(test_unified_memory_overlaps_its_address),
 		cmocka_unit_test(test_closed_buffer),
 		cmocka_unit_test(test_refused_buffers),

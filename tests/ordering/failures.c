@@ -293,6 +293,46 @@ static void row_19_the_other_memory_stays_ordered(void **state)
 	upload_and_fail(3);
 }
 
+/* Behind a gate on another stream, with an end for the home that cannot be recorded. */
+static struct gate *fill_without_an_end(struct bi_view *view, int value)
+{
+	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
+	struct gate *gate = close_gate(stream);
+	unsigned char byte = (unsigned char)value;
+
+	arm("clEnqueueMarkerWithWaitList", 1);
+	REFUSED(BI_ENOMEM, bi_fill(view, &byte, stream, &error));
+	return gate;
+}
+
+static void row_19_the_end_is_made_up_for_by_the_next_use(void **state)
+{
+	struct bi_view *view = wrap(PLACE_DEVICE, 1, nobody);
+	struct gate *gate = fill_without_an_end(view, 2);
+
+	(void)state;
+	fill(view, 3, NULL);
+	settle();
+	assert_int_equal(value_of(view), 1);
+	open_and_finish(gate);
+	assert_int_equal(value_of(view), 3);
+	bi_view_release(view);
+}
+
+static void row_19_the_end_is_made_up_for_before_the_pool(void **state)
+{
+	struct bi_view *view = allocate(), *next;
+	struct gate *gate = fill_without_an_end(view, 2);
+
+	(void)state;
+	bi_view_release(view);
+	next = allocate();
+	fill(next, 3, NULL);
+	open_and_finish(gate);
+	assert_int_equal(value_of(next), 3);
+	bi_view_release(next);
+}
+
 int failures_rows(void)
 {
 	static const struct row rows[] = {
@@ -306,6 +346,8 @@ int failures_rows(void)
 		ROW(row_19_every_call_fails_once, NEED_OPENCL),
 		ROW(row_19_what_is_enqueued_stays_ordered, NEED_GATE),
 		ROW(row_19_the_other_memory_stays_ordered, NEED_GATE),
+		ROW(row_19_the_end_is_made_up_for_by_the_next_use, NEED_GATE),
+		ROW(row_19_the_end_is_made_up_for_before_the_pool, NEED_GATE),
 	};
 
 	return run_rows("failures", rows, COUNT(rows));
