@@ -24,6 +24,8 @@ static void find(void *library, const char *name, void *function)
 	memcpy(function, &symbol, sizeof(symbol));
 }
 
+static cl_api_clReleaseContext release_context;
+
 static cl_context make_context(void)
 {
 	void *library = dlopen("libOpenCL.so.1", RTLD_NOW);
@@ -37,6 +39,7 @@ static cl_context make_context(void)
 	find(library, "clGetPlatformIDs", &get_platforms);
 	find(library, "clGetDeviceIDs", &get_devices);
 	find(library, "clCreateContext", &create);
+	find(library, "clReleaseContext", &release_context);
 	assert_int_equal(get_platforms(1, &platform, NULL), CL_SUCCESS);
 	assert_int_equal(get_devices(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL), CL_SUCCESS);
 	return create(NULL, 1, &device, NULL, NULL, NULL);
@@ -55,6 +58,7 @@ static void test_child(void **state)
 	struct bi_options options = BI_OPTIONS_INIT;
 	const struct bi_dtype byte = { 1, 1, BI_UINT8, 0 };
 	const int64_t shape = 16;
+	cl_context handle = make_context();
 	struct bi_context *context;
 	struct bi_view *view;
 	int status;
@@ -62,7 +66,7 @@ static void test_child(void **state)
 
 	(void)state;
 	options.device = "opencl";
-	options.adopt_context = (uintptr_t)make_context();
+	options.adopt_context = (uintptr_t)handle;
 	assert_int_equal(bi_context_open(&options, &context, NULL), BI_OK);
 	assert_int_equal(bi_view_empty(context, byte, 1, &shape, &view, NULL), BI_OK);
 	child = fork();
@@ -76,6 +80,7 @@ static void test_child(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 	bi_view_release(view);
 	bi_context_release(context);
+	assert_int_equal(release_context(handle), CL_SUCCESS);
 }
 
 int main(void)
