@@ -283,8 +283,8 @@ BI_API int bi_layout_reshape(struct bi_layout *layout, int ndim, const int64_t *
 BI_API int bi_layout_broadcast(struct bi_layout *layout, int ndim, const int64_t *shape, struct bi_error *err);
 
 /*
- * One field of a structured type by name; a field that is an array adds its axes at the end. BI_EDTYPE if the type has no
- * fields, BI_EINVAL if none has that name.
+ * One field of a structured type by name; a field that is an array adds its axes at the end. BI_EDTYPE if the type
+ * has no fields, BI_EINVAL if none has that name.
  */
 BI_API int bi_layout_field(struct bi_layout *layout, const char *name, struct bi_error *err);
 
@@ -372,10 +372,11 @@ enum bi_memory_kind {
 struct bi_options {
 	size_t struct_size;
 	/*
-	 * Device string: "auto", "host", "opencl", "opencl:0:1" (platform, device), "opencl:0", "opencl:pocl" (part of the
-	 * device's or platform's name or version, any case), "#2" (position in bi_devices). NULL: the environment variable
-	 * BI_DEVICE, or if that is unset or empty "auto", which takes the best device that opens and falls back to the host. With an adopted handle: the name
-	 * of its backend, and if wanted the position among the devices of that context ("opencl:1").
+	 * Device string: "auto", "host", "opencl", "opencl:0:1" (platform, device), "opencl:0", "opencl:pocl" (part
+	 * of the device's or platform's name or version, any case), "#2" (position in bi_devices). NULL: the
+	 * environment variable BI_DEVICE, or if that is unset or empty "auto", which takes the best device that opens
+	 * and falls back to the host. With an adopted handle: the name of its backend, and if wanted the position
+	 * among the devices of that context ("opencl:1").
 	 */
 	const char *device;
 	uintptr_t adopt_context;        /* cl_context to use instead of an own one, retained; 0: none */
@@ -401,8 +402,9 @@ struct bi_options {
 BI_API int bi_context_open(const struct bi_options *options, struct bi_context **out, struct bi_error *err);
 BI_API struct bi_context *bi_context_retain(struct bi_context *context);
 /*
- * The last release closes: it drains work that released memories still wait for (host wait). A host memory that the device
- * worked on counts as a reference until the end of that work is seen (bi_view_synchronize, a mapping, the next use).
+ * The last release closes: it drains work that released memories still wait for (host wait). A host memory that the
+ * device worked on counts as a reference until the end of that work is seen (bi_view_synchronize, a mapping, the next
+ * use).
  */
 BI_API void bi_context_release(struct bi_context *context);
 
@@ -539,9 +541,9 @@ BI_API int bi_view_create(struct bi_memory *memory, const struct bi_layout *layo
 BI_API int bi_view_empty(struct bi_context *context, struct bi_dtype dtype, int ndim, const int64_t *shape,
 			 struct bi_view **out, struct bi_error *err);
 /*
- * Dense host bytes of the caller as an array, without a copy. It stays host memory; bi_copy moves it to a bi_view_empty on
- * the device. The caller keeps the bytes alive until `release` is called, or, without one, until every reference is gone
- * and pending work is done. Owned.
+ * Dense host bytes of the caller as an array, without a copy. It stays host memory; bi_copy moves it to a
+ * bi_view_empty on the device. The caller keeps the bytes alive until `release` is called, or, without one, until
+ * every reference is gone and pending work is done. Owned.
  */
 BI_API int bi_view_wrap_host(struct bi_context *context, void *data, struct bi_dtype dtype, int ndim,
 			     const int64_t *shape, bi_release_fn release, void *release_data, struct bi_view **out,
@@ -606,8 +608,9 @@ BI_API int bi_view_synchronize(const struct bi_view *view, struct bi_error *err)
 /*
  * All of them check everything before anything is enqueued. With `stream` NULL the work runs on the home of the
  * destination (a host destination: of the source), else on that stream. Work between host memories is done by the
- * calling thread before the function returns; other work needs a stream of the context of a device memory involved, or of
- * one with the same cl_context. BI_EINVAL for a stream that does not serve.
+ * calling thread before the function returns; other work needs a stream of the context of a device memory involved, or
+ * of one with the same cl_context. BI_EINVAL for a stream that does not serve, BI_EBUSY for mapped memory, BI_EPRODUCER
+ * if work of a producer that must come first is known to have failed.
  * If the driver fails in the middle, later work is still ordered and the destination's contents are undefined.
  * Arrays without elements: success, no driver call.
  */
@@ -641,10 +644,10 @@ enum bi_map_mode {
 };
 
 /*
- * Makes the bytes of a view visible to the CPU after all pending work: host wait. While a memory is mapped for reading,
- * the library may read it and map it again for reading; while it is mapped for writing, every copy, fill, element access
- * and other mapping is BI_EBUSY. That holds for the whole memory, whichever view was mapped. Retains the view. Owned; bi_unmap takes it even
- * if it fails. One thread at a time unmaps.
+ * Makes the bytes of a view visible to the CPU after all pending work: host wait. While a memory is mapped for
+ * reading, the library may read it and map it again for reading; while it is mapped for writing, every copy, fill,
+ * element access and other mapping is BI_EBUSY. That holds for the whole memory, whichever view was mapped. Retains
+ * the view. Owned; bi_unmap takes it even if it fails. One thread at a time unmaps.
  */
 BI_API int bi_view_map(const struct bi_view *view, unsigned mode, struct bi_map **out, struct bi_error *err);
 /* Address of element [0, ..., 0]; the view's strides hold. NULL for arrays without elements. */

@@ -19,7 +19,8 @@
  *
  * Ordering
  *   The memory is ready for work enqueued on `stream` after the struct was received (or at once, if stream_kind is
- *   BI_STREAM_KIND_NONE and event is 0). If `event` is not 0, waiting for it is enough and the stream need not be touched.
+ *   BI_STREAM_KIND_NONE and event is 0). If `event` is not 0, waiting for it is enough and the stream need not be
+ *   touched.
  *   Work of the consumer that runs elsewhere must be made to finish before later work on `stream`.
  *
  * Threads: the struct is read-only data for as long as it is not released; reading it from several threads is safe.
