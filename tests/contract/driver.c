@@ -1,35 +1,9 @@
 #define _POSIX_C_SOURCE 200809L
 #include "driver.h"
 
-#include <dlfcn.h>
 #include <time.h>
 
 #include "fixture.h"
-
-static void load(void *library, const char *name, void *slot)
-{
-	void *symbol = dlsym(library, name);
-
-	if (!symbol)
-		fail_msg("libOpenCL.so.1 has no %s", name);
-	memcpy(slot, &symbol, sizeof(symbol));
-}
-
-const struct driver *driver(void)
-{
-	static struct driver table;
-	static void *library;
-
-	if (library)
-		return &table;
-	library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
-	if (!library)
-		fail_msg("%s", dlerror());
-#define DRIVER_LOAD(name) load(library, #name, &table.name);
-	DRIVER_MAP(DRIVER_LOAD)
-#undef DRIVER_LOAD
-	return &table;
-}
 
 cl_context driver_context(const struct bi_context *context)
 {

@@ -2,40 +2,7 @@
 #ifndef BI_TESTS_CONTRACT_DRIVER_H
 #define BI_TESTS_CONTRACT_DRIVER_H
 
-#define CL_TARGET_OPENCL_VERSION 120
-#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
-#include <CL/cl.h>
-#include <CL/cl_icd.h>
-
-#define DRIVER_MAP(X) \
-	X(clCreateContext) \
-	X(clReleaseContext) \
-	X(clGetContextInfo) \
-	X(clCreateCommandQueue) \
-	X(clReleaseCommandQueue) \
-	X(clGetCommandQueueInfo) \
-	X(clFinish) \
-	X(clCreateBuffer) \
-	X(clCreateSubBuffer) \
-	X(clRetainMemObject) \
-	X(clReleaseMemObject) \
-	X(clGetMemObjectInfo) \
-	X(clSetMemObjectDestructorCallback) \
-	X(clEnqueueReadBuffer) \
-	X(clEnqueueWriteBuffer) \
-	X(clEnqueueMarkerWithWaitList) \
-	X(clGetEventInfo) \
-	X(clReleaseEvent) \
-	X(clGetDeviceInfo)
-
-struct driver {
-#define DRIVER_MEMBER(name) cl_api_##name name;
-	DRIVER_MAP(DRIVER_MEMBER)
-#undef DRIVER_MEMBER
-};
-
-/* Fails the test if there is no driver. */
-const struct driver *driver(void);
+#include "opencl_driver.h"
 
 struct bi_context;
 

@@ -21,7 +21,7 @@
 #include <cmocka.h>
 
 #include "buffer_interface.h"
-#include "driver.h"
+#include "opencl_driver.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 #define ARRAY_BYTES 4096

@@ -8,41 +8,17 @@
 
 #include <cmocka.h>
 
-#define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl.h>
-#include <CL/cl_icd.h>
-#include <dlfcn.h>
-#include <string.h>
-
 #include "buffer_interface.h"
-
-static void find(void *library, const char *name, void *function)
-{
-	void *symbol = dlsym(library, name);
-
-	assert_non_null(symbol);
-	memcpy(function, &symbol, sizeof(symbol));
-}
-
-static cl_api_clReleaseContext release_context;
+#include "opencl_driver.h"
 
 static cl_context make_context(void)
 {
-	void *library = dlopen("libOpenCL.so.1", RTLD_NOW);
-	cl_api_clGetPlatformIDs get_platforms;
-	cl_api_clGetDeviceIDs get_devices;
-	cl_api_clCreateContext create;
 	cl_platform_id platform;
 	cl_device_id device;
 
-	assert_non_null(library);
-	find(library, "clGetPlatformIDs", &get_platforms);
-	find(library, "clGetDeviceIDs", &get_devices);
-	find(library, "clCreateContext", &create);
-	find(library, "clReleaseContext", &release_context);
-	assert_int_equal(get_platforms(1, &platform, NULL), CL_SUCCESS);
-	assert_int_equal(get_devices(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL), CL_SUCCESS);
-	return create(NULL, 1, &device, NULL, NULL, NULL);
+	assert_int_equal(driver()->clGetPlatformIDs(1, &platform, NULL), CL_SUCCESS);
+	assert_int_equal(driver()->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL), CL_SUCCESS);
+	return driver()->clCreateContext(NULL, 1, &device, NULL, NULL, NULL);
 }
 
 /* 0 if every call is refused. */
@@ -80,7 +56,7 @@ static void test_child(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 	bi_view_release(view);
 	bi_context_release(context);
-	assert_int_equal(release_context(handle), CL_SUCCESS);
+	assert_int_equal(driver()->clReleaseContext(handle), CL_SUCCESS);
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-#include "driver.h"
+#include "opencl_driver.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@ static void load(void *library, const char *name, void *slot)
 	void *symbol = dlsym(library, name);
 
 	if (!symbol) {
-		fprintf(stderr, "ordering: libOpenCL.so.1 has no %s\n", name);
+		fprintf(stderr, "libOpenCL.so.1 has no %s\n", name);
 		exit(EXIT_FAILURE);
 	}
 	memcpy(slot, &symbol, sizeof(symbol));
@@ -25,7 +25,7 @@ const struct driver *driver(void)
 		return &table;
 	library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
 	if (!library) {
-		fprintf(stderr, "ordering: %s\n", dlerror());
+		fprintf(stderr, "%s\n", dlerror());
 		exit(EXIT_FAILURE);
 	}
 #define DRIVER_LOAD(name) load(library, #name, &table.name);
