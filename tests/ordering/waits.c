@@ -1,5 +1,9 @@
 /* Row 21: the caller waits because it asked to, and each wait is counted under its reason. */
+#define _POSIX_C_SOURCE 200809L
 #include "uses.h"
+
+#include <pthread.h>
+#include <time.h>
 
 static const struct producer nobody;
 
@@ -264,6 +268,40 @@ static void row_21_report(void **state)
 	bi_view_release(view);
 }
 
+static void *take_report(void *context)
+{
+	char *text;
+
+	return bi_context_report(context, &text, NULL) == BI_OK ? text : NULL;
+}
+
+/* While one thread waits for the times of a report, others go on: recording, pausing, enqueuing. */
+static void row_21_report_waits_under_no_lock(void **state)
+{
+	const struct timespec moment = { 0, 1000000 };
+	struct bi_context *context = open_with(0, 1);
+	struct bi_view *view = wrap_in(context, PLACE_DEVICE, 1, nobody);
+	struct gate *gate = close_gate(home_of(context));
+	uint64_t before = library_waits();
+	pthread_t thread;
+	void *text;
+
+	(void)state;
+	fill(view, 2, NULL);
+	expect_waits("report", 1);
+	assert_int_equal(pthread_create(&thread, NULL, take_report, context), 0);
+	while (library_waits() == before)
+		nanosleep(&moment, NULL);
+	bi_context_profile_pause(context);
+	fill(view, 3, NULL);
+	open_and_finish(gate);
+	assert_int_equal(pthread_join(thread, &text), 0);
+	assert_non_null(text);
+	bi_free(text);
+	assert_int_equal(value_of(view), 3);
+	bi_view_release(view);
+}
+
 int waits_rows(void)
 {
 	static const struct row rows[] = {
@@ -279,6 +317,7 @@ int waits_rows(void)
 		ROW(row_21_debug, 0),
 		ROW(row_21_report_without_pending_work, 0),
 		ROW(row_21_report, NEED_GATE),
+		ROW(row_21_report_waits_under_no_lock, NEED_GATE),
 	};
 
 	return run_rows("waits", rows, COUNT(rows));
