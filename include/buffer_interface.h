@@ -16,7 +16,8 @@
  *   bi_error that the caller owns, or is NULL; on failure it receives the status, the vendor's own code and one
  *   sentence. On success it is left alone. Besides what its comment lists, every function may return BI_EINVAL (an
  *   argument is not valid; the message names it), BI_ENOMEM (host or device is out of memory), BI_EDRIVER (a driver call
- *   failed; `vendor` is its code) and BI_EFORK (a device object is used in a forked child).
+ *   failed; `vendor` is its code) and BI_EFORK (a device object is used in a forked child), and every function that
+ *   uses, orders or waits for work on a memory BI_EPRODUCER (work of its producer has failed).
  *
  * Ownership words
  *   owned     a `**out` parameter receives a new reference that the caller releases; it is NULL after a failure
@@ -598,7 +599,10 @@ BI_API void *bi_view_host_pointer(const struct bi_view *view);
 
 /* Work enqueued on `stream` from now on comes after all work on the memory. */
 BI_API int bi_view_acquire(const struct bi_view *view, struct bi_stream *stream, struct bi_error *err);
-/* Later work on the memory comes after all that is now on `stream`. */
+/*
+ * Later work on the memory comes after all that is now on `stream`. BI_EPRODUCER: nothing is handed back; synchronise the
+ * stream before the memory is let go.
+ */
 BI_API int bi_view_hand_back(const struct bi_view *view, struct bi_stream *stream, struct bi_error *err);
 /* Host wait until all work on the memory is done. */
 BI_API int bi_view_synchronize(const struct bi_view *view, struct bi_error *err);
@@ -676,7 +680,8 @@ enum bi_import_flag {
  * Makes a view of what a producer filled. The struct is taken (moved: exchange->release is NULL afterwards) and released
  * when the memory is let go. `context` must reach the memory: any for host memory, the same cl_context for a cl_mem
  * (BI_EINVAL). Everything is checked against the allocation that stands behind the handle. BI_EVERSION, BI_EDTYPE,
- * BI_EBOUNDS, BI_EUNSUPPORTED (masked arrays, CUDA memory). Owned.
+ * BI_EBOUNDS, BI_EUNSUPPORTED (masked arrays, CUDA memory). What bi_view_export of this very library made comes back as
+ * another view of the exporter's memory, and the struct is let go at once. Owned.
  */
 BI_API int bi_view_import(struct bi_context *context, struct bi_exchange *exchange, unsigned flags,
 			  struct bi_view **out, struct bi_error *err);

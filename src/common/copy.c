@@ -51,10 +51,16 @@ static int check(const struct job *job, struct bi_error *err)
 	return check_destination(job->dst, &job->to, err);
 }
 
+/* Address of the first byte that is ours, for memory that has one; else 0. */
+static uintptr_t address_of(const struct bi__block *block)
+{
+	return block->kind == BI_HANDLE_CL_SVM ? block->handle + block->origin : (uintptr_t)block->host;
+}
+
 /* Memory with an address is one place, whoever made it; other device memories are told apart by their handles. */
 static int shares_place(const struct bi_memory *a, const struct bi_memory *b)
 {
-	if (a == b || (a->block.host && b->block.host))
+	if (a == b || (address_of(&a->block) && address_of(&b->block)))
 		return 1;
 	return !bi__is_host(a) && !bi__is_host(b) && bi__same_space(a->context, b->context) &&
 	       a->block.handle == b->block.handle;
@@ -63,8 +69,8 @@ static int shares_place(const struct bi_memory *a, const struct bi_memory *b)
 /* Byte 0 of a's layouts, counted from byte 0 of b's, where both share a place. */
 static int64_t distance(const struct bi_memory *a, const struct bi_memory *b)
 {
-	if (a->block.host && b->block.host)
-		return (int64_t)((uintptr_t)a->block.host - (uintptr_t)b->block.host);
+	if (address_of(&a->block) && address_of(&b->block))
+		return (int64_t)(address_of(&a->block) - address_of(&b->block));
 	return (int64_t)(a->block.origin - b->block.origin);
 }
 
@@ -174,14 +180,34 @@ static struct bi_stream *leg_stream(struct bi_stream *stream, const struct bi_vi
 	return stream && bi__stream_reaches(stream, worker) ? stream : NULL;
 }
 
+/* Before the first of two legs: what would stop the second one stops both. */
+static int check_both(const struct job *job, struct bi_error *err)
+{
+	struct bi_memory *to = job->dst->memory, *from = job->src->memory;
+	int rc;
+
+	bi__order_lock(to, from);
+	rc = bi__order_check_mapped(to, 1, err);
+	if (!rc && from != to)
+		rc = bi__order_check_mapped(from, 0, err);
+	if (!rc)
+		rc = bi__order_check(to, err);
+	if (!rc)
+		rc = bi__order_check(from, err);
+	bi__order_unlock(to, from);
+	return rc;
+}
+
 /* In two legs, through a dense array of the destination's context. */
 static int copy_through(const struct job *job, enum bi_memory_kind kind, struct bi_context *context,
 			struct bi_error *err)
 {
 	struct bi_stream *first, *second;
 	struct bi_view *between;
-	int rc = bi__view_empty(context, &job->to, kind, &between, err);
+	int rc = check_both(job, err);
 
+	if (!rc)
+		rc = bi__view_empty(context, &job->to, kind, &between, err);
 	if (rc)
 		return rc;
 	first = leg_stream(job->stream, between, job->src);

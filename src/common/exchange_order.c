@@ -32,7 +32,9 @@ int bi__exchange_offer(struct bi_memory *memory, unsigned flags, struct bi_excha
 	bi__order_lock(memory, NULL);
 	/* Events that our own first use would wait for are not the consumer's to know. */
 	bi__order_catch_up(memory);
-	rc = bi__order_absorb(memory, err);
+	rc = bi__order_check(memory, err);
+	if (!rc)
+		rc = bi__order_absorb(memory, err);
 	if (!rc && memory->pending)
 		rc = offer_home(memory, flags, out, event, err);
 	bi__order_unlock(memory, NULL);

@@ -50,7 +50,7 @@ static int enqueue_map(struct bi_map *map, struct bi__fence *fence, struct bi_er
 	struct bi_memory *memory = map->view->memory;
 	struct bi_layout layout;
 	int64_t first, end;
-	int rc = bi__order_begin(memory, memory->home, err);
+	int ended, rc = bi__order_begin(memory, memory->home, err);
 
 	if (rc)
 		return rc;
@@ -58,27 +58,28 @@ static int enqueue_map(struct bi_map *map, struct bi__fence *fence, struct bi_er
 	bi_layout_extent(&layout, &first, &end);
 	rc = bi__dispatch_map(memory, (size_t)first, (size_t)(end - first), safe_mode(&layout, end - first, map->mode),
 			      &map->base, fence, err);
+	/* Also after a failure: what is already enqueued stays ordered. */
+	ended = bi__order_end(memory, memory->home, rc ? NULL : err);
 	if (rc)
 		return rc;
 	map->data = (char *)map->base + (layout.offset - first);
-	return bi__order_end(memory, memory->home, err);
+	return ended;
 }
 
 /* Gives the memory back to the library. */
 static int unmap(struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
-	int rc = BI_OK;
+	int rc = BI_OK, end = BI_OK;
 
 	bi__order_lock(memory, NULL);
 	leave(memory, map->mode);
 	if (map->base) {
 		rc = bi__dispatch_unmap(memory, map->base, err);
-		if (!rc)
-			rc = bi__order_end(memory, memory->home, err);
+		end = bi__order_end(memory, memory->home, rc ? NULL : err);
 	}
 	bi__order_unlock(memory, NULL);
-	return rc;
+	return rc ? rc : end;
 }
 
 static int enter_locked(struct bi_memory *memory, unsigned mode, struct bi_error *err)
@@ -126,10 +127,10 @@ static int is_empty(const struct bi_view *view)
 static int map_any(struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
-	int rc;
+	int rc = bi__dispatch_reachable(memory, err);
 
-	if (is_empty(map->view))
-		return BI_OK;
+	if (rc || is_empty(map->view))
+		return rc;
 	rc = enter_locked(memory, map->mode, err);
 	if (rc)
 		return rc;
@@ -172,11 +173,12 @@ void *bi_map_data(const struct bi_map *map)
 
 int bi_unmap(struct bi_map *map, struct bi_error *err)
 {
-	int rc = BI_OK;
+	int rc;
 
 	if (!map)
 		return BI_OK;
-	if (map->data)
+	rc = bi__dispatch_reachable(map->view->memory, err);
+	if (!rc && map->data)
 		rc = unmap(map, err);
 	bi_view_release(map->view);
 	free(map);

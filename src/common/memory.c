@@ -210,6 +210,16 @@ void bi__memory_give_owner(struct bi_memory *memory, bi_release_fn release, void
 	memory->release_data = data;
 }
 
+/* Events that no use ever waited for. They hold their context. */
+static void drop_first_use(struct bi_memory *memory)
+{
+	for (size_t i = 0; i < memory->first_use_count; i++)
+		bi_event_release(memory->first_use[i]);
+	free(memory->first_use);
+	memory->first_use = NULL;
+	memory->first_use_count = 0;
+}
+
 void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 {
 	bi_release_fn release = memory->release;
@@ -220,9 +230,7 @@ void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 	if (memory->named)
 		bi_stream_release(memory->home);
 	bi_stream_release(memory->unrecorded);
-	for (size_t i = 0; i < memory->first_use_count; i++)
-		bi_event_release(memory->first_use[i]);
-	free(memory->first_use);
+	drop_first_use(memory);
 	bi__fence_clear(&memory->tail);
 	pthread_mutex_destroy(&memory->lock);
 	free(memory);
@@ -257,21 +265,23 @@ static void retire(struct bi_memory *memory, struct bi__fence *work)
 	bi_context_release(context);
 }
 
-/* Where no event can be had the home is emptied; where that fails too the memory is lost. */
-static int must_wait(struct bi_memory *memory, struct bi__fence *work)
+/* Is the event complete, failed, or another process'? If the driver cannot say, it is not. */
+static int has_ended(const struct bi__fence *fence)
 {
-	int done = 1;
+	int done = 1, rc = bi__fence_query(fence, &done, NULL);
 
-	if (last_work(memory, work) && bi__dispatch_finish(memory->home, NULL))
-		memory->lost = 1;
-	return work->context && bi__fence_query(work, &done, NULL) == BI_OK && !done;
+	return rc ? rc == BI_EPRODUCER || rc == BI_EFORK : done;
 }
 
+/* Where no event can be had the home is emptied; where that fails too the memory is lost. */
 static void let_go(struct bi_context *context, struct bi_memory *memory)
 {
 	struct bi__fence work;
 
-	if (must_wait(memory, &work)) {
+	drop_first_use(memory);
+	if (last_work(memory, &work) && bi__dispatch_finish(memory->home, NULL))
+		memory->lost = 1;
+	if (work.context && !has_ended(&work)) {
 		retire(memory, &work);
 		return;
 	}
@@ -283,7 +293,7 @@ static void let_go(struct bi_context *context, struct bi_memory *memory)
 /* To the pool, to the retired list, or to its end; nowhere if its bytes may be written for ever. */
 static void put_away(struct bi_context *context, struct bi_memory *memory)
 {
-	if (memory->unrecorded) {
+	if (memory->unrecorded && bi__dispatch_alive(memory->unrecorded->context, NULL) == BI_OK) {
 		bi__order_lock(memory, NULL);
 		bi__order_catch_up(memory);
 		bi__order_unlock(memory, NULL);
@@ -319,10 +329,18 @@ void bi_memory_release(struct bi_memory *memory)
 
 static int is_done(struct bi_context *context, const struct bi_memory *memory)
 {
-	struct bi__fence fence = { context, memory->retire_event };
-	int done = 1;
+	const struct bi__fence fence = { context, memory->retire_event };
 
-	return bi__fence_query(&fence, &done, NULL) != BI_OK || done;
+	return has_ended(&fence);
+}
+
+/* The driver may refuse to wait for one event; then its whole stream is waited for. */
+static int wait_until_done(struct bi_context *context, const struct bi_memory *memory)
+{
+	const struct bi__fence fence = { context, memory->retire_event };
+	int rc = bi__fence_block(&fence, BI__WAIT_CLOSE, NULL);
+
+	return rc == BI_OK || rc == BI_EPRODUCER || bi__dispatch_finish(&context->stream, NULL) == BI_OK;
 }
 
 /* How many of the oldest a call looks at on its way. */
@@ -358,12 +376,11 @@ void bi__memory_reap(struct bi_context *context, enum bi__reap how)
 		return;
 	while (atomic_load_explicit(&context->retired_count, memory_order_relaxed) &&
 	       (memory = next_retired(context, how))) {
-		struct bi__fence fence = { context, memory->retire_event };
+		int is_safe = how != BI__REAP_WAIT || wait_until_done(context, memory);
 
-		if (how == BI__REAP_WAIT)
-			bi__fence_block(&fence, BI__WAIT_CLOSE, NULL);
 		bi__dispatch_drop_event(context, memory->retire_event);
-		bi__memory_destroy(context, memory);
+		if (is_safe)
+			bi__memory_destroy(context, memory);
 	}
 }
 

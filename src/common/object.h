@@ -107,7 +107,7 @@ struct bi_memory {
 	int tail_on_context_stream; /* the tail was recorded on the context stream of tail.context */
 	struct bi__fence stale[3]; /* tails before it, let go when the lock is dropped: one step leaves three at most */
 	unsigned stale_count;
-	struct bi_event **first_use; /* device memory: events that the first use waits for */
+	struct bi_event **first_use; /* events that the first use waits for */
 	size_t first_use_count;
 	struct bi_stream *unrecorded; /* retained: the end of work on this stream could not be recorded yet */
 	struct bi_stream *caught_up; /* it could, and is let go when the lock is dropped */

@@ -86,14 +86,25 @@ static int block_on(struct bi_memory *memory, struct bi__fence *fence, uint64_t 
 	int rc = bi__fence_block(fence, reason, err);
 
 	bi__fence_clear(fence);
-	if (!rc)
+	/* Work that failed has ended; that is told once. */
+	if (!rc || rc == BI_EPRODUCER)
 		mark_idle(memory, epoch);
 	return rc;
 }
 
+static int check_lost(const struct bi_memory *memory, struct bi_error *err)
+{
+	if (memory->lost)
+		return bi__fail(err, BI_EDRIVER, "the driver failed; work on the memory may never be known to end");
+	return BI_OK;
+}
+
 int bi__order_check(const struct bi_memory *memory, struct bi_error *err)
 {
-	int done, rc = bi__fence_query(&memory->tail, &done, err);
+	int done, rc = check_lost(memory, err);
+
+	if (!rc)
+		rc = bi__fence_query(&memory->tail, &done, err);
 
 	for (size_t i = 0; i < memory->first_use_count && !rc; i++)
 		rc = bi__fence_query(&memory->first_use[i]->fence, &done, err);
@@ -217,7 +228,9 @@ static int end_of_work(struct bi_memory *memory, struct bi__fence *out, uint64_t
 
 	bi__order_lock(memory, NULL);
 	bi__order_catch_up(memory);
-	rc = bi__order_absorb(memory, err);
+	rc = check_lost(memory, err);
+	if (!rc)
+		rc = bi__order_absorb(memory, err);
 	*epoch = memory->epoch;
 	if (!rc && memory->tail.context)
 		rc = bi__fence_wrap(memory->tail.context, memory->tail.event, out, err);
@@ -269,6 +282,23 @@ int bi_view_acquire(const struct bi_view *view, struct bi_stream *stream, struct
 	return rc;
 }
 
+/* Locked. What the end of the stream does not yet cover is put before it. */
+static int hand_back(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+{
+	int rc;
+
+	bi__order_catch_up(memory);
+	if (!memory->first_use_count && !memory->tail.context)
+		return bi__order_end(memory, stream, err);
+	rc = bi__order_begin(memory, stream, err);
+	if (!rc)
+		return bi__order_end(memory, stream, err);
+	/* The work is on the stream all the same. A failed producer is the caller's to deal with. */
+	if (rc != BI_EPRODUCER && bi__dispatch_finish(stream, NULL))
+		memory->lost = 1;
+	return rc;
+}
+
 int bi_view_hand_back(const struct bi_view *view, struct bi_stream *stream, struct bi_error *err)
 {
 	struct bi_memory *memory = view ? view->memory : NULL;
@@ -277,11 +307,7 @@ int bi_view_hand_back(const struct bi_view *view, struct bi_stream *stream, stru
 	if (rc)
 		return rc;
 	bi__order_lock(memory, NULL);
-	/* What the end of the stream does not yet cover is put before it. */
-	if (memory->first_use_count || memory->tail.context)
-		rc = bi__order_begin(memory, stream, err);
-	if (!rc)
-		rc = bi__order_end(memory, stream, err);
+	rc = hand_back(memory, stream, err);
 	bi__order_unlock(memory, NULL);
 	return rc;
 }

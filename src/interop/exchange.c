@@ -299,7 +299,6 @@ static int import_own(const struct bi_exchange *exchange, struct bi_layout *layo
 static int make_view(struct bi_context *context, const struct bi_exchange *exchange, const struct bi_layout *layout,
 		     struct bi_foreign *foreign, struct bi_view **out, struct bi_error *err)
 {
-	unsigned flags = exchange->flags & BI_EXCHANGE_READONLY ? BI_VIEW_READONLY : 0;
 	struct bi_memory *memory;
 	int on_host = foreign->kind == BI_HANDLE_HOST;
 	int rc = foreign->handle || foreign->nbytes
@@ -308,7 +307,7 @@ static int make_view(struct bi_context *context, const struct bi_exchange *excha
 
 	if (rc)
 		return rc;
-	rc = bi_view_create(memory, layout, flags, out, err);
+	rc = bi_view_create(memory, layout, exchange->flags & BI_EXCHANGE_READONLY ? BI_VIEW_READONLY : 0, out, err);
 	bi_memory_release(memory);
 	return rc;
 }
@@ -327,6 +326,7 @@ static int import_foreign(struct bi_context *context, struct bi_exchange *exchan
 		return rc;
 	foreign.kind = (enum bi_handle_kind)exchange->handle_kind;
 	foreign.handle = (uintptr_t)exchange->handle;
+	foreign.flags = exchange->flags & BI_EXCHANGE_READONLY ? BI_WRAP_READONLY : 0;
 	foreign.stream = acceptance.stream;
 	foreign.events = &acceptance.event;
 	foreign.event_count = acceptance.event ? 1 : 0;
