@@ -231,13 +231,19 @@ static void test_read_only_stays_read_only(void **state)
 {
 	const uint16_t zero = 0;
 	struct bi_exchange x;
-	struct bi_view *view;
+	struct bi_layout layout;
+	struct bi_view *view, *other;
 	struct bi_error err;
 
 	(void)state;
 	assert_int_equal(producer.produce(number_of("uint16, read-only"), &x), 0);
 	assert_ok(bi_view_import(context, &x, 0, &view, &err));
 	assert_int_equal(bi_fill(view, &zero, NULL, &err), BI_EREADONLY);
+	/* So is every other view of that memory. */
+	bi_view_layout(view, &layout);
+	assert_ok(bi_view_create(bi_view_memory(view), &layout, 0, &other, &err));
+	assert_int_equal(bi_fill(other, &zero, NULL, &err), BI_EREADONLY);
+	bi_view_release(other);
 	assert_ok(bi_view_export(view, 0, &x, &err));
 	bi_view_release(view);
 	assert_true(x.flags & BI_EXCHANGE_READONLY);

@@ -333,6 +333,50 @@ static void row_19_the_end_is_made_up_for_before_the_pool(void **state)
 	bi_view_release(next);
 }
 
+/* A stream that was handed over, and whose end could not be recorded, is not forgotten for the next one. */
+static void row_19_the_end_is_made_up_for_by_the_next_hand_back(void **state)
+{
+	atomic_int released = 0;
+	struct bi_view *view = wrap(PLACE_HOST, 1, (struct producer){ .released = &released });
+	struct bi_stream *first = new_stream(BI_STREAM_IN_ORDER), *second = new_stream(BI_STREAM_IN_ORDER);
+	struct gate *gate = close_gate(first);
+
+	(void)state;
+	arm("clEnqueueMarkerWithWaitList", 1);
+	REFUSED(BI_ENOMEM, bi_view_hand_back(view, first, &error));
+	OK(bi_view_hand_back(view, second, &error));
+	bi_view_release(view);
+	settle();
+	trim_all();
+	assert_int_equal(released, 0);
+	open_and_finish(gate);
+	settle();
+	trim_all();
+	assert_int_equal(released, 1);
+}
+
+/* Nor is work that is on a stream when the driver refuses to put it behind what was handed over before. */
+static void row_19_a_refused_hand_back_leaves_nothing_running(void **state)
+{
+	atomic_int released = 0;
+	struct bi_view *view = wrap(PLACE_HOST, 1, (struct producer){ .released = &released });
+	struct bi_stream *first = new_stream(BI_STREAM_IN_ORDER), *second = new_stream(BI_STREAM_IN_ORDER);
+	struct gate *gate;
+
+	(void)state;
+	OK(bi_view_hand_back(view, first, &error));
+	gate = close_gate(second);
+	arm("clEnqueueBarrierWithWaitList", 1);
+	open_gate_soon(gate);
+	expect_waits("failure", 1);
+	REFUSED(BI_ENOMEM, bi_view_hand_back(view, second, &error));
+	assert_true(is_open(gate));
+	bi_view_release(view);
+	settle();
+	trim_all();
+	assert_int_equal(released, 1);
+}
+
 int failures_rows(void)
 {
 	static const struct row rows[] = {
@@ -348,6 +392,8 @@ int failures_rows(void)
 		ROW(row_19_the_other_memory_stays_ordered, NEED_GATE),
 		ROW(row_19_the_end_is_made_up_for_by_the_next_use, NEED_GATE),
 		ROW(row_19_the_end_is_made_up_for_before_the_pool, NEED_GATE),
+		ROW(row_19_the_end_is_made_up_for_by_the_next_hand_back, NEED_GATE),
+		ROW(row_19_a_refused_hand_back_leaves_nothing_running, NEED_GATE),
 	};
 
 	return run_rows("failures", rows, COUNT(rows));

@@ -30,9 +30,14 @@ static void use_arrays(const struct inherited *in)
 {
 	const int64_t zero[] = { 0 };
 	unsigned char byte = 1, bytes[ARRAY_BYTES];
+	const struct bi_index nothing = { BI_INDEX_SLICE, 0, 0, 1 };
 	struct bi_exchange exchange;
+	struct bi_view *empty;
 	struct bi_map *map;
 
+	CHECK(bi_view_index(in->device, &nothing, 1, &empty, NULL) == BI_OK);
+	FORKED(bi_view_map(empty, BI_MAP_READ, &map, NULL));
+	bi_view_release(empty);
 	FORKED(bi_copy(in->device, in->other, NULL, NULL));
 	FORKED(bi_copy(in->device, in->host, NULL, NULL));
 	FORKED(bi_copy(in->host, in->device, in->stream, NULL));

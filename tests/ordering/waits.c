@@ -302,6 +302,26 @@ static void row_21_report_waits_under_no_lock(void **state)
 	bi_view_release(view);
 }
 
+/* What would stop the second step of a copy in two stops the first. */
+static void row_21_nothing_is_enqueued_for_a_copy_that_is_refused(void **state)
+{
+	struct bi_view *view = wrap(PLACE_DEVICE, 1, nobody);
+	struct bi_view *to = slice(view, 1, 8, 1), *from = slice(view, 0, 8, 1);
+	struct bi_map *map;
+	uint64_t before;
+
+	(void)state;
+	OK(bi_view_map(view, BI_MAP_READ, &map, &error));
+	expect_waits("map", on_device(1));
+	before = enqueued();
+	REFUSED(BI_EBUSY, bi_copy(to, from, NULL, &error));
+	assert_int_equal(enqueued(), before);
+	OK(bi_unmap(map, &error));
+	bi_view_release(to);
+	bi_view_release(from);
+	bi_view_release(view);
+}
+
 int waits_rows(void)
 {
 	static const struct row rows[] = {
@@ -316,6 +336,7 @@ int waits_rows(void)
 		ROW(row_21_synchronize_tells_of_a_failure, NEED_OPENCL),
 		ROW(row_21_debug, 0),
 		ROW(row_21_report_without_pending_work, 0),
+		ROW(row_21_nothing_is_enqueued_for_a_copy_that_is_refused, NEED_OPENCL),
 		ROW(row_21_report, NEED_GATE),
 		ROW(row_21_report_waits_under_no_lock, NEED_GATE),
 	};
