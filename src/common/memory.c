@@ -91,10 +91,13 @@ static int allocate_pooled(struct bi_context *context, size_t nbytes, enum bi_me
 static int allocate_patiently(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind,
 			      struct bi_memory **out, struct bi_error *err)
 {
-	int rc = allocate_pooled(context, nbytes, kind, out, NULL);
+	struct bi_error first;
+	int rc = allocate_pooled(context, nbytes, kind, out, &first);
 
 	if (rc == BI_OK)
-		return rc;
+		return BI_OK;
+	if (rc != BI_ENOMEM)
+		return bi__fail_vendor(err, rc, first.vendor, "%s", first.message);
 	bi__memory_reap(context, BI__REAP_ALL);
 	bi__pool_trim(context, 0);
 	return allocate_pooled(context, nbytes, kind, out, err);

@@ -105,7 +105,6 @@ int bi__order_check(const struct bi_memory *memory, struct bi_error *err)
 
 	if (!rc)
 		rc = bi__fence_query(&memory->tail, &done, err);
-
 	for (size_t i = 0; i < memory->first_use_count && !rc; i++)
 		rc = bi__fence_query(&memory->first_use[i]->fence, &done, err);
 	return rc;

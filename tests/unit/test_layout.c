@@ -19,6 +19,7 @@
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 #define MAX_ELEMENTS 4096
 #define MAX_AXES 24
+#define RANDOM_AXES 8
 #define CASES 3000
 
 struct reference {
@@ -208,7 +209,7 @@ static void random_strides(struct test_random *random, int ndim, const int64_t *
 	}
 }
 
-static void random_layout(struct test_random *random, int max_ndim, int64_t max_count, struct bi_layout *layout,
+static void random_layout(struct test_random *random, int64_t max_count, struct bi_layout *layout,
 			  struct reference *ref)
 {
 	int64_t shape[MAX_AXES], strides[MAX_AXES], index[MAX_AXES] = { 0 };
@@ -217,7 +218,7 @@ static void random_layout(struct test_random *random, int max_ndim, int64_t max_
 	struct bi_dtype dtype;
 	int ndim;
 
-	random_shape(random, max_ndim, max_count, &ndim, shape);
+	random_shape(random, RANDOM_AXES, max_count, &ndim, shape);
 	random_strides(random, ndim, shape, item_size, strides);
 	assert_int_equal(bi_dtype_make(BI_VOID, 1, (uint32_t)item_size, &dtype, NULL), BI_OK);
 	memset(layout, 0, sizeof(*layout));
@@ -444,7 +445,7 @@ static void index_matches_the_reference(void **state)
 
 	(void)state;
 	for (int i = 0; i < CASES; i++) {
-		random_layout(&random, 8, 600, &layout, &ref);
+		random_layout(&random, 600, &layout, &ref);
 		compare(&layout, &ref);
 		for (int round = 0; round < 2; round++) {
 			int count = random_items(&random, &ref, items);
@@ -493,7 +494,7 @@ static void permute_and_flip_match_the_reference(void **state)
 
 	(void)state;
 	for (int i = 0; i < CASES; i++) {
-		random_layout(&random, 8, 600, &layout, &ref);
+		random_layout(&random, 600, &layout, &ref);
 		for (int k = 0; k < ref.ndim; k++)
 			axes[k] = ref.ndim - 1 - k;
 		if (test_between(&random, 0, 4)) {
@@ -552,7 +553,7 @@ static void reshape_matches_the_reference(void **state)
 		struct bi_error err;
 		int ndim, rc;
 
-		random_layout(&random, 6, 256, &layout, &ref);
+		random_layout(&random, 256, &layout, &ref);
 		ndim = random_factors(&random, ref.count, shape);
 		if (ref.count == 0)
 			shape[ndim++] = 0;
@@ -587,7 +588,7 @@ static void broadcast_matches_the_reference(void **state)
 		struct bi_layout layout;
 		int ndim, added, fits = 1;
 
-		random_layout(&random, 5, 40, &layout, &ref);
+		random_layout(&random, 40, &layout, &ref);
 		added = (int)test_between(&random, 0, 2);
 		ndim = ref.ndim + added;
 		for (int k = 0; k < ndim; k++) {
@@ -648,7 +649,7 @@ static void reinterpret_matches_the_reference(void **state)
 		struct bi_dtype dtype;
 		int64_t item_size = item_sizes[test_between(&random, 0, COUNT(item_sizes) - 1)];
 
-		random_layout(&random, 4, 200, &layout, &ref);
+		random_layout(&random, 200, &layout, &ref);
 		assert_int_equal(bi_dtype_make(BI_VOID, 1, (uint32_t)item_size, &dtype, NULL), BI_OK);
 		if (item_size == ref.item_size || naive_reinterpret(&ref, item_size)) {
 			done += item_size != ref.item_size || ref.count > 0;
@@ -688,7 +689,7 @@ static void field_matches_the_reference(void **state)
 		int64_t shape[MAX_AXES], each;
 		struct bi_layout layout;
 
-		random_layout(&random, 5, 200, &layout, &old);
+		random_layout(&random, 200, &layout, &old);
 		layout.dtype.item_size = 62;
 		assert_int_equal(bi_layout_reinterpret(&layout, dtype, record, NULL), BI_OK);
 		memcpy(shape, old.shape, sizeof(shape));
@@ -762,8 +763,8 @@ static void random_overlaps_match_byte_sets(void **state)
 
 	(void)state;
 	for (int i = 0; i < CASES; i++) {
-		random_layout(&random, 4, 60, &a, &ref_a);
-		random_layout(&random, 4, 60, &b, &ref_b);
+		random_layout(&random, 60, &a, &ref_a);
+		random_layout(&random, 60, &b, &ref_b);
 		compare_overlap(&a, &ref_a, &b, &ref_b, found);
 	}
 	assert_true(found[0] > 200 && found[1] > 200);

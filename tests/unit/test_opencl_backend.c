@@ -1249,6 +1249,34 @@ static void test_open_faults(void **unused)
 	assert_true(fired >= 4);
 }
 
+/* A driver that has nothing left is asked again after the pool was emptied; one that fails otherwise is not. */
+static void test_second_try(void **unused)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_error untouched = { 77, 0, "untouched" };
+	struct bi_context *context;
+	struct bi_memory *memory;
+
+	(void)unused;
+	options.device = "opencl";
+	OK(bi_context_open(&options, &context, &error));
+	OK(bi_memory_create(context, 1000, BI_MEMORY_DEVICE, &memory, &error));
+	bi_memory_release(memory);
+	layer.reset();
+	layer.arm("clCreateBuffer", 1, CL_INVALID_CONTEXT);
+	FAILS(BI_EDRIVER, "CL_INVALID_CONTEXT", bi_memory_create(context, 9000, BI_MEMORY_DEVICE, &memory, &error));
+	assert_null(memory);
+	assert_true(layer.count("clReleaseMemObject") == 0);
+	layer.reset();
+	layer.arm("clCreateBuffer", 1, CL_MEM_OBJECT_ALLOCATION_FAILURE);
+	assert_int_equal(bi_memory_create(context, 9000, BI_MEMORY_DEVICE, &memory, &untouched), BI_OK);
+	assert_int_equal(untouched.status, 77);
+	assert_true(layer.count("clReleaseMemObject") == 1);
+	layer.reset();
+	bi_memory_release(memory);
+	bi_context_release(context);
+}
+
 /* "auto" goes on after a device that does not open, with nothing of it. */
 static void test_auto_goes_on(void **unused)
 {
@@ -1337,6 +1365,7 @@ int main(void)
 		cmocka_unit_test(test_map),
 		cmocka_unit_test(test_open_faults),
 		cmocka_unit_test(test_auto_goes_on),
+		cmocka_unit_test(test_second_try),
 		cmocka_unit_test(test_nothing_is_left),
 	};
 
