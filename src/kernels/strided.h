@@ -1,63 +1,248 @@
 /*
- * The strided copy kernel, written once. The macros below are OpenCL C and plain C at the same time: the OpenCL backend
- * turns them into program text, a test pastes them behind `#define kernel`, `#define global`, the short type names and
- * a get_global_id of its own.
+ * The kernels, written once: OpenCL C, CUDA C++ and plain C at the same time. Each backend turns the macros below into
+ * its program; tests and the simulated driver run them as C. What a launch of them does is worked out by launch.h.
  *
- * One work-item moves one unit of 1, 2, 4 or 8 bytes, as an unsigned integer whatever the element type is. Offsets and
- * steps are counted in units, the axes go from the innermost to the outermost.
+ * strided32, strided64   units from any place to any place, with offsets of 32 or 64 bits
+ * fill                   the units of one item, which lies in the arguments, to any place
+ * tile                   for two axes of which the destination is dense along one and the source along the other:
+ *                        squares are read along one and written along the other, turned in memory that a group shares
+ *
+ * A unit is 1, 2, 4, 8 or 16 bytes, whatever the element type is; positions and steps are counted in units. Every count
+ * and every index fits in 31 bits, so that a division by an extent is a multiplication. A thread moves several units,
+ * all of them read before the first is written, which keeps enough of them on their way.
+ *
+ * What runs between two barriers is a function of its own (a phase) that is told which thread it is. The words that
+ * differ between the languages: bi__u8 to bi__u128 and bi__i32, bi__i64 (types), bi__kernel, bi__device (functions),
+ * bi__global, bi__shared (pointers), bi__shared_array, bi__once (in front of a loop not to be unrolled), bi__group_id,
+ * bi__group_size, bi__thread_x, bi__thread_y, bi__barrier.
+ *
+ * This file includes nothing.
  */
 #ifndef BI_KERNELS_STRIDED_H
 #define BI_KERNELS_STRIDED_H
 
-#include <stdint.h>
-
 /* Axes of one launch. */
 #define BI__NEST_NDIM 16
 
-/* Work-items of one group; the last group is filled up with work-items that do nothing. */
-#define BI__NEST_GROUP 64
+/* Threads of a group for strided and fill: so many, or fewer where a device has fewer. */
+#define BI__NEST_GROUP 256
 
-/* Bytes of a unit, its type. */
-#define BI__STRIDED_UNITS(X) X(1, uchar) X(2, ushort) X(4, uint) X(8, ulong)
+/* Units that a thread moves; a group moves consecutive ones. */
+#define BI__NEST_UNITS 4
 
+/* The side of a tile in units, and the threads of its group: BI__TILE times BI__TILE_ROWS. */
+#define BI__TILE 32
+#define BI__TILE_ROWS 8
+
+/* Bytes of the largest item of a fill. */
+#define BI__FILL_BYTES 256
+
+/* Bytes of a unit, bits of a unit. */
+#define BI__UNITS(X) X(1, 8) X(2, 16) X(4, 32) X(8, 64) X(16, 128)
+
+/*
+ * Loops over axes, the innermost first. x / shape[i] = x * magic[i] >> shift[i] for every x below 2^31.
+ * The units of a launch are numbered 0 to count - 1, by their places in the nest.
+ */
 #define BI__NEST_STRUCT \
 	struct bi__nest { \
-		bi__i64 count; \
 		bi__i64 dst; \
 		bi__i64 src; \
-		bi__i64 ndim; \
-		bi__i64 shape[BI__NEST_NDIM]; \
+		bi__u32 count; \
+		bi__u32 ndim; \
+		bi__u32 shape[BI__NEST_NDIM]; \
+		bi__u32 magic[BI__NEST_NDIM]; \
+		bi__u32 shift[BI__NEST_NDIM]; \
 		bi__i64 dst_steps[BI__NEST_NDIM]; \
 		bi__i64 src_steps[BI__NEST_NDIM]; \
 	};
 
-#define BI__STRIDED_KERNEL(size, type) \
-	kernel void bi__strided_##size(global type *dst, global const type *src, struct bi__nest nest) \
+/* Positions in the source count from the start of the item. */
+#define BI__FILL_STRUCT \
+	struct bi__fill { \
+		union { \
+			bi__u8 of_1[BI__FILL_BYTES]; \
+			bi__u16 of_2[BI__FILL_BYTES / 2]; \
+			bi__u32 of_4[BI__FILL_BYTES / 4]; \
+			bi__u64 of_8[BI__FILL_BYTES / 8]; \
+			bi__u128 of_16[BI__FILL_BYTES / 16]; \
+		} item; \
+		struct bi__nest nest; \
+	};
+
+/*
+ * The units of the nest are groups: its first two axes go from tile to tile, along x and along y. The steps from unit
+ * to unit and the extents in units stand here. The destination is dense along x, the source along y.
+ */
+#define BI__TILE_STRUCT \
+	struct bi__tile { \
+		struct bi__nest nest; \
+		bi__i64 dst_x; \
+		bi__i64 dst_y; \
+		bi__i64 src_x; \
+		bi__i64 src_y; \
+		bi__u32 nx; \
+		bi__u32 ny; \
+	};
+
+#define BI__DIVIDE_FUNCTION \
+	bi__device bi__u32 bi__divide(const struct bi__nest *nest, bi__u32 axis, bi__u32 x) \
 	{ \
-		bi__i64 rest = (bi__i64)get_global_id(0); \
-		bi__i64 to = nest.dst; \
-		bi__i64 from = nest.src; \
-		if (rest >= nest.count) \
-			return; \
-		for (int i = 0; i < nest.ndim; i++) { \
-			bi__i64 outer = rest / nest.shape[i]; \
-			bi__i64 at = rest - outer * nest.shape[i]; \
-			to += at * nest.dst_steps[i]; \
-			from += at * nest.src_steps[i]; \
-			rest = outer; \
-		} \
-		dst[to] = src[from]; \
+		return (bi__u32)((bi__u64)x * nest->magic[axis] >> nest->shift[axis]); \
 	}
 
-/* The host's view of a launch: the same struct. */
-typedef int64_t bi__i64;
-BI__NEST_STRUCT
+/*
+ * Where the units first, first + step, ... of the nest are, from its start. Numbers behind the last unit give
+ * positions that nobody uses; they, like negative steps, are why the arithmetic is unsigned.
+ */
+#define BI__PLACE_FUNCTION(bits) \
+	bi__device void bi__place##bits(const struct bi__nest *nest, bi__u32 first, bi__u32 step, bi__u##bits *to, \
+					bi__u##bits *from) \
+	{ \
+		bi__u32 rest[BI__NEST_UNITS]; \
+		for (int k = 0; k < BI__NEST_UNITS; k++) { \
+			rest[k] = first + (bi__u32)k * step; \
+			to[k] = from[k] = 0; \
+		} \
+		bi__once for (bi__u32 i = 0; i < nest->ndim; i++) \
+		{ \
+			for (int k = 0; k < BI__NEST_UNITS; k++) { \
+				bi__u32 outer = bi__divide(nest, i, rest[k]); \
+				bi__u32 at = rest[k] - outer * nest->shape[i]; \
+				to[k] += at * (bi__u##bits)nest->dst_steps[i]; \
+				from[k] += at * (bi__u##bits)nest->src_steps[i]; \
+				rest[k] = outer; \
+			} \
+		} \
+	}
 
-/* Program text. */
-#define BI__STRIDED_QUOTE(...) #__VA_ARGS__
-#define BI__STRIDED_EXPAND(...) BI__STRIDED_QUOTE(__VA_ARGS__)
-#define BI__STRIDED_KERNEL_TEXT(size, type) BI__STRIDED_EXPAND(BI__STRIDED_KERNEL(size, type)) "\n"
-#define BI__STRIDED_SOURCE \
-	"typedef long bi__i64;\n" BI__STRIDED_EXPAND(BI__NEST_STRUCT) "\n" BI__STRIDED_UNITS(BI__STRIDED_KERNEL_TEXT)
+/* One thread of a group whose first unit is `first`, of which it takes each `step`-th. */
+#define BI__STRIDED_PHASE(bits, size, width) \
+	bi__device void bi__strided##bits##_##size##_copy(bi__global bi__u##width *dst, \
+							  bi__global const bi__u##width *src, \
+							  const struct bi__nest *nest, bi__u32 first, bi__u32 step) \
+	{ \
+		bi__u##bits to[BI__NEST_UNITS], from[BI__NEST_UNITS]; \
+		bi__u##width held[BI__NEST_UNITS]; \
+		bi__place##bits(nest, first, step, to, from); \
+		dst += nest->dst; \
+		src += nest->src; \
+		for (int k = 0; k < BI__NEST_UNITS; k++) { \
+			if (first + (bi__u32)k * step < nest->count) \
+				held[k] = src[(bi__i##bits)from[k]]; \
+		} \
+		for (int k = 0; k < BI__NEST_UNITS; k++) { \
+			if (first + (bi__u32)k * step < nest->count) \
+				dst[(bi__i##bits)to[k]] = held[k]; \
+		} \
+	}
+
+#define BI__FILL_PHASE(size, width) \
+	bi__device void bi__fill_##size##_store(bi__global bi__u##width *dst, const struct bi__fill *fill, \
+						bi__u32 first, bi__u32 step) \
+	{ \
+		bi__u64 to[BI__NEST_UNITS], from[BI__NEST_UNITS]; \
+		bi__place64(&fill->nest, first, step, to, from); \
+		dst += fill->nest.dst; \
+		for (int k = 0; k < BI__NEST_UNITS; k++) { \
+			if (first + (bi__u32)k * step < fill->nest.count) \
+				dst[(bi__i64)to[k]] = fill->item.of_##size[fill->nest.src + (bi__i64)from[k]]; \
+		} \
+	}
+
+/* The first unit of a group's tile, and how much of a whole tile there is. */
+#define BI__CORNER_FUNCTION \
+	struct bi__corner { \
+		bi__i64 to; \
+		bi__i64 from; \
+		bi__u32 nx; \
+		bi__u32 ny; \
+	}; \
+	bi__device struct bi__corner bi__corner(const struct bi__tile *tile, bi__u32 group) \
+	{ \
+		struct bi__corner corner = { tile->nest.dst, tile->nest.src, tile->nx, tile->ny }; \
+		bi__u32 rest = group; \
+		bi__once for (bi__u32 i = 0; i < tile->nest.ndim; i++) \
+		{ \
+			bi__u32 outer = bi__divide(&tile->nest, i, rest); \
+			bi__u32 at = rest - outer * tile->nest.shape[i]; \
+			corner.to += at * tile->nest.dst_steps[i]; \
+			corner.from += at * tile->nest.src_steps[i]; \
+			if (i == 0) \
+				corner.nx -= at * BI__TILE; \
+			if (i == 1) \
+				corner.ny -= at * BI__TILE; \
+			rest = outer; \
+		} \
+		return corner; \
+	}
+
+/* Neighbouring threads read along y, then write along x. The odd width keeps columns in different banks. */
+#define BI__TILE_LOAD(size, width) \
+	bi__device void bi__tile_##size##_load(bi__global const bi__u##width *src, const struct bi__tile *tile, \
+					       bi__shared bi__u##width(*held)[BI__TILE + 1], bi__u32 group, \
+					       bi__u32 tx, bi__u32 ty) \
+	{ \
+		struct bi__corner corner = bi__corner(tile, group); \
+		src += corner.from + tx * tile->src_y; \
+		for (bi__u32 x = ty; x < BI__TILE; x += BI__TILE_ROWS) { \
+			if (x < corner.nx && tx < corner.ny) \
+				held[x][tx] = src[x * tile->src_x]; \
+		} \
+	}
+
+#define BI__TILE_STORE(size, width) \
+	bi__device void bi__tile_##size##_store(bi__global bi__u##width *dst, const struct bi__tile *tile, \
+						bi__shared bi__u##width(*held)[BI__TILE + 1], bi__u32 group, \
+						bi__u32 tx, bi__u32 ty) \
+	{ \
+		struct bi__corner corner = bi__corner(tile, group); \
+		dst += corner.to + tx * tile->dst_x; \
+		for (bi__u32 y = ty; y < BI__TILE; y += BI__TILE_ROWS) { \
+			if (y < corner.ny && tx < corner.nx) \
+				dst[y * tile->dst_y] = held[tx][y]; \
+		} \
+	}
+
+/* The entry points. Plain C calls the phases instead. */
+#define BI__STRIDED_KERNEL(bits, size, width) \
+	bi__kernel void bi__strided##bits##_##size(bi__global bi__u##width *dst, bi__global const bi__u##width *src, \
+						   struct bi__nest nest) \
+	{ \
+		bi__u32 first = bi__group_id * bi__group_size * BI__NEST_UNITS + bi__thread_x; \
+		bi__strided##bits##_##size##_copy(dst, src, &nest, first, bi__group_size); \
+	}
+
+#define BI__FILL_KERNEL(size, width) \
+	bi__kernel void bi__fill_##size(bi__global bi__u##width *dst, struct bi__fill fill) \
+	{ \
+		bi__u32 first = bi__group_id * bi__group_size * BI__NEST_UNITS + bi__thread_x; \
+		bi__fill_##size##_store(dst, &fill, first, bi__group_size); \
+	}
+
+#define BI__TILE_KERNEL(size, width) \
+	bi__kernel void bi__tile_##size(bi__global bi__u##width *dst, bi__global const bi__u##width *src, \
+					struct bi__tile tile) \
+	{ \
+		bi__shared_array bi__u##width held[BI__TILE][BI__TILE + 1]; \
+		bi__tile_##size##_load(src, &tile, held, bi__group_id, bi__thread_x, bi__thread_y); \
+		bi__barrier; \
+		bi__tile_##size##_store(dst, &tile, held, bi__group_id, bi__thread_x, bi__thread_y); \
+	}
+
+/* A program is the types, the functions, then the phases of each unit, then its entry points. */
+#define BI__KERNEL_TYPES BI__NEST_STRUCT BI__FILL_STRUCT BI__TILE_STRUCT
+#define BI__KERNEL_FUNCTIONS BI__DIVIDE_FUNCTION BI__PLACE_FUNCTION(32) BI__PLACE_FUNCTION(64) BI__CORNER_FUNCTION
+#define BI__KERNEL_PHASES(size, width) \
+	BI__STRIDED_PHASE(32, size, width) \
+	BI__STRIDED_PHASE(64, size, width) \
+	BI__FILL_PHASE(size, width) \
+	BI__TILE_LOAD(size, width) \
+	BI__TILE_STORE(size, width)
+#define BI__KERNEL_ENTRIES(size, width) \
+	BI__STRIDED_KERNEL(32, size, width) \
+	BI__STRIDED_KERNEL(64, size, width) \
+	BI__FILL_KERNEL(size, width) \
+	BI__TILE_KERNEL(size, width)
 
 #endif

@@ -5,6 +5,8 @@ extern const struct bi__backend bi__opencl_backend;
 
 const struct bi__backend bi__opencl_backend = {
 	.name = "opencl",
+	.handle = BI_HANDLE_CL_MEM,
+	.stream_kind = BI_STREAM_KIND_CL_QUEUE,
 	.enumerate = bi__opencl_enumerate,
 	.open = bi__opencl_open,
 	.close = bi__opencl_close,
@@ -18,6 +20,7 @@ const struct bi__backend bi__opencl_backend = {
 	.wait = bi__opencl_wait,
 	.poll = bi__opencl_poll,
 	.finish = bi__opencl_finish,
+	.event_wrap = bi__opencl_event_wrap,
 	.event_retain = bi__opencl_event_retain,
 	.event_release = bi__opencl_event_release,
 	.copy = bi__opencl_copy,

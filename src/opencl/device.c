@@ -373,7 +373,7 @@ static int open_stream(struct bi__device_state *device, uintptr_t adopted, struc
 {
 	int rc;
 
-	*stream = (struct bi__queue){ adopted, 0 };
+	*stream = (struct bi__queue){ .native = adopted };
 	rc = bi__opencl_stream_open(device, stream, err);
 	if (rc || !stream->out_of_order)
 		return rc;

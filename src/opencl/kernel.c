@@ -1,13 +1,40 @@
-/* The strided copy on devices that do not run our C code: its program, and its launch. */
+/* Strided copies and fills on devices that do not run our C code: their program, and its launches. */
 #include "opencl/opencl.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/strided.h"
+#include "kernels/launch.h"
 
-static const char source[] = BI__STRIDED_SOURCE;
+/* The words that the kernels leave open. */
+#define WORDS \
+	"typedef uchar bi__u8;\n" \
+	"typedef ushort bi__u16;\n" \
+	"typedef uint bi__u32;\n" \
+	"typedef ulong bi__u64;\n" \
+	"typedef uint4 bi__u128;\n" \
+	"typedef int bi__i32;\n" \
+	"typedef long bi__i64;\n" \
+	"#define bi__kernel kernel\n" \
+	"#define bi__device static inline\n" \
+	"#define bi__global global\n" \
+	"#define bi__shared local\n" \
+	"#define bi__shared_array local\n" \
+	"#define bi__once\n" \
+	"#define bi__group_id (uint)get_group_id(0)\n" \
+	"#define bi__group_size (uint)get_local_size(0)\n" \
+	"#define bi__thread_x (uint)get_local_id(0)\n" \
+	"#define bi__thread_y (uint)get_local_id(1)\n" \
+	"#define bi__barrier barrier(CLK_LOCAL_MEM_FENCE)\n"
+
+/* In pieces, because no string literal need be longer than 4095 characters. */
+#define QUOTE(...) #__VA_ARGS__ "\n"
+#define TEXT(...) QUOTE(__VA_ARGS__)
+#define PHASES(size, width) TEXT(BI__KERNEL_PHASES(size, width)),
+#define ENTRIES(size, width) TEXT(BI__KERNEL_ENTRIES(size, width)),
+static const char *const source[] = { WORDS, TEXT(BI__KERNEL_TYPES), TEXT(BI__KERNEL_FUNCTIONS),
+				      BI__UNITS(PHASES) BI__UNITS(ENTRIES) };
+#define PIECES (sizeof(source) / sizeof(*source))
 
 static uint64_t hash_text(uint64_t hash, cl_platform_id platform, cl_device_id device, cl_uint what)
 {
@@ -24,9 +51,11 @@ static uint64_t cache_key(cl_device_id device)
 {
 	static const cl_uint of_platform[] = { CL_PLATFORM_NAME, CL_PLATFORM_VERSION };
 	static const cl_uint of_device[] = { CL_DEVICE_NAME, CL_DEVICE_VENDOR, CL_DEVICE_VERSION, CL_DRIVER_VERSION };
-	uint64_t hash = bi__opencl_hash(BI__OPENCL_HASH, source, sizeof(source));
+	uint64_t hash = BI__OPENCL_HASH;
 	cl_platform_id platform = NULL;
 
+	for (size_t i = 0; i < PIECES; i++)
+		hash = bi__opencl_hash(hash, source[i], strlen(source[i]));
 	bi__cl->GetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL);
 	for (size_t i = 0; i < sizeof(of_platform) / sizeof(*of_platform); i++)
 		hash = hash_text(hash, platform, NULL, of_platform[i]);
@@ -63,11 +92,12 @@ static int build(cl_program program, cl_device_id device, struct bi_error *err)
 
 static int build_from_source(struct bi__opencl *opencl, cl_program *out, struct bi_error *err)
 {
-	const char *text = source;
+	const char *texts[PIECES];
 	cl_int code;
 	int rc;
 
-	*out = bi__cl->CreateProgramWithSource(opencl->context, 1, &text, NULL, &code);
+	memcpy(texts, source, sizeof(texts));
+	*out = bi__cl->CreateProgramWithSource(opencl->context, PIECES, texts, NULL, &code);
 	if (code != CL_SUCCESS)
 		return bi__cl_check(code, "clCreateProgramWithSource", err);
 	rc = build(*out, opencl->device, err);
@@ -194,14 +224,11 @@ void bi__opencl_cache_state(const struct bi__device_state *device, uint64_t *bui
 	pthread_mutex_unlock(&opencl->lock);
 }
 
-/* One object for each launch: the arguments of a kernel object are not safe to set from two threads. */
-static int get_kernel(struct bi__opencl *opencl, size_t unit, cl_kernel *out, struct bi_error *err)
+static int get_kernel(struct bi__opencl *opencl, const char *name, cl_kernel *out, struct bi_error *err)
 {
-	char name[40];
 	cl_int code;
 	int rc;
 
-	snprintf(name, sizeof(name), "bi__strided_%zu", unit);
 	pthread_mutex_lock(&opencl->lock);
 	rc = need_program(opencl, err);
 	if (!rc) {
@@ -212,103 +239,80 @@ static int get_kernel(struct bi__opencl *opencl, size_t unit, cl_kernel *out, st
 	return rc;
 }
 
-/* A plan counted in units, innermost axis first: what one launch does, and the axes outside of it. */
-struct nest {
-	size_t unit;
-	int64_t dst, src;
-	int ndim;
-	int64_t shape[BI_MAX_NDIM + 1];
-	int64_t dst_steps[BI_MAX_NDIM + 1];
-	int64_t src_steps[BI_MAX_NDIM + 1];
-};
-
-/* The largest of 8, 4, 2, 1 bytes that divides the run, every offset and every stride. */
-static size_t unit_of(const struct bi__plan *plan, int64_t dst, int64_t src)
+static int set_arguments(cl_kernel kernel, const struct bi__launch *launch, cl_mem dst, cl_mem src,
+			 struct bi_error *err)
 {
-	uint64_t bits = 8 | (uint64_t)plan->unit | (uint64_t)dst | (uint64_t)src;
+	cl_uint index = 0;
+	cl_int code = bi__cl->SetKernelArg(kernel, index++, sizeof(dst), &dst);
 
-	for (int i = 0; i < plan->ndim; i++)
-		bits |= (uint64_t)plan->dst_strides[i] | (uint64_t)plan->src_strides[i];
-	return (size_t)(bits & -bits);
+	if (code == CL_SUCCESS && launch->has_source)
+		code = bi__cl->SetKernelArg(kernel, index++, sizeof(src), &src);
+	if (code == CL_SUCCESS)
+		code = bi__cl->SetKernelArg(kernel, index, launch->nbytes, &launch->arguments);
+	return bi__cl_check(code, "clSetKernelArg", err);
 }
 
-static void add_axis(struct nest *nest, int64_t extent, int64_t dst_step, int64_t src_step)
+static int enqueue(cl_command_queue queue, cl_kernel kernel, const struct bi__launch *launch, cl_event *event,
+		   struct bi_error *err)
 {
-	nest->shape[nest->ndim] = extent;
-	nest->dst_steps[nest->ndim] = dst_step;
-	nest->src_steps[nest->ndim++] = src_step;
-}
+	const size_t local[] = { launch->threads[0], launch->threads[1] };
+	const size_t global[] = { launch->groups * local[0], local[1] };
 
-static void make_nest(struct nest *nest, const struct bi__plan *plan, size_t dst_offset, size_t src_offset)
-{
-	int64_t dst = (int64_t)dst_offset + plan->dst_offset, src = (int64_t)src_offset + plan->src_offset, unit;
-
-	nest->unit = unit_of(plan, dst, src);
-	unit = (int64_t)nest->unit;
-	nest->dst = dst / unit;
-	nest->src = src / unit;
-	nest->ndim = 0;
-	if (plan->unit > nest->unit)
-		add_axis(nest, (int64_t)(plan->unit / nest->unit), 1, 1);
-	for (int i = plan->ndim - 1; i >= 0; i--)
-		add_axis(nest, plan->shape[i], plan->dst_strides[i] / unit, plan->src_strides[i] / unit);
-}
-
-static void fill_launch(struct bi__nest *launch, const struct nest *nest)
-{
-	int ndim = nest->ndim < BI__NEST_NDIM ? nest->ndim : BI__NEST_NDIM;
-	size_t nbytes = (size_t)ndim * sizeof(int64_t);
-
-	*launch = (struct bi__nest){ .count = 1, .dst = nest->dst, .src = nest->src, .ndim = ndim };
-	memcpy(launch->shape, nest->shape, nbytes);
-	memcpy(launch->dst_steps, nest->dst_steps, nbytes);
-	memcpy(launch->src_steps, nest->src_steps, nbytes);
-	for (int i = 0; i < ndim; i++)
-		launch->count *= launch->shape[i];
-}
-
-/* Steps the axes that no launch covers; 0 when all of them have been gone through. */
-static int next_launch(struct bi__nest *launch, const struct nest *nest, int64_t *index)
-{
-	for (int i = BI__NEST_NDIM; i < nest->ndim; i++) {
-		launch->dst += nest->dst_steps[i];
-		launch->src += nest->src_steps[i];
-		if (++index[i] < nest->shape[i])
-			return 1;
-		launch->dst -= nest->shape[i] * nest->dst_steps[i];
-		launch->src -= nest->shape[i] * nest->src_steps[i];
-		index[i] = 0;
-	}
-	return 0;
-}
-
-static int enqueue(cl_command_queue queue, cl_kernel kernel, size_t group, const struct bi__nest *launch,
-		   cl_event *event, struct bi_error *err)
-{
-	size_t global = ((size_t)launch->count + group - 1) / group * group;
-	int rc = bi__cl_check(bi__cl->SetKernelArg(kernel, 2, sizeof(*launch), launch), "clSetKernelArg", err);
-
-	if (rc)
-		return rc;
-	return bi__cl_check(bi__cl->EnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, &group, 0, NULL, event),
+	return bi__cl_check(bi__cl->EnqueueNDRangeKernel(queue, kernel, 2, NULL, global, local, 0, NULL, event),
 			    "clEnqueueNDRangeKernel", err);
 }
 
-/* The event, if one is wanted, is that of the last launch. */
-static int enqueue_all(cl_command_queue queue, cl_kernel kernel, size_t group, const struct nest *nest, cl_event *event,
-		       struct bi_error *err)
+/* A kernel object for each launch: its arguments are not safe to set from two threads. */
+static int run(struct bi__opencl *opencl, cl_command_queue queue, const struct bi__launch *launch, cl_mem dst,
+	       cl_mem src, cl_event *event, struct bi_error *err)
 {
-	int64_t index[BI_MAX_NDIM + 1] = { 0 };
-	struct bi__nest launch;
-	int rc, more;
+	cl_kernel kernel;
+	int rc = get_kernel(opencl, bi__kernel_name(launch->kernel), &kernel, err);
 
-	fill_launch(&launch, nest);
-	do {
-		struct bi__nest current = launch;
+	if (rc)
+		return rc;
+	rc = set_arguments(kernel, launch, dst, src, err);
+	if (!rc)
+		rc = enqueue(queue, kernel, launch, event, err);
+	bi__cl->ReleaseKernel(kernel);
+	return rc;
+}
 
-		more = next_launch(&launch, nest, index);
-		rc = enqueue(queue, kernel, group, &current, more ? NULL : event, err);
-	} while (!rc && more);
+/* The event, if one is wanted, is that of the last launch. */
+static int run_all(struct bi__opencl *opencl, cl_command_queue queue, struct bi__launches *launches, cl_mem dst,
+		   cl_mem src, cl_event *event, struct bi_error *err)
+{
+	struct bi__launch launch;
+	int rc = BI_OK;
+
+	while (!rc && bi__launches_next(launches, &launch))
+		rc = run(opencl, queue, &launch, dst, src, launch.is_last ? event : NULL, err);
+	return rc;
+}
+
+/* A buffer in memory of the application's is aligned as that is; the lowest bits say how. */
+static int add_misalignment(uintptr_t *bits, cl_mem buffer, struct bi_error *err)
+{
+	void *host = NULL;
+	cl_int code = bi__cl->GetMemObjectInfo(buffer, CL_MEM_HOST_PTR, sizeof(host), &host, NULL);
+
+	*bits |= (uintptr_t)host;
+	return bi__cl_check(code, "clGetMemObjectInfo", err);
+}
+
+/* On a processor, shared memory is memory like any other, and its cache does what tiles are for. */
+static int get_limits(const struct bi__opencl *opencl, cl_mem dst, cl_mem src, struct bi__launch_limits *limits,
+		      struct bi_error *err)
+{
+	int rc;
+
+	*limits = (struct bi__launch_limits){
+		.group = (uint32_t)opencl->group,
+		.tiles = opencl->group >= BI__TILE * BI__TILE_ROWS && !(opencl->capabilities & BI_CAP_NATIVE_COPY),
+	};
+	rc = add_misalignment(&limits->misalignment, dst, err);
+	if (!rc && src)
+		rc = add_misalignment(&limits->misalignment, src, err);
 	return rc;
 }
 
@@ -316,19 +320,26 @@ int bi__opencl_launch(struct bi__opencl *opencl, cl_command_queue queue, const s
 		      const struct bi__opencl_place *dst, const struct bi__opencl_place *src, cl_event *event,
 		      struct bi_error *err)
 {
-	struct nest nest;
-	cl_kernel kernel;
-	int rc;
+	struct bi__launch_limits limits;
+	struct bi__launches launches;
+	int rc = get_limits(opencl, dst->buffer, src->buffer, &limits, err);
 
-	make_nest(&nest, plan, dst->offset, src->offset);
-	rc = get_kernel(opencl, nest.unit, &kernel, err);
 	if (rc)
 		return rc;
-	rc = bi__cl_check(bi__cl->SetKernelArg(kernel, 0, sizeof(cl_mem), &dst->buffer), "clSetKernelArg", err);
-	if (!rc)
-		rc = bi__cl_check(bi__cl->SetKernelArg(kernel, 1, sizeof(cl_mem), &src->buffer), "clSetKernelArg", err);
-	if (!rc)
-		rc = enqueue_all(queue, kernel, opencl->group, &nest, event, err);
-	bi__cl->ReleaseKernel(kernel);
-	return rc;
+	bi__launches_copy(&launches, plan, dst->offset, src->offset, &limits);
+	return run_all(opencl, queue, &launches, dst->buffer, src->buffer, event, err);
+}
+
+int bi__opencl_launch_fill(struct bi__opencl *opencl, cl_command_queue queue, const struct bi__plan *plan,
+			   const struct bi__opencl_place *dst, const void *item, cl_event *event, struct bi_error *err)
+{
+	struct bi__launch_limits limits;
+	struct bi__launches launches;
+	int rc = get_limits(opencl, dst->buffer, NULL, &limits, err);
+
+	if (rc)
+		return rc;
+	if (!bi__launches_fill(&launches, plan, dst->offset, item, &limits))
+		return bi__fail(err, BI_EUNSUPPORTED, "the item of the fill is larger than %d bytes", BI__FILL_BYTES);
+	return run_all(opencl, queue, &launches, dst->buffer, NULL, event, err);
 }

@@ -61,6 +61,7 @@ static int share(struct shared *shared, size_t nbytes, struct bi__block *block, 
 	block->handle = (uintptr_t)shared->bytes;
 	block->host = (char *)shared->bytes + block->origin;
 	block->cookie = (uintptr_t)buffer;
+	block->free_follows = 1;
 	return BI_OK;
 }
 
@@ -107,6 +108,7 @@ int bi__opencl_alloc(struct bi__device_state *device, struct bi__block *block, s
 	block->handle = (uintptr_t)buffer;
 	block->cookie = 0;
 	block->host = NULL;
+	block->free_follows = 1;
 	return BI_OK;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/engine.h"
+#include "kernels/launch.h"
 
 /* One copy on its way to the driver. */
 struct job {
@@ -49,7 +50,7 @@ static int read_linear(const struct job *job, const struct bi__opencl_place *src
 			    "clEnqueueReadBuffer", err);
 }
 
-/* Items up to this size travel in the arguments. */
+/* Items up to this size travel in the arguments of a native kernel. */
 #define INLINE_BYTES 256
 
 /* What the driver copies aside when the command is enqueued, and writes the address of a buffer into. */
@@ -197,7 +198,7 @@ static int copy_between(const struct job *job, struct bi_error *err)
 static int copy_staged(const struct job *job, struct bi_error *err)
 {
 	struct bi__block block = { .kind = BI_HANDLE_CL_MEM, .nbytes = job->src->immediate };
-	const struct bi__place src = { &block, NULL, 0 };
+	const struct bi__place src = { .block = &block };
 	struct job staged = *job;
 	cl_mem buffer;
 	cl_int code;
@@ -223,6 +224,9 @@ static int copy_immediate(const struct job *job, struct bi_error *err)
 		return fill(job, &dst, to, err);
 	if ((job->opencl->capabilities & BI_CAP_NATIVE_COPY) && job->src->immediate <= INLINE_BYTES)
 		return copy_native(job, err);
+	if (job->plan->kind != BI__PLAN_LINEAR && job->plan->unit <= BI__FILL_BYTES)
+		return bi__opencl_launch_fill(job->opencl, job->queue, job->plan, &dst, job->src->host, job->event,
+					      err);
 	return copy_staged(job, err);
 }
 

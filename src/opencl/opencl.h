@@ -34,10 +34,15 @@ struct bi__opencl_place {
 	size_t offset;
 };
 
-/* Enqueues the kernel of src/kernels/strided.h for a plan; builds the program if it is the first. Does not flush. */
+/*
+ * Enqueue the kernels of src/kernels/strided.h for a plan; build the program if it is the first. They do not flush. A
+ * fill reads its item, of at most BI__FILL_BYTES bytes, before it returns.
+ */
 int bi__opencl_launch(struct bi__opencl *opencl, cl_command_queue queue, const struct bi__plan *plan,
 		      const struct bi__opencl_place *dst, const struct bi__opencl_place *src, cl_event *event,
 		      struct bi_error *err);
+int bi__opencl_launch_fill(struct bi__opencl *opencl, cl_command_queue queue, const struct bi__plan *plan,
+			   const struct bi__opencl_place *dst, const void *item, cl_event *event, struct bi_error *err);
 
 /*
  * Program files. The directory is made if its parent is there. `read` returns bytes that the caller frees, or NULL for
@@ -68,7 +73,8 @@ int bi__opencl_record(struct bi__queue *queue, uintptr_t *event, struct bi_error
 int bi__opencl_wait(struct bi__queue *queue, uintptr_t event, struct bi_error *err);
 int bi__opencl_poll(uintptr_t event, int block, int *done, struct bi_error *err);
 int bi__opencl_finish(struct bi__queue *queue, struct bi_error *err);
-int bi__opencl_event_retain(struct bi__device_state *device, uintptr_t event, struct bi_error *err);
+int bi__opencl_event_wrap(struct bi__device_state *device, uintptr_t native, uintptr_t *event, struct bi_error *err);
+int bi__opencl_event_retain(uintptr_t event, struct bi_error *err);
 void bi__opencl_event_release(uintptr_t event);
 
 int bi__opencl_copy(struct bi__device_state *device, struct bi__queue *queue, const struct bi__plan *plan,

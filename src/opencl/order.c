@@ -145,9 +145,14 @@ int bi__opencl_finish(struct bi__queue *queue, struct bi_error *err)
 	return bi__cl_check(bi__cl->Finish(queue_of(queue)), "clFinish", err);
 }
 
-int bi__opencl_event_retain(struct bi__device_state *device, uintptr_t event, struct bi_error *err)
+int bi__opencl_event_retain(uintptr_t event, struct bi_error *err)
 {
-	cl_event handle = (cl_event)event;
+	return bi__cl_check(bi__cl->RetainEvent((cl_event)event), "clRetainEvent", err);
+}
+
+int bi__opencl_event_wrap(struct bi__device_state *device, uintptr_t native, uintptr_t *event, struct bi_error *err)
+{
+	cl_event handle = (cl_event)native;
 	cl_context context;
 	int rc = bi__cl_check(bi__cl->GetEventInfo(handle, CL_EVENT_CONTEXT, sizeof(context), &context, NULL),
 			      "clGetEventInfo", err);
@@ -156,7 +161,8 @@ int bi__opencl_event_retain(struct bi__device_state *device, uintptr_t event, st
 		return rc;
 	if ((uintptr_t)context != device->native)
 		return bi__fail(err, BI_EINVAL, "the cl_event belongs to another cl_context");
-	return bi__cl_check(bi__cl->RetainEvent(handle), "clRetainEvent", err);
+	*event = native;
+	return bi__opencl_event_retain(native, err);
 }
 
 void bi__opencl_event_release(uintptr_t event)

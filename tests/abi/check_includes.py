@@ -14,7 +14,7 @@ from pathlib import Path
 NOT_BACKENDS = {"common", "interop", "kernels"}
 
 # What each folder of src/ may include besides itself and the public headers. Backends: see allowed_folders.
-ALLOWED = {"common": set(), "interop": {"common"}, "kernels": set()}
+ALLOWED = {"common": set(), "interop": {"common"}, "kernels": {"common"}}
 
 COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -103,7 +103,7 @@ class Checker:
         for path in self.sources("src"):
             folder, name = path.relative_to(self.root / "src").parts[0], path.name
             for number, line, match in self.matches(path, r"\bbi__(\w+?)_backend\b"):
-                if match.group(1) in self.backends | {"cuda"} and folder != match.group(1) and \
+                if match.group(1) in self.backends and folder != match.group(1) and \
                         (folder, name) != ("common", "registry.c"):
                     self.report(path, number, line, "only registry.c names backends")
             if (folder, name) != ("common", "dl.c"):
@@ -115,6 +115,9 @@ class Checker:
             if folder not in {"opencl", "kernels"}:
                 for number, line, _ in self.matches(path, r"\b(cl_[a-z]\w*|CL_[A-Z]\w*|cl[A-Z][a-z]\w*)\b"):
                     self.report(path, number, line, "OpenCL's names stay in src/opencl")
+            if folder != "cuda":
+                for number, line, _ in self.matches(path, r"\b(bi__cu_\w+|CU[a-z]\w*|CUDA_[A-Z]\w*|cu[A-Z][a-z]\w*)\b"):
+                    self.report(path, number, line, "CUDA's names stay in src/cuda")
         for path in self.sources("tools", "examples", "python"):
             for number, line, _ in self.matches(path, r"\b(dlopen|dlmopen)\b"):
                 self.report(path, number, line, "only dl.c opens libraries")
@@ -149,7 +152,8 @@ BREAKS = [
     ("src/host/host.c", "#include <CL/cl.h>"),
     ("src/opencl/new.c", '#include "host/host.h"'),
     ("src/interop/new.c", '#include "opencl/api.h"'),
-    ("src/kernels/new.h", '#include "common/plan.h"'),
+    ("src/kernels/new.h", '#include "opencl/api.h"'),
+    ("src/opencl/new.c", '#include "cuda/api.h"'),
     ("src/common/plan.c", "extern const struct bi__backend bi__host_backend;"),
     ("src/opencl/new.c", "extern const struct bi__backend bi__host_backend;"),
     ("src/interop/new.c", "extern const struct bi__backend bi__opencl_backend;"),
@@ -161,6 +165,10 @@ BREAKS = [
     ("src/common/plan.c", "typedef cl_mem handle;"),
     ("src/host/host.c", "int f(void) { return CL_SUCCESS; }"),
     ("src/common/plan.c", "int f(void) { return clFinish(0); }"),
+    ("src/common/plan.c", "typedef CUstream handle;"),
+    ("src/host/host.c", "int f(void) { return CUDA_SUCCESS; }"),
+    ("src/opencl/new.c", "int f(void) { return cuCtxSynchronize(); }"),
+    ("src/common/plan.c", "bi__cu_stream stream;"),
 ]
 
 

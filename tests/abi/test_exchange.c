@@ -368,7 +368,7 @@ static const int64_t high_strides[2] = { 6, 4 };
 	X(masked, BI_EUNSUPPORTED, (x->flags |= BI_EXCHANGE_MASKED, x->mask = x)) \
 	X(handle_kind_unknown, 0, x->handle_kind = 99) \
 	X(handle_kind_zero, 0, x->handle_kind = 0) \
-	X(cuda_memory, BI_EUNSUPPORTED, (x->handle_kind = BI_HANDLE_CUDA, x->device_type = BI_DEVICE_CUDA)) \
+	X(cuda_memory, BI_EINVAL, (x->handle_kind = BI_HANDLE_CUDA, x->device_type = BI_DEVICE_CUDA)) \
 	X(no_handle, 0, x->handle = 0) \
 	X(type_unknown, BI_EDTYPE, (x->type_code = 200, x->type_kind = 'O')) \
 	X(other_byte_order, BI_EDTYPE, x->byte_order = x->byte_order == '<' ? '>' : '<') \

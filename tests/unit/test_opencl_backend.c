@@ -160,12 +160,12 @@ static void assert_live_buffers(int64_t expected)
 
 static struct bi__place at_block(const struct bi__block *block)
 {
-	return (struct bi__place){ block, NULL, 0 };
+	return (struct bi__place){ .block = block };
 }
 
 static struct bi__place at_host(const void *host)
 {
-	return (struct bi__place){ NULL, host, 0 };
+	return (struct bi__place){ .host = host };
 }
 
 static void copy_bytes(struct opened *opened, struct bi__place dst, struct bi__place src, size_t nbytes)
@@ -271,7 +271,7 @@ static void test_adopted_queue_is_in_order(void **unused)
 {
 	struct bi_options options = BI_OPTIONS_INIT;
 	struct opened own, adopted = { .device.ordinal = -1 };
-	struct bi__queue loose = { 0, 1 };
+	struct bi__queue loose = { .out_of_order = 1 };
 
 	(void)unused;
 	open_default(&own);
@@ -514,7 +514,7 @@ static void test_adopt_refuses(void **unused)
 	struct bi__block block = { 0 };
 	struct bi_foreign foreign;
 	struct bi__queue queue;
-	uintptr_t event;
+	uintptr_t event, wrapped;
 	cl_mem buffer;
 
 	(void)unused;
@@ -526,11 +526,12 @@ static void test_adopt_refuses(void **unused)
 	assert_references(buffer, 1);
 	foreign.kind = BI_HANDLE_CUDA;
 	FAILS(BI_EUNSUPPORTED, "kind 2", backend->adopt(&opened.state, &foreign, &block, &error));
-	queue = (struct bi__queue){ other.queue.native, 0 };
+	queue = (struct bi__queue){ .native = other.queue.native };
 	FAILS(BI_EINVAL, "another cl_context", backend->stream_open(&opened.state, &queue, &error));
 	OK(backend->record(&other.queue, &event, &error));
-	FAILS(BI_EINVAL, "another cl_context", backend->event_retain(&opened.state, event, &error));
-	OK(backend->event_retain(&other.state, event, &error));
+	FAILS(BI_EINVAL, "another cl_context", backend->event_wrap(&opened.state, event, &wrapped, &error));
+	OK(backend->event_wrap(&other.state, event, &wrapped, &error));
+	assert_true(wrapped == event);
 	backend->event_release(event);
 	backend->event_release(event);
 	bi__cl->ReleaseMemObject(buffer);
@@ -687,7 +688,7 @@ static void check_copy(struct opened *opened, const struct pair *pair, enum rout
 	uintptr_t event = 0;
 
 	if (route == FILL)
-		src = (struct bi__place){ NULL, bytes, pair->src_nbytes };
+		src = (struct bi__place){ .host = bytes, .immediate = pair->src_nbytes };
 	memcpy(actual, expected, pair->dst_nbytes);
 	write_block(opened, &to, expected);
 	write_block(opened, &from, bytes);
@@ -822,7 +823,7 @@ static void test_fill_commands(void **unused)
 		struct pair pair;
 		struct bi__block block;
 		unsigned char *item = random_bytes(dtype.item_size), *expected, *actual;
-		const struct bi__place src = { NULL, item, dtype.item_size };
+		const struct bi__place src = { .host = item, .immediate = dtype.item_size };
 		struct bi__place dst = at_block(&block);
 
 		OK(bi_layout_init(&pair.dst, dtype, 1, &shape, NULL, cases[i].offset, &error));
@@ -876,7 +877,7 @@ static void test_copy_faults(void **unused)
 		to = allocate(&opened, pair.dst_nbytes, 0, BI_MEMORY_DEVICE);
 		from = allocate(&opened, pair.src_nbytes, 0, BI_MEMORY_DEVICE);
 		if (route)
-			src = (struct bi__place){ NULL, item, pair.src_nbytes };
+			src = (struct bi__place){ .host = item, .immediate = pair.src_nbytes };
 		live = layer.live_buffers();
 		for (int i = 0; i < entries; i++) {
 			uintptr_t event = 0;
@@ -1020,17 +1021,17 @@ static void test_program_files(void **unused)
 static void test_queues(void **unused)
 {
 	struct opened opened;
-	struct bi__queue loose = { 0, 1 }, strict = { 0, 0 }, wrapped;
+	struct bi__queue loose = { .out_of_order = 1 }, strict = { .native = 0 }, wrapped;
 
 	(void)unused;
 	open_default(&opened);
 	OK(backend->stream_open(&opened.state, &loose, &error));
 	OK(backend->stream_open(&opened.state, &strict, &error));
-	wrapped = (struct bi__queue){ loose.native, 0 };
+	wrapped = (struct bi__queue){ .native = loose.native };
 	OK(backend->stream_open(&opened.state, &wrapped, &error));
 	assert_true(wrapped.native == loose.native && wrapped.out_of_order);
 	backend->stream_close(&wrapped);
-	wrapped = (struct bi__queue){ strict.native, 1 };
+	wrapped = (struct bi__queue){ .native = strict.native, .out_of_order = 1 };
 	OK(backend->stream_open(&opened.state, &wrapped, &error));
 	assert_false(wrapped.out_of_order);
 	backend->stream_close(&strict);
@@ -1050,7 +1051,7 @@ static void test_queues(void **unused)
 static void test_order_across_queues(void **unused)
 {
 	struct opened opened;
-	struct bi__queue other = { 0, 1 };
+	struct bi__queue other = { .out_of_order = 1 };
 	size_t nbytes = 1 << 18;
 	unsigned char *first = random_bytes(nbytes), *second = random_bytes(nbytes), *back = calloc(1, nbytes);
 	const struct bi__plan plan = { .kind = BI__PLAN_LINEAR, .unit = nbytes, .bytes = nbytes };
@@ -1101,7 +1102,7 @@ static cl_event user_event(struct opened *opened)
 static void test_wait_holds_back(void **unused)
 {
 	struct opened opened;
-	struct bi__queue other = { 0, 0 };
+	struct bi__queue other = { .native = 0 };
 	uintptr_t here = 0, there = 0;
 	int done = 1;
 	cl_event event;

@@ -1,4 +1,7 @@
-/* The strided copy kernel as plain C, one work-item after another, against explicit index arithmetic. */
+/*
+ * The kernels as plain C, in the launches that a plan becomes, against a copy that follows the plan; and the arithmetic
+ * of the launches alone.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,113 +9,586 @@
 
 #include <cmocka.h>
 
+#include <stdlib.h>
 #include <string.h>
 
-#include "kernels/strided.h"
+#include "cuda_sim/kernels.h"
+#include "kernels/launch.h"
 #include "unit/random.h"
 
-/* Before the words of OpenCL C become C. */
-static const char source_text[] = BI__STRIDED_SOURCE;
+static struct test_random random_state;
 
-#define kernel static
-#define global
-#define get_global_id(dimension) work_item
+static int64_t between(int64_t low, int64_t high)
+{
+	return test_between(&random_state, low, high);
+}
 
-typedef unsigned char uchar;
-typedef unsigned short ushort;
-typedef unsigned int uint;
-typedef uint64_t ulong;
+static void randomize(unsigned char *bytes, size_t nbytes)
+{
+	for (size_t i = 0; i < nbytes; i++)
+		bytes[i] = (unsigned char)test_next(&random_state);
+}
 
-static size_t work_item;
-
-BI__STRIDED_UNITS(BI__STRIDED_KERNEL)
-
-#define UNITS 4096
-
-static union {
-	uchar u1[UNITS];
-	ushort u2[UNITS];
-	uint u4[UNITS];
-	ulong u8[UNITS];
-} source, actual, expected;
-
-/* Every work-item of the groups that a launch has, those behind the last unit too. */
-#define RUN(size, type) \
-	static void run_##size(const struct bi__nest *nest) \
-	{ \
-		size_t groups = ((size_t)nest->count + BI__NEST_GROUP - 1) / BI__NEST_GROUP; \
-		for (work_item = 0; work_item < groups * BI__NEST_GROUP; work_item++) \
-			bi__strided_##size(actual.u##size, source.u##size, *nest); \
-	}
-BI__STRIDED_UNITS(RUN)
-
-static const struct {
-	size_t size;
-	void (*run)(const struct bi__nest *nest);
-} kernels[] = {
-#define KERNEL(size, type) { size, run_##size },
-	BI__STRIDED_UNITS(KERNEL)
+/* One side of a copy, and for each byte how often the launches say that they touch it. */
+struct side {
+	size_t offset; /* of the plan's zero */
+	size_t nbytes;
+	unsigned char *bytes, *marks;
 };
 
-/* Axes from the innermost to the outermost; the destination has gaps, the source runs in any direction or repeats. */
-static void random_nest(struct bi__nest *nest, struct test_random *random)
+static void make_side(struct side *side, size_t nbytes, size_t offset)
 {
-	int64_t step = 1;
-
-	*nest = (struct bi__nest){ .count = 1, .dst = 3, .src = UNITS / 2, .ndim = test_between(random, 1, 4) };
-	for (int i = 0; i < nest->ndim; i++) {
-		nest->shape[i] = test_between(random, 1, 6);
-		nest->dst_steps[i] = step + test_between(random, 0, 1);
-		nest->src_steps[i] = test_between(random, -90, 90);
-		nest->count *= nest->shape[i];
-		step = nest->dst_steps[i] * nest->shape[i];
-	}
+	side->offset = offset;
+	side->nbytes = nbytes + offset;
+	/* Exactly so long that a sanitizer sees the first byte behind it. */
+	side->bytes = malloc(side->nbytes);
+	side->marks = calloc(1, side->nbytes);
+	assert_non_null(side->bytes);
+	assert_non_null(side->marks);
+	randomize(side->bytes, side->nbytes);
 }
 
-static void naive(const struct bi__nest *nest, int64_t axis, int64_t to, int64_t from, size_t size)
+static void free_side(struct side *side)
 {
-	if (axis < 0) {
-		memcpy((char *)&expected + (size_t)to * size, (const char *)&source + (size_t)from * size, size);
+	free(side->bytes);
+	free(side->marks);
+}
+
+/* The plan as it is read: marks what it touches, and copies. */
+static void naive(const struct bi__plan *plan, int axis, struct side *dst, struct side *src, int64_t to, int64_t from)
+{
+	if (axis < plan->ndim) {
+		for (int64_t i = 0; i < plan->shape[axis]; i++)
+			naive(plan, axis + 1, dst, src, to + i * plan->dst_strides[axis],
+			      from + i * plan->src_strides[axis]);
 		return;
 	}
-	for (int64_t i = 0; i < nest->shape[axis]; i++)
-		naive(nest, axis - 1, to + i * nest->dst_steps[axis], from + i * nest->src_steps[axis], size);
+	memcpy(dst->bytes + dst->offset + to, src->bytes + src->offset + from, plan->unit);
+	memset(dst->marks + dst->offset + to, 1, plan->unit);
+	memset(src->marks + src->offset + from, 1, plan->unit);
 }
 
-static void test_kernels(void **unused)
+/* A source is marked as often as it may be read, a destination once. */
+struct marks {
+	struct side *dst, *src;
+};
+
+static void mark(void *state, uint64_t address, size_t nbytes, int writes)
 {
-	struct test_random random = { test_seed() };
+	struct marks *marks = state;
+	struct side *side = writes ? marks->dst : marks->src;
+	size_t start = (size_t)(address - (uint64_t)(uintptr_t)side->bytes);
 
-	(void)unused;
-	for (size_t i = 0; i < UNITS; i++)
-		source.u8[i] = test_next(&random);
-	for (int round = 0; round < 400; round++) {
-		size_t k = (size_t)round % (sizeof(kernels) / sizeof(*kernels));
-		struct bi__nest nest;
-
-		random_nest(&nest, &random);
-		memset(&actual, 0xee, sizeof(actual));
-		memset(&expected, 0xee, sizeof(expected));
-		naive(&nest, nest.ndim - 1, nest.dst, nest.src, kernels[k].size);
-		kernels[k].run(&nest);
-		assert_memory_equal(&actual, &expected, sizeof(actual));
+	assert_true(start < side->nbytes && nbytes <= side->nbytes - start);
+	for (size_t i = start; i < start + nbytes; i++) {
+		assert_true(!writes || !side->marks[i]);
+		side->marks[i] = 1;
 	}
 }
 
-/* A string literal that every compiler takes. */
-static void test_text_is_short(void **unused)
+static unsigned runs[BI__KERNEL_COUNT];
+
+/* A kernel with 64-bit offsets does all that one with 32-bit offsets does. */
+static int choose(int kernel)
+{
+	if (kernel / BI__KERNEL_UNITS == BI__KERNEL_strided32 && between(0, 1))
+		return kernel + BI__KERNEL_UNITS;
+	return kernel;
+}
+
+static void run_launch(const struct bi__launch *launch, struct side *dst, struct side *src)
+{
+	int number = choose(launch->kernel);
+	const struct sim_kernel *kernel = sim_kernel_find(bi__kernel_name(number));
+	const unsigned grid[] = { launch->groups, 1, 1 }, block[] = { launch->threads[0], launch->threads[1], 1 };
+	uint64_t to = (uintptr_t)dst->bytes, from = src ? (uintptr_t)src->bytes : 0;
+	struct bi__launch copy = *launch;
+	void *both[] = { &to, &from, &copy.arguments }, *one[] = { &to, &copy.arguments };
+	struct marks marks = { dst, src };
+
+	assert_non_null(kernel);
+	assert_int_equal(kernel->argument_count, launch->has_source ? 3 : 2);
+	assert_int_equal(kernel->argument_sizes[kernel->argument_count - 1], launch->nbytes);
+	kernel->footprint(launch->has_source ? both : one, grid, block, mark, &marks);
+	kernel->run(launch->has_source ? both : one, grid, block, test_next(&random_state));
+	runs[number]++;
+}
+
+static void run_launches(struct bi__launches *launches, struct side *dst, struct side *src)
+{
+	struct bi__launch launch = { .is_last = 0 };
+	int count = 0;
+
+	while (bi__launches_next(launches, &launch)) {
+		run_launch(&launch, dst, src);
+		count++;
+	}
+	assert_true(count > 0 && launch.is_last);
+}
+
+static void random_limits(struct bi__launch_limits *limits)
+{
+	*limits = (struct bi__launch_limits){ .group = (uint32_t)(UINT64_C(1) << between(0, 8)), .tiles = 1 };
+	if (between(0, 3) == 0)
+		limits->tiles = 0;
+	if (between(0, 2) == 0)
+		limits->count = (uint32_t)between(1, 400);
+}
+
+/* Axes from the outermost to the innermost: the destination has gaps or none. Returns its bytes. */
+static size_t random_dst(struct bi__plan *plan, size_t align)
+{
+	int64_t stride = (int64_t)plan->unit;
+
+	plan->bytes = plan->unit;
+	for (int i = plan->ndim - 1; i >= 0; i--) {
+		if (between(0, 2) == 0)
+			stride += between(0, 3) * (int64_t)align;
+		plan->dst_strides[i] = stride;
+		stride *= plan->shape[i];
+		plan->bytes *= (uint64_t)plan->shape[i];
+	}
+	plan->dst_offset = between(0, 3) * (int64_t)align;
+	return (size_t)(plan->dst_offset + stride);
+}
+
+/* The axes in any order, dense or not, some running backwards, some standing still. Returns its bytes. */
+static size_t random_src(struct bi__plan *plan, size_t align)
+{
+	int order[BI_MAX_NDIM];
+	int64_t stride = (int64_t)plan->unit;
+
+	plan->src_offset = 0;
+	for (int i = 0; i < plan->ndim; i++) {
+		int j = (int)between(0, i);
+
+		order[i] = order[j];
+		order[j] = i;
+	}
+	for (int i = 0; i < plan->ndim; i++) {
+		int64_t *mine = &plan->src_strides[order[i]], extent = plan->shape[order[i]];
+
+		if (between(0, 9) == 0) {
+			*mine = 0;
+			continue;
+		}
+		if (between(0, 3) == 0)
+			stride += between(0, 3) * (int64_t)align;
+		*mine = stride;
+		stride *= extent;
+		if (between(0, 4) == 0) {
+			plan->src_offset += (extent - 1) * *mine;
+			*mine = -*mine;
+		}
+	}
+	return (size_t)stride;
+}
+
+static const size_t units[] = { 1, 2, 4, 8, 16, 3, 12, 24, 32, 40 };
+#define UNITS (sizeof(units) / sizeof(*units))
+
+/* Two axes are long enough for tiles with ragged edges, and more or fewer are around them. */
+static void random_shape(struct bi__plan *plan, int round)
+{
+	*plan = (struct bi__plan){ .kind = BI__PLAN_STRIDED, .unit = units[(size_t)round % UNITS] };
+	plan->ndim = (int)between(0, 4);
+	for (int i = 0; i < plan->ndim; i++)
+		plan->shape[i] = between(2, plan->ndim == 2 ? 80 : 9);
+	if (plan->ndim > 2)
+		plan->shape[between(0, plan->ndim - 1)] = between(8, 40);
+}
+
+static void check_sides(const struct side *dst, const struct side *actual)
+{
+	assert_memory_equal(dst->bytes, actual->bytes, dst->nbytes);
+	assert_memory_equal(dst->marks, actual->marks, dst->nbytes);
+}
+
+/* Another destination that begins as `dst` does, or with the opposite bits of it. */
+static void make_twin(struct side *twin, const struct side *dst, int invert)
+{
+	make_side(twin, dst->nbytes - dst->offset, dst->offset);
+	for (size_t i = 0; i < dst->nbytes; i++)
+		twin->bytes[i] = (unsigned char)(invert ? ~dst->bytes[i] : dst->bytes[i]);
+}
+
+static void check_copy(const struct bi__plan *plan, size_t dst_nbytes, size_t src_nbytes, size_t align,
+		       const struct bi__launch_limits *limits)
+{
+	struct side dst, src, actual, again;
+	struct bi__launches launches;
+
+	make_side(&dst, dst_nbytes, (size_t)between(0, 3) * align);
+	make_side(&src, src_nbytes, (size_t)between(0, 3) * align);
+	make_twin(&actual, &dst, 0);
+	make_twin(&again, &dst, 1);
+	bi__launches_copy(&launches, plan, dst.offset, src.offset, limits);
+	run_launches(&launches, &actual, &src);
+	bi__launches_copy(&launches, plan, dst.offset, src.offset, limits);
+	run_launches(&launches, &again, &src);
+	/* What differs between the two was not written. */
+	for (size_t i = 0; i < dst.nbytes; i++)
+		assert_int_equal(actual.bytes[i] == again.bytes[i], actual.marks[i]);
+	{
+		struct side named = src;
+
+		src.marks = calloc(1, src.nbytes);
+		naive(plan, 0, &dst, &src, plan->dst_offset, plan->src_offset);
+		assert_memory_equal(src.marks, named.marks, src.nbytes);
+		free(named.marks);
+	}
+	check_sides(&dst, &actual);
+	free_side(&dst);
+	free_side(&src);
+	free_side(&actual);
+	free_side(&again);
+}
+
+static void test_copies(void **unused)
+{
+	static const size_t aligns[] = { 1, 2, 4, 8, 16, 16, 16 };
+
+	(void)unused;
+	for (int round = 0; round < 600; round++) {
+		struct bi__launch_limits limits;
+		struct bi__plan plan;
+		size_t align, dst, src;
+
+		random_limits(&limits);
+		random_shape(&plan, round);
+		align = aligns[between(0, 6)];
+		dst = random_dst(&plan, align);
+		src = random_src(&plan, align);
+		check_copy(&plan, dst, src, align, &limits);
+	}
+}
+
+/* Two crossed axes of any length that tiles take, with a few around them, in launches of at least all tiles of the two.
+ */
+static void test_tiles(void **unused)
 {
 	(void)unused;
-	assert_true(sizeof(source_text) < 4095);
-	assert_non_null(strstr(source_text, "kernel void bi__strided_8(global ulong *dst"));
+	for (int round = 0; round < 200; round++) {
+		struct bi__launch_limits limits = { .tiles = 1, .count = (uint32_t)between(9, 30) };
+		struct bi__plan plan = { .kind = BI__PLAN_STRIDED, .unit = units[round % 5] };
+		int64_t stride = (int64_t)plan.unit;
+		struct bi__launches launches;
+		struct bi__launch launch;
+		size_t dst;
+		int y;
+
+		plan.ndim = (int)between(2, 4);
+		y = (int)between(0, plan.ndim - 2);
+		for (int i = 0; i < plan.ndim; i++)
+			plan.shape[i] = i == y || i == plan.ndim - 1 ? between(8, 80) : between(2, 4);
+		dst = random_dst(&plan, plan.unit);
+		plan.src_strides[y] = stride;
+		stride *= plan.shape[y];
+		for (int i = 0; i < plan.ndim; i++) {
+			if (i != y) {
+				plan.src_strides[i] = stride;
+				stride *= plan.shape[i];
+			}
+		}
+		bi__launches_copy(&launches, &plan, 0, 0, &limits);
+		assert_true(bi__launches_next(&launches, &launch));
+		assert_int_equal(launch.kernel / BI__KERNEL_UNITS, BI__KERNEL_tile);
+		check_copy(&plan, dst, (size_t)stride, plan.unit, &limits);
+	}
+}
+
+static void check_fill(const struct bi__plan *plan, size_t dst_nbytes, size_t align)
+{
+	struct side dst, item, actual, again;
+	struct bi__launch_limits limits;
+	struct bi__launches launches;
+
+	random_limits(&limits);
+	make_side(&dst, dst_nbytes, (size_t)between(0, 3) * align);
+	make_side(&item, plan->unit, (size_t)plan->src_offset);
+	item.offset = 0;
+	make_twin(&actual, &dst, 0);
+	make_twin(&again, &dst, 1);
+	assert_true(bi__launches_fill(&launches, plan, dst.offset, item.bytes, &limits));
+	run_launches(&launches, &actual, NULL);
+	assert_true(bi__launches_fill(&launches, plan, dst.offset, item.bytes, &limits));
+	run_launches(&launches, &again, NULL);
+	for (size_t i = 0; i < dst.nbytes; i++)
+		assert_int_equal(actual.bytes[i] == again.bytes[i], actual.marks[i]);
+	naive(plan, 0, &dst, &item, plan->dst_offset, plan->src_offset);
+	check_sides(&dst, &actual);
+	free_side(&dst);
+	free_side(&item);
+	free_side(&actual);
+	free_side(&again);
+}
+
+static void test_fills(void **unused)
+{
+	(void)unused;
+	for (int round = 0; round < 600; round++) {
+		size_t align = (size_t)1 << between(0, 4);
+		struct bi__plan plan;
+		size_t dst;
+
+		random_shape(&plan, round);
+		if (round % 3 == 0)
+			plan.unit = (size_t)between(1, BI__FILL_BYTES);
+		dst = random_dst(&plan, align);
+		plan.src_offset = between(0, 5);
+		check_fill(&plan, dst, align);
+	}
+}
+
+static void test_every_entry_point_ran(void **unused)
+{
+	(void)unused;
+	for (int i = 0; i < BI__KERNEL_COUNT; i++) {
+		if (!runs[i])
+			fail_msg("%s never ran", bi__kernel_name(i));
+	}
+	assert_null(sim_kernel_find("bi__strided32_3"));
+}
+
+static void test_fills_that_do_not_fit(void **unused)
+{
+	static const unsigned char item[BI__FILL_BYTES + 1];
+	struct bi__plan plan = { .unit = BI__FILL_BYTES + 1, .ndim = 1, .shape = { 2 }, .dst_strides = { 300 } };
+	struct bi__launch_limits limits = { .group = 64 };
+	struct bi__launches launches;
+
+	(void)unused;
+	assert_false(bi__launches_fill(&launches, &plan, 0, item, &limits));
+	plan.unit = BI__FILL_BYTES;
+	assert_true(bi__launches_fill(&launches, &plan, 0, item, &limits));
+	plan.src_strides[0] = 1;
+	assert_false(bi__launches_fill(&launches, &plan, 0, item, &limits));
+}
+
+/* More axes than a launch has, of which none continues another. */
+static void test_many_axes(void **unused)
+{
+	struct bi__plan plan = { .kind = BI__PLAN_STRIDED, .ndim = BI__NEST_NDIM + 2, .unit = 1 };
+	struct side dst, src, actual;
+	struct bi__launch_limits limits = { .group = 256 };
+	struct bi__launches launches;
+	int64_t total = 1 << (BI__NEST_NDIM + 2);
+
+	(void)unused;
+	for (int i = 0; i < plan.ndim; i++) {
+		plan.shape[i] = 2;
+		plan.dst_strides[i] = total >> (i + 1);
+		plan.src_strides[i] = (int64_t)1 << i;
+	}
+	make_side(&dst, (size_t)total, 0);
+	make_side(&src, (size_t)total, 0);
+	make_twin(&actual, &dst, 0);
+	bi__launches_copy(&launches, &plan, 0, 0, &limits);
+	run_launches(&launches, &actual, &src);
+	naive(&plan, 0, &dst, &src, 0, 0);
+	check_sides(&dst, &actual);
+	free_side(&dst);
+	free_side(&src);
+	free_side(&actual);
+}
+
+/* A launch with fewer groups than its units need moves fewer, and says so. */
+static void test_short_grid(void **unused)
+{
+	struct bi__plan plan = { .ndim = 1, .unit = 4, .shape = { 5000 }, .dst_strides = { 8 }, .src_strides = { 4 } };
+	struct bi__launch_limits limits = { .group = 32 };
+	struct side dst, src, before;
+	struct bi__launches launches;
+	struct bi__launch launch;
+
+	(void)unused;
+	make_side(&dst, 40000, 0);
+	make_side(&src, 20000, 0);
+	make_twin(&before, &dst, 0);
+	bi__launches_copy(&launches, &plan, 0, 0, &limits);
+	assert_true(bi__launches_next(&launches, &launch));
+	launch.groups = 3;
+	run_launch(&launch, &dst, &src);
+	plan.shape[0] = 3 * 32 * BI__NEST_UNITS;
+	naive(&plan, 0, &before, &src, 0, 0);
+	check_sides(&before, &dst);
+	free_side(&dst);
+	free_side(&src);
+	free_side(&before);
+}
+
+struct expectation {
+	struct bi__plan plan;
+	uint64_t dst, src;
+	const char *kernel;
+	int launches;
+	uint64_t groups; /* of all launches */
+};
+
+#define BIG ((int64_t)1 << 40)
+
+/* Only the arithmetic: most of these arrays would not fit in any memory. */
+static const struct expectation expectations[] = {
+	/* The unit: the largest that divides offsets, strides and run. */
+	{ { .ndim = 0, .unit = 4096 }, 0, 0, "bi__strided32_16", 1, 1 },
+	{ { .ndim = 0, .unit = 4096 }, 8, 0, "bi__strided32_8", 1, 1 },
+	{ { .ndim = 0, .unit = 4096 }, 0, 4, "bi__strided32_4", 1, 1 },
+	{ { .ndim = 0, .unit = 4096, .src_offset = 2 }, 0, 4, "bi__strided32_2", 1, 2 },
+	{ { .ndim = 0, .unit = 4095 }, 0, 0, "bi__strided32_1", 1, 4 },
+	{ { .ndim = 1, .unit = 4, .shape = { 9 }, .dst_strides = { 6 }, .src_strides = { 4 } },
+	  0,
+	  0,
+	  "bi__strided32_2",
+	  1,
+	  1 },
+	{ { .ndim = 1, .unit = 4, .shape = { 9 }, .dst_strides = { 8 }, .src_strides = { -4 } },
+	  0,
+	  32,
+	  "bi__strided32_4",
+	  1,
+	  1 },
+	/* Offsets of 32 bits as far as they reach, whatever the launch starts at. */
+	{ { .ndim = 1, .unit = 1, .shape = { 2 }, .dst_strides = { INT32_MAX }, .src_strides = { 1 } },
+	  BIG,
+	  BIG,
+	  "bi__strided32_1",
+	  1,
+	  1 },
+	{ { .ndim = 1, .unit = 1, .shape = { 2 }, .dst_strides = { 3 }, .src_strides = { -INT64_C(2147483647) } },
+	  0,
+	  BIG,
+	  "bi__strided32_1",
+	  1,
+	  1 },
+	{ { .ndim = 1, .unit = 1, .shape = { 2 }, .dst_strides = { INT64_C(1) << 31 }, .src_strides = { 1 } },
+	  0,
+	  0,
+	  "bi__strided64_1",
+	  1,
+	  1 },
+	{ { .ndim = 1, .unit = 1, .shape = { 2 }, .dst_strides = { 3 }, .src_strides = { -(INT64_C(1) << 31) } },
+	  0,
+	  BIG,
+	  "bi__strided64_1",
+	  1,
+	  1 },
+	{ { .ndim = 2, .unit = 1, .shape = { 2, 3 }, .dst_strides = { 1 << 30, 1 << 29 }, .src_strides = { 1, 2 } },
+	  0,
+	  0,
+	  "bi__strided64_1",
+	  1,
+	  1 },
+	/* No more than 2^31 - 1 units in a launch: 2^33 - 4 of them are four full ones and four units. */
+	{ { .ndim = 0, .unit = ((size_t)1 << 33) - 4 + 3 }, 1, 0, "bi__strided32_1", 5, 4 * 2097152 + 1 },
+	/* 3000 times 10^6 units: 2147 times 10^6 and the rest. */
+	{ { .ndim = 2,
+	    .unit = 2,
+	    .shape = { 3000, 1000000 },
+	    .dst_strides = { 8000000, 6 },
+	    .src_strides = { 2000000, 2 } },
+	  0,
+	  0,
+	  "bi__strided64_2",
+	  2,
+	  2096680 + 833008 },
+	/* Tiles: 40 by 100 units are 2 by 4 of them, three times. */
+	{ { .ndim = 3,
+	    .unit = 4,
+	    .shape = { 3, 100, 40 },
+	    .dst_strides = { 16000, 160, 4 },
+	    .src_strides = { 16000, 4, 400 } },
+	  0,
+	  0,
+	  "bi__tile_4",
+	  1,
+	  24 },
+	/* No tiles: an axis is short, the source does not gain, an item is no unit. */
+	{ { .ndim = 2, .unit = 4, .shape = { 100, 7 }, .dst_strides = { 28, 4 }, .src_strides = { 4, 400 } },
+	  0,
+	  0,
+	  "bi__strided32_4",
+	  1,
+	  1 },
+	{ { .ndim = 2, .unit = 4, .shape = { 100, 40 }, .dst_strides = { 160, 4 }, .src_strides = { 4, 12 } },
+	  0,
+	  0,
+	  "bi__strided32_4",
+	  1,
+	  4 },
+	{ { .ndim = 2, .unit = 12, .shape = { 100, 40 }, .dst_strides = { 480, 12 }, .src_strides = { 12, 1200 } },
+	  0,
+	  0,
+	  "bi__strided32_4",
+	  1,
+	  12 },
+};
+
+static void test_arithmetic(void **unused)
+{
+	const struct bi__launch_limits limits = { .group = 256, .tiles = 1 };
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(expectations) / sizeof(*expectations); i++) {
+		const struct expectation *expect = &expectations[i];
+		struct bi__launches launches;
+		struct bi__launch launch;
+		uint64_t groups = 0;
+		int count = 0;
+
+		bi__launches_copy(&launches, &expect->plan, expect->dst, expect->src, &limits);
+		while (bi__launches_next(&launches, &launch)) {
+			if (!count++)
+				assert_string_equal(bi__kernel_name(launch.kernel), expect->kernel);
+			groups += launch.groups;
+			assert_true(launch.groups <= INT32_MAX);
+		}
+		if (count != expect->launches || groups != expect->groups)
+			fail_msg("case %zu: %d launches, %llu groups", i, count, (unsigned long long)groups);
+	}
+}
+
+/* The multiplication that stands for a division, through an axis that a launch divides by. */
+static void test_division(void **unused)
+{
+	const struct bi__launch_limits limits = { .group = 1 };
+
+	(void)unused;
+	for (int round = 0; round < 20000; round++) {
+		int64_t extent = between(2, (INT64_C(2) << between(1, 30)) - (round % 2));
+		struct bi__plan plan = {
+			.ndim = 1, .unit = 1, .shape = { extent }, .dst_strides = { 3 }, .src_strides = { 3 }
+		};
+		struct bi__launches launches;
+		struct bi__launch launch;
+		const struct bi__nest *nest = &launch.arguments.nest;
+		uint64_t d, edge, x;
+
+		bi__launches_copy(&launches, &plan, 0, 0, &limits);
+		assert_true(bi__launches_next(&launches, &launch));
+		d = nest->shape[0];
+		edge = (uint64_t)between(0, (int64_t)(INT32_MAX / d)) * d;
+		x = (uint64_t)between(0, INT32_MAX);
+		assert_int_equal(x * nest->magic[0] >> nest->shift[0], x / d);
+		assert_int_equal(edge * nest->magic[0] >> nest->shift[0], edge / d);
+		if (edge)
+			assert_int_equal((edge - 1) * nest->magic[0] >> nest->shift[0], (edge - 1) / d);
+	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kernels),
-		cmocka_unit_test(test_text_is_short),
+		cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_tiles),
+		cmocka_unit_test(test_fills),
+		cmocka_unit_test(test_every_entry_point_ran),
+		cmocka_unit_test(test_fills_that_do_not_fit),
+		cmocka_unit_test(test_many_axes),
+		cmocka_unit_test(test_short_grid),
+		cmocka_unit_test(test_arithmetic),
+		cmocka_unit_test(test_division),
 	};
 
-	return cmocka_run_group_tests_name("strided kernel", tests, NULL, NULL);
+	random_state.state = test_seed();
+	return cmocka_run_group_tests_name("kernels", tests, NULL, NULL);
 }

@@ -1,0 +1,103 @@
+#include "kernels/image.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Longer than what ISO C promises to take, not than any compiler that we know. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverlength-strings"
+const char bi__image_ptx[] =
+#include "kernels/image_ptx.inc"
+	;
+#pragma GCC diagnostic pop
+
+static const unsigned char packed_7_5[] = {
+#include "kernels/image_7_5.inc"
+};
+static const unsigned char packed_8_0[] = {
+#include "kernels/image_8_0.inc"
+};
+static const unsigned char packed_9_0[] = {
+#include "kernels/image_9_0.inc"
+};
+static const unsigned char packed_10_0[] = {
+#include "kernels/image_10_0.inc"
+};
+static const unsigned char packed_12_0[] = {
+#include "kernels/image_12_0.inc"
+};
+
+static const struct image {
+	int major, minor;
+	const unsigned char *packed;
+	size_t nbytes; /* packed */
+} images[] = {
+#define IMAGE(major, minor) { major, minor, packed_##major##_##minor, sizeof(packed_##major##_##minor) },
+	BI__IMAGE_MAP(IMAGE)
+#undef IMAGE
+};
+
+/* Machine code runs on devices of the same major capability with at least its minor one. */
+static const struct image *find(int major, int minor)
+{
+	const struct image *best = NULL;
+
+	for (size_t i = 0; i < sizeof(images) / sizeof(*images); i++) {
+		if (images[i].major == major && images[i].minor <= minor && (!best || images[i].minor > best->minor))
+			best = &images[i];
+	}
+	return best;
+}
+
+/* A number as scripts/make-kernels writes it: seven bits in each byte, the lowest first, the top bit says that more
+ * follow. */
+static const unsigned char *read_number(const unsigned char *in, size_t *number)
+{
+	unsigned shift = 0;
+
+	*number = 0;
+	do {
+		*number |= (size_t)(*in & 127) << shift;
+		shift += 7;
+	} while (*in++ & 128);
+	return in;
+}
+
+/*
+ * The packed form: the number of bytes in all, then pairs of a run of new bytes and a repetition of earlier ones, until
+ * that many are there. A run is its length and the bytes, a repetition its length and how far back it starts; one that
+ * starts nearer than it is long repeats what it writes itself.
+ */
+static void unpack(unsigned char *out, size_t nbytes, const unsigned char *in)
+{
+	size_t at = 0, length, back;
+
+	while (at < nbytes) {
+		in = read_number(in, &length);
+		memcpy(out + at, in, length);
+		in += length;
+		at += length;
+		if (at == nbytes)
+			return;
+		in = read_number(in, &length);
+		in = read_number(in, &back);
+		for (; length > 0; length--, at++)
+			out[at] = out[at - back];
+	}
+}
+
+void *bi__image_load(int major, int minor, size_t *nbytes)
+{
+	const struct image *image = find(major, minor);
+	const unsigned char *in;
+	unsigned char *bytes;
+
+	*nbytes = 0;
+	if (!image)
+		return NULL;
+	in = read_number(image->packed, nbytes);
+	bytes = malloc(*nbytes);
+	if (bytes)
+		unpack(bytes, *nbytes, in);
+	return bytes;
+}

@@ -1,0 +1,311 @@
+#include "kernels/launch.h"
+
+#include <string.h>
+
+static const char *const kernel_names[BI__KERNEL_COUNT] = {
+#define NAME_STRIDED32(size, bits) "bi__strided32_" #size,
+#define NAME_STRIDED64(size, bits) "bi__strided64_" #size,
+#define NAME_FILL(size, bits) "bi__fill_" #size,
+#define NAME_TILE(size, bits) "bi__tile_" #size,
+	BI__UNITS(NAME_STRIDED32) BI__UNITS(NAME_STRIDED64) BI__UNITS(NAME_FILL) BI__UNITS(NAME_TILE)
+};
+
+const char *bi__kernel_name(int kernel)
+{
+	return kernel_names[kernel];
+}
+
+/* The same struct in every language that the kernels are compiled in. */
+_Static_assert(sizeof(struct bi__nest) == 472, "OpenCL C and CUDA C++ lay out struct bi__nest in 472 bytes");
+_Static_assert(sizeof(struct bi__fill) == 736, "OpenCL C and CUDA C++ lay out struct bi__fill in 736 bytes");
+_Static_assert(sizeof(struct bi__tile) == 512, "OpenCL C and CUDA C++ lay out struct bi__tile in 512 bytes");
+_Static_assert(sizeof(struct bi__fill) <= 1000, "with two pointers, the 1024 bytes that every OpenCL device takes");
+
+/* Both extents of a tile's axes; below it more than three quarters of the threads have nothing to do. */
+#define TILE_EXTENT 8
+
+/* Reading along the destination must step so many times further than along the best axis of the source. */
+#define TILE_GAIN 4
+
+static uint64_t magnitude(int64_t step)
+{
+	return step < 0 ? -(uint64_t)step : (uint64_t)step;
+}
+
+static uint64_t lowest_bit(uint64_t bits)
+{
+	return bits & -bits;
+}
+
+static int unit_index(uint64_t unit)
+{
+	int index = 0;
+
+	while (unit > 1) {
+		unit /= 2;
+		index++;
+	}
+	return index;
+}
+
+/* The largest unit of at most 16 bytes that divides all: the bits that the sizes, offsets and strides have. */
+static uint64_t unit_of(const struct bi__plan *plan, int ndim, uint64_t bits)
+{
+	for (int i = 0; i < ndim; i++)
+		bits |= (uint64_t)plan->dst_strides[i] | (uint64_t)plan->src_strides[i];
+	return lowest_bit(bits | 16);
+}
+
+static void start(struct bi__launches *launches, uint64_t unit, uint64_t dst, uint64_t src,
+		  const struct bi__launch_limits *limits)
+{
+	launches->family = BI__KERNEL_strided64;
+	launches->unit = unit_index(unit);
+	launches->is_done = 0;
+	launches->group = limits->group;
+	launches->count = limits->count ? limits->count : BI__LAUNCH_COUNT;
+	launches->dst = (int64_t)(dst / unit);
+	launches->src = (int64_t)(src / unit);
+	launches->ndim = 0;
+}
+
+static void add_axis(struct bi__launches *launches, int64_t extent, int64_t dst, int64_t src)
+{
+	if (extent > 1)
+		launches->axes[launches->ndim++] = (struct bi__launch_axis){ extent, dst, src, 0 };
+}
+
+/* The plan's axes before `end`, but for one, in units. */
+static void add_axes(struct bi__launches *launches, const struct bi__plan *plan, int end, int but, int64_t unit)
+{
+	for (int i = end - 1; i >= 0; i--) {
+		if (i != but)
+			add_axis(launches, plan->shape[i], plan->dst_strides[i] / unit, plan->src_strides[i] / unit);
+	}
+}
+
+/* Along which axis is the source read best? -1: it stands still along all. */
+static int nearest_in_source(const struct bi__plan *plan)
+{
+	int nearest = -1;
+
+	for (int i = 0; i < plan->ndim; i++) {
+		if (plan->src_strides[i] != 0 &&
+		    (nearest < 0 || magnitude(plan->src_strides[i]) <= magnitude(plan->src_strides[nearest])))
+			nearest = i;
+	}
+	return nearest;
+}
+
+static uint64_t tiles_along(int64_t extent)
+{
+	return ((uint64_t)extent + BI__TILE - 1) / BI__TILE;
+}
+
+/* The axis along which tiles are read, or -1: the plan is none for tiles. They are written along the last. */
+static int crossing_axis(const struct bi__plan *plan, const struct bi__launch_limits *limits)
+{
+	uint64_t most = limits->count ? limits->count : BI__LAUNCH_COUNT;
+	int x = plan->ndim - 1, y = nearest_in_source(plan);
+
+	if (!limits->tiles || y < 0 || y == x)
+		return -1;
+	if (magnitude(plan->src_strides[y]) > magnitude(plan->src_strides[x]) / TILE_GAIN)
+		return -1;
+	if (plan->shape[x] < TILE_EXTENT || plan->shape[y] < TILE_EXTENT)
+		return -1;
+	if (plan->shape[x] > INT32_MAX || plan->shape[y] > INT32_MAX)
+		return -1;
+	return tiles_along(plan->shape[x]) * tiles_along(plan->shape[y]) <= most ? y : -1;
+}
+
+/* The two crossed axes become steps from tile to tile, even where one tile is enough. */
+static void start_tiles(struct bi__launches *launches, const struct bi__plan *plan, int y, int64_t unit)
+{
+	struct bi__tile *tile = &launches->rest.tile;
+	int x = plan->ndim - 1;
+
+	launches->family = BI__KERNEL_tile;
+	*tile = (struct bi__tile){
+		.dst_x = plan->dst_strides[x] / unit,
+		.dst_y = plan->dst_strides[y] / unit,
+		.src_x = plan->src_strides[x] / unit,
+		.src_y = plan->src_strides[y] / unit,
+		.nx = (uint32_t)plan->shape[x],
+		.ny = (uint32_t)plan->shape[y],
+	};
+	launches->ndim = 2;
+	launches->axes[0] = (struct bi__launch_axis){ (int64_t)tiles_along(plan->shape[x]), tile->dst_x * BI__TILE,
+						      tile->src_x * BI__TILE, 0 };
+	launches->axes[1] = (struct bi__launch_axis){ (int64_t)tiles_along(plan->shape[y]), tile->dst_y * BI__TILE,
+						      tile->src_y * BI__TILE, 0 };
+	add_axes(launches, plan, x, y, unit);
+}
+
+void bi__launches_copy(struct bi__launches *launches, const struct bi__plan *plan, uint64_t dst, uint64_t src,
+		       const struct bi__launch_limits *limits)
+{
+	uint64_t to = dst + (uint64_t)plan->dst_offset, from = src + (uint64_t)plan->src_offset;
+	uint64_t unit = unit_of(plan, plan->ndim, plan->unit | to | from | limits->misalignment);
+	int y = plan->unit == unit ? crossing_axis(plan, limits) : -1;
+
+	start(launches, unit, to, from, limits);
+	if (y >= 0) {
+		start_tiles(launches, plan, y, (int64_t)unit);
+		return;
+	}
+	add_axis(launches, (int64_t)(plan->unit / unit), 1, 1);
+	add_axes(launches, plan, plan->ndim, -1, (int64_t)unit);
+}
+
+static int is_fill(const struct bi__plan *plan)
+{
+	for (int i = 0; i < plan->ndim; i++) {
+		if (plan->src_strides[i] != 0)
+			return 0;
+	}
+	return plan->unit <= BI__FILL_BYTES;
+}
+
+/* The item, as often as it takes until a whole number of units repeats; 0 if that is too long. */
+static size_t period_of(size_t item, uint64_t unit)
+{
+	uint64_t common = lowest_bit(item | unit);
+	uint64_t period = item / common * unit;
+
+	return period <= BI__FILL_BYTES ? (size_t)period : 0;
+}
+
+int bi__launches_fill(struct bi__launches *launches, const struct bi__plan *plan, uint64_t dst, const void *item,
+		      const struct bi__launch_limits *limits)
+{
+	uint64_t to = dst + (uint64_t)plan->dst_offset, run = plan->unit, unit;
+	int outer = plan->ndim;
+	size_t period;
+
+	if (!is_fill(plan))
+		return 0;
+	/* Items side by side are written as one run, in units that may be larger than an item. */
+	if (outer && plan->dst_strides[outer - 1] == (int64_t)plan->unit)
+		run *= (uint64_t)plan->shape[--outer];
+	unit = unit_of(plan, outer, run | to | limits->misalignment);
+	period = period_of(plan->unit, unit);
+	if (!period) {
+		unit = lowest_bit(unit | plan->unit);
+		period = plan->unit;
+	}
+	start(launches, unit, to, 0, limits);
+	launches->family = BI__KERNEL_fill;
+	add_axis(launches, (int64_t)(period / unit), 1, 1);
+	add_axis(launches, (int64_t)(run / period), (int64_t)(period / unit), 0);
+	add_axes(launches, plan, outer, -1, (int64_t)unit);
+	memset(&launches->rest.fill.item, 0, sizeof(launches->rest.fill.item));
+	for (size_t i = 0; i < period; i += plan->unit)
+		memcpy(launches->rest.fill.item.of_1 + i, (const char *)item + plan->src_offset, plan->unit);
+	return 1;
+}
+
+/* x / extent = x * magic >> shift for x < 2^31 (Granlund and Montgomery, Division by Invariant Integers). */
+static void set_division(struct bi__nest *nest, uint32_t axis, uint32_t extent)
+{
+	uint32_t shift = 31;
+
+	while (UINT64_C(1) << (shift - 31) < extent)
+		shift++;
+	nest->shift[axis] = shift;
+	nest->magic[axis] = (uint32_t)((UINT64_C(1) << shift) / extent + 1);
+}
+
+static void push_axis(struct bi__nest *nest, const struct bi__launch_axis *axis, int64_t extent)
+{
+	nest->shape[nest->ndim] = (uint32_t)extent;
+	nest->dst_steps[nest->ndim] = axis->dst;
+	nest->src_steps[nest->ndim] = axis->src;
+	set_division(nest, nest->ndim++, (uint32_t)extent);
+	nest->count *= (uint32_t)extent;
+}
+
+/* As many whole axes as fit, and a part of the next. Goes on from there; the next launch starts behind it. */
+static void take_axes(struct bi__launches *launches, struct bi__nest *nest)
+{
+	struct bi__launch_axis *axis = launches->axes, *end = axis + launches->ndim;
+	int64_t part = 1;
+
+	for (; axis < end && nest->ndim < BI__NEST_NDIM && axis->extent <= launches->count / nest->count; axis++)
+		push_axis(nest, axis, axis->extent);
+	if (axis < end && nest->ndim < BI__NEST_NDIM) {
+		part = launches->count / nest->count;
+		if (part > axis->extent - axis->index)
+			part = axis->extent - axis->index;
+		push_axis(nest, axis, part);
+	}
+	for (; axis < end; axis++, part = 1) {
+		if (axis->index + part < axis->extent) {
+			axis->index += part;
+			launches->dst += part * axis->dst;
+			launches->src += part * axis->src;
+			return;
+		}
+		launches->dst -= axis->index * axis->dst;
+		launches->src -= axis->index * axis->src;
+		axis->index = 0;
+	}
+	launches->is_done = 1;
+}
+
+/* Does every position, counted from the first, fit in 31 bits? */
+static int is_near(const uint32_t *shape, const int64_t *steps, uint32_t ndim)
+{
+	uint64_t left = INT32_MAX;
+
+	for (uint32_t i = 0; i < ndim; i++) {
+		uint64_t step = magnitude(steps[i]);
+
+		if (shape[i] > 1 && step > left / (shape[i] - 1))
+			return 0;
+		left -= step * (shape[i] - 1);
+	}
+	return 1;
+}
+
+static struct bi__nest *put_arguments(const struct bi__launches *launches, struct bi__launch *launch)
+{
+	switch (launches->family) {
+	case BI__KERNEL_fill:
+		launch->nbytes = sizeof(struct bi__fill);
+		launch->arguments.fill.item = launches->rest.fill.item;
+		return &launch->arguments.fill.nest;
+	case BI__KERNEL_tile:
+		launch->nbytes = sizeof(struct bi__tile);
+		launch->arguments.tile = launches->rest.tile;
+		return &launch->arguments.tile.nest;
+	default:
+		launch->nbytes = sizeof(struct bi__nest);
+		return &launch->arguments.nest;
+	}
+}
+
+int bi__launches_next(struct bi__launches *launches, struct bi__launch *launch)
+{
+	enum bi__kernel_family family = launches->family;
+	struct bi__nest *nest;
+	uint32_t each;
+
+	if (launches->is_done)
+		return 0;
+	memset(launch, 0, sizeof(*launch));
+	nest = put_arguments(launches, launch);
+	*nest = (struct bi__nest){ .dst = launches->dst, .src = launches->src, .count = 1 };
+	take_axes(launches, nest);
+	if (family == BI__KERNEL_strided64 && is_near(nest->shape, nest->dst_steps, nest->ndim) &&
+	    is_near(nest->shape, nest->src_steps, nest->ndim))
+		family = BI__KERNEL_strided32;
+	launch->kernel = (int)family * BI__KERNEL_UNITS + launches->unit;
+	launch->has_source = family != BI__KERNEL_fill;
+	launch->is_last = launches->is_done;
+	each = family == BI__KERNEL_tile ? 1 : launches->group * BI__NEST_UNITS;
+	launch->groups = (nest->count - 1) / each + 1;
+	launch->threads[0] = family == BI__KERNEL_tile ? BI__TILE : launches->group;
+	launch->threads[1] = family == BI__KERNEL_tile ? BI__TILE_ROWS : 1;
+	return 1;
+}
