@@ -1,8 +1,8 @@
 /*
- * BufferInterface: arrays in host and OpenCL memory, chosen at run time
+ * BufferInterface: arrays in host, OpenCL and CUDA memory, chosen at run time
  *
  * The library describes, exchanges, orders and moves n-dimensional arrays. It does not compute. No vendor library is
- * linked: an OpenCL driver is opened when the first function that needs one is called.
+ * linked: a driver is opened when the first function that needs it is called.
  *
  *     struct bi_error err;
  *     struct bi_context *ctx;
@@ -17,7 +17,8 @@
  *   sentence. On success it is left alone. Besides what its comment lists, every function may return BI_EINVAL (an
  *   argument is not valid; the message names it), BI_ENOMEM (host or device is out of memory), BI_EDRIVER (a driver call
  *   failed; `vendor` is its code) and BI_EFORK (a device object is used in a forked child), and every function that
- *   uses, orders or waits for work on a memory BI_EPRODUCER (work of its producer has failed).
+ *   uses, orders or waits for work on a memory BI_EPRODUCER (work of its producer has failed) and BI_ECAPTURE (a stream
+ *   involved is being captured into a CUDA graph that cannot take this; docs/ordering.md, row 27).
  *
  * Ownership words
  *   owned     a `**out` parameter receives a new reference that the caller releases; it is NULL after a failure
@@ -89,7 +90,8 @@ BI_API const char *bi_version(void);
 	X(EDRIVER, -11, "a driver call failed") \
 	X(EPRODUCER, -12, "work that the producer had enqueued has failed") \
 	X(EFORK, -13, "a device object is used in a forked child") \
-	X(EVERSION, -14, "a structure has an unknown version")
+	X(EVERSION, -14, "a structure has an unknown version") \
+	X(ECAPTURE, -15, "a stream is being captured into a graph that cannot take this")
 
 enum bi_status {
 #define BI_STATUS_ENUM(name, value, text) BI_##name = (value),
@@ -320,7 +322,7 @@ enum bi_capability {
 };
 
 struct bi_device {
-	char spec[24];                  /* device string that opens exactly this one, "opencl:0:1" */
+	char spec[24];                  /* device string that opens exactly this one, "opencl:0:1", "cuda:1" */
 	char backend[12];
 	int platform;                   /* OpenCL: number of the platform, else 0 */
 	int ordinal;
@@ -330,7 +332,7 @@ struct bi_device {
 	uint64_t memory;                /* bytes, 0: unknown */
 	char name[128];
 	char platform_name[128];
-	char platform_version[128];     /* OpenCL: what the driver says of itself, "OpenCL 3.0 PoCL 3.1 ..." */
+	char platform_version[128];     /* what the driver says of itself: "OpenCL 3.0 PoCL 3.1 ...", "CUDA 12.4" */
 	char reason[256];
 };
 
@@ -361,8 +363,9 @@ typedef void (*bi_log_fn)(void *data, enum bi_log_level level, const char *messa
 enum bi_memory_kind {
 	BI_MEMORY_DEFAULT = 0,          /* what the context's options say; DEVICE if they say nothing */
 	BI_MEMORY_DEVICE = 1,
-	BI_MEMORY_PINNED = 2,           /* host memory that the device transfers fastest */
-	BI_MEMORY_UNIFIED = 3,          /* one address for host and device; BI_EUNSUPPORTED without BI_CAP_SVM */
+	BI_MEMORY_PINNED = 2,           /* host memory that the device transfers fastest; on CUDA it has a host pointer */
+	BI_MEMORY_UNIFIED = 3,          /* one address for host and device (SVM, managed; on CUDA never more than is free);
+					   BI_EUNSUPPORTED without BI_CAP_SVM */
 	BI_MEMORY_HOST = 4              /* plain host memory, in any context */
 };
 
@@ -373,15 +376,23 @@ enum bi_memory_kind {
 struct bi_options {
 	size_t struct_size;
 	/*
-	 * Device string: "auto", "host", "opencl", "opencl:0:1" (platform, device), "opencl:0", "opencl:pocl" (part
-	 * of the device's or platform's name or version, any case), "#2" (position in bi_devices). NULL: the
-	 * environment variable BI_DEVICE, or if that is unset or empty "auto", which takes the best device that opens
-	 * and falls back to the host. With an adopted handle: the name of its backend, and if wanted the position
-	 * among the devices of that context ("opencl:1").
+	 * Device string: "auto", "host", "cuda", "cuda:1" (device), "opencl", "opencl:0:1" (platform, device),
+	 * "opencl:0", "opencl:pocl", "cuda:H200" (part of the device's or platform's name or version, any case), "#2"
+	 * (position in bi_devices). NULL: the environment variable BI_DEVICE, or if that is unset or empty "auto",
+	 * which takes the best device that opens and falls back to the host. With an adopted handle: the name of its
+	 * backend, and if wanted the position among the devices of that cl_context ("opencl:1").
 	 */
 	const char *device;
-	uintptr_t adopt_context;        /* cl_context to use instead of an own one, retained; 0: none */
-	uintptr_t adopt_stream;         /* cl_command_queue that becomes the context stream, in-order, retained; 0: none */
+	/*
+	 * cl_context (retained) or CUcontext (the caller keeps it alive) to use instead of an own one; 0: none. An own one is
+	 * on CUDA the primary context of the device, which other libraries share.
+	 */
+	uintptr_t adopt_context;
+	/*
+	 * cl_command_queue (in-order, retained) or CUstream (1: legacy default; the caller keeps it alive) that becomes the
+	 * context stream; 0: none. CUDA's per-thread default stream (2) cannot: it is another one on each thread.
+	 */
+	uintptr_t adopt_stream;
 	bi_release_fn release;          /* called once with release_data after the context has closed; or NULL */
 	void *release_data;
 	int debug;                      /* 1: synchronise after every operation and start every allocation 64 bytes in */
@@ -415,7 +426,7 @@ BI_API const struct bi_device *bi_context_device(const struct bi_context *contex
 BI_API const char *bi_context_notes(const struct bi_context *context);
 /* The context stream: in-order, the home of what is allocated here. Borrowed. */
 BI_API struct bi_stream *bi_context_stream(const struct bi_context *context);
-/* cl_context, or 0 on the host. Lives as long as the context. */
+/* cl_context, CUcontext, or 0 on the host. Lives as long as the context. */
 BI_API uintptr_t bi_context_handle(const struct bi_context *context);
 
 /*
@@ -441,15 +452,18 @@ enum bi_stream_flag { BI_STREAM_IN_ORDER = 0, BI_STREAM_OUT_OF_ORDER = 1 };
 /* BI_EUNSUPPORTED if the device has no such stream. Owned. */
 BI_API int bi_stream_create(struct bi_context *context, unsigned flags, struct bi_stream **out, struct bi_error *err);
 /*
- * Wraps a cl_command_queue of this context: retained, let go when the stream is. The callback (may be NULL) is taken.
- * BI_EINVAL if the queue belongs to another context, or to another device of it than the one opened. Owned.
+ * Wraps a cl_command_queue of this context: retained, let go when the stream is. Or a CUstream of this context, which the
+ * caller keeps alive until the callback; 1 is CUDA's legacy default stream, 2 the per-thread one: that of the thread that
+ * calls. The callback (may be NULL) is taken; it is called when the stream is let go.
+ * BI_EINVAL if the queue belongs to another context, or to another device of it than the one opened. A number that is no
+ * stream crashes the driver and cannot be checked. Owned.
  */
 BI_API int bi_stream_wrap(struct bi_context *context, uintptr_t handle, bi_release_fn release, void *release_data,
 			  struct bi_stream **out, struct bi_error *err);
 BI_API struct bi_stream *bi_stream_retain(struct bi_stream *stream);
 BI_API void bi_stream_release(struct bi_stream *stream);
 BI_API struct bi_context *bi_stream_context(const struct bi_stream *stream);
-/* cl_command_queue, or 0 on the host. Borrowed. */
+/* cl_command_queue, CUstream, or 0 on the host. Borrowed. */
 BI_API uintptr_t bi_stream_handle(const struct bi_stream *stream);
 /* Host wait until everything enqueued so far is done. BI_EPRODUCER if work failed that others enqueued. */
 BI_API int bi_stream_synchronize(struct bi_stream *stream, struct bi_error *err);
@@ -461,7 +475,10 @@ BI_API int bi_stream_wait(struct bi_stream *stream, struct bi_event *event, stru
 
 /* The point that the stream has now reached with everything enqueued before. Owned. */
 BI_API int bi_event_record(struct bi_stream *stream, struct bi_event **out, struct bi_error *err);
-/* Wraps a cl_event of this context, retained. Whoever made it flushes its queue. Owned. */
+/*
+ * Wraps a cl_event of this context, retained; whoever made it flushes its queue. Or a recorded CUevent, which the caller
+ * keeps alive. Owned.
+ */
 BI_API int bi_event_wrap(struct bi_context *context, uintptr_t handle, struct bi_event **out, struct bi_error *err);
 BI_API struct bi_event *bi_event_retain(struct bi_event *event);
 BI_API void bi_event_release(struct bi_event *event);
@@ -479,13 +496,20 @@ BI_API int bi_memory_create(struct bi_context *context, size_t nbytes, enum bi_m
 
 enum bi_wrap_flag {
 	BI_WRAP_READONLY = 1,           /* views of it are read-only */
-	BI_WRAP_STEAL = 2               /* cl_mem: take over the caller's reference instead of retaining */
+	BI_WRAP_STEAL = 2,              /* cl_mem: take over the caller's reference instead of retaining */
+	/*
+	 * The caller orders all work on the memory himself, with the library's own as well: no home, nothing is waited for,
+	 * acquire and hand_back do nothing, and the last release lets go at once.
+	 */
+	BI_WRAP_UNORDERED = 4,
+	BI_WRAP_UNCHECKED = 8           /* CUDA: believe handle and nbytes without asking the driver */
 };
 
 /* Memory that somebody else made. Start from BI_FOREIGN_INIT. */
 struct bi_foreign {
 	size_t struct_size;
-	enum bi_handle_kind kind;       /* BI_HANDLE_HOST in any context; BI_HANDLE_CL_MEM, BI_HANDLE_CL_SVM in OpenCL ones */
+	/* BI_HANDLE_HOST in any context, BI_HANDLE_CL_MEM and BI_HANDLE_CL_SVM in OpenCL ones, BI_HANDLE_CUDA in CUDA ones. */
+	enum bi_handle_kind kind;
 	uintptr_t handle;               /* may be 0 for host memory of 0 bytes */
 	size_t nbytes;                  /* size; for a cl_mem 0 means "ask the driver" */
 	unsigned flags;                 /* enum bi_wrap_flag */
@@ -510,7 +534,11 @@ struct bi_foreign {
 /*
  * Wraps memory without a copy. A cl_mem is retained once (sub-buffers: their root; offsets of views still count from
  * the sub-buffer's start). What can be checked is: it is a buffer, of this context, of at least nbytes. A number that is
- * not a live cl_mem crashes the driver and cannot be checked. Retains the context. Owned.
+ * not a live cl_mem crashes the driver and cannot be checked.
+ * A CUDA pointer is looked up with the driver: memory that CUDA does not know, that belongs to another device or context,
+ * or that ends before nbytes is BI_EINVAL or BI_EBOUNDS; pinned, registered and managed memory has a host pointer. Plain
+ * device memory may consist of several mapped ranges that follow each other. The producer keeps it alive until `release`.
+ * Retains the context. Owned.
  */
 BI_API int bi_memory_wrap(struct bi_context *context, const struct bi_foreign *foreign, struct bi_memory **out,
 			  struct bi_error *err);
@@ -585,7 +613,7 @@ BI_API unsigned bi_view_flags(const struct bi_view *view);
 struct bi_native {
 	enum bi_handle_kind kind;
 	uintptr_t handle;               /* 0 only for arrays without elements */
-	size_t offset;                  /* bytes from the start of `handle` to element [0, ..., 0] */
+	size_t offset;                  /* bytes from the start of `handle` to element [0, ..., 0]; CUDA: 0 */
 	size_t nbytes;                  /* from the start of `handle` to the end of the memory; 0 if there is no handle */
 };
 
@@ -648,7 +676,8 @@ enum bi_map_mode {
 };
 
 /*
- * Makes the bytes of a view visible to the CPU after all pending work: host wait. While a memory is mapped for
+ * Makes the bytes of a view visible to the CPU after all pending work: host wait. Memory with a host pointer is lent as it
+ * is, other memory is mapped by the driver or, on CUDA, copied to pinned memory and back. While a memory is mapped for
  * reading, the library may read it and map it again for reading; while it is mapped for writing, every copy, fill,
  * element access and other mapping is BI_EBUSY. That holds for the whole memory, whichever view was mapped. Retains
  * the view. Owned; bi_unmap takes it even if it fails. One thread at a time unmaps.
@@ -678,10 +707,10 @@ enum bi_import_flag {
 
 /*
  * Makes a view of what a producer filled. The struct is taken (moved: exchange->release is NULL afterwards) and released
- * when the memory is let go. `context` must reach the memory: any for host memory, the same cl_context for a cl_mem
- * (BI_EINVAL). Everything is checked against the allocation that stands behind the handle. BI_EVERSION, BI_EDTYPE,
- * BI_EBOUNDS, BI_EUNSUPPORTED (masked arrays, CUDA memory). What bi_view_export of this very library made comes back as
- * another view of the exporter's memory, and the struct is let go at once. Owned.
+ * when the memory is let go. `context` must reach the memory: any for host memory, the same cl_context for a cl_mem, the
+ * same device for CUDA memory (BI_EINVAL). Everything is checked against the allocation that stands behind the handle.
+ * BI_EVERSION, BI_EDTYPE, BI_EBOUNDS, BI_EUNSUPPORTED (masked arrays). What bi_view_export of this very library made
+ * comes back as another view of the exporter's memory, and the struct is let go at once. Owned.
  */
 BI_API int bi_view_import(struct bi_context *context, struct bi_exchange *exchange, unsigned flags,
 			  struct bi_view **out, struct bi_error *err);

@@ -23,31 +23,44 @@ struct bi__block {
 	void *host; /* address of the first byte that is ours if the CPU can use it as it stands */
 	uintptr_t cookie; /* the backend's own */
 	enum bi_memory_kind memory; /* what it was allocated as */
+	int alloc_pending; /* alloc was work on the context stream: the block is there for what comes behind it */
+	int free_follows; /* free takes effect behind all work that may still use the block */
 };
+
+struct bi__device_state;
 
 /* One side of a copy. The plan's offset counts from the first byte of `block` or from `host`. */
 struct bi__place {
 	const struct bi__block *block; /* device memory of the executing backend, or NULL */
+	const struct bi__device_state *device; /* whose block it is; another than the executing one only if has_peers */
 	const void *host; /* else an address; the memory lives until the work is done */
 	size_t immediate; /* > 0: `host` points to so many bytes that must be read before the call returns */
 };
 
 /* A device as opened. Embedded in struct bi_context; `native` and `state` are the backend's. */
 struct bi__device_state {
-	uintptr_t native; /* cl_context; equal natives can share events and memory */
+	uintptr_t native; /* cl_context, CUcontext; equal natives can share events and memory */
 	void *state;
 };
 
 /* A stream as opened. Embedded in struct bi_stream. */
 struct bi__queue {
-	uintptr_t native; /* cl_command_queue, 0 on the host */
+	uintptr_t native; /* cl_command_queue, CUstream; 0 on the host */
 	int out_of_order;
+	int per_thread; /* names a different stream on each thread */
+	void *state; /* the backend's */
 };
 
 struct bi__backend {
 	const char *name;
 	/* 1: memory of this backend is host memory (kind BI_HANDLE_HOST) and its streams execute at once. */
 	int is_host;
+	/* What native handles of device memory are addresses of, or BI_HANDLE_CL_MEM. */
+	enum bi_handle_kind handle;
+	/* 1: streams of any two contexts may wait for each other, and copy moves dense bytes from another's block. */
+	int has_peers;
+	/* What a stream is to the consumers of an export. */
+	enum bi_stream_kind stream_kind;
 
 	/* Devices. */
 
@@ -77,14 +90,17 @@ struct bi__backend {
 	void (*free)(struct bi__device_state *device, struct bi__block *block);
 
 	/*
-	 * Order. An event is a native handle; 0 is an event that is complete. A backend whose work is done when its
-	 * call returns (is_host) has none of these eight; any other has all.
+	 * Order. An event is the backend's own number for a counted point in a queue; 0 is one that is complete. A
+	 * backend whose work is done when its call returns (is_host) has none of these; any other has all but those
+	 * that are called optional.
 	 */
 
 	/* queue->native is a handle to wrap, or 0: create one (out_of_order as set). */
 	int (*stream_open)(struct bi__device_state *device, struct bi__queue *queue, struct bi_error *err);
 	void (*stream_close)(struct bi__queue *queue);
-	/* Later work on `waiter` waits for all that is now on `on`; with waiter == on: a barrier. Same native context.
+	/*
+	 * Later work on `waiter` waits for all that is now on `on`; with waiter == on: a barrier. Same native context,
+	 * unless has_peers.
 	 */
 	int (*follow)(struct bi__queue *waiter, struct bi__queue *on, struct bi_error *err);
 	/* An event for all that is now on the queue, flushed. */
@@ -95,16 +111,24 @@ struct bi__backend {
 	int (*poll)(uintptr_t event, int block, int *done, struct bi_error *err);
 	/* The calling thread waits until the queue is empty. */
 	int (*finish)(struct bi__queue *queue, struct bi_error *err);
-	/* Counts of a native event. BI_EINVAL for an event of another native context. */
-	int (*event_retain)(struct bi__device_state *device, uintptr_t event, struct bi_error *err);
+	/* An event of the caller's as one of ours, counted once. BI_EINVAL for one of another native context. */
+	int (*event_wrap)(struct bi__device_state *device, uintptr_t native, uintptr_t *event, struct bi_error *err);
+	int (*event_retain)(uintptr_t event, struct bi_error *err);
 	void (*event_release)(uintptr_t event);
+	/* The native handle. Optional: the number is the handle. */
+	uintptr_t (*event_handle)(uintptr_t event);
+	/*
+	 * *id = number of the graph capture that the queue takes part in, 0: none. Optional, where there is no such
+	 * thing. BI_ECAPTURE if the queue must not be used at all while others are captured.
+	 */
+	int (*capture)(struct bi__queue *queue, uint64_t *id, struct bi_error *err);
 
 	/* Move. */
 
 	/*
 	 * Enqueues a plan (never NOTHING). At least one side is a block unless is_host. If `event` is not NULL it
-	 * receives an event with times, which bi__backend.elapsed reads. BI_EUNSUPPORTED without a word enqueued: the
-	 * dispatcher stages.
+	 * receives an event with times, which bi__backend.elapsed reads. Host memory may be moved strided only where
+	 * the device has BI_CAP_NATIVE_COPY.
 	 */
 	int (*copy)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__plan *plan,
 		    const struct bi__place *dst, const struct bi__place *src, uintptr_t *event, struct bi_error *err);
@@ -112,12 +136,14 @@ struct bi__backend {
 	int64_t (*elapsed)(uintptr_t event);
 	/*
 	 * Enqueues a mapping of [offset, offset + nbytes) of the block; *pointer is valid once the event is complete.
-	 * Optional, together with unmap, for host memory.
+	 * Optional, together with unmap: then blocks with a host address are used as they are, others copied.
 	 */
 	int (*map)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__block *block,
 		   size_t offset, size_t nbytes, unsigned mode, void **pointer, uintptr_t *event, struct bi_error *err);
 	int (*unmap)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__block *block,
 		     void *pointer, struct bi_error *err);
+	/* *ordinal = the device that the memory at this address belongs to; opens nothing. Optional. */
+	int (*locate)(uintptr_t handle, int *ordinal, struct bi_error *err);
 	/* Drops caches that can be built again (programs). Optional. */
 	void (*drop_caches)(struct bi__device_state *device);
 	/* Programs built and taken from the cache so far. Optional. */

@@ -25,6 +25,14 @@ static int check_options(const struct bi_options *options, struct bi_error *err)
 	return BI_OK;
 }
 
+/* CAI's opt-out for a process. */
+static int opted_out(void)
+{
+	const char *value = getenv("BI_CAI_SYNC");
+
+	return value && strcmp(value, "0") == 0;
+}
+
 /* Everything but the device. */
 static struct bi_context *new_context(const struct bi_options *options)
 {
@@ -41,6 +49,7 @@ static struct bi_context *new_context(const struct bi_options *options)
 	bi__pool_init(&context->pool, options->pool_limit);
 	pthread_mutex_init(&context->retired_lock, NULL);
 	context->debug = options->debug;
+	context->unordered = opted_out();
 	context->memory = options->memory ? (enum bi_memory_kind)options->memory : BI_MEMORY_DEVICE;
 	context->log = options->log;
 	context->log_data = options->log_data;
@@ -86,7 +95,7 @@ static int open_device(struct bi_context *context, const struct bi_device *devic
 	if (rc) {
 		/* The next candidate starts afresh. */
 		context->state = (struct bi__device_state){ 0, NULL };
-		context->stream.queue = (struct bi__queue){ 0, 0 };
+		context->stream.queue = (struct bi__queue){ .native = 0 };
 		return rc;
 	}
 	bi__log(context, BI_LOG_INFO, "opened %s: %s", context->device.spec, context->device.name);
@@ -175,8 +184,8 @@ static void close_context(struct bi_context *context)
 
 	/* In a forked child their locks may be held by threads that are not there. */
 	if (bi__dispatch_alive(context, NULL) == BI_OK) {
-		bi__memory_reap(context, BI__REAP_WAIT);
 		bi__pool_trim(context, 0);
+		bi__memory_reap(context, BI__REAP_WAIT);
 	}
 	bi__report_free(context->report, context);
 	context->report = NULL;

@@ -1,6 +1,7 @@
 /* Copies and fills: check, choose a route, order, execute. */
 #include "common/copy.h"
 
+#include "common/across.h"
 #include "common/dispatch.h"
 #include "common/log.h"
 #include "common/memory.h"
@@ -54,7 +55,8 @@ static int check(const struct job *job, struct bi_error *err)
 /* Address of the first byte that is ours, for memory that has one; else 0. */
 static uintptr_t address_of(const struct bi__block *block)
 {
-	return block->kind == BI_HANDLE_CL_SVM ? block->handle + block->origin : (uintptr_t)block->host;
+	return block->kind == BI_HANDLE_CL_SVM || block->kind == BI_HANDLE_CUDA ? block->handle + block->origin
+										: (uintptr_t)block->host;
 }
 
 /* Memory with an address is one place, whoever made it; other device memories are told apart by their handles. */
@@ -112,6 +114,12 @@ static int is_cross(const struct job *job)
 	return !bi__is_host(to) && !bi__is_host(from) && !bi__same_space(to->context, from->context);
 }
 
+/* Of two contexts whose streams can wait for each other, and between which dense bytes can be copied. */
+static int are_peers(const struct job *job)
+{
+	return bi__share_events(job->dst->memory->context, job->src->memory->context);
+}
+
 /* Host and device memory, and a device that moves only dense bytes between them. */
 static int needs_packing(const struct job *job)
 {
@@ -135,6 +143,9 @@ static int execute_locked(const struct job *job, struct bi_stream *stream, const
 	if (!rc && from)
 		rc = bi__order_check_mapped(from, 0, err);
 	if (rc || job->plan.kind == BI__PLAN_NOTHING)
+		return rc;
+	rc = bi__order_check_capture(stream, to, from, err);
+	if (rc)
 		return rc;
 	/* A producer whose work failed is noticed before anything is enqueued. */
 	if (from)
@@ -180,12 +191,27 @@ static struct bi_stream *leg_stream(struct bi_stream *stream, const struct bi_vi
 	return stream && bi__stream_reaches(stream, worker) ? stream : NULL;
 }
 
+/* What goes in two legs needs memory in between, and a graph that is captured gets none. */
+static int refuse_capture(const struct job *job, struct bi_error *err)
+{
+	static const char what[] = "this copy needs memory of its own";
+	struct bi_stream *homes[] = { job->stream, job->dst->memory->home, job->src->memory->home };
+	int rc = BI_OK;
+
+	for (int i = 0; i < 3 && !rc; i++)
+		if (homes[i])
+			rc = bi__dispatch_refuse_capture(homes[i], what, err);
+	return rc;
+}
+
 /* Before the first of two legs: what would stop the second one stops both. */
 static int check_both(const struct job *job, struct bi_error *err)
 {
 	struct bi_memory *to = job->dst->memory, *from = job->src->memory;
-	int rc;
+	int rc = refuse_capture(job, err);
 
+	if (rc)
+		return rc;
 	bi__order_lock(to, from);
 	rc = bi__order_check_mapped(to, 1, err);
 	if (!rc && from != to)
@@ -234,6 +260,28 @@ static int copy_packed(const struct job *job, struct bi_error *err)
 	return copy_through(job, BI_MEMORY_DEVICE, device->memory->context, err);
 }
 
+/* Only dense bytes travel between devices: the side that is not dense is packed, or unpacked, where it lies. */
+static int copy_dense_side(const struct job *job, struct bi_error *err)
+{
+	const struct bi_view *side = bi_layout_is_contiguous(&job->from, 'C') ? job->dst : job->src;
+
+	return copy_through(job, BI_MEMORY_DEVICE, side->memory->context, err);
+}
+
+/* Two contexts that share nothing: dense bytes go in steps where one side has host memory that it works on itself. */
+static int copy_across(const struct job *job, struct bi_error *err)
+{
+	struct bi_context *staging = bi__across_staging(job->dst->memory->context, job->src->memory->context);
+	int rc;
+
+	if (!staging)
+		return copy_through(job, BI_MEMORY_HOST, job->dst->memory->context, err);
+	if (job->plan.kind != BI__PLAN_LINEAR)
+		return copy_dense_side(job, err);
+	rc = check_both(job, err);
+	return rc ? rc : bi__across_copy(staging, job->dst, job->src, &job->plan, job->stream, job->operation, err);
+}
+
 /* The same elements on both sides. */
 static int is_identity(const struct job *job)
 {
@@ -250,9 +298,11 @@ static int run(struct job *job, struct bi_error *err)
 	}
 	if (overlaps(job))
 		return copy_through(job, bi__is_host(to) ? BI_MEMORY_HOST : BI_MEMORY_DEVICE, to->context, err);
-	if (is_cross(job))
-		return copy_through(job, BI_MEMORY_HOST, to->context, err);
 	bi__plan_make(&job->plan, &job->to, &job->from);
+	if (is_cross(job) && !are_peers(job))
+		return copy_across(job, err);
+	if (is_cross(job) && job->plan.kind != BI__PLAN_LINEAR)
+		return copy_dense_side(job, err);
 	if (needs_packing(job))
 		return copy_packed(job, err);
 	return execute(job, NULL, err);

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "common/fork.h"
+#include "common/registry.h"
 #include "common/report.h"
 
 int bi__dispatch_alive(const struct bi_context *context, struct bi_error *err)
@@ -58,6 +59,8 @@ int bi__dispatch_alloc(struct bi_memory *memory, struct bi_error *err)
 {
 	int rc = bi__dispatch_reachable(memory, err);
 
+	if (!rc && !bi__is_host(memory))
+		rc = bi__dispatch_refuse_capture(&memory->context->stream, "no memory is allocated", err);
 	return rc ? rc : memory->backend->alloc(&memory->context->state, &memory->block, err);
 }
 
@@ -109,6 +112,26 @@ int bi__dispatch_follow(struct bi_stream *waiter, struct bi_stream *on, struct b
 			       err);
 }
 
+int bi__dispatch_capture(struct bi_stream *stream, uint64_t *id, struct bi_error *err)
+{
+	const struct bi__backend *backend = stream->context->backend;
+	int rc = bi__dispatch_alive(stream->context, err);
+
+	*id = 0;
+	return rc || !backend->capture ? rc : backend->capture(&stream->queue, id, err);
+}
+
+int bi__dispatch_refuse_capture(struct bi_stream *stream, const char *what, struct bi_error *err)
+{
+	uint64_t id;
+	int rc = bi__dispatch_capture(stream, &id, err);
+
+	if (rc || !id)
+		return rc;
+	return bi__fail(err, BI_ECAPTURE, "the stream is being captured into a graph (capture %llu): %s",
+			(unsigned long long)id, what);
+}
+
 int bi__dispatch_finish(struct bi_stream *stream, struct bi_error *err)
 {
 	struct bi_context *context = stream->context;
@@ -136,17 +159,37 @@ int bi__fence_record(struct bi_stream *stream, struct bi__fence *out, struct bi_
 	return BI_OK;
 }
 
-int bi__fence_wrap(struct bi_context *context, uintptr_t event, struct bi__fence *out, struct bi_error *err)
+int bi__fence_wrap(struct bi_context *context, uintptr_t native, struct bi__fence *out, struct bi_error *err)
 {
 	int rc = bi__dispatch_alive(context, err);
+	uintptr_t event = 0;
 
-	if (!rc && !context->backend->event_retain)
+	if (!rc && !context->backend->event_wrap)
 		rc = bi__fail(err, BI_EUNSUPPORTED, "backend %s has no events to wrap", context->backend->name);
 	if (!rc)
-		rc = context->backend->event_retain(&context->state, event, err);
+		rc = context->backend->event_wrap(&context->state, native, &event, err);
 	if (!rc)
 		*out = (struct bi__fence){ bi_context_retain(context), event };
 	return rc;
+}
+
+int bi__fence_share(const struct bi__fence *fence, struct bi__fence *out, struct bi_error *err)
+{
+	struct bi_context *context = fence->context;
+	int rc = context ? bi__dispatch_alive(context, err) : BI_OK;
+
+	if (!rc && context)
+		rc = context->backend->event_retain(fence->event, err);
+	if (!rc && context)
+		*out = (struct bi__fence){ bi_context_retain(context), fence->event };
+	return rc;
+}
+
+uintptr_t bi__fence_handle(const struct bi__fence *fence)
+{
+	if (!fence->context || !fence->context->backend->event_handle)
+		return fence->event;
+	return fence->context->backend->event_handle(fence->event);
 }
 
 void bi__dispatch_drop_event(const struct bi_context *context, uintptr_t event)
@@ -202,8 +245,8 @@ int bi__fence_block(const struct bi__fence *fence, enum bi__wait_reason reason, 
 static struct bi__place place_of(const struct bi_memory *memory)
 {
 	if (bi__is_host(memory))
-		return (struct bi__place){ NULL, memory->block.host, 0 };
-	return (struct bi__place){ &memory->block, NULL, 0 };
+		return (struct bi__place){ .host = memory->block.host };
+	return (struct bi__place){ .block = &memory->block, .device = &memory->context->state };
 }
 
 static int64_t now(void)
@@ -233,20 +276,31 @@ int bi__dispatch_copy(struct bi_stream *stream, const char *operation, const str
 	struct bi_context *context = stream->context;
 	struct bi_context *owner = src && bi__is_host(dst) && !bi__is_host(src) ? src->context : dst->context;
 	struct bi__place to = place_of(dst);
-	struct bi__place from = src ? place_of(src) : (struct bi__place){ NULL, element, element_size };
-	int recorded = bi__report_active(owner);
+	struct bi__place from = src ? place_of(src) : (struct bi__place){ .host = element, .immediate = element_size };
+	int recorded = bi__report_active(owner), waits = owner->debug;
 	uintptr_t event = 0;
 	int64_t start = recorded ? now() : 0;
+	uint64_t capture = 0;
 	int rc = bi__dispatch_alive(context, err);
 
+	if (!rc && (recorded || waits))
+		rc = bi__dispatch_capture(stream, &capture, err);
 	if (rc)
 		return rc;
+	/* What is captured does not run now. */
+	if (capture)
+		recorded = waits = 0;
 	rc = context->backend->copy(&context->state, &stream->queue, plan, &to, &from, recorded ? &event : NULL, err);
 	if (rc)
 		return rc;
 	if (recorded)
 		bi__report_add(owner, stream, operation, plan, event ? -1 : now() - start, event);
-	return owner->debug ? debug_wait(stream, err) : BI_OK;
+	return waits ? debug_wait(stream, err) : BI_OK;
+}
+
+int bi__dispatch_can_map(const struct bi_memory *memory)
+{
+	return memory->backend->map != NULL;
 }
 
 int bi__dispatch_map(struct bi_memory *memory, size_t offset, size_t nbytes, unsigned mode, void **pointer,
@@ -270,6 +324,19 @@ int bi__dispatch_unmap(struct bi_memory *memory, void *pointer, struct bi_error 
 	int rc = bi__dispatch_alive(context, err);
 
 	return rc ? rc : context->backend->unmap(&context->state, &memory->home->queue, &memory->block, pointer, err);
+}
+
+int bi__dispatch_locate(enum bi_handle_kind kind, uintptr_t handle, int *ordinal, struct bi_error *err)
+{
+	const struct bi__backend *backend;
+	int rc;
+
+	for (size_t i = 0; (backend = bi__registry_backend(i)); i++)
+		if (backend->handle == kind && backend->locate) {
+			rc = check_driver(backend, err);
+			return rc ? rc : backend->locate(handle, ordinal, err);
+		}
+	return bi__fail(err, BI_EUNSUPPORTED, "handle kind %d cannot be located by this build", (int)kind);
 }
 
 void bi__dispatch_drop_caches(struct bi_context *context)

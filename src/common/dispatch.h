@@ -34,11 +34,21 @@ int bi__dispatch_follow(struct bi_stream *waiter, struct bi_stream *on, struct b
 /* Host wait until the stream is empty; the last resort where no event can be had. */
 int bi__dispatch_finish(struct bi_stream *stream, struct bi_error *err);
 
+/* *id = the graph capture that the stream takes part in, 0: none. */
+int bi__dispatch_capture(struct bi_stream *stream, uint64_t *id, struct bi_error *err);
+/* BI_ECAPTURE, naming what is not possible then, if the stream is being captured. */
+int bi__dispatch_refuse_capture(struct bi_stream *stream, const char *what, struct bi_error *err);
+
 /* Fences. A cleared fence is complete. */
 int bi__fence_record(struct bi_stream *stream, struct bi__fence *out, struct bi_error *err);
-int bi__fence_wrap(struct bi_context *context, uintptr_t event, struct bi__fence *out, struct bi_error *err);
+/* A native event of the caller's. */
+int bi__fence_wrap(struct bi_context *context, uintptr_t native, struct bi__fence *out, struct bi_error *err);
+/* Another reference to the same point. */
+int bi__fence_share(const struct bi__fence *fence, struct bi__fence *out, struct bi_error *err);
+/* The native event, or 0. */
+uintptr_t bi__fence_handle(const struct bi__fence *fence);
 void bi__fence_clear(struct bi__fence *fence);
-/* Later work on the stream waits for the fence; the contexts share a space. */
+/* Later work on the stream waits for the fence; the contexts share events. */
 int bi__fence_wait(struct bi_stream *stream, const struct bi__fence *fence, struct bi_error *err);
 int bi__fence_query(const struct bi__fence *fence, int *done, struct bi_error *err);
 /* Host wait, counted under `reason`. */
@@ -49,10 +59,15 @@ int bi__dispatch_copy(struct bi_stream *stream, const char *operation, const str
 		      const struct bi_memory *dst, const struct bi_memory *src, const void *element,
 		      size_t element_size, struct bi_error *err);
 
+/* Can the backend map device memory itself? */
+int bi__dispatch_can_map(const struct bi_memory *memory);
 /* Enqueues a mapping on the memory's home and records its end. */
 int bi__dispatch_map(struct bi_memory *memory, size_t offset, size_t nbytes, unsigned mode, void **pointer,
 		     struct bi__fence *out, struct bi_error *err);
 int bi__dispatch_unmap(struct bi_memory *memory, void *pointer, struct bi_error *err);
+
+/* *ordinal = the device of the backend for such handles that the memory lies on. */
+int bi__dispatch_locate(enum bi_handle_kind kind, uintptr_t handle, int *ordinal, struct bi_error *err);
 
 void bi__dispatch_drop_caches(struct bi_context *context);
 void bi__dispatch_cache_state(const struct bi_context *context, uint64_t *built, uint64_t *loaded);

@@ -65,7 +65,7 @@ void bi_event_release(struct bi_event *event)
 
 uintptr_t bi_event_handle(const struct bi_event *event)
 {
-	return event->fence.event;
+	return bi__fence_handle(&event->fence);
 }
 
 int bi_event_query(struct bi_event *event, int *done, struct bi_error *err)

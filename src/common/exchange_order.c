@@ -3,6 +3,21 @@
 #include "common/dispatch.h"
 #include "common/order.h"
 
+/* CUDA's legacy default stream has a number instead of a handle. */
+static uint32_t kind_of(const struct bi_stream *stream)
+{
+	enum bi_stream_kind kind = stream->context->backend->stream_kind;
+
+	return kind == BI_STREAM_KIND_CUDA && stream->queue.native == 1 ? BI_STREAM_KIND_CUDA_LEGACY : kind;
+}
+
+/* Who takes memory as the host's can wait for no event of a device. */
+static int is_for_host(const struct bi_memory *memory)
+{
+	return bi__is_host(memory) ||
+	       (memory->block.kind == BI_HANDLE_CUDA && memory->block.memory == BI_MEMORY_PINNED);
+}
+
 static int offer_home(struct bi_memory *memory, unsigned flags, struct bi_exchange *out, struct bi__fence *event,
 		      struct bi_error *err)
 {
@@ -12,10 +27,20 @@ static int offer_home(struct bi_memory *memory, unsigned flags, struct bi_exchan
 		rc = bi__fence_record(memory->home, event, err);
 	if (rc)
 		return rc;
-	out->stream_kind = BI_STREAM_KIND_CL_QUEUE;
+	out->stream_kind = kind_of(memory->home);
 	out->stream = memory->home->queue.native;
-	out->event = event->event;
+	out->event = bi__fence_handle(event);
 	return BI_OK;
+}
+
+/* Locked. Events that our own first use would wait for are not the consumer's to know: they become work on the home. */
+static int prepare(struct bi_memory *memory, struct bi_error *err)
+{
+	int rc;
+
+	bi__order_catch_up(memory);
+	rc = bi__order_check(memory, err);
+	return rc ? rc : bi__order_absorb(memory, err);
 }
 
 int bi__exchange_offer(struct bi_memory *memory, unsigned flags, struct bi_exchange *out, struct bi__fence *event,
@@ -23,22 +48,44 @@ int bi__exchange_offer(struct bi_memory *memory, unsigned flags, struct bi_excha
 {
 	int rc;
 
-	/* Whoever takes host memory can wait for no event of a device. */
-	if (bi__is_host(memory) || flags & BI_EXPORT_SYNCHRONIZE)
+	if (is_for_host(memory) || flags & BI_EXPORT_SYNCHRONIZE)
 		return bi__order_synchronize(memory, BI__WAIT_EXPORT, err);
 	rc = bi__dispatch_alive(memory->context, err);
 	if (rc)
 		return rc;
 	bi__order_lock(memory, NULL);
-	/* Events that our own first use would wait for are not the consumer's to know. */
-	bi__order_catch_up(memory);
-	rc = bi__order_check(memory, err);
-	if (!rc)
-		rc = bi__order_absorb(memory, err);
+	rc = prepare(memory, err);
 	if (!rc && memory->pending)
 		rc = offer_home(memory, flags, out, event, err);
 	bi__order_unlock(memory, NULL);
 	return rc;
+}
+
+int bi__cai_offer(struct bi_memory *memory, unsigned flags, uintptr_t *stream, struct bi_error *err)
+{
+	int rc;
+
+	*stream = 0;
+	if (flags & BI_EXPORT_SYNCHRONIZE)
+		return bi__order_synchronize(memory, BI__WAIT_EXPORT, err);
+	rc = bi__dispatch_alive(memory->context, err);
+	if (rc)
+		return rc;
+	bi__order_lock(memory, NULL);
+	rc = prepare(memory, err);
+	if (!rc && memory->pending)
+		*stream = memory->home->queue.native;
+	bi__order_unlock(memory, NULL);
+	return rc;
+}
+
+/* Which streams of a struct the streams of this context can wait for. */
+static int is_known_kind(const struct bi_context *context, uint32_t kind)
+{
+	if (kind == BI_STREAM_KIND_CL_QUEUE)
+		return context->backend->stream_kind == BI_STREAM_KIND_CL_QUEUE;
+	return kind >= BI_STREAM_KIND_CUDA_LEGACY && kind <= BI_STREAM_KIND_CUDA &&
+	       context->backend->stream_kind == BI_STREAM_KIND_CUDA;
 }
 
 int bi__exchange_accept(struct bi_context *context, const struct bi_exchange *exchange, struct bi__acceptance *out,
@@ -46,9 +93,9 @@ int bi__exchange_accept(struct bi_context *context, const struct bi_exchange *ex
 {
 	int rc = BI_OK;
 
-	if (exchange->stream_kind != BI_STREAM_KIND_NONE && exchange->stream_kind != BI_STREAM_KIND_CL_QUEUE)
-		return bi__fail(err, BI_EUNSUPPORTED, "stream kind %u cannot be waited for by this build",
-				exchange->stream_kind);
+	if (exchange->stream_kind != BI_STREAM_KIND_NONE && !is_known_kind(context, exchange->stream_kind))
+		return bi__fail(err, BI_EUNSUPPORTED, "stream kind %u cannot be waited for on device %s",
+				exchange->stream_kind, context->device.spec);
 	if (exchange->event)
 		rc = bi_event_wrap(context, (uintptr_t)exchange->event, &out->event, err);
 	if (rc || exchange->stream_kind == BI_STREAM_KIND_NONE)

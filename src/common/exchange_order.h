@@ -11,6 +11,12 @@
 int bi__exchange_offer(struct bi_memory *memory, unsigned flags, struct bi_exchange *out, struct bi__fence *event,
 		       struct bi_error *err);
 
+/*
+ * The same for the CUDA Array Interface: *stream = handle of the stream on which the memory is ready, 0: it is ready.
+ * `flags` are 0 or BI_EXPORT_SYNCHRONIZE.
+ */
+int bi__cai_offer(struct bi_memory *memory, unsigned flags, uintptr_t *stream, struct bi_error *err);
+
 /* The producer's stream and event, wrapped; either may be NULL. Both owned. */
 struct bi__acceptance {
 	struct bi_stream *stream;

@@ -9,6 +9,8 @@
 #include "common/pool.h"
 #include "common/registry.h"
 
+#define WRAP_FLAGS ((unsigned)(BI_WRAP_READONLY | BI_WRAP_STEAL | BI_WRAP_UNORDERED | BI_WRAP_UNCHECKED))
+
 /* Option debug: what forgets an offset reads or writes the wrong bytes, instead of being right by luck. */
 #define POISON_OFFSET 64
 
@@ -47,7 +49,7 @@ static int allocate(struct bi_context *context, size_t nbytes, enum bi_memory_ki
 	memory->own = 1;
 	memory->nbytes = memory->block.nbytes = nbytes;
 	memory->block.memory = kind;
-	memory->block.kind = bi__is_host(memory) ? BI_HANDLE_HOST : BI_HANDLE_CL_MEM;
+	memory->block.kind = memory->backend->handle;
 	memory->block.origin = context->debug ? POISON_OFFSET : 0;
 	if (nbytes)
 		rc = bi__dispatch_alloc(memory, err);
@@ -55,13 +57,14 @@ static int allocate(struct bi_context *context, size_t nbytes, enum bi_memory_ki
 		discard(memory);
 		return rc;
 	}
+	memory->pending = memory->block.alloc_pending;
 	*out = memory;
 	return BI_OK;
 }
 
 static int is_pooled(const struct bi_memory *memory)
 {
-	return memory->own && !memory->lost && !bi__is_host(memory) && memory->block.nbytes &&
+	return memory->own && !memory->lost && !memory->captured && !bi__is_host(memory) && memory->block.nbytes &&
 	       !atomic_load(&memory->shown);
 }
 
@@ -130,7 +133,7 @@ static int check_foreign(const struct bi_context *context, const struct bi_forei
 	if (foreign->struct_size != sizeof(*foreign))
 		return bi__fail(err, BI_EINVAL, "foreign->struct_size is %zu, not %zu", foreign->struct_size,
 				sizeof(*foreign));
-	if (foreign->flags & ~(unsigned)(BI_WRAP_READONLY | BI_WRAP_STEAL))
+	if (foreign->flags & ~WRAP_FLAGS)
 		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", foreign->flags);
 	if (foreign->kind < BI_HANDLE_HOST || foreign->kind > BI_HANDLE_CL_USM)
 		return bi__fail(err, BI_EINVAL, "handle kind %d is not in %d..%d", (int)foreign->kind, BI_HANDLE_HOST,
@@ -163,13 +166,28 @@ static int keep_events(struct bi_memory *memory, const struct bi_foreign *foreig
 	return BI_OK;
 }
 
-/* The stream that the producer named is the home; host memory has none, but an event behind what is on the stream. */
+/* Locked. The stream keeps the order from here on; the memory's home, or host memory's tail, comes after it. */
+static int follow_producer(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+{
+	int rc = bi__order_check_capture(stream, memory, NULL, err);
+
+	return rc ? rc : bi__order_end(memory, stream, err);
+}
+
+/*
+ * The stream that the producer named is the home. Host memory has none, but an event behind what is on the stream. A
+ * stream that is another one on each thread cannot be a home: the context stream is, and waits for this thread's.
+ */
 static int adopt_order(struct bi_memory *memory, const struct bi_foreign *foreign, struct bi_error *err)
 {
 	int rc = BI_OK;
 
-	if (foreign->stream && bi__is_host(memory)) {
-		rc = bi__order_end(memory, foreign->stream, err);
+	if (foreign->flags & BI_WRAP_UNORDERED)
+		return BI_OK;
+	if (foreign->stream && (bi__is_host(memory) || foreign->stream->queue.per_thread)) {
+		bi__order_lock(memory, NULL);
+		rc = follow_producer(memory, foreign->stream, err);
+		bi__order_unlock(memory, NULL);
 	} else if (foreign->stream) {
 		memory->home = bi_stream_retain(foreign->stream);
 		memory->named = memory->pending = 1;
@@ -194,9 +212,9 @@ int bi_memory_wrap(struct bi_context *context, const struct bi_foreign *foreign,
 		return bi__fail(err, BI_ENOMEM, "no memory for a memory object");
 	memory->block.nbytes = foreign->nbytes;
 	memory->flags = foreign->flags;
-	rc = adopt_order(memory, foreign, err);
+	rc = bi__dispatch_adopt(memory, foreign, err);
 	if (!rc)
-		rc = bi__dispatch_adopt(memory, foreign, err);
+		rc = adopt_order(memory, foreign, err);
 	if (rc) {
 		bi_memory_release(memory);
 		return rc;
@@ -241,6 +259,12 @@ void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 		release(data);
 }
 
+/* Must work end before the memory can be let go? A producer who named his stream has it ordered there. */
+static int is_waited_for(const struct bi_memory *memory)
+{
+	return memory->pending && !memory->named && !(memory->own && memory->block.alloc_pending);
+}
+
 /* The event that must be complete before the memory can be let go; no context if there is none. */
 static int last_work(struct bi_memory *memory, struct bi__fence *out)
 {
@@ -250,22 +274,19 @@ static int last_work(struct bi_memory *memory, struct bi__fence *out)
 		memory->tail = (struct bi__fence){ NULL, 0 };
 		return BI_OK;
 	}
-	return memory->pending && !memory->named ? bi__fence_record(memory->home, out, NULL) : BI_OK;
+	return is_waited_for(memory) ? bi__fence_record(memory->home, out, NULL) : BI_OK;
 }
 
 /* Keeps the memory on the list of the context that works on it. Neither it nor its event holds a reference to it. */
-static void retire(struct bi_memory *memory, struct bi__fence *work)
+static void retire(struct bi_context *context, struct bi_memory *memory, uintptr_t event)
 {
-	struct bi_context *context = work->context;
-
-	memory->retire_event = work->event;
+	memory->retire_event = event;
 	memory->next = NULL;
 	pthread_mutex_lock(&context->retired_lock);
 	*(context->retired ? &context->last_retired->next : &context->retired) = memory;
 	context->last_retired = memory;
 	atomic_fetch_add(&context->retired_count, 1);
 	pthread_mutex_unlock(&context->retired_lock);
-	bi_context_release(context);
 }
 
 /* Is the event complete, failed, or another process'? If the driver cannot say, it is not. */
@@ -276,16 +297,42 @@ static int has_ended(const struct bi__fence *fence)
 	return rc ? rc == BI_EPRODUCER || rc == BI_EFORK : done;
 }
 
+static int is_captured(struct bi_stream *stream)
+{
+	uint64_t id;
+
+	return bi__dispatch_capture(stream, &id, NULL) != BI_OK || id != 0;
+}
+
+/*
+ * Does letting go have to be put off? A graph may be launched for as long as the context lives, so memory of ours that
+ * it uses lives as long; and while the context stream is captured nothing can be recorded on it, or freed in its order.
+ */
+static int is_deferred(const struct bi_memory *memory)
+{
+	if (bi__is_host(memory))
+		return 0;
+	if (memory->own && memory->captured)
+		return 1;
+	return (is_waited_for(memory) || (memory->own && memory->block.alloc_pending)) && is_captured(memory->home);
+}
+
 /* Where no event can be had the home is emptied; where that fails too the memory is lost. */
 static void let_go(struct bi_context *context, struct bi_memory *memory)
 {
 	struct bi__fence work;
 
 	drop_first_use(memory);
+	memory->deferred = is_deferred(memory);
+	if (memory->deferred) {
+		retire(context, memory, 0);
+		return;
+	}
 	if (last_work(memory, &work) && bi__dispatch_finish(memory->home, NULL))
 		memory->lost = 1;
 	if (work.context && !has_ended(&work)) {
-		retire(memory, &work);
+		retire(work.context, memory, work.event);
+		bi_context_release(work.context);
 		return;
 	}
 	bi__fence_clear(&work);
@@ -304,6 +351,14 @@ static void put_away(struct bi_context *context, struct bi_memory *memory)
 	if (is_pooled(memory))
 		bi__pool_put(context, memory);
 	else if (!memory->lost)
+		let_go(context, memory);
+}
+
+void bi__memory_drop(struct bi_context *context, struct bi_memory *memory)
+{
+	if (memory->block.free_follows && !memory->block.alloc_pending)
+		bi__memory_destroy(context, memory);
+	else
 		let_go(context, memory);
 }
 
@@ -334,7 +389,7 @@ static int is_done(struct bi_context *context, const struct bi_memory *memory)
 {
 	const struct bi__fence fence = { context, memory->retire_event };
 
-	return has_ended(&fence);
+	return memory->deferred ? !is_deferred(memory) : has_ended(&fence);
 }
 
 /* The driver may refuse to wait for one event; then its whole stream is waited for. */
@@ -371,6 +426,15 @@ static struct bi_memory *next_retired(struct bi_context *context, enum bi__reap 
 	return memory;
 }
 
+/* At close no graph is launched any more. One that is still being captured keeps what it uses for ever. */
+static void undefer(struct bi_context *context, struct bi_memory *memory, enum bi__reap how)
+{
+	if (how == BI__REAP_WAIT)
+		memory->captured = 0;
+	if (!is_deferred(memory))
+		let_go(context, memory);
+}
+
 void bi__memory_reap(struct bi_context *context, enum bi__reap how)
 {
 	struct bi_memory *memory;
@@ -379,8 +443,13 @@ void bi__memory_reap(struct bi_context *context, enum bi__reap how)
 		return;
 	while (atomic_load_explicit(&context->retired_count, memory_order_relaxed) &&
 	       (memory = next_retired(context, how))) {
-		int is_safe = how != BI__REAP_WAIT || wait_until_done(context, memory);
+		int is_safe;
 
+		if (memory->deferred) {
+			undefer(context, memory, how);
+			continue;
+		}
+		is_safe = how != BI__REAP_WAIT || wait_until_done(context, memory);
 		bi__dispatch_drop_event(context, memory->retire_event);
 		if (is_safe)
 			bi__memory_destroy(context, memory);

@@ -7,6 +7,9 @@
 /* Lets go for real: driver handle, producer's callback, the struct. Under no lock. */
 void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory);
 
+/* The same for a memory of ours that leaves the pool, when its pending work allows. */
+void bi__memory_drop(struct bi_context *context, struct bi_memory *memory);
+
 /* The callback that lets the producer go, for a wrapped memory that has none yet. */
 void bi__memory_give_owner(struct bi_memory *memory, bi_release_fn release, void *data);
 

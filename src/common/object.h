@@ -40,6 +40,7 @@ struct bi_stream {
 	struct bi_context *context; /* retained, except by the context stream */
 	struct bi__queue queue;
 	unsigned id; /* in reports; 0 is the context stream */
+	uint64_t serial; /* of all streams of the process, never used again */
 	bi_release_fn release;
 	void *release_data;
 };
@@ -70,6 +71,7 @@ struct bi_context {
 	unsigned fork_generation;
 	atomic_uint stream_ids;
 	int debug;
+	int unordered; /* the process opted out of the synchronisation of the CUDA Array Interface */
 	enum bi_memory_kind memory; /* what BI_MEMORY_DEFAULT means */
 	bi_log_fn log;
 	void *log_data;
@@ -102,9 +104,11 @@ struct bi_memory {
 	struct bi_stream *home; /* NULL on host memory; retained if the producer named it, else the context stream */
 	int named;
 	int pending;
+	int capturing; /* the step under way enqueues into a graph that is being captured */
+	int captured; /* some step did */
 	uint64_t epoch; /* counts changes of what is pending */
 	struct bi__fence tail; /* host memory: the end of all device work on it */
-	int tail_on_context_stream; /* the tail was recorded on the context stream of tail.context */
+	uint64_t tail_stream; /* serial of the stream that it was recorded on */
 	struct bi__fence stale[3]; /* tails before it, let go when the lock is dropped: one step leaves three at most */
 	unsigned stale_count;
 	struct bi_event **first_use; /* events that the first use waits for */
@@ -118,6 +122,7 @@ struct bi_memory {
 	struct bi_memory *next; /* retired list, or class of the pool */
 	struct bi_memory *older, *newer; /* pool */
 	uintptr_t retire_event;
+	int deferred; /* retired without an event: its end cannot be recorded while the context stream is captured */
 };
 
 /* A counted text: the descr of structured types, shared by the views made of one view. */
@@ -148,6 +153,17 @@ static inline int bi__is_host(const struct bi_memory *memory)
 static inline int bi__same_space(const struct bi_context *a, const struct bi_context *b)
 {
 	return a->backend == b->backend && a->state.native == b->state.native;
+}
+
+/* Can streams of the two wait for each other? */
+static inline int bi__share_events(const struct bi_context *a, const struct bi_context *b)
+{
+	return a->backend == b->backend && (a->state.native == b->state.native || a->backend->has_peers);
+}
+
+static inline int bi__is_unordered(const struct bi_memory *memory)
+{
+	return (memory->flags & BI_WRAP_UNORDERED) != 0;
 }
 
 #endif

@@ -32,6 +32,7 @@ static struct leftovers unlock(struct bi_memory *memory)
 	memcpy(left.fences, memory->stale, sizeof(left.fences));
 	memory->stale_count = 0;
 	memory->caught_up = NULL;
+	memory->capturing = 0;
 	if (memory->used) {
 		left.events = memory->first_use;
 		left.count = memory->first_use_count;
@@ -110,10 +111,56 @@ int bi__order_check(const struct bi_memory *memory, struct bi_error *err)
 	return rc;
 }
 
+static int refuse_outside(const struct bi__fence *fence, const char *what, struct bi_error *err)
+{
+	int done, rc = bi__fence_query(fence, &done, err);
+
+	if (rc || done)
+		return rc;
+	return bi__fail(err, BI_ECAPTURE, "a graph that is being captured cannot wait for %s", what);
+}
+
+/* What has been enqueued on a memory before the capture, elsewhere than on its home, must be complete. */
+static int check_outside(const struct bi_memory *memory, struct bi_error *err)
+{
+	int rc = refuse_outside(&memory->tail, "earlier work on the host memory", err);
+
+	for (size_t i = 0; i < memory->first_use_count && !rc; i++)
+		rc = refuse_outside(&memory->first_use[i]->fence, "the producer's event", err);
+	return rc;
+}
+
+static int check_member(struct bi_memory *memory, const struct bi_stream *stream, uint64_t id, struct bi_error *err)
+{
+	uint64_t home_id = id;
+	int rc = BI_OK;
+
+	memory->capturing = id != 0;
+	if (memory->home && memory->home != stream && !bi__is_unordered(memory))
+		rc = bi__dispatch_capture(memory->home, &home_id, err);
+	if (rc)
+		return rc;
+	if (home_id != id)
+		return bi__fail(err, BI_ECAPTURE,
+				"the stream belongs to graph capture %llu, the home of the memory to %llu (0: none)",
+				(unsigned long long)id, (unsigned long long)home_id);
+	return id ? check_outside(memory, err) : BI_OK;
+}
+
+int bi__order_check_capture(struct bi_stream *stream, struct bi_memory *a, struct bi_memory *b, struct bi_error *err)
+{
+	uint64_t id;
+	int rc = bi__dispatch_capture(stream, &id, err);
+
+	if (!rc)
+		rc = check_member(a, stream, id, err);
+	return rc || !b || b == a ? rc : check_member(b, stream, id, err);
+}
+
 /* On the device where the two share events, else by the calling thread. */
 static int wait_fence(struct bi_stream *stream, const struct bi__fence *fence, struct bi_error *err)
 {
-	if (!fence->context || bi__same_space(stream->context, fence->context))
+	if (!fence->context || bi__share_events(stream->context, fence->context))
 		return bi__fence_wait(stream, fence, err);
 	return bi__fence_block(fence, BI__WAIT_CROSS, err);
 }
@@ -122,7 +169,8 @@ static int wait_first_use(struct bi_memory *memory, struct bi_stream *stream, st
 {
 	int rc = bi__order_check(memory, err);
 
-	for (size_t i = 0; i < memory->first_use_count && !rc; i++)
+	/* In a capture they are complete. */
+	for (size_t i = 0; i < memory->first_use_count && !rc && !memory->capturing; i++)
 		rc = wait_fence(stream, &memory->first_use[i]->fence, err);
 	return rc;
 }
@@ -130,7 +178,7 @@ static int wait_first_use(struct bi_memory *memory, struct bi_stream *stream, st
 /* Is the tail of host memory on that very stream, which keeps its order by itself? */
 static int tail_is_on(const struct bi_memory *memory, const struct bi_stream *stream)
 {
-	return memory->tail_on_context_stream && stream == &memory->tail.context->stream;
+	return memory->tail_stream == stream->serial && !stream->queue.out_of_order && !stream->queue.per_thread;
 }
 
 static void discard_tail(struct bi_memory *memory)
@@ -142,7 +190,7 @@ static void discard_tail(struct bi_memory *memory)
 
 static int wait_tail(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
-	int is_shared = bi__same_space(stream->context, memory->tail.context);
+	int is_shared = bi__share_events(stream->context, memory->tail.context);
 	int rc = tail_is_on(memory, stream) ? BI_OK : wait_fence(stream, &memory->tail, err);
 
 	if (rc || is_shared)
@@ -161,14 +209,18 @@ static int move_tail(struct bi_memory *memory, struct bi_stream *stream, struct 
 		return rc;
 	discard_tail(memory);
 	memory->tail = tail;
-	memory->tail_on_context_stream = stream == &tail.context->stream;
+	memory->tail_stream = stream->serial;
 	return BI_OK;
 }
 
 static int record_end(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
+	memory->captured |= memory->capturing;
+	if (bi__is_unordered(memory))
+		return BI_OK;
+	/* What is captured runs when its launcher says; host memory then keeps no tail, because the order is his. */
 	if (bi__is_host(memory))
-		return move_tail(memory, stream, err);
+		return memory->capturing ? BI_OK : move_tail(memory, stream, err);
 	memory->pending = 1;
 	return bi__dispatch_follow(memory->home, stream, err);
 }
@@ -189,9 +241,9 @@ int bi__order_begin(struct bi_memory *memory, struct bi_stream *stream, struct b
 
 	bi__order_catch_up(memory);
 	rc = wait_first_use(memory, stream, err);
-	if (rc)
+	if (rc || bi__is_unordered(memory))
 		return rc;
-	if (memory->tail.context)
+	if (memory->tail.context && !memory->capturing)
 		return wait_tail(memory, stream, err);
 	return memory->home && memory->pending ? bi__dispatch_follow(stream, memory->home, err) : BI_OK;
 }
@@ -206,6 +258,9 @@ int bi__order_end(struct bi_memory *memory, struct bi_stream *stream, struct bi_
 	memory->used = memory->first_use_count > 0;
 	if (rc)
 		memory->unrecorded = bi_stream_retain(stream);
+	/* On another thread it would be another stream. */
+	if (rc && stream->queue.per_thread)
+		bi__order_catch_up(memory);
 	return rc;
 }
 
@@ -216,7 +271,9 @@ int bi__order_absorb(struct bi_memory *memory, struct bi_error *err)
 
 	if (!memory->first_use_count)
 		return BI_OK;
-	rc = bi__order_begin(memory, stream, err);
+	rc = bi__order_check_capture(stream, memory, NULL, err);
+	if (!rc)
+		rc = bi__order_begin(memory, stream, err);
 	return rc ? rc : bi__order_end(memory, stream, err);
 }
 
@@ -230,9 +287,11 @@ static int end_of_work(struct bi_memory *memory, struct bi__fence *out, uint64_t
 	rc = check_lost(memory, err);
 	if (!rc)
 		rc = bi__order_absorb(memory, err);
+	if (!rc && memory->pending)
+		rc = bi__dispatch_refuse_capture(memory->home, "its work cannot be waited for", err);
 	*epoch = memory->epoch;
 	if (!rc && memory->tail.context)
-		rc = bi__fence_wrap(memory->tail.context, memory->tail.event, out, err);
+		rc = bi__fence_share(&memory->tail, out, err);
 	else if (!rc && memory->pending)
 		rc = bi__fence_record(memory->home, out, err);
 	bi__order_unlock(memory, NULL);
@@ -269,6 +328,15 @@ static int check_reach(const struct bi_view *view, const struct bi_stream *strea
 	return bi__dispatch_alive(stream->context, err);
 }
 
+/* Locked. */
+static int acquire(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+{
+	int is_idle = !memory->pending && !memory->tail.context && !memory->first_use_count;
+	int rc = is_idle ? BI_OK : bi__order_check_capture(stream, memory, NULL, err);
+
+	return rc ? rc : bi__order_begin(memory, stream, err);
+}
+
 int bi_view_acquire(const struct bi_view *view, struct bi_stream *stream, struct bi_error *err)
 {
 	int rc = check_reach(view, stream, err);
@@ -276,7 +344,7 @@ int bi_view_acquire(const struct bi_view *view, struct bi_stream *stream, struct
 	if (rc)
 		return rc;
 	bi__order_lock(view->memory, NULL);
-	rc = bi__order_begin(view->memory, stream, err);
+	rc = acquire(view->memory, stream, err);
 	bi__order_unlock(view->memory, NULL);
 	return rc;
 }
@@ -284,8 +352,10 @@ int bi_view_acquire(const struct bi_view *view, struct bi_stream *stream, struct
 /* Locked. What the end of the stream does not yet cover is put before it. */
 static int hand_back(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
-	int rc;
+	int rc = bi__order_check_capture(stream, memory, NULL, err);
 
+	if (rc || bi__is_unordered(memory))
+		return rc;
 	bi__order_catch_up(memory);
 	if (!memory->first_use_count && !memory->tail.context)
 		return bi__order_end(memory, stream, err);

@@ -11,6 +11,12 @@
 void bi__order_lock(struct bi_memory *a, struct bi_memory *b);
 void bi__order_unlock(struct bi_memory *a, struct bi_memory *b);
 
+/*
+ * Locked; first of all in a step that uses the stream. Streams that work together belong to the same graph capture, or
+ * all of them to none, and nothing outside of a capture is waited for in it: else BI_ECAPTURE. `b` may be NULL.
+ */
+int bi__order_check_capture(struct bi_stream *stream, struct bi_memory *a, struct bi_memory *b, struct bi_error *err);
+
 /* Locked. BI_EPRODUCER if an event has failed that the next use would wait for. */
 int bi__order_check(const struct bi_memory *memory, struct bi_error *err);
 

@@ -93,7 +93,7 @@ void bi__pool_put(struct bi_context *context, struct bi_memory *memory)
 	struct bi_memory **class = &pool->classes[class_of(memory->block.nbytes)];
 
 	if (memory->block.nbytes > pool->limit) {
-		bi__memory_destroy(context, memory);
+		bi__memory_drop(context, memory);
 		return;
 	}
 	pthread_mutex_lock(&pool->lock);
@@ -125,5 +125,5 @@ void bi__pool_trim(struct bi_context *context, size_t keep)
 	struct bi_memory *memory;
 
 	while ((memory = take_oldest(&context->pool, keep)))
-		bi__memory_destroy(context, memory);
+		bi__memory_drop(context, memory);
 }

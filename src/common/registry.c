@@ -9,11 +9,13 @@
 
 #include "common/dispatch.h"
 
+extern const struct bi__backend bi__cuda_backend;
 extern const struct bi__backend bi__host_backend;
 extern const struct bi__backend bi__opencl_backend;
 
 /* Adding a backend is one line here. */
 static const struct bi__backend *const backends[] = {
+	&bi__cuda_backend,
 	&bi__opencl_backend,
 	&bi__host_backend,
 };
@@ -146,20 +148,35 @@ static int contains(const char *text, const char *part)
 	return 0;
 }
 
-/* What follows "opencl:": two numbers, one, or part of a name. */
+/* The numbers of a device as its own string says them: "1" of "cuda:1", "0:1" of "opencl:0:1". */
+static int fits_numbers(const struct bi_device *device, const char *rest)
+{
+	const char *own = strchr(device->spec, ':');
+	int wanted, has;
+
+	while (own && *own == ':') {
+		own++;
+		if (!read_number(&rest, &wanted) || !read_number(&own, &has) || wanted != has)
+			return 0;
+		if (!*rest)
+			return 1;
+		rest++;
+	}
+	return 0;
+}
+
+/* What follows "opencl:" or "cuda:": numbers, fewer than the device has fit several, or part of a name. */
 static int fits(const struct bi_device *device, const char *rest)
 {
 	const char *c = rest;
-	int first, second = -1;
+	int number;
 
 	if (!device->usable)
 		return 0;
-	if (!read_number(&c, &first))
-		return *rest && (contains(device->name, rest) || contains(device->platform_name, rest) ||
-				 contains(device->platform_version, rest));
-	if (*c == ':' && (c++, !read_number(&c, &second) || *c))
-		return 0;
-	return device->platform == first && (second < 0 || device->ordinal == second);
+	if (read_number(&c, &number))
+		return fits_numbers(device, rest);
+	return *rest && (contains(device->name, rest) || contains(device->platform_name, rest) ||
+			 contains(device->platform_version, rest));
 }
 
 static void keep_fitting(struct bi__choice *choice, const char *rest)

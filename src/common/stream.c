@@ -7,7 +7,10 @@
 
 void bi__stream_init(struct bi_stream *stream, struct bi_context *context)
 {
+	static atomic_ullong serials;
+
 	stream->context = context;
+	stream->serial = atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1;
 	atomic_init(&stream->refs, 1);
 }
 
@@ -69,7 +72,7 @@ int bi_stream_create(struct bi_context *context, unsigned flags, struct bi_strea
 		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", flags);
 	if (flags && !(context->device.capabilities & BI_CAP_OUT_OF_ORDER))
 		return bi__fail(err, BI_EUNSUPPORTED, "device %s has no out-of-order streams", context->device.spec);
-	return open_stream(context, (struct bi__queue){ 0, (int)flags }, out, err);
+	return open_stream(context, (struct bi__queue){ .out_of_order = (int)flags }, out, err);
 }
 
 int bi_stream_wrap(struct bi_context *context, uintptr_t handle, bi_release_fn release, void *release_data,
@@ -82,7 +85,7 @@ int bi_stream_wrap(struct bi_context *context, uintptr_t handle, bi_release_fn r
 	*out = NULL;
 	if (!context || !handle)
 		return bi__fail(err, BI_EINVAL, "context is NULL or handle is 0");
-	rc = open_stream(context, (struct bi__queue){ handle, 0 }, out, err);
+	rc = open_stream(context, (struct bi__queue){ .native = handle }, out, err);
 	if (rc)
 		return rc;
 	(*out)->release = release;

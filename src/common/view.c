@@ -241,6 +241,12 @@ void bi_view_native(const struct bi_view *view, struct bi_native *out)
 		return;
 	out->offset = block->origin + (size_t)view->offset;
 	out->nbytes = block->origin + view->memory->nbytes;
+	if (block->kind != BI_HANDLE_CUDA)
+		return;
+	/* A CUDA pointer is that of the element. */
+	out->handle += out->offset;
+	out->nbytes -= out->offset;
+	out->offset = 0;
 }
 
 void *bi_view_host_pointer(const struct bi_view *view)

@@ -81,6 +81,7 @@ static int host_copy(struct bi__device_state *device, struct bi__queue *queue, c
 const struct bi__backend bi__host_backend = {
 	.name = "host",
 	.is_host = 1,
+	.handle = BI_HANDLE_HOST,
 	.enumerate = host_enumerate,
 	.alloc = host_alloc,
 	.adopt = host_adopt,

@@ -89,13 +89,32 @@ static uint32_t flags_of(const struct bi_view *view)
 	return flags;
 }
 
+/* DLPack's number, and with it the kind of handle that abi.h couples to it. */
+static void put_device(const struct bi_view *view, const struct bi_native *native, struct bi_exchange *out)
+{
+	const struct bi_memory *memory = view->memory;
+
+	out->handle_kind = native->kind;
+	out->device_type = native->kind == BI_HANDLE_HOST ? BI_DEVICE_CPU : BI_DEVICE_OPENCL;
+	if (native->kind != BI_HANDLE_CUDA)
+		return;
+	out->device_type = BI_DEVICE_CUDA;
+	out->device_id = memory->context->device.ordinal;
+	if (memory->block.memory == BI_MEMORY_UNIFIED)
+		out->device_type = BI_DEVICE_CUDA_MANAGED;
+	if (memory->block.memory != BI_MEMORY_PINNED)
+		return;
+	out->device_type = BI_DEVICE_CUDA_HOST;
+	out->handle_kind = BI_HANDLE_HOST;
+	out->device_id = 0;
+}
+
 static void put_place(const struct bi_view *view, struct bi_exchange *out)
 {
 	struct bi_native native;
 
 	bi_view_native(view, &native);
-	out->device_type = native.kind == BI_HANDLE_HOST ? BI_DEVICE_CPU : BI_DEVICE_OPENCL;
-	out->handle_kind = native.kind;
+	put_device(view, &native, out);
 	out->handle = native.handle;
 	out->offset = native.offset;
 	out->nbytes = native.nbytes;
@@ -179,28 +198,52 @@ static int check_version(const struct bi_exchange *exchange, struct bi_error *er
 	return BI_OK;
 }
 
+/* Which handle kinds a device type goes with, as abi.h says. */
+static int is_coupled(uint32_t kind, int type)
+{
+	switch (kind) {
+	case BI_HANDLE_HOST:
+		return type == BI_DEVICE_CPU || type == BI_DEVICE_CUDA_HOST;
+	case BI_HANDLE_CUDA:
+		return type == BI_DEVICE_CUDA || type == BI_DEVICE_CUDA_MANAGED;
+	default:
+		return type == BI_DEVICE_OPENCL;
+	}
+}
+
+static int check_context(const struct bi_context *context, const struct bi_exchange *exchange, struct bi_error *err)
+{
+	int is_cuda = exchange->handle_kind == BI_HANDLE_CUDA;
+
+	if (context->backend->is_host || is_cuda != (context->backend->handle == BI_HANDLE_CUDA))
+		return bi__fail(err, BI_EINVAL, "handle kind %u cannot be reached from device %s",
+				exchange->handle_kind, context->device.spec);
+	if (is_cuda && exchange->device_id != context->device.ordinal)
+		return bi__fail(err, BI_EINVAL, "device_id is %d, but device %s has ordinal %d", exchange->device_id,
+				context->device.spec, context->device.ordinal);
+	/* CUDA memory of pools has no context, and managed memory belongs to all. */
+	if (is_cuda && (!exchange->context || exchange->device_type == BI_DEVICE_CUDA_MANAGED))
+		return BI_OK;
+	if (exchange->context != context->state.native)
+		return bi__fail(err, BI_EINVAL, "the memory belongs to context 0x%llx, not to that of device %s",
+				(unsigned long long)exchange->context, context->device.spec);
+	return BI_OK;
+}
+
 static int check_place(const struct bi_context *context, const struct bi_exchange *exchange, struct bi_error *err)
 {
-	int is_host = exchange->handle_kind == BI_HANDLE_HOST;
-	int is_opencl = exchange->handle_kind == BI_HANDLE_CL_MEM || exchange->handle_kind == BI_HANDLE_CL_SVM;
-	int type = exchange->device_type;
+	uint32_t kind = exchange->handle_kind;
 
 	if (exchange->flags & ~(uint32_t)ALL_FLAGS)
 		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", exchange->flags);
 	if (exchange->mask || exchange->flags & BI_EXCHANGE_MASKED)
 		return bi__fail(err, BI_EUNSUPPORTED, "masked arrays are not taken");
-	if (!is_host && !is_opencl)
-		return bi__fail(err, BI_EUNSUPPORTED, "handle kind %u cannot be reached by this build",
-				exchange->handle_kind);
-	if (is_host ? type != BI_DEVICE_CPU && type != BI_DEVICE_CUDA_HOST : type != BI_DEVICE_OPENCL)
-		return bi__fail(err, BI_EINVAL, "device_type %d does not go with handle kind %u", type,
-				exchange->handle_kind);
-	if (is_host)
-		return BI_OK;
-	if (context->backend->is_host || exchange->context != context->state.native)
-		return bi__fail(err, BI_EINVAL, "the memory belongs to cl_context 0x%llx, not to that of device %s",
-				(unsigned long long)exchange->context, context->device.spec);
-	return BI_OK;
+	if (kind < BI_HANDLE_HOST || kind > BI_HANDLE_CL_SVM)
+		return bi__fail(err, BI_EUNSUPPORTED, "handle kind %u cannot be reached by this build", kind);
+	if (!is_coupled(kind, exchange->device_type))
+		return bi__fail(err, BI_EINVAL, "device_type %d does not go with handle kind %u", exchange->device_type,
+				kind);
+	return kind == BI_HANDLE_HOST ? BI_OK : check_context(context, exchange, err);
 }
 
 /* What DLPack has no triple for is named as the array interface names it. */
@@ -292,7 +335,7 @@ static int import_own(const struct bi_exchange *exchange, struct bi_layout *layo
 	unsigned flags = exchange->flags & BI_EXCHANGE_READONLY ? BI_VIEW_READONLY : 0;
 
 	if (memory->block.handle)
-		layout->offset -= (int64_t)memory->block.origin;
+		layout->offset += (int64_t)((uintptr_t)exchange->handle - memory->block.handle - memory->block.origin);
 	return bi_view_create(memory, layout, flags, out, err);
 }
 
@@ -312,8 +355,21 @@ static int make_view(struct bi_context *context, const struct bi_exchange *excha
 	return rc;
 }
 
+/* A CUDA pointer is that of element [0, ..., 0]; negative strides reach below it. */
+static void start_at_first_byte(struct bi_layout *layout, struct bi_foreign *foreign)
+{
+	int64_t first, end;
+
+	bi_layout_extent(layout, &first, &end);
+	if (first >= 0)
+		return;
+	foreign->handle -= (uintptr_t)-first;
+	foreign->nbytes += (size_t)-first;
+	layout->offset -= first;
+}
+
 /* A memory of our own whose owner is the producer's struct. */
-static int import_foreign(struct bi_context *context, struct bi_exchange *exchange, const struct bi_layout *layout,
+static int import_foreign(struct bi_context *context, struct bi_exchange *exchange, struct bi_layout *layout,
 			  unsigned flags, struct bi_view **out, struct bi_error *err)
 {
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
@@ -326,6 +382,8 @@ static int import_foreign(struct bi_context *context, struct bi_exchange *exchan
 		return rc;
 	foreign.kind = (enum bi_handle_kind)exchange->handle_kind;
 	foreign.handle = (uintptr_t)exchange->handle;
+	if (exchange->handle_kind == BI_HANDLE_CUDA)
+		start_at_first_byte(layout, &foreign);
 	foreign.flags = exchange->flags & BI_EXCHANGE_READONLY ? BI_WRAP_READONLY : 0;
 	foreign.stream = acceptance.stream;
 	foreign.events = &acceptance.event;
@@ -337,8 +395,8 @@ static int import_foreign(struct bi_context *context, struct bi_exchange *exchan
 }
 
 /* Moves the struct to where it lives until the memory is let go. */
-static int take(struct bi_context *context, struct bi_exchange *exchange, const struct bi_layout *layout,
-		unsigned flags, struct bi_view **out, struct bi_error *err)
+static int take(struct bi_context *context, struct bi_exchange *exchange, struct bi_layout *layout, unsigned flags,
+		struct bi_view **out, struct bi_error *err)
 {
 	struct bi_exchange *held = malloc(sizeof(*held));
 	int rc;
