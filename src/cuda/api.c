@@ -1,0 +1,111 @@
+#include "cuda/api.h"
+
+#include <pthread.h>
+
+#include "common/dl.h"
+
+enum necessity { optional, required };
+
+/* CUDA 11.2, the first with memory that is allocated in the order of a stream. */
+#define OLDEST 11020
+
+static struct bi__cu_api api;
+static int version;
+static int opened;
+static struct bi_error opening_error;
+static pthread_once_t opening = PTHREAD_ONCE_INIT;
+
+const struct bi__cu_api *const bi__cu = &api;
+
+static int open_symbols(const struct bi__symbol *symbols, size_t count, struct bi_error *err)
+{
+	static const char *const names[] = { "libcuda.so.1", "libcuda.so", NULL };
+
+	return bi__dl_open("BI_CUDA_LIBRARY", names, symbols, count, &api, err);
+}
+
+/* Asked first: an old driver lacks functions, and that should not be all that its user hears. */
+static int check_version(struct bi_error *err)
+{
+	static const struct bi__symbol symbols[] = {
+		{ offsetof(struct bi__cu_api, DriverGetVersion), "cuDriverGetVersion", required },
+	};
+	int rc = open_symbols(symbols, 1, err);
+
+	if (!rc)
+		rc = bi__cu_check(api.DriverGetVersion(&version), "cuDriverGetVersion", err);
+	if (rc || version >= OLDEST)
+		return rc;
+	return bi__fail(err, BI_ENODEVICE, "the CUDA driver is for CUDA %d.%d, but %d.%d is needed", version / 1000,
+			version % 1000 / 10, OLDEST / 1000, OLDEST % 1000 / 10);
+}
+
+static void open_library(void)
+{
+	static const struct bi__symbol symbols[] = {
+#define SYMBOL(name, symbol, necessity, parameters) { offsetof(struct bi__cu_api, name), #symbol, necessity },
+		BI__CU_API(SYMBOL)
+#undef SYMBOL
+	};
+
+	opened = check_version(&opening_error);
+	if (!opened)
+		opened = open_symbols(symbols, sizeof(symbols) / sizeof(*symbols), &opening_error);
+	if (!opened)
+		opened = bi__cu_check(api.Init(0), "cuInit", &opening_error);
+}
+
+int bi__cu_open(struct bi_error *err)
+{
+	pthread_once(&opening, open_library);
+	if (opened != BI_OK)
+		return bi__fail_vendor(err, opening_error.status, opening_error.vendor, "%s", opening_error.message);
+	return BI_OK;
+}
+
+int bi__cu_version(void)
+{
+	return version;
+}
+
+static const struct code {
+	bi__cu_result code;
+	int status;
+	const char *name;
+} codes[] = {
+#define CODE(name, number, status) { number, status, "CUDA_" #name },
+	BI__CU_CODES(CODE)
+#undef CODE
+};
+
+/* NULL for a code that came after this list. */
+static const struct code *find(bi__cu_result code)
+{
+	for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++)
+		if (codes[i].code == code)
+			return &codes[i];
+	return NULL;
+}
+
+const char *bi__cu_name(bi__cu_result code)
+{
+	const struct code *found = find(code);
+	const char *name = NULL;
+
+	if (found)
+		return found->name;
+	if (api.GetErrorName && api.GetErrorName(code, &name) == BI__CU_SUCCESS && name)
+		return name;
+	return "unknown code";
+}
+
+int bi__cu_check(bi__cu_result code, const char *call, struct bi_error *err)
+{
+	const struct code *found;
+
+	if (code == BI__CU_SUCCESS)
+		return BI_OK;
+	found = find(code);
+	return bi__fail_vendor(err, found ? found->status : BI_EDRIVER, (int)code, "%s failed: %s (%u)", call,
+			       bi__cu_name(code), code);
+}

@@ -1,0 +1,33 @@
+/* The CUDA backend: the table. */
+#include "cuda/cuda.h"
+
+extern const struct bi__backend bi__cuda_backend;
+
+const struct bi__backend bi__cuda_backend = {
+	.name = "cuda",
+	.handle = BI_HANDLE_CUDA,
+	.has_peers = 1,
+	.stream_kind = BI_STREAM_KIND_CUDA,
+	.enumerate = bi__cuda_enumerate,
+	.open = bi__cuda_open,
+	.close = bi__cuda_close,
+	.alloc = bi__cuda_alloc,
+	.adopt = bi__cuda_adopt,
+	.free = bi__cuda_free,
+	.stream_open = bi__cuda_stream_open,
+	.stream_close = bi__cuda_stream_close,
+	.follow = bi__cuda_follow,
+	.record = bi__cuda_record,
+	.wait = bi__cuda_wait,
+	.poll = bi__cuda_poll,
+	.finish = bi__cuda_finish,
+	.event_wrap = bi__cuda_event_wrap,
+	.event_retain = bi__cuda_event_retain,
+	.event_release = bi__cuda_event_release,
+	.event_handle = bi__cuda_event_handle,
+	.capture = bi__cuda_capture,
+	.copy = bi__cuda_copy,
+	.elapsed = bi__cuda_elapsed,
+	.locate = bi__cuda_locate,
+	.cache_state = bi__cuda_cache_state,
+};

@@ -1,0 +1,232 @@
+/* Devices; opening and closing a context. */
+#include "cuda/cuda.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int ask(bi__cu_device device, struct bi__cuda_facts *facts, struct bi_error *err)
+{
+	const struct {
+		unsigned what;
+		int *out;
+	} questions[] = {
+#define QUESTION(member, what) { BI__CU_DEVICE_##what, &facts->member },
+		BI__CUDA_FACTS(QUESTION)
+#undef QUESTION
+	};
+	bi__cu_result code = BI__CU_SUCCESS;
+
+	for (size_t i = 0; i < sizeof(questions) / sizeof(*questions) && code == BI__CU_SUCCESS; i++)
+		code = bi__cu->DeviceGetAttribute(questions[i].out, questions[i].what, device);
+	return bi__cu_check(code, "cuDeviceGetAttribute", err);
+}
+
+/* The device behind a number, and what it can do; BI_ENODEVICE if that is not enough. */
+static int look_up(int ordinal, bi__cu_device *device, struct bi__cuda_facts *facts, struct bi_error *err)
+{
+	int rc = bi__cu_check(bi__cu->DeviceGet(device, ordinal), "cuDeviceGet", err);
+
+	if (!rc)
+		rc = ask(*device, facts, err);
+	if (!rc && !facts->unified_addressing)
+		rc = bi__fail(err, BI_ENODEVICE, "cuda:%d does not share its addresses with the host", ordinal);
+	return rc;
+}
+
+static uint32_t get_capabilities(const struct bi__cuda_facts *facts)
+{
+	uint32_t found = BI_CAP_ASYNC | BI_CAP_PROFILING;
+
+	if (facts->integrated)
+		found |= BI_CAP_UNIFIED;
+	if (facts->managed_memory && facts->concurrent_managed_access)
+		found |= BI_CAP_SVM;
+	return found;
+}
+
+static int describe(int ordinal, struct bi_device *out, struct bi_error *err)
+{
+	struct bi__cuda_facts facts;
+	bi__cu_device device;
+	size_t memory = 0;
+	int version = bi__cu_version(), rc;
+
+	memset(out, 0, sizeof(*out));
+	rc = look_up(ordinal, &device, &facts, err);
+	if (!rc)
+		rc = bi__cu_check(bi__cu->DeviceGetName(out->name, (int)sizeof(out->name), device), "cuDeviceGetName",
+				  err);
+	if (!rc)
+		rc = bi__cu_check(bi__cu->DeviceTotalMem(&memory, device), "cuDeviceTotalMem", err);
+	if (rc)
+		return rc;
+	snprintf(out->spec, sizeof(out->spec), "cuda:%d", ordinal);
+	snprintf(out->backend, sizeof(out->backend), "cuda");
+	snprintf(out->platform_name, sizeof(out->platform_name), "NVIDIA CUDA");
+	snprintf(out->platform_version, sizeof(out->platform_version), "CUDA %d.%d", version / 1000,
+		 version % 1000 / 10);
+	out->ordinal = ordinal;
+	out->kind = BI_KIND_GPU;
+	out->usable = 1;
+	out->capabilities = get_capabilities(&facts);
+	out->memory = memory;
+	return BI_OK;
+}
+
+int bi__cuda_enumerate(struct bi_device *devices, int capacity, int *count, struct bi_error *err)
+{
+	struct bi_error reason = { BI_ENODEVICE, 0, "the CUDA driver knows no device" };
+	struct bi_device found;
+	int present = 0, rc = bi__cu_open(err);
+
+	*count = 0;
+	if (!rc)
+		rc = bi__cu_check(bi__cu->DeviceGetCount(&present), "cuDeviceGetCount", err);
+	if (rc)
+		return rc;
+	for (int i = 0; i < present; i++) {
+		if (describe(i, &found, &reason) != BI_OK)
+			continue;
+		if (*count < capacity)
+			devices[*count] = found;
+		++*count;
+	}
+	if (*count == 0)
+		return bi__fail_vendor(err, BI_ENODEVICE, reason.vendor, "%s", reason.message);
+	return BI_OK;
+}
+
+static int open_own(struct bi__cuda *cuda, const struct bi_device *device, struct bi_error *err)
+{
+	int rc = bi__cu_open(err);
+
+	if (!rc)
+		rc = look_up(device->ordinal, &cuda->device, &cuda->facts, err);
+	if (!rc)
+		rc = bi__cu_check(bi__cu->DevicePrimaryCtxRetain(&cuda->context, cuda->device),
+				  "cuDevicePrimaryCtxRetain", err);
+	if (rc)
+		return rc;
+	cuda->is_primary = 1;
+	cuda->ordinal = device->ordinal;
+	return BI_OK;
+}
+
+static int find_ordinal(bi__cu_device device, int *ordinal, struct bi_error *err)
+{
+	bi__cu_device found;
+	int count, rc = bi__cu_check(bi__cu->DeviceGetCount(&count), "cuDeviceGetCount", err);
+
+	for (int i = 0; i < count && !rc; i++) {
+		rc = bi__cu_check(bi__cu->DeviceGet(&found, i), "cuDeviceGet", err);
+		*ordinal = i;
+		if (!rc && found == device)
+			return BI_OK;
+	}
+	return rc ? rc : bi__fail(err, BI_ENODEVICE, "the device of adopt_context is none of the %d", count);
+}
+
+static int get_context_device(bi__cu_context context, bi__cu_device *device, struct bi_error *err)
+{
+	struct bi__cuda_scope scope;
+	int rc = bi__cuda_enter(context, &scope, err);
+
+	if (rc)
+		return rc;
+	rc = bi__cu_check(bi__cu->CtxGetDevice(device), "cuCtxGetDevice", err);
+	bi__cuda_leave(&scope);
+	return rc;
+}
+
+static int open_adopted(struct bi__cuda *cuda, bi__cu_context context, struct bi_device *device, struct bi_error *err)
+{
+	int wanted = device->ordinal, rc = bi__cu_open(err);
+
+	if (!rc)
+		rc = get_context_device(context, &cuda->device, err);
+	if (!rc)
+		rc = find_ordinal(cuda->device, &cuda->ordinal, err);
+	if (!rc && wanted >= 0 && wanted != cuda->ordinal)
+		rc = bi__fail(err, BI_EINVAL, "adopt_context is a context of cuda:%d, not of cuda:%d", cuda->ordinal,
+			      wanted);
+	if (!rc)
+		rc = look_up(cuda->ordinal, &cuda->device, &cuda->facts, err);
+	if (!rc)
+		rc = describe(cuda->ordinal, device, err);
+	if (!rc)
+		cuda->context = context;
+	return rc;
+}
+
+/*
+ * A blocking stream: what a producer put on the legacy default stream, naming none, is ordered with it by the driver.
+ */
+static int open_stream(struct bi__cuda *cuda, uintptr_t adopted, struct bi__queue *stream, struct bi_error *err)
+{
+	int rc;
+
+	if (adopted == (uintptr_t)BI__CU_STREAM_PER_THREAD)
+		return bi__fail(err, BI_EINVAL,
+				"adopt_stream is 2, CUDA's per-thread default stream: it is another stream on each "
+				"thread, and a context has one");
+	*stream = (struct bi__queue){ .native = adopted };
+	rc = bi__cuda_queue_open(cuda, stream, BI__CU_STREAM_BLOCKING, err);
+	if (!rc)
+		cuda->stream = bi__cuda_queue_of(stream)->stream;
+	return rc;
+}
+
+/* Whatever there is of it. */
+static void destroy(struct bi__cuda *cuda)
+{
+	if (cuda->is_primary)
+		bi__cu->DevicePrimaryCtxRelease(cuda->device);
+	pthread_mutex_destroy(&cuda->staging.lock);
+	pthread_mutex_destroy(&cuda->lock);
+	free(cuda);
+}
+
+int bi__cuda_open(const struct bi_options *options, struct bi_device *device, struct bi__device_state *out,
+		  struct bi__queue *stream, struct bi_error *err)
+{
+	struct bi__cuda *cuda = calloc(1, sizeof(*cuda));
+	int rc;
+
+	if (!cuda)
+		return bi__fail(err, BI_ENOMEM, "no memory for a context");
+	pthread_mutex_init(&cuda->lock, NULL);
+	pthread_mutex_init(&cuda->staging.lock, NULL);
+	if (options->adopt_context)
+		rc = open_adopted(cuda, (bi__cu_context)options->adopt_context, device, err);
+	else
+		rc = open_own(cuda, device, err);
+	if (!rc)
+		rc = open_stream(cuda, options->adopt_stream, stream, err);
+	if (rc) {
+		destroy(cuda);
+		return rc;
+	}
+	cuda->has_pools = cuda->facts.memory_pools && bi__cu->MemAllocAsync && bi__cu->MemFreeAsync;
+	*out = (struct bi__device_state){ (uintptr_t)cuda->context, cuda };
+	return BI_OK;
+}
+
+void bi__cuda_close(struct bi__device_state *device, struct bi__queue *stream)
+{
+	struct bi__cuda *cuda = device->state;
+	struct bi__cuda_queue *queue = bi__cuda_queue_of(stream);
+	struct bi__cuda_scope scope;
+
+	bi__cuda_enter_to_release(cuda->context, &scope);
+	/* Memory that was freed in the order of our own stream is not free before that has come there. */
+	if (queue->is_own)
+		bi__cuda_use(queue);
+	bi__cuda_stream_close(stream);
+	bi__cuda_wait_for_uses(cuda);
+	bi__cuda_unload_kernels(cuda);
+	bi__cuda_free_chunks(cuda);
+	bi__cuda_destroy_events(cuda);
+	bi__cuda_leave(&scope);
+	destroy(cuda);
+}

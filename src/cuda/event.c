@@ -1,0 +1,363 @@
+/* Events: made, used again, timed, counted. */
+#include "cuda/cuda.h"
+
+#include <stdlib.h>
+
+static struct bi__cuda_event *event_of(uintptr_t event)
+{
+	return (struct bi__cuda_event *)event;
+}
+
+static struct bi__cuda_event *new_event(struct bi__cuda *cuda, struct bi_error *err)
+{
+	struct bi__cuda_event *event = calloc(1, sizeof(*event));
+
+	if (!event) {
+		bi__fail(err, BI_ENOMEM, "no memory for an event");
+		return NULL;
+	}
+	atomic_init(&event->refs, 1);
+	event->cuda = cuda;
+	return event;
+}
+
+static int create(unsigned flags, bi__cu_event *out, struct bi_error *err)
+{
+	return bi__cu_check(bi__cu->EventCreate(out, flags), "cuEventCreate", err);
+}
+
+/* Entered. */
+static void destroy(struct bi__cuda_event *event)
+{
+	if (event->start)
+		bi__cu->EventDestroy(event->start);
+	if (event->handle)
+		bi__cu->EventDestroy(event->handle);
+	free(event);
+}
+
+static void put(struct bi__cuda_event *event)
+{
+	struct bi__cuda *cuda = event->cuda;
+
+	pthread_mutex_lock(&cuda->lock);
+	event->next = cuda->free_events;
+	cuda->free_events = event;
+	pthread_mutex_unlock(&cuda->lock);
+}
+
+/* One without timing, counted once. Entered. */
+static int take(struct bi__cuda *cuda, struct bi__cuda_event **out, struct bi_error *err)
+{
+	int rc;
+
+	pthread_mutex_lock(&cuda->lock);
+	*out = cuda->free_events;
+	if (*out)
+		cuda->free_events = (*out)->next;
+	pthread_mutex_unlock(&cuda->lock);
+	if (*out) {
+		atomic_store(&(*out)->refs, 1);
+		return BI_OK;
+	}
+	*out = new_event(cuda, err);
+	if (!*out)
+		return BI_ENOMEM;
+	rc = create(BI__CU_EVENT_DISABLE_TIMING, &(*out)->handle, err);
+	if (rc)
+		free(*out);
+	return rc;
+}
+
+/* Entered. */
+static int take_at_end(struct bi__cuda_queue *queue, struct bi__cuda_event **out, struct bi_error *err)
+{
+	int rc = take(queue->cuda, out, err);
+
+	if (rc)
+		return rc;
+	rc = bi__cu_check(bi__cu->EventRecord((*out)->handle, queue->stream), "cuEventRecord", err);
+	if (rc)
+		put(*out);
+	return rc;
+}
+
+int bi__cuda_record(struct bi__queue *queue, uintptr_t *event, struct bi_error *err)
+{
+	struct bi__cuda_queue *on = bi__cuda_queue_of(queue);
+	struct bi__cuda_event *made;
+	struct bi__cuda_scope scope;
+	int rc = bi__cuda_enter(on->cuda->context, &scope, err);
+
+	if (rc)
+		return rc;
+	rc = take_at_end(on, &made, err);
+	bi__cuda_leave(&scope);
+	if (!rc)
+		*event = (uintptr_t)made;
+	return rc;
+}
+
+static int wait_for(struct bi__cuda_queue *waiter, const struct bi__cuda_event *event, struct bi_error *err)
+{
+	struct bi__cuda_scope scope;
+	int rc = bi__cuda_enter(waiter->cuda->context, &scope, err);
+
+	if (rc)
+		return rc;
+	rc = bi__cu_check(bi__cu->StreamWaitEvent(waiter->stream, event->handle, 0), "cuStreamWaitEvent", err);
+	bi__cuda_leave(&scope);
+	return rc;
+}
+
+int bi__cuda_wait(struct bi__queue *queue, uintptr_t event, struct bi_error *err)
+{
+	return event ? wait_for(bi__cuda_queue_of(queue), event_of(event), err) : BI_OK;
+}
+
+/* The event is free again as soon as it is waited for: what a stream waits for is what was recorded by then. */
+int bi__cuda_follow(struct bi__queue *waiter, struct bi__queue *on, struct bi_error *err)
+{
+	struct bi__cuda_queue *behind = bi__cuda_queue_of(waiter), *before = bi__cuda_queue_of(on);
+	struct bi__cuda_event *event;
+	struct bi__cuda_scope scope;
+	int rc;
+
+	if (behind->stream == before->stream && behind->cuda->context == before->cuda->context)
+		return BI_OK;
+	rc = bi__cuda_enter(before->cuda->context, &scope, err);
+	if (rc)
+		return rc;
+	rc = take_at_end(before, &event, err);
+	if (!rc) {
+		rc = wait_for(behind, event, err);
+		put(event);
+	}
+	bi__cuda_leave(&scope);
+	return rc;
+}
+
+int bi__cuda_poll(uintptr_t event, int block, int *done, struct bi_error *err)
+{
+	const struct bi__cuda_event *asked = event_of(event);
+	struct bi__cuda_scope scope;
+	bi__cu_result code;
+	int rc;
+
+	*done = 1;
+	if (!event)
+		return BI_OK;
+	rc = bi__cuda_enter_relaxed(asked->cuda->context, &scope, err);
+	if (rc)
+		return rc;
+	code = block ? bi__cu->EventSynchronize(asked->handle) : bi__cu->EventQuery(asked->handle);
+	bi__cuda_leave(&scope);
+	*done = code == BI__CU_SUCCESS;
+	if (code == BI__CU_ERROR_NOT_READY && !block)
+		return BI_OK;
+	rc = bi__cu_check(code, block ? "cuEventSynchronize" : "cuEventQuery", err);
+	if (rc == BI_EPRODUCER)
+		bi__fail_vendor(err, rc, (int)code, "work that was waited for failed: %s (%u)", bi__cu_name(code),
+				code);
+	return rc;
+}
+
+int bi__cuda_event_wrap(struct bi__device_state *device, uintptr_t native, uintptr_t *event, struct bi_error *err)
+{
+	struct bi__cuda_event *made;
+
+	if (!native)
+		return bi__fail(err, BI_EINVAL, "the CUevent is 0");
+	made = new_event(device->state, err);
+	if (!made)
+		return BI_ENOMEM;
+	made->handle = (bi__cu_event)native;
+	made->is_foreign = 1;
+	*event = (uintptr_t)made;
+	return BI_OK;
+}
+
+int bi__cuda_event_retain(uintptr_t event, struct bi_error *err)
+{
+	(void)err;
+	if (event)
+		atomic_fetch_add_explicit(&event_of(event)->refs, 1, memory_order_relaxed);
+	return BI_OK;
+}
+
+static void destroy_timed(struct bi__cuda_event *event)
+{
+	struct bi__cuda_scope scope;
+	bi__cu_context context = event->cuda->context;
+
+	bi__cuda_enter_to_release(context, &scope);
+	destroy(event);
+	bi__cuda_leave(&scope);
+}
+
+void bi__cuda_event_release(uintptr_t event)
+{
+	struct bi__cuda_event *released = event_of(event);
+
+	if (!event || atomic_fetch_sub_explicit(&released->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	if (released->is_foreign)
+		free(released);
+	else if (released->start)
+		destroy_timed(released);
+	else
+		put(released);
+}
+
+uintptr_t bi__cuda_event_handle(uintptr_t event)
+{
+	return event ? (uintptr_t)event_of(event)->handle : 0;
+}
+
+int bi__cuda_timing_start(struct bi__cuda_queue *queue, struct bi__cuda_event **out, struct bi_error *err)
+{
+	struct bi__cuda_event *event = new_event(queue->cuda, err);
+	int rc;
+
+	if (!event)
+		return BI_ENOMEM;
+	rc = create(BI__CU_EVENT_TIMED, &event->start, err);
+	if (!rc)
+		rc = create(BI__CU_EVENT_TIMED, &event->handle, err);
+	if (!rc)
+		rc = bi__cu_check(bi__cu->EventRecord(event->start, queue->stream), "cuEventRecord", err);
+	if (rc) {
+		destroy(event);
+		return rc;
+	}
+	*out = event;
+	return BI_OK;
+}
+
+int bi__cuda_timing_end(struct bi__cuda_queue *queue, struct bi__cuda_event *event, struct bi_error *err)
+{
+	return bi__cu_check(bi__cu->EventRecord(event->handle, queue->stream), "cuEventRecord", err);
+}
+
+int64_t bi__cuda_elapsed(uintptr_t event)
+{
+	const struct bi__cuda_event *timed = event_of(event);
+	struct bi__cuda_scope scope;
+	float milliseconds = -1;
+
+	if (!event || !timed->start || bi__cuda_enter(timed->cuda->context, &scope, NULL))
+		return -1;
+	if (bi__cu->EventElapsedTime(&milliseconds, timed->start, timed->handle) != BI__CU_SUCCESS)
+		milliseconds = -1;
+	bi__cuda_leave(&scope);
+	return milliseconds < 0 ? -1 : (int64_t)((double)milliseconds * 1e6);
+}
+
+/* Locked, entered. Takes those off the list that are complete. */
+static struct bi__cuda_event *take_complete(struct bi__cuda *cuda)
+{
+	struct bi__cuda_event **link = &cuda->uses, *complete = NULL;
+
+	while (*link) {
+		struct bi__cuda_event *event = *link;
+
+		if (bi__cu->EventQuery(event->handle) != BI__CU_SUCCESS) {
+			link = &event->next;
+			continue;
+		}
+		*link = event->next;
+		event->next = complete;
+		complete = event;
+	}
+	return complete;
+}
+
+static void add_use(struct bi__cuda *cuda, struct bi__cuda_event *event)
+{
+	struct bi__cuda_event *complete;
+	struct bi__cuda_scope scope;
+	int is_relaxed = bi__cuda_enter_relaxed(cuda->context, &scope, NULL) == BI_OK;
+
+	pthread_mutex_lock(&cuda->lock);
+	complete = is_relaxed ? take_complete(cuda) : NULL;
+	event->next = cuda->uses;
+	cuda->uses = event;
+	pthread_mutex_unlock(&cuda->lock);
+	if (is_relaxed)
+		bi__cuda_leave(&scope);
+	while (complete) {
+		struct bi__cuda_event *next = complete->next;
+
+		put(complete);
+		complete = next;
+	}
+}
+
+/*
+ * Where no event can be had, now or a second time, the stream is emptied. What is captured runs when its launcher says,
+ * and not after the context is closed.
+ */
+static void leave_behind(struct bi__cuda_queue *queue)
+{
+	struct bi__cuda_event *event;
+	uint64_t id;
+
+	if (bi__cuda_find_capture(queue, &id, NULL) == BI_OK && id)
+		return;
+	if (take_at_end(queue, &event, NULL) == BI_OK || take_at_end(queue, &event, NULL) == BI_OK)
+		add_use(queue->cuda, event);
+	else
+		bi__cu->StreamSynchronize(queue->stream);
+}
+
+void bi__cuda_use(struct bi__cuda_queue *queue)
+{
+	/* On another thread it would be another stream. */
+	if (queue->per_thread)
+		leave_behind(queue);
+	else
+		atomic_store_explicit(&queue->is_used, 1, memory_order_relaxed);
+}
+
+void bi__cuda_stream_close(struct bi__queue *queue)
+{
+	struct bi__cuda_queue *closed = bi__cuda_queue_of(queue);
+	struct bi__cuda_scope scope;
+
+	bi__cuda_enter_to_release(closed->cuda->context, &scope);
+	if (atomic_load_explicit(&closed->is_used, memory_order_relaxed))
+		leave_behind(closed);
+	if (closed->is_own)
+		bi__cu->StreamDestroy(closed->stream);
+	bi__cuda_leave(&scope);
+	free(closed);
+}
+
+static void wait_for_one(bi__cu_event event)
+{
+	if (bi__cu->EventSynchronize(event) != BI__CU_SUCCESS)
+		bi__cu->EventSynchronize(event);
+}
+
+void bi__cuda_wait_for_uses(struct bi__cuda *cuda)
+{
+	for (struct bi__cuda_event *event = cuda->uses; event; event = event->next)
+		wait_for_one(event->handle);
+}
+
+static void destroy_list(struct bi__cuda_event *event)
+{
+	while (event) {
+		struct bi__cuda_event *next = event->next;
+
+		destroy(event);
+		event = next;
+	}
+}
+
+void bi__cuda_destroy_events(struct bi__cuda *cuda)
+{
+	destroy_list(cuda->free_events);
+	destroy_list(cuda->uses);
+	cuda->free_events = cuda->uses = NULL;
+}

@@ -1,0 +1,86 @@
+/* Fills: by the driver's memset, by a kernel with the item in its arguments, or from pinned memory. */
+#include "cuda/cuda.h"
+
+#include <string.h>
+
+/* Is the destination one run of items? */
+static int is_run(const struct bi__plan *plan)
+{
+	return plan->ndim == 0 || (plan->ndim == 1 && plan->dst_strides[0] == (int64_t)plan->unit);
+}
+
+static int is_uniform(const unsigned char *item, size_t nbytes)
+{
+	return memcmp(item, item + 1, nbytes - 1) == 0;
+}
+
+/* The bytes that the driver's memset takes for this item, or 0. */
+static size_t memset_width(const struct bi__plan *plan, bi__cu_pointer to, const unsigned char *item)
+{
+	if (!is_run(plan))
+		return 0;
+	if (is_uniform(item, plan->unit))
+		return 1;
+	return (plan->unit == 2 || plan->unit == 4) && to % plan->unit == 0 ? plan->unit : 0;
+}
+
+static int fill_run(const struct bi__cuda_job *job, bi__cu_pointer to, const unsigned char *item, size_t width,
+		    struct bi_error *err)
+{
+	bi__cu_stream stream = job->queue->stream;
+	size_t count = (size_t)job->plan->bytes / width;
+	uint16_t two;
+	uint32_t four;
+
+	switch (width) {
+	case 1:
+		return bi__cu_check(bi__cu->MemsetD8Async(to, *item, count, stream), "cuMemsetD8Async", err);
+	case 2:
+		memcpy(&two, item, sizeof(two));
+		return bi__cu_check(bi__cu->MemsetD16Async(to, two, count, stream), "cuMemsetD16Async", err);
+	default:
+		memcpy(&four, item, sizeof(four));
+		return bi__cu_check(bi__cu->MemsetD32Async(to, four, count, stream), "cuMemsetD32Async", err);
+	}
+}
+
+/* Part of a large item goes to its place in every element, from the chunk. */
+static int read_item(void *data, bi__cu_pointer chunk, size_t at, size_t nbytes, struct bi_error *err)
+{
+	const struct bi__cuda_job *whole = data;
+	const struct bi__block block = {
+		.kind = BI_HANDLE_CUDA, .handle = (uintptr_t)chunk, .nbytes = nbytes, .cookie = BI__CUDA_PINNED
+	};
+	const struct bi__place src = { .block = &block };
+	struct bi__plan plan = *whole->plan;
+	struct bi__cuda_job part = *whole;
+
+	plan.bytes = plan.bytes / plan.unit * nbytes;
+	plan.unit = nbytes;
+	plan.dst_offset += (int64_t)at;
+	plan.src_offset = 0;
+	part.plan = &plan;
+	part.src = &src;
+	return bi__cuda_copy_blocks(&part, err);
+}
+
+static int fill_staged(struct bi__cuda_job *job, const unsigned char *item, struct bi_error *err)
+{
+	int rc = bi__cuda_refuse_capture(job->queue, "an item of this size would be staged", err);
+
+	return rc ? rc : bi__cuda_stage(job->queue, item, job->plan->unit, 1, read_item, job, err);
+}
+
+int bi__cuda_fill(struct bi__cuda_job *job, struct bi_error *err)
+{
+	const unsigned char *item = (const unsigned char *)job->src->host + job->plan->src_offset;
+	bi__cu_pointer base = bi__cuda_address(job->dst, 0), to = bi__cuda_address(job->dst, job->plan->dst_offset);
+	size_t width = memset_width(job->plan, to, item);
+	struct bi__launches launches;
+
+	if (width)
+		return fill_run(job, to, item, width, err);
+	if (bi__launches_fill(&launches, job->plan, bi__cuda_excess(base), job->src->host, &bi__cuda_limits))
+		return bi__cuda_launch(job->queue, &launches, bi__cuda_aligned(base), 0, err);
+	return fill_staged(job, item, err);
+}

@@ -1,0 +1,142 @@
+/* Memory: allocated and freed. */
+#include "cuda/cuda.h"
+
+#include "common/checked.h"
+
+static int check(bi__cu_result code, const char *call, size_t nbytes, struct bi_error *err)
+{
+	if (code != BI__CU_ERROR_OUT_OF_MEMORY)
+		return bi__cu_check(code, call, err);
+	return bi__fail_vendor(err, BI_ENOMEM, (int)code, "%s gave no %zu bytes: %s (%u)", call, nbytes,
+			       bi__cu_name(code), code);
+}
+
+static void describe(struct bi__block *block, enum bi__cuda_source source, bi__cu_pointer address)
+{
+	int follows = source == BI__CUDA_POOL;
+
+	block->kind = BI_HANDLE_CUDA;
+	block->handle = (uintptr_t)address;
+	block->cookie = source;
+	block->host = source == BI__CUDA_PINNED || source == BI__CUDA_MANAGED
+			      ? (char *)(uintptr_t)address + block->origin
+			      : NULL;
+	block->alloc_pending = follows;
+	block->free_follows = follows;
+}
+
+static int alloc_device(const struct bi__cuda *cuda, size_t nbytes, struct bi__block *block, struct bi_error *err)
+{
+	enum bi__cuda_source source = cuda->has_pools ? BI__CUDA_POOL : BI__CUDA_PLAIN;
+	bi__cu_pointer address = 0;
+	int rc;
+
+	if (source == BI__CUDA_POOL)
+		rc = check(bi__cu->MemAllocAsync(&address, nbytes, cuda->stream), "cuMemAllocAsync", nbytes, err);
+	else
+		rc = check(bi__cu->MemAlloc(&address, nbytes), "cuMemAlloc", nbytes, err);
+	if (!rc)
+		describe(block, source, address);
+	return rc;
+}
+
+static int alloc_pinned(size_t nbytes, struct bi__block *block, struct bi_error *err)
+{
+	void *address = NULL;
+	int rc = check(bi__cu->MemHostAlloc(&address, nbytes, BI__CU_HOST_ALLOC_PORTABLE | BI__CU_HOST_ALLOC_DEVICEMAP),
+		       "cuMemHostAlloc", nbytes, err);
+
+	if (!rc)
+		describe(block, BI__CUDA_PINNED, (bi__cu_pointer)(uintptr_t)address);
+	return rc;
+}
+
+/* The driver would hand out more than there is, and move pages to and fro for ever. */
+static int check_free(size_t nbytes, struct bi_error *err)
+{
+	size_t unused, total;
+	int rc = bi__cu_check(bi__cu->MemGetInfo(&unused, &total), "cuMemGetInfo", err);
+
+	if (rc || nbytes <= unused)
+		return rc;
+	return bi__fail(err, BI_ENOMEM, "%zu bytes of managed memory do not fit into the %zu bytes that are free",
+			nbytes, unused);
+}
+
+static int alloc_managed(const struct bi__cuda *cuda, size_t nbytes, struct bi__block *block, struct bi_error *err)
+{
+	bi__cu_pointer address = 0;
+	int rc;
+
+	if (!cuda->facts.managed_memory || !cuda->facts.concurrent_managed_access)
+		return bi__fail(err, BI_EUNSUPPORTED,
+				"cuda:%d has no managed memory that the host may use while it works", cuda->ordinal);
+	rc = check_free(nbytes, err);
+	if (!rc)
+		rc = check(bi__cu->MemAllocManaged(&address, nbytes, BI__CU_MEM_ATTACH_GLOBAL), "cuMemAllocManaged",
+			   nbytes, err);
+	if (!rc)
+		describe(block, BI__CUDA_MANAGED, address);
+	return rc;
+}
+
+static int alloc_kind(const struct bi__cuda *cuda, size_t nbytes, struct bi__block *block, struct bi_error *err)
+{
+	switch (block->memory) {
+	case BI_MEMORY_PINNED:
+		return alloc_pinned(nbytes, block, err);
+	case BI_MEMORY_UNIFIED:
+		return alloc_managed(cuda, nbytes, block, err);
+	default:
+		return alloc_device(cuda, nbytes, block, err);
+	}
+}
+
+int bi__cuda_alloc(struct bi__device_state *device, struct bi__block *block, struct bi_error *err)
+{
+	const struct bi__cuda *cuda = device->state;
+	struct bi__cuda_scope scope;
+	size_t total;
+	int rc;
+
+	if (bi__add_size(block->nbytes, block->origin, &total))
+		return bi__fail(err, BI_EOVERFLOW, "%zu bytes do not fit into the address space", block->nbytes);
+	rc = bi__cuda_enter_relaxed(cuda->context, &scope, err);
+	if (rc)
+		return rc;
+	rc = alloc_kind(cuda, total, block, err);
+	bi__cuda_leave(&scope);
+	return rc;
+}
+
+/* Entered. */
+static void free_kind(const struct bi__cuda *cuda, const struct bi__block *block)
+{
+	switch ((enum bi__cuda_source)block->cookie) {
+	case BI__CUDA_ADOPTED:
+	case BI__CUDA_ADOPTED_HOST:
+		break;
+	case BI__CUDA_POOL:
+		bi__cu->MemFreeAsync(block->handle, cuda->stream);
+		break;
+	case BI__CUDA_PLAIN:
+	case BI__CUDA_MANAGED:
+		bi__cu->MemFree(block->handle);
+		break;
+	case BI__CUDA_PINNED:
+		bi__cu->MemFreeHost((void *)block->handle);
+		break;
+	}
+}
+
+void bi__cuda_free(struct bi__device_state *device, struct bi__block *block)
+{
+	const struct bi__cuda *cuda = device->state;
+	struct bi__cuda_scope scope;
+
+	if (block->cookie == BI__CUDA_ADOPTED || block->cookie == BI__CUDA_ADOPTED_HOST)
+		return;
+	bi__cuda_enter_to_release(cuda->context, &scope);
+	free_kind(cuda, block);
+	bi__cuda_leave(&scope);
+}

@@ -1,0 +1,170 @@
+/* What the driver says about memory that somebody else made. */
+#include "cuda/cuda.h"
+
+struct facts {
+	bi__cu_context context; /* NULL: that of a pool, or mapped by hand */
+	unsigned type; /* 0: the driver does not know it */
+	int ordinal;
+	unsigned is_managed;
+	void *host;
+};
+
+static int ask(bi__cu_pointer pointer, struct facts *facts, struct bi_error *err)
+{
+	unsigned what[] = { BI__CU_POINTER_MEMORY_TYPE, BI__CU_POINTER_CONTEXT, BI__CU_POINTER_DEVICE_ORDINAL,
+			    BI__CU_POINTER_IS_MANAGED, BI__CU_POINTER_HOST_POINTER };
+	void *values[] = { &facts->type, &facts->context, &facts->ordinal, &facts->is_managed, &facts->host };
+	bi__cu_result code;
+
+	*facts = (struct facts){ .ordinal = -1 };
+	code = bi__cu->PointerGetAttributes(sizeof(what) / sizeof(*what), what, values, pointer);
+	return bi__cu_check(code, "cuPointerGetAttributes", err);
+}
+
+int bi__cuda_is_known(const void *host, int *is_known, struct bi_error *err)
+{
+	unsigned what[] = { BI__CU_POINTER_MEMORY_TYPE }, type = 0;
+	void *values[] = { &type };
+	int rc = bi__cu_check(bi__cu->PointerGetAttributes(1, what, values, (bi__cu_pointer)(uintptr_t)host),
+			      "cuPointerGetAttributes", err);
+
+	*is_known = type != 0;
+	return rc;
+}
+
+static int refuse_unknown(bi__cu_pointer pointer, struct bi_error *err)
+{
+	return bi__fail(err, BI_EINVAL, "0x%llx is not memory that CUDA knows", pointer);
+}
+
+/* Every device reaches these. */
+static int is_shared(const struct facts *facts)
+{
+	return facts->is_managed || facts->type == BI__CU_MEMORY_HOST;
+}
+
+static int check_place(const struct bi__cuda *cuda, bi__cu_pointer pointer, const struct facts *facts,
+		       struct bi_error *err)
+{
+	if (!facts->type)
+		return refuse_unknown(pointer, err);
+	if (is_shared(facts))
+		return BI_OK;
+	if (facts->context && facts->context != cuda->context)
+		return bi__fail(err, BI_EINVAL,
+				"the memory at 0x%llx belongs to another CUcontext (cuda:%d) than that of cuda:%d",
+				pointer, facts->ordinal, cuda->ordinal);
+	if (facts->ordinal != cuda->ordinal)
+		return bi__fail(err, BI_EINVAL, "the memory at 0x%llx belongs to cuda:%d, not to cuda:%d", pointer,
+				facts->ordinal, cuda->ordinal);
+	return BI_OK;
+}
+
+static int refuse_end(bi__cu_pointer pointer, size_t there, size_t nbytes, struct bi_error *err)
+{
+	return bi__fail(err, BI_EBOUNDS, "the memory at 0x%llx ends after %zu of %zu bytes", pointer, there, nbytes);
+}
+
+/* Drivers need not know the range of what is not plain device memory; that its last byte is of its kind must do. */
+static int check_last(bi__cu_pointer pointer, size_t nbytes, const struct facts *first, struct bi_error *err)
+{
+	struct facts last;
+	int rc = ask(pointer + nbytes - 1, &last, err);
+
+	if (rc || (last.type == first->type && last.is_managed == first->is_managed))
+		return rc;
+	return bi__fail(err, BI_EBOUNDS, "the memory at 0x%llx ends before %zu bytes", pointer, nbytes);
+}
+
+static int is_not_found(bi__cu_result code)
+{
+	return code == BI__CU_ERROR_NOT_FOUND || code == BI__CU_ERROR_INVALID_VALUE;
+}
+
+/*
+ * Plain device memory may be several mapped ranges, one behind the other, of which the driver shows one at a time.
+ * Entered.
+ */
+static int check_range(bi__cu_pointer pointer, size_t nbytes, const struct facts *facts, struct bi_error *err)
+{
+	size_t there = 0, size = 0;
+	bi__cu_pointer base = 0;
+	bi__cu_result code;
+
+	while (there < nbytes) {
+		code = bi__cu->MemGetAddressRange(&base, &size, pointer + there);
+		if (is_not_found(code) && there == 0 && is_shared(facts))
+			return check_last(pointer, nbytes, facts, err);
+		if (is_not_found(code))
+			return refuse_end(pointer, there, nbytes, err);
+		if (code != BI__CU_SUCCESS)
+			return bi__cu_check(code, "cuMemGetAddressRange", err);
+		if (base > pointer + there || size <= pointer + there - base)
+			return refuse_end(pointer, there, nbytes, err);
+		there += size - (size_t)(pointer + there - base);
+	}
+	return BI_OK;
+}
+
+/* Entered. */
+static int examine(const struct bi__cuda *cuda, bi__cu_pointer pointer, struct bi__block *block, struct bi_error *err)
+{
+	struct facts facts;
+	int rc = ask(pointer, &facts, err);
+
+	if (!rc)
+		rc = check_place(cuda, pointer, &facts, err);
+	if (!rc)
+		rc = check_range(pointer, block->nbytes, &facts, err);
+	if (rc)
+		return rc;
+	if (facts.is_managed) {
+		block->host = cuda->facts.concurrent_managed_access ? (void *)(uintptr_t)pointer : NULL;
+	} else if (facts.type == BI__CU_MEMORY_HOST) {
+		block->cookie = BI__CUDA_ADOPTED_HOST;
+		block->host = facts.host;
+	}
+	return BI_OK;
+}
+
+int bi__cuda_adopt(struct bi__device_state *device, const struct bi_foreign *foreign, struct bi__block *block,
+		   struct bi_error *err)
+{
+	const struct bi__cuda *cuda = device->state;
+	struct bi__cuda_scope scope;
+	int rc;
+
+	if (foreign->kind != BI_HANDLE_CUDA)
+		return bi__fail(err, BI_EUNSUPPORTED, "handle kind %d is not memory that CUDA can wrap",
+				(int)foreign->kind);
+	block->kind = BI_HANDLE_CUDA;
+	block->handle = foreign->handle;
+	block->nbytes = foreign->nbytes;
+	block->origin = 0;
+	block->cookie = BI__CUDA_ADOPTED;
+	block->host = NULL;
+	block->alloc_pending = 0;
+	block->free_follows = 1;
+	if (!foreign->nbytes || foreign->flags & BI_WRAP_UNCHECKED)
+		return BI_OK;
+	rc = bi__cuda_enter(cuda->context, &scope, err);
+	if (rc)
+		return rc;
+	rc = examine(cuda, foreign->handle, block, err);
+	bi__cuda_leave(&scope);
+	return rc;
+}
+
+int bi__cuda_locate(uintptr_t handle, int *ordinal, struct bi_error *err)
+{
+	struct facts facts;
+	int rc = bi__cu_open(err);
+
+	if (!rc)
+		rc = ask(handle, &facts, err);
+	if (!rc && !facts.type)
+		rc = refuse_unknown(handle, err);
+	if (!rc)
+		*ordinal = facts.ordinal;
+	return rc;
+}

@@ -1,0 +1,77 @@
+/* The context that is current on the calling thread, and the capture mode of that thread. */
+#include "cuda/cuda.h"
+
+static int is_current(bi__cu_context context)
+{
+	bi__cu_context current = NULL;
+
+	return bi__cu->CtxGetCurrent(&current) == BI__CU_SUCCESS && current == context;
+}
+
+/* Calls report failures of earlier work as their own, so one that failed may have done what it was to do. */
+static void pop(bi__cu_context context)
+{
+	bi__cu_context popped;
+
+	if (bi__cu->CtxPopCurrent(&popped) != BI__CU_SUCCESS && is_current(context))
+		bi__cu->CtxPopCurrent(&popped);
+}
+
+int bi__cuda_enter(bi__cu_context context, struct bi__cuda_scope *scope, struct bi_error *err)
+{
+	bi__cu_context current = NULL;
+	int rc;
+
+	*scope = (struct bi__cuda_scope){ .pushed = NULL };
+	rc = bi__cu_check(bi__cu->CtxGetCurrent(&current), "cuCtxGetCurrent", err);
+	if (rc || current == context)
+		return rc;
+	rc = bi__cu_check(bi__cu->CtxPushCurrent(context), "cuCtxPushCurrent", err);
+	if (!rc)
+		scope->pushed = context;
+	else if (is_current(context))
+		pop(context);
+	return rc;
+}
+
+int bi__cuda_enter_relaxed(bi__cu_context context, struct bi__cuda_scope *scope, struct bi_error *err)
+{
+	unsigned mode = BI__CU_CAPTURE_MODE_RELAXED;
+	int rc = bi__cuda_enter(context, scope, err);
+
+	if (rc)
+		return rc;
+	rc = bi__cu_check(bi__cu->ThreadExchangeStreamCaptureMode(&mode), "cuThreadExchangeStreamCaptureMode", err);
+	if (rc) {
+		bi__cuda_leave(scope);
+		return rc;
+	}
+	scope->is_relaxed = 1;
+	scope->mode = mode;
+	return BI_OK;
+}
+
+void bi__cuda_enter_to_release(bi__cu_context context, struct bi__cuda_scope *scope)
+{
+	if (bi__cuda_enter_relaxed(context, scope, NULL) && bi__cuda_enter_relaxed(context, scope, NULL))
+		*scope = (struct bi__cuda_scope){ .pushed = NULL };
+}
+
+/* To set the mode a second time does no harm. */
+static void restore(unsigned wanted)
+{
+	unsigned mode = wanted;
+
+	if (bi__cu->ThreadExchangeStreamCaptureMode(&mode) == BI__CU_SUCCESS)
+		return;
+	mode = wanted;
+	bi__cu->ThreadExchangeStreamCaptureMode(&mode);
+}
+
+void bi__cuda_leave(struct bi__cuda_scope *scope)
+{
+	if (scope->is_relaxed)
+		restore(scope->mode);
+	if (scope->pushed)
+		pop(scope->pushed);
+}

@@ -1,0 +1,149 @@
+/* Streams: created, wrapped, emptied; and the graph captures that they take part in. */
+#include "cuda/cuda.h"
+
+#include <stdlib.h>
+
+/* The two default streams belong to whatever context is current. */
+static int is_default(bi__cu_stream stream)
+{
+	return stream == BI__CU_STREAM_LEGACY || stream == BI__CU_STREAM_PER_THREAD;
+}
+
+static int check_stream(const struct bi__cuda *cuda, bi__cu_stream stream, struct bi_error *err)
+{
+	bi__cu_context context = NULL;
+	int rc;
+
+	if (is_default(stream))
+		return BI_OK;
+	rc = bi__cu_check(bi__cu->StreamGetCtx(stream, &context), "cuStreamGetCtx", err);
+	if (rc || context == cuda->context)
+		return rc;
+	return bi__fail(err, BI_EINVAL, "the CUstream belongs to another CUcontext than that of cuda:%d",
+			cuda->ordinal);
+}
+
+static int create(struct bi__cuda_queue *queue, unsigned flags, struct bi_error *err)
+{
+	queue->is_own = 1;
+	return bi__cu_check(bi__cu->StreamCreate(&queue->stream, flags), "cuStreamCreate", err);
+}
+
+static int wrap(struct bi__cuda_queue *queue, uintptr_t native, struct bi_error *err)
+{
+	queue->stream = (bi__cu_stream)native;
+	queue->per_thread = queue->stream == BI__CU_STREAM_PER_THREAD;
+	return check_stream(queue->cuda, queue->stream, err);
+}
+
+int bi__cuda_queue_open(struct bi__cuda *cuda, struct bi__queue *queue, unsigned flags, struct bi_error *err)
+{
+	struct bi__cuda_queue *made = calloc(1, sizeof(*made));
+	struct bi__cuda_scope scope;
+	int rc;
+
+	if (!made)
+		return bi__fail(err, BI_ENOMEM, "no memory for a stream");
+	made->cuda = cuda;
+	made->serial = atomic_fetch_add_explicit(&cuda->serials, 1, memory_order_relaxed) + 1;
+	rc = bi__cuda_enter(cuda->context, &scope, err);
+	if (!rc) {
+		rc = queue->native ? wrap(made, queue->native, err) : create(made, flags, err);
+		bi__cuda_leave(&scope);
+	}
+	if (rc) {
+		free(made);
+		return rc;
+	}
+	queue->native = (uintptr_t)made->stream;
+	queue->per_thread = made->per_thread;
+	queue->state = made;
+	return BI_OK;
+}
+
+int bi__cuda_stream_open(struct bi__device_state *device, struct bi__queue *queue, struct bi_error *err)
+{
+	return bi__cuda_queue_open(device->state, queue, BI__CU_STREAM_NON_BLOCKING, err);
+}
+
+/* To synchronise with a stream that is captured would break the capture. */
+int bi__cuda_finish(struct bi__queue *queue, struct bi_error *err)
+{
+	struct bi__cuda_queue *finished = bi__cuda_queue_of(queue);
+	struct bi__cuda_scope scope;
+	int rc = bi__cuda_refuse_capture(finished, "it cannot be waited for", err);
+
+	if (!rc)
+		rc = bi__cuda_enter_relaxed(finished->cuda->context, &scope, err);
+	if (rc)
+		return rc;
+	rc = bi__cu_check(bi__cu->StreamSynchronize(finished->stream), "cuStreamSynchronize", err);
+	bi__cuda_leave(&scope);
+	return rc;
+}
+
+/* Drivers that cannot say which capture it is can at least say that it is one. */
+static bi__cu_result ask_capture(bi__cu_stream stream, unsigned *status, uint64_t *id)
+{
+	bi__cu_graph graph;
+	const bi__cu_node *nodes;
+	size_t count;
+
+	if (bi__cu->StreamGetCaptureInfo_v2)
+		return bi__cu->StreamGetCaptureInfo_v2(stream, status, id, &graph, &nodes, &count);
+	if (bi__cu->StreamGetCaptureInfo)
+		return bi__cu->StreamGetCaptureInfo(stream, status, id);
+	*id = 1;
+	return bi__cu->StreamIsCapturing(stream, status);
+}
+
+static int judge(bi__cu_result code, unsigned status, struct bi_error *err)
+{
+	if (code == BI__CU_ERROR_STREAM_CAPTURE_IMPLICIT)
+		return bi__fail_vendor(
+			err, BI_ECAPTURE, (int)code,
+			"the legacy default stream cannot be used while a blocking stream of its context "
+			"is being captured into a graph");
+	if (code != BI__CU_SUCCESS)
+		return bi__cu_check(code, "cuStreamGetCaptureInfo", err);
+	if (status == BI__CU_CAPTURE_INVALIDATED)
+		return bi__fail(err, BI_ECAPTURE, "the graph capture of the stream has been invalidated");
+	return BI_OK;
+}
+
+int bi__cuda_find_capture(const struct bi__cuda_queue *queue, uint64_t *id, struct bi_error *err)
+{
+	struct bi__cuda_scope scope = { .pushed = NULL };
+	unsigned status = BI__CU_CAPTURE_NONE;
+	uint64_t found = 0;
+	bi__cu_result code;
+	int rc = BI_OK;
+
+	*id = 0;
+	if (is_default(queue->stream))
+		rc = bi__cuda_enter(queue->cuda->context, &scope, err);
+	if (rc)
+		return rc;
+	code = ask_capture(queue->stream, &status, &found);
+	bi__cuda_leave(&scope);
+	rc = judge(code, status, err);
+	if (!rc && status == BI__CU_CAPTURE_ACTIVE)
+		*id = found ? found : 1;
+	return rc;
+}
+
+int bi__cuda_capture(struct bi__queue *queue, uint64_t *id, struct bi_error *err)
+{
+	return bi__cuda_find_capture(bi__cuda_queue_of(queue), id, err);
+}
+
+int bi__cuda_refuse_capture(const struct bi__cuda_queue *queue, const char *what, struct bi_error *err)
+{
+	uint64_t id;
+	int rc = bi__cuda_find_capture(queue, &id, err);
+
+	if (rc || !id)
+		return rc;
+	return bi__fail(err, BI_ECAPTURE, "the stream is being captured into a graph (capture %llu): %s",
+			(unsigned long long)id, what);
+}

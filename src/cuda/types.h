@@ -1,0 +1,176 @@
+/*
+ * The types of the CUDA driver that this backend uses, under names of its own, so that it is built where no toolkit is.
+ * A test compares every size, member, number and prototype with the toolkit's cuda.h.
+ *
+ * The handles point to the driver's own structs, whose names are part of its interface; an enumeration is an unsigned
+ * integer, which is what compilers make of the driver's.
+ */
+#ifndef BI_CUDA_TYPES_H
+#define BI_CUDA_TYPES_H
+
+#include <stddef.h>
+
+typedef unsigned bi__cu_result; /* enum bi__cu_code */
+typedef int bi__cu_device;
+typedef unsigned long long bi__cu_pointer;
+typedef struct CUctx_st *bi__cu_context;
+typedef struct CUstream_st *bi__cu_stream;
+typedef struct CUevent_st *bi__cu_event;
+typedef struct CUmod_st *bi__cu_module;
+typedef struct CUfunc_st *bi__cu_function;
+typedef struct CUgraph_st *bi__cu_graph;
+typedef struct CUgraphNode_st *bi__cu_node;
+typedef void (*bi__cu_host_function)(void *data);
+
+/* Numbers of enumerations: our name, the driver's name, value. */
+#define BI__CU_CONSTANTS(X) \
+	/* CUdevice_attribute */ \
+	X(BI__CU_DEVICE_MAX_PITCH, CU_DEVICE_ATTRIBUTE_MAX_PITCH, 11) \
+	X(BI__CU_DEVICE_INTEGRATED, CU_DEVICE_ATTRIBUTE_INTEGRATED, 18) \
+	X(BI__CU_DEVICE_UNIFIED_ADDRESSING, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 41) \
+	X(BI__CU_DEVICE_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75) \
+	X(BI__CU_DEVICE_MINOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76) \
+	X(BI__CU_DEVICE_MANAGED_MEMORY, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 83) \
+	X(BI__CU_DEVICE_CONCURRENT_MANAGED_ACCESS, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, 89) \
+	X(BI__CU_DEVICE_MEMORY_POOLS_SUPPORTED, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 115) \
+	/* CUpointer_attribute */ \
+	X(BI__CU_POINTER_CONTEXT, CU_POINTER_ATTRIBUTE_CONTEXT, 1) \
+	X(BI__CU_POINTER_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 2) \
+	X(BI__CU_POINTER_DEVICE_POINTER, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, 3) \
+	X(BI__CU_POINTER_HOST_POINTER, CU_POINTER_ATTRIBUTE_HOST_POINTER, 4) \
+	X(BI__CU_POINTER_IS_MANAGED, CU_POINTER_ATTRIBUTE_IS_MANAGED, 8) \
+	X(BI__CU_POINTER_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, 9) \
+	/* CUmemorytype */ \
+	X(BI__CU_MEMORY_HOST, CU_MEMORYTYPE_HOST, 1) \
+	X(BI__CU_MEMORY_DEVICE, CU_MEMORYTYPE_DEVICE, 2) \
+	X(BI__CU_MEMORY_ARRAY, CU_MEMORYTYPE_ARRAY, 3) \
+	X(BI__CU_MEMORY_UNIFIED, CU_MEMORYTYPE_UNIFIED, 4) \
+	/* CUmemAttach_flags, and flags of cuMemHostAlloc */ \
+	X(BI__CU_MEM_ATTACH_GLOBAL, CU_MEM_ATTACH_GLOBAL, 1) \
+	X(BI__CU_HOST_ALLOC_PORTABLE, CU_MEMHOSTALLOC_PORTABLE, 1) \
+	X(BI__CU_HOST_ALLOC_DEVICEMAP, CU_MEMHOSTALLOC_DEVICEMAP, 2) \
+	/* CUstream_flags, CUevent_flags, CUevent_wait_flags, CUevent_record_flags */ \
+	X(BI__CU_STREAM_BLOCKING, CU_STREAM_DEFAULT, 0) \
+	X(BI__CU_STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING, 1) \
+	X(BI__CU_EVENT_TIMED, CU_EVENT_DEFAULT, 0) \
+	X(BI__CU_EVENT_DISABLE_TIMING, CU_EVENT_DISABLE_TIMING, 2) \
+	/* CUstreamCaptureStatus */ \
+	X(BI__CU_CAPTURE_NONE, CU_STREAM_CAPTURE_STATUS_NONE, 0) \
+	X(BI__CU_CAPTURE_ACTIVE, CU_STREAM_CAPTURE_STATUS_ACTIVE, 1) \
+	X(BI__CU_CAPTURE_INVALIDATED, CU_STREAM_CAPTURE_STATUS_INVALIDATED, 2) \
+	/* CUstreamCaptureMode */ \
+	X(BI__CU_CAPTURE_MODE_GLOBAL, CU_STREAM_CAPTURE_MODE_GLOBAL, 0) \
+	X(BI__CU_CAPTURE_MODE_THREAD_LOCAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, 1) \
+	X(BI__CU_CAPTURE_MODE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED, 2)
+
+enum bi__cu_constant {
+#define BI__CU_CONSTANT_ENUM(name, theirs, value) name = (value),
+	BI__CU_CONSTANTS(BI__CU_CONSTANT_ENUM)
+#undef BI__CU_CONSTANT_ENUM
+		BI__CU_CONSTANT_END
+};
+
+/* Streams that are no pointers. 0 is never used: what it means depends on how its user was compiled. */
+#define BI__CU_STREAM_LEGACY ((bi__cu_stream)0x1)
+#define BI__CU_STREAM_PER_THREAD ((bi__cu_stream)0x2)
+
+/* Code (the driver's name without CUDA_), number, the status that it becomes. */
+#define BI__CU_CODES(X) \
+	X(ERROR_INVALID_VALUE, 1, BI_EDRIVER) \
+	X(ERROR_OUT_OF_MEMORY, 2, BI_ENOMEM) \
+	X(ERROR_NOT_INITIALIZED, 3, BI_EDRIVER) \
+	X(ERROR_DEINITIALIZED, 4, BI_EDRIVER) \
+	X(ERROR_STUB_LIBRARY, 34, BI_ENODEVICE) \
+	X(ERROR_DEVICE_UNAVAILABLE, 46, BI_ENODEVICE) \
+	X(ERROR_NO_DEVICE, 100, BI_ENODEVICE) \
+	X(ERROR_INVALID_DEVICE, 101, BI_ENODEVICE) \
+	X(ERROR_DEVICE_NOT_LICENSED, 102, BI_EDRIVER) \
+	X(ERROR_INVALID_IMAGE, 200, BI_EDRIVER) \
+	X(ERROR_INVALID_CONTEXT, 201, BI_EDRIVER) \
+	X(ERROR_NO_BINARY_FOR_GPU, 209, BI_EDRIVER) \
+	X(ERROR_ECC_UNCORRECTABLE, 214, BI_EPRODUCER) \
+	X(ERROR_UNSUPPORTED_LIMIT, 215, BI_EDRIVER) \
+	X(ERROR_CONTEXT_ALREADY_IN_USE, 216, BI_EDRIVER) \
+	X(ERROR_PEER_ACCESS_UNSUPPORTED, 217, BI_EDRIVER) \
+	X(ERROR_INVALID_PTX, 218, BI_EDRIVER) \
+	X(ERROR_NVLINK_UNCORRECTABLE, 220, BI_EPRODUCER) \
+	X(ERROR_JIT_COMPILER_NOT_FOUND, 221, BI_EDRIVER) \
+	X(ERROR_UNSUPPORTED_PTX_VERSION, 222, BI_EDRIVER) \
+	X(ERROR_JIT_COMPILATION_DISABLED, 223, BI_EDRIVER) \
+	X(ERROR_SHARED_OBJECT_INIT_FAILED, 303, BI_EDRIVER) \
+	X(ERROR_OPERATING_SYSTEM, 304, BI_EDRIVER) \
+	X(ERROR_INVALID_HANDLE, 400, BI_EDRIVER) \
+	X(ERROR_ILLEGAL_STATE, 401, BI_EDRIVER) \
+	X(ERROR_NOT_FOUND, 500, BI_EDRIVER) \
+	X(ERROR_NOT_READY, 600, BI_EDRIVER) \
+	X(ERROR_ILLEGAL_ADDRESS, 700, BI_EPRODUCER) \
+	X(ERROR_LAUNCH_OUT_OF_RESOURCES, 701, BI_EDRIVER) \
+	X(ERROR_LAUNCH_TIMEOUT, 702, BI_EPRODUCER) \
+	X(ERROR_CONTEXT_IS_DESTROYED, 709, BI_EDRIVER) \
+	X(ERROR_ASSERT, 710, BI_EPRODUCER) \
+	X(ERROR_HARDWARE_STACK_ERROR, 714, BI_EPRODUCER) \
+	X(ERROR_ILLEGAL_INSTRUCTION, 715, BI_EPRODUCER) \
+	X(ERROR_MISALIGNED_ADDRESS, 716, BI_EPRODUCER) \
+	X(ERROR_INVALID_ADDRESS_SPACE, 717, BI_EPRODUCER) \
+	X(ERROR_INVALID_PC, 718, BI_EPRODUCER) \
+	X(ERROR_LAUNCH_FAILED, 719, BI_EPRODUCER) \
+	X(ERROR_NOT_PERMITTED, 800, BI_EDRIVER) \
+	X(ERROR_NOT_SUPPORTED, 801, BI_EUNSUPPORTED) \
+	X(ERROR_SYSTEM_NOT_READY, 802, BI_EDRIVER) \
+	X(ERROR_SYSTEM_DRIVER_MISMATCH, 803, BI_ENODEVICE) \
+	X(ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, 804, BI_ENODEVICE) \
+	X(ERROR_STREAM_CAPTURE_UNSUPPORTED, 900, BI_ECAPTURE) \
+	X(ERROR_STREAM_CAPTURE_INVALIDATED, 901, BI_ECAPTURE) \
+	X(ERROR_STREAM_CAPTURE_MERGE, 902, BI_ECAPTURE) \
+	X(ERROR_STREAM_CAPTURE_UNMATCHED, 903, BI_ECAPTURE) \
+	X(ERROR_STREAM_CAPTURE_UNJOINED, 904, BI_ECAPTURE) \
+	X(ERROR_STREAM_CAPTURE_ISOLATION, 905, BI_ECAPTURE) \
+	X(ERROR_STREAM_CAPTURE_IMPLICIT, 906, BI_ECAPTURE) \
+	X(ERROR_CAPTURED_EVENT, 907, BI_ECAPTURE) \
+	X(ERROR_STREAM_CAPTURE_WRONG_THREAD, 908, BI_ECAPTURE) \
+	X(ERROR_UNKNOWN, 999, BI_EDRIVER)
+
+enum bi__cu_code {
+	BI__CU_SUCCESS = 0,
+#define BI__CU_CODE_ENUM(name, number, status) BI__CU_##name = (number),
+	BI__CU_CODES(BI__CU_CODE_ENUM)
+#undef BI__CU_CODE_ENUM
+};
+
+/* CUDA_MEMCPY2D: widths, pitches and x in bytes, heights and y in rows. */
+struct bi__cu_copy_2d {
+	size_t src_x, src_y;
+	unsigned src_memory;
+	const void *src_host;
+	bi__cu_pointer src_device;
+	void *src_array;
+	size_t src_pitch;
+	size_t dst_x, dst_y;
+	unsigned dst_memory;
+	void *dst_host;
+	bi__cu_pointer dst_device;
+	void *dst_array;
+	size_t dst_pitch;
+	size_t width, height;
+};
+
+/* CUDA_MEMCPY3D. `height` of a side: rows of one plane; depths in planes. */
+struct bi__cu_copy_3d {
+	size_t src_x, src_y, src_z, src_level;
+	unsigned src_memory;
+	const void *src_host;
+	bi__cu_pointer src_device;
+	void *src_array;
+	void *src_reserved;
+	size_t src_pitch, src_height;
+	size_t dst_x, dst_y, dst_z, dst_level;
+	unsigned dst_memory;
+	void *dst_host;
+	bi__cu_pointer dst_device;
+	void *dst_array;
+	void *dst_reserved;
+	size_t dst_pitch, dst_height;
+	size_t width, height, depth;
+};
+
+#endif
