@@ -1,0 +1,116 @@
+/* A view as a struct of the CUDA Array Interface: the rules for a producer. */
+#include <string.h>
+
+#include "common/dispatch.h"
+#include "common/exchange_order.h"
+#include "common/memory.h"
+#include "common/status.h"
+#include "interop/cai.h"
+
+_Static_assert(BI_CAI_TYPESTR >= BI_DTYPE_TEXT, "every typestr fits");
+
+static int write_type(struct bi_dtype dtype, char typestr[BI_CAI_TYPESTR], struct bi_error *err)
+{
+	int rc = bi__cai_cite(bi_dtype_typestr(dtype, typestr, err), "P12", err);
+
+	if (rc || !dtype.swapped)
+		return rc;
+	return bi__fail(err, BI_EDTYPE, "type %s has not the byte order of this machine; copy it first [P11]", typestr);
+}
+
+int bi__cai_write(const struct bi_layout *layout, uintptr_t address, struct bi_cai *out, struct bi_error *err)
+{
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	rc = write_type(layout->dtype, out->typestr, err);
+	if (rc)
+		return rc;
+	out->ndim = layout->ndim;
+	out->shape = layout->shape;
+	/* Some consumers take explicit strides for a sign that the array is not dense. */
+	if (!bi_layout_is_contiguous(layout, 'C'))
+		out->strides = layout->strides;
+	if (layout->dtype.type == BI_VOID && layout->descr) {
+		out->descr = layout->descr;
+		out->descr_length = layout->descr_length;
+	}
+	if (bi_layout_size(layout))
+		out->data = (uint64_t)address + (uint64_t)layout->offset;
+	return BI_OK;
+}
+
+/* Nothing is ever enqueued on an array without elements. */
+static int is_ordered(const struct bi_view *view, unsigned flags, const struct bi_cai *out)
+{
+	int opted_out = view->memory->context->unordered && !(flags & BI_CAI_SYNCHRONIZE);
+
+	return out->data && !opted_out && !(flags & BI_CAI_UNORDERED);
+}
+
+static int write_stream(const struct bi_view *view, unsigned flags, struct bi_cai *out, struct bi_error *err)
+{
+	int has_stream = out->version >= 3;
+	unsigned offer = flags & BI_CAI_SYNCHRONIZE || !has_stream ? BI_EXPORT_SYNCHRONIZE : 0;
+	uintptr_t stream = 0;
+	int rc = BI_OK;
+
+	if (is_ordered(view, flags, out))
+		rc = bi__cai_offer(view->memory, offer, &stream, err);
+	if (rc)
+		return rc;
+	out->stream_kind = stream ? BI_CAI_STREAM_GIVEN : has_stream ? BI_CAI_STREAM_NONE : BI_CAI_STREAM_ABSENT;
+	out->stream = stream;
+	return BI_OK;
+}
+
+static int check_export(const struct bi_view *view, int version, unsigned flags, struct bi_error *err)
+{
+	if (version < 0 || version > BI_CAI_VERSION)
+		return bi__fail(err, BI_EVERSION, "version %d of the CUDA Array Interface is not in 0..%d [P17]",
+				version, BI_CAI_VERSION);
+	if (flags & ~(unsigned)(BI_CAI_UNORDERED | BI_CAI_SYNCHRONIZE))
+		return bi__fail(err, BI_EINVAL, "flags 0x%x has bits that are not for exports", flags);
+	if (flags == (BI_CAI_UNORDERED | BI_CAI_SYNCHRONIZE))
+		return bi__fail(err, BI_EINVAL, "flags 0x%x asks for a wait and for none", flags);
+	if (view->memory->block.kind != BI_HANDLE_CUDA)
+		return bi__fail(err, BI_EUNSUPPORTED,
+				"handle kind %d is not %d: no CUDA device reaches the memory of %s [P14]",
+				view->memory->block.kind, BI_HANDLE_CUDA, view->memory->backend->name);
+	return bi__dispatch_alive(view->memory->context, err);
+}
+
+static int export(const struct bi_view *view, int version, unsigned flags, struct bi_cai *out, struct bi_error *err)
+{
+	const struct bi__block *block = &view->memory->block;
+	struct bi_layout layout;
+	int rc = check_export(view, version, flags, err);
+
+	if (rc)
+		return rc;
+	bi_view_layout(view, &layout);
+	rc = bi__cai_write(&layout, block->handle + block->origin, out, err);
+	if (rc)
+		return rc;
+	out->version = version;
+	out->readonly = (view->flags & BI_VIEW_READONLY) != 0;
+	out->shape = bi_view_shape(view);
+	if (out->strides)
+		out->strides = bi_view_strides(view);
+	if (out->data)
+		bi__memory_show(view->memory);
+	return write_stream(view, flags, out, err);
+}
+
+int bi_cai_export(const struct bi_view *view, int version, unsigned flags, struct bi_cai *out, struct bi_error *err)
+{
+	int rc;
+
+	if (!view || !out)
+		return bi__fail(err, BI_EINVAL, "view or out is NULL");
+	memset(out, 0, sizeof(*out));
+	rc = export(view, version, flags, out, err);
+	if (rc)
+		memset(out, 0, sizeof(*out));
+	return rc;
+}

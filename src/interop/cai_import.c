@@ -1,0 +1,244 @@
+/* A struct of the CUDA Array Interface as a view: memory that is wrapped where the producer says that it is ready. */
+#include <stdlib.h>
+
+#include "common/dispatch.h"
+#include "common/log.h"
+#include "common/memory.h"
+#include "interop/cai.h"
+
+#define IMPORT_FLAGS ((unsigned)(BI_CAI_UNORDERED | BI_CAI_UNCHECKED))
+
+/* What an import is about to become. */
+struct import {
+	struct bi_context *context;
+	const struct bi_cai_import *options;
+	int is_unordered;
+	struct bi__cai_array array, mask;
+};
+
+/* One producer behind two memories. */
+struct owner {
+	atomic_int refs;
+	bi_release_fn release;
+	void *data;
+};
+
+static void release_owner(void *data)
+{
+	struct owner *owner = data;
+
+	if (atomic_fetch_sub_explicit(&owner->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	owner->release(owner->data);
+	free(owner);
+}
+
+/* Memory that is reached by nobody needs no driver. */
+static int wrap(const struct import *import, const struct bi__cai_array *array, int readonly, struct bi_stream *stream,
+		struct bi_memory **out, struct bi_error *err)
+{
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+
+	if (!array->nbytes)
+		return bi_memory_create(import->context, 0, BI_MEMORY_DEVICE, out, err);
+	foreign.kind = BI_HANDLE_CUDA;
+	foreign.handle = array->address;
+	foreign.nbytes = array->nbytes;
+	foreign.stream = stream;
+	if (readonly)
+		foreign.flags |= BI_WRAP_READONLY;
+	if (import->is_unordered)
+		foreign.flags |= BI_WRAP_UNORDERED;
+	if (import->options->flags & BI_CAI_UNCHECKED)
+		foreign.flags |= BI_WRAP_UNCHECKED;
+	return bi_memory_wrap(import->context, &foreign, out, err);
+}
+
+static int make_view(const struct import *import, const struct bi__cai_array *array, int readonly,
+		     struct bi_stream *stream, struct bi_view **out, struct bi_error *err)
+{
+	struct bi_memory *memory;
+	int rc = wrap(import, array, readonly, stream, &memory, err);
+
+	if (rc)
+		return rc;
+	rc = bi_view_create(memory, &array->layout, readonly ? BI_VIEW_READONLY : 0, out, err);
+	bi_memory_release(memory);
+	return rc;
+}
+
+/* The stream on which the producer works, or NULL. Owned. */
+static int find_stream(const struct import *import, const struct bi_cai *cai, struct bi_stream **out,
+		       struct bi_error *err)
+{
+	struct bi_context *context = import->context;
+
+	*out = NULL;
+	if (import->is_unordered)
+		return BI_OK;
+	if (import->options->producer_stream) {
+		*out = bi_stream_retain(import->options->producer_stream);
+		return BI_OK;
+	}
+	if (cai->stream_kind != BI_CAI_STREAM_GIVEN)
+		return BI_OK;
+	if (cai->stream == context->stream.queue.native) {
+		*out = bi_stream_retain(&context->stream);
+		return BI_OK;
+	}
+	return bi__cai_cite(bi_stream_wrap(context, (uintptr_t)cai->stream, NULL, NULL, out, err), "C6", err);
+}
+
+/* Is the memory of the mask what it is said to be? Known before anything is enqueued for the array. */
+static int try_mask(const struct import *import, struct bi_error *err)
+{
+	struct bi_memory *memory;
+	int rc = wrap(import, &import->mask, 0, NULL, &memory, err);
+
+	if (rc)
+		return bi__cai_cite(rc, "C3", err);
+	bi_memory_release(memory);
+	return BI_OK;
+}
+
+static int import_array(const struct import *import, const struct bi_cai *cai, struct bi_view **out,
+			struct bi_error *err)
+{
+	struct bi_stream *stream = NULL;
+	int rc = import->array.nbytes ? find_stream(import, cai, &stream, err) : BI_OK;
+
+	if (!rc)
+		rc = make_view(import, &import->array, cai->readonly != 0, stream, out, err);
+	bi_stream_release(stream);
+	return rc;
+}
+
+static int make_both(const struct import *import, const struct bi_cai *cai, struct bi_stream *mask_stream,
+		     struct bi_view **out, struct bi_error *err)
+{
+	int rc = import_array(import, cai, out, err);
+
+	if (rc)
+		return rc;
+	rc = make_view(import, &import->mask, cai->mask->readonly != 0, mask_stream, import->options->mask, err);
+	if (rc) {
+		bi_view_release(*out);
+		*out = NULL;
+	}
+	return rc;
+}
+
+static int import_masked(const struct import *import, const struct bi_cai *cai, struct bi_view **out,
+			 struct bi_error *err)
+{
+	struct bi_stream *stream = NULL;
+	struct owner *owner = malloc(sizeof(*owner));
+	int rc = BI_OK;
+
+	if (!owner)
+		return bi__fail(err, BI_ENOMEM, "no memory for the owner of an array and its mask");
+	atomic_init(&owner->refs, 2);
+	owner->release = import->options->release;
+	owner->data = import->options->release_data;
+	if (import->mask.nbytes)
+		rc = find_stream(import, cai->mask, &stream, err);
+	if (!rc)
+		rc = try_mask(import, err);
+	if (!rc)
+		rc = make_both(import, cai, stream, out, err);
+	bi_stream_release(stream);
+	if (rc || !owner->release) {
+		free(owner);
+		return rc;
+	}
+	bi__memory_give_owner((*out)->memory, release_owner, owner);
+	bi__memory_give_owner((*import->options->mask)->memory, release_owner, owner);
+	return BI_OK;
+}
+
+static int import_plain(const struct import *import, const struct bi_cai *cai, struct bi_view **out,
+			struct bi_error *err)
+{
+	int rc = import_array(import, cai, out, err);
+
+	if (!rc)
+		bi__memory_give_owner((*out)->memory, import->options->release, import->options->release_data);
+	return rc;
+}
+
+static int check_options(const struct bi_cai_import *options, struct bi_error *err)
+{
+	if (options->struct_size != sizeof(*options))
+		return bi__fail(err, BI_EINVAL, "options->struct_size is %zu, not %zu", options->struct_size,
+				sizeof(*options));
+	if (options->flags & ~IMPORT_FLAGS)
+		return bi__fail(err, BI_EINVAL, "options->flags 0x%x has bits that are not for imports",
+				options->flags);
+	if (options->producer_stream && options->flags & BI_CAI_UNORDERED)
+		return bi__fail(err, BI_EINVAL, "options->flags 0x%x ignores the producer_stream that is given",
+				options->flags);
+	return BI_OK;
+}
+
+/* The context comes last, so that a struct is known to be bad whatever it is imported to. */
+static int check(struct import *import, const struct bi_cai *cai, struct bi_error *err)
+{
+	const struct bi_context *context = import->context;
+	int rc = bi__cai_read(cai, &import->array, import->options->mask ? &import->mask : NULL, err);
+
+	if (rc)
+		return rc;
+	if (context->backend->handle != BI_HANDLE_CUDA)
+		return bi__fail(err, BI_EINVAL, "device %s is not a CUDA device", context->device.spec);
+	return bi__dispatch_alive(context, err);
+}
+
+static void warn(const struct bi_context *context, const struct bi__cai_array *array, const struct bi_cai *cai)
+{
+	if (array->ignores_descr)
+		bi__log(context, BI_LOG_WARNING,
+			"descr is passed over: typestr \"%s\" is a simple type, and descr says something else [C13]",
+			cai->typestr);
+}
+
+int bi_cai_import(struct bi_context *context, const struct bi_cai *cai, const struct bi_cai_import *options,
+		  struct bi_view **out, struct bi_error *err)
+{
+	static const struct bi_cai_import defaults = BI_CAI_IMPORT_INIT;
+	struct import import;
+	int rc;
+
+	if (!out)
+		return bi__fail(err, BI_EINVAL, "out is NULL");
+	*out = NULL;
+	import.context = context;
+	import.options = options ? options : &defaults;
+	rc = check_options(import.options, err);
+	if (rc)
+		return rc;
+	if (import.options->mask)
+		*import.options->mask = NULL;
+	if (!context || !cai)
+		return bi__fail(err, BI_EINVAL, "%s is NULL", context ? "cai" : "context");
+	rc = check(&import, cai, err);
+	if (rc)
+		return rc;
+	import.is_unordered =
+		import.options->flags & BI_CAI_UNORDERED || (context->unordered && !import.options->producer_stream);
+	warn(context, &import.array, cai);
+	if (cai->mask)
+		warn(context, &import.mask, cai->mask);
+	return cai->mask ? import_masked(&import, cai, out, err) : import_plain(&import, cai, out, err);
+}
+
+int bi_cai_device(const struct bi_cai *cai, int *ordinal, struct bi_error *err)
+{
+	struct bi__cai_array array, mask;
+	int rc;
+
+	if (!cai || !ordinal)
+		return bi__fail(err, BI_EINVAL, "%s is NULL", cai ? "ordinal" : "cai");
+	*ordinal = -1;
+	rc = bi__cai_read(cai, &array, &mask, err);
+	return rc || !array.nbytes ? rc : bi__dispatch_locate(BI_HANDLE_CUDA, array.address, ordinal, err);
+}

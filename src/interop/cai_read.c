@@ -1,0 +1,256 @@
+/* A struct of the CUDA Array Interface as a layout: the rules for a consumer that need no driver. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/descr.h"
+#include "common/dtype.h"
+#include "interop/cai.h"
+
+/* Messages may quote the producer's text, and are one line all the same. */
+static size_t flatten(char *message)
+{
+	size_t length = 0;
+
+	for (; message[length]; length++)
+		if ((unsigned char)message[length] < ' ')
+			message[length] = '?';
+	return length;
+}
+
+int bi__cai_cite(int rc, const char *rule, struct bi_error *err)
+{
+	size_t length, last;
+
+	if (!rc || !err)
+		return rc;
+	length = flatten(err->message);
+	last = sizeof(err->message) - sizeof(" []") - strlen(rule);
+	if (length > last)
+		length = last;
+	snprintf(err->message + length, sizeof(err->message) - length, " [%s]", rule);
+	return rc;
+}
+
+static int check_version(const struct bi_cai *cai, struct bi_error *err)
+{
+	if (cai->version >= 0 && cai->version <= BI_CAI_VERSION)
+		return BI_OK;
+	return bi__fail(err, BI_EVERSION, "version %" PRId32 " of the CUDA Array Interface is not in 0..%d [C1]",
+			cai->version, BI_CAI_VERSION);
+}
+
+static int check_stream(const struct bi_cai *cai, struct bi_error *err)
+{
+	if (cai->stream_kind < BI_CAI_STREAM_ABSENT || cai->stream_kind > BI_CAI_STREAM_GIVEN)
+		return bi__fail(err, BI_EINVAL, "stream_kind %" PRId32 " is not in %d..%d [C6]", cai->stream_kind,
+				BI_CAI_STREAM_ABSENT, BI_CAI_STREAM_GIVEN);
+	if (cai->stream_kind != BI_CAI_STREAM_GIVEN)
+		return BI_OK;
+	if (!cai->stream)
+		return bi__fail(err, BI_EINVAL,
+				"stream is 0, which the interface forbids: the legacy default stream is 1, the "
+				"per-thread one 2 [C6]");
+	if ((uintptr_t)cai->stream != cai->stream)
+		return bi__fail(err, BI_EINVAL, "stream 0x%" PRIx64 " is above the largest handle 0x%" PRIxPTR " [C6]",
+				cai->stream, UINTPTR_MAX);
+	return BI_OK;
+}
+
+/* Messages quote the typestr, so it is made sure first that it is a text. */
+static int check_text(const char *typestr, struct bi_error *err)
+{
+	for (size_t i = 0; i < BI_CAI_TYPESTR && typestr[i]; i++)
+		if (typestr[i] < ' ' || typestr[i] > '~')
+			return bi__fail(err, BI_EDTYPE, "typestr: byte %zu is 0x%02x, not a character of ASCII [C12]",
+					i, (unsigned char)typestr[i]);
+	if (!memchr(typestr, '\0', BI_CAI_TYPESTR))
+		return bi__fail(err, BI_EDTYPE, "typestr \"%.*s...\" has no NUL in its %d bytes [C12]", BI_CAI_TYPESTR,
+				typestr, BI_CAI_TYPESTR);
+	return BI_OK;
+}
+
+static int read_type(const struct bi_cai *cai, struct bi_dtype *out, struct bi_error *err)
+{
+	int rc = check_text(cai->typestr, err);
+
+	if (rc)
+		return rc;
+	if (!cai->typestr[0] || !strchr("<>|=", cai->typestr[0]))
+		return bi__fail(err, BI_EDTYPE, "typestr \"%s\" does not begin with one of < > | = [C12]",
+				cai->typestr);
+	if (cai->typestr[1] == 't')
+		return bi__fail(err, BI_EUNSUPPORTED,
+				"typestr \"%s\": bit fields can only be masks, and masks of bits are not taken [C12]",
+				cai->typestr);
+	rc = bi__dtype_parse_typestr(cai->typestr, strlen(cai->typestr), out, err);
+	if (rc)
+		return bi__cai_cite(rc, "C12", err);
+	if (out->swapped)
+		return bi__fail(
+			err, BI_EDTYPE,
+			"typestr \"%s\" has the other byte order than this machine and is not reinterpreted [C12]",
+			cai->typestr);
+	return BI_OK;
+}
+
+/* Room for "[('','<f4')]" with any typestr. */
+#define SIMPLE_DESCR (BI_CAI_TYPESTR + 16)
+
+/* Copies the text without white space and with one sort of quotes; returns its length, or 0 if it is too long. */
+static size_t normalize(const char *text, size_t length, char out[SIMPLE_DESCR])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		if (text[i] == ' ' || (text[i] >= '\t' && text[i] <= '\r'))
+			continue;
+		if (n == SIMPLE_DESCR)
+			return 0;
+		out[n++] = text[i] == '"' ? '\'' : text[i];
+	}
+	return n;
+}
+
+/* Is it the descr that NumPy makes of the simple type: one field without a name? */
+static int is_descr_of_simple(const char *text, size_t length, struct bi_dtype dtype)
+{
+	static const char before[] = "[('','", after[] = "')]";
+	const size_t head = sizeof(before) - 1, tail = sizeof(after) - 1;
+	char plain[SIMPLE_DESCR];
+	size_t n = normalize(text, length, plain);
+	struct bi_dtype named;
+
+	if (n < head + tail || memcmp(plain, before, head) != 0 || memcmp(plain + n - tail, after, tail) != 0)
+		return 0;
+	return bi__dtype_parse_typestr(plain + head, n - head - tail, &named, NULL) == BI_OK &&
+	       bi_dtype_equal(named, dtype);
+}
+
+/* A structured type adds up; what does not fit a simple type has no meaning and is passed over. */
+static int read_descr(const struct bi_cai *cai, struct bi__cai_array *out, struct bi_error *err)
+{
+	uint32_t size;
+	int rc;
+
+	out->ignores_descr = 0;
+	if (!cai->descr)
+		return BI_OK;
+	if (cai->descr_length > UINT32_MAX)
+		return bi__fail(err, BI_EOVERFLOW, "descr has %zu characters, more than %" PRIu32 " [C13]",
+				cai->descr_length, UINT32_MAX);
+	if (out->layout.dtype.type != BI_VOID) {
+		out->ignores_descr = !is_descr_of_simple(cai->descr, cai->descr_length, out->layout.dtype);
+		return BI_OK;
+	}
+	rc = bi__descr_size(cai->descr, cai->descr_length, &size, err);
+	if (rc)
+		return bi__cai_cite(rc, "C13", err);
+	if (size != out->layout.dtype.item_size)
+		return bi__fail(err, BI_EDTYPE,
+				"descr adds up to %" PRIu32 " bytes, typestr \"%s\" has %" PRIu32 " [C13]", size,
+				cai->typestr, out->layout.dtype.item_size);
+	out->layout.descr = cai->descr;
+	out->layout.descr_length = (uint32_t)cai->descr_length;
+	return BI_OK;
+}
+
+/* The pointer is that of element [0, ..., 0]; negative strides reach below it. */
+static int find_bytes(const struct bi_cai *cai, struct bi__cai_array *out, struct bi_error *err)
+{
+	uint64_t below, above, reach;
+	int64_t first, end;
+
+	bi_layout_extent(&out->layout, &first, &end);
+	below = 0 - (uint64_t)first;
+	above = (uint64_t)end;
+	reach = below + above;
+	if (reach > SIZE_MAX / 2)
+		return bi__fail(err, BI_EOVERFLOW, "the array reaches over %" PRIu64 " bytes, more than %zu [C11]",
+				reach, SIZE_MAX / 2);
+	out->nbytes = (size_t)reach;
+	out->address = 0;
+	if (!reach)
+		return BI_OK;
+	if (!cai->data)
+		return bi__fail(err, BI_EINVAL, "data is 0, but the array reaches over %" PRIu64 " bytes [C4]", reach);
+	if (below > cai->data || above > UINT64_MAX - cai->data || (uintptr_t)(cai->data + above) != cai->data + above)
+		return bi__fail(err, BI_EBOUNDS,
+				"data 0x%" PRIx64 ": the array reaches %" PRIu64 " bytes below and %" PRIu64
+				" above, outside of the addresses 0..0x%" PRIxPTR " [C11]",
+				cai->data, below, above, UINTPTR_MAX);
+	out->address = (uintptr_t)(cai->data - below);
+	out->layout.offset = (int64_t)below;
+	return BI_OK;
+}
+
+static int read_array(const struct bi_cai *cai, struct bi__cai_array *out, struct bi_error *err)
+{
+	struct bi_dtype dtype;
+	int rc = check_version(cai, err);
+
+	if (!rc)
+		rc = check_stream(cai, err);
+	if (!rc)
+		rc = read_type(cai, &dtype, err);
+	if (rc)
+		return rc;
+	rc = bi_layout_init(&out->layout, dtype, cai->ndim, cai->shape, cai->strides, 0, err);
+	if (rc)
+		return bi__cai_cite(rc, "C11", err);
+	rc = find_bytes(cai, out, err);
+	return rc ? rc : read_descr(cai, out, err);
+}
+
+/* Extents of 1 are repeated and missing ones come first. */
+static int check_broadcast(const struct bi_layout *to, const struct bi_layout *mask, struct bi_error *err)
+{
+	int added = to->ndim - mask->ndim;
+
+	if (added < 0)
+		return bi__fail(err, BI_EINVAL, "mask: ndim %" PRId32 " is above the array's %" PRId32 " [C3]",
+				mask->ndim, to->ndim);
+	for (int i = 0; i < mask->ndim; i++)
+		if (mask->shape[i] != 1 && mask->shape[i] != to->shape[added + i])
+			return bi__fail(err, BI_EINVAL,
+					"mask: shape[%d] is %" PRId64 ", neither 1 nor the array's %" PRId64 " [C3]", i,
+					mask->shape[i], to->shape[added + i]);
+	return BI_OK;
+}
+
+/* Elements of a mask are taken as true or not: the type must be one that can be either. */
+static int check_truth(struct bi_dtype dtype, struct bi_error *err)
+{
+	char name[BI_DTYPE_TEXT];
+
+	if (strchr("biufc", bi_dtype_kind(dtype)))
+		return BI_OK;
+	bi_dtype_name(dtype, name);
+	return bi__fail(err, BI_EDTYPE, "mask: elements of type %s are neither true nor false [C3]", name);
+}
+
+static int read_mask(const struct bi_cai *cai, const struct bi__cai_array *array, struct bi__cai_array *mask,
+		     struct bi_error *err)
+{
+	struct bi_error inner;
+	int rc;
+
+	if (!mask)
+		return bi__fail(err, BI_EUNSUPPORTED,
+				"the array is masked, and an import without room for a mask would forget that [C3]");
+	if (cai->mask->mask)
+		return bi__fail(err, BI_EUNSUPPORTED, "the mask is masked itself [C3]");
+	rc = read_array(cai->mask, mask, &inner);
+	if (rc)
+		return bi__fail(err, rc, "mask: %s", inner.message);
+	rc = check_truth(mask->layout.dtype, err);
+	return rc ? rc : check_broadcast(&array->layout, &mask->layout, err);
+}
+
+int bi__cai_read(const struct bi_cai *cai, struct bi__cai_array *array, struct bi__cai_array *mask,
+		 struct bi_error *err)
+{
+	int rc = read_array(cai, array, err);
+
+	return rc || !cai->mask ? rc : read_mask(cai, array, mask, err);
+}
