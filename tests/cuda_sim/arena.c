@@ -1,0 +1,150 @@
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "memory.h"
+
+/* Addresses are plentiful, so that those of freed memory stay unused. */
+#define ROOM ((size_t)8 << 30)
+
+static struct arena devices[SIM_DEVICES], mappings, host;
+
+size_t page_size(void)
+{
+	static size_t size;
+
+	if (!size)
+		size = (size_t)sysconf(_SC_PAGESIZE);
+	return size;
+}
+
+static char *map(int protection, int flags, int fd)
+{
+	void *at = mmap(NULL, ROOM, protection, flags | MAP_NORESERVE, fd, 0);
+
+	if (at == MAP_FAILED)
+		abort();
+	return at;
+}
+
+static struct arena *made(struct arena *arena)
+{
+	arena->size = ROOM;
+	arena->next = page_size();
+	return arena;
+}
+
+struct arena *arena_of_device(int device)
+{
+	struct arena *arena = &devices[device];
+
+	if (arena->seen)
+		return arena;
+	arena->fd = memfd_create("cuda_sim", MFD_CLOEXEC);
+	if (arena->fd < 0 || ftruncate(arena->fd, (off_t)ROOM))
+		abort();
+	arena->seen = map(PROT_NONE, MAP_SHARED, arena->fd);
+	arena->bytes = map(PROT_READ | PROT_WRITE, MAP_SHARED, arena->fd);
+	return made(arena);
+}
+
+struct arena *arena_of_mappings(void)
+{
+	if (mappings.seen)
+		return &mappings;
+	mappings.fd = -1;
+	mappings.seen = map(PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	mappings.bytes = map(PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	return made(&mappings);
+}
+
+struct arena *arena_of_host(void)
+{
+	if (host.seen)
+		return &host;
+	host.fd = -1;
+	host.seen = host.bytes = map(PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	return made(&host);
+}
+
+static int lies_in(const struct arena *arena, uint64_t address)
+{
+	return arena->seen && address >= (uintptr_t)arena->seen && address - (uintptr_t)arena->seen < arena->size;
+}
+
+struct arena *arena_at(uint64_t address)
+{
+	for (int i = 0; i < SIM_DEVICES; i++)
+		if (lies_in(&devices[i], address))
+			return &devices[i];
+	if (lies_in(&mappings, address))
+		return &mappings;
+	return lies_in(&host, address) ? &host : NULL;
+}
+
+uint64_t arena_take(struct arena *arena, size_t nbytes, size_t alignment, size_t *span)
+{
+	size_t page = page_size();
+	size_t start = (arena->next + alignment - 1) / alignment * alignment;
+
+	if (nbytes > arena->size || start > arena->size - page - nbytes)
+		return 0;
+	*span = (nbytes + page - 1) / page * page;
+	if (*span > arena->size - page - start)
+		return 0;
+	arena->next = start + *span + page;
+	return (uintptr_t)arena->seen + start;
+}
+
+char *bytes_at(uint64_t address)
+{
+	const struct arena *arena = arena_at(address);
+
+	return arena ? arena->bytes + (address - (uintptr_t)arena->seen) : (char *)(uintptr_t)address;
+}
+
+void arena_open(uint64_t start, size_t span)
+{
+	if (mprotect((void *)(uintptr_t)start, span, PROT_READ | PROT_WRITE))
+		abort();
+}
+
+void arena_close(uint64_t start, size_t span)
+{
+	if (mprotect((void *)(uintptr_t)start, span, PROT_NONE))
+		abort();
+}
+
+void arena_empty(uint64_t start, size_t span)
+{
+	const struct arena *arena = arena_at(start);
+
+	if (arena->fd >= 0)
+		fallocate(arena->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			  (off_t)(start - (uintptr_t)arena->seen), (off_t)span);
+	else
+		madvise(bytes_at(start), span, MADV_DONTNEED);
+}
+
+static void forget(struct arena *arena)
+{
+	if (!arena->seen)
+		return;
+	munmap(arena->seen, arena->size);
+	if (arena->bytes != arena->seen)
+		munmap(arena->bytes, arena->size);
+	if (arena->fd >= 0)
+		close(arena->fd);
+	free(arena->table.list);
+	*arena = (struct arena){ .fd = -1 };
+}
+
+void arenas_forget(void)
+{
+	for (int i = 0; i < SIM_DEVICES; i++)
+		forget(&devices[i]);
+	forget(&mappings);
+	forget(&host);
+}

@@ -1,0 +1,242 @@
+/* The way into each function of the driver, and out of it: lock, count, faults, what must hold for any call. */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "capture.h"
+#include "context.h"
+#include "scheduler.h"
+#include "sim.h"
+
+/* What a call is, besides one of its name. */
+enum {
+	ANYTIME = 1, /* before cuInit and in host functions too */
+	EARLY = 2, /* before cuInit */
+	CURRENT = 4, /* needs a current context */
+	UNSAFE = 8, /* not while streams are captured, unless the mode allows it; calls that ask for states check it later */
+	ALLOCATES = 16,
+};
+
+static const unsigned char traits[ENTRY_COUNT] = {
+	[ENTRY_cuInit] = EARLY,
+	[ENTRY_cuDriverGetVersion] = ANYTIME,
+	[ENTRY_cuGetErrorName] = ANYTIME,
+	[ENTRY_cuGetErrorString] = ANYTIME,
+	[ENTRY_cuCtxGetDevice] = CURRENT,
+	[ENTRY_cuCtxSynchronize] = CURRENT,
+	[ENTRY_cuMemGetInfo_v2] = CURRENT,
+	[ENTRY_cuMemAlloc_v2] = CURRENT | UNSAFE | ALLOCATES,
+	[ENTRY_cuMemFree_v2] = CURRENT | UNSAFE,
+	[ENTRY_cuMemAllocAsync] = ALLOCATES,
+	[ENTRY_cuMemHostAlloc] = CURRENT | UNSAFE | ALLOCATES,
+	[ENTRY_cuMemFreeHost] = CURRENT | UNSAFE,
+	[ENTRY_cuMemHostRegister_v2] = CURRENT | UNSAFE | ALLOCATES,
+	[ENTRY_cuMemHostUnregister] = CURRENT | UNSAFE,
+	[ENTRY_cuMemHostGetDevicePointer_v2] = CURRENT,
+	[ENTRY_cuMemAllocManaged] = CURRENT | UNSAFE | ALLOCATES,
+	[ENTRY_cuMemCreate] = UNSAFE | ALLOCATES,
+	[ENTRY_cuMemRelease] = UNSAFE,
+	[ENTRY_cuMemMap] = UNSAFE,
+	[ENTRY_cuMemUnmap] = UNSAFE,
+	[ENTRY_cuMemSetAccess] = UNSAFE,
+	[ENTRY_cuMemAddressReserve] = ALLOCATES,
+	[ENTRY_cuStreamCreate] = CURRENT,
+	[ENTRY_cuEventCreate] = CURRENT,
+	[ENTRY_cuMemcpyHtoD_v2] = CURRENT,
+	[ENTRY_cuMemcpyDtoH_v2] = CURRENT,
+	[ENTRY_cuModuleLoadData] = CURRENT | UNSAFE,
+	[ENTRY_cuModuleUnload] = CURRENT | UNSAFE,
+	[ENTRY_cuCtxCreate_v2] = UNSAFE,
+	[ENTRY_cuCtxDestroy_v2] = UNSAFE,
+};
+
+static const char *const names[] = {
+#define SIM_NAME(name, symbol, necessity, parameters) [ENTRY_##symbol] = #symbol,
+	BI__CU_API(SIM_NAME) CUDA_DRIVER_MORE(SIM_NAME)
+#undef SIM_NAME
+			[ENTRY_TOUCH] = "cuda_sim_touch",
+	[ENTRY_END] = "cuda_sim_end",
+};
+
+struct sim sim;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ----------------------------------------------------------------------------------------------------- what was called */
+
+#define REMEMBERED ((uint64_t)1 << 20)
+
+static uint16_t *calls; /* call n at (n - 1) % REMEMBERED */
+static uint16_t *waits;
+static size_t wait_capacity;
+
+const char *entry_name(enum entry entry)
+{
+	return names[entry];
+}
+
+static void remember_call(enum entry entry)
+{
+	if (!calls)
+		calls = must_alloc(REMEMBERED, sizeof(*calls));
+	calls[sim.counts.calls++ % REMEMBERED] = (uint16_t)entry;
+}
+
+const char *call_name(uint64_t n)
+{
+	if (!n || n > sim.counts.calls || sim.counts.calls - n >= REMEMBERED)
+		return NULL;
+	return names[calls[(n - 1) % REMEMBERED]];
+}
+
+void count_host_wait(void)
+{
+	if (sim.counts.host_waits == wait_capacity) {
+		wait_capacity = wait_capacity ? 2 * wait_capacity : 64;
+		waits = must_grow(waits, wait_capacity, sizeof(*waits));
+	}
+	waits[sim.counts.host_waits++] = (uint16_t)thread_self()->entry;
+}
+
+const char *host_wait_name(uint64_t i)
+{
+	return i < sim.counts.host_waits ? names[waits[i]] : NULL;
+}
+
+void forget_calls(void)
+{
+	free(calls);
+	free(waits);
+	calls = waits = NULL;
+	wait_capacity = 0;
+}
+
+/* --------------------------------------------------------------------------------------------------------------- faults */
+
+static uint64_t calls_left, waits_left; /* until the one that is meant, 0: none is */
+static int armed_code;
+
+void arm_faults(uint64_t fail_call, int fail_code, uint64_t drop_wait)
+{
+	calls_left = fail_call;
+	armed_code = fail_code;
+	waits_left = drop_wait;
+}
+
+static bi__cu_result injected(enum entry entry)
+{
+	if (!calls_left || --calls_left)
+		return BI__CU_SUCCESS;
+	sim.counts.failed_calls++;
+	if (armed_code)
+		return (bi__cu_result)armed_code;
+	return traits[entry] & ALLOCATES ? BI__CU_ERROR_OUT_OF_MEMORY : BI__CU_ERROR_UNKNOWN;
+}
+
+int drops_wait(void)
+{
+	if (!waits_left || --waits_left)
+		return 0;
+	sim.counts.dropped++;
+	return 1;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- in and out */
+
+void sim_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void sim_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* The options of a process that never calls cuda_sim_begin. */
+static void begin_first_run(void)
+{
+	static int has_begun;
+
+	if (has_begun)
+		return;
+	has_begun = 1;
+	watch_forks();
+	options_from_environment(&sim.options);
+	run_begin(&sim.options);
+}
+
+int enter_control(void)
+{
+	if (is_forked())
+		return 0;
+	sim_lock();
+	begin_first_run();
+	thread_self()->entry = ENTRY_END;
+	return 1;
+}
+
+void leave_control(void)
+{
+	sim_unlock();
+}
+
+static bi__cu_result may_go_on(const struct thread *self)
+{
+	unsigned what = traits[self->entry];
+	bi__cu_result code = injected(self->entry);
+
+	if (code || what & ANYTIME)
+		return code;
+	if (self->in_host_function) {
+		report(REPORT_HOST_FUNCTION, "the driver may not be called there");
+		return BI__CU_ERROR_NOT_PERMITTED;
+	}
+	if (!sim.is_initialised && !(what & EARLY))
+		return BI__CU_ERROR_NOT_INITIALIZED;
+	if (what & CURRENT && !context_current(&code))
+		return code;
+	return what & UNSAFE ? capture_admits_unsafe() : BI__CU_SUCCESS;
+}
+
+bi__cu_result enter(enum entry entry)
+{
+	struct thread *self;
+
+	if (!enter_control())
+		return BI__CU_ERROR_NOT_INITIALIZED;
+	remember_call(entry);
+	self = thread_self();
+	self->entry = entry;
+	self->call = sim.counts.calls;
+	return may_go_on(self);
+}
+
+bi__cu_result leave(bi__cu_result code)
+{
+	if (is_forked())
+		return BI__CU_ERROR_NOT_INITIALIZED;
+	if (!thread_self()->in_host_function)
+		scheduler_advance();
+	sim_unlock();
+	return code;
+}
+
+/* --------------------------------------------------------------------------------------------------------------- memory */
+
+void *must_alloc(size_t count, size_t size)
+{
+	void *bytes = calloc(count ? count : 1, size ? size : 1);
+
+	if (!bytes)
+		abort();
+	return bytes;
+}
+
+void *must_grow(void *old, size_t count, size_t size)
+{
+	void *bytes = realloc(old, count * size);
+
+	if (!bytes)
+		abort();
+	return bytes;
+}

@@ -1,0 +1,376 @@
+#include "context.h"
+
+#include <stdlib.h>
+
+#include "capture.h"
+#include "memory.h"
+#include "module.h"
+#include "scheduler.h"
+#include "stream.h"
+
+static struct context *contexts;
+static struct {
+	struct context *context;
+	unsigned retained;
+} primaries[SIM_DEVICES];
+
+struct context *contexts_first(void)
+{
+	return contexts;
+}
+
+struct context *context_current(bi__cu_result *code)
+{
+	struct context *context = thread_top();
+
+	*code = BI__CU_SUCCESS;
+	if (!context) {
+		report(REPORT_NO_CONTEXT, "the call needs one");
+		*code = BI__CU_ERROR_INVALID_CONTEXT;
+		return NULL;
+	}
+	if (context->is_destroyed) {
+		report(REPORT_DESTROYED_CONTEXT, "it is current");
+		*code = BI__CU_ERROR_CONTEXT_IS_DESTROYED;
+		return NULL;
+	}
+	return context;
+}
+
+struct context *context_find(bi__cu_context handle, bi__cu_result *code)
+{
+	struct context *context = handle_find(OBJECT_CONTEXT, handle, code);
+
+	if (!context || !context->is_destroyed)
+		return context;
+	report(REPORT_DESTROYED_CONTEXT, "%p was destroyed before", (void *)handle);
+	*code = BI__CU_ERROR_CONTEXT_IS_DESTROYED;
+	return NULL;
+}
+
+int is_device(int device)
+{
+	return device >= 0 && device < sim.options.devices;
+}
+
+static struct context *create(int device)
+{
+	struct context *context = must_alloc(1, sizeof(*context));
+
+	context->device = device;
+	context->handle = handle_make(OBJECT_CONTEXT, context);
+	context->legacy = stream_new(context, STREAM_LEGACY);
+	context->next = contexts;
+	contexts = context;
+	return context;
+}
+
+void context_join(const struct context *context, struct clock *into)
+{
+	clock_join(into, &context->gone_clock);
+	for (const struct stream *stream = context->streams; stream; stream = stream->next)
+		clock_join(into, &stream->clock);
+}
+
+/* Whether there was something to wait for must not depend on the schedule: what counts is what the host could know. */
+bi__cu_result context_drain(struct context *context)
+{
+	struct clock enqueued = { NULL, 0 };
+
+	context_join(context, &enqueued);
+	if (!clock_covers(&host_clock, &enqueued))
+		count_host_wait();
+	clock_clear(&enqueued);
+	return wait_for_context(context);
+}
+
+static void forget_gone(struct context *context)
+{
+	op_release(context->gone);
+	context->gone = NULL;
+	clock_clear(&context->gone_clock);
+	clock_clear(&context->gone_blocking_clock);
+}
+
+/* What belongs to it goes with it, and is reported as left behind. */
+static bi__cu_result destroy(struct context *context)
+{
+	bi__cu_result code = context_drain(context);
+
+	if (code)
+		return code;
+	modules_destroy_of(context);
+	events_destroy_of(context);
+	memory_free_of(context);
+	context_join(context, &host_clock);
+	streams_destroy_of(context);
+	forget_gone(context);
+	context->is_destroyed = 1;
+	return BI__CU_SUCCESS;
+}
+
+void contexts_report_left(void)
+{
+	for (const struct context *context = contexts; context; context = context->next) {
+		unsigned retained = primaries[context->device].retained;
+
+		if (context->is_destroyed)
+			continue;
+		if (primaries[context->device].context == context)
+			report(REPORT_LEFT, "the primary context of device %d, retained %u times", context->device, retained);
+		else
+			report(REPORT_LEFT, "a context of device %d", context->device);
+	}
+}
+
+void contexts_forget(void)
+{
+	while (contexts) {
+		struct context *context = contexts;
+
+		contexts = context->next;
+		modules_forget_of(context);
+		events_forget_of(context);
+		streams_forget_of(context);
+		forget_gone(context);
+		free(context);
+	}
+	streams_count_anew();
+	for (int i = 0; i < SIM_DEVICES; i++) {
+		primaries[i].context = NULL;
+		primaries[i].retained = 0;
+	}
+}
+
+/* ----------------------------------------------------------------------------------------------------- primary contexts */
+
+static bi__cu_result retain(bi__cu_context *out, int device)
+{
+	if (!out)
+		return BI__CU_ERROR_INVALID_VALUE;
+	if (!is_device(device))
+		return BI__CU_ERROR_INVALID_DEVICE;
+	if (!primaries[device].retained++)
+		primaries[device].context = create(device);
+	*out = primaries[device].context->handle;
+	return BI__CU_SUCCESS;
+}
+
+bi__cu_result cuDevicePrimaryCtxRetain(bi__cu_context *context, bi__cu_device device)
+{
+	bi__cu_result code = ENTER(cuDevicePrimaryCtxRetain);
+
+	return leave(code ? code : retain(context, device));
+}
+
+static bi__cu_result release(int device)
+{
+	bi__cu_result code;
+
+	if (!is_device(device))
+		return BI__CU_ERROR_INVALID_DEVICE;
+	if (!primaries[device].retained) {
+		report(REPORT_WRONG_CONTEXT, "the primary context of device %d is not retained", device);
+		return BI__CU_ERROR_INVALID_CONTEXT;
+	}
+	if (primaries[device].retained == 1) {
+		code = destroy(primaries[device].context);
+		if (code)
+			return code;
+	}
+	primaries[device].retained--;
+	return BI__CU_SUCCESS;
+}
+
+bi__cu_result cuDevicePrimaryCtxRelease_v2(bi__cu_device device)
+{
+	bi__cu_result code = ENTER(cuDevicePrimaryCtxRelease_v2);
+
+	return leave(code ? code : release(device));
+}
+
+static bi__cu_result primary_state(int device, unsigned *flags, int *active)
+{
+	if (!flags || !active)
+		return BI__CU_ERROR_INVALID_VALUE;
+	if (!is_device(device))
+		return BI__CU_ERROR_INVALID_DEVICE;
+	*flags = 0;
+	*active = primaries[device].retained > 0;
+	return BI__CU_SUCCESS;
+}
+
+bi__cu_result cuDevicePrimaryCtxGetState(bi__cu_device device, unsigned *flags, int *active)
+{
+	bi__cu_result code = ENTER(cuDevicePrimaryCtxGetState);
+
+	return leave(code ? code : primary_state(device, flags, active));
+}
+
+/* ----------------------------------------------------------------------------------------------------- created contexts */
+
+static bi__cu_result create_current(bi__cu_context *out, unsigned flags, int device)
+{
+	struct context *context;
+
+	if (!out || flags > 0xff)
+		return BI__CU_ERROR_INVALID_VALUE;
+	if (!is_device(device))
+		return BI__CU_ERROR_INVALID_DEVICE;
+	context = create(device);
+	thread_push(context);
+	*out = context->handle;
+	return BI__CU_SUCCESS;
+}
+
+bi__cu_result cuCtxCreate_v2(bi__cu_context *context, unsigned flags, bi__cu_device device)
+{
+	bi__cu_result code = ENTER(cuCtxCreate_v2);
+
+	return leave(code ? code : create_current(context, flags, device));
+}
+
+static bi__cu_result destroy_created(bi__cu_context handle)
+{
+	bi__cu_result code;
+	struct context *context = context_find(handle, &code);
+
+	if (!context)
+		return code;
+	if (primaries[context->device].context == context) {
+		report(REPORT_WRONG_CONTEXT, "a primary context is released, not destroyed");
+		return BI__CU_ERROR_INVALID_CONTEXT;
+	}
+	code = destroy(context);
+	if (!code && thread_top() == context)
+		thread_self()->depth--;
+	return code;
+}
+
+bi__cu_result cuCtxDestroy_v2(bi__cu_context context)
+{
+	bi__cu_result code = ENTER(cuCtxDestroy_v2);
+
+	return leave(code ? code : destroy_created(context));
+}
+
+/* ----------------------------------------------------------------------------------------------- the current context */
+
+static bi__cu_result get_current(bi__cu_context *out)
+{
+	const struct context *context = thread_top();
+
+	if (!out)
+		return BI__CU_ERROR_INVALID_VALUE;
+	*out = context ? context->handle : NULL;
+	return BI__CU_SUCCESS;
+}
+
+bi__cu_result cuCtxGetCurrent(bi__cu_context *context)
+{
+	bi__cu_result code = ENTER(cuCtxGetCurrent);
+
+	return leave(code ? code : get_current(context));
+}
+
+static bi__cu_result push(bi__cu_context handle)
+{
+	bi__cu_result code;
+	struct context *context = context_find(handle, &code);
+
+	if (context)
+		thread_push(context);
+	return code;
+}
+
+bi__cu_result cuCtxPushCurrent_v2(bi__cu_context context)
+{
+	bi__cu_result code = ENTER(cuCtxPushCurrent_v2);
+
+	return leave(code ? code : push(context));
+}
+
+/* Also one that is destroyed. */
+static bi__cu_result pop(bi__cu_context *out)
+{
+	const struct context *context = thread_top();
+
+	if (!context) {
+		report(REPORT_NO_CONTEXT, "the stack is empty");
+		return BI__CU_ERROR_INVALID_CONTEXT;
+	}
+	thread_self()->depth--;
+	if (out)
+		*out = context->handle;
+	return BI__CU_SUCCESS;
+}
+
+bi__cu_result cuCtxPopCurrent_v2(bi__cu_context *context)
+{
+	bi__cu_result code = ENTER(cuCtxPopCurrent_v2);
+
+	return leave(code ? code : pop(context));
+}
+
+static bi__cu_result set_current(bi__cu_context handle)
+{
+	struct thread *self = thread_self();
+	struct context *context = NULL;
+	bi__cu_result code = BI__CU_SUCCESS;
+
+	if (handle)
+		context = context_find(handle, &code);
+	if (code)
+		return code;
+	if (self->depth)
+		self->depth--;
+	if (context)
+		thread_push(context);
+	return BI__CU_SUCCESS;
+}
+
+bi__cu_result cuCtxSetCurrent(bi__cu_context context)
+{
+	bi__cu_result code = ENTER(cuCtxSetCurrent);
+
+	return leave(code ? code : set_current(context));
+}
+
+static bi__cu_result get_device(bi__cu_device *device)
+{
+	if (!device)
+		return BI__CU_ERROR_INVALID_VALUE;
+	*device = thread_top()->device;
+	return BI__CU_SUCCESS;
+}
+
+bi__cu_result cuCtxGetDevice(bi__cu_device *device)
+{
+	bi__cu_result code = ENTER(cuCtxGetDevice);
+
+	return leave(code ? code : get_device(device));
+}
+
+static bi__cu_result synchronize(void)
+{
+	struct context *context = thread_top();
+	struct clock enqueued = { NULL, 0 };
+	bi__cu_result code = capture_admits_synchronising(context);
+
+	if (code)
+		return code;
+	count_host_wait();
+	context_join(context, &enqueued);
+	code = wait_for_context(context);
+	if (!code)
+		clock_join(&host_clock, &enqueued);
+	clock_clear(&enqueued);
+	return code;
+}
+
+bi__cu_result cuCtxSynchronize(void)
+{
+	bi__cu_result code = ENTER(cuCtxSynchronize);
+
+	return leave(code ? code : synchronize());
+}

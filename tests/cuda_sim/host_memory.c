@@ -1,0 +1,171 @@
+/* Memory that the CPU and devices use: pinned, registered, managed. */
+#include "access.h"
+#include "context.h"
+#include "decisions.h"
+#include "memory.h"
+#include "scheduler.h"
+
+static struct allocation *allocate(enum memory_kind kind, size_t nbytes)
+{
+	struct context *context = thread_top();
+	struct allocation *allocation;
+	size_t span;
+	uint64_t start = memory_take(arena_of_host(), nbytes, page_size(), &span);
+
+	if (!start)
+		return NULL;
+	arena_open(start, span);
+	allocation = memory_add(kind, context->device, context, start, nbytes, span, NULL);
+	memory_scramble(allocation);
+	return allocation;
+}
+
+/* --------------------------------------------------------------------------------------------------------------- pinned */
+
+static bi__cu_result alloc_pinned(void **out, size_t nbytes, unsigned flags)
+{
+	const struct allocation *allocation;
+
+	if (!out || flags > 7)
+		return BI__CU_ERROR_INVALID_VALUE;
+	if (!nbytes)
+		return (bi__cu_result)DECIDED_ALLOC_NOTHING;
+	allocation = allocate(MEMORY_PINNED, nbytes);
+	if (!allocation)
+		return BI__CU_ERROR_OUT_OF_MEMORY;
+	*out = (void *)(uintptr_t)allocation->start;
+	return BI__CU_SUCCESS;
+}
+
+bi__cu_result cuMemHostAlloc(void **pointer, size_t nbytes, unsigned flags)
+{
+	bi__cu_result code = ENTER(cuMemHostAlloc);
+
+	return leave(code ? code : alloc_pinned(pointer, nbytes, flags));
+}
+
+/* Waits for all that is pending, and reports what the host did not know to be complete. */
+static bi__cu_result let_go(struct allocation *allocation)
+{
+	bi__cu_result code = context_drain(thread_top());
+
+	if (!code && check_free(allocation))
+		code = wait_for_context(NULL);
+	if (!code)
+		memory_free(allocation);
+	return code;
+}
+
+static bi__cu_result free_pinned(uint64_t pointer)
+{
+	bi__cu_result code;
+	struct allocation *allocation;
+	char text[128];
+
+	if (!pointer)
+		return (bi__cu_result)DECIDED_FREE_NULL_HOST;
+	allocation = memory_to_free(pointer, &code);
+	if (!allocation)
+		return code;
+	if (allocation->kind != MEMORY_PINNED) {
+		report(REPORT_WRONG_FREE, "%s is not freed by this call", memory_name(allocation, text));
+		return BI__CU_ERROR_INVALID_VALUE;
+	}
+	code = let_go(allocation);
+	if (code)
+		return code;
+	arena_empty(allocation->start, allocation->span);
+	arena_close(allocation->start, allocation->span);
+	return BI__CU_SUCCESS;
+}
+
+bi__cu_result cuMemFreeHost(void *pointer)
+{
+	bi__cu_result code = ENTER(cuMemFreeHost);
+
+	return leave(code ? code : free_pinned((uintptr_t)pointer));
+}
+
+/* ----------------------------------------------------------------------------------------------------------- registered */
+
+static bi__cu_result register_host(void *pointer, size_t nbytes, unsigned flags)
+{
+	struct context *context = thread_top();
+
+	if (!pointer || !nbytes || flags > 15 || arena_at((uintptr_t)pointer))
+		return BI__CU_ERROR_INVALID_VALUE;
+	if (memory_overlaps((uintptr_t)pointer, nbytes))
+		return (bi__cu_result)DECIDED_REGISTERED_TWICE;
+	memory_add(MEMORY_REGISTERED, context->device, context, (uintptr_t)pointer, nbytes, nbytes, NULL);
+	return BI__CU_SUCCESS;
+}
+
+bi__cu_result cuMemHostRegister_v2(void *pointer, size_t nbytes, unsigned flags)
+{
+	bi__cu_result code = ENTER(cuMemHostRegister_v2);
+
+	return leave(code ? code : register_host(pointer, nbytes, flags));
+}
+
+static bi__cu_result unregister_host(uint64_t pointer)
+{
+	struct allocation *allocation = memory_at(pointer);
+
+	if (!pointer)
+		return BI__CU_ERROR_INVALID_VALUE;
+	if (!allocation || allocation->kind != MEMORY_REGISTERED || allocation->start != pointer) {
+		report(REPORT_WRONG_FREE, "nothing is registered at 0x%llx", (unsigned long long)pointer);
+		return (bi__cu_result)DECIDED_NOT_REGISTERED;
+	}
+	return let_go(allocation);
+}
+
+bi__cu_result cuMemHostUnregister(void *pointer)
+{
+	bi__cu_result code = ENTER(cuMemHostUnregister);
+
+	return leave(code ? code : unregister_host((uintptr_t)pointer));
+}
+
+/* Addresses are the same on both sides. */
+static bi__cu_result device_pointer(bi__cu_pointer *device, const void *host, unsigned flags)
+{
+	const struct allocation *allocation = memory_at((uintptr_t)host);
+
+	if (!device || flags || !allocation || allocation->is_freed || !is_host_memory(allocation))
+		return BI__CU_ERROR_INVALID_VALUE;
+	*device = (uintptr_t)host;
+	return BI__CU_SUCCESS;
+}
+
+bi__cu_result cuMemHostGetDevicePointer_v2(bi__cu_pointer *device, void *host, unsigned flags)
+{
+	bi__cu_result code = ENTER(cuMemHostGetDevicePointer_v2);
+
+	return leave(code ? code : device_pointer(device, host, flags));
+}
+
+/* -------------------------------------------------------------------------------------------------------------- managed */
+
+static bi__cu_result alloc_managed(bi__cu_pointer *out, size_t nbytes, unsigned flags)
+{
+	const unsigned attach_host = 2; /* CU_MEM_ATTACH_HOST */
+	const struct allocation *allocation;
+
+	if (!out || (flags != BI__CU_MEM_ATTACH_GLOBAL && flags != attach_host))
+		return BI__CU_ERROR_INVALID_VALUE;
+	if (!nbytes)
+		return (bi__cu_result)DECIDED_ALLOC_NOTHING;
+	allocation = allocate(MEMORY_MANAGED, nbytes);
+	if (!allocation)
+		return BI__CU_ERROR_OUT_OF_MEMORY;
+	*out = allocation->start;
+	return BI__CU_SUCCESS;
+}
+
+bi__cu_result cuMemAllocManaged(bi__cu_pointer *pointer, size_t nbytes, unsigned flags)
+{
+	bi__cu_result code = ENTER(cuMemAllocManaged);
+
+	return leave(code ? code : alloc_managed(pointer, nbytes, flags));
+}

@@ -1,0 +1,347 @@
+/* The phases of src/kernels/strided.h as plain C, and separately from them the bytes that a launch touches. */
+#include "kernels.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/launch.h"
+
+#define bi__device static
+#define bi__global
+#define bi__shared
+#define bi__once
+
+BI__KERNEL_FUNCTIONS
+BI__UNITS(BI__KERNEL_PHASES)
+
+/* What the driver hands to all threads of a launch. */
+struct job {
+	void *dst;
+	const void *src; /* or NULL: a fill */
+	const void *arguments;
+	void *held; /* the shared memory of the group that runs */
+	unsigned group_size;
+};
+
+typedef void phase_fn(const struct job *job, unsigned group, unsigned x, unsigned y);
+
+static bi__u32 first_unit(const struct job *job, unsigned group, unsigned x)
+{
+	return group * job->group_size * BI__NEST_UNITS + x;
+}
+
+/* One thread of each phase. */
+#define STRIDED_PHASE(bits, size) \
+	static void strided##bits##_##size(const struct job *job, unsigned group, unsigned x, unsigned y) \
+	{ \
+		(void)y; \
+		bi__strided##bits##_##size##_copy(job->dst, job->src, job->arguments, first_unit(job, group, x), \
+						  job->group_size); \
+	}
+#define PHASES(size, width) \
+	STRIDED_PHASE(32, size) \
+	STRIDED_PHASE(64, size) \
+	static void fill_##size(const struct job *job, unsigned group, unsigned x, unsigned y) \
+	{ \
+		(void)y; \
+		bi__fill_##size##_store(job->dst, job->arguments, first_unit(job, group, x), job->group_size); \
+	} \
+	static void tile_load_##size(const struct job *job, unsigned group, unsigned x, unsigned y) \
+	{ \
+		bi__tile_##size##_load(job->src, job->arguments, job->held, group, x, y); \
+	} \
+	static void tile_store_##size(const struct job *job, unsigned group, unsigned x, unsigned y) \
+	{ \
+		bi__tile_##size##_store(job->dst, job->arguments, job->held, group, x, y); \
+	}
+BI__UNITS(PHASES)
+
+static uint64_t next_random(uint64_t *state)
+{
+	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return z ^ (z >> 31);
+}
+
+/* What would be undefined on a device ends the program. */
+static void require(int holds, const char *what)
+{
+	if (holds)
+		return;
+	fprintf(stderr, "a launch of our kernels: %s\n", what);
+	abort();
+}
+
+#define MOST_THREADS 1024
+
+static void shuffle(unsigned *order, unsigned count, uint64_t *random)
+{
+	for (unsigned i = 0; i < count; i++) {
+		unsigned j = (unsigned)(next_random(random) % (i + 1));
+
+		order[i] = order[j];
+		order[j] = i;
+	}
+}
+
+static void run_phase(phase_fn *phase, const struct job *job, unsigned group, const unsigned block[3], uint64_t *random)
+{
+	unsigned order[MOST_THREADS], count = block[0] * block[1];
+
+	shuffle(order, count, random);
+	for (unsigned i = 0; i < count; i++)
+		phase(job, group, order[i] % block[0], order[i] / block[0]);
+}
+
+/* Of the shared memory, which is large enough for the largest kernel, each group finds what no thread has written. */
+static void run_groups(phase_fn *const phases[2], struct job *job, const unsigned grid[3], const unsigned block[3],
+		       uint64_t seed)
+{
+	size_t nbytes = (size_t)BI__TILE * (BI__TILE + 1) * sizeof(bi__u128);
+	unsigned start;
+
+	require(grid[0] > 0 && grid[1] == 1 && grid[2] == 1, "the grid has one dimension");
+	require(block[0] * block[1] <= MOST_THREADS && block[2] == 1, "a group has two dimensions");
+	start = (unsigned)(next_random(&seed) % grid[0]);
+	job->group_size = block[0];
+	job->held = aligned_alloc(sizeof(bi__u128), nbytes);
+	require(job->held != NULL, "no memory for the shared memory");
+	for (unsigned i = 0; i < grid[0]; i++) {
+		unsigned group = (unsigned)(((uint64_t)start + i) % grid[0]);
+
+		memset(job->held, (int)(next_random(&seed) & 255), nbytes);
+		for (int phase = 0; phase < 2 && phases[phase]; phase++)
+			run_phase(phases[phase], job, group, block, &seed);
+	}
+	free(job->held);
+}
+
+static uint64_t get_pointer(const void *argument)
+{
+	uint64_t pointer;
+
+	memcpy(&pointer, argument, sizeof(pointer));
+	return pointer;
+}
+
+static void run_copy(phase_fn *const phases[2], void *const *arguments, const unsigned grid[3], const unsigned block[3],
+		     uint64_t seed)
+{
+	struct job job = { .dst = (void *)(uintptr_t)get_pointer(arguments[0]),
+			   .src = (const void *)(uintptr_t)get_pointer(arguments[1]),
+			   .arguments = arguments[2] };
+
+	run_groups(phases, &job, grid, block, seed);
+}
+
+/* An item is more strictly aligned than a copy of the arguments need be. */
+static void run_fill(phase_fn *const phases[2], void *const *arguments, const unsigned grid[3], const unsigned block[3],
+		     uint64_t seed)
+{
+	struct bi__fill fill;
+	struct job job = { .dst = (void *)(uintptr_t)get_pointer(arguments[0]), .arguments = &fill };
+
+	memcpy(&fill, arguments[1], sizeof(fill));
+	run_groups(phases, &job, grid, block, seed);
+}
+
+static void run_tiles(phase_fn *const phases[2], void *const *arguments, const unsigned grid[3],
+		      const unsigned block[3], uint64_t seed)
+{
+	require(block[0] == BI__TILE && block[1] == BI__TILE_ROWS, "a tile has a fixed number of threads");
+	run_copy(phases, arguments, grid, block, seed);
+}
+
+/* Bytes on their way to the caller, who gets neighbours, and the same again, as one range. */
+struct range {
+	sim_access_fn *access;
+	void *state;
+	int writes;
+	uint64_t address;
+	size_t nbytes;
+};
+
+static void flush(struct range *range)
+{
+	if (range->nbytes)
+		range->access(range->state, range->address, range->nbytes, range->writes);
+	range->nbytes = 0;
+}
+
+static void touch(struct range *range, uint64_t address, size_t nbytes)
+{
+	uint64_t end = range->address + range->nbytes;
+
+	if (range->nbytes && address >= range->address && address + nbytes <= end)
+		return;
+	if (range->nbytes && address == end) {
+		range->nbytes += nbytes;
+		return;
+	}
+	flush(range);
+	range->address = address;
+	range->nbytes = nbytes;
+}
+
+/* Counts through a nest by its shape alone, where the kernels divide. */
+struct walk {
+	const struct bi__nest *nest;
+	uint32_t index[BI__NEST_NDIM];
+	int64_t to, from;
+};
+
+static struct walk begin_walk(const struct bi__nest *nest)
+{
+	return (struct walk){ .nest = nest, .to = nest->dst, .from = nest->src };
+}
+
+/* Behind the last unit it begins again. */
+static void step(struct walk *walk)
+{
+	const struct bi__nest *nest = walk->nest;
+
+	for (uint32_t i = 0; i < nest->ndim; i++) {
+		if (++walk->index[i] < nest->shape[i]) {
+			walk->to += nest->dst_steps[i];
+			walk->from += nest->src_steps[i];
+			return;
+		}
+		walk->to -= (int64_t)(nest->shape[i] - 1) * nest->dst_steps[i];
+		walk->from -= (int64_t)(nest->shape[i] - 1) * nest->src_steps[i];
+		walk->index[i] = 0;
+	}
+}
+
+static uint64_t place(uint64_t pointer, int64_t units, size_t size)
+{
+	return pointer + (uint64_t)units * size;
+}
+
+/* A launch with too few threads moves too few units. */
+static uint64_t units_of(const struct bi__nest *nest, const unsigned grid[3], const unsigned block[3])
+{
+	uint64_t threads = (uint64_t)grid[0] * block[0];
+
+	return threads * BI__NEST_UNITS < nest->count ? threads * BI__NEST_UNITS : nest->count;
+}
+
+static void touch_nest(const struct bi__nest *nest, uint64_t units, uint64_t dst, const uint64_t *src, size_t size,
+		       struct range *writes, struct range *reads)
+{
+	struct walk walk = begin_walk(nest);
+
+	for (uint64_t i = 0; i < units; i++, step(&walk)) {
+		touch(writes, place(dst, walk.to, size), size);
+		if (src)
+			touch(reads, place(*src, walk.from, size), size);
+	}
+}
+
+static uint32_t side(uint32_t extent, uint32_t tile)
+{
+	uint32_t left = extent - tile * BI__TILE;
+
+	return left < BI__TILE ? left : BI__TILE;
+}
+
+/* The units of one tile, in the order in which they are next to each other on each side. */
+static void touch_tile(const struct bi__tile *tile, const struct walk *walk, uint64_t dst, uint64_t src, size_t size,
+		       struct range *writes, struct range *reads)
+{
+	uint32_t nx = side(tile->nx, walk->index[0]), ny = side(tile->ny, walk->index[1]);
+
+	for (int64_t y = 0; y < ny; y++) {
+		for (int64_t x = 0; x < nx; x++)
+			touch(writes, place(dst, walk->to + x * tile->dst_x + y * tile->dst_y, size), size);
+	}
+	for (int64_t x = 0; x < nx; x++) {
+		for (int64_t y = 0; y < ny; y++)
+			touch(reads, place(src, walk->from + x * tile->src_x + y * tile->src_y, size), size);
+	}
+}
+
+#define RANGES \
+	struct range writes = { .access = access, .state = state, .writes = 1 }; \
+	struct range reads = { .access = access, .state = state }
+
+static void footprint_copy(size_t size, void *const *arguments, const unsigned grid[3], const unsigned block[3],
+			   sim_access_fn *access, void *state)
+{
+	const struct bi__nest *nest = arguments[2];
+	uint64_t src = get_pointer(arguments[1]);
+	RANGES;
+
+	touch_nest(nest, units_of(nest, grid, block), get_pointer(arguments[0]), &src, size, &writes, &reads);
+	flush(&writes);
+	flush(&reads);
+}
+
+static void footprint_fill(size_t size, void *const *arguments, const unsigned grid[3], const unsigned block[3],
+			   sim_access_fn *access, void *state)
+{
+	struct range writes = { .access = access, .state = state, .writes = 1 };
+	struct bi__fill fill;
+
+	memcpy(&fill, arguments[1], sizeof(fill));
+	touch_nest(&fill.nest, units_of(&fill.nest, grid, block), get_pointer(arguments[0]), NULL, size, &writes, NULL);
+	flush(&writes);
+}
+
+static void footprint_tiles(size_t size, void *const *arguments, const unsigned grid[3], const unsigned block[3],
+			    sim_access_fn *access, void *state)
+{
+	const struct bi__tile *tile = arguments[2];
+	struct walk walk = begin_walk(&tile->nest);
+	RANGES;
+
+	(void)block;
+	for (unsigned group = 0; group < grid[0]; group++, step(&walk))
+		touch_tile(tile, &walk, get_pointer(arguments[0]), get_pointer(arguments[1]), size, &writes, &reads);
+	flush(&writes);
+	flush(&reads);
+}
+
+/* The two functions of each entry point: its name, those of its kind, its size, its phases. */
+#define FUNCTIONS(name, kind_of_run, kind_of_footprint, size, ...) \
+	static void run_##name(void *const *arguments, const unsigned grid[3], const unsigned block[3], uint64_t seed) \
+	{ \
+		static phase_fn *const phases[2] = { __VA_ARGS__ }; \
+		kind_of_run(phases, arguments, grid, block, seed); \
+	} \
+	static void footprint_##name(void *const *arguments, const unsigned grid[3], const unsigned block[3], \
+				     sim_access_fn *access, void *state) \
+	{ \
+		kind_of_footprint(size, arguments, grid, block, access, state); \
+	}
+#define UNIT_FUNCTIONS(size, width) \
+	FUNCTIONS(strided32_##size, run_copy, footprint_copy, size, strided32_##size) \
+	FUNCTIONS(strided64_##size, run_copy, footprint_copy, size, strided64_##size) \
+	FUNCTIONS(fill_##size, run_fill, footprint_fill, size, fill_##size) \
+	FUNCTIONS(tile_##size, run_tiles, footprint_tiles, size, tile_load_##size, tile_store_##size)
+BI__UNITS(UNIT_FUNCTIONS)
+
+static const size_t copy_sizes[] = { sizeof(uint64_t), sizeof(uint64_t), sizeof(struct bi__nest) };
+static const size_t fill_sizes[] = { sizeof(uint64_t), sizeof(struct bi__fill) };
+static const size_t tile_sizes[] = { sizeof(uint64_t), sizeof(uint64_t), sizeof(struct bi__tile) };
+
+#define KERNEL(name, sizes, shared) \
+	{ "bi__" #name, sizeof(sizes) / sizeof(*(sizes)), sizes, shared, footprint_##name, run_##name },
+#define UNIT_KERNELS(size, width) \
+	KERNEL(strided32_##size, copy_sizes, 0) \
+	KERNEL(strided64_##size, copy_sizes, 0) \
+	KERNEL(fill_##size, fill_sizes, 0) \
+	KERNEL(tile_##size, tile_sizes, BI__TILE *(BI__TILE + 1) * size)
+
+static const struct sim_kernel kernels[] = { BI__UNITS(UNIT_KERNELS) };
+
+const struct sim_kernel *sim_kernel_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(kernels) / sizeof(*kernels); i++) {
+		if (!strcmp(kernels[i].name, name))
+			return &kernels[i];
+	}
+	return NULL;
+}

@@ -1,0 +1,159 @@
+#include "module.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "context.h"
+#include "scheduler.h"
+
+static uint64_t live;
+
+uint64_t modules_live(void)
+{
+	return live;
+}
+
+static void free_module(struct module *module, int is_destroyed)
+{
+	while (module->functions) {
+		struct function *function = module->functions;
+
+		module->functions = function->next;
+		if (is_destroyed)
+			handle_destroy(function->handle);
+		free(function);
+	}
+	if (is_destroyed)
+		handle_destroy(module->handle);
+	clock_clear(&module->launches);
+	free(module->image);
+	free(module);
+	live--;
+}
+
+void modules_destroy_of(struct context *context)
+{
+	while (context->modules) {
+		struct module *module = context->modules;
+
+		context->modules = module->next;
+		report(REPORT_LEFT, "a module, when its context was destroyed");
+		free_module(module, 1);
+	}
+}
+
+void modules_forget_of(struct context *context)
+{
+	while (context->modules) {
+		struct module *module = context->modules;
+
+		context->modules = module->next;
+		report(REPORT_LEFT, "a module");
+		free_module(module, 0);
+	}
+}
+
+static bi__cu_result load(bi__cu_module *out, const void *image)
+{
+	struct context *context = thread_top();
+	struct module *module;
+	bi__cu_result code;
+	size_t nbytes;
+
+	if (!out || !image)
+		return BI__CU_ERROR_INVALID_VALUE;
+	code = image_check(image, &nbytes);
+	if (code)
+		return code;
+	module = must_alloc(1, sizeof(*module));
+	module->context = context;
+	module->nbytes = nbytes;
+	module->image = memcpy(must_alloc(nbytes, 1), image, nbytes);
+	module->handle = handle_make(OBJECT_MODULE, module);
+	module->next = context->modules;
+	context->modules = module;
+	live++;
+	*out = module->handle;
+	return BI__CU_SUCCESS;
+}
+
+bi__cu_result cuModuleLoadData(bi__cu_module *module, const void *image)
+{
+	bi__cu_result code = ENTER(cuModuleLoadData);
+
+	return leave(code ? code : load(module, image));
+}
+
+static struct module *find(bi__cu_module handle, bi__cu_result *code)
+{
+	struct module *module = handle_find(OBJECT_MODULE, handle, code);
+
+	if (!module || module->context == thread_top())
+		return module;
+	report(REPORT_WRONG_CONTEXT, "the module was loaded into another context than the current one");
+	*code = BI__CU_ERROR_INVALID_CONTEXT;
+	return NULL;
+}
+
+/* Its code may not vanish under a kernel that runs. */
+static bi__cu_result unload(bi__cu_module handle)
+{
+	bi__cu_result code;
+	struct module *module = find(handle, &code);
+	struct module **place;
+
+	if (!module)
+		return code;
+	if (!clock_covers(&host_clock, &module->launches))
+		report(REPORT_UNLOADED, "kernels of the module are not known to be complete");
+	code = wait_for_context(module->context);
+	if (code)
+		return code;
+	place = &module->context->modules;
+	while (*place != module)
+		place = &(*place)->next;
+	*place = module->next;
+	free_module(module, 1);
+	return BI__CU_SUCCESS;
+}
+
+bi__cu_result cuModuleUnload(bi__cu_module module)
+{
+	bi__cu_result code = ENTER(cuModuleUnload);
+
+	return leave(code ? code : unload(module));
+}
+
+static bi__cu_result get_function(bi__cu_function *out, bi__cu_module handle, const char *name)
+{
+	bi__cu_result code;
+	struct module *module = handle_find(OBJECT_MODULE, handle, &code);
+	const struct sim_kernel *kernel;
+	struct function *function;
+
+	if (!module)
+		return code;
+	if (!out || !name)
+		return BI__CU_ERROR_INVALID_VALUE;
+	kernel = image_has_entry(module->image, module->nbytes, name) ? sim_kernel_find(name) : NULL;
+	if (!kernel)
+		return BI__CU_ERROR_NOT_FOUND;
+	for (function = module->functions; function; function = function->next)
+		if (function->kernel == kernel)
+			break;
+	if (!function) {
+		function = must_alloc(1, sizeof(*function));
+		*function = (struct function){ module->functions, NULL, module, kernel };
+		function->handle = handle_make(OBJECT_FUNCTION, function);
+		module->functions = function;
+	}
+	*out = function->handle;
+	return BI__CU_SUCCESS;
+}
+
+bi__cu_result cuModuleGetFunction(bi__cu_function *function, bi__cu_module module, const char *name)
+{
+	bi__cu_result code = ENTER(cuModuleGetFunction);
+
+	return leave(code ? code : get_function(function, module, name));
+}

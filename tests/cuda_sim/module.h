@@ -1,0 +1,36 @@
+/* Modules and their functions. */
+#ifndef BI_TESTS_CUDA_SIM_MODULE_H
+#define BI_TESTS_CUDA_SIM_MODULE_H
+
+#include "clock.h"
+#include "work.h"
+
+struct function {
+	struct function *next;
+	bi__cu_function handle;
+	struct module *module;
+	const struct sim_kernel *kernel;
+};
+
+struct module {
+	struct module *next; /* of its context */
+	struct context *context;
+	bi__cu_module handle;
+	char *image; /* a copy */
+	size_t nbytes;
+	struct function *functions;
+	struct clock launches; /* of its kernels */
+};
+
+/* image.c: what the driver reads of an image. */
+
+/* INVALID_IMAGE, INVALID_PTX, UNSUPPORTED_PTX_VERSION, NO_BINARY_FOR_GPU, or 0 and the number of its bytes. */
+bi__cu_result image_check(const void *image, size_t *nbytes);
+int image_has_entry(const char *image, size_t nbytes, const char *name);
+
+/* module.c */
+void modules_destroy_of(struct context *context);
+void modules_forget_of(struct context *context);
+uint64_t modules_live(void);
+
+#endif

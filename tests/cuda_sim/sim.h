@@ -1,0 +1,149 @@
+/*
+ * Inside the simulated driver: what its files share. One lock is held from enter() to leave() of each call; everything
+ * here is called under it, except where it says so.
+ */
+#ifndef BI_TESTS_CUDA_SIM_SIM_H
+#define BI_TESTS_CUDA_SIM_SIM_H
+
+#include "cuda_driver.h"
+
+#define SIM_EXPORT __attribute__((visibility("default")))
+#define SIM_DEVICES 8
+
+/* The functions that are defined, with the prototypes that callers see. */
+#define SIM_DECLARE(name, symbol, necessity, parameters) SIM_EXPORT bi__cu_result symbol parameters;
+BI__CU_API(SIM_DECLARE)
+CUDA_DRIVER_MORE(SIM_DECLARE)
+#undef SIM_DECLARE
+
+#define SIM_DECLARE(name) SIM_EXPORT cuda_sim_##name##_fn cuda_sim_##name;
+CUDA_SIM_MAP(SIM_DECLARE)
+#undef SIM_DECLARE
+
+enum entry {
+#define SIM_ENTRY(name, symbol, necessity, parameters) ENTRY_##symbol,
+	BI__CU_API(SIM_ENTRY)
+	CUDA_DRIVER_MORE(SIM_ENTRY)
+#undef SIM_ENTRY
+	ENTRY_COUNT,
+	ENTRY_TOUCH = ENTRY_COUNT, /* cuda_sim_touch, which is no call of the driver */
+	ENTRY_END /* cuda_sim_end */
+};
+
+struct sim {
+	struct cuda_sim_options options;
+	struct cuda_sim_counts counts;
+	int is_initialised; /* cuInit has succeeded */
+};
+
+extern struct sim sim;
+
+struct context;
+struct stream;
+
+/* What the simulator knows about a thread that has called it. */
+struct thread {
+	struct thread *next;
+	unsigned number; /* 1: the first */
+	struct context **stack; /* the current context is the last */
+	size_t depth, capacity;
+	unsigned capture_mode;
+	enum entry entry; /* of the call that it is in */
+	uint64_t call;
+	int in_host_function;
+};
+
+/* call.c: the way in and out. */
+
+/* Takes the lock, counts the call and says whether it may go on: 0, or the code to return through leave(). */
+bi__cu_result enter(enum entry entry);
+#define ENTER(symbol) enter(ENTRY_##symbol)
+/* Lets some work run, releases the lock, returns the code. */
+bi__cu_result leave(bi__cu_result code);
+const char *entry_name(enum entry entry);
+/* Around everything of the control interface. enter_control returns 0 in a forked child, where nothing may be done. */
+int enter_control(void);
+void leave_control(void);
+/* For whoever waits or calls foreign code in the middle of a call. */
+void sim_unlock(void);
+void sim_lock(void);
+/* The calling thread had to wait in this call, or could have had to. */
+void count_host_wait(void);
+const char *host_wait_name(uint64_t i);
+const char *call_name(uint64_t n);
+void arm_faults(uint64_t fail_call, int fail_code, uint64_t drop_wait);
+/* Is this accepted wait the one to be forgotten? */
+int drops_wait(void);
+void forget_calls(void);
+
+/* options.c */
+void options_from_environment(struct cuda_sim_options *options);
+
+/* random.c: the seed's numbers. */
+void random_seed(uint64_t seed);
+uint64_t random_next(void);
+
+/* Memory of the simulator itself: never NULL. */
+void *must_alloc(size_t count, size_t size);
+void *must_grow(void *old, size_t count, size_t size);
+
+/* report.c */
+
+/* What a report is about; it starts with these words. */
+#define SIM_REPORTS(X) \
+	X(USE_AFTER_FREE, "use after free") \
+	X(DOUBLE_FREE, "double free") \
+	X(WRONG_FREE, "free of what was not allocated") \
+	X(WRONG_CONTEXT, "wrong context") \
+	X(NO_CONTEXT, "no current context") \
+	X(DESTROYED_CONTEXT, "destroyed context") \
+	X(DESTROYED_HANDLE, "destroyed handle") \
+	X(UNKNOWN_HANDLE, "unknown handle") \
+	X(OUTSIDE, "outside of an allocation") \
+	X(UNREACHABLE, "unreachable memory") \
+	X(OVERLAP, "overlap") \
+	X(RACE, "race") \
+	X(MANAGED, "managed memory in use") \
+	X(UNLOADED, "module in use") \
+	X(HOST_FUNCTION, "call in a host function") \
+	X(UNJOINED, "unjoined capture") \
+	X(DEADLOCK, "deadlock") \
+	X(LEFT, "left behind") \
+	X(CONTEXT_STACK, "context stack")
+
+enum report {
+#define SIM_REPORT(name, words) REPORT_##name,
+	SIM_REPORTS(SIM_REPORT)
+#undef SIM_REPORT
+};
+
+/* Names the call of this thread: "race: cuMemcpyAsync (call 12): …". */
+__attribute__((format(printf, 2, 3))) void report(enum report what, const char *format, ...);
+const char *report_text(uint64_t i);
+void forget_reports(void);
+
+/* thread.c */
+struct thread *thread_self(void);
+/* Reports stacks that are not empty and empties them. */
+void forget_stacks(void);
+/* Any thread, no lock: is this the child of a fork? */
+int is_forked(void);
+void watch_forks(void);
+void thread_push(struct context *context);
+struct context *thread_top(void);
+
+/* handle.c: handles are addresses that nobody can read, and none is given out twice. */
+
+enum object_type { OBJECT_CONTEXT, OBJECT_STREAM, OBJECT_EVENT, OBJECT_MODULE, OBJECT_FUNCTION, OBJECT_GRAPH, OBJECT_NODE,
+		   OBJECT_EXEC, OBJECT_TYPES };
+
+void *handle_make(enum object_type type, void *object);
+/* The object, or NULL after a report, with *code set. */
+void *handle_find(enum object_type type, const void *handle, bi__cu_result *code);
+void handle_destroy(const void *handle);
+void handles_forget(void);
+
+/* control.c */
+void run_begin(const struct cuda_sim_options *options);
+
+#endif

@@ -1,0 +1,98 @@
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "context.h"
+#include "sim.h"
+
+static _Thread_local struct thread *self;
+static struct thread *threads;
+static unsigned last_number;
+static pthread_key_t key;
+static atomic_int forked;
+
+static void in_child(void)
+{
+	atomic_store(&forked, 1);
+}
+
+/* Once per process, with the first call. */
+void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, in_child);
+}
+
+int is_forked(void)
+{
+	return atomic_load(&forked);
+}
+
+static void unlink_thread(struct thread *thread)
+{
+	struct thread **place = &threads;
+
+	while (*place != thread)
+		place = &(*place)->next;
+	*place = thread->next;
+	free(thread->stack);
+	free(thread);
+}
+
+/* A thread ends. */
+static void end_thread(void *data)
+{
+	struct thread *thread = data;
+
+	if (is_forked())
+		return;
+	sim_lock();
+	if (thread->depth)
+		report(REPORT_CONTEXT_STACK, "thread %u ends with %zu contexts on its stack", thread->number, thread->depth);
+	unlink_thread(thread);
+	self = NULL;
+	sim_unlock();
+}
+
+struct thread *thread_self(void)
+{
+	if (self)
+		return self;
+	if (!last_number)
+		pthread_key_create(&key, end_thread);
+	self = must_alloc(1, sizeof(*self));
+	self->number = ++last_number;
+	self->entry = ENTRY_END;
+	self->next = threads;
+	threads = self;
+	pthread_setspecific(key, self);
+	return self;
+}
+
+void forget_stacks(void)
+{
+	for (struct thread *thread = threads; thread; thread = thread->next) {
+		if (thread->depth)
+			report(REPORT_CONTEXT_STACK, "thread %u has %zu contexts on its stack, the last is of device %d",
+			       thread->number, thread->depth, thread->stack[thread->depth - 1]->device);
+		thread->depth = 0;
+		thread->capture_mode = BI__CU_CAPTURE_MODE_GLOBAL;
+	}
+}
+
+void thread_push(struct context *context)
+{
+	struct thread *thread = thread_self();
+
+	if (thread->depth == thread->capacity) {
+		thread->capacity = thread->capacity ? 2 * thread->capacity : 8;
+		thread->stack = must_grow(thread->stack, thread->capacity, sizeof(struct context *));
+	}
+	thread->stack[thread->depth++] = context;
+}
+
+struct context *thread_top(void)
+{
+	const struct thread *thread = thread_self();
+
+	return thread->depth ? thread->stack[thread->depth - 1] : NULL;
+}
