@@ -67,7 +67,7 @@ BI_API int bi_cai_export(const struct bi_view *view, int version, unsigned flags
 			 struct bi_error *err);
 
 /* How an import is done. Start from BI_CAI_IMPORT_INIT. */
-struct bi_cai_import {
+struct bi_cai_import_options {
 	size_t struct_size;
 	unsigned flags; /* enum bi_cai_flag */
 	/* The stream on which the producer works, whatever he says (None included); NULL: what he says. */
@@ -82,7 +82,7 @@ struct bi_cai_import {
 
 #define BI_CAI_IMPORT_INIT \
 	{ \
-		sizeof(struct bi_cai_import), 0, NULL, NULL, NULL, NULL \
+		sizeof(struct bi_cai_import_options), 0, NULL, NULL, NULL, NULL \
 	}
 
 /*
@@ -94,7 +94,7 @@ struct bi_cai_import {
  * NULL. Owned; on failure nothing is taken. BI_EVERSION, BI_EDTYPE, BI_EOVERFLOW, BI_EBOUNDS, BI_EUNSUPPORTED (masked),
  * BI_EINVAL.
  */
-BI_API int bi_cai_import(struct bi_context *context, const struct bi_cai *cai, const struct bi_cai_import *options,
+BI_API int bi_cai_import(struct bi_context *context, const struct bi_cai *cai, const struct bi_cai_import_options *options,
 			 struct bi_view **out, struct bi_error *err);
 
 /* Ordinal of the device that the memory belongs to; -1 for an array without elements. Opens no context. */

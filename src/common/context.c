@@ -182,6 +182,8 @@ static void close_context(struct bi_context *context)
 	bi_release_fn release = context->release;
 	void *data = context->release_data;
 
+	/* What is let go below takes references and gives them back; none of them is the last again. */
+	atomic_store(&context->refs, 1);
 	/* In a forked child their locks may be held by threads that are not there. */
 	if (bi__dispatch_alive(context, NULL) == BI_OK) {
 		bi__pool_trim(context, 0);

@@ -90,6 +90,16 @@ static int overlaps(const struct job *job)
 	       bi_layout_overlap(&shifted, &job->from);
 }
 
+/* Can the stream move bytes between the two? One that reaches either of two peers can. */
+static int serves(const struct bi_stream *stream, const struct bi_memory *to, const struct bi_memory *from)
+{
+	if (bi__is_host(to) || bi__is_host(from))
+		return bi__stream_reaches(stream, bi__is_host(to) ? from : to);
+	if (bi__stream_reaches(stream, to))
+		return 1;
+	return bi__share_events(to->context, from->context) && bi__stream_reaches(stream, from);
+}
+
 /* The stream that executes, or NULL with an error: the caller's must reach the device memory involved. */
 static struct bi_stream *choose_stream(const struct job *job, struct bi_error *err)
 {
@@ -99,7 +109,7 @@ static struct bi_stream *choose_stream(const struct job *job, struct bi_error *e
 
 	if (!job->stream)
 		return bi__is_host(worker) ? bi__host_stream() : worker->home;
-	if (bi__stream_reaches(job->stream, worker))
+	if (serves(job->stream, to, from))
 		return job->stream;
 	bi__fail(err, BI_EINVAL, "the stream of device %s cannot reach memory of %s", job->stream->context->device.spec,
 		 bi__is_host(worker) ? "the host" : worker->context->device.spec);
@@ -186,9 +196,7 @@ static int execute(const struct job *job, const void *element, struct bi_error *
 /* The caller's stream for one leg of a copy in two, if it serves there. */
 static struct bi_stream *leg_stream(struct bi_stream *stream, const struct bi_view *a, const struct bi_view *b)
 {
-	const struct bi_memory *worker = bi__is_host(a->memory) ? b->memory : a->memory;
-
-	return stream && bi__stream_reaches(stream, worker) ? stream : NULL;
+	return stream && serves(stream, a->memory, b->memory) ? stream : NULL;
 }
 
 /* What goes in two legs needs memory in between, and a graph that is captured gets none. */

@@ -46,6 +46,7 @@
 	X(StreamGetCtx, cuStreamGetCtx, required, (bi__cu_stream stream, bi__cu_context *context)) \
 	X(StreamWaitEvent, cuStreamWaitEvent, required, \
 	  (bi__cu_stream stream, bi__cu_event event, unsigned flags)) \
+	X(StreamQuery, cuStreamQuery, required, (bi__cu_stream stream)) \
 	X(StreamSynchronize, cuStreamSynchronize, required, (bi__cu_stream stream)) \
 	X(StreamIsCapturing, cuStreamIsCapturing, required, (bi__cu_stream stream, unsigned *status)) \
 	X(StreamGetCaptureInfo, cuStreamGetCaptureInfo, optional, \

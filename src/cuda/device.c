@@ -215,13 +215,9 @@ int bi__cuda_open(const struct bi_options *options, struct bi_device *device, st
 void bi__cuda_close(struct bi__device_state *device, struct bi__queue *stream)
 {
 	struct bi__cuda *cuda = device->state;
-	struct bi__cuda_queue *queue = bi__cuda_queue_of(stream);
 	struct bi__cuda_scope scope;
 
 	bi__cuda_enter_to_release(cuda->context, &scope);
-	/* Memory that was freed in the order of our own stream is not free before that has come there. */
-	if (queue->is_own)
-		bi__cuda_use(queue);
 	bi__cuda_stream_close(stream);
 	bi__cuda_wait_for_uses(cuda);
 	bi__cuda_unload_kernels(cuda);

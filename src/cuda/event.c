@@ -137,28 +137,50 @@ int bi__cuda_follow(struct bi__queue *waiter, struct bi__queue *on, struct bi_er
 	return rc;
 }
 
+/*
+ * What fails with its context fails with every call: then all its work has ended. A failure that is told once says
+ * nothing about the event. Entered.
+ */
+static int explain(const struct bi__cuda_event *event, bi__cu_result code, const char *call, struct bi_error *err)
+{
+	int rc = bi__cu_check(code, call, err);
+
+	if (rc != BI_EPRODUCER)
+		return rc;
+	rc = bi__cu_check(bi__cu->EventQuery(event->handle), call, NULL);
+	if (rc == BI_EPRODUCER)
+		return bi__fail_vendor(err, BI_EPRODUCER, (int)code, "work that was waited for failed: %s (%u)",
+				       bi__cu_name(code), code);
+	return bi__fail_vendor(err, BI_EDRIVER, (int)code, "%s failed: %s (%u)", call, bi__cu_name(code), code);
+}
+
+/* Entered. */
+static int ask(const struct bi__cuda_event *event, int block, int *done, struct bi_error *err)
+{
+	bi__cu_result code = block ? bi__cu->EventSynchronize(event->handle) : bi__cu->EventQuery(event->handle);
+
+	*done = code == BI__CU_SUCCESS;
+	if (*done || (code == BI__CU_ERROR_NOT_READY && !block))
+		return BI_OK;
+	return explain(event, code, block ? "cuEventSynchronize" : "cuEventQuery", err);
+}
+
 int bi__cuda_poll(uintptr_t event, int block, int *done, struct bi_error *err)
 {
 	const struct bi__cuda_event *asked = event_of(event);
 	struct bi__cuda_scope scope;
-	bi__cu_result code;
 	int rc;
 
-	*done = 1;
+	*done = !event;
 	if (!event)
 		return BI_OK;
 	rc = bi__cuda_enter_relaxed(asked->cuda->context, &scope, err);
+	if (rc == BI_EPRODUCER)
+		rc = bi__cuda_enter_relaxed(asked->cuda->context, &scope, err);
 	if (rc)
 		return rc;
-	code = block ? bi__cu->EventSynchronize(asked->handle) : bi__cu->EventQuery(asked->handle);
+	rc = ask(asked, block, done, err);
 	bi__cuda_leave(&scope);
-	*done = code == BI__CU_SUCCESS;
-	if (code == BI__CU_ERROR_NOT_READY && !block)
-		return BI_OK;
-	rc = bi__cu_check(code, block ? "cuEventSynchronize" : "cuEventQuery", err);
-	if (rc == BI_EPRODUCER)
-		bi__fail_vendor(err, rc, (int)code, "work that was waited for failed: %s (%u)", bi__cu_name(code),
-				code);
 	return rc;
 }
 
@@ -304,6 +326,8 @@ static void leave_behind(struct bi__cuda_queue *queue)
 
 	if (bi__cuda_find_capture(queue, &id, NULL) == BI_OK && id)
 		return;
+	if (bi__cu->StreamQuery(queue->stream) == BI__CU_SUCCESS)
+		return;
 	if (take_at_end(queue, &event, NULL) == BI_OK || take_at_end(queue, &event, NULL) == BI_OK)
 		add_use(queue->cuda, event);
 	else
@@ -333,8 +357,11 @@ void bi__cuda_stream_close(struct bi__queue *queue)
 	free(closed);
 }
 
+/* Asking first: most often there is nothing to wait for. */
 static void wait_for_one(bi__cu_event event)
 {
+	if (bi__cu->EventQuery(event) == BI__CU_SUCCESS)
+		return;
 	if (bi__cu->EventSynchronize(event) != BI__CU_SUCCESS)
 		bi__cu->EventSynchronize(event);
 }

@@ -11,7 +11,7 @@
 /* What an import is about to become. */
 struct import {
 	struct bi_context *context;
-	const struct bi_cai_import *options;
+	const struct bi_cai_import_options *options;
 	int is_unordered;
 	struct bi__cai_array array, mask;
 };
@@ -38,6 +38,7 @@ static int wrap(const struct import *import, const struct bi__cai_array *array, 
 		struct bi_memory **out, struct bi_error *err)
 {
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	int rc;
 
 	if (!array->nbytes)
 		return bi_memory_create(import->context, 0, BI_MEMORY_DEVICE, out, err);
@@ -51,7 +52,8 @@ static int wrap(const struct import *import, const struct bi__cai_array *array, 
 		foreign.flags |= BI_WRAP_UNORDERED;
 	if (import->options->flags & BI_CAI_UNCHECKED)
 		foreign.flags |= BI_WRAP_UNCHECKED;
-	return bi_memory_wrap(import->context, &foreign, out, err);
+	rc = bi_memory_wrap(import->context, &foreign, out, err);
+	return rc == BI_EINVAL || rc == BI_EBOUNDS ? bi__cai_cite(rc, "C15", err) : rc;
 }
 
 static int make_view(const struct import *import, const struct bi__cai_array *array, int readonly,
@@ -93,10 +95,11 @@ static int find_stream(const struct import *import, const struct bi_cai *cai, st
 static int try_mask(const struct import *import, struct bi_error *err)
 {
 	struct bi_memory *memory;
-	int rc = wrap(import, &import->mask, 0, NULL, &memory, err);
+	struct bi_error inner;
+	int rc = wrap(import, &import->mask, 0, NULL, &memory, &inner);
 
 	if (rc)
-		return bi__cai_cite(rc, "C3", err);
+		return bi__fail_vendor(err, rc, inner.vendor, "mask: %s", inner.message);
 	bi_memory_release(memory);
 	return BI_OK;
 }
@@ -166,7 +169,7 @@ static int import_plain(const struct import *import, const struct bi_cai *cai, s
 	return rc;
 }
 
-static int check_options(const struct bi_cai_import *options, struct bi_error *err)
+static int check_options(const struct bi_cai_import_options *options, struct bi_error *err)
 {
 	if (options->struct_size != sizeof(*options))
 		return bi__fail(err, BI_EINVAL, "options->struct_size is %zu, not %zu", options->struct_size,
@@ -184,12 +187,16 @@ static int check_options(const struct bi_cai_import *options, struct bi_error *e
 static int check(struct import *import, const struct bi_cai *cai, struct bi_error *err)
 {
 	const struct bi_context *context = import->context;
+	const struct bi_stream *stream = import->options->producer_stream;
 	int rc = bi__cai_read(cai, &import->array, import->options->mask ? &import->mask : NULL, err);
 
 	if (rc)
 		return rc;
 	if (context->backend->handle != BI_HANDLE_CUDA)
 		return bi__fail(err, BI_EINVAL, "device %s is not a CUDA device", context->device.spec);
+	if (stream && !bi__same_space(stream->context, context))
+		return bi__fail(err, BI_EINVAL, "producer_stream belongs to device %s, not to the context of %s [C7]",
+				stream->context->device.spec, context->device.spec);
 	return bi__dispatch_alive(context, err);
 }
 
@@ -201,10 +208,10 @@ static void warn(const struct bi_context *context, const struct bi__cai_array *a
 			cai->typestr);
 }
 
-int bi_cai_import(struct bi_context *context, const struct bi_cai *cai, const struct bi_cai_import *options,
+int bi_cai_import(struct bi_context *context, const struct bi_cai *cai, const struct bi_cai_import_options *options,
 		  struct bi_view **out, struct bi_error *err)
 {
-	static const struct bi_cai_import defaults = BI_CAI_IMPORT_INIT;
+	static const struct bi_cai_import_options defaults = BI_CAI_IMPORT_INIT;
 	struct import import;
 	int rc;
 
