@@ -22,7 +22,6 @@
 	X(MemHostUnregister, cuMemHostUnregister, required, (void *pointer)) \
 	X(MemHostGetDevicePointer, cuMemHostGetDevicePointer_v2, required, \
 	  (bi__cu_pointer *device, void *host, unsigned flags)) \
-	X(StreamQuery, cuStreamQuery, required, (bi__cu_stream stream)) \
 	X(StreamBeginCapture, cuStreamBeginCapture_v2, required, (bi__cu_stream stream, unsigned mode)) \
 	X(StreamEndCapture, cuStreamEndCapture, required, (bi__cu_stream stream, bi__cu_graph *graph)) \
 	X(GraphDestroy, cuGraphDestroy, required, (bi__cu_graph graph)) \

@@ -7,7 +7,8 @@
 
 static struct footprint the_footprint; /* kept, so that its arrays need not be made for each operation */
 
-/* ------------------------------------------------------------------------------------------------------------ collecting */
+/* ------------------------------------------------------------------------------------------------------------
+ * collecting */
 
 struct footprint *footprint_start(void)
 {
@@ -70,7 +71,8 @@ static void normalise(struct half *half)
 	half->range_count = count;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- resolving */
+/* -------------------------------------------------------------------------------------------------------------
+ * resolving */
 
 static const char *const verbs[] = { "reads", "writes" };
 
@@ -81,7 +83,8 @@ static const char *obstacle(const struct allocation *allocation, const struct co
 	unsigned needed = writes ? 3 : 1;
 	int device;
 
-	if (is_host_memory(allocation) || allocation->kind == MEMORY_MANAGED || kind == ACTION_FREE || kind == ACTION_HOST)
+	if (is_host_memory(allocation) || allocation->kind == MEMORY_MANAGED || kind == ACTION_FREE ||
+	    kind == ACTION_HOST)
 		return NULL;
 	device = kind == ACTION_COPY ? allocation->device : context->device;
 	if (allocation->kind == MEMORY_MAPPED && (allocation->access[device] & needed) != needed)
@@ -105,7 +108,8 @@ static bi__cu_result unknown(struct range range, int writes, enum action_kind ki
 	if (kind == ACTION_NOTHING)
 		return near || arena_at(range.start) ? BI__CU_ERROR_INVALID_VALUE : BI__CU_SUCCESS;
 	if (near)
-		report(REPORT_OUTSIDE, "%s %llu bytes behind the end of %s", verbs[writes], nbytes, memory_name(near, text));
+		report(REPORT_OUTSIDE, "%s %llu bytes behind the end of %s", verbs[writes], nbytes,
+		       memory_name(near, text));
 	else if (arena_at(range.start))
 		report(REPORT_OUTSIDE, "%s %llu bytes at 0x%llx, where nothing is allocated", verbs[writes], nbytes,
 		       address);
@@ -119,20 +123,21 @@ static bi__cu_result unknown(struct range range, int writes, enum action_kind ki
 static bi__cu_result known(const struct allocation *allocation, struct extent extent, int writes,
 			   const struct context *context, enum action_kind kind)
 {
-	const char *why = obstacle(allocation, context, kind, writes);
+	const char *why;
 	char text[128];
 
 	if (kind == ACTION_NOTHING)
 		return allocation->is_freed ? BI__CU_ERROR_INVALID_VALUE : BI__CU_SUCCESS;
 	if (allocation->is_freed) {
-		report(REPORT_USE_AFTER_FREE, "%s bytes %zu to %zu of %s, which call %ju freed", verbs[writes], extent.start,
-		       extent.end - 1, memory_name(allocation, text), (uintmax_t)allocation->freed.call);
+		report(REPORT_USE_AFTER_FREE, "%s bytes %zu to %zu of %s, which call %ju freed", verbs[writes],
+		       extent.start, extent.end - 1, memory_name(allocation, text), (uintmax_t)allocation->freed.call);
 		return BI__CU_ERROR_INVALID_VALUE;
 	}
+	why = obstacle(allocation, context, kind, writes);
 	if (!why)
 		return BI__CU_SUCCESS;
-	report(allocation->kind == MEMORY_MAPPED ? REPORT_UNREACHABLE : REPORT_WRONG_CONTEXT, "%s %s, %s", verbs[writes],
-	       memory_name(allocation, text), why);
+	report(allocation->kind == MEMORY_MAPPED ? REPORT_UNREACHABLE : REPORT_WRONG_CONTEXT, "%s %s, %s",
+	       verbs[writes], memory_name(allocation, text), why);
 	return BI__CU_ERROR_INVALID_VALUE;
 }
 
@@ -165,7 +170,8 @@ static bi__cu_result resolve_range(struct half *half, struct range range, int wr
 			return unknown(range, writes, kind, before);
 		if (end > allocation->start + allocation->nbytes)
 			end = allocation->start + allocation->nbytes;
-		extent = (struct extent){ (size_t)(range.start - allocation->start), (size_t)(end - allocation->start) };
+		extent =
+			(struct extent){ (size_t)(range.start - allocation->start), (size_t)(end - allocation->start) };
 		code = known(allocation, extent, writes, context, kind);
 		append(half, allocation, extent);
 		range.start = end;
@@ -206,7 +212,8 @@ bi__cu_result footprint_resolve(struct footprint *footprint, const struct contex
 	return code;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- checking */
+/* --------------------------------------------------------------------------------------------------------------
+ * checking */
 
 /* How many of the extents from the i-th on lie in one allocation. */
 static size_t run_length(const struct half *half, size_t i)
@@ -223,8 +230,8 @@ static const struct stamp *half_conflict(const struct half *half, int writes, co
 {
 	for (size_t i = 0; i < half->count;) {
 		size_t count = run_length(half, i);
-		const struct stamp *found = history_conflict(&half->owners[i]->history, half->extents + i, count, writes,
-							     clock, where);
+		const struct stamp *found =
+			history_conflict(&half->owners[i]->history, half->extents + i, count, writes, clock, where);
 
 		if (found) {
 			*owner = i;
@@ -249,14 +256,13 @@ const struct stamp *footprint_conflict(const struct footprint *footprint, const 
 	return NULL;
 }
 
-static void report_race(const struct half *half, size_t owner, int writes, struct extent where, struct place here,
+static void report_race(const struct allocation *memory, struct extent where, const char *verb, uint32_t stream,
 			const struct stamp *found)
 {
-	char memory[128], mine[128], theirs[128];
+	char mine[40], name[128], theirs[128];
 
-	report(REPORT_RACE, "%s %s bytes %zu to %zu of %s, and is not ordered behind %s", place_text(here, mine),
-	       verbs[writes], where.start, where.end - 1, memory_name(half->owners[owner], memory),
-	       place_text(found->place, theirs));
+	report(REPORT_RACE, "%s %s bytes %zu to %zu of %s, and is not ordered behind %s", stream_text(stream, mine),
+	       verb, where.start, where.end - 1, memory_name(memory, name), place_text(found->place, theirs));
 }
 
 void footprint_check(const struct footprint *footprint, const struct clock *clock, struct stamp *stamp)
@@ -270,7 +276,7 @@ void footprint_check(const struct footprint *footprint, const struct clock *cloc
 		const struct stamp *found = is_reported ? NULL : half_conflict(half, w, clock, &owner, &where);
 
 		if (found)
-			report_race(half, owner, w, where, stamp->place, found);
+			report_race(half->owners[owner], where, verbs[w], stamp->place.stream, found);
 		is_reported |= found != NULL;
 	}
 	for (int w = 0; w < 2; w++) {
@@ -298,7 +304,8 @@ void footprint_touched(const struct footprint *footprint, struct op *op)
 		for (size_t i = 0; i < footprint->halves[w].count; i += run_length(&footprint->halves[w], i)) {
 			struct allocation *allocation = footprint->halves[w].owners[i];
 
-			if (is_host_memory(allocation) || allocation->kind == MEMORY_MANAGED || is_touched(op, allocation))
+			if (is_host_memory(allocation) || allocation->kind == MEMORY_MANAGED ||
+			    is_touched(op, allocation))
 				continue;
 			op->touched = must_grow(op->touched, op->touched_count + 1, sizeof(struct allocation *));
 			op->touched[op->touched_count++] = allocation;
@@ -316,6 +323,6 @@ int check_free(struct allocation *allocation)
 	append(written, allocation, (struct extent){ 0, allocation->nbytes });
 	found = half_conflict(written, 1, &host_clock, &owner, &where);
 	if (found)
-		report_race(written, owner, 1, where, place_now(PLACE_HOST), found);
+		report_race(allocation, where, "frees", PLACE_HOST, found);
 	return found != NULL;
 }

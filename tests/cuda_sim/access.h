@@ -12,7 +12,7 @@ struct footprint {
 	struct half {
 		struct range {
 			uint64_t start, end;
-		} *ranges;
+		} * ranges;
 		struct extent *extents;
 		struct allocation **owners; /* of the extents */
 		size_t range_count, range_capacity, count, capacity;
@@ -24,8 +24,9 @@ struct footprint *footprint_start(void);
 void footprint_add(void *footprint, uint64_t address, size_t nbytes, int writes);
 void footprint_of_action(struct footprint *footprint, const struct action *action);
 /*
- * Finds the allocations and reports what the device of the context cannot reach. For copies, and for accesses of the CPU
- * (ACTION_HOST), memory of the host that the driver does not know is skipped. ACTION_NOTHING: is only asked, no report.
+ * Finds the allocations and reports what the device of the context cannot reach. For copies, and for accesses of the
+ * CPU (ACTION_HOST), memory of the host that the driver does not know is skipped. ACTION_NOTHING: is only asked, no
+ * report.
  */
 bi__cu_result footprint_resolve(struct footprint *footprint, const struct context *context, enum action_kind kind);
 /* Reports a conflict (at most one), and remembers the access. Takes the stamp. */

@@ -83,10 +83,10 @@ static void run_set(char *bytes, size_t count, unsigned size, unsigned value)
 static void run_launch(const struct launch *launch, struct allocation *const *touched, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		arena_open(touched[i]->start, touched[i]->span);
+		arena_open(touched[i]->pages);
 	launch->kernel->run(launch->arguments->pointers, launch->grid, launch->block, random_next());
 	for (size_t i = 0; i < count; i++)
-		arena_close(touched[i]->start, touched[i]->span);
+		arena_close(touched[i]->pages);
 }
 
 static void run_host(bi__cu_host_function function, void *data)
@@ -109,13 +109,14 @@ void action_run(const struct action *action, struct allocation *const *touched, 
 	if (action->kind == ACTION_COPY)
 		run_copy(&action->of.copy);
 	if (action->kind == ACTION_SET)
-		run_set(bytes_at(action->of.set.address), action->of.set.count, action->of.set.size, action->of.set.value);
+		run_set(bytes_at(action->of.set.address), action->of.set.count, action->of.set.size,
+			action->of.set.value);
 	if (action->kind == ACTION_LAUNCH)
 		run_launch(&action->of.launch, touched, touched_count);
 	if (action->kind == ACTION_HOST)
 		run_host(action->of.host.function, action->of.host.data);
 	if (action->kind == ACTION_FREE) {
-		arena_empty(action->of.freed->start, action->of.freed->span);
+		arena_empty(action->of.freed->pages);
 		action->of.freed->is_leaving = 0;
 	}
 }

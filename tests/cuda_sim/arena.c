@@ -84,18 +84,19 @@ struct arena *arena_at(uint64_t address)
 	return lies_in(&host, address) ? &host : NULL;
 }
 
-uint64_t arena_take(struct arena *arena, size_t nbytes, size_t alignment, size_t *span)
+struct pages arena_take(struct arena *arena, size_t nbytes)
 {
-	size_t page = page_size();
-	size_t start = (arena->next + alignment - 1) / alignment * alignment;
+	size_t page = page_size(), start = arena->next, room = arena->size - page - start;
+	struct pages pages = { 0, 0 };
 
-	if (nbytes > arena->size || start > arena->size - page - nbytes)
-		return 0;
-	*span = (nbytes + page - 1) / page * page;
-	if (*span > arena->size - page - start)
-		return 0;
-	arena->next = start + *span + page;
-	return (uintptr_t)arena->seen + start;
+	if (start > arena->size - page || nbytes > room)
+		return pages;
+	pages.nbytes = (nbytes + page - 1) / page * page;
+	if (pages.nbytes > room)
+		return (struct pages){ 0, 0 };
+	arena->next = start + pages.nbytes + page;
+	pages.start = (uintptr_t)arena->seen + start;
+	return pages;
 }
 
 char *bytes_at(uint64_t address)
@@ -105,27 +106,27 @@ char *bytes_at(uint64_t address)
 	return arena ? arena->bytes + (address - (uintptr_t)arena->seen) : (char *)(uintptr_t)address;
 }
 
-void arena_open(uint64_t start, size_t span)
+void arena_open(struct pages pages)
 {
-	if (mprotect((void *)(uintptr_t)start, span, PROT_READ | PROT_WRITE))
+	if (mprotect((void *)(uintptr_t)pages.start, pages.nbytes, PROT_READ | PROT_WRITE))
 		abort();
 }
 
-void arena_close(uint64_t start, size_t span)
+void arena_close(struct pages pages)
 {
-	if (mprotect((void *)(uintptr_t)start, span, PROT_NONE))
+	if (mprotect((void *)(uintptr_t)pages.start, pages.nbytes, PROT_NONE))
 		abort();
 }
 
-void arena_empty(uint64_t start, size_t span)
+void arena_empty(struct pages pages)
 {
-	const struct arena *arena = arena_at(start);
+	const struct arena *arena = arena_at(pages.start);
 
 	if (arena->fd >= 0)
 		fallocate(arena->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-			  (off_t)(start - (uintptr_t)arena->seen), (off_t)span);
+			  (off_t)(pages.start - (uintptr_t)arena->seen), (off_t)pages.nbytes);
 	else
-		madvise(bytes_at(start), span, MADV_DONTNEED);
+		madvise(bytes_at(pages.start), pages.nbytes, MADV_DONTNEED);
 }
 
 static void forget(struct arena *arena)

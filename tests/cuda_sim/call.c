@@ -12,7 +12,8 @@ enum {
 	ANYTIME = 1, /* before cuInit and in host functions too */
 	EARLY = 2, /* before cuInit */
 	CURRENT = 4, /* needs a current context */
-	UNSAFE = 8, /* not while streams are captured, unless the mode allows it; calls that ask for states check it later */
+	UNSAFE = 8, /* not while streams are captured, unless the mode allows it; calls that ask for states check it
+		       later */
 	ALLOCATES = 16,
 };
 
@@ -53,15 +54,17 @@ static const char *const names[] = {
 #define SIM_NAME(name, symbol, necessity, parameters) [ENTRY_##symbol] = #symbol,
 	BI__CU_API(SIM_NAME) CUDA_DRIVER_MORE(SIM_NAME)
 #undef SIM_NAME
-			[ENTRY_TOUCH] = "cuda_sim_touch",
+		[ENTRY_TOUCH] = "cuda_sim_touch",
 	[ENTRY_END] = "cuda_sim_end",
+	[ENTRY_THREAD] = "the end of a thread",
 };
 
 struct sim sim;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* ----------------------------------------------------------------------------------------------------- what was called */
+/* ----------------------------------------------------------------------------------------------------- what was called
+ */
 
 #define REMEMBERED ((uint64_t)1 << 20)
 
@@ -110,7 +113,8 @@ void forget_calls(void)
 	wait_capacity = 0;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- faults */
+/* ---------------------------------------------------------------------------------------------------------------
+ * faults */
 
 static uint64_t calls_left, waits_left; /* until the one that is meant, 0: none is */
 static int armed_code;
@@ -140,7 +144,8 @@ int drops_wait(void)
 	return 1;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- in and out */
+/* ----------------------------------------------------------------------------------------------------------- in and
+ * out */
 
 void sim_lock(void)
 {
@@ -221,7 +226,8 @@ bi__cu_result leave(bi__cu_result code)
 	return code;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- memory */
+/* ---------------------------------------------------------------------------------------------------------------
+ * memory */
 
 void *must_alloc(size_t count, size_t size)
 {

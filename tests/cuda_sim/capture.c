@@ -10,7 +10,8 @@
 static struct capture *captures; /* that have not ended */
 static uint64_t last_id;
 
-/* ------------------------------------------------------------------------------------------------------------- node sets */
+/* ------------------------------------------------------------------------------------------------------------- node
+ * sets */
 
 void node_set_clear(struct node_set *set)
 {
@@ -36,7 +37,8 @@ void node_set_add(struct node_set *set, const struct node_set *other)
 			set->list[set->count++] = other->list[i];
 }
 
-/* ------------------------------------------------------------------------------------------------------------- sequences */
+/* -------------------------------------------------------------------------------------------------------------
+ * sequences */
 
 static struct capture *retain(struct capture *capture)
 {
@@ -97,7 +99,8 @@ void capture_stream_destroyed(struct stream *stream)
 	end(capture);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- what is allowed */
+/* ---------------------------------------------------------------------------------------------------------- what is
+ * allowed */
 
 static int forbids(const struct capture *capture, const struct thread *self)
 {
@@ -179,7 +182,8 @@ bi__cu_result capture_admits_synchronising(struct context *context)
 	return code ? code : capture_admits_unsafe();
 }
 
-/* ------------------------------------------------------------------------------------------------------------- capturing */
+/* -------------------------------------------------------------------------------------------------------------
+ * capturing */
 
 void capture_node(struct stream *stream, const struct action *action)
 {
@@ -214,7 +218,8 @@ static bi__cu_result join(struct stream *stream, const struct event *event)
 	struct capture *capture = event->capture;
 
 	if (capture->has_ended)
-		return cross(stream, stream->capture ? BI__CU_ERROR_STREAM_CAPTURE_ISOLATION : DECIDED_WAIT_ENDED_CAPTURE);
+		return cross(stream,
+			     stream->capture ? BI__CU_ERROR_STREAM_CAPTURE_ISOLATION : DECIDED_WAIT_ENDED_CAPTURE);
 	if (capture->is_invalid)
 		return BI__CU_ERROR_STREAM_CAPTURE_INVALIDATED;
 	if (stream->kind == STREAM_LEGACY) {
@@ -242,7 +247,8 @@ int capture_wait(struct stream *stream, const struct event *event, bi__cu_result
 	return 1;
 }
 
-/* -------------------------------------------------------------------------------------------------------- begin and end */
+/* -------------------------------------------------------------------------------------------------------- begin and
+ * end */
 
 static bi__cu_result begin(bi__cu_stream handle, unsigned mode)
 {
@@ -332,7 +338,8 @@ bi__cu_result cuStreamEndCapture(bi__cu_stream stream, bi__cu_graph *graph)
 	return leave(code ? code : end_capture(stream, graph));
 }
 
-/* --------------------------------------------------------------------------------------------------------------- asking */
+/* ---------------------------------------------------------------------------------------------------------------
+ * asking */
 
 static bi__cu_result info(bi__cu_stream handle, unsigned *status, uint64_t *id, struct stream **out)
 {
@@ -346,9 +353,9 @@ static bi__cu_result info(bi__cu_stream handle, unsigned *status, uint64_t *id, 
 		return BI__CU_ERROR_INVALID_VALUE;
 	if (is_legacy_unusable(stream, 0))
 		return BI__CU_ERROR_STREAM_CAPTURE_IMPLICIT;
-	*status = !capture ? BI__CU_CAPTURE_NONE :
-		  capture->is_invalid ? BI__CU_CAPTURE_INVALIDATED :
-					BI__CU_CAPTURE_ACTIVE;
+	*status = !capture              ? BI__CU_CAPTURE_NONE
+		  : capture->is_invalid ? BI__CU_CAPTURE_INVALIDATED
+					: BI__CU_CAPTURE_ACTIVE;
 	if (id && *status == BI__CU_CAPTURE_ACTIVE)
 		*id = capture->id;
 	*out = stream;

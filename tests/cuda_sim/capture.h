@@ -58,7 +58,8 @@ bi__cu_result capture_admits_synchronising(struct context *context);
 bi__cu_result capture_refuses(struct stream *stream);
 void capture_node(struct stream *stream, const struct action *action);
 void capture_record(struct stream *stream, struct event *event);
-/* For an event or a stream that is captured: *code is what the call returns. Returns 0: it has nothing to do with it. */
+/* For an event or a stream that is captured: *code is what the call returns. Returns 0: it has nothing to do with it.
+ */
 int capture_wait(struct stream *stream, const struct event *event, bi__cu_result *code);
 void capture_release(struct capture *capture);
 void capture_stream_destroyed(struct stream *stream);

@@ -10,7 +10,7 @@ struct clock host_clock;
 static struct slot {
 	uint32_t time; /* of its last operation */
 	int is_retired;
-} *slots;
+} * slots;
 static size_t slot_count, slot_capacity;
 
 uint32_t clock_at(const struct clock *clock, unsigned slot)

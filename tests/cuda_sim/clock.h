@@ -1,6 +1,6 @@
 /*
- * Vector clocks. A slot is a sequence of operations (a stream, a branch of a graph, the host); the clock of an operation
- * says for each slot up to where the operation is ordered behind it. All threads of the host are slot 0.
+ * Vector clocks. A slot is a sequence of operations (a stream, a branch of a graph, the host); the clock of an
+ * operation says for each slot up to where the operation is ordered behind it. All threads of the host are slot 0.
  */
 #ifndef BI_TESTS_CUDA_SIM_CLOCK_H
 #define BI_TESTS_CUDA_SIM_CLOCK_H

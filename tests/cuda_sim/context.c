@@ -117,7 +117,8 @@ void contexts_report_left(void)
 		if (context->is_destroyed)
 			continue;
 		if (primaries[context->device].context == context)
-			report(REPORT_LEFT, "the primary context of device %d, retained %u times", context->device, retained);
+			report(REPORT_LEFT, "the primary context of device %d, retained %u times", context->device,
+			       retained);
 		else
 			report(REPORT_LEFT, "a context of device %d", context->device);
 	}
@@ -142,7 +143,8 @@ void contexts_forget(void)
 	}
 }
 
-/* ----------------------------------------------------------------------------------------------------- primary contexts */
+/* ----------------------------------------------------------------------------------------------------- primary
+ * contexts */
 
 static bi__cu_result retain(bi__cu_context *out, int device)
 {
@@ -207,7 +209,8 @@ bi__cu_result cuDevicePrimaryCtxGetState(bi__cu_device device, unsigned *flags, 
 	return leave(code ? code : primary_state(device, flags, active));
 }
 
-/* ----------------------------------------------------------------------------------------------------- created contexts */
+/* ----------------------------------------------------------------------------------------------------- created
+ * contexts */
 
 static bi__cu_result create_current(bi__cu_context *out, unsigned flags, int device)
 {
@@ -254,7 +257,8 @@ bi__cu_result cuCtxDestroy_v2(bi__cu_context context)
 	return leave(code ? code : destroy_created(context));
 }
 
-/* ----------------------------------------------------------------------------------------------- the current context */
+/* ----------------------------------------------------------------------------------------------- the current context
+ */
 
 static bi__cu_result get_current(bi__cu_context *out)
 {

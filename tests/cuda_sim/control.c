@@ -9,7 +9,8 @@
 #include "scheduler.h"
 #include "stream.h"
 
-/* ----------------------------------------------------------------------------------------------------------------- runs */
+/* -----------------------------------------------------------------------------------------------------------------
+ * runs */
 
 void run_begin(const struct cuda_sim_options *options)
 {
@@ -93,7 +94,8 @@ static __attribute__((destructor)) void end_process(void)
 	_exit(97);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- counters */
+/* -------------------------------------------------------------------------------------------------------------
+ * counters */
 
 void cuda_sim_count(struct cuda_sim_counts *counts)
 {
@@ -157,7 +159,8 @@ void cuda_sim_arm(uint64_t fail_call, int fail_code, uint64_t drop_wait)
 	leave_control();
 }
 
-/* ---------------------------------------------------------------------------------------------------------------- order */
+/* ----------------------------------------------------------------------------------------------------------------
+ * order */
 
 /* Would the access be a race? Memory that the driver does not know has no order. */
 static int is_ordered(uintptr_t handle, uint64_t pointer, size_t nbytes, int writes)
@@ -176,8 +179,7 @@ static int is_ordered(uintptr_t handle, uint64_t pointer, size_t nbytes, int wri
 		clock_join(&clock, &host_clock);
 	footprint = footprint_start();
 	footprint_add(footprint, pointer, nbytes, writes);
-	answer = !footprint_resolve(footprint, NULL, ACTION_NOTHING) &&
-		 !footprint_conflict(footprint, &clock);
+	answer = !footprint_resolve(footprint, NULL, ACTION_NOTHING) && !footprint_conflict(footprint, &clock);
 	clock_clear(&clock);
 	return answer;
 }

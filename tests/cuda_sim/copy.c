@@ -28,14 +28,16 @@ static bi__cu_result check_side(enum side side, uint64_t address, int *is_pageab
 	char text[128];
 
 	*is_pageable = !allocation && !arena_at(address);
-	*device = allocation && !is_host_memory(allocation) && allocation->kind != MEMORY_MANAGED ? allocation->device : -1;
+	*device = allocation && !is_host_memory(allocation) && allocation->kind != MEMORY_MANAGED ? allocation->device
+												  : -1;
 	if (side == SIDE_DEVICE && *is_pageable) {
 		report(REPORT_UNREACHABLE, "0x%llx is host memory, where the call says that it is the device's",
 		       (unsigned long long)address);
 		return BI__CU_ERROR_INVALID_VALUE;
 	}
 	if (side == SIDE_HOST && *device >= 0) {
-		report(REPORT_UNREACHABLE, "%s, where the call says that it is the host's", memory_name(allocation, text));
+		report(REPORT_UNREACHABLE, "%s, where the call says that it is the host's",
+		       memory_name(allocation, text));
 		return BI__CU_ERROR_INVALID_VALUE;
 	}
 	return BI__CU_SUCCESS;
@@ -181,7 +183,8 @@ bi__cu_result cuMemcpyDtoH_v2(void *dst, bi__cu_pointer src, size_t nbytes)
 	return leave(code ? code : copy_now(&request));
 }
 
-/* -------------------------------------------------------------------------------------------------------- between devices */
+/* -------------------------------------------------------------------------------------------------------- between
+ * devices */
 
 static bi__cu_result check_owner(uint64_t address, bi__cu_context handle)
 {
@@ -215,7 +218,8 @@ bi__cu_result cuMemcpyPeerAsync(bi__cu_pointer dst, bi__cu_context dst_context, 
 	return leave(code ? code : copy_peer(dst, dst_context, src, src_context, nbytes, stream));
 }
 
-/* --------------------------------------------------------------------------------------------------------------- strided */
+/* ---------------------------------------------------------------------------------------------------------------
+ * strided */
 
 /* One side of the driver's structs. */
 struct pitched {
@@ -227,7 +231,8 @@ struct pitched {
 };
 
 /* A pitch of 0 is fine where there is one row, a height of 0 where there is one plane. */
-static bi__cu_result place_side(const struct pitched *from, const struct copy *copy, struct copy_side *to, enum side *side)
+static bi__cu_result place_side(const struct pitched *from, const struct copy *copy, struct copy_side *to,
+				enum side *side)
 {
 	uint64_t address;
 
@@ -238,9 +243,9 @@ static bi__cu_result place_side(const struct pitched *from, const struct copy *c
 		return BI__CU_ERROR_INVALID_VALUE;
 	if (copy->depth > 1 && from->height < from->y + copy->height)
 		return BI__CU_ERROR_INVALID_VALUE;
-	*side = from->memory == BI__CU_MEMORY_HOST   ? SIDE_HOST :
-		from->memory == BI__CU_MEMORY_DEVICE ? SIDE_DEVICE :
-						       SIDE_ANY;
+	*side = from->memory == BI__CU_MEMORY_HOST     ? SIDE_HOST
+		: from->memory == BI__CU_MEMORY_DEVICE ? SIDE_DEVICE
+						       : SIDE_ANY;
 	address = *side == SIDE_HOST ? (uintptr_t)from->host : from->device;
 	to->row_step = from->pitch;
 	to->plane_step = from->pitch * from->height;
@@ -286,9 +291,9 @@ static bi__cu_result copy_3d(const struct bi__cu_copy_3d *c, bi__cu_stream strea
 
 	if (!c || c->src_level || c->dst_level)
 		return BI__CU_ERROR_INVALID_VALUE;
-	dst = (struct pitched){ c->dst_x,    c->dst_y,	    c->dst_z,	  c->dst_memory,
+	dst = (struct pitched){ c->dst_x,    c->dst_y,      c->dst_z,     c->dst_memory,
 				c->dst_host, c->dst_device, c->dst_pitch, c->dst_height };
-	src = (struct pitched){ c->src_x,    c->src_y,	    c->src_z,	  c->src_memory,
+	src = (struct pitched){ c->src_x,    c->src_y,      c->src_z,     c->src_memory,
 				c->src_host, c->src_device, c->src_pitch, c->src_height };
 	return copy_pitched(&dst, &src, c->width, c->height, c->depth, stream);
 }

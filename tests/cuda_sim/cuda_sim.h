@@ -86,6 +86,8 @@ typedef void cuda_sim_settle_fn(void);
 typedef int cuda_sim_ordered_fn(uintptr_t stream, unsigned long long pointer, size_t nbytes, int writes);
 /* The CPU reads or writes bytes that devices work on (pinned, managed): checked as an operation of this thread. */
 typedef void cuda_sim_touch_fn(const void *pointer, size_t nbytes, int writes);
+/* The bytes as they are now, in memory that is allocated. Checked as nothing, so that a test may look at unfinished work. */
+typedef void cuda_sim_peek_fn(void *to, unsigned long long from, size_t nbytes);
 /* Changes what the next calls meet, without beginning a run: fail_call and drop_wait count from now on. */
 typedef void cuda_sim_arm_fn(uint64_t fail_call, int fail_code, uint64_t drop_wait);
 
@@ -99,6 +101,7 @@ typedef void cuda_sim_arm_fn(uint64_t fail_call, int fail_code, uint64_t drop_wa
 	X(settle) \
 	X(ordered) \
 	X(touch) \
+	X(peek) \
 	X(arm)
 
 struct cuda_sim {

@@ -8,10 +8,7 @@
 #include "cuda/types.h"
 
 /* Codes of the driver that BI__CU_CODES does not need. */
-enum {
-	SIM_HOST_MEMORY_ALREADY_REGISTERED = 712,
-	SIM_HOST_MEMORY_NOT_REGISTERED = 713
-};
+enum { SIM_HOST_MEMORY_ALREADY_REGISTERED = 712, SIM_HOST_MEMORY_NOT_REGISTERED = 713 };
 
 #define SIM_DECISIONS(X) \
 	X(RANGE_OF_UNKNOWN, BI__CU_ERROR_NOT_FOUND, "cuMemGetAddressRange of a pointer that the driver does not know", \
@@ -19,8 +16,8 @@ enum {
 	X(ATTRIBUTE_OF_UNKNOWN, BI__CU_ERROR_INVALID_VALUE, "cuPointerGetAttribute of such a pointer", "documented") \
 	X(ATTRIBUTES_OF_UNKNOWN, BI__CU_SUCCESS, "cuPointerGetAttributes of such a pointer; the values are zero", \
 	  "documented") \
-	X(CONTEXT_OF_POOL, BI__CU_SUCCESS, "CONTEXT of memory that belongs to no context (pools, mappings); it is NULL", \
-	  "seen in array libraries") \
+	X(CONTEXT_OF_POOL, BI__CU_SUCCESS, \
+	  "CONTEXT of memory that belongs to no context (pools, mappings); it is NULL", "seen in array libraries") \
 	X(HOST_POINTER_OF_DEVICE, BI__CU_ERROR_INVALID_VALUE, "cuPointerGetAttribute, HOST_POINTER of device memory", \
 	  "documented") \
 	X(FREE_NULL, BI__CU_SUCCESS, "cuMemFree(0)", "seen in array libraries") \
@@ -28,10 +25,12 @@ enum {
 	X(FREE_NULL_ASYNC, BI__CU_ERROR_INVALID_VALUE, "cuMemFreeAsync(0)", "assumed") \
 	X(ALLOC_NOTHING, BI__CU_ERROR_INVALID_VALUE, "allocations of 0 bytes, on the device and on the host", \
 	  "documented for cuMemAlloc, else assumed") \
-	X(NO_POOLS, BI__CU_ERROR_NOT_SUPPORTED, "cuMemAllocAsync and cuMemFreeAsync where there are no pools", "documented") \
+	X(NO_POOLS, BI__CU_ERROR_NOT_SUPPORTED, "cuMemAllocAsync and cuMemFreeAsync where there are no pools", \
+	  "documented") \
 	X(REGISTERED_TWICE, SIM_HOST_MEMORY_ALREADY_REGISTERED, "cuMemHostRegister of a range that overlaps another", \
 	  "documented") \
-	X(NOT_REGISTERED, SIM_HOST_MEMORY_NOT_REGISTERED, "cuMemHostUnregister of what is not registered", "documented") \
+	X(NOT_REGISTERED, SIM_HOST_MEMORY_NOT_REGISTERED, "cuMemHostUnregister of what is not registered", \
+	  "documented") \
 	X(NO_PEER, BI__CU_ERROR_PEER_ACCESS_UNSUPPORTED, "copies between devices with the option peer = 0", \
 	  "assumed: hardware goes through the host instead") \
 	X(WAIT_ENDED_CAPTURE, BI__CU_ERROR_CAPTURED_EVENT, \
@@ -40,10 +39,10 @@ enum {
 	  "the code is assumed") \
 	X(END_WITHOUT_BEGIN, BI__CU_ERROR_ILLEGAL_STATE, "cuStreamEndCapture of a stream that is not captured", \
 	  "the code is assumed") \
-	X(CAPTURE_ALLOCATES, BI__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED, "cuMemAllocAsync and cuMemFreeAsync in a capture", \
-	  "stricter: newer drivers make memory nodes") \
-	X(OTHER_GATE, BI__CU_ERROR_NOT_SUPPORTED, "cuStreamWaitValue32 with another comparison than >=", \
-	  "stricter: only this one is simulated") \
+	X(CAPTURE_ALLOCATES, BI__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED, \
+	  "cuMemAllocAsync and cuMemFreeAsync in a capture", "stricter: newer drivers make memory nodes") \
+	X(OTHER_GATE, BI__CU_ERROR_NOT_SUPPORTED, \
+	  "cuStreamWaitValue32 with another comparison than >=", "stricter: only this one is simulated") \
 	X(MANAGED_GATE, BI__CU_ERROR_INVALID_VALUE, "cuStreamWaitValue32 on managed memory", "the code is assumed") \
 	X(PTX_FOR_NEWER_DEVICE, BI__CU_ERROR_INVALID_PTX, "PTX whose target is a newer device than this one", \
 	  "seen with the PTX compiler")

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "context.h"
+#include "decisions.h"
 #include "memory.h"
 
 static bi__cu_result initialise(unsigned flags)
@@ -41,6 +42,8 @@ static const struct {
 #define CODE(name, number, status) { number, "CUDA_" #name },
 	BI__CU_CODES(CODE)
 #undef CODE
+		{ SIM_HOST_MEMORY_ALREADY_REGISTERED, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED" },
+	{ SIM_HOST_MEMORY_NOT_REGISTERED, "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED" },
 };
 
 static bi__cu_result name_of(bi__cu_result code, const char **name)

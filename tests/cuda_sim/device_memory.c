@@ -4,25 +4,29 @@
 #include "scheduler.h"
 #include "stream.h"
 
+/* What the driver promises, and no more. */
+#define ALIGNMENT ((size_t)256)
+
 /* NULL: the device has no such memory left. `writer` is taken. */
 static struct allocation *allocate(enum memory_kind kind, struct context *context, size_t nbytes, struct stamp *writer)
 {
 	int device = context->device;
 	struct allocation *allocation;
-	size_t span;
-	uint64_t start;
+	uint64_t offset = random_next() % (page_size() / ALIGNMENT) * ALIGNMENT;
+	struct pages pages;
 
 	if (!memory_charge(device, nbytes)) {
 		stamp_release(writer);
 		return NULL;
 	}
-	start = memory_take(arena_of_device(device), nbytes, page_size(), &span);
-	if (!start) {
+	pages = memory_take(arena_of_device(device), nbytes + offset);
+	if (!pages.start) {
 		memory_refund(device, nbytes);
 		stamp_release(writer);
 		return NULL;
 	}
-	allocation = memory_add(kind, device, kind == MEMORY_POOL ? NULL : context, start, nbytes, span, writer);
+	allocation = memory_add(kind, device, kind == MEMORY_POOL ? NULL : context, pages.start + offset, nbytes, pages,
+				writer);
 	memory_scramble(allocation);
 	return allocation;
 }
@@ -69,7 +73,8 @@ static bi__cu_result check_freed_by_call(const struct allocation *allocation)
 {
 	char text[128];
 
-	if (allocation->kind != MEMORY_DEVICE && allocation->kind != MEMORY_POOL && allocation->kind != MEMORY_MANAGED) {
+	if (allocation->kind != MEMORY_DEVICE && allocation->kind != MEMORY_POOL &&
+	    allocation->kind != MEMORY_MANAGED) {
 		report(REPORT_WRONG_FREE, "%s is not freed by this call", memory_name(allocation, text));
 		return BI__CU_ERROR_INVALID_VALUE;
 	}
@@ -93,17 +98,15 @@ static bi__cu_result free_now(uint64_t pointer)
 	if (allocation)
 		code = check_freed_by_call(allocation);
 	if (!code)
-		code = allocation->kind == MEMORY_POOL ? wait_for_context(thread_top()) : context_drain(thread_top());
-	if (code)
-		return code;
-	if (check_free(allocation))
+		code = context_drain(thread_top());
+	if (!code && check_free(allocation))
 		code = wait_for_context(NULL);
 	if (code)
 		return code;
 	memory_free(allocation);
-	arena_empty(allocation->start, allocation->span);
+	arena_empty(allocation->pages);
 	if (allocation->kind == MEMORY_MANAGED)
-		arena_close(allocation->start, allocation->span);
+		arena_close(allocation->pages);
 	return BI__CU_SUCCESS;
 }
 
@@ -114,7 +117,8 @@ bi__cu_result cuMemFree_v2(bi__cu_pointer pointer)
 	return leave(code ? code : free_now(pointer));
 }
 
-/* ------------------------------------------------------------------------------------------------ in the order of a stream */
+/* ------------------------------------------------------------------------------------------------ in the order of a
+ * stream */
 
 static struct stream *stream_with_pools(bi__cu_stream handle, bi__cu_result *code)
 {
@@ -165,7 +169,8 @@ static bi__cu_result check_freed_by_stream(const struct allocation *allocation, 
 	}
 	if (allocation->device != stream->context->device ||
 	    (allocation->context && allocation->context != stream->context)) {
-		report(REPORT_WRONG_CONTEXT, "%s is not of the stream's device or context", memory_name(allocation, text));
+		report(REPORT_WRONG_CONTEXT, "%s is not of the stream's device or context",
+		       memory_name(allocation, text));
 		return BI__CU_ERROR_INVALID_VALUE;
 	}
 	return BI__CU_SUCCESS;

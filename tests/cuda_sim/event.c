@@ -52,7 +52,8 @@ void events_forget_of(struct context *context)
 	}
 }
 
-/* --------------------------------------------------------------------------------------------------- creating, destroying */
+/* --------------------------------------------------------------------------------------------------- creating,
+ * destroying */
 
 static bi__cu_result create(bi__cu_event *out, unsigned flags)
 {
@@ -105,7 +106,8 @@ bi__cu_result cuEventDestroy_v2(bi__cu_event event)
 	return leave(code ? code : destroy(event));
 }
 
-/* ---------------------------------------------------------------------------------------------------- recording, waiting */
+/* ---------------------------------------------------------------------------------------------------- recording,
+ * waiting */
 
 static void note_record(struct stream *stream, struct event *event)
 {
@@ -171,7 +173,8 @@ bi__cu_result cuStreamWaitEvent(bi__cu_stream stream, bi__cu_event event, unsign
 	return leave(code ? code : wait_event(stream, event, flags));
 }
 
-/* --------------------------------------------------------------------------------------------------------------- asking */
+/* ---------------------------------------------------------------------------------------------------------------
+ * asking */
 
 static bi__cu_result query(bi__cu_event handle)
 {
@@ -183,7 +186,7 @@ static bi__cu_result query(bi__cu_event handle)
 	if (code)
 		return code;
 	if (event->op && !event->op->is_done)
-		return BI__CU_ERROR_NOT_READY;
+		return scheduler_not_ready();
 	clock_join(&host_clock, &event->clock);
 	return BI__CU_SUCCESS;
 }

@@ -57,7 +57,8 @@ void graph_destroy(struct graph *graph)
 void graphs_report_left(void)
 {
 	for (const struct graph *graph = graphs; graph; graph = graph->next)
-		report(REPORT_LEFT, graph->exec ? "an executable graph of %zu nodes" : "a graph of %zu nodes", graph->count);
+		report(REPORT_LEFT, graph->exec ? "an executable graph of %zu nodes" : "a graph of %zu nodes",
+		       graph->count);
 }
 
 void graphs_forget(void)
@@ -87,7 +88,8 @@ bi__cu_result cuGraphDestroy(bi__cu_graph graph)
 	return leave(code ? code : destroy(graph));
 }
 
-/* ---------------------------------------------------------------------------------------------------- executable graphs */
+/* ---------------------------------------------------------------------------------------------------- executable
+ * graphs */
 
 static bi__cu_result instantiate(void **out, bi__cu_graph handle, uint64_t flags)
 {
@@ -139,7 +141,8 @@ bi__cu_result cuGraphExecDestroy(void *exec)
 	return leave(code ? code : destroy_exec(exec));
 }
 
-/* ------------------------------------------------------------------------------------------------------------- launching */
+/* -------------------------------------------------------------------------------------------------------------
+ * launching */
 
 /* One launch: for each node its operation, its clock, and the slot of the branch that it belongs to. */
 struct run {
@@ -198,8 +201,9 @@ static void finish_launch(struct run *run, struct graph *graph, struct stream *s
 /* A launch comes after what is on the stream, and after the launch before it of the same executable graph. */
 static void launch(struct graph *graph, struct stream *stream)
 {
-	struct run run = { must_alloc(graph->count, sizeof(struct op *)), must_alloc(graph->count, sizeof(struct clock)),
-			   must_alloc(graph->count, sizeof(unsigned)), must_alloc(graph->count, 1) };
+	struct run run = { must_alloc(graph->count, sizeof(struct op *)),
+			   must_alloc(graph->count, sizeof(struct clock)), must_alloc(graph->count, sizeof(unsigned)),
+			   must_alloc(graph->count, 1) };
 	struct op *start;
 
 	if (graph->last)

@@ -5,22 +5,23 @@
 #include "sim.h"
 
 /* Addresses that are set aside for handles, 16 bytes each. */
-#define ROOM ((size_t)1 << 30)
+#define ROOM ((size_t)4 << 30)
 #define STEP ((size_t)16)
 
 static const char *const type_names[OBJECT_TYPES] = {
-	[OBJECT_CONTEXT] = "context", [OBJECT_STREAM] = "stream", [OBJECT_EVENT] = "event",
-	[OBJECT_MODULE] = "module",   [OBJECT_FUNCTION] = "function", [OBJECT_GRAPH] = "graph",
-	[OBJECT_NODE] = "node",	      [OBJECT_EXEC] = "executable graph",
+	[OBJECT_CONTEXT] = "context", [OBJECT_STREAM] = "stream",         [OBJECT_EVENT] = "event",
+	[OBJECT_MODULE] = "module",   [OBJECT_FUNCTION] = "function",     [OBJECT_GRAPH] = "graph",
+	[OBJECT_NODE] = "node",       [OBJECT_EXEC] = "executable graph",
 };
 
 static struct entry_of {
 	void *object; /* NULL: destroyed */
 	uint64_t made; /* call that made it, or destroyed it */
 	enum object_type type;
-} *entries;
+} * entries;
 static char *base;
-static size_t first, count, capacity; /* entries[i] belongs to handle number first + i; those before are of earlier runs */
+static size_t first, count,
+	capacity; /* entries[i] belongs to handle number first + i; those before are of earlier runs */
 
 static void set_room_aside(void)
 {

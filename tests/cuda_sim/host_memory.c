@@ -9,18 +9,18 @@ static struct allocation *allocate(enum memory_kind kind, size_t nbytes)
 {
 	struct context *context = thread_top();
 	struct allocation *allocation;
-	size_t span;
-	uint64_t start = memory_take(arena_of_host(), nbytes, page_size(), &span);
+	struct pages pages = memory_take(arena_of_host(), nbytes);
 
-	if (!start)
+	if (!pages.start)
 		return NULL;
-	arena_open(start, span);
-	allocation = memory_add(kind, context->device, context, start, nbytes, span, NULL);
+	arena_open(pages);
+	allocation = memory_add(kind, context->device, context, pages.start, nbytes, pages, NULL);
 	memory_scramble(allocation);
 	return allocation;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- pinned */
+/* ---------------------------------------------------------------------------------------------------------------
+ * pinned */
 
 static bi__cu_result alloc_pinned(void **out, size_t nbytes, unsigned flags)
 {
@@ -74,8 +74,8 @@ static bi__cu_result free_pinned(uint64_t pointer)
 	code = let_go(allocation);
 	if (code)
 		return code;
-	arena_empty(allocation->start, allocation->span);
-	arena_close(allocation->start, allocation->span);
+	arena_empty(allocation->pages);
+	arena_close(allocation->pages);
 	return BI__CU_SUCCESS;
 }
 
@@ -86,7 +86,8 @@ bi__cu_result cuMemFreeHost(void *pointer)
 	return leave(code ? code : free_pinned((uintptr_t)pointer));
 }
 
-/* ----------------------------------------------------------------------------------------------------------- registered */
+/* -----------------------------------------------------------------------------------------------------------
+ * registered */
 
 static bi__cu_result register_host(void *pointer, size_t nbytes, unsigned flags)
 {
@@ -96,7 +97,8 @@ static bi__cu_result register_host(void *pointer, size_t nbytes, unsigned flags)
 		return BI__CU_ERROR_INVALID_VALUE;
 	if (memory_overlaps((uintptr_t)pointer, nbytes))
 		return (bi__cu_result)DECIDED_REGISTERED_TWICE;
-	memory_add(MEMORY_REGISTERED, context->device, context, (uintptr_t)pointer, nbytes, nbytes, NULL);
+	memory_add(MEMORY_REGISTERED, context->device, context, (uintptr_t)pointer, nbytes,
+		   (struct pages){ (uintptr_t)pointer, nbytes }, NULL);
 	return BI__CU_SUCCESS;
 }
 
@@ -145,7 +147,8 @@ bi__cu_result cuMemHostGetDevicePointer_v2(bi__cu_pointer *device, void *host, u
 	return leave(code ? code : device_pointer(device, host, flags));
 }
 
-/* -------------------------------------------------------------------------------------------------------------- managed */
+/* --------------------------------------------------------------------------------------------------------------
+ * managed */
 
 static bi__cu_result alloc_managed(bi__cu_pointer *out, size_t nbytes, unsigned flags)
 {

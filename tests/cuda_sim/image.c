@@ -37,8 +37,8 @@ static bi__cu_result check_text(const char *text)
 		return BI__CU_ERROR_INVALID_PTX;
 	if (major * 10 + minor > newest_ptx())
 		return BI__CU_ERROR_UNSUPPORTED_PTX_VERSION;
-	return strtol(target + 3, NULL, 10) > sim.options.capability ? (bi__cu_result)DECIDED_PTX_FOR_NEWER_DEVICE :
-								       BI__CU_SUCCESS;
+	return strtol(target + 3, NULL, 10) > sim.options.capability ? (bi__cu_result)DECIDED_PTX_FOR_NEWER_DEVICE
+								     : BI__CU_SUCCESS;
 }
 
 /* The capability is the lowest byte of the flags, since version 8 of the format the one above it. */

@@ -11,7 +11,8 @@
 #define MOST_THREADS 1024u
 #define MOST_SHARED 49152u
 
-/* ------------------------------------------------------------------------------------------------------------- kernels */
+/* ------------------------------------------------------------------------------------------------------------- kernels
+ */
 
 static int fits(const unsigned grid[3], const unsigned block[3])
 {
@@ -30,7 +31,8 @@ static size_t aligned(size_t nbytes)
 /* NULL: one is missing. Pointers and what they point to are one piece of memory. */
 static struct arguments *copy_arguments(const struct sim_kernel *kernel, void *const *from)
 {
-	size_t count = kernel->argument_count, head = aligned(sizeof(struct arguments) + count * sizeof(void *)), nbytes = head;
+	size_t count = kernel->argument_count, head = aligned(sizeof(struct arguments) + count * sizeof(void *)),
+	       nbytes = head;
 	struct arguments *arguments;
 
 	for (size_t i = 0; i < count; i++) {
@@ -76,9 +78,9 @@ static bi__cu_result launch(bi__cu_function handle, const unsigned grid[3], cons
 	return code;
 }
 
-bi__cu_result cuLaunchKernel(bi__cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-			     unsigned block_y, unsigned block_z, unsigned shared, bi__cu_stream stream, void **arguments,
-			     void **extra)
+bi__cu_result cuLaunchKernel(bi__cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+			     unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
+			     bi__cu_stream stream, void **arguments, void **extra)
 {
 	const unsigned grid[3] = { grid_x, grid_y, grid_z }, block[3] = { block_x, block_y, block_z };
 	bi__cu_result code = ENTER(cuLaunchKernel);
@@ -86,7 +88,8 @@ bi__cu_result cuLaunchKernel(bi__cu_function function, unsigned grid_x, unsigned
 	return leave(code ? code : launch(function, grid, block, shared, stream, arguments, extra));
 }
 
-/* ------------------------------------------------------------------------------------------------------- host functions */
+/* ------------------------------------------------------------------------------------------------------- host
+ * functions */
 
 static bi__cu_result launch_host(bi__cu_stream handle, bi__cu_host_function function, void *data)
 {
@@ -106,7 +109,8 @@ bi__cu_result cuLaunchHostFunc(bi__cu_stream stream, bi__cu_host_function functi
 	return leave(code ? code : launch_host(stream, function, data));
 }
 
-/* --------------------------------------------------------------------------------------------------------------- gates */
+/* --------------------------------------------------------------------------------------------------------------- gates
+ */
 
 /* The word is there to be changed meanwhile, so that reading it is no access that could be unordered. */
 static bi__cu_result wait_value(bi__cu_stream handle, uint64_t address, uint32_t value, unsigned flags)

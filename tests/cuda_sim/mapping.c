@@ -32,7 +32,7 @@ static struct reservation {
 	struct reservation *next;
 	uint64_t start;
 	size_t nbytes;
-} *reservations;
+} * reservations;
 
 /* Counted: its handle, and each mapping. */
 static struct physical {
@@ -42,18 +42,19 @@ static struct physical {
 	size_t nbytes;
 	int device, fd;
 	struct place made;
-} *physicals;
+} * physicals;
 
 /* Which memory a mapping shows. */
 static struct mapping {
 	struct mapping *next;
 	struct allocation *allocation;
 	struct physical *physical;
-} *mappings;
+} * mappings;
 
 static uint64_t last_handle;
 
-/* ---------------------------------------------------------------------------------------------------------- reservations */
+/* ----------------------------------------------------------------------------------------------------------
+ * reservations */
 
 static struct reservation *reservation_at(uint64_t address)
 {
@@ -76,18 +77,17 @@ int is_reserved(uint64_t address, uint64_t *start, size_t *nbytes)
 
 static bi__cu_result reserve(bi__cu_pointer *out, size_t nbytes, size_t alignment, uint64_t flags)
 {
-	struct arena *arena = arena_of_mappings();
 	struct reservation *reservation;
-	uint64_t start;
-	size_t span;
+	struct pages pages;
 
 	if (!out || !nbytes || nbytes % GRANULARITY || (alignment & (alignment - 1)) || flags)
 		return BI__CU_ERROR_INVALID_VALUE;
-	start = arena_take(arena, nbytes + GRANULARITY, page_size(), &span);
-	if (!start || alignment > GRANULARITY)
+	pages = arena_take(arena_of_mappings(), nbytes + GRANULARITY);
+	if (!pages.start || alignment > GRANULARITY)
 		return BI__CU_ERROR_OUT_OF_MEMORY;
 	reservation = must_alloc(1, sizeof(*reservation));
-	*reservation = (struct reservation){ reservations, (start + GRANULARITY - 1) / GRANULARITY * GRANULARITY, nbytes };
+	*reservation = (struct reservation){ reservations, (pages.start + GRANULARITY - 1) / GRANULARITY * GRANULARITY,
+					     nbytes };
 	reservations = reservation;
 	*out = reservation->start;
 	return BI__CU_SUCCESS;
@@ -130,7 +130,8 @@ bi__cu_result cuMemAddressFree(bi__cu_pointer pointer, size_t nbytes)
 	return leave(code ? code : unreserve(pointer, nbytes));
 }
 
-/* -------------------------------------------------------------------------------------------------------------- memory */
+/* -------------------------------------------------------------------------------------------------------------- memory
+ */
 
 static struct physical *physical_of(uint64_t handle)
 {
@@ -223,7 +224,8 @@ bi__cu_result cuMemGetAllocationGranularity(size_t *nbytes, const void *properti
 	return leave(code ? code : granularity(nbytes, properties, option));
 }
 
-/* ------------------------------------------------------------------------------------------------------------- mappings */
+/* -------------------------------------------------------------------------------------------------------------
+ * mappings */
 
 static void put(char *at, size_t nbytes, int protection, int fd)
 {
@@ -240,12 +242,14 @@ static bi__cu_result map(uint64_t start, size_t nbytes, size_t offset, uint64_t 
 	struct mapping *mapping;
 
 	if (!physical || !range || offset || flags || !nbytes || nbytes % GRANULARITY || start % GRANULARITY ||
-	    nbytes > physical->nbytes || nbytes > range->start + range->nbytes - start || memory_overlaps(start, nbytes))
+	    nbytes > physical->nbytes || nbytes > range->start + range->nbytes - start ||
+	    memory_overlaps(start, nbytes))
 		return BI__CU_ERROR_INVALID_VALUE;
 	put((char *)(uintptr_t)start, nbytes, PROT_NONE, physical->fd);
 	put(bytes_at(start), nbytes, PROT_READ | PROT_WRITE, physical->fd);
 	mapping = must_alloc(1, sizeof(*mapping));
-	mapping->allocation = memory_add(MEMORY_MAPPED, physical->device, NULL, start, nbytes, nbytes, NULL);
+	mapping->allocation =
+		memory_add(MEMORY_MAPPED, physical->device, NULL, start, nbytes, (struct pages){ start, nbytes }, NULL);
 	mapping->physical = physical;
 	mapping->next = mappings;
 	mappings = mapping;
@@ -307,7 +311,8 @@ static bi__cu_result set_access(uint64_t start, size_t nbytes, const struct acce
 	if (!access || !count || !is_mapped(start, nbytes))
 		return BI__CU_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < count; i++)
-		if (access[i].location.type != LOCATION_DEVICE || !is_device(access[i].location.id) || access[i].flags > 3)
+		if (access[i].location.type != LOCATION_DEVICE || !is_device(access[i].location.id) ||
+		    access[i].flags > 3)
 			return BI__CU_ERROR_INVALID_VALUE;
 	for (const struct mapping *m = mappings; m; m = m->next)
 		for (size_t i = 0; i < count; i++)
@@ -323,7 +328,8 @@ bi__cu_result cuMemSetAccess(bi__cu_pointer pointer, size_t nbytes, const void *
 	return leave(code ? code : set_access(pointer, nbytes, access, count));
 }
 
-/* --------------------------------------------------------------------------------------------------------- end of a run */
+/* --------------------------------------------------------------------------------------------------------- end of a
+ * run */
 
 uint64_t mappings_live(void)
 {

@@ -10,8 +10,9 @@
 #define TOTAL ((size_t)64 << 20)
 
 static const char *const kind_names[] = {
-	[MEMORY_DEVICE] = "device memory",	 [MEMORY_POOL] = "pool memory",	    [MEMORY_MAPPED] = "mapped memory",
-	[MEMORY_MANAGED] = "managed memory",	 [MEMORY_PINNED] = "pinned memory", [MEMORY_REGISTERED] = "registered memory",
+	[MEMORY_DEVICE] = "device memory", [MEMORY_POOL] = "pool memory",
+	[MEMORY_MAPPED] = "mapped memory", [MEMORY_MANAGED] = "managed memory",
+	[MEMORY_PINNED] = "pinned memory", [MEMORY_REGISTERED] = "registered memory",
 };
 
 static struct allocation *allocations;
@@ -19,7 +20,8 @@ static struct table registered;
 static size_t in_use[SIM_DEVICES];
 static uint64_t live;
 
-/* --------------------------------------------------------------------------------------------------------------- tables */
+/* ---------------------------------------------------------------------------------------------------------------
+ * tables */
 
 static struct table *table_at(uint64_t address)
 {
@@ -63,20 +65,26 @@ static void put_in(struct table *table, struct allocation *allocation)
 	table->count++;
 }
 
-/* Freed memory whose addresses are used again can no longer be told from what is there now. */
-static void take_out_freed(struct table *table, uint64_t start, size_t span)
+static int shares(const struct allocation *allocation, struct pages pages)
 {
-	size_t i = count_before(table, start + span - 1);
+	return allocation->pages.start < pages.start + pages.nbytes &&
+	       pages.start < allocation->pages.start + allocation->pages.nbytes;
+}
 
-	while (i-- > 0 && table->list[i]->start + table->list[i]->span > start)
+/* Freed memory whose addresses are used again can no longer be told from what is there now. */
+static void take_out_freed(struct table *table, struct pages pages)
+{
+	size_t i = count_before(table, pages.start + pages.nbytes - 1);
+
+	while (i-- > 0 && shares(table->list[i], pages))
 		take_out(table, i);
 }
 
-static struct allocation *live_in(const struct table *table, uint64_t start, size_t span)
+static struct allocation *live_in(const struct table *table, struct pages pages)
 {
-	size_t i = span ? count_before(table, start + span - 1) : 0;
+	size_t i = pages.nbytes ? count_before(table, pages.start + pages.nbytes - 1) : 0;
 
-	while (i-- > 0 && table->list[i]->start + table->list[i]->span > start)
+	while (i-- > 0 && shares(table->list[i], pages))
 		if (!table->list[i]->is_freed || table->list[i]->is_leaving)
 			return table->list[i];
 	return NULL;
@@ -84,37 +92,39 @@ static struct allocation *live_in(const struct table *table, uint64_t start, siz
 
 int memory_overlaps(uint64_t start, size_t nbytes)
 {
-	return live_in(table_at(start), start, nbytes) != NULL;
+	return live_in(table_at(start), (struct pages){ start, nbytes }) != NULL;
 }
 
-uint64_t memory_take(struct arena *arena, size_t nbytes, size_t alignment, size_t *span)
+struct pages memory_take(struct arena *arena, size_t nbytes)
 {
-	uint64_t start = arena_take(arena, nbytes, alignment, span);
+	struct pages pages = arena_take(arena, nbytes);
 	const struct allocation *other;
 	int is_second = 0;
 
-	while (!start || (other = live_in(&arena->table, start, *span + page_size())) != NULL) {
-		if (start)
-			arena->next = other->start + other->span + page_size() - (uintptr_t)arena->seen;
+	while (!pages.start || (other = live_in(&arena->table, pages)) != NULL) {
+		if (pages.start)
+			arena->next = (size_t)(other->pages.start - (uintptr_t)arena->seen) + other->pages.nbytes +
+				      page_size();
 		else if (is_second++)
-			return 0;
+			return pages;
 		else
 			arena->next = page_size();
-		start = arena_take(arena, nbytes, alignment, span);
+		pages = arena_take(arena, nbytes);
 	}
-	return start;
+	return pages;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- allocations */
+/* ----------------------------------------------------------------------------------------------------------
+ * allocations */
 
 struct allocation *memory_add(enum memory_kind kind, int device, struct context *context, uint64_t start, size_t nbytes,
-			      size_t span, struct stamp *writer)
+			      struct pages pages, struct stamp *writer)
 {
 	struct allocation *allocation = must_alloc(1, sizeof(*allocation));
 
 	allocation->start = start;
 	allocation->nbytes = nbytes;
-	allocation->span = span;
+	allocation->pages = pages;
 	allocation->kind = kind;
 	allocation->device = device;
 	allocation->context = context;
@@ -123,7 +133,7 @@ struct allocation *memory_add(enum memory_kind kind, int device, struct context 
 	allocations = allocation;
 	history_init(&allocation->history, nbytes, writer);
 	stamp_release(writer);
-	take_out_freed(table_at(start), start, span);
+	take_out_freed(table_at(start), pages);
 	put_in(table_at(start), allocation);
 	live++;
 	return allocation;
@@ -136,7 +146,7 @@ struct allocation *memory_near(uint64_t address)
 	struct allocation *allocation = i ? table->list[i - 1] : NULL;
 	size_t guard = allocation && allocation->kind != MEMORY_REGISTERED ? page_size() : 0;
 
-	return allocation && address - allocation->start < allocation->span + guard ? allocation : NULL;
+	return allocation && address - allocation->pages.start < allocation->pages.nbytes + guard ? allocation : NULL;
 }
 
 struct allocation *memory_at(uint64_t address)
@@ -199,7 +209,7 @@ void memory_free_of(const struct context *context)
 			continue;
 		report(REPORT_LEFT, "%s, when its context was destroyed", memory_name(a, text));
 		if (a->kind == MEMORY_PINNED || a->kind == MEMORY_MANAGED)
-			arena_close(a->start, a->span);
+			arena_close(a->pages);
 		memory_free(a);
 	}
 }
@@ -221,7 +231,8 @@ uint64_t memory_live(void)
 	return live;
 }
 
-/* ----------------------------------------------------------------------------------------------------- how much there is */
+/* ----------------------------------------------------------------------------------------------------- how much there
+ * is */
 
 size_t memory_total(void)
 {
@@ -251,7 +262,8 @@ void memory_refund(int device, size_t nbytes)
 	in_use[device] -= rounded(nbytes);
 }
 
-/* --------------------------------------------------------------------------------------------------------- end of a run */
+/* --------------------------------------------------------------------------------------------------------- end of a
+ * run */
 
 void memory_report_left(void)
 {

@@ -19,11 +19,17 @@ enum memory_kind {
 	MEMORY_REGISTERED
 };
 
+/* Whole pages. */
+struct pages {
+	uint64_t start;
+	size_t nbytes;
+};
+
 struct allocation {
 	struct allocation *next; /* in the list of all of the run */
 	uint64_t start;
 	size_t nbytes;
-	size_t span; /* pages that are its own */
+	struct pages pages; /* that nothing else lies in; of registered memory just its bytes */
 	enum memory_kind kind;
 	int device;
 	struct context *context; /* NULL: of no context (pools, mappings) */
@@ -57,25 +63,26 @@ struct arena *arena_of_mappings(void);
 struct arena *arena_of_host(void);
 /* The arena that the address lies in, or NULL. */
 struct arena *arena_at(uint64_t address);
-/* Takes whole pages and one more that stays empty; 0 if there is no room behind what was taken last. */
-uint64_t arena_take(struct arena *arena, size_t nbytes, size_t alignment, size_t *span);
+/* Takes pages for so many bytes, and one more that stays empty. No pages: there is no room behind what was taken last.
+ */
+struct pages arena_take(struct arena *arena, size_t nbytes);
 /* Where the CPU of the simulator finds the byte. */
 char *bytes_at(uint64_t address);
 /* Lets the CPU (or nobody any more) at the addresses that callers got. */
-void arena_open(uint64_t start, size_t span);
-void arena_close(uint64_t start, size_t span);
+void arena_open(struct pages pages);
+void arena_close(struct pages pages);
 /* The contents are given back. */
-void arena_empty(uint64_t start, size_t span);
+void arena_empty(struct pages pages);
 void arenas_forget(void);
 size_t page_size(void);
 
 /* memory.c: what lies where. */
 
-/* Addresses that are not in use: unused ones, and when there are none left those of memory that was freed long ago. */
-uint64_t memory_take(struct arena *arena, size_t nbytes, size_t alignment, size_t *span);
+/* Pages that are not in use: unused ones, and when there are none left those of memory that was freed long ago. */
+struct pages memory_take(struct arena *arena, size_t nbytes);
 /* Enters what was made at an address. `writer` is taken: the allocation as an operation, or NULL. */
 struct allocation *memory_add(enum memory_kind kind, int device, struct context *context, uint64_t start, size_t nbytes,
-			      size_t span, struct stamp *writer);
+			      struct pages pages, struct stamp *writer);
 /* The allocation, freed ones too, that the byte belongs to, or NULL. */
 struct allocation *memory_at(uint64_t address);
 /* The allocation in whose pages the address lies, or which ends just before them. */
@@ -85,8 +92,8 @@ int memory_overlaps(uint64_t start, size_t nbytes);
 /* What fresh memory holds is not zero. */
 void memory_scramble(const struct allocation *allocation);
 /*
- * The live allocation that starts there and is to be freed; NULL after a report, with *code set. Freed memory stays known,
- * so that it can be told.
+ * The live allocation that starts there and is to be freed; NULL after a report, with *code set. Freed memory stays
+ * known, so that it can be told.
  */
 struct allocation *memory_to_free(uint64_t start, bi__cu_result *code);
 /* From here on it counts as freed by the current call. */

@@ -50,9 +50,9 @@ static struct answer ask(const struct allocation *a, uint64_t pointer, unsigned 
 		answer = (struct answer){ .type = IS_CONTEXT, .context = a && a->context ? a->context->handle : NULL };
 	if (what == BI__CU_POINTER_MEMORY_TYPE)
 		answer = (struct answer){ .type = IS_UNSIGNED,
-					  .number = !a ? 0 :
-						    is_host_memory(a) ? BI__CU_MEMORY_HOST :
-									BI__CU_MEMORY_DEVICE };
+					  .number = !a                  ? 0
+						    : is_host_memory(a) ? BI__CU_MEMORY_HOST
+									: BI__CU_MEMORY_DEVICE };
 	if (what == BI__CU_POINTER_DEVICE_POINTER)
 		answer = (struct answer){ .type = IS_ADDRESS, .number = a ? pointer : 0 };
 	if (what == BI__CU_POINTER_HOST_POINTER)

@@ -11,7 +11,8 @@ struct readers {
 	struct stamp *stamps[];
 };
 
-/* --------------------------------------------------------------------------------------------------------------- stamps */
+/* ---------------------------------------------------------------------------------------------------------------
+ * stamps */
 
 struct place place_now(uint32_t stream)
 {
@@ -20,22 +21,28 @@ struct place place_now(uint32_t stream)
 	return (struct place){ self->entry, self->call, stream };
 }
 
+const char *stream_text(uint32_t stream, char text[40])
+{
+	if (stream == PLACE_HOST)
+		snprintf(text, 40, "the CPU");
+	else if (stream == PLACE_LEGACY)
+		snprintf(text, 40, "the legacy stream");
+	else if (stream == PLACE_PER_THREAD)
+		snprintf(text, 40, "a per-thread stream");
+	else
+		snprintf(text, 40, "stream %u", stream);
+	return text;
+}
+
 const char *place_text(struct place place, char text[128])
 {
 	char where[40];
 
-	if (place.stream == PLACE_HOST)
-		snprintf(where, sizeof(where), "on the CPU");
-	else if (place.stream == PLACE_LEGACY)
-		snprintf(where, sizeof(where), "on the legacy stream");
-	else if (place.stream == PLACE_PER_THREAD)
-		snprintf(where, sizeof(where), "on a per-thread stream");
-	else
-		snprintf(where, sizeof(where), "on stream %u", place.stream);
+	stream_text(place.stream, where);
 	if (place.entry < ENTRY_COUNT)
-		snprintf(text, 128, "%s (call %ju) %s", entry_name(place.entry), (uintmax_t)place.call, where);
+		snprintf(text, 128, "%s (call %ju) on %s", entry_name(place.entry), (uintmax_t)place.call, where);
 	else
-		snprintf(text, 128, "%s %s", entry_name(place.entry), where);
+		snprintf(text, 128, "%s on %s", entry_name(place.entry), where);
 	return text;
 }
 
@@ -65,7 +72,8 @@ static int is_behind(const struct clock *clock, const struct stamp *stamp)
 	return clock_at(clock, stamp->slot) >= stamp->time;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- readers */
+/* --------------------------------------------------------------------------------------------------------------
+ * readers */
 
 static struct readers *readers_retain(struct readers *readers)
 {
@@ -97,7 +105,8 @@ static struct readers *readers_with(const struct readers *old, struct stamp *sta
 	return readers;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ histories */
+/* ------------------------------------------------------------------------------------------------------------
+ * histories */
 
 /* Appends, takes references of its own, merges with the segment before. */
 static void append(struct history *history, size_t start, size_t end, struct stamp *writer, struct readers *readers)
@@ -167,8 +176,8 @@ static const struct stamp *segment_conflict(const struct segment *segment, int w
 	return NULL;
 }
 
-const struct stamp *history_conflict(const struct history *history, const struct extent *extents, size_t count, int writes,
-				     const struct clock *clock, struct extent *where)
+const struct stamp *history_conflict(const struct history *history, const struct extent *extents, size_t count,
+				     int writes, const struct clock *clock, struct extent *where)
 {
 	size_t i = segment_at(history, extents[0].start);
 

@@ -18,6 +18,7 @@ struct place {
 };
 
 struct place place_now(uint32_t stream);
+const char *stream_text(uint32_t stream, char text[40]);
 const char *place_text(struct place place, char text[128]);
 
 /* An operation as histories remember it. Counted. */
@@ -53,8 +54,8 @@ struct extent {
 void history_init(struct history *history, size_t nbytes, struct stamp *writer);
 void history_clear(struct history *history);
 /* Extents are in order and do not touch. The first operation that the access is not ordered behind, or NULL. */
-const struct stamp *history_conflict(const struct history *history, const struct extent *extents, size_t count, int writes,
-				     const struct clock *clock, struct extent *where);
+const struct stamp *history_conflict(const struct history *history, const struct extent *extents, size_t count,
+				     int writes, const struct clock *clock, struct extent *where);
 /* Remembers the access. */
 void history_note(struct history *history, const struct extent *extents, size_t count, int writes,
 		  const struct clock *clock, struct stamp *stamp);

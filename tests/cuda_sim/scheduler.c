@@ -16,7 +16,8 @@ static uint64_t submitted, finished, now;
 static unsigned running; /* host functions that threads are in */
 static unsigned pace; /* fewer operations than this run per call */
 
-/* ----------------------------------------------------------------------------------------------------------- operations */
+/* -----------------------------------------------------------------------------------------------------------
+ * operations */
 
 struct op *op_new(struct context *context, const struct action *action)
 {
@@ -75,8 +76,9 @@ void op_submit(struct op *op)
 	op->place = pending_end;
 	*pending_end = op;
 	pending_end = &op->next;
-	if (op->action.kind != ACTION_NOTHING)
-		sim.counts.operations++;
+	sim.counts.operations += op->action.kind != ACTION_NOTHING;
+	sim.counts.launches += op->action.kind == ACTION_LAUNCH;
+	sim.counts.host_functions += op->action.kind == ACTION_HOST;
 	if (!op->missing)
 		make_ready(op);
 }
@@ -104,7 +106,8 @@ static void finish(struct op *op)
 	op_release(op);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- choosing */
+/* -------------------------------------------------------------------------------------------------------------
+ * choosing */
 
 /* Takes one of the operations that may run, or returns NULL. */
 static struct op *choose(void)
@@ -152,7 +155,14 @@ void scheduler_advance(void)
 		;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- waiting */
+/* --------------------------------------------------------------------------------------------------------------
+ * waiting */
+
+bi__cu_result scheduler_not_ready(void)
+{
+	run_one();
+	return BI__CU_ERROR_NOT_READY;
+}
 
 /* Another thread may open a gate, or be in a host function that ends. */
 static void look_away(void)
@@ -209,8 +219,9 @@ static bi__cu_result run_until(const struct goal *goal)
 		look_away();
 		if (finished != seen || seconds() - since <= PATIENCE_SECONDS)
 			continue;
-		report(REPORT_DEADLOCK, "nothing has moved for 20 seconds: a gate that nobody opens, or a host function that "
-					"does not return");
+		report(REPORT_DEADLOCK,
+		       "nothing has moved for 20 seconds: a gate that nobody opens, or a host function that "
+		       "does not return");
 		return BI__CU_ERROR_LAUNCH_TIMEOUT;
 	}
 	return BI__CU_SUCCESS;

@@ -14,6 +14,8 @@ void op_release(struct op *op);
 
 /* Lets some operations run, how many and which is the seed's choice. */
 void scheduler_advance(void);
+/* A caller that polls was told that something is not done: one operation runs, so that polling comes to an end. */
+bi__cu_result scheduler_not_ready(void);
 /* Runs everything that may run now, and lets host functions of other threads end. */
 void scheduler_settle(void);
 /*

@@ -22,12 +22,12 @@ CUDA_SIM_MAP(SIM_DECLARE)
 
 enum entry {
 #define SIM_ENTRY(name, symbol, necessity, parameters) ENTRY_##symbol,
-	BI__CU_API(SIM_ENTRY)
-	CUDA_DRIVER_MORE(SIM_ENTRY)
+	BI__CU_API(SIM_ENTRY) CUDA_DRIVER_MORE(SIM_ENTRY)
 #undef SIM_ENTRY
-	ENTRY_COUNT,
+		ENTRY_COUNT,
 	ENTRY_TOUCH = ENTRY_COUNT, /* cuda_sim_touch, which is no call of the driver */
-	ENTRY_END /* cuda_sim_end */
+	ENTRY_END, /* cuda_sim_end */
+	ENTRY_THREAD /* a thread ends */
 };
 
 struct sim {
@@ -134,8 +134,17 @@ struct context *thread_top(void);
 
 /* handle.c: handles are addresses that nobody can read, and none is given out twice. */
 
-enum object_type { OBJECT_CONTEXT, OBJECT_STREAM, OBJECT_EVENT, OBJECT_MODULE, OBJECT_FUNCTION, OBJECT_GRAPH, OBJECT_NODE,
-		   OBJECT_EXEC, OBJECT_TYPES };
+enum object_type {
+	OBJECT_CONTEXT,
+	OBJECT_STREAM,
+	OBJECT_EVENT,
+	OBJECT_MODULE,
+	OBJECT_FUNCTION,
+	OBJECT_GRAPH,
+	OBJECT_NODE,
+	OBJECT_EXEC,
+	OBJECT_TYPES
+};
 
 void *handle_make(enum object_type type, void *object);
 /* The object, or NULL after a report, with *code set. */

@@ -53,7 +53,8 @@ static void free_stream(struct stream *stream)
 	free(stream);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- finding */
+/* --------------------------------------------------------------------------------------------------------------
+ * finding */
 
 static struct stream *per_thread(struct context *context)
 {
@@ -89,7 +90,8 @@ struct stream *stream_for_work(bi__cu_stream handle, bi__cu_result *code)
 	if (!stream || !context_current(code))
 		return NULL;
 	if (stream->context != thread_top()) {
-		report(REPORT_WRONG_CONTEXT, "stream %u belongs to another context than the current one", stream->number);
+		report(REPORT_WRONG_CONTEXT, "stream %u belongs to another context than the current one",
+		       stream->number);
 		*code = BI__CU_ERROR_INVALID_HANDLE;
 		return NULL;
 	}
@@ -97,7 +99,8 @@ struct stream *stream_for_work(bi__cu_stream handle, bi__cu_result *code)
 	return *code ? NULL : stream;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ destroying */
+/* ------------------------------------------------------------------------------------------------------------
+ * destroying */
 
 /* The work of a destroyed stream goes on, and the legacy stream still waits for it if it was a blocking one. */
 static void leave_work(struct stream *stream)
@@ -168,7 +171,8 @@ void streams_count_anew(void)
 	last_number = 0;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------- calls */
+/* ----------------------------------------------------------------------------------------------------------------
+ * calls */
 
 static bi__cu_result create_stream(bi__cu_stream *out, unsigned flags)
 {
@@ -254,7 +258,7 @@ static bi__cu_result query(bi__cu_stream handle)
 	if (code)
 		return code;
 	if (stream->last && !stream->last->is_done)
-		return BI__CU_ERROR_NOT_READY;
+		return scheduler_not_ready();
 	clock_join(&host_clock, &stream->clock);
 	return BI__CU_SUCCESS;
 }

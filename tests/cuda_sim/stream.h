@@ -50,12 +50,13 @@ uint64_t streams_live(void);
 
 /* enqueue.c */
 
-/* Every earlier operation that one on this stream is ordered behind: joins their clocks, and makes `op` (not NULL) follow. */
+/* Every earlier operation that one on this stream is ordered behind: joins their clocks, and makes `op` (not NULL)
+ * follow. */
 void stream_join(const struct stream *stream, struct clock *clock, struct op *op);
 /*
- * Puts the action on the stream, or captures it; takes over what it holds. An action that reaches memory that it may not
- * is reported: INVALID_VALUE for copies and sets, else it is enqueued and does nothing.
- * *out, if out is not NULL: the operation, held by the caller; NULL if it was captured.
+ * Puts the action on the stream, or captures it; takes over what it holds. An action that reaches memory that it may
+ * not is reported: INVALID_VALUE for copies and sets, else it is enqueued and does nothing. *out, if out is not NULL:
+ * the operation, held by the caller; NULL if it was captured.
  */
 bi__cu_result stream_enqueue(struct stream *stream, const struct action *action, struct op **out);
 /* The calling thread does not go on before the stream's work is done; it is counted. */

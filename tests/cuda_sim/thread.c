@@ -46,8 +46,10 @@ static void end_thread(void *data)
 	if (is_forked())
 		return;
 	sim_lock();
+	thread->entry = ENTRY_THREAD;
 	if (thread->depth)
-		report(REPORT_CONTEXT_STACK, "thread %u ends with %zu contexts on its stack", thread->number, thread->depth);
+		report(REPORT_CONTEXT_STACK, "thread %u ends with %zu contexts on its stack", thread->number,
+		       thread->depth);
 	unlink_thread(thread);
 	self = NULL;
 	sim_unlock();
@@ -72,8 +74,9 @@ void forget_stacks(void)
 {
 	for (struct thread *thread = threads; thread; thread = thread->next) {
 		if (thread->depth)
-			report(REPORT_CONTEXT_STACK, "thread %u has %zu contexts on its stack, the last is of device %d",
-			       thread->number, thread->depth, thread->stack[thread->depth - 1]->device);
+			report(REPORT_CONTEXT_STACK,
+			       "thread %u has %zu contexts on its stack, the last is of device %d", thread->number,
+			       thread->depth, thread->stack[thread->depth - 1]->device);
 		thread->depth = 0;
 		thread->capture_mode = BI__CU_CAPTURE_MODE_GLOBAL;
 	}

@@ -1,0 +1,373 @@
+/* What needs a current context, and what happens in the wrong one. */
+#include "facts.h"
+
+static void leave_context(void)
+{
+	bi__cu_context context;
+
+	cu->CtxPopCurrent(&context);
+}
+
+static const char *none_for_device(struct kit *kit)
+{
+	bi__cu_device device;
+
+	(void)kit;
+	leave_context();
+	return code(cu->CtxGetDevice(&device));
+}
+
+static const char *none_for_synchronize(struct kit *kit)
+{
+	(void)kit;
+	leave_context();
+	return code(cu->CtxSynchronize());
+}
+
+static const char *none_for_alloc(struct kit *kit)
+{
+	bi__cu_pointer memory;
+
+	(void)kit;
+	leave_context();
+	return code(cu->MemAlloc(&memory, 16));
+}
+
+static const char *none_for_host_alloc(struct kit *kit)
+{
+	void *memory;
+
+	(void)kit;
+	leave_context();
+	return code(cu->MemHostAlloc(&memory, 16, 0));
+}
+
+static const char *none_for_managed(struct kit *kit)
+{
+	bi__cu_pointer memory;
+
+	(void)kit;
+	leave_context();
+	return code(cu->MemAllocManaged(&memory, 16, BI__CU_MEM_ATTACH_GLOBAL));
+}
+
+static const char *none_for_info(struct kit *kit)
+{
+	size_t free, total;
+
+	(void)kit;
+	leave_context();
+	return code(cu->MemGetInfo(&free, &total));
+}
+
+static const char *none_for_stream(struct kit *kit)
+{
+	bi__cu_stream stream;
+
+	(void)kit;
+	leave_context();
+	return code(cu->StreamCreate(&stream, 0));
+}
+
+static const char *none_for_event(struct kit *kit)
+{
+	bi__cu_event event;
+
+	(void)kit;
+	leave_context();
+	return code(cu->EventCreate(&event, 0));
+}
+
+static const char *none_for_module(struct kit *kit)
+{
+	bi__cu_module module;
+
+	(void)kit;
+	leave_context();
+	return code(cu->ModuleLoadData(&module, ".version 6.0\n.target sm_50\n.address_size 64\n"));
+}
+
+static const char *none_for_legacy_stream(struct kit *kit)
+{
+	leave_context();
+	return code(cu->MemsetD8Async(kit->memory, 1, 16, BI__CU_STREAM_LEGACY));
+}
+
+static const char *none_for_legacy_synchronize(struct kit *kit)
+{
+	(void)kit;
+	leave_context();
+	return code(cu->StreamSynchronize(BI__CU_STREAM_LEGACY));
+}
+
+static const char *none_for_memset(struct kit *kit)
+{
+	leave_context();
+	return code(cu->MemsetD8Async(kit->memory, 1, 16, kit->stream));
+}
+
+static const char *none_for_copy(struct kit *kit)
+{
+	leave_context();
+	return code(cu->MemcpyAsync(kit->memory, kit->memory + 16, 16, kit->stream));
+}
+
+static const char *none_for_record(struct kit *kit)
+{
+	leave_context();
+	return code(cu->EventRecord(kit->event, kit->stream));
+}
+
+static const char *none_for_wait(struct kit *kit)
+{
+	leave_context();
+	return code(cu->StreamWaitEvent(kit->stream, kit->event, 0));
+}
+
+static const char *none_for_query(struct kit *kit)
+{
+	leave_context();
+	return code(cu->EventQuery(kit->event));
+}
+
+static const char *none_for_stream_query(struct kit *kit)
+{
+	leave_context();
+	return code(cu->StreamQuery(kit->stream));
+}
+
+static const char *none_for_stream_synchronize(struct kit *kit)
+{
+	leave_context();
+	return code(cu->StreamSynchronize(kit->stream));
+}
+
+static const char *none_for_capturing(struct kit *kit)
+{
+	unsigned status;
+
+	leave_context();
+	return code(cu->StreamIsCapturing(kit->stream, &status));
+}
+
+static const char *none_for_stream_context(struct kit *kit)
+{
+	bi__cu_context context = NULL;
+	bi__cu_result result;
+
+	leave_context();
+	result = cu->StreamGetCtx(kit->stream, &context);
+	return say("%s %s", code(result), yes_or_no(context == kit->context));
+}
+
+static const char *none_for_legacy_context(struct kit *kit)
+{
+	bi__cu_context context;
+
+	(void)kit;
+	leave_context();
+	return code(cu->StreamGetCtx(BI__CU_STREAM_LEGACY, &context));
+}
+
+static const char *none_for_attributes(struct kit *kit)
+{
+	unsigned what = BI__CU_POINTER_MEMORY_TYPE, type = 0;
+	void *value = &type;
+	bi__cu_result result;
+
+	leave_context();
+	result = cu->PointerGetAttributes(1, &what, &value, kit->memory);
+	return say("%s %u", code(result), type);
+}
+
+static const char *none_for_range(struct kit *kit)
+{
+	bi__cu_pointer base;
+	size_t nbytes;
+
+	leave_context();
+	return code(cu->MemGetAddressRange(&base, &nbytes, kit->memory));
+}
+
+static const char *none_for_free(struct kit *kit)
+{
+	bi__cu_pointer memory;
+	bi__cu_result result;
+
+	if (cu->MemAlloc(&memory, 16) != BI__CU_SUCCESS)
+		return "fails";
+	leave_context();
+	result = cu->MemFree(memory);
+	if (result != BI__CU_SUCCESS) {
+		cu->CtxPushCurrent(kit->context);
+		cu->MemFree(memory);
+	}
+	return code(result);
+}
+
+static const char *none_for_event_destroy(struct kit *kit)
+{
+	bi__cu_event event;
+	bi__cu_result result;
+
+	if (cu->EventCreate(&event, 0) != BI__CU_SUCCESS)
+		return "fails";
+	leave_context();
+	result = cu->EventDestroy(event);
+	if (result != BI__CU_SUCCESS) {
+		cu->CtxPushCurrent(kit->context);
+		cu->EventDestroy(event);
+	}
+	return code(result);
+}
+
+static const char *none_for_stream_destroy(struct kit *kit)
+{
+	bi__cu_stream stream;
+	bi__cu_result result;
+
+	if (cu->StreamCreate(&stream, 0) != BI__CU_SUCCESS)
+		return "fails";
+	leave_context();
+	result = cu->StreamDestroy(stream);
+	if (result != BI__CU_SUCCESS) {
+		cu->CtxPushCurrent(kit->context);
+		cu->StreamDestroy(stream);
+	}
+	return code(result);
+}
+
+static const char *wrong_for_memset(struct kit *kit)
+{
+	cu->CtxPushCurrent(kit->other);
+	return code(cu->MemsetD8Async(kit->memory, 1, 16, kit->stream));
+}
+
+static const char *wrong_for_copy(struct kit *kit)
+{
+	cu->CtxPushCurrent(kit->other);
+	return code(cu->MemcpyAsync(kit->memory, kit->memory + 16, 16, kit->stream));
+}
+
+static void do_nothing(void *data)
+{
+	(void)data;
+}
+
+static const char *wrong_for_host_function(struct kit *kit)
+{
+	cu->CtxPushCurrent(kit->other);
+	return code(cu->LaunchHostFunc(kit->stream, do_nothing, NULL));
+}
+
+static const char *wrong_for_record(struct kit *kit)
+{
+	cu->CtxPushCurrent(kit->other);
+	return code(cu->EventRecord(kit->event, kit->stream));
+}
+
+static const char *wrong_for_wait(struct kit *kit)
+{
+	cu->CtxPushCurrent(kit->other);
+	return code(cu->StreamWaitEvent(kit->stream, kit->event, 0));
+}
+
+static const char *wrong_for_synchronize(struct kit *kit)
+{
+	cu->CtxPushCurrent(kit->other);
+	return code(cu->StreamSynchronize(kit->stream));
+}
+
+static const char *wrong_for_query(struct kit *kit)
+{
+	cu->CtxPushCurrent(kit->other);
+	return code(cu->EventQuery(kit->event));
+}
+
+static const char *wrong_for_range(struct kit *kit)
+{
+	bi__cu_pointer base;
+	size_t nbytes;
+
+	cu->CtxPushCurrent(kit->other);
+	return code(cu->MemGetAddressRange(&base, &nbytes, kit->memory));
+}
+
+static const char *memory_of_other(struct kit *kit)
+{
+	return code(cu->MemcpyAsync(kit->memory, kit->other_memory, 16, kit->stream));
+}
+
+static const char *event_of_other_recorded(struct kit *kit)
+{
+	return code(cu->EventRecord(kit->other_event, kit->stream));
+}
+
+static const char *event_of_other_on_legacy(struct kit *kit)
+{
+	return code(cu->EventRecord(kit->other_event, BI__CU_STREAM_LEGACY));
+}
+
+static const char *event_of_other_waited(struct kit *kit)
+{
+	return code(cu->StreamWaitEvent(kit->stream, kit->other_event, 0));
+}
+
+static const char *free_of_other(struct kit *kit)
+{
+	bi__cu_pointer memory;
+	bi__cu_result result;
+
+	if (cu->MemAlloc(&memory, 16) != BI__CU_SUCCESS)
+		return "fails";
+	cu->CtxPushCurrent(kit->other);
+	result = cu->MemFree(memory);
+	if (result != BI__CU_SUCCESS) {
+		cu->CtxPushCurrent(kit->context);
+		cu->MemFree(memory);
+	}
+	return code(result);
+}
+
+const struct fact current_facts[] = {
+	FACT(none_for_device, documented),
+	FACT(none_for_synchronize, documented),
+	FACT(none_for_alloc, documented),
+	FACT(none_for_host_alloc, documented),
+	FACT(none_for_managed, documented),
+	FACT(none_for_info, documented),
+	FACT(none_for_stream, documented),
+	FACT(none_for_event, documented),
+	FACT(none_for_module, documented),
+	FACT(none_for_legacy_stream, documented),
+	FACT(none_for_legacy_synchronize, documented),
+	FACT(none_for_memset, assumed),
+	FACT(none_for_copy, assumed),
+	FACT(none_for_record, assumed),
+	FACT(none_for_wait, assumed),
+	FACT(none_for_query, assumed),
+	FACT(none_for_stream_query, assumed),
+	FACT(none_for_stream_synchronize, assumed),
+	FACT(none_for_capturing, assumed),
+	FACT(none_for_stream_context, assumed),
+	FACT(none_for_legacy_context, documented),
+	FACT(none_for_attributes, assumed),
+	FACT(none_for_range, assumed),
+	FACT(none_for_free, assumed),
+	FACT(none_for_event_destroy, assumed),
+	FACT(none_for_stream_destroy, assumed),
+	FACT(wrong_for_memset, assumed),
+	FACT(wrong_for_copy, assumed),
+	FACT(wrong_for_host_function, assumed),
+	FACT(wrong_for_record, assumed),
+	FACT(wrong_for_wait, documented),
+	FACT(wrong_for_synchronize, assumed),
+	FACT(wrong_for_query, assumed),
+	FACT(wrong_for_range, assumed),
+	FACT(memory_of_other, assumed),
+	FACT(event_of_other_recorded, documented),
+	FACT(event_of_other_on_legacy, documented),
+	FACT(event_of_other_waited, documented),
+	FACT(free_of_other, assumed),
+	{ NULL, assumed, NULL },
+};

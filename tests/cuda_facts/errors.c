@@ -1,0 +1,146 @@
+/* Names of codes, the version, initialisation again, a forked child. */
+#include <string.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "facts.h"
+
+/* Documented as not recognised by any driver: no code has five digits. */
+enum { NO_CODE = 12345 };
+
+static const char *name_of_success(struct kit *kit)
+{
+	const char *name = NULL;
+	bi__cu_result result = cu->GetErrorName(BI__CU_SUCCESS, &name);
+
+	(void)kit;
+	return say("%s %s", code(result), name ? name : "NULL");
+}
+
+static const char *names_agree(struct kit *kit)
+{
+	const char *wrong = "yes";
+
+	(void)kit;
+#define COMPARE_NAME(name, number, status) \
+	{ \
+		const char *theirs = NULL; \
+		if (cu->GetErrorName(number, &theirs) != BI__CU_SUCCESS || !theirs || strcmp(theirs, "CUDA_" #name)) \
+			wrong = "not " #name; \
+	}
+	BI__CU_CODES(COMPARE_NAME)
+#undef COMPARE_NAME
+	return wrong;
+}
+
+static const char *name_of_unknown(struct kit *kit)
+{
+	const char *name = "untouched";
+	bi__cu_result result = cu->GetErrorName((bi__cu_result)NO_CODE, &name);
+
+	(void)kit;
+	return say("%s %s", code(result), name ? name : "NULL");
+}
+
+static const char *text_of_unknown(struct kit *kit)
+{
+	const char *text = "untouched";
+	bi__cu_result result = cu->GetErrorString((bi__cu_result)NO_CODE, &text);
+
+	(void)kit;
+	return say("%s %s", code(result), text ? text : "NULL");
+}
+
+static const char *text_is_there(struct kit *kit)
+{
+	const char *text = NULL;
+	bi__cu_result result = cu->GetErrorString(BI__CU_ERROR_OUT_OF_MEMORY, &text);
+
+	(void)kit;
+	return say("%s %s", code(result), yes_or_no(text && *text));
+}
+
+static const char *version_is_plausible(struct kit *kit)
+{
+	int version = 0;
+	bi__cu_result result = cu->DriverGetVersion(&version);
+
+	(void)kit;
+	return say("%s %s", code(result), yes_or_no(version >= 11020 && version < 100000));
+}
+
+static const char *version_to_null(struct kit *kit)
+{
+	(void)kit;
+	return code(cu->DriverGetVersion(NULL));
+}
+
+static const char *init_again(struct kit *kit)
+{
+	(void)kit;
+	return code(cu->Init(0));
+}
+
+static const char *init_with_flags(struct kit *kit)
+{
+	(void)kit;
+	return code(cu->Init(1));
+}
+
+/* What a child makes of a driver that its parent uses: its answer is the child's exit status. */
+static const char *in_child(struct kit *kit, bi__cu_result (*call)(struct kit *kit))
+{
+	int status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		alarm(20);
+		_exit(call(kit) & 0xff);
+	}
+	if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status))
+		return "the child did not answer";
+	return code((bi__cu_result)WEXITSTATUS(status));
+}
+
+static bi__cu_result call_count(struct kit *kit)
+{
+	int count;
+
+	(void)kit;
+	return cu->DeviceGetCount(&count);
+}
+
+static bi__cu_result call_init(struct kit *kit)
+{
+	(void)kit;
+	return cu->Init(0);
+}
+
+static bi__cu_result call_query(struct kit *kit)
+{
+	return cu->StreamQuery(kit->stream);
+}
+
+static const char *child_counts(struct kit *kit)
+{
+	return in_child(kit, call_count);
+}
+
+static const char *child_initialises(struct kit *kit)
+{
+	return in_child(kit, call_init);
+}
+
+static const char *child_queries_stream(struct kit *kit)
+{
+	return in_child(kit, call_query);
+}
+
+const struct fact errors_facts[] = {
+	FACT(name_of_success, documented), FACT(names_agree, documented),    FACT(name_of_unknown, documented),
+	FACT(text_of_unknown, documented), FACT(text_is_there, documented),  FACT(version_is_plausible, documented),
+	FACT(version_to_null, documented), FACT(init_again, assumed),        FACT(init_with_flags, documented),
+	FACT(child_counts, assumed),       FACT(child_initialises, assumed), FACT(child_queries_stream, assumed),
+	{ NULL, assumed, NULL },
+};

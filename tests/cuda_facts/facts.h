@@ -1,0 +1,96 @@
+/*
+ * Small questions about the CUDA driver's behaviour, asked of whatever driver BI_CUDA_LIBRARY names. The answers are
+ * words, without addresses, times and names, so that those of the simulated driver can be compared with those of
+ * hardware.
+ *
+ * Each question is a function in a table of its topic, marked as `documented` (NVIDIA's reference or programming guide
+ * says what the answer is) or `assumed` (it does not, or not completely; we believe what expected.txt says). Nothing is
+ * asked that is undefined or that may end the process: no freed handle is used, no memory is touched that is not there.
+ */
+#ifndef BI_TESTS_CUDA_FACTS_H
+#define BI_TESTS_CUDA_FACTS_H
+
+#include "cuda_driver.h"
+
+enum source { documented, assumed };
+
+enum { KIT_BYTES = 4096 };
+
+/*
+ * What a question finds: it runs in a thread of its own, whose context stack holds the primary context of device 0 and
+ * nothing else. What it leaves on the stack is taken away; what else it makes it takes away itself.
+ */
+struct kit {
+	bi__cu_device device;
+	bi__cu_context context; /* the primary one */
+	bi__cu_context other; /* another of the same device */
+	bi__cu_stream stream, second; /* non-blocking */
+	bi__cu_stream blocking;
+	bi__cu_stream other_stream; /* of the other context, non-blocking */
+	bi__cu_event event; /* without timing, not recorded */
+	bi__cu_event timed, timed_too; /* not recorded */
+	bi__cu_event other_event; /* of the other context */
+	bi__cu_pointer memory, other_memory; /* KIT_BYTES, by cuMemAlloc */
+	unsigned char *pinned; /* KIT_BYTES */
+	unsigned char pageable[KIT_BYTES];
+	uint32_t *gate; /* pinned; 0: closed */
+};
+
+typedef const char *question(struct kit *kit);
+
+struct fact {
+	const char *name;
+	enum source source;
+	question *ask;
+};
+
+/* An entry of a table; the question is the function of the same name. */
+#define FACT(name, source) \
+	{ \
+#name, source, name \
+	}
+
+/* Topic: its table ends with an empty entry. */
+#define FACT_TOPICS(X) \
+	X(errors) \
+	X(devices) \
+	X(contexts) \
+	X(current) \
+	X(memory) \
+	X(pointers) \
+	X(ranges) \
+	X(streams) \
+	X(events) \
+	X(copies) \
+	X(modules) \
+	X(launches) \
+	X(capture) \
+	X(prohibitions) \
+	X(graphs)
+#define FACT_TABLE(topic) extern const struct fact topic##_facts[];
+FACT_TOPICS(FACT_TABLE)
+#undef FACT_TABLE
+
+/* The driver; NULL while the questions about a driver that is not initialised are asked. */
+extern const struct cuda_driver *cu;
+
+/* "INVALID_VALUE", "SUCCESS", or "code 712" if it has no name here. */
+const char *code(bi__cu_result result);
+/* Formats an answer, which stays until the next but seven. */
+__attribute__((format(printf, 1, 2))) const char *say(const char *format, ...);
+const char *yes_or_no(int condition);
+
+/* The stream waits until the gate opens. 0: the driver cannot do that. */
+int close_gate(struct kit *kit, bi__cu_stream stream);
+void open_gate(struct kit *kit);
+/* The answer of a question that needs a gate where there is none. */
+#define NO_GATE "not asked: cuStreamWaitValue32 is missing"
+
+/* Runs the function in another thread, which has the primary context as its only one, and waits for its end. */
+typedef void task(struct kit *kit, void *data);
+void in_another_thread(struct kit *kit, task *run, void *data);
+
+/* before.c: prints the facts about a driver that is not initialised; called before any other use of it. */
+void ask_before(void);
+
+#endif

@@ -1,0 +1,55 @@
+/* Memory of each kind, for the questions about pointers. */
+#ifndef BI_TESTS_CUDA_FACTS_KINDS_H
+#define BI_TESTS_CUDA_FACTS_KINDS_H
+
+#include "facts.h"
+
+/* Kind, source of what is said about its pointers. */
+#define KINDS(X) \
+	X(device, documented) \
+	X(pool, assumed) \
+	X(managed, documented) \
+	X(pinned, documented) \
+	X(registered, documented) \
+	X(mapped, assumed) /* a segment of virtual memory */ \
+	X(foreign, documented) /* of malloc */
+
+/* Size of what kind_make makes; no multiple of any granularity but 4. */
+enum { KIND_BYTES = 1000 };
+
+enum kind {
+#define KIND_ENUM(name, source) KIND_##name,
+	KINDS(KIND_ENUM)
+#undef KIND_ENUM
+};
+
+/* As an offset: that of the last byte. */
+#define LAST SIZE_MAX
+
+struct piece {
+	enum kind kind;
+	bi__cu_pointer pointer;
+	size_t nbytes; /* KIND_BYTES, or the granularity */
+	uint64_t handle; /* of a segment */
+};
+
+/* SUCCESS, or why there is no such memory: NULL means that there is. */
+const char *piece_make(struct kit *kit, enum kind kind, struct piece *piece);
+void piece_free(struct kit *kit, struct piece *piece);
+
+/* Properties of memory of device 0, and the right to read and write it, as cuda.h declares them. */
+struct segment_properties {
+	int type, handle_types, location_type, location_id;
+	void *windows;
+	unsigned char compression, rdma;
+	unsigned short usage;
+	unsigned char reserved[4];
+};
+struct segment_access {
+	int location_type, location_id, flags;
+};
+extern const struct segment_properties segment_properties;
+extern const struct segment_access segment_access;
+size_t segment_granularity(void);
+
+#endif

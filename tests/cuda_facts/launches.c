@@ -1,0 +1,136 @@
+/* Launches: sizes of grids and blocks, and one that is right. */
+#include "facts.h"
+#include "kernels/image.h"
+#include "kernels/launch.h"
+
+/* How the launch of a fill of every second byte of the memory is changed before it is made. */
+struct change {
+	unsigned grid[3], block[3], shared;
+	int without_function;
+};
+
+/* The right launch, for change.grid[0] == 0. */
+static bi__cu_result launch(struct kit *kit, bi__cu_function function, const struct change *change)
+{
+	const struct bi__plan plan = {
+		.kind = BI__PLAN_STRIDED, .ndim = 1, .unit = 1, .bytes = 64, .shape = { 64 }, .dst_strides = { 2 }
+	};
+	const struct bi__launch_limits limits = { .group = 64 };
+	const unsigned *grid = change->grid, *block = change->block;
+	struct bi__launches launches;
+	struct bi__launch one;
+	void *arguments[2] = { &kit->memory, &one.arguments };
+
+	bi__launches_fill(&launches, &plan, 0, "\7", &limits);
+	bi__launches_next(&launches, &one);
+	if (change->without_function)
+		function = NULL;
+	if (!block[0])
+		return cu->LaunchKernel(function, one.groups, 1, 1, one.threads[0], one.threads[1], 1, change->shared,
+					kit->stream, arguments, NULL);
+	return cu->LaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], change->shared,
+				kit->stream, arguments, NULL);
+}
+
+static bi__cu_result load_and_launch(struct kit *kit, const struct change *change)
+{
+	bi__cu_module module;
+	bi__cu_function function;
+	bi__cu_result result = cu->ModuleLoadData(&module, bi__image_ptx);
+
+	if (result)
+		return result;
+	result = cu->ModuleGetFunction(&function, module, "bi__fill_1");
+	if (!result)
+		result = launch(kit, function, change);
+	cu->StreamSynchronize(kit->stream);
+	cu->ModuleUnload(module);
+	return result;
+}
+
+static const char *with(struct kit *kit, struct change change)
+{
+	return code(load_and_launch(kit, &change));
+}
+
+static const char *right(struct kit *kit)
+{
+	bi__cu_result result = load_and_launch(kit, &(struct change){ .shared = 0 });
+
+	cu->MemcpyDtoH(kit->pinned, kit->memory, 128);
+	return say("%s %s", code(result), yes_or_no(kit->pinned[0] == 7 && kit->pinned[126] == 7));
+}
+
+static const char *grid_x_zero(struct kit *kit)
+{
+	return with(kit, (struct change){ { 0, 1, 1 }, { 64, 1, 1 }, 0, 0 });
+}
+
+static const char *grid_y_zero(struct kit *kit)
+{
+	return with(kit, (struct change){ { 1, 0, 1 }, { 64, 1, 1 }, 0, 0 });
+}
+
+static const char *grid_z_zero(struct kit *kit)
+{
+	return with(kit, (struct change){ { 1, 1, 0 }, { 64, 1, 1 }, 0, 0 });
+}
+
+static const char *block_y_zero(struct kit *kit)
+{
+	return with(kit, (struct change){ { 1, 1, 1 }, { 64, 0, 1 }, 0, 0 });
+}
+
+static const char *grid_x_too_large(struct kit *kit)
+{
+	return with(kit, (struct change){ { 0x80000000u, 1, 1 }, { 64, 1, 1 }, 0, 0 });
+}
+
+static const char *grid_y_too_large(struct kit *kit)
+{
+	return with(kit, (struct change){ { 1, 65536, 1 }, { 64, 1, 1 }, 0, 0 });
+}
+
+static const char *grid_z_too_large(struct kit *kit)
+{
+	return with(kit, (struct change){ { 1, 1, 65536 }, { 64, 1, 1 }, 0, 0 });
+}
+
+static const char *block_too_many(struct kit *kit)
+{
+	return with(kit, (struct change){ { 1, 1, 1 }, { 64, 32, 1 }, 0, 0 });
+}
+
+static const char *block_x_too_large(struct kit *kit)
+{
+	return with(kit, (struct change){ { 1, 1, 1 }, { 1025, 1, 1 }, 0, 0 });
+}
+
+static const char *block_z_too_large(struct kit *kit)
+{
+	return with(kit, (struct change){ { 1, 1, 1 }, { 1, 1, 65 }, 0, 0 });
+}
+
+static const char *shared_too_large(struct kit *kit)
+{
+	return with(kit, (struct change){ .shared = 1u << 30 });
+}
+
+static const char *function_null(struct kit *kit)
+{
+	return with(kit, (struct change){ .without_function = 1 });
+}
+
+static const char *on_stream_of_other(struct kit *kit)
+{
+	cu->CtxPushCurrent(kit->other);
+	return with(kit, (struct change){ .shared = 0 });
+}
+
+const struct fact launches_facts[] = {
+	FACT(right, documented),          FACT(grid_x_zero, assumed),           FACT(grid_y_zero, assumed),
+	FACT(grid_z_zero, assumed),       FACT(block_y_zero, assumed),          FACT(grid_x_too_large, assumed),
+	FACT(grid_y_too_large, assumed),  FACT(grid_z_too_large, assumed),      FACT(block_too_many, assumed),
+	FACT(block_x_too_large, assumed), FACT(block_z_too_large, assumed),     FACT(shared_too_large, assumed),
+	FACT(function_null, documented),  FACT(on_stream_of_other, documented), { NULL, assumed, NULL },
+};

@@ -1,0 +1,257 @@
+/*
+ * cuda_facts              prints the facts, one line each: "topic.name: answer"
+ * cuda_facts --sources    prints which of them are documented
+ */
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "facts.h"
+
+const struct cuda_driver *cu;
+
+/* A question that takes longer will not be answered. */
+enum { SECONDS = 60 };
+
+const char *say(const char *format, ...)
+{
+	static char texts[8][160];
+	static unsigned next;
+	char *text = texts[next++ % 8];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(texts[0]), format, arguments);
+	va_end(arguments);
+	return text;
+}
+
+const char *code(bi__cu_result result)
+{
+	switch (result) {
+	case BI__CU_SUCCESS:
+		return "SUCCESS";
+#define CODE_NAME(name, number, status) \
+	case number: \
+		return &#name[sizeof("ERROR_") - 1];
+		BI__CU_CODES(CODE_NAME)
+#undef CODE_NAME
+	default:
+		return say("code %u", result);
+	}
+}
+
+const char *yes_or_no(int condition)
+{
+	return condition ? "yes" : "no";
+}
+
+/* For what must not fail if anything is to be asked at all. */
+static void must(bi__cu_result result, const char *what)
+{
+	if (result == BI__CU_SUCCESS)
+		return;
+	fprintf(stderr, "%s: %s\n", what, code(result));
+	exit(EXIT_FAILURE);
+}
+
+int close_gate(struct kit *kit, bi__cu_stream stream)
+{
+	bi__cu_pointer gate;
+
+	__atomic_store_n(kit->gate, 0, __ATOMIC_SEQ_CST);
+	if (!cu->StreamWaitValue32 || cu->MemHostGetDevicePointer(&gate, kit->gate, 0) != BI__CU_SUCCESS)
+		return 0;
+	return cu->StreamWaitValue32(stream, gate, 1, 0) == BI__CU_SUCCESS;
+}
+
+void open_gate(struct kit *kit)
+{
+	__atomic_store_n(kit->gate, 1, __ATOMIC_SEQ_CST);
+}
+
+static void make_in_other(struct kit *kit)
+{
+	must(cu->CtxPushCurrent(kit->other), "cuCtxPushCurrent");
+	must(cu->StreamCreate(&kit->other_stream, BI__CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+	must(cu->EventCreate(&kit->other_event, BI__CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+	must(cu->MemAlloc(&kit->other_memory, KIT_BYTES), "cuMemAlloc");
+	must(cu->CtxPopCurrent(&kit->other), "cuCtxPopCurrent");
+}
+
+static void make(struct kit *kit)
+{
+	void *pinned, *gate;
+
+	must(cu->StreamCreate(&kit->stream, BI__CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+	must(cu->StreamCreate(&kit->second, BI__CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+	must(cu->StreamCreate(&kit->blocking, BI__CU_STREAM_BLOCKING), "cuStreamCreate");
+	must(cu->EventCreate(&kit->event, BI__CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+	must(cu->EventCreate(&kit->timed, BI__CU_EVENT_TIMED), "cuEventCreate");
+	must(cu->EventCreate(&kit->timed_too, BI__CU_EVENT_TIMED), "cuEventCreate");
+	must(cu->MemAlloc(&kit->memory, KIT_BYTES), "cuMemAlloc");
+	must(cu->MemHostAlloc(&pinned, KIT_BYTES, BI__CU_HOST_ALLOC_PORTABLE), "cuMemHostAlloc");
+	must(cu->MemHostAlloc(&gate, sizeof(*kit->gate), BI__CU_HOST_ALLOC_PORTABLE), "cuMemHostAlloc");
+	memset(pinned, 0, KIT_BYTES);
+	kit->pinned = pinned;
+	kit->gate = gate;
+	open_gate(kit);
+	make_in_other(kit);
+}
+
+static void take_away_in_other(struct kit *kit)
+{
+	must(cu->CtxPushCurrent(kit->other), "cuCtxPushCurrent");
+	must(cu->CtxSynchronize(), "cuCtxSynchronize of the other context");
+	must(cu->StreamDestroy(kit->other_stream), "cuStreamDestroy");
+	must(cu->EventDestroy(kit->other_event), "cuEventDestroy");
+	must(cu->MemFree(kit->other_memory), "cuMemFree");
+	must(cu->CtxPopCurrent(&kit->other), "cuCtxPopCurrent");
+}
+
+/* Also the proof that the question did no harm: a context that is broken would answer everything with one code. */
+static void take_away(struct kit *kit)
+{
+	open_gate(kit);
+	must(cu->CtxSynchronize(), "cuCtxSynchronize");
+	must(cu->StreamDestroy(kit->stream), "cuStreamDestroy");
+	must(cu->StreamDestroy(kit->second), "cuStreamDestroy");
+	must(cu->StreamDestroy(kit->blocking), "cuStreamDestroy");
+	must(cu->EventDestroy(kit->event), "cuEventDestroy");
+	must(cu->EventDestroy(kit->timed), "cuEventDestroy");
+	must(cu->EventDestroy(kit->timed_too), "cuEventDestroy");
+	must(cu->MemFree(kit->memory), "cuMemFree");
+	must(cu->MemFreeHost(kit->pinned), "cuMemFreeHost");
+	must(cu->MemFreeHost(kit->gate), "cuMemFreeHost");
+	take_away_in_other(kit);
+}
+
+static void enter(struct kit *kit)
+{
+	must(cu->CtxPushCurrent(kit->context), "cuCtxPushCurrent");
+}
+
+static void empty_stack(void)
+{
+	bi__cu_context context;
+
+	while (cu->CtxPopCurrent(&context) == BI__CU_SUCCESS)
+		continue;
+}
+
+struct asked {
+	struct kit *kit;
+	const struct fact *fact;
+	const char *topic;
+	task *run;
+	void *data;
+};
+
+static void *ask_in_thread(void *data)
+{
+	const struct asked *asked = data;
+
+	enter(asked->kit);
+	make(asked->kit);
+	printf("%s.%s: %s\n", asked->topic, asked->fact->name, asked->fact->ask(asked->kit));
+	empty_stack();
+	enter(asked->kit);
+	take_away(asked->kit);
+	empty_stack();
+	return NULL;
+}
+
+static void *run_in_thread(void *data)
+{
+	const struct asked *asked = data;
+
+	enter(asked->kit);
+	asked->run(asked->kit, asked->data);
+	empty_stack();
+	return NULL;
+}
+
+static void in_thread(void *(*function)(void *), struct asked *asked)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, function, asked)) {
+		fprintf(stderr, "no thread can be made\n");
+		exit(EXIT_FAILURE);
+	}
+	pthread_join(thread, NULL);
+}
+
+void in_another_thread(struct kit *kit, task *run, void *data)
+{
+	struct asked asked = { .kit = kit, .run = run, .data = data };
+
+	in_thread(run_in_thread, &asked);
+}
+
+static void ask_topic(const char *topic, const struct fact *facts, struct kit *kit)
+{
+	for (; facts->name; facts++) {
+		struct asked asked = { .kit = kit, .topic = topic, .fact = facts };
+
+		alarm(SECONDS);
+		in_thread(ask_in_thread, &asked);
+		alarm(0);
+	}
+}
+
+static void print_sources(const char *topic, const struct fact *facts)
+{
+	for (; facts->name; facts++)
+		printf("%s.%s: %s\n", topic, facts->name, facts->source == documented ? "documented" : "assumed");
+}
+
+/* A driver that loads its own code on first use may wait for the device to do so, and the device may wait for us. */
+static void warm_up(struct kit *kit)
+{
+	enter(kit);
+	make(kit);
+	must(cu->MemsetD8Async(kit->memory, 1, 16, kit->stream), "cuMemsetD8Async");
+	must(cu->MemsetD16Async(kit->memory, 1, 16, kit->stream), "cuMemsetD16Async");
+	must(cu->MemsetD32Async(kit->memory, 1, 16, kit->stream), "cuMemsetD32Async");
+	must(cu->MemcpyAsync(kit->memory + 16, kit->memory, 16, kit->stream), "cuMemcpyAsync");
+	must(cu->MemcpyDtoHAsync(kit->pinned, kit->memory, 16, kit->stream), "cuMemcpyDtoHAsync");
+	must(cu->StreamSynchronize(kit->stream), "cuStreamSynchronize");
+	take_away(kit);
+}
+
+/* The other context is on no thread's stack between the questions. */
+static void ask_all(void)
+{
+	static struct kit kit;
+
+	must(cu->DeviceGet(&kit.device, 0), "cuDeviceGet");
+	must(cu->DevicePrimaryCtxRetain(&kit.context, kit.device), "cuDevicePrimaryCtxRetain");
+	must(cu->CtxCreate(&kit.other, 0, kit.device), "cuCtxCreate");
+	warm_up(&kit);
+	empty_stack();
+#define ASK_TOPIC(topic) ask_topic(#topic, topic##_facts, &kit);
+	FACT_TOPICS(ASK_TOPIC)
+#undef ASK_TOPIC
+	must(cu->CtxDestroy(kit.other), "cuCtxDestroy");
+	must(cu->DevicePrimaryCtxRelease(kit.device), "cuDevicePrimaryCtxRelease");
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && strcmp(argv[1], "--sources") == 0) {
+#define PRINT_SOURCES(topic) print_sources(#topic, topic##_facts);
+		FACT_TOPICS(PRINT_SOURCES)
+#undef PRINT_SOURCES
+		return 0;
+	}
+	/* What was printed stays printed if a driver ends the process. */
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	ask_before();
+	cu = cuda_driver();
+	ask_all();
+	return 0;
+}

@@ -1,0 +1,269 @@
+/* Attributes of pointers of every kind of memory. */
+#include <stdlib.h>
+
+#include "kinds.h"
+
+/* Values that no attribute has, to see what a call leaves untouched. */
+struct attributes {
+	bi__cu_context context;
+	unsigned type;
+	bi__cu_pointer device_pointer;
+	void *host_pointer;
+	unsigned is_managed;
+	int ordinal;
+};
+
+static bi__cu_result ask(struct attributes *found, bi__cu_pointer pointer)
+{
+	unsigned what[] = { BI__CU_POINTER_CONTEXT,      BI__CU_POINTER_MEMORY_TYPE, BI__CU_POINTER_DEVICE_POINTER,
+			    BI__CU_POINTER_HOST_POINTER, BI__CU_POINTER_IS_MANAGED,  BI__CU_POINTER_DEVICE_ORDINAL };
+	void *values[] = { &found->context,      &found->type,       &found->device_pointer,
+			   &found->host_pointer, &found->is_managed, &found->ordinal };
+
+	*found = (struct attributes){ .type = 77, .device_pointer = 77, .is_managed = 77, .ordinal = 77 };
+	return cu->PointerGetAttributes(sizeof(what) / sizeof(*what), what, values, pointer);
+}
+
+typedef const char *describer(const struct kit *kit, const struct attributes *found, bi__cu_pointer asked);
+
+static const char *describe_type(const struct kit *kit, const struct attributes *found, bi__cu_pointer asked)
+{
+	static const char *const types[] = { "0", "host", "device", "array", "unified" };
+
+	(void)kit;
+	(void)asked;
+	return found->type < 5 ? types[found->type] : say("%u", found->type);
+}
+
+static const char *describe_context(const struct kit *kit, const struct attributes *found, bi__cu_pointer asked)
+{
+	(void)asked;
+	if (!found->context)
+		return "NULL";
+	return found->context == kit->context ? "current" : "another";
+}
+
+static const char *describe_address(bi__cu_pointer address, bi__cu_pointer asked)
+{
+	if (!address)
+		return "NULL";
+	return address == asked ? "same" : "another";
+}
+
+static const char *describe_device_pointer(const struct kit *kit, const struct attributes *found, bi__cu_pointer asked)
+{
+	(void)kit;
+	return describe_address(found->device_pointer, asked);
+}
+
+static const char *describe_host_pointer(const struct kit *kit, const struct attributes *found, bi__cu_pointer asked)
+{
+	(void)kit;
+	return describe_address((uintptr_t)found->host_pointer, asked);
+}
+
+static const char *describe_managed(const struct kit *kit, const struct attributes *found, bi__cu_pointer asked)
+{
+	(void)kit;
+	(void)asked;
+	return say("%u", found->is_managed);
+}
+
+static const char *describe_ordinal(const struct kit *kit, const struct attributes *found, bi__cu_pointer asked)
+{
+	(void)asked;
+	return found->ordinal == kit->device ? "device" : say("%d", found->ordinal);
+}
+
+/* The attribute of the byte at the offset, or the code of the call. */
+static const char *at(struct kit *kit, enum kind kind, size_t offset, describer *describe)
+{
+	struct attributes found;
+	struct piece piece;
+	const char *answer = piece_make(kit, kind, &piece);
+	bi__cu_result result;
+
+	if (answer)
+		return answer;
+	if (offset == LAST)
+		offset = piece.nbytes - 1;
+	result = ask(&found, piece.pointer + offset);
+	answer = result ? code(result) : describe(kit, &found, piece.pointer + offset);
+	piece_free(kit, &piece);
+	return answer;
+}
+
+#define ASK_KIND(kind, source) \
+	static const char *type_of_##kind(struct kit *kit) \
+	{ \
+		return at(kit, KIND_##kind, 0, describe_type); \
+	} \
+	static const char *type_inside_##kind(struct kit *kit) \
+	{ \
+		return at(kit, KIND_##kind, KIND_BYTES / 2, describe_type); \
+	} \
+	static const char *type_of_last_of_##kind(struct kit *kit) \
+	{ \
+		return at(kit, KIND_##kind, KIND_BYTES - 1, describe_type); \
+	} \
+	static const char *context_of_##kind(struct kit *kit) \
+	{ \
+		return at(kit, KIND_##kind, 0, describe_context); \
+	} \
+	static const char *device_pointer_of_##kind(struct kit *kit) \
+	{ \
+		return at(kit, KIND_##kind, 0, describe_device_pointer); \
+	} \
+	static const char *device_pointer_inside_##kind(struct kit *kit) \
+	{ \
+		return at(kit, KIND_##kind, 100, describe_device_pointer); \
+	} \
+	static const char *host_pointer_of_##kind(struct kit *kit) \
+	{ \
+		return at(kit, KIND_##kind, 0, describe_host_pointer); \
+	} \
+	static const char *host_pointer_inside_##kind(struct kit *kit) \
+	{ \
+		return at(kit, KIND_##kind, 100, describe_host_pointer); \
+	} \
+	static const char *managed_##kind(struct kit *kit) \
+	{ \
+		return at(kit, KIND_##kind, 0, describe_managed); \
+	} \
+	static const char *ordinal_of_##kind(struct kit *kit) \
+	{ \
+		return at(kit, KIND_##kind, 0, describe_ordinal); \
+	}
+KINDS(ASK_KIND)
+#undef ASK_KIND
+
+/* Asked one by one, which is another function with other rules for what it does not know. */
+static const char *alone(struct kit *kit, enum kind kind, unsigned what)
+{
+	bi__cu_pointer value = 0; /* large enough for every attribute that is asked for */
+	struct piece piece;
+	const char *answer = piece_make(kit, kind, &piece);
+
+	if (answer)
+		return answer;
+	answer = code(cu->PointerGetAttribute(&value, what, piece.pointer));
+	piece_free(kit, &piece);
+	return answer;
+}
+
+static const char *alone_foreign(struct kit *kit)
+{
+	return alone(kit, KIND_foreign, BI__CU_POINTER_MEMORY_TYPE);
+}
+
+static const char *alone_host_pointer_of_device(struct kit *kit)
+{
+	return alone(kit, KIND_device, BI__CU_POINTER_HOST_POINTER);
+}
+
+static const char *alone_context_of_pool(struct kit *kit)
+{
+	return alone(kit, KIND_pool, BI__CU_POINTER_CONTEXT);
+}
+
+static const char *alone_unknown(struct kit *kit)
+{
+	return alone(kit, KIND_device, 9999);
+}
+
+static const char *alone_null_pointer(struct kit *kit)
+{
+	unsigned type;
+
+	(void)kit;
+	return code(cu->PointerGetAttribute(&type, BI__CU_POINTER_MEMORY_TYPE, 0));
+}
+
+static const char *null_pointer(struct kit *kit)
+{
+	struct attributes found;
+	bi__cu_result result = ask(&found, 0);
+
+	return result ? code(result) : describe_type(kit, &found, 0);
+}
+
+static const char *none_asked(struct kit *kit)
+{
+	unsigned what = BI__CU_POINTER_MEMORY_TYPE;
+	void *value = &what;
+
+	return code(cu->PointerGetAttributes(0, &what, &value, kit->memory));
+}
+
+static const char *unknown_asked(struct kit *kit)
+{
+	unsigned what = 9999;
+	bi__cu_pointer place = 0;
+	void *value = &place;
+
+	return code(cu->PointerGetAttributes(1, &what, &value, kit->memory));
+}
+
+/* A number that was an address is no handle: it may be asked about. */
+static const char *type_after_free(struct kit *kit, enum kind kind)
+{
+	struct attributes found;
+	struct piece piece;
+	const char *answer = piece_make(kit, kind, &piece);
+	bi__cu_result result;
+
+	if (answer)
+		return answer;
+	piece_free(kit, &piece);
+	result = ask(&found, piece.pointer);
+	return result ? code(result) : describe_type(kit, &found, piece.pointer);
+}
+
+static const char *type_of_freed_device(struct kit *kit)
+{
+	return type_after_free(kit, KIND_device);
+}
+
+static const char *type_of_freed_managed(struct kit *kit)
+{
+	return type_after_free(kit, KIND_managed);
+}
+
+static const char *type_of_unmapped(struct kit *kit)
+{
+	return type_after_free(kit, KIND_mapped);
+}
+
+static const char *type_of_other_context(struct kit *kit)
+{
+	struct attributes found;
+	bi__cu_result result = ask(&found, kit->other_memory);
+
+	if (result)
+		return code(result);
+	return say("%s, context %s", describe_type(kit, &found, kit->other_memory),
+		   found.context == kit->other ? "its own" : "wrong");
+}
+
+#define KIND_FACTS(kind, source) \
+	FACT(type_of_##kind, source), FACT(type_inside_##kind, source), FACT(type_of_last_of_##kind, source), \
+		FACT(context_of_##kind, source), FACT(device_pointer_of_##kind, source), \
+		FACT(device_pointer_inside_##kind, assumed), FACT(host_pointer_of_##kind, source), \
+		FACT(host_pointer_inside_##kind, assumed), FACT(managed_##kind, source), \
+		FACT(ordinal_of_##kind, source),
+
+const struct fact pointers_facts[] = {
+	KINDS(KIND_FACTS) FACT(alone_foreign, documented),
+	FACT(alone_host_pointer_of_device, documented),
+	FACT(alone_context_of_pool, assumed),
+	FACT(alone_unknown, documented),
+	FACT(alone_null_pointer, assumed),
+	FACT(null_pointer, assumed),
+	FACT(none_asked, assumed),
+	FACT(unknown_asked, documented),
+	FACT(type_of_freed_device, assumed),
+	FACT(type_of_freed_managed, assumed),
+	FACT(type_of_unmapped, assumed),
+	FACT(type_of_other_context, documented),
+	{ NULL, assumed, NULL },
+};

@@ -1,0 +1,369 @@
+/* What may be called while a stream captures: in each mode, in the capturing thread and in another. */
+#include "facts.h"
+
+/* A call that may not be allowed; what it makes it takes away. */
+typedef bi__cu_result call(struct kit *kit);
+
+static bi__cu_result call_alloc(struct kit *kit)
+{
+	bi__cu_pointer memory;
+	bi__cu_result result = cu->MemAlloc(&memory, 16);
+
+	(void)kit;
+	if (result == BI__CU_SUCCESS)
+		cu->MemFree(memory);
+	return result;
+}
+
+static bi__cu_result call_host_alloc(struct kit *kit)
+{
+	void *memory;
+	bi__cu_result result = cu->MemHostAlloc(&memory, 16, 0);
+
+	(void)kit;
+	if (result == BI__CU_SUCCESS)
+		cu->MemFreeHost(memory);
+	return result;
+}
+
+static bi__cu_result call_managed(struct kit *kit)
+{
+	bi__cu_pointer memory;
+	bi__cu_result result = cu->MemAllocManaged(&memory, 16, BI__CU_MEM_ATTACH_GLOBAL);
+
+	(void)kit;
+	if (result == BI__CU_SUCCESS)
+		cu->MemFree(memory);
+	return result;
+}
+
+static bi__cu_result call_copy(struct kit *kit)
+{
+	return cu->MemcpyHtoD(kit->memory, kit->pageable, 16);
+}
+
+static bi__cu_result call_context_synchronize(struct kit *kit)
+{
+	(void)kit;
+	return cu->CtxSynchronize();
+}
+
+static bi__cu_result call_event_create(struct kit *kit)
+{
+	bi__cu_event event;
+	bi__cu_result result = cu->EventCreate(&event, BI__CU_EVENT_DISABLE_TIMING);
+
+	(void)kit;
+	if (result == BI__CU_SUCCESS)
+		cu->EventDestroy(event);
+	return result;
+}
+
+static bi__cu_result call_stream_create(struct kit *kit)
+{
+	bi__cu_stream stream;
+	bi__cu_result result = cu->StreamCreate(&stream, BI__CU_STREAM_NON_BLOCKING);
+
+	(void)kit;
+	if (result == BI__CU_SUCCESS)
+		cu->StreamDestroy(stream);
+	return result;
+}
+
+static bi__cu_result call_event_query(struct kit *kit)
+{
+	return cu->EventQuery(kit->timed);
+}
+
+static bi__cu_result call_event_synchronize(struct kit *kit)
+{
+	return cu->EventSynchronize(kit->timed);
+}
+
+static bi__cu_result call_query_of_other_stream(struct kit *kit)
+{
+	return cu->StreamQuery(kit->second);
+}
+
+static bi__cu_result call_synchronize_of_other_stream(struct kit *kit)
+{
+	return cu->StreamSynchronize(kit->second);
+}
+
+static bi__cu_result call_work_on_other_stream(struct kit *kit)
+{
+	return cu->MemsetD8Async(kit->memory, 1, 16, kit->second);
+}
+
+static bi__cu_result call_work_on_legacy(struct kit *kit)
+{
+	return cu->MemsetD8Async(kit->memory, 1, 16, BI__CU_STREAM_LEGACY);
+}
+
+static bi__cu_result call_query(struct kit *kit)
+{
+	return cu->StreamQuery(kit->stream);
+}
+
+static bi__cu_result call_synchronize(struct kit *kit)
+{
+	return cu->StreamSynchronize(kit->stream);
+}
+
+static bi__cu_result call_stream_context(struct kit *kit)
+{
+	bi__cu_context context;
+
+	return cu->StreamGetCtx(kit->stream, &context);
+}
+
+static bi__cu_result call_attributes(struct kit *kit)
+{
+	unsigned what = BI__CU_POINTER_MEMORY_TYPE, type;
+	void *value = &type;
+
+	return cu->PointerGetAttributes(1, &what, &value, kit->memory);
+}
+
+static bi__cu_result call_range(struct kit *kit)
+{
+	bi__cu_pointer base;
+
+	return cu->MemGetAddressRange(&base, NULL, kit->memory);
+}
+
+static bi__cu_result call_info(struct kit *kit)
+{
+	size_t free, total;
+
+	(void)kit;
+	return cu->MemGetInfo(&free, &total);
+}
+
+static bi__cu_result call_captured_set(struct kit *kit)
+{
+	return cu->MemsetD8Async(kit->memory, 1, 16, kit->stream);
+}
+
+static bi__cu_result call_captured_pinned_copy(struct kit *kit)
+{
+	return cu->MemcpyHtoDAsync(kit->memory, kit->pinned, 16, kit->stream);
+}
+
+static bi__cu_result call_captured_pageable_copy(struct kit *kit)
+{
+	return cu->MemcpyHtoDAsync(kit->memory, kit->pageable, 16, kit->stream);
+}
+
+static bi__cu_result call_captured_pageable_copy_back(struct kit *kit)
+{
+	return cu->MemcpyDtoHAsync(kit->pageable, kit->memory, 16, kit->stream);
+}
+
+static void do_nothing(void *data)
+{
+	(void)data;
+}
+
+static bi__cu_result call_captured_host_function(struct kit *kit)
+{
+	return cu->LaunchHostFunc(kit->stream, do_nothing, NULL);
+}
+
+static bi__cu_result call_captured_alloc(struct kit *kit)
+{
+	bi__cu_pointer memory;
+	bi__cu_result result;
+
+	if (!cu->MemAllocAsync)
+		return BI__CU_ERROR_NOT_SUPPORTED;
+	result = cu->MemAllocAsync(&memory, 16, kit->stream);
+	return result ? result : cu->MemFreeAsync(memory, kit->stream);
+}
+
+struct capture {
+	bi__cu_stream stream;
+	unsigned mode;
+	call *call;
+	int elsewhere;
+	bi__cu_result result;
+};
+
+static void call_there(struct kit *kit, void *data)
+{
+	struct capture *capture = data;
+
+	capture->result = capture->call(kit);
+}
+
+/* The code of the call, whether the capture has survived it, and how it ends. */
+static const char *during(struct kit *kit, struct capture *capture)
+{
+	unsigned status = 99;
+	bi__cu_graph graph = NULL;
+	bi__cu_result ended;
+
+	if (cu->StreamBeginCapture(capture->stream, capture->mode) != BI__CU_SUCCESS)
+		return "fails";
+	if (capture->elsewhere)
+		in_another_thread(kit, call_there, capture);
+	else
+		call_there(kit, capture);
+	cu->StreamIsCapturing(capture->stream, &status);
+	ended = cu->StreamEndCapture(capture->stream, &graph);
+	if (graph)
+		cu->GraphDestroy(graph);
+	return say("%s, %s, end %s", code(capture->result), status == BI__CU_CAPTURE_ACTIVE ? "active" : "invalidated",
+		   code(ended));
+}
+
+/* Calls of which each mode says something else: name, source. */
+#define UNSAFE_CALLS(X) \
+	X(alloc, documented) \
+	X(host_alloc, assumed) \
+	X(managed, assumed) \
+	X(copy, documented) \
+	X(context_synchronize, assumed) \
+	X(event_query, assumed) \
+	X(event_synchronize, assumed) \
+	X(synchronize_of_other_stream, assumed) \
+	X(query_of_other_stream, assumed) \
+	X(work_on_other_stream, documented)
+
+/* Calls that are asked about in one mode only. */
+#define OTHER_CALLS(X) \
+	X(event_create, assumed) \
+	X(stream_create, assumed) \
+	X(work_on_legacy, documented) \
+	X(query, documented) \
+	X(synchronize, documented) \
+	X(stream_context, assumed) \
+	X(attributes, assumed) \
+	X(range, assumed) \
+	X(info, assumed) \
+	X(captured_set, documented) \
+	X(captured_pinned_copy, documented) \
+	X(captured_pageable_copy, assumed) \
+	X(captured_pageable_copy_back, assumed) \
+	X(captured_host_function, documented) \
+	X(captured_alloc, documented)
+
+#define ASK_IN_MODE(mode, MODE, name, elsewhere) \
+	{ \
+		return during( \
+			kit, &(struct capture){ kit->stream, BI__CU_CAPTURE_MODE_##MODE, call_##name, elsewhere, 0 }); \
+	}
+#define ASK_UNSAFE(name, source) \
+	static const char *name##_global(struct kit *kit) ASK_IN_MODE( \
+		global, GLOBAL, name, 0) static const char *name##_thread_local(struct kit *kit) \
+		ASK_IN_MODE(thread_local, THREAD_LOCAL, name, 0) static const char *name##_relaxed(struct kit *kit) \
+			ASK_IN_MODE(relaxed, RELAXED, name, \
+				    0) static const char *name##_global_elsewhere(struct kit *kit) \
+				ASK_IN_MODE(global, GLOBAL, name, 1) static const char *name##_thread_local_elsewhere( \
+					struct kit *kit) ASK_IN_MODE(thread_local, THREAD_LOCAL, name, 1)
+UNSAFE_CALLS(ASK_UNSAFE)
+#define ASK_OTHER(name, source) static const char *name(struct kit *kit) ASK_IN_MODE(global, GLOBAL, name, 0)
+OTHER_CALLS(ASK_OTHER)
+
+static const char *blocking_besides(struct kit *kit, call *made)
+{
+	return during(kit, &(struct capture){ kit->blocking, BI__CU_CAPTURE_MODE_RELAXED, made, 0, 0 });
+}
+
+static const char *work_on_legacy_besides_blocking(struct kit *kit)
+{
+	return blocking_besides(kit, call_work_on_legacy);
+}
+
+static const char *copy_besides_blocking(struct kit *kit)
+{
+	return blocking_besides(kit, call_copy);
+}
+
+static const char *context_synchronize_besides_blocking(struct kit *kit)
+{
+	return blocking_besides(kit, call_context_synchronize);
+}
+
+static const char *exchange(unsigned mode, unsigned *before)
+{
+	*before = mode;
+	return code(cu->ThreadExchangeStreamCaptureMode(before));
+}
+
+static const char *mode_at_start(struct kit *kit)
+{
+	unsigned before;
+	const char *answer = exchange(BI__CU_CAPTURE_MODE_RELAXED, &before);
+
+	(void)kit;
+	return say("%s %u", answer, before);
+}
+
+static const char *mode_exchanged(struct kit *kit)
+{
+	unsigned before;
+
+	(void)kit;
+	exchange(BI__CU_CAPTURE_MODE_THREAD_LOCAL, &before);
+	exchange(BI__CU_CAPTURE_MODE_RELAXED, &before);
+	return say("%u", before);
+}
+
+static void tell_mode(struct kit *kit, void *data)
+{
+	unsigned *before = data;
+
+	(void)kit;
+	exchange(BI__CU_CAPTURE_MODE_RELAXED, before);
+}
+
+static const char *mode_is_of_thread(struct kit *kit)
+{
+	unsigned before;
+
+	exchange(BI__CU_CAPTURE_MODE_RELAXED, &before);
+	in_another_thread(kit, tell_mode, &before);
+	return say("%u", before);
+}
+
+static const char *mode_unknown(struct kit *kit)
+{
+	unsigned before;
+
+	(void)kit;
+	return exchange(9, &before);
+}
+
+static const char *mode_to_null(struct kit *kit)
+{
+	(void)kit;
+	return code(cu->ThreadExchangeStreamCaptureMode(NULL));
+}
+
+/* The thread that captures strictly relaxes itself for a moment. */
+static const char *alloc_in_relaxed_thread(struct kit *kit)
+{
+	unsigned before;
+
+	exchange(BI__CU_CAPTURE_MODE_RELAXED, &before);
+	return during(kit, &(struct capture){ kit->stream, BI__CU_CAPTURE_MODE_GLOBAL, call_alloc, 0, 0 });
+}
+
+#define UNSAFE_FACTS(name, source) \
+	FACT(name##_global, source), FACT(name##_thread_local, source), FACT(name##_relaxed, source), \
+		FACT(name##_global_elsewhere, source), FACT(name##_thread_local_elsewhere, source),
+#define OTHER_FACTS(name, source) FACT(name, source),
+
+const struct fact prohibitions_facts[] = {
+	UNSAFE_CALLS(UNSAFE_FACTS) OTHER_CALLS(OTHER_FACTS) FACT(work_on_legacy_besides_blocking, documented),
+	FACT(copy_besides_blocking, documented),
+	FACT(context_synchronize_besides_blocking, assumed),
+	FACT(mode_at_start, documented),
+	FACT(mode_exchanged, documented),
+	FACT(mode_is_of_thread, documented),
+	FACT(mode_unknown, assumed),
+	FACT(mode_to_null, documented),
+	FACT(alloc_in_relaxed_thread, documented),
+	{ NULL, assumed, NULL },
+};

@@ -1,0 +1,155 @@
+/* cuMemGetAddressRange: where an allocation begins and how long it is. */
+#include "kinds.h"
+
+/* Where the range of a byte lies, told from the piece that it should lie in. */
+static const char *range_at(const struct piece *piece, bi__cu_pointer pointer)
+{
+	bi__cu_pointer base = 0;
+	size_t nbytes = 0;
+	bi__cu_result result = cu->MemGetAddressRange(&base, &nbytes, pointer);
+
+	if (result)
+		return code(result);
+	return say("%s, %s", base == piece->pointer ? "its base" : "another base",
+		   nbytes == piece->nbytes  ? "its size"
+		   : nbytes > piece->nbytes ? "more"
+					    : "less");
+}
+
+static const char *at(struct kit *kit, enum kind kind, size_t offset)
+{
+	struct piece piece;
+	const char *answer = piece_make(kit, kind, &piece);
+
+	if (answer)
+		return answer;
+	if (offset == LAST)
+		offset = piece.nbytes - 1;
+	answer = range_at(&piece, piece.pointer + offset);
+	piece_free(kit, &piece);
+	return answer;
+}
+
+#define ASK_KIND(kind, source) \
+	static const char *first_of_##kind(struct kit *kit) \
+	{ \
+		return at(kit, KIND_##kind, 0); \
+	} \
+	static const char *last_of_##kind(struct kit *kit) \
+	{ \
+		return at(kit, KIND_##kind, LAST); \
+	}
+KINDS(ASK_KIND)
+#undef ASK_KIND
+
+/* What lies there may be somebody else's; it is not this one's. */
+static const char *past_end_of_device(struct kit *kit)
+{
+	bi__cu_pointer base = 0;
+	size_t nbytes;
+	bi__cu_result result = cu->MemGetAddressRange(&base, &nbytes, kit->memory + KIT_BYTES);
+
+	return result == BI__CU_SUCCESS && base == kit->memory ? "inside" : "outside";
+}
+
+static const char *of_null(struct kit *kit)
+{
+	bi__cu_pointer base;
+	size_t nbytes;
+
+	(void)kit;
+	return code(cu->MemGetAddressRange(&base, &nbytes, 0));
+}
+
+static const char *base_only(struct kit *kit)
+{
+	bi__cu_pointer base = 0;
+	bi__cu_result result = cu->MemGetAddressRange(&base, NULL, kit->memory + 5);
+
+	return say("%s %s", code(result), yes_or_no(base == kit->memory));
+}
+
+static const char *size_only(struct kit *kit)
+{
+	size_t nbytes = 0;
+	bi__cu_result result = cu->MemGetAddressRange(NULL, &nbytes, kit->memory + 5);
+
+	return say("%s %s", code(result), yes_or_no(nbytes == KIT_BYTES));
+}
+
+static const char *of_other_context(struct kit *kit)
+{
+	bi__cu_pointer base = 0;
+	bi__cu_result result = cu->MemGetAddressRange(&base, NULL, kit->other_memory + 5);
+
+	return say("%s %s", code(result), yes_or_no(base == kit->other_memory));
+}
+
+/* Two segments one behind the other: what is the range of the second one's first byte? */
+static const char *two_segments(const struct piece *reserved, uint64_t first, uint64_t second)
+{
+	size_t nbytes = reserved->nbytes;
+	struct piece behind = { .pointer = reserved->pointer + nbytes, .nbytes = nbytes };
+	const char *answer = "fails";
+
+	if (cu->MemMap(reserved->pointer, nbytes, 0, first, 0))
+		return answer;
+	if (cu->MemMap(behind.pointer, nbytes, 0, second, 0) == BI__CU_SUCCESS) {
+		if (cu->MemSetAccess(reserved->pointer, 2 * nbytes, &segment_access, 1) == BI__CU_SUCCESS)
+			answer = say("first: %s; second: %s", range_at(reserved, reserved->pointer + nbytes - 1),
+				     range_at(&behind, behind.pointer));
+		cu->MemUnmap(behind.pointer, nbytes);
+	}
+	cu->MemUnmap(reserved->pointer, nbytes);
+	return answer;
+}
+
+static const char *of_two_segments(struct kit *kit)
+{
+	struct piece reserved = { .nbytes = segment_granularity() };
+	uint64_t first, second;
+	const char *answer = "fails";
+
+	(void)kit;
+	if (!reserved.nbytes || !cu->MemCreate)
+		return "not asked: no virtual memory";
+	if (cu->MemAddressReserve(&reserved.pointer, 2 * reserved.nbytes, 0, 0, 0))
+		return answer;
+	if (cu->MemCreate(&first, reserved.nbytes, &segment_properties, 0) == BI__CU_SUCCESS) {
+		if (cu->MemCreate(&second, reserved.nbytes, &segment_properties, 0) == BI__CU_SUCCESS) {
+			answer = two_segments(&reserved, first, second);
+			cu->MemRelease(second);
+		}
+		cu->MemRelease(first);
+	}
+	cu->MemAddressFree(reserved.pointer, 2 * reserved.nbytes);
+	return answer;
+}
+
+static const char *of_reserved_only(struct kit *kit)
+{
+	struct piece reserved = { .nbytes = segment_granularity() };
+	const char *answer;
+
+	(void)kit;
+	if (!reserved.nbytes || !cu->MemAddressReserve)
+		return "not asked: no virtual memory";
+	if (cu->MemAddressReserve(&reserved.pointer, reserved.nbytes, 0, 0, 0))
+		return "fails";
+	answer = range_at(&reserved, reserved.pointer);
+	cu->MemAddressFree(reserved.pointer, reserved.nbytes);
+	return answer;
+}
+
+#define KIND_FACTS(kind, source) FACT(first_of_##kind, assumed), FACT(last_of_##kind, assumed),
+
+const struct fact ranges_facts[] = {
+	KINDS(KIND_FACTS) FACT(past_end_of_device, documented),
+	FACT(of_null, assumed),
+	FACT(base_only, documented),
+	FACT(size_only, documented),
+	FACT(of_other_context, assumed),
+	FACT(of_two_segments, assumed),
+	FACT(of_reserved_only, assumed),
+	{ NULL, assumed, NULL },
+};

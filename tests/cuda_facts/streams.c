@@ -1,0 +1,318 @@
+#define _POSIX_C_SOURCE 200809L
+
+/* Streams, and what the default ones have to do with the others. */
+#include <time.h>
+
+#include "facts.h"
+
+static const char *create_to_null(struct kit *kit)
+{
+	(void)kit;
+	return code(cu->StreamCreate(NULL, 0));
+}
+
+static const char *create_with_unknown_flags(struct kit *kit)
+{
+	bi__cu_stream stream;
+	bi__cu_result result = cu->StreamCreate(&stream, 2);
+
+	(void)kit;
+	if (result == BI__CU_SUCCESS)
+		cu->StreamDestroy(stream);
+	return code(result);
+}
+
+static const char *destroy_zero(struct kit *kit)
+{
+	(void)kit;
+	return code(cu->StreamDestroy(NULL));
+}
+
+static const char *destroy_legacy(struct kit *kit)
+{
+	(void)kit;
+	return code(cu->StreamDestroy(BI__CU_STREAM_LEGACY));
+}
+
+static const char *destroy_per_thread(struct kit *kit)
+{
+	(void)kit;
+	return code(cu->StreamDestroy(BI__CU_STREAM_PER_THREAD));
+}
+
+/* The stream's context while the other one is current. */
+static const char *context_of(struct kit *kit, bi__cu_stream stream)
+{
+	bi__cu_context context = NULL;
+	bi__cu_result result;
+
+	cu->CtxPushCurrent(kit->other);
+	result = cu->StreamGetCtx(stream, &context);
+	if (result)
+		return code(result);
+	return context == kit->other ? "current" : context == kit->context ? "its own" : "unknown";
+}
+
+static const char *context_of_created(struct kit *kit)
+{
+	return context_of(kit, kit->stream);
+}
+
+static const char *context_of_zero(struct kit *kit)
+{
+	return context_of(kit, NULL);
+}
+
+static const char *context_of_legacy(struct kit *kit)
+{
+	return context_of(kit, BI__CU_STREAM_LEGACY);
+}
+
+static const char *context_of_per_thread(struct kit *kit)
+{
+	return context_of(kit, BI__CU_STREAM_PER_THREAD);
+}
+
+static const char *context_to_null(struct kit *kit)
+{
+	return code(cu->StreamGetCtx(kit->stream, NULL));
+}
+
+static const char *query_idle(struct kit *kit)
+{
+	return code(cu->StreamQuery(kit->stream));
+}
+
+static const char *query_pending(struct kit *kit)
+{
+	return close_gate(kit, kit->stream) ? code(cu->StreamQuery(kit->stream)) : NO_GATE;
+}
+
+static const char *query_legacy(struct kit *kit)
+{
+	(void)kit;
+	return code(cu->StreamQuery(BI__CU_STREAM_LEGACY));
+}
+
+static const char *query_zero(struct kit *kit)
+{
+	(void)kit;
+	return code(cu->StreamQuery(NULL));
+}
+
+static const char *query_per_thread(struct kit *kit)
+{
+	(void)kit;
+	return code(cu->StreamQuery(BI__CU_STREAM_PER_THREAD));
+}
+
+static const char *synchronize_idle(struct kit *kit)
+{
+	return code(cu->StreamSynchronize(kit->stream));
+}
+
+static const char *synchronize_legacy(struct kit *kit)
+{
+	(void)kit;
+	return code(cu->StreamSynchronize(BI__CU_STREAM_LEGACY));
+}
+
+static const char *synchronize_per_thread(struct kit *kit)
+{
+	(void)kit;
+	return code(cu->StreamSynchronize(BI__CU_STREAM_PER_THREAD));
+}
+
+static const char *destroy_pending(struct kit *kit)
+{
+	bi__cu_stream stream;
+	bi__cu_result result, query;
+
+	if (cu->StreamCreate(&stream, BI__CU_STREAM_NON_BLOCKING) != BI__CU_SUCCESS)
+		return "fails";
+	if (!close_gate(kit, stream)) {
+		cu->StreamDestroy(stream);
+		return NO_GATE;
+	}
+	cu->EventRecord(kit->event, stream);
+	result = cu->StreamDestroy(stream);
+	query = cu->EventQuery(kit->event);
+	open_gate(kit);
+	return say("%s, its work %s, later %s", code(result), code(query), code(cu->EventSynchronize(kit->event)));
+}
+
+static long milliseconds_since(const struct timespec *start)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (now.tv_sec - start->tv_sec) * 1000 + (now.tv_nsec - start->tv_nsec) / 1000000;
+}
+
+/* Does what is put on `later` wait for what `earlier` still does? */
+static const char *waits(struct kit *kit, bi__cu_stream later, bi__cu_stream earlier)
+{
+	struct timespec start;
+	bi__cu_result result;
+
+	if (!close_gate(kit, earlier))
+		return NO_GATE;
+	cu->MemsetD8Async(kit->memory, 1, 16, later);
+	cu->EventRecord(kit->event, later);
+	result = cu->EventQuery(kit->event);
+	if (result != BI__CU_ERROR_NOT_READY)
+		return result ? code(result) : "no";
+	/* Either it waits, or it has not got there. */
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	for (int i = 0; result == BI__CU_ERROR_NOT_READY && (i < 1000 || milliseconds_since(&start) < 100); i++)
+		result = cu->EventQuery(kit->event);
+	return result ? "yes" : "no";
+}
+
+static const char *legacy_waits_blocking(struct kit *kit)
+{
+	return waits(kit, BI__CU_STREAM_LEGACY, kit->blocking);
+}
+
+static const char *zero_waits_blocking(struct kit *kit)
+{
+	return waits(kit, NULL, kit->blocking);
+}
+
+static const char *legacy_waits_per_thread(struct kit *kit)
+{
+	return waits(kit, BI__CU_STREAM_LEGACY, BI__CU_STREAM_PER_THREAD);
+}
+
+static const char *blocking_waits_legacy(struct kit *kit)
+{
+	return waits(kit, kit->blocking, BI__CU_STREAM_LEGACY);
+}
+
+static const char *per_thread_waits_legacy(struct kit *kit)
+{
+	return waits(kit, BI__CU_STREAM_PER_THREAD, BI__CU_STREAM_LEGACY);
+}
+
+static const char *legacy_waits_non_blocking(struct kit *kit)
+{
+	return waits(kit, BI__CU_STREAM_LEGACY, kit->stream);
+}
+
+static const char *non_blocking_waits_legacy(struct kit *kit)
+{
+	return waits(kit, kit->stream, BI__CU_STREAM_LEGACY);
+}
+
+static const char *blocking_waits_per_thread(struct kit *kit)
+{
+	return waits(kit, kit->blocking, BI__CU_STREAM_PER_THREAD);
+}
+
+static const char *non_blocking_waits_other(struct kit *kit)
+{
+	return waits(kit, kit->stream, kit->second);
+}
+
+static void query_other_thread(struct kit *kit, void *data)
+{
+	const char **answer = data;
+
+	*answer = waits(kit, BI__CU_STREAM_PER_THREAD, kit->stream);
+}
+
+/* The stream of that thread, not of the one whose stream is closed here. */
+static const char *per_thread_of_two_threads(struct kit *kit)
+{
+	const char *answer = "?";
+
+	if (!close_gate(kit, BI__CU_STREAM_PER_THREAD))
+		return NO_GATE;
+	in_another_thread(kit, query_other_thread, &answer);
+	return answer;
+}
+
+static const char *wait_unknown_flags(struct kit *kit)
+{
+	return code(cu->StreamWaitEvent(kit->stream, kit->event, 0x100));
+}
+
+static const char *wait_null_event(struct kit *kit)
+{
+	return code(cu->StreamWaitEvent(kit->stream, NULL, 0));
+}
+
+static const char *wait_on_legacy(struct kit *kit)
+{
+	cu->EventRecord(kit->event, kit->stream);
+	return code(cu->StreamWaitEvent(BI__CU_STREAM_LEGACY, kit->event, 0));
+}
+
+static const char *host_function_null(struct kit *kit)
+{
+	return code(cu->LaunchHostFunc(kit->stream, NULL, NULL));
+}
+
+static void set_flag(void *data)
+{
+	__atomic_store_n((int *)data, 1, __ATOMIC_SEQ_CST);
+}
+
+static const char *run_host_function(bi__cu_stream stream)
+{
+	int flag = 0;
+	bi__cu_result result = cu->LaunchHostFunc(stream, set_flag, &flag);
+
+	cu->StreamSynchronize(stream);
+	return say("%s %s", code(result), yes_or_no(__atomic_load_n(&flag, __ATOMIC_SEQ_CST)));
+}
+
+static const char *host_function_runs(struct kit *kit)
+{
+	return run_host_function(kit->stream);
+}
+
+static const char *host_function_on_legacy(struct kit *kit)
+{
+	(void)kit;
+	return run_host_function(BI__CU_STREAM_LEGACY);
+}
+
+const struct fact streams_facts[] = {
+	FACT(create_to_null, documented),
+	FACT(create_with_unknown_flags, documented),
+	FACT(destroy_zero, assumed),
+	FACT(destroy_legacy, assumed),
+	FACT(destroy_per_thread, assumed),
+	FACT(context_of_created, documented),
+	FACT(context_of_zero, documented),
+	FACT(context_of_legacy, documented),
+	FACT(context_of_per_thread, documented),
+	FACT(context_to_null, documented),
+	FACT(query_idle, documented),
+	FACT(query_pending, documented),
+	FACT(query_legacy, assumed),
+	FACT(query_zero, assumed),
+	FACT(query_per_thread, assumed),
+	FACT(synchronize_idle, documented),
+	FACT(synchronize_legacy, assumed),
+	FACT(synchronize_per_thread, assumed),
+	FACT(destroy_pending, documented),
+	FACT(legacy_waits_blocking, documented),
+	FACT(zero_waits_blocking, documented),
+	FACT(legacy_waits_per_thread, documented),
+	FACT(blocking_waits_legacy, documented),
+	FACT(per_thread_waits_legacy, documented),
+	FACT(legacy_waits_non_blocking, documented),
+	FACT(non_blocking_waits_legacy, documented),
+	FACT(blocking_waits_per_thread, documented),
+	FACT(non_blocking_waits_other, documented),
+	FACT(per_thread_of_two_threads, documented),
+	FACT(wait_unknown_flags, assumed),
+	FACT(wait_null_event, documented),
+	FACT(wait_on_legacy, documented),
+	FACT(host_function_null, assumed),
+	FACT(host_function_runs, documented),
+	FACT(host_function_on_legacy, documented),
+	{ NULL, assumed, NULL },
+};

@@ -1,0 +1,72 @@
+/*
+ * Tests of the simulated driver itself: each defect that it claims to report stands here as a small program that has it
+ * and must get exactly the reports that are named, and as its correct twin, which must get none. Both run under many
+ * schedules.
+ */
+#ifndef BI_TESTS_CUDA_SIM_TESTS_H
+#define BI_TESTS_CUDA_SIM_TESTS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "cuda_driver.h"
+
+extern const struct cuda_driver *cu;
+extern const struct cuda_sim *sim;
+
+enum { SIM_BYTES = 1024, SIM_SEEDS = 8 };
+
+/* What every program starts with, in the primary context of device 0, which is current. */
+struct rig {
+	bi__cu_context context;
+	bi__cu_stream a, b; /* non-blocking */
+	bi__cu_stream blocking;
+	bi__cu_event event, second_event; /* without timing */
+	bi__cu_pointer m, n; /* SIM_BYTES each, by cuMemAlloc */
+	unsigned char *pinned; /* SIM_BYTES */
+	unsigned char pageable[SIM_BYTES];
+};
+
+void must(bi__cu_result result);
+
+void rig_make(struct rig *rig);
+void rig_take_away(struct rig *rig);
+
+struct cuda_sim_options seeded(uint64_t seed);
+struct cuda_sim_counts counted(void);
+
+/* The later stream waits for the end of the earlier one. */
+void order(struct rig *rig, bi__cu_stream earlier, bi__cu_stream later);
+
+/* A program, from begin to end. */
+typedef void program(struct rig *rig);
+
+struct defect {
+	const char *name;
+	program *right, *wrong;
+	const char *reports[4]; /* how those of the wrong one begin, in order; NULL: no more */
+	const char *mentions; /* what the first one says besides; NULL: whatever */
+	int concurrent_managed; /* -1: it cannot */
+};
+
+#define DEFECT_TABLES(X) X(race) X(object) X(memory_use) X(kernel_launch) X(capture) X(leak)
+#define DEFECT_TABLE(topic) \
+	extern const struct defect topic##_defects[]; \
+	extern const size_t topic##_defect_count;
+DEFECT_TABLES(DEFECT_TABLE)
+#undef DEFECT_TABLE
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* kernel_launches.c */
+void test_launches_counted(void **state);
+
+/* behaviour.c: what is no defect. */
+extern const struct CMUnitTest behaviour_tests[];
+extern const size_t behaviour_test_count;
+
+#endif
