@@ -1,0 +1,218 @@
+/*
+ * Fuzzes what is read of a struct of the CUDA Array Interface before any driver is asked. What is accepted must be
+ * consistent, and must survive being written and read again; what is refused must name a rule.
+ *
+ * The input is the struct, member by member, in little endian; what is missing is 0. With FUZZ_STANDALONE the file has
+ * a main that replays the files named on the command line; without it, libFuzzer brings its own.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "interop/cai.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(int condition, const char *what)
+{
+	if (condition)
+		return;
+	fprintf(stderr, "fuzz_cai: %s\n", what);
+	abort();
+}
+
+struct input {
+	const uint8_t *data;
+	size_t size;
+};
+
+static uint64_t take(struct input *in, size_t nbytes)
+{
+	uint64_t number = 0;
+
+	for (size_t i = 0; i < nbytes && in->size; i++, in->size--)
+		number |= (uint64_t)*in->data++ << 8 * i;
+	return number;
+}
+
+/* Which members are NULL, and whether descr_length is a lie that must be refused without a look at the text. */
+enum present { HAS_SHAPE = 1, HAS_STRIDES = 2, HAS_DESCR = 4, HAS_MASK = 8, HAS_HUGE_DESCR = 16 };
+
+/* An array, and its mask, and that one's mask. */
+#define DEPTH 3
+
+struct described {
+	struct bi_cai cai;
+	int64_t *shape, *strides;
+	char *descr;
+};
+
+/* In an allocation of exactly its size, so that a sanitizer sees what is read beyond it. */
+static int64_t *take_numbers(struct input *in, int count)
+{
+	int64_t *numbers = malloc((size_t)count * sizeof(*numbers) + !count);
+
+	require(numbers != NULL, "no memory");
+	for (int i = 0; i < count; i++)
+		numbers[i] = (int64_t)take(in, 8);
+	return numbers;
+}
+
+static void take_descr(struct input *in, struct described *out)
+{
+	size_t length = (size_t)take(in, 2);
+
+	if (length > in->size)
+		length = in->size;
+	out->descr = malloc(length + !length);
+	require(out->descr != NULL, "no memory");
+	memcpy(out->descr, in->data, length);
+	in->data += length;
+	in->size -= length;
+	out->cai.descr = out->descr;
+	out->cai.descr_length = length;
+}
+
+static void take_one(struct input *in, struct described *out, unsigned *present)
+{
+	int ndim;
+
+	memset(out, 0, sizeof(*out));
+	*present = (unsigned)take(in, 1);
+	out->cai.version = (int8_t)take(in, 1);
+	out->cai.ndim = (int8_t)take(in, 1);
+	out->cai.stream_kind = (int8_t)take(in, 1);
+	out->cai.readonly = (int8_t)take(in, 1);
+	out->cai.stream = take(in, 8);
+	out->cai.data = take(in, 8);
+	for (size_t i = 0; i < BI_CAI_TYPESTR; i++)
+		out->cai.typestr[i] = (char)take(in, 1);
+	ndim = out->cai.ndim < 0 || out->cai.ndim > BI_MAX_NDIM ? 0 : out->cai.ndim;
+	if (*present & HAS_SHAPE)
+		out->cai.shape = out->shape = take_numbers(in, ndim);
+	if (*present & HAS_STRIDES)
+		out->cai.strides = out->strides = take_numbers(in, ndim);
+	if (*present & HAS_DESCR)
+		take_descr(in, out);
+	if (*present & HAS_HUGE_DESCR)
+		out->cai.descr_length = SIZE_MAX;
+}
+
+static void take_all(struct input *in, struct described out[DEPTH])
+{
+	unsigned present = HAS_MASK;
+
+	memset(out, 0, DEPTH * sizeof(*out));
+	for (int i = 0; i < DEPTH && present & HAS_MASK; i++) {
+		take_one(in, &out[i], &present);
+		if (i)
+			out[i - 1].cai.mask = &out[i].cai;
+	}
+}
+
+static void check_inside(const struct bi__cai_array *array)
+{
+	int64_t first, end;
+
+	bi_layout_extent(&array->layout, &first, &end);
+	require(first == 0 || !array->nbytes, "the layout does not begin with the first byte");
+	require((uint64_t)end == array->nbytes, "the layout does not end with the last byte");
+	require(array->address <= UINTPTR_MAX - array->nbytes, "the last byte has no address");
+	require(array->nbytes || !array->address, "nothing lies somewhere");
+}
+
+static void check_round_trip(const struct bi_cai *cai, const struct bi__cai_array *array)
+{
+	struct bi__cai_array again;
+	struct bi_error err;
+	struct bi_cai written;
+
+	require(bi__cai_write(&array->layout, array->address, &written, &err) == BI_OK, "what was read is not written");
+	require(!array->nbytes || written.data == cai->data, "the pointer has changed");
+	require(bi__cai_read(&written, &again, NULL, &err) == BI_OK, "what was written is not read");
+	require(again.nbytes == array->nbytes && again.address == array->address, "the bytes have changed");
+	require(!bi_layout_size(&array->layout) || bi_layout_equal(&again.layout, &array->layout),
+		"the layout has changed");
+	require(!again.layout.descr == !array->layout.descr, "descr has changed");
+}
+
+static void check_refusal(int rc, const struct bi_error *err)
+{
+	size_t length = strlen(err->message);
+
+	require(err->status == rc && length > 0, "a failure says nothing");
+	require(length < sizeof(err->message) && err->message[length - 1] == ']', "a failure names no rule");
+	require(!strpbrk(err->message, "\n\r"), "a failure has two lines");
+}
+
+/* The public functions come to the same, without a device that could be reached. */
+static void check_public(const struct bi_cai *cai, int rc, int is_empty)
+{
+	int ordinal, located = bi_cai_device(cai, &ordinal, NULL);
+
+	require(!rc || located == rc, "the device of a refused array is known");
+	require(rc || !is_empty || (located == BI_OK && ordinal == -1), "an array without elements lies somewhere");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = { data, size };
+	struct described arrays[DEPTH];
+	struct bi__cai_array array, mask;
+	struct bi_error err = { 0, 0, "" };
+	const struct bi_cai *cai = &arrays[0].cai;
+	int rc;
+
+	take_all(&in, arrays);
+	rc = bi__cai_read(cai, &array, &mask, &err);
+	if (rc) {
+		check_refusal(rc, &err);
+	} else {
+		check_inside(&array);
+		check_round_trip(cai, &array);
+		if (cai->mask) {
+			check_inside(&mask);
+			check_round_trip(cai->mask, &mask);
+		}
+	}
+	check_public(cai, rc, !rc && !array.nbytes);
+	for (int i = 0; i < DEPTH; i++) {
+		free(arrays[i].shape);
+		free(arrays[i].strides);
+		free(arrays[i].descr);
+	}
+	return 0;
+}
+
+#ifdef FUZZ_STANDALONE
+static int replay(const char *path)
+{
+	FILE *file = fopen(path, "rb");
+	uint8_t *data;
+	long size;
+
+	if (!file || fseek(file, 0, SEEK_END) || (size = ftell(file)) < 0 || fseek(file, 0, SEEK_SET)) {
+		perror(path);
+		return 1;
+	}
+	data = malloc((size_t)size + !size);
+	if (!data || fread(data, 1, (size_t)size, file) != (size_t)size) {
+		perror(path);
+		return 1;
+	}
+	LLVMFuzzerTestOneInput(data, (size_t)size);
+	free(data);
+	return fclose(file) != 0;
+}
+
+int main(int count, char **paths)
+{
+	int failed = count < 2;
+
+	for (int i = 1; i < count; i++)
+		failed |= replay(paths[i]);
+	printf("fuzz_cai: %d files replayed\n", count - 1);
+	return failed;
+}
+#endif
