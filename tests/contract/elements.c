@@ -58,6 +58,7 @@ static void set_element(struct array *array)
 	random_bytes(element, sizeof(element));
 	memcpy(array->mirror.bytes + offset, element, array->layout.dtype.item_size);
 	OK(bi_view_set(array->view, index, element, &error));
+	check_order(array->mirror.memory);
 	memset(element, 0xee, sizeof(element));
 	fixture.cases++;
 }
@@ -291,10 +292,8 @@ static void test_write_refusals(void **state)
 int elements_group(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_get_and_set), cmocka_unit_test(test_no_elements),
-		cmocka_unit_test(test_no_axes),     cmocka_unit_test(test_element_refusals),
-		cmocka_unit_test(test_write),       cmocka_unit_test(test_read),
-		cmocka_unit_test(test_wrong_sizes), cmocka_unit_test(test_write_refusals),
+		TEST(test_get_and_set), TEST(test_no_elements), TEST(test_no_axes),     TEST(test_element_refusals),
+		TEST(test_write),       TEST(test_read),        TEST(test_wrong_sizes), TEST(test_write_refusals),
 	};
 
 	return cmocka_run_group_tests_name("elements", tests, NULL, NULL);

@@ -123,11 +123,8 @@ static void test_no_error_struct(void **state)
 int errors_group(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_statuses),
-		cmocka_unit_test(test_version),
-		cmocka_unit_test(test_numbers_in_messages),
-		cmocka_unit_test(test_long_message),
-		cmocka_unit_test(test_no_error_struct),
+		TEST(test_statuses),     TEST(test_version),         TEST(test_numbers_in_messages),
+		TEST(test_long_message), TEST(test_no_error_struct),
 	};
 
 	return cmocka_run_group_tests_name("errors", tests, NULL, NULL);

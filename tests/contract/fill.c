@@ -2,12 +2,14 @@
 #include "fixture.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 static const char *const types[] = { "uint8", "int16", "bytes3", "float32", "complex64", "void12", "complex128" };
 
 #define TYPE_COUNT (sizeof(types) / sizeof(*types))
 #define LARGEST_ITEM 16
 #define MEMORY_SIZE 2048
+#define STARTS 17
 
 /* The element may change as soon as bi_fill has returned. */
 static void fill_both(const struct mirror *mirror, const struct bi_layout *layout, const unsigned char *element,
@@ -18,6 +20,7 @@ static void fill_both(const struct mirror *mirror, const struct bi_layout *layou
 
 	memcpy(passing, element, layout->dtype.item_size);
 	OK(bi_fill(view, passing, stream, &error));
+	check_order(mirror->memory);
 	memset(passing, 0xee, sizeof(passing));
 	bi_view_release(view);
 	naive_fill(mirror->bytes, layout, element);
@@ -59,15 +62,13 @@ static void test_uniform_patterns(void **state)
 
 	(void)state;
 	mirror_open(&mirror, fixture.context, PLACE_DEVICE, MEMORY_SIZE);
-	for (size_t t = 0; t < TYPE_COUNT; t++)
-		for (int value = 0; value < 256; value++) {
-			unsigned char element[LARGEST_ITEM];
+	for (int i = 0; i < effort(256 * (int)TYPE_COUNT); i++) {
+		int pattern = chosen(i, 256 * (int)TYPE_COUNT);
+		unsigned char element[LARGEST_ITEM];
 
-			if (fixture.share < 100 && value % 8)
-				continue;
-			memset(element, value, sizeof(element));
-			fill_and_check(&mirror, types[t], element);
-		}
+		memset(element, pattern % 256, sizeof(element));
+		fill_and_check(&mirror, types[pattern / 256], element);
+	}
 	mirror_close(&mirror);
 }
 
@@ -93,7 +94,7 @@ static void test_patterns(void **state)
 			continue;
 		mirror_open(&mirror, fixture.context, (enum place)place, MEMORY_SIZE);
 		for (int i = 0; i < effort(140); i++) {
-			const char *type = types[(size_t)i % TYPE_COUNT];
+			const char *type = types[chosen(i, (int)TYPE_COUNT)];
 			unsigned char element[LARGEST_ITEM];
 
 			periodic_element(element, dtype_of(type).item_size);
@@ -110,17 +111,18 @@ static void test_neighbours(void **state)
 
 	(void)state;
 	mirror_open(&mirror, fixture.context, PLACE_DEVICE, 200);
-	for (size_t t = 0; t < TYPE_COUNT; t++)
-		for (size_t start = 0; start < 17; start++) {
-			const int64_t shape[] = { 1 + (int64_t)start % 9 };
-			struct bi_layout layout;
-			unsigned char element[LARGEST_ITEM];
+	for (int i = 0; i < effort(STARTS * (int)TYPE_COUNT); i++) {
+		int which = chosen(i, STARTS * (int)TYPE_COUNT), start = which % STARTS;
+		const char *type = types[which / STARTS];
+		const int64_t shape[] = { 1 + start % 9 };
+		struct bi_layout layout;
+		unsigned char element[LARGEST_ITEM];
 
-			random_bytes(element, sizeof(element));
-			OK(bi_layout_init(&layout, dtype_of(types[t]), 1, shape, NULL, (int64_t)start, &error));
-			fill_both(&mirror, &layout, element, NULL);
-			mirror_check(&mirror, types[t]);
-		}
+		random_bytes(element, sizeof(element));
+		OK(bi_layout_init(&layout, dtype_of(type), 1, shape, NULL, start, &error));
+		fill_both(&mirror, &layout, element, NULL);
+		mirror_check(&mirror, type);
+	}
 	mirror_close(&mirror);
 }
 
@@ -149,16 +151,56 @@ static void test_order(void **state)
 
 static void test_large(void **state)
 {
-	static const int64_t shape[] = { 300, 1001 }, strides[] = { 1003 * 3, 3 };
+	const int64_t rows = effort(300), shape[] = { rows, 1001 };
+	static const int64_t strides[] = { 1003 * 3, 3 };
 	struct bi_layout layout;
 	struct mirror mirror;
 
 	(void)state;
 	OK(bi_layout_init(&layout, dtype_of("bytes3"), 2, shape, strides, 5, &error));
-	mirror_open(&mirror, fixture.context, PLACE_DEVICE, 5 + 300 * 1003 * 3);
+	mirror_open(&mirror, fixture.context, PLACE_DEVICE, 5 + (size_t)rows * 1003 * 3);
 	fill_both(&mirror, &layout, (const unsigned char *)"\x01\x80\xff", NULL);
-	mirror_check(&mirror, "fill of 300 rows");
+	mirror_check(&mirror, "fill of long rows");
 	mirror_close(&mirror);
+}
+
+/* Items as large as no register, no kernel argument and no piece of staging memory is. */
+static void fill_with_large_item(uint32_t size)
+{
+	static const int64_t shape[] = { 2, 3 };
+	const int64_t strides[] = { -(int64_t)(size + 5), 2 * (int64_t)(size + 5) };
+	unsigned char *element = malloc(size);
+	struct bi_layout layout;
+	struct bi_dtype dtype;
+	struct mirror mirror;
+	struct bi_view *view;
+
+	assert_non_null(element);
+	random_bytes(element, size);
+	OK(bi_dtype_make(BI_VOID, 1, size, &dtype, &error));
+	OK(bi_layout_init(&layout, dtype, 2, shape, strides, 0, &error));
+	mirror_open(&mirror, fixture.context, PLACE_DEVICE, settle_randomly(&layout));
+	view = view_of(&mirror, &layout, 0);
+	naive_fill(mirror.bytes, &layout, element);
+	OK(bi_fill(view, element, NULL, &error));
+	check_order(mirror.memory);
+	memset(element, 0xee, size);
+	free(element);
+	bi_view_release(view);
+	mirror_check(&mirror, "fill with a large item");
+	mirror_close(&mirror);
+	fixture.cases++;
+}
+
+static void test_large_items(void **state)
+{
+	static const uint32_t sizes[] = { 255, 256, 257, 300, 5000, 70000 };
+
+	(void)state;
+	for (int i = 0; i < effort(6); i++)
+		fill_with_large_item(sizes[chosen(i, 6)]);
+	if (is_thorough())
+		fill_with_large_item((1 << 20) + 77);
 }
 
 static void test_refusals(void **state)
@@ -191,12 +233,13 @@ static void test_refusals(void **state)
 int fill_group(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_uniform_patterns),
-		cmocka_unit_test(test_patterns),
-		cmocka_unit_test(test_neighbours),
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_large),
-		cmocka_unit_test(test_refusals),
+		TEST(test_uniform_patterns),
+		TEST(test_patterns),
+		TEST(test_neighbours),
+		TEST(test_order),
+		TEST(test_large),
+		TEST(test_large_items),
+		TEST(test_refusals),
 	};
 
 	return cmocka_run_group_tests_name("fill", tests, NULL, NULL);

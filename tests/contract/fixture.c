@@ -4,14 +4,63 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "driver.h"
+
 struct fixture fixture;
 struct bi_error error;
 
 int effort(int full)
 {
-	int cases = full * fixture.share / 100;
+	int cases = (int)((long long)full * fixture.share * fixture.effort / 10000);
 
 	return cases > 0 ? cases : 1;
+}
+
+int is_thorough(void)
+{
+	return fixture.share * fixture.effort >= 10000;
+}
+
+int chosen(int i, int full)
+{
+	return effort(full) >= full ? i % full : (int)test_between(&fixture.random, 0, full - 1);
+}
+
+/* The drivers of the devices under test, each once. */
+static size_t outsides(const struct bi_context **contexts)
+{
+	size_t count = 0;
+
+	if (outside_of(fixture.context))
+		contexts[count++] = fixture.context;
+	if (fixture.second && outside_of(fixture.second) &&
+	    (!count || outside_of(fixture.second) != outside_of(fixture.context)))
+		contexts[count++] = fixture.second;
+	return count;
+}
+
+int begin_test(void **state)
+{
+	const struct bi_context *contexts[2];
+	size_t count = outsides(contexts);
+
+	(void)state;
+	for (size_t i = 0; i < count; i++)
+		if (outside_of(contexts[i])->begin_test)
+			outside_of(contexts[i])->begin_test(contexts[i]);
+	return 0;
+}
+
+int end_test(void **state)
+{
+	const struct bi_context *contexts[2];
+	size_t count = outsides(contexts);
+	unsigned long complaints = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (outside_of(contexts[i])->end_test)
+			complaints += outside_of(contexts[i])->end_test(*state);
+	return complaints ? -1 : 0;
 }
 
 static const char untouched[] = "untouched";
@@ -58,9 +107,24 @@ void let_go_of_retired(struct bi_context *context)
 	OK(bi_context_trim(context, SIZE_MAX, &error));
 }
 
+static int has_backend(const struct bi_context *context, const char *name)
+{
+	return strcmp(bi_context_device(context)->backend, name) == 0;
+}
+
 int is_opencl(const struct bi_context *context)
 {
-	return strcmp(bi_context_device(context)->backend, "opencl") == 0;
+	return has_backend(context, "opencl");
+}
+
+int is_cuda(const struct bi_context *context)
+{
+	return has_backend(context, "cuda");
+}
+
+int is_device(const struct bi_context *context)
+{
+	return !has_backend(context, "host");
 }
 
 int can(const struct bi_context *context, unsigned capability)
@@ -80,6 +144,70 @@ struct bi_context *open_with(const char *spec, struct bi_options options)
 struct bi_context *open_context(const char *spec)
 {
 	return open_with(spec, (struct bi_options)BI_OPTIONS_INIT);
+}
+
+/* A native context that was made here. */
+struct apart {
+	const struct outside *outside;
+	uintptr_t handle;
+};
+
+static void close_apart(void *data)
+{
+	struct apart *apart = data;
+
+	apart->outside->release(DRIVER_CONTEXT, 0, apart->handle);
+	free(apart);
+}
+
+struct bi_context *open_apart(void)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct apart *apart;
+
+	if (!outside_of(fixture.context))
+		return open_context(fixture.spec);
+	apart = malloc(sizeof(*apart));
+	assert_non_null(apart);
+	apart->outside = outside_of(fixture.context);
+	apart->handle = apart->outside->new_context(fixture.context);
+	options.adopt_context = apart->handle;
+	options.release = close_apart;
+	options.release_data = apart;
+	return open_with(apart->outside->backend, options);
+}
+
+void check_order(const struct bi_memory *memory)
+{
+	const struct outside *outside = outside_of(bi_memory_context(memory));
+
+	if (outside && outside->is_ordered && !outside->is_ordered(memory))
+		fail_msg("case %lu: the home of the memory does not wait for the work on it", fixture.cases);
+}
+
+void trim_randomly(struct bi_context *context)
+{
+	/* Of no byte the caches would be dropped as well. */
+	if (test_between(&fixture.random, 0, 3) == 0)
+		OK(bi_context_trim(context, 1, &error));
+}
+
+static void touch(const void *bytes, size_t nbytes, int writes)
+{
+	const struct outside *outside = outside_of(fixture.context);
+
+	if (bytes && nbytes && outside && outside->touch)
+		outside->touch(bytes, nbytes, writes);
+}
+
+void cpu_reads(const void *bytes, size_t nbytes)
+{
+	touch(bytes, nbytes, 0);
+}
+
+void cpu_writes(void *bytes, size_t nbytes)
+{
+	touch(bytes, nbytes, 1);
 }
 
 struct bi_view *view_of(const struct mirror *mirror, const struct bi_layout *layout, unsigned flags)
@@ -158,11 +286,26 @@ void mirror_open(struct mirror *mirror, struct bi_context *context, enum place p
 	assert_int_equal(bi_memory_nbytes(mirror->memory), nbytes);
 }
 
+/* As the CPU sees it; 0: there is no address that holds at any time. */
+static int read_by_address(const struct bi_view *all, unsigned char *bytes, size_t nbytes)
+{
+	const void *address = bi_view_host_pointer(all);
+
+	/* Where a driver maps, the address holds only while the memory is mapped. */
+	if (!address || !is_cuda(bi_memory_context(bi_view_memory(all))))
+		return 0;
+	OK(bi_view_synchronize(all, &error));
+	cpu_reads(address, nbytes);
+	memcpy(bytes, address, nbytes);
+	return 1;
+}
+
 void mirror_read(const struct mirror *mirror, unsigned char *bytes)
 {
 	struct bi_view *all = bytes_of(mirror->memory);
 
-	OK(bi_view_read(all, bytes, mirror->nbytes, &error));
+	if (test_between(&fixture.random, 0, 1) || !read_by_address(all, bytes, mirror->nbytes))
+		OK(bi_view_read(all, bytes, mirror->nbytes, &error));
 	bi_view_release(all);
 }
 

@@ -25,15 +25,26 @@ struct fixture {
 	struct bi_context *context; /* under test */
 	struct bi_context *second; /* another device, or NULL */
 	struct bi_context *host;
-	int share; /* percentage of the full number of random cases */
+	int share; /* percentage of the random cases that this context gets */
+	int effort; /* percentage that the whole run does, BI_TEST_EFFORT */
 	struct test_random random;
 	unsigned long cases;
 };
 
 extern struct fixture fixture;
 
-/* The number of random cases that a test runs in this round, at least 1. */
+/* The number of cases that a test runs in this round, at least 1; more than `full` if the effort is above 100. */
 int effort(int full);
+/* Does this round run all of what it can? */
+int is_thorough(void);
+/* A list of `full` cases: which of them is number i of the effort(full) that are run. All, or some by chance. */
+int chosen(int i, int full);
+
+/* One test, after which the driver of the device has nothing to complain about. */
+#define TEST(function) cmocka_unit_test_prestate_setup_teardown(function, begin_test, end_test, (void *)#function)
+
+int begin_test(void **state);
+int end_test(void **state);
 
 /* Checked calls. `error` is what they pass to the library; a call that succeeds must leave it alone. */
 
@@ -57,11 +68,32 @@ void count_release(void *data);
 void let_go_of_retired(struct bi_context *context);
 
 int is_opencl(const struct bi_context *context);
+int is_cuda(const struct bi_context *context);
+/* Not the host: work on it is pending when a call returns, and memory is its own. */
+int is_device(const struct bi_context *context);
 int can(const struct bi_context *context, unsigned capability);
 
 /* Opens spec with the given options changed. Released by the caller. */
 struct bi_context *open_context(const char *spec);
 struct bi_context *open_with(const char *spec, struct bi_options options);
+/*
+ * The same device in a native context of its own, which goes with it: its streams cannot work on memory of
+ * fixture.context. On the host, where there are no such contexts, just another one.
+ */
+struct bi_context *open_apart(void);
+
+/*
+ * Every call that enqueues leaves the memory's home behind the work (docs/ordering.md, row 10), so that whoever goes on
+ * there needs no more. Checked as far as the driver can tell.
+ */
+void check_order(const struct bi_memory *memory);
+
+/* Now and then gives free memory back to the driver: nobody may still be at work on what is kept for reuse. */
+void trim_randomly(struct bi_context *context);
+
+/* The CPU uses memory of the device under test at its address: whoever watches the driver is told before it does. */
+void cpu_reads(const void *bytes, size_t nbytes);
+void cpu_writes(void *bytes, size_t nbytes);
 
 /* Element types of the random cases. */
 struct item {
@@ -158,6 +190,10 @@ int views_group(void);
 int map_group(void);
 int objects_group(void);
 int foreign_group(void);
+int foreign_opencl_group(void);
+int foreign_cuda_group(void);
+int peers_group(void);
+int failures_group(void);
 int pool_group(void);
 int report_group(void);
 int errors_group(void);

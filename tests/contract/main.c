@@ -1,23 +1,43 @@
 /*
  * contract SPEC [SECOND_SPEC]: everything that the header promises, on one device.
  *
- * The groups that move data run on a plain context, on one opened with the debug option, and on OpenCL also on an
- * adopted cl_context, each time on a share of the random cases. BI_TEST_SEED repeats a run.
+ * The groups that move data run on a plain context, on one opened with the debug option and on an adopted native
+ * context, each time on a share of the random cases.
+ *
+ * BI_TEST_SEED repeats a run, BI_TEST_EFFORT is the percentage of the random cases that it does, BI_TEST_GROUPS names
+ * the groups to run ("copy,fill"), BI_TEST_FILTER is a pattern for tests.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "cuda/types.h"
 #include "driver.h"
 #include "fixture.h"
 
-typedef int (*group_fn)(void);
+struct group {
+	const char *name;
+	int (*run)(void);
+};
 
-static const group_fn data_groups[] = { copy_group, fill_group, elements_group, views_group, map_group };
+static const struct group data_groups[] = {
+	{ "copy", copy_group },   { "fill", fill_group }, { "elements", elements_group },
+	{ "views", views_group }, { "map", map_group },   { "peers", peers_group },
+};
 
-static const group_fn object_groups[] = {
-	tables_group, objects_group, foreign_group, pool_group, report_group, errors_group, threads_group, fork_group,
+static const struct group object_groups[] = {
+	{ "tables", tables_group },
+	{ "objects", objects_group },
+	{ "foreign", foreign_group },
+	{ "foreign_opencl", foreign_opencl_group },
+	{ "foreign_cuda", foreign_cuda_group },
+	{ "pool", pool_group },
+	{ "report", report_group },
+	{ "errors", errors_group },
+	{ "threads", threads_group },
+	{ "failures", failures_group },
+	{ "fork", fork_group },
 };
 
 static double now(void)
@@ -47,12 +67,29 @@ static struct bi_context *start_plain(const char *spec)
 	return start(spec, &options);
 }
 
-static int run(const group_fn *groups, size_t count)
+/* Is the name in the list of names, separated by commas, that BI_TEST_GROUPS is? Without a list all are. */
+static int is_wanted(const char *name)
+{
+	const char *list = getenv("BI_TEST_GROUPS");
+	size_t length = strlen(name);
+
+	if (!list || !*list)
+		return 1;
+	for (; list; list = strchr(list, ',')) {
+		list += *list == ',';
+		if (strncmp(list, name, length) == 0 && (!list[length] || list[length] == ','))
+			return 1;
+	}
+	return 0;
+}
+
+static int run(const struct group *groups, size_t count)
 {
 	int failed = 0;
 
 	for (size_t i = 0; i < count; i++)
-		failed += groups[i]() != 0;
+		if (is_wanted(groups[i].name))
+			failed += groups[i].run() != 0;
 	return failed;
 }
 
@@ -74,18 +111,6 @@ static int run_on(struct bi_context *context, const char *kind, int share)
 	return failed;
 }
 
-static struct bi_context *adopted(void)
-{
-	struct bi_options options = BI_OPTIONS_INIT;
-	cl_context handle = driver_new_context(fixture.context);
-	struct bi_context *context;
-
-	options.adopt_context = (uintptr_t)handle;
-	context = start("opencl", &options);
-	driver()->clReleaseContext(handle);
-	return context;
-}
-
 static struct bi_context *debugging(void)
 {
 	struct bi_options options = BI_OPTIONS_INIT;
@@ -94,22 +119,53 @@ static struct bi_context *debugging(void)
 	return start(fixture.spec, &options);
 }
 
+/* CUDA's legacy default stream, which the driver orders with others in ways of its own, as the context stream. */
+static struct bi_context *on_legacy_stream(void)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+
+	options.adopt_context = bi_context_handle(fixture.context);
+	options.adopt_stream = (uintptr_t)BI__CU_STREAM_LEGACY;
+	return start("cuda", &options);
+}
+
 static int run_all(void)
 {
 	int failed;
 
-	fixture.share = 100;
 	failed = RUN(object_groups);
 	failed += RUN(data_groups);
 	failed += run_on(debugging(), "debugged", 10);
-	if (is_opencl(fixture.context))
-		failed += run_on(adopted(), "adopted", 30);
+	if (is_device(fixture.context))
+		failed += run_on(open_apart(), "adopted", 30);
+	if (is_cuda(fixture.context))
+		failed += run_on(on_legacy_stream(), "on the legacy default stream", 10);
 	return failed;
+}
+
+/* A number above 0 from the environment. */
+static int percentage(const char *name)
+{
+	const char *text = getenv(name);
+	int value = text && *text ? atoi(text) : 100;
+
+	return value > 0 ? value : 1;
+}
+
+/* When nothing is open any more: what the drivers have to say. Returns whether it is nothing. */
+static int end_run(const struct outside *first, const struct outside *second)
+{
+	unsigned long complaints = first && first->end_run ? first->end_run() : 0;
+
+	if (second && second != first && second->end_run)
+		complaints += second->end_run();
+	return complaints == 0;
 }
 
 int main(int argc, char **argv)
 {
 	double begin = now();
+	const struct outside *first, *second;
 	int failed;
 
 	if (argc < 2 || argc > 3) {
@@ -118,16 +174,20 @@ int main(int argc, char **argv)
 	}
 	cmocka_set_test_filter(getenv("BI_TEST_FILTER"));
 	fixture.random.state = test_seed();
+	fixture.share = 100;
+	fixture.effort = percentage("BI_TEST_EFFORT");
 	fixture.spec = argv[1];
 	fixture.second_spec = argv[2];
 	fixture.context = start_plain(fixture.spec);
 	fixture.second = fixture.second_spec ? start_plain(fixture.second_spec) : NULL;
 	fixture.host = start_plain("host");
+	first = outside_of(fixture.context);
+	second = fixture.second ? outside_of(fixture.second) : NULL;
 	failed = run_all();
 	bi_context_release(fixture.host);
 	bi_context_release(fixture.second);
 	printf("contract: %lu cases, %.1f seconds, device %s (%s)\n", fixture.cases, now() - begin,
 	       bi_context_device(fixture.context)->spec, bi_context_device(fixture.context)->name);
 	bi_context_release(fixture.context);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return !end_run(first, second) || failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -19,6 +19,22 @@ static int64_t *relative_offsets(const struct bi_layout *layout, size_t *count)
 	return naive_offsets(&moved, count);
 }
 
+/* Announces that the CPU uses all bytes that the elements can reach. */
+static void use_mapped(const struct bi_layout *layout, struct bi_map *map, int writes)
+{
+	int64_t first, end;
+	char *bytes = bi_map_data(map);
+
+	bi_layout_extent(layout, &first, &end);
+	if (!bytes)
+		return;
+	bytes += first - layout->offset;
+	if (writes)
+		cpu_writes(bytes, (size_t)(end - first));
+	else
+		cpu_reads(bytes, (size_t)(end - first));
+}
+
 static void check_read(const struct mirror *mirror, const struct bi_layout *layout, const struct bi_view *view)
 {
 	struct bi_map *map = STALE(struct bi_map);
@@ -26,10 +42,12 @@ static void check_read(const struct mirror *mirror, const struct bi_layout *layo
 	int64_t *offsets = relative_offsets(layout, &count);
 
 	OK(bi_view_map(view, BI_MAP_READ, &map, &error));
+	use_mapped(layout, map, 0);
 	for (size_t i = 0; i < count; i++)
 		assert_memory_equal((char *)bi_map_data(map) + offsets[i], mirror->bytes + layout->offset + offsets[i],
 				    size);
 	OK(bi_unmap(map, &error));
+	check_order(mirror->memory);
 	free(offsets);
 	fixture.cases++;
 }
@@ -42,6 +60,7 @@ static void write_mapped(const struct mirror *mirror, const struct bi_layout *la
 	int64_t *offsets = relative_offsets(layout, &count);
 
 	OK(bi_view_map(view, mode, &map, &error));
+	use_mapped(layout, map, 1);
 	for (size_t i = 0; i < count; i++) {
 		unsigned char *element = mirror->bytes + layout->offset + offsets[i];
 
@@ -49,6 +68,7 @@ static void write_mapped(const struct mirror *mirror, const struct bi_layout *la
 		memcpy((char *)bi_map_data(map) + offsets[i], element, size);
 	}
 	OK(bi_unmap(map, &error));
+	check_order(mirror->memory);
 	free(offsets);
 	mirror_check(mirror, layout_text(layout));
 	fixture.cases++;
@@ -62,6 +82,7 @@ static void fill_first(const struct mirror *mirror, const struct bi_layout *layo
 
 	random_bytes(element, sizeof(element));
 	OK(bi_fill(view, element, stream, &error));
+	check_order(mirror->memory);
 	bi_stream_release(stream);
 	naive_fill(mirror->bytes, layout, element);
 }
@@ -80,11 +101,11 @@ static void test_random(void **state)
 		struct bi_view *view;
 
 		random_layout(&layout, random_item(), ndim, shape, random_target_spread());
-		mirror_open(&mirror, fixture.context, some_place(i), settle_randomly(&layout));
+		mirror_open(&mirror, fixture.context, some_place(chosen(i, PLACE_COUNT)), settle_randomly(&layout));
 		view = view_of(&mirror, &layout, 0);
 		fill_first(&mirror, &layout, view);
 		check_read(&mirror, &layout, view);
-		write_mapped(&mirror, &layout, view, modes[i % 3]);
+		write_mapped(&mirror, &layout, view, modes[chosen(i, 3)]);
 		check_read(&mirror, &layout, view);
 		bi_view_release(view);
 		mirror_close(&mirror);
@@ -141,6 +162,7 @@ static void check_reading(const struct pair *pair, int allowed)
 		OK(bi_view_get(pair->view, index, values, &error));
 		OK(bi_view_read(pair->view, values, sizeof(values), &error));
 		OK(bi_view_map(pair->view, BI_MAP_READ, &map, &error));
+		cpu_reads(bi_map_data(map), 16);
 		assert_memory_equal(bi_map_data(map), pair->mirror.bytes, 16);
 		OK(bi_unmap(map, &error));
 	} else {
@@ -163,17 +185,18 @@ static void check_free(const struct pair *pair)
 static void test_busy_while_read(void **state)
 {
 	(void)state;
-	for (int place = 0; place < PLACE_COUNT; place++) {
+	for (int i = 0; i < effort(PLACE_COUNT); i++) {
 		struct pair pair;
 		struct bi_map *first, *second;
 
-		pair_open(&pair, some_place(place));
+		pair_open(&pair, some_place(chosen(i, PLACE_COUNT)));
 		OK(bi_view_map(pair.view, BI_MAP_READ, &first, &error));
 		OK(bi_view_map(pair.view, BI_MAP_READ, &second, &error));
 		check_writing_is_busy(&pair);
 		check_reading(&pair, 1);
 		OK(bi_unmap(first, &error));
 		check_writing_is_busy(&pair);
+		cpu_reads(bi_map_data(second), 16);
 		assert_memory_equal(bi_map_data(second), pair.mirror.bytes, 16);
 		OK(bi_unmap(second, &error));
 		check_free(&pair);
@@ -184,14 +207,15 @@ static void test_busy_while_read(void **state)
 static void test_busy_while_written(void **state)
 {
 	(void)state;
-	for (int place = 0; place < PLACE_COUNT; place++) {
+	for (int i = 0; i < effort(PLACE_COUNT); i++) {
 		struct pair pair;
 		struct bi_map *map;
 
-		pair_open(&pair, some_place(place));
+		pair_open(&pair, some_place(chosen(i, PLACE_COUNT)));
 		OK(bi_view_map(pair.view, BI_MAP_WRITE | BI_MAP_DISCARD, &map, &error));
 		check_writing_is_busy(&pair);
 		check_reading(&pair, 0);
+		cpu_writes(bi_map_data(map), 16);
 		memcpy(bi_map_data(map), "sixteen bytes...", 16);
 		memcpy(pair.mirror.bytes, "sixteen bytes...", 16);
 		OK(bi_unmap(map, &error));
@@ -215,6 +239,7 @@ static void test_busy_is_of_the_memory(void **state)
 	OK(bi_view_map(pair.view, BI_MAP_WRITE, &map, &error));
 	REFUSED(BI_EBUSY, bi_view_read(bytes, first, 16, &error));
 	OK(bi_fill(pair.other, "\1\2\3\4", NULL, &error));
+	cpu_writes(bi_map_data(map), 16);
 	memcpy(bi_map_data(map), pair.mirror.bytes, 16);
 	OK(bi_unmap(map, &error));
 	bi_view_release(bytes);
@@ -237,6 +262,7 @@ static void test_owner_goes_first(void **state)
 	OK(bi_view_map(view, BI_MAP_READ | BI_MAP_WRITE, &map, &error));
 	bi_view_release(view);
 	bi_context_release(context);
+	cpu_writes(bi_map_data(map), 16);
 	assert_memory_equal(bi_map_data(map), "\1\2\3\4\1\2\3\4\1\2\3\4\1\2\3\4", 16);
 	memset(bi_map_data(map), 0, 16);
 	OK(bi_unmap(map, &error));
@@ -284,9 +310,14 @@ static void test_host_pointer(void **state)
 		pointer = bi_view_host_pointer(view);
 		if (place == PLACE_HOST || place == PLACE_WRAPPED || place == PLACE_UNIFIED)
 			assert_non_null(pointer);
-		assert_int_equal(place == PLACE_HOST || place == PLACE_WRAPPED || !is_opencl(fixture.context),
+		if (place == PLACE_PINNED && is_cuda(fixture.context))
+			assert_non_null(pointer);
+		if (place == PLACE_DEVICE && is_cuda(fixture.context))
+			assert_null(pointer);
+		assert_int_equal(place == PLACE_HOST || place == PLACE_WRAPPED || !is_device(fixture.context),
 				 bi_memory_is_host(mirror.memory));
-		if (pointer && bi_memory_is_host(mirror.memory)) {
+		if (pointer && (bi_memory_is_host(mirror.memory) || is_cuda(fixture.context))) {
+			cpu_writes(pointer - 9, 20);
 			assert_memory_equal(pointer - 9, mirror.bytes, 20);
 			pointer[1] = mirror.bytes[10] ^= 0xff;
 			mirror_check(&mirror, "host pointer");
@@ -300,13 +331,13 @@ static void test_host_pointer(void **state)
 int map_group(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_busy_while_read),
-		cmocka_unit_test(test_busy_while_written),
-		cmocka_unit_test(test_busy_is_of_the_memory),
-		cmocka_unit_test(test_owner_goes_first),
-		cmocka_unit_test(test_modes),
-		cmocka_unit_test(test_host_pointer),
+		TEST(test_random),
+		TEST(test_busy_while_read),
+		TEST(test_busy_while_written),
+		TEST(test_busy_is_of_the_memory),
+		TEST(test_owner_goes_first),
+		TEST(test_modes),
+		TEST(test_host_pointer),
 	};
 
 	return cmocka_run_group_tests_name("map", tests, NULL, NULL);

@@ -90,7 +90,10 @@ static void family_open(struct family *family, int wrapped)
 	OK(bi_stream_create(family->context, 0, &family->stream, &error));
 	OK(bi_view_empty(family->context, layout.dtype, 1, shape, &source, &error));
 	OK(bi_fill(source, "\1\2\3\4", family->stream, &error));
+	check_order(bi_view_memory(source));
 	OK(bi_copy(family->view, source, family->stream, &error));
+	check_order(bi_view_memory(source));
+	check_order(family->memory);
 	OK(bi_event_record(family->stream, &family->event, &error));
 	bi_view_release(source);
 }
@@ -131,17 +134,17 @@ static void permutation(int n, int *order)
 static void test_orders_of_release(void **state)
 {
 	(void)state;
-	for (int n = 0; n < 120; n++) {
+	for (int i = 0; i < effort(120); i++) {
 		struct family family = { .bytes = { 0 } };
-		int order[PARTS], wrapped = n % 2;
+		int order[PARTS], n = chosen(i, 120), wrapped = n % 2;
 
 		permutation(n, order);
 		family_open(&family, wrapped);
-		for (int i = 0; i < PARTS; i++)
-			release_part(&family, order[i]);
+		for (int part = 0; part < PARTS; part++)
+			release_part(&family, order[part]);
 		assert_int_equal(family.released, wrapped);
-		for (size_t i = 0; i < sizeof(family.bytes) && wrapped; i++)
-			assert_int_equal(family.bytes[i], 1 + i % 4);
+		for (size_t j = 0; j < sizeof(family.bytes) && wrapped; j++)
+			assert_int_equal(family.bytes[j], 1 + j % 4);
 		fixture.cases++;
 	}
 }
@@ -481,6 +484,7 @@ static void test_ordering_calls(void **state)
 	OK(bi_view_empty(fixture.context, dtype_of("int32"), 1, shape, &view, &error));
 	OK(bi_view_acquire(view, stream, &error));
 	OK(bi_fill(view, "\1\1\1\1", stream, &error));
+	check_order(bi_view_memory(view));
 	OK(bi_view_hand_back(view, stream, &error));
 	OK(bi_view_synchronize(view, &error));
 	OK(bi_view_read(view, values, sizeof(values), &error));
@@ -500,21 +504,11 @@ static void test_ordering_calls(void **state)
 int objects_group(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_null),
-		cmocka_unit_test(test_options),
-		cmocka_unit_test(test_orders_of_release),
-		cmocka_unit_test(test_counts),
-		cmocka_unit_test(test_context_stream),
-		cmocka_unit_test(test_streams_and_events),
-		cmocka_unit_test(test_out_of_order),
-		cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_too_much_memory),
-		cmocka_unit_test(test_wrapped_bytes),
-		cmocka_unit_test(test_wrapping_nothing),
-		cmocka_unit_test(test_foreign),
-		cmocka_unit_test(test_foreign_flags),
-		cmocka_unit_test(test_foreign_order),
-		cmocka_unit_test(test_ordering_calls),
+		TEST(test_null),          TEST(test_options),          TEST(test_orders_of_release),
+		TEST(test_counts),        TEST(test_context_stream),   TEST(test_streams_and_events),
+		TEST(test_out_of_order),  TEST(test_memory),           TEST(test_too_much_memory),
+		TEST(test_wrapped_bytes), TEST(test_wrapping_nothing), TEST(test_foreign),
+		TEST(test_foreign_flags), TEST(test_foreign_order),    TEST(test_ordering_calls),
 	};
 
 	return cmocka_run_group_tests_name("objects", tests, NULL, NULL);

@@ -151,6 +151,7 @@ static void test_streams(void **state)
 	OK(bi_stream_create(context, 0, &stream, &error));
 	OK(bi_fill(arrays.a, "\1\2\3\4", NULL, &error));
 	OK(bi_fill(arrays.b, "\1\2\3\4", stream, &error));
+	check_order(bi_view_memory(arrays.b));
 	text = report_of(context);
 	assert_true(json_number(member(text, 0, "stream")) == 0);
 	assert_true(json_number(member(text, 1, "stream")) > 0);
@@ -246,6 +247,7 @@ static void test_waits(void **state)
 	open_arrays(&arrays, context);
 	OK(bi_stream_create(context, 0, &stream, &error));
 	OK(bi_fill(arrays.a, "\1\2\3\4", stream, &error));
+	check_order(bi_view_memory(arrays.a));
 	OK(bi_copy(arrays.b, arrays.turned, NULL, &error));
 	OK(bi_view_acquire(arrays.b, stream, &error));
 	OK(bi_view_hand_back(arrays.b, stream, &error));
@@ -311,11 +313,9 @@ static void test_arguments(void **state)
 int report_group(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_json_reader),  cmocka_unit_test(test_operations),
-		cmocka_unit_test(test_streams),      cmocka_unit_test(test_pause),
-		cmocka_unit_test(test_not_profiled), cmocka_unit_test(test_nothing_is_not_reported),
-		cmocka_unit_test(test_waits),        cmocka_unit_test(test_log),
-		cmocka_unit_test(test_arguments),
+		TEST(test_json_reader), TEST(test_operations),   TEST(test_streams),
+		TEST(test_pause),       TEST(test_not_profiled), TEST(test_nothing_is_not_reported),
+		TEST(test_waits),       TEST(test_log),          TEST(test_arguments),
 	};
 
 	return cmocka_run_group_tests_name("report", tests, NULL, NULL);

@@ -97,7 +97,7 @@ static void test_counts(void **state)
 {
 	unsigned char bytes[64] = { 0 };
 	atomic_int released = 0;
-	struct scene scene = { .context = fixture.context, .rounds = 20000 };
+	struct scene scene = { .context = fixture.context, .rounds = effort(20000) };
 
 	(void)state;
 	scene.memory = wrap(scene.context, bytes, sizeof(bytes), &released);
@@ -123,7 +123,7 @@ static void let_go(struct scene *scene, int number)
 static void test_last_release(void **state)
 {
 	(void)state;
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < effort(200); i++) {
 		unsigned char bytes[64] = { 0 };
 		atomic_int released = 0;
 		struct scene scene = { .context = fixture.context };
@@ -161,7 +161,7 @@ static void copy_own_rows(struct scene *scene, int number)
 static void test_copies(void **state)
 {
 	static const int64_t shape[] = { THREADS, 50 };
-	struct scene scene = { .context = fixture.context, .rounds = 60 };
+	struct scene scene = { .context = fixture.context, .rounds = effort(60) };
 	unsigned char bytes[THREADS][200];
 
 	(void)state;
@@ -175,7 +175,7 @@ static void test_copies(void **state)
 			assert_int_equal(bytes[i][j], scene.rounds - 1 + i);
 	bi_view_release(scene.view);
 	bi_view_release(scene.other);
-	fixture.cases += THREADS * 60;
+	fixture.cases += THREADS * (unsigned long)scene.rounds;
 }
 
 /* Copies in both directions between two memories take their locks in one order. */
@@ -190,7 +190,7 @@ static void copy_across(struct scene *scene, int number)
 static void test_opposite_copies(void **state)
 {
 	static const int64_t shape[] = { 64 };
-	struct scene scene = { .context = fixture.context, .rounds = 60 };
+	struct scene scene = { .context = fixture.context, .rounds = effort(60) };
 	unsigned char bytes[64];
 
 	(void)state;
@@ -205,7 +205,7 @@ static void test_opposite_copies(void **state)
 		assert_int_equal(bytes[i], 'z');
 	bi_view_release(scene.view);
 	bi_view_release(scene.other);
-	fixture.cases += THREADS * 60;
+	fixture.cases += THREADS * (unsigned long)scene.rounds;
 }
 
 /* Memory wanders between threads through the pool. */
@@ -230,12 +230,12 @@ static void allocate_and_check(struct scene *scene, int number)
 
 static void test_pool(void **state)
 {
-	struct scene scene = { .context = fixture.context, .rounds = 60, .dtype = dtype_of("uint8") };
+	struct scene scene = { .context = fixture.context, .rounds = effort(60), .dtype = dtype_of("uint8") };
 
 	(void)state;
 	skip_where_threads_deadlock();
 	play(&scene, THREADS, allocate_and_check);
-	fixture.cases += THREADS * 60;
+	fixture.cases += THREADS * (unsigned long)scene.rounds;
 }
 
 static void open_and_close(struct scene *scene, int number)
@@ -264,11 +264,11 @@ static void open_and_close(struct scene *scene, int number)
 
 static void test_contexts(void **state)
 {
-	struct scene scene = { .rounds = 4, .dtype = dtype_of("uint8") };
+	struct scene scene = { .rounds = effort(4), .dtype = dtype_of("uint8") };
 
 	(void)state;
 	play(&scene, THREADS, open_and_close);
-	fixture.cases += THREADS * 4;
+	fixture.cases += THREADS * (unsigned long)scene.rounds;
 }
 
 /* One thread reads reports and trims while others work and map. */
@@ -297,7 +297,7 @@ static void test_report_meanwhile(void **state)
 {
 	static const int64_t shape[] = { 64 };
 	struct bi_options options = BI_OPTIONS_INIT;
-	struct scene scene = { .rounds = 40 };
+	struct scene scene = { .rounds = effort(40) };
 
 	(void)state;
 	skip_where_threads_deadlock();
@@ -310,19 +310,14 @@ static void test_report_meanwhile(void **state)
 	bi_view_release(scene.view);
 	bi_view_release(scene.other);
 	bi_context_release(scene.context);
-	fixture.cases += THREADS * 40;
+	fixture.cases += THREADS * (unsigned long)scene.rounds;
 }
 
 int threads_group(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_counts),
-		cmocka_unit_test(test_last_release),
-		cmocka_unit_test(test_copies),
-		cmocka_unit_test(test_opposite_copies),
-		cmocka_unit_test(test_pool),
-		cmocka_unit_test(test_contexts),
-		cmocka_unit_test(test_report_meanwhile),
+		TEST(test_counts), TEST(test_last_release), TEST(test_copies),           TEST(test_opposite_copies),
+		TEST(test_pool),   TEST(test_contexts),     TEST(test_report_meanwhile),
 	};
 
 	return cmocka_run_group_tests_name("threads", tests, NULL, NULL);

@@ -883,13 +883,11 @@ static void test_empty(void **state)
 int views_group(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_changes),        cmocka_unit_test(test_bounds),
-		cmocka_unit_test(test_tight_bounds),   cmocka_unit_test(test_layouts_by_hand),
-		cmocka_unit_test(test_view_arguments), cmocka_unit_test(test_slices_from_the_end),
-		cmocka_unit_test(test_bad_indices),    cmocka_unit_test(test_bad_axes),
-		cmocka_unit_test(test_bad_shapes),     cmocka_unit_test(test_read_only),
-		cmocka_unit_test(test_fields),         cmocka_unit_test(test_reinterpret),
-		cmocka_unit_test(test_empty),
+		TEST(test_changes),         TEST(test_bounds),         TEST(test_tight_bounds),
+		TEST(test_layouts_by_hand), TEST(test_view_arguments), TEST(test_slices_from_the_end),
+		TEST(test_bad_indices),     TEST(test_bad_axes),       TEST(test_bad_shapes),
+		TEST(test_read_only),       TEST(test_fields),         TEST(test_reinterpret),
+		TEST(test_empty),
 	};
 
 	return cmocka_run_group_tests_name("views", tests, NULL, NULL);

@@ -1,97 +1,133 @@
-/* Host waits: what the layer saw, what the contexts report and what the test expects must be one number. */
+/* Host waits: what the drivers saw, what the contexts report and what the test expects must be one number. */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../opencl_layer/layer.h"
-#include "bench.h"
+#include "bench_driver.h"
 
 static const char *const reasons[] = { "synchronize", "value", "map", "cross", "export", "close", "failure", "debug", "report" };
 
 /* Rows of docs/ordering.md with the words **host wait**. */
-static const int waiting_rows[] = { 11, 12, 16, 17, 19, 21 };
-
-static struct bi_layer layer;
+static const int waiting_rows[] = { 11, 12, 16, 17, 19, 21, 25 };
 
 static struct {
 	const char *name;
 	int row;
-	uint64_t own; /* calls with which the test itself waited */
+	uint64_t own; /* with which the test itself waited */
 	unsigned long expected[COUNT(reasons)];
 	unsigned long seen[COUNT(reasons)];
+	const char *violation;
 } account;
 
-static unsigned long strict_waits;
+static unsigned long strict_waits, compared_waits;
 
-/* ------------------------------------------------------------------------------------------------------------- layer
+/* ----------------------------------------------------------------------------------------------------------- drivers
  */
 
-void accounts_open(void)
+int is_counted(void)
 {
-	struct bi_options options = BI_OPTIONS_INIT;
-	struct bi_context *context;
-	int opencl;
+	const struct bench_driver *driver;
 
-	options.device = bench.spec;
-	if (bi_context_open(&options, &context, &error) != BI_OK) {
-		fprintf(stderr, "ordering: %s\n", error.message);
-		exit(EXIT_FAILURE);
-	}
-	opencl = is_opencl(context);
-	bi_context_release(context);
-	if (!opencl || bi_layer_open(getenv("BI_TEST_LAYER"), &layer))
-		return;
-	fprintf(stderr, "ordering: the layer is not loaded: set OPENCL_LAYERS and BI_TEST_LAYER to its file\n");
-	exit(EXIT_FAILURE);
+	for (size_t i = 0; (driver = bench_driver(i)); i++)
+		if (!driver->counts())
+			return 0;
+	return 1;
 }
 
-uint64_t calls_of(const char *name)
+static uint64_t driver_waits(void)
 {
-	return layer.count ? layer.count(name) : 0;
-}
-
-uint64_t ordered(void)
-{
-	return calls_of("clEnqueueMarkerWithWaitList") + calls_of("clEnqueueBarrierWithWaitList");
-}
-
-static uint64_t sum_of(const char *prefix)
-{
+	const struct bench_driver *driver;
 	uint64_t sum = 0;
 
-	for (int i = 0; layer.entries && i < layer.entries(); i++)
-		if (strncmp(layer.entry(i), prefix, strlen(prefix)) == 0)
-			sum += layer.count(layer.entry(i));
+	for (size_t i = 0; (driver = bench_driver(i)); i++)
+		sum += driver->host_waits();
 	return sum;
-}
-
-uint64_t enqueued(void)
-{
-	return sum_of("clEnqueue");
-}
-
-uint64_t all_calls(void)
-{
-	return sum_of("cl");
-}
-
-int64_t live_buffers(void)
-{
-	return layer.live_buffers ? layer.live_buffers() : 0;
-}
-
-void arm(const char *name, unsigned nth)
-{
-	layer.arm(name, nth, nth ? CL_OUT_OF_RESOURCES : CL_SUCCESS);
-}
-
-uint64_t failures(void)
-{
-	return layer.fired();
 }
 
 uint64_t library_waits(void)
 {
-	return layer.host_waits ? layer.host_waits() - account.own : 0;
+	return is_counted() ? driver_waits() - account.own : 0;
+}
+
+uint64_t calls_of(const char *name)
+{
+	return bench.driver ? bench.driver->calls(name) : 0;
+}
+
+static uint64_t count_of(enum counted what)
+{
+	return bench.driver ? bench.driver->count(what) : 0;
+}
+
+uint64_t records(void)
+{
+	return count_of(COUNT_RECORDS);
+}
+
+uint64_t waits(void)
+{
+	return count_of(COUNT_WAITS);
+}
+
+uint64_t queries(void)
+{
+	return count_of(COUNT_QUERIES);
+}
+
+uint64_t ordered(void)
+{
+	return records() + waits();
+}
+
+uint64_t enqueued(void)
+{
+	return count_of(COUNT_ENQUEUED);
+}
+
+uint64_t all_calls(void)
+{
+	return count_of(COUNT_ALL);
+}
+
+int64_t live_memory(void)
+{
+	return bench.driver->live_memory();
+}
+
+void arm(const char *name, unsigned nth)
+{
+	bench.driver->arm(name, nth);
+}
+
+uint64_t failures(void)
+{
+	return bench.driver->failures();
+}
+
+static void tell_waits(void)
+{
+	const struct bench_driver *driver;
+
+	for (size_t i = 0; (driver = bench_driver(i)); i++)
+		if (driver->tell_waits)
+			driver->tell_waits();
+}
+
+void check_waits(uint64_t before, uint64_t more)
+{
+	if (!is_counted() || library_waits() == before + more)
+		return;
+	tell_waits();
+	fail_msg("the library has waited %llu times, not %llu", (unsigned long long)(library_waits() - before),
+		 (unsigned long long)more);
+}
+
+void check_more(uint64_t now, uint64_t before, uint64_t more, const char *what, const char *file, int line)
+{
+	if (now == before + more || !is_counted())
+		return;
+	print_error("%s has become %llu more, not %llu\n", what, (unsigned long long)(now - before),
+		    (unsigned long long)more);
+	_fail(file, line);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ report
@@ -153,17 +189,19 @@ static int may_wait(int row)
 
 void accounts_begin(const char *name)
 {
+	const struct bench_driver *driver;
+
 	memset(&account, 0, sizeof(account));
 	account.name = name;
 	if (sscanf(name, "row_%d_", &account.row) != 1)
 		fail_msg("%s does not name its row", name);
-	if (layer.reset)
-		layer.reset();
+	for (size_t i = 0; (driver = bench_driver(i)); i++)
+		driver->begin();
 }
 
-void own_wait(void)
+void own_waits(uint64_t count)
 {
-	account.own++;
+	account.own += count;
 }
 
 void expect_waits(const char *reason, unsigned count)
@@ -178,7 +216,13 @@ void expect_waits(const char *reason, unsigned count)
 	fail_msg("%s is no reason", reason);
 }
 
-void accounts_end(void)
+void note_violation(const char *words)
+{
+	account.violation = words;
+}
+
+/* What contexts report and what the test expects, reason by reason; returns the sum. */
+static unsigned long compare_reports(void)
 {
 	unsigned long all = 0;
 
@@ -188,14 +232,45 @@ void accounts_end(void)
 				 reasons[i], account.expected[i]);
 		all += account.seen[i];
 	}
+	return all;
+}
+
+static void count_strict(uint64_t count)
+{
+	if (!count)
+		return;
+	print_error("%s: %lu host waits, of which its row knows none\n", account.name, (unsigned long)count);
+	tell_waits();
+	strict_waits += count;
+}
+
+void accounts_end(void)
+{
+	const struct bench_driver *driver;
+	unsigned long all = compare_reports();
+	uint64_t seen = library_waits();
+	int counted = is_counted();
+
+	for (size_t i = 0; (driver = bench_driver(i)); i++)
+		driver->end();
 	if (!may_wait(account.row))
-		strict_waits += layer.host_waits ? library_waits() : all;
-	if (layer.host_waits && library_waits() != all)
-		fail_msg("%s: the driver was made to wait %lu times, %lu are reported", account.name,
-			 (unsigned long)library_waits(), all);
+		count_strict(counted ? seen : all);
+	compared_waits += counted ? seen : 0;
+	if (counted && seen != all) {
+		tell_waits();
+		fail_msg("%s: drivers were made to wait %lu times, %lu are reported", account.name, (unsigned long)seen,
+			 all);
+	}
+	if (account.violation)
+		fail_msg("%s: %s", account.name, account.violation);
 }
 
 unsigned long accounts_strict_waits(void)
 {
 	return strict_waits;
+}
+
+unsigned long accounts_compared_waits(void)
+{
+	return compared_waits;
 }

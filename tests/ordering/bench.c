@@ -1,20 +1,12 @@
 #define _POSIX_C_SOURCE 200809L
-#include "bench.h"
+#include "bench_driver.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 #define MOST 64
-
-struct gate {
-	cl_event event;
-	atomic_int open;
-	int soon; /* `thread` runs */
-	pthread_t thread;
-};
 
 struct bench bench;
 struct bi_error error;
@@ -25,6 +17,8 @@ static struct {
 	struct bi_stream *streams[MOST];
 	struct gate gates[MOST];
 	size_t context_count, stream_count, gate_count;
+	uintptr_t shared; /* native context that both contexts adopt, or 0 */
+	const char *adopt[2]; /* device strings for that */
 	int closed; /* contexts */
 	int finished; /* the test came to its end */
 } kept;
@@ -48,14 +42,63 @@ void check_refused(int rc, int status, const char *call, const char *file, int l
 	_fail(file, line);
 }
 
+/* ----------------------------------------------------------------------------------------------------------- drivers
+ */
+
+static const struct bench_driver *drivers[2];
+static size_t driver_count;
+
+const struct bench_driver *bench_driver(size_t i)
+{
+	return i < driver_count ? drivers[i] : NULL;
+}
+
+void add_driver(const struct bench_driver *driver)
+{
+	for (size_t i = 0; i < driver_count; i++)
+		if (drivers[i] == driver)
+			return;
+	drivers[driver_count++] = driver;
+}
+
+const struct bench_driver *driver_of(const struct bi_context *context)
+{
+	static const struct bench_driver *const all[] = { &opencl_bench, &cuda_bench };
+
+	for (size_t i = 0; i < COUNT(all); i++)
+		if (strcmp(bi_context_device(context)->backend, all[i]->backend) == 0)
+			return all[i];
+	return NULL;
+}
+
+int is_device(const struct bi_context *context)
+{
+	return driver_of(context) != NULL;
+}
+
 int is_opencl(const struct bi_context *context)
 {
-	return strcmp(bi_context_device(context)->backend, "opencl") == 0;
+	return driver_of(context) == &opencl_bench;
+}
+
+int is_cuda(const struct bi_context *context)
+{
+	return driver_of(context) == &cuda_bench;
+}
+
+unsigned on_device(unsigned count)
+{
+	return is_device(bench.context) ? count : 0;
 }
 
 int can(const struct bi_context *context, unsigned capability)
 {
 	return (bi_context_device(context)->capabilities & capability) != 0;
+}
+
+int allocates_in_order(void)
+{
+	return bench.driver && bench.driver->allocates_in_order && bench.driver->allocates_in_order(bench.context);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- contexts
@@ -69,24 +112,33 @@ static void count_close(void *data)
 
 struct bi_context *open_context(const char *spec, struct bi_options options)
 {
+	const struct bench_driver *driver;
 	struct bi_context *context;
 
 	options.device = spec;
 	options.release = count_close;
 	assert_true(kept.context_count < MOST);
 	OK(bi_context_open(&options, &context, &error));
+	driver = driver_of(context);
+	if (driver && driver->hold && !options.adopt_context)
+		driver->hold(context);
 	return kept.contexts[kept.context_count++] = context;
+}
+
+struct bi_context *open_second(void)
+{
+	return open_context(bench.second_spec ? bench.second_spec : bench.spec, (struct bi_options)BI_OPTIONS_INIT);
 }
 
 static struct bi_context *adopt(const char *device)
 {
 	struct bi_options options = BI_OPTIONS_INIT;
 
-	options.adopt_context = (uintptr_t)bench.shared;
+	options.adopt_context = kept.shared;
 	return open_context(device, options);
 }
 
-static void release_context(struct bi_context *context, unsigned waits)
+static void release_context(struct bi_context *context, unsigned count)
 {
 	int closed = kept.closed;
 	uint64_t before;
@@ -96,25 +148,25 @@ static void release_context(struct bi_context *context, unsigned waits)
 	bi_context_release(context);
 	if (kept.closed == closed)
 		fail_msg("something still refers to the context");
-	assert_int_equal(library_waits() - before, waits);
-	for (unsigned i = 0; i < waits; i++)
-		own_wait();
+	check_waits(before, count);
+	own_waits(library_waits() - before);
 }
 
-void close_context(struct bi_context *context, unsigned waits)
+void close_context(struct bi_context *context, unsigned count)
 {
 	size_t i = 0;
 
 	while (kept.contexts[i] != context)
 		i++;
 	kept.contexts[i] = kept.contexts[--kept.context_count];
-	release_context(context, waits);
+	release_context(context, count);
 }
 
+/* Twice: what is let go of may be what another context, or the pool, has kept. */
 void trim_all(void)
 {
-	for (size_t i = 0; i < kept.context_count; i++)
-		OK(bi_context_trim(kept.contexts[i], 0, &error));
+	for (size_t i = 0; i < 2 * kept.context_count; i++)
+		OK(bi_context_trim(kept.contexts[i % kept.context_count], 0, &error));
 }
 
 /* ----------------------------------------------------------------------------------------------------------- streams
@@ -126,17 +178,25 @@ static struct bi_stream *keep_stream(struct bi_stream *stream)
 	return kept.streams[kept.stream_count++] = stream;
 }
 
-struct bi_stream *new_stream(unsigned flags)
+struct bi_stream *new_stream_in(struct bi_context *context, unsigned flags)
 {
 	struct bi_stream *stream;
 
-	OK(bi_stream_create(bench.other, flags, &stream, &error));
+	OK(bi_stream_create(context, flags, &stream, &error));
 	return keep_stream(stream);
 }
 
-cl_command_queue queue_of(const struct bi_stream *stream)
+struct bi_stream *new_stream(unsigned flags)
 {
-	return (cl_command_queue)bi_stream_handle(stream);
+	return new_stream_in(bench.other, flags);
+}
+
+struct bi_stream *wrap_stream(struct bi_context *context, uintptr_t handle)
+{
+	struct bi_stream *stream;
+
+	OK(bi_stream_wrap(context, handle, NULL, NULL, &stream, &error));
+	return keep_stream(stream);
 }
 
 struct bi_stream *home_of(struct bi_context *context)
@@ -144,24 +204,33 @@ struct bi_stream *home_of(struct bi_context *context)
 	return bi_context_stream(context);
 }
 
-static cl_command_queue new_queue(struct bi_context *context, cl_command_queue_properties properties)
+static const struct bench_driver *driver_of_stream(const struct bi_stream *stream)
 {
-	cl_command_queue like = queue_of(home_of(context)), queue;
-	cl_device_id device;
+	return driver_of(bi_stream_context(stream));
+}
 
-	assert_int_equal(driver()->clGetCommandQueueInfo(like, CL_QUEUE_DEVICE, sizeof(device), &device, NULL), 0);
-	queue = driver()->clCreateCommandQueue((cl_context)bi_context_handle(context), device, properties, NULL);
-	assert_non_null(queue);
-	return queue;
+struct owned_stream {
+	const struct bench_driver *driver;
+	uintptr_t handle;
+};
+
+static void release_stream(void *data)
+{
+	struct owned_stream *owned = data;
+
+	owned->driver->stream_release(owned->handle);
+	free(owned);
 }
 
 struct bi_stream *new_producer_in(struct bi_context *context, unsigned flags)
 {
-	cl_command_queue queue = new_queue(context, flags ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0);
+	struct owned_stream *owned = malloc(sizeof(*owned));
 	struct bi_stream *stream;
 
-	OK(bi_stream_wrap(context, (uintptr_t)queue, NULL, NULL, &stream, &error));
-	driver()->clReleaseCommandQueue(queue);
+	assert_non_null(owned);
+	owned->driver = driver_of(context);
+	owned->handle = owned->driver->stream_create(context, flags);
+	OK(bi_stream_wrap(context, owned->handle, release_stream, owned, &stream, &error));
 	return keep_stream(stream);
 }
 
@@ -175,189 +244,105 @@ size_t stream_kinds(void)
 	return can(bench.other, BI_CAP_OUT_OF_ORDER) ? 2 : 1;
 }
 
-static void finish(cl_command_queue queue)
-{
-	own_wait();
-	assert_int_equal(driver()->clFinish(queue), CL_SUCCESS);
-}
-
-/* The queues of all streams and contexts. */
-static size_t all_queues(cl_command_queue queues[2 * MOST])
+/* The streams of the test and of its contexts that belong to this driver. */
+static size_t streams_of(const struct bench_driver *driver, struct bi_stream *streams[2 * MOST])
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < kept.stream_count; i++)
-		if (queue_of(kept.streams[i]))
-			queues[count++] = queue_of(kept.streams[i]);
+		if (driver_of_stream(kept.streams[i]) == driver)
+			streams[count++] = kept.streams[i];
 	for (size_t i = 0; i < kept.context_count; i++)
-		if (is_opencl(kept.contexts[i]))
-			queues[count++] = queue_of(home_of(kept.contexts[i]));
+		if (driver_of(kept.contexts[i]) == driver)
+			streams[count++] = home_of(kept.contexts[i]);
 	return count;
 }
 
-static int is_done(cl_event event)
-{
-	cl_int status = CL_COMPLETE;
-
-	assert_int_equal(
-		driver()->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, NULL),
-		CL_SUCCESS);
-	return status <= CL_COMPLETE;
-}
-
-/*
- * By flushing until all is done: a device that works in the calling thread goes on only in calls for its own queue, so
- * that waiting for one queue may be waiting for another that nobody moves.
- */
 void finish_all(void)
 {
-	const struct timespec moment = { 0, 20000 };
-	cl_command_queue queues[2 * MOST];
-	cl_event ends[2 * MOST];
-	size_t count = all_queues(queues), done = 0;
+	struct bi_stream *streams[2 * MOST];
+	const struct bench_driver *driver;
 
-	for (size_t i = 0; i < count; i++)
-		assert_int_equal(driver()->clEnqueueMarkerWithWaitList(queues[i], 0, NULL, &ends[i]), CL_SUCCESS);
-	while (done < count) {
-		for (size_t i = 0; i < count; i++)
-			assert_int_equal(driver()->clFlush(queues[i]), CL_SUCCESS);
-		while (done < count && is_done(ends[done]))
-			driver()->clReleaseEvent(ends[done++]);
-		if (done < count)
-			nanosleep(&moment, NULL);
-	}
+	for (size_t i = 0; (driver = bench_driver(i)); i++)
+		driver->finish(streams, streams_of(driver, streams));
 }
 
-/*
- * The driver begins commands in the order in which they become ready: when two that came later are done, the earlier
- * ones are at least on their way.
- */
 void settle(void)
 {
-	const struct timespec moment = { 0, 2000000 };
-	unsigned char zero = 0;
-	cl_command_queue queue = new_queue(bench.other, 0);
-	cl_mem buffer = driver()->clCreateBuffer((cl_context)bi_context_handle(bench.other), 0, 1, NULL, NULL);
-
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(driver()->clEnqueueFillBuffer(queue, buffer, &zero, 1, 0, 1, 0, NULL, NULL), 0);
-		finish(queue);
-	}
-	nanosleep(&moment, NULL);
-	driver()->clReleaseMemObject(buffer);
-	driver()->clReleaseCommandQueue(queue);
+	for (size_t i = 0; i < kept.context_count; i++)
+		if (is_device(kept.contexts[i]))
+			driver_of(kept.contexts[i])->settle(kept.contexts[i]);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- gates
  */
 
-static struct gate *new_gate(cl_context context)
+static struct gate *new_gate(struct bi_context *context)
 {
 	struct gate *gate = &kept.gates[kept.gate_count++];
 
 	assert_true(kept.gate_count < MOST);
-	gate->soon = 0;
+	*gate = (struct gate){ .driver = driver_of(context), .context = context };
 	atomic_init(&gate->open, 0);
-	gate->event = driver()->clCreateUserEvent(context, NULL);
-	assert_non_null(gate->event);
+	gate->driver->gate_init(gate);
 	return gate;
-}
-
-static cl_context context_of(const struct bi_stream *stream)
-{
-	return (cl_context)bi_context_handle(bi_stream_context(stream));
 }
 
 struct gate *close_gate(struct bi_stream *stream)
 {
-	struct gate *gate = new_gate(context_of(stream));
+	struct gate *gate = new_gate(bi_stream_context(stream));
 
-	assert_int_equal(driver()->clEnqueueBarrierWithWaitList(queue_of(stream), 1, &gate->event, NULL), 0);
+	gate->driver->gate_close(gate, stream);
 	return gate;
-}
-
-/* Both kinds of arrays have a buffer or an address; a producer's work writes either. */
-static void write_behind(struct bi_stream *stream, struct bi_view *view, int value, cl_event gate, cl_event *out)
-{
-	unsigned char byte = (unsigned char)value;
-	cl_uint count = gate ? 1 : 0;
-	const cl_event *list = gate ? &gate : NULL;
-	unsigned char *host = bi_view_host_pointer(view);
-	cl_mem buffer;
-
-	if (!host) {
-		assert_int_equal(driver()->clEnqueueFillBuffer(queue_of(stream), buffer_of(view), &byte, 1, 0,
-							       ARRAY_BYTES, count, list, out),
-				 0);
-		return;
-	}
-	buffer = driver()->clCreateBuffer(context_of(stream), 0, ARRAY_BYTES, NULL, NULL);
-	assert_int_equal(
-		driver()->clEnqueueFillBuffer(queue_of(stream), buffer, &byte, 1, 0, ARRAY_BYTES, 0, NULL, NULL), 0);
-	finish(queue_of(stream));
-	assert_int_equal(driver()->clEnqueueReadBuffer(queue_of(stream), buffer, CL_FALSE, 0, ARRAY_BYTES, host, count,
-						       list, out),
-			 0);
-	driver()->clReleaseMemObject(buffer);
 }
 
 struct gate *close_gate_on_write(struct bi_stream *stream, struct bi_view *view, int value)
 {
-	struct gate *gate = new_gate(context_of(stream));
+	struct gate *gate = new_gate(bi_stream_context(stream));
 
-	write_behind(stream, view, value, gate->event, NULL);
+	gate->driver->write(stream, view, value, gate, NULL);
 	return gate;
 }
 
-void raw_write(struct bi_stream *stream, struct bi_view *view, int value)
-{
-	write_behind(stream, view, value, NULL, NULL);
-	assert_int_equal(driver()->clFlush(queue_of(stream)), CL_SUCCESS);
-}
-
-static struct bi_event *keep_event(struct bi_context *context, cl_event event)
+static struct bi_event *wrap_event(struct bi_context *context, uintptr_t event)
 {
 	struct bi_event *wrapped;
 
-	OK(bi_event_wrap(context, (uintptr_t)event, &wrapped, &error));
-	driver()->clReleaseEvent(event);
+	OK(bi_event_wrap(context, event, &wrapped, &error));
+	driver_of(context)->event_release(event);
 	return wrapped;
 }
 
 struct bi_event *gated_event(struct bi_context *context, struct bi_stream *stream, struct bi_view *view, int value,
 			     struct gate **gate)
 {
-	cl_event event;
+	uintptr_t event;
 
-	*gate = new_gate(context_of(stream));
-	write_behind(stream, view, value, (*gate)->event, &event);
-	assert_int_equal(driver()->clFlush(queue_of(stream)), CL_SUCCESS);
-	return keep_event(context, event);
+	*gate = new_gate(bi_stream_context(stream));
+	(*gate)->driver->write(stream, view, value, *gate, &event);
+	return wrap_event(context, event);
 }
 
-struct bi_event *user_event(struct bi_context *context, cl_int status)
+struct bi_event *complete_event(struct bi_context *context)
 {
-	cl_event event = driver()->clCreateUserEvent((cl_context)bi_context_handle(context), NULL);
-
-	assert_non_null(event);
-	assert_int_equal(driver()->clSetUserEventStatus(event, status), CL_SUCCESS);
-	return keep_event(context, event);
+	return wrap_event(context, driver_of(context)->event_complete(context));
 }
 
-static void set_gate(struct gate *gate, cl_int status)
+struct bi_event *failed_event(struct bi_context *context)
 {
-	if (!atomic_exchange(&gate->open, 1))
-		driver()->clSetUserEventStatus(gate->event, status);
+	return wrap_event(context, driver_of(context)->event_failed(context));
 }
 
 void open_gate(struct gate *gate)
 {
-	set_gate(gate, CL_COMPLETE);
+	if (!atomic_exchange(&gate->open, 1))
+		gate->driver->gate_open(gate);
 }
 
 void fail_gate(struct gate *gate)
 {
-	set_gate(gate, CL_OUT_OF_RESOURCES);
+	if (!atomic_exchange(&gate->open, 1))
+		gate->driver->gate_fail(gate);
 }
 
 static void *open_later(void *data)
@@ -386,46 +371,98 @@ void open_and_finish(struct gate *gate)
 	finish_all();
 }
 
-static void drop_gates(void)
+static int is_quiet(void)
 {
-	while (kept.gate_count) {
-		struct gate *gate = &kept.gates[--kept.gate_count];
+	for (size_t i = 0; i < kept.gate_count; i++)
+		if (!is_open(&kept.gates[i]))
+			return 0;
+	return 1;
+}
 
-		if (gate->soon)
-			pthread_join(gate->thread, NULL);
-		open_gate(gate);
-		driver()->clReleaseEvent(gate->event);
+static void open_gates(void)
+{
+	for (size_t i = 0; i < kept.gate_count; i++) {
+		if (kept.gates[i].soon)
+			pthread_join(kept.gates[i].thread, NULL);
+		kept.gates[i].soon = 0;
+		open_gate(&kept.gates[i]);
 	}
+}
+
+static void bury_all(void)
+{
+	const struct bench_driver *driver;
+
+	for (size_t i = 0; (driver = bench_driver(i)); i++)
+		driver->bury();
 }
 
 void clear_case(void)
 {
-	drop_gates();
+	open_gates();
 	finish_all();
 	trim_all();
 	while (kept.stream_count)
 		bi_stream_release(kept.streams[--kept.stream_count]);
+	while (kept.gate_count) {
+		struct gate *gate = &kept.gates[--kept.gate_count];
+
+		gate->driver->gate_release(gate);
+	}
+	bury_all();
 }
 
 /* ------------------------------------------------------------------------------------------------------------ arrays
  */
 
+/* Whose memory is wrapped: the test's own, or, for the second wrapping of it, what the first one keeps. */
 struct owner {
+	const struct bench_driver *driver; /* NULL: plain host memory */
+	enum place place;
 	atomic_int *released;
-	unsigned char *bytes; /* or NULL */
+	uintptr_t handle;
+	uintptr_t stream; /* named */
+	int is_ordered;
+	struct bi_view *made; /* or NULL */
+	int process;
 };
+
+static void check_free(const struct owner *owner)
+{
+	if (!owner->driver || !owner->driver->is_free || !owner->is_ordered || owner->process != (int)getpid())
+		return;
+	if (!owner->driver->is_free(owner->handle, owner->stream))
+		note_violation("memory was let go before its producer could use it again");
+}
+
+/* In a forked child the driver is not called. */
+static void free_bytes(const struct owner *owner)
+{
+	if (!owner->driver)
+		free((void *)owner->handle);
+	else if (owner->process != (int)getpid())
+		return;
+	else if (owner->place == PLACE_HOST)
+		owner->driver->host_free((void *)owner->handle);
+	else if (owner->driver->free)
+		owner->driver->free(owner->handle);
+}
 
 static void give_back(void *data)
 {
 	struct owner *owner = data;
 
+	check_free(owner);
 	if (owner->released)
 		atomic_fetch_add(owner->released, 1);
-	free(owner->bytes);
+	if (owner->made)
+		bi_view_release(owner->made);
+	else
+		free_bytes(owner);
 	free(owner);
 }
 
-static struct bi_view *view_bytes(struct bi_memory *memory)
+struct bi_view *view_bytes(struct bi_memory *memory)
 {
 	const int64_t shape[] = { ARRAY_BYTES };
 	struct bi_layout layout;
@@ -439,52 +476,76 @@ static struct bi_view *view_bytes(struct bi_memory *memory)
 	return view;
 }
 
-/* Host memory of the test, or a new buffer that belongs to the library. */
-static void make_bytes(struct bi_context *context, enum place place, int value, struct bi_foreign *foreign,
-		       struct owner *owner)
+static void make_host_bytes(int value, struct owner *owner)
 {
-	foreign->nbytes = ARRAY_BYTES;
-	if (place == PLACE_DEVICE && is_opencl(context)) {
-		foreign->kind = BI_HANDLE_CL_MEM;
-		foreign->flags = BI_WRAP_STEAL;
-		foreign->handle = (uintptr_t)driver()->clCreateBuffer((cl_context)bi_context_handle(context), 0,
-								      ARRAY_BYTES, NULL, NULL);
-	} else {
-		owner->bytes = malloc(ARRAY_BYTES);
-		foreign->handle = (uintptr_t)owner->bytes;
-		memset(owner->bytes, value, ARRAY_BYTES);
-	}
-	assert_true(foreign->handle != 0);
+	owner->driver = bench.is_pinned && bench.driver->host_alloc ? bench.driver : NULL;
+	owner->handle = (uintptr_t)(owner->driver ? owner->driver->host_alloc(bench.context) : malloc(ARRAY_BYTES));
+	assert_true(owner->handle != 0);
+	memset((void *)owner->handle, value, ARRAY_BYTES);
 }
 
-static void write_now(struct bi_context *context, cl_mem buffer, int value)
+/* Host memory of the test, or new memory of the device. */
+static void make_bytes(struct bi_context *context, int value, struct owner *owner, struct bi_foreign *foreign)
 {
-	unsigned char byte = (unsigned char)value;
-	cl_command_queue queue = new_queue(context, 0);
+	const struct bench_driver *driver = driver_of(context);
 
-	assert_int_equal(driver()->clEnqueueFillBuffer(queue, buffer, &byte, 1, 0, ARRAY_BYTES, 0, NULL, NULL), 0);
-	finish(queue);
-	driver()->clReleaseCommandQueue(queue);
+	foreign->nbytes = ARRAY_BYTES;
+	if (owner->place == PLACE_HOST || !driver) {
+		make_host_bytes(value, owner);
+	} else {
+		owner->driver = driver;
+		owner->handle = driver->alloc(context, value);
+		foreign->kind = driver->handle_kind;
+		foreign->flags = driver->wrap_flags;
+	}
+	foreign->handle = owner->handle;
+}
+
+/* The stream on which its producer may use the memory again as soon as it is let go. */
+static uintptr_t home_handle(const struct owner *owner, const struct bi_stream *named)
+{
+	const uintptr_t per_thread = 2;
+
+	if (!named || owner->place == PLACE_HOST)
+		return 0;
+	return is_cuda(bi_stream_context(named)) && bi_stream_handle(named) == per_thread ? 0 : bi_stream_handle(named);
+}
+
+static struct bi_view *wrap_owned(struct bi_context *context, struct bi_foreign *foreign, struct owner *owner,
+				  const struct producer *producer)
+{
+	struct bi_memory *memory;
+
+	owner->released = producer->released;
+	owner->stream = home_handle(owner, producer->stream);
+	owner->is_ordered = !(producer->flags & BI_WRAP_UNORDERED);
+	owner->process = (int)getpid();
+	foreign->flags |= producer->flags;
+	foreign->stream = producer->stream;
+	foreign->events = &producer->event;
+	foreign->event_count = producer->event ? 1 : 0;
+	foreign->release = give_back;
+	foreign->release_data = owner;
+	OK(bi_memory_wrap(context, foreign, &memory, &error));
+	return view_bytes(memory);
+}
+
+static struct owner *new_owner(enum place place)
+{
+	struct owner *owner = calloc(1, sizeof(*owner));
+
+	assert_non_null(owner);
+	owner->place = place;
+	return owner;
 }
 
 struct bi_view *wrap_in(struct bi_context *context, enum place place, int value, struct producer producer)
 {
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
-	struct owner *owner = calloc(1, sizeof(*owner));
-	struct bi_memory *memory;
+	struct owner *owner = new_owner(place);
 
-	assert_non_null(owner);
-	owner->released = producer.released;
-	make_bytes(context, place, value, &foreign, owner);
-	if (foreign.kind == BI_HANDLE_CL_MEM)
-		write_now(context, (cl_mem)foreign.handle, value);
-	foreign.stream = producer.stream;
-	foreign.events = &producer.event;
-	foreign.event_count = producer.event ? 1 : 0;
-	foreign.release = give_back;
-	foreign.release_data = owner;
-	OK(bi_memory_wrap(context, &foreign, &memory, &error));
-	return view_bytes(memory);
+	make_bytes(context, value, owner, &foreign);
+	return wrap_owned(context, &foreign, owner, &producer);
 }
 
 struct bi_view *wrap(enum place place, int value, struct producer producer)
@@ -492,42 +553,19 @@ struct bi_view *wrap(enum place place, int value, struct producer producer)
 	return wrap_in(bench.context, place, value, producer);
 }
 
-/* A reference to the first wrapping, which owns the bytes. */
-struct second_owner {
-	atomic_int *released;
-	struct bi_view *made;
-};
-
-static void give_back_again(void *data)
-{
-	struct second_owner *owner = data;
-
-	if (owner->released)
-		atomic_fetch_add(owner->released, 1);
-	bi_view_release(owner->made);
-	free(owner);
-}
-
 struct bi_view *wrap_again(struct bi_view *made, struct producer producer)
 {
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
-	struct second_owner *owner = malloc(sizeof(*owner));
+	struct owner *owner = new_owner(bi_memory_is_host(bi_view_memory(made)) ? PLACE_HOST : PLACE_DEVICE);
 	struct bi_native native;
-	struct bi_memory *memory;
 
-	assert_non_null(owner);
-	*owner = (struct second_owner){ producer.released, bi_view_retain(made) };
 	bi_view_native(made, &native);
+	owner->made = bi_view_retain(made);
+	owner->driver = owner->place == PLACE_DEVICE || bench.is_pinned ? bench.driver : NULL;
+	owner->handle = foreign.handle = native.handle;
 	foreign.kind = native.kind;
-	foreign.handle = native.handle;
 	foreign.nbytes = native.nbytes;
-	foreign.stream = producer.stream;
-	foreign.events = &producer.event;
-	foreign.event_count = producer.event ? 1 : 0;
-	foreign.release = give_back_again;
-	foreign.release_data = owner;
-	OK(bi_memory_wrap(bench.context, &foreign, &memory, &error));
-	return view_bytes(memory);
+	return wrap_owned(bench.context, &foreign, owner, &producer);
 }
 
 /* The producer's work comes before he hands the memory over. */
@@ -541,12 +579,17 @@ struct bi_view *wrap_gated(enum place place, int value, struct bi_stream *stream
 	return view;
 }
 
-struct bi_view *allocate(void)
+struct bi_view *allocate_in(struct bi_context *context, enum bi_memory_kind kind)
 {
 	struct bi_memory *memory;
 
-	OK(bi_memory_create(bench.context, ARRAY_BYTES, BI_MEMORY_DEFAULT, &memory, &error));
+	OK(bi_memory_create(context, ARRAY_BYTES, kind, &memory, &error));
 	return view_bytes(memory);
+}
+
+struct bi_view *allocate(void)
+{
+	return allocate_in(bench.context, BI_MEMORY_DEFAULT);
 }
 
 struct bi_view *slice(struct bi_view *view, int64_t start, int64_t count, int64_t step)
@@ -558,46 +601,37 @@ struct bi_view *slice(struct bi_view *view, int64_t start, int64_t count, int64_
 	return out;
 }
 
-cl_mem buffer_of(const struct bi_view *view)
+uintptr_t handle_of(const struct bi_view *view)
 {
 	struct bi_native native;
 
 	bi_view_native(view, &native);
-	return native.kind == BI_HANDLE_CL_MEM ? (cl_mem)native.handle : NULL;
+	return native.handle;
+}
+
+static const struct bench_driver *driver_of_view(const struct bi_view *view)
+{
+	return driver_of(bi_memory_context(bi_view_memory(view)));
 }
 
 void peek(struct bi_view *view, unsigned char bytes[ARRAY_BYTES])
 {
-	void *host = bi_view_host_pointer(view);
-	cl_command_queue queue;
+	const struct bench_driver *driver = driver_of_view(view);
 
-	if (host) {
-		memcpy(bytes, host, ARRAY_BYTES);
-		return;
-	}
-	queue = new_queue(bi_memory_context(bi_view_memory(view)), 0);
-	assert_int_equal(
-		driver()->clEnqueueReadBuffer(queue, buffer_of(view), CL_FALSE, 0, ARRAY_BYTES, bytes, 0, NULL, NULL),
-		0);
-	finish(queue);
-	driver()->clReleaseCommandQueue(queue);
+	if (driver)
+		driver->peek(view, bytes, is_quiet());
+	else
+		memcpy(bytes, bi_view_host_pointer(view), ARRAY_BYTES);
 }
 
 void poke(struct bi_view *view, const unsigned char bytes[ARRAY_BYTES])
 {
-	void *host = bi_view_host_pointer(view);
-	cl_command_queue queue;
+	const struct bench_driver *driver = driver_of_view(view);
 
-	if (host) {
-		memcpy(host, bytes, ARRAY_BYTES);
-		return;
-	}
-	queue = new_queue(bi_memory_context(bi_view_memory(view)), 0);
-	assert_int_equal(
-		driver()->clEnqueueWriteBuffer(queue, buffer_of(view), CL_FALSE, 0, ARRAY_BYTES, bytes, 0, NULL, NULL),
-		0);
-	finish(queue);
-	driver()->clReleaseCommandQueue(queue);
+	if (driver)
+		driver->poke(view, bytes);
+	else
+		memcpy(bi_view_host_pointer(view), bytes, ARRAY_BYTES);
 }
 
 int value_of(struct bi_view *view)
@@ -618,14 +652,69 @@ void fill(struct bi_view *view, int value, struct bi_stream *stream)
 	OK(bi_fill(view, &byte, stream, &error));
 }
 
+/* ---------------------------------------------------------------------------------------------- commands of the test
+ */
+
+void raw_write(struct bi_stream *stream, struct bi_view *view, int value)
+{
+	driver_of_stream(stream)->write(stream, view, value, NULL, NULL);
+}
+
+void raw_copy(struct bi_stream *stream, struct bi_view *to, struct bi_view *from)
+{
+	driver_of_stream(stream)->copy(stream, to, from);
+}
+
+void raw_upload(struct bi_stream *stream, struct bi_view *to, struct bi_view *from)
+{
+	driver_of_stream(stream)->upload(stream, to, from);
+}
+
+void raw_wait(struct bi_stream *stream, uintptr_t event)
+{
+	driver_of_stream(stream)->event_wait(stream, event);
+}
+
+int is_done(uintptr_t event)
+{
+	return bench.driver->event_done(event);
+}
+
+static void check_order(struct bi_stream *stream, struct bi_view *view, int writes, int expected)
+{
+	int answer = driver_of_stream(stream)->ordered(stream, view, writes);
+
+	if (answer >= 0 && answer != expected)
+		fail_msg("a %s on the stream would%s be ordered behind the work on the array",
+			 writes ? "write" : "read", answer ? "" : " not");
+}
+
+void assert_ordered(struct bi_stream *stream, struct bi_view *view)
+{
+	check_order(stream, view, 1, 1);
+}
+
+void assert_readable(struct bi_stream *stream, struct bi_view *view)
+{
+	check_order(stream, view, 0, 1);
+}
+
+void assert_unordered(struct bi_stream *stream, struct bi_view *view)
+{
+	check_order(stream, view, 1, 0);
+}
+
 /* ------------------------------------------------------------------------------------------------- setup and teardown
  */
 
 static void open_contexts(void)
 {
-	if (bench.shared) {
-		bench.context = adopt(bench.adopt[0]);
-		bench.other = adopt(bench.adopt[1]);
+	const char *const specs[2] = { bench.spec, bench.second_spec };
+
+	if (bench.is_shared) {
+		kept.shared = bench.driver->share(specs, kept.adopt);
+		bench.context = adopt(kept.adopt[0]);
+		bench.other = adopt(kept.adopt[1]);
 	} else {
 		bench.context = bench.other = open_context(bench.spec, (struct bi_options)BI_OPTIONS_INIT);
 	}
@@ -650,12 +739,15 @@ static void close_contexts(void)
 		assert_int_equal(reported(kept.contexts[i], "retired"), 0);
 	while (kept.context_count)
 		release_context(kept.contexts[--kept.context_count], 0);
+	bury_all();
+	if (kept.shared)
+		bench.driver->unshare(kept.shared);
 }
 
 int bench_teardown(void **state)
 {
 	(void)state;
-	drop_gates();
+	open_gates();
 	if (!kept.finished)
 		return 0;
 	close_contexts();
@@ -666,7 +758,7 @@ int bench_teardown(void **state)
 /* -------------------------------------------------------------------------------------------------------------- rows
  */
 
-unsigned rows_seen;
+uint64_t rows_seen;
 
 static void run_row(void **state)
 {
@@ -675,7 +767,7 @@ static void run_row(void **state)
 
 	row->run(state);
 	sscanf(row->name, "row_%d_", &number);
-	rows_seen |= 1u << number;
+	rows_seen |= UINT64_C(1) << number;
 	kept.finished = 1;
 }
 

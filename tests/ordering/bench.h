@@ -1,10 +1,14 @@
 /*
  * What the tests of docs/ordering.md stand on: contexts and streams that are closed after each test, producers and
- * gates made behind the library's back, and the account of host waits.
+ * gates made behind the library's back, and the account of host waits. What depends on the driver is behind the table
+ * of bench_driver.h, so that the rows are written once.
  *
- * A gate is a user event that a command on a queue waits for. While it is closed, nothing behind it has run: a library
- * call that returns has not waited, and what it enqueued is where it is by rule and not by luck. A test closes a gate,
- * calls the library, lets everything run that may run (settle), opens the gate and looks at the bytes.
+ * A gate is something that a stream waits for and that a test opens. While it is closed, nothing behind it has run: a
+ * library call that returns has not waited, and what it enqueued is where it is by rule and not by luck. A test closes a
+ * gate, calls the library, lets everything run that may run (settle), opens the gate and looks at the bytes.
+ *
+ * On the simulated CUDA driver every test also ends without a report of it, bytes that a test looks at while no gate is
+ * closed must be the CPU's to read, and memory that the library lets go of must be its producer's to write.
  *
  * Arrays are dense bytes, ARRAY_BYTES of them, all of one value where a test does not say otherwise.
  */
@@ -21,7 +25,6 @@
 #include <cmocka.h>
 
 #include "buffer_interface.h"
-#include "opencl_driver.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 #define ARRAY_BYTES 4096
@@ -29,11 +32,19 @@
 /* ------------------------------------------------------------------------------------------------------------- tests
  */
 
+#define ROWS 31
+
 /* What a test needs of the devices that the suite was started with. */
 enum need {
-	NEED_OPENCL = 1,
-	NEED_GATE = 2, /* OpenCL whose commands run after the call that enqueued them */
-	NEED_PAIR = 4 /* two devices in one cl_context, of which one may be synchronous */
+	NEED_DEVICE = 1, /* with streams */
+	NEED_OPENCL = 2,
+	NEED_CUDA = 4,
+	NEED_GATE = 8, /* commands run after the call that enqueued them */
+	NEED_PAIR = 16, /* two devices in one cl_context, of which one may be synchronous */
+	NEED_CROSS = 32, /* the second context shares no events with the first */
+	NEED_PEERS = 64, /* two CUDA devices */
+	NEED_SIM = 128, /* the simulated driver */
+	NEED_COUNTS = 256 /* calls of the driver are counted */
 };
 
 /* A test is named after the row that it belongs to: row_03_..., 3. */
@@ -52,15 +63,18 @@ struct row {
 int run_rows(const char *group, const struct row *rows, size_t count);
 
 /* Bit n is set if a test of row n has run. */
-extern unsigned rows_seen;
+extern uint64_t rows_seen;
+
+struct bench_driver;
 
 struct bench {
 	const char *spec;
 	const char *second_spec; /* or NULL */
 	const char *space; /* words for the reader */
 	unsigned needs; /* that are met */
-	cl_context shared; /* that both contexts adopt, or NULL: there is one context, opened */
-	const char *adopt[2]; /* device strings for that */
+	int is_shared; /* both contexts adopt one native context; else there is one context, opened */
+	int is_pinned; /* host memory of the tests is pinned */
+	const struct bench_driver *driver; /* of the first device; NULL: the host */
 	struct bi_context *context; /* where arrays live */
 	struct bi_context *other; /* where streams live */
 };
@@ -77,30 +91,44 @@ void check_refused(int rc, int status, const char *call, const char *file, int l
 /* ---------------------------------------------------------------------------------------------------------- accounts
  */
 
-/* Opens the layer; ends the program if `spec` is an OpenCL device and the layer is not there. */
-void accounts_open(void);
 void accounts_begin(const char *name);
-/* Compares the waits that the layer saw with those that the contexts reported and with those that the test expects. */
+/* Compares the waits that the drivers saw with those that the contexts reported and with those that the test expects. */
 void accounts_end(void);
-/* Host waits in tests of rows that allow none. */
+/* Host waits in tests of rows that allow none, and all that were compared with what drivers saw. */
 unsigned long accounts_strict_waits(void);
+unsigned long accounts_compared_waits(void);
 
 /* The test makes the library wait so often. Fails the test if its row has no **host wait**. */
 void expect_waits(const char *reason, unsigned count);
-/* The test itself waited, by one call. */
-void own_wait(void);
+/* The test itself waited, so many times. */
+void own_waits(uint64_t count);
 /* Adds the report of a context that is about to be closed. */
 void account_for(struct bi_context *context);
-/* What the layer saw of the library so far. */
+/* Do all drivers that the test uses count? */
+int is_counted(void);
+/* What they saw of the library so far, 0 if they do not count. */
 uint64_t library_waits(void);
+/* Something of the test itself that must not end it where it was noticed, such as in a callback. */
+void note_violation(const char *words);
 
+/* Calls of the first device's driver, 0 where they are not counted. */
 uint64_t calls_of(const char *name);
 /* Calls that enqueue something, and of them those that only order. */
 uint64_t enqueued(void);
 uint64_t ordered(void);
-/* All calls that went through the layer. */
+/* Events made of what is on a stream, streams that were made to wait for one, questions whether one is complete. */
+uint64_t records(void);
+uint64_t waits(void);
+uint64_t queries(void);
 uint64_t all_calls(void);
-int64_t live_buffers(void);
+int64_t live_memory(void);
+
+/* The library has waited so many times more. */
+void check_waits(uint64_t before, uint64_t more);
+/* How many more a count has become; anything where calls are not counted. */
+void check_more(uint64_t now, uint64_t before, uint64_t more, const char *what, const char *file, int line);
+#define MORE(counter, before, more) check_more((counter), (before), (more), #counter, __FILE__, __LINE__)
+
 /* The nth call of that function from now on (1: the next) fails; 0: none will. */
 void arm(const char *name, unsigned nth);
 uint64_t failures(void);
@@ -115,11 +143,19 @@ unsigned long reported(struct bi_context *context, const char *member);
 int bench_setup(void **state);
 int bench_teardown(void **state);
 
+int is_device(const struct bi_context *context);
 int is_opencl(const struct bi_context *context);
+int is_cuda(const struct bi_context *context);
+/* On the host nothing ever waits, and no driver is called. */
+unsigned on_device(unsigned count);
 int can(const struct bi_context *context, unsigned capability);
+/* Is own device memory allocated and freed in the order of the context stream? */
+int allocates_in_order(void);
 
 /* A further context with that device string, closed with the test. */
 struct bi_context *open_context(const char *spec, struct bi_options options);
+/* Of the second device, or of the first once more. */
+struct bi_context *open_second(void);
 /* Closes it now, while the library waits so often. */
 void close_context(struct bi_context *context, unsigned waits);
 /* Lets every context reap what is retired. */
@@ -127,10 +163,12 @@ void trim_all(void);
 
 /* Streams of `other`, released with the test. */
 struct bi_stream *new_stream(unsigned flags);
-/* A queue of the test's own, wrapped. */
+struct bi_stream *new_stream_in(struct bi_context *context, unsigned flags);
+/* A stream of the test's own, wrapped; destroyed when the library lets go of it. */
 struct bi_stream *new_producer(unsigned flags);
 struct bi_stream *new_producer_in(struct bi_context *context, unsigned flags);
-cl_command_queue queue_of(const struct bi_stream *stream);
+/* A handle that is the test's, wrapped. */
+struct bi_stream *wrap_stream(struct bi_context *context, uintptr_t handle);
 struct bi_stream *home_of(struct bi_context *context);
 
 /* The kinds of streams that the device has: in-order, out-of-order. */
@@ -143,6 +181,7 @@ struct producer {
 	struct bi_stream *stream; /* that the producer names, or NULL */
 	struct bi_event *event; /* for the first use, or NULL */
 	atomic_int *released; /* counts calls of the release callback, or NULL */
+	unsigned flags; /* enum bi_wrap_flag */
 };
 
 /* An array of the test's memory; all bytes are `value`. */
@@ -152,6 +191,9 @@ struct bi_view *wrap(enum place place, int value, struct producer producer);
 struct bi_view *wrap_again(struct bi_view *made, struct producer producer);
 /* An array of the library's. */
 struct bi_view *allocate(void);
+struct bi_view *allocate_in(struct bi_context *context, enum bi_memory_kind kind);
+/* The first ARRAY_BYTES of a memory, which is taken. */
+struct bi_view *view_bytes(struct bi_memory *memory);
 /* `count` elements from `start` on, `step` apart. */
 struct bi_view *slice(struct bi_view *view, int64_t start, int64_t count, int64_t step);
 
@@ -159,12 +201,27 @@ struct bi_view *slice(struct bi_view *view, int64_t start, int64_t count, int64_
 int value_of(struct bi_view *view);
 void peek(struct bi_view *view, unsigned char bytes[ARRAY_BYTES]);
 void poke(struct bi_view *view, const unsigned char bytes[ARRAY_BYTES]);
-cl_mem buffer_of(const struct bi_view *view);
+/* The native handle, which counts as shown from then on. */
+uintptr_t handle_of(const struct bi_view *view);
 
 void fill(struct bi_view *view, int value, struct bi_stream *stream);
 
-/* A command of the test's own on a stream: sets all bytes. */
+/* Commands of the test's own on a stream: set all bytes, copy them, copy them from host memory. */
 void raw_write(struct bi_stream *stream, struct bi_view *view, int value);
+void raw_copy(struct bi_stream *stream, struct bi_view *to, struct bi_view *from);
+void raw_upload(struct bi_stream *stream, struct bi_view *to, struct bi_view *from);
+/* The stream waits for a native event. */
+void raw_wait(struct bi_stream *stream, uintptr_t event);
+int is_done(uintptr_t event);
+
+/*
+ * Asks the simulated driver whether a write (or read) enqueued on the stream now would come after all work on the array.
+ * Nothing where nobody can be asked. The handle counts as shown.
+ */
+void assert_ordered(struct bi_stream *stream, struct bi_view *view);
+void assert_readable(struct bi_stream *stream, struct bi_view *view);
+/* That it would not: the test has something to order. */
+void assert_unordered(struct bi_stream *stream, struct bi_view *view);
 
 struct gate;
 
@@ -177,9 +234,11 @@ struct bi_view *wrap_gated(enum place place, int value, struct bi_stream *stream
 /* The event of a write that waits. */
 struct bi_event *gated_event(struct bi_context *context, struct bi_stream *stream, struct bi_view *view, int value,
 			     struct gate **gate);
-/* A user event as it is: pending, or with that status (CL_COMPLETE or an error). */
-struct bi_event *user_event(struct bi_context *context, cl_int status);
+/* An event that is complete, or, where the driver has such events, one that has failed. */
+struct bi_event *complete_event(struct bi_context *context);
+struct bi_event *failed_event(struct bi_context *context);
 void open_gate(struct gate *gate);
+/* What waits for it fails, where the driver has such gates. */
 void fail_gate(struct gate *gate);
 /* From another thread, after a while. */
 void open_gate_soon(struct gate *gate);

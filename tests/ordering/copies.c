@@ -105,6 +105,10 @@ static void copy_before_later_work(const struct way *way, int write_source)
 	struct gate *gate = close_gate(stream ? stream : homes[way->to == PLACE_DEVICE]);
 
 	OK(bi_copy(to, from, stream, &error));
+	if (way->to == PLACE_DEVICE)
+		assert_ordered(homes[1], to);
+	if (way->from == PLACE_DEVICE)
+		assert_ordered(homes[0], from);
 	write_later(write_source ? from : to, 8, homes[!write_source]);
 	settle();
 	assert_int_equal(value_of(from), 7);

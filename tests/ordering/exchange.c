@@ -3,16 +3,6 @@
 
 static const struct producer nobody;
 
-static cl_int status_of(uint64_t event)
-{
-	cl_int status = 0;
-
-	assert_int_equal(driver()->clGetEventInfo((cl_event)(uintptr_t)event, CL_EVENT_COMMAND_EXECUTION_STATUS,
-						  sizeof(status), &status, NULL),
-			 CL_SUCCESS);
-	return status;
-}
-
 static void row_11_idle_memory_has_no_stream(void **state)
 {
 	struct bi_view *device = wrap(PLACE_DEVICE, 1, nobody), *host = wrap(PLACE_HOST, 1, nobody);
@@ -50,14 +40,14 @@ static void consume(int with_event)
 	struct bi_stream *consumer = new_producer_in(bench.context, BI_STREAM_IN_ORDER);
 	struct bi_view *view = wrap(PLACE_DEVICE, 1, nobody), *to = wrap(PLACE_DEVICE, 2, nobody);
 	struct bi_exchange exchange;
-	cl_event event;
+	uintptr_t event;
 
 	fill(view, 7, NULL);
 	OK(bi_view_export(view, with_event ? BI_EXPORT_EVENT : 0, &exchange, &error));
-	event = (cl_event)(uintptr_t)exchange.event;
+	event = (uintptr_t)exchange.event;
 	if (with_event) {
-		assert_true(status_of(exchange.event) > CL_COMPLETE);
-		assert_int_equal(driver()->clEnqueueBarrierWithWaitList(queue_of(consumer), 1, &event, NULL), 0);
+		assert_false(is_done(event));
+		raw_wait(consumer, event);
 	}
 	raw_copy(with_event ? consumer : home_of(bench.context), to, view);
 	settle();
@@ -65,7 +55,7 @@ static void consume(int with_event)
 	open_and_finish(gate);
 	assert_int_equal(value_of(to), 7);
 	if (with_event)
-		assert_int_equal(status_of(exchange.event), CL_COMPLETE);
+		assert_true(is_done(event));
 	exchange.release(&exchange);
 	bi_view_release(view);
 	bi_view_release(to);
@@ -184,13 +174,13 @@ static void row_12_synchronizes(void **state)
 
 	(void)state;
 	fill(view, 7, NULL);
-	expect_waits("export", is_opencl(bench.context) ? 1 : 0);
+	expect_waits("export", on_device(1));
 	synchronize_export(view);
 	assert_int_equal(value_of(view), 7);
 	before = all_calls();
 	synchronize_export(view);
 	assert_exported_stream(view, NULL);
-	assert_int_equal(all_calls(), before);
+	MORE(all_calls(), before, 0);
 	bi_view_release(view);
 }
 
@@ -213,12 +203,12 @@ int exchange_rows(void)
 {
 	static const struct row rows[] = {
 		ROW(row_11_idle_memory_has_no_stream, 0),
-		ROW(row_11_pending_memory_names_its_home, NEED_OPENCL),
+		ROW(row_11_pending_memory_names_its_home, NEED_DEVICE),
 		ROW(row_11_a_consumer_waits_for_the_stream, NEED_GATE),
 		ROW(row_11_a_consumer_waits_for_the_event, NEED_GATE),
 		ROW(row_11_an_import_waits, NEED_GATE),
 		ROW(row_11_first_use_events_are_taken_over_by_the_home, NEED_GATE),
-		ROW(row_11_host_memory_waits_for_its_tail, NEED_OPENCL),
+		ROW(row_11_host_memory_waits_for_its_tail, NEED_DEVICE),
 		ROW(row_11_host_memory_waits_until_the_work_is_done, NEED_GATE),
 		ROW(row_12_synchronizes, 0),
 		ROW(row_12_waits_until_the_work_is_done, NEED_GATE),

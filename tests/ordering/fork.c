@@ -116,7 +116,7 @@ static void be_child(const struct inherited *in)
 	uint64_t before = all_calls();
 
 	alarm(20);
-	if (is_opencl(bench.context)) {
+	if (is_device(bench.context)) {
 		use_arrays(in);
 		use_streams(in);
 		use_context();

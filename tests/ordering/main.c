@@ -1,22 +1,23 @@
 /*
  * ordering SPEC [SECOND_SPEC]: every row of docs/ordering.md, on one device or on two that work together.
  *
- * With one device the rows run in a context of it, and in one cl_context that two contexts adopt: arrays belong to the
- * one, streams to the other, and they share events. With two devices the rows about two contexts run between them, and
- * then both are in one cl_context.
+ * With one device the rows run in a context of it, and in one native context that two contexts adopt: arrays belong to
+ * the one, streams to the other, and they share events. On CUDA they run once more with host memory that is pinned. With
+ * two devices the rows about two contexts run between them, and on OpenCL both are then in one cl_context.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "bench_driver.h"
 #include "uses.h"
 
 typedef int (*group_fn)(void);
 
 static const group_fn groups[] = {
-	homes_rows, operations_rows, copies_rows, exchange_rows, release_rows,
-	cross_rows, failures_rows,   fork_rows,   waits_rows,    pair_rows,
+	homes_rows, operations_rows, copies_rows, exchange_rows, release_rows,	     cross_rows,       failures_rows, fork_rows,
+	waits_rows, pair_rows,	     joins_rows,  cai_rows,	 cuda_streams_rows, cuda_memory_rows, capture_rows,  peers_rows,
 };
 
 static double now(void)
@@ -39,107 +40,106 @@ static int run_groups(const char *space, unsigned needs)
 	return failed;
 }
 
-/* A device of the library's list, as the driver's handle; NULL if it is none of OpenCL's. */
-static cl_device_id device_of(const char *spec)
+static int run_shared(const char *space, unsigned needs)
+{
+	int failed;
+
+	bench.is_shared = 1;
+	failed = run_groups(space, needs);
+	bench.is_shared = 0;
+	return failed;
+}
+
+static int run_pinned(unsigned needs)
+{
+	int failed;
+
+	bench.is_pinned = 1;
+	failed = run_groups("host memory that is pinned", needs);
+	bench.is_pinned = 0;
+	return failed;
+}
+
+/* The driver of a device, NULL for the host, and what it allows. */
+static const struct bench_driver *open_driver(const char *spec, unsigned *needs)
 {
 	struct bi_options options = BI_OPTIONS_INIT;
+	const struct bench_driver *driver;
 	struct bi_context *context;
-	cl_device_id device = NULL;
 
 	options.device = spec;
 	if (bi_context_open(&options, &context, &error) != BI_OK) {
 		fprintf(stderr, "ordering: %s\n", error.message);
 		exit(EXIT_FAILURE);
 	}
-	if (is_opencl(context))
-		driver()->clGetContextInfo((cl_context)bi_context_handle(context), CL_CONTEXT_DEVICES, sizeof(device),
-					   &device, NULL);
+	driver = driver_of(context);
 	bi_context_release(context);
-	return device;
+	*needs = driver ? driver->open(spec) : 0;
+	if (driver)
+		add_driver(driver);
+	return driver;
 }
 
-/* PoCL has a device that works in the calling thread; opening a gate after it was flushed would never happen there. */
-static int is_asynchronous(cl_device_id device)
+/* Bit n: row n has a test for this device where nothing stands against it. */
+static uint64_t all_rows(unsigned needs)
 {
-	char name[128] = "";
+	const uint64_t common = (UINT64_C(1) << 22) - 2 + (UINT64_C(1) << 26) + (UINT64_C(1) << 31);
+	uint64_t rows = common;
 
-	driver()->clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof(name) - 1, name, NULL);
-	return strncmp(name, "basic", 5) != 0 && strncmp(name, "cpu-minimal", 11) != 0;
+	if (needs & NEED_CUDA)
+		rows = (UINT64_C(1) << (ROWS + 1)) - 2 - (UINT64_C(1) << 30);
+	if (needs & NEED_CUDA && !(needs & NEED_SIM))
+		rows &= ~(UINT64_C(1) << 18);
+	return rows;
 }
 
-static unsigned needs_of(cl_device_id device)
+static int check_complete(unsigned needs)
 {
-	if (!device)
+	uint64_t missing = all_rows(needs) & ~rows_seen;
+
+	if (!(needs & NEED_GATE) || getenv("BI_TEST_FILTER") || !missing)
 		return 0;
-	return NEED_OPENCL | (is_asynchronous(device) ? NEED_GATE : 0);
+	fprintf(stderr, "ordering: rows without a test that ran (a bit each): 0x%llx\n", (unsigned long long)missing);
+	return 1;
 }
 
-/* The device string with which a context adopts bench.shared for that device; drivers list them in their own order. */
-static const char *position_of(cl_device_id device)
+static int run_one(unsigned needs)
 {
-	cl_device_id devices[2] = { NULL, NULL };
+	int failed = run_groups(bench.spec, needs | (needs & NEED_OPENCL ? NEED_CROSS : 0u));
 
-	driver()->clGetContextInfo(bench.shared, CL_CONTEXT_DEVICES, sizeof(devices), devices, NULL);
-	return devices[1] == device ? "opencl:1" : "opencl:0";
+	if (needs & NEED_DEVICE)
+		failed += run_shared("one native context, adopted by two contexts",
+				     needs | (needs & NEED_OPENCL ? NEED_CROSS : 0u));
+	if (needs & NEED_CUDA)
+		failed += run_pinned(needs);
+	return failed + check_complete(needs);
 }
 
-static int run_shared(const char *space, const cl_device_id *devices, cl_uint count, unsigned needs)
+static int run_two(unsigned needs, unsigned second_needs, const struct bench_driver *second)
 {
+	unsigned both = second == bench.driver && second == &cuda_bench ? NEED_PEERS : NEED_CROSS;
 	int failed;
 
-	bench.shared = driver()->clCreateContext(NULL, count, devices, NULL, NULL, NULL);
-	if (!bench.shared) {
-		fprintf(stderr, "ordering: no cl_context of %s\n", space);
-		return 1;
-	}
-	for (cl_uint i = 0; i < 2; i++)
-		bench.adopt[i] = position_of(devices[i < count ? i : 0]);
-	failed = run_groups(space, needs);
-	driver()->clReleaseContext(bench.shared);
-	bench.shared = NULL;
+	if (!(second_needs & NEED_GATE))
+		needs &= ~(unsigned)NEED_GATE;
+	if (!second_needs)
+		both = 0;
+	failed = run_groups("two devices, each in its own context", needs | both);
+	if (second == &opencl_bench && second == bench.driver)
+		failed += run_shared("two devices in one cl_context", NEED_PAIR | NEED_DEVICE | NEED_COUNTS);
 	return failed;
-}
-
-/* The asynchronous device first. */
-static int run_pair(cl_device_id devices[2])
-{
-	cl_device_id first = devices[0];
-
-	if (!devices[0] || !devices[1])
-		return 0;
-	if (!is_asynchronous(first)) {
-		devices[0] = devices[1];
-		devices[1] = first;
-	}
-	return run_shared("two devices in one cl_context", devices, 2, NEED_PAIR);
-}
-
-/* Every row, where nothing stands against it. */
-static int check_complete(void)
-{
-	const unsigned all = (1u << 22) - 2;
-
-	if (rows_seen == all || getenv("BI_TEST_FILTER"))
-		return 0;
-	fprintf(stderr, "ordering: rows without a test that ran (a bit each): 0x%x\n", all & ~rows_seen);
-	return 1;
 }
 
 static int run_all(void)
 {
-	cl_device_id devices[2] = { device_of(bench.spec), NULL };
-	int failed;
+	const struct bench_driver *second;
+	unsigned needs, second_needs;
 
-	if (!bench.second_spec) {
-		failed = run_groups(bench.spec, needs_of(devices[0]));
-		if (devices[0])
-			failed +=
-				run_shared("one cl_context, adopted by two contexts", devices, 1, needs_of(devices[0]));
-		return failed + (needs_of(devices[0]) & NEED_GATE ? check_complete() : 0);
-	}
-	devices[1] = device_of(bench.second_spec);
-	failed = run_groups("two devices, each in its own cl_context", needs_of(devices[0]) & needs_of(devices[1]));
-	return failed + run_pair(devices);
+	bench.driver = open_driver(bench.spec, &needs);
+	if (!bench.second_spec)
+		return run_one(needs);
+	second = open_driver(bench.second_spec, &second_needs);
+	return run_two(needs, second_needs, second);
 }
 
 /* Says which rows had a test that ran. */
@@ -148,8 +148,8 @@ static unsigned count_rows(void)
 	unsigned count = 0;
 
 	printf("ordering: rows");
-	for (unsigned row = 1; row <= 21; row++)
-		if (rows_seen & 1u << row) {
+	for (unsigned row = 1; row <= ROWS; row++)
+		if (rows_seen & UINT64_C(1) << row) {
 			printf(" %u", row);
 			count++;
 		}
@@ -168,11 +168,11 @@ int main(int argc, char **argv)
 	cmocka_set_test_filter(getenv("BI_TEST_FILTER"));
 	bench.spec = argv[1];
 	bench.second_spec = argv[2];
-	accounts_open();
 	failed = run_all();
-	printf(": %u of 21, on %s%s%s, %.1f seconds; %lu host waits in rows that allow none\n", count_rows(),
-	       bench.spec, bench.second_spec ? " and " : "", bench.second_spec ? bench.second_spec : "", now() - begin,
-	       accounts_strict_waits());
+	printf(": %u of %d, on %s%s%s, %.1f seconds; %lu host waits in rows that allow none (%lu in all, %s)\n",
+	       count_rows(), ROWS, bench.spec, bench.second_spec ? " and " : "",
+	       bench.second_spec ? bench.second_spec : "", now() - begin, accounts_strict_waits(),
+	       accounts_compared_waits(), is_counted() ? "seen by the driver" : "as reported; no driver counts");
 	if (accounts_strict_waits())
 		failed++;
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;

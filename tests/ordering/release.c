@@ -177,16 +177,16 @@ static void row_15_handed_back_memory_is_retired(void **state)
 
 static void wait_for_buffers(int64_t count)
 {
-	for (int i = 0; i < 200 && live_buffers() != count; i++)
+	for (int i = 0; i < 200 && live_memory() != count; i++)
 		settle();
-	assert_int_equal(live_buffers(), count);
+	assert_int_equal(live_memory(), count);
 }
 
 static void row_15_own_memory_goes_to_the_pool_at_once(void **state)
 {
 	struct bi_view *view = allocate();
-	int64_t buffers = live_buffers();
 	struct gate *gate = close_gate(home_of(bench.context));
+	int64_t buffers = live_memory();
 
 	(void)state;
 	fill(view, 2, NULL);
@@ -194,30 +194,32 @@ static void row_15_own_memory_goes_to_the_pool_at_once(void **state)
 	assert_int_equal(reported(bench.context, "retired"), 0);
 	assert_int_equal(reported(bench.context, "bytes"), ARRAY_BYTES);
 	view = allocate();
-	assert_int_equal(live_buffers(), buffers);
+	assert_int_equal(live_memory(), buffers);
 	assert_int_equal(reported(bench.context, "hits"), 1);
 	open_and_finish(gate);
 	bi_view_release(view);
 }
 
-/* Somebody who was shown the handle may hold it. */
+/* Somebody who was shown the handle may hold it. Where memory is freed in the order of its home that is no matter. */
 static void row_15_shown_memory_is_retired(void **state)
 {
 	struct bi_view *view = allocate();
-	int64_t buffers = live_buffers();
 	struct gate *gate = close_gate(home_of(bench.context));
+	int64_t buffers = live_memory();
+	int is_retired = !allocates_in_order();
 
 	(void)state;
-	assert_non_null(buffer_of(view));
+	assert_true(handle_of(view) != 0);
 	fill(view, 2, NULL);
 	bi_view_release(view);
-	assert_int_equal(reported(bench.context, "retired"), 1);
+	assert_int_equal(reported(bench.context, "retired"), is_retired);
 	assert_int_equal(reported(bench.context, "bytes"), 0);
-	assert_int_equal(live_buffers(), buffers);
+	if (is_retired)
+		assert_int_equal(live_memory(), buffers);
 	open_and_finish(gate);
 	trim_all();
 	assert_int_equal(reported(bench.context, "retired"), 0);
-	wait_for_buffers(buffers - 1);
+	wait_for_buffers(is_counted() ? buffers - 1 : buffers);
 }
 
 /* Without a gate: nothing may wait, and nothing is left in the end. */
@@ -303,7 +305,7 @@ int release_rows(void)
 		ROW(row_13_idle_memory_goes_at_once, 0),
 		ROW(row_13_the_last_reference_counts, 0),
 		ROW(row_14_named_stream_goes_at_once, NEED_GATE),
-		ROW(row_14_named_stream_goes_at_once_without_a_gate, NEED_OPENCL),
+		ROW(row_14_named_stream_goes_at_once_without_a_gate, NEED_DEVICE),
 		ROW(row_15_wrapped_memory_is_retired, NEED_GATE),
 		ROW(row_15_host_memory_is_retired, NEED_GATE),
 		ROW(row_15_handed_back_memory_is_retired, NEED_GATE),

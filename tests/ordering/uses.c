@@ -1,5 +1,7 @@
 #include "uses.h"
 
+#include "bench_driver.h"
+
 int try(enum use use, struct bi_view *view, struct bi_view *other, struct bi_stream *stream)
 {
 	const unsigned char used = USED;
@@ -42,24 +44,8 @@ void assert_exported_stream(struct bi_view *view, struct bi_stream *stream)
 	struct bi_exchange exchange;
 
 	OK(bi_view_export(view, 0, &exchange, &error));
-	assert_int_equal(exchange.stream_kind, handle ? BI_STREAM_KIND_CL_QUEUE : BI_STREAM_KIND_NONE);
+	assert_int_equal(exchange.stream_kind, handle ? bench.driver->stream_kind : BI_STREAM_KIND_NONE);
 	assert_int_equal(exchange.stream, handle);
 	assert_int_equal(exchange.event, 0);
 	exchange.release(&exchange);
-}
-
-void raw_copy(struct bi_stream *stream, struct bi_view *to, struct bi_view *from)
-{
-	assert_int_equal(driver()->clEnqueueCopyBuffer(queue_of(stream), buffer_of(from), buffer_of(to), 0, 0,
-						       ARRAY_BYTES, 0, NULL, NULL),
-			 0);
-	assert_int_equal(driver()->clFlush(queue_of(stream)), CL_SUCCESS);
-}
-
-void raw_upload(struct bi_stream *stream, struct bi_view *to, struct bi_view *from)
-{
-	assert_int_equal(driver()->clEnqueueWriteBuffer(queue_of(stream), buffer_of(to), CL_FALSE, 0, ARRAY_BYTES,
-							bi_view_host_pointer(from), 0, NULL, NULL),
-			 0);
-	assert_int_equal(driver()->clFlush(queue_of(stream)), CL_SUCCESS);
 }

@@ -26,12 +26,6 @@ int applied_to_other(enum use use, int view, int other);
 /* An export names that stream; NULL: none. */
 void assert_exported_stream(struct bi_view *view, struct bi_stream *stream);
 
-/* A command of the test's own on a stream: copies all bytes. */
-void raw_copy(struct bi_stream *stream, struct bi_view *to, struct bi_view *from);
-
-/* The same from host memory. */
-void raw_upload(struct bi_stream *stream, struct bi_view *to, struct bi_view *from);
-
 /* Groups. Each returns the number of tests that failed. */
 int homes_rows(void);
 int operations_rows(void);
@@ -43,5 +37,11 @@ int failures_rows(void);
 int fork_rows(void);
 int waits_rows(void);
 int pair_rows(void);
+int joins_rows(void);
+int cuda_streams_rows(void);
+int cai_rows(void);
+int capture_rows(void);
+int cuda_memory_rows(void);
+int peers_rows(void);
 
 #endif

@@ -7,12 +7,6 @@
 
 static const struct producer nobody;
 
-/* On the host nothing ever waits. */
-static unsigned on_device(unsigned waits)
-{
-	return is_opencl(bench.context) ? waits : 0;
-}
-
 static void row_21_value(void **state)
 {
 	struct bi_view *view = wrap(PLACE_DEVICE, 1, nobody);
@@ -171,7 +165,7 @@ static void row_21_synchronize_makes_idle(void **state)
 	before = all_calls();
 	OK(bi_view_acquire(view, stream, &error));
 	assert_exported_stream(view, NULL);
-	assert_int_equal(all_calls(), before);
+	MORE(all_calls(), before, 0);
 	bi_view_release(view);
 	assert_int_equal(released, 1);
 }
@@ -199,7 +193,7 @@ static void row_21_synchronize_waits(void **state)
 
 static void row_21_synchronize_tells_of_a_failure(void **state)
 {
-	struct bi_event *event = user_event(bench.context, CL_OUT_OF_RESOURCES);
+	struct bi_event *event = failed_event(bench.context);
 
 	(void)state;
 	REFUSED(BI_EPRODUCER, bi_event_synchronize(event, &error));
@@ -315,7 +309,7 @@ static void row_21_nothing_is_enqueued_for_a_copy_that_is_refused(void **state)
 	expect_waits("map", on_device(1));
 	before = enqueued();
 	REFUSED(BI_EBUSY, bi_copy(to, from, NULL, &error));
-	assert_int_equal(enqueued(), before);
+	MORE(enqueued(), before, 0);
 	OK(bi_unmap(map, &error));
 	bi_view_release(to);
 	bi_view_release(from);
@@ -336,7 +330,7 @@ int waits_rows(void)
 		ROW(row_21_synchronize_tells_of_a_failure, NEED_OPENCL),
 		ROW(row_21_debug, 0),
 		ROW(row_21_report_without_pending_work, 0),
-		ROW(row_21_nothing_is_enqueued_for_a_copy_that_is_refused, NEED_OPENCL),
+		ROW(row_21_nothing_is_enqueued_for_a_copy_that_is_refused, NEED_DEVICE),
 		ROW(row_21_report, NEED_GATE),
 		ROW(row_21_report_waits_under_no_lock, NEED_GATE),
 	};

@@ -1,0 +1,394 @@
+/* Row 27: streams that are captured into a CUDA graph. */
+#include <pthread.h>
+
+#include "bench_cuda.h"
+#include "uses.h"
+
+static const struct producer nobody;
+
+/* ------------------------------------------------------------------------------------------------------------- graphs
+ */
+
+static void begin_capture(const struct bi_stream *stream, unsigned mode)
+{
+	cuda_enter(bi_stream_context(stream));
+	DID(StreamBeginCapture(cuda_stream_of(stream), mode));
+	cuda_leave();
+}
+
+/* Fails the test if the capture is not valid any more. */
+static bi__cu_graph end_capture(const struct bi_stream *stream)
+{
+	bi__cu_graph graph = NULL;
+
+	cuda_enter(bi_stream_context(stream));
+	DID(StreamEndCapture(cuda_stream_of(stream), &graph));
+	cuda_leave();
+	assert_non_null(graph);
+	return graph;
+}
+
+static void end_and_drop(const struct bi_stream *stream)
+{
+	DID(GraphDestroy(end_capture(stream)));
+}
+
+static void *instantiate(const struct bi_context *context, bi__cu_graph graph)
+{
+	void *exec = NULL;
+
+	cuda_enter(context);
+	DID(GraphInstantiate(&exec, graph, 0));
+	cuda_leave();
+	DID(GraphDestroy(graph));
+	return exec;
+}
+
+static void launch(void *exec, const struct bi_stream *stream)
+{
+	cuda_enter(bi_stream_context(stream));
+	DID(GraphLaunch(exec, cuda_stream_of(stream)));
+	cuda_leave();
+}
+
+/* The second stream takes part in the capture of the first, and later the first comes after it. */
+static void follow(const struct bi_stream *waiter, const struct bi_stream *on)
+{
+	bi__cu_event event;
+
+	cuda_enter(bi_stream_context(on));
+	DID(EventCreate(&event, BI__CU_EVENT_DISABLE_TIMING));
+	DID(EventRecord(event, cuda_stream_of(on)));
+	DID(StreamWaitEvent(cuda_stream_of(waiter), event, 0));
+	DID(EventDestroy(event));
+	cuda_leave();
+}
+
+static const unsigned modes[] = { BI__CU_CAPTURE_MODE_GLOBAL, BI__CU_CAPTURE_MODE_THREAD_LOCAL,
+				  BI__CU_CAPTURE_MODE_RELAXED };
+
+static struct bi_view *at_home_on(struct bi_stream *stream, int value)
+{
+	struct bi_view *view = wrap(PLACE_DEVICE, value, (struct producer){ .stream = stream });
+
+	/* Whatever the library makes on first use is there. */
+	fill(view, value, NULL);
+	return view;
+}
+
+/* -------------------------------------------------------------------------------------------------------- what is taken
+ */
+
+/* A copy, a strided one, and a fill, on the home of all; each launch does them again. */
+static void capture_and_launch(unsigned mode)
+{
+	struct bi_stream *home = new_producer(BI_STREAM_IN_ORDER);
+	struct bi_view *from = at_home_on(home, 1), *to = at_home_on(home, 2), *filled = at_home_on(home, 3);
+	struct bi_view *from_part = slice(from, 0, 100, 3), *to_part = slice(filled, 0, 100, 2);
+	unsigned char bytes[ARRAY_BYTES];
+	void *exec;
+
+	OK(bi_copy(to_part, from_part, NULL, &error));
+	finish_all();
+	begin_capture(home, mode);
+	OK(bi_copy(to, from, NULL, &error));
+	fill(filled, 9, NULL);
+	OK(bi_copy(to_part, from_part, NULL, &error));
+	exec = instantiate(bench.context, end_capture(home));
+	finish_all();
+	assert_int_equal(value_of(to), 2);
+	for (int round = 0; round < 3; round++) {
+		raw_write(home, from, 10 + round);
+		launch(exec, home);
+		finish_all();
+		assert_int_equal(value_of(to), 10 + round);
+		peek(filled, bytes);
+		for (size_t i = 0; i < ARRAY_BYTES; i++)
+			assert_int_equal(bytes[i], i < 200 && i % 2 == 0 ? 10 + round : 9);
+	}
+	DID(GraphExecDestroy(exec));
+	bi_view_release(from_part);
+	bi_view_release(to_part);
+	bi_view_release(from);
+	bi_view_release(to);
+	bi_view_release(filled);
+	clear_case();
+}
+
+static void row_27_each_launch_does_what_was_captured(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(modes); i++)
+		capture_and_launch(modes[i]);
+}
+
+/* Two homes and a caller's stream that take part in one capture; the homes wait in it as they would outside. */
+static void row_27_streams_of_one_capture(void **state)
+{
+	struct bi_stream *homes[] = { new_producer(BI_STREAM_IN_ORDER), new_producer(BI_STREAM_IN_ORDER) };
+	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
+	struct bi_view *from = at_home_on(homes[0], 1), *to = at_home_on(homes[1], 2);
+	void *exec;
+
+	(void)state;
+	finish_all();
+	begin_capture(homes[0], BI__CU_CAPTURE_MODE_THREAD_LOCAL);
+	follow(homes[1], homes[0]);
+	follow(stream, homes[0]);
+	fill(from, 5, NULL);
+	OK(bi_copy(to, from, stream, &error));
+	fill(from, 6, NULL);
+	fill(to, 7, stream);
+	OK(bi_copy(from, to, homes[1], &error));
+	follow(homes[0], homes[1]);
+	follow(homes[0], stream);
+	exec = instantiate(bench.context, end_capture(homes[0]));
+	for (int round = 0; round < 2; round++) {
+		launch(exec, homes[0]);
+		finish_all();
+		assert_int_equal(value_of(from), 7);
+		assert_int_equal(value_of(to), 7);
+	}
+	DID(GraphExecDestroy(exec));
+	bi_view_release(from);
+	bi_view_release(to);
+}
+
+/* -------------------------------------------------------------------------------------------------- what is refused
+ */
+
+/* Before anything is enqueued, and the capture ends well. */
+static void row_27_streams_outside_of_the_capture_are_refused(void **state)
+{
+	struct bi_stream *home = new_producer(BI_STREAM_IN_ORDER), *outside = new_producer(BI_STREAM_IN_ORDER);
+	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
+	struct bi_view *in = at_home_on(home, 1), *out = at_home_on(outside, 2);
+	uint64_t before;
+
+	(void)state;
+	finish_all();
+	begin_capture(home, BI__CU_CAPTURE_MODE_THREAD_LOCAL);
+	fill(in, 3, NULL);
+	before = enqueued();
+	for (int use = 0; use < USE_COUNT; use++)
+		REFUSED(BI_ECAPTURE, try((enum use)use, in, out, stream));
+	REFUSED(BI_ECAPTURE, bi_copy(in, out, NULL, &error));
+	REFUSED(BI_ECAPTURE, bi_copy(out, in, NULL, &error));
+	REFUSED(BI_ECAPTURE, bi_view_acquire(out, home, &error));
+	REFUSED(BI_ECAPTURE, bi_view_hand_back(out, home, &error));
+	REFUSED(BI_ECAPTURE, bi_view_hand_back(in, stream, &error));
+	REFUSED(BI_ECAPTURE, bi_fill(out, "x", home, &error));
+	MORE(enqueued(), before, 0);
+	end_and_drop(home);
+	finish_all();
+	assert_int_equal(value_of(out), 2);
+	bi_view_release(in);
+	bi_view_release(out);
+}
+
+/* What needs memory, the calling thread, or the host in between. */
+static void row_27_what_needs_more_is_refused(void **state)
+{
+	struct bi_stream *home = new_producer(BI_STREAM_IN_ORDER);
+	struct bi_view *view = at_home_on(home, 1);
+	struct bi_view *low = slice(view, 0, 4000, 1), *high = slice(view, 64, 4000, 1);
+	unsigned char bytes[ARRAY_BYTES] = { 0 }, byte;
+	const int64_t zero[] = { 0 };
+	struct bi_map *map;
+	uint64_t before;
+
+	(void)state;
+	finish_all();
+	begin_capture(home, BI__CU_CAPTURE_MODE_THREAD_LOCAL);
+	before = enqueued();
+	REFUSED(BI_ECAPTURE, bi_copy(high, low, NULL, &error));
+	REFUSED(BI_ECAPTURE, bi_view_map(view, BI_MAP_READ, &map, &error));
+	REFUSED(BI_ECAPTURE, bi_view_map(view, BI_MAP_WRITE | BI_MAP_DISCARD, &map, &error));
+	REFUSED(BI_ECAPTURE, bi_view_get(view, zero, &byte, &error));
+	REFUSED(BI_ECAPTURE, bi_view_read(view, bytes, sizeof(bytes), &error));
+	REFUSED(BI_ECAPTURE, bi_view_write(view, bytes, sizeof(bytes), &error));
+	REFUSED(BI_ECAPTURE, bi_view_synchronize(view, &error));
+	MORE(enqueued(), before, 0);
+	fill(view, 3, NULL);
+	end_and_drop(home);
+	fill(view, 4, NULL);
+	OK(bi_copy(high, low, NULL, &error));
+	finish_all();
+	assert_int_equal(value_of(view), 4);
+	bi_view_release(low);
+	bi_view_release(high);
+	bi_view_release(view);
+}
+
+/* Pageable host memory goes through pieces that a graph cannot keep; strided parts need memory in between. */
+static void row_27_host_memory(void **state)
+{
+	struct bi_stream *home = new_producer(BI_STREAM_IN_ORDER);
+	struct bi_view *view = at_home_on(home, 1), *host = wrap(PLACE_HOST, 7, nobody);
+	struct bi_view *part = slice(view, 0, 100, 2), *host_part = slice(host, 0, 100, 3);
+	uint64_t before;
+	void *exec;
+
+	(void)state;
+	finish_all();
+	begin_capture(home, BI__CU_CAPTURE_MODE_THREAD_LOCAL);
+	before = enqueued();
+	REFUSED(BI_ECAPTURE, bi_copy(part, host_part, NULL, &error));
+	if (!bench.is_pinned) {
+		REFUSED(BI_ECAPTURE, bi_copy(view, host, NULL, &error));
+		REFUSED(BI_ECAPTURE, bi_copy(host, view, NULL, &error));
+		MORE(enqueued(), before, 0);
+		end_and_drop(home);
+	} else {
+		OK(bi_copy(view, host, NULL, &error));
+		exec = instantiate(bench.context, end_capture(home));
+		launch(exec, home);
+		finish_all();
+		assert_int_equal(value_of(view), 7);
+		DID(GraphExecDestroy(exec));
+	}
+	bi_view_release(part);
+	bi_view_release(host_part);
+	bi_view_release(view);
+	bi_view_release(host);
+}
+
+/* ------------------------------------------------------------------------------------------------ a capture elsewhere
+ */
+
+/* What the library does while somebody else captures, on this thread or another. */
+static void *use_library(void *unused)
+{
+	struct bi_view *own = allocate(), *pinned = allocate_in(bench.context, BI_MEMORY_PINNED);
+	struct bi_view *host = allocate_in(bench.context, BI_MEMORY_HOST);
+	struct bi_stream *stream;
+	struct bi_event *event;
+	int done;
+
+	(void)unused;
+	OK(bi_stream_create(bench.context, 0, &stream, &error));
+	fill(host, 3, NULL);
+	fill(own, 4, stream);
+	OK(bi_copy(own, host, NULL, &error));
+	OK(bi_copy(pinned, own, stream, &error));
+	OK(bi_event_record(stream, &event, &error));
+	OK(bi_event_query(event, &done, &error));
+	bi_event_release(event);
+	bi_stream_release(stream);
+	bi_view_release(own);
+	bi_view_release(pinned);
+	bi_view_release(host);
+	OK(bi_context_trim(bench.context, 0, &error));
+	return NULL;
+}
+
+static void disturb(unsigned mode, int on_another_thread)
+{
+	struct bi_stream *theirs = new_producer(BI_STREAM_IN_ORDER);
+	struct bi_view *view = wrap(PLACE_DEVICE, 1, nobody);
+	pthread_t thread;
+	void *exec;
+
+	begin_capture(theirs, mode);
+	raw_write(theirs, view, 5);
+	if (on_another_thread) {
+		assert_int_equal(pthread_create(&thread, NULL, use_library, NULL), 0);
+		assert_int_equal(pthread_join(thread, NULL), 0);
+	} else {
+		use_library(NULL);
+	}
+	exec = instantiate(bench.context, end_capture(theirs));
+	launch(exec, theirs);
+	finish_all();
+	trim_all();
+	assert_int_equal(value_of(view), 5);
+	DID(GraphExecDestroy(exec));
+	bi_view_release(view);
+	clear_case();
+}
+
+static void row_27_a_capture_elsewhere_is_not_disturbed(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(modes); i++)
+		for (int on_another_thread = 0; on_another_thread < 2; on_another_thread++)
+			disturb(modes[i], on_another_thread);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ lifetime
+ */
+
+/* Not pooled, not freed: a graph may be launched for as long as the context is open. */
+static void row_27_own_memory_of_a_graph_lives_until_the_context_closes(void **state)
+{
+	struct bi_context *context = open_context(bench.spec, (struct bi_options)BI_OPTIONS_INIT);
+	struct bi_stream *home = home_of(context);
+	struct bi_view *own = allocate_in(context, BI_MEMORY_DEVICE);
+	struct bi_view *to = wrap_in(context, PLACE_DEVICE, 2, (struct producer){ .stream = home });
+	void *exec;
+
+	(void)state;
+	fill(own, 1, NULL);
+	finish_all();
+	begin_capture(home, BI__CU_CAPTURE_MODE_THREAD_LOCAL);
+	fill(own, 7, NULL);
+	OK(bi_copy(to, own, NULL, &error));
+	exec = instantiate(context, end_capture(home));
+	bi_view_release(own);
+	assert_int_equal(reported(context, "bytes"), 0);
+	OK(bi_context_trim(context, 0, &error));
+	for (int round = 0; round < 2; round++) {
+		raw_write(home, to, 3);
+		launch(exec, home);
+		finish_all();
+		assert_int_equal(value_of(to), 7);
+	}
+	DID(GraphExecDestroy(exec));
+	bi_view_release(to);
+	finish_all();
+	OK(bi_context_trim(context, 0, &error));
+	assert_int_equal(reported(context, "retired"), 1);
+	close_context(context, allocates_in_order() ? 0 : 1);
+}
+
+static void row_27_a_release_is_put_off(void **state)
+{
+	struct bi_stream *home = home_of(bench.context);
+	atomic_int released = 0;
+	struct bi_view *view = wrap(PLACE_DEVICE, 1, (struct producer){ .released = &released });
+	struct bi_view *own = allocate(), *other = wrap(PLACE_DEVICE, 1, nobody);
+
+	(void)state;
+	assert_true(handle_of(own) != 0);
+	fill(view, 2, NULL);
+	fill(own, 2, NULL);
+	begin_capture(home, BI__CU_CAPTURE_MODE_THREAD_LOCAL);
+	bi_view_release(view);
+	bi_view_release(own);
+	trim_all();
+	assert_int_equal(released, 0);
+	end_and_drop(home);
+	finish_all();
+	trim_all();
+	finish_all();
+	trim_all();
+	assert_int_equal(released, 1);
+	assert_int_equal(reported(bench.context, "retired"), 0);
+	bi_view_release(other);
+}
+
+int capture_rows(void)
+{
+	static const struct row rows[] = {
+		ROW(row_27_each_launch_does_what_was_captured, NEED_CUDA),
+		ROW(row_27_streams_of_one_capture, NEED_CUDA),
+		ROW(row_27_streams_outside_of_the_capture_are_refused, NEED_CUDA),
+		ROW(row_27_what_needs_more_is_refused, NEED_CUDA),
+		ROW(row_27_host_memory, NEED_CUDA),
+		ROW(row_27_a_capture_elsewhere_is_not_disturbed, NEED_CUDA),
+		ROW(row_27_own_memory_of_a_graph_lives_until_the_context_closes, NEED_CUDA),
+		ROW(row_27_a_release_is_put_off, NEED_CUDA),
+	};
+
+	return run_rows("graph capture", rows, COUNT(rows));
+}

@@ -1,0 +1,181 @@
+/* Rows 28 and 29: memory that is allocated in the order of a stream, and pageable host memory. */
+#include <stdlib.h>
+
+#include "bench_cuda.h"
+#include "uses.h"
+
+static const struct producer nobody;
+
+/* ------------------------------------------------------------------------------------------------------------- row 28
+ */
+
+static int has_ended(struct bi_stream *stream)
+{
+	struct bi_event *event;
+	int done;
+
+	OK(bi_event_record(stream, &event, &error));
+	settle();
+	OK(bi_event_query(event, &done, &error));
+	bi_event_release(event);
+	return done;
+}
+
+/* Allocated behind the gate on the home: what another stream does with it is behind the gate too. */
+static void row_28_own_memory_is_pending_from_the_start(void **state)
+{
+	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
+	struct gate *gate = close_gate(home_of(bench.context));
+	struct bi_view *view = allocate();
+	int in_order = allocates_in_order();
+
+	(void)state;
+	assert_exported_stream(view, in_order ? home_of(bench.context) : NULL);
+	fill(view, 7, stream);
+	assert_ordered(stream, view);
+	assert_int_equal(has_ended(stream), !in_order);
+	open_and_finish(gate);
+	assert_int_equal(value_of(view), 7);
+	bi_view_release(view);
+}
+
+static void wait_for_memory(int64_t count)
+{
+	for (int i = 0; i < 200 && live_memory() != count; i++) {
+		settle();
+		trim_all();
+	}
+	assert_int_equal(live_memory(), count);
+}
+
+/* Its last use, on another stream, is behind the gate when it is let go of; freed by nobody who waits. */
+static void let_go(int is_shown)
+{
+	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
+	struct bi_view *view = allocate();
+	struct gate *gate = close_gate(stream);
+	int64_t memory = live_memory();
+
+	if (is_shown)
+		assert_true(handle_of(view) != 0);
+	fill(view, 7, stream);
+	bi_view_release(view);
+	assert_int_equal(reported(bench.context, "retired"), is_shown && !allocates_in_order());
+	trim_all();
+	assert_int_equal(reported(bench.context, "retired"), !allocates_in_order());
+	settle();
+	assert_false(is_open(gate));
+	open_and_finish(gate);
+	wait_for_memory(is_counted() ? memory - 1 : memory);
+	clear_case();
+}
+
+static void row_28_own_memory_is_freed_behind_its_last_use(void **state)
+{
+	(void)state;
+	let_go(0);
+	let_go(1);
+}
+
+/* Pinned memory has no order to be freed in: it is kept until its work is done. */
+static void row_28_pinned_memory_is_freed_when_its_work_is_done(void **state)
+{
+	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
+	struct bi_view *pinned = allocate_in(bench.context, BI_MEMORY_PINNED), *to = wrap(PLACE_DEVICE, 1, nobody);
+	struct gate *gate = close_gate(stream);
+	int64_t memory = live_memory();
+
+	(void)state;
+	fill(pinned, 7, stream);
+	OK(bi_copy(to, pinned, stream, &error));
+	bi_view_release(pinned);
+	trim_all();
+	assert_int_equal(live_memory(), memory);
+	assert_int_equal(reported(bench.context, "retired"), 1);
+	open_and_finish(gate);
+	assert_int_equal(value_of(to), 7);
+	wait_for_memory(is_counted() ? memory - 1 : memory);
+	bi_view_release(to);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- row 29
+ */
+
+/* More than all pieces through which such memory goes. */
+#define MANY_BYTES ((9 << 20) + 3)
+
+static struct bi_view *many_bytes(struct bi_context *context, void *host)
+{
+	const struct bi_dtype byte = { 1, 1, BI_UINT8, 0 };
+	const int64_t shape[] = { MANY_BYTES };
+	struct bi_view *view;
+
+	if (host)
+		OK(bi_view_wrap_host(context, host, byte, 1, shape, NULL, NULL, &view, &error));
+	else
+		OK(bi_view_empty(context, byte, 1, shape, &view, &error));
+	return view;
+}
+
+/* Up and down again behind a gate: both calls return, and neither reads nor writes before its time. */
+static void row_29_many_pageable_bytes_do_not_wait(void **state)
+{
+	unsigned char *bytes = malloc(MANY_BYTES), *result = calloc(1, MANY_BYTES);
+	struct bi_view *from = many_bytes(bench.context, bytes), *to = many_bytes(bench.context, result);
+	struct bi_view *view = many_bytes(bench.context, NULL);
+	struct gate *gate = close_gate(home_of(bench.context));
+
+	(void)state;
+	memset(bytes, 1, MANY_BYTES);
+	OK(bi_copy(view, from, NULL, &error));
+	OK(bi_copy(to, view, NULL, &error));
+	settle();
+	for (size_t i = 0; i < MANY_BYTES; i++) {
+		assert_int_equal(result[i], 0);
+		bytes[i] = (unsigned char)(i * 7 / 3);
+	}
+	assert_false(is_open(gate));
+	open_and_finish(gate);
+	assert_memory_equal(result, bytes, MANY_BYTES);
+	bi_view_release(from);
+	bi_view_release(to);
+	bi_view_release(view);
+	clear_case();
+	free(bytes);
+	free(result);
+}
+
+/* One that stands still leaves the others enough to go on with. */
+static void row_29_streams_do_not_stop_each_other(void **state)
+{
+	struct bi_stream *first = new_stream(BI_STREAM_IN_ORDER), *second = new_stream(BI_STREAM_IN_ORDER);
+	struct bi_view *host = wrap(PLACE_HOST, 7, nobody), *view = wrap(PLACE_DEVICE, 1, nobody);
+	struct bi_view *other_host = wrap(PLACE_HOST, 8, nobody), *other = wrap(PLACE_DEVICE, 2, nobody);
+	struct gate *gate = close_gate(first);
+
+	(void)state;
+	OK(bi_copy(view, host, first, &error));
+	OK(bi_copy(other, other_host, second, &error));
+	settle();
+	assert_int_equal(value_of(other), 8);
+	assert_int_equal(value_of(view), 1);
+	open_and_finish(gate);
+	assert_int_equal(value_of(view), 7);
+	bi_view_release(host);
+	bi_view_release(view);
+	bi_view_release(other_host);
+	bi_view_release(other);
+}
+
+int cuda_memory_rows(void)
+{
+	static const struct row rows[] = {
+		ROW(row_28_own_memory_is_pending_from_the_start, NEED_CUDA | NEED_GATE),
+		ROW(row_28_own_memory_is_freed_behind_its_last_use, NEED_CUDA | NEED_GATE),
+		ROW(row_28_pinned_memory_is_freed_when_its_work_is_done, NEED_CUDA | NEED_GATE),
+		ROW(row_29_many_pageable_bytes_do_not_wait, NEED_CUDA | NEED_GATE),
+		ROW(row_29_streams_do_not_stop_each_other, NEED_CUDA | NEED_GATE),
+	};
+
+	return run_rows("CUDA's memory", rows, COUNT(rows));
+}
