@@ -1,0 +1,164 @@
+/* Producers that are not the library: memory that is wrapped, and what they do when they get it back. */
+#include "raw.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct producer {
+	struct scene *scene;
+	uintptr_t context;
+	uintptr_t stream;
+	int names_stream;
+	int is_freed;
+	bi__cu_pointer pointer;
+	size_t nbytes;
+};
+
+#define MUST(name, arguments) \
+	do { \
+		if (RAW_AGAIN(cuda_driver()->name arguments) != BI__CU_SUCCESS) \
+			abort(); \
+	} while (0)
+
+/* cuMemFree with work pending, other than his own, would be a mistake that the simulator reports. */
+static void free_memory(struct producer *producer)
+{
+	producer->is_freed = 1;
+	MUST(MemFree, (producer->pointer));
+}
+
+static void reuse(struct producer *producer)
+{
+	bi__cu_stream stream = (bi__cu_stream)producer->stream;
+
+	MUST(MemsetD8Async, (producer->pointer, 0xdd, producer->nbytes, stream));
+	MUST(StreamSynchronize, (stream));
+}
+
+static void get_back(void *data)
+{
+	struct producer *producer = data;
+
+	producer->scene->released++;
+	raw_enter(producer->context);
+	if (producer->names_stream)
+		reuse(producer);
+	else
+		MUST(StreamSynchronize, ((bi__cu_stream)producer->stream));
+	free_memory(producer);
+	raw_leave();
+}
+
+/* The memory too, if it was never taken. */
+static void destroy(uintptr_t object, uintptr_t unused)
+{
+	struct producer *producer = (struct producer *)object;
+
+	(void)unused;
+	if (!producer->is_freed) {
+		raw_enter(producer->context);
+		MUST(StreamSynchronize, ((bi__cu_stream)producer->stream));
+		free_memory(producer);
+		raw_leave();
+	}
+	free(producer);
+}
+
+static struct producer *make(struct scene *scene, struct bi_context *context, uintptr_t stream, int names_stream,
+			     size_t nbytes)
+{
+	struct producer *producer = calloc(1, sizeof(*producer));
+
+	if (!producer)
+		exit(EXIT_FAILURE);
+	producer->scene = scene;
+	producer->context = bi_context_handle(context);
+	producer->stream = stream;
+	producer->names_stream = names_stream;
+	producer->nbytes = nbytes;
+	raw_enter(producer->context);
+	producer->is_freed = RAW(scene, MemAlloc, (&producer->pointer, nbytes));
+	raw_leave();
+	scene_keep(&scene->driver, destroy, (uintptr_t)producer, 0);
+	return producer;
+}
+
+static int wrap(struct scene *scene, struct bi_context *context, struct producer *producer, struct bi_stream *named,
+		struct bi_event *event, struct bi_memory **out)
+{
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	int rc;
+
+	foreign.kind = BI_HANDLE_CUDA;
+	foreign.handle = (uintptr_t)producer->pointer;
+	foreign.nbytes = producer->nbytes;
+	foreign.stream = named;
+	foreign.events = &event;
+	foreign.event_count = event != NULL;
+	foreign.release = get_back;
+	foreign.release_data = producer;
+	rc = bi_memory_wrap(context, &foreign, out, scene->err);
+	if (!rc)
+		scene->taken++;
+	return rc;
+}
+
+static struct bi_view *view_bytes(struct scene *scene, struct bi_memory *memory, size_t nbytes)
+{
+	const int64_t shape[1] = { (int64_t)nbytes };
+	struct bi_layout layout;
+	struct bi_dtype dtype;
+	struct bi_view *view = NULL;
+
+	TRY(scene, bi_dtype_parse("uint8", &dtype, scene->err));
+	TRY(scene, bi_layout_init(&layout, dtype, 1, shape, NULL, 0, scene->err));
+	TRY(scene, bi_view_create(memory, &layout, 0, &view, scene->err));
+	return view;
+}
+
+static struct array *wrap_array(struct scene *scene, struct bi_context *context, struct producer *producer,
+				struct bi_stream *named, struct bi_event *event)
+{
+	struct bi_memory *memory = NULL;
+	struct array *array;
+
+	TRY(scene, wrap(scene, context, producer, named, event, &memory));
+	array = scene_adopt(scene, view_bytes(scene, memory, producer->nbytes), producer->nbytes);
+	bi_memory_release(memory);
+	memset(array->mirror, 0x22, array->nbytes);
+	return array;
+}
+
+struct array *raw_produce(struct scene *scene, struct bi_context *context, uintptr_t stream, struct bi_stream *named,
+			  size_t nbytes)
+{
+	struct producer *producer;
+
+	if (scene->rc)
+		return scene_adopt(scene, NULL, nbytes);
+	producer = make(scene, context, stream, named != NULL, nbytes);
+	raw_set(scene, producer->context, stream, producer->pointer, 0x22, nbytes);
+	/* Who names no stream has to be done. */
+	if (!named)
+		raw_synchronize(scene, producer->context, stream);
+	return wrap_array(scene, context, producer, named, NULL);
+}
+
+struct array *raw_produce_event(struct scene *scene, struct bi_context *context, uintptr_t stream, size_t nbytes)
+{
+	struct producer *producer;
+	struct bi_event *event = NULL;
+	struct array *array;
+	uintptr_t recorded;
+
+	if (scene->rc)
+		return scene_adopt(scene, NULL, nbytes);
+	producer = make(scene, context, stream, 0, nbytes);
+	raw_set(scene, producer->context, stream, producer->pointer, 0x22, nbytes);
+	recorded = raw_event(scene, producer->context, stream);
+	TRY(scene, bi_event_wrap(context, recorded, &event, scene->err));
+	array = wrap_array(scene, context, producer, NULL, event);
+	bi_event_release(event);
+	return array;
+}
