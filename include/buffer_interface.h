@@ -338,7 +338,7 @@ struct bi_device {
 
 /*
  * Writes up to `capacity` devices and the number that there is into *count. Usable ones come first, the best first;
- * "#2" means position 2 of this list. Then, one entry each, backends that cannot be used, with the reason.
+ * "#2" means position 2 of this list. Then, one entry each, backends and devices that cannot be used, with the reason.
  * Never fails for lack of a driver. `devices` may be NULL if capacity is 0.
  */
 BI_API int bi_devices(struct bi_device *devices, int capacity, int *count, struct bi_error *err);

@@ -1,5 +1,6 @@
 /* Bytes of the caller: whole arrays and single elements, in and out. */
 #include "common/copy.h"
+#include "common/dispatch.h"
 #include "common/order.h"
 #include "common/view.h"
 
@@ -27,11 +28,17 @@ static int wrap_bytes(const struct bi_view *like, void *bytes, struct bi_view **
 				 out, err);
 }
 
-/* Waits, whatever happened, because the bytes are the caller's again afterwards. */
-static int settle(struct bi_view *bytes, int rc, struct bi_error *err)
+/*
+ * Waits, whatever happened, because the bytes are the caller's again afterwards. If the driver refuses to wait for the
+ * work, the stream on which it ran is emptied.
+ */
+static int settle(const struct bi_view *view, struct bi_view *bytes, int rc, struct bi_error *err)
 {
+	struct bi_stream *home = view->memory->home;
 	int waited = bi__order_synchronize(bytes->memory, BI__WAIT_VALUE, rc ? NULL : err);
 
+	if (waited && waited != BI_EPRODUCER && home && bi__dispatch_finish(home, NULL) == BI_OK)
+		waited = BI_OK;
 	bi_view_release(bytes);
 	return rc ? rc : waited;
 }
@@ -41,7 +48,7 @@ static int read_into(const struct bi_view *view, void *bytes, const char *operat
 	struct bi_view *out;
 	int rc = wrap_bytes(view, bytes, &out, err);
 
-	return rc ? rc : settle(out, bi__copy(out, view, NULL, operation, err), err);
+	return rc ? rc : settle(view, out, bi__copy(out, view, NULL, operation, err), err);
 }
 
 static int check_bytes(const struct bi_view *view, const void *bytes, size_t nbytes, struct bi_error *err)
@@ -108,5 +115,5 @@ int bi_view_write(const struct bi_view *view, const void *bytes, size_t nbytes, 
 
 	if (!rc)
 		rc = wrap_bytes(view, (void *)(uintptr_t)bytes, &in, err);
-	return rc ? rc : settle(in, bi__copy(view, in, NULL, "write", err), err);
+	return rc ? rc : settle(view, in, bi__copy(view, in, NULL, "write", err), err);
 }

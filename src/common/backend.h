@@ -64,7 +64,10 @@ struct bi__backend {
 
 	/* Devices. */
 
-	/* Appends usable devices while there is room, counts all into *count. BI_ENODEVICE with the reason if none. */
+	/*
+	 * Appends devices while there is room, counts all into *count; those that cannot be used with the reason. BI_ENODEVICE
+	 * if there is none at all.
+	 */
 	int (*enumerate)(struct bi_device *devices, int capacity, int *count, struct bi_error *err);
 	/*
 	 * Opens a device that enumerate described, or adopts options->adopt_context (then device->ordinal selects among

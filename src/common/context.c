@@ -112,10 +112,12 @@ static int open_first(struct bi_context *context, const struct bi__choice *choic
 	for (int i = 0; i < choice->count; i++) {
 		const struct bi_device *device = &choice->devices[i];
 
-		if (device->usable && (rc = open_device(context, device, options, &local)) == BI_OK)
+		if (!device->usable)
+			rc = bi__fail(&local, BI_ENODEVICE, "%s", device->reason);
+		else if ((rc = open_device(context, device, options, &local)) == BI_OK)
 			break;
 		if (choice->is_auto)
-			add_note(context, device->spec, device->usable ? local.message : device->reason);
+			add_note(context, device->spec, local.message);
 		else
 			return bi__fail_vendor(err, local.status, local.vendor, "device %s: %.200s", device->spec,
 					       local.message);

@@ -171,12 +171,11 @@ static int fits(const struct bi_device *device, const char *rest)
 	const char *c = rest;
 	int number;
 
-	if (!device->usable)
-		return 0;
 	if (read_number(&c, &number))
 		return fits_numbers(device, rest);
-	return *rest && (contains(device->name, rest) || contains(device->platform_name, rest) ||
-			 contains(device->platform_version, rest));
+	return device->usable && *rest &&
+	       (contains(device->name, rest) || contains(device->platform_name, rest) ||
+		contains(device->platform_version, rest));
 }
 
 static void keep_fitting(struct bi__choice *choice, const char *rest)

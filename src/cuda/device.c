@@ -45,6 +45,12 @@ static uint32_t get_capabilities(const struct bi__cuda_facts *facts)
 	return found;
 }
 
+static void name(int ordinal, struct bi_device *out)
+{
+	snprintf(out->spec, sizeof(out->spec), "cuda:%d", ordinal);
+	snprintf(out->backend, sizeof(out->backend), "cuda");
+}
+
 static int describe(int ordinal, struct bi_device *out, struct bi_error *err)
 {
 	struct bi__cuda_facts facts;
@@ -61,8 +67,7 @@ static int describe(int ordinal, struct bi_device *out, struct bi_error *err)
 		rc = bi__cu_check(bi__cu->DeviceTotalMem(&memory, device), "cuDeviceTotalMem", err);
 	if (rc)
 		return rc;
-	snprintf(out->spec, sizeof(out->spec), "cuda:%d", ordinal);
-	snprintf(out->backend, sizeof(out->backend), "cuda");
+	name(ordinal, out);
 	snprintf(out->platform_name, sizeof(out->platform_name), "NVIDIA CUDA");
 	snprintf(out->platform_version, sizeof(out->platform_version), "CUDA %d.%d", version / 1000,
 		 version % 1000 / 10);
@@ -74,9 +79,20 @@ static int describe(int ordinal, struct bi_device *out, struct bi_error *err)
 	return BI_OK;
 }
 
+/* One that cannot be used is in the list, with the reason. */
+static void enumerate_one(int ordinal, struct bi_device *out)
+{
+	struct bi_error reason;
+
+	if (describe(ordinal, out, &reason) == BI_OK)
+		return;
+	memset(out, 0, sizeof(*out));
+	name(ordinal, out);
+	snprintf(out->reason, sizeof(out->reason), "%s", reason.message);
+}
+
 int bi__cuda_enumerate(struct bi_device *devices, int capacity, int *count, struct bi_error *err)
 {
-	struct bi_error reason = { BI_ENODEVICE, 0, "the CUDA driver knows no device" };
 	struct bi_device found;
 	int present = 0, rc = bi__cu_open(err);
 
@@ -85,15 +101,13 @@ int bi__cuda_enumerate(struct bi_device *devices, int capacity, int *count, stru
 		rc = bi__cu_check(bi__cu->DeviceGetCount(&present), "cuDeviceGetCount", err);
 	if (rc)
 		return rc;
-	for (int i = 0; i < present; i++) {
-		if (describe(i, &found, &reason) != BI_OK)
-			continue;
+	if (!present)
+		return bi__fail(err, BI_ENODEVICE, "the CUDA driver knows no device");
+	for (*count = 0; *count < present; ++*count) {
+		enumerate_one(*count, &found);
 		if (*count < capacity)
 			devices[*count] = found;
-		++*count;
 	}
-	if (*count == 0)
-		return bi__fail_vendor(err, BI_ENODEVICE, reason.vendor, "%s", reason.message);
 	return BI_OK;
 }
 

@@ -294,19 +294,16 @@ static struct bi__cuda_event *take_complete(struct bi__cuda *cuda)
 	return complete;
 }
 
+/* Entered, relaxed. */
 static void add_use(struct bi__cuda *cuda, struct bi__cuda_event *event)
 {
 	struct bi__cuda_event *complete;
-	struct bi__cuda_scope scope;
-	int is_relaxed = bi__cuda_enter_relaxed(cuda->context, &scope, NULL) == BI_OK;
 
 	pthread_mutex_lock(&cuda->lock);
-	complete = is_relaxed ? take_complete(cuda) : NULL;
+	complete = take_complete(cuda);
 	event->next = cuda->uses;
 	cuda->uses = event;
 	pthread_mutex_unlock(&cuda->lock);
-	if (is_relaxed)
-		bi__cuda_leave(&scope);
 	while (complete) {
 		struct bi__cuda_event *next = complete->next;
 
@@ -317,7 +314,7 @@ static void add_use(struct bi__cuda *cuda, struct bi__cuda_event *event)
 
 /*
  * Where no event can be had, now or a second time, the stream is emptied. What is captured runs when its launcher says,
- * and not after the context is closed.
+ * and not after the context is closed. Entered, relaxed.
  */
 static void leave_behind(struct bi__cuda_queue *queue)
 {
@@ -336,11 +333,16 @@ static void leave_behind(struct bi__cuda_queue *queue)
 
 void bi__cuda_use(struct bi__cuda_queue *queue)
 {
-	/* On another thread it would be another stream. */
-	if (queue->per_thread)
-		leave_behind(queue);
-	else
+	struct bi__cuda_scope scope;
+
+	if (!queue->per_thread) {
 		atomic_store_explicit(&queue->is_used, 1, memory_order_relaxed);
+		return;
+	}
+	/* On another thread it would be another stream. */
+	bi__cuda_enter_to_release(queue->cuda->context, &scope);
+	leave_behind(queue);
+	bi__cuda_leave(&scope);
 }
 
 void bi__cuda_stream_close(struct bi__queue *queue)

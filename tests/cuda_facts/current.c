@@ -357,7 +357,7 @@ const struct fact current_facts[] = {
 	FACT(none_for_event_destroy, assumed),
 	FACT(none_for_stream_destroy, assumed),
 	FACT(wrong_for_memset, assumed),
-	FACT(wrong_for_copy, assumed),
+	FACT(wrong_for_copy, documented),
 	FACT(wrong_for_host_function, assumed),
 	FACT(wrong_for_record, assumed),
 	FACT(wrong_for_wait, documented),

@@ -4,8 +4,12 @@
  * hardware.
  *
  * Each question is a function in a table of its topic, marked as `documented` (NVIDIA's reference or programming guide
- * says what the answer is) or `assumed` (it does not, or not completely; we believe what expected.txt says). Nothing is
- * asked that is undefined or that may end the process: no freed handle is used, no memory is touched that is not there.
+ * says what the answer is) or `assumed` (it does not, or not completely). Nothing is asked that is undefined or that
+ * may end the process: no freed handle is used, no memory is touched that is not there.
+ *
+ * expected.txt holds the answers of the simulated driver. It knowingly differs from the documentation where it is
+ * stricter (wrong_for_copy: a copy may be put on a stream of a context that is not current; captured_alloc: a capture
+ * takes allocations in the order of its stream) or knows less (of_ptx_with_mistake: it does not compile PTX).
  */
 #ifndef BI_TESTS_CUDA_FACTS_H
 #define BI_TESTS_CUDA_FACTS_H

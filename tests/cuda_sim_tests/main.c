@@ -73,8 +73,23 @@ void order(struct rig *rig, bi__cu_stream earlier, bi__cu_stream later)
 	must(cu->StreamWaitEvent(later, rig->event, 0));
 }
 
-/* ------------------------------------------------------------------------------------------------- defects and twins
- */
+void begin(struct rig *rig, uint64_t seed)
+{
+	const struct cuda_sim_options options = seeded(seed);
+
+	sim->begin(&options);
+	rig_make(rig);
+}
+
+void end_without_reports(struct rig *rig)
+{
+	rig_take_away(rig);
+	if (sim->end() == 0)
+		return;
+	for (uint64_t i = 0; sim->report(i); i++)
+		print_message("    %s\n", sim->report(i));
+	fail();
+}
 
 static uint64_t run(const struct defect *defect, program *run_it, uint64_t seed)
 {
@@ -140,9 +155,15 @@ static size_t add_defects(struct CMUnitTest *tests, const struct defect *defects
 	return count;
 }
 
+static size_t add_tests(struct CMUnitTest *tests, const struct CMUnitTest *more, size_t count)
+{
+	memcpy(tests, more, count * sizeof(*tests));
+	return count;
+}
+
 int main(int argc, char **argv)
 {
-	size_t room = behaviour_test_count, count = 0;
+	size_t room = 0, count = 0;
 	struct CMUnitTest *tests;
 	int failed;
 
@@ -157,13 +178,18 @@ int main(int argc, char **argv)
 #define ADD_ROOM(topic) room += topic##_defect_count;
 	DEFECT_TABLES(ADD_ROOM)
 #undef ADD_ROOM
+#define ADD_ROOM(topic) room += topic##_test_count;
+	TEST_TABLES(ADD_ROOM)
+#undef ADD_ROOM
 	tests = calloc(room, sizeof(*tests));
 	if (!tests)
 		return EXIT_FAILURE;
 #define ADD_DEFECTS(topic) count += add_defects(tests + count, topic##_defects, topic##_defect_count);
 	DEFECT_TABLES(ADD_DEFECTS)
 #undef ADD_DEFECTS
-	memcpy(tests + count, behaviour_tests, behaviour_test_count * sizeof(*tests));
+#define ADD_TESTS(topic) count += add_tests(tests + count, topic##_tests, topic##_test_count);
+	TEST_TABLES(ADD_TESTS)
+#undef ADD_TESTS
 	failed = _cmocka_run_group_tests("simulated driver", tests, room, NULL, NULL);
 	free(tests);
 	return failed;

@@ -36,6 +36,10 @@ void must(bi__cu_result result);
 void rig_make(struct rig *rig);
 void rig_take_away(struct rig *rig);
 
+/* A run with a rig in it, and its end, which must have no reports. */
+void begin(struct rig *rig, uint64_t seed);
+void end_without_reports(struct rig *rig);
+
 struct cuda_sim_options seeded(uint64_t seed);
 struct cuda_sim_counts counted(void);
 
@@ -65,8 +69,12 @@ DEFECT_TABLES(DEFECT_TABLE)
 /* kernel_launches.c */
 void test_launches_counted(void **state);
 
-/* behaviour.c: what is no defect. */
-extern const struct CMUnitTest behaviour_tests[];
-extern const size_t behaviour_test_count;
+/* What is no defect. */
+#define TEST_TABLES(X) X(schedule) X(fault) X(counter) X(question) X(fork)
+#define TEST_TABLE(topic) \
+	extern const struct CMUnitTest topic##_tests[]; \
+	extern const size_t topic##_test_count;
+TEST_TABLES(TEST_TABLE)
+#undef TEST_TABLE
 
 #endif

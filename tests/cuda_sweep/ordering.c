@@ -302,3 +302,34 @@ void one_producer_three_consumers(struct scene *scene)
 		TRY(scene, bi_stream_synchronize(consumers[i].stream, scene->err));
 	scene_consume(scene, array);
 }
+
+/* More than there are pieces of staging. */
+#define STREAMS 40
+
+/*
+ * Downloads that cannot end before they are all enqueued, each on the home of its own array: the pieces of the staging
+ * have to go from one stream to another that nothing else orders.
+ */
+void staging_runs_out(struct scene *scene)
+{
+	struct bi_context *context = open_shared(scene);
+	uintptr_t handle = scene->rc ? 0 : bi_context_handle(context);
+	struct array *from[STREAMS], *to[STREAMS];
+	struct pair producers[STREAMS];
+	unsigned *gate;
+
+	for (int i = 0; i < STREAMS; i++) {
+		producers[i] = wrap_stream(scene, context);
+		from[i] = raw_produce(scene, context, producers[i].handle, producers[i].stream, 64);
+		to[i] = scene_host(scene, context, 64, NULL);
+	}
+	gate = raw_gate(scene, handle);
+	for (int i = 0; i < STREAMS; i++) {
+		raw_wait_gate(scene, handle, producers[i].handle, gate);
+		set(scene, from[i], producers[i].handle, (unsigned char)(i + 1));
+		scene_copy_all(scene, to[i], from[i], NULL);
+	}
+	raw_open_gate(gate);
+	for (int i = 0; i < STREAMS; i++)
+		scene_consume(scene, to[i]);
+}

@@ -224,6 +224,40 @@ void raw_free_pinned(uintptr_t context, void *bytes)
 	free_pinned((uintptr_t)bytes, context);
 }
 
+void raw_open_gate(unsigned *gate)
+{
+	if (gate)
+		__atomic_store_n(gate, 1, __ATOMIC_SEQ_CST);
+}
+
+static void open_gate(uintptr_t gate, uintptr_t unused)
+{
+	(void)unused;
+	raw_open_gate((unsigned *)gate);
+}
+
+unsigned *raw_gate(struct scene *scene, uintptr_t context)
+{
+	unsigned *gate = (unsigned *)(uintptr_t)raw_memory(scene, context, RAW_PINNED, sizeof(*gate));
+
+	if (scene->rc)
+		return NULL;
+	if (!cuda_driver()->StreamWaitValue32)
+		scene_wrong(scene, "the driver has no cuStreamWaitValue32");
+	__atomic_store_n(gate, 0, __ATOMIC_SEQ_CST);
+	scene_keep(&scene->library, open_gate, (uintptr_t)gate, 0);
+	return gate;
+}
+
+void raw_wait_gate(struct scene *scene, uintptr_t context, uintptr_t stream, unsigned *gate)
+{
+	if (scene->rc || !cuda_driver()->StreamWaitValue32)
+		return;
+	raw_enter(context);
+	RAW(scene, StreamWaitValue32, (stream_of(stream), (uintptr_t)gate, 1, 0));
+	raw_leave();
+}
+
 void raw_capture(struct scene *scene, uintptr_t context, uintptr_t stream)
 {
 	if (scene->rc)

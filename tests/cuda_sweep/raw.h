@@ -47,6 +47,14 @@ void raw_finish(uintptr_t context, uintptr_t stream);
 void *raw_pinned(uintptr_t context, size_t nbytes);
 void raw_free_pinned(uintptr_t context, void *bytes);
 
+/*
+ * A word that streams wait for: while it is closed nothing behind the wait runs. It is opened before anything of the
+ * scenario is let go.
+ */
+unsigned *raw_gate(struct scene *scene, uintptr_t context);
+void raw_wait_gate(struct scene *scene, uintptr_t context, uintptr_t stream, unsigned *gate);
+void raw_open_gate(unsigned *gate);
+
 /* Everything after `raw_capture` on that stream belongs to a graph, until raw_launch ends it and runs it `times`. */
 void raw_capture(struct scene *scene, uintptr_t context, uintptr_t stream);
 void raw_launch(struct scene *scene, uintptr_t context, uintptr_t stream, int times);

@@ -53,6 +53,7 @@
 	X(export_between_uses, NOTHING) \
 	X(release_while_pending, NOTHING) \
 	X(release_named_while_pending, NOTHING) \
+	X(staging_runs_out, NOTHING) \
 	X(cai_streams, NOTHING) \
 	X(cai_versions, NOTHING) \
 	X(exchange, NOTHING) \

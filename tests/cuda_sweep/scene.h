@@ -12,8 +12,8 @@
 #include "buffer_interface.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
-#define SCENE_ARRAYS 24
-#define SCENE_OBJECTS 96
+#define SCENE_ARRAYS 80
+#define SCENE_OBJECTS 256
 
 struct array {
 	struct bi_view *whole; /* all bytes, in one dimension; NULL after a failure, or once it is let go */

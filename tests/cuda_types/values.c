@@ -5,6 +5,7 @@
 #include <cuda.h>
 
 #include "cuda/api.h"
+#include "../cuda_facts/kinds.h"
 #include "cuda_types.h"
 
 #define SAME_TYPE(a, b) _Static_assert(__builtin_types_compatible_p(a, b), #a " is not " #b)
@@ -92,6 +93,24 @@ SAME_TYPE(__typeof__(((struct bi__cu_copy_2d *)0)->src_host), __typeof__(((CUDA_
 SAME_TYPE(__typeof__(((struct bi__cu_copy_2d *)0)->src_device), __typeof__(((CUDA_MEMCPY2D *)0)->srcDevice));
 SAME_TYPE(__typeof__(((struct bi__cu_copy_3d *)0)->src_host), __typeof__(((CUDA_MEMCPY3D *)0)->srcHost));
 SAME_TYPE(__typeof__(((struct bi__cu_copy_3d *)0)->src_device), __typeof__(((CUDA_MEMCPY3D *)0)->srcDevice));
+
+/* What the driver-facts program passes to the functions of virtual memory. */
+#define COMPARE_PROPERTY(member, their_member) \
+	COMPARE_MEMBER(struct segment_properties, CUmemAllocationProp, member, their_member)
+COMPARE_PROPERTY(type, type)
+COMPARE_PROPERTY(handle_types, requestedHandleTypes)
+COMPARE_PROPERTY(location_type, location.type)
+COMPARE_PROPERTY(location_id, location.id)
+COMPARE_PROPERTY(compression, allocFlags.compressionType)
+COMPARE_PROPERTY(usage, allocFlags.usage)
+_Static_assert(sizeof(struct segment_properties) == sizeof(CUmemAllocationProp), "CUmemAllocationProp");
+COMPARE_MEMBER(struct segment_access, CUmemAccessDesc, location_type, location.type)
+COMPARE_MEMBER(struct segment_access, CUmemAccessDesc, location_id, location.id)
+COMPARE_MEMBER(struct segment_access, CUmemAccessDesc, flags, flags)
+_Static_assert(sizeof(struct segment_access) == sizeof(CUmemAccessDesc), "CUmemAccessDesc");
+_Static_assert(CU_MEM_ALLOCATION_TYPE_PINNED == 1 && CU_MEM_LOCATION_TYPE_DEVICE == 1 &&
+		       CU_MEM_ACCESS_FLAGS_PROT_READWRITE == 3,
+	       "the numbers of kinds.c");
 
 int streams_are_the_same(void)
 {

@@ -251,6 +251,9 @@ void accounts_end(void)
 	uint64_t seen = library_waits();
 	int counted = is_counted();
 
+	/* For drop.py. */
+	if (getenv("BI_TEST_DROP"))
+		print_message("waits: %s %llu\n", account.name, (unsigned long long)waits());
 	for (size_t i = 0; (driver = bench_driver(i)); i++)
 		driver->end();
 	if (!may_wait(account.row))

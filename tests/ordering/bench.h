@@ -248,6 +248,8 @@ int is_open(const struct gate *gate);
 void settle(void);
 /* Waits for everything on the streams of the test, without the library. */
 void finish_all(void);
+/* Waits for everything, and lets the library let go of all that it can. */
+void empty_all(void);
 /* Opens the gate and waits for everything. */
 void open_and_finish(struct gate *gate);
 /* Ends one case of a test: opens gates, waits for everything, lets go of the streams. */

@@ -98,6 +98,34 @@ static void row_28_pinned_memory_is_freed_when_its_work_is_done(void **state)
 	bi_view_release(to);
 }
 
+/* The driver may make whoever frees memory wait for all work of the context, whatever it works on. */
+static void free_beside_other_work(enum bi_memory_kind kind)
+{
+	struct bi_view *view = allocate_in(bench.context, kind), *other = wrap(PLACE_DEVICE, 1, nobody);
+	struct gate *gate;
+
+	fill(view, 7, NULL);
+	finish_all();
+	gate = close_gate(new_stream(BI_STREAM_IN_ORDER));
+	bi_view_release(view);
+	for (int i = 0; i < 3; i++) {
+		settle();
+		trim_all();
+		fill(other, 2, NULL);
+	}
+	assert_false(is_open(gate));
+	open_and_finish(gate);
+	bi_view_release(other);
+	clear_case();
+}
+
+static void row_28_freeing_does_not_wait_for_other_work(void **state)
+{
+	(void)state;
+	free_beside_other_work(BI_MEMORY_DEVICE);
+	free_beside_other_work(BI_MEMORY_PINNED);
+}
+
 /* ------------------------------------------------------------------------------------------------------------- row 29
  */
 
@@ -173,6 +201,7 @@ int cuda_memory_rows(void)
 		ROW(row_28_own_memory_is_pending_from_the_start, NEED_CUDA | NEED_GATE),
 		ROW(row_28_own_memory_is_freed_behind_its_last_use, NEED_CUDA | NEED_GATE),
 		ROW(row_28_pinned_memory_is_freed_when_its_work_is_done, NEED_CUDA | NEED_GATE),
+		ROW(row_28_freeing_does_not_wait_for_other_work, NEED_CUDA | NEED_GATE),
 		ROW(row_29_many_pageable_bytes_do_not_wait, NEED_CUDA | NEED_GATE),
 		ROW(row_29_streams_do_not_stop_each_other, NEED_CUDA | NEED_GATE),
 	};

@@ -10,27 +10,30 @@ static struct {
 } rehearsed;
 
 /*
- * The last call of that name in an operation fails. The simulated driver fails calls by
- * their number, which a rehearsal of the same operation tells; the first one may make what later ones find.
+ * The simulated driver fails calls by their number. This is the number, in an operation that will be done again, of the
+ * last call of that name. The first rehearsal may make what later ones find; what they leave is done, and let go of.
  */
-static void arm_last_cuda(const char *cuda_name, bi__cu_result code, void (*rehearse)(void))
+static unsigned find_last_call(const char *cuda_name, void (*rehearse)(void))
 {
-	unsigned nth = 1;
+	unsigned found = 0, next;
 
-	rehearse();
-	rehearse();
-	while (cuda_find_call(rehearsed.begin, cuda_name, nth + 1) &&
-	       rehearsed.begin + cuda_find_call(rehearsed.begin, cuda_name, nth + 1) <= rehearsed.end)
-		nth++;
-	nth = cuda_find_call(rehearsed.begin, cuda_name, nth);
-	assert_true(nth > 0);
-	cuda_fail_call(nth, code);
+	if (!is_cuda(bench.context))
+		return 0;
+	for (int i = 0; i < 2; i++) {
+		rehearse();
+		empty_all();
+	}
+	for (unsigned nth = 1; (next = cuda_find_call(rehearsed.begin, cuda_name, nth)) > 0; nth++)
+		if (rehearsed.begin + next <= rehearsed.end)
+			found = next;
+	assert_true(found > 0);
+	return found;
 }
 
-static void arm_last(const char *opencl_name, const char *cuda_name, void (*rehearse)(void))
+static void arm_found(const char *opencl_name, unsigned found)
 {
 	if (is_cuda(bench.context))
-		arm_last_cuda(cuda_name, BI__CU_ERROR_OUT_OF_MEMORY, rehearse);
+		cuda_fail_call(found, BI__CU_ERROR_OUT_OF_MEMORY);
 	else
 		arm(opencl_name, 1);
 }
@@ -213,19 +216,25 @@ static void rehearse_first_use(void)
 	bi_view_release(view);
 }
 
-/* A producer of CUDA whose work fails spoils the context; here the driver only says so of his event. */
+/*
+ * A producer of CUDA whose work fails spoils the context for good. The simulated driver can only say so of his event
+ * once, which may be the failure of the call itself; nothing is enqueued all the same.
+ */
 static void row_18_event_of_a_context_that_has_failed(void **state)
 {
 	struct bi_event *event = complete_event(bench.context);
 	struct bi_view *view = wrap(PLACE_DEVICE, 1, (struct producer){ .event = event });
 	const unsigned char two = 2;
+	unsigned query = find_last_call("cuEventQuery", rehearse_first_use);
 	uint64_t before;
+	int rc;
 
 	(void)state;
 	for (int round = 0; round < 2; round++) {
-		arm_last_cuda("cuEventQuery", BI__CU_ERROR_ILLEGAL_ADDRESS, rehearse_first_use);
+		cuda_fail_call(query, BI__CU_ERROR_ILLEGAL_ADDRESS);
 		before = enqueued();
-		REFUSED(BI_EPRODUCER, bi_fill(view, &two, NULL, &error));
+		rc = bi_fill(view, &two, NULL, &error);
+		assert_true(rc == BI_EPRODUCER || rc == BI_EDRIVER);
 		MORE(enqueued(), before, 0);
 	}
 	bi_event_release(event);
@@ -455,13 +464,15 @@ static void rehearse_fill_of_own(void)
 /* Behind a gate on another stream, with an end for the home that cannot be recorded. */
 static struct gate *fill_without_an_end(struct bi_view *view, int value, void (*rehearse)(void))
 {
+	unsigned end = find_last_call("cuEventRecord", rehearse);
 	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
-	struct gate *gate = close_gate(stream);
 	unsigned char byte = (unsigned char)value;
+	struct gate *gate;
 
 	if (is_cuda(bench.context))
 		fill(view, 1, NULL);
-	arm_last("clEnqueueMarkerWithWaitList", "cuEventRecord", rehearse);
+	gate = close_gate(stream);
+	arm_found("clEnqueueMarkerWithWaitList", end);
 	REFUSED(BI_ENOMEM, bi_fill(view, &byte, stream, &error));
 	return gate;
 }
@@ -523,10 +534,11 @@ static void row_19_the_end_is_made_up_for_by_the_next_hand_back(void **state)
 	atomic_int released = 0;
 	struct bi_view *view = wrap(PLACE_HOST, 1, (struct producer){ .released = &released });
 	struct bi_stream *first = new_stream(BI_STREAM_IN_ORDER), *second = new_stream(BI_STREAM_IN_ORDER);
+	unsigned end = find_last_call("cuEventRecord", rehearse_hand_back);
 	struct gate *gate = close_gate(first);
 
 	(void)state;
-	arm_last("clEnqueueMarkerWithWaitList", "cuEventRecord", rehearse_hand_back);
+	arm_found("clEnqueueMarkerWithWaitList", end);
 	REFUSED(BI_ENOMEM, bi_view_hand_back(view, first, &error));
 	OK(bi_view_hand_back(view, second, &error));
 	bi_view_release(view);
@@ -545,12 +557,13 @@ static void row_19_a_refused_hand_back_leaves_nothing_running(void **state)
 	atomic_int released = 0;
 	struct bi_view *view = wrap(PLACE_HOST, 1, (struct producer){ .released = &released });
 	struct bi_stream *first = new_stream(BI_STREAM_IN_ORDER), *second = new_stream(BI_STREAM_IN_ORDER);
+	unsigned wait = find_last_call("cuStreamWaitEvent", rehearse_second_hand_back);
 	struct gate *gate;
 
 	(void)state;
 	OK(bi_view_hand_back(view, first, &error));
 	gate = close_gate(second);
-	arm_last("clEnqueueBarrierWithWaitList", "cuStreamWaitEvent", rehearse_second_hand_back);
+	arm_found("clEnqueueBarrierWithWaitList", wait);
 	open_gate_soon(gate);
 	expect_waits("failure", 1);
 	REFUSED(BI_ENOMEM, bi_view_hand_back(view, second, &error));
