@@ -390,7 +390,8 @@ struct bi_options {
 	uintptr_t adopt_context;
 	/*
 	 * cl_command_queue (in-order, retained) or CUstream (1: legacy default; the caller keeps it alive) that becomes the
-	 * context stream; 0: none. CUDA's per-thread default stream (2) cannot: it is another one on each thread.
+	 * context stream; 0: none. It needs adopt_context. CUDA's per-thread default stream (2) cannot: it is another one on
+	 * each thread.
 	 */
 	uintptr_t adopt_stream;
 	bi_release_fn release;          /* called once with release_data after the context has closed; or NULL */
@@ -628,8 +629,8 @@ BI_API void *bi_view_host_pointer(const struct bi_view *view);
 /* Work enqueued on `stream` from now on comes after all work on the memory. */
 BI_API int bi_view_acquire(const struct bi_view *view, struct bi_stream *stream, struct bi_error *err);
 /*
- * Later work on the memory comes after all that is now on `stream`. BI_EPRODUCER: nothing is handed back; synchronise the
- * stream before the memory is let go.
+ * Later work on the memory comes after all that is now on `stream`. BI_EPRODUCER, BI_ECAPTURE: nothing is handed back;
+ * synchronise the stream before the memory is let go.
  */
 BI_API int bi_view_hand_back(const struct bi_view *view, struct bi_stream *stream, struct bi_error *err);
 /* Host wait until all work on the memory is done. */

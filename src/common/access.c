@@ -35,12 +35,15 @@ static int wrap_bytes(const struct bi_view *like, void *bytes, struct bi_view **
 static int settle(const struct bi_view *view, struct bi_view *bytes, int rc, struct bi_error *err)
 {
 	struct bi_stream *home = view->memory->home;
-	int waited = bi__order_synchronize(bytes->memory, BI__WAIT_VALUE, rc ? NULL : err);
+	struct bi_error failure;
+	int waited = bi__order_synchronize(bytes->memory, BI__WAIT_VALUE, &failure);
 
 	if (waited && waited != BI_EPRODUCER && home && bi__dispatch_finish(home, NULL) == BI_OK)
 		waited = BI_OK;
 	bi_view_release(bytes);
-	return rc ? rc : waited;
+	if (rc || !waited)
+		return rc;
+	return bi__fail_vendor(err, waited, failure.vendor, "%s", failure.message);
 }
 
 static int read_into(const struct bi_view *view, void *bytes, const char *operation, struct bi_error *err)

@@ -163,7 +163,7 @@ static int execute_locked(const struct job *job, struct bi_stream *stream, const
 	if (!rc)
 		rc = bi__order_begin(to, stream, err);
 	if (!rc && from)
-		rc = bi__order_begin(from, stream, err);
+		rc = bi__order_begin_next(from, to, stream, err);
 	if (rc)
 		return rc;
 	rc = bi__dispatch_copy(stream, job->operation, &job->plan, to, job->src ? job->src->memory : NULL, element,
@@ -171,8 +171,14 @@ static int execute_locked(const struct job *job, struct bi_stream *stream, const
 	/* Also after a failure: what is already enqueued stays ordered. */
 	to_end = bi__order_end(to, stream, rc ? NULL : err);
 	if (from)
-		from_end = bi__order_end(from, stream, rc || to_end ? NULL : err);
+		from_end = bi__order_end_next(from, to, stream, rc || to_end ? NULL : err);
 	return rc ? rc : to_end ? to_end : from_end;
+}
+
+static void log_job(const struct job *job, const struct bi_stream *stream, int rc)
+{
+	bi__log(job->dst->memory->context, BI_LOG_DEBUG, "%s: %s, %llu bytes, stream %u: %s", job->operation,
+		bi__plan_name(job->plan.kind), (unsigned long long)job->plan.bytes, stream->id, bi_status_text(rc));
 }
 
 static int execute(const struct job *job, const void *element, struct bi_error *err)
@@ -188,8 +194,7 @@ static int execute(const struct job *job, const void *element, struct bi_error *
 	bi__order_lock(to, from);
 	rc = execute_locked(job, stream, element, err);
 	bi__order_unlock(to, from);
-	bi__log(to->context, BI_LOG_DEBUG, "%s: %s, %llu bytes, stream %u: %s", job->operation,
-		bi__plan_name(job->plan.kind), (unsigned long long)job->plan.bytes, stream->id, bi_status_text(rc));
+	log_job(job, stream, rc);
 	return rc;
 }
 
@@ -232,11 +237,123 @@ static int check_both(const struct job *job, struct bi_error *err)
 	return rc;
 }
 
+/* A copy that is part of another one. */
+static struct job make_leg(const struct job *whole, const struct bi_view *dst, const struct bi_view *src)
+{
+	struct job leg = { .dst = dst, .src = src, .operation = whole->operation };
+
+	leg.stream = leg_stream(whole->stream, dst, src);
+	bi_view_layout(dst, &leg.to);
+	bi_view_layout(src, &leg.from);
+	leg.from.dtype = leg.to.dtype;
+	bi__plan_make(&leg.plan, &leg.to, &leg.from);
+	return leg;
+}
+
+/* Does the device do it as it is, on its own? */
+static int is_direct(const struct job *job)
+{
+	return !is_cross(job) && !needs_packing(job);
+}
+
+/* The three memories of a copy in two legs. The one in between is nobody else's, so it needs no lock. */
+struct chain {
+	struct bi_memory *to, *between, *from; /* from may be to */
+	struct bi_memory *neighbour; /* the one of the two that shares the home of `between`, if any does */
+};
+
+static struct chain make_chain(const struct job *first, const struct job *second)
+{
+	struct chain chain = { second->dst->memory, first->dst->memory, first->src->memory, NULL };
+
+	chain.neighbour = chain.to->home == chain.between->home ? chain.to : chain.from;
+	return chain;
+}
+
+/* Locked. */
+static int begin_legs(const struct chain *chain, struct bi_stream *stream, struct bi_error *err)
+{
+	struct bi_memory *other = chain->from == chain->to ? NULL : chain->from;
+	int rc = bi__order_check_mapped(chain->to, 1, err);
+
+	if (!rc && other)
+		rc = bi__order_check_mapped(other, 0, err);
+	if (!rc)
+		rc = bi__order_check_capture(stream, chain->to, other, err);
+	if (!rc && other)
+		rc = bi__order_check(other, err);
+	if (!rc)
+		rc = bi__order_begin(chain->to, stream, err);
+	if (!rc && other)
+		rc = bi__order_begin_next(other, chain->to, stream, err);
+	return rc ? rc : bi__order_begin_next(chain->between, chain->neighbour, stream, err);
+}
+
+/* Locked. */
+static int end_legs(const struct chain *chain, struct bi_stream *stream, struct bi_error *err)
+{
+	int rc = bi__order_end(chain->to, stream, err), ended = BI_OK;
+
+	if (chain->from != chain->to)
+		ended = bi__order_end_next(chain->from, chain->to, stream, rc ? NULL : err);
+	rc = rc ? rc : ended;
+	ended = bi__order_end_next(chain->between, chain->neighbour, stream, rc ? NULL : err);
+	return rc ? rc : ended;
+}
+
+/* Locked. */
+static int execute_legs_locked(const struct job *first, const struct job *second, const struct chain *chain,
+			       struct bi_stream *stream, struct bi_error *err)
+{
+	int ended, rc = begin_legs(chain, stream, err);
+
+	if (rc)
+		return rc;
+	rc = bi__dispatch_copy(stream, first->operation, &first->plan, chain->between, chain->from, NULL, 0, err);
+	if (!rc)
+		rc = bi__dispatch_copy(stream, second->operation, &second->plan, chain->to, chain->between, NULL, 0,
+				       err);
+	/* Also after a failure: what is already enqueued stays ordered. */
+	ended = end_legs(chain, stream, rc ? NULL : err);
+	return rc ? rc : ended;
+}
+
+/* Both legs as one step: nobody can come between them, so nobody waits in between. */
+static int execute_legs(const struct job *first, const struct job *second, struct bi_stream *stream,
+			struct bi_error *err)
+{
+	const struct chain chain = make_chain(first, second);
+	int rc;
+
+	bi__memory_reap(stream->context, BI__REAP_SOME);
+	bi__order_lock(chain.to, chain.from);
+	rc = execute_legs_locked(first, second, &chain, stream, err);
+	bi__order_unlock(chain.to, chain.from);
+	/* Lets go of what the step left behind. */
+	bi__order_lock(chain.between, NULL);
+	bi__order_unlock(chain.between, NULL);
+	log_job(first, stream, rc);
+	log_job(second, stream, rc);
+	return rc;
+}
+
+static int run_legs(const struct job *first, const struct job *second, struct bi_error *err)
+{
+	struct bi_stream *stream = choose_stream(first, NULL);
+	int rc;
+
+	if (stream && stream == choose_stream(second, NULL) && !bi__is_host(first->dst->memory) && is_direct(first) &&
+	    is_direct(second))
+		return execute_legs(first, second, stream, err);
+	rc = bi__copy(first->dst, first->src, first->stream, first->operation, err);
+	return rc ? rc : bi__copy(second->dst, second->src, second->stream, second->operation, err);
+}
+
 /* In two legs, through a dense array of the destination's context. */
 static int copy_through(const struct job *job, enum bi_memory_kind kind, struct bi_context *context,
 			struct bi_error *err)
 {
-	struct bi_stream *first, *second;
+	struct job first, second;
 	struct bi_view *between;
 	int rc = check_both(job, err);
 
@@ -244,15 +361,13 @@ static int copy_through(const struct job *job, enum bi_memory_kind kind, struct 
 		rc = bi__view_empty(context, &job->to, kind, &between, err);
 	if (rc)
 		return rc;
-	first = leg_stream(job->stream, between, job->src);
-	second = leg_stream(job->stream, job->dst, between);
-	if (job->stream && !first && !second)
+	first = make_leg(job, between, job->src);
+	second = make_leg(job, job->dst, between);
+	if (job->stream && !first.stream && !second.stream)
 		rc = bi__fail(err, BI_EINVAL, "the stream of device %s reaches neither source nor destination",
 			      job->stream->context->device.spec);
 	if (!rc)
-		rc = bi__copy(between, job->src, first, job->operation, err);
-	if (!rc)
-		rc = bi__copy(job->dst, between, second, job->operation, err);
+		rc = run_legs(&first, &second, err);
 	bi_view_release(between);
 	return rc;
 }

@@ -104,12 +104,12 @@ void bi__dispatch_stream_close(struct bi_stream *stream)
 int bi__dispatch_follow(struct bi_stream *waiter, struct bi_stream *on, struct bi_error *err)
 {
 	const struct bi__backend *backend = waiter->context->backend;
+	int is_same = waiter->queue.native == on->queue.native && bi__same_space(waiter->context, on->context);
 	int rc = bi__dispatch_alive(waiter->context, err);
 
-	if (rc || !backend->follow || (waiter->queue.native == on->queue.native && !on->queue.out_of_order))
+	if (rc || !backend->follow || (is_same && !on->queue.out_of_order))
 		return rc;
-	return backend->follow(&waiter->queue, waiter->queue.native == on->queue.native ? &waiter->queue : &on->queue,
-			       err);
+	return backend->follow(&waiter->queue, is_same ? &waiter->queue : &on->queue, err);
 }
 
 int bi__dispatch_capture(struct bi_stream *stream, uint64_t *id, struct bi_error *err)
@@ -277,7 +277,7 @@ int bi__dispatch_copy(struct bi_stream *stream, const char *operation, const str
 	struct bi_context *owner = src && bi__is_host(dst) && !bi__is_host(src) ? src->context : dst->context;
 	struct bi__place to = place_of(dst);
 	struct bi__place from = src ? place_of(src) : (struct bi__place){ .host = element, .immediate = element_size };
-	int recorded = bi__report_active(owner), waits = owner->debug;
+	int recorded = bi__report_active(owner), waits = owner->debug, is_timed;
 	uintptr_t event = 0;
 	int64_t start = recorded ? now() : 0;
 	uint64_t capture = 0;
@@ -290,11 +290,13 @@ int bi__dispatch_copy(struct bi_stream *stream, const char *operation, const str
 	/* What is captured does not run now. */
 	if (capture)
 		recorded = waits = 0;
-	rc = context->backend->copy(&context->state, &stream->queue, plan, &to, &from, recorded ? &event : NULL, err);
+	/* An event of a peer may not outlive its context, and the report would keep it. */
+	is_timed = recorded && (owner == context || !context->backend->has_peers);
+	rc = context->backend->copy(&context->state, &stream->queue, plan, &to, &from, is_timed ? &event : NULL, err);
 	if (rc)
 		return rc;
 	if (recorded)
-		bi__report_add(owner, stream, operation, plan, event ? -1 : now() - start, event);
+		bi__report_add(owner, stream, operation, plan, event || !is_timed ? -1 : now() - start, event);
 	return waits ? debug_wait(stream, err) : BI_OK;
 }
 

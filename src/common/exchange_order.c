@@ -96,7 +96,10 @@ int bi__exchange_accept(struct bi_context *context, const struct bi_exchange *ex
 	if (exchange->stream_kind != BI_STREAM_KIND_NONE && !is_known_kind(context, exchange->stream_kind))
 		return bi__fail(err, BI_EUNSUPPORTED, "stream kind %u cannot be waited for on device %s",
 				exchange->stream_kind, context->device.spec);
-	if (exchange->event)
+	/* An event on a queue tells in time that the work has failed. In CUDA it says nothing that the stream does not.
+	 */
+	if (exchange->event &&
+	    (exchange->stream_kind == BI_STREAM_KIND_NONE || exchange->stream_kind == BI_STREAM_KIND_CL_QUEUE))
 		rc = bi_event_wrap(context, (uintptr_t)exchange->event, &out->event, err);
 	if (rc || exchange->stream_kind == BI_STREAM_KIND_NONE)
 		return rc;

@@ -86,12 +86,12 @@ static int move_copy(struct bi_map *map, int out, struct bi_error *err)
 	if (!rc)
 		rc = bi__order_begin(memory, stream, err);
 	if (!rc)
-		rc = bi__order_begin(map->copy, stream, err);
+		rc = bi__order_begin_next(map->copy, memory, stream, err);
 	if (rc)
 		return rc;
 	rc = bi__dispatch_copy(stream, out ? "unmap" : "map", &plan, dst, src, NULL, 0, err);
 	ended = bi__order_end(memory, stream, rc ? NULL : err);
-	copy_ended = bi__order_end(map->copy, stream, rc || ended ? NULL : err);
+	copy_ended = bi__order_end_next(map->copy, memory, stream, rc || ended ? NULL : err);
 	return rc ? rc : ended ? ended : copy_ended;
 }
 

@@ -297,11 +297,13 @@ static int has_ended(const struct bi__fence *fence)
 	return rc ? rc == BI_EPRODUCER || rc == BI_EFORK : done;
 }
 
+/* A driver that cannot say does not keep memory from being let go. */
 static int is_captured(struct bi_stream *stream)
 {
 	uint64_t id;
+	int rc = bi__dispatch_capture(stream, &id, NULL);
 
-	return bi__dispatch_capture(stream, &id, NULL) != BI_OK || id != 0;
+	return rc == BI_ECAPTURE || (rc == BI_OK && id != 0);
 }
 
 /*

@@ -213,7 +213,14 @@ static int move_tail(struct bi_memory *memory, struct bi_stream *stream, struct 
 	return BI_OK;
 }
 
-static int record_end(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+/* Has the step already ordered its stream with the home of this memory, for another one? */
+static int shares_home(const struct bi_memory *memory, const struct bi_memory *first)
+{
+	return first && memory->home == first->home && first->pending && !first->unrecorded && !bi__is_unordered(first);
+}
+
+static int record_end(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
+		      struct bi_error *err)
 {
 	memory->captured |= memory->capturing;
 	if (bi__is_unordered(memory))
@@ -222,20 +229,21 @@ static int record_end(struct bi_memory *memory, struct bi_stream *stream, struct
 	if (bi__is_host(memory))
 		return memory->capturing ? BI_OK : move_tail(memory, stream, err);
 	memory->pending = 1;
-	return bi__dispatch_follow(memory->home, stream, err);
+	return shares_home(memory, first) ? BI_OK : bi__dispatch_follow(memory->home, stream, err);
 }
 
 void bi__order_catch_up(struct bi_memory *memory)
 {
 	if (!memory->unrecorded)
 		return;
-	if (record_end(memory, memory->unrecorded, NULL) && bi__dispatch_finish(memory->unrecorded, NULL))
+	if (record_end(memory, NULL, memory->unrecorded, NULL) && bi__dispatch_finish(memory->unrecorded, NULL))
 		memory->lost = 1;
 	memory->caught_up = memory->unrecorded;
 	memory->unrecorded = NULL;
 }
 
-int bi__order_begin(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+int bi__order_begin_next(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
+			 struct bi_error *err)
 {
 	int rc;
 
@@ -245,15 +253,28 @@ int bi__order_begin(struct bi_memory *memory, struct bi_stream *stream, struct b
 		return rc;
 	if (memory->tail.context && !memory->capturing)
 		return wait_tail(memory, stream, err);
-	return memory->home && memory->pending ? bi__dispatch_follow(stream, memory->home, err) : BI_OK;
+	if (!memory->home || !memory->pending || shares_home(memory, first))
+		return BI_OK;
+	return bi__dispatch_follow(stream, memory->home, err);
+}
+
+int bi__order_begin(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+{
+	return bi__order_begin_next(memory, NULL, stream, err);
 }
 
 int bi__order_end(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
+	return bi__order_end_next(memory, NULL, stream, err);
+}
+
+int bi__order_end_next(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
+		       struct bi_error *err)
+{
 	int rc;
 
 	bi__order_catch_up(memory);
-	rc = record_end(memory, stream, err);
+	rc = record_end(memory, first, stream, err);
 	memory->epoch++;
 	memory->used = memory->first_use_count > 0;
 	if (rc)
@@ -352,18 +373,18 @@ int bi_view_acquire(const struct bi_view *view, struct bi_stream *stream, struct
 /* Locked. What the end of the stream does not yet cover is put before it. */
 static int hand_back(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
-	int rc = bi__order_check_capture(stream, memory, NULL, err);
+	int rc;
 
-	if (rc || bi__is_unordered(memory))
-		return rc;
+	if (bi__is_unordered(memory))
+		return BI_OK;
 	bi__order_catch_up(memory);
-	if (!memory->first_use_count && !memory->tail.context)
-		return bi__order_end(memory, stream, err);
-	rc = bi__order_begin(memory, stream, err);
+	rc = bi__order_check_capture(stream, memory, NULL, err);
+	if (!rc && (memory->first_use_count || memory->tail.context))
+		rc = bi__order_begin(memory, stream, err);
 	if (!rc)
 		return bi__order_end(memory, stream, err);
-	/* The work is on the stream all the same. A failed producer is the caller's to deal with. */
-	if (rc != BI_EPRODUCER && bi__dispatch_finish(stream, NULL))
+	/* The work is on the stream all the same. A failed producer, and a capture, are the caller's to deal with. */
+	if (rc != BI_EPRODUCER && rc != BI_ECAPTURE && bi__dispatch_finish(stream, NULL))
 		memory->lost = 1;
 	return rc;
 }

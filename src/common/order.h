@@ -27,6 +27,10 @@ int bi__order_check(const struct bi_memory *memory, struct bi_error *err);
  */
 int bi__order_begin(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err);
 
+/* The same for another memory of the step, after that for `first`: a home that they share is waited for once. */
+int bi__order_begin_next(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
+			 struct bi_error *err);
+
 /*
  * Locked. An end that could not be recorded is recorded now; where the driver still refuses it is waited for (host
  * wait), and where that fails too the memory is lost: nobody gets its bytes again.
@@ -47,6 +51,10 @@ int bi__order_check_mapped(const struct bi_memory *memory, int writes, struct bi
  * is made up for by whatever needs it next.
  */
 int bi__order_end(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err);
+
+/* The same for another memory of the step, after that for `first`: a home that they share waits once. */
+int bi__order_end_next(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
+		       struct bi_error *err);
 
 /* Host wait until nothing is pending on the memory. Asks the driver nothing if nothing is. */
 int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err);

@@ -67,25 +67,32 @@ static struct bi__cuda_chunk *older(struct bi__cuda_chunk *a, struct bi__cuda_ch
 	return !a || b->turn < a->turn ? b : a;
 }
 
-/* Locked, entered. Room for one more is there. */
+static int alloc_bytes(char **out, struct bi_error *err)
+{
+	void *bytes = NULL;
+	bi__cu_result code =
+		bi__cu->MemHostAlloc(&bytes, BI__CUDA_CHUNK, BI__CU_HOST_ALLOC_PORTABLE | BI__CU_HOST_ALLOC_DEVICEMAP);
+
+	*out = bytes;
+	if (code != BI__CU_ERROR_OUT_OF_MEMORY)
+		return bi__cu_check(code, "cuMemHostAlloc", err);
+	return bi__fail_vendor(err, BI_ENOMEM, (int)code, "there are no %zu bytes of pinned memory: %s (%u)",
+			       BI__CUDA_CHUNK, bi__cu_name(code), code);
+}
+
+/* Locked, entered. Room for one more is there. The memory comes last: to free it would be to wait. */
 static int add_chunk(struct bi__cuda_staging *staging, struct bi__cuda_chunk **out, struct bi_error *err)
 {
 	struct bi__cuda_chunk *chunk = &staging->chunks[staging->count];
-	bi__cu_result code;
-	void *bytes = NULL;
 	int rc;
 
-	code = bi__cu->MemHostAlloc(&bytes, BI__CUDA_CHUNK, BI__CU_HOST_ALLOC_PORTABLE | BI__CU_HOST_ALLOC_DEVICEMAP);
-	if (code == BI__CU_ERROR_OUT_OF_MEMORY)
-		return bi__fail_vendor(err, BI_ENOMEM, (int)code, "there are no %zu bytes of pinned memory: %s (%u)",
-				       BI__CUDA_CHUNK, bi__cu_name(code), code);
-	rc = bi__cu_check(code, "cuMemHostAlloc", err);
+	*chunk = (struct bi__cuda_chunk){ .bytes = NULL };
+	rc = bi__cu_check(bi__cu->EventCreate(&chunk->used, BI__CU_EVENT_DISABLE_TIMING), "cuEventCreate", err);
 	if (rc)
 		return rc;
-	*chunk = (struct bi__cuda_chunk){ .bytes = bytes };
-	rc = bi__cu_check(bi__cu->EventCreate(&chunk->used, BI__CU_EVENT_DISABLE_TIMING), "cuEventCreate", err);
+	rc = alloc_bytes(&chunk->bytes, err);
 	if (rc) {
-		bi__cu->MemFreeHost(bytes);
+		bi__cu->EventDestroy(chunk->used);
 		return rc;
 	}
 	staging->count++;
