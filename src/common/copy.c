@@ -198,10 +198,19 @@ static int execute(const struct job *job, const void *element, struct bi_error *
 	return rc;
 }
 
-/* The caller's stream for one leg of a copy in two, if it serves there. */
+/*
+ * The caller's stream for one leg of a copy in two, if it serves there. Between two contexts that is any of either:
+ * such a leg finds out itself what the stream can do.
+ */
 static struct bi_stream *leg_stream(struct bi_stream *stream, const struct bi_view *a, const struct bi_view *b)
 {
-	return stream && serves(stream, a->memory, b->memory) ? stream : NULL;
+	const struct bi_memory *to = a->memory, *from = b->memory;
+
+	if (!stream)
+		return NULL;
+	if (bi__is_host(to) || bi__is_host(from))
+		return serves(stream, to, from) ? stream : NULL;
+	return bi__stream_reaches(stream, to) || bi__stream_reaches(stream, from) ? stream : NULL;
 }
 
 /* What goes in two legs needs memory in between, and a graph that is captured gets none. */
@@ -342,8 +351,8 @@ static int run_legs(const struct job *first, const struct job *second, struct bi
 	struct bi_stream *stream = choose_stream(first, NULL);
 	int rc;
 
-	if (stream && stream == choose_stream(second, NULL) && !bi__is_host(first->dst->memory) && is_direct(first) &&
-	    is_direct(second))
+	if (stream && stream == choose_stream(second, NULL) && !stream->queue.out_of_order &&
+	    !bi__is_host(first->dst->memory) && is_direct(first) && is_direct(second))
 		return execute_legs(first, second, stream, err);
 	rc = bi__copy(first->dst, first->src, first->stream, first->operation, err);
 	return rc ? rc : bi__copy(second->dst, second->src, second->stream, second->operation, err);

@@ -436,6 +436,153 @@ static void test_chain(void **state)
 	}
 }
 
+/* As many bytes of one memory as of the other, anywhere in both. */
+static void random_slices(struct side *dst, struct side *src)
+{
+	const int64_t shape[] = { test_between(&fixture.random, 1, (int64_t)dst->mirror->nbytes) };
+	struct side *sides[] = { dst, src };
+
+	for (int i = 0; i < 2; i++) {
+		int64_t room = (int64_t)sides[i]->mirror->nbytes - shape[0];
+
+		OK(bi_layout_init(&sides[i]->layout, dtype_of("uint8"), 1, shape, NULL,
+				  test_between(&fixture.random, 0, room), &error));
+	}
+}
+
+/* One of the transfers below, and what it leaves behind; nothing is waited for. */
+static void transfer(struct mirror *to, struct mirror *from)
+{
+	struct side dst = { to, { .ndim = 0 } }, src = { from, { .ndim = 0 } };
+	struct bi_stream *stream;
+	struct bi_view *dst_view, *src_view;
+
+	random_slices(&dst, &src);
+	stream = pair_stream(&dst, &src);
+	dst_view = view_of(to, &dst.layout, 0);
+	src_view = view_of(from, &src.layout, 0);
+	OK(bi_copy(dst_view, src_view, stream, &error));
+	naive_copy(to->bytes, &dst.layout, from->bytes, &src.layout);
+	check_order(to->memory);
+	check_order(from->memory);
+	bi_view_release(dst_view);
+	bi_view_release(src_view);
+	bi_stream_release(stream);
+	fixture.cases++;
+}
+
+/*
+ * Dense bytes to and fro between the memories of two contexts and host memory, on many streams, each transfer from or
+ * to what others are still at work on. Host memory is pageable, the library's or pinned; the calling thread uses none
+ * of it meanwhile.
+ */
+static void test_transfers(void **state)
+{
+	static const enum place places[] = { PLACE_DEVICE, PLACE_DEVICE, PLACE_WRAPPED, PLACE_HOST, PLACE_PINNED };
+	enum { MEMORIES = 5 };
+	struct bi_context *other = open_context(fixture.spec);
+
+	(void)state;
+	for (int round = 0; round < effort(20); round++) {
+		struct mirror mirrors[MEMORIES];
+
+		for (int i = 0; i < MEMORIES; i++)
+			mirror_open(&mirrors[i], i ? fixture.context : other, places[i], 3000);
+		for (int i = 0; i < 30; i++) {
+			int device = (int)test_between(&fixture.random, 0, 1);
+			int partner = (device + (int)test_between(&fixture.random, 1, MEMORIES - 1)) % MEMORIES;
+
+			if (test_between(&fixture.random, 0, 1))
+				transfer(&mirrors[device], &mirrors[partner]);
+			else
+				transfer(&mirrors[partner], &mirrors[device]);
+		}
+		for (int i = 0; i < MEMORIES; i++) {
+			mirror_check(&mirrors[i], "transfers");
+			mirror_close(&mirrors[i]);
+		}
+	}
+	bi_context_release(other);
+}
+
+enum { LANES = 7 };
+
+/* A device memory, a host memory of its size and a stream, with which no other lane has to do. */
+struct lane {
+	struct mirror device, host;
+	struct bi_view *there, *here;
+	struct bi_stream *stream;
+};
+
+static void lane_open(struct lane *lane, enum place place)
+{
+	size_t nbytes = (size_t)test_between(&fixture.random, 1000, 9000);
+
+	mirror_open(&lane->device, fixture.context, PLACE_DEVICE, nbytes);
+	mirror_open(&lane->host, fixture.context, place, nbytes);
+	lane->there = bytes_of(lane->device.memory);
+	lane->here = bytes_of(lane->host.memory);
+	OK(bi_stream_create(fixture.context, 0, &lane->stream, &error));
+}
+
+static void lane_close(struct lane *lane)
+{
+	bi_view_release(lane->there);
+	bi_view_release(lane->here);
+	bi_stream_release(lane->stream);
+	mirror_close(&lane->device);
+	mirror_close(&lane->host);
+}
+
+static void lane_upload(struct lane *lane)
+{
+	OK(bi_copy(lane->there, lane->here, lane->stream, &error));
+	memcpy(lane->device.bytes, lane->host.bytes, lane->host.nbytes);
+}
+
+static void lane_download(struct lane *lane)
+{
+	OK(bi_copy(lane->here, lane->there, lane->stream, &error));
+	memcpy(lane->host.bytes, lane->device.bytes, lane->device.nbytes);
+}
+
+static void lanes_finish(struct lane *lanes)
+{
+	for (int i = 0; i < LANES; i++) {
+		mirror_check(&lanes[i].device, "parallel transfers");
+		mirror_check(&lanes[i].host, "parallel transfers");
+		OK(bi_view_synchronize(lanes[i].there, &error));
+		fixture.cases++;
+	}
+}
+
+/*
+ * Transfers that have nothing to do with each other, all at once. Each begins on memory on which nothing is pending, so
+ * that no stream waits for another, and what they share inside of the library is not theirs to share.
+ */
+static void test_parallel_transfers(void **state)
+{
+	struct lane lanes[LANES];
+
+	(void)state;
+	for (int i = 0; i < LANES; i++)
+		lane_open(&lanes[i], i % 3 ? PLACE_WRAPPED : PLACE_HOST);
+	lanes_finish(lanes);
+	for (int i = 0; i < LANES; i++)
+		lane_upload(&lanes[i]);
+	lanes_finish(lanes);
+	for (int i = 0; i < LANES; i++)
+		random_bytes(lanes[i].device.bytes, lanes[i].device.nbytes);
+	for (int i = 0; i < LANES; i++)
+		OK(bi_view_write(lanes[i].there, lanes[i].device.bytes, lanes[i].device.nbytes, &error));
+	lanes_finish(lanes);
+	for (int i = 0; i < LANES; i++)
+		lane_download(&lanes[i]);
+	lanes_finish(lanes);
+	for (int i = 0; i < LANES; i++)
+		lane_close(&lanes[i]);
+}
+
 /* Items without bytes are elements all the same. */
 static void test_items_without_bytes(void **state)
 {
@@ -473,6 +620,8 @@ int copy_group(void)
 		TEST(test_host_stream_for_device),
 		TEST(test_onto_itself_is_checked),
 		TEST(test_chain),
+		TEST(test_transfers),
+		TEST(test_parallel_transfers),
 		TEST(test_items_without_bytes),
 	};
 

@@ -180,6 +180,36 @@ static void test_counts(void **state)
 	fixture.cases++;
 }
 
+/*
+ * Copies that no driver has a command for, on several streams, none of which is waited for before everything, the
+ * context last, is let go. The work still has all that it needs.
+ */
+static void test_close_with_work(void **state)
+{
+	enum { STREAMS = 3 };
+	static const int64_t shape[] = { 50, 60 }, turned[] = { 60, 50 };
+	struct bi_context *context = open_context(fixture.spec);
+
+	(void)state;
+	for (int i = 0; i < STREAMS; i++) {
+		struct bi_stream *stream;
+		struct bi_view *src, *rows, *dst;
+
+		OK(bi_stream_create(context, 0, &stream, &error));
+		OK(bi_view_empty(context, dtype_of("bytes3"), 2, shape, &src, &error));
+		OK(bi_view_empty(context, dtype_of("bytes3"), 2, turned, &dst, &error));
+		OK(bi_view_permute(src, NULL, &rows, &error));
+		OK(bi_fill(src, "abc", stream, &error));
+		OK(bi_copy(dst, rows, stream, &error));
+		bi_view_release(dst);
+		bi_view_release(rows);
+		bi_view_release(src);
+		bi_stream_release(stream);
+		fixture.cases++;
+	}
+	bi_context_release(context);
+}
+
 /* The context stream counts as the context. */
 static void test_context_stream(void **state)
 {
@@ -504,11 +534,22 @@ static void test_ordering_calls(void **state)
 int objects_group(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(test_null),          TEST(test_options),          TEST(test_orders_of_release),
-		TEST(test_counts),        TEST(test_context_stream),   TEST(test_streams_and_events),
-		TEST(test_out_of_order),  TEST(test_memory),           TEST(test_too_much_memory),
-		TEST(test_wrapped_bytes), TEST(test_wrapping_nothing), TEST(test_foreign),
-		TEST(test_foreign_flags), TEST(test_foreign_order),    TEST(test_ordering_calls),
+		TEST(test_null),
+		TEST(test_options),
+		TEST(test_orders_of_release),
+		TEST(test_counts),
+		TEST(test_close_with_work),
+		TEST(test_context_stream),
+		TEST(test_streams_and_events),
+		TEST(test_out_of_order),
+		TEST(test_memory),
+		TEST(test_too_much_memory),
+		TEST(test_wrapped_bytes),
+		TEST(test_wrapping_nothing),
+		TEST(test_foreign),
+		TEST(test_foreign_flags),
+		TEST(test_foreign_order),
+		TEST(test_ordering_calls),
 	};
 
 	return cmocka_run_group_tests_name("objects", tests, NULL, NULL);

@@ -7,9 +7,6 @@
 
 static struct footprint the_footprint; /* kept, so that its arrays need not be made for each operation */
 
-/* ------------------------------------------------------------------------------------------------------------
- * collecting */
-
 struct footprint *footprint_start(void)
 {
 	for (int w = 0; w < 2; w++)
@@ -70,9 +67,6 @@ static void normalise(struct half *half)
 	}
 	half->range_count = count;
 }
-
-/* -------------------------------------------------------------------------------------------------------------
- * resolving */
 
 static const char *const verbs[] = { "reads", "writes" };
 
@@ -211,9 +205,6 @@ bi__cu_result footprint_resolve(struct footprint *footprint, const struct contex
 		code = check_overlap(&footprint->halves[0], &footprint->halves[1]);
 	return code;
 }
-
-/* --------------------------------------------------------------------------------------------------------------
- * checking */
 
 /* How many of the extents from the i-th on lie in one allocation. */
 static size_t run_length(const struct half *half, size_t i)

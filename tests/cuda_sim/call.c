@@ -63,9 +63,6 @@ struct sim sim;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* ----------------------------------------------------------------------------------------------------- what was called
- */
-
 #define REMEMBERED ((uint64_t)1 << 20)
 
 static uint16_t *calls; /* call n at (n - 1) % REMEMBERED */
@@ -113,9 +110,6 @@ void forget_calls(void)
 	wait_capacity = 0;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------
- * faults */
-
 static uint64_t calls_left, waits_left; /* until the one that is meant, 0: none is */
 static int armed_code;
 
@@ -143,9 +137,6 @@ int drops_wait(void)
 	sim.counts.dropped++;
 	return 1;
 }
-
-/* ----------------------------------------------------------------------------------------------------------- in and
- * out */
 
 void sim_lock(void)
 {
@@ -225,9 +216,6 @@ bi__cu_result leave(bi__cu_result code)
 	sim_unlock();
 	return code;
 }
-
-/* ---------------------------------------------------------------------------------------------------------------
- * memory */
 
 void *must_alloc(size_t count, size_t size)
 {

@@ -10,9 +10,6 @@
 static struct capture *captures; /* that have not ended */
 static uint64_t last_id;
 
-/* ------------------------------------------------------------------------------------------------------------- node
- * sets */
-
 void node_set_clear(struct node_set *set)
 {
 	free(set->list);
@@ -36,9 +33,6 @@ void node_set_add(struct node_set *set, const struct node_set *other)
 		if (!contains(set, other->list[i]))
 			set->list[set->count++] = other->list[i];
 }
-
-/* -------------------------------------------------------------------------------------------------------------
- * sequences */
 
 static struct capture *retain(struct capture *capture)
 {
@@ -98,9 +92,6 @@ void capture_stream_destroyed(struct stream *stream)
 	graph_destroy(capture->graph);
 	end(capture);
 }
-
-/* ---------------------------------------------------------------------------------------------------------- what is
- * allowed */
 
 static int forbids(const struct capture *capture, const struct thread *self)
 {
@@ -178,12 +169,9 @@ bi__cu_result capture_admits_synchronising(struct context *context)
 
 	for (struct stream *stream = context->streams; stream; stream = stream->next)
 		if (capture_refuses(stream))
-			code = BI__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+			code = (bi__cu_result)DECIDED_SYNCHRONIZE_CAPTURED_CONTEXT;
 	return code ? code : capture_admits_unsafe();
 }
-
-/* -------------------------------------------------------------------------------------------------------------
- * capturing */
 
 void capture_node(struct stream *stream, const struct action *action)
 {
@@ -246,9 +234,6 @@ int capture_wait(struct stream *stream, const struct event *event, bi__cu_result
 		return 0;
 	return 1;
 }
-
-/* -------------------------------------------------------------------------------------------------------- begin and
- * end */
 
 static bi__cu_result begin(bi__cu_stream handle, unsigned mode)
 {
@@ -337,9 +322,6 @@ bi__cu_result cuStreamEndCapture(bi__cu_stream stream, bi__cu_graph *graph)
 
 	return leave(code ? code : end_capture(stream, graph));
 }
-
-/* ---------------------------------------------------------------------------------------------------------------
- * asking */
 
 static bi__cu_result info(bi__cu_stream handle, unsigned *status, uint64_t *id, struct stream **out)
 {

@@ -143,9 +143,6 @@ void contexts_forget(void)
 	}
 }
 
-/* ----------------------------------------------------------------------------------------------------- primary
- * contexts */
-
 static bi__cu_result retain(bi__cu_context *out, int device)
 {
 	if (!out)
@@ -209,9 +206,6 @@ bi__cu_result cuDevicePrimaryCtxGetState(bi__cu_device device, unsigned *flags, 
 	return leave(code ? code : primary_state(device, flags, active));
 }
 
-/* ----------------------------------------------------------------------------------------------------- created
- * contexts */
-
 static bi__cu_result create_current(bi__cu_context *out, unsigned flags, int device)
 {
 	struct context *context;
@@ -256,9 +250,6 @@ bi__cu_result cuCtxDestroy_v2(bi__cu_context context)
 
 	return leave(code ? code : destroy_created(context));
 }
-
-/* ----------------------------------------------------------------------------------------------- the current context
- */
 
 static bi__cu_result get_current(bi__cu_context *out)
 {

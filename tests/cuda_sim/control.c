@@ -9,9 +9,6 @@
 #include "scheduler.h"
 #include "stream.h"
 
-/* -----------------------------------------------------------------------------------------------------------------
- * runs */
-
 void run_begin(const struct cuda_sim_options *options)
 {
 	sim.options = *options;
@@ -94,9 +91,6 @@ static __attribute__((destructor)) void end_process(void)
 	_exit(97);
 }
 
-/* -------------------------------------------------------------------------------------------------------------
- * counters */
-
 void cuda_sim_count(struct cuda_sim_counts *counts)
 {
 	memset(counts, 0, sizeof(*counts));
@@ -158,9 +152,6 @@ void cuda_sim_arm(uint64_t fail_call, int fail_code, uint64_t drop_wait)
 	arm_faults(fail_call, fail_code, drop_wait);
 	leave_control();
 }
-
-/* ----------------------------------------------------------------------------------------------------------------
- * order */
 
 /* Would the access be a race? Memory that the driver does not know has no order. */
 static int is_ordered(uintptr_t handle, uint64_t pointer, size_t nbytes, int writes)

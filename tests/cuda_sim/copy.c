@@ -183,9 +183,6 @@ bi__cu_result cuMemcpyDtoH_v2(void *dst, bi__cu_pointer src, size_t nbytes)
 	return leave(code ? code : copy_now(&request));
 }
 
-/* -------------------------------------------------------------------------------------------------------- between
- * devices */
-
 static bi__cu_result check_owner(uint64_t address, bi__cu_context handle)
 {
 	bi__cu_result code;
@@ -217,9 +214,6 @@ bi__cu_result cuMemcpyPeerAsync(bi__cu_pointer dst, bi__cu_context dst_context, 
 
 	return leave(code ? code : copy_peer(dst, dst_context, src, src_context, nbytes, stream));
 }
-
-/* ---------------------------------------------------------------------------------------------------------------
- * strided */
 
 /* One side of the driver's structs. */
 struct pitched {

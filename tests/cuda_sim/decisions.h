@@ -20,6 +20,13 @@ enum { SIM_HOST_MEMORY_ALREADY_REGISTERED = 712, SIM_HOST_MEMORY_NOT_REGISTERED 
 	  "CONTEXT of memory that belongs to no context (pools, mappings); it is NULL", "seen in array libraries") \
 	X(HOST_POINTER_OF_DEVICE, BI__CU_ERROR_INVALID_VALUE, "cuPointerGetAttribute, HOST_POINTER of device memory", \
 	  "documented") \
+	X(FREE_OF_OTHER_CONTEXT, BI__CU_ERROR_INVALID_CONTEXT, \
+	  "cuMemFree while another context than the memory's is current", "stricter: assumed") \
+	X(WORK_IN_OTHER_CONTEXT, BI__CU_ERROR_INVALID_HANDLE, \
+	  "work on a stream while another context than the stream's is current, or of another context's module", \
+	  "the code is assumed; hardware takes some of it") \
+	X(SYNCHRONIZE_CAPTURED_CONTEXT, BI__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED, \
+	  "cuCtxSynchronize while a stream of the context is captured, in every mode", "the code is assumed") \
 	X(FREE_NULL, BI__CU_SUCCESS, "cuMemFree(0)", "seen in array libraries") \
 	X(FREE_NULL_HOST, BI__CU_ERROR_INVALID_VALUE, "cuMemFreeHost(NULL)", "assumed") \
 	X(FREE_NULL_ASYNC, BI__CU_ERROR_INVALID_VALUE, "cuMemFreeAsync(0)", "assumed") \

@@ -81,7 +81,7 @@ static bi__cu_result check_freed_by_call(const struct allocation *allocation)
 	if (allocation->context && allocation->context != thread_top()) {
 		report(REPORT_WRONG_CONTEXT, "%s belongs to another context than the current one",
 		       memory_name(allocation, text));
-		return BI__CU_ERROR_INVALID_CONTEXT;
+		return (bi__cu_result)DECIDED_FREE_OF_OTHER_CONTEXT;
 	}
 	return BI__CU_SUCCESS;
 }
@@ -116,9 +116,6 @@ bi__cu_result cuMemFree_v2(bi__cu_pointer pointer)
 
 	return leave(code ? code : free_now(pointer));
 }
-
-/* ------------------------------------------------------------------------------------------------ in the order of a
- * stream */
 
 static struct stream *stream_with_pools(bi__cu_stream handle, bi__cu_result *code)
 {

@@ -103,6 +103,7 @@ struct stamp *stream_stamp(struct stream *stream)
 	return stamp_new(stream->slot, clock_tick(&stream->clock, stream->slot), place_now(stream->number));
 }
 
+/* Of the legacy stream, only its own work: that others are then complete as well is nowhere promised. */
 bi__cu_result stream_wait(struct stream *stream)
 {
 	struct op *last = op_retain(stream->last);

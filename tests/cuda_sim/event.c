@@ -52,9 +52,6 @@ void events_forget_of(struct context *context)
 	}
 }
 
-/* --------------------------------------------------------------------------------------------------- creating,
- * destroying */
-
 static bi__cu_result create(bi__cu_event *out, unsigned flags)
 {
 	struct context *context = thread_top();
@@ -105,9 +102,6 @@ bi__cu_result cuEventDestroy_v2(bi__cu_event event)
 
 	return leave(code ? code : destroy(event));
 }
-
-/* ---------------------------------------------------------------------------------------------------- recording,
- * waiting */
 
 static void note_record(struct stream *stream, struct event *event)
 {
@@ -172,9 +166,6 @@ bi__cu_result cuStreamWaitEvent(bi__cu_stream stream, bi__cu_event event, unsign
 
 	return leave(code ? code : wait_event(stream, event, flags));
 }
-
-/* ---------------------------------------------------------------------------------------------------------------
- * asking */
 
 static bi__cu_result query(bi__cu_event handle)
 {

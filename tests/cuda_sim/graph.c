@@ -88,9 +88,6 @@ bi__cu_result cuGraphDestroy(bi__cu_graph graph)
 	return leave(code ? code : destroy(graph));
 }
 
-/* ---------------------------------------------------------------------------------------------------- executable
- * graphs */
-
 static bi__cu_result instantiate(void **out, bi__cu_graph handle, uint64_t flags)
 {
 	bi__cu_result code;
@@ -140,9 +137,6 @@ bi__cu_result cuGraphExecDestroy(void *exec)
 
 	return leave(code ? code : destroy_exec(exec));
 }
-
-/* -------------------------------------------------------------------------------------------------------------
- * launching */
 
 /* One launch: for each node its operation, its clock, and the slot of the branch that it belongs to. */
 struct run {

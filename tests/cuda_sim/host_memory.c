@@ -19,9 +19,6 @@ static struct allocation *allocate(enum memory_kind kind, size_t nbytes)
 	return allocation;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------
- * pinned */
-
 static bi__cu_result alloc_pinned(void **out, size_t nbytes, unsigned flags)
 {
 	const struct allocation *allocation;
@@ -86,9 +83,6 @@ bi__cu_result cuMemFreeHost(void *pointer)
 	return leave(code ? code : free_pinned((uintptr_t)pointer));
 }
 
-/* -----------------------------------------------------------------------------------------------------------
- * registered */
-
 static bi__cu_result register_host(void *pointer, size_t nbytes, unsigned flags)
 {
 	struct context *context = thread_top();
@@ -146,9 +140,6 @@ bi__cu_result cuMemHostGetDevicePointer_v2(bi__cu_pointer *device, void *host, u
 
 	return leave(code ? code : device_pointer(device, host, flags));
 }
-
-/* --------------------------------------------------------------------------------------------------------------
- * managed */
 
 static bi__cu_result alloc_managed(bi__cu_pointer *out, size_t nbytes, unsigned flags)
 {

@@ -11,9 +11,6 @@
 #define MOST_THREADS 1024u
 #define MOST_SHARED 49152u
 
-/* ------------------------------------------------------------------------------------------------------------- kernels
- */
-
 static int fits(const unsigned grid[3], const unsigned block[3])
 {
 	for (int i = 0; i < 3; i++)
@@ -63,7 +60,7 @@ static bi__cu_result launch(bi__cu_function handle, const unsigned grid[3], cons
 		return code;
 	if (function->module->context != stream->context) {
 		report(REPORT_WRONG_CONTEXT, "the kernel was loaded into another context than the current one");
-		return BI__CU_ERROR_INVALID_HANDLE;
+		return (bi__cu_result)DECIDED_WORK_IN_OTHER_CONTEXT;
 	}
 	if (extra || !fits(grid, block) || shared > MOST_SHARED - function->kernel->shared)
 		return BI__CU_ERROR_INVALID_VALUE;
@@ -88,9 +85,6 @@ bi__cu_result cuLaunchKernel(bi__cu_function function, unsigned grid_x, unsigned
 	return leave(code ? code : launch(function, grid, block, shared, stream, arguments, extra));
 }
 
-/* ------------------------------------------------------------------------------------------------------- host
- * functions */
-
 static bi__cu_result launch_host(bi__cu_stream handle, bi__cu_host_function function, void *data)
 {
 	struct action action = { .kind = ACTION_HOST, .of.host = { function, data } };
@@ -108,9 +102,6 @@ bi__cu_result cuLaunchHostFunc(bi__cu_stream stream, bi__cu_host_function functi
 
 	return leave(code ? code : launch_host(stream, function, data));
 }
-
-/* --------------------------------------------------------------------------------------------------------------- gates
- */
 
 /* The word is there to be changed meanwhile, so that reading it is no access that could be unordered. */
 static bi__cu_result wait_value(bi__cu_stream handle, uint64_t address, uint32_t value, unsigned flags)

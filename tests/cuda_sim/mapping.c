@@ -53,9 +53,6 @@ static struct mapping {
 
 static uint64_t last_handle;
 
-/* ----------------------------------------------------------------------------------------------------------
- * reservations */
-
 static struct reservation *reservation_at(uint64_t address)
 {
 	for (struct reservation *r = reservations; r; r = r->next)
@@ -129,9 +126,6 @@ bi__cu_result cuMemAddressFree(bi__cu_pointer pointer, size_t nbytes)
 
 	return leave(code ? code : unreserve(pointer, nbytes));
 }
-
-/* -------------------------------------------------------------------------------------------------------------- memory
- */
 
 static struct physical *physical_of(uint64_t handle)
 {
@@ -223,9 +217,6 @@ bi__cu_result cuMemGetAllocationGranularity(size_t *nbytes, const void *properti
 
 	return leave(code ? code : granularity(nbytes, properties, option));
 }
-
-/* -------------------------------------------------------------------------------------------------------------
- * mappings */
 
 static void put(char *at, size_t nbytes, int protection, int fd)
 {
@@ -327,9 +318,6 @@ bi__cu_result cuMemSetAccess(bi__cu_pointer pointer, size_t nbytes, const void *
 
 	return leave(code ? code : set_access(pointer, nbytes, access, count));
 }
-
-/* --------------------------------------------------------------------------------------------------------- end of a
- * run */
 
 uint64_t mappings_live(void)
 {

@@ -20,9 +20,6 @@ static struct table registered;
 static size_t in_use[SIM_DEVICES];
 static uint64_t live;
 
-/* ---------------------------------------------------------------------------------------------------------------
- * tables */
-
 static struct table *table_at(uint64_t address)
 {
 	struct arena *arena = arena_at(address);
@@ -113,9 +110,6 @@ struct pages memory_take(struct arena *arena, size_t nbytes)
 	}
 	return pages;
 }
-
-/* ----------------------------------------------------------------------------------------------------------
- * allocations */
 
 struct allocation *memory_add(enum memory_kind kind, int device, struct context *context, uint64_t start, size_t nbytes,
 			      struct pages pages, struct stamp *writer)
@@ -231,9 +225,6 @@ uint64_t memory_live(void)
 	return live;
 }
 
-/* ----------------------------------------------------------------------------------------------------- how much there
- * is */
-
 size_t memory_total(void)
 {
 	return TOTAL;
@@ -261,9 +252,6 @@ void memory_refund(int device, size_t nbytes)
 {
 	in_use[device] -= rounded(nbytes);
 }
-
-/* --------------------------------------------------------------------------------------------------------- end of a
- * run */
 
 void memory_report_left(void)
 {

@@ -11,9 +11,6 @@ struct readers {
 	struct stamp *stamps[];
 };
 
-/* ---------------------------------------------------------------------------------------------------------------
- * stamps */
-
 struct place place_now(uint32_t stream)
 {
 	const struct thread *self = thread_self();
@@ -72,9 +69,6 @@ static int is_behind(const struct clock *clock, const struct stamp *stamp)
 	return clock_at(clock, stamp->slot) >= stamp->time;
 }
 
-/* --------------------------------------------------------------------------------------------------------------
- * readers */
-
 static struct readers *readers_retain(struct readers *readers)
 {
 	if (readers)
@@ -104,9 +98,6 @@ static struct readers *readers_with(const struct readers *old, struct stamp *sta
 	readers->stamps[readers->count++] = stamp_retain(stamp);
 	return readers;
 }
-
-/* ------------------------------------------------------------------------------------------------------------
- * histories */
 
 /* Appends, takes references of its own, merges with the segment before. */
 static void append(struct history *history, size_t start, size_t end, struct stamp *writer, struct readers *readers)

@@ -16,9 +16,6 @@ static uint64_t submitted, finished, now;
 static unsigned running; /* host functions that threads are in */
 static unsigned pace; /* fewer operations than this run per call */
 
-/* -----------------------------------------------------------------------------------------------------------
- * operations */
-
 struct op *op_new(struct context *context, const struct action *action)
 {
 	struct op *op = must_alloc(1, sizeof(*op));
@@ -106,9 +103,6 @@ static void finish(struct op *op)
 	op_release(op);
 }
 
-/* -------------------------------------------------------------------------------------------------------------
- * choosing */
-
 /* Takes one of the operations that may run, or returns NULL. */
 static struct op *choose(void)
 {
@@ -154,9 +148,6 @@ void scheduler_advance(void)
 	while (steps-- && run_one())
 		;
 }
-
-/* --------------------------------------------------------------------------------------------------------------
- * waiting */
 
 bi__cu_result scheduler_not_ready(void)
 {

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "decisions.h"
 #include "memory.h"
 #include "scheduler.h"
 
@@ -53,9 +54,6 @@ static void free_stream(struct stream *stream)
 	free(stream);
 }
 
-/* --------------------------------------------------------------------------------------------------------------
- * finding */
-
 static struct stream *per_thread(struct context *context)
 {
 	for (struct stream *stream = context->streams; stream; stream = stream->next)
@@ -92,15 +90,12 @@ struct stream *stream_for_work(bi__cu_stream handle, bi__cu_result *code)
 	if (stream->context != thread_top()) {
 		report(REPORT_WRONG_CONTEXT, "stream %u belongs to another context than the current one",
 		       stream->number);
-		*code = BI__CU_ERROR_INVALID_HANDLE;
+		*code = (bi__cu_result)DECIDED_WORK_IN_OTHER_CONTEXT;
 		return NULL;
 	}
 	*code = capture_admits_work(stream);
 	return *code ? NULL : stream;
 }
-
-/* ------------------------------------------------------------------------------------------------------------
- * destroying */
 
 /* The work of a destroyed stream goes on, and the legacy stream still waits for it if it was a blocking one. */
 static void leave_work(struct stream *stream)
@@ -170,9 +165,6 @@ void streams_count_anew(void)
 {
 	last_number = 0;
 }
-
-/* ----------------------------------------------------------------------------------------------------------------
- * calls */
 
 static bi__cu_result create_stream(bi__cu_stream *out, unsigned flags)
 {

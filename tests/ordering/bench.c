@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #define MOST 64
+#define MANY 4096
 
 struct bench bench;
 struct bi_error error;
@@ -19,6 +20,11 @@ static struct {
 	size_t context_count, stream_count, gate_count;
 	uintptr_t shared; /* native context that both contexts adopt, or 0 */
 	const char *adopt[2]; /* device strings for that */
+	struct {
+		const struct bi_memory *memory;
+		struct bi_stream *stream; /* NULL: it has none */
+	} homes[MANY];
+	size_t home_count;
 	int closed; /* contexts */
 	int finished; /* the test came to its end */
 } kept;
@@ -518,6 +524,28 @@ static uintptr_t home_handle(const struct owner *owner, const struct bi_stream *
 	return is_cuda(bi_stream_context(named)) && bi_stream_handle(named) == per_thread ? 0 : bi_stream_handle(named);
 }
 
+/* Addresses are used again. */
+static void remember_home(const struct bi_memory *memory, struct bi_stream *stream)
+{
+	size_t i = 0;
+
+	while (i < kept.home_count && kept.homes[i].memory != memory)
+		i++;
+	assert_true(i < MANY);
+	kept.homes[i].memory = memory;
+	kept.homes[i].stream = stream;
+	kept.home_count += i == kept.home_count;
+}
+
+/* Unordered memory has none, host memory neither. */
+static struct bi_stream *home_for(struct bi_context *context, const struct owner *owner,
+				  const struct producer *producer)
+{
+	if (owner->place == PLACE_HOST || !owner->is_ordered || !driver_of(context))
+		return NULL;
+	return owner->stream && producer->stream ? producer->stream : home_of(context);
+}
+
 static struct bi_view *wrap_owned(struct bi_context *context, struct bi_foreign *foreign, struct owner *owner,
 				  const struct producer *producer)
 {
@@ -534,6 +562,7 @@ static struct bi_view *wrap_owned(struct bi_context *context, struct bi_foreign 
 	foreign->release = give_back;
 	foreign->release_data = owner;
 	OK(bi_memory_wrap(context, foreign, &memory, &error));
+	remember_home(memory, home_for(context, owner, producer));
 	return view_bytes(memory);
 }
 
@@ -652,13 +681,6 @@ int value_of(struct bi_view *view)
 	return bytes[0];
 }
 
-void fill(struct bi_view *view, int value, struct bi_stream *stream)
-{
-	unsigned char byte = (unsigned char)value;
-
-	OK(bi_fill(view, &byte, stream, &error));
-}
-
 /* ---------------------------------------------------------------------------------------------- commands of the test
  */
 
@@ -689,7 +711,8 @@ int is_done(uintptr_t event)
 
 static void check_order(struct bi_stream *stream, struct bi_view *view, int writes, int expected)
 {
-	int answer = driver_of_stream(stream)->ordered(stream, view, writes);
+	const struct bench_driver *driver = driver_of_stream(stream);
+	int answer = driver ? driver->ordered(stream, view, writes) : -1;
 
 	if (answer >= 0 && answer != expected)
 		fail_msg("a %s on the stream would%s be ordered behind the work on the array",
@@ -709,6 +732,60 @@ void assert_readable(struct bi_stream *stream, struct bi_view *view)
 void assert_unordered(struct bi_stream *stream, struct bi_view *view)
 {
 	check_order(stream, view, 1, 0);
+}
+
+/* ------------------------------------------------------------------------------------------------ calls of the library
+ */
+
+/* NULL: none that the test knows. */
+static struct bi_stream *known_home(const struct bi_view *view)
+{
+	for (size_t i = 0; i < kept.home_count && !bench.is_capturing; i++)
+		if (kept.homes[i].memory == bi_view_memory(view))
+			return kept.homes[i].stream;
+	return NULL;
+}
+
+void assert_home_follows(struct bi_view *view)
+{
+	struct bi_stream *home = known_home(view);
+
+	if (home)
+		assert_ordered(home, view);
+}
+
+void fill(struct bi_view *view, int value, struct bi_stream *stream)
+{
+	unsigned char byte = (unsigned char)value;
+
+	OK(bi_fill(view, &byte, stream, &error));
+	assert_home_follows(view);
+}
+
+void copy(struct bi_view *to, struct bi_view *from, struct bi_stream *stream)
+{
+	OK(bi_copy(to, from, stream, &error));
+	assert_home_follows(to);
+	assert_home_follows(from);
+}
+
+void acquire(struct bi_view *view, struct bi_stream *stream)
+{
+	OK(bi_view_acquire(view, stream, &error));
+	if (known_home(view) || (bi_memory_is_host(bi_view_memory(view)) && !bench.is_capturing))
+		assert_ordered(stream, view);
+}
+
+void hand_back(struct bi_view *view, struct bi_stream *stream)
+{
+	OK(bi_view_hand_back(view, stream, &error));
+	assert_home_follows(view);
+}
+
+void unmap(struct bi_map *map, struct bi_view *view)
+{
+	OK(bi_unmap(map, &error));
+	assert_home_follows(view);
 }
 
 /* ------------------------------------------------------------------------------------------------- setup and teardown
@@ -732,6 +809,7 @@ int bench_setup(void **state)
 	const struct row *row = *state;
 
 	memset(&kept, 0, sizeof(kept));
+	bench.is_capturing = 0;
 	accounts_begin(row->name);
 	open_contexts();
 	alarm(60);

@@ -74,6 +74,7 @@ struct bench {
 	unsigned needs; /* that are met */
 	int is_shared; /* both contexts adopt one native context; else there is one context, opened */
 	int is_pinned; /* host memory of the tests is pinned */
+	int is_capturing; /* what is enqueued runs later, and nobody can be asked about its order */
 	const struct bench_driver *driver; /* of the first device; NULL: the host */
 	struct bi_context *context; /* where arrays live */
 	struct bi_context *other; /* where streams live */
@@ -204,7 +205,17 @@ void poke(struct bi_view *view, const unsigned char bytes[ARRAY_BYTES]);
 /* The native handle, which counts as shown from then on. */
 uintptr_t handle_of(const struct bi_view *view);
 
+/*
+ * What the library is asked for, and, where somebody can be asked, what must hold when the call returns: the homes of
+ * the test's arrays come after the work, the stream that acquires does too.
+ */
 void fill(struct bi_view *view, int value, struct bi_stream *stream);
+void copy(struct bi_view *to, struct bi_view *from, struct bi_stream *stream);
+void acquire(struct bi_view *view, struct bi_stream *stream);
+void hand_back(struct bi_view *view, struct bi_stream *stream);
+void unmap(struct bi_map *map, struct bi_view *view);
+/* The home of an array that the test has wrapped comes after all work on it. */
+void assert_home_follows(struct bi_view *view);
 
 /* Commands of the test's own on a stream: set all bytes, copy them, copy them from host memory. */
 void raw_write(struct bi_stream *stream, struct bi_view *view, int value);

@@ -507,15 +507,28 @@ static int is_free(uintptr_t handle, uintptr_t stream)
 	return answer == 1;
 }
 
+/* Of a slice, to the end of its memory. */
+static size_t bytes_of(const struct bi_view *view)
+{
+	struct bi_native native;
+
+	bi_view_native(view, &native);
+	return native.nbytes;
+}
+
+/* Only CUDA's own streams are those of the current context; others leave it, and the count of calls, alone. */
 static int ordered_on(struct bi_stream *stream, struct bi_view *view, int writes)
 {
+	int needs_context = bi_stream_handle(stream) <= (uintptr_t)BI__CU_STREAM_PER_THREAD;
 	int answer;
 
 	if (!cuda_sim() || !is_known(view))
 		return -1;
-	cuda_enter(bi_stream_context(stream));
-	answer = cuda_sim()->ordered(bi_stream_handle(stream), address_of(view), ARRAY_BYTES, writes);
-	cuda_leave();
+	if (needs_context)
+		cuda_enter(bi_stream_context(stream));
+	answer = cuda_sim()->ordered(bi_stream_handle(stream), address_of(view), bytes_of(view), writes);
+	if (needs_context)
+		cuda_leave();
 	return answer;
 }
 

@@ -82,7 +82,7 @@ static void import_pending(struct bi_stream *producer, int stream_kind, const st
 			   (struct import){ .producer_stream = override });
 	assert_cai_stream(view, producer);
 	assert_unordered(stream, made);
-	OK(bi_copy(to, view, stream, &error));
+	copy(to, view, stream);
 	assert_ordered(stream, made);
 	fill(view, 8, NULL);
 	assert_cai_stream(view, producer);
@@ -133,7 +133,7 @@ static void row_23_none_and_no_key_are_idle(void **state)
 		struct bi_view *made = wrap(PLACE_DEVICE, 1, nobody), *view = import_named(made, kind, NULL);
 		uint64_t before = ordered();
 
-		OK(bi_view_acquire(view, stream, &error));
+		acquire(view, stream);
 		MORE(ordered(), before, 0);
 		assert_cai_stream(view, NULL);
 		fill(view, 2, NULL);
@@ -295,9 +295,9 @@ static void use_unordered(struct bi_context *context, unsigned flags)
 	view = import_into(context, describe(made, BI_CAI_STREAM_GIVEN, producer),
 			   (struct import){ .flags = flags, .released = &released });
 	before = ordered();
-	OK(bi_view_acquire(view, home_of(context), &error));
+	acquire(view, home_of(context));
 	fill(view, 2, NULL);
-	OK(bi_view_hand_back(view, home_of(context), &error));
+	hand_back(view, home_of(context));
 	MORE(ordered(), before, 0);
 	settle();
 	assert_int_equal(value_of(made), 2);

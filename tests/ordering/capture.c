@@ -13,6 +13,7 @@ static void begin_capture(const struct bi_stream *stream, unsigned mode)
 {
 	cuda_enter(bi_stream_context(stream));
 	DID(StreamBeginCapture(cuda_stream_of(stream), mode));
+	bench.is_capturing = 1;
 	cuda_leave();
 }
 
@@ -23,6 +24,7 @@ static bi__cu_graph end_capture(const struct bi_stream *stream)
 
 	cuda_enter(bi_stream_context(stream));
 	DID(StreamEndCapture(cuda_stream_of(stream), &graph));
+	bench.is_capturing = 0;
 	cuda_leave();
 	assert_non_null(graph);
 	return graph;
@@ -88,12 +90,12 @@ static void capture_and_launch(unsigned mode)
 	unsigned char bytes[ARRAY_BYTES];
 	void *exec;
 
-	OK(bi_copy(to_part, from_part, NULL, &error));
+	copy(to_part, from_part, NULL);
 	finish_all();
 	begin_capture(home, mode);
-	OK(bi_copy(to, from, NULL, &error));
+	copy(to, from, NULL);
 	fill(filled, 9, NULL);
-	OK(bi_copy(to_part, from_part, NULL, &error));
+	copy(to_part, from_part, NULL);
 	exec = instantiate(bench.context, end_capture(home));
 	finish_all();
 	assert_int_equal(value_of(to), 2);
@@ -136,10 +138,10 @@ static void row_27_streams_of_one_capture(void **state)
 	follow(homes[1], homes[0]);
 	follow(stream, homes[0]);
 	fill(from, 5, NULL);
-	OK(bi_copy(to, from, stream, &error));
+	copy(to, from, stream);
 	fill(from, 6, NULL);
 	fill(to, 7, stream);
-	OK(bi_copy(from, to, homes[1], &error));
+	copy(from, to, homes[1]);
 	follow(homes[0], homes[1]);
 	follow(homes[0], stream);
 	exec = instantiate(bench.context, end_capture(homes[0]));
@@ -212,7 +214,7 @@ static void row_27_what_needs_more_is_refused(void **state)
 	fill(view, 3, NULL);
 	end_and_drop(home);
 	fill(view, 4, NULL);
-	OK(bi_copy(high, low, NULL, &error));
+	copy(high, low, NULL);
 	finish_all();
 	assert_int_equal(value_of(view), 4);
 	bi_view_release(low);
@@ -240,7 +242,7 @@ static void row_27_host_memory(void **state)
 		MORE(enqueued(), before, 0);
 		end_and_drop(home);
 	} else {
-		OK(bi_copy(view, host, NULL, &error));
+		copy(view, host, NULL);
 		exec = instantiate(bench.context, end_capture(home));
 		launch(exec, home);
 		finish_all();
@@ -269,8 +271,8 @@ static void *use_library(void *unused)
 	OK(bi_stream_create(bench.context, 0, &stream, &error));
 	fill(host, 3, NULL);
 	fill(own, 4, stream);
-	OK(bi_copy(own, host, NULL, &error));
-	OK(bi_copy(pinned, own, stream, &error));
+	copy(own, host, NULL);
+	copy(pinned, own, stream);
 	OK(bi_event_record(stream, &event, &error));
 	OK(bi_event_query(event, &done, &error));
 	bi_event_release(event);
@@ -332,7 +334,7 @@ static void row_27_own_memory_of_a_graph_lives_until_the_context_closes(void **s
 	finish_all();
 	begin_capture(home, BI__CU_CAPTURE_MODE_THREAD_LOCAL);
 	fill(own, 7, NULL);
-	OK(bi_copy(to, own, NULL, &error));
+	copy(to, own, NULL);
 	exec = instantiate(context, end_capture(home));
 	bi_view_release(own);
 	assert_int_equal(reported(context, "bytes"), 0);

@@ -35,7 +35,7 @@ static void for_each_way(void (*run)(const struct way *way))
 
 static void copy_to_end(struct bi_view *to, struct bi_view *from, const struct way *way, struct gate *gate)
 {
-	OK(bi_copy(to, from, stream_of(way), &error));
+	copy(to, from, stream_of(way));
 	settle();
 	assert_int_equal(value_of(to), 1);
 	open_and_finish(gate);
@@ -66,7 +66,7 @@ static void copy_to_pending_destination(const struct way *way)
 	struct bi_view *from = wrap(way->from, 7, (struct producer){ .stream = new_producer(way->home) });
 	struct bi_view *to = wrap_gated(way->to, 2, new_producer(way->home), &gate);
 
-	OK(bi_copy(to, from, stream_of(way), &error));
+	copy(to, from, stream_of(way));
 	settle();
 	assert_int_equal(value_of(to), 0);
 	open_and_finish(gate);
@@ -91,7 +91,7 @@ static void write_later(struct bi_view *view, int value, struct bi_stream *home)
 		return;
 	}
 	value_view = wrap(PLACE_DEVICE, value, nobody);
-	OK(bi_copy(view, value_view, new_stream(BI_STREAM_IN_ORDER), &error));
+	copy(view, value_view, new_stream(BI_STREAM_IN_ORDER));
 	bi_view_release(value_view);
 }
 
@@ -104,7 +104,7 @@ static void copy_before_later_work(const struct way *way, int write_source)
 	struct bi_stream *stream = stream_of(way);
 	struct gate *gate = close_gate(stream ? stream : homes[way->to == PLACE_DEVICE]);
 
-	OK(bi_copy(to, from, stream, &error));
+	copy(to, from, stream);
 	if (way->to == PLACE_DEVICE)
 		assert_ordered(homes[1], to);
 	if (way->from == PLACE_DEVICE)
@@ -170,7 +170,7 @@ static void copy_strided(enum place from_place, enum place to_place)
 	struct gate *gate = close_gate(home_of(bench.context));
 	unsigned char bytes[ARRAY_BYTES];
 
-	OK(bi_copy(to_part, from_part, NULL, &error));
+	copy(to_part, from_part, NULL);
 	bi_view_release(from_part);
 	bi_view_release(to_part);
 	settle();
@@ -207,7 +207,7 @@ static void row_07_overlap_goes_through_a_third(void **state)
 	(void)state;
 	count_up(before);
 	poke(view, before);
-	OK(bi_copy(high, low, new_stream(BI_STREAM_IN_ORDER), &error));
+	copy(high, low, new_stream(BI_STREAM_IN_ORDER));
 	finish_all();
 	peek(view, after);
 	assert_memory_equal(after + 64, before, 4000);
@@ -228,7 +228,7 @@ static void row_07_overlap_does_not_wait(void **state)
 	(void)state;
 	count_up(before);
 	poke(view, before);
-	OK(bi_copy(high, low, stream, &error));
+	copy(high, low, stream);
 	fill(low, 1, NULL);
 	settle();
 	peek(view, after);
@@ -249,9 +249,9 @@ static void row_07_copies_in_a_row(void **state)
 	struct bi_view *third = wrap(PLACE_DEVICE, 2, nobody), *last = wrap(PLACE_HOST, 3, nobody);
 
 	(void)state;
-	OK(bi_copy(second, first, NULL, &error));
-	OK(bi_copy(third, second, new_stream(BI_STREAM_IN_ORDER), &error));
-	OK(bi_copy(last, third, NULL, &error));
+	copy(second, first, NULL);
+	copy(third, second, new_stream(BI_STREAM_IN_ORDER));
+	copy(last, third, NULL);
 	finish_all();
 	assert_int_equal(value_of(last), 7);
 	bi_view_release(first);

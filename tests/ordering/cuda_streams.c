@@ -28,7 +28,7 @@ static void row_22_the_context_stream_waits_for_the_legacy_stream(void **state)
 
 	(void)state;
 	assert_ordered(home_of(bench.context), view);
-	OK(bi_copy(to, view, NULL, &error));
+	copy(to, view, NULL);
 	settle();
 	assert_int_equal(value_of(to), 2);
 	open_and_finish(gate);
@@ -89,7 +89,7 @@ static void row_24_home_is_the_context_stream(void **state)
 	view = wrap_again(made, (struct producer){ .stream = own });
 	assert_ordered(home_of(bench.context), made);
 	assert_exported_stream(view, home_of(bench.context));
-	OK(bi_copy(to, view, NULL, &error));
+	copy(to, view, NULL);
 	settle();
 	assert_int_equal(value_of(to), 2);
 	open_and_finish(gate);
@@ -115,11 +115,11 @@ static void row_24_each_call_orders_it(void **state)
 		MORE(waits(), before, 2);
 		assert_ordered(home_of(bench.context), view);
 	}
-	OK(bi_view_acquire(view, own, &error));
+	acquire(view, own);
 	assert_ordered(own, view);
 	raw_write(own, view, 5);
 	assert_unordered(home_of(bench.context), view);
-	OK(bi_view_hand_back(view, own, &error));
+	hand_back(view, own);
 	assert_ordered(home_of(bench.context), view);
 	settle();
 	assert_int_equal(value_of(view), 1);
@@ -166,11 +166,11 @@ static void row_24_another_thread_has_another_stream(void **state)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_true(there.is_ordered != 0);
 	assert_unordered(home_of(bench.context), mine);
-	OK(bi_copy(to, there.view, NULL, &error));
+	copy(to, there.view, NULL);
 	settle();
 	assert_int_equal(value_of(to), 7);
 	view = wrap_again(mine, (struct producer){ .stream = own });
-	OK(bi_copy(to, view, NULL, &error));
+	copy(to, view, NULL);
 	settle();
 	assert_int_equal(value_of(to), 7);
 	open_and_finish(gate);

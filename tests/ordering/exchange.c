@@ -85,7 +85,7 @@ static void import_pending(unsigned flags)
 	OK(bi_view_export(view, flags, &exchange, &error));
 	OK(bi_view_import(bench.context, &exchange, 0, &imported, &error));
 	assert_exported_stream(imported, home_of(bench.context));
-	OK(bi_copy(to, imported, new_stream(BI_STREAM_IN_ORDER), &error));
+	copy(to, imported, new_stream(BI_STREAM_IN_ORDER));
 	settle();
 	assert_int_equal(value_of(to), 2);
 	open_and_finish(gate);
@@ -131,7 +131,7 @@ static void row_11_host_memory_waits_for_its_tail(void **state)
 	struct bi_view *from = wrap(PLACE_DEVICE, 7, nobody), *host = wrap(PLACE_HOST, 1, nobody);
 
 	(void)state;
-	OK(bi_copy(host, from, NULL, &error));
+	copy(host, from, NULL);
 	expect_waits("export", 1);
 	assert_exported_stream(host, NULL);
 	assert_int_equal(value_of(host), 7);
@@ -146,7 +146,7 @@ static void row_11_host_memory_waits_until_the_work_is_done(void **state)
 	struct gate *gate = close_gate(home_of(bench.context));
 
 	(void)state;
-	OK(bi_copy(host, from, NULL, &error));
+	copy(host, from, NULL);
 	expect_waits("export", 1);
 	open_gate_soon(gate);
 	assert_exported_stream(host, NULL);

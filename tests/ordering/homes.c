@@ -16,7 +16,7 @@ static void row_01_fresh_memory_is_idle(void **state)
 	uint64_t before = ordered();
 
 	(void)state;
-	OK(bi_view_acquire(view, stream, &error));
+	acquire(view, stream);
 	MORE(ordered(), before, is_pending ? 2 : 0);
 	assert_exported_stream(view, is_pending ? home_of(bench.context) : NULL);
 	bi_view_release(view);
@@ -44,7 +44,7 @@ static void reuse(struct bi_stream *stream)
 	fill(first, 1, NULL);
 	finish_all();
 	gate = close_gate(home_of(bench.context));
-	OK(bi_copy(result, first, NULL, &error));
+	copy(result, first, NULL);
 	bi_view_release(first);
 	second = allocate();
 	assert_int_equal(reported(bench.context, "hits"), hits + 1);
@@ -75,7 +75,7 @@ static void row_02_without_a_stream_home_is_the_context_stream(void **state)
 	uint64_t before = ordered();
 
 	(void)state;
-	OK(bi_view_acquire(view, stream, &error));
+	acquire(view, stream);
 	MORE(ordered(), before, 0);
 	assert_exported_stream(view, NULL);
 	fill(view, 2, NULL);
@@ -111,7 +111,7 @@ static void row_03_named_stream_is_home(void **state)
 
 	(void)state;
 	assert_exported_stream(view, home);
-	OK(bi_view_acquire(view, stream, &error));
+	acquire(view, stream);
 	MORE(ordered(), before, 2);
 	fill(view, 2, NULL);
 	assert_exported_stream(view, home);
@@ -199,7 +199,7 @@ static void see_producer(unsigned kind, struct bi_stream *stream)
 	struct bi_stream *worker = stream ? stream : home_of(bench.context);
 
 	assert_unordered(worker, from);
-	OK(bi_copy(to, from, stream, &error));
+	copy(to, from, stream);
 	assert_ordered(worker, from);
 	settle();
 	assert_int_equal(value_of(to), 1);
@@ -263,8 +263,8 @@ static void row_04_later_uses_wait_too(void **state)
 	(void)state;
 	view = wrap_again(made, (struct producer){ .event = event });
 	bi_event_release(event);
-	OK(bi_copy(to, view, NULL, &error));
-	OK(bi_copy(to, view, stream, &error));
+	copy(to, view, NULL);
+	copy(to, view, stream);
 	settle();
 	open_and_finish(gate);
 	assert_int_equal(value_of(to), 7);
@@ -300,7 +300,7 @@ static void row_05_host_memory_is_idle(void **state)
 	uint64_t before = all_calls();
 
 	(void)state;
-	OK(bi_view_acquire(view, stream, &error));
+	acquire(view, stream);
 	assert_exported_stream(view, NULL);
 	fill(view, 2, NULL);
 	assert_int_equal(value_of(view), 2);
@@ -314,7 +314,7 @@ static void upload_gated(unsigned kind, struct bi_stream *stream)
 	struct bi_view *from = wrap_gated(PLACE_HOST, 7, new_producer(kind), &gate);
 	struct bi_view *to = wrap(PLACE_DEVICE, 1, nobody);
 
-	OK(bi_copy(to, from, stream, &error));
+	copy(to, from, stream);
 	settle();
 	assert_int_equal(value_of(to), 1);
 	open_and_finish(gate);
@@ -343,7 +343,7 @@ static void row_05_tail_is_behind_the_events(void **state)
 	(void)state;
 	from = wrap_again(made, (struct producer){ .event = event });
 	bi_event_release(event);
-	OK(bi_copy(to, from, stream, &error));
+	copy(to, from, stream);
 	settle();
 	assert_int_equal(value_of(to), 2);
 	open_and_finish(gate);

@@ -66,11 +66,11 @@ static void row_10_three_producers_and_a_consumer(void **state)
 		for (int i = 0; i < PRODUCERS; i++)
 			raw_write(producers[i], from[i], 10 * round + i);
 		for (int i = 0; i < PRODUCERS; i++) {
-			OK(bi_view_hand_back(from[i], producers[i], &error));
-			OK(bi_view_acquire(from[i], consumer, &error));
+			hand_back(from[i], producers[i]);
+			acquire(from[i], consumer);
 			assert_readable(consumer, from[i]);
 			raw_copy(consumer, seen[i][round], from[i]);
-			OK(bi_view_hand_back(from[i], consumer, &error));
+			hand_back(from[i], consumer);
 			assert_ordered(producers[i], from[i]);
 		}
 	}
@@ -97,9 +97,9 @@ static void row_10_there_and_back_again(void **state)
 	}
 	for (int round = 0; round < ROUNDS; round++) {
 		raw_write(producers[0], given[0], 20 + round);
-		OK(bi_copy(given[1], given[0], consumer, &error));
-		OK(bi_copy(given[2], given[1], NULL, &error));
-		OK(bi_copy(result, given[2], consumer, &error));
+		copy(given[1], given[0], consumer);
+		copy(given[2], given[1], NULL);
+		copy(result, given[2], consumer);
 		fill(given[2], 5, NULL);
 	}
 	raw_write(producers[1], given[1], 6);
@@ -124,15 +124,15 @@ static void row_26_unordered_memory_waits_for_nothing(void **state)
 	uint64_t before = all_calls();
 
 	(void)state;
-	OK(bi_view_acquire(view, stream, &error));
-	OK(bi_view_acquire(view, producer, &error));
+	acquire(view, stream);
+	acquire(view, producer);
 	MORE(all_calls(), before, 0);
 	before = enqueued();
-	OK(bi_view_hand_back(view, stream, &error));
+	hand_back(view, stream);
 	MORE(enqueued(), before, 0);
 	fill(view, 2, stream);
 	MORE(enqueued(), before, 1);
-	OK(bi_view_acquire(view, home_of(bench.context), &error));
+	acquire(view, home_of(bench.context));
 	MORE(enqueued(), before, 1);
 	assert_exported_stream(view, NULL);
 	finish_all();
@@ -194,11 +194,11 @@ static void copy_twice(struct bi_stream *first, struct bi_stream *second, unsign
 	struct gate *gate = close_gate(first);
 	uint64_t before = waits();
 
-	OK(bi_copy(to, host, first, &error));
+	copy(to, host, first);
 	MORE(waits(), before, 1);
 	before = waits();
-	OK(bi_copy(host, to, second, &error));
-	OK(bi_copy(last, host, second, &error));
+	copy(host, to, second);
+	copy(last, host, second);
 	MORE(waits(), before, more);
 	settle();
 	assert_int_equal(value_of(to), 2);

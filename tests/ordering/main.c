@@ -178,6 +178,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	cmocka_set_test_filter(getenv("BI_TEST_FILTER"));
+	cmocka_set_skip_filter(getenv("BI_TEST_SKIP"));
 	bench.spec = argv[1];
 	bench.second_spec = argv[2];
 	failed = run_all();

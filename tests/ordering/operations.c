@@ -125,10 +125,10 @@ static void row_08_nothing_to_wait_for(void **state)
 
 	(void)state;
 	before = enqueued();
-	OK(bi_view_acquire(view, stream, &error));
+	acquire(view, stream);
 	fill(view, 2, NULL);
 	MORE(enqueued(), before, on_device(1));
-	OK(bi_view_acquire(view, home_of(bench.context), &error));
+	acquire(view, home_of(bench.context));
 	MORE(enqueued(), before, on_device(1));
 	bi_view_release(view);
 }
@@ -144,7 +144,7 @@ static void row_08_waits_by_one_event(void **state)
 	recorded = records();
 	waited = waits();
 	assert_unordered(stream, view);
-	OK(bi_view_acquire(view, stream, &error));
+	acquire(view, stream);
 	assert_ordered(stream, view);
 	MORE(records(), recorded, 1);
 	MORE(waits(), waited, 1);
@@ -162,7 +162,7 @@ static void consume(unsigned home, unsigned kind, int with_fill)
 	if (with_fill)
 		fill(view, 8, NULL);
 	assert_unordered(stream, view);
-	OK(bi_view_acquire(view, stream, &error));
+	acquire(view, stream);
 	assert_ordered(stream, view);
 	raw_copy(stream, to, view);
 	settle();
@@ -193,8 +193,8 @@ static void row_08_the_stream_waits_for_the_tail(void **state)
 	struct gate *gate = close_gate(home_of(bench.context));
 
 	(void)state;
-	OK(bi_copy(host, from, NULL, &error));
-	OK(bi_view_acquire(host, stream, &error));
+	copy(host, from, NULL);
+	acquire(host, stream);
 	raw_upload(stream, to, host);
 	settle();
 	assert_int_equal(value_of(to), 2);
@@ -215,23 +215,23 @@ static void row_09_handed_back_memory_is_pending(void **state)
 	uint64_t before = ordered();
 
 	(void)state;
-	OK(bi_view_hand_back(view, stream, &error));
+	hand_back(view, stream);
 	MORE(ordered(), before, on_device(2));
 	assert_exported_stream(view, home_of(bench.context));
 	bi_view_release(view);
 }
 
 /* A consumer writes behind a gate; the library, and the producer on his stream, come after him. */
-static void hand_back(unsigned home, unsigned kind, int raw)
+static void hand_back_and_follow(unsigned home, unsigned kind, int raw)
 {
 	struct bi_stream *producer = new_producer(home), *stream = new_stream(kind);
 	struct bi_view *view = wrap(PLACE_DEVICE, 1, (struct producer){ .stream = producer });
 	struct gate *gate;
 
-	OK(bi_view_acquire(view, stream, &error));
+	acquire(view, stream);
 	gate = close_gate_on_write(stream, view, 7);
 	assert_unordered(producer, view);
-	OK(bi_view_hand_back(view, stream, &error));
+	hand_back(view, stream);
 	assert_ordered(producer, view);
 	if (raw)
 		raw_write(producer, view, 8);
@@ -250,8 +250,8 @@ static void row_09_the_home_waits_for_the_stream(void **state)
 	(void)state;
 	for (unsigned home = 0; home < stream_kinds(); home++)
 		for (unsigned stream = 0; stream < stream_kinds(); stream++) {
-			hand_back(home, stream, 0);
-			hand_back(home, stream, 1);
+			hand_back_and_follow(home, stream, 0);
+			hand_back_and_follow(home, stream, 1);
 		}
 }
 
@@ -262,8 +262,8 @@ static void row_09_the_tail_is_behind_the_stream(void **state)
 	struct gate *gate = close_gate_on_write(stream, host, 7);
 
 	(void)state;
-	OK(bi_view_hand_back(host, stream, &error));
-	OK(bi_copy(to, host, NULL, &error));
+	hand_back(host, stream);
+	copy(to, host, NULL);
 	settle();
 	assert_int_equal(value_of(to), 2);
 	open_and_finish(gate);
@@ -283,7 +283,7 @@ static void row_09_first_use_events_come_before_the_end_of_the_stream(void **sta
 	(void)state;
 	view = wrap_again(made, (struct producer){ .event = event });
 	bi_event_release(event);
-	OK(bi_view_hand_back(view, stream, &error));
+	hand_back(view, stream);
 	fill(view, 8, NULL);
 	settle();
 	assert_int_equal(value_of(view), 1);
@@ -307,7 +307,7 @@ static void follow(enum use use, unsigned home, unsigned kind)
 
 	apply(use, view, other, stream);
 	if (use == USE_ACQUIRE)
-		OK(bi_view_hand_back(other, stream, &error));
+		hand_back(other, stream);
 	assert_ordered(producers[0], view);
 	assert_ordered(producers[1], other);
 	/* On an out-of-order home these would race with the writes that follow. */
@@ -349,9 +349,9 @@ static void row_10_the_tail_is_there_when_the_call_returns(void **state)
 	struct gate *gate = close_gate(stream);
 
 	(void)state;
-	OK(bi_copy(host, from, stream, &error));
-	OK(bi_copy(to, host, last, &error));
-	OK(bi_copy(host, to, NULL, &error));
+	copy(host, from, stream);
+	copy(to, host, last);
+	copy(host, to, NULL);
 	settle();
 	assert_int_equal(value_of(host), 1);
 	assert_int_equal(value_of(to), 2);
@@ -370,10 +370,10 @@ static void row_10_all_uses_in_a_row(void **state)
 	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
 
 	(void)state;
-	OK(bi_copy(view, other, stream, &error));
+	copy(view, other, stream);
 	fill(other, 3, NULL);
-	OK(bi_view_acquire(other, stream, &error));
-	OK(bi_view_hand_back(other, stream, &error));
+	acquire(other, stream);
+	hand_back(other, stream);
 	set_element(other, 0, 3);
 	finish_all();
 	assert_int_equal(value_of(view), 2);

@@ -41,7 +41,7 @@ static void row_03_a_producer_on_the_other_device(void **state)
 	(void)state;
 	fill(view, 7, NULL);
 	assert_exported_stream(view, producer);
-	OK(bi_view_acquire(view, home, &error));
+	acquire(view, home);
 	raw_copy(home, to, view);
 	finish_all();
 	assert_int_equal(value_of(to), 7);
@@ -56,7 +56,7 @@ static void row_07_between_the_devices(void **state)
 	uint64_t before = calls_of("clEnqueueCopyBuffer");
 
 	(void)state;
-	OK(bi_copy(to, from, NULL, &error));
+	copy(to, from, NULL);
 	assert_int_equal(calls_of("clEnqueueCopyBuffer"), before + 1);
 	finish_all();
 	assert_int_equal(value_of(to), 7);
@@ -73,7 +73,7 @@ static void row_11_export_to_the_other_device(void **state)
 	(void)state;
 	OK(bi_view_export(view, 0, &exchange, &error));
 	OK(bi_view_import(bench.other, &exchange, 0, &imported, &error));
-	OK(bi_copy(to, imported, NULL, &error));
+	copy(to, imported, NULL);
 	finish_all();
 	assert_int_equal(value_of(to), 7);
 	bi_view_release(imported);

@@ -14,7 +14,7 @@ static void row_30_dense_bytes_go_on_the_home_of_the_destination(void **state)
 	(void)state;
 	fill(from, 7, NULL);
 	assert_unordered(home_of(second), from);
-	OK(bi_copy(to, from, NULL, &error));
+	copy(to, from, NULL);
 	MORE(calls_of("cuMemcpyPeerAsync"), before, 1);
 	assert_ordered(home_of(second), from);
 	assert_ordered(home_of(bench.context), from);
@@ -39,7 +39,7 @@ static void row_30_on_streams(void **state)
 	struct gate *gate = close_gate_on_write(producer, from, 7);
 
 	(void)state;
-	OK(bi_copy(to, from, stream, &error));
+	copy(to, from, stream);
 	raw_write(producer, from, 8);
 	assert_ordered(home_of(second), to);
 	settle();
@@ -61,7 +61,7 @@ static void copy_strided(int64_t from_step, int64_t to_step)
 	unsigned char bytes[ARRAY_BYTES];
 
 	fill(from, 7, NULL);
-	OK(bi_copy(to_part, from_part, NULL, &error));
+	copy(to_part, from_part, NULL);
 	fill(from, 8, NULL);
 	settle();
 	assert_int_equal(value_of(to), 2);
@@ -94,8 +94,8 @@ static void row_30_host_memory_between_two_devices(void **state)
 	struct gate *gate = close_gate(home_of(bench.context));
 
 	(void)state;
-	OK(bi_copy(host, from, NULL, &error));
-	OK(bi_copy(to, host, NULL, &error));
+	copy(host, from, NULL);
+	copy(to, host, NULL);
 	settle();
 	assert_int_equal(value_of(to), 2);
 	open_and_finish(gate);

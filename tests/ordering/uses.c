@@ -21,11 +21,14 @@ int try(enum use use, struct bi_view *view, struct bi_view *other, struct bi_str
 void apply(enum use use, struct bi_view *view, struct bi_view *other, struct bi_stream *stream)
 {
 	OK(try(use, view, other, stream));
-	if (use != USE_ACQUIRE)
+	if (use != USE_ACQUIRE) {
+		assert_home_follows(view);
+		assert_home_follows(other);
 		return;
+	}
 	stream = stream ? stream : home_of(bench.context);
 	raw_copy(stream, other, view);
-	OK(bi_view_hand_back(view, stream, &error));
+	hand_back(view, stream);
 }
 
 int applied_to_view(enum use use, int view, int other)

@@ -55,7 +55,7 @@ static void row_21_map(void **state)
 	assert_int_equal(((unsigned char *)bi_map_data(map))[9], 3);
 	memset(bi_map_data(map), 4, ARRAY_BYTES);
 	OK(bi_unmap(map, &error));
-	OK(bi_copy(host, view, NULL, &error));
+	copy(host, view, NULL);
 	OK(bi_view_map(host, BI_MAP_READ, &map, &error));
 	expect_waits("map", on_device(1));
 	assert_int_equal(((unsigned char *)bi_map_data(map))[9], 4);
@@ -118,8 +118,8 @@ static void row_21_unmap_is_ordered(void **state)
 		OK(bi_view_synchronize(view, &error));
 		expect_waits("synchronize", 1);
 		gate = close_gate(home);
-		OK(bi_unmap(map, &error));
-		OK(bi_copy(to, view, new_stream(BI_STREAM_IN_ORDER), &error));
+		unmap(map, view);
+		copy(to, view, new_stream(BI_STREAM_IN_ORDER));
 		settle();
 		assert_int_equal(value_of(to), 1);
 		open_and_finish(gate);
@@ -163,7 +163,7 @@ static void row_21_synchronize_makes_idle(void **state)
 	OK(bi_view_synchronize(view, &error));
 	expect_waits("synchronize", on_device(1));
 	before = all_calls();
-	OK(bi_view_acquire(view, stream, &error));
+	acquire(view, stream);
 	assert_exported_stream(view, NULL);
 	MORE(all_calls(), before, 0);
 	bi_view_release(view);
@@ -220,7 +220,7 @@ static void row_21_debug(void **state)
 
 	(void)state;
 	fill(view, 2, NULL);
-	OK(bi_copy(host, view, NULL, &error));
+	copy(host, view, NULL);
 	assert_int_equal(value_of(host), 2);
 	OK(bi_view_set(view, &index, &byte, &error));
 	expect_waits("debug", on_device(3));
