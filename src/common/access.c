@@ -40,6 +40,8 @@ static int settle(const struct bi_view *view, struct bi_view *bytes, int rc, str
 
 	if (waited && waited != BI_EPRODUCER && home && bi__dispatch_finish(home, NULL) == BI_OK)
 		waited = BI_OK;
+	if (!rc && !waited && bytes->memory->partner_epoch)
+		bi__order_note_end(view->memory, bytes->memory->partner_epoch);
 	bi_view_release(bytes);
 	if (rc || !waited)
 		return rc;

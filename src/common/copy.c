@@ -142,6 +142,25 @@ static int needs_packing(const struct job *job)
 	       !(context->device.capabilities & BI_CAP_NATIVE_COPY);
 }
 
+/* Locked. Device memory first: where its home is also the stream on which host memory was last used, that is enough. */
+static int begin_both(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream, struct bi_error *err)
+{
+	struct bi_memory *first = from && bi__is_host(to) ? from : to;
+	struct bi_memory *second = first == to ? from : to;
+	int rc = bi__order_begin(first, stream, err);
+
+	return rc || !second ? rc : bi__order_begin_next(second, first, stream, err);
+}
+
+/* Locked. Whoever sees the end of the work on host memory has seen that of the device memory on the other side. */
+static void note_partner(struct bi_memory *to, struct bi_memory *from)
+{
+	if (bi__is_host(to))
+		to->partner_epoch = from->epoch;
+	else if (bi__is_host(from))
+		from->partner_epoch = to->epoch;
+}
+
 /* The locked step: what is waited for, the work, and who waits for it, are enqueued as one. */
 static int execute_locked(const struct job *job, struct bi_stream *stream, const void *element, struct bi_error *err)
 {
@@ -161,9 +180,7 @@ static int execute_locked(const struct job *job, struct bi_stream *stream, const
 	if (from)
 		rc = bi__order_check(from, err);
 	if (!rc)
-		rc = bi__order_begin(to, stream, err);
-	if (!rc && from)
-		rc = bi__order_begin_next(from, to, stream, err);
+		rc = begin_both(to, from, stream, err);
 	if (rc)
 		return rc;
 	rc = bi__dispatch_copy(stream, job->operation, &job->plan, to, job->src ? job->src->memory : NULL, element,
@@ -172,6 +189,8 @@ static int execute_locked(const struct job *job, struct bi_stream *stream, const
 	to_end = bi__order_end(to, stream, rc ? NULL : err);
 	if (from)
 		from_end = bi__order_end_next(from, to, stream, rc || to_end ? NULL : err);
+	if (from)
+		note_partner(to, from);
 	return rc ? rc : to_end ? to_end : from_end;
 }
 
@@ -259,10 +278,12 @@ static struct job make_leg(const struct job *whole, const struct bi_view *dst, c
 	return leg;
 }
 
-/* Does the device do it as it is, on its own? */
+/* Does one stream do it as it is? */
 static int is_direct(const struct job *job)
 {
-	return !is_cross(job) && !needs_packing(job);
+	if (is_cross(job))
+		return are_peers(job) && job->plan.kind == BI__PLAN_LINEAR;
+	return !needs_packing(job);
 }
 
 /* The three memories of a copy in two legs. The one in between is nobody else's, so it needs no lock. */
@@ -292,9 +313,7 @@ static int begin_legs(const struct chain *chain, struct bi_stream *stream, struc
 	if (!rc && other)
 		rc = bi__order_check(other, err);
 	if (!rc)
-		rc = bi__order_begin(chain->to, stream, err);
-	if (!rc && other)
-		rc = bi__order_begin_next(other, chain->to, stream, err);
+		rc = begin_both(chain->to, other, stream, err);
 	return rc ? rc : bi__order_begin_next(chain->between, chain->neighbour, stream, err);
 }
 

@@ -107,6 +107,7 @@ struct bi_memory {
 	int capturing; /* the step under way enqueues into a graph that is being captured */
 	int captured; /* some step did */
 	uint64_t epoch; /* counts changes of what is pending */
+	uint64_t partner_epoch; /* host memory: that of the device memory in the last copy, behind it */
 	struct bi__fence tail; /* host memory: the end of all device work on it */
 	uint64_t tail_stream; /* serial of the stream that it was recorded on */
 	struct bi__fence stale[3]; /* tails before it, let go when the lock is dropped: one step leaves three at most */

@@ -81,6 +81,12 @@ static void mark_idle(struct bi_memory *memory, uint64_t epoch)
 	bi__fence_clear(&old);
 }
 
+void bi__order_note_end(struct bi_memory *memory, uint64_t epoch)
+{
+	if (!bi__is_host(memory))
+		mark_idle(memory, epoch);
+}
+
 static int block_on(struct bi_memory *memory, struct bi__fence *fence, uint64_t epoch, enum bi__wait_reason reason,
 		    struct bi_error *err)
 {
@@ -188,10 +194,18 @@ static void discard_tail(struct bi_memory *memory)
 	memory->tail = (struct bi__fence){ NULL, 0 };
 }
 
-static int wait_tail(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+/* Has the step already waited for the stream on which the tail is? */
+static int tail_is_behind(const struct bi_memory *memory, const struct bi_memory *first)
+{
+	return first && first->home && first->pending && tail_is_on(memory, first->home) && !bi__is_unordered(first);
+}
+
+static int wait_tail(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
+		     struct bi_error *err)
 {
 	int is_shared = bi__share_events(stream->context, memory->tail.context);
-	int rc = tail_is_on(memory, stream) ? BI_OK : wait_fence(stream, &memory->tail, err);
+	int is_ordered = tail_is_on(memory, stream) || tail_is_behind(memory, first);
+	int rc = is_ordered ? BI_OK : wait_fence(stream, &memory->tail, err);
 
 	if (rc || is_shared)
 		return rc;
@@ -252,7 +266,7 @@ int bi__order_begin_next(struct bi_memory *memory, const struct bi_memory *first
 	if (rc || bi__is_unordered(memory))
 		return rc;
 	if (memory->tail.context && !memory->capturing)
-		return wait_tail(memory, stream, err);
+		return wait_tail(memory, first, stream, err);
 	if (!memory->home || !memory->pending || shares_home(memory, first))
 		return BI_OK;
 	return bi__dispatch_follow(stream, memory->home, err);

@@ -59,4 +59,7 @@ int bi__order_end_next(struct bi_memory *memory, const struct bi_memory *first, 
 /* Host wait until nothing is pending on the memory. Asks the driver nothing if nothing is. */
 int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err);
 
+/* The calling thread has seen the end of the work that made the epoch: nothing is pending if none came after it. */
+void bi__order_note_end(struct bi_memory *memory, uint64_t epoch);
+
 #endif

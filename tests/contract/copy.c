@@ -537,12 +537,14 @@ static void lane_close(struct lane *lane)
 static void lane_upload(struct lane *lane)
 {
 	OK(bi_copy(lane->there, lane->here, lane->stream, &error));
+	check_order(lane->device.memory);
 	memcpy(lane->device.bytes, lane->host.bytes, lane->host.nbytes);
 }
 
 static void lane_download(struct lane *lane)
 {
 	OK(bi_copy(lane->here, lane->there, lane->stream, &error));
+	check_order(lane->device.memory);
 	memcpy(lane->host.bytes, lane->device.bytes, lane->device.nbytes);
 }
 

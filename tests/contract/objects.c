@@ -200,6 +200,7 @@ static void test_close_with_work(void **state)
 		OK(bi_view_empty(context, dtype_of("bytes3"), 2, turned, &dst, &error));
 		OK(bi_view_permute(src, NULL, &rows, &error));
 		OK(bi_fill(src, "abc", stream, &error));
+		check_order(bi_view_memory(src));
 		OK(bi_copy(dst, rows, stream, &error));
 		bi_view_release(dst);
 		bi_view_release(rows);

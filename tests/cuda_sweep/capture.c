@@ -33,6 +33,8 @@ void capture_on_two_streams(struct scene *scene)
 	stream = home ? bi_stream_handle(home) : 0;
 	raw_capture(scene, primary, stream);
 	TRY(scene, bi_stream_join(other, &home, 1, scene->err));
+	/* Behind what the join has waited for. */
+	scene_fill_all(scene, from, 0xb2, NULL);
 	scene_copy_all(scene, to, from, other);
 	raw_launch(scene, primary, stream, 2);
 	scene_consume(scene, from);

@@ -208,8 +208,8 @@ void wrap_host_with_stream(struct scene *scene)
 		host->mirror[i] = 0x69;
 	scene_copy_all(scene, array, host, NULL);
 	scene_copy_all(scene, host, array, scene_stream(scene, context));
-	scene_consume(scene, host);
 	scene_consume(scene, array);
+	scene_consume(scene, host);
 }
 
 /* The same stream comes back after a consumer who was told of the home has worked there. */
@@ -259,21 +259,22 @@ void three_producers_one_consumer(struct scene *scene)
 {
 	struct bi_context *context = open_shared(scene);
 	struct bi_stream *consumer = scene_stream(scene, context);
-	struct array *from[3], *to[3];
+	struct array *from[3];
 
 	for (int i = 0; i < 3; i++) {
 		struct pair producer = wrap_stream(scene, context);
 
 		from[i] = raw_produce(scene, context, producer.handle, producer.stream, SIZE);
-		to[i] = scene_array(scene, context, BI_MEMORY_DEVICE, SIZE);
 	}
+	/* Each array is new to the consumer, and its producer works on it again in between. */
 	for (int i = 0; i < 3; i++) {
-		scene_copy_all(scene, to[i], from[i], consumer);
-		scene_fill_all(scene, from[i], (unsigned char)(0x70 + i), consumer);
-	}
-	for (int i = 0; i < 3; i++) {
+		struct array *to = scene_array(scene, context, BI_MEMORY_DEVICE, SIZE);
+
+		scene_copy_all(scene, to, from[i], consumer);
 		scene_consume(scene, from[i]);
-		scene_consume(scene, to[i]);
+		scene_consume(scene, to);
+		scene_fill_all(scene, from[i], (unsigned char)(0x70 + i), consumer);
+		scene_consume(scene, from[i]);
 	}
 }
 

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #define MOST 64
-#define MANY 4096
 
 struct bench bench;
 struct bi_error error;
@@ -23,7 +22,7 @@ static struct {
 	struct {
 		const struct bi_memory *memory;
 		struct bi_stream *stream; /* NULL: it has none */
-	} homes[MANY];
+	} homes[MOST];
 	size_t home_count;
 	int closed; /* contexts */
 	int finished; /* the test came to its end */
@@ -437,6 +436,7 @@ struct owner {
 	uintptr_t stream; /* named */
 	int is_ordered;
 	struct bi_view *made; /* or NULL */
+	const struct bi_memory *memory; /* of the library, for it */
 	int process;
 };
 
@@ -461,10 +461,21 @@ static void free_bytes(const struct owner *owner)
 		owner->driver->free(owner->handle);
 }
 
+/* Its address will be that of another. */
+static void forget_home(const struct bi_memory *memory)
+{
+	for (size_t i = 0; i < kept.home_count; i++)
+		if (kept.homes[i].memory == memory) {
+			kept.homes[i] = kept.homes[--kept.home_count];
+			return;
+		}
+}
+
 static void give_back(void *data)
 {
 	struct owner *owner = data;
 
+	forget_home(owner->memory);
 	check_free(owner);
 	if (owner->released)
 		atomic_fetch_add(owner->released, 1);
@@ -524,17 +535,11 @@ static uintptr_t home_handle(const struct owner *owner, const struct bi_stream *
 	return is_cuda(bi_stream_context(named)) && bi_stream_handle(named) == per_thread ? 0 : bi_stream_handle(named);
 }
 
-/* Addresses are used again. */
 static void remember_home(const struct bi_memory *memory, struct bi_stream *stream)
 {
-	size_t i = 0;
-
-	while (i < kept.home_count && kept.homes[i].memory != memory)
-		i++;
-	assert_true(i < MANY);
-	kept.homes[i].memory = memory;
-	kept.homes[i].stream = stream;
-	kept.home_count += i == kept.home_count;
+	assert_true(kept.home_count < MOST);
+	kept.homes[kept.home_count].memory = memory;
+	kept.homes[kept.home_count++].stream = stream;
 }
 
 /* Unordered memory has none, host memory neither. */
@@ -562,6 +567,7 @@ static struct bi_view *wrap_owned(struct bi_context *context, struct bi_foreign 
 	foreign->release = give_back;
 	foreign->release_data = owner;
 	OK(bi_memory_wrap(context, foreign, &memory, &error));
+	owner->memory = memory;
 	remember_home(memory, home_for(context, owner, producer));
 	return view_bytes(memory);
 }
@@ -575,13 +581,18 @@ static struct owner *new_owner(enum place place)
 	return owner;
 }
 
+/* A producer who names a stream has work on it: what the array is said to hold is written there, just now. */
 struct bi_view *wrap_in(struct bi_context *context, enum place place, int value, struct producer producer)
 {
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
 	struct owner *owner = new_owner(place);
+	struct bi_view *view;
 
 	make_bytes(context, value, owner, &foreign);
-	return wrap_owned(context, &foreign, owner, &producer);
+	view = wrap_owned(context, &foreign, owner, &producer);
+	if (producer.stream && foreign.kind != BI_HANDLE_HOST && !(producer.flags & BI_WRAP_UNORDERED))
+		raw_write(producer.stream, view, value);
+	return view;
 }
 
 struct bi_view *wrap(enum place place, int value, struct producer producer)

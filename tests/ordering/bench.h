@@ -185,7 +185,7 @@ struct producer {
 	unsigned flags; /* enum bi_wrap_flag */
 };
 
-/* An array of the test's memory; all bytes are `value`. */
+/* An array of the test's memory; all bytes are `value`, if a stream is named when it has come so far. */
 struct bi_view *wrap_in(struct bi_context *context, enum place place, int value, struct producer producer);
 struct bi_view *wrap(enum place place, int value, struct producer producer);
 /* The same memory as another array, for a producer who has worked on it before. */

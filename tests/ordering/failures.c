@@ -294,6 +294,10 @@ static int fail_once(const struct sides *sides, const char *function, unsigned n
 	arm_any(function, 0);
 	failed = failures() != before;
 	check_status(rc, failed);
+	if (rc == BI_OK) {
+		assert_home_follows(from);
+		assert_home_follows(to);
+	}
 	/* Where it was the order itself that could not be enqueued, nothing but time brings the rest behind it. */
 	finish_all();
 	if (rc == BI_OK)

@@ -27,6 +27,7 @@ void apply(enum use use, struct bi_view *view, struct bi_view *other, struct bi_
 		return;
 	}
 	stream = stream ? stream : home_of(bench.context);
+	acquire(other, stream);
 	raw_copy(stream, other, view);
 	hand_back(view, stream);
 }
