@@ -152,7 +152,8 @@ struct allocation *memory_at(uint64_t address)
 
 void memory_scramble(const struct allocation *allocation)
 {
-	const size_t most = (size_t)1 << 20;
+	/* More would cost more than all else that a run does. */
+	const size_t most = (size_t)64 << 10;
 
 	memset(bytes_at(allocation->start), 0xa5 ^ (int)(random_next() & 0x5a),
 	       allocation->nbytes < most ? allocation->nbytes : most);
