@@ -2,8 +2,8 @@
  * Fuzzes what is read of a struct of the CUDA Array Interface before any driver is asked. What is accepted must be
  * consistent, and must survive being written and read again; what is refused must name a rule.
  *
- * The input is the struct, member by member, in little endian; what is missing is 0. With FUZZ_STANDALONE the file has
- * a main that replays the files named on the command line; without it, libFuzzer brings its own.
+ * The input is the struct, member by member, in little endian; what is missing is 0. libFuzzer brings a main of its
+ * own; replay.c has one that replays the files named on the command line.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -184,35 +184,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	return 0;
 }
-
-#ifdef FUZZ_STANDALONE
-static int replay(const char *path)
-{
-	FILE *file = fopen(path, "rb");
-	uint8_t *data;
-	long size;
-
-	if (!file || fseek(file, 0, SEEK_END) || (size = ftell(file)) < 0 || fseek(file, 0, SEEK_SET)) {
-		perror(path);
-		return 1;
-	}
-	data = malloc((size_t)size + !size);
-	if (!data || fread(data, 1, (size_t)size, file) != (size_t)size) {
-		perror(path);
-		return 1;
-	}
-	LLVMFuzzerTestOneInput(data, (size_t)size);
-	free(data);
-	return fclose(file) != 0;
-}
-
-int main(int count, char **paths)
-{
-	int failed = count < 2;
-
-	for (int i = 1; i < count; i++)
-		failed |= replay(paths[i]);
-	printf("fuzz_cai: %d files replayed\n", count - 1);
-	return failed;
-}
-#endif

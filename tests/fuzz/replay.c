@@ -1,0 +1,36 @@
+/* Replays files through a fuzz target where there is no fuzzer: the main program of the tests. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int replay(const char *path)
+{
+	FILE *file = fopen(path, "rb");
+	uint8_t *data;
+	long size;
+
+	if (!file || fseek(file, 0, SEEK_END) || (size = ftell(file)) < 0 || fseek(file, 0, SEEK_SET)) {
+		perror(path);
+		return 1;
+	}
+	data = malloc((size_t)size + !size);
+	if (!data || fread(data, 1, (size_t)size, file) != (size_t)size) {
+		perror(path);
+		return 1;
+	}
+	LLVMFuzzerTestOneInput(data, (size_t)size);
+	free(data);
+	return fclose(file) != 0;
+}
+
+int main(int count, char **paths)
+{
+	int failed = count < 2;
+
+	for (int i = 1; i < count; i++)
+		failed |= replay(paths[i]);
+	printf("%d files replayed\n", count - 1);
+	return failed;
+}
