@@ -432,7 +432,8 @@ BI_API uintptr_t bi_context_handle(const struct bi_context *context);
 
 /*
  * Gives free memory back to the driver until at most `keep` bytes are pooled, lets go of released memories whose work
- * is complete, and drops caches if keep is 0. Does not wait.
+ * is complete, and drops caches if keep is 0. Does not wait for that; CUDA's driver may wait for the device when it frees
+ * pinned memory, or device memory where it has no pools (docs/ordering.md, row 28).
  */
 BI_API int bi_context_trim(struct bi_context *context, size_t keep, struct bi_error *err);
 

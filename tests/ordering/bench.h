@@ -4,8 +4,8 @@
  * of bench_driver.h, so that the rows are written once.
  *
  * A gate is something that a stream waits for and that a test opens. While it is closed, nothing behind it has run: a
- * library call that returns has not waited, and what it enqueued is where it is by rule and not by luck. A test closes a
- * gate, calls the library, lets everything run that may run (settle), opens the gate and looks at the bytes.
+ * library call that returns has not waited, and what it enqueued is where it is by rule and not by luck. A test closes
+ * a gate, calls the library, lets everything run that may run (settle), opens the gate and looks at the bytes.
  *
  * On the simulated CUDA driver every test also ends without a report of it, bytes that a test looks at while no gate is
  * closed must be the CPU's to read, and memory that the library lets go of must be its producer's to write.
@@ -93,7 +93,8 @@ void check_refused(int rc, int status, const char *call, const char *file, int l
  */
 
 void accounts_begin(const char *name);
-/* Compares the waits that the drivers saw with those that the contexts reported and with those that the test expects. */
+/* Compares the waits that the drivers saw with those that the contexts reported and with those that the test expects.
+ */
 void accounts_end(void);
 /* Host waits in tests of rows that allow none, and all that were compared with what drivers saw. */
 unsigned long accounts_strict_waits(void);
@@ -226,8 +227,8 @@ void raw_wait(struct bi_stream *stream, uintptr_t event);
 int is_done(uintptr_t event);
 
 /*
- * Asks the simulated driver whether a write (or read) enqueued on the stream now would come after all work on the array.
- * Nothing where nobody can be asked. The handle counts as shown.
+ * Asks the simulated driver whether a write (or read) enqueued on the stream now would come after all work on the
+ * array. Nothing where nobody can be asked. The handle counts as shown.
  */
 void assert_ordered(struct bi_stream *stream, struct bi_view *view);
 void assert_readable(struct bi_stream *stream, struct bi_view *view);

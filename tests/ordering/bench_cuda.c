@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "bench_driver.h"
+#include "common/object.h"
 
 #define MOST 512
 
@@ -151,7 +152,7 @@ static uint64_t calls(const char *name)
 
 static uint64_t count_enqueued(void)
 {
-	static const char *const prefixes[] = { "cuMemcpy",	 "cuMemset",	    "cuLaunch",	   "cuEventRecord",
+	static const char *const prefixes[] = { "cuMemcpy",     "cuMemset",        "cuLaunch",      "cuEventRecord",
 						"cuStreamWait", "cuMemAllocAsync", "cuMemFreeAsync" };
 	uint64_t sum = 0;
 
@@ -467,8 +468,7 @@ static void peek_bytes(struct bi_view *view, unsigned char bytes[ARRAY_BYTES], i
 {
 	void *host = bi_view_host_pointer(view);
 
-	if (cuda_sim() && is_quiet && is_known(view) &&
-	    !cuda_sim()->ordered(0, address_of(view), ARRAY_BYTES, 0))
+	if (cuda_sim() && is_quiet && is_known(view) && !cuda_sim()->ordered(0, address_of(view), ARRAY_BYTES, 0))
 		fail_msg("the CPU cannot know that the work on the bytes is done");
 	if (host)
 		memcpy(bytes, host, ARRAY_BYTES);
@@ -517,13 +517,12 @@ static int is_free(uintptr_t handle, uintptr_t stream)
 	return answer == 1;
 }
 
-/* Of a slice, to the end of its memory. */
-static size_t bytes_of(const struct bi_view *view)
+/* All bytes of the memory, without showing its handle: that would change what becomes of it. */
+static uintptr_t start_of(const struct bi_view *view)
 {
-	struct bi_native native;
+	const struct bi__block *block = &view->memory->block;
 
-	bi_view_native(view, &native);
-	return native.nbytes;
+	return block->host ? (uintptr_t)block->host : block->handle + block->origin;
 }
 
 /* Only CUDA's own streams are those of the current context; others leave it, and the count of calls, alone. */
@@ -536,7 +535,7 @@ static int ordered_on(struct bi_stream *stream, struct bi_view *view, int writes
 		return -1;
 	if (needs_context)
 		cuda_enter(bi_stream_context(stream));
-	answer = cuda_sim()->ordered(bi_stream_handle(stream), address_of(view), bytes_of(view), writes);
+	answer = cuda_sim()->ordered(bi_stream_handle(stream), start_of(view), bi_memory_nbytes(view->memory), writes);
 	if (needs_context)
 		cuda_leave();
 	return answer;

@@ -343,8 +343,7 @@ static int nobody_knows(struct bi_stream *stream, struct bi_view *view, int writ
  */
 
 /* Both kinds of arrays have a buffer or an address; a producer's work writes either. */
-static void write_behind(struct bi_stream *stream, struct bi_view *view, int value, struct gate *gate,
-			 uintptr_t *event)
+static void write_behind(struct bi_stream *stream, struct bi_view *view, int value, struct gate *gate, uintptr_t *event)
 {
 	unsigned char byte = (unsigned char)value;
 	cl_event waited = gate ? (cl_event)gate->handle : NULL, out;
@@ -363,8 +362,8 @@ static void write_behind(struct bi_stream *stream, struct bi_view *view, int val
 							       NULL, NULL),
 				 0);
 		finish_queue(queue_of(stream));
-		assert_int_equal(driver()->clEnqueueReadBuffer(queue_of(stream), buffer, CL_FALSE, 0, ARRAY_BYTES,
-							       host, number, list, &out),
+		assert_int_equal(driver()->clEnqueueReadBuffer(queue_of(stream), buffer, CL_FALSE, 0, ARRAY_BYTES, host,
+							       number, list, &out),
 				 0);
 		driver()->clReleaseMemObject(buffer);
 	}

@@ -78,7 +78,8 @@ static struct bi_view *at_home_on(struct bi_stream *stream, int value)
 	return view;
 }
 
-/* -------------------------------------------------------------------------------------------------------- what is taken
+/* -------------------------------------------------------------------------------------------------------- what is
+ * taken
  */
 
 /* A copy, a strided one, and a fill, on the home of all; each launch does them again. */

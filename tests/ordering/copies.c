@@ -47,8 +47,8 @@ static void copy_to_end(struct bi_view *to, struct bi_view *from, const struct w
 static void copy_pending_source(const struct way *way)
 {
 	struct gate *gate;
-	struct bi_view *from = wrap_gated(way->from, 7, new_producer(way->home), &gate);
 	struct bi_view *to = wrap(way->to, 1, (struct producer){ .stream = new_producer(way->home) });
+	struct bi_view *from = wrap_gated(way->from, 7, new_producer(way->home), &gate);
 
 	copy_to_end(to, from, way, gate);
 }

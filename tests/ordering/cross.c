@@ -162,10 +162,14 @@ static void row_17_host_memory_between_two_contexts(void **state)
 int cross_rows(void)
 {
 	static const struct row rows[] = {
-		ROW(row_17_two_contexts, NEED_CROSS),       ROW(row_17_two_contexts_strided, NEED_CROSS),
-		ROW(row_17_waits_for_the_source, NEED_GATE | NEED_CROSS), ROW(row_17_does_not_wait_for_the_destination, NEED_GATE | NEED_CROSS),
-		ROW(row_17_device_and_host, NEED_DEVICE),    ROW(row_17_the_host_waits_for_the_device, NEED_GATE),
-		ROW(row_17_strided_download, NEED_DEVICE),   ROW(row_17_host_memory_between_two_contexts, NEED_CROSS),
+		ROW(row_17_two_contexts, NEED_CROSS),
+		ROW(row_17_two_contexts_strided, NEED_CROSS),
+		ROW(row_17_waits_for_the_source, NEED_GATE | NEED_CROSS),
+		ROW(row_17_does_not_wait_for_the_destination, NEED_GATE | NEED_CROSS),
+		ROW(row_17_device_and_host, NEED_DEVICE),
+		ROW(row_17_the_host_waits_for_the_device, NEED_GATE),
+		ROW(row_17_strided_download, NEED_DEVICE),
+		ROW(row_17_host_memory_between_two_contexts, NEED_CROSS),
 	};
 
 	return run_rows("two contexts", rows, COUNT(rows));

@@ -3,7 +3,8 @@ drop.py PROGRAM SPEC...: does a test notice each wait that is left out?
 
 Runs each test of the ordering suite on the simulated CUDA driver once for every wait of a stream in it, and lets the
 driver accept and forget that one wait (CUDA_SIM_DROP_WAIT). Something must fail: a value, or the simulator's eye for
-work that is not ordered. What nobody notices is listed: the wait is not needed, or the test is blind.
+work that is not ordered. What nobody notices is listed with the reason, as far as it is known: the wait is not needed.
+More than that fails: a test has become blind.
 
 DROP_SPACES="1 2" chooses the spaces of the program (one context, one that two contexts adopt, pinned host memory).
 """
@@ -12,6 +13,46 @@ import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+
+TWICE = "source and destination have one home: each side waits for it, and it for the stream, twice"
+LEGS = "two legs on one stream, which orders them by itself; the homes wait for the end of the second as well"
+RETURNS = "a stream comes back to memory on whose home there is nothing but its own work"
+IMPLIED = "the wait for the other array, or one before it, orders this as well"
+NOTHING = "nothing is pending behind the event, or the host has seen its end"
+PAGEABLE = "bytes of pageable memory, which the simulator does not see; the space with pinned memory notices"
+
+# Test: how many of its waits, in one space, nobody has to notice; why.
+EXPLAINED = {
+    "row_04_events_are_let_go_with_the_first_use": (1, NOTHING),
+    "row_04_first_use_waits_for_the_events": (6, TWICE + "; and hand_back waits for events that acquire has waited for"),
+    "row_04_later_uses_wait_too": (4, TWICE),
+    "row_07_copies_in_a_row": (2, TWICE),
+    "row_07_overlap_does_not_wait": (6, LEGS),
+    "row_07_overlap_goes_through_a_third": (6, LEGS),
+    "row_07_the_home_of_the_destination_waits": (4, PAGEABLE),
+    "row_07_the_home_of_the_source_waits": (4, PAGEABLE),
+    "row_07_waits_for_the_destination": (2, PAGEABLE + "; " + NOTHING),
+    "row_07_waits_for_the_source": (2, PAGEABLE + "; " + NOTHING),
+    "row_10_all_uses_in_a_row": (3, TWICE + "; " + NOTHING),
+    "row_10_the_tail_is_there_when_the_call_returns": (1, IMPLIED),
+    "row_10_there_and_back_again": (8, RETURNS),
+    "row_11_an_import_waits": (4, TWICE),
+    "row_15_host_memory_is_retired": (3, RETURNS),
+    "row_21_unmap_is_ordered": (1, NOTHING),
+    "row_23_one_is_the_legacy_stream": (2, TWICE),
+    "row_24_each_call_orders_it": (2, RETURNS),
+    "row_27_a_capture_elsewhere_is_not_disturbed": (12, TWICE),
+    "row_27_streams_of_one_capture": (6, RETURNS + "; " + IMPLIED),
+    "row_27_what_needs_more_is_refused": (3, LEGS),
+    "row_28_pinned_memory_is_freed_when_its_work_is_done": (3, RETURNS + "; " + TWICE),
+    "row_31_other_streams_wait_for_the_tail": (2, RETURNS + "; " + IMPLIED),
+    "row_31_the_tail_is_not_waited_for_on_its_stream": (1, RETURNS),
+}
+
+# Here calls fail one by one, most of what comes after is work that was waited for, and rehearsals are the same again.
+FAULTS = ("row_18_", "row_19_")
+
+SEEDS = os.environ.get("DROP_SEEDS", "1 2 3 4").split()
 
 
 def run(command, **variables):
@@ -26,11 +67,15 @@ def waits_of(command, space):
 
 
 def is_noticed(command, space, test, n):
-    try:
-        result = run(command, BI_TEST_SPACE=space, BI_TEST_FILTER=test, CUDA_SIM_DROP_WAIT=n)
-    except subprocess.TimeoutExpired:
-        return True
-    return result.returncode != 0
+    """Under some schedule: bytes of pageable memory, of which the simulator knows nothing, may come right by luck."""
+    for seed in SEEDS:
+        try:
+            result = run(command, BI_TEST_SPACE=space, BI_TEST_FILTER=test, CUDA_SIM_DROP_WAIT=n, CUDA_SIM_SEED=seed)
+        except subprocess.TimeoutExpired:
+            return True
+        if result.returncode != 0:
+            return True
+    return False
 
 
 def main():
@@ -38,14 +83,19 @@ def main():
     spaces = os.environ.get("DROP_SPACES", "1 2 3").split()
     only = os.environ.get("DROP_FILTER", "")
     runs = [(space, test, n) for space in spaces for test, count in waits_of(command, space)
-            if only in test for n in range(1, count + 1)]
+            if only in test and not test.startswith(FAULTS) for n in range(1, count + 1)]
     with ThreadPoolExecutor(int(os.environ.get("DROP_JOBS", "1"))) as pool:
         noticed = list(pool.map(lambda one: is_noticed(command, *one), runs))
     survivors = [one for one, seen in zip(runs, noticed) if not seen]
-    for space, test, n in survivors:
-        print(f"nobody noticed: space {space}, {test}, wait {n}")
-    print(f"drop: {len(runs)} waits left out, {len(survivors)} of them unnoticed")
-    return 1 if survivors or not runs else 0
+    blind = 0
+    for space in spaces:
+        for test in sorted({name for where, name, _ in survivors if where == space}):
+            lost = [n for where, name, n in survivors if where == space and name == test]
+            allowed, reason = EXPLAINED.get(test, (0, "nobody knows why"))
+            blind += max(0, len(lost) - allowed)
+            print(f"space {space}, {test}: {len(lost)} of {allowed} unnoticed {lost}: {reason}")
+    print(f"drop: {len(runs)} waits left out, {len(survivors)} unnoticed, {blind} of them without an explanation")
+    return 1 if blind or not runs else 0
 
 
 if __name__ == "__main__":

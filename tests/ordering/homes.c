@@ -124,8 +124,8 @@ static cl_uint references(const struct bi_stream *stream)
 {
 	cl_uint count = 0;
 
-	assert_int_equal(driver()->clGetCommandQueueInfo((cl_command_queue)bi_stream_handle(stream), CL_QUEUE_REFERENCE_COUNT, sizeof(count),
-							 &count, NULL),
+	assert_int_equal(driver()->clGetCommandQueueInfo((cl_command_queue)bi_stream_handle(stream),
+							 CL_QUEUE_REFERENCE_COUNT, sizeof(count), &count, NULL),
 			 0);
 	return count;
 }
@@ -159,12 +159,12 @@ static void row_03_named_stream_lives_as_long_as_the_memory(void **state)
 static void row_03_named_queue_is_retained(void **state)
 {
 	struct bi_stream *keeper = new_producer(BI_STREAM_IN_ORDER), *named;
+	struct bi_view *made = wrap(PLACE_DEVICE, 1, nobody), *view;
 	cl_uint count = references(keeper);
-	struct bi_view *view;
 
 	(void)state;
 	OK(bi_stream_wrap(bench.other, bi_stream_handle(keeper), NULL, NULL, &named, &error));
-	view = wrap(PLACE_DEVICE, 1, (struct producer){ .stream = named });
+	view = wrap_again(made, (struct producer){ .stream = named });
 	bi_stream_release(named);
 	assert_int_equal(references(keeper), count + 1);
 	fill(view, 2, NULL);
@@ -172,6 +172,7 @@ static void row_03_named_queue_is_retained(void **state)
 	assert_int_equal(value_of(view), 2);
 	bi_view_release(view);
 	assert_int_equal(references(keeper), count);
+	bi_view_release(made);
 }
 
 /* On the home: after what the producer has pending there. */

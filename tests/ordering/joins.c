@@ -47,8 +47,8 @@ static void row_08_streams_are_joined(void **state)
 #define ROUNDS 5
 
 /*
- * Three producers write again and again on their streams, a consumer reads on his: each round takes what was written for
- * it, and no producer is ahead of the consumer. Nobody waits on the host.
+ * Three producers write again and again on their streams, a consumer reads on his: each round takes what was written
+ * for it, and no producer is ahead of the consumer. Nobody waits on the host.
  */
 static void row_10_three_producers_and_a_consumer(void **state)
 {
@@ -119,8 +119,8 @@ static void row_10_there_and_back_again(void **state)
 static void row_26_unordered_memory_waits_for_nothing(void **state)
 {
 	struct bi_stream *producer = new_producer(BI_STREAM_IN_ORDER), *stream = new_stream(BI_STREAM_IN_ORDER);
-	struct bi_view *view = wrap(PLACE_DEVICE, 1,
-				    (struct producer){ .stream = producer, .flags = BI_WRAP_UNORDERED });
+	struct bi_view *view =
+		wrap(PLACE_DEVICE, 1, (struct producer){ .stream = producer, .flags = BI_WRAP_UNORDERED });
 	uint64_t before = all_calls();
 
 	(void)state;

@@ -2,8 +2,8 @@
  * ordering SPEC [SECOND_SPEC]: every row of docs/ordering.md, on one device or on two that work together.
  *
  * With one device the rows run in a context of it, and in one native context that two contexts adopt: arrays belong to
- * the one, streams to the other, and they share events. On CUDA they run once more with host memory that is pinned. With
- * two devices the rows about two contexts run between them, and on OpenCL both are then in one cl_context.
+ * the one, streams to the other, and they share events. On CUDA they run once more with host memory that is pinned.
+ * With two devices the rows about two contexts run between them, and on OpenCL both are then in one cl_context.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
@@ -16,8 +16,9 @@
 typedef int (*group_fn)(void);
 
 static const group_fn groups[] = {
-	homes_rows, operations_rows, copies_rows, exchange_rows, release_rows,	     cross_rows,       failures_rows, fork_rows,
-	waits_rows, pair_rows,	     joins_rows,  cai_rows,	 cuda_streams_rows, cuda_memory_rows, capture_rows,  peers_rows,
+	homes_rows,        operations_rows,  copies_rows,  exchange_rows, release_rows, cross_rows,
+	failures_rows,     fork_rows,        waits_rows,   pair_rows,     joins_rows,   cai_rows,
+	cuda_streams_rows, cuda_memory_rows, capture_rows, peers_rows,
 };
 
 static double now(void)

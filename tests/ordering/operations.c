@@ -215,6 +215,8 @@ static void row_09_handed_back_memory_is_pending(void **state)
 	uint64_t before = ordered();
 
 	(void)state;
+	if (is_device(bench.context))
+		raw_write(stream, view, 2);
 	hand_back(view, stream);
 	MORE(ordered(), before, on_device(2));
 	assert_exported_stream(view, home_of(bench.context));

@@ -44,6 +44,7 @@ static void let_producer_go_on(unsigned home, struct bi_stream *stream)
 	struct bi_view *from = wrap_again(made, (struct producer){ .stream = producer, .released = &released });
 	struct gate *gate = close_gate(stream ? stream : home_of(bench.context));
 
+	raw_write(producer, made, 7);
 	copy(to, from, stream);
 	bi_view_release(from);
 	assert_int_equal(released, 1);

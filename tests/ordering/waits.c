@@ -101,6 +101,18 @@ static void row_21_map_waits_for_pending_work(void **state)
 	bi_view_release(made);
 }
 
+/* What the mapping lent, if it was a copy in pinned memory, is in the pool; its next owner comes after the mapping. */
+static void assert_pool_follows(void)
+{
+	struct bi_view *pinned;
+
+	if (!is_cuda(bench.context))
+		return;
+	pinned = allocate_in(bench.context, BI_MEMORY_PINNED);
+	assert_home_follows(pinned);
+	bi_view_release(pinned);
+}
+
 /* What comes after the end of a mapping waits for it, also where completion had been seen while it was mapped. */
 static void row_21_unmap_is_ordered(void **state)
 {
@@ -119,6 +131,7 @@ static void row_21_unmap_is_ordered(void **state)
 		expect_waits("synchronize", 1);
 		gate = close_gate(home);
 		unmap(map, view);
+		assert_pool_follows();
 		copy(to, view, new_stream(BI_STREAM_IN_ORDER));
 		settle();
 		assert_int_equal(value_of(to), 1);
