@@ -1,5 +1,5 @@
 # Finds the CUDA toolkit's cuda.h, which one test compares our declarations with, and sets BI_CUDA_INCLUDE_DIR to its
-# folder. The library and the other tests are built without it.
+# folder. The library, the command and the examples are built without it.
 #
 # In this order: CUDA_PATH, CUDA_HOME, the toolkit of the nvcc in PATH, /usr/local/cuda, the system's folders (Debian:
 # nvidia-cuda-dev), and what scripts/fetch-cuda unpacks into build/cuda-toolkit.

@@ -57,11 +57,16 @@ enum bi_cai_flag {
 /*
  * Describes a view of CUDA memory. Does not allocate and makes no driver call where nothing is pending from events of a
  * producer's first use; *out borrows shape, strides and descr from the view, which must outlive it. The handle counts
- * as shown. version 3   `stream` is given if work is pending on the memory (its home; never 0), else None version < 3
- * host wait for pending work, no stream out->mask is NULL; a caller who keeps a mask exports it into a struct of its
- * own and links it, from version 1 on. The process opts out of synchronisation with the environment variable
- * BI_CAI_SYNC=0, read when a context is opened. BI_EUNSUPPORTED: memory that no CUDA device reaches [P14]; BI_EDTYPE: a
- * type that the interface cannot name [P12] or whose bytes are swapped [P11]; BI_EVERSION: version not in 0..3.
+ * as shown.
+ *
+ * In version 3 `stream` is given if work is pending on the memory (its home; never 0), else None. Below there is no
+ * stream, and pending work is a host wait.
+ *
+ * out->mask is NULL; a caller who keeps a mask exports it into a struct of its own and links it, from version 1 on. The
+ * process opts out of synchronisation with the environment variable BI_CAI_SYNC=0, read when a context is opened.
+ *
+ * BI_EUNSUPPORTED: memory that no CUDA device reaches [P14]; BI_EDTYPE: a type that the interface cannot name [P12] or
+ * whose bytes are swapped [P11]; BI_EVERSION: version not in 0..3.
  */
 BI_API int bi_cai_export(const struct bi_view *view, int version, unsigned flags, struct bi_cai *out,
 			 struct bi_error *err);
@@ -94,8 +99,8 @@ struct bi_cai_import_options {
  * NULL. Owned; on failure nothing is taken. BI_EVERSION, BI_EDTYPE, BI_EOVERFLOW, BI_EBOUNDS, BI_EUNSUPPORTED (masked),
  * BI_EINVAL.
  */
-BI_API int bi_cai_import(struct bi_context *context, const struct bi_cai *cai, const struct bi_cai_import_options *options,
-			 struct bi_view **out, struct bi_error *err);
+BI_API int bi_cai_import(struct bi_context *context, const struct bi_cai *cai,
+			 const struct bi_cai_import_options *options, struct bi_view **out, struct bi_error *err);
 
 /* Ordinal of the device that the memory belongs to; -1 for an array without elements. Opens no context. */
 BI_API int bi_cai_device(const struct bi_cai *cai, int *ordinal, struct bi_error *err);

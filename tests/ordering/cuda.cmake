@@ -1,9 +1,7 @@
 # The ordering suite on CUDA: the simulated driver, in its variants. The environment variable BI_CUDA_LIBRARY of a real
 # driver, instead, makes the same program run on a GPU.
 
-target_sources(ordering PRIVATE cuda_driver/cuda_driver.c)
 set(command ${BI_TEST_LAUNCHER} $<TARGET_FILE:ordering>)
-set(cuda_environment BI_CUDA_LIBRARY=$<TARGET_FILE:cuda_sim>)
 
 foreach(pools 0 1)
     foreach(version 11020 12040)
