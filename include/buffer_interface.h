@@ -687,7 +687,10 @@ enum bi_map_mode {
 BI_API int bi_view_map(const struct bi_view *view, unsigned mode, struct bi_map **out, struct bi_error *err);
 /* Address of element [0, ..., 0]; the view's strides hold. NULL for arrays without elements. */
 BI_API void *bi_map_data(const struct bi_map *map);
-/* What was written is ordered before later work on the memory. Does not wait. */
+/*
+ * What was written is ordered before later work on the memory. Does not wait. BI_ECAPTURE: the memory is still mapped;
+ * unmap it again when the capture has ended.
+ */
 BI_API int bi_unmap(struct bi_map *map, struct bi_error *err);
 
 /* Exchange */

@@ -40,7 +40,7 @@ static int settle(const struct bi_view *view, struct bi_view *bytes, int rc, str
 
 	if (waited && waited != BI_EPRODUCER && home && bi__dispatch_finish(home, NULL) == BI_OK)
 		waited = BI_OK;
-	if (!rc && !waited && bytes->memory->partner_epoch)
+	if (!rc && !waited && bytes->memory->partner == view->memory)
 		bi__order_note_end(view->memory, bytes->memory->partner_epoch);
 	bi_view_release(bytes);
 	if (rc || !waited)

@@ -77,10 +77,7 @@ static int open_piece(struct across *across, struct piece *piece, struct bi_cont
 
 	if (rc)
 		return rc;
-	/* It may come from the pool, and its last work be pending; the other device knows nothing of that. */
-	rc = bi__order_synchronize(pinned, BI__WAIT_CROSS, err);
-	if (!rc)
-		rc = alias_pinned(other, pinned, &alias, err);
+	rc = alias_pinned(other, pinned, &alias, err);
 	if (!rc)
 		rc = view_bytes(staging_fills ? pinned : alias, 0, nbytes, &piece->filled, err);
 	if (!rc)

@@ -65,8 +65,8 @@ struct bi__backend {
 	/* Devices. */
 
 	/*
-	 * Appends devices while there is room, counts all into *count; those that cannot be used with the reason. BI_ENODEVICE
-	 * if there is none at all.
+	 * Appends devices while there is room, counts all into *count; those that cannot be used with the reason.
+	 * BI_ENODEVICE if there is none at all.
 	 */
 	int (*enumerate)(struct bi_device *devices, int capacity, int *count, struct bi_error *err);
 	/*

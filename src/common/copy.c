@@ -155,10 +155,12 @@ static int begin_both(struct bi_memory *to, struct bi_memory *from, struct bi_st
 /* Locked. Whoever sees the end of the work on host memory has seen that of the device memory on the other side. */
 static void note_partner(struct bi_memory *to, struct bi_memory *from)
 {
-	if (bi__is_host(to))
-		to->partner_epoch = from->epoch;
-	else if (bi__is_host(from))
-		from->partner_epoch = to->epoch;
+	struct bi_memory *host = bi__is_host(to) ? to : from;
+
+	if (!bi__is_host(host))
+		return;
+	host->partner = host == to ? from : to;
+	host->partner_epoch = host->partner->epoch;
 }
 
 /* The locked step: what is waited for, the work, and who waits for it, are enqueued as one. */

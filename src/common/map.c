@@ -267,6 +267,9 @@ int bi_unmap(struct bi_map *map, struct bi_error *err)
 	if (!map)
 		return BI_OK;
 	rc = bi__dispatch_reachable(map->view->memory, err);
+	/* What was written must not go into a graph. */
+	if (!rc && map->copy && refuse_capture(map->view->memory, err))
+		return BI_ECAPTURE;
 	if (!rc && map->data)
 		rc = unmap(map, err);
 	bi_memory_release(map->copy);

@@ -68,6 +68,12 @@ static int is_pooled(const struct bi_memory *memory)
 	       !atomic_load(&memory->shown);
 }
 
+/* The order of the home says nothing to the CPU: what it can address is free when the work on it is done. */
+static int is_pooled_later(const struct bi_memory *memory)
+{
+	return memory->pending && memory->block.host;
+}
+
 /* From the pool, or new with a size that the pool takes back. */
 static int allocate_pooled(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
 			   struct bi_error *err)
@@ -350,7 +356,7 @@ static void put_away(struct bi_context *context, struct bi_memory *memory)
 		bi__order_catch_up(memory);
 		bi__order_unlock(memory, NULL);
 	}
-	if (is_pooled(memory))
+	if (is_pooled(memory) && !is_pooled_later(memory))
 		bi__pool_put(context, memory);
 	else if (!memory->lost)
 		let_go(context, memory);
@@ -416,7 +422,9 @@ static struct bi_memory *next_retired(struct bi_context *context, enum bi__reap 
 	memory = context->retired;
 	while (memory && how != BI__REAP_WAIT && !is_done(context, memory)) {
 		before = memory;
-		memory = --left ? memory->next : NULL;
+		/* What a graph may use stays for long, and is not in the way of what comes behind it. */
+		left -= !memory->deferred;
+		memory = left ? memory->next : NULL;
 	}
 	if (memory) {
 		*(before ? &before->next : &context->retired) = memory->next;
@@ -433,7 +441,8 @@ static void undefer(struct bi_context *context, struct bi_memory *memory, enum b
 {
 	if (how == BI__REAP_WAIT)
 		memory->captured = 0;
-	if (!is_deferred(memory))
+	/* One that has to wait again goes back to the list. */
+	if (how != BI__REAP_WAIT || !is_deferred(memory))
 		let_go(context, memory);
 }
 
@@ -453,7 +462,10 @@ void bi__memory_reap(struct bi_context *context, enum bi__reap how)
 		}
 		is_safe = how != BI__REAP_WAIT || wait_until_done(context, memory);
 		bi__dispatch_drop_event(context, memory->retire_event);
-		if (is_safe)
+		memory->pending = 0;
+		if (is_safe && how != BI__REAP_WAIT && is_pooled(memory))
+			bi__pool_put(context, memory);
+		else if (is_safe)
 			bi__memory_destroy(context, memory);
 	}
 }

@@ -107,7 +107,8 @@ struct bi_memory {
 	int capturing; /* the step under way enqueues into a graph that is being captured */
 	int captured; /* some step did */
 	uint64_t epoch; /* counts changes of what is pending */
-	uint64_t partner_epoch; /* host memory: that of the device memory in the last copy, behind it */
+	const struct bi_memory *partner; /* host memory: the device memory of the last copy, only to be compared */
+	uint64_t partner_epoch; /* that of the partner, behind the copy */
 	struct bi__fence tail; /* host memory: the end of all device work on it */
 	uint64_t tail_stream; /* serial of the stream that it was recorded on */
 	struct bi__fence stale[3]; /* tails before it, let go when the lock is dropped: one step leaves three at most */
@@ -115,7 +116,8 @@ struct bi_memory {
 	struct bi_event **first_use; /* events that the first use waits for */
 	size_t first_use_count;
 	struct bi_stream *unrecorded; /* retained: the end of work on this stream could not be recorded yet */
-	struct bi_stream *caught_up; /* it could, and is let go when the lock is dropped */
+	struct bi_stream
+		*caught_up[2]; /* it could, and is let go when the lock is dropped; one step leaves two at most */
 	int lost; /* the end of work can never be known: the memory is never let go */
 	int used; /* the first use is over; the list is let go when the lock is dropped */
 	unsigned readers, writers; /* mappings */

@@ -20,18 +20,19 @@ void bi__order_lock(struct bi_memory *a, struct bi_memory *b)
 struct leftovers {
 	struct bi__fence fences[3];
 	unsigned fence_count;
-	struct bi_stream *stream;
+	struct bi_stream *streams[2];
 	struct bi_event **events;
 	size_t count;
 };
 
 static struct leftovers unlock(struct bi_memory *memory)
 {
-	struct leftovers left = { .fence_count = memory->stale_count, .stream = memory->caught_up };
+	struct leftovers left = { .fence_count = memory->stale_count };
 
 	memcpy(left.fences, memory->stale, sizeof(left.fences));
 	memory->stale_count = 0;
-	memory->caught_up = NULL;
+	memcpy(left.streams, memory->caught_up, sizeof(left.streams));
+	memset(memory->caught_up, 0, sizeof(memory->caught_up));
 	memory->capturing = 0;
 	if (memory->used) {
 		left.events = memory->first_use;
@@ -48,7 +49,8 @@ static void drop(struct leftovers *left)
 {
 	for (unsigned i = 0; i < left->fence_count; i++)
 		bi__fence_clear(&left->fences[i]);
-	bi_stream_release(left->stream);
+	bi_stream_release(left->streams[0]);
+	bi_stream_release(left->streams[1]);
 	for (size_t i = 0; i < left->count; i++)
 		bi_event_release(left->events[i]);
 	free(left->events);
@@ -142,6 +144,9 @@ static int check_member(struct bi_memory *memory, const struct bi_stream *stream
 	int rc = BI_OK;
 
 	memory->capturing = id != 0;
+	if (id && memory->unrecorded)
+		return bi__fail(err, BI_ECAPTURE,
+				"the end of earlier work is not recorded yet, and cannot be in a graph");
 	if (memory->home && memory->home != stream && !bi__is_unordered(memory))
 		rc = bi__dispatch_capture(memory->home, &home_id, err);
 	if (rc)
@@ -252,7 +257,7 @@ void bi__order_catch_up(struct bi_memory *memory)
 		return;
 	if (record_end(memory, NULL, memory->unrecorded, NULL) && bi__dispatch_finish(memory->unrecorded, NULL))
 		memory->lost = 1;
-	memory->caught_up = memory->unrecorded;
+	memory->caught_up[memory->caught_up[0] != NULL] = memory->unrecorded;
 	memory->unrecorded = NULL;
 }
 

@@ -137,11 +137,27 @@ int bi_stream_synchronize(struct bi_stream *stream, struct bi_error *err)
 
 	if (!stream)
 		return bi__fail(err, BI_EINVAL, "stream is NULL");
-	rc = bi__fence_record(stream, &fence, err);
+	rc = bi__dispatch_refuse_capture(stream, "its work cannot be waited for", err);
+	if (!rc)
+		rc = bi__fence_record(stream, &fence, err);
 	if (!rc)
 		rc = bi__fence_block(&fence, BI__WAIT_SYNCHRONIZE, err);
 	bi__fence_clear(&fence);
 	return rc;
+}
+
+/* A stream may join a capture by waiting for one that takes part; a captured one cannot wait for what is outside. */
+static int check_capture(struct bi_stream *stream, struct bi_stream *other, struct bi_error *err)
+{
+	uint64_t id, other_id = 0;
+	int rc = bi__dispatch_capture(stream, &id, err);
+
+	if (!rc && id)
+		rc = bi__dispatch_capture(other, &other_id, err);
+	if (rc || !id || id == other_id)
+		return rc;
+	return bi__fail(err, BI_ECAPTURE, "a stream of graph capture %llu cannot wait for one of %llu (0: none)",
+			(unsigned long long)id, (unsigned long long)other_id);
 }
 
 int bi_stream_join(struct bi_stream *stream, struct bi_stream *const *others, size_t count, struct bi_error *err)
@@ -151,6 +167,12 @@ int bi_stream_join(struct bi_stream *stream, struct bi_stream *const *others, si
 	for (size_t i = 0; i < count; i++)
 		if (!others[i] || !bi__same_space(stream->context, others[i]->context))
 			return bi__fail(err, BI_EINVAL, "others[%zu] is NULL or belongs to another context", i);
+	for (size_t i = 0; i < count; i++) {
+		int rc = check_capture(stream, others[i], err);
+
+		if (rc)
+			return rc;
+	}
 	for (size_t i = 0; i < count; i++) {
 		int rc = bi__dispatch_follow(stream, others[i], err);
 
@@ -169,5 +191,8 @@ int bi_stream_wait(struct bi_stream *stream, struct bi_event *event, struct bi_e
 	if (event->fence.context && !bi__same_space(stream->context, event->fence.context))
 		return bi__fail(err, BI_EINVAL, "event belongs to another context than the stream");
 	rc = bi__fence_query(&event->fence, &done, err);
+	/* An event of a capture is no point in time; whoever waits for it takes part. */
+	if (rc == BI_ECAPTURE)
+		return bi__fence_wait(stream, &event->fence, err);
 	return rc || done ? rc : bi__fence_wait(stream, &event->fence, err);
 }

@@ -40,6 +40,8 @@ struct bi__cuda_event {
 	bi__cu_event handle;
 	bi__cu_event start; /* in front of the work that is timed, or NULL */
 	int is_foreign; /* the handle is the caller's */
+	int is_captured; /* recorded while its stream was captured: it never completes, and to ask would end the capture
+			  */
 	struct bi__cuda_event *next; /* in a list of the context's */
 };
 

@@ -87,15 +87,20 @@ int bi__cuda_record(struct bi__queue *queue, uintptr_t *event, struct bi_error *
 	struct bi__cuda_queue *on = bi__cuda_queue_of(queue);
 	struct bi__cuda_event *made;
 	struct bi__cuda_scope scope;
+	uint64_t capture;
 	int rc = bi__cuda_enter(on->cuda->context, &scope, err);
 
 	if (rc)
 		return rc;
-	rc = take_at_end(on, &made, err);
-	bi__cuda_leave(&scope);
+	rc = bi__cuda_find_capture(on, &capture, err);
 	if (!rc)
-		*event = (uintptr_t)made;
-	return rc;
+		rc = take_at_end(on, &made, err);
+	bi__cuda_leave(&scope);
+	if (rc)
+		return rc;
+	made->is_captured = capture != 0;
+	*event = (uintptr_t)made;
+	return BI_OK;
 }
 
 static int wait_for(struct bi__cuda_queue *waiter, const struct bi__cuda_event *event, struct bi_error *err)
@@ -174,6 +179,8 @@ int bi__cuda_poll(uintptr_t event, int block, int *done, struct bi_error *err)
 	*done = !event;
 	if (!event)
 		return BI_OK;
+	if (asked->is_captured)
+		return bi__fail(err, BI_ECAPTURE, "the event was recorded in a graph capture and never completes");
 	rc = bi__cuda_enter_relaxed(asked->cuda->context, &scope, err);
 	if (rc == BI_EPRODUCER)
 		rc = bi__cuda_enter_relaxed(asked->cuda->context, &scope, err);
@@ -321,7 +328,9 @@ static void leave_behind(struct bi__cuda_queue *queue)
 	struct bi__cuda_event *event;
 	uint64_t id;
 
-	if (bi__cuda_find_capture(queue, &id, NULL) == BI_OK && id)
+	int rc = bi__cuda_find_capture(queue, &id, NULL);
+
+	if (rc == BI_ECAPTURE || (rc == BI_OK && id))
 		return;
 	if (bi__cu->StreamQuery(queue->stream) == BI__CU_SUCCESS)
 		return;
