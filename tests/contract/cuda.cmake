@@ -31,14 +31,15 @@ set_tests_properties(contract-cuda-notices PROPERTIES PASS_REGULAR_EXPRESSION "r
 set(BI_TEST_SEEDS 1000 CACHE STRING "Schedules of the simulated CUDA driver under which the contract suite runs")
 
 function(add_contract_seeds name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "FIRST" "DEVICES;ENVIRONMENT")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "FIRST;PART" "DEVICES;ENVIRONMENT")
+    math(EXPR count "(${BI_TEST_SEEDS} + ${arg_PART} - 1) / ${arg_PART}")
     add_one_test(NAME contract-seeds-${name} LABEL contract
         COMMAND ${CMAKE_COMMAND} -E env BI_OPENCL_LIBRARY=no-opencl-driver-in-this-test
-            ${BI_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/contract/seeds ${arg_FIRST} ${BI_TEST_SEEDS} --jobs 2 --
+            ${BI_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/contract/seeds ${arg_FIRST} ${count} --jobs 2 --
             ${contract_command} ${arg_DEVICES}
         ENVIRONMENT ${cuda_environment} BI_TEST_EFFORT=2 ${arg_ENVIRONMENT})
 endfunction()
 
-add_contract_seeds(cuda FIRST 1 DEVICES cuda)
-add_contract_seeds(cuda-no-pools FIRST 100001 DEVICES cuda ENVIRONMENT CUDA_SIM_POOLS=0)
-add_contract_seeds(cuda-two-devices FIRST 200001 DEVICES cuda:0 cuda:1)
+add_contract_seeds(cuda FIRST 1 PART 1 DEVICES cuda)
+add_contract_seeds(cuda-no-pools FIRST 100001 PART 4 DEVICES cuda ENVIRONMENT CUDA_SIM_POOLS=0)
+add_contract_seeds(cuda-two-devices FIRST 200001 PART 4 DEVICES cuda:0 cuda:1)
