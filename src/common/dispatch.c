@@ -238,8 +238,11 @@ int bi__fence_block(const struct bi__fence *fence, enum bi__wait_reason reason, 
 	rc = bi__dispatch_alive(fence->context, err);
 	if (rc)
 		return rc;
-	atomic_fetch_add_explicit(&fence->context->waits[reason], 1, memory_order_relaxed);
-	return fence->context->backend->poll(fence->event, 1, &done, err);
+	rc = fence->context->backend->poll(fence->event, 1, &done, err);
+	/* An event of a graph capture is refused without a wait. */
+	if (rc != BI_ECAPTURE)
+		atomic_fetch_add_explicit(&fence->context->waits[reason], 1, memory_order_relaxed);
+	return rc;
 }
 
 static struct bi__place place_of(const struct bi_memory *memory)

@@ -380,6 +380,81 @@ static void row_27_a_release_is_put_off(void **state)
 	bi_view_release(other);
 }
 
+/* An event of the capture brings a stream in; what is outside stays there, and nobody asks or waits. */
+static void row_27_events_and_joins(void **state)
+{
+	struct bi_stream *stream = new_producer(BI_STREAM_IN_ORDER), *outside = new_producer(BI_STREAM_IN_ORDER);
+	struct bi_stream *inside = new_producer(BI_STREAM_IN_ORDER);
+	struct bi_event *event;
+	int done;
+
+	(void)state;
+	begin_capture(stream, BI__CU_CAPTURE_MODE_GLOBAL);
+	OK(bi_event_record(stream, &event, &error));
+	REFUSED(BI_ECAPTURE, bi_event_query(event, &done, &error));
+	REFUSED(BI_ECAPTURE, bi_event_synchronize(event, &error));
+	REFUSED(BI_ECAPTURE, bi_stream_synchronize(stream, &error));
+	REFUSED(BI_ECAPTURE, bi_stream_join(stream, &outside, 1, &error));
+	OK(bi_stream_wait(inside, event, &error));
+	OK(bi_stream_join(stream, &inside, 1, &error));
+	end_and_drop(stream);
+	bi_event_release(event);
+}
+
+/* What was written through a mapping does not become part of a graph; it is still there when the capture has ended. */
+static void row_21_unmap_in_a_capture_is_refused(void **state)
+{
+	struct bi_stream *home = new_producer(BI_STREAM_IN_ORDER);
+	struct bi_view *view = at_home_on(home, 1);
+	struct bi_map *map;
+
+	(void)state;
+	OK(bi_view_map(view, BI_MAP_READ | BI_MAP_WRITE, &map, &error));
+	expect_waits("map", 1);
+	memset(bi_map_data(map), 9, ARRAY_BYTES);
+	begin_capture(home, BI__CU_CAPTURE_MODE_GLOBAL);
+	REFUSED(BI_ECAPTURE, bi_unmap(map, &error));
+	end_and_drop(home);
+	OK(bi_unmap(map, &error));
+	finish_all();
+	assert_int_equal(value_of(view), 9);
+	bi_view_release(view);
+}
+
+/* Memory that graphs keep does not stand in the way of other memory that is let go. */
+static void row_27_what_graphs_keep_is_not_in_the_way(void **state)
+{
+	struct bi_context *context = open_context(bench.spec, (struct bi_options)BI_OPTIONS_INIT);
+	struct bi_stream *home = home_of(context), *stream;
+	atomic_int released = 0;
+	struct bi_view *kept[6], *view;
+
+	(void)state;
+	OK(bi_stream_create(context, BI_STREAM_IN_ORDER, &stream, &error));
+	for (size_t i = 0; i < COUNT(kept); i++)
+		kept[i] = allocate_in(context, BI_MEMORY_DEVICE);
+	begin_capture(home, BI__CU_CAPTURE_MODE_RELAXED);
+	for (size_t i = 0; i < COUNT(kept); i++)
+		fill(kept[i], 1, NULL);
+	end_and_drop(home);
+	for (size_t i = 0; i < COUNT(kept); i++)
+		bi_view_release(kept[i]);
+	view = wrap_in(context, PLACE_DEVICE, 1, (struct producer){ .released = &released });
+	fill(view, 2, stream);
+	bi_view_release(view);
+	finish_all();
+	for (int i = 0; i < 50 && !released; i++) {
+		view = allocate_in(context, BI_MEMORY_DEVICE);
+		fill(view, 3, NULL);
+		bi_view_release(view);
+		finish_all();
+	}
+	assert_int_equal(released, 1);
+	bi_stream_release(stream);
+	/* Those, and the last one from the pool. */
+	close_context(context, allocates_in_order() ? 0 : COUNT(kept) + 1);
+}
+
 int capture_rows(void)
 {
 	static const struct row rows[] = {
@@ -391,6 +466,9 @@ int capture_rows(void)
 		ROW(row_27_a_capture_elsewhere_is_not_disturbed, NEED_CUDA),
 		ROW(row_27_own_memory_of_a_graph_lives_until_the_context_closes, NEED_CUDA),
 		ROW(row_27_a_release_is_put_off, NEED_CUDA),
+		ROW(row_27_events_and_joins, NEED_CUDA),
+		ROW(row_21_unmap_in_a_capture_is_refused, NEED_CUDA),
+		ROW(row_27_what_graphs_keep_is_not_in_the_way, NEED_CUDA),
 	};
 
 	return run_rows("graph capture", rows, COUNT(rows));

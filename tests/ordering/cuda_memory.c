@@ -98,6 +98,28 @@ static void row_28_pinned_memory_is_freed_when_its_work_is_done(void **state)
 	bi_view_release(to);
 }
 
+/* The order of streams says nothing to the CPU: what a device still reads is not lent again. */
+static void row_28_pinned_memory_is_not_lent_while_it_is_read(void **state)
+{
+	struct bi_view *pinned = allocate_in(bench.context, BI_MEMORY_PINNED), *to = wrap(PLACE_DEVICE, 1, nobody);
+	struct bi_view *next;
+	struct gate *gate;
+
+	(void)state;
+	fill(pinned, 7, NULL);
+	finish_all();
+	gate = close_gate(home_of(bench.context));
+	copy(to, pinned, NULL);
+	bi_view_release(pinned);
+	next = allocate_in(bench.context, BI_MEMORY_PINNED);
+	memset(bi_view_host_pointer(next), 9, ARRAY_BYTES);
+	assert_false(is_open(gate));
+	open_and_finish(gate);
+	assert_int_equal(value_of(to), 7);
+	bi_view_release(next);
+	bi_view_release(to);
+}
+
 /* The driver may make whoever frees memory wait for all work of the context, whatever it works on. */
 static void free_beside_other_work(enum bi_memory_kind kind)
 {
@@ -201,6 +223,7 @@ int cuda_memory_rows(void)
 		ROW(row_28_own_memory_is_pending_from_the_start, NEED_CUDA | NEED_GATE),
 		ROW(row_28_own_memory_is_freed_behind_its_last_use, NEED_CUDA | NEED_GATE),
 		ROW(row_28_pinned_memory_is_freed_when_its_work_is_done, NEED_CUDA | NEED_GATE),
+		ROW(row_28_pinned_memory_is_not_lent_while_it_is_read, NEED_CUDA | NEED_GATE),
 		ROW(row_28_freeing_does_not_wait_for_other_work, NEED_CUDA | NEED_GATE),
 		ROW(row_29_many_pageable_bytes_do_not_wait, NEED_CUDA | NEED_GATE),
 		ROW(row_29_streams_do_not_stop_each_other, NEED_CUDA | NEED_GATE),

@@ -43,6 +43,23 @@ static void row_21_value_waits_for_pending_work(void **state)
 	bi_view_release(view);
 }
 
+/* The bytes go in two legs, of which the second is still under way when the caller has his bytes back. */
+static void row_21_a_strided_write_leaves_work_pending(void **state)
+{
+	struct bi_stream *named = new_producer(BI_STREAM_IN_ORDER);
+	struct bi_view *view = wrap(PLACE_DEVICE, 1, (struct producer){ .stream = named });
+	struct bi_view *part = slice(view, 0, ARRAY_BYTES / 3, 3);
+	unsigned char bytes[ARRAY_BYTES / 3];
+
+	(void)state;
+	memset(bytes, 5, sizeof(bytes));
+	OK(bi_view_write(part, bytes, sizeof(bytes), &error));
+	expect_waits("value", 1);
+	assert_exported_stream(view, named);
+	bi_view_release(part);
+	bi_view_release(view);
+}
+
 static void row_21_map(void **state)
 {
 	struct bi_view *view = wrap(PLACE_DEVICE, 1, nobody), *host = wrap(PLACE_HOST, 2, nobody);
@@ -334,6 +351,7 @@ int waits_rows(void)
 	static const struct row rows[] = {
 		ROW(row_21_value, 0),
 		ROW(row_21_value_waits_for_pending_work, NEED_GATE),
+		ROW(row_21_a_strided_write_leaves_work_pending, NEED_CUDA),
 		ROW(row_21_map, 0),
 		ROW(row_21_map_waits_for_pending_work, NEED_GATE),
 		ROW(row_21_unmap_is_ordered, NEED_GATE),
