@@ -262,14 +262,15 @@ void *bi_map_data(const struct bi_map *map)
 
 int bi_unmap(struct bi_map *map, struct bi_error *err)
 {
+	struct bi_error refusal;
 	int rc;
 
 	if (!map)
 		return BI_OK;
 	rc = bi__dispatch_reachable(map->view->memory, err);
 	/* What was written must not go into a graph. */
-	if (!rc && map->copy && refuse_capture(map->view->memory, err))
-		return BI_ECAPTURE;
+	if (!rc && map->copy && map->mode & BI_MAP_WRITE && refuse_capture(map->view->memory, &refusal) == BI_ECAPTURE)
+		return bi__fail(err, BI_ECAPTURE, "%s", refusal.message);
 	if (!rc && map->data)
 		rc = unmap(map, err);
 	bi_memory_release(map->copy);
