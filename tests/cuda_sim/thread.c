@@ -5,7 +5,6 @@
 #include "context.h"
 #include "sim.h"
 
-static _Thread_local struct thread *self;
 static struct thread *threads;
 static unsigned last_number;
 static pthread_key_t key;
@@ -51,12 +50,13 @@ static void end_thread(void *data)
 		report(REPORT_CONTEXT_STACK, "thread %u ends with %zu contexts on its stack", thread->number,
 		       thread->depth);
 	unlink_thread(thread);
-	self = NULL;
 	sim_unlock();
 }
 
 struct thread *thread_self(void)
 {
+	struct thread *self = last_number ? pthread_getspecific(key) : NULL;
+
 	if (self)
 		return self;
 	if (!last_number)
