@@ -124,7 +124,6 @@ static void see_retired(struct bi_context *context, atomic_int *released, int co
 	assert_int_equal(*released, count);
 	assert_int_equal(reported(context, "retired"), 0);
 	bi_view_release(bystander);
-	clear_case();
 }
 
 static void row_15_wrapped_memory_is_retired(void **state)
@@ -138,6 +137,7 @@ static void row_15_wrapped_memory_is_retired(void **state)
 		fill(view, 2, NULL);
 		bi_view_release(view);
 		see_retired(bench.context, &released, 1, (enum reaper)reaper, gate);
+		clear_case();
 	}
 }
 
@@ -159,6 +159,7 @@ static void row_15_host_memory_is_retired(void **state)
 		bi_view_release(to);
 		see_retired(bench.other, &released, 2, (enum reaper)reaper, gate);
 		bi_view_release(view);
+		clear_case();
 	}
 }
 
@@ -174,6 +175,7 @@ static void row_15_handed_back_memory_is_retired(void **state)
 	hand_back(view, stream);
 	bi_view_release(view);
 	see_retired(bench.context, &released, 1, REAPER_TRIM, gate);
+	clear_case();
 }
 
 static void wait_for_buffers(int64_t count)
