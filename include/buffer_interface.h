@@ -421,6 +421,21 @@ BI_API struct bi_context *bi_context_retain(struct bi_context *context);
  */
 BI_API void bi_context_release(struct bi_context *context);
 
+/* Where something that somebody else made belongs: what to open a context with. */
+struct bi_location {
+	char device[24];                /* device string: "cuda:1"; OpenCL: "opencl:1", the position in its cl_context */
+	uintptr_t context;              /* OpenCL: the cl_context, to be adopted. CUDA: 0, the primary context of the device */
+};
+
+/*
+ * Asks the driver about a handle; opens and retains nothing. CUDA pointers that no driver knows are BI_EINVAL. Numbers
+ * that are no cl_mem crash the driver and cannot be checked. A cl_mem may be on any device of its cl_context: position 0.
+ * BI_EUNSUPPORTED: host and SVM pointers, which say nothing of themselves.
+ */
+BI_API int bi_locate_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_location *out, struct bi_error *err);
+/* The same for a cl_command_queue. */
+BI_API int bi_locate_queue(uintptr_t queue, struct bi_location *out, struct bi_error *err);
+
 /* Borrowed. */
 BI_API const struct bi_device *bi_context_device(const struct bi_context *context);
 /* Why better devices were passed over when the string was "auto", one line each, with newline; "" if none. Borrowed. */
@@ -634,6 +649,11 @@ BI_API int bi_view_acquire(const struct bi_view *view, struct bi_stream *stream,
  * synchronise the stream before the memory is let go.
  */
 BI_API int bi_view_hand_back(const struct bi_view *view, struct bi_stream *stream, struct bi_error *err);
+/*
+ * Makes the context stream the home of the memory, after what is pending on it: for consumers that are told of no other
+ * stream. A stream that the producer named waits for the memory's work when it is let go. Nothing for host memory.
+ */
+BI_API int bi_view_rehome(const struct bi_view *view, struct bi_error *err);
 /* Host wait until all work on the memory is done. */
 BI_API int bi_view_synchronize(const struct bi_view *view, struct bi_error *err);
 
@@ -705,6 +725,13 @@ enum bi_export_flag {
  * consumer gets a read-only struct from a read-only view. What *out held before is overwritten, not released.
  */
 BI_API int bi_view_export(const struct bi_view *view, unsigned flags, struct bi_exchange *out, struct bi_error *err);
+
+/*
+ * The same without a reference, an allocation or an event: *out borrows from the view, which must outlive it, and its
+ * `release` only marks it as spent. What is not a member of the view is computed; device memory that is pending names
+ * its home, host memory that is pending is a host wait (`export`).
+ */
+BI_API int bi_view_describe(const struct bi_view *view, struct bi_exchange *out, struct bi_error *err);
 
 enum bi_import_flag {
 	BI_IMPORT_UNORDERED = 1         /* ignore the struct's stream and event: ordering is the caller's */

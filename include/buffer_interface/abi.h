@@ -115,7 +115,8 @@ struct bi_exchange {
 	int64_t ndim;
 	const int64_t *shape;
 	const int64_t *strides;         /* bytes, may be negative or 0 */
-	const int64_t *element_strides; /* strides / item_size; NULL if some stride is no multiple */
+	const int64_t *element_strides; /* strides / item_size, and 1 where an extent is below 2, as DLPack 1.3 wants them;
+					   NULL if some stride is no multiple */
 
 	/* Ordering. */
 	uint32_t stream_kind;           /* enum bi_stream_kind */

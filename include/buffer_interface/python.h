@@ -1,0 +1,221 @@
+/*
+ * BufferInterface for authors of CPython extensions
+ *
+ * One line takes an array argument of any kind, wherever its memory is, as the exchange structure of abi.h:
+ *
+ *     static PyObject *sum(PyObject *module, PyObject *argument)
+ *     {
+ *         struct bi_exchange array;
+ *
+ *         if (bi_python_take(argument, &array) < 0)
+ *             return NULL;
+ *         ... array.device_type, array.handle, array.shape, array.strides ...
+ *         array.release(&array);
+ *
+ * Nothing has to be linked: the functions below are in this header. Objects whose type has the attribute
+ * `__buffer_interface_c__` describe themselves. All other arrays (NumPy, CuPy, PyTorch, Numba, pyopencl, ... any object
+ * with DLPack, the CUDA Array Interface or the buffer protocol) are understood by the Python package buffer_interface,
+ * which is imported when the first of them comes.
+ *
+ * Ownership and ordering are those of abi.h: what is taken is released exactly once, on any thread, with or without the
+ * GIL, when the work on the memory is finished or ordered into the structure's stream. The memory stays alive until
+ * then, even if the object does not.
+ *
+ * A package whose own arrays shall be taken in this way puts a capsule named BI_PYTHON_CAPSULE on their type, under the
+ * name BI_PYTHON_ATTRIBUTE: it points to a struct bi_python_api that lives as long as the process.
+ *
+ * Compiles as C99, C11 and C++, with and without Py_LIMITED_API (3.11 on). Every function needs the GIL; without one,
+ * in free-threaded Python, they may be called by any number of threads.
+ */
+#ifndef BUFFER_INTERFACE_PYTHON_H
+#define BUFFER_INTERFACE_PYTHON_H
+
+#include <Python.h>
+
+#include "abi.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BI_PYTHON_ATTRIBUTE "__buffer_interface_c__"
+#define BI_PYTHON_CAPSULE "buffer_interface.c_api"
+
+/*
+ * What the capsule points to. It is found on the type of an object, and its functions take objects of that type or of
+ * one that inherits from it. They return 0, or -1 with an exception set and nothing in *out to release. What *out held
+ * before is overwritten.
+ */
+struct bi_python_api {
+	uint32_t version;               /* BI_ABI_VERSION of the structs that the functions fill; look before calling */
+	uint32_t struct_size;           /* sizeof(struct bi_python_api) of the producer */
+	/*
+	 * Borrows: *out is valid as long as the caller keeps the object alive, and the object is not told to let its memory
+	 * go. Nothing is allocated. out->release may be called or not; it only marks the struct as spent.
+	 */
+	int (*view)(PyObject *object, struct bi_exchange *out);
+	/* Takes: *out holds a reference of its own until out->release is called. */
+	int (*acquire)(PyObject *object, struct bi_exchange *out);
+};
+
+/* The capsule on the type: *out is a new reference, or NULL without an exception if there is none. */
+static inline int bi_python_find_capsule(PyTypeObject *type, PyObject **out)
+{
+#if PY_VERSION_HEX >= 0x030D0000 && (!defined(Py_LIMITED_API) || Py_LIMITED_API + 0 >= 0x030D0000)
+	return PyObject_GetOptionalAttrString((PyObject *)type, BI_PYTHON_ATTRIBUTE, out) < 0 ? -1 : 0;
+#else
+	*out = PyObject_GetAttrString((PyObject *)type, BI_PYTHON_ATTRIBUTE);
+	if (*out)
+		return 0;
+	if (!PyErr_ExceptionMatches(PyExc_AttributeError))
+		return -1;
+	PyErr_Clear();
+	return 0;
+#endif
+}
+
+/* The table in a capsule, or NULL with TypeError (it is no such capsule) or BufferError (a version not known here). */
+static inline const struct bi_python_api *bi_python_open_capsule(PyObject *capsule)
+{
+	const struct bi_python_api *api;
+
+	if (!PyCapsule_IsValid(capsule, BI_PYTHON_CAPSULE)) {
+		PyErr_SetString(PyExc_TypeError, BI_PYTHON_ATTRIBUTE " is not a capsule named " BI_PYTHON_CAPSULE);
+		return NULL;
+	}
+	api = (const struct bi_python_api *)PyCapsule_GetPointer(capsule, BI_PYTHON_CAPSULE);
+	if (api && api->version == BI_ABI_VERSION && api->struct_size >= sizeof(*api))
+		return api;
+	if (api)
+		PyErr_Format(PyExc_BufferError,
+			     BI_PYTHON_ATTRIBUTE " has version %u.%u and %u bytes, this module knows version %d.%d",
+			     (unsigned)(api->version >> 16), (unsigned)(api->version & 0xffff),
+			     (unsigned)api->struct_size, BI_ABI_MAJOR, BI_ABI_MINOR);
+	return NULL;
+}
+
+/*
+ * The table of a type: 1 and *out, 0 if the type has none, -1 with an exception. The last type that had one is
+ * remembered, and kept alive so that its address stays its own.
+ */
+static inline int bi_python_api_of(PyTypeObject *type, const struct bi_python_api **out)
+{
+#ifndef Py_GIL_DISABLED
+	static PyTypeObject *known_type;
+	static const struct bi_python_api *known_api;
+	PyObject *forgotten;
+#endif
+	PyObject *capsule;
+
+	*out = NULL;
+#ifndef Py_GIL_DISABLED
+	if (type == known_type) {
+		*out = known_api;
+		return 1;
+	}
+#endif
+	if (bi_python_find_capsule(type, &capsule) < 0)
+		return -1;
+	if (!capsule)
+		return 0;
+	*out = bi_python_open_capsule(capsule);
+	Py_DECREF(capsule);
+	if (!*out)
+		return -1;
+#ifndef Py_GIL_DISABLED
+	forgotten = (PyObject *)known_type;
+	Py_INCREF((PyObject *)type);
+	known_type = type;
+	known_api = *out;
+	Py_XDECREF(forgotten);
+#endif
+	return 1;
+}
+
+/* buffer_interface.buffer_interface(argument): a new reference. */
+static inline PyObject *bi_python_import(PyObject *argument)
+{
+	PyObject *name = PyUnicode_FromString("buffer_interface");
+	PyObject *module = name ? PyImport_GetModule(name) : NULL;
+	PyObject *function = NULL, *array = NULL;
+
+	if (name && !module && !PyErr_Occurred())
+		module = PyImport_Import(name);
+	if (module)
+		function = PyObject_GetAttr(module, name);
+	if (function)
+		array = PyObject_CallFunctionObjArgs(function, argument, NULL);
+	Py_XDECREF(function);
+	Py_XDECREF(module);
+	Py_XDECREF(name);
+	return array;
+}
+
+/* An object of a kind that does not describe itself. */
+static inline int bi_python_take_other(PyObject *argument, struct bi_exchange *out)
+{
+	const struct bi_python_api *api;
+	PyObject *array = bi_python_import(argument);
+	int rc;
+
+	if (!array)
+		return -1;
+	rc = bi_python_api_of(Py_TYPE(array), &api);
+	if (rc == 0)
+		PyErr_SetString(PyExc_TypeError, "what buffer_interface() returns has no " BI_PYTHON_ATTRIBUTE);
+	rc = rc == 1 ? api->acquire(array, out) : -1;
+	Py_DECREF(array);
+	return rc;
+}
+
+/*
+ * Fills *out with any array argument and a reference of its own: release it with out->release(out). 0, or -1 with an
+ * exception set, and then *out needs no release. TypeError: the argument is no array; BufferError and its subclasses:
+ * it cannot be taken as it is.
+ */
+static inline int bi_python_take(PyObject *argument, struct bi_exchange *out)
+{
+	const struct bi_python_api *api;
+	int rc = bi_python_api_of(Py_TYPE(argument), &api);
+
+	out->release = NULL;
+	if (rc < 0)
+		return -1;
+	return rc ? api->acquire(argument, out) : bi_python_take_other(argument, out);
+}
+
+/*
+ * The same for the time of one call, while the caller's reference keeps the argument alive: an object that describes
+ * itself only lends, so nothing is allocated or counted. Release it in the same way.
+ */
+static inline int bi_python_borrow(PyObject *argument, struct bi_exchange *out)
+{
+	const struct bi_python_api *api;
+	int rc = bi_python_api_of(Py_TYPE(argument), &api);
+
+	out->release = NULL;
+	if (rc < 0)
+		return -1;
+	return rc ? api->view(argument, out) : bi_python_take_other(argument, out);
+}
+
+/*
+ * bi_python_take as a converter: PyArg_ParseTuple(args, "O&O&", bi_python_converter, &a, bi_python_converter, &b). If a
+ * later argument is refused, what was taken is released.
+ */
+static inline int bi_python_converter(PyObject *argument, void *out)
+{
+	struct bi_exchange *array = (struct bi_exchange *)out;
+
+	if (argument)
+		return bi_python_take(argument, array) < 0 ? 0 : Py_CLEANUP_SUPPORTED;
+	if (array->release)
+		array->release(array);
+	return 1;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,15 @@
+"""Arrays of host, OpenCL and CUDA memory, whoever made them, without a copy.
+
+    from buffer_interface import buffer_interface
+    view = buffer_interface(array)      # NumPy, pyopencl, CuPy, PyTorch, JAX, Numba, ...
+
+`buffer_interface` takes an object that speaks DLPack, the CUDA Array Interface, the buffer protocol, NumPy's array
+interface or the BufferInterface, and gives a `BufferInterface`, which speaks them all as far as its memory allows.
+"""
+
+import atexit as _atexit
+
+from ._core import *  # noqa: F403
+from ._core import __version__, _close_contexts
+
+_atexit.register(_close_contexts)

@@ -1,0 +1,313 @@
+/*
+ * Contexts of the library that imports share, and streams that users give
+ *
+ * A context is opened once for each device, and adopted once for each cl_context and device, and kept for the next
+ * import. Adopted ones hold the cl_context of somebody else, so there is a limit: the one that was not used for longest
+ * makes room.
+ */
+#include <pthread.h>
+#include <string.h>
+
+#include "extension.h"
+
+#define MOST 16
+
+struct entry {
+	struct bi_context *context; /* NULL: free */
+	struct bi_location location; /* as it was asked for */
+	uint64_t used;
+};
+
+static struct entry entries[MOST];
+static uint64_t clock_of_uses;
+/* Nothing that can wait, or run Python code, happens under it. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int is_same(const struct bi_location *a, const struct bi_location *b)
+{
+	return a->context == b->context && strcmp(a->device, b->device) == 0;
+}
+
+/* Retained, or NULL. */
+static struct bi_context *look_up(const struct bi_location *location)
+{
+	struct bi_context *found = NULL;
+
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < MOST && !found; i++) {
+		if (!entries[i].context || !is_same(&entries[i].location, location))
+			continue;
+		entries[i].used = ++clock_of_uses;
+		found = bi_context_retain(entries[i].context);
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+static struct entry *free_or_oldest(void)
+{
+	struct entry *oldest = &entries[0];
+
+	for (int i = 0; i < MOST; i++) {
+		if (!entries[i].context)
+			return &entries[i];
+		if (entries[i].used < oldest->used)
+			oldest = &entries[i];
+	}
+	return oldest;
+}
+
+/* Two threads may open the same device at once; both keep what they have. */
+static void remember(const struct bi_location *location, struct bi_context *context)
+{
+	struct bi_context *dropped;
+	struct entry *entry;
+
+	pthread_mutex_lock(&lock);
+	entry = free_or_oldest();
+	dropped = entry->context;
+	entry->context = bi_context_retain(context);
+	entry->location = *location;
+	entry->used = ++clock_of_uses;
+	pthread_mutex_unlock(&lock);
+	bi_context_release(dropped);
+}
+
+static int open_location(const struct bi_location *location, const char *device, struct bi_context **out)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_error err;
+	int rc;
+
+	options.device = device;
+	options.adopt_context = location->context;
+	Py_BEGIN_ALLOW_THREADS
+	rc = bi_context_open(&options, out, &err);
+	Py_END_ALLOW_THREADS
+	if (rc) {
+		bip_raise(rc, &err);
+		return -1;
+	}
+	return 0;
+}
+
+static int context_at(const struct bi_location *location, struct bi_context **out)
+{
+	*out = look_up(location);
+	if (*out)
+		return 0;
+	if (open_location(location, location->device, out))
+		return -1;
+	remember(location, *out);
+	return 0;
+}
+
+int bip_context_host(struct bi_context **out)
+{
+	static const struct bi_location host = { "host", 0 };
+	static struct bi_context *kept; /* for ever: no driver stands behind it */
+
+	if (!kept && context_at(&host, &kept))
+		return -1;
+	*out = bi_context_retain(kept);
+	return 0;
+}
+
+int bip_context_cuda(int ordinal, struct bi_context **out)
+{
+	struct bi_location location = { "", 0 };
+
+	PyOS_snprintf(location.device, sizeof(location.device), "cuda:%d", ordinal);
+	return context_at(&location, out);
+}
+
+/* What a word such as "auto" opens is kept under the name of the device that it turned out to be. */
+int bip_context_open(const char *device, struct bi_context **out)
+{
+	struct bi_location location = { "", 0 };
+	struct bi_context *opened, *known;
+
+	if (strlen(device) < sizeof(location.device)) {
+		memcpy(location.device, device, strlen(device) + 1);
+		*out = look_up(&location);
+		if (*out)
+			return 0;
+	}
+	location.device[0] = '\0';
+	if (open_location(&location, strcmp(device, "auto") ? device : NULL, &opened))
+		return -1;
+	memcpy(location.device, bi_context_device(opened)->spec, sizeof(location.device));
+	known = look_up(&location);
+	if (known) {
+		bi_context_release(opened);
+		*out = known;
+		return 0;
+	}
+	remember(&location, opened);
+	*out = opened;
+	return 0;
+}
+
+static int context_at_found(int rc, const struct bi_location *location, const struct bi_error *err,
+			    struct bi_context **out)
+{
+	if (rc == BI_OK)
+		return context_at(location, out);
+	bip_raise_import(rc, err);
+	return -1;
+}
+
+int bip_context_of_queue(uintptr_t queue, struct bi_context **out)
+{
+	struct bi_location location;
+	struct bi_error err;
+
+	return context_at_found(bi_locate_queue(queue, &location, &err), &location, &err, out);
+}
+
+int bip_context_of_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_context **out)
+{
+	struct bi_location location;
+	struct bi_error err;
+
+	return context_at_found(bi_locate_memory(kind, handle, &location, &err), &location, &err, out);
+}
+
+void bip_contexts_close(int all)
+{
+	struct bi_context *dropped[MOST];
+	int count = 0;
+
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < MOST; i++) {
+		if (!entries[i].context || !(all || entries[i].location.context))
+			continue;
+		dropped[count++] = entries[i].context;
+		entries[i].context = NULL;
+	}
+	pthread_mutex_unlock(&lock);
+	Py_BEGIN_ALLOW_THREADS
+	for (int i = 0; i < count; i++)
+		bi_context_release(dropped[i]);
+	Py_END_ALLOW_THREADS
+}
+
+/* Streams */
+
+/* The legacy default stream, which most libraries call 0. */
+#define LEGACY 1
+
+/* An int attribute of a stream object: some are ints, some ctypes pointers with a `value` that is None for 0. */
+static int read_handle(PyObject *handle, uintptr_t *out)
+{
+	PyObject *value = Py_NewRef(handle);
+
+	if (!PyLong_Check(handle) && handle != Py_None) {
+		Py_SETREF(value, PyObject_GetAttrString(handle, "value"));
+		if (!value)
+			return -1;
+	}
+	*out = value == Py_None ? 0 : PyLong_AsSize_t(value);
+	Py_DECREF(value);
+	return PyErr_Occurred() ? -1 : 0;
+}
+
+/* __cuda_stream__() gives (version, handle). */
+static int read_protocol(PyObject *method, uintptr_t *out)
+{
+	PyObject *pair = PyCallable_Check(method) ? PyObject_CallNoArgs(method) : Py_NewRef(method);
+	int rc = -1;
+
+	if (!pair)
+		return -1;
+	if (!PyTuple_Check(pair) || PyTuple_GET_SIZE(pair) != 2)
+		PyErr_Format(PyExc_TypeError, "__cuda_stream__ gives %R, not a tuple of version and handle", pair);
+	else
+		rc = read_handle(PyTuple_GET_ITEM(pair, 1), out);
+	Py_DECREF(pair);
+	return rc;
+}
+
+/* The first of the attributes that the object has. 1: read, 0: it has none. */
+static int read_object(PyObject *object, int is_cuda, uintptr_t *out)
+{
+	PyObject *cuda[] = { bip_name.__cuda_stream__, bip_name.cuda_stream, bip_name.ptr, bip_name.handle };
+	PyObject *opencl[] = { bip_name.int_ptr };
+	PyObject **names = is_cuda ? cuda : opencl;
+	size_t count = is_cuda ? Py_ARRAY_LENGTH(cuda) : Py_ARRAY_LENGTH(opencl);
+
+	for (size_t i = 0; i < count; i++) {
+		PyObject *found;
+		int rc;
+
+		if (bip_attribute(object, names[i], &found))
+			return -1;
+		if (!found)
+			continue;
+		rc = is_cuda && i == 0 ? read_protocol(found, out) : read_handle(found, out);
+		Py_DECREF(found);
+		return rc ? -1 : 1;
+	}
+	return 0;
+}
+
+static int read_cuda_int(PyObject *number, uintptr_t *out)
+{
+	int64_t value = PyLong_AsLongLong(number);
+
+	if (value == -1 && PyErr_Occurred())
+		return -1;
+	if (value <= 0) {
+		PyErr_Format(PyExc_ValueError,
+			     "stream is %lld; a stream is 1 (legacy default), 2 (per-thread default) or a handle, "
+			     "and 0 could mean either default [C6]",
+			     (long long)value);
+		return -1;
+	}
+	*out = (uintptr_t)value;
+	return 0;
+}
+
+static int read_stream(PyObject *object, const char *backend, uintptr_t *out)
+{
+	int is_cuda = strcmp(backend, "cuda") == 0, rc;
+
+	if (strcmp(backend, "host") == 0) {
+		PyErr_SetString(PyExc_ValueError, "stream is given, but host memory has no streams");
+		return -1;
+	}
+	if (is_cuda && PyLong_CheckExact(object))
+		return read_cuda_int(object, out);
+	rc = read_object(object, is_cuda, out);
+	if (rc == 0)
+		PyErr_Format(PyExc_TypeError, "stream is of type %.100s, which is no stream of %s%s",
+			     Py_TYPE(object)->tp_name, backend,
+			     is_cuda ? "" : "; a command queue is taken as an object with int_ptr");
+	if (rc == 1 && is_cuda && *out == 0)
+		*out = LEGACY;
+	return rc == 1 ? 0 : -1;
+}
+
+int bip_stream(PyObject *object, struct bi_context *context, struct bi_stream **out)
+{
+	struct bi_error err;
+	uintptr_t handle;
+	int rc;
+
+	*out = NULL;
+	if (!object || object == Py_None)
+		return 0;
+	if (read_stream(object, bi_context_device(context)->backend, &handle))
+		return -1;
+	if (handle == bi_stream_handle(bi_context_stream(context))) {
+		*out = bi_stream_retain(bi_context_stream(context));
+		return 0;
+	}
+	rc = bi_stream_wrap(context, handle, bip_drop, Py_NewRef(object), out, &err);
+	if (rc) {
+		Py_DECREF(object);
+		bip_raise(rc, &err);
+		return -1;
+	}
+	return 0;
+}

@@ -1,0 +1,110 @@
+/* Exceptions, and what the library's statuses become. */
+#include "extension.h"
+
+PyObject *bip_InvalidArrayError, *bip_UnsupportedError, *bip_DriverError;
+
+/* An exception that is caught under two names. */
+static PyObject *make_class(PyObject *module, const char *name, const char *doc, PyObject *first, PyObject *second)
+{
+	PyObject *bases = PyTuple_Pack(second ? 2 : 1, first, second);
+	PyObject *class = bases ? PyErr_NewExceptionWithDoc(name, doc, bases, NULL) : NULL;
+
+	Py_XDECREF(bases);
+	if (class && PyModule_AddObjectRef(module, strrchr(name, '.') + 1, class)) {
+		Py_DECREF(class);
+		return NULL;
+	}
+	return class;
+}
+
+int bip_errors_init(PyObject *module)
+{
+	bip_InvalidArrayError = make_class(module, "buffer_interface.InvalidArrayError",
+					   "What a producer says of an array cannot be, or the array was released.",
+					   PyExc_BufferError, PyExc_ValueError);
+	bip_UnsupportedError = make_class(module, "buffer_interface.UnsupportedError",
+					  "The array cannot be given, or taken, in this way.", PyExc_BufferError,
+					  PyExc_NotImplementedError);
+	bip_DriverError = make_class(module, "buffer_interface.DriverError",
+				     "A device or its driver failed; `vendor` is the driver's own code, 0 without one.",
+				     PyExc_RuntimeError, NULL);
+	return bip_InvalidArrayError && bip_UnsupportedError && bip_DriverError ? 0 : -1;
+}
+
+/* DriverError(message) with the attribute `vendor`. */
+static void raise_driver(const struct bi_error *err)
+{
+	PyObject *exception = PyObject_CallFunction(bip_DriverError, "s", err->message);
+	PyObject *vendor = exception ? PyLong_FromLong(err->vendor) : NULL;
+
+	if (vendor && PyObject_SetAttrString(exception, "vendor", vendor) == 0)
+		PyErr_SetObject(bip_DriverError, exception);
+	Py_XDECREF(vendor);
+	Py_XDECREF(exception);
+}
+
+/* NULL: a DriverError. */
+static PyObject *class_of(int rc)
+{
+	switch (rc) {
+	case BI_EINVAL:
+	case BI_EREADONLY:
+	case BI_EOVERLAP:
+		return PyExc_ValueError;
+	case BI_EOVERFLOW:
+		return PyExc_OverflowError;
+	case BI_EBOUNDS:
+		return PyExc_IndexError;
+	case BI_EDTYPE:
+		return PyExc_TypeError;
+	case BI_EBUSY:
+		return PyExc_BufferError;
+	case BI_EUNSUPPORTED:
+		return bip_UnsupportedError;
+	case BI_ENOMEM:
+		return PyExc_MemoryError;
+	case BI_EVERSION:
+		return bip_InvalidArrayError;
+	default:
+		return NULL;
+	}
+}
+
+static void *raise_as(PyObject *class, const struct bi_error *err)
+{
+	if (class)
+		PyErr_SetString(class, err->message);
+	else
+		raise_driver(err);
+	return NULL;
+}
+
+void *bip_raise(int rc, const struct bi_error *err)
+{
+	return raise_as(class_of(rc), err);
+}
+
+void *bip_raise_import(int rc, const struct bi_error *err)
+{
+	switch (rc) {
+	case BI_EINVAL:
+	case BI_EREADONLY:
+	case BI_EOVERFLOW:
+	case BI_EBOUNDS:
+	case BI_EDTYPE:
+		return raise_as(bip_InvalidArrayError, err);
+	default:
+		return bip_raise(rc, err);
+	}
+}
+
+void *bip_raise_export(int rc, const struct bi_error *err)
+{
+	switch (rc) {
+	case BI_EREADONLY:
+	case BI_EDTYPE:
+		return raise_as(bip_UnsupportedError, err);
+	default:
+		return bip_raise_import(rc, err);
+	}
+}

@@ -1,0 +1,85 @@
+/* The module buffer_interface._core. */
+#include "extension.h"
+
+#define FAST_WORDS (METH_FASTCALL | METH_KEYWORDS)
+
+static PyObject *close_contexts(PyObject *module, PyObject *none)
+{
+	(void)module;
+	(void)none;
+	bip_contexts_close(1);
+	Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+	{ "buffer_interface", (PyCFunction)(void (*)(void))bip_buffer_interface, FAST_WORDS,
+	  "buffer_interface(obj, *, stream=None, producer_stream=None, sync=True, writable=None, mask='refuse', "
+	  "check=True, trust=False, protocol=None, copy=False)\n--\n\n"
+	  "Any array of host, OpenCL or CUDA memory as a BufferInterface, without a copy.\n\n"
+	  "stream           acquired for this stream: what is enqueued on it from now on comes after the producer's work,\n"
+	  "                 and leaving a `with` block hands it back\n"
+	  "producer_stream  where the producer works, whatever he says\n"
+	  "sync             False: nobody waits for anybody; the order of work is the caller's\n"
+	  "writable         True: refuse what is read-only; False: a read-only view\n"
+	  "mask             'keep': a masked array comes with .mask; 'refuse': it is UnsupportedError\n"
+	  "check            False: pointers are not looked up in the driver\n"
+	  "trust            True: take handles that cannot be checked\n"
+	  "protocol         'native', 'draft', 'pyopencl', 'cuda_array_interface', 'dlpack', 'buffer', 'array_interface'\n"
+	  "                 or 'array_struct': this one only\n"
+	  "copy             True: a dense copy on the same device\n\n"
+	  "TypeError: obj speaks no protocol. InvalidArrayError: what it says cannot be. UnsupportedError: it cannot be taken." },
+	{ "devices", bip_devices, METH_NOARGS,
+	  "devices()\n--\n\nAll devices, the best first, then backends and devices that cannot be used, with the reason." },
+	{ "_close_contexts", close_contexts, METH_NOARGS, NULL },
+	{ NULL, NULL, 0, NULL },
+};
+
+/* Types and exceptions are static: there is one of each in a process. */
+static int check_interpreter(void)
+{
+	static int is_loaded;
+
+	if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+		PyErr_SetString(PyExc_ImportError, "buffer_interface cannot be imported in a sub-interpreter");
+		return -1;
+	}
+	if (is_loaded) {
+		PyErr_SetString(PyExc_ImportError, "buffer_interface._core is imported already, and once in a process");
+		return -1;
+	}
+	is_loaded = 1;
+	return 0;
+}
+
+static int execute(PyObject *module)
+{
+	if (check_interpreter() || bip_names_init() || bip_errors_init(module) || bip_type_ready(module) ||
+	    PyType_Ready(&bip_map_type) || PyModule_AddFunctions(module, bip_operation_functions))
+		return -1;
+	return PyModule_AddStringConstant(module, "__version__", bi_version());
+}
+
+static PyModuleDef_Slot slots[] = {
+	{ Py_mod_exec, execute },
+#if PY_VERSION_HEX >= 0x030C0000
+	{ Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED },
+#endif
+#if PY_VERSION_HEX >= 0x030D0000
+	{ Py_mod_gil, Py_MOD_GIL_NOT_USED },
+#endif
+	{ 0, NULL },
+};
+
+static struct PyModuleDef definition = {
+	PyModuleDef_HEAD_INIT,
+	.m_name = "buffer_interface._core",
+	.m_methods = functions,
+	.m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__core(void);
+
+PyMODINIT_FUNC PyInit__core(void)
+{
+	return PyModuleDef_Init(&definition);
+}

@@ -1,0 +1,516 @@
+/* The type BufferInterface: what an array is, when it is let go. */
+#include <stddef.h>
+#include <string.h>
+
+#include "extension.h"
+
+/* Making and letting go */
+
+PyObject *bip_new(struct bi_view *view)
+{
+	struct bip_object *self = PyObject_New(struct bip_object, &bip_type);
+
+	if (!self) {
+		bi_view_release(view);
+		return NULL;
+	}
+	self->view = view;
+	self->acquired = NULL;
+	self->mask = NULL;
+	self->weakrefs = NULL;
+	self->flags = 0;
+	return (PyObject *)self;
+}
+
+PyObject *bip_derive(const struct bip_object *parent, struct bi_view *view)
+{
+	PyObject *self = bip_new(view);
+
+	if (self)
+		((struct bip_object *)self)->flags = parent->flags;
+	return self;
+}
+
+static void raise_released(void)
+{
+	PyErr_SetString(bip_InvalidArrayError, "this BufferInterface was released");
+}
+
+struct bi_view *bip_view(PyObject *self)
+{
+	struct bi_view *view = ((struct bip_object *)self)->view;
+
+	if (!view)
+		raise_released();
+	return view;
+}
+
+struct bi_view *bip_hold(PyObject *self)
+{
+	struct bi_view *view;
+
+	BIP_LOCK(self)
+	view = ((struct bip_object *)self)->view;
+	if (view)
+		bi_view_retain(view);
+	BIP_UNLOCK()
+	if (!view)
+		raise_released();
+	return view;
+}
+
+/* What release() takes out of the object, so that it is let go once whoever asks. */
+struct holdings {
+	struct bi_view *view;
+	struct bi_stream *acquired;
+};
+
+static struct holdings empty_out(struct bip_object *self)
+{
+	struct holdings held;
+
+	BIP_LOCK(self)
+	held = (struct holdings){ self->view, self->acquired };
+	self->view = NULL;
+	self->acquired = NULL;
+	BIP_UNLOCK()
+	return held;
+}
+
+/*
+ * What the user enqueued on the stream that he named comes before everything later, and before the memory is let go; if
+ * that cannot be said, it is waited for.
+ */
+static int hand_back(const struct holdings *held, int waits, struct bi_error *err)
+{
+	int rc = BI_OK;
+
+	Py_BEGIN_ALLOW_THREADS
+	if (held->acquired) {
+		rc = bi_view_hand_back(held->view, held->acquired, err);
+		if (rc)
+			bi_stream_synchronize(held->acquired, NULL);
+	}
+	if (waits && !rc)
+		rc = bi_view_synchronize(held->view, err);
+	Py_END_ALLOW_THREADS
+	return rc;
+}
+
+static int let_go(struct bip_object *self, int waits, struct bi_error *err)
+{
+	struct holdings held = empty_out(self);
+	int rc = BI_OK;
+
+	if (held.view && (held.acquired || waits))
+		rc = hand_back(&held, waits, err);
+	bi_stream_release(held.acquired);
+	bi_view_release(held.view);
+	return rc;
+}
+
+static void dealloc(PyObject *object)
+{
+	struct bip_object *self = (struct bip_object *)object;
+
+	if (self->weakrefs)
+		PyObject_ClearWeakRefs(object);
+	if (self->acquired)
+		let_go(self, 0, NULL);
+	else
+		bi_view_release(self->view);
+	Py_XDECREF(self->mask);
+	PyObject_Free(self);
+}
+
+static PyObject *release(PyObject *self, PyObject *none)
+{
+	struct bi_error err;
+	int rc = let_go((struct bip_object *)self, 0, &err);
+
+	(void)none;
+	return rc ? bip_raise(rc, &err) : Py_NewRef(Py_None);
+}
+
+static PyObject *enter(PyObject *self, PyObject *none)
+{
+	(void)none;
+	return bip_view(self) ? Py_NewRef(self) : NULL;
+}
+
+static PyObject *leave(PyObject *object, PyObject *args)
+{
+	struct bip_object *self = (struct bip_object *)object;
+	int waits = self->flags & BIP_WAIT_AT_EXIT && !(self->flags & BIP_UNORDERED);
+	struct bi_error err;
+	int rc = let_go(self, waits, &err);
+
+	(void)args;
+	return rc ? bip_raise(rc, &err) : Py_NewRef(Py_None);
+}
+
+/* Attributes */
+
+/* The handle behind an array; keeps the memory alive. */
+struct handle {
+	PyObject_HEAD
+	struct bi_view *view;
+	struct bi_native native;
+};
+
+static void dealloc_handle(PyObject *self)
+{
+	bi_view_release(((struct handle *)self)->view);
+	PyObject_Free(self);
+}
+
+static PyObject *handle_int(PyObject *self)
+{
+	return PyLong_FromSize_t(((struct handle *)self)->native.handle);
+}
+
+static PyObject *get_int_ptr(PyObject *self, void *closure)
+{
+	const struct handle *handle = (struct handle *)self;
+
+	(void)closure;
+	if (handle->native.kind == BI_HANDLE_CL_MEM)
+		return handle_int(self);
+	PyErr_SetString(PyExc_AttributeError, "int_ptr: this is an address, not a cl_mem; int() gives it");
+	return NULL;
+}
+
+static PyObject *handle_repr(PyObject *self)
+{
+	const struct handle *handle = (struct handle *)self;
+
+	return PyUnicode_FromFormat("<%s %p>", handle->native.kind == BI_HANDLE_CL_MEM ? "cl_mem" : "address",
+				    (void *)handle->native.handle);
+}
+
+static PyNumberMethods handle_number = { .nb_int = handle_int, .nb_index = handle_int };
+static PyGetSetDef handle_getset[] = { { "int_ptr", get_int_ptr, NULL, "The cl_mem as an int.", NULL },
+				       { NULL, NULL, NULL, NULL, NULL } };
+static PyTypeObject handle_type = {
+	PyVarObject_HEAD_INIT(NULL, 0).tp_name = "buffer_interface.Handle",
+	.tp_doc = "Handle of the memory behind an array: int() gives a cl_mem or an address. Keeps the memory alive.",
+	.tp_basicsize = sizeof(struct handle),
+	.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+	.tp_dealloc = dealloc_handle,
+	.tp_repr = handle_repr,
+	.tp_as_number = &handle_number,
+	.tp_getset = handle_getset,
+};
+
+/* Getters read the view under the lock of the object. */
+#define GETTER(name, expression) \
+	static PyObject *get_##name(PyObject *self, void *closure) \
+	{ \
+		PyObject *result = NULL; \
+		const struct bi_view *view; \
+\
+		(void)closure; \
+		BIP_LOCK(self) \
+		view = bip_view(self); \
+		if (view) \
+			result = (expression); \
+		BIP_UNLOCK() \
+		return result; \
+	}
+
+static PyObject *make_handle(const struct bi_view *view)
+{
+	struct handle *handle = PyObject_New(struct handle, &handle_type);
+
+	if (!handle)
+		return NULL;
+	handle->view = bi_view_retain((struct bi_view *)(uintptr_t)view);
+	bi_view_native(view, &handle->native);
+	return (PyObject *)handle;
+}
+
+/* Only a cl_mem has an offset; other handles are addresses of the first element. */
+static PyObject *make_offset(const struct bi_view *view)
+{
+	struct bi_native native;
+
+	bi_view_native(view, &native);
+	return PyLong_FromSize_t(native.offset);
+}
+
+static const struct bi_device *device_of(const struct bi_view *view)
+{
+	return bi_context_device(bi_memory_context(bi_view_memory(view)));
+}
+
+static const char *backend_of(const struct bi_view *view)
+{
+	return bi_memory_is_host(bi_view_memory(view)) ? "host" : device_of(view)->backend;
+}
+
+static PyObject *make_device(const struct bi_view *view)
+{
+	const char *backend = backend_of(view);
+
+	if (strcmp(backend, "host") == 0)
+		return Py_NewRef(Py_None);
+	if (strcmp(backend, "cuda") == 0)
+		return PyLong_FromLong(device_of(view)->ordinal);
+	return Py_BuildValue("(ii)", device_of(view)->platform, device_of(view)->ordinal);
+}
+
+static PyObject *make_device_name(const struct bi_view *view)
+{
+	return PyUnicode_FromString(strcmp(backend_of(view), "host") ? device_of(view)->name : "host");
+}
+
+static PyObject *make_context(const struct bi_view *view)
+{
+	if (bi_memory_is_host(bi_view_memory(view)))
+		return Py_NewRef(Py_None);
+	return PyLong_FromSize_t(bi_context_handle(bi_memory_context(bi_view_memory(view))));
+}
+
+static PyObject *make_stream(const struct bi_view *view)
+{
+	struct bi_exchange exchange;
+	struct bi_error err;
+	int rc;
+
+	if (bi_memory_is_host(bi_view_memory(view)))
+		return Py_NewRef(Py_None);
+	rc = bi_view_describe(view, &exchange, &err);
+	if (rc)
+		return bip_raise(rc, &err);
+	if (exchange.stream_kind == BI_STREAM_KIND_NONE)
+		return Py_NewRef(Py_None);
+	return PyLong_FromUnsignedLongLong(exchange.stream);
+}
+
+static PyObject *make_host_pointer(const struct bi_view *view)
+{
+	void *pointer = bi_view_host_pointer(view);
+
+	return pointer ? PyLong_FromVoidPtr(pointer) : Py_NewRef(Py_None);
+}
+
+/* Elements, or the bytes of as many dense ones. They fit: the library has checked them. */
+static int64_t count_elements(const struct bi_view *view)
+{
+	int64_t count = 1;
+
+	for (int i = 0; i < bi_view_ndim(view); i++)
+		count *= bi_view_shape(view)[i];
+	return count;
+}
+
+static PyObject *make_descr(const struct bi_view *view)
+{
+	PyObject *descr = bip_dtype_descr(view);
+
+	return descr || PyErr_Occurred() ? descr : Py_NewRef(Py_None);
+}
+
+static int is_readonly(const struct bi_view *view)
+{
+	return (bi_view_flags(view) & BI_VIEW_READONLY) != 0;
+}
+
+GETTER(buffer, make_handle(view))
+GETTER(offset, make_offset(view))
+GETTER(shape, bip_tuple(bi_view_shape(view), bi_view_ndim(view)))
+GETTER(strides, bip_tuple(bi_view_strides(view), bi_view_ndim(view)))
+GETTER(typestr, bip_dtype_text(bi_view_dtype(view)))
+GETTER(descr, make_descr(view))
+GETTER(itemsize, PyLong_FromUnsignedLong(bi_view_dtype(view).item_size))
+GETTER(ndim, PyLong_FromLong(bi_view_ndim(view)))
+GETTER(size, PyLong_FromLongLong(count_elements(view)))
+GETTER(nbytes, PyLong_FromLongLong(count_elements(view) * bi_view_dtype(view).item_size))
+GETTER(readonly, PyBool_FromLong(is_readonly(view)))
+GETTER(backend, PyUnicode_FromString(backend_of(view)))
+GETTER(device, make_device(view))
+GETTER(device_name, make_device_name(view))
+GETTER(device_spec, PyUnicode_FromString(strcmp(backend_of(view), "host") ? device_of(view)->spec : "host"))
+GETTER(context, make_context(view))
+GETTER(stream, make_stream(view))
+GETTER(host_pointer, make_host_pointer(view))
+
+/* Importing NumPy runs code, so not under the lock. */
+static PyObject *get_dtype(PyObject *self, void *closure)
+{
+	struct bi_view *view = bip_hold(self);
+	PyObject *dtype = view ? bip_dtype_numpy(view) : NULL;
+
+	(void)closure;
+	bi_view_release(view);
+	return dtype;
+}
+
+static PyObject *get_released(PyObject *self, void *closure)
+{
+	(void)closure;
+	return PyBool_FromLong(!((struct bip_object *)self)->view);
+}
+
+static PyObject *get_mask(PyObject *self, void *closure)
+{
+	PyObject *mask = ((struct bip_object *)self)->mask;
+
+	(void)closure;
+	return Py_NewRef(mask ? mask : Py_None);
+}
+
+static PyObject *repr_of(const struct bi_view *view, const char *readonly)
+{
+	PyObject *shape = bip_tuple(bi_view_shape(view), bi_view_ndim(view));
+	PyObject *offset = make_offset(view);
+	PyObject *result = NULL;
+	char name[BI_DTYPE_TEXT];
+
+	bi_dtype_name(bi_view_dtype(view), name);
+	if (shape && offset)
+		result = PyUnicode_FromFormat("<BufferInterface %s %S on %s, offset %S%s>", name, shape,
+					      strcmp(backend_of(view), "host") ? device_of(view)->spec : "host", offset,
+					      readonly);
+	Py_XDECREF(shape);
+	Py_XDECREF(offset);
+	return result;
+}
+
+static PyObject *repr(PyObject *self)
+{
+	struct bi_view *view = ((struct bip_object *)self)->view ? bip_hold(self) : NULL;
+	PyObject *result;
+
+	if (!view) {
+		PyErr_Clear();
+		return PyUnicode_FromString("<BufferInterface, released>");
+	}
+	result = repr_of(view, is_readonly(view) ? ", read-only" : "");
+	bi_view_release(view);
+	return result;
+}
+
+/* The type */
+
+#define FAST(function) ((PyCFunction)(void (*)(void))(function))
+#define FAST_WORDS (METH_FASTCALL | METH_KEYWORDS)
+
+static PyMethodDef methods[] = {
+	{ "release", release, METH_NOARGS,
+	  "release()\n--\n\nLets the memory go, once; later calls do nothing. Exports that were handed out keep it. A stream\n"
+	  "that was acquired is handed back first. Afterwards whatever would touch the memory raises InvalidArrayError." },
+	{ "__enter__", enter, METH_NOARGS, NULL },
+	{ "__exit__", leave, METH_VARARGS, "Hands an acquired stream back, then releases." },
+	{ "acquire", bip_acquire, METH_O,
+	  "acquire(stream)\n--\n\nWork enqueued on the stream from now on comes after all work on the memory." },
+	{ "hand_back", bip_hand_back, METH_O,
+	  "hand_back(stream)\n--\n\nLater work on the memory comes after all that is now on the stream." },
+	{ "synchronize", bip_synchronize, METH_NOARGS,
+	  "synchronize()\n--\n\nWaits until all work on the memory is done. DriverError if some of it failed." },
+	{ "join", FAST(bip_join), FAST_WORDS,
+	  "join(*streams)\n--\n\nLater work on the memory comes after what is now on each of the streams." },
+	{ "copy", FAST(bip_copy), FAST_WORDS,
+	  "copy(*, stream=None)\n--\n\nA dense C-order copy on the same device, enqueued." },
+	{ "to", FAST(bip_to), FAST_WORDS,
+	  "to(device, *, stream=None)\n--\n\nThe array on another device: a dense copy, or the array itself if it is there." },
+	{ "fill", FAST(bip_fill), FAST_WORDS,
+	  "fill(value, *, stream=None)\n--\n\nEvery element becomes the value. Enqueued." },
+	{ "item", FAST(bip_item), METH_FASTCALL,
+	  "item(*index)\n--\n\nOne element as a Python object; waits for the work on the memory." },
+	{ "map", FAST(bip_map), FAST_WORDS,
+	  "map(mode='r')\n--\n\nThe bytes as an object with the buffer protocol, for a `with` block: 'r' to read, 'w' to write all,\n"
+	  "'rw' both. Waits for the work on the memory." },
+	{ "transpose", FAST(bip_transpose), METH_FASTCALL,
+	  "transpose(*axes)\n--\n\nThe same memory with its axes in another order, reversed without arguments." },
+	{ "reshape", FAST(bip_reshape), METH_FASTCALL,
+	  "reshape(*shape)\n--\n\nThe same memory in another shape, in C order; one extent may be -1. ValueError if it needs a copy." },
+	{ "view", bip_view_as, METH_O, "view(dtype)\n--\n\nThe same bytes as another type." },
+	{ "broadcast_to", bip_broadcast_to, METH_O,
+	  "broadcast_to(shape)\n--\n\nThe same memory repeated to a larger shape, read-only." },
+	{ "cuda_array_interface", FAST(bip_cuda_array_interface), FAST_WORDS,
+	  "cuda_array_interface(version=3, *, sync=True, synchronize=False, bfloat16_as_void=False)\n--\n\n"
+	  "The dictionary in one of its versions. Below 3 pending work is waited for." },
+	{ "__dlpack__", FAST(bip_dlpack), FAST_WORDS,
+	  "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\nA DLPack capsule." },
+	{ "__dlpack_device__", bip_dlpack_device, METH_NOARGS,
+	  "__dlpack_device__()\n--\n\nDevice type and ordinal, in DLPack's numbers." },
+	{ "__array__", FAST(bip_array), METH_VARARGS | METH_KEYWORDS,
+	  "__array__(dtype=None, *, copy=None)\n--\n\nHost memory as a numpy.ndarray; TypeError for memory of a device." },
+	{ NULL, NULL, 0, NULL },
+};
+
+#define ATTRIBUTE(name, doc) { #name, get_##name, NULL, doc, NULL }
+
+static PyGetSetDef getset[] = {
+	ATTRIBUTE(buffer, "The handle: .int_ptr is the cl_mem (OpenCL); int() the cl_mem, or the address of the first element."),
+	ATTRIBUTE(offset, "Bytes from the start of the cl_mem to the first element; 0 elsewhere."),
+	ATTRIBUTE(shape, "Extents, a tuple of int."),
+	ATTRIBUTE(strides, "Bytes from one element to the next along each axis, a tuple of int; may be negative or 0."),
+	ATTRIBUTE(dtype, "numpy.dtype. Imports NumPy, and ml_dtypes for the types that only it has."),
+	ATTRIBUTE(typestr, "Type as text, '<f4'; the name of a type for which the array interface has no text, 'bfloat16'."),
+	ATTRIBUTE(descr, "Fields of a structured type as the array interface lists them, else None."),
+	ATTRIBUTE(itemsize, "Bytes of one element."),
+	ATTRIBUTE(ndim, "Number of dimensions."),
+	ATTRIBUTE(size, "Number of elements."),
+	ATTRIBUTE(nbytes, "Bytes of as many dense elements."),
+	ATTRIBUTE(readonly, "True if the memory or its producer forbids writing."),
+	ATTRIBUTE(backend, "'host', 'opencl' or 'cuda'."),
+	ATTRIBUTE(device, "OpenCL: (platform, ordinal), with -1 for what is not known; CUDA: ordinal; host: None."),
+	ATTRIBUTE(device_name, "Name of the device."),
+	ATTRIBUTE(device_spec, "Device string, as `device=` takes it."),
+	ATTRIBUTE(context, "cl_context or CUcontext as an int; None on the host."),
+	ATTRIBUTE(stream, "The stream on which pending work is: a cl_command_queue, or CUDA's 1 or handle, as an int; None if nothing is pending."),
+	ATTRIBUTE(host_pointer, "Address of the first element if the CPU can use the memory as it stands, else None. Does not wait."),
+	ATTRIBUTE(mask, "Another BufferInterface that tells which elements count, or None."),
+	ATTRIBUTE(released, "True after release()."),
+	{ "T", bip_get_T, NULL, "The same memory with its axes reversed.", NULL },
+	{ "__cuda_array_interface__", bip_get_cuda_array_interface, NULL, "Version 3; for memory of CUDA only.", NULL },
+	{ "__array_interface__", bip_get_array_interface, NULL, "For host memory only.", NULL },
+	{ "__array_struct__", bip_get_array_struct, NULL, "For host memory only.", NULL },
+	{ NULL, NULL, NULL, NULL, NULL },
+};
+
+static PyMappingMethods mapping = { .mp_length = bip_length,
+				    .mp_subscript = bip_subscript,
+				    .mp_ass_subscript = bip_ass_subscript };
+static PyBufferProcs buffer = { .bf_getbuffer = bip_getbuffer, .bf_releasebuffer = bip_releasebuffer };
+
+PyTypeObject bip_type = {
+	PyVarObject_HEAD_INIT(NULL, 0).tp_name = "buffer_interface.BufferInterface",
+	.tp_doc = "An n-dimensional array in host, OpenCL or CUDA memory that somebody made. buffer_interface() gives one.",
+	.tp_basicsize = sizeof(struct bip_object),
+	.tp_weaklistoffset = offsetof(struct bip_object, weakrefs),
+	.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+	.tp_dealloc = dealloc,
+	.tp_repr = repr,
+	.tp_methods = methods,
+	.tp_getset = getset,
+	.tp_as_mapping = &mapping,
+	.tp_as_buffer = &buffer,
+};
+
+/* The capsule is stored under a name of the type; the reference is taken. */
+static int add_member(PyObject *dict, const char *name, PyObject *capsule)
+{
+	int rc = capsule ? PyDict_SetItemString(dict, name, capsule) : -1;
+
+	Py_XDECREF(capsule);
+	return rc;
+}
+
+int bip_type_ready(PyObject *module)
+{
+	PyObject *dict = PyDict_New();
+
+	if (!dict)
+		return -1;
+	bip_type.tp_dict = dict;
+	if (add_member(dict, "__buffer_interface_c__", bip_native_capsule()) ||
+	    add_member(dict, "__dlpack_c_exchange_api__", bip_dlpack_capsule()) ||
+	    add_member(dict, "__c_dlpack_exchange_api__", bip_dlpack_capsule()))
+		return -1;
+	if (PyType_Ready(&bip_type) || PyType_Ready(&handle_type))
+		return -1;
+	return PyModule_AddObjectRef(module, "BufferInterface", (PyObject *)&bip_type);
+}
