@@ -73,8 +73,9 @@ struct bi_dl_managed_versioned {
  * of element [0, ..., 0] [D7]; OpenCL: `data` is the cl_mem and byte_offset counts in it [D8]. Strides are in elements,
  * those of extents below 2 are 1 [D4]; without dimensions shape and strides are NULL [D5]; without elements data is NULL
  * and byte_offset 0 [D6].
- * BI_EDTYPE: a type that DLPack cannot name, or swapped bytes [D9]; BI_EUNSUPPORTED: a stride that is no multiple of
- * the item size [D4].
+ * BI_EDTYPE: a type that DLPack cannot name, swapped bytes, or elements of less than a byte, of which only a tensor with
+ * flags can say that they are not packed [D9]; BI_EUNSUPPORTED: a stride that is no multiple of the item size [D4], or
+ * OpenCL's shared virtual memory, which is no cl_mem [D8].
  */
 BI_API int bi_dlpack_describe(const struct bi_view *view, struct bi_dl_tensor *out, struct bi_error *err);
 
@@ -84,11 +85,11 @@ BI_API struct bi_dl_device bi_dlpack_device(const struct bi_view *view);
 /*
  * A tensor of its own that holds a reference to the view; let go by its deleter, on any thread. One allocation. `flags`:
  * BI_DL_COPIED if the caller made a copy for this export, else 0; BI_DL_READONLY is the view's, BI_DL_PADDED the type's.
- * Errors as bi_dlpack_describe. Owned.
+ * Errors as bi_dlpack_describe, but elements of less than a byte are fine. Owned.
  */
 BI_API int bi_dlpack_export(const struct bi_view *view, uint64_t flags, struct bi_dl_managed_versioned **out,
 			    struct bi_error *err);
-/* The same without a version. BI_EREADONLY: it could not say that the view is read-only [D3]. */
+/* The same without version and flags. BI_EREADONLY: it could not say that the view is read-only [D3]. */
 BI_API int bi_dlpack_export_unversioned(const struct bi_view *view, struct bi_dl_managed **out, struct bi_error *err);
 
 enum bi_dlpack_import_flag {
@@ -112,16 +113,19 @@ struct bi_dlpack_import_options {
 /*
  * Makes a view of what a producer hands over. The tensor is taken: its deleter is called once when the memory is let go,
  * and never by an import that fails. Nothing that it points to is written. `context` must reach the memory: any for
- * CPU, the same device for CUDA and managed [E9], the cl_context for OpenCL. Pinned memory is host memory in any context.
- * A tensor that this library exported comes back as another view of the same memory.
+ * CPU, the same device for CUDA [E9], any CUDA device for managed memory, the cl_context for OpenCL. Pinned memory is host
+ * memory in any context. A tensor that this library exported comes back as what it was, a reference to the same view.
  * BI_EVERSION: the major version is not 1, nothing else was looked at [E2]; BI_EINVAL: ndim, shape, device or a pointer
- * do not fit [E7]; BI_EDTYPE; BI_EUNSUPPORTED: flag bits that are not known, packed elements of less than a byte unless
- * contiguous as a whole (refused for now) [E11], devices that no backend has, a cl_mem without BI_DLPACK_TRUSTED;
+ * do not fit [E7]; BI_EDTYPE; BI_EUNSUPPORTED: flag bits that are not known, elements of less than a byte unless
+ * BI_DL_PADDED says that each takes one [E11], devices that no backend has, a cl_mem without BI_DLPACK_TRUSTED;
  * BI_EOVERFLOW, BI_EBOUNDS. `options` may be NULL. Owned.
  */
 BI_API int bi_dlpack_import(struct bi_context *context, struct bi_dl_managed_versioned *tensor,
 			    const struct bi_dlpack_import_options *options, struct bi_view **out, struct bi_error *err);
-/* The same for a tensor without version: read-only, unless BI_DLPACK_WRITABLE says otherwise [E8]. */
+/*
+ * The same for a tensor without version: read-only, unless BI_DLPACK_WRITABLE says otherwise [E8] or this library
+ * exported it; elements of less than a byte count as packed.
+ */
 BI_API int bi_dlpack_import_unversioned(struct bi_context *context, struct bi_dl_managed *tensor,
 					const struct bi_dlpack_import_options *options, struct bi_view **out,
 					struct bi_error *err);

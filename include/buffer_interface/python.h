@@ -95,59 +95,101 @@ static inline const struct bi_python_api *bi_python_open_capsule(PyObject *capsu
 }
 
 /*
- * The table of a type: 1 and *out, 0 if the type has none, -1 with an exception. The last type that had one is
- * remembered, and kept alive so that its address stays its own.
+ * What was found last, because arguments mostly come in few kinds. The types are kept alive, so that their addresses
+ * stay their own. Without a GIL nothing is remembered.
  */
-static inline int bi_python_api_of(PyTypeObject *type, const struct bi_python_api **out)
+struct bi_python_memory {
+	PyTypeObject *type;             /* the last one that had a table */
+	const struct bi_python_api *api;
+	PyTypeObject *plain;            /* the last one that had none */
+	PyObject *function;             /* buffer_interface.buffer_interface */
+};
+
+static inline struct bi_python_memory *bi_python_recall(void)
 {
-#ifndef Py_GIL_DISABLED
-	static PyTypeObject *known_type;
-	static const struct bi_python_api *known_api;
-	PyObject *forgotten;
+#ifdef Py_GIL_DISABLED
+	return NULL;
+#else
+	static struct bi_python_memory memory;
+
+	return &memory;
 #endif
+}
+
+static inline void bi_python_remember_type(PyTypeObject **place, PyTypeObject *type)
+{
+	PyObject *forgotten = (PyObject *)*place;
+
+	Py_INCREF((PyObject *)type);
+	*place = type;
+	Py_XDECREF(forgotten);
+}
+
+/* Looks at the type. Returns as bi_python_api_of. */
+static inline int bi_python_look_up(PyTypeObject *type, const struct bi_python_api **out)
+{
 	PyObject *capsule;
 
 	*out = NULL;
-#ifndef Py_GIL_DISABLED
-	if (type == known_type) {
-		*out = known_api;
-		return 1;
-	}
-#endif
 	if (bi_python_find_capsule(type, &capsule) < 0)
 		return -1;
 	if (!capsule)
 		return 0;
 	*out = bi_python_open_capsule(capsule);
 	Py_DECREF(capsule);
-	if (!*out)
-		return -1;
-#ifndef Py_GIL_DISABLED
-	forgotten = (PyObject *)known_type;
-	Py_INCREF((PyObject *)type);
-	known_type = type;
-	known_api = *out;
-	Py_XDECREF(forgotten);
-#endif
-	return 1;
+	return *out ? 1 : -1;
+}
+
+/* The table of a type: 1 and *out, 0 if the type has none, -1 with an exception. */
+static inline int bi_python_api_of(PyTypeObject *type, const struct bi_python_api **out)
+{
+	struct bi_python_memory *memory = bi_python_recall();
+	int rc;
+
+	if (memory && type == memory->type) {
+		*out = memory->api;
+		return 1;
+	}
+	if (memory && type == memory->plain)
+		return 0;
+	rc = bi_python_look_up(type, out);
+	if (memory && rc == 1) {
+		memory->api = *out;
+		bi_python_remember_type(&memory->type, type);
+	} else if (memory && rc == 0) {
+		bi_python_remember_type(&memory->plain, type);
+	}
+	return rc;
+}
+
+/* buffer_interface.buffer_interface: a new reference. */
+static inline PyObject *bi_python_find_function(void)
+{
+	PyObject *name = PyUnicode_FromString("buffer_interface");
+	PyObject *module = name ? PyImport_Import(name) : NULL;
+	PyObject *function = module ? PyObject_GetAttr(module, name) : NULL;
+
+	Py_XDECREF(module);
+	Py_XDECREF(name);
+	return function;
 }
 
 /* buffer_interface.buffer_interface(argument): a new reference. */
 static inline PyObject *bi_python_import(PyObject *argument)
 {
-	PyObject *name = PyUnicode_FromString("buffer_interface");
-	PyObject *module = name ? PyImport_GetModule(name) : NULL;
-	PyObject *function = NULL, *array = NULL;
+	struct bi_python_memory *memory = bi_python_recall();
+	PyObject *function = memory ? memory->function : NULL;
+	PyObject *array = NULL;
 
-	if (name && !module && !PyErr_Occurred())
-		module = PyImport_Import(name);
-	if (module)
-		function = PyObject_GetAttr(module, name);
+	if (!function) {
+		function = bi_python_find_function();
+		if (memory)
+			memory->function = function;
+	}
 	if (function)
 		array = PyObject_CallFunctionObjArgs(function, argument, NULL);
-	Py_XDECREF(function);
-	Py_XDECREF(module);
-	Py_XDECREF(name);
+	if (!memory)
+		Py_XDECREF(function);
 	return array;
 }
 

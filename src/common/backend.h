@@ -43,6 +43,12 @@ struct bi__device_state {
 	void *state;
 };
 
+/* What to open to reach something foreign. */
+struct bi__origin {
+	int ordinal; /* of the device; if there is a native context, among its devices */
+	uintptr_t native; /* context to adopt, or 0: the backend's own of that device */
+};
+
 /* A stream as opened. Embedded in struct bi_stream. */
 struct bi__queue {
 	uintptr_t native; /* cl_command_queue, CUstream; 0 on the host */
@@ -145,8 +151,10 @@ struct bi__backend {
 		   size_t offset, size_t nbytes, unsigned mode, void **pointer, uintptr_t *event, struct bi_error *err);
 	int (*unmap)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__block *block,
 		     void *pointer, struct bi_error *err);
-	/* *ordinal = the device that the memory at this address belongs to; opens nothing. Optional. */
-	int (*locate)(uintptr_t handle, int *ordinal, struct bi_error *err);
+	/* Where a memory that is named by a handle of this backend's kind belongs; opens nothing. Optional. */
+	int (*locate)(uintptr_t handle, struct bi__origin *out, struct bi_error *err);
+	/* The same for a stream. Optional. */
+	int (*locate_queue)(uintptr_t queue, struct bi__origin *out, struct bi_error *err);
 	/* Drops caches that can be built again (programs). Optional. */
 	void (*drop_caches)(struct bi__device_state *device);
 	/* Programs built and taken from the cache so far. Optional. */

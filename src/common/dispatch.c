@@ -331,17 +331,40 @@ int bi__dispatch_unmap(struct bi_memory *memory, void *pointer, struct bi_error 
 	return rc ? rc : context->backend->unmap(&context->state, &memory->home->queue, &memory->block, pointer, err);
 }
 
-int bi__dispatch_locate(enum bi_handle_kind kind, uintptr_t handle, int *ordinal, struct bi_error *err)
+/* The driver may be opened by a question, and its backend be named in the answer. */
+static int check_question(const struct bi__backend *backend, const char **name, struct bi_error *err)
+{
+	if (name)
+		*name = backend->name;
+	return check_driver(backend, err);
+}
+
+int bi__dispatch_locate(enum bi_handle_kind kind, uintptr_t handle, struct bi__origin *out, const char **name,
+			struct bi_error *err)
 {
 	const struct bi__backend *backend;
 	int rc;
 
 	for (size_t i = 0; (backend = bi__registry_backend(i)); i++)
 		if (backend->handle == kind && backend->locate) {
-			rc = check_driver(backend, err);
-			return rc ? rc : backend->locate(handle, ordinal, err);
+			rc = check_question(backend, name, err);
+			return rc ? rc : backend->locate(handle, out, err);
 		}
 	return bi__fail(err, BI_EUNSUPPORTED, "handle kind %d cannot be located by this build", (int)kind);
+}
+
+int bi__dispatch_locate_queue(enum bi_stream_kind kind, uintptr_t queue, struct bi__origin *out, const char **name,
+			      struct bi_error *err)
+{
+	const struct bi__backend *backend;
+	int rc;
+
+	for (size_t i = 0; (backend = bi__registry_backend(i)); i++)
+		if (backend->stream_kind == kind && backend->locate_queue) {
+			rc = check_question(backend, name, err);
+			return rc ? rc : backend->locate_queue(queue, out, err);
+		}
+	return bi__fail(err, BI_EUNSUPPORTED, "stream kind %d cannot be located by this build", (int)kind);
 }
 
 void bi__dispatch_drop_caches(struct bi_context *context)

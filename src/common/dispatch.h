@@ -66,8 +66,12 @@ int bi__dispatch_map(struct bi_memory *memory, size_t offset, size_t nbytes, uns
 		     struct bi__fence *out, struct bi_error *err);
 int bi__dispatch_unmap(struct bi_memory *memory, void *pointer, struct bi_error *err);
 
-/* *ordinal = the device of the backend for such handles that the memory lies on. */
-int bi__dispatch_locate(enum bi_handle_kind kind, uintptr_t handle, int *ordinal, struct bi_error *err);
+/* Where a memory belongs, and the name of the backend for such handles; `name` may be NULL. */
+int bi__dispatch_locate(enum bi_handle_kind kind, uintptr_t handle, struct bi__origin *out, const char **name,
+			struct bi_error *err);
+/* The same for a stream of the backend whose streams are of that kind. */
+int bi__dispatch_locate_queue(enum bi_stream_kind kind, uintptr_t queue, struct bi__origin *out, const char **name,
+			      struct bi_error *err);
 
 void bi__dispatch_drop_caches(struct bi_context *context);
 void bi__dispatch_cache_state(const struct bi_context *context, uint64_t *built, uint64_t *loaded);

@@ -232,11 +232,18 @@ int bi_dtype_parse(const char *text, struct bi_dtype *out, struct bi_error *err)
 	return bi__dtype_parse_typestr(text, strlen(text), out, err);
 }
 
-int bi_dtype_typestr(struct bi_dtype dtype, char text[BI_DTYPE_TEXT], struct bi_error *err)
+char bi__dtype_order(struct bi_dtype dtype)
 {
 	char native = native_order();
+
+	if (dtype.type >= BI_TYPE_COUNT || !has_order(&types[dtype.type]))
+		return '|';
+	return !dtype.swapped ? native : native == '<' ? '>' : '<';
+}
+
+int bi_dtype_typestr(struct bi_dtype dtype, char text[BI_DTYPE_TEXT], struct bi_error *err)
+{
 	const struct entry *entry;
-	char order;
 	int rc;
 
 	if (!text)
@@ -248,8 +255,7 @@ int bi_dtype_typestr(struct bi_dtype dtype, char text[BI_DTYPE_TEXT], struct bi_
 	if (!entry->kind || dtype.lanes > 1)
 		return bi__fail(err, BI_EDTYPE, "the array interface has no name for %s with %u lanes", entry->text,
 				dtype.lanes);
-	order = !has_order(entry) ? '|' : !dtype.swapped ? native : native == '<' ? '>' : '<';
-	snprintf(text, BI_DTYPE_TEXT, "%c%c%u", order, entry->kind,
+	snprintf(text, BI_DTYPE_TEXT, "%c%c%u", bi__dtype_order(dtype), entry->kind,
 		 is_sized(entry) ? dtype.item_size / unit_size(entry) : dtype.item_size);
 	return BI_OK;
 }
@@ -288,6 +294,18 @@ int bi_dtype_from_dlpack(unsigned code, unsigned bits, unsigned lanes, struct bi
 	return bi__fail(err, BI_EDTYPE, "no type has the DLPack code %u with %u bits", code, bits);
 }
 
+int bi__dtype_triple(struct bi_dtype dtype, uint8_t *code, uint8_t *bits, uint16_t *lanes)
+{
+	const struct entry *entry = &types[dtype.type];
+
+	if (is_sized(entry) || dtype.swapped)
+		return 0;
+	*code = (uint8_t)entry->code;
+	*bits = (uint8_t)entry->bits;
+	*lanes = dtype.lanes;
+	return 1;
+}
+
 int bi_dtype_to_dlpack(struct bi_dtype dtype, uint8_t *code, uint8_t *bits, uint16_t *lanes, struct bi_error *err)
 {
 	char text[BI_DTYPE_TEXT];
@@ -298,14 +316,10 @@ int bi_dtype_to_dlpack(struct bi_dtype dtype, uint8_t *code, uint8_t *bits, uint
 	rc = bi__dtype_check(dtype, err);
 	if (rc != BI_OK)
 		return rc;
-	if (is_sized(&types[dtype.type]) || dtype.swapped) {
-		bi_dtype_name(dtype, text);
-		return bi__fail(err, BI_EDTYPE, "DLPack has no type %s", text);
-	}
-	*code = (uint8_t)types[dtype.type].code;
-	*bits = (uint8_t)types[dtype.type].bits;
-	*lanes = dtype.lanes;
-	return BI_OK;
+	if (bi__dtype_triple(dtype, code, bits, lanes))
+		return BI_OK;
+	bi_dtype_name(dtype, text);
+	return bi__fail(err, BI_EDTYPE, "DLPack has no type %s", text);
 }
 
 int bi_dtype_equal(struct bi_dtype a, struct bi_dtype b)

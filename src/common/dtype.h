@@ -7,6 +7,12 @@
 /* Checks a type that a caller may have filled in himself: BI_EDTYPE if its members do not fit each other. */
 int bi__dtype_check(struct bi_dtype dtype, struct bi_error *err);
 
+/* Byte order of one lane, as the array interface writes it: '<', '>' or '|'. For types that it cannot name, too. */
+char bi__dtype_order(struct bi_dtype dtype);
+
+/* DLPack's triple of a type that is known to be sound; 0 if there is none, and nothing is written. */
+int bi__dtype_triple(struct bi_dtype dtype, uint8_t *code, uint8_t *bits, uint16_t *lanes);
+
 /* Reads a typestr of `length` characters; names are not accepted. BI_EDTYPE. */
 int bi__dtype_parse_typestr(const char *text, size_t length, struct bi_dtype *out, struct bi_error *err);
 

@@ -29,7 +29,8 @@ static int offer_home(struct bi_memory *memory, unsigned flags, struct bi_exchan
 		return rc;
 	out->stream_kind = kind_of(memory->home);
 	out->stream = memory->home->queue.native;
-	out->event = bi__fence_handle(event);
+	if (flags & BI_EXPORT_EVENT)
+		out->event = bi__fence_handle(event);
 	return BI_OK;
 }
 
@@ -51,7 +52,7 @@ int bi__exchange_offer(struct bi_memory *memory, unsigned flags, struct bi_excha
 	if (is_for_host(memory) || flags & BI_EXPORT_SYNCHRONIZE)
 		return bi__order_synchronize(memory, BI__WAIT_EXPORT, err);
 	rc = bi__dispatch_alive(memory->context, err);
-	if (rc)
+	if (rc || bi__is_idle(memory))
 		return rc;
 	bi__order_lock(memory, NULL);
 	rc = prepare(memory, err);
@@ -69,7 +70,7 @@ int bi__cai_offer(struct bi_memory *memory, unsigned flags, uintptr_t *stream, s
 	if (flags & BI_EXPORT_SYNCHRONIZE)
 		return bi__order_synchronize(memory, BI__WAIT_EXPORT, err);
 	rc = bi__dispatch_alive(memory->context, err);
-	if (rc)
+	if (rc || bi__is_idle(memory))
 		return rc;
 	bi__order_lock(memory, NULL);
 	rc = prepare(memory, err);

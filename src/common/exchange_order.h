@@ -5,8 +5,8 @@
 #include "common/object.h"
 
 /*
- * Fills the stream and event members of *out for a memory that is about to be shown; *event is the reference behind
- * out->event. `flags` are enum bi_export_flag.
+ * Fills the stream and event members of *out, which are 0, for a memory that is about to be shown; *event is the
+ * reference behind out->event. `flags` are enum bi_export_flag; without BI_EXPORT_EVENT `event` may be NULL.
  */
 int bi__exchange_offer(struct bi_memory *memory, unsigned flags, struct bi_exchange *out, struct bi__fence *event,
 		       struct bi_error *err);

@@ -195,8 +195,8 @@ static int adopt_order(struct bi_memory *memory, const struct bi_foreign *foreig
 		rc = follow_producer(memory, foreign->stream, err);
 		bi__order_unlock(memory, NULL);
 	} else if (foreign->stream) {
-		memory->home = bi_stream_retain(foreign->stream);
-		memory->named = memory->pending = 1;
+		memory->home = memory->producer = bi_stream_retain(foreign->stream);
+		memory->pending = 1;
 	}
 	return rc ? rc : keep_events(memory, foreign, err);
 }
@@ -231,6 +231,11 @@ int bi_memory_wrap(struct bi_context *context, const struct bi_foreign *foreign,
 	return BI_OK;
 }
 
+void bi__memory_expect(struct bi_memory *memory)
+{
+	memory->pending = 1;
+}
+
 void bi__memory_give_owner(struct bi_memory *memory, bi_release_fn release, void *data)
 {
 	memory->release = release;
@@ -254,8 +259,7 @@ void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 
 	if (memory->block.handle)
 		bi__dispatch_free(context, memory);
-	if (memory->named)
-		bi_stream_release(memory->home);
+	bi_stream_release(memory->producer);
 	bi_stream_release(memory->unrecorded);
 	drop_first_use(memory);
 	bi__fence_clear(&memory->tail);
@@ -268,7 +272,13 @@ void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 /* Must work end before the memory can be let go? A producer who named his stream has it ordered there. */
 static int is_waited_for(const struct bi_memory *memory)
 {
-	return memory->pending && !memory->named && !(memory->own && memory->block.alloc_pending);
+	return memory->pending && !memory->producer && !(memory->own && memory->block.alloc_pending);
+}
+
+/* Does the stream that the producer named still have to wait, because it is the home no longer? */
+static int is_owed(const struct bi_memory *memory)
+{
+	return memory->pending && memory->producer && memory->producer != memory->home;
 }
 
 /* The event that must be complete before the memory can be let go; no context if there is none. */
@@ -280,6 +290,8 @@ static int last_work(struct bi_memory *memory, struct bi__fence *out)
 		memory->tail = (struct bi__fence){ NULL, 0 };
 		return BI_OK;
 	}
+	if (is_owed(memory))
+		return bi__dispatch_follow(memory->producer, memory->home, NULL);
 	return is_waited_for(memory) ? bi__fence_record(memory->home, out, NULL) : BI_OK;
 }
 
@@ -322,7 +334,10 @@ static int is_deferred(const struct bi_memory *memory)
 		return 0;
 	if (memory->own && memory->captured)
 		return 1;
-	return (is_waited_for(memory) || (memory->own && memory->block.alloc_pending)) && is_captured(memory->home);
+	if (is_owed(memory) && is_captured(memory->producer))
+		return 1;
+	return (is_waited_for(memory) || is_owed(memory) || (memory->own && memory->block.alloc_pending)) &&
+	       is_captured(memory->home);
 }
 
 /* Where no event can be had the home is emptied; where that fails too the memory is lost. */
@@ -472,7 +487,9 @@ void bi__memory_reap(struct bi_context *context, enum bi__reap how)
 
 void bi__memory_show(struct bi_memory *memory)
 {
-	atomic_store(&memory->shown, 1);
+	/* Written once: descriptions of one memory by many threads do not fight for its line. */
+	if (!atomic_load_explicit(&memory->shown, memory_order_relaxed))
+		atomic_store(&memory->shown, 1);
 }
 
 size_t bi_memory_nbytes(const struct bi_memory *memory)

@@ -13,6 +13,12 @@ void bi__memory_drop(struct bi_context *context, struct bi_memory *memory);
 /* The callback that lets the producer go, for a wrapped memory that has none yet. */
 void bi__memory_give_owner(struct bi_memory *memory, bi_release_fn release, void *data);
 
+/*
+ * The producer has ordered his work before what comes next on the home, but named no stream: there is work pending, and
+ * letting go waits for it. For a memory that nobody else knows yet.
+ */
+void bi__memory_expect(struct bi_memory *memory);
+
 /* The handle is about to be seen outside. */
 void bi__memory_show(struct bi_memory *memory);
 

@@ -101,8 +101,9 @@ struct bi_memory {
 	void *release_data;
 
 	pthread_mutex_t lock; /* everything from here to the next blank line */
-	struct bi_stream *home; /* NULL on host memory; retained if the producer named it, else the context stream */
-	int named;
+	struct bi_stream *_Atomic home; /* NULL on host memory; the producer's, or the context stream. Set under the
+					   lock; what it was stays valid */
+	struct bi_stream *producer; /* retained: the stream that the producer named, also after another became the home */
 	int pending;
 	int capturing; /* the step under way enqueues into a graph that is being captured */
 	int captured; /* some step did */
@@ -121,6 +122,7 @@ struct bi_memory {
 	int lost; /* the end of work can never be known: the memory is never let go */
 	int used; /* the first use is over; the list is let go when the lock is dropped */
 	unsigned readers, writers; /* mappings */
+	atomic_int idle; /* 1: nothing was left to wait for when the lock was dropped; read without it */
 
 	struct bi_memory *next; /* retired list, or class of the pool */
 	struct bi_memory *older, *newer; /* pool */
@@ -139,13 +141,22 @@ struct bi_view {
 	unsigned flags;
 	struct bi_memory *memory; /* retained */
 	struct bi__text *text; /* retained, or NULL */
-	const char *descr; /* inside text */
+	const char *descr; /* inside text, followed by a NUL */
 	uint32_t descr_length;
 	int32_t ndim;
 	struct bi_dtype dtype;
 	int64_t offset;
-	int64_t dims[]; /* shape, then strides */
+	uint16_t exchange_flags; /* enum bi_exchange_flag: those that the layout and read-only make */
+	uint8_t is_empty; /* no element */
+	uint8_t has_element_strides; /* 0: some stride is no multiple of the item size */
+	int64_t dims[]; /* shape, strides, strides in elements */
 };
+
+/* Strides in elements, those of extents below 2 are 1; NULL where there are none. */
+static inline const int64_t *bi__element_strides(const struct bi_view *view)
+{
+	return view->ndim && view->has_element_strides ? view->dims + 2 * view->ndim : NULL;
+}
 
 static inline int bi__is_host(const struct bi_memory *memory)
 {
@@ -162,6 +173,12 @@ static inline int bi__same_space(const struct bi_context *a, const struct bi_con
 static inline int bi__share_events(const struct bi_context *a, const struct bi_context *b)
 {
 	return a->backend == b->backend && (a->state.native == b->state.native || a->backend->has_peers);
+}
+
+/* Nothing is to be waited for. Needs no lock: what other threads do at the same time comes after the question. */
+static inline int bi__is_idle(const struct bi_memory *memory)
+{
+	return atomic_load_explicit(&memory->idle, memory_order_acquire);
 }
 
 static inline int bi__is_unordered(const struct bi_memory *memory)

@@ -25,6 +25,15 @@ struct leftovers {
 	size_t count;
 };
 
+/* Locked; last of all before the lock is dropped. */
+static void note_idle(struct bi_memory *memory)
+{
+	int is_idle = !memory->pending && !memory->tail.context && !memory->first_use_count && !memory->unrecorded &&
+		      !memory->lost;
+
+	atomic_store_explicit(&memory->idle, is_idle, memory_order_release);
+}
+
 static struct leftovers unlock(struct bi_memory *memory)
 {
 	struct leftovers left = { .fence_count = memory->stale_count };
@@ -41,6 +50,7 @@ static struct leftovers unlock(struct bi_memory *memory)
 		memory->first_use_count = 0;
 		memory->used = 0;
 	}
+	note_idle(memory);
 	pthread_mutex_unlock(&memory->lock);
 	return left;
 }
@@ -78,6 +88,7 @@ static void mark_idle(struct bi_memory *memory, uint64_t epoch)
 		old = memory->tail;
 		memory->tail = (struct bi__fence){ NULL, 0 };
 		memory->pending = 0;
+		note_idle(memory);
 	}
 	pthread_mutex_unlock(&memory->lock);
 	bi__fence_clear(&old);
@@ -344,8 +355,9 @@ int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason,
 	uint64_t epoch;
 	int rc = bi__dispatch_reachable(memory, err);
 
-	if (!rc)
-		rc = end_of_work(memory, &fence, &epoch, err);
+	if (rc || bi__is_idle(memory))
+		return rc;
+	rc = end_of_work(memory, &fence, &epoch, err);
 	return rc ? rc : block_on(memory, &fence, epoch, reason, err);
 }
 
@@ -381,7 +393,7 @@ int bi_view_acquire(const struct bi_view *view, struct bi_stream *stream, struct
 {
 	int rc = check_reach(view, stream, err);
 
-	if (rc)
+	if (rc || bi__is_idle(view->memory))
 		return rc;
 	bi__order_lock(view->memory, NULL);
 	rc = acquire(view->memory, stream, err);
@@ -417,6 +429,36 @@ int bi_view_hand_back(const struct bi_view *view, struct bi_stream *stream, stru
 		return rc;
 	bi__order_lock(memory, NULL);
 	rc = hand_back(memory, stream, err);
+	bi__order_unlock(memory, NULL);
+	return rc;
+}
+
+/* Locked. The new home waits for the old one first: a failure leaves everything as it was. */
+static int rehome(struct bi_memory *memory, struct bi_stream *home, struct bi_error *err)
+{
+	int rc = acquire(memory, home, err);
+
+	if (rc)
+		return rc;
+	memory->home = home;
+	if (!memory->pending && !memory->first_use_count)
+		return BI_OK;
+	return bi__order_end(memory, home, err);
+}
+
+int bi_view_rehome(const struct bi_view *view, struct bi_error *err)
+{
+	struct bi_memory *memory = view ? view->memory : NULL;
+	int rc;
+
+	if (!view)
+		return bi__fail(err, BI_EINVAL, "view is NULL");
+	rc = bi__dispatch_reachable(memory, err);
+	if (rc || bi__is_host(memory) || bi__is_unordered(memory))
+		return rc;
+	bi__order_lock(memory, NULL);
+	if (memory->home != &memory->context->stream)
+		rc = rehome(memory, &memory->context->stream, err);
 	bi__order_unlock(memory, NULL);
 	return rc;
 }

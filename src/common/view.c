@@ -36,12 +36,65 @@ static int check_inside(const struct bi_memory *memory, const struct bi_layout *
 	return BI_OK;
 }
 
+/*
+ * Computed once, so that whoever describes the view divides nothing. Most item sizes are powers of two, whose division
+ * is a shift: rounded down, which the product then shows. Returns 0 if some stride is no multiple.
+ */
+static int divide_strides(const struct bi_layout *layout, int64_t *out)
+{
+	int64_t item = layout->dtype.item_size;
+	int shift = item && !(item & (item - 1)) ? __builtin_ctzll((unsigned long long)item) : -1;
+
+	for (int i = 0; i < layout->ndim; i++) {
+		int64_t stride = layout->shape[i] < 2 ? item : layout->strides[i];
+
+		if (!item)
+			return 0;
+		out[i] = shift < 0 ? stride / item : stride >> shift;
+		if (out[i] * item != stride)
+			return 0;
+	}
+	return 1;
+}
+
+/* One direction of bi_layout_is_contiguous, for a layout with elements. */
+static int is_dense(const struct bi_layout *layout, int from, int step)
+{
+	int64_t expected = layout->dtype.item_size;
+
+	for (int i = from; i >= 0 && i < layout->ndim; i += step) {
+		if (layout->shape[i] != 1 && layout->strides[i] != expected)
+			return 0;
+		expected *= layout->shape[i];
+	}
+	return 1;
+}
+
+static void put_layout(struct bi_view *view, const struct bi_layout *layout)
+{
+	size_t n = (size_t)layout->ndim;
+
+	view->ndim = layout->ndim;
+	view->dtype = layout->dtype;
+	view->offset = layout->offset;
+	memcpy(view->dims, layout->shape, n * sizeof(*view->dims));
+	memcpy(view->dims + n, layout->strides, n * sizeof(*view->dims));
+	view->has_element_strides = (uint8_t)divide_strides(layout, view->dims + 2 * n);
+	view->is_empty = 0;
+	for (size_t i = 0; i < n; i++)
+		view->is_empty |= layout->shape[i] == 0;
+	if (view->is_empty || is_dense(layout, layout->ndim - 1, -1))
+		view->exchange_flags |= BI_EXCHANGE_C_CONTIGUOUS;
+	if (view->is_empty || is_dense(layout, 0, 1))
+		view->exchange_flags |= BI_EXCHANGE_F_CONTIGUOUS;
+}
+
 /* Retains memory and text. The layout is known to be sound and inside the memory. */
 static int new_view(struct bi_memory *memory, const struct bi_layout *layout, struct bi__text *text, unsigned flags,
 		    struct bi_view **out, struct bi_error *err)
 {
 	size_t n = (size_t)layout->ndim;
-	struct bi_view *view = malloc(sizeof(*view) + 2 * n * sizeof(*view->dims));
+	struct bi_view *view = malloc(sizeof(*view) + 3 * n * sizeof(*view->dims));
 
 	if (!view)
 		return bi__fail(err, BI_ENOMEM, "no memory for a view of %zu dimensions", n);
@@ -53,11 +106,8 @@ static int new_view(struct bi_memory *memory, const struct bi_layout *layout, st
 		atomic_fetch_add_explicit(&text->refs, 1, memory_order_relaxed);
 	view->descr = layout->descr;
 	view->descr_length = layout->descr_length;
-	view->ndim = layout->ndim;
-	view->dtype = layout->dtype;
-	view->offset = layout->offset;
-	memcpy(view->dims, layout->shape, n * sizeof(*view->dims));
-	memcpy(view->dims + n, layout->strides, n * sizeof(*view->dims));
+	view->exchange_flags = flags & BI_VIEW_READONLY ? BI_EXCHANGE_READONLY : 0;
+	put_layout(view, layout);
 	*out = view;
 	return BI_OK;
 }
@@ -259,9 +309,12 @@ void *bi_view_host_pointer(const struct bi_view *view)
 	return host + view->offset;
 }
 
+/* The descr of a field may be a part of a longer text; a view's own ends with a NUL. */
 static int rebase(const struct bi_view *view, const struct bi_layout *layout, unsigned flags, struct bi_view **out,
 		  struct bi_error *err)
 {
+	if (layout->descr && layout->descr[layout->descr_length])
+		return make_with_descr(view->memory, layout, view->flags | flags, out, err);
 	return new_view(view->memory, layout, layout->descr ? view->text : NULL, view->flags | flags, out, err);
 }
 

@@ -233,7 +233,7 @@ int bi__cuda_alloc(struct bi__device_state *device, struct bi__block *block, str
 int bi__cuda_adopt(struct bi__device_state *device, const struct bi_foreign *foreign, struct bi__block *block,
 		   struct bi_error *err);
 void bi__cuda_free(struct bi__device_state *device, struct bi__block *block);
-int bi__cuda_locate(uintptr_t handle, int *ordinal, struct bi_error *err);
+int bi__cuda_locate(uintptr_t handle, struct bi__origin *out, struct bi_error *err);
 
 int bi__cuda_stream_open(struct bi__device_state *device, struct bi__queue *queue, struct bi_error *err);
 void bi__cuda_stream_close(struct bi__queue *queue);

@@ -119,6 +119,7 @@ static int examine(const struct bi__cuda *cuda, bi__cu_pointer pointer, struct b
 	if (rc)
 		return rc;
 	if (facts.is_managed) {
+		block->memory = BI_MEMORY_UNIFIED;
 		block->host = cuda->facts.concurrent_managed_access ? (void *)(uintptr_t)pointer : NULL;
 	} else if (facts.type == BI__CU_MEMORY_HOST) {
 		block->cookie = BI__CUDA_ADOPTED_HOST;
@@ -155,7 +156,7 @@ int bi__cuda_adopt(struct bi__device_state *device, const struct bi_foreign *for
 	return rc;
 }
 
-int bi__cuda_locate(uintptr_t handle, int *ordinal, struct bi_error *err)
+int bi__cuda_locate(uintptr_t handle, struct bi__origin *out, struct bi_error *err)
 {
 	struct facts facts;
 	int rc = bi__cu_open(err);
@@ -165,6 +166,6 @@ int bi__cuda_locate(uintptr_t handle, int *ordinal, struct bi_error *err)
 	if (!rc && !facts.type)
 		rc = refuse_unknown(handle, err);
 	if (!rc)
-		*ordinal = facts.ordinal;
+		*out = (struct bi__origin){ facts.ordinal, 0 };
 	return rc;
 }

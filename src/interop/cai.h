@@ -28,7 +28,4 @@ int bi__cai_read(const struct bi_cai *cai, struct bi__cai_array *array, struct b
  */
 int bi__cai_write(const struct bi_layout *layout, uintptr_t address, struct bi_cai *out, struct bi_error *err);
 
-/* Ends the message of a failure with the number of the rule that refuses, whoever wrote it. Returns rc. */
-int bi__cai_cite(int rc, const char *rule, struct bi_error *err);
-
 #endif

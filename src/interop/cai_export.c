@@ -6,12 +6,13 @@
 #include "common/memory.h"
 #include "common/status.h"
 #include "interop/cai.h"
+#include "interop/place.h"
 
 _Static_assert(BI_CAI_TYPESTR >= BI_DTYPE_TEXT, "every typestr fits");
 
 static int write_type(struct bi_dtype dtype, char typestr[BI_CAI_TYPESTR], struct bi_error *err)
 {
-	int rc = bi__cai_cite(bi_dtype_typestr(dtype, typestr, err), "P12", err);
+	int rc = bi__cite(bi_dtype_typestr(dtype, typestr, err), "P12", err);
 
 	if (rc || !dtype.swapped)
 		return rc;

@@ -5,6 +5,7 @@
 #include "common/log.h"
 #include "common/memory.h"
 #include "interop/cai.h"
+#include "interop/place.h"
 
 #define IMPORT_FLAGS ((unsigned)(BI_CAI_UNORDERED | BI_CAI_UNCHECKED))
 
@@ -33,15 +34,12 @@ static void release_owner(void *data)
 	free(owner);
 }
 
-/* Memory that is reached by nobody needs no driver. */
-static int wrap(const struct import *import, const struct bi__cai_array *array, int readonly, struct bi_stream *stream,
-		struct bi_memory **out, struct bi_error *err)
+static int make_view(const struct import *import, const struct bi__cai_array *array, int readonly,
+		     struct bi_stream *stream, struct bi_view **out, struct bi_error *err)
 {
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
 	int rc;
 
-	if (!array->nbytes)
-		return bi_memory_create(import->context, 0, BI_MEMORY_DEVICE, out, err);
 	foreign.kind = BI_HANDLE_CUDA;
 	foreign.handle = array->address;
 	foreign.nbytes = array->nbytes;
@@ -52,21 +50,8 @@ static int wrap(const struct import *import, const struct bi__cai_array *array, 
 		foreign.flags |= BI_WRAP_UNORDERED;
 	if (import->options->flags & BI_CAI_UNCHECKED)
 		foreign.flags |= BI_WRAP_UNCHECKED;
-	rc = bi_memory_wrap(import->context, &foreign, out, err);
-	return rc == BI_EINVAL || rc == BI_EBOUNDS ? bi__cai_cite(rc, "C15", err) : rc;
-}
-
-static int make_view(const struct import *import, const struct bi__cai_array *array, int readonly,
-		     struct bi_stream *stream, struct bi_view **out, struct bi_error *err)
-{
-	struct bi_memory *memory;
-	int rc = wrap(import, array, readonly, stream, &memory, err);
-
-	if (rc)
-		return rc;
-	rc = bi_view_create(memory, &array->layout, readonly ? BI_VIEW_READONLY : 0, out, err);
-	bi_memory_release(memory);
-	return rc;
+	rc = bi__place_view(import->context, &foreign, &array->layout, out, err);
+	return rc == BI_EINVAL || rc == BI_EBOUNDS ? bi__cite(rc, "C15", err) : rc;
 }
 
 /* The stream on which the producer works, or NULL. Owned. */
@@ -88,19 +73,19 @@ static int find_stream(const struct import *import, const struct bi_cai *cai, st
 		*out = bi_stream_retain(&context->stream);
 		return BI_OK;
 	}
-	return bi__cai_cite(bi_stream_wrap(context, (uintptr_t)cai->stream, NULL, NULL, out, err), "C6", err);
+	return bi__cite(bi_stream_wrap(context, (uintptr_t)cai->stream, NULL, NULL, out, err), "C6", err);
 }
 
 /* Is the memory of the mask what it is said to be? Known before anything is enqueued for the array. */
 static int try_mask(const struct import *import, struct bi_error *err)
 {
-	struct bi_memory *memory;
+	struct bi_view *view;
 	struct bi_error inner;
-	int rc = wrap(import, &import->mask, 0, NULL, &memory, &inner);
+	int rc = make_view(import, &import->mask, 0, NULL, &view, &inner);
 
 	if (rc)
 		return bi__fail_vendor(err, rc, inner.vendor, "mask: %s", inner.message);
-	bi_memory_release(memory);
+	bi_view_release(view);
 	return BI_OK;
 }
 
@@ -241,11 +226,17 @@ int bi_cai_import(struct bi_context *context, const struct bi_cai *cai, const st
 int bi_cai_device(const struct bi_cai *cai, int *ordinal, struct bi_error *err)
 {
 	struct bi__cai_array array, mask;
+	struct bi__origin origin;
 	int rc;
 
 	if (!cai || !ordinal)
 		return bi__fail(err, BI_EINVAL, "%s is NULL", cai ? "ordinal" : "cai");
 	*ordinal = -1;
 	rc = bi__cai_read(cai, &array, &mask, err);
-	return rc || !array.nbytes ? rc : bi__dispatch_locate(BI_HANDLE_CUDA, array.address, ordinal, err);
+	if (rc || !array.nbytes)
+		return rc;
+	rc = bi__dispatch_locate(BI_HANDLE_CUDA, array.address, &origin, NULL, err);
+	if (!rc)
+		*ordinal = origin.ordinal;
+	return rc;
 }

@@ -1,36 +1,11 @@
 /* A struct of the CUDA Array Interface as a layout: the rules for a consumer that need no driver. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "common/descr.h"
 #include "common/dtype.h"
 #include "interop/cai.h"
-
-/* Messages may quote the producer's text, and are one line all the same. */
-static size_t flatten(char *message)
-{
-	size_t length = 0;
-
-	for (; message[length]; length++)
-		if ((unsigned char)message[length] < ' ')
-			message[length] = '?';
-	return length;
-}
-
-int bi__cai_cite(int rc, const char *rule, struct bi_error *err)
-{
-	size_t length, last;
-
-	if (!rc || !err)
-		return rc;
-	length = flatten(err->message);
-	last = sizeof(err->message) - sizeof(" []") - strlen(rule);
-	if (length > last)
-		length = last;
-	snprintf(err->message + length, sizeof(err->message) - length, " [%s]", rule);
-	return rc;
-}
+#include "interop/place.h"
 
 static int check_version(const struct bi_cai *cai, struct bi_error *err)
 {
@@ -85,7 +60,7 @@ static int read_type(const struct bi_cai *cai, struct bi_dtype *out, struct bi_e
 				cai->typestr);
 	rc = bi__dtype_parse_typestr(cai->typestr, strlen(cai->typestr), out, err);
 	if (rc)
-		return bi__cai_cite(rc, "C12", err);
+		return bi__cite(rc, "C12", err);
 	if (out->swapped)
 		return bi__fail(
 			err, BI_EDTYPE,
@@ -145,42 +120,13 @@ static int read_descr(const struct bi_cai *cai, struct bi__cai_array *out, struc
 	}
 	rc = bi__descr_size(cai->descr, cai->descr_length, &size, err);
 	if (rc)
-		return bi__cai_cite(rc, "C13", err);
+		return bi__cite(rc, "C13", err);
 	if (size != out->layout.dtype.item_size)
 		return bi__fail(err, BI_EDTYPE,
 				"descr adds up to %" PRIu32 " bytes, typestr \"%s\" has %" PRIu32 " [C13]", size,
 				cai->typestr, out->layout.dtype.item_size);
 	out->layout.descr = cai->descr;
 	out->layout.descr_length = (uint32_t)cai->descr_length;
-	return BI_OK;
-}
-
-/* The pointer is that of element [0, ..., 0]; negative strides reach below it. */
-static int find_bytes(const struct bi_cai *cai, struct bi__cai_array *out, struct bi_error *err)
-{
-	uint64_t below, above, reach;
-	int64_t first, end;
-
-	bi_layout_extent(&out->layout, &first, &end);
-	below = 0 - (uint64_t)first;
-	above = (uint64_t)end;
-	reach = below + above;
-	if (reach > SIZE_MAX / 2)
-		return bi__fail(err, BI_EOVERFLOW, "the array reaches over %" PRIu64 " bytes, more than %zu [C11]",
-				reach, SIZE_MAX / 2);
-	out->nbytes = (size_t)reach;
-	out->address = 0;
-	if (!reach)
-		return BI_OK;
-	if (!cai->data)
-		return bi__fail(err, BI_EINVAL, "data is 0, but the array reaches over %" PRIu64 " bytes [C4]", reach);
-	if (below > cai->data || above > UINT64_MAX - cai->data || (uintptr_t)(cai->data + above) != cai->data + above)
-		return bi__fail(err, BI_EBOUNDS,
-				"data 0x%" PRIx64 ": the array reaches %" PRIu64 " bytes below and %" PRIu64
-				" above, outside of the addresses 0..0x%" PRIxPTR " [C11]",
-				cai->data, below, above, UINTPTR_MAX);
-	out->address = (uintptr_t)(cai->data - below);
-	out->layout.offset = (int64_t)below;
 	return BI_OK;
 }
 
@@ -197,9 +143,9 @@ static int read_array(const struct bi_cai *cai, struct bi__cai_array *out, struc
 		return rc;
 	rc = bi_layout_init(&out->layout, dtype, cai->ndim, cai->shape, cai->strides, 0, err);
 	if (rc)
-		return bi__cai_cite(rc, "C11", err);
-	rc = find_bytes(cai, out, err);
-	return rc ? rc : read_descr(cai, out, err);
+		return bi__cite(rc, "C11", err);
+	rc = bi__place_bytes(&out->layout, cai->data, &out->address, &out->nbytes, err);
+	return rc ? bi__cite(rc, rc == BI_EINVAL ? "C4" : "C11", err) : read_descr(cai, out, err);
 }
 
 /* Extents of 1 are repeated and missing ones come first. */

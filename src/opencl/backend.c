@@ -27,6 +27,8 @@ const struct bi__backend bi__opencl_backend = {
 	.elapsed = bi__opencl_elapsed,
 	.map = bi__opencl_map,
 	.unmap = bi__opencl_unmap,
+	.locate = bi__opencl_locate,
+	.locate_queue = bi__opencl_locate_queue,
 	.drop_caches = bi__opencl_drop_caches,
 	.cache_state = bi__opencl_cache_state,
 };

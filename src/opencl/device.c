@@ -319,6 +319,28 @@ static int default_device(const struct devices *devices, cl_command_queue queue,
 	return rc ? rc : bi__fail(err, BI_EINVAL, "adopt_stream belongs to another cl_context than adopt_context");
 }
 
+int bi__opencl_locate_queue(uintptr_t queue, struct bi__origin *out, struct bi_error *err)
+{
+	cl_command_queue native = (cl_command_queue)queue;
+	cl_context context = NULL;
+	struct devices devices;
+	int ordinal, rc = bi__cl_open(err);
+
+	if (!rc)
+		rc = bi__cl_check(bi__cl->GetCommandQueueInfo(native, CL_QUEUE_CONTEXT, sizeof(context), &context,
+							      NULL),
+				  "clGetCommandQueueInfo", err);
+	if (!rc)
+		rc = get_context_devices(context, &devices, err);
+	if (rc)
+		return rc;
+	rc = default_device(&devices, native, &ordinal, err);
+	free(devices.ids);
+	if (!rc)
+		*out = (struct bi__origin){ ordinal, (uintptr_t)context };
+	return rc;
+}
+
 /* Finds the device among those that enumerate lists. A part of a device is not among them: it is named "opencl". */
 static void locate(cl_device_id device, struct bi_device *out)
 {

@@ -230,3 +230,18 @@ void bi__opencl_free(struct bi__device_state *device, struct bi__block *block)
 	(void)device;
 	bi__cl->ReleaseMemObject(bi__opencl_buffer(block));
 }
+
+/* A buffer belongs to all devices of its context. */
+int bi__opencl_locate(uintptr_t handle, struct bi__origin *out, struct bi_error *err)
+{
+	cl_context context = NULL;
+	int rc = bi__cl_open(err);
+
+	if (!rc)
+		rc = bi__cl_check(bi__cl->GetMemObjectInfo((cl_mem)handle, CL_MEM_CONTEXT, sizeof(context), &context,
+							   NULL),
+				  "clGetMemObjectInfo", err);
+	if (!rc)
+		*out = (struct bi__origin){ 0, (uintptr_t)context };
+	return rc;
+}

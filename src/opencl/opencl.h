@@ -85,6 +85,9 @@ int bi__opencl_map(struct bi__device_state *device, struct bi__queue *queue, con
 int bi__opencl_unmap(struct bi__device_state *device, struct bi__queue *queue, const struct bi__block *block,
 		     void *pointer, struct bi_error *err);
 
+int bi__opencl_locate(uintptr_t handle, struct bi__origin *out, struct bi_error *err);
+int bi__opencl_locate_queue(uintptr_t queue, struct bi__origin *out, struct bi_error *err);
+
 void bi__opencl_drop_caches(struct bi__device_state *device);
 void bi__opencl_cache_state(const struct bi__device_state *device, uint64_t *built, uint64_t *loaded);
 

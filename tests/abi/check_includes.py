@@ -77,11 +77,12 @@ class Checker:
                     self.report(path, number, line, "only public headers may be included here")
 
     def headers(self):
-        """Public headers include each other and the fixed-size types; those of a vendor only in his own header."""
+        """Public headers include each other and the fixed-size types; those of a vendor, and of CPython, only in their own."""
         for path in self.sources("include"):
             for number, line, quoted, name in self.includes(path):
-                vendor = path.stem in self.backends and not quoted
-                if not (is_public(name) if quoted else vendor or name in {"stddef.h", "stdint.h"}):
+                vendor = path.stem in self.backends | {"python"} and not quoted
+                beside = "/" not in name and (path.parent / name).is_file()
+                if not (is_public(name) or beside if quoted else vendor or name in {"stddef.h", "stdint.h"}):
                     self.report(path, number, line, "a public header needs <stddef.h> and <stdint.h> only")
 
     def layers(self):
@@ -141,6 +142,8 @@ BREAKS = [
     ("python/module.c", '#include "common/status.h"'),
     ("include/buffer_interface.h", "#include <stdio.h>"),
     ("include/buffer_interface/abi.h", "#include <CL/cl.h>"),
+    ("include/buffer_interface/abi.h", "#include <Python.h>"),
+    ("include/buffer_interface/abi.h", '#include "status.h"'),
     ("src/common/status.c", '#include "host/host.h"'),
     ("src/common/status.c", '#include "opencl/api.h"'),
     ("src/common/status.c", '#include "interop/exchange.h"'),

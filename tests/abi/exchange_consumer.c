@@ -71,7 +71,8 @@ static int check(const struct bi_exchange *x)
 	if (!!(x->flags & BI_EXCHANGE_MASKED) != !!x->mask)
 		return 7;
 	for (int64_t i = 0; x->element_strides && i < x->ndim; i++)
-		if (x->element_strides[i] * (int64_t)x->item_size != x->strides[i])
+		if (x->shape[i] < 2 ? x->element_strides[i] != 1
+				    : x->element_strides[i] * (int64_t)x->item_size != x->strides[i])
 			return 8;
 	for (size_t i = 0; i < sizeof(x->reserved) / sizeof(x->reserved[0]); i++)
 		if (x->reserved[i])

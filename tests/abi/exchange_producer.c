@@ -128,8 +128,8 @@ int producer_produce(int number, struct bi_exchange *out)
 	for (int i = 0; i < a->ndim; i++) {
 		owner->shape[i] = a->shape[i];
 		owner->strides[i] = a->strides[i];
-		owner->element_strides[i] = a->strides[i] / a->item_size;
-		whole = whole && a->strides[i] % a->item_size == 0;
+		owner->element_strides[i] = a->shape[i] < 2 ? 1 : a->strides[i] / a->item_size;
+		whole = whole && (a->shape[i] < 2 || a->strides[i] % a->item_size == 0);
 		size *= a->shape[i];
 	}
 	for (int64_t k = 0; k < size; k++) {

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Compiles every public header alone: C99, C11 and C++17, every warning an error.
-#     headers.sh SOURCE_DIR "C compilers" "C++ compilers" FOLDER_OF_CUDA_H
+#     headers.sh SOURCE_DIR "C compilers" "C++ compilers" FOLDER_OF_CUDA_H FOLDER_OF_PYTHON_H
 set -u
-root=$1 cuda=$4
+root=$1 cuda=$4 python=$5
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0 compiled=0
@@ -10,7 +10,7 @@ failed=0 compiled=0
 compile() {     # compiler, header, options...
     compiler=$1 header=$2
     shift 2
-    if "$compiler" "$@" -I"$root/include" -isystem "$cuda" -Wall -Wextra -Wpedantic -Wundef -Wshadow -Wconversion -Werror \
+    if "$compiler" "$@" -I"$root/include" -isystem "$cuda" -isystem "$python" -Wall -Wextra -Wpedantic -Wundef -Wshadow -Wconversion -Werror \
         -fsyntax-only "$work/unit.${suffix}"; then
         compiled=$((compiled + 1))
     else

@@ -12,6 +12,7 @@
 
 #include "arrays.h"
 #include "interop/cai.h"
+#include "interop/place.h"
 
 #define ROUNDS 400
 #define COUNT(list) (sizeof(list) / sizeof(*(list)))
@@ -757,12 +758,12 @@ static void cai_rule_number_is_never_cut(void **state)
 
 	(void)state;
 	memset(err.message, 'x', sizeof(err.message) - 1);
-	assert_int_equal(bi__cai_cite(BI_EINVAL, "C11", &err), BI_EINVAL);
+	assert_int_equal(bi__cite(BI_EINVAL, "C11", &err), BI_EINVAL);
 	assert_int_equal(strlen(err.message), sizeof(err.message) - 1);
 	assert_string_equal(err.message + sizeof(err.message) - 8, "x [C11]");
-	assert_int_equal(bi__cai_cite(BI_EINVAL, "C11", NULL), BI_EINVAL);
+	assert_int_equal(bi__cite(BI_EINVAL, "C11", NULL), BI_EINVAL);
 	err.message[0] = '\0';
-	assert_int_equal(bi__cai_cite(BI_OK, "C11", &err), BI_OK);
+	assert_int_equal(bi__cite(BI_OK, "C11", &err), BI_OK);
 	assert_string_equal(err.message, "");
 }
 

@@ -30,6 +30,7 @@ static const struct group object_groups[] = {
 	{ "tables", tables_group },
 	{ "objects", objects_group },
 	{ "foreign", foreign_group },
+	{ "describe", describe_group },
 	{ "foreign_opencl", foreign_opencl_group },
 	{ "foreign_cuda", foreign_cuda_group },
 	{ "pool", pool_group },

@@ -1,5 +1,6 @@
 /* Objects shared by threads. Worth most under ThreadSanitizer. */
 #define _POSIX_C_SOURCE 200809L
+#include "buffer_interface/dlpack.h"
 #include "fixture.h"
 
 #include <pthread.h>
@@ -313,11 +314,75 @@ static void test_report_meanwhile(void **state)
 	fixture.cases += THREADS * (unsigned long)scene.rounds;
 }
 
+/* What one thread says of a view while others use it and move its home is true of some moment. */
+static void describe_or_move(struct scene *scene, int number)
+{
+	for (int i = 0; i < scene->rounds; i++) {
+		struct bi_exchange exchange;
+		struct bi_dl_tensor tensor;
+
+		if (number == 0) {
+			expect(scene, bi_fill(scene->view, "d", NULL, NULL) == BI_OK);
+		} else if (number == 1) {
+			expect(scene, bi_view_describe(scene->view, &exchange, NULL) == BI_OK);
+			expect(scene, exchange.shape[0] == 64);
+		} else if (number == 2) {
+			expect(scene, bi_view_rehome(scene->view, NULL) == BI_OK);
+			expect(scene, bi_view_synchronize(scene->view, NULL) == BI_OK);
+		} else {
+			expect(scene, bi_view_acquire(scene->view, bi_context_stream(scene->context), NULL) == BI_OK);
+			expect(scene, bi_dlpack_describe(scene->view, &tensor, NULL) == BI_OK);
+		}
+	}
+}
+
+/* Memory of the library as somebody else's, who names a stream. */
+static struct bi_view *named_again(const struct bi_view *view, struct bi_stream *stream)
+{
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	struct bi_memory *memory;
+	struct bi_native native;
+	struct bi_view *again;
+
+	bi_view_native(view, &native);
+	foreign.kind = native.kind;
+	foreign.handle = native.handle;
+	foreign.nbytes = native.nbytes;
+	foreign.stream = stream;
+	OK(bi_memory_wrap(fixture.context, &foreign, &memory, &error));
+	again = bytes_of(memory);
+	bi_memory_release(memory);
+	return again;
+}
+
+static void test_description_meanwhile(void **state)
+{
+	static const int64_t shape[] = { 64 };
+	struct scene scene = { .context = fixture.context, .rounds = effort(20) };
+	struct bi_stream *stream;
+	struct bi_view *view;
+
+	(void)state;
+	skip_where_threads_deadlock();
+	OK(bi_stream_create(scene.context, BI_STREAM_IN_ORDER, &stream, &error));
+	for (int i = 0; i < effort(20); i++) {
+		OK(bi_view_empty(scene.context, dtype_of("uint8"), 1, shape, &view, &error));
+		OK(bi_view_synchronize(view, &error));
+		scene.view = named_again(view, stream);
+		play(&scene, THREADS, describe_or_move);
+		OK(bi_view_synchronize(scene.view, &error));
+		bi_view_release(scene.view);
+		bi_view_release(view);
+	}
+	bi_stream_release(stream);
+	fixture.cases += THREADS * (unsigned long)scene.rounds;
+}
+
 int threads_group(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(test_counts), TEST(test_last_release), TEST(test_copies),           TEST(test_opposite_copies),
-		TEST(test_pool),   TEST(test_contexts),     TEST(test_report_meanwhile),
+		TEST(test_pool),   TEST(test_contexts),     TEST(test_report_meanwhile), TEST(test_description_meanwhile),
 	};
 
 	return cmocka_run_group_tests_name("threads", tests, NULL, NULL);

@@ -32,7 +32,7 @@
 /* ------------------------------------------------------------------------------------------------------------- tests
  */
 
-#define ROWS 31
+#define ROWS 35
 
 /* What a test needs of the devices that the suite was started with. */
 enum need {

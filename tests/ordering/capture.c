@@ -455,6 +455,52 @@ static void row_27_what_graphs_keep_is_not_in_the_way(void **state)
 	close_context(context, allocates_in_order() ? 0 : COUNT(kept) + 1);
 }
 
+/* Neither stream is brought into the other's capture, and the producer gets his memory back when it has ended. */
+static void rehomed_in_a_capture(int of_home)
+{
+	struct bi_stream *producer = new_producer(BI_STREAM_IN_ORDER), *home = home_of(bench.context);
+	struct bi_stream *captured = of_home ? home : producer;
+	atomic_int released = 0;
+	struct bi_view *view = wrap(PLACE_DEVICE, 1, (struct producer){ .stream = producer, .released = &released });
+	const unsigned char two = 2;
+
+	OK(bi_view_rehome(view, &error));
+	OK(bi_fill(view, &two, NULL, &error));
+	begin_capture(captured, BI__CU_CAPTURE_MODE_THREAD_LOCAL);
+	bi_view_release(view);
+	trim_all();
+	assert_int_equal(released, 0);
+	end_and_drop(captured);
+	trim_all();
+	assert_int_equal(released, 1);
+	assert_int_equal(reported(bench.context, "retired"), 0);
+	clear_case();
+}
+
+static void row_35_a_release_in_a_capture_is_put_off(void **state)
+{
+	(void)state;
+	rehomed_in_a_capture(0);
+	rehomed_in_a_capture(1);
+}
+
+static void row_35_rehome_in_a_capture(void **state)
+{
+	struct bi_stream *producer = new_producer(BI_STREAM_IN_ORDER), *home = home_of(bench.context);
+	struct bi_view *view = wrap(PLACE_DEVICE, 1, (struct producer){ .stream = producer });
+
+	(void)state;
+	begin_capture(home, BI__CU_CAPTURE_MODE_THREAD_LOCAL);
+	REFUSED(BI_ECAPTURE, bi_view_rehome(view, &error));
+	end_and_drop(home);
+	assert_exported_stream(view, producer);
+	OK(bi_view_rehome(view, &error));
+	assert_ordered(home, view);
+	assert_exported_stream(view, home);
+	finish_all();
+	bi_view_release(view);
+}
+
 int capture_rows(void)
 {
 	static const struct row rows[] = {
@@ -469,6 +515,8 @@ int capture_rows(void)
 		ROW(row_27_events_and_joins, NEED_CUDA),
 		ROW(row_21_unmap_in_a_capture_is_refused, NEED_CUDA),
 		ROW(row_27_what_graphs_keep_is_not_in_the_way, NEED_CUDA),
+		ROW(row_35_a_release_in_a_capture_is_put_off, NEED_CUDA),
+		ROW(row_35_rehome_in_a_capture, NEED_CUDA),
 	};
 
 	return run_rows("graph capture", rows, COUNT(rows));

@@ -44,6 +44,11 @@ EXPLAINED = {
     "row_28_pinned_memory_is_freed_when_its_work_is_done": (1, RETURNS),
     "row_31_other_streams_wait_for_the_tail": (2, RETURNS + "; " + IMPLIED),
     "row_31_the_tail_is_not_waited_for_on_its_stream": (1, RETURNS),
+    "row_35_his_stream_lives_as_long_as_the_memory": (1, NOTHING),
+    "row_35_rehome_in_a_capture": (1, NOTHING),
+    "row_35_the_context_stream_comes_after_the_old_home": (1, NOTHING),
+    "row_35_the_first_use_is_waited_for": (2, NOTHING),
+    "row_35_the_producers_stream_waits_at_the_end": (1, NOTHING),
 }
 
 # Here calls fail one by one, most of what comes after is work that was waited for, and rehearsals are the same again.

@@ -18,7 +18,7 @@ typedef int (*group_fn)(void);
 static const group_fn groups[] = {
 	homes_rows,        operations_rows,  copies_rows,  exchange_rows, release_rows, cross_rows,
 	failures_rows,     fork_rows,        waits_rows,   pair_rows,     joins_rows,   cai_rows,
-	cuda_streams_rows, cuda_memory_rows, capture_rows, peers_rows,
+	cuda_streams_rows, cuda_memory_rows, capture_rows, peers_rows,    dlpack_rows,
 };
 
 static double now(void)
@@ -96,7 +96,8 @@ static const struct bench_driver *open_driver(const char *spec, unsigned *needs)
 /* Bit n: row n has a test for this device where nothing stands against it. */
 static uint64_t all_rows(unsigned needs)
 {
-	const uint64_t common = (UINT64_C(1) << 22) - 2 + (UINT64_C(1) << 26) + (UINT64_C(1) << 31);
+	const uint64_t dlpack = UINT64_C(15) << 32;
+	const uint64_t common = (UINT64_C(1) << 22) - 2 + (UINT64_C(1) << 26) + (UINT64_C(1) << 31) + dlpack;
 	uint64_t rows = common;
 
 	if (needs & NEED_CUDA)

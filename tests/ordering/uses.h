@@ -43,5 +43,6 @@ int cai_rows(void);
 int capture_rows(void);
 int cuda_memory_rows(void);
 int peers_rows(void);
+int dlpack_rows(void);
 
 #endif

@@ -1,180 +1,17 @@
-/* A view as the exchange structure of abi.h, and back. */
+/* The exchange structure of abi.h as a view. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/dispatch.h"
+#include "common/dtype.h"
 #include "common/exchange_order.h"
 #include "common/memory.h"
-#include "common/status.h"
-
-/* DLPack's code for what it has no type for. */
-#define OPAQUE 3
+#include "interop/exchange.h"
+#include "interop/place.h"
 
 #define ALL_FLAGS \
 	(BI_EXCHANGE_READONLY | BI_EXCHANGE_C_CONTIGUOUS | BI_EXCHANGE_F_CONTIGUOUS | BI_EXCHANGE_MASKED | \
 	 BI_EXCHANGE_COPIED)
-
-/* What the consumer's reference keeps alive. */
-struct export
-{
-	struct bi_view *view;
-	struct bi__fence event;
-	char *descr; /* a copy, because that of a view may be part of a longer text */
-	int64_t element_strides[];
-};
-
-static void release_export(struct bi_exchange *self)
-{
-	struct export *export = self->owner;
-
-	self->release = NULL;
-	self->owner = NULL;
-	bi__fence_clear(&export->event);
-	bi_view_release(export->view);
-	free(export->descr);
-	free(export);
-}
-
-/* Strides in elements, or NULL if some stride is no multiple of the item size. */
-static const int64_t *divide_strides(const struct bi_view *view, int64_t *out)
-{
-	int64_t item = view->dtype.item_size;
-
-	for (int i = 0; i < view->ndim; i++) {
-		int64_t stride = view->dims[view->ndim + i];
-
-		if (item == 0 || stride % item)
-			return NULL;
-		out[i] = stride / item;
-	}
-	return out;
-}
-
-/* Types that the array interface cannot name have an order all the same. */
-static char order_of(struct bi_dtype dtype)
-{
-	const uint16_t one = 1;
-	char text[BI_DTYPE_TEXT];
-
-	if (bi_dtype_typestr(dtype, text, NULL) == BI_OK)
-		return text[0];
-	if (dtype.item_size == dtype.lanes)
-		return '|';
-	return *(const unsigned char *)&one ? '<' : '>';
-}
-
-static void put_type(const struct bi_view *view, struct bi_exchange *out)
-{
-	out->item_size = view->dtype.item_size;
-	out->type_kind = bi_dtype_kind(view->dtype);
-	out->byte_order = order_of(view->dtype);
-	if (bi_dtype_to_dlpack(view->dtype, &out->type_code, &out->type_bits, &out->type_lanes, NULL) == BI_OK)
-		return;
-	out->type_code = OPAQUE;
-	out->type_bits = 8;
-	out->type_lanes = (uint16_t)(out->item_size <= UINT16_MAX ? out->item_size : 0);
-}
-
-static uint32_t flags_of(const struct bi_view *view)
-{
-	struct bi_layout layout;
-	uint32_t flags = view->flags & BI_VIEW_READONLY ? BI_EXCHANGE_READONLY : 0;
-
-	bi_view_layout(view, &layout);
-	if (bi_layout_is_contiguous(&layout, 'C'))
-		flags |= BI_EXCHANGE_C_CONTIGUOUS;
-	if (bi_layout_is_contiguous(&layout, 'F'))
-		flags |= BI_EXCHANGE_F_CONTIGUOUS;
-	return flags;
-}
-
-/* DLPack's number, and with it the kind of handle that abi.h couples to it. */
-static void put_device(const struct bi_view *view, const struct bi_native *native, struct bi_exchange *out)
-{
-	const struct bi_memory *memory = view->memory;
-
-	out->handle_kind = native->kind;
-	out->device_type = native->kind == BI_HANDLE_HOST ? BI_DEVICE_CPU : BI_DEVICE_OPENCL;
-	if (native->kind != BI_HANDLE_CUDA)
-		return;
-	out->device_type = BI_DEVICE_CUDA;
-	out->device_id = memory->context->device.ordinal;
-	if (memory->block.memory == BI_MEMORY_UNIFIED)
-		out->device_type = BI_DEVICE_CUDA_MANAGED;
-	if (memory->block.memory != BI_MEMORY_PINNED)
-		return;
-	out->device_type = BI_DEVICE_CUDA_HOST;
-	out->handle_kind = BI_HANDLE_HOST;
-	out->device_id = 0;
-}
-
-static void put_place(const struct bi_view *view, struct bi_exchange *out)
-{
-	struct bi_native native;
-
-	bi_view_native(view, &native);
-	put_device(view, &native, out);
-	out->handle = native.handle;
-	out->offset = native.offset;
-	out->nbytes = native.nbytes;
-	if (native.kind != BI_HANDLE_HOST)
-		out->context = view->memory->context->state.native;
-}
-
-static int copy_descr(const struct bi_view *view, struct export *export, struct bi_error *err)
-{
-	if (!view->descr)
-		return BI_OK;
-	export->descr = calloc(1, (size_t)view->descr_length + 1);
-	if (!export->descr)
-		return bi__fail(err, BI_ENOMEM, "no memory for a descr of %u bytes", view->descr_length);
-	memcpy(export->descr, view->descr, view->descr_length);
-	return BI_OK;
-}
-
-static void put_layout(struct bi_view *view, struct export *export, struct bi_exchange *out)
-{
-	out->ndim = view->ndim;
-	out->shape = bi_view_shape(view);
-	out->strides = bi_view_strides(view);
-	out->element_strides = view->ndim ? divide_strides(view, export->element_strides) : NULL;
-}
-
-int bi_view_export(const struct bi_view *view, unsigned flags, struct bi_exchange *out, struct bi_error *err)
-{
-	struct export *export;
-	int rc;
-
-	if (!view || !out)
-		return bi__fail(err, BI_EINVAL, "view or out is NULL");
-	if (flags & ~(unsigned)(BI_EXPORT_EVENT | BI_EXPORT_SYNCHRONIZE))
-		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", flags);
-	memset(out, 0, sizeof(*out));
-	export = calloc(1, sizeof(*export) + (size_t)view->ndim * sizeof(int64_t));
-	if (!export)
-		return bi__fail(err, BI_ENOMEM, "no memory to export a view of %d dimensions", view->ndim);
-	rc = copy_descr(view, export, err);
-	if (!rc)
-		rc = bi__exchange_offer(view->memory, flags, out, &export->event, err);
-	if (rc) {
-		free(export->descr);
-		free(export);
-		memset(out, 0, sizeof(*out));
-		return rc;
-	}
-	export->view = bi_view_retain((struct bi_view *)(uintptr_t)view);
-	out->version = BI_ABI_VERSION;
-	out->struct_size = sizeof(*out);
-	out->release = release_export;
-	out->owner = export;
-	out->flags = flags_of(view);
-	put_place(view, out);
-	put_type(view, out);
-	out->descr = export->descr;
-	put_layout(export->view, export, out);
-	return BI_OK;
-}
 
 /* Keeps the producer's struct until our memory is let go. */
 static void release_import(void *data)
@@ -267,9 +104,9 @@ static int check_type(const struct bi_exchange *exchange, struct bi_dtype dtype,
 	if (dtype.item_size != exchange->item_size)
 		return bi__fail(err, BI_EDTYPE, "item_size is %u, but the type has %u bytes", exchange->item_size,
 				dtype.item_size);
-	if (exchange->byte_order != order_of(dtype))
+	if (exchange->byte_order != bi__dtype_order(dtype))
 		return bi__fail(err, BI_EDTYPE, "byte_order is 0x%02x, but the type has '%c'",
-				(unsigned char)exchange->byte_order, order_of(dtype));
+				(unsigned char)exchange->byte_order, bi__dtype_order(dtype));
 	if (exchange->type_kind && exchange->type_kind != bi_dtype_kind(dtype))
 		return bi__fail(err, BI_EDTYPE, "type_kind is 0x%02x, but type_code %u has another",
 				(unsigned char)exchange->type_kind, exchange->type_code);
@@ -278,9 +115,10 @@ static int check_type(const struct bi_exchange *exchange, struct bi_dtype dtype,
 
 static int read_type(const struct bi_exchange *exchange, struct bi_dtype *out, struct bi_error *err)
 {
-	int rc = exchange->type_code == OPAQUE ? read_named_type(exchange, out, err)
-					       : bi_dtype_from_dlpack(exchange->type_code, exchange->type_bits,
-								      exchange->type_lanes, out, err);
+	int rc = exchange->type_code == BI__EXCHANGE_OPAQUE
+			 ? read_named_type(exchange, out, err)
+			 : bi_dtype_from_dlpack(exchange->type_code, exchange->type_bits, exchange->type_lanes, out,
+						err);
 
 	return rc ? rc : check_type(exchange, *out, err);
 }
@@ -330,29 +168,12 @@ static int read_size(const struct bi_exchange *exchange, const struct bi_layout 
 static int import_own(const struct bi_exchange *exchange, struct bi_layout *layout, struct bi_view **out,
 		      struct bi_error *err)
 {
-	const struct export *export = exchange->owner;
-	struct bi_memory *memory = export->view->memory;
+	struct bi_memory *memory = bi__exchange_own(exchange)->memory;
 	unsigned flags = exchange->flags & BI_EXCHANGE_READONLY ? BI_VIEW_READONLY : 0;
 
 	if (memory->block.handle)
 		layout->offset += (int64_t)((uintptr_t)exchange->handle - memory->block.handle - memory->block.origin);
 	return bi_view_create(memory, layout, flags, out, err);
-}
-
-static int make_view(struct bi_context *context, const struct bi_exchange *exchange, const struct bi_layout *layout,
-		     struct bi_foreign *foreign, struct bi_view **out, struct bi_error *err)
-{
-	struct bi_memory *memory;
-	int on_host = foreign->kind == BI_HANDLE_HOST;
-	int rc = foreign->handle || foreign->nbytes
-			 ? bi_memory_wrap(context, foreign, &memory, err)
-			 : bi_memory_create(context, 0, on_host ? BI_MEMORY_HOST : BI_MEMORY_DEVICE, &memory, err);
-
-	if (rc)
-		return rc;
-	rc = bi_view_create(memory, layout, exchange->flags & BI_EXCHANGE_READONLY ? BI_VIEW_READONLY : 0, out, err);
-	bi_memory_release(memory);
-	return rc;
 }
 
 /* A CUDA pointer is that of element [0, ..., 0]; negative strides reach below it. */
@@ -388,7 +209,7 @@ static int import_foreign(struct bi_context *context, struct bi_exchange *exchan
 	foreign.stream = acceptance.stream;
 	foreign.events = &acceptance.event;
 	foreign.event_count = acceptance.event ? 1 : 0;
-	rc = make_view(context, exchange, layout, &foreign, out, err);
+	rc = bi__place_view(context, &foreign, layout, out, err);
 	bi_stream_release(acceptance.stream);
 	bi_event_release(acceptance.event);
 	return rc;
@@ -434,7 +255,7 @@ int bi_view_import(struct bi_context *context, struct bi_exchange *exchange, uns
 		rc = read_layout(exchange, &layout, err);
 	if (rc)
 		return rc;
-	if (exchange->release != release_export)
+	if (!bi__exchange_own(exchange))
 		return take(context, exchange, &layout, flags, out, err);
 	rc = import_own(exchange, &layout, out, err);
 	if (!rc)

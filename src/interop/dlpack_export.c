@@ -1,0 +1,181 @@
+/* A view as a DLPack tensor: the rules for a producer. */
+#include "interop/dlpack.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/dtype.h"
+#include "interop/place.h"
+
+struct bi_dl_device bi_dlpack_device(const struct bi_view *view)
+{
+	struct bi_dl_device device = { (int32_t)bi__place_device(view->memory), 0 };
+
+	if (device.device_type == BI_DEVICE_CUDA)
+		device.device_id = view->memory->context->device.ordinal;
+	return device;
+}
+
+/* The slow way has the words. */
+static int put_type(const struct bi_view *view, struct bi_dl_type *out, struct bi_error *err)
+{
+	if (bi__dtype_triple(view->dtype, &out->code, &out->bits, &out->lanes))
+		return BI_OK;
+	return bi__cite(bi_dtype_to_dlpack(view->dtype, &out->code, &out->bits, &out->lanes, err), "D9", err);
+}
+
+/* Many consumers pass over byte_offset; only in a cl_mem is there no other way. */
+static int put_place(const struct bi_view *view, struct bi_dl_tensor *out, struct bi_error *err)
+{
+	struct bi_native native;
+
+	if (view->is_empty)
+		return BI_OK;
+	if (view->memory->block.kind == BI_HANDLE_CL_SVM)
+		return bi__fail(err, BI_EUNSUPPORTED,
+				"handle kind %d is shared virtual memory, DLPack's OpenCL memory is a cl_mem [D8]",
+				BI_HANDLE_CL_SVM);
+	bi_view_native(view, &native);
+	out->data = (void *)native.handle;
+	if (native.kind == BI_HANDLE_CL_MEM)
+		out->byte_offset = native.offset;
+	else
+		out->data = (void *)(native.handle + native.offset);
+	return BI_OK;
+}
+
+static int put_layout(const struct bi_view *view, struct bi_dl_tensor *out, struct bi_error *err)
+{
+	if (view->ndim && !view->has_element_strides)
+		return bi__fail(err, BI_EUNSUPPORTED, "a stride is no multiple of the item size %u [D4]",
+				view->dtype.item_size);
+	out->ndim = view->ndim;
+	/* By the interface's word nobody writes them. */
+	out->shape = view->ndim ? (int64_t *)(uintptr_t)view->dims : NULL;
+	out->strides = (int64_t *)(uintptr_t)bi__element_strides(view);
+	return BI_OK;
+}
+
+static int describe(const struct bi_view *view, struct bi_dl_tensor *out, struct bi_error *err)
+{
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	out->device = bi_dlpack_device(view);
+	rc = put_type(view, &out->dtype, err);
+	if (!rc)
+		rc = put_layout(view, out, err);
+	return rc ? rc : put_place(view, out, err);
+}
+
+/* What has no flags cannot say that elements of less than a byte are not packed. */
+static int check_packing(const struct bi_dl_tensor *tensor, struct bi_error *err)
+{
+	if (!bi__dlpack_is_small(tensor->dtype.bits))
+		return BI_OK;
+	return bi__fail(err, BI_EDTYPE,
+			"elements of %u bits take a byte each here, which a tensor without flags cannot say [D9]",
+			tensor->dtype.bits);
+}
+
+int bi_dlpack_describe(const struct bi_view *view, struct bi_dl_tensor *out, struct bi_error *err)
+{
+	int rc;
+
+	if (!view || !out)
+		return bi__fail(err, BI_EINVAL, "view or out is NULL");
+	rc = describe(view, out, err);
+	if (!rc)
+		rc = check_packing(out, err);
+	if (rc)
+		memset(out, 0, sizeof(*out));
+	return rc;
+}
+
+static void delete_versioned(struct bi_dl_managed_versioned *self)
+{
+	bi_view_release(self->manager_ctx);
+	free(self);
+}
+
+static void delete_unversioned(struct bi_dl_managed *self)
+{
+	bi_view_release(self->manager_ctx);
+	free(self);
+}
+
+struct bi_view *bi__dlpack_own(const struct bi_dl_managed_versioned *tensor)
+{
+	return tensor->deleter == delete_versioned ? tensor->manager_ctx : NULL;
+}
+
+struct bi_view *bi__dlpack_own_unversioned(const struct bi_dl_managed *tensor)
+{
+	return tensor->deleter == delete_unversioned ? tensor->manager_ctx : NULL;
+}
+
+static struct bi_view *retain(const struct bi_view *view)
+{
+	return bi_view_retain((struct bi_view *)(uintptr_t)view);
+}
+
+static uint64_t flags_of(const struct bi_view *view, const struct bi_dl_tensor *tensor)
+{
+	return (view->flags & BI_VIEW_READONLY ? BI_DL_READONLY : 0) |
+	       (bi__dlpack_is_small(tensor->dtype.bits) ? BI_DL_PADDED : 0);
+}
+
+int bi_dlpack_export(const struct bi_view *view, uint64_t flags, struct bi_dl_managed_versioned **out,
+		     struct bi_error *err)
+{
+	struct bi_dl_managed_versioned *made;
+	struct bi_dl_tensor tensor;
+	int rc;
+
+	if (!out)
+		return bi__fail(err, BI_EINVAL, "out is NULL");
+	*out = NULL;
+	if (!view)
+		return bi__fail(err, BI_EINVAL, "view is NULL");
+	if (flags & ~(uint64_t)BI_DL_COPIED)
+		return bi__fail(err, BI_EINVAL, "flags 0x%llx has other bits than %d", (unsigned long long)flags,
+				BI_DL_COPIED);
+	rc = describe(view, &tensor, err);
+	if (rc)
+		return rc;
+	made = malloc(sizeof(*made));
+	if (!made)
+		return bi__fail(err, BI_ENOMEM, "no memory to export a view of %d dimensions", view->ndim);
+	*made = (struct bi_dl_managed_versioned){ { BI_DLPACK_MAJOR, BI_DLPACK_MINOR },
+						  retain(view),
+						  delete_versioned,
+						  flags | flags_of(view, &tensor),
+						  tensor };
+	*out = made;
+	return BI_OK;
+}
+
+int bi_dlpack_export_unversioned(const struct bi_view *view, struct bi_dl_managed **out, struct bi_error *err)
+{
+	struct bi_dl_managed *made;
+	struct bi_dl_tensor tensor;
+	int rc;
+
+	if (!out)
+		return bi__fail(err, BI_EINVAL, "out is NULL");
+	*out = NULL;
+	if (!view)
+		return bi__fail(err, BI_EINVAL, "view is NULL");
+	if (view->flags & BI_VIEW_READONLY)
+		return bi__fail(err, BI_EREADONLY,
+				"the view is read-only, which a tensor without version cannot say [D3]");
+	rc = bi_dlpack_describe(view, &tensor, err);
+	if (rc)
+		return rc;
+	made = malloc(sizeof(*made));
+	if (!made)
+		return bi__fail(err, BI_ENOMEM, "no memory to export a view of %d dimensions", view->ndim);
+	*made = (struct bi_dl_managed){ tensor, retain(view), delete_unversioned };
+	*out = made;
+	return BI_OK;
+}

@@ -1,0 +1,309 @@
+/* A DLPack tensor as a view: the rules for a consumer. */
+#include <inttypes.h>
+
+#include "common/checked.h"
+#include "common/dispatch.h"
+#include "common/memory.h"
+#include "interop/dlpack.h"
+#include "interop/place.h"
+
+#define IMPORT_FLAGS \
+	((unsigned)(BI_DLPACK_UNORDERED | BI_DLPACK_UNCHECKED | BI_DLPACK_WRITABLE | BI_DLPACK_TRUSTED))
+#define TENSOR_FLAGS ((uint64_t)(BI_DL_READONLY | BI_DL_COPIED | BI_DL_PADDED))
+
+/* A tensor of either kind, and what is to become of it. */
+struct import {
+	struct bi_context *context;
+	const struct bi_dlpack_import_options *options;
+	const struct bi_dl_tensor *tensor;
+	uint64_t flags; /* BI_DL_READONLY, BI_DL_COPIED, BI_DL_PADDED */
+	struct bi_view *own; /* the view that this library exported, or NULL */
+	bi_release_fn release;
+	void *data;
+};
+
+static void release_versioned(void *data)
+{
+	struct bi_dl_managed_versioned *tensor = data;
+
+	if (tensor->deleter)
+		tensor->deleter(tensor);
+}
+
+static void release_unversioned(void *data)
+{
+	struct bi_dl_managed *tensor = data;
+
+	if (tensor->deleter)
+		tensor->deleter(tensor);
+}
+
+static int check_options(const struct bi_dlpack_import_options *options, struct bi_error *err)
+{
+	if (options->struct_size != sizeof(*options))
+		return bi__fail(err, BI_EINVAL, "options->struct_size is %zu, not %zu", options->struct_size,
+				sizeof(*options));
+	if (options->flags & ~IMPORT_FLAGS)
+		return bi__fail(err, BI_EINVAL, "options->flags 0x%x has unknown bits", options->flags);
+	if (options->producer_stream && options->flags & BI_DLPACK_UNORDERED)
+		return bi__fail(err, BI_EINVAL, "options->flags 0x%x ignores the producer_stream that is given",
+				options->flags);
+	return BI_OK;
+}
+
+static int is_on_host(const struct bi_dl_tensor *tensor)
+{
+	return tensor->device.device_type == BI_DEVICE_CPU || tensor->device.device_type == BI_DEVICE_CUDA_HOST;
+}
+
+static int refuse_backend(const struct import *import, struct bi_error *err)
+{
+	return bi__fail(err, BI_EINVAL, "device type %" PRId32 " cannot be reached from device %s [E7]",
+			import->tensor->device.device_type, import->context->device.spec);
+}
+
+static int check_cuda(const struct import *import, struct bi_error *err)
+{
+	const struct bi_dl_device *device = &import->tensor->device;
+
+	if (import->context->backend->handle != BI_HANDLE_CUDA)
+		return refuse_backend(import, err);
+	/* Managed memory is every device's; its number says nothing. */
+	if (device->device_type == BI_DEVICE_CUDA && device->device_id != import->context->device.ordinal)
+		return bi__fail(err, BI_EINVAL, "device_id is %" PRId32 ", but device %s has ordinal %d [E9]",
+				device->device_id, import->context->device.spec, import->context->device.ordinal);
+	return BI_OK;
+}
+
+static int check_opencl(const struct import *import, struct bi_error *err)
+{
+	if (import->context->backend->handle != BI_HANDLE_CL_MEM)
+		return refuse_backend(import, err);
+	if (import->own && !bi__same_space(import->own->memory->context, import->context))
+		return bi__fail(err, BI_EINVAL, "the cl_mem belongs to another cl_context than that of device %s [E7]",
+				import->context->device.spec);
+	if (import->own || import->options->flags & BI_DLPACK_TRUSTED)
+		return BI_OK;
+	return bi__fail(err, BI_EUNSUPPORTED,
+			"there is no telling whether data %p is a cl_mem: it is taken on trust only", import->tensor->data);
+}
+
+static int check_device(const struct import *import, struct bi_error *err)
+{
+	switch (import->tensor->device.device_type) {
+	case BI_DEVICE_CPU:
+	case BI_DEVICE_CUDA_HOST:
+		return BI_OK;
+	case BI_DEVICE_CUDA:
+	case BI_DEVICE_CUDA_MANAGED:
+		return check_cuda(import, err);
+	case BI_DEVICE_OPENCL:
+		return check_opencl(import, err);
+	default:
+		return bi__fail(err, BI_EUNSUPPORTED, "device type %" PRId32 " is no device of this build [E7]",
+				import->tensor->device.device_type);
+	}
+}
+
+/* Where the work of others is, is a question for device memory alone. */
+static int check_place(const struct import *import, struct bi_error *err)
+{
+	const struct bi_stream *stream = import->options->producer_stream;
+	int rc = check_device(import, err);
+
+	if (rc || is_on_host(import->tensor))
+		return rc;
+	if (stream && !bi__same_space(stream->context, import->context))
+		return bi__fail(err, BI_EINVAL, "producer_stream belongs to device %s, not to the context of %s",
+				stream->context->device.spec, import->context->device.spec);
+	return bi__dispatch_alive(import->context, err);
+}
+
+/* A packed element has no address, and no layout of ours describes it. */
+static int read_type(const struct import *import, struct bi_dtype *out, struct bi_error *err)
+{
+	const struct bi_dl_type *type = &import->tensor->dtype;
+	int rc = bi__cite(bi_dtype_from_dlpack(type->code, type->bits, type->lanes, out, err), "D9", err);
+
+	if (rc || !bi__dlpack_is_small(type->bits) || import->flags & BI_DL_PADDED)
+		return rc;
+	return bi__fail(err, BI_EUNSUPPORTED, "elements of %u bits are packed, and are taken with a byte each only [E11]",
+			type->bits);
+}
+
+static int check_arrays(const struct bi_dl_tensor *tensor, struct bi_error *err)
+{
+	if (tensor->ndim < 0 || tensor->ndim > BI_MAX_NDIM)
+		return bi__fail(err, BI_EINVAL, "ndim %" PRId32 " is not in 0..%d [E7]", tensor->ndim, BI_MAX_NDIM);
+	if (tensor->ndim && !tensor->shape)
+		return bi__fail(err, BI_EINVAL, "shape is NULL, but ndim is %" PRId32 " [E7]", tensor->ndim);
+	return BI_OK;
+}
+
+static int read_strides(const struct bi_dl_tensor *tensor, int64_t item, int64_t out[BI_MAX_NDIM], struct bi_error *err)
+{
+	for (int i = 0; i < tensor->ndim; i++)
+		if (bi__mul(tensor->strides[i], item, &out[i]))
+			return bi__fail(err, BI_EOVERFLOW,
+					"strides[%d] is %" PRId64 " elements of %" PRId64 " bytes, which does not fit [E7]",
+					i, tensor->strides[i], item);
+	return BI_OK;
+}
+
+/* Counted from the element. */
+static int read_layout(const struct import *import, struct bi_layout *out, struct bi_error *err)
+{
+	const struct bi_dl_tensor *tensor = import->tensor;
+	int64_t strides[BI_MAX_NDIM];
+	struct bi_dtype dtype;
+	int rc = read_type(import, &dtype, err);
+
+	if (!rc)
+		rc = check_arrays(tensor, err);
+	if (!rc && tensor->strides)
+		rc = read_strides(tensor, dtype.item_size, strides, err);
+	if (rc)
+		return rc;
+	rc = bi_layout_init(out, dtype, tensor->ndim, tensor->shape, tensor->strides ? strides : NULL, 0, err);
+	return bi__cite(rc, "E7", err);
+}
+
+/* A cl_mem is asked for its size by whoever wraps it; an address is that of the lowest byte. */
+static int find_bytes(const struct bi_dl_tensor *tensor, struct bi_layout *layout, struct bi_foreign *foreign,
+		      struct bi_error *err)
+{
+	uint64_t data = (uintptr_t)tensor->data;
+
+	if (!bi_layout_size(layout))
+		return BI_OK;
+	if (!data)
+		return bi__fail(err, BI_EINVAL, "data is NULL, but the array has elements [E7]");
+	if (foreign->kind != BI_HANDLE_CL_MEM && tensor->byte_offset <= UINT64_MAX - data)
+		return bi__cite(bi__place_bytes(layout, data + tensor->byte_offset, &foreign->handle, &foreign->nbytes,
+						err),
+				"E7", err);
+	foreign->handle = (uintptr_t)data;
+	if (foreign->kind == BI_HANDLE_CL_MEM && tensor->byte_offset <= INT64_MAX)
+		return bi__cite(bi_layout_init(layout, layout->dtype, layout->ndim, layout->shape, layout->strides,
+					       (int64_t)tensor->byte_offset, err),
+				"E6", err);
+	return bi__fail(err, BI_EOVERFLOW, "byte_offset %" PRIu64 " does not fit [E6]", tensor->byte_offset);
+}
+
+static enum bi_handle_kind kind_of(const struct bi_dl_tensor *tensor)
+{
+	if (is_on_host(tensor))
+		return BI_HANDLE_HOST;
+	return tensor->device.device_type == BI_DEVICE_OPENCL ? BI_HANDLE_CL_MEM : BI_HANDLE_CUDA;
+}
+
+static unsigned wrap_flags(const struct import *import)
+{
+	unsigned flags = import->flags & BI_DL_READONLY ? BI_WRAP_READONLY : 0;
+
+	if (import->options->flags & BI_DLPACK_UNORDERED)
+		flags |= BI_WRAP_UNORDERED;
+	if (import->options->flags & BI_DLPACK_UNCHECKED)
+		flags |= BI_WRAP_UNCHECKED;
+	return flags;
+}
+
+static int is_wrong_place(int rc)
+{
+	return rc == BI_EINVAL || rc == BI_EBOUNDS;
+}
+
+/* The producer has ordered his work before what comes next on the home, and is told nothing of ours but its end. */
+static int import_foreign(const struct import *import, struct bi_view **out, struct bi_error *err)
+{
+	const struct bi_dlpack_import_options *options = import->options;
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	struct bi_layout layout;
+	int rc = read_layout(import, &layout, err);
+
+	foreign.kind = kind_of(import->tensor);
+	foreign.flags = wrap_flags(import);
+	if (!rc)
+		rc = find_bytes(import->tensor, &layout, &foreign, err);
+	if (rc)
+		return rc;
+	if (!is_on_host(import->tensor))
+		foreign.stream = options->producer_stream;
+	rc = bi__place_view(import->context, &foreign, &layout, out, err);
+	if (rc)
+		return is_wrong_place(rc) ? bi__cite(rc, "E7", err) : rc;
+	if (foreign.handle && !is_on_host(import->tensor) && !foreign.stream && !(options->flags & BI_DLPACK_UNORDERED))
+		bi__memory_expect((*out)->memory);
+	bi__memory_give_owner((*out)->memory, import->release, import->data);
+	return BI_OK;
+}
+
+/* One state of order for one memory: what the stream of the caller does is added to it. */
+static int import_own(const struct import *import, struct bi_view **out, struct bi_error *err)
+{
+	struct bi_stream *stream = import->options->producer_stream;
+	int rc = BI_OK;
+
+	if (stream && !is_on_host(import->tensor))
+		rc = bi_view_hand_back(import->own, stream, err);
+	if (rc)
+		return rc;
+	*out = bi_view_retain(import->own);
+	import->release(import->data);
+	return BI_OK;
+}
+
+static int import_tensor(struct import *import, struct bi_view **out, struct bi_error *err)
+{
+	int rc = check_options(import->options, err);
+
+	if (!rc && import->flags & ~TENSOR_FLAGS)
+		rc = bi__fail(err, BI_EUNSUPPORTED, "flags 0x%" PRIx64 " has unknown bits [E11]", import->flags);
+	if (!rc)
+		rc = check_place(import, err);
+	if (rc)
+		return rc;
+	return import->own ? import_own(import, out, err) : import_foreign(import, out, err);
+}
+
+static const struct bi_dlpack_import_options defaults = BI_DLPACK_IMPORT_INIT;
+
+int bi_dlpack_import(struct bi_context *context, struct bi_dl_managed_versioned *tensor,
+		     const struct bi_dlpack_import_options *options, struct bi_view **out, struct bi_error *err)
+{
+	struct import import = { .context = context, .options = options ? options : &defaults };
+
+	if (!out)
+		return bi__fail(err, BI_EINVAL, "out is NULL");
+	*out = NULL;
+	if (!context || !tensor)
+		return bi__fail(err, BI_EINVAL, "%s is NULL", context ? "tensor" : "context");
+	if (tensor->version.major != BI_DLPACK_MAJOR)
+		return bi__fail(err, BI_EVERSION, "the tensor has version %" PRIu32 ", this library knows %d [E2]",
+				tensor->version.major, BI_DLPACK_MAJOR);
+	import.tensor = &tensor->tensor;
+	import.flags = tensor->flags;
+	import.own = bi__dlpack_own(tensor);
+	import.release = release_versioned;
+	import.data = tensor;
+	return import_tensor(&import, out, err);
+}
+
+int bi_dlpack_import_unversioned(struct bi_context *context, struct bi_dl_managed *tensor,
+				 const struct bi_dlpack_import_options *options, struct bi_view **out,
+				 struct bi_error *err)
+{
+	struct import import = { .context = context, .options = options ? options : &defaults };
+
+	if (!out)
+		return bi__fail(err, BI_EINVAL, "out is NULL");
+	*out = NULL;
+	if (!context || !tensor)
+		return bi__fail(err, BI_EINVAL, "%s is NULL", context ? "tensor" : "context");
+	import.tensor = &tensor->tensor;
+	import.flags = import.options->flags & BI_DLPACK_WRITABLE ? 0 : BI_DL_READONLY;
+	import.own = bi__dlpack_own_unversioned(tensor);
+	import.release = release_unversioned;
+	import.data = tensor;
+	return import_tensor(&import, out, err);
+}

@@ -1,0 +1,13 @@
+/* What both directions of the exchange structure know. */
+#ifndef BI_INTEROP_EXCHANGE_H
+#define BI_INTEROP_EXCHANGE_H
+
+#include "common/object.h"
+
+/* DLPack's code for what it has no type for. */
+#define BI__EXCHANGE_OPAQUE 3
+
+/* The view behind a struct that this library filled, borrowed; NULL for those of others. */
+struct bi_view *bi__exchange_own(const struct bi_exchange *exchange);
+
+#endif

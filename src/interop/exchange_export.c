@@ -1,0 +1,177 @@
+/* A view as the exchange structure of abi.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/dispatch.h"
+#include "common/dtype.h"
+#include "common/exchange_order.h"
+#include "interop/exchange.h"
+#include "interop/place.h"
+
+/* What a struct with an event keeps alive. Without one its owner is the view. */
+struct export
+{
+	struct bi_view *view;
+	struct bi__fence event;
+};
+
+static void release_export(struct bi_exchange *self)
+{
+	struct export *export = self->owner;
+
+	self->release = NULL;
+	self->owner = NULL;
+	bi__fence_clear(&export->event);
+	bi_view_release(export->view);
+	free(export);
+}
+
+static void release_view(struct bi_exchange *self)
+{
+	struct bi_view *view = self->owner;
+
+	self->release = NULL;
+	self->owner = NULL;
+	bi_view_release(view);
+}
+
+/* The view outlives the struct by the word of whoever asked. */
+static void forget_view(struct bi_exchange *self)
+{
+	self->release = NULL;
+	self->owner = NULL;
+}
+
+struct bi_view *bi__exchange_own(const struct bi_exchange *exchange)
+{
+	if (exchange->release == release_export)
+		return ((struct export *)exchange->owner)->view;
+	return exchange->release == release_view || exchange->release == forget_view ? exchange->owner : NULL;
+}
+
+static void put_type(struct bi_dtype dtype, struct bi_exchange *out)
+{
+	out->item_size = dtype.item_size;
+	out->type_kind = bi_dtype_kind(dtype);
+	out->byte_order = bi__dtype_order(dtype);
+	memset(out->reserved_type, 0, sizeof(out->reserved_type));
+	if (bi__dtype_triple(dtype, &out->type_code, &out->type_bits, &out->type_lanes))
+		return;
+	out->type_code = BI__EXCHANGE_OPAQUE;
+	out->type_bits = 8;
+	out->type_lanes = (uint16_t)(out->item_size <= UINT16_MAX ? out->item_size : 0);
+}
+
+/* The kind of handle goes with the device as abi.h couples them. */
+static void put_place(const struct bi_view *view, struct bi_exchange *out)
+{
+	const struct bi_memory *memory = view->memory;
+	struct bi_native native;
+
+	bi_view_native(view, &native);
+	out->device_type = bi__place_device(memory);
+	out->handle_kind = out->device_type == BI_DEVICE_CUDA_HOST ? BI_HANDLE_HOST : native.kind;
+	out->device_id = out->handle_kind == BI_HANDLE_CUDA ? memory->context->device.ordinal : 0;
+	out->handle = native.handle;
+	out->offset = native.offset;
+	out->nbytes = native.nbytes;
+	out->context = native.kind == BI_HANDLE_HOST ? 0 : memory->context->state.native;
+}
+
+/*
+ * Everything but release and owner, and what bi__exchange_offer writes. Member by member: to clear the whole struct
+ * first would take most of the time that a description takes.
+ */
+static void put_array(const struct bi_view *view, struct bi_exchange *out)
+{
+	out->version = BI_ABI_VERSION;
+	out->struct_size = sizeof(*out);
+	out->flags = view->exchange_flags;
+	put_place(view, out);
+	put_type(view->dtype, out);
+	out->descr = view->descr;
+	out->ndim = view->ndim;
+	out->shape = view->ndim ? view->dims : NULL;
+	out->strides = view->ndim ? view->dims + view->ndim : NULL;
+	out->element_strides = bi__element_strides(view);
+	out->mask = NULL;
+	memset(out->reserved, 0, sizeof(out->reserved));
+}
+
+static struct bi_view *retain(const struct bi_view *view)
+{
+	return bi_view_retain((struct bi_view *)(uintptr_t)view);
+}
+
+/* The event is taken, also on failure. */
+static int own_event(const struct bi_view *view, struct bi__fence *event, struct bi_exchange *out, struct bi_error *err)
+{
+	struct export *export = malloc(sizeof(*export));
+
+	if (!export) {
+		bi__fence_clear(event);
+		return bi__fail(err, BI_ENOMEM, "no memory to export a view with an event");
+	}
+	export->view = retain(view);
+	export->event = *event;
+	out->release = release_export;
+	out->owner = export;
+	return BI_OK;
+}
+
+/* The members of order; `event` is NULL where none is wanted. */
+static int put_order(const struct bi_view *view, unsigned flags, struct bi__fence *event, struct bi_exchange *out,
+		     struct bi_error *err)
+{
+	out->stream_kind = BI_STREAM_KIND_NONE;
+	out->reserved_stream = 0;
+	out->stream = out->event = 0;
+	return bi__exchange_offer(view->memory, flags, out, event, err);
+}
+
+static int put_owner(const struct bi_view *view, unsigned flags, struct bi_exchange *out, struct bi_error *err)
+{
+	struct bi__fence event = { NULL, 0 };
+	int rc = put_order(view, flags, &event, out, err);
+
+	if (rc)
+		return rc;
+	if (event.context)
+		return own_event(view, &event, out, err);
+	out->owner = retain(view);
+	out->release = release_view;
+	return BI_OK;
+}
+
+int bi_view_export(const struct bi_view *view, unsigned flags, struct bi_exchange *out, struct bi_error *err)
+{
+	int rc;
+
+	if (!view || !out)
+		return bi__fail(err, BI_EINVAL, "view or out is NULL");
+	if (flags & ~(unsigned)(BI_EXPORT_EVENT | BI_EXPORT_SYNCHRONIZE))
+		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", flags);
+	rc = put_owner(view, flags, out, err);
+	if (rc)
+		memset(out, 0, sizeof(*out));
+	else
+		put_array(view, out);
+	return rc;
+}
+
+int bi_view_describe(const struct bi_view *view, struct bi_exchange *out, struct bi_error *err)
+{
+	int rc;
+
+	if (!view || !out)
+		return bi__fail(err, BI_EINVAL, "view or out is NULL");
+	rc = put_order(view, 0, NULL, out, err);
+	if (rc) {
+		memset(out, 0, sizeof(*out));
+		return rc;
+	}
+	put_array(view, out);
+	out->release = forget_view;
+	out->owner = (void *)(uintptr_t)view;
+	return BI_OK;
+}

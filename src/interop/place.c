@@ -1,0 +1,88 @@
+#include "interop/place.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Messages may quote the producer's text, and are one line all the same. */
+static size_t flatten(char *message)
+{
+	size_t length = 0;
+
+	for (; message[length]; length++)
+		if ((unsigned char)message[length] < ' ')
+			message[length] = '?';
+	return length;
+}
+
+int bi__cite(int rc, const char *rule, struct bi_error *err)
+{
+	size_t length, last;
+
+	if (!rc || !err)
+		return rc;
+	length = flatten(err->message);
+	last = sizeof(err->message) - sizeof(" []") - strlen(rule);
+	if (length > last)
+		length = last;
+	snprintf(err->message + length, sizeof(err->message) - length, " [%s]", rule);
+	return rc;
+}
+
+/* The pointer is that of element [0, ..., 0]; negative strides reach below it. */
+int bi__place_bytes(struct bi_layout *layout, uint64_t data, uintptr_t *address, size_t *nbytes, struct bi_error *err)
+{
+	uint64_t below, above, reach;
+	int64_t first, end;
+
+	bi_layout_extent(layout, &first, &end);
+	below = 0 - (uint64_t)first;
+	above = (uint64_t)end;
+	reach = below + above;
+	if (reach > SIZE_MAX / 2)
+		return bi__fail(err, BI_EOVERFLOW, "the array reaches over %" PRIu64 " bytes, more than %zu", reach,
+				SIZE_MAX / 2);
+	*nbytes = (size_t)reach;
+	*address = 0;
+	if (!reach)
+		return BI_OK;
+	if (!data)
+		return bi__fail(err, BI_EINVAL, "data is 0, but the array reaches over %" PRIu64 " bytes", reach);
+	if (below > data || above > UINT64_MAX - data || (uintptr_t)(data + above) != data + above)
+		return bi__fail(err, BI_EBOUNDS,
+				"data 0x%" PRIx64 ": the array reaches %" PRIu64 " bytes below and %" PRIu64
+				" above, outside of the addresses 0..0x%" PRIxPTR,
+				data, below, above, UINTPTR_MAX);
+	*address = (uintptr_t)(data - below);
+	layout->offset = (int64_t)below;
+	return BI_OK;
+}
+
+int bi__place_view(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
+		   struct bi_view **out, struct bi_error *err)
+{
+	unsigned flags = foreign->flags & BI_WRAP_READONLY ? BI_VIEW_READONLY : 0;
+	enum bi_memory_kind kind = foreign->kind == BI_HANDLE_HOST ? BI_MEMORY_HOST : BI_MEMORY_DEVICE;
+	struct bi_memory *memory;
+	int rc = foreign->handle || foreign->nbytes ? bi_memory_wrap(context, foreign, &memory, err)
+						    : bi_memory_create(context, 0, kind, &memory, err);
+
+	if (rc)
+		return rc;
+	rc = bi_view_create(memory, layout, flags, out, err);
+	bi_memory_release(memory);
+	return rc;
+}
+
+enum bi_device_type bi__place_device(const struct bi_memory *memory)
+{
+	const struct bi__block *block = &memory->block;
+
+	if (block->kind == BI_HANDLE_HOST)
+		return BI_DEVICE_CPU;
+	if (block->kind != BI_HANDLE_CUDA)
+		return BI_DEVICE_OPENCL;
+	if (block->memory == BI_MEMORY_UNIFIED)
+		return BI_DEVICE_CUDA_MANAGED;
+	return block->memory == BI_MEMORY_PINNED ? BI_DEVICE_CUDA_HOST : BI_DEVICE_CUDA;
+}

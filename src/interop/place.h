@@ -1,0 +1,27 @@
+/* What the descriptions of producers have in common: where the bytes are, and how they become a view. */
+#ifndef BI_INTEROP_PLACE_H
+#define BI_INTEROP_PLACE_H
+
+#include "common/object.h"
+
+/*
+ * The bytes that a layout reaches whose element [0, ..., 0] is at `data`: *nbytes from *address on, and the layout's
+ * offset counts from there. Without elements all are 0, whatever `data` is. BI_EINVAL: data is 0 all the same;
+ * BI_EBOUNDS, BI_EOVERFLOW: they are not all addresses.
+ */
+int bi__place_bytes(struct bi_layout *layout, uint64_t data, uintptr_t *address, size_t *nbytes, struct bi_error *err);
+
+/*
+ * Wraps what *foreign names and makes a view of it; read-only as foreign->flags say. Memory that has neither handle nor
+ * bytes is reached by nobody and needs no driver.
+ */
+int bi__place_view(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
+		   struct bi_view **out, struct bi_error *err);
+
+/* What DLPack, and abi.h with it, calls the device of a memory. */
+enum bi_device_type bi__place_device(const struct bi_memory *memory);
+
+/* Ends the message of a failure with the number of the rule that refuses, whoever wrote it. Returns rc. */
+int bi__cite(int rc, const char *rule, struct bi_error *err);
+
+#endif

@@ -1,0 +1,221 @@
+/* Views as they are described to others, and handles whose place is asked for. */
+#include "driver.h"
+#include "fixture.h"
+
+#include <stdlib.h>
+
+static void check_element_strides(const struct bi_exchange *exchange)
+{
+	int64_t item = exchange->item_size;
+	int is_whole = item != 0 && exchange->ndim > 0;
+
+	for (int64_t i = 0; i < exchange->ndim && is_whole; i++)
+		is_whole = exchange->shape[i] < 2 || exchange->strides[i] % item == 0;
+	assert_int_equal(exchange->element_strides != NULL, is_whole);
+	for (int64_t i = 0; i < exchange->ndim && is_whole; i++)
+		assert_int_equal(exchange->element_strides[i],
+				 exchange->shape[i] < 2 ? 1 : exchange->strides[i] / item);
+}
+
+static void check_flags(const struct bi_exchange *exchange, const struct bi_layout *layout, unsigned flags)
+{
+	unsigned expected = flags & BI_VIEW_READONLY ? BI_EXCHANGE_READONLY : 0;
+
+	if (bi_layout_is_contiguous(layout, 'C'))
+		expected |= BI_EXCHANGE_C_CONTIGUOUS;
+	if (bi_layout_is_contiguous(layout, 'F'))
+		expected |= BI_EXCHANGE_F_CONTIGUOUS;
+	assert_int_equal(exchange->flags, expected);
+}
+
+/* Every byte is written, whatever was there, and says what an export says; who lets go differs. */
+static void describe(const struct bi_view *view)
+{
+	struct bi_exchange described, exported;
+	struct bi_layout layout;
+
+	memset(&described, 0x5a, sizeof(described));
+	memset(&exported, 0xa5, sizeof(exported));
+	OK(bi_view_describe(view, &described, &error));
+	OK(bi_view_export(view, 0, &exported, &error));
+	bi_view_layout(view, &layout);
+	check_flags(&described, &layout, bi_view_flags(view));
+	check_element_strides(&described);
+	if (layout.descr) {
+		assert_int_equal(strlen(described.descr), layout.descr_length);
+		assert_memory_equal(described.descr, layout.descr, layout.descr_length);
+	} else {
+		assert_null(described.descr);
+	}
+	exported.release(&exported);
+	assert_null(exported.release);
+	exported.release = described.release;
+	exported.owner = described.owner;
+	assert_memory_equal(&described, &exported, sizeof(described));
+	described.release(&described);
+	assert_null(described.release);
+	fixture.cases++;
+}
+
+static void test_description_is_that_of_an_export(void **state)
+{
+	(void)state;
+	for (int i = 0; i < effort(300); i++) {
+		enum place place = i % 2 ? PLACE_DEVICE : PLACE_HOST;
+		int64_t shape[BI_MAX_NDIM];
+		int ndim = random_shape(shape);
+		struct bi_layout layout;
+		struct mirror mirror;
+		struct bi_view *view;
+
+		random_layout(&layout, random_item(), ndim, shape, random_source_spread());
+		mirror_open(&mirror, fixture.context, place, settle_randomly(&layout));
+		view = view_of(&mirror, &layout, i % 3 ? 0 : BI_VIEW_READONLY);
+		describe(view);
+		bi_view_release(view);
+		mirror_close(&mirror);
+	}
+}
+
+/* The text of a field is a part of that of the record, and ends with a NUL all the same. */
+static void test_descr_of_a_field(void **state)
+{
+	static const char record[] = "[('a', '<i4'), ('b', [('x', '<f4'), ('y', '<f8')], (2,)), ('c', '|u1')]";
+	const int64_t shape[] = { 5 };
+	struct bi_exchange exchange;
+	struct bi_dtype dtype;
+	struct bi_view *empty, *whole, *inner;
+
+	(void)state;
+	OK(bi_dtype_parse_descr(record, &dtype, &error));
+	OK(bi_view_empty(fixture.context, dtype, 1, shape, &empty, &error));
+	OK(bi_view_reinterpret(empty, dtype, record, &whole, &error));
+	OK(bi_view_field(whole, "b", &inner, &error));
+	bi_view_release(empty);
+	bi_view_release(whole);
+	describe(inner);
+	OK(bi_view_describe(inner, &exchange, &error));
+	assert_string_equal(exchange.descr, "[('x', '<f4'), ('y', '<f8')]");
+	bi_view_release(inner);
+}
+
+/* What is borrowed is known again: the import is a view with a reference of its own. */
+static void test_a_description_comes_back(void **state)
+{
+	const int64_t shape[] = { 3, 4 };
+	struct bi_exchange exchange;
+	struct bi_view *view, *again;
+
+	(void)state;
+	OK(bi_view_empty(fixture.context, dtype_of("<i2"), 2, shape, &view, &error));
+	OK(bi_view_describe(view, &exchange, &error));
+	OK(bi_view_import(fixture.context, &exchange, 0, &again, &error));
+	assert_null(exchange.release);
+	assert_ptr_equal(bi_view_memory(again), bi_view_memory(view));
+	bi_view_release(view);
+	assert_int_equal(bi_view_shape(again)[1], 4);
+	bi_view_release(again);
+}
+
+static void test_arguments_of_describe(void **state)
+{
+	const int64_t shape[] = { 3 };
+	struct bi_exchange exchange;
+	struct bi_view *view;
+
+	(void)state;
+	OK(bi_view_empty(fixture.context, dtype_of("<i2"), 1, shape, &view, &error));
+	REFUSED(BI_EINVAL, bi_view_describe(NULL, &exchange, &error));
+	REFUSED(BI_EINVAL, bi_view_describe(view, NULL, &error));
+	REFUSED(BI_EINVAL, bi_view_rehome(NULL, &error));
+	bi_view_release(view);
+}
+
+/* A context that is opened with the answer reaches the memory. */
+static void open_there(const struct bi_location *location, struct bi_context **out)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+
+	options.adopt_context = location->context;
+	*out = open_with(location->device, options);
+	assert_int_equal(bi_context_device(*out)->ordinal, bi_context_device(fixture.context)->ordinal);
+	assert_true(bi_context_handle(*out) == bi_context_handle(fixture.context));
+}
+
+static void test_memory_is_located(void **state)
+{
+	const int64_t shape[] = { 16 };
+	struct bi_location location;
+	struct bi_context *context;
+	struct bi_native native;
+	struct bi_view *view;
+
+	(void)state;
+	if (!is_device(fixture.context))
+		skip();
+	OK(bi_view_empty(fixture.context, dtype_of("|u1"), 1, shape, &view, &error));
+	OK(bi_view_synchronize(view, &error));
+	bi_view_native(view, &native);
+	memset(&location, 0x5a, sizeof(location));
+	OK(bi_locate_memory(native.kind, native.handle, &location, &error));
+	if (is_cuda(fixture.context)) {
+		assert_string_equal(location.device, bi_context_device(fixture.context)->spec);
+		assert_int_equal(location.context, 0);
+	} else {
+		assert_string_equal(location.device, "opencl:0");
+		assert_true(location.context == bi_context_handle(fixture.context));
+	}
+	open_there(&location, &context);
+	bi_context_release(context);
+	bi_view_release(view);
+	fixture.cases++;
+}
+
+static void test_queue_is_located(void **state)
+{
+	struct bi_location location;
+	struct bi_context *context;
+	uintptr_t queue = bi_stream_handle(bi_context_stream(fixture.context));
+
+	(void)state;
+	if (!is_opencl(fixture.context))
+		skip();
+	OK(bi_locate_queue(queue, &location, &error));
+	assert_true(location.context == bi_context_handle(fixture.context));
+	open_there(&location, &context);
+	assert_string_equal(bi_context_device(context)->name, bi_context_device(fixture.context)->name);
+	bi_context_release(context);
+	fixture.cases++;
+}
+
+static void test_what_cannot_be_located(void **state)
+{
+	static unsigned char bytes[16];
+	struct bi_location location;
+
+	(void)state;
+	REFUSED(BI_EUNSUPPORTED, bi_locate_memory(BI_HANDLE_HOST, (uintptr_t)bytes, &location, &error));
+	REFUSED(BI_EUNSUPPORTED, bi_locate_memory(BI_HANDLE_CL_SVM, (uintptr_t)bytes, &location, &error));
+	REFUSED(BI_EINVAL, bi_locate_memory(BI_HANDLE_CL_MEM, 0, &location, &error));
+	REFUSED(BI_EINVAL, bi_locate_memory(BI_HANDLE_CUDA, 0, &location, &error));
+	REFUSED(BI_EINVAL, bi_locate_memory(BI_HANDLE_CUDA, 1, NULL, &error));
+	REFUSED(BI_EINVAL, bi_locate_queue(0, &location, &error));
+	REFUSED(BI_EINVAL, bi_locate_queue(1, NULL, &error));
+	if (is_cuda(fixture.context))
+		REFUSED(BI_EINVAL, bi_locate_memory(BI_HANDLE_CUDA, (uintptr_t)bytes, &location, &error));
+}
+
+int describe_group(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_description_is_that_of_an_export),
+		TEST(test_descr_of_a_field),
+		TEST(test_a_description_comes_back),
+		TEST(test_arguments_of_describe),
+		TEST(test_memory_is_located),
+		TEST(test_queue_is_located),
+		TEST(test_what_cannot_be_located),
+	};
+
+	return cmocka_run_group_tests_name("describe", tests, NULL, NULL);
+}
