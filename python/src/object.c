@@ -218,6 +218,19 @@ static PyTypeObject handle_type = {
 		return result; \
 	}
 
+/* Only a cl_mem has an offset; other handles are addresses, and given as that of the first element. */
+static struct bi_native native_of(const struct bi_view *view)
+{
+	struct bi_native native;
+
+	bi_view_native(view, &native);
+	if (native.kind != BI_HANDLE_CL_MEM) {
+		native.handle += native.offset;
+		native.offset = 0;
+	}
+	return native;
+}
+
 static PyObject *make_handle(const struct bi_view *view)
 {
 	struct handle *handle = PyObject_New(struct handle, &handle_type);
@@ -225,17 +238,13 @@ static PyObject *make_handle(const struct bi_view *view)
 	if (!handle)
 		return NULL;
 	handle->view = bi_view_retain((struct bi_view *)(uintptr_t)view);
-	bi_view_native(view, &handle->native);
+	handle->native = native_of(view);
 	return (PyObject *)handle;
 }
 
-/* Only a cl_mem has an offset; other handles are addresses of the first element. */
 static PyObject *make_offset(const struct bi_view *view)
 {
-	struct bi_native native;
-
-	bi_view_native(view, &native);
-	return PyLong_FromSize_t(native.offset);
+	return PyLong_FromSize_t(native_of(view).offset);
 }
 
 static const struct bi_device *device_of(const struct bi_view *view)

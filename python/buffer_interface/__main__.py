@@ -1,0 +1,118 @@
+"""The command `python -m buffer_interface`.
+
+    python -m buffer_interface devices [--json]
+    python -m buffer_interface --version
+
+It prints what `bi devices` prints, so that whoever reads the one can read the other.
+"""
+
+import argparse
+import json
+import os
+import sys
+
+from . import DriverError, __version__, devices, empty
+
+UNITS = ["B", "KiB", "MiB", "GiB", "TiB"]
+TITLES = ("", "device", "name", "platform", "memory", "capabilities")
+RIGHT = TITLES.index("memory")
+
+
+def memory_text(nbytes):
+    if nbytes is None:
+        return "-"
+    unit = 0
+    while nbytes >= 1024 and unit + 1 < len(UNITS):
+        nbytes /= 1024
+        unit += 1
+    return f"{nbytes:.1f} {UNITS[unit]}"
+
+
+def row(position, device):
+    capabilities = " ".join(device.capabilities) or "-"
+    return (f"#{position}", device.spec, device.name, device.platform or "-", memory_text(device.memory), capabilities)
+
+
+def print_rows(rows):
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    widths[-1] = 0
+    for cells in rows:
+        aligned = [
+            cell.rjust(width) if column == RIGHT else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(cells, widths))
+        ]
+        print("  ".join(aligned))
+
+
+def default_text(spec):
+    """What an array without `device` would get: the library is asked, not imitated."""
+    try:
+        return f"Without device=, BI_DEVICE={spec} selects {empty(0, 'u1').device_spec}."
+    except DriverError as error:
+        return f"{error}."
+
+
+def print_table(found, default):
+    usable = [device for device in found if device.usable]
+    print_rows([TITLES, *(row(position, device) for position, device in enumerate(usable))])
+    for device in found:
+        if not device.usable:
+            print(f"{device.backend} cannot be used: {device.reason}")
+    if usable:
+        print(f"\n'auto' takes {usable[0].spec}, the first of the list, or the next one that opens.")
+    else:
+        print("\nNo device can be used.")
+    if default:
+        print(default_text(default))
+
+
+def entry(position, device):
+    common = {"spec": device.spec, "backend": device.backend, "usable": device.usable}
+    if not device.usable:
+        return {**common, "reason": device.reason}
+    return {
+        **common,
+        "position": position,
+        "kind": device.kind,
+        "platform": device.platform_number,
+        "ordinal": device.ordinal,
+        "name": device.name,
+        "platform_name": device.platform,
+        "memory": device.memory,
+        "capabilities": device.capabilities,
+    }
+
+
+def print_json(found, default):
+    usable = [device for device in found if device.usable]
+    document = {
+        "auto": usable[0].spec if usable else None,
+        "default": default,
+        "devices": [entry(position, device) for position, device in enumerate(found)],
+    }
+    print(json.dumps(document, indent=2, ensure_ascii=False))
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(prog="python -m buffer_interface", description="Arrays on the devices of this machine.")
+    parser.add_argument("--version", action="version", version=f"buffer_interface {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True)
+    listing = commands.add_parser("devices", help="list the devices, the best first, and backends that cannot be used")
+    listing.add_argument("--json", action="store_true", help="print one JSON object")
+    return parser.parse_args(arguments)
+
+
+def main(arguments=None):
+    options = parse(arguments)
+    found, default = devices(), os.environ.get("BI_DEVICE") or None
+    try:
+        (print_json if options.json else print_table)(found, default)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; nothing is to be flushed at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+"""Arrays for pyopencl over memory of ours."""
+
+from ._core import InvalidArrayError, UnsupportedError, buffer_interface
+
+
+def _check(view, queue):
+    if view.backend != "opencl":
+        raise UnsupportedError(f"the array is in {view.backend} memory, not in OpenCL's; to('opencl') copies it there")
+    if view.mask is not None:
+        raise UnsupportedError("the array is masked, which pyopencl cannot say; give .mask aside")
+    if view.readonly:
+        raise UnsupportedError("the array is read-only, which pyopencl cannot say; copy() may be written")
+    if view.context != queue.context.int_ptr:
+        raise InvalidArrayError(
+            f"the queue belongs to cl_context 0x{queue.context.int_ptr:x}, the array to 0x{view.context:x} [O6]"
+        )
+
+
+def _element_type(view):
+    """pyopencl has its own types for vectors, and the array type that NumPy has for them is none."""
+    dtype = view.dtype
+    if dtype.subdtype is None:
+        return dtype
+    from pyopencl import cltypes
+
+    scalar, (lanes,) = dtype.subdtype
+    if (scalar, lanes) not in cltypes.vec_types:
+        raise UnsupportedError(f"pyopencl has no vector of {lanes} elements of type {scalar}")
+    return cltypes.vec_types[scalar, lanes]
+
+
+def _memory(handle):
+    """A buffer that keeps the memory, also where its producer would use it for something else."""
+    from pyopencl import Buffer
+
+    if not handle.int_ptr:
+        return None
+    buffer = Buffer.from_int_ptr(handle.int_ptr, retain=True)
+    buffer.buffer_interface = handle
+    return buffer
+
+
+def pyopencl_array(array, queue):
+    """A pyopencl.array.Array over an array in OpenCL memory, without a copy.
+
+    `array` is a BufferInterface or whatever buffer_interface() takes. What is enqueued on `queue` from now on comes after
+    all work on the memory. The other way round, call `hand_back(queue)` of the BufferInterface when the work of pyopencl
+    is enqueued, before the memory is used through anything else.
+
+    The memory lives as long as `base_data` of the result, even if the BufferInterface is released before.
+
+    UnsupportedError: the memory is not OpenCL's, or the array is read-only or masked, or of a type that pyopencl does not
+    have. InvalidArrayError: the queue belongs to another cl_context.
+    """
+    from pyopencl.array import Array
+
+    view = buffer_interface(array)
+    _check(view, queue)
+    dtype = _element_type(view)
+    view.acquire(queue)
+    return Array(queue, view.shape, dtype, strides=view.strides, data=_memory(view.buffer), offset=view.offset)

@@ -1,0 +1,141 @@
+/* Arguments of functions that take some of them by name, and the device that one of them names. */
+#include <limits.h>
+
+#include "operations.h"
+
+static int refuse_count(const struct bip_signature *signature, Py_ssize_t count)
+{
+	PyErr_Format(PyExc_TypeError, "%s() takes at most %d arguments by position, %zd are given", signature->function,
+		     signature->positional, count);
+	return -1;
+}
+
+static int find_name(const struct bip_signature *signature, PyObject *name)
+{
+	for (int i = 0; signature->names[i]; i++)
+		if (PyUnicode_CompareWithASCIIString(name, signature->names[i]) == 0)
+			return i;
+	PyErr_Format(PyExc_TypeError, "%s() has no argument %R", signature->function, name);
+	return -1;
+}
+
+static int read_words(const struct bip_signature *signature, PyObject *const *words, PyObject *names, PyObject **values)
+{
+	for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); i++) {
+		int at = find_name(signature, PyTuple_GET_ITEM(names, i));
+
+		if (at < 0)
+			return -1;
+		if (values[at]) {
+			PyErr_Format(PyExc_TypeError, "%s(): '%s' is given by position and by name",
+				     signature->function, signature->names[at]);
+			return -1;
+		}
+		values[at] = words[i];
+	}
+	return 0;
+}
+
+int bip_arguments(const struct bip_signature *signature, PyObject *const *args, Py_ssize_t count, PyObject *names,
+		  PyObject **values)
+{
+	if (count > signature->positional)
+		return refuse_count(signature, count);
+	for (int i = 0; signature->names[i]; i++)
+		values[i] = i < count ? args[i] : NULL;
+	if (names && read_words(signature, args + count, names, values))
+		return -1;
+	for (int i = 0; i < signature->required; i++) {
+		if (values[i])
+			continue;
+		PyErr_Format(PyExc_TypeError, "%s() needs the argument '%s'", signature->function, signature->names[i]);
+		return -1;
+	}
+	return 0;
+}
+
+/* Devices */
+
+static int context_of_array(PyObject *array, struct bi_context **out)
+{
+	struct bi_view *view = bip_hold(array);
+	int rc = 0;
+
+	if (!view)
+		return -1;
+	if (bi_memory_is_host(bi_view_memory(view)))
+		rc = bip_context_host(out);
+	else
+		*out = bi_context_retain(bi_memory_context(bi_view_memory(view)));
+	bi_view_release(view);
+	return rc;
+}
+
+static int context_of_ordinal(PyObject *number, struct bi_context **out)
+{
+	int overflow;
+	long ordinal = PyLong_AsLongAndOverflow(number, &overflow);
+
+	if (!overflow && ordinal >= 0 && ordinal <= INT_MAX)
+		return bip_context_cuda((int)ordinal, out);
+	PyErr_Format(PyExc_ValueError, "device is %R, no ordinal of a CUDA device, which is 0 or above", number);
+	return -1;
+}
+
+/* (platform, ordinal), as the attribute `device` of an OpenCL array says it. */
+static int context_of_pair(PyObject *pair, struct bi_context **out)
+{
+	char text[48];
+	int platform, ordinal;
+
+	if (!PyArg_ParseTuple(pair, "ii;device is a tuple, but not of two ints (platform, ordinal)", &platform,
+			      &ordinal))
+		return -1;
+	if (platform < 0 || ordinal < 0) {
+		PyErr_Format(PyExc_ValueError,
+			     "device is (%d, %d), and -1 says that the device is not known; give the array itself",
+			     platform, ordinal);
+		return -1;
+	}
+	PyOS_snprintf(text, sizeof(text), "opencl:%d:%d", platform, ordinal);
+	return bip_context_open(text, out);
+}
+
+static int context_of_text(PyObject *text, struct bi_context **out)
+{
+	const char *spec = PyUnicode_AsUTF8(text);
+
+	return spec ? bip_context_open(spec, out) : -1;
+}
+
+/* An entry of devices(). */
+static int context_of_entry(PyObject *device, struct bi_context **out)
+{
+	PyObject *spec = PyObject_GetAttrString(device, "spec");
+	int rc = -1;
+
+	if (spec && PyUnicode_Check(spec))
+		rc = context_of_text(spec, out);
+	else if (spec || PyErr_ExceptionMatches(PyExc_AttributeError))
+		PyErr_Format(PyExc_TypeError,
+			     "device is of type %.100s, not a device string, an ordinal, (platform, ordinal), "
+			     "an entry of devices() or a BufferInterface",
+			     Py_TYPE(device)->tp_name);
+	Py_XDECREF(spec);
+	return rc;
+}
+
+int bip_device_context(PyObject *device, struct bi_context **out)
+{
+	if (!device || device == Py_None)
+		return bip_context_open("auto", out);
+	if (PyUnicode_Check(device))
+		return context_of_text(device, out);
+	if (BIP_CHECK(device))
+		return context_of_array(device, out);
+	if (PyLong_Check(device) && !PyBool_Check(device))
+		return context_of_ordinal(device, out);
+	if (PyTuple_CheckExact(device))
+		return context_of_pair(device, out);
+	return context_of_entry(device, out);
+}

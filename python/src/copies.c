@@ -1,0 +1,471 @@
+/*
+ * Copies between arrays: on a device, from one device to another, into what the user has
+ *
+ * The library enqueues a copy and keeps the order of work on arrays that it knows. An array that was imported for one
+ * operation alone belongs to somebody who hears of none of our streams, so that the operation ends before it returns.
+ */
+#include <string.h>
+
+#include "operations.h"
+
+/* Operands */
+
+int bip_operand_take(PyObject *object, struct bip_operand *out)
+{
+	*out = (struct bip_operand){ bip_as_object(object), NULL, 0 };
+	if (!out->object)
+		return -1;
+	out->is_temporary = out->object != object;
+	out->view = bip_hold(out->object);
+	if (out->view)
+		return 0;
+	Py_CLEAR(out->object);
+	return -1;
+}
+
+static int must_wait(const struct bip_operand *operand, PyObject *stream)
+{
+	unsigned flags = ((struct bip_object *)operand->object)->flags;
+
+	if (!operand->is_temporary || flags & BIP_UNORDERED)
+		return 0;
+	if (bi_memory_is_host(bi_view_memory(operand->view)))
+		return 1;
+	return flags & BIP_WAIT_AT_EXIT && (!stream || stream == Py_None);
+}
+
+/* An error of the operation comes before one of the wait. */
+static int wait_for(const struct bi_view *view, int rc)
+{
+	struct bi_error err;
+	int waited;
+
+	Py_BEGIN_ALLOW_THREADS
+	waited = bi_view_synchronize(view, &err);
+	Py_END_ALLOW_THREADS
+	if (waited && !rc)
+		bip_raise(waited, &err);
+	return rc || waited ? -1 : 0;
+}
+
+int bip_operand_finish(struct bip_operand *operand, PyObject *stream, int rc)
+{
+	if (must_wait(operand, stream))
+		rc = wait_for(operand->view, rc);
+	bi_view_release(operand->view);
+	Py_DECREF(operand->object);
+	return rc;
+}
+
+int bip_refuse_mask(PyObject *object, const char *operation)
+{
+	if (!((struct bip_object *)object)->mask)
+		return 0;
+	PyErr_Format(bip_UnsupportedError, "%s: the array has a mask, which would be lost", operation);
+	return -1;
+}
+
+/* Places */
+
+static int is_host(const struct bi_view *view)
+{
+	return bi_memory_is_host(bi_view_memory(view));
+}
+
+/* Host memory may belong to the context of a device; what is made of it on the host does not. */
+static int own_context(const struct bi_view *view, struct bi_context **out)
+{
+	if (is_host(view))
+		return bip_context_host(out);
+	*out = bi_context_retain(bi_memory_context(bi_view_memory(view)));
+	return 0;
+}
+
+static int is_same_context(const struct bi_context *a, const struct bi_context *b)
+{
+	if (a == b)
+		return 1;
+	return bi_context_handle(a) && bi_context_handle(a) == bi_context_handle(b) &&
+	       strcmp(bi_context_device(a)->spec, bi_context_device(b)->spec) == 0;
+}
+
+static int is_there(const struct bi_view *view, const struct bi_context *context)
+{
+	if (is_host(view))
+		return strcmp(bi_context_device(context)->backend, "host") == 0;
+	return is_same_context(bi_memory_context(bi_view_memory(view)), context);
+}
+
+int bip_new_array(struct bi_context *context, const struct bi_layout *like, struct bi_view **out)
+{
+	struct bi_memory *memory = NULL;
+	struct bi_layout dense;
+	struct bi_error err;
+	int rc = bi_layout_init(&dense, like->dtype, like->ndim, like->shape, NULL, 0, &err);
+
+	*out = NULL;
+	if (!rc) {
+		Py_BEGIN_ALLOW_THREADS
+		rc = bi_memory_create(context, (size_t)bi_layout_nbytes(&dense), BI_MEMORY_DEFAULT, &memory, &err);
+		Py_END_ALLOW_THREADS
+	}
+	dense.descr = like->descr;
+	dense.descr_length = like->descr_length;
+	if (!rc)
+		rc = bi_view_create(memory, &dense, 0, out, &err);
+	bi_memory_release(memory);
+	if (rc)
+		bip_raise(rc, &err);
+	return rc ? -1 : 0;
+}
+
+/* One copy */
+
+static int copy(const struct bi_view *dst, const struct bi_view *src, struct bi_stream *stream)
+{
+	struct bi_error err;
+	int rc;
+
+	Py_BEGIN_ALLOW_THREADS
+	rc = bi_copy(dst, src, stream, &err);
+	Py_END_ALLOW_THREADS
+	if (rc)
+		bip_raise(rc, &err);
+	return rc ? -1 : 0;
+}
+
+/* On a stream of the destination's device, or of the source's if the destination is host memory. */
+static int copy_on(const struct bi_view *dst, const struct bi_view *src, PyObject *stream)
+{
+	const struct bi_view *device = is_host(dst) ? src : dst;
+	struct bi_stream *on = NULL;
+	int rc;
+
+	if (stream && stream != Py_None && is_host(device)) {
+		PyErr_SetString(PyExc_ValueError, "stream is given, but a copy on the host uses none");
+		return -1;
+	}
+	rc = bip_stream(stream, bi_memory_context(bi_view_memory(device)), &on);
+	if (!rc)
+		rc = copy(dst, src, on);
+	bi_stream_release(on);
+	return rc;
+}
+
+int bip_copy_view(struct bi_view *view, struct bi_stream *stream, struct bi_view **out)
+{
+	struct bi_context *context;
+	struct bi_layout layout;
+	int rc = own_context(view, &context);
+
+	*out = NULL;
+	if (rc)
+		return -1;
+	bi_view_layout(view, &layout);
+	rc = bip_new_array(context, &layout, out);
+	bi_context_release(context);
+	if (!rc && copy(*out, view, stream)) {
+		bi_view_release(*out);
+		*out = NULL;
+		rc = -1;
+	}
+	return rc;
+}
+
+/* A dense copy in a context, as an object without a mask. */
+static PyObject *copy_into(struct bi_context *context, const struct bi_view *view, PyObject *stream)
+{
+	struct bi_layout layout;
+	struct bi_view *result;
+
+	bi_view_layout(view, &layout);
+	if (bip_new_array(context, &layout, &result))
+		return NULL;
+	if (copy_on(result, view, stream)) {
+		bi_view_release(result);
+		return NULL;
+	}
+	return bip_new(result);
+}
+
+/* Copies the mask as well, to the same place. */
+static int copy_mask(struct bi_context *context, PyObject *from, PyObject *to, PyObject *stream)
+{
+	PyObject *mask = ((struct bip_object *)from)->mask;
+	struct bi_view *view;
+
+	if (!mask)
+		return 0;
+	view = bip_hold(mask);
+	if (!view)
+		return -1;
+	((struct bip_object *)to)->mask = copy_into(context, view, stream);
+	bi_view_release(view);
+	return ((struct bip_object *)to)->mask ? 0 : -1;
+}
+
+static PyObject *copy_object(struct bi_context *context, PyObject *object, const struct bi_view *view, PyObject *stream)
+{
+	PyObject *result = copy_into(context, view, stream);
+
+	if (result && copy_mask(context, object, result, stream))
+		Py_CLEAR(result);
+	return result;
+}
+
+/* Methods */
+
+PyObject *bip_copy(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+	static const struct bip_signature signature = { "copy", 0, 0, { "stream", NULL } };
+	struct bi_context *context = NULL;
+	PyObject *stream, *result = NULL;
+	struct bi_view *view;
+
+	if (bip_arguments(&signature, args, count, names, &stream))
+		return NULL;
+	view = bip_hold(self);
+	if (view && own_context(view, &context) == 0)
+		result = copy_object(context, self, view, stream);
+	bi_context_release(context);
+	bi_view_release(view);
+	return result;
+}
+
+PyObject *bip_to(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+	static const struct bip_signature signature = { "to", 1, 1, { "device", "stream", NULL } };
+	struct bi_context *context = NULL;
+	PyObject *values[2], *result = NULL;
+	struct bi_view *view;
+
+	if (bip_arguments(&signature, args, count, names, values))
+		return NULL;
+	if (bip_device_context(values[0], &context))
+		return NULL;
+	view = bip_hold(self);
+	if (view && is_there(view, context))
+		result = Py_NewRef(self);
+	else if (view)
+		result = copy_object(context, self, view, values[1]);
+	bi_view_release(view);
+	bi_context_release(context);
+	return result;
+}
+
+/* Assignment */
+
+static int is_same_structure(const struct bi_layout *a, const struct bi_layout *b)
+{
+	if (!a->descr || !b->descr)
+		return 1;
+	return a->descr_length == b->descr_length && memcmp(a->descr, b->descr, a->descr_length) == 0;
+}
+
+/* Bytes are moved, not converted. */
+static int check_types(const struct bi_layout *dst, const struct bi_layout *src)
+{
+	char to[BI_DTYPE_TEXT], from[BI_DTYPE_TEXT];
+
+	bi_dtype_name(dst->dtype, to);
+	bi_dtype_name(src->dtype, from);
+	if (!bi_dtype_equal(dst->dtype, src->dtype))
+		PyErr_Format(PyExc_TypeError,
+			     "the destination has elements of type %s, the source of %s, and nothing is converted", to,
+			     from);
+	else if (!is_same_structure(dst, src))
+		PyErr_Format(PyExc_TypeError, "the destination and the source have different fields in their %s", to);
+	else
+		return 0;
+	return -1;
+}
+
+/* Without the leading extents of 1 that the destination does not have. */
+static int drop_surplus(const struct bi_view *src, int ndim, struct bi_view **out, struct bi_error *err)
+{
+	struct bi_index items[BI_MAX_NDIM];
+	int surplus = 0;
+
+	while (bi_view_ndim(src) - surplus > ndim && bi_view_shape(src)[surplus] == 1)
+		items[surplus++] = (struct bi_index){ BI_INDEX_INTEGER, 0, 0, 1 };
+	return bi_view_index(src, items, surplus, out, err);
+}
+
+/* The source in the shape of the destination. */
+static int fit_source(const struct bi_view *src, const struct bi_layout *to, struct bi_view **out)
+{
+	struct bi_view *dropped;
+	struct bi_error err;
+	int rc = drop_surplus(src, to->ndim, &dropped, &err);
+
+	if (!rc) {
+		rc = bi_view_broadcast(dropped, to->ndim, to->shape, out, &err);
+		bi_view_release(dropped);
+	}
+	if (rc)
+		bip_raise(rc, &err);
+	return rc ? -1 : 0;
+}
+
+static int assign_view(const struct bi_view *dst, const struct bi_view *src, PyObject *stream)
+{
+	struct bi_layout to, from;
+	struct bi_view *fitted;
+	int rc;
+
+	bi_view_layout(dst, &to);
+	bi_view_layout(src, &from);
+	if (check_types(&to, &from) || fit_source(src, &to, &fitted))
+		return -1;
+	rc = copy_on(dst, fitted, stream);
+	bi_view_release(fitted);
+	return rc;
+}
+
+static int assign_array(const struct bi_view *dst, PyObject *value, PyObject *stream)
+{
+	struct bip_operand src;
+	int rc;
+
+	if (bip_operand_take(value, &src))
+		return -1;
+	rc = bip_refuse_mask(src.object, "assignment");
+	if (!rc)
+		rc = assign_view(dst, src.view, stream);
+	return bip_operand_finish(&src, stream, rc);
+}
+
+int bip_assign(PyObject *dst, PyObject *value, PyObject *stream)
+{
+	struct bi_view *view;
+	int rc;
+
+	if (bip_refuse_mask(dst, "assignment"))
+		return -1;
+	view = bip_hold(dst);
+	if (!view)
+		return -1;
+	rc = bip_is_scalar(value, bi_view_dtype(view));
+	if (rc >= 0)
+		rc = rc ? bip_fill_view(view, value, stream) : assign_array(view, value, stream);
+	bi_view_release(view);
+	return rc;
+}
+
+/* Module functions */
+
+PyObject *bip_copyto(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+	static const struct bip_signature signature = { "copyto", 2, 2, { "dst", "src", "stream", NULL } };
+	struct bip_operand dst;
+	PyObject *values[3];
+	int rc;
+
+	(void)module;
+	if (bip_arguments(&signature, args, count, names, values) || bip_operand_take(values[0], &dst))
+		return NULL;
+	rc = bip_assign(dst.object, values[1], values[2]);
+	rc = bip_operand_finish(&dst, values[2], rc);
+	return rc ? NULL : Py_NewRef(Py_None);
+}
+
+PyObject *bip_from_numpy(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+	static const struct bip_signature signature = { "from_numpy", 1, 1, { "array", "device", NULL } };
+	struct bi_context *context;
+	struct bip_operand src;
+	PyObject *values[2], *result;
+
+	(void)module;
+	if (bip_arguments(&signature, args, count, names, values) || bip_operand_take(values[0], &src))
+		return NULL;
+	result = NULL;
+	if (bip_device_context(values[1], &context) == 0) {
+		result = copy_object(context, src.object, src.view, NULL);
+		bi_context_release(context);
+	}
+	if (bip_operand_finish(&src, NULL, result ? 0 : -1))
+		Py_CLEAR(result);
+	return result;
+}
+
+/* asarray() */
+
+static int check_dtype(PyObject *wanted, const struct bi_view *view)
+{
+	struct bi_layout asked, given;
+	PyObject *descr = NULL;
+	Py_ssize_t length = 0;
+	int rc;
+
+	if (!wanted || wanted == Py_None)
+		return 0;
+	memset(&asked, 0, sizeof(asked));
+	if (bip_dtype_from_with_descr(wanted, &asked.dtype, &descr))
+		return -1;
+	if (descr)
+		asked.descr = PyUnicode_AsUTF8AndSize(descr, &length);
+	asked.descr_length = (uint32_t)length;
+	bi_view_layout(view, &given);
+	rc = descr && !asked.descr ? -1 : check_types(&asked, &given);
+	Py_XDECREF(descr);
+	return rc;
+}
+
+/* 1: must be copied, 0: need not, -1: must not be copied and cannot stay. */
+static int decide(PyObject *copy_argument, int stays)
+{
+	int must = 0, may = 1;
+
+	if (copy_argument && copy_argument != Py_None) {
+		must = PyObject_IsTrue(copy_argument);
+		if (must < 0)
+			return -1;
+		may = must;
+	}
+	if (stays || may)
+		return must || !stays;
+	PyErr_SetString(PyExc_ValueError, "copy is False, but the array is on another device");
+	return -1;
+}
+
+static int choose_context(PyObject *device, const struct bi_view *view, struct bi_context **out)
+{
+	return device && device != Py_None ? bip_device_context(device, out) : own_context(view, out);
+}
+
+static PyObject *place(const struct bip_operand *operand, PyObject *device, PyObject *copy_argument)
+{
+	struct bi_context *context;
+	PyObject *result = NULL;
+	int copies;
+
+	if (choose_context(device, operand->view, &context))
+		return NULL;
+	copies = decide(copy_argument, is_there(operand->view, context));
+	if (copies == 0)
+		result = Py_NewRef(operand->object);
+	else if (copies == 1)
+		result = copy_object(context, operand->object, operand->view, NULL);
+	bi_context_release(context);
+	return result;
+}
+
+PyObject *bip_asarray(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+	static const struct bip_signature signature = { "asarray", 1, 1, { "obj", "dtype", "device", "copy", NULL } };
+	struct bip_operand operand;
+	PyObject *values[4], *result = NULL;
+
+	(void)module;
+	if (bip_arguments(&signature, args, count, names, values) || bip_operand_take(values[0], &operand))
+		return NULL;
+	if (check_dtype(values[1], operand.view) == 0)
+		result = place(&operand, values[2], values[3]);
+	/* What is returned as it is goes on to be used. */
+	if (result == operand.object)
+		operand.is_temporary = 0;
+	if (bip_operand_finish(&operand, NULL, result ? 0 : -1))
+		Py_CLEAR(result);
+	return result;
+}

@@ -1,0 +1,339 @@
+/*
+ * Element types: what Python calls them
+ *
+ * NumPy and ml_dtypes are never imported to read a type: an object that is theirs shows that they are there. They are
+ * imported to make a numpy.dtype, when that is asked for.
+ */
+#include <string.h>
+
+#include "extension.h"
+
+/* A module that has been imported by somebody, or NULL without exception. New reference. */
+static PyObject *imported(const char *name)
+{
+	PyObject *key = PyUnicode_FromString(name);
+	PyObject *module = key ? PyImport_GetModule(key) : NULL;
+
+	Py_XDECREF(key);
+	if (!module)
+		PyErr_Clear();
+	return module;
+}
+
+static int refuse(PyObject *object)
+{
+	PyErr_Format(PyExc_TypeError, "%R is no element type: numpy.dtype, a typestr or a name are", object);
+	return -1;
+}
+
+static int parse(const char *text, struct bi_dtype *out)
+{
+	struct bi_error err;
+	int rc = bi_dtype_parse(text, out, &err);
+
+	if (!rc)
+		return 0;
+	PyErr_SetString(PyExc_TypeError, err.message);
+	return -1;
+}
+
+static int from_text(PyObject *object, struct bi_dtype *out)
+{
+	Py_ssize_t length;
+	const char *text = PyUnicode_AsUTF8AndSize(object, &length);
+
+	if (!text)
+		return -1;
+	/* What is behind a NUL would not be seen. */
+	return strlen(text) == (size_t)length ? parse(text, out) : refuse(object);
+}
+
+/* Descr texts */
+
+PyObject *bip_descr_text(PyObject *list)
+{
+	struct bi_dtype dtype;
+	struct bi_error err;
+	PyObject *text;
+	const char *words;
+	int rc;
+
+	if (!PyList_Check(list)) {
+		PyErr_Format(PyExc_TypeError, "descr is of type %.100s, not a list [C13]", Py_TYPE(list)->tp_name);
+		return NULL;
+	}
+	text = PyObject_Repr(list);
+	words = text ? PyUnicode_AsUTF8(text) : NULL;
+	if (!words) {
+		Py_XDECREF(text);
+		return NULL;
+	}
+	rc = bi_dtype_parse_descr(words, &dtype, &err);
+	if (rc) {
+		Py_DECREF(text);
+		return bip_raise_import(rc, &err);
+	}
+	return text;
+}
+
+static int from_descr(PyObject *list, struct bi_dtype *out, PyObject **descr)
+{
+	const char *text;
+
+	*descr = bip_descr_text(list);
+	text = *descr ? PyUnicode_AsUTF8(*descr) : NULL;
+	if (text && bi_dtype_parse_descr(text, out, NULL) == BI_OK)
+		return 0;
+	Py_CLEAR(*descr);
+	return -1;
+}
+
+/* numpy.dtype */
+
+/* The attribute as text; `out` has BI_DTYPE_TEXT bytes, longer ones are refused by whoever reads them. */
+static int text_of(PyObject *object, const char *name, char out[BI_DTYPE_TEXT])
+{
+	PyObject *value = PyObject_GetAttrString(object, name);
+	const char *text = value ? PyUnicode_AsUTF8(value) : NULL;
+
+	if (text)
+		PyOS_snprintf(out, BI_DTYPE_TEXT, "%s", text);
+	Py_XDECREF(value);
+	return text ? 0 : -1;
+}
+
+/* 1 if the type was made by another package than NumPy, as ml_dtypes does. */
+static int is_registered(PyObject *dtype)
+{
+	PyObject *value = PyObject_GetAttrString(dtype, "isbuiltin");
+	long kind = value ? PyLong_AsLong(value) : -1;
+
+	Py_XDECREF(value);
+	return PyErr_Occurred() ? -1 : kind == 2;
+}
+
+static int from_simple(PyObject *dtype, struct bi_dtype *out)
+{
+	int registered = is_registered(dtype);
+	char text[BI_DTYPE_TEXT];
+
+	if (registered < 0 || text_of(dtype, registered ? "name" : "str", text))
+		return -1;
+	return parse(text, out);
+}
+
+/* (base, (lanes,)): how a type of several lanes is written. */
+static int from_lanes(PyObject *pair, PyObject *dtype, struct bi_dtype *out)
+{
+	PyObject *base, *shape;
+	struct bi_dtype lane;
+	long long lanes;
+
+	if (!PyArg_ParseTuple(pair, "OO!", &base, &PyTuple_Type, &shape))
+		return -1;
+	if (PyTuple_GET_SIZE(shape) != 1)
+		return refuse(dtype);
+	lanes = PyLong_AsLongLong(PyTuple_GET_ITEM(shape, 0));
+	if (PyErr_Occurred() || bip_dtype_from(base, &lane))
+		return -1;
+	if (lanes < 1 || lanes > UINT16_MAX || lane.lanes != 1 || lane.swapped)
+		return refuse(dtype);
+	return bi_dtype_make((enum bi_type)lane.type, (unsigned)lanes, 0, out, NULL) ? refuse(dtype) : 0;
+}
+
+static int from_structured(PyObject *dtype, struct bi_dtype *out, PyObject **descr)
+{
+	PyObject *list = PyObject_GetAttrString(dtype, "descr");
+	int rc;
+
+	if (!list) {
+		if (PyErr_ExceptionMatches(PyExc_ValueError))
+			PyErr_Format(PyExc_TypeError, "%R: fields that overlap or are out of order are not supported",
+				     dtype);
+		return -1;
+	}
+	rc = from_descr(list, out, descr);
+	Py_DECREF(list);
+	return rc;
+}
+
+static int from_numpy(PyObject *dtype, struct bi_dtype *out, PyObject **descr)
+{
+	PyObject *names = PyObject_GetAttrString(dtype, "names");
+	PyObject *pair = names ? PyObject_GetAttrString(dtype, "subdtype") : NULL;
+	int rc = -1;
+
+	if (pair && names != Py_None)
+		rc = from_structured(dtype, out, descr);
+	else if (pair)
+		rc = pair == Py_None ? from_simple(dtype, out) : from_lanes(pair, dtype, out);
+	Py_XDECREF(names);
+	Py_XDECREF(pair);
+	return rc;
+}
+
+/* numpy.dtype if it is there; *out NULL without exception if not. */
+static int numpy_dtype_type(PyObject **out)
+{
+	PyObject *numpy = imported("numpy");
+
+	*out = numpy ? PyObject_GetAttrString(numpy, "dtype") : NULL;
+	Py_XDECREF(numpy);
+	return numpy && !*out ? -1 : 0;
+}
+
+/* A class: Python's own, or what numpy.dtype makes a type of. */
+static int from_class(PyObject *class, PyObject *numpy_dtype, struct bi_dtype *out, PyObject **descr)
+{
+	PyObject *dtype;
+	int rc;
+
+	if (class == (PyObject *)&PyFloat_Type)
+		return bi_dtype_make(BI_FLOAT64, 1, 0, out, NULL);
+	if (class == (PyObject *)&PyLong_Type)
+		return bi_dtype_make(BI_INT64, 1, 0, out, NULL);
+	if (class == (PyObject *)&PyBool_Type)
+		return bi_dtype_make(BI_BOOL, 1, 0, out, NULL);
+	if (class == (PyObject *)&PyComplex_Type)
+		return bi_dtype_make(BI_COMPLEX128, 1, 0, out, NULL);
+	/* Classes that NumPy does not know are objects to it, and refused as such. */
+	dtype = numpy_dtype ? PyObject_CallOneArg(numpy_dtype, class) : NULL;
+	if (!dtype)
+		return numpy_dtype ? -1 : refuse(class);
+	rc = from_numpy(dtype, out, descr);
+	Py_DECREF(dtype);
+	return rc;
+}
+
+int bip_dtype_from_with_descr(PyObject *object, struct bi_dtype *out, PyObject **descr)
+{
+	PyObject *numpy_dtype;
+	int rc;
+
+	*descr = NULL;
+	if (PyUnicode_Check(object))
+		return from_text(object, out);
+	if (PyList_Check(object))
+		return from_descr(object, out, descr);
+	if (numpy_dtype_type(&numpy_dtype))
+		return -1;
+	if (PyType_Check(object))
+		rc = from_class(object, numpy_dtype, out, descr);
+	else if (numpy_dtype && PyObject_TypeCheck(object, (PyTypeObject *)numpy_dtype))
+		rc = from_numpy(object, out, descr);
+	else
+		rc = refuse(object);
+	Py_XDECREF(numpy_dtype);
+	return rc;
+}
+
+int bip_dtype_from(PyObject *object, struct bi_dtype *out)
+{
+	PyObject *descr;
+	int rc = bip_dtype_from_with_descr(object, out, &descr);
+
+	Py_XDECREF(descr);
+	return rc;
+}
+
+/* To Python */
+
+PyObject *bip_dtype_text(struct bi_dtype dtype)
+{
+	char text[BI_DTYPE_TEXT];
+
+	if (bi_dtype_typestr(dtype, text, NULL))
+		bi_dtype_name(dtype, text);
+	return PyUnicode_FromString(text);
+}
+
+/* A descr that was read is made of literals alone. */
+PyObject *bip_dtype_descr(const struct bi_view *view)
+{
+	struct bi_layout layout;
+	PyObject *text, *ast, *list;
+
+	bi_view_layout(view, &layout);
+	if (!layout.descr)
+		return NULL;
+	text = PyUnicode_DecodeUTF8(layout.descr, layout.descr_length, NULL);
+	ast = text ? PyImport_ImportModule("ast") : NULL;
+	list = ast ? PyObject_CallMethod(ast, "literal_eval", "O", text) : NULL;
+	Py_XDECREF(text);
+	Py_XDECREF(ast);
+	return list;
+}
+
+/* An attribute of a module that is imported now. */
+static PyObject *import_from(const char *module_name, const char *name)
+{
+	PyObject *module = PyImport_ImportModule(module_name);
+	PyObject *value = module ? PyObject_GetAttrString(module, name) : NULL;
+
+	Py_XDECREF(module);
+	return value;
+}
+
+static PyObject *call_from(const char *module_name, const char *name, PyObject *argument)
+{
+	PyObject *function = argument ? import_from(module_name, name) : NULL;
+	PyObject *result = function ? PyObject_CallOneArg(function, argument) : NULL;
+
+	Py_XDECREF(function);
+	return result;
+}
+
+/* A class of ml_dtypes, for types that NumPy itself does not have. */
+static PyObject *extra_type(struct bi_dtype dtype)
+{
+	char name[BI_DTYPE_TEXT];
+	PyObject *class;
+
+	bi_dtype_name(dtype, name);
+	class = import_from("ml_dtypes", name);
+	if (!class && (PyErr_ExceptionMatches(PyExc_ImportError) || PyErr_ExceptionMatches(PyExc_AttributeError))) {
+		PyErr_Clear();
+		PyErr_Format(PyExc_TypeError, "NumPy has no type %s; the package ml_dtypes, which may, cannot give it",
+			     name);
+	}
+	return class;
+}
+
+static PyObject *numpy_of_lane(struct bi_dtype lane)
+{
+	PyObject *what = bi_dtype_kind(lane) ? bip_dtype_text(lane) : extra_type(lane);
+	PyObject *dtype = call_from("numpy", "dtype", what);
+
+	Py_XDECREF(what);
+	return dtype;
+}
+
+static PyObject *numpy_of(struct bi_dtype dtype)
+{
+	struct bi_dtype lane = dtype;
+	PyObject *base, *pair, *result;
+
+	if (dtype.lanes == 1)
+		return numpy_of_lane(dtype);
+	lane.item_size /= dtype.lanes;
+	lane.lanes = 1;
+	base = numpy_of_lane(lane);
+	pair = base ? Py_BuildValue("(O(i))", base, (int)dtype.lanes) : NULL;
+	result = call_from("numpy", "dtype", pair);
+	Py_XDECREF(base);
+	Py_XDECREF(pair);
+	return result;
+}
+
+/* numpy.dtype itself would name the gaps of a descr; its reader of files knows what they are. */
+PyObject *bip_dtype_numpy(const struct bi_view *view)
+{
+	PyObject *descr = bip_dtype_descr(view);
+	PyObject *result;
+
+	if (!descr)
+		return PyErr_Occurred() ? NULL : numpy_of(bi_view_dtype(view));
+	result = call_from("numpy.lib.format", "descr_to_dtype", descr);
+	Py_DECREF(descr);
+	return result;
+}

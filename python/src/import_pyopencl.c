@@ -1,0 +1,470 @@
+/*
+ * Arrays and buffers of pyopencl, read without importing it: whoever has an object of it has imported it
+ *
+ * An array is base_data and offset, never `data`, which refuses arrays that start elsewhere [O4]. The memory is ready
+ * on the queue that the array names, behind the array's events; a bare buffer names none.
+ */
+#include <stdatomic.h>
+
+#include "import_values.h"
+
+/* Types */
+
+/* Both are kept for ever, once found. Threads that find them at once find the same. */
+struct lazy_type {
+	const char *module, *name;
+	_Atomic(PyObject *) key; /* the name of the module, interned */
+	_Atomic(PyObject *) type;
+};
+
+static struct lazy_type array_type = { "pyopencl.array", "Array", NULL, NULL };
+static struct lazy_type memory_type = { "pyopencl", "MemoryObjectHolder", NULL, NULL };
+static struct lazy_type svm_type = { "pyopencl", "SVMPointer", NULL, NULL };
+
+/* A new reference, or NULL without an exception if it is not imported. */
+static PyObject *get_module(struct lazy_type *lazy)
+{
+	PyObject *key = atomic_load_explicit(&lazy->key, memory_order_acquire);
+
+	if (!key) {
+		key = PyUnicode_InternFromString(lazy->module);
+		atomic_store_explicit(&lazy->key, key, memory_order_release);
+	}
+	return key ? PyImport_GetModule(key) : NULL;
+}
+
+/* Borrowed. NULL without an exception while the module is not imported, or not as far as the type. */
+static PyTypeObject *find_type(struct lazy_type *lazy)
+{
+	PyObject *type = atomic_load_explicit(&lazy->type, memory_order_acquire), *module;
+
+	if (type)
+		return (PyTypeObject *)type;
+	module = get_module(lazy);
+	if (!module)
+		return NULL;
+	type = PyObject_GetAttrString(module, lazy->name);
+	Py_DECREF(module);
+	if (!type && PyErr_ExceptionMatches(PyExc_AttributeError))
+		PyErr_Clear();
+	atomic_store_explicit(&lazy->type, type, memory_order_release);
+	return (PyTypeObject *)type;
+}
+
+/* 1, 0, or -1 with an exception. */
+static int is_a(PyObject *object, struct lazy_type *lazy)
+{
+	PyTypeObject *type = find_type(lazy);
+
+	if (type)
+		return PyObject_TypeCheck(object, type);
+	return PyErr_Occurred() ? -1 : 0;
+}
+
+/* Values */
+
+static int read_int(PyObject *object, PyObject *name, size_t *out)
+{
+	PyObject *value = PyObject_GetAttr(object, name);
+
+	if (!value)
+		return -1;
+	*out = PyLong_AsSize_t(value);
+	Py_DECREF(value);
+	return *out == (size_t)-1 && PyErr_Occurred() ? -1 : 0;
+}
+
+static int raise_import(int rc, const struct bi_error *err)
+{
+	if (rc)
+		bip_raise_import(rc, err);
+	return rc ? -1 : 0;
+}
+
+/* Where the memory is */
+
+struct place {
+	enum bi_handle_kind kind;
+	uintptr_t handle; /* 0: no memory, an array without elements may have none [O3] */
+	size_t nbytes; /* 0: the driver knows */
+	uintptr_t queue; /* 0: none is named */
+};
+
+/* Names that are not interned would fill the interpreter's cache of attributes. A new reference. */
+static PyObject *get_rare(PyObject *object, const char *name)
+{
+	PyObject *interned = PyUnicode_InternFromString(name);
+	PyObject *value = interned ? PyObject_GetAttr(object, interned) : NULL;
+
+	Py_XDECREF(interned);
+	return value;
+}
+
+/* The size is None where the object was made from a bare address. */
+static int read_svm_size(PyObject *svm, size_t *out)
+{
+	PyObject *size = get_rare(svm, "size");
+
+	if (!size)
+		return -1;
+	if (size == Py_None)
+		PyErr_SetString(bip_UnsupportedError, "the SVM pointer does not know the size of its memory, "
+						      "so nothing can be checked against it");
+	else
+		*out = PyLong_AsSize_t(size);
+	Py_DECREF(size);
+	return PyErr_Occurred() ? -1 : 0;
+}
+
+/* NULL and None: no queue. */
+static int read_queue(PyObject *queue, uintptr_t *out)
+{
+	*out = 0;
+	if (!queue || queue == Py_None || !read_int(queue, bip_name.int_ptr, out))
+		return 0;
+	if (PyErr_ExceptionMatches(PyExc_AttributeError))
+		PyErr_Format(PyExc_TypeError, "a queue is of type %.100s, which has no int_ptr",
+			     Py_TYPE(queue)->tp_name);
+	return -1;
+}
+
+/* Allocations may be bound to a queue, but say so in private only. */
+static int read_queue_of_svm(PyObject *svm, uintptr_t *out)
+{
+	PyObject *name = PyUnicode_InternFromString("_queue");
+	PyObject *queue;
+	int rc = name ? bip_attribute(svm, name, &queue) : -1;
+
+	Py_XDECREF(name);
+	if (rc)
+		return -1;
+	rc = read_queue(queue, out);
+	Py_XDECREF(queue);
+	return rc;
+}
+
+static int read_svm(PyObject *svm, struct place *place)
+{
+	PyObject *pointer;
+
+	place->kind = BI_HANDLE_CL_SVM;
+	if (read_svm_size(svm, &place->nbytes) || (!place->queue && read_queue_of_svm(svm, &place->queue)))
+		return -1;
+	pointer = get_rare(svm, "svm_ptr");
+	if (!pointer)
+		return -1;
+	place->handle = pointer == Py_None ? 0 : PyLong_AsSize_t(pointer);
+	Py_DECREF(pointer);
+	return PyErr_Occurred() ? -1 : 0;
+}
+
+/* 1: read, 0: it is neither a buffer nor SVM. */
+static int read_memory(PyObject *object, struct place *place)
+{
+	int rc = is_a(object, &memory_type);
+
+	if (rc == 1) {
+		place->kind = BI_HANDLE_CL_MEM;
+		return read_int(object, bip_name.int_ptr, &place->handle) ? -1 : 1;
+	}
+	if (!rc)
+		rc = is_a(object, &svm_type);
+	if (rc == 1)
+		return read_svm(object, place) ? -1 : 1;
+	return rc;
+}
+
+/* Context */
+
+/* An SVM pointer says nothing of itself: the queue that the caller names does. */
+static int context_of_producer_stream(PyObject *queue, struct bi_context **out)
+{
+	uintptr_t handle;
+
+	if (!queue) {
+		PyErr_SetString(bip_UnsupportedError, "nothing says which cl_context the SVM memory belongs to; "
+						      "name a queue with producer_stream=");
+		return -1;
+	}
+	return read_queue(queue, &handle) ? -1 : bip_context_of_queue(handle, out);
+}
+
+static int find_context(const struct place *place, const struct bip_request *request, struct bi_context **out)
+{
+	if (place->queue)
+		return bip_context_of_queue(place->queue, out);
+	if (place->kind == BI_HANDLE_CL_SVM)
+		return context_of_producer_stream(request->producer_stream, out);
+	return bip_context_of_memory(place->kind, place->handle, out);
+}
+
+/* An array without memory and queue still has a cl_context: a queue that is made in it leads there. */
+static int find_context_of_nothing(PyObject *array, struct bi_context **out)
+{
+	PyObject *module = PyImport_ImportModule("pyopencl");
+	PyObject *context = module ? PyObject_GetAttr(array, bip_name.context) : NULL;
+	PyObject *queue = context ? PyObject_CallMethod(module, "CommandQueue", "O", context) : NULL;
+	uintptr_t handle;
+	int rc = -1;
+
+	if (queue && !read_queue(queue, &handle))
+		rc = bip_context_of_queue(handle, out);
+	Py_XDECREF(queue);
+	Py_XDECREF(context);
+	Py_XDECREF(module);
+	return rc;
+}
+
+/* Order */
+
+/* What the first use waits for. */
+struct events {
+	struct bi_event **list;
+	size_t count;
+};
+
+static void release_events(struct events *events)
+{
+	for (size_t i = 0; i < events->count; i++)
+		bi_event_release(events->list[i]);
+	PyMem_Free(events->list);
+}
+
+/* Complete ones are passed over; failed ones are kept, so that the first use says so. */
+static int add_event(PyObject *object, struct bi_context *context, struct events *events)
+{
+	struct bi_event *event;
+	struct bi_error err;
+	uintptr_t handle;
+	int rc, done;
+
+	if (read_int(object, bip_name.int_ptr, &handle))
+		return -1;
+	rc = bi_event_wrap(context, handle, &event, &err);
+	if (rc)
+		return raise_import(rc, &err);
+	if (bi_event_query(event, &done, NULL) == BI_OK && done)
+		bi_event_release(event);
+	else
+		events->list[events->count++] = event;
+	return 0;
+}
+
+/* What was collected is released by the caller, also after a failure. */
+static int collect_events(PyObject *list, struct bi_context *context, struct events *events)
+{
+	PyObject *items = PySequence_Tuple(list);
+	Py_ssize_t count = items ? PyTuple_GET_SIZE(items) : 0;
+	int rc = items ? 0 : -1;
+
+	if (count)
+		events->list = PyMem_Calloc((size_t)count, sizeof(struct bi_event *));
+	if (count && !events->list) {
+		PyErr_NoMemory();
+		rc = -1;
+	}
+	for (Py_ssize_t i = 0; i < count && !rc; i++)
+		rc = add_event(PyTuple_GET_ITEM(items, i), context, events);
+	Py_XDECREF(items);
+	return rc;
+}
+
+/* The stream on which the memory is ready, or NULL. Owned. */
+static int find_stream(const struct place *place, const struct bip_request *request, struct bi_context *context,
+		       struct bi_stream **out)
+{
+	struct bi_error err;
+
+	*out = NULL;
+	if (!request->sync)
+		return 0;
+	if (request->producer_stream)
+		return bip_stream(request->producer_stream, context, out);
+	if (!place->queue)
+		return 0;
+	return raise_import(bi_stream_wrap(context, place->queue, NULL, NULL, out, &err), &err);
+}
+
+/* Views */
+
+static int wrap(const struct place *place, struct bi_context *context, struct bi_foreign *foreign, PyObject *owner,
+		struct bi_memory **out)
+{
+	struct bi_error err;
+	int rc;
+
+	if (!place->handle)
+		return raise_import(bi_memory_create(context, 0, BI_MEMORY_DEVICE, out, &err), &err);
+	foreign->kind = place->kind;
+	foreign->handle = place->handle;
+	foreign->nbytes = place->nbytes;
+	foreign->release = bip_drop;
+	foreign->release_data = Py_NewRef(owner);
+	rc = bi_memory_wrap(context, foreign, out, &err);
+	if (rc)
+		Py_DECREF(owner);
+	return raise_import(rc, &err);
+}
+
+/* `list` are events of the array, or NULL; `owner` is kept alive. */
+static int make_memory(const struct place *place, const struct bip_request *request, struct bi_context *context,
+		       PyObject *list, PyObject *owner, struct bi_memory **out, unsigned *flags)
+{
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	struct events events = { NULL, 0 };
+	int rc = find_stream(place, request, context, &foreign.stream);
+
+	if (!rc && list && request->sync && place->handle)
+		rc = collect_events(list, context, &events);
+	if (!rc) {
+		foreign.flags = request->sync ? 0 : BI_WRAP_UNORDERED;
+		foreign.events = events.list;
+		foreign.event_count = events.count;
+		rc = wrap(place, context, &foreign, owner, out);
+	}
+	*flags = request->sync && !foreign.stream ? BIP_WAIT_AT_EXIT : 0;
+	release_events(&events);
+	bi_stream_release(foreign.stream);
+	return rc;
+}
+
+/* An array */
+
+enum { BASE_DATA, OFFSET, SHAPE, STRIDES, DTYPE, QUEUE, EVENTS, MEMBERS };
+
+/* What was read is let go by the caller, also after a failure. */
+static int read_members(PyObject *array, PyObject *members[MEMBERS])
+{
+	PyObject *const names[MEMBERS] = { bip_name.base_data, bip_name.offset, bip_name.shape, bip_name.strides,
+					   bip_name.dtype,     bip_name.queue,  bip_name.events };
+
+	for (int i = 0; i < MEMBERS; i++) {
+		members[i] = PyObject_GetAttr(array, names[i]);
+		if (!members[i])
+			return -1;
+	}
+	return 0;
+}
+
+/* *descr owns the text that the layout borrows, and may be there even after a failure. */
+static int read_layout(PyObject *const members[MEMBERS], struct bi_layout *layout, PyObject **descr)
+{
+	int64_t shape[BI_MAX_NDIM], strides[BI_MAX_NDIM], offset;
+	struct bi_dtype dtype;
+	int ndim;
+
+	if (bip_number(members[OFFSET], "offset", "", &offset) ||
+	    bip_numbers(members[SHAPE], "shape", "", shape, &ndim) ||
+	    bip_strides(members[STRIDES], ndim, "", strides) ||
+	    bip_dtype_from_with_descr(members[DTYPE], &dtype, descr) ||
+	    bip_layout(layout, dtype, *descr, ndim, shape, strides))
+		return -1;
+	layout->offset = offset;
+	return 0;
+}
+
+static int read_place(PyObject *const members[MEMBERS], struct place *place)
+{
+	PyObject *base = members[BASE_DATA];
+	int rc;
+
+	if (read_queue(members[QUEUE], &place->queue))
+		return -1;
+	if (base == Py_None)
+		return 0;
+	rc = read_memory(base, place);
+	if (rc == 0)
+		PyErr_Format(PyExc_TypeError, "base_data is of type %.100s, neither a buffer nor SVM",
+			     Py_TYPE(base)->tp_name);
+	return rc == 1 ? 0 : -1;
+}
+
+static int make_array_view(PyObject *array, PyObject *const members[MEMBERS], const struct bi_layout *layout,
+			   const struct bip_request *request, struct bip_found *found)
+{
+	struct place place = { BI_HANDLE_CL_MEM, 0, 0, 0 };
+	struct bi_context *context;
+	struct bi_memory *memory;
+	struct bi_error err;
+	int rc = read_place(members, &place);
+
+	if (rc)
+		return -1;
+	rc = place.handle || place.queue ? find_context(&place, request, &context)
+					 : find_context_of_nothing(array, &context);
+	if (rc)
+		return -1;
+	rc = make_memory(&place, request, context, members[EVENTS], array, &memory, &found->flags);
+	bi_context_release(context);
+	if (rc)
+		return -1;
+	rc = bi_view_create(memory, layout, 0, &found->view, &err);
+	bi_memory_release(memory);
+	return raise_import(rc, &err);
+}
+
+static int import_array(PyObject *array, const struct bip_request *request, struct bip_found *found)
+{
+	PyObject *members[MEMBERS] = { NULL }, *descr = NULL;
+	struct bi_layout layout;
+	int rc = read_members(array, members);
+
+	if (!rc)
+		rc = read_layout(members, &layout, &descr);
+	if (!rc)
+		rc = make_array_view(array, members, &layout, request, found);
+	for (int i = 0; i < MEMBERS; i++)
+		Py_XDECREF(members[i]);
+	Py_XDECREF(descr);
+	return rc ? -1 : 1;
+}
+
+/* Memory by itself: its bytes, flat */
+
+static int make_flat_view(struct bi_memory *memory, struct bi_view **out)
+{
+	struct bi_layout layout;
+	struct bi_dtype dtype;
+	struct bi_error err;
+	int64_t nbytes = (int64_t)bi_memory_nbytes(memory);
+	int rc = bi_dtype_make(BI_UINT8, 1, 0, &dtype, &err);
+
+	if (!rc)
+		rc = bi_layout_init(&layout, dtype, 1, &nbytes, NULL, 0, &err);
+	if (!rc)
+		rc = bi_view_create(memory, &layout, 0, out, &err);
+	return raise_import(rc, &err);
+}
+
+static int import_memory(PyObject *object, const struct place *place, const struct bip_request *request,
+			 struct bip_found *found)
+{
+	struct bi_context *context;
+	struct bi_memory *memory;
+	int rc = find_context(place, request, &context);
+
+	if (rc)
+		return -1;
+	rc = make_memory(place, request, context, NULL, object, &memory, &found->flags);
+	bi_context_release(context);
+	if (rc)
+		return -1;
+	rc = make_flat_view(memory, &found->view);
+	bi_memory_release(memory);
+	return rc ? -1 : 1;
+}
+
+int bip_import_pyopencl(PyObject *object, const struct bip_request *request, struct bip_found *found)
+{
+	struct place place = { BI_HANDLE_CL_MEM, 0, 0, 0 };
+	int rc;
+
+	if (!find_type(&memory_type))
+		return PyErr_Occurred() ? -1 : 0;
+	rc = is_a(object, &array_type);
+	if (rc == 1)
+		return import_array(object, request, found);
+	if (!rc)
+		rc = read_memory(object, &place);
+	return rc == 1 ? import_memory(object, &place, request, found) : rc;
+}

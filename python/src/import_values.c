@@ -1,0 +1,252 @@
+/* Values of producers: numbers, texts, layouts; and the memory that they describe as a view. */
+#include <string.h>
+
+#include "import_values.h"
+
+/* An exact or derived int as a new reference; floats and texts are no numbers here. */
+static PyObject *as_int(PyObject *object, const char *key, const char *rule)
+{
+	if (PyLong_Check(object))
+		return Py_NewRef(object);
+	if (PyIndex_Check(object))
+		return PyNumber_Index(object);
+	PyErr_Format(PyExc_TypeError, "%s is of type %.100s, not an int%s", key, Py_TYPE(object)->tp_name, rule);
+	return NULL;
+}
+
+int bip_number(PyObject *object, const char *key, const char *rule, int64_t *out)
+{
+	PyObject *number = as_int(object, key, rule);
+	int overflow;
+
+	if (!number)
+		return -1;
+	*out = PyLong_AsLongLongAndOverflow(number, &overflow);
+	if (overflow)
+		PyErr_Format(bip_InvalidArrayError, "%s is %S, which does not fit into 64 bits%s", key, number, rule);
+	Py_DECREF(number);
+	return overflow || (*out == -1 && PyErr_Occurred()) ? -1 : 0;
+}
+
+int bip_address(PyObject *object, const char *key, const char *rule, uint64_t *out)
+{
+	PyObject *number = as_int(object, key, rule);
+	int refused;
+
+	if (!number)
+		return -1;
+	*out = PyLong_AsUnsignedLongLong(number);
+	refused = *out == UINT64_MAX && PyErr_Occurred();
+	if (refused && PyErr_ExceptionMatches(PyExc_OverflowError))
+		PyErr_Format(bip_InvalidArrayError, "%s is %S, not in 0..2**64-1%s", key, number, rule);
+	Py_DECREF(number);
+	return refused ? -1 : 0;
+}
+
+static int check_tuple(PyObject *object, const char *key, const char *rule)
+{
+	if (PyTuple_Check(object))
+		return 0;
+	PyErr_Format(PyExc_TypeError, "%s is of type %.100s, not a tuple%s", key, Py_TYPE(object)->tp_name, rule);
+	return -1;
+}
+
+int bip_numbers(PyObject *object, const char *key, const char *rule, int64_t out[BI_MAX_NDIM], int *count)
+{
+	Py_ssize_t n;
+
+	if (check_tuple(object, key, rule))
+		return -1;
+	n = PyTuple_GET_SIZE(object);
+	if (n > BI_MAX_NDIM) {
+		PyErr_Format(bip_InvalidArrayError, "%s has %zd entries, more than %d%s", key, n, BI_MAX_NDIM, rule);
+		return -1;
+	}
+	for (Py_ssize_t i = 0; i < n; i++)
+		if (bip_number(PyTuple_GET_ITEM(object, i), key, rule, &out[i]))
+			return -1;
+	*count = (int)n;
+	return 0;
+}
+
+int bip_strides(PyObject *object, int ndim, const char *rule, int64_t out[BI_MAX_NDIM])
+{
+	int count;
+
+	if (bip_numbers(object, "strides", rule, out, &count))
+		return -1;
+	if (count == ndim)
+		return 0;
+	PyErr_Format(bip_InvalidArrayError, "strides has %d entries, shape has %d%s", count, ndim, rule);
+	return -1;
+}
+
+int bip_text(PyObject *object, const char *key, const char *rule, const char **out)
+{
+	Py_ssize_t length;
+
+	if (!PyUnicode_Check(object)) {
+		PyErr_Format(PyExc_TypeError, "%s is of type %.100s, not a str%s", key, Py_TYPE(object)->tp_name, rule);
+		return -1;
+	}
+	*out = PyUnicode_AsUTF8AndSize(object, &length);
+	if (!*out)
+		return -1;
+	if (strlen(*out) == (size_t)length)
+		return 0;
+	PyErr_Format(bip_InvalidArrayError, "%s %R has a NUL in it%s", key, object, rule);
+	return -1;
+}
+
+int bip_data_pair(PyObject *pair, const char *rule, uint64_t *address, int *readonly)
+{
+	PyObject *first;
+
+	if (check_tuple(pair, "data", rule))
+		return -1;
+	if (PyTuple_GET_SIZE(pair) != 2) {
+		PyErr_Format(bip_InvalidArrayError, "data has %zd entries, not address and read-only flag%s",
+			     PyTuple_GET_SIZE(pair), rule);
+		return -1;
+	}
+	first = PyTuple_GET_ITEM(pair, 0);
+	*address = 0;
+	if (first != Py_None && bip_address(first, "data[0]", rule, address))
+		return -1;
+	*readonly = PyObject_IsTrue(PyTuple_GET_ITEM(pair, 1));
+	return *readonly < 0 ? -1 : 0;
+}
+
+static int is_same_type(const char *a, const char *b)
+{
+	struct bi_dtype first, second;
+
+	return strcmp(a, b) == 0 || (bi_dtype_parse(a, &first, NULL) == BI_OK &&
+				     bi_dtype_parse(b, &second, NULL) == BI_OK && bi_dtype_equal(first, second));
+}
+
+/* Is it [('', typestr)]? */
+static int is_plain(PyObject *list, const char *typestr)
+{
+	PyObject *field = PyList_GET_SIZE(list) == 1 ? PyList_GET_ITEM(list, 0) : NULL;
+	PyObject *name, *type;
+	const char *text;
+
+	if (!field || !PyTuple_Check(field) || PyTuple_GET_SIZE(field) != 2)
+		return 0;
+	name = PyTuple_GET_ITEM(field, 0);
+	type = PyTuple_GET_ITEM(field, 1);
+	if (!PyUnicode_Check(name) || PyUnicode_GetLength(name) || !PyUnicode_Check(type))
+		return 0;
+	text = PyUnicode_AsUTF8(type);
+	if (!text)
+		PyErr_Clear();
+	return text && is_same_type(text, typestr);
+}
+
+static int is_void(const char *typestr)
+{
+	return typestr[strspn(typestr, "<>|=")] == 'V';
+}
+
+int bip_descr_for(PyObject *list, const char *typestr, const char *rule, PyObject **text)
+{
+	*text = NULL;
+	if (!PyList_Check(list)) {
+		PyErr_Format(PyExc_TypeError, "descr is of type %.100s, not a list%s", Py_TYPE(list)->tp_name, rule);
+		return -1;
+	}
+	if (is_plain(list, typestr))
+		return 0;
+	if (!is_void(typestr))
+		return PyErr_WarnFormat(PyExc_RuntimeWarning, 1,
+					"descr %R is passed over: typestr '%s' is a simple type%s", list, typestr,
+					rule);
+	*text = bip_descr_text(list);
+	return *text ? 0 : -1;
+}
+
+int bip_layout(struct bi_layout *layout, struct bi_dtype dtype, PyObject *descr, int ndim, const int64_t *shape,
+	       const int64_t *strides)
+{
+	struct bi_error err;
+	Py_ssize_t length;
+	int rc = bi_layout_init(layout, dtype, ndim, shape, strides, 0, &err);
+
+	if (rc) {
+		bip_raise_import(rc, &err);
+		return -1;
+	}
+	if (!descr)
+		return 0;
+	layout->descr = PyUnicode_AsUTF8AndSize(descr, &length);
+	if (!layout->descr)
+		return -1;
+	layout->descr_length = (uint32_t)length;
+	return 0;
+}
+
+/* The address of element [0, ..., 0] is known; negative strides reach below it. */
+static int place(struct bi_foreign *foreign, uint64_t address, struct bi_layout *layout)
+{
+	uint64_t below, above;
+	int64_t first, end;
+
+	bi_layout_extent(layout, &first, &end);
+	below = 0 - (uint64_t)first;
+	above = (uint64_t)end;
+	if (below + above && !address) {
+		PyErr_Format(bip_InvalidArrayError, "data is 0, but the array reaches over %llu bytes",
+			     (unsigned long long)(below + above));
+		return -1;
+	}
+	if (below > address || above > UINTPTR_MAX - address || below + above > PTRDIFF_MAX) {
+		PyErr_Format(bip_InvalidArrayError,
+			     "data %llu: the array reaches %llu bytes below and %llu above, outside of the addresses",
+			     (unsigned long long)address, (unsigned long long)below, (unsigned long long)above);
+		return -1;
+	}
+	foreign->handle = (uintptr_t)(address - below);
+	foreign->nbytes = (size_t)(below + above);
+	layout->offset = (int64_t)below;
+	return 0;
+}
+
+int bip_wrap(struct bi_context *context, struct bi_foreign *foreign, uint64_t address, struct bi_layout *layout,
+	     PyObject *owner, struct bi_view **out)
+{
+	struct bi_memory *memory;
+	struct bi_error err;
+	int rc;
+
+	if (foreign->kind != BI_HANDLE_CL_MEM && place(foreign, address, layout))
+		return -1;
+	foreign->release = bip_drop;
+	foreign->release_data = Py_NewRef(owner);
+	rc = bi_memory_wrap(context, foreign, &memory, &err);
+	if (rc) {
+		Py_DECREF(owner);
+		bip_raise_import(rc, &err);
+		return -1;
+	}
+	rc = bi_view_create(memory, layout, foreign->flags & BI_WRAP_READONLY ? BI_VIEW_READONLY : 0, out, &err);
+	bi_memory_release(memory);
+	if (rc)
+		bip_raise_import(rc, &err);
+	return rc ? -1 : 0;
+}
+
+int bip_wrap_host(uint64_t address, int readonly, struct bi_layout *layout, PyObject *owner, struct bi_view **out)
+{
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	struct bi_context *context;
+	int rc;
+
+	if (bip_context_host(&context))
+		return -1;
+	if (readonly)
+		foreign.flags = BI_WRAP_READONLY;
+	rc = bip_wrap(context, &foreign, address, layout, owner, out);
+	bi_context_release(context);
+	return rc;
+}

@@ -1,0 +1,24 @@
+/* What importers need that take structs of other producers: what is on a type, and letting go while an error is set. */
+#ifndef BIP_PRODUCER_H
+#define BIP_PRODUCER_H
+
+#include "extension.h"
+
+/* A new reference, or NULL: without an exception if the type has no such attribute. */
+PyObject *bip_type_attribute(PyTypeObject *type, PyObject *name);
+
+/* The exception that is set, put aside while a producer's function runs, which may be Python. */
+struct bip_raised {
+	PyObject *exception;
+#if PY_VERSION_HEX < 0x030C0000
+	PyObject *type, *traceback;
+#endif
+};
+struct bip_raised bip_put_aside(void);
+void bip_put_back(struct bip_raised raised);
+
+/* Makes the device of a CUDA context the current one of this thread, if it can; what it returns is for bip_leave. */
+int bip_enter(const struct bi_context *context);
+void bip_leave(int entered);
+
+#endif
