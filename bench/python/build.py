@@ -1,0 +1,90 @@
+"""What is compiled for the benchmark: C loops around the exchange, a nanobind module, a loop around the library.
+
+Everything goes into build/bench and is made again when a source is newer. What cannot be made is Unavailable, with the
+reason, and its rows are listed as not run.
+"""
+
+import ctypes
+import importlib.util
+import os
+import shlex
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+FOLDER = ROOT / "build" / "bench"
+LIBRARIES = ("build/default", "build/demo", "build/install")  # where an optimised libbufferinterface.so may be
+
+
+class Unavailable(Exception):
+    """This cannot be compiled here."""
+
+
+def compile_shared(target, sources, command):
+    headers = list((ROOT / "include").rglob("*.h"))
+    newest = max(path.stat().st_mtime for path in [*sources, *headers])
+    if target.exists() and target.stat().st_mtime > newest:
+        return target
+    print(f"compiling {target.name} …", file=sys.stderr)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    part = target.with_suffix(f".{os.getpid()}.so")
+    try:
+        subprocess.run([*command, "-o", part], check=True, capture_output=True, text=True)
+    except FileNotFoundError as missing:
+        raise Unavailable(f"no compiler: {missing}") from missing
+    except subprocess.CalledProcessError as failed:
+        raise Unavailable(f"{command[0]} failed: {failed.stderr.strip()}") from failed
+    part.replace(target)
+    return target
+
+
+def compiler(variable, default):
+    return shlex.split(os.environ.get(variable, default))
+
+
+def extension(name, sources, command):
+    """A Python extension, imported."""
+    target = FOLDER / (name + sysconfig.get_config_var("EXT_SUFFIX"))
+    flags = ["-O2", "-shared", "-fPIC", f"-I{sysconfig.get_path('include')}"]
+    compile_shared(target, sources, [*command, *flags])
+    spec = importlib.util.spec_from_file_location(name, target)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def loops():
+    source = HERE / "loops.c"
+    return extension("loops", [source], [*compiler("CC", "cc"), "-std=gnu11", f"-I{ROOT / 'include'}", str(source)])
+
+
+def nanobind_peer():
+    try:
+        import nanobind
+    except ImportError as missing:
+        raise Unavailable(missing) from missing
+    package = Path(nanobind.include_dir()).parent
+    sources = [HERE / "nanobind_peer.cpp", Path(nanobind.source_dir()) / "nb_combined.cpp"]
+    flags = ["-std=c++17", "-fvisibility=hidden", "-fno-strict-aliasing", "-DNDEBUG", f"-I{nanobind.include_dir()}",
+             f"-I{package / 'ext' / 'robin_map' / 'include'}"]
+    return extension("nanobind_peer", sources, [*compiler("CXX", "c++"), *flags, *map(str, sources)])
+
+
+def core(library=None):
+    """core_loops.c with the C library, loaded; `library` is the file to use."""
+    candidates = [Path(library)] if library else [ROOT / name / "libbufferinterface.so" for name in LIBRARIES]
+    found = [path for path in candidates if path.exists()]
+    if not found:
+        raise Unavailable(f"no library: {', '.join(map(str, candidates))}; build one, or name it with --library")
+    source = HERE / "core_loops.c"
+    command = [*compiler("CC", "cc"), "-std=gnu11", "-O2", "-shared", "-fPIC", f"-I{ROOT / 'include'}", str(source)]
+    target = compile_shared(FOLDER / "core_loops.so", [source], command)
+    ctypes.CDLL(str(found[0].resolve()), mode=ctypes.RTLD_GLOBAL)  # what core_loops.so calls
+    module = ctypes.CDLL(str(target))
+    for function in (module.bench_slice, module.bench_plain):
+        function.restype = ctypes.c_double
+        function.argtypes = [ctypes.c_long]
+    return module

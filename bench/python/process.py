@@ -1,0 +1,94 @@
+"""What needs a process of its own: the time of an import, and the memory that a view takes."""
+
+import json
+import os
+import subprocess
+import sys
+
+from timing import Figure, figure
+from verify import WrongResult, equal
+
+IMPORT_LIMIT = 10  # ms
+VIEW_LIMIT = 256  # bytes
+DRIVERS = ("libcuda.so", "libOpenCL.so", "libpocl")
+
+IMPORT = """
+import sys, time
+start = time.perf_counter()
+import {module}
+seconds = time.perf_counter() - start
+maps = open("/proc/self/maps").read()
+drivers = [name for name in {drivers} if name in maps]
+import json
+print(json.dumps([seconds * 1e3, drivers, "numpy" in sys.modules]))
+"""
+
+# With PYTHONMALLOC=malloc everything, Python's objects and the library's, is in the figure of mallinfo2.
+MEMORY = """
+import ctypes, resource, sys
+import numpy as np
+import buffer_interface as bi
+
+class Info(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in
+                "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()]
+
+mallinfo2 = ctypes.CDLL(None).mallinfo2
+mallinfo2.restype = Info
+
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
+
+def per_view(x, count=100_000):
+    keep = [None] * count
+    before, resident_before = mallinfo2().uordblks, resident()
+    for i in range(count):
+        keep[i] = x[1:]
+    return (mallinfo2().uordblks - before) / count, (resident() - resident_before) / count, keep[-1]
+
+x = np.zeros((3, 4, 5, 6), "f4")
+array = bi.buffer_interface(x) if {ours} else x
+live, growth, last = per_view(array)
+assert np.asarray(last).ctypes.data == x[1:].ctypes.data and last.shape == (2, 4, 5, 6)
+print([live, growth, sys.getsizeof(last)])
+"""
+
+
+def run(report):
+    imports(report)
+    memory(report)
+
+
+def child(code, **environment):
+    done = subprocess.run([sys.executable, "-c", code], env=os.environ | environment, capture_output=True, text=True,
+                          check=False)
+    if done.returncode:
+        raise WrongResult(f"a child process failed: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+def imports(report, rounds=15):
+    names = ["buffer_interface", "numpy"]
+    samples = {name: [] for name in names}
+    for _ in range(rounds + 1):
+        for name in names:
+            milliseconds, drivers, numpy = child(IMPORT.format(module=name, drivers=DRIVERS))
+            equal(f"drivers opened by import {name}", drivers, [])
+            equal(f"NumPy loaded by import {name}", numpy, name == "numpy")
+            samples[name].append(milliseconds)
+    figures = {name: figure(values[1:], "ms") for name, values in samples.items()}  # the first one warms the disk
+    report.add("import buffer_interface, no driver opened", figures["buffer_interface"],
+               {"import numpy": figures["numpy"]}, f"≤ {IMPORT_LIMIT} ms", IMPORT_LIMIT)
+
+
+def memory(report):
+    ours, growth, object_size = child(MEMORY.format(ours=True), PYTHONMALLOC="malloc")
+    numpy, numpy_growth, _ = child(MEMORY.format(ours=False), PYTHONMALLOC="malloc")
+    report.add("memory of a live view, 4 dimensions", exact(ours), {"NumPy": exact(numpy)}, f"≤ {VIEW_LIMIT} bytes",
+               VIEW_LIMIT)
+    report.add("  of that the Python object", exact(object_size))
+    report.add("  the same as growth of the process", exact(growth), {"NumPy": exact(numpy_growth)})
+
+
+def exact(count):
+    return Figure(count, count, count, "bytes")

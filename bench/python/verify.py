@@ -1,0 +1,18 @@
+"""What is timed must be right: an exchange counts only if both sides name the same memory."""
+
+
+class WrongResult(Exception):
+    """A measured operation did not do what it is measured for."""
+
+
+def equal(what, found, expected):
+    if found != expected:
+        raise WrongResult(f"{what}: {found!r} is not {expected!r}")
+
+
+def same_array(what, view, address, shape, strides, typestr):
+    """`view` is ours; the rest is what the producer says."""
+    equal(f"{what}, address", int(view.buffer) + view.offset, address)
+    equal(f"{what}, shape", view.shape, tuple(shape))
+    equal(f"{what}, strides", view.strides, tuple(strides))
+    equal(f"{what}, typestr", view.typestr, typestr)
