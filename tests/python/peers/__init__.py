@@ -1,0 +1,1 @@
+"""What the tests of other libraries share: compiled peers, DLPack by hand, child processes."""

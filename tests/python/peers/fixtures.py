@@ -1,0 +1,53 @@
+"""Fixtures of the tests of peers; a test file imports those that it uses."""
+import pyopencl
+import pytest
+
+from peers import compiled
+
+
+@pytest.fixture(scope="module")
+def opencl_queue():
+    """A queue of pyopencl in a context of its own, on PoCL's asynchronous device."""
+    for platform in pyopencl.get_platforms():
+        if "Portable Computing Language" in platform.name:
+            queue = pyopencl.CommandQueue(pyopencl.Context(platform.get_devices()[:1]))
+            yield queue
+            queue.finish()
+            return
+    pytest.fail("pyopencl does not see PoCL. Install it (Debian: pocl-opencl-icd).")
+
+
+@pytest.fixture(scope="session")
+def nanobind_peer():
+    return compiled.nanobind_peer()
+
+
+class Gate:
+    """Keeps what is enqueued behind it on a queue from running until open() is called."""
+
+    def __init__(self, queue):
+        self.event = pyopencl.UserEvent(queue.context)
+        pyopencl.enqueue_barrier(queue, wait_for=[self.event])
+
+    def open(self):
+        self.event.set_status(pyopencl.command_execution_status.COMPLETE)
+
+    @property
+    def is_open(self):
+        return self.event.command_execution_status == pyopencl.command_execution_status.COMPLETE
+
+
+@pytest.fixture
+def gate(opencl_queue):
+    """A function that closes a gate on the queue; all are open at the end."""
+    gates = []
+
+    def close(queue=opencl_queue):
+        gates.append(Gate(queue))
+        return gates[-1]
+
+    yield close
+    for closed in gates:
+        if not closed.is_open:
+            closed.open()
+    opencl_queue.finish()

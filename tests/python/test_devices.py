@@ -1,0 +1,117 @@
+"""devices(), and the command that prints them."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+import buffer_interface as bi
+
+KINDS = {"host", "cpu", "gpu", "accelerator", "other"}
+CAPABILITIES = {"async", "unified", "out-of-order", "profiling", "svm", "native-copy", "external-memory"}
+
+
+def command(*arguments, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "buffer_interface", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, **environment},
+    )
+
+
+def test_what_is_said_of_devices(cuda):
+    devices = bi.devices()
+    assert isinstance(devices, list) and {"host", "opencl", "cuda"} <= {device.backend for device in devices}
+    for device in devices:
+        assert type(device).__name__ == "Device" and repr(device).startswith("buffer_interface.Device(spec=")
+        if not device.usable:
+            assert device.reason and not device.name
+            continue
+        assert device.kind in KINDS and set(device.capabilities) <= CAPABILITIES and device.name and not device.reason
+        assert device.memory is None or device.memory > 0
+        assert bi.empty(1, "f4", device=device.spec).backend == device.backend
+    cudas = [device for device in devices if device.backend == "cuda"]
+    assert [device.ordinal for device in cudas] == [0, 1] and cudas[1].spec == "cuda:1"
+    assert "async" in cudas[0].capabilities and cudas[0].kind == "gpu" and "CUDA" in cudas[0].version
+
+
+def test_devices_are_values():
+    first, again = bi.devices()[0], bi.devices()[0]
+    assert first == again and hash(first) == hash(again)
+    assert first.spec == first[0] and len(first) == len(type(first).__match_args__)
+    with pytest.raises(AttributeError):
+        first.spec = "mine"
+
+
+def test_a_driver_that_is_not_there_is_told():
+    text = "import buffer_interface as b; print([(d.backend, d.reason) for d in b.devices() if not d.usable])"
+    got = subprocess.run(
+        [sys.executable, "-c", text],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "BI_CUDA_LIBRARY": "libnothing.so", "CUDA_SIM_EXIT": "0"},
+        check=True,
+    ).stdout
+    assert "cuda" in got and "libnothing.so" in got
+
+
+def test_the_table():
+    got = command("devices")
+    assert got.returncode == 0, got.stderr
+    lines = got.stdout.splitlines()
+    assert re.match(r"\s+device\s+name\s+platform\s+memory\s+capabilities", lines[0])
+    usable = [device for device in bi.devices() if device.usable]
+    for number, (device, line) in enumerate(zip(usable, lines[1:])):
+        assert line.startswith(f"#{number}") and device.spec in line and device.name in line
+    assert f"'auto' takes {usable[0].spec}" in got.stdout
+
+
+def test_the_table_names_what_cannot_be_used():
+    got = command("devices", BI_CUDA_LIBRARY="libnothing.so")
+    assert re.search(r"^cuda cannot be used: .*libnothing\.so", got.stdout, re.M)
+
+
+def test_the_choice_of_the_environment():
+    got = command("devices", BI_DEVICE="host")
+    assert "BI_DEVICE=host" in got.stdout
+    assert json.loads(command("devices", "--json", BI_DEVICE="host").stdout)["default"] == "host"
+
+
+def test_json():
+    got = json.loads(command("devices", "--json").stdout)
+    usable = [device for device in bi.devices() if device.usable]
+    assert got["auto"] == usable[0].spec and got["default"] is None
+    for device, entry in zip(usable, got["devices"]):
+        assert entry["spec"] == device.spec and entry["memory"] == device.memory and entry["usable"] is True
+        assert tuple(entry["capabilities"]) == device.capabilities
+    for entry in got["devices"][len(usable) :]:
+        assert set(entry) == {"spec", "backend", "usable", "reason"}
+
+
+def test_json_as_the_command_bi_prints_it():
+    """Whoever reads the one can read the other."""
+    entry = json.loads(command("devices", "--json").stdout)["devices"][0]
+    assert list(entry) == [
+        "spec", "backend", "usable", "position", "kind", "platform", "ordinal", "name", "platform_name", "memory",
+        "capabilities",
+    ]  # fmt: skip
+
+
+def test_version_and_usage():
+    assert command("--version").stdout.strip() == f"buffer_interface {bi.__version__}"
+    for arguments in ((), ("nothing",), ("devices", "--nothing")):
+        got = command(*arguments)
+        assert got.returncode == 2 and "usage" in got.stderr
+
+
+def test_a_closed_pipe_is_no_error():
+    got = subprocess.run(
+        f"{sys.executable} -m buffer_interface devices | true", shell=True, capture_output=True, text=True, timeout=60
+    )
+    assert got.stderr == ""

@@ -1,0 +1,281 @@
+"""Element types: what is read as one, what numpy.dtype becomes of it, and the formats of the buffer protocol."""
+
+import ctypes
+import subprocess
+import sys
+
+import _testbuffer
+import ml_dtypes
+import numpy as np
+import pytest
+
+EXTRA = (
+    "bfloat16",
+    "float8_e3m4",
+    "float8_e4m3",
+    "float8_e4m3b11fnuz",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
+    "float6_e2m3fn",
+    "float6_e3m2fn",
+    "float4_e2m1fn",
+)
+SIMPLE = ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16", "S3", "U2", "V5")
+
+
+class Draft:
+    """Host memory, described by the attributes of the draft."""
+
+    backend = "host"
+    offset = 0
+
+    def __init__(self, memory, dtype, shape=(1,)):
+        self.memory = memory
+        self.buffer = memory.ctypes.data
+        self.dtype = dtype
+        self.shape = shape
+        self.strides = None
+
+
+def read(bi, dtype):
+    """The type that the package makes of what a producer says."""
+    return bi.buffer_interface(Draft(np.zeros(64, "u1"), dtype), protocol="draft")
+
+
+def exported(items, format, **options):
+    return _testbuffer.ndarray(items, format=format, **options)
+
+
+# What is read as a type
+
+
+@pytest.mark.parametrize("text", SIMPLE)
+def test_dtype_of_numpy_is_read_and_given_back(bi, text):
+    dtype = np.dtype(text)
+    array = read(bi, dtype)
+    assert array.dtype == dtype
+    assert array.typestr == dtype.str
+
+
+@pytest.mark.parametrize("text", [t for t in SIMPLE if t not in ("?", "i1", "u1", "S3", "V5")])
+def test_dtype_with_swapped_bytes_stays_swapped(bi, text):
+    dtype = np.dtype(text).newbyteorder()
+    assert read(bi, dtype).typestr == dtype.str
+    assert read(bi, dtype).dtype == dtype
+
+
+@pytest.mark.parametrize("name", EXTRA)
+def test_dtype_of_ml_dtypes_by_class_dtype_and_name(bi, name):
+    scalar = getattr(ml_dtypes, name)
+    for given in (scalar, np.dtype(scalar), name):
+        array = read(bi, given)
+        assert array.typestr == name
+        assert array.dtype == np.dtype(scalar)
+        assert array.itemsize == 1 if name != "bfloat16" else 2
+
+
+@pytest.mark.parametrize(
+    "given, typestr",
+    [(float, "<f8"), (int, "<i8"), (bool, "|b1"), (complex, "<c16"), (np.float32, "<f4"), (np.bool_, "|b1"),
+     ("float32", "<f4"), ("<i2", "<i2"), ("u2", "<u2"), ("=f8", "<f8"), (np.longlong, "<i8")],
+)
+def test_dtype_by_class_or_text(bi, given, typestr):
+    assert read(bi, given).typestr == typestr
+
+
+@pytest.mark.parametrize("lanes", [2, 3, 16])
+def test_dtype_of_several_lanes_is_a_subarray_of_numpy(bi, lanes):
+    array = read(bi, f"float32x{lanes}")
+    assert array.dtype == np.dtype(("<f4", (lanes,)))
+    assert array.itemsize == 4 * lanes
+    assert read(bi, array.dtype).typestr == f"float32x{lanes}"
+
+
+def test_dtype_of_extra_types_with_lanes(bi):
+    assert read(bi, "bfloat16x4").dtype == np.dtype((ml_dtypes.bfloat16, (4,)))
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        np.dtype([("x", "<f4"), ("n", "<i2", (3,))]),
+        np.dtype([("a", "u1"), ("b", "<f8")], align=True),
+        np.dtype([("outer", [("inner", ">i4"), ("text", "<U2")]), ("tail", "S1", (2, 2))]),
+        np.dtype({"names": ["b"], "formats": ["<i4"], "offsets": [8], "itemsize": 20}),
+        np.dtype([("it's", "<f4"), ('"quoted"', "i1"), ("ünï", "?")]),
+        np.dtype([(("title", "name"), "<f4")]),
+    ],
+    ids=str,
+)
+def test_dtype_structured_is_read_and_given_back(bi, dtype):
+    array = read(bi, dtype)
+    assert array.dtype == dtype
+    assert array.itemsize == dtype.itemsize
+    assert array.descr == dtype.descr
+
+
+def test_dtype_by_descr_list(bi):
+    assert read(bi, [("x", "<f4"), ("", "|V4")]).itemsize == 8
+
+
+@pytest.mark.parametrize(
+    "given",
+    [np.dtype("M8[s]"), np.dtype("O"), np.dtype("g"), "float33", "<f3", "", "f4\0x", 4, None, object, list,
+     np.dtype(("<f4", (2, 2))), np.dtype((">f4", (2,))), ml_dtypes.int4, [("x", "|O")], np.dtype({"names": ["a", "b"], "formats": ["<i4", "<i4"],
+                                                                        "offsets": [0, 2]})],
+    ids=repr,
+)
+def test_dtype_that_is_none_is_refused_as_type(bi, given):
+    with pytest.raises((TypeError, bi.InvalidArrayError)):
+        read(bi, given)
+
+
+def test_dtype_needs_no_numpy_until_it_is_asked_for(bi):
+    code = (
+        "import sys, array, buffer_interface as bi\n"
+        "a = bi.buffer_interface(array.array('f', [1, 2]))\n"
+        "assert a.typestr == '<f4' and a.itemsize == 4\n"
+        "assert 'numpy' not in sys.modules\n"
+        "a.dtype\n"
+        "assert 'numpy' in sys.modules and 'ml_dtypes' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_dtype_without_ml_dtypes_names_the_package(bi, monkeypatch):
+    array = read(bi, "bfloat16")
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    with pytest.raises(TypeError, match="bfloat16.*ml_dtypes"):
+        array.dtype
+
+
+# Formats of the buffer protocol
+
+
+@pytest.mark.parametrize(
+    "format, typestr",
+    [("?", "|b1"), ("b", "|i1"), ("B", "|u1"), ("h", "<i2"), ("H", "<u2"), ("i", "<i4"), ("I", "<u4"), ("l", "<i8"),
+     ("L", "<u8"), ("q", "<i8"), ("Q", "<u8"), ("n", "<i8"), ("N", "<u8"), ("e", "<f2"), ("f", "<f4"), ("d", "<f8"),
+     ("<l", "<i4"), ("=L", "<u4"), (">i", ">i4"), ("!h", ">i2"), (">q", ">i8"), ("@f", "<f4"), ("c", "|S1"),
+     ("5s", "|S5"), (">b", "|i1"), ("!d", ">f8"), ("1f", "<f4"), (" f", "<f4")],
+)
+def test_format_simple(bi, format, typestr):
+    item = b"x" if format == "c" else b"abcde" if format == "5s" else 1
+    array = bi.buffer_interface(exported([item], format, shape=[1]), protocol="buffer")
+    assert array.typestr == typestr
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16", ">c8", "U3", ">U3", "V7", "V1"])
+def test_format_that_numpy_writes(bi, dtype):
+    array = bi.buffer_interface(memoryview(np.zeros(2, dtype)), protocol="buffer")
+    assert array.typestr == np.dtype(dtype).str
+
+
+@pytest.mark.parametrize(
+    "format, item",
+    [("fi", (1.0, 1)), ("3f", (1.0, 1.0, 1.0)), ("2h", (1, 1)), ("P", 1), ("hxi", (1, 1)), ("3sB", (b"abc", 1)),
+     ("f0s", (1.0, b""))],
+)
+def test_format_that_is_no_element_is_refused_by_name(bi, format, item):
+    with pytest.raises(bi.InvalidArrayError, match=f"'{format}'"):
+        bi.buffer_interface(exported([item], format, shape=[1]), protocol="buffer")
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        np.dtype([("x", "<f4"), ("n", "<i2", (3,)), ("s", "S3")]),
+        np.dtype([("a", "u1"), ("b", "<f8")], align=True),
+        np.dtype([("a", "<f8"), ("b", [("c", ">i4"), ("d", "<U3")])]),
+        np.dtype([("x", "<f4", (2, 3)), ("h", "e"), ("z", "F"), ("q", "?")]),
+        np.dtype([("a", "<i8"), ("b", "u1")], align=True),
+        np.dtype([("v", "V3"), ("b", "<i8")]),
+    ],
+    ids=str,
+)
+def test_format_of_a_structure_that_numpy_writes(bi, dtype):
+    array = bi.buffer_interface(memoryview(np.zeros(2, dtype)), protocol="buffer")
+    assert array.dtype == dtype
+    assert array.descr == dtype.descr
+
+
+class Point(ctypes.Structure):
+    _fields_ = [("x", ctypes.c_double), ("n", ctypes.c_int16 * 2), ("flags", ctypes.c_uint8 * 4)]
+
+
+class Line(ctypes.Structure):
+    _fields_ = [("ends", Point * 2), ("width", ctypes.c_double)]
+
+
+class Gap(ctypes.Structure):
+    _fields_ = [("flag", ctypes.c_uint8), ("x", ctypes.c_double)]
+
+
+@pytest.mark.parametrize("structure", [Point, Line])
+def test_format_of_a_structure_of_ctypes(bi, structure):
+    array = bi.buffer_interface((structure * 2)(), protocol="buffer")
+    assert array.shape == (2,)
+    assert array.itemsize == ctypes.sizeof(structure)
+    for name, _ in structure._fields_:
+        assert array.dtype.fields[name][1] == getattr(structure, name).offset
+
+
+def test_format_that_leaves_gaps_out_is_refused_rather_than_misread(bi):
+    """Older versions of ctypes name only the fields, newer ones the bytes between them as well."""
+    try:
+        dtype = bi.buffer_interface((Gap * 2)(), protocol="buffer").dtype
+    except bi.InvalidArrayError as refused:
+        assert "has 9 bytes" in str(refused) and "16" in str(refused)
+    else:
+        assert dtype.fields["x"][1] == Gap.x.offset
+
+
+@pytest.mark.parametrize("dtype", SIMPLE)
+def test_format_is_written_as_memoryview_and_numpy_read_it(bi, dtype):
+    source = np.zeros(2, dtype)
+    view = memoryview(bi.buffer_interface(source))
+    assert view.format == memoryview(source).format
+    # NumPy reads its own "5x" as a type without fields rather than as bytes.
+    assert np.asarray(view).dtype == (np.asarray(memoryview(source)).dtype)
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        np.dtype([("x", "<f4"), ("n", "<i2", (3,)), ("s", "S3")]),
+        np.dtype([("a", "u1"), ("b", "<f8")], align=True),
+        np.dtype([("a", "<f8"), ("b", [("c", ">i4"), ("d", "<U3")]), ("q", "<i8")]),
+        np.dtype([("x", ">f4", (2, 3)), ("z", "F"), ("v", "V3")]),
+    ],
+    ids=str,
+)
+def test_format_of_a_structure_is_written_as_numpy_reads_it(bi, dtype):
+    source = np.zeros(2, dtype)
+    source.view("u1")[:] = np.arange(source.nbytes, dtype="u1") % 100
+    back = np.asarray(memoryview(bi.buffer_interface(source)))
+    assert back.dtype == dtype
+    assert back.tobytes() == source.tobytes()
+
+
+def test_format_of_255_characters_is_the_longest(bi):
+    def written(length):
+        return memoryview(bi.buffer_interface(np.zeros(1, [("n" * length, "<f4")]))).format
+
+    assert len(written(248)) == 255
+    with pytest.raises(bi.UnsupportedError, match="255"):
+        written(249)
+
+
+def test_format_of_many_fields_is_refused(bi):
+    source = np.zeros(1, [(f"field_with_a_long_name_{i}", "<f4") for i in range(20)])
+    with pytest.raises(bi.UnsupportedError, match="255"):
+        memoryview(bi.buffer_interface(source))
+
+
+@pytest.mark.parametrize("given", ["bfloat16", "float8_e4m3fn", "float32x4"])
+def test_format_that_does_not_exist_is_refused(bi, given):
+    with pytest.raises(bi.UnsupportedError, match=given):
+        memoryview(read(bi, given))

@@ -1,0 +1,478 @@
+"""The CUDA Array Interface as a consumer: rules C1 to C15, as far as they are about Python objects."""
+
+import collections
+import gc
+import warnings
+import weakref
+
+import pytest
+from producers import Mapping0
+
+NBYTES = 96
+ABSENT = object()
+
+
+class Producer:
+    """24 float32 as 4 x 6; entries of the dictionary can be replaced or left out."""
+
+    def __init__(self, cuda, **entries):
+        self.pointer = cuda.alloc(NBYTES)
+        self.reads = 0
+        self.entries = {"shape": (4, 6), "typestr": "<f4", "data": (self.pointer, False), "version": 3,
+                        "strides": None, **entries}
+        self.entries = {key: value for key, value in self.entries.items() if value is not ABSENT}
+
+    @property
+    def __cuda_array_interface__(self):
+        self.reads += 1
+        return self.entries
+
+
+@pytest.fixture
+def take(bi, cuda):
+    """Imports a producer with these entries; `options` are those of the import."""
+
+    def take(options=(), **entries):
+        return bi.buffer_interface(Producer(cuda, **entries), protocol="cuda_array_interface", **dict(options))
+
+    return take
+
+
+@pytest.fixture
+def refuse(bi, take):
+    def refuse(match, error=None, options=(), **entries):
+        with pytest.raises(error or bi.InvalidArrayError, match=match) as caught:
+            take(options, **entries)
+        return caught.value
+
+    return refuse
+
+
+def pointer(view):
+    return view.__cuda_array_interface__["data"][0]
+
+
+# C1, C2: versions and dictionaries
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 3, ABSENT, None], ids=str)
+def test_C1_versions_up_to_3_are_taken(take, version):
+    view = take(version=version)
+    assert view.backend == "cuda" and view.device == 0
+    assert view.shape == (4, 6) and view.strides == (24, 4) and view.typestr == "<f4"
+
+
+@pytest.mark.parametrize("version", [4, 99, -1, 2**70])
+def test_C1_other_versions_are_refused_by_number(refuse, version):
+    refuse(f"version.*{version}.*C1", version=version)
+
+
+def test_C1_a_version_that_is_no_number_is_a_type_error(refuse):
+    refuse("version.*C1", TypeError, version="3")
+
+
+def test_C2_version_0_and_1_may_be_any_mapping(bi, cuda):
+    producer = Producer(cuda)
+    for version in (0, 1):
+        producer.entries = Mapping0({**producer.entries, "version": version})
+        assert bi.buffer_interface(producer, protocol="cuda_array_interface").shape == (4, 6)
+        assert bi.buffer_interface(producer).shape == (4, 6)
+        producer.entries = dict(producer.entries)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_C2_later_versions_are_dicts(bi, cuda, version):
+    producer = Producer(cuda, version=version)
+    producer.entries = collections.OrderedDict(producer.entries)
+    assert bi.buffer_interface(producer, protocol="cuda_array_interface").shape == (4, 6)
+    producer.entries = Mapping0(dict(producer.entries))
+    with pytest.raises(TypeError, match=f"version {version}.*Mapping0.*C2"):
+        bi.buffer_interface(producer, protocol="cuda_array_interface")
+
+
+@pytest.mark.parametrize("value", [None, [("shape", (4, 6))], (), "shape", 5], ids=repr)
+def test_C2_what_is_no_mapping_is_a_type_error(bi, cuda, value):
+    producer = Producer(cuda)
+    producer.entries = value
+    for protocol in (None, "cuda_array_interface"):
+        with pytest.raises(TypeError, match="C2"):
+            bi.buffer_interface(producer, protocol=protocol)
+
+
+@pytest.mark.parametrize("key", ["shape", "typestr", "data"])
+def test_C2_a_missing_required_key_is_a_key_error(refuse, key):
+    refuse(f"'{key}'.*C2", KeyError, **{key: ABSENT})
+
+
+# C3: masks
+
+
+def mask_of(cuda, **entries):
+    return Producer(cuda, **{"typestr": "|b1", "shape": (6,), **entries})
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 3])
+def test_C3_masked_arrays_are_refused_in_every_version(cuda, bi, refuse, version):
+    error = refuse("mask.*C3", bi.UnsupportedError, version=version, mask=mask_of(cuda))
+    assert isinstance(error, BufferError) and isinstance(error, NotImplementedError)
+
+
+def test_C3_mask_none_is_no_mask(take):
+    assert take(mask=None).mask is None
+
+
+def test_C3_a_mask_is_kept_if_the_caller_says_so(cuda, bi, take):
+    mask = mask_of(cuda)
+    view = take({"mask": "keep"}, mask=mask)
+    assert view.mask.shape == (6,) and view.mask.typestr == "|b1"
+    assert pointer(view.mask) == mask.pointer
+    assert take({"mask": "keep"}).mask is None
+
+
+def test_C3_array_and_mask_keep_both_producers(cuda, bi):
+    mask = mask_of(cuda)
+    producer = Producer(cuda, mask=mask)
+    gone = [weakref.ref(producer), weakref.ref(mask)]
+    view = bi.buffer_interface(producer, protocol="cuda_array_interface", mask="keep")
+    kept = view.mask
+    producer.entries = mask.entries = None
+    del producer, mask
+    view.release()
+    del view
+    gc.collect()
+    assert all(ref() is not None for ref in gone)
+    kept.release()
+    del kept
+    gc.collect()
+    assert all(ref() is None for ref in gone)
+
+
+@pytest.mark.parametrize(
+    "entries, match",
+    [({"shape": (5,)}, "mask.*C3"), ({"shape": (1, 4, 6)}, "mask.*C3"), ({"typestr": "|V1"}, "mask.*C3"),
+     ({"data": (0, False)}, "C4")],
+    ids=str,
+)
+def test_C3_a_mask_that_does_not_fit_is_refused(cuda, refuse, entries, match):
+    refuse(match, options={"mask": "keep"}, mask=mask_of(cuda, **entries))
+
+
+def test_C3_a_mask_that_is_no_array_is_a_type_error(refuse):
+    refuse("mask.*C3", TypeError, options={"mask": "keep"}, mask=[True])
+
+
+def test_C3_a_mask_has_no_mask(cuda, bi, refuse):
+    refuse("mask.*C3", bi.UnsupportedError, options={"mask": "keep"}, mask=mask_of(cuda, mask=mask_of(cuda)))
+
+
+# C4, C5: pointers
+
+
+@pytest.mark.parametrize("data", [[1, False], None, 5], ids=repr)
+def test_C4_data_that_is_no_tuple_is_a_type_error(refuse, data):
+    refuse("data.*C4", TypeError, data=data)
+
+
+@pytest.mark.parametrize("data", [(), (1,), (1, False, 0)], ids=repr)
+def test_C4_data_of_another_length_is_a_value_error(refuse, data):
+    assert isinstance(refuse("data has.*C4", data=data), ValueError)
+
+
+@pytest.mark.parametrize("number", [0, None, -1, 2**64])
+def test_C4_a_pointer_that_is_none(refuse, number):
+    refuse("data.*C4", data=(number, False))
+
+
+@pytest.mark.parametrize("number", [1.5, "0x10"])
+def test_C4_a_pointer_that_is_no_int(refuse, number):
+    refuse(r"data\[0\].*C4", TypeError, data=(number, False))
+
+
+@pytest.mark.parametrize("number", [0, None, 1, 2**64 - 1])
+def test_C5_without_elements_no_pointer_is_asked_about(cuda, take, number):
+    take()
+    before = cuda.calls()
+    view = take(shape=(4, 0), data=(number, False), stream=None)
+    asked = cuda.sim.calls(before)
+    assert not [name for name in asked if "Pointer" in name or "Address" in name]
+    assert view.shape == (4, 0) and view.backend == "cuda"
+    assert pointer(view) == 0
+
+
+# C6, C7: streams
+
+
+def test_C6_stream_0_is_an_error(refuse):
+    refuse("stream.*C6", stream=0)
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 3])
+@pytest.mark.parametrize("stream", [1, 2, None])
+def test_C6_default_streams_are_taken_in_every_version(take, version, stream):
+    view = take(stream=stream, version=version)
+    if stream == 1:
+        assert view.stream == 1
+
+
+def test_C6_a_handle_becomes_the_home(cuda, take):
+    stream = cuda.stream()
+    assert take(stream=stream).stream == stream
+
+
+@pytest.mark.parametrize("stream, error", [("1", TypeError), (1.0, TypeError), (True, TypeError), (False, TypeError),
+                                           (-1, None), (2**64, None)], ids=repr)
+def test_C6_a_stream_that_is_none(refuse, stream, error):
+    refuse("stream.*C6", error, stream=stream)
+
+
+def test_C7_producer_stream_is_taken_for_what_the_producer_says(cuda, take):
+    stream = cuda.stream()
+    assert take({"producer_stream": stream}).stream == stream
+    assert take({"producer_stream": stream}, stream=1).stream == stream
+    assert take({"producer_stream": stream}, stream=None).stream == stream
+
+
+def test_C7_sync_false_leaves_the_order_to_the_caller(cuda, take):
+    view = take({"sync": False}, stream=cuda.stream())
+    assert view.stream is None
+
+
+def test_C7_the_end_of_a_with_block_waits_only_where_no_stream_is_named(cuda, take):
+    def waits(**entries):
+        with take(**entries) as view:
+            view.fill(1)
+            before = cuda.counts().host_waits
+        return cuda.counts().host_waits - before
+
+    assert waits(stream=cuda.stream()) == 0
+    assert waits(stream=None) == 1
+    assert waits() == 1
+
+
+# C8, C9: lifetime, read-only
+
+
+def test_C8_the_object_is_kept_and_not_only_its_dictionary(bi, cuda):
+    producer = Producer(cuda)
+    alive = weakref.ref(producer)
+    view = bi.buffer_interface(producer, protocol="cuda_array_interface")
+    part = view[1:]
+    del producer
+    view.release()
+    gc.collect()
+    assert alive() is not None
+    part.release()
+    del part
+    gc.collect()
+    assert alive() is None
+
+
+def test_C8_a_refused_object_is_let_go(bi, cuda):
+    producer = Producer(cuda, shape=(4, 600))
+    alive = weakref.ref(producer)
+    with pytest.raises(bi.InvalidArrayError):
+        bi.buffer_interface(producer, protocol="cuda_array_interface")
+    del producer
+    gc.collect()
+    assert alive() is None
+
+
+@pytest.mark.parametrize("readonly", [True, False])
+def test_C9_read_only_is_true_to_the_producer(cuda, take, readonly):
+    pointer = cuda.alloc(NBYTES)
+    view = take(data=(pointer, readonly))
+    assert view.readonly is readonly
+    assert view[1:].__cuda_array_interface__["data"] == (pointer + 24, readonly)
+
+
+# C10, C11: layouts
+
+
+@pytest.mark.parametrize("strides", [None, ABSENT], ids=["None", "absent"])
+def test_C10_without_strides_the_order_is_that_of_C(take, strides):
+    assert take(strides=strides).strides == (24, 4)
+
+
+@pytest.mark.parametrize("strides", [(4, 16), (0, 4), (7, 1), (24, 2)])
+def test_C10_any_strides_are_taken(take, strides):
+    assert take(shape=(2, 3), strides=strides).strides == strides
+
+
+def test_C10_negative_strides_begin_at_the_pointer(cuda, take):
+    base = cuda.alloc(NBYTES)
+    view = take(shape=(24,), strides=(-4,), data=(base + 92, False))
+    assert view.strides == (-4,) and pointer(view) == base + 92
+
+
+@pytest.mark.parametrize("strides", [[24, 4], 4, "24"])
+def test_C10_strides_that_are_no_tuple_are_a_type_error(refuse, strides):
+    refuse("strides.*C10", TypeError, strides=strides)
+
+
+@pytest.mark.parametrize("strides", [(), (4,), (4, 4, 4)])
+def test_C10_strides_of_another_length_are_refused(refuse, strides):
+    refuse(f"strides has {len(strides)} entries.*C10", strides=strides)
+
+
+@pytest.mark.parametrize("strides", [(2**63, 4), (-(2**63) - 1, 4)])
+def test_C10_strides_that_do_not_fit_are_refused(refuse, strides):
+    refuse("strides.*64 bits.*C10", strides=strides)
+
+
+@pytest.mark.parametrize("shape", [(-1,), (4, -6), (2**63,), (2**62, 8), (2**40, 2**40)])
+def test_C11_extents_that_cannot_be_are_refused(refuse, shape):
+    refuse("shape.*C11", shape=shape)
+
+
+@pytest.mark.parametrize("shape", [[4, 6], 24, None])
+def test_C11_a_shape_that_is_no_tuple_is_a_type_error(refuse, shape):
+    refuse("shape.*C11", TypeError, shape=shape)
+
+
+def test_C11_a_shape_of_other_objects_is_a_type_error(refuse):
+    refuse("shape.*C11", TypeError, shape=(4.0, 6))
+    refuse("shape.*C11", TypeError, shape=("4", 6))
+
+
+def test_C11_more_dimensions_than_there_may_be(refuse, take):
+    assert take(shape=(1,) * 64).ndim == 64
+    refuse("65.*C11", shape=(1,) * 65)
+
+
+def test_C11_numbers_with_index_are_numbers(take):
+    import numpy as np
+
+    assert take(shape=(np.int64(4), np.uint8(6))).shape == (4, 6)
+
+
+@pytest.mark.parametrize("entries", [{"shape": (25,)}, {"strides": (25, 4)}, {"shape": (2,), "strides": (-4,)}], ids=str)
+def test_C11_bytes_outside_of_the_allocation_are_refused(refuse, entries):
+    refuse("C15|not memory that CUDA knows", **entries)
+
+
+def test_C11_stride_0_reaches_one_element(take):
+    assert take(shape=(1000,), strides=(0,)).shape == (1000,)
+
+
+# C12, C13: types
+
+
+@pytest.mark.parametrize("typestr", ["<f4", "=f4", "<i2", "|b1", "|u1", "<c16", "|S4", "<U1", "|V8"])
+def test_C12_types_that_are_taken(take, typestr):
+    assert take(shape=(1,), typestr=typestr).typestr == typestr.replace("=", "<")
+
+
+@pytest.mark.parametrize("typestr", ["f4", "?f4", "", ">f4", "|O8", "|t1", "<f3", "<fx", "<f", "<M8[s]", "\u20acf4", "<f4" * 20])
+def test_C12_types_that_are_refused(bi, typestr, take):
+    with pytest.raises((bi.InvalidArrayError, bi.UnsupportedError), match="C12"):
+        take(shape=(1,), typestr=typestr)
+
+
+def test_C12_a_typestr_that_is_no_str(refuse):
+    refuse("typestr.*C12", TypeError, typestr=b"<f4")
+    refuse("NUL.*C12", typestr="<f4\0")
+
+
+DESCR = [("x", "<f4"), ("y", "<i2", (2,))]
+
+
+def test_C13_structured_types(take):
+    view = take(shape=(3,), typestr="|V8", descr=DESCR)
+    assert view.descr == DESCR
+    assert view.__cuda_array_interface__["descr"] == DESCR
+
+
+@pytest.mark.parametrize(
+    "descr", [[("x", "<f4")], [("x", "<f8"), ("y", "<f8")], [("x", "|O")], [("", "|V4")], [("x",)], [1], ["x"]], ids=str
+)
+def test_C13_a_descr_that_does_not_add_up_is_a_value_error(refuse, descr):
+    assert isinstance(refuse("descr|objects", typestr="|V8", shape=(3,), descr=descr), ValueError)
+
+
+def test_C13_a_descr_that_is_no_list_is_a_type_error(refuse):
+    for descr in (tuple(DESCR), "x", 1):
+        refuse("descr.*C13", TypeError, typestr="|V8", shape=(3,), descr=descr)
+
+
+def test_C13_the_descr_of_a_simple_type(take):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert take(descr=[("", "<f4")]).descr is None
+        assert take(descr=[("", "=f4")]).descr is None
+        assert take(typestr="|V4", shape=(2,), descr=[("", "|V4")]).descr is None
+    with pytest.warns(RuntimeWarning, match="C13"):
+        assert take(descr=[("", "<i4")]).typestr == "<f4"
+    with pytest.warns(RuntimeWarning, match="C13"):
+        assert take(descr=[("x", "<f4")]).typestr == "<f4"
+
+
+def test_C13_a_warning_that_is_an_error_stops_the_import(refuse):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        refuse("C13", RuntimeWarning, descr=[("", "<i4")])
+
+
+# C14, C15
+
+
+@pytest.mark.parametrize("entries", [{"stream": 1}, {}], ids=["stream", "no stream"])
+def test_C14_the_attribute_is_read_once(bi, cuda, entries):
+    producer = Producer(cuda, **entries)
+    bi.buffer_interface(producer)
+    assert producer.reads == 1
+    bi.buffer_interface(producer, protocol="cuda_array_interface")
+    assert producer.reads == 2
+
+
+def test_C14_only_attribute_errors_mean_absent(bi):
+    class Broken:
+        error = AttributeError("not here")
+
+        @property
+        def __cuda_array_interface__(self):
+            raise self.error
+
+    with pytest.raises(TypeError, match="protocol"):
+        bi.buffer_interface(Broken())
+    Broken.error = RuntimeError("of the producer")
+    for protocol in (None, "cuda_array_interface"):
+        with pytest.raises(RuntimeError, match="of the producer"):
+            bi.buffer_interface(Broken(), protocol=protocol)
+
+
+def test_C14_an_error_of_the_dictionary_stays(bi, cuda):
+    class Broken(dict):
+        def __getitem__(self, key):
+            if key == "typestr":
+                raise ZeroDivisionError("of the dictionary")
+            return super().__getitem__(key)
+
+    producer = Producer(cuda)
+    producer.entries = Broken(producer.entries)
+    with pytest.raises(ZeroDivisionError):
+        bi.buffer_interface(producer, protocol="cuda_array_interface")
+
+
+def test_C15_a_pointer_that_CUDA_does_not_know_is_refused(refuse, take):
+    refuse("CUDA", data=(0x1234560, False))
+    take()
+    refuse("CUDA", data=(0x1234560, False))
+
+
+def test_C15_the_device_is_that_of_the_memory(bi, cuda, second):
+    def device(driver):
+        return bi.buffer_interface(Producer(driver), protocol="cuda_array_interface").device
+
+    assert [device(second), device(cuda), device(second), device(second), device(cuda)] == [1, 0, 1, 1, 0]
+    assert cuda.current_device() == 0
+
+
+def test_C15_managed_and_pinned_memory(bi, cuda, take):
+    for kind in ("managed", "pinned", "pool"):
+        address = cuda.alloc(NBYTES, kind)
+        assert pointer(take(data=(address, False))) == address
+
+
+def test_C15_unchecked_pointers_are_believed(take, refuse):
+    refuse("C15", shape=(4, 600))
+    assert take({"check": False}, shape=(4, 600)).shape == (4, 600)

@@ -1,0 +1,603 @@
+"""New arrays, copies between all kinds of memory, values, order of work, shared memory."""
+
+import gc
+import itertools
+import random
+import sys
+import threading
+
+import ml_dtypes
+import numpy as np
+import producers
+import pytest
+
+import buffer_interface as bi
+from buffer_interface import BufferInterface, buffer_interface
+
+DEVICES = ["host", "opencl", "cuda"]
+POINT = np.dtype([("x", "<f4"), ("at", "<i2", (3,)), ("name", "S2")])
+
+
+@pytest.fixture(params=DEVICES)
+def device(request):
+    if request.param == "cuda":
+        request.getfixturevalue("cuda")
+    return request.param
+
+
+def contents(view):
+    """The elements as a NumPy array of their own, wherever they are."""
+    with view.map() as mapped:
+        return np.array(mapped.numpy())
+
+
+def check(view, expected, backend=None):
+    assert type(view) is BufferInterface and backend in (None, view.backend)
+    assert view.shape == expected.shape
+    got = contents(view)
+    assert got.dtype == expected.dtype
+    assert got.tobytes() == expected.tobytes()
+
+
+# New arrays
+
+
+@pytest.mark.parametrize("dtype", ["|b1", "i1", ">i2", "<u8", "f2", "f4", "c16", "S3", "<U2", "V5", POINT, np.int32, float])
+def test_zeros(device, dtype):
+    check(bi.zeros((2, 3), dtype, device=device), np.zeros((2, 3), dtype), device)
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2"])
+def test_types_of_ml_dtypes(device, name):
+    dtype = np.dtype(getattr(ml_dtypes, name))
+    view = bi.full((2, 2), 1.5, name, device=device)
+    check(view, np.full((2, 2), 1.5, dtype), device)
+    assert view.dtype == dtype and view.item(0, 1) == 1.5
+    check(bi.zeros(3, dtype, device=device), np.zeros(3, dtype), device)
+
+
+@pytest.mark.parametrize("shape", [(), 3, np.int64(3), [2, 3], (0, 5), (1,) * 64])
+def test_shapes(device, shape):
+    expected = np.full(shape, 7, "<i4")
+    check(bi.full(shape, 7, "<i4", device=device), expected, device)
+    assert bi.empty(shape, "<i4", device=device).shape == expected.shape
+
+
+def test_lanes(device):
+    view = bi.full(2, (1, 2, 3, 4), "float32x4", device=device)
+    assert view.itemsize == 16 and view.item(1) == [1, 2, 3, 4]
+    view.fill(5)
+    assert view.item(0) == [5, 5, 5, 5]
+
+
+def test_new_arrays_are_dense_and_their_own(device):
+    views = [bi.zeros((3, 4), "<f4", device=device) for _ in range(3)]
+    assert all(view.strides == (16, 4) and not view.readonly for view in views)
+    assert not any(bi.shares_memory(a, b) for a, b in itertools.combinations(views, 2))
+
+
+def test_structured_value(device):
+    expected = np.full(3, np.array((1.5, [1, 2, 3], b"ab"), POINT))
+    view = bi.full(3, (1.5, [1, 2, 3], b"ab"), POINT, device=device)
+    check(view, expected, device)
+    check(view["at"][:, 1].copy(), expected["at"][:, 1].copy(), device)
+
+
+def test_empty_like(device):
+    source = np.zeros((3, 4), POINT).T
+    made = bi.empty_like(source, device=device)
+    assert (made.shape, made.dtype, made.backend) == ((4, 3), POINT, device) and made.strides[1] == POINT.itemsize
+    again = bi.empty_like(made)
+    assert (again.shape, again.dtype, again.backend, again.context) == ((4, 3), POINT, device, made.context)
+    assert bi.empty_like(made, device="host").backend == "host"
+
+
+def test_errors_of_new_arrays():
+    for call, error in [
+        (lambda: bi.empty(), TypeError),
+        (lambda: bi.empty(3), TypeError),
+        (lambda: bi.empty(3, "<f4", "host"), TypeError),
+        (lambda: bi.empty(3, "<f4", shape=3), TypeError),
+        (lambda: bi.empty(3, "<f4", devcie="host"), TypeError),
+        (lambda: bi.empty(3, "no type", device="host"), TypeError),
+        (lambda: bi.empty("3", "<f4", device="host"), TypeError),
+        (lambda: bi.empty(1.5, "<f4", device="host"), TypeError),
+        (lambda: bi.empty(-1, "<f4", device="host"), ValueError),
+        (lambda: bi.empty((1,) * 65, "<f4", device="host"), ValueError),
+        (lambda: bi.empty((2**62, 2**62), "<f4", device="host"), OverflowError),
+        (lambda: bi.empty(2**60, "<f4", device="host"), MemoryError),
+        (lambda: bi.empty(3, "<f4", device="no such device"), bi.DriverError),
+        (lambda: bi.empty(3, "<f4", device="opencl:99:0"), bi.DriverError),
+        (lambda: bi.empty(3, "<f4", device=1.5), TypeError),
+        (lambda: bi.empty(3, "<f4", device=True), TypeError),
+        (lambda: bi.empty(3, "<f4", device=-1), ValueError),
+        (lambda: bi.empty(3, "<f4", device=2**40), ValueError),
+        (lambda: bi.empty(3, "<f4", device=(0, -1)), ValueError),
+        (lambda: bi.empty(3, "<f4", device=(0, 0, 0)), TypeError),
+        (lambda: bi.full(3, 300, "u1", device="host"), OverflowError),
+        (lambda: bi.full(3, "x", "f4", device="host"), TypeError),
+        (lambda: bi.zeros(3, "<f4", device="host", stream=3), ValueError),
+    ]:
+        with pytest.raises(error):
+            call()
+
+
+def test_ways_to_name_a_device(cuda, second):
+    assert bi.empty(1, "f4", device=1).device == 1
+    assert bi.empty(1, "f4", device="cuda:1").device == 1
+    array = bi.empty(1, "f4", device=1)
+    assert bi.empty(1, "f4", device=array).context == array.context
+    cl = bi.empty(1, "f4", device="opencl")
+    assert cl.device == (0, 0)
+    for same in (cl.device, cl, next(d for d in bi.devices() if d.backend == "opencl")):
+        assert bi.empty(1, "f4", device=same).context == cl.context
+    assert bi.empty(1, "f4", device=bi.empty(1, "f4", device="host")).backend == "host"
+
+
+# Copies
+
+
+def layouts():
+    """Some views of one array, the same for NumPy and for ours."""
+    return {
+        "dense": lambda a: a,
+        "transposed": lambda a: a.T,
+        "backward": lambda a: a[::-1, :, ::-1],
+        "strided": lambda a: a[:, 1::2, ::3],
+        "one": lambda a: a[1, 2, 3:4],
+        "empty": lambda a: a[:, :0],
+    }
+
+
+@pytest.mark.parametrize("layout", layouts())
+@pytest.mark.parametrize("to", DEVICES)
+def test_copies_from_anywhere_to_anywhere(cuda, device, to, layout):
+    cut = layouts()[layout]
+    whole = np.arange(4 * 5 * 6, dtype="<i2").reshape(4, 5, 6)
+    expected = cut(whole)
+    source = cut(bi.from_numpy(whole, device=device))
+    check(source, expected, device)
+    moved = source.to(to)
+    check(moved, expected, to)
+    assert (moved is source) == (to == device)
+    target = bi.zeros((4, 5, 6), "<i2", device=to)
+    bi.copyto(cut(target), source)
+    filled = np.zeros_like(whole)
+    cut(filled)[...] = expected
+    check(target, filled, to)
+    copied = source.copy()
+    check(copied, expected, device)
+    assert not bi.shares_memory(copied, source)
+
+
+@pytest.mark.parametrize("dtype", ["|b1", ">f8", "c8", "S3", POINT])
+def test_copies_keep_the_type(device, dtype):
+    expected = np.frombuffer(random.Random(1).randbytes(5 * np.dtype(dtype).itemsize), "u1") & 1
+    expected = expected.view(dtype)
+    view = bi.from_numpy(expected, device=device)
+    check(view, expected, device)
+    check(view[::-2].copy(), expected[::-2], device)
+    check(view[::-2].to("host"), expected[::-2], "host")
+
+
+def test_copyto_between_foreign_arrays_and_scalars(device):
+    target = np.zeros((3, 4), "<f4")
+    bi.copyto(target, np.arange(4, dtype="<f4"))
+    np.testing.assert_array_equal(target, np.broadcast_to(np.arange(4), (3, 4)))
+    view = bi.zeros((3, 4), "<f4", device=device)
+    bi.copyto(view, np.arange(4, dtype="<f4")[None, None])
+    bi.copyto(view[1:2], 7)
+    bi.copyto(view[:, 2], np.float32(9))
+    bi.copyto(target, view)
+    np.testing.assert_array_equal(target, [[0, 1, 9, 3], [7, 7, 9, 7], [0, 1, 9, 3]])
+
+
+def test_copyto_errors(device):
+    view = bi.zeros((3, 4), "<f4", device=device)
+    readonly = np.zeros((3, 4), "<f4")
+    readonly.flags.writeable = False
+    for call, error in [
+        (lambda: bi.copyto(view, np.zeros(3, "<f4")), ValueError),
+        (lambda: bi.copyto(view[0], view), ValueError),
+        (lambda: bi.copyto(view, np.zeros(4, "<i4")), TypeError),
+        (lambda: bi.copyto(view, [1, 2, 3, 4]), TypeError),
+        (lambda: bi.copyto([1, 2], view), TypeError),
+        (lambda: bi.copyto(7, view), TypeError),
+        (lambda: bi.copyto(view, None), TypeError),
+        (lambda: bi.copyto(readonly, view), ValueError),
+        (lambda: bi.copyto(view.broadcast_to((2, 3, 4)), view), ValueError),
+        (lambda: bi.copyto(view, view, view), TypeError),
+        (lambda: bi.copyto(view), TypeError),
+    ]:
+        with pytest.raises(error):
+            call()
+    view.release()
+    with pytest.raises(bi.InvalidArrayError):
+        bi.copyto(view, 1)
+
+
+def test_overlapping_assignment(device):
+    expected = np.arange(20, dtype="<i4")
+    view = bi.from_numpy(expected, device=device)
+    view[3:] = view[:-3]
+    view[::-1] = view
+    expected[3:] = expected[:-3].copy()
+    check(view, expected[::-1], device)
+
+
+def test_numpy_is_done_with_when_a_copy_returns(device):
+    """NumPy hears of no stream, so whoever hands us its memory may change it at once."""
+    for count in (10, 1 << 20):
+        source = np.arange(count, dtype="<i4")
+        view = bi.from_numpy(source, device=device)
+        source[:] = -1
+        check(view, np.arange(count, dtype="<i4"), device)
+        bi.copyto(view, source)
+        source[:] = 5
+        back = np.zeros_like(source)
+        bi.copyto(back, view)
+        assert (back == -1).all()
+        view[:] = source
+        source[:] = 0
+        check(view, np.full(count, 5, "<i4"), device)
+
+
+def test_from_numpy_copies_on_the_host_as_well():
+    source = np.arange(3)
+    assert not bi.shares_memory(bi.from_numpy(source, device="host"), source)
+    with pytest.raises(TypeError):
+        bi.from_numpy([1, 2, 3], device="host")
+
+
+def test_asarray(device):
+    source = np.arange(6, dtype="<f4").reshape(2, 3)
+    assert bi.shares_memory(bi.asarray(source), source)
+    assert bi.shares_memory(bi.asarray(source, copy=False, dtype="<f4", device="host"), source)
+    assert not bi.shares_memory(bi.asarray(source, copy=True), source)
+    view = bi.asarray(source, device=device)
+    check(view, source, device)
+    assert bi.asarray(view) is view and bi.asarray(view, device=device, copy=None) is view
+    assert bi.asarray(view, device=view, dtype=np.float32) is view
+    copied = bi.asarray(view, copy=True)
+    assert copied.backend == device and not bi.shares_memory(copied, view)
+    with pytest.raises(TypeError, match="nothing is converted"):
+        bi.asarray(view, dtype="<i4")
+    with pytest.raises(TypeError):
+        bi.asarray([1, 2])
+    if device != "host":
+        with pytest.raises(ValueError, match="copy is False"):
+            bi.asarray(view, device="host", copy=False)
+
+
+def test_asarray_without_a_copy_does_not_wait(cuda):
+    producer = producers.TorchLike(cuda)
+    producer.fill(3)
+    waits = cuda.counts().host_waits
+    view = bi.asarray(producer)
+    assert view.stream is not None and cuda.counts().host_waits == waits
+    check(view, np.full(64, 3, "u1"), "cuda")
+
+
+def test_asarray_of_a_structure():
+    source = np.zeros(2, POINT)
+    assert bi.asarray(source, dtype=POINT).dtype == POINT
+    with pytest.raises(TypeError, match="fields"):
+        bi.asarray(source, dtype=np.dtype([("y", "<f4"), ("at", "<i2", (3,)), ("name", "S2")]))
+
+
+def test_to_is_the_array_itself_where_it_is(device):
+    view = bi.zeros(3, "f4", device=device)
+    assert view.to(device) is view and view.to(view) is view and view.to(view.device_spec) is view
+
+
+def test_to_an_adopted_context():
+    """A device string means the library's own context, another array the context of that array."""
+    import pyopencl as cl
+    import pyopencl.array
+
+    queue = cl.CommandQueue(cl.create_some_context(interactive=False))
+    theirs = buffer_interface(pyopencl.array.zeros(queue, 4, "f4"))
+    ours = bi.full(4, 3, "f4", device="opencl")
+    moved = ours.to(theirs)
+    assert moved.context == theirs.context != ours.context
+    assert moved.to(theirs) is moved
+    check(moved.to("opencl"), np.full(4, 3, "f4"), "opencl")
+
+
+# Values
+
+
+def test_fill_and_item(device):
+    view = bi.zeros((3, 4), "<i4", device=device)
+    view.fill(7)
+    view[1].fill(value=np.int64(-2))
+    view[-1, -1] = 5
+    assert view.item(0, 0) == 7 and view.item(1, -1) == -2 and view.item(-1) == 5 and view.item((1, 2)) == -2
+    assert view.item(-12) == 7 and view.item(-5) == -2
+    assert view[1, 1].item() == -2 and type(view.item(0)) is int
+    for index, error in [((), ValueError), ((3, 0), IndexError), ((12,), IndexError), ((-13,), IndexError)]:
+        with pytest.raises(error):
+            view.item(*index)
+    for index, error in [((0, 0, 0), ValueError), (("a",), TypeError), ((1.5, 0), TypeError)]:
+        with pytest.raises(error):
+            view.item(*index)
+    with pytest.raises(ValueError, match="read-only"):
+        view.broadcast_to((2, 3, 4)).fill(0)
+    with pytest.raises(TypeError):
+        view.fill()
+    with pytest.raises(TypeError):
+        view.fill(1, 2)
+
+
+def test_item_of_no_elements(device):
+    with pytest.raises(ValueError):
+        bi.empty((0,), "f4", device=device).item()
+    with pytest.raises(IndexError):
+        bi.empty((0, 2), "f4", device=device).item(0)
+
+
+def test_large_elements(device):
+    """Elements that do not fit into a small buffer."""
+    view = bi.full(3, b"x" * 1000, "S1000", device=device)
+    assert view.item(2) == b"x" * 1000
+
+
+# Order
+
+
+def ordered(cuda, stream, view):
+    return cuda.ordered(stream, int(view.buffer), view.nbytes)
+
+
+def test_acquire_and_hand_back(cuda):
+    stream = cuda.stream()
+    view = bi.zeros(64, "u1", device="cuda")
+    assert not ordered(cuda, stream, view)
+    view.acquire(stream)
+    assert ordered(cuda, stream, view)
+    cuda.fill(int(view.buffer), 7, 64, stream)
+    view.hand_back(stream)
+    check(view, np.full(64, 7, "u1"), "cuda")
+    with pytest.raises(TypeError):
+        view.acquire(None)
+    with pytest.raises(ValueError, match="C6"):
+        view.acquire(0)
+    with pytest.raises(TypeError):
+        view.hand_back("stream")
+
+
+def test_a_stream_is_handed_back_once(cuda):
+    """Afterwards its owner may let it go."""
+    stream = cuda.stream()
+    view = buffer_interface(Foreign(cuda, 64), stream=stream)
+    view.hand_back(stream)
+    cuda.destroy_stream(stream)
+    view.release()
+
+
+def test_join_into_the_home_of_an_array(cuda):
+    streams = [cuda.stream() for _ in range(3)]
+    view = bi.empty(96, "u1", device="cuda")
+    for i, stream in enumerate(streams):
+        view.acquire(stream)
+        cuda.fill(int(view[32 * i : 32 * i + 32].buffer), i, 32, stream)
+    view.join(*streams)
+    check(view, np.repeat(np.arange(3, dtype="u1"), 32), "cuda")
+    view.join()
+    with pytest.raises(TypeError):
+        view.join(streams)
+    with pytest.raises(TypeError):
+        view.join(streams[0], into=streams[1])
+
+
+@pytest.mark.parametrize("kind", [tuple, list, iter])
+def test_join_streams_into_one(cuda, kind):
+    """The example of the CUDA Array Interface: streams 7, 9 and 15 into 3."""
+    *streams, into = [cuda.stream() for _ in range(4)]
+    pointer = cuda.alloc(96)
+    for i, stream in enumerate(streams):
+        cuda.fill(pointer + 32 * i, i, 32, stream)
+    assert not cuda.ordered(into, pointer, 96)
+    waits = cuda.counts().host_waits
+    bi.join(kind(streams), into, "cuda")
+    assert cuda.ordered(into, pointer, 96) and cuda.counts().host_waits == waits
+
+
+def test_join_errors(cuda):
+    stream = cuda.stream()
+    for call, error in [
+        (lambda: bi.join([stream], stream), TypeError),
+        (lambda: bi.join(stream, stream, 0), TypeError),
+        (lambda: bi.join([None], stream, 0), TypeError),
+        (lambda: bi.join([stream], None, 0), TypeError),
+        (lambda: bi.join([0], stream, 0), ValueError),
+        (lambda: bi.join([stream], 0, 0), ValueError),
+        (lambda: bi.join([stream], stream, "host"), ValueError),
+    ]:
+        with pytest.raises(error):
+            call()
+    bi.join([], stream, 0)
+
+
+def test_streams_of_operations(cuda):
+    """Work on a named stream comes after what is pending, and later work after it."""
+    stream = cuda.stream()
+    empty = bi.empty(64, "u1", device="cuda", stream=stream)
+    assert ordered(cuda, stream, empty)
+    zeros = bi.zeros(64, "u1", device="cuda", stream=stream)
+    full = bi.full(64, 3, "u1", device="cuda", stream=stream)
+    copied = full.copy(stream=stream)
+    copied.fill(4, stream=stream)
+    bi.copyto(zeros, copied, stream=stream)
+    for view in (empty, zeros, full, copied):
+        assert ordered(cuda, stream, view)
+    there = full.to("host", stream=stream)
+    check(zeros, np.full(64, 4, "u1"))
+    check(there, np.full(64, 3, "u1"), "host")
+    check(there.to("cuda", stream=stream), np.full(64, 3, "u1"), "cuda")
+    for call in (there.copy, lambda stream: there.fill(0, stream=stream), lambda stream: bi.copyto(there, there, stream=stream)):
+        with pytest.raises(ValueError, match="stream"):
+            call(stream=stream)
+
+
+class Foreign:
+    """CUDA memory whose producer says nothing of streams."""
+
+    def __init__(self, cuda, count):
+        self.pointer = cuda.alloc(count)
+        self.__cuda_array_interface__ = {"shape": (count,), "typestr": "|u1", "data": (self.pointer, False), "version": 2}
+
+
+def test_foreign_device_memory_is_done_with_when_a_copy_returns(cuda):
+    target, source = Foreign(cuda, 64), Foreign(cuda, 64)
+    cuda.upload(source.pointer, bytes(range(64)))
+    work = cuda.stream()
+    bi.copyto(target, source)
+    assert cuda.ordered(work, target.pointer, 64) and cuda.ordered(work, source.pointer, 64)
+    assert cuda.download(target.pointer, 64) == bytes(range(64))
+    bi.copyto(target, bi.full(64, 9, "u1", device="cuda"))
+    assert cuda.ordered(work, target.pointer, 64)
+    bi.asarray(target, copy=True)
+    assert cuda.ordered(work, target.pointer, 64)
+
+
+def test_foreign_device_memory_and_a_stream_that_the_user_names(cuda):
+    """Then the rest of the user's work is on that stream, and nobody waits on the host."""
+    target, source, stream = Foreign(cuda, 64), Foreign(cuda, 64), cuda.stream()
+    bi.copyto(target, source, stream=stream)
+    waits = cuda.counts().host_waits
+    bi.copyto(target, source, stream=stream)
+    assert cuda.counts().host_waits == waits
+    assert cuda.ordered(stream, target.pointer, 64) and cuda.ordered(stream, source.pointer, 64)
+    assert not cuda.ordered(cuda.stream(), target.pointer, 64)
+
+
+def test_copies_between_our_arrays_do_not_wait(cuda):
+    source, target = bi.zeros(1 << 16, "f4", device="cuda"), bi.empty(1 << 16, "f4", device="cuda")
+    waits = cuda.counts().host_waits
+    bi.copyto(target, source)
+    target[::2] = source[1::2]
+    copied = target[::-1].copy()
+    copied.fill(1)
+    assert cuda.counts().host_waits == waits
+    copied.synchronize()
+    assert cuda.counts().host_waits > waits and copied.stream is None
+
+
+def test_synchronize(device):
+    view = bi.full(1000, 3, "f4", device=device)
+    assert view.synchronize() is None
+    view.release()
+    with pytest.raises(bi.InvalidArrayError):
+        view.synchronize()
+
+
+def test_synchronize_reports_what_failed(cuda):
+    if not cuda.sim:
+        return
+    view = bi.zeros(64, "u1", device="cuda")
+    cuda.sim.arm(fail_call=1, fail_code=700)
+    with pytest.raises(bi.DriverError) as info:
+        view.synchronize()
+    assert info.value.vendor == 700
+
+
+def test_other_threads_run_while_a_copy_waits(cuda):
+    """The GIL is free: a thread that opens the gate for the copy can run."""
+    if not cuda.sim:
+        return
+    stream = cuda.stream()
+    view = bi.zeros(64, "u1", device="cuda")
+    view.acquire(stream)
+    gate = cuda.gate(stream)
+    view.hand_back(stream)
+    opener = threading.Timer(0.05, gate.open)
+    opener.start()
+    bi.copyto(np.empty(64, "u1"), view)
+    opener.join()
+
+
+# Shared memory
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_shares_memory_as_numpy(seed):
+    rng = random.Random(seed)
+    base = np.zeros((6, 7, 8), "<i2")
+    whole = buffer_interface(base)
+
+    def part():
+        key = tuple(slice(rng.randint(0, 2), rng.randint(n - 3, n), rng.choice([1, 2, 3])) for n in base.shape)
+        turn = tuple(slice(None, None, rng.choice([1, -1])) for _ in base.shape)
+        return base[key][turn].T, whole[key][turn].T
+
+    shared = 0
+    for _ in range(300):
+        (a, ours), (b, others) = part(), part()
+        expected = np.shares_memory(a, b)
+        shared += expected
+        assert bi.shares_memory(ours, others) == bi.shares_memory(ours, b) == bi.shares_memory(a, b) == expected
+    assert 10 < shared < 290
+
+
+def test_shares_memory_on_devices(device):
+    view, other = bi.zeros(10, "<f4", device=device), bi.zeros(10, "<f4", device=device)
+    assert bi.shares_memory(view, view) and bi.shares_memory(a=view[::2], b=view[2:])
+    assert not bi.shares_memory(view[::2], view[1::2])
+    assert not bi.shares_memory(view, other) and not bi.shares_memory(view[:0], view)
+    again = buffer_interface(view)
+    assert bi.shares_memory(again[1::2], view) and not bi.shares_memory(again[::2], view[1::2])
+
+
+def test_shares_memory_of_imports(cuda):
+    """The same CUDA memory twice, as two producers would give it."""
+    one, other = Foreign(cuda, 64), Foreign(cuda, 64)
+    part = Foreign(cuda, 1)
+    part.__cuda_array_interface__ = dict(one.__cuda_array_interface__, data=(one.pointer + 32, False), shape=(32,))
+    assert bi.shares_memory(one, part) and not bi.shares_memory(one, other)
+    first = dict(part.__cuda_array_interface__, data=(one.pointer, False))
+    assert not bi.shares_memory(type("First", (), {"__cuda_array_interface__": first})(), part)
+
+
+def test_shares_memory_errors():
+    with pytest.raises(TypeError):
+        bi.shares_memory(np.zeros(3), [1])
+    with pytest.raises(TypeError):
+        bi.shares_memory(np.zeros(3))
+
+
+def test_trim(device):
+    view = bi.full(10, 3, "f4", device=device)
+    bi.empty(1 << 20, "f4", device=device).release()
+    assert bi.trim() is None
+    check(view, np.full(10, 3, "f4"), device)
+
+
+def test_nothing_leaks():
+    source = np.zeros((4, 5), "<f4")
+    target = np.zeros((4, 5), "<f4")
+
+    def work():
+        view = buffer_interface(target)
+        bi.copyto(view, source)
+        view[1:3, ::2] = 3
+        view[0] = source[0]
+        bi.asarray(source, dtype="<f4", copy=True)
+        bi.from_numpy(source, device="host").fill(1)
+        bi.empty_like(source, device="host")
+        bi.shares_memory(source, view)
+        view.item(1, 1), view.T, view.reshape(-1), view.broadcast_to((2, 4, 5)), view.view("<i4")
+        with view.map("rw") as mapped:
+            memoryview(mapped).release()
+        for bad in (lambda: view[9], lambda: view["x"], lambda: bi.copyto(view, 1j), lambda: bi.full(2, "x", "f4")):
+            with pytest.raises((IndexError, TypeError)):
+                bad()
+
+    work()
+    gc.collect()
+    before = sys.getrefcount(source), sys.getrefcount(target), sys.getrefcount(bi.BufferInterface), sys.getrefcount(None)
+    for _ in range(500):
+        work()
+    gc.collect()
+    after = sys.getrefcount(source), sys.getrefcount(target), sys.getrefcount(bi.BufferInterface), sys.getrefcount(None)
+    assert before[:3] == after[:3] and abs(after[3] - before[3]) < 50

@@ -1,0 +1,382 @@
+"""buffer_interface/python.h and the example that is made with it: arguments of any kind in C extensions.
+
+The example is compiled here, once, with the warnings of the project as errors. Producers that describe themselves are
+written in ctypes: what python.h meets is a capsule on a type.
+"""
+
+import ctypes
+import gc
+import importlib.util
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import sysconfig
+import weakref
+
+import numpy as np
+import pytest
+
+import dlpack_structs as dl
+from producers import CuPyLike, TorchLike
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+EXAMPLE = ROOT / "examples/python_extension"
+STRICT = "-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wvla -Wcast-qual -Wundef -Werror".split()
+INCLUDE = [f"-I{ROOT / 'include'}", "-isystem", sysconfig.get_path("include")]
+SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
+
+
+def compiler(language):
+    variable, name = {"c": ("CC", "cc"), "c++": ("CXX", "c++")}[language]
+    return os.environ.get(variable, name)
+
+
+def load(path):
+    specification = importlib.util.spec_from_file_location("array_report", path)
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    path = tmp_path_factory.mktemp("example") / ("array_report" + SUFFIX)
+    command = [compiler("c"), "-std=c11", "-O1", "-shared", "-fPIC", *STRICT, *INCLUDE, EXAMPLE / "array_report.c"]
+    subprocess.run([*command, "-o", path], check=True)
+    return load(path)
+
+
+# The header
+
+
+@pytest.mark.parametrize("limited", [[], ["-DPy_LIMITED_API=0x030B0000"]], ids=["whole", "limited"])
+@pytest.mark.parametrize("language, standard", [("c", "c99"), ("c", "c11"), ("c++", "c++11"), ("c++", "c++17")])
+def test_header_compiles_alone(tmp_path, language, standard, limited):
+    unit = tmp_path / "unit"
+    unit.write_text('#include "buffer_interface/python.h"\n' * 2 + "typedef int unit_is_not_empty;\n")
+    command = [compiler(language), f"-std={standard}", *STRICT, *limited, *INCLUDE, "-fsyntax-only", "-x", language]
+    subprocess.run([*command, unit], check=True)
+
+
+def test_example_builds_with_its_setup(tmp_path):
+    folder = tmp_path / "example"
+    shutil.copytree(EXAMPLE, folder)
+    include = folder / "include"
+    shutil.copytree(ROOT / "include", include)
+    environment = dict(os.environ, CFLAGS=f"-I{include}")
+    command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
+    subprocess.run(command, cwd=folder, env=environment, check=True)
+    assert load(folder / ("array_report" + SUFFIX)).total(np.arange(10.0)[::-2]) == 25
+
+
+# What describes itself
+
+
+def test_our_arrays(bi, report):
+    values = np.arange(24, dtype="<f4").reshape(4, 6)
+    view = bi.buffer_interface(values)[::-1, ::2]
+    told = report.describe(view)
+    assert told["device"] == "CPU" and told["type"] == "f4"
+    assert told["shape"] == (4, 3) and told["strides"] == (-24, 8)
+    assert told["address"] == values[::-1, ::2].ctypes.data
+    assert not told["readonly"] and told["stream_kind"] == 0
+    assert report.total(view) == values[:, ::2].sum()
+
+
+def test_our_arrays_on_opencl(bi, pocl, report):
+    view = bi.zeros((3,), "<i2", device=pocl)
+    told = report.describe(view)
+    assert (told["device"], told["shape"]) == ("OpenCL", (3,))
+    assert told["stream_kind"] == (4 if view.stream else 0) and told["stream"] == (view.stream or 0)
+    with pytest.raises(TypeError, match="OpenCL"):
+        report.total(view)
+
+
+def test_our_arrays_on_cuda_name_their_stream(bi, cuda, report):
+    producer = CuPyLike(cuda)
+    producer.fill(1)
+    told = report.describe(bi.buffer_interface(producer))
+    assert (told["device"], told["address"]) == ("CUDA", producer.pointer)
+    assert (told["stream_kind"], told["stream"]) == (3, producer.stream)
+
+
+def test_mask_is_linked(bi, cuda):
+    class Masked(CuPyLike):
+        @property
+        def __cuda_array_interface__(self):
+            return dict(super().__cuda_array_interface__, mask=self.mask)
+
+    producer = Masked(cuda)
+    producer.mask = CuPyLike(cuda, typestr="|b1")
+    view = bi.buffer_interface(producer, mask="keep")
+    before = sys.getrefcount(producer)
+    for function in ("view", "acquire"):
+        exchange = exchange_of(bi, view, function)
+        assert exchange.flags & 8
+        mask = Exchange.from_address(exchange.mask)
+        assert mask.handle == producer.mask.pointer and mask.type_kind == b"b"
+        exchange.let_go()
+        assert not exchange.release
+    assert sys.getrefcount(producer) == before
+
+
+# What does not
+
+
+@pytest.mark.parametrize("make", [np.arange, lambda n: bytes(range(n)), lambda n: memoryview(bytearray(range(n)))])
+def test_arrays_of_others(report, make):
+    told = report.describe(make(5))
+    assert told["device"] == "CPU" and told["shape"] == (5,)
+
+
+@pytest.mark.parametrize("kind", [CuPyLike, TorchLike])
+def test_arrays_of_others_on_cuda(bi, cuda, report, kind):
+    producer = kind(cuda)
+    told = report.describe(producer)
+    assert (told["device"], told["address"]) == ("CUDA", producer.pointer)
+
+
+def test_package_is_imported_when_it_is_needed(report):
+    code = (
+        "import importlib.util, sys\n"
+        f"s = importlib.util.spec_from_file_location('array_report', {report.__file__!r})\n"
+        "m = importlib.util.module_from_spec(s); s.loader.exec_module(m)\n"
+        "assert 'buffer_interface' not in sys.modules\n"
+        "assert m.describe(b'123')['readonly']\n"
+        "assert 'buffer_interface' in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("argument", [None, 3, "text", object(), [1.0, 2.0]])
+def test_no_array_is_a_type_error(report, argument):
+    for function in (report.describe, report.total):
+        with pytest.raises(TypeError):
+            function(argument)
+
+
+def test_released_arrays_are_refused(bi, report):
+    view = bi.buffer_interface(bytearray(8))
+    view.release()
+    for function in (report.describe, report.total):
+        with pytest.raises(bi.InvalidArrayError, match="released"):
+            function(view)
+
+
+def test_converter_takes_two(report, bi):
+    assert report.same_shape(np.zeros((2, 3)), bi.buffer_interface(np.ones((2, 3), "u1")))
+    assert not report.same_shape(np.zeros((2, 3)), np.zeros(6))
+
+
+def test_converter_lets_go_of_the_first_if_the_second_is_refused(report):
+    class Owner(bytearray):
+        pass
+
+    owner = Owner(8)
+    end = weakref.ref(owner)
+    with pytest.raises(TypeError):
+        report.same_shape(owner, None)
+    del owner
+    gc.collect()
+    assert end() is None
+
+
+def test_nothing_is_kept(report, bi):
+    values = np.arange(6.0)
+    view = bi.buffer_interface(values)
+    before = sys.getrefcount(values), sys.getrefcount(view)
+    for _ in range(100):
+        for function in (report.describe, report.total):
+            function(values)
+            function(view)
+    assert (sys.getrefcount(values), sys.getrefcount(view)) == before
+
+
+# The table itself
+
+CAPSULE = b"buffer_interface.c_api"
+
+
+class Exchange(ctypes.Structure):
+    """struct bi_exchange."""
+
+    _fields_ = [
+        ("version", ctypes.c_uint32),
+        ("struct_size", ctypes.c_uint32),
+        ("release", ctypes.c_void_p),
+        ("owner", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("handle_kind", ctypes.c_uint32),
+        ("flags", ctypes.c_uint32),
+        ("handle", ctypes.c_uint64),
+        ("offset", ctypes.c_uint64),
+        ("nbytes", ctypes.c_uint64),
+        ("context", ctypes.c_uint64),
+        ("type_code", ctypes.c_uint8),
+        ("type_bits", ctypes.c_uint8),
+        ("type_lanes", ctypes.c_uint16),
+        ("item_size", ctypes.c_uint32),
+        ("type_kind", ctypes.c_char),
+        ("byte_order", ctypes.c_char),
+        ("reserved_type", ctypes.c_uint8 * 6),
+        ("descr", ctypes.c_char_p),
+        ("ndim", ctypes.c_int64),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("element_strides", ctypes.POINTER(ctypes.c_int64)),
+        ("stream_kind", ctypes.c_uint32),
+        ("reserved_stream", ctypes.c_uint32),
+        ("stream", ctypes.c_uint64),
+        ("event", ctypes.c_uint64),
+        ("mask", ctypes.c_void_p),
+        ("reserved", ctypes.c_uint64 * 6),
+    ]
+
+    def let_go(self):
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.release)(ctypes.addressof(self))
+
+
+FILL = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(Exchange))
+
+
+class Table(ctypes.Structure):
+    """struct bi_python_api."""
+
+    _fields_ = [("version", ctypes.c_uint32), ("struct_size", ctypes.c_uint32), ("view", FILL), ("acquire", FILL)]
+
+
+def table_of(bi):
+    capsule = vars(bi.BufferInterface)["__buffer_interface_c__"]
+    assert dl.capsule_name(capsule) == CAPSULE
+    return Table.from_address(dl.capsule_pointer(capsule))
+
+
+def exchange_of(bi, array, function):
+    exchange = Exchange()
+    assert getattr(table_of(bi), function)(array, ctypes.byref(exchange)) == 0
+    return exchange
+
+
+def test_table_is_on_the_type(bi):
+    table = table_of(bi)
+    assert (table.version, table.struct_size) == (1, ctypes.sizeof(Table))
+
+
+@pytest.mark.parametrize("function", ["view", "acquire"])
+@pytest.mark.parametrize("argument", [None, b"123", np.zeros(3)], ids=["None", "bytes", "ndarray"])
+def test_table_takes_its_own_type_only(bi, function, argument):
+    exchange = Exchange()
+    with pytest.raises(TypeError, match="BufferInterface"):
+        getattr(table_of(bi), function)(argument, ctypes.byref(exchange))
+    assert not exchange.release
+
+
+@pytest.mark.parametrize("function, is_kept", [("view", False), ("acquire", True)])
+def test_only_what_is_acquired_keeps_the_memory(bi, function, is_kept):
+    class Owner(bytearray):
+        pass
+
+    owner = Owner(b"12345678")
+    end = weakref.ref(owner)
+    view = bi.buffer_interface(owner)
+    exchange = exchange_of(bi, view, function)
+    del owner
+    view.release()
+    gc.collect()
+    assert (end() is not None) == is_kept
+    if is_kept:
+        assert ctypes.string_at(exchange.handle + exchange.offset, 8) == b"12345678"
+        exchange.let_go()
+        assert not exchange.release
+        gc.collect()
+        assert end() is None
+
+
+def test_borrowed_struct_need_not_be_released_but_may(bi):
+    view = bi.buffer_interface(bytearray(8))
+    exchange = exchange_of(bi, view, "view")
+    exchange.let_go()
+    assert not exchange.release
+    exchange_of(bi, view, "view")
+
+
+# Types of others
+
+
+class Foreign:
+    """A type with a table of its own over ours, which counts its calls. Version and capsule can be wrong."""
+
+    made = []
+
+    def __new__(cls, bi, array, *, version=1, size=ctypes.sizeof(Table), name=CAPSULE):
+        ours, counts = table_of(bi), {"view": 0, "acquire": 0}
+
+        def forward(function):
+            def fill(_, out):
+                counts[function] += 1
+                return getattr(ours, function)(array, out)
+
+            return FILL(fill)
+
+        table = Table(version, size, forward("view"), forward("acquire"))
+        cls.made.append(table)
+        kind = type("Kind", (), {"__buffer_interface_c__": dl.plain_capsule(ctypes.addressof(table), name)})
+        instance = kind()
+        instance.counts = counts
+        return instance
+
+
+def test_foreign_types_are_asked_themselves(bi, report):
+    foreign = Foreign(bi, bi.buffer_interface(np.arange(4.0)))
+    assert report.describe(foreign)["shape"] == (4,) and report.total(foreign) == 6
+    assert foreign.counts == {"view": 1, "acquire": 1}
+
+
+def test_types_take_turns(bi, report):
+    ours, foreign = bi.buffer_interface(np.arange(4.0)), Foreign(bi, bi.buffer_interface(np.arange(5.0)))
+    for _ in range(3):
+        assert (report.total(ours), report.total(foreign), report.total(np.arange(3.0))) == (6, 10, 3)
+    assert foreign.counts["acquire"] == 3
+
+
+def test_capsule_of_an_instance_does_not_count(bi, report):
+    class Plain:
+        pass
+
+    plain = Plain()
+    plain.__buffer_interface_c__ = vars(bi.BufferInterface)["__buffer_interface_c__"]
+    with pytest.raises(TypeError):
+        report.describe(plain)
+
+
+@pytest.mark.parametrize("version, size", [(2, 24), (1 << 16, 24), (0, 24), (1, 16)])
+def test_unknown_versions_are_refused_before_anything_is_called(bi, report, version, size):
+    foreign = Foreign(bi, bi.buffer_interface(np.arange(4.0)), version=version, size=size)
+    for function in (report.describe, report.total):
+        with pytest.raises(BufferError, match=f"version {version >> 16}.{version & 0xFFFF} and {size} bytes"):
+            function(foreign)
+    assert foreign.counts == {"view": 0, "acquire": 0}
+
+
+def test_other_capsules_are_refused(bi, report):
+    with pytest.raises(TypeError, match="buffer_interface.c_api"):
+        report.describe(Foreign(bi, bi.buffer_interface(np.arange(4.0)), name=b"dltensor"))
+    kind = type("Kind", (), {"__buffer_interface_c__": 17})
+    with pytest.raises(TypeError, match="buffer_interface.c_api"):
+        report.describe(kind())
+
+
+def test_error_of_a_type_that_is_looked_at_is_passed_on(report):
+    class Meta(type):
+        @property
+        def __buffer_interface_c__(cls):
+            raise ArithmeticError("asked")
+
+    class Kind(metaclass=Meta):
+        pass
+
+    with pytest.raises(ArithmeticError, match="asked"):
+        report.describe(Kind())
