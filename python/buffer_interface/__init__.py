@@ -8,8 +8,16 @@ interface or the BufferInterface, and gives a `BufferInterface`, which speaks th
 """
 
 import atexit as _atexit
+import os as _os
 
 from ._core import *  # noqa: F403
 from ._core import __version__, _close_contexts
+from ._pyopencl import pyopencl_array
+
+
+def get_include():
+    """Folder of the C headers: buffer_interface.h, buffer_interface/python.h and the others."""
+    return _os.path.join(_os.path.dirname(__file__), "include")
+
 
 _atexit.register(_close_contexts)

@@ -296,3 +296,6 @@ def trim() -> None:
 
 def pyopencl_array(array: _Array, queue: Any) -> Any:
     """A pyopencl.array.Array over an array in OpenCL memory, without a copy."""
+
+def get_include() -> str:
+    """Folder of the C headers: buffer_interface.h, buffer_interface/python.h and the others."""

@@ -28,18 +28,25 @@ static int is_same(const struct bi_location *a, const struct bi_location *b)
 	return a->context == b->context && strcmp(a->device, b->device) == 0;
 }
 
-/* Retained, or NULL. */
-static struct bi_context *look_up(const struct bi_location *location)
+/* Locked. Retained, or NULL. */
+static struct bi_context *find(const struct bi_location *location)
 {
-	struct bi_context *found = NULL;
-
-	pthread_mutex_lock(&lock);
-	for (int i = 0; i < MOST && !found; i++) {
+	for (int i = 0; i < MOST; i++) {
 		if (!entries[i].context || !is_same(&entries[i].location, location))
 			continue;
 		entries[i].used = ++clock_of_uses;
-		found = bi_context_retain(entries[i].context);
+		return bi_context_retain(entries[i].context);
 	}
+	return NULL;
+}
+
+/* Retained, or NULL. */
+static struct bi_context *look_up(const struct bi_location *location)
+{
+	struct bi_context *found;
+
+	pthread_mutex_lock(&lock);
+	found = find(location);
 	pthread_mutex_unlock(&lock);
 	return found;
 }
@@ -57,20 +64,26 @@ static struct entry *free_or_oldest(void)
 	return oldest;
 }
 
-/* Two threads may open the same device at once; both keep what they have. */
-static void remember(const struct bi_location *location, struct bi_context *context)
+/*
+ * Keeps a context that was just opened, and gives it back; or, if another thread has opened the same meanwhile, that
+ * one, so that a device has one context stream. The reference to `context` is taken.
+ */
+static struct bi_context *remember(const struct bi_location *location, struct bi_context *context)
 {
-	struct bi_context *dropped;
+	struct bi_context *kept, *dropped = context;
 	struct entry *entry;
 
 	pthread_mutex_lock(&lock);
-	entry = free_or_oldest();
-	dropped = entry->context;
-	entry->context = bi_context_retain(context);
-	entry->location = *location;
-	entry->used = ++clock_of_uses;
+	kept = find(location);
+	if (!kept) {
+		kept = bi_context_retain(context);
+		entry = free_or_oldest();
+		dropped = entry->context;
+		*entry = (struct entry){ context, *location, ++clock_of_uses };
+	}
 	pthread_mutex_unlock(&lock);
 	bi_context_release(dropped);
+	return kept;
 }
 
 static int open_location(const struct bi_location *location, const char *device, struct bi_context **out)
@@ -93,12 +106,14 @@ static int open_location(const struct bi_location *location, const char *device,
 
 static int context_at(const struct bi_location *location, struct bi_context **out)
 {
+	struct bi_context *opened;
+
 	*out = look_up(location);
 	if (*out)
 		return 0;
-	if (open_location(location, location->device, out))
+	if (open_location(location, location->device, &opened))
 		return -1;
-	remember(location, *out);
+	*out = remember(location, opened);
 	return 0;
 }
 
@@ -125,7 +140,7 @@ int bip_context_cuda(int ordinal, struct bi_context **out)
 int bip_context_open(const char *device, struct bi_context **out)
 {
 	struct bi_location location = { "", 0 };
-	struct bi_context *opened, *known;
+	struct bi_context *opened;
 
 	if (strlen(device) < sizeof(location.device)) {
 		memcpy(location.device, device, strlen(device) + 1);
@@ -137,14 +152,7 @@ int bip_context_open(const char *device, struct bi_context **out)
 	if (open_location(&location, strcmp(device, "auto") ? device : NULL, &opened))
 		return -1;
 	memcpy(location.device, bi_context_device(opened)->spec, sizeof(location.device));
-	known = look_up(&location);
-	if (known) {
-		bi_context_release(opened);
-		*out = known;
-		return 0;
-	}
-	remember(&location, opened);
-	*out = opened;
+	*out = remember(&location, opened);
 	return 0;
 }
 
@@ -173,22 +181,35 @@ int bip_context_of_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_
 	return context_at_found(bi_locate_memory(kind, handle, &location, &err), &location, &err, out);
 }
 
-void bip_contexts_close(int all)
+/* Retained copies of what is cached; what is to be dropped leaves the cache and its reference is handed over. */
+static int take(struct bi_context *contexts[MOST], int all)
 {
-	struct bi_context *dropped[MOST];
 	int count = 0;
 
 	pthread_mutex_lock(&lock);
 	for (int i = 0; i < MOST; i++) {
-		if (!entries[i].context || !(all || entries[i].location.context))
+		if (!entries[i].context)
 			continue;
-		dropped[count++] = entries[i].context;
-		entries[i].context = NULL;
+		contexts[count++] = entries[i].context;
+		if (all || entries[i].location.context)
+			entries[i].context = NULL;
+		else
+			bi_context_retain(entries[i].context);
 	}
 	pthread_mutex_unlock(&lock);
+	return count;
+}
+
+void bip_contexts_close(int all)
+{
+	struct bi_context *contexts[MOST];
+	int count = take(contexts, all);
+
 	Py_BEGIN_ALLOW_THREADS
-	for (int i = 0; i < count; i++)
-		bi_context_release(dropped[i]);
+	for (int i = 0; i < count; i++) {
+		bi_context_trim(contexts[i], 0, NULL);
+		bi_context_release(contexts[i]);
+	}
 	Py_END_ALLOW_THREADS
 }
 

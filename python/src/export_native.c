@@ -51,7 +51,8 @@ static int add_mask(PyObject *mask, exporter *export, struct bi_exchange *out)
 	return 0;
 }
 
-/* Host memory that a device still works on is waited for with the GIL: to let it go each time costs more than all this. */
+/* Host memory that a device still works on is waited for with the GIL: to let it go each time costs more than all this.
+ */
 static int describe(PyObject *object, struct bi_exchange *out)
 {
 	struct bi_view *view;

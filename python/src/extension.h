@@ -44,12 +44,11 @@ enum bip_flag {
 
 /* BufferInterface. Everything but `view` and `acquired` stays as it was made. */
 struct bip_object {
-	PyObject_HEAD
-	struct bi_view *view;           /* NULL once released */
-	struct bi_stream *acquired;     /* stream= of the import, until it is handed back; or NULL */
-	PyObject *mask;                 /* another BufferInterface, or NULL */
+	PyObject_HEAD struct bi_view *view; /* NULL once released */
+	struct bi_stream *acquired; /* stream= of the import, until it is handed back; or NULL */
+	PyObject *mask; /* another BufferInterface, or NULL */
 	PyObject *weakrefs;
-	unsigned flags;                 /* enum bip_flag */
+	unsigned flags; /* enum bip_flag */
 };
 
 extern PyTypeObject bip_type;
@@ -109,7 +108,8 @@ int bip_context_open(const char *device, struct bi_context **out);
 int bip_context_of_queue(uintptr_t queue, struct bi_context **out);
 int bip_context_of_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_context **out);
 
-/* Lets the cached contexts go; with `all` 0 only adopted ones, which hold the cl_context of somebody else. */
+/* Trims the cached contexts and lets them go; with `all` 0 only adopted ones, which hold the cl_context of somebody
+ * else. */
 void bip_contexts_close(int all);
 
 /*
@@ -139,7 +139,8 @@ PyObject *bip_descr_text(PyObject *list);
 
 /* PEP 3118 formats ---------------------------------------------------------------------------------- format.c */
 
-/* Reads a format ("f", "<i4"... as struct and NumPy write them, T{...} too). NULL means "B". As bip_dtype_from_with_descr. */
+/* Reads a format ("f", "<i4"... as struct and NumPy write them, T{...} too). NULL means "B". As
+ * bip_dtype_from_with_descr. */
 int bip_format_read(const char *format, Py_ssize_t itemsize, struct bi_dtype *out, PyObject **descr);
 /* Writes one into `text`; UnsupportedError if the type has none. */
 #define BIP_FORMAT_TEXT 256
@@ -190,7 +191,8 @@ bip_importer bip_import_native; /* import_native.c: __buffer_interface_c__ of ot
 bip_importer bip_import_draft; /* import_draft.c */
 bip_importer bip_import_pyopencl; /* import_pyopencl.c */
 bip_importer bip_import_cai; /* import_cai.c; all kinds */
-/* import_cai.c: only if the dictionary names a stream; it is looked up once and handed over through *dict (new reference or NULL). */
+/* import_cai.c: only if the dictionary names a stream; it is looked up once and handed over through *dict (new
+ * reference or NULL). */
 int bip_import_cai_with_stream(PyObject *object, const struct bip_request *request, struct bip_found *found,
 			       PyObject **dict);
 /* Goes on with a dictionary that was looked up before. */
@@ -199,6 +201,8 @@ bip_importer bip_import_dlpack; /* import_dlpack.c: exchange table, then __dlpac
 bip_importer bip_import_buffer; /* import_host.c */
 bip_importer bip_import_array_interface;
 bip_importer bip_import_array_struct;
+/* numpy.ma and its like, whose protocols give the array without its mask: UnsupportedError if there is one [H5]. */
+int bip_refuse_masked(PyObject *object);
 
 /* The whole of buffer_interface(obj, ...): METH_FASTCALL | METH_KEYWORDS. */
 PyObject *bip_buffer_interface(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names);
@@ -268,11 +272,12 @@ int bip_attribute(PyObject *object, PyObject *name, PyObject **out);
 int bip_item_of(PyObject *mapping, PyObject *key, PyObject **out);
 /* Interned names. */
 #define BIP_NAMES(X) \
-	X(__cuda_array_interface__) X(__array_interface__) X(__array_struct__) X(__dlpack__) X(__dlpack_device__) \
-	X(__dlpack_c_exchange_api__) X(__buffer_interface_c__) X(__cuda_stream__) X(shape) X(strides) X(typestr) \
-	X(dtype) X(data) X(version) X(stream) X(descr) X(mask) X(offset) X(buffer) X(int_ptr) X(ptr) X(handle) \
-	X(cuda_stream) X(max_version) X(dl_device) X(copy) X(queue) X(events) X(context) X(base_data) X(device) \
-	X(readonly) X(backend)
+	X(__cuda_array_interface__) \
+	X(__array_interface__) X(__array_struct__) X(__dlpack__) X(__dlpack_device__) X(__dlpack_c_exchange_api__) \
+		X(__buffer_interface_c__) X(__cuda_stream__) X(shape) X(strides) X(typestr) X(dtype) X(data) \
+			X(version) X(stream) X(descr) X(mask) X(offset) X(buffer) X(int_ptr) X(ptr) X(handle) \
+				X(cuda_stream) X(max_version) X(dl_device) X(copy) X(queue) X(events) X(context) \
+					X(base_data) X(device) X(readonly) X(backend) X(numpy) X(ndarray)
 struct bip_names {
 #define BIP_NAME_MEMBER(name) PyObject *name;
 	BIP_NAMES(BIP_NAME_MEMBER)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "extension.h"
+#include "producer.h"
 
 /* Arguments */
 
@@ -105,17 +106,41 @@ static int read_words(PyObject *const *values, PyObject *names, struct arguments
 
 /* Which importer */
 
-/* A plain numpy.ndarray: host memory, which speaks every protocol of it; the first is as good as the others. */
-static int is_ndarray(PyTypeObject *type)
+/* numpy.ndarray itself, kept for ever; NULL without exception if NumPy was not imported. */
+static PyTypeObject *load_ndarray(void)
+{
+	PyObject *modules = PySys_GetObject("modules"), *numpy = NULL, *type = NULL;
+
+	if (modules && !bip_item_of(modules, bip_name.numpy, &numpy) && numpy)
+		bip_attribute(numpy, bip_name.ndarray, &type);
+	Py_XDECREF(numpy);
+	PyErr_Clear();
+	if (type && PyType_Check(type))
+		return (PyTypeObject *)type;
+	Py_XDECREF(type);
+	return NULL;
+}
+
+/* Asked for at the first object that has an ancestor of that name. */
+static PyTypeObject *find_ndarray(PyTypeObject *type)
 {
 	static PyTypeObject *known;
 
-	if (type == known)
-		return 1;
-	if (strcmp(type->tp_name, "numpy.ndarray"))
-		return 0;
-	known = type;
-	return 1;
+	for (PyTypeObject *base = type; !known && base; base = base->tp_base)
+		if (strcmp(base->tp_name, "numpy.ndarray") == 0)
+			known = load_ndarray();
+	return known;
+}
+
+/*
+ * Host memory that speaks every protocol of it, some subclasses less truly than others: a masked array gives DLPack
+ * away without its mask. bip_import_buffer knows them.
+ */
+static int is_ndarray(PyTypeObject *type)
+{
+	PyTypeObject *ndarray = find_ndarray(type);
+
+	return ndarray && (type == ndarray || PyType_IsSubtype(type, ndarray));
 }
 
 /* The dictionary is asked for once: before DLPack if it names a stream, behind it otherwise. */
@@ -134,8 +159,9 @@ static int try_devices(PyObject *object, const struct bip_request *request, stru
 
 static int try_all(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
-	static bip_importer *const first[] = { bip_import_native, bip_import_pyopencl, try_devices, bip_import_draft,
-					       bip_import_buffer, bip_import_array_struct, bip_import_array_interface };
+	static bip_importer *const first[] = { bip_import_native,         bip_import_pyopencl, try_devices,
+					       bip_import_draft,          bip_import_buffer,   bip_import_array_struct,
+					       bip_import_array_interface };
 	int rc = 0;
 
 	if (is_ndarray(Py_TYPE(object)))
@@ -148,8 +174,11 @@ static int try_all(PyObject *object, const struct bip_request *request, struct b
 static int find(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
 	enum bip_protocol protocol = request->protocol;
-	int rc = protocol ? protocols[protocol].importer(object, request, found) : try_all(object, request, found);
+	int rc;
 
+	if (protocol && is_ndarray(Py_TYPE(object)) && bip_refuse_masked(object))
+		return -1;
+	rc = protocol ? protocols[protocol].importer(object, request, found) : try_all(object, request, found);
 	if (rc == 0)
 		PyErr_Format(PyExc_TypeError, "an object of type %.100s speaks no protocol of arrays%s%s%s",
 			     Py_TYPE(object)->tp_name, protocol ? " named '" : "",
@@ -183,7 +212,8 @@ static int apply_writable(int writable, struct bi_view **view)
 	int is_readonly = (bi_view_flags(*view) & BI_VIEW_READONLY) != 0;
 
 	if (writable == 1 && is_readonly) {
-		PyErr_SetString(bip_InvalidArrayError, "writable is True, but the producer says that the array is read-only");
+		PyErr_SetString(bip_InvalidArrayError,
+				"writable is True, but the producer says that the array is read-only");
 		return -1;
 	}
 	return writable == 0 && !is_readonly ? make_readonly(view) : 0;
@@ -212,6 +242,23 @@ static int apply_stream(const struct arguments *arguments, struct bip_object *se
 	return 0;
 }
 
+/* A producer who named no stream cannot know when his memory has been read, so that is waited for. */
+static int finish_reading(const struct bip_found *found)
+{
+	struct bi_error err;
+	int rc;
+
+	if (!(found->flags & BIP_WAIT_AT_EXIT))
+		return 0;
+	Py_BEGIN_ALLOW_THREADS
+	rc = bi_view_synchronize(found->view, &err);
+	Py_END_ALLOW_THREADS
+	if (!rc)
+		return 0;
+	bip_raise(rc, &err);
+	return -1;
+}
+
 static int replace_by_copy(struct bip_found *found, PyObject *stream)
 {
 	struct bi_stream *on = NULL;
@@ -223,10 +270,12 @@ static int replace_by_copy(struct bip_found *found, PyObject *stream)
 	bi_stream_release(on);
 	if (rc)
 		return -1;
+	if (!stream)
+		rc = finish_reading(found);
 	bi_view_release(found->view);
 	found->view = copy;
 	found->flags = 0;
-	return 0;
+	return rc;
 }
 
 /* The views are taken, also on failure. */
@@ -250,6 +299,16 @@ static PyObject *make_object(struct bip_found *found, const struct arguments *ar
 	return self;
 }
 
+/* With an exception set, which a deleter that is written in Python would trip over. */
+static void drop_found(struct bip_found *found)
+{
+	struct bip_raised raised = bip_put_aside();
+
+	bi_view_release(found->view);
+	bi_view_release(found->mask);
+	bip_put_back(raised);
+}
+
 static PyObject *import(PyObject *object, const struct arguments *arguments)
 {
 	struct bip_found found = { NULL, NULL, 0 };
@@ -262,8 +321,7 @@ static PyObject *import(PyObject *object, const struct arguments *arguments)
 	if (!rc && arguments->request.writable >= 0)
 		rc = apply_writable(arguments->request.writable, &found.view);
 	if (rc) {
-		bi_view_release(found.view);
-		bi_view_release(found.mask);
+		drop_found(&found);
 		return NULL;
 	}
 	return make_object(&found, arguments);
@@ -275,7 +333,8 @@ PyObject *bip_buffer_interface(PyObject *module, PyObject *const *args, Py_ssize
 
 	(void)module;
 	if (count != 1) {
-		PyErr_Format(PyExc_TypeError, "buffer_interface() takes one array, and options by name; %zd are given", count);
+		PyErr_Format(PyExc_TypeError, "buffer_interface() takes one array, and options by name; %zd are given",
+			     count);
 		return NULL;
 	}
 	if (names && read_words(args + count, names, &arguments))

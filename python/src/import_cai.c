@@ -189,11 +189,12 @@ static int find_device(const struct bi_cai *cai, int *ordinal)
 	struct bi_error err;
 	int rc;
 
-	Py_BEGIN_ALLOW_THREADS rc = bi_cai_device(cai, ordinal, &err);
+	Py_BEGIN_ALLOW_THREADS
+	rc = bi_cai_device(cai, ordinal, &err);
 	if (!rc && *ordinal < 0 && cai->mask)
 		rc = bi_cai_device(cai->mask, ordinal, &err);
-	Py_END_ALLOW_THREADS if (rc)
-	{
+	Py_END_ALLOW_THREADS
+	if (rc) {
 		bip_raise_import(rc, &err);
 		return -1;
 	}

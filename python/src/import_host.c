@@ -99,8 +99,7 @@ static int import_plain(PyObject *object, struct bip_found *found)
 	return rc;
 }
 
-/* numpy.ma and its like: their buffer would be the array without the mask. */
-static int refuse_mask(PyObject *object)
+int bip_refuse_masked(PyObject *object)
 {
 	PyObject *mask;
 	int is_masked = 0;
@@ -132,7 +131,7 @@ int bip_import_buffer(PyObject *object, const struct bip_request *request, struc
 	if (rc)
 		return rc;
 	/* Types that Python code made may be derived ones that mean more than a buffer says. */
-	if (PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE) && refuse_mask(object))
+	if (PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE) && bip_refuse_masked(object))
 		return -1;
 	return is_counted(object) ? import_counted(object, found) : import_plain(object, found);
 }

@@ -29,6 +29,17 @@ static void drop_quietly(PyObject *object)
 }
 #endif
 
+static int has_gil(void)
+{
+	PyThreadState *mine = PyGILState_GetThisThreadState();
+
+#if PY_VERSION_HEX >= 0x030D0000
+	return mine && mine == PyThreadState_GetUnchecked();
+#else
+	return mine && mine == _PyThreadState_UncheckedGet();
+#endif
+}
+
 /* A thread that asks for the GIL while the interpreter finalises is stopped for ever, so nothing is asked then. */
 void bip_drop(void *data)
 {
@@ -36,6 +47,10 @@ void bip_drop(void *data)
 
 	if (!Py_IsInitialized() || is_finalizing())
 		return;
+	if (has_gil()) {
+		drop_quietly(data);
+		return;
+	}
 	state = PyGILState_Ensure();
 	drop_quietly(data);
 	PyGILState_Release(state);

@@ -1,5 +1,6 @@
 /* The module buffer_interface._core. */
 #include "extension.h"
+#include "operations.h"
 
 #define FAST_WORDS (METH_FASTCALL | METH_KEYWORDS)
 
@@ -16,7 +17,8 @@ static PyMethodDef functions[] = {
 	  "buffer_interface(obj, *, stream=None, producer_stream=None, sync=True, writable=None, mask='refuse', "
 	  "check=True, trust=False, protocol=None, copy=False)\n--\n\n"
 	  "Any array of host, OpenCL or CUDA memory as a BufferInterface, without a copy.\n\n"
-	  "stream           acquired for this stream: what is enqueued on it from now on comes after the producer's work,\n"
+	  "stream           acquired for this stream: what is enqueued on it from now on comes after the producer's "
+	  "work,\n"
 	  "                 and leaving a `with` block hands it back\n"
 	  "producer_stream  where the producer works, whatever he says\n"
 	  "sync             False: nobody waits for anybody; the order of work is the caller's\n"
@@ -24,12 +26,15 @@ static PyMethodDef functions[] = {
 	  "mask             'keep': a masked array comes with .mask; 'refuse': it is UnsupportedError\n"
 	  "check            False: pointers are not looked up in the driver\n"
 	  "trust            True: take handles that cannot be checked\n"
-	  "protocol         'native', 'draft', 'pyopencl', 'cuda_array_interface', 'dlpack', 'buffer', 'array_interface'\n"
+	  "protocol         'native', 'draft', 'pyopencl', 'cuda_array_interface', 'dlpack', 'buffer', "
+	  "'array_interface'\n"
 	  "                 or 'array_struct': this one only\n"
 	  "copy             True: a dense copy on the same device\n\n"
-	  "TypeError: obj speaks no protocol. InvalidArrayError: what it says cannot be. UnsupportedError: it cannot be taken." },
+	  "TypeError: obj speaks no protocol. InvalidArrayError: what it says cannot be. UnsupportedError: it cannot "
+	  "be taken." },
 	{ "devices", bip_devices, METH_NOARGS,
-	  "devices()\n--\n\nAll devices, the best first, then backends and devices that cannot be used, with the reason." },
+	  "devices()\n--\n\nAll devices, the best first, then backends and devices that cannot be used, with the "
+	  "reason." },
 	{ "_close_contexts", close_contexts, METH_NOARGS, NULL },
 	{ NULL, NULL, 0, NULL },
 };
@@ -54,7 +59,8 @@ static int check_interpreter(void)
 static int execute(PyObject *module)
 {
 	if (check_interpreter() || bip_names_init() || bip_errors_init(module) || bip_type_ready(module) ||
-	    PyType_Ready(&bip_map_type) || PyModule_AddFunctions(module, bip_operation_functions))
+	    PyModule_AddType(module, &bip_map_type) || bip_devices_ready(module) ||
+	    PyModule_AddFunctions(module, bip_operation_functions))
 		return -1;
 	return PyModule_AddStringConstant(module, "__version__", bi_version());
 }

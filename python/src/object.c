@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "extension.h"
+#include "producer.h"
 
 /* Making and letting go */
 
@@ -109,14 +110,23 @@ static int let_go(struct bip_object *self, int waits, struct bi_error *err)
 	return rc;
 }
 
+/* Producers' deleters may be Python code, which does not run well with an exception set. */
+static void let_go_quietly(struct bip_object *self)
+{
+	struct bip_raised raised = bip_put_aside();
+
+	let_go(self, 0, NULL);
+	bip_put_back(raised);
+}
+
 static void dealloc(PyObject *object)
 {
 	struct bip_object *self = (struct bip_object *)object;
 
 	if (self->weakrefs)
 		PyObject_ClearWeakRefs(object);
-	if (self->acquired)
-		let_go(self, 0, NULL);
+	if (self->acquired || PyErr_Occurred())
+		let_go_quietly(self);
 	else
 		bi_view_release(self->view);
 	Py_XDECREF(self->mask);
@@ -153,8 +163,7 @@ static PyObject *leave(PyObject *object, PyObject *args)
 
 /* The handle behind an array; keeps the memory alive. */
 struct handle {
-	PyObject_HEAD
-	struct bi_view *view;
+	PyObject_HEAD struct bi_view *view;
 	struct bi_native native;
 };
 
@@ -407,8 +416,10 @@ static PyObject *repr(PyObject *self)
 
 static PyMethodDef methods[] = {
 	{ "release", release, METH_NOARGS,
-	  "release()\n--\n\nLets the memory go, once; later calls do nothing. Exports that were handed out keep it. A stream\n"
-	  "that was acquired is handed back first. Afterwards whatever would touch the memory raises InvalidArrayError." },
+	  "release()\n--\n\nLets the memory go, once; later calls do nothing. Exports that were handed out keep it. A "
+	  "stream\n"
+	  "that was acquired is handed back first. Afterwards whatever would touch the memory raises "
+	  "InvalidArrayError." },
 	{ "__enter__", enter, METH_NOARGS, NULL },
 	{ "__exit__", leave, METH_VARARGS, "Hands an acquired stream back, then releases." },
 	{ "acquire", bip_acquire, METH_O,
@@ -422,18 +433,21 @@ static PyMethodDef methods[] = {
 	{ "copy", FAST(bip_copy), FAST_WORDS,
 	  "copy(*, stream=None)\n--\n\nA dense C-order copy on the same device, enqueued." },
 	{ "to", FAST(bip_to), FAST_WORDS,
-	  "to(device, *, stream=None)\n--\n\nThe array on another device: a dense copy, or the array itself if it is there." },
+	  "to(device, *, stream=None)\n--\n\nThe array on another device: a dense copy, or the array itself if it is "
+	  "there." },
 	{ "fill", FAST(bip_fill), FAST_WORDS,
 	  "fill(value, *, stream=None)\n--\n\nEvery element becomes the value. Enqueued." },
 	{ "item", FAST(bip_item), METH_FASTCALL,
 	  "item(*index)\n--\n\nOne element as a Python object; waits for the work on the memory." },
 	{ "map", FAST(bip_map), FAST_WORDS,
-	  "map(mode='r')\n--\n\nThe bytes as an object with the buffer protocol, for a `with` block: 'r' to read, 'w' to write all,\n"
+	  "map(mode='r')\n--\n\nThe bytes as an object with the buffer protocol, for a `with` block: 'r' to read, 'w' "
+	  "to write all,\n"
 	  "'rw' both. Waits for the work on the memory." },
 	{ "transpose", FAST(bip_transpose), METH_FASTCALL,
 	  "transpose(*axes)\n--\n\nThe same memory with its axes in another order, reversed without arguments." },
 	{ "reshape", FAST(bip_reshape), METH_FASTCALL,
-	  "reshape(*shape)\n--\n\nThe same memory in another shape, in C order; one extent may be -1. ValueError if it needs a copy." },
+	  "reshape(*shape)\n--\n\nThe same memory in another shape, in C order; one extent may be -1. ValueError if it "
+	  "needs a copy." },
 	{ "view", bip_view_as, METH_O, "view(dtype)\n--\n\nThe same bytes as another type." },
 	{ "broadcast_to", bip_broadcast_to, METH_O,
 	  "broadcast_to(shape)\n--\n\nThe same memory repeated to a larger shape, read-only." },
@@ -445,19 +459,26 @@ static PyMethodDef methods[] = {
 	{ "__dlpack_device__", bip_dlpack_device, METH_NOARGS,
 	  "__dlpack_device__()\n--\n\nDevice type and ordinal, in DLPack's numbers." },
 	{ "__array__", FAST(bip_array), METH_VARARGS | METH_KEYWORDS,
-	  "__array__(dtype=None, *, copy=None)\n--\n\nHost memory as a numpy.ndarray; TypeError for memory of a device." },
+	  "__array__(dtype=None, *, copy=None)\n--\n\nHost memory as a numpy.ndarray; TypeError for memory of a "
+	  "device." },
 	{ NULL, NULL, 0, NULL },
 };
 
-#define ATTRIBUTE(name, doc) { #name, get_##name, NULL, doc, NULL }
+#define ATTRIBUTE(name, doc) \
+	{ \
+#name, get_##name, NULL, doc, NULL \
+	}
 
 static PyGetSetDef getset[] = {
-	ATTRIBUTE(buffer, "The handle: .int_ptr is the cl_mem (OpenCL); int() the cl_mem, or the address of the first element."),
+	ATTRIBUTE(
+		buffer,
+		"The handle: .int_ptr is the cl_mem (OpenCL); int() the cl_mem, or the address of the first element."),
 	ATTRIBUTE(offset, "Bytes from the start of the cl_mem to the first element; 0 elsewhere."),
 	ATTRIBUTE(shape, "Extents, a tuple of int."),
 	ATTRIBUTE(strides, "Bytes from one element to the next along each axis, a tuple of int; may be negative or 0."),
 	ATTRIBUTE(dtype, "numpy.dtype. Imports NumPy, and ml_dtypes for the types that only it has."),
-	ATTRIBUTE(typestr, "Type as text, '<f4'; the name of a type for which the array interface has no text, 'bfloat16'."),
+	ATTRIBUTE(typestr,
+		  "Type as text, '<f4'; the name of a type for which the array interface has no text, 'bfloat16'."),
 	ATTRIBUTE(descr, "Fields of a structured type as the array interface lists them, else None."),
 	ATTRIBUTE(itemsize, "Bytes of one element."),
 	ATTRIBUTE(ndim, "Number of dimensions."),
@@ -469,8 +490,10 @@ static PyGetSetDef getset[] = {
 	ATTRIBUTE(device_name, "Name of the device."),
 	ATTRIBUTE(device_spec, "Device string, as `device=` takes it."),
 	ATTRIBUTE(context, "cl_context or CUcontext as an int; None on the host."),
-	ATTRIBUTE(stream, "The stream on which pending work is: a cl_command_queue, or CUDA's 1 or handle, as an int; None if nothing is pending."),
-	ATTRIBUTE(host_pointer, "Address of the first element if the CPU can use the memory as it stands, else None. Does not wait."),
+	ATTRIBUTE(stream, "The stream on which pending work is: a cl_command_queue, or CUDA's 1 or handle, as an int; "
+			  "None if nothing is pending."),
+	ATTRIBUTE(host_pointer,
+		  "Address of the first element if the CPU can use the memory as it stands, else None. Does not wait."),
 	ATTRIBUTE(mask, "Another BufferInterface that tells which elements count, or None."),
 	ATTRIBUTE(released, "True after release()."),
 	{ "T", bip_get_T, NULL, "The same memory with its axes reversed.", NULL },
@@ -487,7 +510,8 @@ static PyBufferProcs buffer = { .bf_getbuffer = bip_getbuffer, .bf_releasebuffer
 
 PyTypeObject bip_type = {
 	PyVarObject_HEAD_INIT(NULL, 0).tp_name = "buffer_interface.BufferInterface",
-	.tp_doc = "An n-dimensional array in host, OpenCL or CUDA memory that somebody made. buffer_interface() gives one.",
+	.tp_doc = "An n-dimensional array in host, OpenCL or CUDA memory that somebody made. buffer_interface() gives "
+		  "one.",
 	.tp_basicsize = sizeof(struct bip_object),
 	.tp_weaklistoffset = offsetof(struct bip_object, weakrefs),
 	.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,

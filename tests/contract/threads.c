@@ -381,8 +381,14 @@ static void test_description_meanwhile(void **state)
 int threads_group(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(test_counts), TEST(test_last_release), TEST(test_copies),           TEST(test_opposite_copies),
-		TEST(test_pool),   TEST(test_contexts),     TEST(test_report_meanwhile), TEST(test_description_meanwhile),
+		TEST(test_counts),
+		TEST(test_last_release),
+		TEST(test_copies),
+		TEST(test_opposite_copies),
+		TEST(test_pool),
+		TEST(test_contexts),
+		TEST(test_report_meanwhile),
+		TEST(test_description_meanwhile),
 	};
 
 	return cmocka_run_group_tests_name("threads", tests, NULL, NULL);

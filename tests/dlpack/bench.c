@@ -136,9 +136,9 @@ static void random_change(struct bi_layout *layout)
 
 struct bi_view *random_view(void)
 {
-	static const char *const dtypes[] = { "bool",      "int8",        "uint16",      "<f4",       "<c16",
-					      "bfloat16",  "float8_e5m2", "float32x3",   "complex64", "uint64",
-					      "int16x4",   "float8_e4m3fn", "float64" };
+	static const char *const dtypes[] = { "bool",     "int8",          "uint16",    "<f4",       "<c16",
+					      "bfloat16", "float8_e5m2",   "float32x3", "complex64", "uint64",
+					      "int16x4",  "float8_e4m3fn", "float64" };
 	int64_t shape[BI_MAX_NDIM];
 	struct bi_layout layout;
 	struct bi_view *dense, *view;

@@ -366,8 +366,7 @@ static void dlpack_a_cl_mem_is_taken_on_trust(void **state)
 		return;
 	view = numbered("<f4", 3, cube, BI_MEMORY_DEFAULT);
 	make_tensor(&tensor, view);
-	REFUSED(BI_EUNSUPPORTED, "trust",
-		bi_dlpack_import(bench.context, &tensor.versioned, NULL, &taken, &error));
+	REFUSED(BI_EUNSUPPORTED, "trust", bi_dlpack_import(bench.context, &tensor.versioned, NULL, &taken, &error));
 	assert_null(taken);
 	drop_tensor(&tensor);
 	bi_view_release(view);
@@ -520,7 +519,8 @@ static void dlpack_own_exports_stay_where_they_are(void **state)
 		return;
 	view = numbered("<f4", 3, cube, BI_MEMORY_DEVICE);
 	OK(bi_dlpack_export(view, 0, &tensor, &error));
-	REFUSED(BI_EINVAL, "[E9]", bi_dlpack_import(bench.second, tensor, NULL, &taken, &error));
+	REFUSED(BI_EINVAL, is_backend("cuda") ? "[E9]" : "[E7]",
+		bi_dlpack_import(bench.second, tensor, NULL, &taken, &error));
 	tensor->deleter(tensor);
 	bi_view_release(view);
 }
@@ -565,8 +565,7 @@ static void dlpack_arguments_of_imports(void **state)
 	REFUSED(BI_EINVAL, "tensor", bi_dlpack_import_unversioned(bench.context, NULL, NULL, &taken, &error));
 	refused(&tensor, BI_EINVAL, "flags", 1u << 20);
 	options.struct_size--;
-	REFUSED(BI_EINVAL, "struct_size",
-		bi_dlpack_import(bench.context, &tensor.versioned, &options, &taken, &error));
+	REFUSED(BI_EINVAL, "struct_size", bi_dlpack_import(bench.context, &tensor.versioned, &options, &taken, &error));
 	options = trusting();
 	options.flags |= BI_DLPACK_UNORDERED;
 	options.producer_stream = bi_context_stream(bench.context);

@@ -3,7 +3,8 @@
  *
  *     test_dlpack DEVICE [OTHER_DEVICE]
  *
- * The second device is another one of the same backend, for memory that the first does not own.
+ * The second is another one of the same backend, or on OpenCL the same in a cl_context of its own, for memory that it
+ * does not own.
  */
 #include <stdio.h>
 

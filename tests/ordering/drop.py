@@ -36,6 +36,7 @@ EXPLAINED = {
     "row_15_host_memory_is_retired": (4, RETURNS + "; " + NOTHING),
     "row_21_a_strided_write_leaves_work_pending": (1, NOTHING),
     "row_21_unmap_is_ordered": (1, NOTHING),
+    "row_21_what_was_waited_for_moves_for_nothing": (1, NOTHING),
     "row_23_one_is_the_legacy_stream": (2, LEGACY),
     "row_24_each_call_orders_it": (2, RETURNS),
     "row_27_events_and_joins": (1, NOTHING),

@@ -41,6 +41,7 @@ class Tree:
         self.folder = pathlib.Path(folder)
         self.objects = self.folder / "objects"
         self.package = self.folder / "package/buffer_interface"
+        self.output = ""  # of the tests, the last time
         for name in COPIED:
             if (ROOT / name).exists():
                 shutil.copytree(ROOT / name, self.folder / name, dirs_exist_ok=True)
@@ -106,6 +107,7 @@ class Tree:
             )
         except subprocess.TimeoutExpired:
             return "timeout", "", 0
+        self.output = done.stdout + done.stderr
         failed = re.findall(r"^(?:FAILED|ERROR) \S+::(\w+)", done.stdout, re.MULTILINE)
         if done.returncode < 0:
             return f"signal {-done.returncode}", "", 0
@@ -215,7 +217,7 @@ def main():
             sys.exit("the tree does not build:\n" + error)
         state, first, count = tree.test(sorted({rule for mutation in chosen for rule in mutation["rules"]}))
         if state != "passed":
-            sys.exit(f"without any mutation: {state}, {count} tests, first {first}")
+            sys.exit(f"{tree.output}\nwithout any mutation: {state}, {count} tests, first {first}")
         rows, survivors = run(tree, chosen)
     if arguments.output:
         with open(arguments.output, "w", encoding="utf-8") as out:

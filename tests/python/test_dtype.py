@@ -124,7 +124,8 @@ def test_dtype_by_descr_list(bi):
 @pytest.mark.parametrize(
     "given",
     [np.dtype("M8[s]"), np.dtype("O"), np.dtype("g"), "float33", "<f3", "", "f4\0x", 4, None, object, list,
-     np.dtype(("<f4", (2, 2))), np.dtype((">f4", (2,))), ml_dtypes.int4, [("x", "|O")], np.dtype({"names": ["a", "b"], "formats": ["<i4", "<i4"],
+     np.dtype(("<f4", (2, 2))), np.dtype((">f4", (2,))), ml_dtypes.int4, [("x", "|O")], np.dtype({"names": ["a",
+     "b"], "formats": ["<i4", "<i4"],
                                                                         "offsets": [0, 2]})],
     ids=repr,
 )

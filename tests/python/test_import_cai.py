@@ -345,7 +345,9 @@ def test_C11_numbers_with_index_are_numbers(take):
     assert take(shape=(np.int64(4), np.uint8(6))).shape == (4, 6)
 
 
-@pytest.mark.parametrize("entries", [{"shape": (25,)}, {"strides": (25, 4)}, {"shape": (2,), "strides": (-4,)}], ids=str)
+@pytest.mark.parametrize(
+    "entries", [{"shape": (25,)}, {"strides": (25, 4)}, {"shape": (2,), "strides": (-4,)}], ids=str
+)
 def test_C11_bytes_outside_of_the_allocation_are_refused(refuse, entries):
     refuse("C15|not memory that CUDA knows", **entries)
 
@@ -362,7 +364,9 @@ def test_C12_types_that_are_taken(take, typestr):
     assert take(shape=(1,), typestr=typestr).typestr == typestr.replace("=", "<")
 
 
-@pytest.mark.parametrize("typestr", ["f4", "?f4", "", ">f4", "|O8", "|t1", "<f3", "<fx", "<f", "<M8[s]", "\u20acf4", "<f4" * 20])
+@pytest.mark.parametrize(
+    "typestr", ["f4", "?f4", "", ">f4", "|O8", "|t1", "<f3", "<fx", "<f", "<M8[s]", "\u20acf4", "<f4" * 20]
+)
 def test_C12_types_that_are_refused(bi, typestr, take):
     with pytest.raises((bi.InvalidArrayError, bi.UnsupportedError), match="C12"):
         take(shape=(1,), typestr=typestr)

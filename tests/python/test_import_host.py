@@ -73,7 +73,9 @@ def refused(bi, producer, protocol, match, error=None):
 # The buffer protocol
 
 
-@pytest.mark.parametrize("dtype", ["?", "i1", "u2", "<i4", ">i4", "i8", "L", "q", "Q", "f2", "f4", "f8", "c8", "c16", "S3", "U2"])
+@pytest.mark.parametrize(
+    "dtype", ["?", "i1", "u2", "<i4", ">i4", "i8", "L", "q", "Q", "f2", "f4", "f8", "c8", "c16", "S3", "U2"]
+)
 @pytest.mark.parametrize("protocol", [None, "buffer", "array_struct", "array_interface"])
 def test_host_numpy_arrays_of_all_types(bi, dtype, protocol):
     source = np.zeros((2, 3), dtype)
@@ -345,7 +347,8 @@ def test_host_interface_with_numbers_that_cannot_be_is_refused(bi, entries, matc
 
 
 @pytest.mark.parametrize(
-    "entries", [{"shape": (4.0, 6)}, {"typestr": 4}, {"data": (1.5, False)}, {"shape": (None,)}, {"offset": "1", "data": b""}],
+    "entries", [{"shape": (4.0, 6)}, {"typestr": 4}, {"data": (1.5, False)}, {"shape": (None,)}, {"offset": "1",
+    "data": b""}],
     ids=str,
 )
 def test_host_interface_with_other_objects_is_a_type_error(bi, entries):
@@ -443,7 +446,9 @@ def test_H6_capsule_and_object_live_as_long_as_the_view(bi):
 # Looking attributes up
 
 
-@pytest.mark.parametrize("name, protocol", [("__array_interface__", "array_interface"), ("__array_struct__", "array_struct")])
+@pytest.mark.parametrize(
+    "name, protocol", [("__array_interface__", "array_interface"), ("__array_struct__", "array_struct")]
+)
 def test_C14_one_look_up_and_only_attribute_errors_mean_absent(bi, name, protocol):
     asked = []
 

@@ -2,6 +2,7 @@
 Who keeps whom alive, and until when: references of Python, of OpenCL and memory of CUDA are as before when the last of
 ours is gone, whatever way an array came in and went out.
 """
+
 import gc
 import os
 import sys
@@ -29,7 +30,7 @@ def blocks():
 
 
 def repeat(turn, rounds=ROUNDS):
-    """Calls turn() that often, after some calls that fill caches. No blocks of the interpreter, and no pages, are left."""
+    """Calls turn() that often, after some calls that fill caches. No blocks and no pages are left."""
     for _ in range(rounds // 10):
         turn()
     before, pages = blocks(), resident()
@@ -100,8 +101,12 @@ def test_rounds_of_pyopencl(opencl_queue):
     memory, queue, context = array.base_data, opencl_queue, opencl_queue.context
 
     def counts():
-        return (memory.get_info(COUNT), queue.get_info(pyopencl.command_queue_info.REFERENCE_COUNT), sys.getrefcount(array),
-                sys.getrefcount(memory))
+        return (
+            memory.get_info(COUNT),
+            queue.get_info(pyopencl.command_queue_info.REFERENCE_COUNT),
+            sys.getrefcount(array),
+            sys.getrefcount(memory),
+        )
 
     def turn():
         view = buffer_interface(array)
@@ -166,8 +171,15 @@ def test_rounds_of_own_device_memory(cuda):
 
 def test_rounds_that_fail():
     """What is refused leaves nothing."""
+
     class Producer:
-        __array_interface__ = {"shape": (4,), "typestr": "<f4", "data": (4096, False), "strides": (2**62,), "version": 3}
+        __array_interface__ = {
+            "shape": (4,),
+            "typestr": "<f4",
+            "data": (4096, False),
+            "strides": (2**62,),
+            "version": 3,
+        }
 
     producer = Producer()
     tensor = dlpack.Tensor((2, -3), None)
@@ -199,14 +211,32 @@ def test_L1_release_is_idempotent():
 
 
 USES = {
-    "buffer": lambda v: v.buffer, "offset": lambda v: v.offset, "shape": lambda v: v.shape, "strides": lambda v: v.strides,
-    "dtype": lambda v: v.dtype, "typestr": lambda v: v.typestr, "len": len, "slice": lambda v: v[0], "T": lambda v: v.T,
-    "set": lambda v: v.__setitem__(0, 1), "copy": lambda v: v.copy(), "fill": lambda v: v.fill(1),
-    "item": lambda v: v.item(0), "map": lambda v: v.map("r").__enter__(), "to": lambda v: v.to("host"),
-    "memoryview": memoryview, "asarray": lambda v: np.array(v, copy=True), "with": lambda v: v.__enter__(),
-    "__dlpack__": lambda v: v.__dlpack__(), "__dlpack_device__": lambda v: v.__dlpack_device__(),
-    "synchronize": lambda v: v.synchronize(), "import": buffer_interface, "reshape": lambda v: v.reshape(-1),
-    "host_pointer": lambda v: v.host_pointer, "backend": lambda v: v.backend, "device": lambda v: v.device,
+    "buffer": lambda v: v.buffer,
+    "offset": lambda v: v.offset,
+    "shape": lambda v: v.shape,
+    "strides": lambda v: v.strides,
+    "dtype": lambda v: v.dtype,
+    "typestr": lambda v: v.typestr,
+    "len": len,
+    "slice": lambda v: v[0],
+    "T": lambda v: v.T,
+    "set": lambda v: v.__setitem__(0, 1),
+    "copy": lambda v: v.copy(),
+    "fill": lambda v: v.fill(1),
+    "item": lambda v: v.item(0),
+    "map": lambda v: v.map("r").__enter__(),
+    "to": lambda v: v.to("host"),
+    "memoryview": memoryview,
+    "asarray": lambda v: np.array(v, copy=True),
+    "with": lambda v: v.__enter__(),
+    "__dlpack__": lambda v: v.__dlpack__(),
+    "__dlpack_device__": lambda v: v.__dlpack_device__(),
+    "synchronize": lambda v: v.synchronize(),
+    "import": buffer_interface,
+    "reshape": lambda v: v.reshape(-1),
+    "host_pointer": lambda v: v.host_pointer,
+    "backend": lambda v: v.backend,
+    "device": lambda v: v.device,
 }
 
 
@@ -231,8 +261,15 @@ def test_L1_a_with_block_releases():
 def test_L1_exports_outlive_the_release():
     tensor = dlpack.Tensor()
     view = buffer_interface(tensor.producer(), writable=None)
-    exports = [memoryview(view), np.asarray(view), view.__array_struct__, view.__dlpack__(max_version=(1, 3)), view[1:],
-               view.buffer, buffer_interface(view)]
+    exports = [
+        memoryview(view),
+        np.asarray(view),
+        view.__array_struct__,
+        view.__dlpack__(max_version=(1, 3)),
+        view[1:],
+        view.buffer,
+        buffer_interface(view),
+    ]
     view.release()
     assert exports[0][3] == 3 and exports[1][3] == 3
     while exports:

@@ -1,8 +1,10 @@
 """
-What went wrong elsewhere, once for each line of the last table of the conformance rules: a producer, a consumer or a user
-that misbehaves in that way meets an exception that names the fact, or a result that is right. The process survives, and
-nothing leaks: after every test the counts of references and deleters are what they were.
+What went wrong in other libraries (the threads are named), once each: a producer, a consumer or a user that misbehaves
+in that way meets an exception that names the fact, or gets a result that is right. The process survives, and nothing
+leaks: after an import that failed the counts of references and deleters are what they were.
 """
+
+import ctypes
 import gc
 import re
 import sys
@@ -163,6 +165,46 @@ def test_deleter_that_runs_while_an_exception_is_on_its_way():
     assert sys.getrefcount(source) == before
 
 
+@pytest.mark.parametrize("use", [lambda view, index: view[index], lambda view, index: view.item(index)])
+def test_last_reference_that_goes_with_an_error(use):
+    """The producer ends, and runs Python code, while the exception is on its way."""
+    ended = []
+
+    class Producer:
+        array = np.zeros(4)
+        __array_interface__ = array.__array_interface__
+
+        def __del__(self):
+            ended.append(sum(range(10)))
+
+    view = buffer_interface(Producer())
+
+    class Index:
+        def __index__(self):
+            view.release()
+            return 99
+
+    with pytest.raises((IndexError, InvalidArrayError)):
+        use(view, Index())
+    assert ended == [45]
+
+
+def test_deleter_in_python_of_a_tensor_that_is_refused():
+    """Refused after it was taken: the deleter runs Python code, and the exception comes through."""
+    deleted = []
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+    def deleter(struct):
+        deleted.append(sum(range(10)))
+
+    for options, match in (({"writable": True}, "read-only"), ({"stream": 1}, "stream")):
+        tensor = dlpack.Tensor(flags=dlpack.READONLY)
+        tensor.struct.deleter = ctypes.cast(deleter, ctypes.c_void_p).value
+        with pytest.raises(ValueError, match=match):
+            buffer_interface(tensor.producer(), **options)
+    assert deleted == [45, 45]
+
+
 # pytorch#9260, pytorch#56789, dlpack#51, TensorRT-LLM#18310: freed twice.
 
 
@@ -299,7 +341,9 @@ def test_memory_of_a_device_that_is_not_current(cuda, second):
 
 def test_pointer_that_cuda_does_not_know(cuda):
     memory = np.zeros(64, "u1")
-    refuses(BufferError, f"{memory.ctypes.data:#x} is not memory that CUDA knows", Cai(data=(memory.ctypes.data, False)))
+    refuses(
+        BufferError, f"{memory.ctypes.data:#x} is not memory that CUDA knows", Cai(data=(memory.ctypes.data, False))
+    )
     refuses(BufferError, "0x10 is not memory that CUDA knows", Cai(data=(16, False)))
 
 
@@ -348,8 +392,11 @@ def test_mask_that_is_not_asked_for(cuda):
 
 def test_mask_of_a_host_array():
     source = np.zeros(4)
-    refuses(UnsupportedError, "mask", SimpleNamespace(
-        __array_interface__={**source.__array_interface__, "mask": np.zeros(4, bool)}))
+    refuses(
+        UnsupportedError,
+        "mask",
+        SimpleNamespace(__array_interface__={**source.__array_interface__, "mask": np.zeros(4, bool)}),
+    )
 
 
 # pytorch#129621, cupy#7527, cupy#9480, cupy#9670, jax#12009, numbast#34, pytorch#114673: types.
@@ -377,7 +424,9 @@ def test_typestr_that_cannot_be(cuda, typestr):
 
 @pytest.mark.parametrize("typestr", [4, None, b"<f4"])
 def test_typestr_that_is_no_text(cuda, typestr):
-    refuses(TypeError, f"typestr is of type {type(typestr).__name__}", Cai(data=(cuda.alloc(64), False), typestr=typestr))
+    refuses(
+        TypeError, f"typestr is of type {type(typestr).__name__}", Cai(data=(cuda.alloc(64), False), typestr=typestr)
+    )
 
 
 def test_bool_of_both_sides():
@@ -399,9 +448,17 @@ def test_three_ways_to_say_contiguous(cuda, members):
         assert view.__cuda_array_interface__["strides"] is None
 
 
-@pytest.mark.parametrize("strides, error, match", [
-    ([16, 4], TypeError, "type list"), (4, TypeError, "type int"), ((16, "4"), TypeError, "type str"),
-    ((4,), BufferError, "1 entries"), ((16, 4, 1), BufferError, "3 entries"), ((2**63, 4), BufferError, f"{2**63}")])
+@pytest.mark.parametrize(
+    "strides, error, match",
+    [
+        ([16, 4], TypeError, "type list"),
+        (4, TypeError, "type int"),
+        ((16, "4"), TypeError, "type str"),
+        ((4,), BufferError, "1 entries"),
+        ((16, 4, 1), BufferError, "3 entries"),
+        ((2**63, 4), BufferError, f"{2**63}"),
+    ],
+)
 def test_strides_that_cannot_be(cuda, strides, error, match):
     refuses(error, f"strides.*{match}", Cai(data=(cuda.alloc(64), False), shape=(4, 4), strides=strides))
 
@@ -507,14 +564,32 @@ class Everything:
 @pytest.mark.parametrize("make", [Everything, mock.Mock, mock.MagicMock])
 def test_object_that_answers_everything(make):
     producer = make()
-    for protocol in (None, "native", "draft", "pyopencl", "cuda_array_interface", "dlpack", "buffer", "array_interface",
-                     "array_struct"):
+    for protocol in (
+        None,
+        "native",
+        "draft",
+        "pyopencl",
+        "cuda_array_interface",
+        "dlpack",
+        "buffer",
+        "array_interface",
+        "array_struct",
+    ):
         with pytest.raises(TypeError, match="of type|gives"):
             buffer_interface(producer, protocol=protocol)
 
 
-@pytest.mark.parametrize("name", ["__cuda_array_interface__", "__dlpack__", "__array_interface__", "__array_struct__",
-                                  "__dlpack_device__", "buffer"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "__cuda_array_interface__",
+        "__dlpack__",
+        "__array_interface__",
+        "__array_struct__",
+        "__dlpack_device__",
+        "buffer",
+    ],
+)
 def test_attribute_that_raises(name):
     def fail(self):
         raise ZeroDivisionError("of the producer")

@@ -1,4 +1,5 @@
-"""ml_dtypes: types that NumPy itself does not have keep their name, or are refused; never are their bytes taken for others."""
+"""ml_dtypes: types that NumPy does not have keep their name, or are refused; never are their bytes taken for others."""
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -8,9 +9,18 @@ from peers.fixtures import nanobind_peer  # noqa: F401
 
 # Name, DLPack code and bits.
 TYPES = {
-    "bfloat16": (4, 16), "float8_e3m4": (7, 8), "float8_e4m3": (8, 8), "float8_e4m3b11fnuz": (9, 8),
-    "float8_e4m3fn": (10, 8), "float8_e4m3fnuz": (11, 8), "float8_e5m2": (12, 8), "float8_e5m2fnuz": (13, 8),
-    "float8_e8m0fnu": (14, 8), "float6_e2m3fn": (15, 6), "float6_e3m2fn": (16, 6), "float4_e2m1fn": (17, 4),
+    "bfloat16": (4, 16),
+    "float8_e3m4": (7, 8),
+    "float8_e4m3": (8, 8),
+    "float8_e4m3b11fnuz": (9, 8),
+    "float8_e4m3fn": (10, 8),
+    "float8_e4m3fnuz": (11, 8),
+    "float8_e5m2": (12, 8),
+    "float8_e5m2fnuz": (13, 8),
+    "float8_e8m0fnu": (14, 8),
+    "float6_e2m3fn": (15, 6),
+    "float6_e3m2fn": (16, 6),
+    "float4_e2m1fn": (17, 4),
 }
 types = pytest.mark.parametrize("name", TYPES)
 

@@ -2,6 +2,7 @@
 mpi4py: our objects are sent and received as they are, in one process. mpi4py tries the buffer protocol, DLPack and the
 CUDA Array Interface in that order, and takes what an object says of its memory as an address that it may read.
 """
+
 import numpy as np
 import pyopencl
 import pytest

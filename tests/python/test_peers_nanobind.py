@@ -1,4 +1,5 @@
 """nanobind: a module with nb::ndarray arguments takes our objects, and gives arrays that we take."""
+
 import gc
 import sys
 

@@ -1,4 +1,5 @@
 """PyArrow: its host arrays come in through DLPack and the buffer protocol, ours go out to it without a copy."""
+
 import sys
 
 import numpy as np

@@ -2,6 +2,7 @@
 pyopencl on PoCL, beyond what test_pyopencl.py says of the importer: kernels of both, random views, several queues, and
 counts of references that only the driver knows.
 """
+
 import numpy as np
 import pyopencl
 import pyopencl.array
@@ -116,6 +117,22 @@ def test_memory_pool_buffers(opencl_queue):
     assert pool.active_blocks == active, "the block is not the pool's while a view of it lives"
     view.release()
     assert pool.active_blocks == active - 1
+
+
+def test_an_array_of_pyopencl_keeps_the_block_of_a_pool(opencl_queue):
+    """Its cl_mem alone would live, and the pool would give it to somebody else."""
+    from pyopencl.tools import ImmediateAllocator, MemoryPool
+
+    pool = MemoryPool(ImmediateAllocator(opencl_queue))
+    array = pyopencl.array.to_device(opencl_queue, np.arange(8, dtype="i4"), allocator=pool)
+    view = buffer_interface(array)
+    back = pyopencl_array(view, opencl_queue)
+    view.release()
+    del array, view
+    assert pool.active_blocks == 1
+    assert back.get().tolist() == list(range(8))
+    del back
+    assert pool.active_blocks == 0
 
 
 def test_copies_between_pyopencl_and_numpy(opencl_queue):

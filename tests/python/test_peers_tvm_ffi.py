@@ -1,4 +1,5 @@
 """apache-tvm-ffi: both directions, through __dlpack__ and through the exchange table of the types."""
+
 import sys
 
 import numpy as np
@@ -26,7 +27,9 @@ def test_gives_its_own():
 
 def test_X3_functions_take_our_objects_through_our_table():
     seen = []
-    function = tvm_ffi.convert(lambda tensor: seen.append((tensor.data_ptr(), tuple(tensor.shape), tuple(tensor.strides))))
+    function = tvm_ffi.convert(
+        lambda tensor: seen.append((tensor.data_ptr(), tuple(tensor.shape), tuple(tensor.strides)))
+    )
     view = empty((4, 6), "f4", device="host")[::2, 1:]
     function(view)
     assert seen == [(int(view.buffer), (2, 5), (12, 1))]

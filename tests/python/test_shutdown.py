@@ -1,7 +1,8 @@
 """
-The end of a process, and children of it: whatever is alive, taken or pending then, the exit code is 0 and nothing crashes.
+The end of a process, and children of it: whatever is alive, taken or pending, the exit code is 0 and nothing crashes.
 Each script runs in an interpreter of its own. What the simulated CUDA driver finds wrong by then is exit code 97.
 """
+
 import os
 
 import pytest
@@ -103,11 +104,19 @@ view = buffer_interface(array)[1:]
 """
 
 
-@pytest.mark.parametrize("end", ["", "del array, queue", "view.fill(3)", "bi.pyopencl_array(view, queue).fill(3)",
-                                 "back = bi.pyopencl_array(view, queue); del array, queue, view",
-                                 "gate = pyopencl.UserEvent(queue.context)\n"
-                                 "pyopencl.enqueue_barrier(queue, wait_for=[gate])\n"
-                                 "view.fill(3)\nview.release()\ngate.set_status(0)"])
+@pytest.mark.parametrize(
+    "end",
+    [
+        "",
+        "del array, queue",
+        "view.fill(3)",
+        "bi.pyopencl_array(view, queue).fill(3)",
+        "back = bi.pyopencl_array(view, queue); del array, queue, view",
+        "gate = pyopencl.UserEvent(queue.context)\n"
+        "pyopencl.enqueue_barrier(queue, wait_for=[gate])\n"
+        "view.fill(3)\nview.release()\ngate.set_status(0)",
+    ],
+)
 def test_the_end_with_arrays_of_pyopencl(end):
     run(PYOPENCL + end)
 
@@ -136,7 +145,7 @@ atexit.register(time.sleep, {milliseconds} / 1000)
 
 @devices
 def test_import_without_use(device):
-    out = run("print([line.split()[-1] for line in open('/proc/self/maps') if 'libcuda' in line or 'libOpenCL' in line])")
+    out = run("print([name for name in ('libcuda', 'libOpenCL') if name in open('/proc/self/maps').read()])", device)
     assert out.strip() == "[]", "importing opens no driver"
 
 
@@ -179,14 +188,15 @@ assert a.item(0) == 0
 @pytest.mark.parametrize("ends", [False, True], ids=["_exit", "exit"])
 @pytest.mark.parametrize("device", ["opencl", "cuda"])
 def test_a_forked_child_is_told_that_devices_are_not_there(device, ends):
-    run(f"ends = {ends}\n" + FORK + """
+    run(
+        f"ends = {ends}\n" + FORK + """
 a = empty(6, 'f4', device=device)
 a.fill(1)
 b = a[2:]
 h = buffer_interface(np.zeros(3))
 def child():
-    for use in (lambda: a.fill(2), lambda: a.to('host'), lambda: a.synchronize(), lambda: a.copy(), lambda: a.map('r').__enter__(),
-                lambda: empty(3, 'f4', device=device)):
+    for use in (lambda: a.fill(2), lambda: a.to('host'), lambda: a.synchronize(), lambda: a.copy(),
+                lambda: a.map('r').__enter__(), lambda: empty(3, 'f4', device=device)):
         try:
             use()
         except bi.DriverError as error:
@@ -198,7 +208,9 @@ def child():
     h.copy().release()
 in_child(child)
 assert a.to('host').item(3) == 1
-""", device)
+""",
+        device,
+    )
 
 
 def test_a_forked_child_releases_what_came_from_pyopencl():

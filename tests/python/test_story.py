@@ -1,7 +1,8 @@
 """
-The story that this package is for: somebody computes with pyopencl, hands his array on while the device still works, and
-nobody waits for anything by hand.
+The story that this package is for: somebody computes with pyopencl, hands his array on while the device still works,
+and nobody waits for anything by hand.
 """
+
 import threading
 from types import SimpleNamespace
 
@@ -13,6 +14,8 @@ import pytest
 from buffer_interface import buffer_interface, pyopencl_array
 from peers.fixtures import gate, opencl_queue  # noqa: F401
 
+# Some tenths of a second on PoCL.
+SLOW_ROUNDS = 3_000_000
 SLOW = """
 __kernel void slow(__global float *a, int rounds)
 {
@@ -38,9 +41,9 @@ def mate(opencl_queue):
     return pyopencl.CommandQueue(opencl_queue.context)
 
 
-def start_work(array, kernels):
-    """Enough work that it is not done when the call returns; afterwards a[i] is i."""
-    event = kernels.slow(array.queue, (array.size,), None, array.base_data, np.int32(200000))
+def start_work(array, kernels, rounds=1000):
+    """Afterwards a[i] is i."""
+    event = kernels.slow(array.queue, (array.size,), None, array.base_data, np.int32(rounds))
     array.add_event(event)
     return event
 
@@ -52,7 +55,7 @@ def is_complete(event):
 def test_the_story(opencl_queue, mate, kernels):
     array = pyopencl.array.zeros(opencl_queue, (16, 64), "f4")
     opencl_queue.finish()
-    work = start_work(array, kernels)
+    work = start_work(array, kernels, rounds=SLOW_ROUNDS)
 
     view = buffer_interface(array)
     part = view[::-2, 8:40:2]
@@ -89,6 +92,21 @@ def test_nothing_waits_before_the_map(opencl_queue, mate, kernels, gate):
     threading.Timer(0.1, closed.open).start()
     with part.map("r") as mapped:
         np.testing.assert_array_equal(np.asarray(mapped), np.arange(1, 33).reshape(4, 8)[1:3, ::2])
+
+
+def test_work_on_a_queue_that_the_array_does_not_name(opencl_queue, mate, kernels, gate):
+    """pyopencl says so with the array's events."""
+    array = pyopencl.array.zeros(opencl_queue, 32, "f4")
+    opencl_queue.finish()
+    closed = gate(mate)
+    work = kernels.slow(mate, (32,), None, array.base_data, np.int32(100))
+    array.add_event(work)
+    mate.flush()
+    view = buffer_interface(array)
+    assert not is_complete(work)
+    threading.Timer(0.1, closed.open).start()
+    with view.map("r") as mapped:
+        assert np.asarray(mapped).tolist() == list(range(32))
 
 
 def test_a_block_acquires_and_hands_back(opencl_queue, mate, kernels, gate):

@@ -1,4 +1,5 @@
 """Many threads import, slice, export and release the same objects; counts are as before when they are done."""
+
 import sys
 import threading
 
@@ -26,7 +27,9 @@ def test_import_slice_and_release_of_one_producer():
 
     def work(number):
         for i in range(500):
-            view = buffer_interface(source, protocol=[None, "dlpack", "buffer", "array_interface", "array_struct"][i % 5])
+            view = buffer_interface(
+                source, protocol=[None, "dlpack", "buffer", "array_interface", "array_struct"][i % 5]
+            )
             part = view[number:, ::2]
             view.release()
             assert part.shape == (10 - number, 5)

@@ -4,6 +4,7 @@ Scripts that run in an interpreter of their own: its end is what is tested.
 A child that is killed by a signal, says anything on stderr, or exits with another code than 0 fails the test. The
 simulated CUDA driver makes that 97 if something was wrong or was left behind.
 """
+
 import os
 import subprocess
 import sys
@@ -34,7 +35,12 @@ def run(script, *, cuda_sim=None, seconds=120, leaves=False, **variables):
     if cuda_sim:
         environment.update(BI_CUDA_LIBRARY=str(cuda_sim), CUDA_SIM_EXIT="1")
     options = ["-X", "faulthandler", "-W", f"ignore:{FORK_WARNING}:DeprecationWarning"]
-    done = subprocess.run([sys.executable, *options, "-c", textwrap.dedent(script)], env=environment,
-                          capture_output=True, text=True, timeout=seconds)
+    done = subprocess.run(
+        [sys.executable, *options, "-c", textwrap.dedent(script)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+    )
     assert ended_well(done, leaves), f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout

@@ -3,6 +3,7 @@ Compiles the peers that are written in C and C++, once per source, compiler and 
 
 BI_TEST_PEERS names the folder that keeps them; without it a folder below the system's for temporary files does.
 """
+
 import ctypes
 import functools
 import hashlib
@@ -43,7 +44,9 @@ def build(name, suffix, command, *versions):
 def foreign():
     """peers/foreign.c through ctypes; calls let go of the GIL."""
     compiler = os.environ.get("CC", "cc")
-    path = build("foreign.c", ".so", [compiler, "-std=c11", "-O1", "-shared", "-fPIC", "-pthread"])
+    path = build(
+        "foreign.c", ".so", [compiler, "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-O1", "-shared", "-fPIC", "-pthread"]
+    )
     library = ctypes.CDLL(str(path))
     library.peer_call.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
     library.peer_call_later.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int]
@@ -56,10 +59,21 @@ def nanobind_peer():
     import nanobind
 
     package = Path(nanobind.__file__).parent
-    command = [os.environ.get("CXX", "c++"), "-std=c++17", "-O1", "-shared", "-fPIC", "-fvisibility=hidden",
-               "-fno-strict-aliasing", "-DNDEBUG", "-DNB_COMPACT_ASSERTIONS",
-               "-I" + sysconfig.get_path("include"), "-I" + nanobind.include_dir(),
-               "-I" + str(package / "ext" / "robin_map" / "include"), str(package / "src" / "nb_combined.cpp")]
+    command = [
+        os.environ.get("CXX", "c++"),
+        "-std=c++17",
+        "-O1",
+        "-shared",
+        "-fPIC",
+        "-fvisibility=hidden",
+        "-fno-strict-aliasing",
+        "-DNDEBUG",
+        "-DNB_COMPACT_ASSERTIONS",
+        "-I" + sysconfig.get_path("include"),
+        "-I" + nanobind.include_dir(),
+        "-I" + str(package / "ext" / "robin_map" / "include"),
+        str(package / "src" / "nb_combined.cpp"),
+    ]
     path = build("nanobind_peer.cpp", sysconfig.get_config_var("EXT_SUFFIX"), command, nanobind.__version__)
     specification = importlib.util.spec_from_file_location("nanobind_peer", path)
     module = importlib.util.module_from_spec(specification)

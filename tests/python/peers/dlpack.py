@@ -4,6 +4,7 @@ DLPack producers made by hand: every member of a tensor can be set to what no go
 A Tensor counts the calls of its deleter without an interpreter (peers/foreign.c), so it can be let go on any thread and
 after Python has ended. It is never freed: nobody tells Python when its last user is gone.
 """
+
 import ctypes
 
 from peers import compiled
@@ -22,9 +23,15 @@ class Type(ctypes.Structure):
 
 
 class DLTensor(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_void_p), ("device", Device), ("ndim", ctypes.c_int32), ("dtype", Type),
-                ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
-                ("byte_offset", ctypes.c_uint64)]
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device", Device),
+        ("ndim", ctypes.c_int32),
+        ("dtype", Type),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
 
 
 class Managed(ctypes.Structure):
@@ -36,8 +43,13 @@ class Version(ctypes.Structure):
 
 
 class ManagedVersioned(ctypes.Structure):
-    _fields_ = [("version", Version), ("manager_ctx", ctypes.c_void_p), ("deleter", ctypes.c_void_p),
-                ("flags", ctypes.c_uint64), ("tensor", DLTensor)]
+    _fields_ = [
+        ("version", Version),
+        ("manager_ctx", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", DLTensor),
+    ]
 
 
 new_capsule = ctypes.pythonapi.PyCapsule_New
@@ -64,8 +76,20 @@ KEPT = []
 class Tensor:
     """A tensor and its memory. `producer` gives objects with __dlpack__ that hand it over."""
 
-    def __init__(self, shape=(6,), strides=(1,), *, data=None, device=(CPU, 0), dtype=(FLOAT, 32, 1), byte_offset=0,
-                 version=(1, 0), flags=0, ndim=None, deleter=True):
+    def __init__(
+        self,
+        shape=(6,),
+        strides=(1,),
+        *,
+        data=None,
+        device=(CPU, 0),
+        dtype=(FLOAT, 32, 1),
+        byte_offset=0,
+        version=(1, 0),
+        flags=0,
+        ndim=None,
+        deleter=True
+    ):
         KEPT.append(self)
         self.memory = (ctypes.c_float * 64)(*range(64))
         self.count = ctypes.c_long(0)

@@ -1,4 +1,5 @@
 """Fixtures of the tests of peers; a test file imports those that it uses."""
+
 import pyopencl
 import pytest
 

@@ -1,4 +1,5 @@
 """Threads that begin at once, and switch as often as they can."""
+
 import sys
 import threading
 
