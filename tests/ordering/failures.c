@@ -495,38 +495,20 @@ static void row_19_the_end_is_made_up_for_by_the_next_use(void **state)
 	bi_view_release(view);
 }
 
-static void rehearse_download(void)
-{
-	struct bi_view *from = wrap(PLACE_DEVICE, 7, nobody), *host = wrap(PLACE_HOST, 1, nobody);
-
-	copy(host, from, NULL);
-	rehearsed.begin = cuda_calls();
-	copy(host, from, NULL);
-	rehearsed.end = cuda_calls();
-	bi_view_release(from);
-	bi_view_release(host);
-}
-
 /* Host memory whose tail could not be recorded is not idle. */
 static void row_19_the_end_is_made_up_for_by_a_description(void **state)
 {
-	unsigned end = find_last_call("cuEventRecord", rehearse_download);
 	struct bi_view *from = wrap(PLACE_DEVICE, 7, nobody), *host = wrap(PLACE_HOST, 1, nobody);
 	struct bi_exchange exchange;
 	struct gate *gate;
 
 	(void)state;
-	if (is_cuda(bench.context))
-		copy(host, from, NULL);
-	finish_all();
-	OK(bi_view_synchronize(host, &error));
 	gate = close_gate(home_of(bench.context));
-	arm_found("clEnqueueMarkerWithWaitList", end);
+	arm("clEnqueueMarkerWithWaitList", 1);
 	REFUSED(BI_ENOMEM, bi_copy(host, from, NULL, &error));
 	open_gate_soon(gate);
 	OK(bi_view_describe(host, &exchange, &error));
 	assert_true(is_open(gate));
-	expect_waits("synchronize", is_cuda(bench.context) ? 1 : 0);
 	expect_waits("export", 1);
 	assert_int_equal(value_of(host), 7);
 	bi_view_release(from);
@@ -632,7 +614,7 @@ int failures_rows(void)
 		ROW(row_19_what_is_enqueued_stays_ordered, NEED_GATE | NEED_OPENCL),
 		ROW(row_19_the_other_memory_stays_ordered, NEED_GATE | NEED_OPENCL),
 		ROW(row_19_the_end_is_made_up_for_by_the_next_use, NEED_GATE | NEED_COUNTS),
-		ROW(row_19_the_end_is_made_up_for_by_a_description, NEED_GATE | NEED_COUNTS),
+		ROW(row_19_the_end_is_made_up_for_by_a_description, NEED_GATE | NEED_OPENCL | NEED_COUNTS),
 		ROW(row_19_the_end_is_made_up_for_before_the_pool, NEED_GATE | NEED_COUNTS),
 		ROW(row_19_the_end_is_made_up_for_by_the_next_hand_back, NEED_GATE | NEED_COUNTS),
 		ROW(row_19_a_refused_hand_back_leaves_nothing_running, NEED_GATE | NEED_COUNTS),

@@ -15,7 +15,7 @@ from buffer_interface import buffer_interface, pyopencl_array
 from peers.fixtures import gate, opencl_queue  # noqa: F401
 
 # Some tenths of a second on PoCL.
-SLOW_ROUNDS = 3_000_000
+SLOW_ROUNDS = 400_000
 SLOW = """
 __kernel void slow(__global float *a, int rounds)
 {
