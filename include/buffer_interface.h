@@ -651,7 +651,8 @@ BI_API int bi_view_acquire(const struct bi_view *view, struct bi_stream *stream,
 BI_API int bi_view_hand_back(const struct bi_view *view, struct bi_stream *stream, struct bi_error *err);
 /*
  * Makes the context stream the home of the memory, after what is pending on it: for consumers that are told of no other
- * stream. A stream that the producer named waits for the memory's work when it is let go. Nothing for host memory.
+ * stream. What they do there counts as pending work on the memory. A stream that the producer named waits for the
+ * memory's work when it is let go. Nothing for host memory and for BI_WRAP_UNORDERED.
  */
 BI_API int bi_view_rehome(const struct bi_view *view, struct bi_error *err);
 /* Host wait until all work on the memory is done. */

@@ -433,7 +433,10 @@ int bi_view_hand_back(const struct bi_view *view, struct bi_stream *stream, stru
 	return rc;
 }
 
-/* Locked. The new home waits for the old one first: a failure leaves everything as it was. */
+/*
+ * Locked. The new home waits for the old one first: a failure leaves everything as it was. From then on the consumer
+ * works there and tells nobody, so there is always something pending.
+ */
 static int rehome(struct bi_memory *memory, struct bi_stream *home, struct bi_error *err)
 {
 	int rc = acquire(memory, home, err);
@@ -441,9 +444,8 @@ static int rehome(struct bi_memory *memory, struct bi_stream *home, struct bi_er
 	if (rc)
 		return rc;
 	memory->home = home;
-	if (!memory->pending && !memory->first_use_count)
-		return BI_OK;
-	return bi__order_end(memory, home, err);
+	rc = bi__order_check_capture(home, memory, NULL, err);
+	return rc ? rc : bi__order_end(memory, home, err);
 }
 
 int bi_view_rehome(const struct bi_view *view, struct bi_error *err)
@@ -457,8 +459,7 @@ int bi_view_rehome(const struct bi_view *view, struct bi_error *err)
 	if (rc || bi__is_host(memory) || bi__is_unordered(memory))
 		return rc;
 	bi__order_lock(memory, NULL);
-	if (memory->home != &memory->context->stream)
-		rc = rehome(memory, &memory->context->stream, err);
+	rc = rehome(memory, &memory->context->stream, err);
 	bi__order_unlock(memory, NULL);
 	return rc;
 }

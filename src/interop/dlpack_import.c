@@ -7,8 +7,7 @@
 #include "interop/dlpack.h"
 #include "interop/place.h"
 
-#define IMPORT_FLAGS \
-	((unsigned)(BI_DLPACK_UNORDERED | BI_DLPACK_UNCHECKED | BI_DLPACK_WRITABLE | BI_DLPACK_TRUSTED))
+#define IMPORT_FLAGS ((unsigned)(BI_DLPACK_UNORDERED | BI_DLPACK_UNCHECKED | BI_DLPACK_WRITABLE | BI_DLPACK_TRUSTED))
 #define TENSOR_FLAGS ((uint64_t)(BI_DL_READONLY | BI_DL_COPIED | BI_DL_PADDED))
 
 /* A tensor of either kind, and what is to become of it. */
@@ -85,7 +84,8 @@ static int check_opencl(const struct import *import, struct bi_error *err)
 	if (import->own || import->options->flags & BI_DLPACK_TRUSTED)
 		return BI_OK;
 	return bi__fail(err, BI_EUNSUPPORTED,
-			"there is no telling whether data %p is a cl_mem: it is taken on trust only", import->tensor->data);
+			"there is no telling whether data %p is a cl_mem: it is taken on trust only",
+			import->tensor->data);
 }
 
 static int check_device(const struct import *import, struct bi_error *err)
@@ -127,8 +127,8 @@ static int read_type(const struct import *import, struct bi_dtype *out, struct b
 
 	if (rc || !bi__dlpack_is_small(type->bits) || import->flags & BI_DL_PADDED)
 		return rc;
-	return bi__fail(err, BI_EUNSUPPORTED, "elements of %u bits are packed, and are taken with a byte each only [E11]",
-			type->bits);
+	return bi__fail(err, BI_EUNSUPPORTED,
+			"elements of %u bits are packed, and are taken with a byte each only [E11]", type->bits);
 }
 
 static int check_arrays(const struct bi_dl_tensor *tensor, struct bi_error *err)
@@ -145,7 +145,8 @@ static int read_strides(const struct bi_dl_tensor *tensor, int64_t item, int64_t
 	for (int i = 0; i < tensor->ndim; i++)
 		if (bi__mul(tensor->strides[i], item, &out[i]))
 			return bi__fail(err, BI_EOVERFLOW,
-					"strides[%d] is %" PRId64 " elements of %" PRId64 " bytes, which does not fit [E7]",
+					"strides[%d] is %" PRId64 " elements of %" PRId64
+					" bytes, which does not fit [E7]",
 					i, tensor->strides[i], item);
 	return BI_OK;
 }
@@ -179,9 +180,9 @@ static int find_bytes(const struct bi_dl_tensor *tensor, struct bi_layout *layou
 	if (!data)
 		return bi__fail(err, BI_EINVAL, "data is NULL, but the array has elements [E7]");
 	if (foreign->kind != BI_HANDLE_CL_MEM && tensor->byte_offset <= UINT64_MAX - data)
-		return bi__cite(bi__place_bytes(layout, data + tensor->byte_offset, &foreign->handle, &foreign->nbytes,
-						err),
-				"E7", err);
+		return bi__cite(
+			bi__place_bytes(layout, data + tensor->byte_offset, &foreign->handle, &foreign->nbytes, err),
+			"E7", err);
 	foreign->handle = (uintptr_t)data;
 	if (foreign->kind == BI_HANDLE_CL_MEM && tensor->byte_offset <= INT64_MAX)
 		return bi__cite(bi_layout_init(layout, layout->dtype, layout->ndim, layout->shape, layout->strides,

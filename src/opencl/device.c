@@ -327,9 +327,9 @@ int bi__opencl_locate_queue(uintptr_t queue, struct bi__origin *out, struct bi_e
 	int ordinal, rc = bi__cl_open(err);
 
 	if (!rc)
-		rc = bi__cl_check(bi__cl->GetCommandQueueInfo(native, CL_QUEUE_CONTEXT, sizeof(context), &context,
-							      NULL),
-				  "clGetCommandQueueInfo", err);
+		rc = bi__cl_check(
+			bi__cl->GetCommandQueueInfo(native, CL_QUEUE_CONTEXT, sizeof(context), &context, NULL),
+			"clGetCommandQueueInfo", err);
 	if (!rc)
 		rc = get_context_devices(context, &devices, err);
 	if (rc)

@@ -238,9 +238,9 @@ int bi__opencl_locate(uintptr_t handle, struct bi__origin *out, struct bi_error 
 	int rc = bi__cl_open(err);
 
 	if (!rc)
-		rc = bi__cl_check(bi__cl->GetMemObjectInfo((cl_mem)handle, CL_MEM_CONTEXT, sizeof(context), &context,
-							   NULL),
-				  "clGetMemObjectInfo", err);
+		rc = bi__cl_check(
+			bi__cl->GetMemObjectInfo((cl_mem)handle, CL_MEM_CONTEXT, sizeof(context), &context, NULL),
+			"clGetMemObjectInfo", err);
 	if (!rc)
 		*out = (struct bi__origin){ 0, (uintptr_t)context };
 	return rc;
