@@ -446,6 +446,14 @@ BI_API struct bi_stream *bi_context_stream(const struct bi_context *context);
 BI_API uintptr_t bi_context_handle(const struct bi_context *context);
 
 /*
+ * Makes the driver's context current on the calling thread, for libraries that look at it (CUDA); elsewhere, and where it
+ * is current already, nothing happens. *entered tells bi_context_leave, on the same thread, whether there is something to
+ * undo; it is 0 after a failure.
+ */
+BI_API int bi_context_enter(struct bi_context *context, int *entered, struct bi_error *err);
+BI_API void bi_context_leave(struct bi_context *context, int entered);
+
+/*
  * Gives free memory back to the driver until at most `keep` bytes are pooled, lets go of released memories whose work
  * is complete, and drops caches if keep is 0. Does not wait for that; CUDA's driver may wait for the device when it frees
  * pinned memory, or device memory where it has no pools (docs/ordering.md, row 28).
@@ -655,6 +663,8 @@ BI_API int bi_view_hand_back(const struct bi_view *view, struct bi_stream *strea
  * memory's work when it is let go. Nothing for host memory and for BI_WRAP_UNORDERED.
  */
 BI_API int bi_view_rehome(const struct bi_view *view, struct bi_error *err);
+/* 1 if nothing was enqueued on the memory since its end was last seen. Bookkeeping: no driver is asked, nobody waits. */
+BI_API int bi_view_is_idle(const struct bi_view *view);
 /* Host wait until all work on the memory is done. */
 BI_API int bi_view_synchronize(const struct bi_view *view, struct bi_error *err);
 

@@ -23,6 +23,11 @@ static uint64_t clock_of_uses;
 /* Nothing that can wait, or run Python code, happens under it. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+static int is_cuda_context(const struct bi_context *context)
+{
+	return strcmp(bi_context_device(context)->backend, "cuda") == 0;
+}
+
 static int is_same(const struct bi_location *a, const struct bi_location *b)
 {
 	return a->context == b->context && strcmp(a->device, b->device) == 0;
@@ -38,6 +43,25 @@ static struct bi_context *find(const struct bi_location *location)
 		return bi_context_retain(entries[i].context);
 	}
 	return NULL;
+}
+
+/* The same by number: no text is made for an import. Retained, or NULL. */
+static struct bi_context *look_up_cuda(int ordinal)
+{
+	struct bi_context *found = NULL;
+
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < MOST && !found; i++) {
+		struct entry *entry = &entries[i];
+
+		if (!entry->context || entry->location.context || !is_cuda_context(entry->context) ||
+		    bi_context_device(entry->context)->ordinal != ordinal)
+			continue;
+		entry->used = ++clock_of_uses;
+		found = bi_context_retain(entry->context);
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
 }
 
 /* Retained, or NULL. */
@@ -132,6 +156,9 @@ int bip_context_cuda(int ordinal, struct bi_context **out)
 {
 	struct bi_location location = { "", 0 };
 
+	*out = look_up_cuda(ordinal);
+	if (*out)
+		return 0;
 	PyOS_snprintf(location.device, sizeof(location.device), "cuda:%d", ordinal);
 	return context_at(&location, out);
 }

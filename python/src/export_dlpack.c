@@ -134,8 +134,11 @@ static int acquire(const struct bi_view *view, int64_t handle)
 {
 	struct bi_stream *stream;
 	struct bi_error err;
-	int rc = bi_stream_wrap(bi_memory_context(bi_view_memory(view)), (uintptr_t)handle, NULL, NULL, &stream, &err);
+	int rc;
 
+	if (bi_view_is_idle(view))
+		return 0;
+	rc = bi_stream_wrap(bi_memory_context(bi_view_memory(view)), (uintptr_t)handle, NULL, NULL, &stream, &err);
 	if (!rc) {
 		rc = bi_view_acquire(view, stream, &err);
 		bi_stream_release(stream);

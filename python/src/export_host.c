@@ -22,6 +22,8 @@ int bip_settle(struct bi_view *view)
 	struct bi_error err;
 	int rc;
 
+	if (bi_view_is_idle(view))
+		return 0;
 	bi_view_retain(view);
 	Py_BEGIN_ALLOW_THREADS
 	rc = bi_view_synchronize(view, &err);

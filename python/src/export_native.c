@@ -29,10 +29,8 @@ static int check(PyObject *object)
 	return -1;
 }
 
-typedef int exporter(PyObject *object, struct bi_exchange *out);
-
 /* The mask outlives the array's object only where both are taken. */
-static int add_mask(PyObject *mask, exporter *export, struct bi_exchange *out)
+static int add_mask(PyObject *mask, int (*export)(PyObject *, struct bi_exchange *), struct bi_exchange *out)
 {
 	struct masked *both = malloc(sizeof(*both));
 
@@ -51,25 +49,15 @@ static int add_mask(PyObject *mask, exporter *export, struct bi_exchange *out)
 	return 0;
 }
 
-/* Host memory that a device still works on is waited for with the GIL: to let it go each time costs more than all this.
- */
-static int describe(PyObject *object, struct bi_exchange *out)
+/* Host memory that a device still works on would make the library wait, with the GIL. */
+static int needs_wait(const struct bi_view *view)
 {
-	struct bi_view *view;
-	struct bi_error err;
-	int rc = -1;
-
-	BIP_LOCK(object)
-	view = bip_view(object);
-	if (view)
-		rc = bi_view_describe(view, out, &err);
-	BIP_UNLOCK()
-	if (view && rc)
-		bip_raise_export(rc, &err);
-	return rc ? -1 : 0;
+	return bi_memory_is_host(bi_view_memory(view)) && !bi_view_is_idle(view);
 }
 
-static int export(PyObject *object, struct bi_exchange *out)
+typedef int exporter(const struct bi_view *view, struct bi_exchange *out, struct bi_error *err);
+
+static int export_with(exporter *export, PyObject *object, struct bi_exchange *out)
 {
 	struct bi_view *view = bip_hold(object);
 	struct bi_error err;
@@ -77,21 +65,50 @@ static int export(PyObject *object, struct bi_exchange *out)
 
 	if (!view)
 		return -1;
-	rc = bi_view_export(view, 0, out, &err);
+	if (needs_wait(view) && bip_settle(view)) {
+		bi_view_release(view);
+		return -1;
+	}
+	rc = export(view, out, &err);
 	bi_view_release(view);
 	if (rc)
 		bip_raise_export(rc, &err);
 	return rc ? -1 : 0;
 }
 
+/* The way of every call counts nothing; what waits or fails goes the long way. */
+static int describe(PyObject *object, struct bi_exchange *out)
+{
+	struct bi_view *view;
+	int rc = -1;
+
+	BIP_LOCK(object)
+	view = ((struct bip_object *)object)->view;
+	if (view && !needs_wait(view))
+		rc = bi_view_describe(view, out, NULL);
+	BIP_UNLOCK()
+	return rc ? export_with(bi_view_describe, object, out) : 0;
+}
+
+static int give(const struct bi_view *view, struct bi_exchange *out, struct bi_error *err)
+{
+	return bi_view_export(view, 0, out, err);
+}
+
+static int export(PyObject *object, struct bi_exchange *out)
+{
+	return export_with(give, object, out);
+}
+
+/* A struct that is only lent has no room for a second one. */
 static int view(PyObject *object, struct bi_exchange *out)
 {
-	PyObject *mask;
-
-	if (check(object) || describe(object, out))
+	if (check(object))
 		return -1;
-	mask = ((struct bip_object *)object)->mask;
-	return mask ? add_mask(mask, describe, out) : 0;
+	if (!((struct bip_object *)object)->mask)
+		return describe(object, out);
+	PyErr_SetString(bip_UnsupportedError, "the array is masked; it can be acquired, not viewed");
+	return -1;
 }
 
 static int acquire(PyObject *object, struct bi_exchange *out)

@@ -356,16 +356,18 @@ static PyObject *call_method(PyObject *method, PyObject *stream)
 }
 
 /* `context` is that of a CUDA device, or NULL; the device is the current one within the call [E9]. */
-static PyObject *ask_for_capsule(PyObject *method, const struct bi_context *context, const struct bip_request *request)
+static PyObject *ask_for_capsule(PyObject *method, struct bi_context *context, const struct bip_request *request)
 {
 	PyObject *stream = stream_to_tell(context, request), *capsule;
-	int entered;
+	int entered = 0;
 
 	if (!stream)
 		return NULL;
-	entered = context ? bip_enter(context) : 0;
+	/* A producer that does not care about the current device does well even where it cannot be changed. */
+	if (context)
+		bi_context_enter(context, &entered, NULL);
 	capsule = call_method(method, stream);
-	bip_leave(entered);
+	bi_context_leave(context, entered);
 	Py_DECREF(stream);
 	return capsule;
 }

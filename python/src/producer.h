@@ -17,8 +17,4 @@ struct bip_raised {
 struct bip_raised bip_put_aside(void);
 void bip_put_back(struct bip_raised raised);
 
-/* Makes the device of a CUDA context the current one of this thread, if it can; what it returns is for bip_leave. */
-int bip_enter(const struct bi_context *context);
-void bip_leave(int entered);
-
 #endif

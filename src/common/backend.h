@@ -82,6 +82,12 @@ struct bi__backend {
 	 */
 	int (*open)(const struct bi_options *options, struct bi_device *device, struct bi__device_state *out,
 		    struct bi__queue *stream, struct bi_error *err);
+	/*
+	 * Makes the native context current on the calling thread, *entered = 1 if it was not; leave undoes that. Optional,
+	 * where a thread has no such thing.
+	 */
+	int (*enter)(struct bi__device_state *device, int *entered, struct bi_error *err);
+	void (*leave)(struct bi__device_state *device);
 	/* Everything else of the context is gone. */
 	void (*close)(struct bi__device_state *device, struct bi__queue *stream);
 

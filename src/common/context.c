@@ -231,6 +231,20 @@ uintptr_t bi_context_handle(const struct bi_context *context)
 	return context->state.native;
 }
 
+int bi_context_enter(struct bi_context *context, int *entered, struct bi_error *err)
+{
+	if (!context || !entered)
+		return bi__fail(err, BI_EINVAL, "%s is NULL", context ? "entered" : "context");
+	*entered = 0;
+	return bi__dispatch_enter(context, entered, err);
+}
+
+void bi_context_leave(struct bi_context *context, int entered)
+{
+	if (context && entered)
+		bi__dispatch_leave(context);
+}
+
 int bi_context_trim(struct bi_context *context, size_t keep, struct bi_error *err)
 {
 	if (!context)

@@ -50,6 +50,19 @@ void bi__dispatch_close(struct bi_context *context)
 		context->backend->close(&context->state, &context->stream.queue);
 }
 
+int bi__dispatch_enter(struct bi_context *context, int *entered, struct bi_error *err)
+{
+	int rc = bi__dispatch_alive(context, err);
+
+	return rc || !context->backend->enter ? rc : context->backend->enter(&context->state, entered, err);
+}
+
+void bi__dispatch_leave(struct bi_context *context)
+{
+	if (bi__dispatch_alive(context, NULL) == BI_OK)
+		context->backend->leave(&context->state);
+}
+
 int bi__dispatch_reachable(const struct bi_memory *memory, struct bi_error *err)
 {
 	return bi__is_host(memory) ? BI_OK : bi__dispatch_alive(memory->context, err);

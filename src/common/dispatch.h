@@ -10,6 +10,10 @@
 /* BI_OK, or BI_EFORK for a device context of the parent in a forked child. */
 int bi__dispatch_alive(const struct bi_context *context, struct bi_error *err);
 
+/* The native context becomes current on the calling thread, if there is such a thing; *entered as backend.h says. */
+int bi__dispatch_enter(struct bi_context *context, int *entered, struct bi_error *err);
+void bi__dispatch_leave(struct bi_context *context);
+
 /* The same for a memory; host memory of any context can always be used. */
 int bi__dispatch_reachable(const struct bi_memory *memory, struct bi_error *err);
 

@@ -1,3 +1,4 @@
+#include "common/decimal.h"
 #include "common/dtype.h"
 
 #include <stdio.h>
@@ -255,8 +256,9 @@ int bi_dtype_typestr(struct bi_dtype dtype, char text[BI_DTYPE_TEXT], struct bi_
 	if (!entry->kind || dtype.lanes > 1)
 		return bi__fail(err, BI_EDTYPE, "the array interface has no name for %s with %u lanes", entry->text,
 				dtype.lanes);
-	snprintf(text, BI_DTYPE_TEXT, "%c%c%u", bi__dtype_order(dtype), entry->kind,
-		 is_sized(entry) ? dtype.item_size / unit_size(entry) : dtype.item_size);
+	text[0] = bi__dtype_order(dtype);
+	text[1] = entry->kind;
+	bi__decimal(text + 2, is_sized(entry) ? dtype.item_size / unit_size(entry) : dtype.item_size);
 	return BI_OK;
 }
 

@@ -1,7 +1,7 @@
 /* Where something that somebody else made belongs: device string and context to open it with. */
-#include <stdio.h>
 #include <string.h>
 
+#include "common/decimal.h"
 #include "common/dispatch.h"
 
 static int check(uintptr_t handle, struct bi_location *out, struct bi_error *err)
@@ -14,7 +14,11 @@ static int check(uintptr_t handle, struct bi_location *out, struct bi_error *err
 
 static int answer(const struct bi__origin *origin, const char *name, struct bi_location *out)
 {
-	snprintf(out->device, sizeof(out->device), "%s:%d", name, origin->ordinal);
+	size_t length = strlen(name);
+
+	memcpy(out->device, name, length);
+	out->device[length] = ':';
+	bi__decimal(out->device + length + 1, (uint32_t)origin->ordinal);
 	out->context = origin->native;
 	return BI_OK;
 }

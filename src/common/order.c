@@ -464,6 +464,11 @@ int bi_view_rehome(const struct bi_view *view, struct bi_error *err)
 	return rc;
 }
 
+int bi_view_is_idle(const struct bi_view *view)
+{
+	return bi__is_idle(view->memory);
+}
+
 int bi_view_synchronize(const struct bi_view *view, struct bi_error *err)
 {
 	if (!view)

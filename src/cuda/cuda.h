@@ -139,6 +139,10 @@ int bi__cuda_enter_relaxed(bi__cu_context context, struct bi__cuda_scope *scope,
 void bi__cuda_enter_to_release(bi__cu_context context, struct bi__cuda_scope *scope);
 void bi__cuda_leave(struct bi__cuda_scope *scope);
 
+/* The same for a caller who keeps no scope. */
+int bi__cuda_enter_device(struct bi__device_state *device, int *entered, struct bi_error *err);
+void bi__cuda_leave_device(struct bi__device_state *device);
+
 /* Wraps queue->native, or creates a stream with these flags if it is 0. */
 int bi__cuda_queue_open(struct bi__cuda *cuda, struct bi__queue *queue, unsigned flags, struct bi_error *err);
 

@@ -75,3 +75,17 @@ void bi__cuda_leave(struct bi__cuda_scope *scope)
 	if (scope->pushed)
 		pop(scope->pushed);
 }
+
+int bi__cuda_enter_device(struct bi__device_state *device, int *entered, struct bi_error *err)
+{
+	struct bi__cuda_scope scope;
+	int rc = bi__cuda_enter((bi__cu_context)device->native, &scope, err);
+
+	*entered = !rc && scope.pushed;
+	return rc;
+}
+
+void bi__cuda_leave_device(struct bi__device_state *device)
+{
+	pop((bi__cu_context)device->native);
+}

@@ -205,6 +205,47 @@ static void test_what_cannot_be_located(void **state)
 		REFUSED(BI_EINVAL, bi_locate_memory(BI_HANDLE_CUDA, (uintptr_t)bytes, &location, &error));
 }
 
+static void test_idle_memory_is_told(void **state)
+{
+	const uint8_t element = 1;
+	const int64_t shape = 64;
+	struct bi_view *view;
+
+	(void)state;
+	OK(bi_view_empty(fixture.context, dtype_of("|u1"), 1, &shape, &view, &error));
+	OK(bi_fill(view, &element, NULL, &error));
+	OK(bi_view_synchronize(view, &error));
+	assert_int_equal(bi_view_is_idle(view), 1);
+	OK(bi_fill(view, &element, NULL, &error));
+	assert_int_equal(bi_view_is_idle(view), bi_memory_is_host(bi_view_memory(view)));
+	OK(bi_view_synchronize(view, &error));
+	assert_int_equal(bi_view_is_idle(view), 1);
+	bi_view_release(view);
+}
+
+/* Only CUDA has a context that is current on a thread; what is current already is not entered again. */
+static void test_context_is_entered_and_left(void **state)
+{
+	int is_cuda = strcmp(bi_context_device(fixture.context)->backend, "cuda") == 0;
+
+	(void)state;
+	for (int round = 0; round < 2; round++) {
+		int first = -1, second = -1;
+
+		OK(bi_context_enter(fixture.context, &first, &error));
+		OK(bi_context_enter(fixture.context, &second, &error));
+		assert_int_equal(first, is_cuda);
+		assert_int_equal(second, 0);
+		bi_context_leave(fixture.context, second);
+		OK(bi_context_enter(fixture.context, &second, &error));
+		assert_int_equal(second, 0);
+		bi_context_leave(fixture.context, first);
+	}
+	REFUSED(BI_EINVAL, bi_context_enter(NULL, NULL, &error));
+	REFUSED(BI_EINVAL, bi_context_enter(fixture.context, NULL, &error));
+	bi_context_leave(NULL, 1);
+}
+
 int describe_group(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -215,6 +256,8 @@ int describe_group(void)
 		TEST(test_memory_is_located),
 		TEST(test_queue_is_located),
 		TEST(test_what_cannot_be_located),
+		TEST(test_idle_memory_is_told),
+		TEST(test_context_is_entered_and_left),
 	};
 
 	return cmocka_run_group_tests_name("describe", tests, NULL, NULL);

@@ -2,8 +2,8 @@
 
     conformance.py [--output TABLE.md] RESULTS...
 
-RESULTS are JUnit XML files of pytest and of ctest (ctest --output-junit, whose system-out has the lines of cmocka), or
-plain text with such lines. A test belongs to the rules whose numbers stand together in its name: test_P6_P7_own_work,
+RESULTS are JUnit XML files of pytest and of ctest, whose system-out has the lines of cmocka if ctest did not cut it
+(ctest --output-junit FILE --test-output-size-passed 10000000), or plain text with such lines. A test belongs to the rules whose numbers stand together in its name: test_P6_P7_own_work,
 cai_P3_without_elements. Ends with 1 if a rule of rules.toml has no test, or one that failed or did not run.
 """
 

@@ -8,6 +8,7 @@ BI_TEST_CUDA=real. A test that asks for `cuda` begins a run of the simulator and
 behind (memory, streams, events, contexts) fails it. `cuda` needs that no view of an earlier test is still alive.
 """
 
+import ctypes
 import gc
 import os
 import pathlib
@@ -95,10 +96,46 @@ def end_run(sim, node):
         pytest.fail("the simulated driver reports:\n  " + "\n  ".join(sim.reports()), pytrace=False)
 
 
+@pytest.fixture(autouse=True)
+def no_reports(request):
+    """What uses CUDA without a run of its own is watched too: nothing may be reported meanwhile."""
+    has_run = {"cuda", "cuda_run"} & set(request.fixturenames)
+    sim = None if has_run or os.environ.get("BI_CUDA_LIBRARY") == NO_DRIVER else cuda_sim.open_simulator()
+    before = len(sim.reports()) if sim else 0
+    yield
+    new = sim.reports()[before:] if sim else []
+    if new and not request.node.stash.get(FAILED, False):
+        pytest.fail("the simulated driver reports:\n  " + "\n  ".join(new), pytrace=False)
+
+
+def left_buffers():
+    """cl_mem that were made and not deleted, counted by the loader layer of the tests if it is in (OPENCL_LAYERS)."""
+    path = os.environ.get("BI_TEST_LAYER")
+    if not path or "OPENCL_LAYERS" not in os.environ:
+        return 0
+    try:
+        layer = ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+    except OSError:
+        return 0  # nobody has used OpenCL
+    layer.bi_layer_live_buffers.restype = ctypes.c_int64
+    return layer.bi_layer_live_buffers()
+
+
+def pytest_sessionfinish(session, exitstatus):
+    """Nothing of OpenCL outlives the tests."""
+    if exitstatus != 0:
+        return
+    collect()
+    if left_buffers():
+        print(f"\n{left_buffers()} cl_mem were left behind", file=sys.stderr)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
 @pytest.fixture
 def cuda_options():
-    """Options of the run that `cuda` begins (cuda_sim.Options); parametrize a test with it to change them."""
-    return {}
+    """Options of the run that `cuda` begins (cuda_sim.Options); parametrize a test with it to change them. The schedule is
+    that of the environment variable BI_TEST_SEED, else always the same."""
+    return {"seed": int(os.environ.get("BI_TEST_SEED", "1"))}
 
 
 @pytest.fixture

@@ -106,6 +106,9 @@ def test_rounds_of_pyopencl(opencl_queue):
     memory, queue, context = array.base_data, opencl_queue, opencl_queue.context
 
     def counts():
+        """At rest: commands of earlier tests have let go of the queue."""
+        queue.finish()
+        comes_to(1, lambda: queue.get_info(pyopencl.command_queue_info.REFERENCE_COUNT), seconds=1)
         return (
             memory.get_info(COUNT),
             queue.get_info(pyopencl.command_queue_info.REFERENCE_COUNT),

@@ -96,11 +96,14 @@ def test_os_exit_and_sys_exit():
     run("a = empty(4, 'f4', device='opencl'); a.fill(1); sys.exit(0)")
 
 
+# PoCL crashes, without this library as well, if the process ends while it compiles a kernel: they are compiled before.
 PYOPENCL = """
 import pyopencl, pyopencl.array
 queue = pyopencl.CommandQueue(pyopencl.create_some_context(interactive=False))
 array = pyopencl.array.zeros(queue, 64, 'f4')
 view = buffer_interface(array)[1:]
+bi.pyopencl_array(view, queue).fill(2)
+queue.finish()
 """
 
 
