@@ -60,6 +60,8 @@ def test_persistent_request_keeps_the_memory():
     target.release()
     MPI.Prequest.Startall([receive, send])
     MPI.Request.Waitall([receive, send])
+    receive.Free()
+    send.Free()
     assert before.tolist() == [0, 1, 2, 3, 4]
 
 
