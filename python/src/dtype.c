@@ -205,12 +205,57 @@ static int from_class(PyObject *class, PyObject *numpy_dtype, struct bi_dtype *o
 	return rc;
 }
 
+/*
+ * The last simple dtypes of NumPy that were read. There is one object of each in common use, which is kept here, so that
+ * its address is enough to know it by.
+ */
+#define KNOWN 8
+
+static struct {
+	PyObject *object;
+	struct bi_dtype dtype;
+} known[KNOWN];
+
+static int look_up(const PyObject *object, struct bi_dtype *out)
+{
+#ifndef Py_GIL_DISABLED
+	for (int i = 0; i < KNOWN; i++) {
+		if (known[i].object != object)
+			continue;
+		*out = known[i].dtype;
+		return 1;
+	}
+#else
+	(void)object;
+	(void)out;
+#endif
+	return 0;
+}
+
+static void remember(PyObject *object, struct bi_dtype dtype)
+{
+#ifndef Py_GIL_DISABLED
+	static int next;
+	PyObject *forgotten = known[next].object;
+
+	known[next].object = Py_NewRef(object);
+	known[next].dtype = dtype;
+	next = (next + 1) % KNOWN;
+	Py_XDECREF(forgotten);
+#else
+	(void)object;
+	(void)dtype;
+#endif
+}
+
 int bip_dtype_from_with_descr(PyObject *object, struct bi_dtype *out, PyObject **descr)
 {
 	PyObject *numpy_dtype;
 	int rc;
 
 	*descr = NULL;
+	if (look_up(object, out))
+		return 0;
 	if (PyUnicode_Check(object))
 		return from_text(object, out);
 	if (PyList_Check(object))
@@ -223,6 +268,8 @@ int bip_dtype_from_with_descr(PyObject *object, struct bi_dtype *out, PyObject *
 		rc = from_numpy(object, out, descr);
 	else
 		rc = refuse(object);
+	if (!rc && !*descr && !PyType_Check(object))
+		remember(object, *out);
 	Py_XDECREF(numpy_dtype);
 	return rc;
 }
