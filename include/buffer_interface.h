@@ -24,7 +24,7 @@
  *   owned     a `**out` parameter receives a new reference that the caller releases; it is NULL after a failure
  *   borrowed  a returned pointer stays valid as long as the object that it was asked of
  *   taken     the function takes over what it is given, on success only; after a failure the caller still has it
- *   retained  the function takes a reference of its own; the caller keeps his
+ *   retained  the function takes a reference of its own; the caller keeps its own
  *   Release functions accept NULL.
  *
  * Threads

@@ -3,7 +3,7 @@
  *
  *     >>> import numpy, array_report
  *     >>> array_report.describe(numpy.zeros((2, 3), "f4"))
- *     {'device': 'CPU', 'ordinal': 0, 'type': 'f4', 'shape': (2, 3), 'strides': (12, 4), 'readonly': False, ...}
+ *     {'device': 'CPU', 'ordinal': 0, 'type': 'f4', 'lanes': 1, 'shape': (2, 3), 'strides': (12, 4), ...}
  *     >>> array_report.total(numpy.arange(10.0)[::-2])
  *     25.0
  *
@@ -53,20 +53,28 @@ static PyObject *tuple_of(const int64_t *numbers, int64_t count)
 	return tuple;
 }
 
-/* "f4": kind and bytes; kinds that the array interface has no letter for are '?'. */
-static PyObject *type_name(const struct bi_exchange *array)
+/* Texts, structures and swapped bytes are no vectors: their lanes say how large they are. */
+static unsigned lanes_of(const struct bi_exchange *array)
 {
-	return PyUnicode_FromFormat("%c%u", array->type_kind ? array->type_kind : '?', array->item_size);
+	return array->type_code == 3 || !array->type_lanes ? 1 : array->type_lanes;
 }
 
+/* "f4": kind and bytes of one lane; kinds that the array interface has no letter for are '?'. */
+static PyObject *type_name(const struct bi_exchange *array)
+{
+	return PyUnicode_FromFormat("%c%u", array->type_kind ? array->type_kind : '?',
+				    array->item_size / lanes_of(array));
+}
+
+/* A handle need not be an address, so nothing is added to it: the first element is `offset` bytes behind it. */
 static PyObject *make_report(const struct bi_exchange *array)
 {
-	return Py_BuildValue("{sssisNsNsNsNsisKsK}", "device", device_name(array->device_type), "ordinal",
-			     array->device_id, "type", type_name(array), "shape", tuple_of(array->shape, array->ndim),
-			     "strides", tuple_of(array->strides, array->ndim), "readonly",
-			     PyBool_FromLong((array->flags & BI_EXCHANGE_READONLY) != 0), "stream_kind",
-			     (int)array->stream_kind, "stream", (unsigned long long)array->stream, "address",
-			     (unsigned long long)(array->handle + array->offset));
+	return Py_BuildValue("{sssisNsIsNsNsNsisKsKsK}", "device", device_name(array->device_type), "ordinal",
+			     array->device_id, "type", type_name(array), "lanes", lanes_of(array), "shape",
+			     tuple_of(array->shape, array->ndim), "strides", tuple_of(array->strides, array->ndim),
+			     "readonly", PyBool_FromLong((array->flags & BI_EXCHANGE_READONLY) != 0), "stream_kind",
+			     (int)array->stream_kind, "stream", (unsigned long long)array->stream, "handle",
+			     (unsigned long long)array->handle, "offset", (unsigned long long)array->offset);
 }
 
 /* Nothing outlives the call, so it is enough to borrow. */

@@ -75,7 +75,8 @@ BI_API int bi_cai_export(const struct bi_view *view, int version, unsigned flags
 struct bi_cai_import_options {
 	size_t struct_size;
 	unsigned flags; /* enum bi_cai_flag */
-	/* The stream on which the producer works, whatever he says (None included); NULL: what he says. */
+	/* The stream on which the producer works, whatever it says (None included); NULL: what it
+	   says. */
 	struct bi_stream *producer_stream;
 	/* Receives the mask as a view of its own, or NULL if there is none. If this is NULL, masked arrays are refused.
 	 */

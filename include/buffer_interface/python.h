@@ -75,7 +75,10 @@ static inline int bi_python_find_capsule(PyTypeObject *type, PyObject **out)
 #endif
 }
 
-/* The table in a capsule, or NULL with TypeError (it is no such capsule) or BufferError (a version not known here). */
+/*
+ * The table in a capsule, or NULL with TypeError (it is no such capsule, or lacks a function) or BufferError (a version
+ * not known here).
+ */
 static inline const struct bi_python_api *bi_python_open_capsule(PyObject *capsule)
 {
 	const struct bi_python_api *api;
@@ -85,13 +88,19 @@ static inline const struct bi_python_api *bi_python_open_capsule(PyObject *capsu
 		return NULL;
 	}
 	api = (const struct bi_python_api *)PyCapsule_GetPointer(capsule, BI_PYTHON_CAPSULE);
-	if (api && api->version == BI_ABI_VERSION && api->struct_size >= sizeof(*api))
-		return api;
-	if (api)
+	if (!api)
+		return NULL;
+	if (api->version != BI_ABI_VERSION || api->struct_size < sizeof(*api)) {
 		PyErr_Format(PyExc_BufferError,
 			     BI_PYTHON_ATTRIBUTE " has version %u.%u and %u bytes, this module knows version %d.%d",
 			     (unsigned)(api->version >> 16), (unsigned)(api->version & 0xffff),
 			     (unsigned)api->struct_size, BI_ABI_MAJOR, BI_ABI_MINOR);
+		return NULL;
+	}
+	if (api->view && api->acquire)
+		return api;
+	PyErr_Format(PyExc_TypeError, "the function %s of " BI_PYTHON_ATTRIBUTE " is NULL",
+		     api->view ? "acquire" : "view");
 	return NULL;
 }
 

@@ -14,6 +14,30 @@ from ._core import *  # noqa: F403
 from ._core import __version__, _close_contexts
 from ._pyopencl import pyopencl_array
 
+__all__ = [
+    "BufferInterface",
+    "Device",
+    "DriverError",
+    "Handle",
+    "InvalidArrayError",
+    "Mapping",
+    "UnsupportedError",
+    "asarray",
+    "buffer_interface",
+    "copyto",
+    "devices",
+    "empty",
+    "empty_like",
+    "from_numpy",
+    "full",
+    "get_include",
+    "join",
+    "pyopencl_array",
+    "shares_memory",
+    "trim",
+    "zeros",
+]
+
 
 def get_include():
     """Folder of the C headers: buffer_interface.h, buffer_interface/python.h and the others."""

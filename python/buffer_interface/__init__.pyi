@@ -2,13 +2,38 @@
 
 from collections.abc import Iterable
 from types import EllipsisType, TracebackType
-from typing import Any, Literal, NamedTuple, SupportsIndex, TypeAlias, final
+from typing import Any, Final, Literal, NoReturn, SupportsIndex, TypeAlias, final
 
 import numpy as np
+from _typeshed import structseq
 from numpy.typing import DTypeLike, NDArray
 from typing_extensions import CapsuleType
 
 __version__: str
+
+__all__ = [
+    "BufferInterface",
+    "Device",
+    "DriverError",
+    "Handle",
+    "InvalidArrayError",
+    "Mapping",
+    "UnsupportedError",
+    "asarray",
+    "buffer_interface",
+    "copyto",
+    "devices",
+    "empty",
+    "empty_like",
+    "from_numpy",
+    "full",
+    "get_include",
+    "join",
+    "pyopencl_array",
+    "shares_memory",
+    "trim",
+    "zeros",
+]
 
 # Whatever speaks DLPack, the CUDA Array Interface, the buffer protocol, NumPy's array interface or the BufferInterface.
 _Array: TypeAlias = Any
@@ -41,31 +66,59 @@ class DriverError(RuntimeError):
     vendor: int
     """The driver's own code, 0 without one."""
 
-class Device(NamedTuple):
-    """A device, or a backend that cannot be used. devices() makes them."""
+@final
+class Device(structseq[Any], tuple[str, str, str, str, str, int | None, tuple[str, ...], bool, str, str, int, int]):
+    """A device, or a backend that cannot be used. devices() makes them; a tuple whose items have names, as os.stat_result."""
 
-    spec: str
-    """Device string that opens exactly this one: 'opencl:0:1', 'cuda:1'."""
-    name: str
-    backend: str
-    """'host', 'opencl' or 'cuda'."""
-    platform: str
-    """Name of the platform; '' where the backend has none."""
-    kind: str
-    """'host', 'cpu', 'gpu', 'accelerator' or 'other'."""
-    memory: int | None
-    """Bytes, or None if not known."""
-    capabilities: tuple[str, ...]
-    """Of 'async', 'unified', 'out-of-order', 'profiling', 'svm', 'native-copy', 'external-memory'."""
-    usable: bool
-    """False: `reason` says why; then only spec and backend are filled."""
-    reason: str
-    version: str
-    """What the driver says of itself."""
-    platform_number: int
-    """Number of the OpenCL platform, else 0."""
-    ordinal: int
-    """Number of the device on its platform."""
+    __match_args__: Final = (
+        "spec",
+        "name",
+        "backend",
+        "platform",
+        "kind",
+        "memory",
+        "capabilities",
+        "usable",
+        "reason",
+        "version",
+        "platform_number",
+        "ordinal",
+    )
+
+    @property
+    def spec(self) -> str:
+        """Device string that opens exactly this one: 'opencl:0:1', 'cuda:1'."""
+    @property
+    def name(self) -> str: ...
+    @property
+    def backend(self) -> str:
+        """'host', 'opencl' or 'cuda'."""
+    @property
+    def platform(self) -> str:
+        """Name of the platform; '' where the backend has none."""
+    @property
+    def kind(self) -> str:
+        """'host', 'cpu', 'gpu', 'accelerator' or 'other'."""
+    @property
+    def memory(self) -> int | None:
+        """Bytes, or None if not known."""
+    @property
+    def capabilities(self) -> tuple[str, ...]:
+        """Of 'async', 'unified', 'out-of-order', 'profiling', 'svm', 'native-copy', 'external-memory'."""
+    @property
+    def usable(self) -> bool:
+        """False: `reason` says why; then only spec and backend are filled."""
+    @property
+    def reason(self) -> str: ...
+    @property
+    def version(self) -> str:
+        """What the driver says of itself."""
+    @property
+    def platform_number(self) -> int:
+        """Number of the OpenCL platform, else 0."""
+    @property
+    def ordinal(self) -> int:
+        """Number of the device on its platform."""
 
 @final
 class Handle:
@@ -95,6 +148,7 @@ class Mapping:
     def strides(self) -> tuple[int, ...]: ...
     def numpy(self) -> NDArray[Any]:
         """The mapped elements as an array of `dtype`, without a copy."""
+    def __array__(self, dtype: DTypeLike | None = None, *, copy: bool | None = None) -> NDArray[Any]: ...
     def close(self) -> None:
         """Ends the mapping. BufferError, and the array stays mapped, while a buffer of it is in use."""
     def __enter__(self) -> Mapping: ...
@@ -158,6 +212,12 @@ class BufferInterface:
     def context(self) -> int | None:
         """cl_context or CUcontext; None on the host."""
     @property
+    def cl_context(self) -> int:
+        """AttributeError for memory that is not OpenCL's."""
+    @property
+    def cl_command_queue(self) -> int:
+        """The queue on which the memory is ready; AttributeError for memory that is not OpenCL's."""
+    @property
     def stream(self) -> int | None:
         """The stream on which pending work is; None if nothing is pending."""
     @property
@@ -170,7 +230,8 @@ class BufferInterface:
 
     # Lifetime and order
     def release(self) -> None:
-        """Lets the memory go, once. Exports that were handed out keep it."""
+        """Lets the memory go, once. Exports that were handed out keep it. Ends the cycle of a producer that keeps its own
+        BufferInterface, which the garbage collector cannot see."""
     def __enter__(self) -> BufferInterface: ...
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
@@ -188,8 +249,12 @@ class BufferInterface:
     @property
     def T(self) -> BufferInterface: ...
     def __len__(self) -> int: ...
+    def __bool__(self) -> NoReturn:
+        """Always a TypeError, as for int() and float(): item() gives the one element."""
     def __getitem__(self, key: _Index, /) -> BufferInterface: ...
-    def __setitem__(self, key: _Index, value: _Array, /) -> None: ...
+    def __setitem__(self, key: _Index, value: _Array, /) -> None:
+        """As copyto(). Host memory that a device is to write is complete after synchronize(), or when the `with` block
+        of the array ends."""
     def __delitem__(self, key: _Index, /) -> None:
         """Always a TypeError."""
     def transpose(self, *axes: _Shape | None) -> BufferInterface: ...
@@ -205,7 +270,12 @@ class BufferInterface:
         """A dense C-order copy on the same device, enqueued."""
     def to(self, device: _Device, *, stream: _Stream | None = None) -> BufferInterface:
         """The array on another device: a dense copy, or the array itself if it is there."""
-    def fill(self, value: Any, *, stream: _Stream | None = None) -> None: ...
+    def fill(self, value: Any, *, stream: _Stream | None = None) -> None:
+        """Every element becomes the value, as the element type holds it.
+
+        A Python value is packed into one element: a float loses its fraction in an integer type, is rounded or becomes
+        inf in a smaller float type, a longer text is cut off. An integer that does not fit is OverflowError.
+        """
     def item(self, *index: _Shape) -> Any:
         """One element as a Python object; waits for the work on the memory."""
     def map(self, mode: Literal["r", "w", "rw"] = "r") -> Mapping:
@@ -251,7 +321,11 @@ def buffer_interface(
     protocol: _Protocol | None = None,
     copy: bool = False,
 ) -> BufferInterface:
-    """Any array of host, OpenCL or CUDA memory as a BufferInterface, without a copy."""
+    """Any array of host, OpenCL or CUDA memory as a BufferInterface, without a copy.
+
+    stream is acquired, and leaving a `with` block hands it back. producer_stream is where the producer works, whatever it
+    says. sync=False: nobody waits for anybody. check=False: pointers are not looked up in the driver.
+    """
 
 def devices() -> list[Device]:
     """All devices, the best first, then backends and devices that cannot be used, with the reason."""
@@ -269,7 +343,7 @@ def zeros(
 def full(
     shape: _Shape, value: Any, dtype: DTypeLike, *, device: _Device | None = "auto", stream: _Stream | None = None
 ) -> BufferInterface:
-    """Every element is the value."""
+    """Every element is the value, packed as fill() does: full(2, 1.7, "i4") holds 1."""
 
 def empty_like(x: _Array, *, device: _Device | None = None) -> BufferInterface:
     """A dense array with the shape and type of any array, on its device or another."""
@@ -278,7 +352,10 @@ def from_numpy(array: _Array, *, device: _Device | None = "auto") -> BufferInter
     """A dense copy of any array on a device."""
 
 def copyto(dst: _Array, src: Any, *, stream: _Stream | None = None) -> None:
-    """dst[...] = src between any arrays of any devices; src is broadcast, or a scalar. Nothing is converted."""
+    """dst[...] = src between any arrays of any devices; src is broadcast, or a scalar.
+
+    Arrays are of the same type, since no array is converted; a scalar is packed as fill() does.
+    """
 
 def asarray(
     obj: _Array, *, dtype: DTypeLike | None = None, device: _Device | None = None, copy: bool | None = None

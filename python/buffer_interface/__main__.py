@@ -44,12 +44,14 @@ def print_rows(rows):
         print("  ".join(aligned))
 
 
-def default_text(spec):
-    """What an array without `device` would get: the library is asked, not imitated."""
+def auto_text(usable, default):
+    """What 'auto' takes. What BI_DEVICE selects is asked of the library, not imitated."""
+    if not default:
+        return f"'auto' takes {usable[0].spec}, the first of the list, or the next one that opens."
     try:
-        return f"Without device=, BI_DEVICE={spec} selects {empty(0, 'u1').device_spec}."
+        return f"'auto' takes {empty(0, 'u1').device_spec}, which BI_DEVICE={default} selects."
     except DriverError as error:
-        return f"{error}."
+        return f"'auto' takes no device: {error}."
 
 
 def print_table(found, default):
@@ -58,12 +60,8 @@ def print_table(found, default):
     for device in found:
         if not device.usable:
             print(f"{device.backend} cannot be used: {device.reason}")
-    if usable:
-        print(f"\n'auto' takes {usable[0].spec}, the first of the list, or the next one that opens.")
-    else:
-        print("\nNo device can be used.")
-    if default:
-        print(default_text(default))
+    print()
+    print(auto_text(usable, default) if usable else "No device can be used.")
 
 
 def entry(position, device):
@@ -85,6 +83,7 @@ def entry(position, device):
 
 def print_json(found, default):
     usable = [device for device in found if device.usable]
+    # As `bi devices --json` has it: "auto" is the best device, and BI_DEVICE, "default", goes before it.
     document = {
         "auto": usable[0].spec if usable else None,
         "default": default,

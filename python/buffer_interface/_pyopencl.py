@@ -3,13 +3,20 @@
 from ._core import InvalidArrayError, UnsupportedError, buffer_interface
 
 
+def _check_queue(queue):
+    from pyopencl import CommandQueue
+
+    if not isinstance(queue, CommandQueue):
+        raise TypeError(f"queue is of type {type(queue).__name__}, not a pyopencl.CommandQueue")
+
+
 def _check(view, queue):
     if view.backend != "opencl":
         raise UnsupportedError(f"the array is in {view.backend} memory, not in OpenCL's; to('opencl') copies it there")
     if view.mask is not None:
         raise UnsupportedError("the array is masked, which pyopencl cannot say; give .mask aside")
     if view.readonly:
-        raise UnsupportedError("the array is read-only, which pyopencl cannot say; copy() may be written")
+        raise UnsupportedError("the array is read-only, which pyopencl cannot say; a copy() can be written")
     if view.context != queue.context.int_ptr:
         raise InvalidArrayError(
             f"the queue belongs to cl_context 0x{queue.context.int_ptr:x}, the array to 0x{view.context:x} [O6]"
@@ -54,6 +61,7 @@ def pyopencl_array(array, queue):
     """
     from pyopencl.array import Array
 
+    _check_queue(queue)
     view = buffer_interface(array)
     _check(view, queue)
     dtype = _element_type(view)

@@ -1,5 +1,6 @@
 /* Arguments of functions that take some of them by name, and the device that one of them names. */
 #include <limits.h>
+#include <string.h>
 
 #include "operations.h"
 
@@ -67,7 +68,7 @@ static int context_of_array(PyObject *array, struct bi_context **out)
 		rc = bip_context_host(out);
 	else
 		*out = bi_context_retain(bi_memory_context(bi_view_memory(view)));
-	bi_view_release(view);
+	bip_release_view(view);
 	return rc;
 }
 
@@ -101,11 +102,60 @@ static int context_of_pair(PyObject *pair, struct bi_context **out)
 	return bip_context_open(text, out);
 }
 
+/* "0", or "0:1" where there may be several. */
+static int is_numbers(const char *text, int most)
+{
+	for (int count = 1; count <= most; count++) {
+		size_t digits = strspn(text, "0123456789");
+
+		if (!digits)
+			return 0;
+		text += digits;
+		if (!*text++)
+			return 1;
+		if (text[-1] != ':')
+			return 0;
+	}
+	return 0;
+}
+
+/*
+ * Is it a device string at all? Whether there is such a device is another question. Behind a backend come numbers or
+ * part of a name.
+ */
+static int is_device_text(const char *text)
+{
+	static const struct {
+		const char *backend;
+		int numbers;
+	} backends[] = { { "auto", 0 }, { "host", 0 }, { "cuda", 1 }, { "opencl", 2 } };
+	size_t length = strcspn(text, ":");
+	const char *rest = text + length + 1;
+
+	if (*text == '#')
+		return is_numbers(text + 1, 1);
+	for (size_t i = 0; i < Py_ARRAY_LENGTH(backends); i++) {
+		if (strlen(backends[i].backend) != length || memcmp(text, backends[i].backend, length))
+			continue;
+		return !text[length] || (backends[i].numbers && *rest &&
+					 (*rest < '0' || *rest > '9' || is_numbers(rest, backends[i].numbers)));
+	}
+	return 0;
+}
+
 static int context_of_text(PyObject *text, struct bi_context **out)
 {
-	const char *spec = PyUnicode_AsUTF8(text);
+	Py_ssize_t length;
+	const char *spec = PyUnicode_AsUTF8AndSize(text, &length);
 
-	return spec ? bip_context_open(spec, out) : -1;
+	if (spec && strlen(spec) == (size_t)length && is_device_text(spec))
+		return bip_context_open(spec, out);
+	if (spec)
+		PyErr_Format(PyExc_ValueError,
+			     "device is %R, no device string: 'auto', '#N', 'host', 'cuda', 'cuda:N', 'opencl', "
+			     "'opencl:N', 'opencl:N:N', or part of a name behind 'cuda:' and 'opencl:'",
+			     text);
+	return -1;
 }
 
 /* An entry of devices(). */

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "extension.h"
+#include "producer.h"
 
 #define MOST 16
 
@@ -75,6 +75,63 @@ static struct bi_context *look_up(const struct bi_location *location)
 	return found;
 }
 
+/* Locked. */
+static int is_cached(const struct bi_context *context)
+{
+	for (int i = 0; i < MOST; i++)
+		if (entries[i].context == context)
+			return 1;
+	return 0;
+}
+
+int bip_context_is_cached(const struct bi_context *context)
+{
+	int found;
+
+	pthread_mutex_lock(&lock);
+	found = is_cached(context);
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+/* Drops a reference to a context that is cached, which cannot be the last one. 0: it is not cached. */
+static int release_kept(struct bi_context *context)
+{
+	int is_kept;
+
+	pthread_mutex_lock(&lock);
+	is_kept = is_cached(context);
+	if (is_kept)
+		bi_context_release(context);
+	pthread_mutex_unlock(&lock);
+	return is_kept;
+}
+
+/* The last reference closes it, which waits for work on memory that was released. */
+static void release_last(struct bi_context *context)
+{
+	struct bip_raised raised = bip_put_aside();
+
+	Py_BEGIN_ALLOW_THREADS
+	bi_context_release(context);
+	Py_END_ALLOW_THREADS
+	bip_put_back(raised);
+}
+
+void bip_release_context(struct bi_context *context)
+{
+	if (context && !release_kept(context))
+		release_last(context);
+}
+
+/* Devices' own contexts stay while there are adopted ones: their streams have been told to others. */
+static int is_before(const struct entry *a, const struct entry *b)
+{
+	int is_adopted = a->location.context != 0;
+
+	return is_adopted == (b->location.context != 0) ? a->used < b->used : is_adopted;
+}
+
 static struct entry *free_or_oldest(void)
 {
 	struct entry *oldest = &entries[0];
@@ -82,7 +139,7 @@ static struct entry *free_or_oldest(void)
 	for (int i = 0; i < MOST; i++) {
 		if (!entries[i].context)
 			return &entries[i];
-		if (entries[i].used < oldest->used)
+		if (is_before(&entries[i], oldest))
 			oldest = &entries[i];
 	}
 	return oldest;
@@ -106,7 +163,7 @@ static struct bi_context *remember(const struct bi_location *location, struct bi
 		*entry = (struct entry){ context, *location, ++clock_of_uses };
 	}
 	pthread_mutex_unlock(&lock);
-	bi_context_release(dropped);
+	bip_release_context(dropped);
 	return kept;
 }
 
@@ -245,18 +302,38 @@ void bip_contexts_close(int all)
 /* The legacy default stream, which most libraries call 0. */
 #define LEGACY 1
 
-/* An int attribute of a stream object: some are ints, some ctypes pointers with a `value` that is None for 0. */
+/* As an int, or None; texts and floats, which int() takes as well, are no handles. */
+static PyObject *as_number(PyObject *handle)
+{
+	const PyNumberMethods *number = Py_TYPE(handle)->tp_as_number;
+
+	if (handle == Py_None || PyLong_CheckExact(handle))
+		return Py_NewRef(handle);
+	if (PyIndex_Check(handle))
+		return PyNumber_Index(handle);
+	if (number && number->nb_int && !PyFloat_Check(handle))
+		return PyNumber_Long(handle);
+	PyErr_Format(PyExc_TypeError, "the handle of a stream is of type %.100s, which is no number",
+		     Py_TYPE(handle)->tp_name);
+	return NULL;
+}
+
+/*
+ * An attribute of a stream object: an int or what becomes one, as the driver's own wrappers do, or a ctypes pointer
+ * with a `value` that is None for 0.
+ */
 static int read_handle(PyObject *handle, uintptr_t *out)
 {
-	PyObject *value = Py_NewRef(handle);
+	PyObject *value = NULL, *number;
 
-	if (!PyLong_Check(handle) && handle != Py_None) {
-		Py_SETREF(value, PyObject_GetAttrString(handle, "value"));
-		if (!value)
-			return -1;
-	}
-	*out = value == Py_None ? 0 : PyLong_AsSize_t(value);
-	Py_DECREF(value);
+	if (!PyLong_CheckExact(handle) && bip_attribute(handle, bip_name.value, &value))
+		return -1;
+	number = as_number(value ? value : handle);
+	Py_XDECREF(value);
+	if (!number)
+		return -1;
+	*out = number == Py_None ? 0 : PyLong_AsSize_t(number);
+	Py_DECREF(number);
 	return PyErr_Occurred() ? -1 : 0;
 }
 
@@ -299,7 +376,7 @@ static int read_object(PyObject *object, int is_cuda, uintptr_t *out)
 	return 0;
 }
 
-static int read_cuda_int(PyObject *number, uintptr_t *out)
+static int read_cuda_int(const char *name, PyObject *number, uintptr_t *out)
 {
 	int64_t value = PyLong_AsLongLong(number);
 
@@ -307,36 +384,59 @@ static int read_cuda_int(PyObject *number, uintptr_t *out)
 		return -1;
 	if (value <= 0) {
 		PyErr_Format(PyExc_ValueError,
-			     "stream is %lld; a stream is 1 (legacy default), 2 (per-thread default) or a handle, "
+			     "%s is %lld; a stream is 1 (legacy default), 2 (per-thread default) or a handle, "
 			     "and 0 could mean either default [C6]",
-			     (long long)value);
+			     name, (long long)value);
 		return -1;
 	}
 	*out = (uintptr_t)value;
 	return 0;
 }
 
-static int read_stream(PyObject *object, const char *backend, uintptr_t *out)
+/* Numbers of other types, such as NumPy's. */
+static int read_cuda_number(const char *name, PyObject *object, uintptr_t *out)
+{
+	PyObject *number = PyNumber_Index(object);
+	int rc = number ? read_cuda_int(name, number, out) : -1;
+
+	Py_XDECREF(number);
+	return rc;
+}
+
+static int raise_no_stream(const char *name, PyObject *object, const char *backend, int is_cuda)
+{
+	PyErr_Format(PyExc_TypeError, "%s is of type %.100s, which is no stream of %s%s", name,
+		     Py_TYPE(object)->tp_name, backend,
+		     is_cuda ? "" : "; a command queue is taken as an object with int_ptr");
+	return -1;
+}
+
+static int read_stream(const char *name, PyObject *object, const char *backend, uintptr_t *out)
 {
 	int is_cuda = strcmp(backend, "cuda") == 0, rc;
 
 	if (strcmp(backend, "host") == 0) {
-		PyErr_SetString(PyExc_ValueError, "stream is given, but host memory has no streams");
+		PyErr_Format(PyExc_ValueError, "%s is given, but host memory has no streams", name);
 		return -1;
 	}
 	if (is_cuda && PyLong_CheckExact(object))
-		return read_cuda_int(object, out);
+		return read_cuda_int(name, object, out);
 	rc = read_object(object, is_cuda, out);
+	if (rc == 0 && is_cuda && PyIndex_Check(object) && !PyBool_Check(object))
+		return read_cuda_number(name, object, out);
 	if (rc == 0)
-		PyErr_Format(PyExc_TypeError, "stream is of type %.100s, which is no stream of %s%s",
-			     Py_TYPE(object)->tp_name, backend,
-			     is_cuda ? "" : "; a command queue is taken as an object with int_ptr");
+		return raise_no_stream(name, object, backend, is_cuda);
 	if (rc == 1 && is_cuda && *out == 0)
 		*out = LEGACY;
 	return rc == 1 ? 0 : -1;
 }
 
 int bip_stream(PyObject *object, struct bi_context *context, struct bi_stream **out)
+{
+	return bip_stream_named("stream", object, context, out);
+}
+
+int bip_stream_named(const char *name, PyObject *object, struct bi_context *context, struct bi_stream **out)
 {
 	struct bi_error err;
 	uintptr_t handle;
@@ -345,7 +445,7 @@ int bip_stream(PyObject *object, struct bi_context *context, struct bi_stream **
 	*out = NULL;
 	if (!object || object == Py_None)
 		return 0;
-	if (read_stream(object, bi_context_device(context)->backend, &handle))
+	if (read_stream(name, object, bi_context_device(context)->backend, &handle))
 		return -1;
 	if (handle == bi_stream_handle(bi_context_stream(context))) {
 		*out = bi_stream_retain(bi_context_stream(context));

@@ -52,7 +52,7 @@ int bip_operand_finish(struct bip_operand *operand, PyObject *stream, int rc)
 {
 	if (must_wait(operand, stream))
 		rc = wait_for(operand->view, rc);
-	bi_view_release(operand->view);
+	bip_release_view(operand->view);
 	Py_DECREF(operand->object);
 	return rc;
 }
@@ -61,7 +61,7 @@ int bip_refuse_mask(PyObject *object, const char *operation)
 {
 	if (!((struct bip_object *)object)->mask)
 		return 0;
-	PyErr_Format(bip_UnsupportedError, "%s: the array has a mask, which would be lost", operation);
+	PyErr_Format(bip_UnsupportedError, "the array is masked: %s does not apply masks", operation);
 	return -1;
 }
 
@@ -134,6 +134,15 @@ static int copy(const struct bi_view *dst, const struct bi_view *src, struct bi_
 	return rc ? -1 : 0;
 }
 
+/*
+ * Whoever has host memory in NumPy writes into it without asking us, and must not write into a copy that is under way.
+ * Between host memories nothing is; sync=False leaves the order to the caller.
+ */
+static int finish_reading(const struct bi_view *src)
+{
+	return is_host(src) && !bi_view_is_idle(src) ? wait_for(src, 0) : 0;
+}
+
 /* On a stream of the destination's device, or of the source's if the destination is host memory. */
 static int copy_on(const struct bi_view *dst, const struct bi_view *src, PyObject *stream)
 {
@@ -149,7 +158,7 @@ static int copy_on(const struct bi_view *dst, const struct bi_view *src, PyObjec
 	if (!rc)
 		rc = copy(dst, src, on);
 	bi_stream_release(on);
-	return rc;
+	return rc ? rc : finish_reading(src);
 }
 
 int bip_copy_view(struct bi_view *view, struct bi_stream *stream, struct bi_view **out)
@@ -163,9 +172,9 @@ int bip_copy_view(struct bi_view *view, struct bi_stream *stream, struct bi_view
 		return -1;
 	bi_view_layout(view, &layout);
 	rc = bip_new_array(context, &layout, out);
-	bi_context_release(context);
+	bip_release_context(context);
 	if (!rc && copy(*out, view, stream)) {
-		bi_view_release(*out);
+		bip_release_view(*out);
 		*out = NULL;
 		rc = -1;
 	}
@@ -182,7 +191,7 @@ static PyObject *copy_into(struct bi_context *context, const struct bi_view *vie
 	if (bip_new_array(context, &layout, &result))
 		return NULL;
 	if (copy_on(result, view, stream)) {
-		bi_view_release(result);
+		bip_release_view(result);
 		return NULL;
 	}
 	return bip_new(result);
@@ -200,7 +209,7 @@ static int copy_mask(struct bi_context *context, PyObject *from, PyObject *to, P
 	if (!view)
 		return -1;
 	((struct bip_object *)to)->mask = copy_into(context, view, stream);
-	bi_view_release(view);
+	bip_release_view(view);
 	return ((struct bip_object *)to)->mask ? 0 : -1;
 }
 
@@ -227,9 +236,20 @@ PyObject *bip_copy(PyObject *self, PyObject *const *args, Py_ssize_t count, PyOb
 	view = bip_hold(self);
 	if (view && own_context(view, &context) == 0)
 		result = copy_object(context, self, view, stream);
-	bi_context_release(context);
-	bi_view_release(view);
+	bip_release_context(context);
+	bip_release_view(view);
 	return result;
+}
+
+/* The array itself, for work on the stream. */
+static PyObject *stay(PyObject *self, PyObject *stream)
+{
+	PyObject *acquired = stream && stream != Py_None ? bip_acquire(self, stream) : Py_NewRef(Py_None);
+
+	if (!acquired)
+		return NULL;
+	Py_DECREF(acquired);
+	return Py_NewRef(self);
 }
 
 PyObject *bip_to(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
@@ -241,15 +261,20 @@ PyObject *bip_to(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObje
 
 	if (bip_arguments(&signature, args, count, names, values))
 		return NULL;
+	if (values[0] == Py_None) {
+		PyErr_SetString(PyExc_TypeError,
+				"device is None, and to() has to be told where to; 'auto' is a device");
+		return NULL;
+	}
 	if (bip_device_context(values[0], &context))
 		return NULL;
 	view = bip_hold(self);
 	if (view && is_there(view, context))
-		result = Py_NewRef(self);
+		result = stay(self, values[1]);
 	else if (view)
 		result = copy_object(context, self, view, values[1]);
-	bi_view_release(view);
-	bi_context_release(context);
+	bip_release_view(view);
+	bip_release_context(context);
 	return result;
 }
 
@@ -291,6 +316,18 @@ static int drop_surplus(const struct bi_view *src, int ndim, struct bi_view **ou
 	return bi_view_index(src, items, surplus, out, err);
 }
 
+static void refuse_shapes(const struct bi_view *src, const struct bi_layout *to)
+{
+	PyObject *from = bip_tuple(bi_view_shape(src), bi_view_ndim(src));
+	PyObject *wanted = from ? bip_tuple(to->shape, to->ndim) : NULL;
+
+	if (wanted)
+		PyErr_Format(PyExc_ValueError, "the source of shape %S does not fit into the destination of shape %S",
+			     from, wanted);
+	Py_XDECREF(from);
+	Py_XDECREF(wanted);
+}
+
 /* The source in the shape of the destination. */
 static int fit_source(const struct bi_view *src, const struct bi_layout *to, struct bi_view **out)
 {
@@ -300,9 +337,11 @@ static int fit_source(const struct bi_view *src, const struct bi_layout *to, str
 
 	if (!rc) {
 		rc = bi_view_broadcast(dropped, to->ndim, to->shape, out, &err);
-		bi_view_release(dropped);
+		bip_release_view(dropped);
 	}
-	if (rc)
+	if (rc == BI_EINVAL)
+		refuse_shapes(src, to);
+	else if (rc)
 		bip_raise(rc, &err);
 	return rc ? -1 : 0;
 }
@@ -318,7 +357,7 @@ static int assign_view(const struct bi_view *dst, const struct bi_view *src, PyO
 	if (check_types(&to, &from) || fit_source(src, &to, &fitted))
 		return -1;
 	rc = copy_on(dst, fitted, stream);
-	bi_view_release(fitted);
+	bip_release_view(fitted);
 	return rc;
 }
 
@@ -348,7 +387,7 @@ int bip_assign(PyObject *dst, PyObject *value, PyObject *stream)
 	rc = bip_is_scalar(value, bi_view_dtype(view));
 	if (rc >= 0)
 		rc = rc ? bip_fill_view(view, value, stream) : assign_array(view, value, stream);
-	bi_view_release(view);
+	bip_release_view(view);
 	return rc;
 }
 
@@ -382,7 +421,7 @@ PyObject *bip_from_numpy(PyObject *module, PyObject *const *args, Py_ssize_t cou
 	result = NULL;
 	if (bip_device_context(values[1], &context) == 0) {
 		result = copy_object(context, src.object, src.view, NULL);
-		bi_context_release(context);
+		bip_release_context(context);
 	}
 	if (bip_operand_finish(&src, NULL, result ? 0 : -1))
 		Py_CLEAR(result);
@@ -447,7 +486,7 @@ static PyObject *place(const struct bip_operand *operand, PyObject *device, PyOb
 		result = Py_NewRef(operand->object);
 	else if (copies == 1)
 		result = copy_object(context, operand->object, operand->view, NULL);
-	bi_context_release(context);
+	bip_release_context(context);
 	return result;
 }
 

@@ -26,7 +26,7 @@ static int read_pattern(PyObject *shape, PyObject *dtype, struct pattern *out)
 	out->descr = NULL;
 	out->layout.descr = NULL;
 	out->layout.descr_length = 0;
-	if (bip_shape_from(shape, out->layout.shape, &out->layout.ndim) ||
+	if (bip_extents_from("shape", shape, out->layout.shape, &out->layout.ndim) ||
 	    bip_dtype_from_with_descr(dtype, &out->layout.dtype, &out->descr))
 		return -1;
 	return read_descr(out);
@@ -82,7 +82,7 @@ static struct bi_view *make_view(const struct bi_layout *layout, PyObject *devic
 	if (bip_device_context(device, &context))
 		return NULL;
 	bip_new_array(context, layout, &view);
-	bi_context_release(context);
+	bip_release_context(context);
 	return view;
 }
 
@@ -95,7 +95,7 @@ static PyObject *make(enum contents contents, PyObject *const *values)
 		view = make_view(&pattern.layout, values[DEVICE]);
 	Py_XDECREF(pattern.descr);
 	if (view && fill(view, contents, values)) {
-		bi_view_release(view);
+		bip_release_view(view);
 		view = NULL;
 	}
 	return view ? bip_new(view) : NULL;
@@ -156,7 +156,7 @@ static struct bi_view *make_like(const struct bip_operand *like, PyObject *devic
 		return NULL;
 	bi_view_layout(like->view, &layout);
 	bip_new_array(context, &layout, &view);
-	bi_context_release(context);
+	bip_release_context(context);
 	return view;
 }
 

@@ -15,6 +15,9 @@ static PyObject *imported(const char *name)
 	PyObject *module = key ? PyImport_GetModule(key) : NULL;
 
 	Py_XDECREF(key);
+	/* None in its place forbids the import. */
+	if (module == Py_None)
+		Py_CLEAR(module);
 	if (!module)
 		PyErr_Clear();
 	return module;
@@ -33,7 +36,8 @@ static int parse(const char *text, struct bi_dtype *out)
 
 	if (!rc)
 		return 0;
-	PyErr_SetString(PyExc_TypeError, err.message);
+	PyErr_Format(PyExc_TypeError, "%s; an element type is a typestr such as '<f4', or a name such as 'float16'",
+		     err.message);
 	return -1;
 }
 

@@ -3,7 +3,7 @@
 
 PyObject *bip_InvalidArrayError, *bip_UnsupportedError, *bip_DriverError;
 
-/* An exception that is caught under two names. */
+/* An exception, which may be caught under two names. */
 static PyObject *make_class(PyObject *module, const char *name, const char *doc, PyObject *first, PyObject *second)
 {
 	PyObject *bases = PyTuple_Pack(second ? 2 : 1, first, second);
@@ -17,6 +17,16 @@ static PyObject *make_class(PyObject *module, const char *name, const char *doc,
 	return class;
 }
 
+/* Of an exception; the class has the one of those that others raise. */
+static int set_vendor(PyObject *object, int code)
+{
+	PyObject *vendor = PyLong_FromLong(code);
+	int rc = vendor ? PyObject_SetAttrString(object, "vendor", vendor) : -1;
+
+	Py_XDECREF(vendor);
+	return rc;
+}
+
 int bip_errors_init(PyObject *module)
 {
 	bip_InvalidArrayError = make_class(module, "buffer_interface.InvalidArrayError",
@@ -28,18 +38,18 @@ int bip_errors_init(PyObject *module)
 	bip_DriverError = make_class(module, "buffer_interface.DriverError",
 				     "A device or its driver failed; `vendor` is the driver's own code, 0 without one.",
 				     PyExc_RuntimeError, NULL);
-	return bip_InvalidArrayError && bip_UnsupportedError && bip_DriverError ? 0 : -1;
+	if (!bip_InvalidArrayError || !bip_UnsupportedError || !bip_DriverError)
+		return -1;
+	return set_vendor(bip_DriverError, 0);
 }
 
 /* DriverError(message) with the attribute `vendor`. */
 static void raise_driver(const struct bi_error *err)
 {
 	PyObject *exception = PyObject_CallFunction(bip_DriverError, "s", err->message);
-	PyObject *vendor = exception ? PyLong_FromLong(err->vendor) : NULL;
 
-	if (vendor && PyObject_SetAttrString(exception, "vendor", vendor) == 0)
+	if (exception && set_vendor(exception, err->vendor) == 0)
 		PyErr_SetObject(bip_DriverError, exception);
-	Py_XDECREF(vendor);
 	Py_XDECREF(exception);
 }
 

@@ -62,33 +62,54 @@ static int put_all(PyObject *dict, const struct bi_cai *cai)
 	return cai->strides ? put(dict, bip_name.strides, bip_tuple(cai->strides, cai->ndim)) : 0;
 }
 
-static PyObject *make_dict(const struct bip_object *self, const struct bi_view *view, const struct bi_cai *cai)
+static PyObject *make_dict(PyObject *mask, const struct bi_view *view, const struct bi_cai *cai)
 {
 	PyObject *dict = new_dict();
 
 	if (!dict || put_all(dict, cai) || (cai->descr && put(dict, bip_name.descr, bip_dtype_descr(view))) ||
-	    (self->mask && PyDict_SetItem(dict, bip_name.mask, self->mask)))
+	    (mask && PyDict_SetItem(dict, bip_name.mask, mask)))
 		Py_CLEAR(dict);
 	return dict;
 }
 
-PyObject *bip_get_cuda_array_interface(PyObject *self, void *closure)
+/* A thread that waits for a device may have the lock of memory that is not idle; and the host may have to wait. */
+static int fill_in(const struct bi_view *view, int version, unsigned flags, struct bi_cai *cai, struct bi_error *err)
 {
-	struct bi_view *view = bip_hold(self);
-	PyObject *dict = NULL;
-	struct bi_error err;
-	struct bi_cai cai;
 	int rc;
 
-	(void)closure;
-	if (!view)
-		return NULL;
-	rc = bi_cai_export(view, BI_CAI_VERSION, 0, &cai, &err);
-	if (rc)
-		raise_missing(rc, &err);
+	if (bi_view_is_idle(view))
+		return bi_cai_export(view, version, flags, cai, err);
+	Py_BEGIN_ALLOW_THREADS
+	rc = bi_cai_export(view, version, flags, cai, err);
+	Py_END_ALLOW_THREADS
+	return rc;
+}
+
+/* Where the GIL was not dropped the object still has the view. */
+static void end_of_hold(struct bi_view *view, int is_idle)
+{
+	if (is_idle)
+		bi_view_release(view);
 	else
-		dict = make_dict((struct bip_object *)self, view, &cai);
-	bi_view_release(view);
+		bip_release_view(view);
+}
+
+PyObject *bip_get_cuda_array_interface(PyObject *self, void *closure)
+{
+	PyObject *mask = bip_mask(self), *dict = NULL;
+	struct bi_view *view = bip_hold(self);
+	struct bi_error err;
+	struct bi_cai cai;
+	int is_idle, rc;
+
+	(void)closure;
+	if (view) {
+		is_idle = bi_view_is_idle(view);
+		rc = fill_in(view, BI_CAI_VERSION, 0, &cai, &err);
+		dict = rc ? raise_missing(rc, &err) : make_dict(mask, view, &cai);
+		end_of_hold(view, is_idle);
+	}
+	Py_XDECREF(mask);
 	return dict;
 }
 
@@ -142,16 +163,11 @@ static int read_options(PyObject *const *args, Py_ssize_t count, PyObject *names
 	return -1;
 }
 
-/* Waits, where the options ask for it, without the GIL. */
 static int export(const struct bi_view *view, const struct options *options, struct bi_cai *cai)
 {
 	unsigned flags = !options->sync ? BI_CAI_UNORDERED : options->synchronize ? BI_CAI_SYNCHRONIZE : 0;
 	struct bi_error err;
-	int rc;
-
-	Py_BEGIN_ALLOW_THREADS
-	rc = bi_cai_export(view, options->version, flags, cai, &err);
-	Py_END_ALLOW_THREADS
+	int rc = fill_in(view, options->version, flags, cai, &err);
 	if (rc)
 		bip_raise_export(rc, &err);
 	return rc ? -1 : 0;
@@ -167,11 +183,11 @@ static struct bi_view *as_void(struct bi_view *view)
 
 	if (!rc)
 		rc = bi_view_reinterpret(view, dtype, NULL, &pairs, &err);
-	bi_view_release(view);
+	bip_release_view(view);
 	return rc ? bip_raise_export(rc, &err) : pairs;
 }
 
-static PyObject *dict_with(const struct bip_object *self, struct bi_view *view, const struct options *options)
+static PyObject *dict_with(PyObject *mask, struct bi_view *view, const struct options *options)
 {
 	struct bi_dtype dtype = bi_view_dtype(view);
 	int is_bfloat16 = options->bfloat16_as_void && dtype.type == BI_BFLOAT16 && dtype.lanes == 1;
@@ -185,23 +201,27 @@ static PyObject *dict_with(const struct bip_object *self, struct bi_view *view, 
 	if (export(view, options, &cai) == 0) {
 		if (is_bfloat16)
 			strcpy(cai.typestr, PY_LITTLE_ENDIAN ? "<V2" : ">V2");
-		dict = make_dict(self, view, &cai);
+		dict = make_dict(mask, view, &cai);
 	}
-	bi_view_release(view);
+	bip_release_view(view);
 	return dict;
 }
 
 PyObject *bip_cuda_array_interface(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
 	struct options options;
+	PyObject *mask, *dict = NULL;
 	struct bi_view *view;
 
 	if (read_options(args, count, names, &options))
 		return NULL;
-	if (options.version == 0 && ((struct bip_object *)self)->mask) {
-		PyErr_SetString(bip_UnsupportedError, "version 0 cannot say that the array is masked [P17]");
-		return NULL;
-	}
+	mask = bip_mask(self);
 	view = bip_hold(self);
-	return view ? dict_with((struct bip_object *)self, view, &options) : NULL;
+	if (view && mask && options.version == 0) {
+		PyErr_SetString(bip_UnsupportedError, "version 0 cannot say that the array is masked [P17]");
+		bip_release_view(view);
+	} else if (view)
+		dict = dict_with(mask, view, &options);
+	Py_XDECREF(mask);
+	return dict;
 }

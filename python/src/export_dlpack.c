@@ -1,4 +1,6 @@
 /* __dlpack__ and __dlpack_device__: capsules, and who waits for whom before one is given. */
+#include <stdatomic.h>
+
 #include "export.h"
 #include "operations.h"
 
@@ -42,16 +44,23 @@ static int read_version(PyObject *value, struct wish *out)
 
 static int read_device(PyObject *value, struct wish *out)
 {
-	PyObject *type, *id;
+	PyObject *first, *second;
+	int overflow, overflow_id;
+	long type, id;
 
 	if (value == Py_None)
 		return 0;
-	if (read_pair(value, "dl_device", &type, &id))
+	if (read_pair(value, "dl_device", &first, &second))
 		return -1;
+	type = PyLong_AsLongAndOverflow(first, &overflow);
+	id = PyLong_AsLongAndOverflow(second, &overflow_id);
+	if (overflow || overflow_id || type != (int32_t)type || id != (int32_t)id) {
+		PyErr_Format(bip_UnsupportedError, "dl_device is %R, which does not fit into two int32 [D12]", value);
+		return -1;
+	}
 	out->has_device = 1;
-	out->device.device_type = (int32_t)PyLong_AsLong(type);
-	out->device.device_id = (int32_t)PyLong_AsLong(id);
-	return PyErr_Occurred() ? -1 : 0;
+	out->device = (struct bi_dl_device){ (int32_t)type, (int32_t)id };
+	return 0;
 }
 
 static int read_copy(PyObject *value, struct wish *out)
@@ -130,6 +139,7 @@ static int read_stream(PyObject *stream, int64_t *out)
 	return -1;
 }
 
+/* A thread that waits for a device may have the lock of memory that is not idle. */
 static int acquire(const struct bi_view *view, int64_t handle)
 {
 	struct bi_stream *stream;
@@ -140,8 +150,10 @@ static int acquire(const struct bi_view *view, int64_t handle)
 		return 0;
 	rc = bi_stream_wrap(bi_memory_context(bi_view_memory(view)), (uintptr_t)handle, NULL, NULL, &stream, &err);
 	if (!rc) {
+		Py_BEGIN_ALLOW_THREADS
 		rc = bi_view_acquire(view, stream, &err);
 		bi_stream_release(stream);
+		Py_END_ALLOW_THREADS
 	}
 	if (rc)
 		bip_raise_export(rc, &err);
@@ -176,42 +188,71 @@ static int make_ready(struct bi_view *view, PyObject *stream)
 
 /* Capsules */
 
+/* Of both kinds of tensors, once there was one: what has it is ours. */
+typedef void any_function(void);
+static _Atomic(any_function *) own_deleter, own_plain_deleter;
+
+int bip_is_own_deleter(void (*deleter)(void))
+{
+	return deleter && (deleter == atomic_load(&own_deleter) || deleter == atomic_load(&own_plain_deleter));
+}
+
+int bip_export_tensor(const struct bi_view *view, uint64_t flags, struct bi_dl_managed_versioned **out,
+		      struct bi_error *err)
+{
+	int rc = bi_dlpack_export(view, flags, out, err);
+
+	if (!rc)
+		atomic_store_explicit(&own_deleter, (any_function *)(*out)->deleter, memory_order_relaxed);
+	return rc;
+}
+
+void bip_delete_export(struct bi_dl_managed_versioned *tensor, struct bi_view *view)
+{
+	bi_view_retain(view);
+	tensor->deleter(tensor);
+	bip_release_view(view);
+}
+
+static void delete_plain(struct bi_dl_managed *tensor, struct bi_view *view)
+{
+	bi_view_retain(view);
+	tensor->deleter(tensor);
+	bip_release_view(view);
+}
+
+/* A consumer that has the tensor has renamed the capsule. */
 static void free_versioned(PyObject *capsule)
 {
-	struct bi_dl_managed_versioned *tensor;
-
-	if (!PyCapsule_IsValid(capsule, versioned))
-		return; /* a consumer has it */
-	tensor = PyCapsule_GetPointer(capsule, versioned);
-	tensor->deleter(tensor);
+	if (PyCapsule_IsValid(capsule, versioned))
+		bip_delete_export(PyCapsule_GetPointer(capsule, versioned), PyCapsule_GetContext(capsule));
 }
 
 static void free_unversioned(PyObject *capsule)
 {
-	struct bi_dl_managed *tensor;
-
-	if (!PyCapsule_IsValid(capsule, unversioned))
-		return;
-	tensor = PyCapsule_GetPointer(capsule, unversioned);
-	tensor->deleter(tensor);
+	if (PyCapsule_IsValid(capsule, unversioned))
+		delete_plain(PyCapsule_GetPointer(capsule, unversioned), PyCapsule_GetContext(capsule));
 }
 
-static PyObject *versioned_capsule(const struct bi_view *view, uint64_t flags)
+/* The context of a capsule is the view that its tensor holds. */
+static PyObject *versioned_capsule(struct bi_view *view, uint64_t flags)
 {
 	struct bi_dl_managed_versioned *tensor;
 	struct bi_error err;
 	PyObject *capsule;
-	int rc = bi_dlpack_export(view, flags, &tensor, &err);
+	int rc = bip_export_tensor(view, flags, &tensor, &err);
 
 	if (rc)
 		return bip_raise_export(rc, &err);
 	capsule = PyCapsule_New(tensor, versioned, free_versioned);
-	if (!capsule)
-		tensor->deleter(tensor);
+	if (capsule)
+		PyCapsule_SetContext(capsule, view);
+	else
+		tensor->deleter(tensor); /* the caller holds the view */
 	return capsule;
 }
 
-static PyObject *unversioned_capsule(const struct bi_view *view)
+static PyObject *unversioned_capsule(struct bi_view *view)
 {
 	struct bi_dl_managed *tensor;
 	struct bi_error err;
@@ -220,9 +261,22 @@ static PyObject *unversioned_capsule(const struct bi_view *view)
 
 	if (rc)
 		return bip_raise_export(rc, &err);
+	atomic_store_explicit(&own_plain_deleter, (any_function *)tensor->deleter, memory_order_relaxed);
 	capsule = PyCapsule_New(tensor, unversioned, free_unversioned);
-	if (!capsule)
-		tensor->deleter(tensor);
+	if (capsule)
+		PyCapsule_SetContext(capsule, view);
+	else
+		tensor->deleter(tensor); /* the caller holds the view */
+	return capsule;
+}
+
+/* A capsule holds the view itself, so that this is not the last reference. */
+static PyObject *end_of_hold(struct bi_view *view, PyObject *capsule)
+{
+	if (capsule)
+		bi_view_release(view);
+	else
+		bip_release_view(view);
 	return capsule;
 }
 
@@ -272,8 +326,7 @@ static PyObject *give_host_copy(const struct bi_view *view, struct wish *wish)
 		return NULL;
 	wish->stream = NULL;
 	capsule = give(copy, wish, BI_DL_COPIED);
-	bi_view_release(copy);
-	return capsule;
+	return end_of_hold(copy, capsule);
 }
 
 static PyObject *give_copy(struct bi_view *view, const struct wish *wish)
@@ -284,8 +337,7 @@ static PyObject *give_copy(struct bi_view *view, const struct wish *wish)
 	if (bip_copy_view(view, NULL, &copy))
 		return NULL;
 	capsule = give(copy, wish, BI_DL_COPIED);
-	bi_view_release(copy);
-	return capsule;
+	return end_of_hold(copy, capsule);
 }
 
 static PyObject *give_elsewhere(const struct bi_view *view, struct wish *wish)
@@ -323,8 +375,7 @@ PyObject *bip_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t count, Py
 	if (!view)
 		return NULL;
 	capsule = give_as_wished(view, &wish);
-	bi_view_release(view);
-	return capsule;
+	return end_of_hold(view, capsule);
 }
 
 PyObject *bip_dlpack_device(PyObject *self, PyObject *none)

@@ -21,15 +21,22 @@ static int check(PyObject *object)
 	return -1;
 }
 
+static int is_on_cuda(int32_t device_type)
+{
+	return device_type == BI_DEVICE_CUDA || device_type == BI_DEVICE_CUDA_MANAGED;
+}
+
 static int make_ready(struct bi_view *view)
 {
-	int32_t type = bi_dlpack_device(view).device_type;
 	struct bi_error err;
 	int rc;
 
-	if (type != BI_DEVICE_CUDA && type != BI_DEVICE_CUDA_MANAGED)
+	if (!is_on_cuda(bi_dlpack_device(view).device_type))
 		return bip_settle(view);
+	/* A thread that waits for a device may have the lock of the memory. */
+	Py_BEGIN_ALLOW_THREADS
 	rc = bi_view_rehome(view, &err);
+	Py_END_ALLOW_THREADS
 	if (rc)
 		bip_raise_export(rc, &err);
 	return rc ? -1 : 0;
@@ -39,7 +46,7 @@ static int make_ready(struct bi_view *view)
 static int export(struct bi_view *view, struct bi_dl_managed_versioned **out)
 {
 	struct bi_error err;
-	int rc = bi_dlpack_export(view, 0, out, &err);
+	int rc = bip_export_tensor(view, 0, out, &err);
 
 	if (rc) {
 		bip_raise_export(rc, &err);
@@ -47,7 +54,7 @@ static int export(struct bi_view *view, struct bi_dl_managed_versioned **out)
 	}
 	if (make_ready(view) == 0)
 		return 0;
-	(*out)->deleter(*out);
+	bip_delete_export(*out, view);
 	*out = NULL;
 	return -1;
 }
@@ -68,37 +75,51 @@ static int from_object(void *object, struct bi_dl_managed_versioned **out)
 	return rc;
 }
 
-static int describe(struct bi_view *view, struct bi_dl_tensor *out)
+static int describe(const struct bi_view *view, struct bi_dl_tensor *out)
 {
 	struct bi_error err;
 	int rc = bi_dlpack_describe(view, out, &err);
 
-	if (!rc)
-		return make_ready(view);
-	bip_raise_export(rc, &err);
-	return -1;
+	if (rc)
+		bip_raise_export(rc, &err);
+	return rc ? -1 : 0;
 }
 
+/* What is described is a part of the view, which the object may have let go in the meantime. */
+static int describe_pending(PyObject *object, struct bi_dl_tensor *out)
+{
+	struct bi_view *view = bip_hold(object);
+	int rc = view && !describe(view, out) && !make_ready(view) && bip_view(object) ? 0 : -1;
+
+	bip_release_view(view);
+	return rc;
+}
+
+static int is_ready(const struct bi_view *view)
+{
+	return bi_view_is_idle(view) && !is_on_cuda(bi_dlpack_device(view).device_type);
+}
+
+/* The way of every call counts nothing; what waits or fails goes the long way. */
 static int describe_object(void *object, struct bi_dl_tensor *out)
 {
 	struct bi_view *view;
-	int rc = -1;
+	int is_done;
 
 	if (check(object))
 		return -1;
 	BIP_LOCK(object)
-	view = bip_view(object);
-	if (view)
-		rc = describe(view, out);
+	view = ((struct bip_object *)object)->view;
+	is_done = view && is_ready(view) && bi_dlpack_describe(view, out, NULL) == BI_OK;
 	BIP_UNLOCK()
-	return rc;
+	return is_done ? 0 : describe_pending(object, out);
 }
 
 /* To our objects */
 
 static int context_of(struct bi_dl_device device, struct bi_context **out)
 {
-	if (device.device_type == BI_DEVICE_CUDA || device.device_type == BI_DEVICE_CUDA_MANAGED)
+	if (is_on_cuda(device.device_type))
 		return bip_context_cuda(device.device_id, out);
 	return bip_context_host(out);
 }
@@ -119,7 +140,7 @@ static struct bi_view *import(struct bi_dl_managed_versioned *tensor)
 	if (context_of(tensor->tensor.device, &context))
 		return NULL;
 	rc = bi_dlpack_import(context, tensor, NULL, &view, &err);
-	bi_context_release(context);
+	bip_release_context(context);
 	return rc ? bip_raise_import(rc, &err) : view;
 }
 
@@ -161,14 +182,14 @@ static int current_work_stream(int32_t device_type, int32_t device_id, void **ou
 	struct bi_context *context;
 
 	*out = NULL;
-	if (device_type != BI_DEVICE_CUDA && device_type != BI_DEVICE_CUDA_MANAGED)
+	if (!is_on_cuda(device_type))
 		return 0;
 	if (bip_context_cuda(device_id, &context)) {
 		PyErr_Clear();
 		return 0;
 	}
 	*out = (void *)bi_stream_handle(bi_context_stream(context));
-	bi_context_release(context);
+	bip_release_context(context);
 	return 0;
 }
 
@@ -212,6 +233,14 @@ static int context_for(struct bi_dl_device device, struct bi_context **out, void
 	return rc;
 }
 
+static void release_context(struct bi_context *context)
+{
+	PyGILState_STATE state = PyGILState_Ensure();
+
+	bip_release_context(context);
+	PyGILState_Release(state);
+}
+
 static int allocate_on(struct bi_context *context, const struct bi_dl_tensor *prototype,
 		       struct bi_dl_managed_versioned **out, struct bi_error *err)
 {
@@ -239,7 +268,7 @@ static int allocate(struct bi_dl_tensor *prototype, struct bi_dl_managed_version
 	if (context_for(prototype->device, &context, error, set))
 		return -1;
 	rc = allocate_on(context, prototype, out, &err);
-	bi_context_release(context);
+	release_context(context);
 	if (rc)
 		return fail(error, set, rc == BI_ENOMEM ? "MemoryError" : "BufferError", err.message);
 	return 0;

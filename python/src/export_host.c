@@ -34,6 +34,17 @@ int bip_settle(struct bi_view *view)
 	return rc ? -1 : 0;
 }
 
+/* Consumers of host memory know of no mask, and would take every element for one that counts. */
+#define MASKED "the array is masked, and would be wrong without its mask [H5]"
+
+int bip_refuse_host_mask(PyObject *self)
+{
+	if (!((struct bip_object *)self)->mask)
+		return 0;
+	PyErr_SetString(bip_UnsupportedError, MASKED);
+	return -1;
+}
+
 static int is_contiguous(const struct bi_view *view, char order)
 {
 	struct bi_layout layout;
@@ -98,7 +109,7 @@ static struct lent *lend(struct bi_view *view, int flags)
 
 	if (!lent) {
 		PyErr_NoMemory();
-		bi_view_release(view);
+		bip_release_view(view);
 		return NULL;
 	}
 	lent->view = view;
@@ -108,7 +119,7 @@ static struct lent *lend(struct bi_view *view, int flags)
 	}
 	if (!has(flags, PyBUF_FORMAT) || bip_format_write(view, lent->format) == 0)
 		return lent;
-	bi_view_release(view);
+	bip_release_view(view);
 	free(lent);
 	return NULL;
 }
@@ -132,13 +143,13 @@ static void put_layout(struct lent *lent, int flags, Py_buffer *buffer)
 
 static struct lent *lend_if_possible(PyObject *self, int flags)
 {
-	struct bi_view *view = bip_hold(self);
+	struct bi_view *view = bip_refuse_host_mask(self) ? NULL : bip_hold(self);
 
 	if (!view)
 		return NULL;
 	if (check_request(view, flags) == 0 && bip_settle(view) == 0)
 		return lend(view, flags);
-	bi_view_release(view);
+	bip_release_view(view);
 	return NULL;
 }
 
@@ -163,15 +174,19 @@ void bip_releasebuffer(PyObject *self, Py_buffer *buffer)
 	struct lent *lent = buffer->internal;
 
 	(void)self;
-	bi_view_release(lent->view);
+	bip_release_view(lent->view);
 	free(lent);
 }
 
 /* What __array_interface__ and __array_struct__ have in common */
 
 /* AttributeError where there is no such attribute, so that hasattr() tells the truth. */
-static int check_attribute(struct bi_view *view)
+static int check_attribute(PyObject *self, struct bi_view *view)
 {
+	if (((struct bip_object *)self)->mask) {
+		PyErr_SetString(PyExc_AttributeError, MASKED);
+		return -1;
+	}
 	if (bip_is_host(view))
 		return bip_settle(view);
 	PyErr_Format(PyExc_AttributeError, "memory of %s is not the host's; use map() or to('host')",
@@ -238,9 +253,9 @@ PyObject *bip_get_array_interface(PyObject *self, void *closure)
 	(void)closure;
 	if (!view)
 		return NULL;
-	if (check_attribute(view) == 0 && read_typestr(view, typestr) == 0)
+	if (check_attribute(self, view) == 0 && read_typestr(view, typestr) == 0)
 		dict = make_interface(view, typestr);
-	bi_view_release(view);
+	bip_release_view(view);
 	return dict;
 }
 
@@ -300,7 +315,7 @@ static void free_struct(PyObject *capsule)
 	struct array_struct *array = PyCapsule_GetPointer(capsule, NULL);
 
 	Py_XDECREF(array->descr);
-	bi_view_release(array->view);
+	bip_release_view(array->view);
 	free(array);
 }
 
@@ -334,7 +349,7 @@ static PyObject *struct_capsule(struct bi_view *view)
 	PyObject *capsule = array ? PyCapsule_New(array, NULL, free_struct) : PyErr_NoMemory();
 
 	if (!capsule && array) {
-		bi_view_release(array->view);
+		bip_release_view(array->view);
 		free(array);
 	}
 	if (!capsule)
@@ -356,8 +371,8 @@ PyObject *bip_get_array_struct(PyObject *self, void *closure)
 	(void)closure;
 	if (!view)
 		return NULL;
-	if (check_attribute(view) == 0 && read_typestr(view, typestr) == 0)
+	if (check_attribute(self, view) == 0 && read_typestr(view, typestr) == 0)
 		capsule = struct_capsule(view);
-	bi_view_release(view);
+	bip_release_view(view);
 	return capsule;
 }

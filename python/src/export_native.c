@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "export.h"
+#include "producer.h"
 #include "buffer_interface/python.h"
 
 /* A masked array and its mask as one struct to let go. */
@@ -29,51 +30,30 @@ static int check(PyObject *object)
 	return -1;
 }
 
-/* The mask outlives the array's object only where both are taken. */
-static int add_mask(PyObject *mask, int (*export)(PyObject *, struct bi_exchange *), struct bi_exchange *out)
-{
-	struct masked *both = malloc(sizeof(*both));
-
-	if (!both || export(mask, &both->mask)) {
-		if (!both)
-			PyErr_NoMemory();
-		free(both);
-		out->release(out);
-		return -1;
-	}
-	both->array = *out;
-	out->release = release_masked;
-	out->owner = both;
-	out->flags |= BI_EXCHANGE_MASKED;
-	out->mask = &both->mask;
-	return 0;
-}
-
-/* Host memory that a device still works on would make the library wait, with the GIL. */
-static int needs_wait(const struct bi_view *view)
-{
-	return bi_memory_is_host(bi_view_memory(view)) && !bi_view_is_idle(view);
-}
-
 typedef int exporter(const struct bi_view *view, struct bi_exchange *out, struct bi_error *err);
 
-static int export_with(exporter *export, PyObject *object, struct bi_exchange *out)
+/* Without the GIL: a thread that waits for a device may have the lock of the memory, and the host may have to wait. */
+static int export_pending(exporter *export, const struct bi_view *view, struct bi_exchange *out)
 {
-	struct bi_view *view = bip_hold(object);
 	struct bi_error err;
 	int rc;
 
-	if (!view)
-		return -1;
-	if (needs_wait(view) && bip_settle(view)) {
-		bi_view_release(view);
-		return -1;
-	}
+	Py_BEGIN_ALLOW_THREADS
 	rc = export(view, out, &err);
-	bi_view_release(view);
+	Py_END_ALLOW_THREADS
 	if (rc)
 		bip_raise_export(rc, &err);
 	return rc ? -1 : 0;
+}
+
+/* What was described is a part of the view, which the object may have let go in the meantime. */
+static int describe_pending(PyObject *object, struct bi_exchange *out)
+{
+	struct bi_view *view = bip_hold(object);
+	int rc = view && !export_pending(bi_view_describe, view, out) && bip_view(object) ? 0 : -1;
+
+	bip_release_view(view);
+	return rc;
 }
 
 /* The way of every call counts nothing; what waits or fails goes the long way. */
@@ -84,10 +64,10 @@ static int describe(PyObject *object, struct bi_exchange *out)
 
 	BIP_LOCK(object)
 	view = ((struct bip_object *)object)->view;
-	if (view && !needs_wait(view))
+	if (view && bi_view_is_idle(view))
 		rc = bi_view_describe(view, out, NULL);
 	BIP_UNLOCK()
-	return rc ? export_with(bi_view_describe, object, out) : 0;
+	return rc ? describe_pending(object, out) : 0;
 }
 
 static int give(const struct bi_view *view, struct bi_exchange *out, struct bi_error *err)
@@ -97,7 +77,51 @@ static int give(const struct bi_view *view, struct bi_exchange *out, struct bi_e
 
 static int export(PyObject *object, struct bi_exchange *out)
 {
-	return export_with(give, object, out);
+	struct bi_view *view = bip_hold(object);
+	int rc;
+
+	if (!view)
+		return -1;
+	if (bi_view_is_idle(view) && bi_view_export(view, 0, out, NULL) == BI_OK)
+		rc = 0;
+	else
+		rc = export_pending(give, view, out);
+	if (rc)
+		bip_release_view(view);
+	else
+		bi_view_release(view); /* the struct has one */
+	return rc;
+}
+
+/* By who has the GIL, with an exception set. */
+static void let_go(struct bi_exchange *exchange)
+{
+	struct bip_raised raised = bip_put_aside();
+
+	Py_BEGIN_ALLOW_THREADS
+	exchange->release(exchange);
+	Py_END_ALLOW_THREADS
+	bip_put_back(raised);
+}
+
+/* The mask outlives the array's object only where both are taken. */
+static int add_mask(PyObject *mask, struct bi_exchange *out)
+{
+	struct masked *both = malloc(sizeof(*both));
+
+	if (!both || export(mask, &both->mask)) {
+		if (!both)
+			PyErr_NoMemory();
+		free(both);
+		let_go(out);
+		return -1;
+	}
+	both->array = *out;
+	out->release = release_masked;
+	out->owner = both;
+	out->flags |= BI_EXCHANGE_MASKED;
+	out->mask = &both->mask;
+	return 0;
 }
 
 /* A struct that is only lent has no room for a second one. */
@@ -114,11 +138,17 @@ static int view(PyObject *object, struct bi_exchange *out)
 static int acquire(PyObject *object, struct bi_exchange *out)
 {
 	PyObject *mask;
+	int rc;
 
-	if (check(object) || export(object, out))
+	if (check(object))
 		return -1;
-	mask = ((struct bip_object *)object)->mask;
-	return mask ? add_mask(mask, export, out) : 0;
+	/* The mask first: who releases the array meanwhile takes both. */
+	mask = bip_mask(object);
+	rc = export(object, out);
+	if (!rc && mask)
+		rc = add_mask(mask, out);
+	Py_XDECREF(mask);
+	return rc;
 }
 
 PyObject *bip_native_capsule(void)

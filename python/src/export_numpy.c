@@ -11,7 +11,7 @@ static PyObject *as_void(struct bi_view *view)
 
 	if (!rc)
 		rc = bi_view_reinterpret(view, dtype, NULL, &bytes, &err);
-	bi_view_release(view);
+	bip_release_view(view);
 	return rc ? bip_raise_export(rc, &err) : bip_new(bytes);
 }
 
@@ -32,7 +32,7 @@ static PyObject *without_name(PyObject *self, PyObject *numpy)
 	PyObject *bytes, *array;
 
 	if (!dtype) {
-		bi_view_release(view);
+		bip_release_view(view);
 		return NULL;
 	}
 	bytes = as_void(view);
@@ -52,7 +52,7 @@ static int has_name(PyObject *self)
 	if (!view)
 		return -1;
 	rc = bi_dtype_typestr(bi_view_dtype(view), text, NULL);
-	bi_view_release(view);
+	bip_release_view(view);
 	return rc == BI_OK;
 }
 
@@ -106,7 +106,7 @@ static int check_place(PyObject *self)
 		PyErr_Format(PyExc_TypeError,
 			     "memory of %s is not copied to the host unasked: use map() or to('host') [H3]",
 			     bi_context_device(bi_memory_context(bi_view_memory(view)))->spec);
-	bi_view_release(view);
+	bip_release_view(view);
 	return rc;
 }
 
@@ -121,7 +121,7 @@ PyObject *bip_array(PyObject *self, PyObject *args, PyObject *words)
 		return NULL;
 	if (copy_given != Py_None)
 		copy = PyObject_IsTrue(copy_given);
-	if (PyErr_Occurred() || check_place(self))
+	if (PyErr_Occurred() || bip_refuse_host_mask(self) || check_place(self))
 		return NULL;
 	numpy = PyImport_ImportModule("numpy");
 	array = numpy ? to_numpy(self, numpy) : NULL;

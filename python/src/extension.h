@@ -42,11 +42,11 @@ enum bip_flag {
 	BIP_UNORDERED = 2 /* sync=False: nothing is acquired or handed back */
 };
 
-/* BufferInterface. Everything but `view` and `acquired` stays as it was made. */
+/* BufferInterface. Everything but `view`, `acquired` and `mask` stays as it was made. */
 struct bip_object {
 	PyObject_HEAD struct bi_view *view; /* NULL once released */
 	struct bi_stream *acquired; /* stream= of the import, until it is handed back; or NULL */
-	PyObject *mask; /* another BufferInterface, or NULL */
+	PyObject *mask; /* another BufferInterface, or NULL; NULL once released */
 	PyObject *weakrefs;
 	unsigned flags; /* enum bip_flag */
 };
@@ -67,6 +67,9 @@ struct bi_view *bip_view(PyObject *self);
 
 /* Retained: for calls without the GIL. */
 struct bi_view *bip_hold(PyObject *self);
+
+/* A new reference, or NULL without an exception: there is none, or the array was released. */
+PyObject *bip_mask(PyObject *self);
 
 /* Adds the static members of the type that are objects (capsules), and readies it. Once. */
 int bip_type_ready(PyObject *module);
@@ -96,6 +99,17 @@ void *bip_raise_export(int rc, const struct bi_error *err);
  */
 void bip_drop(void *data);
 
+/*
+ * Releases of the library's objects by who has the GIL, in deallocs too. An exception that is set stays set. The GIL is
+ * dropped where the release may wait: if work is pending, or if it may be the last that holds a context. NULL is
+ * nothing.
+ */
+void bip_release_view(struct bi_view *view);
+/* Costs next to nothing as long as the context is in the cache. */
+void bip_release_context(struct bi_context *context); /* contexts.c */
+/* With the GIL it stays so until that is dropped. */
+int bip_context_is_cached(const struct bi_context *context); /* contexts.c */
+
 /* Contexts and streams ------------------------------------------------------------------------------ contexts.c */
 
 /* All owned; they live in a cache of the module until bip_contexts_close or trim(). */
@@ -118,6 +132,8 @@ void bip_contexts_close(int all);
  * kept alive as long as the stream. int 0 is ValueError; -1 is no stream here.
  */
 int bip_stream(PyObject *object, struct bi_context *context, struct bi_stream **out);
+/* The same for an argument of another name, for messages. */
+int bip_stream_named(const char *name, PyObject *object, struct bi_context *context, struct bi_stream **out);
 
 /* Types --------------------------------------------------------------------------------------------- dtype.c */
 
@@ -273,11 +289,12 @@ int bip_item_of(PyObject *mapping, PyObject *key, PyObject **out);
 /* Interned names. */
 #define BIP_NAMES(X) \
 	X(__cuda_array_interface__) \
-	X(__array_interface__) X(__array_struct__) X(__dlpack__) X(__dlpack_device__) X(__dlpack_c_exchange_api__) \
-		X(__buffer_interface_c__) X(__cuda_stream__) X(shape) X(strides) X(typestr) X(dtype) X(data) \
-			X(version) X(stream) X(descr) X(mask) X(offset) X(buffer) X(int_ptr) X(ptr) X(handle) \
-				X(cuda_stream) X(max_version) X(dl_device) X(copy) X(queue) X(events) X(context) \
-					X(base_data) X(device) X(readonly) X(backend) X(numpy) X(ndarray)
+	X(__array_interface__) \
+	X(__array_struct__) X(__dlpack__) X(__dlpack_device__) X(__dlpack_c_exchange_api__) X(__buffer_interface_c__) \
+		X(__cuda_stream__) X(shape) X(strides) X(typestr) X(dtype) X(data) X(version) X(stream) X(descr) \
+			X(mask) X(offset) X(buffer) X(int_ptr) X(ptr) X(handle) X(cuda_stream) X(max_version) \
+				X(dl_device) X(copy) X(queue) X(events) X(context) X(base_data) X(device) X(readonly) \
+					X(backend) X(numpy) X(ndarray) X(value)
 struct bip_names {
 #define BIP_NAME_MEMBER(name) PyObject *name;
 	BIP_NAMES(BIP_NAME_MEMBER)

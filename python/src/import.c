@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "extension.h"
-#include "producer.h"
 
 /* Arguments */
 
@@ -55,8 +54,13 @@ static int read_mask(PyObject *value, int *keep)
 	return -1;
 }
 
-static int read_truth(PyObject *value, int *out)
+/* None would count as false, which is not what anybody means by it. */
+static int read_truth(const char *name, PyObject *value, int *out)
 {
+	if (value == Py_None) {
+		PyErr_Format(PyExc_TypeError, "%s is None, not True or False", name);
+		return -1;
+	}
 	*out = PyObject_IsTrue(value);
 	return *out < 0 ? -1 : 0;
 }
@@ -70,19 +74,19 @@ static int read_word(const char *name, PyObject *value, struct arguments *out)
 	else if (strcmp(name, "producer_stream") == 0)
 		request->producer_stream = value == Py_None ? NULL : value;
 	else if (strcmp(name, "sync") == 0)
-		return read_truth(value, &request->sync);
+		return read_truth(name, value, &request->sync);
 	else if (strcmp(name, "writable") == 0)
-		return value == Py_None ? 0 : read_truth(value, &request->writable);
+		return value == Py_None ? 0 : read_truth(name, value, &request->writable);
 	else if (strcmp(name, "mask") == 0)
 		return read_mask(value, &request->keep_mask);
 	else if (strcmp(name, "check") == 0)
-		return read_truth(value, &request->check);
+		return read_truth(name, value, &request->check);
 	else if (strcmp(name, "trust") == 0)
-		return read_truth(value, &request->trust);
+		return read_truth(name, value, &request->trust);
 	else if (strcmp(name, "protocol") == 0)
 		return read_protocol(value, &request->protocol);
 	else if (strcmp(name, "copy") == 0)
-		return read_truth(value, &out->copy);
+		return read_truth(name, value, &out->copy);
 	else {
 		PyErr_Format(PyExc_TypeError, "buffer_interface() has no argument '%s'", name);
 		return -1;
@@ -176,6 +180,11 @@ static int find(PyObject *object, const struct bip_request *request, struct bip_
 	enum bip_protocol protocol = request->protocol;
 	int rc;
 
+	if (PyType_Check(object)) {
+		PyErr_Format(PyExc_TypeError, "a type was given, %.100s, not an object of it",
+			     ((PyTypeObject *)object)->tp_name);
+		return -1;
+	}
 	if (protocol && is_ndarray(Py_TYPE(object)) && bip_refuse_masked(object))
 		return -1;
 	rc = protocol ? protocols[protocol].importer(object, request, found) : try_all(object, request, found);
@@ -202,40 +211,65 @@ static int make_readonly(struct bi_view **view)
 		bip_raise(rc, &err);
 		return -1;
 	}
-	bi_view_release(*view);
+	bi_view_release(*view); /* not the last of its memory */
 	*view = readonly;
 	return 0;
 }
 
-static int apply_writable(int writable, struct bi_view **view)
+static int is_readonly(const struct bi_view *view)
 {
-	int is_readonly = (bi_view_flags(*view) & BI_VIEW_READONLY) != 0;
+	return (bi_view_flags(view) & BI_VIEW_READONLY) != 0;
+}
 
-	if (writable == 1 && is_readonly) {
+/* A mask that is only read is no reason to refuse an array that is written. */
+static int apply_writable(int writable, struct bip_found *found)
+{
+	if (writable == 1 && is_readonly(found->view)) {
 		PyErr_SetString(bip_InvalidArrayError,
 				"writable is True, but the producer says that the array is read-only");
 		return -1;
 	}
-	return writable == 0 && !is_readonly ? make_readonly(view) : 0;
+	if (writable == 0 && !is_readonly(found->view) && make_readonly(&found->view))
+		return -1;
+	return writable == 0 && found->mask && !is_readonly(found->mask) ? make_readonly(&found->mask) : 0;
 }
 
-static int apply_stream(const struct arguments *arguments, struct bip_object *self)
+/* A thread that waits for a device may have the lock of memory that is not idle. */
+static int acquire(const struct bi_view *view, struct bi_stream *stream)
 {
-	struct bi_context *context = bi_memory_context(bi_view_memory(self->view));
-	struct bi_stream *stream;
 	struct bi_error err;
 	int rc;
 
-	if (bi_memory_is_host(bi_view_memory(self->view))) {
-		PyErr_SetString(PyExc_ValueError, "stream is given, but host memory has no streams");
-		return -1;
+	if (bi_view_is_idle(view))
+		rc = bi_view_acquire(view, stream, &err);
+	else {
+		Py_BEGIN_ALLOW_THREADS
+		rc = bi_view_acquire(view, stream, &err);
+		Py_END_ALLOW_THREADS
 	}
-	if (bip_stream(arguments->request.stream, context, &stream))
-		return -1;
-	rc = bi_view_acquire(self->view, stream, &err);
-	if (rc) {
-		bi_stream_release(stream);
+	if (rc)
 		bip_raise(rc, &err);
+	return rc ? -1 : 0;
+}
+
+/* `name` is that of the argument. */
+static int check_no_stream(const char *name, PyObject *stream, const struct bi_view *view)
+{
+	if (!stream || !bi_memory_is_host(bi_view_memory(view)))
+		return 0;
+	PyErr_Format(PyExc_ValueError, "%s is given, but host memory has no streams", name);
+	return -1;
+}
+
+static int apply_stream(PyObject *object, struct bip_object *self)
+{
+	struct bi_context *context = bi_memory_context(bi_view_memory(self->view));
+	struct bi_stream *stream;
+
+	if (bip_stream(object, context, &stream))
+		return -1;
+	if (acquire(self->view, stream)) {
+		bi_stream_release(stream);
 		return -1;
 	}
 	self->acquired = stream;
@@ -243,15 +277,13 @@ static int apply_stream(const struct arguments *arguments, struct bip_object *se
 }
 
 /* A producer who named no stream cannot know when his memory has been read, so that is waited for. */
-static int finish_reading(const struct bip_found *found)
+static int finish_reading(const struct bi_view *view)
 {
 	struct bi_error err;
 	int rc;
 
-	if (!(found->flags & BIP_WAIT_AT_EXIT))
-		return 0;
 	Py_BEGIN_ALLOW_THREADS
-	rc = bi_view_synchronize(found->view, &err);
+	rc = bi_view_synchronize(view, &err);
 	Py_END_ALLOW_THREADS
 	if (!rc)
 		return 0;
@@ -259,23 +291,45 @@ static int finish_reading(const struct bip_found *found)
 	return -1;
 }
 
-static int replace_by_copy(struct bip_found *found, PyObject *stream)
+static int replace_view(struct bi_view **view, unsigned flags, PyObject *stream)
 {
 	struct bi_stream *on = NULL;
 	struct bi_view *copy;
-	int rc = bip_stream(stream, bi_memory_context(bi_view_memory(found->view)), &on);
+	int rc = bip_stream(stream, bi_memory_context(bi_view_memory(*view)), &on);
 
 	if (!rc)
-		rc = bip_copy_view(found->view, on, &copy);
+		rc = bip_copy_view(*view, on, &copy);
 	bi_stream_release(on);
 	if (rc)
 		return -1;
-	if (!stream)
-		rc = finish_reading(found);
-	bi_view_release(found->view);
-	found->view = copy;
+	if (!stream && flags & BIP_WAIT_AT_EXIT)
+		rc = finish_reading(*view);
+	bip_release_view(*view);
+	*view = copy;
+	return rc;
+}
+
+static int replace_by_copy(struct bip_found *found, PyObject *stream)
+{
+	int rc = replace_view(&found->view, found->flags, stream);
+
+	if (!rc && found->mask)
+		rc = replace_view(&found->mask, found->flags, stream);
 	found->flags = 0;
 	return rc;
+}
+
+/* An array, or the mask of one. The view is taken, also on failure. */
+static PyObject *make_one(struct bi_view *view, unsigned flags, const struct arguments *arguments)
+{
+	PyObject *self = bip_new(view);
+
+	if (!self)
+		return NULL;
+	((struct bip_object *)self)->flags = flags | (arguments->request.sync ? 0 : BIP_UNORDERED);
+	if (arguments->request.stream && apply_stream(arguments->request.stream, (struct bip_object *)self))
+		Py_CLEAR(self);
+	return self;
 }
 
 /* The views are taken, also on failure. */
@@ -283,45 +337,31 @@ static PyObject *make_object(struct bip_found *found, const struct arguments *ar
 {
 	PyObject *mask = NULL, *self;
 
-	if (found->mask && !(mask = bip_new(found->mask))) {
-		bi_view_release(found->view);
+	if (found->mask && !(mask = make_one(found->mask, found->flags, arguments))) {
+		bip_release_view(found->view);
 		return NULL;
 	}
-	self = bip_new(found->view);
-	if (!self) {
+	self = make_one(found->view, found->flags, arguments);
+	if (self)
+		((struct bip_object *)self)->mask = mask;
+	else
 		Py_XDECREF(mask);
-		return NULL;
-	}
-	((struct bip_object *)self)->mask = mask;
-	((struct bip_object *)self)->flags = found->flags | (arguments->request.sync ? 0 : BIP_UNORDERED);
-	if (arguments->request.stream && apply_stream(arguments, (struct bip_object *)self))
-		Py_CLEAR(self);
 	return self;
-}
-
-/* With an exception set, which a deleter that is written in Python would trip over. */
-static void drop_found(struct bip_found *found)
-{
-	struct bip_raised raised = bip_put_aside();
-
-	bi_view_release(found->view);
-	bi_view_release(found->mask);
-	bip_put_back(raised);
 }
 
 static PyObject *import(PyObject *object, const struct arguments *arguments)
 {
 	struct bip_found found = { NULL, NULL, 0 };
-	int rc = find(object, &arguments->request, &found);
+	const struct bip_request *request = &arguments->request;
 
-	if (rc)
+	if (find(object, request, &found))
 		return NULL;
-	if (arguments->copy)
-		rc = replace_by_copy(&found, arguments->request.stream);
-	if (!rc && arguments->request.writable >= 0)
-		rc = apply_writable(arguments->request.writable, &found.view);
-	if (rc) {
-		drop_found(&found);
+	if (check_no_stream("producer_stream", request->producer_stream, found.view) ||
+	    check_no_stream("stream", request->stream, found.view) ||
+	    (arguments->copy && replace_by_copy(&found, request->stream)) ||
+	    (request->writable >= 0 && apply_writable(request->writable, &found))) {
+		bip_release_view(found.view);
+		bip_release_view(found.mask);
 		return NULL;
 	}
 	return make_object(&found, arguments);

@@ -217,8 +217,8 @@ static int import_on(int ordinal, const struct bi_cai *cai, const struct bip_req
 	options.mask = request->keep_mask ? &found->mask : NULL;
 	options.release = bip_drop;
 	options.release_data = owner;
-	if (bip_stream(request->producer_stream, context, &options.producer_stream)) {
-		bi_context_release(context);
+	if (bip_stream_named("producer_stream", request->producer_stream, context, &options.producer_stream)) {
+		bip_release_context(context);
 		return -1;
 	}
 	Py_INCREF(owner);
@@ -226,7 +226,7 @@ static int import_on(int ordinal, const struct bi_cai *cai, const struct bip_req
 	if (*status)
 		Py_DECREF(owner);
 	bi_stream_release(options.producer_stream);
-	bi_context_release(context);
+	bip_release_context(context);
 	return 0;
 }
 

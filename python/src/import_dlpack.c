@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "dlpack_table.h"
+#include "export.h"
 #include "producer.h"
 
 /* CUDA's legacy default stream, which a producer may call 0. */
@@ -101,25 +102,44 @@ static enum place place_of(int device_type)
 	}
 }
 
-static int check_place(int device_type, const struct bip_request *request)
+static int check_place(int device_type)
 {
-	enum place place = place_of(device_type);
-
-	if (place == ELSEWHERE)
-		PyErr_Format(bip_UnsupportedError,
-			     "device type %d is none of 1 (host), 2, 3, 13 (CUDA) and 4 (OpenCL) [E7]", device_type);
-	else if (place == ON_OPENCL && !request->trust)
-		PyErr_SetString(bip_UnsupportedError,
-				"there is no telling whether the tensor's data is a cl_mem, and a number that is none "
-				"crashes the driver; trust=True takes it");
-	else
+	if (place_of(device_type) != ELSEWHERE)
 		return 0;
+	PyErr_Format(bip_UnsupportedError, "device type %d is none of 1 (host), 2, 3, 13 (CUDA) and 4 (OpenCL) [E7]",
+		     device_type);
 	return -1;
 }
 
-/* A cl_mem knows its cl_context; an array without elements needs none, and any will do. */
-static int open_place(const struct bi_dl_tensor *tensor, struct bi_context **out)
+static int is_own(const struct tensor *tensor)
 {
+	return tensor->versioned ? bip_is_own_deleter((void (*)(void))tensor->versioned->deleter)
+				 : bip_is_own_deleter((void (*)(void))tensor->plain->deleter);
+}
+
+/*
+ * Before the driver is asked about what may be no cl_mem at all. `tensor` is NULL while there is none: then nobody else
+ * than the caller can vouch for it.
+ */
+static int check_trust(const struct tensor *tensor, int device_type, const struct bip_request *request)
+{
+	if (place_of(device_type) != ON_OPENCL || request->trust || (tensor && is_own(tensor)))
+		return 0;
+	PyErr_SetString(bip_UnsupportedError, "there is no telling whether the tensor's data is a cl_mem, and a number "
+					      "that is none crashes the driver; trust=True takes it");
+	return -1;
+}
+
+/*
+ * A cl_mem knows its cl_context; an array without elements needs none, and any will do. `told` is the context whose
+ * stream the producer was told, or NULL.
+ */
+static int open_place(const struct bi_dl_tensor *tensor, struct bi_context *told, struct bi_context **out)
+{
+	if (told) {
+		*out = bi_context_retain(told);
+		return 0;
+	}
 	switch (place_of(tensor->device.device_type)) {
 	case ON_CUDA:
 		return bip_context_cuda(tensor->device.device_id, out);
@@ -199,30 +219,31 @@ static int find_stream(const struct bi_dl_tensor *tensor, work_stream *ask, stru
 {
 	*out = NULL;
 	if (request->producer_stream)
-		return bip_stream(request->producer_stream, context, out);
+		return bip_stream_named("producer_stream", request->producer_stream, context, out);
 	if (!ask || !request->sync || !tensor->data || place_of(tensor->device.device_type) != ON_CUDA)
 		return 0;
 	return wrap_work_stream(ask, &tensor->device, context, out);
 }
 
 /* The tensor is taken, also on failure. */
-static int import_tensor(const struct tensor *tensor, work_stream *ask, const struct bip_request *request,
-			 struct bip_found *found)
+static int import_tensor(const struct tensor *tensor, struct bi_context *told, work_stream *ask,
+			 const struct bip_request *request, struct bip_found *found)
 {
 	const struct bi_dl_tensor *inside = look_into(tensor);
 	struct bi_context *context = NULL;
 	struct bi_stream *stream;
 	int rc;
 
-	if (!inside || check_place(inside->device.device_type, request) || open_place(inside, &context) ||
+	if (!inside || check_place(inside->device.device_type) ||
+	    check_trust(tensor, inside->device.device_type, request) || open_place(inside, told, &context) ||
 	    find_stream(inside, ask, context, request, &stream)) {
 		delete_tensor(tensor);
-		bi_context_release(context);
+		bip_release_context(context);
 		return -1;
 	}
 	rc = make_view(tensor, context, stream, request, found);
 	bi_stream_release(stream);
-	bi_context_release(context);
+	bip_release_context(context);
 	return rc;
 }
 
@@ -258,10 +279,15 @@ static int import_by_table(PyObject *object, const struct bip_dlpack_table *tabl
 			   struct bip_found *found)
 {
 	struct tensor tensor = { NULL, NULL };
+	int rc = table->from_object(object, &tensor.versioned);
 
-	if (table->from_object(object, &tensor.versioned))
+	if (rc && PyErr_Occurred())
 		return pass_over(object, request);
-	return import_tensor(&tensor, table->current_work_stream, request, found);
+	if (!rc && tensor.versioned)
+		return import_tensor(&tensor, NULL, table->current_work_stream, request, found);
+	PyErr_Format(bip_InvalidArrayError, "the DLPack table of type %.100s returns %d, and gives no %s [X3]",
+		     Py_TYPE(object)->tp_name, rc, rc ? "exception" : "tensor");
+	return -1;
 }
 
 /* __dlpack__ */
@@ -372,14 +398,18 @@ static PyObject *ask_for_capsule(PyObject *method, struct bi_context *context, c
 	return capsule;
 }
 
-/* A tensor elsewhere than announced was not ordered behind anything that we know of. */
+/*
+ * A tensor elsewhere than announced was not ordered behind anything that we know of. The number of managed memory says
+ * nothing.
+ */
 static int check_announced(const struct tensor *tensor, const struct bi_dl_device *announced)
 {
 	const struct bi_dl_tensor *inside = look_into(tensor);
 
 	if (!inside)
 		return -1;
-	if (place_of(inside->device.device_type) == place_of(announced->device_type))
+	if (place_of(inside->device.device_type) == place_of(announced->device_type) &&
+	    (inside->device.device_type != BI_DEVICE_CUDA || inside->device.device_id == announced->device_id))
 		return 0;
 	PyErr_Format(
 		bip_InvalidArrayError, "the tensor is on device (%d, %d), but __dlpack_device__() says (%d, %d) [D10]",
@@ -387,8 +417,8 @@ static int check_announced(const struct tensor *tensor, const struct bi_dl_devic
 	return -1;
 }
 
-static int import_capsule(PyObject *capsule, const struct bi_dl_device *announced, const struct bip_request *request,
-			  struct bip_found *found)
+static int import_capsule(PyObject *capsule, const struct bi_dl_device *announced, struct bi_context *told,
+			  const struct bip_request *request, struct bip_found *found)
 {
 	struct tensor tensor;
 
@@ -398,7 +428,7 @@ static int import_capsule(PyObject *capsule, const struct bi_dl_device *announce
 		delete_tensor(&tensor);
 		return -1;
 	}
-	return import_tensor(&tensor, NULL, request, found);
+	return import_tensor(&tensor, told, NULL, request, found);
 }
 
 /* Its destructor is the producer's, and may be Python. */
@@ -410,25 +440,37 @@ static void drop_capsule(PyObject *capsule)
 	bip_put_back(raised);
 }
 
+/* The context is the same from the question to the import, whatever becomes of the cache in between. */
+static int ask_and_import(PyObject *object, PyObject *method, const struct bi_dl_device *device,
+			  struct bi_context *context, const struct bip_request *request, struct bip_found *found)
+{
+	PyObject *capsule = ask_for_capsule(method, context, request);
+	int rc;
+
+	if (!capsule)
+		return pass_over(object, request);
+	rc = import_capsule(capsule, device, context, request, found);
+	drop_capsule(capsule);
+	return rc;
+}
+
 static int import_by_method(PyObject *object, const struct bi_dl_device *device, const struct bip_request *request,
 			    struct bip_found *found)
 {
 	struct bi_context *context = NULL;
-	PyObject *method, *capsule;
+	PyObject *method;
 	int rc;
 
-	if (check_place(device->device_type, request) || bip_attribute(object, bip_name.__dlpack__, &method))
+	if (check_place(device->device_type) || check_trust(NULL, device->device_type, request) ||
+	    bip_attribute(object, bip_name.__dlpack__, &method))
 		return -1;
 	if (!method)
 		return 0;
 	rc = place_of(device->device_type) == ON_CUDA ? bip_context_cuda(device->device_id, &context) : 0;
-	capsule = rc ? NULL : ask_for_capsule(method, context, request);
-	bi_context_release(context);
+	if (!rc)
+		rc = ask_and_import(object, method, device, context, request, found);
+	bip_release_context(context);
 	Py_DECREF(method);
-	if (!capsule)
-		return rc ? -1 : pass_over(object, request);
-	rc = import_capsule(capsule, device, request, found);
-	drop_capsule(capsule);
 	return rc;
 }
 
@@ -439,7 +481,7 @@ int bip_import_dlpack(PyObject *object, const struct bip_request *request, struc
 	int rc;
 
 	if (PyCapsule_CheckExact(object))
-		return import_capsule(object, NULL, request, found);
+		return import_capsule(object, NULL, NULL, request, found);
 	table = find_table(Py_TYPE(object));
 	if (table)
 		return import_by_table(object, table, request, found);

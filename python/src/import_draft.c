@@ -9,6 +9,7 @@
 /* What the attributes say. All objects owned, or NULL. */
 struct draft {
 	PyObject *buffer, *offset, *shape, *strides, *typestr, *dtype;
+	const char *backend; /* as the producer names it, or NULL */
 	enum bi_handle_kind kind;
 	uint64_t handle;
 	int64_t byte_offset;
@@ -27,8 +28,34 @@ static void forget(struct draft *draft)
 	Py_XDECREF(draft->descr);
 }
 
-/* 1 if all are there. Other things have a `buffer` too, so one attribute that is not there means another protocol. */
-static int look_up(PyObject *object, struct draft *out)
+static const char *find_missing(const struct draft *draft)
+{
+	if (!draft->offset)
+		return "offset";
+	if (!draft->shape)
+		return "shape";
+	if (!draft->strides)
+		return "strides";
+	return draft->typestr || draft->dtype ? NULL : "typestr or dtype";
+}
+
+/* Other things have a `buffer` too: without the other attributes the object is left to other protocols. */
+static int check_complete(PyObject *object, const struct draft *draft, enum bip_protocol protocol)
+{
+	const char *missing = find_missing(draft);
+
+	if (!missing)
+		return 1;
+	if (protocol != BIP_DRAFT)
+		return 0;
+	PyErr_Format(PyExc_TypeError,
+		     "an object of type %.100s does not speak the protocol 'draft': it has a buffer, but no %s",
+		     Py_TYPE(object)->tp_name, missing);
+	return -1;
+}
+
+/* 1 if all are there. */
+static int look_up(PyObject *object, enum bip_protocol protocol, struct draft *out)
 {
 	if (bip_attribute(object, bip_name.buffer, &out->buffer) || !out->buffer)
 		return PyErr_Occurred() ? -1 : 0;
@@ -38,19 +65,77 @@ static int look_up(PyObject *object, struct draft *out)
 	    bip_attribute(object, bip_name.typestr, &out->typestr) ||
 	    (!out->typestr && bip_attribute(object, bip_name.dtype, &out->dtype)))
 		return -1;
-	return out->offset && out->shape && out->strides && (out->typestr || out->dtype);
+	return check_complete(object, out, protocol);
 }
 
-/* A typestr says all about simple types, and needs no NumPy. */
+/* An attribute that may not be there, or be None. */
+static int get(PyObject *object, PyObject *name, PyObject **out)
+{
+	if (bip_attribute(object, name, out))
+		return -1;
+	if (*out == Py_None)
+		Py_CLEAR(*out);
+	return 0;
+}
+
+/* 1 if the exception that is set says that NumPy cannot name a type; beside a typestr that is no error. */
+static int is_unnamed(void)
+{
+	if (!PyErr_ExceptionMatches(PyExc_ImportError) && !PyErr_ExceptionMatches(PyExc_TypeError))
+		return 0;
+	PyErr_Clear();
+	return 1;
+}
+
+/* The bytes that a typestr says nothing of may be any type of their size. */
+static int check_same(struct bi_dtype said, struct bi_dtype named, PyObject *typestr, PyObject *dtype)
+{
+	if (bi_dtype_equal(said, named) || (said.type == BI_VOID && said.item_size == named.item_size))
+		return 0;
+	PyErr_Format(bip_InvalidArrayError, "typestr is %R, but dtype is %R", typestr, dtype);
+	return -1;
+}
+
+/* A typestr says all about simple types; the dtype beside it then only must not say something else. */
+static int read_both(PyObject *object, struct draft *draft, struct bi_dtype *out)
+{
+	struct bi_dtype named;
+
+	if (bip_dtype_from(draft->typestr, out))
+		return -1;
+	if (get(object, bip_name.dtype, &draft->dtype))
+		return is_unnamed() ? 0 : -1;
+	if (!draft->dtype)
+		return 0;
+	if (bip_dtype_from_with_descr(draft->dtype, &named, &draft->descr))
+		return is_unnamed() ? 0 : -1;
+	if (check_same(*out, named, draft->typestr, draft->dtype))
+		return -1;
+	*out = named;
+	return 0;
+}
+
+static int read_descr(PyObject *object, struct draft *draft, struct bi_dtype dtype)
+{
+	char text[BI_DTYPE_TEXT];
+	PyObject *list;
+	int rc;
+
+	if (get(object, bip_name.descr, &list) || !list)
+		return PyErr_Occurred() ? -1 : 0;
+	if (bi_dtype_typestr(dtype, text, NULL))
+		bi_dtype_name(dtype, text);
+	rc = bip_descr_for(list, text, " [C13]", &draft->descr);
+	Py_DECREF(list);
+	return rc;
+}
+
 static int read_type(PyObject *object, struct draft *draft, struct bi_dtype *out)
 {
-	if (draft->typestr) {
-		if (bip_dtype_from(draft->typestr, out))
-			return -1;
-		if (out->type == BI_VOID && bip_attribute(object, bip_name.dtype, &draft->dtype))
-			return -1;
-	}
-	return draft->dtype ? bip_dtype_from_with_descr(draft->dtype, out, &draft->descr) : 0;
+	int rc = draft->typestr ? read_both(object, draft, out)
+				: bip_dtype_from_with_descr(draft->dtype, out, &draft->descr);
+
+	return rc || draft->descr ? rc : read_descr(object, draft, *out);
 }
 
 static int read_layout(PyObject *object, struct draft *draft)
@@ -66,37 +151,70 @@ static int read_layout(PyObject *object, struct draft *draft)
 	return bip_layout(&draft->layout, dtype, draft->descr, ndim, shape, has_strides ? strides : NULL);
 }
 
-/* 1: `backend` is there and is this word. */
-static int has_backend(PyObject *object, const char *word)
+static int find_backend(PyObject *name, struct draft *out)
 {
-	PyObject *backend;
-	int is_same;
+	static const struct {
+		const char *name;
+		enum bi_handle_kind kind;
+	} backends[] = { { "opencl", BI_HANDLE_CL_MEM }, { "cuda", BI_HANDLE_CUDA }, { "host", BI_HANDLE_HOST } };
 
-	if (bip_attribute(object, bip_name.backend, &backend))
-		return -1;
-	is_same = backend && PyUnicode_Check(backend) && PyUnicode_CompareWithASCIIString(backend, word) == 0;
-	Py_XDECREF(backend);
-	return is_same;
+	for (size_t i = 0; i < Py_ARRAY_LENGTH(backends) && PyUnicode_Check(name); i++) {
+		if (PyUnicode_CompareWithASCIIString(name, backends[i].name))
+			continue;
+		out->backend = backends[i].name;
+		out->kind = backends[i].kind;
+		return 0;
+	}
+	PyErr_Format(bip_InvalidArrayError, "backend is %R, not 'opencl', 'cuda' or 'host'", name);
+	return -1;
 }
 
-static int read_address(PyObject *object, struct draft *draft)
+/* Without a word of the producer an address is CUDA's. */
+static int read_backend(PyObject *object, struct draft *out)
+{
+	PyObject *name;
+	int rc;
+
+	out->kind = BI_HANDLE_CUDA;
+	if (get(object, bip_name.backend, &name) || !name)
+		return PyErr_Occurred() ? -1 : 0;
+	rc = find_backend(name, out);
+	Py_DECREF(name);
+	return rc;
+}
+
+static int read_address(struct draft *draft)
 {
 	PyObject *number;
-	int on_host = has_backend(object, "host"), is_opencl = has_backend(object, "opencl"), rc;
+	int rc;
 
-	if (on_host < 0 || is_opencl < 0)
-		return -1;
-	if (is_opencl) {
+	if (draft->kind == BI_HANDLE_CL_MEM) {
 		PyErr_Format(PyExc_TypeError,
 			     "buffer is of type %.100s, which has no int_ptr: a cl_mem is not taken as a number",
 			     Py_TYPE(draft->buffer)->tp_name);
 		return -1;
 	}
-	draft->kind = on_host ? BI_HANDLE_HOST : BI_HANDLE_CUDA;
+	if (draft->byte_offset) {
+		PyErr_Format(bip_InvalidArrayError,
+			     "offset is %lld, not 0: only a cl_mem has one, an address is that of element [0, ..., 0]",
+			     (long long)draft->byte_offset);
+		return -1;
+	}
 	number = PyNumber_Long(draft->buffer);
 	rc = number ? bip_address(number, "buffer", "", &draft->handle) : -1;
 	Py_XDECREF(number);
 	return rc;
+}
+
+static int read_memory_object(PyObject *int_ptr, struct draft *draft)
+{
+	if (draft->backend && draft->kind != BI_HANDLE_CL_MEM) {
+		PyErr_Format(bip_InvalidArrayError, "backend is '%s', but buffer has int_ptr, so it is a cl_mem",
+			     draft->backend);
+		return -1;
+	}
+	draft->kind = BI_HANDLE_CL_MEM;
+	return bip_address(int_ptr, "buffer.int_ptr", "", &draft->handle);
 }
 
 static int read_buffer(PyObject *object, struct draft *draft)
@@ -104,24 +222,11 @@ static int read_buffer(PyObject *object, struct draft *draft)
 	PyObject *int_ptr;
 	int rc;
 
-	if (bip_attribute(draft->buffer, bip_name.int_ptr, &int_ptr))
+	if (read_backend(object, draft) || bip_attribute(draft->buffer, bip_name.int_ptr, &int_ptr))
 		return -1;
-	if (!int_ptr)
-		return read_address(object, draft);
-	draft->kind = BI_HANDLE_CL_MEM;
-	rc = bip_address(int_ptr, "buffer.int_ptr", "", &draft->handle);
-	Py_DECREF(int_ptr);
+	rc = int_ptr ? read_memory_object(int_ptr, draft) : read_address(draft);
+	Py_XDECREF(int_ptr);
 	return rc;
-}
-
-/* An attribute that may not be there, or be None. */
-static int get(PyObject *object, PyObject *name, PyObject **out)
-{
-	if (bip_attribute(object, name, out))
-		return -1;
-	if (*out == Py_None)
-		Py_CLEAR(*out);
-	return 0;
 }
 
 static int refuse_mask(PyObject *object)
@@ -133,7 +238,9 @@ static int refuse_mask(PyObject *object)
 	if (!mask)
 		return 0;
 	Py_DECREF(mask);
-	PyErr_SetString(bip_UnsupportedError, "the array is masked, and would be wrong without its mask");
+	PyErr_SetString(bip_UnsupportedError,
+			"the array is masked, and would be wrong without its mask; masks of such objects are not read, "
+			"with mask='keep' either [C3]");
 	return -1;
 }
 
@@ -154,13 +261,20 @@ static int read_flags(PyObject *object, const struct bip_request *request, unsig
 	return 0;
 }
 
-/* A queue as a number, which the caller vouches for. */
-static int trust_queue(PyObject *number, struct bi_context *context, struct bi_stream **out)
+/* A queue as a number, which the caller has to vouch for: nothing could tell if it is one. */
+static int trust_queue(PyObject *number, int trust, struct bi_context *context, struct bi_stream **out)
 {
 	struct bi_error err;
 	uint64_t queue;
 	int rc;
 
+	if (!trust) {
+		PyErr_Format(PyExc_TypeError,
+			     "stream is %R, a number: a command queue is taken as an object with int_ptr, or as a "
+			     "number with trust=True",
+			     number);
+		return -1;
+	}
 	if (bip_address(number, "stream", "", &queue))
 		return -1;
 	rc = bi_stream_wrap(context, (uintptr_t)queue, NULL, NULL, out, &err);
@@ -169,11 +283,34 @@ static int trust_queue(PyObject *number, struct bi_context *context, struct bi_s
 	return rc ? -1 : 0;
 }
 
+/* What a producer says is wrong as an array is; the same number from the caller is a wrong argument. */
+static int check_number(PyObject *stream)
+{
+	int64_t number;
+
+	if (!PyLong_Check(stream))
+		return 0;
+	if (bip_number(stream, "stream", " [C6]", &number))
+		return -1;
+	if (number > 0)
+		return 0;
+	PyErr_Format(bip_InvalidArrayError, "stream is %lld, not 1, 2 or a handle [C6]", (long long)number);
+	return -1;
+}
+
+static int own_stream(PyObject *stream, enum bi_handle_kind kind, int trust, struct bi_context *context,
+		      struct bi_stream **out)
+{
+	if (kind == BI_HANDLE_CL_MEM && PyLong_Check(stream))
+		return trust_queue(stream, trust, context, out);
+	return check_number(stream) ? -1 : bip_stream(stream, context, out);
+}
+
 /* The stream that the caller or else the producer names; NULL if none does, and nothing is to be waited for. */
 static int find_stream(PyObject *object, enum bi_handle_kind kind, const struct bip_request *request,
 		       struct bi_context *context, struct bi_stream **out)
 {
-	PyObject *stream = NULL;
+	PyObject *stream;
 	int rc;
 
 	*out = NULL;
@@ -181,13 +318,10 @@ static int find_stream(PyObject *object, enum bi_handle_kind kind, const struct 
 		return 0;
 	if (request->producer_stream)
 		return bip_stream(request->producer_stream, context, out);
-	if (get(object, bip_name.stream, &stream))
-		return -1;
-	if (stream && kind == BI_HANDLE_CL_MEM && request->trust && PyLong_Check(stream))
-		rc = trust_queue(stream, context, out);
-	else
-		rc = bip_stream(stream, context, out);
-	Py_XDECREF(stream);
+	if (get(object, bip_name.stream, &stream) || !stream)
+		return PyErr_Occurred() ? -1 : 0;
+	rc = own_stream(stream, kind, request->trust, context, out);
+	Py_DECREF(stream);
 	return rc;
 }
 
@@ -206,8 +340,7 @@ static int import_on(PyObject *object, struct draft *draft, const struct bip_req
 		return -1;
 	if (!foreign.stream && draft->kind != BI_HANDLE_HOST)
 		found->flags |= BIP_WAIT_AT_EXIT;
-	rc = bip_wrap(context, &foreign, draft->handle + (uint64_t)draft->byte_offset, &draft->layout, object,
-		      &found->view);
+	rc = bip_wrap(context, &foreign, draft->handle, &draft->layout, object, &found->view);
 	bi_stream_release(foreign.stream);
 	return rc;
 }
@@ -253,14 +386,14 @@ static int import_read(PyObject *object, struct draft *draft, const struct bip_r
 		rc = import_empty(draft, context, found);
 	else
 		rc = import_on(object, draft, request, context, found);
-	bi_context_release(context);
+	bip_release_context(context);
 	return rc;
 }
 
 int bip_import_draft(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
 	struct draft draft = { 0 };
-	int rc = look_up(object, &draft);
+	int rc = look_up(object, request->protocol, &draft);
 
 	if (rc == 1 && (read_layout(object, &draft) || read_buffer(object, &draft) || refuse_mask(object) ||
 			import_read(object, &draft, request, found)))

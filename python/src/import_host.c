@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "import_values.h"
+#include "producer.h"
 
 /* The buffer protocol */
 
@@ -101,9 +102,13 @@ static int import_plain(PyObject *object, struct bip_found *found)
 
 int bip_refuse_masked(PyObject *object)
 {
-	PyObject *mask;
+	PyObject *on_type = bip_type_attribute(Py_TYPE(object), bip_name.mask), *mask;
 	int is_masked = 0;
 
+	/* On the object alone it may be a field of a record. */
+	if (!on_type)
+		return 0;
+	Py_DECREF(on_type);
 	if (bip_attribute(object, bip_name.mask, &mask))
 		return -1;
 	/* More than one element has no truth, which is ValueError. */

@@ -16,41 +16,46 @@ static int follow(struct bi_view *view, const struct bip_request *request)
 	struct bi_error err;
 	int rc;
 
-	if (!request->producer_stream)
+	if (!view || !request->producer_stream)
 		return 0;
-	if (bip_stream(request->producer_stream, bi_memory_context(bi_view_memory(view)), &stream))
+	if (bip_stream_named("producer_stream", request->producer_stream, bi_memory_context(bi_view_memory(view)),
+			     &stream))
 		return -1;
+	/* A thread that waits for a device may have the lock of the memory. */
+	Py_BEGIN_ALLOW_THREADS
 	rc = bi_view_hand_back(view, stream, &err);
+	Py_END_ALLOW_THREADS
 	bi_stream_release(stream);
 	if (rc)
 		bip_raise_import(rc, &err);
 	return rc ? -1 : 0;
 }
 
-static int take_mask(const struct bip_object *self, const struct bip_request *request, struct bip_found *found)
+/* The mask is taken first: who releases the array meanwhile takes both. */
+static int take_mask(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
-	if (!self->mask)
+	PyObject *mask = bip_mask(object);
+
+	if (!mask)
 		return 0;
-	if (!request->keep_mask) {
+	if (request->keep_mask)
+		found->mask = bip_hold(mask);
+	else
 		PyErr_SetString(bip_UnsupportedError, "the array is masked; mask='keep' takes it with its mask [C3]");
-		return -1;
-	}
-	found->mask = bip_hold(self->mask);
+	Py_DECREF(mask);
 	return found->mask ? 0 : -1;
 }
 
 static int import_own(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
-	const struct bip_object *self = (const struct bip_object *)object;
-
-	found->view = bip_hold(object);
-	if (!found->view)
+	if (take_mask(object, request, found))
 		return -1;
-	found->flags = self->flags;
-	if (!take_mask(self, request, found) && !follow(found->view, request))
+	found->view = bip_hold(object);
+	found->flags = ((const struct bip_object *)object)->flags;
+	if (found->view && !follow(found->view, request) && !follow(found->mask, request))
 		return 1;
-	bi_view_release(found->view);
-	bi_view_release(found->mask);
+	bip_release_view(found->view);
+	bip_release_view(found->mask);
 	return -1;
 }
 
@@ -105,7 +110,7 @@ static int import_struct(struct bi_exchange *exchange, const struct bip_request 
 	if (find_context(exchange, &context))
 		return -1;
 	rc = bi_view_import(context, exchange, flags, &found->view, &err);
-	bi_context_release(context);
+	bip_release_context(context);
 	if (rc) {
 		bip_raise_import(rc, &err);
 		return -1;
@@ -137,7 +142,7 @@ static int import_foreign(PyObject *object, const struct bi_python_api *api, con
 		return -1;
 	}
 	if (follow(found->view, request)) {
-		bi_view_release(found->view);
+		bip_release_view(found->view);
 		return -1;
 	}
 	return 1;
@@ -153,7 +158,7 @@ int bip_import_native(PyObject *object, const struct bip_request *request, struc
 		return import_own(object, request, found);
 	capsule = bip_type_attribute(Py_TYPE(object), bip_name.__buffer_interface_c__);
 	if (!capsule)
-		return PyErr_Occurred() ? -1 : 0;
+		return 0;
 	api = bi_python_open_capsule(capsule);
 	Py_DECREF(capsule);
 	if (api)

@@ -279,7 +279,7 @@ static int find_stream(const struct place *place, const struct bip_request *requ
 	if (!request->sync)
 		return 0;
 	if (request->producer_stream)
-		return bip_stream(request->producer_stream, context, out);
+		return bip_stream_named("producer_stream", request->producer_stream, context, out);
 	if (!place->queue)
 		return 0;
 	return raise_import(bi_stream_wrap(context, place->queue, NULL, NULL, out, &err), &err);
@@ -395,7 +395,7 @@ static int make_array_view(PyObject *array, PyObject *const members[MEMBERS], co
 	if (rc)
 		return -1;
 	rc = make_memory(&place, request, context, members[EVENTS], array, &memory, &found->flags);
-	bi_context_release(context);
+	bip_release_context(context);
 	if (rc)
 		return -1;
 	rc = bi_view_create(memory, layout, 0, &found->view, &err);
@@ -446,7 +446,7 @@ static int import_memory(PyObject *object, const struct place *place, const stru
 	if (rc)
 		return -1;
 	rc = make_memory(place, request, context, NULL, object, &memory, &found->flags);
-	bi_context_release(context);
+	bip_release_context(context);
 	if (rc)
 		return -1;
 	rc = make_flat_view(memory, &found->view);

@@ -247,6 +247,6 @@ int bip_wrap_host(uint64_t address, int readonly, struct bi_layout *layout, PyOb
 	if (readonly)
 		foreign.flags = BI_WRAP_READONLY;
 	rc = bip_wrap(context, &foreign, address, layout, owner, out);
-	bi_context_release(context);
+	bip_release_context(context);
 	return rc;
 }

@@ -1,5 +1,5 @@
 /* References to Python objects that the library holds, and lets go of on whatever thread. */
-#include "extension.h"
+#include "producer.h"
 
 static int is_finalizing(void)
 {
@@ -10,24 +10,13 @@ static int is_finalizing(void)
 #endif
 }
 
-#if PY_VERSION_HEX >= 0x030C0000
 static void drop_quietly(PyObject *object)
 {
-	PyObject *raised = PyErr_GetRaisedException();
+	struct bip_raised raised = bip_put_aside();
 
 	Py_DECREF(object);
-	PyErr_SetRaisedException(raised);
+	bip_put_back(raised);
 }
-#else
-static void drop_quietly(PyObject *object)
-{
-	PyObject *type, *value, *traceback;
-
-	PyErr_Fetch(&type, &value, &traceback);
-	Py_DECREF(object);
-	PyErr_Restore(type, value, traceback);
-}
-#endif
 
 static int has_gil(void)
 {
@@ -54,4 +43,37 @@ void bip_drop(void *data)
 	state = PyGILState_Ensure();
 	drop_quietly(data);
 	PyGILState_Release(state);
+}
+
+/* The last view of a context closes it, which waits for work on memory that was released. */
+static int is_short(const struct bi_view *view)
+{
+	return bi_view_is_idle(view) && bip_context_is_cached(bi_memory_context(bi_view_memory(view)));
+}
+
+static void release_view(struct bi_view *view)
+{
+	if (is_short(view)) {
+		bi_view_release(view);
+		return;
+	}
+	Py_BEGIN_ALLOW_THREADS
+	bi_view_release(view);
+	Py_END_ALLOW_THREADS
+}
+
+/* Producers' deleters may be Python code, which does not run well with an exception set. */
+void bip_release_view(struct bi_view *view)
+{
+	struct bip_raised raised;
+
+	if (!view)
+		return;
+	if (!PyErr_Occurred()) {
+		release_view(view);
+		return;
+	}
+	raised = bip_put_aside();
+	release_view(view);
+	bip_put_back(raised);
 }

@@ -24,6 +24,8 @@ struct mapping {
 /* Where arrays without elements are said to be. */
 static char nowhere;
 
+static const char closed[] = "the mapping is closed";
+
 /* Making */
 
 static int read_mode(PyObject *object, struct mapping *self, unsigned *mode)
@@ -36,8 +38,14 @@ static int read_mode(PyObject *object, struct mapping *self, unsigned *mode)
 		{ "w", BI_MAP_WRITE | BI_MAP_DISCARD },
 		{ "rw", BI_MAP_READ | BI_MAP_WRITE },
 	};
-	const char *name = object ? PyUnicode_AsUTF8(object) : "r";
+	const char *name = "r";
 
+	if (object && !PyUnicode_Check(object)) {
+		PyErr_Format(PyExc_TypeError, "mode is %R, not 'r', 'w' or 'rw'", object);
+		return -1;
+	}
+	if (object)
+		name = PyUnicode_AsUTF8(object);
 	for (size_t i = 0; name && i < Py_ARRAY_LENGTH(modes); i++) {
 		if (strcmp(name, modes[i].name))
 			continue;
@@ -208,7 +216,7 @@ static void dealloc(PyObject *object)
 			PyErr_WriteUnraisable(NULL);
 		PyErr_Restore(type, value, traceback);
 	}
-	bi_view_release(self->view);
+	bip_release_view(self->view);
 	PyMem_Free(self->dims);
 	PyObject_Free(self);
 }
@@ -219,7 +227,7 @@ static int check_open(const struct mapping *self)
 {
 	if (self->map)
 		return 0;
-	PyErr_SetString(PyExc_ValueError, "the mapping is closed");
+	PyErr_SetString(bip_InvalidArrayError, closed);
 	return -1;
 }
 
@@ -244,6 +252,16 @@ static PyObject *repr(PyObject *object)
 	return text;
 }
 
+/* Elements of no bytes need no memory. */
+static PyObject *without_bytes(const struct bi_view *view, PyObject *numpy, PyObject *dtype)
+{
+	PyObject *shape = bip_tuple(bi_view_shape(view), bi_view_ndim(view));
+	PyObject *array = shape ? PyObject_CallMethod(numpy, "empty", "OO", shape, dtype) : NULL;
+
+	Py_XDECREF(shape);
+	return array;
+}
+
 /* ndarray.view(dtype) makes one of the bytes of each element. */
 static PyObject *name_bytes(PyObject *bytes, PyObject *dtype)
 {
@@ -256,21 +274,51 @@ static PyObject *name_bytes(PyObject *bytes, PyObject *dtype)
 	return result;
 }
 
-static PyObject *to_numpy(PyObject *object, PyObject *none)
+static PyObject *name_elements(const struct mapping *self, PyObject *numpy, PyObject *bytes)
+{
+	PyObject *dtype = bip_dtype_numpy(self->view), *array = NULL;
+
+	if (dtype && bi_view_dtype(self->view).item_size)
+		array = name_bytes(bytes, dtype);
+	else if (dtype)
+		array = without_bytes(self->view, numpy, dtype);
+	Py_XDECREF(dtype);
+	return array;
+}
+
+/* From a memoryview: of an object that lends none NumPy would ask for __array__, and so come here again. */
+static PyObject *make_array(PyObject *object, PyObject *numpy)
 {
 	const struct mapping *self = (struct mapping *)object;
+	PyObject *memory = PyMemoryView_FromObject(object);
+	PyObject *array = memory ? PyObject_CallMethod(numpy, "asarray", "O", memory) : NULL;
+
+	Py_XDECREF(memory);
+	if (array && self->is_bytes)
+		Py_SETREF(array, name_elements(self, numpy, array));
+	return array;
+}
+
+static PyObject *to_numpy(PyObject *self, PyObject *none)
+{
 	PyObject *numpy = PyImport_ImportModule("numpy");
-	PyObject *array = numpy ? PyObject_CallMethod(numpy, "asarray", "O", object) : NULL;
-	PyObject *dtype;
+	PyObject *array = numpy ? make_array(self, numpy) : NULL;
 
 	(void)none;
 	Py_XDECREF(numpy);
-	if (!array || !self->is_bytes)
-		return array;
-	dtype = bip_dtype_numpy(self->view);
-	Py_SETREF(array, dtype ? name_bytes(array, dtype) : NULL);
-	Py_XDECREF(dtype);
 	return array;
+}
+
+/* ndarray.__array__ knows what dtype= and copy= mean in this version of NumPy. */
+static PyObject *as_array(PyObject *self, PyObject *args, PyObject *words)
+{
+	PyObject *array = to_numpy(self, NULL);
+	PyObject *method = array ? PyObject_GetAttrString(array, "__array__") : NULL;
+	PyObject *result = method ? PyObject_Call(method, args, words) : NULL;
+
+	Py_XDECREF(method);
+	Py_XDECREF(array);
+	return result;
 }
 
 static PyObject *get_closed(PyObject *self, void *closure)
@@ -367,7 +415,7 @@ static const char *lend(struct mapping *self, Py_buffer *buffer, int flags)
 	const char *fault;
 
 	if (!self->map)
-		return "the mapping is closed";
+		return closed;
 	fill_buffer(self, buffer);
 	fault = find_fault(buffer, flags);
 	if (fault)
@@ -388,7 +436,7 @@ static int getbuffer(PyObject *object, Py_buffer *buffer, int flags)
 	BIP_UNLOCK()
 	if (!fault)
 		return 0;
-	PyErr_SetString(PyExc_BufferError, fault);
+	PyErr_SetString(fault == closed ? bip_InvalidArrayError : PyExc_BufferError, fault);
 	return -1;
 }
 
@@ -402,12 +450,16 @@ static void releasebuffer(PyObject *object, Py_buffer *buffer)
 
 static PyMethodDef methods[] = {
 	{ "close", close_mapping, METH_NOARGS,
-	  "close()\n--\n\nEnds the mapping; what was written comes before later work on the array. BufferError, and "
+	  "close($self, /)\n--\n\nEnds the mapping; what was written comes before later work on the array. "
+	  "BufferError, and "
 	  "the array\n"
 	  "stays mapped, while a buffer of it is in use." },
 	{ "numpy", to_numpy, METH_NOARGS,
-	  "numpy()\n--\n\nThe mapped elements as a numpy.ndarray of `dtype`, without a copy." },
-	{ "__enter__", enter, METH_NOARGS, NULL },
+	  "numpy($self, /)\n--\n\nThe mapped elements as a numpy.ndarray of `dtype`, without a copy." },
+	{ "__array__", (PyCFunction)(void (*)(void))as_array, METH_VARARGS | METH_KEYWORDS,
+	  "__array__($self, dtype=None, *, copy=None)\n--\n\nnumpy(), of another type or copied if that is asked "
+	  "for." },
+	{ "__enter__", enter, METH_NOARGS, "The mapping itself; InvalidArrayError if it is closed." },
 	{ "__exit__", leave, METH_VARARGS, "close(); an exception that is on its way is not replaced." },
 	{ NULL, NULL, 0, NULL },
 };

@@ -12,7 +12,7 @@ PyObject *bip_new(struct bi_view *view)
 	struct bip_object *self = PyObject_New(struct bip_object, &bip_type);
 
 	if (!self) {
-		bi_view_release(view);
+		bip_release_view(view);
 		return NULL;
 	}
 	self->view = view;
@@ -34,7 +34,7 @@ PyObject *bip_derive(const struct bip_object *parent, struct bi_view *view)
 
 static void raise_released(void)
 {
-	PyErr_SetString(bip_InvalidArrayError, "this BufferInterface was released");
+	PyErr_SetString(bip_InvalidArrayError, "this BufferInterface was released [L1]");
 }
 
 struct bi_view *bip_view(PyObject *self)
@@ -60,10 +60,21 @@ struct bi_view *bip_hold(PyObject *self)
 	return view;
 }
 
+PyObject *bip_mask(PyObject *self)
+{
+	PyObject *mask;
+
+	BIP_LOCK(self)
+	mask = Py_XNewRef(((struct bip_object *)self)->mask);
+	BIP_UNLOCK()
+	return mask;
+}
+
 /* What release() takes out of the object, so that it is let go once whoever asks. */
 struct holdings {
 	struct bi_view *view;
 	struct bi_stream *acquired;
+	PyObject *mask;
 };
 
 static struct holdings empty_out(struct bip_object *self)
@@ -71,9 +82,10 @@ static struct holdings empty_out(struct bip_object *self)
 	struct holdings held;
 
 	BIP_LOCK(self)
-	held = (struct holdings){ self->view, self->acquired };
+	held = (struct holdings){ self->view, self->acquired, self->mask };
 	self->view = NULL;
 	self->acquired = NULL;
+	self->mask = NULL;
 	BIP_UNLOCK()
 	return held;
 }
@@ -98,19 +110,43 @@ static int hand_back(const struct holdings *held, int waits, struct bi_error *er
 	return rc;
 }
 
-static int let_go(struct bip_object *self, int waits, struct bi_error *err)
+/* The order of work ends for array and mask; the mask itself stays with whoever else has it. */
+static int hand_back_mask(PyObject *mask, int waits, struct bi_error *err)
 {
-	struct holdings held = empty_out(self);
+	struct bip_object *self = (struct bip_object *)mask;
+	struct holdings held = { NULL, NULL, NULL };
 	int rc = BI_OK;
 
-	if (held.view && (held.acquired || waits))
+	BIP_LOCK(mask)
+	if (self->view) {
+		held.view = bi_view_retain(self->view);
+		held.acquired = self->acquired;
+		self->acquired = NULL;
+	}
+	BIP_UNLOCK()
+	if (held.acquired || (held.view && waits))
 		rc = hand_back(&held, waits, err);
 	bi_stream_release(held.acquired);
-	bi_view_release(held.view);
+	bip_release_view(held.view);
 	return rc;
 }
 
-/* Producers' deleters may be Python code, which does not run well with an exception set. */
+/* Returned is what failed first. */
+static int let_go(struct bip_object *self, int waits, struct bi_error *err)
+{
+	struct holdings held = empty_out(self);
+	int rc = BI_OK, rc_mask = BI_OK;
+
+	if (held.view && (held.acquired || waits))
+		rc = hand_back(&held, waits, err);
+	if (held.mask)
+		rc_mask = hand_back_mask(held.mask, waits, rc ? NULL : err);
+	bi_stream_release(held.acquired);
+	bip_release_view(held.view);
+	Py_XDECREF(held.mask);
+	return rc ? rc : rc_mask;
+}
+
 static void let_go_quietly(struct bip_object *self)
 {
 	struct bip_raised raised = bip_put_aside();
@@ -125,10 +161,10 @@ static void dealloc(PyObject *object)
 
 	if (self->weakrefs)
 		PyObject_ClearWeakRefs(object);
-	if (self->acquired || PyErr_Occurred())
+	if (self->acquired)
 		let_go_quietly(self);
 	else
-		bi_view_release(self->view);
+		bip_release_view(self->view);
 	Py_XDECREF(self->mask);
 	PyObject_Free(self);
 }
@@ -148,12 +184,26 @@ static PyObject *enter(PyObject *self, PyObject *none)
 	return bip_view(self) ? Py_NewRef(self) : NULL;
 }
 
+/* Producers that named no stream cannot wait for our work, and who reads host memory does not. */
+static int waits_at_exit(struct bip_object *self)
+{
+	int waits = 0;
+
+	if (self->flags & BIP_UNORDERED)
+		return 0;
+	BIP_LOCK((PyObject *)self)
+	if (self->view)
+		waits = self->flags & BIP_WAIT_AT_EXIT ||
+			(bi_memory_is_host(bi_view_memory(self->view)) && !bi_view_is_idle(self->view));
+	BIP_UNLOCK()
+	return waits;
+}
+
 static PyObject *leave(PyObject *object, PyObject *args)
 {
 	struct bip_object *self = (struct bip_object *)object;
-	int waits = self->flags & BIP_WAIT_AT_EXIT && !(self->flags & BIP_UNORDERED);
 	struct bi_error err;
-	int rc = let_go(self, waits, &err);
+	int rc = let_go(self, waits_at_exit(self), &err);
 
 	(void)args;
 	return rc ? bip_raise(rc, &err) : Py_NewRef(Py_None);
@@ -169,7 +219,7 @@ struct handle {
 
 static void dealloc_handle(PyObject *self)
 {
-	bi_view_release(((struct handle *)self)->view);
+	bip_release_view(((struct handle *)self)->view);
 	PyObject_Free(self);
 }
 
@@ -197,6 +247,33 @@ static PyObject *handle_repr(PyObject *self)
 				    (void *)handle->native.handle);
 }
 
+/* Of both kinds, as one number; an address may be the number of a cl_mem as well. */
+static int is_same_handle(const struct handle *a, const struct handle *b)
+{
+	return a->native.handle == b->native.handle &&
+	       (a->native.kind == BI_HANDLE_CL_MEM) == (b->native.kind == BI_HANDLE_CL_MEM);
+}
+
+static PyTypeObject handle_type;
+
+static PyObject *handle_compare(PyObject *self, PyObject *other, int op)
+{
+	int is_equal;
+
+	if (!Py_IS_TYPE(other, &handle_type) || (op != Py_EQ && op != Py_NE))
+		Py_RETURN_NOTIMPLEMENTED;
+	is_equal = is_same_handle((struct handle *)self, (struct handle *)other);
+	return PyBool_FromLong(is_equal == (op == Py_EQ));
+}
+
+static Py_hash_t handle_hash(PyObject *self)
+{
+	const struct handle *handle = (struct handle *)self;
+	Py_hash_t hash = (Py_hash_t)(handle->native.handle >> 4);
+
+	return hash == -1 ? -2 : hash;
+}
+
 static PyNumberMethods handle_number = { .nb_int = handle_int, .nb_index = handle_int };
 static PyGetSetDef handle_getset[] = { { "int_ptr", get_int_ptr, NULL, "The cl_mem as an int.", NULL },
 				       { NULL, NULL, NULL, NULL, NULL } };
@@ -207,6 +284,8 @@ static PyTypeObject handle_type = {
 	.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
 	.tp_dealloc = dealloc_handle,
 	.tp_repr = handle_repr,
+	.tp_richcompare = handle_compare,
+	.tp_hash = handle_hash,
 	.tp_as_number = &handle_number,
 	.tp_getset = handle_getset,
 };
@@ -289,20 +368,62 @@ static PyObject *make_context(const struct bi_view *view)
 	return PyLong_FromSize_t(bi_context_handle(bi_memory_context(bi_view_memory(view))));
 }
 
-static PyObject *make_stream(const struct bi_view *view)
+/* *stream is 0 if nothing is pending. A thread that waits for a device may have the lock of memory that is not idle. */
+static int find_stream(const struct bi_view *view, uint64_t *stream)
 {
 	struct bi_exchange exchange;
 	struct bi_error err;
 	int rc;
 
+	*stream = 0;
+	if (bi_view_is_idle(view))
+		return 0;
+	Py_BEGIN_ALLOW_THREADS
+	rc = bi_view_describe(view, &exchange, &err);
+	Py_END_ALLOW_THREADS
+	if (rc)
+		bip_raise(rc, &err);
+	else if (exchange.stream_kind != BI_STREAM_KIND_NONE)
+		*stream = exchange.stream;
+	return rc ? -1 : 0;
+}
+
+/* The view is one that is held. */
+static PyObject *make_stream(const struct bi_view *view)
+{
+	uint64_t stream;
+
 	if (bi_memory_is_host(bi_view_memory(view)))
 		return Py_NewRef(Py_None);
-	rc = bi_view_describe(view, &exchange, &err);
-	if (rc)
-		return bip_raise(rc, &err);
-	if (exchange.stream_kind == BI_STREAM_KIND_NONE)
-		return Py_NewRef(Py_None);
-	return PyLong_FromUnsignedLongLong(exchange.stream);
+	if (find_stream(view, &stream))
+		return NULL;
+	return stream ? PyLong_FromUnsignedLongLong(stream) : Py_NewRef(Py_None);
+}
+
+/* OpenCL has names of its own for context and stream [O7]. */
+static int check_opencl(const struct bi_view *view, const char *name)
+{
+	if (strcmp(backend_of(view), "opencl") == 0)
+		return 0;
+	PyErr_Format(PyExc_AttributeError, "%s: this is memory of %s, not of OpenCL [O7]", name, backend_of(view));
+	return -1;
+}
+
+static PyObject *make_cl_context(const struct bi_view *view)
+{
+	return check_opencl(view, "cl_context") ? NULL : make_context(view);
+}
+
+/* What is enqueued on the queue comes after what is pending, if anything is. The view is one that is held. */
+static PyObject *make_cl_command_queue(const struct bi_view *view)
+{
+	uint64_t stream;
+
+	if (check_opencl(view, "cl_command_queue") || find_stream(view, &stream))
+		return NULL;
+	if (!stream)
+		stream = bi_stream_handle(bi_context_stream(bi_memory_context(bi_view_memory(view))));
+	return PyLong_FromUnsignedLongLong(stream);
 }
 
 static PyObject *make_host_pointer(const struct bi_view *view)
@@ -350,18 +471,42 @@ GETTER(device, make_device(view))
 GETTER(device_name, make_device_name(view))
 GETTER(device_spec, PyUnicode_FromString(strcmp(backend_of(view), "host") ? device_of(view)->spec : "host"))
 GETTER(context, make_context(view))
-GETTER(stream, make_stream(view))
+GETTER(cl_context, make_cl_context(view))
 GETTER(host_pointer, make_host_pointer(view))
 
-/* Importing NumPy runs code, so not under the lock. */
-static PyObject *get_dtype(PyObject *self, void *closure)
+/* What runs code, such as an import of NumPy, or drops the GIL goes without the lock. */
+static PyObject *get_held(PyObject *self, PyObject *(*make)(const struct bi_view *view))
 {
 	struct bi_view *view = bip_hold(self);
-	PyObject *dtype = view ? bip_dtype_numpy(view) : NULL;
+	PyObject *result = view ? make(view) : NULL;
+
+	bip_release_view(view);
+	return result;
+}
+
+static PyObject *get_dtype(PyObject *self, void *closure)
+{
+	(void)closure;
+	return get_held(self, bip_dtype_numpy);
+}
+
+static PyObject *get_stream(PyObject *self, void *closure)
+{
+	const struct bi_view *view;
+	int is_ready;
 
 	(void)closure;
-	bi_view_release(view);
-	return dtype;
+	BIP_LOCK(self)
+	view = ((struct bip_object *)self)->view;
+	is_ready = view && bi_view_is_idle(view);
+	BIP_UNLOCK()
+	return is_ready ? Py_NewRef(Py_None) : get_held(self, make_stream);
+}
+
+static PyObject *get_cl_command_queue(PyObject *self, void *closure)
+{
+	(void)closure;
+	return get_held(self, make_cl_command_queue);
 }
 
 static PyObject *get_released(PyObject *self, void *closure)
@@ -372,24 +517,35 @@ static PyObject *get_released(PyObject *self, void *closure)
 
 static PyObject *get_mask(PyObject *self, void *closure)
 {
-	PyObject *mask = ((struct bip_object *)self)->mask;
+	PyObject *mask = bip_mask(self);
 
 	(void)closure;
-	return Py_NewRef(mask ? mask : Py_None);
+	if (mask)
+		return mask;
+	return bip_view(self) ? Py_NewRef(Py_None) : NULL;
 }
 
-static PyObject *repr_of(const struct bi_view *view, const char *readonly)
+/* The name of the type, or its typestr where no name says the same in fewer words than the other. */
+static void write_type(struct bi_dtype dtype, char text[BI_DTYPE_TEXT])
+{
+	int has_size = dtype.type == BI_BYTES || dtype.type == BI_UNICODE || dtype.type == BI_VOID;
+
+	if (!has_size || bi_dtype_typestr(dtype, text, NULL))
+		bi_dtype_name(dtype, text);
+}
+
+static PyObject *repr_of(const struct bi_view *view, int is_masked)
 {
 	PyObject *shape = bip_tuple(bi_view_shape(view), bi_view_ndim(view));
 	PyObject *offset = make_offset(view);
 	PyObject *result = NULL;
 	char name[BI_DTYPE_TEXT];
 
-	bi_dtype_name(bi_view_dtype(view), name);
+	write_type(bi_view_dtype(view), name);
 	if (shape && offset)
-		result = PyUnicode_FromFormat("<BufferInterface %s %S on %s, offset %S%s>", name, shape,
+		result = PyUnicode_FromFormat("<BufferInterface %s %S on %s, offset %S%s%s>", name, shape,
 					      strcmp(backend_of(view), "host") ? device_of(view)->spec : "host", offset,
-					      readonly);
+					      is_readonly(view) ? ", read-only" : "", is_masked ? ", masked" : "");
 	Py_XDECREF(shape);
 	Py_XDECREF(offset);
 	return result;
@@ -397,6 +553,7 @@ static PyObject *repr_of(const struct bi_view *view, const char *readonly)
 
 static PyObject *repr(PyObject *self)
 {
+	int is_masked = ((struct bip_object *)self)->mask != NULL;
 	struct bi_view *view = ((struct bip_object *)self)->view ? bip_hold(self) : NULL;
 	PyObject *result;
 
@@ -404,9 +561,35 @@ static PyObject *repr(PyObject *self)
 		PyErr_Clear();
 		return PyUnicode_FromString("<BufferInterface, released>");
 	}
-	result = repr_of(view, is_readonly(view) ? ", read-only" : "");
-	bi_view_release(view);
+	result = repr_of(view, is_masked);
+	bip_release_view(view);
 	return result;
+}
+
+/* Numbers are asked for by name: int() would otherwise read the bytes as text, and bool() the length. */
+
+static PyObject *refuse_number(PyObject *self)
+{
+	(void)self;
+	PyErr_SetString(PyExc_TypeError, "a BufferInterface is no number, also if it has one element: use item()");
+	return NULL;
+}
+
+static int refuse_truth(PyObject *self)
+{
+	refuse_number(self);
+	return -1;
+}
+
+static PyObject *refuse_new(PyTypeObject *type, PyObject *args, PyObject *words)
+{
+	(void)type;
+	(void)args;
+	(void)words;
+	PyErr_SetString(PyExc_TypeError,
+			"a BufferInterface is not made of nothing: buffer_interface(x) gives one of x, "
+			"and empty(), zeros() and full() a new one");
+	return NULL;
 }
 
 /* The type */
@@ -416,50 +599,57 @@ static PyObject *repr(PyObject *self)
 
 static PyMethodDef methods[] = {
 	{ "release", release, METH_NOARGS,
-	  "release()\n--\n\nLets the memory go, once; later calls do nothing. Exports that were handed out keep it. A "
+	  "release($self)\n--\n\nLets the memory go, once; later calls do nothing. Exports that were handed out keep "
+	  "it. A "
 	  "stream\n"
 	  "that was acquired is handed back first. Afterwards whatever would touch the memory raises "
 	  "InvalidArrayError." },
-	{ "__enter__", enter, METH_NOARGS, NULL },
-	{ "__exit__", leave, METH_VARARGS, "Hands an acquired stream back, then releases." },
+	{ "__enter__", enter, METH_NOARGS, "__enter__($self)\n--\n\nThe array itself." },
+	{ "__exit__", leave, METH_VARARGS,
+	  "__exit__($self, *args)\n--\n\nHands an acquired stream back, then releases." },
 	{ "acquire", bip_acquire, METH_O,
-	  "acquire(stream)\n--\n\nWork enqueued on the stream from now on comes after all work on the memory." },
+	  "acquire($self, stream, /)\n--\n\nWork enqueued on the stream from now on comes after all work on the "
+	  "memory." },
 	{ "hand_back", bip_hand_back, METH_O,
-	  "hand_back(stream)\n--\n\nLater work on the memory comes after all that is now on the stream." },
+	  "hand_back($self, stream, /)\n--\n\nLater work on the memory comes after all that is now on the stream." },
 	{ "synchronize", bip_synchronize, METH_NOARGS,
-	  "synchronize()\n--\n\nWaits until all work on the memory is done. DriverError if some of it failed." },
+	  "synchronize($self)\n--\n\nWaits until all work on the memory is done. DriverError if some of it failed." },
 	{ "join", FAST(bip_join), FAST_WORDS,
-	  "join(*streams)\n--\n\nLater work on the memory comes after what is now on each of the streams." },
+	  "join($self, *streams)\n--\n\nLater work on the memory comes after what is now on each of the streams." },
 	{ "copy", FAST(bip_copy), FAST_WORDS,
-	  "copy(*, stream=None)\n--\n\nA dense C-order copy on the same device, enqueued." },
+	  "copy($self, *, stream=None)\n--\n\nA dense C-order copy on the same device, enqueued." },
 	{ "to", FAST(bip_to), FAST_WORDS,
-	  "to(device, *, stream=None)\n--\n\nThe array on another device: a dense copy, or the array itself if it is "
+	  "to($self, device, *, stream=None)\n--\n\nThe array on another device: a dense copy, or the array itself if "
+	  "it is "
 	  "there." },
 	{ "fill", FAST(bip_fill), FAST_WORDS,
-	  "fill(value, *, stream=None)\n--\n\nEvery element becomes the value. Enqueued." },
+	  "fill($self, value, *, stream=None)\n--\n\nEvery element becomes the value. Enqueued." },
 	{ "item", FAST(bip_item), METH_FASTCALL,
-	  "item(*index)\n--\n\nOne element as a Python object; waits for the work on the memory." },
+	  "item($self, *index)\n--\n\nOne element as a Python object; waits for the work on the memory." },
 	{ "map", FAST(bip_map), FAST_WORDS,
-	  "map(mode='r')\n--\n\nThe bytes as an object with the buffer protocol, for a `with` block: 'r' to read, 'w' "
+	  "map($self, mode='r')\n--\n\nThe bytes as an object with the buffer protocol, for a `with` block: 'r' to "
+	  "read, 'w' "
 	  "to write all,\n"
 	  "'rw' both. Waits for the work on the memory." },
 	{ "transpose", FAST(bip_transpose), METH_FASTCALL,
-	  "transpose(*axes)\n--\n\nThe same memory with its axes in another order, reversed without arguments." },
+	  "transpose($self, *axes)\n--\n\nThe same memory with its axes in another order, reversed without "
+	  "arguments." },
 	{ "reshape", FAST(bip_reshape), METH_FASTCALL,
-	  "reshape(*shape)\n--\n\nThe same memory in another shape, in C order; one extent may be -1. ValueError if it "
+	  "reshape($self, *shape)\n--\n\nThe same memory in another shape, in C order; one extent may be -1. "
+	  "ValueError if it "
 	  "needs a copy." },
-	{ "view", bip_view_as, METH_O, "view(dtype)\n--\n\nThe same bytes as another type." },
+	{ "view", bip_view_as, METH_O, "view($self, dtype, /)\n--\n\nThe same bytes as another type." },
 	{ "broadcast_to", bip_broadcast_to, METH_O,
-	  "broadcast_to(shape)\n--\n\nThe same memory repeated to a larger shape, read-only." },
+	  "broadcast_to($self, shape, /)\n--\n\nThe same memory repeated to a larger shape, read-only." },
 	{ "cuda_array_interface", FAST(bip_cuda_array_interface), FAST_WORDS,
-	  "cuda_array_interface(version=3, *, sync=True, synchronize=False, bfloat16_as_void=False)\n--\n\n"
+	  "cuda_array_interface($self, version=3, *, sync=True, synchronize=False, bfloat16_as_void=False)\n--\n\n"
 	  "The dictionary in one of its versions. Below 3 pending work is waited for." },
 	{ "__dlpack__", FAST(bip_dlpack), FAST_WORDS,
-	  "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\nA DLPack capsule." },
+	  "__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\nA DLPack capsule." },
 	{ "__dlpack_device__", bip_dlpack_device, METH_NOARGS,
-	  "__dlpack_device__()\n--\n\nDevice type and ordinal, in DLPack's numbers." },
+	  "__dlpack_device__($self)\n--\n\nDevice type and ordinal, in DLPack's numbers." },
 	{ "__array__", FAST(bip_array), METH_VARARGS | METH_KEYWORDS,
-	  "__array__(dtype=None, *, copy=None)\n--\n\nHost memory as a numpy.ndarray; TypeError for memory of a "
+	  "__array__($self, dtype=None, *, copy=None)\n--\n\nHost memory as a numpy.ndarray; TypeError for memory of a "
 	  "device." },
 	{ NULL, NULL, 0, NULL },
 };
@@ -492,6 +682,9 @@ static PyGetSetDef getset[] = {
 	ATTRIBUTE(context, "cl_context or CUcontext as an int; None on the host."),
 	ATTRIBUTE(stream, "The stream on which pending work is: a cl_command_queue, or CUDA's 1 or handle, as an int; "
 			  "None if nothing is pending."),
+	ATTRIBUTE(cl_context, "OpenCL: the cl_context as an int. AttributeError elsewhere."),
+	ATTRIBUTE(cl_command_queue,
+		  "OpenCL: the queue on which the memory is ready, as an int. AttributeError elsewhere."),
 	ATTRIBUTE(host_pointer,
 		  "Address of the first element if the CPU can use the memory as it stands, else None. Does not wait."),
 	ATTRIBUTE(mask, "Another BufferInterface that tells which elements count, or None."),
@@ -503,6 +696,7 @@ static PyGetSetDef getset[] = {
 	{ NULL, NULL, NULL, NULL, NULL },
 };
 
+static PyNumberMethods number = { .nb_bool = refuse_truth, .nb_int = refuse_number, .nb_float = refuse_number };
 static PyMappingMethods mapping = { .mp_length = bip_length,
 				    .mp_subscript = bip_subscript,
 				    .mp_ass_subscript = bip_ass_subscript };
@@ -514,11 +708,13 @@ PyTypeObject bip_type = {
 		  "one.",
 	.tp_basicsize = sizeof(struct bip_object),
 	.tp_weaklistoffset = offsetof(struct bip_object, weakrefs),
-	.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+	.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+	.tp_new = refuse_new,
 	.tp_dealloc = dealloc,
 	.tp_repr = repr,
 	.tp_methods = methods,
 	.tp_getset = getset,
+	.tp_as_number = &number,
 	.tp_as_mapping = &mapping,
 	.tp_as_buffer = &buffer,
 };
@@ -544,6 +740,8 @@ int bip_type_ready(PyObject *module)
 	    add_member(dict, "__c_dlpack_exchange_api__", bip_dlpack_capsule()))
 		return -1;
 	if (PyType_Ready(&bip_type) || PyType_Ready(&handle_type))
+		return -1;
+	if (PyModule_AddObjectRef(module, "Handle", (PyObject *)&handle_type))
 		return -1;
 	return PyModule_AddObjectRef(module, "BufferInterface", (PyObject *)&bip_type);
 }

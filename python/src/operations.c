@@ -5,20 +5,34 @@
 
 /* Order */
 
-PyObject *bip_synchronize(PyObject *self, PyObject *none)
+static int synchronize(PyObject *self)
 {
 	struct bi_view *view = bip_hold(self);
 	struct bi_error err;
 	int rc;
 
-	(void)none;
 	if (!view)
-		return NULL;
+		return -1;
 	Py_BEGIN_ALLOW_THREADS
 	rc = bi_view_synchronize(view, &err);
 	Py_END_ALLOW_THREADS
-	bi_view_release(view);
-	return rc ? bip_raise(rc, &err) : Py_NewRef(Py_None);
+	bip_release_view(view);
+	if (rc)
+		bip_raise(rc, &err);
+	return rc ? -1 : 0;
+}
+
+/* What orders an array orders its mask as well. */
+PyObject *bip_synchronize(PyObject *self, PyObject *none)
+{
+	PyObject *mask = bip_mask(self);
+	int rc = synchronize(self);
+
+	(void)none;
+	if (!rc && mask)
+		rc = synchronize(mask);
+	Py_XDECREF(mask);
+	return rc ? NULL : Py_NewRef(Py_None);
 }
 
 typedef int order_fn(const struct bi_view *view, struct bi_stream *stream, struct bi_error *err);
@@ -69,14 +83,25 @@ static int order(PyObject *self, const struct bi_view *view, PyObject *object, o
 	return rc;
 }
 
-static PyObject *order_all(PyObject *self, PyObject *const *streams, Py_ssize_t count, order_fn *way)
+static int order_one(PyObject *self, PyObject *const *streams, Py_ssize_t count, order_fn *way)
 {
 	struct bi_view *view = bip_hold(self);
 	int rc = view ? 0 : -1;
 
 	for (Py_ssize_t i = 0; i < count && !rc; i++)
 		rc = order(self, view, streams[i], way);
-	bi_view_release(view);
+	bip_release_view(view);
+	return rc;
+}
+
+static PyObject *order_all(PyObject *self, PyObject *const *streams, Py_ssize_t count, order_fn *way)
+{
+	PyObject *mask = bip_mask(self);
+	int rc = order_one(self, streams, count, way);
+
+	if (!rc && mask)
+		rc = order_one(mask, streams, count, way);
+	Py_XDECREF(mask);
 	return rc ? NULL : Py_NewRef(Py_None);
 }
 
@@ -146,6 +171,16 @@ static int join_objects(PyObject *const *objects, Py_ssize_t count, struct bi_co
 	return rc;
 }
 
+static PyObject *list_of(PyObject *streams)
+{
+	PyObject *list = PySequence_List(streams);
+
+	if (!list && PyErr_ExceptionMatches(PyExc_TypeError))
+		PyErr_Format(PyExc_TypeError, "streams is of type %.100s, not a sequence of streams",
+			     Py_TYPE(streams)->tp_name);
+	return list;
+}
+
 static PyObject *join_streams(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
 	static const struct bip_signature signature = { "join", 3, 3, { "streams", "into", "device", NULL } };
@@ -156,7 +191,7 @@ static PyObject *join_streams(PyObject *module, PyObject *const *args, Py_ssize_
 	(void)module;
 	if (bip_arguments(&signature, args, count, names, values))
 		return NULL;
-	objects = PySequence_List(values[0]);
+	objects = list_of(values[0]);
 	if (!objects)
 		return NULL;
 	if (PyList_Append(objects, values[1]) == 0 && bip_device_context(values[2], &context) == 0) {
@@ -165,7 +200,7 @@ static PyObject *join_streams(PyObject *module, PyObject *const *args, Py_ssize_
 		if (all)
 			rc = join_objects(&PyTuple_GET_ITEM(all, 0), PyTuple_GET_SIZE(all), context);
 		Py_XDECREF(all);
-		bi_context_release(context);
+		bip_release_context(context);
 	}
 	Py_DECREF(objects);
 	return rc ? NULL : Py_NewRef(Py_None);
@@ -234,7 +269,7 @@ PyObject *bip_fill(PyObject *self, PyObject *const *args, Py_ssize_t count, PyOb
 	view = bip_hold(self);
 	if (view)
 		rc = bip_fill_view(view, values[0], values[1]);
-	bi_view_release(view);
+	bip_release_view(view);
 	return rc ? NULL : Py_NewRef(Py_None);
 }
 
@@ -310,13 +345,13 @@ static int read_index(PyObject *const *args, Py_ssize_t count, int64_t given[BI_
 	int rc;
 
 	if (count == 1)
-		return bip_shape_from(args[0], given, number);
+		return bip_extents_from("index", args[0], given, number);
 	tuple = PyTuple_New(count);
 	if (!tuple)
 		return -1;
 	for (Py_ssize_t i = 0; i < count; i++)
 		PyTuple_SET_ITEM(tuple, i, Py_NewRef(args[i]));
-	rc = bip_shape_from(tuple, given, number);
+	rc = bip_extents_from("index", tuple, given, number);
 	Py_DECREF(tuple);
 	return rc;
 }
@@ -333,7 +368,7 @@ PyObject *bip_item(PyObject *self, PyObject *const *args, Py_ssize_t count)
 	view = bip_hold(self);
 	if (view && find_item(view, given, number, index) == 0)
 		value = read_item(view, index);
-	bi_view_release(view);
+	bip_release_view(view);
 	return value;
 }
 
@@ -413,7 +448,9 @@ PyMethodDef bip_operation_functions[] = {
 	  "empty(shape, dtype, *, device='auto', stream=None)\n--\n\n"
 	  "A dense C-order array whose elements are not set. `device` is a device string, an ordinal of CUDA, an entry "
 	  "of\n"
-	  "devices() or another BufferInterface. With a stream, what is enqueued on it from now on may use the "
+	  "devices() or another BufferInterface; 'auto' is what the environment variable BI_DEVICE names, or else the "
+	  "best\n"
+	  "that there is. With a stream, what is enqueued on it from now on may use the "
 	  "array." },
 	{ "zeros", FAST(bip_zeros), FAST_WORDS,
 	  "zeros(shape, dtype, *, device='auto', stream=None)\n--\n\nLike empty(), and every byte becomes 0. "
@@ -433,9 +470,9 @@ PyMethodDef bip_operation_functions[] = {
 	  "copyto(dst, src, *, stream=None)\n--\n\n"
 	  "dst[...] = src between any arrays of any devices; src is broadcast, or a scalar. Bytes are moved, nothing "
 	  "is\n"
-	  "converted: TypeError if the types differ. Enqueued where both are BufferInterfaces. The stream is one of "
-	  "dst's\n"
-	  "device, or of src's if dst is in host memory." },
+	  "converted: TypeError if the types differ. Enqueued where both are BufferInterfaces; host memory has been "
+	  "read\n"
+	  "when this returns. The stream is one of dst's device, or of src's if dst is in host memory." },
 	{ "asarray", FAST(bip_asarray), FAST_WORDS,
 	  "asarray(obj, *, dtype=None, device=None, copy=None)\n--\n\n"
 	  "Any array as a BufferInterface, copied if it is elsewhere than on `device`, or if copy is True. ValueError "

@@ -31,6 +31,9 @@ int bip_arguments(const struct bip_signature *signature, PyObject *const *args, 
  */
 int bip_device_context(PyObject *device, struct bi_context **out);
 
+/* bip_shape_from with the name that messages give to the numbers. */
+int bip_extents_from(const char *name, PyObject *object, int64_t shape[BI_MAX_NDIM], int *count); /* views.c */
+
 /* Scalars ------------------------------------------------------------------------------------------- scalars.c */
 
 /* Is it one value for an element of this type, and no array? 1, 0 or -1. */
@@ -52,7 +55,7 @@ int bip_operand_take(PyObject *object, struct bip_operand *out);
 /*
  * Ends the use of an operand. A temporary one belongs to a producer that hears of no stream of ours, so our work on it
  * is waited for: on host memory always, on a device unless the user named a stream. `rc` is that of the operation;
- * returned is that, or what the wait found.
+ * returned is that, or what the wait found. (Copies wait for the reading of host memory, temporary or not.)
  */
 int bip_operand_finish(struct bip_operand *operand, PyObject *stream, int rc);
 

@@ -1,14 +1,11 @@
 /* What is on a type, and the exception that is set while a producer lets go. */
 #include "producer.h"
 
-/* Before 3.13 an attribute that is not there is an exception, made and thrown away, unless one asks like this. */
+/* What the type and its bases have: a metaclass is not asked, and no exception is made only to be dropped. */
 PyObject *bip_type_attribute(PyTypeObject *type, PyObject *name)
 {
 #if PY_VERSION_HEX >= 0x030D0000
-	PyObject *found;
-
-	PyObject_GetOptionalAttr((PyObject *)type, name, &found);
-	return found;
+	return _PyType_LookupRef(type, name);
 #else
 	return Py_XNewRef(_PyType_Lookup(type, name));
 #endif

@@ -4,7 +4,7 @@
 
 #include "extension.h"
 
-/* A new reference, or NULL: without an exception if the type has no such attribute. */
+/* A new reference, or NULL without an exception. Descriptors are not called. */
 PyObject *bip_type_attribute(PyTypeObject *type, PyObject *name);
 
 /* The exception that is set, put aside while a producer's function runs, which may be Python. */

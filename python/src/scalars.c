@@ -31,7 +31,7 @@ static int is_numpy_scalar(PyObject *value)
 {
 	PyObject *name = PyUnicode_FromString("numpy");
 	PyObject *numpy = name ? PyImport_GetModule(name) : NULL;
-	PyObject *generic = numpy ? PyObject_GetAttrString(numpy, "generic") : NULL;
+	PyObject *generic = numpy && numpy != Py_None ? PyObject_GetAttrString(numpy, "generic") : NULL;
 	int answer = generic ? PyObject_IsInstance(value, generic) : PyErr_Occurred() ? -1 : 0;
 
 	Py_XDECREF(generic);

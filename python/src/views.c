@@ -49,7 +49,7 @@ static int change_repeated(const struct bi_view *view, const struct bi_view *mas
 	if (rc)
 		return rc;
 	rc = change->apply(whole, argument, out, err);
-	bi_view_release(whole);
+	bip_release_view(whole);
 	return rc;
 }
 
@@ -69,7 +69,7 @@ static PyObject *change_mask(const struct bi_view *view, PyObject *mask, const s
 	if (!held)
 		return NULL;
 	rc = change_repeated(view, held, change, argument, &changed, &err);
-	bi_view_release(held);
+	bip_release_view(held);
 	return rc ? refuse(change, rc, &err) : bip_derive((struct bip_object *)mask, changed);
 }
 
@@ -80,11 +80,11 @@ static PyObject *change_masked(PyObject *self, const struct change *change, cons
 	PyObject *mask = view ? change_mask(view, ((struct bip_object *)self)->mask, change, argument) : NULL;
 	PyObject *result = NULL;
 
-	bi_view_release(view);
+	bip_release_view(view);
 	if (mask)
 		result = bip_derive((struct bip_object *)self, changed);
 	else
-		bi_view_release(changed);
+		bip_release_view(changed);
 	if (result)
 		((struct bip_object *)result)->mask = mask;
 	else
@@ -332,10 +332,16 @@ struct shape {
 	int64_t extents[BI_MAX_NDIM];
 };
 
-static int read_extent(PyObject *object, int64_t *out)
+static int read_extent(const char *name, PyObject *object, int64_t *out)
 {
-	PyObject *number = PyNumber_Index(object);
+	PyObject *number;
 
+	if (!PyIndex_Check(object)) {
+		PyErr_Format(PyExc_TypeError, "%s has an entry of type %.100s, not an int", name,
+			     Py_TYPE(object)->tp_name);
+		return -1;
+	}
+	number = PyNumber_Index(object);
 	if (!number)
 		return -1;
 	*out = PyLong_AsLongLong(number);
@@ -343,32 +349,49 @@ static int read_extent(PyObject *object, int64_t *out)
 	return *out == -1 && PyErr_Occurred() ? -1 : 0;
 }
 
-static int read_extents(PyObject *const *args, Py_ssize_t count, int64_t shape[BI_MAX_NDIM], int *ndim)
+static int read_extents(const char *name, PyObject *const *args, Py_ssize_t count, int64_t shape[BI_MAX_NDIM],
+			int *ndim)
 {
 	if (count > BI_MAX_NDIM) {
-		PyErr_Format(PyExc_ValueError, "the shape has %zd dimensions, the most is %d", count, BI_MAX_NDIM);
+		PyErr_Format(PyExc_ValueError, "%s has %zd entries, the most is %d", name, count, BI_MAX_NDIM);
 		return -1;
 	}
 	for (Py_ssize_t i = 0; i < count; i++)
-		if (read_extent(args[i], &shape[i]))
+		if (read_extent(name, args[i], &shape[i]))
 			return -1;
 	*ndim = (int)count;
 	return 0;
 }
 
-int bip_shape_from(PyObject *object, int64_t shape[BI_MAX_NDIM], int *count)
+/* Whatever can be gone through; a text is most likely a type in the wrong place. */
+static PyObject *extents_of(const char *name, PyObject *object)
+{
+	PyObject *extents = PyUnicode_Check(object) ? NULL : PySequence_Tuple(object);
+
+	if (!extents && (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_TypeError)))
+		PyErr_Format(PyExc_TypeError, "%s is of type %.100s, not an int or a sequence of them", name,
+			     Py_TYPE(object)->tp_name);
+	return extents;
+}
+
+int bip_extents_from(const char *name, PyObject *object, int64_t shape[BI_MAX_NDIM], int *count)
 {
 	PyObject *extents;
 	int rc;
 
 	if (PyIndex_Check(object))
-		return read_extents(&object, 1, shape, count);
-	extents = PySequence_Tuple(object);
+		return read_extents(name, &object, 1, shape, count);
+	extents = extents_of(name, object);
 	if (!extents)
 		return -1;
-	rc = read_extents(&PyTuple_GET_ITEM(extents, 0), PyTuple_GET_SIZE(extents), shape, count);
+	rc = read_extents(name, &PyTuple_GET_ITEM(extents, 0), PyTuple_GET_SIZE(extents), shape, count);
 	Py_DECREF(extents);
 	return rc;
+}
+
+int bip_shape_from(PyObject *object, int64_t shape[BI_MAX_NDIM], int *count)
+{
+	return bip_extents_from("shape", object, shape, count);
 }
 
 static int apply_reshape(const struct bi_view *view, const void *argument, struct bi_view **out, struct bi_error *err)
@@ -394,7 +417,7 @@ PyObject *bip_reshape(PyObject *self, PyObject *const *args, Py_ssize_t count)
 	if (count == 1)
 		rc = bip_shape_from(args[0], shape.extents, &shape.ndim);
 	else
-		rc = read_extents(args, count, shape.extents, &shape.ndim);
+		rc = read_extents("shape", args, count, shape.extents, &shape.ndim);
 	return rc ? NULL : derive(self, &reshape, &shape);
 }
 

@@ -5,13 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Collects "name: reason; name: reason" as far as it fits. */
+/* Collects "name: reason; name: reason" as far as it fits. Most reasons begin with the name. */
 static void note(char *tried, size_t capacity, const char *name)
 {
-	size_t used = strlen(tried);
+	size_t used = strlen(tried), length = strlen(name);
 	const char *reason = dlerror();
 
-	snprintf(tried + used, capacity - used, "%s%s: %s", used ? "; " : "", name, reason ? reason : "not loadable");
+	if (!reason)
+		reason = "not loadable";
+	if (strncmp(reason, name, length) == 0 && strncmp(reason + length, ": ", 2) == 0)
+		reason += length + 2;
+	snprintf(tried + used, capacity - used, "%s%s: %s", used ? "; " : "", name, reason);
 }
 
 static void *open_first(const char *const *names, char *tried, size_t capacity)

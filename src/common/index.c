@@ -91,7 +91,7 @@ static int count_rest(const struct bi_layout *layout, const struct bi_index *ite
 	if (ellipses > 1)
 		return bi__fail(err, BI_EINVAL, "items: there are %d ellipses, there can be one", ellipses);
 	if (used > layout->ndim)
-		return bi__fail(err, BI_EBOUNDS, "items: %d axes are indexed, the layout has %d", used, layout->ndim);
+		return bi__fail(err, BI_EBOUNDS, "items: the number of axes indexed is %d, the layout has %d", used, layout->ndim);
 	return layout->ndim - used;
 }
 

@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/checked.h"
@@ -77,11 +78,11 @@ static void fill_dense(int ndim, const int64_t *shape, int64_t item_size, int64_
 	}
 }
 
-/* Returns the axis counted from the start, or a negative status. */
-static int resolve_axis(const char *what, int axis, int ndim, struct bi_error *err)
+/* Returns the axis counted from the start, or -1 if there is none. */
+static int resolve_axis(int axis, int ndim)
 {
 	if (axis < -ndim || axis >= ndim)
-		return bi__fail(err, BI_EINVAL, "%s %d is not in %d..%d", what, axis, -ndim, ndim - 1);
+		return -1;
 	return axis < 0 ? axis + ndim : axis;
 }
 
@@ -213,10 +214,11 @@ int bi_layout_permute(struct bi_layout *layout, const int *axes, struct bi_error
 	if (!layout)
 		return bi__fail(err, BI_EINVAL, "layout is NULL");
 	for (int i = 0; i < layout->ndim; i++) {
-		int axis = resolve_axis("axes entry", axes ? axes[i] : layout->ndim - 1 - i, layout->ndim, err);
+		int axis = axes ? resolve_axis(axes[i], layout->ndim) : layout->ndim - 1 - i;
 
 		if (axis < 0)
-			return axis;
+			return bi__fail(err, BI_EINVAL, "axes[%d] is %d, not in %d..%d", i, axes[i], -layout->ndim,
+					layout->ndim - 1);
 		if (seen >> axis & 1)
 			return bi__fail(err, BI_EINVAL, "axes[%d] is %d: axis %d is there twice", i, axes[i], axis);
 		seen |= UINT64_C(1) << axis;
@@ -229,14 +231,16 @@ int bi_layout_permute(struct bi_layout *layout, const int *axes, struct bi_error
 
 int bi_layout_flip(struct bi_layout *layout, int axis, struct bi_error *err)
 {
+	int i;
+
 	if (!layout)
 		return bi__fail(err, BI_EINVAL, "layout is NULL");
-	axis = resolve_axis("axis", axis, layout->ndim, err);
-	if (axis < 0)
-		return axis;
-	if (layout->shape[axis] > 1 && !is_empty(layout)) {
-		layout->offset += (layout->shape[axis] - 1) * layout->strides[axis];
-		layout->strides[axis] = -layout->strides[axis];
+	i = resolve_axis(axis, layout->ndim);
+	if (i < 0)
+		return bi__fail(err, BI_EINVAL, "axis is %d, not in %d..%d", axis, -layout->ndim, layout->ndim - 1);
+	if (layout->shape[i] > 1 && !is_empty(layout)) {
+		layout->offset += (layout->shape[i] - 1) * layout->strides[i];
+		layout->strides[i] = -layout->strides[i];
 	}
 	return BI_OK;
 }
@@ -344,6 +348,32 @@ int bi_layout_reshape(struct bi_layout *layout, int ndim, const int64_t *shape, 
 	return BI_OK;
 }
 
+/* "(2, 3)"; what does not fit into the text is left out at the end. */
+#define SHAPE_TEXT 80
+
+static void write_shape(int ndim, const int64_t *shape, char text[SHAPE_TEXT])
+{
+	size_t used = 1;
+
+	memcpy(text, "(", 2);
+	for (int i = 0; i < ndim && used < SHAPE_TEXT - 1; i++)
+		used += (size_t)snprintf(text + used, SHAPE_TEXT - used, "%s%" PRId64, i ? ", " : "", shape[i]);
+	if (used < SHAPE_TEXT - 2)
+		memcpy(text + used, ndim == 1 ? ",)" : ")", ndim == 1 ? 3 : 2);
+	else
+		memcpy(text + SHAPE_TEXT - sizeof("...)"), "...)", sizeof("...)"));
+}
+
+static int refuse_broadcast(const struct bi_layout *layout, int ndim, const int64_t *shape, struct bi_error *err)
+{
+	char source[SHAPE_TEXT], destination[SHAPE_TEXT];
+
+	write_shape(layout->ndim, layout->shape, source);
+	write_shape(ndim, shape, destination);
+	return bi__fail(err, BI_EINVAL, "the source's shape %s does not broadcast to the destination's %s", source,
+			destination);
+}
+
 int bi_layout_broadcast(struct bi_layout *layout, int ndim, const int64_t *shape, struct bi_error *err)
 {
 	int64_t strides[BI_MAX_NDIM];
@@ -358,13 +388,12 @@ int bi_layout_broadcast(struct bi_layout *layout, int ndim, const int64_t *shape
 		return rc;
 	added = ndim - layout->ndim;
 	if (added < 0)
-		return bi__fail(err, BI_EINVAL, "ndim %d is below the %d of the layout", ndim, layout->ndim);
+		return refuse_broadcast(layout, ndim, shape, err);
 	for (int i = 0; i < ndim; i++) {
 		int64_t extent = i < added ? 1 : layout->shape[i - added];
 
 		if (extent != 1 && extent != shape[i])
-			return bi__fail(err, BI_EINVAL, "shape[%d] is %" PRId64 ", the layout has %" PRId64 " there", i,
-					shape[i], extent);
+			return refuse_broadcast(layout, ndim, shape, err);
 		strides[i] = i < added || extent != shape[i] ? 0 : layout->strides[i - added];
 	}
 	set_shape(layout, ndim, shape, strides);

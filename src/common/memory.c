@@ -58,6 +58,7 @@ static int allocate(struct bi_context *context, size_t nbytes, enum bi_memory_ki
 		return rc;
 	}
 	memory->pending = memory->block.alloc_pending;
+	atomic_init(&memory->idle, !memory->pending);
 	*out = memory;
 	return BI_OK;
 }
@@ -226,6 +227,7 @@ int bi_memory_wrap(struct bi_context *context, const struct bi_foreign *foreign,
 		return rc;
 	}
 	memory->nbytes = memory->block.nbytes;
+	atomic_store(&memory->idle, !memory->pending && !memory->tail.context && !memory->first_use_count);
 	bi__memory_give_owner(memory, foreign->release, foreign->release_data);
 	*out = memory;
 	return BI_OK;
@@ -234,6 +236,7 @@ int bi_memory_wrap(struct bi_context *context, const struct bi_foreign *foreign,
 void bi__memory_expect(struct bi_memory *memory)
 {
 	memory->pending = 1;
+	atomic_store(&memory->idle, 0);
 }
 
 void bi__memory_give_owner(struct bi_memory *memory, bi_release_fn release, void *data)

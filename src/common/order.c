@@ -366,7 +366,7 @@ int bi__order_check_mapped(const struct bi_memory *memory, int writes, struct bi
 	if (memory->writers)
 		return bi__fail(err, BI_EBUSY, "the memory is mapped for writing");
 	if (writes && memory->readers)
-		return bi__fail(err, BI_EBUSY, "the memory is mapped for reading (%u times)", memory->readers);
+		return bi__fail(err, BI_EBUSY, "the memory is mapped for reading (mappings: %u)", memory->readers);
 	return BI_OK;
 }
 

@@ -31,8 +31,9 @@ static int check_inside(const struct bi_memory *memory, const struct bi_layout *
 
 	bi_layout_extent(layout, &first, &end);
 	if (first < 0 || (uint64_t)end > memory->nbytes)
-		return bi__fail(err, BI_EBOUNDS, "the layout reaches bytes [%lld, %lld) of a memory of %zu bytes",
-				(long long)first, (long long)end, memory->nbytes);
+		return bi__fail(err, BI_EBOUNDS, "the layout reaches bytes [%lld, %lld) of a memory of %zu bytes%s",
+				(long long)first, (long long)end, memory->nbytes,
+				memory->block.kind == BI_HANDLE_CL_MEM ? " [O5]" : "");
 	return BI_OK;
 }
 
@@ -122,6 +123,19 @@ static int check_layout(const struct bi_memory *memory, const struct bi_layout *
 	return rc ? rc : check_inside(memory, &checked, err);
 }
 
+static int check_descr(struct bi_dtype descr, struct bi_dtype dtype, struct bi_error *err)
+{
+	char name[BI_DTYPE_TEXT];
+
+	if (bi_dtype_equal(descr, dtype))
+		return BI_OK;
+	bi_dtype_name(dtype, name);
+	if (dtype.type != BI_VOID)
+		return bi__fail(err, BI_EDTYPE, "descr lists fields, but the element type %s is no structure", name);
+	return bi__fail(err, BI_EDTYPE, "descr has %u bytes, but the element type has %u", descr.item_size,
+			dtype.item_size);
+}
+
 static int make_with_descr(struct bi_memory *memory, const struct bi_layout *layout, unsigned flags,
 			   struct bi_view **out, struct bi_error *err)
 {
@@ -133,9 +147,8 @@ static int make_with_descr(struct bi_memory *memory, const struct bi_layout *lay
 	if (!text)
 		return bi__fail(err, BI_ENOMEM, "no memory for a descr of %u bytes", layout->descr_length);
 	rc = bi_dtype_parse_descr(text->text, &dtype, err);
-	if (!rc && !bi_dtype_equal(dtype, layout->dtype))
-		rc = bi__fail(err, BI_EDTYPE, "descr has %u bytes, the layout's item has %u", dtype.item_size,
-			      layout->dtype.item_size);
+	if (!rc)
+		rc = check_descr(dtype, layout->dtype, err);
 	owned.descr = text->text;
 	if (!rc)
 		rc = new_view(memory, &owned, text, flags, out, err);

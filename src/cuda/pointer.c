@@ -34,7 +34,7 @@ int bi__cuda_is_known(const void *host, int *is_known, struct bi_error *err)
 
 static int refuse_unknown(bi__cu_pointer pointer, struct bi_error *err)
 {
-	return bi__fail(err, BI_EINVAL, "0x%llx is not memory that CUDA knows", pointer);
+	return bi__fail(err, BI_EINVAL, "0x%llx is not memory that CUDA knows [C15]", pointer);
 }
 
 /* Every device reaches these. */
@@ -52,17 +52,18 @@ static int check_place(const struct bi__cuda *cuda, bi__cu_pointer pointer, cons
 		return BI_OK;
 	if (facts->context && facts->context != cuda->context)
 		return bi__fail(err, BI_EINVAL,
-				"the memory at 0x%llx belongs to another CUcontext (cuda:%d) than that of cuda:%d",
+				"the memory at 0x%llx belongs to another CUcontext (cuda:%d) than that of cuda:%d "
+				"[C15]",
 				pointer, facts->ordinal, cuda->ordinal);
 	if (facts->ordinal != cuda->ordinal)
-		return bi__fail(err, BI_EINVAL, "the memory at 0x%llx belongs to cuda:%d, not to cuda:%d", pointer,
+		return bi__fail(err, BI_EINVAL, "the memory at 0x%llx belongs to cuda:%d, not to cuda:%d [C15]", pointer,
 				facts->ordinal, cuda->ordinal);
 	return BI_OK;
 }
 
 static int refuse_end(bi__cu_pointer pointer, size_t there, size_t nbytes, struct bi_error *err)
 {
-	return bi__fail(err, BI_EBOUNDS, "the memory at 0x%llx ends after %zu of %zu bytes", pointer, there, nbytes);
+	return bi__fail(err, BI_EBOUNDS, "the memory at 0x%llx ends after %zu of %zu bytes [C15]", pointer, there, nbytes);
 }
 
 /* Drivers need not know the range of what is not plain device memory; that its last byte is of its kind must do. */
@@ -73,7 +74,7 @@ static int check_last(bi__cu_pointer pointer, size_t nbytes, const struct facts 
 
 	if (rc || (last.type == first->type && last.is_managed == first->is_managed))
 		return rc;
-	return bi__fail(err, BI_EBOUNDS, "the memory at 0x%llx ends before %zu bytes", pointer, nbytes);
+	return bi__fail(err, BI_EBOUNDS, "the memory at 0x%llx ends before %zu bytes [C15]", pointer, nbytes);
 }
 
 static int is_not_found(bi__cu_result code)

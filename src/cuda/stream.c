@@ -12,15 +12,18 @@ static int is_default(bi__cu_stream stream)
 static int check_stream(const struct bi__cuda *cuda, bi__cu_stream stream, struct bi_error *err)
 {
 	bi__cu_context context = NULL;
-	int rc;
+	bi__cu_result code;
 
 	if (is_default(stream))
 		return BI_OK;
-	rc = bi__cu_check(bi__cu->StreamGetCtx(stream, &context), "cuStreamGetCtx", err);
-	if (rc || context == cuda->context)
-		return rc;
-	return bi__fail(err, BI_EINVAL, "the CUstream belongs to another CUcontext than that of cuda:%d",
-			cuda->ordinal);
+	code = bi__cu->StreamGetCtx(stream, &context);
+	if (code == BI__CU_ERROR_INVALID_HANDLE)
+		return bi__fail_vendor(err, BI_EINVAL, (int)code, "stream 0x%llx is no CUstream: cuStreamGetCtx says %s",
+				       (unsigned long long)(uintptr_t)stream, bi__cu_name(code));
+	if (code != BI__CU_SUCCESS || context == cuda->context)
+		return bi__cu_check(code, "cuStreamGetCtx", err);
+	return bi__fail(err, BI_EINVAL, "stream 0x%llx belongs to another CUcontext than that of cuda:%d",
+			(unsigned long long)(uintptr_t)stream, cuda->ordinal);
 }
 
 static int create(struct bi__cuda_queue *queue, unsigned flags, struct bi_error *err)

@@ -75,9 +75,8 @@ static int check_export(const struct bi_view *view, int version, unsigned flags,
 	if (flags == (BI_CAI_UNORDERED | BI_CAI_SYNCHRONIZE))
 		return bi__fail(err, BI_EINVAL, "flags 0x%x asks for a wait and for none", flags);
 	if (view->memory->block.kind != BI_HANDLE_CUDA)
-		return bi__fail(err, BI_EUNSUPPORTED,
-				"handle kind %d is not %d: no CUDA device reaches the memory of %s [P14]",
-				view->memory->block.kind, BI_HANDLE_CUDA, view->memory->backend->name);
+		return bi__fail(err, BI_EUNSUPPORTED, "no CUDA device reaches memory of %s [P14]",
+				view->memory->backend->name);
 	return bi__dispatch_alive(view->memory->context, err);
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/checked.h"
 #include "common/dtype.h"
 #include "common/exchange_order.h"
 #include "common/memory.h"
@@ -48,6 +49,18 @@ static int is_coupled(uint32_t kind, int type)
 	}
 }
 
+/* Only what is CUDA's has a number; plain memory of the CPU belongs to no context. */
+static int check_numbers(const struct bi_exchange *exchange, struct bi_error *err)
+{
+	if (exchange->handle_kind != BI_HANDLE_CUDA && exchange->device_id)
+		return bi__fail(err, BI_EINVAL, "device_id is %d, but devices of type %d have 0", exchange->device_id,
+				exchange->device_type);
+	if (exchange->device_type == BI_DEVICE_CPU && exchange->context)
+		return bi__fail(err, BI_EINVAL, "context is 0x%llx, but host memory has 0",
+				(unsigned long long)exchange->context);
+	return BI_OK;
+}
+
 static int check_context(const struct bi_context *context, const struct bi_exchange *exchange, struct bi_error *err)
 {
 	int is_cuda = exchange->handle_kind == BI_HANDLE_CUDA;
@@ -70,17 +83,49 @@ static int check_context(const struct bi_context *context, const struct bi_excha
 static int check_place(const struct bi_context *context, const struct bi_exchange *exchange, struct bi_error *err)
 {
 	uint32_t kind = exchange->handle_kind;
+	int rc;
 
 	if (exchange->flags & ~(uint32_t)ALL_FLAGS)
-		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", exchange->flags);
+		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits, not in 0x%x", exchange->flags, ALL_FLAGS);
 	if (exchange->mask || exchange->flags & BI_EXCHANGE_MASKED)
-		return bi__fail(err, BI_EUNSUPPORTED, "masked arrays are not taken");
+		return bi__fail(err, BI_EUNSUPPORTED, "the array is masked, and masks are not taken [C3]");
 	if (kind < BI_HANDLE_HOST || kind > BI_HANDLE_CL_SVM)
 		return bi__fail(err, BI_EUNSUPPORTED, "handle kind %u cannot be reached by this build", kind);
 	if (!is_coupled(kind, exchange->device_type))
 		return bi__fail(err, BI_EINVAL, "device_type %d does not go with handle kind %u", exchange->device_type,
 				kind);
-	return kind == BI_HANDLE_HOST ? BI_OK : check_context(context, exchange, err);
+	rc = check_numbers(exchange, err);
+	return rc || kind == BI_HANDLE_HOST ? rc : check_context(context, exchange, err);
+}
+
+/* The numbers that stand for no handle, and the kinds that stand for them. */
+static int check_stream(const struct bi_exchange *exchange, struct bi_error *err)
+{
+	uint32_t kind = exchange->stream_kind;
+	int fits = exchange->stream != 0;
+
+	if (kind == BI_STREAM_KIND_NONE || kind == BI_STREAM_KIND_CUDA_LEGACY || kind == BI_STREAM_KIND_CUDA_PER_THREAD)
+		fits = exchange->stream == kind;
+	if (fits)
+		return BI_OK;
+	return bi__fail(err, BI_EINVAL, "stream is 0x%llx, which does not go with stream_kind %u",
+			(unsigned long long)exchange->stream, kind);
+}
+
+/* A later version may give these a meaning, which must not be missed. */
+static int check_reserved(const struct bi_exchange *exchange, struct bi_error *err)
+{
+	for (size_t i = 0; i < sizeof(exchange->reserved_type); i++)
+		if (exchange->reserved_type[i])
+			return bi__fail(err, BI_EINVAL, "reserved_type[%zu] is %u, not 0", i,
+					exchange->reserved_type[i]);
+	if (exchange->reserved_stream)
+		return bi__fail(err, BI_EINVAL, "reserved_stream is %u, not 0", exchange->reserved_stream);
+	for (size_t i = 0; i < sizeof(exchange->reserved) / sizeof(exchange->reserved[0]); i++)
+		if (exchange->reserved[i])
+			return bi__fail(err, BI_EINVAL, "reserved[%zu] is %llu, not 0", i,
+					(unsigned long long)exchange->reserved[i]);
+	return BI_OK;
 }
 
 /* What DLPack has no triple for is named as the array interface names it. */
@@ -123,6 +168,35 @@ static int read_type(const struct bi_exchange *exchange, struct bi_dtype *out, s
 	return rc ? rc : check_type(exchange, *out, err);
 }
 
+/* A consumer that believes a flag does not look at the strides. */
+static int check_flags(const struct bi_exchange *exchange, const struct bi_layout *layout, struct bi_error *err)
+{
+	if (exchange->flags & BI_EXCHANGE_C_CONTIGUOUS && !bi_layout_is_contiguous(layout, 'C'))
+		return bi__fail(err, BI_EINVAL, "flags 0x%x says C-contiguous, but the strides are not",
+				exchange->flags);
+	if (exchange->flags & BI_EXCHANGE_F_CONTIGUOUS && !bi_layout_is_contiguous(layout, 'F'))
+		return bi__fail(err, BI_EINVAL, "flags 0x%x says F-contiguous, but the strides are not",
+				exchange->flags);
+	return BI_OK;
+}
+
+/* Those of extents below 2 step nowhere. */
+static int check_element_strides(const struct bi_exchange *exchange, const struct bi_layout *layout,
+				 struct bi_error *err)
+{
+	int64_t bytes;
+
+	for (int i = 0; exchange->element_strides && i < layout->ndim; i++) {
+		if (layout->shape[i] < 2)
+			continue;
+		if (bi__mul(exchange->element_strides[i], layout->dtype.item_size, &bytes) ||
+		    bytes != layout->strides[i])
+			return bi__fail(err, BI_EINVAL, "element_strides[%d] is %lld, but strides[%d] is %lld bytes", i,
+					(long long)exchange->element_strides[i], i, (long long)layout->strides[i]);
+	}
+	return BI_OK;
+}
+
 /* The layout, counted from the handle. */
 static int read_layout(const struct bi_exchange *exchange, struct bi_layout *layout, struct bi_error *err)
 {
@@ -140,6 +214,10 @@ static int read_layout(const struct bi_exchange *exchange, struct bi_layout *lay
 		return bi__fail(err, BI_EOVERFLOW, "offset %llu does not fit", (unsigned long long)exchange->offset);
 	rc = bi_layout_init(layout, dtype, (int)exchange->ndim, exchange->shape, exchange->strides,
 			    (int64_t)exchange->offset, err);
+	if (!rc)
+		rc = check_flags(exchange, layout, err);
+	if (!rc)
+		rc = check_element_strides(exchange, layout, err);
 	if (rc || !exchange->descr)
 		return rc;
 	if (strlen(exchange->descr) > UINT32_MAX)
@@ -251,6 +329,10 @@ int bi_view_import(struct bi_context *context, struct bi_exchange *exchange, uns
 	rc = check_version(exchange, err);
 	if (!rc)
 		rc = check_place(context, exchange, err);
+	if (!rc)
+		rc = check_stream(exchange, err);
+	if (!rc)
+		rc = check_reserved(exchange, err);
 	if (!rc)
 		rc = read_layout(exchange, &layout, err);
 	if (rc)

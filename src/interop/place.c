@@ -15,13 +15,25 @@ static size_t flatten(char *message)
 	return length;
 }
 
+/* The length without a number that stands at the end: " [C15]". */
+static size_t uncited(const char *message, size_t length)
+{
+	const char *start = strrchr(message, '[');
+	size_t digits;
+
+	if (!start || start == message || start[-1] != ' ' || start[1] < 'A' || start[1] > 'Z')
+		return length;
+	digits = strspn(start + 2, "0123456789");
+	return digits && strcmp(start + 2 + digits, "]") == 0 ? (size_t)(start - 1 - message) : length;
+}
+
 int bi__cite(int rc, const char *rule, struct bi_error *err)
 {
 	size_t length, last;
 
 	if (!rc || !err)
 		return rc;
-	length = flatten(err->message);
+	length = uncited(err->message, flatten(err->message));
 	last = sizeof(err->message) - sizeof(" []") - strlen(rule);
 	if (length > last)
 		length = last;

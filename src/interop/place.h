@@ -21,7 +21,10 @@ int bi__place_view(struct bi_context *context, const struct bi_foreign *foreign,
 /* What DLPack, and abi.h with it, calls the device of a memory. */
 enum bi_device_type bi__place_device(const struct bi_memory *memory);
 
-/* Ends the message of a failure with the number of the rule that refuses, whoever wrote it. Returns rc. */
+/*
+ * Ends the message of a failure with the number of the rule that refuses, whoever wrote it, in place of the number that
+ * it ends with. Returns rc.
+ */
 int bi__cite(int rc, const char *rule, struct bi_error *err);
 
 #endif

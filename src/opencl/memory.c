@@ -146,7 +146,7 @@ static int check(const struct facts *facts, uintptr_t context, size_t nbytes, st
 	if (facts->type != CL_MEM_OBJECT_BUFFER)
 		return bi__fail(err, BI_EINVAL, "the cl_mem is no buffer (type 0x%x)", facts->type);
 	if ((uintptr_t)facts->context != context)
-		return bi__fail(err, BI_EINVAL, "the cl_mem belongs to another cl_context");
+		return bi__fail(err, BI_EINVAL, "the cl_mem belongs to another cl_context [O6]");
 	if (facts->nbytes < nbytes)
 		return bi__fail(err, BI_EINVAL, "the cl_mem has %zu bytes, not %zu", facts->nbytes, nbytes);
 	return BI_OK;

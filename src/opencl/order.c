@@ -42,7 +42,7 @@ static int wrap(const struct bi__opencl *opencl, struct bi__queue *queue, struct
 	if (code != CL_SUCCESS)
 		return bi__cl_check(code, "clGetCommandQueueInfo", err);
 	if (context != opencl->context)
-		return bi__fail(err, BI_EINVAL, "the cl_command_queue belongs to another cl_context");
+		return bi__fail(err, BI_EINVAL, "the cl_command_queue belongs to another cl_context [O6]");
 	if (device != opencl->device)
 		return bi__fail(err, BI_EINVAL, "the cl_command_queue belongs to another device of the cl_context");
 	queue->out_of_order = (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0;

@@ -346,6 +346,16 @@ static const int64_t huge_shape[2] = { INT64_MAX, INT64_MAX };
 static const int64_t far_strides[2] = { INT64_MAX, 2 };
 static const int64_t low_strides[2] = { -6, 2 };
 static const int64_t high_strides[2] = { 6, 4 };
+static const int64_t zero_strides[2] = { 0, 2 };
+static const int64_t other_element_strides[2] = { 3, 2 };
+
+/* New strides, with nothing beside them that they could contradict. */
+static void lay_out(struct bi_exchange *x, const int64_t *strides)
+{
+	x->strides = strides;
+	x->element_strides = NULL;
+	x->flags = 0;
+}
 
 /* How a good struct of a 2 x 3 array of int16 is spoilt, and the status that must come (0: any failure). */
 #define BAD_MAP(X) \
@@ -356,8 +366,8 @@ static const int64_t high_strides[2] = { 6, 4 };
 	X(end_outside, BI_EBOUNDS, x->nbytes = 11) \
 	X(offset_outside, BI_EBOUNDS, x->offset = 2) \
 	X(offset_overflow, 0, x->offset = UINT64_MAX - 1) \
-	X(start_outside, BI_EBOUNDS, x->strides = low_strides) \
-	X(stride_outside, BI_EBOUNDS, x->strides = high_strides) \
+	X(start_outside, BI_EBOUNDS, lay_out(x, low_strides)) \
+	X(stride_outside, BI_EBOUNDS, lay_out(x, high_strides)) \
 	X(negative_extent, BI_EINVAL, x->shape = negative_shape) \
 	X(size_overflow, BI_EOVERFLOW, x->shape = huge_shape) \
 	X(stride_overflow, BI_EOVERFLOW, x->strides = far_strides) \
@@ -376,6 +386,17 @@ static const int64_t high_strides[2] = { 6, 4 };
 	X(other_kind, BI_EDTYPE, x->type_kind = 'f') \
 	X(no_name, BI_EDTYPE, (x->type_code = 3, x->type_kind = 0)) \
 	X(unknown_flag, BI_EINVAL, x->flags |= 64) \
+	X(c_contiguous_differs, BI_EINVAL, (lay_out(x, zero_strides), x->flags = BI_EXCHANGE_C_CONTIGUOUS)) \
+	X(f_contiguous_differs, BI_EINVAL, x->flags |= BI_EXCHANGE_F_CONTIGUOUS) \
+	X(element_strides_differ, BI_EINVAL, x->element_strides = other_element_strides) \
+	X(stream_without_kind, BI_EINVAL, x->stream = 5) \
+	X(stream_of_other_kind, BI_EINVAL, (x->stream_kind = BI_STREAM_KIND_CUDA_LEGACY, x->stream = 2)) \
+	X(kind_without_stream, BI_EINVAL, x->stream_kind = BI_STREAM_KIND_CL_QUEUE) \
+	X(reserved_stream, BI_EINVAL, x->reserved_stream = 1) \
+	X(reserved_type, BI_EINVAL, x->reserved_type[5] = 1) \
+	X(reserved, BI_EINVAL, x->reserved[5] = 1) \
+	X(host_with_device_id, BI_EINVAL, x->device_id = 5) \
+	X(host_with_context, BI_EINVAL, x->context = 5) \
 	X(device_type_differs, BI_EINVAL, x->device_type = BI_DEVICE_OPENCL) \
 	X(item_size_zero, 0, x->item_size = 0) \
 	X(item_size_differs, 0, x->item_size = 3)

@@ -79,7 +79,8 @@ def test_the_table_names_what_cannot_be_used():
 
 def test_the_choice_of_the_environment():
     got = command("devices", BI_DEVICE="host")
-    assert "BI_DEVICE=host" in got.stdout
+    assert "'auto' takes host, which BI_DEVICE=host selects." in got.stdout and got.stdout.count("'auto'") == 1
+    assert "'auto' takes no device" in command("devices", BI_DEVICE="moon").stdout
     assert json.loads(command("devices", "--json", BI_DEVICE="host").stdout)["default"] == "host"
 
 

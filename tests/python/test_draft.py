@@ -2,8 +2,10 @@
 
 import gc
 import io
+import warnings
 import weakref
 
+import ml_dtypes
 import numpy as np
 import pyopencl as cl
 import pytest
@@ -49,7 +51,7 @@ def memory():
 
 
 def test_draft_of_host_memory(bi, memory):
-    view = draft(bi, backend="host", buffer=memory.ctypes.data, offset=4, shape=(3,), strides=(8,))
+    view = draft(bi, backend="host", buffer=memory.ctypes.data + 4, shape=(3,), strides=(8,))
     assert view.backend == "host"
     assert np.asarray(view).tolist() == [1, 3, 5]
 
@@ -72,13 +74,82 @@ def test_draft_dtype_in_place_of_typestr(bi, memory):
     assert view.typestr == "<i4"
 
 
-def test_draft_typestr_is_enough(bi, memory):
+@pytest.mark.parametrize("error", [AttributeError, ImportError, TypeError])
+def test_draft_typestr_is_enough(bi, memory, error):
     class NoNumPy(Draft):
         @property
         def dtype(self):
-            raise AssertionError("typestr says it all")
+            raise error("NumPy, or ml_dtypes, is not there")
 
     assert bi.buffer_interface(NoNumPy(backend="host", buffer=memory.ctypes.data), protocol="draft").typestr == "<f4"
+
+
+@pytest.mark.parametrize("dtype", [np.dtype("<f4"), "float32", None, object()], ids=str)
+def test_draft_dtype_beside_a_typestr_says_the_same(bi, memory, dtype):
+    assert draft(bi, backend="host", buffer=memory.ctypes.data, dtype=dtype).typestr == "<f4"
+
+
+@pytest.mark.parametrize("dtype", [np.dtype("<i4"), np.dtype(">f4"), np.dtype("<f8"), np.dtype([("a", "<f4")])], ids=str)
+def test_draft_dtype_that_contradicts_the_typestr_is_refused(bi, memory, dtype):
+    refused(bi, "typestr is '<f4', but dtype is", backend="host", buffer=memory.ctypes.data, dtype=dtype)
+
+
+def test_draft_dtype_of_another_size_than_the_typestr_is_refused(bi, memory):
+    dtype = np.dtype([("x", "<f4"), ("y", "<f4")])
+    refused(bi, "V12", backend="host", buffer=memory.ctypes.data, shape=(1,), strides=(12,), typestr="|V12", dtype=dtype)
+
+
+def test_draft_types_that_numpy_calls_void_are_those_of_dtype(bi, memory):
+    dtype = np.dtype(ml_dtypes.bfloat16)
+    view = draft(bi, backend="host", buffer=memory.ctypes.data, shape=(4,), strides=(2,), typestr=dtype.str, dtype=dtype)
+    assert view.dtype == dtype
+
+
+STRUCTURE = {"backend": "host", "shape": (2,), "strides": (12,), "typestr": "|V12"}
+
+
+def test_C13_a_draft_without_dtype_has_its_fields_in_descr(bi, memory):
+    descr = [("a", "<i4"), ("b", "<f8")]
+    view = draft(bi, buffer=memory.ctypes.data, descr=descr, **STRUCTURE)
+    assert view.descr == descr and view["a"].shape == (2,) and view["b"].typestr == "<f8"
+    assert draft(bi, buffer=memory.ctypes.data, descr=[("", "|V12")], **STRUCTURE).descr is None
+    assert draft(bi, buffer=memory.ctypes.data, descr=None, **STRUCTURE).descr is None
+
+
+@pytest.mark.parametrize(
+    "descr, error",
+    [([("a", "<i4")], None), ([("a", "<i4"), ("b", "<f8"), ("c", "u1")], None), ([("a", "nothing")], None),
+     ((("a", "<i4"), ("b", "<f8")), TypeError), ("text", TypeError)],
+    ids=str,
+)
+def test_C13_a_draft_with_a_wrong_descr_is_refused(bi, memory, descr, error):
+    refused(bi, None, error, buffer=memory.ctypes.data, descr=descr, **STRUCTURE)
+
+
+def test_C13_a_descr_of_a_simple_type_is_passed_over_aloud(bi, memory):
+    with pytest.warns(RuntimeWarning, match="C13"):
+        draft(bi, backend="host", buffer=memory.ctypes.data, descr=[("a", "<i4")])
+    with warnings.catch_warnings(action="error"):
+        draft(bi, backend="host", buffer=memory.ctypes.data, descr=[("", "<f4")])
+
+
+@pytest.mark.parametrize("backend", ["metal", "CUDA", "", 3, b"cuda"])
+def test_draft_backends_that_nobody_knows_are_refused(bi, memory, backend):
+    refused(bi, "backend is .* not 'opencl', 'cuda' or 'host'", backend=backend, buffer=memory.ctypes.data)
+
+
+@pytest.mark.parametrize("backend", ["cuda", "host"])
+def test_draft_int_ptr_and_another_backend_are_refused(bi, backend):
+    class Buffer:
+        int_ptr = 0x1000
+
+    refused(bi, f"backend is '{backend}', but buffer has int_ptr", backend=backend, buffer=Buffer())
+
+
+@pytest.mark.parametrize("offset", [4, -4, -64, 2**63 - 1])
+@pytest.mark.parametrize("backend", ["host", "cuda", None])
+def test_draft_only_a_cl_mem_has_an_offset(bi, memory, backend, offset):
+    refused(bi, f"offset is {offset}", backend=backend, buffer=memory.ctypes.data, offset=offset, shape=(1,), strides=(4,))
 
 
 def test_draft_structured_types_are_those_of_dtype(bi, memory):
@@ -89,11 +160,14 @@ def test_draft_structured_types_are_those_of_dtype(bi, memory):
 
 @pytest.mark.parametrize("name", ["buffer", "offset", "shape", "strides"])
 def test_draft_with_an_attribute_missing_is_another_protocol(bi, memory, name):
-    refused(bi, "protocol", TypeError, **{"backend": "host", "buffer": memory.ctypes.data, name: Draft})
+    attributes = {"backend": "host", "buffer": memory.ctypes.data, name: Draft}
+    refused(bi, "protocol" if name == "buffer" else f"buffer, but no {name}", TypeError, **attributes)
+    with pytest.raises(TypeError, match="speaks no protocol"):
+        bi.buffer_interface(Draft(**attributes))
 
 
 def test_draft_without_a_type_is_another_protocol(bi, memory):
-    refused(bi, "protocol", TypeError, backend="host", buffer=memory.ctypes.data, typestr=Draft)
+    refused(bi, "no typestr or dtype", TypeError, backend="host", buffer=memory.ctypes.data, typestr=Draft)
 
 
 @pytest.mark.parametrize(
@@ -117,6 +191,8 @@ def test_draft_things_with_a_buffer_are_not_drafts(bi):
 
 def test_draft_masked_is_refused(bi, memory):
     refused(bi, "mask", bi.UnsupportedError, backend="host", buffer=memory.ctypes.data, mask=object())
+    with pytest.raises(bi.UnsupportedError, match="with mask='keep' either"):
+        bi.buffer_interface(Draft(backend="host", buffer=memory.ctypes.data, mask=object()), mask="keep")
     assert draft(bi, backend="host", buffer=memory.ctypes.data, mask=None).mask is None
 
 
@@ -168,6 +244,11 @@ def test_draft_stream_becomes_the_home(bi, cuda):
     assert draft(bi, buffer=pointer, stream=None).stream is None
     assert draft(bi, buffer=pointer).stream is None
     assert draft(bi, buffer=pointer, stream=None, producer_stream=stream).stream == stream
+
+
+@pytest.mark.parametrize("stream", [0, -1, 2**63])
+def test_C6_a_draft_with_a_stream_that_is_none(bi, cuda, stream):
+    refused(bi, "C6", buffer=cuda.alloc(96), stream=stream)
 
 
 def test_draft_sync_false_leaves_the_order_to_the_caller(bi, cuda):
@@ -244,7 +325,7 @@ def test_O1_a_number_is_no_cl_mem(bi, cuda, memory_object):
 
 
 def test_draft_a_queue_as_a_number_needs_trust(bi, queue, memory_object):
-    refused(bi, "stream", TypeError, buffer=memory_object, stream=queue.int_ptr)
+    refused(bi, "trust=True", TypeError, buffer=memory_object, stream=queue.int_ptr)
     assert draft(bi, buffer=memory_object, stream=queue.int_ptr, trust=True).stream == queue.int_ptr
 
 
@@ -260,3 +341,8 @@ def test_O6_a_queue_of_another_context_is_refused(bi, memory_object):
     other = cl.CommandQueue(cl.Context(cl.get_platforms()[0].get_devices()[:1]))
     with pytest.raises(ValueError):
         draft(bi, buffer=memory_object, stream=other)
+
+
+def test_draft_int_ptr_of_opencl_says_so(bi, memory_object):
+    assert draft(bi, backend="opencl", buffer=memory_object, offset=4, shape=(1,), strides=(4,)).offset == 4
+    refused(bi, "backend", backend="host", buffer=memory_object)

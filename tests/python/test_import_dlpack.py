@@ -591,3 +591,14 @@ def test_references_come_back():
     before = sys.getrefcount(producer), sys.getrefcount(producer.knows)
     buffer_interface(producer).release()
     assert (sys.getrefcount(producer), sys.getrefcount(producer.knows)) == before
+
+
+@pytest.mark.parametrize("status, lacks", [(0, "tensor"), (-1, "exception")])
+def test_X3_table_that_gives_nothing(status, lacks):
+    @FROM
+    def give(array, out):
+        return status
+
+    table, _ = new_table(give=give)
+    with pytest.raises(InvalidArrayError, match=f"returns {status}, and gives no {lacks}"):
+        buffer_interface(with_table(table)(None))

@@ -353,3 +353,62 @@ def test_no_mapping_is_made_by_hand():
     mapping = type(bi.empty(1, "f4", device="host").map())
     with pytest.raises(TypeError):
         mapping()
+
+
+def test_a_closed_mapping_refuses_everything_alike(view):
+    mapped = view.map()
+    mapped.close()
+    for call in (mapped.numpy, mapped.__array__, lambda: np.asarray(mapped), lambda: memoryview(mapped), mapped.__enter__):
+        with pytest.raises(bi.InvalidArrayError, match="the mapping is closed"):
+            call()
+    mapped.close()
+
+
+def test_array_method(view, expected):
+    with view.map() as mapped:
+        assert mapped.__array__().ctypes.data == mapped.numpy().ctypes.data
+        converted = mapped.__array__("<f8")
+        assert converted.dtype == "<f8" and (converted == expected).all()
+        np.testing.assert_array_equal(np.array(mapped, dtype="<f4", copy=True), expected)
+        with pytest.raises(TypeError):
+            mapped.__array__(kind=1)
+
+
+def test_array_method_of_types_without_a_format(device):
+    view = bi.full(3, 1.5, "bfloat16", device=device)
+    with view.map() as mapped:
+        array = mapped.__array__()
+        assert array.dtype == ml_dtypes.bfloat16 and array.tolist() == [1.5] * 3
+        del array
+
+
+def test_array_method_where_no_buffer_can_be(device):
+    """NumPy asks for __array__ when there is no buffer, which must not come back to NumPy."""
+    with bi.zeros((1,) * 64, "bfloat16", device=device).map() as mapped:
+        for call in (mapped.numpy, lambda: np.asarray(mapped)):
+            with pytest.raises(BufferError, match="64 dimensions"):
+                call()
+
+
+@pytest.mark.parametrize("shape", [(), (2, 3), (0,)])
+def test_elements_of_no_bytes(device, shape):
+    with bi.empty(shape, "|V0", device=device).map() as mapped:
+        array = mapped.numpy()
+        assert array.shape == shape and array.dtype == "|V0"
+
+
+def test_the_mode_is_named(view):
+    with pytest.raises(TypeError, match="mode is 3, not 'r', 'w' or 'rw'"):
+        view.map(3)
+
+
+def test_a_mapping_ends_while_an_exception_is_on_its_way(device):
+    def work():
+        mapped = bi.full(3, 2, "<i4", device=device).map("rw")
+        assert not mapped.closed
+        raise KeyError("the work")
+
+    for _ in range(3):
+        with pytest.raises(KeyError, match="the work"):
+            work()
+        gc.collect()

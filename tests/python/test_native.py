@@ -195,8 +195,9 @@ def test_C3_own_masked_object(cuda):
     with pytest.raises(UnsupportedError, match="mask='keep'.*C3"):
         buffer_interface(masked)
     again = buffer_interface(masked, mask="keep")
+    mask = int(masked.mask.buffer)
     masked.release()
-    assert int(again.mask.buffer) == int(masked.mask.buffer)
+    assert int(again.mask.buffer) == mask
 
 
 # Of others
@@ -290,6 +291,14 @@ def test_tables_of_other_versions_are_passed_over(made):
         buffer_interface(producer, protocol="native")
     with pytest.raises(TypeError, match="no protocol"):
         buffer_interface(foreign(table(**made))())
+
+
+@pytest.mark.parametrize("missing", ["view", "acquire"])
+def test_a_table_without_a_function(missing):
+    made = table()
+    setattr(made, missing, FILL())
+    with pytest.raises(TypeError, match=f"{missing} of __buffer_interface_c__ is NULL"):
+        buffer_interface(foreign(made)())
 
 
 @pytest.mark.parametrize("capsule", [7, None, "text"])

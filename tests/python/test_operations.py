@@ -3,6 +3,7 @@
 import gc
 import itertools
 import random
+import subprocess
 import sys
 import threading
 
@@ -106,7 +107,7 @@ def test_errors_of_new_arrays():
         (lambda: bi.empty((1,) * 65, "<f4", device="host"), ValueError),
         (lambda: bi.empty((2**62, 2**62), "<f4", device="host"), OverflowError),
         (lambda: bi.empty(2**60, "<f4", device="host"), MemoryError),
-        (lambda: bi.empty(3, "<f4", device="no such device"), bi.DriverError),
+        (lambda: bi.empty(3, "<f4", device="no such device"), ValueError),
         (lambda: bi.empty(3, "<f4", device="opencl:99:0"), bi.DriverError),
         (lambda: bi.empty(3, "<f4", device=1.5), TypeError),
         (lambda: bi.empty(3, "<f4", device=True), TypeError),
@@ -120,6 +121,70 @@ def test_errors_of_new_arrays():
     ]:
         with pytest.raises(error):
             call()
+
+
+@pytest.mark.parametrize(
+    "device", ["gpu", "cpu", "moon", "", "Host", "#", "#x", "#-1", "#0:0", "cuda:", "cuda:0:0", "cuda:0x", "opencl:0:0:0",
+               "opencl:0:", "host:0", "auto:0", "cuda\0"]
+)  # fmt: skip
+def test_words_that_are_no_device_strings(device):
+    with pytest.raises(ValueError, match="no device string"):
+        bi.empty(3, "<f4", device=device)
+
+
+@pytest.mark.parametrize("device", ["#99", "opencl:99", "opencl:0:99", "opencl:no device has this name"])
+def test_devices_that_are_not_there(device):
+    with pytest.raises(bi.DriverError):
+        bi.empty(3, "<f4", device=device)
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: bi.empty(3.0, "f4"), "shape is of type float, not an int or a sequence"),
+        (lambda: bi.zeros("f4", 3), "shape is of type str, not an int or a sequence"),
+        (lambda: bi.empty((2, 3.0), "f4"), "shape has an entry of type float, not an int"),
+        (lambda: bi.zeros((2, 3), "f4", device="host").reshape(2, None), "shape has an entry of type NoneType"),
+        (lambda: bi.zeros((2, 3), "f4", device="host").item(0, "x"), "index has an entry of type str"),
+        (lambda: bi.join(3, 1, "host"), "streams is of type int, not a sequence of streams"),
+        (lambda: bi.empty(3, "half"), "'float16'"),
+        (lambda: bi.empty(3, "d"), "'<f4'"),
+        (lambda: bi.zeros(3, "f4", device="host").to(None), "device is None"),
+    ],
+)
+def test_wrong_kinds_of_arguments_are_named(call, message):
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+def test_shapes_whose_entries_fail():
+    class Failing:
+        def __iter__(self):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        bi.empty(Failing(), "f4")
+
+
+def test_a_driver_error_that_a_user_makes():
+    assert bi.DriverError("made here").vendor == 0
+
+
+def test_types_without_numpy():
+    """None in sys.modules is how Python forbids an import."""
+    code = """
+import sys
+sys.modules["numpy"] = None
+import buffer_interface as bi
+view = bi.full(3, 2.5, float, device="host")
+view.fill(1)
+assert view.typestr == "<f8" and view.item(1) == 1
+try:
+    bi.empty(3, object, device="host")
+except TypeError as error:
+    assert "no element type" in str(error), error
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 def test_ways_to_name_a_device(cuda, second):
@@ -216,6 +281,29 @@ def test_copyto_errors(device):
         bi.copyto(view, 1)
 
 
+def test_shapes_that_do_not_fit_are_both_named(device):
+    view = bi.zeros((3, 4), "<f4", device=device)
+    for source in (np.zeros((2, 4), "<f4"), np.zeros((3, 3, 4), "<f4")):
+        with pytest.raises(ValueError) as info:
+            view[...] = source
+        assert str(source.shape) in str(info.value) and "destination of shape (3, 4)" in str(info.value)
+
+
+@pytest.mark.parametrize("call", [
+    lambda a: a.fill(1), lambda a: a.item(0), lambda a: a.map(), lambda a: a.__setitem__(..., 1),
+    lambda a: bi.copyto(a[:0], a),
+])  # fmt: skip
+def test_operations_do_not_apply_masks(cuda, call):
+    class Masked(Foreign):
+        def __init__(self, cuda):
+            super().__init__(cuda, 4)
+            self.__cuda_array_interface__["mask"] = Foreign(cuda, 4)
+
+    array = buffer_interface(Masked(cuda), mask="keep")
+    with pytest.raises(bi.UnsupportedError, match="is masked: .* does not apply masks"):
+        call(array)
+
+
 def test_overlapping_assignment(device):
     expected = np.arange(20, dtype="<i4")
     view = bi.from_numpy(expected, device=device)
@@ -240,6 +328,49 @@ def test_numpy_is_done_with_when_a_copy_returns(device):
         view[:] = source
         source[:] = 0
         check(view, np.full(count, 5, "<i4"), device)
+
+
+def test_numpy_behind_a_view_is_done_with_when_a_copy_returns(device):
+    """A view that was imported before is no reason to read the producer's memory later."""
+    for count in (10, 1 << 20):
+        source = np.arange(count, dtype="<i4")
+        known, expected = buffer_interface(source), source.copy()
+        target = bi.zeros(count, "<i4", device=device)
+        for copied in (
+            lambda: known.to(device) if device != "host" else known.copy(),
+            lambda: bi.asarray(known, device=device, copy=True),
+            lambda: bi.from_numpy(known, device=device),
+            lambda: bi.copyto(target, known) or target,
+            lambda: target.__setitem__(..., known) or target,
+        ):
+            source[:] = expected
+            result = copied()
+            source[:] = -1
+            check(result, expected, device)
+
+
+def test_host_memory_behind_a_gate_is_done_with_when_a_copy_returns(cuda):
+    """The copy cannot start before the gate opens, and the function does not return before that."""
+    if not cuda.sim:
+        return
+    source, stream = np.full(64, 7, "u1"), cuda.stream()
+    target, known = bi.zeros(64, "u1", device="cuda"), buffer_interface(source)
+    target.acquire(stream)
+    gate = cuda.gate(stream)
+    target.hand_back(stream)
+    opener = threading.Timer(0.1, gate.open)
+    opener.start()
+    bi.copyto(target, known)
+    source[:] = 0
+    opener.join()
+    check(target, np.full(64, 7, "u1"), "cuda")
+
+
+def test_sync_false_leaves_the_order_of_host_memory_to_the_caller(cuda):
+    source = buffer_interface(np.full(64, 7, "u1"), sync=False)
+    target = bi.zeros(64, "u1", device="cuda")
+    bi.copyto(target, source)
+    check(target, np.full(64, 7, "u1"), "cuda")
 
 
 def test_from_numpy_copies_on_the_host_as_well():
@@ -288,6 +419,18 @@ def test_asarray_of_a_structure():
 def test_to_is_the_array_itself_where_it_is(device):
     view = bi.zeros(3, "f4", device=device)
     assert view.to(device) is view and view.to(view) is view and view.to(view.device_spec) is view
+
+
+def test_to_where_it_is_is_acquired_for_the_stream(cuda):
+    stream, view = cuda.stream(), bi.zeros(64, "u1", device="cuda")
+    assert not ordered(cuda, stream, view)
+    assert view.to("cuda", stream=stream) is view
+    assert ordered(cuda, stream, view)
+    host = bi.zeros(3, "f4", device="host")
+    with pytest.raises(ValueError, match="stream"):
+        host.to("host", stream=stream)
+    with pytest.raises(TypeError):
+        view.to("cuda", stream="stream")
 
 
 def test_to_an_adopted_context():
@@ -469,6 +612,13 @@ def test_foreign_device_memory_and_a_stream_that_the_user_names(cuda):
     bi.copyto(target, source, stream=stream)
     assert cuda.counts().host_waits == waits
     assert cuda.ordered(stream, target.pointer, 64) and cuda.ordered(stream, source.pointer, 64)
+
+
+def test_host_memory_is_written_when_its_block_ends(device):
+    target, source = np.zeros(1 << 20, "u1"), bi.full(1 << 20, 7, "u1", device=device)
+    with bi.buffer_interface(target) as view:
+        view[...] = source
+    assert (target == 7).all()
 
 
 def test_copies_between_our_arrays_do_not_wait(cuda):

@@ -96,6 +96,13 @@ def test_computing_with_what_comes_back(opencl_queue):
     assert (back + 1).get().tolist() == list(range(1, 9))
 
 
+def test_what_is_no_queue_is_named(opencl_queue):
+    array = pyopencl.array.zeros(opencl_queue, 4, "f4")
+    for queue, name in [(None, "NoneType"), (opencl_queue.context, "Context"), (3, "int")]:
+        with pytest.raises(TypeError, match=f"queue is of type {name}, not a pyopencl.CommandQueue"):
+            pyopencl_array(array, queue)
+
+
 def test_O6_a_queue_of_another_context_is_refused(opencl_queue):
     other = pyopencl.CommandQueue(pyopencl.Context(opencl_queue.context.devices))
     view = buffer_interface(pyopencl.array.zeros(opencl_queue, 4, "f4"))

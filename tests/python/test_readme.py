@@ -16,7 +16,6 @@ def test_there_are_blocks():
 @pytest.mark.parametrize("number", range(len(BLOCKS)))
 def test_block_runs_and_prints_what_it_says(number, capsys):
     namespace = {}
-    exec("import numpy as np\nimport buffer_interface as bi\n", namespace)
     exec(compile(BLOCKS[number], "README.md", "exec"), namespace)
     printed = capsys.readouterr().out.splitlines()
     said = [line for line in BLOCKS[number].splitlines() if "print(" in line]

@@ -13,6 +13,9 @@ PACKAGE = pathlib.Path(bi.__file__).parent
 STUB = ast.parse((PACKAGE / "__init__.pyi").read_text())
 # The slot is there in every version; its name came with Python 3.12.
 SLOTS = {"__buffer__", "__release_buffer__"}
+# Slots that only refuse: who reads the stub is not told that there is a number.
+REFUSED = {"__int__", "__float__"}
+DESCRIPTORS = (types.GetSetDescriptorType, types.MemberDescriptorType)
 # What every class has.
 COMMON = set(dir(object)) | {"__module__", "__doc__", "__weakref__"}
 
@@ -37,10 +40,10 @@ FUNCTIONS = [name for name, node in NAMES.items() if isinstance(node, ast.Functi
 
 
 def classes():
-    """The classes of the stub as they are at run time, also those that objects are made of but no user makes."""
+    """The classes of the stub as they are at run time; no user makes some of them, so they are those of objects."""
     array = bi.empty(1, "f4", device="host")
-    made = {"Device": type(bi.devices()[0]), "Handle": type(array.buffer), "Mapping": type(array.map())}
-    return {name: getattr(bi, name, None) or made[name] for name, node in NAMES.items() if isinstance(node, ast.ClassDef)}
+    assert type(array.buffer) is bi.Handle and type(array.map()) is bi.Mapping and type(bi.devices()[0]) is bi.Device
+    return {name: getattr(bi, name) for name, node in NAMES.items() if isinstance(node, ast.ClassDef)}
 
 
 def runtime_names():
@@ -52,7 +55,13 @@ def test_every_public_name_is_in_the_stub():
 
 
 def test_every_name_of_the_stub_is_public():
-    assert set(NAMES) - runtime_names() - {"Handle"} == set()
+    assert set(NAMES) - runtime_names() == set()
+
+
+def test_all_is_every_public_name():
+    (stub,) = [node.value for node in STUB.body if isinstance(node, ast.Assign) and node.targets[0].id == "__all__"]
+    assert ast.literal_eval(stub) == bi.__all__ == sorted(bi.__all__)
+    assert set(bi.__all__) == runtime_names() - {"__version__"}
 
 
 def test_classes_have_the_names_of_the_stub():
@@ -64,11 +73,17 @@ def test_classes_have_the_names_of_the_stub():
 def test_members_of_classes(name):
     cls = classes()[name]
     stub = set(members(NAMES[name].body)) - SLOTS
-    assert stub == {member for member in vars(cls) if member not in COMMON | SLOTS}
+    refused = REFUSED if name == "BufferInterface" else set()
+    assert stub == {member for member in vars(cls) if member not in COMMON | SLOTS | refused}
 
 
 def test_members_of_a_device():
-    assert tuple(members(NAMES["Device"].body)) == classes()["Device"].__match_args__
+    cls = classes()["Device"]
+    fields = tuple(name for name in members(NAMES["Device"].body) if name != "__match_args__")
+    assert fields == cls.__match_args__ and len(fields) == cls.n_fields == len(bi.devices()[0])
+    for name in fields:
+        with pytest.raises(AttributeError):
+            setattr(bi.devices()[0], name, None)
 
 
 def test_bases_of_exceptions():
@@ -82,7 +97,7 @@ def test_properties_are_properties():
         for member, node in members(NAMES[name].body).items():
             if isinstance(node, ast.FunctionDef) and member not in SLOTS:
                 is_property = any(isinstance(d, ast.Name) and d.id == "property" for d in node.decorator_list)
-                assert isinstance(vars(cls)[member], types.GetSetDescriptorType) == is_property, member
+                assert isinstance(vars(cls)[member], DESCRIPTORS) == is_property, member
 
 
 def stub_parameters(node, is_method):

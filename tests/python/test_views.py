@@ -413,7 +413,7 @@ def masked(cuda):
 
     def interface(pointer, shape, typestr):
         array = {"shape": shape, "typestr": typestr, "data": (pointer, False), "version": 3, "stream": None}
-        return type("Producer", (), {"__cuda_array_interface__": array})
+        return type("Producer", (), {"__cuda_array_interface__": array})()
 
     values, mask = cuda.alloc(24), cuda.alloc(3)
     cuda.upload(values, np.arange(6, dtype="<f4").tobytes())

@@ -14,7 +14,7 @@ import numpy as np
 
 CAI, DLPACK = "cuda_array_interface", "dlpack"
 NUMBERS = ("|b1", "|u1", "|i1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8", "<c8", "<c16")
-SECONDS_LATE = 0.05
+SECONDS_LATE = 0.1
 
 
 class Peer:
@@ -25,14 +25,18 @@ class Peer:
     streamless = ()
     # Protocols in which its arrays are read-only.
     readonly = ()
-    # Ways to take an array of ours: name -> function. Those of `heedless` take no notice of our stream.
+    # Ways to take an array of ours: name -> function. Those of `heedless` take no notice of our stream; those of `owning`
+    # hold the memory (DLPack), the others our object, which must not be released meanwhile.
     takes = {}
     heedless = ()
+    owning = ("from_dlpack",)
     takes_dtypes = NUMBERS
     # Which layouts it makes and takes, beyond dense ones in C order.
     strided = True
     negative = False
     empty = True
+    # Whether `pending` can make work late.
+    late_work = True
     # Dimensions of the arrays.
     ndim = 2
     # DLPack capsules taken directly, or None.
@@ -53,11 +57,18 @@ class Peer:
         raise NotImplementedError
 
     def on(self, stream):
-        """Within this the library works on the stream."""
-        raise NotImplementedError
+        """Within this the library works on the stream; None: on whatever stream it likes."""
+        return contextlib.nullcontext()
+
+    def said(self, protocol, array, stream):
+        """Arguments of an import with which the user says what the library does not, or nothing if it is said."""
+        return {"producer_stream": stream} if protocol in self.streamless else {}
 
     # fill(array, value): enqueues it on the stream that the library works on; None: its arrays cannot be written.
     fill = None
+
+    # copied(array): a copy, enqueued on the stream that the library works on; None: it cannot.
+    copied = None
 
     def numpy(self, array):
         """The elements, when the work that the library knows of is done."""
@@ -87,6 +98,20 @@ class Peer:
             self.late(driver, stream)
             self.fill(array, values.flat[0])
             yield array, stream
+
+
+class TellingPeer(Peer):
+    """A library without a current stream: each of its calls is told one, which is `_stream` here."""
+
+    _stream = None
+
+    @contextlib.contextmanager
+    def on(self, stream):
+        before, self._stream = self._stream, stream
+        try:
+            yield
+        finally:
+            self._stream = before
 
 
 def delay(driver, handle):

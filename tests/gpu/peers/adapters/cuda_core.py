@@ -1,26 +1,30 @@
 """cuda.core: buffers of bytes through DLPack, whose stream argument they take no notice of; StridedMemoryView."""
 
-import contextlib
+import collections
+import ctypes
+import math
 
 import numpy as np
 from cuda.core import Device
 from cuda.core.utils import StridedMemoryView
 
-from adapters import DLPACK, NUMBERS, Peer
+from adapters import DLPACK, NUMBERS, TellingPeer
+
+Copied = collections.namedtuple("Copied", "address shape dtype")
 
 
-class CudaCore(Peer):
+class CudaCore(TellingPeer):
     gives = (DLPACK,)
     dtypes = {DLPACK: ("|i1",)}
     streamless = (DLPACK,)
     takes_dtypes = (*NUMBERS, "bfloat16")
+    owning = ("DLPack",)
     negative = True
     strided = False  # its buffers have no layout
     empty = False
     ndim = 1
 
     def __init__(self):
-        self._stream = None
         self.takes = {
             "any interface": self._take(StridedMemoryView.from_any_interface),
             "DLPack": self._take(StridedMemoryView.from_dlpack),
@@ -40,7 +44,7 @@ class CudaCore(Peer):
     def array(self, values):
         Device(0).set_current()
         buffer = Device(0).allocate(values.nbytes, stream=Device(0).default_stream)
-        Device(0).sync()
+        self.driver.synchronize()
         self.driver.upload(int(buffer.handle), values.tobytes())
         return buffer
 
@@ -51,20 +55,25 @@ class CudaCore(Peer):
     def handle(self, stream):
         return int(stream.handle)
 
-    @contextlib.contextmanager
-    def on(self, stream):
-        before, self._stream = self._stream, stream
-        yield
-        self._stream = before
-
     def fill(self, array, value):
-        if isinstance(array, StridedMemoryView):
-            address, nbytes = array.ptr, int(np.prod(array.shape)) * array.dtype.itemsize
-        else:
-            address, nbytes = int(array.handle), array.size
-        self.driver.fill(address, value.tobytes()[0], nbytes, self.handle(self._stream))
+        """The library has no kernel of its own for this; the driver does it, on the library's stream."""
+        address, shape, _ = self.layout(array)
+        count, stream = ctypes.c_size_t(math.prod(shape)), ctypes.c_void_p(self.handle(self._stream))
+        name, word = {1: ("cuMemsetD8Async", ctypes.c_uint8), 4: ("cuMemsetD32Async", ctypes.c_uint32)}[value.itemsize]
+        with self.driver.entered():
+            self.driver.call(name, ctypes.c_ulonglong(address), word.from_buffer_copy(value.tobytes()), count, stream)
+
+    def copied(self, array):
+        address, shape, _ = self.layout(array)
+        nbytes = math.prod(shape) * array.dtype.itemsize
+        to = self.driver.alloc(nbytes)
+        self.driver.copy(to, address, nbytes, self.handle(self._stream))
+        return Copied(to, shape, array.dtype)
 
     def numpy(self, array):
+        if isinstance(array, Copied):
+            data = self.driver.download(array.address, math.prod(array.shape) * array.dtype.itemsize)
+            return np.frombuffer(data, array.dtype).reshape(array.shape)
         if not isinstance(array, StridedMemoryView):
             return np.frombuffer(self.driver.download(int(array.handle), array.size), "i1")
         address, shape, strides = self.layout(array)

@@ -14,6 +14,7 @@ class CuDF(Peer):
     takes_dtypes = COLUMNS
     strided = False
     empty = False
+    late_work = False
     ndim = 1
 
     def array(self, values):

@@ -44,6 +44,9 @@ class CuPy(Peer):
     def fill(self, array, value):
         array[...] = value
 
+    def copied(self, array):
+        return array.copy()
+
     def numpy(self, array):
         cupy.cuda.Device().synchronize()
         return array.get()

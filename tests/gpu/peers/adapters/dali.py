@@ -17,6 +17,7 @@ class Dali(Peer):
     takes_dtypes = TYPES
     strided = False
     empty = False
+    late_work = False
 
     def array(self, values):
         import buffer_interface

@@ -2,24 +2,29 @@
 
 from numba import cuda
 
-from adapters import CAI, NUMBERS, Peer
+from adapters import CAI, NUMBERS, TellingPeer
 
 
 @cuda.jit
 def fill_kernel(array, value):
     i = cuda.grid(1)
     if i < array.size:
-        array[i] = value
+        array[i // array.shape[1], i % array.shape[1]] = value
 
 
-class Numba(Peer):
+@cuda.jit
+def copy_kernel(to, array):
+    i = cuda.grid(1)
+    if i < array.size:
+        to[i // array.shape[1], i % array.shape[1]] = array[i // array.shape[1], i % array.shape[1]]
+
+
+class Numba(TellingPeer):
     gives = (CAI,)
     dtypes = {CAI: NUMBERS}
     takes = {"as_cuda_array": cuda.as_cuda_array}
     negative = True
-
-    def __init__(self):
-        self._stream = 0
+    _stream = 0
 
     def why_not(self):
         return None if cuda.is_available() else "Numba sees no GPU"
@@ -40,31 +45,22 @@ class Numba(Peer):
         stream.synchronize()
         return array
 
-    def on(self, stream):
-        return Working(self, stream)
-
     def fill(self, array, value):
         fill_kernel[(array.size + 63) // 64, 64, self._stream](array, value)
 
+    def copied(self, array):
+        to = cuda.device_array(array.shape, array.dtype)
+        copy_kernel[(array.size + 63) // 64, 64, self._stream](to, array)
+        return to
+
     def numpy(self, array):
+        if min(array.strides, default=0) < 0:
+            array = self.copied(array)  # it has no copy of these to the host
         cuda.synchronize()
         return array.copy_to_host()
 
     def layout(self, array):
         return array.__cuda_array_interface__["data"][0], array.shape, array.strides
-
-
-class Working:
-    """Numba has no current stream: a kernel is told its stream."""
-
-    def __init__(self, peer, stream):
-        self.peer, self.stream = peer, stream
-
-    def __enter__(self):
-        self.before, self.peer._stream = self.peer._stream, self.stream
-
-    def __exit__(self, *error):
-        self.peer._stream = self.before
 
 
 peer = Numba()

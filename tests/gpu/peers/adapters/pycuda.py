@@ -1,19 +1,17 @@
 """PyCUDA: the CUDA Array Interface without a stream; it takes memory by its address."""
 
-import contextlib
-
 import pycuda.autoprimaryctx  # noqa: F401: makes the primary context current
 import pycuda.driver
 from pycuda import gpuarray
 
-from adapters import CAI, NUMBERS, Peer
+from adapters import CAI, NUMBERS, TellingPeer
 
 
 def by_address(view):
     return gpuarray.GPUArray(view.shape, view.dtype, base=view, gpudata=int(view.buffer), strides=view.strides)
 
 
-class PyCuda(Peer):
+class PyCuda(TellingPeer):
     gives = (CAI,)
     dtypes = {CAI: NUMBERS}
     streamless = (CAI,)
@@ -21,9 +19,6 @@ class PyCuda(Peer):
     heedless = ("by address",)
     strided = False
     empty = False
-
-    def __init__(self):
-        self._stream = None
 
     def array(self, values):
         array = gpuarray.to_gpu(values)
@@ -36,14 +31,13 @@ class PyCuda(Peer):
     def handle(self, stream):
         return stream.handle
 
-    @contextlib.contextmanager
-    def on(self, stream):
-        before, self._stream = self._stream, stream
-        yield
-        self._stream = before
-
     def fill(self, array, value):
         array.fill(value, stream=self._stream)
+
+    def copied(self, array):
+        to = gpuarray.empty(array.shape, array.dtype)
+        pycuda.driver.memcpy_dtod_async(to.gpudata, array.gpudata, array.nbytes, self._stream)
+        return to
 
     def numpy(self, array):
         pycuda.driver.Context.synchronize()

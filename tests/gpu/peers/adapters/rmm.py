@@ -11,6 +11,7 @@ class Rmm(Peer):
     dtypes = {CAI: ("|u1",)}
     strided = False
     empty = False
+    late_work = False
     ndim = 1
 
     def array(self, values):

@@ -48,6 +48,9 @@ class PyTorch(Peer):
     def fill(self, tensor, value):
         tensor.fill_(value.item() if isinstance(value, np.generic) else value)
 
+    def copied(self, tensor):
+        return tensor.clone()
+
     def numpy(self, tensor):
         torch.cuda.synchronize()
         if tensor.dtype == torch.bfloat16:

@@ -1,0 +1,241 @@
+"""
+What waits for a device waits without the GIL, or nobody could ever open the gate that it waits behind. Every test has a
+thread that opens one a little later; a wait with the GIL would never end, and the watchdog ends the process.
+"""
+
+import faulthandler
+import threading
+import time
+
+import numpy as np
+import pyopencl
+import pytest
+
+import dlpack_structs as dl
+from buffer_interface import _core, buffer_interface, copyto, trim, zeros
+from peers.fixtures import gate, opencl_queue  # noqa: F401
+from producers import DLPackArray
+from test_rules_exchange import borrowed, table_of
+
+DELAY = 0.2
+
+
+@pytest.fixture(autouse=True)
+def watchdog():
+    faulthandler.dump_traceback_later(60, exit=True)
+    yield
+    faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.fixture
+def new_queue(opencl_queue):
+    """A function that makes a queue of a context of its own."""
+    return lambda: pyopencl.CommandQueue(pyopencl.Context(opencl_queue.context.devices))
+
+
+class Later:
+    """Opens a gate from another thread, and says whether it was open when the block had ended."""
+
+    def __init__(self, gate):
+        self.gate = gate
+        self.thread = threading.Thread(target=self.open)
+
+    def open(self):
+        time.sleep(DELAY)
+        self.gate.open()
+
+    def __enter__(self):
+        self.thread.start()
+
+    def __exit__(self, *args):
+        self.thread.join()
+
+
+def pending(queue, gate):
+    """An array on memory of which work waits behind a gate."""
+    buffer = pyopencl.Buffer(queue.context, pyopencl.mem_flags.READ_WRITE, 1024)
+    view = buffer_interface(buffer)
+    closed = gate(queue)
+    queue.flush()
+    view.hand_back(queue)
+    return view, closed
+
+
+HOLDERS = {"array": lambda view: view[1:], "handle": lambda view: view.buffer}
+
+
+@pytest.mark.parametrize("how", ["release", "del"])
+def test_last_array_of_an_adopted_context(new_queue, gate, how):
+    view, closed = pending(new_queue(), gate)
+    trim()
+    with Later(closed):
+        if how == "release":
+            view.release()
+        del view
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_last_holder_of_an_adopted_context(new_queue, gate, holder):
+    view, closed = pending(new_queue(), gate)
+    held = HOLDERS[holder](view)
+    trim()
+    view.release()
+    with Later(closed):
+        del held
+
+
+@pytest.mark.parametrize("version", [None, (1, 0)])
+def test_capsule_that_nobody_took_is_the_last_holder(new_queue, gate, version):
+    queue = new_queue()
+    view = buffer_interface(pyopencl.Buffer(queue.context, pyopencl.mem_flags.READ_WRITE, 1024))
+    capsule = view.__dlpack__(max_version=version)
+    closed = gate(queue)
+    queue.flush()
+    view.hand_back(queue)
+    trim()
+    view.release()
+    with Later(closed):
+        del capsule
+
+
+def test_context_that_makes_room(new_queue, gate):
+    view, closed = pending(new_queue(), gate)
+    view.release()
+    queues = [new_queue() for _ in range(17)]
+    with Later(closed):
+        for queue in queues:
+            buffer_interface(pyopencl.Buffer(queue.context, pyopencl.mem_flags.READ_WRITE, 64))
+
+
+CALLS = {
+    "stream": lambda view, queue: view.stream,
+    "cl_command_queue": lambda view, queue: view.cl_command_queue,
+    "acquire": lambda view, queue: view.acquire(queue),
+    "import": lambda view, queue: buffer_interface(view, stream=queue),
+    "producer_stream": lambda view, queue: buffer_interface(view, producer_stream=queue),
+    "dlpack": lambda view, queue: view.__dlpack__(max_version=(1, 0)),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_lock_of_a_memory_that_another_thread_waits_with(new_queue, gate, call):
+    """A copy from host memory with work of another cl_context waits for it, and has the locks of both memories."""
+    first, second = new_queue(), new_queue()
+    source = buffer_interface(pyopencl.Buffer(first.context, pyopencl.mem_flags.READ_WRITE, 1024))
+    target = buffer_interface(pyopencl.Buffer(second.context, pyopencl.mem_flags.READ_WRITE, 1024))
+    host = zeros(1024, "|u1", device="host")
+    target.fill(0)
+    closed = gate(first)
+    first.flush()
+    source.hand_back(first)
+    copyto(host, source)
+    thread = threading.Thread(target=lambda: copyto(target, host))
+    thread.start()
+    time.sleep(DELAY)
+    with Later(closed):
+        CALLS[call](target, second)
+    thread.join()
+
+
+def test_X5_array_that_is_released_while_it_is_waited_for(bi, new_queue, gate):
+    """What would be lent is a part of it."""
+    queue = new_queue()
+    source, closed = pending(queue, gate)
+    host = zeros(1024, "|u1", device="host")
+    copyto(host, source)
+
+    def end():
+        time.sleep(DELAY)
+        host.release()
+        closed.open()
+
+    thread = threading.Thread(target=end)
+    thread.start()
+    with pytest.raises(bi.InvalidArrayError, match="L1"):
+        borrowed(table_of(bi), host)
+    thread.join()
+
+
+# Exceptions that are set while something is let go
+
+
+def drop_while_raising(make):
+    """Holds what make() gives until an exception of ours unwinds the stack."""
+
+    def fail():
+        raise RuntimeError("ours")
+
+    def hold():
+        held = [make()]
+        return (held.pop(), fail())
+
+    with pytest.raises(RuntimeError, match="ours") as caught:
+        hold()
+    assert caught.value.__context__ is None
+
+
+class Producer:
+    """Its tensor's deleter is Python code that raises and catches."""
+
+    def __init__(self):
+        self.array = np.arange(4, dtype="f4")
+        self.ended = []
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+    def __dlpack__(self, **keywords):
+        tensor = dl.Tensor(self.array.ctypes.data, (4,), (1,), (dl.FLOAT, 32, 1), (1, 0), owner=self)
+        tensor.owner = Last(self.ended)
+        return tensor.capsule()
+
+
+class Last:
+    def __init__(self, ended):
+        self.ended = ended
+
+    def __del__(self):
+        try:
+            {}["key"]
+        except KeyError:
+            self.ended.append(True)
+
+
+@pytest.mark.parametrize(
+    "hold",
+    [
+        lambda view: view[1:],
+        lambda view: view.buffer,
+        lambda view: view.__dlpack__(max_version=(1, 0)),
+        lambda view: view.__array_struct__,
+        lambda view: view.map("r"),
+        memoryview,
+        np.asarray,
+    ],
+    ids=["array", "handle", "capsule", "array_struct", "map", "memoryview", "numpy"],
+)
+def test_D13_exceptions_survive_what_is_let_go(hold):
+    producer = Producer()
+
+    def make():
+        with buffer_interface(producer) as view:
+            return hold(view)
+
+    drop_while_raising(make)
+    assert producer.ended == [True]
+
+
+def test_context_that_was_told_is_the_one_of_the_import(bi, cuda):
+    """The cache may be emptied while the producer is asked."""
+    class Producer(DLPackArray):
+        def __dlpack__(self, stream=None, max_version=None, **keywords):
+            self._order(stream)
+            _core._close_contexts()
+            return self._tensor(True)
+
+    array = Producer(cuda)
+    array.fill(1)
+    with bi.buffer_interface(array) as view:
+        view.fill(2)
+    cuda.synchronize()
+    assert array.bytes() == bytes([2]) * 64

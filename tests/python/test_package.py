@@ -1,0 +1,56 @@
+"""The installed package: what it carries, and what it does not pull in."""
+
+import ctypes
+import pathlib
+import re
+import subprocess
+import sys
+
+import buffer_interface
+from buffer_interface import _core
+
+FOLDER = pathlib.Path(buffer_interface.__file__).parent
+ROOT = pathlib.Path(__file__).parent.parent.parent
+
+
+def fresh(code):
+    """What a new interpreter prints."""
+    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
+
+
+def test_import_opens_no_driver_and_no_numpy():
+    code = (
+        "import sys, buffer_interface\n"
+        "print(*(name for name in ('numpy', 'pyopencl', 'ml_dtypes') if name in sys.modules))\n"
+        "print(*(line.split()[-1] for line in open('/proc/self/maps') if 'OpenCL' in line or 'libcuda' in line))"
+    )
+    assert fresh(code) == []
+
+
+def test_host_arrays_open_no_driver():
+    code = (
+        "import buffer_interface\n"
+        "view = buffer_interface.buffer_interface(bytearray(8))\n"
+        "assert view.shape == (8,) and memoryview(view).nbytes == 8\n"
+        "print(*(line.split()[-1] for line in open('/proc/self/maps') if 'OpenCL' in line or 'libcuda' in line))"
+    )
+    assert fresh(code) == []
+
+
+def test_library_inside_cannot_be_picked_up():
+    module = ctypes.CDLL(_core.__file__)
+    assert hasattr(module, "PyInit__core")
+    assert not any(hasattr(module, name) for name in ("bi_version", "bi_copy", "bi_view_release"))
+
+
+def test_version_is_that_of_the_library():
+    header = (ROOT / "include/buffer_interface.h").read_text(encoding="utf-8")
+    assert buffer_interface.__version__ == re.search(r'BI_VERSION_STRING "([^"]+)"', header)[1]
+
+
+def test_headers_and_types_are_there():
+    include = pathlib.Path(buffer_interface.get_include())
+    there = {path.relative_to(include).as_posix() for path in include.rglob("*.h")}
+    wanted = {path.relative_to(ROOT / "include").as_posix() for path in (ROOT / "include").rglob("*.h")}
+    assert there == wanted
+    assert (FOLDER / "py.typed").exists() and (FOLDER / "__init__.pyi").exists()
