@@ -198,14 +198,10 @@ static PyObject *copy_into(struct bi_context *context, const struct bi_view *vie
 }
 
 /* Copies the mask as well, to the same place. */
-static int copy_mask(struct bi_context *context, PyObject *from, PyObject *to, PyObject *stream)
+static int copy_mask(struct bi_context *context, PyObject *mask, PyObject *to, PyObject *stream)
 {
-	PyObject *mask = ((struct bip_object *)from)->mask;
-	struct bi_view *view;
+	struct bi_view *view = bip_hold(mask);
 
-	if (!mask)
-		return 0;
-	view = bip_hold(mask);
 	if (!view)
 		return -1;
 	((struct bip_object *)to)->mask = copy_into(context, view, stream);
@@ -213,12 +209,15 @@ static int copy_mask(struct bi_context *context, PyObject *from, PyObject *to, P
 	return ((struct bip_object *)to)->mask ? 0 : -1;
 }
 
+/* The object may be released by another thread while the array is copied, so its mask is held before. */
 static PyObject *copy_object(struct bi_context *context, PyObject *object, const struct bi_view *view, PyObject *stream)
 {
+	PyObject *mask = bip_mask(object);
 	PyObject *result = copy_into(context, view, stream);
 
-	if (result && copy_mask(context, object, result, stream))
+	if (result && mask && copy_mask(context, mask, result, stream))
 		Py_CLEAR(result);
+	Py_XDECREF(mask);
 	return result;
 }
 

@@ -210,8 +210,8 @@ static int from_class(PyObject *class, PyObject *numpy_dtype, struct bi_dtype *o
 }
 
 /*
- * The last simple dtypes of NumPy that were read. There is one object of each in common use, which is kept here, so that
- * its address is enough to know it by.
+ * The last simple dtypes of NumPy that were read. There is one object of each in common use, which is kept here, so
+ * that its address is enough to know it by.
  */
 #define KNOWN 8
 

@@ -290,11 +290,12 @@ int bip_item_of(PyObject *mapping, PyObject *key, PyObject **out);
 #define BIP_NAMES(X) \
 	X(__cuda_array_interface__) \
 	X(__array_interface__) \
-	X(__array_struct__) X(__dlpack__) X(__dlpack_device__) X(__dlpack_c_exchange_api__) X(__buffer_interface_c__) \
-		X(__cuda_stream__) X(shape) X(strides) X(typestr) X(dtype) X(data) X(version) X(stream) X(descr) \
-			X(mask) X(offset) X(buffer) X(int_ptr) X(ptr) X(handle) X(cuda_stream) X(max_version) \
-				X(dl_device) X(copy) X(queue) X(events) X(context) X(base_data) X(device) X(readonly) \
-					X(backend) X(numpy) X(ndarray) X(value)
+	X(__array_struct__) \
+	X(__dlpack__) X(__dlpack_device__) X(__dlpack_c_exchange_api__) X(__buffer_interface_c__) X(__cuda_stream__) \
+		X(shape) X(strides) X(typestr) X(dtype) X(data) X(version) X(stream) X(descr) X(mask) X(offset) \
+			X(buffer) X(int_ptr) X(ptr) X(handle) X(cuda_stream) X(max_version) X(dl_device) X(copy) \
+				X(queue) X(events) X(context) X(base_data) X(device) X(readonly) X(backend) X(numpy) \
+					X(ndarray) X(value)
 struct bip_names {
 #define BIP_NAME_MEMBER(name) PyObject *name;
 	BIP_NAMES(BIP_NAME_MEMBER)

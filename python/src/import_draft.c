@@ -317,7 +317,7 @@ static int find_stream(PyObject *object, enum bi_handle_kind kind, const struct 
 	if (!request->sync)
 		return 0;
 	if (request->producer_stream)
-		return bip_stream(request->producer_stream, context, out);
+		return bip_stream_named("producer_stream", request->producer_stream, context, out);
 	if (get(object, bip_name.stream, &stream) || !stream)
 		return PyErr_Occurred() ? -1 : 0;
 	rc = own_stream(stream, kind, request->trust, context, out);

@@ -14,7 +14,8 @@ static PyObject *close_contexts(PyObject *module, PyObject *none)
 
 static PyMethodDef functions[] = {
 	{ "buffer_interface", (PyCFunction)(void (*)(void))bip_buffer_interface, FAST_WORDS,
-	  "buffer_interface($module, obj, /, *, stream=None, producer_stream=None, sync=True, writable=None, mask='refuse', "
+	  "buffer_interface($module, obj, /, *, stream=None, producer_stream=None, sync=True, writable=None, "
+	  "mask='refuse', "
 	  "check=True, trust=False, protocol=None, copy=False)\n--\n\n"
 	  "Any array of host, OpenCL or CUDA memory as a BufferInterface, without a copy.\n\n"
 	  "stream           acquired for this stream: what is enqueued on it from now on comes after the producer's "
@@ -24,7 +25,8 @@ static PyMethodDef functions[] = {
 	  "sync             False: nobody waits for anybody; the order of work is the caller's\n"
 	  "writable         True: refuse what is read-only; False: a read-only view\n"
 	  "mask             'keep': a masked array comes with .mask; 'refuse': it is UnsupportedError\n"
-	  "check            False: pointers are not looked up in the driver. Exchange structures ('native') are checked "
+	  "check            False: pointers are not looked up in the driver. Exchange structures ('native') are "
+	  "checked "
 	  "all the same\n"
 	  "trust            True: take handles that cannot be checked\n"
 	  "protocol         'native', 'draft', 'pyopencl', 'cuda_array_interface', 'dlpack', 'buffer', "
@@ -35,7 +37,8 @@ static PyMethodDef functions[] = {
 	  "TypeError: obj speaks no protocol. InvalidArrayError: what it says cannot be. UnsupportedError: it cannot "
 	  "be taken." },
 	{ "devices", bip_devices, METH_NOARGS,
-	  "devices($module, /)\n--\n\nAll devices, the best first, then backends and devices that cannot be used, with the "
+	  "devices($module, /)\n--\n\nAll devices, the best first, then backends and devices that cannot be used, with "
+	  "the "
 	  "reason." },
 	{ "_close_contexts", close_contexts, METH_NOARGS, NULL },
 	{ NULL, NULL, 0, NULL },
