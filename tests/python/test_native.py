@@ -11,6 +11,7 @@ import pytest
 
 import dlpack_structs as dl
 from buffer_interface import InvalidArrayError, UnsupportedError, buffer_interface
+from exchange_struct import FILL, RELEASE, Exchange, Table
 
 HOST, CUDA, CL_MEM, CL_SVM = 1, 2, 3, 4  # kinds of handles
 ON_CPU, ON_CUDA, ON_PINNED, ON_OPENCL = 1, 2, 3, 4
@@ -18,52 +19,6 @@ NONE, LEGACY, STREAM, QUEUE = 0, 1, 3, 4  # kinds of streams
 READONLY, MASKED = 1, 8
 VERSION = 0 << 16 | 1
 NAME = b"buffer_interface.c_api"
-
-
-class Exchange(ctypes.Structure):
-    pass
-
-
-RELEASE = ctypes.CFUNCTYPE(None, ctypes.POINTER(Exchange))
-Exchange._fields_ = [
-    ("version", ctypes.c_uint32),
-    ("struct_size", ctypes.c_uint32),
-    ("release", ctypes.c_void_p),
-    ("owner", ctypes.c_void_p),
-    ("device_type", ctypes.c_int32),
-    ("device_id", ctypes.c_int32),
-    ("handle_kind", ctypes.c_uint32),
-    ("flags", ctypes.c_uint32),
-    ("handle", ctypes.c_uint64),
-    ("offset", ctypes.c_uint64),
-    ("nbytes", ctypes.c_uint64),
-    ("context", ctypes.c_uint64),
-    ("type_code", ctypes.c_uint8),
-    ("type_bits", ctypes.c_uint8),
-    ("type_lanes", ctypes.c_uint16),
-    ("item_size", ctypes.c_uint32),
-    ("type_kind", ctypes.c_char),
-    ("byte_order", ctypes.c_char),
-    ("reserved_type", ctypes.c_uint8 * 6),
-    ("descr", ctypes.c_char_p),
-    ("ndim", ctypes.c_int64),
-    ("shape", ctypes.POINTER(ctypes.c_int64)),
-    ("strides", ctypes.POINTER(ctypes.c_int64)),
-    ("element_strides", ctypes.POINTER(ctypes.c_int64)),
-    ("stream_kind", ctypes.c_uint32),
-    ("reserved_stream", ctypes.c_uint32),
-    ("stream", ctypes.c_uint64),
-    ("event", ctypes.c_uint64),
-    ("mask", ctypes.POINTER(Exchange)),
-    ("reserved", ctypes.c_uint64 * 6),
-]
-
-FILL = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(Exchange))
-
-
-class Table(ctypes.Structure):
-    _fields_ = [("version", ctypes.c_uint32), ("struct_size", ctypes.c_uint32), ("view", FILL), ("acquire", FILL)]
-
 
 KEPT = []
 released = []
