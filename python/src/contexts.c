@@ -6,7 +6,9 @@
  * makes room.
  */
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "producer.h"
 
@@ -18,7 +20,17 @@ struct entry {
 	uint64_t used;
 };
 
+/* What a word such as "auto" or "opencl" has opened, so that it is not opened again to be asked. */
+#define WORDS 8
+
+struct word {
+	char text[64];
+	struct bi_location location;
+	pid_t process; /* a forked child opens anew, because it cannot use what was opened before */
+};
+
 static struct entry entries[MOST];
+static struct word words[WORDS];
 static uint64_t clock_of_uses;
 /* Nothing that can wait, or run Python code, happens under it. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -220,23 +232,76 @@ int bip_context_cuda(int ordinal, struct bi_context **out)
 	return context_at(&location, out);
 }
 
-/* What a word such as "auto" opens is kept under the name of the device that it turned out to be. */
+/* Locked. Retained, or NULL. */
+static struct bi_context *find_word(const char *text)
+{
+	for (int i = 0; i < WORDS; i++)
+		if (*text && strcmp(words[i].text, text) == 0 && words[i].process == getpid())
+			return find(&words[i].location);
+	return NULL;
+}
+
+/* The name of a device, or a word that was opened before. Retained, or NULL. */
+static struct bi_context *look_up_text(const char *text)
+{
+	struct bi_location named = { "", 0 };
+	struct bi_context *found = NULL;
+
+	if (strlen(text) < sizeof(named.device))
+		memcpy(named.device, text, strlen(text) + 1);
+	pthread_mutex_lock(&lock);
+	if (*named.device)
+		found = find(&named);
+	if (!found)
+		found = find_word(text);
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+/* In the place of the same word, or in turn of another. */
+static void remember_word(const char *text, const struct bi_location *location)
+{
+	static int next;
+	int place = 0;
+
+	if (strlen(text) >= sizeof(words->text))
+		return;
+	pthread_mutex_lock(&lock);
+	while (place < WORDS && strcmp(words[place].text, text))
+		place++;
+	if (place == WORDS) {
+		place = next;
+		next = (next + 1) % WORDS;
+	}
+	memcpy(words[place].text, text, strlen(text) + 1);
+	words[place].location = *location;
+	words[place].process = getpid();
+	pthread_mutex_unlock(&lock);
+}
+
+/* "auto" is the device that the environment names, if it does. */
+static const char *word_for(const char *device)
+{
+	const char *named = getenv("BI_DEVICE");
+
+	return strcmp(device, "auto") == 0 && named && *named ? named : device;
+}
+
+/* A word is kept with the name of the device that it turned out to be. */
 int bip_context_open(const char *device, struct bi_context **out)
 {
 	struct bi_location location = { "", 0 };
+	const char *word = word_for(device);
 	struct bi_context *opened;
 
-	if (strlen(device) < sizeof(location.device)) {
-		memcpy(location.device, device, strlen(device) + 1);
-		*out = look_up(&location);
-		if (*out)
-			return 0;
-	}
-	location.device[0] = '\0';
-	if (open_location(&location, strcmp(device, "auto") ? device : NULL, &opened))
+	*out = look_up_text(word);
+	if (*out)
+		return 0;
+	if (open_location(&location, word, &opened))
 		return -1;
 	memcpy(location.device, bi_context_device(opened)->spec, sizeof(location.device));
 	*out = remember(&location, opened);
+	remember_word(word, &location);
 	return 0;
 }
 

@@ -161,23 +161,31 @@ static int copy_on(const struct bi_view *dst, const struct bi_view *src, PyObjec
 	return rc ? rc : finish_reading(src);
 }
 
+int bip_copy_into(struct bi_context *context, const struct bi_view *view, struct bi_stream *stream,
+		  struct bi_view **out)
+{
+	struct bi_layout layout;
+
+	bi_view_layout(view, &layout);
+	if (bip_new_array(context, &layout, out))
+		return -1;
+	if (copy(*out, view, stream) == 0)
+		return 0;
+	bip_release_view(*out);
+	*out = NULL;
+	return -1;
+}
+
 int bip_copy_view(struct bi_view *view, struct bi_stream *stream, struct bi_view **out)
 {
 	struct bi_context *context;
-	struct bi_layout layout;
 	int rc = own_context(view, &context);
 
 	*out = NULL;
 	if (rc)
 		return -1;
-	bi_view_layout(view, &layout);
-	rc = bip_new_array(context, &layout, out);
+	rc = bip_copy_into(context, view, stream, out);
 	bip_release_context(context);
-	if (!rc && copy(*out, view, stream)) {
-		bip_release_view(*out);
-		*out = NULL;
-		rc = -1;
-	}
 	return rc;
 }
 

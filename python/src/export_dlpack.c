@@ -293,21 +293,13 @@ static PyObject *give(struct bi_view *view, const struct wish *wish, uint64_t fl
 static struct bi_view *copy_to_host(const struct bi_view *view)
 {
 	struct bi_context *context;
-	struct bi_view *copy = NULL;
-	struct bi_error err;
-	int rc;
+	struct bi_view *copy;
 
 	if (bip_context_host(&context))
 		return NULL;
-	Py_BEGIN_ALLOW_THREADS
-	rc = bi_view_empty(context, bi_view_dtype(view), bi_view_ndim(view), bi_view_shape(view), &copy, &err);
-	if (!rc)
-		rc = bi_copy(copy, view, NULL, &err);
-	bi_context_release(context);
-	if (rc)
-		bi_view_release(copy);
-	Py_END_ALLOW_THREADS
-	return rc ? bip_raise_export(rc, &err) : copy;
+	bip_copy_into(context, view, NULL, &copy);
+	bip_release_context(context);
+	return copy;
 }
 
 /* A stream that the consumer named is one of the device that the array comes from; on the host it has no meaning. */

@@ -74,6 +74,15 @@ PyObject *bip_mask(PyObject *self);
 /* Adds the static members of the type that are objects (capsules), and readies it. Once. */
 int bip_type_ready(PyObject *module);
 
+/* Handles ------------------------------------------------------------------------------------------- handle.c */
+
+/* The handle of a view as it is told outside: addresses are those of the first element, and only a cl_mem has an
+ * offset. */
+struct bi_native bip_native(const struct bi_view *view);
+/* The same as an object. */
+PyObject *bip_handle(const struct bi_view *view);
+int bip_handle_ready(PyObject *module);
+
 /* Errors -------------------------------------------------------------------------------------------- errors.c */
 
 /* BufferError and ValueError: what an import refuses, and what is asked of a released array. */
@@ -267,7 +276,10 @@ PyObject *bip_fill(PyObject *self, PyObject *const *args, Py_ssize_t count, PyOb
 PyObject *bip_item(PyObject *self, PyObject *const *args, Py_ssize_t count);
 /* join(streams, into, device): module function and method. */
 PyObject *bip_join(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
-/* A dense copy on the same device. The view is borrowed. */
+/* A dense copy in a context, enqueued. The view is held by the caller; *out is NULL after a failure. */
+int bip_copy_into(struct bi_context *context, const struct bi_view *view, struct bi_stream *stream,
+		  struct bi_view **out);
+/* The same on the same device. The view is borrowed. */
 int bip_copy_view(struct bi_view *view, struct bi_stream *stream, struct bi_view **out);
 extern PyMethodDef bip_operation_functions[]; /* module functions empty, zeros, full, from_numpy, copyto, ... */
 
@@ -291,11 +303,12 @@ int bip_item_of(PyObject *mapping, PyObject *key, PyObject **out);
 	X(__cuda_array_interface__) \
 	X(__array_interface__) \
 	X(__array_struct__) \
-	X(__dlpack__) X(__dlpack_device__) X(__dlpack_c_exchange_api__) X(__buffer_interface_c__) X(__cuda_stream__) \
-		X(shape) X(strides) X(typestr) X(dtype) X(data) X(version) X(stream) X(descr) X(mask) X(offset) \
-			X(buffer) X(int_ptr) X(ptr) X(handle) X(cuda_stream) X(max_version) X(dl_device) X(copy) \
-				X(queue) X(events) X(context) X(base_data) X(device) X(readonly) X(backend) X(numpy) \
-					X(ndarray) X(value)
+	X(__dlpack__) \
+	X(__dlpack_device__) X(__dlpack_c_exchange_api__) X(__buffer_interface_c__) X(__cuda_stream__) X(shape) \
+		X(strides) X(typestr) X(dtype) X(data) X(version) X(stream) X(descr) X(mask) X(offset) X(buffer) \
+			X(int_ptr) X(ptr) X(handle) X(cuda_stream) X(max_version) X(dl_device) X(copy) X(queue) \
+				X(events) X(context) X(base_data) X(device) X(readonly) X(backend) X(numpy) X(ndarray) \
+					X(value)
 struct bip_names {
 #define BIP_NAME_MEMBER(name) PyObject *name;
 	BIP_NAMES(BIP_NAME_MEMBER)

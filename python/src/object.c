@@ -211,85 +211,6 @@ static PyObject *leave(PyObject *object, PyObject *args)
 
 /* Attributes */
 
-/* The handle behind an array; keeps the memory alive. */
-struct handle {
-	PyObject_HEAD struct bi_view *view;
-	struct bi_native native;
-};
-
-static void dealloc_handle(PyObject *self)
-{
-	bip_release_view(((struct handle *)self)->view);
-	PyObject_Free(self);
-}
-
-static PyObject *handle_int(PyObject *self)
-{
-	return PyLong_FromSize_t(((struct handle *)self)->native.handle);
-}
-
-static PyObject *get_int_ptr(PyObject *self, void *closure)
-{
-	const struct handle *handle = (struct handle *)self;
-
-	(void)closure;
-	if (handle->native.kind == BI_HANDLE_CL_MEM)
-		return handle_int(self);
-	PyErr_SetString(PyExc_AttributeError, "int_ptr: this is an address, not a cl_mem; int() gives it");
-	return NULL;
-}
-
-static PyObject *handle_repr(PyObject *self)
-{
-	const struct handle *handle = (struct handle *)self;
-
-	return PyUnicode_FromFormat("<%s %p>", handle->native.kind == BI_HANDLE_CL_MEM ? "cl_mem" : "address",
-				    (void *)handle->native.handle);
-}
-
-/* Of both kinds, as one number; an address may be the number of a cl_mem as well. */
-static int is_same_handle(const struct handle *a, const struct handle *b)
-{
-	return a->native.handle == b->native.handle &&
-	       (a->native.kind == BI_HANDLE_CL_MEM) == (b->native.kind == BI_HANDLE_CL_MEM);
-}
-
-static PyTypeObject handle_type;
-
-static PyObject *handle_compare(PyObject *self, PyObject *other, int op)
-{
-	int is_equal;
-
-	if (!Py_IS_TYPE(other, &handle_type) || (op != Py_EQ && op != Py_NE))
-		Py_RETURN_NOTIMPLEMENTED;
-	is_equal = is_same_handle((struct handle *)self, (struct handle *)other);
-	return PyBool_FromLong(is_equal == (op == Py_EQ));
-}
-
-static Py_hash_t handle_hash(PyObject *self)
-{
-	const struct handle *handle = (struct handle *)self;
-	Py_hash_t hash = (Py_hash_t)(handle->native.handle >> 4);
-
-	return hash == -1 ? -2 : hash;
-}
-
-static PyNumberMethods handle_number = { .nb_int = handle_int, .nb_index = handle_int };
-static PyGetSetDef handle_getset[] = { { "int_ptr", get_int_ptr, NULL, "The cl_mem as an int.", NULL },
-				       { NULL, NULL, NULL, NULL, NULL } };
-static PyTypeObject handle_type = {
-	PyVarObject_HEAD_INIT(NULL, 0).tp_name = "buffer_interface.Handle",
-	.tp_doc = "Handle of the memory behind an array: int() gives a cl_mem or an address. Keeps the memory alive.",
-	.tp_basicsize = sizeof(struct handle),
-	.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
-	.tp_dealloc = dealloc_handle,
-	.tp_repr = handle_repr,
-	.tp_richcompare = handle_compare,
-	.tp_hash = handle_hash,
-	.tp_as_number = &handle_number,
-	.tp_getset = handle_getset,
-};
-
 /* Getters read the view under the lock of the object. */
 #define GETTER(name, expression) \
 	static PyObject *get_##name(PyObject *self, void *closure) \
@@ -306,33 +227,9 @@ static PyTypeObject handle_type = {
 		return result; \
 	}
 
-/* Only a cl_mem has an offset; other handles are addresses, and given as that of the first element. */
-static struct bi_native native_of(const struct bi_view *view)
-{
-	struct bi_native native;
-
-	bi_view_native(view, &native);
-	if (native.kind != BI_HANDLE_CL_MEM) {
-		native.handle += native.offset;
-		native.offset = 0;
-	}
-	return native;
-}
-
-static PyObject *make_handle(const struct bi_view *view)
-{
-	struct handle *handle = PyObject_New(struct handle, &handle_type);
-
-	if (!handle)
-		return NULL;
-	handle->view = bi_view_retain((struct bi_view *)(uintptr_t)view);
-	handle->native = native_of(view);
-	return (PyObject *)handle;
-}
-
 static PyObject *make_offset(const struct bi_view *view)
 {
-	return PyLong_FromSize_t(native_of(view).offset);
+	return PyLong_FromSize_t(bip_native(view).offset);
 }
 
 static const struct bi_device *device_of(const struct bi_view *view)
@@ -455,7 +352,7 @@ static int is_readonly(const struct bi_view *view)
 	return (bi_view_flags(view) & BI_VIEW_READONLY) != 0;
 }
 
-GETTER(buffer, make_handle(view))
+GETTER(buffer, bip_handle(view))
 GETTER(offset, make_offset(view))
 GETTER(shape, bip_tuple(bi_view_shape(view), bi_view_ndim(view)))
 GETTER(strides, bip_tuple(bi_view_strides(view), bi_view_ndim(view)))
@@ -739,9 +636,7 @@ int bip_type_ready(PyObject *module)
 	    add_member(dict, "__dlpack_c_exchange_api__", bip_dlpack_capsule()) ||
 	    add_member(dict, "__c_dlpack_exchange_api__", bip_dlpack_capsule()))
 		return -1;
-	if (PyType_Ready(&bip_type) || PyType_Ready(&handle_type))
-		return -1;
-	if (PyModule_AddObjectRef(module, "Handle", (PyObject *)&handle_type))
+	if (PyType_Ready(&bip_type) || bip_handle_ready(module))
 		return -1;
 	return PyModule_AddObjectRef(module, "BufferInterface", (PyObject *)&bip_type);
 }

@@ -58,19 +58,6 @@ static int divide_strides(const struct bi_layout *layout, int64_t *out)
 	return 1;
 }
 
-/* One direction of bi_layout_is_contiguous, for a layout with elements. */
-static int is_dense(const struct bi_layout *layout, int from, int step)
-{
-	int64_t expected = layout->dtype.item_size;
-
-	for (int i = from; i >= 0 && i < layout->ndim; i += step) {
-		if (layout->shape[i] != 1 && layout->strides[i] != expected)
-			return 0;
-		expected *= layout->shape[i];
-	}
-	return 1;
-}
-
 static void put_layout(struct bi_view *view, const struct bi_layout *layout)
 {
 	size_t n = (size_t)layout->ndim;
@@ -84,9 +71,9 @@ static void put_layout(struct bi_view *view, const struct bi_layout *layout)
 	view->is_empty = 0;
 	for (size_t i = 0; i < n; i++)
 		view->is_empty |= layout->shape[i] == 0;
-	if (view->is_empty || is_dense(layout, layout->ndim - 1, -1))
+	if (bi_layout_is_contiguous(layout, 'C'))
 		view->exchange_flags |= BI_EXCHANGE_C_CONTIGUOUS;
-	if (view->is_empty || is_dense(layout, 0, 1))
+	if (bi_layout_is_contiguous(layout, 'F'))
 		view->exchange_flags |= BI_EXCHANGE_F_CONTIGUOUS;
 }
 

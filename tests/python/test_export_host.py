@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dlpack_structs as dl
+from array_struct import ArrayStruct
 from producers import CuPyLike
 
 SIMPLE, WRITABLE, FORMAT, ND, STRIDES = 0, 0x1, 0x4, 0x8, 0x10 | 0x8
@@ -311,20 +312,6 @@ def test_H4_types_without_a_name_have_no_interface(bi):
 # H6: __array_struct__
 
 
-class ArrayStruct(ctypes.Structure):
-    _fields_ = [
-        ("two", ctypes.c_int),
-        ("nd", ctypes.c_int),
-        ("typekind", ctypes.c_char),
-        ("itemsize", ctypes.c_int),
-        ("flags", ctypes.c_int),
-        ("shape", ctypes.POINTER(ctypes.c_ssize_t)),
-        ("strides", ctypes.POINTER(ctypes.c_ssize_t)),
-        ("data", ctypes.c_void_p),
-        ("descr", ctypes.c_void_p),
-    ]
-
-
 def struct_of(array):
     """The struct, and the capsule that keeps it."""
     capsule = array.__array_struct__
@@ -359,7 +346,7 @@ def test_H6_descr_of_structures(bi):
     values = np.zeros(2, [("n", "<i2"), ("x", "<f8")])
     struct, _capsule = struct_of(bi.buffer_interface(values))
     assert struct.flags & 0x800
-    assert ctypes.cast(struct.descr, ctypes.py_object).value == values.dtype.descr
+    assert struct.descr == values.dtype.descr
 
 
 def test_H6_capsule_keeps_the_memory(bi):

@@ -11,6 +11,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from array_struct import ArrayStruct
+
 
 class Interface:
     """A producer with an __array_interface__ of its own."""
@@ -20,20 +22,6 @@ class Interface:
         entry = {"version": 3, "shape": (4, 6), "typestr": "<i4", "data": (self.memory.ctypes.data, False)}
         entry.update(entries)
         self.__array_interface__ = {key: value for key, value in entry.items() if value is not Interface}
-
-
-class Struct(ctypes.Structure):
-    _fields_ = [
-        ("two", ctypes.c_int),
-        ("nd", ctypes.c_int),
-        ("typekind", ctypes.c_char),
-        ("itemsize", ctypes.c_int),
-        ("flags", ctypes.c_int),
-        ("shape", ctypes.POINTER(ctypes.c_ssize_t)),
-        ("strides", ctypes.POINTER(ctypes.c_ssize_t)),
-        ("data", ctypes.c_void_p),
-        ("descr", ctypes.py_object),
-    ]
 
 
 NOT_SWAPPED, WRITEABLE, HAS_DESCR = 0x200, 0x400, 0x800
@@ -51,7 +39,7 @@ class StructProducer:
         self.extents = (ctypes.c_ssize_t * 2)(4, 6)
         self.steps = (ctypes.c_ssize_t * 2)(24, 4)
         self.name = name
-        self.struct = Struct(2, 2, b"i", 4, NOT_SWAPPED | WRITEABLE, self.extents, self.steps,
+        self.struct = ArrayStruct(2, 2, b"i", 4, NOT_SWAPPED | WRITEABLE, self.extents, self.steps,
                              self.memory.ctypes.data)
         for member, value in members.items():
             setattr(self.struct, member, value)

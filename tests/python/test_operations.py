@@ -621,6 +621,19 @@ def test_host_memory_is_written_when_its_block_ends(device):
     assert (target == 7).all()
 
 
+@pytest.mark.parametrize("word", ["auto", "cuda", "cuda:0"])
+def test_word_for_a_device_is_opened_once(cuda, monkeypatch, word):
+    """And obeys the environment each time."""
+    monkeypatch.setenv("BI_DEVICE", "cuda:0")
+    first = bi.empty(3, "f4", device=word)
+    before = cuda.sim.counts().calls
+    second = bi.empty(3, "f4", device=word)
+    assert "cuDevicePrimaryCtxRetain" not in cuda.sim.calls(before)
+    assert second.context == first.context
+    monkeypatch.setenv("BI_DEVICE", "host")
+    assert bi.empty(3, "f4").backend == "host"
+
+
 def test_copies_between_our_arrays_do_not_wait(cuda):
     source, target = bi.zeros(1 << 16, "f4", device="cuda"), bi.empty(1 << 16, "f4", device="cuda")
     waits = cuda.counts().host_waits

@@ -7,50 +7,10 @@ after Python has ended. It is never freed: nobody tells Python when its last use
 
 import ctypes
 
+from dlpack_structs import BFLOAT, BOOL, COMPLEX, COPIED, CPU, CUDA, FLOAT, INT, OPENCL, PADDED, READONLY, UINT
+from dlpack_structs import CUDA_HOST as PINNED
+from dlpack_structs import Device, Managed, ManagedVersioned, Type
 from peers import compiled
-
-CPU, CUDA, PINNED, OPENCL = 1, 2, 3, 4
-INT, UINT, FLOAT, BFLOAT, COMPLEX, BOOL = 0, 1, 2, 4, 5, 6
-READONLY, COPIED, PADDED = 1, 2, 4
-
-
-class Device(ctypes.Structure):
-    _fields_ = [("type", ctypes.c_int32), ("id", ctypes.c_int32)]
-
-
-class Type(ctypes.Structure):
-    _fields_ = [("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)]
-
-
-class DLTensor(ctypes.Structure):
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("device", Device),
-        ("ndim", ctypes.c_int32),
-        ("dtype", Type),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    ]
-
-
-class Managed(ctypes.Structure):
-    _fields_ = [("tensor", DLTensor), ("manager_ctx", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
-
-
-class Version(ctypes.Structure):
-    _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32)]
-
-
-class ManagedVersioned(ctypes.Structure):
-    _fields_ = [
-        ("version", Version),
-        ("manager_ctx", ctypes.c_void_p),
-        ("deleter", ctypes.c_void_p),
-        ("flags", ctypes.c_uint64),
-        ("tensor", DLTensor),
-    ]
-
 
 new_capsule = ctypes.pythonapi.PyCapsule_New
 new_capsule.restype = ctypes.py_object
@@ -100,7 +60,7 @@ class Tensor:
         if deleter:
             self.struct.deleter = self.deleter()
         if version:
-            self.struct.version, self.struct.flags = Version(*version), flags
+            (self.struct.major, self.struct.minor), self.struct.flags = version, flags
         tensor = self.struct.tensor
         tensor.data = ctypes.addressof(self.memory) if data is None else data
         tensor.device, tensor.dtype, tensor.byte_offset = Device(*device), Type(*dtype), byte_offset

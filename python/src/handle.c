@@ -1,0 +1,109 @@
+/* The type Handle: what `buffer` gives, a number that keeps the memory behind it alive. */
+#include "extension.h"
+
+struct handle {
+	PyObject_HEAD struct bi_view *view;
+	struct bi_native native;
+};
+
+static void dealloc_handle(PyObject *self)
+{
+	bip_release_view(((struct handle *)self)->view);
+	PyObject_Free(self);
+}
+
+static PyObject *handle_int(PyObject *self)
+{
+	return PyLong_FromSize_t(((struct handle *)self)->native.handle);
+}
+
+static PyObject *get_int_ptr(PyObject *self, void *closure)
+{
+	const struct handle *handle = (struct handle *)self;
+
+	(void)closure;
+	if (handle->native.kind == BI_HANDLE_CL_MEM)
+		return handle_int(self);
+	PyErr_SetString(PyExc_AttributeError, "int_ptr: this is an address, not a cl_mem; int() gives it");
+	return NULL;
+}
+
+static PyObject *handle_repr(PyObject *self)
+{
+	const struct handle *handle = (struct handle *)self;
+
+	return PyUnicode_FromFormat("<%s %p>", handle->native.kind == BI_HANDLE_CL_MEM ? "cl_mem" : "address",
+				    (void *)handle->native.handle);
+}
+
+/* Of both kinds, as one number; an address may be the number of a cl_mem as well. */
+static int is_same_handle(const struct handle *a, const struct handle *b)
+{
+	return a->native.handle == b->native.handle &&
+	       (a->native.kind == BI_HANDLE_CL_MEM) == (b->native.kind == BI_HANDLE_CL_MEM);
+}
+
+static PyTypeObject handle_type;
+
+static PyObject *handle_compare(PyObject *self, PyObject *other, int op)
+{
+	int is_equal;
+
+	if (!Py_IS_TYPE(other, &handle_type) || (op != Py_EQ && op != Py_NE))
+		Py_RETURN_NOTIMPLEMENTED;
+	is_equal = is_same_handle((struct handle *)self, (struct handle *)other);
+	return PyBool_FromLong(is_equal == (op == Py_EQ));
+}
+
+static Py_hash_t handle_hash(PyObject *self)
+{
+	const struct handle *handle = (struct handle *)self;
+	Py_hash_t hash = (Py_hash_t)(handle->native.handle >> 4);
+
+	return hash == -1 ? -2 : hash;
+}
+
+static PyNumberMethods handle_number = { .nb_int = handle_int, .nb_index = handle_int };
+static PyGetSetDef handle_getset[] = { { "int_ptr", get_int_ptr, NULL, "The cl_mem as an int.", NULL },
+				       { NULL, NULL, NULL, NULL, NULL } };
+static PyTypeObject handle_type = {
+	PyVarObject_HEAD_INIT(NULL, 0).tp_name = "buffer_interface.Handle",
+	.tp_doc = "Handle of the memory behind an array: int() gives a cl_mem or an address. Keeps the memory alive.",
+	.tp_basicsize = sizeof(struct handle),
+	.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+	.tp_dealloc = dealloc_handle,
+	.tp_repr = handle_repr,
+	.tp_richcompare = handle_compare,
+	.tp_hash = handle_hash,
+	.tp_as_number = &handle_number,
+	.tp_getset = handle_getset,
+};
+
+/* Only a cl_mem has an offset; other handles are addresses, and given as that of the first element. */
+struct bi_native bip_native(const struct bi_view *view)
+{
+	struct bi_native native;
+
+	bi_view_native(view, &native);
+	if (native.kind != BI_HANDLE_CL_MEM) {
+		native.handle += native.offset;
+		native.offset = 0;
+	}
+	return native;
+}
+
+PyObject *bip_handle(const struct bi_view *view)
+{
+	struct handle *handle = PyObject_New(struct handle, &handle_type);
+
+	if (!handle)
+		return NULL;
+	handle->view = bi_view_retain((struct bi_view *)(uintptr_t)view);
+	handle->native = bip_native(view);
+	return (PyObject *)handle;
+}
+
+int bip_handle_ready(PyObject *module)
+{
+	return PyModule_AddType(module, &handle_type);
+}
