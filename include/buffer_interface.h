@@ -308,17 +308,45 @@ BI_API int bi_dtype_parse_descr(const char *descr, struct bi_dtype *out, struct 
 
 /* Devices */
 
-enum bi_device_kind { BI_KIND_HOST, BI_KIND_CPU, BI_KIND_GPU, BI_KIND_ACCELERATOR, BI_KIND_OTHER };
+/* What a device is: name, text. */
+#define BI_DEVICE_KIND_MAP(X) \
+	X(HOST, "host") \
+	X(CPU, "cpu") \
+	X(GPU, "gpu") \
+	X(ACCELERATOR, "accelerator") \
+	X(OTHER, "other")
 
-/* What a device can do, as far as callers can use it. */
+enum bi_device_kind {
+#define BI_DEVICE_KIND_ENUM(name, text) BI_KIND_##name,
+	BI_DEVICE_KIND_MAP(BI_DEVICE_KIND_ENUM)
+#undef BI_DEVICE_KIND_ENUM
+	BI_KIND_COUNT
+};
+
+/*
+ * What a device can do, as far as callers can use it: name, bit, text.
+ *   ASYNC            work runs after the call that enqueued it has returned
+ *   UNIFIED          the device uses the host's memory chips
+ *   OUT_OF_ORDER     out-of-order streams
+ *   PROFILING        nanoseconds of operations
+ *   SVM              BI_MEMORY_UNIFIED can be allocated, and has a host pointer
+ *   NATIVE_COPY      strided copies run on the device's own processor without a compiler
+ *   EXTERNAL_MEMORY  the driver can import memory of other APIs
+ */
+#define BI_CAPABILITY_MAP(X) \
+	X(ASYNC, 1, "async") \
+	X(UNIFIED, 2, "unified") \
+	X(OUT_OF_ORDER, 4, "out-of-order") \
+	X(PROFILING, 8, "profiling") \
+	X(SVM, 16, "svm") \
+	X(NATIVE_COPY, 32, "native-copy") \
+	X(EXTERNAL_MEMORY, 64, "external-memory")
+
 enum bi_capability {
-	BI_CAP_ASYNC = 1,               /* work runs after the call that enqueued it has returned */
-	BI_CAP_UNIFIED = 2,             /* the device uses the host's memory chips */
-	BI_CAP_OUT_OF_ORDER = 4,        /* out-of-order streams */
-	BI_CAP_PROFILING = 8,           /* nanoseconds of operations */
-	BI_CAP_SVM = 16,                /* BI_MEMORY_UNIFIED can be allocated, and has a host pointer */
-	BI_CAP_NATIVE_COPY = 32,        /* strided copies run on the device's own processor without a compiler */
-	BI_CAP_EXTERNAL_MEMORY = 64     /* the driver can import memory of other APIs */
+#define BI_CAPABILITY_ENUM(name, bit, text) BI_CAP_##name = (bit),
+	BI_CAPABILITY_MAP(BI_CAPABILITY_ENUM)
+#undef BI_CAPABILITY_ENUM
+	BI_CAP_END = 128                /* not a capability */
 };
 
 struct bi_device {

@@ -31,24 +31,20 @@ static const struct {
 	uint32_t bit;
 	const char *name;
 } capabilities[] = {
-	{ BI_CAP_ASYNC, "async" },
-	{ BI_CAP_UNIFIED, "unified" },
-	{ BI_CAP_OUT_OF_ORDER, "out-of-order" },
-	{ BI_CAP_PROFILING, "profiling" },
-	{ BI_CAP_SVM, "svm" },
-	{ BI_CAP_NATIVE_COPY, "native-copy" },
-	{ BI_CAP_EXTERNAL_MEMORY, "external-memory" },
+#define CAPABILITY(name, bit, text) { BI_CAP_##name, text },
+	BI_CAPABILITY_MAP(CAPABILITY)
+#undef CAPABILITY
 };
 
 static const char *kind_name(int kind)
 {
 	static const char *const names[] = {
-		[BI_KIND_HOST] = "host",   [BI_KIND_CPU] = "cpu",
-		[BI_KIND_GPU] = "gpu",     [BI_KIND_ACCELERATOR] = "accelerator",
-		[BI_KIND_OTHER] = "other",
+#define KIND(name, text) [BI_KIND_##name] = (text),
+		BI_DEVICE_KIND_MAP(KIND)
+#undef KIND
 	};
 
-	return kind >= 0 && kind <= BI_KIND_OTHER ? names[kind] : "other";
+	return kind >= 0 && kind < BI_KIND_COUNT ? names[kind] : "other";
 }
 
 static int append_text(PyObject *list, const char *text)
