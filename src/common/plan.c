@@ -101,11 +101,55 @@ static void absorb_rows(struct bi__plan *plan, const struct axis *axes, int n)
 	}
 }
 
-static enum bi__plan_kind kind_of(const struct bi__plan *plan, uint32_t item_size)
+/* Runs up to this size are turned like elements. */
+#define TILE_UNIT 16
+
+/* Both extents of a tile; below it reading across the destination costs less than turning. */
+#define TILE_EXTENT 8
+
+/* Along the best axis of the source its steps must be so many times shorter than along the last one. */
+#define TILE_GAIN 4
+
+/* Along which axis is the source read best? -1: it stands still along all. */
+static int nearest_in_source(const struct bi__plan *plan)
 {
-	if (plan->ndim == 0)
-		return BI__PLAN_LINEAR;
-	return plan->unit > item_size ? BI__PLAN_ROWS : BI__PLAN_STRIDED;
+	int nearest = -1;
+
+	for (int i = 0; i < plan->ndim; i++) {
+		if (plan->src_strides[i] != 0 &&
+		    (nearest < 0 || magnitude(plan->src_strides[i]) <= magnitude(plan->src_strides[nearest])))
+			nearest = i;
+	}
+	return nearest;
+}
+
+static int is_crossed(const struct bi__plan *plan, int y)
+{
+	int x = plan->ndim - 1;
+
+	return y != x && plan->unit <= TILE_UNIT && plan->shape[x] >= TILE_EXTENT && plan->shape[y] >= TILE_EXTENT &&
+	       magnitude(plan->src_strides[y]) <= magnitude(plan->src_strides[x]) / TILE_GAIN;
+}
+
+void bi__plan_classify(struct bi__plan *plan, size_t item_size)
+{
+	int nearest = nearest_in_source(plan);
+
+	plan->cross = -1;
+	if (plan->ndim == 0) {
+		plan->kind = BI__PLAN_LINEAR;
+	} else if (nearest < 0) {
+		plan->kind = BI__PLAN_FILL;
+	} else if (plan->src_strides[plan->ndim - 1] == 0) {
+		plan->kind = BI__PLAN_BROADCAST;
+	} else if (is_crossed(plan, nearest)) {
+		plan->kind = BI__PLAN_TILES;
+		plan->cross = nearest;
+	} else if (plan->unit > item_size) {
+		plan->kind = BI__PLAN_ROWS;
+	} else {
+		plan->kind = BI__PLAN_STRIDED;
+	}
 }
 
 /* src_strides may be NULL: the source is one item. */
@@ -120,6 +164,7 @@ static void make(struct bi__plan *plan, const struct bi_layout *dst, int64_t src
 	plan->src_offset = src_offset;
 	plan->ndim = 0;
 	plan->kind = BI__PLAN_NOTHING;
+	plan->cross = -1;
 	if (plan->bytes == 0)
 		return;
 	for (int i = 0; i < dst->ndim; i++)
@@ -127,7 +172,7 @@ static void make(struct bi__plan *plan, const struct bi_layout *dst, int64_t src
 	n = plan->ndim;
 	sort_axes(axes, n);
 	absorb_rows(plan, axes, merge_axes(axes, n));
-	plan->kind = kind_of(plan, dst->dtype.item_size);
+	bi__plan_classify(plan, dst->dtype.item_size);
 }
 
 void bi__plan_make(struct bi__plan *plan, const struct bi_layout *dst, const struct bi_layout *src)

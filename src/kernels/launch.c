@@ -21,12 +21,6 @@ _Static_assert(sizeof(struct bi__fill) == 736, "OpenCL C and CUDA C++ lay out st
 _Static_assert(sizeof(struct bi__tile) == 512, "OpenCL C and CUDA C++ lay out struct bi__tile in 512 bytes");
 _Static_assert(sizeof(struct bi__fill) <= 1000, "with two pointers, the 1024 bytes that every OpenCL device takes");
 
-/* Both extents of a tile's axes; below it more than three quarters of the threads have nothing to do. */
-#define TILE_EXTENT 8
-
-/* Reading along the destination must step so many times further than along the best axis of the source. */
-#define TILE_GAIN 4
-
 static uint64_t magnitude(int64_t step)
 {
 	return step < 0 ? -(uint64_t)step : (uint64_t)step;
@@ -84,46 +78,29 @@ static void add_axes(struct bi__launches *launches, const struct bi__plan *plan,
 	}
 }
 
-/* Along which axis is the source read best? -1: it stands still along all. */
-static int nearest_in_source(const struct bi__plan *plan)
-{
-	int nearest = -1;
-
-	for (int i = 0; i < plan->ndim; i++) {
-		if (plan->src_strides[i] != 0 &&
-		    (nearest < 0 || magnitude(plan->src_strides[i]) <= magnitude(plan->src_strides[nearest])))
-			nearest = i;
-	}
-	return nearest;
-}
-
 static uint64_t tiles_along(int64_t extent)
 {
 	return ((uint64_t)extent + BI__TILE - 1) / BI__TILE;
 }
 
-/* The axis along which tiles are read, or -1: the plan is none for tiles. They are written along the last. */
-static int crossing_axis(const struct bi__plan *plan, const struct bi__launch_limits *limits)
+/* Does the device turn the plan's tiles? */
+static int is_tiled(const struct bi__plan *plan, const struct bi__launch_limits *limits)
 {
 	uint64_t most = limits->count ? limits->count : BI__LAUNCH_COUNT;
-	int x = plan->ndim - 1, y = nearest_in_source(plan);
+	int64_t nx, ny;
 
-	if (!limits->tiles || y < 0 || y == x)
-		return -1;
-	if (magnitude(plan->src_strides[y]) > magnitude(plan->src_strides[x]) / TILE_GAIN)
-		return -1;
-	if (plan->shape[x] < TILE_EXTENT || plan->shape[y] < TILE_EXTENT)
-		return -1;
-	if (plan->shape[x] > INT32_MAX || plan->shape[y] > INT32_MAX)
-		return -1;
-	return tiles_along(plan->shape[x]) * tiles_along(plan->shape[y]) <= most ? y : -1;
+	if (!limits->tiles || plan->kind != BI__PLAN_TILES)
+		return 0;
+	nx = plan->shape[plan->ndim - 1];
+	ny = plan->shape[plan->cross];
+	return nx <= INT32_MAX && ny <= INT32_MAX && tiles_along(nx) * tiles_along(ny) <= most;
 }
 
 /* The two crossed axes become steps from tile to tile, even where one tile is enough. */
-static void start_tiles(struct bi__launches *launches, const struct bi__plan *plan, int y, int64_t unit)
+static void start_tiles(struct bi__launches *launches, const struct bi__plan *plan, int64_t unit)
 {
 	struct bi__tile *tile = &launches->rest.tile;
-	int x = plan->ndim - 1;
+	int x = plan->ndim - 1, y = plan->cross;
 
 	launches->family = BI__KERNEL_tile;
 	*tile = (struct bi__tile){
@@ -147,11 +124,10 @@ void bi__launches_copy(struct bi__launches *launches, const struct bi__plan *pla
 {
 	uint64_t to = dst + (uint64_t)plan->dst_offset, from = src + (uint64_t)plan->src_offset;
 	uint64_t unit = unit_of(plan, plan->ndim, plan->unit | to | from | limits->misalignment);
-	int y = plan->unit == unit ? crossing_axis(plan, limits) : -1;
 
 	start(launches, unit, to, from, limits);
-	if (y >= 0) {
-		start_tiles(launches, plan, y, (int64_t)unit);
+	if (plan->unit == unit && is_tiled(plan, limits)) {
+		start_tiles(launches, plan, (int64_t)unit);
 		return;
 	}
 	add_axis(launches, (int64_t)(plan->unit / unit), 1, 1);

@@ -126,8 +126,8 @@ static void test_operations(void **state)
 	text = report_of(context);
 	assert_int_equal(json_count(json_find(text, "operations")), 6);
 	check_operation(text, 0, "write", "linear", 16800);
-	check_operation(text, 1, "copy", "strided", 16800);
-	check_operation(text, 2, "fill", "strided", 16800);
+	check_operation(text, 1, "copy", "tiles", 16800);
+	check_operation(text, 2, "fill", "fill", 16800);
 	check_operation(text, 3, "read", "linear", 16800);
 	check_operation(text, 4, "set", "linear", 4);
 	check_operation(text, 5, "get", "linear", 4);

@@ -212,12 +212,13 @@ static void make_twin(struct side *twin, const struct side *dst, int invert)
 		twin->bytes[i] = (unsigned char)(invert ? ~dst->bytes[i] : dst->bytes[i]);
 }
 
-static void check_copy(const struct bi__plan *plan, size_t dst_nbytes, size_t src_nbytes, size_t align,
+static void check_copy(struct bi__plan *plan, size_t dst_nbytes, size_t src_nbytes, size_t align,
 		       const struct bi__launch_limits *limits)
 {
 	struct side dst, src, actual, again;
 	struct bi__launches launches;
 
+	bi__plan_classify(plan, plan->unit);
 	make_side(&dst, dst_nbytes, (size_t)between(0, 3) * align);
 	make_side(&src, src_nbytes, (size_t)between(0, 3) * align);
 	make_twin(&actual, &dst, 0);
@@ -290,6 +291,7 @@ static void test_tiles(void **unused)
 				stride *= plan.shape[i];
 			}
 		}
+		bi__plan_classify(&plan, plan.unit);
 		bi__launches_copy(&launches, &plan, 0, 0, &limits);
 		assert_true(bi__launches_next(&launches, &launch));
 		assert_int_equal(launch.kernel / BI__KERNEL_UNITS, BI__KERNEL_tile);
@@ -534,8 +536,10 @@ static void test_arithmetic(void **unused)
 		struct bi__launch launch;
 		uint64_t groups = 0;
 		int count = 0;
+		struct bi__plan plan = expect->plan;
 
-		bi__launches_copy(&launches, &expect->plan, expect->dst, expect->src, &limits);
+		bi__plan_classify(&plan, plan.unit);
+		bi__launches_copy(&launches, &plan, expect->dst, expect->src, &limits);
 		while (bi__launches_next(&launches, &launch)) {
 			if (!count++)
 				assert_string_equal(bi__kernel_name(launch.kernel), expect->kernel);
