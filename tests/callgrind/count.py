@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Counts the instructions of hot calls with callgrind and compares them with those that are recorded.
+
+    count.py [--record] [--outside PATTERN]... EXPECTED -- PROGRAM [ARGUMENT]...
+
+PROGRAM marks its cases with marks.h. EXPECTED has one line for each, "name count": instructions per call. What objects
+(shared libraries) that match a PATTERN execute themselves, such as a driver, is not counted.
+
+A case fails that takes more than it did, and one that takes less, because what is won has to be recorded before it can
+be lost again. Counts of one compiler and one C library are the same in every run; TOLERANCE is for their updates within
+a distribution. Exits with 1 if a case fails, is missing, or is not expected; --record writes EXPECTED instead.
+"""
+import argparse
+import fnmatch
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+# One part in 50, and no less than 4: a lock, a division, an allocation or a driver call more is above that in every case.
+TOLERANCE = 0.02
+SMALLEST = 4
+
+
+def run(command, folder):
+    """The text of each dump."""
+    out = pathlib.Path(folder) / "dump"
+    valgrind = ["valgrind", "--quiet", "--tool=callgrind", "--instr-atstart=no", "--compress-strings=no",
+                "--compress-pos=no", f"--callgrind-out-file={out}"]
+    result = subprocess.run(valgrind + command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                            errors="replace")
+    if result.returncode:
+        sys.exit(f"{' '.join(command)} exits with {result.returncode}:\n{result.stdout}")
+    return [path.read_text(errors="replace") for path in pathlib.Path(folder).glob("dump.*")]
+
+
+def count(dump, outside):
+    """The instructions that the objects execute themselves. A line after calls= is what a callee took."""
+    total, counted, skip = 0, True, False
+    for line in dump.splitlines():
+        if line.startswith("ob="):
+            name = os.path.basename(line[3:])
+            counted = not any(fnmatch.fnmatch(name, pattern) for pattern in outside)
+        elif line.startswith("calls="):
+            skip = True
+        elif line[:1].isdigit():
+            if counted and not skip:
+                total += int(line.split()[1])
+            skip = False
+    return total
+
+
+def measure(command, outside):
+    """{name: instructions per call}"""
+    counts = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for dump in run(command, folder):
+            mark = re.search(r"^desc: Trigger: Client Request: (\w+) (\d+)$", dump, re.MULTILINE)
+            if mark:
+                counts[mark[1]] = round(count(dump, outside) / int(mark[2]))
+    if not counts:
+        sys.exit("the program marked no case")
+    return counts
+
+
+def read(path):
+    lines = [line.split() for line in path.read_text().splitlines() if line and not line.startswith("#")]
+    return {name: int(number) for name, number in lines}
+
+
+def write(path, counts):
+    header = [line for line in path.read_text().splitlines() if line.startswith("#")] if path.exists() else []
+    path.write_text("\n".join(header + [f"{name} {counts[name]}" for name in sorted(counts)]) + "\n")
+
+
+def judge(name, expected, counts):
+    """What is wrong with one case, or nothing."""
+    if name not in counts:
+        return "the program has no such case any more"
+    if name not in expected:
+        return "is not recorded"
+    change = counts[name] - expected[name]
+    if abs(change) <= max(SMALLEST, TOLERANCE * expected[name]):
+        return ""
+    return f"{abs(change)} {'more' if change > 0 else 'less'} than recorded"
+
+
+def compare(expected, counts):
+    failures = 0
+    print(f"{'instructions per call':24}{'recorded':>10}{'now':>10}")
+    for name in sorted(expected.keys() | counts.keys()):
+        wrong = judge(name, expected, counts)
+        failures += bool(wrong)
+        print(f"{name:24}{expected.get(name, '-'):>10}{counts.get(name, '-'):>10}  {wrong}".rstrip())
+    return failures
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--record", action="store_true", help="write EXPECTED")
+    parser.add_argument("--outside", action="append", default=[], metavar="PATTERN")
+    parser.add_argument("expected", type=pathlib.Path)
+    parser.add_argument("command", nargs="+")
+    arguments = parser.parse_args()
+    counts = measure(arguments.command, arguments.outside)
+    if arguments.record:
+        write(arguments.expected, counts)
+        return 0
+    failures = compare(read(arguments.expected), counts)
+    if failures:
+        print(f"\n{failures} of the counts are not what {arguments.expected.name} says. If that is meant, record them "
+              "and say why in the commit: cmake --build --preset default --target record-instructions")
+    return failures > 0
+
+
+sys.exit(main())
