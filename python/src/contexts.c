@@ -6,6 +6,7 @@
  * makes room.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 struct entry {
 	struct bi_context *context; /* NULL: free */
 	struct bi_location location; /* as it was asked for */
+	int cuda; /* ordinal of a device that was opened, not adopted; else -1 */
 	uint64_t used;
 };
 
@@ -30,14 +32,27 @@ struct word {
 };
 
 static struct entry entries[MOST];
+static int recent; /* the entry that was found last, which mostly is the next one */
 static struct word words[WORDS];
 static uint64_t clock_of_uses;
-/* Nothing that can wait, or run Python code, happens under it. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static int is_cuda_context(const struct bi_context *context)
+/* The GIL is the lock of all this, where there is one. Nothing that can wait, or run Python code, happens under it. */
+#ifdef Py_GIL_DISABLED
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+#endif
+
+static void enter(void)
 {
-	return strcmp(bi_context_device(context)->backend, "cuda") == 0;
+#ifdef Py_GIL_DISABLED
+	pthread_mutex_lock(&lock);
+#endif
+}
+
+static void leave(void)
+{
+#ifdef Py_GIL_DISABLED
+	pthread_mutex_unlock(&lock);
+#endif
 }
 
 static int is_same(const struct bi_location *a, const struct bi_location *b)
@@ -45,34 +60,42 @@ static int is_same(const struct bi_location *a, const struct bi_location *b)
 	return a->context == b->context && strcmp(a->device, b->device) == 0;
 }
 
+/* Locked. Retained. */
+static struct bi_context *use(int i)
+{
+	recent = i;
+	entries[i].used = ++clock_of_uses;
+	return bi_context_retain(entries[i].context);
+}
+
 /* Locked. Retained, or NULL. */
 static struct bi_context *find(const struct bi_location *location)
 {
-	for (int i = 0; i < MOST; i++) {
-		if (!entries[i].context || !is_same(&entries[i].location, location))
-			continue;
-		entries[i].used = ++clock_of_uses;
-		return bi_context_retain(entries[i].context);
-	}
+	for (int i = 0; i < MOST; i++)
+		if (entries[i].context && is_same(&entries[i].location, location))
+			return use(i);
 	return NULL;
 }
 
-/* The same by number: no text is made for an import. Retained, or NULL. */
+/* Locked. The same by number: no text is made for an import. */
+static struct bi_context *find_cuda(int ordinal)
+{
+	if (entries[recent].context && entries[recent].cuda == ordinal)
+		return use(recent);
+	for (int i = 0; i < MOST; i++)
+		if (entries[i].context && entries[i].cuda == ordinal)
+			return use(i);
+	return NULL;
+}
+
+/* Retained, or NULL. */
 static struct bi_context *look_up_cuda(int ordinal)
 {
-	struct bi_context *found = NULL;
+	struct bi_context *found;
 
-	pthread_mutex_lock(&lock);
-	for (int i = 0; i < MOST && !found; i++) {
-		struct entry *entry = &entries[i];
-
-		if (!entry->context || entry->location.context || !is_cuda_context(entry->context) ||
-		    bi_context_device(entry->context)->ordinal != ordinal)
-			continue;
-		entry->used = ++clock_of_uses;
-		found = bi_context_retain(entry->context);
-	}
-	pthread_mutex_unlock(&lock);
+	enter();
+	found = find_cuda(ordinal);
+	leave();
 	return found;
 }
 
@@ -81,15 +104,17 @@ static struct bi_context *look_up(const struct bi_location *location)
 {
 	struct bi_context *found;
 
-	pthread_mutex_lock(&lock);
+	enter();
 	found = find(location);
-	pthread_mutex_unlock(&lock);
+	leave();
 	return found;
 }
 
 /* Locked. */
 static int is_cached(const struct bi_context *context)
 {
+	if (entries[recent].context == context)
+		return 1;
 	for (int i = 0; i < MOST; i++)
 		if (entries[i].context == context)
 			return 1;
@@ -100,9 +125,9 @@ int bip_context_is_cached(const struct bi_context *context)
 {
 	int found;
 
-	pthread_mutex_lock(&lock);
+	enter();
 	found = is_cached(context);
-	pthread_mutex_unlock(&lock);
+	leave();
 	return found;
 }
 
@@ -111,11 +136,11 @@ static int release_kept(struct bi_context *context)
 {
 	int is_kept;
 
-	pthread_mutex_lock(&lock);
+	enter();
 	is_kept = is_cached(context);
 	if (is_kept)
 		bi_context_release(context);
-	pthread_mutex_unlock(&lock);
+	leave();
 	return is_kept;
 }
 
@@ -157,6 +182,14 @@ static struct entry *free_or_oldest(void)
 	return oldest;
 }
 
+/* Of a device's own context. */
+static int cuda_ordinal(const struct bi_location *location, const struct bi_context *context)
+{
+	const struct bi_device *device = bi_context_device(context);
+
+	return !location->context && strcmp(device->backend, "cuda") == 0 ? device->ordinal : -1;
+}
+
 /*
  * Keeps a context that was just opened, and gives it back; or, if another thread has opened the same meanwhile, that
  * one, so that a device has one context stream. The reference to `context` is taken.
@@ -166,15 +199,15 @@ static struct bi_context *remember(const struct bi_location *location, struct bi
 	struct bi_context *kept, *dropped = context;
 	struct entry *entry;
 
-	pthread_mutex_lock(&lock);
+	enter();
 	kept = find(location);
 	if (!kept) {
 		kept = bi_context_retain(context);
 		entry = free_or_oldest();
 		dropped = entry->context;
-		*entry = (struct entry){ context, *location, ++clock_of_uses };
+		*entry = (struct entry){ context, *location, cuda_ordinal(location, context), ++clock_of_uses };
 	}
-	pthread_mutex_unlock(&lock);
+	leave();
 	bip_release_context(dropped);
 	return kept;
 }
@@ -210,15 +243,23 @@ static int context_at(const struct bi_location *location, struct bi_context **ou
 	return 0;
 }
 
-int bip_context_host(struct bi_context **out)
+struct bi_context *bip_host_context(void)
 {
 	static const struct bi_location host = { "host", 0 };
-	static struct bi_context *kept; /* for ever: no driver stands behind it */
+	static _Atomic(struct bi_context *) kept;
+	struct bi_context *context = atomic_load_explicit(&kept, memory_order_acquire);
 
-	if (!kept && context_at(&host, &kept))
-		return -1;
-	*out = bi_context_retain(kept);
-	return 0;
+	if (!context && !context_at(&host, &context))
+		atomic_store_explicit(&kept, context, memory_order_release);
+	return context;
+}
+
+int bip_context_host(struct bi_context **out)
+{
+	struct bi_context *context = bip_host_context();
+
+	*out = context ? bi_context_retain(context) : NULL;
+	return context ? 0 : -1;
 }
 
 int bip_context_cuda(int ordinal, struct bi_context **out)
@@ -249,12 +290,12 @@ static struct bi_context *look_up_text(const char *text)
 
 	if (strlen(text) < sizeof(named.device))
 		memcpy(named.device, text, strlen(text) + 1);
-	pthread_mutex_lock(&lock);
+	enter();
 	if (*named.device)
 		found = find(&named);
 	if (!found)
 		found = find_word(text);
-	pthread_mutex_unlock(&lock);
+	leave();
 	return found;
 }
 
@@ -266,7 +307,7 @@ static void remember_word(const char *text, const struct bi_location *location)
 
 	if (strlen(text) >= sizeof(words->text))
 		return;
-	pthread_mutex_lock(&lock);
+	enter();
 	while (place < WORDS && strcmp(words[place].text, text))
 		place++;
 	if (place == WORDS) {
@@ -276,7 +317,7 @@ static void remember_word(const char *text, const struct bi_location *location)
 	memcpy(words[place].text, text, strlen(text) + 1);
 	words[place].location = *location;
 	words[place].process = getpid();
-	pthread_mutex_unlock(&lock);
+	leave();
 }
 
 /* "auto" is the device that the environment names, if it does. */
@@ -335,7 +376,7 @@ static int take(struct bi_context *contexts[MOST], int all)
 {
 	int count = 0;
 
-	pthread_mutex_lock(&lock);
+	enter();
 	for (int i = 0; i < MOST; i++) {
 		if (!entries[i].context)
 			continue;
@@ -345,7 +386,7 @@ static int take(struct bi_context *contexts[MOST], int all)
 		else
 			bi_context_retain(entries[i].context);
 	}
-	pthread_mutex_unlock(&lock);
+	leave();
 	return count;
 }
 

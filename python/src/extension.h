@@ -121,6 +121,8 @@ int bip_context_is_cached(const struct bi_context *context); /* contexts.c */
 
 /* Contexts and streams ------------------------------------------------------------------------------ contexts.c */
 
+/* That of host memory, borrowed: kept for ever, because no driver stands behind it. NULL with an exception. */
+struct bi_context *bip_host_context(void);
 /* All owned; they live in a cache of the module until bip_contexts_close or trim(). */
 int bip_context_host(struct bi_context **out);
 /* The primary context of a CUDA device. */

@@ -238,15 +238,11 @@ int bip_wrap(struct bi_context *context, struct bi_foreign *foreign, uint64_t ad
 
 int bip_wrap_host(uint64_t address, int readonly, struct bi_layout *layout, PyObject *owner, struct bi_view **out)
 {
+	struct bi_context *context = bip_host_context();
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
-	struct bi_context *context;
-	int rc;
 
-	if (bip_context_host(&context))
+	if (!context)
 		return -1;
-	if (readonly)
-		foreign.flags = BI_WRAP_READONLY;
-	rc = bip_wrap(context, &foreign, address, layout, owner, out);
-	bip_release_context(context);
-	return rc;
+	foreign.flags = readonly ? BI_WRAP_READONLY : 0;
+	return bip_wrap(context, &foreign, address, layout, owner, out);
 }

@@ -12,8 +12,13 @@ static int is_finalizing(void)
 
 static void drop_quietly(PyObject *object)
 {
-	struct bip_raised raised = bip_put_aside();
+	struct bip_raised raised;
 
+	if (!PyErr_Occurred()) {
+		Py_DECREF(object);
+		return;
+	}
+	raised = bip_put_aside();
 	Py_DECREF(object);
 	bip_put_back(raised);
 }
