@@ -1,5 +1,6 @@
 /* __dlpack__ and __dlpack_device__: capsules, and who waits for whom before one is given. */
 #include <stdatomic.h>
+#include <string.h>
 
 #include "export.h"
 #include "operations.h"
@@ -209,6 +210,10 @@ int bip_export_tensor(const struct bi_view *view, uint64_t flags, struct bi_dl_m
 
 void bip_delete_export(struct bi_dl_managed_versioned *tensor, struct bi_view *view)
 {
+	if (bip_releases_at_once(view)) {
+		tensor->deleter(tensor);
+		return;
+	}
 	bi_view_retain(view);
 	tensor->deleter(tensor);
 	bip_release_view(view);
@@ -221,35 +226,45 @@ static void delete_plain(struct bi_dl_managed *tensor, struct bi_view *view)
 	bip_release_view(view);
 }
 
-/* A consumer that has the tensor has renamed the capsule. */
+/* Is the tensor still in the capsule? A consumer that has it has renamed the capsule. */
+static int has_name(PyObject *capsule, const char *name)
+{
+	const char *present = PyCapsule_GetName(capsule);
+
+	return present == name || (present && strcmp(present, name) == 0);
+}
+
 static void free_versioned(PyObject *capsule)
 {
-	if (PyCapsule_IsValid(capsule, versioned))
+	if (has_name(capsule, versioned))
 		bip_delete_export(PyCapsule_GetPointer(capsule, versioned), PyCapsule_GetContext(capsule));
 }
 
 static void free_unversioned(PyObject *capsule)
 {
-	if (PyCapsule_IsValid(capsule, unversioned))
+	if (has_name(capsule, unversioned))
 		delete_plain(PyCapsule_GetPointer(capsule, unversioned), PyCapsule_GetContext(capsule));
 }
 
-/* The context of a capsule is the view that its tensor holds. */
+/* The context of a capsule is the view that its tensor holds. The tensor is taken, also on failure. */
+static PyObject *wrap_versioned(struct bi_dl_managed_versioned *tensor, struct bi_view *view)
+{
+	PyObject *capsule = PyCapsule_New(tensor, versioned, free_versioned);
+
+	if (capsule)
+		PyCapsule_SetContext(capsule, view);
+	else
+		bip_delete_export(tensor, view);
+	return capsule;
+}
+
 static PyObject *versioned_capsule(struct bi_view *view, uint64_t flags)
 {
 	struct bi_dl_managed_versioned *tensor;
 	struct bi_error err;
-	PyObject *capsule;
 	int rc = bip_export_tensor(view, flags, &tensor, &err);
 
-	if (rc)
-		return bip_raise_export(rc, &err);
-	capsule = PyCapsule_New(tensor, versioned, free_versioned);
-	if (capsule)
-		PyCapsule_SetContext(capsule, view);
-	else
-		tensor->deleter(tensor); /* the caller holds the view */
-	return capsule;
+	return rc ? bip_raise_export(rc, &err) : wrap_versioned(tensor, view);
 }
 
 static PyObject *unversioned_capsule(struct bi_view *view)
@@ -355,19 +370,40 @@ static PyObject *give_as_wished(struct bi_view *view, struct wish *wish)
 	return wish->copy > 0 ? give_copy(view, wish) : give(view, wish, 0);
 }
 
+static PyObject *give_held(PyObject *self, struct wish *wish)
+{
+	struct bi_view *view = bip_hold(self);
+
+	return view ? end_of_hold(view, give_as_wished(view, wish)) : NULL;
+}
+
+/* What is idle is ready wherever it is, for a consumer that names no stream. */
+static int is_plain(const struct wish *wish)
+{
+	return wish->has_version && !wish->has_device && !wish->stream && wish->copy <= 0;
+}
+
+/* The way of most calls counts nothing but what the tensor holds; what waits or fails goes the long way. */
+static PyObject *give_at_once(PyObject *self, struct wish *wish)
+{
+	struct bi_dl_managed_versioned *tensor;
+	struct bi_view *view;
+	int is_done;
+
+	BIP_LOCK(self)
+	view = ((struct bip_object *)self)->view;
+	is_done = view && bi_view_is_idle(view) && bip_export_tensor(view, 0, &tensor, NULL) == BI_OK;
+	BIP_UNLOCK()
+	return is_done ? wrap_versioned(tensor, view) : give_held(self, wish);
+}
+
 PyObject *bip_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
-	struct bi_view *view;
-	PyObject *capsule;
 	struct wish wish;
 
 	if (read_wish(args, count, names, &wish) || bip_refuse_mask(self, "__dlpack__()"))
 		return NULL;
-	view = bip_hold(self);
-	if (!view)
-		return NULL;
-	capsule = give_as_wished(view, &wish);
-	return end_of_hold(view, capsule);
+	return is_plain(&wish) ? give_at_once(self, &wish) : give_held(self, &wish);
 }
 
 PyObject *bip_dlpack_device(PyObject *self, PyObject *none)

@@ -114,6 +114,8 @@ void bip_drop(void *data);
  * nothing.
  */
 void bip_release_view(struct bi_view *view);
+/* Nothing of that would be done: what holds the view may let it go by itself. */
+int bip_releases_at_once(const struct bi_view *view);
 /* Costs next to nothing as long as the context is in the cache. */
 void bip_release_context(struct bi_context *context); /* contexts.c */
 /* With the GIL it stays so until that is dropped. */

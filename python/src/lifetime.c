@@ -56,29 +56,36 @@ static int is_short(const struct bi_view *view)
 	return bi_view_is_idle(view) && bip_context_is_cached(bi_memory_context(bi_view_memory(view)));
 }
 
-static void release_view(struct bi_view *view)
+/* Producers' deleters may be Python code, which does not run well with an exception set. */
+int bip_releases_at_once(const struct bi_view *view)
 {
-	if (is_short(view)) {
-		bi_view_release(view);
-		return;
-	}
+	return is_short(view) && !PyErr_Occurred();
+}
+
+static void release_without_gil(struct bi_view *view)
+{
 	Py_BEGIN_ALLOW_THREADS
 	bi_view_release(view);
 	Py_END_ALLOW_THREADS
 }
 
-/* Producers' deleters may be Python code, which does not run well with an exception set. */
+static void release_slowly(struct bi_view *view)
+{
+	struct bip_raised raised = bip_put_aside();
+
+	if (is_short(view))
+		bi_view_release(view);
+	else
+		release_without_gil(view);
+	bip_put_back(raised);
+}
+
 void bip_release_view(struct bi_view *view)
 {
-	struct bip_raised raised;
-
 	if (!view)
 		return;
-	if (!PyErr_Occurred()) {
-		release_view(view);
-		return;
-	}
-	raised = bip_put_aside();
-	release_view(view);
-	bip_put_back(raised);
+	if (bip_releases_at_once(view))
+		bi_view_release(view);
+	else
+		release_slowly(view);
 }
