@@ -94,7 +94,7 @@ static void end_of_hold(struct bi_view *view, int is_idle)
 		bip_release_view(view);
 }
 
-PyObject *bip_get_cuda_array_interface(PyObject *self, void *closure)
+static PyObject *get_slowly(PyObject *self)
 {
 	PyObject *mask = bip_mask(self), *dict = NULL;
 	struct bi_view *view = bip_hold(self);
@@ -102,15 +102,24 @@ PyObject *bip_get_cuda_array_interface(PyObject *self, void *closure)
 	struct bi_cai cai;
 	int is_idle, rc;
 
-	(void)closure;
 	if (view) {
 		is_idle = bi_view_is_idle(view);
 		rc = fill_in(view, BI_CAI_VERSION, 0, &cai, &err);
 		dict = rc ? raise_missing(rc, &err) : make_dict(mask, view, &cai);
+		if (dict && cai.stream_kind == BI_CAI_STREAM_NONE)
+			bip_keep_pattern(self, dict, 1);
 		end_of_hold(view, is_idle);
 	}
 	Py_XDECREF(mask);
 	return dict;
+}
+
+PyObject *bip_get_cuda_array_interface(PyObject *self, void *closure)
+{
+	PyObject *dict = bip_copy_pattern(self, 1);
+
+	(void)closure;
+	return dict ? dict : get_slowly(self);
 }
 
 /* The method, with its options */

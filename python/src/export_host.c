@@ -244,19 +244,28 @@ static PyObject *make_interface(const struct bi_view *view, const char *typestr)
 	return dict;
 }
 
-PyObject *bip_get_array_interface(PyObject *self, void *closure)
+static PyObject *get_slowly(PyObject *self)
 {
 	struct bi_view *view = bip_hold(self);
 	PyObject *dict = NULL;
 	char typestr[BI_DTYPE_TEXT];
 
-	(void)closure;
 	if (!view)
 		return NULL;
 	if (check_attribute(self, view) == 0 && read_typestr(view, typestr) == 0)
 		dict = make_interface(view, typestr);
+	if (dict)
+		bip_keep_pattern(self, dict, 0);
 	bip_release_view(view);
 	return dict;
+}
+
+PyObject *bip_get_array_interface(PyObject *self, void *closure)
+{
+	PyObject *dict = bip_copy_pattern(self, 0);
+
+	(void)closure;
+	return dict ? dict : get_slowly(self);
 }
 
 /* __array_struct__ */

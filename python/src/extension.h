@@ -42,13 +42,16 @@ enum bip_flag {
 	BIP_UNORDERED = 2 /* sync=False: nothing is acquired or handed back */
 };
 
-/* BufferInterface. Everything but `view`, `acquired` and `mask` stays as it was made. */
+/* BufferInterface. Everything but `view`, `acquired`, `mask` and the pattern stays as it was made. */
 struct bip_object {
 	PyObject_HEAD struct bi_view *view; /* NULL once released */
 	struct bi_stream *acquired; /* stream= of the import, until it is handed back; or NULL */
 	PyObject *mask; /* another BufferInterface, or NULL; NULL once released */
+	PyObject *pattern; /* a dict to copy (export.h), or NULL; NULL once released */
 	PyObject *weakrefs;
 	unsigned flags; /* enum bip_flag */
+	char was_asked; /* 1: for a dictionary that could be kept */
+	char is_cuda; /* 1: the pattern is that of __cuda_array_interface__ */
 };
 
 extern PyTypeObject bip_type;
@@ -220,12 +223,8 @@ bip_importer bip_import_native; /* import_native.c: __buffer_interface_c__ of ot
 bip_importer bip_import_draft; /* import_draft.c */
 bip_importer bip_import_pyopencl; /* import_pyopencl.c */
 bip_importer bip_import_cai; /* import_cai.c; all kinds */
-/* import_cai.c: only if the dictionary names a stream; it is looked up once and handed over through *dict (new
- * reference or NULL). */
-int bip_import_cai_with_stream(PyObject *object, const struct bip_request *request, struct bip_found *found,
-			       PyObject **dict);
-/* Goes on with a dictionary that was looked up before. */
-int bip_import_cai_dict(PyObject *object, PyObject *dict, const struct bip_request *request, struct bip_found *found);
+/* import_cai.c: the dictionary is asked for once, and comes before DLPack if it names a stream, behind it otherwise. */
+bip_importer bip_import_cai_or_dlpack;
 bip_importer bip_import_dlpack; /* import_dlpack.c: exchange table, then __dlpack__ */
 bip_importer bip_import_buffer; /* import_host.c */
 bip_importer bip_import_array_interface;

@@ -147,23 +147,9 @@ static int is_ndarray(PyTypeObject *type)
 	return ndarray && (type == ndarray || PyType_IsSubtype(type, ndarray));
 }
 
-/* The dictionary is asked for once: before DLPack if it names a stream, behind it otherwise. */
-static int try_devices(PyObject *object, const struct bip_request *request, struct bip_found *found)
-{
-	PyObject *dict = NULL;
-	int rc = bip_import_cai_with_stream(object, request, found, &dict);
-
-	if (!rc)
-		rc = bip_import_dlpack(object, request, found);
-	if (!rc && dict)
-		rc = bip_import_cai_dict(object, dict, request, found);
-	Py_XDECREF(dict);
-	return rc;
-}
-
 static int try_all(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
-	static bip_importer *const first[] = { bip_import_native,         bip_import_pyopencl, try_devices,
+	static bip_importer *const first[] = { bip_import_native,         bip_import_pyopencl, bip_import_cai_or_dlpack,
 					       bip_import_draft,          bip_import_buffer,   bip_import_array_struct,
 					       bip_import_array_interface };
 	int rc = 0;

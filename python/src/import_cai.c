@@ -8,49 +8,114 @@
 
 #include "import_values.h"
 
-/* A dictionary, looked through. The struct borrows from the other members. */
+/* The values of a dictionary. */
+enum member { SHAPE, TYPESTR, DATA, STRIDES, VERSION, STREAM, DESCR, MASK, MEMBERS };
+
+/* What a dictionary says. All owned; NULL: there is no such key. */
+struct members {
+	PyObject *values[MEMBERS];
+	PyObject *dict;
+};
+
+/* Looked through. The struct borrows from the other members, and from the values. */
 struct described {
 	struct bi_cai cai;
 	PyObject *descr; /* text, owned, or NULL */
-	PyObject *mask; /* owned, or NULL */
 	int64_t shape[BI_MAX_NDIM], strides[BI_MAX_NDIM];
 };
 
-/* A value, or NULL without exception if there is no key or, unless `none` is given, if it is None. */
-static int get(PyObject *dict, PyObject *key, int *none, PyObject **out)
+/* Reading the dictionary */
+
+static PyObject *const *const names[MEMBERS] = { &bip_name.shape,   &bip_name.typestr, &bip_name.data,
+						 &bip_name.strides, &bip_name.version, &bip_name.stream,
+						 &bip_name.descr,   &bip_name.mask };
+
+static void forget_members(struct members *members)
 {
-	if (bip_item_of(dict, key, out))
-		return -1;
-	if (none)
-		*none = *out == Py_None;
-	if (*out == Py_None)
-		Py_CLEAR(*out);
+	for (int i = 0; i < MEMBERS; i++)
+		Py_CLEAR(members->values[i]);
+	Py_CLEAR(members->dict);
+}
+
+/* MEMBERS: it is none of the names. */
+static int member_of(const PyObject *key)
+{
+	int i = 0;
+
+	while (i < MEMBERS && key != *names[i])
+		i++;
+	return i;
+}
+
+/*
+ * All at once, which is faster than to look each of them up. Returns 0 if a key may be equal to a name without being
+ * the same object: such are not interned.
+ */
+static int take_entries(PyObject *dict, PyObject *values[MEMBERS])
+{
+	PyObject *key, *value;
+	Py_ssize_t at = 0;
+	int i;
+
+	while (PyDict_Next(dict, &at, &key, &value)) {
+		i = member_of(key);
+		if (i < MEMBERS)
+			Py_XSETREF(values[i], Py_NewRef(value));
+		else if (!PyUnicode_CheckExact(key) || !PyUnicode_CHECK_INTERNED(key))
+			return 0;
+	}
+	return 1;
+}
+
+/* Nothing of this can run Python code. */
+static int take_at_once(PyObject *dict, PyObject *values[MEMBERS])
+{
+	int is_done;
+
+	if (!PyDict_CheckExact(dict))
+		return 0;
+	BIP_LOCK(dict)
+	is_done = take_entries(dict, values);
+	BIP_UNLOCK()
+	return is_done;
+}
+
+static int take_each(PyObject *dict, PyObject *values[MEMBERS])
+{
+	for (int i = 0; i < MEMBERS; i++) {
+		Py_CLEAR(values[i]);
+		if (bip_item_of(dict, *names[i], &values[i]))
+			return -1;
+	}
 	return 0;
 }
 
-static PyObject *get_required(PyObject *dict, PyObject *key)
+/* A value that is not None, or NULL. Borrowed. */
+static PyObject *given(const struct members *members, enum member member)
 {
-	PyObject *value;
+	PyObject *value = members->values[member];
 
-	if (bip_item_of(dict, key, &value))
-		return NULL;
+	return value == Py_None ? NULL : value;
+}
+
+static PyObject *required(const struct members *members, enum member member)
+{
+	PyObject *value = members->values[member];
+
 	if (!value)
-		PyErr_Format(PyExc_KeyError, "__cuda_array_interface__ has no '%U' [C2]", key);
+		PyErr_Format(PyExc_KeyError, "__cuda_array_interface__ has no '%U' [C2]", *names[member]);
 	return value;
 }
 
-static int read_version(PyObject *dict, int32_t *out)
+static int read_version(const struct members *members, int32_t *out)
 {
-	PyObject *value;
+	PyObject *value = given(members, VERSION);
 	int64_t version;
-	int rc;
 
 	*out = 0;
-	if (get(dict, bip_name.version, NULL, &value) || !value)
-		return PyErr_Occurred() ? -1 : 0;
-	rc = bip_number(value, "version", " [C1]", &version);
-	Py_DECREF(value);
-	if (rc)
+	if (!value)
+		return 0;
+	if (bip_number(value, "version", " [C1]", &version))
 		return -1;
 	if (version < 0 || version > BI_CAI_VERSION) {
 		PyErr_Format(bip_InvalidArrayError, "version %lld of the CUDA Array Interface is not in 0..%d [C1]",
@@ -81,103 +146,102 @@ static int check_dict(PyObject *dict, int version)
 	return -1;
 }
 
-static int read_shape(PyObject *dict, struct described *out)
+static int read_shape(const struct members *members, struct described *out)
 {
-	PyObject *shape = get_required(dict, bip_name.shape), *strides;
-	int rc = shape ? bip_numbers(shape, "shape", " [C11]", out->shape, &out->cai.ndim) : -1;
+	PyObject *shape = required(members, SHAPE), *strides = given(members, STRIDES);
 
-	Py_XDECREF(shape);
-	if (rc || get(dict, bip_name.strides, NULL, &strides))
+	if (!shape || bip_numbers(shape, "shape", " [C11]", out->shape, &out->cai.ndim))
 		return -1;
 	out->cai.shape = out->shape;
 	if (!strides)
 		return 0;
-	rc = bip_strides(strides, out->cai.ndim, " [C10]", out->strides);
-	Py_DECREF(strides);
 	out->cai.strides = out->strides;
-	return rc;
+	return bip_strides(strides, out->cai.ndim, " [C10]", out->strides);
 }
 
-static int read_descr(PyObject *dict, struct described *out)
+static int read_descr(PyObject *list, struct described *out)
 {
-	PyObject *list;
 	Py_ssize_t length;
-	int rc;
 
-	if (get(dict, bip_name.descr, NULL, &list) || !list)
-		return PyErr_Occurred() ? -1 : 0;
-	rc = bip_descr_for(list, out->cai.typestr, " [C13]", &out->descr);
-	Py_DECREF(list);
-	if (rc || !out->descr)
-		return rc;
+	if (bip_descr_for(list, out->cai.typestr, " [C13]", &out->descr))
+		return -1;
+	if (!out->descr)
+		return 0;
 	out->cai.descr = PyUnicode_AsUTF8AndSize(out->descr, &length);
 	out->cai.descr_length = (size_t)length;
 	return out->cai.descr ? 0 : -1;
 }
 
-static int read_type(PyObject *dict, struct described *out)
+static int read_type(const struct members *members, struct described *out)
 {
-	PyObject *value = get_required(dict, bip_name.typestr);
+	PyObject *value = required(members, TYPESTR), *list = given(members, DESCR);
 	const char *text;
-	int rc = value ? bip_text(value, "typestr", " [C12]", &text) : -1;
+	size_t length;
 
-	if (!rc && strlen(text) >= BI_CAI_TYPESTR) {
+	if (!value || bip_text(value, "typestr", " [C12]", &text))
+		return -1;
+	length = strlen(text);
+	if (length >= BI_CAI_TYPESTR) {
 		PyErr_Format(bip_InvalidArrayError, "typestr '%.100s' has more than %d characters [C12]", text,
 			     BI_CAI_TYPESTR - 1);
-		rc = -1;
+		return -1;
 	}
-	if (!rc)
-		memcpy(out->cai.typestr, text, strlen(text) + 1);
-	Py_XDECREF(value);
-	return rc ? -1 : read_descr(dict, out);
+	memcpy(out->cai.typestr, text, length + 1);
+	return list ? read_descr(list, out) : 0;
 }
 
-static int read_data(PyObject *dict, struct described *out)
+static int read_data(const struct members *members, struct described *out)
 {
-	PyObject *pair = get_required(dict, bip_name.data);
+	PyObject *pair = required(members, DATA);
 	int readonly = 0, rc = pair ? bip_data_pair(pair, " [C4]", &out->cai.data, &readonly) : -1;
 
-	Py_XDECREF(pair);
 	out->cai.readonly = readonly;
 	return rc;
 }
 
-static int read_stream(PyObject *dict, struct described *out)
+static int read_stream(const struct members *members, struct described *out)
 {
-	PyObject *stream;
-	int is_none, rc;
+	PyObject *stream = given(members, STREAM);
 
-	if (get(dict, bip_name.stream, &is_none, &stream))
-		return -1;
-	out->cai.stream_kind = is_none ? BI_CAI_STREAM_NONE : BI_CAI_STREAM_ABSENT;
+	out->cai.stream_kind = members->values[STREAM] ? BI_CAI_STREAM_NONE : BI_CAI_STREAM_ABSENT;
 	if (!stream)
 		return 0;
 	out->cai.stream_kind = BI_CAI_STREAM_GIVEN;
-	if (PyBool_Check(stream)) {
-		PyErr_Format(PyExc_TypeError, "stream is %R, not an int [C6]", stream);
-		rc = -1;
-	} else
-		rc = bip_address(stream, "stream", " [C6]", &out->cai.stream);
-	Py_DECREF(stream);
-	return rc;
+	if (!PyBool_Check(stream))
+		return bip_address(stream, "stream", " [C6]", &out->cai.stream);
+	PyErr_Format(PyExc_TypeError, "stream is %R, not an int [C6]", stream);
+	return -1;
 }
 
 /* What fails leaves everything to forget(). */
-static int read_all(PyObject *dict, struct described *out)
+static int read_all(const struct members *members, struct described *out)
 {
 	memset(&out->cai, 0, sizeof(out->cai));
-	out->descr = out->mask = NULL;
-	if (check_mapping(dict) || read_version(dict, &out->cai.version) || check_dict(dict, out->cai.version))
+	out->descr = NULL;
+	if (read_version(members, &out->cai.version) || check_dict(members->dict, out->cai.version))
 		return -1;
-	if (read_shape(dict, out) || read_type(dict, out) || read_data(dict, out) || read_stream(dict, out))
-		return -1;
-	return get(dict, bip_name.mask, NULL, &out->mask);
+	return read_shape(members, out) || read_type(members, out) || read_data(members, out) ||
+			       read_stream(members, out)
+		       ? -1
+		       : 0;
 }
 
 static void forget(struct described *array)
 {
 	Py_XDECREF(array->descr);
-	Py_XDECREF(array->mask);
+}
+
+/* 1, or 0: the object has no such attribute. What fails leaves everything to forget_members(). */
+static int ask(PyObject *object, struct members *out)
+{
+	memset(out, 0, sizeof(*out));
+	if (bip_attribute(object, bip_name.__cuda_array_interface__, &out->dict))
+		return -1;
+	if (!out->dict)
+		return 0;
+	if (check_mapping(out->dict))
+		return -1;
+	return take_at_once(out->dict, out->values) || !take_each(out->dict, out->values) ? 1 : -1;
 }
 
 /* The device of the last import; a guess for the next one, which the library then finds right or wrong. -1: none. */
@@ -262,40 +326,31 @@ static int refuse_mask(void)
 	return -1;
 }
 
-/* The dictionary of a mask: masks have none of their own. */
-static int read_mask(PyObject *object, struct described *mask)
+/* Masks have no mask of their own. */
+static int check_mask(PyObject *object, int was_asked, const struct members *members)
 {
-	PyObject *dict;
-	int rc;
-
-	mask->descr = mask->mask = NULL;
-	if (bip_attribute(object, bip_name.__cuda_array_interface__, &dict))
+	if (was_asked < 0)
 		return -1;
-	if (!dict) {
+	if (!was_asked)
 		PyErr_Format(PyExc_TypeError, "mask is of type %.100s, which has no __cuda_array_interface__ [C3]",
 			     Py_TYPE(object)->tp_name);
-		return -1;
-	}
-	rc = read_all(dict, mask);
-	Py_DECREF(dict);
-	if (rc || !mask->mask)
-		return rc;
-	PyErr_SetString(bip_UnsupportedError, "the mask has a mask of its own [C3]");
+	else if (given(members, MASK))
+		PyErr_SetString(bip_UnsupportedError, "the mask has a mask of its own [C3]");
+	else
+		return 0;
 	return -1;
 }
 
 /* Both objects live as long as either array. */
-static int import_masked(PyObject *object, struct described *array, const struct bip_request *request,
-			 struct bip_found *found)
+static int import_with_mask(PyObject *object, PyObject *mask_object, const struct members *mask_members,
+			    struct described *array, const struct bip_request *request, struct bip_found *found)
 {
 	struct described mask;
 	PyObject *owner = NULL;
 	int rc = -1;
 
-	if (!request->keep_mask)
-		return refuse_mask();
-	if (!read_mask(array->mask, &mask))
-		owner = PyTuple_Pack(2, object, array->mask);
+	if (!read_all(mask_members, &mask))
+		owner = PyTuple_Pack(2, object, mask_object);
 	array->cai.mask = &mask.cai;
 	if (owner)
 		rc = import_anywhere(&array->cai, request, owner, found);
@@ -304,46 +359,55 @@ static int import_masked(PyObject *object, struct described *array, const struct
 	return rc;
 }
 
-int bip_import_cai_dict(PyObject *object, PyObject *dict, const struct bip_request *request, struct bip_found *found)
+static int import_masked(PyObject *object, PyObject *mask, struct described *array, const struct bip_request *request,
+			 struct bip_found *found)
 {
+	struct members members;
+	int rc;
+
+	if (!request->keep_mask)
+		return refuse_mask();
+	rc = check_mask(mask, ask(mask, &members), &members);
+	if (!rc)
+		rc = import_with_mask(object, mask, &members, array, request, found);
+	forget_members(&members);
+	return rc;
+}
+
+static int import_members(PyObject *object, const struct members *members, const struct bip_request *request,
+			  struct bip_found *found)
+{
+	PyObject *mask = given(members, MASK);
 	struct described array;
-	int rc = read_all(dict, &array);
+	int rc = read_all(members, &array);
 
 	if (!rc)
-		rc = array.mask ? import_masked(object, &array, request, found)
-				: import_anywhere(&array.cai, request, object, found);
+		rc = mask ? import_masked(object, mask, &array, request, found)
+			  : import_anywhere(&array.cai, request, object, found);
 	forget(&array);
 	return rc ? -1 : 1;
 }
 
 int bip_import_cai(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
-	PyObject *dict;
-	int rc;
+	struct members members;
+	int rc = ask(object, &members);
 
-	if (bip_attribute(object, bip_name.__cuda_array_interface__, &dict))
-		return -1;
-	if (!dict)
-		return 0;
-	rc = bip_import_cai_dict(object, dict, request, found);
-	Py_DECREF(dict);
+	if (rc == 1)
+		rc = import_members(object, &members, request, found);
+	forget_members(&members);
 	return rc;
 }
 
-int bip_import_cai_with_stream(PyObject *object, const struct bip_request *request, struct bip_found *found,
-			       PyObject **dict)
+int bip_import_cai_or_dlpack(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
-	PyObject *stream = NULL;
-	int rc = 0;
+	struct members members;
+	int has_cai = ask(object, &members), rc = has_cai < 0 ? -1 : 0;
 
-	if (bip_attribute(object, bip_name.__cuda_array_interface__, dict))
-		return -1;
-	if (!*dict)
-		return 0;
-	if (check_mapping(*dict) || get(*dict, bip_name.stream, NULL, &stream))
-		rc = -1;
-	else if (stream)
-		rc = bip_import_cai_dict(object, *dict, request, found);
-	Py_XDECREF(stream);
+	if (!rc && !given(&members, STREAM))
+		rc = bip_import_dlpack(object, request, found);
+	if (!rc && has_cai)
+		rc = import_members(object, &members, request, found);
+	forget_members(&members);
 	return rc;
 }

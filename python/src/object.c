@@ -18,8 +18,10 @@ PyObject *bip_new(struct bi_view *view)
 	self->view = view;
 	self->acquired = NULL;
 	self->mask = NULL;
+	self->pattern = NULL;
 	self->weakrefs = NULL;
 	self->flags = 0;
+	self->was_asked = self->is_cuda = 0;
 	return (PyObject *)self;
 }
 
@@ -75,6 +77,7 @@ struct holdings {
 	struct bi_view *view;
 	struct bi_stream *acquired;
 	PyObject *mask;
+	PyObject *pattern;
 };
 
 static struct holdings empty_out(struct bip_object *self)
@@ -82,10 +85,11 @@ static struct holdings empty_out(struct bip_object *self)
 	struct holdings held;
 
 	BIP_LOCK(self)
-	held = (struct holdings){ self->view, self->acquired, self->mask };
+	held = (struct holdings){ self->view, self->acquired, self->mask, self->pattern };
 	self->view = NULL;
 	self->acquired = NULL;
 	self->mask = NULL;
+	self->pattern = NULL;
 	BIP_UNLOCK()
 	return held;
 }
@@ -114,7 +118,7 @@ static int hand_back(const struct holdings *held, int waits, struct bi_error *er
 static int hand_back_mask(PyObject *mask, int waits, struct bi_error *err)
 {
 	struct bip_object *self = (struct bip_object *)mask;
-	struct holdings held = { NULL, NULL, NULL };
+	struct holdings held = { NULL, NULL, NULL, NULL };
 	int rc = BI_OK;
 
 	BIP_LOCK(mask)
@@ -144,6 +148,7 @@ static int let_go(struct bip_object *self, int waits, struct bi_error *err)
 	bi_stream_release(held.acquired);
 	bip_release_view(held.view);
 	Py_XDECREF(held.mask);
+	Py_XDECREF(held.pattern);
 	return rc ? rc : rc_mask;
 }
 
@@ -166,6 +171,7 @@ static void dealloc(PyObject *object)
 	else
 		bip_release_view(self->view);
 	Py_XDECREF(self->mask);
+	Py_XDECREF(self->pattern);
 	PyObject_Free(self);
 }
 
