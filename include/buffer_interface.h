@@ -306,6 +306,63 @@ BI_API int bi_layout_reinterpret(struct bi_layout *layout, struct bi_dtype dtype
  */
 BI_API int bi_dtype_parse_descr(const char *descr, struct bi_dtype *out, struct bi_error *err);
 
+/* Plans */
+
+/*
+ * How bytes move, by which executors choose what they do: name, text.
+ *   NOTHING    no element
+ *   LINEAR     one run of `unit` bytes
+ *   ROWS       runs longer than one element, and none of the kinds below
+ *   STRIDED    element by element, both sides nearest along the last axis or neither worth turning
+ *   TILES      squares are turned: the source is read along axis `cross`, the destination written along the last
+ *   BROADCAST  the source stands still along the last axis
+ *   FILL       the source stands still along every axis: one unit for all
+ */
+#define BI_PLAN_MAP(X) \
+	X(NOTHING, "nothing") \
+	X(LINEAR, "linear") \
+	X(ROWS, "rows") \
+	X(STRIDED, "strided") \
+	X(TILES, "tiles") \
+	X(BROADCAST, "broadcast") \
+	X(FILL, "fill")
+
+enum bi_plan_kind {
+#define BI_PLAN_ENUM(name, text) BI_PLAN_##name,
+	BI_PLAN_MAP(BI_PLAN_ENUM)
+#undef BI_PLAN_ENUM
+	BI_PLAN_COUNT
+};
+
+/*
+ * A copy in canonical form: a nest of loops that moves `unit` bytes each time. Extents of 1 are gone, the destination
+ * runs forward, its strides fall from axis to axis, axes that continue each other are one, and elements side by side on
+ * both sides are one unit. However two layouts are written, if they move the same bytes the plan is the same (but for
+ * destinations whose axes interleave, which no view of a dense array is).
+ */
+struct bi_plan {
+	int kind;                       /* enum bi_plan_kind */
+	int ndim;                       /* 0 for NOTHING and LINEAR */
+	int cross;                      /* TILES: an axis before the last; else -1 */
+	uint64_t unit;                  /* bytes of a run */
+	uint64_t bytes;                 /* moved in all */
+	int64_t dst_offset;             /* of the first run, from the start of each memory */
+	int64_t src_offset;
+	int64_t shape[BI_MAX_NDIM];     /* outermost first, each above 1 */
+	int64_t dst_strides[BI_MAX_NDIM]; /* bytes, above 0, falling */
+	int64_t src_strides[BI_MAX_NDIM]; /* bytes, any sign, 0 allowed */
+	char reason[256];               /* why it is of its kind: one sentence; no newline */
+};
+
+/*
+ * Which plan bi_copy makes of two layouts whose memories do not overlap; `src` NULL: bi_fill of `dst`. Pure arithmetic,
+ * for people who want to know why a copy is slow or fast; a copy that goes through a third array (two contexts, overlap,
+ * packing) has a plan for each of its parts. Refused as bi_copy refuses it: BI_EINVAL if the shapes, BI_EDTYPE if the
+ * item sizes differ, BI_EOVERLAP if two elements of the destination share bytes. After a failure *out is as it was.
+ */
+BI_API int bi_plan_make(const struct bi_layout *dst, const struct bi_layout *src, struct bi_plan *out,
+			struct bi_error *err);
+
 /* Devices */
 
 /* What a device is: name, text. */

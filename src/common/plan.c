@@ -1,6 +1,21 @@
 #include "common/plan.h"
 
-#include <string.h>
+#include "common/status.h"
+
+int bi__plan_check(const struct bi_layout *dst, const struct bi_layout *src, struct bi_error *err)
+{
+	if (dst->ndim != src->ndim)
+		return bi__fail(err, BI_EINVAL, "the destination has %d dimensions, the source %d", dst->ndim,
+				src->ndim);
+	for (int i = 0; i < dst->ndim; i++)
+		if (dst->shape[i] != src->shape[i])
+			return bi__fail(err, BI_EINVAL, "the destination has extent %lld on axis %d, the source %lld",
+					(long long)dst->shape[i], i, (long long)src->shape[i]);
+	if (dst->dtype.item_size != src->dtype.item_size)
+		return bi__fail(err, BI_EDTYPE, "an item of the destination has %u bytes, of the source %u",
+				dst->dtype.item_size, src->dtype.item_size);
+	return BI_OK;
+}
 
 static const char *const plan_names[BI__PLAN_COUNT] = {
 #define PLAN(name, text) [BI__PLAN_##name] = text,
@@ -32,26 +47,14 @@ static void add_axis(struct bi__plan *plan, struct axis *axes, int64_t extent, i
 	axes[plan->ndim++] = (struct axis){ extent, dst, src };
 }
 
-static int64_t magnitude(int64_t stride)
-{
-	return stride < 0 ? -stride : stride;
-}
-
-/* Does a belong outside b? By the destination first, so that it is written as sequentially as it can be. */
-static int is_outer(const struct axis *a, const struct axis *b)
-{
-	if (a->dst != b->dst)
-		return a->dst > b->dst;
-	return magnitude(a->src) > magnitude(b->src);
-}
-
+/* By the destination, so that it is written as sequentially as it can be. Its strides differ: it shares no bytes. */
 static void sort_axes(struct axis *axes, int n)
 {
 	for (int i = 1; i < n; i++) {
 		struct axis axis = axes[i];
 		int j = i;
 
-		for (; j > 0 && is_outer(&axis, &axes[j - 1]); j--)
+		for (; j > 0 && axis.dst > axes[j - 1].dst; j--)
 			axes[j] = axes[j - 1];
 		axes[j] = axis;
 	}
@@ -101,55 +104,56 @@ static void absorb_rows(struct bi__plan *plan, const struct axis *axes, int n)
 	}
 }
 
-/* Runs up to this size are turned like elements. */
-#define TILE_UNIT 16
-
-/* Both extents of a tile; below it reading across the destination costs less than turning. */
-#define TILE_EXTENT 8
-
-/* Along the best axis of the source its steps must be so many times shorter than along the last one. */
-#define TILE_GAIN 4
-
-/* Along which axis is the source read best? -1: it stands still along all. */
-static int nearest_in_source(const struct bi__plan *plan)
+static int64_t magnitude(int64_t stride)
 {
-	int nearest = -1;
-
-	for (int i = 0; i < plan->ndim; i++) {
-		if (plan->src_strides[i] != 0 &&
-		    (nearest < 0 || magnitude(plan->src_strides[i]) <= magnitude(plan->src_strides[nearest])))
-			nearest = i;
-	}
-	return nearest;
+	return stride < 0 ? -stride : stride;
 }
 
-static int is_crossed(const struct bi__plan *plan, int y)
+int bi__plan_cross(const struct bi__plan *plan, int64_t extent)
 {
-	int x = plan->ndim - 1;
+	int64_t most = magnitude(plan->src_strides[plan->ndim - 1]) / BI__PLAN_TILE_GAIN, best = 0;
+	int cross = -1;
 
-	return y != x && plan->unit <= TILE_UNIT && plan->shape[x] >= TILE_EXTENT && plan->shape[y] >= TILE_EXTENT &&
-	       magnitude(plan->src_strides[y]) <= magnitude(plan->src_strides[x]) / TILE_GAIN;
+	for (int y = 0; y < plan->ndim - 1; y++) {
+		int64_t step = magnitude(plan->src_strides[y]);
+
+		if (plan->shape[y] >= extent && step != 0 && step <= most && (cross < 0 || step <= best)) {
+			cross = y;
+			best = step;
+		}
+	}
+	return cross;
+}
+
+/* The axis to turn the last one with, if that is worth it; else -1. */
+static int find_tiles(const struct bi__plan *plan)
+{
+	if (plan->unit > BI__PLAN_TILE_UNIT || plan->shape[plan->ndim - 1] < BI__PLAN_TILE_EXTENT)
+		return -1;
+	return bi__plan_cross(plan, BI__PLAN_TILE_EXTENT);
+}
+
+static int stands_still(const struct bi__plan *plan)
+{
+	for (int i = 0; i < plan->ndim; i++)
+		if (plan->src_strides[i] != 0)
+			return 0;
+	return 1;
 }
 
 void bi__plan_classify(struct bi__plan *plan, size_t item_size)
 {
-	int nearest = nearest_in_source(plan);
-
 	plan->cross = -1;
-	if (plan->ndim == 0) {
+	if (plan->ndim == 0)
 		plan->kind = BI__PLAN_LINEAR;
-	} else if (nearest < 0) {
+	else if (stands_still(plan))
 		plan->kind = BI__PLAN_FILL;
-	} else if (plan->src_strides[plan->ndim - 1] == 0) {
+	else if (plan->src_strides[plan->ndim - 1] == 0)
 		plan->kind = BI__PLAN_BROADCAST;
-	} else if (is_crossed(plan, nearest)) {
+	else if ((plan->cross = find_tiles(plan)) >= 0)
 		plan->kind = BI__PLAN_TILES;
-		plan->cross = nearest;
-	} else if (plan->unit > item_size) {
-		plan->kind = BI__PLAN_ROWS;
-	} else {
-		plan->kind = BI__PLAN_STRIDED;
-	}
+	else
+		plan->kind = plan->unit > item_size ? BI__PLAN_ROWS : BI__PLAN_STRIDED;
 }
 
 /* src_strides may be NULL: the source is one item. */

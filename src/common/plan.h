@@ -4,25 +4,21 @@
  * plan = make(dst layout, src layout): extents of 1 are dropped, axes along which the destination runs backwards are
  * turned round on both sides, axes are sorted by the destination's strides, axes that continue each other on both sides
  * are merged, and a dense innermost run becomes one larger unit. What is left is a loop nest over `ndim` axes that
- * moves `unit` bytes each time.
+ * moves `unit` bytes each time, in any order, since no byte of the destination belongs to two elements.
+ *
+ * Canonical: two pairs of layouts that move the same bytes to the same places have the same plan, whatever the order
+ * and the signs of their axes, however often an axis is split in two and whatever extents of 1 there are, if the axes
+ * of the destination nest: each stride is at least the reach of those below it together. The axes of every view of a
+ * dense array do, and then nothing can lie between two axes that continue each other, so neighbours alone are merged.
+ * Each plan is also that of its own nest.
  */
 #ifndef BI_COMMON_PLAN_H
 #define BI_COMMON_PLAN_H
 
 #include "buffer_interface.h"
 
-/*
- * Name, text in reports and of `bi show --plan`. Executors may treat a kind that they have no faster way for as the loop
- * nest that every plan is; only LINEAR has no axis.
- */
-#define BI__PLAN_MAP(X) \
-	X(NOTHING, "nothing") /* no element, or the same bytes */ \
-	X(LINEAR, "linear") /* one run of `unit` bytes */ \
-	X(ROWS, "rows") /* runs longer than one element, and none of the kinds below */ \
-	X(STRIDED, "strided") /* element by element, both sides nearest along the last axis */ \
-	X(TILES, "tiles") /* the source is nearest along axis `cross`, the destination along the last */ \
-	X(BROADCAST, "broadcast") /* the source stands still along the last axis */ \
-	X(FILL, "fill") /* the source stands still along every axis: one element for all */
+/* The public list, of which the kinds here have the numbers. */
+#define BI__PLAN_MAP BI_PLAN_MAP
 
 enum bi__plan_kind {
 #define BI__PLAN_ENUM(name, text) BI__PLAN_##name,
@@ -34,17 +30,33 @@ enum bi__plan_kind {
 struct bi__plan {
 	enum bi__plan_kind kind;
 	int ndim;
-	int cross; /* TILES: an axis before the last; else -1 */
-	size_t unit; /* bytes of the innermost run */
+	int cross; /* TILES: the axis before the last along which the source is read; else -1 */
+	size_t unit; /* bytes of the innermost run, a multiple of the item size */
 	uint64_t bytes; /* moved in all */
 	int64_t dst_offset; /* of the first run, from the start of each memory (as wrapped, origin not added) */
 	int64_t src_offset;
 	int64_t shape[BI_MAX_NDIM]; /* outermost first, each > 1 */
-	int64_t dst_strides[BI_MAX_NDIM]; /* > 0, falling */
+	int64_t dst_strides[BI_MAX_NDIM]; /* > 0, each below the one before */
 	int64_t src_strides[BI_MAX_NDIM]; /* any sign, 0 for fills and broadcasts */
 };
 
-/* Shapes and item sizes are equal and fit (checked by the caller). Cannot fail. */
+/*
+ * Runs up to TILE_UNIT bytes are turned in tiles like elements, where both axes have TILE_EXTENT of them – below that
+ * reading across the destination costs less than turning – and where the steps of the source along the crossed axis are
+ * TILE_GAIN times shorter than along the last. Neither need be `unit`: both sides may have
+ * gaps, and the axis that is nearest may be too short for a tile (the three colours of an image).
+ */
+#define BI__PLAN_TILE_UNIT 16
+#define BI__PLAN_TILE_EXTENT 8
+#define BI__PLAN_TILE_GAIN 4
+
+/* BI_EINVAL if the shapes, BI_EDTYPE if the item sizes are not equal. */
+int bi__plan_check(const struct bi_layout *dst, const struct bi_layout *src, struct bi_error *err);
+
+/*
+ * Both passed bi__plan_check, and no two elements of the destination share bytes. Cannot fail: whatever bi_layout_init
+ * accepts, no sum or product in here overflows.
+ */
 void bi__plan_make(struct bi__plan *plan, const struct bi_layout *dst, const struct bi_layout *src);
 
 /* The plan of filling dst with one item that lies at source offset 0. */
@@ -54,5 +66,11 @@ void bi__plan_fill(struct bi__plan *plan, const struct bi_layout *dst);
 void bi__plan_classify(struct bi__plan *plan, size_t item_size);
 
 const char *bi__plan_name(enum bi__plan_kind kind);
+
+/*
+ * Of the axes before the last that have `extent` elements or more, the one with the shortest steps of the source, if
+ * they are TILE_GAIN times shorter than those along the last axis; else -1. There is an axis.
+ */
+int bi__plan_cross(const struct bi__plan *plan, int64_t extent);
 
 #endif

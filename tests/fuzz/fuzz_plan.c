@@ -1,0 +1,74 @@
+/*
+ * Fuzzes the planner: any two layouts of one shape between which a copy is possible, with everything that a plan must
+ * be (plan_properties.h).
+ *
+ * The input: a seed for how the copy is put in other words, the item size, the number of axes, both offsets, and for
+ * each axis the extent and both strides. Each number is a byte that says how many bytes follow and whether it is
+ * negative, and those, in little endian; what is missing is 0. libFuzzer brings a main of its own; replay.c has one
+ * that replays the files named on the command line.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "unit/plan_properties.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct input {
+	const uint8_t *data;
+	size_t size;
+};
+
+static uint8_t take_byte(struct input *in)
+{
+	if (!in->size)
+		return 0;
+	in->size--;
+	return *in->data++;
+}
+
+static int64_t take_number(struct input *in)
+{
+	uint8_t head = take_byte(in);
+	uint64_t number = 0;
+
+	for (int i = 0; i < head % 9; i++)
+		number |= (uint64_t)take_byte(in) << 8 * i;
+	return (int64_t)(head & 128 ? -number : number);
+}
+
+static int take_pair(struct input *in, struct plan_pair *pair)
+{
+	int64_t shape[BI_MAX_NDIM], to[BI_MAX_NDIM], from[BI_MAX_NDIM], to_offset, from_offset;
+	struct bi_dtype dtype;
+	int ndim;
+
+	if (bi_dtype_make(BI_VOID, 1, (uint32_t)take_byte(in) + 1, &dtype, NULL) != BI_OK)
+		return 0;
+	ndim = take_byte(in) % (BI_MAX_NDIM + 1);
+	to_offset = take_number(in);
+	from_offset = take_number(in);
+	for (int i = 0; i < ndim; i++) {
+		shape[i] = take_number(in);
+		to[i] = take_number(in);
+		from[i] = take_number(in);
+	}
+	return bi_layout_init(&pair->dst, dtype, ndim, shape, to, to_offset, NULL) == BI_OK &&
+	       bi_layout_init(&pair->src, dtype, ndim, shape, from, from_offset, NULL) == BI_OK &&
+	       !bi_layout_self_overlap(&pair->dst);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = { data, size };
+	struct test_random random = { take_byte(&in) };
+	struct plan_pair pair;
+	const char *wrong = take_pair(&in, &pair) ? plan_check(&pair.dst, &pair.src, &random) : NULL;
+
+	if (wrong) {
+		fprintf(stderr, "fuzz_plan: %s\n", wrong);
+		abort();
+	}
+	return 0;
+}
