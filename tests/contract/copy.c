@@ -1,56 +1,10 @@
 /* bi_copy between any two layouts and memories, every byte of both memories compared afterwards. */
-#include "fixture.h"
-
-#include <stdio.h>
+#include "pair.h"
 
 struct end {
 	struct bi_context *context;
 	enum place place;
 };
-
-struct side {
-	struct mirror *mirror;
-	struct bi_layout layout;
-};
-
-static const char *describe(const struct side *dst, const struct side *src)
-{
-	static char text[1200];
-
-	snprintf(text, sizeof(text), "copy to %s from %s", layout_text(&dst->layout), layout_text(&src->layout));
-	return text;
-}
-
-/* Of a device memory involved, if there is one. */
-static struct bi_stream *pair_stream(const struct side *dst, const struct side *src)
-{
-	const struct bi_memory *to = dst->mirror->memory, *from = src->mirror->memory;
-	int use_source = bi_memory_is_host(to) == bi_memory_is_host(from) ? (int)test_between(&fixture.random, 0, 1)
-									  : bi_memory_is_host(to);
-
-	return random_stream(use_source ? from : to);
-}
-
-/* One copy in the library and in the model. The views and the stream are gone before the result is looked at. */
-static void copy_both(const struct side *dst, const struct side *src)
-{
-	struct bi_view *to = view_of(dst->mirror, &dst->layout, 0), *from = view_of(src->mirror, &src->layout, 0);
-	struct bi_stream *stream = pair_stream(dst, src);
-	const char *what = describe(dst, src);
-
-	OK(bi_copy(to, from, stream, &error));
-	check_order(dst->mirror->memory);
-	check_order(src->mirror->memory);
-	trim_randomly(bi_memory_context(dst->mirror->memory));
-	trim_randomly(bi_memory_context(src->mirror->memory));
-	bi_view_release(from);
-	bi_view_release(to);
-	bi_stream_release(stream);
-	naive_copy(dst->mirror->bytes, &dst->layout, src->mirror->bytes, &src->layout);
-	mirror_check(dst->mirror, what);
-	mirror_check(src->mirror, what);
-	fixture.cases++;
-}
 
 static void random_pair(struct bi_layout *dst, struct bi_layout *src)
 {
@@ -256,7 +210,7 @@ static int copy_to_wild(void)
 		REFUSED(BI_EOVERLAP, bi_copy(to, from, NULL, &error));
 		bi_view_release(to);
 		bi_view_release(from);
-		mirror_check(&dst_mirror, describe(&dst, &src));
+		mirror_check(&dst_mirror, pair_text(&dst, &src));
 		fixture.cases++;
 	} else {
 		copy_both(&dst, &src);

@@ -184,6 +184,7 @@ struct bi_stream *random_stream(const struct bi_memory *memory);
 /* Groups. Each returns the number of tests that failed. */
 int tables_group(void);
 int copy_group(void);
+int plans_group(void);
 int fill_group(void);
 int elements_group(void);
 int views_group(void);

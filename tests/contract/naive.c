@@ -224,17 +224,20 @@ const char *layout_text(const struct bi_layout *layout)
 
 int64_t *naive_offsets(const struct bi_layout *layout, size_t *count)
 {
-	int64_t *offsets;
+	int64_t *offsets, offset = layout->offset, index[BI_MAX_NDIM] = { 0 };
 
 	*count = naive_size(layout);
 	offsets = malloc((*count + 1) * sizeof(*offsets));
 	assert_non_null(offsets);
 	for (size_t i = 0; i < *count; i++) {
-		int64_t rest = (int64_t)i;
-
-		offsets[i] = layout->offset;
-		for (int axis = layout->ndim; axis-- > 0; rest /= layout->shape[axis])
-			offsets[i] += rest % layout->shape[axis] * layout->strides[axis];
+		offsets[i] = offset;
+		for (int axis = layout->ndim; axis-- > 0;) {
+			offset += layout->strides[axis];
+			if (++index[axis] < layout->shape[axis])
+				break;
+			offset -= layout->shape[axis] * layout->strides[axis];
+			index[axis] = 0;
+		}
 	}
 	return offsets;
 }
