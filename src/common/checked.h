@@ -25,4 +25,9 @@ static inline int bi__add_size(size_t a, size_t b, size_t *out)
 	return __builtin_add_overflow(a, b, out);
 }
 
+static inline int bi__mul_size(size_t a, size_t b, size_t *out)
+{
+	return __builtin_mul_overflow(a, b, out);
+}
+
 #endif
