@@ -116,7 +116,7 @@ static int is_pitched(const int64_t *strides, const struct bi__plan *plan)
 	return n < 2 || (strides[0] >= row * plan->shape[1] && strides[0] % row == 0);
 }
 
-/* Axes nested in any order, with gaps; those of a source may also run backwards or stand still. */
+/* Axes nested in any order, with gaps; those of a source may also share bytes, run backwards or stand still. */
 static struct bi_layout random_layout(const int64_t *shape, int ndim, int64_t item_size, int is_source)
 {
 	struct bi_layout layout = { .dtype = bytes_of(item_size), .ndim = ndim };
@@ -128,7 +128,11 @@ static struct bi_layout random_layout(const int64_t *shape, int ndim, int64_t it
 		int axis = (i + turn) % ndim;
 
 		span += between(0, 1) * between(0, 3) * (between(0, 1) ? span : 1);
-		layout.strides[axis] = is_source && between(0, 9) == 0 ? -span * between(0, 1) : span;
+		layout.strides[axis] = span;
+		if (is_source && between(0, 9) == 0)
+			layout.strides[axis] = span * between(-1, 0);
+		else if (is_source && between(0, 3) == 0)
+			layout.strides[axis] = between(1, span);
 		span *= shape[axis];
 	}
 	bi_layout_extent(&layout, &first, &end);
