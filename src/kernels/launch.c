@@ -7,7 +7,9 @@ static const char *const kernel_names[BI__KERNEL_COUNT] = {
 #define NAME_STRIDED64(size, bits) "bi__strided64_" #size,
 #define NAME_FILL(size, bits) "bi__fill_" #size,
 #define NAME_TILE(size, bits) "bi__tile_" #size,
+#define NAME_WORDS(size, n, bits) "bi__tile_" #size "x" #n,
 	BI__UNITS(NAME_STRIDED32) BI__UNITS(NAME_STRIDED64) BI__UNITS(NAME_FILL) BI__UNITS(NAME_TILE)
+		BI__WORDS(NAME_WORDS)
 };
 
 const char *bi__kernel_name(int kernel)
@@ -78,15 +80,25 @@ static void add_axes(struct bi__launches *launches, const struct bi__plan *plan,
 	}
 }
 
-static uint64_t tiles_along(int64_t extent)
+/* Words are turned if half a line of them or more is in use. Reasoned, not measured. */
+#define FEWEST_BLOCKS (BI__TILE / 2)
+
+/* How tiles are turned: unit by unit, or in words. */
+struct turn {
+	int unit; /* bi__launches.unit */
+	int64_t n; /* units of a word, and of the side of a block */
+	int64_t word; /* bytes */
+};
+
+static int64_t tiles_along(int64_t blocks)
 {
-	return ((uint64_t)extent + BI__TILE - 1) / BI__TILE;
+	return (blocks + BI__TILE - 1) / BI__TILE;
 }
 
 /* Does the device turn the plan's tiles? */
 static int is_tiled(const struct bi__plan *plan, const struct bi__launch_limits *limits)
 {
-	uint64_t most = limits->count ? limits->count : BI__LAUNCH_COUNT;
+	int64_t most = limits->count ? limits->count : BI__LAUNCH_COUNT;
 	int64_t nx, ny;
 
 	if (!limits->tiles || plan->kind != BI__PLAN_TILES)
@@ -96,27 +108,68 @@ static int is_tiled(const struct bi__plan *plan, const struct bi__launch_limits 
 	return nx <= INT32_MAX && ny <= INT32_MAX && tiles_along(nx) * tiles_along(ny) <= most;
 }
 
-/* The two crossed axes become steps from tile to tile, even where one tile is enough. */
-static void start_tiles(struct bi__launches *launches, const struct bi__plan *plan, int64_t unit)
+/* The bits of all that a word must divide: everything but the steps from unit to unit along the dense axes. */
+static uint64_t bits_of_words(const struct bi__plan *plan, uint64_t bits)
 {
+	int x = plan->ndim - 1, y = plan->cross;
+
+	for (int i = 0; i < plan->ndim; i++) {
+		bits |= i == x ? 0 : (uint64_t)plan->dst_strides[i];
+		bits |= i == y ? 0 : (uint64_t)plan->src_strides[i];
+	}
+	return bits | plan->unit * (uint64_t)plan->shape[x] | plan->unit * (uint64_t)plan->shape[y];
+}
+
+/* `bits`: of the offsets and pointers. */
+static struct turn choose_turn(const struct bi__plan *plan, uint64_t bits)
+{
+	static const struct {
+		int64_t size, n;
+	} words[] = {
+#define WORD(size, n, width) { size, n },
+		BI__WORDS(WORD)
+	};
+	int64_t unit = (int64_t)plan->unit, nx = plan->shape[plan->ndim - 1], ny = plan->shape[plan->cross];
+	struct turn turn = { unit_index(plan->unit), 1, unit };
+
+	if (plan->dst_strides[plan->ndim - 1] != unit || plan->src_strides[plan->cross] != unit)
+		return turn;
+	bits = lowest_bit(bits_of_words(plan, bits));
+	for (int i = 0; i < (int)(sizeof(words) / sizeof(*words)); i++) {
+		int64_t n = words[i].n;
+
+		if (words[i].size == unit && bits >= (uint64_t)(n * unit) && nx / n >= FEWEST_BLOCKS &&
+		    ny / n >= FEWEST_BLOCKS)
+			turn = (struct turn){ BI__KERNEL_UNITS + i, n, n * unit };
+	}
+	return turn;
+}
+
+/* The two crossed axes become steps from tile to tile, even where one tile is enough. */
+static void start_tiles(struct bi__launches *launches, const struct bi__plan *plan, uint64_t dst, uint64_t src,
+			const struct bi__launch_limits *limits)
+{
+	struct turn turn = choose_turn(plan, dst | src | limits->misalignment);
 	struct bi__tile *tile = &launches->rest.tile;
 	int x = plan->ndim - 1, y = plan->cross;
 
+	start(launches, (uint64_t)turn.word, dst, src, limits);
 	launches->family = BI__KERNEL_tile;
+	launches->unit = turn.unit;
 	*tile = (struct bi__tile){
-		.dst_x = plan->dst_strides[x] / unit,
-		.dst_y = plan->dst_strides[y] / unit,
-		.src_x = plan->src_strides[x] / unit,
-		.src_y = plan->src_strides[y] / unit,
-		.nx = (uint32_t)plan->shape[x],
-		.ny = (uint32_t)plan->shape[y],
+		.dst_x = plan->dst_strides[x] * turn.n / turn.word,
+		.dst_y = plan->dst_strides[y] / turn.word,
+		.src_x = plan->src_strides[x] / turn.word,
+		.src_y = plan->src_strides[y] * turn.n / turn.word,
+		.nx = (uint32_t)(plan->shape[x] / turn.n),
+		.ny = (uint32_t)(plan->shape[y] / turn.n),
 	};
 	launches->ndim = 2;
-	launches->axes[0] = (struct bi__launch_axis){ (int64_t)tiles_along(plan->shape[x]), tile->dst_x * BI__TILE,
-						      tile->src_x * BI__TILE, 0 };
-	launches->axes[1] = (struct bi__launch_axis){ (int64_t)tiles_along(plan->shape[y]), tile->dst_y * BI__TILE,
+	launches->axes[0] = (struct bi__launch_axis){ tiles_along(tile->nx), tile->dst_x * BI__TILE,
+						      tile->src_x * BI__TILE * turn.n, 0 };
+	launches->axes[1] = (struct bi__launch_axis){ tiles_along(tile->ny), tile->dst_y * BI__TILE * turn.n,
 						      tile->src_y * BI__TILE, 0 };
-	add_axes(launches, plan, x, y, unit);
+	add_axes(launches, plan, x, y, turn.word);
 }
 
 void bi__launches_copy(struct bi__launches *launches, const struct bi__plan *plan, uint64_t dst, uint64_t src,
@@ -125,11 +178,11 @@ void bi__launches_copy(struct bi__launches *launches, const struct bi__plan *pla
 	uint64_t to = dst + (uint64_t)plan->dst_offset, from = src + (uint64_t)plan->src_offset;
 	uint64_t unit = unit_of(plan, plan->ndim, plan->unit | to | from | limits->misalignment);
 
-	start(launches, unit, to, from, limits);
 	if (plan->unit == unit && is_tiled(plan, limits)) {
-		start_tiles(launches, plan, (int64_t)unit);
+		start_tiles(launches, plan, to, from, limits);
 		return;
 	}
+	start(launches, unit, to, from, limits);
 	add_axis(launches, (int64_t)(plan->unit / unit), 1, 1);
 	add_axes(launches, plan, plan->ndim, -1, (int64_t)unit);
 }

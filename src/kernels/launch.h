@@ -47,7 +47,10 @@ BI__KERNEL_TYPES
 /* Units, or tiles, of one launch at most. */
 #define BI__LAUNCH_COUNT INT32_MAX
 
-/* The entry points, without bi__: of each family one for each unit, in the order of BI__UNITS. */
+/*
+ * The entry points, without bi__: of each family one for each unit, in the order of BI__UNITS; behind them the tiles of
+ * words, in the order of BI__WORDS.
+ */
 #define BI__KERNEL_FAMILIES(X) X(strided32) X(strided64) X(fill) X(tile)
 
 enum bi__kernel_family {
@@ -60,7 +63,13 @@ enum bi__kernel_family {
 #define BI__KERNEL_UNITS 5
 
 /* Numbers of entry points: 0 to BI__KERNEL_COUNT - 1. */
-#define BI__KERNEL_COUNT (BI__KERNEL_FAMILY_COUNT * BI__KERNEL_UNITS)
+enum bi__kernel_number {
+	BI__KERNEL_LAST_OF_UNITS = BI__KERNEL_FAMILY_COUNT * BI__KERNEL_UNITS - 1,
+#define BI__KERNEL_WORD_ENUM(size, n, width) BI__KERNEL_tile_##size##x##n,
+	BI__WORDS(BI__KERNEL_WORD_ENUM)
+#undef BI__KERNEL_WORD_ENUM
+		BI__KERNEL_COUNT
+};
 
 /* "bi__strided32_1" and so on; constant. */
 const char *bi__kernel_name(int kernel);
@@ -96,7 +105,7 @@ struct bi__launch_axis {
 /* Launches that are still to come. A value; its members are launch.c's. */
 struct bi__launches {
 	enum bi__kernel_family family;
-	int unit; /* its place in BI__UNITS */
+	int unit; /* its place in BI__UNITS, or BI__KERNEL_UNITS and its place in BI__WORDS */
 	int is_done;
 	uint32_t group, count;
 	int64_t dst, src; /* where the next launch starts, in units */

@@ -6,6 +6,8 @@
  * fill                   the units of one item, which lies in the arguments, to any place
  * tile                   for two axes of which the destination is dense along one and the source along the other:
  *                        squares are read along one and written along the other, turned in memory that a group shares
+ * tile_1x4 and so on     the same in words of several units, where everything but the two dense axes is a multiple of
+ *                        a word: a thread turns square blocks, as wide as a word, in its registers
  *
  * A unit is 1, 2, 4, 8 or 16 bytes, whatever the element type is; positions and steps are counted in units. Every count
  * and every index fits in 31 bits, so that a division by an extent is a multiplication. A thread moves several units,
@@ -30,15 +32,22 @@
 /* Units that a thread moves; a group moves consecutive ones. */
 #define BI__NEST_UNITS 4
 
-/* The side of a tile in units, and the threads of its group: BI__TILE times BI__TILE_ROWS. */
+/*
+ * The side of a tile in blocks (a block is one unit, or as many by as many as a word has), the threads of its group,
+ * BI__TILE times BI__TILE_ROWS, and the blocks that a thread moves.
+ */
 #define BI__TILE 32
 #define BI__TILE_ROWS 8
+#define BI__TILE_BLOCKS (BI__TILE / BI__TILE_ROWS)
 
 /* Bytes of the largest item of a fill. */
 #define BI__FILL_BYTES 256
 
 /* Bytes of a unit, bits of a unit. */
 #define BI__UNITS(X) X(1, 8) X(2, 16) X(4, 32) X(8, 64) X(16, 128)
+
+/* Bytes of a unit, units of a word, bits of a word; 32 words are a line of 128 or 256 bytes. */
+#define BI__WORDS(X) X(1, 4, 32) X(2, 2, 32) X(4, 2, 64)
 
 /*
  * Loops over axes, the innermost first. x / shape[i] = x * magic[i] >> shift[i] for every x below 2^31.
@@ -71,8 +80,9 @@
 	};
 
 /*
- * The units of the nest are groups: its first two axes go from tile to tile, along x and along y. The steps from unit
- * to unit and the extents in units stand here. The destination is dense along x, the source along y.
+ * The units of the nest are groups: its first two axes go from tile to tile, along x and along y. The extents stand
+ * here in blocks. The destination is dense along x, where dst_x is the step from block to block, and dst_y that from
+ * row to row, of which a block has several; the source is dense along y. With words, all steps count them.
  */
 #define BI__TILE_STRUCT \
 	struct bi__tile { \
@@ -92,8 +102,9 @@
 	}
 
 /*
- * Where the units first, first + step, ... of the nest are, from its start. Numbers behind the last unit give
- * positions that nobody uses; they, like negative steps, are why the arithmetic is unsigned.
+ * Where the units first, first + step, ... of the nest are, from its start. The outermost axis needs no division.
+ * Numbers behind the last unit give positions that nobody uses; they, like negative steps, are why the arithmetic is
+ * unsigned.
  */
 #define BI__PLACE_FUNCTION(bits) \
 	bi__device void bi__place##bits(const struct bi__nest *nest, bi__u32 first, bi__u32 step, bi__u##bits *to, \
@@ -104,7 +115,7 @@
 			rest[k] = first + (bi__u32)k * step; \
 			to[k] = from[k] = 0; \
 		} \
-		bi__once for (bi__u32 i = 0; i < nest->ndim; i++) \
+		bi__once for (bi__u32 i = 0; i + 1 < nest->ndim; i++) \
 		{ \
 			for (int k = 0; k < BI__NEST_UNITS; k++) { \
 				bi__u32 outer = bi__divide(nest, i, rest[k]); \
@@ -113,6 +124,10 @@
 				from[k] += at * (bi__u##bits)nest->src_steps[i]; \
 				rest[k] = outer; \
 			} \
+		} \
+		for (int k = 0; k < BI__NEST_UNITS && nest->ndim; k++) { \
+			to[k] += rest[k] * (bi__u##bits)nest->dst_steps[nest->ndim - 1]; \
+			from[k] += rest[k] * (bi__u##bits)nest->src_steps[nest->ndim - 1]; \
 		} \
 	}
 
@@ -150,7 +165,7 @@
 		} \
 	}
 
-/* The first unit of a group's tile, and how much of a whole tile there is. */
+/* The first unit of a group's tile, and how many blocks of a whole tile there are, or more. */
 #define BI__CORNER_FUNCTION \
 	struct bi__corner { \
 		bi__i64 to; \
@@ -177,30 +192,80 @@
 		return corner; \
 	}
 
-/* Neighbouring threads read along y, then write along x. The odd width keeps columns in different banks. */
-#define BI__TILE_LOAD(size, width) \
-	bi__device void bi__tile_##size##_load(bi__global const bi__u##width *src, const struct bi__tile *tile, \
-					       bi__shared bi__u##width(*held)[BI__TILE + 1], bi__u32 group, \
-					       bi__u32 tx, bi__u32 ty) \
+/*
+ * Turns a block of 4 by 4 or 2 by 2 units: word i becomes what was the i-th unit of each word. Quarters change places,
+ * then the units of each quarter. BI__LOW: the lower half of each 2 * bits bits.
+ */
+#define BI__LOW(word, bits) ((word) ~(word)0 / (word)(((word)1 << (bits)) + 1))
+#define BI__SWAP_FUNCTION(width) \
+	bi__device void bi__swap_##width(bi__u##width *low, bi__u##width *high, int bits) \
 	{ \
-		struct bi__corner corner = bi__corner(tile, group); \
-		src += corner.from + tx * tile->src_y; \
-		for (bi__u32 x = ty; x < BI__TILE; x += BI__TILE_ROWS) { \
-			if (x < corner.nx && tx < corner.ny) \
-				held[x][tx] = src[x * tile->src_x]; \
+		bi__u##width mask = BI__LOW(bi__u##width, bits), kept = *low; \
+		*low = (kept & mask) | (*high & mask) << bits; \
+		*high = (kept >> bits & mask) | (*high & ~mask); \
+	}
+#define BI__TURN_FUNCTION_2(name, size, width) \
+	bi__device void bi__turn_##name(bi__u##width *words) \
+	{ \
+		bi__swap_##width(&words[0], &words[1], 8 * (size)); \
+	}
+#define BI__TURN_FUNCTION_4(name, size, width) \
+	bi__device void bi__turn_##name(bi__u##width *words) \
+	{ \
+		bi__swap_##width(&words[0], &words[2], 16 * (size)); \
+		bi__swap_##width(&words[1], &words[3], 16 * (size)); \
+		bi__swap_##width(&words[0], &words[1], 8 * (size)); \
+		bi__swap_##width(&words[2], &words[3], 8 * (size)); \
+	}
+
+/* A unit alone is turned as it is. */
+#define BI__TURN_FUNCTION_1(name, size, width) \
+	bi__device void bi__turn_##name(bi__u##width *words) \
+	{ \
+		(void)words; \
+	}
+
+/*
+ * Neighbouring threads read along y, then write along x, words of n units. All words are read before the first is held.
+ * Those that hold the first units of their blocks come first, then the second, and so on: together with the odd length
+ * of the lines that keeps neighbours in different banks, on the way in and on the way out.
+ */
+#define BI__TILE_LOAD(name, n, width) \
+	bi__device void bi__tile_##name##_load(bi__global const bi__u##width *src, const struct bi__tile *tile, \
+					       bi__shared bi__u##width(*held)[BI__TILE + 1], \
+					       const struct bi__corner *corner, bi__u32 tx, bi__u32 ty) \
+	{ \
+		bi__u##width words[BI__TILE_BLOCKS][n]; \
+		src += corner->from + tx * tile->src_y + ty * (n)*tile->src_x; \
+		for (int k = 0; k < BI__TILE_BLOCKS; k++) { \
+			if (ty + (bi__u32)k * BI__TILE_ROWS < corner->nx && tx < corner->ny) { \
+				for (int i = 0; i < (n); i++) \
+					words[k][i] = src[(k * BI__TILE_ROWS * (n) + i) * tile->src_x]; \
+			} \
+		} \
+		for (int k = 0; k < BI__TILE_BLOCKS; k++) { \
+			bi__u32 x = ty + (bi__u32)k * BI__TILE_ROWS; \
+			if (x < corner->nx && tx < corner->ny) { \
+				bi__turn_##name(words[k]); \
+				for (int i = 0; i < (n); i++) \
+					held[(bi__u32)i * BI__TILE + tx][x] = words[k][i]; \
+			} \
 		} \
 	}
 
-#define BI__TILE_STORE(size, width) \
-	bi__device void bi__tile_##size##_store(bi__global bi__u##width *dst, const struct bi__tile *tile, \
-						bi__shared bi__u##width(*held)[BI__TILE + 1], bi__u32 group, \
-						bi__u32 tx, bi__u32 ty) \
+#define BI__TILE_STORE(name, n, width) \
+	bi__device void bi__tile_##name##_store(bi__global bi__u##width *dst, const struct bi__tile *tile, \
+						bi__shared bi__u##width(*held)[BI__TILE + 1], \
+						const struct bi__corner *corner, bi__u32 tx, bi__u32 ty) \
 	{ \
-		struct bi__corner corner = bi__corner(tile, group); \
-		dst += corner.to + tx * tile->dst_x; \
-		for (bi__u32 y = ty; y < BI__TILE; y += BI__TILE_ROWS) { \
-			if (y < corner.ny && tx < corner.nx) \
-				dst[y * tile->dst_y] = held[tx][y]; \
+		dst += corner->to + tx * tile->dst_x + ty * (n)*tile->dst_y; \
+		for (int k = 0; k < BI__TILE_BLOCKS; k++) { \
+			bi__u32 y = ty + (bi__u32)k * BI__TILE_ROWS; \
+			if (y < corner->ny && tx < corner->nx) { \
+				for (int i = 0; i < (n); i++) \
+					dst[(k * BI__TILE_ROWS * (n) + i) * tile->dst_y] = \
+						held[(bi__u32)i * BI__TILE + y][tx]; \
+			} \
 		} \
 	}
 
@@ -220,29 +285,35 @@
 		bi__fill_##size##_store(dst, &fill, first, bi__group_size); \
 	}
 
-#define BI__TILE_KERNEL(size, width) \
-	bi__kernel void bi__tile_##size(bi__global bi__u##width *dst, bi__global const bi__u##width *src, \
+#define BI__TILE_KERNEL(name, n, width) \
+	bi__kernel void bi__tile_##name(bi__global bi__u##width *dst, bi__global const bi__u##width *src, \
 					struct bi__tile tile) \
 	{ \
-		bi__shared_array bi__u##width held[BI__TILE][BI__TILE + 1]; \
-		bi__tile_##size##_load(src, &tile, held, bi__group_id, bi__thread_x, bi__thread_y); \
+		bi__shared_array bi__u##width held[(n)*BI__TILE][BI__TILE + 1]; \
+		struct bi__corner corner = bi__corner(&tile, bi__group_id); \
+		bi__tile_##name##_load(src, &tile, held, &corner, bi__thread_x, bi__thread_y); \
 		bi__barrier; \
-		bi__tile_##size##_store(dst, &tile, held, bi__group_id, bi__thread_x, bi__thread_y); \
+		bi__tile_##name##_store(dst, &tile, held, &corner, bi__thread_x, bi__thread_y); \
 	}
 
-/* A program is the types, the functions, then the phases of each unit, then its entry points. */
+/* A program is the types, the functions, then the phases of each unit and each word, then their entry points. */
 #define BI__KERNEL_TYPES BI__NEST_STRUCT BI__FILL_STRUCT BI__TILE_STRUCT
-#define BI__KERNEL_FUNCTIONS BI__DIVIDE_FUNCTION BI__PLACE_FUNCTION(32) BI__PLACE_FUNCTION(64) BI__CORNER_FUNCTION
+#define BI__KERNEL_FUNCTIONS \
+	BI__DIVIDE_FUNCTION BI__PLACE_FUNCTION(32) BI__PLACE_FUNCTION(64) BI__CORNER_FUNCTION BI__SWAP_FUNCTION(32) \
+		BI__SWAP_FUNCTION(64)
+#define BI__TILE_PHASES(name, size, n, width) \
+	BI__TURN_FUNCTION_##n(name, size, width) BI__TILE_LOAD(name, n, width) BI__TILE_STORE(name, n, width)
 #define BI__KERNEL_PHASES(size, width) \
 	BI__STRIDED_PHASE(32, size, width) \
 	BI__STRIDED_PHASE(64, size, width) \
 	BI__FILL_PHASE(size, width) \
-	BI__TILE_LOAD(size, width) \
-	BI__TILE_STORE(size, width)
+	BI__TILE_PHASES(size, size, 1, width)
+#define BI__WORD_PHASES(size, n, width) BI__TILE_PHASES(size##x##n, size, n, width)
 #define BI__KERNEL_ENTRIES(size, width) \
 	BI__STRIDED_KERNEL(32, size, width) \
 	BI__STRIDED_KERNEL(64, size, width) \
 	BI__FILL_KERNEL(size, width) \
-	BI__TILE_KERNEL(size, width)
+	BI__TILE_KERNEL(size, 1, width)
+#define BI__WORD_ENTRIES(size, n, width) BI__TILE_KERNEL(size##x##n, n, width)
 
 #endif

@@ -32,8 +32,11 @@
 #define TEXT(...) QUOTE(__VA_ARGS__)
 #define PHASES(size, width) TEXT(BI__KERNEL_PHASES(size, width)),
 #define ENTRIES(size, width) TEXT(BI__KERNEL_ENTRIES(size, width)),
+#define WORD_PHASES(size, n, width) TEXT(BI__WORD_PHASES(size, n, width)),
+#define WORD_ENTRIES(size, n, width) TEXT(BI__WORD_ENTRIES(size, n, width)),
 static const char *const source[] = { WORDS, TEXT(BI__KERNEL_TYPES), TEXT(BI__KERNEL_FUNCTIONS),
-				      BI__UNITS(PHASES) BI__UNITS(ENTRIES) };
+				      BI__UNITS(PHASES) BI__WORDS(WORD_PHASES) BI__UNITS(ENTRIES)
+					      BI__WORDS(WORD_ENTRIES) };
 #define PIECES (sizeof(source) / sizeof(*source))
 
 static uint64_t hash_text(uint64_t hash, cl_platform_id platform, cl_device_id device, cl_uint what)

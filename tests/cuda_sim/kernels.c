@@ -14,6 +14,7 @@
 
 BI__KERNEL_FUNCTIONS
 BI__UNITS(BI__KERNEL_PHASES)
+BI__WORDS(BI__WORD_PHASES)
 
 /* What the driver hands to all threads of a launch. */
 struct job {
@@ -46,16 +47,22 @@ static bi__u32 first_unit(const struct job *job, unsigned group, unsigned x)
 	{ \
 		(void)y; \
 		bi__fill_##size##_store(job->dst, job->arguments, first_unit(job, group, x), job->group_size); \
-	} \
-	static void tile_load_##size(const struct job *job, unsigned group, unsigned x, unsigned y) \
-	{ \
-		bi__tile_##size##_load(job->src, job->arguments, job->held, group, x, y); \
-	} \
-	static void tile_store_##size(const struct job *job, unsigned group, unsigned x, unsigned y) \
-	{ \
-		bi__tile_##size##_store(job->dst, job->arguments, job->held, group, x, y); \
 	}
-BI__UNITS(PHASES)
+#define TILE_PHASES(name) \
+	static void tile_load_##name(const struct job *job, unsigned group, unsigned x, unsigned y) \
+	{ \
+		struct bi__corner corner = bi__corner(job->arguments, group); \
+		bi__tile_##name##_load(job->src, job->arguments, job->held, &corner, x, y); \
+	} \
+	static void tile_store_##name(const struct job *job, unsigned group, unsigned x, unsigned y) \
+	{ \
+		struct bi__corner corner = bi__corner(job->arguments, group); \
+		bi__tile_##name##_store(job->dst, job->arguments, job->held, &corner, x, y); \
+	}
+#define UNIT_PHASES(size, width) PHASES(size, width) TILE_PHASES(size)
+#define WORD_PHASES(size, n, width) TILE_PHASES(size##x##n)
+BI__UNITS(UNIT_PHASES)
+BI__WORDS(WORD_PHASES)
 
 static uint64_t next_random(uint64_t *state)
 {
@@ -240,6 +247,7 @@ static void touch_nest(const struct bi__nest *nest, uint64_t units, uint64_t dst
 	}
 }
 
+/* In blocks. */
 static uint32_t side(uint32_t extent, uint32_t tile)
 {
 	uint32_t left = extent - tile * BI__TILE;
@@ -247,17 +255,17 @@ static uint32_t side(uint32_t extent, uint32_t tile)
 	return left < BI__TILE ? left : BI__TILE;
 }
 
-/* The units of one tile, in the order in which they are next to each other on each side. */
-static void touch_tile(const struct bi__tile *tile, const struct walk *walk, uint64_t dst, uint64_t src, size_t size,
-		       struct range *writes, struct range *reads)
+/* The words of one tile, in the order in which they are next to each other on each side; n is the side of a block. */
+static void touch_tile(const struct bi__tile *tile, const struct walk *walk, uint64_t dst, uint64_t src, uint32_t n,
+		       size_t size, struct range *writes, struct range *reads)
 {
 	uint32_t nx = side(tile->nx, walk->index[0]), ny = side(tile->ny, walk->index[1]);
 
-	for (int64_t y = 0; y < ny; y++) {
+	for (int64_t y = 0; y < (int64_t)ny * n; y++) {
 		for (int64_t x = 0; x < nx; x++)
 			touch(writes, place(dst, walk->to + x * tile->dst_x + y * tile->dst_y, size), size);
 	}
-	for (int64_t x = 0; x < nx; x++) {
+	for (int64_t x = 0; x < (int64_t)nx * n; x++) {
 		for (int64_t y = 0; y < ny; y++)
 			touch(reads, place(src, walk->from + x * tile->src_x + y * tile->src_y, size), size);
 	}
@@ -290,8 +298,8 @@ static void footprint_fill(size_t size, void *const *arguments, const unsigned g
 	flush(&writes);
 }
 
-static void footprint_tiles(size_t size, void *const *arguments, const unsigned grid[3], const unsigned block[3],
-			    sim_access_fn *access, void *state)
+static void footprint_tiles(uint32_t n, size_t size, void *const *arguments, const unsigned grid[3],
+			    const unsigned block[3], sim_access_fn *access, void *state)
 {
 	const struct bi__tile *tile = arguments[2];
 	struct walk walk = begin_walk(&tile->nest);
@@ -299,10 +307,20 @@ static void footprint_tiles(size_t size, void *const *arguments, const unsigned 
 
 	(void)block;
 	for (unsigned group = 0; group < grid[0]; group++, step(&walk))
-		touch_tile(tile, &walk, get_pointer(arguments[0]), get_pointer(arguments[1]), size, &writes, &reads);
+		touch_tile(tile, &walk, get_pointer(arguments[0]), get_pointer(arguments[1]), n, size, &writes, &reads);
 	flush(&writes);
 	flush(&reads);
 }
+
+#define FOOTPRINT_TILES(name, n) \
+	static void footprint_##name(size_t size, void *const *arguments, const unsigned grid[3], \
+				     const unsigned block[3], sim_access_fn *access, void *state) \
+	{ \
+		footprint_tiles(n, size, arguments, grid, block, access, state); \
+	}
+FOOTPRINT_TILES(units, 1)
+FOOTPRINT_TILES(words_2, 2)
+FOOTPRINT_TILES(words_4, 4)
 
 /* The two functions of each entry point: its name, those of its kind, its size, its phases. */
 #define FUNCTIONS(name, kind_of_run, kind_of_footprint, size, ...) \
@@ -320,8 +338,12 @@ static void footprint_tiles(size_t size, void *const *arguments, const unsigned 
 	FUNCTIONS(strided32_##size, run_copy, footprint_copy, size, strided32_##size) \
 	FUNCTIONS(strided64_##size, run_copy, footprint_copy, size, strided64_##size) \
 	FUNCTIONS(fill_##size, run_fill, footprint_fill, size, fill_##size) \
-	FUNCTIONS(tile_##size, run_tiles, footprint_tiles, size, tile_load_##size, tile_store_##size)
+	FUNCTIONS(tile_##size, run_tiles, footprint_units, size, tile_load_##size, tile_store_##size)
+#define WORD_FUNCTIONS(size, n, width) \
+	FUNCTIONS(tile_##size##x##n, run_tiles, footprint_words_##n, size *n, tile_load_##size##x##n, \
+		  tile_store_##size##x##n)
 BI__UNITS(UNIT_FUNCTIONS)
+BI__WORDS(WORD_FUNCTIONS)
 
 static const size_t copy_sizes[] = { sizeof(uint64_t), sizeof(uint64_t), sizeof(struct bi__nest) };
 static const size_t fill_sizes[] = { sizeof(uint64_t), sizeof(struct bi__fill) };
@@ -334,8 +356,9 @@ static const size_t tile_sizes[] = { sizeof(uint64_t), sizeof(uint64_t), sizeof(
 	KERNEL(strided64_##size, copy_sizes, 0) \
 	KERNEL(fill_##size, fill_sizes, 0) \
 	KERNEL(tile_##size, tile_sizes, BI__TILE *(BI__TILE + 1) * size)
+#define WORD_KERNELS(size, n, width) KERNEL(tile_##size##x##n, tile_sizes, (n)*BI__TILE *(BI__TILE + 1) * (size) * (n))
 
-static const struct sim_kernel kernels[] = { BI__UNITS(UNIT_KERNELS) };
+static const struct sim_kernel kernels[] = { BI__UNITS(UNIT_KERNELS) BI__WORDS(WORD_KERNELS) };
 
 const struct sim_kernel *sim_kernel_find(const char *name)
 {

@@ -294,8 +294,102 @@ static void test_tiles(void **unused)
 		bi__plan_classify(&plan, plan.unit);
 		bi__launches_copy(&launches, &plan, 0, 0, &limits);
 		assert_true(bi__launches_next(&launches, &launch));
-		assert_int_equal(launch.kernel / BI__KERNEL_UNITS, BI__KERNEL_tile);
+		assert_true(launch.kernel >= BI__KERNEL_tile * BI__KERNEL_UNITS);
 		check_copy(&plan, dst, (size_t)stride, plan.unit, &limits);
+	}
+}
+
+struct word {
+	int kernel;
+	int64_t size, n;
+};
+
+static const struct word words[] = {
+#define WORD(size, n, width) { BI__KERNEL_tile_##size##x##n, size, n },
+	BI__WORDS(WORD)
+#undef WORD
+};
+#define WORDS (int)(sizeof(words) / sizeof(*words))
+
+static int kernel_of(const struct bi__plan *plan, uint64_t dst, uint64_t src, uintptr_t misalignment)
+{
+	const struct bi__launch_limits limits = { .group = 32, .tiles = 1, .misalignment = misalignment };
+	struct bi__launches launches;
+	struct bi__launch launch;
+
+	bi__launches_copy(&launches, plan, dst, src, &limits);
+	assert_true(bi__launches_next(&launches, &launch));
+	return launch.kernel;
+}
+
+/* A batch of matrices, dense on both sides, that words turn: a multiple of a word whichever way one looks at it. */
+static void make_turned(struct bi__plan *plan, const struct word *word, int64_t batch, int64_t ny, int64_t nx)
+{
+	int64_t size = word->size;
+
+	*plan = (struct bi__plan){ .kind = BI__PLAN_STRIDED,
+				   .unit = (size_t)size,
+				   .ndim = 3,
+				   .bytes = (uint64_t)(batch * ny * nx * size),
+				   .shape = { batch, ny, nx },
+				   .dst_strides = { ny * nx * size, nx * size, size },
+				   .src_strides = { ny * nx * size, size, ny * size } };
+}
+
+static void test_words(void **unused)
+{
+	(void)unused;
+	for (int round = 0; round < 30; round++) {
+		const struct word *word = &words[round % WORDS];
+		struct bi__launch_limits limits = { .group = 32, .tiles = 1, .count = round % 2 ? 30 : 0 };
+		int64_t nx = between(16, 70) * word->n, ny = between(16, 70) * word->n;
+		struct bi__plan plan;
+
+		make_turned(&plan, word, between(2, 3), ny, nx);
+		assert_int_equal(kernel_of(&plan, 0, 0, 0), BI__KERNEL_strided32 * BI__KERNEL_UNITS + plan.unit / 2);
+		bi__plan_classify(&plan, plan.unit);
+		assert_int_equal(kernel_of(&plan, 0, 0, 0), word->kernel);
+		check_copy(&plan, (size_t)plan.bytes, (size_t)plan.bytes, (size_t)(word->size * word->n), &limits);
+	}
+}
+
+/* Each of what must be a multiple of a word, or long enough, or dense, alone is not: the units are turned one by one.
+ */
+static void test_no_words(void **unused)
+{
+	(void)unused;
+	for (int i = 0; i < WORDS; i++) {
+		const struct word *word = &words[i];
+		int64_t side = 20 * word->n, short_side = 15 * word->n + word->n - 1, size = word->size;
+		int plain = BI__KERNEL_tile * BI__KERNEL_UNITS + (int)size / 2;
+		uint64_t half = (uint64_t)(size * word->n / 2);
+		struct bi__plan plan, base;
+
+		make_turned(&base, word, 2, side, side);
+		bi__plan_classify(&base, base.unit);
+		assert_int_equal(kernel_of(&base, 16, 16, 16), word->kernel);
+		assert_int_equal(kernel_of(&base, half, 0, 0), plain);
+		assert_int_equal(kernel_of(&base, 0, half, 0), plain);
+		assert_int_equal(kernel_of(&base, 0, 0, half), plain);
+#define BROKEN(change) \
+	do { \
+		plan = base; \
+		change; \
+		assert_int_equal(kernel_of(&plan, 0, 0, 0), plain); \
+	} while (0)
+		BROKEN(plan.dst_offset = (int64_t)half);
+		BROKEN(plan.src_offset = (int64_t)half);
+		BROKEN(plan.dst_strides[0] += (int64_t)half);
+		BROKEN(plan.src_strides[0] += (int64_t)half);
+		BROKEN(plan.dst_strides[1] += (int64_t)half);
+		BROKEN(plan.src_strides[2] += (int64_t)half);
+		BROKEN(plan.shape[1]++);
+		BROKEN(plan.shape[2]++);
+		BROKEN(plan.shape[1] = short_side - short_side % word->n);
+		BROKEN(plan.shape[2] = short_side - short_side % word->n);
+		BROKEN(plan.dst_strides[2] *= word->n);
+		BROKEN(plan.src_strides[1] *= word->n);
+#undef BROKEN
 	}
 }
 
@@ -493,17 +587,28 @@ static const struct expectation expectations[] = {
 	  "bi__strided64_2",
 	  2,
 	  2096680 + 833008 },
-	/* Tiles: 40 by 100 units are 2 by 4 of them, three times. */
+	/* Tiles: 40 by 100 units are 2 by 4 of them, three times. At this offset words do not do. */
 	{ { .ndim = 3,
 	    .unit = 4,
 	    .shape = { 3, 100, 40 },
 	    .dst_strides = { 16000, 160, 4 },
 	    .src_strides = { 16000, 4, 400 } },
-	  0,
+	  4,
 	  0,
 	  "bi__tile_4",
 	  1,
 	  24 },
+	/* The same in words of two: 80 by 100 units are 2 by 2 tiles. */
+	{ { .ndim = 3,
+	    .unit = 4,
+	    .shape = { 3, 100, 80 },
+	    .dst_strides = { 32000, 320, 4 },
+	    .src_strides = { 32000, 4, 400 } },
+	  8,
+	  0,
+	  "bi__tile_4x2",
+	  1,
+	  12 },
 	/* No tiles: an axis is short, the source does not gain, an item is no unit. */
 	{ { .ndim = 2, .unit = 4, .shape = { 100, 7 }, .dst_strides = { 28, 4 }, .src_strides = { 4, 400 } },
 	  0,
@@ -584,6 +689,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_copies),
 		cmocka_unit_test(test_tiles),
+		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_no_words),
 		cmocka_unit_test(test_fills),
 		cmocka_unit_test(test_every_entry_point_ran),
 		cmocka_unit_test(test_fills_that_do_not_fit),
