@@ -3,54 +3,135 @@
 import dataclasses
 import os
 import platform
+import subprocess
 import sys
 from dataclasses import dataclass, field
 from importlib import metadata
+from pathlib import Path
 
-from timing import Figure, amount
+from timing import Figure, amount, compare
 
-PACKAGES = ("buffer-interface", "numpy", "ml_dtypes", "pyopencl", "apache-tvm-ffi", "nanobind", "cuda-core", "cupy")
+ROOT = Path(__file__).resolve().parent.parent.parent
+VERSION = 2  # of the JSON
+PACKAGES = ("buffer-interface", "numpy", "ml_dtypes", "pyopencl", "apache-tvm-ffi", "nanobind", "torch", "cuda-core",
+            "cupy", "numba")
+
+
+@dataclass(frozen=True)
+class Target:
+    """What ours should be at most: a number, or what `factor` and `plus` make of another figure of the row."""
+
+    text: str
+    number: float = 0.0
+    of: str = None
+    factor: float = 1.0
+
+    def limit(self, figures):
+        if self.of is None:
+            return self.number
+        return figures[self.of].median * self.factor + self.number if self.of in figures else None
+
+
+def at_most(number, unit="ns"):
+    return Target(f"≤ {number:g} {unit}", number)
+
+
+def at_most_of(name, factor=1.0, plus=0, text=None):
+    return Target(text or f"≤ {name}", plus, name, factor)
+
+
+def share_of(name, share):
+    """At least this share of the speed of another."""
+    return Target(f"≥ {share:g} of {name}", 0, name, 1 / share)
 
 
 @dataclass
 class Row:
-    """One operation. `limit` is the number that the target comes to in this run; None: no target, only peers."""
+    """
+    One operation. `peers` do the same; `bounds` are what it contains, or other things worth knowing beside it, which
+    nobody can be asked to beat. `limit` is the number that the target comes to in this run; None: there is no target.
+    `moved` is how many bytes are read and written; 0: nothing is moved.
+    """
 
+    group: str
     operation: str
     ours: Figure
     peers: dict = field(default_factory=dict)
+    bounds: dict = field(default_factory=dict)
     target: str = "–"
     limit: float = None
+    moved: int = 0
 
     @property
     def met(self):
         return None if self.limit is None else self.ours.median <= self.limit
 
     @property
-    def ratio(self):
-        """Ours to that of the first peer, the one that does the same: what can be compared between machines."""
-        return self.ours.median / next(iter(self.peers.values())).median if self.peers else None
+    def best_peer(self):
+        return min(self.peers, key=lambda name: self.peers[name].median) if self.peers else None
+
+    @property
+    def verdict(self):
+        """Beside the best peer: even is where the quartiles overlap."""
+        if not self.peers:
+            return None
+        peer = self.peers[self.best_peer]
+        if peer.upper < self.ours.lower:
+            return "loses"
+        return "wins" if self.ours.upper < peer.lower else "even"
 
 
 @dataclass
-class Report:
-    rows: list = field(default_factory=list)
-    not_run: list = field(default_factory=list)  # (what, why)
+class Point:
+    """One place of a plot: figures by series, at x."""
 
-    def add(self, *args, **kwargs):
-        self.rows.append(Row(*args, **kwargs))
+    plot: str
+    panel: str
+    x: float
+    figures: dict
+    moved: int = 0
+
+
+class Report:
+    def __init__(self, pace, only_rows=""):
+        self.pace, self.only_rows = pace, only_rows.lower()
+        self.rows, self.points, self.not_run = [], [], []
+
+    def wants(self, operation):
+        return self.only_rows in operation.lower()
+
+    def compare(self, runners):
+        return compare(runners, self.pace)
+
+    def measure(self, group, operation, runners, target=None, bounds=(), moved=0):
+        """Compares runners, of which one is called ours."""
+        if self.wants(operation):
+            self.add(group, operation, self.compare(runners), target, bounds, moved)
+
+    def add(self, group, operation, figures, target=None, bounds=(), moved=0):
+        others = {name: value for name, value in figures.items() if name != "ours"}
+        peers = {name: value for name, value in others.items() if name not in bounds}
+        limit = target.limit(figures) if target else None
+        row = Row(group, operation, figures["ours"], peers, {name: others[name] for name in bounds if name in others},
+                  target.text if target else "–", limit, moved)
+        self.rows.append(row)
+        print(" ".join(row_cells(row)), file=sys.stderr, flush=True)
+
+    def point(self, plot, panel, x, runners, moved=0):
+        print(f"{plot}, {panel}: {x}", file=sys.stderr, flush=True)
+        self.points.append(Point(plot, panel, x, self.compare(runners), moved))
 
     def skip(self, what, why):
-        self.not_run.append((what, str(why).splitlines()[0] if str(why) else type(why).__name__))
-
-
-def fastest(figures):
-    return min(figure.median for figure in figures.values())
+        entry = (what, str(why).splitlines()[0] if str(why) else type(why).__name__)
+        if entry not in self.not_run:
+            self.not_run.append(entry)
 
 
 def machine():
-    facts = {"cpu": cpu_name(), "cores": len(os.sched_getaffinity(0)), "system": platform.platform(),
-             "python": sys.version.split()[0], "load": round(os.getloadavg()[0], 2)}
+    facts = {"cpu": cpu_name(), "cores": len(os.sched_getaffinity(0)), "memory": memory(), "caches": caches(),
+             "governor": governor(), "load before": round(os.getloadavg()[0], 2), "system": platform.platform(),
+             "python": sys.version.split()[0], "compiler": first_line("cc", "--version"),
+             "commit": commit()}
     for name in PACKAGES:
         try:
             facts[name] = metadata.version(name)
@@ -59,19 +140,61 @@ def machine():
     return facts
 
 
+def first_line(*command):
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[0]
+    except (OSError, subprocess.CalledProcessError, IndexError):
+        return "unknown"
+
+
+def commit():
+    name = first_line("git", "-C", str(ROOT), "rev-parse", "--short=12", "HEAD")
+    changed = first_line("git", "-C", str(ROOT), "status", "--porcelain", "--untracked-files=no") != "unknown"
+    return name + (", changed" if changed else "")
+
+
+def read(path, otherwise="unknown"):
+    try:
+        return Path(path).read_text(encoding="ascii", errors="replace").strip()
+    except OSError:
+        return otherwise
+
+
+def governor():
+    return read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+
+
+def caches():
+    """Level and size of the first core's, "L1 48K, L2 2048K, …"."""
+    found = [f"L{read(folder / 'level')} {read(folder / 'size')}"
+             for folder in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"))
+             if read(folder / "type") != "Instruction"]
+    return ", ".join(found) or "unknown"
+
+
+def memory():
+    for line in read("/proc/meminfo", "").splitlines():
+        if line.startswith("MemTotal"):
+            return f"{int(line.split()[1]) / (1 << 20):.0f} GiB"
+    return "unknown"
+
+
 def cpu_name():
-    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
-        for line in lines:
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
+    for line in read("/proc/cpuinfo", "").splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
     return platform.processor() or platform.machine()
+
+
+def bandwidth(row, nanoseconds):
+    """GB/s read and written."""
+    return f"{row.moved / nanoseconds:.1f} GB/s"
 
 
 def show(report, facts):
     print(", ".join(f"{name} {value}" for name, value in facts.items()))
-    print("Median of turns taken alternately (quartiles in brackets); ratio: to the first peer. Python rows include the "
-          "loop that runs them.\n")
-    cells = [("operation", "ours", "target", "met", "ratio", "peers")]
+    print("Median of turns taken alternately (quartiles in brackets). Python rows include the loop that runs them.\n")
+    cells = [("operation", "ours", "target", "met", "beside peers", "peers; bounds")]
     cells += [row_cells(row) for row in report.rows]
     widths = [max(len(line[column]) for line in cells) for column in range(5)]
     for line in cells:
@@ -82,14 +205,26 @@ def show(report, facts):
 
 def row_cells(row):
     target = row.target
-    if row.limit is not None:
-        target += f" = {amount(row.limit)}" if not target.startswith(f"≤ {row.limit:g} ") else ""
+    if row.limit is not None and not target.endswith(f" {row.ours.unit}"):
+        target += f" = {quantity(row, row.limit)}"
     met = {None: "", True: "yes", False: "NO"}[row.met]
-    return (row.operation, row.ours.text(), target, met, f"{row.ratio:.2f}" if row.peers else "",
-            "; ".join(f"{name} {figure.text()}" for name, figure in row.peers.items()))
+    beside = "; ".join(f"{name} {shown(row, figure)}" for name, figure in (row.peers | row.bounds).items())
+    return row.operation, shown(row, row.ours), target, met, row.verdict or "", beside
+
+
+def quantity(row, value):
+    return bandwidth(row, value) if row.moved else f"{amount(value)} {row.ours.unit}"
+
+
+def shown(row, figure):
+    if not row.moved:
+        return figure.text()
+    return f"{row.moved / figure.median:.1f} GB/s ({row.moved / figure.upper:.1f}–{row.moved / figure.lower:.1f})"
 
 
 def as_json(report, facts):
-    rows = [dataclasses.asdict(row) | {"met": row.met, "ratio": row.ratio} for row in report.rows]
-    return {"version": 1, "machine": facts, "rows": rows,
+    rows = [dataclasses.asdict(row) | {"met": row.met, "best_peer": row.best_peer, "verdict": row.verdict}
+            for row in report.rows]
+    return {"version": VERSION, "machine": facts, "rows": rows,
+            "points": [dataclasses.asdict(point) for point in report.points],
             "not_run": [{"what": what, "why": why} for what, why in report.not_run]}

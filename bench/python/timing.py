@@ -1,4 +1,4 @@
-"""Timing of things that take nanoseconds, beside each other.
+"""Timing of things beside each other.
 
 A runner is a function that does something n times and returns the seconds that all of it took. Runners that are
 compared take turns, in another order each round, so that a clock that changes its pace or a neighbour on the machine
@@ -10,8 +10,19 @@ import statistics
 import timeit
 from dataclasses import dataclass
 
-ROUND_SECONDS = 0.004  # one turn of one runner
-ROUNDS = 25
+
+@dataclass
+class Pace:
+    """How long is measured. A runner that takes longer than `slow` for once has only the fewest turns."""
+
+    turn: float = 0.004  # seconds of one turn of one runner
+    rounds: int = 25  # at most
+    fewest: int = 7
+    budget: float = 2.0  # seconds for all that is compared
+    slow: float = 0.2
+
+
+QUICK = Pace(turn=0.0, rounds=2, fewest=1, budget=0.0, slow=0.0)
 
 
 @dataclass
@@ -30,6 +41,8 @@ def amount(value):
 
 
 def figure(samples, unit="ns"):
+    if len(samples) == 1:
+        return Figure(samples[0], samples[0], samples[0], unit)
     lower, median, upper = statistics.quantiles(samples, n=4, method="inclusive")
     return Figure(median, lower, upper, unit)
 
@@ -39,21 +52,27 @@ def statement(text, **names):
     return timeit.Timer(text, globals=names).timeit
 
 
-def calibrate(runner):
-    """How many times fill one turn."""
-    n = 16
-    while (seconds := runner(n)) < ROUND_SECONDS / 8:
+def calibrate(runner, turn):
+    """How many times fill one turn, and the seconds that one turn takes."""
+    runner(1)
+    n = 1
+    while (seconds := runner(n)) < turn / 8:
         n *= 4
-    return max(1, int(n * ROUND_SECONDS / seconds))
+    times = max(1, int(n * turn / seconds)) if seconds else n
+    return times, seconds * times / n
 
 
-def compare(runners, rounds=ROUNDS):
-    """Nanoseconds of each runner in a dict of the same keys."""
-    counts = {name: calibrate(runner) for name, runner in runners.items()}
+def compare(runners, pace, scale=1e9, unit="ns"):
+    """A figure of each runner, in a dict of the same keys: seconds of one time, times `scale`."""
+    turns = {name: calibrate(runner, pace.turn) for name, runner in runners.items()}
+    fast = [name for name, (times, seconds) in turns.items() if times > 1 or seconds <= pace.slow]
+    spent = sum(seconds for _, seconds in turns.values())
+    rounds = max(pace.fewest, min(pace.rounds, int(pace.budget / spent)))
     samples = {name: [] for name in runners}
-    order = list(runners)
-    for _ in range(rounds):
+    for number in range(rounds):
+        order = list(runners if number < max(pace.fewest // 2, 1) else fast)
         random.shuffle(order)
         for name in order:
-            samples[name].append(runners[name](counts[name]) * 1e9 / counts[name])
-    return {name: figure(values) for name, values in samples.items()}
+            times, _ = turns[name]
+            samples[name].append(runners[name](times) * scale / times)
+    return {name: figure(values, unit) for name, values in samples.items()}

@@ -1,0 +1,255 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+#define PAGE 4096
+
+/* splitmix64: eight bytes that look like nothing else. */
+static uint64_t scramble(uint64_t x)
+{
+	x += 0x9e3779b97f4a7c15u;
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+	return x ^ (x >> 31);
+}
+
+static void randomise(unsigned char *bytes, size_t count)
+{
+	for (size_t i = 0; i < count; i += sizeof(uint64_t)) {
+		uint64_t word = scramble(i);
+
+		memcpy(bytes + i, &word, count - i < sizeof(word) ? count - i : sizeof(word));
+	}
+}
+
+static unsigned char *pages(size_t count)
+{
+	return aligned_alloc(PAGE, (count / PAGE + 1) * PAGE);
+}
+
+struct bench_array *bench_array_create(int ndim, const int64_t *shape, const int64_t *strides, int64_t offset,
+				       int64_t item_size, size_t source_bytes)
+{
+	struct bench_array *array = calloc(1, sizeof(*array));
+
+	if (!array || ndim < 0 || ndim > BENCH_MAX_NDIM) {
+		bench_fail("no array of %d dimensions", ndim);
+		free(array);
+		return NULL;
+	}
+	array->ndim = ndim;
+	array->offset = offset;
+	array->item_size = item_size;
+	array->source_bytes = source_bytes;
+	array->bytes = (size_t)item_size;
+	for (int i = 0; i < ndim; i++) {
+		array->shape[i] = shape[i];
+		array->strides[i] = strides[i];
+		array->bytes *= (size_t)shape[i];
+	}
+	array->source = pages(source_bytes);
+	array->destination = pages(array->bytes);
+	if (!array->source || !array->destination) {
+		bench_fail("out of memory: %zu bytes", source_bytes + array->bytes);
+		bench_array_release(array);
+		return NULL;
+	}
+	randomise(array->source, source_bytes);
+	memset(array->destination, 0xee, array->bytes);
+	return array;
+}
+
+void bench_array_release(struct bench_array *array)
+{
+	if (!array)
+		return;
+	free(array->source);
+	free(array->destination);
+	free(array);
+}
+
+void *bench_array_source(struct bench_array *array)
+{
+	return array->source;
+}
+
+void *bench_array_destination(struct bench_array *array)
+{
+	return array->destination;
+}
+
+/* Walks the index of a row, an element of all axes but the last, as an odometer. Returns 0 after the last one. */
+static int next_row(const struct bench_array *array, int64_t *index, const unsigned char **row)
+{
+	for (int i = array->ndim - 2; i >= 0; i--) {
+		*row += array->strides[i];
+		if (++index[i] < array->shape[i])
+			return 1;
+		*row -= array->strides[i] * array->shape[i];
+		index[i] = 0;
+	}
+	return 0;
+}
+
+static int64_t row_length(const struct bench_array *array)
+{
+	return array->ndim ? array->shape[array->ndim - 1] : 1;
+}
+
+static int64_t row_stride(const struct bench_array *array)
+{
+	return array->ndim ? array->strides[array->ndim - 1] : 0;
+}
+
+int bench_array_check(const struct bench_array *array, const void *bytes, int is_linear)
+{
+	const unsigned char *found = bytes, *row = array->source + array->offset;
+	const int64_t length = row_length(array), stride = row_stride(array);
+	const size_t item_size = (size_t)array->item_size;
+	int64_t index[BENCH_MAX_NDIM] = { 0 };
+
+	if (is_linear) {
+		if (!memcmp(found, array->source, array->bytes))
+			return 0;
+		bench_fail("the copied bytes are not the source's");
+		return 1;
+	}
+	if (!array->bytes)
+		return 0;
+	do {
+		for (int64_t i = 0; i < length; i++, found += item_size) {
+			if (!memcmp(found, row + i * stride, item_size))
+				continue;
+			bench_fail("element %" PRId64 " is not the source's",
+				   (int64_t)(found - (const unsigned char *)bytes) / array->item_size);
+			return 1;
+		}
+	} while (next_row(array, index, &row));
+	return 0;
+}
+
+/* Jobs that write to the destination on the host. */
+
+static int clear_destination(struct bench_job *job)
+{
+	memset(job->array->destination, 0xee, job->array->bytes);
+	return 0;
+}
+
+static int fetch_destination(struct bench_job *job, void *bytes)
+{
+	memcpy(bytes, job->array->destination, job->array->bytes);
+	return 0;
+}
+
+static void release_job(struct bench_job *job)
+{
+	free(job);
+}
+
+static struct bench_job *copy_job(struct bench_array *array, int (*run)(struct bench_job *, long), int is_linear)
+{
+	struct bench_job *job = bench_job_create(sizeof(*job), run, release_job);
+
+	if (!job)
+		return NULL;
+	job->array = array;
+	job->is_linear = is_linear;
+	job->clear = clear_destination;
+	job->fetch = fetch_destination;
+	return job;
+}
+
+/* The compiler must not see that a copy is overwritten by the next one. */
+static void use(const void *bytes)
+{
+	__asm__ volatile("" : : "r"(bytes) : "memory");
+}
+
+static int run_memcpy(struct bench_job *job, long n)
+{
+	const struct bench_array *array = job->array;
+
+	for (long i = 0; i < n; i++) {
+		memcpy(array->destination, array->source, array->bytes);
+		use(array->destination);
+	}
+	return 0;
+}
+
+struct bench_job *bench_memcpy(struct bench_array *array)
+{
+	return copy_job(array, run_memcpy, 1);
+}
+
+/* A loop over the last axis, an odometer over the others; inlined once for each size that has an integer type. */
+static inline __attribute__((always_inline)) void naive(const struct bench_array *array, size_t item_size)
+{
+	const int64_t length = row_length(array), stride = row_stride(array);
+	const unsigned char *row = array->source + array->offset;
+	int64_t index[BENCH_MAX_NDIM] = { 0 };
+	unsigned char *to = array->destination;
+
+	do {
+		for (int64_t i = 0; i < length; i++, to += item_size)
+			memcpy(to, row + i * stride, item_size);
+	} while (next_row(array, index, &row));
+}
+
+static int run_naive(struct bench_job *job, long n)
+{
+	const struct bench_array *array = job->array;
+
+	for (long i = 0; i < n; i++) {
+		switch (array->item_size) {
+		case 1:
+			naive(array, 1);
+			break;
+		case 2:
+			naive(array, 2);
+			break;
+		case 4:
+			naive(array, 4);
+			break;
+		case 8:
+			naive(array, 8);
+			break;
+		default:
+			naive(array, (size_t)array->item_size);
+		}
+		use(array->destination);
+	}
+	return 0;
+}
+
+struct bench_job *bench_naive(struct bench_array *array)
+{
+	return copy_job(array, run_naive, 0);
+}
+
+static int run_malloc_copy(struct bench_job *job, long n)
+{
+	const struct bench_array *array = job->array;
+
+	for (long i = 0; i < n; i++) {
+		void *bytes = malloc(array->bytes);
+
+		if (!bytes)
+			return bench_fail("out of memory");
+		memcpy(bytes, array->source, array->bytes);
+		use(bytes);
+		free(bytes);
+	}
+	return 0;
+}
+
+struct bench_job *bench_malloc_copy(struct bench_array *array)
+{
+	struct bench_job *job = bench_job_create(sizeof(*job), run_malloc_copy, release_job);
+
+	if (job)
+		job->array = array;
+	return job;
+}

@@ -1,0 +1,352 @@
+/* The OpenCL driver's own calls, and the kernel that one writes first. */
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+
+#include "bench.h"
+
+#define OPENCL_API(X) \
+	X(GetPlatformIDs) \
+	X(GetDeviceIDs) \
+	X(CreateContext) \
+	X(ReleaseContext) \
+	X(CreateCommandQueue) \
+	X(ReleaseCommandQueue) \
+	X(CreateBuffer) \
+	X(ReleaseMemObject) \
+	X(CreateProgramWithSource) \
+	X(BuildProgram) \
+	X(ReleaseProgram) \
+	X(CreateKernel) \
+	X(ReleaseKernel) \
+	X(SetKernelArg) \
+	X(EnqueueNDRangeKernel) \
+	X(EnqueueCopyBuffer) \
+	X(EnqueueFillBuffer) \
+	X(EnqueueReadBuffer) \
+	X(EnqueueWriteBuffer) \
+	X(Finish)
+
+static struct {
+#define MEMBER(name) __typeof__(cl##name) *name;
+	OPENCL_API(MEMBER)
+#undef MEMBER
+} cl;
+
+static int load_driver(void)
+{
+	const char *name = getenv("BI_OPENCL_LIBRARY");
+	void *library;
+
+	if (cl.Finish)
+		return 0;
+	library = dlopen(name ? name : "libOpenCL.so.1", RTLD_NOW);
+	if (!library)
+		return bench_fail("%s", dlerror());
+#define LOAD(symbol) \
+	*(void **)&cl.symbol = dlsym(library, "cl" #symbol); \
+	if (!cl.symbol) \
+		return bench_fail("the OpenCL loader has no cl" #symbol);
+	OPENCL_API(LOAD)
+#undef LOAD
+	return 0;
+}
+
+struct device {
+	cl_device_id id;
+	cl_context context;
+	cl_command_queue queue;
+};
+
+static void close_device(struct device *device)
+{
+	if (device->queue)
+		cl.ReleaseCommandQueue(device->queue);
+	if (device->context)
+		cl.ReleaseContext(device->context);
+}
+
+static int open_device(struct device *device, int platform, int ordinal)
+{
+	cl_platform_id platforms[16];
+	cl_device_id devices[16];
+	cl_uint count = 0;
+	cl_int rc;
+
+	memset(device, 0, sizeof(*device));
+	rc = cl.GetPlatformIDs(16, platforms, &count);
+	if (rc || platform < 0 || (cl_uint)platform >= count)
+		return bench_fail("no OpenCL platform %d (%d)", platform, rc);
+	rc = cl.GetDeviceIDs(platforms[platform], CL_DEVICE_TYPE_ALL, 16, devices, &count);
+	if (rc || ordinal < 0 || (cl_uint)ordinal >= count)
+		return bench_fail("no OpenCL device %d (%d)", ordinal, rc);
+	device->id = devices[ordinal];
+	device->context = cl.CreateContext(NULL, 1, &device->id, NULL, NULL, &rc);
+	if (!rc)
+		device->queue = cl.CreateCommandQueue(device->context, device->id, 0, &rc);
+	if (!rc)
+		return 0;
+	close_device(device);
+	return bench_fail("clCreateContext or clCreateCommandQueue: %d", rc);
+}
+
+struct opencl_job {
+	struct bench_job job;
+	struct bench_request request;
+	struct bench_array *array;
+	int platform, ordinal;
+	struct device device;
+	cl_mem source, destination;
+	cl_program program;
+	cl_kernel kernel;
+	size_t global, local;
+};
+
+static void release_opencl(struct bench_job *base)
+{
+	struct opencl_job *job = (struct opencl_job *)base;
+
+	if (job->kernel)
+		cl.ReleaseKernel(job->kernel);
+	if (job->program)
+		cl.ReleaseProgram(job->program);
+	if (job->source)
+		cl.ReleaseMemObject(job->source);
+	if (job->destination)
+		cl.ReleaseMemObject(job->destination);
+	close_device(&job->device);
+	free(job);
+}
+
+static cl_int transfer(const struct opencl_job *job)
+{
+	const struct bench_array *array = job->array;
+	cl_command_queue queue = job->device.queue;
+	const int blocks = job->request.every == 1;
+
+	if (job->request.from == BENCH_ON_HOST)
+		return cl.EnqueueWriteBuffer(queue, job->destination, blocks ? CL_TRUE : CL_FALSE, 0, array->bytes,
+					     array->source, 0, NULL, NULL);
+	if (job->request.to == BENCH_ON_HOST)
+		return cl.EnqueueReadBuffer(queue, job->source, blocks ? CL_TRUE : CL_FALSE, 0, array->bytes,
+					    array->destination, 0, NULL, NULL);
+	return cl.EnqueueCopyBuffer(queue, job->source, job->destination, 0, 0, array->bytes, 0, NULL, NULL);
+}
+
+/* A new buffer, for nothing or as the destination of a copy. */
+static cl_int allocate(const struct opencl_job *job, int copies)
+{
+	const size_t bytes = job->array->bytes;
+	cl_int rc;
+	cl_mem buffer = cl.CreateBuffer(job->device.context, CL_MEM_READ_WRITE, bytes, NULL, &rc);
+
+	if (rc)
+		return rc;
+	if (copies)
+		rc = cl.EnqueueCopyBuffer(job->device.queue, job->source, buffer, 0, 0, bytes, 0, NULL, NULL);
+	if (copies && !rc)
+		rc = cl.Finish(job->device.queue);
+	cl.ReleaseMemObject(buffer);
+	return rc;
+}
+
+static cl_int operate(const struct opencl_job *job)
+{
+	static const unsigned char zeros[16];
+	const struct bench_array *array = job->array;
+	cl_command_queue queue = job->device.queue;
+
+	if (job->kernel)
+		return cl.EnqueueNDRangeKernel(queue, job->kernel, 1, NULL, &job->global, &job->local, 0, NULL, NULL);
+	switch (job->request.operation) {
+	case BENCH_COPY:
+		return transfer(job);
+	case BENCH_FILL:
+		return cl.EnqueueFillBuffer(queue, job->destination, zeros, (size_t)array->item_size, 0, array->bytes,
+					    0, NULL, NULL);
+	case BENCH_WRITE:
+		return cl.EnqueueWriteBuffer(queue, job->destination, CL_TRUE, 0, array->bytes, array->source, 0, NULL,
+					     NULL);
+	case BENCH_READ:
+		return cl.EnqueueReadBuffer(queue, job->source, CL_TRUE, 0, array->bytes, array->destination, 0, NULL,
+					    NULL);
+	case BENCH_FRESH:
+		return allocate(job, 1);
+	case BENCH_ALLOCATE:
+		return allocate(job, 0);
+	}
+	return CL_INVALID_OPERATION;
+}
+
+static int run_operations(struct bench_job *base, long n)
+{
+	struct opencl_job *job = (struct opencl_job *)base;
+	const long every = job->request.every;
+	cl_int rc = CL_SUCCESS;
+
+	for (long i = 0; i < n && !rc; i++) {
+		rc = operate(job);
+		if (!rc && (i + 1) % every == 0)
+			rc = cl.Finish(job->device.queue);
+	}
+	if (!rc)
+		rc = cl.Finish(job->device.queue);
+	return rc ? bench_fail("an OpenCL call failed: %d", rc) : 0;
+}
+
+static int run_open(struct bench_job *base, long n)
+{
+	struct opencl_job *job = (struct opencl_job *)base;
+
+	for (long i = 0; i < n; i++) {
+		struct device device;
+
+		if (open_device(&device, job->platform, job->ordinal))
+			return -1;
+		close_device(&device);
+	}
+	return 0;
+}
+
+static int ends_on_host(const struct opencl_job *job)
+{
+	return job->request.operation == BENCH_READ ||
+	       (job->request.operation == BENCH_COPY && job->request.to == BENCH_ON_HOST);
+}
+
+static int clear_buffer(struct bench_job *base)
+{
+	struct opencl_job *job = (struct opencl_job *)base;
+	const struct bench_array *array = job->array;
+
+	memset(array->destination, 0xee, array->bytes);
+	return cl.EnqueueWriteBuffer(job->device.queue, job->destination, CL_TRUE, 0, array->bytes, array->destination,
+				     0, NULL, NULL)
+		       ? bench_fail("clEnqueueWriteBuffer failed")
+		       : 0;
+}
+
+static int fetch_buffer(struct bench_job *base, void *bytes)
+{
+	struct opencl_job *job = (struct opencl_job *)base;
+	const struct bench_array *array = job->array;
+
+	if (ends_on_host(job)) {
+		memcpy(bytes, array->destination, array->bytes);
+		return 0;
+	}
+	return cl.EnqueueReadBuffer(job->device.queue, job->destination, CL_TRUE, 0, array->bytes, bytes, 0, NULL, NULL)
+		       ? bench_fail("clEnqueueReadBuffer failed")
+		       : 0;
+}
+
+static int place(struct opencl_job *job)
+{
+	const struct bench_array *array = job->array;
+	cl_int rc;
+
+	job->source = cl.CreateBuffer(job->device.context, CL_MEM_READ_WRITE, array->source_bytes, NULL, &rc);
+	if (!rc)
+		job->destination = cl.CreateBuffer(job->device.context, CL_MEM_READ_WRITE, array->bytes, NULL, &rc);
+	if (!rc)
+		rc = cl.EnqueueWriteBuffer(job->device.queue, job->source, CL_TRUE, 0, array->source_bytes,
+					   array->source, 0, NULL, NULL);
+	return rc ? bench_fail("OpenCL buffers of %zu bytes could not be filled: %d", array->source_bytes, rc) : 0;
+}
+
+struct bench_job *bench_opencl(struct bench_array *array, int platform, int ordinal,
+			       const struct bench_request *request)
+{
+	struct opencl_job *job = load_driver() ? NULL : bench_job_create(sizeof(*job), run_operations, release_opencl);
+
+	if (!job)
+		return NULL;
+	job->array = array;
+	job->request = *request;
+	job->platform = platform;
+	job->ordinal = ordinal;
+	job->job.array = array;
+	job->job.is_linear = 1;
+	if (request->operation == BENCH_OPEN) {
+		job->job.run = run_open;
+		return &job->job;
+	}
+	if (request->operation == BENCH_COPY || request->operation == BENCH_WRITE || request->operation == BENCH_READ) {
+		job->job.clear = clear_buffer;
+		job->job.fetch = fetch_buffer;
+	}
+	if (open_device(&job->device, platform, ordinal) || place(job)) {
+		release_opencl(&job->job);
+		return NULL;
+	}
+	return &job->job;
+}
+
+/* One work-item, one element: its index by divisions, strides as constants. */
+static void write_kernel(const struct bench_array *array, char *text, size_t size)
+{
+	const char *type = array->item_size == 1   ? "uchar"
+			   : array->item_size == 2 ? "ushort"
+			   : array->item_size == 4 ? "uint"
+						   : "ulong";
+	size_t used = (size_t)snprintf(text, size,
+				       "__kernel void copy(__global const uchar *from, __global %s *to)\n{\n"
+				       "size_t i = get_global_id(0), rest = i;\nlong at = %" PRId64 ";\n",
+				       type, array->offset);
+
+	for (int axis = array->ndim - 1; axis >= 0; axis--)
+		used += (size_t)snprintf(text + used, size - used,
+					 "at += (long)(rest %% %" PRId64 ") * %" PRId64 ";\nrest /= %" PRId64 ";\n",
+					 array->shape[axis], array->strides[axis], array->shape[axis]);
+	snprintf(text + used, size - used, "to[i] = *(__global const %s *)(from + at);\n}\n", type);
+}
+
+static cl_int build_kernel(struct opencl_job *job)
+{
+	char text[2048];
+	const char *texts[1] = { text };
+	cl_int rc;
+
+	write_kernel(job->array, text, sizeof(text));
+	job->program = cl.CreateProgramWithSource(job->device.context, 1, texts, NULL, &rc);
+	if (!rc)
+		rc = cl.BuildProgram(job->program, 1, &job->device.id, "", NULL, NULL);
+	if (!rc)
+		job->kernel = cl.CreateKernel(job->program, "copy", &rc);
+	if (!rc)
+		rc = cl.SetKernelArg(job->kernel, 0, sizeof(job->source), &job->source);
+	if (!rc)
+		rc = cl.SetKernelArg(job->kernel, 1, sizeof(job->destination), &job->destination);
+	job->global = job->array->bytes / (size_t)job->array->item_size;
+	job->local = job->global % 64 ? 1 : 64;
+	return rc;
+}
+
+struct bench_job *bench_opencl_kernel(struct bench_array *array, int platform, int ordinal)
+{
+	const struct bench_request request = {
+		.operation = BENCH_COPY, .from = BENCH_ON_DEVICE, .to = BENCH_ON_DEVICE, .every = 1
+	};
+	struct bench_job *base;
+	cl_int rc;
+
+	if (array->item_size > 8 || (array->item_size & (array->item_size - 1))) {
+		bench_fail("OpenCL C has no scalar of %" PRId64 " bytes", array->item_size);
+		return NULL;
+	}
+	base = bench_opencl(array, platform, ordinal, &request);
+	if (!base)
+		return NULL;
+	rc = build_kernel((struct opencl_job *)base);
+	base->is_linear = 0;
+	if (!rc)
+		return base;
+	bench_fail("the kernel could not be built: %d", rc);
+	release_opencl(base);
+	return NULL;
+}

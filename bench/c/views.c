@@ -1,0 +1,165 @@
+/* Views that are made and released: slice, transpose and index of a 2-d host array, and the least that a view costs. */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <buffer_interface.h>
+
+#include "bench.h"
+
+static float numbers[4][4];
+
+enum how { SLICE, TRANSPOSE, INDEX };
+
+struct view_job {
+	struct bench_job job;
+	enum how how;
+	struct bi_context *context;
+	struct bi_view *view;
+};
+
+static int make(const struct view_job *job, struct bi_view **out)
+{
+	static const struct bi_index every_second = { BI_INDEX_SLICE, 1, BI_OMITTED, 2 };
+	static const struct bi_index third = { BI_INDEX_INTEGER, 2, 0, 0 };
+
+	if (job->how == TRANSPOSE)
+		return bi_view_permute(job->view, NULL, out, NULL);
+	return bi_view_index(job->view, job->how == SLICE ? &every_second : &third, 1, out, NULL);
+}
+
+static int is_right(const struct view_job *job, const struct bi_view *view)
+{
+	static const int64_t row = sizeof(numbers[0]), item = sizeof(float);
+	const int64_t *shape = bi_view_shape(view), *strides = bi_view_strides(view);
+	const void *first = bi_view_host_pointer(view);
+
+	switch (job->how) {
+	case SLICE:
+		return first == numbers[1] && shape[0] == 2 && strides[0] == 2 * row;
+	case TRANSPOSE:
+		return first == numbers[0] && strides[0] == item && strides[1] == row;
+	case INDEX:
+		break;
+	}
+	return first == numbers[2] && bi_view_ndim(view) == 1 && shape[0] == 4 && strides[0] == item;
+}
+
+static int run_view(struct bench_job *base, long n)
+{
+	struct view_job *job = (struct view_job *)base;
+	struct bi_view *view;
+
+	if (make(job, &view))
+		return bench_fail("a view could not be made");
+	if (!is_right(job, view)) {
+		bi_view_release(view);
+		return bench_fail("a view is not what was asked for");
+	}
+	bi_view_release(view);
+	for (long i = 1; i < n; i++) {
+		if (make(job, &view))
+			return bench_fail("a view could not be made");
+		bi_view_release(view);
+	}
+	return 0;
+}
+
+static void release_view(struct bench_job *base)
+{
+	struct view_job *job = (struct view_job *)base;
+
+	bi_view_release(job->view);
+	bi_context_release(job->context);
+	free(job);
+}
+
+static struct bench_job *view_job(enum how how)
+{
+	static const int64_t shape[2] = { 4, 4 };
+	struct view_job *job = bench_job_create(sizeof(*job), run_view, release_view);
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_dtype float32;
+	struct bi_error err;
+
+	if (!job)
+		return NULL;
+	job->how = how;
+	options.device = "host";
+	if (bi_context_open(&options, &job->context, &err) || bi_dtype_make(BI_FLOAT32, 1, 0, &float32, &err) ||
+	    bi_view_wrap_host(job->context, numbers, float32, 2, shape, NULL, NULL, &job->view, &err)) {
+		bench_fail("%s", err.message);
+		release_view(&job->job);
+		return NULL;
+	}
+	return &job->job;
+}
+
+struct bench_job *bench_view_slice(void)
+{
+	return view_job(SLICE);
+}
+
+struct bench_job *bench_view_transpose(void)
+{
+	return view_job(TRANSPOSE);
+}
+
+struct bench_job *bench_view_index(void)
+{
+	return view_job(INDEX);
+}
+
+/* Memory that is counted, seen through a layout. */
+struct plain {
+	atomic_long *count;
+	char *data;
+	int64_t shape[2], strides[2];
+};
+
+/* Not inlined, so that the compiler cannot see that nothing comes of it. */
+__attribute__((noinline)) static struct plain *slice_plain(const struct plain *of)
+{
+	struct plain *slice = malloc(sizeof(*slice));
+
+	if (!slice)
+		return NULL;
+	memcpy(slice, of, sizeof(*slice));
+	slice->data += slice->strides[0];
+	slice->shape[0] /= 2;
+	slice->strides[0] *= 2;
+	atomic_fetch_add_explicit(slice->count, 1, memory_order_relaxed);
+	return slice;
+}
+
+__attribute__((noinline)) static void release_plain(struct plain *slice)
+{
+	atomic_fetch_sub_explicit(slice->count, 1, memory_order_acq_rel);
+	free(slice);
+}
+
+static int run_plain(struct bench_job *job, long n)
+{
+	atomic_long count = 1;
+	const struct plain all = { &count, (char *)numbers, { 4, 4 }, { 16, 4 } };
+
+	(void)job;
+	for (long i = 0; i < n; i++) {
+		struct plain *slice = slice_plain(&all);
+
+		if (!slice)
+			return bench_fail("out of memory");
+		release_plain(slice);
+	}
+	return 0;
+}
+
+static void release_job(struct bench_job *job)
+{
+	free(job);
+}
+
+struct bench_job *bench_view_plain(void)
+{
+	return bench_job_create(sizeof(struct bench_job), run_plain, release_job);
+}

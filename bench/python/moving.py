@@ -1,0 +1,100 @@
+"""Strided arrays into dense ones, float32, a source of 64 MiB: the host and the CPU device of OpenCL, beside memcpy."""
+
+import os
+
+import native
+import peers
+from layouts import LAYOUTS, MIB
+from report import share_of
+
+SOURCE_BYTES = 64 * MIB
+QUICK_BYTES = MIB // 16
+# Share of a one-thread memcpy of the same bytes: one thread, all cores.
+TARGETS = {
+    "2-D transpose": (.50, .85),
+    "[:, ::2]": (.65, .80),
+    "permute (0,2,1,3)": (.75, .90),
+    "permute (3,2,1,0)": (.50, .75),
+    "[::-1]": (.85, 1.0),
+    "[:, ::-1]": (.53, 1.0),
+    "contiguous": (1.0, 1.8),
+}
+MEMCPY = "memcpy, 1 thread"
+
+
+def run(report, here, quick):
+    for name, make in LAYOUTS.items():
+        if report.wants(name):
+            with native.Array(here, make(QUICK_BYTES if quick else SOURCE_BYTES, 4)) as array:
+                layout_rows(report, here, name, array)
+
+
+def thread_choices(here):
+    """Words and the number to set; None where the library cannot be told."""
+    if here.set_threads(0):
+        return {"1 thread": 1, "all cores": 0}
+    return {"as it is": None}
+
+
+def ours(here, array, device, operation, threads=None, **which):
+    job = array.job("library", device.encode(), native.request(**which), threads=threads)
+    job.verify(f"{operation} on {device}, {array.layout.name}")
+    return job
+
+
+def opencl_cpus(here):
+    """Devices of OpenCL that are processors, with (platform, ordinal)."""
+    for device in here.devices():
+        if device["spec"].startswith("opencl:") and device["kind"] == "cpu":
+            yield device["spec"], tuple(int(number) for number in device["spec"].split(":")[1:])
+
+
+def layout_rows(report, here, name, array):
+    host, device = host_runners(report, here, array), device_runners(report, here, array)
+    for place, (mine, others, bounds) in (("host", host), ("OpenCL CPU device", device)):
+        if not mine:
+            continue
+        figures = report.compare(mine | others)
+        for words, share in zip(mine, TARGETS[name]):
+            hidden = [other for other in figures if other in mine and other != words]
+            row = {"ours" if key == words else key: value for key, value in figures.items() if key not in hidden}
+            row = {key: value for key, value in row.items() if fits(key, words)}
+            report.add("moving", f"{name}, {place}, {words}", row, share_of(MEMCPY, share), bounds, 2 * array.layout.bytes)
+
+
+def fits(peer, words):
+    """A peer on all cores is no peer of ours on one thread."""
+    return not (peer.endswith("all cores") and words == "1 thread")
+
+
+def host_runners(report, here, array):
+    mine = {words: ours(here, array, "host", "copy", count, source=native.HOST, destination=native.HOST)
+            for words, count in thread_choices(here).items()}
+    others = {MEMCPY: verified(array.job("memcpy"), array), "naive C": verified(array.job("naive"), array)}
+    peers.add(report, others, "NumPy", array, peers.numpy_copy)
+    peers.add(report, others, "PyTorch, 1 thread", array, peers.torch_copy, 1)
+    peers.add(report, others, "PyTorch, all cores", array, peers.torch_copy, len(os.sched_getaffinity(0)))
+    return mine, others, bounds_of(array, MEMCPY)
+
+
+def bounds_of(array, *names):
+    """What copies as many bytes is a peer where nothing but bytes is to be copied."""
+    return () if array.layout.name == "contiguous" else names
+
+
+def verified(job, array):
+    job.verify(f"{job.name}, {array.layout.name}")
+    return job
+
+
+def device_runners(report, here, array):
+    found = next(opencl_cpus(here), None)
+    if not found:
+        report.skip("rows on the OpenCL CPU device", "there is none")
+        return {}, {}, ()
+    spec, place = found
+    mine = {words: ours(here, array, spec, "copy", count) for words, count in thread_choices(here).items()}
+    others = {MEMCPY: verified(array.job("memcpy"), array),
+              "clEnqueueCopyBuffer": verified(array.job("opencl", *place, native.request()), array),
+              "naive kernel": verified(array.job("opencl_kernel", *place), array)}
+    return mine, others, bounds_of(array, MEMCPY, "clEnqueueCopyBuffer")

@@ -1,0 +1,157 @@
+"""The jobs of bench/c, loaded beside the library that is measured. A job is a runner as timing.compare takes it."""
+
+import ctypes
+import math
+from ctypes import POINTER, c_char_p, c_double, c_int, c_int64, c_long, c_size_t, c_void_p
+
+from verify import WrongResult
+
+HOST, DEVICE = 0, 1
+COPY, FILL, WRITE, READ, FRESH, ALLOCATE, OPEN = range(7)
+
+
+class Unavailable(Exception):
+    """What a row needs is not here; the words say what."""
+
+
+class Request(ctypes.Structure):
+    """struct bench_request."""
+
+    _fields_ = [("operation", c_int), ("source", c_int), ("destination", c_int), ("pinned", c_int), ("every", c_long)]
+
+
+def request(operation=COPY, source=DEVICE, destination=DEVICE, pinned=0, every=1):
+    return Request(operation, source, destination, pinned, every)
+
+
+SIGNATURES = {
+    "message": (c_char_p,), "time": (c_double, c_void_p, c_long), "verify": (c_int, c_void_p), "release": (None, c_void_p),
+    "array_create": (c_void_p, c_int, POINTER(c_int64), POINTER(c_int64), c_int64, c_int64, c_size_t),
+    "array_release": (None, c_void_p), "array_source": (c_void_p, c_void_p), "array_destination": (c_void_p, c_void_p),
+    "array_check": (c_int, c_void_p, c_void_p, c_int),
+    "memcpy": (c_void_p, c_void_p), "naive": (c_void_p, c_void_p), "malloc_copy": (c_void_p, c_void_p),
+    "library": (c_void_p, c_void_p, c_char_p, POINTER(Request)),
+    "opencl": (c_void_p, c_void_p, c_int, c_int, POINTER(Request)),
+    "opencl_kernel": (c_void_p, c_void_p, c_int, c_int),
+    "cuda": (c_void_p, c_void_p, c_int, POINTER(Request)),
+    "view_slice": (c_void_p,), "view_transpose": (c_void_p,), "view_index": (c_void_p,), "view_plain": (c_void_p,),
+    "device": (c_char_p, c_int), "library_version": (c_char_p,),
+}
+
+
+class Native:
+    """Both libraries. The one that is measured is loaded first, for all to see, and the jobs find its functions."""
+
+    def __init__(self, library, jobs):
+        self.library = ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
+        self.jobs = ctypes.CDLL(str(jobs))
+        for name, (result, *arguments) in SIGNATURES.items():
+            function = getattr(self.jobs, f"bench_{name}")
+            function.restype, function.argtypes = result, arguments
+
+    def call(self, name, *arguments):
+        return getattr(self.jobs, f"bench_{name}")(*arguments)
+
+    def message(self):
+        return self.call("message").decode()
+
+    def version(self):
+        return self.call("library_version").decode()
+
+    def devices(self):
+        """Dictionaries of the usable devices, the best first."""
+        found = []
+        while line := self.call("device", len(found)):
+            found.append(dict(zip(("spec", "kind", "name", "driver"), line.decode(errors="replace").split("\t"))))
+        return found
+
+    def set_threads(self, count):
+        """How many threads a copy takes; 0: as many as it takes by itself. False if the library has no such choice."""
+        function = getattr(self.library, "bi_set_threads", None)
+        if function is None:
+            return False
+        if function(c_int(count), None):
+            raise WrongResult(f"bi_set_threads({count}) failed")
+        return True
+
+    def job(self, name, *arguments, threads=None):
+        """A job of bench/c as a runner, verified. `threads` are set before each turn."""
+        handle = self.call(name, *arguments)
+        if not handle:
+            raise Unavailable(self.message())
+        return Job(self, name, handle, threads)
+
+
+class Job:
+    """A runner around a job. Called with n it returns seconds."""
+
+    def __init__(self, native, name, handle, threads):
+        self.native, self.name, self.handle, self.threads = native, name, handle, threads
+
+    def __call__(self, n):
+        if self.threads is not None:
+            self.native.set_threads(self.threads)
+        seconds = self.native.call("time", self.handle, n)
+        if seconds < 0:
+            raise WrongResult(f"{self.name}: {self.native.message()}")
+        return seconds
+
+    def verify(self, what):
+        if self.threads is not None:
+            self.native.set_threads(self.threads)
+        if self.native.call("verify", self.handle):
+            raise WrongResult(f"{what}: {self.native.message()}")
+
+    def release(self):
+        self.native.call("release", self.handle)
+
+
+class Array:
+    """struct bench_array: a source with a layout on the host, and a dense destination. Owns the jobs made with it."""
+
+    def __init__(self, native, layout):
+        self.native, self.layout, self.jobs = native, layout, []
+        numbers = c_int64 * max(1, len(layout.shape))
+        self.handle = native.call("array_create", len(layout.shape), numbers(*layout.shape), numbers(*layout.strides),
+                                  layout.offset, layout.item_size, layout.source_bytes)
+        if not self.handle:
+            raise Unavailable(native.message())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for job in self.jobs:
+            job.release()
+        self.native.call("array_release", self.handle)
+
+    @property
+    def source(self):
+        return self.native.call("array_source", self.handle)
+
+    @property
+    def destination(self):
+        return self.native.call("array_destination", self.handle)
+
+    def job(self, name, *arguments, threads=None):
+        job = self.native.job(name, self.handle, *arguments, threads=threads)
+        self.jobs.append(job)
+        return job
+
+    def check(self, what, address=None, linear=False):
+        """Compares what lies there, or in the destination, with what the copy should be."""
+        if self.native.call("array_check", self.handle, address or self.destination, int(linear)):
+            raise WrongResult(f"{what}: {self.native.message()}")
+
+    def clear(self):
+        ctypes.memset(self.destination, 0xEE, self.layout.bytes)
+
+
+class Layout:
+    """Strides in bytes into a source of `source_bytes`."""
+
+    def __init__(self, name, shape, strides, item_size, offset=0, source_bytes=None):
+        self.name, self.shape, self.strides = name, tuple(shape), tuple(strides)
+        self.item_size, self.offset = item_size, offset
+        self.bytes = math.prod(self.shape) * item_size
+        self.source_bytes = source_bytes or self.bytes

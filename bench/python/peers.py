@@ -1,0 +1,71 @@
+"""Other libraries that copy strided arrays on the host: runners into the destination of an Array."""
+
+import ctypes
+from time import perf_counter
+
+from native import Unavailable
+
+TORCH_TYPES = {1: "uint8", 2: "int16", 4: "float32", 8: "float64"}
+
+
+def loop(once):
+    def runner(n):
+        start = perf_counter()
+        for _ in range(n):
+            once()
+        return perf_counter() - start
+    return runner
+
+
+def numpy_arrays(array):
+    """Source and destination as NumPy sees them. Sizes that no type has are void, which NumPy moves as bytes."""
+    try:
+        import numpy as np
+    except ImportError as missing:
+        raise Unavailable(missing) from missing
+    layout = array.layout
+    dtype = np.dtype(f"u{layout.item_size}" if layout.item_size in (1, 2, 4, 8) else f"V{layout.item_size}")
+    bytes_of = lambda address, count: (ctypes.c_ubyte * count).from_address(address)  # noqa: E731
+    source = np.ndarray(layout.shape, dtype, bytes_of(array.source, layout.source_bytes), layout.offset, layout.strides)
+    return source, np.ndarray(layout.shape, dtype, bytes_of(array.destination, layout.bytes))
+
+
+def numpy_copy(array):
+    import numpy as np
+    source, destination = numpy_arrays(array)
+    return loop(lambda: np.copyto(destination, source))
+
+
+def torch_copy(array, threads):
+    """PyTorch's tensor.copy_ on the CPU; as NumPy, into memory that is there already."""
+    try:
+        import numpy as np
+        import torch
+    except ImportError as missing:
+        raise Unavailable(missing) from missing
+    layout = array.layout
+    if min(layout.strides, default=0) < 0:
+        raise Unavailable("PyTorch has no negative strides")
+    if layout.item_size not in TORCH_TYPES:
+        raise Unavailable(f"PyTorch has no type of {layout.item_size} bytes")
+    source, destination = (x.view(np.dtype(TORCH_TYPES[layout.item_size])) for x in numpy_arrays(array))
+    to, from_ = torch.from_numpy(destination), torch.from_numpy(source)
+    copy = loop(lambda: to.copy_(from_))
+
+    def runner(n):
+        torch.set_num_threads(threads)
+        return copy(n)
+    return runner
+
+
+def add(report, runners, name, array, make, *arguments):
+    """Adds a peer that has been verified, or says why it is not there."""
+    try:
+        runner = make(array, *arguments)
+    except Unavailable as why:
+        report.skip(f"{name}: {array.layout.name}" if "has no" in str(why) else name, why)
+        return
+    array.clear()
+    runner(1)
+    array.check(f"{name}, {array.layout.name}")
+    runners[name] = runner
