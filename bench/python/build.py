@@ -1,10 +1,9 @@
-"""What is compiled for the benchmark: C loops around the exchange, a nanobind module, a loop around the library.
+"""What is compiled against this Python: C loops around the exchange, a nanobind module.
 
 Everything goes into build/bench and is made again when a source is newer. What cannot be made is Unavailable, with the
 reason, and its rows are listed as not run.
 """
 
-import ctypes
 import importlib.util
 import os
 import shlex
@@ -13,14 +12,11 @@ import sys
 import sysconfig
 from pathlib import Path
 
+from native import Unavailable
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 FOLDER = ROOT / "build" / "bench"
-LIBRARIES = ("build/default", "build/demo", "build/install")  # where an optimised libbufferinterface.so may be
-
-
-class Unavailable(Exception):
-    """This cannot be compiled here."""
 
 
 def compile_shared(target, sources, command):
@@ -71,20 +67,3 @@ def nanobind_peer():
     flags = ["-std=c++17", "-fvisibility=hidden", "-fno-strict-aliasing", "-DNDEBUG", f"-I{nanobind.include_dir()}",
              f"-I{package / 'ext' / 'robin_map' / 'include'}"]
     return extension("nanobind_peer", sources, [*compiler("CXX", "c++"), *flags, *map(str, sources)])
-
-
-def core(library=None):
-    """core_loops.c with the C library, loaded; `library` is the file to use."""
-    candidates = [Path(library)] if library else [ROOT / name / "libbufferinterface.so" for name in LIBRARIES]
-    found = [path for path in candidates if path.exists()]
-    if not found:
-        raise Unavailable(f"no library: {', '.join(map(str, candidates))}; build one, or name it with --library")
-    source = HERE / "core_loops.c"
-    command = [*compiler("CC", "cc"), "-std=gnu11", "-O2", "-shared", "-fPIC", f"-I{ROOT / 'include'}", str(source)]
-    target = compile_shared(FOLDER / "core_loops.so", [source], command)
-    ctypes.CDLL(str(found[0].resolve()), mode=ctypes.RTLD_GLOBAL)  # what core_loops.so calls
-    module = ctypes.CDLL(str(target))
-    for function in (module.bench_slice, module.bench_plain):
-        function.restype = ctypes.c_double
-        function.argtypes = [ctypes.c_long]
-    return module

@@ -1,1 +1,59 @@
-def run(report, here, quick): pass
+"""Describing and exchanging: nothing is copied. Views and device memory in C, then everything that Python sees."""
+
+import importlib.util
+
+import drivers
+import native
+from layouts import flat
+from report import at_most, at_most_of
+
+GROUP = "exchange"
+VIEWS = {"slice": "view_slice", "transpose": "view_transpose", "index": "view_index"}
+RAW = "driver's own calls"
+PLAIN = "the least: malloc, copy, count, free"
+
+
+def run(report, here, quick):
+    views(report, here)
+    devices(report, here)
+    missing = [name for name in ("numpy", "buffer_interface") if not importlib.util.find_spec(name)]
+    if missing:
+        report.skip("rows of the Python package", f"not installed: {', '.join(missing)} (bench/run --install)")
+        return
+    import c_rows
+    import device_rows
+    import host_rows
+    import process_rows
+    for rows in (c_rows, host_rows, device_rows, process_rows):
+        rows.run(report)
+
+
+def views(report, here):
+    for name, make in VIEWS.items():
+        runners = {"ours": here.job(make), PLAIN: here.job("view_plain")}
+        for job in runners.values():
+            job.verify(f"C: {name} of a view")
+        report.measure(GROUP, f"C: {name} of a view, and its release", runners, at_most(30))
+        for job in runners.values():
+            job.release()
+
+
+def devices(report, here):
+    """Each processor of OpenCL: PoCL has an asynchronous device and one that works in the calling thread."""
+    found = drivers.cpus(here)
+    if not found:
+        report.skip("rows on OpenCL devices", "there is no processor among them")
+    for words, spec in found.items():
+        beside_raw(report, here, f"C: allocate and free device memory, {words}", spec, native.ALLOCATE,
+                   at_most_of(RAW), ())
+        beside_raw(report, here, f"C: open a device, and its release, {words}", spec, native.OPEN,
+                   at_most_of(RAW, 1.05, text=f"≤ {RAW} + 5 %"), (RAW,))
+
+
+def beside_raw(report, here, words, spec, operation, target, bounds):
+    with native.Array(here, flat(4096)) as array:
+        wanted = native.request(operation, every=1 << 30)
+        runners = {"ours": drivers.ours(array, spec, wanted), RAW: drivers.raw(array, spec, wanted)}
+        for job in runners.values():
+            job.verify(words)
+        report.measure(GROUP, words, runners, target, bounds)

@@ -1,1 +1,46 @@
-def run(report, here, quick): pass
+"""GPUs: each layout and item size at 1 GiB beside the device's own copy, strided transfers beside pinned contiguous ones."""
+
+import drivers
+import gpu_peers
+import native
+from layouts import GIB, LAYOUTS, MIB
+from native import COPY, DEVICE, HOST, request
+from report import share_of
+
+GROUP = "gpu"
+ITEM_SIZES = (1, 2, 4, 8, 16)
+QUICK_BYTES = MIB // 16
+COPY_OF_DEVICE = "device's own copy"
+PINNED = "pinned, contiguous"
+
+
+def run(report, here, quick):
+    for spec in drivers.gpus(report, here, quick):
+        for name, make in LAYOUTS.items():
+            for item_size in ITEM_SIZES:
+                operation = f"{name}, {item_size} bytes an item, {spec}"
+                if report.wants(operation):
+                    with native.Array(here, make(QUICK_BYTES if quick else GIB, item_size)) as array:
+                        on_device(report, array, spec, operation)
+            for words, source, destination in (("host to device", HOST, DEVICE), ("device to host", DEVICE, HOST)):
+                operation = f"{name}, {words}, {spec}"
+                if report.wants(operation):
+                    with native.Array(here, make(QUICK_BYTES if quick else GIB // 4, 4)) as array:
+                        transfer(report, array, spec, operation, request(COPY, source, destination, pinned=1))
+
+
+def on_device(report, array, spec, operation):
+    """1 and 2 bytes an item are harder: a target of their own."""
+    runners = {"ours": drivers.verified(drivers.ours(array, spec, request(every=8)), operation),
+               COPY_OF_DEVICE: drivers.verified(drivers.raw(array, spec, request(every=8)), COPY_OF_DEVICE)}
+    if spec.startswith("cuda:"):
+        gpu_peers.add_all(report, runners, array, int(spec.split(":")[1]))
+    bounds = () if array.layout.name == "contiguous" else (COPY_OF_DEVICE,)
+    report.measure(GROUP, operation, runners, share_of(COPY_OF_DEVICE, .95 if array.layout.item_size >= 4 else .80),
+                   bounds, 2 * array.layout.bytes)
+
+
+def transfer(report, array, spec, operation, wanted):
+    runners = {"ours": drivers.verified(drivers.ours(array, spec, wanted), operation),
+               PINNED: drivers.verified(drivers.raw(array, spec, wanted), PINNED)}
+    report.measure(GROUP, operation, runners, share_of(PINNED, .9), (PINNED,), 2 * array.layout.bytes)

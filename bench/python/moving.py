@@ -1,10 +1,12 @@
-"""Strided arrays into dense ones, float32, a source of 64 MiB: the host and the CPU device of OpenCL, beside memcpy."""
+"""Strided arrays into dense ones, float32, a source of 64 MiB: the host and the processor of OpenCL, beside memcpy."""
 
 import os
 
+import drivers
 import native
 import peers
 from layouts import LAYOUTS, MIB
+from native import COPY, HOST, request
 from report import share_of
 
 SOURCE_BYTES = 64 * MIB
@@ -36,22 +38,9 @@ def thread_choices(here):
     return {"as it is": None}
 
 
-def ours(here, array, device, operation, threads=None, **which):
-    job = array.job("library", device.encode(), native.request(**which), threads=threads)
-    job.verify(f"{operation} on {device}, {array.layout.name}")
-    return job
-
-
-def opencl_cpus(here):
-    """Devices of OpenCL that are processors, with (platform, ordinal)."""
-    for device in here.devices():
-        if device["spec"].startswith("opencl:") and device["kind"] == "cpu":
-            yield device["spec"], tuple(int(number) for number in device["spec"].split(":")[1:])
-
-
 def layout_rows(report, here, name, array):
     host, device = host_runners(report, here, array), device_runners(report, here, array)
-    for place, (mine, others, bounds) in (("host", host), ("OpenCL CPU device", device)):
+    for place, (mine, others, bounds) in (("host", host), ("OpenCL CPU", device)):
         if not mine:
             continue
         figures = report.compare(mine | others)
@@ -68,7 +57,7 @@ def fits(peer, words):
 
 
 def host_runners(report, here, array):
-    mine = {words: ours(here, array, "host", "copy", count, source=native.HOST, destination=native.HOST)
+    mine = {words: verified(drivers.ours(array, "host", request(COPY, HOST, HOST), count), array)
             for words, count in thread_choices(here).items()}
     others = {MEMCPY: verified(array.job("memcpy"), array), "naive C": verified(array.job("naive"), array)}
     peers.add(report, others, "NumPy", array, peers.numpy_copy)
@@ -88,13 +77,13 @@ def verified(job, array):
 
 
 def device_runners(report, here, array):
-    found = next(opencl_cpus(here), None)
-    if not found:
-        report.skip("rows on the OpenCL CPU device", "there is none")
+    spec = next(iter(drivers.cpus(here).values()), None)
+    if not spec:
+        report.skip("rows on an OpenCL CPU", "there is none")
         return {}, {}, ()
-    spec, place = found
-    mine = {words: ours(here, array, spec, "copy", count) for words, count in thread_choices(here).items()}
+    mine = {words: verified(drivers.ours(array, spec, request(), count), array)
+            for words, count in thread_choices(here).items()}
     others = {MEMCPY: verified(array.job("memcpy"), array),
-              "clEnqueueCopyBuffer": verified(array.job("opencl", *place, native.request()), array),
-              "naive kernel": verified(array.job("opencl_kernel", *place), array)}
+              "clEnqueueCopyBuffer": verified(drivers.raw(array, spec, request()), array),
+              "naive kernel": verified(array.job("opencl_kernel", *drivers.place_of(spec)), array)}
     return mine, others, bounds_of(array, MEMCPY, "clEnqueueCopyBuffer")

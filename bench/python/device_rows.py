@@ -3,10 +3,11 @@
 import numpy as np
 
 import buffer_interface as bi
-from report import fastest
-from timing import compare, statement
+from report import at_most, at_most_of
+from timing import statement
 from verify import equal, same_array
 
+GROUP = "exchange"
 SHAPE = (3, 4)
 
 
@@ -49,39 +50,60 @@ def import_cai(report, memory, stream, words):
     view.release()
     runners = {
         "ours": statement("buffer_interface(x)", buffer_interface=bi.buffer_interface, x=x),
-        "ours, check=False": statement("buffer_interface(x, check=False)", buffer_interface=bi.buffer_interface, x=x),
         "producer's own": statement("x.__cuda_array_interface__", x=x),
     }
-    cuda_core(report, runners, x)
-    figures = compare(runners)
-    unchecked, ours = figures.pop("ours, check=False"), figures.pop("ours")
-    limit = figures["producer's own"].median + 150
-    report.add(f"buffer_interface(x), CAI v3, {words}", ours, figures, "≤ producer's + 150 ns", limit)
-    report.add("  the same with check=False", unchecked, {}, "≤ producer's + 150 ns", limit)
+    for name, find in PEERS.items():
+        add_peer(report, runners, name, find, x)
+    target = at_most_of("producer's own", plus=150, text="≤ producer's own + 150 ns")
+    bounds = ("producer's own",)
+    report.measure(GROUP, f"Python: buffer_interface(x), CAI v3, {words}", runners, target, bounds)
+    unchecked = statement("buffer_interface(x, check=False)", buffer_interface=bi.buffer_interface, x=x)
+    report.measure(GROUP, f"Python: buffer_interface(x, check=False), CAI v3, {words}", runners | {"ours": unchecked},
+                   target, bounds)
 
 
-def cuda_core(report, runners, x):
-    """cuda.core opens CUDA by itself, so it runs where the driver is a real one."""
+def cuda_core():
+    from cuda.core.utils import StridedMemoryView
+    return lambda x: StridedMemoryView.from_cuda_array_interface(x, stream_ptr=-1)
+
+
+def cupy():
+    import cupy
+    return cupy.asarray
+
+
+def numba():
+    from numba import cuda as numba_cuda
+    return numba_cuda.as_cuda_array
+
+
+def torch():
+    import torch as peer
+    return lambda x: peer.as_tensor(x, device="cuda")
+
+
+# They open CUDA by themselves, so they run where the driver is a real one.
+PEERS = {"cuda.core StridedMemoryView": cuda_core, "CuPy": cupy, "Numba": numba, "PyTorch": torch}
+
+
+def add_peer(report, runners, name, find, x):
     try:
-        from cuda.core.utils import StridedMemoryView
-        take = StridedMemoryView.from_cuda_array_interface
-        take(x, stream_ptr=-1)
-    except Exception as why:  # noqa: BLE001
-        if ("cuda.core StridedMemoryView", str(why)) not in report.not_run:
-            report.skip("cuda.core StridedMemoryView", why)
+        take = find()
+        take(x)
+    except Exception as why:  # noqa: BLE001: whatever is missing, the row says so
+        report.skip(f"{name}, CUDA Array Interface", why)
         return
-    runners["cuda.core StridedMemoryView"] = statement("take(x, stream_ptr=-1)", take=take, x=x)
+    runners[name] = statement("take(x)", take=take, x=x)
 
 
 def export_cai(report, memory):
     x = np.arange(12, dtype="<f4").reshape(SHAPE)
     equal("__cuda_array_interface__, data", memory.__cuda_array_interface__["data"], (int(memory.buffer), False))
     equal("__cuda_array_interface__, shape", memory.__cuda_array_interface__["shape"], SHAPE)
-    figures = compare({
+    report.measure(GROUP, "Python: .__cuda_array_interface__", {
         "ours": statement("v.__cuda_array_interface__", v=memory),
         "NumPy's __array_interface__": statement("x.__array_interface__", x=x),
-    })
-    report.add(".__cuda_array_interface__", figures.pop("ours"), figures, "≤ 200 ns", 200)
+    }, at_most(200))
 
 
 def read_by_hand(x):
@@ -110,10 +132,8 @@ def opencl(report):
           (x.offset, x.shape, x.strides, "<f4"))
     equal("buffer_interface(pyopencl), values", np.asarray(view.to("host")).tolist(), x.get().tolist())
     view.release()
-    figures = compare({
+    report.measure(GROUP, "Python: buffer_interface(x), pyopencl array", {
         "ours": statement("buffer_interface(x)", buffer_interface=bi.buffer_interface, x=x),
         "attributes read by hand": statement("read(x)", read=read_by_hand, x=x),
         "and size and context": statement("read(x)", read=read_more_by_hand, x=x),
-    })
-    report.add("buffer_interface(x), pyopencl array", figures.pop("ours"), figures, "≤ the reads by hand",
-               fastest(figures))
+    }, at_most_of("attributes read by hand", text="≤ the reads by hand"))

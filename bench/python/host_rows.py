@@ -4,9 +4,11 @@ import numpy as np
 
 import buffer_interface as bi
 import build
-from timing import compare, statement
+from report import at_most, at_most_of
+from timing import statement
 from verify import equal, same_array
 
+GROUP = "exchange"
 SHAPE = (3, 4)
 
 
@@ -45,22 +47,19 @@ def import_numpy(report):
     if peer:
         equal("nanobind, address", peer.address(x), x.ctypes.data)
         runners["nanobind"] = statement("take(x)", take=peer.take, x=x)
-    figures = compare(runners)
-    ours = figures.pop("ours")
-    report.add("buffer_interface(x), NumPy array", ours, figures, "≤ np.from_dlpack",
-               figures["np.from_dlpack"].median)
+    report.measure(GROUP, "Python: buffer_interface(x), NumPy array", runners, at_most_of("np.from_dlpack"),
+                   bounds=("np.asarray (x itself)",))
 
 
 def import_memoryview(report):
     x = memoryview(bytearray(48)).cast("f", SHAPE)
     y = np.frombuffer(x, dtype="<f4")
     same_array("buffer_interface(memoryview)", bi.buffer_interface(x), y.ctypes.data, x.shape, x.strides, "<f4")
-    figures = compare({
+    report.measure(GROUP, "Python: buffer_interface(x), memoryview", {
         "ours": statement("buffer_interface(x)", buffer_interface=bi.buffer_interface, x=x),
         "np.asarray": statement("asarray(x)", asarray=np.asarray, x=x),
         "memoryview": statement("memoryview(x)", x=x),
     })
-    report.add("buffer_interface(x), memoryview", figures.pop("ours"), figures)
 
 
 def export_dlpack(report):
@@ -68,16 +67,14 @@ def export_dlpack(report):
     v = bi.buffer_interface(x)
     equal("__dlpack__, address", np.from_dlpack(v).ctypes.data, x.ctypes.data)
     equal("__dlpack__, values", np.from_dlpack(v).tolist(), x.tolist())
-    figures = compare({
+    report.measure(GROUP, "Python: .__dlpack__(max_version=(1, 3)), host", {
         "ours": statement("v.__dlpack__(max_version=version)", v=v, version=(1, 3)),
         "NumPy": statement("x.__dlpack__(max_version=version)", x=x, version=(1, 3)),
-    })
-    report.add(".__dlpack__(max_version=(1, 3)), host", figures.pop("ours"), figures, "≤ 60 ns", 60)
-    figures = compare({
+    }, at_most(60))
+    report.measure(GROUP, "Python: np.from_dlpack(our object)", {
         "ours": statement("from_dlpack(v)", from_dlpack=np.from_dlpack, v=v),
         "of a NumPy array": statement("from_dlpack(x)", from_dlpack=np.from_dlpack, x=x),
     })
-    report.add("np.from_dlpack(our object)", figures.pop("ours"), figures)
 
 
 def export_buffer(report):
@@ -85,21 +82,26 @@ def export_buffer(report):
     v = bi.buffer_interface(x)
     equal("memoryview, values", memoryview(v).tolist(), x.tolist())
     equal("__array_interface__, address", v.__array_interface__["data"][0], x.ctypes.data)
-    figures = compare({"ours": statement("memoryview(v)", v=v), "of a NumPy array": statement("memoryview(x)", x=x)})
-    report.add("memoryview(our object)", figures.pop("ours"), figures)
-    figures = compare({
+    report.measure(GROUP, "Python: memoryview(our object)", {
+        "ours": statement("memoryview(v)", v=v),
+        "of a NumPy array": statement("memoryview(x)", x=x),
+    })
+    report.measure(GROUP, "Python: .__array_interface__, host", {
         "ours": statement("v.__array_interface__", v=v),
         "NumPy": statement("x.__array_interface__", x=x),
     })
-    report.add(".__array_interface__, host", figures.pop("ours"), figures)
 
 
 def slicing(report):
     x = source()
     v, m = bi.buffer_interface(x), memoryview(x.reshape(-1))
     same_array("slice", v[1:, ::2], x[1:, ::2].ctypes.data, (2, 2), (16, 8), "<f4")
-    figures = compare({"ours": statement("v[1:]", v=v), "NumPy": statement("x[1:]", x=x),
-                       "memoryview": statement("m[1:]", m=m)})
-    report.add("v[1:] and its release", figures.pop("ours"), figures)
-    figures = compare({"ours": statement("v[1:, ::2]", v=v), "NumPy": statement("x[1:, ::2]", x=x)})
-    report.add("v[1:, ::2] and its release", figures.pop("ours"), figures)
+    report.measure(GROUP, "Python: v[1:] and its release", {
+        "ours": statement("v[1:]", v=v),
+        "NumPy": statement("x[1:]", x=x),
+        "memoryview": statement("m[1:]", m=m),
+    })
+    report.measure(GROUP, "Python: v[1:, ::2] and its release", {
+        "ours": statement("v[1:, ::2]", v=v),
+        "NumPy": statement("x[1:, ::2]", x=x),
+    })

@@ -1,0 +1,67 @@
+"""Rows in C: the hatch `__buffer_interface_c__` and the DLPack exchange table, as an extension uses them."""
+
+import numpy as np
+
+import buffer_interface as bi
+import build
+from report import at_most
+from verify import equal
+
+GROUP = "exchange"
+LIMIT = at_most(15)
+
+
+def run(report):
+    try:
+        loops = build.loops()
+    except build.Unavailable as why:
+        report.skip("rows in C", why)
+        return
+    x = np.arange(12, dtype="<f4").reshape(3, 4)
+    v = bi.buffer_interface(x)
+    ours = {"hatch, borrow": (loops.borrow, v), "hatch, take": (loops.take, v), "table, tensor": (loops.dl_tensor, v),
+            "table, managed": (loops.dl_managed, v)}
+    others = peers(report, loops, x)
+    for name, (loop, array) in (ours | others).items():
+        equal(f"{name}, address", loop(array, 1)[1], x.ctypes.data)
+    add_rows(report, *({name: runner(*pair) for name, pair in pairs.items()} for pairs in (ours, others)))
+
+
+def runner(loop, array):
+    return lambda n: loop(array, n)[0]
+
+
+def peers(report, loops, x):
+    """Objects of other libraries with an exchange table of their own, and which of its functions they have."""
+    found = {}
+    for name, make in (("tvm-ffi", tvm_tensor), ("NumPy", lambda array: array)):
+        try:
+            array = make(x)
+            loops.dl_managed(array, 1)
+        except Exception as why:  # noqa: BLE001: whatever is missing, the row says so
+            report.skip(f"exchange table of {name}", why)
+            continue
+        found[f"{name}, managed"] = (loops.dl_managed, array)
+        try:
+            loops.dl_tensor(array, 1)
+        except BufferError:
+            continue
+        found[f"{name}, tensor"] = (loops.dl_tensor, array)
+    return found
+
+
+def tvm_tensor(x):
+    """tvm-ffi puts its table on arrays of other libraries; this one of its own has it as well."""
+    import tvm_ffi
+    from tvm_ffi.core import DLTensorTestWrapper
+    return DLTensorTestWrapper(tvm_ffi.from_dlpack(x))
+
+
+def add_rows(report, ours, others):
+    tensors = {name: runner for name, runner in others.items() if name.endswith("tensor")}
+    managed = {name: runner for name, runner in others.items() if name.endswith("managed")}
+    report.measure(GROUP, "C: __buffer_interface_c__, view", {"ours": ours["hatch, borrow"]} | tensors | managed, LIMIT)
+    report.measure(GROUP, "C: __buffer_interface_c__, acquire and release", {"ours": ours["hatch, take"]} | managed)
+    report.measure(GROUP, "C: DLPack exchange table, tensor", {"ours": ours["table, tensor"]} | tensors, LIMIT)
+    report.measure(GROUP, "C: DLPack exchange table, managed tensor and its deleter",
+                   {"ours": ours["table, managed"]} | managed)

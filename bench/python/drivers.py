@@ -1,0 +1,50 @@
+"""The driver's own calls beside the library, whatever device it is."""
+
+import native
+from native import Unavailable
+
+
+def place_of(spec):
+    """(platform, ordinal) of "opencl:0:1", (ordinal,) of "cuda:0"."""
+    return tuple(int(number) for number in spec.split(":")[1:])
+
+
+def raw(array, spec, wanted):
+    """A job of the driver's own calls for the same request; on the host there are none."""
+    backend = spec.split(":")[0]
+    if backend not in ("opencl", "cuda"):
+        raise Unavailable(f"{spec} has no driver")
+    return array.job(backend, *place_of(spec), wanted)
+
+
+def ours(array, spec, wanted, threads=None):
+    return array.job("library", spec.encode(), wanted, threads=threads)
+
+
+def verified(job, what):
+    job.verify(what)
+    return job
+
+
+# What PoCL calls the device that works in the calling thread: what a call costs can be seen there.
+SYNCHRONOUS = ("basic", "cpu-minimal")
+
+
+def cpus(here):
+    """One processor of OpenCL that works beside the caller, one that does not, as far as there are: words and spec."""
+    found = {}
+    for device in here.devices():
+        if device["spec"].startswith("opencl:") and device["kind"] == "cpu":
+            words = "OpenCL CPU" + (", synchronous" if device["name"].startswith(SYNCHRONOUS) else "")
+            found.setdefault(words, device["spec"])
+    return dict(sorted(found.items()))
+
+
+def gpus(report, here, quick):
+    """GPUs of both backends. The simulated driver copies in the calling thread: it is checked, and never timed."""
+    found = [device["spec"] for device in here.devices() if device["kind"] == "gpu"]
+    if "simulated" in report.cuda_driver and not quick:
+        found = [spec for spec in found if not spec.startswith("cuda:")]
+    if not found:
+        report.skip("rows on a GPU", "there is none")
+    return found
