@@ -296,20 +296,21 @@ int bi_dtype_from_dlpack(unsigned code, unsigned bits, unsigned lanes, struct bi
 	return bi__fail(err, BI_EDTYPE, "no type has the DLPack code %u with %u bits", code, bits);
 }
 
-int bi__dtype_triple(struct bi_dtype dtype, uint8_t *code, uint8_t *bits, uint16_t *lanes)
+struct bi__type_words bi__dtype_words(struct bi_dtype dtype)
 {
 	const struct entry *entry = &types[dtype.type];
+	struct bi__type_words words = { BI__TYPE_OPAQUE, 8, entry->kind, bi__dtype_order(dtype) };
 
 	if (is_sized(entry) || dtype.swapped)
-		return 0;
-	*code = (uint8_t)entry->code;
-	*bits = (uint8_t)entry->bits;
-	*lanes = dtype.lanes;
-	return 1;
+		return words;
+	words.code = (uint8_t)entry->code;
+	words.bits = (uint8_t)entry->bits;
+	return words;
 }
 
 int bi_dtype_to_dlpack(struct bi_dtype dtype, uint8_t *code, uint8_t *bits, uint16_t *lanes, struct bi_error *err)
 {
+	struct bi__type_words words;
 	char text[BI_DTYPE_TEXT];
 	int rc;
 
@@ -318,10 +319,15 @@ int bi_dtype_to_dlpack(struct bi_dtype dtype, uint8_t *code, uint8_t *bits, uint
 	rc = bi__dtype_check(dtype, err);
 	if (rc != BI_OK)
 		return rc;
-	if (bi__dtype_triple(dtype, code, bits, lanes))
-		return BI_OK;
-	bi_dtype_name(dtype, text);
-	return bi__fail(err, BI_EDTYPE, "DLPack has no type %s", text);
+	words = bi__dtype_words(dtype);
+	if (words.code == BI__TYPE_OPAQUE) {
+		bi_dtype_name(dtype, text);
+		return bi__fail(err, BI_EDTYPE, "DLPack has no type %s", text);
+	}
+	*code = words.code;
+	*bits = words.bits;
+	*lanes = dtype.lanes;
+	return BI_OK;
 }
 
 int bi_dtype_equal(struct bi_dtype a, struct bi_dtype b)

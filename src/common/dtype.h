@@ -10,8 +10,17 @@ int bi__dtype_check(struct bi_dtype dtype, struct bi_error *err);
 /* Byte order of one lane, as the array interface writes it: '<', '>' or '|'. For types that it cannot name, too. */
 char bi__dtype_order(struct bi_dtype dtype);
 
-/* DLPack's triple of a type that is known to be sound; 0 if there is none, and nothing is written. */
-int bi__dtype_triple(struct bi_dtype dtype, uint8_t *code, uint8_t *bits, uint16_t *lanes);
+/* What an exchange says of a type besides its size, in a word: DLPack's code and bits, kind and order as in abi.h. */
+struct bi__type_words {
+	uint8_t code; /* BI__TYPE_OPAQUE: DLPack has none */
+	uint8_t bits;
+	char kind, order;
+};
+
+#define BI__TYPE_OPAQUE 3
+
+/* Of a type that is known to be sound. */
+struct bi__type_words bi__dtype_words(struct bi_dtype dtype);
 
 /* Reads a typestr of `length` characters; names are not accepted. BI_EDTYPE. */
 int bi__dtype_parse_typestr(const char *text, size_t length, struct bi_dtype *out, struct bi_error *err);

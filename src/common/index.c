@@ -1,49 +1,39 @@
+/* NumPy's basic indexing. */
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/layout.h"
 #include "common/status.h"
 
-/* The layout that is being built; nothing of the source changes before every item has been accepted. */
-struct builder {
-	const struct bi_layout *source;
-	int is_empty; /* then strides need not be sound: the offset does not move */
-	int axis; /* of the source, the next to be used */
-	int ndim;
-	int64_t offset;
-	int64_t shape[BI_MAX_NDIM];
-	int64_t strides[BI_MAX_NDIM];
+/* Where the work is: the next axis of the source, and the next of the result. */
+struct cursor {
+	const struct bi__axes *source;
+	struct bi__axes_out *out;
+	int from, to;
 };
 
-static int add_axis(struct builder *to, int64_t extent, int64_t stride, struct bi_error *err)
+static void add_axis(struct cursor *at, int64_t extent, int64_t stride)
 {
-	if (to->ndim == BI_MAX_NDIM)
-		return bi__fail(err, BI_EINVAL, "items: the result has more than %d dimensions", BI_MAX_NDIM);
-	to->shape[to->ndim] = extent;
-	to->strides[to->ndim++] = stride;
-	return BI_OK;
+	at->out->shape[at->to] = extent;
+	at->out->strides[at->to++] = stride;
 }
 
-static int add_whole_axes(struct builder *to, int count, struct bi_error *err)
+static void add_whole_axes(struct cursor *at, int count)
 {
-	for (; count > 0; count--, to->axis++) {
-		int rc = add_axis(to, to->source->shape[to->axis], to->source->strides[to->axis], err);
-
-		if (rc != BI_OK)
-			return rc;
-	}
-	return BI_OK;
+	for (int end = at->from + count; at->from < end; at->from++)
+		add_axis(at, at->source->shape[at->from], at->source->strides[at->from]);
 }
 
-static int add_integer(struct builder *to, int64_t index, int position, struct bi_error *err)
+static int add_integer(struct cursor *at, int64_t index, int position, struct bi_error *err)
 {
-	int64_t extent = to->source->shape[to->axis], stride = to->source->strides[to->axis];
+	int64_t extent = at->source->shape[at->from], stride = at->source->strides[at->from];
 
 	if (index < -extent || index >= extent)
 		return bi__fail(err, BI_EBOUNDS, "items[%d] is %" PRId64 ", outside of axis %d with extent %" PRId64,
-				position, index, to->axis, extent);
-	if (!to->is_empty)
-		to->offset += (index < 0 ? index + extent : index) * stride;
-	to->axis++;
+				position, index, at->from, extent);
+	if (!at->source->is_empty)
+		at->out->offset += (index < 0 ? index + extent : index) * stride;
+	at->from++;
 	return BI_OK;
 }
 
@@ -57,11 +47,21 @@ static int64_t clip(int64_t limit, int64_t extent, int backward)
 	return limit < low ? low : limit > high ? high : limit;
 }
 
-static int add_slice(struct builder *to, const struct bi_index *item, int position, struct bi_error *err)
+/* How many steps begin before `distance` ends. The commonest steps need no division. */
+static int64_t count_steps(int64_t distance, int64_t step)
 {
-	int64_t extent = to->source->shape[to->axis], stride = to->source->strides[to->axis++];
+	if (distance <= 0)
+		return 0;
+	if (!(step & (step - 1)))
+		return ((distance - 1) >> __builtin_ctzll((unsigned long long)step)) + 1;
+	return (distance - 1) / step + 1;
+}
+
+static int add_slice(struct cursor *at, const struct bi_index *item, int position, struct bi_error *err)
+{
+	int64_t extent = at->source->shape[at->from], stride = at->source->strides[at->from++];
 	int backward = item->step < 0;
-	int64_t start = backward ? extent - 1 : 0, stop = backward ? -1 : extent, distance, step, length;
+	int64_t start = backward ? extent - 1 : 0, stop = backward ? -1 : extent, step, length;
 
 	if (item->step == 0)
 		return bi__fail(err, BI_EINVAL, "items[%d]: the step of the slice is 0", position);
@@ -69,74 +69,94 @@ static int add_slice(struct builder *to, const struct bi_index *item, int positi
 		start = clip(item->start, extent, backward);
 	if (item->stop != BI_OMITTED)
 		stop = clip(item->stop, extent, backward);
-	distance = backward ? start - stop : stop - start;
 	step = !backward ? item->step : item->step == INT64_MIN ? INT64_MAX : -item->step;
-	length = distance > 0 ? (distance - 1) / step + 1 : 0;
-	if (length > 0 && !to->is_empty)
-		to->offset += start * stride;
-	if (length > 1 && !to->is_empty)
+	length = count_steps(backward ? start - stop : stop - start, step);
+	if (length > 0 && !at->source->is_empty)
+		at->out->offset += start * stride;
+	if (length > 1 && !at->source->is_empty)
 		stride *= item->step;
-	return add_axis(to, length, stride, err);
+	add_axis(at, length, stride);
+	return BI_OK;
 }
 
-/* How many axes are left for an ellipsis or for the end, or a negative status. */
-static int count_rest(const struct bi_layout *layout, const struct bi_index *items, int count, struct bi_error *err)
+int bi__axes_count_items(int source_ndim, const struct bi_index *items, int count, int *ndim, int *whole,
+			 struct bi_error *err)
 {
-	int used = 0, ellipses = 0;
+	int of_kind[BI_INDEX_ELLIPSIS + 1] = { 0 }, used;
 
 	for (int i = 0; i < count; i++) {
-		used += items[i].kind == BI_INDEX_INTEGER || items[i].kind == BI_INDEX_SLICE;
-		ellipses += items[i].kind == BI_INDEX_ELLIPSIS;
+		if ((unsigned)items[i].kind > BI_INDEX_ELLIPSIS)
+			return bi__fail(err, BI_EINVAL, "items[%d]: kind %d is not in %d..%d", i, (int)items[i].kind,
+					BI_INDEX_INTEGER, BI_INDEX_ELLIPSIS);
+		of_kind[items[i].kind]++;
 	}
-	if (ellipses > 1)
-		return bi__fail(err, BI_EINVAL, "items: there are %d ellipses, there can be one", ellipses);
-	if (used > layout->ndim)
-		return bi__fail(err, BI_EBOUNDS, "items: the number of axes indexed is %d, the layout has %d", used, layout->ndim);
-	return layout->ndim - used;
+	used = of_kind[BI_INDEX_INTEGER] + of_kind[BI_INDEX_SLICE];
+	if (of_kind[BI_INDEX_ELLIPSIS] > 1)
+		return bi__fail(err, BI_EINVAL, "items: there are %d ellipses, there can be one",
+				of_kind[BI_INDEX_ELLIPSIS]);
+	if (used > source_ndim)
+		return bi__fail(err, BI_EBOUNDS, "items: the number of axes indexed is %d, the layout has %d", used,
+				source_ndim);
+	*ndim = source_ndim - of_kind[BI_INDEX_INTEGER] + of_kind[BI_INDEX_NEWAXIS];
+	*whole = source_ndim - used;
+	if (*ndim > BI_MAX_NDIM)
+		return bi__fail(err, BI_EINVAL, "items: the result has more than %d dimensions", BI_MAX_NDIM);
+	return BI_OK;
 }
 
-static int add_item(struct builder *to, const struct bi_index *item, int position, int whole, struct bi_error *err)
+static int add_item(struct cursor *at, const struct bi_index *item, int position, int whole, struct bi_error *err)
 {
 	switch (item->kind) {
 	case BI_INDEX_INTEGER:
-		return add_integer(to, item->start, position, err);
+		return add_integer(at, item->start, position, err);
 	case BI_INDEX_SLICE:
-		return add_slice(to, item, position, err);
+		return add_slice(at, item, position, err);
 	case BI_INDEX_NEWAXIS:
-		return add_axis(to, 1, 0, err);
+		add_axis(at, 1, 0);
+		break;
 	case BI_INDEX_ELLIPSIS:
-		return add_whole_axes(to, whole, err);
+		add_whole_axes(at, whole);
 	}
-	return bi__fail(err, BI_EINVAL, "items[%d]: kind %d is not in %d..%d", position, (int)item->kind,
-			BI_INDEX_INTEGER, BI_INDEX_ELLIPSIS);
+	return BI_OK;
 }
 
+int bi__axes_index(const struct bi__axes *source, const struct bi_index *items, int count, int whole,
+		   struct bi__axes_out *out, struct bi_error *err)
+{
+	struct cursor at = { source, out, 0, 0 };
+
+	out->offset = source->offset;
+	for (int i = 0; i < count; i++) {
+		int rc = add_item(&at, &items[i], i, whole, err);
+
+		if (rc)
+			return rc;
+	}
+	add_whole_axes(&at, source->ndim - at.from);
+	return BI_OK;
+}
+
+/* Nothing of the layout changes before every item has been accepted. */
 int bi_layout_index(struct bi_layout *layout, const struct bi_index *items, int count, struct bi_error *err)
 {
-	struct builder to;
-	int whole, rc;
+	int64_t shape[BI_MAX_NDIM], strides[BI_MAX_NDIM];
+	struct bi__axes_out out = { shape, strides, 0 };
+	struct bi__axes source;
+	int ndim, whole, rc;
 
 	if (!layout || count < 0 || (count > 0 && !items))
 		return bi__fail(err, BI_EINVAL, "layout or items is NULL, or count %d is below 0", count);
-	whole = count_rest(layout, items, count, err);
-	if (whole < 0)
-		return whole;
-	to.source = layout;
-	to.is_empty = bi_layout_size(layout) == 0;
-	to.axis = 0;
-	to.ndim = 0;
-	to.offset = layout->offset;
-	for (int i = 0; i < count; i++) {
-		rc = add_item(&to, &items[i], i, whole, err);
-		if (rc != BI_OK)
-			return rc;
-	}
-	rc = add_whole_axes(&to, layout->ndim - to.axis, err);
-	if (rc != BI_OK)
+	rc = bi__axes_count_items(layout->ndim, items, count, &ndim, &whole, err);
+	if (rc)
 		return rc;
-	layout->ndim = to.ndim;
-	layout->offset = to.offset;
-	memcpy(layout->shape, to.shape, (size_t)to.ndim * sizeof(*to.shape));
-	memcpy(layout->strides, to.strides, (size_t)to.ndim * sizeof(*to.strides));
+	source = (struct bi__axes){ layout->shape, layout->strides, layout->offset, layout->ndim,
+				    bi_layout_size(layout) == 0 };
+	rc = bi__axes_index(&source, items, count, whole, &out, err);
+	if (rc)
+		return rc;
+	layout->ndim = ndim;
+	layout->offset = out.offset;
+	memcpy(layout->shape, shape, (size_t)ndim * sizeof(*shape));
+	memcpy(layout->strides, strides, (size_t)ndim * sizeof(*strides));
 	return BI_OK;
 }

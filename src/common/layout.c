@@ -5,6 +5,7 @@
 #include "common/checked.h"
 #include "common/descr.h"
 #include "common/dtype.h"
+#include "common/layout.h"
 
 /*
  * Arrays without elements may have any strides, and stay without elements whatever is done to them. So wherever strides
@@ -95,6 +96,25 @@ static void set_shape(struct bi_layout *layout, int ndim, const int64_t *shape, 
 	}
 }
 
+/* Everything but the reach, which needs strides. */
+static int check_type_and_shape(struct bi_dtype dtype, int ndim, const int64_t *shape, struct bi_error *err)
+{
+	int rc = bi__dtype_check(dtype, err);
+
+	if (!rc)
+		rc = check_ndim(ndim, shape, err);
+	return rc ? rc : check_shape(ndim, shape, dtype.item_size, err);
+}
+
+int bi__layout_check(const struct bi_layout *layout, struct bi_error *err)
+{
+	int rc = check_type_and_shape(layout->dtype, layout->ndim, layout->shape, err);
+
+	return rc ? rc
+		  : check_reach(layout->dtype.item_size, layout->ndim, layout->shape, layout->strides, layout->offset,
+				err);
+}
+
 int bi_layout_init(struct bi_layout *layout, struct bi_dtype dtype, int ndim, const int64_t *shape,
 		   const int64_t *strides, int64_t offset, struct bi_error *err)
 {
@@ -103,11 +123,7 @@ int bi_layout_init(struct bi_layout *layout, struct bi_dtype dtype, int ndim, co
 
 	if (!layout)
 		return bi__fail(err, BI_EINVAL, "layout is NULL");
-	rc = bi__dtype_check(dtype, err);
-	if (rc == BI_OK)
-		rc = check_ndim(ndim, shape, err);
-	if (rc == BI_OK)
-		rc = check_shape(ndim, shape, dtype.item_size, err);
+	rc = check_type_and_shape(dtype, ndim, shape, err);
 	if (rc != BI_OK)
 		return rc;
 	if (!strides) {
@@ -206,25 +222,39 @@ int bi_layout_element(const struct bi_layout *layout, const int64_t *index, int6
 	return BI_OK;
 }
 
-int bi_layout_permute(struct bi_layout *layout, const int *axes, struct bi_error *err)
+int bi__axes_permute(const struct bi__axes *source, const int *axes, struct bi__axes_out *out, struct bi_error *err)
 {
-	int64_t shape[BI_MAX_NDIM], strides[BI_MAX_NDIM];
+	int ndim = source->ndim;
 	uint64_t seen = 0;
 
-	if (!layout)
-		return bi__fail(err, BI_EINVAL, "layout is NULL");
-	for (int i = 0; i < layout->ndim; i++) {
-		int axis = axes ? resolve_axis(axes[i], layout->ndim) : layout->ndim - 1 - i;
+	for (int i = 0; i < ndim; i++) {
+		int axis = axes ? resolve_axis(axes[i], ndim) : ndim - 1 - i;
 
 		if (axis < 0)
-			return bi__fail(err, BI_EINVAL, "axes[%d] is %d, not in %d..%d", i, axes[i], -layout->ndim,
-					layout->ndim - 1);
+			return bi__fail(err, BI_EINVAL, "axes[%d] is %d, not in %d..%d", i, axes[i], -ndim, ndim - 1);
 		if (seen >> axis & 1)
 			return bi__fail(err, BI_EINVAL, "axes[%d] is %d: axis %d is there twice", i, axes[i], axis);
 		seen |= UINT64_C(1) << axis;
-		shape[i] = layout->shape[axis];
-		strides[i] = layout->strides[axis];
+		out->shape[i] = source->shape[axis];
+		out->strides[i] = source->strides[axis];
 	}
+	out->offset = source->offset;
+	return BI_OK;
+}
+
+int bi_layout_permute(struct bi_layout *layout, const int *axes, struct bi_error *err)
+{
+	int64_t shape[BI_MAX_NDIM], strides[BI_MAX_NDIM];
+	struct bi__axes_out out = { shape, strides, 0 };
+	struct bi__axes source;
+	int rc;
+
+	if (!layout)
+		return bi__fail(err, BI_EINVAL, "layout is NULL");
+	source = (struct bi__axes){ layout->shape, layout->strides, layout->offset, layout->ndim, 0 };
+	rc = bi__axes_permute(&source, axes, &out, err);
+	if (rc)
+		return rc;
 	set_shape(layout, layout->ndim, shape, strides);
 	return BI_OK;
 }

@@ -399,7 +399,7 @@ void bi_memory_release(struct bi_memory *memory)
 	struct bi_context *context;
 	int is_reachable;
 
-	if (!memory || atomic_fetch_sub_explicit(&memory->refs, 1, memory_order_acq_rel) != 1)
+	if (!memory || !bi__drop_reference(&memory->refs))
 		return;
 	context = memory->context;
 	is_reachable = bi__dispatch_reachable(memory, NULL) == BI_OK;
@@ -486,13 +486,6 @@ void bi__memory_reap(struct bi_context *context, enum bi__reap how)
 		else if (is_safe)
 			bi__memory_destroy(context, memory);
 	}
-}
-
-void bi__memory_show(struct bi_memory *memory)
-{
-	/* Written once: descriptions of one memory by many threads do not fight for its line. */
-	if (!atomic_load_explicit(&memory->shown, memory_order_relaxed))
-		atomic_store(&memory->shown, 1);
 }
 
 size_t bi_memory_nbytes(const struct bi_memory *memory)

@@ -19,9 +19,6 @@ void bi__memory_give_owner(struct bi_memory *memory, bi_release_fn release, void
  */
 void bi__memory_expect(struct bi_memory *memory);
 
-/* The handle is about to be seen outside. */
-void bi__memory_show(struct bi_memory *memory);
-
 enum bi__reap {
 	BI__REAP_SOME, /* looks at the oldest few, for the way of every call */
 	BI__REAP_ALL, /* looks at all */

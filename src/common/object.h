@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "common/backend.h"
+#include "common/dtype.h"
 
 /* Why the calling thread had to wait: the rows of docs/ordering.md that allow it. Name, key in reports. */
 #define BI__WAIT_MAP(X) \
@@ -103,7 +104,8 @@ struct bi_memory {
 	pthread_mutex_t lock; /* everything from here to the next blank line */
 	struct bi_stream *_Atomic home; /* NULL on host memory; the producer's, or the context stream. Set under the
 					   lock; what it was stays valid */
-	struct bi_stream *producer; /* retained: the stream that the producer named, also after another became the home */
+	struct bi_stream
+		*producer; /* retained: the stream that the producer named, also after another became the home */
 	int pending;
 	int capturing; /* the step under way enqueues into a graph that is being captured */
 	int captured; /* some step did */
@@ -149,6 +151,7 @@ struct bi_view {
 	uint16_t exchange_flags; /* enum bi_exchange_flag: those that the layout and read-only make */
 	uint8_t is_empty; /* no element */
 	uint8_t has_element_strides; /* 0: some stride is no multiple of the item size */
+	struct bi__type_words words; /* of dtype */
 	int64_t dims[]; /* shape, strides, strides in elements */
 };
 
@@ -163,6 +166,16 @@ static inline int bi__is_host(const struct bi_memory *memory)
 	return memory->backend->is_host;
 }
 
+/*
+ * Drops a counted reference; 1 if it was the last. Whoever sees a count of 1 holds the only reference, so that nobody
+ * else can change it, and has seen what the others did before they dropped theirs: then nothing is written.
+ */
+static inline int bi__drop_reference(atomic_uint *refs)
+{
+	return atomic_load_explicit(refs, memory_order_acquire) == 1 ||
+	       atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel) == 1;
+}
+
 /* Can the two share events and memory? */
 static inline int bi__same_space(const struct bi_context *a, const struct bi_context *b)
 {
@@ -173,6 +186,13 @@ static inline int bi__same_space(const struct bi_context *a, const struct bi_con
 static inline int bi__share_events(const struct bi_context *a, const struct bi_context *b)
 {
 	return a->backend == b->backend && (a->state.native == b->state.native || a->backend->has_peers);
+}
+
+/* The handle is about to be seen outside. Written once: threads that describe one memory do not fight for its line. */
+static inline void bi__memory_show(struct bi_memory *memory)
+{
+	if (!atomic_load_explicit(&memory->shown, memory_order_relaxed))
+		atomic_store(&memory->shown, 1);
 }
 
 /* Nothing is to be waited for. Needs no lock: what other threads do at the same time comes after the question. */

@@ -3,13 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/layout.h"
 #include "common/memory.h"
 #include "common/object.h"
 #include "common/status.h"
 
 static void release_text(struct bi__text *text)
 {
-	if (text && atomic_fetch_sub_explicit(&text->refs, 1, memory_order_acq_rel) == 1)
+	if (text && bi__drop_reference(&text->refs))
 		free(text);
 }
 
@@ -37,77 +38,90 @@ static int check_inside(const struct bi_memory *memory, const struct bi_layout *
 	return BI_OK;
 }
 
-/*
- * Computed once, so that whoever describes the view divides nothing. Most item sizes are powers of two, whose division
- * is a shift: rounded down, which the product then shows. Returns 0 if some stride is no multiple.
- */
-static int divide_strides(const struct bi_layout *layout, int64_t *out)
+struct bi_view *bi__view_allocate(int ndim, struct bi_error *err)
 {
-	int64_t item = layout->dtype.item_size;
-	int shift = item && !(item & (item - 1)) ? __builtin_ctzll((unsigned long long)item) : -1;
+	struct bi_view *view = malloc(sizeof(*view) + 3 * (size_t)ndim * sizeof(*view->dims));
 
-	for (int i = 0; i < layout->ndim; i++) {
-		int64_t stride = layout->shape[i] < 2 ? item : layout->strides[i];
+	if (!view)
+		bi__fail(err, BI_ENOMEM, "no memory for a view of %d dimensions", ndim);
+	else
+		view->ndim = ndim;
+	return view;
+}
 
-		if (!item)
+/* Does each axis step over all of those before it? There are elements. */
+static int is_fortran(const int64_t *shape, const int64_t *strides, int ndim, int64_t item)
+{
+	for (int i = 0; i < ndim; i++) {
+		if (shape[i] != 1 && strides[i] != item)
 			return 0;
-		out[i] = shift < 0 ? stride / item : stride >> shift;
-		if (out[i] * item != stride)
-			return 0;
+		item *= shape[i];
 	}
 	return 1;
 }
 
-static void put_layout(struct bi_view *view, const struct bi_layout *layout)
+/*
+ * Computed once, so that whoever describes the view divides nothing. Most item sizes are powers of two, whose division
+ * is a shift: rounded down, which the product then shows.
+ */
+static unsigned describe_axes(struct bi_view *view)
 {
-	size_t n = (size_t)layout->ndim;
+	int ndim = view->ndim;
+	const int64_t *shape = view->dims, *strides = shape + ndim;
+	int64_t *quotients = view->dims + 2 * ndim;
+	int64_t item = view->dtype.item_size, step = item;
+	int shift = item & (item - 1) ? -1 : item ? __builtin_ctzll((unsigned long long)item) : 0;
+	int is_exact = item != 0, is_dense = 1, is_empty = 0;
 
-	view->ndim = layout->ndim;
-	view->dtype = layout->dtype;
-	view->offset = layout->offset;
-	memcpy(view->dims, layout->shape, n * sizeof(*view->dims));
-	memcpy(view->dims + n, layout->strides, n * sizeof(*view->dims));
-	view->has_element_strides = (uint8_t)divide_strides(layout, view->dims + 2 * n);
-	view->is_empty = 0;
-	for (size_t i = 0; i < n; i++)
-		view->is_empty |= layout->shape[i] == 0;
-	if (bi_layout_is_contiguous(layout, 'C'))
-		view->exchange_flags |= BI_EXCHANGE_C_CONTIGUOUS;
-	if (bi_layout_is_contiguous(layout, 'F'))
-		view->exchange_flags |= BI_EXCHANGE_F_CONTIGUOUS;
+	for (int i = ndim - 1; i >= 0; i--) {
+		int64_t extent = shape[i], stride = extent < 2 ? item : strides[i];
+
+		quotients[i] = shift < 0 ? stride / item : stride >> shift;
+		is_exact &= quotients[i] * item == stride;
+		is_dense &= extent == 1 || strides[i] == step;
+		is_empty |= extent == 0;
+		step *= extent;
+	}
+	view->is_empty = (uint8_t)is_empty;
+	view->has_element_strides = (uint8_t)is_exact;
+	return (is_empty || is_dense ? BI_EXCHANGE_C_CONTIGUOUS : 0u) |
+	       (is_empty || is_fortran(shape, strides, ndim, item) ? BI_EXCHANGE_F_CONTIGUOUS : 0u);
 }
 
-/* Retains memory and text. The layout is known to be sound and inside the memory. */
+void bi__view_complete(struct bi_view *view, unsigned flags)
+{
+	unsigned described = describe_axes(view);
+
+	atomic_init(&view->refs, 1);
+	view->flags = flags;
+	view->exchange_flags = (uint16_t)(described | (flags & BI_VIEW_READONLY ? BI_EXCHANGE_READONLY : 0));
+	if (view->text)
+		atomic_fetch_add_explicit(&view->text->refs, 1, memory_order_relaxed);
+}
+
+/* The text is retained, the memory's reference taken. The layout is known to be sound and inside. */
 static int new_view(struct bi_memory *memory, const struct bi_layout *layout, struct bi__text *text, unsigned flags,
 		    struct bi_view **out, struct bi_error *err)
 {
-	size_t n = (size_t)layout->ndim;
-	struct bi_view *view = malloc(sizeof(*view) + 3 * n * sizeof(*view->dims));
+	int ndim = layout->ndim;
+	struct bi_view *view = bi__view_allocate(ndim, err);
 
 	if (!view)
-		return bi__fail(err, BI_ENOMEM, "no memory for a view of %zu dimensions", n);
-	atomic_init(&view->refs, 1);
-	view->flags = flags;
-	view->memory = bi_memory_retain(memory);
+		return BI_ENOMEM;
+	view->memory = memory;
 	view->text = text;
-	if (text)
-		atomic_fetch_add_explicit(&text->refs, 1, memory_order_relaxed);
 	view->descr = layout->descr;
 	view->descr_length = layout->descr_length;
-	view->exchange_flags = flags & BI_VIEW_READONLY ? BI_EXCHANGE_READONLY : 0;
-	put_layout(view, layout);
+	view->dtype = layout->dtype;
+	view->words = bi__dtype_words(layout->dtype);
+	view->offset = layout->offset;
+	for (int i = 0; i < ndim; i++) {
+		view->dims[i] = layout->shape[i];
+		view->dims[ndim + i] = layout->strides[i];
+	}
+	bi__view_complete(view, flags);
 	*out = view;
 	return BI_OK;
-}
-
-/* A layout that a caller filled by hand is not trusted: it goes through the same checks as one that was made. */
-static int check_layout(const struct bi_memory *memory, const struct bi_layout *layout, struct bi_error *err)
-{
-	struct bi_layout checked;
-	int rc = bi_layout_init(&checked, layout->dtype, layout->ndim, layout->shape, layout->strides, layout->offset,
-				err);
-
-	return rc ? rc : check_inside(memory, &checked, err);
 }
 
 static int check_descr(struct bi_dtype descr, struct bi_dtype dtype, struct bi_error *err)
@@ -123,6 +137,7 @@ static int check_descr(struct bi_dtype descr, struct bi_dtype dtype, struct bi_e
 			dtype.item_size);
 }
 
+/* As new_view, with a copy of the layout's descr. */
 static int make_with_descr(struct bi_memory *memory, const struct bi_layout *layout, unsigned flags,
 			   struct bi_view **out, struct bi_error *err)
 {
@@ -143,6 +158,25 @@ static int make_with_descr(struct bi_memory *memory, const struct bi_layout *lay
 	return rc;
 }
 
+int bi__view_make(struct bi_memory *memory, const struct bi_layout *layout, struct bi__text *text, unsigned flags,
+		  struct bi_view **out, struct bi_error *err)
+{
+	/* The descr of a field may be a part of a longer text; a view's own ends with a NUL. */
+	if (layout->descr && (!text || layout->descr[layout->descr_length]))
+		return make_with_descr(memory, layout, flags, out, err);
+	return new_view(memory, layout, layout->descr ? text : NULL, flags, out, err);
+}
+
+int bi__view_take(struct bi_memory *memory, const struct bi_layout *layout, unsigned flags, struct bi_view **out,
+		  struct bi_error *err)
+{
+	int rc = check_inside(memory, layout, err);
+
+	if (memory->flags & BI_WRAP_READONLY)
+		flags |= BI_VIEW_READONLY;
+	return rc ? rc : bi__view_make(memory, layout, NULL, flags, out, err);
+}
+
 int bi_view_create(struct bi_memory *memory, const struct bi_layout *layout, unsigned flags, struct bi_view **out,
 		   struct bi_error *err)
 {
@@ -155,23 +189,32 @@ int bi_view_create(struct bi_memory *memory, const struct bi_layout *layout, uns
 		return bi__fail(err, BI_EINVAL, "memory or layout is NULL");
 	if (flags & ~(unsigned)BI_VIEW_READONLY)
 		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", flags);
-	rc = check_layout(memory, layout, err);
-	if (rc)
-		return rc;
-	if (memory->flags & BI_WRAP_READONLY)
-		flags |= BI_VIEW_READONLY;
-	return layout->descr ? make_with_descr(memory, layout, flags, out, err)
-			     : new_view(memory, layout, NULL, flags, out, err);
+	rc = bi__layout_check(layout, err);
+	if (!rc)
+		rc = bi__view_take(memory, layout, flags, out, err);
+	if (!rc)
+		bi_memory_retain(memory);
+	return rc;
 }
 
 /* A view of all of a memory that was made for it; the memory's reference is taken, also on failure. */
 static int view_all(struct bi_memory *memory, const struct bi_layout *layout, struct bi_view **out,
 		    struct bi_error *err)
 {
-	int rc = bi_view_create(memory, layout, 0, out, err);
+	int rc = bi__view_take(memory, layout, 0, out, err);
 
-	bi_memory_release(memory);
+	if (rc)
+		bi_memory_release(memory);
 	return rc;
+}
+
+int bi__view_wrap(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
+		  struct bi_view **out, struct bi_error *err)
+{
+	struct bi_memory *memory;
+	int rc = bi_memory_wrap(context, foreign, &memory, err);
+
+	return rc ? rc : view_all(memory, layout, out, err);
 }
 
 int bi__view_empty(struct bi_context *context, const struct bi_layout *like, enum bi_memory_kind kind,
@@ -204,23 +247,20 @@ int bi_view_wrap_host(struct bi_context *context, void *data, struct bi_dtype dt
 {
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
 	struct bi_layout layout;
-	struct bi_memory *memory;
 	int rc;
 
 	if (!out)
 		return bi__fail(err, BI_EINVAL, "out is NULL");
 	*out = NULL;
 	rc = bi_layout_init(&layout, dtype, ndim, shape, NULL, 0, err);
-	foreign.handle = (uintptr_t)data;
-	foreign.nbytes = rc ? 0 : (size_t)bi_layout_nbytes(&layout);
-	if (!rc)
-		rc = bi_memory_wrap(context, &foreign, &memory, err);
-	if (!rc)
-		rc = view_all(memory, &layout, out, err);
 	if (rc)
 		return rc;
-	bi__memory_give_owner(memory, release, release_data);
-	return BI_OK;
+	foreign.handle = (uintptr_t)data;
+	foreign.nbytes = (size_t)bi_layout_nbytes(&layout);
+	rc = bi__view_wrap(context, &foreign, &layout, out, err);
+	if (!rc)
+		bi__memory_give_owner((*out)->memory, release, release_data);
+	return rc;
 }
 
 struct bi_view *bi_view_retain(struct bi_view *view)
@@ -231,7 +271,7 @@ struct bi_view *bi_view_retain(struct bi_view *view)
 
 void bi_view_release(struct bi_view *view)
 {
-	if (!view || atomic_fetch_sub_explicit(&view->refs, 1, memory_order_acq_rel) != 1)
+	if (!view || !bi__drop_reference(&view->refs))
 		return;
 	release_text(view->text);
 	bi_memory_release(view->memory);
@@ -283,20 +323,7 @@ unsigned bi_view_flags(const struct bi_view *view)
 
 void bi_view_native(const struct bi_view *view, struct bi_native *out)
 {
-	const struct bi__block *block = &view->memory->block;
-
-	bi__memory_show(view->memory);
-	*out = (struct bi_native){ block->kind, block->handle, 0, 0 };
-	if (!block->handle)
-		return;
-	out->offset = block->origin + (size_t)view->offset;
-	out->nbytes = block->origin + view->memory->nbytes;
-	if (block->kind != BI_HANDLE_CUDA)
-		return;
-	/* A CUDA pointer is that of the element. */
-	out->handle += out->offset;
-	out->nbytes -= out->offset;
-	out->offset = 0;
+	bi__view_native(view, out);
 }
 
 void *bi_view_host_pointer(const struct bi_view *view)
@@ -307,113 +334,4 @@ void *bi_view_host_pointer(const struct bi_view *view)
 		return NULL;
 	bi__memory_show(view->memory);
 	return host + view->offset;
-}
-
-/* The descr of a field may be a part of a longer text; a view's own ends with a NUL. */
-static int rebase(const struct bi_view *view, const struct bi_layout *layout, unsigned flags, struct bi_view **out,
-		  struct bi_error *err)
-{
-	if (layout->descr && layout->descr[layout->descr_length])
-		return make_with_descr(view->memory, layout, view->flags | flags, out, err);
-	return new_view(view->memory, layout, layout->descr ? view->text : NULL, view->flags | flags, out, err);
-}
-
-int bi_view_with_layout(const struct bi_view *view, const struct bi_layout *layout, struct bi_view **out,
-			struct bi_error *err)
-{
-	if (!out)
-		return bi__fail(err, BI_EINVAL, "out is NULL");
-	*out = NULL;
-	if (!view || !layout)
-		return bi__fail(err, BI_EINVAL, "view or layout is NULL");
-	return bi_view_create(view->memory, layout, view->flags, out, err);
-}
-
-/* The start of every function below: the layout that is going to change. */
-static int begin(const struct bi_view *view, struct bi_layout *layout, struct bi_view **out, struct bi_error *err)
-{
-	if (!out)
-		return bi__fail(err, BI_EINVAL, "out is NULL");
-	*out = NULL;
-	if (!view)
-		return bi__fail(err, BI_EINVAL, "view is NULL");
-	bi_view_layout(view, layout);
-	return BI_OK;
-}
-
-int bi_view_index(const struct bi_view *view, const struct bi_index *items, int count, struct bi_view **out,
-		  struct bi_error *err)
-{
-	struct bi_layout layout;
-	int rc = begin(view, &layout, out, err);
-
-	if (!rc)
-		rc = bi_layout_index(&layout, items, count, err);
-	return rc ? rc : rebase(view, &layout, 0, out, err);
-}
-
-int bi_view_permute(const struct bi_view *view, const int *axes, struct bi_view **out, struct bi_error *err)
-{
-	struct bi_layout layout;
-	int rc = begin(view, &layout, out, err);
-
-	if (!rc)
-		rc = bi_layout_permute(&layout, axes, err);
-	return rc ? rc : rebase(view, &layout, 0, out, err);
-}
-
-int bi_view_flip(const struct bi_view *view, int axis, struct bi_view **out, struct bi_error *err)
-{
-	struct bi_layout layout;
-	int rc = begin(view, &layout, out, err);
-
-	if (!rc)
-		rc = bi_layout_flip(&layout, axis, err);
-	return rc ? rc : rebase(view, &layout, 0, out, err);
-}
-
-int bi_view_reshape(const struct bi_view *view, int ndim, const int64_t *shape, struct bi_view **out,
-		    struct bi_error *err)
-{
-	struct bi_layout layout;
-	int rc = begin(view, &layout, out, err);
-
-	if (!rc)
-		rc = bi_layout_reshape(&layout, ndim, shape, err);
-	return rc ? rc : rebase(view, &layout, 0, out, err);
-}
-
-int bi_view_broadcast(const struct bi_view *view, int ndim, const int64_t *shape, struct bi_view **out,
-		      struct bi_error *err)
-{
-	struct bi_layout layout;
-	int rc = begin(view, &layout, out, err);
-
-	if (!rc)
-		rc = bi_layout_broadcast(&layout, ndim, shape, err);
-	return rc ? rc : rebase(view, &layout, BI_VIEW_READONLY, out, err);
-}
-
-int bi_view_field(const struct bi_view *view, const char *name, struct bi_view **out, struct bi_error *err)
-{
-	struct bi_layout layout;
-	int rc = begin(view, &layout, out, err);
-
-	if (!rc)
-		rc = bi_layout_field(&layout, name, err);
-	return rc ? rc : rebase(view, &layout, 0, out, err);
-}
-
-int bi_view_reinterpret(const struct bi_view *view, struct bi_dtype dtype, const char *descr, struct bi_view **out,
-			struct bi_error *err)
-{
-	struct bi_layout layout;
-	int rc = begin(view, &layout, out, err);
-
-	if (!rc)
-		rc = bi_layout_reinterpret(&layout, dtype, descr, err);
-	if (rc)
-		return rc;
-	return descr ? make_with_descr(view->memory, &layout, view->flags, out, err)
-		     : rebase(view, &layout, 0, out, err);
 }

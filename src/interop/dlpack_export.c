@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/dtype.h"
+#include "common/view.h"
 #include "interop/place.h"
 
 struct bi_dl_device bi_dlpack_device(const struct bi_view *view)
@@ -19,7 +19,8 @@ struct bi_dl_device bi_dlpack_device(const struct bi_view *view)
 /* The slow way has the words. */
 static int put_type(const struct bi_view *view, struct bi_dl_type *out, struct bi_error *err)
 {
-	if (bi__dtype_triple(view->dtype, &out->code, &out->bits, &out->lanes))
+	*out = (struct bi_dl_type){ view->words.code, view->words.bits, view->dtype.lanes };
+	if (out->code != BI__TYPE_OPAQUE)
 		return BI_OK;
 	return bi__cite(bi_dtype_to_dlpack(view->dtype, &out->code, &out->bits, &out->lanes, err), "D9", err);
 }
@@ -35,7 +36,7 @@ static int put_place(const struct bi_view *view, struct bi_dl_tensor *out, struc
 		return bi__fail(err, BI_EUNSUPPORTED,
 				"handle kind %d is shared virtual memory, DLPack's OpenCL memory is a cl_mem [D8]",
 				BI_HANDLE_CL_SVM);
-	bi_view_native(view, &native);
+	bi__view_native(view, &native);
 	out->data = (void *)native.handle;
 	if (native.kind == BI_HANDLE_CL_MEM)
 		out->byte_offset = native.offset;

@@ -4,9 +4,6 @@
 
 #include "common/object.h"
 
-/* DLPack's code for what it has no type for. */
-#define BI__EXCHANGE_OPAQUE 3
-
 /* The view behind a struct that this library filled, borrowed; NULL for those of others. */
 struct bi_view *bi__exchange_own(const struct bi_exchange *exchange);
 

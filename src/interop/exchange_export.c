@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "common/dispatch.h"
-#include "common/dtype.h"
 #include "common/exchange_order.h"
+#include "common/view.h"
 #include "interop/exchange.h"
 #include "interop/place.h"
 
@@ -49,17 +49,18 @@ struct bi_view *bi__exchange_own(const struct bi_exchange *exchange)
 	return exchange->release == release_view || exchange->release == forget_view ? exchange->owner : NULL;
 }
 
-static void put_type(struct bi_dtype dtype, struct bi_exchange *out)
+static void put_type(const struct bi_view *view, struct bi_exchange *out)
 {
+	struct bi_dtype dtype = view->dtype;
+	uint32_t lanes = view->words.code != BI__TYPE_OPAQUE ? dtype.lanes : dtype.item_size;
+
+	out->type_code = view->words.code;
+	out->type_bits = view->words.bits;
+	out->type_lanes = (uint16_t)(lanes <= UINT16_MAX ? lanes : 0);
 	out->item_size = dtype.item_size;
-	out->type_kind = bi_dtype_kind(dtype);
-	out->byte_order = bi__dtype_order(dtype);
+	out->type_kind = view->words.kind;
+	out->byte_order = view->words.order;
 	memset(out->reserved_type, 0, sizeof(out->reserved_type));
-	if (bi__dtype_triple(dtype, &out->type_code, &out->type_bits, &out->type_lanes))
-		return;
-	out->type_code = BI__EXCHANGE_OPAQUE;
-	out->type_bits = 8;
-	out->type_lanes = (uint16_t)(out->item_size <= UINT16_MAX ? out->item_size : 0);
 }
 
 /* The kind of handle goes with the device as abi.h couples them. */
@@ -68,7 +69,7 @@ static void put_place(const struct bi_view *view, struct bi_exchange *out)
 	const struct bi_memory *memory = view->memory;
 	struct bi_native native;
 
-	bi_view_native(view, &native);
+	bi__view_native(view, &native);
 	out->device_type = (int32_t)bi__place_device(memory);
 	out->handle_kind = out->device_type == BI_DEVICE_CUDA_HOST ? BI_HANDLE_HOST : native.kind;
 	out->device_id = out->handle_kind == BI_HANDLE_CUDA ? memory->context->device.ordinal : 0;
@@ -88,7 +89,7 @@ static void put_array(const struct bi_view *view, struct bi_exchange *out)
 	out->struct_size = sizeof(*out);
 	out->flags = view->exchange_flags;
 	put_place(view, out);
-	put_type(view->dtype, out);
+	put_type(view, out);
 	out->descr = view->descr;
 	out->ndim = view->ndim;
 	out->shape = view->ndim ? view->dims : NULL;
@@ -126,6 +127,8 @@ static int put_order(const struct bi_view *view, unsigned flags, struct bi__fenc
 	out->stream_kind = BI_STREAM_KIND_NONE;
 	out->reserved_stream = 0;
 	out->stream = out->event = 0;
+	if (bi__is_host(view->memory) && bi__is_idle(view->memory))
+		return BI_OK;
 	return bi__exchange_offer(view->memory, flags, out, event, err);
 }
 

@@ -160,10 +160,9 @@ static int check_type(const struct bi_exchange *exchange, struct bi_dtype dtype,
 
 static int read_type(const struct bi_exchange *exchange, struct bi_dtype *out, struct bi_error *err)
 {
-	int rc = exchange->type_code == BI__EXCHANGE_OPAQUE
-			 ? read_named_type(exchange, out, err)
-			 : bi_dtype_from_dlpack(exchange->type_code, exchange->type_bits, exchange->type_lanes, out,
-						err);
+	int rc = exchange->type_code == BI__TYPE_OPAQUE ? read_named_type(exchange, out, err)
+							: bi_dtype_from_dlpack(exchange->type_code, exchange->type_bits,
+									       exchange->type_lanes, out, err);
 
 	return rc ? rc : check_type(exchange, *out, err);
 }

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/view.h"
+
 /* Messages may quote the producer's text, and are one line all the same. */
 static size_t flatten(char *message)
 {
@@ -70,31 +72,27 @@ int bi__place_bytes(struct bi_layout *layout, uint64_t data, uintptr_t *address,
 	return BI_OK;
 }
 
-int bi__place_view(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
-		   struct bi_view **out, struct bi_error *err)
+/* A memory without bytes, for what has neither handle nor bytes. */
+static int view_nothing(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
+			struct bi_view **out, struct bi_error *err)
 {
 	unsigned flags = foreign->flags & BI_WRAP_READONLY ? BI_VIEW_READONLY : 0;
 	enum bi_memory_kind kind = foreign->kind == BI_HANDLE_HOST ? BI_MEMORY_HOST : BI_MEMORY_DEVICE;
 	struct bi_memory *memory;
-	int rc = foreign->handle || foreign->nbytes ? bi_memory_wrap(context, foreign, &memory, err)
-						    : bi_memory_create(context, 0, kind, &memory, err);
+	int rc = bi_memory_create(context, 0, kind, &memory, err);
 
 	if (rc)
 		return rc;
-	rc = bi_view_create(memory, layout, flags, out, err);
-	bi_memory_release(memory);
+	rc = bi__view_take(memory, layout, flags, out, err);
+	if (rc)
+		bi_memory_release(memory);
 	return rc;
 }
 
-enum bi_device_type bi__place_device(const struct bi_memory *memory)
+int bi__place_view(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
+		   struct bi_view **out, struct bi_error *err)
 {
-	const struct bi__block *block = &memory->block;
-
-	if (block->kind == BI_HANDLE_HOST)
-		return BI_DEVICE_CPU;
-	if (block->kind != BI_HANDLE_CUDA)
-		return BI_DEVICE_OPENCL;
-	if (block->memory == BI_MEMORY_UNIFIED)
-		return BI_DEVICE_CUDA_MANAGED;
-	return block->memory == BI_MEMORY_PINNED ? BI_DEVICE_CUDA_HOST : BI_DEVICE_CUDA;
+	if (foreign->handle || foreign->nbytes)
+		return bi__view_wrap(context, foreign, layout, out, err);
+	return view_nothing(context, foreign, layout, out, err);
 }

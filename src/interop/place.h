@@ -12,14 +12,24 @@
 int bi__place_bytes(struct bi_layout *layout, uint64_t data, uintptr_t *address, size_t *nbytes, struct bi_error *err);
 
 /*
- * Wraps what *foreign names and makes a view of it; read-only as foreign->flags say. Memory that has neither handle nor
- * bytes is reached by nobody and needs no driver.
+ * bi__view_wrap, where memory that has neither handle nor bytes is reached by nobody and needs no driver.
  */
 int bi__place_view(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
 		   struct bi_view **out, struct bi_error *err);
 
 /* What DLPack, and abi.h with it, calls the device of a memory. */
-enum bi_device_type bi__place_device(const struct bi_memory *memory);
+static inline enum bi_device_type bi__place_device(const struct bi_memory *memory)
+{
+	const struct bi__block *block = &memory->block;
+
+	if (block->kind == BI_HANDLE_HOST)
+		return BI_DEVICE_CPU;
+	if (block->kind != BI_HANDLE_CUDA)
+		return BI_DEVICE_OPENCL;
+	if (block->memory == BI_MEMORY_UNIFIED)
+		return BI_DEVICE_CUDA_MANAGED;
+	return block->memory == BI_MEMORY_PINNED ? BI_DEVICE_CUDA_HOST : BI_DEVICE_CUDA;
+}
 
 /*
  * Ends the message of a failure with the number of the rule that refuses, whoever wrote it, in place of the number that
