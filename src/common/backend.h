@@ -17,12 +17,12 @@
 /* A piece of memory. Only its backend may interpret handle and cookie. */
 struct bi__block {
 	enum bi_handle_kind kind; /* BI_HANDLE_HOST: `host` is valid and any code may use it */
+	enum bi_memory_kind memory; /* what it was allocated as */
 	uintptr_t handle;
 	size_t origin; /* bytes from the start of the handle to the first byte that is ours */
 	size_t nbytes; /* bytes that are ours, origin not included */
 	void *host; /* address of the first byte that is ours if the CPU can use it as it stands */
 	uintptr_t cookie; /* the backend's own */
-	enum bi_memory_kind memory; /* what it was allocated as */
 	int alloc_pending; /* alloc was work on the context stream: the block is there for what comes behind it */
 	int free_follows; /* free takes effect behind all work that may still use the block */
 };

@@ -281,16 +281,40 @@ void bi_dtype_name(struct bi_dtype dtype, char text[BI_DTYPE_TEXT])
 		snprintf(text, BI_DTYPE_TEXT, "%s", entry->text);
 }
 
+#define CODES 18
+#define LANE_BYTES 17
+
+/* By code and bytes of a lane, 1 + the type: no code has two types of one size. Sized types are in a row of their own.
+ */
+static const uint8_t by_dlpack[CODES + 1][LANE_BYTES] = {
+#define PLACE(name, text, kind, code, bits) \
+	[(code) < 0 ? CODES : (code)][(code) < 0 ? BI_TYPE_COUNT - BI_##name : ((bits) + 7) / 8] = 1 + BI_##name,
+	BI_TYPE_MAP(PLACE)
+#undef PLACE
+};
+
+/* The type, or -1. */
+static int find_dlpack(unsigned code, unsigned bits)
+{
+	int type;
+
+	if (code >= CODES || bits > 8 * (LANE_BYTES - 1))
+		return -1;
+	type = by_dlpack[code][(bits + 7) / 8] - 1;
+	return type >= 0 && types[type].bits == bits ? type : -1;
+}
+
 int bi_dtype_from_dlpack(unsigned code, unsigned bits, unsigned lanes, struct bi_dtype *out, struct bi_error *err)
 {
+	int type;
+
 	if (!out)
 		return bi__fail(err, BI_EINVAL, "out is NULL");
 	if (lanes < 1 || lanes > UINT16_MAX)
 		return bi__fail(err, BI_EDTYPE, "DLPack lanes %u is not in 1..%d", lanes, UINT16_MAX);
-	for (size_t i = 0; i < BI_TYPE_COUNT; i++) {
-		if (is_sized(&types[i]) || (unsigned)types[i].code != code || types[i].bits != bits)
-			continue;
-		*out = from_table(i, lanes);
+	type = find_dlpack(code, bits);
+	if (type >= 0) {
+		*out = from_table((size_t)type, lanes);
 		return BI_OK;
 	}
 	return bi__fail(err, BI_EDTYPE, "no type has the DLPack code %u with %u bits", code, bits);

@@ -130,7 +130,9 @@ int bi_layout_init(struct bi_layout *layout, struct bi_dtype dtype, int ndim, co
 		fill_dense(ndim, shape, dtype.item_size, dense);
 		strides = dense;
 	}
-	rc = check_reach(dtype.item_size, ndim, shape, strides, offset, err);
+	/* A dense array that begins at 0 reaches as far as it has bytes, and those were counted. */
+	if (strides != dense || offset)
+		rc = check_reach(dtype.item_size, ndim, shape, strides, offset, err);
 	if (rc != BI_OK)
 		return rc;
 	set_shape(layout, ndim, shape, strides);

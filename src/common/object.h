@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "common/backend.h"
 #include "common/dtype.h"
@@ -91,45 +92,45 @@ struct bi_context {
 
 struct bi_memory {
 	atomic_uint refs;
+	unsigned flags; /* enum bi_wrap_flag */
 	struct bi_context *context; /* retained while refs > 0; a pooled or retired memory is the context's */
 	const struct bi__backend *backend; /* whose block it is: the context's, or the host's */
 	struct bi__block block;
 	size_t nbytes; /* as asked for; a pooled block may be larger */
-	unsigned flags; /* enum bi_wrap_flag */
-	int own; /* allocated by us */
-	atomic_int shown; /* the handle was seen outside: never back to the pool */
 	bi_release_fn release;
 	void *release_data;
+	bool own; /* allocated by us */
+	atomic_bool shown; /* the handle was seen outside: never back to the pool */
+	atomic_bool idle; /* nothing was left to wait for when the lock was dropped; read without it */
 
 	pthread_mutex_t lock; /* everything from here to the next blank line */
+	bool pending;
+	bool capturing; /* the step under way enqueues into a graph that is being captured */
+	bool captured; /* some step did */
+	bool lost; /* the end of work can never be known: the memory is never let go */
+	bool used; /* the first use is over; the list is let go when the lock is dropped */
+	unsigned readers, writers; /* mappings */
+	unsigned stale_count;
 	struct bi_stream *_Atomic home; /* NULL on host memory; the producer's, or the context stream. Set under the
 					   lock; what it was stays valid */
 	struct bi_stream
 		*producer; /* retained: the stream that the producer named, also after another became the home */
-	int pending;
-	int capturing; /* the step under way enqueues into a graph that is being captured */
-	int captured; /* some step did */
 	uint64_t epoch; /* counts changes of what is pending */
 	const struct bi_memory *partner; /* host memory: the device memory of the last copy, only to be compared */
 	uint64_t partner_epoch; /* that of the partner, behind the copy */
 	struct bi__fence tail; /* host memory: the end of all device work on it */
 	uint64_t tail_stream; /* serial of the stream that it was recorded on */
 	struct bi__fence stale[3]; /* tails before it, let go when the lock is dropped: one step leaves three at most */
-	unsigned stale_count;
 	struct bi_event **first_use; /* events that the first use waits for */
 	size_t first_use_count;
 	struct bi_stream *unrecorded; /* retained: the end of work on this stream could not be recorded yet */
 	struct bi_stream
 		*caught_up[2]; /* it could, and is let go when the lock is dropped; one step leaves two at most */
-	int lost; /* the end of work can never be known: the memory is never let go */
-	int used; /* the first use is over; the list is let go when the lock is dropped */
-	unsigned readers, writers; /* mappings */
-	atomic_int idle; /* 1: nothing was left to wait for when the lock was dropped; read without it */
 
 	struct bi_memory *next; /* retired list, or class of the pool */
 	struct bi_memory *older, *newer; /* pool */
 	uintptr_t retire_event;
-	int deferred; /* retired without an event: its end cannot be recorded while the context stream is captured */
+	bool deferred; /* retired without an event: its end cannot be recorded while the context stream is captured */
 };
 
 /* A counted text: the descr of structured types, shared by the views made of one view. */

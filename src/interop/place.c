@@ -29,18 +29,14 @@ static size_t uncited(const char *message, size_t length)
 	return digits && strcmp(start + 2 + digits, "]") == 0 ? (size_t)(start - 1 - message) : length;
 }
 
-int bi__cite(int rc, const char *rule, struct bi_error *err)
+void bi__cite_failure(const char *rule, struct bi_error *err)
 {
-	size_t length, last;
+	size_t length = uncited(err->message, flatten(err->message));
+	size_t last = sizeof(err->message) - sizeof(" []") - strlen(rule);
 
-	if (!rc || !err)
-		return rc;
-	length = uncited(err->message, flatten(err->message));
-	last = sizeof(err->message) - sizeof(" []") - strlen(rule);
 	if (length > last)
 		length = last;
 	snprintf(err->message + length, sizeof(err->message) - length, " [%s]", rule);
-	return rc;
 }
 
 /* The pointer is that of element [0, ..., 0]; negative strides reach below it. */

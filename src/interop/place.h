@@ -31,10 +31,17 @@ static inline enum bi_device_type bi__place_device(const struct bi_memory *memor
 	return block->memory == BI_MEMORY_PINNED ? BI_DEVICE_CUDA_HOST : BI_DEVICE_CUDA;
 }
 
+void bi__cite_failure(const char *rule, struct bi_error *err);
+
 /*
  * Ends the message of a failure with the number of the rule that refuses, whoever wrote it, in place of the number that
  * it ends with. Returns rc.
  */
-int bi__cite(int rc, const char *rule, struct bi_error *err);
+static inline int bi__cite(int rc, const char *rule, struct bi_error *err)
+{
+	if (rc && err)
+		bi__cite_failure(rule, err);
+	return rc;
+}
 
 #endif
