@@ -2,6 +2,7 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/checked.h"
 #include "common/dispatch.h"
@@ -22,10 +23,13 @@ static struct bi_memory *new_memory(struct bi_context *context, int on_host)
 
 	if (!memory)
 		return NULL;
-	*memory = (struct bi_memory){ .refs = 1,
-				      .context = bi_context_retain(context),
-				      .backend = backend,
-				      .home = backend->is_host ? NULL : &context->stream };
+	/* What comes before is set here. An assignment of the whole would be cleared word by word. */
+	memset(&memory->block, 0, sizeof(*memory) - offsetof(struct bi_memory, block));
+	atomic_init(&memory->refs, 1);
+	memory->flags = 0;
+	memory->context = bi_context_retain(context);
+	memory->backend = backend;
+	atomic_init(&memory->home, backend->is_host ? NULL : &context->stream);
 	pthread_mutex_init(&memory->lock, NULL);
 	return memory;
 }
