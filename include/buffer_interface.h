@@ -750,6 +750,11 @@ BI_API int bi_view_hand_back(const struct bi_view *view, struct bi_stream *strea
 BI_API int bi_view_rehome(const struct bi_view *view, struct bi_error *err);
 /* 1 if nothing was enqueued on the memory since its end was last seen. Bookkeeping: no driver is asked, nobody waits. */
 BI_API int bi_view_is_idle(const struct bi_view *view);
+/*
+ * 1 if letting the view go waits for nothing even if it is the last one of its memory: it is idle, or foreign memory
+ * whose home is still the stream that its producer named. The last one of a context is another matter: that closes it.
+ */
+BI_API int bi_view_releases_at_once(const struct bi_view *view);
 /* Host wait until all work on the memory is done. */
 BI_API int bi_view_synchronize(const struct bi_view *view, struct bi_error *err);
 

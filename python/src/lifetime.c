@@ -53,7 +53,7 @@ void bip_drop(void *data)
 /* The last view of a context closes it, which waits for work on memory that was released. */
 static int is_short(const struct bi_view *view)
 {
-	return bi_view_is_idle(view) && bip_context_is_cached(bi_memory_context(bi_view_memory(view)));
+	return bi_view_releases_at_once(view) && bip_context_is_cached(bi_memory_context(bi_view_memory(view)));
 }
 
 /* Producers' deleters may be Python code, which does not run well with an exception set. */

@@ -469,6 +469,14 @@ int bi_view_is_idle(const struct bi_view *view)
 	return bi__is_idle(view->memory);
 }
 
+/* What the producer has on his own stream is not ours to wait for; it is only the home that changes. */
+int bi_view_releases_at_once(const struct bi_view *view)
+{
+	const struct bi_memory *memory = view->memory;
+
+	return bi__is_idle(memory) || (!memory->own && memory->producer && memory->home == memory->producer);
+}
+
 int bi_view_synchronize(const struct bi_view *view, struct bi_error *err)
 {
 	if (!view)
