@@ -124,7 +124,7 @@ void bip_release_context(struct bi_context *context); /* contexts.c */
 /* With the GIL it stays so until that is dropped. */
 int bip_context_is_cached(const struct bi_context *context); /* contexts.c */
 
-/* Contexts and streams ------------------------------------------------------------------------------ contexts.c */
+/* Contexts ------------------------------------------------------------------------------------------ contexts.c */
 
 /* That of host memory, borrowed: kept for ever, because no driver stands behind it. NULL with an exception. */
 struct bi_context *bip_host_context(void);
@@ -137,10 +137,14 @@ int bip_context_open(const char *device, struct bi_context **out);
 /* Of a cl_context that somebody else made, by a queue or a memory of it. */
 int bip_context_of_queue(uintptr_t queue, struct bi_context **out);
 int bip_context_of_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_context **out);
+/* A queue that somebody else made, as a stream of that context, which it holds. */
+int bip_stream_of_queue(uintptr_t queue, struct bi_stream **out);
 
 /* Trims the cached contexts and lets them go; with `all` 0 only adopted ones, which hold the cl_context of somebody
  * else. */
 void bip_contexts_close(int all);
+
+/* Streams ------------------------------------------------------------------------------------------- streams.c */
 
 /*
  * A stream for `context` from what a user gives: an int, __cuda_stream__(), the stream objects of CuPy (`ptr`), PyTorch
@@ -307,11 +311,12 @@ int bip_item_of(PyObject *mapping, PyObject *key, PyObject **out);
 	X(__array_interface__) \
 	X(__array_struct__) \
 	X(__dlpack__) \
-	X(__dlpack_device__) X(__dlpack_c_exchange_api__) X(__buffer_interface_c__) X(__cuda_stream__) X(shape) \
-		X(strides) X(typestr) X(dtype) X(data) X(version) X(stream) X(descr) X(mask) X(offset) X(buffer) \
-			X(int_ptr) X(ptr) X(handle) X(cuda_stream) X(max_version) X(dl_device) X(copy) X(queue) \
-				X(events) X(context) X(base_data) X(device) X(readonly) X(backend) X(numpy) X(ndarray) \
-					X(value)
+	X(__dlpack_device__) \
+	X(__dlpack_c_exchange_api__) X(__buffer_interface_c__) X(__cuda_stream__) X(shape) X(strides) X(typestr) \
+		X(dtype) X(data) X(version) X(stream) X(descr) X(mask) X(offset) X(buffer) X(int_ptr) X(ptr) X(handle) \
+			X(cuda_stream) X(max_version) X(dl_device) X(copy) X(queue) X(events) X(context) X(base_data) \
+				X(device) X(readonly) X(backend) X(numpy) X(ndarray) X(value) \
+					X(command_execution_status)
 struct bip_names {
 #define BIP_NAME_MEMBER(name) PyObject *name;
 	BIP_NAMES(BIP_NAME_MEMBER)

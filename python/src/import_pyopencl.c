@@ -88,6 +88,7 @@ struct place {
 	uintptr_t handle; /* 0: no memory, an array without elements may have none [O3] */
 	size_t nbytes; /* 0: the driver knows */
 	uintptr_t queue; /* 0: none is named */
+	struct bi_stream *stream; /* that queue, owned; or NULL */
 };
 
 /* Names that are not interned would fill the interpreter's cache of attributes. A new reference. */
@@ -189,10 +190,14 @@ static int context_of_producer_stream(PyObject *queue, struct bi_context **out)
 	return read_queue(queue, &handle) ? -1 : bip_context_of_queue(handle, out);
 }
 
-static int find_context(const struct place *place, const struct bip_request *request, struct bi_context **out)
+static int find_context(struct place *place, const struct bip_request *request, struct bi_context **out)
 {
-	if (place->queue)
-		return bip_context_of_queue(place->queue, out);
+	if (place->queue) {
+		if (bip_stream_of_queue(place->queue, &place->stream))
+			return -1;
+		*out = bi_context_retain(bi_stream_context(place->stream));
+		return 0;
+	}
 	if (place->kind == BI_HANDLE_CL_SVM)
 		return context_of_producer_stream(request->producer_stream, out);
 	return bip_context_of_memory(place->kind, place->handle, out);
@@ -230,23 +235,35 @@ static void release_events(struct events *events)
 	PyMem_Free(events->list);
 }
 
+/* 1: it is complete, 0: it is not, or has failed, or does not say. */
+static int is_complete(PyObject *event)
+{
+	PyObject *status;
+	long code;
+
+	if (bip_attribute(event, bip_name.command_execution_status, &status))
+		return -1;
+	if (!status)
+		return 0;
+	code = PyLong_AsLong(status);
+	Py_DECREF(status);
+	return code == -1 && PyErr_Occurred() ? -1 : code == 0;
+}
+
 /* Complete ones are passed over; failed ones are kept, so that the first use says so. */
 static int add_event(PyObject *object, struct bi_context *context, struct events *events)
 {
+	int done = is_complete(object);
 	struct bi_event *event;
 	struct bi_error err;
 	uintptr_t handle;
-	int rc, done;
 
-	if (read_int(object, bip_name.int_ptr, &handle))
+	if (done)
+		return done < 0 ? -1 : 0;
+	if (read_int(object, bip_name.int_ptr, &handle) ||
+	    raise_import(bi_event_wrap(context, handle, &event, &err), &err))
 		return -1;
-	rc = bi_event_wrap(context, handle, &event, &err);
-	if (rc)
-		return raise_import(rc, &err);
-	if (bi_event_query(event, &done, NULL) == BI_OK && done)
-		bi_event_release(event);
-	else
-		events->list[events->count++] = event;
+	events->list[events->count++] = event;
 	return 0;
 }
 
@@ -273,16 +290,14 @@ static int collect_events(PyObject *list, struct bi_context *context, struct eve
 static int find_stream(const struct place *place, const struct bip_request *request, struct bi_context *context,
 		       struct bi_stream **out)
 {
-	struct bi_error err;
-
 	*out = NULL;
 	if (!request->sync)
 		return 0;
 	if (request->producer_stream)
 		return bip_stream_named("producer_stream", request->producer_stream, context, out);
-	if (!place->queue)
-		return 0;
-	return raise_import(bi_stream_wrap(context, place->queue, NULL, NULL, out, &err), &err);
+	if (place->stream)
+		*out = bi_stream_retain(place->stream);
+	return 0;
 }
 
 /* Views */
@@ -382,7 +397,7 @@ static int read_place(PyObject *const members[MEMBERS], struct place *place)
 static int make_array_view(PyObject *array, PyObject *const members[MEMBERS], const struct bi_layout *layout,
 			   const struct bip_request *request, struct bip_found *found)
 {
-	struct place place = { BI_HANDLE_CL_MEM, 0, 0, 0 };
+	struct place place = { BI_HANDLE_CL_MEM, 0, 0, 0, NULL };
 	struct bi_context *context;
 	struct bi_memory *memory;
 	struct bi_error err;
@@ -395,6 +410,7 @@ static int make_array_view(PyObject *array, PyObject *const members[MEMBERS], co
 	if (rc)
 		return -1;
 	rc = make_memory(&place, request, context, members[EVENTS], array, &memory, &found->flags);
+	bi_stream_release(place.stream);
 	bip_release_context(context);
 	if (rc)
 		return -1;
@@ -436,7 +452,7 @@ static int make_flat_view(struct bi_memory *memory, struct bi_view **out)
 	return raise_import(rc, &err);
 }
 
-static int import_memory(PyObject *object, const struct place *place, const struct bip_request *request,
+static int import_memory(PyObject *object, struct place *place, const struct bip_request *request,
 			 struct bip_found *found)
 {
 	struct bi_context *context;
@@ -446,6 +462,7 @@ static int import_memory(PyObject *object, const struct place *place, const stru
 	if (rc)
 		return -1;
 	rc = make_memory(place, request, context, NULL, object, &memory, &found->flags);
+	bi_stream_release(place->stream);
 	bip_release_context(context);
 	if (rc)
 		return -1;
@@ -456,7 +473,7 @@ static int import_memory(PyObject *object, const struct place *place, const stru
 
 int bip_import_pyopencl(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
-	struct place place = { BI_HANDLE_CL_MEM, 0, 0, 0 };
+	struct place place = { BI_HANDLE_CL_MEM, 0, 0, 0, NULL };
 	int rc;
 
 	if (!find_type(&memory_type))

@@ -14,7 +14,7 @@ import pyopencl as cl
 import pyopencl.array
 import pytest
 
-from buffer_interface import InvalidArrayError, UnsupportedError, buffer_interface, empty, pyopencl_array
+from buffer_interface import InvalidArrayError, UnsupportedError, buffer_interface, empty, pyopencl_array, trim
 from peers.fixtures import gate, opencl_queue  # noqa: F401
 
 ORDERS = [np.s_[:], np.s_[::-1], np.s_[:, ::-1], np.s_[::2, 1:3], np.s_[1:, 2], np.s_[2:2], np.s_[1, 1]]
@@ -326,15 +326,69 @@ def test_failed_event_is_an_error_of_the_first_use(opencl_queue, fails_before_im
         view.copy()
 
 
-def test_queue_is_let_go_with_the_view(array, opencl_queue):
-    def count():
-        return opencl_queue.get_info(cl.command_queue_info.REFERENCE_COUNT)
+@pytest.fixture
+def queue_references(opencl_queue):
+    """How many there are to the queue, with nothing of it cached."""
+    trim()
+    return lambda: opencl_queue.get_info(cl.command_queue_info.REFERENCE_COUNT)
 
-    before = count()
+
+def test_queue_is_held_once_however_many_views_there_are(array, queue_references):
+    before = queue_references()
+    views = [buffer_interface(array) for _ in range(10)]
+    assert queue_references() == before + 1
+    del views
+    assert queue_references() == before + 1
+    trim()
+    assert queue_references() == before
+
+
+def test_queue_is_let_go_with_the_last_view_after_trim(array, queue_references):
+    before = queue_references()
     view = buffer_interface(array)
-    assert count() > before
+    trim()
+    assert queue_references() == before + 1
     view.release()
-    assert count() == before
+    assert queue_references() == before
+
+
+def test_only_the_last_queue_of_a_context_is_kept(opencl_queue, array, queue_references):
+    before = queue_references()
+    buffer_interface(array)
+    other = cl.CommandQueue(opencl_queue.context)
+    buffer_interface(cl.array.to_device(other, np.zeros(3)))
+    assert queue_references() == before
+
+
+def test_each_queue_is_known_by_its_handle(opencl_queue, array):
+    other = cl.CommandQueue(opencl_queue.context)
+    second = cl.array.to_device(other, np.zeros(3))
+    for _ in range(3):
+        assert buffer_interface(array).stream == opencl_queue.int_ptr
+        assert buffer_interface(second).stream == other.int_ptr
+
+
+@pytest.mark.parametrize("status", [0, 1, 3])
+def test_only_complete_events_are_passed_over(array, opencl_queue, status):
+    """CL_COMPLETE is 0; what is running or submitted is waited for."""
+    asked = []
+
+    class Event(cl.UserEvent):
+        @property
+        def command_execution_status(self):
+            asked.append("status")
+            return status
+
+        @property
+        def int_ptr(self):
+            asked.append("handle")
+            return super().int_ptr
+
+    event = Event(opencl_queue.context)
+    event.set_status(0)
+    array.add_event(event)
+    values(buffer_interface(array))
+    assert asked == (["status"] if status == 0 else ["status", "handle"])
 
 
 def test_queue_lives_as_long_as_the_view(opencl_queue, numbers):

@@ -1,0 +1,165 @@
+/* Streams that users give: numbers, and the objects of other libraries. */
+#include <string.h>
+
+#include "extension.h"
+
+/* The legacy default stream, which most libraries call 0. */
+#define LEGACY 1
+
+/* As an int, or None; texts and floats, which int() takes as well, are no handles. */
+static PyObject *as_number(PyObject *handle)
+{
+	const PyNumberMethods *number = Py_TYPE(handle)->tp_as_number;
+
+	if (handle == Py_None || PyLong_CheckExact(handle))
+		return Py_NewRef(handle);
+	if (PyIndex_Check(handle))
+		return PyNumber_Index(handle);
+	if (number && number->nb_int && !PyFloat_Check(handle))
+		return PyNumber_Long(handle);
+	PyErr_Format(PyExc_TypeError, "the handle of a stream is of type %.100s, which is no number",
+		     Py_TYPE(handle)->tp_name);
+	return NULL;
+}
+
+/*
+ * An attribute of a stream object: an int or what becomes one, as the driver's own wrappers do, or a ctypes pointer
+ * with a `value` that is None for 0.
+ */
+static int read_handle(PyObject *handle, uintptr_t *out)
+{
+	PyObject *value = NULL, *number;
+
+	if (!PyLong_CheckExact(handle) && bip_attribute(handle, bip_name.value, &value))
+		return -1;
+	number = as_number(value ? value : handle);
+	Py_XDECREF(value);
+	if (!number)
+		return -1;
+	*out = number == Py_None ? 0 : PyLong_AsSize_t(number);
+	Py_DECREF(number);
+	return PyErr_Occurred() ? -1 : 0;
+}
+
+/* __cuda_stream__() gives (version, handle). */
+static int read_protocol(PyObject *method, uintptr_t *out)
+{
+	PyObject *pair = PyCallable_Check(method) ? PyObject_CallNoArgs(method) : Py_NewRef(method);
+	int rc = -1;
+
+	if (!pair)
+		return -1;
+	if (!PyTuple_Check(pair) || PyTuple_GET_SIZE(pair) != 2)
+		PyErr_Format(PyExc_TypeError, "__cuda_stream__ gives %R, not a tuple of version and handle", pair);
+	else
+		rc = read_handle(PyTuple_GET_ITEM(pair, 1), out);
+	Py_DECREF(pair);
+	return rc;
+}
+
+/* The first of the attributes that the object has. 1: read, 0: it has none. */
+static int read_object(PyObject *object, int is_cuda, uintptr_t *out)
+{
+	PyObject *cuda[] = { bip_name.__cuda_stream__, bip_name.cuda_stream, bip_name.ptr, bip_name.handle };
+	PyObject *opencl[] = { bip_name.int_ptr };
+	PyObject **names = is_cuda ? cuda : opencl;
+	size_t count = is_cuda ? Py_ARRAY_LENGTH(cuda) : Py_ARRAY_LENGTH(opencl);
+
+	for (size_t i = 0; i < count; i++) {
+		PyObject *found;
+		int rc;
+
+		if (bip_attribute(object, names[i], &found))
+			return -1;
+		if (!found)
+			continue;
+		rc = is_cuda && i == 0 ? read_protocol(found, out) : read_handle(found, out);
+		Py_DECREF(found);
+		return rc ? -1 : 1;
+	}
+	return 0;
+}
+
+static int read_cuda_int(const char *name, PyObject *number, uintptr_t *out)
+{
+	int64_t value = PyLong_AsLongLong(number);
+
+	if (value == -1 && PyErr_Occurred())
+		return -1;
+	if (value <= 0) {
+		PyErr_Format(PyExc_ValueError,
+			     "%s is %lld; a stream is 1 (legacy default), 2 (per-thread default) or a handle, "
+			     "and 0 could mean either default [C6]",
+			     name, (long long)value);
+		return -1;
+	}
+	*out = (uintptr_t)value;
+	return 0;
+}
+
+/* Numbers of other types, such as NumPy's. */
+static int read_cuda_number(const char *name, PyObject *object, uintptr_t *out)
+{
+	PyObject *number = PyNumber_Index(object);
+	int rc = number ? read_cuda_int(name, number, out) : -1;
+
+	Py_XDECREF(number);
+	return rc;
+}
+
+static int raise_no_stream(const char *name, PyObject *object, const char *backend, int is_cuda)
+{
+	PyErr_Format(PyExc_TypeError, "%s is of type %.100s, which is no stream of %s%s", name,
+		     Py_TYPE(object)->tp_name, backend,
+		     is_cuda ? "" : "; a command queue is taken as an object with int_ptr");
+	return -1;
+}
+
+static int read_stream(const char *name, PyObject *object, const char *backend, uintptr_t *out)
+{
+	int is_cuda = strcmp(backend, "cuda") == 0, rc;
+
+	if (strcmp(backend, "host") == 0) {
+		PyErr_Format(PyExc_ValueError, "%s is given, but host memory has no streams", name);
+		return -1;
+	}
+	if (is_cuda && PyLong_CheckExact(object))
+		return read_cuda_int(name, object, out);
+	rc = read_object(object, is_cuda, out);
+	if (rc == 0 && is_cuda && PyIndex_Check(object) && !PyBool_Check(object))
+		return read_cuda_number(name, object, out);
+	if (rc == 0)
+		return raise_no_stream(name, object, backend, is_cuda);
+	if (rc == 1 && is_cuda && *out == 0)
+		*out = LEGACY;
+	return rc == 1 ? 0 : -1;
+}
+
+int bip_stream(PyObject *object, struct bi_context *context, struct bi_stream **out)
+{
+	return bip_stream_named("stream", object, context, out);
+}
+
+int bip_stream_named(const char *name, PyObject *object, struct bi_context *context, struct bi_stream **out)
+{
+	struct bi_error err;
+	uintptr_t handle;
+	int rc;
+
+	*out = NULL;
+	if (!object || object == Py_None)
+		return 0;
+	if (read_stream(name, object, bi_context_device(context)->backend, &handle))
+		return -1;
+	if (handle == bi_stream_handle(bi_context_stream(context))) {
+		*out = bi_stream_retain(bi_context_stream(context));
+		return 0;
+	}
+	rc = bi_stream_wrap(context, handle, bip_drop, Py_NewRef(object), out, &err);
+	if (rc) {
+		Py_DECREF(object);
+		bip_raise(rc, &err);
+		return -1;
+	}
+	return 0;
+}
