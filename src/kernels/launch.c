@@ -7,7 +7,7 @@ static const char *const kernel_names[BI__KERNEL_COUNT] = {
 #define NAME_STRIDED64(size, bits) "bi__strided64_" #size,
 #define NAME_FILL(size, bits) "bi__fill_" #size,
 #define NAME_TILE(size, bits) "bi__tile_" #size,
-#define NAME_WORDS(size, n, bits) "bi__tile_" #size "x" #n,
+#define NAME_WORDS(size, n, bits) "bi__words_" #size "x" #n,
 	BI__UNITS(NAME_STRIDED32) BI__UNITS(NAME_STRIDED64) BI__UNITS(NAME_FILL) BI__UNITS(NAME_TILE)
 		BI__WORDS(NAME_WORDS)
 };

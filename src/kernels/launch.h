@@ -65,7 +65,7 @@ enum bi__kernel_family {
 /* Numbers of entry points: 0 to BI__KERNEL_COUNT - 1. */
 enum bi__kernel_number {
 	BI__KERNEL_LAST_OF_UNITS = BI__KERNEL_FAMILY_COUNT * BI__KERNEL_UNITS - 1,
-#define BI__KERNEL_WORD_ENUM(size, n, width) BI__KERNEL_tile_##size##x##n,
+#define BI__KERNEL_WORD_ENUM(size, n, width) BI__KERNEL_words_##size##x##n,
 	BI__WORDS(BI__KERNEL_WORD_ENUM)
 #undef BI__KERNEL_WORD_ENUM
 		BI__KERNEL_COUNT

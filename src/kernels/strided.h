@@ -6,7 +6,7 @@
  * fill                   the units of one item, which lies in the arguments, to any place
  * tile                   for two axes of which the destination is dense along one and the source along the other:
  *                        squares are read along one and written along the other, turned in memory that a group shares
- * tile_1x4 and so on     the same in words of several units, where everything but the two dense axes is a multiple of
+ * words_1x4 and so on    the same in words of several units, where everything but the two dense axes is a multiple of
  *                        a word: a thread turns square blocks, as wide as a word, in its registers
  *
  * A unit is 1, 2, 4, 8 or 16 bytes, whatever the element type is; positions and steps are counted in units. Every count
@@ -205,12 +205,12 @@
 		*high = (kept >> bits & mask) | (*high & ~mask); \
 	}
 #define BI__TURN_FUNCTION_2(name, size, width) \
-	bi__device void bi__turn_##name(bi__u##width *words) \
+	bi__device void bi__##name##_turn(bi__u##width *words) \
 	{ \
 		bi__swap_##width(&words[0], &words[1], 8 * (size)); \
 	}
 #define BI__TURN_FUNCTION_4(name, size, width) \
-	bi__device void bi__turn_##name(bi__u##width *words) \
+	bi__device void bi__##name##_turn(bi__u##width *words) \
 	{ \
 		bi__swap_##width(&words[0], &words[2], 16 * (size)); \
 		bi__swap_##width(&words[1], &words[3], 16 * (size)); \
@@ -220,7 +220,7 @@
 
 /* A unit alone is turned as it is. */
 #define BI__TURN_FUNCTION_1(name, size, width) \
-	bi__device void bi__turn_##name(bi__u##width *words) \
+	bi__device void bi__##name##_turn(bi__u##width *words) \
 	{ \
 		(void)words; \
 	}
@@ -231,9 +231,9 @@
  * of the lines that keeps neighbours in different banks, on the way in and on the way out.
  */
 #define BI__TILE_LOAD(name, n, width) \
-	bi__device void bi__tile_##name##_load(bi__global const bi__u##width *src, const struct bi__tile *tile, \
-					       bi__shared bi__u##width(*held)[BI__TILE + 1], \
-					       const struct bi__corner *corner, bi__u32 tx, bi__u32 ty) \
+	bi__device void bi__##name##_load(bi__global const bi__u##width *src, const struct bi__tile *tile, \
+					  bi__shared bi__u##width(*held)[BI__TILE + 1], \
+					  const struct bi__corner *corner, bi__u32 tx, bi__u32 ty) \
 	{ \
 		bi__u##width words[BI__TILE_BLOCKS][n]; \
 		src += corner->from + tx * tile->src_y + ty * (n)*tile->src_x; \
@@ -246,7 +246,7 @@
 		for (int k = 0; k < BI__TILE_BLOCKS; k++) { \
 			bi__u32 x = ty + (bi__u32)k * BI__TILE_ROWS; \
 			if (x < corner->nx && tx < corner->ny) { \
-				bi__turn_##name(words[k]); \
+				bi__##name##_turn(words[k]); \
 				for (int i = 0; i < (n); i++) \
 					held[(bi__u32)i * BI__TILE + tx][x] = words[k][i]; \
 			} \
@@ -254,9 +254,9 @@
 	}
 
 #define BI__TILE_STORE(name, n, width) \
-	bi__device void bi__tile_##name##_store(bi__global bi__u##width *dst, const struct bi__tile *tile, \
-						bi__shared bi__u##width(*held)[BI__TILE + 1], \
-						const struct bi__corner *corner, bi__u32 tx, bi__u32 ty) \
+	bi__device void bi__##name##_store(bi__global bi__u##width *dst, const struct bi__tile *tile, \
+					   bi__shared bi__u##width(*held)[BI__TILE + 1], \
+					   const struct bi__corner *corner, bi__u32 tx, bi__u32 ty) \
 	{ \
 		dst += corner->to + tx * tile->dst_x + ty * (n)*tile->dst_y; \
 		for (int k = 0; k < BI__TILE_BLOCKS; k++) { \
@@ -286,14 +286,14 @@
 	}
 
 #define BI__TILE_KERNEL(name, n, width) \
-	bi__kernel void bi__tile_##name(bi__global bi__u##width *dst, bi__global const bi__u##width *src, \
-					struct bi__tile tile) \
+	bi__kernel void bi__##name(bi__global bi__u##width *dst, bi__global const bi__u##width *src, \
+				   struct bi__tile tile) \
 	{ \
 		bi__shared_array bi__u##width held[(n)*BI__TILE][BI__TILE + 1]; \
 		struct bi__corner corner = bi__corner(&tile, bi__group_id); \
-		bi__tile_##name##_load(src, &tile, held, &corner, bi__thread_x, bi__thread_y); \
+		bi__##name##_load(src, &tile, held, &corner, bi__thread_x, bi__thread_y); \
 		bi__barrier; \
-		bi__tile_##name##_store(dst, &tile, held, &corner, bi__thread_x, bi__thread_y); \
+		bi__##name##_store(dst, &tile, held, &corner, bi__thread_x, bi__thread_y); \
 	}
 
 /* A program is the types, the functions, then the phases of each unit and each word, then their entry points. */
@@ -307,13 +307,13 @@
 	BI__STRIDED_PHASE(32, size, width) \
 	BI__STRIDED_PHASE(64, size, width) \
 	BI__FILL_PHASE(size, width) \
-	BI__TILE_PHASES(size, size, 1, width)
-#define BI__WORD_PHASES(size, n, width) BI__TILE_PHASES(size##x##n, size, n, width)
+	BI__TILE_PHASES(tile_##size, size, 1, width)
+#define BI__WORD_PHASES(size, n, width) BI__TILE_PHASES(words_##size##x##n, size, n, width)
 #define BI__KERNEL_ENTRIES(size, width) \
 	BI__STRIDED_KERNEL(32, size, width) \
 	BI__STRIDED_KERNEL(64, size, width) \
 	BI__FILL_KERNEL(size, width) \
-	BI__TILE_KERNEL(size, 1, width)
-#define BI__WORD_ENTRIES(size, n, width) BI__TILE_KERNEL(size##x##n, n, width)
+	BI__TILE_KERNEL(tile_##size, 1, width)
+#define BI__WORD_ENTRIES(size, n, width) BI__TILE_KERNEL(words_##size##x##n, n, width)
 
 #endif

@@ -49,18 +49,18 @@ static bi__u32 first_unit(const struct job *job, unsigned group, unsigned x)
 		bi__fill_##size##_store(job->dst, job->arguments, first_unit(job, group, x), job->group_size); \
 	}
 #define TILE_PHASES(name) \
-	static void tile_load_##name(const struct job *job, unsigned group, unsigned x, unsigned y) \
+	static void load_##name(const struct job *job, unsigned group, unsigned x, unsigned y) \
 	{ \
 		struct bi__corner corner = bi__corner(job->arguments, group); \
-		bi__tile_##name##_load(job->src, job->arguments, job->held, &corner, x, y); \
+		bi__##name##_load(job->src, job->arguments, job->held, &corner, x, y); \
 	} \
-	static void tile_store_##name(const struct job *job, unsigned group, unsigned x, unsigned y) \
+	static void store_##name(const struct job *job, unsigned group, unsigned x, unsigned y) \
 	{ \
 		struct bi__corner corner = bi__corner(job->arguments, group); \
-		bi__tile_##name##_store(job->dst, job->arguments, job->held, &corner, x, y); \
+		bi__##name##_store(job->dst, job->arguments, job->held, &corner, x, y); \
 	}
-#define UNIT_PHASES(size, width) PHASES(size, width) TILE_PHASES(size)
-#define WORD_PHASES(size, n, width) TILE_PHASES(size##x##n)
+#define UNIT_PHASES(size, width) PHASES(size, width) TILE_PHASES(tile_##size)
+#define WORD_PHASES(size, n, width) TILE_PHASES(words_##size##x##n)
 BI__UNITS(UNIT_PHASES)
 BI__WORDS(WORD_PHASES)
 
@@ -338,10 +338,10 @@ FOOTPRINT_TILES(words_4, 4)
 	FUNCTIONS(strided32_##size, run_copy, footprint_copy, size, strided32_##size) \
 	FUNCTIONS(strided64_##size, run_copy, footprint_copy, size, strided64_##size) \
 	FUNCTIONS(fill_##size, run_fill, footprint_fill, size, fill_##size) \
-	FUNCTIONS(tile_##size, run_tiles, footprint_units, size, tile_load_##size, tile_store_##size)
+	FUNCTIONS(tile_##size, run_tiles, footprint_units, size, load_tile_##size, store_tile_##size)
 #define WORD_FUNCTIONS(size, n, width) \
-	FUNCTIONS(tile_##size##x##n, run_tiles, footprint_words_##n, size *n, tile_load_##size##x##n, \
-		  tile_store_##size##x##n)
+	FUNCTIONS(words_##size##x##n, run_tiles, footprint_words_##n, size *n, load_words_##size##x##n, \
+		  store_words_##size##x##n)
 BI__UNITS(UNIT_FUNCTIONS)
 BI__WORDS(WORD_FUNCTIONS)
 
@@ -356,7 +356,7 @@ static const size_t tile_sizes[] = { sizeof(uint64_t), sizeof(uint64_t), sizeof(
 	KERNEL(strided64_##size, copy_sizes, 0) \
 	KERNEL(fill_##size, fill_sizes, 0) \
 	KERNEL(tile_##size, tile_sizes, BI__TILE *(BI__TILE + 1) * size)
-#define WORD_KERNELS(size, n, width) KERNEL(tile_##size##x##n, tile_sizes, (n)*BI__TILE *(BI__TILE + 1) * (size) * (n))
+#define WORD_KERNELS(size, n, width) KERNEL(words_##size##x##n, tile_sizes, (n)*BI__TILE *(BI__TILE + 1) * (size) * (n))
 
 static const struct sim_kernel kernels[] = { BI__UNITS(UNIT_KERNELS) BI__WORDS(WORD_KERNELS) };
 

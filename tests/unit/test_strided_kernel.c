@@ -305,7 +305,7 @@ struct word {
 };
 
 static const struct word words[] = {
-#define WORD(size, n, width) { BI__KERNEL_tile_##size##x##n, size, n },
+#define WORD(size, n, width) { BI__KERNEL_words_##size##x##n, size, n },
 	BI__WORDS(WORD)
 #undef WORD
 };
@@ -606,7 +606,7 @@ static const struct expectation expectations[] = {
 	    .src_strides = { 32000, 4, 400 } },
 	  8,
 	  0,
-	  "bi__tile_4x2",
+	  "bi__words_4x2",
 	  1,
 	  12 },
 	/* No tiles: an axis is short, the source does not gain, an item is no unit. */
