@@ -23,7 +23,7 @@ struct bench_job {
 	int (*clear)(struct bench_job *job);
 	int (*fetch)(struct bench_job *job, void *bytes);
 	void (*release)(struct bench_job *job);
-	const struct bench_array *array; /* what it works on, borrowed; or NULL */
+	struct bench_array *array; /* what it works on, borrowed; or NULL */
 	int is_linear; /* 1: the first bytes of the source are copied, whatever the strides are */
 };
 
@@ -53,6 +53,7 @@ struct bench_array {
 	int64_t item_size;
 	size_t source_bytes, bytes; /* of the source's memory; of the dense destination */
 	unsigned char *source, *destination;
+	unsigned char *expected; /* what the destination should be, once it was asked for */
 };
 
 BENCH_API struct bench_array *bench_array_create(int ndim, const int64_t *shape, const int64_t *strides, int64_t offset,
@@ -60,8 +61,8 @@ BENCH_API struct bench_array *bench_array_create(int ndim, const int64_t *shape,
 BENCH_API void bench_array_release(struct bench_array *array);
 BENCH_API void *bench_array_source(struct bench_array *array);
 BENCH_API void *bench_array_destination(struct bench_array *array);
-/* Compares dense bytes with what the copy should be. 0 equal, 1 not (bench_message). */
-BENCH_API int bench_array_check(const struct bench_array *array, const void *bytes, int is_linear);
+/* Compares dense bytes with what the copy should be. 0 equal, 1 not (bench_message), -1 failed. */
+BENCH_API int bench_array_check(struct bench_array *array, const void *bytes, int is_linear);
 
 /* Peers on the host: memcpy of as many bytes, and the loops that one writes first. They copy to the destination. */
 BENCH_API struct bench_job *bench_memcpy(struct bench_array *array);

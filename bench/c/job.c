@@ -52,7 +52,7 @@ double bench_time(struct bench_job *job, long n)
 
 int bench_verify(struct bench_job *job)
 {
-	const struct bench_array *array = job->array;
+	struct bench_array *array = job->array;
 	void *bytes;
 	int rc;
 

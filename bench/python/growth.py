@@ -11,7 +11,7 @@ from moving import MEMCPY, thread_choices
 from native import COPY, HOST, Unavailable, request
 
 POINT_PACE = {"budget": .35, "fewest": 3, "rounds": 9}
-LAYOUT_SIZES = [64 * KIB * 4 ** step for step in range(7)]
+LAYOUT_SIZES = [64 * KIB * 8 ** step for step in range(5)]
 SIZES = [8 * 8 ** step for step in range(10)]
 ITEM_SIZES = (1, 2, 3, 4, 6, 8, 12, 16)
 DIMENSIONS = range(1, 9)

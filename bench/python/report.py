@@ -5,6 +5,7 @@ import os
 import platform
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -96,8 +97,8 @@ class Point:
 
 
 class Report:
-    def __init__(self, pace, only_rows="", cuda_driver=""):
-        self.pace, self.only_rows, self.cuda_driver = pace, only_rows.lower(), cuda_driver
+    def __init__(self, pace, only_rows=""):
+        self.pace, self.only_rows = pace, only_rows.lower()
         self.rows, self.points, self.not_run = [], [], []
 
     def wants(self, operation):
@@ -131,7 +132,7 @@ class Report:
 
 
 def machine():
-    facts = {"cpu": cpu_name(), "cores": len(os.sched_getaffinity(0)), "memory": memory(), "caches": caches(),
+    facts = {"date": time.strftime("%Y-%m-%d"), "cpu": cpu_name(), "cores": len(os.sched_getaffinity(0)), "memory": memory(), "caches": caches(),
              "governor": governor(), "load before": round(os.getloadavg()[0], 2), "system": platform.platform(),
              "python": sys.version.split()[0], "compiler": first_line("cc", "--version"),
              "commit": commit()}

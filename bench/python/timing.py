@@ -52,22 +52,24 @@ def statement(text, **names):
     return timeit.Timer(text, globals=names).timeit
 
 
-def calibrate(runner, turn):
-    """How many times fill one turn, and the seconds that one turn takes."""
-    runner(1)
+def calibrate(runner, pace):
+    """How many times fill one turn, and the seconds that one turn takes. The first time warms up, unless it is slow."""
+    seconds = runner(1)
+    if seconds > pace.slow:
+        return 1, seconds
     n = 1
-    while (seconds := runner(n)) < turn / 8:
+    while (seconds := runner(n)) < pace.turn / 8:
         n *= 4
-    times = max(1, int(n * turn / seconds)) if seconds else n
+    times = max(1, int(n * pace.turn / seconds)) if seconds else n
     return times, seconds * times / n
 
 
 def compare(runners, pace, scale=1e9, unit="ns"):
     """A figure of each runner, in a dict of the same keys: seconds of one time, times `scale`."""
-    turns = {name: calibrate(runner, pace.turn) for name, runner in runners.items()}
-    fast = [name for name, (times, seconds) in turns.items() if times > 1 or seconds <= pace.slow]
-    spent = sum(seconds for _, seconds in turns.values())
-    rounds = max(pace.fewest, min(pace.rounds, int(pace.budget / spent)))
+    turns = {name: calibrate(runner, pace) for name, runner in runners.items()}
+    fast = [name for name, (_, seconds) in turns.items() if seconds <= pace.slow]
+    spent = sum(turns[name][1] for name in fast)
+    rounds = max(pace.fewest, min(pace.rounds, int(pace.budget / spent) if spent else 0))
     samples = {name: [] for name in runners}
     for number in range(rounds):
         order = list(runners if number < max(pace.fewest // 2, 1) else fast)

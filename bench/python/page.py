@@ -1,0 +1,163 @@
+"""docs/performance.md: what recorded runs say, and nothing else."""
+
+from timing import amount
+
+GROUPS = {
+    "exchange": ("Describing and exchanging", "Nothing is copied. Per call; Python rows include the loop that runs them."),
+    "moving": ("Moving bytes", "Strided → contiguous, float32, a source of 64 MiB, a destination that has been written to before. GB/s "
+               "read and written; in brackets the share of a one-thread `memcpy` of the same bytes."),
+    "further": ("Further", "Small operations are enqueued 64 at a time where they can be; *blocking* ones are waited for."),
+    "gpu": ("On a GPU", "1 GiB on the device, 256 MiB between host and device; in brackets the share of the device's own copy."),
+}
+INTRODUCTION = """\
+# Performance
+
+Made by `bench/report` from what `bench/run` recorded; nothing on this page was written by hand. Peers run beside the library, in turns
+and in the same process, and every copied element was compared before anything was timed. A figure is the median of its turns; runs are separated by `·`.
+*Met* says whether the median reaches the target; *about*: not the median, but its lower quartile. Beside its best peer a row *wins*, *loses*, or is
+*even*: then the quartiles overlap. In *italics* stands what nobody can be asked to beat: what the operation itself contains, or a copy of as many contiguous bytes.
+
+Ratios can be compared between machines, nanoseconds cannot. `bench/run` measures yours; the README says how.
+"""
+SLOWEST = 3
+
+
+class Page:
+    """One machine's runs, the newest last. `stem` is the name of its file, and of its plots."""
+
+    def __init__(self, stem, runs, plots):
+        self.stem, self.runs, self.plots = stem, runs, plots
+
+    def text(self):
+        parts = [f"## {self.stem}", self.machine(), self.summary(), self.slowest()]
+        for group, (title, words) in GROUPS.items():
+            table = self.table(group)
+            if table:
+                parts += [f"### {title}", words, table]
+        parts += [*self.drawn(), self.not_run()]
+        return "\n\n".join(part for part in parts if part) + "\n"
+
+    def machine(self):
+        facts = self.runs[-1]["machine"]
+        lines = [f"* {name}: {value}" for name, value in facts.items() if name not in ("devices", "load before", "commit", "date")]
+        lines += [f"* device {device['spec']}: {device['name']}, {device['driver'] or 'no driver'}" for device in facts["devices"]]
+        lines.append(f"* runs: {'; '.join(self.run_words(run['machine']) for run in self.runs)}")
+        return "\n".join(lines)
+
+    def run_words(self, facts):
+        return f"{facts['date']}, commit {facts['commit']}, load {facts['load before']} before"
+
+    def operations(self, group):
+        return list(dict.fromkeys(row["operation"] for run in self.runs for row in run["rows"] if row["group"] == group))
+
+    def rows(self, operation):
+        return [row for run in self.runs for row in run["rows"] if row["operation"] == operation]
+
+    def table(self, group):
+        lines = [self.line(self.rows(operation)) for operation in self.operations(group)]
+        if not lines:
+            return ""
+        return "\n".join(["| operation | target | ours | met | beside its best peer | peers, *bounds* |",
+                          "|---|---|---|---|---|---|", *lines])
+
+    def line(self, rows):
+        newest = rows[-1]
+        others = [f"{name} {each(rows, lambda row, name=name: cell(row, row['peers'][name]), 'peers', name)}"
+                  for name in newest["peers"]]
+        others += [f"*{name} {each(rows, lambda row, name=name: cell(row, row['bounds'][name]), 'bounds', name)}*"
+                   for name in newest["bounds"]]
+        cells = [newest["operation"], target_words(newest), f"**{each(rows, lambda row: cell(row, row['ours']))}**",
+                 same(row["met"] or "–" for row in rows), same(verdict(row) for row in rows), "; ".join(others)]
+        return "| " + " | ".join(words.replace("|", "\\|") for words in cells) + " |"
+
+    def summary(self):
+        lines = []
+        for number, run in enumerate(self.runs, 1):
+            with_target = [row for row in run["rows"] if row["met"]]
+            met = sum(row["met"] == "yes" for row in with_target)
+            about = sum(row["met"] == "about" for row in with_target)
+            losing = [row for row in run["rows"] if row["verdict"] == "loses"]
+            compared = sum(row["verdict"] is not None for row in run["rows"])
+            lines.append(f"* Run {number}: {met} of {len(with_target)} targets met, {about} about; {len(losing)} of {compared} "
+                         f"rows lose to their best peer.")
+        losing = [row["operation"] for row in self.runs[-1]["rows"] if row["verdict"] == "loses"]
+        missed = [row["operation"] for row in self.runs[-1]["rows"] if row["met"] == "no"]
+        lines.append("* Missed in the last run: " + ("; ".join(missed) or "none") + ".")
+        lines.append("* Losing in the last run: " + ("; ".join(losing) or "none") + ".")
+        return "\n".join(lines)
+
+    def slowest(self):
+        """Of the last run, one row of each kind: how many times what they should take, or what the best peer takes."""
+        found = {}
+        for row in self.runs[-1]["rows"]:
+            factor, words = slowness(row)
+            kind = row["operation"].split(",")[0]
+            if factor > found.get(kind, (1.0,))[0]:
+                found[kind] = factor, f"{row['operation']}: {factor:.2f} times {words}"
+        ranked = sorted(found.values(), reverse=True)[:SLOWEST]
+        if not ranked:
+            return "### The slowest things left\n\nNone: every target is met, and no row loses."
+        return "\n".join([f"### The {SLOWEST} slowest things left", ""] + [f"{i}. {words}" for i, (_, words) in enumerate(ranked, 1)])
+
+    def drawn(self):
+        return [f"![{words}](performance/{self.stem}-{name}.svg)" for name, (words, _) in self.plots.items()]
+
+    def not_run(self):
+        entries = self.runs[-1]["not_run"]
+        lines = [f"* {entry['what']}: {entry['why']}" for entry in entries]
+        return "\n".join(["### Not run", "", *lines]) if lines else ""
+
+
+def slowness(row):
+    ours = row["ours"]["median"]
+    candidates = [(0.0, "")]
+    if row["met"] == "no":
+        candidates.append((ours / row["limit"], f"its target ({row['target']})"))
+    if row["verdict"] == "loses":
+        candidates.append((ours / row["peers"][row["best_peer"]]["median"], f"its best peer ({row['best_peer']})"))
+    return max(candidates)
+
+
+def verdict(row):
+    if not row["verdict"]:
+        return "–"
+    return {"wins": f"wins over {row['best_peer']}", "loses": f"loses to {row['best_peer']}",
+            "even": f"even with {row['best_peer']}"}[row["verdict"]]
+
+
+def same(words):
+    words = list(words)
+    return words[0] if len(set(words)) == 1 else " · ".join(words)
+
+
+def each(rows, make, member=None, name=None):
+    """The cell of each run; a dash where a run does not have it. One unit is enough."""
+    cells = [make(row) if member is None or name in row[member] else ("–", "") for row in rows]
+    units = {unit for _, unit in cells if unit}
+    shares = " · ".join(value for value, _ in cells)
+    return f"{shares} {' '.join(sorted(units))}".strip()
+
+
+def cell(row, figure):
+    """(number, unit): bandwidth and its share of memcpy where bytes are moved."""
+    if not row["moved"]:
+        return amount(figure["median"]), figure["unit"]
+    words = f"{row['moved'] / figure['median']:.1f}"
+    reference = reference_of(row)
+    if reference and figure is row["ours"]:
+        words += f" ({reference['median'] / figure['median']:.2f})"
+    return words, "GB/s"
+
+
+def reference_of(row):
+    """What the target is a share of."""
+    for name, figure in (row["bounds"] | row["peers"]).items():
+        if row["target"].endswith(f" of {name}"):
+            return figure
+    return None
+
+
+def target_words(row):
+    if row["limit"] is None or row["moved"] or row["target"].endswith(f" {row['ours']['unit']}"):
+        return row["target"]
+    return f"{row['target']} = {amount(row['limit'])} {row['ours']['unit']}"

@@ -1,0 +1,92 @@
+"""Which plots there are, from the points and rows of a recorded run."""
+
+import svg
+
+SIZE_TICKS = {1 << power: text for power, text in
+              ((3, "8 B"), (10, "1 KiB"), (16, "64 KiB"), (20, "1 MiB"), (24, "16 MiB"), (28, "256 MiB"), (30, "1 GiB"))}
+
+
+def gigabytes(point, figure):
+    return tuple(point["moved"] / figure[key] for key in ("median", "upper", "lower"))
+
+
+def nanoseconds(point, figure):
+    return figure["median"], figure["lower"], figure["upper"]
+
+
+def panels(run, plot, values):
+    """Panels in the order in which they were measured."""
+    found = {}
+    for point in run["points"]:
+        if point["plot"] == plot:
+            panel = found.setdefault(point["panel"], svg.Panel(point["panel"], {}))
+            for name, figure in point["figures"].items():
+                panel.lines.setdefault(name, []).append((point["x"], *values(point, figure)))
+    return list(found.values())
+
+
+def layouts(run):
+    axes = svg.Axes("bytes of the source", "GB/s read + written", log_x=True, log_y=True,
+                    ticks={size: text for size, text in SIZE_TICKS.items() if size >= 1 << 16 and size < 1 << 30})
+    return svg.lines_plot("Strided → contiguous, float32, by layout and size", axes, panels(run, "layouts", gigabytes), 3)
+
+
+def sizes(run):
+    axes = svg.Axes("bytes copied", "nanoseconds", log_x=True, log_y=True,
+                    ticks={size: text for size, text in SIZE_TICKS.items() if text not in ("16 MiB", "64 KiB", "256 MiB")})
+    return svg.lines_plot("A contiguous copy, from 8 bytes to 1 GiB", axes, panels(run, "sizes", nanoseconds), 3)
+
+
+def dimensions(run):
+    axes = svg.Axes("dimensions", "GB/s read + written")
+    return svg.lines_plot("The same bytes in 1 to 8 dimensions, float32", axes, panels(run, "dimensions", gigabytes), 2)
+
+
+def items(run):
+    axes = svg.Axes("bytes of an item", "GB/s read + written", log_x=True,
+                    ticks={size: str(size) for size in (1, 2, 3, 4, 6, 8, 12, 16)})
+    return svg.lines_plot("By size of an item", axes, panels(run, "items", gigabytes), 2)
+
+
+def cores(run):
+    """A share of memcpy for each layout; all layouts in one panel."""
+    lines = {}
+    for point in run["points"]:
+        if point["plot"] == "cores":
+            ours, memcpy = point["figures"]["ours"], point["figures"]["memcpy, 1 thread"]["median"]
+            share = tuple(memcpy / ours[key] for key in ("median", "upper", "lower"))
+            lines.setdefault(point["panel"], []).append((point["x"], *share))
+    axes = svg.Axes("threads", "share of a one-thread memcpy")
+    return svg.lines_plot("From one to all cores, float32", axes, [svg.Panel("all layouts", lines)] if lines else [], 1)
+
+
+def exchange(run):
+    """Bars of what takes less than five microseconds."""
+    groups = {"In C": [], "In Python": []}
+    for row in run["rows"]:
+        if row["group"] != "exchange" or row["ours"]["unit"] != "ns" or row["ours"]["median"] > 5000:
+            continue
+        language, operation = row["operation"].split(": ", 1)
+        bars = [("ours", row["ours"]["median"])]
+        bars += [(name, figure["median"]) for name, figure in row["peers"].items()]
+        groups[f"In {language}"].append((operation, bars))
+    return svg.bars_plot("Nanoseconds per exchange", "nanoseconds", [pair for pair in groups.items() if pair[1]])
+
+
+# Name of the file, words beside it, what draws it, and whether a run has what it takes.
+PLOTS = {
+    "exchange": ("what describing and exchanging costs", exchange),
+    "layouts": ("bandwidth by layout and size", layouts),
+    "sizes": ("cost by size", sizes),
+    "dimensions": ("cost by dimensions", dimensions),
+    "items": ("bandwidth by the size of an item", items),
+    "cores": ("from one to all cores", cores),
+}
+
+
+def draw(run):
+    """The plots that this run has something for, {name: (words, text of the SVG)}."""
+    have = {point["plot"] for point in run["points"]}
+    if any(row["group"] == "exchange" for row in run["rows"]):
+        have.add("exchange")
+    return {name: (words, make(run)) for name, (words, make) in PLOTS.items() if name in have}
