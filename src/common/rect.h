@@ -1,9 +1,9 @@
 /*
  * Boxes of rows: the one strided copy that drivers have commands for (clEnqueueCopyBufferRect, cuMemcpy2D, cuMemcpy3D).
  *
- * A box is `slices` times `rows` runs of `width` bytes. On each side the rows begin row_pitch bytes apart and the slices
- * slice_pitch, nested: a row does not reach the next, the rows of a slice not the next slice, and a slice is a whole
- * number of row pitches. Where the first row begins on each side the plan says (dst_offset, src_offset).
+ * A box is `slices` times `rows` runs of `width` bytes. On each side the rows begin row_pitch bytes apart and the
+ * slices slice_pitch, nested: a row does not reach the next, the rows of a slice not the next slice, and a slice is a
+ * whole number of row pitches. Where the first row begins on each side the plan says (dst_offset, src_offset).
  */
 #ifndef BI_COMMON_RECT_H
 #define BI_COMMON_RECT_H

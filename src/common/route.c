@@ -1,0 +1,133 @@
+/* Which way a copy goes. */
+#include "common/job.h"
+
+#include "common/across.h"
+
+/* Address of the first byte that is ours, for memory that has one; else 0. */
+static uintptr_t address_of(const struct bi__block *block)
+{
+	return block->kind == BI_HANDLE_CL_SVM || block->kind == BI_HANDLE_CUDA ? block->handle + block->origin
+										: (uintptr_t)block->host;
+}
+
+/* Memory with an address is one place, whoever made it; other device memories are told apart by their handles. */
+static int shares_place(const struct bi_memory *a, const struct bi_memory *b)
+{
+	if (a == b || (address_of(&a->block) && address_of(&b->block)))
+		return 1;
+	return !bi__is_host(a) && !bi__is_host(b) && bi__same_space(a->context, b->context) &&
+	       a->block.handle == b->block.handle;
+}
+
+/* Byte 0 of a's layouts, counted from byte 0 of b's, where both share a place. */
+static int64_t distance(const struct bi_memory *a, const struct bi_memory *b)
+{
+	if (address_of(&a->block) && address_of(&b->block))
+		return (int64_t)(address_of(&a->block) - address_of(&b->block));
+	return (int64_t)(a->block.origin - b->block.origin);
+}
+
+static int overlaps(const struct bi__job *job)
+{
+	const struct bi_memory *to = job->dst->memory, *from = job->src->memory;
+	struct bi_layout shifted;
+
+	if (!shares_place(to, from))
+		return 0;
+	if (to == from)
+		return bi_layout_overlap(&job->to, &job->from);
+	shifted = job->to;
+	return !__builtin_add_overflow(shifted.offset, distance(to, from), &shifted.offset) &&
+	       bi_layout_overlap(&shifted, &job->from);
+}
+
+int bi__job_is_cross(const struct bi__job *job)
+{
+	const struct bi_memory *to = job->dst->memory, *from = job->src->memory;
+
+	return !bi__is_host(to) && !bi__is_host(from) && !bi__same_space(to->context, from->context);
+}
+
+/* Of two contexts whose streams can wait for each other, and between which dense bytes can be copied. */
+static int are_peers(const struct bi__job *job)
+{
+	return bi__share_events(job->dst->memory->context, job->src->memory->context);
+}
+
+/* Host and device memory, and a device that moves only dense bytes between them. */
+static int needs_packing(const struct bi__job *job)
+{
+	const struct bi_memory *to = job->dst->memory, *from = job->src->memory;
+	const struct bi_context *context = bi__is_host(to) ? from->context : to->context;
+
+	if (job->stream)
+		context = job->stream->context;
+	return bi__is_host(to) != bi__is_host(from) && job->plan.kind != BI__PLAN_LINEAR &&
+	       !(context->device.capabilities & BI_CAP_NATIVE_COPY);
+}
+
+int bi__job_is_direct(const struct bi__job *job)
+{
+	if (bi__job_is_cross(job))
+		return are_peers(job) && job->plan.kind == BI__PLAN_LINEAR;
+	return !needs_packing(job);
+}
+
+/* Makes the side dense that is not: the host's first, because that needs no device memory. */
+static int copy_packed(const struct bi__job *job, struct bi_error *err)
+{
+	int to_host = bi__is_host(job->dst->memory);
+	const struct bi_view *device = to_host ? job->src : job->dst;
+
+	if (!bi_layout_is_contiguous(to_host ? &job->to : &job->from, 'C'))
+		return bi__job_run_legs(job, BI_MEMORY_HOST, device->memory->context, err);
+	return bi__job_run_legs(job, BI_MEMORY_DEVICE, device->memory->context, err);
+}
+
+/* Only dense bytes travel between devices: the side that is not dense is packed, or unpacked, where it lies. */
+static int copy_dense_side(const struct bi__job *job, struct bi_error *err)
+{
+	const struct bi_view *side = bi_layout_is_contiguous(&job->from, 'C') ? job->dst : job->src;
+
+	return bi__job_run_legs(job, BI_MEMORY_DEVICE, side->memory->context, err);
+}
+
+/* Two contexts that share nothing: dense bytes go in steps where one side has host memory that it works on itself. */
+static int copy_across(const struct bi__job *job, struct bi_error *err)
+{
+	struct bi_context *staging = bi__across_staging(job->dst->memory->context, job->src->memory->context);
+	int rc;
+
+	if (!staging)
+		return bi__job_run_legs(job, BI_MEMORY_HOST, job->dst->memory->context, err);
+	if (job->plan.kind != BI__PLAN_LINEAR)
+		return copy_dense_side(job, err);
+	rc = bi__job_check_steps(job, err);
+	return rc ? rc : bi__across_copy(staging, job->dst, job->src, &job->plan, job->stream, job->operation, err);
+}
+
+/* The same elements on both sides. */
+static int is_identity(const struct bi__job *job)
+{
+	return job->dst->memory == job->src->memory && bi_layout_equal(&job->to, &job->from);
+}
+
+int bi__job_route(struct bi__job *job, struct bi_error *err)
+{
+	struct bi_memory *to = job->dst->memory;
+
+	if (is_identity(job)) {
+		job->plan.kind = BI__PLAN_NOTHING;
+		return bi__job_execute(job, NULL, err);
+	}
+	if (overlaps(job))
+		return bi__job_run_legs(job, bi__is_host(to) ? BI_MEMORY_HOST : BI_MEMORY_DEVICE, to->context, err);
+	bi__plan_make(&job->plan, &job->to, &job->from);
+	if (bi__job_is_cross(job) && !are_peers(job))
+		return copy_across(job, err);
+	if (bi__job_is_cross(job) && job->plan.kind != BI__PLAN_LINEAR)
+		return copy_dense_side(job, err);
+	if (needs_packing(job))
+		return copy_packed(job, err);
+	return bi__job_execute(job, NULL, err);
+}
