@@ -24,21 +24,22 @@ class Producer:
                 "stream": self.stream}
 
 
-def run(report):
-    cuda(report)
+def run(report, cuda_driver):
+    """`cuda_driver` is a word for it that stands behind the name of its rows."""
+    cuda(report, cuda_driver)
     opencl(report)
 
 
-def cuda(report):
+def cuda(report, driver):
     try:
         memory = bi.from_numpy(np.arange(12, dtype="<f4").reshape(SHAPE), device="cuda")
     except Exception as why:  # noqa: BLE001: whatever is missing, the row says so
         report.skip("rows on CUDA", why)
         return
     memory.synchronize()
-    import_cai(report, memory, None, "no stream")
-    import_cai(report, memory, 1, "stream 1")
-    export_cai(report, memory)
+    import_cai(report, memory, None, f"no stream, {driver}")
+    import_cai(report, memory, 1, f"stream 1, {driver}")
+    export_cai(report, memory, driver)
 
 
 def import_cai(report, memory, stream, words):
@@ -96,11 +97,11 @@ def add_peer(report, runners, name, find, x):
     runners[name] = statement("take(x)", take=take, x=x)
 
 
-def export_cai(report, memory):
+def export_cai(report, memory, driver):
     x = np.arange(12, dtype="<f4").reshape(SHAPE)
     equal("__cuda_array_interface__, data", memory.__cuda_array_interface__["data"], (int(memory.buffer), False))
     equal("__cuda_array_interface__, shape", memory.__cuda_array_interface__["shape"], SHAPE)
-    report.measure(GROUP, "Python: .__cuda_array_interface__", {
+    report.measure(GROUP, f"Python: .__cuda_array_interface__, {driver}", {
         "ours": statement("v.__cuda_array_interface__", v=memory),
         "NumPy's __array_interface__": statement("x.__array_interface__", x=x),
     }, at_most(200))

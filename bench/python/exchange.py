@@ -24,8 +24,11 @@ def run(report, here, quick):
     import device_rows
     import host_rows
     import process_rows
-    for rows in (c_rows, host_rows, device_rows, process_rows):
-        rows.run(report)
+    c_rows.run(report)
+    host_rows.run(report)
+    simulated = any("imulated" in device["name"] for device in here.devices())
+    device_rows.run(report, "simulated driver" if simulated else "CUDA")
+    process_rows.run(report)
 
 
 def views(report, here):

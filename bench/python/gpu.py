@@ -1,4 +1,4 @@
-"""GPUs: each layout and item size at 1 GiB beside the device's own copy, strided transfers beside pinned contiguous ones."""
+"""GPUs: each layout and item size at 1 GiB beside the device's own copy, strided transfers beside contiguous ones."""
 
 import drivers
 import gpu_peers

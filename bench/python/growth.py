@@ -64,14 +64,14 @@ def sizes(report, here, counts):
     for count in counts:
         with native.Array(here, flat(count)) as array:
             report.point("sizes", "host", count, on_host(report, here, array), 2 * count)
-        for device, spec in drivers.cpus(here).items():
-            try:
-                with native.Array(here, flat(count)) as array:
+            for device, spec in drivers.cpus(here).items():
+                array.release_jobs()
+                try:
                     runners = {"ours": drivers.verified(drivers.ours(array, spec, request()), "copy"),
                                "clEnqueueCopyBuffer": drivers.verified(drivers.raw(array, spec, request()), "raw copy")}
                     report.point("sizes", device, count, runners, 2 * count)
-            except Unavailable as why:
-                report.skip(f"copy of {count} bytes on {device}", why)
+                except Unavailable as why:
+                    report.skip(f"copy of {count} bytes on {device}", why)
 
 
 def cores(report, here, size):

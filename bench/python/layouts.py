@@ -64,7 +64,7 @@ LAYOUTS = {
 
 
 def padded(total_bytes, item_size, ndim):
-    """As many axes as asked for, none of which can be merged: each row, plane, … of the source has one element more."""
+    """As many axes as asked for, none of which can be merged: each row, plane, … of the source has a gap after it."""
     shape = split(total_bytes // item_size, ndim)
     outer = [extent + 1 for extent in shape]
     return Layout(f"{ndim} axes", shape, dense_strides(outer, item_size), item_size,

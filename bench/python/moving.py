@@ -3,6 +3,7 @@
 import os
 
 import drivers
+import gpuarray_peer
 import native
 import peers
 from layouts import LAYOUTS, MIB
@@ -48,7 +49,8 @@ def layout_rows(report, here, name, array):
             hidden = [other for other in figures if other in mine and other != words]
             row = {"ours" if key == words else key: value for key, value in figures.items() if key not in hidden}
             row = {key: value for key, value in row.items() if fits(key, words)}
-            report.add("moving", f"{name}, {place}, {words}", row, share_of(MEMCPY, share), bounds, 2 * array.layout.bytes)
+            report.add("moving", f"{name}, {place}, {words}", row, share_of(MEMCPY, share), bounds,
+                       2 * array.layout.bytes)
 
 
 def fits(peer, words):
@@ -86,4 +88,5 @@ def device_runners(report, here, array):
     others = {MEMCPY: verified(array.job("memcpy"), array),
               "clEnqueueCopyBuffer": verified(drivers.raw(array, spec, request()), array),
               "naive kernel": verified(array.job("opencl_kernel", *drivers.place_of(spec)), array)}
+    gpuarray_peer.add(report, others, array, spec)
     return mine, others, bounds_of(array, MEMCPY, "clEnqueueCopyBuffer")

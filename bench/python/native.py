@@ -25,7 +25,8 @@ def request(operation=COPY, source=DEVICE, destination=DEVICE, pinned=0, every=1
 
 
 SIGNATURES = {
-    "message": (c_char_p,), "time": (c_double, c_void_p, c_long), "verify": (c_int, c_void_p), "release": (None, c_void_p),
+    "message": (c_char_p,),
+    "time": (c_double, c_void_p, c_long), "verify": (c_int, c_void_p), "release": (None, c_void_p),
     "array_create": (c_void_p, c_int, POINTER(c_int64), POINTER(c_int64), c_int64, c_int64, c_size_t),
     "array_release": (None, c_void_p), "array_source": (c_void_p, c_void_p), "array_destination": (c_void_p, c_void_p),
     "array_check": (c_int, c_void_p, c_void_p, c_int),
@@ -120,9 +121,13 @@ class Array:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def release_jobs(self):
         for job in self.jobs:
             job.release()
+        self.jobs.clear()
+
+    def __exit__(self, *_):
+        self.release_jobs()
         self.native.call("array_release", self.handle)
 
     @property

@@ -3,23 +3,30 @@
 from timing import amount
 
 GROUPS = {
-    "exchange": ("Describing and exchanging", "Nothing is copied. Per call; Python rows include the loop that runs them."),
-    "moving": ("Moving bytes", "Strided → contiguous, float32, a source of 64 MiB, a destination that has been written to before. GB/s "
+    "exchange": ("Describing and exchanging",
+                 "Nothing is copied. Per call; Python rows include the loop that runs them."),
+    "moving": ("Moving bytes",
+               "Strided → contiguous, float32, a source of 64 MiB, a destination that has been written to before. GB/s "
                "read and written; in brackets the share of a one-thread `memcpy` of the same bytes."),
-    "further": ("Further", "Small operations are enqueued 64 at a time where they can be; *blocking* ones are waited for."),
-    "gpu": ("On a GPU", "1 GiB on the device, 256 MiB between host and device; in brackets the share of the device's own copy."),
+    "further": ("Further",
+                "Small operations are enqueued 64 at a time where they can be; *blocking* ones are waited for."),
+    "gpu": ("On a GPU",
+            "1 GiB on the device, 256 MiB between host and device; in brackets the share of the device's own copy."),
 }
 INTRODUCTION = """\
 # Performance
 
-Made by `bench/report` from what `bench/run` recorded; nothing on this page was written by hand. Peers run beside the library, in turns
-and in the same process, and every copied element was compared before anything was timed. A figure is the median of its turns; runs are separated by `·`.
-*Met* says whether the median reaches the target; *about*: not the median, but its lower quartile. Beside its best peer a row *wins*, *loses*, or is
-*even*: then the quartiles overlap. In *italics* stands what nobody can be asked to beat: what the operation itself contains, or a copy of as many contiguous bytes.
+Made by `bench/report` from what `bench/run` recorded; nothing on this page was written by hand. Peers run beside the
+library, in turns and in the same process, and every copied element was compared before anything was timed. A figure is
+the median of its turns; runs are separated by `·`. *Met* says whether the median reaches the target; *about*: not the
+median, but its better quartile. Beside its best peer a row *wins*, *loses*, or is *even*: then the quartiles overlap. In
+*italics* stands what nobody can be asked to beat: what the operation itself contains, or a copy of as many contiguous
+bytes.
 
 Ratios can be compared between machines, nanoseconds cannot. `bench/run` measures yours; the README says how.
 """
 SLOWEST = 3
+OF_A_RUN = ("devices", "load before", "commit", "date")  # facts that are not the machine's
 
 
 class Page:
@@ -39,8 +46,9 @@ class Page:
 
     def machine(self):
         facts = self.runs[-1]["machine"]
-        lines = [f"* {name}: {value}" for name, value in facts.items() if name not in ("devices", "load before", "commit", "date")]
-        lines += [f"* device {device['spec']}: {device['name']}, {device['driver'] or 'no driver'}" for device in facts["devices"]]
+        lines = [f"* {name}: {value}" for name, value in facts.items() if name not in OF_A_RUN]
+        lines += [f"* device {device['spec']}: {device['name']}" + (f", {device['driver']}" if device["driver"] else "")
+                  for device in facts["devices"]]
         lines.append(f"* runs: {'; '.join(self.run_words(run['machine']) for run in self.runs)}")
         return "\n".join(lines)
 
@@ -48,7 +56,8 @@ class Page:
         return f"{facts['date']}, commit {facts['commit']}, load {facts['load before']} before"
 
     def operations(self, group):
-        return list(dict.fromkeys(row["operation"] for run in self.runs for row in run["rows"] if row["group"] == group))
+        return list(dict.fromkeys(row["operation"] for run in self.runs for row in run["rows"]
+                                  if row["group"] == group))
 
     def rows(self, operation):
         return [row for run in self.runs for row in run["rows"] if row["operation"] == operation]
@@ -78,8 +87,8 @@ class Page:
             about = sum(row["met"] == "about" for row in with_target)
             losing = [row for row in run["rows"] if row["verdict"] == "loses"]
             compared = sum(row["verdict"] is not None for row in run["rows"])
-            lines.append(f"* Run {number}: {met} of {len(with_target)} targets met, {about} about; {len(losing)} of {compared} "
-                         f"rows lose to their best peer.")
+            lines.append(f"* Run {number}: {met} of {len(with_target)} targets met, {about} about; "
+                         f"{len(losing)} of {compared} rows lose to their best peer.")
         losing = [row["operation"] for row in self.runs[-1]["rows"] if row["verdict"] == "loses"]
         missed = [row["operation"] for row in self.runs[-1]["rows"] if row["met"] == "no"]
         lines.append("* Missed in the last run: " + ("; ".join(missed) or "none") + ".")
@@ -97,7 +106,8 @@ class Page:
         ranked = sorted(found.values(), reverse=True)[:SLOWEST]
         if not ranked:
             return "### The slowest things left\n\nNone: every target is met, and no row loses."
-        return "\n".join([f"### The {SLOWEST} slowest things left", ""] + [f"{i}. {words}" for i, (_, words) in enumerate(ranked, 1)])
+        return "\n".join([f"### The {SLOWEST} slowest things left", "",
+                          *(f"{i}. {words}" for i, (_, words) in enumerate(ranked, 1))])
 
     def drawn(self):
         return [f"![{words}](performance/{self.stem}-{name}.svg)" for name, (words, _) in self.plots.items()]

@@ -3,7 +3,8 @@
 import svg
 
 SIZE_TICKS = {1 << power: text for power, text in
-              ((3, "8 B"), (10, "1 KiB"), (16, "64 KiB"), (20, "1 MiB"), (24, "16 MiB"), (28, "256 MiB"), (30, "1 GiB"))}
+              ((3, "8 B"), (10, "1 KiB"), (16, "64 KiB"), (20, "1 MiB"), (24, "16 MiB"), (28, "256 MiB"),
+               (30, "1 GiB"))}
 
 
 def gigabytes(point, figure):
@@ -27,13 +28,14 @@ def panels(run, plot, values):
 
 def layouts(run):
     axes = svg.Axes("bytes of the source", "GB/s read + written", log_x=True, log_y=True,
-                    ticks={size: text for size, text in SIZE_TICKS.items() if size >= 1 << 16 and size < 1 << 30})
-    return svg.lines_plot("Strided → contiguous, float32, by layout and size", axes, panels(run, "layouts", gigabytes), 3)
+                    ticks={size: SIZE_TICKS[size] for size in (1 << 16, 1 << 20, 1 << 24, 1 << 28)})
+    return svg.lines_plot("Strided → contiguous, float32, by layout and size", axes,
+                          panels(run, "layouts", gigabytes), 3)
 
 
 def sizes(run):
     axes = svg.Axes("bytes copied", "nanoseconds", log_x=True, log_y=True,
-                    ticks={size: text for size, text in SIZE_TICKS.items() if text not in ("16 MiB", "64 KiB", "256 MiB")})
+                    ticks={size: SIZE_TICKS[size] for size in (1 << 3, 1 << 10, 1 << 20, 1 << 30)})
     return svg.lines_plot("A contiguous copy, from 8 bytes to 1 GiB", axes, panels(run, "sizes", nanoseconds), 3)
 
 
@@ -67,10 +69,11 @@ def exchange(run):
         if row["group"] != "exchange" or row["ours"]["unit"] != "ns" or row["ours"]["median"] > 5000:
             continue
         language, operation = row["operation"].split(": ", 1)
-        bars = [("ours", row["ours"]["median"])]
-        bars += [(name, figure["median"]) for name, figure in row["peers"].items()]
+        bars = [("ours", row["ours"]["median"], svg.OURS[0])]
+        for others, colour in ((row["peers"], "#a9a9a9"), (row["bounds"], "#dedede")):
+            bars += [(name, figure["median"], colour) for name, figure in others.items()]
         groups[f"In {language}"].append((operation, bars))
-    return svg.bars_plot("Nanoseconds per exchange", "nanoseconds", [pair for pair in groups.items() if pair[1]])
+    return svg.bars_plot("Nanoseconds per exchange: ours, peers, and what is contained (pale)", "nanoseconds", [pair for pair in groups.items() if pair[1]])
 
 
 # Name of the file, words beside it, what draws it, and whether a run has what it takes.

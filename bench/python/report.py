@@ -132,8 +132,9 @@ class Report:
 
 
 def machine():
-    facts = {"date": time.strftime("%Y-%m-%d"), "cpu": cpu_name(), "cores": len(os.sched_getaffinity(0)), "memory": memory(), "caches": caches(),
-             "governor": governor(), "load before": round(os.getloadavg()[0], 2), "system": platform.platform(),
+    facts = {"date": time.strftime("%Y-%m-%d"), "cpu": cpu_name(), "cores": len(os.sched_getaffinity(0)),
+             "memory": memory(), "caches": caches(), "governor": governor(),
+             "load before": round(os.getloadavg()[0], 2), "system": platform.platform(),
              "python": sys.version.split()[0], "compiler": first_line("cc", "--version"),
              "commit": commit()}
     for name in PACKAGES:

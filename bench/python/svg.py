@@ -4,9 +4,12 @@ import math
 from dataclasses import dataclass, field
 from html import escape
 
+from timing import amount
+
 INK, FAINT, GRID = "#1a1a1a", "#595959", "#dddddd"
 OURS = ("#0b5394", "#c0392b")  # the first two series; peers take the others
 OTHERS = ("#8a6d00", "#3b7a57", "#7d5ba6", "#4d4d4d", "#a85c00")
+CORNERS = {"diamond": ((0, -1.3), (1.3, 0), (0, 1.3), (-1.3, 0)), "triangle": ((0, -1.3), (1.2, 1), (-1.2, 1))}
 MARKS = ("circle", "square", "diamond", "triangle")
 PANEL_WIDTH, PANEL_HEIGHT = 250, 175
 LEFT, TOP, RIGHT, BOTTOM = 58, 30, 14, 44  # around the axes of one panel
@@ -46,8 +49,8 @@ def line(x1, y1, x2, y2, colour=INK, width=1.0, dash=""):
 def document(width, height, title, parts):
     head = (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
             f'viewBox="0 0 {width:.0f} {height:.0f}" {FONT} role="img">')
-    return "\n".join([head, f"<title>{escape(title)}</title>", f'<rect width="{width:.0f}" height="{height:.0f}" fill="white"/>',
-                      *parts, "</svg>"]) + "\n"
+    paper = f'<rect width="{width:.0f}" height="{height:.0f}" fill="white"/>'
+    return "\n".join([head, f"<title>{escape(title)}</title>", paper, *parts, "</svg>"]) + "\n"
 
 
 def mark(shape, x, y, colour, size=3.2):
@@ -55,8 +58,7 @@ def mark(shape, x, y, colour, size=3.2):
         return f'<rect x="{x - size:.1f}" y="{y - size:.1f}" width="{2 * size}" height="{2 * size}" fill="{colour}"/>'
     if shape == "circle":
         return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size}" fill="{colour}"/>'
-    corners = {"diamond": ((0, -1.3), (1.3, 0), (0, 1.3), (-1.3, 0)), "triangle": ((0, -1.3), (1.2, 1), (-1.2, 1))}[shape]
-    points = " ".join(f"{x + dx * size:.1f},{y + dy * size:.1f}" for dx, dy in corners)
+    points = " ".join(f"{x + dx * size:.1f},{y + dy * size:.1f}" for dx, dy in CORNERS[shape])
     return f'<polygon points="{points}" fill="{colour}"/>'
 
 
@@ -134,6 +136,7 @@ def legend(names, found, width, y):
 
 
 def lines_plot(title, axes, panels, columns):
+    """Panels side by side, with one scale for what is measured."""
     names = list(dict.fromkeys(name for panel in panels for name in panel.lines))
     found = styles(names)
     columns = min(columns, len(panels))
@@ -144,16 +147,17 @@ def lines_plot(title, axes, panels, columns):
     entries, legend_rows = legend(names, found, width, 54)
     top = 54 + 18 * legend_rows
     parts = [text(width / 2, 26, title, 15, weight="bold"), *entries]
+    points = [point for panel in panels for series in panel.lines.values() for point in series]
+    lowest, highest = min(point[2] for point in points), max(point[3] for point in points)
+    y_ticks = logarithmic(lowest, highest) if axes.log_y else nice(highest)
     for i, panel in enumerate(panels):
-        parts += draw_panel(panel, axes, found, start + i % columns * cell_width, top + i // columns * cell_height)
+        parts += draw_panel(panel, axes, y_ticks, found, start + i % columns * cell_width, top + i // columns * cell_height)
     return document(width, top + rows * cell_height + 4, title, parts)
 
 
-def draw_panel(panel, axes, found, left, top):
-    points = [point for series in panel.lines.values() for point in series]
+def draw_panel(panel, axes, y_ticks, found, left, top):
     x0, x1, y0, y1 = left + LEFT, left + LEFT + PANEL_WIDTH, top + TOP + PANEL_HEIGHT, top + TOP
-    xs, highest = [point[0] for point in points], max(point[3] for point in points)
-    y_ticks = logarithmic(min(point[2] for point in points), highest) if axes.log_y else nice(highest)
+    xs = [point[0] for series in panel.lines.values() for point in series]
     across = Scale(min(xs), max(xs), x0 + 8, x1 - 8, axes.log_x)
     up = Scale(y_ticks[0], y_ticks[-1], y0, y1, axes.log_y)
     parts = [text((x0 + x1) / 2, top + TOP - 9, panel.title, 12, weight="bold")]
@@ -182,12 +186,12 @@ def draw_series(series, style, across, up):
 
 
 def bars_plot(title, axis_label, groups):
-    """Groups of (title, rows), rows of (operation, [(name, value), …]), the first of which is ours."""
-    label_width, bar_width, bar_height, gap = 330, 360, 13, 9
+    """Groups of (title, rows), rows of (operation, [(name, value, colour), …]), the first of which is ours."""
+    label_width, bar_width, bar_height, gap = 390, 330, 13, 9
     width, y = label_width + bar_width + 270, 50
     parts = [text(width / 2, 26, title, 15, weight="bold")]
     for group, rows in groups:
-        highest = nice(max(value for _, bars in rows for _, value in bars))
+        highest = nice(max(value for _, bars in rows for _, value, _ in bars))
         across = Scale(0, highest[-1], label_width, label_width + bar_width)
         bottom = y + 22 + sum(len(bars) * bar_height + gap for _, bars in rows)
         parts.append(text(12, y + 8, group, 12, "start", weight="bold"))
@@ -195,11 +199,10 @@ def bars_plot(title, axis_label, groups):
         y += 22
         for operation, bars in rows:
             parts.append(text(label_width - 8, y + len(bars) * bar_height / 2 + 4, operation, 11, "end"))
-            for i, (name, value) in enumerate(bars):
-                colour = OURS[0] if i == 0 else "#a9a9a9"
+            for i, (name, value, colour) in enumerate(bars):
                 parts += [f'<rect x="{label_width}" y="{y + 1:.1f}" width="{max(across(value) - label_width, 1):.1f}" '
                           f'height="{bar_height - 2}" fill="{colour}"/>',
-                          text(across(value) + 6, y + bar_height - 3, f"{name} {value:.3g}", 10, "start",
+                          text(across(value) + 6, y + bar_height - 3, f"{name} {amount(value)}", 10, "start",
                                INK if i == 0 else FAINT, weight="bold" if i == 0 else "normal")]
                 y += bar_height
             y += gap

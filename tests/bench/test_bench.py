@@ -52,7 +52,8 @@ class Run(unittest.TestCase):
 
     def test_every_layout_is_there_on_host_and_opencl(self):
         names = [row["operation"] for row in self.run_["rows"] if row["group"] == "moving"]
-        for layout in ("2-D transpose", "[:, ::2]", "permute (0,2,1,3)", "permute (3,2,1,0)", "[::-1]", "[:, ::-1]", "contiguous"):
+        for layout in ("2-D transpose", "[:, ::2]", "permute (0,2,1,3)", "permute (3,2,1,0)", "[::-1]", "[:, ::-1]",
+                       "contiguous"):
             for place in ("host", "OpenCL CPU"):
                 self.assertTrue([name for name in names if name.startswith(f"{layout}, {place}, ")], (layout, place))
 
