@@ -13,7 +13,18 @@ import unittest
 import xml.etree.ElementTree
 from pathlib import Path
 
+import numpy as np
+
 ROOT, BUILD, FORGETS = map(Path, sys.argv[1:4])
+sys.path.insert(0, str(ROOT / "bench" / "python"))
+
+import layouts  # noqa: E402
+import page  # noqa: E402
+import svg  # noqa: E402
+import timing  # noqa: E402
+from report import Row, at_most, at_most_of, share_of  # noqa: E402
+from timing import Figure  # noqa: E402
+
 FIGURE = {"median", "lower", "upper", "unit"}
 
 
@@ -126,6 +137,90 @@ class Refusals(unittest.TestCase):
         done = quick("--only", "moving", "--rows", "no such row")
         self.assertEqual(done.returncode, 2)
         self.assertIn("no row", done.stderr)
+
+
+def as_numpy_does(name, x):
+    """The view that a layout is named after, of a dense array."""
+    if name.startswith("permute"):
+        return x.transpose(eval(name.removeprefix("permute ")))  # noqa: S307: a tuple of our own
+    return {"2-D transpose": lambda: x.T, "[:, ::2]": lambda: x[:, ::2], "[::-1]": lambda: x[::-1],
+            "[:, ::-1]": lambda: x[:, ::-1], "contiguous": lambda: x}[name]()
+
+
+class Layouts(unittest.TestCase):
+    def test_they_are_what_they_are_called(self):
+        for name, make in layouts.LAYOUTS.items():
+            for item_size in (1, 3, 4, 16):
+                layout = make(layouts.MIB // 8, item_size)
+                axes = 4 if name.startswith("permute") else 2
+                shape = layouts.split(layouts.MIB // 8 // item_size, axes)
+                view = as_numpy_does(name, np.empty(shape, f"V{item_size}"))
+                self.assertEqual((layout.shape, layout.strides), (view.shape, view.strides), name)
+                base = view if name == "contiguous" else view.base
+                self.assertEqual(layout.offset, view.ctypes.data - base.ctypes.data)
+                self.assertEqual(layout.source_bytes, base.nbytes)
+
+    def test_axes_that_cannot_be_merged(self):
+        for ndim in range(1, 9):
+            layout = layouts.padded(layouts.MIB, 4, ndim)
+            self.assertEqual((len(layout.shape), layout.bytes), (ndim, layouts.MIB))
+            for axis in range(ndim - 1):
+                self.assertGreater(layout.strides[axis], layout.shape[axis + 1] * layout.strides[axis + 1])
+
+
+def exactly(value, spread=0.0):
+    return Figure(value, value - spread, value + spread)
+
+
+class Judgement(unittest.TestCase):
+    def row(self, ours, peer, limit=None):
+        return Row("exchange", "x", ours, {"slow": exactly(900), "peer": peer}, {}, "–", limit)
+
+    def test_met(self):
+        figures = {"yes": (exactly(10), exactly(15)), "about": (exactly(16, 2),), "no": (exactly(18, 2),)}
+        for met, ours in ((met, figure) for met, several in figures.items() for figure in several):
+            self.assertEqual(self.row(ours, exactly(1), 15).met, met)
+
+    def test_beside_the_best_peer(self):
+        for ours, verdict in ((10, "wins"), (19, "even"), (21, "even"), (30, "loses")):
+            row = self.row(exactly(ours, 1), exactly(20, 1))
+            self.assertEqual((row.best_peer, row.verdict), ("peer", verdict))
+
+    def test_targets(self):
+        figures = {"ours": exactly(7), "raw": exactly(100), "memcpy": exactly(40)}
+        self.assertEqual(at_most(15).limit(figures), 15)
+        self.assertEqual(at_most_of("raw", 1.05).limit(figures), 105)
+        self.assertEqual(at_most_of("raw", plus=200).limit(figures), 300)
+        self.assertEqual(share_of("memcpy", .5).limit(figures), 80)
+        self.assertIsNone(at_most_of("not here").limit(figures))
+
+    def test_turns(self):
+        calls = {"a": [], "b": []}
+        runners = {name: lambda n, name=name: calls[name].append(n) or n * 1e-6 for name in calls}
+        figures = timing.compare(runners, timing.Pace())
+        for name, figure in figures.items():
+            self.assertAlmostEqual(figure.median, 1000)
+            self.assertEqual(calls[name].count(4000), 25)
+
+    def test_the_slowest(self):
+        facts = (("a, x", 30, "no", "wins"), ("a, y", 40, "no", "wins"), ("b", 11, "no", "loses"), ("c", 9, "yes", "wins"))
+        rows = [{"operation": name, "ours": {"median": ours}, "met": met, "limit": 10, "target": "≤ 10",
+                 "verdict": verdict, "peers": {"p": {"median": 5}}, "best_peer": "p"}
+                for name, ours, met, verdict in facts]
+        words = page.Page("here", [{"rows": rows}], {}).slowest()
+        self.assertIn("1. a, y: 4.00 times its target", words)
+        self.assertIn("2. b: 2.20 times its best peer", words)
+        self.assertNotIn("a, x", words)
+        self.assertNotIn("c:", words)
+
+    def test_ticks(self):
+        for lowest, highest in ((.4, 90), (3.9, 2e8), (10, 10.5), (.02, .9)):
+            ticks = svg.logarithmic(lowest, highest)
+            self.assertLessEqual(ticks[0], lowest * 1.001)
+            self.assertGreaterEqual(ticks[-1], highest / 1.001)
+            self.assertEqual(svg.nice(highest)[0], 0)
+            self.assertGreaterEqual(svg.nice(highest)[-1], highest)
+            self.assertLess(len(svg.nice(highest)), 8)
 
 
 class Documentation(unittest.TestCase):
