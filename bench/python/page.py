@@ -6,8 +6,8 @@ GROUPS = {
     "exchange": ("Describing and exchanging",
                  "Nothing is copied. Per call; Python rows include the loop that runs them."),
     "moving": ("Moving bytes",
-               "Strided → contiguous, float32, a source of 64 MiB, a destination that has been written to before. GB/s "
-               "read and written; in brackets the share of a one-thread `memcpy` of the same bytes."),
+               "Strided → contiguous, float32, a source of 64 MiB, a destination that has been written to before. "
+               "GB/s read and written; in brackets the share of a one-thread `memcpy` of the same bytes."),
     "further": ("Further",
                 "Small operations are enqueued 64 at a time where they can be; *blocking* ones are waited for."),
     "gpu": ("On a GPU",

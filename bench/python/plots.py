@@ -73,7 +73,8 @@ def exchange(run):
         for others, colour in ((row["peers"], "#a9a9a9"), (row["bounds"], "#dedede")):
             bars += [(name, figure["median"], colour) for name, figure in others.items()]
         groups[f"In {language}"].append((operation, bars))
-    return svg.bars_plot("Nanoseconds per exchange: ours, peers, and what is contained (pale)", "nanoseconds", [pair for pair in groups.items() if pair[1]])
+    return svg.bars_plot("Nanoseconds per exchange: ours, peers, and what is contained (pale)", "nanoseconds",
+                         [pair for pair in groups.items() if pair[1]])
 
 
 # Name of the file, words beside it, what draws it, and whether a run has what it takes.

@@ -167,7 +167,8 @@ def draw_panel(panel, axes, y_ticks, found, left, top):
         if min(xs) <= tick <= max(xs):
             words = axes.ticks.get(tick, number(tick))
             parts += [line(across(tick), y0, across(tick), y0 + 4), text(across(tick), y0 + 16, words, 10)]
-    parts += [line(x0, y0, x1, y0), line(x0, y0, x0, y1), text((x0 + x1) / 2, y0 + 33, axes.x_label, 11, colour=FAINT),
+    parts += [line(x0, y0, x1, y0), line(x0, y0, x0, y1),
+              text((x0 + x1) / 2, y0 + 33, axes.x_label, 11, colour=FAINT),
               text(left + 14, (y0 + y1) / 2, axes.y_label, 11, colour=FAINT, turn=-90)]
     for name, series in panel.lines.items():
         parts += draw_series(sorted(series), found[name], across, up)

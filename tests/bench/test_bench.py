@@ -203,7 +203,8 @@ class Judgement(unittest.TestCase):
             self.assertEqual(calls[name].count(4000), 25)
 
     def test_the_slowest(self):
-        facts = (("a, x", 30, "no", "wins"), ("a, y", 40, "no", "wins"), ("b", 11, "no", "loses"), ("c", 9, "yes", "wins"))
+        facts = (("a, x", 30, "no", "wins"), ("a, y", 40, "no", "wins"), ("b", 11, "no", "loses"),
+                 ("c", 9, "yes", "wins"))
         rows = [{"operation": name, "ours": {"median": ours}, "met": met, "limit": 10, "target": "≤ 10",
                  "verdict": verdict, "peers": {"p": {"median": 5}}, "best_peer": "p"}
                 for name, ours, met, verdict in facts]
