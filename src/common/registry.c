@@ -116,7 +116,7 @@ int bi_devices(struct bi_device *devices, int capacity, int *count, struct bi_er
 	*count = choice->count;
 	if (capacity > choice->count)
 		capacity = choice->count;
-	if (capacity)
+	if (capacity > 0)
 		memcpy(devices, choice->devices, (size_t)capacity * sizeof(*devices));
 	free(choice);
 	return BI_OK;
