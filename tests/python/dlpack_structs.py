@@ -91,6 +91,13 @@ def _destroy(capsule):
             call_deleter(block)
 
 
+def rename_capsule(capsule, name):
+    """`name` is the address of a text that lives on."""
+    ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(("PyCapsule_SetName", ctypes.pythonapi))(
+        capsule, name
+    )
+
+
 def new_capsule(pointer, name):
     """A capsule that calls the deleter of what it holds if nobody has consumed it. `name` must live on. Its destructor is
     Python code, which must not run while an exception is set: where that may be use plain_capsule."""
