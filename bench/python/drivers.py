@@ -17,7 +17,7 @@ def raw(array, spec, wanted):
     return array.job(backend, *place_of(spec), wanted)
 
 
-def ours(array, spec, wanted, threads=None):
+def ours(array, spec, wanted, threads=0):
     return array.job("library", spec.encode(), wanted, threads=threads)
 
 

@@ -15,7 +15,7 @@ PLAIN = "the least: malloc, copy, count, free"
 
 def run(report, here, quick):
     views(report, here)
-    devices(report, here)
+    devices(report, here, quick)
     missing = [name for name in ("numpy", "buffer_interface") if not importlib.util.find_spec(name)]
     if missing:
         report.skip("rows of the Python package", f"not installed: {', '.join(missing)} (bench/run --install)")
@@ -41,11 +41,11 @@ def views(report, here):
             job.release()
 
 
-def devices(report, here):
-    """Each processor of OpenCL: PoCL has an asynchronous device and one that works in the calling thread."""
-    found = drivers.cpus(here)
+def devices(report, here, quick):
+    """Each processor of OpenCL: PoCL has an asynchronous device and one that works in the calling thread. And GPUs."""
+    found = drivers.cpus(here) | {spec: spec for spec in drivers.gpus(report, here, quick)}
     if not found:
-        report.skip("rows on OpenCL devices", "there is no processor among them")
+        report.skip("rows on devices", "there is none")
     for words, spec in found.items():
         beside_raw(report, here, f"C: allocate and free device memory, {words}", spec, native.ALLOCATE,
                    at_most_of(RAW), ())

@@ -33,10 +33,10 @@ def run(report, here, quick):
 
 
 def thread_choices(here):
-    """Words and the number to set; None where the library cannot be told."""
+    """Words and the number to set."""
     if here.set_threads(0):
         return {"1 thread": 1, "all cores": 0}
-    return {"as it is": None}
+    return {"as it is": 0}
 
 
 def layout_rows(report, here, name, array):

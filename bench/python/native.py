@@ -75,8 +75,8 @@ class Native:
             raise WrongResult(f"bi_set_threads({count}) failed")
         return True
 
-    def job(self, name, *arguments, threads=None):
-        """A job of bench/c as a runner, verified. `threads` are set before each turn."""
+    def job(self, name, *arguments, threads=0):
+        """A job of bench/c as a runner. `threads` are set before each turn; 0: as many as copies take by themselves."""
         handle = self.call(name, *arguments)
         if not handle:
             raise Unavailable(self.message())
@@ -90,16 +90,14 @@ class Job:
         self.native, self.name, self.handle, self.threads = native, name, handle, threads
 
     def __call__(self, n):
-        if self.threads is not None:
-            self.native.set_threads(self.threads)
+        self.native.set_threads(self.threads)
         seconds = self.native.call("time", self.handle, n)
         if seconds < 0:
             raise WrongResult(f"{self.name}: {self.native.message()}")
         return seconds
 
     def verify(self, what):
-        if self.threads is not None:
-            self.native.set_threads(self.threads)
+        self.native.set_threads(self.threads)
         if self.native.call("verify", self.handle):
             raise WrongResult(f"{what}: {self.native.message()}")
 
@@ -138,7 +136,7 @@ class Array:
     def destination(self):
         return self.native.call("array_destination", self.handle)
 
-    def job(self, name, *arguments, threads=None):
+    def job(self, name, *arguments, threads=0):
         job = self.native.job(name, self.handle, *arguments, threads=threads)
         self.jobs.append(job)
         return job
