@@ -1,0 +1,93 @@
+/* 512-bit vectors with VBMI: one vector is one line, and any byte goes anywhere in one instruction. */
+#include "common/simd.h"
+
+#ifdef BI__SIMD_X86
+
+#include <immintrin.h>
+
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")))
+
+static int runs_here(void)
+{
+	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+	       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+	       __builtin_cpu_supports("avx512vbmi");
+}
+
+TARGET static inline __m512i load_vector(const unsigned char *p)
+{
+	return _mm512_loadu_si512((const void *)p);
+}
+
+TARGET static inline __m128i load_lane(const unsigned char *p)
+{
+	return _mm_loadu_si128((const __m128i *)(const void *)p);
+}
+
+/* Masked broadcasts from memory need no shuffle unit, which the steps of turning fill. */
+TARGET static inline __m512i load_lanes(const unsigned char *p, ptrdiff_t d)
+{
+	__m512i v = _mm512_castsi128_si512(load_lane(p));
+
+	v = _mm512_mask_broadcast_i32x4(v, 0x00f0, load_lane(p + d));
+	v = _mm512_mask_broadcast_i32x4(v, 0x0f00, load_lane(p + 2 * d));
+	return _mm512_mask_broadcast_i32x4(v, 0xf000, load_lane(p + 3 * d));
+}
+
+#define VECTOR __m512i
+#define LANES 4
+#define LOAD(p, d) load_lanes(p, d)
+#define STORE(p, v) _mm512_storeu_si512((void *)(p), v)
+#define LOW_1 _mm512_unpacklo_epi8
+#define HIGH_1 _mm512_unpackhi_epi8
+#define LOW_2 _mm512_unpacklo_epi16
+#define HIGH_2 _mm512_unpackhi_epi16
+#define LOW_4 _mm512_unpacklo_epi32
+#define HIGH_4 _mm512_unpackhi_epi32
+#define LOW_8 _mm512_unpacklo_epi64
+#define HIGH_8 _mm512_unpackhi_epi64
+
+#include "common/simd_turn.inc"
+
+TARGET static void shuffle(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
+			   size_t periods)
+{
+	for (; periods; periods--, src += shuffle->step) {
+		__m512i made = _mm512_setzero_si512();
+
+		for (int i = 0; i < shuffle->count; i++) {
+			const struct bi__shuffle_load *from = &shuffle->loads[i];
+			__m512i index = load_vector(from->index);
+			__mmask64 taken = _knot_mask64(_mm512_movepi8_mask(index));
+
+			made = _mm512_mask_permutexvar_epi8(made, taken, index, load_vector(src + from->offset));
+			if (!from->last)
+				continue;
+			_mm512_storeu_si512((void *)dst, made);
+			dst += sizeof(made);
+		}
+	}
+}
+
+TARGET static void stream(unsigned char *dst, const unsigned char *src, size_t lines)
+{
+	for (; lines; lines--, dst += BI__LINE, src += BI__LINE)
+		_mm512_stream_si512((void *)dst, load_vector(src));
+}
+
+static void fence(void)
+{
+	_mm_sfence();
+}
+
+const struct bi__simd bi__simd_avx512 = {
+	.name = "avx512",
+	.runs_here = runs_here,
+	.turn = TURNS,
+	.vector = sizeof(__m512i),
+	.shuffle = shuffle,
+	.stream = stream,
+	.fence = fence,
+};
+
+#endif
