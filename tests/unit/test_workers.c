@@ -1,0 +1,248 @@
+/* The threads that help with large copies: each share once, by any number of threads, by several callers, after a fork.
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "buffer_interface.h"
+#include "common/workers.h"
+
+#define SHARES 1000
+
+struct job {
+	atomic_int times[SHARES];
+	pthread_t caller;
+	atomic_int elsewhere, signals_open;
+	int plain[SHARES]; /* written by shares, read by the caller: unordered, ThreadSanitizer says so */
+};
+
+static int is_open(int signal_number)
+{
+	sigset_t blocked;
+
+	return pthread_sigmask(SIG_BLOCK, NULL, &blocked) || !sigismember(&blocked, signal_number);
+}
+
+static void count(void *arg, int share)
+{
+	struct job *job = arg;
+
+	atomic_fetch_add(&job->times[share], 1);
+	job->plain[share] = share + 1;
+	if (pthread_equal(pthread_self(), job->caller))
+		return;
+	atomic_fetch_add(&job->elsewhere, 1);
+	if (is_open(SIGINT) || is_open(SIGTERM) || is_open(SIGUSR1))
+		atomic_store(&job->signals_open, 1);
+}
+
+static void run_once(struct job *job, int shares)
+{
+	memset(job, 0, sizeof(*job));
+	job->caller = pthread_self();
+	bi__workers_run(shares, count, job);
+	for (int i = 0; i < SHARES; i++) {
+		assert_int_equal(atomic_load(&job->times[i]), i < shares);
+		assert_int_equal(job->plain[i], i < shares ? i + 1 : 0);
+	}
+	assert_int_equal(atomic_load(&job->signals_open), 0);
+}
+
+static void each_share_is_done_once(void **state)
+{
+	static struct job job;
+
+	(void)state;
+	for (int threads = 1; threads <= 8; threads++) {
+		assert_int_equal(bi_set_threads(threads, NULL), BI_OK);
+		assert_int_equal(bi_threads(), threads);
+		for (int shares = 1; shares <= SHARES; shares += 37)
+			run_once(&job, shares);
+	}
+}
+
+static void nap(void *arg, int share)
+{
+	const struct timespec moment = { 0, 2000000 };
+
+	(void)share;
+	nanosleep(&moment, NULL);
+	count(arg, share);
+}
+
+/* While the caller sleeps in its shares, somebody must take the others; one thread alone does all. */
+static void others_help(void **state)
+{
+	static struct job job;
+
+	(void)state;
+	for (int threads = 1; threads <= 4; threads += 3) {
+		assert_int_equal(bi_set_threads(threads, NULL), BI_OK);
+		memset(&job, 0, sizeof(job));
+		job.caller = pthread_self();
+		bi__workers_run(60, nap, &job);
+		assert_int_equal(atomic_load(&job.elsewhere) > 0, threads > 1);
+	}
+}
+
+static void *call_often(void *unused)
+{
+	struct job *job = malloc(sizeof(*job));
+
+	(void)unused;
+	if (!job)
+		return NULL;
+	for (int i = 0; i < 100; i++)
+		run_once(job, 1 + i * 7);
+	free(job);
+	return job;
+}
+
+static void several_callers_do_not_mix(void **state)
+{
+	pthread_t callers[4];
+	void *done;
+
+	(void)state;
+	assert_int_equal(bi_set_threads(3, NULL), BI_OK);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&callers[i], NULL, call_often, NULL), 0);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(pthread_join(callers[i], &done), 0);
+		assert_non_null(done);
+	}
+}
+
+static void block(void *barrier, int share)
+{
+	(void)share;
+	pthread_barrier_wait(barrier);
+}
+
+static void *block_workers(void *barrier)
+{
+	bi__workers_run(2, block, barrier);
+	return NULL;
+}
+
+/* A caller whose shares hang holds up nobody else. */
+static void a_second_caller_waits_for_nobody(void **state)
+{
+	static struct job job;
+	pthread_barrier_t barrier;
+	pthread_t other;
+
+	(void)state;
+	assert_int_equal(bi_set_threads(2, NULL), BI_OK);
+	assert_int_equal(pthread_barrier_init(&barrier, NULL, 3), 0);
+	assert_int_equal(pthread_create(&other, NULL, block_workers, &barrier), 0);
+	for (int i = 0; i < 20; i++)
+		run_once(&job, 50);
+	pthread_barrier_wait(&barrier);
+	assert_int_equal(pthread_join(other, NULL), 0);
+	pthread_barrier_destroy(&barrier);
+}
+
+static int works_alone(void)
+{
+	static struct job job;
+
+	memset(&job, 0, sizeof(job));
+	job.caller = pthread_self();
+	bi__workers_run(60, count, &job);
+	for (int i = 0; i < 60; i++)
+		if (atomic_load(&job.times[i]) != 1)
+			return 0;
+	return bi_threads() == 1 && atomic_load(&job.elsewhere) == 0;
+}
+
+static void a_forked_child_works_alone(void **state)
+{
+	static struct job job;
+	int status;
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(bi_set_threads(4, NULL), BI_OK);
+	run_once(&job, 100);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		alarm(20);
+		/* By exit: what the library does at the end of a process is done in the child as well. */
+		exit(works_alone() ? 0 : 3);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	run_once(&job, 100);
+}
+
+static void the_number_is_checked(void **state)
+{
+	struct bi_error err;
+	int usual;
+
+	(void)state;
+	assert_int_equal(bi_set_threads(5, &err), BI_OK);
+	assert_int_equal(bi_set_threads(-1, &err), BI_EINVAL);
+	assert_string_equal(err.message, "-1 threads are not in 0..64");
+	assert_int_equal(bi_set_threads(BI_MAX_THREADS + 1, &err), BI_EINVAL);
+	assert_int_equal(bi_threads(), 5);
+	assert_int_equal(bi_set_threads(BI_MAX_THREADS, &err), BI_OK);
+	assert_int_equal(bi_threads(), BI_MAX_THREADS);
+	unsetenv("BI_THREADS");
+	assert_int_equal(bi_set_threads(0, &err), BI_OK);
+	usual = bi_threads();
+	assert_in_range(usual, 1, 8);
+}
+
+/* What is no number from 1 to 64 counts as if it were not set. */
+static void the_environment_is_read(void **state)
+{
+	static const struct {
+		const char *text;
+		int threads; /* 0: as if it were not set */
+	} cases[] = {
+		{ "1", 1 }, { "7", 7 },   { "64", 64 }, { "065", 0 }, { "0", 0 },  { "-2", 0 },
+		{ "", 0 },  { "two", 0 }, { "3x", 0 },  { " 3", 0 },  { "+3", 0 }, { "99999999999999999999", 0 }
+	};
+	int usual;
+
+	(void)state;
+	unsetenv("BI_THREADS");
+	assert_int_equal(bi_set_threads(0, NULL), BI_OK);
+	usual = bi_threads();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		setenv("BI_THREADS", cases[i].text, 1);
+		assert_int_equal(bi_set_threads(0, NULL), BI_OK);
+		assert_int_equal(bi_threads(), cases[i].threads ? cases[i].threads : usual);
+	}
+	unsetenv("BI_THREADS");
+	assert_int_equal(bi_set_threads(0, NULL), BI_OK);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_share_is_done_once),    cmocka_unit_test(others_help),
+		cmocka_unit_test(several_callers_do_not_mix), cmocka_unit_test(a_second_caller_waits_for_nobody),
+		cmocka_unit_test(a_forked_child_works_alone), cmocka_unit_test(the_number_is_checked),
+		cmocka_unit_test(the_environment_is_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
