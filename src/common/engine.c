@@ -2,70 +2,85 @@
 
 #include <string.h>
 
-/* One innermost loop: `count` units with a step on each side. */
-typedef void (*run_fn)(unsigned char *dst, const unsigned char *src, int64_t count, int64_t dst_step, int64_t src_step,
-		       size_t unit);
+#include "common/engine_parts.h"
+#include "common/workers.h"
 
-static void run_any(unsigned char *dst, const unsigned char *src, int64_t count, int64_t dst_step, int64_t src_step,
-		    size_t unit)
+#define STREAM_FROM ((uint64_t)1 << 20)
+#define SHARE_FROM ((uint64_t)2 << 20)
+#define SHARE ((uint64_t)512 << 10)
+
+void bi__engine_usual_way(struct bi__engine_way *way)
 {
-	for (; count > 0; count--, dst += dst_step, src += src_step)
-		memcpy(dst, src, unit);
+	way->simd = bi__simd_best();
+	way->stream_from = STREAM_FROM;
+	way->share_from = SHARE_FROM;
+	way->share = SHARE;
 }
 
-/* The same with a size that the compiler knows, so that memcpy becomes a load and a store. */
-#define RUN(size) \
-	static void run_##size(unsigned char *dst, const unsigned char *src, int64_t count, int64_t dst_step, \
-			       int64_t src_step, size_t unit) \
-	{ \
-		(void)unit; \
-		run_any(dst, src, count, dst_step, src_step, size); \
-	}
-
-RUN(1)
-RUN(2)
-RUN(4)
-RUN(8)
-RUN(16)
-
-static run_fn choose_run(size_t unit)
+/* By one thread. */
+static void copy_part(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src)
 {
-	switch (unit) {
-	case 1:
-		return run_1;
-	case 2:
-		return run_2;
-	case 4:
-		return run_4;
-	case 8:
-		return run_8;
-	case 16:
-		return run_16;
-	default:
-		return run_any;
-	}
+	const struct bi__plan *plan = part->plan;
+
+	dst += plan->dst_offset;
+	src += plan->src_offset;
+	if (plan->ndim == 0)
+		memcpy(dst, src, plan->unit);
+	else if (plan->kind == BI__PLAN_TILES)
+		bi__engine_tiles(part, dst, src);
+	else
+		bi__engine_lines(part, dst, src);
 }
 
-/* Runs over one axis at a time; depth is at most BI_MAX_NDIM. */
-static void nest(const struct bi__plan *plan, int axis, unsigned char *dst, const unsigned char *src, run_fn run)
-{
-	int64_t extent = plan->shape[axis], dst_step = plan->dst_strides[axis], src_step = plan->src_strides[axis];
+/* What the threads of one copy have in common. */
+struct job {
+	struct bi__engine_part part;
+	struct bi__engine_split split;
+	unsigned char *dst;
+	const unsigned char *src;
+};
 
-	if (axis == plan->ndim - 1) {
-		run(dst, src, extent, dst_step, src_step, plan->unit);
+static void copy_share(void *arg, int i)
+{
+	const struct job *job = arg;
+	struct bi__engine_part part = job->part;
+	struct bi__plan plan;
+
+	bi__engine_share(&plan, &job->split, part.plan, i);
+	part.plan = &plan;
+	copy_part(&part, job->dst, job->src);
+}
+
+/* Several for each thread, so that one that is held up does not hold up all; none much smaller than way->share. */
+static int64_t wanted_shares(const struct bi__engine_way *way, uint64_t bytes)
+{
+	uint64_t most = (uint64_t)bi_threads() * 4;
+
+	if (bytes / way->share < most)
+		most = bytes / way->share;
+	return most ? (int64_t)most : 1;
+}
+
+void bi__engine_copy_by(const struct bi__engine_way *way, const struct bi__plan *plan, void *dst, const void *src)
+{
+	struct job job = { .dst = dst, .src = src };
+
+	if (plan->kind == BI__PLAN_NOTHING)
 		return;
-	}
-	for (int64_t i = 0; i < extent; i++)
-		nest(plan, axis + 1, dst + i * dst_step, src + i * src_step, run);
+	job.part.plan = plan;
+	job.part.simd = way->simd;
+	job.part.streams = way->simd->stream && plan->bytes >= way->stream_from;
+	if (plan->bytes >= way->share_from && bi_threads() > 1 &&
+	    bi__engine_split(&job.split, plan, wanted_shares(way, plan->bytes)) > 1)
+		bi__workers_run(job.split.shares, copy_share, &job);
+	else
+		copy_part(&job.part, dst, src);
 }
 
 void bi__engine_copy(const struct bi__plan *plan, void *dst, const void *src)
 {
-	unsigned char *to = (unsigned char *)dst + plan->dst_offset;
-	const unsigned char *from = (const unsigned char *)src + plan->src_offset;
+	struct bi__engine_way way;
 
-	if (plan->ndim == 0)
-		memcpy(to, from, plan->unit);
-	else
-		nest(plan, 0, to, from, choose_run(plan->unit));
+	bi__engine_usual_way(&way);
+	bi__engine_copy_by(&way, plan, dst, src);
 }

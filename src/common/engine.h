@@ -6,7 +6,9 @@
 
 /*
  * Moves what the plan says; dst and src are the addresses that the plan's offsets count from. The ranges of source and
- * destination do not overlap. Calls nothing but memcpy; safe on any thread, also inside a driver's callback.
+ * destination do not overlap. Nothing outside of the units is read or written. When it returns, all is written for
+ * whoever the caller tells so; large plans are shared with the threads of workers.h. Safe on any thread, also inside a
+ * driver's callback.
  */
 void bi__engine_copy(const struct bi__plan *plan, void *dst, const void *src);
 

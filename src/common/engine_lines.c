@@ -1,0 +1,175 @@
+/* Run after run along the last axis: rows, strided elements, broadcasts and fills. */
+#include <string.h>
+
+#include "common/engine_parts.h"
+#include "common/engine_run.h"
+#include "common/engine_writer.h"
+
+struct lines {
+	int64_t count, dst_x, src_x; /* the last axis */
+	int64_t rows, dst_row, src_row; /* the axis around it */
+	int dense; /* the units of the destination continue each other */
+	int columns; /* lines are so short that the runs go along the other axis */
+	struct bi__run run;
+	struct bi__writer *writer; /* or NULL */
+};
+
+/* Bytes of a pattern that are written one after the other before what is there is copied. */
+#define PATTERN_BYTES 2048
+
+/* Dense: `count` times the unit at src. */
+static void repeat(unsigned char *dst, const unsigned char *src, int64_t count, size_t unit)
+{
+	size_t bytes = (size_t)count * unit, done = unit;
+
+	if (unit == 1) {
+		memset(dst, *src, bytes);
+		return;
+	}
+	memcpy(dst, src, unit);
+	while (done < bytes) {
+		size_t most = done < PATTERN_BYTES        ? done
+			      : done / 2 >= PATTERN_BYTES ? PATTERN_BYTES / unit * unit
+							  : done;
+
+		if (most == 0)
+			most = unit;
+		if (most > bytes - done)
+			most = bytes - done;
+		memcpy(dst + done, dst, most);
+		done += most;
+	}
+}
+
+static void move(const struct lines *lines, unsigned char *dst, const unsigned char *src, int64_t count)
+{
+	if (lines->dense && lines->run.src_step == 0)
+		repeat(dst, src, count, lines->run.unit);
+	else
+		bi__run(&lines->run, dst, src, count);
+}
+
+/* Units that are long enough go to the writer as they are, the others by way of its buffer. */
+static void stream(const struct lines *lines, unsigned char *dst, const unsigned char *src)
+{
+	const int64_t most = BI__WRITER_ROOM / (int64_t)lines->run.unit;
+	int64_t count;
+
+	bi__writer_seek(lines->writer, dst);
+	if (lines->run.unit >= BI__LINE) {
+		for (int64_t i = 0; i < lines->count; i++)
+			bi__writer_put(lines->writer, src + i * lines->run.src_step, lines->run.unit);
+		return;
+	}
+	for (int64_t done = 0; done < lines->count; done += count) {
+		count = lines->count - done < most ? lines->count - done : most;
+		move(lines, bi__writer_room(lines->writer), src + done * lines->run.src_step, count);
+		bi__writer_done(lines->writer, (size_t)count * lines->run.unit);
+	}
+}
+
+static void rows(void *inner, unsigned char *dst, const unsigned char *src)
+{
+	const struct lines *lines = inner;
+
+	for (int64_t i = 0; i < lines->rows; i++, dst += lines->dst_row, src += lines->src_row) {
+		if (lines->writer)
+			stream(lines, dst, src);
+		else
+			move(lines, dst, src, lines->count);
+	}
+}
+
+/* Bytes of the destination that are filled column by column before the next. */
+#define COLUMNS_BYTES BI__WRITER_ROOM
+
+/* Short lines: one run for each place in a line, over as many lines as stay in the cache meanwhile. */
+static void columns(void *inner, unsigned char *dst, const unsigned char *src)
+{
+	const struct lines *lines = inner;
+	const int64_t line = lines->count * (int64_t)lines->run.unit, most = COLUMNS_BYTES / line;
+	int64_t rows;
+
+	if (lines->writer)
+		bi__writer_seek(lines->writer, dst);
+	for (int64_t done = 0; done < lines->rows; done += rows) {
+		unsigned char *to = lines->writer ? bi__writer_room(lines->writer) : dst + done * lines->dst_row;
+		const unsigned char *from = src + done * lines->src_row;
+
+		rows = lines->rows - done < most ? lines->rows - done : most;
+		for (int64_t i = 0; i < lines->count; i++)
+			bi__run(&lines->run, to + i * lines->dst_x, from + i * lines->src_x, rows);
+		if (lines->writer)
+			bi__writer_done(lines->writer, (size_t)(rows * line));
+	}
+}
+
+/* Runs of the destination shorter than this would be written in parts of lines. */
+#define STREAMED_RUN 512
+
+/* How many bytes of the destination lie without a gap. */
+static int64_t dense_bytes(const struct bi__plan *plan)
+{
+	int64_t bytes = (int64_t)plan->unit;
+
+	for (int i = plan->ndim - 1; i >= 0 && plan->dst_strides[i] == bytes; i--)
+		bytes *= plan->shape[i];
+	return bytes;
+}
+
+/* A line that is as short costs less by columns, of which there must be more than a few units. */
+#define SHORT_LINE 256
+#define SHORT_COUNT 24
+
+static int has_short_lines(const struct bi__plan *plan)
+{
+	const int x = plan->ndim - 1;
+
+	return x > 0 && plan->shape[x] < SHORT_COUNT && plan->shape[x] * (int64_t)plan->unit < SHORT_LINE &&
+	       plan->shape[x - 1] > plan->shape[x];
+}
+
+static void set_up(struct lines *lines, const struct bi__engine_part *part)
+{
+	const struct bi__plan *plan = part->plan;
+	const int x = plan->ndim - 1;
+
+	lines->count = plan->shape[x];
+	lines->dst_x = plan->dst_strides[x];
+	lines->src_x = plan->src_strides[x];
+	lines->dense = plan->dst_strides[x] == (int64_t)plan->unit;
+	lines->rows = x > 0 ? plan->shape[x - 1] : 1;
+	lines->dst_row = x > 0 ? plan->dst_strides[x - 1] : 0;
+	lines->src_row = x > 0 ? plan->src_strides[x - 1] : 0;
+	lines->columns = has_short_lines(plan);
+	if (lines->columns)
+		bi__run_init(&lines->run, part->simd, plan->unit, lines->dst_row, lines->src_row, 0, plan->bytes);
+	else
+		bi__run_init(&lines->run, part->simd, plan->unit, lines->dst_x, lines->src_x, 0, plan->bytes);
+}
+
+/* Columns are written past the caches only if one line continues the other: what is collected is then dense. */
+static int can_stream(const struct lines *lines, const struct bi__plan *plan)
+{
+	return lines->dense && dense_bytes(plan) >= STREAMED_RUN &&
+	       (!lines->columns || lines->dst_row == lines->count * (int64_t)plan->unit);
+}
+
+void bi__engine_lines(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src)
+{
+	const struct bi__plan *plan = part->plan;
+	struct bi__writer writer;
+	struct bi__walk walk;
+	struct lines lines;
+
+	set_up(&lines, part);
+	walk.ndim = 0;
+	for (int i = 0; i < plan->ndim - 2; i++)
+		bi__walk_add(&walk, plan, i);
+	lines.writer = part->streams && can_stream(&lines, plan) ? &writer : NULL;
+	if (lines.writer)
+		bi__writer_init(&writer, part->simd);
+	bi__walk_run(&walk, lines.columns ? columns : rows, &lines, dst, src);
+	if (lines.writer)
+		bi__writer_finish(&writer);
+}

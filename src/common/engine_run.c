@@ -1,0 +1,109 @@
+#include "common/engine_run.h"
+
+#include <string.h>
+
+/* Below, a copy is done before the table of a shuffle is made. */
+#define SHUFFLE_FROM 4096
+
+/* A size that the compiler knows makes memcpy a load and a store. */
+#define RUN(size) \
+	static void run_##size(unsigned char *dst, const unsigned char *src, int64_t count, int64_t dst_step, \
+			       int64_t src_step, size_t unit) \
+	{ \
+		(void)unit; \
+		for (; count > 0; count--, dst += dst_step, src += src_step) \
+			memcpy(dst, src, size); \
+	}
+
+RUN(1)
+RUN(2)
+RUN(3)
+RUN(4)
+RUN(5)
+RUN(6)
+RUN(7)
+RUN(8)
+RUN(9)
+RUN(10)
+RUN(11)
+RUN(12)
+RUN(13)
+RUN(14)
+RUN(15)
+RUN(16)
+
+/* The ends of a unit may be moved twice, which costs less than to find out where they meet. */
+#define OVERLAPPING(name, size) \
+	static void name(unsigned char *dst, const unsigned char *src, int64_t count, int64_t dst_step, \
+			 int64_t src_step, size_t unit) \
+	{ \
+		for (; count > 0; count--, dst += dst_step, src += src_step) { \
+			memcpy(dst, src, size); \
+			memcpy(dst + unit - (size), src + unit - (size), size); \
+		} \
+	}
+
+OVERLAPPING(run_to_32, 16)
+OVERLAPPING(run_to_64, 32)
+
+static void run_long(unsigned char *dst, const unsigned char *src, int64_t count, int64_t dst_step, int64_t src_step,
+		     size_t unit)
+{
+	for (; count > 0; count--, dst += dst_step, src += src_step)
+		memcpy(dst, src, unit);
+}
+
+static bi__run_fn choose(size_t unit)
+{
+	static const bi__run_fn exact[] = {
+		[1] = run_1,   [2] = run_2,   [3] = run_3,   [4] = run_4,   [5] = run_5,   [6] = run_6,
+		[7] = run_7,   [8] = run_8,   [9] = run_9,   [10] = run_10, [11] = run_11, [12] = run_12,
+		[13] = run_13, [14] = run_14, [15] = run_15, [16] = run_16,
+	};
+
+	if (unit <= 16)
+		return exact[unit];
+	return unit <= 32 ? run_to_32 : unit <= BI__LONG_UNIT ? run_to_64 : run_long;
+}
+
+void bi__run_init(struct bi__run *run, const struct bi__simd *simd, size_t unit, int64_t dst_step, int64_t src_step,
+		  int padded, uint64_t bytes)
+{
+	run->unit = unit;
+	run->dst_step = dst_step;
+	run->src_step = src_step;
+	run->one_by_one = choose(unit);
+	run->simd = simd;
+	run->shuffle.count = 0;
+	if ((padded || dst_step == (int64_t)unit) && bytes >= SHUFFLE_FROM)
+		bi__shuffle_make(&run->shuffle, simd, unit, dst_step, src_step);
+}
+
+/* How many periods read nothing outside of `count` units. */
+static int64_t safe_periods(const struct bi__run *run, int64_t count)
+{
+	const struct bi__shuffle *shuffle = &run->shuffle;
+	int64_t low = run->src_step < 0 ? (count - 1) * run->src_step : 0;
+	int64_t high = (run->src_step < 0 ? 0 : (count - 1) * run->src_step) + (int64_t)run->unit;
+	int64_t periods = count / (int64_t)shuffle->units;
+
+	while (periods > 0 && ((periods - 1) * shuffle->step + shuffle->high > high ||
+			       (periods - 1) * shuffle->step + shuffle->low < low))
+		periods--;
+	return periods;
+}
+
+void bi__run(const struct bi__run *run, unsigned char *dst, const unsigned char *src, int64_t count)
+{
+	const struct bi__shuffle *shuffle = &run->shuffle;
+
+	if (shuffle->count && count >= (int64_t)shuffle->units) {
+		int64_t periods = safe_periods(run, count);
+
+		run->simd->shuffle(shuffle, dst, src, (size_t)periods);
+		dst += (size_t)periods * shuffle->written;
+		src += periods * shuffle->step;
+		count -= periods * (int64_t)shuffle->units;
+	}
+	run->one_by_one(dst, src, count, run->dst_step, run->src_step, run->unit);
+}

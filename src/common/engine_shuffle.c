@@ -1,0 +1,119 @@
+/* Which bytes of which vectors make up the vectors of the destination, for units that lie close together. */
+#include "common/engine_run.h"
+
+#include <string.h>
+
+/* Steps of the source that are this many units long, or longer, are not worth it: few bytes of each load are used. */
+static int64_t longest_step(const struct bi__simd *simd)
+{
+	return simd->vector > 16 ? 9 : 5;
+}
+
+static size_t common_divisor(size_t a, size_t b)
+{
+	while (b) {
+		size_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+/* Where in the source byte `at` of the destination comes from; 0 if it lies between units. */
+static int source_of(size_t at, size_t unit, int64_t dst_step, int64_t src_step, ptrdiff_t *out)
+{
+	size_t byte = at % (size_t)dst_step;
+
+	*out = (ptrdiff_t)(at / (size_t)dst_step) * (ptrdiff_t)src_step + (ptrdiff_t)byte;
+	return byte < unit;
+}
+
+/* The bytes of the source that one vector needs, [*low, *high). */
+static void span(const ptrdiff_t *source, size_t vector, ptrdiff_t *low, ptrdiff_t *high)
+{
+	*low = PTRDIFF_MAX;
+	*high = PTRDIFF_MIN;
+	for (size_t i = 0; i < vector; i++) {
+		if (source[i] == PTRDIFF_MIN)
+			continue;
+		if (source[i] < *low)
+			*low = source[i];
+		if (source[i] >= *high)
+			*high = source[i] + 1;
+	}
+}
+
+/* Takes from one load what nobody has taken yet; returns how many bytes that is. */
+static int take(struct bi__shuffle_load *load, ptrdiff_t *source, size_t vector, ptrdiff_t offset)
+{
+	int taken = 0;
+
+	load->offset = offset;
+	load->last = 0;
+	memset(load->index, 255, sizeof(load->index));
+	for (size_t i = 0; i < vector; i++) {
+		if (source[i] < offset || source[i] >= offset + (ptrdiff_t)vector)
+			continue;
+		load->index[i] = (unsigned char)(source[i] - offset);
+		source[i] = PTRDIFF_MIN;
+		taken++;
+	}
+	return taken;
+}
+
+/*
+ * The loads of one vector, one behind the other over the bytes that it needs. The last ends where those end, so that
+ * none reaches beyond them, unless all fit into less than a vector: then the load begins (or, backwards, ends) with
+ * them.
+ */
+static int add_vector(struct bi__shuffle *shuffle, ptrdiff_t *source, size_t vector, int backwards)
+{
+	const ptrdiff_t size = (ptrdiff_t)vector;
+	ptrdiff_t low, high;
+	int first = shuffle->count;
+
+	span(source, vector, &low, &high);
+	for (ptrdiff_t at = low; at < high; at += size) {
+		ptrdiff_t offset = at + size <= high || (at == low && !backwards) ? at : high - size;
+
+		if (shuffle->count == BI__SHUFFLE_LOADS)
+			return 0;
+		if (!take(&shuffle->loads[shuffle->count], source, vector, offset))
+			continue;
+		if (offset < shuffle->low)
+			shuffle->low = offset;
+		if (offset + size > shuffle->high)
+			shuffle->high = offset + size;
+		shuffle->count++;
+	}
+	shuffle->loads[shuffle->count - 1].last = 1;
+	return shuffle->count > first;
+}
+
+void bi__shuffle_make(struct bi__shuffle *shuffle, const struct bi__simd *simd, size_t unit, int64_t dst_step,
+		      int64_t src_step)
+{
+	const size_t vector = simd->vector;
+	int64_t length = src_step < 0 ? -src_step : src_step;
+
+	shuffle->count = 0;
+	if (!vector || unit > 16 || src_step == 0 || length >= longest_step(simd) * (int64_t)unit)
+		return;
+	shuffle->units = vector / common_divisor(vector, (size_t)dst_step);
+	shuffle->written = shuffle->units * (size_t)dst_step;
+	shuffle->step = (ptrdiff_t)shuffle->units * (ptrdiff_t)src_step;
+	shuffle->low = PTRDIFF_MAX;
+	shuffle->high = PTRDIFF_MIN;
+	for (size_t done = 0; done < shuffle->written; done += vector) {
+		ptrdiff_t source[BI__LINE];
+
+		for (size_t i = 0; i < vector; i++)
+			if (!source_of(done + i, unit, dst_step, src_step, &source[i]))
+				source[i] = PTRDIFF_MIN;
+		if (!add_vector(shuffle, source, vector, src_step < 0)) {
+			shuffle->count = 0;
+			return;
+		}
+	}
+}
