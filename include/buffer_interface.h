@@ -687,6 +687,13 @@ enum bi_view_flag { BI_VIEW_READONLY = 1 };
 BI_API int bi_view_create(struct bi_memory *memory, const struct bi_layout *layout, unsigned flags,
 			  struct bi_view **out, struct bi_error *err);
 /*
+ * bi_memory_wrap and a view of all that it wraps, in one call: for what is imported often. The layout counts from the
+ * start of the memory and may have been filled in by hand; it is checked as by bi_view_create. foreign->release is taken
+ * on success only; BI_WRAP_STEAL is refused. Owned.
+ */
+BI_API int bi_view_wrap(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
+			struct bi_view **out, struct bi_error *err);
+/*
  * A new dense C-order array, not initialised. A structured one: make it with the VOID type of bi_dtype_parse_descr, then
  * bi_view_reinterpret with the descr. Owned.
  */

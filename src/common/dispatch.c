@@ -7,10 +7,8 @@
 #include "common/registry.h"
 #include "common/report.h"
 
-int bi__dispatch_alive(const struct bi_context *context, struct bi_error *err)
+int bi__dispatch_refuse_child(const struct bi_context *context, struct bi_error *err)
 {
-	if (context->backend->is_host || context->fork_generation == bi__fork_generation())
-		return BI_OK;
 	return bi__fail(err, BI_EFORK, "device %s was opened before this process was forked", context->device.spec);
 }
 
@@ -61,11 +59,6 @@ void bi__dispatch_leave(struct bi_context *context)
 {
 	if (bi__dispatch_alive(context, NULL) == BI_OK)
 		context->backend->leave(&context->state);
-}
-
-int bi__dispatch_reachable(const struct bi_memory *memory, struct bi_error *err)
-{
-	return bi__is_host(memory) ? BI_OK : bi__dispatch_alive(memory->context, err);
 }
 
 int bi__dispatch_alloc(struct bi_memory *memory, struct bi_error *err)

@@ -5,17 +5,28 @@
 #ifndef BI_COMMON_DISPATCH_H
 #define BI_COMMON_DISPATCH_H
 
+#include "common/fork.h"
 #include "common/object.h"
 
+int bi__dispatch_refuse_child(const struct bi_context *context, struct bi_error *err);
+
 /* BI_OK, or BI_EFORK for a device context of the parent in a forked child. */
-int bi__dispatch_alive(const struct bi_context *context, struct bi_error *err);
+static inline int bi__dispatch_alive(const struct bi_context *context, struct bi_error *err)
+{
+	if (context->backend->is_host || context->fork_generation == bi__fork_generation())
+		return BI_OK;
+	return bi__dispatch_refuse_child(context, err);
+}
 
 /* The native context becomes current on the calling thread, if there is such a thing; *entered as backend.h says. */
 int bi__dispatch_enter(struct bi_context *context, int *entered, struct bi_error *err);
 void bi__dispatch_leave(struct bi_context *context);
 
 /* The same for a memory; host memory of any context can always be used. */
-int bi__dispatch_reachable(const struct bi_memory *memory, struct bi_error *err);
+static inline int bi__dispatch_reachable(const struct bi_memory *memory, struct bi_error *err)
+{
+	return bi__is_host(memory) ? BI_OK : bi__dispatch_alive(memory->context, err);
+}
 
 /* Devices of a backend; BI_EFORK if its driver was opened by the process that this one was forked from. */
 int bi__dispatch_enumerate(const struct bi__backend *backend, struct bi_device *devices, int capacity, int *count,

@@ -1,24 +1,18 @@
 #include "common/fork.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 
-static atomic_uint generation;
+atomic_uint bi__fork_count;
 static pthread_once_t watching = PTHREAD_ONCE_INIT;
 
 static void count_child(void)
 {
-	atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&bi__fork_count, 1, memory_order_relaxed);
 }
 
 static void watch(void)
 {
 	pthread_atfork(NULL, NULL, count_child);
-}
-
-unsigned bi__fork_generation(void)
-{
-	return atomic_load_explicit(&generation, memory_order_relaxed);
 }
 
 void bi__fork_watch(void)

@@ -7,34 +7,43 @@
 
 /* Where the work is: the next axis of the source, and the next of the result. */
 struct cursor {
-	const struct bi__axes *source;
-	struct bi__axes_out *out;
-	int from, to;
+	const int64_t *shape, *strides;
+	int64_t *to_shape, *to_strides;
+	int64_t offset;
+	int is_empty;
 };
 
-static void add_axis(struct cursor *at, int64_t extent, int64_t stride)
+static inline void add_axis(struct cursor *at, int64_t extent, int64_t stride)
 {
-	at->out->shape[at->to] = extent;
-	at->out->strides[at->to++] = stride;
+	*at->to_shape++ = extent;
+	*at->to_strides++ = stride;
 }
 
-static void add_whole_axes(struct cursor *at, int count)
+static inline void add_whole_axes(struct cursor *at, int count)
 {
-	for (int end = at->from + count; at->from < end; at->from++)
-		add_axis(at, at->source->shape[at->from], at->source->strides[at->from]);
+	for (; count > 0; count--)
+		add_axis(at, *at->shape++, *at->strides++);
 }
 
-static int add_integer(struct cursor *at, int64_t index, int position, struct bi_error *err)
+static int refuse_integer(const struct bi__axes *source, const struct cursor *at, int64_t index, int position,
+			  struct bi_error *err)
 {
-	int64_t extent = at->source->shape[at->from], stride = at->source->strides[at->from];
+	return bi__fail(err, BI_EBOUNDS, "items[%d] is %" PRId64 ", outside of axis %d with extent %" PRId64, position,
+			index, (int)(at->shape - source->shape), *at->shape);
+}
+
+/* 0 if it lies outside; then nothing has moved. */
+static inline int add_integer(struct cursor *at, int64_t index)
+{
+	int64_t extent = *at->shape;
 
 	if (index < -extent || index >= extent)
-		return bi__fail(err, BI_EBOUNDS, "items[%d] is %" PRId64 ", outside of axis %d with extent %" PRId64,
-				position, index, at->from, extent);
-	if (!at->source->is_empty)
-		at->out->offset += (index < 0 ? index + extent : index) * stride;
-	at->from++;
-	return BI_OK;
+		return 0;
+	if (!at->is_empty)
+		at->offset += (index < 0 ? index + extent : index) * *at->strides;
+	at->shape++;
+	at->strides++;
+	return 1;
 }
 
 /* Brings a limit of a slice to where the loop over it can begin or end. */
@@ -57,82 +66,78 @@ static int64_t count_steps(int64_t distance, int64_t step)
 	return (distance - 1) / step + 1;
 }
 
-static int add_slice(struct cursor *at, const struct bi_index *item, int position, struct bi_error *err)
+/* The step is not 0. */
+static inline void add_slice(struct cursor *at, const struct bi_index *item)
 {
-	int64_t extent = at->source->shape[at->from], stride = at->source->strides[at->from++];
+	int64_t extent = *at->shape++, stride = *at->strides++;
 	int backward = item->step < 0;
 	int64_t start = backward ? extent - 1 : 0, stop = backward ? -1 : extent, step, length;
 
-	if (item->step == 0)
-		return bi__fail(err, BI_EINVAL, "items[%d]: the step of the slice is 0", position);
 	if (item->start != BI_OMITTED)
 		start = clip(item->start, extent, backward);
 	if (item->stop != BI_OMITTED)
 		stop = clip(item->stop, extent, backward);
 	step = !backward ? item->step : item->step == INT64_MIN ? INT64_MAX : -item->step;
 	length = count_steps(backward ? start - stop : stop - start, step);
-	if (length > 0 && !at->source->is_empty)
-		at->out->offset += start * stride;
-	if (length > 1 && !at->source->is_empty)
+	if (length > 0 && !at->is_empty)
+		at->offset += start * stride;
+	if (length > 1 && !at->is_empty)
 		stride *= item->step;
 	add_axis(at, length, stride);
-	return BI_OK;
 }
 
 int bi__axes_count_items(int source_ndim, const struct bi_index *items, int count, int *ndim, int *whole,
 			 struct bi_error *err)
 {
-	int of_kind[BI_INDEX_ELLIPSIS + 1] = { 0 }, used;
+	int integers = 0, slices = 0, ellipses = 0;
 
 	for (int i = 0; i < count; i++) {
 		if ((unsigned)items[i].kind > BI_INDEX_ELLIPSIS)
 			return bi__fail(err, BI_EINVAL, "items[%d]: kind %d is not in %d..%d", i, (int)items[i].kind,
 					BI_INDEX_INTEGER, BI_INDEX_ELLIPSIS);
-		of_kind[items[i].kind]++;
+		integers += items[i].kind == BI_INDEX_INTEGER;
+		slices += items[i].kind == BI_INDEX_SLICE;
+		ellipses += items[i].kind == BI_INDEX_ELLIPSIS;
 	}
-	used = of_kind[BI_INDEX_INTEGER] + of_kind[BI_INDEX_SLICE];
-	if (of_kind[BI_INDEX_ELLIPSIS] > 1)
-		return bi__fail(err, BI_EINVAL, "items: there are %d ellipses, there can be one",
-				of_kind[BI_INDEX_ELLIPSIS]);
-	if (used > source_ndim)
-		return bi__fail(err, BI_EBOUNDS, "items: the number of axes indexed is %d, the layout has %d", used,
-				source_ndim);
-	*ndim = source_ndim - of_kind[BI_INDEX_INTEGER] + of_kind[BI_INDEX_NEWAXIS];
-	*whole = source_ndim - used;
+	if (ellipses > 1)
+		return bi__fail(err, BI_EINVAL, "items: there are %d ellipses, there can be one", ellipses);
+	if (integers + slices > source_ndim)
+		return bi__fail(err, BI_EBOUNDS, "items: the number of axes indexed is %d, the layout has %d",
+				integers + slices, source_ndim);
+	*ndim = source_ndim - integers + (count - integers - slices - ellipses);
+	*whole = source_ndim - integers - slices;
 	if (*ndim > BI_MAX_NDIM)
 		return bi__fail(err, BI_EINVAL, "items: the result has more than %d dimensions", BI_MAX_NDIM);
-	return BI_OK;
-}
-
-static int add_item(struct cursor *at, const struct bi_index *item, int position, int whole, struct bi_error *err)
-{
-	switch (item->kind) {
-	case BI_INDEX_INTEGER:
-		return add_integer(at, item->start, position, err);
-	case BI_INDEX_SLICE:
-		return add_slice(at, item, position, err);
-	case BI_INDEX_NEWAXIS:
-		add_axis(at, 1, 0);
-		break;
-	case BI_INDEX_ELLIPSIS:
-		add_whole_axes(at, whole);
-	}
 	return BI_OK;
 }
 
 int bi__axes_index(const struct bi__axes *source, const struct bi_index *items, int count, int whole,
 		   struct bi__axes_out *out, struct bi_error *err)
 {
-	struct cursor at = { source, out, 0, 0 };
+	struct cursor at = {
+		source->shape, source->strides, out->shape, out->strides, source->offset, source->is_empty
+	};
 
-	out->offset = source->offset;
 	for (int i = 0; i < count; i++) {
-		int rc = add_item(&at, &items[i], i, whole, err);
-
-		if (rc)
-			return rc;
+		switch (items[i].kind) {
+		case BI_INDEX_INTEGER:
+			if (!add_integer(&at, items[i].start))
+				return refuse_integer(source, &at, items[i].start, i, err);
+			break;
+		case BI_INDEX_SLICE:
+			if (!items[i].step)
+				return bi__fail(err, BI_EINVAL, "items[%d]: the step of the slice is 0", i);
+			add_slice(&at, &items[i]);
+			break;
+		case BI_INDEX_NEWAXIS:
+			add_axis(&at, 1, 0);
+			break;
+		case BI_INDEX_ELLIPSIS:
+			add_whole_axes(&at, whole);
+		}
 	}
-	add_whole_axes(&at, source->ndim - at.from);
+	add_whole_axes(&at, source->ndim - (int)(at.shape - source->shape));
+	out->offset = at.offset;
 	return BI_OK;
 }
 

@@ -473,7 +473,7 @@ static void undefer(struct bi_context *context, struct bi_memory *memory, enum b
 		let_go(context, memory);
 }
 
-void bi__memory_reap(struct bi_context *context, enum bi__reap how)
+void bi__memory_reap_retired(struct bi_context *context, enum bi__reap how)
 {
 	struct bi_memory *memory;
 

@@ -25,7 +25,13 @@ enum bi__reap {
 	BI__REAP_WAIT /* and waits for them: host wait */
 };
 
+void bi__memory_reap_retired(struct bi_context *context, enum bi__reap how);
+
 /* Retired memories whose work is seen to be complete are let go. Nothing in a forked child. */
-void bi__memory_reap(struct bi_context *context, enum bi__reap how);
+static inline void bi__memory_reap(struct bi_context *context, enum bi__reap how)
+{
+	if (atomic_load_explicit(&context->retired_count, memory_order_relaxed))
+		bi__memory_reap_retired(context, how);
+}
 
 #endif

@@ -5,14 +5,10 @@
 /* Below this all sizes share one class. */
 #define SMALLEST ((size_t)256)
 
-/* Eight classes to each power of two: at most an eighth of a block is waste. */
-static size_t step_of(size_t nbytes)
+/* Eight classes to each power of two: at most an eighth of a block is waste. The shift that divides by a step. */
+static int shift_of(size_t nbytes)
 {
-	size_t power = SMALLEST;
-
-	while (power <= nbytes / 2)
-		power *= 2;
-	return power / 8;
+	return 63 - __builtin_clzll((unsigned long long)nbytes) - 3;
 }
 
 size_t bi__pool_round(size_t nbytes)
@@ -23,18 +19,16 @@ size_t bi__pool_round(size_t nbytes)
 		return SMALLEST;
 	if (nbytes > SIZE_MAX / 4)
 		return 0;
-	step = step_of(nbytes);
-	return (nbytes + step - 1) / step * step;
+	step = (size_t)1 << shift_of(nbytes);
+	return (nbytes + step - 1) & ~(step - 1);
 }
 
-/* Index of a rounded size. */
+/* Index of a rounded size, which is 8 to 15 steps. */
 static size_t class_of(size_t rounded)
 {
-	size_t power = SMALLEST, class = 0;
+	int shift = shift_of(rounded);
 
-	for (; power <= rounded / 2; power *= 2)
-		class += 8;
-	return class + (rounded - power) / (power / 8);
+	return 8 * (size_t)(shift - shift_of(SMALLEST)) + (rounded >> shift) - 8;
 }
 
 void bi__pool_init(struct bi__pool *pool, size_t limit)
@@ -87,43 +81,58 @@ struct bi_memory *bi__pool_take(struct bi_context *context, enum bi_memory_kind 
 	return memory;
 }
 
-void bi__pool_put(struct bi_context *context, struct bi_memory *memory)
+/* Locked. The oldest one, if more than `keep` bytes are there. */
+static struct bi_memory *take_oldest(struct bi__pool *pool, size_t keep)
 {
-	struct bi__pool *pool = &context->pool;
+	struct bi_memory *memory = pool->bytes > keep ? pool->oldest : NULL;
+
+	if (memory)
+		take_out(pool, memory);
+	return memory;
+}
+
+/* Locked. */
+static void put_in(struct bi__pool *pool, struct bi_memory *memory)
+{
 	struct bi_memory **class = &pool->classes[class_of(memory->block.nbytes)];
 
-	if (memory->block.nbytes > pool->limit) {
-		bi__memory_drop(context, memory);
-		return;
-	}
-	pthread_mutex_lock(&pool->lock);
 	memory->next = *class;
 	*class = memory;
 	memory->older = pool->newest;
 	*(pool->newest ? &pool->newest->newer : &pool->oldest) = memory;
 	pool->newest = memory;
 	pool->bytes += memory->block.nbytes;
-	pthread_mutex_unlock(&pool->lock);
-	bi__pool_trim(context, pool->limit);
 }
 
-/* The oldest one, if more than `keep` bytes are there. */
-static struct bi_memory *take_oldest(struct bi__pool *pool, size_t keep)
+void bi__pool_put(struct bi_context *context, struct bi_memory *memory)
 {
-	struct bi_memory *memory;
+	struct bi__pool *pool = &context->pool;
+	struct bi_memory *oldest;
 
+	if (memory->block.nbytes > pool->limit) {
+		bi__memory_drop(context, memory);
+		return;
+	}
 	pthread_mutex_lock(&pool->lock);
-	memory = pool->bytes > keep ? pool->oldest : NULL;
-	if (memory)
-		take_out(pool, memory);
+	put_in(pool, memory);
+	oldest = take_oldest(pool, pool->limit);
 	pthread_mutex_unlock(&pool->lock);
-	return memory;
+	if (!oldest)
+		return;
+	bi__memory_drop(context, oldest);
+	bi__pool_trim(context, pool->limit);
 }
 
 void bi__pool_trim(struct bi_context *context, size_t keep)
 {
+	struct bi__pool *pool = &context->pool;
 	struct bi_memory *memory;
 
-	while ((memory = take_oldest(&context->pool, keep)))
-		bi__memory_drop(context, memory);
+	do {
+		pthread_mutex_lock(&pool->lock);
+		memory = take_oldest(pool, keep);
+		pthread_mutex_unlock(&pool->lock);
+		if (memory)
+			bi__memory_drop(context, memory);
+	} while (memory);
 }

@@ -208,25 +208,61 @@ static int view_all(struct bi_memory *memory, const struct bi_layout *layout, st
 	return rc;
 }
 
+/* A memory that cannot be seen through its layout. What was taken with it is the caller's again. */
+static void forget(struct bi_memory *memory)
+{
+	bi__memory_give_owner(memory, NULL, NULL);
+	bi_memory_release(memory);
+}
+
+int bi_view_wrap(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
+		 struct bi_view **out, struct bi_error *err)
+{
+	int rc;
+
+	if (!out)
+		return bi__fail(err, BI_EINVAL, "out is NULL");
+	*out = NULL;
+	if (!layout || !foreign)
+		return bi__fail(err, BI_EINVAL, "foreign or layout is NULL");
+	if (foreign->flags & BI_WRAP_STEAL)
+		return bi__fail(err, BI_EINVAL, "flags 0x%x: what does not fit its layout cannot be given back",
+				foreign->flags);
+	rc = bi__layout_check(layout, err);
+	return rc ? rc : bi__view_wrap(context, foreign, layout, out, err);
+}
+
 int bi__view_wrap(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
 		  struct bi_view **out, struct bi_error *err)
 {
 	struct bi_memory *memory;
 	int rc = bi_memory_wrap(context, foreign, &memory, err);
 
-	return rc ? rc : view_all(memory, layout, out, err);
+	if (rc)
+		return rc;
+	rc = bi__view_take(memory, layout, 0, out, err);
+	if (rc)
+		forget(memory);
+	return rc;
+}
+
+/* The layout is dense. */
+static int make_empty(struct bi_context *context, const struct bi_layout *dense, enum bi_memory_kind kind,
+		      struct bi_view **out, struct bi_error *err)
+{
+	struct bi_memory *memory;
+	int rc = bi_memory_create(context, (size_t)bi_layout_nbytes(dense), kind, &memory, err);
+
+	return rc ? rc : view_all(memory, dense, out, err);
 }
 
 int bi__view_empty(struct bi_context *context, const struct bi_layout *like, enum bi_memory_kind kind,
 		   struct bi_view **out, struct bi_error *err)
 {
 	struct bi_layout dense;
-	struct bi_memory *memory;
 	int rc = bi_layout_init(&dense, like->dtype, like->ndim, like->shape, NULL, 0, err);
 
-	if (!rc)
-		rc = bi_memory_create(context, (size_t)bi_layout_nbytes(&dense), kind, &memory, err);
-	return rc ? rc : view_all(memory, &dense, out, err);
+	return rc ? rc : make_empty(context, &dense, kind, out, err);
 }
 
 int bi_view_empty(struct bi_context *context, struct bi_dtype dtype, int ndim, const int64_t *shape,
@@ -239,7 +275,7 @@ int bi_view_empty(struct bi_context *context, struct bi_dtype dtype, int ndim, c
 		return bi__fail(err, BI_EINVAL, "out is NULL");
 	*out = NULL;
 	rc = bi_layout_init(&layout, dtype, ndim, shape, NULL, 0, err);
-	return rc ? rc : bi__view_empty(context, &layout, BI_MEMORY_DEFAULT, out, err);
+	return rc ? rc : make_empty(context, &layout, BI_MEMORY_DEFAULT, out, err);
 }
 
 int bi_view_wrap_host(struct bi_context *context, void *data, struct bi_dtype dtype, int ndim, const int64_t *shape,

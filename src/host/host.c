@@ -30,20 +30,40 @@ static int host_enumerate(struct bi_device *devices, int capacity, int *count, s
 	return BI_OK;
 }
 
+/*
+ * From malloc, which is several times as fast as aligned_alloc: what it gave stands in front of the first aligned byte.
+ */
+static void **allocation_of(char *bytes)
+{
+	return (void **)(void *)bytes - 1;
+}
+
+static char *allocate(size_t nbytes)
+{
+	char *start = malloc(nbytes + sizeof(void *) + ALIGNMENT - 1), *bytes;
+
+	if (!start)
+		return NULL;
+	bytes = start + sizeof(void *);
+	bytes += -(uintptr_t)bytes % ALIGNMENT;
+	*allocation_of(bytes) = start;
+	return bytes;
+}
+
 static int host_alloc(struct bi__device_state *device, struct bi__block *block, struct bi_error *err)
 {
 	size_t total;
-	void *bytes;
+	char *bytes;
 
 	(void)device;
-	if (bi__add_size(block->nbytes, block->origin + ALIGNMENT - 1, &total) || total > PTRDIFF_MAX)
+	if (bi__add_size(block->nbytes, block->origin, &total) || total > PTRDIFF_MAX - 2 * ALIGNMENT)
 		return bi__fail(err, BI_ENOMEM, "%zu bytes do not fit into the address space", block->nbytes);
-	bytes = aligned_alloc(ALIGNMENT, total / ALIGNMENT * ALIGNMENT);
+	bytes = allocate(total);
 	if (!bytes)
 		return bi__fail(err, BI_ENOMEM, "the host has no %zu bytes", block->nbytes);
 	block->kind = BI_HANDLE_HOST;
 	block->handle = (uintptr_t)bytes;
-	block->host = (char *)bytes + block->origin;
+	block->host = bytes + block->origin;
 	return BI_OK;
 }
 
@@ -64,7 +84,7 @@ static void host_free(struct bi__device_state *device, struct bi__block *block)
 {
 	(void)device;
 	if (!block->cookie)
-		free((void *)block->handle);
+		free(*allocation_of((char *)block->handle));
 }
 
 static int host_copy(struct bi__device_state *device, struct bi__queue *queue, const struct bi__plan *plan,

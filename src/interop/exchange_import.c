@@ -112,20 +112,31 @@ static int check_stream(const struct bi_exchange *exchange, struct bi_error *err
 			(unsigned long long)exchange->stream, kind);
 }
 
+static int is_zero(const struct bi_exchange *exchange)
+{
+	uint64_t sum = exchange->reserved_stream;
+
+	for (size_t i = 0; i < sizeof(exchange->reserved_type); i++)
+		sum |= exchange->reserved_type[i];
+	for (size_t i = 0; i < sizeof(exchange->reserved) / sizeof(exchange->reserved[0]); i++)
+		sum |= exchange->reserved[i];
+	return !sum;
+}
+
 /* A later version may give these a meaning, which must not be missed. */
 static int check_reserved(const struct bi_exchange *exchange, struct bi_error *err)
 {
+	if (is_zero(exchange))
+		return BI_OK;
 	for (size_t i = 0; i < sizeof(exchange->reserved_type); i++)
 		if (exchange->reserved_type[i])
 			return bi__fail(err, BI_EINVAL, "reserved_type[%zu] is %u, not 0", i,
 					exchange->reserved_type[i]);
-	if (exchange->reserved_stream)
-		return bi__fail(err, BI_EINVAL, "reserved_stream is %u, not 0", exchange->reserved_stream);
 	for (size_t i = 0; i < sizeof(exchange->reserved) / sizeof(exchange->reserved[0]); i++)
 		if (exchange->reserved[i])
 			return bi__fail(err, BI_EINVAL, "reserved[%zu] is %llu, not 0", i,
 					(unsigned long long)exchange->reserved[i]);
-	return BI_OK;
+	return bi__fail(err, BI_EINVAL, "reserved_stream is %u, not 0", exchange->reserved_stream);
 }
 
 /* What DLPack has no triple for is named as the array interface names it. */

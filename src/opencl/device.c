@@ -2,6 +2,7 @@
 #include "opencl/opencl.h"
 
 #include <ctype.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,12 +127,8 @@ static size_t get_group(cl_device_id device)
 	return most < BI__NEST_GROUP ? most : BI__NEST_GROUP;
 }
 
-static int is_usable(cl_device_id device)
-{
-	return get_flag(device, CL_DEVICE_AVAILABLE) && get_version(device) >= 102;
-}
-
-static void describe(cl_platform_id platform, int number, cl_device_id device, int ordinal, struct bi_device *out)
+static void describe(cl_platform_id platform, int number, cl_device_id device, int ordinal, int version,
+		     struct bi_device *out)
 {
 	memset(out, 0, sizeof(*out));
 	snprintf(out->spec, sizeof(out->spec), "opencl:%d:%d", number, ordinal);
@@ -140,11 +137,53 @@ static void describe(cl_platform_id platform, int number, cl_device_id device, i
 	out->ordinal = ordinal;
 	out->kind = get_kind(device);
 	out->usable = 1;
-	out->capabilities = get_capabilities(device, get_version(device));
+	out->capabilities = get_capabilities(device, version);
 	out->memory = get_bits(device, CL_DEVICE_GLOBAL_MEM_SIZE);
 	copy_text(out->name, sizeof(out->name), NULL, device, CL_DEVICE_NAME);
 	copy_text(out->platform_name, sizeof(out->platform_name), platform, NULL, CL_PLATFORM_NAME);
 	copy_text(out->platform_version, sizeof(out->platform_version), platform, NULL, CL_PLATFORM_VERSION);
+}
+
+/*
+ * What drivers say of their devices, asked once: to ask takes longer than to open one. Devices that a platform lists
+ * live as long as the process, and so do these entries, which never change. Parts of devices come and go and are not
+ * here.
+ */
+struct known {
+	struct known *next;
+	cl_device_id id;
+	int version;
+	size_t group;
+	struct bi_device device;
+};
+
+static struct known *_Atomic known_devices;
+
+/* Two threads may add the same device; either entry will do. NULL: no memory. */
+static const struct known *know(cl_platform_id platform, int number, cl_device_id id, int ordinal)
+{
+	struct known *known = atomic_load_explicit(&known_devices, memory_order_acquire);
+
+	for (; known; known = known->next)
+		if (known->id == id)
+			return known;
+	known = malloc(sizeof(*known));
+	if (!known)
+		return NULL;
+	known->id = id;
+	known->version = get_version(id);
+	known->group = get_group(id);
+	describe(platform, number, id, ordinal, known->version, &known->device);
+	known->next = atomic_load_explicit(&known_devices, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak_explicit(&known_devices, &known->next, known, memory_order_release,
+						      memory_order_relaxed))
+		;
+	return known;
+}
+
+static int is_usable(cl_device_id device, int version)
+{
+	return get_flag(device, CL_DEVICE_AVAILABLE) && version >= 102;
 }
 
 struct platforms {
@@ -205,10 +244,12 @@ static void append(cl_platform_id platform, int number, const struct devices *fo
 		   int capacity, int *count)
 {
 	for (cl_uint i = 0; i < found->count; i++) {
-		if (!is_usable(found->ids[i]))
+		const struct known *known = know(platform, number, found->ids[i], (int)i);
+
+		if (!known || !is_usable(known->id, known->version))
 			continue;
 		if (*count < capacity)
-			describe(platform, number, found->ids[i], (int)i, &devices[*count]);
+			devices[*count] = known->device;
 		++*count;
 	}
 }
@@ -241,23 +282,45 @@ static int choose(const struct devices *devices, const struct bi_device *wanted,
 	if (wanted->ordinal < 0 || (cl_uint)wanted->ordinal >= devices->count)
 		return bi__fail(err, BI_ENODEVICE, "device number %d is not below %u", wanted->ordinal, devices->count);
 	*out = devices->ids[wanted->ordinal];
-	return is_usable(*out) ? BI_OK
-			       : bi__fail(err, BI_ENODEVICE, "device number %d is not available or below OpenCL 1.2",
-					  wanted->ordinal);
+	return BI_OK;
 }
 
-static int create_context(struct bi__opencl *opencl, cl_platform_id platform, const struct bi_device *device,
-			  struct bi_error *err)
+static int check_usable(const struct bi__opencl *opencl, const struct bi_device *wanted, struct bi_error *err)
 {
-	const cl_context_properties properties[] = { CL_CONTEXT_PLATFORM, (cl_context_properties)platform, 0 };
+	if (is_usable(opencl->device, opencl->version))
+		return BI_OK;
+	return bi__fail(err, BI_ENODEVICE, "device number %d is not available or below OpenCL 1.2", wanted->ordinal);
+}
+
+static int choose_own(struct bi__opencl *opencl, cl_platform_id platform, const struct bi_device *device,
+		      struct bi_error *err)
+{
+	const struct known *known;
 	struct devices devices;
-	cl_int code;
 	int rc = get_devices(platform, &devices, err);
 
 	if (rc)
 		return rc;
 	rc = choose(&devices, device, &opencl->device, err);
 	free(devices.ids);
+	if (rc)
+		return rc;
+	known = know(platform, device->platform, opencl->device, device->ordinal);
+	if (!known)
+		return bi__fail(err, BI_ENOMEM, "no memory for what device number %d is", device->ordinal);
+	opencl->version = known->version;
+	opencl->capabilities = known->device.capabilities;
+	opencl->group = known->group;
+	return check_usable(opencl, device, err);
+}
+
+static int create_context(struct bi__opencl *opencl, cl_platform_id platform, const struct bi_device *device,
+			  struct bi_error *err)
+{
+	const cl_context_properties properties[] = { CL_CONTEXT_PLATFORM, (cl_context_properties)platform, 0 };
+	cl_int code;
+	int rc = choose_own(opencl, platform, device, err);
+
 	if (rc)
 		return rc;
 	opencl->context = bi__cl->CreateContext(properties, 1, &opencl->device, NULL, NULL, &code);
@@ -349,7 +412,7 @@ static void locate(cl_device_id device, struct bi_device *out)
 	cl_platform_id own = NULL;
 
 	bi__cl->GetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(own), &own, NULL);
-	describe(own, 0, device, 0, out);
+	describe(own, 0, device, 0, get_version(device), out);
 	snprintf(out->spec, sizeof(out->spec), "opencl");
 	if (get_platforms(&platforms, NULL) != BI_OK)
 		return;
@@ -358,7 +421,7 @@ static void locate(cl_device_id device, struct bi_device *out)
 			continue;
 		for (cl_uint d = 0; d < devices.count; d++)
 			if (devices.ids[d] == device)
-				describe(own, (int)p, device, (int)d, out);
+				describe(own, (int)p, device, (int)d, get_version(device), out);
 		free(devices.ids);
 	}
 	free(platforms.ids);
@@ -382,7 +445,12 @@ static int open_adopted(struct bi__opencl *opencl, const struct bi_options *opti
 	free(devices.ids);
 	if (rc)
 		return rc;
-	rc = bi__cl_check(bi__cl->RetainContext(context), "clRetainContext", err);
+	opencl->version = get_version(opencl->device);
+	opencl->capabilities = get_capabilities(opencl->device, opencl->version);
+	opencl->group = get_group(opencl->device);
+	rc = check_usable(opencl, device, err);
+	if (!rc)
+		rc = bi__cl_check(bi__cl->RetainContext(context), "clRetainContext", err);
 	if (rc)
 		return rc;
 	opencl->context = context;
@@ -439,9 +507,6 @@ int bi__opencl_open(const struct bi_options *options, struct bi_device *device, 
 	rc = options->adopt_context ? open_adopted(opencl, options, device, err) : open_own(opencl, device, err);
 	if (rc)
 		goto fail;
-	opencl->version = get_version(opencl->device);
-	opencl->capabilities = get_capabilities(opencl->device, opencl->version);
-	opencl->group = get_group(opencl->device);
 	rc = keep_options(opencl, options, err);
 	if (rc)
 		goto fail;

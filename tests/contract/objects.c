@@ -471,6 +471,60 @@ static void test_foreign_flags(void **state)
 	fixture.cases += 2;
 }
 
+/* Memory and view in one call. What is refused is not taken, whether the layout or the memory is at fault. */
+static void test_wrapped_view(void **state)
+{
+	static const int64_t shape[] = { 2, 2 }, strides[] = { -8, 4 };
+	int32_t numbers[] = { 1, 2, 3, 4 }, back[4];
+	atomic_int released = 0;
+	struct bi_foreign foreign = BI_FOREIGN_INIT, bad;
+	struct bi_layout layout, wrong;
+	struct bi_view *view = STALE(struct bi_view);
+
+	(void)state;
+	OK(bi_layout_init(&layout, dtype_of("int32"), 2, shape, strides, 8, &error));
+	foreign.handle = (uintptr_t)numbers;
+	foreign.nbytes = sizeof(numbers);
+	foreign.release = count_release;
+	foreign.release_data = &released;
+#define BAD(status, change) \
+	do { \
+		wrong = layout; \
+		bad = foreign; \
+		change; \
+		REFUSED(status, bi_view_wrap(fixture.context, &bad, &wrong, &view, &error)); \
+		assert_null(view); \
+		assert_int_equal(released, 0); \
+		view = STALE(struct bi_view); \
+		fixture.cases++; \
+	} while (0)
+	BAD(BI_EBOUNDS, wrong.offset = 12);
+	BAD(BI_EBOUNDS, wrong.offset = 4);
+	BAD(BI_EBOUNDS, bad.nbytes = 15);
+	BAD(BI_EINVAL, wrong.ndim = -1);
+	BAD(BI_EINVAL, wrong.ndim = BI_MAX_NDIM + 1);
+	BAD(BI_EINVAL, wrong.shape[0] = -2);
+	BAD(BI_EOVERFLOW, wrong.strides[0] = INT64_MAX);
+	BAD(BI_EDTYPE, wrong.dtype.lanes = 0);
+	BAD(BI_EDTYPE, (wrong.descr = "[('x', '<i4')]", wrong.descr_length = 14));
+	BAD(BI_EINVAL, bad.flags = BI_WRAP_STEAL);
+	BAD(BI_EINVAL, bad.handle = 0);
+#undef BAD
+	REFUSED(BI_EINVAL, bi_view_wrap(fixture.context, &foreign, NULL, &view, &error));
+	assert_null(view);
+	REFUSED(BI_EINVAL, bi_view_wrap(fixture.context, &foreign, &layout, NULL, &error));
+	foreign.flags = BI_WRAP_READONLY;
+	OK(bi_view_wrap(fixture.context, &foreign, &layout, &view, &error));
+	assert_int_equal(bi_view_flags(view), BI_VIEW_READONLY);
+	assert_true(bi_view_is_idle(view));
+	OK(bi_view_read(view, back, sizeof(back), &error));
+	assert_memory_equal(back, ((const int32_t[]){ 3, 4, 1, 2 }), sizeof(back));
+	assert_int_equal(released, 0);
+	bi_view_release(view);
+	assert_int_equal(released, 1);
+	fixture.cases += 3;
+}
+
 /* A producer's stream and events come before the first use, and their objects may go. */
 static void test_foreign_order(void **state)
 {
@@ -549,6 +603,7 @@ int objects_group(void)
 		TEST(test_wrapping_nothing),
 		TEST(test_foreign),
 		TEST(test_foreign_flags),
+		TEST(test_wrapped_view),
 		TEST(test_foreign_order),
 		TEST(test_ordering_calls),
 	};
