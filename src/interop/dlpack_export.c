@@ -130,7 +130,6 @@ int bi_dlpack_export(const struct bi_view *view, uint64_t flags, struct bi_dl_ma
 		     struct bi_error *err)
 {
 	struct bi_dl_managed_versioned *made;
-	struct bi_dl_tensor tensor;
 	int rc;
 
 	if (!out)
@@ -141,17 +140,18 @@ int bi_dlpack_export(const struct bi_view *view, uint64_t flags, struct bi_dl_ma
 	if (flags & ~(uint64_t)BI_DL_COPIED)
 		return bi__fail(err, BI_EINVAL, "flags 0x%llx has other bits than %d", (unsigned long long)flags,
 				BI_DL_COPIED);
-	rc = describe(view, &tensor, err);
-	if (rc)
-		return rc;
 	made = malloc(sizeof(*made));
 	if (!made)
 		return bi__fail(err, BI_ENOMEM, "no memory to export a view of %d dimensions", view->ndim);
-	*made = (struct bi_dl_managed_versioned){ { BI_DLPACK_MAJOR, BI_DLPACK_MINOR },
-						  retain(view),
-						  delete_versioned,
-						  flags | flags_of(view, &tensor),
-						  tensor };
+	rc = describe(view, &made->tensor, err);
+	if (rc) {
+		free(made);
+		return rc;
+	}
+	made->version = (struct bi_dl_version){ BI_DLPACK_MAJOR, BI_DLPACK_MINOR };
+	made->manager_ctx = retain(view);
+	made->deleter = delete_versioned;
+	made->flags = flags | flags_of(view, &made->tensor);
 	*out = made;
 	return BI_OK;
 }
