@@ -94,6 +94,27 @@ static void end_of_hold(struct bi_view *view, int is_idle)
 		bip_release_view(view);
 }
 
+/* The dictionary is taken, also on failure. */
+static PyObject *with_stream(PyObject *dict, const struct bi_cai *cai)
+{
+	if (put_version(dict, cai))
+		Py_CLEAR(dict);
+	return dict;
+}
+
+static PyObject *make_or_copy(PyObject *self, PyObject *mask, const struct bi_view *view, const struct bi_cai *cai)
+{
+	PyObject *dict = bip_copy_pattern(self, 1);
+
+	if (dict)
+		return with_stream(dict, cai);
+	dict = make_dict(mask, view, cai);
+	if (dict)
+		bip_keep_pattern(self, dict, 1);
+	return dict;
+}
+
+/* The mask first: who releases the array meanwhile takes both. */
 static PyObject *get_slowly(PyObject *self)
 {
 	PyObject *mask = bip_mask(self), *dict = NULL;
@@ -105,9 +126,7 @@ static PyObject *get_slowly(PyObject *self)
 	if (view) {
 		is_idle = bi_view_is_idle(view);
 		rc = fill_in(view, BI_CAI_VERSION, 0, &cai, &err);
-		dict = rc ? raise_missing(rc, &err) : make_dict(mask, view, &cai);
-		if (dict && cai.stream_kind == BI_CAI_STREAM_NONE)
-			bip_keep_pattern(self, dict, 1);
+		dict = rc ? raise_missing(rc, &err) : make_or_copy(self, mask, view, &cai);
 		end_of_hold(view, is_idle);
 	}
 	Py_XDECREF(mask);
@@ -116,7 +135,7 @@ static PyObject *get_slowly(PyObject *self)
 
 PyObject *bip_get_cuda_array_interface(PyObject *self, void *closure)
 {
-	PyObject *dict = bip_copy_pattern(self, 1);
+	PyObject *dict = bip_copy_idle_pattern(self, 1);
 
 	(void)closure;
 	return dict ? dict : get_slowly(self);

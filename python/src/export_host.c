@@ -262,7 +262,7 @@ static PyObject *get_slowly(PyObject *self)
 
 PyObject *bip_get_array_interface(PyObject *self, void *closure)
 {
-	PyObject *dict = bip_copy_pattern(self, 0);
+	PyObject *dict = bip_copy_idle_pattern(self, 0);
 
 	(void)closure;
 	return dict ? dict : get_slowly(self);

@@ -75,22 +75,33 @@ static int give(const struct bi_view *view, struct bi_exchange *out, struct bi_e
 	return bi_view_export(view, 0, out, err);
 }
 
-static int export(PyObject *object, struct bi_exchange *out)
+static int export_held(PyObject *object, struct bi_exchange *out)
 {
 	struct bi_view *view = bip_hold(object);
 	int rc;
 
 	if (!view)
 		return -1;
-	if (bi_view_is_idle(view) && bi_view_export(view, 0, out, NULL) == BI_OK)
-		rc = 0;
-	else
-		rc = export_pending(give, view, out);
+	rc = export_pending(give, view, out);
 	if (rc)
 		bip_release_view(view);
 	else
 		bi_view_release(view); /* the struct has one */
 	return rc;
+}
+
+/* As for what is lent: the struct counts, and nothing else does. */
+static int export(PyObject *object, struct bi_exchange *out)
+{
+	struct bi_view *view;
+	int rc = -1;
+
+	BIP_LOCK(object)
+	view = ((struct bip_object *)object)->view;
+	if (view && bi_view_is_idle(view))
+		rc = bi_view_export(view, 0, out, NULL);
+	BIP_UNLOCK()
+	return rc ? export_held(object, out) : 0;
 }
 
 /* By who has the GIL, with an exception set. */

@@ -1,30 +1,51 @@
 /* The dictionary that an array keeps to give copies of. */
 #include "export.h"
 
-/* Does it stand for the memory as it is? What is described is seen outside, and a forked child is refused. */
-static int is_valid(const struct bi_view *view)
+/* The reference is taken; NULL gives NULL. */
+static PyObject *copy_of(PyObject *pattern)
+{
+	PyObject *dict = pattern ? PyDict_Copy(pattern) : NULL;
+
+	Py_XDECREF(pattern);
+	if (!dict)
+		PyErr_Clear();
+	return dict;
+}
+
+/* Locked. A new reference, or NULL. */
+static PyObject *find(const struct bip_object *self, int is_cuda)
+{
+	return self->pattern && self->is_cuda == is_cuda ? Py_NewRef(self->pattern) : NULL;
+}
+
+PyObject *bip_copy_pattern(PyObject *self, int is_cuda)
+{
+	PyObject *pattern;
+
+	BIP_LOCK(self)
+	pattern = find((struct bip_object *)self, is_cuda);
+	BIP_UNLOCK()
+	return copy_of(pattern);
+}
+
+/* What is described is seen outside, and a forked child is refused. */
+static int is_ready(const struct bi_view *view)
 {
 	struct bi_exchange ignored;
 
 	return view && bi_view_is_idle(view) && bi_view_describe(view, &ignored, NULL) == BI_OK;
 }
 
-PyObject *bip_copy_pattern(PyObject *object, int is_cuda)
+PyObject *bip_copy_idle_pattern(PyObject *self, int is_cuda)
 {
-	struct bip_object *self = (struct bip_object *)object;
-	PyObject *pattern = NULL, *dict;
+	PyObject *pattern;
 
-	BIP_LOCK(object)
-	if (self->pattern && self->is_cuda == is_cuda && is_valid(self->view))
-		pattern = Py_NewRef(self->pattern);
+	BIP_LOCK(self)
+	pattern = find((struct bip_object *)self, is_cuda);
+	if (pattern && !is_ready(((struct bip_object *)self)->view))
+		Py_CLEAR(pattern); /* the array has one */
 	BIP_UNLOCK()
-	if (!pattern)
-		return NULL;
-	dict = PyDict_Copy(pattern);
-	Py_DECREF(pattern);
-	if (!dict)
-		PyErr_Clear();
-	return dict;
+	return copy_of(pattern);
 }
 
 /* A list could be changed by whoever gets it, and a mask is let go with the array. */
@@ -33,31 +54,32 @@ static int can_be_kept(const struct bip_object *self, PyObject *dict)
 	return self->view && !self->mask && !PyDict_GetItemWithError(dict, bip_name.descr);
 }
 
-/* Locked. A new reference, or NULL. */
-static PyObject *make_pattern(struct bip_object *self, PyObject *dict)
+static PyObject *make_pattern(PyObject *dict, int is_cuda)
 {
-	PyObject *pattern = NULL;
+	PyObject *pattern = PyDict_Copy(dict);
 
-	if (self->pattern || !can_be_kept(self, dict))
-		return NULL;
-	if (self->was_asked)
-		pattern = PyDict_Copy(dict);
-	self->was_asked = 1;
+	if (pattern && is_cuda && PyDict_SetItem(pattern, bip_name.stream, Py_None))
+		Py_CLEAR(pattern);
 	if (!pattern)
 		PyErr_Clear();
 	return pattern;
 }
 
-void bip_keep_pattern(PyObject *object, PyObject *dict, int is_cuda)
+/* Locked. */
+static void keep(struct bip_object *self, PyObject *dict, int is_cuda)
 {
-	struct bip_object *self = (struct bip_object *)object;
-	PyObject *pattern;
-
-	BIP_LOCK(object)
-	pattern = make_pattern(self, dict);
-	if (pattern) {
-		self->pattern = pattern;
+	if (self->pattern || !can_be_kept(self, dict))
+		return;
+	if (self->was_asked) {
+		self->pattern = make_pattern(dict, is_cuda);
 		self->is_cuda = (char)is_cuda;
 	}
+	self->was_asked = 1;
+}
+
+void bip_keep_pattern(PyObject *self, PyObject *dict, int is_cuda)
+{
+	BIP_LOCK(self)
+	keep((struct bip_object *)self, dict, is_cuda);
 	BIP_UNLOCK()
 }

@@ -189,6 +189,16 @@ def test_pending_work_is_named_whatever_was_said_before(bi, cuda):
         assert all(view.__cuda_array_interface__["stream"] == view.stream for _ in range(3)) and view.stream
 
 
+def test_values_are_shared_while_work_is_pending(bi, cuda):
+    view = bi.zeros(4, dtype="i4", device="cuda")
+    view.fill(1)
+    dicts = [view.__cuda_array_interface__ for _ in range(4)]
+    assert dicts[0] == dicts[3] and dicts[3]["stream"] == view.stream != None  # noqa: E711
+    assert dicts[1]["data"] is dicts[2]["data"] is dicts[3]["data"]
+    view.synchronize()
+    assert view.__cuda_array_interface__["stream"] is None and dicts[3]["stream"]
+
+
 def test_no_other_dictionary_is_given_instead(asks):
     view, name = asks
     for _ in range(4):
