@@ -67,7 +67,7 @@ def add(report, runners, array, spec):
     try:
         if array.layout.item_size not in TYPES:
             raise Unavailable(f"libgpuarray has no type of {array.layout.item_size} bytes")
-        runners["libgpuarray"] = setarray(Library.of(spec), array)
+        runners["libgpuarray, all cores"] = setarray(Library.of(spec), array)
     except Unavailable as why:
         report.skip("libgpuarray", why)
 

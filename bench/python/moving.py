@@ -6,6 +6,7 @@ import drivers
 import gpuarray_peer
 import native
 import peers
+from drivers import verified
 from layouts import LAYOUTS, MIB
 from native import COPY, HOST, request
 from report import share_of
@@ -59,9 +60,10 @@ def fits(peer, words):
 
 
 def host_runners(report, here, array):
-    mine = {words: verified(drivers.ours(array, "host", request(COPY, HOST, HOST), count), array)
+    name = f"copy on the host, {array.layout.name}"
+    mine = {words: verified(drivers.ours(array, "host", request(COPY, HOST, HOST), count), name)
             for words, count in thread_choices(here).items()}
-    others = {MEMCPY: verified(array.job("memcpy"), array), "naive C": verified(array.job("naive"), array)}
+    others = {MEMCPY: verified(array.job("memcpy"), name), "naive C": verified(array.job("naive"), name)}
     peers.add(report, others, "NumPy", array, peers.numpy_copy)
     peers.add(report, others, "PyTorch, 1 thread", array, peers.torch_copy, 1)
     peers.add(report, others, "PyTorch, all cores", array, peers.torch_copy, len(os.sched_getaffinity(0)))
@@ -73,20 +75,16 @@ def bounds_of(array, *names):
     return () if array.layout.name == "contiguous" else names
 
 
-def verified(job, array):
-    job.verify(f"{job.name}, {array.layout.name}")
-    return job
-
-
 def device_runners(report, here, array):
     spec = next(iter(drivers.cpus(here).values()), None)
     if not spec:
         report.skip("rows on an OpenCL CPU", "there is none")
         return {}, {}, ()
-    mine = {words: verified(drivers.ours(array, spec, request(), count), array)
+    name = f"copy on {spec}, {array.layout.name}"
+    mine = {words: verified(drivers.ours(array, spec, request(), count), name)
             for words, count in thread_choices(here).items()}
-    others = {MEMCPY: verified(array.job("memcpy"), array),
-              "clEnqueueCopyBuffer": verified(drivers.raw(array, spec, request()), array),
-              "naive kernel": verified(array.job("opencl_kernel", *drivers.place_of(spec)), array)}
+    others = {MEMCPY: verified(array.job("memcpy"), name),
+              "clEnqueueCopyBuffer": verified(drivers.raw(array, spec, request()), name),
+              "naive kernel, all cores": verified(array.job("opencl_kernel", *drivers.place_of(spec)), name)}
     gpuarray_peer.add(report, others, array, spec)
     return mine, others, bounds_of(array, MEMCPY, "clEnqueueCopyBuffer")

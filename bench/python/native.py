@@ -99,7 +99,7 @@ class Job:
     def verify(self, what):
         self.native.set_threads(self.threads)
         if self.native.call("verify", self.handle):
-            raise WrongResult(f"{what}: {self.native.message()}")
+            raise WrongResult(f"{what}, {self.name}: {self.native.message()}")
 
     def release(self):
         self.native.call("release", self.handle)

@@ -119,6 +119,24 @@ class Refusals(unittest.TestCase):
             self.assertIn("wrong result", done.stderr)
             self.assertIn("is not the source's", done.stderr)
 
+    def test_bytes_that_were_right_before_do_not_count(self):
+        code = f"""if True:
+            import sys
+            sys.path.insert(0, {str(ROOT / "bench" / "python")!r})
+            import drivers, layouts, native
+            here = native.Native({str(BUILD / "libbufferinterface.so")!r}, {str(BUILD / "bench/libbench_jobs.so")!r})
+            with native.Array(here, layouts.flat(64)) as array:
+                drivers.verified(array.job("memcpy"), "memcpy")
+                wanted = native.request(native.COPY, native.HOST, native.HOST)
+                drivers.verified(drivers.ours(array, "host", wanted), "ours")
+        """
+        for environment, error in (({}, ""), ({"BENCH_FORGETS": "1"}, "element 0 is not the source's")):
+            preloaded = {"LD_PRELOAD": str(FORGETS)} if environment else {}
+            done = subprocess.run([sys.executable, "-c", code], env=os.environ | environment | preloaded,
+                                  capture_output=True, text=True, check=False)
+            self.assertIn(error, done.stderr)
+            self.assertEqual(bool(done.returncode), bool(error), done.stderr)
+
     def test_the_same_without_a_fault(self):
         done = quick("--only", "moving", "--rows", "transpose")
         self.assertEqual(done.returncode, 0, done.stderr)
