@@ -83,8 +83,8 @@ struct bi__backend {
 	int (*open)(const struct bi_options *options, struct bi_device *device, struct bi__device_state *out,
 		    struct bi__queue *stream, struct bi_error *err);
 	/*
-	 * Makes the native context current on the calling thread, *entered = 1 if it was not; leave undoes that. Optional,
-	 * where a thread has no such thing.
+	 * Makes the native context current on the calling thread, *entered = 1 if it was not; leave undoes that.
+	 * Optional, where a thread has no such thing.
 	 */
 	int (*enter)(struct bi__device_state *device, int *entered, struct bi_error *err);
 	void (*leave)(struct bi__device_state *device);
@@ -142,11 +142,17 @@ struct bi__backend {
 
 	/*
 	 * Enqueues a plan (never NOTHING). At least one side is a block unless is_host. If `event` is not NULL it
-	 * receives an event with times, which bi__backend.elapsed reads. Host memory may be moved strided only where
-	 * the device has BI_CAP_NATIVE_COPY.
+	 * receives an event with times, which bi__backend.elapsed reads. Between a block and host memory that is a
+	 * LINEAR plan, or one that the device takes.
 	 */
 	int (*copy)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__plan *plan,
 		    const struct bi__place *dst, const struct bi__place *src, uintptr_t *event, struct bi_error *err);
+	/*
+	 * *takes = does copy move this plan, which is not LINEAR, between a block and host memory as it is, and would
+	 * that be faster than packing? Optional: it takes all where the device has BI_CAP_NATIVE_COPY, else none.
+	 */
+	int (*takes)(struct bi__device_state *device, const struct bi__plan *plan, const struct bi__place *dst,
+		     const struct bi__place *src, int *takes, struct bi_error *err);
 	/* Nanoseconds that the work of a complete event took on the device, or -1. Optional. */
 	int64_t (*elapsed)(uintptr_t event);
 	/*

@@ -309,6 +309,18 @@ int bi__dispatch_copy(struct bi_stream *stream, const char *operation, const str
 	return waits ? debug_wait(stream, err) : BI_OK;
 }
 
+int bi__dispatch_takes(struct bi_context *context, const struct bi__plan *plan, const struct bi_memory *dst,
+		       const struct bi_memory *src, int *takes, struct bi_error *err)
+{
+	const struct bi__place to = place_of(dst), from = place_of(src);
+	int rc = bi__dispatch_alive(context, err);
+
+	*takes = (context->device.capabilities & BI_CAP_NATIVE_COPY) != 0;
+	if (rc || *takes || !context->backend->takes)
+		return rc;
+	return context->backend->takes(&context->state, plan, &to, &from, takes, err);
+}
+
 int bi__dispatch_can_map(const struct bi_memory *memory)
 {
 	return memory->backend->map != NULL;

@@ -74,6 +74,10 @@ int bi__dispatch_copy(struct bi_stream *stream, const char *operation, const str
 		      const struct bi_memory *dst, const struct bi_memory *src, const void *element,
 		      size_t element_size, struct bi_error *err);
 
+/* *takes = does a device of the context move this plan between device and host memory as it is, without packing? */
+int bi__dispatch_takes(struct bi_context *context, const struct bi__plan *plan, const struct bi_memory *dst,
+		       const struct bi_memory *src, int *takes, struct bi_error *err);
+
 /* Can the backend map device memory itself? */
 int bi__dispatch_can_map(const struct bi_memory *memory);
 /* Enqueues a mapping on the memory's home and records its end. */

@@ -2,6 +2,7 @@
 #include "common/job.h"
 
 #include "common/across.h"
+#include "common/dispatch.h"
 
 /* Address of the first byte that is ours, for memory that has one; else 0. */
 static uintptr_t address_of(const struct bi__block *block)
@@ -54,23 +55,28 @@ static int are_peers(const struct bi__job *job)
 	return bi__share_events(job->dst->memory->context, job->src->memory->context);
 }
 
-/* Host and device memory, and a device that moves only dense bytes between them. */
-static int needs_packing(const struct bi__job *job)
+/* Host and device memory, and a plan that the device does not move between them as it is. */
+static int needs_packing(const struct bi__job *job, int *needs, struct bi_error *err)
 {
 	const struct bi_memory *to = job->dst->memory, *from = job->src->memory;
-	const struct bi_context *context = bi__is_host(to) ? from->context : to->context;
+	struct bi_context *context = bi__is_host(to) ? from->context : to->context;
+	int takes = 1, rc = BI_OK;
 
 	if (job->stream)
 		context = job->stream->context;
-	return bi__is_host(to) != bi__is_host(from) && job->plan.kind != BI__PLAN_LINEAR &&
-	       !(context->device.capabilities & BI_CAP_NATIVE_COPY);
+	if (bi__is_host(to) != bi__is_host(from) && job->plan.kind != BI__PLAN_LINEAR)
+		rc = bi__dispatch_takes(context, &job->plan, to, from, &takes, err);
+	*needs = !takes;
+	return rc;
 }
 
 int bi__job_is_direct(const struct bi__job *job)
 {
+	int needs;
+
 	if (bi__job_is_cross(job))
 		return are_peers(job) && job->plan.kind == BI__PLAN_LINEAR;
-	return !needs_packing(job);
+	return needs_packing(job, &needs, NULL) == BI_OK && !needs;
 }
 
 /* Makes the side dense that is not: the host's first, because that needs no device memory. */
@@ -115,6 +121,7 @@ static int is_identity(const struct bi__job *job)
 int bi__job_route(struct bi__job *job, struct bi_error *err)
 {
 	struct bi_memory *to = job->dst->memory;
+	int needs, rc;
 
 	if (is_identity(job)) {
 		job->plan.kind = BI__PLAN_NOTHING;
@@ -127,7 +134,8 @@ int bi__job_route(struct bi__job *job, struct bi_error *err)
 		return copy_across(job, err);
 	if (bi__job_is_cross(job) && job->plan.kind != BI__PLAN_LINEAR)
 		return copy_dense_side(job, err);
-	if (needs_packing(job))
-		return copy_packed(job, err);
-	return bi__job_execute(job, NULL, err);
+	rc = needs_packing(job, &needs, err);
+	if (rc)
+		return rc;
+	return needs ? copy_packed(job, err) : bi__job_execute(job, NULL, err);
 }

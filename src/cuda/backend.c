@@ -29,6 +29,7 @@ const struct bi__backend bi__cuda_backend = {
 	.event_handle = bi__cuda_event_handle,
 	.capture = bi__cuda_capture,
 	.copy = bi__cuda_copy,
+	.takes = bi__cuda_takes,
 	.elapsed = bi__cuda_elapsed,
 	.locate = bi__cuda_locate,
 	.cache_state = bi__cuda_cache_state,

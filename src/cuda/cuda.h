@@ -201,6 +201,9 @@ extern const struct bi__launch_limits bi__cuda_limits;
 /* Both sides are blocks. */
 int bi__cuda_copy_blocks(const struct bi__cuda_job *job, struct bi_error *err);
 
+/* Any plan but a linear one. `to` and `from`: what the device calls the places that the plan's offsets count from. */
+int bi__cuda_copy_nest(const struct bi__cuda_job *job, bi__cu_pointer to, bi__cu_pointer from, struct bi_error *err);
+
 /* The source is an immediate item, which is read before the call returns. */
 int bi__cuda_fill(struct bi__cuda_job *job, struct bi_error *err);
 
@@ -228,6 +231,9 @@ void bi__cuda_free_chunks(struct bi__cuda *cuda);
 /* Is this an address that the driver knows: pinned, registered, managed? */
 int bi__cuda_is_known(const void *host, int *is_known, struct bi_error *err);
 
+/* What the device calls nbytes of host memory; 0 if it does not reach all of them, or may not. */
+int bi__cuda_reach(const void *host, size_t nbytes, bi__cu_pointer *device, struct bi_error *err);
+
 int bi__cuda_enumerate(struct bi_device *devices, int capacity, int *count, struct bi_error *err);
 int bi__cuda_open(const struct bi_options *options, struct bi_device *device, struct bi__device_state *out,
 		  struct bi__queue *stream, struct bi_error *err);
@@ -254,6 +260,8 @@ int bi__cuda_capture(struct bi__queue *queue, uint64_t *id, struct bi_error *err
 
 int bi__cuda_copy(struct bi__device_state *device, struct bi__queue *queue, const struct bi__plan *plan,
 		  const struct bi__place *dst, const struct bi__place *src, uintptr_t *event, struct bi_error *err);
+int bi__cuda_takes(struct bi__device_state *device, const struct bi__plan *plan, const struct bi__place *dst,
+		   const struct bi__place *src, int *takes, struct bi_error *err);
 int64_t bi__cuda_elapsed(uintptr_t event);
 void bi__cuda_cache_state(const struct bi__device_state *device, uint64_t *built, uint64_t *loaded);
 

@@ -64,6 +64,85 @@ static int read_linear(const struct bi__cuda_job *job, struct bi_error *err)
 	return bi__cu_check(bi__cu->MemcpyDtoHAsync(to, from, nbytes, job->queue->stream), "cuMemcpyDtoHAsync", err);
 }
 
+/* The bytes of one side that a plan reaches. */
+struct extent {
+	int64_t start;
+	size_t nbytes;
+};
+
+static struct extent find_extent(const struct bi__plan *plan, int64_t offset, const int64_t *strides)
+{
+	int64_t start = offset, end = offset + (int64_t)plan->unit;
+
+	for (int i = 0; i < plan->ndim; i++) {
+		int64_t span = (plan->shape[i] - 1) * strides[i];
+
+		*(span < 0 ? &start : &end) += span;
+	}
+	return (struct extent){ start, (size_t)(end - start) };
+}
+
+/* What the device calls the place that the plan's offsets count from, or 0. */
+static int find_host(const struct bi__cuda_job *job, bi__cu_pointer *out, struct bi_error *err)
+{
+	const struct bi__plan *plan = job->plan;
+	int writes = !job->dst->block, rc;
+	struct extent extent = writes ? find_extent(plan, plan->dst_offset, plan->dst_strides)
+				      : find_extent(plan, plan->src_offset, plan->src_strides);
+	const char *host = writes ? job->dst->host : job->src->host;
+
+	rc = bi__cuda_reach(host + extent.start, extent.nbytes, out, err);
+	if (!rc && *out)
+		*out -= (bi__cu_pointer)extent.start;
+	return rc;
+}
+
+/* Host memory that the device reaches: the driver, or a kernel, works on it where it lies. */
+static int copy_host_nest(const struct bi__cuda_job *job, struct bi_error *err)
+{
+	bi__cu_pointer host;
+	int rc = find_host(job, &host, err);
+
+	if (rc)
+		return rc;
+	if (!host)
+		return bi__fail(err, BI_EUNSUPPORTED, "the device does not reach this host memory");
+	if (job->dst->block)
+		return bi__cuda_copy_nest(job, bi__cuda_address(job->dst, 0), host, err);
+	return bi__cuda_copy_nest(job, host, bi__cuda_address(job->src, 0), err);
+}
+
+/* What a device fetches from the host at a time. */
+#define SECTOR 32
+
+/*
+ * Is at least half of each piece that travels of use? Neighbouring threads of a kernel touch neighbours along the axis
+ * that is nearest on the host's side; where those are further apart, packing them beats fetching what lies between.
+ * Reasoned from the size of a sector, not measured.
+ */
+static int travels_well(const struct bi__plan *plan, int writes)
+{
+	int last = plan->ndim - 1;
+	int64_t step =
+		writes ? plan->dst_strides[last] : plan->src_strides[plan->kind == BI__PLAN_TILES ? plan->cross : last];
+
+	return plan->unit >= SECTOR || (step < 0 ? -step : step) <= 2 * (int64_t)plan->unit;
+}
+
+int bi__cuda_takes(struct bi__device_state *device, const struct bi__plan *plan, const struct bi__place *dst,
+		   const struct bi__place *src, int *takes, struct bi_error *err)
+{
+	struct bi__cuda_job job = { NULL, plan, dst, src };
+	bi__cu_pointer host = 0;
+	int rc = BI_OK;
+
+	(void)device;
+	if (travels_well(plan, !dst->block))
+		rc = find_host(&job, &host, err);
+	*takes = host != 0;
+	return rc;
+}
+
 static int run(struct bi__cuda_job *job, struct bi_error *err)
 {
 	if (job->src->immediate)
@@ -71,7 +150,7 @@ static int run(struct bi__cuda_job *job, struct bi_error *err)
 	if (job->dst->block && job->src->block)
 		return bi__cuda_copy_blocks(job, err);
 	if (job->plan->kind != BI__PLAN_LINEAR)
-		return bi__fail(err, BI_EUNSUPPORTED, "the device moves only dense bytes from and to the host");
+		return copy_host_nest(job, err);
 	return job->dst->block ? write_linear(job, err) : read_linear(job, err);
 }
 

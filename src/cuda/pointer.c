@@ -32,6 +32,31 @@ int bi__cuda_is_known(const void *host, int *is_known, struct bi_error *err)
 	return rc;
 }
 
+/* The range that the driver knows the memory by must hold all; a driver that tells none knows the last byte as well. */
+int bi__cuda_reach(const void *host, size_t nbytes, bi__cu_pointer *device, struct bi_error *err)
+{
+	unsigned what[] = { BI__CU_POINTER_DEVICE_POINTER, BI__CU_POINTER_RANGE_START, BI__CU_POINTER_RANGE_SIZE };
+	bi__cu_pointer first = (bi__cu_pointer)(uintptr_t)host, start = 0, last = 0;
+	size_t size = 0;
+	void *values[] = { device, &start, &size }, *values_of_last[] = { &last };
+	int rc;
+
+	*device = 0;
+	rc = bi__cu_check(bi__cu->PointerGetAttributes(3, what, values, first), "cuPointerGetAttributes", err);
+	if (rc || !*device)
+		return rc;
+	if (size) {
+		if (first < start || first - start > size || nbytes > size - (size_t)(first - start))
+			*device = 0;
+		return BI_OK;
+	}
+	rc = bi__cu_check(bi__cu->PointerGetAttributes(1, what, values_of_last, first + nbytes - 1),
+			  "cuPointerGetAttributes", err);
+	if (last != *device + nbytes - 1)
+		*device = 0;
+	return rc;
+}
+
 static int refuse_unknown(bi__cu_pointer pointer, struct bi_error *err)
 {
 	return bi__fail(err, BI_EINVAL, "0x%llx is not memory that CUDA knows [C15]", pointer);
@@ -56,14 +81,15 @@ static int check_place(const struct bi__cuda *cuda, bi__cu_pointer pointer, cons
 				"[C15]",
 				pointer, facts->ordinal, cuda->ordinal);
 	if (facts->ordinal != cuda->ordinal)
-		return bi__fail(err, BI_EINVAL, "the memory at 0x%llx belongs to cuda:%d, not to cuda:%d [C15]", pointer,
-				facts->ordinal, cuda->ordinal);
+		return bi__fail(err, BI_EINVAL, "the memory at 0x%llx belongs to cuda:%d, not to cuda:%d [C15]",
+				pointer, facts->ordinal, cuda->ordinal);
 	return BI_OK;
 }
 
 static int refuse_end(bi__cu_pointer pointer, size_t there, size_t nbytes, struct bi_error *err)
 {
-	return bi__fail(err, BI_EBOUNDS, "the memory at 0x%llx ends after %zu of %zu bytes [C15]", pointer, there, nbytes);
+	return bi__fail(err, BI_EBOUNDS, "the memory at 0x%llx ends after %zu of %zu bytes [C15]", pointer, there,
+			nbytes);
 }
 
 /* Drivers need not know the range of what is not plain device memory; that its last byte is of its kind must do. */

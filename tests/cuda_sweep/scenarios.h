@@ -37,6 +37,10 @@
 	X(download_small, NOTHING) \
 	X(download_large, NOTHING) \
 	X(download_strided, NOTHING) \
+	X(pinned_upload, NOTHING) \
+	X(pinned_download, NOTHING) \
+	X(registered_in_part, NOTHING) \
+	X(capture_pinned, NOTHING) \
 	X(read_write_get_set, NOTHING) \
 	X(map_device, NOTHING) \
 	X(map_device_to_write, NOTHING) \

@@ -223,7 +223,10 @@ static void row_27_what_needs_more_is_refused(void **state)
 	bi_view_release(view);
 }
 
-/* Pageable host memory goes through pieces that a graph cannot keep; strided parts need memory in between. */
+/*
+ * Pageable host memory goes through pieces that a graph cannot keep; strided parts of it need memory in between, and so
+ * do those of which little is of use to the device.
+ */
 static void row_27_host_memory(void **state)
 {
 	struct bi_stream *home = new_producer(BI_STREAM_IN_ORDER);

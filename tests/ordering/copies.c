@@ -163,10 +163,10 @@ static void expect_strided(const unsigned char *bytes, size_t count, int value)
 }
 
 /* Every second element. A download is not for devices that pack: the host has half of that work (row 17). */
-static void copy_strided(enum place from_place, enum place to_place)
+static void copy_strided(enum place from_place, int64_t step, enum place to_place)
 {
 	struct bi_view *from = wrap(from_place, 7, nobody), *to = wrap(to_place, 1, nobody);
-	struct bi_view *from_part = slice(from, 0, 100, 3), *to_part = slice(to, 0, 100, 2);
+	struct bi_view *from_part = slice(from, 0, 100, step), *to_part = slice(to, 0, 100, 2);
 	struct gate *gate = close_gate(home_of(bench.context));
 	unsigned char bytes[ARRAY_BYTES];
 
@@ -186,10 +186,11 @@ static void copy_strided(enum place from_place, enum place to_place)
 static void row_07_strided(void **state)
 {
 	(void)state;
-	copy_strided(PLACE_DEVICE, PLACE_DEVICE);
-	copy_strided(PLACE_HOST, PLACE_DEVICE);
-	if (can(bench.context, BI_CAP_NATIVE_COPY))
-		copy_strided(PLACE_DEVICE, PLACE_HOST);
+	copy_strided(PLACE_DEVICE, 3, PLACE_DEVICE);
+	copy_strided(PLACE_HOST, 3, PLACE_DEVICE);
+	copy_strided(PLACE_HOST, 2, PLACE_DEVICE);
+	if (can(bench.context, BI_CAP_NATIVE_COPY) || bench.is_pinned)
+		copy_strided(PLACE_DEVICE, 3, PLACE_HOST);
 }
 
 static void count_up(unsigned char bytes[ARRAY_BYTES])
