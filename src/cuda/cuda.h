@@ -132,10 +132,12 @@ struct bi__cuda_scope {
 /*
  * Make a context current on the calling thread, if it is not, until `leave`, which does not fail. Scopes may be nested.
  * After a failure there is nothing to leave. In a relaxed scope calls are allowed that would otherwise break a capture
- * that is under way anywhere in the process. `enter_to_release` is relaxed and tries a second time.
+ * that is under way anywhere in the process; `relax` is for a caller who has entered. `enter_to_release` is relaxed and
+ * tries a second time.
  */
 int bi__cuda_enter(bi__cu_context context, struct bi__cuda_scope *scope, struct bi_error *err);
 int bi__cuda_enter_relaxed(bi__cu_context context, struct bi__cuda_scope *scope, struct bi_error *err);
+int bi__cuda_relax(struct bi__cuda_scope *scope, struct bi_error *err);
 void bi__cuda_enter_to_release(bi__cu_context context, struct bi__cuda_scope *scope);
 void bi__cuda_leave(struct bi__cuda_scope *scope);
 

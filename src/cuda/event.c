@@ -103,6 +103,12 @@ int bi__cuda_record(struct bi__queue *queue, uintptr_t *event, struct bi_error *
 	return BI_OK;
 }
 
+/* Entered. */
+static int enqueue_wait(struct bi__cuda_queue *waiter, const struct bi__cuda_event *event, struct bi_error *err)
+{
+	return bi__cu_check(bi__cu->StreamWaitEvent(waiter->stream, event->handle, 0), "cuStreamWaitEvent", err);
+}
+
 static int wait_for(struct bi__cuda_queue *waiter, const struct bi__cuda_event *event, struct bi_error *err)
 {
 	struct bi__cuda_scope scope;
@@ -110,7 +116,7 @@ static int wait_for(struct bi__cuda_queue *waiter, const struct bi__cuda_event *
 
 	if (rc)
 		return rc;
-	rc = bi__cu_check(bi__cu->StreamWaitEvent(waiter->stream, event->handle, 0), "cuStreamWaitEvent", err);
+	rc = enqueue_wait(waiter, event, err);
 	bi__cuda_leave(&scope);
 	return rc;
 }
@@ -124,18 +130,18 @@ int bi__cuda_wait(struct bi__queue *queue, uintptr_t event, struct bi_error *err
 int bi__cuda_follow(struct bi__queue *waiter, struct bi__queue *on, struct bi_error *err)
 {
 	struct bi__cuda_queue *behind = bi__cuda_queue_of(waiter), *before = bi__cuda_queue_of(on);
+	int is_same = behind->cuda->context == before->cuda->context, rc;
 	struct bi__cuda_event *event;
 	struct bi__cuda_scope scope;
-	int rc;
 
-	if (behind->stream == before->stream && behind->cuda->context == before->cuda->context)
+	if (is_same && behind->stream == before->stream)
 		return BI_OK;
 	rc = bi__cuda_enter(before->cuda->context, &scope, err);
 	if (rc)
 		return rc;
 	rc = take_at_end(before, &event, err);
 	if (!rc) {
-		rc = wait_for(behind, event, err);
+		rc = is_same ? enqueue_wait(behind, event, err) : wait_for(behind, event, err);
 		put(event);
 	}
 	bi__cuda_leave(&scope);
@@ -357,14 +363,17 @@ void bi__cuda_use(struct bi__cuda_queue *queue)
 void bi__cuda_stream_close(struct bi__queue *queue)
 {
 	struct bi__cuda_queue *closed = bi__cuda_queue_of(queue);
+	int is_used = atomic_load_explicit(&closed->is_used, memory_order_relaxed);
 	struct bi__cuda_scope scope;
 
-	bi__cuda_enter_to_release(closed->cuda->context, &scope);
-	if (atomic_load_explicit(&closed->is_used, memory_order_relaxed))
-		leave_behind(closed);
-	if (closed->is_own)
-		bi__cu->StreamDestroy(closed->stream);
-	bi__cuda_leave(&scope);
+	if (is_used || closed->is_own) {
+		bi__cuda_enter_to_release(closed->cuda->context, &scope);
+		if (is_used)
+			leave_behind(closed);
+		if (closed->is_own)
+			bi__cu->StreamDestroy(closed->stream);
+		bi__cuda_leave(&scope);
+	}
 	free(closed);
 }
 

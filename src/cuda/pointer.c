@@ -7,13 +7,17 @@ struct facts {
 	int ordinal;
 	unsigned is_managed;
 	void *host;
+	bi__cu_pointer start; /* of the range that the pointer is in, and its bytes; 0: not told */
+	size_t nbytes;
 };
 
 static int ask(bi__cu_pointer pointer, struct facts *facts, struct bi_error *err)
 {
-	unsigned what[] = { BI__CU_POINTER_MEMORY_TYPE, BI__CU_POINTER_CONTEXT, BI__CU_POINTER_DEVICE_ORDINAL,
-			    BI__CU_POINTER_IS_MANAGED, BI__CU_POINTER_HOST_POINTER };
-	void *values[] = { &facts->type, &facts->context, &facts->ordinal, &facts->is_managed, &facts->host };
+	unsigned what[] = { BI__CU_POINTER_MEMORY_TYPE, BI__CU_POINTER_CONTEXT,      BI__CU_POINTER_DEVICE_ORDINAL,
+			    BI__CU_POINTER_IS_MANAGED,  BI__CU_POINTER_HOST_POINTER, BI__CU_POINTER_RANGE_START,
+			    BI__CU_POINTER_RANGE_SIZE };
+	void *values[] = { &facts->type, &facts->context, &facts->ordinal, &facts->is_managed,
+			   &facts->host, &facts->start,   &facts->nbytes };
 	bi__cu_result code;
 
 	*facts = (struct facts){ .ordinal = -1 };
@@ -108,6 +112,13 @@ static int is_not_found(bi__cu_result code)
 	return code == BI__CU_ERROR_NOT_FOUND || code == BI__CU_ERROR_INVALID_VALUE;
 }
 
+/* Mapped by hand the range is what was reserved, mapped or not; such memory has no context. */
+static int is_told(bi__cu_pointer pointer, size_t nbytes, const struct facts *facts)
+{
+	return facts->context && pointer >= facts->start && pointer - facts->start <= facts->nbytes &&
+	       nbytes <= facts->nbytes - (size_t)(pointer - facts->start);
+}
+
 /*
  * Plain device memory may be several mapped ranges, one behind the other, of which the driver shows one at a time.
  * Entered.
@@ -118,6 +129,8 @@ static int check_range(bi__cu_pointer pointer, size_t nbytes, const struct facts
 	bi__cu_pointer base = 0;
 	bi__cu_result code;
 
+	if (is_told(pointer, nbytes, facts))
+		return BI_OK;
 	while (there < nbytes) {
 		code = bi__cu->MemGetAddressRange(&base, &size, pointer + there);
 		if (is_not_found(code) && there == 0 && is_shared(facts))

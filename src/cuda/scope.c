@@ -34,21 +34,34 @@ int bi__cuda_enter(bi__cu_context context, struct bi__cuda_scope *scope, struct 
 	return rc;
 }
 
-int bi__cuda_enter_relaxed(bi__cu_context context, struct bi__cuda_scope *scope, struct bi_error *err)
+static int relax(struct bi__cuda_scope *scope, struct bi_error *err)
 {
 	unsigned mode = BI__CU_CAPTURE_MODE_RELAXED;
+	int rc = bi__cu_check(bi__cu->ThreadExchangeStreamCaptureMode(&mode), "cuThreadExchangeStreamCaptureMode", err);
+
+	if (rc)
+		return rc;
+	scope->is_relaxed = 1;
+	scope->mode = mode;
+	return BI_OK;
+}
+
+int bi__cuda_relax(struct bi__cuda_scope *scope, struct bi_error *err)
+{
+	*scope = (struct bi__cuda_scope){ .pushed = NULL };
+	return relax(scope, err);
+}
+
+int bi__cuda_enter_relaxed(bi__cu_context context, struct bi__cuda_scope *scope, struct bi_error *err)
+{
 	int rc = bi__cuda_enter(context, scope, err);
 
 	if (rc)
 		return rc;
-	rc = bi__cu_check(bi__cu->ThreadExchangeStreamCaptureMode(&mode), "cuThreadExchangeStreamCaptureMode", err);
-	if (rc) {
+	rc = relax(scope, err);
+	if (rc)
 		bi__cuda_leave(scope);
-		return rc;
-	}
-	scope->is_relaxed = 1;
-	scope->mode = mode;
-	return BI_OK;
+	return rc;
 }
 
 void bi__cuda_enter_to_release(bi__cu_context context, struct bi__cuda_scope *scope)

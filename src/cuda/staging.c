@@ -151,7 +151,7 @@ static int pick(struct bi__cuda_staging *staging, const struct bi__cuda_queue *q
 	return rc ? rc : bi__fail(err, BI_EDRIVER, "the driver failed; no staging memory is left");
 }
 
-/* On success the lock is held. */
+/* On success the lock is held. Entered. */
 static int begin(const struct bi__cuda_queue *queue, struct bi__cuda_chunk **out, struct bi_error *err)
 {
 	struct bi__cuda_staging *staging = &queue->cuda->staging;
@@ -159,7 +159,7 @@ static int begin(const struct bi__cuda_queue *queue, struct bi__cuda_chunk **out
 	int rc;
 
 	pthread_mutex_lock(&staging->lock);
-	rc = bi__cuda_enter_relaxed(queue->cuda->context, &scope, err);
+	rc = bi__cuda_relax(&scope, err);
 	if (!rc) {
 		rc = pick(staging, queue, out, err);
 		bi__cuda_leave(&scope);
