@@ -188,7 +188,7 @@ def draw_series(series, style, across, up):
 
 def bars_plot(title, axis_label, groups):
     """Groups of (title, rows), rows of (operation, [(name, value, colour), …]), the first of which is ours."""
-    label_width, bar_width, bar_height, gap = 390, 330, 13, 9
+    label_width, bar_width, bar_height, gap = 430, 300, 13, 9
     width, y = label_width + bar_width + 270, 50
     parts = [text(width / 2, 26, title, 15, weight="bold")]
     for group, rows in groups:
