@@ -11,8 +11,9 @@ static void explain_tiles(const struct bi__plan *plan, char *text, size_t room)
 	int x = plan->ndim - 1, y = plan->cross;
 
 	snprintf(text, room,
-		 "the source is nearest along axis %d (steps of %" PRId64 " bytes, along axis %d %" PRId64
-		 "), the destination along axis %d (%" PRId64 "): runs of %zu bytes are turned in squares",
+		 "the source is read along axis %d (steps of %" PRId64 " bytes; along axis %d they have %" PRId64
+		 "), the destination written along axis %d (steps of %" PRId64
+		 "): squares of %zu-byte units are turned",
 		 y, plan->src_strides[y], x, plan->src_strides[x], x, plan->dst_strides[x], plan->unit);
 }
 

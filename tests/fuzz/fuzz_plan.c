@@ -64,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct input in = { data, size };
 	struct test_random random = { take_byte(&in) };
 	struct plan_pair pair;
-	const char *wrong = take_pair(&in, &pair) ? plan_check(&pair.dst, &pair.src, &random) : NULL;
+	const char *wrong = take_pair(&in, &pair) ? plan_check(&pair.dst, &pair.src, &random, 2000) : NULL;
 
 	if (wrong) {
 		fprintf(stderr, "fuzz_plan: %s\n", wrong);

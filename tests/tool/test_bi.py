@@ -728,6 +728,81 @@ class OtherCommandsTest(BiTest):
     def test_show_has_no_colour_in_a_pipe(self):
         self.assertNotIn("\x1b", self.show("--shape", "4,6"))
 
+    def plan(self, *words):
+        """Kind, reason and rows of the nest (extent, step of the destination, step of the source)."""
+        text = self.show(*words, "--plan")
+        kind = re.search(r"^copied into a dense array: (\w+)$", text, re.M).group(1)
+        reason = re.search(r"^copied.*\n((?:  \S.*\n)+)", text, re.M).group(1)
+        rows = re.findall(r"^ +\d+ +(\d+) +(\d+) +(-?\d+)$", text, re.M)
+        self.assertNotIn("memory  bytes", text)
+        return kind, " ".join(reason.split()), [tuple(map(int, row)) for row in rows]
+
+    def test_show_plan_kinds(self):
+        for words, kind, reason, nest in [
+                (["--shape", "3,4"], "linear", "one run of 48 bytes", []),
+                (["--shape", "0,4"], "nothing", "there is no element", []),
+                (["--shape", "9,6", "--slice", "::2"], "rows", "runs of 24 bytes", [(5, 24, 48)]),
+                (["--shape", "9,6", "--slice", ":, ::-1"], "strided", "steps of 4 bytes in the destination, -4 in",
+                 [(9, 24, 24), (6, 4, -4)]),
+                (["--shape", "20,30", "--dtype", "V5", "--transpose", "1,0"], "tiles", "squares of 5-byte units",
+                 [(30, 100, 5), (20, 5, 150)]),
+                (["--shape", "3,1000", "--transpose", "1,0"], "strided", "a square needs 8 by 8 and axis 1 has 3",
+                 [(1000, 12, 4), (3, 4, 4000)]),
+                (["--shape", "30,30", "--dtype", "V17", "--transpose", "1,0"], "strided", "runs above 16 bytes",
+                 [(30, 510, 17), (30, 17, 510)]),
+                (["--shape", "6,7", "--strides", "4,0"], "broadcast", "4 bytes are written 7 times",
+                 [(6, 28, 4), (7, 4, 0)]),
+                (["--shape", "6,7", "--strides", "0,4"], "fill", "the same 28 bytes", [(6, 28, 0)]),
+        ]:
+            with self.subTest(words):
+                got = self.plan(*words)
+                self.assertEqual((got[0], got[2]), (kind, nest))
+                self.assertIn(reason, got[1])
+
+    def test_show_plan_of_the_largest(self):
+        self.assertEqual(self.plan("--shape", "2,2", "--strides", "4611686018427387904,1", "--dtype", "u1"),
+                         ("rows", "elements lie side by side on both sides in runs of 2 bytes",
+                          [(2, 2, 4611686018427387904)]))
+
+    def test_show_plan_of_a_file(self):
+        for order in "CF":
+            path = self.write("a.npy", saved(np.zeros((20, 30), dtype="<f8", order=order)))
+            axes = "1,0" if order == "C" else "0,1"
+            text = self.show(path, "--transpose", axes, "--plan")
+            self.assertRegex(text, r"array: tiles\n")
+            self.assertRegex(text, r"<f8  shape \(%s\)  strides \(8, " % ("30, 20" if order == "C" else "20, 30"))
+            self.assertIn("linear", self.show(path, "--transpose", axes[::-1], "--plan"))
+            self.assertIn("memory  bytes 0..4799", self.show(path))
+        with open(path, "rb") as file:
+            self.assertIn("array: linear", self.show("-", "--plan", "--transpose", "1,0", stdin=file))
+
+    def test_show_plan_on_devices(self):
+        for spec in DEVICES:
+            text = self.show("--shape", "40,50", "--transpose", "1,0", "--plan", "--device", spec)
+            self.assertRegex(text, r"\non %s \(.+\) by " % spec)
+            for what in ["this copy", "as many dense bytes"]:
+                self.assertRegex(text, r"\n  %s +[\d.]+ us +[\d.]+ GB/s read and written\n" % what)
+        text = self.show("--shape", "40,0", "--plan", "--device", "host")
+        self.assertIn("array: nothing", text)
+        self.assertNotIn("GB/s", text)
+
+    def test_show_plan_refusals(self):
+        path = self.write("a.npy", saved(np.zeros(3)))
+        for code, reason, *words in [
+                (USAGE, r'--device is "host"; it goes with --plan', "--shape", "3", "--device", "host"),
+                (USAGE, r"--shape is for arrays without a file; .*a.npy has its own", path, "--shape", "3"),
+                (USAGE, r"--offset is for arrays without a file", path, "--offset", "3", "--plan"),
+                (USAGE, r"--transpose", path, "--transpose", "1,0", "--plan"),
+                (USAGE, r"unexpected argument 'two'", path, "two"),
+                (FAILURE, r"no.npy: cannot open", self.path("no.npy"), "--plan"),
+                (INPUT, r"text: not a .npy file", self.write("text", b"no array"), "--plan"),
+                (INPUT, r"truncated", self.write("short", saved(np.zeros(3))[:70]), "--plan"),
+                (FAILURE, r'device "nix" names no backend', "--shape", "3", "--plan", "--device", "nix"),
+                (FAILURE, r"40000000000000 bytes", "--shape", "10000000,1000000", "--plan", "--device", "host"),
+        ]:
+            with self.subTest(words):
+                self.refuse(code, reason, "show", *words)
+
     def test_show_refusals(self):
         for words, reason in [
             ((), "--shape is missing"), (("--shape", "x"), "expected"), (("--shape", "-1"), "-1"),

@@ -13,9 +13,6 @@
 #include "common/plan.h"
 #include "unit/random.h"
 
-/* Plans that span more bytes than this are not executed. */
-#define PLAN_MOST_BYTES 2048
-
 static inline uint64_t plan_steps(int64_t stride)
 {
 	return stride < 0 ? -(uint64_t)stride : (uint64_t)stride;
@@ -313,9 +310,12 @@ static inline const char *plan_check_public(const struct bi__plan *plan, const s
 	return NULL;
 }
 
-/* Everything. Shapes and item sizes are equal, and no two elements of the destination share bytes. */
+/*
+ * Everything. Shapes and item sizes are equal, and no two elements of the destination share bytes. Plans that span more
+ * than `most` bytes are not executed.
+ */
 static inline const char *plan_check(const struct bi_layout *dst, const struct bi_layout *src,
-				     struct test_random *random)
+				     struct test_random *random, uint64_t most)
 {
 	struct bi__plan plan;
 	const char *wrong;
@@ -327,7 +327,7 @@ static inline const char *plan_check(const struct bi_layout *dst, const struct b
 	if (!wrong)
 		wrong = plan_check_nest(&plan, dst, src);
 	bi_layout_extent(dst, &first, &end);
-	if (!wrong && (uint64_t)end - (uint64_t)first <= PLAN_MOST_BYTES)
+	if (!wrong && (uint64_t)end - (uint64_t)first <= most)
 		wrong = plan_check_moves(&plan, dst, src);
 	if (!wrong)
 		wrong = plan_check_rewritten(&plan, dst, src, random);

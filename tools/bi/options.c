@@ -136,7 +136,7 @@ int invocation_parse(const struct command *command, int count, char *const *word
 			rc = parse_option(command, count, words, &i, out);
 		}
 	}
-	if (rc == EXIT_CODE_OK && given < command->argument_count) {
+	if (rc == EXIT_CODE_OK && given < command->argument_count - command->optional_count) {
 		say("%s: arguments are missing; it takes %s", command->name, command->synopsis);
 		return usage(command);
 	}

@@ -31,6 +31,7 @@ struct command {
 	const char *name;
 	const char *synopsis; /* of the arguments, "IN.npy OUT.npy" */
 	int argument_count;
+	int optional_count; /* of these, the last ones, which may be left out; then they are NULL */
 	const char *summary; /* one line */
 	const char *details; /* paragraphs and examples */
 	const struct option *options;

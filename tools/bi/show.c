@@ -3,24 +3,40 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "commands.h"
 #include "fail.h"
 #include "indexing.h"
 #include "picture.h"
+#include "plan.h"
 #include "terminal.h"
 
 /* Shared bytes are counted in arrays of at most this many bytes. */
 #define COUNTED_BYTES (INT64_C(16) << 20)
 
-enum { OPTION_SHAPE, OPTION_STRIDES, OPTION_DTYPE, OPTION_OFFSET, OPTION_SLICE, OPTION_TRANSPOSE };
+enum {
+	OPTION_SHAPE,
+	OPTION_STRIDES,
+	OPTION_DTYPE,
+	OPTION_OFFSET,
+	OPTION_SLICE,
+	OPTION_TRANSPOSE,
+	OPTION_PLAN,
+	OPTION_DEVICE
+};
+
+/* The options before this one describe an array that no file does. */
+#define OPTIONS_OF_ARRAY OPTION_SLICE
 
 static const struct option options[] = {
-	[OPTION_SHAPE] = { "shape", "INTS", "extents: 4,6; () for an array of one element (required)" },
+	[OPTION_SHAPE] = { "shape", "INTS", "extents: 4,6; () for an array of one element" },
 	[OPTION_STRIDES] = { "strides", "INTS", "bytes to the next element, per axis (default: dense)" },
 	[OPTION_DTYPE] = { "dtype", "TYPE", "element type, typestr or name (default: <i4)" },
 	[OPTION_OFFSET] = { "offset", "BYTES", "byte of element [0, ..., 0] (default: lowest that fits)" },
 	[OPTION_SLICE] = { "slice", "INDEX", "take array[INDEX], NumPy's basic indexing: \"::2, ::-1\"" },
 	[OPTION_TRANSPOSE] = { "transpose", "AXES", "then transpose; axis i of it is axis AXES[i]: 1,0" },
+	[OPTION_PLAN] = { "plan", NULL, "say how a copy into a dense array is done, and why" },
+	[OPTION_DEVICE] = { "device", "SPEC", "with --plan: do it there, and say how long it takes" },
 	{ NULL, NULL, NULL },
 };
 
@@ -76,7 +92,7 @@ static int read_layout(const struct invocation *invocation, struct bi_layout *la
 	int ndim, rc;
 
 	if (!values[OPTION_SHAPE])
-		return fail(err, BI_EINVAL, "--shape is missing");
+		return fail(err, BI_EINVAL, "--shape is missing, or a NumPy file");
 	rc = read_integers("--shape", values[OPTION_SHAPE], shape, &ndim, err);
 	if (rc == BI_OK && values[OPTION_STRIDES])
 		rc = read_strides(values[OPTION_STRIDES], ndim, strides, err);
@@ -90,6 +106,49 @@ static int read_layout(const struct invocation *invocation, struct bi_layout *la
 		rc = place(&made, values[OPTION_OFFSET], err);
 	if (rc == BI_OK)
 		*layout = made;
+	return rc;
+}
+
+static void dense_of(const struct npy *npy, int64_t strides[BI_MAX_NDIM])
+{
+	int64_t stride = npy->dtype.item_size;
+
+	for (int k = 0; k < npy->ndim; k++) {
+		int axis = npy->fortran_order ? k : npy->ndim - 1 - k;
+
+		strides[axis] = stride;
+		stride *= npy->shape[axis] ? npy->shape[axis] : 1;
+	}
+}
+
+/* The array of a file, counted from its first element; the elements are not read. */
+static int read_file(const struct invocation *invocation, struct bi_layout *layout, int *code, struct bi_error *err)
+{
+	const char *path = invocation->arguments[0];
+	struct input input;
+	struct array array = { .bytes = NULL };
+	int64_t strides[BI_MAX_NDIM];
+	int wrong = 0, rc;
+
+	for (int i = 0; i < OPTIONS_OF_ARRAY; i++)
+		if (invocation->values[i])
+			return fail(err, BI_EINVAL, "--%s is for arrays without a file; %s has its own",
+				    options[i].name, path);
+	*code = EXIT_CODE_FAILURE;
+	rc = input_open(&input, path, err);
+	if (rc == BI_OK) {
+		rc = array_read_header(&array, &input, &wrong, err);
+		input_close(&input);
+	}
+	if (rc == BI_OK) {
+		dense_of(&array.npy, strides);
+		rc = bi_layout_init(layout, array.npy.dtype, array.npy.ndim, array.npy.shape, strides, 0, err);
+	}
+	if (rc != BI_OK) {
+		*code = wrong ? EXIT_CODE_INPUT : EXIT_CODE_FAILURE;
+		fail_about(err, path);
+	}
+	array_clear(&array);
 	return rc;
 }
 
@@ -165,45 +224,87 @@ static void print_summary(const struct bi_layout *view)
 	fputs("\n\n", stdout);
 }
 
-static int run(const struct invocation *invocation)
+static int read_view(const struct invocation *invocation, struct bi_layout *base, struct bi_layout *view, int *code,
+		     struct bi_error *err)
+{
+	const char *const *values = invocation->values;
+	struct selection selection;
+	int rc = BI_OK;
+
+	if (values[OPTION_DEVICE] && !values[OPTION_PLAN])
+		return fail(err, BI_EINVAL, "--device is \"%.24s\"; it goes with --plan", values[OPTION_DEVICE]);
+	rc = invocation->arguments[0] ? read_file(invocation, base, code, err) : read_layout(invocation, base, err);
+	if (rc != BI_OK)
+		return rc;
+	*code = EXIT_CODE_USAGE;
+	*view = *base;
+	rc = selection_parse(values[OPTION_SLICE], values[OPTION_TRANSPOSE], &selection, err);
+	return rc == BI_OK ? selection_apply(&selection, view, err) : rc;
+}
+
+static void draw(const struct bi_layout *base, const struct bi_layout *view)
 {
 	struct canvas canvas = { stdout, terminal_columns(stdout), terminal_has_colour(stdout) };
-	struct selection selection;
+
+	picture_memory(&canvas, base, view);
+	fputc('\n', stdout);
+	picture_grid(&canvas, view);
+}
+
+static int explain(const struct bi_layout *view, const char *device)
+{
+	struct bi_error err;
+	int rc = plan_print(view, &err);
+
+	if (rc == BI_OK && device && bi_layout_nbytes(view) > 0)
+		rc = plan_measure(view, device, &err);
+	if (rc == BI_OK)
+		return EXIT_CODE_OK;
+	say("%s", err.message);
+	return EXIT_CODE_FAILURE;
+}
+
+static int run(const struct invocation *invocation)
+{
 	struct bi_layout base, view;
 	struct bi_error err;
-	int rc = read_layout(invocation, &base, &err);
+	int code = EXIT_CODE_USAGE;
 
-	if (rc == BI_OK)
-		rc = selection_parse(invocation->values[OPTION_SLICE], invocation->values[OPTION_TRANSPOSE], &selection,
-				     &err);
-	if (rc == BI_OK) {
-		view = base;
-		rc = selection_apply(&selection, &view, &err);
-	}
-	if (rc != BI_OK) {
+	if (read_view(invocation, &base, &view, &code, &err) != BI_OK) {
 		say("%s", err.message);
-		return usage(invocation->command);
+		return code == EXIT_CODE_USAGE ? usage(invocation->command) : code;
 	}
 	print_summary(&view);
-	picture_memory(&canvas, &base, &view);
-	fputc('\n', stdout);
-	picture_grid(&canvas, &view);
+	if (invocation->values[OPTION_PLAN])
+		return explain(&view, invocation->values[OPTION_DEVICE]);
+	draw(&base, &view);
 	return EXIT_CODE_OK;
 }
 
 const struct command command_show = {
 	.name = "show",
-	.synopsis = "",
-	.summary = "Draw how an array lies in memory.",
+	.synopsis = "[IN.npy]",
+	.argument_count = 1,
+	.optional_count = 1,
+	.summary = "Draw how an array lies in memory, or say how it is copied.",
 	.details = "The first picture is the memory; each cell has the number of the element that\n"
 		   "lies there, counted in C order of the view. The second one is the view by index,\n"
-		   "with the byte offset of each element.\n"
+		   "with the byte offset of each element. The array is that of a NumPy file, whose\n"
+		   "header is read, or what --shape and the options after it say.\n"
+		   "\n"
+		   "With --plan there is no picture. A copy is a nest of loops; what is said of it\n"
+		   "is its kind, why it is of this kind, and the steps of both sides along each\n"
+		   "axis: extents of 1 are gone, axes that continue each other are one, and elements\n"
+		   "side by side on both sides move as one run. The kinds: linear (one run of\n"
+		   "bytes), rows (runs longer than an element), strided (element by element), tiles\n"
+		   "(squares are turned), broadcast and fill (the source is repeated).\n"
 		   "\n"
 		   "Examples:\n"
 		   "  bi show --shape 4,6 --slice \"::2, ::-1\"\n"
 		   "  bi show --shape 3,4 --strides 4,12            a Fortran order array\n"
 		   "  bi show --shape 5,3 --strides 4,4             windows that overlap\n"
-		   "  bi show --shape 4,3 --strides 0,4             one row, repeated\n",
+		   "  bi show --shape 4,3 --strides 0,4             one row, repeated\n"
+		   "  bi show in.npy --transpose 2,1,0 --plan --device opencl\n",
 	.options = options,
 	.run = run,
 };

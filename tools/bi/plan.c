@@ -1,0 +1,194 @@
+#define _POSIX_C_SOURCE 200809L
+
+#include "plan.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "terminal.h"
+
+static const char *const kinds[BI_PLAN_COUNT] = {
+#define KIND(name, text) [BI_PLAN_##name] = text,
+	BI_PLAN_MAP(KIND)
+#undef KIND
+};
+
+/* Breaks a sentence between words, two columns from the left. */
+static void print_wrapped(const char *text)
+{
+	int columns = terminal_columns(stdout), used = 0;
+
+	while (*text) {
+		int length = (int)strcspn(text, " ");
+
+		if (used == 0 || used + 1 + length > columns)
+			used = printf(used ? "\n  %.*s" : "  %.*s", length, text) - (used != 0);
+		else
+			used += printf(" %.*s", length, text);
+		text += length;
+		text += *text == ' ';
+	}
+	fputc('\n', stdout);
+}
+
+static void print_nest(const struct bi_plan *plan)
+{
+	if (plan->ndim > 0)
+		printf("\n  axis       extent  step of destination    step of source\n");
+	for (int i = 0; i < plan->ndim; i++)
+		printf("  %4d  %11" PRId64 "  %19" PRId64 "  %16" PRId64 "\n", i, plan->shape[i], plan->dst_strides[i],
+		       plan->src_strides[i]);
+	if (plan->ndim > 0)
+		printf("\n  %" PRIu64 " byte%s each time, %" PRIu64 " in all, from byte %" PRId64 " of the source on\n",
+		       plan->unit, plan->unit == 1 ? "" : "s", plan->bytes, plan->src_offset);
+}
+
+/* The dense array that a copy of the view fills. */
+static int make_dense(const struct bi_layout *view, struct bi_layout *dense, struct bi_error *err)
+{
+	return bi_layout_init(dense, view->dtype, view->ndim, view->shape, NULL, 0, err);
+}
+
+int plan_print(const struct bi_layout *view, struct bi_error *err)
+{
+	struct bi_layout dense;
+	struct bi_plan plan;
+	int rc = make_dense(view, &dense, err);
+
+	if (rc == BI_OK)
+		rc = bi_plan_make(&dense, view, &plan, err);
+	if (rc != BI_OK)
+		return rc;
+	printf("copied into a dense array: %s\n", kinds[plan.kind]);
+	print_wrapped(plan.reason);
+	print_nest(&plan);
+	return BI_OK;
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Each copy is done at least so often, and for so many seconds. */
+#define ROUNDS 3
+#define SECONDS 0.2
+
+/* The shortest of several copies in seconds, after one that does not count: it may compile, and touch new memory. */
+static int measure(const struct bi_view *dst, const struct bi_view *src, double *best, struct bi_error *err)
+{
+	double start = now(), begin, took;
+	int rc = BI_OK;
+
+	*best = INFINITY;
+	for (int i = 0; rc == BI_OK && (i <= ROUNDS || now() - start < SECONDS); i++) {
+		begin = now();
+		rc = bi_copy(dst, src, NULL, err);
+		if (rc == BI_OK)
+			rc = bi_view_synchronize(dst, err);
+		took = now() - begin;
+		if (i > 0 && took < *best)
+			*best = took;
+	}
+	return rc;
+}
+
+/* The arrays of one measurement on the device. */
+struct bench {
+	struct bi_context *context;
+	struct bi_memory *memory; /* of the view; its bytes are 0 */
+	struct bi_view *view, *dense, *other;
+};
+
+static int open_source(struct bench *bench, const struct bi_layout *layout, struct bi_error *err)
+{
+	int64_t first, end;
+	struct bi_view *bytes = NULL;
+	struct bi_layout all;
+	struct bi_dtype byte;
+	int rc;
+
+	bi_layout_extent(layout, &first, &end);
+	rc = bi_memory_create(bench->context, (size_t)end, BI_MEMORY_DEVICE, &bench->memory, err);
+	if (rc == BI_OK)
+		rc = bi_dtype_parse("u1", &byte, err);
+	if (rc == BI_OK)
+		rc = bi_layout_init(&all, byte, 1, &end, NULL, 0, err);
+	if (rc == BI_OK)
+		rc = bi_view_create(bench->memory, &all, 0, &bytes, err);
+	if (rc == BI_OK)
+		rc = bi_fill(bytes, "", NULL, err);
+	if (rc == BI_OK)
+		rc = bi_view_create(bench->memory, layout, 0, &bench->view, err);
+	bi_view_release(bytes);
+	return rc;
+}
+
+static int open_bench(struct bench *bench, const struct bi_layout *view, const char *device, struct bi_error *err)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	int rc;
+
+	options.device = device;
+	rc = bi_context_open(&options, &bench->context, err);
+	if (rc == BI_OK)
+		rc = open_source(bench, view, err);
+	if (rc == BI_OK)
+		rc = bi_view_empty(bench->context, view->dtype, view->ndim, view->shape, &bench->dense, err);
+	if (rc == BI_OK)
+		rc = bi_view_empty(bench->context, view->dtype, view->ndim, view->shape, &bench->other, err);
+	return rc;
+}
+
+static void close_bench(struct bench *bench)
+{
+	bi_view_release(bench->other);
+	bi_view_release(bench->dense);
+	bi_view_release(bench->view);
+	bi_memory_release(bench->memory);
+	bi_context_release(bench->context);
+}
+
+/* As far as the device's capabilities say it. */
+static const char *executor(const struct bi_device *device)
+{
+	if (device->kind == BI_KIND_HOST)
+		return "by the library's loops";
+	if (device->capabilities & BI_CAP_NATIVE_COPY)
+		return "by the library's loops, as work of the device's queue; nothing is compiled";
+	return "by kernels, where the driver's own copies do not do it";
+}
+
+static void print_time(const char *what, double seconds, int64_t nbytes)
+{
+	printf("  %-20s  %10.1f us  %7.1f GB/s read and written\n", what, seconds * 1e6,
+	       2.0 * (double)nbytes / seconds / 1e9);
+}
+
+int plan_measure(const struct bi_layout *view, const char *device, struct bi_error *err)
+{
+	int64_t nbytes = bi_layout_nbytes(view);
+	struct bench bench = { NULL, NULL, NULL, NULL, NULL };
+	double strided = 0, dense = 0;
+	int rc = open_bench(&bench, view, device, err);
+
+	if (rc == BI_OK)
+		rc = measure(bench.dense, bench.view, &strided, err);
+	if (rc == BI_OK)
+		rc = measure(bench.other, bench.dense, &dense, err);
+	if (rc == BI_OK) {
+		const struct bi_device *at = bi_context_device(bench.context);
+
+		printf("\non %s (%s) %s\n", at->spec, at->name, executor(at));
+		print_time("this copy", strided, nbytes);
+		print_time("as many dense bytes", dense, nbytes);
+	}
+	close_bench(&bench);
+	return rc;
+}
