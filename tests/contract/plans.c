@@ -29,6 +29,7 @@ struct nest {
 	int ndim;
 	int64_t shape[8], dst[8], src[8];
 	int64_t dst_span, src_span;
+	int is_aligned; /* gaps are whole elements */
 };
 
 static int64_t magnitude(int64_t stride)
@@ -46,13 +47,14 @@ static void add_axis(struct nest *nest, int64_t extent, int64_t dst, int64_t src
 }
 
 /* Between what is there and what comes next: nothing, whole elements, or bytes that spoil every alignment. */
-static int64_t gap(int64_t item)
+static int64_t gap(const struct nest *nest, int64_t item)
 {
-	switch (between(0, 3)) {
+	switch (between(nest->is_aligned ? 2 : 0, nest->is_aligned ? 3 : 5)) {
 	case 0:
-		return item * between(1, 2);
 	case 1:
 		return between(1, 5);
+	case 2:
+		return item * between(1, 2);
 	default:
 		return 0;
 	}
@@ -61,7 +63,7 @@ static int64_t gap(int64_t item)
 /* Around all that is there on both sides. */
 static void add_outer(struct nest *nest, int64_t extent, int64_t item)
 {
-	int64_t dst = nest->dst_span + gap(item), src = nest->src_span + gap(item);
+	int64_t dst = nest->dst_span + gap(nest, item), src = nest->src_span + gap(nest, item);
 
 	add_axis(nest, extent, dst, src);
 }
@@ -89,15 +91,16 @@ static void make_rows(struct nest *nest, int64_t item, int64_t count)
 		return;
 	}
 	/* Outer axes in different orders. */
-	add_axis(nest, 2, nest->dst_span + gap(item), nest->src_span * both);
-	add_axis(nest, both, nest->dst_span + gap(item), nest->src_span / (1 + both));
+	add_axis(nest, 2, nest->dst_span + gap(nest, item), nest->src_span * both);
+	add_axis(nest, both, nest->dst_span + gap(nest, item), nest->src_span / (1 + both));
 }
 
 static void make_strided(struct nest *nest, int64_t item, int64_t count)
 {
 	int64_t inner = inner_extent(count, 2);
 
-	add_axis(nest, inner, item + (between(0, 1) ? 0 : gap(item)), between(0, 2) ? item * between(2, 4) : -item);
+	add_axis(nest, inner, item + (between(0, 1) ? 0 : gap(nest, item)),
+		 between(0, 2) ? item * between(2, 4) : -item);
 	add_outer(nest, at_least(count / inner, 2), item);
 }
 
@@ -113,9 +116,9 @@ static void make_tiles(struct nest *nest, int64_t item, int64_t count)
 	nx = between(0, 2) ? nx : between(8, 40);
 	ny = at_least(count / nx / outer, 8);
 	nest->dst_span = nest->src_span = unit;
-	add_axis(nest, nx, unit + gap(item), 0);
-	add_axis(nest, ny, nest->dst_span + gap(item), unit + gap(item));
-	nest->src[nest->ndim - 2] = nest->src_span + gap(item);
+	add_axis(nest, nx, unit + gap(nest, item), 0);
+	add_axis(nest, ny, nest->dst_span + gap(nest, item), unit + gap(nest, item));
+	nest->src[nest->ndim - 2] = nest->src_span + gap(nest, item);
 	nest->src_span += nest->src[nest->ndim - 2] * (nx - 1);
 	if (outer > 1)
 		add_outer(nest, outer, item);
@@ -127,7 +130,7 @@ static void make_broadcast(struct nest *nest, int64_t item, int64_t count)
 
 	if (item <= 16 && between(0, 2) == 0)
 		add_axis(nest, 2, item, item);
-	add_axis(nest, inner, nest->dst_span + gap(item), 0);
+	add_axis(nest, inner, nest->dst_span + gap(nest, item), 0);
 	add_outer(nest, at_least(count / inner, 2), item);
 }
 
@@ -135,8 +138,8 @@ static void make_fill(struct nest *nest, int64_t item, int64_t count)
 {
 	int64_t inner = inner_extent(count, 2);
 
-	add_axis(nest, inner, item + gap(item), 0);
-	add_axis(nest, at_least(count / inner, 2), nest->dst_span + gap(item), 0);
+	add_axis(nest, inner, item + gap(nest, item), 0);
+	add_axis(nest, at_least(count / inner, 2), nest->dst_span + gap(nest, item), 0);
 }
 
 static void make_linear(struct nest *nest, int64_t item, int64_t count)
@@ -198,35 +201,44 @@ static void turn_source(struct nest *nest)
 		nest->src[axis] = -nest->src[axis];
 }
 
-/* Random layouts with about `count` elements that a copy of this kind is between. */
-static void make_pair(enum bi__plan_kind kind, uint32_t size, int64_t count, struct bi_layout *dst,
-		      struct bi_layout *src)
+/* What a case is to be. */
+struct wish {
+	enum bi__plan_kind kind;
+	size_t size; /* its place in sizes */
+	int64_t count; /* about so many elements */
+	int is_aligned; /* nothing begins at bytes that the elements are not aligned to */
+};
+
+/* Random layouts that a copy of this kind is between. */
+static void make_pair(const struct wish *wish, struct bi_layout *dst, struct bi_layout *src)
 {
+	uint32_t size = sizes[wish->size];
 	struct bi_dtype dtype;
 	struct bi__plan plan;
 	int tries = 0;
 
 	OK(bi_dtype_make(BI_VOID, 1, size, &dtype, &error));
 	do {
-		struct nest nest = { .dst_span = size, .src_span = size };
+		struct nest nest = { .dst_span = size, .src_span = size, .is_aligned = wish->is_aligned };
 
 		assert_in_range(++tries, 1, 100);
-		makers[kind](&nest, size, count);
+		makers[wish->kind](&nest, size, wish->count);
 		turn_source(&nest);
 		disguise(&nest);
 		OK(bi_layout_init(dst, dtype, nest.ndim, nest.shape, nest.dst, 0, &error));
 		OK(bi_layout_init(src, dtype, nest.ndim, nest.shape, nest.src, 0, &error));
 		bi__plan_make(&plan, dst, src);
-	} while (plan.kind != kind);
+	} while (plan.kind != wish->kind);
 	assert_false(bi_layout_self_overlap(dst));
 }
 
 /* Somewhere in a memory that is a few cache lines longer. */
-static void place(struct mirror *mirror, struct bi_context *context, enum place place, struct bi_layout *layout)
+static void place(struct mirror *mirror, enum place place, struct bi_layout *layout, int is_aligned)
 {
-	size_t end = settle(layout, (size_t)between(0, 70));
+	size_t start = is_aligned ? 16 * (size_t)between(0, 5) : (size_t)between(0, 70);
+	size_t end = settle(layout, start);
 
-	mirror_open(mirror, context, place, end + (size_t)between(0, 70));
+	mirror_open(mirror, fixture.context, place, end + (size_t)between(0, 70));
 }
 
 static enum place host_place(void)
@@ -236,31 +248,30 @@ static enum place host_place(void)
 	return places[between(0, 2)];
 }
 
-static void copy_case(enum bi__plan_kind kind, size_t size, enum route route, int64_t count)
+static void copy_case(const struct wish *wish, enum route route)
 {
 	struct mirror mirrors[2];
 	struct side dst = { &mirrors[0], { .ndim = 0 } }, src = { &mirrors[1], { .ndim = 0 } };
 
-	make_pair(kind, sizes[size], count, &dst.layout, &src.layout);
-	place(dst.mirror, fixture.context, route == ROUTE_FROM_DEVICE ? host_place() : PLACE_DEVICE, &dst.layout);
-	place(src.mirror, fixture.context, route == ROUTE_TO_DEVICE ? host_place() : PLACE_DEVICE, &src.layout);
+	make_pair(wish, &dst.layout, &src.layout);
+	place(dst.mirror, route == ROUTE_FROM_DEVICE ? host_place() : PLACE_DEVICE, &dst.layout, wish->is_aligned);
+	place(src.mirror, route == ROUTE_TO_DEVICE ? host_place() : PLACE_DEVICE, &src.layout, wish->is_aligned);
 	copy_both(&dst, &src);
 	mirror_close(dst.mirror);
 	mirror_close(src.mirror);
-	met[route][kind][size]++;
 }
 
 /* The same destinations as those of copies that are fills, with an element that lies nowhere. */
-static void fill_case(size_t size, int64_t count)
+static void fill_case(const struct wish *wish)
 {
 	unsigned char element[40];
 	struct bi_layout layout, source;
 	struct mirror mirror;
 	struct bi_view *view;
 
-	make_pair(BI__PLAN_FILL, sizes[size], count, &layout, &source);
+	make_pair(wish, &layout, &source);
 	random_bytes(element, sizeof(element));
-	place(&mirror, fixture.context, between(0, 3) ? PLACE_DEVICE : host_place(), &layout);
+	place(&mirror, between(0, 3) ? PLACE_DEVICE : host_place(), &layout, wish->is_aligned);
 	view = view_of(&mirror, &layout, 0);
 	OK(bi_fill(view, element, NULL, &error));
 	check_order(mirror.memory);
@@ -269,62 +280,104 @@ static void fill_case(size_t size, int64_t count)
 	mirror_check(&mirror, layout_text(&layout));
 	mirror_close(&mirror);
 	fixture.cases++;
-	met[ROUTE_FILL][BI__PLAN_FILL][size]++;
 }
 
-static void run_case(enum bi__plan_kind kind, size_t size, enum route route, int64_t count)
+static void run_case(const struct wish *wish, enum route route)
 {
-	if (!is_possible(kind, sizes[size]))
+	if (!is_possible(wish->kind, sizes[wish->size]))
 		return;
 	if (route != ROUTE_FILL)
-		copy_case(kind, size, route, count);
-	else if (kind == BI__PLAN_FILL)
-		fill_case(size, count);
+		copy_case(wish, route);
+	else if (wish->kind == BI__PLAN_FILL)
+		fill_case(wish);
+	else
+		return;
+	met[route][wish->kind][wish->size]++;
 }
 
-/* "tiles: 3 3 3 ...", a column for each item size; fails if a case that is possible is not there. */
-static void print_met(void)
+/* "tiles 3 3 3 ...", a column for each item size; fails if a case that is possible is not there. */
+static void print_met(enum route route)
 {
 	int missing = 0;
 
-	for (int route = 0; route < ROUTE_COUNT; route++) {
-		print_message("%s; items of", routes[route]);
-		for (size_t size = 0; size < SIZES; size++)
-			print_message(" %4u", sizes[size]);
-		for (int kind = 0; kind < BI__PLAN_COUNT; kind++) {
-			if (route == ROUTE_FILL && kind != BI__PLAN_FILL)
-				continue;
-			print_message("\n%29s", bi__plan_name((enum bi__plan_kind)kind));
-			for (size_t size = 0; size < SIZES; size++) {
-				print_message(" %4u", met[route][kind][size]);
-				missing +=
-					is_possible((enum bi__plan_kind)kind, sizes[size]) && !met[route][kind][size];
-			}
+	print_message("%s; items of", routes[route]);
+	for (size_t size = 0; size < SIZES; size++)
+		print_message(" %4u", sizes[size]);
+	for (int kind = 0; kind < BI__PLAN_COUNT; kind++) {
+		if (route == ROUTE_FILL && kind != BI__PLAN_FILL)
+			continue;
+		print_message("\n%29s", bi__plan_name((enum bi__plan_kind)kind));
+		for (size_t size = 0; size < SIZES; size++) {
+			print_message(" %4u", met[route][kind][size]);
+			missing += is_possible((enum bi__plan_kind)kind, sizes[size]) && !met[route][kind][size];
 		}
-		print_message("\n");
 	}
+	print_message("\n");
 	assert_int_equal(missing, 0);
 }
 
-static void test_small(void **state)
+/* Some have room for tiles with a ragged edge, aligned or not. */
+static void run_small(enum route route)
 {
-	enum { CASES = ROUTE_COUNT * BI__PLAN_COUNT * SIZES, ROUNDS = 3 };
+	enum { CASES = BI__PLAN_COUNT * SIZES, ROUNDS = 4 };
 
-	(void)state;
-	memset(met, 0, sizeof(met));
+	memset(met[route], 0, sizeof(met[route]));
 	for (int i = 0; i < effort(ROUNDS * CASES); i++) {
-		int which = chosen(i, CASES);
-		enum route route = (enum route)(which / (BI__PLAN_COUNT * (int)SIZES));
-		enum bi__plan_kind kind = (enum bi__plan_kind)(which / (int)SIZES % BI__PLAN_COUNT);
+		int which = chosen(i, CASES), round = i / CASES;
+		struct wish wish = { .kind = (enum bi__plan_kind)(which / (int)SIZES), .size = (size_t)which % SIZES };
 
-		run_case(kind, (size_t)which % SIZES, route, between(4, kind == BI__PLAN_TILES ? 2500 : 400));
+		wish.count = between(4, round % 4 ? 300 : 2500);
+		wish.is_aligned = round % 2;
+		run_case(&wish, route);
 	}
 	if (is_thorough())
-		print_met();
+		print_met(route);
+}
+
+static void test_plans_within(void **state)
+{
+	(void)state;
+	run_small(ROUTE_WITHIN);
+}
+
+static void test_plans_to_device(void **state)
+{
+	(void)state;
+	run_small(ROUTE_TO_DEVICE);
+}
+
+static void test_plans_from_device(void **state)
+{
+	(void)state;
+	run_small(ROUTE_FROM_DEVICE);
+}
+
+static void test_plans_filled(void **state)
+{
+	(void)state;
+	run_small(ROUTE_FILL);
+}
+
+/* Units of every size that a device has, and tiles of them with ragged edges. Few, for those who look at each access.
+ */
+static void test_plans_aligned(void **state)
+{
+	static const size_t powers[] = { 0, 1, 3, 7, 9 };
+	enum { POWERS = sizeof(powers) / sizeof(*powers), CASES = BI__PLAN_COUNT * POWERS };
+
+	(void)state;
+	for (int i = 0; i < effort(CASES); i++) {
+		int which = chosen(i, CASES);
+		struct wish wish = { (enum bi__plan_kind)(which / POWERS), powers[which % POWERS],
+				     between(40 * 8, 40 * 9), 1 };
+
+		run_case(&wish, ROUTE_WITHIN);
+		run_case(&wish, ROUTE_FILL);
+	}
 }
 
 /* A few of each kind and route, of any item size. */
-static void test_large(void **state)
+static void test_plans_large(void **state)
 {
 	enum { CASES = ROUTE_COUNT * BI__PLAN_COUNT, ROUNDS = 2 };
 
@@ -332,20 +385,22 @@ static void test_large(void **state)
 	if (!is_thorough())
 		skip();
 	for (int i = 0; i < ROUNDS * CASES; i++) {
-		enum bi__plan_kind kind = (enum bi__plan_kind)(i / ROUTE_COUNT % BI__PLAN_COUNT);
-		size_t size = (size_t)between(0, SIZES - 1);
+		struct wish wish = { .kind = (enum bi__plan_kind)(i / ROUTE_COUNT % BI__PLAN_COUNT) };
 
-		while (!is_possible(kind, sizes[size]))
-			size = (size_t)between(0, SIZES - 1);
-		run_case(kind, size, (enum route)(i % ROUTE_COUNT), between(1500000, 4000000) / sizes[size]);
+		do
+			wish.size = (size_t)between(0, SIZES - 1);
+		while (!is_possible(wish.kind, sizes[wish.size]));
+		wish.count = between(1500000, 4000000) / sizes[wish.size];
+		wish.is_aligned = (int)between(0, 1);
+		run_case(&wish, (enum route)(i % ROUTE_COUNT));
 	}
 }
 
 int plans_group(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(test_small),
-		TEST(test_large),
+		TEST(test_plans_within), TEST(test_plans_to_device), TEST(test_plans_from_device),
+		TEST(test_plans_filled), TEST(test_plans_aligned),   TEST(test_plans_large),
 	};
 
 	return cmocka_run_group_tests_name("plans", tests, NULL, NULL);
