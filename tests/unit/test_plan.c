@@ -483,6 +483,20 @@ static void test_repeats(void **state)
 	check_plan("a fill", &plan, &cases[2].plan);
 }
 
+/* Of two axes along which the source is equally near, the inner one is turned. */
+static void test_windows(void **state)
+{
+	static const int64_t shape[] = { 9, 9, 9 }, windows[] = { 2, 2, 1000 };
+	struct bi_layout dst = layout_of(2, 3, shape, NULL, 0), src = layout_of(2, 3, shape, windows, 0);
+	struct bi_plan plan;
+
+	(void)state;
+	check_pair(&dst, &src);
+	assert_int_equal(bi_plan_make(&dst, &src, &plan, NULL), BI_OK);
+	assert_int_equal(plan.kind, BI_PLAN_TILES);
+	assert_int_equal(plan.cross, 1);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -490,7 +504,7 @@ int main(void)
 		cmocka_unit_test(test_random_fills),   cmocka_unit_test(test_interleaved_destinations),
 		cmocka_unit_test(test_extremes),       cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_examples),       cmocka_unit_test(test_alike),
-		cmocka_unit_test(test_repeats),
+		cmocka_unit_test(test_repeats),        cmocka_unit_test(test_windows),
 	};
 
 	random_state.state = test_seed();
