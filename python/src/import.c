@@ -154,7 +154,8 @@ static int try_all(PyObject *object, const struct bip_request *request, struct b
 					       bip_import_array_interface };
 	int rc = 0;
 
-	if (is_ndarray(Py_TYPE(object)))
+	/* A memoryview has nothing else, and no class derives from it. */
+	if (is_ndarray(Py_TYPE(object)) || PyMemoryView_Check(object))
 		return bip_import_buffer(object, request, found);
 	for (size_t i = 0; i < Py_ARRAY_LENGTH(first) && !rc; i++)
 		rc = first[i](object, request, found);

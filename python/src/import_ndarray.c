@@ -122,10 +122,22 @@ static void learn(PyObject *object)
 	Py_XDECREF(capsule);
 }
 
+static void read_layout(const struct ndarray *array, const struct bi_dtype *dtype, struct bi_layout *out)
+{
+	out->dtype = *dtype;
+	out->ndim = array->nd;
+	out->offset = 0;
+	out->descr = NULL;
+	out->descr_length = 0;
+	for (int i = 0; i < array->nd; i++) {
+		out->shape[i] = array->shape[i];
+		out->strides[i] = array->strides[i];
+	}
+}
+
 int bip_import_ndarray(PyObject *object, struct bip_found *found)
 {
 	const struct ndarray *array = (const struct ndarray *)object;
-	int64_t shape[BI_MAX_NDIM], strides[BI_MAX_NDIM];
 	const struct bi_dtype *dtype;
 	struct bi_layout layout;
 
@@ -134,14 +146,8 @@ int bip_import_ndarray(PyObject *object, struct bip_found *found)
 	if (Py_TYPE(object) != atomic_load_explicit(&known, memory_order_relaxed))
 		return 0;
 	dtype = type_of(array);
-	if (!dtype)
+	if (!dtype || array->nd > BI_MAX_NDIM)
 		return 0;
-	for (int i = 0; i < array->nd; i++) {
-		shape[i] = array->shape[i];
-		strides[i] = array->strides[i];
-	}
-	if (bip_layout(&layout, *dtype, NULL, array->nd, shape, strides) ||
-	    bip_wrap_host((uintptr_t)array->data, is_readonly(array), &layout, object, &found->view))
-		return -1;
-	return 1;
+	read_layout(array, dtype, &layout);
+	return bip_wrap_host((uintptr_t)array->data, is_readonly(array), &layout, object, &found->view) ? -1 : 1;
 }

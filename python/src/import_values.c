@@ -186,13 +186,35 @@ int bip_layout(struct bi_layout *layout, struct bi_dtype dtype, PyObject *descr,
 	return 0;
 }
 
+/* As bi_layout_extent, of a layout that nobody has checked. Returns 1 if the sums do not fit. */
+static int count_reach(const struct bi_layout *layout, int64_t *first, int64_t *end)
+{
+	int64_t move;
+
+	*first = *end = 0;
+	for (int i = 0; i < layout->ndim; i++)
+		if (!layout->shape[i])
+			return 0;
+	for (int i = 0; i < layout->ndim; i++) {
+		int64_t *side = layout->strides[i] < 0 ? first : end;
+
+		if (__builtin_mul_overflow(layout->shape[i] - 1, layout->strides[i], &move) ||
+		    __builtin_add_overflow(*side, move, side))
+			return 1;
+	}
+	return __builtin_add_overflow(*end, (int64_t)layout->dtype.item_size, end);
+}
+
 /* The address of element [0, ..., 0] is known; negative strides reach below it. */
 static int place(struct bi_foreign *foreign, uint64_t address, struct bi_layout *layout)
 {
 	uint64_t below, above;
 	int64_t first, end;
 
-	bi_layout_extent(layout, &first, &end);
+	if (count_reach(layout, &first, &end)) {
+		PyErr_SetString(bip_InvalidArrayError, "strides: the array reaches more bytes than 64 bits can count");
+		return -1;
+	}
 	below = 0 - (uint64_t)first;
 	above = (uint64_t)end;
 	if (below + above && !address) {
@@ -215,7 +237,6 @@ static int place(struct bi_foreign *foreign, uint64_t address, struct bi_layout 
 int bip_wrap(struct bi_context *context, struct bi_foreign *foreign, uint64_t address, struct bi_layout *layout,
 	     PyObject *owner, struct bi_view **out)
 {
-	struct bi_memory *memory;
 	struct bi_error err;
 	int rc;
 
@@ -223,17 +244,13 @@ int bip_wrap(struct bi_context *context, struct bi_foreign *foreign, uint64_t ad
 		return -1;
 	foreign->release = bip_drop;
 	foreign->release_data = Py_NewRef(owner);
-	rc = bi_memory_wrap(context, foreign, &memory, &err);
+	rc = bi_view_wrap(context, foreign, layout, out, &err);
 	if (rc) {
 		Py_DECREF(owner);
 		bip_raise_import(rc, &err);
 		return -1;
 	}
-	rc = bi_view_create(memory, layout, foreign->flags & BI_WRAP_READONLY ? BI_VIEW_READONLY : 0, out, &err);
-	bi_memory_release(memory);
-	if (rc)
-		bip_raise_import(rc, &err);
-	return rc ? -1 : 0;
+	return 0;
 }
 
 int bip_wrap_host(uint64_t address, int readonly, struct bi_layout *layout, PyObject *owner, struct bi_view **out)

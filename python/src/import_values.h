@@ -43,7 +43,7 @@ int bip_layout(struct bi_layout *layout, struct bi_dtype dtype, PyObject *descr,
 /*
  * A view of memory that somebody else made. `foreign` says what it is; handle and nbytes are filled in here from the
  * address of element [0, ..., 0] and the bytes that the layout reaches, and the layout's offset with them (cl_mem:
- * handle and offset are left as they are). `owner` is kept alive until the memory is let go; the reference is not
+ * handle and offset are left as they are). The layout may have been filled in by hand. `owner` is kept alive until the memory is let go; the reference is not
  * taken.
  */
 int bip_wrap(struct bi_context *context, struct bi_foreign *foreign, uint64_t address, struct bi_layout *layout,
