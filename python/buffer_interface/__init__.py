@@ -33,7 +33,9 @@ __all__ = [
     "get_include",
     "join",
     "pyopencl_array",
+    "set_threads",
     "shares_memory",
+    "threads",
     "trim",
     "zeros",
 ]

@@ -30,7 +30,9 @@ __all__ = [
     "get_include",
     "join",
     "pyopencl_array",
+    "set_threads",
     "shares_memory",
+    "threads",
     "trim",
     "zeros",
 ]
@@ -370,6 +372,15 @@ def join(streams: Iterable[_Stream], into: _Stream, device: _Device) -> None:
 
 def trim() -> None:
     """Gives memory and contexts that nothing uses back to the drivers."""
+
+def threads() -> int:
+    """How many threads share a large copy on the processor."""
+
+def set_threads(count: int, /) -> None:
+    """How many threads share a large copy on the processor, from the next copy on: 1..64, or 0 for the default.
+
+    The default is what the environment variable BI_THREADS says, else as many as this process may use, at most 8.
+    """
 
 def pyopencl_array(array: _Array, queue: Any) -> Any:
     """A pyopencl.array.Array over an array in OpenCL memory, without a copy."""

@@ -299,6 +299,11 @@ extern PyTypeObject bip_map_type;
 
 PyObject *bip_devices(PyObject *module, PyObject *none);
 
+/* Threads -------------------------------------------------------------------------------------------- threads.c */
+
+PyObject *bip_threads(PyObject *module, PyObject *none);
+PyObject *bip_set_threads(PyObject *module, PyObject *count);
+
 /* Small things --------------------------------------------------------------------------------------- values.c */
 
 /* A new reference into *out, or NULL there and no exception if the attribute is not there. */

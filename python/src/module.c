@@ -40,6 +40,14 @@ static PyMethodDef functions[] = {
 	  "devices($module, /)\n--\n\nAll devices, the best first, then backends and devices that cannot be used, with "
 	  "the "
 	  "reason." },
+	{ "threads", bip_threads, METH_NOARGS,
+	  "threads($module, /)\n--\n\nHow many threads share a large copy on the processor." },
+	{ "set_threads", bip_set_threads, METH_O,
+	  "set_threads($module, count, /)\n--\n\n"
+	  "How many threads share a large copy on the processor, from the next copy on; 0: what the environment "
+	  "variable\n"
+	  "BI_THREADS says, else as many as this process may use, at most 8. ValueError for any other count than "
+	  "0..64." },
 	{ "_close_contexts", close_contexts, METH_NOARGS, NULL },
 	{ NULL, NULL, 0, NULL },
 };
