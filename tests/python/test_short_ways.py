@@ -127,7 +127,7 @@ def test_values_are_shared_from_the_second_time_on(asks):
     assert dicts[1]["data"] is dicts[2]["data"] is dicts[3]["data"]
 
 
-def test_each_dictionary_belongs_to_who_asked(asks):
+def test_P1_each_dictionary_belongs_to_who_asked(asks):
     view, name = asks
     for _ in range(4):
         given = getattr(view, name)
