@@ -61,13 +61,14 @@ def on_host(report, here, array, naive=False):
 
 def sizes(report, here, counts):
     """Dense bytes: on the host, and on a device in each of OpenCL's ways to be a processor."""
+    mine = f"ours, {list(thread_choices(here))[-1]}"
     for count in counts:
         with native.Array(here, flat(count)) as array:
             report.point("sizes", "host", count, on_host(report, here, array), 2 * count)
             for device, spec in drivers.cpus(here).items():
                 array.release_jobs()
                 try:
-                    runners = {"ours": drivers.verified(drivers.ours(array, spec, request()), "copy"),
+                    runners = {mine: drivers.verified(drivers.ours(array, spec, request()), "copy"),
                                "clEnqueueCopyBuffer": drivers.verified(drivers.raw(array, spec, request()), "raw copy")}
                     report.point("sizes", device, count, runners, 2 * count)
                 except Unavailable as why:

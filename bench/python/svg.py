@@ -10,6 +10,7 @@ INK, FAINT, GRID = "#1a1a1a", "#595959", "#dddddd"
 OURS = ("#0b5394", "#c0392b")  # the first two series; peers take the others
 OTHERS = ("#8a6d00", "#3b7a57", "#7d5ba6", "#4d4d4d", "#a85c00")
 CORNERS = {"diamond": ((0, -1.3), (1.3, 0), (0, 1.3), (-1.3, 0)), "triangle": ((0, -1.3), (1.2, 1), (-1.2, 1))}
+PEERS = ("memcpy, 1 thread", "NumPy", "clEnqueueCopyBuffer", "naive C")  # the same style in every plot
 MARKS = ("circle", "square", "diamond", "triangle")
 PANEL_WIDTH, PANEL_HEIGHT = 250, 175
 LEFT, TOP, RIGHT, BOTTOM = 58, 30, 14, 44  # around the axes of one panel
@@ -63,14 +64,13 @@ def mark(shape, x, y, colour, size=3.2):
 
 
 def styles(names):
-    """Colour, mark and dashes of each series: those of ours first and full, the others dashed."""
+    """Colour, mark and dashes of each series: ours full, peers dashed; where there are no peers all of them full."""
     mine = [name for name in names if name.startswith("ours")]
+    if not mine:
+        return {name: ((OURS + OTHERS)[i % 7], MARKS[i % 4], "") for i, name in enumerate(names)}
     found = {name: (OURS[i % 2], MARKS[i % 2], "") for i, name in enumerate(mine)}
-    rest = [name for name in names if name not in found]
-    for i, name in enumerate(rest):
-        dashes = "" if not mine else "5 3"
-        found[name] = (OTHERS[i % 5] if mine else (OURS + OTHERS)[i % 7], MARKS[(i + 2) % 4], dashes)
-    return found
+    order = [*PEERS, *(name for name in names if name not in PEERS and name not in found)]
+    return found | {name: (OTHERS[i % 5], MARKS[(i + 2) % 4], "5 3") for i, name in enumerate(order)}
 
 
 def nice(highest):
