@@ -5,14 +5,23 @@
 #include "common/engine_parts.h"
 #include "common/workers.h"
 
-#define STREAM_FROM ((uint64_t)1 << 20)
+/*
+ * Past the caches: transposes as soon as they leave the second level, because they cannot write whole lines otherwise;
+ * what is written in sequence later, because a copy that the last level holds is read sooner again; fills last, because
+ * nothing else wants the bandwidth.
+ */
+#define STREAM_TILES_FROM ((uint64_t)1 << 20)
+#define STREAM_LINES_FROM ((uint64_t)8 << 20)
+#define STREAM_FILLS_FROM ((uint64_t)32 << 20)
 #define SHARE_FROM ((uint64_t)2 << 20)
 #define SHARE ((uint64_t)512 << 10)
 
 void bi__engine_usual_way(struct bi__engine_way *way)
 {
 	way->simd = bi__simd_best();
-	way->stream_from = STREAM_FROM;
+	way->stream_tiles_from = STREAM_TILES_FROM;
+	way->stream_lines_from = STREAM_LINES_FROM;
+	way->stream_fills_from = STREAM_FILLS_FROM;
 	way->share_from = SHARE_FROM;
 	way->share = SHARE;
 }
@@ -61,6 +70,18 @@ static int64_t wanted_shares(const struct bi__engine_way *way, uint64_t bytes)
 	return most ? (int64_t)most : 1;
 }
 
+/* A plan that stands still along its last axis reads next to nothing. */
+static int streams(const struct bi__engine_way *way, const struct bi__plan *plan)
+{
+	uint64_t from = way->stream_lines_from;
+
+	if (plan->kind == BI__PLAN_TILES)
+		from = way->stream_tiles_from;
+	else if (plan->kind == BI__PLAN_FILL || plan->kind == BI__PLAN_BROADCAST)
+		from = way->stream_fills_from;
+	return way->simd->stream && plan->bytes >= from;
+}
+
 void bi__engine_copy_by(const struct bi__engine_way *way, const struct bi__plan *plan, void *dst, const void *src)
 {
 	struct job job = { .dst = dst, .src = src };
@@ -69,7 +90,7 @@ void bi__engine_copy_by(const struct bi__engine_way *way, const struct bi__plan 
 		return;
 	job.part.plan = plan;
 	job.part.simd = way->simd;
-	job.part.streams = way->simd->stream && plan->bytes >= way->stream_from;
+	job.part.streams = streams(way, plan);
 	if (plan->bytes >= way->share_from && bi_threads() > 1 &&
 	    bi__engine_split(&job.split, plan, wanted_shares(way, plan->bytes)) > 1)
 		bi__workers_run(job.split.shares, copy_share, &job);

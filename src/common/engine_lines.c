@@ -17,23 +17,25 @@ struct lines {
 /* Bytes of a pattern that are written one after the other before what is there is copied. */
 #define PATTERN_BYTES 2048
 
-/* Dense: `count` times the unit at src. */
-static void repeat(unsigned char *dst, const unsigned char *src, int64_t count, size_t unit)
+/* A unit that divides a line: each line is the same, also one that ends with the last unit. A line or more. */
+static void repeat_lines(unsigned char *dst, const unsigned char *line, size_t bytes)
 {
-	size_t bytes = (size_t)count * unit, done = unit;
+	for (size_t done = 0; done + BI__LINE <= bytes; done += BI__LINE)
+		memcpy(dst + done, line, BI__LINE);
+	memcpy(dst + bytes - BI__LINE, line, BI__LINE);
+}
 
-	if (unit == 1) {
-		memset(dst, *src, bytes);
-		return;
-	}
+/* Any unit: what is there is copied, a few at a time. */
+static void repeat_any(unsigned char *dst, const unsigned char *src, size_t bytes, size_t unit)
+{
+	size_t done = unit;
+
 	memcpy(dst, src, unit);
 	while (done < bytes) {
-		size_t most = done < PATTERN_BYTES        ? done
-			      : done / 2 >= PATTERN_BYTES ? PATTERN_BYTES / unit * unit
-							  : done;
+		size_t most = done;
 
-		if (most == 0)
-			most = unit;
+		if (most > PATTERN_BYTES)
+			most = unit < PATTERN_BYTES ? PATTERN_BYTES / unit * unit : unit;
 		if (most > bytes - done)
 			most = bytes - done;
 		memcpy(dst + done, dst, most);
@@ -41,30 +43,52 @@ static void repeat(unsigned char *dst, const unsigned char *src, int64_t count, 
 	}
 }
 
+/* Dense: `count` times the unit at src. */
+static void repeat(const struct lines *lines, unsigned char *dst, const unsigned char *src, int64_t count)
+{
+	const size_t unit = lines->run.unit, bytes = (size_t)count * unit;
+	unsigned char line[BI__LINE];
+
+	if (unit == 1) {
+		memset(dst, *src, bytes);
+	} else if (bytes < BI__LINE) {
+		lines->run.one_by_one(dst, src, count, (int64_t)unit, 0, unit);
+	} else if (BI__LINE % unit == 0) {
+		lines->run.one_by_one(line, src, (int64_t)(BI__LINE / unit), (int64_t)unit, 0, unit);
+		repeat_lines(dst, line, bytes);
+	} else {
+		repeat_any(dst, src, bytes, unit);
+	}
+}
+
 static void move(const struct lines *lines, unsigned char *dst, const unsigned char *src, int64_t count)
 {
 	if (lines->dense && lines->run.src_step == 0)
-		repeat(dst, src, count, lines->run.unit);
+		repeat(lines, dst, src, count);
 	else
 		bi__run(&lines->run, dst, src, count);
 }
 
-/* Units that are long enough go to the writer as they are, the others by way of its buffer. */
+/* Shorter units would often end in parts of lines, which cost a call each. */
+#define DIRECT_UNIT 1024
+
+/* Units that are long enough, or whole lines, go to the writer as they are, the others by way of its buffer. */
 static void stream(const struct lines *lines, unsigned char *dst, const unsigned char *src)
 {
-	const int64_t most = BI__WRITER_ROOM / (int64_t)lines->run.unit;
+	const size_t unit = lines->run.unit;
+	const int64_t most = BI__WRITER_ROOM / (int64_t)unit;
 	int64_t count;
 
 	bi__writer_seek(lines->writer, dst);
-	if (lines->run.unit >= BI__LINE) {
+	if (unit >= DIRECT_UNIT || (unit % BI__LINE == 0 && lines->writer->fill == 0)) {
 		for (int64_t i = 0; i < lines->count; i++)
-			bi__writer_put(lines->writer, src + i * lines->run.src_step, lines->run.unit);
+			bi__writer_put(lines->writer, src + i * lines->run.src_step, unit);
 		return;
 	}
 	for (int64_t done = 0; done < lines->count; done += count) {
 		count = lines->count - done < most ? lines->count - done : most;
 		move(lines, bi__writer_room(lines->writer), src + done * lines->run.src_step, count);
-		bi__writer_done(lines->writer, (size_t)count * lines->run.unit);
+		bi__writer_done(lines->writer, (size_t)count * unit);
 	}
 }
 

@@ -8,7 +8,8 @@
 /* How the engine goes about a plan. Nothing in it changes the result. */
 struct bi__engine_way {
 	const struct bi__simd *simd;
-	uint64_t stream_from; /* bytes of a plan from which its destination is streamed, where the processor can */
+	/* Bytes of a plan of such a kind from which its destination is streamed, where the processor can. */
+	uint64_t stream_tiles_from, stream_lines_from, stream_fills_from;
 	uint64_t share_from; /* bytes of a plan from which it is shared with other threads */
 	uint64_t share; /* bytes of one share, about */
 };

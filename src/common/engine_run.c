@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* Below, a copy is done before the table of a shuffle is made. */
-#define SHUFFLE_FROM 4096
+#define SHUFFLE_FROM 8192
 
 /* A size that the compiler knows makes memcpy a load and a store. */
 #define RUN(size) \

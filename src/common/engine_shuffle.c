@@ -20,13 +20,19 @@ static size_t common_divisor(size_t a, size_t b)
 	return a;
 }
 
-/* Where in the source byte `at` of the destination comes from; 0 if it lies between units. */
-static int source_of(size_t at, size_t unit, int64_t dst_step, int64_t src_step, ptrdiff_t *out)
+/* Where in the source the bytes [at, at + vector) of the destination come from; PTRDIFF_MIN: they lie between units. */
+static void find_sources(ptrdiff_t *source, size_t vector, size_t at, size_t unit, size_t dst_step, ptrdiff_t src_step)
 {
-	size_t byte = at % (size_t)dst_step;
+	ptrdiff_t from = (ptrdiff_t)(at / dst_step) * src_step;
+	size_t byte = at % dst_step;
 
-	*out = (ptrdiff_t)(at / (size_t)dst_step) * (ptrdiff_t)src_step + (ptrdiff_t)byte;
-	return byte < unit;
+	for (size_t i = 0; i < vector; i++) {
+		source[i] = byte < unit ? from + (ptrdiff_t)byte : PTRDIFF_MIN;
+		if (++byte == dst_step) {
+			byte = 0;
+			from += src_step;
+		}
+	}
 }
 
 /* The bytes of the source that one vector needs, [*low, *high). */
@@ -108,9 +114,7 @@ void bi__shuffle_make(struct bi__shuffle *shuffle, const struct bi__simd *simd, 
 	for (size_t done = 0; done < shuffle->written; done += vector) {
 		ptrdiff_t source[BI__LINE];
 
-		for (size_t i = 0; i < vector; i++)
-			if (!source_of(done + i, unit, dst_step, src_step, &source[i]))
-				source[i] = PTRDIFF_MIN;
+		find_sources(source, vector, done, unit, (size_t)dst_step, (ptrdiff_t)src_step);
 		if (!add_vector(shuffle, source, vector, src_step < 0)) {
 			shuffle->count = 0;
 			return;

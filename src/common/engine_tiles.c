@@ -86,6 +86,20 @@ static int is_packed(const struct tiles *tiles)
 	return tiles->unit == 1 << tiles->level && tiles->dst_x == tiles->unit;
 }
 
+/* How a tile is turned from where it lies to where it belongs; NULL if an edge or a gap is in the way. */
+static bi__turn_fn direct_turn(const struct tiles *tiles, const struct tile *tile)
+{
+	const struct bi__simd *simd = tiles->simd;
+
+	if (tiles->streams || !tiles->dense_source || !is_packed(tiles) || tile->height * tiles->unit % 16)
+		return NULL;
+	if (tile->width * tiles->unit % BI__LINE == 0)
+		return simd->turn[tiles->level];
+	if (tile->width * tiles->unit % 16)
+		return NULL;
+	return simd->turn_narrow ? simd->turn_narrow[tiles->level] : simd->turn[tiles->level];
+}
+
 /* What is turned goes to the caches. */
 static void write_tile(const struct tiles *tiles, const struct tile *tile, struct buffers *buffers, unsigned char *dst)
 {
@@ -154,9 +168,18 @@ static void panel(const struct tiles *tiles, struct buffers *buffers, struct til
 		  unsigned char *dst, const unsigned char *src)
 {
 	for (tile->x = from; tile->x < end; tile->x += WIDTH) {
+		bi__turn_fn direct;
+
 		tile->width = least(end - tile->x, WIDTH);
 		tile->first = tile->x == from;
 		tile->last = tile->x + tile->width == end;
+		direct = direct_turn(tiles, tile);
+		if (direct) {
+			direct(dst + tile->x * tiles->dst_x + tile->y * tiles->dst_y, tiles->dst_y,
+			       src + tile->x * tiles->src_x + tile->y * tiles->src_y, tiles->src_x, tile->height,
+			       tile->width);
+			continue;
+		}
 		gather(tiles, tile, buffers->source, src);
 		if (tiles->streams)
 			stream_tile(tiles, tile, buffers, dst);

@@ -48,6 +48,8 @@ struct bi__simd {
 	int (*runs_here)(void);
 	/* By the logarithm of the size of an element: 1, 2, 4, 8, 16 bytes. */
 	bi__turn_fn turn[5];
+	/* The same where the bytes of `width` elements are only a multiple of 16. NULL: `turn` can do it. */
+	const bi__turn_fn *turn_narrow;
 	/* Bytes of a vector of `shuffle`, and `shuffle` itself; 0 and NULL where bytes are moved one unit at a time. */
 	size_t vector;
 	void (*shuffle)(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
@@ -73,6 +75,7 @@ extern const struct bi__simd bi__simd_portable;
 #if defined(__GNUC__) && (defined(__x86_64__) || defined(__aarch64__))
 #define BI__SIMD_V128
 extern const struct bi__simd bi__simd_v128;
+extern const bi__turn_fn bi__simd_turn_v128[5];
 #endif
 #if defined(__GNUC__) && defined(__x86_64__)
 #define BI__SIMD_X86

@@ -81,6 +81,7 @@ const struct bi__simd bi__simd_avx2 = {
 	.name = "avx2",
 	.runs_here = runs_here,
 	.turn = TURNS,
+	.turn_narrow = bi__simd_turn_v128,
 	.vector = 16,
 	.shuffle = shuffle,
 	.stream = stream,

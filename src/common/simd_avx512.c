@@ -84,6 +84,7 @@ const struct bi__simd bi__simd_avx512 = {
 	.name = "avx512",
 	.runs_here = runs_here,
 	.turn = TURNS,
+	.turn_narrow = bi__simd_turn_v128,
 	.vector = sizeof(__m512i),
 	.shuffle = shuffle,
 	.stream = stream,

@@ -98,6 +98,8 @@ TARGET static void shuffle(const struct bi__shuffle *shuffle, unsigned char *dst
 	}
 }
 
+const bi__turn_fn bi__simd_turn_v128[5] = TURNS;
+
 const struct bi__simd bi__simd_v128 = {
 	.name = "v128",
 	.runs_here = runs_here,

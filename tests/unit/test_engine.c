@@ -182,7 +182,7 @@ static void compare(const struct bi__engine_way *way, const struct bi__plan *pla
 		return;
 	print_error("%s: kind %s, unit %zu, %llu bytes, streamed from %llu, shared from %llu\n", way->simd->name,
 		    bi__plan_name(plan->kind), plan->unit, (unsigned long long)plan->bytes,
-		    (unsigned long long)way->stream_from, (unsigned long long)way->share_from);
+		    (unsigned long long)way->stream_lines_from, (unsigned long long)way->share_from);
 	for (int i = 0; i < plan->ndim; i++)
 		print_error("  axis %d: %lld, to %lld, from %lld\n", i, (long long)plan->shape[i],
 			    (long long)plan->dst_strides[i], (long long)plan->src_strides[i]);
@@ -192,10 +192,10 @@ static void compare(const struct bi__engine_way *way, const struct bi__plan *pla
 /* Everywhere by one thread first, then streamed, then shared. */
 static void compare_all_ways(const struct bi__simd *simd, const struct bi__plan *plan, size_t dst_bytes)
 {
-	struct bi__engine_way way = { simd, UINT64_MAX, UINT64_MAX, 1 };
+	struct bi__engine_way way = { simd, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, 1 };
 
 	compare(&way, plan, dst_bytes);
-	way.stream_from = 0;
+	way.stream_tiles_from = way.stream_lines_from = way.stream_fills_from = 0;
 	compare(&way, plan, dst_bytes);
 	way.share_from = 0;
 	way.share = (uint64_t)between(1, 5000);
