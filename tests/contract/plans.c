@@ -104,10 +104,23 @@ static void make_strided(struct nest *nest, int64_t item, int64_t count)
 	add_outer(nest, at_least(count / inner, 2), item);
 }
 
+/* Dense both ways and so large that small elements may be turned several at a time. */
+static void make_dense_tiles(struct nest *nest, int64_t item)
+{
+	int64_t nx = 4 * between(16, 18), ny = 4 * between(16, 18);
+
+	add_axis(nest, nx, item, ny * item);
+	add_axis(nest, ny, nx * item, item);
+}
+
 static void make_tiles(struct nest *nest, int64_t item, int64_t count)
 {
 	int64_t unit = item, outer = between(0, 2) ? 1 : 2, nx, ny;
 
+	if (nest->is_aligned && between(0, 1)) {
+		make_dense_tiles(nest, item);
+		return;
+	}
 	if (item <= 8 && between(0, 3) == 0) {
 		add_axis(nest, 2, item, item);
 		unit = 2 * item;
