@@ -104,13 +104,14 @@ static void make_strided(struct nest *nest, int64_t item, int64_t count)
 	add_outer(nest, at_least(count / inner, 2), item);
 }
 
-/* Dense both ways and so large that small elements may be turned several at a time. */
+/* Rows without gaps, each beginning at a multiple of four elements, so long that small ones may be turned together. */
 static void make_dense_tiles(struct nest *nest, int64_t item)
 {
-	int64_t nx = 4 * between(16, 18), ny = 4 * between(16, 18);
+	int64_t ragged = between(0, 3) == 0 ? between(1, 3) : 0;
+	int64_t nx = 4 * between(16, 18) + ragged, ny = 4 * between(16, 18) + ragged;
 
-	add_axis(nest, nx, item, ny * item);
-	add_axis(nest, ny, nx * item, item);
+	add_axis(nest, nx, item, (ny + 3) / 4 * 4 * item);
+	add_axis(nest, ny, (nx + 3) / 4 * 4 * item, item);
 }
 
 static void make_tiles(struct nest *nest, int64_t item, int64_t count)
