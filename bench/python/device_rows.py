@@ -104,10 +104,12 @@ def export_cai(report, memory, driver):
     x = np.arange(12, dtype="<f4").reshape(SHAPE)
     equal("__cuda_array_interface__, data", memory.__cuda_array_interface__["data"], (int(memory.buffer), False))
     equal("__cuda_array_interface__, shape", memory.__cuda_array_interface__["shape"], SHAPE)
-    report.measure(GROUP, f"Python: .__cuda_array_interface__, {driver}", {
-        "ours": statement("v.__cuda_array_interface__", v=memory),
-        "NumPy's __array_interface__": statement("x.__array_interface__", x=x),
-    }, at_most(200))
+    runners = {"ours": statement("v.__cuda_array_interface__", v=memory),
+               "NumPy's __array_interface__": statement("x.__array_interface__", x=x)}
+    memory.to("host")
+    report.measure(GROUP, f"Python: .__cuda_array_interface__, work pending, {driver}", runners, at_most(200))
+    memory.synchronize()
+    report.measure(GROUP, f"Python: .__cuda_array_interface__, idle, {driver}", runners, at_most(200))
 
 
 def read_by_hand(x):

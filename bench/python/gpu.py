@@ -3,7 +3,7 @@
 import drivers
 import gpu_peers
 import native
-from layouts import GIB, LAYOUTS, MIB
+from layouts import GIB, GPU_LAYOUTS, LAYOUTS, MIB, TRANSFERRED_LAYOUTS
 from native import COPY, DEVICE, HOST, request
 from report import share_of
 
@@ -16,17 +16,16 @@ PINNED = "pinned, contiguous"
 
 def run(report, here, quick):
     for spec in drivers.gpus(report, here, quick):
-        for name, make in LAYOUTS.items():
+        for name, make in (LAYOUTS | GPU_LAYOUTS).items():
             for item_size in ITEM_SIZES:
                 operation = f"{name}, {item_size} bytes an item, {spec}"
                 if report.wants(operation):
                     with native.Array(here, make(QUICK_BYTES if quick else GIB, item_size)) as array:
                         on_device(report, array, spec, operation)
-            for words, source, destination in (("host to device", HOST, DEVICE), ("device to host", DEVICE, HOST)):
-                operation = f"{name}, {words}, {spec}"
-                if report.wants(operation):
-                    with native.Array(here, make(QUICK_BYTES if quick else GIB // 4, 4)) as array:
-                        transfer(report, array, spec, operation, request(COPY, source, destination, pinned=1))
+        for name, make in (LAYOUTS | TRANSFERRED_LAYOUTS).items():
+            if report.wants(name):
+                with native.Array(here, make(QUICK_BYTES if quick else GIB // 4, 4)) as array:
+                    transfers(report, array, spec, name)
 
 
 def on_device(report, array, spec, operation):
@@ -38,6 +37,15 @@ def on_device(report, array, spec, operation):
     bounds = () if array.layout.name == "contiguous" else (COPY_OF_DEVICE,)
     report.measure(GROUP, operation, runners, share_of(COPY_OF_DEVICE, .95 if array.layout.item_size >= 4 else .80),
                    bounds, 2 * array.layout.bytes)
+
+
+def transfers(report, array, spec, name):
+    """Both ways, from pinned memory and from what malloc gives."""
+    for words, source, destination in (("host to device", HOST, DEVICE), ("device to host", DEVICE, HOST)):
+        for pinned, memory in ((1, "pinned"), (0, "pageable")):
+            array.release_jobs()
+            transfer(report, array, spec, f"{name}, {words}, {memory}, {spec}",
+                     request(COPY, source, destination, pinned=pinned))
 
 
 def transfer(report, array, spec, operation, wanted):

@@ -40,6 +40,26 @@ def every_second_column(source_bytes, item_size):
                   source_bytes=rows * columns * item_size)
 
 
+def odd_transpose(source_bytes, item_size):
+    """Extents that nothing divides: no row starts where the one before it did."""
+    rows, columns = split(source_bytes // item_size, 2)
+    return Layout("2-D transpose, odd extents", [columns - 1, rows - 1], [item_size, (columns - 1) * item_size],
+                  item_size)
+
+
+def every_eighth_column(source_bytes, item_size):
+    rows, columns = split(source_bytes // item_size, 2)
+    return Layout("[:, ::8]", [rows, columns // 8], [columns * item_size, 8 * item_size], item_size,
+                  source_bytes=rows * columns * item_size)
+
+
+def left_half(source_bytes, item_size):
+    """Long rows, a pitch apart."""
+    rows, columns = split(source_bytes // item_size, 2)
+    return Layout("left half", [rows, columns // 2], [columns * item_size, item_size], item_size,
+                  source_bytes=rows * columns * item_size)
+
+
 def reversed_rows(source_bytes, item_size):
     rows, columns = split(source_bytes // item_size, 2)
     step = columns * item_size
@@ -61,6 +81,9 @@ LAYOUTS = {
     "[:, ::-1]": reversed_columns,
     "contiguous": contiguous,
 }
+# Only GPUs treat these otherwise than others.
+GPU_LAYOUTS = {"2-D transpose, odd extents": odd_transpose}
+TRANSFERRED_LAYOUTS = {"[:, ::8]": every_eighth_column, "left half": left_half}
 
 
 def padded(total_bytes, item_size, ndim):

@@ -162,16 +162,19 @@ def as_numpy_does(name, x):
     if name.startswith("permute"):
         return x.transpose(eval(name.removeprefix("permute ")))  # noqa: S307: a tuple of our own
     return {"2-D transpose": lambda: x.T, "[:, ::2]": lambda: x[:, ::2], "[::-1]": lambda: x[::-1],
-            "[:, ::-1]": lambda: x[:, ::-1], "contiguous": lambda: x}[name]()
+            "[:, ::-1]": lambda: x[:, ::-1], "contiguous": lambda: x, "2-D transpose, odd extents": lambda: x.T,
+            "[:, ::8]": lambda: x[:, ::8], "left half": lambda: x[:, :x.shape[1] // 2]}[name]()
 
 
 class Layouts(unittest.TestCase):
     def test_they_are_what_they_are_called(self):
-        for name, make in layouts.LAYOUTS.items():
+        for name, make in (layouts.LAYOUTS | layouts.GPU_LAYOUTS | layouts.TRANSFERRED_LAYOUTS).items():
             for item_size in (1, 3, 4, 16):
                 layout = make(layouts.MIB // 8, item_size)
                 axes = 4 if name.startswith("permute") else 2
                 shape = layouts.split(layouts.MIB // 8 // item_size, axes)
+                if "odd" in name:
+                    shape = [extent - 1 for extent in shape]
                 view = as_numpy_does(name, np.empty(shape, f"V{item_size}"))
                 self.assertEqual((layout.shape, layout.strides), (view.shape, view.strides), name)
                 base = view if name == "contiguous" else view.base
