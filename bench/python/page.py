@@ -9,7 +9,7 @@ GROUPS = {
                "Strided → contiguous, float32, a source of 64 MiB, a destination that has been written to before. "
                "GB/s read and written; in brackets the share of a one-thread `memcpy` of the same bytes."),
     "further": ("Further",
-                "Small operations are enqueued 64 at a time, then waited for; *blocking* ones return when they are done."),
+                "Small operations are enqueued 64 at a time, then waited for; *blocking* ones return when done."),
     "gpu": ("On a GPU",
             "1 GiB on the device, 256 MiB between host and device; in brackets the share of the device's own copy."),
 }
@@ -19,8 +19,8 @@ INTRODUCTION = """\
 Made by `bench/report` from what `bench/run` recorded; nothing on this page was written by hand. Peers run beside the
 library, in turns and in the same process, and every copied element was compared before anything was timed. A figure is
 the median of its turns; runs are separated by `·`. *Met* says whether the median reaches the target; *about*: not the
-median, but its better quartile. Beside its best peer a row *wins*, *loses*, or is *even*: then the quartiles overlap. In
-*italics* stands what nobody can be asked to beat: what the operation itself contains, or a copy of as many contiguous
+median, but its better quartile. Beside its best peer a row *wins*, *loses*, or is *even*: then the quartiles overlap.
+In *italics* stands what nobody can be asked to beat: what the operation itself contains, or a copy of as many contiguous
 bytes.
 
 Ratios can be compared between machines, nanoseconds cannot. `bench/run` measures yours; the README says how.

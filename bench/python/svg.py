@@ -151,7 +151,8 @@ def lines_plot(title, axes, panels, columns):
     lowest, highest = min(point[2] for point in points), max(point[3] for point in points)
     y_ticks = logarithmic(lowest, highest) if axes.log_y else nice(highest)
     for i, panel in enumerate(panels):
-        parts += draw_panel(panel, axes, y_ticks, found, start + i % columns * cell_width, top + i // columns * cell_height)
+        at = start + i % columns * cell_width, top + i // columns * cell_height
+        parts += draw_panel(panel, axes, y_ticks, found, *at)
     return document(width, top + rows * cell_height + 4, title, parts)
 
 
