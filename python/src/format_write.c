@@ -20,6 +20,24 @@ static const char *const letters[BI_TYPE_COUNT] = {
 	[BI_UNICODE] = "w", [BI_VOID] = "x",
 };
 
+static int refuse_length(void)
+{
+	PyErr_Format(bip_UnsupportedError, "the format of this structured type has more than %d characters",
+		     BIP_FORMAT_TEXT - 1);
+	return -1;
+}
+
+static int put_text(struct writer *out, const char *text)
+{
+	size_t length = strlen(text);
+
+	if (length >= BIP_FORMAT_TEXT - out->used)
+		return refuse_length();
+	memcpy(out->text + out->used, text, length + 1);
+	out->used += length;
+	return 0;
+}
+
 __attribute__((format(printf, 2, 3))) static int put(struct writer *out, const char *format, ...)
 {
 	size_t room = BIP_FORMAT_TEXT - out->used;
@@ -29,11 +47,8 @@ __attribute__((format(printf, 2, 3))) static int put(struct writer *out, const c
 	va_start(args, format);
 	n = PyOS_vsnprintf(out->text + out->used, room, format, args);
 	va_end(args);
-	if (n < 0 || (size_t)n >= room) {
-		PyErr_Format(bip_UnsupportedError, "the format of this structured type has more than %d characters",
-			     BIP_FORMAT_TEXT - 1);
-		return -1;
-	}
+	if (n < 0 || (size_t)n >= room)
+		return refuse_length();
 	out->used += (size_t)n;
 	return 0;
 }
@@ -59,7 +74,7 @@ static int write_simple(struct writer *out, struct bi_dtype dtype, const char *n
 	/* What NumPy writes for them: 'q' is another type to it. */
 	if (sizeof(long) == 8 && !*order && (dtype.type == BI_INT64 || dtype.type == BI_UINT64))
 		letter = dtype.type == BI_INT64 ? "l" : "L";
-	return put(out, "%s%s", order, letter);
+	return put_text(out, order) || put_text(out, letter) ? -1 : 0;
 }
 
 static int write_struct(struct writer *out, PyObject *list);
