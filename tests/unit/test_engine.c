@@ -356,6 +356,8 @@ static void cuts_keep_panels_and_lines_whole(void **state)
 	assert_int_equal(plan.kind, BI__PLAN_TILES);
 	assert_int_equal(bi__engine_split(&split, &plan, 16), 16);
 	assert_true(split.axis != plan.cross && split.axis != 3);
+	assert_int_equal(bi__engine_split(&split, &plan, 2), 2);
+	assert_int_equal(split.axis, 1);
 	make_plan(&plan, 2, plane, crossed, 4);
 	assert_int_equal(bi__engine_split(&split, &plan, 10), 10);
 	assert_int_equal(split.axis, plan.cross);

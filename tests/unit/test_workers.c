@@ -93,8 +93,11 @@ static void others_help(void **state)
 		assert_int_equal(bi_set_threads(threads, NULL), BI_OK);
 		memset(&job, 0, sizeof(job));
 		job.caller = pthread_self();
-		bi__workers_run(60, nap, &job);
+		bi__workers_run(61, nap, &job);
 		assert_int_equal(atomic_load(&job.elsewhere) > 0, threads > 1);
+		/* Also those that others were at when the caller had none left. */
+		for (int i = 0; i < 61; i++)
+			assert_int_equal(job.plain[i], i + 1);
 	}
 }
 
