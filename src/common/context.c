@@ -8,6 +8,7 @@
 #include "common/pool.h"
 #include "common/registry.h"
 #include "common/report.h"
+#include "common/staging.h"
 #include "common/stream.h"
 
 static int check_options(const struct bi_options *options, struct bi_error *err)
@@ -190,6 +191,8 @@ static void close_context(struct bi_context *context)
 	if (bi__dispatch_alive(context, NULL) == BI_OK) {
 		bi__pool_trim(context, 0);
 		bi__memory_reap(context, BI__REAP_WAIT);
+		bi__staging_trim(context);
+		bi__memory_reap(context, BI__REAP_WAIT);
 	}
 	bi__report_free(context->report, context);
 	context->report = NULL;
@@ -253,6 +256,8 @@ int bi_context_trim(struct bi_context *context, size_t keep, struct bi_error *er
 		return BI_EFORK;
 	bi__memory_reap(context, BI__REAP_ALL);
 	bi__pool_trim(context, keep);
+	if (keep == 0)
+		bi__staging_trim(context);
 	if (keep == 0)
 		bi__dispatch_drop_caches(context);
 	return BI_OK;

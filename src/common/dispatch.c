@@ -349,6 +349,27 @@ int bi__dispatch_unmap(struct bi_memory *memory, void *pointer, struct bi_error 
 	return rc ? rc : context->backend->unmap(&context->state, &memory->home->queue, &memory->block, pointer, err);
 }
 
+int bi__dispatch_lend(struct bi_memory *memory, void **pointer, struct bi_error *err)
+{
+	struct bi_context *context = memory->context;
+	const struct bi__backend *backend = context->backend;
+	struct bi__queue queue = { .native = 0 };
+	uintptr_t event = 0;
+	int done, rc = bi__dispatch_alive(context, err);
+
+	if (!rc)
+		rc = backend->stream_open(&context->state, &queue, err);
+	if (rc)
+		return rc;
+	rc = backend->map(&context->state, &queue, &memory->block, 0, memory->nbytes, BI_MAP_READ | BI_MAP_WRITE,
+			  pointer, &event, err);
+	if (!rc)
+		rc = backend->poll(event, 1, &done, err);
+	bi__dispatch_drop_event(context, event);
+	backend->stream_close(&queue);
+	return rc;
+}
+
 /* The driver may be opened by a question, and its backend be named in the answer. */
 static int check_question(const struct bi__backend *backend, const char **name, struct bi_error *err)
 {

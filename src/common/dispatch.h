@@ -84,6 +84,11 @@ int bi__dispatch_can_map(const struct bi_memory *memory);
 int bi__dispatch_map(struct bi_memory *memory, size_t offset, size_t nbytes, unsigned mode, void **pointer,
 		     struct bi__fence *out, struct bi_error *err);
 int bi__dispatch_unmap(struct bi_memory *memory, void *pointer, struct bi_error *err);
+/*
+ * Maps fresh memory for reading and writing on a queue of its own, which has nothing else on it: part of making the
+ * memory, so what the calling thread waits is not counted. bi__dispatch_unmap ends it.
+ */
+int bi__dispatch_lend(struct bi_memory *memory, void **pointer, struct bi_error *err);
 
 /* Where a memory belongs, and the name of the backend for such handles; `name` may be NULL. */
 int bi__dispatch_locate(enum bi_handle_kind kind, uintptr_t handle, struct bi__origin *out, const char **name,

@@ -44,8 +44,8 @@ static void discard(struct bi_memory *memory)
 	bi_context_release(context);
 }
 
-static int allocate(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
-		    struct bi_error *err)
+int bi__memory_new(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
+		   struct bi_error *err)
 {
 	struct bi_memory *memory = new_memory(context, kind == BI_MEMORY_HOST);
 	int rc = BI_OK;
@@ -94,7 +94,7 @@ static int allocate_pooled(struct bi_context *context, size_t nbytes, enum bi_me
 		atomic_store(&(*out)->refs, 1);
 		(*out)->context = bi_context_retain(context);
 	} else {
-		int rc = allocate(context, rounded, kind, out, err);
+		int rc = bi__memory_new(context, rounded, kind, out, err);
 
 		if (rc)
 			return rc;
@@ -135,7 +135,7 @@ int bi_memory_create(struct bi_context *context, size_t nbytes, enum bi_memory_k
 	if (kind != BI_MEMORY_HOST && bi__dispatch_alive(context, err))
 		return BI_EFORK;
 	if (!nbytes || kind == BI_MEMORY_HOST || context->backend->is_host)
-		return allocate(context, nbytes, kind, out, err);
+		return bi__memory_new(context, nbytes, kind, out, err);
 	return allocate_patiently(context, nbytes, kind, out, err);
 }
 

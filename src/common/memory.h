@@ -4,6 +4,10 @@
 
 #include "common/object.h"
 
+/* Memory fresh from the driver, whatever the pool has. `kind` is not DEFAULT. */
+int bi__memory_new(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
+		   struct bi_error *err);
+
 /* Lets go for real: driver handle, producer's callback, the struct. Under no lock. */
 void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory);
 

@@ -63,6 +63,7 @@ struct bi__pool {
 };
 
 struct bi__report;
+struct bi__staged;
 
 struct bi_context {
 	atomic_uint refs;
@@ -82,6 +83,8 @@ struct bi_context {
 	void *release_data;
 	char *notes;
 	struct bi__pool pool;
+	struct bi__staged *staged; /* pieces of pinned memory, under the pool's lock */
+	unsigned staged_count;
 	pthread_mutex_t retired_lock;
 	struct bi_memory *retired, *last_retired; /* oldest first; let go when their events are complete; hold no
 						     reference to the context */

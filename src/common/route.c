@@ -1,7 +1,6 @@
 /* Which way a copy goes. */
 #include "common/job.h"
 
-#include "common/across.h"
 #include "common/dispatch.h"
 
 /* Address of the first byte that is ours, for memory that has one; else 0. */
@@ -79,14 +78,14 @@ int bi__job_is_direct(const struct bi__job *job)
 	return needs_packing(job, &needs, NULL) == BI_OK && !needs;
 }
 
-/* Makes the side dense that is not: the host's first, because that needs no device memory. */
+/* A host array that is not dense goes in pieces; the device's alone is packed, or unpacked, where it lies. */
 static int copy_packed(const struct bi__job *job, struct bi_error *err)
 {
 	int to_host = bi__is_host(job->dst->memory);
 	const struct bi_view *device = to_host ? job->src : job->dst;
 
 	if (!bi_layout_is_contiguous(to_host ? &job->to : &job->from, 'C'))
-		return bi__job_run_legs(job, BI_MEMORY_HOST, device->memory->context, err);
+		return bi__job_transfer(job, device->memory->context, err);
 	return bi__job_run_legs(job, BI_MEMORY_DEVICE, device->memory->context, err);
 }
 
@@ -98,18 +97,12 @@ static int copy_dense_side(const struct bi__job *job, struct bi_error *err)
 	return bi__job_run_legs(job, BI_MEMORY_DEVICE, side->memory->context, err);
 }
 
-/* Two contexts that share nothing: dense bytes go in steps where one side has host memory that it works on itself. */
-static int copy_across(const struct bi__job *job, struct bi_error *err)
+/* Of two contexts that share nothing: the one whose pinned memory both drivers can use as it stands, if one is. */
+static struct bi_context *choose_staging(const struct bi__job *job)
 {
-	struct bi_context *staging = bi__across_staging(job->dst->memory->context, job->src->memory->context);
-	int rc;
+	struct bi_context *to = job->dst->memory->context, *from = job->src->memory->context;
 
-	if (!staging)
-		return bi__job_run_legs(job, BI_MEMORY_HOST, job->dst->memory->context, err);
-	if (job->plan.kind != BI__PLAN_LINEAR)
-		return copy_dense_side(job, err);
-	rc = bi__job_check_steps(job, err);
-	return rc ? rc : bi__across_copy(staging, job->dst, job->src, &job->plan, job->stream, job->operation, err);
+	return from->backend->map ? to : from;
 }
 
 /* The same elements on both sides. */
@@ -131,7 +124,7 @@ int bi__job_route(struct bi__job *job, struct bi_error *err)
 		return bi__job_run_legs(job, bi__is_host(to) ? BI_MEMORY_HOST : BI_MEMORY_DEVICE, to->context, err);
 	bi__plan_make(&job->plan, &job->to, &job->from);
 	if (bi__job_is_cross(job) && !are_peers(job))
-		return copy_across(job, err);
+		return bi__job_transfer(job, choose_staging(job), err);
 	if (bi__job_is_cross(job) && job->plan.kind != BI__PLAN_LINEAR)
 		return copy_dense_side(job, err);
 	rc = needs_packing(job, &needs, err);

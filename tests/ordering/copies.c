@@ -187,6 +187,8 @@ static void row_07_strided(void **state)
 {
 	(void)state;
 	copy_strided(PLACE_DEVICE, 3, PLACE_DEVICE);
+	if (!can(bench.context, BI_CAP_NATIVE_COPY))
+		expect_piece(bench.context, NULL);
 	copy_strided(PLACE_HOST, 3, PLACE_DEVICE);
 	copy_strided(PLACE_HOST, 2, PLACE_DEVICE);
 	if (can(bench.context, BI_CAP_NATIVE_COPY) || bench.is_pinned)

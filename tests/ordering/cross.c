@@ -10,6 +10,7 @@ static void copy_across(struct bi_context *to_context, struct bi_context *from_c
 
 	/* Pinned memory from the pool, on which work may be pending, would be waited for once more. */
 	trim_all();
+	expect_piece(to_context, from_context);
 	copy(to, from, NULL);
 	finish_all();
 	assert_int_equal(value_of(to), 7);
@@ -38,6 +39,7 @@ static void row_17_two_contexts_strided(void **state)
 
 	(void)state;
 	expect_waits("cross", 1);
+	expect_piece(bench.context, second);
 	copy(to_part, from_part, NULL);
 	finish_all();
 	peek(to, bytes);
@@ -59,6 +61,7 @@ static void row_17_waits_for_the_source(void **state)
 	(void)state;
 	fill(from, 7, NULL);
 	expect_waits("cross", 1);
+	expect_piece(bench.context, second);
 	open_gate_soon(gate);
 	copy(to, from, NULL);
 	assert_true(is_open(gate));
@@ -77,6 +80,7 @@ static void row_17_does_not_wait_for_the_destination(void **state)
 
 	(void)state;
 	expect_waits("cross", 1);
+	expect_piece(bench.context, second);
 	copy(to, from, NULL);
 	settle();
 	assert_int_equal(value_of(to), 1);
@@ -131,6 +135,8 @@ static void row_17_strided_download(void **state)
 
 	(void)state;
 	expect_waits("cross", waits);
+	if (waits)
+		expect_piece(bench.context, NULL);
 	copy(host_part, part, NULL);
 	finish_all();
 	for (size_t i = 0; i < 200; i++)

@@ -1,5 +1,7 @@
 #include "uses.h"
 
+#include <string.h>
+
 #include "bench_driver.h"
 
 int try(enum use use, struct bi_view *view, struct bi_view *other, struct bi_stream *stream)
@@ -52,4 +54,15 @@ void assert_exported_stream(struct bi_view *view, struct bi_stream *stream)
 	assert_int_equal(exchange.stream, handle);
 	assert_int_equal(exchange.event, 0);
 	exchange.release(&exchange);
+}
+
+static int maps(const struct bi_context *context)
+{
+	return strcmp(bi_context_device(context)->backend, "opencl") == 0;
+}
+
+void expect_piece(const struct bi_context *a, const struct bi_context *b)
+{
+	if (maps(a) && (!b || maps(b)))
+		own_waits(1);
 }

@@ -1,0 +1,29 @@
+/*
+ * Pinned host memory of a context, in pieces of one size, for bytes on their way between the host and devices. The CPU
+ * can use a piece as it stands, and the driver of the context knows it, so that copies from and to it do not stop at
+ * memory of the driver's own. Pieces that come back are kept, so a second transfer allocates nothing.
+ */
+#ifndef BI_COMMON_STAGING_H
+#define BI_COMMON_STAGING_H
+
+#include "common/object.h"
+
+#define BI__STAGING_BYTES ((size_t)4 << 20)
+
+/*
+ * A piece as host memory whose owner the caller is; its order is that of any host memory. Making one does not wait for
+ * work of the context.
+ */
+int bi__staging_take(struct bi_context *context, struct bi_memory **out, struct bi_error *err);
+
+/*
+ * Lets go of it, NULL allowed; work that uses it may be pending. The piece is kept when that is complete. Work of
+ * another context of the same backend is waited for here (host wait, `cross`), because contexts that keep each other
+ * never end.
+ */
+void bi__staging_give(struct bi_memory *memory);
+
+/* Frees the pieces that are kept. */
+void bi__staging_trim(struct bi_context *context);
+
+#endif
