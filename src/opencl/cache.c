@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "opencl/opencl.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,10 +64,27 @@ static void *read_program(FILE *file, uint64_t key, size_t *nbytes)
 	return NULL;
 }
 
+/* Opened only if it is a file of our own that nobody else can have written. */
+static FILE *open_own(const char *path)
+{
+	int descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	struct stat facts;
+	FILE *file = NULL;
+
+	if (descriptor < 0)
+		return NULL;
+	if (fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_uid == geteuid() &&
+	    !(facts.st_mode & (S_IWGRP | S_IWOTH)))
+		file = fdopen(descriptor, "rb");
+	if (!file)
+		close(descriptor);
+	return file;
+}
+
 void *bi__opencl_cache_read(const char *directory, uint64_t key, size_t *nbytes)
 {
 	char *path = path_of(directory, key, ".bin");
-	FILE *file = path ? fopen(path, "rb") : NULL;
+	FILE *file = path ? open_own(path) : NULL;
 	void *bytes = NULL;
 
 	if (file) {
@@ -97,7 +115,7 @@ void bi__opencl_cache_write(const char *directory, uint64_t key, const void *byt
 	int descriptor = -1;
 
 	memcpy(head.magic, magic, sizeof(magic));
-	mkdir(directory, 0777);
+	mkdir(directory, 0700);
 	if (path && temporary)
 		descriptor = mkstemp(temporary);
 	if (descriptor >= 0 && (!write_program(descriptor, &head, bytes) || rename(temporary, path)))

@@ -45,8 +45,9 @@ int bi__opencl_launch_fill(struct bi__opencl *opencl, cl_command_queue queue, co
 			   const struct bi__opencl_place *dst, const void *item, cl_event *event, struct bi_error *err);
 
 /*
- * Program files. The directory is made if its parent is there. `read` returns bytes that the caller frees, or NULL for
- * a file that is not there, is damaged or was written for another key. `write` replaces the file as a whole; it does
+ * Program files, for their owner alone. The directory is made if its parent is there. `read` returns bytes that the caller
+ * frees, or NULL for a file that is not there, is damaged, was written for another key, is a symbolic link, or is one that
+ * somebody else owns or may write. `write` replaces the file as a whole; it does
  * not say whether it could.
  */
 void *bi__opencl_cache_read(const char *directory, uint64_t key, size_t *nbytes);

@@ -14,6 +14,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -988,6 +989,34 @@ static void damage(const char *path, long at, long length)
 		assert_int_equal(truncate(path, length), 0);
 }
 
+static unsigned mode_of(const char *path)
+{
+	struct stat facts;
+
+	assert_int_equal(stat(path, &facts), 0);
+	return facts.st_mode & 07777u;
+}
+
+/* A whole program is not believed where somebody else may have put it: it is built, and a file of our own replaces it.
+ */
+static void check_private(const char *directory, const char *path)
+{
+	char moved[420];
+
+	snprintf(moved, sizeof(moved), "%s.moved", path);
+	assert_int_equal(mode_of(directory), 0700);
+	assert_int_equal(mode_of(path), 0600);
+	assert_int_equal(chmod(path, 0620), 0);
+	copy_with_cache(directory, 1, 0);
+	assert_int_equal(mode_of(path), 0600);
+	copy_with_cache(directory, 0, 1);
+	assert_int_equal(rename(path, moved), 0);
+	assert_int_equal(symlink(moved, path), 0);
+	copy_with_cache(directory, 1, 0);
+	copy_with_cache(directory, 0, 1);
+	assert_int_equal(unlink(moved), 0);
+}
+
 static void test_program_files(void **unused)
 {
 	char parent[] = "/tmp/bi-test-XXXXXX", directory[64], path[400];
@@ -1011,6 +1040,7 @@ static void test_program_files(void **unused)
 	copy_with_cache(directory, 1, 0);
 	copy_with_cache(directory, 0, 1);
 	only_file(directory, path, sizeof(path));
+	check_private(directory, path);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(rmdir(directory), 0);
 	assert_int_equal(rmdir(parent), 0);
