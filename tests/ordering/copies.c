@@ -187,10 +187,13 @@ static void row_07_strided(void **state)
 {
 	(void)state;
 	copy_strided(PLACE_DEVICE, 3, PLACE_DEVICE);
-	if (!can(bench.context, BI_CAP_NATIVE_COPY))
-		expect_piece(bench.context, NULL);
-	copy_strided(PLACE_HOST, 3, PLACE_DEVICE);
-	copy_strided(PLACE_HOST, 2, PLACE_DEVICE);
+	for (int step = 3; step > 1; step--) {
+		/* Whether the last piece has come back by now is nobody's promise. */
+		trim_all();
+		if (!can(bench.context, BI_CAP_NATIVE_COPY))
+			expect_piece(bench.context, NULL);
+		copy_strided(PLACE_HOST, step, PLACE_DEVICE);
+	}
 	if (can(bench.context, BI_CAP_NATIVE_COPY) || bench.is_pinned)
 		copy_strided(PLACE_DEVICE, 3, PLACE_HOST);
 }
