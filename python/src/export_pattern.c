@@ -48,10 +48,10 @@ PyObject *bip_copy_idle_pattern(PyObject *self, int is_cuda)
 	return copy_of(pattern);
 }
 
-/* A list could be changed by whoever gets it, and a mask is let go with the array. */
+/* A list could be changed by whoever gets it. */
 static int can_be_kept(const struct bip_object *self, PyObject *dict)
 {
-	return self->view && !self->mask && !PyDict_GetItemWithError(dict, bip_name.descr);
+	return self->view && !PyDict_GetItemWithError(dict, bip_name.descr);
 }
 
 static PyObject *make_pattern(PyObject *dict, int is_cuda)

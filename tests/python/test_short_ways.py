@@ -4,6 +4,7 @@ import ctypes
 import gc
 import os
 import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -89,6 +90,21 @@ def test_masked_arrays_are_refused_however_plain_their_data_is(bi):
         bi.buffer_interface(np.ma.array([1.0, 2.0], mask=[0, 1]))
 
 
+def test_an_array_without_elements_reaches_nothing(bi):
+    class Nothing:
+        __array_interface__ = {"shape": (0, 3), "typestr": "<f4", "data": (0, False), "version": 3}
+
+    assert bi.buffer_interface(Nothing()).shape == (0, 3)
+    assert bi.buffer_interface(np.zeros((3, 0, 2**40))).nbytes == 0
+
+
+@pytest.mark.parametrize("strides", [(2**62,), (-(2**62),), (2**60, 2**62)], ids=str)
+def test_strides_beyond_all_addresses_are_refused(bi, strides):
+    source = np.lib.stride_tricks.as_strided(np.zeros(1), (4,) * len(strides), strides)
+    with pytest.raises(bi.InvalidArrayError):
+        bi.buffer_interface(source)
+
+
 def test_an_array_lives_as_long_as_its_view(bi):
     source = np.arange(3)
     count = sys.getrefcount(source)
@@ -170,14 +186,26 @@ def test_a_list_of_fields_is_made_anew(bi):
         fields.clear()
 
 
-def test_a_mask_is_in_every_dictionary(bi, cuda):
+@pytest.fixture
+def masked(bi, cuda):
     class Producer:
         def __init__(self, **more):
             self.__cuda_array_interface__ = {"shape": (8,), "typestr": "|u1", "data": (cuda.alloc(8), False),
                                              "version": 3, "stream": None, **more}
 
-    view = bi.buffer_interface(Producer(mask=Producer()), mask="keep")
-    assert all(view.__cuda_array_interface__["mask"] is view.mask for _ in range(4))
+    return bi.buffer_interface(Producer(mask=Producer()), mask="keep")
+
+
+def test_a_mask_is_in_every_dictionary(masked):
+    assert all(masked.__cuda_array_interface__["mask"] is masked.mask for _ in range(4))
+
+
+def test_a_mask_goes_with_the_array_however_often_it_was_shown(masked):
+    for _ in range(4):
+        masked.__cuda_array_interface__
+    mask = weakref.ref(masked.mask)
+    masked.release()
+    assert mask() is None
 
 
 def test_pending_work_is_named_whatever_was_said_before(bi, cuda):
@@ -240,6 +268,17 @@ class Lowercase(dict):
         return super().__getitem__(key.upper())
 
 
+class Shadowed(dict):
+    """Says other things than what stands in it."""
+
+    def __init__(self, entries):
+        super().__init__(dict.fromkeys(entries))
+        self.entries = entries
+
+    def __getitem__(self, key):
+        return self.entries[key]
+
+
 READERS = {
     "names": dict,
     "equal": lambda entries: {rebuilt(key): value for key, value in entries.items()},
@@ -247,6 +286,7 @@ READERS = {
     "backwards": lambda entries: dict(reversed(entries.items())),
     "others": lambda entries: {1: 2, "owner": None, rebuilt("device"): 0, None: 0} | entries,
     "some equal": lambda entries: {rebuilt(key) if key > "s" else key: value for key, value in entries.items()},
+    "shadowed": Shadowed,
     "mapping": lambda entries: Lowercase({key.upper(): value for key, value in entries.items()}),
 }
 
