@@ -109,6 +109,8 @@ BENCH_API struct bench_job *bench_view_slice(void);
 BENCH_API struct bench_job *bench_view_transpose(void);
 BENCH_API struct bench_job *bench_view_index(void);
 BENCH_API struct bench_job *bench_view_plain(void);
+/* The same three (0, 1, 2) by libgpuarray, of an array on an OpenCL device. */
+BENCH_API struct bench_job *bench_gpuarray_view(int how, int platform, int ordinal);
 
 /* Device number i of the library's list as "spec\tkind\tname\tplatform version"; NULL when there is none. Until the
  * next call. */

@@ -10,7 +10,7 @@ from report import at_most, at_most_of
 GROUP = "exchange"
 VIEWS = {"slice": "view_slice", "transpose": "view_transpose", "index": "view_index"}
 RAW = "driver's own calls"
-PLAIN = "the least: malloc, copy, count, free"
+LEAST = "malloc, copy, count, free"  # what a counted view on the heap contains, without what makes it a slice
 
 
 def run(report, here, quick):
@@ -32,11 +32,18 @@ def run(report, here, quick):
 
 
 def views(report, here):
-    for name, make in VIEWS.items():
-        runners = {"ours": here.job(make), PLAIN: here.job("view_plain")}
+    devices = drivers.cpus(here)
+    for how, (name, make) in enumerate(VIEWS.items()):
+        runners = {"ours": here.job(make), LEAST: here.job("view_plain")}
+        try:
+            if not devices:
+                raise native.Unavailable("there is no OpenCL device")
+            runners["libgpuarray"] = here.job("gpuarray_view", how, *drivers.place_of(next(iter(devices.values()))))
+        except native.Unavailable as why:
+            report.skip(f"libgpuarray, {name} of a view", why)
         for job in runners.values():
             job.verify(f"C: {name} of a view")
-        report.measure(GROUP, f"C: {name} of a view, and its release", runners, at_most(30))
+        report.measure(GROUP, f"C: {name} of a view, and its release", runners, at_most(30), (LEAST,))
         for job in runners.values():
             job.release()
 

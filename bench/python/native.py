@@ -36,6 +36,7 @@ SIGNATURES = {
     "opencl_kernel": (c_void_p, c_void_p, c_int, c_int),
     "cuda": (c_void_p, c_void_p, c_int, POINTER(Request)),
     "view_slice": (c_void_p,), "view_transpose": (c_void_p,), "view_index": (c_void_p,), "view_plain": (c_void_p,),
+    "gpuarray_view": (c_void_p, c_int, c_int, c_int),
     "device": (c_char_p, c_int), "library_version": (c_char_p,),
 }
 
