@@ -92,9 +92,9 @@ def test_masked_arrays_are_refused_however_plain_their_data_is(bi):
 
 def test_an_array_without_elements_reaches_nothing(bi):
     class Nothing:
-        __array_interface__ = {"shape": (0, 3), "typestr": "<f4", "data": (0, False), "version": 3}
+        __array_interface__ = {"shape": (3, 0), "typestr": "<f4", "data": (0, False), "version": 3}
 
-    assert bi.buffer_interface(Nothing()).shape == (0, 3)
+    assert bi.buffer_interface(Nothing()).shape == (3, 0)
     assert bi.buffer_interface(np.zeros((3, 0, 2**40))).nbytes == 0
 
 
