@@ -72,23 +72,61 @@ static void move(const struct lines *lines, unsigned char *dst, const unsigned c
 /* Shorter units would often end in parts of lines, which cost a call each. */
 #define DIRECT_UNIT 1024
 
+/* Units until the next of them begins with a line; INT64_MAX: none does. */
+static int64_t units_to_line(size_t fill, size_t unit)
+{
+	for (int64_t units = 0; units < BI__LINE; units++)
+		if ((fill + (size_t)units * unit) % BI__LINE == 0)
+			return units;
+	return INT64_MAX;
+}
+
+/* By way of the buffer, until `count` units are moved. */
+static void collect(const struct lines *lines, const unsigned char *src, int64_t count)
+{
+	const size_t unit = lines->run.unit;
+	const int64_t most = BI__WRITER_ROOM / (int64_t)unit;
+
+	while (count > 0) {
+		int64_t some = count < most ? count : most;
+
+		move(lines, bi__writer_room(lines->writer), src, some);
+		bi__writer_done(lines->writer, (size_t)some * unit);
+		src += some * lines->run.src_step;
+		count -= some;
+	}
+}
+
+/* Shuffled to where they belong, but for those before the first line and behind the last. */
+static void shuffle(const struct lines *lines, const unsigned char *src)
+{
+	const int64_t step = lines->run.src_step;
+	int64_t first = units_to_line(lines->writer->fill, lines->run.unit), went = 0;
+
+	if (first > lines->count)
+		first = lines->count;
+	collect(lines, src, first);
+	if (bi__writer_place(lines->writer)) {
+		went = bi__run_past(&lines->run, bi__writer_place(lines->writer), src + first * step,
+				    lines->count - first);
+		bi__writer_went(lines->writer, (size_t)went * lines->run.unit);
+	}
+	collect(lines, src + (first + went) * step, lines->count - first - went);
+}
+
 /* Units that are long enough, or whole lines, go to the writer as they are, the others by way of its buffer. */
 static void stream(const struct lines *lines, unsigned char *dst, const unsigned char *src)
 {
 	const size_t unit = lines->run.unit;
-	const int64_t most = BI__WRITER_ROOM / (int64_t)unit;
-	int64_t count;
 
 	bi__writer_seek(lines->writer, dst);
 	if (unit >= DIRECT_UNIT || (unit % BI__LINE == 0 && lines->writer->fill == 0)) {
 		for (int64_t i = 0; i < lines->count; i++)
 			bi__writer_put(lines->writer, src + i * lines->run.src_step, unit);
-		return;
-	}
-	for (int64_t done = 0; done < lines->count; done += count) {
-		count = lines->count - done < most ? lines->count - done : most;
-		move(lines, bi__writer_room(lines->writer), src + done * lines->run.src_step, count);
-		bi__writer_done(lines->writer, (size_t)count * unit);
+	} else if (lines->run.shuffle.count) {
+		shuffle(lines, src);
+	} else {
+		collect(lines, src, lines->count);
 	}
 }
 
@@ -167,9 +205,11 @@ static void set_up(struct lines *lines, const struct bi__engine_part *part)
 	lines->src_row = x > 0 ? plan->src_strides[x - 1] : 0;
 	lines->columns = has_short_lines(plan);
 	if (lines->columns)
-		bi__run_init(&lines->run, part->simd, plan->unit, lines->dst_row, lines->src_row, 0, plan->bytes);
+		bi__run_init(&lines->run, part->simd, plan->unit, lines->dst_row, lines->src_row, 0, lines->rows,
+			     plan->bytes);
 	else
-		bi__run_init(&lines->run, part->simd, plan->unit, lines->dst_x, lines->src_x, 0, plan->bytes);
+		bi__run_init(&lines->run, part->simd, plan->unit, lines->dst_x, lines->src_x, 0, lines->count,
+			     plan->bytes);
 }
 
 /* Columns are written past the caches only if one line continues the other: what is collected is then dense. */

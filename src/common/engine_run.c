@@ -5,6 +5,12 @@
 /* Below, a copy is done before the table of a shuffle is made. */
 #define SHUFFLE_FROM 8192
 
+/* Units of a run that can do without the last of its shuffles. */
+#define LONG_RUN 1024
+
+/* With more loads for each vector, stores past the caches come better in blocks. */
+#define MOST_LOADS_PAST 4
+
 /* A size that the compiler knows makes memcpy a load and a store. */
 #define RUN(size) \
 	static void run_##size(unsigned char *dst, const unsigned char *src, int64_t count, int64_t dst_step, \
@@ -67,7 +73,7 @@ static bi__run_fn choose(size_t unit)
 }
 
 void bi__run_init(struct bi__run *run, const struct bi__simd *simd, size_t unit, int64_t dst_step, int64_t src_step,
-		  int padded, uint64_t bytes)
+		  int padded, int64_t count, uint64_t bytes)
 {
 	run->unit = unit;
 	run->dst_step = dst_step;
@@ -76,7 +82,7 @@ void bi__run_init(struct bi__run *run, const struct bi__simd *simd, size_t unit,
 	run->simd = simd;
 	run->shuffle.count = 0;
 	if ((padded || dst_step == (int64_t)unit) && bytes >= SHUFFLE_FROM)
-		bi__shuffle_make(&run->shuffle, simd, unit, dst_step, src_step);
+		bi__shuffle_make(&run->shuffle, simd, unit, dst_step, src_step, count >= LONG_RUN);
 }
 
 /* How many periods read nothing outside of `count` units. */
@@ -106,4 +112,19 @@ void bi__run(const struct bi__run *run, unsigned char *dst, const unsigned char 
 		count -= periods * (int64_t)shuffle->units;
 	}
 	run->one_by_one(dst, src, count, run->dst_step, run->src_step, run->unit);
+}
+
+int64_t bi__run_past(const struct bi__run *run, unsigned char *dst, const unsigned char *src, int64_t count)
+{
+	const struct bi__shuffle *shuffle = &run->shuffle;
+	int64_t periods;
+
+	if (!shuffle->count || !run->simd->shuffle_past ||
+	    (size_t)shuffle->count * run->simd->vector > MOST_LOADS_PAST * shuffle->written)
+		return 0;
+	periods = safe_periods(run, count);
+	while ((size_t)periods * shuffle->written % BI__LINE)
+		periods--;
+	run->simd->shuffle_past(shuffle, dst, src, (size_t)periods);
+	return periods * (int64_t)shuffle->units;
 }

@@ -68,37 +68,51 @@ static int take(struct bi__shuffle_load *load, ptrdiff_t *source, size_t vector,
 	return taken;
 }
 
+/* Adds a load of what nobody has taken yet; if that is nothing, there is none. 0: no room. */
+static int add_load(struct bi__shuffle *shuffle, ptrdiff_t *source, size_t vector, ptrdiff_t offset)
+{
+	const ptrdiff_t end = offset + (ptrdiff_t)vector;
+
+	if (shuffle->count == BI__SHUFFLE_LOADS)
+		return 0;
+	if (!take(&shuffle->loads[shuffle->count], source, vector, offset))
+		return 1;
+	if (offset < shuffle->low)
+		shuffle->low = offset;
+	if (end > shuffle->high)
+		shuffle->high = end;
+	shuffle->count++;
+	return 1;
+}
+
 /*
- * The loads of one vector, one behind the other over the bytes that it needs. The last ends where those end, so that
- * none reaches beyond them, unless all fit into less than a vector: then the load begins (or, backwards, ends) with
- * them.
+ * The loads of one vector, one behind the other over the bytes that it needs, from the side where the run begins. In
+ * short runs the last ends where those end, so that none reaches beyond them, unless all fit into less than a vector;
+ * in long ones that would only be one more load that lies in two lines.
  */
-static int add_vector(struct bi__shuffle *shuffle, ptrdiff_t *source, size_t vector, int backwards)
+static int add_vector(struct bi__shuffle *shuffle, ptrdiff_t *source, size_t vector, int backwards, int is_long)
 {
 	const ptrdiff_t size = (ptrdiff_t)vector;
+	const int first = shuffle->count;
 	ptrdiff_t low, high;
-	int first = shuffle->count;
 
 	span(source, vector, &low, &high);
-	for (ptrdiff_t at = low; at < high; at += size) {
-		ptrdiff_t offset = at + size <= high || (at == low && !backwards) ? at : high - size;
+	for (ptrdiff_t done = 0; done < high - low; done += size) {
+		ptrdiff_t offset = backwards ? high - size - done : low + done;
 
-		if (shuffle->count == BI__SHUFFLE_LOADS)
+		if (!is_long && high - low >= size && offset < low)
+			offset = low;
+		if (!is_long && high - low >= size && offset > high - size)
+			offset = high - size;
+		if (!add_load(shuffle, source, vector, offset))
 			return 0;
-		if (!take(&shuffle->loads[shuffle->count], source, vector, offset))
-			continue;
-		if (offset < shuffle->low)
-			shuffle->low = offset;
-		if (offset + size > shuffle->high)
-			shuffle->high = offset + size;
-		shuffle->count++;
 	}
 	shuffle->loads[shuffle->count - 1].last = 1;
 	return shuffle->count > first;
 }
 
 void bi__shuffle_make(struct bi__shuffle *shuffle, const struct bi__simd *simd, size_t unit, int64_t dst_step,
-		      int64_t src_step)
+		      int64_t src_step, int is_long)
 {
 	const size_t vector = simd->vector;
 	int64_t length = src_step < 0 ? -src_step : src_step;
@@ -115,7 +129,7 @@ void bi__shuffle_make(struct bi__shuffle *shuffle, const struct bi__simd *simd, 
 		ptrdiff_t source[BI__LINE];
 
 		find_sources(source, vector, done, unit, (size_t)dst_step, (ptrdiff_t)src_step);
-		if (!add_vector(shuffle, source, vector, src_step < 0)) {
+		if (!add_vector(shuffle, source, vector, src_step < 0, is_long)) {
 			shuffle->count = 0;
 			return;
 		}

@@ -247,8 +247,8 @@ void bi__engine_tiles(const struct bi__engine_part *part, unsigned char *dst, co
 	turn_round(&tiles, &dst, &src);
 	tiles.dense_source = tiles.src_y == element && tiles.unit == element;
 	tiles.streams = part->streams && tiles.dst_x == tiles.unit;
-	bi__run_init(&tiles.gather, part->simd, plan->unit, element, tiles.src_y, 1, plan->bytes);
-	bi__run_init(&tiles.scatter, part->simd, plan->unit, tiles.dst_x, element, 0, plan->bytes);
+	bi__run_init(&tiles.gather, part->simd, plan->unit, element, tiles.src_y, 1, PANEL >> tiles.level, plan->bytes);
+	bi__run_init(&tiles.scatter, part->simd, plan->unit, tiles.dst_x, element, 0, WIDTH, plan->bytes);
 	for (int i = 0; i < x; i++)
 		if (i != y)
 			bi__walk_add(&walk, plan, i);

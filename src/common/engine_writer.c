@@ -58,6 +58,16 @@ void bi__writer_done(struct bi__writer *writer, size_t bytes)
 	flush(writer);
 }
 
+unsigned char *bi__writer_place(const struct bi__writer *writer)
+{
+	return writer->fill ? NULL : writer->line;
+}
+
+void bi__writer_went(struct bi__writer *writer, size_t bytes)
+{
+	writer->line += bytes;
+}
+
 void bi__writer_put(struct bi__writer *writer, const unsigned char *src, size_t bytes)
 {
 	if (writer->fill) {

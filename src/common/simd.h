@@ -54,6 +54,10 @@ struct bi__simd {
 	size_t vector;
 	void (*shuffle)(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
 			size_t periods);
+	/* `shuffle` past the caches, as `stream` below, to a destination that is aligned to a line. NULL: there is
+	 * none. */
+	void (*shuffle_past)(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
+			     size_t periods);
 	/*
 	 * Copies whole lines to an aligned destination past the caches. What was streamed is seen by other threads only
 	 * after `fence` on this one. NULL where a processor has no such stores: memcpy is as good.

@@ -42,8 +42,10 @@ TARGET static inline __m256i load_vector(const unsigned char *p)
 
 #include "common/simd_turn.inc"
 
-TARGET static void shuffle(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
-			   size_t periods)
+/* `streams` is a constant wherever this is used. */
+TARGET static inline __attribute__((always_inline)) void shuffle_any(const struct bi__shuffle *shuffle,
+								     unsigned char *dst, const unsigned char *src,
+								     size_t periods, int streams)
 {
 	for (; periods; periods--, src += shuffle->step) {
 		__m128i made = _mm_setzero_si128();
@@ -55,11 +57,26 @@ TARGET static void shuffle(const struct bi__shuffle *shuffle, unsigned char *dst
 					    _mm_shuffle_epi8(load_lane(src + from->offset), load_lane(from->index)));
 			if (!from->last)
 				continue;
-			_mm_storeu_si128((__m128i *)(void *)dst, made);
+			if (streams)
+				_mm_stream_si128((__m128i *)(void *)dst, made);
+			else
+				_mm_storeu_si128((__m128i *)(void *)dst, made);
 			dst += sizeof(made);
 			made = _mm_setzero_si128();
 		}
 	}
+}
+
+TARGET static void shuffle(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
+			   size_t periods)
+{
+	shuffle_any(shuffle, dst, src, periods, 0);
+}
+
+TARGET static void shuffle_past(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
+				size_t periods)
+{
+	shuffle_any(shuffle, dst, src, periods, 1);
 }
 
 TARGET static void stream(unsigned char *dst, const unsigned char *src, size_t lines)
@@ -84,6 +101,7 @@ const struct bi__simd bi__simd_avx2 = {
 	.turn_narrow = bi__simd_turn_v128,
 	.vector = 16,
 	.shuffle = shuffle,
+	.shuffle_past = shuffle_past,
 	.stream = stream,
 	.fence = fence,
 };

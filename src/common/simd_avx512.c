@@ -49,8 +49,50 @@ TARGET static inline __m512i load_lanes(const unsigned char *p, ptrdiff_t d)
 
 #include "common/simd_turn.inc"
 
-TARGET static void shuffle(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
-			   size_t periods)
+/* More loads keep the memory busy anyway. */
+#define MOST_LOADS 4
+
+/* Both kinds of stores, so that one loop makes both functions; `streams` is a constant wherever this is used. */
+TARGET static inline void put(unsigned char *dst, __m512i v, int streams)
+{
+	if (streams)
+		_mm512_stream_si512((void *)dst, v);
+	else
+		_mm512_storeu_si512((void *)dst, v);
+}
+
+/* The bytes that come from a load. */
+TARGET static inline __mmask64 taken(__m512i index)
+{
+	return _knot_mask64(_mm512_movepi8_mask(index));
+}
+
+/* A period that is one vector, of `count` loads, a constant: indices stay in registers. */
+TARGET static inline __attribute__((always_inline)) void shuffle_one(const struct bi__shuffle *shuffle,
+								     unsigned char *dst, const unsigned char *src,
+								     size_t periods, int count, int streams)
+{
+	__m512i index[MOST_LOADS];
+	const unsigned char *from[MOST_LOADS];
+
+	UNROLL for (int i = 0; i < count; i++)
+	{
+		index[i] = load_vector(shuffle->loads[i].index);
+		from[i] = src + shuffle->loads[i].offset;
+	}
+	for (ptrdiff_t at = 0; periods; periods--, at += shuffle->step, dst += BI__LINE) {
+		__m512i made = _mm512_permutexvar_epi8(index[0], load_vector(from[0] + at));
+
+		UNROLL for (int i = 1; i < count; i++) made =
+			_mm512_mask_permutexvar_epi8(made, taken(index[i]), index[i], load_vector(from[i] + at));
+		put(dst, made, streams);
+	}
+}
+
+/* Any period. */
+TARGET static inline __attribute__((always_inline)) void shuffle_any(const struct bi__shuffle *shuffle,
+								     unsigned char *dst, const unsigned char *src,
+								     size_t periods, int streams)
 {
 	for (; periods; periods--, src += shuffle->step) {
 		__m512i made = _mm512_setzero_si512();
@@ -58,16 +100,40 @@ TARGET static void shuffle(const struct bi__shuffle *shuffle, unsigned char *dst
 		for (int i = 0; i < shuffle->count; i++) {
 			const struct bi__shuffle_load *from = &shuffle->loads[i];
 			__m512i index = load_vector(from->index);
-			__mmask64 taken = _knot_mask64(_mm512_movepi8_mask(index));
 
-			made = _mm512_mask_permutexvar_epi8(made, taken, index, load_vector(src + from->offset));
+			made = _mm512_mask_permutexvar_epi8(made, taken(index), index, load_vector(src + from->offset));
 			if (!from->last)
 				continue;
-			_mm512_storeu_si512((void *)dst, made);
-			dst += sizeof(made);
+			put(dst, made, streams);
+			dst += BI__LINE;
 		}
 	}
 }
+
+#define SHUFFLE(name, streams) \
+	TARGET static void name(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src, \
+				size_t periods) \
+	{ \
+		switch (shuffle->written == BI__LINE ? shuffle->count : 0) { \
+		case 1: \
+			shuffle_one(shuffle, dst, src, periods, 1, streams); \
+			break; \
+		case 2: \
+			shuffle_one(shuffle, dst, src, periods, 2, streams); \
+			break; \
+		case 3: \
+			shuffle_one(shuffle, dst, src, periods, 3, streams); \
+			break; \
+		case MOST_LOADS: \
+			shuffle_one(shuffle, dst, src, periods, MOST_LOADS, streams); \
+			break; \
+		default: \
+			shuffle_any(shuffle, dst, src, periods, streams); \
+		} \
+	}
+
+SHUFFLE(shuffle, 0)
+SHUFFLE(shuffle_past, 1)
 
 TARGET static void stream(unsigned char *dst, const unsigned char *src, size_t lines)
 {
@@ -87,6 +153,7 @@ const struct bi__simd bi__simd_avx512 = {
 	.turn_narrow = bi__simd_turn_v128,
 	.vector = sizeof(__m512i),
 	.shuffle = shuffle,
+	.shuffle_past = shuffle_past,
 	.stream = stream,
 	.fence = fence,
 };

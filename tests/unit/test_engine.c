@@ -273,9 +273,36 @@ static void runs_move_their_units_and_nothing_else(void **state)
 				memset(destination, 0xa5, (size_t)(count * (unit + gap)) + 64);
 				memset(expected, 0xa5, (size_t)(count * (unit + gap)) + 64);
 				naive(&plan, 0, expected, source + plan.src_offset);
-				bi__run_init(&run, simd, plan.unit, unit + gap, step, 0, UINT64_MAX);
+				bi__run_init(&run, simd, plan.unit, unit + gap, step, 0,
+					     between(0, 1) ? count : INT64_MAX, UINT64_MAX);
 				bi__run(&run, destination, source + plan.src_offset, count);
 				assert_memory_equal(destination, expected, (size_t)(count * (unit + gap)) + 64);
+			}
+		}
+	}
+}
+
+/* Runs so long that their loads follow the lines of the source, shuffled to where they belong and by way of a buffer.
+ */
+static void long_runs_equal_the_naive_copy(void **state)
+{
+	(void)state;
+	for (int k = 0; bi__simd_all()[k]; k++) {
+		const struct bi__simd *simd = simd_at(k);
+
+		for (int64_t unit = 1; simd && unit <= 17; unit++) {
+			for (int64_t step = -9 * unit; step <= 9 * unit; step += unit) {
+				const int64_t count = 1024 + between(0, 2000), length = step < 0 ? -step : step;
+				struct bi__plan plan = { .kind = BI__PLAN_STRIDED, .ndim = 1, .cross = -1 };
+
+				plan.unit = (size_t)unit;
+				plan.bytes = (uint64_t)(count * unit);
+				plan.shape[0] = count;
+				plan.dst_strides[0] = unit;
+				plan.src_strides[0] = step;
+				plan.src_offset = step < 0 ? (count - 1) * length : 0;
+				source = place_source((size_t)((count - 1) * length + unit));
+				compare_all_ways(simd, &plan, (size_t)(count * unit));
 			}
 		}
 	}
@@ -416,6 +443,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(runs_move_their_units_and_nothing_else),
+		cmocka_unit_test(long_runs_equal_the_naive_copy),
 		cmocka_unit_test(every_instruction_set_equals_the_naive_copy),
 		cmocka_unit_test(shares_move_each_byte_once),
 		cmocka_unit_test(cuts_keep_panels_and_lines_whole),
