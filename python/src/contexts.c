@@ -276,6 +276,11 @@ int bip_context_cuda(int ordinal, struct bi_context **out)
 {
 	struct bi_location location = { "", 0 };
 
+	if (ordinal < 0) {
+		PyErr_Format(bip_InvalidArrayError, "device is %d, no ordinal of a CUDA device, which is 0 or above",
+			     ordinal);
+		return -1;
+	}
 	*out = look_up_cuda(ordinal);
 	if (*out)
 		return 0;

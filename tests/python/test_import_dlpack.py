@@ -386,6 +386,20 @@ def test_D10_tensor_elsewhere_than_announced(announced):
     assert tensor.deleted == 1
 
 
+class Nowhere:
+    def __dlpack_device__(self):
+        return dl.CUDA, -1
+
+    def __dlpack__(self, **keywords):
+        raise AssertionError("asked for a tensor")
+
+
+def test_D10_negative_ordinal_is_no_device():
+    buffer_interface(np.zeros(1))  # what is open, and no device of CUDA, is not taken for it
+    with pytest.raises(InvalidArrayError, match="-1"):
+        buffer_interface(Nowhere())
+
+
 def test_pinned_memory_is_the_hosts():
     view = buffer_interface(make(device=(dl.CUDA_HOST, 0)).capsule())
     assert view.backend == "host"

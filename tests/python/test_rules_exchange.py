@@ -199,8 +199,10 @@ def test_X8_no_stream_for_devices_without_one(table, kind):
     assert current_stream(table, kind) == 0
 
 
-def test_X8_device_that_is_not_there_is_no_failure(cuda, table):
-    assert current_stream(table, dl.CUDA, 77) == 0
+@pytest.mark.parametrize("ordinal", [77, -1, -(2**31)])
+def test_X8_device_that_is_not_there_is_no_failure(bi, cuda, pocl, table, ordinal):
+    bi.buffer_interface(bi.full((4,), 3, "i4", device=pocl).__dlpack__(max_version=(1, 3)))  # looked up last
+    assert current_stream(table, dl.CUDA, ordinal) == 0
 
 
 # X5: borrowing
