@@ -123,15 +123,26 @@ static void *worker(void *index)
 	return NULL;
 }
 
+/* All but those that a thread raises itself: blocked, they end the process whatever handler it has. */
+static void block_signals(sigset_t *before)
+{
+	static const int own[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL };
+	sigset_t others;
+
+	sigfillset(&others);
+	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+		sigdelset(&others, own[i]);
+	pthread_sigmask(SIG_SETMASK, &others, before);
+}
+
 /* Locked. */
 static void start_threads(int count)
 {
-	sigset_t all, before;
+	sigset_t before;
 
 	if (thread_count >= count || stopping)
 		return;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	block_signals(&before);
 	while (thread_count < count &&
 	       !pthread_create(&threads[thread_count], NULL, worker, (void *)(intptr_t)thread_count))
 		thread_count++;
