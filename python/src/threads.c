@@ -19,7 +19,10 @@ PyObject *bip_set_threads(PyObject *module, PyObject *count)
 	(void)module;
 	if (number == -1 && PyErr_Occurred())
 		return NULL;
-	/* What is no int is none of the counts either. */
-	rc = bi_set_threads(overflow || number < 0 || number > INT_MAX ? -1 : (int)number, &err);
+	if (overflow || number < INT_MIN || number > INT_MAX) {
+		PyErr_Format(PyExc_ValueError, "%R threads are not in 0..%d", count, BI_MAX_THREADS);
+		return NULL;
+	}
+	rc = bi_set_threads((int)number, &err);
 	return rc ? bip_raise(rc, &err) : Py_NewRef(Py_None);
 }

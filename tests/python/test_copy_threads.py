@@ -30,7 +30,7 @@ def test_0_is_the_default(bi):
 @pytest.mark.parametrize("count", [-1, 65, 2**31, 2**40, 2**70, -(2**70)])
 def test_no_other_count(bi, count):
     bi.set_threads(3)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=rf"^{count} threads .* 0\.\.64"):
         bi.set_threads(count)
     assert bi.threads() == 3
 
