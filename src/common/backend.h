@@ -65,6 +65,11 @@ struct bi__backend {
 	enum bi_handle_kind handle;
 	/* 1: streams of any two contexts may wait for each other, and copy moves dense bytes from another's block. */
 	int has_peers;
+	/*
+	 * 1: the event of a copy between a block and host memory, on an in-order queue, is also one for all that is on
+	 * the queue then, and costs less than `record`.
+	 */
+	int copy_marks;
 	/* What a stream is to the consumers of an export. */
 	enum bi_stream_kind stream_kind;
 

@@ -5,48 +5,41 @@
 #include "common/job.h"
 #include "common/status.h"
 
-static int check_shapes(const struct bi_layout *to, const struct bi_layout *from, struct bi_error *err)
-{
-	if (to->ndim != from->ndim)
-		return bi__fail(err, BI_EINVAL, "the destination has %d dimensions, the source %d", to->ndim,
-				from->ndim);
-	for (int i = 0; i < to->ndim; i++)
-		if (to->shape[i] != from->shape[i])
-			return bi__fail(err, BI_EINVAL, "the destination has extent %lld on axis %d, the source %lld",
-					(long long)to->shape[i], i, (long long)from->shape[i]);
-	return BI_OK;
-}
-
 static int check_destination(const struct bi_view *view, const struct bi_layout *layout, struct bi_error *err)
 {
 	if (view->flags & BI_VIEW_READONLY)
 		return bi__fail(err, BI_EREADONLY, "the destination is read-only");
+	/* Dense elements share nothing. */
+	if (view->exchange_flags & (BI_EXCHANGE_C_CONTIGUOUS | BI_EXCHANGE_F_CONTIGUOUS))
+		return BI_OK;
 	if (bi_layout_self_overlap(layout))
 		return bi__fail(err, BI_EOVERLAP, "two elements of the destination share bytes");
 	return BI_OK;
 }
 
-static int check(const struct bi__job *job, struct bi_error *err)
+/* Member by member: most of a job is room for axes that there are not, which an initialiser would clear. */
+static void start(struct bi__job *job, const struct bi_view *dst, const struct bi_view *src, struct bi_stream *stream,
+		  const char *operation)
 {
-	int rc = check_shapes(&job->to, &job->from, err);
-
-	if (rc)
-		return rc;
-	if (job->to.dtype.item_size != job->from.dtype.item_size)
-		return bi__fail(err, BI_EDTYPE, "an item of the destination has %u bytes, of the source %u",
-				job->to.dtype.item_size, job->from.dtype.item_size);
-	return check_destination(job->dst, &job->to, err);
+	job->dst = dst;
+	job->src = src;
+	job->stream = stream;
+	job->operation = operation;
+	bi_view_layout(dst, &job->to);
+	if (src)
+		bi_view_layout(src, &job->from);
 }
 
 int bi__copy(const struct bi_view *dst, const struct bi_view *src, struct bi_stream *stream, const char *operation,
 	     struct bi_error *err)
 {
-	struct bi__job job = { .dst = dst, .src = src, .stream = stream, .operation = operation };
+	struct bi__job job;
 	int rc;
 
-	bi_view_layout(dst, &job.to);
-	bi_view_layout(src, &job.from);
-	rc = check(&job, err);
+	start(&job, dst, src, stream, operation);
+	rc = bi__plan_check(&job.to, &job.from, err);
+	if (!rc)
+		rc = check_destination(dst, &job.to, err);
 	if (!rc)
 		rc = bi__dispatch_reachable(dst->memory, err);
 	if (!rc)
@@ -68,10 +61,10 @@ int bi_copy(const struct bi_view *dst, const struct bi_view *src, struct bi_stre
 int bi__fill(const struct bi_view *view, const void *element, struct bi_stream *stream, const char *operation,
 	     struct bi_error *err)
 {
-	struct bi__job job = { .dst = view, .stream = stream, .operation = operation };
+	struct bi__job job;
 	int rc;
 
-	bi_view_layout(view, &job.to);
+	start(&job, view, NULL, stream, operation);
 	rc = check_destination(view, &job.to, err);
 	if (!rc)
 		rc = bi__dispatch_reachable(view->memory, err);

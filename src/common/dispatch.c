@@ -278,15 +278,24 @@ static int debug_wait(struct bi_stream *stream, struct bi_error *err)
 	return rc;
 }
 
+/* One event for two: the report's, and the end of the work. Without the second the end is recorded when it is needed.
+ */
+static void keep_end(struct bi_context *context, uintptr_t event, int is_timed, struct bi__fence *end)
+{
+	if (event && (!is_timed || context->backend->event_retain(event, NULL) == BI_OK))
+		*end = (struct bi__fence){ bi_context_retain(context), event };
+}
+
 int bi__dispatch_copy(struct bi_stream *stream, const char *operation, const struct bi__plan *plan,
 		      const struct bi_memory *dst, const struct bi_memory *src, const void *element,
-		      size_t element_size, struct bi_error *err)
+		      size_t element_size, struct bi__fence *end, struct bi_error *err)
 {
 	struct bi_context *context = stream->context;
 	struct bi_context *owner = src && bi__is_host(dst) && !bi__is_host(src) ? src->context : dst->context;
 	struct bi__place to = place_of(dst);
 	struct bi__place from = src ? place_of(src) : (struct bi__place){ .host = element, .immediate = element_size };
 	int recorded = bi__report_active(owner), waits = owner->debug, is_timed;
+	int marks = end && context->backend->copy_marks && !stream->queue.out_of_order && (!to.block || !from.block);
 	uintptr_t event = 0;
 	int64_t start = recorded ? now() : 0;
 	uint64_t capture = 0;
@@ -301,11 +310,15 @@ int bi__dispatch_copy(struct bi_stream *stream, const char *operation, const str
 		recorded = waits = 0;
 	/* An event of a peer may not outlive its context, and the report would keep it. */
 	is_timed = recorded && (owner == context || !context->backend->has_peers);
-	rc = context->backend->copy(&context->state, &stream->queue, plan, &to, &from, is_timed ? &event : NULL, err);
+	rc = context->backend->copy(&context->state, &stream->queue, plan, &to, &from,
+				    is_timed || marks ? &event : NULL, err);
 	if (rc)
 		return rc;
+	if (marks)
+		keep_end(context, event, is_timed, end);
 	if (recorded)
-		bi__report_add(owner, stream, operation, plan, event || !is_timed ? -1 : now() - start, event);
+		bi__report_add(owner, stream, operation, plan, is_timed && !event ? now() - start : -1,
+			       is_timed ? event : 0);
 	return waits ? debug_wait(stream, err) : BI_OK;
 }
 

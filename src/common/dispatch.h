@@ -49,6 +49,12 @@ int bi__dispatch_follow(struct bi_stream *waiter, struct bi_stream *on, struct b
 /* Host wait until the stream is empty; the last resort where no event can be had. */
 int bi__dispatch_finish(struct bi_stream *stream, struct bi_error *err);
 
+/* Can the stream take part in a graph capture at all? */
+static inline int bi__dispatch_captures(const struct bi_stream *stream)
+{
+	return stream->context->backend->capture != NULL;
+}
+
 /* *id = the graph capture that the stream takes part in, 0: none. */
 int bi__dispatch_capture(struct bi_stream *stream, uint64_t *id, struct bi_error *err);
 /* BI_ECAPTURE, naming what is not possible then, if the stream is being captured. */
@@ -69,10 +75,14 @@ int bi__fence_query(const struct bi__fence *fence, int *done, struct bi_error *e
 /* Host wait, counted under `reason`. */
 int bi__fence_block(const struct bi__fence *fence, enum bi__wait_reason reason, struct bi_error *err);
 
-/* Enqueues a plan between places of two memories; `element` replaces the source in a fill. Records, debugs. */
+/*
+ * Enqueues a plan between places of two memories; `element` replaces the source in a fill. Records, debugs. `end` (may
+ * be NULL, else cleared) becomes an event behind all that is now on the stream where the driver makes one along with
+ * work between device and host memory.
+ */
 int bi__dispatch_copy(struct bi_stream *stream, const char *operation, const struct bi__plan *plan,
 		      const struct bi_memory *dst, const struct bi_memory *src, const void *element,
-		      size_t element_size, struct bi_error *err);
+		      size_t element_size, struct bi__fence *end, struct bi_error *err);
 
 /* *takes = does a device of the context move this plan between device and host memory as it is, without packing? */
 int bi__dispatch_takes(struct bi_context *context, const struct bi__plan *plan, const struct bi_memory *dst,

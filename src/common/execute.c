@@ -53,9 +53,12 @@ static void note_partner(struct bi_memory *to, struct bi_memory *from)
 	host->partner_epoch = host->partner->epoch;
 }
 
-/* The locked step: what is waited for, the work, and who waits for it, are enqueued as one. */
+/*
+ * The locked step: what is waited for, the work, and who waits for it, are enqueued as one. *end is what is left of the
+ * event that came with the work.
+ */
 static int execute_locked(const struct bi__job *job, struct bi_stream *stream, const void *element,
-			  struct bi_error *err)
+			  struct bi__fence *end, struct bi_error *err)
 {
 	struct bi_memory *to = job->dst->memory;
 	struct bi_memory *from = job->src && job->src->memory != to ? job->src->memory : NULL;
@@ -77,11 +80,11 @@ static int execute_locked(const struct bi__job *job, struct bi_stream *stream, c
 	if (rc)
 		return rc;
 	rc = bi__dispatch_copy(stream, job->operation, &job->plan, to, job->src ? job->src->memory : NULL, element,
-			       job->to.dtype.item_size, err);
+			       job->to.dtype.item_size, from ? end : NULL, err);
 	/* Also after a failure: what is already enqueued stays ordered. */
-	to_end = bi__order_end(to, stream, rc ? NULL : err);
+	to_end = bi__order_end_at(to, NULL, stream, end, rc ? NULL : err);
 	if (from)
-		from_end = bi__order_end_next(from, to, stream, rc || to_end ? NULL : err);
+		from_end = bi__order_end_at(from, to, stream, end, rc || to_end ? NULL : err);
 	if (from)
 		note_partner(to, from);
 	return rc ? rc : to_end ? to_end : from_end;
@@ -89,6 +92,8 @@ static int execute_locked(const struct bi__job *job, struct bi_stream *stream, c
 
 void bi__job_log(const struct bi__job *job, const struct bi_stream *stream, int rc)
 {
+	if (!bi__logs(job->dst->memory->context, BI_LOG_DEBUG))
+		return;
 	bi__log(job->dst->memory->context, BI_LOG_DEBUG, "%s: %s, %llu bytes, stream %u: %s", job->operation,
 		bi__plan_name(job->plan.kind), (unsigned long long)job->plan.bytes, stream->id, bi_status_text(rc));
 }
@@ -98,14 +103,16 @@ int bi__job_execute(const struct bi__job *job, const void *element, struct bi_er
 	struct bi_memory *to = job->dst->memory;
 	struct bi_memory *from = job->src ? job->src->memory : NULL;
 	struct bi_stream *stream = bi__job_stream(job, err);
+	struct bi__fence end = { NULL, 0 };
 	int rc;
 
 	if (!stream)
 		return BI_EINVAL;
 	bi__memory_reap(stream->context, BI__REAP_SOME);
 	bi__order_lock(to, from);
-	rc = execute_locked(job, stream, element, err);
+	rc = execute_locked(job, stream, element, &end, err);
 	bi__order_unlock(to, from);
+	bi__fence_clear(&end);
 	bi__job_log(job, stream, rc);
 	return rc;
 }

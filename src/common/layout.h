@@ -7,6 +7,9 @@
 /* A layout that a caller may have filled in himself: the checks of bi_layout_init. Its descr is not looked at. */
 int bi__layout_check(const struct bi_layout *layout, struct bi_error *err);
 
+/* bi_layout_overlap of `a`, moved by `distance` bytes, with b. 0 where that is beyond all addresses. */
+int bi__layout_overlap_at(const struct bi_layout *a, int64_t distance, const struct bi_layout *b);
+
 /*
  * Indexing and permuting on shapes and strides wherever they lie, so that a view of a view is worked out where it
  * stays. What is read is that of a sound layout.

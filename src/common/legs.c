@@ -120,10 +120,10 @@ static int execute_legs_locked(const struct bi__job *first, const struct bi__job
 
 	if (rc)
 		return rc;
-	rc = bi__dispatch_copy(stream, first->operation, &first->plan, chain->between, chain->from, NULL, 0, err);
+	rc = bi__dispatch_copy(stream, first->operation, &first->plan, chain->between, chain->from, NULL, 0, NULL, err);
 	if (!rc)
 		rc = bi__dispatch_copy(stream, second->operation, &second->plan, chain->to, chain->between, NULL, 0,
-				       err);
+				       NULL, err);
 	/* Also after a failure: what is already enqueued stays ordered. */
 	ended = end_legs(chain, stream, rc ? NULL : err);
 	return rc ? rc : ended;

@@ -5,6 +5,12 @@
 #include "common/object.h"
 #include "common/status.h"
 
+/* Does anybody read lines of that level? Then what they say is worth finding out. */
+static inline int bi__logs(const struct bi_context *context, enum bi_log_level level)
+{
+	return context->log && (int)level <= context->log_level;
+}
+
 /* Under no lock: the callback is foreign code. */
 void bi__log(const struct bi_context *context, enum bi_log_level level, const char *format, ...) BI__PRINTF(3, 4);
 

@@ -89,7 +89,7 @@ static int move_copy(struct bi_map *map, int out, struct bi_error *err)
 		rc = bi__order_begin_next(map->copy, memory, stream, err);
 	if (rc)
 		return rc;
-	rc = bi__dispatch_copy(stream, out ? "unmap" : "map", &plan, dst, src, NULL, 0, err);
+	rc = bi__dispatch_copy(stream, out ? "unmap" : "map", &plan, dst, src, NULL, 0, NULL, err);
 	ended = bi__order_end(memory, stream, rc ? NULL : err);
 	copy_ended = bi__order_end_next(map->copy, memory, stream, rc || ended ? NULL : err);
 	return rc ? rc : ended ? ended : copy_ended;

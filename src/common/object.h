@@ -110,6 +110,7 @@ struct bi_memory {
 	bool pending;
 	bool capturing; /* the step under way enqueues into a graph that is being captured */
 	bool captured; /* some step did */
+	bool checked; /* the step under way has asked whether what it waits for failed */
 	bool lost; /* the end of work can never be known: the memory is never let go */
 	bool used; /* the first use is over; the list is let go when the lock is dropped */
 	unsigned readers, writers; /* mappings */

@@ -25,34 +25,46 @@ struct leftovers {
 	size_t count;
 };
 
+/* Locked. Nothing to wait for, to report or to make up for. */
+static int is_settled(const struct bi_memory *memory)
+{
+	return !memory->pending && !memory->tail.context && !memory->first_use_count && !memory->unrecorded &&
+	       !memory->lost;
+}
+
 /* Locked; last of all before the lock is dropped. */
 static void note_idle(struct bi_memory *memory)
 {
-	int is_idle = !memory->pending && !memory->tail.context && !memory->first_use_count && !memory->unrecorded &&
-		      !memory->lost;
-
-	atomic_store_explicit(&memory->idle, is_idle, memory_order_release);
+	atomic_store_explicit(&memory->idle, is_settled(memory), memory_order_release);
 }
 
-static struct leftovers unlock(struct bi_memory *memory)
+static void take_leftovers(struct bi_memory *memory, struct leftovers *left)
 {
-	struct leftovers left = { .fence_count = memory->stale_count };
-
-	memcpy(left.fences, memory->stale, sizeof(left.fences));
+	left->fence_count = memory->stale_count;
+	memcpy(left->fences, memory->stale, sizeof(left->fences));
 	memory->stale_count = 0;
-	memcpy(left.streams, memory->caught_up, sizeof(left.streams));
+	memcpy(left->streams, memory->caught_up, sizeof(left->streams));
 	memset(memory->caught_up, 0, sizeof(memory->caught_up));
-	memory->capturing = 0;
-	if (memory->used) {
-		left.events = memory->first_use;
-		left.count = memory->first_use_count;
-		memory->first_use = NULL;
-		memory->first_use_count = 0;
-		memory->used = 0;
-	}
+	left->events = memory->used ? memory->first_use : NULL;
+	left->count = memory->used ? memory->first_use_count : 0;
+	if (!memory->used)
+		return;
+	memory->first_use = NULL;
+	memory->first_use_count = 0;
+	memory->used = 0;
+}
+
+/* 1: something is left, and in *left. */
+static int unlock(struct bi_memory *memory, struct leftovers *left)
+{
+	int leaves = memory->stale_count || memory->caught_up[0] || memory->used;
+
+	if (leaves)
+		take_leftovers(memory, left);
+	memory->capturing = memory->checked = 0;
 	note_idle(memory);
 	pthread_mutex_unlock(&memory->lock);
-	return left;
+	return leaves;
 }
 
 static void drop(struct leftovers *left)
@@ -68,14 +80,13 @@ static void drop(struct leftovers *left)
 
 void bi__order_unlock(struct bi_memory *a, struct bi_memory *b)
 {
-	struct leftovers left = unlock(a);
+	struct leftovers left, other;
+	int leaves = unlock(a, &left);
 
-	if (b && b != a) {
-		struct leftovers other = unlock(b);
-
+	if (b && b != a && unlock(b, &other))
 		drop(&other);
-	}
-	drop(&left);
+	if (leaves)
+		drop(&left);
 }
 
 /* Takes what is pending off the books if nothing was added since `epoch`. Fences are cleared under no lock. */
@@ -119,14 +130,18 @@ static int check_lost(const struct bi_memory *memory, struct bi_error *err)
 	return BI_OK;
 }
 
-int bi__order_check(const struct bi_memory *memory, struct bi_error *err)
+int bi__order_check(struct bi_memory *memory, struct bi_error *err)
 {
-	int done, rc = check_lost(memory, err);
+	int done, rc;
 
+	if (is_settled(memory) || memory->checked)
+		return BI_OK;
+	rc = check_lost(memory, err);
 	if (!rc)
 		rc = bi__fence_query(&memory->tail, &done, err);
 	for (size_t i = 0; i < memory->first_use_count && !rc; i++)
 		rc = bi__fence_query(&memory->first_use[i]->fence, &done, err);
+	memory->checked = !rc;
 	return rc;
 }
 
@@ -149,7 +164,17 @@ static int check_outside(const struct bi_memory *memory, struct bi_error *err)
 	return rc;
 }
 
-static int check_member(struct bi_memory *memory, const struct bi_stream *stream, uint64_t id, struct bi_error *err)
+/* Is the capture of its home not known yet, from the stream or from the home of the other memory? */
+static int is_asked(const struct bi_memory *memory, const struct bi_memory *other, const struct bi_stream *stream)
+{
+	struct bi_stream *home = memory->home;
+
+	return home && home != stream && !bi__is_unordered(memory) &&
+	       !(other && other->home == home && !bi__is_unordered(other));
+}
+
+static int check_member(struct bi_memory *memory, const struct bi_memory *other, const struct bi_stream *stream,
+			uint64_t id, struct bi_error *err)
 {
 	uint64_t home_id = id;
 	int rc = BI_OK;
@@ -158,7 +183,7 @@ static int check_member(struct bi_memory *memory, const struct bi_stream *stream
 	if (id && memory->unrecorded)
 		return bi__fail(err, BI_ECAPTURE,
 				"the end of earlier work is not recorded yet, and cannot be in a graph");
-	if (memory->home && memory->home != stream && !bi__is_unordered(memory))
+	if (is_asked(memory, other, stream))
 		rc = bi__dispatch_capture(memory->home, &home_id, err);
 	if (rc)
 		return rc;
@@ -172,11 +197,15 @@ static int check_member(struct bi_memory *memory, const struct bi_stream *stream
 int bi__order_check_capture(struct bi_stream *stream, struct bi_memory *a, struct bi_memory *b, struct bi_error *err)
 {
 	uint64_t id;
-	int rc = bi__dispatch_capture(stream, &id, err);
+	int rc = bi__dispatch_alive(stream->context, err);
 
+	/* Streams that work together are of one backend. */
+	if (rc || !bi__dispatch_captures(stream))
+		return rc;
+	rc = bi__dispatch_capture(stream, &id, err);
 	if (!rc)
-		rc = check_member(a, stream, id, err);
-	return rc || !b || b == a ? rc : check_member(b, stream, id, err);
+		rc = check_member(a, NULL, stream, id, err);
+	return rc || !b || b == a ? rc : check_member(b, a, stream, id, err);
 }
 
 /* On the device where the two share events, else by the calling thread. */
@@ -229,12 +258,20 @@ static int wait_tail(struct bi_memory *memory, const struct bi_memory *first, st
 	return BI_OK;
 }
 
-/* Host memory: the tail moves to the end of what is on the stream now. */
-static int move_tail(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+/* Host memory: the tail moves to the end of what is on the stream now, or to `end`, which is taken. */
+static int move_tail(struct bi_memory *memory, struct bi_stream *stream, struct bi__fence *end, struct bi_error *err)
 {
 	struct bi__fence tail = { NULL, 0 };
-	int rc = bi__fence_record(stream, &tail, err);
+	int rc = BI_OK;
 
+	if (stream->context->backend->is_host)
+		return BI_OK;
+	if (end && end->context) {
+		tail = *end;
+		*end = (struct bi__fence){ NULL, 0 };
+	} else {
+		rc = bi__fence_record(stream, &tail, err);
+	}
 	if (rc || !tail.context)
 		return rc;
 	discard_tail(memory);
@@ -250,14 +287,14 @@ static int shares_home(const struct bi_memory *memory, const struct bi_memory *f
 }
 
 static int record_end(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
-		      struct bi_error *err)
+		      struct bi__fence *end, struct bi_error *err)
 {
 	memory->captured |= memory->capturing;
 	if (bi__is_unordered(memory))
 		return BI_OK;
 	/* What is captured runs when its launcher says; host memory then keeps no tail, because the order is his. */
 	if (bi__is_host(memory))
-		return memory->capturing ? BI_OK : move_tail(memory, stream, err);
+		return memory->capturing ? BI_OK : move_tail(memory, stream, end, err);
 	memory->pending = 1;
 	return shares_home(memory, first) ? BI_OK : bi__dispatch_follow(memory->home, stream, err);
 }
@@ -266,10 +303,11 @@ void bi__order_catch_up(struct bi_memory *memory)
 {
 	if (!memory->unrecorded)
 		return;
-	if (record_end(memory, NULL, memory->unrecorded, NULL) && bi__dispatch_finish(memory->unrecorded, NULL))
+	if (record_end(memory, NULL, memory->unrecorded, NULL, NULL) && bi__dispatch_finish(memory->unrecorded, NULL))
 		memory->lost = 1;
 	memory->caught_up[memory->caught_up[0] != NULL] = memory->unrecorded;
 	memory->unrecorded = NULL;
+	memory->checked = 0;
 }
 
 int bi__order_begin_next(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
@@ -278,6 +316,8 @@ int bi__order_begin_next(struct bi_memory *memory, const struct bi_memory *first
 	int rc;
 
 	bi__order_catch_up(memory);
+	if (is_settled(memory))
+		return BI_OK;
 	rc = wait_first_use(memory, stream, err);
 	if (rc || bi__is_unordered(memory))
 		return rc;
@@ -295,17 +335,24 @@ int bi__order_begin(struct bi_memory *memory, struct bi_stream *stream, struct b
 
 int bi__order_end(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
-	return bi__order_end_next(memory, NULL, stream, err);
+	return bi__order_end_at(memory, NULL, stream, NULL, err);
 }
 
 int bi__order_end_next(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
 		       struct bi_error *err)
 {
+	return bi__order_end_at(memory, first, stream, NULL, err);
+}
+
+int bi__order_end_at(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
+		     struct bi__fence *end, struct bi_error *err)
+{
 	int rc;
 
 	bi__order_catch_up(memory);
-	rc = record_end(memory, first, stream, err);
+	rc = record_end(memory, first, stream, end, err);
 	memory->epoch++;
+	memory->checked = 0;
 	memory->used = memory->first_use_count > 0;
 	if (rc)
 		memory->unrecorded = bi_stream_retain(stream);

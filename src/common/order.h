@@ -17,8 +17,11 @@ void bi__order_unlock(struct bi_memory *a, struct bi_memory *b);
  */
 int bi__order_check_capture(struct bi_stream *stream, struct bi_memory *a, struct bi_memory *b, struct bi_error *err);
 
-/* Locked. BI_EPRODUCER if an event has failed that the next use would wait for. */
-int bi__order_check(const struct bi_memory *memory, struct bi_error *err);
+/*
+ * Locked. BI_EPRODUCER if an event has failed that the next use would wait for. The driver is asked once in a step,
+ * until the step adds work of its own.
+ */
+int bi__order_check(struct bi_memory *memory, struct bi_error *err);
 
 /*
  * Locked. Work that is enqueued on `stream` next comes after all work on the memory. BI_EPRODUCER if that has failed.
@@ -55,6 +58,13 @@ int bi__order_end(struct bi_memory *memory, struct bi_stream *stream, struct bi_
 /* The same for another memory of the step, after that for `first`: a home that they share waits once. */
 int bi__order_end_next(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
 		       struct bi_error *err);
+
+/*
+ * The same where `end` (may be NULL) is an event behind the work, if the driver made one with it: it becomes the tail
+ * of host memory, and is taken then. Without one, and for device memory, as above.
+ */
+int bi__order_end_at(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
+		     struct bi__fence *end, struct bi_error *err);
 
 /* Host wait until nothing is pending on the memory. Asks the driver nothing if nothing is. */
 int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err);

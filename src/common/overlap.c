@@ -7,6 +7,7 @@
  * at most two things to try. Slices of a dense array have one group for each axis, with two terms.
  */
 #include "common/checked.h"
+#include "common/layout.h"
 #include "common/status.h"
 
 #define MAX_TERMS (2 * BI_MAX_NDIM + 1)
@@ -148,12 +149,20 @@ static void add_axes(struct sum *sum, const struct bi_layout *layout)
 				 layout->shape[i] - 1);
 }
 
-int bi_layout_overlap(const struct bi_layout *a, const struct bi_layout *b)
+/* 0: there are no such bytes. */
+static int move_extent(const struct bi_layout *layout, int64_t distance, int64_t *first, int64_t *end)
+{
+	bi_layout_extent(layout, first, end);
+	return !bi__add(*first, distance, first) && !bi__add(*end, distance, end);
+}
+
+int bi__layout_overlap_at(const struct bi_layout *a, int64_t distance, const struct bi_layout *b)
 {
 	int64_t a_first, a_end, b_first, b_end, target;
 	struct sum sum;
 
-	bi_layout_extent(a, &a_first, &a_end);
+	if (!move_extent(a, distance, &a_first, &a_end))
+		return 0;
 	bi_layout_extent(b, &b_first, &b_end);
 	if (a_end <= b_first || b_end <= a_first || bi_layout_nbytes(a) == 0 || bi_layout_nbytes(b) == 0)
 		return 0;
@@ -165,6 +174,11 @@ int bi_layout_overlap(const struct bi_layout *a, const struct bi_layout *b)
 	add_axes(&sum, b);
 	add_term(&sum, 1, (int64_t)a->dtype.item_size - 1 + b->dtype.item_size - 1);
 	return solve(&sum, target);
+}
+
+int bi_layout_overlap(const struct bi_layout *a, const struct bi_layout *b)
+{
+	return bi__layout_overlap_at(a, 0, b);
 }
 
 /*

@@ -156,11 +156,40 @@ void bi__plan_classify(struct bi__plan *plan, size_t item_size)
 		plan->kind = plan->unit > item_size ? BI__PLAN_ROWS : BI__PLAN_STRIDED;
 }
 
-/* src_strides may be NULL: the source is one item. */
-static void make(struct bi__plan *plan, const struct bi_layout *dst, int64_t src_offset, const int64_t *src_strides)
+/*
+ * The last axes that are dense on both sides become part of the unit as they stand: no axis before them has a stride
+ * below what they reach together, so sorting would leave them last. Returns how many axes are left.
+ */
+static int absorb_dense(struct bi__plan *plan, const struct bi_layout *dst, const int64_t *src_strides)
+{
+	int n = dst->ndim;
+
+	for (; n > 0; n--) {
+		int64_t extent = dst->shape[n - 1], unit = (int64_t)plan->unit;
+
+		if (extent != 1 && (dst->strides[n - 1] != unit || src_strides[n - 1] != unit))
+			break;
+		plan->unit *= (size_t)extent;
+	}
+	return n;
+}
+
+static void make_nest(struct bi__plan *plan, const struct bi_layout *dst, const int64_t *src_strides, int ndim)
 {
 	struct axis axes[BI_MAX_NDIM];
 	int n;
+
+	for (int i = 0; i < ndim; i++)
+		add_axis(plan, axes, dst->shape[i], dst->strides[i], src_strides ? src_strides[i] : 0);
+	n = plan->ndim;
+	sort_axes(axes, n);
+	absorb_rows(plan, axes, merge_axes(axes, n));
+}
+
+/* src_strides may be NULL: the source is one item. */
+static void make(struct bi__plan *plan, const struct bi_layout *dst, int64_t src_offset, const int64_t *src_strides)
+{
+	int left;
 
 	plan->bytes = (uint64_t)bi_layout_nbytes(dst);
 	plan->unit = dst->dtype.item_size;
@@ -171,11 +200,9 @@ static void make(struct bi__plan *plan, const struct bi_layout *dst, int64_t src
 	plan->cross = -1;
 	if (plan->bytes == 0)
 		return;
-	for (int i = 0; i < dst->ndim; i++)
-		add_axis(plan, axes, dst->shape[i], dst->strides[i], src_strides ? src_strides[i] : 0);
-	n = plan->ndim;
-	sort_axes(axes, n);
-	absorb_rows(plan, axes, merge_axes(axes, n));
+	left = src_strides ? absorb_dense(plan, dst, src_strides) : dst->ndim;
+	if (left)
+		make_nest(plan, dst, src_strides, left);
 	bi__plan_classify(plan, dst->dtype.item_size);
 }
 

@@ -2,6 +2,7 @@
 #include "common/job.h"
 
 #include "common/dispatch.h"
+#include "common/layout.h"
 
 /* Address of the first byte that is ours, for memory that has one; else 0. */
 static uintptr_t address_of(const struct bi__block *block)
@@ -30,15 +31,9 @@ static int64_t distance(const struct bi_memory *a, const struct bi_memory *b)
 static int overlaps(const struct bi__job *job)
 {
 	const struct bi_memory *to = job->dst->memory, *from = job->src->memory;
-	struct bi_layout shifted;
 
-	if (!shares_place(to, from))
-		return 0;
-	if (to == from)
-		return bi_layout_overlap(&job->to, &job->from);
-	shifted = job->to;
-	return !__builtin_add_overflow(shifted.offset, distance(to, from), &shifted.offset) &&
-	       bi_layout_overlap(&shifted, &job->from);
+	return shares_place(to, from) &&
+	       bi__layout_overlap_at(&job->to, to == from ? 0 : distance(to, from), &job->from);
 }
 
 int bi__job_is_cross(const struct bi__job *job)

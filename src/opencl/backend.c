@@ -6,6 +6,7 @@ extern const struct bi__backend bi__opencl_backend;
 const struct bi__backend bi__opencl_backend = {
 	.name = "opencl",
 	.handle = BI_HANDLE_CL_MEM,
+	.copy_marks = 1,
 	.stream_kind = BI_STREAM_KIND_CL_QUEUE,
 	.enumerate = bi__opencl_enumerate,
 	.open = bi__opencl_open,

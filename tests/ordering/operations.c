@@ -97,6 +97,29 @@ static void row_06_the_home_waits_for_the_stream(void **state)
 		}
 }
 
+/* A download; the home of the source waits for a marker on the stream, which is none of its own. */
+static void download(struct bi_stream *stream, unsigned markers)
+{
+	struct bi_view *host = wrap(PLACE_HOST, 1, nobody), *from = wrap(PLACE_DEVICE, 7, nobody);
+	uint64_t before = calls_of("clEnqueueMarkerWithWaitList");
+
+	copy(host, from, stream);
+	MORE(calls_of("clEnqueueMarkerWithWaitList"), before, markers);
+	finish_all();
+	assert_int_equal(value_of(host), 7);
+	bi_view_release(host);
+	bi_view_release(from);
+}
+
+/* On an in-order queue the event of the copy comes after everything, so host memory's tail needs no marker. */
+static void row_10_the_tail_comes_with_the_copy(void **state)
+{
+	(void)state;
+	download(NULL, 0);
+	download(new_stream(BI_STREAM_IN_ORDER), 1);
+	download(new_stream(BI_STREAM_OUT_OF_ORDER), 2);
+}
+
 /* The order of commands on one out-of-order queue cannot be seen from outside, the barriers between them can. */
 static void row_06_an_out_of_order_home_gets_barriers(void **state)
 {
@@ -392,6 +415,7 @@ int operations_rows(void)
 		ROW(row_06_the_stream_waits_for_the_home, NEED_GATE),
 		ROW(row_06_the_home_waits_for_the_stream, NEED_GATE),
 		ROW(row_06_an_out_of_order_home_gets_barriers, NEED_OPENCL),
+		ROW(row_10_the_tail_comes_with_the_copy, NEED_OPENCL),
 		ROW(row_08_nothing_to_wait_for, 0),
 		ROW(row_08_waits_by_one_event, NEED_DEVICE),
 		ROW(row_08_the_stream_waits_for_the_home, NEED_GATE),
