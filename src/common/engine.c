@@ -82,6 +82,11 @@ static int streams(const struct bi__engine_way *way, const struct bi__plan *plan
 	return way->simd->stream && plan->bytes >= from;
 }
 
+static int is_shared(const struct bi__engine_way *way, const struct bi__plan *plan)
+{
+	return plan->bytes >= way->share_from && bi_threads() > 1;
+}
+
 void bi__engine_copy_by(const struct bi__engine_way *way, const struct bi__plan *plan, void *dst, const void *src)
 {
 	struct job job = { .dst = dst, .src = src };
@@ -91,8 +96,7 @@ void bi__engine_copy_by(const struct bi__engine_way *way, const struct bi__plan 
 	job.part.plan = plan;
 	job.part.simd = way->simd;
 	job.part.streams = streams(way, plan);
-	if (plan->bytes >= way->share_from && bi_threads() > 1 &&
-	    bi__engine_split(&job.split, plan, wanted_shares(way, plan->bytes)) > 1)
+	if (is_shared(way, plan) && bi__engine_split(&job.split, plan, wanted_shares(way, plan->bytes)) > 1)
 		bi__workers_run(job.split.shares, copy_share, &job);
 	else
 		copy_part(&job.part, dst, src);
@@ -104,4 +108,12 @@ void bi__engine_copy(const struct bi__plan *plan, void *dst, const void *src)
 
 	bi__engine_usual_way(&way);
 	bi__engine_copy_by(&way, plan, dst, src);
+}
+
+int bi__engine_shares(const struct bi__plan *plan)
+{
+	struct bi__engine_way way;
+
+	bi__engine_usual_way(&way);
+	return is_shared(&way, plan);
 }

@@ -12,4 +12,7 @@
  */
 void bi__engine_copy(const struct bi__plan *plan, void *dst, const void *src);
 
+/* Is the plan large enough for bi__engine_copy to share it with other threads, and are there any? */
+int bi__engine_shares(const struct bi__plan *plan);
+
 #endif

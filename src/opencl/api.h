@@ -53,6 +53,8 @@
 	X(GetEventProfilingInfo, required) \
 	X(EnqueueReadBuffer, required) \
 	X(EnqueueWriteBuffer, required) \
+	X(EnqueueReadBufferRect, required) \
+	X(EnqueueWriteBufferRect, required) \
 	X(EnqueueCopyBuffer, required) \
 	X(EnqueueFillBuffer, required) \
 	X(EnqueueMapBuffer, required) \

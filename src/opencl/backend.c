@@ -25,6 +25,7 @@ const struct bi__backend bi__opencl_backend = {
 	.event_retain = bi__opencl_event_retain,
 	.event_release = bi__opencl_event_release,
 	.copy = bi__opencl_copy,
+	.takes = bi__opencl_takes,
 	.elapsed = bi__opencl_elapsed,
 	.map = bi__opencl_map,
 	.unmap = bi__opencl_unmap,

@@ -672,6 +672,18 @@ static enum bi_memory_kind random_kind(void)
 	return (enum bi_memory_kind)between(BI_MEMORY_DEVICE, BI_MEMORY_UNIFIED);
 }
 
+/* Is this more than the device moves between a block and the host as it is? */
+static int is_refused(struct opened *opened, const struct bi__plan *plan, const struct bi__place *dst,
+		      const struct bi__place *src)
+{
+	int takes = 0;
+
+	if (!is_masked() || plan->kind == BI__PLAN_LINEAR || src->immediate || (dst->block && src->block))
+		return 0;
+	OK(backend->takes(&opened->state, plan, dst, src, &takes, &error));
+	return !takes;
+}
+
 enum route { BLOCK_TO_BLOCK, HOST_TO_BLOCK, BLOCK_TO_HOST, FILL, ROUTE_COUNT };
 
 static void check_copy(struct opened *opened, const struct pair *pair, enum route route, int timed)
@@ -685,12 +697,12 @@ static void check_copy(struct opened *opened, const struct pair *pair, enum rout
 	struct bi__block to = between(0, 1) ? older : younger;
 	struct bi__place dst = route == BLOCK_TO_HOST ? at_host(actual) : at_block(&to);
 	struct bi__place src = route == HOST_TO_BLOCK ? at_host(bytes) : at_block(&from);
-	int refused =
-		is_masked() && (route == HOST_TO_BLOCK || route == BLOCK_TO_HOST) && pair->plan.kind != BI__PLAN_LINEAR;
+	int refused;
 	uintptr_t event = 0;
 
 	if (route == FILL)
 		src = (struct bi__place){ .host = bytes, .immediate = pair->src_nbytes };
+	refused = is_refused(opened, &pair->plan, &dst, &src);
 	memcpy(actual, expected, pair->dst_nbytes);
 	write_block(opened, &to, expected);
 	write_block(opened, &from, bytes);
@@ -739,6 +751,151 @@ static void test_copies(void **unused)
 		random_pair(&pair, between(0, 5), route == FILL);
 		check_copy(&opened, &pair, route, between(0, 1));
 	}
+	close_opened(&opened);
+}
+
+/* What check_copy asked the driver for since the layer was reset, less what brings the bytes there and back. */
+static void check_commands(enum route route, uint64_t rects)
+{
+	assert_true(layer.count("clEnqueueWriteBufferRect") == (route == HOST_TO_BLOCK ? rects : 0));
+	assert_true(layer.count("clEnqueueReadBufferRect") == (route == BLOCK_TO_HOST ? rects : 0));
+	if (is_masked())
+		assert_true(layer.strided() == rects);
+}
+
+/* Boxes of long rows go between the host and a device in one command, and nothing else does that is not dense. */
+static void test_boxes(void **unused)
+{
+	static const struct {
+		int ndim;
+		int64_t shape[4], dst[4], src[4];
+		int is_box;
+	} cases[] = {
+		{ 2, { 10, 64 }, { 80, 1 }, { 100, 1 }, 1 },
+		{ 2, { 10, 64 }, { 64, 1 }, { 65, 1 }, 1 },
+		{ 2, { 10, 63 }, { 80, 1 }, { 100, 1 }, 0 }, /* short rows */
+		{ 3, { 3, 4, 128 }, { 512, 128, 1 }, { 1000, 200, 1 }, 1 },
+		{ 3, { 3, 4, 128 }, { 1000, 200, 1 }, { 512, 128, 1 }, 1 },
+		{ 3, { 3, 4, 128 }, { 512, 128, 1 }, { 900, 200, 1 }, 0 }, /* slices of no whole number of rows */
+		{ 3, { 3, 4, 128 }, { 900, 200, 1 }, { 512, 128, 1 }, 0 },
+		{ 3, { 3, 4, 128 }, { 512, 128, 1 }, { 200, 600, 1 }, 0 }, /* another order */
+		{ 2, { 10, 64 }, { 80, 1 }, { -100, 1 }, 0 },
+		{ 2, { 10, 64 }, { 80, 1 }, { 0, 1 }, 0 },
+		{ 2, { 10, 64 }, { 80, 1 }, { 100, 2 }, 0 },
+		{ 4, { 2, 3, 4, 64 }, { 960, 320, 80, 1 }, { 2100, 500, 100, 1 }, 0 }, /* an axis too many */
+	};
+	const struct bi_dtype dtype = { 1, 1, BI_VOID, 0 };
+	struct opened opened;
+
+	(void)unused;
+	open_default(&opened);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct pair pair;
+
+		OK(bi_layout_init(&pair.dst, dtype, cases[i].ndim, cases[i].shape, cases[i].dst, 0, &error));
+		OK(bi_layout_init(&pair.src, dtype, cases[i].ndim, cases[i].shape, cases[i].src, 0, &error));
+		pair.dst_nbytes = settle(&pair.dst, between(0, 300)) + 16;
+		pair.dst_nbytes += (size_t)pair.dst.offset;
+		pair.src_nbytes = settle(&pair.src, between(0, 300)) + 16;
+		pair.src_nbytes += (size_t)pair.src.offset;
+		bi__plan_make(&pair.plan, &pair.dst, &pair.src);
+		for (enum route route = HOST_TO_BLOCK; route <= BLOCK_TO_HOST; route++) {
+			layer.reset();
+			check_copy(&opened, &pair, route, 0);
+			check_commands(route, is_masked() ? (uint64_t)cases[i].is_box : 0);
+		}
+	}
+	close_opened(&opened);
+}
+
+/* Dense bytes by the driver, but by our own threads where they share the work. */
+static void check_dense(struct opened *opened, size_t nbytes, int is_shared)
+{
+	struct pair pair = { .dst_nbytes = nbytes, .src_nbytes = nbytes };
+	const struct bi_dtype dtype = { 1, 1, BI_VOID, 0 };
+	const int64_t shape = (int64_t)nbytes - 300;
+
+	OK(bi_layout_init(&pair.dst, dtype, 1, &shape, NULL, 100, &error));
+	OK(bi_layout_init(&pair.src, dtype, 1, &shape, NULL, 300, &error));
+	bi__plan_make(&pair.plan, &pair.dst, &pair.src);
+	for (enum route route = BLOCK_TO_BLOCK; route <= BLOCK_TO_HOST; route++) {
+		layer.reset();
+		check_copy(opened, &pair, route, 1);
+		assert_true((layer.count("clEnqueueNativeKernel") > 0) == is_shared);
+		if (route == BLOCK_TO_BLOCK)
+			assert_true(layer.count("clEnqueueCopyBuffer") == !is_shared);
+	}
+}
+
+static void test_dense_copies(void **unused)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct opened opened;
+
+	(void)unused;
+	options.profile = 1;
+	open_with(&opened, &options);
+	OK(bi_set_threads(2, &error));
+	check_dense(&opened, 10000, 0);
+	check_dense(&opened, 9 << 20, !is_masked());
+	OK(bi_set_threads(1, &error));
+	check_dense(&opened, 9 << 20, 0);
+	OK(bi_set_threads(0, &error));
+	close_opened(&opened);
+}
+
+/* A buffer that the host may not map is copied by the device. */
+static void test_dense_copy_of_a_closed_buffer(void **unused)
+{
+	const size_t nbytes = 9 << 20;
+	const struct bi__plan plan = { .kind = BI__PLAN_LINEAR, .unit = nbytes, .bytes = nbytes };
+	unsigned char *bytes = random_bytes(nbytes), *back = calloc(1, nbytes);
+	struct opened opened;
+	struct bi__block from = { 0 }, to;
+	struct bi__place dst = at_block(&to), src = at_block(&from);
+	struct bi_foreign foreign;
+	cl_mem closed;
+	cl_int code;
+
+	(void)unused;
+	open_default(&opened);
+	OK(bi_set_threads(2, &error));
+	closed = bi__cl->CreateBuffer((cl_context)opened.state.native, CL_MEM_HOST_NO_ACCESS | CL_MEM_COPY_HOST_PTR,
+				      nbytes, bytes, &code);
+	assert_int_equal(code, CL_SUCCESS);
+	foreign = foreign_buffer(closed, 0, BI_WRAP_STEAL);
+	OK(backend->adopt(&opened.state, &foreign, &from, &error));
+	to = allocate(&opened, nbytes, 0, BI_MEMORY_DEVICE);
+	layer.reset();
+	OK(backend->copy(&opened.state, &opened.queue, &plan, &dst, &src, NULL, &error));
+	assert_int_equal(layer.count("clEnqueueCopyBuffer"), 1);
+	read_block(&opened, &to, back);
+	assert_memory_equal(back, bytes, nbytes);
+	backend->free(&opened.state, &from);
+	backend->free(&opened.state, &to);
+	OK(bi_set_threads(0, &error));
+	close_opened(&opened);
+	free(bytes);
+	free(back);
+}
+
+/* The first strided copy of all compiles nothing on a device that runs on this processor. */
+static void test_first_strided_copy(void **unused)
+{
+	struct opened opened;
+	struct pair pair;
+
+	(void)unused;
+	open_default(&opened);
+	do
+		random_pair(&pair, 3, 0);
+	while (pair.plan.kind == BI__PLAN_LINEAR);
+	layer.reset();
+	check_copy(&opened, &pair, BLOCK_TO_BLOCK, 0);
+	assert_int_equal(layer.count("clCreateProgramWithSource") + layer.count("clCreateProgramWithBinary"),
+			 is_masked());
+	assert_int_equal(layer.count("clBuildProgram"), is_masked());
+	assert_int_equal(layer.count("clEnqueueNativeKernel"), !is_masked());
 	close_opened(&opened);
 }
 
@@ -1384,6 +1541,10 @@ int main(void)
 		cmocka_unit_test(test_adopt_refuses),
 		cmocka_unit_test(test_adopt_svm),
 		cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_first_strided_copy),
+		cmocka_unit_test(test_boxes),
+		cmocka_unit_test(test_dense_copies),
+		cmocka_unit_test(test_dense_copy_of_a_closed_buffer),
 		cmocka_unit_test(test_many_axes),
 		cmocka_unit_test(test_copy_within_a_buffer),
 		cmocka_unit_test(test_fill_commands),
