@@ -158,12 +158,16 @@ static void row_18_host_memory_whose_producer_fails(void **state)
 {
 	struct bi_stream *producer = new_producer(BI_STREAM_IN_ORDER), *stream = new_stream(BI_STREAM_IN_ORDER);
 	struct bi_view *made = wrap(PLACE_HOST, 1, nobody), *view, *other = wrap(PLACE_DEVICE, 2, nobody);
+	struct bi_event *failed = failed_event(bench.context);
+	struct bi_view *refused = wrap(PLACE_DEVICE, 3, (struct producer){ .event = failed });
 	struct gate *gate;
 	struct bi_event *work = gated_event(bench.other, producer, made, 7, &gate);
 	uint64_t before;
 
 	(void)state;
 	view = wrap_again(made, (struct producer){ .stream = producer });
+	/* A step in which it had not failed yet says nothing about the next. */
+	REFUSED(BI_EPRODUCER, bi_copy(refused, view, NULL, &error));
 	fail_gate(gate);
 	settle();
 	before = enqueued();
@@ -172,9 +176,11 @@ static void row_18_host_memory_whose_producer_fails(void **state)
 	REFUSED(BI_EPRODUCER, bi_view_acquire(view, stream, &error));
 	MORE(enqueued(), before, 0);
 	bi_event_release(work);
+	bi_event_release(failed);
 	bi_view_release(view);
 	bi_view_release(made);
 	bi_view_release(other);
+	bi_view_release(refused);
 }
 
 /* The driver forgets a failure on a queue; what is asked for is that nothing hangs and that all can be let go. */
