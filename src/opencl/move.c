@@ -244,6 +244,15 @@ static int is_pattern(const struct job *job, size_t to)
 	return plan->ndim == 0 || (plan->src_strides[0] == 0 && plan->dst_strides[0] == (int64_t)unit);
 }
 
+/* From this many bytes on our engine is several times as fast as the fill of a CPU device, which goes item by item. */
+#define NATIVE_FILL_BYTES 65536
+
+static int is_native_fill(const struct job *job)
+{
+	return (job->opencl->capabilities & BI_CAP_NATIVE_COPY) && job->src->immediate <= INLINE_BYTES &&
+	       job->plan->bytes >= NATIVE_FILL_BYTES;
+}
+
 static int fill(const struct job *job, const struct bi__opencl_place *dst, size_t to, struct bi_error *err)
 {
 	const char *pattern = (const char *)job->src->host + job->plan->src_offset;
@@ -296,7 +305,7 @@ static int copy_immediate(const struct job *job, struct bi_error *err)
 	struct bi__opencl_place dst = place_of(job->dst);
 	size_t to = dst.offset + (size_t)job->plan->dst_offset;
 
-	if (is_pattern(job, to))
+	if (is_pattern(job, to) && !is_native_fill(job))
 		return fill(job, &dst, to, err);
 	if ((job->opencl->capabilities & BI_CAP_NATIVE_COPY) && job->src->immediate <= INLINE_BYTES)
 		return copy_native(job, err);

@@ -1007,6 +1007,33 @@ static void test_fill_commands(void **unused)
 	close_opened(&opened);
 }
 
+/* A CPU device fills little by the driver, much by our own engine. */
+static void test_large_fill(void **unused)
+{
+	static const int64_t shapes[] = { 1000, 300000 };
+	const struct bi_dtype dtype = { 4, 1, BI_VOID, 0 };
+	struct opened opened;
+
+	(void)unused;
+	open_default(&opened);
+	for (int i = 0; i < 2; i++) {
+		struct pair pair = { .src_nbytes = 4 };
+		int is_native = i && !is_masked();
+
+		OK(bi_layout_init(&pair.dst, dtype, 1, &shapes[i], NULL, 64, &error));
+		pair.dst_nbytes = 4 * (size_t)shapes[i] + 80;
+		bi__plan_fill(&pair.plan, &pair.dst);
+		do {
+			layer.reset();
+			check_copy(&opened, &pair, FILL, 0);
+			/* At the odd origin the driver cannot fill. */
+		} while (!is_native && !layer.count("clEnqueueFillBuffer"));
+		assert_int_equal(layer.count("clEnqueueNativeKernel"), is_native);
+		assert_int_equal(layer.count("clEnqueueFillBuffer"), !is_native);
+	}
+	close_opened(&opened);
+}
+
 /* What gives something back is not made to fail: the layer would not pass it on, and the object would really stay. */
 static int is_release(const char *entry)
 {
@@ -1548,6 +1575,7 @@ int main(void)
 		cmocka_unit_test(test_many_axes),
 		cmocka_unit_test(test_copy_within_a_buffer),
 		cmocka_unit_test(test_fill_commands),
+		cmocka_unit_test(test_large_fill),
 		cmocka_unit_test(test_copy_faults),
 		cmocka_unit_test(test_same_kernel_object_is_never_shared),
 		cmocka_unit_test(test_program_files),
