@@ -101,16 +101,13 @@ static void collect(const struct lines *lines, const unsigned char *src, int64_t
 static void shuffle(const struct lines *lines, const unsigned char *src)
 {
 	const int64_t step = lines->run.src_step;
-	int64_t first = units_to_line(lines->writer->fill, lines->run.unit), went = 0;
+	int64_t first = units_to_line(lines->writer->fill, lines->run.unit), went;
 
 	if (first > lines->count)
 		first = lines->count;
 	collect(lines, src, first);
-	if (bi__writer_place(lines->writer)) {
-		went = bi__run_past(&lines->run, bi__writer_place(lines->writer), src + first * step,
-				    lines->count - first);
-		bi__writer_went(lines->writer, (size_t)went * lines->run.unit);
-	}
+	went = bi__run_past(&lines->run, bi__writer_place(lines->writer), src + first * step, lines->count - first);
+	bi__writer_went(lines->writer, (size_t)went * lines->run.unit);
 	collect(lines, src + (first + went) * step, lines->count - first - went);
 }
 

@@ -60,7 +60,7 @@ void bi__writer_done(struct bi__writer *writer, size_t bytes)
 
 unsigned char *bi__writer_place(const struct bi__writer *writer)
 {
-	return writer->fill ? NULL : writer->line;
+	return writer->line;
 }
 
 void bi__writer_went(struct bi__writer *writer, size_t bytes)

@@ -27,8 +27,7 @@ void bi__writer_seek(struct bi__writer *writer, unsigned char *dst);
 unsigned char *bi__writer_room(struct bi__writer *writer);
 void bi__writer_done(struct bi__writer *writer, size_t bytes);
 
-/* Where the next bytes belong if whole lines can be written there by other means, else NULL; went says how many were.
- */
+/* Nothing is collected: the line where whole lines can be written by other means; went says how many bytes did. */
 unsigned char *bi__writer_place(const struct bi__writer *writer);
 void bi__writer_went(struct bi__writer *writer, size_t bytes);
 
