@@ -794,6 +794,9 @@ BI_API int bi_view_synchronize(const struct bi_view *view, struct bi_error *err)
  * dst[...] = src[...], byte for byte. Equal shapes and item sizes; any strides, any memories. If source and destination
  * overlap the result is as if the source had been copied aside first. BI_EREADONLY, BI_EOVERLAP (two elements of dst
  * share bytes), BI_EBUSY (mapped). Between two contexts that share nothing: host wait for the source, staged.
+ * Staged copies, and strided ones between the host and a device that moves only dense bytes, go in pieces of a few
+ * megabytes: what another thread does with the same memory meanwhile can come between two of them, and if it maps it the
+ * rest is BI_EBUSY. Callers who need such a copy to be one step keep others away from both memories until it returns.
  */
 BI_API int bi_copy(const struct bi_view *dst, const struct bi_view *src, struct bi_stream *stream,
 		   struct bi_error *err);

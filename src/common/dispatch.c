@@ -367,18 +367,21 @@ int bi__dispatch_lend(struct bi_memory *memory, void **pointer, struct bi_error 
 	struct bi_context *context = memory->context;
 	const struct bi__backend *backend = context->backend;
 	struct bi__queue queue = { .native = 0 };
-	uintptr_t event = 0;
-	int done, rc = bi__dispatch_alive(context, err);
+	struct bi__fence fence = { context, 0 };
+	int rc = bi__dispatch_alive(context, err);
 
 	if (!rc)
 		rc = backend->stream_open(&context->state, &queue, err);
 	if (rc)
 		return rc;
 	rc = backend->map(&context->state, &queue, &memory->block, 0, memory->nbytes, BI_MAP_READ | BI_MAP_WRITE,
-			  pointer, &event, err);
-	if (!rc)
-		rc = backend->poll(event, 1, &done, err);
-	bi__dispatch_drop_event(context, event);
+			  pointer, &fence.event, err);
+	if (!rc) {
+		rc = bi__fence_block(&fence, BI__WAIT_STAGING, err);
+		if (rc)
+			backend->unmap(&context->state, &queue, &memory->block, *pointer, NULL);
+		bi__dispatch_drop_event(context, fence.event);
+	}
 	backend->stream_close(&queue);
 	return rc;
 }

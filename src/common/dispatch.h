@@ -95,8 +95,8 @@ int bi__dispatch_map(struct bi_memory *memory, size_t offset, size_t nbytes, uns
 		     struct bi__fence *out, struct bi_error *err);
 int bi__dispatch_unmap(struct bi_memory *memory, void *pointer, struct bi_error *err);
 /*
- * Maps fresh memory for reading and writing on a queue of its own, which has nothing else on it: part of making the
- * memory, so what the calling thread waits is not counted. bi__dispatch_unmap ends it.
+ * Maps fresh memory for reading and writing on a queue of its own, which has nothing else on it: host wait (`staging`),
+ * but for no work. bi__dispatch_unmap ends it.
  */
 int bi__dispatch_lend(struct bi_memory *memory, void **pointer, struct bi_error *err);
 

@@ -18,6 +18,7 @@
 	X(VALUE, "value") /* the caller gets or lends bytes: get, read, write */ \
 	X(MAP, "map") \
 	X(CROSS, "cross") /* two contexts or backends share no events */ \
+	X(STAGING, "staging") /* a piece of pinned memory is mapped, when it is made */ \
 	X(EXPORT, "export") /* "synchronise first" */ \
 	X(CLOSE, "close") /* draining at context close */ \
 	X(FAILURE, "failure") /* the end of work could not be recorded */ \

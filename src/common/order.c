@@ -408,6 +408,22 @@ int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason,
 	return rc ? rc : block_on(memory, &fence, epoch, reason, err);
 }
 
+struct bi_context *bi__order_keeper(struct bi_memory *memory, struct bi_context *keeper)
+{
+	struct bi_context *worker, *before = NULL;
+
+	bi__order_lock(memory, NULL);
+	bi__order_catch_up(memory);
+	worker = memory->tail.context;
+	if (worker && worker != keeper && bi__same_space(worker, keeper)) {
+		before = worker;
+		memory->tail.context = worker = bi_context_retain(keeper);
+	}
+	bi__order_unlock(memory, NULL);
+	bi_context_release(before);
+	return worker;
+}
+
 int bi__order_check_mapped(const struct bi_memory *memory, int writes, struct bi_error *err)
 {
 	if (memory->writers)

@@ -66,6 +66,12 @@ int bi__order_end_next(struct bi_memory *memory, const struct bi_memory *first, 
 int bi__order_end_at(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
 		     struct bi__fence *end, struct bi_error *err);
 
+/*
+ * The context whose work on host memory is to be waited for, or NULL. Where that shares events with `keeper` it is
+ * `keeper` from now on, which can ask for them as well.
+ */
+struct bi_context *bi__order_keeper(struct bi_memory *memory, struct bi_context *keeper);
+
 /* Host wait until nothing is pending on the memory. Asks the driver nothing if nothing is. */
 int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err);
 

@@ -5,6 +5,7 @@
 #include "common/dispatch.h"
 #include "common/memory.h"
 #include "common/order.h"
+#include "common/pool.h"
 
 /* A transfer uses two; as many are kept as two of them leave. */
 #define KEPT 4
@@ -35,16 +36,19 @@ static int make(struct bi_context *context, struct bi__staged **out, struct bi_e
 		return bi__fail(err, BI_ENOMEM, "no memory for a piece of pinned memory");
 	piece->context = context;
 	rc = bi__memory_new(context, BI__STAGING_BYTES, BI_MEMORY_PINNED, &piece->pinned, err);
-	if (!rc)
+	if (!rc) {
 		rc = make_usable(piece, err);
+		/* The caller has a reference to the context, so this is not the last. */
+		piece->pinned->context = NULL;
+		bi_context_release(context);
+		/* Not to the pool: nobody knows what has become of the mapping. */
+		if (rc)
+			bi__memory_drop(context, piece->pinned);
+	}
 	if (rc) {
-		bi_memory_release(piece->pinned);
 		free(piece);
 		return rc;
 	}
-	/* The caller has a reference to the context, so this is not the last. */
-	piece->pinned->context = NULL;
-	bi_context_release(context);
 	*out = piece;
 	return BI_OK;
 }
@@ -106,6 +110,25 @@ static void come_back(void *data)
 		bi_context_release(context);
 }
 
+/* To make one is dear, so all that may have come back is looked at first. A driver without memory gets the pool's. */
+static int make_patiently(struct bi_context *context, struct bi__staged **out, struct bi_error *err)
+{
+	struct bi_error first;
+	int rc;
+
+	bi__memory_reap(context, BI__REAP_ALL);
+	*out = pop(context);
+	if (*out)
+		return BI_OK;
+	rc = make(context, out, &first);
+	if (rc == BI_OK)
+		return BI_OK;
+	if (rc != BI_ENOMEM)
+		return bi__fail_vendor(err, rc, first.vendor, "%s", first.message);
+	bi__pool_trim(context, 0);
+	return make(context, out, err);
+}
+
 int bi__staging_take(struct bi_context *context, struct bi_memory **out, struct bi_error *err)
 {
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
@@ -116,7 +139,7 @@ int bi__staging_take(struct bi_context *context, struct bi_memory **out, struct 
 	bi__memory_reap(context, BI__REAP_SOME);
 	piece = pop(context);
 	if (!piece)
-		rc = make(context, &piece, err);
+		rc = make_patiently(context, &piece, err);
 	if (rc)
 		return rc;
 	foreign.handle = (uintptr_t)piece->bytes;
@@ -137,10 +160,7 @@ void bi__staging_give(struct bi_memory *memory)
 	if (!memory)
 		return;
 	piece = memory->release_data;
-	bi__order_lock(memory, NULL);
-	bi__order_catch_up(memory);
-	worker = memory->tail.context;
-	bi__order_unlock(memory, NULL);
+	worker = bi__order_keeper(memory, piece->context);
 	/* It will be the worker's to keep until the work is done, and the piece is this context's. */
 	if (worker && worker != piece->context &&
 	    (worker->backend != piece->context->backend || bi__order_synchronize(memory, BI__WAIT_CROSS, NULL))) {

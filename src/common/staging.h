@@ -11,15 +11,17 @@
 #define BI__STAGING_BYTES ((size_t)4 << 20)
 
 /*
- * A piece as host memory whose owner the caller is; its order is that of any host memory. Making one does not wait for
- * work of the context.
+ * A piece as host memory whose owner the caller is; its order is that of any host memory. One that came back if there
+ * is one, else a new one; making that waits for no work of the context, but where the driver has to map it for the
+ * mapping (host wait, `staging`). BI_ENOMEM, after the pool was emptied, and failures of the driver.
  */
 int bi__staging_take(struct bi_context *context, struct bi_memory **out, struct bi_error *err);
 
 /*
- * Lets go of it, NULL allowed; work that uses it may be pending. The piece is kept when that is complete. Work of
- * another context of the same backend is waited for here (host wait, `cross`), because contexts that keep each other
- * never end.
+ * Lets go of it, NULL allowed; work that uses it may be pending. The piece is kept when that is complete, and keeps its
+ * context until then if another backend does the work. Work of the same backend with which the context shares no events
+ * is waited for here (host wait, `cross`), because contexts that keep each other never end; only a transfer that failed
+ * leaves such work.
  */
 void bi__staging_give(struct bi_memory *memory);
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Bytes of one step where the way leads through pinned memory (src/common/across.c); no result depends on it. */
+/* Bytes of one step where the way leads through pinned memory (src/common/staging.h); no result depends on it. */
 #define STEP ((size_t)4 << 20)
 
 static struct bi_context *other_context(void)

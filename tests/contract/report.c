@@ -237,7 +237,8 @@ static double waits(struct bi_context *context, const char *reason)
 /* Enqueueing does not wait; asking for bytes does. */
 static void test_waits(void **state)
 {
-	static const char *const reasons[] = { "synchronize", "value", "map", "cross", "export", "close", "debug" };
+	static const char *const reasons[] = { "synchronize", "value",  "map",   "cross",
+					       "staging",     "export", "close", "debug" };
 	struct bi_context *context = open_context(fixture.spec);
 	struct arrays arrays;
 	struct bi_stream *stream;

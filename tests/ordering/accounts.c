@@ -4,8 +4,8 @@
 
 #include "bench_driver.h"
 
-static const char *const reasons[] = { "synchronize", "value",   "map",   "cross", "export",
-				       "close",       "failure", "debug", "report" };
+static const char *const reasons[] = { "synchronize", "value", "map",     "cross", "staging",
+				       "export",      "close", "failure", "debug", "report" };
 
 /* Rows of docs/ordering.md with the words **host wait**. */
 static const int waiting_rows[] = { 11, 12, 16, 17, 19, 21, 25 };

@@ -145,6 +145,33 @@ static struct bi_context *adopt(const char *device)
 	return open_context(device, options);
 }
 
+static void forget_context(struct bi_context *context)
+{
+	size_t i = 0;
+
+	while (kept.contexts[i] != context)
+		i++;
+	kept.contexts[i] = kept.contexts[--kept.context_count];
+}
+
+int leave_context(struct bi_context *context)
+{
+	int closed = kept.closed;
+	uint64_t before = library_waits();
+
+	forget_context(context);
+	account_for(context);
+	bi_context_release(context);
+	/* Nobody can be asked any more why. */
+	own_waits(library_waits() - before);
+	return kept.closed != closed;
+}
+
+int contexts_closed(void)
+{
+	return kept.closed;
+}
+
 static void release_context(struct bi_context *context, unsigned count)
 {
 	int closed = kept.closed;
@@ -161,11 +188,7 @@ static void release_context(struct bi_context *context, unsigned count)
 
 void close_context(struct bi_context *context, unsigned count)
 {
-	size_t i = 0;
-
-	while (kept.contexts[i] != context)
-		i++;
-	kept.contexts[i] = kept.contexts[--kept.context_count];
+	forget_context(context);
 	release_context(context, count);
 }
 

@@ -160,6 +160,10 @@ struct bi_context *open_context(const char *spec, struct bi_options options);
 struct bi_context *open_second(void);
 /* Closes it now, while the library waits so often. */
 void close_context(struct bi_context *context, unsigned waits);
+/* Lets go of it while something else may still refer to it. Returns whether that has closed it. */
+int leave_context(struct bi_context *context);
+/* In this test. */
+int contexts_closed(void);
 /* Lets every context reap what is retired. */
 void trim_all(void);
 

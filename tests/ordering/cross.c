@@ -8,7 +8,7 @@ static void copy_across(struct bi_context *to_context, struct bi_context *from_c
 	struct bi_view *from = wrap_in(from_context, PLACE_DEVICE, 7, nobody);
 	struct bi_view *to = wrap_in(to_context, PLACE_DEVICE, 1, nobody);
 
-	/* Pinned memory from the pool, on which work may be pending, would be waited for once more. */
+	/* The pieces of the other way are the other context's. */
 	trim_all();
 	expect_piece(to_context, from_context);
 	copy(to, from, NULL);
@@ -147,6 +147,140 @@ static void row_17_strided_download(void **state)
 	bi_view_release(host);
 }
 
+/* Every third element of the host goes to every second one of the device, on the stream. */
+static void upload_strided(struct bi_view *to, struct bi_view *from, struct bi_stream *stream)
+{
+	struct bi_view *from_part = slice(from, 0, 100, 3), *to_part = slice(to, 0, 100, 2);
+
+	copy(to_part, from_part, stream);
+	bi_view_release(from_part);
+	bi_view_release(to_part);
+}
+
+static void assert_uploaded(struct bi_view *view)
+{
+	unsigned char bytes[ARRAY_BYTES];
+
+	peek(view, bytes);
+	for (size_t i = 0; i < ARRAY_BYTES; i++)
+		assert_int_equal(bytes[i], i % 2 == 0 && i < 200 ? 7 : 1);
+}
+
+/* Does a strided upload go through pieces of pinned memory? */
+static int is_packed(void)
+{
+	return !can(bench.context, BI_CAP_NATIVE_COPY) && !bench.is_pinned;
+}
+
+static void upload_behind_a_gate(struct bi_stream *stream)
+{
+	struct bi_view *from = wrap(PLACE_HOST, 7, nobody), *to = wrap(PLACE_DEVICE, 1, nobody);
+	struct gate *gate = close_gate(stream ? stream : home_of(bench.context));
+
+	if (is_packed())
+		expect_piece(bench.context, NULL);
+	upload_strided(to, from, stream);
+	/* The host has packed what it needed. */
+	if (is_packed())
+		memset(bi_view_host_pointer(from), 9, ARRAY_BYTES);
+	settle();
+	assert_int_equal(value_of(to), 1);
+	open_and_finish(gate);
+	assert_uploaded(to);
+	bi_view_release(from);
+	bi_view_release(to);
+	clear_case();
+}
+
+/* The host's half comes first, and waits for nobody; whichever context's stream sends the piece gives it back. */
+static void row_17_strided_upload(void **state)
+{
+	(void)state;
+	upload_behind_a_gate(NULL);
+	for (unsigned kind = 0; kind < stream_kinds(); kind++)
+		upload_behind_a_gate(new_stream(kind));
+}
+
+/* The first transfer makes a piece, the second finds it. */
+static void row_17_pieces_are_used_again(void **state)
+{
+	struct bi_view *from = wrap(PLACE_HOST, 7, nobody), *to = wrap(PLACE_DEVICE, 1, nobody);
+	int64_t before = 0;
+
+	(void)state;
+	if (is_packed())
+		expect_piece(bench.context, NULL);
+	for (int i = 0; i < 10; i++) {
+		upload_strided(to, from, i % 2 ? new_stream(BI_STREAM_IN_ORDER) : NULL);
+		finish_all();
+		if (i == 0)
+			before = live_memory();
+		assert_int_equal(live_memory(), before);
+	}
+	assert_uploaded(to);
+	bi_view_release(from);
+	bi_view_release(to);
+}
+
+/* Also where others wait to be let go for longer, more than a call on its way looks at. */
+static void row_17_pieces_behind_what_is_pending(void **state)
+{
+	struct bi_stream *producer = new_producer(BI_STREAM_IN_ORDER);
+	struct bi_view *from = wrap(PLACE_HOST, 7, nobody);
+	struct bi_view *to = wrap(PLACE_DEVICE, 1, (struct producer){ .stream = producer });
+	struct bi_view *from_part = slice(from, 0, 1000, 3), *part = slice(to, 0, 1000, 1);
+	struct gate *gate = close_gate(home_of(bench.context));
+	unsigned char bytes[ARRAY_BYTES];
+
+	(void)state;
+	for (int i = 0; i < 6; i++) {
+		struct bi_view *pending = wrap(PLACE_DEVICE, 2, nobody);
+
+		fill(pending, 3, NULL);
+		bi_view_release(pending);
+	}
+	if (is_packed())
+		expect_piece(bench.context, NULL);
+	expect_waits("synchronize", 3);
+	for (int i = 0; i < 3; i++) {
+		copy(part, from_part, NULL);
+		OK(bi_view_synchronize(to, &error));
+	}
+	assert_false(is_open(gate));
+	open_and_finish(gate);
+	peek(to, bytes);
+	for (size_t i = 0; i < ARRAY_BYTES; i++)
+		assert_int_equal(bytes[i], i < 1000 ? 7 : 1);
+	bi_view_release(from_part);
+	bi_view_release(part);
+	bi_view_release(from);
+	bi_view_release(to);
+}
+
+/* Its piece is still being sent, by the other context: that lets it go, and the context that it is of. */
+static void row_17_pieces_outlive_their_context(void **state)
+{
+	struct bi_context *second = open_second();
+	struct bi_view *from = wrap_in(second, PLACE_DEVICE, 7, nobody), *to = wrap(PLACE_DEVICE, 1, nobody);
+	struct gate *gate = close_gate(home_of(bench.context));
+	int is_kept;
+
+	(void)state;
+	expect_waits("cross", 1);
+	expect_piece(bench.context, second);
+	copy(to, from, NULL);
+	bi_view_release(from);
+	is_kept = is_cuda(second);
+	assert_int_equal(leave_context(second), is_kept ? 0 : 1);
+	settle();
+	assert_int_equal(value_of(to), 1);
+	open_and_finish(gate);
+	assert_int_equal(value_of(to), 7);
+	empty_all();
+	assert_int_equal(contexts_closed(), 1);
+	bi_view_release(to);
+}
+
 /* A stream of one context takes over host memory that another one works on. */
 static void row_17_host_memory_between_two_contexts(void **state)
 {
@@ -175,6 +309,10 @@ int cross_rows(void)
 		ROW(row_17_device_and_host, NEED_DEVICE),
 		ROW(row_17_the_host_waits_for_the_device, NEED_GATE),
 		ROW(row_17_strided_download, NEED_DEVICE),
+		ROW(row_17_strided_upload, NEED_GATE),
+		ROW(row_17_pieces_are_used_again, NEED_DEVICE | NEED_COUNTS),
+		ROW(row_17_pieces_behind_what_is_pending, NEED_GATE),
+		ROW(row_17_pieces_outlive_their_context, NEED_GATE | NEED_CROSS),
 		ROW(row_17_host_memory_between_two_contexts, NEED_CROSS),
 	};
 

@@ -64,5 +64,5 @@ static int maps(const struct bi_context *context)
 void expect_piece(const struct bi_context *a, const struct bi_context *b)
 {
 	if (maps(a) && (!b || maps(b)))
-		own_waits(1);
+		expect_waits("staging", 1);
 }

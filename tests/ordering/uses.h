@@ -46,8 +46,8 @@ int peers_rows(void);
 int dlpack_rows(void);
 
 /*
- * The step makes a piece of pinned memory of one of the two (`b` may be NULL). OpenCL maps it once; who makes it waits
- * for that, and for no work.
+ * The test makes one piece of pinned memory, of one of the two (`b` may be NULL). OpenCL maps it once; who makes it
+ * waits for that, and for no work.
  */
 void expect_piece(const struct bi_context *a, const struct bi_context *b);
 
