@@ -195,6 +195,7 @@ int describe_group(void);
 int foreign_opencl_group(void);
 int foreign_cuda_group(void);
 int peers_group(void);
+int transfers_group(void);
 int failures_group(void);
 int pool_group(void);
 int report_group(void);

@@ -38,6 +38,7 @@ static const struct group object_groups[] = {
 	{ "errors", errors_group },
 	{ "threads", threads_group },
 	{ "failures", failures_group },
+	{ "transfers", transfers_group },
 	{ "fork", fork_group },
 };
 
