@@ -255,7 +255,14 @@ static void fail_each(const struct bi_layer *layer, struct transfer *transfer, c
 		continue;
 }
 
-/* Every call of the driver fails once. The simulated CUDA driver has its own sweep (failures.c, tests/cuda_sweep). */
+/* What is not released because that failed is left, and a leak by right. */
+static int is_tried(const struct bi_layer *layer, const char *call)
+{
+	return layer->count(call) && strncmp(call, "clRelease", 9) != 0;
+}
+
+/* Every call of the driver fails once, in copies of two pieces. The simulated CUDA driver has its own sweep
+ * (failures.c, tests/cuda_sweep). */
 static void test_faults(void **state)
 {
 	struct bi_layer layer = { NULL };
@@ -265,7 +272,7 @@ static void test_faults(void **state)
 	(void)state;
 	if (!is_opencl(fixture.context) || !bi_layer_open(getenv("BI_TEST_LAYER"), &layer))
 		skip();
-	transfer_open(&transfer, fixture.context, many_columns());
+	transfer_open(&transfer, fixture.context, many_columns() / 2);
 	before = live_buffers(&layer);
 	write_host(&transfer);
 	layer.reset();
@@ -274,7 +281,7 @@ static void test_faults(void **state)
 	OK(bi_view_synchronize(transfer.device, &error));
 	OK(bi_view_synchronize(transfer.dense, &error));
 	for (int i = 0; i < layer.entries(); i++)
-		for (int up = 0; up < 2 && layer.count(layer.entry(i)); up++)
+		for (int up = 0; up < 2 && is_tried(&layer, layer.entry(i)); up++)
 			fail_each(&layer, &transfer, layer.entry(i), up);
 	expect_buffers(&layer, before);
 	transfer_close(&transfer);
