@@ -48,25 +48,33 @@ static int check_shape(int ndim, const int64_t *shape, uint32_t item_size, struc
 	return BI_OK;
 }
 
-/* Every byte of the array has an offset that fits, and so has every stride that is turned round. */
+/*
+ * Every byte of the array has an offset that fits, and so has every stride that is turned round. *first and *end are as
+ * bi_layout_extent says.
+ */
 static int check_reach(uint32_t item_size, int ndim, const int64_t *shape, const int64_t *strides, int64_t offset,
-		       struct bi_error *err)
+		       int64_t *first, int64_t *end, struct bi_error *err)
 {
 	int64_t low = offset, high = offset, move;
+	int wrong = -1;
 
-	for (int i = 0; i < ndim; i++)
-		if (shape[i] == 0)
-			return BI_OK;
+	*first = *end = offset;
 	for (int i = 0; i < ndim; i++) {
 		int64_t *side = strides[i] < 0 ? &low : &high;
 
+		if (shape[i] == 0)
+			return BI_OK;
 		if (bi__mul(shape[i] - 1, strides[i], &move) || move == INT64_MIN || bi__add(*side, move, side))
-			return bi__fail(err, BI_EOVERFLOW, "strides[%d] = %" PRId64 ": offsets do not fit into 64 bits",
-					i, strides[i]);
+			wrong = wrong < 0 ? i : wrong;
 	}
+	if (wrong >= 0)
+		return bi__fail(err, BI_EOVERFLOW, "strides[%d] = %" PRId64 ": offsets do not fit into 64 bits", wrong,
+				strides[wrong]);
 	if (bi__add(high, item_size, &high))
 		return bi__fail(err, BI_EOVERFLOW, "offset %" PRId64 ": the last byte's offset is above %" PRId64,
 				offset, INT64_MAX);
+	*first = low;
+	*end = high;
 	return BI_OK;
 }
 
@@ -106,19 +114,19 @@ static int check_type_and_shape(struct bi_dtype dtype, int ndim, const int64_t *
 	return rc ? rc : check_shape(ndim, shape, dtype.item_size, err);
 }
 
-int bi__layout_check(const struct bi_layout *layout, struct bi_error *err)
+int bi__layout_check(const struct bi_layout *layout, int64_t *first, int64_t *end, struct bi_error *err)
 {
 	int rc = check_type_and_shape(layout->dtype, layout->ndim, layout->shape, err);
 
 	return rc ? rc
 		  : check_reach(layout->dtype.item_size, layout->ndim, layout->shape, layout->strides, layout->offset,
-				err);
+				first, end, err);
 }
 
 int bi_layout_init(struct bi_layout *layout, struct bi_dtype dtype, int ndim, const int64_t *shape,
 		   const int64_t *strides, int64_t offset, struct bi_error *err)
 {
-	int64_t dense[BI_MAX_NDIM];
+	int64_t dense[BI_MAX_NDIM], first, end;
 	int rc;
 
 	if (!layout)
@@ -132,7 +140,7 @@ int bi_layout_init(struct bi_layout *layout, struct bi_dtype dtype, int ndim, co
 	}
 	/* A dense array that begins at 0 reaches as far as it has bytes, and those were counted. */
 	if (strides != dense || offset)
-		rc = check_reach(dtype.item_size, ndim, shape, strides, offset, err);
+		rc = check_reach(dtype.item_size, ndim, shape, strides, offset, &first, &end, err);
 	if (rc != BI_OK)
 		return rc;
 	set_shape(layout, ndim, shape, strides);

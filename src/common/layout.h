@@ -4,8 +4,11 @@
 
 #include "buffer_interface.h"
 
-/* A layout that a caller may have filled in himself: the checks of bi_layout_init. Its descr is not looked at. */
-int bi__layout_check(const struct bi_layout *layout, struct bi_error *err);
+/*
+ * A layout that a caller may have filled in himself: the checks of bi_layout_init, and what bi_layout_extent says. Its
+ * descr is not looked at.
+ */
+int bi__layout_check(const struct bi_layout *layout, int64_t *first, int64_t *end, struct bi_error *err);
 
 /* bi_layout_overlap of `a`, moved by `distance` bytes, with b. 0 where that is beyond all addresses. */
 int bi__layout_overlap_at(const struct bi_layout *a, int64_t distance, const struct bi_layout *b);

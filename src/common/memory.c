@@ -16,9 +16,9 @@
 #define POISON_OFFSET 64
 
 /* Not calloc: it passes over what the C library keeps for a thread, and takes five times as long as all of this. */
-static struct bi_memory *new_memory(struct bi_context *context, int on_host)
+static struct bi_memory *new_memory(struct bi_context *context, int on_host, size_t behind)
 {
-	struct bi_memory *memory = malloc(sizeof(*memory));
+	struct bi_memory *memory = malloc(sizeof(*memory) + behind);
 	const struct bi__backend *backend = on_host ? bi__registry_host() : context->backend;
 
 	if (!memory)
@@ -29,8 +29,10 @@ static struct bi_memory *new_memory(struct bi_context *context, int on_host)
 	memory->flags = 0;
 	memory->context = bi_context_retain(context);
 	memory->backend = backend;
+	memory->has_view = behind != 0;
 	atomic_init(&memory->home, backend->is_host ? NULL : &context->stream);
-	pthread_mutex_init(&memory->lock, NULL);
+	/* What pthread_mutex_init makes of no attributes, without the call. */
+	memory->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	return memory;
 }
 
@@ -47,7 +49,7 @@ static void discard(struct bi_memory *memory)
 int bi__memory_new(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
 		   struct bi_error *err)
 {
-	struct bi_memory *memory = new_memory(context, kind == BI_MEMORY_HOST);
+	struct bi_memory *memory = new_memory(context, kind == BI_MEMORY_HOST, 0);
 	int rc = BI_OK;
 
 	if (!memory)
@@ -211,16 +213,21 @@ static int adopt_order(struct bi_memory *memory, const struct bi_foreign *foreig
 int bi_memory_wrap(struct bi_context *context, const struct bi_foreign *foreign, struct bi_memory **out,
 		   struct bi_error *err)
 {
-	struct bi_memory *memory;
-	int rc;
-
 	if (!out)
 		return bi__fail(err, BI_EINVAL, "out is NULL");
 	*out = NULL;
-	rc = check_foreign(context, foreign, err);
+	return bi__memory_wrap(context, foreign, 0, out, err);
+}
+
+int bi__memory_wrap(struct bi_context *context, const struct bi_foreign *foreign, size_t behind, struct bi_memory **out,
+		    struct bi_error *err)
+{
+	struct bi_memory *memory;
+	int rc = check_foreign(context, foreign, err);
+
 	if (rc)
 		return rc;
-	memory = new_memory(context, foreign->kind == BI_HANDLE_HOST);
+	memory = new_memory(context, foreign->kind == BI_HANDLE_HOST, behind);
 	if (!memory)
 		return bi__fail(err, BI_ENOMEM, "no memory for a memory object");
 	memory->block.nbytes = foreign->nbytes;

@@ -8,6 +8,13 @@
 int bi__memory_new(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
 		   struct bi_error *err);
 
+/*
+ * bi_memory_wrap with room for a view of `behind` bytes, which is let go with the struct; 0: none. *out is set on
+ * success alone.
+ */
+int bi__memory_wrap(struct bi_context *context, const struct bi_foreign *foreign, size_t behind, struct bi_memory **out,
+		    struct bi_error *err);
+
 /* Lets go for real: driver handle, producer's callback, the struct. Under no lock. */
 void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory);
 

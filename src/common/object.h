@@ -104,6 +104,7 @@ struct bi_memory {
 	bi_release_fn release;
 	void *release_data;
 	bool own; /* allocated by us */
+	bool has_view; /* behind this struct is the room of its first view: an import allocates once */
 	atomic_bool shown; /* the handle was seen outside: never back to the pool */
 	atomic_bool idle; /* nothing was left to wait for when the lock was dropped; read without it */
 
@@ -118,8 +119,8 @@ struct bi_memory {
 	unsigned stale_count;
 	struct bi_stream *_Atomic home; /* NULL on host memory; the producer's, or the context stream. Set under the
 					   lock; what it was stays valid */
-	struct bi_stream
-		*producer; /* retained: the stream that the producer named, also after another became the home */
+	struct bi_stream *producer; /* retained: the stream that the producer named, also after another became the home;
+				       set before anybody else knows the memory, and read without the lock */
 	uint64_t epoch; /* counts changes of what is pending */
 	const struct bi_memory *partner; /* host memory: the device memory of the last copy, only to be compared */
 	uint64_t partner_epoch; /* that of the partner, behind the copy */
@@ -160,6 +161,12 @@ struct bi_view {
 	struct bi__type_words words; /* of dtype */
 	int64_t dims[]; /* shape, strides, strides in elements */
 };
+
+/* The room for a view behind a memory that has it. */
+static inline struct bi_view *bi__view_behind(struct bi_memory *memory)
+{
+	return (struct bi_view *)(void *)(memory + 1);
+}
 
 /* Strides in elements, those of extents below 2 are 1; NULL where there are none. */
 static inline const int64_t *bi__element_strides(const struct bi_view *view)

@@ -532,7 +532,10 @@ int bi_view_is_idle(const struct bi_view *view)
 	return bi__is_idle(view->memory);
 }
 
-/* What the producer has on his own stream is not ours to wait for; it is only the home that changes. */
+/*
+ * What the producer has on his own stream is not ours to wait for. Needs no lock: of what is read only the home changes
+ * once others know the memory, at once and from the producer's stream to another.
+ */
 int bi_view_releases_at_once(const struct bi_view *view)
 {
 	const struct bi_memory *memory = view->memory;

@@ -1,6 +1,7 @@
 #include "common/stream.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/dispatch.h"
 #include "common/registry.h"
@@ -43,11 +44,12 @@ struct bi_stream *bi__host_stream(void)
 /* queue->native is the handle to wrap, or 0. */
 static int open_stream(struct bi_context *context, struct bi__queue queue, struct bi_stream **out, struct bi_error *err)
 {
-	struct bi_stream *stream = calloc(1, sizeof(*stream));
+	struct bi_stream *stream = malloc(sizeof(*stream));
 	int rc;
 
 	if (!stream)
 		return bi__fail(err, BI_ENOMEM, "no memory for a stream");
+	memset(stream, 0, sizeof(*stream));
 	bi__stream_init(stream, context);
 	stream->queue = queue;
 	rc = bi__dispatch_stream_open(stream, err);

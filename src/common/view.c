@@ -26,11 +26,23 @@ static struct bi__text *new_text(const char *words, size_t length)
 	return text;
 }
 
-static int check_inside(const struct bi_memory *memory, const struct bi_layout *layout, struct bi_error *err)
-{
+/* What bi_layout_extent says of the layout. */
+struct span {
 	int64_t first, end;
+};
 
-	bi_layout_extent(layout, &first, &end);
+static struct span span_of(const struct bi_layout *layout)
+{
+	struct span span;
+
+	bi_layout_extent(layout, &span.first, &span.end);
+	return span;
+}
+
+static int check_inside(const struct bi_memory *memory, struct span span, struct bi_error *err)
+{
+	const int64_t first = span.first, end = span.end;
+
 	if (first < 0 || (uint64_t)end > memory->nbytes)
 		return bi__fail(err, BI_EBOUNDS, "the layout reaches bytes [%lld, %lld) of a memory of %zu bytes%s",
 				(long long)first, (long long)end, memory->nbytes,
@@ -38,9 +50,14 @@ static int check_inside(const struct bi_memory *memory, const struct bi_layout *
 	return BI_OK;
 }
 
+static size_t size_of(int ndim)
+{
+	return sizeof(struct bi_view) + 3 * (size_t)ndim * sizeof(int64_t);
+}
+
 struct bi_view *bi__view_allocate(int ndim, struct bi_error *err)
 {
-	struct bi_view *view = malloc(sizeof(*view) + 3 * (size_t)ndim * sizeof(*view->dims));
+	struct bi_view *view = malloc(size_of(ndim));
 
 	if (!view)
 		bi__fail(err, BI_ENOMEM, "no memory for a view of %d dimensions", ndim);
@@ -99,15 +116,12 @@ void bi__view_complete(struct bi_view *view, unsigned flags)
 		atomic_fetch_add_explicit(&view->text->refs, 1, memory_order_relaxed);
 }
 
-/* The text is retained, the memory's reference taken. The layout is known to be sound and inside. */
-static int new_view(struct bi_memory *memory, const struct bi_layout *layout, struct bi__text *text, unsigned flags,
-		    struct bi_view **out, struct bi_error *err)
+/* The text is retained, the memory's reference taken. The layout is known to be sound and inside; ndim is set. */
+static void fill(struct bi_view *view, struct bi_memory *memory, const struct bi_layout *layout, struct bi__text *text,
+		 unsigned flags)
 {
-	int ndim = layout->ndim;
-	struct bi_view *view = bi__view_allocate(ndim, err);
+	int ndim = view->ndim;
 
-	if (!view)
-		return BI_ENOMEM;
 	view->memory = memory;
 	view->text = text;
 	view->descr = layout->descr;
@@ -120,6 +134,17 @@ static int new_view(struct bi_memory *memory, const struct bi_layout *layout, st
 		view->dims[ndim + i] = layout->strides[i];
 	}
 	bi__view_complete(view, flags);
+}
+
+/* As fill. */
+static int new_view(struct bi_memory *memory, const struct bi_layout *layout, struct bi__text *text, unsigned flags,
+		    struct bi_view **out, struct bi_error *err)
+{
+	struct bi_view *view = bi__view_allocate(layout->ndim, err);
+
+	if (!view)
+		return BI_ENOMEM;
+	fill(view, memory, layout, text, flags);
 	*out = view;
 	return BI_OK;
 }
@@ -167,19 +192,27 @@ int bi__view_make(struct bi_memory *memory, const struct bi_layout *layout, stru
 	return new_view(memory, layout, layout->descr ? text : NULL, flags, out, err);
 }
 
-int bi__view_take(struct bi_memory *memory, const struct bi_layout *layout, unsigned flags, struct bi_view **out,
-		  struct bi_error *err)
+/* As bi__view_take. */
+static int take(struct bi_memory *memory, const struct bi_layout *layout, struct span span, unsigned flags,
+		struct bi_view **out, struct bi_error *err)
 {
-	int rc = check_inside(memory, layout, err);
+	int rc = check_inside(memory, span, err);
 
 	if (memory->flags & BI_WRAP_READONLY)
 		flags |= BI_VIEW_READONLY;
 	return rc ? rc : bi__view_make(memory, layout, NULL, flags, out, err);
 }
 
+int bi__view_take(struct bi_memory *memory, const struct bi_layout *layout, unsigned flags, struct bi_view **out,
+		  struct bi_error *err)
+{
+	return take(memory, layout, span_of(layout), flags, out, err);
+}
+
 int bi_view_create(struct bi_memory *memory, const struct bi_layout *layout, unsigned flags, struct bi_view **out,
 		   struct bi_error *err)
 {
+	struct span span;
 	int rc;
 
 	if (!out)
@@ -189,9 +222,9 @@ int bi_view_create(struct bi_memory *memory, const struct bi_layout *layout, uns
 		return bi__fail(err, BI_EINVAL, "memory or layout is NULL");
 	if (flags & ~(unsigned)BI_VIEW_READONLY)
 		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", flags);
-	rc = bi__layout_check(layout, err);
+	rc = bi__layout_check(layout, &span.first, &span.end, err);
 	if (!rc)
-		rc = bi__view_take(memory, layout, flags, out, err);
+		rc = take(memory, layout, span, flags, out, err);
 	if (!rc)
 		bi_memory_retain(memory);
 	return rc;
@@ -215,9 +248,40 @@ static void forget(struct bi_memory *memory)
 	bi_memory_release(memory);
 }
 
+/* The memory's reference is taken, on success. */
+static int view_behind(struct bi_memory *memory, const struct bi_layout *layout, struct span span, struct bi_view **out,
+		       struct bi_error *err)
+{
+	struct bi_view *view = bi__view_behind(memory);
+	int rc = check_inside(memory, span, err);
+
+	if (rc)
+		return rc;
+	view->ndim = layout->ndim;
+	fill(view, memory, layout, NULL, memory->flags & BI_WRAP_READONLY ? BI_VIEW_READONLY : 0);
+	*out = view;
+	return BI_OK;
+}
+
+/* One allocation for both, unless the view has a text. */
+static int wrap(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
+		struct span span, struct bi_view **out, struct bi_error *err)
+{
+	struct bi_memory *memory;
+	int rc = bi__memory_wrap(context, foreign, layout->descr ? 0 : size_of(layout->ndim), &memory, err);
+
+	if (rc)
+		return rc;
+	rc = layout->descr ? take(memory, layout, span, 0, out, err) : view_behind(memory, layout, span, out, err);
+	if (rc)
+		forget(memory);
+	return rc;
+}
+
 int bi_view_wrap(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
 		 struct bi_view **out, struct bi_error *err)
 {
+	struct span span;
 	int rc;
 
 	if (!out)
@@ -228,22 +292,14 @@ int bi_view_wrap(struct bi_context *context, const struct bi_foreign *foreign, c
 	if (foreign->flags & BI_WRAP_STEAL)
 		return bi__fail(err, BI_EINVAL, "flags 0x%x: what does not fit its layout cannot be given back",
 				foreign->flags);
-	rc = bi__layout_check(layout, err);
-	return rc ? rc : bi__view_wrap(context, foreign, layout, out, err);
+	rc = bi__layout_check(layout, &span.first, &span.end, err);
+	return rc ? rc : wrap(context, foreign, layout, span, out, err);
 }
 
 int bi__view_wrap(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
 		  struct bi_view **out, struct bi_error *err)
 {
-	struct bi_memory *memory;
-	int rc = bi_memory_wrap(context, foreign, &memory, err);
-
-	if (rc)
-		return rc;
-	rc = bi__view_take(memory, layout, 0, out, err);
-	if (rc)
-		forget(memory);
-	return rc;
+	return wrap(context, foreign, layout, span_of(layout), out, err);
 }
 
 /* The layout is dense. */
@@ -305,13 +361,23 @@ struct bi_view *bi_view_retain(struct bi_view *view)
 	return view;
 }
 
+/* Room behind a memory is that of one view, and goes with the memory. */
+static int is_behind(const struct bi_view *view)
+{
+	return view->memory->has_view && view == bi__view_behind(view->memory);
+}
+
 void bi_view_release(struct bi_view *view)
 {
+	struct bi_memory *memory;
+
 	if (!view || !bi__drop_reference(&view->refs))
 		return;
+	memory = view->memory;
 	release_text(view->text);
-	bi_memory_release(view->memory);
-	free(view);
+	if (!is_behind(view))
+		free(view);
+	bi_memory_release(memory);
 }
 
 void bi_view_layout(const struct bi_view *view, struct bi_layout *layout)

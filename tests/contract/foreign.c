@@ -371,6 +371,87 @@ static void test_producer_stream(void **state)
 	}
 }
 
+/* Work is pending on what this memory's home is; then it is not. */
+static void check_release_waits(const struct bi_view *view)
+{
+	assert_int_equal(bi_view_releases_at_once(view), 0);
+	OK(bi_view_synchronize(view, &error));
+	assert_int_equal(bi_view_releases_at_once(view), 1);
+}
+
+/* What lets go without waiting is idle, or foreign memory whose home is the stream that its producer named. */
+static void test_releases_at_once(void **state)
+{
+	static const int64_t shape[] = { 300 };
+	const struct outside *outside = outside_or_skip();
+	atomic_int released = 0;
+	uintptr_t handle = outside->new_memory(native(), 300), queue = outside->new_stream(native());
+	struct bi_foreign named = foreign_memory(handle, 300, &released);
+	struct bi_view *own, *unnamed, *view;
+
+	(void)state;
+	OK(bi_view_empty(fixture.context, dtype_of("uint8"), 1, shape, &own, &error));
+	OK(bi_fill(own, "o", NULL, &error));
+	check_release_waits(own);
+	bi_view_release(own);
+	unnamed = bytes_of(wrap_memory(foreign_memory(handle, 300, &released)));
+	assert_int_equal(bi_view_releases_at_once(unnamed), 1);
+	OK(bi_fill(unnamed, "u", NULL, &error));
+	check_release_waits(unnamed);
+	bi_memory_release(bi_view_memory(unnamed));
+	bi_view_release(unnamed);
+	named.stream = wrap_stream(queue, &released);
+	view = bytes_of(wrap_memory(named));
+	bi_stream_release(named.stream);
+	assert_int_equal(bi_view_is_idle(view), 0);
+	assert_int_equal(bi_view_releases_at_once(view), 1);
+	OK(bi_view_rehome(view, &error));
+	check_release_waits(view);
+	bi_memory_release(bi_view_memory(view));
+	bi_view_release(view);
+	assert_int_equal(released, 3);
+	outside->finish(DRIVER_STREAM, native(), queue);
+	outside->release(DRIVER_MEMORY, native(), handle);
+	outside->release(DRIVER_STREAM, native(), queue);
+	fixture.cases += 3;
+}
+
+/*
+ * The first view that bi_view_wrap makes is let go with its memory, or before: others of the memory may be the last.
+ */
+static void test_first_view_goes_first(void **state)
+{
+	static unsigned char bytes[] = { 1, 2, 3, 4 };
+	static const int64_t shape[] = { 4 };
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	const struct bi_index tail = { BI_INDEX_SLICE, 2, 4, 1 };
+	atomic_int released = 0;
+	struct bi_layout layout;
+	struct bi_view *first, *last;
+	unsigned char read[2];
+
+	(void)state;
+	foreign.handle = (uintptr_t)bytes;
+	foreign.nbytes = sizeof(bytes);
+	foreign.release = count_release;
+	foreign.release_data = &released;
+	OK(bi_layout_init(&layout, dtype_of("uint8"), 1, shape, NULL, 0, &error));
+	OK(bi_view_wrap(fixture.context, &foreign, &layout, &first, &error));
+	OK(bi_view_index(first, &tail, 1, &last, &error));
+	bi_view_release(first);
+	assert_int_equal(released, 0);
+	OK(bi_view_read(last, read, sizeof(read), &error));
+	assert_memory_equal(read, bytes + 2, 2);
+	bi_view_release(last);
+	assert_int_equal(released, 1);
+	OK(bi_view_wrap(fixture.context, &foreign, &layout, &first, &error));
+	OK(bi_view_index(first, &tail, 1, &last, &error));
+	bi_view_release(last);
+	bi_view_release(first);
+	assert_int_equal(released, 2);
+	fixture.cases += 2;
+}
+
 /* Somebody else works on our memory on a stream of his, between two calls that say so. */
 static void test_foreign_work(void **state)
 {
@@ -561,14 +642,15 @@ static void test_refused_memory(void **state)
 int foreign_group(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(test_adopted_context),  TEST(test_adopted_stream),
-		TEST(test_shared_context),   TEST(test_copies_across_let_go),
-		TEST(test_refused_adoption), TEST(test_wrapped_stream),
-		TEST(test_refused_streams),  TEST(test_stream_on_host),
-		TEST(test_wrapped_event),    TEST(test_wrapped_memory),
-		TEST(test_producer_stream),  TEST(test_foreign_work),
-		TEST(test_exported_order),   TEST(test_own_export_comes_back),
-		TEST(test_exported_descr),   TEST(test_unified_memory_overlaps_its_address),
+		TEST(test_adopted_context),       TEST(test_adopted_stream),
+		TEST(test_shared_context),        TEST(test_copies_across_let_go),
+		TEST(test_refused_adoption),      TEST(test_wrapped_stream),
+		TEST(test_refused_streams),       TEST(test_stream_on_host),
+		TEST(test_wrapped_event),         TEST(test_wrapped_memory),
+		TEST(test_producer_stream),       TEST(test_releases_at_once),
+		TEST(test_first_view_goes_first), TEST(test_foreign_work),
+		TEST(test_exported_order),        TEST(test_own_export_comes_back),
+		TEST(test_exported_descr),        TEST(test_unified_memory_overlaps_its_address),
 		TEST(test_refused_memory),
 	};
 
