@@ -123,14 +123,12 @@ static int is_told(bi__cu_pointer pointer, size_t nbytes, const struct facts *fa
  * Plain device memory may be several mapped ranges, one behind the other, of which the driver shows one at a time.
  * Entered.
  */
-static int check_range(bi__cu_pointer pointer, size_t nbytes, const struct facts *facts, struct bi_error *err)
+static int walk_ranges(bi__cu_pointer pointer, size_t nbytes, const struct facts *facts, struct bi_error *err)
 {
 	size_t there = 0, size = 0;
 	bi__cu_pointer base = 0;
 	bi__cu_result code;
 
-	if (is_told(pointer, nbytes, facts))
-		return BI_OK;
 	while (there < nbytes) {
 		code = bi__cu->MemGetAddressRange(&base, &size, pointer + there);
 		if (is_not_found(code) && there == 0 && is_shared(facts))
@@ -146,7 +144,23 @@ static int check_range(bi__cu_pointer pointer, size_t nbytes, const struct facts
 	return BI_OK;
 }
 
-/* Entered. */
+/* Attributes are told on any thread, ranges to who has entered the context. */
+static int check_range(const struct bi__cuda *cuda, bi__cu_pointer pointer, size_t nbytes, const struct facts *facts,
+		       struct bi_error *err)
+{
+	struct bi__cuda_scope scope;
+	int rc;
+
+	if (is_told(pointer, nbytes, facts))
+		return BI_OK;
+	rc = bi__cuda_enter(cuda->context, &scope, err);
+	if (rc)
+		return rc;
+	rc = walk_ranges(pointer, nbytes, facts, err);
+	bi__cuda_leave(&scope);
+	return rc;
+}
+
 static int examine(const struct bi__cuda *cuda, bi__cu_pointer pointer, struct bi__block *block, struct bi_error *err)
 {
 	struct facts facts;
@@ -155,7 +169,7 @@ static int examine(const struct bi__cuda *cuda, bi__cu_pointer pointer, struct b
 	if (!rc)
 		rc = check_place(cuda, pointer, &facts, err);
 	if (!rc)
-		rc = check_range(pointer, block->nbytes, &facts, err);
+		rc = check_range(cuda, pointer, block->nbytes, &facts, err);
 	if (rc)
 		return rc;
 	if (facts.is_managed) {
@@ -171,10 +185,6 @@ static int examine(const struct bi__cuda *cuda, bi__cu_pointer pointer, struct b
 int bi__cuda_adopt(struct bi__device_state *device, const struct bi_foreign *foreign, struct bi__block *block,
 		   struct bi_error *err)
 {
-	const struct bi__cuda *cuda = device->state;
-	struct bi__cuda_scope scope;
-	int rc;
-
 	if (foreign->kind != BI_HANDLE_CUDA)
 		return bi__fail(err, BI_EUNSUPPORTED, "handle kind %d is not memory that CUDA can wrap",
 				(int)foreign->kind);
@@ -188,12 +198,7 @@ int bi__cuda_adopt(struct bi__device_state *device, const struct bi_foreign *for
 	block->free_follows = 1;
 	if (!foreign->nbytes || foreign->flags & BI_WRAP_UNCHECKED)
 		return BI_OK;
-	rc = bi__cuda_enter(cuda->context, &scope, err);
-	if (rc)
-		return rc;
-	rc = examine(cuda, foreign->handle, block, err);
-	bi__cuda_leave(&scope);
-	return rc;
+	return examine(device->state, foreign->handle, block, err);
 }
 
 int bi__cuda_locate(uintptr_t handle, struct bi__origin *out, struct bi_error *err)

@@ -2,6 +2,7 @@
 #include "cuda/cuda.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* The two default streams belong to whatever context is current. */
 static int is_default(bi__cu_stream stream)
@@ -18,7 +19,8 @@ static int check_stream(const struct bi__cuda *cuda, bi__cu_stream stream, struc
 		return BI_OK;
 	code = bi__cu->StreamGetCtx(stream, &context);
 	if (code == BI__CU_ERROR_INVALID_HANDLE)
-		return bi__fail_vendor(err, BI_EINVAL, (int)code, "stream 0x%llx is no CUstream: cuStreamGetCtx says %s",
+		return bi__fail_vendor(err, BI_EINVAL, (int)code,
+				       "stream 0x%llx is no CUstream: cuStreamGetCtx says %s",
 				       (unsigned long long)(uintptr_t)stream, bi__cu_name(code));
 	if (code != BI__CU_SUCCESS || context == cuda->context)
 		return bi__cu_check(code, "cuStreamGetCtx", err);
@@ -39,21 +41,33 @@ static int wrap(struct bi__cuda_queue *queue, uintptr_t native, struct bi_error 
 	return check_stream(queue->cuda, queue->stream, err);
 }
 
+/* To wrap a default stream the driver is not asked, so nothing is entered. */
+static int open_queue(struct bi__cuda_queue *queue, uintptr_t native, unsigned flags, struct bi_error *err)
+{
+	struct bi__cuda_scope scope;
+	int rc;
+
+	if (is_default((bi__cu_stream)native))
+		return wrap(queue, native, err);
+	rc = bi__cuda_enter(queue->cuda->context, &scope, err);
+	if (rc)
+		return rc;
+	rc = native ? wrap(queue, native, err) : create(queue, flags, err);
+	bi__cuda_leave(&scope);
+	return rc;
+}
+
 int bi__cuda_queue_open(struct bi__cuda *cuda, struct bi__queue *queue, unsigned flags, struct bi_error *err)
 {
-	struct bi__cuda_queue *made = calloc(1, sizeof(*made));
-	struct bi__cuda_scope scope;
+	struct bi__cuda_queue *made = malloc(sizeof(*made));
 	int rc;
 
 	if (!made)
 		return bi__fail(err, BI_ENOMEM, "no memory for a stream");
+	memset(made, 0, sizeof(*made));
 	made->cuda = cuda;
 	made->serial = atomic_fetch_add_explicit(&cuda->serials, 1, memory_order_relaxed) + 1;
-	rc = bi__cuda_enter(cuda->context, &scope, err);
-	if (!rc) {
-		rc = queue->native ? wrap(made, queue->native, err) : create(made, flags, err);
-		bi__cuda_leave(&scope);
-	}
+	rc = open_queue(made, queue->native, flags, err);
 	if (rc) {
 		free(made);
 		return rc;
