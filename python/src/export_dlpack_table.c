@@ -26,12 +26,12 @@ static int is_on_cuda(int32_t device_type)
 	return device_type == BI_DEVICE_CUDA || device_type == BI_DEVICE_CUDA_MANAGED;
 }
 
-static int make_ready(struct bi_view *view)
+static int make_ready(struct bi_view *view, int32_t device_type)
 {
 	struct bi_error err;
 	int rc;
 
-	if (!is_on_cuda(bi_dlpack_device(view).device_type))
+	if (!is_on_cuda(device_type))
 		return bip_settle(view);
 	/* A thread that waits for a device may have the lock of the memory. */
 	Py_BEGIN_ALLOW_THREADS
@@ -52,7 +52,7 @@ static int export(struct bi_view *view, struct bi_dl_managed_versioned **out)
 		bip_raise_export(rc, &err);
 		return -1;
 	}
-	if (make_ready(view) == 0)
+	if (make_ready(view, (*out)->tensor.device.device_type) == 0)
 		return 0;
 	bip_delete_export(*out, view);
 	*out = NULL;
@@ -89,7 +89,8 @@ static int describe(const struct bi_view *view, struct bi_dl_tensor *out)
 static int describe_pending(PyObject *object, struct bi_dl_tensor *out)
 {
 	struct bi_view *view = bip_hold(object);
-	int rc = view && !describe(view, out) && !make_ready(view) && bip_view(object) ? 0 : -1;
+	int rc =
+		view && !describe(view, out) && !make_ready(view, out->device.device_type) && bip_view(object) ? 0 : -1;
 
 	bip_release_view(view);
 	return rc;

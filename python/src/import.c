@@ -1,7 +1,7 @@
 /* buffer_interface(): which protocol an object speaks, and what the caller wants of the array. */
 #include <string.h>
 
-#include "extension.h"
+#include "import_values.h"
 
 /* Arguments */
 
@@ -356,7 +356,9 @@ static PyObject *import(PyObject *object, const struct arguments *arguments)
 
 PyObject *bip_buffer_interface(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
-	struct arguments arguments = defaults;
+	struct arguments arguments;
+	struct bip_found found;
+	int is_plain;
 
 	(void)module;
 	if (count != 1) {
@@ -364,6 +366,11 @@ PyObject *bip_buffer_interface(PyObject *module, PyObject *const *args, Py_ssize
 			     count);
 		return NULL;
 	}
+	/* A plain array of NumPy, of which nothing is asked, has one protocol and one result. */
+	is_plain = names ? 0 : bip_import_ndarray(args[0], &found);
+	if (is_plain)
+		return is_plain > 0 ? bip_new(found.view) : NULL;
+	arguments = defaults;
 	if (names && read_words(args + count, names, &arguments))
 		return NULL;
 	return import(args[0], &arguments);

@@ -37,17 +37,26 @@ static int read_shape(const Py_buffer *buffer, int64_t shape[BI_MAX_NDIM], int64
 	return refuse_suboffsets(buffer);
 }
 
+/* Who names no strides means C order. */
+static int lay_out(const Py_buffer *buffer, PyObject *descr, struct bi_layout *layout)
+{
+	layout->ndim = buffer->ndim;
+	layout->offset = 0;
+	if (buffer->strides)
+		return bip_lend_descr(layout, descr);
+	return bip_layout(layout, layout->dtype, descr, buffer->ndim, layout->shape, NULL);
+}
+
 static int import_filled(const Py_buffer *buffer, PyObject *owner, struct bip_found *found)
 {
-	int64_t shape[BI_MAX_NDIM], strides[BI_MAX_NDIM];
 	struct bi_layout layout;
-	struct bi_dtype dtype;
 	PyObject *descr;
 	int rc;
 
-	if (read_shape(buffer, shape, strides) || bip_format_read(buffer->format, buffer->itemsize, &dtype, &descr))
+	if (read_shape(buffer, layout.shape, layout.strides) ||
+	    bip_format_read(buffer->format, buffer->itemsize, &layout.dtype, &descr))
 		return -1;
-	rc = bip_layout(&layout, dtype, descr, buffer->ndim, shape, buffer->strides ? strides : NULL);
+	rc = lay_out(buffer, descr, &layout);
 	if (!rc)
 		rc = bip_wrap_host((uintptr_t)buffer->buf, buffer->readonly, &layout, owner, &found->view);
 	Py_XDECREF(descr);

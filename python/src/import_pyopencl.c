@@ -302,28 +302,56 @@ static int find_stream(const struct place *place, const struct bip_request *requ
 
 /* Views */
 
-static int wrap(const struct place *place, struct bi_context *context, struct bi_foreign *foreign, PyObject *owner,
-		struct bi_memory **out)
+/* Memory by itself is its bytes, flat. */
+static int lay_out_flat(const struct bi_memory *memory, struct bi_layout *out, struct bi_error *err)
 {
+	int64_t nbytes = (int64_t)bi_memory_nbytes(memory);
+	struct bi_dtype dtype;
+	int rc = bi_dtype_make(BI_UINT8, 1, 0, &dtype, err);
+
+	return rc ? rc : bi_layout_init(out, dtype, 1, &nbytes, NULL, 0, err);
+}
+
+/* `layout` NULL: flat. The memory's reference is taken, also on failure. */
+static int view_all(struct bi_memory *memory, const struct bi_layout *layout, struct bi_view **out)
+{
+	struct bi_layout flat;
+	struct bi_error err;
+	int rc = layout ? BI_OK : lay_out_flat(memory, &flat, &err);
+
+	if (!rc)
+		rc = bi_view_create(memory, layout ? layout : &flat, 0, out, &err);
+	bi_memory_release(memory);
+	return raise_import(rc, &err);
+}
+
+/* `layout` NULL: all of the memory, flat. */
+static int wrap(const struct place *place, struct bi_context *context, struct bi_foreign *foreign,
+		const struct bi_layout *layout, PyObject *owner, struct bi_view **out)
+{
+	struct bi_memory *memory;
 	struct bi_error err;
 	int rc;
 
-	if (!place->handle)
-		return raise_import(bi_memory_create(context, 0, BI_MEMORY_DEVICE, out, &err), &err);
+	if (!place->handle) {
+		rc = bi_memory_create(context, 0, BI_MEMORY_DEVICE, &memory, &err);
+		return rc ? raise_import(rc, &err) : view_all(memory, layout, out);
+	}
 	foreign->kind = place->kind;
 	foreign->handle = place->handle;
 	foreign->nbytes = place->nbytes;
 	foreign->release = bip_drop;
 	foreign->release_data = Py_NewRef(owner);
-	rc = bi_memory_wrap(context, foreign, out, &err);
+	rc = layout ? bi_view_wrap(context, foreign, layout, out, &err)
+		    : bi_memory_wrap(context, foreign, &memory, &err);
 	if (rc)
 		Py_DECREF(owner);
-	return raise_import(rc, &err);
+	return rc || layout ? raise_import(rc, &err) : view_all(memory, NULL, out);
 }
 
 /* `list` are events of the array, or NULL; `owner` is kept alive. */
-static int make_memory(const struct place *place, const struct bip_request *request, struct bi_context *context,
-		       PyObject *list, PyObject *owner, struct bi_memory **out, unsigned *flags)
+static int make_view(const struct place *place, const struct bip_request *request, struct bi_context *context,
+		     const struct bi_layout *layout, PyObject *list, PyObject *owner, struct bip_found *found)
 {
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
 	struct events events = { NULL, 0 };
@@ -335,9 +363,9 @@ static int make_memory(const struct place *place, const struct bip_request *requ
 		foreign.flags = request->sync ? 0 : BI_WRAP_UNORDERED;
 		foreign.events = events.list;
 		foreign.event_count = events.count;
-		rc = wrap(place, context, &foreign, owner, out);
+		rc = wrap(place, context, &foreign, layout, owner, &found->view);
 	}
-	*flags = request->sync && !foreign.stream ? BIP_WAIT_AT_EXIT : 0;
+	found->flags = request->sync && !foreign.stream ? BIP_WAIT_AT_EXIT : 0;
 	release_events(&events);
 	bi_stream_release(foreign.stream);
 	return rc;
@@ -364,18 +392,12 @@ static int read_members(PyObject *array, PyObject *members[MEMBERS])
 /* *descr owns the text that the layout borrows, and may be there even after a failure. */
 static int read_layout(PyObject *const members[MEMBERS], struct bi_layout *layout, PyObject **descr)
 {
-	int64_t shape[BI_MAX_NDIM], strides[BI_MAX_NDIM], offset;
-	struct bi_dtype dtype;
-	int ndim;
-
-	if (bip_number(members[OFFSET], "offset", "", &offset) ||
-	    bip_numbers(members[SHAPE], "shape", "", shape, &ndim) ||
-	    bip_strides(members[STRIDES], ndim, "", strides) ||
-	    bip_dtype_from_with_descr(members[DTYPE], &dtype, descr) ||
-	    bip_layout(layout, dtype, *descr, ndim, shape, strides))
+	if (bip_number(members[OFFSET], "offset", "", &layout->offset) ||
+	    bip_numbers(members[SHAPE], "shape", "", layout->shape, &layout->ndim) ||
+	    bip_strides(members[STRIDES], layout->ndim, "", layout->strides) ||
+	    bip_dtype_from_with_descr(members[DTYPE], &layout->dtype, descr))
 		return -1;
-	layout->offset = offset;
-	return 0;
+	return bip_lend_descr(layout, *descr);
 }
 
 static int read_place(PyObject *const members[MEMBERS], struct place *place)
@@ -399,8 +421,6 @@ static int make_array_view(PyObject *array, PyObject *const members[MEMBERS], co
 {
 	struct place place = { BI_HANDLE_CL_MEM, 0, 0, 0, NULL };
 	struct bi_context *context;
-	struct bi_memory *memory;
-	struct bi_error err;
 	int rc = read_place(members, &place);
 
 	if (rc)
@@ -409,14 +429,10 @@ static int make_array_view(PyObject *array, PyObject *const members[MEMBERS], co
 					 : find_context_of_nothing(array, &context);
 	if (rc)
 		return -1;
-	rc = make_memory(&place, request, context, members[EVENTS], array, &memory, &found->flags);
+	rc = make_view(&place, request, context, layout, members[EVENTS], array, found);
 	bi_stream_release(place.stream);
 	bip_release_context(context);
-	if (rc)
-		return -1;
-	rc = bi_view_create(memory, layout, 0, &found->view, &err);
-	bi_memory_release(memory);
-	return raise_import(rc, &err);
+	return rc;
 }
 
 static int import_array(PyObject *array, const struct bip_request *request, struct bip_found *found)
@@ -435,39 +451,17 @@ static int import_array(PyObject *array, const struct bip_request *request, stru
 	return rc ? -1 : 1;
 }
 
-/* Memory by itself: its bytes, flat */
-
-static int make_flat_view(struct bi_memory *memory, struct bi_view **out)
-{
-	struct bi_layout layout;
-	struct bi_dtype dtype;
-	struct bi_error err;
-	int64_t nbytes = (int64_t)bi_memory_nbytes(memory);
-	int rc = bi_dtype_make(BI_UINT8, 1, 0, &dtype, &err);
-
-	if (!rc)
-		rc = bi_layout_init(&layout, dtype, 1, &nbytes, NULL, 0, &err);
-	if (!rc)
-		rc = bi_view_create(memory, &layout, 0, out, &err);
-	return raise_import(rc, &err);
-}
-
 static int import_memory(PyObject *object, struct place *place, const struct bip_request *request,
 			 struct bip_found *found)
 {
 	struct bi_context *context;
-	struct bi_memory *memory;
 	int rc = find_context(place, request, &context);
 
 	if (rc)
 		return -1;
-	rc = make_memory(place, request, context, NULL, object, &memory, &found->flags);
+	rc = make_view(place, request, context, NULL, NULL, object, found);
 	bi_stream_release(place->stream);
 	bip_release_context(context);
-	if (rc)
-		return -1;
-	rc = make_flat_view(memory, &found->view);
-	bi_memory_release(memory);
 	return rc ? -1 : 1;
 }
 

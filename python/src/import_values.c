@@ -166,43 +166,46 @@ int bip_descr_for(PyObject *list, const char *typestr, const char *rule, PyObjec
 	return *text ? 0 : -1;
 }
 
+int bip_lend_descr(struct bi_layout *layout, PyObject *descr)
+{
+	Py_ssize_t length = 0;
+
+	layout->descr = descr ? PyUnicode_AsUTF8AndSize(descr, &length) : NULL;
+	layout->descr_length = (uint32_t)length;
+	return descr && !layout->descr ? -1 : 0;
+}
+
 int bip_layout(struct bi_layout *layout, struct bi_dtype dtype, PyObject *descr, int ndim, const int64_t *shape,
 	       const int64_t *strides)
 {
 	struct bi_error err;
-	Py_ssize_t length;
 	int rc = bi_layout_init(layout, dtype, ndim, shape, strides, 0, &err);
 
 	if (rc) {
 		bip_raise_import(rc, &err);
 		return -1;
 	}
-	if (!descr)
-		return 0;
-	layout->descr = PyUnicode_AsUTF8AndSize(descr, &length);
-	if (!layout->descr)
-		return -1;
-	layout->descr_length = (uint32_t)length;
-	return 0;
+	return bip_lend_descr(layout, descr);
 }
 
 /* As bi_layout_extent, of a layout that nobody has checked. Returns 1 if the sums do not fit. */
 static int count_reach(const struct bi_layout *layout, int64_t *first, int64_t *end)
 {
 	int64_t move;
+	int is_over = 0;
 
 	*first = *end = 0;
-	for (int i = 0; i < layout->ndim; i++)
-		if (!layout->shape[i])
-			return 0;
 	for (int i = 0; i < layout->ndim; i++) {
 		int64_t *side = layout->strides[i] < 0 ? first : end;
 
-		if (__builtin_mul_overflow(layout->shape[i] - 1, layout->strides[i], &move) ||
-		    __builtin_add_overflow(*side, move, side))
-			return 1;
+		if (!layout->shape[i]) {
+			*first = *end = 0;
+			return 0;
+		}
+		is_over |= __builtin_mul_overflow(layout->shape[i] - 1, layout->strides[i], &move) |
+			   __builtin_add_overflow(*side, move, side);
 	}
-	return __builtin_add_overflow(*end, (int64_t)layout->dtype.item_size, end);
+	return is_over | __builtin_add_overflow(*end, (int64_t)layout->dtype.item_size, end);
 }
 
 /* The address of element [0, ..., 0] is known; negative strides reach below it. */

@@ -40,11 +40,14 @@ int bip_descr_for(PyObject *list, const char *typestr, const char *rule, PyObjec
 int bip_layout(struct bi_layout *layout, struct bi_dtype dtype, PyObject *descr, int ndim, const int64_t *shape,
 	       const int64_t *strides);
 
+/* The descr of a layout that is filled in by hand, which whatever makes a view of it checks. */
+int bip_lend_descr(struct bi_layout *layout, PyObject *descr);
+
 /*
  * A view of memory that somebody else made. `foreign` says what it is; handle and nbytes are filled in here from the
  * address of element [0, ..., 0] and the bytes that the layout reaches, and the layout's offset with them (cl_mem:
- * handle and offset are left as they are). The layout may have been filled in by hand. `owner` is kept alive until the memory is let go; the reference is not
- * taken.
+ * handle and offset are left as they are). The layout may have been filled in by hand. `owner` is kept alive until the
+ * memory is let go; the reference is not taken.
  */
 int bip_wrap(struct bi_context *context, struct bi_foreign *foreign, uint64_t address, struct bi_layout *layout,
 	     PyObject *owner, struct bi_view **out);

@@ -7,9 +7,42 @@
 
 /* Making and letting go */
 
+/* Where the GIL is the lock of them, a few objects that were let go are kept to be made again. */
+#ifndef Py_GIL_DISABLED
+#define SPARES 16
+
+static struct bip_object *spares[SPARES];
+static int spare_count;
+
+static struct bip_object *allocate(void)
+{
+	if (!spare_count)
+		return PyObject_New(struct bip_object, &bip_type);
+	return (struct bip_object *)PyObject_Init((PyObject *)spares[--spare_count], &bip_type);
+}
+
+static void deallocate(struct bip_object *self)
+{
+	if (spare_count < SPARES)
+		spares[spare_count++] = self;
+	else
+		PyObject_Free(self);
+}
+#else
+static struct bip_object *allocate(void)
+{
+	return PyObject_New(struct bip_object, &bip_type);
+}
+
+static void deallocate(struct bip_object *self)
+{
+	PyObject_Free(self);
+}
+#endif
+
 PyObject *bip_new(struct bi_view *view)
 {
-	struct bip_object *self = PyObject_New(struct bip_object, &bip_type);
+	struct bip_object *self = allocate();
 
 	if (!self) {
 		bip_release_view(view);
@@ -172,7 +205,7 @@ static void dealloc(PyObject *object)
 		bip_release_view(self->view);
 	Py_XDECREF(self->mask);
 	Py_XDECREF(self->pattern);
-	PyObject_Free(self);
+	deallocate(self);
 }
 
 static PyObject *release(PyObject *self, PyObject *none)

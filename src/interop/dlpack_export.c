@@ -28,20 +28,18 @@ static int put_type(const struct bi_view *view, struct bi_dl_type *out, struct b
 /* Many consumers pass over byte_offset; only in a cl_mem is there no other way. */
 static int put_place(const struct bi_view *view, struct bi_dl_tensor *out, struct bi_error *err)
 {
-	struct bi_native native;
+	const struct bi__block *block = &view->memory->block;
+	size_t offset = block->handle ? block->origin + (size_t)view->offset : 0;
 
 	if (view->is_empty)
 		return BI_OK;
-	if (view->memory->block.kind == BI_HANDLE_CL_SVM)
+	if (block->kind == BI_HANDLE_CL_SVM)
 		return bi__fail(err, BI_EUNSUPPORTED,
 				"handle kind %d is shared virtual memory, DLPack's OpenCL memory is a cl_mem [D8]",
 				BI_HANDLE_CL_SVM);
-	bi__view_native(view, &native);
-	out->data = (void *)native.handle;
-	if (native.kind == BI_HANDLE_CL_MEM)
-		out->byte_offset = native.offset;
-	else
-		out->data = (void *)(native.handle + native.offset);
+	bi__memory_show(view->memory);
+	out->data = (void *)(block->kind == BI_HANDLE_CL_MEM ? block->handle : block->handle + offset);
+	out->byte_offset = block->kind == BI_HANDLE_CL_MEM ? offset : 0;
 	return BI_OK;
 }
 

@@ -105,6 +105,23 @@ def test_strides_beyond_all_addresses_are_refused(bi, strides):
         bi.buffer_interface(source)
 
 
+def test_an_object_that_is_made_again_starts_anew(bi):
+    """Objects that were let go are kept to be made again: nothing of what they were comes along."""
+    first, second = np.arange(4, dtype="<f4"), np.arange(6, dtype="<i8")
+    old = [bi.buffer_interface(first, sync=False) for _ in range(100)]
+    for array in old:
+        assert array.__array_interface__ and array.__array_interface__
+    dead = [weakref.ref(array) for array in old]
+    old[0].release()
+    del array
+    old.clear()
+    assert all(reference() is None for reference in dead)
+    for new in [bi.buffer_interface(second) for _ in range(100)]:
+        assert not new.released and new.mask is None and weakref.getweakrefcount(new) == 0
+        assert new.__array_interface__["data"][0] == second.ctypes.data
+        assert new.shape == (6,) and new.typestr == "<i8"
+
+
 def test_an_array_lives_as_long_as_its_view(bi):
     source = np.arange(3)
     count = sys.getrefcount(source)
