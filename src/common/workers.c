@@ -217,7 +217,7 @@ void bi__workers_run(int shares, void (*fn)(void *arg, int share), void *arg)
 	atomic_flag_clear_explicit(&job_taken, memory_order_release);
 }
 
-/* Processors that this process may run on. */
+/* Processors that the calling thread may run on, which workers inherit. */
 static int processors(void)
 {
 	long count;
