@@ -34,6 +34,7 @@ EXPLAINED = {
     "row_10_the_tail_is_there_when_the_call_returns": (1, IMPLIED),
     "row_10_there_and_back_again": (8, RETURNS),
     "row_15_host_memory_is_retired": (4, RETURNS + "; " + NOTHING),
+    "row_17_pieces_are_used_again": (5, NOTHING),
     "row_21_a_strided_write_leaves_work_pending": (1, NOTHING),
     "row_21_unmap_is_ordered": (1, NOTHING),
     "row_21_what_was_waited_for_moves_for_nothing": (1, NOTHING),
