@@ -265,7 +265,7 @@ static int is_tried(const struct bi_layer *layer, const char *call)
  * (failures.c, tests/cuda_sweep). */
 static void test_faults(void **state)
 {
-	struct bi_layer layer = { NULL };
+	struct bi_layer layer = { .count = NULL };
 	struct transfer transfer;
 	int64_t before;
 
