@@ -11,16 +11,21 @@ endfunction()
 
 # What the drivers below have of their own is not in the bytes that they move, so half of the random cases are enough.
 set(variant BI_TEST_EFFORT=50)
-add_contract_on_cuda(cuda DEVICES cuda)
+# ThreadSanitizer sees each access of the simulator's, and the same threads in a quarter of the cases.
+if(BI_SANITIZE STREQUAL "thread")
+    set(variant BI_TEST_EFFORT=25)
+    set(plain BI_TEST_EFFORT=25)
+endif()
+add_contract_on_cuda(cuda DEVICES cuda ENVIRONMENT ${plain})
 add_contract_on_cuda(cuda-no-pools DEVICES cuda ENVIRONMENT CUDA_SIM_POOLS=0 ${variant})
 add_contract_on_cuda(cuda-11.2 DEVICES cuda ENVIRONMENT CUDA_SIM_VERSION=11020 ${variant})
 add_contract_on_cuda(cuda-exclusive-managed DEVICES cuda ENVIRONMENT CUDA_SIM_CONCURRENT_MANAGED=0 ${variant})
 add_contract_on_cuda(cuda-capability-90 DEVICES cuda ENVIRONMENT CUDA_SIM_CAPABILITY=90 ${variant})
 add_contract_on_cuda(cuda-one-device DEVICES cuda ENVIRONMENT CUDA_SIM_DEVICES=1 ${variant})
-add_contract_on_cuda(cuda-two-devices DEVICES cuda:0 cuda:1)
+add_contract_on_cuda(cuda-two-devices DEVICES cuda:0 cuda:1 ENVIRONMENT ${plain})
 add_contract_on_cuda(cuda-two-devices-no-pools DEVICES cuda:1 cuda:0 ENVIRONMENT CUDA_SIM_POOLS=0 ${variant})
 add_contract_on_cuda(cuda-and-pocl DEVICES cuda opencl
-    ENVIRONMENT ${opencl_environment} POCL_DEVICES=${BI_POCL_THREADED})
+    ENVIRONMENT ${opencl_environment} POCL_DEVICES=${BI_POCL_THREADED} ${plain})
 add_contract_on_cuda(pocl-and-cuda DEVICES opencl cuda
     ENVIRONMENT ${opencl_environment} POCL_DEVICES=${BI_POCL_SYNCHRONOUS})
 
