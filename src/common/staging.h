@@ -1,7 +1,7 @@
 /*
  * Pinned host memory of a context, in pieces of one size, for bytes on their way between the host and devices. The CPU
  * can use a piece as it stands, and the driver of the context knows it, so that copies from and to it do not stop at
- * memory of the driver's own. Pieces that come back are kept, so a second transfer allocates nothing.
+ * memory of the driver's own. Pieces that come back are kept, so a second transfer asks the driver for none.
  */
 #ifndef BI_COMMON_STAGING_H
 #define BI_COMMON_STAGING_H
