@@ -34,10 +34,12 @@ def permuted(name, axes):
     return make
 
 
-def every_second_column(source_bytes, item_size):
-    rows, columns = split(source_bytes // item_size, 2)
-    return Layout("[:, ::2]", [rows, columns // 2], [columns * item_size, 2 * item_size], item_size,
-                  source_bytes=rows * columns * item_size)
+def columns_apart(step):
+    def make(source_bytes, item_size):
+        rows, columns = split(source_bytes // item_size, 2)
+        return Layout(f"[:, ::{step}]", [rows, columns // step], [columns * item_size, step * item_size], item_size,
+                      source_bytes=rows * columns * item_size)
+    return make
 
 
 def odd_transpose(source_bytes, item_size):
@@ -45,12 +47,6 @@ def odd_transpose(source_bytes, item_size):
     rows, columns = split(source_bytes // item_size, 2)
     return Layout("2-D transpose, odd extents", [columns - 1, rows - 1], [item_size, (columns - 1) * item_size],
                   item_size)
-
-
-def every_eighth_column(source_bytes, item_size):
-    rows, columns = split(source_bytes // item_size, 2)
-    return Layout("[:, ::8]", [rows, columns // 8], [columns * item_size, 8 * item_size], item_size,
-                  source_bytes=rows * columns * item_size)
 
 
 def left_half(source_bytes, item_size):
@@ -74,7 +70,7 @@ def reversed_columns(source_bytes, item_size):
 
 LAYOUTS = {
     "2-D transpose": permuted("2-D transpose", (1, 0)),
-    "[:, ::2]": every_second_column,
+    "[:, ::2]": columns_apart(2),
     "permute (0,2,1,3)": permuted("permute (0,2,1,3)", (0, 2, 1, 3)),
     "permute (3,2,1,0)": permuted("permute (3,2,1,0)", (3, 2, 1, 0)),
     "[::-1]": reversed_rows,
@@ -83,7 +79,7 @@ LAYOUTS = {
 }
 # Only GPUs treat these otherwise than others.
 GPU_LAYOUTS = {"2-D transpose, odd extents": odd_transpose}
-TRANSFERRED_LAYOUTS = {"[:, ::8]": every_eighth_column, "left half": left_half}
+TRANSFERRED_LAYOUTS = {"[:, ::8]": columns_apart(8), "left half": left_half}
 
 
 def padded(total_bytes, item_size, ndim):
