@@ -4,7 +4,7 @@
  * A context is opened once for each device, and adopted once for each cl_context and device, and kept for the next
  * import. Adopted ones hold the cl_context of somebody else, so there is a limit: the one that was not used for longest
  * makes room. An adopted one keeps the queue that led to it last as well: while it is held its handle is no other
- * queue's, so that nothing has to be asked about it again.
+ * queue's, so that nothing has to be asked about it again. So is the object that named it, if that names no other.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,6 +21,7 @@ struct entry {
 	struct bi_location location; /* as it was asked for */
 	int cuda; /* ordinal of a device that was opened, not adopted; else -1 */
 	struct bi_stream *queue; /* the last one that was found in it, held; or NULL */
+	PyObject *named_by; /* the object whose handle that is, held; or NULL */
 	uint64_t used;
 };
 
@@ -214,11 +215,13 @@ static struct bi_context *remember(const struct bi_location *location, struct bi
 		kept = bi_context_retain(context);
 		entry = free_or_oldest();
 		dropped = *entry;
-		*entry = (struct entry){ context, *location, cuda_ordinal(location, context), NULL, ++clock_of_uses };
+		*entry = (struct entry){ context, *location, cuda_ordinal(location, context),
+					 NULL,    NULL,      ++clock_of_uses };
 	}
 	leave();
 	bi_stream_release(dropped.queue);
 	bip_release_context(dropped.context);
+	Py_XDECREF(dropped.named_by);
 	return kept;
 }
 
@@ -382,20 +385,22 @@ static struct bi_stream *find_queue(uintptr_t queue)
 	return NULL;
 }
 
-/* Unless the context has left the cache meanwhile. Returned is the one that makes room, or NULL. */
-static struct bi_stream *exchange_queue(struct bi_stream *queue)
+/* Unless the context has left the cache meanwhile. What makes room is let go. */
+static void keep_queue(struct bi_stream *queue)
 {
-	struct bi_stream *before = NULL;
+	struct entry before = { .queue = NULL, .named_by = NULL };
 
 	enter();
 	for (int i = 0; i < MOST; i++) {
 		if (entries[i].context != bi_stream_context(queue))
 			continue;
-		before = entries[i].queue;
+		before = entries[i];
 		entries[i].queue = bi_stream_retain(queue);
+		entries[i].named_by = NULL;
 	}
 	leave();
-	return before;
+	bi_stream_release(before.queue);
+	Py_XDECREF(before.named_by);
 }
 
 static int wrap_queue(uintptr_t queue, struct bi_stream **out)
@@ -412,7 +417,7 @@ static int wrap_queue(uintptr_t queue, struct bi_stream **out)
 		bip_raise_import(rc, &err);
 		return -1;
 	}
-	bi_stream_release(exchange_queue(*out));
+	keep_queue(*out);
 	return 0;
 }
 
@@ -422,6 +427,50 @@ int bip_stream_of_queue(uintptr_t queue, struct bi_stream **out)
 	*out = find_queue(queue);
 	leave();
 	return *out ? 0 : wrap_queue(queue, out);
+}
+
+/* Locked. -1: none. */
+static int find_named(const PyObject *object)
+{
+	if (entries[recent].named_by == object)
+		return recent;
+	for (int i = 0; i < MOST; i++)
+		if (entries[i].named_by == object)
+			return i;
+	return -1;
+}
+
+struct bi_stream *bip_stream_named_by(const PyObject *object)
+{
+	struct bi_stream *found = NULL;
+	int i;
+
+	enter();
+	i = find_named(object);
+	if (i >= 0) {
+		touch(i);
+		found = bi_stream_retain(entries[i].queue);
+	}
+	leave();
+	return found;
+}
+
+void bip_name_stream(struct bi_stream *stream, PyObject *object)
+{
+	PyObject *before = Py_NewRef(object);
+
+	enter();
+	for (int i = 0; i < MOST; i++) {
+		PyObject *named_by = entries[i].named_by;
+
+		if (entries[i].queue != stream)
+			continue;
+		entries[i].named_by = before;
+		before = named_by;
+		break;
+	}
+	leave();
+	Py_XDECREF(before);
 }
 
 int bip_context_of_queue(uintptr_t queue, struct bi_context **out)
@@ -451,6 +500,7 @@ static int take(struct entry taken[MOST], int all)
 			continue;
 		taken[count++] = entries[i];
 		entries[i].queue = NULL;
+		entries[i].named_by = NULL;
 		if (all || entries[i].location.context)
 			entries[i].context = NULL;
 		else
@@ -472,4 +522,6 @@ void bip_contexts_close(int all)
 		bi_context_release(taken[i].context);
 	}
 	Py_END_ALLOW_THREADS
+	for (int i = 0; i < count; i++)
+		Py_XDECREF(taken[i].named_by);
 }

@@ -139,6 +139,12 @@ int bip_context_of_queue(uintptr_t queue, struct bi_context **out);
 int bip_context_of_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_context **out);
 /* A queue that somebody else made, as a stream of that context, which it holds. */
 int bip_stream_of_queue(uintptr_t queue, struct bi_stream **out);
+/*
+ * The same by an object that is known to be the name of one queue as long as it lives: bip_name_stream holds it until
+ * the cache lets go of the queue. Retained, or NULL without an exception.
+ */
+struct bi_stream *bip_stream_named_by(const PyObject *object);
+void bip_name_stream(struct bi_stream *stream, PyObject *object);
 
 /* Trims the cached contexts and lets them go; with `all` 0 only adopted ones, which hold the cl_context of somebody
  * else. */

@@ -1,78 +1,11 @@
 /*
- * Arrays and buffers of pyopencl, read without importing it: whoever has an object of it has imported it
+ * Arrays and buffers of pyopencl
  *
  * An array is base_data and offset, never `data`, which refuses arrays that start elsewhere [O4]. The memory is ready
  * on the queue that the array names, behind the array's events; a bare buffer names none.
  */
-#include <stdatomic.h>
-
 #include "import_values.h"
-
-/* Types */
-
-/* Both are kept for ever, once found. Threads that find them at once find the same. */
-struct lazy_type {
-	const char *module, *name;
-	_Atomic(PyObject *) key; /* the name of the module, interned */
-	_Atomic(PyObject *) type;
-};
-
-static struct lazy_type array_type = { "pyopencl.array", "Array", NULL, NULL };
-static struct lazy_type memory_type = { "pyopencl", "MemoryObjectHolder", NULL, NULL };
-static struct lazy_type svm_type = { "pyopencl", "SVMPointer", NULL, NULL };
-
-/* A new reference, or NULL without an exception if it is not imported. */
-static PyObject *get_module(struct lazy_type *lazy)
-{
-	PyObject *key = atomic_load_explicit(&lazy->key, memory_order_acquire);
-
-	if (!key) {
-		key = PyUnicode_InternFromString(lazy->module);
-		atomic_store_explicit(&lazy->key, key, memory_order_release);
-	}
-	return key ? PyImport_GetModule(key) : NULL;
-}
-
-/* Borrowed. NULL without an exception while the module is not imported, or not as far as the type. */
-static PyTypeObject *find_type(struct lazy_type *lazy)
-{
-	PyObject *type = atomic_load_explicit(&lazy->type, memory_order_acquire), *module;
-
-	if (type)
-		return (PyTypeObject *)type;
-	module = get_module(lazy);
-	if (!module)
-		return NULL;
-	type = PyObject_GetAttrString(module, lazy->name);
-	Py_DECREF(module);
-	if (!type && PyErr_ExceptionMatches(PyExc_AttributeError))
-		PyErr_Clear();
-	atomic_store_explicit(&lazy->type, type, memory_order_release);
-	return (PyTypeObject *)type;
-}
-
-/* 1, 0, or -1 with an exception. */
-static int is_a(PyObject *object, struct lazy_type *lazy)
-{
-	PyTypeObject *type = find_type(lazy);
-
-	if (type)
-		return PyObject_TypeCheck(object, type);
-	return PyErr_Occurred() ? -1 : 0;
-}
-
-/* Values */
-
-static int read_int(PyObject *object, PyObject *name, size_t *out)
-{
-	PyObject *value = PyObject_GetAttr(object, name);
-
-	if (!value)
-		return -1;
-	*out = PyLong_AsSize_t(value);
-	Py_DECREF(value);
-	return *out == (size_t)-1 && PyErr_Occurred() ? -1 : 0;
-}
+#include "pyopencl.h"
 
 static int raise_import(int rc, const struct bi_error *err)
 {
@@ -87,9 +20,17 @@ struct place {
 	enum bi_handle_kind kind;
 	uintptr_t handle; /* 0: no memory, an array without elements may have none [O3] */
 	size_t nbytes; /* 0: the driver knows */
-	uintptr_t queue; /* 0: none is named */
+	uintptr_t queue; /* 0: none is named, or its stream is known */
 	struct bi_stream *stream; /* that queue, owned; or NULL */
+	struct bi_context *context; /* the stream's; owned where there is none */
 };
+
+static void leave(struct place *place)
+{
+	if (!place->stream)
+		bip_release_context(place->context);
+	bi_stream_release(place->stream);
+}
 
 /* Names that are not interned would fill the interpreter's cache of attributes. A new reference. */
 static PyObject *get_rare(PyObject *object, const char *name)
@@ -121,7 +62,7 @@ static int read_svm_size(PyObject *svm, size_t *out)
 static int read_queue(PyObject *queue, uintptr_t *out)
 {
 	*out = 0;
-	if (!queue || queue == Py_None || !read_int(queue, bip_name.int_ptr, out))
+	if (!queue || queue == Py_None || !bip_cl_handle(queue, BIP_CL_QUEUE, out))
 		return 0;
 	if (PyErr_ExceptionMatches(PyExc_AttributeError))
 		PyErr_Format(PyExc_TypeError, "a queue is of type %.100s, which has no int_ptr",
@@ -149,7 +90,9 @@ static int read_svm(PyObject *svm, struct place *place)
 	PyObject *pointer;
 
 	place->kind = BI_HANDLE_CL_SVM;
-	if (read_svm_size(svm, &place->nbytes) || (!place->queue && read_queue_of_svm(svm, &place->queue)))
+	if (read_svm_size(svm, &place->nbytes))
+		return -1;
+	if (!place->stream && !place->queue && read_queue_of_svm(svm, &place->queue))
 		return -1;
 	pointer = get_rare(svm, "svm_ptr");
 	if (!pointer)
@@ -162,14 +105,14 @@ static int read_svm(PyObject *svm, struct place *place)
 /* 1: read, 0: it is neither a buffer nor SVM. */
 static int read_memory(PyObject *object, struct place *place)
 {
-	int rc = is_a(object, &memory_type);
+	int rc = bip_cl_is_a(object, BIP_CL_MEMORY);
 
 	if (rc == 1) {
 		place->kind = BI_HANDLE_CL_MEM;
-		return read_int(object, bip_name.int_ptr, &place->handle) ? -1 : 1;
+		return bip_cl_handle(object, BIP_CL_MEMORY, &place->handle) ? -1 : 1;
 	}
 	if (!rc)
-		rc = is_a(object, &svm_type);
+		rc = bip_cl_is_a(object, BIP_CL_SVM);
 	if (rc == 1)
 		return read_svm(object, place) ? -1 : 1;
 	return rc;
@@ -190,17 +133,17 @@ static int context_of_producer_stream(PyObject *queue, struct bi_context **out)
 	return read_queue(queue, &handle) ? -1 : bip_context_of_queue(handle, out);
 }
 
-static int find_context(struct place *place, const struct bip_request *request, struct bi_context **out)
+static int find_context(struct place *place, const struct bip_request *request)
 {
-	if (place->queue) {
-		if (bip_stream_of_queue(place->queue, &place->stream))
-			return -1;
-		*out = bi_context_retain(bi_stream_context(place->stream));
+	if (!place->stream && place->queue && bip_stream_of_queue(place->queue, &place->stream))
+		return -1;
+	if (place->stream) {
+		place->context = bi_stream_context(place->stream);
 		return 0;
 	}
 	if (place->kind == BI_HANDLE_CL_SVM)
-		return context_of_producer_stream(request->producer_stream, out);
-	return bip_context_of_memory(place->kind, place->handle, out);
+		return context_of_producer_stream(request->producer_stream, &place->context);
+	return bip_context_of_memory(place->kind, place->handle, &place->context);
 }
 
 /* An array without memory and queue still has a cl_context: a queue that is made in it leads there. */
@@ -238,16 +181,32 @@ static void release_events(struct events *events)
 /* 1: it is complete, 0: it is not, or has failed, or does not say. */
 static int is_complete(PyObject *event)
 {
-	PyObject *status;
+	PyObject *status = bip_cl_status(event);
 	long code;
 
-	if (bip_attribute(event, bip_name.command_execution_status, &status))
+	if (!status && !PyErr_ExceptionMatches(PyExc_AttributeError))
 		return -1;
-	if (!status)
+	if (!status) {
+		PyErr_Clear();
 		return 0;
+	}
 	code = PyLong_AsLong(status);
 	Py_DECREF(status);
 	return code == -1 && PyErr_Occurred() ? -1 : code == 0;
+}
+
+static int append_event(struct bi_event *event, struct events *events)
+{
+	struct bi_event **list = PyMem_Realloc(events->list, (events->count + 1) * sizeof(struct bi_event *));
+
+	if (!list) {
+		bi_event_release(event);
+		PyErr_NoMemory();
+		return -1;
+	}
+	events->list = list;
+	list[events->count++] = event;
+	return 0;
 }
 
 /* Complete ones are passed over; failed ones are kept, so that the first use says so. */
@@ -260,44 +219,36 @@ static int add_event(PyObject *object, struct bi_context *context, struct events
 
 	if (done)
 		return done < 0 ? -1 : 0;
-	if (read_int(object, bip_name.int_ptr, &handle) ||
+	if (bip_cl_handle(object, BIP_CL_EVENT, &handle) ||
 	    raise_import(bi_event_wrap(context, handle, &event, &err), &err))
 		return -1;
-	events->list[events->count++] = event;
-	return 0;
+	return append_event(event, events);
 }
 
-/* What was collected is released by the caller, also after a failure. */
+/* What nobody changes at the same time. A new reference. */
+static PyObject *hold_items(PyObject *list)
+{
+#ifdef Py_GIL_DISABLED
+	return PySequence_Tuple(list);
+#else
+	return PySequence_Fast(list, "the events of an array are no sequence");
+#endif
+}
+
+/* What was collected is released by the caller, also after a failure. Whatever an event runs may change the list. */
 static int collect_events(PyObject *list, struct bi_context *context, struct events *events)
 {
-	PyObject *items = PySequence_Tuple(list);
-	Py_ssize_t count = items ? PyTuple_GET_SIZE(items) : 0;
+	PyObject *items = hold_items(list);
 	int rc = items ? 0 : -1;
 
-	if (count)
-		events->list = PyMem_Calloc((size_t)count, sizeof(struct bi_event *));
-	if (count && !events->list) {
-		PyErr_NoMemory();
-		rc = -1;
+	for (Py_ssize_t i = 0; !rc && i < PySequence_Fast_GET_SIZE(items); i++) {
+		PyObject *event = Py_NewRef(PySequence_Fast_GET_ITEM(items, i));
+
+		rc = add_event(event, context, events);
+		Py_DECREF(event);
 	}
-	for (Py_ssize_t i = 0; i < count && !rc; i++)
-		rc = add_event(PyTuple_GET_ITEM(items, i), context, events);
 	Py_XDECREF(items);
 	return rc;
-}
-
-/* The stream on which the memory is ready, or NULL. Owned. */
-static int find_stream(const struct place *place, const struct bip_request *request, struct bi_context *context,
-		       struct bi_stream **out)
-{
-	*out = NULL;
-	if (!request->sync)
-		return 0;
-	if (request->producer_stream)
-		return bip_stream_named("producer_stream", request->producer_stream, context, out);
-	if (place->stream)
-		*out = bi_stream_retain(place->stream);
-	return 0;
 }
 
 /* Views */
@@ -326,15 +277,15 @@ static int view_all(struct bi_memory *memory, const struct bi_layout *layout, st
 }
 
 /* `layout` NULL: all of the memory, flat. */
-static int wrap(const struct place *place, struct bi_context *context, struct bi_foreign *foreign,
-		const struct bi_layout *layout, PyObject *owner, struct bi_view **out)
+static int wrap(const struct place *place, struct bi_foreign *foreign, const struct bi_layout *layout, PyObject *owner,
+		struct bi_view **out)
 {
 	struct bi_memory *memory;
 	struct bi_error err;
 	int rc;
 
 	if (!place->handle) {
-		rc = bi_memory_create(context, 0, BI_MEMORY_DEVICE, &memory, &err);
+		rc = bi_memory_create(place->context, 0, BI_MEMORY_DEVICE, &memory, &err);
 		return rc ? raise_import(rc, &err) : view_all(memory, layout, out);
 	}
 	foreign->kind = place->kind;
@@ -342,32 +293,44 @@ static int wrap(const struct place *place, struct bi_context *context, struct bi
 	foreign->nbytes = place->nbytes;
 	foreign->release = bip_drop;
 	foreign->release_data = Py_NewRef(owner);
-	rc = layout ? bi_view_wrap(context, foreign, layout, out, &err)
-		    : bi_memory_wrap(context, foreign, &memory, &err);
+	rc = layout ? bi_view_wrap(place->context, foreign, layout, out, &err)
+		    : bi_memory_wrap(place->context, foreign, &memory, &err);
 	if (rc)
 		Py_DECREF(owner);
 	return rc || layout ? raise_import(rc, &err) : view_all(memory, NULL, out);
 }
 
+/* A stream that the caller names comes before the queue of the array. Owned, or NULL. */
+static int read_producer_stream(const struct bip_request *request, struct bi_context *context, struct bi_stream **out)
+{
+	*out = NULL;
+	if (!request->sync || !request->producer_stream)
+		return 0;
+	return bip_stream_named("producer_stream", request->producer_stream, context, out);
+}
+
 /* `list` are events of the array, or NULL; `owner` is kept alive. */
-static int make_view(const struct place *place, const struct bip_request *request, struct bi_context *context,
-		     const struct bi_layout *layout, PyObject *list, PyObject *owner, struct bip_found *found)
+static int make_view(const struct place *place, const struct bip_request *request, const struct bi_layout *layout,
+		     PyObject *list, PyObject *owner, struct bip_found *found)
 {
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
 	struct events events = { NULL, 0 };
-	int rc = find_stream(place, request, context, &foreign.stream);
+	struct bi_stream *named;
+	int rc = read_producer_stream(request, place->context, &named);
 
 	if (!rc && list && request->sync && place->handle)
-		rc = collect_events(list, context, &events);
+		rc = collect_events(list, place->context, &events);
+	if (request->sync)
+		foreign.stream = named ? named : place->stream;
 	if (!rc) {
 		foreign.flags = request->sync ? 0 : BI_WRAP_UNORDERED;
 		foreign.events = events.list;
 		foreign.event_count = events.count;
-		rc = wrap(place, context, &foreign, layout, owner, &found->view);
+		rc = wrap(place, &foreign, layout, owner, &found->view);
 	}
 	found->flags = request->sync && !foreign.stream ? BIP_WAIT_AT_EXIT : 0;
 	release_events(&events);
-	bi_stream_release(foreign.stream);
+	bi_stream_release(named);
 	return rc;
 }
 
@@ -405,7 +368,8 @@ static int read_place(PyObject *const members[MEMBERS], struct place *place)
 	PyObject *base = members[BASE_DATA];
 	int rc;
 
-	if (read_queue(members[QUEUE], &place->queue))
+	place->stream = bip_stream_named_by(members[QUEUE]);
+	if (!place->stream && read_queue(members[QUEUE], &place->queue))
 		return -1;
 	if (base == Py_None)
 		return 0;
@@ -419,19 +383,18 @@ static int read_place(PyObject *const members[MEMBERS], struct place *place)
 static int make_array_view(PyObject *array, PyObject *const members[MEMBERS], const struct bi_layout *layout,
 			   const struct bip_request *request, struct bip_found *found)
 {
-	struct place place = { BI_HANDLE_CL_MEM, 0, 0, 0, NULL };
-	struct bi_context *context;
+	struct place place = { BI_HANDLE_CL_MEM, 0, 0, 0, NULL, NULL };
 	int rc = read_place(members, &place);
 
-	if (rc)
-		return -1;
-	rc = place.handle || place.queue ? find_context(&place, request, &context)
-					 : find_context_of_nothing(array, &context);
-	if (rc)
-		return -1;
-	rc = make_view(&place, request, context, layout, members[EVENTS], array, found);
-	bi_stream_release(place.stream);
-	bip_release_context(context);
+	if (!rc)
+		rc = place.handle || place.queue || place.stream ? find_context(&place, request)
+								 : find_context_of_nothing(array, &place.context);
+	/* An object of the type itself has one handle for ever. */
+	if (!rc && place.queue && Py_IS_TYPE(members[QUEUE], bip_cl_type(BIP_CL_QUEUE)))
+		bip_name_stream(place.stream, members[QUEUE]);
+	if (!rc)
+		rc = make_view(&place, request, layout, members[EVENTS], array, found);
+	leave(&place);
 	return rc;
 }
 
@@ -454,25 +417,22 @@ static int import_array(PyObject *array, const struct bip_request *request, stru
 static int import_memory(PyObject *object, struct place *place, const struct bip_request *request,
 			 struct bip_found *found)
 {
-	struct bi_context *context;
-	int rc = find_context(place, request, &context);
+	int rc = find_context(place, request);
 
-	if (rc)
-		return -1;
-	rc = make_view(place, request, context, NULL, NULL, object, found);
-	bi_stream_release(place->stream);
-	bip_release_context(context);
+	if (!rc)
+		rc = make_view(place, request, NULL, NULL, object, found);
+	leave(place);
 	return rc ? -1 : 1;
 }
 
 int bip_import_pyopencl(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
-	struct place place = { BI_HANDLE_CL_MEM, 0, 0, 0, NULL };
+	struct place place = { BI_HANDLE_CL_MEM, 0, 0, 0, NULL, NULL };
 	int rc;
 
-	if (!find_type(&memory_type))
+	if (!bip_cl_type(BIP_CL_MEMORY))
 		return PyErr_Occurred() ? -1 : 0;
-	rc = is_a(object, &array_type);
+	rc = bip_cl_is_a(object, BIP_CL_ARRAY);
 	if (rc == 1)
 		return import_array(object, request, found);
 	if (!rc)

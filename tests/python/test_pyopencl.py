@@ -391,6 +391,51 @@ def test_only_complete_events_are_passed_over(array, opencl_queue, status):
     assert asked == (["status"] if status == 0 else ["status", "handle"])
 
 
+def told_by_a_property(base, handle):
+    class Told(base):
+        @property
+        def int_ptr(self):
+            return handle
+
+    return Told
+
+
+def told_by_every_look_up(base, handle):
+    class Told(base):
+        def __getattribute__(self, name):
+            return handle if name == "int_ptr" else super().__getattribute__(name)
+
+    return Told
+
+
+@pytest.mark.parametrize("tell", [told_by_a_property, told_by_every_look_up])
+def test_a_handle_is_what_the_class_of_the_object_tells(opencl_queue, array, tell):
+    buffer_interface(array)
+    other = cl.CommandQueue(opencl_queue.context)
+    array.queue = tell(cl.CommandQueue, other.int_ptr)(opencl_queue.context)
+    assert buffer_interface(array).stream == other.int_ptr
+    second = cl.Buffer(opencl_queue.context, cl.mem_flags.READ_WRITE, 48)
+    array.base_data = tell(cl.Buffer, second.int_ptr)(opencl_queue.context, cl.mem_flags.READ_WRITE, 48)
+    assert buffer_interface(array).buffer.int_ptr == second.int_ptr
+
+
+def test_a_status_is_what_the_class_of_the_event_tells(opencl_queue, array):
+    class Event(cl.UserEvent):
+        def __getattribute__(self, name):
+            return 0 if name == "command_execution_status" else super().__getattribute__(name)
+
+    array.add_event(Event(opencl_queue.context))
+    values(buffer_interface(array))
+
+
+def test_events_may_be_in_any_sequence(opencl_queue, array):
+    array.events = (cl.enqueue_marker(opencl_queue),)
+    values(buffer_interface(array))
+    array.events = 5
+    with pytest.raises(TypeError):
+        buffer_interface(array)
+
+
 def test_queue_lives_as_long_as_the_view(opencl_queue, numbers):
     queue = cl.CommandQueue(opencl_queue.context)
     view = buffer_interface(cl.array.to_device(queue, numbers))
