@@ -58,6 +58,7 @@ static int is_contiguous(const struct bi_view *view, char order)
 /* What a Py_buffer points to; the object may let its memory go meanwhile. */
 struct lent {
 	struct bi_view *view;
+	Py_ssize_t size; /* elements */
 	char format[BIP_FORMAT_TEXT];
 	Py_ssize_t dims[]; /* shape, strides */
 };
@@ -70,17 +71,15 @@ static int has(int flags, int wanted)
 /* NULL, or what about the request the array cannot give. */
 static const char *refusal(const struct bi_view *view, int flags)
 {
-	int in_c_order = is_contiguous(view, 'C');
-
 	if (has(flags, PyBUF_WRITABLE) && bi_view_flags(view) & BI_VIEW_READONLY)
 		return "the array is read-only, and a writable buffer is asked for";
 	if (has(flags, PyBUF_FORMAT) && !has(flags, PyBUF_ND))
 		return "a format is asked for, but no shape";
-	if ((!has(flags, PyBUF_STRIDES) || has(flags, PyBUF_C_CONTIGUOUS)) && !in_c_order)
+	if ((!has(flags, PyBUF_STRIDES) || has(flags, PyBUF_C_CONTIGUOUS)) && !is_contiguous(view, 'C'))
 		return "the array is not C-contiguous, and no strides are asked for";
 	if (has(flags, PyBUF_F_CONTIGUOUS) && !is_contiguous(view, 'F'))
 		return "the array is not Fortran-contiguous";
-	if (has(flags, PyBUF_ANY_CONTIGUOUS) && !in_c_order && !is_contiguous(view, 'F'))
+	if (has(flags, PyBUF_ANY_CONTIGUOUS) && !is_contiguous(view, 'C') && !is_contiguous(view, 'F'))
 		return "the array is not contiguous";
 	return NULL;
 }
@@ -105,6 +104,7 @@ static int check_request(const struct bi_view *view, int flags)
 static struct lent *lend(struct bi_view *view, int flags)
 {
 	int ndim = bi_view_ndim(view);
+	const int64_t *shape = bi_view_shape(view), *strides = bi_view_strides(view);
 	struct lent *lent = malloc(sizeof(*lent) + 2 * (size_t)ndim * sizeof(lent->dims[0]));
 
 	if (!lent) {
@@ -113,9 +113,11 @@ static struct lent *lend(struct bi_view *view, int flags)
 		return NULL;
 	}
 	lent->view = view;
+	lent->size = 1;
 	for (int i = 0; i < ndim; i++) {
-		lent->dims[i] = (Py_ssize_t)bi_view_shape(view)[i];
-		lent->dims[ndim + i] = (Py_ssize_t)bi_view_strides(view)[i];
+		lent->dims[i] = (Py_ssize_t)shape[i];
+		lent->dims[ndim + i] = (Py_ssize_t)strides[i];
+		lent->size *= lent->dims[i];
 	}
 	if (!has(flags, PyBUF_FORMAT) || bip_format_write(view, lent->format) == 0)
 		return lent;
@@ -129,11 +131,9 @@ static void put_layout(struct lent *lent, int flags, Py_buffer *buffer)
 {
 	int ndim = bi_view_ndim(lent->view);
 	int has_shape = has(flags, PyBUF_ND);
-	struct bi_layout layout;
 
-	bi_view_layout(lent->view, &layout);
-	buffer->len = (Py_ssize_t)bi_layout_nbytes(&layout);
-	buffer->itemsize = (Py_ssize_t)layout.dtype.item_size;
+	buffer->itemsize = (Py_ssize_t)bi_view_dtype(lent->view).item_size;
+	buffer->len = lent->size * buffer->itemsize;
 	buffer->ndim = has_shape ? ndim : 1;
 	buffer->format = has(flags, PyBUF_FORMAT) ? lent->format : NULL;
 	buffer->shape = has_shape && ndim ? lent->dims : NULL;

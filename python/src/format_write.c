@@ -74,7 +74,7 @@ static int write_simple(struct writer *out, struct bi_dtype dtype, const char *n
 	/* What NumPy writes for them: 'q' is another type to it. */
 	if (sizeof(long) == 8 && !*order && (dtype.type == BI_INT64 || dtype.type == BI_UINT64))
 		letter = dtype.type == BI_INT64 ? "l" : "L";
-	return put_text(out, order) || put_text(out, letter) ? -1 : 0;
+	return (*order && put_text(out, order)) || put_text(out, letter) ? -1 : 0;
 }
 
 static int write_struct(struct writer *out, PyObject *list);
@@ -142,13 +142,17 @@ static int write_struct(struct writer *out, PyObject *list)
 
 int bip_format_write(const struct bi_view *view, char text[BIP_FORMAT_TEXT])
 {
+	struct bi_dtype dtype = bi_view_dtype(view);
 	struct writer out = { text, 0 };
-	PyObject *descr = bip_dtype_descr(view);
+	PyObject *descr;
 	int rc;
 
+	if (dtype.type != BI_VOID)
+		return write_simple(&out, dtype, "");
+	descr = bip_dtype_descr(view);
 	if (!descr && PyErr_Occurred())
 		return -1;
-	rc = descr ? write_struct(&out, descr) : write_simple(&out, bi_view_dtype(view), "");
+	rc = descr ? write_struct(&out, descr) : write_simple(&out, dtype, "");
 	Py_XDECREF(descr);
 	return rc;
 }
