@@ -137,10 +137,30 @@ static int64_t limit_of(Py_ssize_t given)
 	return given == PY_SSIZE_T_MIN ? given + 1 : given;
 }
 
+/* 1: read, 0: it takes more than that. */
+static int read_limit(PyObject *limit, int64_t *out)
+{
+	int overflow;
+
+	*out = BI_OMITTED;
+	if (limit == Py_None)
+		return 1;
+	if (!PyLong_CheckExact(limit))
+		return 0;
+	*out = PyLong_AsLongLongAndOverflow(limit, &overflow);
+	return !overflow && *out != BI_OMITTED;
+}
+
 static int read_slice(PyObject *key, struct bi_index *out)
 {
+	const PySliceObject *slice = (const PySliceObject *)key;
 	Py_ssize_t start, stop, step;
 
+	/* Most are made of nothing else. */
+	out->kind = BI_INDEX_SLICE;
+	out->step = 1;
+	if (slice->step == Py_None && read_limit(slice->start, &out->start) && read_limit(slice->stop, &out->stop))
+		return 0;
 	if (PySlice_Unpack(key, &start, &stop, &step) < 0)
 		return -1;
 	*out = (struct bi_index){ BI_INDEX_SLICE, limit_of(start), limit_of(stop), step };
