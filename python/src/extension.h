@@ -111,6 +111,9 @@ void *bip_raise_export(int rc, const struct bi_error *err);
  */
 void bip_drop(void *data);
 
+/* The same that gives back the Py_buffer `data`, which PyMem_Malloc made room for, to whoever filled it in. */
+void bip_give_back(void *data);
+
 /*
  * Releases of the library's objects by who has the GIL, in deallocs too. An exception that is set stays set. The GIL is
  * dropped where the release may wait: if work is pending, or if it may be the last that holds a context. NULL is

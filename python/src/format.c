@@ -385,13 +385,27 @@ static int check_whole(struct reader *in, const struct item *item, Py_ssize_t it
 	return -1;
 }
 
+/* Most formats are one letter, in native order. 0: there is more to it, or something is wrong. */
+static int read_one_letter(const char *format, Py_ssize_t itemsize, struct bi_dtype *out)
+{
+	unsigned letter = (unsigned char)format[0];
+	const struct code *code = letter < Py_ARRAY_LENGTH(codes) ? &codes[letter] : NULL;
+
+	if (!code || !code->is_known || code->native == BI_BYTES || code->is_counted || format[1])
+		return 0;
+	return bi_dtype_make((enum bi_type)code->native, 1, 0, out, NULL) == BI_OK && out->item_size == itemsize;
+}
+
 int bip_format_read(const char *format, Py_ssize_t itemsize, struct bi_dtype *out, PyObject **descr)
 {
 	struct reader in = { format ? format : "B", format ? format : "B", '@' };
 	struct item item;
-	int rc = read_item(&in, 0, &item);
+	int rc;
 
 	*descr = NULL;
+	if (read_one_letter(in.format, itemsize, out))
+		return 0;
+	rc = read_item(&in, 0, &item);
 	if (!rc)
 		rc = check_whole(&in, &item, itemsize);
 	if (!rc && item.fields) {

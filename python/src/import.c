@@ -154,7 +154,7 @@ static int try_all(PyObject *object, const struct bip_request *request, struct b
 					       bip_import_array_interface };
 	int rc = 0;
 
-	/* A memoryview has nothing else, and no class derives from it. */
+	/* A memoryview has nothing else. */
 	if (is_ndarray(Py_TYPE(object)) || PyMemoryView_Check(object))
 		return bip_import_buffer(object, request, found);
 	for (size_t i = 0; i < Py_ARRAY_LENGTH(first) && !rc; i++)
@@ -354,6 +354,12 @@ static PyObject *import(PyObject *object, const struct arguments *arguments)
 	return make_object(&found, arguments);
 }
 
+/* A memoryview, and a plain array of NumPy, of which nothing is asked, have one protocol and one result. */
+static int import_plain(PyObject *object, struct bip_found *found)
+{
+	return PyMemoryView_Check(object) ? bip_import_memoryview(object, found) : bip_import_ndarray(object, found);
+}
+
 PyObject *bip_buffer_interface(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
 	struct arguments arguments;
@@ -366,8 +372,7 @@ PyObject *bip_buffer_interface(PyObject *module, PyObject *const *args, Py_ssize
 			     count);
 		return NULL;
 	}
-	/* A plain array of NumPy, of which nothing is asked, has one protocol and one result. */
-	is_plain = names ? 0 : bip_import_ndarray(args[0], &found);
+	is_plain = names ? 0 : import_plain(args[0], &found);
 	if (is_plain)
 		return is_plain > 0 ? bip_new(found.view) : NULL;
 	arguments = defaults;

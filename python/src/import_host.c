@@ -1,8 +1,8 @@
 /*
  * Host memory: the buffer protocol (PEP 3118) and the two of NumPy's array interface
  *
- * A buffer whose exporter does not count its users is kept alive by its object, any other by a memoryview, so that its
- * exporter knows (a bytearray then refuses to grow).
+ * A buffer whose exporter counts its users is given back when the memory is let go, so that the exporter knows (a
+ * bytearray refuses to grow, and a memoryview to be released); any other is kept alive by its object.
  */
 #include <string.h>
 
@@ -47,7 +47,8 @@ static int lay_out(const Py_buffer *buffer, PyObject *descr, struct bi_layout *l
 	return bip_layout(layout, layout->dtype, descr, buffer->ndim, layout->shape, NULL);
 }
 
-static int import_filled(const Py_buffer *buffer, PyObject *owner, struct bip_found *found)
+/* What lets the memory go is taken on success only. */
+static int import_filled(const Py_buffer *buffer, bi_release_fn release, void *data, struct bip_found *found)
 {
 	struct bi_layout layout;
 	PyObject *descr;
@@ -58,30 +59,48 @@ static int import_filled(const Py_buffer *buffer, PyObject *owner, struct bip_fo
 		return -1;
 	rc = lay_out(buffer, descr, &layout);
 	if (!rc)
-		rc = bip_wrap_host((uintptr_t)buffer->buf, buffer->readonly, &layout, owner, &found->view);
+		rc = bip_wrap_host_until((uintptr_t)buffer->buf, buffer->readonly, &layout, release, data,
+					 &found->view);
 	Py_XDECREF(descr);
 	return rc ? -1 : 1;
 }
 
-/* Through a memoryview, which gives the buffer back when it is let go. */
-static int import_counted(PyObject *object, struct bip_found *found)
+/* The buffer is taken, also on failure. */
+static int import_counted(Py_buffer *buffer, struct bip_found *found)
 {
-	PyObject *memory = PyMemoryView_FromObject(object);
-	int rc;
+	int rc = import_filled(buffer, bip_give_back, buffer, found);
 
-	if (!memory)
-		return -1;
-	rc = import_filled(PyMemoryView_GET_BUFFER(memory), memory, found);
-	Py_DECREF(memory);
+	if (rc < 0)
+		bip_give_back(buffer);
+	return rc;
+}
+
+/* The same. */
+static int import_owned(Py_buffer *buffer, PyObject *owner, struct bip_found *found)
+{
+	int rc = import_filled(buffer, bip_drop, Py_NewRef(owner), found);
+
+	if (rc < 0)
+		Py_DECREF(owner);
+	bip_give_back(buffer);
 	return rc;
 }
 
 /* Types that the buffer protocol has no letter for, bfloat16 above all: the array says itself what they are. */
 static int import_typed(PyObject *object, struct bip_found *found);
 
-static int is_array(PyObject *object)
+/* NumPy refuses their buffers with ValueError. */
+static int may_be_typed(PyObject *object)
 {
-	return PyObject_HasAttr(object, bip_name.dtype) && PyObject_HasAttr(object, bip_name.__array_struct__);
+	struct bip_raised raised;
+	int is_array;
+
+	if (!PyErr_ExceptionMatches(PyExc_ValueError))
+		return 0;
+	raised = bip_put_aside();
+	is_array = PyObject_HasAttr(object, bip_name.dtype) && PyObject_HasAttr(object, bip_name.__array_struct__);
+	bip_put_back(raised);
+	return is_array;
 }
 
 /* The exporter may be another object than the one that was asked. */
@@ -90,23 +109,37 @@ static int is_counted(PyObject *exporter)
 	return exporter && Py_TYPE(exporter)->tp_as_buffer && Py_TYPE(exporter)->tp_as_buffer->bf_releasebuffer;
 }
 
-static int import_plain(PyObject *object, struct bip_found *found)
+/* It stays where its exporter has filled it in, as it may point into itself. NULL with an exception. */
+static Py_buffer *borrow(PyObject *object)
 {
-	Py_buffer buffer;
-	int rc;
+	Py_buffer *buffer = PyMem_Malloc(sizeof(*buffer));
 
-	if (PyObject_GetBuffer(object, &buffer, PyBUF_FULL_RO)) {
-		if (!PyErr_ExceptionMatches(PyExc_ValueError) || !is_array(object))
-			return -1;
-		PyErr_Clear();
-		return import_typed(object, found);
+	if (!buffer)
+		PyErr_NoMemory();
+	else if (PyObject_GetBuffer(object, buffer, PyBUF_FULL_RO)) {
+		PyMem_Free(buffer);
+		return NULL;
 	}
-	if (is_counted(buffer.obj))
-		rc = import_counted(object, found);
-	else
-		rc = import_filled(&buffer, buffer.obj ? buffer.obj : object, found);
-	PyBuffer_Release(&buffer);
-	return rc;
+	return buffer;
+}
+
+static int import_exported(PyObject *object, struct bip_found *found)
+{
+	Py_buffer *buffer = borrow(object);
+
+	if (buffer && is_counted(buffer->obj))
+		return import_counted(buffer, found);
+	if (buffer)
+		return import_owned(buffer, buffer->obj ? buffer->obj : object, found);
+	if (!may_be_typed(object))
+		return -1;
+	PyErr_Clear();
+	return import_typed(object, found);
+}
+
+int bip_import_memoryview(PyObject *object, struct bip_found *found)
+{
+	return import_exported(object, found);
 }
 
 int bip_refuse_masked(PyObject *object)
@@ -147,7 +180,7 @@ int bip_import_buffer(PyObject *object, const struct bip_request *request, struc
 	/* Types that Python code made may be derived ones that mean more than a buffer says. */
 	if (PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE) && bip_refuse_masked(object))
 		return -1;
-	return is_counted(object) ? import_counted(object, found) : import_plain(object, found);
+	return import_exported(object, found);
 }
 
 /* __array_interface__ */

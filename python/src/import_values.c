@@ -237,26 +237,34 @@ static int place(struct bi_foreign *foreign, uint64_t address, struct bi_layout 
 	return 0;
 }
 
-int bip_wrap(struct bi_context *context, struct bi_foreign *foreign, uint64_t address, struct bi_layout *layout,
-	     PyObject *owner, struct bi_view **out)
+/* foreign->release is taken on success only. */
+static int wrap(struct bi_context *context, struct bi_foreign *foreign, uint64_t address, struct bi_layout *layout,
+		struct bi_view **out)
 {
 	struct bi_error err;
 	int rc;
 
 	if (foreign->kind != BI_HANDLE_CL_MEM && place(foreign, address, layout))
 		return -1;
-	foreign->release = bip_drop;
-	foreign->release_data = Py_NewRef(owner);
 	rc = bi_view_wrap(context, foreign, layout, out, &err);
-	if (rc) {
-		Py_DECREF(owner);
+	if (rc)
 		bip_raise_import(rc, &err);
-		return -1;
-	}
-	return 0;
+	return rc ? -1 : 0;
 }
 
-int bip_wrap_host(uint64_t address, int readonly, struct bi_layout *layout, PyObject *owner, struct bi_view **out)
+int bip_wrap(struct bi_context *context, struct bi_foreign *foreign, uint64_t address, struct bi_layout *layout,
+	     PyObject *owner, struct bi_view **out)
+{
+	foreign->release = bip_drop;
+	foreign->release_data = Py_NewRef(owner);
+	if (!wrap(context, foreign, address, layout, out))
+		return 0;
+	Py_DECREF(owner);
+	return -1;
+}
+
+int bip_wrap_host_until(uint64_t address, int readonly, struct bi_layout *layout, bi_release_fn release, void *data,
+			struct bi_view **out)
 {
 	struct bi_context *context = bip_host_context();
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
@@ -264,5 +272,15 @@ int bip_wrap_host(uint64_t address, int readonly, struct bi_layout *layout, PyOb
 	if (!context)
 		return -1;
 	foreign.flags = readonly ? BI_WRAP_READONLY : 0;
-	return bip_wrap(context, &foreign, address, layout, owner, out);
+	foreign.release = release;
+	foreign.release_data = data;
+	return wrap(context, &foreign, address, layout, out);
+}
+
+int bip_wrap_host(uint64_t address, int readonly, struct bi_layout *layout, PyObject *owner, struct bi_view **out)
+{
+	if (!bip_wrap_host_until(address, readonly, layout, bip_drop, Py_NewRef(owner), out))
+		return 0;
+	Py_DECREF(owner);
+	return -1;
 }

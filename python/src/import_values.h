@@ -55,6 +55,10 @@ int bip_wrap(struct bi_context *context, struct bi_foreign *foreign, uint64_t ad
 /* The same for host memory. */
 int bip_wrap_host(uint64_t address, int readonly, struct bi_layout *layout, PyObject *owner, struct bi_view **out);
 
+/* The same for host memory that is let go by a callback, which is taken on success only. */
+int bip_wrap_host_until(uint64_t address, int readonly, struct bi_layout *layout, bi_release_fn release, void *data,
+			struct bi_view **out);
+
 /* PyArrayInterface of NumPy's documentation: what the capsule of __array_struct__ points to. */
 struct bip_array_struct {
 	int two;
@@ -70,5 +74,8 @@ struct bip_array_struct {
 
 /* import_ndarray.c: plain arrays of numbers of NumPy. An importer: 1, 0 (another object, or another type), -1. */
 int bip_import_ndarray(PyObject *object, struct bip_found *found);
+
+/* import_host.c: a memoryview, by the buffer protocol. 1 or -1. */
+int bip_import_memoryview(PyObject *object, struct bip_found *found);
 
 #endif

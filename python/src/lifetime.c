@@ -10,16 +10,27 @@ static int is_finalizing(void)
 #endif
 }
 
-static void drop_quietly(PyObject *object)
+static void drop_reference(void *object)
+{
+	Py_DECREF((PyObject *)object);
+}
+
+static void drop_buffer(void *buffer)
+{
+	PyBuffer_Release(buffer);
+	PyMem_Free(buffer);
+}
+
+static void drop_quietly(void (*drop)(void *), void *data)
 {
 	struct bip_raised raised;
 
 	if (!PyErr_Occurred()) {
-		Py_DECREF(object);
+		drop(data);
 		return;
 	}
 	raised = bip_put_aside();
-	Py_DECREF(object);
+	drop(data);
 	bip_put_back(raised);
 }
 
@@ -35,19 +46,29 @@ static int has_gil(void)
 }
 
 /* A thread that asks for the GIL while the interpreter finalises is stopped for ever, so nothing is asked then. */
-void bip_drop(void *data)
+static inline void drop_with_gil(void (*drop)(void *), void *data)
 {
 	PyGILState_STATE state;
 
 	if (!Py_IsInitialized() || is_finalizing())
 		return;
 	if (has_gil()) {
-		drop_quietly(data);
+		drop_quietly(drop, data);
 		return;
 	}
 	state = PyGILState_Ensure();
-	drop_quietly(data);
+	drop_quietly(drop, data);
 	PyGILState_Release(state);
+}
+
+void bip_drop(void *data)
+{
+	drop_with_gil(drop_reference, data);
+}
+
+void bip_give_back(void *data)
+{
+	drop_with_gil(drop_buffer, data);
 }
 
 /* The last view of a context closes it, which waits for work on memory that was released. */

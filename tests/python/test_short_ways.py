@@ -131,6 +131,90 @@ def test_an_array_lives_as_long_as_its_view(bi):
     assert sys.getrefcount(source) == count
 
 
+# What has a buffer that is counted is told when it is given back
+
+
+LETTERS = {"n": np.intp, "N": np.uintp, "c": "S1"}
+
+
+@pytest.mark.parametrize("letter", "?bBhHiIlLqQnNfdc")
+@pytest.mark.parametrize("order", ["", "@"])
+def test_letters_are_the_types_of_numpy(bi, letter, order):
+    memory = memoryview(bytearray(range(48))).cast(order + letter)
+    view = bi.buffer_interface(memory)
+    assert view.typestr == np.dtype(LETTERS.get(letter, letter)).str
+    assert (view.shape, view.strides) == (memory.shape, memory.strides)
+
+
+@pytest.mark.parametrize("key", [np.s_[2:5], np.s_[::-1], np.s_[::3], np.s_[3:3]], ids=str)
+def test_parts_of_a_memoryview(bi, key):
+    memory = memoryview(bytearray(range(12))).cast("h")[key]
+    view = bi.buffer_interface(memory)
+    assert (view.shape, view.strides) == (memory.shape, memory.strides)
+    assert np.asarray(view).tolist() == memory.tolist()
+
+
+def test_a_memoryview_is_not_released_under_an_array(bi):
+    memory = memoryview(bytearray(8))
+    view = bi.buffer_interface(memory)
+    part = view[2:]
+    view.release()
+    with pytest.raises(BufferError):
+        memory.release()
+    part.release()
+    memory.release()
+
+
+def test_a_memoryview_that_was_let_go_is_held(bi):
+    data = bytearray(8)
+    views = [bi.buffer_interface(memoryview(data)[i:]) for i in range(4)]
+    for view in views:
+        with pytest.raises(BufferError):
+            data.append(1)
+        view.release()
+    data.append(1)
+
+
+def test_a_refused_buffer_is_given_back(bi):
+    memory = memoryview(np.zeros(3, "g"))
+    count = sys.getrefcount(memory)
+    for _ in range(3):
+        with pytest.raises(bi.InvalidArrayError, match="'g'"):
+            bi.buffer_interface(memory)
+    assert sys.getrefcount(memory) == count
+    memory.release()
+
+
+def test_a_buffer_is_given_back_without_the_interpreter(bi):
+    """By a thread that does not have it, and by one with an exception of its own."""
+    data = bytearray(8)
+    tensor = dl.take(bi.buffer_interface(data).__dlpack__(max_version=(1, 0)))
+    with pytest.raises(BufferError):
+        data.append(1)
+    tensor.delete()
+    data.append(1)
+    views = [bi.buffer_interface(data)]
+    with pytest.raises(KeyError):
+        raise KeyError(views.pop())
+    gc.collect()
+    data.append(1)
+
+
+def test_buffers_that_come_and_go_leave_nothing(bi):
+    sources = [memoryview(bytearray(48)).cast("f", (3, 4)), bytearray(8), b"12345678", np.zeros(3, ">i2")]
+
+    def use(times):
+        for _ in range(times):
+            for source in sources:
+                bi.buffer_interface(source)
+
+    use(50)
+    gc.collect()
+    before = sys.getallocatedblocks()
+    use(500)
+    assert sys.getallocatedblocks() - before < 250
+
+
 # Dictionaries that are asked for again are copies of one
 
 
