@@ -4,7 +4,7 @@
 #include "memory.h"
 
 /* Attributes beside those of types.h. */
-enum { BUFFER_ID = 7, RANGE_START = 11, RANGE_SIZE = 12, MAPPED = 13 };
+enum { BUFFER_ID = 7, MAPPED = 13 };
 
 /* CU_DEVICE_INVALID */
 #define NO_DEVICE (-2)
@@ -22,82 +22,94 @@ static int is_for_cpu(const struct allocation *allocation)
 	return is_host_memory(allocation) || allocation->kind == MEMORY_MANAGED;
 }
 
-/* An answer of any of the types that attributes have. */
-struct answer {
-	enum { IS_INT, IS_UNSIGNED, IS_ADDRESS, IS_SIZE, IS_CONTEXT, IS_NO_ATTRIBUTE } type;
-	uint64_t number;
-	int signed_number;
-	bi__cu_context context;
-	int is_refused; /* cuPointerGetAttribute fails */
-};
-
-static void answer_range(const struct allocation *allocation, uint64_t pointer, int wants_start, struct answer *answer)
+/* 1 if there is such an attribute. */
+static int is_attribute(unsigned what)
 {
-	uint64_t start = allocation ? allocation->start : 0;
-	size_t nbytes = allocation ? allocation->nbytes : 0;
+	static const unsigned char are[] = {
+		[BI__CU_POINTER_CONTEXT] = 1,
+		[BI__CU_POINTER_MEMORY_TYPE] = 1,
+		[BI__CU_POINTER_DEVICE_POINTER] = 1,
+		[BI__CU_POINTER_HOST_POINTER] = 1,
+		[BI__CU_POINTER_IS_MANAGED] = 1,
+		[BI__CU_POINTER_DEVICE_ORDINAL] = 1,
+		[BI__CU_POINTER_RANGE_START] = 1,
+		[BI__CU_POINTER_RANGE_SIZE] = 1,
+		[BUFFER_ID] = 1,
+		[MAPPED] = 1,
+	};
 
-	if (allocation && allocation->kind == MEMORY_MAPPED)
-		is_reserved(pointer, &start, &nbytes);
-	answer->type = wants_start ? IS_ADDRESS : IS_SIZE;
-	answer->number = wants_start ? start : nbytes;
+	return what < sizeof(are) && are[what];
 }
 
-static struct answer ask(const struct allocation *a, uint64_t pointer, unsigned what)
+static unsigned type_of(const struct allocation *a)
 {
-	struct answer answer = { .type = IS_NO_ATTRIBUTE };
-
-	if (what == BI__CU_POINTER_CONTEXT)
-		answer = (struct answer){ .type = IS_CONTEXT, .context = a && a->context ? a->context->handle : NULL };
-	if (what == BI__CU_POINTER_MEMORY_TYPE)
-		answer = (struct answer){ .type = IS_UNSIGNED,
-					  .number = !a                  ? 0
-						    : is_host_memory(a) ? BI__CU_MEMORY_HOST
-									: BI__CU_MEMORY_DEVICE };
-	if (what == BI__CU_POINTER_DEVICE_POINTER)
-		answer = (struct answer){ .type = IS_ADDRESS, .number = a ? pointer : 0 };
-	if (what == BI__CU_POINTER_HOST_POINTER)
-		answer = (struct answer){ .type = IS_ADDRESS,
-					  .number = a && is_for_cpu(a) ? pointer : 0,
-					  .is_refused = a && !is_for_cpu(a) };
-	if (what == BI__CU_POINTER_IS_MANAGED)
-		answer = (struct answer){ .type = IS_UNSIGNED, .number = a && a->kind == MEMORY_MANAGED };
-	if (what == BI__CU_POINTER_DEVICE_ORDINAL)
-		answer = (struct answer){ .type = IS_INT, .signed_number = a ? a->device : NO_DEVICE };
-	if (what == BUFFER_ID)
-		answer = (struct answer){ .type = IS_ADDRESS, .number = a ? a->made.call : 0 };
-	if (what == RANGE_START || what == RANGE_SIZE)
-		answer_range(a, pointer, what == RANGE_START, &answer);
-	if (what == MAPPED)
-		answer = (struct answer){ .type = IS_UNSIGNED, .number = a != NULL };
-	return answer;
+	if (!a)
+		return 0;
+	return is_host_memory(a) ? BI__CU_MEMORY_HOST : BI__CU_MEMORY_DEVICE;
 }
 
-static void give(const struct answer *answer, void *value)
+/* Of memory that was mapped by hand it is what was reserved. */
+static void find_range(const struct allocation *a, uint64_t pointer, uint64_t *start, size_t *nbytes)
 {
-	if (answer->type == IS_INT)
-		*(int *)value = answer->signed_number;
-	if (answer->type == IS_UNSIGNED)
-		*(unsigned *)value = (unsigned)answer->number;
-	if (answer->type == IS_ADDRESS)
-		*(bi__cu_pointer *)value = answer->number;
-	if (answer->type == IS_SIZE)
-		*(size_t *)value = answer->number;
-	if (answer->type == IS_CONTEXT)
-		*(bi__cu_context *)value = answer->context;
+	*start = a ? a->start : 0;
+	*nbytes = a ? a->nbytes : 0;
+	if (a && a->kind == MEMORY_MAPPED)
+		is_reserved(pointer, start, nbytes);
+}
+
+/* Writes an answer in the type that the attribute has; `a` may be NULL. */
+static void answer(const struct allocation *a, uint64_t pointer, unsigned what, void *value)
+{
+	uint64_t start;
+	size_t nbytes;
+
+	switch (what) {
+	case BI__CU_POINTER_CONTEXT:
+		*(bi__cu_context *)value = a && a->context ? a->context->handle : NULL;
+		break;
+	case BI__CU_POINTER_MEMORY_TYPE:
+		*(unsigned *)value = type_of(a);
+		break;
+	case BI__CU_POINTER_DEVICE_POINTER:
+		*(bi__cu_pointer *)value = a ? pointer : 0;
+		break;
+	case BI__CU_POINTER_HOST_POINTER:
+		*(bi__cu_pointer *)value = a && is_for_cpu(a) ? pointer : 0;
+		break;
+	case BI__CU_POINTER_IS_MANAGED:
+		*(unsigned *)value = a && a->kind == MEMORY_MANAGED;
+		break;
+	case BI__CU_POINTER_DEVICE_ORDINAL:
+		*(int *)value = a ? a->device : NO_DEVICE;
+		break;
+	case BI__CU_POINTER_RANGE_START:
+		find_range(a, pointer, &start, &nbytes);
+		*(bi__cu_pointer *)value = start;
+		break;
+	case BI__CU_POINTER_RANGE_SIZE:
+		find_range(a, pointer, &start, &nbytes);
+		*(size_t *)value = nbytes;
+		break;
+	case BUFFER_ID:
+		*(bi__cu_pointer *)value = a ? a->made.call : 0;
+		break;
+	case MAPPED:
+		*(unsigned *)value = a != NULL;
+		break;
+	}
 }
 
 static bi__cu_result get_one(void *value, unsigned what, uint64_t pointer)
 {
 	const struct allocation *allocation = find(pointer);
-	struct answer answer = ask(allocation, pointer, what);
 
-	if (!value || answer.type == IS_NO_ATTRIBUTE)
+	if (!value || !is_attribute(what))
 		return BI__CU_ERROR_INVALID_VALUE;
 	if (!allocation)
 		return (bi__cu_result)DECIDED_ATTRIBUTE_OF_UNKNOWN;
-	if (answer.is_refused)
+	if (what == BI__CU_POINTER_HOST_POINTER && !is_for_cpu(allocation))
 		return (bi__cu_result)DECIDED_HOST_POINTER_OF_DEVICE;
-	give(&answer, value);
+	answer(allocation, pointer, what, value);
 	return BI__CU_SUCCESS;
 }
 
@@ -115,13 +127,10 @@ static bi__cu_result get_all(unsigned count, const unsigned *what, void **values
 	if (!count || !what || !values)
 		return BI__CU_ERROR_INVALID_VALUE;
 	for (unsigned i = 0; i < count; i++)
-		if (!values[i] || ask(allocation, pointer, what[i]).type == IS_NO_ATTRIBUTE)
+		if (!values[i] || !is_attribute(what[i]))
 			return BI__CU_ERROR_INVALID_VALUE;
-	for (unsigned i = 0; i < count; i++) {
-		struct answer answer = ask(allocation, pointer, what[i]);
-
-		give(&answer, values[i]);
-	}
+	for (unsigned i = 0; i < count; i++)
+		answer(allocation, pointer, what[i], values[i]);
 	return allocation ? BI__CU_SUCCESS : (bi__cu_result)DECIDED_ATTRIBUTES_OF_UNKNOWN;
 }
 

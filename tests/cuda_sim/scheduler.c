@@ -14,7 +14,7 @@ static size_t ready_count, ready_capacity;
 static struct op *pending, **pending_end = &pending;
 static uint64_t submitted, finished, now;
 static unsigned running; /* host functions that threads are in */
-static unsigned pace; /* fewer operations than this run per call */
+static unsigned pace; /* a power of two: fewer operations than this run per call */
 
 struct op *op_new(struct context *context, const struct action *action)
 {
@@ -143,7 +143,7 @@ void scheduler_choose_pace(void)
 
 void scheduler_advance(void)
 {
-	unsigned steps = sim.options.eager ? UINT_MAX : (unsigned)(random_next() % pace);
+	unsigned steps = sim.options.eager ? UINT_MAX : (unsigned)random_next() & (pace - 1);
 
 	while (steps-- && run_one())
 		;

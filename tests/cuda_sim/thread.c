@@ -7,7 +7,9 @@
 
 static struct thread *threads;
 static unsigned last_number;
-static pthread_key_t key;
+static pthread_key_t key; /* ends what is known of a thread */
+/* Read by every call, so it is where no function has to be called for it. */
+static _Thread_local struct thread *own __attribute__((tls_model("initial-exec")));
 static atomic_int forked;
 
 static void in_child(void)
@@ -50,15 +52,14 @@ static void end_thread(void *data)
 		report(REPORT_CONTEXT_STACK, "thread %u ends with %zu contexts on its stack", thread->number,
 		       thread->depth);
 	unlink_thread(thread);
+	own = NULL;
 	sim_unlock();
 }
 
-struct thread *thread_self(void)
+static struct thread *meet_thread(void)
 {
-	struct thread *self = last_number ? pthread_getspecific(key) : NULL;
+	struct thread *self;
 
-	if (self)
-		return self;
 	if (!last_number)
 		pthread_key_create(&key, end_thread);
 	self = must_alloc(1, sizeof(*self));
@@ -67,7 +68,13 @@ struct thread *thread_self(void)
 	self->next = threads;
 	threads = self;
 	pthread_setspecific(key, self);
+	own = self;
 	return self;
+}
+
+struct thread *thread_self(void)
+{
+	return own ? own : meet_thread();
 }
 
 void forget_stacks(void)
