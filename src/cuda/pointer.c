@@ -144,14 +144,24 @@ static int walk_ranges(bi__cu_pointer pointer, size_t nbytes, const struct facts
 	return BI_OK;
 }
 
-/* Attributes are told on any thread, ranges to who has entered the context. */
+/* Does one range hold all? Addresses mean the same in every context, so most drivers need none to tell. */
+static int is_one_range(bi__cu_pointer pointer, size_t nbytes)
+{
+	bi__cu_pointer base = 0;
+	size_t size = 0;
+
+	return bi__cu->MemGetAddressRange(&base, &size, pointer) == BI__CU_SUCCESS && base <= pointer &&
+	       pointer - base <= size && nbytes <= size - (size_t)(pointer - base);
+}
+
+/* Whatever else the driver says is no answer yet: it may tell ranges only to who has entered the context. */
 static int check_range(const struct bi__cuda *cuda, bi__cu_pointer pointer, size_t nbytes, const struct facts *facts,
 		       struct bi_error *err)
 {
 	struct bi__cuda_scope scope;
 	int rc;
 
-	if (is_told(pointer, nbytes, facts))
+	if (is_told(pointer, nbytes, facts) || is_one_range(pointer, nbytes))
 		return BI_OK;
 	rc = bi__cuda_enter(cuda->context, &scope, err);
 	if (rc)
@@ -201,16 +211,22 @@ int bi__cuda_adopt(struct bi__device_state *device, const struct bi_foreign *for
 	return examine(device->state, foreign->handle, block, err);
 }
 
+static int ask_where(bi__cu_pointer pointer, int *ordinal, struct bi_error *err)
+{
+	unsigned what[] = { BI__CU_POINTER_MEMORY_TYPE, BI__CU_POINTER_DEVICE_ORDINAL }, type = 0;
+	void *values[] = { &type, ordinal };
+	int rc = bi__cu_check(bi__cu->PointerGetAttributes(2, what, values, pointer), "cuPointerGetAttributes", err);
+
+	return rc || type ? rc : refuse_unknown(pointer, err);
+}
+
 int bi__cuda_locate(uintptr_t handle, struct bi__origin *out, struct bi_error *err)
 {
-	struct facts facts;
-	int rc = bi__cu_open(err);
+	int ordinal = -1, rc = bi__cu_open(err);
 
 	if (!rc)
-		rc = ask(handle, &facts, err);
-	if (!rc && !facts.type)
-		rc = refuse_unknown(handle, err);
+		rc = ask_where(handle, &ordinal, err);
 	if (!rc)
-		*out = (struct bi__origin){ facts.ordinal, 0 };
+		*out = (struct bi__origin){ ordinal, 0 };
 	return rc;
 }

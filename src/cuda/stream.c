@@ -10,6 +10,19 @@ static int is_default(bi__cu_stream stream)
 	return stream == BI__CU_STREAM_LEGACY || stream == BI__CU_STREAM_PER_THREAD;
 }
 
+/* Most drivers tell it whatever is current; one that needs a context gets it. */
+static bi__cu_result ask_context(const struct bi__cuda *cuda, bi__cu_stream stream, bi__cu_context *out)
+{
+	bi__cu_result code = bi__cu->StreamGetCtx(stream, out);
+	struct bi__cuda_scope scope;
+
+	if (code != BI__CU_ERROR_INVALID_CONTEXT || bi__cuda_enter(cuda->context, &scope, NULL))
+		return code;
+	code = bi__cu->StreamGetCtx(stream, out);
+	bi__cuda_leave(&scope);
+	return code;
+}
+
 static int check_stream(const struct bi__cuda *cuda, bi__cu_stream stream, struct bi_error *err)
 {
 	bi__cu_context context = NULL;
@@ -17,7 +30,7 @@ static int check_stream(const struct bi__cuda *cuda, bi__cu_stream stream, struc
 
 	if (is_default(stream))
 		return BI_OK;
-	code = bi__cu->StreamGetCtx(stream, &context);
+	code = ask_context(cuda, stream, &context);
 	if (code == BI__CU_ERROR_INVALID_HANDLE)
 		return bi__fail_vendor(err, BI_EINVAL, (int)code,
 				       "stream 0x%llx is no CUstream: cuStreamGetCtx says %s",
@@ -30,8 +43,15 @@ static int check_stream(const struct bi__cuda *cuda, bi__cu_stream stream, struc
 
 static int create(struct bi__cuda_queue *queue, unsigned flags, struct bi_error *err)
 {
+	struct bi__cuda_scope scope;
+	int rc = bi__cuda_enter(queue->cuda->context, &scope, err);
+
+	if (rc)
+		return rc;
 	queue->is_own = 1;
-	return bi__cu_check(bi__cu->StreamCreate(&queue->stream, flags), "cuStreamCreate", err);
+	rc = bi__cu_check(bi__cu->StreamCreate(&queue->stream, flags), "cuStreamCreate", err);
+	bi__cuda_leave(&scope);
+	return rc;
 }
 
 static int wrap(struct bi__cuda_queue *queue, uintptr_t native, struct bi_error *err)
@@ -39,22 +59,6 @@ static int wrap(struct bi__cuda_queue *queue, uintptr_t native, struct bi_error 
 	queue->stream = (bi__cu_stream)native;
 	queue->per_thread = queue->stream == BI__CU_STREAM_PER_THREAD;
 	return check_stream(queue->cuda, queue->stream, err);
-}
-
-/* To wrap a default stream the driver is not asked, so nothing is entered. */
-static int open_queue(struct bi__cuda_queue *queue, uintptr_t native, unsigned flags, struct bi_error *err)
-{
-	struct bi__cuda_scope scope;
-	int rc;
-
-	if (is_default((bi__cu_stream)native))
-		return wrap(queue, native, err);
-	rc = bi__cuda_enter(queue->cuda->context, &scope, err);
-	if (rc)
-		return rc;
-	rc = native ? wrap(queue, native, err) : create(queue, flags, err);
-	bi__cuda_leave(&scope);
-	return rc;
 }
 
 int bi__cuda_queue_open(struct bi__cuda *cuda, struct bi__queue *queue, unsigned flags, struct bi_error *err)
@@ -67,7 +71,7 @@ int bi__cuda_queue_open(struct bi__cuda *cuda, struct bi__queue *queue, unsigned
 	memset(made, 0, sizeof(*made));
 	made->cuda = cuda;
 	made->serial = atomic_fetch_add_explicit(&cuda->serials, 1, memory_order_relaxed) + 1;
-	rc = open_queue(made, queue->native, flags, err);
+	rc = queue->native ? wrap(made, queue->native, err) : create(made, flags, err);
 	if (rc) {
 		free(made);
 		return rc;

@@ -138,6 +138,44 @@ static void cai_C15_every_kind_of_memory_is_found(void **state)
 	}
 }
 
+/* How many calls an import makes on a thread without a context; the nth says that it needs one (0: none does). */
+static uint64_t calls_without_context(const struct bi_cai *cai, uint64_t nth)
+{
+	uint64_t calls = driver_calls();
+	bi__cu_context current;
+	struct bi_view *view;
+
+	cuda_sim()->arm(nth, BI__CU_ERROR_INVALID_CONTEXT, 0);
+	OK(bi_cai_import(bench.context, cai, NULL, &view, &error));
+	calls = driver_calls() - calls;
+	bi_view_release(view);
+	CU(cuda_driver()->CtxGetCurrent(&current));
+	assert_null(current);
+	return calls;
+}
+
+/* Most drivers say to anybody where pool memory ends, and whose a stream is; one that needs a context gets it. */
+static void cai_C6_C15_questions_that_need_a_context(void **state)
+{
+	struct bi_stream *stream;
+	struct bi_cai cai;
+	struct raw raw;
+
+	(void)state;
+	if (!cuda_sim() || !has_raw(RAW_POOL))
+		skip();
+	raw_open(&raw, bench.context, RAW_POOL, N);
+	cai = bytes_of(&raw);
+	assert_int_equal(calls_without_context(&cai, 0), 2);
+	assert_true(calls_without_context(&cai, 2) > 2);
+	OK(bi_stream_create(bench.context, 0, &stream, &error));
+	cai = bytes_on(&raw, bi_stream_handle(stream));
+	assert_int_equal(calls_without_context(&cai, 0), 3);
+	assert_true(calls_without_context(&cai, 1) > 3);
+	bi_stream_release(stream);
+	raw_close(&raw);
+}
+
 static void cai_C15_the_current_context_stays(void **state)
 {
 	bi__cu_context before, after;
@@ -333,6 +371,7 @@ int pointers_group(void)
 		CASE(cai_C15_memory_of_another_device),
 		CASE(cai_C15_memory_of_another_context),
 		CASE(cai_C15_every_kind_of_memory_is_found),
+		CASE(cai_C6_C15_questions_that_need_a_context),
 		CASE(cai_C15_the_current_context_stays),
 		CASE(cai_C15_unchecked_pointers_are_believed),
 		CASE(cai_C3_mask_and_array_have_one_owner),

@@ -26,7 +26,7 @@ static struct {
 	struct bi_stream *stream;
 	struct bi_view *a, *b, *pageable, *pinned;
 	struct bi_view *a_part, *pinned_part, *pageable_part, *turned;
-	bi__cu_pointer foreign;
+	bi__cu_pointer foreign, pooled;
 	unsigned char *pinned_bytes;
 	unsigned char pageable_bytes[BYTES];
 } on;
@@ -126,10 +126,10 @@ static void allocate_and_release(void)
 	bi_view_release(view);
 }
 
-static void import_cai(int stream_kind, unsigned flags)
+static void import_cai(bi__cu_pointer data, int stream_kind, unsigned flags)
 {
 	const int64_t shape[1] = { (int64_t)BYTES };
-	struct bi_cai cai = { .version = 3, .ndim = 1, .shape = shape, .typestr = "|u1", .data = on.foreign };
+	struct bi_cai cai = { .version = 3, .ndim = 1, .shape = shape, .typestr = "|u1", .data = data };
 	struct bi_cai_import_options options = BI_CAI_IMPORT_INIT;
 	struct bi_view *view;
 
@@ -142,17 +142,31 @@ static void import_cai(int stream_kind, unsigned flags)
 
 static void import_cai_without_stream(void)
 {
-	import_cai(BI_CAI_STREAM_NONE, 0);
+	import_cai(on.foreign, BI_CAI_STREAM_NONE, 0);
 }
 
 static void import_cai_with_stream(void)
 {
-	import_cai(BI_CAI_STREAM_GIVEN, 0);
+	import_cai(on.foreign, BI_CAI_STREAM_GIVEN, 0);
+}
+
+static void import_cai_of_pool(void)
+{
+	import_cai(on.pooled, BI_CAI_STREAM_NONE, 0);
 }
 
 static void import_cai_unchecked(void)
 {
-	import_cai(BI_CAI_STREAM_NONE, BI_CAI_UNCHECKED);
+	import_cai(on.foreign, BI_CAI_STREAM_NONE, BI_CAI_UNCHECKED);
+}
+
+static void locate_cai(void)
+{
+	const int64_t shape[1] = { (int64_t)BYTES };
+	struct bi_cai cai = { .version = 3, .ndim = 1, .shape = shape, .typestr = "|u1", .data = on.pooled };
+	int ordinal;
+
+	OK(bi_cai_device(&cai, &ordinal, &error));
 }
 
 static void export_cai(void)
@@ -176,10 +190,12 @@ static void synchronize(void)
 #define OPERATIONS(X) \
 	X(copy_d2d) \
 	X(copy_d2d_on_a_stream) \
-	X(copy_d2d_strided) X(copy_h2d_pinned) X(copy_d2h_pinned) X(copy_h2d_pinned_strided) X(copy_h2d_pageable) \
-		X(copy_d2h_pageable) X(copy_h2d_pageable_strided) X(fill_dense) X(read_8_bytes) X(slice_and_release) \
+	X(copy_d2d_strided) \
+	X(copy_h2d_pinned) X(copy_d2h_pinned) X(copy_h2d_pinned_strided) X(copy_h2d_pageable) X(copy_d2h_pageable) \
+		X(copy_h2d_pageable_strided) X(fill_dense) X(read_8_bytes) X(slice_and_release) \
 			X(allocate_and_release) X(import_cai_without_stream) X(import_cai_with_stream) \
-				X(import_cai_unchecked) X(export_cai) X(acquire_and_hand_back) X(synchronize)
+				X(import_cai_of_pool) X(import_cai_unchecked) X(locate_cai) X(export_cai) \
+					X(acquire_and_hand_back) X(synchronize)
 
 static const struct operation {
 	const char *name;
@@ -251,6 +267,7 @@ static void set_up(void)
 	DID(driver->DevicePrimaryCtxRetain(&context, 0));
 	DID(driver->CtxPushCurrent(context));
 	DID(driver->MemAlloc(&on.foreign, BYTES));
+	DID(driver->MemAllocAsync(&on.pooled, BYTES, BI__CU_STREAM_LEGACY));
 	DID(driver->MemHostAlloc((void **)&on.pinned_bytes, BYTES, 0));
 	OK(bi_stream_create(on.context, 0, &on.stream, &error));
 	on.a = device_matrix();
@@ -275,6 +292,7 @@ static void tear_down(void)
 	bi_stream_release(on.stream);
 	bi_context_release(on.context);
 	DID(driver->MemFree(on.foreign));
+	DID(driver->MemFreeAsync(on.pooled, BI__CU_STREAM_LEGACY));
 	DID(driver->MemFreeHost(on.pinned_bytes));
 	DID(driver->CtxPopCurrent(&context));
 	DID(driver->DevicePrimaryCtxRelease(0));
