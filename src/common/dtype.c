@@ -134,24 +134,42 @@ static int read_number(const char *text, size_t length, uint32_t *out)
 	return length > 0;
 }
 
+#define ROWS 32
+#define ROW(kind) ((unsigned char)(kind) % ROWS)
+
+/*
+ * By kind and bytes, 1 + the type: no kind has two types of one size. Sized types have none, and are in column 0; types
+ * without a kind are not found by one.
+ */
+static const uint8_t by_typestr[ROWS][BI_TYPE_COUNT] = {
+#define PLACE(name, text, kind, code, bits) \
+	[ROW(kind)][!(kind) ? (int)BI_##name : (code) < 0 ? 0 : ((bits) + 7) / 8] = 1 + BI_##name,
+	BI_TYPE_MAP(PLACE)
+#undef PLACE
+};
+
+/* The type of such a kind in that column, or -1: rows are shared by letters. */
+static int look_up(char kind, size_t column)
+{
+	int type = kind ? by_typestr[ROW(kind)][column] - 1 : -1;
+
+	return type >= 0 && types[type].kind == kind ? type : -1;
+}
+
 /* Finds the type of a kind and a count of bytes (of characters, where the type is sized); returns 1 if there is one. */
 static int find_typestr(char kind, uint32_t number, struct bi_dtype *out)
 {
-	for (size_t i = 0; i < BI_TYPE_COUNT; i++) {
-		uint32_t unit = unit_size(&types[i]);
+	int type = number && number < BI_TYPE_COUNT ? look_up(kind, number) : -1;
+	int sized = look_up(kind, 0);
 
-		if (types[i].kind != kind)
-			continue;
-		if (is_sized(&types[i]) && number <= UINT32_MAX / unit) {
-			*out = from_size(i, number * unit);
-			return 1;
-		}
-		if (!is_sized(&types[i]) && number == unit) {
-			*out = from_table(i, 1);
-			return 1;
-		}
+	if (type >= 0) {
+		*out = from_table((size_t)type, 1);
+		return 1;
 	}
-	return 0;
+	if (sized < 0 || number > UINT32_MAX / unit_size(&types[sized]))
+		return 0;
+	*out = from_size((size_t)sized, number * unit_size(&types[sized]));
+	return 1;
 }
 
 /* Typestrs of refused kinds may have no digits ("|O") or more than digits ("<M8[ns]"). */

@@ -33,32 +33,41 @@ static int check_stream(const struct bi_cai *cai, struct bi_error *err)
 }
 
 /* Messages quote the typestr, so it is made sure first that it is a text. */
-static int check_text(const char *typestr, struct bi_error *err)
+static int check_text(const char *typestr, size_t *length, struct bi_error *err)
 {
-	for (size_t i = 0; i < BI_CAI_TYPESTR && typestr[i]; i++)
+	size_t i = 0;
+
+	for (; i < BI_CAI_TYPESTR && typestr[i]; i++)
 		if (typestr[i] < ' ' || typestr[i] > '~')
 			return bi__fail(err, BI_EDTYPE, "typestr: byte %zu is 0x%02x, not a character of ASCII [C12]",
 					i, (unsigned char)typestr[i]);
-	if (!memchr(typestr, '\0', BI_CAI_TYPESTR))
+	*length = i;
+	if (i == BI_CAI_TYPESTR)
 		return bi__fail(err, BI_EDTYPE, "typestr \"%.*s...\" has no NUL in its %d bytes [C12]", BI_CAI_TYPESTR,
 				typestr, BI_CAI_TYPESTR);
 	return BI_OK;
 }
 
+static int is_order(char c)
+{
+	return c == '<' || c == '>' || c == '|' || c == '=';
+}
+
 static int read_type(const struct bi_cai *cai, struct bi_dtype *out, struct bi_error *err)
 {
-	int rc = check_text(cai->typestr, err);
+	size_t length;
+	int rc = check_text(cai->typestr, &length, err);
 
 	if (rc)
 		return rc;
-	if (!cai->typestr[0] || !strchr("<>|=", cai->typestr[0]))
+	if (!is_order(cai->typestr[0]))
 		return bi__fail(err, BI_EDTYPE, "typestr \"%s\" does not begin with one of < > | = [C12]",
 				cai->typestr);
 	if (cai->typestr[1] == 't')
 		return bi__fail(err, BI_EUNSUPPORTED,
 				"typestr \"%s\": bit fields can only be masks, and masks of bits are not taken [C12]",
 				cai->typestr);
-	rc = bi__dtype_parse_typestr(cai->typestr, strlen(cai->typestr), out, err);
+	rc = bi__dtype_parse_typestr(cai->typestr, length, out, err);
 	if (rc)
 		return bi__cite(rc, "C12", err);
 	if (out->swapped)
