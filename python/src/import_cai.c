@@ -247,23 +247,35 @@ static int ask(PyObject *object, struct members *out)
 /* The device of the last import; a guess for the next one, which the library then finds right or wrong. -1: none. */
 static atomic_int last_device = -1;
 
-/* Where neither array nor mask has an element no device is asked, and any will do. */
+static int locate(const struct bi_cai *cai, int *ordinal, struct bi_error *err)
+{
+	int rc = bi_cai_device(cai, ordinal, err);
+
+	return !rc && *ordinal < 0 && cai->mask ? bi_cai_device(cai->mask, ordinal, err) : rc;
+}
+
+/*
+ * Where neither array nor mask has an element no device is asked, and any will do. The first question opens the driver,
+ * which takes long; another is as short as the import itself.
+ */
 static int find_device(const struct bi_cai *cai, int *ordinal)
 {
+	int last = atomic_load(&last_device), rc;
 	struct bi_error err;
-	int rc;
 
-	Py_BEGIN_ALLOW_THREADS
-	rc = bi_cai_device(cai, ordinal, &err);
-	if (!rc && *ordinal < 0 && cai->mask)
-		rc = bi_cai_device(cai->mask, ordinal, &err);
-	Py_END_ALLOW_THREADS
+	if (last < 0) {
+		Py_BEGIN_ALLOW_THREADS
+		rc = locate(cai, ordinal, &err);
+		Py_END_ALLOW_THREADS
+	} else {
+		rc = locate(cai, ordinal, &err);
+	}
 	if (rc) {
 		bip_raise_import(rc, &err);
 		return -1;
 	}
 	if (*ordinal < 0)
-		*ordinal = atomic_load(&last_device) < 0 ? 0 : atomic_load(&last_device);
+		*ordinal = last < 0 ? 0 : last;
 	return 0;
 }
 
@@ -312,7 +324,8 @@ static int import_anywhere(const struct bi_cai *cai, const struct bip_request *r
 		bip_raise_import(status, &err);
 		return -1;
 	}
-	atomic_store(&last_device, ordinal);
+	if (atomic_load_explicit(&last_device, memory_order_relaxed) != ordinal)
+		atomic_store(&last_device, ordinal);
 	if (cai->stream_kind != BI_CAI_STREAM_GIVEN && !request->producer_stream)
 		found->flags |= BIP_WAIT_AT_EXIT;
 	return 0;

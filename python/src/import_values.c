@@ -14,11 +14,25 @@ static PyObject *as_int(PyObject *object, const char *key, const char *rule)
 	return NULL;
 }
 
-int bip_number(PyObject *object, const char *key, const char *rule, int64_t *out)
+/* Plain numbers, which nearly all are: 1 if it is one that fits. */
+static int take_plain(PyObject *object, int64_t *out)
 {
-	PyObject *number = as_int(object, key, rule);
 	int overflow;
 
+	if (!PyLong_CheckExact(object))
+		return 0;
+	*out = PyLong_AsLongLongAndOverflow(object, &overflow);
+	return !overflow;
+}
+
+int bip_number(PyObject *object, const char *key, const char *rule, int64_t *out)
+{
+	PyObject *number;
+	int overflow;
+
+	if (take_plain(object, out))
+		return 0;
+	number = as_int(object, key, rule);
 	if (!number)
 		return -1;
 	*out = PyLong_AsLongLongAndOverflow(number, &overflow);
@@ -30,9 +44,16 @@ int bip_number(PyObject *object, const char *key, const char *rule, int64_t *out
 
 int bip_address(PyObject *object, const char *key, const char *rule, uint64_t *out)
 {
-	PyObject *number = as_int(object, key, rule);
+	PyObject *number;
+	int64_t plain;
 	int refused;
 
+	/* Much faster than to ask for an unsigned one. */
+	if (take_plain(object, &plain) && plain >= 0) {
+		*out = (uint64_t)plain;
+		return 0;
+	}
+	number = as_int(object, key, rule);
 	if (!number)
 		return -1;
 	*out = PyLong_AsUnsignedLongLong(number);
