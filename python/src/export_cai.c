@@ -1,4 +1,5 @@
 /* The CUDA Array Interface as a producer: what bi_cai_export says, as a dictionary. */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "export.h"
@@ -22,15 +23,29 @@ static int put(PyObject *dict, PyObject *key, PyObject *value)
 }
 
 /* A copy of a dictionary that has the keys already is faster than one that grows. */
+static PyObject *make_pattern(void)
+{
+	return Py_BuildValue("{OOOOOOOOOiOO}", bip_name.shape, Py_None, bip_name.typestr, Py_None, bip_name.data,
+			     Py_None, bip_name.strides, Py_None, bip_name.version, BI_CAI_VERSION, bip_name.stream,
+			     Py_None);
+}
+
+/* Of threads that make one at once the first keeps his, for ever. */
 static PyObject *new_dict(void)
 {
-	static PyObject *pattern;
+	static _Atomic(PyObject *) kept;
+	PyObject *pattern = atomic_load_explicit(&kept, memory_order_acquire), *first = NULL;
 
-	if (!pattern)
-		pattern = Py_BuildValue("{OOOOOOOOOiOO}", bip_name.shape, Py_None, bip_name.typestr, Py_None,
-					bip_name.data, Py_None, bip_name.strides, Py_None, bip_name.version,
-					BI_CAI_VERSION, bip_name.stream, Py_None);
-	return pattern ? PyDict_Copy(pattern) : NULL;
+	if (!pattern) {
+		pattern = make_pattern();
+		if (!pattern)
+			return NULL;
+		if (!atomic_compare_exchange_strong(&kept, &first, pattern)) {
+			Py_DECREF(pattern);
+			pattern = first;
+		}
+	}
+	return PyDict_Copy(pattern);
 }
 
 static PyObject *address_pair(const struct bi_cai *cai)
@@ -75,22 +90,27 @@ static PyObject *make_dict(PyObject *mask, const struct bi_view *view, const str
 /* A thread that waits for a device may have the lock of memory that is not idle; and the host may have to wait. */
 static int fill_in(const struct bi_view *view, int version, unsigned flags, struct bi_cai *cai, struct bi_error *err)
 {
-	int rc;
+	int rc = bi_cai_export(view, version, flags | BI_CAI_AT_ONCE, cai, err);
 
-	if (bi_view_is_idle(view))
-		return bi_cai_export(view, version, flags, cai, err);
+	if (rc != BI_EBUSY)
+		return rc;
 	Py_BEGIN_ALLOW_THREADS
 	rc = bi_cai_export(view, version, flags, cai, err);
 	Py_END_ALLOW_THREADS
 	return rc;
 }
 
-/* Where the GIL was not dropped the object still has the view. */
-static void end_of_hold(struct bi_view *view, int is_idle)
+/* As long as the object has the view, which is the rule, this is not the last reference to it. */
+static void end_of_hold(PyObject *self, struct bi_view *view)
 {
-	if (is_idle)
+	int is_kept;
+
+	BIP_LOCK(self)
+	is_kept = ((const struct bip_object *)self)->view == view;
+	if (is_kept)
 		bi_view_release(view);
-	else
+	BIP_UNLOCK()
+	if (!is_kept)
 		bip_release_view(view);
 }
 
@@ -121,13 +141,12 @@ static PyObject *get_slowly(PyObject *self)
 	struct bi_view *view = bip_hold(self);
 	struct bi_error err;
 	struct bi_cai cai;
-	int is_idle, rc;
+	int rc;
 
 	if (view) {
-		is_idle = bi_view_is_idle(view);
 		rc = fill_in(view, BI_CAI_VERSION, 0, &cai, &err);
 		dict = rc ? raise_missing(rc, &err) : make_or_copy(self, mask, view, &cai);
-		end_of_hold(view, is_idle);
+		end_of_hold(self, view);
 	}
 	Py_XDECREF(mask);
 	return dict;

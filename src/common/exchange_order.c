@@ -80,6 +80,30 @@ int bi__cai_offer(struct bi_memory *memory, unsigned flags, uintptr_t *stream, s
 	return rc;
 }
 
+/* Locked. Work on the home is all that there is: nothing failed, nothing is to be made up for, no event is to be asked.
+ */
+static int is_plain_work(const struct bi_memory *memory)
+{
+	return memory->pending && !memory->tail.context && !memory->first_use_count && !memory->unrecorded &&
+	       !memory->lost;
+}
+
+int bi__cai_offer_at_once(struct bi_memory *memory, unsigned flags, uintptr_t *stream, struct bi_error *err)
+{
+	int rc = bi__dispatch_alive(memory->context, err), is_told = 0;
+
+	*stream = 0;
+	if (rc || bi__is_idle(memory))
+		return rc;
+	if (!(flags & BI_EXPORT_SYNCHRONIZE) && bi__order_try_lock(memory)) {
+		is_told = is_plain_work(memory);
+		if (is_told)
+			*stream = memory->home->queue.native;
+		bi__order_unlock(memory, NULL);
+	}
+	return is_told ? BI_OK : bi__fail(err, BI_EBUSY, "what is pending on the memory has to be waited for");
+}
+
 /* Which streams of a struct the streams of this context can wait for. */
 static int is_known_kind(const struct bi_context *context, uint32_t kind)
 {

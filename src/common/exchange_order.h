@@ -16,6 +16,8 @@ int bi__exchange_offer(struct bi_memory *memory, unsigned flags, struct bi_excha
  * `flags` are 0 or BI_EXPORT_SYNCHRONIZE.
  */
 int bi__cai_offer(struct bi_memory *memory, unsigned flags, uintptr_t *stream, struct bi_error *err);
+/* The same without a wait, and without a call of the driver: BI_EBUSY where it takes one. */
+int bi__cai_offer_at_once(struct bi_memory *memory, unsigned flags, uintptr_t *stream, struct bi_error *err);
 
 /* The producer's stream and event, wrapped; either may be NULL. Both owned. */
 struct bi__acceptance {

@@ -16,6 +16,11 @@ void bi__order_lock(struct bi_memory *a, struct bi_memory *b)
 		pthread_mutex_lock(&second->lock);
 }
 
+int bi__order_try_lock(struct bi_memory *memory)
+{
+	return pthread_mutex_trylock(&memory->lock) == 0;
+}
+
 /* What the locked step left behind. Letting go may close a context, so it waits until no lock is held. */
 struct leftovers {
 	struct bi__fence fences[3];

@@ -10,6 +10,8 @@
 /* Locks one or two memories (b may be NULL or a) in address order. */
 void bi__order_lock(struct bi_memory *a, struct bi_memory *b);
 void bi__order_unlock(struct bi_memory *a, struct bi_memory *b);
+/* Locks one memory unless another thread has its lock: 1, or 0. */
+int bi__order_try_lock(struct bi_memory *memory);
 
 /*
  * Locked; first of all in a step that uses the stream. Streams that work together belong to the same graph capture, or

@@ -8,6 +8,8 @@
 #include "interop/cai.h"
 #include "interop/place.h"
 
+#define EXPORT_FLAGS ((unsigned)(BI_CAI_UNORDERED | BI_CAI_SYNCHRONIZE | BI_CAI_AT_ONCE))
+
 _Static_assert(BI_CAI_TYPESTR >= BI_DTYPE_TEXT, "every typestr fits");
 
 static int write_type(struct bi_dtype dtype, char typestr[BI_CAI_TYPESTR], struct bi_error *err)
@@ -57,7 +59,8 @@ static int write_stream(const struct bi_view *view, unsigned flags, struct bi_ca
 	int rc = BI_OK;
 
 	if (is_ordered(view, flags, out))
-		rc = bi__cai_offer(view->memory, offer, &stream, err);
+		rc = flags & BI_CAI_AT_ONCE ? bi__cai_offer_at_once(view->memory, offer, &stream, err)
+					    : bi__cai_offer(view->memory, offer, &stream, err);
 	if (rc)
 		return rc;
 	out->stream_kind = stream ? BI_CAI_STREAM_GIVEN : has_stream ? BI_CAI_STREAM_NONE : BI_CAI_STREAM_ABSENT;
@@ -70,9 +73,9 @@ static int check_export(const struct bi_view *view, int version, unsigned flags,
 	if (version < 0 || version > BI_CAI_VERSION)
 		return bi__fail(err, BI_EVERSION, "version %d of the CUDA Array Interface is not in 0..%d [P17]",
 				version, BI_CAI_VERSION);
-	if (flags & ~(unsigned)(BI_CAI_UNORDERED | BI_CAI_SYNCHRONIZE))
+	if (flags & ~EXPORT_FLAGS)
 		return bi__fail(err, BI_EINVAL, "flags 0x%x has bits that are not for exports", flags);
-	if (flags == (BI_CAI_UNORDERED | BI_CAI_SYNCHRONIZE))
+	if (flags & BI_CAI_UNORDERED && flags & BI_CAI_SYNCHRONIZE)
 		return bi__fail(err, BI_EINVAL, "flags 0x%x asks for a wait and for none", flags);
 	if (view->memory->block.kind != BI_HANDLE_CUDA)
 		return bi__fail(err, BI_EUNSUPPORTED, "no CUDA device reaches memory of %s [P14]",

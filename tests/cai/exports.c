@@ -23,6 +23,17 @@ static struct bi_view *new_bytes(enum bi_memory_kind kind)
 	return view;
 }
 
+static struct bi_view *wrapped(const struct bi_foreign *foreign)
+{
+	const int64_t shape[] = { (int64_t)foreign->nbytes };
+	struct bi_layout layout;
+	struct bi_view *view;
+
+	OK(bi_layout_init(&layout, u1, 1, shape, NULL, 0, &error));
+	OK(bi_view_wrap(bench.context, foreign, &layout, &view, &error));
+	return view;
+}
+
 static struct bi_view *new_idle(void)
 {
 	struct bi_view *view = new_bytes(BI_MEMORY_DEVICE);
@@ -282,6 +293,68 @@ static void cai_P15_export_makes_no_call(void **state)
 	bi_view_release(view);
 }
 
+static void refuse_at_once(const struct bi_view *view, int version, unsigned flags)
+{
+	struct bi_cai cai;
+
+	REFUSED(BI_EBUSY, "", bi_cai_export(view, version, flags | BI_CAI_AT_ONCE, &cai, &error));
+	assert_int_equal(cai.version, 0);
+}
+
+static void cai_P6_P15_at_once_is_the_same_without_a_wait(void **state)
+{
+	struct bi_view *view = new_idle();
+	uint64_t calls = driver_calls();
+	struct bi_cai cai;
+
+	(void)state;
+	for (int version = 0; version <= 3; version++) {
+		cai = exported(view, version, BI_CAI_AT_ONCE);
+		assert_stream(&cai, version < 3 ? BI_CAI_STREAM_ABSENT : BI_CAI_STREAM_NONE, 0);
+	}
+	exported(view, 3, BI_CAI_AT_ONCE | BI_CAI_SYNCHRONIZE);
+	assert_int_equal(driver_calls(), calls);
+	fill(view, NULL, 1);
+	calls = driver_calls();
+	cai = exported(view, 3, BI_CAI_AT_ONCE);
+	assert_stream(&cai, BI_CAI_STREAM_GIVEN, home());
+	exported(view, 2, BI_CAI_AT_ONCE | BI_CAI_UNORDERED);
+	for (int version = 0; version < 3; version++)
+		refuse_at_once(view, version, 0);
+	refuse_at_once(view, 3, BI_CAI_SYNCHRONIZE);
+	assert_int_equal(driver_calls(), calls);
+	bi_view_release(view);
+}
+
+/* Of a lock that another thread has, and of an event that has to be asked. */
+static void cai_at_once_waits_for_nobody(void **state)
+{
+	struct bi_view *view = new_idle(), *other;
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	struct bi_memory *memory = bi_view_memory(view);
+	struct bi_event *event;
+
+	(void)state;
+	fill(view, NULL, 1);
+	assert_int_equal(pthread_mutex_lock(&memory->lock), 0);
+	refuse_at_once(view, 3, 0);
+	assert_int_equal(pthread_mutex_unlock(&memory->lock), 0);
+	exported(view, 3, BI_CAI_AT_ONCE);
+	OK(bi_event_record(bi_context_stream(bench.context), &event, &error));
+	foreign.kind = BI_HANDLE_CUDA;
+	foreign.handle = raw_of(view).pointer;
+	foreign.nbytes = N;
+	foreign.events = &event;
+	foreign.event_count = 1;
+	other = wrapped(&foreign);
+	refuse_at_once(other, 3, 0);
+	exported(other, 3, 0);
+	exported(other, 3, BI_CAI_AT_ONCE);
+	bi_view_release(other);
+	bi_event_release(event);
+	bi_view_release(view);
+}
+
 static void cai_P17_older_versions_wait_first(void **state)
 {
 	struct bi_view *view = new_idle();
@@ -389,6 +462,8 @@ int exports_group(void)
 		CASE(cai_P13_readonly_is_true),
 		CASE(cai_P14_memory_that_devices_reach),
 		CASE(cai_P15_export_makes_no_call),
+		CASE(cai_P6_P15_at_once_is_the_same_without_a_wait),
+		CASE(cai_at_once_waits_for_nobody),
 		CASE(cai_P17_older_versions_wait_first),
 		CASE(cai_P17_synchronised_export_names_no_stream),
 		CASE(cai_P17_opt_out_of_a_call),

@@ -853,10 +853,12 @@ static void cai_export_checks_its_arguments(void **state)
 	assert_int_equal(bi_cai_export(view, 3, 0, NULL, NULL), BI_EINVAL);
 	rc = bi_cai_export(view, 3, BI_CAI_UNCHECKED, &cai, &err);
 	check_refusal(rc, &err, BI_EINVAL, "", "flags 0x4");
-	rc = bi_cai_export(view, 3, 8, &cai, &err);
-	check_refusal(rc, &err, BI_EINVAL, "", "flags 0x8");
+	rc = bi_cai_export(view, 3, 16, &cai, &err);
+	check_refusal(rc, &err, BI_EINVAL, "", "flags 0x10");
 	rc = bi_cai_export(view, 3, BI_CAI_UNORDERED | BI_CAI_SYNCHRONIZE, &cai, &err);
 	check_refusal(rc, &err, BI_EINVAL, "", "flags 0x3");
+	rc = bi_cai_export(view, 3, BI_CAI_UNORDERED | BI_CAI_SYNCHRONIZE | BI_CAI_AT_ONCE, &cai, &err);
+	check_refusal(rc, &err, BI_EINVAL, "", "flags 0xb");
 	bi_view_release(view);
 	bi_context_release(context);
 }
