@@ -8,7 +8,7 @@ from report import at_most
 from verify import equal
 
 GROUP = "exchange"
-LIMIT = at_most(15)
+LIMIT = at_most(15, taken_beside=("tvm-ffi, managed", 30))
 
 
 def run(report):

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 
 import drivers
 import native
@@ -12,7 +13,6 @@ import peers
 from layouts import LAYOUTS, MIB, flat
 from native import COPY, DEVICE, FILL, FRESH, HOST, READ, WRITE, request
 from report import at_most, at_most_of, share_of
-from timing import figure
 
 GROUP = "further"
 SMALL = (8, 4096)
@@ -29,7 +29,7 @@ def run(report, here, quick):
     for device, spec in devices.items():
         small_on_device(report, here, device, spec)
     fresh(report, here, QUICK_BYTES if quick else FRESH_BYTES)
-    first_copy(report, here, rounds=1 if quick else 5)
+    first_copy(report, here)
     transfers(report, here, QUICK_BYTES if quick else FRESH_BYTES)
 
 
@@ -106,21 +106,24 @@ print(seconds)
 """
 
 
-def first_copy(report, here, rounds):
+def first_copy(report, here):
     """In a new process with an empty kernel cache; the device is open and has the source."""
     operation = "first strided copy of a process, nothing cached"
     found = first_cpu(here)
     if not found or not report.wants(operation):
         return
     device, spec = found[0]
-    samples = {"ours": [], "naive kernel, with its device": []}
-    for _ in range(rounds):
-        for name, times in samples.items():
-            code = FIRST.format(folder=os.path.dirname(__file__), library=here.library._name, jobs=here.jobs._name,
-                                spec=spec, ours=name == "ours")
-            times.append(child(code) * 1e3)
-    figures = {name: figure(times, "ms") for name, times in samples.items()}
-    report.add(GROUP, f"{operation}, {device}", figures, at_most(10, "ms"))
+    runners = {"ours": first_of_process(here, spec, ours=True),
+               "naive kernel, with its device": first_of_process(here, spec, ours=False)}
+    pace = replace(report.pace, turn=0, rounds=7)
+    report.add(GROUP, f"{operation}, {device}", *report.compare(runners, pace=pace, scale=1e3, unit="ms"),
+               at_most(10, "ms"))
+
+
+def first_of_process(here, spec, ours):
+    code = FIRST.format(folder=os.path.dirname(__file__), library=here.library._name, jobs=here.jobs._name, spec=spec,
+                        ours=ours)
+    return lambda n: sum(child(code) for _ in range(n))
 
 
 def child(code):

@@ -45,12 +45,12 @@ def layout_rows(report, here, name, array):
     for place, (mine, others, bounds) in (("host", host), ("OpenCL CPU", device)):
         if not mine:
             continue
-        figures = report.compare(mine | others)
+        figures, look = report.compare(mine | others, moves=True)
         for words, share in zip(mine, TARGETS[name]):
             hidden = [other for other in figures if other in mine and other != words]
             row = {"ours" if key == words else key: value for key, value in figures.items() if key not in hidden}
             row = {key: value for key, value in row.items() if fits(key, words)}
-            report.add("moving", f"{name}, {place}, {words}", row, share_of(MEMCPY, share), bounds,
+            report.add("moving", f"{name}, {place}, {words}", row, look, share_of(MEMCPY, share), bounds,
                        2 * array.layout.bytes)
 
 

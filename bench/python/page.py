@@ -1,5 +1,7 @@
 """docs/performance.md: what recorded runs say, and nothing else."""
 
+import statistics
+
 from timing import amount
 
 GROUPS = {
@@ -19,12 +21,20 @@ INTRODUCTION = """\
 Made by `bench/report` from what `bench/run` recorded; nothing on this page was written by hand. Peers run beside the
 library, in turns and in the same process, and every copied element was compared before anything was timed. A figure is
 the median of its turns; runs are separated by `·`. *Met* says whether the median reaches the target; *about*: not the
-median, but its better quartile. Beside its best peer a row *wins*, *loses*, or is *even*: then the quartiles overlap.
-In *italics* stands what nobody can be asked to beat: what the operation itself contains, or a copy of as many contiguous
-bytes.
+median, but its better quartile. A target that is another figure of the row is compared round by round, and the median of
+the differences counts: a clock that changes between two rounds changes both sides of each. Beside its best peer a row
+*wins*, *loses*, or is *even*: then the quartiles overlap. In *italics* stands what nobody can be asked to beat: what the
+operation itself contains, or a copy of as many contiguous bytes.
+
+Before each round work that is always the same is timed: a loop of Python, and a copy of 32 MiB where bytes are moved. A
+row during which that took more than 15 % longer at one time than at another (without the outer tenths), or all the time
+than in the faster quarter of the run, is measured again, up to three times and one minute in all. The last time counts,
+whatever came of it, and what was not steady then is marked by †. No figure has a say in that.
 
 Ratios can be compared between machines, nanoseconds cannot. `bench/run` measures yours; the README says how.
 """
+RATIOS = ("Numbers of nanoseconds were chosen on another machine, beside a peer. As the ratio to that peer, which says "
+          "nothing about *met*:")
 SLOWEST = 3
 OF_A_RUN = ("devices", "load before", "commit", "date")  # facts that are not the machine's
 
@@ -40,7 +50,7 @@ class Page:
         for group, (title, words) in GROUPS.items():
             table = self.table(group)
             if table:
-                parts += [f"### {title}", words, table]
+                parts += [f"### {title}", words, table, self.ratios(group)]
         parts += [*self.drawn(), self.not_run()]
         return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -69,13 +79,27 @@ class Page:
         return "\n".join(["| operation | target | ours | met | beside its best peer | peers, *bounds* |",
                           "|---|---|---|---|---|---|", *lines])
 
+    def ratios(self, group):
+        """Targets that are numbers of nanoseconds, beside the peer beside which they were chosen."""
+        lines = []
+        for operation in self.operations(group):
+            rows = [row for row in self.rows(operation) if row.get("as_ratio")]
+            if rows:
+                target = rows[-1]["as_ratio"]
+                ours = " · ".join(f"{row['as_ratio']['ours']:.2f}{mark(row)}" for row in rows)
+                lines.append(f"| {operation} | {target['peer']} | ≤ {target['target']:.2f} | **{ours}** |")
+        if not lines:
+            return ""
+        return "\n".join([RATIOS, "", "| operation | peer | target | ours |", "|---|---|---|---|", *lines])
+
     def line(self, rows):
         newest = rows[-1]
         others = [f"{name} {each(rows, lambda row, name=name: cell(row, row['peers'][name]), 'peers', name)}"
                   for name in newest["peers"]]
         others += [f"*{name} {each(rows, lambda row, name=name: cell(row, row['bounds'][name]), 'bounds', name)}*"
                    for name in newest["bounds"]]
-        cells = [newest["operation"], target_words(newest), f"**{each(rows, lambda row: cell(row, row['ours']))}**",
+        ours = each(rows, lambda row: marked(row, cell(row, row["ours"])))
+        cells = [newest["operation"], target_words(newest), f"**{ours}**",
                  same(row["met"] or "–" for row in rows), same(verdict(row) for row in rows), "; ".join(others)]
         return "| " + " | ".join(words.replace("|", "\\|") for words in cells) + " |"
 
@@ -88,7 +112,7 @@ class Page:
             losing = [row for row in run["rows"] if row["verdict"] == "loses"]
             compared = sum(row["verdict"] is not None for row in run["rows"])
             lines.append(f"* Run {number}: {met} of {len(with_target)} targets met, {about} about; "
-                         f"{len(losing)} of {compared} rows lose to their best peer.")
+                         f"{len(losing)} of {compared} rows lose to their best peer.{steadiness(run['rows'])}")
         losing = [row["operation"] for row in self.runs[-1]["rows"] if row["verdict"] == "loses"]
         missed = [row["operation"] for row in self.runs[-1]["rows"] if row["met"] == "no"]
         lines.append("* Missed in the last run: " + ("; ".join(missed) or "none") + ".")
@@ -116,6 +140,26 @@ class Page:
         entries = self.runs[-1]["not_run"]
         lines = [f"* {entry['what']}: {entry['why']}" for entry in entries]
         return "\n".join(["### Not run", "", *lines]) if lines else ""
+
+
+def steadiness(rows):
+    """Words about a run. Records before version 3 know nothing about it."""
+    timed = [row["steady"] for row in rows if row.get("steady")]
+    if not timed:
+        return ""
+    within = statistics.quantiles([steady["within"] for steady in timed], n=10)[-1] if len(timed) > 1 else 1.0
+    return (f" The same work took up to {within:.2f} times as long within a row, in nine rows of ten; "
+            f"{sum(steady['again'] > 0 for steady in timed)} rows were measured again, "
+            f"{sum(not steady['is_steady'] for steady in timed)} are marked.")
+
+
+def mark(row):
+    return "†" if row.get("steady") and not row["steady"]["is_steady"] else ""
+
+
+def marked(row, pair):
+    value, unit = pair
+    return value + mark(row), unit
 
 
 def slowness(row):

@@ -4,9 +4,10 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 from report import at_most
-from timing import Figure, figure
+from timing import Figure
 from verify import WrongResult, equal
 
 GROUP = "exchange"
@@ -22,7 +23,7 @@ seconds = time.perf_counter() - start
 maps = open("/proc/self/maps").read()
 drivers = [name for name in {drivers} if name in maps]
 import json
-print(json.dumps([seconds * 1e3, drivers, "numpy" in sys.modules]))
+print(json.dumps([seconds, drivers, "numpy" in sys.modules]))
 """
 
 # With PYTHONMALLOC=malloc everything, Python's objects and the library's, is in the figure of mallinfo2.
@@ -58,7 +59,7 @@ print([live, growth, sys.getsizeof(last)])
 
 def run(report):
     if report.wants(IMPORT_ROW):
-        imports(report, rounds=15 if report.pace.budget else 1)
+        imports(report)
     if report.wants(MEMORY_ROW):
         memory(report)
 
@@ -71,25 +72,31 @@ def child(code, **environment):
     return json.loads(done.stdout)
 
 
-def imports(report, rounds):
-    names = ["buffer_interface", "numpy"]
-    samples = {name: [] for name in names}
-    for _ in range(rounds + 1):
-        for name in names:
-            milliseconds, drivers, numpy = child(IMPORT.format(module=name, drivers=DRIVERS))
-            equal(f"drivers opened by import {name}", drivers, [])
-            equal(f"NumPy loaded by import {name}", numpy, name == "numpy")
-            samples[name].append(milliseconds)
-    figures = {name: figure(values[1:], "ms") for name, values in samples.items()}  # the first one warms the disk
-    report.add(GROUP, IMPORT_ROW, {"ours": figures["buffer_interface"], "import numpy": figures["numpy"]},
-               at_most(10, "ms"))
+def imports(report):
+    runners = {"ours": importing("buffer_interface"), "import numpy": importing("numpy")}
+    pace = replace(report.pace, turn=0, rounds=15)
+    figures, look = report.compare(runners, pace=pace, scale=1e3, unit="ms")
+    report.add(GROUP, IMPORT_ROW, figures, look, at_most(10, "ms"), bounds=("import numpy",))
+
+
+def importing(name):
+    def runner(n):
+        return sum(import_once(name) for _ in range(n))
+    return runner
+
+
+def import_once(name):
+    seconds, drivers, numpy = child(IMPORT.format(module=name, drivers=DRIVERS))
+    equal(f"drivers opened by import {name}", drivers, [])
+    equal(f"NumPy loaded by import {name}", numpy, name == "numpy")
+    return seconds
 
 
 def memory(report):
     ours, growth, object_size = child(MEMORY.format(ours=True), PYTHONMALLOC="malloc")
     numpy, numpy_growth, _ = child(MEMORY.format(ours=False), PYTHONMALLOC="malloc")
     report.add(GROUP, MEMORY_ROW, {"ours": exact(ours), "NumPy": exact(numpy),
-                                   "of that the Python object": exact(object_size)}, at_most(256, "bytes"),
+                                   "of that the Python object": exact(object_size)}, None, at_most(256, "bytes"),
                bounds=("of that the Python object",))
     report.add(GROUP, "Python: growth of the process by a view", {"ours": exact(growth), "NumPy": exact(numpy_growth)})
 

@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import platform
+import statistics
 import subprocess
 import sys
 import time
@@ -10,31 +11,52 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 
-from timing import Figure, amount, compare
+from steady import Look
+from timing import Figure, amount, compare, excess
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-VERSION = 2  # of the JSON
+VERSION = 3  # of the JSON
+NOT_RECORDED = ("turns", "look")
 PACKAGES = ("buffer-interface", "numpy", "ml_dtypes", "pyopencl", "apache-tvm-ffi", "nanobind", "torch", "cuda-core",
             "cupy", "numba")
 
 
 @dataclass(frozen=True)
 class Target:
-    """What ours should be at most: a number, or what `factor` and `plus` make of another figure of the row."""
+    """
+    What ours should be at most: a number, or what `factor` and `plus` make of another figure of the row. `taken_beside`
+    are a peer and its figure on the machine where a number of nanoseconds was chosen.
+    """
 
     text: str
     number: float = 0.0
     of: str = None
     factor: float = 1.0
+    taken_beside: tuple = None
 
     def limit(self, figures):
         if self.of is None:
             return self.number
         return figures[self.of].median * self.factor + self.number if self.of in figures else None
 
+    def excess(self, figures):
+        """What ours takes more than the target, round by round where that is another figure of the row; or None."""
+        ours = figures["ours"]
+        if self.of is None:
+            return Figure(ours.median - self.number, ours.lower - self.number, ours.upper - self.number, ours.unit)
+        return excess(ours, figures[self.of], self.factor, self.number) if self.of in figures else None
 
-def at_most(number, unit="ns"):
-    return Target(f"≤ {number:g} {unit}", number)
+    def as_ratio(self, figures):
+        """A number of nanoseconds as the ratio to a peer that it was on the machine where it was chosen; or None."""
+        peer, figure = self.taken_beside or (None, None)
+        if peer not in figures:
+            return None
+        ratios = [mine / its for mine, its in zip(figures["ours"].turns, figures[peer].turns) if its]
+        return {"peer": peer, "target": self.number / figure, "ours": statistics.median(ratios or [0.0])}
+
+
+def at_most(number, unit="ns", taken_beside=None):
+    return Target(f"≤ {number:g} {unit}", number, taken_beside=taken_beside)
 
 
 def at_most_of(name, factor=1.0, plus=0.0, text=None):
@@ -50,8 +72,9 @@ def share_of(name, share):
 class Row:
     """
     One operation. `peers` do the same; `bounds` are what it contains, or other things worth knowing beside it, which
-    nobody can be asked to beat. `limit` is the number that the target comes to in this run; None: there is no target.
-    `moved` is how many bytes are read and written; 0: nothing is moved.
+    nobody can be asked to beat. `limit` is the number that the target comes to in this run, `excess` what ours takes
+    more; None: there is no target. `as_ratio` is the target beside a peer. `moved` is how many bytes are read and
+    written; 0: nothing is moved. `look` is at the machine meanwhile, and None where nothing was timed.
     """
 
     group: str
@@ -61,14 +84,17 @@ class Row:
     bounds: dict = field(default_factory=dict)
     target: str = "–"
     limit: float = None
+    excess: Figure = None
+    as_ratio: dict = None
     moved: int = 0
+    look: Look = None
 
     @property
     def met(self):
-        """About: the median misses it, its quartiles reach it."""
-        if self.limit is None:
+        """About: the median misses it, its better quartile reaches it."""
+        if self.excess is None:
             return None
-        return "yes" if self.ours.median <= self.limit else "about" if self.ours.lower <= self.limit else "no"
+        return "yes" if self.excess.median <= 0 else "about" if self.excess.lower <= 0 else "no"
 
     @property
     def best_peer(self):
@@ -97,33 +123,41 @@ class Point:
 
 
 class Report:
-    def __init__(self, pace, only_rows=""):
-        self.pace, self.only_rows = pace, only_rows.lower()
+    def __init__(self, pace, gauge, only_rows=""):
+        self.pace, self.gauge, self.only_rows = pace, gauge, only_rows.lower()
         self.rows, self.points, self.not_run = [], [], []
 
     def wants(self, operation):
         return self.only_rows in operation.lower()
 
-    def compare(self, runners):
-        return compare(runners, self.pace)
+    def compare(self, runners, moves=False, pace=None, scale=1e9, unit="ns"):
+        """Figures, and the look at the machine meanwhile."""
+        return self.gauge.watch(lambda look: compare(runners, pace or self.pace, scale, unit, look), moves)
 
     def measure(self, group, operation, runners, target=None, bounds=(), moved=0):
         """Compares runners, of which one is called ours."""
         if self.wants(operation):
-            self.add(group, operation, self.compare(runners), target, bounds, moved)
+            self.add(group, operation, *self.compare(runners, bool(moved)), target, bounds, moved)
 
-    def add(self, group, operation, figures, target=None, bounds=(), moved=0):
+    def add(self, group, operation, figures, look=None, target=None, bounds=(), moved=0):
         others = {name: value for name, value in figures.items() if name != "ours"}
         peers = {name: value for name, value in others.items() if name not in bounds}
-        limit = target.limit(figures) if target else None
         row = Row(group, operation, figures["ours"], peers, {name: others[name] for name in bounds if name in others},
-                  target.text if target else "–", limit, moved)
+                  moved=moved, look=look)
+        if target:
+            row.target, row.limit = target.text, target.limit(figures)
+            row.excess, row.as_ratio = target.excess(figures), target.as_ratio(figures)
         self.rows.append(row)
         print(" ".join(row_cells(row)), file=sys.stderr, flush=True)
 
+    def steadiness(self, row):
+        """Beside the whole run, so to be asked at its end; None where nothing was timed."""
+        return self.gauge.judge(row.look) if row.look else None
+
     def point(self, plot, panel, x, runners, moved=0):
         print(f"{plot}, {panel}: {x}", file=sys.stderr, flush=True)
-        self.points.append(Point(plot, panel, x, self.compare(runners), moved))
+        figures, _ = self.compare(runners, bool(moved))
+        self.points.append(Point(plot, panel, x, figures, moved))
 
     def skip(self, what, why):
         entry = (what, str(why).splitlines()[0] if str(why) else type(why).__name__)
@@ -200,20 +234,22 @@ def show(report, facts):
     print(", ".join(f"{name} {value}" for name, value in facts.items()))
     print("Median of turns taken alternately (quartiles in brackets). Python rows include the loop that runs them.\n")
     cells = [("operation", "ours", "target", "met", "beside peers", "peers; bounds")]
-    cells += [row_cells(row) for row in report.rows]
+    cells += [row_cells(row, report.steadiness(row)) for row in report.rows]
     widths = [max(len(line[column]) for line in cells) for column in range(5)]
     for line in cells:
         print("  ".join(text.ljust(width) for text, width in zip(line, widths)) + "  " + line[5])
+    print("†: measured while the machine was not steady")
     for what, why in report.not_run:
         print(f"not run: {what}: {why}")
 
 
-def row_cells(row):
+def row_cells(row, steadiness=None):
     target = row.target
     if row.limit is not None and not target.endswith(f" {row.ours.unit}"):
         target += f" = {quantity(row, row.limit)}"
     beside = "; ".join(f"{name} {shown(row, figure)}" for name, figure in (row.peers | row.bounds).items())
-    return row.operation, shown(row, row.ours), target, row.met or "", row.verdict or "", beside
+    mark = " †" if steadiness and not steadiness.is_steady else ""
+    return row.operation, shown(row, row.ours) + mark, target, row.met or "", row.verdict or "", beside
 
 
 def quantity(row, value):
@@ -226,9 +262,18 @@ def shown(row, figure):
     return f"{row.moved / figure.median:.1f} GB/s ({row.moved / figure.upper:.1f}–{row.moved / figure.lower:.1f})"
 
 
+def members(of):
+    return dataclasses.asdict(of, dict_factory=lambda pairs: {key: value for key, value in pairs
+                                                              if key not in NOT_RECORDED})
+
+
+def row_json(report, row):
+    steadiness = report.steadiness(row)
+    steady = steadiness and members(steadiness) | {"is_steady": steadiness.is_steady}
+    return members(row) | {"met": row.met, "best_peer": row.best_peer, "verdict": row.verdict, "steady": steady}
+
+
 def as_json(report, facts):
-    rows = [dataclasses.asdict(row) | {"met": row.met, "best_peer": row.best_peer, "verdict": row.verdict}
-            for row in report.rows]
-    return {"version": VERSION, "machine": facts, "rows": rows,
-            "points": [dataclasses.asdict(point) for point in report.points],
+    return {"version": VERSION, "machine": facts, "rows": [row_json(report, row) for row in report.rows],
+            "points": [members(point) for point in report.points],
             "not_run": [{"what": what, "why": why} for what, why in report.not_run]}

@@ -2,13 +2,14 @@
 
 A runner is a function that does something n times and returns the seconds that all of it took. Runners that are
 compared take turns, in another order each round, so that a clock that changes its pace or a neighbour on the machine
-hits all of them; a figure is the median of the rounds, with the two quartiles beside it.
+hits all of them; a figure is the median of the rounds, with the two quartiles beside it. Two figures are compared round
+by round: what both did while the clock was slow is not set beside what one did when it was not.
 """
 
 import random
 import statistics
 import timeit
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass
@@ -31,6 +32,7 @@ class Figure:
     lower: float  # quartiles
     upper: float
     unit: str = "ns"
+    turns: tuple = field(default=(), repr=False, compare=False)  # of each round, as far as it had turns
 
     def text(self):
         return f"{amount(self.median)} {self.unit} ({amount(self.lower)}–{amount(self.upper)})"
@@ -42,9 +44,14 @@ def amount(value):
 
 def figure(samples, unit="ns"):
     if len(samples) == 1:
-        return Figure(samples[0], samples[0], samples[0], unit)
+        return Figure(samples[0], samples[0], samples[0], unit, tuple(samples))
     lower, median, upper = statistics.quantiles(samples, n=4, method="inclusive")
-    return Figure(median, lower, upper, unit)
+    return Figure(median, lower, upper, unit, tuple(samples))
+
+
+def excess(ours, other, factor=1.0, plus=0.0):
+    """What ours takes more than `factor` times the other and `plus`: a figure of the rounds in which both had a turn."""
+    return figure([mine - factor * its - plus for mine, its in zip(ours.turns, other.turns)], ours.unit)
 
 
 def statement(text, **names):
@@ -64,7 +71,7 @@ def calibrate(runner, pace):
     return times, seconds * times / n
 
 
-def compare(runners, pace, scale=1e9, unit="ns"):
+def compare(runners, pace, scale=1e9, unit="ns", before_round=lambda: None):
     """A figure of each runner, in a dict of the same keys: seconds of one time, times `scale`."""
     turns = {name: calibrate(runner, pace) for name, runner in runners.items()}
     fast = [name for name, (_, seconds) in turns.items() if seconds <= pace.slow]
@@ -74,6 +81,7 @@ def compare(runners, pace, scale=1e9, unit="ns"):
     for number in range(rounds):
         order = list(runners if number < max(pace.fewest // 2, 1) else fast)
         random.shuffle(order)
+        before_round()
         for name in order:
             times, _ = turns[name]
             samples[name].append(runners[name](times) * scale / times)

@@ -20,9 +20,10 @@ sys.path.insert(0, str(ROOT / "bench" / "python"))
 
 import layouts  # noqa: E402
 import page  # noqa: E402
+import steady  # noqa: E402
 import svg  # noqa: E402
 import timing  # noqa: E402
-from report import Row, at_most, at_most_of, share_of  # noqa: E402
+from report import Report, Row, at_most, at_most_of, share_of  # noqa: E402
 from timing import Figure  # noqa: E402
 
 FIGURE = {"median", "lower", "upper", "unit"}
@@ -74,7 +75,17 @@ class Run(unittest.TestCase):
                 self.assertEqual(set(figure), FIGURE)
                 self.assertLessEqual(figure["lower"], figure["upper"])
             self.assertEqual(row["limit"] is None, row["met"] is None, row)
+            self.assertEqual(row["limit"] is None, row["excess"] is None, row)
+            self.assertEqual("memory of a" in row["operation"] or "growth" in row["operation"], row["steady"] is None)
             self.assertEqual(bool(row["peers"]), row["verdict"] is not None, row)
+
+    def test_numbers_of_nanoseconds_are_ratios_too(self):
+        ratios = {row["operation"]: row["as_ratio"] for row in self.run_["rows"] if row["as_ratio"]}
+        for words, peer in (("C: slice of a view", "libgpuarray"), ("C: __buffer_interface_c__, view", "tvm-ffi"),
+                            (".__dlpack__", "NumPy"), (".__cuda_array_interface__, idle", "NumPy")):
+            rows = [row for row in self.run_["rows"] if words in row["operation"]]
+            peers = [name for row in rows for name in row["peers"] if name.startswith(peer)]
+            self.assertEqual(bool(peers), any(words in operation for operation in ratios), words)
 
     def test_what_is_not_run_has_a_reason(self):
         for entry in self.run_["not_run"]:
@@ -193,14 +204,54 @@ def exactly(value, spread=0.0):
     return Figure(value, value - spread, value + spread)
 
 
+def turns(*values):
+    return timing.figure(values)
+
+
 class Judgement(unittest.TestCase):
-    def row(self, ours, peer, limit=None):
-        return Row("exchange", "x", ours, {"slow": exactly(900), "peer": peer}, {}, "–", limit)
+    def row(self, ours, peer):
+        return Row("exchange", "x", ours, {"slow": exactly(900), "peer": peer})
+
+    def added(self, figures, target):
+        report = Report(timing.QUICK, None)
+        report.add("exchange", "x", figures, None, target)
+        return report.rows[0]
 
     def test_met(self):
         figures = {"yes": (exactly(10), exactly(15)), "about": (exactly(16, 2),), "no": (exactly(18, 2),)}
         for met, ours in ((met, figure) for met, several in figures.items() for figure in several):
-            self.assertEqual(self.row(ours, exactly(1), 15).met, met)
+            self.assertEqual(self.added({"ours": ours}, at_most(15)).met, met)
+
+    def test_met_round_by_round(self):
+        """The clock halves while ours, or the other, has its turn: the medians come from different halves."""
+        late = {"ours": turns(140, 140, 140, 140, 260, 260, 260), "raw": turns(100, 100, 100, 220, 220, 220, 220)}
+        self.assertLess(late["ours"].median, late["raw"].median)
+        self.assertEqual(self.added(late, at_most_of("raw")).met, "no")
+        early = {"ours": turns(110, 110, 110, 210, 210, 210, 210), "raw": turns(100, 100, 100, 100, 200, 200, 200)}
+        self.assertGreater(early["ours"].median, early["raw"].median + 20)
+        row = self.added(early, at_most_of("raw", plus=20))
+        self.assertEqual((row.met, row.excess.median, row.limit), ("yes", -10, 120))
+
+    def test_rounds_in_which_one_had_no_turn_do_not_count(self):
+        figures = {"ours": turns(90, 90, 500, 500, 500), "slow": turns(100, 100)}
+        self.assertEqual(self.added(figures, at_most_of("slow")).met, "yes")
+
+    def test_a_share_round_by_round(self):
+        figures = {"ours": turns(20, 40, 80), "memcpy": turns(10, 20, 40)}
+        for share, met in ((.5, "yes"), (.6, "no")):
+            self.assertEqual(self.added(figures, share_of("memcpy", share)).met, met)
+
+    def test_about_is_the_better_quartile_of_the_differences(self):
+        figures = {"ours": turns(90, 99, 120, 120, 120), "raw": turns(100, 100, 100, 100, 100)}
+        self.assertEqual(self.added(figures, at_most_of("raw")).met, "about")
+
+    def test_as_ratio(self):
+        figures = {"ours": turns(20, 20, 60), "peer": turns(100, 100, 200)}
+        row = self.added(figures, at_most(30, taken_beside=("peer", 120)))
+        self.assertEqual(row.as_ratio, {"peer": "peer", "target": .25, "ours": .2})
+        self.assertEqual(row.met, "yes")
+        self.assertIsNone(self.added(figures, at_most(30)).as_ratio)
+        self.assertIsNone(self.added(figures, at_most(30, taken_beside=("other", 120))).as_ratio)
 
     def test_beside_the_best_peer(self):
         for ours, verdict in ((10, "wins"), (19, "even"), (21, "even"), (30, "loses")):
@@ -223,6 +274,12 @@ class Judgement(unittest.TestCase):
             self.assertAlmostEqual(figure.median, 1000)
             self.assertEqual(calls[name].count(4000), 25)
 
+    def test_each_round_is_looked_at(self):
+        looks = []
+        runners = {name: lambda n: n * 1e-6 for name in "ab"}
+        timing.compare(runners, timing.Pace(), before_round=lambda: looks.append(1))
+        self.assertEqual(len(looks), 25)
+
     def test_the_slowest(self):
         facts = (("a, x", 30, "no", "wins"), ("a, y", 40, "no", "wins"), ("b", 11, "no", "loses"),
                  ("c", 9, "yes", "wins"))
@@ -243,6 +300,98 @@ class Judgement(unittest.TestCase):
             self.assertEqual(svg.nice(highest)[0], 0)
             self.assertGreaterEqual(svg.nice(highest)[-1], highest)
             self.assertLess(len(svg.nice(highest)), 8)
+
+
+class Machine:
+    """A processor that does a unit of work in `pace` seconds: of several paces, the next one at each look. The first
+    time of a look it takes longer, because its caches are cold."""
+
+    def __init__(self, *paces):
+        self.paces, self.is_cold = list(paces), False
+
+    def __call__(self, n):
+        self.is_cold = not self.is_cold
+        if self.is_cold:
+            return n * self.paces[0] * 3
+        return n * (self.paces.pop(0) if len(self.paces) > 1 else self.paces[0])
+
+
+class Steadiness(unittest.TestCase):
+    """Which rows are measured again and marked: by the work that is always the same, whatever the row's figures are."""
+
+    def gauge(self, patience, **works):
+        gauge = steady.Gauge({name: Machine(1e-3) for name in works}, patience)
+        gauge.works = {name: Machine(*paces) for name, paces in works.items()}
+        return gauge
+
+    def watch(self, gauge, moves=False, looks=9):
+        """What a row of so many rounds returns: how many times it has been measured."""
+        calls = []
+
+        def measure(look):
+            calls.append(1)
+            for _ in range(looks):
+                look()
+            return len(calls)
+        return gauge.watch(measure, moves)
+
+    def test_a_look_is_long_enough_to_be_timed(self):
+        for pace, times in ((1e-7, 2000), (1e-2, 1)):
+            gauge = steady.Gauge({"processor": Machine(pace)})
+            self.assertEqual(self.watch(gauge)[1].seconds, {"processor": [times * pace] * 10})
+
+    def test_a_steady_row_is_measured_once(self):
+        gauge = self.gauge(60, processor=[1e-3])
+        count, look = self.watch(gauge)
+        self.assertEqual((count, look.again, len(look.seconds["processor"])), (1, 0, 10))
+        self.assertTrue(gauge.judge(look).is_steady)
+
+    def test_a_row_in_which_the_pace_changes_is_measured_again_and_the_last_one_kept(self):
+        gauge = self.gauge(60, processor=[1e-3] * 5 + [2e-3] * 5 + [1e-3])
+        count, look = self.watch(gauge)
+        self.assertEqual((count, look.again), (2, 1))
+        self.assertEqual(gauge.judge(look), steady.Steadiness(1.0, 1.0, 1))
+
+    def test_a_machine_that_never_is_steady_is_given_up(self):
+        gauge = self.gauge(60, processor=[1e-3, 2e-3] * 500)
+        count, look = self.watch(gauge)
+        self.assertEqual((count, look.again), (1 + steady.AGAIN, steady.AGAIN))
+        self.assertFalse(gauge.judge(look).is_steady)
+        self.assertAlmostEqual(gauge.judge(look).within, 2)
+
+    def test_without_patience_nothing_is_measured_again(self):
+        count, look = self.watch(self.gauge(0, processor=[1e-3, 2e-3] * 500))
+        self.assertEqual((count, look.again), (1, 0))
+
+    def test_a_row_at_another_pace_than_the_run(self):
+        """A slower one, that is: a quarter of the run may be all that the row has for itself."""
+        for pace, off in ((1.1e-3, False), (1.2e-3, True), (.8e-3, False)):
+            gauge = self.gauge(0, processor=[1e-3] * 30 + [pace] * 10 + [1e-3])
+            looks = [self.watch(gauge)[1] for _ in range(5)]
+            self.assertEqual([not gauge.judge(look).is_steady for look in looks], [False] * 3 + [off, False])
+
+    def test_one_disturbed_look_of_ten_is_none(self):
+        look = self.watch(self.gauge(0, processor=[1e-3] * 4 + [9e-3] + [1e-3]))[1]
+        self.assertEqual(steady.within(look.seconds["processor"]), 1.0)
+
+    def test_memory_counts_where_bytes_are_moved(self):
+        for moves in (False, True):
+            gauge = self.gauge(0, processor=[1e-3], memory=[5e-3, 9e-3] * 50)
+            look = self.watch(gauge, moves)[1]
+            self.assertEqual(gauge.judge(look).is_steady, not moves)
+            self.assertEqual("memory" in look.seconds, moves)
+
+    def test_the_page_marks_and_counts_them(self):
+        def row(name, ours, within, again):
+            is_steady = within <= steady.OFF
+            return {"group": "exchange", "operation": name, "ours": vars(exactly(ours)), "met": None, "limit": None,
+                    "target": "–", "verdict": None, "peers": {}, "bounds": {}, "moved": 0,
+                    "steady": {"within": within, "beside_run": 1.0, "again": again, "is_steady": is_steady}}
+        run = {"rows": [row("a", 30, 1.01, 1), row("b", 40, 1.3, 3)]}
+        text = page.Page("here", [run, run], {})
+        self.assertIn("| a | – | **30.0 · 30.0 ns** |", text.table("exchange"))
+        self.assertIn("| b | – | **40.0† · 40.0† ns** |", text.table("exchange"))
+        self.assertIn("2 rows were measured again, 1 are marked", text.summary())
 
 
 class Documentation(unittest.TestCase):
