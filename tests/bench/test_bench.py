@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 import xml.etree.ElementTree
 from pathlib import Path
 
@@ -369,6 +370,25 @@ class Steadiness(unittest.TestCase):
             gauge = self.gauge(0, processor=[1e-3] * 30 + [pace] * 10 + [1e-3])
             looks = [self.watch(gauge)[1] for _ in range(5)]
             self.assertEqual([not gauge.judge(look).is_steady for look in looks], [False] * 3 + [off, False])
+
+    def test_patience_ends(self):
+        gauge = self.gauge(3.5, processor=[1e-3, 2e-3] * 500)
+        seconds = iter(range(1000))
+        with unittest.mock.patch.object(steady, "monotonic", lambda: next(seconds)):
+            self.assertEqual([self.watch(gauge)[1].again for _ in range(3)], [3, 0, 0])
+        self.assertEqual(gauge.patience, .5)
+
+    def test_the_faster_quarter_of_the_run_is_the_measure(self):
+        gauge = self.gauge(0, processor=[2e-3] * 30 + [1e-3])
+        looks = [self.watch(gauge)[1] for _ in range(5)]
+        self.assertEqual([gauge.judge(look).beside_run for look in looks], [2, 2, 2, 1, 1])
+
+    def test_three_disturbed_looks_of_ten_are_seen_in_any_work(self):
+        disturbed, even = [1e-3] * 7 + [2e-3] * 3, [5e-3]
+        for works in (dict(processor=disturbed, memory=even), dict(processor=even, memory=disturbed)):
+            gauge = self.gauge(0, **works)
+            found = gauge.judge(self.watch(gauge, moves=True)[1])
+            self.assertEqual((found.within, found.beside_run, found.is_steady), (2, 1, False))
 
     def test_one_disturbed_look_of_ten_is_none(self):
         look = self.watch(self.gauge(0, processor=[1e-3] * 4 + [9e-3] + [1e-3]))[1]
