@@ -70,6 +70,8 @@ static int is_wanted(const struct scenario *scenario, const struct work *work)
 		printf("%s: not run: it needs two CUDA devices\n", scenario->name);
 		return 0;
 	}
+	if (scenario->need == NEEDS_TIME)
+		return work->mode == DROPS || !cuda_sim();
 	return scenario->need != NEEDS_OPENCL;
 }
 

@@ -37,6 +37,8 @@
 	X(download_small, NOTHING) \
 	X(download_large, NOTHING) \
 	X(download_strided, NOTHING) \
+	X(upload_pieces, TIME) \
+	X(download_pieces, TIME) \
 	X(pinned_upload, NOTHING) \
 	X(pinned_download, NOTHING) \
 	X(registered_in_part, NOTHING) \
@@ -71,7 +73,8 @@
 	X(capture_on_two_streams, NOTHING) \
 	X(cuda_to_opencl_and_back, OPENCL)
 
-enum scenario_need { NEEDS_NOTHING, NEEDS_TWO_DEVICES, NEEDS_OPENCL };
+/* Time: it moves so much that a sweep takes too long, so the simulator only forgets its waits. */
+enum scenario_need { NEEDS_NOTHING, NEEDS_TWO_DEVICES, NEEDS_OPENCL, NEEDS_TIME };
 
 typedef void scenario_fn(struct scene *scene);
 
