@@ -118,7 +118,7 @@ struct facts {
 	cl_context context;
 	size_t nbytes;
 	cl_mem root; /* of a sub-buffer, else NULL */
-	size_t offset; /* in the root */
+	size_t offset; /* in the root, if there is one */
 };
 
 static int ask(cl_mem buffer, struct facts *facts, struct bi_error *err)
@@ -132,12 +132,13 @@ static int ask(cl_mem buffer, struct facts *facts, struct bi_error *err)
 		{ CL_MEM_CONTEXT, sizeof(facts->context), &facts->context },
 		{ CL_MEM_SIZE, sizeof(facts->nbytes), &facts->nbytes },
 		{ CL_MEM_ASSOCIATED_MEMOBJECT, sizeof(facts->root), &facts->root },
-		{ CL_MEM_OFFSET, sizeof(facts->offset), &facts->offset },
 	};
 	cl_int code = CL_SUCCESS;
 
 	for (size_t i = 0; i < sizeof(questions) / sizeof(*questions) && code == CL_SUCCESS; i++)
 		code = bi__cl->GetMemObjectInfo(buffer, questions[i].what, questions[i].size, questions[i].out, NULL);
+	if (code == CL_SUCCESS && facts->root)
+		code = bi__cl->GetMemObjectInfo(buffer, CL_MEM_OFFSET, sizeof(facts->offset), &facts->offset, NULL);
 	return bi__cl_check(code, "clGetMemObjectInfo", err);
 }
 
