@@ -19,6 +19,14 @@
 /* Rows of the source that are worked on panel by panel, so that their pages stay known to the processor. */
 #define BLOCK 1024
 
+/* Planes beside each other, in the destination and in the source, that are worked on together for the same reason. */
+#define BAND 8
+
+/* An axis around the planes. */
+struct around {
+	int64_t extent, dst, src;
+};
+
 struct tiles {
 	const struct bi__simd *simd;
 	int streams, level; /* elements of 1 << level bytes are turned */
@@ -27,6 +35,7 @@ struct tiles {
 	int64_t dst_x, dst_y, src_x, src_y;
 	int dense_source; /* its lines are elements as they are turned */
 	struct bi__run gather, scatter;
+	struct around near_dst, near_src; /* those along which a plane's neighbour is nearest */
 };
 
 struct buffers {
@@ -188,9 +197,8 @@ static void panel(const struct tiles *tiles, struct buffers *buffers, struct til
 	}
 }
 
-static void plane(void *inner, unsigned char *dst, const unsigned char *src)
+static void plane(const struct tiles *tiles, unsigned char *dst, const unsigned char *src)
 {
-	const struct tiles *tiles = inner;
 	const int64_t height = PANEL >> tiles->level;
 	struct buffers buffers;
 	struct tile tile;
@@ -203,6 +211,30 @@ static void plane(void *inner, unsigned char *dst, const unsigned char *src)
 			panel(tiles, &buffers, &tile, from, end, dst, src);
 		}
 	}
+}
+
+/* Planes [y, y + BAND) x [x, x + BAND). */
+static void band(const struct tiles *tiles, int64_t y, int64_t x, unsigned char *dst, const unsigned char *src)
+{
+	const struct around *outer = &tiles->near_dst, *inner = &tiles->near_src;
+	const int64_t y_end = least(y + BAND, outer->extent), x_end = least(x + BAND, inner->extent);
+
+	for (int64_t i = y; i < y_end; i++)
+		for (int64_t j = x; j < x_end; j++)
+			plane(tiles, dst + i * outer->dst + j * inner->dst, src + i * outer->src + j * inner->src);
+}
+
+/*
+ * Planes that are neighbours in the source lie far apart in the destination, and the other way round: a page is left
+ * long before all of it was used, whichever of the two is followed. In small squares both sides keep their pages.
+ */
+static void planes(void *inner, unsigned char *dst, const unsigned char *src)
+{
+	const struct tiles *tiles = inner;
+
+	for (int64_t y = 0; y < tiles->near_dst.extent; y += BAND)
+		for (int64_t x = 0; x < tiles->near_src.extent; x += BAND)
+			band(tiles, y, x, dst, src);
 }
 
 /* The source runs forward along y: if it does not, both sides are turned round. */
@@ -225,10 +257,45 @@ static int level_of(size_t unit)
 	return level;
 }
 
+/* The axis around the planes with the shortest steps of the source; -1: there is none. */
+static int nearest_in_source(const struct bi__plan *plan)
+{
+	int64_t best = INT64_MAX;
+	int nearest = -1;
+
+	for (int i = 0; i < plan->ndim - 1; i++) {
+		int64_t step = plan->src_strides[i] < 0 ? -plan->src_strides[i] : plan->src_strides[i];
+
+		if (i != plan->cross && step <= best) {
+			nearest = i;
+			best = step;
+		}
+	}
+	return nearest;
+}
+
+/* The same of the destination, whose axes are sorted; -1 also if that is the nearest in the source. */
+static int nearest_in_destination(const struct bi__plan *plan, int nearest_in_source)
+{
+	int nearest = plan->ndim - 2;
+
+	if (nearest == plan->cross)
+		nearest--;
+	return nearest == nearest_in_source ? -1 : nearest;
+}
+
+static struct around around(const struct bi__plan *plan, int axis)
+{
+	if (axis < 0)
+		return (struct around){ 1, 0, 0 };
+	return (struct around){ plan->shape[axis], plan->dst_strides[axis], plan->src_strides[axis] };
+}
+
 void bi__engine_tiles(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src)
 {
 	const struct bi__plan *plan = part->plan;
 	const int x = plan->ndim - 1, y = plan->cross;
+	const int near_src = nearest_in_source(plan), near_dst = nearest_in_destination(plan, near_src);
 	struct bi__walk walk;
 	struct tiles tiles;
 	int element;
@@ -244,15 +311,17 @@ void bi__engine_tiles(const struct bi__engine_part *part, unsigned char *dst, co
 	tiles.dst_y = plan->dst_strides[y];
 	tiles.src_x = plan->src_strides[x];
 	tiles.src_y = plan->src_strides[y];
+	tiles.near_src = around(plan, near_src);
+	tiles.near_dst = around(plan, near_dst);
 	turn_round(&tiles, &dst, &src);
 	tiles.dense_source = tiles.src_y == element && tiles.unit == element;
 	tiles.streams = part->streams && tiles.dst_x == tiles.unit;
 	bi__run_init(&tiles.gather, part->simd, plan->unit, element, tiles.src_y, 1, PANEL >> tiles.level, plan->bytes);
 	bi__run_init(&tiles.scatter, part->simd, plan->unit, tiles.dst_x, element, 0, WIDTH, plan->bytes);
 	for (int i = 0; i < x; i++)
-		if (i != y)
+		if (i != y && i != near_src && i != near_dst)
 			bi__walk_add(&walk, plan, i);
-	bi__walk_run(&walk, plane, &tiles, dst, src);
+	bi__walk_run(&walk, planes, &tiles, dst, src);
 	if (tiles.streams)
 		part->simd->fence();
 }
