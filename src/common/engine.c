@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/engine_parts.h"
+#include "common/engine_writer.h"
 #include "common/workers.h"
 
 /*
@@ -26,6 +27,20 @@ void bi__engine_usual_way(struct bi__engine_way *way)
 	way->share = SHARE;
 }
 
+static void copy_linear(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src)
+{
+	struct bi__writer writer;
+
+	if (!part->streams) {
+		memcpy(dst, src, part->plan->unit);
+		return;
+	}
+	bi__writer_init(&writer, part->simd);
+	bi__writer_seek(&writer, dst);
+	bi__writer_put(&writer, src, part->plan->unit);
+	bi__writer_finish(&writer);
+}
+
 /* By one thread. */
 static void copy_part(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src)
 {
@@ -34,7 +49,7 @@ static void copy_part(const struct bi__engine_part *part, unsigned char *dst, co
 	dst += plan->dst_offset;
 	src += plan->src_offset;
 	if (plan->ndim == 0)
-		memcpy(dst, src, plan->unit);
+		copy_linear(part, dst, src);
 	else if (plan->kind == BI__PLAN_TILES)
 		bi__engine_tiles(part, dst, src);
 	else

@@ -99,19 +99,41 @@ static int64_t safe_periods(const struct bi__run *run, int64_t count)
 	return periods;
 }
 
+/* Fewer units are not worth the masks. */
+#define PART_UNITS 4
+
+/* Periods whose loads reach too far, and the beginning of one; returns how many units were moved. */
+static int64_t run_parts(const struct bi__run *run, unsigned char *dst, const unsigned char *src, int64_t count)
+{
+	const struct bi__shuffle *shuffle = &run->shuffle;
+	int64_t done = 0;
+
+	while (run->simd->shuffle_part && count - done >= PART_UNITS) {
+		const int64_t left = count - done, reach = (left - 1) * run->src_step;
+		const int64_t units = left < (int64_t)shuffle->units ? left : (int64_t)shuffle->units;
+
+		run->simd->shuffle_part(shuffle, dst + done * run->dst_step, src + done * run->src_step,
+					reach < 0 ? reach : 0, (reach < 0 ? 0 : reach) + (int64_t)run->unit,
+					(size_t)((units - 1) * run->dst_step) + run->unit);
+		done += units;
+	}
+	return done;
+}
+
 void bi__run(const struct bi__run *run, unsigned char *dst, const unsigned char *src, int64_t count)
 {
 	const struct bi__shuffle *shuffle = &run->shuffle;
+	int64_t done = 0;
 
-	if (shuffle->count && count >= (int64_t)shuffle->units) {
+	if (shuffle->count && count > 0) {
 		int64_t periods = safe_periods(run, count);
 
 		run->simd->shuffle(shuffle, dst, src, (size_t)periods);
-		dst += (size_t)periods * shuffle->written;
-		src += periods * shuffle->step;
-		count -= periods * (int64_t)shuffle->units;
+		done = periods * (int64_t)shuffle->units;
+		done += run_parts(run, dst + done * run->dst_step, src + done * run->src_step, count - done);
 	}
-	run->one_by_one(dst, src, count, run->dst_step, run->src_step, run->unit);
+	run->one_by_one(dst + done * run->dst_step, src + done * run->src_step, count - done, run->dst_step,
+			run->src_step, run->unit);
 }
 
 int64_t bi__run_past(const struct bi__run *run, unsigned char *dst, const unsigned char *src, int64_t count)

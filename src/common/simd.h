@@ -54,6 +54,10 @@ struct bi__simd {
 	size_t vector;
 	void (*shuffle)(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
 			size_t periods);
+	/* The first `bytes` of what one period writes, of which only [low, high) is read, from its source. NULL: there
+	 * is none. */
+	void (*shuffle_part)(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
+			     ptrdiff_t low, ptrdiff_t high, size_t bytes);
 	/* `shuffle` past the caches, as `stream` below, to a destination that is aligned to a line. NULL: there is
 	 * none. */
 	void (*shuffle_past)(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,

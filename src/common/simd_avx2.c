@@ -79,15 +79,17 @@ TARGET static void shuffle_past(const struct bi__shuffle *shuffle, unsigned char
 	shuffle_any(shuffle, dst, src, periods, 1);
 }
 
-TARGET static void stream(unsigned char *dst, const unsigned char *src, size_t lines)
+TARGET static inline void stream_line(unsigned char *dst, const unsigned char *src)
 {
-	for (; lines; lines--, dst += BI__LINE, src += BI__LINE) {
-		__m256i low = load_vector(src), high = load_vector(src + 32);
+	__m256i low = load_vector(src), high = load_vector(src + 32);
 
-		_mm256_stream_si256((__m256i *)(void *)dst, low);
-		_mm256_stream_si256((__m256i *)(void *)(dst + 32), high);
-	}
+	_mm256_stream_si256((__m256i *)(void *)dst, low);
+	_mm256_stream_si256((__m256i *)(void *)(dst + 32), high);
 }
+
+#define STREAM_LINE(to, from) stream_line(to, from)
+
+#include "common/simd_stream.inc"
 
 static void fence(void)
 {

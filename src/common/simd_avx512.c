@@ -67,6 +67,20 @@ TARGET static inline __mmask64 taken(__m512i index)
 	return _knot_mask64(_mm512_movepi8_mask(index));
 }
 
+/*
+ * A processor fetches ahead within a page alone. In long runs it is told what will be needed a little later; behind
+ * short ones lies nothing that will.
+ */
+#define AHEAD 8192
+#define AHEAD_FROM ((size_t)64 << 10)
+
+static ptrdiff_t how_far_ahead(ptrdiff_t step, size_t periods)
+{
+	if ((size_t)(step < 0 ? -step : step) * periods < AHEAD_FROM)
+		return 0;
+	return step < 0 ? -AHEAD : AHEAD;
+}
+
 /* A period that is one vector, of `count` loads, a constant: indices stay in registers. */
 TARGET static inline __attribute__((always_inline)) void shuffle_one(const struct bi__shuffle *shuffle,
 								     unsigned char *dst, const unsigned char *src,
@@ -74,6 +88,7 @@ TARGET static inline __attribute__((always_inline)) void shuffle_one(const struc
 {
 	__m512i index[MOST_LOADS];
 	const unsigned char *from[MOST_LOADS];
+	const ptrdiff_t ahead = how_far_ahead(shuffle->step, periods);
 
 	UNROLL for (int i = 0; i < count; i++)
 	{
@@ -83,6 +98,8 @@ TARGET static inline __attribute__((always_inline)) void shuffle_one(const struc
 	for (ptrdiff_t at = 0; periods; periods--, at += shuffle->step, dst += BI__LINE) {
 		__m512i made = _mm512_permutexvar_epi8(index[0], load_vector(from[0] + at));
 
+		if (ahead)
+			UNROLL for (int i = 0; i < count; i++) _mm_prefetch(from[i] + at + ahead, _MM_HINT_T1);
 		UNROLL for (int i = 1; i < count; i++) made =
 			_mm512_mask_permutexvar_epi8(made, taken(index[i]), index[i], load_vector(from[i] + at));
 		put(dst, made, streams);
@@ -135,11 +152,37 @@ TARGET static inline __attribute__((always_inline)) void shuffle_any(const struc
 SHUFFLE(shuffle, 0)
 SHUFFLE(shuffle_past, 1)
 
-TARGET static void stream(unsigned char *dst, const unsigned char *src, size_t lines)
+/* The lowest n bits; any n. */
+static __mmask64 below(ptrdiff_t n)
 {
-	for (; lines; lines--, dst += BI__LINE, src += BI__LINE)
-		_mm512_stream_si512((void *)dst, load_vector(src));
+	return n >= BI__LINE ? ~(__mmask64)0 : n > 0 ? ((__mmask64)1 << n) - 1 : 0;
 }
+
+/* What lies outside is not touched, so that it may be another page. */
+TARGET static void shuffle_part(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
+				ptrdiff_t low, ptrdiff_t high, size_t bytes)
+{
+	ptrdiff_t left = (ptrdiff_t)bytes;
+	__m512i made = _mm512_setzero_si512();
+
+	for (int i = 0; i < shuffle->count && left > 0; i++) {
+		const struct bi__shuffle_load *from = &shuffle->loads[i];
+		const __mmask64 inside = below(high - from->offset) & ~below(low - from->offset);
+		__m512i index = load_vector(from->index);
+
+		made = _mm512_mask_permutexvar_epi8(made, taken(index), index,
+						    _mm512_maskz_loadu_epi8(inside, src + from->offset));
+		if (!from->last)
+			continue;
+		_mm512_mask_storeu_epi8(dst, below(left), made);
+		dst += BI__LINE;
+		left -= BI__LINE;
+	}
+}
+
+#define STREAM_LINE(to, from) _mm512_stream_si512((void *)(to), load_vector(from))
+
+#include "common/simd_stream.inc"
 
 static void fence(void)
 {
@@ -153,6 +196,7 @@ const struct bi__simd bi__simd_avx512 = {
 	.turn_narrow = bi__simd_turn_v128,
 	.vector = sizeof(__m512i),
 	.shuffle = shuffle,
+	.shuffle_part = shuffle_part,
 	.shuffle_past = shuffle_past,
 	.stream = stream,
 	.fence = fence,

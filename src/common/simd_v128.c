@@ -29,13 +29,6 @@ static int runs_here(void)
 #define LOW_8(a, b) ((v128)_mm_unpacklo_epi64((__m128i)(a), (__m128i)(b)))
 #define HIGH_8(a, b) ((v128)_mm_unpackhi_epi64((__m128i)(a), (__m128i)(b)))
 
-static void stream(unsigned char *dst, const unsigned char *src, size_t lines)
-{
-	for (size_t i = 0; i < lines * (BI__LINE / 16); i++)
-		_mm_stream_si128((__m128i *)(void *)(dst + 16 * i),
-				 _mm_loadu_si128((const __m128i *)(const void *)(src + 16 * i)));
-}
-
 static void fence(void)
 {
 	_mm_sfence();
@@ -78,6 +71,20 @@ TARGET static inline v128 load(const unsigned char *p)
 #define STORE(p, v) memcpy(p, &(v), 16)
 
 #include "common/simd_turn.inc"
+
+#ifdef __x86_64__
+
+static inline void stream_line(unsigned char *dst, const unsigned char *src)
+{
+	UNROLL for (int i = 0; i < BI__LINE; i += 16) _mm_stream_si128(
+		(__m128i *)(void *)(dst + i), _mm_loadu_si128((const __m128i *)(const void *)(src + i)));
+}
+
+#define STREAM_LINE(to, from) stream_line(to, from)
+
+#include "common/simd_stream.inc"
+
+#endif
 
 TARGET static void shuffle(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
 			   size_t periods)
