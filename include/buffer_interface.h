@@ -435,8 +435,8 @@ BI_API int bi_devices(struct bi_device *devices, int capacity, int *count, struc
  * How many threads share a large copy of host memory, or of a device that runs on this processor; the calling thread is
  * one of them. 1 in a forked child whose parent had such threads. bi_set_threads holds for the process, from the next
  * copy on: 1..BI_MAX_THREADS, or 0 for what the environment variable BI_THREADS says if it is such a number, else as many
- * as there are processors that the process may use, but at most 8, because memory is busy then. Small copies never start
- * or wake a thread. Safe on any thread; BI_EINVAL for any other count.
+ * as there are processors that the process may use – its main thread, whoever asks –, but at most 8, because memory is
+ * busy then. Small copies never start or wake a thread. Safe on any thread; BI_EINVAL for any other count.
  */
 BI_API int bi_threads(void);
 BI_API int bi_set_threads(int count, struct bi_error *err);

@@ -35,7 +35,7 @@ static atomic_flag job_taken = ATOMIC_FLAG_INIT;
 
 /* The threads. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t wake = PTHREAD_COND_INITIALIZER, finished = PTHREAD_COND_INITIALIZER;
 static pthread_t threads[BI_MAX_THREADS];
 static int thread_count, sleeping, stopping;
 
@@ -58,6 +58,13 @@ static int has_share(void)
 	return next_of(t) < shares_of(t);
 }
 
+static void say_finished(void)
+{
+	pthread_mutex_lock(&lock);
+	pthread_cond_broadcast(&finished);
+	pthread_mutex_unlock(&lock);
+}
+
 /* Does one share, if there is one. */
 static int work(void)
 {
@@ -69,7 +76,8 @@ static int work(void)
 	} while (
 		!atomic_compare_exchange_weak_explicit(&ticket, &t, t + 1, memory_order_acquire, memory_order_relaxed));
 	job_fn(job_arg, next_of(t));
-	atomic_fetch_add_explicit(&job_done, 1, memory_order_release);
+	if (atomic_fetch_add_explicit(&job_done, 1, memory_order_release) + 1 == shares_of(t))
+		say_finished();
 	return 1;
 }
 
@@ -115,8 +123,23 @@ static int wait_for_job(int index)
 	return goes_on;
 }
 
+/*
+ * The thread that happens to be the first to make a large copy may be bound to one processor, which its workers would
+ * inherit: they go where the main thread may. Where they may not, they stay.
+ */
+static void leave_the_starter(void)
+{
+#ifdef __linux__
+	cpu_set_t set;
+
+	if (!sched_getaffinity(getpid(), sizeof(set), &set))
+		(void)sched_setaffinity(0, sizeof(set), &set);
+#endif
+}
+
 static void *worker(void *index)
 {
+	leave_the_starter();
 	while (wait_for_job((int)(intptr_t)index))
 		while (work())
 			;
@@ -181,15 +204,27 @@ static void run_alone(int shares, void (*fn)(void *arg, int share), void *arg)
 		fn(arg, i);
 }
 
-/* The last shares are under way elsewhere, and each is short. */
+static int is_finished(int shares)
+{
+	return atomic_load_explicit(&job_done, memory_order_acquire) >= shares;
+}
+
+/*
+ * The last shares are under way elsewhere, and each is short. But a thread that only spun could keep those that are at
+ * them from running, if it has the higher priority.
+ */
 static void await_shares(int shares)
 {
-	for (int i = 0; atomic_load_explicit(&job_done, memory_order_acquire) < shares; i++) {
-		if (i < 1000)
-			pause_a_little();
-		else
-			sched_yield();
-	}
+	const int64_t end = now_ns() + SPIN_NS;
+
+	while (!is_finished(shares) && now_ns() < end)
+		pause_a_little();
+	if (is_finished(shares))
+		return;
+	pthread_mutex_lock(&lock);
+	while (!is_finished(shares))
+		pthread_cond_wait(&finished, &lock);
+	pthread_mutex_unlock(&lock);
 }
 
 void bi__workers_run(int shares, void (*fn)(void *arg, int share), void *arg)
@@ -217,7 +252,7 @@ void bi__workers_run(int shares, void (*fn)(void *arg, int share), void *arg)
 	atomic_flag_clear_explicit(&job_taken, memory_order_release);
 }
 
-/* Processors that the calling thread may run on, which workers inherit. */
+/* Processors that the process may use. */
 static int processors(void)
 {
 	long count;
@@ -225,7 +260,7 @@ static int processors(void)
 #ifdef __linux__
 	cpu_set_t set;
 
-	if (!sched_getaffinity(0, sizeof(set), &set))
+	if (!sched_getaffinity(getpid(), sizeof(set), &set))
 		return CPU_COUNT(&set);
 #endif
 	count = sysconf(_SC_NPROCESSORS_ONLN);

@@ -1,6 +1,6 @@
 /* The threads that help with large copies: each share once, by any number of threads, by several callers, after a fork.
  */
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE /* sched_getaffinity */
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -104,6 +105,72 @@ static void others_help(void **state)
 			assert_int_equal(job.plain[i], i + 1);
 	}
 }
+
+#ifdef __linux__
+
+/* A thread that is bound to one processor, as are those of some runtimes; it starts all threads that are missing. */
+struct bound {
+	cpu_set_t process;
+	atomic_int elsewhere, elsewhere_bound;
+	pthread_t caller;
+	int usual;
+};
+
+static void look_at_processors(void *arg, int share)
+{
+	const struct timespec moment = { 0, 2000000 };
+	struct bound *bound = arg;
+	cpu_set_t mine;
+
+	(void)share;
+	nanosleep(&moment, NULL);
+	if (pthread_equal(pthread_self(), bound->caller))
+		return;
+	atomic_fetch_add(&bound->elsewhere, 1);
+	if (sched_getaffinity(0, sizeof(mine), &mine) || !CPU_EQUAL(&mine, &bound->process))
+		atomic_store(&bound->elsewhere_bound, 1);
+}
+
+static void *call_bound(void *arg)
+{
+	struct bound *bound = arg;
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	for (size_t i = 0; !CPU_COUNT(&one); i++)
+		if (CPU_ISSET(i, &bound->process))
+			CPU_SET(i, &one);
+	if (sched_setaffinity(0, sizeof(one), &one))
+		return NULL;
+	bound->caller = pthread_self();
+	bi_set_threads(0, NULL);
+	bound->usual = bi_threads();
+	bi_set_threads(BI_MAX_THREADS, NULL);
+	bi__workers_run(200, look_at_processors, bound);
+	return bound;
+}
+
+/* How many threads there are, and where they run, is a matter of the process and not of who calls first. */
+static void a_bound_caller_binds_nobody_else(void **state)
+{
+	struct bound bound = { .usual = 0 };
+	pthread_t caller;
+	void *done;
+	int count;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(bound.process), &bound.process), 0);
+	count = CPU_COUNT(&bound.process);
+	assert_int_equal(pthread_create(&caller, NULL, call_bound, &bound), 0);
+	assert_int_equal(pthread_join(caller, &done), 0);
+	assert_non_null(done);
+	assert_int_equal(bound.usual, count < 8 ? count : 8);
+	assert_true(atomic_load(&bound.elsewhere) > 0);
+	assert_int_equal(atomic_load(&bound.elsewhere_bound), 0);
+	assert_int_equal(bi_set_threads(0, NULL), BI_OK);
+}
+
+#endif
 
 static void *call_often(void *unused)
 {
@@ -247,10 +314,13 @@ static void the_environment_is_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_share_is_done_once),    cmocka_unit_test(others_help),
-		cmocka_unit_test(several_callers_do_not_mix), cmocka_unit_test(a_second_caller_waits_for_nobody),
-		cmocka_unit_test(a_forked_child_works_alone), cmocka_unit_test(the_number_is_checked),
+		cmocka_unit_test(each_share_is_done_once),          cmocka_unit_test(others_help),
+		cmocka_unit_test(several_callers_do_not_mix),       cmocka_unit_test(a_second_caller_waits_for_nobody),
+		cmocka_unit_test(a_forked_child_works_alone),       cmocka_unit_test(the_number_is_checked),
 		cmocka_unit_test(the_environment_is_read),
+#ifdef __linux__
+		cmocka_unit_test(a_bound_caller_binds_nobody_else),
+#endif
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
