@@ -137,6 +137,34 @@ def test_lock_of_a_memory_that_another_thread_waits_with(new_queue, gate, call):
     thread.join()
 
 
+CUDA_CALLS = {
+    "attribute": lambda view, stream: view.__cuda_array_interface__,
+    "method": lambda view, stream: view.cuda_array_interface(version=2),
+    "dlpack": lambda view, stream: view.__dlpack__(stream=stream, max_version=(1, 0)),
+    "stream": lambda view, stream: view.stream,
+}
+
+
+@pytest.mark.parametrize("call", CUDA_CALLS)
+def test_lock_of_cuda_memory_that_another_thread_waits_with(cuda, new_queue, gate, call):
+    """As above; the memory's own work is pending, so that nobody may take it for idle."""
+    queue, stream = new_queue(), cuda.stream()
+    source = buffer_interface(pyopencl.Buffer(queue.context, pyopencl.mem_flags.READ_WRITE, 1024))
+    target = zeros(1024, "|u1", device="cuda")
+    host = zeros(1024, "|u1", device="host")
+    target.fill(1)
+    closed = gate(queue)
+    queue.flush()
+    source.hand_back(queue)
+    copyto(host, source)
+    thread = threading.Thread(target=lambda: copyto(target, host))
+    thread.start()
+    time.sleep(DELAY)
+    with Later(closed):
+        CUDA_CALLS[call](target, stream)
+    thread.join()
+
+
 def test_X5_array_that_is_released_while_it_is_waited_for(bi, new_queue, gate):
     """What would be lent is a part of it."""
     queue = new_queue()

@@ -1,0 +1,52 @@
+/* The first view of wrapped memory has its room behind the memory; all others have one of their own, which they free. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <malloc.h>
+
+#include "buffer_interface.h"
+
+#define VIEWS 1000
+
+static struct bi_error error;
+
+/* Bytes that malloc has lent; sanitizers and valgrind have another malloc, and look for leaks themselves. */
+static size_t lent(void)
+{
+	return mallinfo2().uordblks;
+}
+
+static void test_views_are_freed(void **state)
+{
+	static float numbers[4][4];
+	const int64_t shape[2] = { 4, 4 };
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_context *context;
+	struct bi_view *first, *turned;
+	struct bi_dtype type;
+	size_t before;
+
+	(void)state;
+	options.device = "host";
+	assert_int_equal(bi_context_open(&options, &context, &error), BI_OK);
+	assert_int_equal(bi_dtype_make(BI_FLOAT32, 1, 0, &type, &error), BI_OK);
+	assert_int_equal(bi_view_wrap_host(context, numbers, type, 2, shape, NULL, NULL, &first, &error), BI_OK);
+	before = lent();
+	for (int i = 0; i < VIEWS; i++) {
+		assert_int_equal(bi_view_permute(first, NULL, &turned, &error), BI_OK);
+		bi_view_release(turned);
+	}
+	assert_in_range(lent() - before, 0, VIEWS);
+	bi_view_release(first);
+	bi_context_release(context);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_views_are_freed) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
