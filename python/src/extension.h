@@ -111,7 +111,9 @@ void *bip_raise_export(int rc, const struct bi_error *err);
  */
 void bip_drop(void *data);
 
-/* The same that gives back the Py_buffer `data`, which PyMem_Malloc made room for, to whoever filled it in. */
+/* The buffer of an object, filled in where it stays, as it may point into itself; NULL with an exception. */
+Py_buffer *bip_borrow(PyObject *object, int flags);
+/* Release callback like bip_drop that gives such a buffer back to whoever filled it in. */
 void bip_give_back(void *data);
 
 /*

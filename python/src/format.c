@@ -15,34 +15,35 @@ struct code {
 	uint8_t is_known;
 	uint8_t is_counted; /* the count before it is a length, not a number of elements */
 	uint8_t native, standard; /* enum bi_type; BI_TYPE_COUNT: not in this mode */
+	uint8_t native_size; /* 0: a text, or as many bytes as are counted */
 };
 
 #define SIGNED(type) (sizeof(type) == 8 ? BI_INT64 : sizeof(type) == 4 ? BI_INT32 : BI_INT16)
 #define UNSIGNED(type) (sizeof(type) == 8 ? BI_UINT64 : sizeof(type) == 4 ? BI_UINT32 : BI_UINT16)
 
 static const struct code codes[128] = {
-	['?'] = { 1, 0, BI_BOOL, BI_BOOL },
-	['b'] = { 1, 0, BI_INT8, BI_INT8 },
-	['B'] = { 1, 0, BI_UINT8, BI_UINT8 },
-	['h'] = { 1, 0, SIGNED(short), BI_INT16 },
-	['H'] = { 1, 0, UNSIGNED(short), BI_UINT16 },
-	['i'] = { 1, 0, SIGNED(int), BI_INT32 },
-	['I'] = { 1, 0, UNSIGNED(int), BI_UINT32 },
-	['l'] = { 1, 0, SIGNED(long), BI_INT32 },
-	['L'] = { 1, 0, UNSIGNED(long), BI_UINT32 },
-	['q'] = { 1, 0, BI_INT64, BI_INT64 },
-	['Q'] = { 1, 0, BI_UINT64, BI_UINT64 },
-	['n'] = { 1, 0, SIGNED(size_t), BI_TYPE_COUNT },
-	['N'] = { 1, 0, UNSIGNED(size_t), BI_TYPE_COUNT },
-	['e'] = { 1, 0, BI_FLOAT16, BI_FLOAT16 },
-	['f'] = { 1, 0, BI_FLOAT32, BI_FLOAT32 },
-	['d'] = { 1, 0, BI_FLOAT64, BI_FLOAT64 },
-	['F'] = { 1, 0, BI_COMPLEX64, BI_COMPLEX64 },
-	['D'] = { 1, 0, BI_COMPLEX128, BI_COMPLEX128 },
-	['c'] = { 1, 0, BI_BYTES, BI_BYTES },
-	['s'] = { 1, 1, BI_BYTES, BI_BYTES },
-	['w'] = { 1, 1, BI_UNICODE, BI_UNICODE },
-	['x'] = { 1, 1, BI_VOID, BI_VOID },
+	['?'] = { 1, 0, BI_BOOL, BI_BOOL, 1 },
+	['b'] = { 1, 0, BI_INT8, BI_INT8, 1 },
+	['B'] = { 1, 0, BI_UINT8, BI_UINT8, 1 },
+	['h'] = { 1, 0, SIGNED(short), BI_INT16, sizeof(short) },
+	['H'] = { 1, 0, UNSIGNED(short), BI_UINT16, sizeof(short) },
+	['i'] = { 1, 0, SIGNED(int), BI_INT32, sizeof(int) },
+	['I'] = { 1, 0, UNSIGNED(int), BI_UINT32, sizeof(int) },
+	['l'] = { 1, 0, SIGNED(long), BI_INT32, sizeof(long) },
+	['L'] = { 1, 0, UNSIGNED(long), BI_UINT32, sizeof(long) },
+	['q'] = { 1, 0, BI_INT64, BI_INT64, 8 },
+	['Q'] = { 1, 0, BI_UINT64, BI_UINT64, 8 },
+	['n'] = { 1, 0, SIGNED(size_t), BI_TYPE_COUNT, sizeof(size_t) },
+	['N'] = { 1, 0, UNSIGNED(size_t), BI_TYPE_COUNT, sizeof(size_t) },
+	['e'] = { 1, 0, BI_FLOAT16, BI_FLOAT16, 2 },
+	['f'] = { 1, 0, BI_FLOAT32, BI_FLOAT32, 4 },
+	['d'] = { 1, 0, BI_FLOAT64, BI_FLOAT64, 8 },
+	['F'] = { 1, 0, BI_COMPLEX64, BI_COMPLEX64, 8 },
+	['D'] = { 1, 0, BI_COMPLEX128, BI_COMPLEX128, 16 },
+	['c'] = { 1, 0, BI_BYTES, BI_BYTES, 0 },
+	['s'] = { 1, 1, BI_BYTES, BI_BYTES, 0 },
+	['w'] = { 1, 1, BI_UNICODE, BI_UNICODE, 0 },
+	['x'] = { 1, 1, BI_VOID, BI_VOID, 0 },
 };
 
 struct reader {
@@ -389,11 +390,12 @@ static int check_whole(struct reader *in, const struct item *item, Py_ssize_t it
 static int read_one_letter(const char *format, Py_ssize_t itemsize, struct bi_dtype *out)
 {
 	unsigned letter = (unsigned char)format[0];
-	const struct code *code = letter < Py_ARRAY_LENGTH(codes) ? &codes[letter] : NULL;
+	const struct code *code = &codes[letter % Py_ARRAY_LENGTH(codes)];
 
-	if (!code || !code->is_known || code->native == BI_BYTES || code->is_counted || format[1])
+	if (letter >= Py_ARRAY_LENGTH(codes) || !code->native_size || code->native_size != itemsize || format[1])
 		return 0;
-	return bi_dtype_make((enum bi_type)code->native, 1, 0, out, NULL) == BI_OK && out->item_size == itemsize;
+	*out = (struct bi_dtype){ code->native_size, 1, code->native, 0 };
+	return 1;
 }
 
 int bip_format_read(const char *format, Py_ssize_t itemsize, struct bi_dtype *out, PyObject **descr)

@@ -109,23 +109,9 @@ static int is_counted(PyObject *exporter)
 	return exporter && Py_TYPE(exporter)->tp_as_buffer && Py_TYPE(exporter)->tp_as_buffer->bf_releasebuffer;
 }
 
-/* It stays where its exporter has filled it in, as it may point into itself. NULL with an exception. */
-static Py_buffer *borrow(PyObject *object)
-{
-	Py_buffer *buffer = PyMem_Malloc(sizeof(*buffer));
-
-	if (!buffer)
-		PyErr_NoMemory();
-	else if (PyObject_GetBuffer(object, buffer, PyBUF_FULL_RO)) {
-		PyMem_Free(buffer);
-		return NULL;
-	}
-	return buffer;
-}
-
 static int import_exported(PyObject *object, struct bip_found *found)
 {
-	Py_buffer *buffer = borrow(object);
+	Py_buffer *buffer = bip_borrow(object, PyBUF_FULL_RO);
 
 	if (buffer && is_counted(buffer->obj))
 		return import_counted(buffer, found);

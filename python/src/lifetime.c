@@ -10,6 +10,55 @@ static int is_finalizing(void)
 #endif
 }
 
+/* Buffers */
+
+/* Where the GIL is the lock of them, a few that were given back are kept to be filled in again. */
+#ifndef Py_GIL_DISABLED
+#define SPARES 8
+
+static Py_buffer *spares[SPARES];
+static int spare_count;
+
+static Py_buffer *allocate_buffer(void)
+{
+	return spare_count ? spares[--spare_count] : PyMem_Malloc(sizeof(Py_buffer));
+}
+
+static void free_buffer(Py_buffer *buffer)
+{
+	if (spare_count < SPARES)
+		spares[spare_count++] = buffer;
+	else
+		PyMem_Free(buffer);
+}
+#else
+static Py_buffer *allocate_buffer(void)
+{
+	return PyMem_Malloc(sizeof(Py_buffer));
+}
+
+static void free_buffer(Py_buffer *buffer)
+{
+	PyMem_Free(buffer);
+}
+#endif
+
+Py_buffer *bip_borrow(PyObject *object, int flags)
+{
+	Py_buffer *buffer = allocate_buffer();
+
+	if (!buffer) {
+		PyErr_NoMemory();
+		return NULL;
+	}
+	if (!PyObject_GetBuffer(object, buffer, flags))
+		return buffer;
+	free_buffer(buffer);
+	return NULL;
+}
+
+/* Letting go */
+
 static void drop_reference(void *object)
 {
 	Py_DECREF((PyObject *)object);
@@ -18,7 +67,7 @@ static void drop_reference(void *object)
 static void drop_buffer(void *buffer)
 {
 	PyBuffer_Release(buffer);
-	PyMem_Free(buffer);
+	free_buffer(buffer);
 }
 
 static void drop_quietly(void (*drop)(void *), void *data)

@@ -1,6 +1,7 @@
 """Indexing, axes, shapes and types: NumPy's results and NumPy's exceptions, without a copy."""
 
 import random
+import sys
 
 import numpy as np
 import pytest
@@ -447,3 +448,15 @@ def test_masks_are_not_lost(masked):
     copied = masked.copy()
     assert copied.mask.shape == (3,) and not bi.shares_memory(copied.mask, masked.mask)
     assert masked.to("host").mask.backend == "host"
+
+
+FAR = [None, 0, 2, -2, 2**31, sys.maxsize, -sys.maxsize - 1, 2**63, -(2**63) - 1, 2**70, -(2**70), np.int64(1), True]
+
+
+@pytest.mark.parametrize("start", FAR)
+@pytest.mark.parametrize("stop", FAR)
+def test_limits_of_slices_are_those_of_numpy(start, stop):
+    source = np.arange(5, dtype="<i2")
+    view = buffer_interface(source)
+    for key in (slice(start, stop), slice(start, stop, -1)):
+        assert np.asarray(view[key]).tolist() == source[key].tolist()
