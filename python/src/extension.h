@@ -27,7 +27,7 @@
 #include "buffer_interface/dlpack.h"
 
 #if PY_VERSION_HEX >= 0x030D0000
-#define BIP_LOCK(object) Py_BEGIN_CRITICAL_SECTION(object)
+#define BIP_LOCK(object) Py_BEGIN_CRITICAL_SECTION(object);
 #define BIP_UNLOCK() Py_END_CRITICAL_SECTION()
 #else
 #define BIP_LOCK(object) {
