@@ -21,16 +21,20 @@ static struct {
 	[BIP_CL_EVENT_INFO] = { "pyopencl", "event_info", NULL, NULL },
 };
 
-/* A new reference, or NULL without an exception if it is not imported. */
+/* A new reference, or NULL: without an exception if it is not imported. */
 static PyObject *get_module(enum bip_cl_type which)
 {
 	PyObject *key = atomic_load_explicit(&types[which].key, memory_order_acquire);
+	PyObject *module = NULL;
 
 	if (!key) {
 		key = PyUnicode_InternFromString(types[which].module);
 		atomic_store_explicit(&types[which].key, key, memory_order_release);
 	}
-	return key ? PyImport_GetModule(key) : NULL;
+	/* PyImport_GetModule would find sys.modules by its name first, at every import of something else. */
+	if (key)
+		bip_item_of(PyImport_GetModuleDict(), key, &module);
+	return module;
 }
 
 static PyTypeObject *load_type(enum bip_cl_type which)

@@ -166,6 +166,11 @@ def test_host_a_format_that_does_not_fit_the_item_size_is_refused(bi):
     refused(bi, producer, "buffer", "'BB'")
 
 
+def test_host_a_format_with_more_behind_its_letter_is_refused(bi):
+    producer = _testbuffer.ndarray([1], shape=[1], format="B0x")
+    refused(bi, producer, "buffer", "only one item")
+
+
 def test_host_a_buffer_error_of_the_producer_stays(bi):
     view = memoryview(bytearray(4))
     view.release()
