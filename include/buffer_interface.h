@@ -851,9 +851,9 @@ enum bi_export_flag {
 BI_API int bi_view_export(const struct bi_view *view, unsigned flags, struct bi_exchange *out, struct bi_error *err);
 
 /*
- * The same without a reference, an allocation or an event: *out borrows from the view, which must outlive it, and its
- * `release` only marks it as spent. What is not a member of the view is computed; device memory that is pending names
- * its home, host memory that is pending is a host wait (`export`).
+ * The same without a reference or an event: *out borrows from the view, which must outlive it, and its `release` only
+ * marks it as spent. What a view is asked for the first time may be allocated, and is kept in it (BI_ENOMEM); device
+ * memory that is pending names its home, host memory that is pending is a host wait (`export`).
  */
 BI_API int bi_view_describe(const struct bi_view *view, struct bi_exchange *out, struct bi_error *err);
 

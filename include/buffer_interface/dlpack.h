@@ -68,11 +68,11 @@ struct bi_dl_managed_versioned {
 };
 
 /*
- * Describes a view. Allocates nothing and makes no driver call; *out borrows shape and strides from the view, which must
- * outlive it. The handle counts as shown. CPU, pinned, managed and CUDA memory: byte_offset is 0 and `data` the address
- * of element [0, ..., 0] [D7]; OpenCL: `data` is the cl_mem and byte_offset counts in it [D8]. Strides are in elements,
- * those of extents below 2 are 1 [D4]; without dimensions shape and strides are NULL [D5]; without elements data is NULL
- * and byte_offset 0 [D6].
+ * Describes a view. Makes no driver call; *out borrows shape and strides from the view, which must outlive it. What a
+ * view is asked for the first time may be allocated, and is kept in it (BI_ENOMEM). The handle counts as shown. CPU,
+ * pinned, managed and CUDA memory: byte_offset is 0 and `data` the address of element [0, ..., 0] [D7]; OpenCL: `data`
+ * is the cl_mem and byte_offset counts in it [D8]. Strides are in elements, those of extents below 2 are 1 [D4]; without
+ * dimensions shape and strides are NULL [D5]; without elements data is NULL and byte_offset 0 [D6].
  * BI_EDTYPE: a type that DLPack cannot name, swapped bytes, or elements of less than a byte, of which only a tensor with
  * flags can say that they are not packed [D9]; BI_EUNSUPPORTED: a stride that is no multiple of the item size [D4], or
  * OpenCL's shared virtual memory, which is no cl_mem [D8].
@@ -83,7 +83,7 @@ BI_API int bi_dlpack_describe(const struct bi_view *view, struct bi_dl_tensor *o
 BI_API struct bi_dl_device bi_dlpack_device(const struct bi_view *view);
 
 /*
- * A tensor of its own that holds a reference to the view; let go by its deleter, on any thread. One allocation. `flags`:
+ * A tensor of its own that holds a reference to the view; let go by its deleter, on any thread. `flags`:
  * BI_DL_COPIED if the caller made a copy for this export, else 0; BI_DL_READONLY is the view's, BI_DL_PADDED the type's.
  * Errors as bi_dlpack_describe, but elements of less than a byte are fine. Owned.
  */

@@ -238,7 +238,7 @@ static inline int bi_python_take(PyObject *argument, struct bi_exchange *out)
 
 /*
  * The same for the time of one call, while the caller's reference keeps the argument alive: an object that describes
- * itself only lends, so nothing is allocated or counted. Release it in the same way.
+ * itself only lends, so nothing is counted. Release it in the same way.
  */
 static inline int bi_python_borrow(PyObject *argument, struct bi_exchange *out)
 {

@@ -1,7 +1,6 @@
 /* Views of views. */
-#include <stdlib.h>
-
-#include "common/layout.h"
+#include "common/axes.h"
+#include "common/status.h"
 #include "common/view.h"
 
 static int check_source(const struct bi_view *view, struct bi_view **out, struct bi_error *err)
@@ -17,76 +16,60 @@ static int check_source(const struct bi_view *view, struct bi_view **out, struct
  * part of an array that is sound and inside of its memory is both.
  */
 
-static struct bi__axes axes_of(const struct bi_view *view)
+static struct bi__cursor cursor_of(const struct bi_view *source, struct bi_view *made)
 {
-	return (struct bi__axes){ view->dims, view->dims + view->ndim, view->offset, view->ndim, view->is_empty };
-}
-
-static struct bi__axes_out axes_in(struct bi_view *view)
-{
-	return (struct bi__axes_out){ view->dims, view->dims + view->ndim, 0 };
-}
-
-/* The dimensions are filled in; everything else is the source's. */
-static void publish(struct bi_view *view, const struct bi_view *source, int64_t offset, struct bi_view **out)
-{
-	view->memory = bi_memory_retain(source->memory);
-	view->text = source->text;
-	view->descr = source->descr;
-	view->descr_length = source->descr_length;
-	view->dtype = source->dtype;
-	view->words = source->words;
-	view->offset = offset;
-	bi__view_complete(view, source->flags);
-	*out = view;
+	return (struct bi__cursor){
+		.shape = source->dims,
+		.strides = source->dims + source->ndim,
+		.to_shape = made->dims,
+		.to_strides = made->dims + made->ndim,
+		.offset = source->offset,
+		.is_empty = source->is_empty,
+	};
 }
 
 int bi_view_index(const struct bi_view *view, const struct bi_index *items, int count, struct bi_view **out,
 		  struct bi_error *err)
 {
+	struct bi__indexed result;
+	struct bi__cursor at;
 	struct bi_view *made;
-	struct bi__axes source;
-	struct bi__axes_out axes;
-	int ndim, whole, rc = check_source(view, out, err);
+	int rc = check_source(view, out, err);
 
-	if (!rc && (count < 0 || (count > 0 && !items)))
-		rc = bi__fail(err, BI_EINVAL, "items is NULL, or count %d is below 0", count);
-	if (!rc)
-		rc = bi__axes_count_items(view->ndim, items, count, &ndim, &whole, err);
 	if (rc)
 		return rc;
-	made = bi__view_allocate(ndim, err);
+	if (count < 0 || (count > 0 && !items))
+		return bi__fail(err, BI_EINVAL, "items is NULL, or count %d is below 0", count);
+	rc = bi__index_begin(view->ndim, items, count, &result, err);
+	if (rc)
+		return rc;
+	made = bi__view_begin(view, result.ndim, err);
 	if (!made)
 		return BI_ENOMEM;
-	source = axes_of(view);
-	axes = axes_in(made);
-	rc = bi__axes_index(&source, items, count, whole, &axes, err);
-	if (rc)
-		free(made);
-	else
-		publish(made, view, axes.offset, out);
+	at = cursor_of(view, made);
+	rc = bi__index_axes(&at, view->ndim, items, count, result.whole, err);
+	if (!rc)
+		return bi__view_complete(made, view, at.offset, at.is_empty | at.became_empty, out, err);
+	bi__view_leave(made);
 	return rc;
 }
 
 int bi_view_permute(const struct bi_view *view, const int *order, struct bi_view **out, struct bi_error *err)
 {
+	struct bi__cursor at;
 	struct bi_view *made;
-	struct bi__axes source;
-	struct bi__axes_out axes;
 	int rc = check_source(view, out, err);
 
 	if (rc)
 		return rc;
-	made = bi__view_allocate(view->ndim, err);
+	made = bi__view_begin(view, view->ndim, err);
 	if (!made)
 		return BI_ENOMEM;
-	source = axes_of(view);
-	axes = axes_in(made);
-	rc = bi__axes_permute(&source, order, &axes, err);
-	if (rc)
-		free(made);
-	else
-		publish(made, view, axes.offset, out);
+	at = cursor_of(view, made);
+	rc = bi__permute_axes(&at, order, view->ndim, err);
+	if (!rc)
+		return bi__view_complete(made, view, at.offset, at.is_empty | at.became_empty, out, err);
+	bi__view_leave(made);
 	return rc;
 }
 
@@ -115,7 +98,7 @@ static int finish(const struct bi_view *view, const struct bi_layout *layout, st
 static int rebase(const struct bi_view *view, const struct bi_layout *layout, unsigned flags, struct bi_view **out,
 		  struct bi_error *err)
 {
-	return finish(view, layout, view->text, flags, out, err);
+	return finish(view, layout, bi__view_text(view), flags, out, err);
 }
 
 int bi_view_with_layout(const struct bi_view *view, const struct bi_layout *layout, struct bi_view **out,
@@ -180,5 +163,5 @@ int bi_view_reinterpret(const struct bi_view *view, struct bi_dtype dtype, const
 	if (!rc)
 		rc = bi_layout_reinterpret(&layout, dtype, descr, err);
 	/* A new descr is the caller's, and is copied. */
-	return rc ? rc : finish(view, &layout, descr ? NULL : view->text, 0, out, err);
+	return rc ? rc : finish(view, &layout, descr ? NULL : bi__view_text(view), 0, out, err);
 }

@@ -46,12 +46,19 @@ static int has_order(const struct entry *entry)
 	return unit_size(entry) > 1;
 }
 
-static char native_order(void)
-{
-	const uint16_t one = 1;
+#define IS_LITTLE (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
 
-	return *(const unsigned char *)&one ? '<' : '>';
-}
+/* DLPack names no type whose size is its own, and none whose bytes are swapped. */
+const struct bi__type_words bi__type_words[BI_TYPE_COUNT][2] = {
+#define ORDER(bits, is_first) ((bits) <= 8 ? '|' : (is_first) ? '<' : '>')
+#define TYPE(name, text, kind, code, bits) \
+	[BI_##name] = { { (uint8_t)((code) < 0 ? BI__TYPE_OPAQUE : (code)), (code) < 0 ? 8 : (bits), kind, \
+			  ORDER(bits, IS_LITTLE) }, \
+			{ BI__TYPE_OPAQUE, 8, kind, ORDER(bits, !IS_LITTLE) } },
+	BI_TYPE_MAP(TYPE)
+#undef TYPE
+#undef ORDER
+};
 
 static struct bi_dtype from_table(size_t type, unsigned lanes)
 {
@@ -206,7 +213,7 @@ int bi__dtype_parse_typestr(const char *text, size_t length, struct bi_dtype *ou
 	if (has_order(&types[read.type])) {
 		if (order == '|')
 			return bi__fail(err, BI_EDTYPE, "\"%.*s\": the byte order is missing", shown(length), text);
-		read.swapped = order != '=' && order != native_order();
+		read.swapped = order != '=' && order != (IS_LITTLE ? '<' : '>');
 	}
 	*out = read;
 	return BI_OK;
@@ -253,11 +260,7 @@ int bi_dtype_parse(const char *text, struct bi_dtype *out, struct bi_error *err)
 
 char bi__dtype_order(struct bi_dtype dtype)
 {
-	char native = native_order();
-
-	if (dtype.type >= BI_TYPE_COUNT || !has_order(&types[dtype.type]))
-		return '|';
-	return !dtype.swapped ? native : native == '<' ? '>' : '<';
+	return dtype.type < BI_TYPE_COUNT ? bi__type_words[dtype.type][dtype.swapped != 0].order : '|';
 }
 
 int bi_dtype_typestr(struct bi_dtype dtype, char text[BI_DTYPE_TEXT], struct bi_error *err)
@@ -336,18 +339,6 @@ int bi_dtype_from_dlpack(unsigned code, unsigned bits, unsigned lanes, struct bi
 		return BI_OK;
 	}
 	return bi__fail(err, BI_EDTYPE, "no type has the DLPack code %u with %u bits", code, bits);
-}
-
-struct bi__type_words bi__dtype_words(struct bi_dtype dtype)
-{
-	const struct entry *entry = &types[dtype.type];
-	struct bi__type_words words = { BI__TYPE_OPAQUE, 8, entry->kind, bi__dtype_order(dtype) };
-
-	if (is_sized(entry) || dtype.swapped)
-		return words;
-	words.code = (uint8_t)entry->code;
-	words.bits = (uint8_t)entry->bits;
-	return words;
 }
 
 int bi_dtype_to_dlpack(struct bi_dtype dtype, uint8_t *code, uint8_t *bits, uint16_t *lanes, struct bi_error *err)

@@ -19,8 +19,14 @@ struct bi__type_words {
 
 #define BI__TYPE_OPAQUE 3
 
+/* Of native and of swapped bytes. */
+extern const struct bi__type_words bi__type_words[BI_TYPE_COUNT][2];
+
 /* Of a type that is known to be sound. */
-struct bi__type_words bi__dtype_words(struct bi_dtype dtype);
+static inline struct bi__type_words bi__dtype_words(struct bi_dtype dtype)
+{
+	return bi__type_words[dtype.type][dtype.swapped];
+}
 
 /* Reads a typestr of `length` characters; names are not accepted. BI_EDTYPE. */
 int bi__dtype_parse_typestr(const char *text, size_t length, struct bi_dtype *out, struct bi_error *err);

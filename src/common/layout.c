@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/axes.h"
 #include "common/checked.h"
 #include "common/descr.h"
 #include "common/dtype.h"
@@ -232,37 +233,30 @@ int bi_layout_element(const struct bi_layout *layout, const int64_t *index, int6
 	return BI_OK;
 }
 
-int bi__axes_permute(const struct bi__axes *source, const int *axes, struct bi__axes_out *out, struct bi_error *err)
+int bi__permute_refuse(const int *axes, int i, int ndim, struct bi_error *err)
 {
-	int ndim = source->ndim;
-	uint64_t seen = 0;
+	int axis = resolve_axis(axes[i], ndim);
 
-	for (int i = 0; i < ndim; i++) {
-		int axis = axes ? resolve_axis(axes[i], ndim) : ndim - 1 - i;
-
-		if (axis < 0)
-			return bi__fail(err, BI_EINVAL, "axes[%d] is %d, not in %d..%d", i, axes[i], -ndim, ndim - 1);
-		if (seen >> axis & 1)
-			return bi__fail(err, BI_EINVAL, "axes[%d] is %d: axis %d is there twice", i, axes[i], axis);
-		seen |= UINT64_C(1) << axis;
-		out->shape[i] = source->shape[axis];
-		out->strides[i] = source->strides[axis];
-	}
-	out->offset = source->offset;
-	return BI_OK;
+	if (axis < 0)
+		return bi__fail(err, BI_EINVAL, "axes[%d] is %d, not in %d..%d", i, axes[i], -ndim, ndim - 1);
+	return bi__fail(err, BI_EINVAL, "axes[%d] is %d: axis %d is there twice", i, axes[i], axis);
 }
 
 int bi_layout_permute(struct bi_layout *layout, const int *axes, struct bi_error *err)
 {
 	int64_t shape[BI_MAX_NDIM], strides[BI_MAX_NDIM];
-	struct bi__axes_out out = { shape, strides, 0 };
-	struct bi__axes source;
+	struct bi__cursor at;
 	int rc;
 
 	if (!layout)
 		return bi__fail(err, BI_EINVAL, "layout is NULL");
-	source = (struct bi__axes){ layout->shape, layout->strides, layout->offset, layout->ndim, 0 };
-	rc = bi__axes_permute(&source, axes, &out, err);
+	at = (struct bi__cursor){
+		.shape = layout->shape,
+		.strides = layout->strides,
+		.to_shape = shape,
+		.to_strides = strides,
+	};
+	rc = bi__permute_axes(&at, axes, layout->ndim, err);
 	if (rc)
 		return rc;
 	set_shape(layout, layout->ndim, shape, strides);

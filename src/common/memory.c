@@ -23,13 +23,12 @@ static struct bi_memory *new_memory(struct bi_context *context, int on_host, siz
 
 	if (!memory)
 		return NULL;
-	/* What comes before is set here. An assignment of the whole would be cleared word by word. */
-	memset(&memory->block, 0, sizeof(*memory) - offsetof(struct bi_memory, block));
+	/* What comes before is set here, what comes behind by who takes it. An assignment would clear word by word. */
+	memset(&memory->block, 0, offsetof(struct bi_memory, room) - offsetof(struct bi_memory, block));
 	atomic_init(&memory->refs, 1);
 	memory->flags = 0;
 	memory->context = bi_context_retain(context);
 	memory->backend = backend;
-	memory->has_view = behind != 0;
 	atomic_init(&memory->home, backend->is_host ? NULL : &context->stream);
 	/* What pthread_mutex_init makes of no attributes, without the call. */
 	memory->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
@@ -409,14 +408,12 @@ struct bi_memory *bi_memory_retain(struct bi_memory *memory)
 	return memory;
 }
 
-void bi_memory_release(struct bi_memory *memory)
+/* The last reference is gone. */
+static void end(struct bi_memory *memory)
 {
-	struct bi_context *context;
+	struct bi_context *context = memory->context;
 	int is_over;
 
-	if (!memory || !bi__drop_reference(&memory->refs))
-		return;
-	context = memory->context;
 	/* Nothing to wait for, and nothing that could be of use again. */
 	is_over = (!memory->own && bi__is_idle(memory)) || bi__dispatch_reachable(memory, NULL) != BI_OK;
 	memory->context = NULL;
@@ -425,6 +422,18 @@ void bi_memory_release(struct bi_memory *memory)
 	else
 		put_away(context, memory);
 	bi_context_release(context);
+}
+
+void bi_memory_release(struct bi_memory *memory)
+{
+	if (memory && bi__drop_reference(&memory->refs))
+		end(memory);
+}
+
+void bi__memory_leave_room(struct bi_memory *memory)
+{
+	if (bi__drop_held(&memory->refs, 1 | BI__ROOM_TAKEN))
+		end(memory);
 }
 
 static int is_done(struct bi_context *context, const struct bi_memory *memory)

@@ -15,6 +15,25 @@ int bi__memory_new(struct bi_context *context, size_t nbytes, enum bi_memory_kin
 int bi__memory_wrap(struct bi_context *context, const struct bi_foreign *foreign, size_t behind, struct bi_memory **out,
 		    struct bi_error *err);
 
+/*
+ * Takes the room of a memory together with a reference to it, for a view of BI__ROOM_NDIM dimensions at most. NULL: it
+ * is taken; then nothing was counted. Who comes too late does not try again: others are at it.
+ */
+static inline struct bi_view *bi__memory_take_room(struct bi_memory *memory)
+{
+	unsigned refs = atomic_load_explicit(&memory->refs, memory_order_relaxed);
+
+	/* Acquires what the one before did in the room. */
+	if (!BI__HAS_ROOM || refs & BI__ROOM_TAKEN ||
+	    !atomic_compare_exchange_strong_explicit(&memory->refs, &refs, (refs + 1) | BI__ROOM_TAKEN,
+						     memory_order_acquire, memory_order_relaxed))
+		return NULL;
+	return (struct bi_view *)(void *)memory->room;
+}
+
+/* Gives both back. */
+void bi__memory_leave_room(struct bi_memory *memory);
+
 /* Lets go for real: driver handle, producer's callback, the struct. Under no lock. */
 void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory);
 

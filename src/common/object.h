@@ -94,8 +94,58 @@ struct bi_context {
 	struct bi__report *report; /* NULL unless profiling was asked for */
 };
 
-struct bi_memory {
+/* A counted text: the descr of structured types, shared by the views made of one view. */
+struct bi__text {
 	atomic_uint refs;
+	char text[];
+};
+
+/* What a view of a structured type has besides, and any other once it was asked for its strides in elements. */
+struct bi__more {
+	struct bi__text *text; /* retained, or NULL */
+	const char *descr; /* inside text, followed by a NUL; or NULL */
+	uint32_t descr_length;
+	int is_exact; /* 0: some stride is no multiple of the item size */
+	int64_t element_strides[]; /* those of extents below 2 are 1 */
+};
+
+/* Where a view lies. */
+enum bi__view_place {
+	BI__VIEW_ALONE, /* in an allocation of its own */
+	BI__VIEW_BEHIND, /* behind its memory, and goes with that */
+	BI__VIEW_IN_ROOM /* in the memory's room for a view of a view */
+};
+
+/* Few bytes, because there are many views: five words, shape and strides. */
+struct bi_view {
+	atomic_uint refs;
+	uint8_t ndim;
+	uint8_t flags; /* enum bi_view_flag */
+	uint8_t exchange_flags; /* enum bi_exchange_flag: those that the layout and read-only make */
+	bool is_empty : 1; /* no element */
+	uint8_t place : 2; /* enum bi__view_place */
+	struct bi_memory *memory; /* retained */
+	struct bi_dtype dtype;
+	int64_t offset;
+	struct bi__more *_Atomic more; /* or NULL; once it is there it stays */
+	int64_t dims[]; /* shape, strides */
+};
+
+/*
+ * The count of a memory tells whether its room is taken, too, so that a view of a view which is let go before the next
+ * one is made takes no allocation, and no atomic write more than the count. Where allocations are looked at each view
+ * has one: what is used after its end would not be noticed in the room.
+ */
+#define BI__ROOM_TAKEN 0x80000000u
+#define BI__ROOM_NDIM 4
+#if defined(NDEBUG) || defined(__SANITIZE_THREAD__)
+#define BI__HAS_ROOM 1
+#else
+#define BI__HAS_ROOM 0
+#endif
+
+struct bi_memory {
+	atomic_uint refs; /* and BI__ROOM_TAKEN */
 	unsigned flags; /* enum bi_wrap_flag */
 	struct bi_context *context; /* retained while refs > 0; a pooled or retired memory is the context's */
 	const struct bi__backend *backend; /* whose block it is: the context's, or the host's */
@@ -104,7 +154,6 @@ struct bi_memory {
 	bi_release_fn release;
 	void *release_data;
 	bool own; /* allocated by us */
-	bool has_view; /* behind this struct is the room of its first view: an import allocates once */
 	atomic_bool shown; /* the handle was seen outside: never back to the pool */
 	atomic_bool idle; /* nothing was left to wait for when the lock was dropped; read without it */
 
@@ -137,41 +186,15 @@ struct bi_memory {
 	struct bi_memory *older, *newer; /* pool */
 	uintptr_t retire_event;
 	bool deferred; /* retired without an event: its end cannot be recorded while the context stream is captured */
+
+	/* Of the view that has taken it, as above. */
+	_Alignas(struct bi_view) unsigned char room[sizeof(struct bi_view) + 2 * BI__ROOM_NDIM * sizeof(int64_t)];
 };
 
-/* A counted text: the descr of structured types, shared by the views made of one view. */
-struct bi__text {
-	atomic_uint refs;
-	char text[];
-};
-
-struct bi_view {
-	atomic_uint refs;
-	unsigned flags;
-	struct bi_memory *memory; /* retained */
-	struct bi__text *text; /* retained, or NULL */
-	const char *descr; /* inside text, followed by a NUL */
-	uint32_t descr_length;
-	int32_t ndim;
-	struct bi_dtype dtype;
-	int64_t offset;
-	uint16_t exchange_flags; /* enum bi_exchange_flag: those that the layout and read-only make */
-	uint8_t is_empty; /* no element */
-	uint8_t has_element_strides; /* 0: some stride is no multiple of the item size */
-	struct bi__type_words words; /* of dtype */
-	int64_t dims[]; /* shape, strides, strides in elements */
-};
-
-/* The room for a view behind a memory that has it. */
+/* The place of a view behind a memory that was made with one. */
 static inline struct bi_view *bi__view_behind(struct bi_memory *memory)
 {
 	return (struct bi_view *)(void *)(memory + 1);
-}
-
-/* Strides in elements, those of extents below 2 are 1; NULL where there are none. */
-static inline const int64_t *bi__element_strides(const struct bi_view *view)
-{
-	return view->ndim && view->has_element_strides ? view->dims + 2 * view->ndim : NULL;
 }
 
 static inline int bi__is_host(const struct bi_memory *memory)
@@ -180,13 +203,18 @@ static inline int bi__is_host(const struct bi_memory *memory)
 }
 
 /*
- * Drops a counted reference; 1 if it was the last. Whoever sees a count of 1 holds the only reference, so that nobody
- * else can change it, and has seen what the others did before they dropped theirs: then nothing is written.
+ * Drops what the caller holds of a count; 1 if that was all. Whoever sees that it is all holds the only reference, so
+ * that nobody else can change it, and has seen what the others did before they dropped theirs: then nothing is written.
  */
+static inline int bi__drop_held(atomic_uint *refs, unsigned held)
+{
+	return atomic_load_explicit(refs, memory_order_acquire) == held ||
+	       atomic_fetch_sub_explicit(refs, held, memory_order_acq_rel) == held;
+}
+
 static inline int bi__drop_reference(atomic_uint *refs)
 {
-	return atomic_load_explicit(refs, memory_order_acquire) == 1 ||
-	       atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel) == 1;
+	return bi__drop_held(refs, 1);
 }
 
 /* Can the two share events and memory? */

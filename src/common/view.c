@@ -52,21 +52,34 @@ static int check_inside(const struct bi_memory *memory, struct span span, struct
 
 static size_t size_of(int ndim)
 {
-	return sizeof(struct bi_view) + 3 * (size_t)ndim * sizeof(int64_t);
+	return sizeof(struct bi_view) + 2 * (size_t)ndim * sizeof(int64_t);
 }
 
-struct bi_view *bi__view_allocate(int ndim, struct bi_error *err)
+static struct bi_view *allocate(int ndim, struct bi_error *err)
 {
 	struct bi_view *view = malloc(size_of(ndim));
 
-	if (!view)
+	if (!view) {
 		bi__fail(err, BI_ENOMEM, "no memory for a view of %d dimensions", ndim);
-	else
-		view->ndim = ndim;
+		return NULL;
+	}
+	view->ndim = (uint8_t)ndim;
+	view->place = BI__VIEW_ALONE;
 	return view;
 }
 
-/* Does each axis step over all of those before it? There are elements. */
+/* Does each axis step over all of those behind it? There are elements. */
+static int is_dense(const int64_t *shape, const int64_t *strides, int ndim, int64_t item)
+{
+	for (int i = ndim - 1; i >= 0; i--) {
+		if (shape[i] != 1 && strides[i] != item)
+			return 0;
+		item *= shape[i];
+	}
+	return 1;
+}
+
+/* Of those before it? */
 static int is_fortran(const int64_t *shape, const int64_t *strides, int ndim, int64_t item)
 {
 	for (int i = 0; i < ndim; i++) {
@@ -77,74 +90,174 @@ static int is_fortran(const int64_t *shape, const int64_t *strides, int ndim, in
 	return 1;
 }
 
-/*
- * Computed once, so that whoever describes the view divides nothing. Most item sizes are powers of two, whose division
- * is a shift: rounded down, which the product then shows.
- */
-static unsigned describe_axes(struct bi_view *view)
+/* Computed once; shape and strides are set. */
+static void describe_axes(struct bi_view *view, unsigned flags, int is_empty)
 {
-	int ndim = view->ndim;
-	const int64_t *shape = view->dims, *strides = shape + ndim;
-	int64_t *quotients = view->dims + 2 * ndim;
-	int64_t item = view->dtype.item_size, step = item;
-	int shift = item & (item - 1) ? -1 : item ? __builtin_ctzll((unsigned long long)item) : 0;
-	int is_exact = item != 0, is_dense = 1, is_empty = 0;
+	const int64_t *shape = view->dims, *strides = shape + view->ndim;
+	unsigned described = flags & BI_VIEW_READONLY ? BI_EXCHANGE_READONLY : 0;
 
-	for (int i = ndim - 1; i >= 0; i--) {
-		int64_t extent = shape[i], stride = extent < 2 ? item : strides[i];
-
-		quotients[i] = shift < 0 ? stride / item : stride >> shift;
-		is_exact &= quotients[i] * item == stride;
-		is_dense &= extent == 1 || strides[i] == step;
-		is_empty |= extent == 0;
-		step *= extent;
-	}
-	view->is_empty = (uint8_t)is_empty;
-	view->has_element_strides = (uint8_t)is_exact;
-	return (is_empty || is_dense ? BI_EXCHANGE_C_CONTIGUOUS : 0u) |
-	       (is_empty || is_fortran(shape, strides, ndim, item) ? BI_EXCHANGE_F_CONTIGUOUS : 0u);
+	if (is_empty || is_dense(shape, strides, view->ndim, view->dtype.item_size))
+		described |= BI_EXCHANGE_C_CONTIGUOUS;
+	if (is_empty || is_fortran(shape, strides, view->ndim, view->dtype.item_size))
+		described |= BI_EXCHANGE_F_CONTIGUOUS;
+	view->flags = (uint8_t)flags;
+	view->exchange_flags = (uint8_t)described;
+	view->is_empty = is_empty;
 }
 
-void bi__view_complete(struct bi_view *view, unsigned flags)
+/* 1 if all of them are whole. Most item sizes are powers of two, whose division is a shift. */
+static int put_element_strides(const struct bi_view *view, int64_t *out)
 {
-	unsigned described = describe_axes(view);
+	const int64_t *shape = view->dims, *strides = shape + view->ndim;
+	int64_t item = view->dtype.item_size;
+	int shift = item & (item - 1) ? -1 : item ? __builtin_ctzll((unsigned long long)item) : 0;
+	int is_exact = item != 0;
+
+	for (int i = 0; i < view->ndim; i++) {
+		int64_t stride = shape[i] < 2 ? item : strides[i];
+
+		out[i] = shift < 0 ? stride / item : stride >> shift;
+		is_exact &= out[i] * item == stride;
+	}
+	return is_exact;
+}
+
+/* Shape and strides are set; the text (may be NULL) is retained. */
+static struct bi__more *new_more(const struct bi_view *view, struct bi__text *text, const char *descr, uint32_t length,
+				 struct bi_error *err)
+{
+	struct bi__more *more = malloc(sizeof(*more) + (size_t)view->ndim * sizeof(int64_t));
+
+	if (!more) {
+		bi__fail(err, BI_ENOMEM, "no memory for the strides of a view of %d dimensions", view->ndim);
+		return NULL;
+	}
+	more->text = text;
+	more->descr = descr;
+	more->descr_length = length;
+	more->is_exact = put_element_strides(view, more->element_strides);
+	if (text)
+		atomic_fetch_add_explicit(&text->refs, 1, memory_order_relaxed);
+	return more;
+}
+
+static void release_more(struct bi__more *more)
+{
+	if (!more)
+		return;
+	release_text(more->text);
+	free(more);
+}
+
+const struct bi__more *bi__view_make_more(const struct bi_view *view, struct bi_error *err)
+{
+	struct bi__more *made = new_more(view, NULL, NULL, 0, err), *present = NULL;
+
+	/* What is added describes the view, and changes nothing of it. */
+	if (!made || atomic_compare_exchange_strong(&((struct bi_view *)(uintptr_t)view)->more, &present, made))
+		return made;
+	release_more(made);
+	return present;
+}
+
+/* The memory's reference is taken. The layout is known to be sound and inside; ndim is set. No text. */
+static void fill(struct bi_view *view, struct bi_memory *memory, const struct bi_layout *layout, unsigned flags)
+{
+	int ndim = view->ndim, is_empty = 0;
 
 	atomic_init(&view->refs, 1);
-	view->flags = flags;
-	view->exchange_flags = (uint16_t)(described | (flags & BI_VIEW_READONLY ? BI_EXCHANGE_READONLY : 0));
-	if (view->text)
-		atomic_fetch_add_explicit(&view->text->refs, 1, memory_order_relaxed);
-}
-
-/* The text is retained, the memory's reference taken. The layout is known to be sound and inside; ndim is set. */
-static void fill(struct bi_view *view, struct bi_memory *memory, const struct bi_layout *layout, struct bi__text *text,
-		 unsigned flags)
-{
-	int ndim = view->ndim;
-
+	atomic_init(&view->more, NULL);
 	view->memory = memory;
-	view->text = text;
-	view->descr = layout->descr;
-	view->descr_length = layout->descr_length;
 	view->dtype = layout->dtype;
-	view->words = bi__dtype_words(layout->dtype);
 	view->offset = layout->offset;
 	for (int i = 0; i < ndim; i++) {
 		view->dims[i] = layout->shape[i];
 		view->dims[ndim + i] = layout->strides[i];
+		is_empty |= layout->shape[i] == 0;
 	}
-	bi__view_complete(view, flags);
+	describe_axes(view, flags, is_empty);
 }
 
-/* As fill. */
+static int add_text(struct bi_view *view, struct bi__text *text, const char *descr, uint32_t length,
+		    struct bi_error *err)
+{
+	struct bi__more *more = new_more(view, text, descr, length, err);
+
+	if (!more)
+		return BI_ENOMEM;
+	atomic_init(&view->more, more);
+	return BI_OK;
+}
+
+/* A view of the memory in its room, or in an allocation; NULL: BI_ENOMEM, and nothing was counted. */
+static struct bi_view *begin(struct bi_memory *memory, int ndim, struct bi_error *err)
+{
+	struct bi_view *view = ndim <= BI__ROOM_NDIM ? bi__memory_take_room(memory) : NULL;
+
+	if (view) {
+		view->ndim = (uint8_t)ndim;
+		view->place = BI__VIEW_IN_ROOM;
+	} else {
+		view = allocate(ndim, err);
+		if (view)
+			bi_memory_retain(memory);
+	}
+	return view;
+}
+
+struct bi_view *bi__view_begin(const struct bi_view *source, int ndim, struct bi_error *err)
+{
+	struct bi_view *view = begin(source->memory, ndim, err);
+
+	if (view)
+		view->memory = source->memory;
+	return view;
+}
+
+void bi__view_leave(struct bi_view *view)
+{
+	struct bi_memory *memory = view->memory;
+
+	if (view->place == BI__VIEW_IN_ROOM) {
+		bi__memory_leave_room(memory);
+		return;
+	}
+	if (view->place == BI__VIEW_ALONE)
+		free(view);
+	bi_memory_release(memory);
+}
+
+int bi__view_complete(struct bi_view *view, const struct bi_view *source, int64_t offset, int is_empty,
+		      struct bi_view **out, struct bi_error *err)
+{
+	const struct bi__more *more = atomic_load_explicit(&source->more, memory_order_acquire);
+
+	atomic_init(&view->refs, 1);
+	atomic_init(&view->more, NULL);
+	view->dtype = source->dtype;
+	view->offset = offset;
+	describe_axes(view, source->flags, is_empty);
+	if (more && more->text && add_text(view, more->text, more->descr, more->descr_length, err)) {
+		bi__view_leave(view);
+		return BI_ENOMEM;
+	}
+	*out = view;
+	return BI_OK;
+}
+
+/* As fill; the text (may be NULL) is retained. */
 static int new_view(struct bi_memory *memory, const struct bi_layout *layout, struct bi__text *text, unsigned flags,
 		    struct bi_view **out, struct bi_error *err)
 {
-	struct bi_view *view = bi__view_allocate(layout->ndim, err);
+	struct bi_view *view = allocate(layout->ndim, err);
 
 	if (!view)
 		return BI_ENOMEM;
-	fill(view, memory, layout, text, flags);
+	fill(view, memory, layout, flags);
+	if (text && add_text(view, text, layout->descr, layout->descr_length, err)) {
+		free(view);
+		return BI_ENOMEM;
+	}
 	*out = view;
 	return BI_OK;
 }
@@ -257,8 +370,9 @@ static int view_behind(struct bi_memory *memory, const struct bi_layout *layout,
 
 	if (rc)
 		return rc;
-	view->ndim = layout->ndim;
-	fill(view, memory, layout, NULL, memory->flags & BI_WRAP_READONLY ? BI_VIEW_READONLY : 0);
+	view->ndim = (uint8_t)layout->ndim;
+	view->place = BI__VIEW_BEHIND;
+	fill(view, memory, layout, memory->flags & BI_WRAP_READONLY ? BI_VIEW_READONLY : 0);
 	*out = view;
 	return BI_OK;
 }
@@ -361,33 +475,23 @@ struct bi_view *bi_view_retain(struct bi_view *view)
 	return view;
 }
 
-/* Room behind a memory is that of one view, and goes with the memory. */
-static int is_behind(const struct bi_view *view)
-{
-	return view->memory->has_view && view == bi__view_behind(view->memory);
-}
-
 void bi_view_release(struct bi_view *view)
 {
-	struct bi_memory *memory;
-
 	if (!view || !bi__drop_reference(&view->refs))
 		return;
-	memory = view->memory;
-	release_text(view->text);
-	if (!is_behind(view))
-		free(view);
-	bi_memory_release(memory);
+	release_more(atomic_load_explicit(&view->more, memory_order_acquire));
+	bi__view_leave(view);
 }
 
 void bi_view_layout(const struct bi_view *view, struct bi_layout *layout)
 {
-	size_t n = (size_t)view->ndim;
+	const struct bi__more *more = atomic_load_explicit(&view->more, memory_order_acquire);
+	size_t n = view->ndim;
 
 	layout->dtype = view->dtype;
 	layout->ndim = view->ndim;
-	layout->descr = view->descr;
-	layout->descr_length = view->descr_length;
+	layout->descr = more ? more->descr : NULL;
+	layout->descr_length = more ? more->descr_length : 0;
 	layout->offset = view->offset;
 	memcpy(layout->shape, view->dims, n * sizeof(*view->dims));
 	memcpy(layout->strides, view->dims + n, n * sizeof(*view->dims));

@@ -26,14 +26,43 @@ int bi__view_take(struct bi_memory *memory, const struct bi_layout *layout, unsi
 int bi__view_make(struct bi_memory *memory, const struct bi_layout *layout, struct bi__text *text, unsigned flags,
 		  struct bi_view **out, struct bi_error *err);
 
-/* Room for a view of `ndim` dimensions, in which nothing is set but those; NULL: BI_ENOMEM. Freed with free(). */
-struct bi_view *bi__view_allocate(int ndim, struct bi_error *err);
+/*
+ * A view of what `source` is a view of, in which nothing is set but its memory, of which it has a reference, its place,
+ * and its dimensions; NULL: BI_ENOMEM. Either bi__view_complete follows, or bi__view_leave.
+ */
+struct bi_view *bi__view_begin(const struct bi_view *source, int ndim, struct bi_error *err);
+
+/* Gives back place and reference, of a view that has nothing else. */
+void bi__view_leave(struct bi_view *view);
 
 /*
- * Makes it one, with a count of 1: memory (whose reference is taken), text (retained), descr, dtype, words, offset,
- * shape and strides are set and sound.
+ * Shape and strides are set and sound; type, descr and flags are the source's. `is_empty`: no element. BI_ENOMEM: then
+ * the view is gone.
  */
-void bi__view_complete(struct bi_view *view, unsigned flags);
+int bi__view_complete(struct bi_view *view, const struct bi_view *source, int64_t offset, int is_empty,
+		      struct bi_view **out, struct bi_error *err);
+
+/*
+ * The view's `more`, which is made if there is none yet. NULL: BI_ENOMEM. Any number of threads may ask at once. Out of
+ * the way of all calls but the first.
+ */
+__attribute__((cold, noinline)) const struct bi__more *bi__view_make_more(const struct bi_view *view,
+									  struct bi_error *err);
+
+static inline const struct bi__more *bi__view_more(const struct bi_view *view, struct bi_error *err)
+{
+	const struct bi__more *more = atomic_load_explicit(&view->more, memory_order_acquire);
+
+	return more ? more : bi__view_make_more(view, err);
+}
+
+/* The text of a structured type that is the view's own, or NULL. */
+static inline struct bi__text *bi__view_text(const struct bi_view *view)
+{
+	const struct bi__more *more = atomic_load_explicit(&view->more, memory_order_acquire);
+
+	return more ? more->text : NULL;
+}
 
 /* bi_view_native, where it is a part of something that is called often. */
 static inline void bi__view_native(const struct bi_view *view, struct bi_native *out)

@@ -19,8 +19,10 @@ struct bi_dl_device bi_dlpack_device(const struct bi_view *view)
 /* The slow way has the words. */
 static int put_type(const struct bi_view *view, struct bi_dl_type *out, struct bi_error *err)
 {
-	*out = (struct bi_dl_type){ view->words.code, view->words.bits, view->dtype.lanes };
-	if (out->code != BI__TYPE_OPAQUE)
+	struct bi__type_words words = bi__dtype_words(view->dtype);
+
+	*out = (struct bi_dl_type){ words.code, words.bits, view->dtype.lanes };
+	if (words.code != BI__TYPE_OPAQUE)
 		return BI_OK;
 	return bi__cite(bi_dtype_to_dlpack(view->dtype, &out->code, &out->bits, &out->lanes, err), "D9", err);
 }
@@ -31,6 +33,9 @@ static int put_place(const struct bi_view *view, struct bi_dl_tensor *out, struc
 	const struct bi__block *block = &view->memory->block;
 	size_t offset = block->handle ? block->origin + (size_t)view->offset : 0;
 
+	out->device = bi_dlpack_device(view);
+	out->data = NULL;
+	out->byte_offset = 0;
 	if (view->is_empty)
 		return BI_OK;
 	if (block->kind == BI_HANDLE_CL_SVM)
@@ -38,30 +43,36 @@ static int put_place(const struct bi_view *view, struct bi_dl_tensor *out, struc
 				"handle kind %d is shared virtual memory, DLPack's OpenCL memory is a cl_mem [D8]",
 				BI_HANDLE_CL_SVM);
 	bi__memory_show(view->memory);
+	if (block->kind == BI_HANDLE_CL_MEM)
+		out->byte_offset = offset;
 	out->data = (void *)(block->kind == BI_HANDLE_CL_MEM ? block->handle : block->handle + offset);
-	out->byte_offset = block->kind == BI_HANDLE_CL_MEM ? offset : 0;
 	return BI_OK;
 }
 
 static int put_layout(const struct bi_view *view, struct bi_dl_tensor *out, struct bi_error *err)
 {
-	if (view->ndim && !view->has_element_strides)
+	const struct bi__more *more;
+
+	out->ndim = view->ndim;
+	out->shape = out->strides = NULL;
+	if (!view->ndim)
+		return BI_OK;
+	more = bi__view_more(view, err);
+	if (!more)
+		return BI_ENOMEM;
+	if (!more->is_exact)
 		return bi__fail(err, BI_EUNSUPPORTED, "a stride is no multiple of the item size %u [D4]",
 				view->dtype.item_size);
-	out->ndim = view->ndim;
 	/* By the interface's word nobody writes them. */
-	out->shape = view->ndim ? (int64_t *)(uintptr_t)view->dims : NULL;
-	out->strides = (int64_t *)(uintptr_t)bi__element_strides(view);
+	out->shape = (int64_t *)(uintptr_t)view->dims;
+	out->strides = (int64_t *)(uintptr_t)more->element_strides;
 	return BI_OK;
 }
 
 static int describe(const struct bi_view *view, struct bi_dl_tensor *out, struct bi_error *err)
 {
-	int rc;
+	int rc = put_type(view, &out->dtype, err);
 
-	memset(out, 0, sizeof(*out));
-	out->device = bi_dlpack_device(view);
-	rc = put_type(view, &out->dtype, err);
 	if (!rc)
 		rc = put_layout(view, out, err);
 	return rc ? rc : put_place(view, out, err);
@@ -141,14 +152,15 @@ int bi_dlpack_export(const struct bi_view *view, uint64_t flags, struct bi_dl_ma
 	made = malloc(sizeof(*made));
 	if (!made)
 		return bi__fail(err, BI_ENOMEM, "no memory to export a view of %d dimensions", view->ndim);
+	/* First, because an atomic write waits for all that was written before. */
+	made->manager_ctx = retain(view);
+	made->deleter = delete_versioned;
 	rc = describe(view, &made->tensor, err);
 	if (rc) {
-		free(made);
+		delete_versioned(made);
 		return rc;
 	}
 	made->version = (struct bi_dl_version){ BI_DLPACK_MAJOR, BI_DLPACK_MINOR };
-	made->manager_ctx = retain(view);
-	made->deleter = delete_versioned;
 	made->flags = flags | flags_of(view, &made->tensor);
 	*out = made;
 	return BI_OK;

@@ -52,14 +52,15 @@ struct bi_view *bi__exchange_own(const struct bi_exchange *exchange)
 static void put_type(const struct bi_view *view, struct bi_exchange *out)
 {
 	struct bi_dtype dtype = view->dtype;
-	uint32_t lanes = view->words.code != BI__TYPE_OPAQUE ? dtype.lanes : dtype.item_size;
+	struct bi__type_words words = bi__dtype_words(dtype);
+	uint32_t lanes = words.code != BI__TYPE_OPAQUE ? dtype.lanes : dtype.item_size;
 
-	out->type_code = view->words.code;
-	out->type_bits = view->words.bits;
+	out->type_code = words.code;
+	out->type_bits = words.bits;
 	out->type_lanes = (uint16_t)(lanes <= UINT16_MAX ? lanes : 0);
 	out->item_size = dtype.item_size;
-	out->type_kind = view->words.kind;
-	out->byte_order = view->words.order;
+	out->type_kind = words.kind;
+	out->byte_order = words.order;
 	memset(out->reserved_type, 0, sizeof(out->reserved_type));
 }
 
@@ -83,18 +84,18 @@ static void put_place(const struct bi_view *view, struct bi_exchange *out)
  * Everything but release and owner, and what bi__exchange_offer writes. Member by member: to clear the whole struct
  * first would take most of the time that a description takes.
  */
-static void put_array(const struct bi_view *view, struct bi_exchange *out)
+static void put_array(const struct bi_view *view, const struct bi__more *more, struct bi_exchange *out)
 {
 	out->version = BI_ABI_VERSION;
 	out->struct_size = sizeof(*out);
 	out->flags = view->exchange_flags;
 	put_place(view, out);
 	put_type(view, out);
-	out->descr = view->descr;
+	out->descr = more->descr;
 	out->ndim = view->ndim;
 	out->shape = view->ndim ? view->dims : NULL;
 	out->strides = view->ndim ? view->dims + view->ndim : NULL;
-	out->element_strides = bi__element_strides(view);
+	out->element_strides = view->ndim && more->is_exact ? more->element_strides : NULL;
 	out->mask = NULL;
 	memset(out->reserved, 0, sizeof(out->reserved));
 }
@@ -148,32 +149,36 @@ static int put_owner(const struct bi_view *view, unsigned flags, struct bi_excha
 
 int bi_view_export(const struct bi_view *view, unsigned flags, struct bi_exchange *out, struct bi_error *err)
 {
+	const struct bi__more *more;
 	int rc;
 
 	if (!view || !out)
 		return bi__fail(err, BI_EINVAL, "view or out is NULL");
 	if (flags & ~(unsigned)(BI_EXPORT_EVENT | BI_EXPORT_SYNCHRONIZE))
 		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", flags);
-	rc = put_owner(view, flags, out, err);
+	more = bi__view_more(view, err);
+	rc = more ? put_owner(view, flags, out, err) : BI_ENOMEM;
 	if (rc)
 		memset(out, 0, sizeof(*out));
 	else
-		put_array(view, out);
+		put_array(view, more, out);
 	return rc;
 }
 
 int bi_view_describe(const struct bi_view *view, struct bi_exchange *out, struct bi_error *err)
 {
+	const struct bi__more *more;
 	int rc;
 
 	if (!view || !out)
 		return bi__fail(err, BI_EINVAL, "view or out is NULL");
-	rc = put_order(view, 0, NULL, out, err);
+	more = bi__view_more(view, err);
+	rc = more ? put_order(view, 0, NULL, out, err) : BI_ENOMEM;
 	if (rc) {
 		memset(out, 0, sizeof(*out));
 		return rc;
 	}
-	put_array(view, out);
+	put_array(view, more, out);
 	out->release = forget_view;
 	out->owner = (void *)(uintptr_t)view;
 	return BI_OK;

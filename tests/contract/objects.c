@@ -149,6 +149,79 @@ static void test_orders_of_release(void **state)
 	}
 }
 
+/* Row of a 4 x 4 array of int32 at the start of its memory. */
+static struct bi_view *row_of(const struct bi_view *view, int64_t row)
+{
+	const struct bi_index item = { BI_INDEX_INTEGER, row, 0, 0 };
+	struct bi_view *out = STALE(struct bi_view);
+
+	OK(bi_view_index(view, &item, 1, &out, &error));
+	return out;
+}
+
+static void check_row(const struct bi_view *view, int64_t row)
+{
+	struct bi_layout layout;
+
+	bi_view_layout(view, &layout);
+	assert_int_equal(layout.ndim, 1);
+	assert_int_equal(layout.shape[0], 4);
+	assert_int_equal(layout.strides[0], 4);
+	assert_int_equal(layout.offset, 16 * row);
+	assert_null(layout.descr);
+}
+
+/* The parts of the test below: three rows, all of the array, and the memory. */
+enum { ROWS = 3, ARRAY = 3, BYTES = 4 };
+
+/* Each of the rows that are left is what it was, also while there is one more. */
+static void check_rows(struct bi_view *const *views)
+{
+	struct bi_view *last = views[ARRAY] ? row_of(views[ARRAY], 3) : NULL;
+
+	for (int i = 0; i < ROWS; i++)
+		if (views[i])
+			check_row(views[i], i);
+	if (last)
+		check_row(last, 3);
+	bi_view_release(last);
+}
+
+/* All 120 orders. Views of a view do not get in each other's way, wherever they lie, and the last one ends the memory.
+ */
+static void test_views_of_a_view(void **state)
+{
+	static const int64_t shape[] = { 4, 4 };
+
+	(void)state;
+	for (int i = 0; i < effort(120); i++) {
+		int32_t values[4][4];
+		atomic_int released = 0;
+		struct bi_memory *memory = wrap_counted(fixture.context, values, sizeof(values), &released);
+		struct bi_view *views[ARRAY + 1];
+		struct bi_layout layout;
+		int order[PARTS];
+
+		permutation(chosen(i, 120), order);
+		OK(bi_layout_init(&layout, dtype_of("int32"), 2, shape, NULL, 0, &error));
+		OK(bi_view_create(memory, &layout, 0, &views[ARRAY], &error));
+		for (int row = 0; row < ROWS; row++)
+			views[row] = row_of(views[ARRAY], row);
+		for (int part = 0; part < PARTS; part++) {
+			assert_int_equal(released, 0);
+			check_rows(views);
+			if (order[part] == BYTES) {
+				bi_memory_release(memory);
+				continue;
+			}
+			bi_view_release(views[order[part]]);
+			views[order[part]] = NULL;
+		}
+		assert_int_equal(released, 1);
+		fixture.cases++;
+	}
+}
+
 /* What was retained is released as often, and the object lives in between. */
 static void test_counts(void **state)
 {
@@ -592,6 +665,7 @@ int objects_group(void)
 		TEST(test_null),
 		TEST(test_options),
 		TEST(test_orders_of_release),
+		TEST(test_views_of_a_view),
 		TEST(test_counts),
 		TEST(test_close_with_work),
 		TEST(test_context_stream),

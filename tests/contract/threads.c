@@ -138,6 +138,54 @@ static void test_last_release(void **state)
 	}
 }
 
+/* Views of one view, and of those, which come and go at the same time. */
+static void take_parts(struct scene *scene, int number)
+{
+	const struct bi_index part = { BI_INDEX_SLICE, number, number + 8, 1 + number };
+	const struct bi_index element = { BI_INDEX_INTEGER, 1, 0, 0 };
+	int64_t extent = (8 + number) / (1 + number);
+
+	for (int i = 0; i < scene->rounds; i++) {
+		struct bi_view *outer = NULL, *inner = NULL;
+		struct bi_exchange exchange;
+		struct bi_layout layout;
+
+		expect(scene, bi_view_index(scene->view, &part, 1, &outer, NULL) == BI_OK);
+		expect(scene, bi_view_index(outer, &element, 1, &inner, NULL) == BI_OK);
+		expect(scene, bi_view_describe(i % 2 ? outer : scene->view, &exchange, NULL) == BI_OK);
+		expect(scene, exchange.shape[0] == (i % 2 ? extent : 16));
+		expect(scene, exchange.element_strides[0] == (i % 2 ? 1 + number : 1));
+		bi_view_release(i % 3 ? outer : inner);
+		bi_view_layout(i % 3 ? inner : outer, &layout);
+		expect(scene, layout.ndim == (i % 3 ? 0 : 1));
+		expect(scene, layout.offset == (i % 3 ? 4 * (2 * number + 1) : 4 * number));
+		bi_view_release(i % 3 ? inner : outer);
+	}
+}
+
+static void test_views(void **state)
+{
+	static const int64_t shape[] = { 16 };
+	struct scene scene = { .context = fixture.context, .rounds = effort(5000) };
+	unsigned char bytes[64] = { 0 };
+	struct bi_layout layout;
+
+	(void)state;
+	OK(bi_layout_init(&layout, dtype_of("int32"), 1, shape, NULL, 0, &error));
+	for (int i = 0; i < effort(4); i++) {
+		atomic_int released = 0;
+
+		scene.memory = wrap(scene.context, bytes, sizeof(bytes), &released);
+		OK(bi_view_create(scene.memory, &layout, 0, &scene.view, &error));
+		play(&scene, THREADS, take_parts);
+		bi_memory_release(scene.memory);
+		assert_int_equal(released, 0);
+		bi_view_release(scene.view);
+		assert_int_equal(released, 1);
+		fixture.cases += THREADS * (unsigned long)scene.rounds;
+	}
+}
+
 /* Each with views of its own in shared memories. */
 static void copy_own_rows(struct scene *scene, int number)
 {
@@ -381,14 +429,9 @@ static void test_description_meanwhile(void **state)
 int threads_group(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(test_counts),
-		TEST(test_last_release),
-		TEST(test_copies),
-		TEST(test_opposite_copies),
-		TEST(test_pool),
-		TEST(test_contexts),
-		TEST(test_report_meanwhile),
-		TEST(test_description_meanwhile),
+		TEST(test_counts),   TEST(test_last_release),     TEST(test_views),
+		TEST(test_copies),   TEST(test_opposite_copies),  TEST(test_pool),
+		TEST(test_contexts), TEST(test_report_meanwhile), TEST(test_description_meanwhile),
 	};
 
 	return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
