@@ -102,16 +102,25 @@ int bi_dlpack_describe(const struct bi_view *view, struct bi_dl_tensor *out, str
 	return rc;
 }
 
+/*
+ * An atomic write waits for everything before it, and what is behind it waits for that. So the view is counted first,
+ * and let go last.
+ */
+
 static void delete_versioned(struct bi_dl_managed_versioned *self)
 {
-	bi_view_release(self->manager_ctx);
+	struct bi_view *view = self->manager_ctx;
+
 	free(self);
+	bi_view_release(view);
 }
 
 static void delete_unversioned(struct bi_dl_managed *self)
 {
-	bi_view_release(self->manager_ctx);
+	struct bi_view *view = self->manager_ctx;
+
 	free(self);
+	bi_view_release(view);
 }
 
 struct bi_view *bi__dlpack_own(const struct bi_dl_managed_versioned *tensor)
@@ -135,10 +144,30 @@ static uint64_t flags_of(const struct bi_view *view, const struct bi_dl_tensor *
 	       (bi__dlpack_is_small(tensor->dtype.bits) ? BI_DL_PADDED : 0);
 }
 
+/* The flags of the tensor are not set. */
+static int make_versioned(struct bi_view *view, struct bi_dl_managed_versioned **out, struct bi_error *err)
+{
+	struct bi_dl_managed_versioned *made = malloc(sizeof(*made));
+	int rc;
+
+	if (!made)
+		return bi__fail(err, BI_ENOMEM, "no memory to export a view of %d dimensions", view->ndim);
+	rc = describe(view, &made->tensor, err);
+	if (rc) {
+		free(made);
+		return rc;
+	}
+	made->version = (struct bi_dl_version){ BI_DLPACK_MAJOR, BI_DLPACK_MINOR };
+	made->manager_ctx = view;
+	made->deleter = delete_versioned;
+	*out = made;
+	return BI_OK;
+}
+
 int bi_dlpack_export(const struct bi_view *view, uint64_t flags, struct bi_dl_managed_versioned **out,
 		     struct bi_error *err)
 {
-	struct bi_dl_managed_versioned *made;
+	struct bi_view *held;
 	int rc;
 
 	if (!out)
@@ -149,21 +178,13 @@ int bi_dlpack_export(const struct bi_view *view, uint64_t flags, struct bi_dl_ma
 	if (flags & ~(uint64_t)BI_DL_COPIED)
 		return bi__fail(err, BI_EINVAL, "flags 0x%llx has other bits than %d", (unsigned long long)flags,
 				BI_DL_COPIED);
-	made = malloc(sizeof(*made));
-	if (!made)
-		return bi__fail(err, BI_ENOMEM, "no memory to export a view of %d dimensions", view->ndim);
-	/* First, because an atomic write waits for all that was written before. */
-	made->manager_ctx = retain(view);
-	made->deleter = delete_versioned;
-	rc = describe(view, &made->tensor, err);
-	if (rc) {
-		delete_versioned(made);
-		return rc;
-	}
-	made->version = (struct bi_dl_version){ BI_DLPACK_MAJOR, BI_DLPACK_MINOR };
-	made->flags = flags | flags_of(view, &made->tensor);
-	*out = made;
-	return BI_OK;
+	held = retain(view);
+	rc = make_versioned(held, out, err);
+	if (rc)
+		bi_view_release(held);
+	else
+		(*out)->flags = flags | flags_of(view, &(*out)->tensor);
+	return rc;
 }
 
 int bi_dlpack_export_unversioned(const struct bi_view *view, struct bi_dl_managed **out, struct bi_error *err)
