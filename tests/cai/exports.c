@@ -344,6 +344,7 @@ static void cai_at_once_waits_for_nobody(void **state)
 	foreign.kind = BI_HANDLE_CUDA;
 	foreign.handle = raw_of(view).pointer;
 	foreign.nbytes = N;
+	foreign.stream = bi_context_stream(bench.context);
 	foreign.events = &event;
 	foreign.event_count = 1;
 	other = wrapped(&foreign);
