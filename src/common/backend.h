@@ -81,12 +81,17 @@ struct bi__backend {
 	 */
 	int (*enumerate)(struct bi_device *devices, int capacity, int *count, struct bi_error *err);
 	/*
-	 * Opens a device that enumerate described, or adopts options->adopt_context (then device->ordinal selects among
-	 * its devices, or -1: that of adopt_stream, else the first; *device is filled). Creates or adopts the context
-	 * stream. Optional, together with close: there is nothing to open.
+	 * What enumerate last described under exactly that device string; it lives as long as the process and can be
+	 * opened, or open says why not. NULL: nothing is known of such a device, enumerate is to be asked. Optional.
 	 */
-	int (*open)(const struct bi_options *options, struct bi_device *device, struct bi__device_state *out,
-		    struct bi__queue *stream, struct bi_error *err);
+	const struct bi_device *(*recall)(const char *spec);
+	/*
+	 * Opens a device that enumerate described, or adopts options->adopt_context: then device->ordinal selects among
+	 * its devices (-1: that of adopt_stream, else the first) and *adopted, which may be *device, is filled. Creates
+	 * or adopts the context stream. Optional, together with close: there is nothing to open.
+	 */
+	int (*open)(const struct bi_options *options, const struct bi_device *device, struct bi_device *adopted,
+		    struct bi__device_state *out, struct bi__queue *stream, struct bi_error *err);
 	/*
 	 * Makes the native context current on the calling thread, *entered = 1 if it was not; leave undoes that.
 	 * Optional, where a thread has no such thing.

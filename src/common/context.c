@@ -37,10 +37,15 @@ static int opted_out(void)
 /* Everything but the device. */
 static struct bi_context *new_context(const struct bi_options *options)
 {
-	struct bi_context *context = calloc(1, sizeof(*context));
+	struct bi_context *context = malloc(sizeof(*context));
 
 	if (!context)
 		return NULL;
+	/*
+	 * Not calloc, which passes over what the C library keeps for a thread. A compiler makes calloc of malloc and a
+	 * memset of the whole.
+	 */
+	memset(&context->backend, 0, sizeof(*context) - offsetof(struct bi_context, backend));
 	if (options->profile && !(context->report = bi__report_create())) {
 		free(context);
 		return NULL;
@@ -48,9 +53,8 @@ static struct bi_context *new_context(const struct bi_options *options)
 	atomic_init(&context->refs, 1);
 	bi__stream_init(&context->stream, context);
 	bi__pool_init(&context->pool, options->pool_limit);
-	pthread_mutex_init(&context->retired_lock, NULL);
+	context->retired_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	context->debug = options->debug;
-	context->unordered = opted_out();
 	context->memory = options->memory ? (enum bi_memory_kind)options->memory : BI_MEMORY_DEVICE;
 	context->log = options->log;
 	context->log_data = options->log_data;
@@ -62,8 +66,12 @@ static void free_context(struct bi_context *context)
 {
 	bi__report_free(context->report, context);
 	pthread_mutex_destroy(&context->retired_lock);
-	pthread_mutex_destroy(&context->pool.lock);
-	free(context->notes);
+	bi__pool_finish(&context->pool);
+	/* Notes are about devices of a list, and then the device was copied from there. */
+	if (context->own_device) {
+		free(context->notes);
+		free(context->own_device);
+	}
 	free(context);
 }
 
@@ -86,12 +94,13 @@ static int open_device(struct bi_context *context, const struct bi_device *devic
 {
 	int rc;
 
-	context->device = *device;
+	context->device = device;
 	context->backend = bi__registry_find(device->backend);
+	context->unordered = context->backend->handle == BI_HANDLE_CUDA && opted_out();
 	rc = bi__dispatch_open(context, options, err);
-	if (!rc && context->memory == BI_MEMORY_UNIFIED && !(context->device.capabilities & BI_CAP_SVM)) {
+	if (!rc && context->memory == BI_MEMORY_UNIFIED && !(context->device->capabilities & BI_CAP_SVM)) {
 		bi__dispatch_close(context);
-		rc = bi__fail(err, BI_EUNSUPPORTED, "device %s has no unified memory", context->device.spec);
+		rc = bi__fail(err, BI_EUNSUPPORTED, "device %s has no unified memory", context->device->spec);
 	}
 	if (rc) {
 		/* The next candidate starts afresh. */
@@ -99,7 +108,7 @@ static int open_device(struct bi_context *context, const struct bi_device *devic
 		context->stream.queue = (struct bi__queue){ .native = 0 };
 		return rc;
 	}
-	bi__log(context, BI_LOG_INFO, "opened %s: %s", context->device.spec, context->device.name);
+	bi__log(context, BI_LOG_INFO, "opened %s: %s", context->device->spec, context->device->name);
 	return BI_OK;
 }
 
@@ -107,9 +116,10 @@ static int open_device(struct bi_context *context, const struct bi_device *devic
 static int open_first(struct bi_context *context, const struct bi__choice *choice, const struct bi_options *options,
 		      struct bi_error *err)
 {
-	struct bi_error local = { 0, 0, "" };
+	struct bi_error local;
 	int rc = BI_ENODEVICE;
 
+	*local.message = '\0';
 	for (int i = 0; i < choice->count; i++) {
 		const struct bi_device *device = &choice->devices[i];
 
@@ -131,26 +141,49 @@ static int open_first(struct bi_context *context, const struct bi__choice *choic
 	return BI_OK;
 }
 
-static int open_chosen(struct bi_context *context, const struct bi_options *options, struct bi_error *err)
+/* For the description of a device that is nobody else's for as long as the context lives. */
+static int make_room(struct bi_context *context, struct bi_error *err)
 {
-	struct bi__choice *choice = malloc(sizeof(*choice));
-	int rc;
+	context->own_device = malloc(sizeof(*context->own_device));
+	return context->own_device ? BI_OK : bi__fail(err, BI_ENOMEM, "no memory for a context");
+}
 
-	if (!choice)
-		return bi__fail(err, BI_ENOMEM, "no memory for a list of devices");
-	rc = bi__registry_choose(options->device, choice, err);
+static void keep_device(struct bi_context *context)
+{
+	*context->own_device = *context->device;
+	context->device = context->own_device;
+}
+
+static int open_listed(struct bi_context *context, struct bi__choice *choice, const struct bi_options *options,
+		       struct bi_error *err)
+{
+	int rc = make_room(context, err);
+
 	if (!rc)
 		rc = open_first(context, choice, options, err);
-	free(choice);
+	if (!rc)
+		keep_device(context);
+	bi__registry_forget(choice);
 	return rc;
+}
+
+static int open_chosen(struct bi_context *context, const struct bi_options *options, struct bi_error *err)
+{
+	struct bi__choice choice;
+	int rc = bi__registry_choose(options->device, &choice, err);
+
+	if (rc)
+		return rc;
+	return choice.list ? open_listed(context, &choice, options, err) : open_first(context, &choice, options, err);
 }
 
 static int open_adopted(struct bi_context *context, const struct bi_options *options, struct bi_error *err)
 {
-	struct bi_device device;
-	int rc = bi__registry_adopted(options->device, &device, err);
+	int rc = make_room(context, err);
 
-	return rc ? rc : open_device(context, &device, options, err);
+	if (!rc)
+		rc = bi__registry_adopted(options->device, context->own_device, err);
+	return rc ? rc : open_device(context, context->own_device, options, err);
 }
 
 int bi_context_open(const struct bi_options *options, struct bi_context **out, struct bi_error *err)
@@ -180,20 +213,27 @@ int bi_context_open(const struct bi_options *options, struct bi_context **out, s
 	return BI_OK;
 }
 
+/* Nobody else has the context, so what there is of it can be seen without a lock. */
+static void empty(struct bi_context *context)
+{
+	if (context->pool.oldest)
+		bi__pool_trim(context, 0);
+	bi__memory_reap(context, BI__REAP_WAIT);
+	if (context->staged)
+		bi__staging_trim(context);
+	bi__memory_reap(context, BI__REAP_WAIT);
+}
+
 static void close_context(struct bi_context *context)
 {
 	bi_release_fn release = context->release;
 	void *data = context->release_data;
 
 	/* What is let go below takes references and gives them back; none of them is the last again. */
-	atomic_store(&context->refs, 1);
+	atomic_store_explicit(&context->refs, 1, memory_order_relaxed);
 	/* In a forked child their locks may be held by threads that are not there. */
-	if (bi__dispatch_alive(context, NULL) == BI_OK) {
-		bi__pool_trim(context, 0);
-		bi__memory_reap(context, BI__REAP_WAIT);
-		bi__staging_trim(context);
-		bi__memory_reap(context, BI__REAP_WAIT);
-	}
+	if (bi__dispatch_alive(context, NULL) == BI_OK)
+		empty(context);
 	bi__report_free(context->report, context);
 	context->report = NULL;
 	bi__dispatch_close(context);
@@ -210,13 +250,13 @@ struct bi_context *bi_context_retain(struct bi_context *context)
 
 void bi_context_release(struct bi_context *context)
 {
-	if (context && atomic_fetch_sub_explicit(&context->refs, 1, memory_order_acq_rel) == 1)
+	if (context && bi__drop_reference(&context->refs))
 		close_context(context);
 }
 
 const struct bi_device *bi_context_device(const struct bi_context *context)
 {
-	return &context->device;
+	return context->device;
 }
 
 const char *bi_context_notes(const struct bi_context *context)

@@ -9,7 +9,7 @@
 
 int bi__dispatch_refuse_child(const struct bi_context *context, struct bi_error *err)
 {
-	return bi__fail(err, BI_EFORK, "device %s was opened before this process was forked", context->device.spec);
+	return bi__fail(err, BI_EFORK, "device %s was opened before this process was forked", context->device->spec);
 }
 
 /* A driver that was opened before the fork hangs after it. */
@@ -32,6 +32,14 @@ int bi__dispatch_enumerate(const struct bi__backend *backend, struct bi_device *
 	return rc ? rc : backend->enumerate(devices, capacity, count, err);
 }
 
+const struct bi_device *bi__dispatch_recall(const struct bi__backend *backend, const char *spec)
+{
+	/* What a driver listed before a fork it cannot open after it. */
+	if (!backend->recall || (!backend->is_host && bi__fork_generation() > 0))
+		return NULL;
+	return backend->recall(spec);
+}
+
 int bi__dispatch_open(struct bi_context *context, const struct bi_options *options, struct bi_error *err)
 {
 	int rc = check_driver(context->backend, err);
@@ -39,7 +47,8 @@ int bi__dispatch_open(struct bi_context *context, const struct bi_options *optio
 	context->fork_generation = bi__fork_generation();
 	if (rc || !context->backend->open)
 		return rc;
-	return context->backend->open(options, &context->device, &context->state, &context->stream.queue, err);
+	return context->backend->open(options, context->device, context->own_device, &context->state,
+				      &context->stream.queue, err);
 }
 
 void bi__dispatch_close(struct bi_context *context)
@@ -328,7 +337,7 @@ int bi__dispatch_takes(struct bi_context *context, const struct bi__plan *plan, 
 	const struct bi__place to = place_of(dst), from = place_of(src);
 	int rc = bi__dispatch_alive(context, err);
 
-	*takes = (context->device.capabilities & BI_CAP_NATIVE_COPY) != 0;
+	*takes = (context->device->capabilities & BI_CAP_NATIVE_COPY) != 0;
 	if (rc || *takes || !context->backend->takes)
 		return rc;
 	return context->backend->takes(&context->state, plan, &to, &from, takes, err);

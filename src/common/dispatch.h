@@ -32,6 +32,10 @@ static inline int bi__dispatch_reachable(const struct bi_memory *memory, struct 
 int bi__dispatch_enumerate(const struct bi__backend *backend, struct bi_device *devices, int capacity, int *count,
 			   struct bi_error *err);
 
+/* The device that the backend listed under that string; NULL: none that it remembers, or none of this process. */
+const struct bi_device *bi__dispatch_recall(const struct bi__backend *backend, const char *spec);
+
+/* Opens context->device, or adopts and describes what was adopted in context->own_device. */
 int bi__dispatch_open(struct bi_context *context, const struct bi_options *options, struct bi_error *err);
 void bi__dispatch_close(struct bi_context *context);
 

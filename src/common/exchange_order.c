@@ -120,7 +120,7 @@ int bi__exchange_accept(struct bi_context *context, const struct bi_exchange *ex
 
 	if (exchange->stream_kind != BI_STREAM_KIND_NONE && !is_known_kind(context, exchange->stream_kind))
 		return bi__fail(err, BI_EUNSUPPORTED, "stream kind %u cannot be waited for on device %s",
-				exchange->stream_kind, context->device.spec);
+				exchange->stream_kind, context->device->spec);
 	/* An event on a queue tells in time that the work has failed. In CUDA it says nothing that the stream does not.
 	 */
 	if (exchange->event &&

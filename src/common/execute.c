@@ -27,8 +27,8 @@ struct bi_stream *bi__job_stream(const struct bi__job *job, struct bi_error *err
 		return bi__is_host(worker) ? bi__host_stream() : worker->home;
 	if (bi__job_serves(job->stream, to, from))
 		return job->stream;
-	bi__fail(err, BI_EINVAL, "the stream of device %s cannot reach memory of %s", job->stream->context->device.spec,
-		 bi__is_host(worker) ? "the host" : worker->context->device.spec);
+	bi__fail(err, BI_EINVAL, "the stream of device %s cannot reach memory of %s",
+		 job->stream->context->device->spec, bi__is_host(worker) ? "the host" : worker->context->device->spec);
 	return NULL;
 }
 

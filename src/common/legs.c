@@ -175,7 +175,7 @@ int bi__job_run_legs(const struct bi__job *job, enum bi_memory_kind kind, struct
 	second = make_leg(job, job->dst, between);
 	if (job->stream && !first.stream && !second.stream)
 		rc = bi__fail(err, BI_EINVAL, "the stream of device %s reaches neither source nor destination",
-			      job->stream->context->device.spec);
+			      job->stream->context->device->spec);
 	if (!rc)
 		rc = run_legs(&first, &second, err);
 	bi_view_release(between);

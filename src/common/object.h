@@ -43,7 +43,7 @@ struct bi_stream {
 	struct bi_context *context; /* retained, except by the context stream */
 	struct bi__queue queue;
 	unsigned id; /* in reports; 0 is the context stream */
-	uint64_t serial; /* of all streams of the process, never used again */
+	atomic_ullong serial; /* of all streams of the process, never used again; 0: not numbered yet */
 	bi_release_fn release;
 	void *release_data;
 };
@@ -59,7 +59,7 @@ struct bi__pool {
 	pthread_mutex_t lock;
 	size_t limit, bytes;
 	uint64_t hits, misses;
-	struct bi_memory *classes[BI__POOL_CLASSES]; /* last in, first out */
+	struct bi_memory **classes; /* BI__POOL_CLASSES, each last in, first out; NULL until something came back */
 	struct bi_memory *oldest, *newest; /* in the order in which they came back */
 };
 
@@ -69,7 +69,8 @@ struct bi__staged;
 struct bi_context {
 	atomic_uint refs;
 	const struct bi__backend *backend;
-	struct bi_device device;
+	const struct bi_device *device; /* own_device, or one that lives as long as the process */
+	struct bi_device *own_device; /* or NULL */
 	struct bi__device_state state;
 	struct bi_stream stream;
 	unsigned fork_generation;
@@ -183,6 +184,7 @@ struct bi_memory {
 		*caught_up[2]; /* it could, and is let go when the lock is dropped; one step leaves two at most */
 
 	struct bi_memory *next; /* retired list, or class of the pool */
+	struct bi_memory **link; /* pool: what points to it in its class */
 	struct bi_memory *older, *newer; /* pool */
 	uintptr_t retire_event;
 	bool deferred; /* retired without an event: its end cannot be recorded while the context stream is captured */

@@ -234,7 +234,8 @@ static int wait_first_use(struct bi_memory *memory, struct bi_stream *stream, st
 /* Is the tail of host memory on that very stream, which keeps its order by itself? */
 static int tail_is_on(const struct bi_memory *memory, const struct bi_stream *stream)
 {
-	return memory->tail_stream == stream->serial && !stream->queue.out_of_order && !stream->queue.per_thread;
+	return memory->tail_stream == bi__stream_serial(stream) && !stream->queue.out_of_order &&
+	       !stream->queue.per_thread;
 }
 
 static void discard_tail(struct bi_memory *memory)
@@ -281,7 +282,7 @@ static int move_tail(struct bi_memory *memory, struct bi_stream *stream, struct 
 		return rc;
 	discard_tail(memory);
 	memory->tail = tail;
-	memory->tail_stream = stream->serial;
+	memory->tail_stream = bi__stream_number(stream);
 	return BI_OK;
 }
 
@@ -444,7 +445,7 @@ static int check_reach(const struct bi_view *view, const struct bi_stream *strea
 		return bi__fail(err, BI_EINVAL, "view or stream is NULL");
 	if (!bi__is_host(view->memory) && !bi__stream_reaches(stream, view->memory))
 		return bi__fail(err, BI_EINVAL, "the stream of device %s cannot reach memory of %s",
-				stream->context->device.spec, view->memory->context->device.spec);
+				stream->context->device->spec, view->memory->context->device->spec);
 	return bi__dispatch_alive(stream->context, err);
 }
 

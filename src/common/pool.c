@@ -1,5 +1,7 @@
 #include "common/pool.h"
 
+#include <stdlib.h>
+
 #include "common/memory.h"
 
 /* Below this all sizes share one class. */
@@ -33,17 +35,30 @@ static size_t class_of(size_t rounded)
 
 void bi__pool_init(struct bi__pool *pool, size_t limit)
 {
-	pthread_mutex_init(&pool->lock, NULL);
+	pool->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	pool->limit = limit == BI_POOL_NONE ? 0 : limit == BI_POOL_DEFAULT ? (size_t)256 << 20 : limit;
 }
 
-static void unlink_class(struct bi__pool *pool, struct bi_memory *memory)
+void bi__pool_finish(struct bi__pool *pool)
 {
-	struct bi_memory **link = &pool->classes[class_of(memory->block.nbytes)];
+	pthread_mutex_destroy(&pool->lock);
+	free(pool->classes);
+}
 
-	while (*link != memory)
-		link = &(*link)->next;
-	*link = memory->next;
+static void link_class(struct bi_memory **class, struct bi_memory *memory)
+{
+	memory->link = class;
+	memory->next = *class;
+	if (memory->next)
+		memory->next->link = &memory->next;
+	*class = memory;
+}
+
+static void unlink_class(struct bi_memory *memory)
+{
+	*memory->link = memory->next;
+	if (memory->next)
+		memory->next->link = memory->link;
 	memory->next = NULL;
 }
 
@@ -57,7 +72,7 @@ static void unlink_age(struct bi__pool *pool, struct bi_memory *memory)
 /* Locked. */
 static void take_out(struct bi__pool *pool, struct bi_memory *memory)
 {
-	unlink_class(pool, memory);
+	unlink_class(memory);
 	unlink_age(pool, memory);
 	pool->bytes -= memory->block.nbytes;
 }
@@ -68,7 +83,7 @@ struct bi_memory *bi__pool_take(struct bi_context *context, enum bi_memory_kind 
 	struct bi_memory *memory;
 
 	pthread_mutex_lock(&pool->lock);
-	memory = pool->classes[class_of(rounded)];
+	memory = pool->classes ? pool->classes[class_of(rounded)] : NULL;
 	while (memory && memory->block.memory != kind)
 		memory = memory->next;
 	if (memory) {
@@ -91,17 +106,17 @@ static struct bi_memory *take_oldest(struct bi__pool *pool, size_t keep)
 	return memory;
 }
 
-/* Locked. */
-static void put_in(struct bi__pool *pool, struct bi_memory *memory)
+/* Locked. 0: no memory for the classes, which most contexts never need. */
+static int put_in(struct bi__pool *pool, struct bi_memory *memory)
 {
-	struct bi_memory **class = &pool->classes[class_of(memory->block.nbytes)];
-
-	memory->next = *class;
-	*class = memory;
+	if (!pool->classes && !(pool->classes = calloc(BI__POOL_CLASSES, sizeof(*pool->classes))))
+		return 0;
+	link_class(&pool->classes[class_of(memory->block.nbytes)], memory);
 	memory->older = pool->newest;
 	*(pool->newest ? &pool->newest->newer : &pool->oldest) = memory;
 	pool->newest = memory;
 	pool->bytes += memory->block.nbytes;
+	return 1;
 }
 
 void bi__pool_put(struct bi_context *context, struct bi_memory *memory)
@@ -114,8 +129,7 @@ void bi__pool_put(struct bi_context *context, struct bi_memory *memory)
 		return;
 	}
 	pthread_mutex_lock(&pool->lock);
-	put_in(pool, memory);
-	oldest = take_oldest(pool, pool->limit);
+	oldest = put_in(pool, memory) ? take_oldest(pool, pool->limit) : memory;
 	pthread_mutex_unlock(&pool->lock);
 	if (!oldest)
 		return;

@@ -9,6 +9,8 @@
 #include "common/object.h"
 
 void bi__pool_init(struct bi__pool *pool, size_t limit);
+/* An empty one; its lock goes. */
+void bi__pool_finish(struct bi__pool *pool);
 
 /* The size of the class that serves nbytes; 0 if it is larger than any class or does not fit. */
 size_t bi__pool_round(size_t nbytes);
@@ -16,7 +18,7 @@ size_t bi__pool_round(size_t nbytes);
 /* A free memory of that kind and rounded size, or NULL. */
 struct bi_memory *bi__pool_take(struct bi_context *context, enum bi_memory_kind kind, size_t rounded);
 
-/* Takes the memory over; frees the oldest beyond the limit, and what is larger than that at once. */
+/* Takes the memory over; frees the oldest beyond the limit, and what is larger or cannot be kept at once. */
 void bi__pool_put(struct bi_context *context, struct bi_memory *memory);
 
 /* Frees the oldest until at most `keep` bytes are left. */

@@ -42,7 +42,11 @@ static const struct bi__backend *find(const char *name, size_t length)
 
 const struct bi__backend *bi__registry_find(const char *name)
 {
-	return find(name, strlen(name));
+	/* The first letter tells them apart without a call. */
+	for (size_t i = 0; i < BACKEND_COUNT; i++)
+		if (*backends[i]->name == *name && strcmp(backends[i]->name, name) == 0)
+			return backends[i];
+	return NULL;
 }
 
 /* The better the kind, the earlier in the list; the host comes last. */
@@ -73,7 +77,7 @@ static void sort_devices(struct bi_device *devices, int count)
 static void append(const struct bi__backend *backend, struct bi__choice *choice)
 {
 	struct bi_error err = { 0, 0, "" };
-	struct bi_device *next = &choice->devices[choice->count];
+	struct bi_device *next = &choice->list[choice->count];
 	int count, room = BI__MAX_DEVICES - choice->count;
 
 	/* Each backend, the host above all, keeps a place for itself. */
@@ -93,32 +97,35 @@ static void append(const struct bi__backend *backend, struct bi__choice *choice)
 }
 
 /* Devices of one backend, or of all, unusable ones last. */
-static void list(const struct bi__backend *only, struct bi__choice *choice)
+static int list(const struct bi__backend *only, struct bi__choice *choice, struct bi_error *err)
 {
-	choice->count = 0;
+	choice->devices = choice->list = malloc(BI__MAX_DEVICES * sizeof(*choice->list));
+	if (!choice->list)
+		return bi__fail(err, BI_ENOMEM, "no memory for a list of devices");
 	for (size_t i = 0; i < BACKEND_COUNT; i++)
 		if (!only || only == backends[i])
 			append(backends[i], choice);
-	sort_devices(choice->devices, choice->count);
+	sort_devices(choice->list, choice->count);
+	return BI_OK;
 }
 
 int bi_devices(struct bi_device *devices, int capacity, int *count, struct bi_error *err)
 {
-	struct bi__choice *choice;
+	struct bi__choice choice = { 0 };
+	int rc;
 
 	if (!count || capacity < 0 || (capacity && !devices))
 		return bi__fail(err, BI_EINVAL, "count or devices is NULL, or capacity %d is negative", capacity);
 	*count = 0;
-	choice = malloc(sizeof(*choice));
-	if (!choice)
-		return bi__fail(err, BI_ENOMEM, "no memory for a list of devices");
-	list(NULL, choice);
-	*count = choice->count;
-	if (capacity > choice->count)
-		capacity = choice->count;
+	rc = list(NULL, &choice, err);
+	if (rc)
+		return rc;
+	*count = choice.count;
+	if (capacity > choice.count)
+		capacity = choice.count;
 	if (capacity > 0)
-		memcpy(devices, choice->devices, (size_t)capacity * sizeof(*devices));
-	free(choice);
+		memcpy(devices, choice.devices, (size_t)capacity * sizeof(*devices));
+	bi__registry_forget(&choice);
 	return BI_OK;
 }
 
@@ -178,14 +185,15 @@ static int fits(const struct bi_device *device, const char *rest)
 		contains(device->platform_version, rest));
 }
 
-static void keep_fitting(struct bi__choice *choice, const char *rest)
+/* Moves those that fit to the front; where none does the list stays as it is. Returns their number. */
+static int move_fitting(struct bi__choice *choice, const char *rest)
 {
 	int kept = 0;
 
 	for (int i = 0; i < choice->count; i++)
-		if (fits(&choice->devices[i], rest))
-			choice->devices[kept++] = choice->devices[i];
-	choice->count = kept;
+		if (fits(&choice->list[i], rest))
+			choice->list[kept++] = choice->list[i];
+	return kept;
 }
 
 /* A device string and where it came from, for messages: "device" or the environment variable. */
@@ -206,14 +214,15 @@ static int count_usable(const struct bi__choice *choice)
 static int choose_position(struct wish wish, struct bi__choice *choice, struct bi_error *err)
 {
 	const char *c = wish.spec + 1;
-	int position, count;
+	int position, count, rc = list(NULL, choice, err);
 
-	list(NULL, choice);
+	if (rc)
+		return rc;
 	count = count_usable(choice);
 	if (!read_number(&c, &position) || *c || position >= count)
 		return bi__fail(err, BI_ENODEVICE, "%s \"%s\" is not in the list of devices, #0..#%d", wish.source,
 				wish.spec, count - 1);
-	choice->devices[0] = choice->devices[position];
+	choice->devices += position;
 	choice->count = 1;
 	return BI_OK;
 }
@@ -244,36 +253,62 @@ static const char *device_names(const struct bi__choice *choice, char *text, siz
 static int choose_backend(struct wish wish, struct bi__choice *choice, struct bi_error *err)
 {
 	size_t length = strcspn(wish.spec, ":");
+	const char *rest = wish.spec + length; /* with its colon, or "" */
 	const struct bi__backend *backend = find(wish.spec, length);
 	char names[200];
+	int kept, rc;
 
 	if (!backend)
 		return bi__fail(err, BI_ENODEVICE, "%s \"%s\" names no backend of this build (auto, #N, %s)",
 				wish.source, wish.spec, backend_names(names, sizeof(names)));
-	list(backend, choice);
+	rc = list(backend, choice, err);
+	if (rc)
+		return rc;
 	if (choice->count && !choice->devices[0].usable)
 		return bi__fail(err, BI_ENODEVICE, "%s \"%s\": %s", wish.source, wish.spec, choice->devices[0].reason);
-	device_names(choice, names, sizeof(names));
-	if (wish.spec[length])
-		keep_fitting(choice, wish.spec + length + 1);
-	if (choice->count == 0)
+	kept = *rest ? move_fitting(choice, rest + 1) : choice->count;
+	if (kept == 0)
 		return bi__fail(err, BI_ENODEVICE, "%s \"%s\" fits no device; there are: %s", wish.source, wish.spec,
-				names);
+				device_names(choice, names, sizeof(names)));
+	choice->count = kept;
 	return BI_OK;
+}
+
+/* Does the string name exactly one device that its backend remembers? */
+static int recall(const char *spec, struct bi__choice *choice)
+{
+	for (size_t i = 0; i < BACKEND_COUNT && !choice->count; i++) {
+		choice->devices = bi__dispatch_recall(backends[i], spec);
+		choice->count = choice->devices != NULL;
+	}
+	return choice->count;
 }
 
 int bi__registry_choose(const char *spec, struct bi__choice *choice, struct bi_error *err)
 {
 	struct wish wish = { "device", spec };
+	int rc;
 
 	if (!spec)
 		wish = (struct wish){ "BI_DEVICE", getenv("BI_DEVICE") };
+	*choice = (struct bi__choice){ 0 };
 	choice->is_auto = !wish.spec || (!spec && !*wish.spec) || strcmp(wish.spec, "auto") == 0;
-	if (choice->is_auto) {
-		list(NULL, choice);
-		return BI_OK;
-	}
-	return *wish.spec == '#' ? choose_position(wish, choice, err) : choose_backend(wish, choice, err);
+	if (choice->is_auto)
+		rc = list(NULL, choice, err);
+	else if (recall(wish.spec, choice))
+		rc = BI_OK;
+	else if (*wish.spec == '#')
+		rc = choose_position(wish, choice, err);
+	else
+		rc = choose_backend(wish, choice, err);
+	if (rc)
+		bi__registry_forget(choice);
+	return rc;
+}
+
+void bi__registry_forget(struct bi__choice *choice)
+{
+	free(choice->list);
 }
 
 int bi__registry_adopted(const char *spec, struct bi_device *device, struct bi_error *err)

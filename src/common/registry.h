@@ -15,11 +15,18 @@ const struct bi__backend *bi__registry_host(void);
 struct bi__choice {
 	int count;
 	int is_auto;
-	struct bi_device devices[BI__MAX_DEVICES];
+	const struct bi_device *devices; /* of the list; without one, a device that lives as long as the process */
+	struct bi_device *list; /* or NULL */
 };
 
-/* `spec` NULL: environment, else auto. BI_ENODEVICE with the reasons if nothing fits. */
+/*
+ * `spec` NULL: environment, else auto. BI_ENODEVICE with the reasons if nothing fits; then there is nothing to forget.
+ * Backends are asked for their devices each time, but for a device string that names exactly one, which its backend
+ * remembers (bi__backend.recall).
+ */
 int bi__registry_choose(const char *spec, struct bi__choice *choice, struct bi_error *err);
+/* The list goes. */
+void bi__registry_forget(struct bi__choice *choice);
 
 /* Backend of a device that was enumerated. */
 const struct bi__backend *bi__registry_find(const char *name);

@@ -284,8 +284,8 @@ int bi_context_report(struct bi_context *context, char **out, struct bi_error *e
 	bi__dispatch_cache_state(context, &built, &loaded);
 	put(&text,
 	    "{\n  \"version\": 1,\n  \"library\": \"%s\",\n  \"device\": \"%s\",\n  \"name\": ", BI_VERSION_STRING,
-	    context->device.spec);
-	put_string(&text, context->device.name);
+	    context->device->spec);
+	put_string(&text, context->device->name);
 	put(&text, ",\n");
 	put_operations(&text, context);
 	put_waits(&text, context);

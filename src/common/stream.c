@@ -8,11 +8,24 @@
 
 void bi__stream_init(struct bi_stream *stream, struct bi_context *context)
 {
-	static atomic_ullong serials;
-
 	stream->context = context;
-	stream->serial = atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1;
+	atomic_init(&stream->serial, 0);
 	atomic_init(&stream->refs, 1);
+}
+
+uint64_t bi__stream_number(struct bi_stream *stream)
+{
+	static atomic_ullong serials;
+	unsigned long long serial = bi__stream_serial(stream), made;
+
+	if (serial)
+		return serial;
+	made = atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1;
+	/* Another thread may have been first. */
+	return atomic_compare_exchange_strong_explicit(&stream->serial, &serial, made, memory_order_relaxed,
+						       memory_order_relaxed)
+		       ? made
+		       : serial;
 }
 
 static int is_context_stream(const struct bi_stream *stream)
@@ -32,6 +45,7 @@ static pthread_once_t host_once = PTHREAD_ONCE_INIT;
 static void make_host_context(void)
 {
 	host_context.backend = bi__registry_host();
+	host_context.device = bi__dispatch_recall(host_context.backend, host_context.backend->name);
 	bi__stream_init(&host_context.stream, &host_context);
 }
 
@@ -72,8 +86,8 @@ int bi_stream_create(struct bi_context *context, unsigned flags, struct bi_strea
 		return bi__fail(err, BI_EINVAL, "context is NULL");
 	if (flags > BI_STREAM_OUT_OF_ORDER)
 		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", flags);
-	if (flags && !(context->device.capabilities & BI_CAP_OUT_OF_ORDER))
-		return bi__fail(err, BI_EUNSUPPORTED, "device %s has no out-of-order streams", context->device.spec);
+	if (flags && !(context->device->capabilities & BI_CAP_OUT_OF_ORDER))
+		return bi__fail(err, BI_EUNSUPPORTED, "device %s has no out-of-order streams", context->device->spec);
 	return open_stream(context, (struct bi__queue){ .out_of_order = (int)flags }, out, err);
 }
 

@@ -7,6 +7,15 @@
 /* Sets what every stream has; the queue is opened by the backend. */
 void bi__stream_init(struct bi_stream *stream, struct bi_context *context);
 
+/* The serial of the stream, 0: it has none yet. */
+static inline uint64_t bi__stream_serial(const struct bi_stream *stream)
+{
+	return atomic_load_explicit(&stream->serial, memory_order_relaxed);
+}
+
+/* The same for one that has to have one. Most never do, and numbering them would cost each context that is opened. */
+uint64_t bi__stream_number(struct bi_stream *stream);
+
 /* Can work on the stream use the memory? Host memory is for streams that execute on the host. */
 int bi__stream_reaches(const struct bi_stream *stream, const struct bi_memory *memory);
 

@@ -237,8 +237,8 @@ int bi__cuda_is_known(const void *host, int *is_known, struct bi_error *err);
 int bi__cuda_reach(const void *host, size_t nbytes, bi__cu_pointer *device, struct bi_error *err);
 
 int bi__cuda_enumerate(struct bi_device *devices, int capacity, int *count, struct bi_error *err);
-int bi__cuda_open(const struct bi_options *options, struct bi_device *device, struct bi__device_state *out,
-		  struct bi__queue *stream, struct bi_error *err);
+int bi__cuda_open(const struct bi_options *options, const struct bi_device *device, struct bi_device *adopted,
+		  struct bi__device_state *out, struct bi__queue *stream, struct bi_error *err);
 void bi__cuda_close(struct bi__device_state *device, struct bi__queue *stream);
 
 int bi__cuda_alloc(struct bi__device_state *device, struct bi__block *block, struct bi_error *err);

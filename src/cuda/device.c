@@ -153,9 +153,10 @@ static int get_context_device(bi__cu_context context, bi__cu_device *device, str
 	return rc;
 }
 
-static int open_adopted(struct bi__cuda *cuda, bi__cu_context context, struct bi_device *device, struct bi_error *err)
+static int open_adopted(struct bi__cuda *cuda, bi__cu_context context, int wanted, struct bi_device *adopted,
+			struct bi_error *err)
 {
-	int wanted = device->ordinal, rc = bi__cu_open(err);
+	int rc = bi__cu_open(err);
 
 	if (!rc)
 		rc = get_context_device(context, &cuda->device, err);
@@ -167,7 +168,7 @@ static int open_adopted(struct bi__cuda *cuda, bi__cu_context context, struct bi
 	if (!rc)
 		rc = look_up(cuda->ordinal, &cuda->device, &cuda->facts, err);
 	if (!rc)
-		rc = describe(cuda->ordinal, device, err);
+		rc = describe(cuda->ordinal, adopted, err);
 	if (!rc)
 		cuda->context = context;
 	return rc;
@@ -201,8 +202,8 @@ static void destroy(struct bi__cuda *cuda)
 	free(cuda);
 }
 
-int bi__cuda_open(const struct bi_options *options, struct bi_device *device, struct bi__device_state *out,
-		  struct bi__queue *stream, struct bi_error *err)
+int bi__cuda_open(const struct bi_options *options, const struct bi_device *device, struct bi_device *adopted,
+		  struct bi__device_state *out, struct bi__queue *stream, struct bi_error *err)
 {
 	struct bi__cuda *cuda = calloc(1, sizeof(*cuda));
 	int rc;
@@ -212,7 +213,7 @@ int bi__cuda_open(const struct bi_options *options, struct bi_device *device, st
 	pthread_mutex_init(&cuda->lock, NULL);
 	pthread_mutex_init(&cuda->staging.lock, NULL);
 	if (options->adopt_context)
-		rc = open_adopted(cuda, (bi__cu_context)options->adopt_context, device, err);
+		rc = open_adopted(cuda, (bi__cu_context)options->adopt_context, device->ordinal, adopted, err);
 	else
 		rc = open_own(cuda, device, err);
 	if (!rc)

@@ -6,7 +6,6 @@
  * The reference backend: memory of this process, work done at once by the calling thread. It is the smallest backend
  * there can be, and the example for the next one.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,21 +24,27 @@
 #define PAGE ((size_t)1 << 16)
 #define ADVISE_FROM ((size_t)4 << 20)
 
+static const struct bi_device this_process = {
+	.spec = "host",
+	.backend = "host",
+	.name = "this process",
+	.kind = BI_KIND_HOST,
+	.usable = 1,
+	.capabilities = BI_CAP_UNIFIED | BI_CAP_PROFILING | BI_CAP_NATIVE_COPY | BI_CAP_OUT_OF_ORDER | BI_CAP_SVM,
+};
+
 static int host_enumerate(struct bi_device *devices, int capacity, int *count, struct bi_error *err)
 {
 	(void)err;
-	if (capacity > 0) {
-		memset(devices, 0, sizeof(*devices));
-		snprintf(devices->spec, sizeof(devices->spec), "host");
-		snprintf(devices->backend, sizeof(devices->backend), "host");
-		snprintf(devices->name, sizeof(devices->name), "this process");
-		devices->kind = BI_KIND_HOST;
-		devices->usable = 1;
-		devices->capabilities =
-			BI_CAP_UNIFIED | BI_CAP_PROFILING | BI_CAP_NATIVE_COPY | BI_CAP_OUT_OF_ORDER | BI_CAP_SVM;
-	}
+	if (capacity > 0)
+		*devices = this_process;
 	*count = 1;
 	return BI_OK;
+}
+
+static const struct bi_device *host_recall(const char *spec)
+{
+	return strcmp(spec, this_process.spec) == 0 ? &this_process : NULL;
 }
 
 /*
@@ -134,6 +139,7 @@ const struct bi__backend bi__host_backend = {
 	.is_host = 1,
 	.handle = BI_HANDLE_HOST,
 	.enumerate = host_enumerate,
+	.recall = host_recall,
 	.alloc = host_alloc,
 	.adopt = host_adopt,
 	.free = host_free,

@@ -178,10 +178,10 @@ static int check(struct import *import, const struct bi_cai *cai, struct bi_erro
 	if (rc)
 		return rc;
 	if (context->backend->handle != BI_HANDLE_CUDA)
-		return bi__fail(err, BI_EINVAL, "device %s is not a CUDA device", context->device.spec);
+		return bi__fail(err, BI_EINVAL, "device %s is not a CUDA device", context->device->spec);
 	if (stream && !bi__same_space(stream->context, context))
 		return bi__fail(err, BI_EINVAL, "producer_stream belongs to device %s, not to the context of %s [C7]",
-				stream->context->device.spec, context->device.spec);
+				stream->context->device->spec, context->device->spec);
 	return bi__dispatch_alive(context, err);
 }
 

@@ -58,7 +58,7 @@ static int is_on_host(const struct bi_dl_tensor *tensor)
 static int refuse_backend(const struct import *import, struct bi_error *err)
 {
 	return bi__fail(err, BI_EINVAL, "device type %" PRId32 " cannot be reached from device %s [E7]",
-			import->tensor->device.device_type, import->context->device.spec);
+			import->tensor->device.device_type, import->context->device->spec);
 }
 
 static int check_cuda(const struct import *import, struct bi_error *err)
@@ -68,9 +68,9 @@ static int check_cuda(const struct import *import, struct bi_error *err)
 	if (import->context->backend->handle != BI_HANDLE_CUDA)
 		return refuse_backend(import, err);
 	/* Managed memory is every device's; its number says nothing. */
-	if (device->device_type == BI_DEVICE_CUDA && device->device_id != import->context->device.ordinal)
+	if (device->device_type == BI_DEVICE_CUDA && device->device_id != import->context->device->ordinal)
 		return bi__fail(err, BI_EINVAL, "device_id is %" PRId32 ", but device %s has ordinal %d [E9]",
-				device->device_id, import->context->device.spec, import->context->device.ordinal);
+				device->device_id, import->context->device->spec, import->context->device->ordinal);
 	return BI_OK;
 }
 
@@ -80,7 +80,7 @@ static int check_opencl(const struct import *import, struct bi_error *err)
 		return refuse_backend(import, err);
 	if (import->own && !bi__same_space(import->own->memory->context, import->context))
 		return bi__fail(err, BI_EINVAL, "the cl_mem belongs to another cl_context than that of device %s [E7]",
-				import->context->device.spec);
+				import->context->device->spec);
 	if (import->own || import->options->flags & BI_DLPACK_TRUSTED)
 		return BI_OK;
 	return bi__fail(err, BI_EUNSUPPORTED,
@@ -115,7 +115,7 @@ static int check_place(const struct import *import, struct bi_error *err)
 		return rc;
 	if (stream && !bi__same_space(stream->context, import->context))
 		return bi__fail(err, BI_EINVAL, "producer_stream belongs to device %s, not to the context of %s",
-				stream->context->device.spec, import->context->device.spec);
+				stream->context->device->spec, import->context->device->spec);
 	return bi__dispatch_alive(import->context, err);
 }
 

@@ -9,6 +9,7 @@ const struct bi__backend bi__opencl_backend = {
 	.copy_marks = 1,
 	.stream_kind = BI_STREAM_KIND_CL_QUEUE,
 	.enumerate = bi__opencl_enumerate,
+	.recall = bi__opencl_recall,
 	.open = bi__opencl_open,
 	.close = bi__opencl_close,
 	.alloc = bi__opencl_alloc,

@@ -146,8 +146,9 @@ static void describe(cl_platform_id platform, int number, cl_device_id device, i
 
 /*
  * What drivers say of their devices, asked once: to ask takes longer than to open one. Devices that a platform lists
- * live as long as the process, and so do these entries, which never change. Parts of devices come and go and are not
- * here.
+ * live as long as the process, and what they are does not change; so do these entries. A driver that lists other
+ * devices later, or in another order, makes other entries, and the newest one of a number is what that number means.
+ * Parts of devices come and go and are not here.
  */
 struct known {
 	struct known *next;
@@ -159,14 +160,23 @@ struct known {
 
 static struct known *_Atomic known_devices;
 
-/* Two threads may add the same device; either entry will do. NULL: no memory. */
-static const struct known *know(cl_platform_id platform, int number, cl_device_id id, int ordinal)
+/* What was last listed under these numbers, or NULL. */
+static struct known *find(int platform, int ordinal)
 {
 	struct known *known = atomic_load_explicit(&known_devices, memory_order_acquire);
 
-	for (; known; known = known->next)
-		if (known->id == id)
-			return known;
+	while (known && (known->device.ordinal != ordinal || known->device.platform != platform))
+		known = known->next;
+	return known;
+}
+
+/* Two threads may add the same device; either entry will do. NULL: no memory. */
+static const struct known *know(cl_platform_id platform, int number, cl_device_id id, int ordinal)
+{
+	struct known *known = find(number, ordinal);
+
+	if (known && known->id == id)
+		return known;
 	known = malloc(sizeof(*known));
 	if (!known)
 		return NULL;
@@ -181,9 +191,20 @@ static const struct known *know(cl_platform_id platform, int number, cl_device_i
 	return known;
 }
 
+#define LEAST_VERSION 102
+
 static int is_usable(cl_device_id device, int version)
 {
-	return get_flag(device, CL_DEVICE_AVAILABLE) && version >= 102;
+	return get_flag(device, CL_DEVICE_AVAILABLE) && version >= LEAST_VERSION;
+}
+
+const struct bi_device *bi__opencl_recall(const char *spec)
+{
+	const struct known *known = atomic_load_explicit(&known_devices, memory_order_acquire);
+
+	while (known && strcmp(known->device.spec, spec) != 0)
+		known = known->next;
+	return known && known->version >= LEAST_VERSION ? &known->device : NULL;
 }
 
 struct platforms {
@@ -276,71 +297,34 @@ int bi__opencl_enumerate(struct bi_device *devices, int capacity, int *count, st
 	return BI_OK;
 }
 
-static int choose(const struct devices *devices, const struct bi_device *wanted, cl_device_id *out,
-		  struct bi_error *err)
+static int choose(const struct devices *devices, int ordinal, cl_device_id *out, struct bi_error *err)
 {
-	if (wanted->ordinal < 0 || (cl_uint)wanted->ordinal >= devices->count)
-		return bi__fail(err, BI_ENODEVICE, "device number %d is not below %u", wanted->ordinal, devices->count);
-	*out = devices->ids[wanted->ordinal];
+	if (ordinal < 0 || (cl_uint)ordinal >= devices->count)
+		return bi__fail(err, BI_ENODEVICE, "device number %d is not below %u", ordinal, devices->count);
+	*out = devices->ids[ordinal];
 	return BI_OK;
 }
 
-static int check_usable(const struct bi__opencl *opencl, const struct bi_device *wanted, struct bi_error *err)
+/*
+ * The driver is not asked for its list again, nor whether the device is available: clCreateContext says so. A context
+ * without properties is one of the device's own platform; to name it makes the driver look for it among all.
+ */
+static int open_own(struct bi__opencl *opencl, const struct bi_device *device, struct bi_error *err)
 {
-	if (is_usable(opencl->device, opencl->version))
-		return BI_OK;
-	return bi__fail(err, BI_ENODEVICE, "device number %d is not available or below OpenCL 1.2", wanted->ordinal);
-}
+	const struct known *known = find(device->platform, device->ordinal);
+	cl_int code;
 
-static int choose_own(struct bi__opencl *opencl, cl_platform_id platform, const struct bi_device *device,
-		      struct bi_error *err)
-{
-	const struct known *known;
-	struct devices devices;
-	int rc = get_devices(platform, &devices, err);
-
-	if (rc)
-		return rc;
-	rc = choose(&devices, device, &opencl->device, err);
-	free(devices.ids);
-	if (rc)
-		return rc;
-	known = know(platform, device->platform, opencl->device, device->ordinal);
 	if (!known)
-		return bi__fail(err, BI_ENOMEM, "no memory for what device number %d is", device->ordinal);
+		return bi__fail(err, BI_ENODEVICE, "platform number %d has listed no device number %d",
+				device->platform, device->ordinal);
+	if (known->version < LEAST_VERSION)
+		return bi__fail(err, BI_ENODEVICE, "device number %d is below OpenCL 1.2", device->ordinal);
+	opencl->device = known->id;
 	opencl->version = known->version;
 	opencl->capabilities = known->device.capabilities;
 	opencl->group = known->group;
-	return check_usable(opencl, device, err);
-}
-
-static int create_context(struct bi__opencl *opencl, cl_platform_id platform, const struct bi_device *device,
-			  struct bi_error *err)
-{
-	const cl_context_properties properties[] = { CL_CONTEXT_PLATFORM, (cl_context_properties)platform, 0 };
-	cl_int code;
-	int rc = choose_own(opencl, platform, device, err);
-
-	if (rc)
-		return rc;
-	opencl->context = bi__cl->CreateContext(properties, 1, &opencl->device, NULL, NULL, &code);
+	opencl->context = bi__cl->CreateContext(NULL, 1, &known->id, NULL, NULL, &code);
 	return bi__cl_check(code, "clCreateContext", err);
-}
-
-static int open_own(struct bi__opencl *opencl, const struct bi_device *device, struct bi_error *err)
-{
-	struct platforms platforms;
-	int rc = get_platforms(&platforms, err);
-
-	if (rc)
-		return rc;
-	if (device->platform < 0 || (cl_uint)device->platform >= platforms.count)
-		rc = bi__fail(err, BI_ENODEVICE, "platform number %d is not below %u", device->platform,
-			      platforms.count);
-	else
-		rc = create_context(opencl, platforms.ids[device->platform], device, err);
-	free(platforms.ids);
-	return rc;
 }
 
 /* On success ids is freed by the caller. */
@@ -427,8 +411,8 @@ static void locate(cl_device_id device, struct bi_device *out)
 	free(platforms.ids);
 }
 
-static int open_adopted(struct bi__opencl *opencl, const struct bi_options *options, struct bi_device *device,
-			struct bi_error *err)
+static int open_adopted(struct bi__opencl *opencl, const struct bi_options *options, int ordinal,
+			struct bi_device *adopted, struct bi_error *err)
 {
 	cl_context context = (cl_context)options->adopt_context;
 	struct devices devices = { NULL, 0 };
@@ -438,23 +422,23 @@ static int open_adopted(struct bi__opencl *opencl, const struct bi_options *opti
 		rc = get_context_devices(context, &devices, err);
 	if (rc)
 		return rc;
-	if (device->ordinal < 0)
-		rc = default_device(&devices, (cl_command_queue)options->adopt_stream, &device->ordinal, err);
+	if (ordinal < 0)
+		rc = default_device(&devices, (cl_command_queue)options->adopt_stream, &ordinal, err);
 	if (!rc)
-		rc = choose(&devices, device, &opencl->device, err);
+		rc = choose(&devices, ordinal, &opencl->device, err);
 	free(devices.ids);
 	if (rc)
 		return rc;
 	opencl->version = get_version(opencl->device);
 	opencl->capabilities = get_capabilities(opencl->device, opencl->version);
 	opencl->group = get_group(opencl->device);
-	rc = check_usable(opencl, device, err);
-	if (!rc)
-		rc = bi__cl_check(bi__cl->RetainContext(context), "clRetainContext", err);
+	if (!is_usable(opencl->device, opencl->version))
+		return bi__fail(err, BI_ENODEVICE, "device number %d is not available or below OpenCL 1.2", ordinal);
+	rc = bi__cl_check(bi__cl->RetainContext(context), "clRetainContext", err);
 	if (rc)
 		return rc;
 	opencl->context = context;
-	locate(opencl->device, device);
+	locate(opencl->device, adopted);
 	return BI_OK;
 }
 
@@ -495,16 +479,20 @@ static void destroy(struct bi__opencl *opencl)
 	free(opencl);
 }
 
-int bi__opencl_open(const struct bi_options *options, struct bi_device *device, struct bi__device_state *out,
-		    struct bi__queue *stream, struct bi_error *err)
+int bi__opencl_open(const struct bi_options *options, const struct bi_device *device, struct bi_device *adopted,
+		    struct bi__device_state *out, struct bi__queue *stream, struct bi_error *err)
 {
-	struct bi__opencl *opencl = calloc(1, sizeof(*opencl));
+	struct bi__opencl *opencl = malloc(sizeof(*opencl));
 	int rc;
 
 	if (!opencl)
 		return bi__fail(err, BI_ENOMEM, "no memory for a context");
-	pthread_mutex_init(&opencl->lock, NULL);
-	rc = options->adopt_context ? open_adopted(opencl, options, device, err) : open_own(opencl, device, err);
+	/* Not calloc, as in context.c. */
+	opencl->context = NULL;
+	memset(&opencl->device, 0, sizeof(*opencl) - offsetof(struct bi__opencl, device));
+	opencl->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	rc = options->adopt_context ? open_adopted(opencl, options, device->ordinal, adopted, err)
+				    : open_own(opencl, device, err);
 	if (rc)
 		goto fail;
 	rc = keep_options(opencl, options, err);

@@ -19,7 +19,8 @@ static int create(const struct bi__opencl *opencl, struct bi__queue *queue, stru
 	if (bi__cl->CreateCommandQueueWithProperties && opencl->version >= 200) {
 		const cl_queue_properties properties[] = { CL_QUEUE_PROPERTIES, wanted, 0 };
 
-		made = bi__cl->CreateCommandQueueWithProperties(opencl->context, opencl->device, properties, &code);
+		made = bi__cl->CreateCommandQueueWithProperties(opencl->context, opencl->device,
+								wanted ? properties : NULL, &code);
 	} else {
 		made = bi__cl->CreateCommandQueue(opencl->context, opencl->device, wanted, &code);
 	}

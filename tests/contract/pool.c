@@ -118,6 +118,32 @@ static void test_nothing_kept(void **state)
 	fixture.cases += 4;
 }
 
+/* Memory of two kinds but one size, taken out in another order than it came back, and never twice. */
+static void test_kinds_of_one_size(void **state)
+{
+	static const enum bi_memory_kind kinds[] = { BI_MEMORY_DEVICE, BI_MEMORY_PINNED, BI_MEMORY_DEVICE };
+	struct bi_context *context = with_limit(0);
+	struct bi_memory *memories[3], *again[4];
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++)
+		OK(bi_memory_create(context, 1000, kinds[i], &memories[i], &error));
+	for (size_t i = 0; i < 3; i++)
+		bi_memory_release(memories[i]);
+	OK(bi_memory_create(context, 1000, BI_MEMORY_PINNED, &again[0], &error));
+	for (size_t i = 1; i < 4; i++)
+		again[i] = new_memory(context, 1000);
+	assert_true(pool_state(context, "hits") == (is_device(context) ? 3 : 0));
+	assert_true(pool_state(context, "bytes") == 0);
+	for (size_t i = 0; i < 4; i++)
+		for (size_t j = 0; j < i; j++)
+			assert_ptr_not_equal(again[i], again[j]);
+	for (size_t i = 0; i < 4; i++)
+		bi_memory_release(again[i]);
+	bi_context_release(context);
+	fixture.cases++;
+}
+
 static struct bi_native native_of(struct bi_memory *memory)
 {
 	struct bi_view *view = bytes_of(memory);
@@ -220,8 +246,15 @@ static void test_debug_offset(void **state)
 int pool_group(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(test_recycling),    TEST(test_pending_work),    TEST(test_limit), TEST(test_nothing_kept),
-		TEST(test_shown_memory), TEST(test_exported_memory), TEST(test_sizes), TEST(test_debug_offset),
+		TEST(test_recycling),
+		TEST(test_pending_work),
+		TEST(test_limit),
+		TEST(test_nothing_kept),
+		TEST(test_kinds_of_one_size),
+		TEST(test_shown_memory),
+		TEST(test_exported_memory),
+		TEST(test_sizes),
+		TEST(test_debug_offset),
 	};
 
 	return cmocka_run_group_tests_name("pool", tests, NULL, NULL);
