@@ -74,6 +74,17 @@ def test_last_array_of_an_adopted_context(new_queue, gate, how):
         del view
 
 
+def test_last_array_is_idle_and_its_context_is_not(new_queue, gate):
+    """The array could be let go at once; with it the context ends, which waits for memory that was released."""
+    queue = new_queue()
+    idle = buffer_interface(pyopencl.Buffer(queue.context, pyopencl.mem_flags.READ_WRITE, 64))
+    view, closed = pending(queue, gate)
+    trim()
+    view.release()
+    with Later(closed):
+        idle.release()
+
+
 @pytest.mark.parametrize("holder", HOLDERS)
 def test_last_holder_of_an_adopted_context(new_queue, gate, holder):
     view, closed = pending(new_queue(), gate)
