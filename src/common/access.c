@@ -1,8 +1,8 @@
 /* Bytes of the caller: whole arrays and single elements, in and out. */
 #include "common/copy.h"
 #include "common/dispatch.h"
+#include "common/memory.h"
 #include "common/order.h"
-#include "common/view.h"
 
 /* The element as an array without dimensions. */
 static int view_element(const struct bi_view *view, const int64_t *index, struct bi_view **out, struct bi_error *err)
@@ -21,57 +21,51 @@ static int view_element(const struct bi_view *view, const int64_t *index, struct
 	return bi_view_with_layout(view, &layout, out, err);
 }
 
-/* A dense view of the caller's bytes with the type and shape of `like`. */
-static int wrap_bytes(const struct bi_view *like, void *bytes, struct bi_view **out, struct bi_error *err)
-{
-	return bi_view_wrap_host(like->memory->context, bytes, like->dtype, like->ndim, bi_view_shape(like), NULL, NULL,
-				 out, err);
-}
-
 /*
  * Waits, whatever happened, because the bytes are the caller's again afterwards. If the driver refuses to wait for the
  * work, the stream on which it ran is emptied.
  */
-static int settle(const struct bi_view *view, struct bi_view *bytes, int rc, struct bi_error *err)
+static int settle(const struct bi_view *view, struct bi_memory *bytes, int rc, struct bi_error *err)
 {
 	struct bi_stream *home = view->memory->home;
 	struct bi_error failure;
-	int waited = bi__order_synchronize(bytes->memory, BI__WAIT_VALUE, &failure);
+	int waited = bi__order_settle(bytes, BI__WAIT_VALUE, &failure);
 
 	if (waited && waited != BI_EPRODUCER && home && bi__dispatch_finish(home, NULL) == BI_OK)
 		waited = BI_OK;
-	if (!rc && !waited && bytes->memory->partner == view->memory)
-		bi__order_note_end(view->memory, bytes->memory->partner_epoch);
-	bi_view_release(bytes);
+	if (!rc && !waited && bytes->partner == view->memory)
+		bi__order_note_end(view->memory, bytes->partner_epoch);
 	if (rc || !waited)
 		return rc;
 	return bi__fail_vendor(err, waited, failure.vendor, "%s", failure.message);
 }
 
-static int read_into(const struct bi_view *view, void *bytes, const char *operation, struct bi_error *err)
+static int read_into(const struct bi_view *view, void *bytes, size_t nbytes, const char *operation,
+		     struct bi_error *err)
 {
-	struct bi_view *out;
-	int rc = wrap_bytes(view, bytes, &out, err);
+	struct bi_memory out;
 
-	return rc ? rc : settle(view, out, bi__copy(out, view, NULL, operation, err), err);
+	bi__memory_lend(&out, view->memory->context, bytes, nbytes);
+	return settle(view, &out, bi__copy_out(&out, view, operation, err), err);
 }
 
 static int check_bytes(const struct bi_view *view, const void *bytes, size_t nbytes, struct bi_error *err)
 {
-	struct bi_layout layout;
+	size_t held;
 
 	if (!view || (nbytes && !bytes))
 		return bi__fail(err, BI_EINVAL, "view or bytes is NULL");
-	bi_view_layout(view, &layout);
-	if (nbytes != (size_t)bi_layout_nbytes(&layout))
-		return bi__fail(err, BI_EBOUNDS, "nbytes is %zu, but the array holds %lld", nbytes,
-				(long long)bi_layout_nbytes(&layout));
+	held = view->dtype.item_size;
+	for (int i = 0; i < view->ndim; i++)
+		held *= (size_t)view->dims[i];
+	if (nbytes != held)
+		return bi__fail(err, BI_EBOUNDS, "nbytes is %zu, but the array holds %zu", nbytes, held);
 	return BI_OK;
 }
 
 static int get_one(const struct bi_view *one, void *element, struct bi_error *err)
 {
-	return read_into(one, element, "get", err);
+	return read_into(one, element, one->dtype.item_size, "get", err);
 }
 
 static int set_one(const struct bi_view *one, void *element, struct bi_error *err)
@@ -110,15 +104,16 @@ int bi_view_read(const struct bi_view *view, void *bytes, size_t nbytes, struct 
 {
 	int rc = check_bytes(view, bytes, nbytes, err);
 
-	return rc ? rc : read_into(view, bytes, "read", err);
+	return rc ? rc : read_into(view, bytes, nbytes, "read", err);
 }
 
 int bi_view_write(const struct bi_view *view, const void *bytes, size_t nbytes, struct bi_error *err)
 {
-	struct bi_view *in;
+	struct bi_memory in;
 	int rc = check_bytes(view, bytes, nbytes, err);
 
-	if (!rc)
-		rc = wrap_bytes(view, (void *)(uintptr_t)bytes, &in, err);
-	return rc ? rc : settle(view, in, bi__copy(view, in, NULL, "write", err), err);
+	if (rc)
+		return rc;
+	bi__memory_lend(&in, view->memory->context, (void *)(uintptr_t)bytes, nbytes);
+	return settle(view, &in, bi__copy_in(view, &in, "write", err), err);
 }

@@ -34,6 +34,7 @@ struct bi__place {
 	const struct bi__block *block; /* device memory of the executing backend, or NULL */
 	const struct bi__device_state *device; /* whose block it is; another than the executing one only if has_peers */
 	const void *host; /* else an address; the memory lives until the work is done */
+	int lent; /* whoever lends these bytes waits for the event that comes with the work, or for one behind it */
 	size_t immediate; /* > 0: `host` points to so many bytes that must be read before the call returns */
 };
 

@@ -213,12 +213,10 @@ void bi__dispatch_drop_event(const struct bi_context *context, uintptr_t event)
 		context->backend->event_release(event);
 }
 
-void bi__fence_clear(struct bi__fence *fence)
+void bi__fence_drop(struct bi__fence *fence)
 {
 	struct bi_context *context = fence->context;
 
-	if (!context)
-		return;
 	bi__dispatch_drop_event(context, fence->event);
 	*fence = (struct bi__fence){ NULL, 0 };
 	bi_context_release(context);
@@ -263,7 +261,7 @@ int bi__fence_block(const struct bi__fence *fence, enum bi__wait_reason reason, 
 static struct bi__place place_of(const struct bi_memory *memory)
 {
 	if (bi__is_host(memory))
-		return (struct bi__place){ .host = memory->block.host };
+		return (struct bi__place){ .host = memory->block.host, .lent = memory->lent };
 	return (struct bi__place){ .block = &memory->block, .device = &memory->context->state };
 }
 

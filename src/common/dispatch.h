@@ -72,7 +72,12 @@ int bi__fence_wrap(struct bi_context *context, uintptr_t native, struct bi__fenc
 int bi__fence_share(const struct bi__fence *fence, struct bi__fence *out, struct bi_error *err);
 /* The native event, or 0. */
 uintptr_t bi__fence_handle(const struct bi__fence *fence);
-void bi__fence_clear(struct bi__fence *fence);
+void bi__fence_drop(struct bi__fence *fence);
+static inline void bi__fence_clear(struct bi__fence *fence)
+{
+	if (fence->context)
+		bi__fence_drop(fence);
+}
 /* Later work on the stream waits for the fence; the contexts share events. */
 int bi__fence_wait(struct bi_stream *stream, const struct bi__fence *fence, struct bi_error *err);
 int bi__fence_query(const struct bi__fence *fence, int *done, struct bi_error *err);

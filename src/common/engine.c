@@ -127,8 +127,7 @@ void bi__engine_copy(const struct bi__plan *plan, void *dst, const void *src)
 
 int bi__engine_shares(const struct bi__plan *plan)
 {
-	struct bi__engine_way way;
+	const struct bi__engine_way way = { .share_from = SHARE_FROM };
 
-	bi__engine_usual_way(&way);
 	return is_shared(&way, plan);
 }

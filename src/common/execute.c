@@ -19,8 +19,8 @@ int bi__job_serves(const struct bi_stream *stream, const struct bi_memory *to, c
 
 struct bi_stream *bi__job_stream(const struct bi__job *job, struct bi_error *err)
 {
-	struct bi_memory *to = job->dst->memory;
-	struct bi_memory *from = job->src ? job->src->memory : to;
+	struct bi_memory *to = job->dst;
+	struct bi_memory *from = job->src ? job->src : to;
 	struct bi_memory *worker = bi__is_host(to) ? from : to;
 
 	if (!job->stream)
@@ -53,6 +53,30 @@ static void note_partner(struct bi_memory *to, struct bi_memory *from)
 	host->partner_epoch = host->partner->epoch;
 }
 
+/* Locked. What comes before the work: checks, and what it waits for. */
+static int prepare(const struct bi__job *job, struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,
+		   struct bi_error *err)
+{
+	int rc = bi__order_check_mapped(to, 1, err);
+
+	if (!rc && from)
+		rc = bi__order_check_mapped(from, 0, err);
+	if (rc || job->plan.kind == BI__PLAN_NOTHING)
+		return rc;
+	rc = bi__order_check_capture(stream, to, from, err);
+	/* A producer whose work failed is noticed before anything is enqueued. */
+	if (!rc && from)
+		rc = bi__order_check(from, err);
+	return rc ? rc : bi__job_begin(to, from, stream, err);
+}
+
+/* Locked. Does the stream alone keep the order, so that nothing comes before the work? */
+static int is_prepared(const struct bi_memory *to, const struct bi_memory *from, const struct bi_stream *stream)
+{
+	return !bi__dispatch_captures(stream) && bi__order_is_kept(to, stream) &&
+	       (!from || bi__order_is_kept(from, stream));
+}
+
 /*
  * The locked step: what is waited for, the work, and who waits for it, are enqueued as one. *end is what is left of the
  * event that came with the work.
@@ -60,27 +84,15 @@ static void note_partner(struct bi_memory *to, struct bi_memory *from)
 static int execute_locked(const struct bi__job *job, struct bi_stream *stream, const void *element,
 			  struct bi__fence *end, struct bi_error *err)
 {
-	struct bi_memory *to = job->dst->memory;
-	struct bi_memory *from = job->src && job->src->memory != to ? job->src->memory : NULL;
-	int rc, to_end, from_end = BI_OK;
+	struct bi_memory *to = job->dst;
+	struct bi_memory *from = job->src != to ? job->src : NULL;
+	int rc = is_prepared(to, from, stream) ? BI_OK : prepare(job, to, from, stream, err);
+	int to_end, from_end = BI_OK;
 
-	rc = bi__order_check_mapped(to, 1, err);
-	if (!rc && from)
-		rc = bi__order_check_mapped(from, 0, err);
 	if (rc || job->plan.kind == BI__PLAN_NOTHING)
 		return rc;
-	rc = bi__order_check_capture(stream, to, from, err);
-	if (rc)
-		return rc;
-	/* A producer whose work failed is noticed before anything is enqueued. */
-	if (from)
-		rc = bi__order_check(from, err);
-	if (!rc)
-		rc = bi__job_begin(to, from, stream, err);
-	if (rc)
-		return rc;
-	rc = bi__dispatch_copy(stream, job->operation, &job->plan, to, job->src ? job->src->memory : NULL, element,
-			       job->to.dtype.item_size, from ? end : NULL, err);
+	rc = bi__dispatch_copy(stream, job->operation, &job->plan, to, job->src, element,
+			       element ? job->to.dtype.item_size : 0, from ? end : NULL, err);
 	/* Also after a failure: what is already enqueued stays ordered. */
 	to_end = bi__order_end_at(to, NULL, stream, end, rc ? NULL : err);
 	if (from)
@@ -92,16 +104,15 @@ static int execute_locked(const struct bi__job *job, struct bi_stream *stream, c
 
 void bi__job_log(const struct bi__job *job, const struct bi_stream *stream, int rc)
 {
-	if (!bi__logs(job->dst->memory->context, BI_LOG_DEBUG))
+	if (!bi__logs(job->dst->context, BI_LOG_DEBUG))
 		return;
-	bi__log(job->dst->memory->context, BI_LOG_DEBUG, "%s: %s, %llu bytes, stream %u: %s", job->operation,
+	bi__log(job->dst->context, BI_LOG_DEBUG, "%s: %s, %llu bytes, stream %u: %s", job->operation,
 		bi__plan_name(job->plan.kind), (unsigned long long)job->plan.bytes, stream->id, bi_status_text(rc));
 }
 
 int bi__job_execute(const struct bi__job *job, const void *element, struct bi_error *err)
 {
-	struct bi_memory *to = job->dst->memory;
-	struct bi_memory *from = job->src ? job->src->memory : NULL;
+	struct bi_memory *to = job->dst, *from = job->src;
 	struct bi_stream *stream = bi__job_stream(job, err);
 	struct bi__fence end = { NULL, 0 };
 	int rc;

@@ -8,8 +8,8 @@
 #include "common/object.h"
 
 struct bi__job {
-	const struct bi_view *dst, *src; /* src is NULL in a fill */
-	struct bi_layout to, from;
+	struct bi_memory *dst, *src; /* src is NULL in a fill */
+	struct bi_layout to, from; /* not set where the plan is made already */
 	struct bi_stream *stream; /* the caller's, or NULL */
 	const char *operation; /* in reports */
 	struct bi__plan plan;

@@ -1,22 +1,18 @@
 /* Copies in two legs, through a dense array of their own. */
 #include "common/job.h"
 
-#include "common/copy.h"
 #include "common/dispatch.h"
 #include "common/memory.h"
 #include "common/order.h"
 #include "common/status.h"
 #include "common/stream.h"
-#include "common/view.h"
 
 /*
  * The caller's stream for one leg of a copy in two, if it serves there. Between two contexts that is any of either:
  * such a leg finds out itself what the stream can do.
  */
-static struct bi_stream *leg_stream(struct bi_stream *stream, const struct bi_view *a, const struct bi_view *b)
+static struct bi_stream *leg_stream(struct bi_stream *stream, const struct bi_memory *to, const struct bi_memory *from)
 {
-	const struct bi_memory *to = a->memory, *from = b->memory;
-
 	if (!stream)
 		return NULL;
 	if (bi__is_host(to) || bi__is_host(from))
@@ -28,7 +24,7 @@ static struct bi_stream *leg_stream(struct bi_stream *stream, const struct bi_vi
 static int refuse_capture(const struct bi__job *job, struct bi_error *err)
 {
 	static const char what[] = "this copy needs memory of its own";
-	struct bi_stream *homes[] = { job->stream, job->dst->memory->home, job->src->memory->home };
+	struct bi_stream *homes[] = { job->stream, job->dst->home, job->src->home };
 	int rc = BI_OK;
 
 	for (int i = 0; i < 3 && !rc; i++)
@@ -39,7 +35,7 @@ static int refuse_capture(const struct bi__job *job, struct bi_error *err)
 
 int bi__job_check_steps(const struct bi__job *job, struct bi_error *err)
 {
-	struct bi_memory *to = job->dst->memory, *from = job->src->memory;
+	struct bi_memory *to = job->dst, *from = job->src;
 	int rc = refuse_capture(job, err);
 
 	if (rc)
@@ -56,17 +52,22 @@ int bi__job_check_steps(const struct bi__job *job, struct bi_error *err)
 	return rc;
 }
 
-/* A copy that is part of another one. */
-static struct bi__job make_leg(const struct bi__job *whole, const struct bi_view *dst, const struct bi_view *src)
-{
-	struct bi__job leg = { .dst = dst, .src = src, .operation = whole->operation };
+/* One side of a copy. */
+struct side {
+	struct bi_memory *memory;
+	const struct bi_layout *layout;
+};
 
-	leg.stream = leg_stream(whole->stream, dst, src);
-	bi_view_layout(dst, &leg.to);
-	bi_view_layout(src, &leg.from);
-	leg.from.dtype = leg.to.dtype;
-	bi__plan_make(&leg.plan, &leg.to, &leg.from);
-	return leg;
+/* A copy that is part of another one. */
+static void make_leg(struct bi__job *leg, const struct bi__job *whole, struct side dst, struct side src)
+{
+	leg->dst = dst.memory;
+	leg->src = src.memory;
+	leg->to = *dst.layout;
+	leg->from = *src.layout;
+	leg->stream = leg_stream(whole->stream, dst.memory, src.memory);
+	leg->operation = whole->operation;
+	bi__plan_make(&leg->plan, &leg->to, &leg->from);
 }
 
 /* The three memories of a copy in two legs. The one in between is nobody else's, so it needs no lock. */
@@ -77,7 +78,7 @@ struct chain {
 
 static struct chain make_chain(const struct bi__job *first, const struct bi__job *second)
 {
-	struct chain chain = { second->dst->memory, first->dst->memory, first->src->memory, NULL };
+	struct chain chain = { second->dst, first->dst, first->src, NULL };
 
 	chain.neighbour = chain.to->home == chain.between->home ? chain.to : chain.from;
 	return chain;
@@ -148,36 +149,39 @@ static int execute_legs(const struct bi__job *first, const struct bi__job *secon
 	return rc;
 }
 
-static int run_legs(const struct bi__job *first, const struct bi__job *second, struct bi_error *err)
+static int run_legs(struct bi__job *first, struct bi__job *second, struct bi_error *err)
 {
 	struct bi_stream *stream = bi__job_stream(first, NULL);
 	int rc;
 
 	if (stream && stream == bi__job_stream(second, NULL) && !stream->queue.out_of_order &&
-	    !bi__is_host(first->dst->memory) && bi__job_is_direct(first) && bi__job_is_direct(second))
+	    !bi__is_host(first->dst) && bi__job_is_direct(first) && bi__job_is_direct(second))
 		return execute_legs(first, second, stream, err);
-	rc = bi__copy(first->dst, first->src, first->stream, first->operation, err);
-	return rc ? rc : bi__copy(second->dst, second->src, second->stream, second->operation, err);
+	rc = bi__job_route(first, err);
+	return rc ? rc : bi__job_route(second, err);
 }
 
 int bi__job_run_legs(const struct bi__job *job, enum bi_memory_kind kind, struct bi_context *context,
 		     struct bi_error *err)
 {
 	struct bi__job first, second;
-	struct bi_view *between;
+	struct bi_memory *between;
+	struct bi_layout dense;
 	int rc = bi__job_check_steps(job, err);
 
 	if (!rc)
-		rc = bi__view_empty(context, &job->to, kind, &between, err);
+		rc = bi_layout_init(&dense, job->to.dtype, job->to.ndim, job->to.shape, NULL, 0, err);
+	if (!rc)
+		rc = bi_memory_create(context, (size_t)bi_layout_nbytes(&dense), kind, &between, err);
 	if (rc)
 		return rc;
-	first = make_leg(job, between, job->src);
-	second = make_leg(job, job->dst, between);
+	make_leg(&first, job, (struct side){ between, &dense }, (struct side){ job->src, &job->from });
+	make_leg(&second, job, (struct side){ job->dst, &job->to }, (struct side){ between, &dense });
 	if (job->stream && !first.stream && !second.stream)
 		rc = bi__fail(err, BI_EINVAL, "the stream of device %s reaches neither source nor destination",
 			      job->stream->context->device->spec);
 	if (!rc)
 		rc = run_legs(&first, &second, err);
-	bi_view_release(between);
+	bi_memory_release(between);
 	return rc;
 }

@@ -75,12 +75,7 @@ static int move_copy(struct bi_map *map, int out, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory, *dst = out ? memory : map->copy, *src = out ? map->copy : memory;
 	struct bi_stream *stream = memory->home;
-	uint64_t nbytes = (uint64_t)(map->end - map->first);
-	const struct bi__plan plan = { .kind = BI__PLAN_LINEAR,
-				       .unit = (size_t)nbytes,
-				       .bytes = nbytes,
-				       .dst_offset = out ? map->first : 0,
-				       .src_offset = out ? 0 : map->first };
+	struct bi__plan plan;
 	int ended, copy_ended, rc = bi__order_check_capture(stream, memory, map->copy, err);
 
 	if (!rc)
@@ -89,6 +84,7 @@ static int move_copy(struct bi_map *map, int out, struct bi_error *err)
 		rc = bi__order_begin_next(map->copy, memory, stream, err);
 	if (rc)
 		return rc;
+	bi__plan_bytes(&plan, out ? map->first : 0, out ? 0 : map->first, (size_t)(map->end - map->first));
 	rc = bi__dispatch_copy(stream, out ? "unmap" : "map", &plan, dst, src, NULL, 0, NULL, err);
 	ended = bi__order_end(memory, stream, rc ? NULL : err);
 	copy_ended = bi__order_end_next(map->copy, memory, stream, rc || ended ? NULL : err);

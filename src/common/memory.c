@@ -15,24 +15,38 @@
 /* Option debug: what forgets an offset reads or writes the wrong bytes, instead of being right by luck. */
 #define POISON_OFFSET 64
 
-/* Not calloc: it passes over what the C library keeps for a thread, and takes five times as long as all of this. */
-static struct bi_memory *new_memory(struct bi_context *context, int on_host, size_t behind)
+static void init(struct bi_memory *memory, struct bi_context *context, const struct bi__backend *backend)
 {
-	struct bi_memory *memory = malloc(sizeof(*memory) + behind);
-	const struct bi__backend *backend = on_host ? bi__registry_host() : context->backend;
-
-	if (!memory)
-		return NULL;
 	/* What comes before is set here, what comes behind by who takes it. An assignment would clear word by word. */
 	memset(&memory->block, 0, offsetof(struct bi_memory, room) - offsetof(struct bi_memory, block));
 	atomic_init(&memory->refs, 1);
 	memory->flags = 0;
-	memory->context = bi_context_retain(context);
+	memory->context = context;
 	memory->backend = backend;
 	atomic_init(&memory->home, backend->is_host ? NULL : &context->stream);
 	/* What pthread_mutex_init makes of no attributes, without the call. */
 	memory->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
+/* Not calloc: it passes over what the C library keeps for a thread, and takes five times as long as all of this. */
+static struct bi_memory *new_memory(struct bi_context *context, int on_host, size_t behind)
+{
+	struct bi_memory *memory = malloc(sizeof(*memory) + behind);
+
+	if (!memory)
+		return NULL;
+	init(memory, bi_context_retain(context), on_host ? bi__registry_host() : context->backend);
 	return memory;
+}
+
+void bi__memory_lend(struct bi_memory *memory, struct bi_context *context, void *bytes, size_t nbytes)
+{
+	init(memory, context, bi__registry_host());
+	memory->block.kind = BI_HANDLE_HOST;
+	memory->block.host = bytes;
+	memory->nbytes = memory->block.nbytes = nbytes;
+	memory->lent = true;
+	atomic_init(&memory->idle, true);
 }
 
 /* Undoes new_memory for a memory that never held anything. */

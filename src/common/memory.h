@@ -34,6 +34,12 @@ static inline struct bi_view *bi__memory_take_room(struct bi_memory *memory)
 /* Gives both back. */
 void bi__memory_leave_room(struct bi_memory *memory);
 
+/*
+ * Makes host memory of bytes that the caller lends for the time of one call, in room that is his. Nobody else ever
+ * knows it, it is not retained beyond that, and holds no reference to the context. bi__order_settle is its end.
+ */
+void bi__memory_lend(struct bi_memory *memory, struct bi_context *context, void *bytes, size_t nbytes);
+
 /* Lets go for real: driver handle, producer's callback, the struct. Under no lock. */
 void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory);
 

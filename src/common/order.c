@@ -6,14 +6,20 @@
 #include "common/dispatch.h"
 #include "common/stream.h"
 
+static void lock(struct bi_memory *memory)
+{
+	if (!memory->lent)
+		pthread_mutex_lock(&memory->lock);
+}
+
 void bi__order_lock(struct bi_memory *a, struct bi_memory *b)
 {
 	struct bi_memory *first = b && (uintptr_t)b < (uintptr_t)a ? b : a;
 	struct bi_memory *second = first == a ? b : a;
 
-	pthread_mutex_lock(&first->lock);
+	lock(first);
 	if (second && second != first)
-		pthread_mutex_lock(&second->lock);
+		lock(second);
 }
 
 int bi__order_try_lock(struct bi_memory *memory)
@@ -59,16 +65,22 @@ static void take_leftovers(struct bi_memory *memory, struct leftovers *left)
 	memory->used = 0;
 }
 
+static int has_leftovers(const struct bi_memory *memory)
+{
+	return memory->stale_count || memory->caught_up[0] || memory->used;
+}
+
 /* 1: something is left, and in *left. */
 static int unlock(struct bi_memory *memory, struct leftovers *left)
 {
-	int leaves = memory->stale_count || memory->caught_up[0] || memory->used;
+	int leaves = has_leftovers(memory);
 
 	if (leaves)
 		take_leftovers(memory, left);
 	memory->capturing = memory->checked = 0;
 	note_idle(memory);
-	pthread_mutex_unlock(&memory->lock);
+	if (!memory->lent)
+		pthread_mutex_unlock(&memory->lock);
 	return leaves;
 }
 
@@ -137,9 +149,10 @@ static int check_lost(const struct bi_memory *memory, struct bi_error *err)
 
 int bi__order_check(struct bi_memory *memory, struct bi_error *err)
 {
+	int can_fail = memory->tail.context || memory->first_use_count || memory->lost;
 	int done, rc;
 
-	if (is_settled(memory) || memory->checked)
+	if (!can_fail || memory->checked)
 		return BI_OK;
 	rc = check_lost(memory, err);
 	if (!rc)
@@ -148,6 +161,12 @@ int bi__order_check(struct bi_memory *memory, struct bi_error *err)
 		rc = bi__fence_query(&memory->first_use[i]->fence, &done, err);
 	memory->checked = !rc;
 	return rc;
+}
+
+/* An operation on the home of a memory is the usual case: a stream that keeps its order waits for itself. */
+static int follow(struct bi_stream *waiter, struct bi_stream *on, struct bi_error *err)
+{
+	return waiter == on && !on->queue.out_of_order ? BI_OK : bi__dispatch_follow(waiter, on, err);
 }
 
 static int refuse_outside(const struct bi__fence *fence, const char *what, struct bi_error *err)
@@ -302,7 +321,7 @@ static int record_end(struct bi_memory *memory, const struct bi_memory *first, s
 	if (bi__is_host(memory))
 		return memory->capturing ? BI_OK : move_tail(memory, stream, end, err);
 	memory->pending = 1;
-	return shares_home(memory, first) ? BI_OK : bi__dispatch_follow(memory->home, stream, err);
+	return shares_home(memory, first) ? BI_OK : follow(memory->home, stream, err);
 }
 
 void bi__order_catch_up(struct bi_memory *memory)
@@ -331,7 +350,7 @@ int bi__order_begin_next(struct bi_memory *memory, const struct bi_memory *first
 		return wait_tail(memory, first, stream, err);
 	if (!memory->home || !memory->pending || shares_home(memory, first))
 		return BI_OK;
-	return bi__dispatch_follow(stream, memory->home, err);
+	return follow(stream, memory->home, err);
 }
 
 int bi__order_begin(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
@@ -355,7 +374,8 @@ int bi__order_end_at(struct bi_memory *memory, const struct bi_memory *first, st
 {
 	int rc;
 
-	bi__order_catch_up(memory);
+	if (memory->unrecorded)
+		bi__order_catch_up(memory);
 	rc = record_end(memory, first, stream, end, err);
 	memory->epoch++;
 	memory->checked = 0;
@@ -412,6 +432,25 @@ int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason,
 		return rc;
 	rc = end_of_work(memory, &fence, &epoch, err);
 	return rc ? rc : block_on(memory, &fence, epoch, reason, err);
+}
+
+int bi__order_settle(struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err)
+{
+	struct leftovers left;
+	int rc;
+
+	if (bi__is_idle(memory))
+		return BI_OK;
+	bi__order_catch_up(memory);
+	rc = check_lost(memory, err);
+	if (!rc)
+		rc = bi__fence_block(&memory->tail, reason, err);
+	bi__fence_clear(&memory->tail);
+	if (has_leftovers(memory)) {
+		take_leftovers(memory, &left);
+		drop(&left);
+	}
+	return rc;
 }
 
 struct bi_context *bi__order_keeper(struct bi_memory *memory, struct bi_context *keeper)

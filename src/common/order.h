@@ -48,6 +48,17 @@ void bi__order_catch_up(struct bi_memory *memory);
  */
 int bi__order_absorb(struct bi_memory *memory, struct bi_error *err);
 
+/*
+ * Locked. Is all that was enqueued on the memory on that very stream, which keeps its order by itself, and nothing to
+ * be refused, reported or made up for? Then none of the functions here that come before work would do anything.
+ */
+static inline int bi__order_is_kept(const struct bi_memory *memory, const struct bi_stream *stream)
+{
+	return !memory->readers && !memory->writers && !memory->tail.context && !memory->first_use_count &&
+	       !memory->unrecorded && !memory->lost &&
+	       (!memory->pending || (memory->home == stream && !stream->queue.out_of_order));
+}
+
 /* Locked. Mapped memory belongs to the CPU: BI_EBUSY where it is mapped for writing, or mapped at all and `writes`. */
 int bi__order_check_mapped(const struct bi_memory *memory, int writes, struct bi_error *err);
 
@@ -76,6 +87,12 @@ struct bi_context *bi__order_keeper(struct bi_memory *memory, struct bi_context 
 
 /* Host wait until nothing is pending on the memory. Asks the driver nothing if nothing is. */
 int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err);
+
+/*
+ * Host wait for the work on lent bytes (bi__memory_lend), which are the caller's again afterwards: they refer to
+ * nothing any more, whatever is returned. On an error other than BI_EPRODUCER work may still use them.
+ */
+int bi__order_settle(struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err);
 
 /* The calling thread has seen the end of the work that made the epoch: nothing is pending if none came after it. */
 void bi__order_note_end(struct bi_memory *memory, uint64_t epoch);

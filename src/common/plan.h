@@ -59,6 +59,18 @@ int bi__plan_check(const struct bi_layout *dst, const struct bi_layout *src, str
  */
 void bi__plan_make(struct bi__plan *plan, const struct bi_layout *dst, const struct bi_layout *src);
 
+/* The plan of moving so many dense bytes, more than 0. */
+static inline void bi__plan_bytes(struct bi__plan *plan, int64_t dst_offset, int64_t src_offset, size_t nbytes)
+{
+	plan->kind = BI__PLAN_LINEAR;
+	plan->ndim = 0;
+	plan->cross = -1;
+	plan->unit = nbytes;
+	plan->bytes = nbytes;
+	plan->dst_offset = dst_offset;
+	plan->src_offset = src_offset;
+}
+
 /* The plan of filling dst with one item that lies at source offset 0. */
 void bi__plan_fill(struct bi__plan *plan, const struct bi_layout *dst);
 

@@ -30,7 +30,7 @@ static int64_t distance(const struct bi_memory *a, const struct bi_memory *b)
 
 static int overlaps(const struct bi__job *job)
 {
-	const struct bi_memory *to = job->dst->memory, *from = job->src->memory;
+	const struct bi_memory *to = job->dst, *from = job->src;
 
 	return shares_place(to, from) &&
 	       bi__layout_overlap_at(&job->to, to == from ? 0 : distance(to, from), &job->from);
@@ -38,7 +38,7 @@ static int overlaps(const struct bi__job *job)
 
 int bi__job_is_cross(const struct bi__job *job)
 {
-	const struct bi_memory *to = job->dst->memory, *from = job->src->memory;
+	const struct bi_memory *to = job->dst, *from = job->src;
 
 	return !bi__is_host(to) && !bi__is_host(from) && !bi__same_space(to->context, from->context);
 }
@@ -46,20 +46,22 @@ int bi__job_is_cross(const struct bi__job *job)
 /* Of two contexts whose streams can wait for each other, and between which dense bytes can be copied. */
 static int are_peers(const struct bi__job *job)
 {
-	return bi__share_events(job->dst->memory->context, job->src->memory->context);
+	return bi__share_events(job->dst->context, job->src->context);
 }
 
 /* Host and device memory, and a plan that the device does not move between them as it is. */
 static int needs_packing(const struct bi__job *job, int *needs, struct bi_error *err)
 {
-	const struct bi_memory *to = job->dst->memory, *from = job->src->memory;
+	const struct bi_memory *to = job->dst, *from = job->src;
 	struct bi_context *context = bi__is_host(to) ? from->context : to->context;
-	int takes = 1, rc = BI_OK;
+	int takes, rc;
 
+	*needs = 0;
+	if (job->plan.kind == BI__PLAN_LINEAR || bi__is_host(to) == bi__is_host(from))
+		return BI_OK;
 	if (job->stream)
 		context = job->stream->context;
-	if (bi__is_host(to) != bi__is_host(from) && job->plan.kind != BI__PLAN_LINEAR)
-		rc = bi__dispatch_takes(context, &job->plan, to, from, &takes, err);
+	rc = bi__dispatch_takes(context, &job->plan, to, from, &takes, err);
 	*needs = !takes;
 	return rc;
 }
@@ -76,26 +78,26 @@ int bi__job_is_direct(const struct bi__job *job)
 /* A host array that is not dense goes in pieces; the device's alone is packed, or unpacked, where it lies. */
 static int copy_packed(const struct bi__job *job, struct bi_error *err)
 {
-	int to_host = bi__is_host(job->dst->memory);
-	const struct bi_view *device = to_host ? job->src : job->dst;
+	int to_host = bi__is_host(job->dst);
+	struct bi_context *context = (to_host ? job->src : job->dst)->context;
 
 	if (!bi_layout_is_contiguous(to_host ? &job->to : &job->from, 'C'))
-		return bi__job_transfer(job, device->memory->context, err);
-	return bi__job_run_legs(job, BI_MEMORY_DEVICE, device->memory->context, err);
+		return bi__job_transfer(job, context, err);
+	return bi__job_run_legs(job, BI_MEMORY_DEVICE, context, err);
 }
 
 /* Only dense bytes travel between devices: the side that is not dense is packed, or unpacked, where it lies. */
 static int copy_dense_side(const struct bi__job *job, struct bi_error *err)
 {
-	const struct bi_view *side = bi_layout_is_contiguous(&job->from, 'C') ? job->dst : job->src;
+	const struct bi_memory *side = bi_layout_is_contiguous(&job->from, 'C') ? job->dst : job->src;
 
-	return bi__job_run_legs(job, BI_MEMORY_DEVICE, side->memory->context, err);
+	return bi__job_run_legs(job, BI_MEMORY_DEVICE, side->context, err);
 }
 
 /* Of two contexts that share nothing: the one whose pinned memory both drivers can use as it stands, if one is. */
 static struct bi_context *choose_staging(const struct bi__job *job)
 {
-	struct bi_context *to = job->dst->memory->context, *from = job->src->memory->context;
+	struct bi_context *to = job->dst->context, *from = job->src->context;
 
 	return from->backend->map ? to : from;
 }
@@ -103,12 +105,12 @@ static struct bi_context *choose_staging(const struct bi__job *job)
 /* The same elements on both sides. */
 static int is_identity(const struct bi__job *job)
 {
-	return job->dst->memory == job->src->memory && bi_layout_equal(&job->to, &job->from);
+	return job->dst == job->src && bi_layout_equal(&job->to, &job->from);
 }
 
 int bi__job_route(struct bi__job *job, struct bi_error *err)
 {
-	struct bi_memory *to = job->dst->memory;
+	struct bi_memory *to = job->dst;
 	int needs, rc;
 
 	if (is_identity(job)) {

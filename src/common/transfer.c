@@ -57,7 +57,7 @@ static void lay_out(struct bi_layout *out, const struct bi__plan *plan, int64_t 
 static void make_nests(struct transfer *transfer)
 {
 	const struct bi__job *job = transfer->job;
-	int by_source = bi__is_host(job->dst->memory) && !stands_still(&job->from);
+	int by_source = bi__is_host(job->dst) && !stands_still(&job->from);
 	struct bi_dtype item = { .item_size = job->to.dtype.item_size, .lanes = 1, .type = BI_VOID };
 	struct bi__plan plan = job->plan;
 
@@ -85,7 +85,7 @@ static int fill(struct transfer *transfer, struct piece *piece, const struct bi_
 	if (!rc)
 		rc = bi_view_create(piece->memory, &dense, 0, &piece->bytes, err);
 	if (!rc)
-		rc = bi_view_create(job->src->memory, from, BI_VIEW_READONLY, &there, err);
+		rc = bi_view_create(job->src, from, BI_VIEW_READONLY, &there, err);
 	if (!rc)
 		rc = bi__copy(piece->bytes, there, transfer->first, job->operation, err);
 	bi_view_release(there);
@@ -103,7 +103,7 @@ static int empty(struct transfer *transfer, struct piece *piece, struct bi_error
 		return BI_OK;
 	rc = bi__order_synchronize(piece->memory, BI__WAIT_CROSS, err);
 	if (!rc)
-		rc = bi_view_create(job->dst->memory, &piece->to, 0, &there, err);
+		rc = bi_view_create(job->dst, &piece->to, 0, &there, err);
 	if (!rc)
 		rc = bi__copy(there, piece->bytes, transfer->second, job->operation, err);
 	bi_view_release(there);
@@ -118,7 +118,7 @@ static int empty(struct transfer *transfer, struct piece *piece, struct bi_error
  */
 static int run(struct transfer *transfer, struct bi_error *err)
 {
-	int lag = !bi__is_host(transfer->job->src->memory), i = 0, rc = BI_OK;
+	int lag = !bi__is_host(transfer->job->src), i = 0, rc = BI_OK;
 	int64_t at[BI_MAX_NDIM], shape[BI_MAX_NDIM];
 	struct bi_layout from;
 
@@ -138,9 +138,9 @@ static int run(struct transfer *transfer, struct bi_error *err)
 }
 
 /* The caller's stream for the leg that works on that memory, if it can. */
-static struct bi_stream *stream_for(struct bi_stream *stream, const struct bi_view *view)
+static struct bi_stream *stream_for(struct bi_stream *stream, const struct bi_memory *memory)
 {
-	return stream && !bi__is_host(view->memory) && bi__stream_reaches(stream, view->memory) ? stream : NULL;
+	return stream && !bi__is_host(memory) && bi__stream_reaches(stream, memory) ? stream : NULL;
 }
 
 int bi__job_transfer(const struct bi__job *job, struct bi_context *context, struct bi_error *err)

@@ -426,15 +426,6 @@ static int make_empty(struct bi_context *context, const struct bi_layout *dense,
 	return rc ? rc : view_all(memory, dense, out, err);
 }
 
-int bi__view_empty(struct bi_context *context, const struct bi_layout *like, enum bi_memory_kind kind,
-		   struct bi_view **out, struct bi_error *err)
-{
-	struct bi_layout dense;
-	int rc = bi_layout_init(&dense, like->dtype, like->ndim, like->shape, NULL, 0, err);
-
-	return rc ? rc : make_empty(context, &dense, kind, out, err);
-}
-
 int bi_view_empty(struct bi_context *context, struct bi_dtype dtype, int ndim, const int64_t *shape,
 		  struct bi_view **out, struct bi_error *err)
 {
@@ -493,8 +484,11 @@ void bi_view_layout(const struct bi_view *view, struct bi_layout *layout)
 	layout->descr = more ? more->descr : NULL;
 	layout->descr_length = more ? more->descr_length : 0;
 	layout->offset = view->offset;
-	memcpy(layout->shape, view->dims, n * sizeof(*view->dims));
-	memcpy(layout->strides, view->dims + n, n * sizeof(*view->dims));
+	/* So few that two calls of memcpy would take longer. */
+	for (size_t i = 0; i < n; i++) {
+		layout->shape[i] = view->dims[i];
+		layout->strides[i] = view->dims[n + i];
+	}
 }
 
 struct bi_memory *bi_view_memory(const struct bi_view *view)

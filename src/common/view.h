@@ -4,10 +4,6 @@
 
 #include "common/object.h"
 
-/* A new dense array of the type and shape of `like`. Owned. */
-int bi__view_empty(struct bi_context *context, const struct bi_layout *like, enum bi_memory_kind kind,
-		   struct bi_view **out, struct bi_error *err);
-
 /*
  * Wraps what *foreign names and makes a view of it; read-only as foreign->flags say. The layout is one that
  * bi_layout_init has checked; that it lies inside the memory is checked here. Owned.

@@ -324,7 +324,9 @@ int bi__opencl_copy(struct bi__device_state *device, struct bi__queue *queue, co
 
 	if (rc)
 		return rc;
-	rc = bi__cl_check(bi__cl->Flush(job.queue), "clFlush", err);
+	/* To wait is to flush as well. */
+	if (!dst->lent && !src->lent)
+		rc = bi__cl_check(bi__cl->Flush(job.queue), "clFlush", err);
 	if (rc && made)
 		bi__cl->ReleaseEvent(made);
 	if (!rc && event)

@@ -131,6 +131,9 @@ int bi__opencl_poll(uintptr_t event, int block, int *done, struct bi_error *err)
 		return BI_OK;
 	if (block)
 		waited = bi__cl->WaitForEvents(1, &handle);
+	/* That of an event which failed is not. */
+	if (block && waited == CL_SUCCESS)
+		return BI_OK;
 	code = bi__cl->GetEventInfo(handle, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, NULL);
 	if (code != CL_SUCCESS)
 		return bi__cl_check(code, "clGetEventInfo", err);

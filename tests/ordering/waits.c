@@ -26,6 +26,58 @@ static void row_21_value(void **state)
 	bi_view_release(view);
 }
 
+/* Dense bytes are one command, whose own event is waited for. */
+static void check_one_event(struct bi_view *view, int writes)
+{
+	static const char *const names[] = { "clRetainEvent", "clFlush", "clGetEventInfo",
+					     "clEnqueueMarkerWithWaitList", "clEnqueueBarrierWithWaitList" };
+	uint64_t before = enqueued(), released = calls_of("clReleaseEvent"), waited = calls_of("clWaitForEvents");
+	uint64_t others[COUNT(names)];
+	unsigned char bytes[ARRAY_BYTES] = { 5 };
+
+	for (size_t i = 0; i < COUNT(names); i++)
+		others[i] = calls_of(names[i]);
+	OK(writes ? bi_view_write(view, bytes, sizeof(bytes), &error)
+		  : bi_view_read(view, bytes, sizeof(bytes), &error));
+	expect_waits("value", 1);
+	MORE(enqueued(), before, 1);
+	MORE(calls_of("clReleaseEvent"), released, 1);
+	MORE(calls_of("clWaitForEvents"), waited, 1);
+	for (size_t i = 0; i < COUNT(names); i++)
+		MORE(calls_of(names[i]), others[i], 0);
+	assert_true(bi_view_is_idle(view));
+}
+
+static void row_21_value_takes_one_event(void **state)
+{
+	struct bi_view *view = wrap(PLACE_DEVICE, 1, nobody);
+	unsigned char bytes[ARRAY_BYTES];
+
+	(void)state;
+	check_one_event(view, 1);
+	peek(view, bytes);
+	assert_int_equal(bytes[0], 5);
+	check_one_event(view, 0);
+	fill(view, 7, NULL);
+	check_one_event(view, 0);
+	bi_view_release(view);
+}
+
+/* Somebody else's work is still pending when the caller has his bytes. */
+static void row_21_value_leaves_later_work_pending(void **state)
+{
+	struct bi_stream *named = new_producer(BI_STREAM_IN_ORDER);
+	struct bi_view *view = wrap(PLACE_DEVICE, 1, (struct producer){ .stream = named });
+	unsigned char bytes[ARRAY_BYTES];
+
+	(void)state;
+	OK(bi_view_read(view, bytes, sizeof(bytes), &error));
+	expect_waits("value", 1);
+	fill(view, 7, NULL);
+	assert_exported_stream(view, named);
+	bi_view_release(view);
+}
+
 static void row_21_value_waits_for_pending_work(void **state)
 {
 	struct gate *gate = close_gate(home_of(bench.context));
@@ -350,6 +402,8 @@ int waits_rows(void)
 {
 	static const struct row rows[] = {
 		ROW(row_21_value, 0),
+		ROW(row_21_value_takes_one_event, NEED_OPENCL),
+		ROW(row_21_value_leaves_later_work_pending, NEED_OPENCL),
 		ROW(row_21_value_waits_for_pending_work, NEED_GATE),
 		ROW(row_21_a_strided_write_leaves_work_pending, NEED_CUDA),
 		ROW(row_21_map, 0),

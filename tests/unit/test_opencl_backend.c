@@ -1423,6 +1423,31 @@ static void test_wait_holds_back(void **unused)
 	close_opened(&opened);
 }
 
+/* A wait that ends well has said all; one that the driver refuses has not. */
+static void test_wait_asks_nothing_more(void **unused)
+{
+	struct opened opened;
+	uintptr_t event = 0;
+	int done = 0;
+
+	(void)unused;
+	open_default(&opened);
+	OK(backend->record(&opened.queue, &event, &error));
+	layer.reset();
+	OK(backend->poll(event, 1, &done, &error));
+	assert_int_equal(done, 1);
+	assert_int_equal(layer.count("clWaitForEvents"), 1);
+	assert_int_equal(layer.count("clGetEventInfo"), 0);
+	backend->event_release(event);
+	event = (uintptr_t)user_event(&opened);
+	layer.arm("clWaitForEvents", 1, CL_OUT_OF_RESOURCES);
+	FAILS(BI_ENOMEM, "clWaitForEvents", backend->poll(event, 1, &done, &error));
+	assert_int_equal(done, 0);
+	assert_int_equal(driver.SetUserEventStatus((cl_event)event, CL_COMPLETE), CL_SUCCESS);
+	backend->event_release(event);
+	close_opened(&opened);
+}
+
 /*
  * Work that somebody else enqueued has failed: whoever waits for it is told. The event of the command in between is
  * kept, because PoCL 3.1 aborts the process when a command fails whose event nobody holds.
@@ -1703,6 +1728,7 @@ int main(void)
 		cmocka_unit_test(test_queues),
 		cmocka_unit_test(test_order_across_queues),
 		cmocka_unit_test(test_wait_holds_back),
+		cmocka_unit_test(test_wait_asks_nothing_more),
 		cmocka_unit_test(test_failed_event),
 		cmocka_unit_test(test_map),
 		cmocka_unit_test(test_open_faults),
