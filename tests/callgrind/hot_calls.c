@@ -27,6 +27,7 @@ static struct bi_context *host, *cuda, *opencl;
 static struct bi_view *view; /* of numbers */
 static struct bi_view *dense[2], *reversed; /* 64 bytes each, and the second backwards */
 static struct bi_view *on_cuda;
+static struct bi_view *on_opencl[2]; /* 64 bytes each */
 
 /* A call that fails would be counted as a fast one. */
 static void check(int rc, const struct bi_error *err, const char *what)
@@ -261,11 +262,43 @@ static void copy_reversed(void)
 	CHECK(bi_copy(dense[0], reversed, NULL, &err));
 }
 
+/* What the driver itself takes is not counted, but for what it has the C library do. */
+static void device_copy(void)
+{
+	struct bi_error err;
+
+	CHECK(bi_copy(on_opencl[0], on_opencl[1], NULL, &err));
+}
+
+static void device_fill(void)
+{
+	struct bi_error err;
+
+	CHECK(bi_fill(on_opencl[0], &numbers[0][0], NULL, &err));
+}
+
+static void device_write(void)
+{
+	struct bi_error err;
+
+	CHECK(bi_view_write(on_opencl[0], numbers, 64, &err));
+}
+
+static void device_read(void)
+{
+	struct bi_error err;
+
+	CHECK(bi_view_read(on_opencl[0], numbers, 64, &err));
+}
+
 static const struct {
 	const char *name;
 	void (*call)(void);
 } cases[] = {
-#define CASE(name) { #name, name }
+#define CASE(name) \
+	{ \
+#name, name \
+	}
 	CASE(describe),
 	CASE(export),
 	CASE(dlpack_describe),
@@ -285,6 +318,10 @@ static const struct {
 	CASE(pool),
 	CASE(copy_dense),
 	CASE(copy_reversed),
+	CASE(device_copy),
+	CASE(device_fill),
+	CASE(device_write),
+	CASE(device_read),
 #undef CASE
 };
 
@@ -315,10 +352,15 @@ static void open_all(void)
 	CHECK(bi_view_flip(dense[1], 0, &reversed, &err));
 	CHECK(bi_view_empty(cuda, float32, 2, shape, &on_cuda, &err));
 	CHECK(bi_view_synchronize(on_cuda, &err));
+	CHECK(bi_view_empty(opencl, float32, 1, &sixteen, &on_opencl[0], &err));
+	CHECK(bi_view_empty(opencl, float32, 1, &sixteen, &on_opencl[1], &err));
+	CHECK(bi_fill(on_opencl[1], &numbers[0][0], NULL, &err));
 }
 
 static void close_all(void)
 {
+	bi_view_release(on_opencl[0]);
+	bi_view_release(on_opencl[1]);
 	bi_view_release(on_cuda);
 	bi_view_release(reversed);
 	bi_view_release(dense[0]);
