@@ -89,13 +89,13 @@ static void add_note(struct bi_context *context, const char *spec, const char *r
 	bi__log(context, BI_LOG_INFO, "passed over %s: %s", spec, reason);
 }
 
-static int open_device(struct bi_context *context, const struct bi_device *device, const struct bi_options *options,
-		       struct bi_error *err)
+static int open_device(struct bi_context *context, const struct bi__backend *backend, const struct bi_device *device,
+		       const struct bi_options *options, struct bi_error *err)
 {
 	int rc;
 
 	context->device = device;
-	context->backend = bi__registry_find(device->backend);
+	context->backend = backend ? backend : bi__registry_find(device->backend);
 	context->unordered = context->backend->handle == BI_HANDLE_CUDA && opted_out();
 	rc = bi__dispatch_open(context, options, err);
 	if (!rc && context->memory == BI_MEMORY_UNIFIED && !(context->device->capabilities & BI_CAP_SVM)) {
@@ -108,7 +108,8 @@ static int open_device(struct bi_context *context, const struct bi_device *devic
 		context->stream.queue = (struct bi__queue){ .native = 0 };
 		return rc;
 	}
-	bi__log(context, BI_LOG_INFO, "opened %s: %s", context->device->spec, context->device->name);
+	if (bi__logs(context, BI_LOG_INFO))
+		bi__log(context, BI_LOG_INFO, "opened %s: %s", context->device->spec, context->device->name);
 	return BI_OK;
 }
 
@@ -125,7 +126,7 @@ static int open_first(struct bi_context *context, const struct bi__choice *choic
 
 		if (!device->usable)
 			rc = bi__fail(&local, BI_ENODEVICE, "%s", device->reason);
-		else if ((rc = open_device(context, device, options, &local)) == BI_OK)
+		else if ((rc = open_device(context, choice->backend, device, options, &local)) == BI_OK)
 			break;
 		if (choice->is_auto)
 			add_note(context, device->spec, local.message);
@@ -183,7 +184,7 @@ static int open_adopted(struct bi_context *context, const struct bi_options *opt
 
 	if (!rc)
 		rc = bi__registry_adopted(options->device, context->own_device, err);
-	return rc ? rc : open_device(context, context->own_device, options, err);
+	return rc ? rc : open_device(context, NULL, context->own_device, options, err);
 }
 
 int bi_context_open(const struct bi_options *options, struct bi_context **out, struct bi_error *err)

@@ -42,11 +42,7 @@ static const struct bi__backend *find(const char *name, size_t length)
 
 const struct bi__backend *bi__registry_find(const char *name)
 {
-	/* The first letter tells them apart without a call. */
-	for (size_t i = 0; i < BACKEND_COUNT; i++)
-		if (*backends[i]->name == *name && strcmp(backends[i]->name, name) == 0)
-			return backends[i];
-	return NULL;
+	return find(name, strlen(name));
 }
 
 /* The better the kind, the earlier in the list; the host comes last. */
@@ -277,11 +273,17 @@ static int choose_backend(struct wish wish, struct bi__choice *choice, struct bi
 /* Does the string name exactly one device that its backend remembers? */
 static int recall(const char *spec, struct bi__choice *choice)
 {
-	for (size_t i = 0; i < BACKEND_COUNT && !choice->count; i++) {
-		choice->devices = bi__dispatch_recall(backends[i], spec);
-		choice->count = choice->devices != NULL;
+	for (size_t i = 0; i < BACKEND_COUNT; i++) {
+		const struct bi_device *device = bi__dispatch_recall(backends[i], spec);
+
+		if (!device)
+			continue;
+		choice->devices = device;
+		choice->backend = backends[i];
+		choice->count = 1;
+		return 1;
 	}
-	return choice->count;
+	return 0;
 }
 
 int bi__registry_choose(const char *spec, struct bi__choice *choice, struct bi_error *err)

@@ -15,6 +15,7 @@ const struct bi__backend *bi__registry_host(void);
 struct bi__choice {
 	int count;
 	int is_auto;
+	const struct bi__backend *backend; /* of them all; NULL: each names its own */
 	const struct bi_device *devices; /* of the list; without one, a device that lives as long as the process */
 	struct bi_device *list; /* or NULL */
 };

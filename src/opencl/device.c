@@ -487,10 +487,7 @@ int bi__opencl_open(const struct bi_options *options, const struct bi_device *de
 
 	if (!opencl)
 		return bi__fail(err, BI_ENOMEM, "no memory for a context");
-	/* Not calloc, as in context.c. */
-	opencl->context = NULL;
-	memset(&opencl->device, 0, sizeof(*opencl) - offsetof(struct bi__opencl, device));
-	opencl->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	*opencl = (struct bi__opencl){ .lock = PTHREAD_MUTEX_INITIALIZER };
 	rc = options->adopt_context ? open_adopted(opencl, options, device->ordinal, adopted, err)
 				    : open_own(opencl, device, err);
 	if (rc)
