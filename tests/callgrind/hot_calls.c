@@ -248,6 +248,17 @@ static void pool(void)
 	bi_memory_release(out);
 }
 
+static void open_host(void)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_context *out;
+	struct bi_error err;
+
+	options.device = "host";
+	CHECK(bi_context_open(&options, &out, &err));
+	bi_context_release(out);
+}
+
 static void copy_dense(void)
 {
 	struct bi_error err;
@@ -316,6 +327,7 @@ static const struct {
 	CASE(reshape),
 	CASE(empty_host),
 	CASE(pool),
+	CASE(open_host),
 	CASE(copy_dense),
 	CASE(copy_reversed),
 	CASE(device_copy),
