@@ -92,6 +92,10 @@ BI_API int bi_dlpack_export(const struct bi_view *view, uint64_t flags, struct b
 /* The same without version and flags. BI_EREADONLY: it could not say that the view is read-only [D3]. */
 BI_API int bi_dlpack_export_unversioned(const struct bi_view *view, struct bi_dl_managed **out, struct bi_error *err);
 
+/* The view that a tensor holds which this very library exported, borrowed; NULL for any other tensor. */
+BI_API struct bi_view *bi_dlpack_view(const struct bi_dl_managed_versioned *tensor);
+BI_API struct bi_view *bi_dlpack_view_unversioned(const struct bi_dl_managed *tensor);
+
 enum bi_dlpack_import_flag {
 	BI_DLPACK_UNORDERED = 1, /* wrapped with BI_WRAP_UNORDERED: ordering is the caller's */
 	BI_DLPACK_UNCHECKED = 2, /* the pointer is believed, no driver is asked */

@@ -19,15 +19,8 @@ int bip_settle(struct bi_view *view);
 /* UnsupportedError if the array has a mask, which consumers of host memory would not see [H5]. */
 int bip_refuse_host_mask(PyObject *self);
 
-/*
- * bi_dlpack_export, whose deleter is remembered. An export that nobody took is let go with bip_delete_export, by who
- * has the GIL: the view that it holds may be the last one.
- */
-int bip_export_tensor(const struct bi_view *view, uint64_t flags, struct bi_dl_managed_versioned **out,
-		      struct bi_error *err);
-void bip_delete_export(struct bi_dl_managed_versioned *tensor, struct bi_view *view);
-/* Is it the deleter of a tensor that was exported here? */
-int bip_is_own_deleter(void (*deleter)(void));
+/* Lets go of a tensor of bi_dlpack_export that nobody took, by who has the GIL: it may be the last that holds its view. */
+void bip_delete_export(struct bi_dl_managed_versioned *tensor);
 
 /* Dictionaries ---------------------------------------------------------------------------------- export_pattern.c */
 

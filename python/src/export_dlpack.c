@@ -1,5 +1,4 @@
 /* __dlpack__ and __dlpack_device__: capsules, and who waits for whom before one is given. */
-#include <stdatomic.h>
 #include <string.h>
 
 #include "export.h"
@@ -189,27 +188,10 @@ static int make_ready(struct bi_view *view, PyObject *stream)
 
 /* Capsules */
 
-/* Of both kinds of tensors, once there was one: what has it is ours. */
-typedef void any_function(void);
-static _Atomic(any_function *) own_deleter, own_plain_deleter;
-
-int bip_is_own_deleter(void (*deleter)(void))
+void bip_delete_export(struct bi_dl_managed_versioned *tensor)
 {
-	return deleter && (deleter == atomic_load(&own_deleter) || deleter == atomic_load(&own_plain_deleter));
-}
+	struct bi_view *view = bi_dlpack_view(tensor);
 
-int bip_export_tensor(const struct bi_view *view, uint64_t flags, struct bi_dl_managed_versioned **out,
-		      struct bi_error *err)
-{
-	int rc = bi_dlpack_export(view, flags, out, err);
-
-	if (!rc)
-		atomic_store_explicit(&own_deleter, (any_function *)(*out)->deleter, memory_order_relaxed);
-	return rc;
-}
-
-void bip_delete_export(struct bi_dl_managed_versioned *tensor, struct bi_view *view)
-{
 	if (bip_releases_at_once(view)) {
 		tensor->deleter(tensor);
 		return;
@@ -219,9 +201,10 @@ void bip_delete_export(struct bi_dl_managed_versioned *tensor, struct bi_view *v
 	bip_release_view(view);
 }
 
-static void delete_plain(struct bi_dl_managed *tensor, struct bi_view *view)
+static void delete_plain(struct bi_dl_managed *tensor)
 {
-	bi_view_retain(view);
+	struct bi_view *view = bi_view_retain(bi_dlpack_view_unversioned(tensor));
+
 	tensor->deleter(tensor);
 	bip_release_view(view);
 }
@@ -237,24 +220,22 @@ static int has_name(PyObject *capsule, const char *name)
 static void free_versioned(PyObject *capsule)
 {
 	if (has_name(capsule, versioned))
-		bip_delete_export(PyCapsule_GetPointer(capsule, versioned), PyCapsule_GetContext(capsule));
+		bip_delete_export(PyCapsule_GetPointer(capsule, versioned));
 }
 
 static void free_unversioned(PyObject *capsule)
 {
 	if (has_name(capsule, unversioned))
-		delete_plain(PyCapsule_GetPointer(capsule, unversioned), PyCapsule_GetContext(capsule));
+		delete_plain(PyCapsule_GetPointer(capsule, unversioned));
 }
 
-/* The context of a capsule is the view that its tensor holds. The tensor is taken, also on failure. */
-static PyObject *wrap_versioned(struct bi_dl_managed_versioned *tensor, struct bi_view *view)
+/* The tensor is taken, also on failure. */
+static PyObject *wrap_versioned(struct bi_dl_managed_versioned *tensor)
 {
 	PyObject *capsule = PyCapsule_New(tensor, versioned, free_versioned);
 
-	if (capsule)
-		PyCapsule_SetContext(capsule, view);
-	else
-		bip_delete_export(tensor, view);
+	if (!capsule)
+		bip_delete_export(tensor);
 	return capsule;
 }
 
@@ -262,9 +243,9 @@ static PyObject *versioned_capsule(struct bi_view *view, uint64_t flags)
 {
 	struct bi_dl_managed_versioned *tensor;
 	struct bi_error err;
-	int rc = bip_export_tensor(view, flags, &tensor, &err);
+	int rc = bi_dlpack_export(view, flags, &tensor, &err);
 
-	return rc ? bip_raise_export(rc, &err) : wrap_versioned(tensor, view);
+	return rc ? bip_raise_export(rc, &err) : wrap_versioned(tensor);
 }
 
 static PyObject *unversioned_capsule(struct bi_view *view)
@@ -276,11 +257,8 @@ static PyObject *unversioned_capsule(struct bi_view *view)
 
 	if (rc)
 		return bip_raise_export(rc, &err);
-	atomic_store_explicit(&own_plain_deleter, (any_function *)tensor->deleter, memory_order_relaxed);
 	capsule = PyCapsule_New(tensor, unversioned, free_unversioned);
-	if (capsule)
-		PyCapsule_SetContext(capsule, view);
-	else
+	if (!capsule)
 		tensor->deleter(tensor); /* the caller holds the view */
 	return capsule;
 }
@@ -392,9 +370,9 @@ static PyObject *give_at_once(PyObject *self, struct wish *wish)
 
 	BIP_LOCK(self)
 	view = ((struct bip_object *)self)->view;
-	is_done = view && bi_view_is_idle(view) && bip_export_tensor(view, 0, &tensor, NULL) == BI_OK;
+	is_done = view && bi_view_is_idle(view) && bi_dlpack_export(view, 0, &tensor, NULL) == BI_OK;
 	BIP_UNLOCK()
-	return is_done ? wrap_versioned(tensor, view) : give_held(self, wish);
+	return is_done ? wrap_versioned(tensor) : give_held(self, wish);
 }
 
 PyObject *bip_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)

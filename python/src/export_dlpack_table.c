@@ -46,7 +46,7 @@ static int make_ready(struct bi_view *view, int32_t device_type)
 static int export(struct bi_view *view, struct bi_dl_managed_versioned **out)
 {
 	struct bi_error err;
-	int rc = bip_export_tensor(view, 0, out, &err);
+	int rc = bi_dlpack_export(view, 0, out, &err);
 
 	if (rc) {
 		bip_raise_export(rc, &err);
@@ -54,7 +54,7 @@ static int export(struct bi_view *view, struct bi_dl_managed_versioned **out)
 	}
 	if (make_ready(view, (*out)->tensor.device.device_type) == 0)
 		return 0;
-	bip_delete_export(*out, view);
+	bip_delete_export(*out);
 	*out = NULL;
 	return -1;
 }

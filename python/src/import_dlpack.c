@@ -113,8 +113,8 @@ static int check_place(int device_type)
 
 static int is_own(const struct tensor *tensor)
 {
-	return tensor->versioned ? bip_is_own_deleter((void (*)(void))tensor->versioned->deleter)
-				 : bip_is_own_deleter((void (*)(void))tensor->plain->deleter);
+	return (tensor->versioned ? bi_dlpack_view(tensor->versioned) : bi_dlpack_view_unversioned(tensor->plain)) !=
+	       NULL;
 }
 
 /*

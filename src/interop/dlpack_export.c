@@ -43,8 +43,7 @@ static int put_place(const struct bi_view *view, struct bi_dl_tensor *out, struc
 				"handle kind %d is shared virtual memory, DLPack's OpenCL memory is a cl_mem [D8]",
 				BI_HANDLE_CL_SVM);
 	bi__memory_show(view->memory);
-	if (block->kind == BI_HANDLE_CL_MEM)
-		out->byte_offset = offset;
+	out->byte_offset = block->kind == BI_HANDLE_CL_MEM ? offset : 0;
 	out->data = (void *)(block->kind == BI_HANDLE_CL_MEM ? block->handle : block->handle + offset);
 	return BI_OK;
 }
@@ -123,12 +122,12 @@ static void delete_unversioned(struct bi_dl_managed *self)
 	bi_view_release(view);
 }
 
-struct bi_view *bi__dlpack_own(const struct bi_dl_managed_versioned *tensor)
+struct bi_view *bi_dlpack_view(const struct bi_dl_managed_versioned *tensor)
 {
 	return tensor->deleter == delete_versioned ? tensor->manager_ctx : NULL;
 }
 
-struct bi_view *bi__dlpack_own_unversioned(const struct bi_dl_managed *tensor)
+struct bi_view *bi_dlpack_view_unversioned(const struct bi_dl_managed *tensor)
 {
 	return tensor->deleter == delete_unversioned ? tensor->manager_ctx : NULL;
 }

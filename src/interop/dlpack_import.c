@@ -284,7 +284,7 @@ int bi_dlpack_import(struct bi_context *context, struct bi_dl_managed_versioned 
 				tensor->version.major, BI_DLPACK_MAJOR);
 	import.tensor = &tensor->tensor;
 	import.flags = tensor->flags;
-	import.own = bi__dlpack_own(tensor);
+	import.own = bi_dlpack_view(tensor);
 	import.release = release_versioned;
 	import.data = tensor;
 	return import_tensor(&import, out, err);
@@ -303,7 +303,7 @@ int bi_dlpack_import_unversioned(struct bi_context *context, struct bi_dl_manage
 		return bi__fail(err, BI_EINVAL, "%s is NULL", context ? "tensor" : "context");
 	import.tensor = &tensor->tensor;
 	import.flags = import.options->flags & BI_DLPACK_WRITABLE ? 0 : BI_DL_READONLY;
-	import.own = bi__dlpack_own_unversioned(tensor);
+	import.own = bi_dlpack_view_unversioned(tensor);
 	import.release = release_unversioned;
 	import.data = tensor;
 	return import_tensor(&import, out, err);

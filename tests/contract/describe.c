@@ -1,4 +1,5 @@
 /* Views as they are described to others, and handles whose place is asked for. */
+#include "buffer_interface/dlpack.h"
 #include "driver.h"
 #include "fixture.h"
 
@@ -75,6 +76,57 @@ static void test_description_is_that_of_an_export(void **state)
 		bi_view_release(view);
 		mirror_close(&mirror);
 	}
+}
+
+/* Dense in both orders, and nowhere. Lets go of the view. */
+static void check_nothing(struct bi_view *view)
+{
+	struct bi_exchange exchange;
+	struct bi_dl_tensor tensor;
+
+	OK(bi_view_describe(view, &exchange, &error));
+	assert_int_equal(exchange.flags, BI_EXCHANGE_C_CONTIGUOUS | BI_EXCHANGE_F_CONTIGUOUS);
+	OK(bi_dlpack_describe(view, &tensor, &error));
+	assert_null(tensor.data);
+	assert_int_equal(tensor.byte_offset, 0);
+	bi_view_release(view);
+	fixture.cases++;
+}
+
+static struct bi_view *part_of(const struct bi_view *view, const struct bi_index *items, int count)
+{
+	struct bi_view *out = STALE(struct bi_view);
+
+	OK(bi_view_index(view, items, count, &out, &error));
+	return out;
+}
+
+/* Views that have no element, because a slice took none or because their source has none. */
+static void test_views_of_nothing(void **state)
+{
+	static const int64_t shape[] = { 4, 6 };
+	static const struct bi_index every_second[] = { { BI_INDEX_ELLIPSIS, 0, 0, 0 },
+							{ BI_INDEX_SLICE, BI_OMITTED, BI_OMITTED, 2 } };
+	static const struct bi_index no_row = { BI_INDEX_SLICE, 2, 2, 1 };
+	static const struct bi_index no_column[] = { { BI_INDEX_SLICE, 1, BI_OMITTED, -1 },
+						     { BI_INDEX_SLICE, 1, 0, 1 } };
+	static const struct bi_index second[] = { { BI_INDEX_ELLIPSIS, 0, 0, 0 }, { BI_INDEX_INTEGER, 1, 0, 0 } };
+	struct bi_view *whole, *gaps, *nothing, *turned;
+
+	(void)state;
+	OK(bi_view_empty(fixture.context, dtype_of("int32"), 2, shape, &whole, &error));
+	OK(bi_view_synchronize(whole, &error));
+	gaps = part_of(whole, every_second, 2);
+	check_nothing(part_of(gaps, &no_row, 1));
+	check_nothing(part_of(gaps, no_column, 2));
+	nothing = part_of(gaps, &no_row, 1);
+	check_nothing(part_of(nothing, every_second, 2));
+	check_nothing(part_of(nothing, second, 2));
+	OK(bi_view_permute(nothing, NULL, &turned, &error));
+	check_nothing(turned);
+	bi_view_release(nothing);
+	bi_view_release(gaps);
+	bi_view_release(whole);
 }
 
 /* The text of a field is a part of that of the record, and ends with a NUL all the same. */
@@ -253,6 +305,7 @@ int describe_group(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_description_is_that_of_an_export),
+		TEST(test_views_of_nothing),
 		TEST(test_descr_of_a_field),
 		TEST(test_a_description_comes_back),
 		TEST(test_arguments_of_describe),

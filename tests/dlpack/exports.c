@@ -293,6 +293,8 @@ static void dlpack_D13_a_tensor_is_a_reference(void **state)
 	OK(bi_view_wrap_host(bench.context, bytes, dtype_of("|u1"), 3, cube, count_release, &released, &view, &error));
 	OK(bi_dlpack_export(view, 0, &tensor, &error));
 	OK(bi_dlpack_export_unversioned(view, &plain, &error));
+	assert_ptr_equal(bi_dlpack_view(tensor), view);
+	assert_ptr_equal(bi_dlpack_view_unversioned(plain), view);
 	bi_view_release(view);
 	assert_ptr_equal(tensor->tensor.data, bytes);
 	release(tensor);
@@ -300,6 +302,17 @@ static void dlpack_D13_a_tensor_is_a_reference(void **state)
 	assert_int_equal(plain->tensor.shape[2], 4);
 	plain->deleter(plain);
 	assert_int_equal(released, 1);
+}
+
+/* Whoever else made a tensor, what its manager_ctx is nobody can know. */
+static void dlpack_view_of_a_tensor_of_others(void **state)
+{
+	struct bi_dl_managed_versioned tensor = { .manager_ctx = &tensor, .deleter = release };
+	struct bi_dl_managed plain = { .manager_ctx = &plain };
+
+	(void)state;
+	assert_null(bi_dlpack_view(&tensor));
+	assert_null(bi_dlpack_view_unversioned(&plain));
 }
 
 static void dlpack_arguments_of_exports(void **state)
@@ -334,6 +347,7 @@ int exports_group(void)
 		CASE(dlpack_D10_device),
 		CASE(dlpack_D12_copied_is_the_callers_word),
 		CASE(dlpack_D13_a_tensor_is_a_reference),
+		CASE(dlpack_view_of_a_tensor_of_others),
 		CASE(dlpack_arguments_of_exports),
 	};
 #undef CASE
