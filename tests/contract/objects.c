@@ -174,10 +174,16 @@ static void check_row(const struct bi_view *view, int64_t row)
 /* The parts of the test below: three rows, all of the array, and the memory. */
 enum { ROWS = 3, ARRAY = 3, BYTES = 4 };
 
-/* Each of the rows that are left is what it was, also while there is one more. */
+/* Each of the rows that are left is what it was, also while there is one more. What is refused holds nothing. */
 static void check_rows(struct bi_view *const *views)
 {
-	struct bi_view *last = views[ARRAY] ? row_of(views[ARRAY], 3) : NULL;
+	const struct bi_index beyond = { BI_INDEX_INTEGER, 4, 0, 0 };
+	struct bi_view *last = NULL, *none;
+
+	if (views[ARRAY]) {
+		REFUSED(BI_EBOUNDS, bi_view_index(views[ARRAY], &beyond, 1, &none, &error));
+		last = row_of(views[ARRAY], 3);
+	}
 
 	for (int i = 0; i < ROWS; i++)
 		if (views[i])
