@@ -59,20 +59,38 @@ static int export(struct bi_view *view, struct bi_dl_managed_versioned **out)
 	return -1;
 }
 
-static int from_object(void *object, struct bi_dl_managed_versioned **out)
+static int export_pending(PyObject *object, struct bi_dl_managed_versioned **out)
 {
 	struct bi_view *view;
 	int rc = -1;
 
-	*out = NULL;
-	if (check(object))
-		return -1;
 	BIP_LOCK(object)
 	view = bip_view(object);
 	if (view)
 		rc = export(view, out);
 	BIP_UNLOCK()
 	return rc;
+}
+
+static int is_ready(const struct bi_view *view)
+{
+	return bi_view_is_idle(view) && !is_on_cuda(bi_dlpack_device(view).device_type);
+}
+
+/* What waits or fails goes the long way. */
+static int from_object(void *object, struct bi_dl_managed_versioned **out)
+{
+	const struct bi_view *view;
+	int is_done;
+
+	*out = NULL;
+	if (check(object))
+		return -1;
+	BIP_LOCK(object)
+	view = ((struct bip_object *)object)->view;
+	is_done = view && is_ready(view) && bi_dlpack_export(view, 0, out, NULL) == BI_OK;
+	BIP_UNLOCK()
+	return is_done ? 0 : export_pending(object, out);
 }
 
 static int describe(const struct bi_view *view, struct bi_dl_tensor *out)
@@ -94,11 +112,6 @@ static int describe_pending(PyObject *object, struct bi_dl_tensor *out)
 
 	bip_release_view(view);
 	return rc;
-}
-
-static int is_ready(const struct bi_view *view)
-{
-	return bi_view_is_idle(view) && !is_on_cuda(bi_dlpack_device(view).device_type);
 }
 
 /* The way of every call counts nothing; what waits or fails goes the long way. */
