@@ -84,16 +84,27 @@ int bi__memory_new(struct bi_context *context, size_t nbytes, enum bi_memory_kin
 	return BI_OK;
 }
 
-static int is_pooled(const struct bi_memory *memory)
+/*
+ * Of the host's memory only what a host context has, and what is so large that malloc asks the system for new pages
+ * each time: their first touch costs more than the copy that does it.
+ */
+#define HOST_POOLED_FROM ((size_t)1 << 20)
+
+static int has_pool(const struct bi_context *context, enum bi_memory_kind kind, size_t nbytes)
 {
-	return memory->own && !memory->lost && !memory->captured && !bi__is_host(memory) && memory->block.nbytes &&
-	       !atomic_load(&memory->shown);
+	return context->backend->is_host ? nbytes >= HOST_POOLED_FROM : nbytes && kind != BI_MEMORY_HOST;
+}
+
+static int is_pooled(const struct bi_context *context, const struct bi_memory *memory)
+{
+	return memory->own && memory->backend == context->backend && !memory->lost && !memory->captured &&
+	       !atomic_load(&memory->shown) && has_pool(context, memory->block.memory, memory->block.nbytes);
 }
 
 /* The order of the home says nothing to the CPU: what it can address is free when the work on it is done. */
 static int is_pooled_later(const struct bi_memory *memory)
 {
-	return memory->pending && memory->block.host;
+	return memory->block.host && (memory->pending || memory->tail.context);
 }
 
 /* From the pool, or new with a size that the pool takes back. */
@@ -149,7 +160,7 @@ int bi_memory_create(struct bi_context *context, size_t nbytes, enum bi_memory_k
 		kind = context->memory;
 	if (kind != BI_MEMORY_HOST && bi__dispatch_alive(context, err))
 		return BI_EFORK;
-	if (!nbytes || kind == BI_MEMORY_HOST || context->backend->is_host)
+	if (!has_pool(context, kind, nbytes))
 		return bi__memory_new(context, nbytes, kind, out, err);
 	return allocate_patiently(context, nbytes, kind, out, err);
 }
@@ -402,7 +413,7 @@ static void put_away(struct bi_context *context, struct bi_memory *memory)
 		bi__order_catch_up(memory);
 		bi__order_unlock(memory, NULL);
 	}
-	if (is_pooled(memory) && !is_pooled_later(memory))
+	if (is_pooled(context, memory) && !is_pooled_later(memory))
 		bi__pool_put(context, memory);
 	else if (!memory->lost)
 		let_go(context, memory);
@@ -520,7 +531,7 @@ void bi__memory_reap_retired(struct bi_context *context, enum bi__reap how)
 		is_safe = how != BI__REAP_WAIT || wait_until_done(context, memory);
 		bi__dispatch_drop_event(context, memory->retire_event);
 		memory->pending = 0;
-		if (is_safe && how != BI__REAP_WAIT && is_pooled(memory))
+		if (is_safe && how != BI__REAP_WAIT && is_pooled(context, memory))
 			bi__pool_put(context, memory);
 		else if (is_safe)
 			bi__memory_destroy(context, memory);

@@ -167,6 +167,28 @@ static void test_shown_memory(void **state)
 	fixture.cases++;
 }
 
+/* Large memory of the host is kept as well, where it is the host's own. What device work still uses is not. */
+static void test_large_host_memory(void **state)
+{
+	struct bi_context *context = with_limit(0);
+	const int pooled = !is_device(context);
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct bi_memory *memory = STALE(struct bi_memory);
+
+		OK(bi_memory_create(context, (size_t)5 << 20, BI_MEMORY_HOST, &memory, &error));
+		assert_int_equal(bi_memory_nbytes(memory), (size_t)5 << 20);
+		bi_memory_release(memory);
+		assert_int_equal(pool_state(context, "bytes") >= (size_t)5 << 20, pooled);
+		assert_true(pool_state(context, "hits") == (pooled ? i : 0));
+	}
+	OK(bi_context_trim(context, 0, &error));
+	assert_true(pool_state(context, "bytes") == 0);
+	bi_context_release(context);
+	fixture.cases += 3;
+}
+
 /* An array exported through the exchange structure has been shown as well. */
 static void test_exported_memory(void **state)
 {
@@ -254,6 +276,7 @@ int pool_group(void)
 		TEST(test_shown_memory),
 		TEST(test_exported_memory),
 		TEST(test_sizes),
+		TEST(test_large_host_memory),
 		TEST(test_debug_offset),
 	};
 

@@ -163,6 +163,31 @@ static void row_15_host_memory_is_retired(void **state)
 	}
 }
 
+/* Large memory of a host context goes to its pool, but not while a device writes to it. */
+static void row_15_pooled_host_memory_is_retired(void **state)
+{
+	struct bi_context *host = open_context("host", (struct bi_options)BI_OPTIONS_INIT);
+	struct bi_view *view = wrap(PLACE_DEVICE, 2, nobody);
+	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
+	struct gate *gate = close_gate(stream);
+	struct bi_memory *memory;
+	struct bi_view *to;
+
+	(void)state;
+	OK(bi_memory_create(host, (size_t)2 << 20, BI_MEMORY_DEFAULT, &memory, &error));
+	to = view_bytes(memory);
+	copy(to, view, stream);
+	bi_view_release(to);
+	assert_int_equal(reported(host, "bytes"), 0);
+	assert_int_equal(reported(bench.other, "retired"), 1);
+	open_and_finish(gate);
+	trim_all();
+	assert_int_equal(reported(bench.other, "retired"), 0);
+	assert_int_equal(reported(bench.other, "bytes"), 0);
+	assert_int_equal(reported(host, "bytes"), 0);
+	bi_view_release(view);
+}
+
 /* A reference that is handed back on a stream, not used by the library. */
 static void row_15_handed_back_memory_is_retired(void **state)
 {
@@ -312,6 +337,7 @@ int release_rows(void)
 		ROW(row_15_wrapped_memory_is_retired, NEED_GATE),
 		ROW(row_15_host_memory_is_retired, NEED_GATE),
 		ROW(row_15_handed_back_memory_is_retired, NEED_GATE),
+		ROW(row_15_pooled_host_memory_is_retired, NEED_OPENCL | NEED_GATE),
 		ROW(row_15_own_memory_goes_to_the_pool_at_once, NEED_GATE),
 		ROW(row_15_shown_memory_is_retired, NEED_GATE),
 		ROW(row_15_released_memory_goes_in_the_end, 0),
