@@ -15,10 +15,10 @@
  *   A function that can fail returns BI_OK (0) or a negative enum bi_status. Its last parameter points to a struct
  *   bi_error that the caller owns, or is NULL; on failure it receives the status, the vendor's own code and one
  *   sentence. On success it is left alone. Besides what its comment lists, every function may return BI_EINVAL (an
- *   argument is not valid; the message names it), BI_ENOMEM (host or device is out of memory), BI_EDRIVER (a driver call
- *   failed; `vendor` is its code) and BI_EFORK (a device object is used in a forked child), and every function that
- *   uses, orders or waits for work on a memory BI_EPRODUCER (work of its producer has failed) and BI_ECAPTURE (a stream
- *   involved is being captured into a CUDA graph that cannot take this; docs/ordering.md, row 27).
+ *   argument is not valid; the message names it), BI_ENOMEM (host or device is out of memory), BI_EDRIVER (a driver
+ *   call failed; `vendor` is its code) and BI_EFORK (a device object is used in a forked child), and every function
+ *   that uses, orders or waits for work on a memory BI_EPRODUCER (work of its producer has failed) and BI_ECAPTURE (a
+ *   stream involved is being captured into a CUDA graph that cannot take this; docs/ordering.md, row 27).
  *
  * Ownership words
  *   owned     a `**out` parameter receives a new reference that the caller releases; it is NULL after a failure
@@ -183,7 +183,9 @@ BI_API int bi_dtype_parse(const char *text, struct bi_dtype *out, struct bi_erro
 /* Room for any text that the two functions below write, the final NUL included. */
 #define BI_DTYPE_TEXT 32
 
-/* Writes the typestr. Returns BI_EDTYPE for types that the array interface cannot name (bfloat16, float8, lanes > 1). */
+/*
+ * Writes the typestr. Returns BI_EDTYPE for types that the array interface cannot name (bfloat16, float8, lanes > 1).
+ */
 BI_API int bi_dtype_typestr(struct bi_dtype dtype, char text[BI_DTYPE_TEXT], struct bi_error *err);
 
 /* Writes a name that bi_dtype_parse reads back; a typestr where bytes are swapped. Never fails for a valid type. */
@@ -356,9 +358,10 @@ struct bi_plan {
 
 /*
  * Which plan bi_copy makes of two layouts whose memories do not overlap; `src` NULL: bi_fill of `dst`. Pure arithmetic,
- * for people who want to know why a copy is slow or fast; a copy that goes through a third array (two contexts, overlap,
- * packing) has a plan for each of its parts. Refused as bi_copy refuses it: BI_EINVAL if the shapes, BI_EDTYPE if the
- * item sizes differ, BI_EOVERLAP if two elements of the destination share bytes. After a failure *out is as it was.
+ * for people who want to know why a copy is slow or fast; a copy that goes through a third array (two contexts,
+ * overlap, packing) has a plan for each of its parts. Refused as bi_copy refuses it: BI_EINVAL if the shapes, BI_EDTYPE
+ * if the item sizes differ, BI_EOVERLAP if two elements of the destination share bytes. After a failure *out is as it
+ * was.
  */
 BI_API int bi_plan_make(const struct bi_layout *dst, const struct bi_layout *src, struct bi_plan *out,
 			struct bi_error *err);
@@ -434,9 +437,9 @@ BI_API int bi_devices(struct bi_device *devices, int capacity, int *count, struc
 /*
  * How many threads share a large copy of host memory, or of a device that runs on this processor; the calling thread is
  * one of them. 1 in a forked child whose parent had such threads. bi_set_threads holds for the process, from the next
- * copy on: 1..BI_MAX_THREADS, or 0 for what the environment variable BI_THREADS says if it is such a number, else as many
- * as there are processors that the process may use – its main thread, whoever asks –, but at most 8, because memory is
- * busy then. Small copies never start or wake a thread. Safe on any thread; BI_EINVAL for any other count.
+ * copy on: 1..BI_MAX_THREADS, or 0 for what the environment variable BI_THREADS says if it is such a number, else as
+ * many as there are processors that the process may use – its main thread, whoever asks –, but at most 8, because
+ * memory is busy then. Small copies never start or wake a thread. Safe on any thread; BI_EINVAL for any other count.
  */
 BI_API int bi_threads(void);
 BI_API int bi_set_threads(int count, struct bi_error *err);
@@ -461,9 +464,9 @@ typedef void (*bi_log_fn)(void *data, enum bi_log_level level, const char *messa
 enum bi_memory_kind {
 	BI_MEMORY_DEFAULT = 0,          /* what the context's options say; DEVICE if they say nothing */
 	BI_MEMORY_DEVICE = 1,
-	BI_MEMORY_PINNED = 2,           /* host memory that the device transfers fastest; on CUDA it has a host pointer */
-	BI_MEMORY_UNIFIED = 3,          /* one address for host and device (SVM, managed; on CUDA never more than is free);
-					   BI_EUNSUPPORTED without BI_CAP_SVM */
+	BI_MEMORY_PINNED = 2,           /* host memory that the device transfers fastest; with a host pointer on CUDA */
+	BI_MEMORY_UNIFIED = 3,          /* one address for host and device (SVM, managed; on CUDA never more than is
+					   free); BI_EUNSUPPORTED without BI_CAP_SVM */
 	BI_MEMORY_HOST = 4              /* plain host memory, in any context */
 };
 
@@ -483,19 +486,19 @@ struct bi_options {
 	 */
 	const char *device;
 	/*
-	 * cl_context (retained) or CUcontext (the caller keeps it alive) to use instead of an own one; 0: none. An own one is
-	 * on CUDA the primary context of the device, which other libraries share.
+	 * cl_context (retained) or CUcontext (the caller keeps it alive) to use instead of an own one; 0: none. An own
+	 * one is on CUDA the primary context of the device, which other libraries share.
 	 */
 	uintptr_t adopt_context;
 	/*
-	 * cl_command_queue (in-order, retained) or CUstream (1: legacy default; the caller keeps it alive) that becomes the
-	 * context stream; 0: none. It needs adopt_context. CUDA's per-thread default stream (2) cannot: it is another one on
-	 * each thread.
+	 * cl_command_queue (in-order, retained) or CUstream (1: legacy default; the caller keeps it alive) that becomes
+	 * the context stream; 0: none. It needs adopt_context. CUDA's per-thread default stream (2) cannot: it is
+	 * another one on each thread.
 	 */
 	uintptr_t adopt_stream;
 	bi_release_fn release;          /* called once with release_data after the context has closed; or NULL */
 	void *release_data;
-	int debug;                      /* 1: synchronise after every operation and start every allocation 64 bytes in */
+	int debug;                      /* 1: synchronise after every operation, start every allocation 64 bytes in */
 	int profile;                    /* 1: record operations for bi_context_report */
 	bi_log_fn log;
 	void *log_data;
@@ -522,14 +525,14 @@ BI_API void bi_context_release(struct bi_context *context);
 
 /* Where something that somebody else made belongs: what to open a context with. */
 struct bi_location {
-	char device[24];                /* device string: "cuda:1"; OpenCL: "opencl:1", the position in its cl_context */
-	uintptr_t context;              /* OpenCL: the cl_context, to be adopted. CUDA: 0, the primary context of the device */
+	char device[24];                /* device string: "cuda:1"; "opencl:1": the position in its cl_context */
+	uintptr_t context;              /* OpenCL: the cl_context, to be adopted. CUDA: 0, the device's primary one */
 };
 
 /*
  * Asks the driver about a handle; opens and retains nothing. CUDA pointers that no driver knows are BI_EINVAL. Numbers
- * that are no cl_mem crash the driver and cannot be checked. A cl_mem may be on any device of its cl_context: position 0.
- * BI_EUNSUPPORTED: host and SVM pointers, which say nothing of themselves.
+ * that are no cl_mem crash the driver and cannot be checked. A cl_mem may be on any device of its cl_context: position
+ * 0. BI_EUNSUPPORTED: host and SVM pointers, which say nothing of themselves.
  */
 BI_API int bi_locate_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_location *out, struct bi_error *err);
 /* The same for a cl_command_queue. */
@@ -545,17 +548,17 @@ BI_API struct bi_stream *bi_context_stream(const struct bi_context *context);
 BI_API uintptr_t bi_context_handle(const struct bi_context *context);
 
 /*
- * Makes the driver's context current on the calling thread, for libraries that look at it (CUDA); elsewhere, and where it
- * is current already, nothing happens. *entered tells bi_context_leave, on the same thread, whether there is something to
- * undo; it is 0 after a failure.
+ * Makes the driver's context current on the calling thread, for libraries that look at it (CUDA); elsewhere, and where
+ * it is current already, nothing happens. *entered tells bi_context_leave, on the same thread, whether there is
+ * something to undo; it is 0 after a failure.
  */
 BI_API int bi_context_enter(struct bi_context *context, int *entered, struct bi_error *err);
 BI_API void bi_context_leave(struct bi_context *context, int entered);
 
 /*
  * Gives free memory back to the driver until at most `keep` bytes are pooled, lets go of released memories whose work
- * is complete, and drops caches if keep is 0. Does not wait for that; CUDA's driver may wait for the device when it frees
- * pinned memory, or device memory where it has no pools (docs/ordering.md, row 28).
+ * is complete, and drops caches if keep is 0. Does not wait for that; CUDA's driver may wait for the device when it
+ * frees pinned memory, or device memory where it has no pools (docs/ordering.md, row 28).
  */
 BI_API int bi_context_trim(struct bi_context *context, size_t keep, struct bi_error *err);
 
@@ -576,11 +579,11 @@ enum bi_stream_flag { BI_STREAM_IN_ORDER = 0, BI_STREAM_OUT_OF_ORDER = 1 };
 /* BI_EUNSUPPORTED if the device has no such stream. Owned. */
 BI_API int bi_stream_create(struct bi_context *context, unsigned flags, struct bi_stream **out, struct bi_error *err);
 /*
- * Wraps a cl_command_queue of this context: retained, let go when the stream is. Or a CUstream of this context, which the
- * caller keeps alive until the callback; 1 is CUDA's legacy default stream, 2 the per-thread one: that of the thread that
- * calls. The callback (may be NULL) is taken; it is called when the stream is let go.
- * BI_EINVAL if the queue belongs to another context, or to another device of it than the one opened. A number that is no
- * stream crashes the driver and cannot be checked. Owned.
+ * Wraps a cl_command_queue of this context: retained, let go when the stream is. Or a CUstream of this context, which
+ * the caller keeps alive until the callback; 1 is CUDA's legacy default stream, 2 the per-thread one: that of the
+ * thread that calls. The callback (may be NULL) is taken; it is called when the stream is let go.
+ * BI_EINVAL if the queue belongs to another context, or to another device of it than the one opened. A number that is
+ * no stream crashes the driver and cannot be checked. Owned.
  */
 BI_API int bi_stream_wrap(struct bi_context *context, uintptr_t handle, bi_release_fn release, void *release_data,
 			  struct bi_stream **out, struct bi_error *err);
@@ -600,8 +603,8 @@ BI_API int bi_stream_wait(struct bi_stream *stream, struct bi_event *event, stru
 /* The point that the stream has now reached with everything enqueued before. Owned. */
 BI_API int bi_event_record(struct bi_stream *stream, struct bi_event **out, struct bi_error *err);
 /*
- * Wraps a cl_event of this context, retained; whoever made it flushes its queue. Or a recorded CUevent, which the caller
- * keeps alive. Owned.
+ * Wraps a cl_event of this context, retained; whoever made it flushes its queue. Or a recorded CUevent, which the
+ * caller keeps alive. Owned.
  */
 BI_API int bi_event_wrap(struct bi_context *context, uintptr_t handle, struct bi_event **out, struct bi_error *err);
 BI_API struct bi_event *bi_event_retain(struct bi_event *event);
@@ -622,8 +625,8 @@ enum bi_wrap_flag {
 	BI_WRAP_READONLY = 1,           /* views of it are read-only */
 	BI_WRAP_STEAL = 2,              /* cl_mem: take over the caller's reference instead of retaining */
 	/*
-	 * The caller orders all work on the memory himself, with the library's own as well: no home, nothing is waited for,
-	 * acquire and hand_back do nothing, and the last release lets go at once.
+	 * The caller orders all work on the memory himself, with the library's own as well: no home, nothing is waited
+	 * for, acquire and hand_back do nothing, and the last release lets go at once.
 	 */
 	BI_WRAP_UNORDERED = 4,
 	BI_WRAP_UNCHECKED = 8           /* CUDA: believe handle and nbytes without asking the driver */
@@ -632,22 +635,25 @@ enum bi_wrap_flag {
 /* Memory that somebody else made. Start from BI_FOREIGN_INIT. */
 struct bi_foreign {
 	size_t struct_size;
-	/* BI_HANDLE_HOST in any context, BI_HANDLE_CL_MEM and BI_HANDLE_CL_SVM in OpenCL ones, BI_HANDLE_CUDA in CUDA ones. */
+	/*
+	 * BI_HANDLE_HOST in any context, BI_HANDLE_CL_MEM and BI_HANDLE_CL_SVM in OpenCL ones, BI_HANDLE_CUDA in CUDA
+	 * ones.
+	 */
 	enum bi_handle_kind kind;
 	uintptr_t handle;               /* may be 0 for host memory of 0 bytes */
 	size_t nbytes;                  /* size; for a cl_mem 0 means "ask the driver" */
 	unsigned flags;                 /* enum bi_wrap_flag */
 	/*
-	 * Stream that the producer named as the one on which the memory is ready (wrap it first), retained: it becomes the
-	 * home, with work pending. NULL: the context stream is the home and nothing is pending.
+	 * Stream that the producer named as the one on which the memory is ready (wrap it first), retained: it becomes
+	 * the home, with work pending. NULL: the context stream is the home and nothing is pending.
 	 */
 	struct bi_stream *stream;
 	/* Events that the first use waits for, retained. */
 	struct bi_event *const *events;
 	size_t event_count;
 	/*
-	 * Taken; called once when the memory is let go, at the latest at context close. If letting go has to wait for pending
-	 * work, what the callback holds lives as long, so it is better not a reference to the context itself.
+	 * Taken; called once when the memory is let go, at the latest at context close. If letting go has to wait for
+	 * pending work, what the callback holds lives as long, so it is better not a reference to the context itself.
 	 */
 	bi_release_fn release;
 	void *release_data;
@@ -657,12 +663,12 @@ struct bi_foreign {
 
 /*
  * Wraps memory without a copy. A cl_mem is retained once (sub-buffers: their root; offsets of views still count from
- * the sub-buffer's start). What can be checked is: it is a buffer, of this context, of at least nbytes. A number that is
- * not a live cl_mem crashes the driver and cannot be checked.
- * A CUDA pointer is looked up with the driver: memory that CUDA does not know, that belongs to another device or context,
- * or that ends before nbytes is BI_EINVAL or BI_EBOUNDS; pinned, registered and managed memory has a host pointer. Plain
- * device memory may consist of several mapped ranges that follow each other. The producer keeps it alive until `release`.
- * Retains the context. Owned.
+ * the sub-buffer's start). What can be checked is: it is a buffer, of this context, of at least nbytes. A number that
+ * is not a live cl_mem crashes the driver and cannot be checked.
+ * A CUDA pointer is looked up with the driver: memory that CUDA does not know, that belongs to another device or
+ * context, or that ends before nbytes is BI_EINVAL or BI_EBOUNDS; pinned, registered and managed memory has a host
+ * pointer. Plain device memory may consist of several mapped ranges that follow each other. The producer keeps it alive
+ * until `release`. Retains the context. Owned.
  */
 BI_API int bi_memory_wrap(struct bi_context *context, const struct bi_foreign *foreign, struct bi_memory **out,
 			  struct bi_error *err);
@@ -682,21 +688,21 @@ BI_API int bi_memory_is_host(const struct bi_memory *memory);
 enum bi_view_flag { BI_VIEW_READONLY = 1 };
 
 /*
- * A memory seen through a layout: the BufferInterface itself. A view never changes after it is made. Every byte that the
- * layout can reach must lie inside the memory (BI_EBOUNDS). layout->descr is copied. Retains the memory. Owned.
+ * A memory seen through a layout: the BufferInterface itself. A view never changes after it is made. Every byte that
+ * the layout can reach must lie inside the memory (BI_EBOUNDS). layout->descr is copied. Retains the memory. Owned.
  */
 BI_API int bi_view_create(struct bi_memory *memory, const struct bi_layout *layout, unsigned flags,
 			  struct bi_view **out, struct bi_error *err);
 /*
  * bi_memory_wrap and a view of all that it wraps, in one call: for what is imported often. The layout counts from the
- * start of the memory and may have been filled in by hand; it is checked as by bi_view_create. foreign->release is taken
- * on success only; BI_WRAP_STEAL is refused. Owned.
+ * start of the memory and may have been filled in by hand; it is checked as by bi_view_create. foreign->release is
+ * taken on success only; BI_WRAP_STEAL is refused. Owned.
  */
 BI_API int bi_view_wrap(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
 			struct bi_view **out, struct bi_error *err);
 /*
- * A new dense C-order array, not initialised. A structured one: make it with the VOID type of bi_dtype_parse_descr, then
- * bi_view_reinterpret with the descr. Owned.
+ * A new dense C-order array, not initialised. A structured one: make it with the VOID type of bi_dtype_parse_descr,
+ * then bi_view_reinterpret with the descr. Owned.
  */
 BI_API int bi_view_empty(struct bi_context *context, struct bi_dtype dtype, int ndim, const int64_t *shape,
 			 struct bi_view **out, struct bi_error *err);
@@ -745,7 +751,7 @@ struct bi_native {
 	enum bi_handle_kind kind;
 	uintptr_t handle;               /* 0 only for arrays without elements */
 	size_t offset;                  /* bytes from the start of `handle` to element [0, ..., 0]; CUDA: 0 */
-	size_t nbytes;                  /* from the start of `handle` to the end of the memory; 0 if there is no handle */
+	size_t nbytes;                  /* from the start of `handle` to the end of the memory; 0 without a handle */
 };
 
 /* Shows the handle. From now on the memory never returns to the pool: it is freed for real. Does not synchronise. */
@@ -769,7 +775,9 @@ BI_API int bi_view_hand_back(const struct bi_view *view, struct bi_stream *strea
  * memory's work when it is let go. Nothing for host memory and for BI_WRAP_UNORDERED.
  */
 BI_API int bi_view_rehome(const struct bi_view *view, struct bi_error *err);
-/* 1 if nothing was enqueued on the memory since its end was last seen. Bookkeeping: no driver is asked, nobody waits. */
+/*
+ * 1 if nothing was enqueued on the memory since its end was last seen. Bookkeeping: no driver is asked, nobody waits.
+ */
 BI_API int bi_view_is_idle(const struct bi_view *view);
 /*
  * 1 if letting the view go waits for nothing even if it is the last one of its memory: it is idle, or foreign memory
@@ -794,10 +802,10 @@ BI_API int bi_view_synchronize(const struct bi_view *view, struct bi_error *err)
 /*
  * dst[...] = src[...], byte for byte. Equal shapes and item sizes; any strides, any memories. If source and destination
  * overlap the result is as if the source had been copied aside first. BI_EREADONLY, BI_EOVERLAP (two elements of dst
- * share bytes), BI_EBUSY (mapped). Between two contexts that share nothing: host wait for the source, staged.
- * Staged copies, and strided ones between the host and a device that moves only dense bytes, go in pieces of a few
- * megabytes: what another thread does with the same memory meanwhile can come between two of them, and if it maps it the
- * rest is BI_EBUSY. Callers who need such a copy to be one step keep others away from both memories until it returns.
+ * share bytes), BI_EBUSY (mapped). Between two contexts that share nothing: host wait for the source, staged. Staged
+ * copies, and strided ones between the host and a device that moves only dense bytes, go in pieces of a few megabytes:
+ * what another thread does with the same memory meanwhile can come between two of them, and if it maps it the rest is
+ * BI_EBUSY. Callers who need such a copy to be one step keep others away from both memories until it returns.
  */
 BI_API int bi_copy(const struct bi_view *dst, const struct bi_view *src, struct bi_stream *stream,
 		   struct bi_error *err);
@@ -823,11 +831,11 @@ enum bi_map_mode {
 };
 
 /*
- * Makes the bytes of a view visible to the CPU after all pending work: host wait. Memory with a host pointer is lent as it
- * is, other memory is mapped by the driver or, on CUDA, copied to pinned memory and back. While a memory is mapped for
- * reading, the library may read it and map it again for reading; while it is mapped for writing, every copy, fill,
- * element access and other mapping is BI_EBUSY. That holds for the whole memory, whichever view was mapped. Retains
- * the view. Owned; bi_unmap takes it even if it fails. One thread at a time unmaps.
+ * Makes the bytes of a view visible to the CPU after all pending work: host wait. Memory with a host pointer is lent as
+ * it is, other memory is mapped by the driver or, on CUDA, copied to pinned memory and back. While a memory is mapped
+ * for reading, the library may read it and map it again for reading; while it is mapped for writing, every copy, fill,
+ * element access and other mapping is BI_EBUSY. That holds for the whole memory, whichever view was mapped. Retains the
+ * view. Owned; bi_unmap takes it even if it fails. One thread at a time unmaps.
  */
 BI_API int bi_view_map(const struct bi_view *view, unsigned mode, struct bi_map **out, struct bi_error *err);
 /* Address of element [0, ..., 0]; the view's strides hold. NULL for arrays without elements. */
@@ -863,11 +871,11 @@ enum bi_import_flag {
 };
 
 /*
- * Makes a view of what a producer filled. The struct is taken (moved: exchange->release is NULL afterwards) and released
- * when the memory is let go. `context` must reach the memory: any for host memory, the same cl_context for a cl_mem, the
- * same device for CUDA memory (BI_EINVAL). Everything is checked against the allocation that stands behind the handle.
- * BI_EVERSION, BI_EDTYPE, BI_EBOUNDS, BI_EUNSUPPORTED (masked arrays). What bi_view_export of this very library made
- * comes back as another view of the exporter's memory, and the struct is let go at once. Owned.
+ * Makes a view of what a producer filled. The struct is taken (moved: exchange->release is NULL afterwards) and
+ * released when the memory is let go. `context` must reach the memory: any for host memory, the same cl_context for a
+ * cl_mem, the same device for CUDA memory (BI_EINVAL). Everything is checked against the allocation that stands behind
+ * the handle. BI_EVERSION, BI_EDTYPE, BI_EBOUNDS, BI_EUNSUPPORTED (masked arrays). What bi_view_export of this very
+ * library made comes back as another view of the exporter's memory, and the struct is let go at once. Owned.
  */
 BI_API int bi_view_import(struct bi_context *context, struct bi_exchange *exchange, unsigned flags,
 			  struct bi_view **out, struct bi_error *err);

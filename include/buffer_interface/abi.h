@@ -83,9 +83,9 @@ struct bi_exchange {
 	void *owner;                    /* the producer's own */
 
 	/*
-	 * Place. Where the handle is an address, element [0, ..., 0] is at `handle` + `offset`; in a cl_mem it is `offset`
-	 * bytes behind the start of the buffer. An array without elements may have handle 0. device_type and handle_kind
-	 * agree: HOST with CPU or CUDA_HOST, CL_… with OPENCL, CUDA with CUDA or CUDA_MANAGED.
+	 * Place. Where the handle is an address, element [0, ..., 0] is at `handle` + `offset`; in a cl_mem it is
+	 * `offset` bytes behind the start of the buffer. An array without elements may have handle 0. device_type and
+	 * handle_kind agree: HOST with CPU or CUDA_HOST, CL_… with OPENCL, CUDA with CUDA or CUDA_MANAGED.
 	 */
 	int32_t device_type;            /* enum bi_device_type */
 	int32_t device_id;              /* CUDA: ordinal. Others: 0 */
@@ -97,10 +97,10 @@ struct bi_exchange {
 	uint64_t context;               /* cl_context or CUcontext, 0: none */
 
 	/*
-	 * Type of one element: DLPack's triple where it has one. Types whose bytes are swapped, texts and structured types have
-	 * none: they have code 3, 8 bits and lanes = item size (0 if that is above 65535), and type_kind, byte_order and
-	 * item_size say what they are. With any other code type_kind is the kind of that type or 0, and byte_order is '|' for
-	 * lanes of one byte, else this machine's.
+	 * Type of one element: DLPack's triple where it has one. Types whose bytes are swapped, texts and structured
+	 * types have none: they have code 3, 8 bits and lanes = item size (0 if that is above 65535), and type_kind,
+	 * byte_order and item_size say what they are. With any other code type_kind is the kind of that type or 0, and
+	 * byte_order is '|' for lanes of one byte, else this machine's.
 	 */
 	uint8_t type_code;              /* DLPack type code */
 	uint8_t type_bits;              /* DLPack bits of one lane */
@@ -115,8 +115,8 @@ struct bi_exchange {
 	int64_t ndim;
 	const int64_t *shape;
 	const int64_t *strides;         /* bytes, may be negative or 0 */
-	const int64_t *element_strides; /* strides / item_size, and 1 where an extent is below 2, as DLPack 1.3 wants them;
-					   NULL if some stride is no multiple */
+	const int64_t *element_strides; /* strides / item_size, and 1 where an extent is below 2, as DLPack 1.3 wants
+					   them; NULL if some stride is no multiple */
 
 	/* Ordering. */
 	uint32_t stream_kind;           /* enum bi_stream_kind */

@@ -15,8 +15,8 @@ extern "C" {
 #endif
 
 /*
- * Opens a context on an adopted CUcontext; `stream` becomes the context stream: one of that context, CU_STREAM_LEGACY, or
- * NULL: one is created. Both stay the caller's, who keeps them alive until options.release. Other options as given.
+ * Opens a context on an adopted CUcontext; `stream` becomes the context stream: one of that context, CU_STREAM_LEGACY,
+ * or NULL: one is created. Both stay the caller's, who keeps them alive until options.release. Other options as given.
  */
 static inline int bi_cuda_context_wrap(CUcontext context, CUstream stream, struct bi_options options,
 				       struct bi_context **out, struct bi_error *err)
@@ -29,8 +29,8 @@ static inline int bi_cuda_context_wrap(CUcontext context, CUstream stream, struc
 }
 
 /*
- * A stream of this context, CU_STREAM_LEGACY or CU_STREAM_PER_THREAD; the caller keeps it alive. NULL is no stream here:
- * which default stream it means depends on how its user was compiled.
+ * A stream of this context, CU_STREAM_LEGACY or CU_STREAM_PER_THREAD; the caller keeps it alive. NULL is no stream
+ * here: which default stream it means depends on how its user was compiled.
  */
 static inline int bi_cuda_stream_wrap(struct bi_context *context, CUstream stream, struct bi_stream **out,
 				      struct bi_error *err)

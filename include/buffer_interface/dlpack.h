@@ -71,11 +71,11 @@ struct bi_dl_managed_versioned {
  * Describes a view. Makes no driver call; *out borrows shape and strides from the view, which must outlive it. What a
  * view is asked for the first time may be allocated, and is kept in it (BI_ENOMEM). The handle counts as shown. CPU,
  * pinned, managed and CUDA memory: byte_offset is 0 and `data` the address of element [0, ..., 0] [D7]; OpenCL: `data`
- * is the cl_mem and byte_offset counts in it [D8]. Strides are in elements, those of extents below 2 are 1 [D4]; without
- * dimensions shape and strides are NULL [D5]; without elements data is NULL and byte_offset 0 [D6].
- * BI_EDTYPE: a type that DLPack cannot name, swapped bytes, or elements of less than a byte, of which only a tensor with
- * flags can say that they are not packed [D9]; BI_EUNSUPPORTED: a stride that is no multiple of the item size [D4], or
- * OpenCL's shared virtual memory, which is no cl_mem [D8].
+ * is the cl_mem and byte_offset counts in it [D8]. Strides are in elements, those of extents below 2 are 1 [D4];
+ * without dimensions shape and strides are NULL [D5]; without elements data is NULL and byte_offset 0 [D6].
+ * BI_EDTYPE: a type that DLPack cannot name, swapped bytes, or elements of less than a byte, of which only a tensor
+ * with flags can say that they are not packed [D9]; BI_EUNSUPPORTED: a stride that is no multiple of the item size
+ * [D4], or OpenCL's shared virtual memory, which is no cl_mem [D8].
  */
 BI_API int bi_dlpack_describe(const struct bi_view *view, struct bi_dl_tensor *out, struct bi_error *err);
 
@@ -83,9 +83,9 @@ BI_API int bi_dlpack_describe(const struct bi_view *view, struct bi_dl_tensor *o
 BI_API struct bi_dl_device bi_dlpack_device(const struct bi_view *view);
 
 /*
- * A tensor of its own that holds a reference to the view; let go by its deleter, on any thread. `flags`:
- * BI_DL_COPIED if the caller made a copy for this export, else 0; BI_DL_READONLY is the view's, BI_DL_PADDED the type's.
- * Errors as bi_dlpack_describe, but elements of less than a byte are fine. Owned.
+ * A tensor of its own that holds a reference to the view; let go by its deleter, on any thread. `flags`: BI_DL_COPIED
+ * if the caller made a copy for this export, else 0; BI_DL_READONLY is the view's, BI_DL_PADDED the type's. Errors as
+ * bi_dlpack_describe, but elements of less than a byte are fine. Owned.
  */
 BI_API int bi_dlpack_export(const struct bi_view *view, uint64_t flags, struct bi_dl_managed_versioned **out,
 			    struct bi_error *err);
@@ -115,13 +115,13 @@ struct bi_dlpack_import_options {
 #define BI_DLPACK_IMPORT_INIT { sizeof(struct bi_dlpack_import_options), 0, NULL }
 
 /*
- * Makes a view of what a producer hands over. The tensor is taken: its deleter is called once when the memory is let go,
- * and never by an import that fails. Nothing that it points to is written. `context` must reach the memory: any for
- * CPU, the same device for CUDA [E9], any CUDA device for managed memory, the cl_context for OpenCL. Pinned memory is host
- * memory in any context. A tensor that this library exported comes back as what it was, a reference to the same view.
- * BI_EVERSION: the major version is not 1, nothing else was looked at [E2]; BI_EINVAL: ndim, shape, device or a pointer
- * do not fit [E7]; BI_EDTYPE; BI_EUNSUPPORTED: flag bits that are not known, elements of less than a byte unless
- * BI_DL_PADDED says that each takes one [E11], devices that no backend has, a cl_mem without BI_DLPACK_TRUSTED;
+ * Makes a view of what a producer hands over. The tensor is taken: its deleter is called once when the memory is let
+ * go, and never by an import that fails. Nothing that it points to is written. `context` must reach the memory: any for
+ * CPU, the same device for CUDA [E9], any CUDA device for managed memory, the cl_context for OpenCL. Pinned memory is
+ * host memory in any context. A tensor that this library exported comes back as what it was, a reference to the same
+ * view. BI_EVERSION: the major version is not 1, nothing else was looked at [E2]; BI_EINVAL: ndim, shape, device or a
+ * pointer do not fit [E7]; BI_EDTYPE; BI_EUNSUPPORTED: flag bits that are not known, elements of less than a byte
+ * unless BI_DL_PADDED says that each takes one [E11], devices that no backend has, a cl_mem without BI_DLPACK_TRUSTED;
  * BI_EOVERFLOW, BI_EBOUNDS. `options` may be NULL. Owned.
  */
 BI_API int bi_dlpack_import(struct bi_context *context, struct bi_dl_managed_versioned *tensor,

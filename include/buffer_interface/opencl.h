@@ -1,6 +1,6 @@
 /*
- * Typed access to OpenCL handles, for callers that have the Khronos headers. Everything here is an inline translation to
- * buffer_interface.h; ownership, errors and threads are said there.
+ * Typed access to OpenCL handles, for callers that have the Khronos headers. Everything here is an inline translation
+ * to buffer_interface.h; ownership, errors and threads are said there.
  */
 #ifndef BUFFER_INTERFACE_OPENCL_H
 #define BUFFER_INTERFACE_OPENCL_H
@@ -16,7 +16,9 @@
 extern "C" {
 #endif
 
-/* Opens a context on an adopted cl_context; `queue` (may be NULL) becomes the context stream. Other options as given. */
+/*
+ * Opens a context on an adopted cl_context; `queue` (may be NULL) becomes the context stream. Other options as given.
+ */
 static inline int bi_opencl_context_wrap(cl_context context, cl_command_queue queue, struct bi_options options,
 					 struct bi_context **out, struct bi_error *err)
 {

@@ -50,8 +50,8 @@ struct bi_python_api {
 	uint32_t version;               /* BI_ABI_VERSION of the structs that the functions fill; look before calling */
 	uint32_t struct_size;           /* sizeof(struct bi_python_api) of the producer */
 	/*
-	 * Borrows: *out is valid as long as the caller keeps the object alive, and the object is not told to let its memory
-	 * go. Nothing is allocated. out->release may be called or not; it only marks the struct as spent.
+	 * Borrows: *out is valid as long as the caller keeps the object alive, and the object is not told to let its
+	 * memory go. Nothing is allocated. out->release may be called or not; it only marks the struct as spent.
 	 * Masked arrays cannot be lent: BufferError.
 	 */
 	int (*view)(PyObject *object, struct bi_exchange *out);

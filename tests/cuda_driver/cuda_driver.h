@@ -1,6 +1,6 @@
 /*
- * The CUDA driver behind the library's back: what tests make foreign memory, producers and gates with. It is the library
- * that the environment variable BI_CUDA_LIBRARY names, else libcuda.so.1: the simulated driver, or a real one.
+ * The CUDA driver behind the library's back: what tests make foreign memory, producers and gates with. It is the
+ * library that the environment variable BI_CUDA_LIBRARY names, else libcuda.so.1: the simulated driver, or a real one.
  */
 #ifndef BI_TESTS_CUDA_DRIVER_H
 #define BI_TESTS_CUDA_DRIVER_H

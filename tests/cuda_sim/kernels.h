@@ -16,7 +16,9 @@ struct sim_kernel {
 	/* Says every range that the launch touches, exactly: what it does not name it must not touch. */
 	void (*footprint)(void *const *arguments, const unsigned grid[3], const unsigned block[3], sim_access_fn *access,
 			  void *state);
-	/* Runs all groups, one phase between two barriers after the other; in a group the order of threads is shuffled. */
+	/*
+	 * Runs all groups, one phase between two barriers after the other; in a group the order of threads is shuffled.
+	 */
 	void (*run)(void *const *arguments, const unsigned grid[3], const unsigned block[3], uint64_t seed);
 };
 

@@ -1,4 +1,6 @@
-/* The first view of wrapped memory has its room behind the memory; all others have one of their own, which they free. */
+/*
+ * The first view of wrapped memory has its room behind the memory; all others have one of their own, which they free.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
