@@ -195,6 +195,35 @@ def test_X5_array_that_is_released_while_it_is_waited_for(bi, new_queue, gate):
     thread.join()
 
 
+# Transfers in pieces (src/common/transfer.c) wait for a piece without the locks of the two arrays
+
+
+ROW = (2 << 20) // 8 + 1  # items: two rows do not fit into one piece
+
+
+def far_apart():
+    """Three rows of host memory with a gap behind each."""
+    return zeros((3, ROW + 1), "<f8", device="host")[:, :ROW]
+
+
+@pytest.mark.parametrize("way", ["up", "down"])
+def test_array_on_its_way_can_be_read(cuda, way):
+    """Down, unpacking the first row waits for it; up, packing the third one waits until the first one has gone."""
+    stream = cuda.stream()
+    device, host, other = zeros((3, ROW), "<f8", device="cuda"), far_apart(), far_apart()
+    device.synchronize()
+    closed = cuda.gate(stream)
+    device.hand_back(stream)
+    dst, src = (device, host) if way == "up" else (host, device)
+    thread = threading.Thread(target=lambda: copyto(dst, src))
+    thread.start()
+    time.sleep(DELAY)
+    copyto(other, host)  # would never return, because the gate is opened after it
+    assert thread.is_alive()
+    closed.open()
+    thread.join()
+
+
 # Exceptions that are set while something is let go
 
 
