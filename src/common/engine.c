@@ -125,9 +125,12 @@ void bi__engine_copy(const struct bi__plan *plan, void *dst, const void *src)
 	bi__engine_copy_by(&way, plan, dst, src);
 }
 
-int bi__engine_shares(const struct bi__plan *plan)
+int bi__engine_beats_memcpy(const struct bi__plan *plan)
 {
-	const struct bi__engine_way way = { .share_from = SHARE_FROM };
+	struct bi__engine_way way;
 
-	return is_shared(&way, plan);
+	if (plan->bytes < SHARE_FROM)
+		return 0;
+	bi__engine_usual_way(&way);
+	return is_shared(&way, plan) || streams(&way, plan);
 }

@@ -12,7 +12,10 @@
  */
 void bi__engine_copy(const struct bi__plan *plan, void *dst, const void *src);
 
-/* Is the plan large enough for bi__engine_copy to share it with other threads, and are there any? */
-int bi__engine_shares(const struct bi__plan *plan);
+/*
+ * Is the plan so large that bi__engine_copy does better than the memcpy of one thread with as many dense bytes: by
+ * several threads, or past the caches?
+ */
+int bi__engine_beats_memcpy(const struct bi__plan *plan);
 
 #endif

@@ -264,12 +264,13 @@ static int fill(const struct job *job, const struct bi__opencl_place *dst, size_
 
 /*
  * Does our own engine do it, on a device that runs on this processor? What is strided, where a kernel would be slower
- * and has to be compiled first; and dense bytes of which the driver would make one thread's work.
+ * and has to be compiled first; and dense bytes of which the driver would make one thread's memcpy, once that is
+ * slower.
  */
 static int is_native(const struct job *job)
 {
 	return (job->opencl->capabilities & BI_CAP_NATIVE_COPY) &&
-	       (job->plan->kind != BI__PLAN_LINEAR || bi__engine_shares(job->plan));
+	       (job->plan->kind != BI__PLAN_LINEAR || bi__engine_beats_memcpy(job->plan));
 }
 
 static int copy_between(const struct job *job, struct bi_error *err)
