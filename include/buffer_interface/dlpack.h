@@ -107,8 +107,9 @@ enum bi_dlpack_import_flag {
 struct bi_dlpack_import_options {
 	size_t struct_size;
 	unsigned flags; /* enum bi_dlpack_import_flag */
-	/* The stream on which the memory is ready: it becomes the home. NULL: the context stream, on which the producer has
-	   ordered its work; it is pending, and retired when it is released before that is done. Host memory: not used. */
+	/* The stream on which the memory is ready: it becomes the home. NULL: the context stream, on which the producer
+	   has ordered its work; it is pending, and retired when it is released before that is done. Host memory: not
+	   used. */
 	struct bi_stream *producer_stream;
 };
 

@@ -1,6 +1,4 @@
-/*
- * The first view of wrapped memory has its room behind the memory; all others have one of their own, which they free.
- */
+/* The first view of wrapped memory, and one more, lie in room of the memory; all others are freed. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -27,7 +25,7 @@ static void test_views_are_freed(void **state)
 	const int64_t shape[2] = { 4, 4 };
 	struct bi_options options = BI_OPTIONS_INIT;
 	struct bi_context *context;
-	struct bi_view *first, *turned;
+	struct bi_view *first, *turned, *again;
 	struct bi_dtype type;
 	size_t before;
 
@@ -39,7 +37,9 @@ static void test_views_are_freed(void **state)
 	before = lent();
 	for (int i = 0; i < VIEWS; i++) {
 		assert_int_equal(bi_view_permute(first, NULL, &turned, &error), BI_OK);
+		assert_int_equal(bi_view_permute(turned, NULL, &again, &error), BI_OK);
 		bi_view_release(turned);
+		bi_view_release(again);
 	}
 	assert_in_range(lent() - before, 0, VIEWS);
 	bi_view_release(first);
