@@ -113,14 +113,14 @@ def export_cai(report, memory, driver):
     report.measure(GROUP, f"Python: .__cuda_array_interface__, idle, {driver}", runners, target)
 
 
-def read_by_hand(x):
-    """The attributes that the import reads, in Python."""
+def read_attributes(x):
+    """The array's own attributes that the import reads, in Python: not yet enough to use the memory."""
     return (x.base_data.int_ptr, x.offset, x.shape, x.strides, x.dtype.str, x.queue.int_ptr, x.events)
 
 
-def read_more_by_hand(x):
-    """And what the import asks the driver for: size and context of the memory."""
-    return read_by_hand(x), x.base_data.size, x.queue.context.int_ptr
+def read_by_hand(x):
+    """All that the import reads but the state of the events: also how large the memory is, and in which context."""
+    return read_attributes(x), x.base_data.size, x.queue.context.int_ptr
 
 
 def opencl(report):
@@ -141,6 +141,6 @@ def opencl(report):
     view.release()
     report.measure(GROUP, "Python: buffer_interface(x), pyopencl array", {
         "ours": statement("buffer_interface(x)", buffer_interface=bi.buffer_interface, x=x),
-        "attributes read by hand": statement("read(x)", read=read_by_hand, x=x),
-        "and size and context": statement("read(x)", read=read_more_by_hand, x=x),
-    }, at_most_of("attributes read by hand", text="≤ the reads by hand"))
+        "the same reads by hand": statement("read(x)", read=read_by_hand, x=x),
+        "of that the array's attributes": statement("read(x)", read=read_attributes, x=x),
+    }, at_most_of("the same reads by hand"), bounds=("of that the array's attributes",))
