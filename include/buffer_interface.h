@@ -716,6 +716,12 @@ BI_API int bi_view_wrap_host(struct bi_context *context, void *data, struct bi_d
 			     struct bi_error *err);
 BI_API struct bi_view *bi_view_retain(struct bi_view *view);
 BI_API void bi_view_release(struct bi_view *view);
+/*
+ * Many references at once, at the cost of one: for bindings that hand them out one by one under a lock of their own. A
+ * count holds 2^32 - 1 of them. `view` is not NULL, and `count` no more than the caller holds.
+ */
+BI_API void bi_view_retain_many(struct bi_view *view, unsigned count);
+BI_API void bi_view_release_many(struct bi_view *view, unsigned count);
 
 /*
  * The same memory through another layout, typically bi_view_layout's after some changes. Read-only stays read-only.

@@ -369,8 +369,10 @@ static PyObject *give_at_once(PyObject *self, struct wish *wish)
 	int is_done;
 
 	BIP_LOCK(self)
-	view = ((struct bip_object *)self)->view;
-	is_done = view && bi_view_is_idle(view) && bi_dlpack_export(view, 0, &tensor, NULL) == BI_OK;
+	view = bip_lend(self);
+	is_done = view && bi_view_is_idle(view) && bi_dlpack_export_held(view, 0, &tensor, NULL) == BI_OK;
+	if (view && !is_done)
+		bip_lend_back(self);
 	BIP_UNLOCK()
 	return is_done ? wrap_versioned(tensor) : give_held(self, wish);
 }

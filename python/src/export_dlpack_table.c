@@ -80,15 +80,17 @@ static int is_ready(const struct bi_view *view)
 /* What waits or fails goes the long way. */
 static int from_object(void *object, struct bi_dl_managed_versioned **out)
 {
-	const struct bi_view *view;
+	struct bi_view *view;
 	int is_done;
 
 	*out = NULL;
 	if (check(object))
 		return -1;
 	BIP_LOCK(object)
-	view = ((struct bip_object *)object)->view;
-	is_done = view && is_ready(view) && bi_dlpack_export(view, 0, out, NULL) == BI_OK;
+	view = bip_lend(object);
+	is_done = view && is_ready(view) && bi_dlpack_export_held(view, 0, out, NULL) == BI_OK;
+	if (view && !is_done)
+		bip_lend_back(object);
 	BIP_UNLOCK()
 	return is_done ? 0 : export_pending(object, out);
 }

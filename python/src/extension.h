@@ -52,6 +52,7 @@ struct bip_object {
 	unsigned flags; /* enum bip_flag */
 	char was_asked; /* 1: for a dictionary that could be kept */
 	char is_cuda; /* 1: the pattern is that of __cuda_array_interface__ */
+	unsigned short spare; /* references to the view beside its own, counted in advance (bip_lend) */
 };
 
 extern PyTypeObject bip_type;
@@ -70,6 +71,13 @@ struct bi_view *bip_view(PyObject *self);
 
 /* Retained: for calls without the GIL. */
 struct bi_view *bip_hold(PyObject *self);
+
+/*
+ * A reference to the view for somebody else, under the object's lock, which is cheaper than an atomic write: most are
+ * counted in advance. NULL and no exception if it was released. What nobody took is given back by bip_lend_back.
+ */
+struct bi_view *bip_lend(PyObject *self);
+void bip_lend_back(PyObject *self);
 
 /* A new reference, or NULL without an exception: there is none, or the array was released. */
 PyObject *bip_mask(PyObject *self);

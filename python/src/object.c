@@ -55,6 +55,7 @@ PyObject *bip_new(struct bi_view *view)
 	self->weakrefs = NULL;
 	self->flags = 0;
 	self->was_asked = self->is_cuda = 0;
+	self->spare = 0;
 	return (PyObject *)self;
 }
 
@@ -81,18 +82,45 @@ struct bi_view *bip_view(PyObject *self)
 	return view;
 }
 
+/* So few that no number of objects of one view overflows its count. */
+#define LENT_AT_ONCE 64
+
+struct bi_view *bip_lend(PyObject *self)
+{
+	struct bip_object *object = (struct bip_object *)self;
+
+	if (object->view && !object->spare) {
+		bi_view_retain_many(object->view, LENT_AT_ONCE);
+		object->spare = LENT_AT_ONCE;
+	}
+	if (object->view)
+		object->spare--;
+	return object->view;
+}
+
+void bip_lend_back(PyObject *self)
+{
+	((struct bip_object *)self)->spare++;
+}
+
 struct bi_view *bip_hold(PyObject *self)
 {
 	struct bi_view *view;
 
 	BIP_LOCK(self)
-	view = ((struct bip_object *)self)->view;
-	if (view)
-		bi_view_retain(view);
+	view = bip_lend(self);
 	BIP_UNLOCK()
 	if (!view)
 		raise_released();
 	return view;
+}
+
+/* The object still has a reference of its own. */
+static void drop_spare(struct bip_object *self)
+{
+	if (self->spare)
+		bi_view_release_many(self->view, self->spare);
+	self->spare = 0;
 }
 
 PyObject *bip_mask(PyObject *self)
@@ -118,6 +146,7 @@ static struct holdings empty_out(struct bip_object *self)
 	struct holdings held;
 
 	BIP_LOCK(self)
+	drop_spare(self);
 	held = (struct holdings){ self->view, self->acquired, self->mask, self->pattern };
 	self->view = NULL;
 	self->acquired = NULL;
@@ -199,6 +228,7 @@ static void dealloc(PyObject *object)
 
 	if (self->weakrefs)
 		PyObject_ClearWeakRefs(object);
+	drop_spare(self);
 	if (self->acquired)
 		let_go_quietly(self);
 	else

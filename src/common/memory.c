@@ -107,7 +107,8 @@ static int is_pooled_later(const struct bi_memory *memory)
 	return memory->block.host && (memory->pending || memory->tail.context);
 }
 
-/* From the pool, or new with a size that the pool takes back. */
+/* From the pool, or new with a size that the pool takes back; what is too large for it is as large as it was asked for.
+ */
 static int allocate_pooled(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
 			   struct bi_error *err)
 {
@@ -115,6 +116,8 @@ static int allocate_pooled(struct bi_context *context, size_t nbytes, enum bi_me
 
 	if (!rounded)
 		return bi__fail(err, BI_ENOMEM, "%zu bytes do not fit into the address space", nbytes);
+	if (rounded > context->pool.limit)
+		return bi__memory_new(context, nbytes, kind, out, err);
 	*out = bi__pool_take(context, kind, rounded);
 	if (*out) {
 		atomic_store(&(*out)->refs, 1);

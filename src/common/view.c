@@ -466,12 +466,27 @@ struct bi_view *bi_view_retain(struct bi_view *view)
 	return view;
 }
 
-void bi_view_release(struct bi_view *view)
+void bi_view_retain_many(struct bi_view *view, unsigned count)
 {
-	if (!view || !bi__drop_reference(&view->refs))
-		return;
+	atomic_fetch_add_explicit(&view->refs, count, memory_order_relaxed);
+}
+
+static void end(struct bi_view *view)
+{
 	release_more(atomic_load_explicit(&view->more, memory_order_acquire));
 	bi__view_leave(view);
+}
+
+void bi_view_release(struct bi_view *view)
+{
+	if (view && bi__drop_reference(&view->refs))
+		end(view);
+}
+
+void bi_view_release_many(struct bi_view *view, unsigned count)
+{
+	if (bi__drop_held(&view->refs, count))
+		end(view);
 }
 
 void bi_view_layout(const struct bi_view *view, struct bi_layout *layout)

@@ -163,10 +163,9 @@ static int make_versioned(struct bi_view *view, struct bi_dl_managed_versioned *
 	return BI_OK;
 }
 
-int bi_dlpack_export(const struct bi_view *view, uint64_t flags, struct bi_dl_managed_versioned **out,
-		     struct bi_error *err)
+int bi_dlpack_export_held(struct bi_view *view, uint64_t flags, struct bi_dl_managed_versioned **out,
+			  struct bi_error *err)
 {
-	struct bi_view *held;
 	int rc;
 
 	if (!out)
@@ -177,12 +176,20 @@ int bi_dlpack_export(const struct bi_view *view, uint64_t flags, struct bi_dl_ma
 	if (flags & ~(uint64_t)BI_DL_COPIED)
 		return bi__fail(err, BI_EINVAL, "flags 0x%llx has other bits than %d", (unsigned long long)flags,
 				BI_DL_COPIED);
-	held = retain(view);
-	rc = make_versioned(held, out, err);
+	rc = make_versioned(view, out, err);
+	if (!rc)
+		(*out)->flags = flags | flags_of(view, &(*out)->tensor);
+	return rc;
+}
+
+int bi_dlpack_export(const struct bi_view *view, uint64_t flags, struct bi_dl_managed_versioned **out,
+		     struct bi_error *err)
+{
+	struct bi_view *held = view ? retain(view) : NULL;
+	int rc = bi_dlpack_export_held(held, flags, out, err);
+
 	if (rc)
 		bi_view_release(held);
-	else
-		(*out)->flags = flags | flags_of(view, &(*out)->tensor);
 	return rc;
 }
 

@@ -298,6 +298,29 @@ def test_a_capsule_that_nobody_takes_lets_go():
     assert tensor.deleted == 1
 
 
+@pytest.mark.parametrize("last", ["tensors", "object"])
+@pytest.mark.parametrize("count", [1, 64, 65, 200])
+def test_references_counted_in_advance_are_given_back(count, last):
+    class Producer:
+        array = np.zeros(4)
+        __array_interface__ = array.__array_interface__
+
+    producer = Producer()
+    alive = weakref.ref(producer)
+    view = buffer_interface(producer)
+    tensors = [view.__dlpack__(max_version=(1, 3)) for _ in range(count)]
+    del producer
+    if last == "tensors":
+        del view
+        assert alive() is not None
+        tensors.clear()
+    else:
+        tensors.clear()
+        assert alive() is not None
+        del view
+    assert alive() is None
+
+
 def test_weak_references():
     view = buffer_interface(np.zeros(4))
     called = []
