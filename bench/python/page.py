@@ -27,7 +27,8 @@ the differences counts: a clock that changes between two rounds changes both sid
 operation itself contains, or a copy of as many contiguous bytes.
 
 Before each round work that is always the same is timed: a loop of Python, and a copy of 32 MiB where bytes are moved. A
-row during which that took more than 15 % longer at one time than at another (without the outer tenths), or all the time
+round begins when the loop takes no more than 15 % longer than in the faster quarter of the run, or two minutes have been
+waited in all. A row during which that took more than 15 % longer at one time than at another (without the outer tenths), or all the time
 than in the faster quarter of the run, is measured again, up to three times and one minute in all. The last time counts,
 whatever came of it, and what was not steady then is marked by †. No figure has a say in that.
 

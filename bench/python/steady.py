@@ -1,7 +1,7 @@
 """How steady the machine is: work that is always the same, timed beside the rows.
 
-Clocks change and neighbours come, also within seconds. A row that was measured meanwhile is measured again, and marked
-if that did not help. This work alone decides so, no figure does.
+Clocks change and neighbours come, also within seconds. A round waits until they have passed, a row that was measured
+meanwhile is measured again, and marked if that did not help. This work alone decides so, no figure does.
 
 The processor's work is Python's: calls, branches and small pieces of memory suffer from a neighbour on the same core as
 what is measured does. Integers in registers hardly do (by a tenth, where views and calls take half as long again).
@@ -9,7 +9,7 @@ what is measured does. Integers in registers hardly do (by a tenth, where views 
 
 import statistics
 from dataclasses import dataclass
-from time import monotonic
+from time import monotonic, sleep
 
 import native
 from layouts import MIB, flat
@@ -18,6 +18,8 @@ from timing import Pace, calibrate, statement
 OFF = 1.15  # so many times as long as usual is not steady
 AGAIN = 3  # times at most that a row is measured again
 TURN = Pace(turn=.0002)
+PAUSE = .05  # seconds between two looks where nothing is measured
+LOOKS_AHEAD = 60  # so that the first row knows what is usual
 MEMORY_BYTES = 32 * MIB
 
 
@@ -60,11 +62,11 @@ def within(seconds):
 class Gauge:
     """
     Works are runners: `processor` is timed before each round, `memory` too where bytes are moved; it empties the
-    caches. `patience` is how many seconds may be spent on measuring again.
+    caches. `patience` is how many seconds may be spent on measuring again, `waiting` on waiting.
     """
 
-    def __init__(self, works, patience=0.0):
-        self.works, self.patience = works, patience
+    def __init__(self, works, patience=0.0, waiting=0.0):
+        self.works, self.patience, self.waiting = works, patience, waiting
         self.times = {name: calibrate(work, TURN)[0] for name, work in works.items()}
         self.seconds = {name: [] for name in works}  # of the whole run
 
@@ -79,15 +81,36 @@ class Gauge:
 
     def once(self, measure, moves, again):
         look = Look([name for name in self.works if moves or name != "memory"], again)
+        self.wait()
         start = monotonic()
-        result = measure(lambda: self.time_works(look))
+        result = measure(lambda: self.before_round(look))
         self.time_works(look)
         return result, look, monotonic() - start
 
-    def time_works(self, look):
+    def before_round(self, look):
+        """What the look finds is the end of the round before."""
+        self.time_works(look)
+        self.wait()
+
+    def wait(self):
+        """Until the processor is as fast as in the faster quarter of the run, as long as waiting is left."""
+        while self.waiting > 0 and self.time_work("processor") > OFF * undisturbed(self.seconds["processor"]):
+            start = monotonic()
+            sleep(PAUSE)
+            self.waiting -= monotonic() - start
+
+    def look_ahead(self):
+        for _ in range(LOOKS_AHEAD):
+            self.seconds["processor"].append(self.time_work("processor"))
+            sleep(PAUSE)
+
+    def time_work(self, name):
         """The better of two, because the first one may find the caches full of what was measured before it."""
+        return min(self.works[name](self.times[name]) for _ in range(2))
+
+    def time_works(self, look):
         for name, seconds in look.seconds.items():
-            seconds.append(min(self.works[name](self.times[name]) for _ in range(2)))
+            seconds.append(self.time_work(name))
             self.seconds[name].append(seconds[-1])
 
     def judge(self, look):
@@ -97,7 +120,10 @@ class Gauge:
         return Steadiness(max(map(within, look.seconds.values())), max(ratios), look.again)
 
 
-def gauge(here, patience):
+def gauge(here, patience, waiting):
     """Nothing lets go of the memory but the end of the run."""
     memory = native.Array(here, flat(MEMORY_BYTES))
-    return Gauge({"processor": statement("d.get(1)", d={}), "memory": memory.job("memcpy")}, patience)
+    made = Gauge({"processor": statement("d.get(1)", d={}), "memory": memory.job("memcpy")}, patience, waiting)
+    if waiting:
+        made.look_ahead()
+    return made

@@ -4,6 +4,7 @@
     test_bench.py SOURCE_DIR BUILD_DIR FORGETTING_LIBRARY
 """
 
+import itertools
 import json
 import os
 import subprocess
@@ -377,6 +378,17 @@ class Steadiness(unittest.TestCase):
         with unittest.mock.patch.object(steady, "monotonic", lambda: next(seconds)):
             self.assertEqual([self.watch(gauge)[1].again for _ in range(3)], [3, 0, 0])
         self.assertEqual(gauge.patience, .5)
+
+    def test_a_round_waits_for_the_machine_and_not_for_ever(self):
+        for slow, waiting, waited in ((0, 60, 0), (3, 60, 3), (500, 2.5, 3), (500, 0, 0)):
+            gauge = self.gauge(0, processor=[1e-3] * steady.LOOKS_AHEAD + [2e-3] * slow + [1e-3])
+            gauge.waiting = waiting
+            seconds, pauses = itertools.count(), []
+            with (unittest.mock.patch.object(steady, "monotonic", lambda: next(seconds)),
+                  unittest.mock.patch.object(steady, "sleep", pauses.append)):
+                gauge.look_ahead()
+                self.watch(gauge, looks=2)
+            self.assertEqual(len(pauses) - steady.LOOKS_AHEAD, waited, (slow, waiting))
 
     def test_the_faster_quarter_of_the_run_is_the_measure(self):
         gauge = self.gauge(0, processor=[2e-3] * 30 + [1e-3])
