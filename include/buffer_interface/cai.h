@@ -53,7 +53,7 @@ enum bi_cai_flag {
 	BI_CAI_SYNCHRONIZE = 2, /* export: host wait first, then no stream is named */
 	BI_CAI_UNCHECKED = 4, /* import: the pointer is believed, no driver is asked */
 	/* Export: BI_EBUSY where the calling thread would have to wait, for a device, a driver or another thread. */
-	BI_CAI_AT_ONCE = 8
+	BI_CAI_NONBLOCKING = 8
 };
 
 /*
@@ -68,7 +68,7 @@ enum bi_cai_flag {
  * process opts out of synchronisation with the environment variable BI_CAI_SYNC=0, read when a context is opened.
  *
  * BI_EUNSUPPORTED: memory that no CUDA device reaches [P14]; BI_EDTYPE: a type that the interface cannot name [P12] or
- * whose bytes are swapped [P11]; BI_EVERSION: version not in 0..3; BI_EBUSY: BI_CAI_AT_ONCE, try again without it.
+ * whose bytes are swapped [P11]; BI_EVERSION: version not in 0..3; BI_EBUSY: BI_CAI_NONBLOCKING, try again without it.
  */
 BI_API int bi_cai_export(const struct bi_view *view, int version, unsigned flags, struct bi_cai *out,
 			 struct bi_error *err);

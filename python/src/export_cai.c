@@ -90,7 +90,7 @@ static PyObject *make_dict(PyObject *mask, const struct bi_view *view, const str
 /* A thread that waits for a device may have the lock of memory that is not idle; and the host may have to wait. */
 static int fill_in(const struct bi_view *view, int version, unsigned flags, struct bi_cai *cai, struct bi_error *err)
 {
-	int rc = bi_cai_export(view, version, flags | BI_CAI_AT_ONCE, cai, err);
+	int rc = bi_cai_export(view, version, flags | BI_CAI_NONBLOCKING, cai, err);
 
 	if (rc != BI_EBUSY)
 		return rc;

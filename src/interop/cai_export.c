@@ -8,7 +8,7 @@
 #include "interop/cai.h"
 #include "interop/place.h"
 
-#define EXPORT_FLAGS ((unsigned)(BI_CAI_UNORDERED | BI_CAI_SYNCHRONIZE | BI_CAI_AT_ONCE))
+#define EXPORT_FLAGS ((unsigned)(BI_CAI_UNORDERED | BI_CAI_SYNCHRONIZE | BI_CAI_NONBLOCKING))
 
 _Static_assert(BI_CAI_TYPESTR >= BI_DTYPE_TEXT, "every typestr fits");
 
@@ -59,8 +59,8 @@ static int write_stream(const struct bi_view *view, unsigned flags, struct bi_ca
 	int rc = BI_OK;
 
 	if (is_ordered(view, flags, out))
-		rc = flags & BI_CAI_AT_ONCE ? bi__cai_offer_at_once(view->memory, offer, &stream, err)
-					    : bi__cai_offer(view->memory, offer, &stream, err);
+		rc = flags & BI_CAI_NONBLOCKING ? bi__cai_offer_at_once(view->memory, offer, &stream, err)
+						: bi__cai_offer(view->memory, offer, &stream, err);
 	if (rc)
 		return rc;
 	out->stream_kind = stream ? BI_CAI_STREAM_GIVEN : has_stream ? BI_CAI_STREAM_NONE : BI_CAI_STREAM_ABSENT;

@@ -297,7 +297,7 @@ static void refuse_at_once(const struct bi_view *view, int version, unsigned fla
 {
 	struct bi_cai cai;
 
-	REFUSED(BI_EBUSY, "", bi_cai_export(view, version, flags | BI_CAI_AT_ONCE, &cai, &error));
+	REFUSED(BI_EBUSY, "", bi_cai_export(view, version, flags | BI_CAI_NONBLOCKING, &cai, &error));
 	assert_int_equal(cai.version, 0);
 }
 
@@ -309,16 +309,16 @@ static void cai_P6_P15_at_once_is_the_same_without_a_wait(void **state)
 
 	(void)state;
 	for (int version = 0; version <= 3; version++) {
-		cai = exported(view, version, BI_CAI_AT_ONCE);
+		cai = exported(view, version, BI_CAI_NONBLOCKING);
 		assert_stream(&cai, version < 3 ? BI_CAI_STREAM_ABSENT : BI_CAI_STREAM_NONE, 0);
 	}
-	exported(view, 3, BI_CAI_AT_ONCE | BI_CAI_SYNCHRONIZE);
+	exported(view, 3, BI_CAI_NONBLOCKING | BI_CAI_SYNCHRONIZE);
 	assert_int_equal(driver_calls(), calls);
 	fill(view, NULL, 1);
 	calls = driver_calls();
-	cai = exported(view, 3, BI_CAI_AT_ONCE);
+	cai = exported(view, 3, BI_CAI_NONBLOCKING);
 	assert_stream(&cai, BI_CAI_STREAM_GIVEN, home());
-	exported(view, 2, BI_CAI_AT_ONCE | BI_CAI_UNORDERED);
+	exported(view, 2, BI_CAI_NONBLOCKING | BI_CAI_UNORDERED);
 	for (int version = 0; version < 3; version++)
 		refuse_at_once(view, version, 0);
 	refuse_at_once(view, 3, BI_CAI_SYNCHRONIZE);
@@ -339,7 +339,7 @@ static void cai_at_once_waits_for_nobody(void **state)
 	assert_int_equal(pthread_mutex_lock(&memory->lock), 0);
 	refuse_at_once(view, 3, 0);
 	assert_int_equal(pthread_mutex_unlock(&memory->lock), 0);
-	exported(view, 3, BI_CAI_AT_ONCE);
+	exported(view, 3, BI_CAI_NONBLOCKING);
 	OK(bi_event_record(bi_context_stream(bench.context), &event, &error));
 	foreign.kind = BI_HANDLE_CUDA;
 	foreign.handle = raw_of(view).pointer;
@@ -350,7 +350,7 @@ static void cai_at_once_waits_for_nobody(void **state)
 	other = wrapped(&foreign);
 	refuse_at_once(other, 3, 0);
 	exported(other, 3, 0);
-	exported(other, 3, BI_CAI_AT_ONCE);
+	exported(other, 3, BI_CAI_NONBLOCKING);
 	bi_view_release(other);
 	bi_event_release(event);
 	bi_view_release(view);

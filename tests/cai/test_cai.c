@@ -857,7 +857,7 @@ static void cai_export_checks_its_arguments(void **state)
 	check_refusal(rc, &err, BI_EINVAL, "", "flags 0x10");
 	rc = bi_cai_export(view, 3, BI_CAI_UNORDERED | BI_CAI_SYNCHRONIZE, &cai, &err);
 	check_refusal(rc, &err, BI_EINVAL, "", "flags 0x3");
-	rc = bi_cai_export(view, 3, BI_CAI_UNORDERED | BI_CAI_SYNCHRONIZE | BI_CAI_AT_ONCE, &cai, &err);
+	rc = bi_cai_export(view, 3, BI_CAI_UNORDERED | BI_CAI_SYNCHRONIZE | BI_CAI_NONBLOCKING, &cai, &err);
 	check_refusal(rc, &err, BI_EINVAL, "", "flags 0xb");
 	bi_view_release(view);
 	bi_context_release(context);
