@@ -51,8 +51,8 @@ struct bi_python_api {
 	uint32_t struct_size;           /* sizeof(struct bi_python_api) of the producer */
 	/*
 	 * Borrows: *out is valid as long as the caller keeps the object alive, and the object is not told to let its
-	 * memory go. Nothing is allocated. out->release may be called or not; it only marks the struct as spent.
-	 * Masked arrays cannot be lent: BufferError.
+	 * memory go. Nothing is counted; strides in elements may be allocated the first time. out->release may be
+	 * called or not; it only marks the struct as spent. Masked arrays cannot be lent: BufferError.
 	 */
 	int (*view)(PyObject *object, struct bi_exchange *out);
 	/* Takes: *out holds a reference of its own until out->release is called. */

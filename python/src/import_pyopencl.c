@@ -225,28 +225,17 @@ static int add_event(PyObject *object, struct bi_context *context, struct events
 	return append_event(event, events);
 }
 
-/* What nobody changes at the same time. A new reference. */
-static PyObject *hold_items(PyObject *list)
-{
-#ifdef Py_GIL_DISABLED
-	return PySequence_Tuple(list);
-#else
-	return PySequence_Fast(list, "the events of an array are no sequence");
-#endif
-}
-
-/* What was collected is released by the caller, also after a failure. Whatever an event runs may change the list. */
+/*
+ * What was collected is released by the caller, also after a failure. The list may change while an event is asked, so
+ * what is gone through is a copy.
+ */
 static int collect_events(PyObject *list, struct bi_context *context, struct events *events)
 {
-	PyObject *items = hold_items(list);
+	PyObject *items = PySequence_Tuple(list);
 	int rc = items ? 0 : -1;
 
-	for (Py_ssize_t i = 0; !rc && i < PySequence_Fast_GET_SIZE(items); i++) {
-		PyObject *event = Py_NewRef(PySequence_Fast_GET_ITEM(items, i));
-
-		rc = add_event(event, context, events);
-		Py_DECREF(event);
-	}
+	for (Py_ssize_t i = 0; !rc && i < PyTuple_GET_SIZE(items); i++)
+		rc = add_event(PyTuple_GET_ITEM(items, i), context, events);
 	Py_XDECREF(items);
 	return rc;
 }

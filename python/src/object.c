@@ -82,8 +82,8 @@ struct bi_view *bip_view(PyObject *self)
 	return view;
 }
 
-/* So few that no number of objects of one view overflows its count. */
-#define LENT_AT_ONCE 64
+/* Few: the view's count of 32 bits is enough for 400 million objects that share it. */
+#define LENT_AT_ONCE 8
 
 struct bi_view *bip_lend(PyObject *self)
 {

@@ -45,12 +45,12 @@ int bi__job_begin(struct bi_memory *to, struct bi_memory *from, struct bi_stream
 /* Locked. Whoever sees the end of the work on host memory has seen that of the device memory on the other side. */
 static void note_partner(struct bi_memory *to, struct bi_memory *from)
 {
-	struct bi_memory *host = bi__is_host(to) ? to : from;
+	struct bi_memory *host = bi__is_host(to) ? to : from, *other = host == to ? from : to;
 
-	if (!bi__is_host(host))
+	if (!bi__is_host(host) || bi__is_host(other))
 		return;
-	host->partner = host == to ? from : to;
-	host->partner_epoch = host->partner->epoch;
+	host->partner = other;
+	host->partner_epoch = other->epoch;
 }
 
 /* Locked. What comes before the work: checks, and what it waits for. */

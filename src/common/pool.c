@@ -77,12 +77,25 @@ static void take_out(struct bi__pool *pool, struct bi_memory *memory)
 	pool->bytes -= memory->block.nbytes;
 }
 
+/*
+ * That of a host context is only tried: in a forked child a thread that is not there may have it, and without a pool
+ * the host still has memory. Contexts of devices are refused before. 0: not locked.
+ */
+static int lock(struct bi_context *context)
+{
+	if (context->backend->is_host)
+		return pthread_mutex_trylock(&context->pool.lock) == 0;
+	pthread_mutex_lock(&context->pool.lock);
+	return 1;
+}
+
 struct bi_memory *bi__pool_take(struct bi_context *context, enum bi_memory_kind kind, size_t rounded)
 {
 	struct bi__pool *pool = &context->pool;
 	struct bi_memory *memory;
 
-	pthread_mutex_lock(&pool->lock);
+	if (!lock(context))
+		return NULL;
 	memory = pool->classes ? pool->classes[class_of(rounded)] : NULL;
 	while (memory && memory->block.memory != kind)
 		memory = memory->next;
@@ -124,11 +137,10 @@ void bi__pool_put(struct bi_context *context, struct bi_memory *memory)
 	struct bi__pool *pool = &context->pool;
 	struct bi_memory *oldest;
 
-	if (memory->block.nbytes > pool->limit) {
+	if (memory->block.nbytes > pool->limit || !lock(context)) {
 		bi__memory_drop(context, memory);
 		return;
 	}
-	pthread_mutex_lock(&pool->lock);
 	oldest = put_in(pool, memory) ? take_oldest(pool, pool->limit) : memory;
 	pthread_mutex_unlock(&pool->lock);
 	if (!oldest)
@@ -143,7 +155,8 @@ void bi__pool_trim(struct bi_context *context, size_t keep)
 	struct bi_memory *memory;
 
 	do {
-		pthread_mutex_lock(&pool->lock);
+		if (!lock(context))
+			return;
 		memory = take_oldest(pool, keep);
 		pthread_mutex_unlock(&pool->lock);
 		if (memory)

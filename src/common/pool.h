@@ -1,7 +1,8 @@
 /*
  * Free device memory of one context, kept for reuse. A pooled memory still has the context stream as its home, and what
  * was pending on it is ordered there before whatever its next owner does, so nothing has to be waited for.
- * Sizes are rounded up to classes, eight to each power of two; the oldest are freed when the limit is passed.
+ * Sizes are rounded up to classes, eight to each power of two; the oldest are freed when the limit is passed. Threads
+ * that use the pool of a host context at once may find none: nobody waits there.
  */
 #ifndef BI_COMMON_POOL_H
 #define BI_COMMON_POOL_H
