@@ -397,6 +397,7 @@ static void keep_queue(struct bi_stream *queue)
 		before = entries[i];
 		entries[i].queue = bi_stream_retain(queue);
 		entries[i].named_by = NULL;
+		break;
 	}
 	leave();
 	bi_stream_release(before.queue);

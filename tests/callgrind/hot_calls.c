@@ -306,10 +306,7 @@ static const struct {
 	const char *name;
 	void (*call)(void);
 } cases[] = {
-#define CASE(name) \
-	{ \
-#name, name \
-	}
+#define CASE(name) { #name, name }
 	CASE(describe),
 	CASE(export),
 	CASE(dlpack_describe),
