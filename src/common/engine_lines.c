@@ -7,7 +7,8 @@
 
 struct lines {
 	int64_t count, dst_x, src_x; /* the last axis */
-	int64_t rows, dst_row, src_row; /* the axis around it */
+	int64_t rows, dst_row, src_row; /* an axis around it */
+	int64_t at_once; /* units of a line that are moved before the same of the next row */
 	int dense; /* the units of the destination continue each other */
 	int columns; /* lines are so short that the runs go along the other axis */
 	struct bi__run run;
@@ -72,15 +73,6 @@ static void move(const struct lines *lines, unsigned char *dst, const unsigned c
 /* Shorter units would often end in parts of lines, which cost a call each. */
 #define DIRECT_UNIT 1024
 
-/* Units until the next of them begins with a line; INT64_MAX: none does. */
-static int64_t units_to_line(size_t fill, size_t unit)
-{
-	for (int64_t units = 0; units < BI__LINE; units++)
-		if ((fill + (size_t)units * unit) % BI__LINE == 0)
-			return units;
-	return INT64_MAX;
-}
-
 /* By way of the buffer, until `count` units are moved. */
 static void collect(const struct lines *lines, const unsigned char *src, int64_t count)
 {
@@ -98,44 +90,54 @@ static void collect(const struct lines *lines, const unsigned char *src, int64_t
 }
 
 /* Shuffled to where they belong, but for those before the first line and behind the last. */
-static void shuffle(const struct lines *lines, const unsigned char *src)
+static void shuffle(const struct lines *lines, const unsigned char *src, int64_t count)
 {
 	const int64_t step = lines->run.src_step;
-	int64_t first = units_to_line(lines->writer->fill, lines->run.unit), went;
+	int64_t first = bi__units_to_line(lines->writer->fill, lines->run.unit), went;
 
-	if (first > lines->count)
-		first = lines->count;
+	if (first > count)
+		first = count;
 	collect(lines, src, first);
-	went = bi__run_past(&lines->run, bi__writer_place(lines->writer), src + first * step, lines->count - first);
+	went = bi__run_past(&lines->run, bi__writer_place(lines->writer), src + first * step, count - first);
 	bi__writer_went(lines->writer, (size_t)went * lines->run.unit);
-	collect(lines, src + (first + went) * step, lines->count - first - went);
+	collect(lines, src + (first + went) * step, count - first - went);
 }
 
 /* Units that are long enough, or whole lines, go to the writer as they are, the others by way of its buffer. */
-static void stream(const struct lines *lines, unsigned char *dst, const unsigned char *src)
+static void stream(const struct lines *lines, unsigned char *dst, const unsigned char *src, int64_t count)
 {
 	const size_t unit = lines->run.unit;
 
 	bi__writer_seek(lines->writer, dst);
 	if (unit >= DIRECT_UNIT || (unit % BI__LINE == 0 && lines->writer->fill == 0)) {
-		for (int64_t i = 0; i < lines->count; i++)
+		for (int64_t i = 0; i < count; i++)
 			bi__writer_put(lines->writer, src + i * lines->run.src_step, unit);
 	} else if (lines->run.shuffle.count) {
-		shuffle(lines, src);
+		shuffle(lines, src, count);
 	} else {
-		collect(lines, src, lines->count);
+		collect(lines, src, count);
+	}
+}
+
+/* `count` units of each row. */
+static void some_of_rows(const struct lines *lines, unsigned char *dst, const unsigned char *src, int64_t count)
+{
+	for (int64_t i = 0; i < lines->rows; i++, dst += lines->dst_row, src += lines->src_row) {
+		if (lines->writer)
+			stream(lines, dst, src, count);
+		else
+			move(lines, dst, src, count);
 	}
 }
 
 static void rows(void *inner, unsigned char *dst, const unsigned char *src)
 {
 	const struct lines *lines = inner;
+	int64_t count;
 
-	for (int64_t i = 0; i < lines->rows; i++, dst += lines->dst_row, src += lines->src_row) {
-		if (lines->writer)
-			stream(lines, dst, src);
-		else
-			move(lines, dst, src, lines->count);
+	for (int64_t done = 0; done < lines->count; done += count) {
+		count = lines->count - done < lines->at_once ? lines->count - done : lines->at_once;
+		some_of_rows(lines, dst + done * lines->dst_x, src + done * lines->src_x, count);
 	}
 }
 
@@ -188,32 +190,57 @@ static int has_short_lines(const struct bi__plan *plan)
 	       plan->shape[x - 1] > plan->shape[x];
 }
 
-static void set_up(struct lines *lines, const struct bi__engine_part *part)
+/*
+ * What is written past the caches need not be written in sequence, only in pieces, so that it is the source that can be
+ * followed: where that runs on along another axis than the last.
+ */
+#define PIECE 2048
+
+/* The axis around the last that is walked on inside, and how much of a line is moved for each step of it. */
+static int choose_rows(struct lines *lines, const struct bi__plan *plan, int streams)
+{
+	const int x = plan->ndim - 1, along = streams && !lines->columns ? bi__plan_cross(plan, 2) : -1;
+
+	lines->at_once = lines->count;
+	if (along < 0)
+		return x - 1;
+	lines->at_once = plan->unit < PIECE ? PIECE / (int64_t)plan->unit : 1;
+	return along;
+}
+
+/* Columns are written past the caches only if one line continues the other: what is collected is then dense. */
+static int can_stream(const struct lines *lines, const struct bi__plan *plan)
+{
+	const int x = plan->ndim - 1;
+
+	return lines->dense && dense_bytes(plan) >= STREAMED_RUN &&
+	       (!lines->columns || plan->dst_strides[x - 1] == lines->count * (int64_t)plan->unit);
+}
+
+/* Returns the axis of the rows; -1: there is none. */
+static int set_up(struct lines *lines, const struct bi__engine_part *part, struct bi__writer *writer)
 {
 	const struct bi__plan *plan = part->plan;
 	const int x = plan->ndim - 1;
+	int y;
 
 	lines->count = plan->shape[x];
 	lines->dst_x = plan->dst_strides[x];
 	lines->src_x = plan->src_strides[x];
 	lines->dense = plan->dst_strides[x] == (int64_t)plan->unit;
-	lines->rows = x > 0 ? plan->shape[x - 1] : 1;
-	lines->dst_row = x > 0 ? plan->dst_strides[x - 1] : 0;
-	lines->src_row = x > 0 ? plan->src_strides[x - 1] : 0;
 	lines->columns = has_short_lines(plan);
+	lines->writer = part->streams && can_stream(lines, plan) ? writer : NULL;
+	y = choose_rows(lines, plan, lines->writer != NULL);
+	lines->rows = y < 0 ? 1 : plan->shape[y];
+	lines->dst_row = y < 0 ? 0 : plan->dst_strides[y];
+	lines->src_row = y < 0 ? 0 : plan->src_strides[y];
 	if (lines->columns)
 		bi__run_init(&lines->run, part->simd, plan->unit, lines->dst_row, lines->src_row, 0, lines->rows,
 			     plan->bytes);
 	else
 		bi__run_init(&lines->run, part->simd, plan->unit, lines->dst_x, lines->src_x, 0, lines->count,
 			     plan->bytes);
-}
-
-/* Columns are written past the caches only if one line continues the other: what is collected is then dense. */
-static int can_stream(const struct lines *lines, const struct bi__plan *plan)
-{
-	return lines->dense && dense_bytes(plan) >= STREAMED_RUN &&
-	       (!lines->columns || lines->dst_row == lines->count * (int64_t)plan->unit);
+	return y;
 }
 
 void bi__engine_lines(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src)
@@ -222,12 +249,12 @@ void bi__engine_lines(const struct bi__engine_part *part, unsigned char *dst, co
 	struct bi__writer writer;
 	struct bi__walk walk;
 	struct lines lines;
+	const int y = set_up(&lines, part, &writer);
 
-	set_up(&lines, part);
 	walk.ndim = 0;
-	for (int i = 0; i < plan->ndim - 2; i++)
-		bi__walk_add(&walk, plan, i);
-	lines.writer = part->streams && can_stream(&lines, plan) ? &writer : NULL;
+	for (int i = 0; i < plan->ndim - 1; i++)
+		if (i != y)
+			bi__walk_add(&walk, plan, i);
 	if (lines.writer)
 		bi__writer_init(&writer, part->simd);
 	bi__walk_run(&walk, lines.columns ? columns : rows, &lines, dst, src);

@@ -54,6 +54,15 @@ void bi__engine_lines(const struct bi__engine_part *part, unsigned char *dst, co
 /* In tiles over the axes `cross` and last. */
 void bi__engine_tiles(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src);
 
+/* Units, each behind the other from `phase` bytes into a line, until the next begins with one; INT64_MAX: none does. */
+static inline int64_t bi__units_to_line(size_t phase, size_t unit)
+{
+	for (int64_t units = 0; units < BI__LINE; units++)
+		if ((phase + (size_t)units * unit) % BI__LINE == 0)
+			return units;
+	return INT64_MAX;
+}
+
 /* A loop nest around a function. */
 struct bi__walk {
 	int ndim;

@@ -19,6 +19,9 @@
 /* Rows of the source that are worked on panel by panel, so that their pages stay known to the processor. */
 #define BLOCK 1024
 
+/* Bytes of a source that is followed along its lines, from what is gathered to what is told to be needed soon. */
+#define AHEAD 256
+
 /* Planes beside each other, in the destination and in the source, that are worked on together for the same reason. */
 #define BAND 8
 
@@ -34,6 +37,8 @@ struct tiles {
 	int64_t height, width; /* extents of y and x, in units */
 	int64_t dst_x, dst_y, src_x, src_y;
 	int dense_source; /* its lines are elements as they are turned */
+	int strips; /* a plane is worked on in strips as wide as a tile */
+	int64_t ahead; /* bytes from what is gathered to what will be a little later; 0: not known */
 	struct bi__run gather, scatter;
 	struct around near_dst, near_src; /* those along which a plane's neighbour is nearest */
 };
@@ -60,12 +65,21 @@ static int64_t least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+/* A panel of a line of the source, wherever that is. Processors fetch ahead in long runs, but these are short. */
+static inline void fetch(uintptr_t from)
+{
+	for (size_t at = 0; at < PANEL; at += BI__LINE)
+		__builtin_prefetch((const void *)(from + at), 0, 2);
+}
+
 static void gather(const struct tiles *tiles, const struct tile *tile, unsigned char *to, const unsigned char *src)
 {
 	const unsigned char *from = src + tile->x * tiles->src_x + tile->y * tiles->src_y;
 	const size_t bytes = (size_t)(tile->height * tiles->unit);
 
 	for (int64_t x = 0; x < tile->width; x++, from += tiles->src_x, to += PANEL) {
+		if (tiles->ahead)
+			fetch((uintptr_t)from + (uintptr_t)tiles->ahead);
 		if (!tiles->dense_source)
 			bi__run(&tiles->gather, to, from, tile->height);
 		else if (bytes == PANEL)
@@ -197,15 +211,31 @@ static void panel(const struct tiles *tiles, struct buffers *buffers, struct til
 	}
 }
 
+/*
+ * The end of what begins at x and is worked on together, all panels of it. Strips as wide as a tile follow the lines of
+ * the source, which is read fastest so, but leave parts of lines at both sides; only where the lines of all rows of the
+ * destination begin together can the strips begin there, too.
+ */
+static int64_t block_end(const struct tiles *tiles, const unsigned char *dst, int64_t x)
+{
+	int64_t to_line = 0;
+
+	if (!tiles->strips)
+		return least(x + BLOCK, tiles->width);
+	if (x == 0)
+		to_line = bi__units_to_line((uintptr_t)dst % BI__LINE, (size_t)tiles->unit);
+	return least(x + (to_line ? to_line : WIDTH), tiles->width);
+}
+
 static void plane(const struct tiles *tiles, unsigned char *dst, const unsigned char *src)
 {
 	const int64_t height = PANEL >> tiles->level;
 	struct buffers buffers;
 	struct tile tile;
+	int64_t end;
 
-	for (int64_t from = 0; from < tiles->width; from += BLOCK) {
-		int64_t end = least(from + BLOCK, tiles->width);
-
+	for (int64_t from = 0; from < tiles->width; from = end) {
+		end = block_end(tiles, dst, from);
 		for (tile.y = 0; tile.y < tiles->height; tile.y += height) {
 			tile.height = least(tiles->height - tile.y, height);
 			panel(tiles, &buffers, &tile, from, end, dst, src);
@@ -246,6 +276,20 @@ static void turn_round(struct tiles *tiles, unsigned char **dst, const unsigned 
 	*src += (tiles->height - 1) * tiles->src_y;
 	tiles->dst_y = -tiles->dst_y;
 	tiles->src_y = -tiles->src_y;
+}
+
+static int has_strips(const struct tiles *tiles, const unsigned char *dst)
+{
+	return tiles->streams && tiles->width > WIDTH && tiles->dst_y % BI__LINE == 0 &&
+	       bi__units_to_line((uintptr_t)dst % BI__LINE, (size_t)tiles->unit) != INT64_MAX;
+}
+
+/* From one tile to the next but one along a line of the source, or to the next tile of a panel. */
+static int64_t how_far_ahead(const struct tiles *tiles)
+{
+	if (tiles->src_y != tiles->unit)
+		return 0;
+	return tiles->strips || tiles->width <= WIDTH ? AHEAD : WIDTH * tiles->src_x;
 }
 
 static int level_of(size_t unit)
@@ -316,6 +360,8 @@ void bi__engine_tiles(const struct bi__engine_part *part, unsigned char *dst, co
 	turn_round(&tiles, &dst, &src);
 	tiles.dense_source = tiles.src_y == element && tiles.unit == element;
 	tiles.streams = part->streams && tiles.dst_x == tiles.unit;
+	tiles.strips = has_strips(&tiles, dst);
+	tiles.ahead = how_far_ahead(&tiles);
 	bi__run_init(&tiles.gather, part->simd, plan->unit, element, tiles.src_y, 1, PANEL >> tiles.level, plan->bytes);
 	bi__run_init(&tiles.scatter, part->simd, plan->unit, tiles.dst_x, element, 0, WIDTH, plan->bytes);
 	for (int i = 0; i < x; i++)

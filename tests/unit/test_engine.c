@@ -308,6 +308,71 @@ static void long_runs_equal_the_naive_copy(void **state)
 	}
 }
 
+static void make_plan(struct bi__plan *plan, int ndim, const int64_t *shape, const int *axes, uint32_t item_size)
+{
+	struct bi_layout dst, src;
+	struct bi_dtype dtype;
+	int64_t turned[BI_MAX_NDIM];
+
+	assert_int_equal(bi_dtype_make(BI_VOID, 1, item_size, &dtype, NULL), BI_OK);
+	assert_int_equal(bi_layout_init(&src, dtype, ndim, shape, NULL, 0, NULL), BI_OK);
+	assert_int_equal(bi_layout_permute(&src, axes, NULL), BI_OK);
+	for (int i = 0; i < ndim; i++)
+		turned[i] = shape[axes[i]];
+	assert_int_equal(bi_layout_init(&dst, dtype, ndim, turned, NULL, 0, NULL), BI_OK);
+	bi__plan_make(plan, &dst, &src);
+}
+
+/* Planes of several strips, whose rows have lines that begin together, or would but for the first byte. */
+static void strips_equal_the_naive_copy(void **state)
+{
+	static const int crossed[] = { 1, 0 };
+
+	(void)state;
+	for (int k = 0; bi__simd_all()[k]; k++) {
+		const struct bi__simd *simd = simd_at(k);
+
+		for (uint32_t item_size = 1; simd && item_size <= 16; item_size++) {
+			for (int i = 0; i < 12; i++) {
+				const int64_t shape[2] = {
+					64 * between(1, 4) + (item_size % 4 ? 0 : 16 * between(0, 3)), between(8, 80)
+				};
+				const size_t bytes = (size_t)(shape[0] * shape[1]) * item_size;
+				struct bi__plan plan;
+
+				make_plan(&plan, 2, shape, crossed, item_size);
+				assert_int_equal(plan.kind, BI__PLAN_TILES);
+				source = place_source(bytes);
+				compare_all_ways(simd, &plan, bytes);
+			}
+		}
+	}
+}
+
+/* Long units, whose source runs on along another axis than the destination, so that lines are moved in pieces. */
+static void pieces_equal_the_naive_copy(void **state)
+{
+	static const int axes[][3] = { { 0, 2, 1 }, { 2, 1, 0 } };
+
+	(void)state;
+	for (int k = 0; bi__simd_all()[k]; k++) {
+		const struct bi__simd *simd = simd_at(k);
+
+		for (uint32_t unit = 17; simd && unit <= 5000; unit += unit < 80 ? 1 : unit / 2) {
+			const int which = (int)between(0, 1);
+			const int64_t many = 4096 / unit * between(1, 3) + between(2, 9), few = between(2, 3);
+			const int64_t shape[3] = { which ? many : few, which ? few : many, between(4, 7) };
+			const size_t bytes = (size_t)(shape[0] * shape[1] * shape[2]) * unit;
+			struct bi__plan plan;
+
+			make_plan(&plan, 3, shape, axes[which], unit);
+			assert_int_equal(plan.unit, unit);
+			source = place_source(bytes);
+			compare_all_ways(simd, &plan, bytes);
+		}
+	}
+}
+
 /* ---------------------------------------------------------------------------------------------------------- split */
 
 /* Counts how often each unit is moved from where it belongs. */
@@ -353,21 +418,6 @@ static void shares_move_each_byte_once(void **state)
 		assert_int_equal(bytes, plan.bytes);
 		assert_memory_equal(destination, expected, layouts.dst_bytes);
 	}
-}
-
-static void make_plan(struct bi__plan *plan, int ndim, const int64_t *shape, const int *axes, uint32_t item_size)
-{
-	struct bi_layout dst, src;
-	struct bi_dtype dtype;
-	int64_t turned[BI_MAX_NDIM];
-
-	assert_int_equal(bi_dtype_make(BI_VOID, 1, item_size, &dtype, NULL), BI_OK);
-	assert_int_equal(bi_layout_init(&src, dtype, ndim, shape, NULL, 0, NULL), BI_OK);
-	assert_int_equal(bi_layout_permute(&src, axes, NULL), BI_OK);
-	for (int i = 0; i < ndim; i++)
-		turned[i] = shape[axes[i]];
-	assert_int_equal(bi_layout_init(&dst, dtype, ndim, turned, NULL, 0, NULL), BI_OK);
-	bi__plan_make(plan, &dst, &src);
 }
 
 /* Tiles are cut last, and then between panels of the source and lines of the destination. */
@@ -466,6 +516,8 @@ int main(void)
 		cmocka_unit_test(runs_move_their_units_and_nothing_else),
 		cmocka_unit_test(long_runs_equal_the_naive_copy),
 		cmocka_unit_test(every_instruction_set_equals_the_naive_copy),
+		cmocka_unit_test(strips_equal_the_naive_copy),
+		cmocka_unit_test(pieces_equal_the_naive_copy),
 		cmocka_unit_test(shares_move_each_byte_once),
 		cmocka_unit_test(cuts_keep_panels_and_lines_whole),
 		cmocka_unit_test(large_copies_are_the_same_by_any_number_of_threads),
