@@ -22,7 +22,7 @@
 /* Bytes of a source that is followed along its lines, from what is gathered to what is told to be needed soon. */
 #define AHEAD 256
 
-/* Planes beside each other, in the destination and in the source, that are worked on together for the same reason. */
+/* Strips beside each other, and planes of which one continues the source of the other, that make a square. */
 #define BAND 8
 
 /* An axis around the planes. */
@@ -36,11 +36,11 @@ struct tiles {
 	int64_t unit;
 	int64_t height, width; /* extents of y and x, in units */
 	int64_t dst_x, dst_y, src_x, src_y;
+	int64_t plane, next_plane; /* each time after so many x the source goes on so many bytes further */
 	int dense_source; /* its lines are elements as they are turned */
-	int strips; /* a plane is worked on in strips as wide as a tile */
-	int64_t ahead; /* bytes from what is gathered to what will be a little later; 0: not known */
+	int strips; /* are as wide as a tile, and begin with lines; else they are as wide as a block */
 	struct bi__run gather, scatter;
-	struct around near_dst, near_src; /* those along which a plane's neighbour is nearest */
+	struct around near_src; /* along which a plane's neighbour is nearest in the source */
 };
 
 struct buffers {
@@ -65,6 +65,41 @@ static int64_t least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+/* Goes from one x of the source to the next. It may run on behind the last one, and is a number for that. */
+struct cursor {
+	uintptr_t at;
+	int64_t left; /* x until the next plane */
+};
+
+static struct cursor cursor_at(const struct tiles *tiles, const unsigned char *src, int64_t x)
+{
+	const int64_t plane = x / tiles->plane, left = tiles->plane - x % tiles->plane;
+	const uintptr_t steps = (uintptr_t)x * (uintptr_t)tiles->src_x;
+
+	return (struct cursor){ (uintptr_t)src + steps + (uintptr_t)plane * (uintptr_t)tiles->next_plane, left };
+}
+
+static inline void advance(struct cursor *cursor, const struct tiles *tiles)
+{
+	cursor->at += (uintptr_t)tiles->src_x;
+	if (--cursor->left)
+		return;
+	cursor->at += (uintptr_t)tiles->next_plane;
+	cursor->left = tiles->plane;
+}
+
+/* What will be gathered a little later: further on in the same lines, or in those of the next tile. */
+static struct cursor cursor_ahead(const struct tiles *tiles, const unsigned char *src, int64_t x)
+{
+	struct cursor cursor;
+
+	if (!tiles->strips && tiles->width > WIDTH)
+		return cursor_at(tiles, src, x + WIDTH);
+	cursor = cursor_at(tiles, src, x);
+	cursor.at += AHEAD;
+	return cursor;
+}
+
 /* A panel of a line of the source, wherever that is. Processors fetch ahead in long runs, but these are short. */
 static inline void fetch(uintptr_t from)
 {
@@ -74,18 +109,23 @@ static inline void fetch(uintptr_t from)
 
 static void gather(const struct tiles *tiles, const struct tile *tile, unsigned char *to, const unsigned char *src)
 {
-	const unsigned char *from = src + tile->x * tiles->src_x + tile->y * tiles->src_y;
 	const size_t bytes = (size_t)(tile->height * tiles->unit);
+	struct cursor here = cursor_at(tiles, src + tile->y * tiles->src_y, tile->x);
+	struct cursor soon = cursor_ahead(tiles, src + tile->y * tiles->src_y, tile->x);
 
-	for (int64_t x = 0; x < tile->width; x++, from += tiles->src_x, to += PANEL) {
-		if (tiles->ahead)
-			fetch((uintptr_t)from + (uintptr_t)tiles->ahead);
+	for (int64_t x = 0; x < tile->width; x++, to += PANEL) {
+		const unsigned char *from = (const unsigned char *)here.at;
+
+		if (tiles->src_y == tiles->unit)
+			fetch(soon.at);
 		if (!tiles->dense_source)
 			bi__run(&tiles->gather, to, from, tile->height);
 		else if (bytes == PANEL)
 			memcpy(to, from, PANEL);
 		else
 			memcpy(to, from, bytes);
+		advance(&here, tiles);
+		advance(&soon, tiles);
 	}
 }
 
@@ -212,59 +252,60 @@ static void panel(const struct tiles *tiles, struct buffers *buffers, struct til
 }
 
 /*
- * The end of what begins at x and is worked on together, all panels of it. Strips as wide as a tile follow the lines of
- * the source, which is read fastest so, but leave parts of lines at both sides; only where the lines of all rows of the
- * destination begin together can the strips begin there, too.
+ * Strips as wide as a tile follow the lines of the source, which is read fastest so, but leave parts of lines at both
+ * sides of each; only where the lines of all rows of the destination begin together can they begin there, too, and the
+ * first is narrower. Returns where strip k begins; beyond the last one that is the width.
  */
-static int64_t block_end(const struct tiles *tiles, const unsigned char *dst, int64_t x)
+static int64_t strip_begin(const struct tiles *tiles, const unsigned char *dst, int64_t k)
 {
-	int64_t to_line = 0;
+	int64_t lead;
 
-	if (!tiles->strips)
-		return least(x + BLOCK, tiles->width);
-	if (x == 0)
-		to_line = bi__units_to_line((uintptr_t)dst % BI__LINE, (size_t)tiles->unit);
-	return least(x + (to_line ? to_line : WIDTH), tiles->width);
+	if (!tiles->strips || k == 0)
+		return least(k * BLOCK, tiles->width);
+	lead = bi__units_to_line((uintptr_t)dst % BI__LINE, (size_t)tiles->unit);
+	if (lead == INT64_MAX)
+		lead = 0;
+	return least(lead + (k - (lead > 0)) * WIDTH, tiles->width);
 }
 
-static void plane(const struct tiles *tiles, unsigned char *dst, const unsigned char *src)
+/* All panels of a strip. */
+static void strip(const struct tiles *tiles, int64_t k, unsigned char *dst, const unsigned char *src)
 {
 	const int64_t height = PANEL >> tiles->level;
+	const int64_t from = strip_begin(tiles, dst, k), end = strip_begin(tiles, dst, k + 1);
 	struct buffers buffers;
 	struct tile tile;
-	int64_t end;
 
-	for (int64_t from = 0; from < tiles->width; from = end) {
-		end = block_end(tiles, dst, from);
-		for (tile.y = 0; tile.y < tiles->height; tile.y += height) {
-			tile.height = least(tiles->height - tile.y, height);
-			panel(tiles, &buffers, &tile, from, end, dst, src);
-		}
+	for (tile.y = 0; tile.y < tiles->height; tile.y += height) {
+		tile.height = least(tiles->height - tile.y, height);
+		panel(tiles, &buffers, &tile, from, end, dst, src);
 	}
 }
 
-/* Planes [y, y + BAND) x [x, x + BAND). */
-static void band(const struct tiles *tiles, int64_t y, int64_t x, unsigned char *dst, const unsigned char *src)
+/*
+ * Planes that are neighbours in the source lie far apart in the destination, and strips that are neighbours there far
+ * apart in the source: a page is left long before all of it was used, whichever of the two is followed. In small
+ * squares both sides keep their pages.
+ */
+static void square(const struct tiles *tiles, int64_t k, int64_t i, unsigned char *dst, const unsigned char *src)
 {
-	const struct around *outer = &tiles->near_dst, *inner = &tiles->near_src;
-	const int64_t y_end = least(y + BAND, outer->extent), x_end = least(x + BAND, inner->extent);
+	const struct around *planes = &tiles->near_src;
+	const int64_t k_end = k + (tiles->strips ? BAND : 1), i_end = least(i + BAND, planes->extent);
 
-	for (int64_t i = y; i < y_end; i++)
-		for (int64_t j = x; j < x_end; j++)
-			plane(tiles, dst + i * outer->dst + j * inner->dst, src + i * outer->src + j * inner->src);
+	for (; k < k_end; k++)
+		for (int64_t plane = i; plane < i_end; plane++)
+			strip(tiles, k, dst + plane * planes->dst, src + plane * planes->src);
 }
 
-/*
- * Planes that are neighbours in the source lie far apart in the destination, and the other way round: a page is left
- * long before all of it was used, whichever of the two is followed. In small squares both sides keep their pages.
- */
 static void planes(void *inner, unsigned char *dst, const unsigned char *src)
 {
 	const struct tiles *tiles = inner;
+	/* One more for the first, which may be narrower. */
+	const int64_t strips = tiles->strips ? tiles->width / WIDTH + 2 : (tiles->width + BLOCK - 1) / BLOCK;
 
-	for (int64_t y = 0; y < tiles->near_dst.extent; y += BAND)
-		for (int64_t x = 0; x < tiles->near_src.extent; x += BAND)
-			band(tiles, y, x, dst, src);
+	for (int64_t k = 0; k < strips; k += tiles->strips ? BAND : 1)
+		for (int64_t i = 0; i < tiles->near_src.extent; i += BAND)
+			square(tiles, k, i, dst, src);
 }
 
 /* The source runs forward along y: if it does not, both sides are turned round. */
@@ -282,14 +323,6 @@ static int has_strips(const struct tiles *tiles, const unsigned char *dst)
 {
 	return tiles->streams && tiles->width > WIDTH && tiles->dst_y % BI__LINE == 0 &&
 	       bi__units_to_line((uintptr_t)dst % BI__LINE, (size_t)tiles->unit) != INT64_MAX;
-}
-
-/* From one tile to the next but one along a line of the source, or to the next tile of a panel. */
-static int64_t how_far_ahead(const struct tiles *tiles)
-{
-	if (tiles->src_y != tiles->unit)
-		return 0;
-	return tiles->strips || tiles->width <= WIDTH ? AHEAD : WIDTH * tiles->src_x;
 }
 
 static int level_of(size_t unit)
@@ -318,14 +351,28 @@ static int nearest_in_source(const struct bi__plan *plan)
 	return nearest;
 }
 
-/* The same of the destination, whose axes are sorted; -1 also if that is the nearest in the source. */
-static int nearest_in_destination(const struct bi__plan *plan, int nearest_in_source)
+/*
+ * The axis along which one plane continues the rows of the other, so that they need not end in parts of lines; -1:
+ * there is none. Axes are sorted by the destination.
+ */
+static int find_continuation(const struct bi__plan *plan, int nearest_in_source)
 {
-	int nearest = plan->ndim - 2;
+	const int x = plan->ndim - 1, axis = x - 1 == plan->cross ? x - 2 : x - 1;
 
-	if (nearest == plan->cross)
-		nearest--;
-	return nearest == nearest_in_source ? -1 : nearest;
+	if (axis < 0 || axis == nearest_in_source || plan->dst_strides[axis] != plan->shape[x] * plan->dst_strides[x])
+		return -1;
+	return axis;
+}
+
+/* What is streamed is gathered, from wherever it is. */
+static void continue_rows(struct tiles *tiles, const struct bi__plan *plan, int axis)
+{
+	tiles->plane = tiles->width;
+	tiles->next_plane = 0;
+	if (axis < 0)
+		return;
+	tiles->width *= plan->shape[axis];
+	tiles->next_plane = plan->src_strides[axis] - tiles->plane * tiles->src_x;
 }
 
 static struct around around(const struct bi__plan *plan, int axis)
@@ -339,7 +386,8 @@ void bi__engine_tiles(const struct bi__engine_part *part, unsigned char *dst, co
 {
 	const struct bi__plan *plan = part->plan;
 	const int x = plan->ndim - 1, y = plan->cross;
-	const int near_src = nearest_in_source(plan), near_dst = nearest_in_destination(plan, near_src);
+	const int near_src = nearest_in_source(plan);
+	int continuation = -1;
 	struct bi__walk walk;
 	struct tiles tiles;
 	int element;
@@ -356,16 +404,17 @@ void bi__engine_tiles(const struct bi__engine_part *part, unsigned char *dst, co
 	tiles.src_x = plan->src_strides[x];
 	tiles.src_y = plan->src_strides[y];
 	tiles.near_src = around(plan, near_src);
-	tiles.near_dst = around(plan, near_dst);
 	turn_round(&tiles, &dst, &src);
 	tiles.dense_source = tiles.src_y == element && tiles.unit == element;
 	tiles.streams = part->streams && tiles.dst_x == tiles.unit;
+	if (tiles.streams)
+		continuation = find_continuation(plan, near_src);
+	continue_rows(&tiles, plan, continuation);
 	tiles.strips = has_strips(&tiles, dst);
-	tiles.ahead = how_far_ahead(&tiles);
 	bi__run_init(&tiles.gather, part->simd, plan->unit, element, tiles.src_y, 1, PANEL >> tiles.level, plan->bytes);
 	bi__run_init(&tiles.scatter, part->simd, plan->unit, tiles.dst_x, element, 0, WIDTH, plan->bytes);
 	for (int i = 0; i < x; i++)
-		if (i != y && i != near_src && i != near_dst)
+		if (i != y && i != near_src && i != continuation)
 			bi__walk_add(&walk, plan, i);
 	bi__walk_run(&walk, planes, &tiles, dst, src);
 	if (tiles.streams)

@@ -324,23 +324,37 @@ static void make_plan(struct bi__plan *plan, int ndim, const int64_t *shape, con
 }
 
 /* Planes of several strips, whose rows have lines that begin together, or would but for the first byte. */
-static void strips_equal_the_naive_copy(void **state)
+static void random_strips(struct bi__plan *plan, size_t *bytes, uint32_t item_size)
 {
 	static const int crossed[] = { 1, 0 };
+	const int64_t shape[] = { 64 * between(1, 10) + (item_size % 4 ? 0 : 16 * between(0, 3)), between(8, 40) };
 
+	make_plan(plan, 2, shape, crossed, item_size);
+	*bytes = (size_t)(shape[0] * shape[1]) * item_size;
+}
+
+/* Planes that continue the rows of each other, wherever they begin and end. */
+static void random_planes(struct bi__plan *plan, size_t *bytes, uint32_t item_size)
+{
+	static const int axes[][4] = { { 3, 2, 1, 0 }, { 3, 1, 2, 0 } };
+	const int64_t shape[] = { between(8, 70), between(2, 5), between(2, 5), between(8, 20) };
+
+	make_plan(plan, 4, shape, axes[between(0, 1)], item_size);
+	*bytes = (size_t)(shape[0] * shape[1] * shape[2] * shape[3]) * item_size;
+}
+
+static void strips_equal_the_naive_copy(void **state)
+{
 	(void)state;
 	for (int k = 0; bi__simd_all()[k]; k++) {
 		const struct bi__simd *simd = simd_at(k);
 
 		for (uint32_t item_size = 1; simd && item_size <= 16; item_size++) {
-			for (int i = 0; i < 12; i++) {
-				const int64_t shape[2] = {
-					64 * between(1, 4) + (item_size % 4 ? 0 : 16 * between(0, 3)), between(8, 80)
-				};
-				const size_t bytes = (size_t)(shape[0] * shape[1]) * item_size;
+			for (int i = 0; i < 16; i++) {
 				struct bi__plan plan;
+				size_t bytes;
 
-				make_plan(&plan, 2, shape, crossed, item_size);
+				(i % 2 ? random_planes : random_strips)(&plan, &bytes, item_size);
 				assert_int_equal(plan.kind, BI__PLAN_TILES);
 				source = place_source(bytes);
 				compare_all_ways(simd, &plan, bytes);
