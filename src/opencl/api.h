@@ -24,7 +24,6 @@
 	X(ReleaseContext, required) \
 	X(GetContextInfo, required) \
 	X(CreateCommandQueue, required) \
-	X(CreateCommandQueueWithProperties, optional) \
 	X(RetainCommandQueue, required) \
 	X(ReleaseCommandQueue, required) \
 	X(GetCommandQueueInfo, required) \

@@ -16,14 +16,8 @@ static int create(const struct bi__opencl *opencl, struct bi__queue *queue, stru
 		wanted |= CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
 	if (opencl->profile)
 		wanted |= CL_QUEUE_PROFILING_ENABLE;
-	if (bi__cl->CreateCommandQueueWithProperties && opencl->version >= 200) {
-		const cl_queue_properties properties[] = { CL_QUEUE_PROPERTIES, wanted, 0 };
-
-		made = bi__cl->CreateCommandQueueWithProperties(opencl->context, opencl->device,
-								wanted ? properties : NULL, &code);
-	} else {
-		made = bi__cl->CreateCommandQueue(opencl->context, opencl->device, wanted, &code);
-	}
+	/* Of any version: for what is wanted here the later call says no more, and drivers do more in it. */
+	made = bi__cl->CreateCommandQueue(opencl->context, opencl->device, wanted, &code);
 	queue->native = (uintptr_t)made;
 	return bi__cl_check(code, "clCreateCommandQueue", err);
 }
