@@ -294,11 +294,11 @@ int bi__registry_choose(const char *spec, struct bi__choice *choice, struct bi_e
 	if (!spec)
 		wish = (struct wish){ "BI_DEVICE", getenv("BI_DEVICE") };
 	*choice = (struct bi__choice){ 0 };
+	if (wish.spec && recall(wish.spec, choice))
+		return BI_OK;
 	choice->is_auto = !wish.spec || (!spec && !*wish.spec) || strcmp(wish.spec, "auto") == 0;
 	if (choice->is_auto)
 		rc = list(NULL, choice, err);
-	else if (recall(wish.spec, choice))
-		rc = BI_OK;
 	else if (*wish.spec == '#')
 		rc = choose_position(wish, choice, err);
 	else
