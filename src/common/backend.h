@@ -11,6 +11,8 @@
 #ifndef BI_COMMON_BACKEND_H
 #define BI_COMMON_BACKEND_H
 
+#include <stddef.h>
+
 #include "common/plan.h"
 #include "common/status.h"
 
@@ -38,10 +40,11 @@ struct bi__place {
 	size_t immediate; /* > 0: `host` points to so many bytes that must be read before the call returns */
 };
 
-/* A device as opened. Embedded in struct bi_context; `native` and `state` are the backend's. */
+/* A device as opened. Embedded in struct bi_context, where it stays; its members are the backend's. */
 struct bi__device_state {
 	uintptr_t native; /* cl_context, CUcontext; equal natives can share events and memory */
-	void *state;
+	void *state; /* in the room, or a larger one that the backend allocates */
+	_Alignas(max_align_t) unsigned char room[112];
 };
 
 /* What to open to reach something foreign. */

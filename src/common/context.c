@@ -62,7 +62,7 @@ static struct bi_context *new_context(const struct bi_options *options)
 	return context;
 }
 
-static void free_context(struct bi_context *context)
+static inline void free_context(struct bi_context *context)
 {
 	bi__report_free(context->report, context);
 	pthread_mutex_destroy(&context->retired_lock);
@@ -89,8 +89,8 @@ static void add_note(struct bi_context *context, const char *spec, const char *r
 	bi__log(context, BI_LOG_INFO, "passed over %s: %s", spec, reason);
 }
 
-static int open_device(struct bi_context *context, const struct bi__backend *backend, const struct bi_device *device,
-		       const struct bi_options *options, struct bi_error *err)
+static inline int open_device(struct bi_context *context, const struct bi__backend *backend,
+			      const struct bi_device *device, const struct bi_options *options, struct bi_error *err)
 {
 	int rc;
 
@@ -104,7 +104,7 @@ static int open_device(struct bi_context *context, const struct bi__backend *bac
 	}
 	if (rc) {
 		/* The next candidate starts afresh. */
-		context->state = (struct bi__device_state){ 0, NULL };
+		context->state = (struct bi__device_state){ .native = 0 };
 		context->stream.queue = (struct bi__queue){ .native = 0 };
 		return rc;
 	}
@@ -114,8 +114,8 @@ static int open_device(struct bi_context *context, const struct bi__backend *bac
 }
 
 /* The first candidate that opens; "auto" goes on to the next, and notes why. */
-static int open_first(struct bi_context *context, const struct bi__choice *choice, const struct bi_options *options,
-		      struct bi_error *err)
+static inline int open_first(struct bi_context *context, const struct bi__choice *choice,
+			     const struct bi_options *options, struct bi_error *err)
 {
 	struct bi_error local;
 	int rc = BI_ENODEVICE;

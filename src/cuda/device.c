@@ -223,7 +223,8 @@ int bi__cuda_open(const struct bi_options *options, const struct bi_device *devi
 		return rc;
 	}
 	cuda->has_pools = cuda->facts.memory_pools && bi__cu->MemAllocAsync && bi__cu->MemFreeAsync;
-	*out = (struct bi__device_state){ (uintptr_t)cuda->context, cuda };
+	out->native = (uintptr_t)cuda->context;
+	out->state = cuda;
 	return BI_OK;
 }
 

@@ -468,7 +468,7 @@ static int keep_options(struct bi__opencl *opencl, const struct bi_options *opti
 }
 
 /* Whatever there is of it. */
-static void destroy(struct bi__opencl *opencl)
+static inline void destroy(struct bi__opencl *opencl)
 {
 	if (opencl->program)
 		bi__cl->ReleaseProgram(opencl->program);
@@ -476,17 +476,15 @@ static void destroy(struct bi__opencl *opencl)
 		bi__cl->ReleaseContext(opencl->context);
 	pthread_mutex_destroy(&opencl->lock);
 	free(opencl->cache_directory);
-	free(opencl);
 }
 
 int bi__opencl_open(const struct bi_options *options, const struct bi_device *device, struct bi_device *adopted,
 		    struct bi__device_state *out, struct bi__queue *stream, struct bi_error *err)
 {
-	struct bi__opencl *opencl = malloc(sizeof(*opencl));
+	struct bi__opencl *opencl = (struct bi__opencl *)(void *)out->room;
 	int rc;
 
-	if (!opencl)
-		return bi__fail(err, BI_ENOMEM, "no memory for a context");
+	_Static_assert(sizeof(*opencl) <= sizeof(out->room), "the state of an OpenCL context has no room");
 	*opencl = (struct bi__opencl){ .lock = PTHREAD_MUTEX_INITIALIZER };
 	rc = options->adopt_context ? open_adopted(opencl, options, device->ordinal, adopted, err)
 				    : open_own(opencl, device, err);
@@ -495,7 +493,8 @@ int bi__opencl_open(const struct bi_options *options, const struct bi_device *de
 	rc = keep_options(opencl, options, err);
 	if (rc)
 		goto fail;
-	*out = (struct bi__device_state){ (uintptr_t)opencl->context, opencl };
+	out->native = (uintptr_t)opencl->context;
+	out->state = opencl;
 	rc = open_stream(out, options->adopt_stream, stream, err);
 	if (rc)
 		goto fail;

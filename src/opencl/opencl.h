@@ -7,7 +7,7 @@
 #include "common/backend.h"
 #include "opencl/api.h"
 
-/* A context of ours: bi__device_state.state. */
+/* A context of ours: bi__device_state.state, in its room. */
 struct bi__opencl {
 	cl_context context;
 	cl_device_id device;
