@@ -71,7 +71,7 @@ static int has_leftovers(const struct bi_memory *memory)
 }
 
 /* 1: something is left, and in *left. */
-static int unlock(struct bi_memory *memory, struct leftovers *left)
+static inline int unlock(struct bi_memory *memory, struct leftovers *left)
 {
 	int leaves = has_leftovers(memory);
 
@@ -306,13 +306,13 @@ static int move_tail(struct bi_memory *memory, struct bi_stream *stream, struct 
 }
 
 /* Has the step already ordered its stream with the home of this memory, for another one? */
-static int shares_home(const struct bi_memory *memory, const struct bi_memory *first)
+static inline int shares_home(const struct bi_memory *memory, const struct bi_memory *first)
 {
 	return first && memory->home == first->home && first->pending && !first->unrecorded && !bi__is_unordered(first);
 }
 
-static int record_end(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
-		      struct bi__fence *end, struct bi_error *err)
+static inline int record_end(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
+			     struct bi__fence *end, struct bi_error *err)
 {
 	memory->captured |= memory->capturing;
 	if (bi__is_unordered(memory))

@@ -50,7 +50,7 @@ static int are_peers(const struct bi__job *job)
 }
 
 /* Host and device memory, and a plan that the device does not move between them as it is. */
-static int needs_packing(const struct bi__job *job, int *needs, struct bi_error *err)
+static inline int needs_packing(const struct bi__job *job, int *needs, struct bi_error *err)
 {
 	const struct bi_memory *to = job->dst, *from = job->src;
 	struct bi_context *context = bi__is_host(to) ? from->context : to->context;

@@ -10,10 +10,14 @@
 #define BI__PRINTF(text, first)
 #endif
 
-/* Writes status and sentence into err (which may be NULL) and returns status. A sentence that is too long is cut. */
-int bi__fail(struct bi_error *err, int status, const char *format, ...) BI__PRINTF(3, 4);
+/*
+ * Writes status and sentence into err (which may be NULL) and returns status. A sentence that is too long is cut. What
+ * leads there is laid out of the way of what does not.
+ */
+__attribute__((cold)) int bi__fail(struct bi_error *err, int status, const char *format, ...) BI__PRINTF(3, 4);
 
 /* The same for a driver call: `vendor` is the driver's code. */
-int bi__fail_vendor(struct bi_error *err, int status, int vendor, const char *format, ...) BI__PRINTF(4, 5);
+__attribute__((cold)) int bi__fail_vendor(struct bi_error *err, int status, int vendor, const char *format, ...)
+	BI__PRINTF(4, 5);
 
 #endif

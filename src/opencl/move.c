@@ -21,8 +21,8 @@ static struct bi__opencl_place place_of(const struct bi__place *place)
 	return (struct bi__opencl_place){ bi__opencl_buffer(place->block), place->block->origin };
 }
 
-static int copy_linear(const struct job *job, const struct bi__opencl_place *dst, const struct bi__opencl_place *src,
-		       struct bi_error *err)
+static inline int copy_linear(const struct job *job, const struct bi__opencl_place *dst,
+			      const struct bi__opencl_place *src, struct bi_error *err)
 {
 	size_t to = dst->offset + (size_t)job->plan->dst_offset, from = src->offset + (size_t)job->plan->src_offset;
 
@@ -178,7 +178,7 @@ static const struct bi__block *link(const struct job *job, struct native *native
 }
 
 /* By the device itself, between two buffers. */
-static int copy_blocks(const struct job *job, struct bi_error *err)
+static inline int copy_blocks(const struct job *job, struct bi_error *err)
 {
 	struct bi__opencl_place dst = place_of(job->dst), src = place_of(job->src);
 
@@ -273,7 +273,7 @@ static int is_native(const struct job *job)
 	       (job->plan->kind != BI__PLAN_LINEAR || bi__engine_beats_memcpy(job->plan));
 }
 
-static int copy_between(const struct job *job, struct bi_error *err)
+static inline int copy_between(const struct job *job, struct bi_error *err)
 {
 	if (is_native(job))
 		return copy_native(job, err);
