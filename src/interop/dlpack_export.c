@@ -17,7 +17,7 @@ struct bi_dl_device bi_dlpack_device(const struct bi_view *view)
 }
 
 /* The slow way has the words. */
-static int put_type(const struct bi_view *view, struct bi_dl_type *out, struct bi_error *err)
+static inline int put_type(const struct bi_view *view, struct bi_dl_type *out, struct bi_error *err)
 {
 	struct bi__type_words words = bi__dtype_words(view->dtype);
 
