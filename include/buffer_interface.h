@@ -522,6 +522,11 @@ BI_API struct bi_context *bi_context_retain(struct bi_context *context);
  * use).
  */
 BI_API void bi_context_release(struct bi_context *context);
+/*
+ * Keeps the context until the end of the process, without a reference: retaining and releasing it count nothing from
+ * now on, which makes wrapping memory in it cheaper. It is never closed, and its release callback never called.
+ */
+BI_API void bi_context_keep(struct bi_context *context);
 
 /* Where something that somebody else made belongs: what to open a context with. */
 struct bi_location {

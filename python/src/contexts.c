@@ -262,8 +262,10 @@ struct bi_context *bip_host_context(void)
 	static _Atomic(struct bi_context *) kept;
 	struct bi_context *context = atomic_load_explicit(&kept, memory_order_acquire);
 
-	if (!context && !context_at(&host, &context))
+	if (!context && !context_at(&host, &context)) {
+		bi_context_keep(context);
 		atomic_store_explicit(&kept, context, memory_order_release);
+	}
 	return context;
 }
 

@@ -243,16 +243,33 @@ static void close_context(struct bi_context *context)
 		release(data);
 }
 
+/*
+ * Beside the count, of which it is never a part. Who has the context from a thread that saw the bit sees it too, so
+ * nothing is given back that was not counted.
+ */
+#define KEPT 0x80000000u
+
+static int is_kept(const struct bi_context *context)
+{
+	return (atomic_load_explicit(&context->refs, memory_order_relaxed) & KEPT) != 0;
+}
+
 struct bi_context *bi_context_retain(struct bi_context *context)
 {
-	atomic_fetch_add_explicit(&context->refs, 1, memory_order_relaxed);
+	if (!is_kept(context))
+		atomic_fetch_add_explicit(&context->refs, 1, memory_order_relaxed);
 	return context;
 }
 
 void bi_context_release(struct bi_context *context)
 {
-	if (context && bi__drop_reference(&context->refs))
+	if (context && !is_kept(context) && bi__drop_reference(&context->refs))
 		close_context(context);
+}
+
+void bi_context_keep(struct bi_context *context)
+{
+	atomic_fetch_or_explicit(&context->refs, KEPT, memory_order_relaxed);
 }
 
 const struct bi_device *bi_context_device(const struct bi_context *context)
