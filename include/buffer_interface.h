@@ -706,6 +706,14 @@ BI_API int bi_view_create(struct bi_memory *memory, const struct bi_layout *layo
 BI_API int bi_view_wrap(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
 			struct bi_view **out, struct bi_error *err);
 /*
+ * The same for a producer who says where element [0, ..., 0] is: at the address `data`. The memory is what the layout
+ * reaches from there, below it too where strides are negative, and foreign->handle, foreign->nbytes and layout->offset
+ * are filled in with what that makes of them, whatever they were. BI_EBOUNDS, BI_EOVERFLOW: not all of it are
+ * addresses. A cl_mem has none (BI_EINVAL). Owned.
+ */
+BI_API int bi_view_wrap_at(struct bi_context *context, uint64_t data, struct bi_foreign *foreign,
+			   struct bi_layout *layout, struct bi_view **out, struct bi_error *err);
+/*
  * A new dense C-order array, not initialised. A structured one: make it with the VOID type of bi_dtype_parse_descr,
  * then bi_view_reinterpret with the descr. Owned.
  */

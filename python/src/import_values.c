@@ -209,55 +209,6 @@ int bip_layout(struct bi_layout *layout, struct bi_dtype dtype, PyObject *descr,
 	return bip_lend_descr(layout, descr);
 }
 
-/* As bi_layout_extent, of a layout that nobody has checked. Returns 1 if the sums do not fit. */
-static int count_reach(const struct bi_layout *layout, int64_t *first, int64_t *end)
-{
-	int64_t move;
-	int is_over = 0;
-
-	*first = *end = 0;
-	for (int i = 0; i < layout->ndim; i++) {
-		int64_t *side = layout->strides[i] < 0 ? first : end;
-
-		if (!layout->shape[i]) {
-			*first = *end = 0;
-			return 0;
-		}
-		is_over |= __builtin_mul_overflow(layout->shape[i] - 1, layout->strides[i], &move) |
-			   __builtin_add_overflow(*side, move, side);
-	}
-	return is_over | __builtin_add_overflow(*end, (int64_t)layout->dtype.item_size, end);
-}
-
-/* The address of element [0, ..., 0] is known; negative strides reach below it. */
-static int place(struct bi_foreign *foreign, uint64_t address, struct bi_layout *layout)
-{
-	uint64_t below, above;
-	int64_t first, end;
-
-	if (count_reach(layout, &first, &end)) {
-		PyErr_SetString(bip_InvalidArrayError, "strides: the array reaches more bytes than 64 bits can count");
-		return -1;
-	}
-	below = 0 - (uint64_t)first;
-	above = (uint64_t)end;
-	if (below + above && !address) {
-		PyErr_Format(bip_InvalidArrayError, "data is 0, but the array reaches over %llu bytes",
-			     (unsigned long long)(below + above));
-		return -1;
-	}
-	if (below > address || above > UINTPTR_MAX - address || below + above > PTRDIFF_MAX) {
-		PyErr_Format(bip_InvalidArrayError,
-			     "data %llu: the array reaches %llu bytes below and %llu above, outside of the addresses",
-			     (unsigned long long)address, (unsigned long long)below, (unsigned long long)above);
-		return -1;
-	}
-	foreign->handle = (uintptr_t)(address - below);
-	foreign->nbytes = (size_t)(below + above);
-	layout->offset = (int64_t)below;
-	return 0;
-}
-
 /* foreign->release is taken on success only. */
 static int wrap(struct bi_context *context, struct bi_foreign *foreign, uint64_t address, struct bi_layout *layout,
 		struct bi_view **out)
@@ -265,9 +216,10 @@ static int wrap(struct bi_context *context, struct bi_foreign *foreign, uint64_t
 	struct bi_error err;
 	int rc;
 
-	if (foreign->kind != BI_HANDLE_CL_MEM && place(foreign, address, layout))
-		return -1;
-	rc = bi_view_wrap(context, foreign, layout, out, &err);
+	if (foreign->kind == BI_HANDLE_CL_MEM)
+		rc = bi_view_wrap(context, foreign, layout, out, &err);
+	else
+		rc = bi_view_wrap_at(context, address, foreign, layout, out, &err);
 	if (rc)
 		bip_raise_import(rc, &err);
 	return rc ? -1 : 0;

@@ -49,6 +49,16 @@ static int check_shape(int ndim, const int64_t *shape, uint32_t item_size, struc
 	return BI_OK;
 }
 
+/* Without elements strides may be anything. */
+static int refuse_stride(int ndim, const int64_t *shape, const int64_t *strides, int axis, struct bi_error *err)
+{
+	for (int i = axis + 1; i < ndim; i++)
+		if (shape[i] == 0)
+			return BI_OK;
+	return bi__fail(err, BI_EOVERFLOW, "strides[%d] = %" PRId64 ": offsets do not fit into 64 bits", axis,
+			strides[axis]);
+}
+
 /*
  * Every byte of the array has an offset that fits, and so has every stride that is turned round. *first and *end are as
  * bi_layout_extent says.
@@ -57,20 +67,15 @@ static int check_reach(uint32_t item_size, int ndim, const int64_t *shape, const
 		       int64_t *first, int64_t *end, struct bi_error *err)
 {
 	int64_t low = offset, high = offset, move;
-	int wrong = -1;
 
 	*first = *end = offset;
 	for (int i = 0; i < ndim; i++) {
-		int64_t *side = strides[i] < 0 ? &low : &high;
-
 		if (shape[i] == 0)
 			return BI_OK;
-		if (bi__mul(shape[i] - 1, strides[i], &move) || move == INT64_MIN || bi__add(*side, move, side))
-			wrong = wrong < 0 ? i : wrong;
+		if (bi__mul(shape[i] - 1, strides[i], &move) || move == INT64_MIN ||
+		    (move < 0 ? bi__add(low, move, &low) : bi__add(high, move, &high)))
+			return refuse_stride(ndim, shape, strides, i, err);
 	}
-	if (wrong >= 0)
-		return bi__fail(err, BI_EOVERFLOW, "strides[%d] = %" PRId64 ": offsets do not fit into 64 bits", wrong,
-				strides[wrong]);
 	if (bi__add(high, item_size, &high))
 		return bi__fail(err, BI_EOVERFLOW, "offset %" PRId64 ": the last byte's offset is above %" PRId64,
 				offset, INT64_MAX);
@@ -197,6 +202,26 @@ void bi_layout_extent(const struct bi_layout *layout, int64_t *first, int64_t *e
 	for (int i = 0; i < layout->ndim; i++)
 		*(layout->strides[i] < 0 ? first : end) += (layout->shape[i] - 1) * layout->strides[i];
 	*end += layout->dtype.item_size;
+}
+
+int bi__layout_place(int64_t first, int64_t end, uint64_t data, uintptr_t *address, size_t *nbytes,
+		     struct bi_error *err)
+{
+	uint64_t below = 0 - (uint64_t)first, above = (uint64_t)end, reach = above + below;
+
+	if (reach > SIZE_MAX / 2)
+		return bi__fail(err, BI_EOVERFLOW, "the array reaches over %" PRIu64 " bytes, more than %zu", reach,
+				SIZE_MAX / 2);
+	if (reach && !data)
+		return bi__fail(err, BI_EINVAL, "data is 0, but the array reaches over %" PRIu64 " bytes", reach);
+	if (below > data || above > UINTPTR_MAX || data > UINTPTR_MAX - above)
+		return bi__fail(err, BI_EBOUNDS,
+				"data 0x%" PRIx64 ": the array reaches %" PRIu64 " bytes below and %" PRIu64
+				" above, outside of the addresses 0..0x%" PRIxPTR,
+				data, below, above, UINTPTR_MAX);
+	*address = (uintptr_t)(data - below);
+	*nbytes = (size_t)reach;
+	return BI_OK;
 }
 
 static int same_descr(const struct bi_layout *a, const struct bi_layout *b)

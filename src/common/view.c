@@ -392,12 +392,9 @@ static int wrap(struct bi_context *context, const struct bi_foreign *foreign, co
 	return rc;
 }
 
-int bi_view_wrap(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
-		 struct bi_view **out, struct bi_error *err)
+static int check_wrapped(const struct bi_foreign *foreign, const struct bi_layout *layout, struct bi_view **out,
+			 struct bi_error *err)
 {
-	struct span span;
-	int rc;
-
 	if (!out)
 		return bi__fail(err, BI_EINVAL, "out is NULL");
 	*out = NULL;
@@ -406,8 +403,39 @@ int bi_view_wrap(struct bi_context *context, const struct bi_foreign *foreign, c
 	if (foreign->flags & BI_WRAP_STEAL)
 		return bi__fail(err, BI_EINVAL, "flags 0x%x: what does not fit its layout cannot be given back",
 				foreign->flags);
-	rc = bi__layout_check(layout, &span.first, &span.end, err);
+	return BI_OK;
+}
+
+int bi_view_wrap(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
+		 struct bi_view **out, struct bi_error *err)
+{
+	struct span span;
+	int rc = check_wrapped(foreign, layout, out, err);
+
+	if (!rc)
+		rc = bi__layout_check(layout, &span.first, &span.end, err);
 	return rc ? rc : wrap(context, foreign, layout, span, out, err);
+}
+
+int bi_view_wrap_at(struct bi_context *context, uint64_t data, struct bi_foreign *foreign, struct bi_layout *layout,
+		    struct bi_view **out, struct bi_error *err)
+{
+	struct span span;
+	int rc = check_wrapped(foreign, layout, out, err);
+
+	if (rc)
+		return rc;
+	if (foreign->kind == BI_HANDLE_CL_MEM)
+		return bi__fail(err, BI_EINVAL, "a cl_mem has no address");
+	layout->offset = 0;
+	rc = bi__layout_check(layout, &span.first, &span.end, err);
+	if (!rc)
+		rc = bi__layout_place(span.first, span.end, data, &foreign->handle, &foreign->nbytes, err);
+	if (rc)
+		return rc;
+	layout->offset = -span.first;
+	span = (struct span){ 0, span.end - span.first };
+	return wrap(context, foreign, layout, span, out, err);
 }
 
 int bi__view_wrap(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/layout.h"
 #include "common/view.h"
 
 /* Messages may quote the producer's text, and are one line all the same. */
@@ -42,29 +43,16 @@ void bi__cite_failure(const char *rule, struct bi_error *err)
 /* The pointer is that of element [0, ..., 0]; negative strides reach below it. */
 int bi__place_bytes(struct bi_layout *layout, uint64_t data, uintptr_t *address, size_t *nbytes, struct bi_error *err)
 {
-	uint64_t below, above, reach;
 	int64_t first, end;
+	int rc;
 
 	bi_layout_extent(layout, &first, &end);
-	below = 0 - (uint64_t)first;
-	above = (uint64_t)end;
-	reach = below + above;
-	if (reach > SIZE_MAX / 2)
-		return bi__fail(err, BI_EOVERFLOW, "the array reaches over %" PRIu64 " bytes, more than %zu", reach,
-				SIZE_MAX / 2);
-	*nbytes = (size_t)reach;
-	*address = 0;
-	if (!reach)
-		return BI_OK;
-	if (!data)
-		return bi__fail(err, BI_EINVAL, "data is 0, but the array reaches over %" PRIu64 " bytes", reach);
-	if (below > data || above > UINT64_MAX - data || (uintptr_t)(data + above) != data + above)
-		return bi__fail(err, BI_EBOUNDS,
-				"data 0x%" PRIx64 ": the array reaches %" PRIu64 " bytes below and %" PRIu64
-				" above, outside of the addresses 0..0x%" PRIxPTR,
-				data, below, above, UINTPTR_MAX);
-	*address = (uintptr_t)(data - below);
-	layout->offset = (int64_t)below;
+	rc = bi__layout_place(first, end, data, address, nbytes, err);
+	if (rc)
+		return rc;
+	if (!*nbytes)
+		*address = 0;
+	layout->offset = -first;
 	return BI_OK;
 }
 

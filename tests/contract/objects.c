@@ -624,6 +624,69 @@ static void test_wrapped_view(void **state)
 	fixture.cases += 3;
 }
 
+/* The memory is what the layout reaches around its first element. What is refused is not taken. */
+static void test_wrapped_around(void **state)
+{
+	static const int64_t shape[] = { 2, 2 }, strides[] = { -8, 4 }, none[] = { 0, 2 };
+	int32_t numbers[] = { 0, 1, 2, 3, 4, 5 }, back[4];
+	const uint64_t data = (uintptr_t)(numbers + 3);
+	atomic_int released = 0;
+	struct bi_foreign foreign = BI_FOREIGN_INIT, asked;
+	struct bi_layout layout, wanted;
+	struct bi_view *view = STALE(struct bi_view);
+
+	(void)state;
+	OK(bi_layout_init(&layout, dtype_of("int32"), 2, shape, strides, 0, &error));
+	layout.offset = 77;
+	foreign.handle = 77;
+	foreign.nbytes = 77;
+	foreign.release = count_release;
+	foreign.release_data = &released;
+#define BAD(status, address, change) \
+	do { \
+		wanted = layout; \
+		asked = foreign; \
+		change; \
+		REFUSED(status, bi_view_wrap_at(fixture.context, address, &asked, &wanted, &view, &error)); \
+		assert_null(view); \
+		assert_int_equal(released, 0); \
+		view = STALE(struct bi_view); \
+		fixture.cases++; \
+	} while (0)
+	BAD(BI_EINVAL, 0, (void)0);
+	BAD(BI_EBOUNDS, 7, (void)0);
+	BAD(BI_EBOUNDS, UINT64_MAX - 6, (void)0);
+	BAD(BI_EINVAL, data, wanted.shape[1] = -1);
+	BAD(BI_EINVAL, data, wanted.ndim = BI_MAX_NDIM + 1);
+	BAD(BI_EDTYPE, data, wanted.dtype.lanes = 0);
+	BAD(BI_EOVERFLOW, data, wanted.strides[0] = INT64_MIN);
+	BAD(BI_EOVERFLOW, data, wanted.shape[0] = INT64_MAX);
+	BAD(BI_EOVERFLOW, data, (wanted.strides[0] = INT64_MAX - 7, wanted.strides[1] = -8));
+	BAD(BI_EINVAL, data, asked.kind = BI_HANDLE_CL_MEM);
+	BAD(BI_EINVAL, data, asked.flags = BI_WRAP_STEAL);
+#undef BAD
+	REFUSED(BI_EINVAL, bi_view_wrap_at(fixture.context, data, &foreign, NULL, &view, &error));
+	REFUSED(BI_EINVAL, bi_view_wrap_at(fixture.context, data, NULL, &layout, &view, &error));
+	REFUSED(BI_EINVAL, bi_view_wrap_at(fixture.context, data, &foreign, &layout, NULL, &error));
+	OK(bi_view_wrap_at(fixture.context, data, &foreign, &layout, &view, &error));
+	assert_int_equal(layout.offset, 8);
+	assert_int_equal(foreign.handle, (uintptr_t)(numbers + 1));
+	assert_int_equal(foreign.nbytes, 16);
+	assert_int_equal(bi_memory_nbytes(bi_view_memory(view)), 16);
+	OK(bi_view_read(view, back, sizeof(back), &error));
+	assert_memory_equal(back, ((const int32_t[]){ 3, 4, 1, 2 }), sizeof(back));
+	bi_view_release(view);
+	assert_int_equal(released, 1);
+	/* Without elements any address does, and any stride. */
+	OK(bi_layout_init(&layout, dtype_of("int32"), 2, none, strides, 0, &error));
+	layout.strides[1] = INT64_MIN;
+	OK(bi_view_wrap_at(fixture.context, 0, &foreign, &layout, &view, &error));
+	assert_int_equal(bi_memory_nbytes(bi_view_memory(view)), 0);
+	bi_view_release(view);
+	assert_int_equal(released, 2);
+	fixture.cases += 5;
+}
+
 /* A producer's stream and events come before the first use, and their objects may go. */
 static void test_foreign_order(void **state)
 {
@@ -705,6 +768,7 @@ int objects_group(void)
 		TEST(test_foreign),
 		TEST(test_foreign_flags),
 		TEST(test_wrapped_view),
+		TEST(test_wrapped_around),
 		TEST(test_foreign_order),
 		TEST(test_ordering_calls),
 	};
