@@ -109,6 +109,8 @@ int bi__dtype_check(struct bi_dtype dtype, struct bi_error *err)
 	if (dtype.type >= BI_TYPE_COUNT)
 		return bi__fail(err, BI_EDTYPE, "dtype.type %u is not in 0..%d", dtype.type, BI_TYPE_COUNT - 1);
 	entry = &types[dtype.type];
+	if (dtype.lanes == 1 && !dtype.swapped && dtype.item_size == unit_size(entry))
+		return BI_OK;
 	if (dtype.lanes < 1 || (is_sized(entry) && dtype.lanes != 1))
 		return bi__fail(err, BI_EDTYPE, "dtype.lanes %u does not fit %s", dtype.lanes, entry->text);
 	if (is_sized(entry) ? dtype.item_size % unit_size(entry) : dtype.item_size != unit_size(entry) * dtype.lanes)

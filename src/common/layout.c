@@ -120,10 +120,35 @@ static int check_type_and_shape(struct bi_dtype dtype, int ndim, const int64_t *
 	return rc ? rc : check_shape(ndim, shape, dtype.item_size, err);
 }
 
+/*
+ * Most arrays have elements and numbers that fit. Those are checked at once here, and all others, with words, above:
+ * 0 if it is one of them. A step of INT64_MIN makes the distance too large.
+ */
+static inline int check_plain(const struct bi_layout *layout, int64_t *first, int64_t *end)
+{
+	int64_t low = layout->offset, high = low, count = layout->dtype.item_size, move, distance;
+
+	if (layout->ndim < 0 || layout->ndim > BI_MAX_NDIM)
+		return 0;
+	for (int i = 0; i < layout->ndim; i++)
+		if (layout->shape[i] <= 0 || bi__mul(count, layout->shape[i], &count) ||
+		    bi__mul(layout->shape[i] - 1, layout->strides[i], &move) ||
+		    (move < 0 ? bi__add(low, move, &low) : bi__add(high, move, &high)))
+			return 0;
+	if (bi__add(high, layout->dtype.item_size, &high) || bi__sub(high, low, &distance))
+		return 0;
+	*first = low;
+	*end = high;
+	return 1;
+}
+
 int bi__layout_check(const struct bi_layout *layout, int64_t *first, int64_t *end, struct bi_error *err)
 {
-	int rc = check_type_and_shape(layout->dtype, layout->ndim, layout->shape, err);
+	int rc = bi__dtype_check(layout->dtype, err);
 
+	if (rc || check_plain(layout, first, end))
+		return rc;
+	rc = check_type_and_shape(layout->dtype, layout->ndim, layout->shape, err);
 	return rc ? rc
 		  : check_reach(layout->dtype.item_size, layout->ndim, layout->shape, layout->strides, layout->offset,
 				first, end, err);

@@ -604,6 +604,7 @@ static void test_wrapped_view(void **state)
 	BAD(BI_EINVAL, wrong.ndim = BI_MAX_NDIM + 1);
 	BAD(BI_EINVAL, wrong.shape[0] = -2);
 	BAD(BI_EOVERFLOW, wrong.strides[0] = INT64_MAX);
+	BAD(BI_EOVERFLOW, wrong.strides[0] = INT64_MIN);
 	BAD(BI_EDTYPE, wrong.dtype.lanes = 0);
 	BAD(BI_EDTYPE, (wrong.descr = "[('x', '<i4')]", wrong.descr_length = 14));
 	BAD(BI_EINVAL, bad.flags = BI_WRAP_STEAL);
