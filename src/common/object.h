@@ -101,8 +101,14 @@ struct bi__text {
 	char text[];
 };
 
-/* What a view of a structured type has besides, and any other once it was asked for its strides in elements. */
+/*
+ * What a view of a structured type has besides, and any other once it was asked for its strides in elements. Room for
+ * one tensor that holds the view, because most are let go before the next one is made; none where allocations are
+ * looked at, as below.
+ */
 struct bi__more {
+	atomic_bool is_room_taken;
+	_Alignas(max_align_t) unsigned char room[80]; /* of a DLPack tensor */
 	struct bi__text *text; /* retained, or NULL */
 	const char *descr; /* inside text, followed by a NUL; or NULL */
 	uint32_t descr_length;

@@ -101,6 +101,33 @@ int bi_dlpack_describe(const struct bi_view *view, struct bi_dl_tensor *out, str
 	return rc;
 }
 
+_Static_assert(sizeof(struct bi_dl_managed_versioned) <= sizeof(((struct bi__more *)0)->room), "a tensor has room");
+
+static struct bi__more *room_of(const struct bi_view *view)
+{
+	return BI__HAS_ROOM ? atomic_load_explicit(&view->more, memory_order_acquire) : NULL;
+}
+
+static struct bi_dl_managed_versioned *allocate(const struct bi_view *view)
+{
+	struct bi__more *more = room_of(view);
+
+	if (more && !atomic_load_explicit(&more->is_room_taken, memory_order_relaxed) &&
+	    !atomic_exchange_explicit(&more->is_room_taken, true, memory_order_acquire))
+		return (struct bi_dl_managed_versioned *)(void *)more->room;
+	return malloc(sizeof(struct bi_dl_managed_versioned));
+}
+
+static void deallocate(const struct bi_view *view, struct bi_dl_managed_versioned *made)
+{
+	struct bi__more *more = room_of(view);
+
+	if (more && (void *)made == more->room)
+		atomic_store_explicit(&more->is_room_taken, false, memory_order_release);
+	else
+		free(made);
+}
+
 /*
  * An atomic write waits for everything before it, and what is behind it waits for that. So the view is counted first,
  * and let go last.
@@ -110,7 +137,7 @@ static void delete_versioned(struct bi_dl_managed_versioned *self)
 {
 	struct bi_view *view = self->manager_ctx;
 
-	free(self);
+	deallocate(view, self);
 	bi_view_release(view);
 }
 
@@ -146,14 +173,14 @@ static uint64_t flags_of(const struct bi_view *view, const struct bi_dl_tensor *
 /* The flags of the tensor are not set. */
 static int make_versioned(struct bi_view *view, struct bi_dl_managed_versioned **out, struct bi_error *err)
 {
-	struct bi_dl_managed_versioned *made = malloc(sizeof(*made));
+	struct bi_dl_managed_versioned *made = allocate(view);
 	int rc;
 
 	if (!made)
 		return bi__fail(err, BI_ENOMEM, "no memory to export a view of %d dimensions", view->ndim);
 	rc = describe(view, &made->tensor, err);
 	if (rc) {
-		free(made);
+		deallocate(view, made);
 		return rc;
 	}
 	made->version = (struct bi_dl_version){ BI_DLPACK_MAJOR, BI_DLPACK_MINOR };

@@ -315,6 +315,31 @@ static void dlpack_view_of_a_tensor_of_others(void **state)
 	assert_null(bi_dlpack_view_unversioned(&plain));
 }
 
+/* Those that are there at once are apart, whichever goes first; the last one lets the view go. */
+static void dlpack_tensors_of_one_view(void **state)
+{
+	(void)state;
+	for (int first = 0; first < 3; first++) {
+		struct bi_view *view = numbered("<f4", 3, cube, BI_MEMORY_DEFAULT);
+		struct bi_dl_managed_versioned *tensors[3];
+
+		for (int i = 0; i < 3; i++)
+			OK(bi_dlpack_export(view, i == 1 ? BI_DL_COPIED : 0, &tensors[i], &error));
+		release(tensors[first]);
+		OK(bi_dlpack_export(view, first == 1 ? BI_DL_COPIED : 0, &tensors[first], &error));
+		bi_view_release(view);
+		for (int i = 0; i < 3; i++) {
+			assert_int_equal(tensors[i]->flags, i == 1 ? BI_DL_COPIED : 0);
+			assert_ptr_equal(bi_dlpack_view(tensors[i]), view);
+			assert_memory_equal(tensors[i]->tensor.shape, cube, sizeof(cube));
+		}
+		for (int i = 0; i < 3; i++) {
+			assert_ptr_not_equal(tensors[i], tensors[(i + 1) % 3]);
+			release(tensors[(first + i) % 3]);
+		}
+	}
+}
+
 static void dlpack_arguments_of_exports(void **state)
 {
 	struct bi_view *view = numbered("<f4", 3, cube, BI_MEMORY_DEFAULT);
@@ -348,6 +373,7 @@ int exports_group(void)
 		CASE(dlpack_D12_copied_is_the_callers_word),
 		CASE(dlpack_D13_a_tensor_is_a_reference),
 		CASE(dlpack_view_of_a_tensor_of_others),
+		CASE(dlpack_tensors_of_one_view),
 		CASE(dlpack_arguments_of_exports),
 	};
 #undef CASE

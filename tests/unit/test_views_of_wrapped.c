@@ -1,4 +1,7 @@
-/* The first view of wrapped memory, and one more, lie in room of the memory; all others are freed. */
+/*
+ * The first view of wrapped memory, and one more, lie in room of the memory, and a tensor in room of its view; all
+ * others are freed.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -8,6 +11,7 @@
 #include <malloc.h>
 
 #include "buffer_interface.h"
+#include "buffer_interface/dlpack.h"
 
 #define VIEWS 1000
 
@@ -19,22 +23,30 @@ static size_t lent(void)
 	return mallinfo2().uordblks;
 }
 
-static void test_views_are_freed(void **state)
+/* The view alone holds the context. */
+static struct bi_view *wrap(void)
 {
 	static float numbers[4][4];
 	const int64_t shape[2] = { 4, 4 };
 	struct bi_options options = BI_OPTIONS_INIT;
 	struct bi_context *context;
-	struct bi_view *first, *turned, *again;
 	struct bi_dtype type;
-	size_t before;
+	struct bi_view *view;
 
-	(void)state;
 	options.device = "host";
 	assert_int_equal(bi_context_open(&options, &context, &error), BI_OK);
 	assert_int_equal(bi_dtype_make(BI_FLOAT32, 1, 0, &type, &error), BI_OK);
-	assert_int_equal(bi_view_wrap_host(context, numbers, type, 2, shape, NULL, NULL, &first, &error), BI_OK);
-	before = lent();
+	assert_int_equal(bi_view_wrap_host(context, numbers, type, 2, shape, NULL, NULL, &view, &error), BI_OK);
+	bi_context_release(context);
+	return view;
+}
+
+static void test_views_are_freed(void **state)
+{
+	struct bi_view *first = wrap(), *turned, *again;
+	size_t before = lent();
+
+	(void)state;
 	for (int i = 0; i < VIEWS; i++) {
 		assert_int_equal(bi_view_permute(first, NULL, &turned, &error), BI_OK);
 		assert_int_equal(bi_view_permute(turned, NULL, &again, &error), BI_OK);
@@ -43,12 +55,29 @@ static void test_views_are_freed(void **state)
 	}
 	assert_in_range(lent() - before, 0, VIEWS);
 	bi_view_release(first);
-	bi_context_release(context);
+}
+
+static void test_tensors_are_freed(void **state)
+{
+	struct bi_view *view = wrap();
+	struct bi_dl_managed_versioned *first, *again;
+	size_t before = lent();
+
+	(void)state;
+	for (int i = 0; i < VIEWS; i++) {
+		assert_int_equal(bi_dlpack_export(view, 0, &first, &error), BI_OK);
+		assert_int_equal(bi_dlpack_export(view, 0, &again, &error), BI_OK);
+		first->deleter(first);
+		again->deleter(again);
+	}
+	assert_in_range(lent() - before, 0, VIEWS);
+	bi_view_release(view);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_views_are_freed) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_views_are_freed),
+					    cmocka_unit_test(test_tensors_are_freed) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
