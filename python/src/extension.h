@@ -21,6 +21,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <stddef.h>
 
 #include "buffer_interface.h"
 #include "buffer_interface/cai.h"
@@ -119,9 +120,17 @@ void *bip_raise_export(int rc, const struct bi_error *err);
  */
 void bip_drop(void *data);
 
-/* The buffer of an object, filled in where it stays, as it may point into itself; NULL with an exception. */
-Py_buffer *bip_borrow(PyObject *object, int flags);
-/* Release callback like bip_drop that gives such a buffer back to whoever filled it in. */
+/* What host memory keeps alive for as long as it is wrapped, in one block with what the library makes of it. */
+struct bip_kept {
+	PyObject *owner; /* or NULL: the buffer, which stays where it was filled in, as it may point into itself */
+	Py_buffer buffer;
+	_Alignas(max_align_t) char room[BI_WRAP_ROOM];
+};
+
+/* The buffer of an object; or a reference to it. NULL with an exception. */
+struct bip_kept *bip_borrow(PyObject *object, int flags);
+struct bip_kept *bip_keep(PyObject *owner);
+/* Release callback like bip_drop that lets go of either. */
 void bip_give_back(void *data);
 
 /*

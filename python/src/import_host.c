@@ -47,42 +47,31 @@ static int lay_out(const Py_buffer *buffer, PyObject *descr, struct bi_layout *l
 	return bip_layout(layout, layout->dtype, descr, buffer->ndim, layout->shape, NULL);
 }
 
-/* What lets the memory go is taken on success only. */
-static int import_filled(const Py_buffer *buffer, bi_release_fn release, void *data, struct bip_found *found)
+/* What is kept is taken, also on failure. */
+static int import_filled(const Py_buffer *buffer, struct bip_kept *kept, struct bip_found *found)
 {
 	struct bi_layout layout;
-	PyObject *descr;
-	int rc;
+	PyObject *descr = NULL;
+	int rc = -1;
 
-	if (read_shape(buffer, layout.shape, layout.strides) ||
-	    bip_format_read(buffer->format, buffer->itemsize, &layout.dtype, &descr))
-		return -1;
-	rc = lay_out(buffer, descr, &layout);
-	if (!rc)
-		rc = bip_wrap_host_until((uintptr_t)buffer->buf, buffer->readonly, &layout, release, data,
-					 &found->view);
+	if (!read_shape(buffer, layout.shape, layout.strides) &&
+	    !bip_format_read(buffer->format, buffer->itemsize, &layout.dtype, &descr))
+		rc = lay_out(buffer, descr, &layout);
+	if (rc)
+		bip_give_back(kept);
+	else
+		rc = bip_wrap_host_kept((uintptr_t)buffer->buf, buffer->readonly, &layout, kept, &found->view);
 	Py_XDECREF(descr);
 	return rc ? -1 : 1;
 }
 
 /* The buffer is taken, also on failure. */
-static int import_counted(Py_buffer *buffer, struct bip_found *found)
+static int import_owned(struct bip_kept *borrowed, PyObject *object, struct bip_found *found)
 {
-	int rc = import_filled(buffer, bip_give_back, buffer, found);
+	struct bip_kept *kept = bip_keep(borrowed->buffer.obj ? borrowed->buffer.obj : object);
+	int rc = kept ? import_filled(&borrowed->buffer, kept, found) : -1;
 
-	if (rc < 0)
-		bip_give_back(buffer);
-	return rc;
-}
-
-/* The same. */
-static int import_owned(Py_buffer *buffer, PyObject *owner, struct bip_found *found)
-{
-	int rc = import_filled(buffer, bip_drop, Py_NewRef(owner), found);
-
-	if (rc < 0)
-		Py_DECREF(owner);
-	bip_give_back(buffer);
+	bip_give_back(borrowed);
 	return rc;
 }
 
@@ -111,12 +100,12 @@ static int is_counted(PyObject *exporter)
 
 static int import_exported(PyObject *object, struct bip_found *found)
 {
-	Py_buffer *buffer = bip_borrow(object, PyBUF_FULL_RO);
+	struct bip_kept *borrowed = bip_borrow(object, PyBUF_FULL_RO);
 
-	if (buffer && is_counted(buffer->obj))
-		return import_counted(buffer, found);
-	if (buffer)
-		return import_owned(buffer, buffer->obj ? buffer->obj : object, found);
+	if (borrowed && is_counted(borrowed->buffer.obj))
+		return import_filled(&borrowed->buffer, borrowed, found);
+	if (borrowed)
+		return import_owned(borrowed, object, found);
 	if (!may_be_typed(object))
 		return -1;
 	PyErr_Clear();

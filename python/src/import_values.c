@@ -236,24 +236,25 @@ int bip_wrap(struct bi_context *context, struct bi_foreign *foreign, uint64_t ad
 	return -1;
 }
 
-int bip_wrap_host_until(uint64_t address, int readonly, struct bi_layout *layout, bi_release_fn release, void *data,
-			struct bi_view **out)
+int bip_wrap_host_kept(uint64_t address, int readonly, struct bi_layout *layout, struct bip_kept *kept,
+		       struct bi_view **out)
 {
 	struct bi_context *context = bip_host_context();
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
 
-	if (!context)
-		return -1;
 	foreign.flags = readonly ? BI_WRAP_READONLY : 0;
-	foreign.release = release;
-	foreign.release_data = data;
-	return wrap(context, &foreign, address, layout, out);
+	foreign.release = bip_give_back;
+	foreign.release_data = kept;
+	foreign.room = kept->room;
+	if (context && !wrap(context, &foreign, address, layout, out))
+		return 0;
+	bip_give_back(kept);
+	return -1;
 }
 
 int bip_wrap_host(uint64_t address, int readonly, struct bi_layout *layout, PyObject *owner, struct bi_view **out)
 {
-	if (!bip_wrap_host_until(address, readonly, layout, bip_drop, Py_NewRef(owner), out))
-		return 0;
-	Py_DECREF(owner);
-	return -1;
+	struct bip_kept *kept = bip_keep(owner);
+
+	return kept ? bip_wrap_host_kept(address, readonly, layout, kept, out) : -1;
 }

@@ -55,9 +55,9 @@ int bip_wrap(struct bi_context *context, struct bi_foreign *foreign, uint64_t ad
 /* The same for host memory. */
 int bip_wrap_host(uint64_t address, int readonly, struct bi_layout *layout, PyObject *owner, struct bi_view **out);
 
-/* The same for host memory that is let go by a callback, which is taken on success only. */
-int bip_wrap_host_until(uint64_t address, int readonly, struct bi_layout *layout, bi_release_fn release, void *data,
-			struct bi_view **out);
+/* The same, and what is kept is taken, also on failure. */
+int bip_wrap_host_kept(uint64_t address, int readonly, struct bi_layout *layout, struct bip_kept *kept,
+		       struct bi_view **out);
 
 /* PyArrayInterface of NumPy's documentation: what the capsule of __array_struct__ points to. */
 struct bip_array_struct {

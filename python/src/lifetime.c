@@ -1,4 +1,6 @@
 /* References to Python objects that the library holds, and lets go of on whatever thread. */
+#include <stdlib.h>
+
 #include "producer.h"
 
 static int is_finalizing(void)
@@ -10,51 +12,66 @@ static int is_finalizing(void)
 #endif
 }
 
-/* Buffers */
+/* What host memory keeps */
 
-/* Where the GIL is the lock of them, a few that were given back are kept to be filled in again. */
+/*
+ * From where the library has memory, since most of it is for that. Where the GIL is the lock of them, a few that were
+ * given back are kept to be filled in again.
+ */
 #ifndef Py_GIL_DISABLED
 #define SPARES 8
 
-static Py_buffer *spares[SPARES];
+static struct bip_kept *spares[SPARES];
 static int spare_count;
 
-static Py_buffer *allocate_buffer(void)
+static struct bip_kept *allocate_kept(void)
 {
-	return spare_count ? spares[--spare_count] : PyMem_Malloc(sizeof(Py_buffer));
+	return spare_count ? spares[--spare_count] : malloc(sizeof(struct bip_kept));
 }
 
-static void free_buffer(Py_buffer *buffer)
+static void free_kept(struct bip_kept *kept)
 {
 	if (spare_count < SPARES)
-		spares[spare_count++] = buffer;
+		spares[spare_count++] = kept;
 	else
-		PyMem_Free(buffer);
+		free(kept);
 }
 #else
-static Py_buffer *allocate_buffer(void)
+static struct bip_kept *allocate_kept(void)
 {
-	return PyMem_Malloc(sizeof(Py_buffer));
+	return malloc(sizeof(struct bip_kept));
 }
 
-static void free_buffer(Py_buffer *buffer)
+static void free_kept(struct bip_kept *kept)
 {
-	PyMem_Free(buffer);
+	free(kept);
 }
 #endif
 
-Py_buffer *bip_borrow(PyObject *object, int flags)
+struct bip_kept *bip_borrow(PyObject *object, int flags)
 {
-	Py_buffer *buffer = allocate_buffer();
+	struct bip_kept *kept = allocate_kept();
 
-	if (!buffer) {
+	if (!kept) {
 		PyErr_NoMemory();
 		return NULL;
 	}
-	if (!PyObject_GetBuffer(object, buffer, flags))
-		return buffer;
-	free_buffer(buffer);
+	kept->owner = NULL;
+	if (!PyObject_GetBuffer(object, &kept->buffer, flags))
+		return kept;
+	free_kept(kept);
 	return NULL;
+}
+
+struct bip_kept *bip_keep(PyObject *owner)
+{
+	struct bip_kept *kept = allocate_kept();
+
+	if (kept)
+		kept->owner = Py_NewRef(owner);
+	else
+		PyErr_NoMemory();
+	return kept;
 }
 
 /* Letting go */
@@ -64,10 +81,15 @@ static void drop_reference(void *object)
 	Py_DECREF((PyObject *)object);
 }
 
-static void drop_buffer(void *buffer)
+static void drop_kept(void *data)
 {
-	PyBuffer_Release(buffer);
-	free_buffer(buffer);
+	struct bip_kept *kept = data;
+	PyObject *owner = kept->owner;
+
+	if (!owner)
+		PyBuffer_Release(&kept->buffer);
+	free_kept(kept);
+	Py_XDECREF(owner);
 }
 
 static void drop_quietly(void (*drop)(void *), void *data)
@@ -117,7 +139,7 @@ void bip_drop(void *data)
 
 void bip_give_back(void *data)
 {
-	drop_with_gil(drop_buffer, data);
+	drop_with_gil(drop_kept, data);
 }
 
 /* The last view of a context closes it, which waits for work on memory that was released. */

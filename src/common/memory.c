@@ -28,15 +28,34 @@ static void init(struct bi_memory *memory, struct bi_context *context, const str
 	memory->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
-/* Not calloc: it passes over what the C library keeps for a thread, and takes five times as long as all of this. */
-static struct bi_memory *new_memory(struct bi_context *context, int on_host, size_t behind)
+/*
+ * `room` may be NULL. Not calloc: it passes over what the C library keeps for a thread, and takes five times as long as
+ * all of this.
+ */
+static struct bi_memory *new_memory(struct bi_context *context, int on_host, size_t behind, void *room)
 {
-	struct bi_memory *memory = malloc(sizeof(*memory) + behind);
+	struct bi_memory *memory = room ? room : malloc(sizeof(*memory) + behind);
 
 	if (!memory)
 		return NULL;
 	init(memory, bi_context_retain(context), on_host ? bi__registry_host() : context->backend);
+	memory->lodged = room != NULL;
 	return memory;
+}
+
+/* What may be retired although it was not wrapped in the end is not in room that is the caller's again. */
+static void *room_for(const struct bi_foreign *foreign, size_t behind)
+{
+	int fits = BI__HAS_ROOM && sizeof(struct bi_memory) + behind <= BI_WRAP_ROOM;
+
+	return fits && foreign->kind == BI_HANDLE_HOST && !foreign->stream && !foreign->event_count ? foreign->room
+												    : NULL;
+}
+
+static void free_memory(struct bi_memory *memory)
+{
+	if (!memory->lodged)
+		free(memory);
 }
 
 void bi__memory_lend(struct bi_memory *memory, struct bi_context *context, void *bytes, size_t nbytes)
@@ -62,7 +81,7 @@ static void discard(struct bi_memory *memory)
 int bi__memory_new(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
 		   struct bi_error *err)
 {
-	struct bi_memory *memory = new_memory(context, kind == BI_MEMORY_HOST, 0);
+	struct bi_memory *memory = new_memory(context, kind == BI_MEMORY_HOST, 0, NULL);
 	int rc = BI_OK;
 
 	if (!memory)
@@ -254,7 +273,7 @@ int bi__memory_wrap(struct bi_context *context, const struct bi_foreign *foreign
 
 	if (rc)
 		return rc;
-	memory = new_memory(context, foreign->kind == BI_HANDLE_HOST, behind);
+	memory = new_memory(context, foreign->kind == BI_HANDLE_HOST, behind, room_for(foreign, behind));
 	if (!memory)
 		return bi__fail(err, BI_ENOMEM, "no memory for a memory object");
 	memory->block.nbytes = foreign->nbytes;
@@ -309,7 +328,7 @@ void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 	drop_first_use(memory);
 	bi__fence_clear(&memory->tail);
 	pthread_mutex_destroy(&memory->lock);
-	free(memory);
+	free_memory(memory);
 	if (release)
 		release(data);
 }

@@ -161,6 +161,7 @@ struct bi_memory {
 	bi_release_fn release;
 	void *release_data;
 	bool own; /* allocated by us */
+	bool lodged; /* in room of whoever is told of its end */
 	bool lent; /* for the time of one call, of whose thread it is: it needs no lock */
 	atomic_bool shown; /* the handle was seen outside: never back to the pool */
 	atomic_bool idle; /* nothing was left to wait for when the lock was dropped; read without it */

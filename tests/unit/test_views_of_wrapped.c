@@ -74,10 +74,35 @@ static void test_tensors_are_freed(void **state)
 	bi_view_release(view);
 }
 
+/* Where allocations are looked at each memory has one (object.h). */
+static void test_room_of_the_producer(void **state)
+{
+#ifdef NDEBUG
+	static _Alignas(max_align_t) unsigned char room[BI_WRAP_ROOM];
+	static int numbers[4];
+	struct bi_view *other = wrap(), *view;
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	struct bi_layout layout;
+	size_t before = lent();
+
+	bi_view_layout(other, &layout);
+	foreign.room = room;
+	layout.ndim = 1;
+	assert_int_equal(bi_view_wrap_at(bi_memory_context(bi_view_memory(other)), (uintptr_t)numbers, &foreign,
+					 &layout, &view, &error),
+			 BI_OK);
+	assert_int_equal(lent() - before, 0);
+	bi_view_release(view);
+	bi_view_release(other);
+#endif
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_views_are_freed),
-					    cmocka_unit_test(test_tensors_are_freed) };
+					    cmocka_unit_test(test_tensors_are_freed),
+					    cmocka_unit_test(test_room_of_the_producer) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
