@@ -92,19 +92,6 @@ static void drop_kept(void *data)
 	Py_XDECREF(owner);
 }
 
-static void drop_quietly(void (*drop)(void *), void *data)
-{
-	struct bip_raised raised;
-
-	if (!PyErr_Occurred()) {
-		drop(data);
-		return;
-	}
-	raised = bip_put_aside();
-	drop(data);
-	bip_put_back(raised);
-}
-
 static int has_gil(void)
 {
 	PyThreadState *mine = PyGILState_GetThisThreadState();
@@ -116,20 +103,26 @@ static int has_gil(void)
 #endif
 }
 
+/* The thread may lack the GIL, and have an exception. */
+__attribute__((cold, noinline)) static void drop_slowly(void (*drop)(void *), void *data)
+{
+	PyGILState_STATE state = PyGILState_Ensure();
+	struct bip_raised raised = bip_put_aside();
+
+	drop(data);
+	bip_put_back(raised);
+	PyGILState_Release(state);
+}
+
 /* A thread that asks for the GIL while the interpreter finalises is stopped for ever, so nothing is asked then. */
 static inline void drop_with_gil(void (*drop)(void *), void *data)
 {
-	PyGILState_STATE state;
-
 	if (!Py_IsInitialized() || is_finalizing())
 		return;
-	if (has_gil()) {
-		drop_quietly(drop, data);
-		return;
-	}
-	state = PyGILState_Ensure();
-	drop_quietly(drop, data);
-	PyGILState_Release(state);
+	if (has_gil() && !PyErr_Occurred())
+		drop(data);
+	else
+		drop_slowly(drop, data);
 }
 
 void bip_drop(void *data)
@@ -161,7 +154,7 @@ static void release_without_gil(struct bi_view *view)
 	Py_END_ALLOW_THREADS
 }
 
-static void release_slowly(struct bi_view *view)
+__attribute__((cold, noinline)) static void release_slowly(struct bi_view *view)
 {
 	struct bip_raised raised = bip_put_aside();
 
