@@ -18,7 +18,7 @@
 static void init(struct bi_memory *memory, struct bi_context *context, const struct bi__backend *backend)
 {
 	/* What comes before is set here, what comes behind by who takes it. An assignment would clear word by word. */
-	memset(&memory->block, 0, offsetof(struct bi_memory, room) - offsetof(struct bi_memory, block));
+	memset(&memory->block, 0, offsetof(struct bi_memory, stale) - offsetof(struct bi_memory, block));
 	atomic_init(&memory->refs, 1);
 	memory->flags = 0;
 	memory->context = context;
@@ -323,8 +323,11 @@ void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 
 	if (memory->block.handle)
 		bi__dispatch_free(context, memory);
-	bi_stream_release(memory->producer);
-	bi_stream_release(memory->unrecorded);
+	/* Most have neither, and are let go often. */
+	if (memory->producer)
+		bi_stream_release(memory->producer);
+	if (memory->unrecorded)
+		bi_stream_release(memory->unrecorded);
 	drop_first_use(memory);
 	bi__fence_clear(&memory->tail);
 	pthread_mutex_destroy(&memory->lock);

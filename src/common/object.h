@@ -184,12 +184,15 @@ struct bi_memory {
 	uint64_t partner_epoch; /* that of the partner, behind the copy */
 	struct bi__fence tail; /* host memory: the end of all device work on it */
 	uint64_t tail_stream; /* serial of the stream that it was recorded on */
-	struct bi__fence stale[3]; /* tails before it, let go when the lock is dropped: one step leaves three at most */
 	struct bi_event **first_use; /* events that the first use waits for */
 	size_t first_use_count;
 	struct bi_stream *unrecorded; /* retained: the end of work on this stream could not be recorded yet */
 	struct bi_stream
 		*caught_up[2]; /* it could, and is let go when the lock is dropped; one step leaves two at most */
+
+	/* From here on nothing is set before it is needed. */
+	struct bi__fence stale[3]; /* tails before that one, let go when the lock is dropped: one step leaves three at
+				      most; under the lock */
 
 	struct bi_memory *next; /* retired list, or class of the pool */
 	struct bi_memory **link; /* pool: what points to it in its class */

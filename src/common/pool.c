@@ -126,6 +126,7 @@ static int put_in(struct bi__pool *pool, struct bi_memory *memory)
 		return 0;
 	link_class(&pool->classes[class_of(memory->block.nbytes)], memory);
 	memory->older = pool->newest;
+	memory->newer = NULL;
 	*(pool->newest ? &pool->newest->newer : &pool->oldest) = memory;
 	pool->newest = memory;
 	pool->bytes += memory->block.nbytes;

@@ -68,14 +68,23 @@ static struct bi_view *allocate(int ndim, struct bi_error *err)
 	return view;
 }
 
-/* Does each axis step over all of those behind it? There are elements. */
-static int is_dense(const int64_t *shape, const int64_t *strides, int ndim, int64_t item)
+/*
+ * Does each axis step over all of those behind it? There are elements. *several: more than one extent is above 1, so
+ * that no array of the other order has the same strides. Items without bytes have no order.
+ */
+static int is_dense(const int64_t *shape, const int64_t *strides, int ndim, int64_t item, int *several)
 {
+	int axes = 0;
+
 	for (int i = ndim - 1; i >= 0; i--) {
-		if (shape[i] != 1 && strides[i] != item)
+		if (shape[i] == 1)
+			continue;
+		if (strides[i] != item)
 			return 0;
 		item *= shape[i];
+		axes++;
 	}
+	*several = axes > 1 && item;
 	return 1;
 }
 
@@ -95,10 +104,11 @@ static void describe_axes(struct bi_view *view, unsigned flags, int is_empty)
 {
 	const int64_t *shape = view->dims, *strides = shape + view->ndim;
 	unsigned described = flags & BI_VIEW_READONLY ? BI_EXCHANGE_READONLY : 0;
+	int several = 0;
 
-	if (is_empty || is_dense(shape, strides, view->ndim, view->dtype.item_size))
+	if (is_empty || is_dense(shape, strides, view->ndim, view->dtype.item_size, &several))
 		described |= BI_EXCHANGE_C_CONTIGUOUS;
-	if (is_empty || is_fortran(shape, strides, view->ndim, view->dtype.item_size))
+	if (!several && (is_empty || is_fortran(shape, strides, view->ndim, view->dtype.item_size)))
 		described |= BI_EXCHANGE_F_CONTIGUOUS;
 	view->flags = (uint8_t)flags;
 	view->exchange_flags = (uint8_t)described;
