@@ -40,7 +40,8 @@
 enum bip_flag {
 	/* Foreign memory without a named stream: the end of a `with` block waits for our work on it. */
 	BIP_WAIT_AT_EXIT = 1,
-	BIP_UNORDERED = 2 /* sync=False: nothing is acquired or handed back */
+	BIP_UNORDERED = 2, /* sync=False: nothing is acquired or handed back */
+	BIP_GIVES_BACK = 4 /* the memory's release callback is bip_give_back */
 };
 
 /* BufferInterface. Everything but `view`, `acquired`, `mask` and the pattern stays as it was made. */
@@ -139,6 +140,8 @@ void bip_give_back(void *data);
  * nothing.
  */
 void bip_release_view(struct bi_view *view);
+/* The same for a view of memory whose release callback is bip_give_back; not NULL. */
+void bip_release_kept(struct bi_view *view);
 /* Nothing of that would be done: what holds the view may let it go by itself. */
 int bip_releases_at_once(const struct bi_view *view);
 /* Costs next to nothing as long as the context is in the cache. */
@@ -240,7 +243,7 @@ struct bip_request {
 struct bip_found {
 	struct bi_view *view;
 	struct bi_view *mask; /* or NULL */
-	unsigned flags; /* BIP_WAIT_AT_EXIT */
+	unsigned flags; /* BIP_WAIT_AT_EXIT, BIP_GIVES_BACK */
 };
 
 /*

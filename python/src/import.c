@@ -360,6 +360,15 @@ static int import_plain(PyObject *object, struct bip_found *found)
 	return PyMemoryView_Check(object) ? bip_import_memoryview(object, found) : bip_import_ndarray(object, found);
 }
 
+static PyObject *make_plain(const struct bip_found *found)
+{
+	PyObject *self = bip_new(found->view);
+
+	if (self)
+		((struct bip_object *)self)->flags = found->flags;
+	return self;
+}
+
 PyObject *bip_buffer_interface(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
 	struct arguments arguments;
@@ -374,7 +383,7 @@ PyObject *bip_buffer_interface(PyObject *module, PyObject *const *args, Py_ssize
 	}
 	is_plain = names ? 0 : import_plain(args[0], &found);
 	if (is_plain)
-		return is_plain > 0 ? bip_new(found.view) : NULL;
+		return is_plain > 0 ? make_plain(&found) : NULL;
 	arguments = defaults;
 	if (names && read_words(args + count, names, &arguments))
 		return NULL;

@@ -62,6 +62,7 @@ static int import_filled(const Py_buffer *buffer, struct bip_kept *kept, struct 
 	else
 		rc = bip_wrap_host_kept((uintptr_t)buffer->buf, buffer->readonly, &layout, kept, &found->view);
 	Py_XDECREF(descr);
+	found->flags = BIP_GIVES_BACK;
 	return rc ? -1 : 1;
 }
 

@@ -149,5 +149,6 @@ int bip_import_ndarray(PyObject *object, struct bip_found *found)
 	if (!dtype || array->nd > BI_MAX_NDIM)
 		return 0;
 	read_layout(array, dtype, &layout);
+	found->flags = BIP_GIVES_BACK;
 	return bip_wrap_host((uintptr_t)array->data, is_readonly(array), &layout, object, &found->view) ? -1 : 1;
 }

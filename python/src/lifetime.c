@@ -1,4 +1,6 @@
 /* References to Python objects that the library holds, and lets go of on whatever thread. */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "producer.h"
@@ -130,9 +132,26 @@ void bip_drop(void *data)
 	drop_with_gil(drop_reference, data);
 }
 
+/*
+ * The thread that has the GIL, no exception, and a view in its hands whose end, if it is one, is that of what
+ * bip_give_back lets go of: nothing else runs before that, which so need not find out. A number that is no other
+ * thread's.
+ */
+static _Atomic(uintptr_t) sure;
+
+static uintptr_t this_thread(void)
+{
+	return (uintptr_t)pthread_self();
+}
+
 void bip_give_back(void *data)
 {
-	drop_with_gil(drop_kept, data);
+	if (atomic_load_explicit(&sure, memory_order_relaxed) != this_thread()) {
+		drop_with_gil(drop_kept, data);
+		return;
+	}
+	atomic_store_explicit(&sure, 0, memory_order_relaxed);
+	drop_kept(data);
 }
 
 /* The last view of a context closes it, which waits for work on memory that was released. */
@@ -173,4 +192,15 @@ void bip_release_view(struct bi_view *view)
 		bi_view_release(view);
 	else
 		release_slowly(view);
+}
+
+void bip_release_kept(struct bi_view *view)
+{
+	if (!bi_view_is_idle(view) || PyErr_Occurred()) {
+		release_slowly(view);
+		return;
+	}
+	atomic_store_explicit(&sure, this_thread(), memory_order_relaxed);
+	bi_view_release(view);
+	atomic_store_explicit(&sure, 0, memory_order_relaxed);
 }

@@ -231,6 +231,8 @@ static void dealloc(PyObject *object)
 	drop_spare(self);
 	if (self->acquired)
 		let_go_quietly(self);
+	else if (self->view && self->flags & BIP_GIVES_BACK)
+		bip_release_kept(self->view);
 	else
 		bip_release_view(self->view);
 	Py_XDECREF(self->mask);
