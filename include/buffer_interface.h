@@ -664,7 +664,8 @@ struct bi_foreign {
 	void *release_data;
 	/*
 	 * BI_WRAP_ROOM bytes, aligned as malloc's, in which the library may keep what it would allocate for host memory,
-	 * from success until `release` is called; or NULL. For who allocates anyhow what `release` lets go of.
+	 * from success until `release` is called, without which it is not used; or NULL. For who allocates anyhow what
+	 * `release` lets go of.
 	 */
 	void *room;
 };
@@ -715,8 +716,8 @@ BI_API int bi_view_wrap(struct bi_context *context, const struct bi_foreign *for
 /*
  * The same for a producer who says where element [0, ..., 0] is: at the address `data`. The memory is what the layout
  * reaches from there, below it too where strides are negative, and foreign->handle, foreign->nbytes and layout->offset
- * are filled in with what that makes of them, whatever they were. BI_EBOUNDS, BI_EOVERFLOW: not all of it are
- * addresses. A cl_mem has none (BI_EINVAL). Owned.
+ * are filled in with what that makes of them, whatever they were and whatever comes of it. BI_EBOUNDS, BI_EOVERFLOW: not
+ * all of it are addresses. BI_EINVAL: data is 0 and there are bytes, or it is a cl_mem, which has no address. Owned.
  */
 BI_API int bi_view_wrap_at(struct bi_context *context, uint64_t data, struct bi_foreign *foreign,
 			   struct bi_layout *layout, struct bi_view **out, struct bi_error *err);

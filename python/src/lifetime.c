@@ -1,6 +1,4 @@
 /* References to Python objects that the library holds, and lets go of on whatever thread. */
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "producer.h"
@@ -132,25 +130,26 @@ void bip_drop(void *data)
 	drop_with_gil(drop_reference, data);
 }
 
-/*
- * The thread that has the GIL, no exception, and a view in its hands whose end, if it is one, is that of what
- * bip_give_back lets go of: nothing else runs before that, which so need not find out. A number that is no other
- * thread's.
- */
-static _Atomic(uintptr_t) sure;
+/* Without a call, from the little room that the C library has for this in modules that are loaded later. */
+#ifdef __GLIBC__
+#define QUICKLY __attribute__((tls_model("initial-exec")))
+#else
+#define QUICKLY
+#endif
 
-static uintptr_t this_thread(void)
-{
-	return (uintptr_t)pthread_self();
-}
+/*
+ * This thread has the GIL, no exception, and a view in its hands whose end, if it is one, is that of what bip_give_back
+ * lets go of: nothing else runs before that, which so need not find out.
+ */
+static _Thread_local int is_sure QUICKLY;
 
 void bip_give_back(void *data)
 {
-	if (atomic_load_explicit(&sure, memory_order_relaxed) != this_thread()) {
+	if (!is_sure) {
 		drop_with_gil(drop_kept, data);
 		return;
 	}
-	atomic_store_explicit(&sure, 0, memory_order_relaxed);
+	is_sure = 0;
 	drop_kept(data);
 }
 
@@ -200,7 +199,7 @@ void bip_release_kept(struct bi_view *view)
 		release_slowly(view);
 		return;
 	}
-	atomic_store_explicit(&sure, this_thread(), memory_order_relaxed);
+	is_sure = 1;
 	bi_view_release(view);
-	atomic_store_explicit(&sure, 0, memory_order_relaxed);
+	is_sure = 0;
 }

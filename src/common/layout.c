@@ -128,7 +128,8 @@ static inline int check_plain(const struct bi_layout *layout, int64_t *first, in
 {
 	int64_t low = layout->offset, high = low, count = layout->dtype.item_size, move, distance;
 
-	if (layout->ndim < 0 || layout->ndim > BI_MAX_NDIM)
+	/* Items without bytes do not count the elements. */
+	if (layout->ndim < 0 || layout->ndim > BI_MAX_NDIM || count == 0)
 		return 0;
 	for (int i = 0; i < layout->ndim; i++)
 		if (layout->shape[i] <= 0 || bi__mul(count, layout->shape[i], &count) ||

@@ -47,9 +47,9 @@ static struct bi_memory *new_memory(struct bi_context *context, int on_host, siz
 static void *room_for(const struct bi_foreign *foreign, size_t behind)
 {
 	int fits = BI__HAS_ROOM && sizeof(struct bi_memory) + behind <= BI_WRAP_ROOM;
+	int is_safe = foreign->kind == BI_HANDLE_HOST && foreign->release && !foreign->stream && !foreign->event_count;
 
-	return fits && foreign->kind == BI_HANDLE_HOST && !foreign->stream && !foreign->event_count ? foreign->room
-												    : NULL;
+	return fits && is_safe ? foreign->room : NULL;
 }
 
 static void free_memory(struct bi_memory *memory)

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <malloc.h>
+#include <string.h>
 
 #include "buffer_interface.h"
 #include "buffer_interface/dlpack.h"
@@ -67,6 +68,9 @@ static void test_tensors_are_freed(void **state)
 	for (int i = 0; i < VIEWS; i++) {
 		assert_int_equal(bi_dlpack_export(view, 0, &first, &error), BI_OK);
 		assert_int_equal(bi_dlpack_export(view, 0, &again, &error), BI_OK);
+		assert_ptr_not_equal(first, again);
+		again->flags = ~first->flags;
+		assert_int_equal(first->flags, 0);
 		first->deleter(first);
 		again->deleter(again);
 	}
@@ -75,34 +79,96 @@ static void test_tensors_are_freed(void **state)
 }
 
 /* Where allocations are looked at each memory has one (object.h). */
+#ifdef NDEBUG
+static void count(void *calls)
+{
+	++*(int *)calls;
+}
+
+/* Returns whether anything was written into the room. */
+static int wrap_in_room(struct bi_context *context, struct bi_foreign *foreign, struct bi_layout *layout)
+{
+	static _Alignas(max_align_t) unsigned char room[BI_WRAP_ROOM], untouched[BI_WRAP_ROOM];
+	static int numbers[4];
+	struct bi_view *view;
+
+	memset(room, 0xa5, sizeof(room));
+	memset(untouched, 0xa5, sizeof(untouched));
+	foreign->room = room;
+	assert_int_equal(bi_view_wrap_at(context, (uintptr_t)numbers, foreign, layout, &view, &error), BI_OK);
+	bi_view_release(view);
+	return memcmp(room, untouched, sizeof(room)) != 0;
+}
+
+/* Nobody could be told when the room is free again. */
 static void test_room_of_the_producer(void **state)
 {
-#ifdef NDEBUG
-	static _Alignas(max_align_t) unsigned char room[BI_WRAP_ROOM];
-	static int numbers[4];
+	struct bi_view *other = wrap();
+	struct bi_context *context = bi_memory_context(bi_view_memory(other));
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	struct bi_layout layout;
+	int calls = 0;
+
+	(void)state;
+	bi_view_layout(other, &layout);
+	layout.ndim = 1;
+	assert_false(wrap_in_room(context, &foreign, &layout));
+	foreign.release = count;
+	foreign.release_data = &calls;
+	assert_true(wrap_in_room(context, &foreign, &layout));
+	assert_int_equal(calls, 1);
+	bi_view_release(other);
+}
+
+/* The second of two that live at the same time takes no part in this. */
+static void test_room_for_a_tensor(void **state)
+{
+	struct bi_view *view = wrap();
+	struct bi_dl_managed_versioned *first, *again;
+
+	(void)state;
+	assert_int_equal(bi_dlpack_export(view, 0, &again, &error), BI_OK);
+	again->deleter(again);
+	for (int i = 0; i < 2; i++) {
+		size_t before = lent();
+
+		assert_int_equal(bi_dlpack_export(view, 0, &first, &error), BI_OK);
+		assert_int_equal(lent() - before, 0);
+		first->deleter(first);
+	}
+	bi_view_release(view);
+}
+#endif
+
+/* Elements are counted, though they have no bytes. */
+static void test_too_many_without_bytes(void **state)
+{
+	const int64_t huge = INT64_C(1) << 32;
 	struct bi_view *other = wrap(), *view;
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
 	struct bi_layout layout;
-	size_t before = lent();
 
-	bi_view_layout(other, &layout);
-	foreign.room = room;
-	layout.ndim = 1;
-	assert_int_equal(bi_view_wrap_at(bi_memory_context(bi_view_memory(other)), (uintptr_t)numbers, &foreign,
-					 &layout, &view, &error),
-			 BI_OK);
-	assert_int_equal(lent() - before, 0);
-	bi_view_release(view);
-	bi_view_release(other);
-#endif
 	(void)state;
+	bi_view_layout(other, &layout);
+	assert_int_equal(bi_dtype_make(BI_VOID, 1, 0, &layout.dtype, &error), BI_OK);
+	layout.ndim = 2;
+	layout.shape[0] = layout.shape[1] = huge;
+	layout.strides[0] = layout.strides[1] = 0;
+	assert_int_equal(bi_view_wrap_at(bi_memory_context(bi_view_memory(other)), 0, &foreign, &layout, &view, &error),
+			 BI_EOVERFLOW);
+	assert_null(view);
+	bi_view_release(other);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_views_are_freed),
-					    cmocka_unit_test(test_tensors_are_freed),
-					    cmocka_unit_test(test_room_of_the_producer) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_views_are_freed),        cmocka_unit_test(test_tensors_are_freed),
+		cmocka_unit_test(test_too_many_without_bytes),
+#ifdef NDEBUG
+		cmocka_unit_test(test_room_of_the_producer),   cmocka_unit_test(test_room_for_a_tensor),
+#endif
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
