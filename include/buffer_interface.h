@@ -524,7 +524,8 @@ BI_API struct bi_context *bi_context_retain(struct bi_context *context);
 BI_API void bi_context_release(struct bi_context *context);
 /*
  * Keeps the context until the end of the process, without a reference: retaining and releasing it count nothing from
- * now on, which makes wrapping memory in it cheaper. It is never closed, and its release callback never called.
+ * now on, which makes wrapping memory in it cheaper. It is never closed, and its release callback never called. The
+ * caller holds a reference, which need not be released; other threads may hold and use theirs meanwhile. Not NULL.
  */
 BI_API void bi_context_keep(struct bi_context *context);
 

@@ -38,7 +38,7 @@ struct tiles {
 	int64_t dst_x, dst_y, src_x, src_y;
 	int64_t plane, next_plane; /* each time after so many x the source goes on so many bytes further */
 	int dense_source; /* its lines are elements as they are turned */
-	int strips; /* are as wide as a tile, and begin with lines; else they are as wide as a block */
+	int strips; /* 1: those of a plane are as wide as a tile, and begin with lines; 0: as wide as a block */
 	struct bi__run gather, scatter;
 	struct around near_src; /* along which a plane's neighbour is nearest in the source */
 };
@@ -357,9 +357,10 @@ static int nearest_in_source(const struct bi__plan *plan)
  */
 static int find_continuation(const struct bi__plan *plan, int nearest_in_source)
 {
-	const int x = plan->ndim - 1, axis = x - 1 == plan->cross ? x - 2 : x - 1;
+	const int x = plan->ndim - 1, axis = x - 1;
 
-	if (axis < 0 || axis == nearest_in_source || plan->dst_strides[axis] != plan->shape[x] * plan->dst_strides[x])
+	if (axis < 0 || axis == plan->cross || axis == nearest_in_source ||
+	    plan->dst_strides[axis] != plan->shape[x] * plan->dst_strides[x])
 		return -1;
 	return axis;
 }
