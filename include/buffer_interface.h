@@ -33,8 +33,8 @@
  *   Release callbacks run on whatever thread lets go last, exactly once, and no lock is held while they run.
  *
  * Asynchrony
- *   Functions that take a `stream` return when the work is enqueued. docs/ordering.md is the table of who waits for
- *   whom; functions that make the calling thread wait say "host wait" here.
+ *   Functions that take a `stream` return when the work is enqueued, or done. docs/ordering.md is the table of who
+ *   waits for whom; functions that make the calling thread wait say "host wait" here.
  *
  * Words of ordering (docs/ordering.md has the rules)
  *   home      the stream on which a device memory is ready: the context stream, or the one that its producer named
@@ -820,9 +820,10 @@ BI_API int bi_view_synchronize(const struct bi_view *view, struct bi_error *err)
 /*
  * All of them check everything before anything is enqueued. With `stream` NULL the work runs on the home of the
  * destination (a host destination: of the source), else on that stream. Work between host memories is done by the
- * calling thread before the function returns; other work needs a stream of the context of a device memory involved, or
- * of one with the same cl_context. BI_EINVAL for a stream that does not serve, BI_EBUSY for mapped memory, BI_EPRODUCER
- * if work of a producer that must come first is known to have failed.
+ * calling thread before the function returns, and so are few bytes of idle device memory that lies in the processor's
+ * own and was never shown (BI_AT_ONCE in the environment: how many, 0: none); other work needs a stream of the context
+ * of a device memory involved, or of one with the same cl_context. BI_EINVAL for a stream that does not serve, BI_EBUSY
+ * for mapped memory, BI_EPRODUCER if work of a producer that must come first is known to have failed.
  * If the driver fails in the middle, later work is still ordered and the destination's contents are undefined.
  * Arrays without elements: success, no driver call.
  */

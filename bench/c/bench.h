@@ -86,12 +86,13 @@ enum bench_operation {
 
 /*
  * Jobs of the library. `every` operations are enqueued, then they are waited for. From and to which place BENCH_COPY
- * goes say `from` and `to`; host memory of a device's transfers is pinned where that is asked for.
+ * goes say `from` and `to`; host memory of a device's transfers is pinned where that is asked for. Where `shown` is set
+ * others might know the memory, so that nothing is done behind the driver's back.
  */
 struct bench_request {
 	int operation; /* enum bench_operation */
 	int from, to; /* enum bench_place */
-	int pinned;
+	int pinned, shown;
 	long every;
 };
 

@@ -235,6 +235,14 @@ static int place_destination(struct library_job *job, struct bi_error *err)
 	return rc;
 }
 
+static void show(const struct library_job *job)
+{
+	struct bi_native native;
+
+	bi_view_native(job->source, &native);
+	bi_view_native(job->destination, &native);
+}
+
 /* What can be looked at afterwards. */
 static void choose_check(struct library_job *job)
 {
@@ -271,6 +279,8 @@ struct bench_job *bench_library(struct bench_array *array, const char *device, c
 		release_library(&job->job);
 		return NULL;
 	}
+	if (request->shown)
+		show(job);
 	return &job->job;
 }
 

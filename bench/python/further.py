@@ -28,6 +28,8 @@ def run(report, here, quick):
     devices = drivers.cpus(here) | {spec: spec for spec in drivers.gpus(report, here, quick)}
     for device, spec in devices.items():
         small_on_device(report, here, device, spec)
+    for device, spec in drivers.cpus(here).items():
+        small_and_shown(report, here, device, spec)
     fresh(report, here, QUICK_BYTES if quick else FRESH_BYTES)
     first_copy(report, here)
     transfers(report, here, QUICK_BYTES if quick else FRESH_BYTES)
@@ -47,13 +49,23 @@ def small_on_host(report, here):
 def small_on_device(report, here, device, spec):
     for words, operation in OPERATIONS.items():
         for size in SMALL:
-            with native.Array(here, flat(size)) as array:
-                wanted = request(operation, DEVICE, DEVICE, every=ROW_OF_CALLS)
-                runners = {"ours": drivers.ours(array, spec, wanted), RAW: drivers.raw(array, spec, wanted)}
-                for name, job in runners.items():
-                    job.verify(f"{words} of {size} bytes on {spec}, {name}")
-                report.measure(GROUP, f"{words} of {size} bytes, {device}", runners,
-                               at_most_of(RAW, plus=200, text=f"≤ {RAW} + 200 ns"), bounds=(RAW,))
+            small(report, here, f"{words} of {size} bytes, {device}", operation, size, spec)
+
+
+def small_and_shown(report, here, device, spec):
+    """Where the library does small things itself: beside that, what goes to the driver because others know the memory."""
+    for words, operation in OPERATIONS.items():
+        size = SMALL[0]
+        small(report, here, f"{words} of {size} bytes, shown memory, {device}", operation, size, spec, shown=1)
+
+
+def small(report, here, operation, kind, size, spec, shown=0):
+    with native.Array(here, flat(size)) as array:
+        wanted = request(kind, DEVICE, DEVICE, shown=shown, every=ROW_OF_CALLS)
+        runners = {"ours": drivers.ours(array, spec, wanted), RAW: drivers.raw(array, spec, wanted)}
+        for name, job in runners.items():
+            job.verify(f"{operation}: {spec}, {name}")
+        report.measure(GROUP, operation, runners, at_most_of(RAW, plus=200, text=f"≤ {RAW} + 200 ns"), bounds=(RAW,))
 
 
 def fresh(report, here, size):

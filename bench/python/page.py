@@ -11,7 +11,9 @@ GROUPS = {
                "Strided → contiguous, float32, a source of 64 MiB, a destination that has been written to before. "
                "GB/s read and written; in brackets the share of a one-thread `memcpy` of the same bytes."),
     "further": ("Further",
-                "Small operations are enqueued 64 at a time, then waited for; *blocking* ones return when done."),
+                "Small operations are enqueued 64 at a time, then waited for; *blocking* ones return when done. On a CPU "
+                "device the library does them itself, at once, where nobody else knows the memory; where others know it, "
+                "in rows of *shown memory*, they go to the driver."),
     "gpu": ("On a GPU",
             "1 GiB on the device, 256 MiB between host and device; in brackets the share of the device's own copy."),
 }

@@ -24,6 +24,7 @@ struct bi__block {
 	size_t origin; /* bytes from the start of the handle to the first byte that is ours */
 	size_t nbytes; /* bytes that are ours, origin not included */
 	void *host; /* address of the first byte that is ours if the CPU can use it as it stands */
+	void *near; /* the same for the library alone, where the memory is as near to the CPU as its own; or NULL */
 	uintptr_t cookie; /* the backend's own */
 	int alloc_pending; /* alloc was work on the context stream: the block is there for what comes behind it */
 	int free_follows; /* free takes effect behind all work that may still use the block */

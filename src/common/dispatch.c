@@ -293,12 +293,34 @@ static void keep_end(struct bi_context *context, uintptr_t event, int is_timed, 
 		*end = (struct bi__fence){ bi_context_retain(context), event };
 }
 
+/* Whose report tells of a copy. */
+static struct bi_context *owner_of(const struct bi_memory *dst, const struct bi_memory *src)
+{
+	return src && bi__is_host(dst) && !bi__is_host(src) ? src->context : dst->context;
+}
+
+int bi__dispatch_copy_at_once(const struct bi_stream *stream, const char *operation, const struct bi__plan *plan,
+			      const struct bi_memory *dst, const struct bi_memory *src, const void *element,
+			      struct bi_error *err)
+{
+	const struct bi__place to = { .host = bi__address(dst) };
+	const struct bi__place from = { .host = src ? bi__address(src) : element };
+	struct bi_context *owner = owner_of(dst, src);
+	int recorded = bi__report_active(owner);
+	int64_t start = recorded ? now() : 0;
+	int rc = bi__registry_host()->copy(NULL, NULL, plan, &to, &from, NULL, err);
+
+	if (!rc && recorded)
+		bi__report_add(owner, stream, operation, plan, now() - start, 0);
+	return rc;
+}
+
 int bi__dispatch_copy(struct bi_stream *stream, const char *operation, const struct bi__plan *plan,
 		      const struct bi_memory *dst, const struct bi_memory *src, const void *element,
 		      size_t element_size, struct bi__fence *end, struct bi_error *err)
 {
 	struct bi_context *context = stream->context;
-	struct bi_context *owner = src && bi__is_host(dst) && !bi__is_host(src) ? src->context : dst->context;
+	struct bi_context *owner = owner_of(dst, src);
 	struct bi__place to = place_of(dst);
 	struct bi__place from = src ? place_of(src) : (struct bi__place){ .host = element, .immediate = element_size };
 	int recorded = bi__report_active(owner), waits = owner->debug, is_timed;

@@ -93,6 +93,11 @@ int bi__dispatch_copy(struct bi_stream *stream, const char *operation, const str
 		      const struct bi_memory *dst, const struct bi_memory *src, const void *element,
 		      size_t element_size, struct bi__fence *end, struct bi_error *err);
 
+/* The same by the host backend, at the addresses of both memories. `stream` is that of the report. */
+int bi__dispatch_copy_at_once(const struct bi_stream *stream, const char *operation, const struct bi__plan *plan,
+			      const struct bi_memory *dst, const struct bi_memory *src, const void *element,
+			      struct bi_error *err);
+
 /* *takes = does a device of the context move this plan between device and host memory as it is, without packing? */
 int bi__dispatch_takes(struct bi_context *context, const struct bi__plan *plan, const struct bi_memory *dst,
 		       const struct bi_memory *src, int *takes, struct bi_error *err);

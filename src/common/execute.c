@@ -1,6 +1,7 @@
 /* One step of one stream: who waits for whom, the work, and who waits for it. */
 #include "common/job.h"
 
+#include "common/at_once.h"
 #include "common/dispatch.h"
 #include "common/log.h"
 #include "common/memory.h"
@@ -86,9 +87,11 @@ static int execute_locked(const struct bi__job *job, struct bi_stream *stream, c
 {
 	struct bi_memory *to = job->dst;
 	struct bi_memory *from = job->src != to ? job->src : NULL;
-	int rc = is_prepared(to, from, stream) ? BI_OK : prepare(job, to, from, stream, err);
-	int to_end, from_end = BI_OK;
+	int rc, to_end, from_end = BI_OK;
 
+	if (bi__at_once_begin(job, to, from))
+		return bi__dispatch_copy_at_once(stream, job->operation, &job->plan, to, job->src, element, err);
+	rc = is_prepared(to, from, stream) ? BI_OK : prepare(job, to, from, stream, err);
 	if (rc || job->plan.kind == BI__PLAN_NOTHING)
 		return rc;
 	rc = bi__dispatch_copy(stream, job->operation, &job->plan, to, job->src, element,

@@ -156,6 +156,7 @@ struct bi_memory {
 	unsigned flags; /* enum bi_wrap_flag */
 	struct bi_context *context; /* retained while refs > 0; a pooled or retired memory is the context's */
 	const struct bi__backend *backend; /* whose block it is: the context's, or the host's */
+	pthread_mutex_t lock; /* of what stands between the next two blank lines */
 	struct bi__block block;
 	size_t nbytes; /* as asked for; a pooled block may be larger */
 	bi_release_fn release;
@@ -166,7 +167,6 @@ struct bi_memory {
 	atomic_bool shown; /* the handle was seen outside: never back to the pool */
 	atomic_bool idle; /* nothing was left to wait for when the lock was dropped; read without it */
 
-	pthread_mutex_t lock; /* everything from here to the next blank line */
 	bool pending;
 	bool capturing; /* the step under way enqueues into a graph that is being captured */
 	bool captured; /* some step did */
@@ -215,6 +215,12 @@ static inline int bi__is_host(const struct bi_memory *memory)
 	return memory->backend->is_host;
 }
 
+/* Where the CPU itself copies to and from without loss; NULL: nowhere. */
+static inline void *bi__address(const struct bi_memory *memory)
+{
+	return bi__is_host(memory) ? memory->block.host : memory->block.near;
+}
+
 /*
  * Drops what the caller holds of a count; 1 if that was all. Whoever sees that it is all holds the only reference, so
  * that nobody else can change it, and has seen what the others did before they dropped theirs: then nothing is written.
@@ -249,10 +255,13 @@ static inline void bi__memory_show(struct bi_memory *memory)
 		atomic_store(&memory->shown, 1);
 }
 
-/* Nothing is to be waited for. Needs no lock: what other threads do at the same time comes after the question. */
+/*
+ * Nothing is to be waited for. Needs no lock: what other threads do at the same time comes after the question. Who has
+ * marked the memory as shown before asks behind the mark (at_once.h).
+ */
 static inline int bi__is_idle(const struct bi_memory *memory)
 {
-	return atomic_load_explicit(&memory->idle, memory_order_acquire);
+	return atomic_load(&memory->idle);
 }
 
 static inline int bi__is_unordered(const struct bi_memory *memory)

@@ -323,6 +323,7 @@ static int open_own(struct bi__opencl *opencl, const struct bi_device *device, s
 	opencl->version = known->version;
 	opencl->capabilities = known->device.capabilities;
 	opencl->group = known->group;
+	opencl->is_near = (~opencl->capabilities & (BI_CAP_NATIVE_COPY | BI_CAP_SVM)) == 0;
 	opencl->context = bi__cl->CreateContext(NULL, 1, &known->id, NULL, NULL, &code);
 	return bi__cl_check(code, "clCreateContext", err);
 }

@@ -33,6 +33,21 @@ static void free_shared(struct shared *shared)
 	free(shared);
 }
 
+/* NULL: there are none. */
+static struct shared *alloc_shared(const struct bi__opencl *opencl, size_t nbytes)
+{
+	struct shared *shared = malloc(sizeof(*shared));
+
+	if (!shared)
+		return NULL;
+	shared->context = opencl->context;
+	shared->bytes = bi__cl->SVMAlloc(opencl->context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, nbytes, 0);
+	if (shared->bytes)
+		return shared;
+	free(shared);
+	return NULL;
+}
+
 static void CL_CALLBACK buffer_is_gone(cl_mem buffer, void *data)
 {
 	(void)buffer;
@@ -42,74 +57,83 @@ static void CL_CALLBACK buffer_is_gone(cl_mem buffer, void *data)
 /*
  * The bytes are freed by the driver's own word that the buffer over them is gone, which is when the last command that
  * uses it has finished. clEnqueueSVMFree would follow the commands of one queue only, and the buffer may still be in
- * use on others.
+ * use on others. Takes `shared`, also where it fails.
  */
-static int share(struct shared *shared, size_t nbytes, struct bi__block *block, struct bi_error *err)
+static int create_over(struct shared *shared, size_t nbytes, cl_mem *out, struct bi_error *err)
 {
-	cl_mem buffer;
-	int rc = create(shared->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, nbytes, shared->bytes, &buffer, err);
+	int rc = create(shared->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, nbytes, shared->bytes, out, err);
 
-	if (rc)
-		return rc;
-	rc = bi__cl_check(bi__cl->SetMemObjectDestructorCallback(buffer, buffer_is_gone, shared),
-			  "clSetMemObjectDestructorCallback", err);
 	if (rc) {
-		bi__cl->ReleaseMemObject(buffer);
+		free_shared(shared);
 		return rc;
 	}
-	block->kind = BI_HANDLE_CL_SVM;
-	block->handle = (uintptr_t)shared->bytes;
-	block->host = (char *)shared->bytes + block->origin;
-	block->cookie = (uintptr_t)buffer;
-	block->free_follows = 1;
-	return BI_OK;
+	rc = bi__cl_check(bi__cl->SetMemObjectDestructorCallback(*out, buffer_is_gone, shared),
+			  "clSetMemObjectDestructorCallback", err);
+	if (rc) {
+		bi__cl->ReleaseMemObject(*out);
+		free_shared(shared);
+	}
+	return rc;
 }
 
-static int alloc_shared(const struct bi__opencl *opencl, size_t nbytes, struct bi__block *block, struct bi_error *err)
+static int alloc_unified(const struct bi__opencl *opencl, size_t nbytes, struct bi__block *block, struct bi_error *err)
 {
 	struct shared *shared;
+	cl_mem buffer;
+	char *bytes;
 	int rc;
 
 	if (!(opencl->capabilities & BI_CAP_SVM))
 		return bi__fail(err, BI_EUNSUPPORTED, "the device has no fine-grained shared virtual memory");
-	shared = malloc(sizeof(*shared));
+	shared = alloc_shared(opencl, nbytes);
 	if (!shared)
-		return bi__fail(err, BI_ENOMEM, "no memory for a memory object");
-	shared->context = opencl->context;
-	shared->bytes = bi__cl->SVMAlloc(opencl->context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, nbytes, 0);
-	if (!shared->bytes) {
-		free(shared);
 		return bi__fail(err, BI_ENOMEM, "clSVMAlloc gave no %zu bytes", nbytes);
-	}
-	rc = share(shared, nbytes, block, err);
+	bytes = shared->bytes;
+	rc = create_over(shared, nbytes, &buffer, err);
 	if (rc)
-		free_shared(shared);
-	return rc;
+		return rc;
+	block->kind = BI_HANDLE_CL_SVM;
+	block->handle = (uintptr_t)bytes;
+	block->cookie = (uintptr_t)buffer;
+	block->host = bytes + block->origin;
+	block->near = opencl->is_near ? block->host : NULL;
+	return BI_OK;
 }
 
-int bi__opencl_alloc(struct bi__device_state *device, struct bi__block *block, struct bi_error *err)
+/*
+ * Where memory is shared with the CPU at no cost it is, and the library alone knows. A driver that has none to share may
+ * still have a buffer, or says why not.
+ */
+static int alloc_buffer(const struct bi__opencl *opencl, size_t nbytes, struct bi__block *block, struct bi_error *err)
 {
-	const struct bi__opencl *opencl = device->state;
-	cl_mem_flags flags = CL_MEM_READ_WRITE;
-	size_t total;
+	const int is_pinned = block->memory == BI_MEMORY_PINNED;
+	const cl_mem_flags flags = CL_MEM_READ_WRITE | (is_pinned ? CL_MEM_ALLOC_HOST_PTR : 0);
+	struct shared *shared = opencl->is_near && !is_pinned ? alloc_shared(opencl, nbytes) : NULL;
+	char *bytes = shared ? shared->bytes : NULL;
 	cl_mem buffer;
-	int rc;
+	int rc = shared ? create_over(shared, nbytes, &buffer, err)
+			: create(opencl->context, flags, nbytes, NULL, &buffer, err);
 
-	if (bi__add_size(block->nbytes, block->origin, &total))
-		return bi__fail(err, BI_EOVERFLOW, "%zu bytes do not fit into the address space", block->nbytes);
-	if (block->memory == BI_MEMORY_UNIFIED)
-		return alloc_shared(opencl, total, block, err);
-	if (block->memory == BI_MEMORY_PINNED)
-		flags |= CL_MEM_ALLOC_HOST_PTR;
-	rc = create(opencl->context, flags, total, NULL, &buffer, err);
 	if (rc)
 		return rc;
 	block->kind = BI_HANDLE_CL_MEM;
 	block->handle = (uintptr_t)buffer;
 	block->cookie = 0;
 	block->host = NULL;
-	block->free_follows = 1;
+	block->near = bytes ? bytes + block->origin : NULL;
 	return BI_OK;
+}
+
+int bi__opencl_alloc(struct bi__device_state *device, struct bi__block *block, struct bi_error *err)
+{
+	const struct bi__opencl *opencl = device->state;
+	size_t total;
+
+	if (bi__add_size(block->nbytes, block->origin, &total))
+		return bi__fail(err, BI_EOVERFLOW, "%zu bytes do not fit into the address space", block->nbytes);
+	block->free_follows = 1;
+	return block->memory == BI_MEMORY_UNIFIED ? alloc_unified(opencl, total, block, err)
+						  : alloc_buffer(opencl, total, block, err);
 }
 
 /* What the driver says about a buffer. */

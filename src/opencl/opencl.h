@@ -14,6 +14,7 @@ struct bi__opencl {
 	uint32_t capabilities; /* enum bi_capability */
 	int version; /* of the device: 102, 300 */
 	int profile; /* queues are created with profiling */
+	int is_near; /* memory of the device is this processor's, and can be shared with it byte by byte */
 	size_t group; /* work-items of a group */
 	char *cache_directory; /* or NULL */
 	pthread_mutex_t lock; /* of what follows */

@@ -27,7 +27,7 @@ static struct bi_context *host, *cuda, *opencl;
 static struct bi_view *view; /* of numbers */
 static struct bi_view *dense[2], *reversed; /* 64 bytes each, and the second backwards */
 static struct bi_view *on_cuda;
-static struct bi_view *on_opencl[2]; /* 64 bytes each */
+static struct bi_view *on_opencl[2], *shown[2]; /* 64 bytes each; the library's alone, and known to others */
 
 /* A call that fails would be counted as a fast one. */
 static void check(int rc, const struct bi_error *err, const char *what)
@@ -302,6 +302,35 @@ static void device_read(void)
 	CHECK(bi_view_read(on_opencl[0], numbers, 64, &err));
 }
 
+/* Of memory that others know, which goes to the driver. */
+static void enqueued_copy(void)
+{
+	struct bi_error err;
+
+	CHECK(bi_copy(shown[0], shown[1], NULL, &err));
+}
+
+static void enqueued_fill(void)
+{
+	struct bi_error err;
+
+	CHECK(bi_fill(shown[0], &numbers[0][0], NULL, &err));
+}
+
+static void enqueued_write(void)
+{
+	struct bi_error err;
+
+	CHECK(bi_view_write(shown[0], numbers, 64, &err));
+}
+
+static void enqueued_read(void)
+{
+	struct bi_error err;
+
+	CHECK(bi_view_read(shown[0], numbers, 64, &err));
+}
+
 static const struct {
 	const char *name;
 	void (*call)(void);
@@ -331,6 +360,10 @@ static const struct {
 	CASE(device_fill),
 	CASE(device_write),
 	CASE(device_read),
+	CASE(enqueued_copy),
+	CASE(enqueued_fill),
+	CASE(enqueued_write),
+	CASE(enqueued_read),
 #undef CASE
 };
 
@@ -348,6 +381,7 @@ static struct bi_context *open_device(const char *device)
 static void open_all(void)
 {
 	const int64_t sixteen = 16;
+	struct bi_native native;
 	struct bi_error err;
 
 	host = open_device("host");
@@ -364,12 +398,19 @@ static void open_all(void)
 	CHECK(bi_view_empty(opencl, float32, 1, &sixteen, &on_opencl[0], &err));
 	CHECK(bi_view_empty(opencl, float32, 1, &sixteen, &on_opencl[1], &err));
 	CHECK(bi_fill(on_opencl[1], &numbers[0][0], NULL, &err));
+	for (int i = 0; i < 2; i++) {
+		CHECK(bi_view_empty(opencl, float32, 1, &sixteen, &shown[i], &err));
+		bi_view_native(shown[i], &native);
+	}
+	CHECK(bi_fill(shown[1], &numbers[0][0], NULL, &err));
 }
 
 static void close_all(void)
 {
 	bi_view_release(on_opencl[0]);
 	bi_view_release(on_opencl[1]);
+	bi_view_release(shown[0]);
+	bi_view_release(shown[1]);
 	bi_view_release(on_cuda);
 	bi_view_release(reversed);
 	bi_view_release(dense[0]);

@@ -388,9 +388,12 @@ static void test_releases_at_once(void **state)
 	uintptr_t handle = outside->new_memory(native(), 300), queue = outside->new_stream(native());
 	struct bi_foreign named = foreign_memory(handle, 300, &released);
 	struct bi_view *own, *unnamed, *view;
+	struct bi_native shown;
 
 	(void)state;
 	OK(bi_view_empty(fixture.context, dtype_of("uint8"), 1, shape, &own, &error));
+	/* So that it is not filled at once. */
+	bi_view_native(own, &shown);
 	OK(bi_fill(own, "o", NULL, &error));
 	check_release_waits(own);
 	bi_view_release(own);
@@ -501,9 +504,11 @@ static void test_exported_order(void **state)
 	for (int i = 0; i < effort(8); i++) {
 		struct bi_exchange exchange;
 		struct bi_stream *stream;
+		struct bi_native shown;
 		struct bi_view *view;
 
 		OK(bi_view_empty(fixture.context, dtype_of("uint8"), 1, shape, &view, &error));
+		bi_view_native(view, &shown);
 		stream = random_stream(bi_view_memory(view));
 		OK(bi_fill(view, "x", stream, &error));
 		OK(bi_view_export(view, i % 2 ? BI_EXPORT_EVENT : 0, &exchange, &error));

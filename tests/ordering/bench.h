@@ -32,7 +32,7 @@
 /* ------------------------------------------------------------------------------------------------------------- tests
  */
 
-#define ROWS 35
+#define ROWS 36
 
 /* What a test needs of the devices that the suite was started with. */
 enum need {
@@ -44,7 +44,8 @@ enum need {
 	NEED_CROSS = 32, /* the second context shares no events with the first */
 	NEED_PEERS = 64, /* two CUDA devices */
 	NEED_SIM = 128, /* the simulated driver */
-	NEED_COUNTS = 256 /* calls of the driver are counted */
+	NEED_COUNTS = 256, /* calls of the driver are counted */
+	NEED_NEAR = 512 /* small work on memory of the library's own is done at once */
 };
 
 /* A test is named after the row that it belongs to: row_03_..., 3. */

@@ -27,6 +27,7 @@ static void row_01_home_is_the_context_stream(void **state)
 	struct bi_view *view = allocate();
 
 	(void)state;
+	handle_of(view);
 	fill(view, 1, NULL);
 	assert_exported_stream(view, home_of(bench.context));
 	finish_all();

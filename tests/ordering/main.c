@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "bench_driver.h"
+#include "common/at_once.h"
 #include "uses.h"
 
 typedef int (*group_fn)(void);
@@ -18,7 +19,7 @@ typedef int (*group_fn)(void);
 static const group_fn groups[] = {
 	homes_rows,        operations_rows,  copies_rows,  exchange_rows, release_rows, cross_rows,
 	failures_rows,     fork_rows,        waits_rows,   pair_rows,     joins_rows,   cai_rows,
-	cuda_streams_rows, cuda_memory_rows, capture_rows, peers_rows,    dlpack_rows,
+	cuda_streams_rows, cuda_memory_rows, capture_rows, peers_rows,    dlpack_rows,  at_once_rows,
 };
 
 static double now(void)
@@ -73,6 +74,13 @@ static int run_pinned(unsigned needs)
 	return failed;
 }
 
+/* Does the device work on this processor's memory, so that the library copies few bytes itself? */
+static int is_near(const struct bi_context *context)
+{
+	return is_opencl(context) && can(context, BI_CAP_NATIVE_COPY) && can(context, BI_CAP_SVM) &&
+	       bi__at_once_limit();
+}
+
 /* The driver of a device, NULL for the host, and what it allows. */
 static const struct bench_driver *open_driver(const char *spec, unsigned *needs)
 {
@@ -86,8 +94,9 @@ static const struct bench_driver *open_driver(const char *spec, unsigned *needs)
 		exit(EXIT_FAILURE);
 	}
 	driver = driver_of(context);
+	*needs = is_near(context) ? NEED_NEAR : 0;
 	bi_context_release(context);
-	*needs = driver ? driver->open(spec) : 0;
+	*needs |= driver ? driver->open(spec) : 0;
 	if (driver)
 		add_driver(driver);
 	return driver;
@@ -101,9 +110,11 @@ static uint64_t all_rows(unsigned needs)
 	uint64_t rows = common;
 
 	if (needs & NEED_CUDA)
-		rows = (UINT64_C(1) << (ROWS + 1)) - 2 - (UINT64_C(1) << 30);
+		rows = (UINT64_C(1) << 36) - 2 - (UINT64_C(1) << 30);
 	if (needs & NEED_CUDA && !(needs & NEED_SIM))
 		rows &= ~(UINT64_C(1) << 18);
+	if (needs & NEED_NEAR)
+		rows |= UINT64_C(1) << 36;
 	return rows;
 }
 
@@ -123,7 +134,7 @@ static int run_one(unsigned needs)
 
 	if (needs & NEED_DEVICE)
 		failed += run_shared("one native context, adopted by two contexts",
-				     needs | (needs & NEED_OPENCL ? NEED_CROSS : 0u));
+				     (needs & ~(unsigned)NEED_NEAR) | (needs & NEED_OPENCL ? NEED_CROSS : 0u));
 	if (needs & NEED_CUDA)
 		failed += run_pinned(needs);
 	return failed + check_complete(needs);

@@ -1,0 +1,67 @@
+#include "common/at_once.h"
+
+#include <stdlib.h>
+
+/* To enqueue a command and to have it done by another thread takes as long as to copy about so many bytes. */
+#define DEFAULT_LIMIT ((size_t)16 << 10)
+
+/* A call that returns when its bytes are there waits as long as this many times as many bytes take. */
+#define WAITING 16
+
+/* One more than the limit; 0: not known yet. */
+static atomic_size_t chosen;
+
+static size_t wished_limit(void)
+{
+	const char *text = getenv("BI_AT_ONCE");
+	unsigned long long wish;
+	char *end;
+
+	if (!text || *text < '0' || *text > '9')
+		return DEFAULT_LIMIT;
+	wish = strtoull(text, &end, 10);
+	return *end == '\0' && wish <= SIZE_MAX / WAITING / 2 ? (size_t)wish : DEFAULT_LIMIT;
+}
+
+size_t bi__at_once_limit(void)
+{
+	size_t limit = atomic_load_explicit(&chosen, memory_order_relaxed);
+
+	if (!limit) {
+		limit = wished_limit() + 1;
+		atomic_store_explicit(&chosen, limit, memory_order_relaxed);
+	}
+	return limit - 1;
+}
+
+static int is_small(const struct bi__job *job, int waits)
+{
+	size_t limit = bi__at_once_limit();
+
+	return job->plan.bytes <= (waits ? limit * WAITING : limit);
+}
+
+/* Can nobody else have work on it, or get to see a part of ours? */
+static int is_free(const struct bi_memory *memory)
+{
+	return memory->lent ||
+	       (memory->own && !atomic_load_explicit(&memory->shown, memory_order_relaxed) && bi__is_idle(memory) &&
+		!memory->readers && !memory->writers && bi__address(memory));
+}
+
+/* Who tells somebody of a memory marks it as shown first and then looks whether it is idle; here it is the reverse. */
+static int claim(struct bi_memory *memory)
+{
+	if (memory->lent)
+		return 1;
+	atomic_store(&memory->idle, false);
+	return !atomic_load(&memory->shown);
+}
+
+int bi__at_once_claim(const struct bi__job *job, struct bi_memory *to, struct bi_memory *from)
+{
+	const int waits = to->lent || (from && from->lent);
+
+	return is_free(to) && (!from || is_free(from)) && job->plan.kind != BI__PLAN_NOTHING && is_small(job, waits) &&
+	       claim(to) && (!from || claim(from));
+}

@@ -1,0 +1,299 @@
+/* Row 36: few bytes of memory that nobody else knows; and what row 21 says before and after. */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "common/at_once.h"
+#include "uses.h"
+
+static const struct producer nobody;
+
+static void read_all(struct bi_view *view, unsigned char bytes[ARRAY_BYTES])
+{
+	OK(bi_view_read(view, bytes, ARRAY_BYTES, &error));
+}
+
+/* The value of all bytes as the library reads them, or -1 if they differ. */
+static int read_value(struct bi_view *view)
+{
+	unsigned char bytes[ARRAY_BYTES];
+
+	read_all(view, bytes);
+	for (int i = 1; i < ARRAY_BYTES; i++)
+		if (bytes[i] != bytes[0])
+			return -1;
+	return bytes[0];
+}
+
+static void write_value(struct bi_view *view, int value)
+{
+	unsigned char bytes[ARRAY_BYTES];
+
+	memset(bytes, value, sizeof(bytes));
+	OK(bi_view_write(view, bytes, sizeof(bytes), &error));
+}
+
+/* Bytes of the library's own, whatever device and size. */
+static struct bi_view *allocate_bytes(int64_t count)
+{
+	struct bi_dtype byte;
+	struct bi_view *view;
+
+	OK(bi_dtype_make(BI_UINT8, 1, 0, &byte, &error));
+	OK(bi_view_empty(bench.context, byte, 1, &count, &view, &error));
+	return view;
+}
+
+/* Everything there is, and the driver is not called at all. */
+static void row_36_nothing_is_enqueued(void **state)
+{
+	struct bi_view *a = allocate(), *b = allocate(), *even, *odd;
+	const int64_t one = 7;
+	unsigned char bytes[ARRAY_BYTES], byte = 9;
+	uint64_t before = all_calls();
+
+	(void)state;
+	fill(a, 1, NULL);
+	copy(b, a, NULL);
+	assert_int_equal(read_value(b), 1);
+	write_value(a, 2);
+	even = slice(a, 0, ARRAY_BYTES / 2, 2);
+	odd = slice(b, 1, ARRAY_BYTES / 2, 2);
+	OK(bi_view_set(even, &one, &byte, &error));
+	copy(odd, even, NULL);
+	byte = 0;
+	OK(bi_view_get(a, &(int64_t){ 2 * one }, &byte, &error));
+	assert_int_equal(byte, 9);
+	read_all(b, bytes);
+	for (int i = 0; i < ARRAY_BYTES; i++)
+		assert_int_equal(bytes[i], i == 2 * one + 1 ? 9 : i % 2 ? 2 : 1);
+	assert_true(bi_view_is_idle(a) && bi_view_is_idle(b));
+	MORE(all_calls(), before, 0);
+	bi_view_release(even);
+	bi_view_release(odd);
+	bi_view_release(a);
+	bi_view_release(b);
+}
+
+/* Own memory of the host's on the other side, and a stream that is not the home. */
+static void row_36_from_and_to_the_host(void **state)
+{
+	struct bi_view *device = allocate(), *host = allocate_in(bench.context, BI_MEMORY_HOST);
+	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
+	uint64_t before = all_calls();
+
+	(void)state;
+	write_value(host, 3);
+	copy(device, host, stream);
+	fill(host, 4, NULL);
+	assert_int_equal(read_value(device), 3);
+	copy(host, device, NULL);
+	assert_int_equal(read_value(host), 3);
+	MORE(all_calls(), before, 0);
+	bi_view_release(device);
+	bi_view_release(host);
+}
+
+/* What waits on the home has nothing to do with it. */
+static void row_36_not_behind_what_is_on_the_home(void **state)
+{
+	struct bi_view *view = allocate();
+	struct gate *gate = close_gate(home_of(bench.context));
+
+	(void)state;
+	fill(view, 5, NULL);
+	assert_int_equal(read_value(view), 5);
+	assert_false(is_open(gate));
+	open_and_finish(gate);
+	bi_view_release(view);
+}
+
+/* Who knows the handle may have enqueued something. */
+static void row_36_what_was_shown_is_enqueued(void **state)
+{
+	struct bi_view *view = allocate(), *hidden = allocate(), *taken;
+	struct gate *gate;
+
+	(void)state;
+	fill(view, 1, NULL);
+	fill(hidden, 2, NULL);
+	handle_of(view);
+	taken = allocate();
+	gate = close_gate(home_of(bench.context));
+	copy(taken, view, NULL);
+	copy(view, hidden, NULL);
+	settle();
+	assert_int_equal(value_of(view), 1);
+	assert_false(bi_view_is_idle(view) || bi_view_is_idle(hidden) || bi_view_is_idle(taken));
+	open_and_finish(gate);
+	assert_int_equal(value_of(view), 2);
+	assert_int_equal(value_of(taken), 1);
+	bi_view_release(view);
+	bi_view_release(hidden);
+	bi_view_release(taken);
+}
+
+/* Memory of a producer, on either side, also the host's. */
+static void row_36_what_was_wrapped_is_enqueued(void **state)
+{
+	(void)state;
+	for (enum place place = PLACE_DEVICE; place <= PLACE_HOST; place++) {
+		struct bi_view *own = allocate(), *wrapped = wrap(place, 1, nobody);
+		struct gate *gate = close_gate(home_of(bench.context));
+
+		copy(own, wrapped, NULL);
+		assert_false(bi_view_is_idle(own));
+		open_and_finish(gate);
+		assert_int_equal(value_of(own), 1);
+		bi_view_release(own);
+		bi_view_release(wrapped);
+		clear_case();
+	}
+}
+
+/* Work that is enqueued uses the memory until it is done; once that was seen, small work is done at once again. */
+static void row_21_once_it_is_idle_small_work_is_done_at_once(void **state)
+{
+	struct bi_view *view = allocate(), *result = wrap(PLACE_DEVICE, 0, nobody);
+	struct gate *gate;
+	uint64_t before;
+
+	(void)state;
+	fill(view, 1, NULL);
+	gate = close_gate(home_of(bench.context));
+	copy(result, view, NULL);
+	fill(view, 2, NULL);
+	open_and_finish(gate);
+	assert_int_equal(value_of(result), 1);
+	expect_waits("value", 1);
+	assert_int_equal(read_value(view), 2);
+	before = all_calls();
+	fill(view, 3, NULL);
+	assert_int_equal(read_value(view), 3);
+	MORE(all_calls(), before, 0);
+	bi_view_release(view);
+	bi_view_release(result);
+}
+
+static void row_21_mapped_memory_is_not_written_at_once(void **state)
+{
+	struct bi_view *view = allocate();
+	const unsigned char byte = 2;
+	struct bi_map *map;
+
+	(void)state;
+	fill(view, 1, NULL);
+	expect_waits("map", 1);
+	OK(bi_view_map(view, BI_MAP_READ, &map, &error));
+	REFUSED(BI_EBUSY, bi_fill(view, &byte, NULL, &error));
+	unmap(map, view);
+	bi_view_release(view);
+}
+
+/* As many bytes as the limit says, sixteen times as many where the caller waits; one more is enqueued. */
+static void row_36_only_few_bytes(void **state)
+{
+	const int64_t most = (int64_t)bi__at_once_limit();
+	unsigned char *bytes = calloc((size_t)most, 16);
+	const int64_t counts[] = { most, 16 * most };
+	uint64_t before;
+
+	(void)state;
+	assert_non_null(bytes);
+	for (size_t i = 0; i < COUNT(counts); i++) {
+		struct bi_view *view = allocate_bytes(counts[i] + 1), *less = slice(view, 1, counts[i], 1);
+
+		before = all_calls();
+		if (i == 0)
+			OK(bi_fill(less, bytes, NULL, &error));
+		OK(bi_view_read(less, bytes, (size_t)counts[i], &error));
+		MORE(all_calls(), before, 0);
+		if (i == 0)
+			OK(bi_fill(view, bytes, NULL, &error));
+		assert_int_equal(bi_view_is_idle(view), i == 1);
+		bi_view_release(less);
+		bi_view_release(view);
+	}
+	free(bytes);
+}
+
+/* Memory of the pool that its last owner's work still uses. */
+static void row_36_pooled_memory_is_not_free_before_its_end(void **state)
+{
+	struct bi_view *first = allocate(), *result = wrap(PLACE_DEVICE, 0, nobody), *second;
+	struct gate *gate;
+	unsigned long hits = reported(bench.context, "hits");
+
+	(void)state;
+	fill(first, 1, NULL);
+	gate = close_gate(home_of(bench.context));
+	copy(result, first, NULL);
+	bi_view_release(first);
+	second = allocate();
+	assert_int_equal(reported(bench.context, "hits"), hits + 1);
+	fill(second, 2, NULL);
+	open_and_finish(gate);
+	assert_int_equal(value_of(result), 1);
+	assert_int_equal(value_of(second), 2);
+	bi_view_release(second);
+	bi_view_release(result);
+}
+
+struct writer {
+	struct bi_view *view;
+	atomic_int is_over;
+	int failed;
+};
+
+static void *write_on(void *data)
+{
+	struct writer *writer = data;
+
+	for (unsigned char value = 1; !atomic_load(&writer->is_over); value++)
+		writer->failed |= bi_fill(writer->view, &value, NULL, NULL) != BI_OK;
+	return NULL;
+}
+
+/* Who shows the memory while another thread writes to it, and then works on its home, sees no half of a write. */
+static void row_36_showing_it_waits_for_what_is_under_way(void **state)
+{
+	struct bi_stream *home = home_of(bench.context);
+	struct bi_view *result = wrap(PLACE_DEVICE, 0, nobody);
+
+	(void)state;
+	for (int i = 0; i < 200; i++) {
+		struct writer writer = { .view = allocate() };
+		pthread_t thread;
+
+		fill(writer.view, 0, NULL);
+		assert_int_equal(pthread_create(&thread, NULL, write_on, &writer), 0);
+		handle_of(writer.view);
+		OK(bi_view_acquire(writer.view, home, &error));
+		raw_copy(home, result, writer.view);
+		OK(bi_view_hand_back(writer.view, home, &error));
+		atomic_store(&writer.is_over, 1);
+		pthread_join(thread, NULL);
+		assert_int_equal(writer.failed, 0);
+		finish_all();
+		assert_true(value_of(result) >= 0);
+		bi_view_release(writer.view);
+	}
+	bi_view_release(result);
+}
+
+int at_once_rows(void)
+{
+	static const struct row rows[] = {
+		ROW(row_36_nothing_is_enqueued, NEED_NEAR | NEED_COUNTS),
+		ROW(row_36_from_and_to_the_host, NEED_NEAR | NEED_COUNTS),
+		ROW(row_36_not_behind_what_is_on_the_home, NEED_NEAR | NEED_GATE),
+		ROW(row_36_what_was_shown_is_enqueued, NEED_NEAR | NEED_GATE),
+		ROW(row_36_what_was_wrapped_is_enqueued, NEED_NEAR | NEED_GATE),
+		ROW(row_21_once_it_is_idle_small_work_is_done_at_once, NEED_NEAR | NEED_GATE),
+		ROW(row_21_mapped_memory_is_not_written_at_once, NEED_NEAR),
+		ROW(row_36_only_few_bytes, NEED_NEAR | NEED_COUNTS),
+		ROW(row_36_pooled_memory_is_not_free_before_its_end, NEED_NEAR | NEED_GATE),
+		ROW(row_36_showing_it_waits_for_what_is_under_way, NEED_NEAR),
+	};
+
+	return run_rows("at once", rows, COUNT(rows));
+}
