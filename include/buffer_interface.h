@@ -40,7 +40,8 @@
  *   home      the stream on which a device memory is ready: the context stream, or the one that its producer named
  *   pending   work was enqueued on a memory and its end has not been seen
  *   retired   a released memory that is kept until its pending work is done
- *   shown     a memory whose handle the caller, or an exchange, has seen; it never returns to the pool
+ *   shown     a memory whose handle the caller, or an exchange, has seen; it never returns to the pool, and all work
+ *             on it goes to the driver
  *
  * Units: sizes, offsets and strides are bytes; shapes are elements.
  */
@@ -848,7 +849,8 @@ BI_API int bi_view_set(const struct bi_view *view, const int64_t *index, const v
 
 /*
  * The whole array from or to dense C-order bytes of the caller; `nbytes` must be the array's dense size (BI_EBOUNDS).
- * Host wait: the bytes are the caller's again when the function returns.
+ * Host wait: the bytes are the caller's again when the function returns. They are the caller's alone when it is called:
+ * nothing that was enqueued, on whatever stream, may still use them; so too the element above.
  */
 BI_API int bi_view_write(const struct bi_view *view, const void *bytes, size_t nbytes, struct bi_error *err);
 BI_API int bi_view_read(const struct bi_view *view, void *bytes, size_t nbytes, struct bi_error *err);

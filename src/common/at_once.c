@@ -8,6 +8,9 @@
 /* A call that returns when its bytes are there waits as long as this many times as many bytes take. */
 #define WAITING 16
 
+/* Others who use the same memory wait for the lock meanwhile. */
+#define MOST ((size_t)1 << 20)
+
 /* One more than the limit; 0: not known yet. */
 static atomic_size_t chosen;
 
@@ -20,7 +23,7 @@ static size_t wished_limit(void)
 	if (!text || *text < '0' || *text > '9')
 		return DEFAULT_LIMIT;
 	wish = strtoull(text, &end, 10);
-	return *end == '\0' && wish <= SIZE_MAX / WAITING / 2 ? (size_t)wish : DEFAULT_LIMIT;
+	return *end == '\0' && wish <= MOST ? (size_t)wish : DEFAULT_LIMIT;
 }
 
 size_t bi__at_once_limit(void)
@@ -41,27 +44,44 @@ static int is_small(const struct bi__job *job, int waits)
 	return job->plan.bytes <= (waits ? limit * WAITING : limit);
 }
 
-/* Can nobody else have work on it, or get to see a part of ours? */
+/* Can nobody else have work on it? */
 static int is_free(const struct bi_memory *memory)
 {
-	return memory->lent ||
-	       (memory->own && !atomic_load_explicit(&memory->shown, memory_order_relaxed) && bi__is_idle(memory) &&
-		!memory->readers && !memory->writers && bi__address(memory));
+	return memory->lent || (memory->own && !bi__is_shown(memory) && bi__is_idle(memory) && !memory->readers &&
+				!memory->writers && bi__address(memory));
 }
 
-/* Who tells somebody of a memory marks it as shown first and then looks whether it is idle; here it is the reverse. */
-static int claim(struct bi_memory *memory)
+static void leave(struct bi_memory *memory)
 {
-	if (memory->lent)
-		return 1;
-	atomic_store(&memory->idle, false);
-	return !atomic_load(&memory->shown);
+	if (!memory->lent)
+		atomic_fetch_and(&memory->shown, (unsigned char)~BI__AT_ONCE);
 }
 
-int bi__at_once_claim(const struct bi__job *job, struct bi_memory *to, struct bi_memory *from)
+/* 0: somebody was told of it in the meantime. */
+static int enter(struct bi_memory *memory)
+{
+	unsigned char nobody = 0;
+
+	return memory->lent || atomic_compare_exchange_strong(&memory->shown, &nobody, BI__AT_ONCE);
+}
+
+int bi__at_once_enter_near(const struct bi__job *job, struct bi_memory *to, struct bi_memory *from)
 {
 	const int waits = to->lent || (from && from->lent);
 
-	return is_free(to) && (!from || is_free(from)) && job->plan.kind != BI__PLAN_NOTHING && is_small(job, waits) &&
-	       claim(to) && (!from || claim(from));
+	if (!is_free(to) || (from && !is_free(from)) || job->plan.kind == BI__PLAN_NOTHING || !is_small(job, waits))
+		return 0;
+	if (!enter(to))
+		return 0;
+	if (!from || enter(from))
+		return 1;
+	leave(to);
+	return 0;
+}
+
+void bi__at_once_leave(struct bi_memory *to, struct bi_memory *from)
+{
+	leave(to);
+	if (from)
+		leave(from);
 }

@@ -52,8 +52,6 @@ int bi__exchange_offer(struct bi_memory *memory, unsigned flags, struct bi_excha
 	if (is_for_host(memory) || flags & BI_EXPORT_SYNCHRONIZE)
 		return bi__order_synchronize(memory, BI__WAIT_EXPORT, err);
 	rc = bi__dispatch_alive(memory->context, err);
-	/* Before the question, so that what is done at once meanwhile is waited for. */
-	bi__memory_show(memory);
 	if (rc || bi__is_idle(memory))
 		return rc;
 	bi__order_lock(memory, NULL);

@@ -89,8 +89,11 @@ static int execute_locked(const struct bi__job *job, struct bi_stream *stream, c
 	struct bi_memory *from = job->src != to ? job->src : NULL;
 	int rc, to_end, from_end = BI_OK;
 
-	if (bi__at_once_begin(job, to, from))
-		return bi__dispatch_copy_at_once(stream, job->operation, &job->plan, to, job->src, element, err);
+	if (bi__at_once_enter(job, to, from)) {
+		rc = bi__dispatch_copy_at_once(stream, job->operation, &job->plan, to, job->src, element, err);
+		bi__at_once_leave(to, from);
+		return rc;
+	}
 	rc = is_prepared(to, from, stream) ? BI_OK : prepare(job, to, from, stream, err);
 	if (rc || job->plan.kind == BI__PLAN_NOTHING)
 		return rc;

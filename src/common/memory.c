@@ -18,7 +18,8 @@
 static void init(struct bi_memory *memory, struct bi_context *context, const struct bi__backend *backend)
 {
 	/* What comes before is set here, what comes behind by who takes it. An assignment would clear word by word. */
-	memset(&memory->block, 0, offsetof(struct bi_memory, stale) - offsetof(struct bi_memory, block));
+	memset(&memory->block, 0, sizeof(memory->block));
+	memset(&memory->release, 0, offsetof(struct bi_memory, partner) - offsetof(struct bi_memory, release));
 	atomic_init(&memory->refs, 1);
 	memory->flags = 0;
 	memory->context = context;
@@ -65,6 +66,7 @@ void bi__memory_lend(struct bi_memory *memory, struct bi_context *context, void 
 	memory->block.host = bytes;
 	memory->nbytes = memory->block.nbytes = nbytes;
 	memory->lent = true;
+	memory->partner = NULL;
 	atomic_init(&memory->idle, true);
 }
 
@@ -117,7 +119,7 @@ static int has_pool(const struct bi_context *context, enum bi_memory_kind kind, 
 static int is_pooled(const struct bi_context *context, const struct bi_memory *memory)
 {
 	return memory->own && memory->backend == context->backend && !memory->lost && !memory->captured &&
-	       !atomic_load(&memory->shown) && has_pool(context, memory->block.memory, memory->block.nbytes);
+	       !bi__is_shown(memory) && has_pool(context, memory->block.memory, memory->block.nbytes);
 }
 
 /* The order of the home says nothing to the CPU: what it can address is free when the work on it is done. */

@@ -151,6 +151,9 @@ struct bi_view {
 #define BI__HAS_ROOM 0
 #endif
 
+#define BI__SHOWN 1 /* the handle was seen outside: never back to the pool, nor worked on at once */
+#define BI__AT_ONCE 2 /* a thread works on it at once (at_once.h), under the lock */
+
 struct bi_memory {
 	atomic_uint refs; /* and BI__ROOM_TAKEN */
 	unsigned flags; /* enum bi_wrap_flag */
@@ -164,7 +167,7 @@ struct bi_memory {
 	bool own; /* allocated by us */
 	bool lodged; /* in room of whoever is told of its end */
 	bool lent; /* for the time of one call, of whose thread it is: it needs no lock */
-	atomic_bool shown; /* the handle was seen outside: never back to the pool */
+	atomic_uchar shown; /* BI__SHOWN and BI__AT_ONCE */
 	atomic_bool idle; /* nothing was left to wait for when the lock was dropped; read without it */
 
 	bool pending;
@@ -180,19 +183,19 @@ struct bi_memory {
 	struct bi_stream *producer; /* retained: the stream that the producer named, also after another became the home;
 				       set before anybody else knows the memory, and read without the lock */
 	uint64_t epoch; /* counts changes of what is pending */
-	const struct bi_memory *partner; /* host memory: the device memory of the last copy, only to be compared */
-	uint64_t partner_epoch; /* that of the partner, behind the copy */
 	struct bi__fence tail; /* host memory: the end of all device work on it */
-	uint64_t tail_stream; /* serial of the stream that it was recorded on */
 	struct bi_event **first_use; /* events that the first use waits for */
 	size_t first_use_count;
 	struct bi_stream *unrecorded; /* retained: the end of work on this stream could not be recorded yet */
 	struct bi_stream
 		*caught_up[2]; /* it could, and is let go when the lock is dropped; one step leaves two at most */
 
-	/* From here on nothing is set before it is needed. */
+	/* From here on nothing is set before it is needed; what stands before the next blank line under the lock. */
+	const struct bi_memory *partner; /* lent memory: the device memory of the copy, only to be compared */
+	uint64_t partner_epoch; /* that of the partner, behind the copy */
+	uint64_t tail_stream; /* serial of the stream that the tail was recorded on */
 	struct bi__fence stale[3]; /* tails before that one, let go when the lock is dropped: one step leaves three at
-				      most; under the lock */
+				      most */
 
 	struct bi_memory *next; /* retired list, or class of the pool */
 	struct bi_memory **link; /* pool: what points to it in its class */
@@ -248,20 +251,28 @@ static inline int bi__share_events(const struct bi_context *a, const struct bi_c
 	return a->backend == b->backend && (a->state.native == b->state.native || a->backend->has_peers);
 }
 
-/* The handle is about to be seen outside. Written once: threads that describe one memory do not fight for its line. */
-static inline void bi__memory_show(struct bi_memory *memory)
-{
-	if (!atomic_load_explicit(&memory->shown, memory_order_relaxed))
-		atomic_store(&memory->shown, 1);
-}
+/* What follows, for a memory of which it is not done yet. Under no lock. */
+void bi__memory_reveal(struct bi_memory *memory);
 
 /*
- * Nothing is to be waited for. Needs no lock: what other threads do at the same time comes after the question. Who has
- * marked the memory as shown before asks behind the mark (at_once.h).
+ * The handle is about to be seen outside: afterwards nothing is done to the memory at once, and nothing is under way.
+ * Written once: threads that describe one memory do not fight for its line.
  */
+static inline void bi__memory_show(struct bi_memory *memory)
+{
+	if (atomic_load_explicit(&memory->shown, memory_order_acquire) != BI__SHOWN)
+		bi__memory_reveal(memory);
+}
+
+static inline int bi__is_shown(const struct bi_memory *memory)
+{
+	return atomic_load_explicit(&memory->shown, memory_order_relaxed) & BI__SHOWN;
+}
+
+/* Nothing is to be waited for. Needs no lock: what other threads do at the same time comes after the question. */
 static inline int bi__is_idle(const struct bi_memory *memory)
 {
-	return atomic_load(&memory->idle);
+	return atomic_load_explicit(&memory->idle, memory_order_acquire);
 }
 
 static inline int bi__is_unordered(const struct bi_memory *memory)

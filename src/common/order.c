@@ -22,6 +22,15 @@ void bi__order_lock(struct bi_memory *a, struct bi_memory *b)
 		lock(second);
 }
 
+void bi__memory_reveal(struct bi_memory *memory)
+{
+	if (!(atomic_fetch_or(&memory->shown, BI__SHOWN) & BI__AT_ONCE))
+		return;
+	/* Who works on it at once waits for nobody meanwhile. */
+	pthread_mutex_lock(&memory->lock);
+	pthread_mutex_unlock(&memory->lock);
+}
+
 int bi__order_try_lock(struct bi_memory *memory)
 {
 	return pthread_mutex_trylock(&memory->lock) == 0;
@@ -134,7 +143,9 @@ static int block_on(struct bi_memory *memory, struct bi__fence *fence, uint64_t 
 	int rc = bi__fence_block(fence, reason, err);
 
 	bi__fence_clear(fence);
-	/* Work that failed has ended; that is told once. */
+	/* Work that failed counts as ended; that is told once. What it waited for besides may still run. */
+	if (rc == BI_EPRODUCER)
+		bi__memory_show(memory);
 	if (!rc || rc == BI_EPRODUCER)
 		mark_idle(memory, epoch);
 	return rc;

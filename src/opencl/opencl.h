@@ -3,6 +3,8 @@
 #define BI_OPENCL_OPENCL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 
 #include "common/backend.h"
 #include "opencl/api.h"
@@ -13,8 +15,9 @@ struct bi__opencl {
 	cl_device_id device;
 	uint32_t capabilities; /* enum bi_capability */
 	int version; /* of the device: 102, 300 */
-	int profile; /* queues are created with profiling */
-	int is_near; /* memory of the device is this processor's, and can be shared with it byte by byte */
+	atomic_uint near_blocks; /* buffers over memory that is shared with the CPU */
+	bool is_near; /* memory of the device is this processor's, can be shared with it byte by byte, and is */
+	bool profile; /* queues are created with profiling */
 	size_t group; /* work-items of a group */
 	char *cache_directory; /* or NULL */
 	pthread_mutex_t lock; /* of what follows */

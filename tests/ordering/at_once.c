@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "buffer_interface/dlpack.h"
 #include "common/at_once.h"
 #include "uses.h"
 
@@ -181,38 +182,52 @@ static void row_21_mapped_memory_is_not_written_at_once(void **state)
 	struct bi_map *map;
 
 	(void)state;
-	fill(view, 1, NULL);
 	expect_waits("map", 1);
 	OK(bi_view_map(view, BI_MAP_READ, &map, &error));
+	expect_waits("synchronize", 1);
+	OK(bi_view_synchronize(view, &error));
+	assert_true(bi_view_is_idle(view));
 	REFUSED(BI_EBUSY, bi_fill(view, &byte, NULL, &error));
 	unmap(map, view);
 	bi_view_release(view);
 }
 
-/* As many bytes as the limit says, sixteen times as many where the caller waits; one more is enqueued. */
+/* As many bytes as the limit says; one more is enqueued. */
 static void row_36_only_few_bytes(void **state)
 {
 	const int64_t most = (int64_t)bi__at_once_limit();
-	unsigned char *bytes = calloc((size_t)most, 16);
-	const int64_t counts[] = { most, 16 * most };
-	uint64_t before;
+	struct bi_view *more = allocate_bytes(most + 1), *few = slice(more, 1, most, 1);
+	const unsigned char byte = 1;
+	uint64_t before = all_calls();
+
+	(void)state;
+	OK(bi_fill(few, &byte, NULL, &error));
+	MORE(all_calls(), before, 0);
+	assert_true(bi_view_is_idle(more));
+	OK(bi_fill(more, &byte, NULL, &error));
+	assert_false(bi_view_is_idle(more));
+	bi_view_release(few);
+	bi_view_release(more);
+}
+
+/* Sixteen times as many where the caller waits. */
+static void row_21_more_bytes_at_once_where_the_caller_waits(void **state)
+{
+	const int64_t most = 16 * (int64_t)bi__at_once_limit();
+	struct bi_view *more = allocate_bytes(most + 1), *few = slice(more, 1, most, 1);
+	unsigned char *bytes = calloc(1, (size_t)most + 1);
+	uint64_t before = all_calls();
 
 	(void)state;
 	assert_non_null(bytes);
-	for (size_t i = 0; i < COUNT(counts); i++) {
-		struct bi_view *view = allocate_bytes(counts[i] + 1), *less = slice(view, 1, counts[i], 1);
-
-		before = all_calls();
-		if (i == 0)
-			OK(bi_fill(less, bytes, NULL, &error));
-		OK(bi_view_read(less, bytes, (size_t)counts[i], &error));
-		MORE(all_calls(), before, 0);
-		if (i == 0)
-			OK(bi_fill(view, bytes, NULL, &error));
-		assert_int_equal(bi_view_is_idle(view), i == 1);
-		bi_view_release(less);
-		bi_view_release(view);
-	}
+	OK(bi_view_write(few, bytes, (size_t)most, &error));
+	OK(bi_view_read(few, bytes, (size_t)most, &error));
+	MORE(all_calls(), before, 0);
+	expect_waits("value", 1);
+	OK(bi_view_read(more, bytes, (size_t)most + 1, &error));
+	assert_true(all_calls() > before);
+	bi_view_release(few);
+	bi_view_release(more);
 	free(bytes);
 }
 
@@ -253,21 +268,57 @@ static void *write_on(void *data)
 	return NULL;
 }
 
-/* Who shows the memory while another thread writes to it, and then works on its home, sees no half of a write. */
+/* Ways to get to know a memory whose home one then works on. */
+static void show_and_acquire(struct bi_view *view)
+{
+	handle_of(view);
+	OK(bi_view_acquire(view, home_of(bench.context), &error));
+}
+
+static void acquire_and_show(struct bi_view *view)
+{
+	OK(bi_view_acquire(view, home_of(bench.context), &error));
+	handle_of(view);
+}
+
+static void just_show(struct bi_view *view)
+{
+	handle_of(view);
+}
+
+static void export_it(struct bi_view *view)
+{
+	struct bi_exchange exchange;
+
+	OK(bi_view_export(view, 0, &exchange, &error));
+	exchange.release(&exchange);
+}
+
+static void export_for_dlpack(struct bi_view *view)
+{
+	struct bi_dl_managed_versioned *tensor;
+
+	OK(bi_view_acquire(view, home_of(bench.context), &error));
+	OK(bi_dlpack_export(view, 0, &tensor, &error));
+	tensor->deleter(tensor);
+}
+
+/* Who is told of memory while another thread writes to it, and then works on its home, sees no half of a write. */
 static void row_36_showing_it_waits_for_what_is_under_way(void **state)
 {
+	static void (*const ways[])(struct bi_view * view) = { show_and_acquire, acquire_and_show, just_show, export_it,
+							       export_for_dlpack };
 	struct bi_stream *home = home_of(bench.context);
 	struct bi_view *result = wrap(PLACE_DEVICE, 0, nobody);
 
 	(void)state;
-	for (int i = 0; i < 200; i++) {
+	for (size_t i = 0; i < 100 * COUNT(ways); i++) {
 		struct writer writer = { .view = allocate() };
 		pthread_t thread;
 
 		fill(writer.view, 0, NULL);
 		assert_int_equal(pthread_create(&thread, NULL, write_on, &writer), 0);
-		handle_of(writer.view);
-		OK(bi_view_acquire(writer.view, home, &error));
+		ways[i % COUNT(ways)](writer.view);
 		raw_copy(home, result, writer.view);
 		OK(bi_view_hand_back(writer.view, home, &error));
 		atomic_store(&writer.is_over, 1);
@@ -291,6 +342,7 @@ int at_once_rows(void)
 		ROW(row_21_once_it_is_idle_small_work_is_done_at_once, NEED_NEAR | NEED_GATE),
 		ROW(row_21_mapped_memory_is_not_written_at_once, NEED_NEAR),
 		ROW(row_36_only_few_bytes, NEED_NEAR | NEED_COUNTS),
+		ROW(row_21_more_bytes_at_once_where_the_caller_waits, NEED_NEAR | NEED_COUNTS),
 		ROW(row_36_pooled_memory_is_not_free_before_its_end, NEED_NEAR | NEED_GATE),
 		ROW(row_36_showing_it_waits_for_what_is_under_way, NEED_NEAR),
 	};

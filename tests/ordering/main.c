@@ -110,11 +110,11 @@ static uint64_t all_rows(unsigned needs)
 	uint64_t rows = common;
 
 	if (needs & NEED_CUDA)
-		rows = (UINT64_C(1) << 36) - 2 - (UINT64_C(1) << 30);
+		rows = (UINT64_C(1) << ROWS) - 2 - (UINT64_C(1) << 30);
 	if (needs & NEED_CUDA && !(needs & NEED_SIM))
 		rows &= ~(UINT64_C(1) << 18);
 	if (needs & NEED_NEAR)
-		rows |= UINT64_C(1) << 36;
+		rows |= UINT64_C(1) << ROWS;
 	return rows;
 }
 
