@@ -14,36 +14,36 @@
 struct code {
 	uint8_t is_known;
 	uint8_t is_counted; /* the count before it is a length, not a number of elements */
-	uint8_t native, standard; /* enum bi_type; BI_TYPE_COUNT: not in this mode */
-	uint8_t native_size; /* 0: a text, or as many bytes as are counted */
+	uint8_t standard; /* enum bi_type; BI_TYPE_COUNT: not in this mode */
+	struct bi_dtype native; /* copied as a whole; item size 0: a text, or as many bytes as are counted */
 };
 
 #define SIGNED(type) (sizeof(type) == 8 ? BI_INT64 : sizeof(type) == 4 ? BI_INT32 : BI_INT16)
 #define UNSIGNED(type) (sizeof(type) == 8 ? BI_UINT64 : sizeof(type) == 4 ? BI_UINT32 : BI_UINT16)
 
 static const struct code codes[128] = {
-	['?'] = { 1, 0, BI_BOOL, BI_BOOL, 1 },
-	['b'] = { 1, 0, BI_INT8, BI_INT8, 1 },
-	['B'] = { 1, 0, BI_UINT8, BI_UINT8, 1 },
-	['h'] = { 1, 0, SIGNED(short), BI_INT16, sizeof(short) },
-	['H'] = { 1, 0, UNSIGNED(short), BI_UINT16, sizeof(short) },
-	['i'] = { 1, 0, SIGNED(int), BI_INT32, sizeof(int) },
-	['I'] = { 1, 0, UNSIGNED(int), BI_UINT32, sizeof(int) },
-	['l'] = { 1, 0, SIGNED(long), BI_INT32, sizeof(long) },
-	['L'] = { 1, 0, UNSIGNED(long), BI_UINT32, sizeof(long) },
-	['q'] = { 1, 0, BI_INT64, BI_INT64, 8 },
-	['Q'] = { 1, 0, BI_UINT64, BI_UINT64, 8 },
-	['n'] = { 1, 0, SIGNED(size_t), BI_TYPE_COUNT, sizeof(size_t) },
-	['N'] = { 1, 0, UNSIGNED(size_t), BI_TYPE_COUNT, sizeof(size_t) },
-	['e'] = { 1, 0, BI_FLOAT16, BI_FLOAT16, 2 },
-	['f'] = { 1, 0, BI_FLOAT32, BI_FLOAT32, 4 },
-	['d'] = { 1, 0, BI_FLOAT64, BI_FLOAT64, 8 },
-	['F'] = { 1, 0, BI_COMPLEX64, BI_COMPLEX64, 8 },
-	['D'] = { 1, 0, BI_COMPLEX128, BI_COMPLEX128, 16 },
-	['c'] = { 1, 0, BI_BYTES, BI_BYTES, 0 },
-	['s'] = { 1, 1, BI_BYTES, BI_BYTES, 0 },
-	['w'] = { 1, 1, BI_UNICODE, BI_UNICODE, 0 },
-	['x'] = { 1, 1, BI_VOID, BI_VOID, 0 },
+	['?'] = { 1, 0, BI_BOOL, { 1, 1, BI_BOOL, 0 } },
+	['b'] = { 1, 0, BI_INT8, { 1, 1, BI_INT8, 0 } },
+	['B'] = { 1, 0, BI_UINT8, { 1, 1, BI_UINT8, 0 } },
+	['h'] = { 1, 0, BI_INT16, { sizeof(short), 1, SIGNED(short), 0 } },
+	['H'] = { 1, 0, BI_UINT16, { sizeof(short), 1, UNSIGNED(short), 0 } },
+	['i'] = { 1, 0, BI_INT32, { sizeof(int), 1, SIGNED(int), 0 } },
+	['I'] = { 1, 0, BI_UINT32, { sizeof(int), 1, UNSIGNED(int), 0 } },
+	['l'] = { 1, 0, BI_INT32, { sizeof(long), 1, SIGNED(long), 0 } },
+	['L'] = { 1, 0, BI_UINT32, { sizeof(long), 1, UNSIGNED(long), 0 } },
+	['q'] = { 1, 0, BI_INT64, { 8, 1, BI_INT64, 0 } },
+	['Q'] = { 1, 0, BI_UINT64, { 8, 1, BI_UINT64, 0 } },
+	['n'] = { 1, 0, BI_TYPE_COUNT, { sizeof(size_t), 1, SIGNED(size_t), 0 } },
+	['N'] = { 1, 0, BI_TYPE_COUNT, { sizeof(size_t), 1, UNSIGNED(size_t), 0 } },
+	['e'] = { 1, 0, BI_FLOAT16, { 2, 1, BI_FLOAT16, 0 } },
+	['f'] = { 1, 0, BI_FLOAT32, { 4, 1, BI_FLOAT32, 0 } },
+	['d'] = { 1, 0, BI_FLOAT64, { 8, 1, BI_FLOAT64, 0 } },
+	['F'] = { 1, 0, BI_COMPLEX64, { 8, 1, BI_COMPLEX64, 0 } },
+	['D'] = { 1, 0, BI_COMPLEX128, { 16, 1, BI_COMPLEX128, 0 } },
+	['c'] = { 1, 0, BI_BYTES, { 0, 1, BI_BYTES, 0 } },
+	['s'] = { 1, 1, BI_BYTES, { 0, 1, BI_BYTES, 0 } },
+	['w'] = { 1, 1, BI_UNICODE, { 0, 1, BI_UNICODE, 0 } },
+	['x'] = { 1, 1, BI_VOID, { 0, 1, BI_VOID, 0 } },
 };
 
 struct reader {
@@ -172,7 +172,7 @@ static int read_simple(struct reader *in, int64_t count, struct item *item)
 {
 	const struct code *code = read_letter(in);
 	int is_native = in->order == '@' || in->order == '^';
-	enum bi_type type = code ? (is_native ? code->native : code->standard) : BI_TYPE_COUNT;
+	enum bi_type type = code ? (is_native ? code->native.type : code->standard) : BI_TYPE_COUNT;
 	int64_t unit = type == BI_UNICODE ? 4 : 1;
 	int is_sized = type == BI_BYTES || type == BI_UNICODE || type == BI_VOID;
 
@@ -392,22 +392,19 @@ static int read_one_letter(const char *format, Py_ssize_t itemsize, struct bi_dt
 	unsigned letter = (unsigned char)format[0];
 	const struct code *code = &codes[letter % Py_ARRAY_LENGTH(codes)];
 
-	if (letter >= Py_ARRAY_LENGTH(codes) || !code->native_size || code->native_size != itemsize || format[1])
+	if (letter >= Py_ARRAY_LENGTH(codes) || !code->native.item_size || code->native.item_size != itemsize ||
+	    format[1])
 		return 0;
-	*out = (struct bi_dtype){ code->native_size, 1, code->native, 0 };
+	*out = code->native;
 	return 1;
 }
 
-int bip_format_read(const char *format, Py_ssize_t itemsize, struct bi_dtype *out, PyObject **descr)
+static int read_any(const char *format, Py_ssize_t itemsize, struct bi_dtype *out, PyObject **descr)
 {
-	struct reader in = { format ? format : "B", format ? format : "B", '@' };
+	struct reader in = { format, format, '@' };
 	struct item item;
-	int rc;
+	int rc = read_item(&in, 0, &item);
 
-	*descr = NULL;
-	if (read_one_letter(in.format, itemsize, out))
-		return 0;
-	rc = read_item(&in, 0, &item);
 	if (!rc)
 		rc = check_whole(&in, &item, itemsize);
 	if (!rc && item.fields) {
@@ -418,4 +415,11 @@ int bip_format_read(const char *format, Py_ssize_t itemsize, struct bi_dtype *ou
 		*out = item.dtype;
 	Py_XDECREF(item.fields);
 	return rc;
+}
+
+int bip_format_read(const char *format, Py_ssize_t itemsize, struct bi_dtype *out, PyObject **descr)
+{
+	*descr = NULL;
+	format = format ? format : "B";
+	return read_one_letter(format, itemsize, out) ? 0 : read_any(format, itemsize, out, descr);
 }

@@ -13,7 +13,7 @@
 
 static int refuse_suboffsets(const Py_buffer *buffer)
 {
-	for (int i = 0; buffer->suboffsets && i < buffer->ndim; i++) {
+	for (int i = 0; i < buffer->ndim; i++) {
 		if (buffer->suboffsets[i] < 0)
 			continue;
 		PyErr_Format(bip_InvalidArrayError, "suboffsets[%d] is %zd: arrays of pointers are not supported", i,
@@ -30,11 +30,11 @@ static int read_shape(const Py_buffer *buffer, int64_t shape[BI_MAX_NDIM], int64
 			     buffer->shape ? "" : " without a shape", BI_MAX_NDIM);
 		return -1;
 	}
-	for (int i = 0; i < buffer->ndim; i++) {
+	for (int i = 0; i < buffer->ndim; i++)
 		shape[i] = buffer->shape[i];
-		strides[i] = buffer->strides ? buffer->strides[i] : 0;
-	}
-	return refuse_suboffsets(buffer);
+	for (int i = 0; buffer->strides && i < buffer->ndim; i++)
+		strides[i] = buffer->strides[i];
+	return buffer->suboffsets ? refuse_suboffsets(buffer) : 0;
 }
 
 /* Who names no strides means C order. */
@@ -113,9 +113,12 @@ static int import_exported(PyObject *object, struct bip_found *found)
 	return import_typed(object, found);
 }
 
+/* It counts its users, and nothing more is to be asked of it. */
 int bip_import_memoryview(PyObject *object, struct bip_found *found)
 {
-	return import_exported(object, found);
+	struct bip_kept *borrowed = bip_borrow(object, PyBUF_FULL_RO);
+
+	return borrowed ? import_filled(&borrowed->buffer, borrowed, found) : -1;
 }
 
 int bip_refuse_masked(PyObject *object)

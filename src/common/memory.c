@@ -245,8 +245,6 @@ static int adopt_order(struct bi_memory *memory, const struct bi_foreign *foreig
 {
 	int rc = BI_OK;
 
-	if (foreign->flags & BI_WRAP_UNORDERED)
-		return BI_OK;
 	if (foreign->stream && (bi__is_host(memory) || foreign->stream->queue.per_thread)) {
 		bi__order_lock(memory, NULL);
 		rc = follow_producer(memory, foreign->stream, err);
@@ -255,7 +253,17 @@ static int adopt_order(struct bi_memory *memory, const struct bi_foreign *foreig
 		memory->home = memory->producer = bi_stream_retain(foreign->stream);
 		memory->pending = 1;
 	}
-	return rc ? rc : keep_events(memory, foreign, err);
+	if (!rc)
+		rc = keep_events(memory, foreign, err);
+	/* After a failure there may be something to be made up for. */
+	atomic_init(&memory->idle, !rc && !memory->pending && !memory->tail.context && !memory->first_use_count);
+	return rc;
+}
+
+/* Does the producer say what has to be waited for? Few do of host memory. */
+static int has_order(const struct bi_foreign *foreign)
+{
+	return (foreign->stream || foreign->event_count) && !(foreign->flags & BI_WRAP_UNORDERED);
 }
 
 int bi_memory_wrap(struct bi_context *context, const struct bi_foreign *foreign, struct bi_memory **out,
@@ -280,15 +288,15 @@ int bi__memory_wrap(struct bi_context *context, const struct bi_foreign *foreign
 		return bi__fail(err, BI_ENOMEM, "no memory for a memory object");
 	memory->block.nbytes = foreign->nbytes;
 	memory->flags = foreign->flags;
+	atomic_init(&memory->idle, true);
 	rc = bi__dispatch_adopt(memory, foreign, err);
-	if (!rc)
+	if (!rc && has_order(foreign))
 		rc = adopt_order(memory, foreign, err);
 	if (rc) {
 		bi_memory_release(memory);
 		return rc;
 	}
 	memory->nbytes = memory->block.nbytes;
-	atomic_init(&memory->idle, !memory->pending && !memory->tail.context && !memory->first_use_count);
 	bi__memory_give_owner(memory, foreign->release, foreign->release_data);
 	*out = memory;
 	return BI_OK;
