@@ -821,10 +821,11 @@ BI_API int bi_view_synchronize(const struct bi_view *view, struct bi_error *err)
 /*
  * All of them check everything before anything is enqueued. With `stream` NULL the work runs on the home of the
  * destination (a host destination: of the source), else on that stream. Work between host memories is done by the
- * calling thread before the function returns, and so are few bytes of idle device memory that lies in the processor's
- * own and was never shown (BI_AT_ONCE in the environment: how many, 0: none); other work needs a stream of the context
- * of a device memory involved, or of one with the same cl_context. BI_EINVAL for a stream that does not serve, BI_EBUSY
- * for mapped memory, BI_EPRODUCER if work of a producer that must come first is known to have failed.
+ * calling thread before the function returns, and so are few bytes between memories of the library's own that are idle
+ * and were never shown, or the caller's bytes, where device memory lies in the processor's own (BI_AT_ONCE in the
+ * environment: how many, 0: none); other work needs a stream of the context of a device memory involved, or of one with
+ * the same cl_context. BI_EINVAL for a stream that does not serve, BI_EBUSY for mapped memory, BI_EPRODUCER if work of
+ * a producer that must come first is known to have failed.
  * If the driver fails in the middle, later work is still ordered and the destination's contents are undefined.
  * Arrays without elements: success, no driver call.
  */

@@ -17,7 +17,7 @@ int bi__at_once_enter_near(const struct bi__job *job, struct bi_memory *to, stru
 
 /*
  * Locked. Can the job be done at once, and is it so small that to enqueue it takes as long? Then who shows one of the
- * memories waits until bi__at_once_leave and the lock is dropped. `from` may be NULL.
+ * memories waits until bi__at_once_leave. `from` may be NULL.
  */
 static inline int bi__at_once_enter(const struct bi__job *job, struct bi_memory *to, struct bi_memory *from)
 {

@@ -503,6 +503,15 @@ static int is_done(struct bi_context *context, const struct bi_memory *memory)
 	return memory->deferred ? !is_deferred(memory) : has_ended(&fence);
 }
 
+/* What the failed work waited for besides may still run, so nobody gets the memory again. */
+static int has_failed(struct bi_context *context, const struct bi_memory *memory)
+{
+	const struct bi__fence fence = { context, memory->retire_event };
+	int done;
+
+	return bi__fence_query(&fence, &done, NULL) == BI_EPRODUCER;
+}
+
 /* The driver may refuse to wait for one event; then its whole stream is waited for. */
 static int wait_until_done(struct bi_context *context, const struct bi_memory *memory)
 {
@@ -557,16 +566,17 @@ void bi__memory_reap_retired(struct bi_context *context, enum bi__reap how)
 		return;
 	while (atomic_load_explicit(&context->retired_count, memory_order_relaxed) &&
 	       (memory = next_retired(context, how))) {
-		int is_safe;
+		int is_safe, is_reused;
 
 		if (memory->deferred) {
 			undefer(context, memory, how);
 			continue;
 		}
 		is_safe = how != BI__REAP_WAIT || wait_until_done(context, memory);
+		is_reused = how != BI__REAP_WAIT && is_pooled(context, memory) && !has_failed(context, memory);
 		bi__dispatch_drop_event(context, memory->retire_event);
 		memory->pending = 0;
-		if (is_safe && how != BI__REAP_WAIT && is_pooled(context, memory))
+		if (is_safe && is_reused)
 			bi__pool_put(context, memory);
 		else if (is_safe)
 			bi__memory_destroy(context, memory);

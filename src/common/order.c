@@ -1,5 +1,6 @@
 #include "common/order.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,11 +25,13 @@ void bi__order_lock(struct bi_memory *a, struct bi_memory *b)
 
 void bi__memory_reveal(struct bi_memory *memory)
 {
-	if (!(atomic_fetch_or(&memory->shown, BI__SHOWN) & BI__AT_ONCE))
-		return;
-	/* Who works on it at once waits for nobody meanwhile. */
-	pthread_mutex_lock(&memory->lock);
-	pthread_mutex_unlock(&memory->lock);
+	unsigned char marks = atomic_fetch_or(&memory->shown, BI__SHOWN);
+
+	/* Not for the lock, under which others may wait for the device: this takes as long as a small copy. */
+	while (marks & BI__AT_ONCE) {
+		sched_yield();
+		marks = atomic_load_explicit(&memory->shown, memory_order_acquire);
+	}
 }
 
 int bi__order_try_lock(struct bi_memory *memory)

@@ -113,8 +113,8 @@ static int may_be_near(const struct bi__opencl *opencl, const struct bi__block *
 }
 
 /*
- * The first lie over memory that is shared with the CPU at no cost, for the library's own use. A driver that has none
- * to share may still have a buffer, or says why not.
+ * The first lie over memory that is shared with the CPU at no cost, for the library's own use. A driver whose
+ * clSVMAlloc has no more may still have a buffer, or says why not.
  */
 static int alloc_buffer(struct bi__opencl *opencl, size_t nbytes, struct bi__block *block, struct bi_error *err)
 {
