@@ -11,9 +11,10 @@ endfunction()
 
 # What the drivers below have of their own is not in the bytes that they move, so half of the random cases are enough.
 set(variant BI_TEST_EFFORT=50)
-# Sanitizers see each access of the simulator's, and in a quarter of the cases what they see in all.
+# Sanitizers see each access of the simulator's, and in a half or a quarter of the cases what they see in all.
 if(BI_SANITIZE)
     set(variant BI_TEST_EFFORT=25)
+    set(plain BI_TEST_EFFORT=50)
 endif()
 if(BI_SANITIZE STREQUAL "thread")
     set(plain BI_TEST_EFFORT=25)
