@@ -384,12 +384,14 @@ static void retire(struct bi_context *context, struct bi_memory *memory, uintptr
 	pthread_mutex_unlock(&context->retired_lock);
 }
 
-/* Is the event complete, failed, or another process'? If the driver cannot say, it is not. */
-static int has_ended(const struct bi__fence *fence)
+/* 1: the event is complete, or another process'; BI_EPRODUCER: it has failed; 0: neither, or the driver cannot say. */
+static int ending(const struct bi__fence *fence)
 {
 	int done = 1, rc = bi__fence_query(fence, &done, NULL);
 
-	return rc ? rc == BI_EPRODUCER || rc == BI_EFORK : done;
+	if (rc == BI_EPRODUCER)
+		return rc;
+	return rc ? rc == BI_EFORK : done;
 }
 
 /* A driver that cannot say does not keep memory from being let go. */
@@ -430,7 +432,7 @@ static void let_go(struct bi_context *context, struct bi_memory *memory)
 	}
 	if (last_work(memory, &work) && bi__dispatch_finish(memory->home, NULL))
 		memory->lost = 1;
-	if (work.context && !has_ended(&work)) {
+	if (work.context && !ending(&work)) {
 		retire(work.context, memory, work.event);
 		bi_context_release(work.context);
 		return;
@@ -496,20 +498,15 @@ void bi__memory_leave_room(struct bi_memory *memory)
 		end(memory);
 }
 
-static int is_done(struct bi_context *context, const struct bi_memory *memory)
+/* What failed work waited for besides may still run, so nobody gets its memory again. */
+static int is_done(struct bi_context *context, struct bi_memory *memory)
 {
 	const struct bi__fence fence = { context, memory->retire_event };
+	int how = memory->deferred ? !is_deferred(memory) : ending(&fence);
 
-	return memory->deferred ? !is_deferred(memory) : has_ended(&fence);
-}
-
-/* What the failed work waited for besides may still run, so nobody gets the memory again. */
-static int has_failed(struct bi_context *context, const struct bi_memory *memory)
-{
-	const struct bi__fence fence = { context, memory->retire_event };
-	int done;
-
-	return bi__fence_query(&fence, &done, NULL) == BI_EPRODUCER;
+	if (how == BI_EPRODUCER)
+		bi__memory_show(memory);
+	return how != 0;
 }
 
 /* The driver may refuse to wait for one event; then its whole stream is waited for. */
@@ -566,17 +563,16 @@ void bi__memory_reap_retired(struct bi_context *context, enum bi__reap how)
 		return;
 	while (atomic_load_explicit(&context->retired_count, memory_order_relaxed) &&
 	       (memory = next_retired(context, how))) {
-		int is_safe, is_reused;
+		int is_safe;
 
 		if (memory->deferred) {
 			undefer(context, memory, how);
 			continue;
 		}
 		is_safe = how != BI__REAP_WAIT || wait_until_done(context, memory);
-		is_reused = how != BI__REAP_WAIT && is_pooled(context, memory) && !has_failed(context, memory);
 		bi__dispatch_drop_event(context, memory->retire_event);
 		memory->pending = 0;
-		if (is_safe && is_reused)
+		if (is_safe && how != BI__REAP_WAIT && is_pooled(context, memory))
 			bi__pool_put(context, memory);
 		else if (is_safe)
 			bi__memory_destroy(context, memory);

@@ -1563,6 +1563,39 @@ static void test_open_faults(void **unused)
 	assert_int_equal(fired, 2);
 }
 
+/* What failed work waited for besides may still use its memory, which so is nobody's again. */
+static void test_failed_work_keeps_memory_from_the_pool(void **state)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	const int64_t count = 1000;
+	struct bi_context *context;
+	struct bi_dtype byte;
+	struct bi_view *view;
+
+	(void)state;
+	options.device = "opencl";
+	OK(bi_context_open(&options, &context, &error));
+	OK(bi_dtype_make(BI_UINT8, 1, 0, &byte, &error));
+	for (int fails = 0; fails < 2; fails++) {
+		OK(bi_view_empty(context, byte, 1, &count, &view, &error));
+		OK(bi_fill(view, "f", NULL, &error));
+		layer.reset();
+		if (fails) {
+			layer.arm("clWaitForEvents", 1, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+			FAILS(BI_EPRODUCER, "clWaitForEvents", bi_view_synchronize(view, &error));
+			OK(bi_stream_synchronize(bi_context_stream(context), &error));
+		} else {
+			OK(bi_view_synchronize(view, &error));
+		}
+		bi_view_release(view);
+		OK(bi_view_empty(context, byte, 1, &count, &view, &error));
+		assert_int_equal(layer.count("clCreateBuffer"), fails);
+		bi_view_release(view);
+	}
+	layer.reset();
+	bi_context_release(context);
+}
+
 /* A driver that has nothing left is asked again after the pool was emptied; one that fails otherwise is not. */
 static void test_second_try(void **unused)
 {
@@ -1735,6 +1768,7 @@ int main(void)
 		cmocka_unit_test(test_map),
 		cmocka_unit_test(test_open_faults),
 		cmocka_unit_test(test_auto_goes_on),
+		cmocka_unit_test(test_failed_work_keeps_memory_from_the_pool),
 		cmocka_unit_test(test_second_try),
 		cmocka_unit_test(test_lend_fault),
 		cmocka_unit_test(test_nothing_is_left),
