@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "common/status.h"
+#include "common/base/status.h"
 #include "cuda/types.h"
 
 /* Member, symbol, whether the library is of use without it, parameters. Each returns a bi__cu_result. */

@@ -1,5 +1,5 @@
 /* Copies between memories that the device reaches: by the driver where it has a command for them, else by a kernel. */
-#include "common/rect.h"
+#include "common/plan/rect.h"
 #include "cuda/cuda.h"
 
 /* Shorter rows are left to the kernels. */

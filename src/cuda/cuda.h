@@ -1,10 +1,10 @@
 /*
- * What the files of the CUDA backend share. The operations are described in common/backend.h.
+ * What the files of the CUDA backend share. The operations are described in common/backend/backend.h.
  *
  * Threads: every function may be called by several threads at once. Each leaves the calling thread's stack of contexts
  * and its capture mode as they were, on success and on failure, and makes the contexts that it needs current itself;
  * those that say "entered" rely on their caller for that. No lock is held while the device is waited for. The functions
- * that CUDA calls on a thread of its own (staging.c) take no lock and call no driver.
+ * that CUDA calls on a thread of its own (pageable.c) take no lock and call no driver.
  */
 #ifndef BI_CUDA_CUDA_H
 #define BI_CUDA_CUDA_H
@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "common/backend.h"
+#include "common/backend/backend.h"
 #include "cuda/api.h"
 #include "kernels/launch.h"
 

@@ -1,7 +1,7 @@
 /* Memory: allocated and freed. */
 #include "cuda/cuda.h"
 
-#include "common/checked.h"
+#include "common/base/checked.h"
 
 static int check(bi__cu_result code, const char *call, size_t nbytes, struct bi_error *err)
 {

@@ -13,9 +13,9 @@
 #include <sys/mman.h>
 #endif
 
-#include "common/backend.h"
-#include "common/checked.h"
-#include "common/engine.h"
+#include "common/backend/backend.h"
+#include "common/base/checked.h"
+#include "common/engine/engine.h"
 
 /* As OpenCL's largest built-in type wants it. */
 #define ALIGNMENT 128

@@ -1,10 +1,10 @@
 /* A view as a struct of the CUDA Array Interface: the rules for a producer. */
 #include <string.h>
 
-#include "common/dispatch.h"
-#include "common/exchange_order.h"
-#include "common/memory.h"
-#include "common/status.h"
+#include "common/backend/dispatch.h"
+#include "common/view/export.h"
+#include "common/runtime/memory.h"
+#include "common/base/status.h"
 #include "interop/cai.h"
 #include "interop/place.h"
 

@@ -1,9 +1,9 @@
 /* A struct of the CUDA Array Interface as a view: memory that is wrapped where the producer says that it is ready. */
 #include <stdlib.h>
 
-#include "common/dispatch.h"
-#include "common/log.h"
-#include "common/memory.h"
+#include "common/backend/dispatch.h"
+#include "common/runtime/log.h"
+#include "common/runtime/memory.h"
 #include "interop/cai.h"
 #include "interop/place.h"
 

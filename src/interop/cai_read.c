@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/descr.h"
-#include "common/dtype.h"
+#include "common/layout/descr.h"
+#include "common/layout/dtype.h"
 #include "interop/cai.h"
 #include "interop/place.h"
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/status.h"
-#include "common/view.h"
+#include "common/base/status.h"
+#include "common/view/view.h"
 #include "interop/place.h"
 
 struct bi_dl_device bi_dlpack_device(const struct bi_view *view)

@@ -1,9 +1,9 @@
 /* A DLPack tensor as a view: the rules for a consumer. */
 #include <inttypes.h>
 
-#include "common/checked.h"
-#include "common/dispatch.h"
-#include "common/memory.h"
+#include "common/base/checked.h"
+#include "common/backend/dispatch.h"
+#include "common/runtime/memory.h"
 #include "interop/dlpack.h"
 #include "interop/place.h"
 

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/dispatch.h"
-#include "common/exchange_order.h"
-#include "common/view.h"
+#include "common/backend/dispatch.h"
+#include "common/view/export.h"
+#include "common/view/view.h"
 #include "interop/exchange.h"
 #include "interop/place.h"
 

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/checked.h"
-#include "common/dtype.h"
-#include "common/exchange_order.h"
-#include "common/memory.h"
+#include "common/base/checked.h"
+#include "common/layout/dtype.h"
+#include "common/view/export.h"
+#include "common/runtime/memory.h"
 #include "interop/exchange.h"
 #include "interop/place.h"
 

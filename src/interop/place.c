@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/layout.h"
-#include "common/view.h"
+#include "common/layout/layout.h"
+#include "common/view/view.h"
 
 /* Messages may quote the producer's text, and are one line all the same. */
 static size_t flatten(char *message)

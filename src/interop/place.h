@@ -2,7 +2,7 @@
 #ifndef BI_INTEROP_PLACE_H
 #define BI_INTEROP_PLACE_H
 
-#include "common/object.h"
+#include "common/runtime/object.h"
 
 /*
  * The bytes that a layout reaches whose element [0, ..., 0] is at `data`: *nbytes from *address on, and the layout's

@@ -7,24 +7,24 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverlength-strings"
 const char bi__image_ptx[] =
-#include "kernels/image_ptx.inc"
+#include "kernels/generated/image_ptx.inc"
 	;
 #pragma GCC diagnostic pop
 
 static const unsigned char packed_7_5[] = {
-#include "kernels/image_7_5.inc"
+#include "kernels/generated/image_7_5.inc"
 };
 static const unsigned char packed_8_0[] = {
-#include "kernels/image_8_0.inc"
+#include "kernels/generated/image_8_0.inc"
 };
 static const unsigned char packed_9_0[] = {
-#include "kernels/image_9_0.inc"
+#include "kernels/generated/image_9_0.inc"
 };
 static const unsigned char packed_10_0[] = {
-#include "kernels/image_10_0.inc"
+#include "kernels/generated/image_10_0.inc"
 };
 static const unsigned char packed_12_0[] = {
-#include "kernels/image_12_0.inc"
+#include "kernels/generated/image_12_0.inc"
 };
 
 static const struct image {

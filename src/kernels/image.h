@@ -1,6 +1,6 @@
 /*
  * The kernels of strided.h compiled for CUDA devices. scripts/make-kernels makes the image_*.inc files from strided.cu;
- * a test (tests/kernels) makes them again and compares.
+ * a test (tests/checks/kernels) makes them again and compares.
  */
 #ifndef BI_KERNELS_IMAGE_H
 #define BI_KERNELS_IMAGE_H

@@ -26,7 +26,7 @@
 #ifndef BI_KERNELS_LAUNCH_H
 #define BI_KERNELS_LAUNCH_H
 
-#include "common/plan.h"
+#include "common/plan/plan.h"
 #include "kernels/strided.h"
 
 typedef uint8_t bi__u8;

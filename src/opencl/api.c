@@ -2,7 +2,7 @@
 
 #include <pthread.h>
 
-#include "common/dl.h"
+#include "common/base/dl.h"
 
 enum necessity { optional, required };
 

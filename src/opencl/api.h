@@ -11,7 +11,7 @@
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl.h>
 
-#include "common/status.h"
+#include "common/base/status.h"
 
 /* Function without its prefix "cl", and whether the library is of use without it (OpenCL 1.2 is required). */
 #define BI__CL_API(X) \

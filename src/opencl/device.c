@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/at_once.h"
+#include "common/copy/inline.h"
 #include "kernels/strided.h"
 
 static cl_int get_text(cl_platform_id platform, cl_device_id device, cl_uint what, size_t size, char *text,

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "common/checked.h"
+#include "common/base/checked.h"
 
 cl_mem bi__opencl_buffer(const struct bi__block *block)
 {

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "common/engine.h"
-#include "common/rect.h"
+#include "common/engine/engine.h"
+#include "common/plan/rect.h"
 #include "kernels/launch.h"
 
 /* One copy on its way to the driver. */

@@ -1,4 +1,4 @@
-/* What the files of the OpenCL backend share. The operations are described in common/backend.h. */
+/* What the files of the OpenCL backend share. The operations are described in common/backend/backend.h. */
 #ifndef BI_OPENCL_OPENCL_H
 #define BI_OPENCL_OPENCL_H
 
@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "common/backend.h"
+#include "common/backend/backend.h"
 #include "opencl/api.h"
 
 /* A context of ours: bi__device_state.state, in its room. */

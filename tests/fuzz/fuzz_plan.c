@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "unit/plan_properties.h"
+#include "support/plan_properties.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

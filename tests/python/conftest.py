@@ -28,7 +28,7 @@ NO_SIMULATOR = (
 
 def find_simulator():
     named = os.environ.get("BI_TEST_CUDA_SIM")
-    built = ROOT / "build/default/tests/cuda_sim/libcuda.so.1"
+    built = ROOT / "build/default/tests/simulators/cuda_sim/libcuda.so.1"
     return named or (str(built) if built.exists() else None)
 
 

@@ -4,7 +4,7 @@
 functions, in the primary context of a device that is current on the calling thread. It opens the same library file as
 the extension (BI_CUDA_LIBRARY), so both see one driver.
 
-On the simulated driver (tests/cuda_sim) it also asks what no real one can tell: whether an access would be ordered behind
+On the simulated driver (tests/simulators/cuda_sim) it also asks what no real one can tell: whether an access would be ordered behind
 all work that it conflicts with, which calls were made, which of them could have made the thread wait. Work that is not
 ordered is reported by the simulator whatever the schedule was, so a test proves an order without a race that it
 has to win. On a real driver those questions are answered as if all were well, and `gate` makes work late instead.

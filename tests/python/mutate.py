@@ -49,7 +49,7 @@ class Tree:
         shutil.copytree(self.folder / "python/buffer_interface", self.package, dirs_exist_ok=True)
 
     def sources(self):
-        return sorted(self.folder.glob("src/*/*.c")) + sorted(self.folder.glob("python/src/*.c"))
+        return sorted(self.folder.glob("src/*/*.c")) + sorted(self.folder.glob("src/*/*/*.c")) + sorted(self.folder.glob("python/src/*.c"))
 
     def object_of(self, source):
         return self.objects / (str(source.relative_to(self.folder)).replace("/", "_") + ".o")
@@ -90,7 +90,7 @@ class Tree:
     def test(self, rules, extra=()):
         """Runs the tests of some rules. Returns (state, name of the first that failed, how many failed)."""
         environment = dict(os.environ, PYTHONPATH=str(self.package.parent), PYTHONDONTWRITEBYTECODE="1")
-        environment.setdefault("BI_TEST_CUDA_SIM", str(ROOT / "build/default/tests/cuda_sim/libcuda.so.1"))
+        environment.setdefault("BI_TEST_CUDA_SIM", str(ROOT / "build/default/tests/simulators/cuda_sim/libcuda.so.1"))
         files = self.files_of(rules)
         if not files:
             return "no tests", "", 0

@@ -195,7 +195,7 @@ def test_X5_array_that_is_released_while_it_is_waited_for(bi, new_queue, gate):
     thread.join()
 
 
-# Transfers in pieces (src/common/transfer.c) wait for a piece without the locks of the two arrays
+# Transfers in pieces (src/common/copy/chunked.c) wait for a piece without the locks of the two arrays
 
 
 ROW = (2 << 20) // 8 + 1  # items: two rows do not fit into one piece

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "buffer_interface.h"
-#include "common/descr.h"
-#include "common/dtype.h"
+#include "common/layout/descr.h"
+#include "common/layout/dtype.h"
 #include "random.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))

@@ -17,10 +17,10 @@
 #include <sys/mman.h>
 
 #include "buffer_interface.h"
-#include "common/engine.h"
-#include "common/engine_parts.h"
-#include "common/engine_run.h"
-#include "common/workers.h"
+#include "common/engine/engine.h"
+#include "common/engine/parts.h"
+#include "common/engine/run.h"
+#include "common/engine/workers.h"
 #include "random.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))

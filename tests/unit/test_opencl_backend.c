@@ -19,12 +19,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/dl.h"
-#include "common/simd.h"
+#include "common/base/dl.h"
+#include "common/engine/simd.h"
 #include "kernels/strided.h"
 #include "opencl/opencl.h"
 #include "opencl_layer/layer.h"
-#include "unit/random.h"
+#include "support/random.h"
 
 extern const struct bi__backend bi__opencl_backend;
 static const struct bi__backend *const backend = &bi__opencl_backend;

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "unit/plan_properties.h"
+#include "support/plan_properties.h"
 
 static struct test_random random_state;
 

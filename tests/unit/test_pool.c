@@ -8,7 +8,7 @@
 #include <pthread.h>
 
 #include "buffer_interface.h"
-#include "common/object.h"
+#include "common/runtime/object.h"
 
 #define LARGE ((size_t)1 << 20)
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/rect.h"
-#include "unit/random.h"
+#include "common/plan/rect.h"
+#include "support/random.h"
 
 #define ROUNDS 2000
 #define ARRAY 65536

@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-#include "common/split.h"
-#include "unit/random.h"
+#include "common/plan/split.h"
+#include "support/random.h"
 
 #define ROUNDS 3000
 #define ELEMENTS 4096

@@ -14,7 +14,7 @@
 
 #include "cuda_sim/kernels.h"
 #include "kernels/launch.h"
-#include "unit/random.h"
+#include "support/random.h"
 
 static struct test_random random_state;
 

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "buffer_interface.h"
-#include "common/workers.h"
+#include "common/engine/workers.h"
 
 #define SHARES 1000
 

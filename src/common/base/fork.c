@@ -1,0 +1,21 @@
+#include "common/base/fork.h"
+
+#include <pthread.h>
+
+atomic_uint bi__fork_count;
+static pthread_once_t watching = PTHREAD_ONCE_INIT;
+
+static void count_child(void)
+{
+	atomic_fetch_add_explicit(&bi__fork_count, 1, memory_order_relaxed);
+}
+
+static void watch(void)
+{
+	pthread_atfork(NULL, NULL, count_child);
+}
+
+void bi__fork_watch(void)
+{
+	pthread_once(&watching, watch);
+}

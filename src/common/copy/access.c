@@ -1,0 +1,119 @@
+/* Bytes of the caller: whole arrays and single elements, in and out. */
+#include "common/copy/copy.h"
+#include "common/backend/dispatch.h"
+#include "common/runtime/memory.h"
+#include "common/runtime/order.h"
+
+/* The element as an array without dimensions. */
+static int view_element(const struct bi_view *view, const int64_t *index, struct bi_view **out, struct bi_error *err)
+{
+	struct bi_layout layout;
+	int rc;
+
+	if (!view || (view->ndim && !index))
+		return bi__fail(err, BI_EINVAL, "view or index is NULL");
+	bi_view_layout(view, &layout);
+	rc = bi_layout_element(&layout, index, &layout.offset, err);
+	if (rc)
+		return rc;
+	layout.ndim = 0;
+	layout.descr = NULL;
+	return bi_view_with_layout(view, &layout, out, err);
+}
+
+/*
+ * Waits, whatever happened, because the bytes are the caller's again afterwards. If the driver refuses to wait for the
+ * work, the stream on which it ran is emptied.
+ */
+static int settle(const struct bi_view *view, struct bi_memory *bytes, int rc, struct bi_error *err)
+{
+	struct bi_stream *home = view->memory->home;
+	struct bi_error failure;
+	int waited = bi__order_settle(bytes, BI__WAIT_VALUE, &failure);
+
+	if (waited && waited != BI_EPRODUCER && home && bi__dispatch_finish(home, NULL) == BI_OK)
+		waited = BI_OK;
+	if (!rc && !waited && bytes->partner == view->memory)
+		bi__order_note_end(view->memory, bytes->partner_epoch);
+	if (rc || !waited)
+		return rc;
+	return bi__fail_vendor(err, waited, failure.vendor, "%s", failure.message);
+}
+
+static int read_into(const struct bi_view *view, void *bytes, size_t nbytes, const char *operation,
+		     struct bi_error *err)
+{
+	struct bi_memory out;
+
+	bi__memory_lend(&out, view->memory->context, bytes, nbytes);
+	return settle(view, &out, bi__copy_out(&out, view, operation, err), err);
+}
+
+static int check_bytes(const struct bi_view *view, const void *bytes, size_t nbytes, struct bi_error *err)
+{
+	size_t held;
+
+	if (!view || (nbytes && !bytes))
+		return bi__fail(err, BI_EINVAL, "view or bytes is NULL");
+	held = view->dtype.item_size;
+	for (int i = 0; i < view->ndim; i++)
+		held *= (size_t)view->dims[i];
+	if (nbytes != held)
+		return bi__fail(err, BI_EBOUNDS, "nbytes is %zu, but the array holds %zu", nbytes, held);
+	return BI_OK;
+}
+
+static int get_one(const struct bi_view *one, void *element, struct bi_error *err)
+{
+	return read_into(one, element, one->dtype.item_size, "get", err);
+}
+
+static int set_one(const struct bi_view *one, void *element, struct bi_error *err)
+{
+	return bi__fill(one, element, NULL, "set", err);
+}
+
+static int with_element(const struct bi_view *view, const int64_t *index, void *element,
+			int (*act)(const struct bi_view *one, void *element, struct bi_error *err),
+			struct bi_error *err)
+{
+	struct bi_view *one;
+	int rc;
+
+	if (!element)
+		return bi__fail(err, BI_EINVAL, "element is NULL");
+	rc = view_element(view, index, &one, err);
+	if (rc)
+		return rc;
+	rc = act(one, element, err);
+	bi_view_release(one);
+	return rc;
+}
+
+int bi_view_get(const struct bi_view *view, const int64_t *index, void *element, struct bi_error *err)
+{
+	return with_element(view, index, element, get_one, err);
+}
+
+int bi_view_set(const struct bi_view *view, const int64_t *index, const void *element, struct bi_error *err)
+{
+	return with_element(view, index, (void *)(uintptr_t)element, set_one, err);
+}
+
+int bi_view_read(const struct bi_view *view, void *bytes, size_t nbytes, struct bi_error *err)
+{
+	int rc = check_bytes(view, bytes, nbytes, err);
+
+	return rc ? rc : read_into(view, bytes, nbytes, "read", err);
+}
+
+int bi_view_write(const struct bi_view *view, const void *bytes, size_t nbytes, struct bi_error *err)
+{
+	struct bi_memory in;
+	int rc = check_bytes(view, bytes, nbytes, err);
+
+	if (rc)
+		return rc;
+	bi__memory_lend(&in, view->memory->context, (void *)(uintptr_t)bytes, nbytes);
+	return settle(view, &in, bi__copy_in(view, &in, "write", err), err);
+}

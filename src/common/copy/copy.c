@@ -1,0 +1,142 @@
+/* Copies and fills: what the caller asks for is checked. */
+#include "common/copy/copy.h"
+
+#include "common/backend/dispatch.h"
+#include "common/copy/job.h"
+#include "common/base/status.h"
+
+/* Neither an element nor, without an item size, a byte. */
+static int holds_nothing(const struct bi_view *view)
+{
+	return view->is_empty || !view->dtype.item_size;
+}
+
+static int check_destination(const struct bi_view *view, struct bi_error *err)
+{
+	struct bi_layout layout;
+
+	if (view->flags & BI_VIEW_READONLY)
+		return bi__fail(err, BI_EREADONLY, "the destination is read-only");
+	/* Dense elements share nothing. */
+	if (view->exchange_flags & (BI_EXCHANGE_C_CONTIGUOUS | BI_EXCHANGE_F_CONTIGUOUS))
+		return BI_OK;
+	bi_view_layout(view, &layout);
+	if (bi_layout_self_overlap(&layout))
+		return bi__fail(err, BI_EOVERLAP, "two elements of the destination share bytes");
+	return BI_OK;
+}
+
+/* Member by member: most of a job is room for axes that there are not, which an initialiser would clear. */
+static void start(struct bi__job *job, struct bi_memory *dst, struct bi_memory *src, struct bi_stream *stream,
+		  const char *operation)
+{
+	job->dst = dst;
+	job->src = src;
+	job->stream = stream;
+	job->operation = operation;
+}
+
+int bi__copy(const struct bi_view *dst, const struct bi_view *src, struct bi_stream *stream, const char *operation,
+	     struct bi_error *err)
+{
+	struct bi__job job;
+	int rc;
+
+	start(&job, dst->memory, src->memory, stream, operation);
+	bi_view_layout(dst, &job.to);
+	bi_view_layout(src, &job.from);
+	rc = bi__plan_check(&job.to, &job.from, err);
+	if (!rc)
+		rc = check_destination(dst, err);
+	if (!rc)
+		rc = bi__dispatch_reachable(dst->memory, err);
+	if (!rc)
+		rc = bi__dispatch_reachable(src->memory, err);
+	if (rc || holds_nothing(dst))
+		return rc;
+	/* From here only sizes matter. */
+	job.from.dtype = job.to.dtype;
+	return bi__job_route(&job, err);
+}
+
+int bi_copy(const struct bi_view *dst, const struct bi_view *src, struct bi_stream *stream, struct bi_error *err)
+{
+	if (!dst || !src)
+		return bi__fail(err, BI_EINVAL, "dst or src is NULL");
+	return bi__copy(dst, src, stream, "copy", err);
+}
+
+/*
+ * Is the way known: does a device move bytes between memory without an address, which the caller's bytes cannot be a
+ * part of, and the host, dense on both sides?
+ */
+static int is_plain(const struct bi_view *view)
+{
+	return view->memory->block.kind == BI_HANDLE_CL_MEM && view->exchange_flags & BI_EXCHANGE_C_CONTIGUOUS;
+}
+
+/* Of the type and shape of a view, in C order. */
+static int lay_out_bytes(struct bi_layout *bytes, const struct bi_view *view, struct bi_error *err)
+{
+	return bi_layout_init(bytes, view->dtype, view->ndim, view->dims, NULL, 0, err);
+}
+
+int bi__copy_in(const struct bi_view *dst, struct bi_memory *bytes, const char *operation, struct bi_error *err)
+{
+	struct bi__job job;
+	int rc = check_destination(dst, err);
+
+	if (!rc)
+		rc = bi__dispatch_reachable(dst->memory, err);
+	if (rc || !bytes->nbytes)
+		return rc;
+	start(&job, dst->memory, bytes, NULL, operation);
+	if (is_plain(dst)) {
+		bi__plan_bytes(&job.plan, dst->offset, 0, bytes->nbytes);
+		return bi__job_execute(&job, NULL, err);
+	}
+	bi_view_layout(dst, &job.to);
+	rc = lay_out_bytes(&job.from, dst, err);
+	return rc ? rc : bi__job_route(&job, err);
+}
+
+int bi__copy_out(struct bi_memory *bytes, const struct bi_view *src, const char *operation, struct bi_error *err)
+{
+	struct bi__job job;
+	int rc = bi__dispatch_reachable(src->memory, err);
+
+	if (rc || !bytes->nbytes)
+		return rc;
+	start(&job, bytes, src->memory, NULL, operation);
+	if (is_plain(src)) {
+		bi__plan_bytes(&job.plan, 0, src->offset, bytes->nbytes);
+		return bi__job_execute(&job, NULL, err);
+	}
+	bi_view_layout(src, &job.from);
+	rc = lay_out_bytes(&job.to, src, err);
+	return rc ? rc : bi__job_route(&job, err);
+}
+
+int bi__fill(const struct bi_view *view, const void *element, struct bi_stream *stream, const char *operation,
+	     struct bi_error *err)
+{
+	struct bi__job job;
+	int rc;
+
+	start(&job, view->memory, NULL, stream, operation);
+	bi_view_layout(view, &job.to);
+	rc = check_destination(view, err);
+	if (!rc)
+		rc = bi__dispatch_reachable(view->memory, err);
+	if (rc || holds_nothing(view))
+		return rc;
+	bi__plan_fill(&job.plan, &job.to);
+	return bi__job_execute(&job, element, err);
+}
+
+int bi_fill(const struct bi_view *view, const void *element, struct bi_stream *stream, struct bi_error *err)
+{
+	if (!view || !element)
+		return bi__fail(err, BI_EINVAL, "view or element is NULL");
+	return bi__fill(view, element, stream, "fill", err);
+}

@@ -1,0 +1,15 @@
+/* Copies and fills under the name that reports give them. Arguments are not NULL. */
+#ifndef BI_COMMON_COPY_COPY_H
+#define BI_COMMON_COPY_COPY_H
+
+#include "common/runtime/object.h"
+
+int bi__copy(const struct bi_view *dst, const struct bi_view *src, struct bi_stream *stream, const char *operation,
+	     struct bi_error *err);
+/* The same from and to bytes that bi__memory_lend made a memory of: elements in C order. */
+int bi__copy_in(const struct bi_view *dst, struct bi_memory *bytes, const char *operation, struct bi_error *err);
+int bi__copy_out(struct bi_memory *bytes, const struct bi_view *src, const char *operation, struct bi_error *err);
+int bi__fill(const struct bi_view *view, const void *element, struct bi_stream *stream, const char *operation,
+	     struct bi_error *err);
+
+#endif

@@ -1,0 +1,135 @@
+/* One step of one stream: who waits for whom, the work, and who waits for it. */
+#include "common/copy/job.h"
+
+#include "common/copy/inline.h"
+#include "common/backend/dispatch.h"
+#include "common/runtime/log.h"
+#include "common/runtime/memory.h"
+#include "common/runtime/order.h"
+#include "common/base/status.h"
+#include "common/runtime/stream.h"
+
+int bi__job_serves(const struct bi_stream *stream, const struct bi_memory *to, const struct bi_memory *from)
+{
+	if (bi__is_host(to) || bi__is_host(from))
+		return bi__stream_reaches(stream, bi__is_host(to) ? from : to);
+	if (bi__stream_reaches(stream, to))
+		return 1;
+	return bi__share_events(to->context, from->context) && bi__stream_reaches(stream, from);
+}
+
+struct bi_stream *bi__job_stream(const struct bi__job *job, struct bi_error *err)
+{
+	struct bi_memory *to = job->dst;
+	struct bi_memory *from = job->src ? job->src : to;
+	struct bi_memory *worker = bi__is_host(to) ? from : to;
+
+	if (!job->stream)
+		return bi__is_host(worker) ? bi__host_stream() : worker->home;
+	if (bi__job_serves(job->stream, to, from))
+		return job->stream;
+	bi__fail(err, BI_EINVAL, "the stream of device %s cannot reach memory of %s",
+		 job->stream->context->device->spec, bi__is_host(worker) ? "the host" : worker->context->device->spec);
+	return NULL;
+}
+
+/* Locked. Device memory first: where its home is also the stream on which host memory was last used, that is enough. */
+int bi__job_begin(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream, struct bi_error *err)
+{
+	struct bi_memory *first = from && bi__is_host(to) ? from : to;
+	struct bi_memory *second = first == to ? from : to;
+	int rc = bi__order_begin(first, stream, err);
+
+	return rc || !second ? rc : bi__order_begin_next(second, first, stream, err);
+}
+
+/* Locked. Whoever sees the end of the work on host memory has seen that of the device memory on the other side. */
+static void note_partner(struct bi_memory *to, struct bi_memory *from)
+{
+	struct bi_memory *host = bi__is_host(to) ? to : from, *other = host == to ? from : to;
+
+	if (!bi__is_host(host) || bi__is_host(other))
+		return;
+	host->partner = other;
+	host->partner_epoch = other->epoch;
+}
+
+/* Locked. What comes before the work: checks, and what it waits for. */
+static int prepare(const struct bi__job *job, struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,
+		   struct bi_error *err)
+{
+	int rc = bi__order_check_mapped(to, 1, err);
+
+	if (!rc && from)
+		rc = bi__order_check_mapped(from, 0, err);
+	if (rc || job->plan.kind == BI__PLAN_NOTHING)
+		return rc;
+	rc = bi__order_check_capture(stream, to, from, err);
+	/* A producer whose work failed is noticed before anything is enqueued. */
+	if (!rc && from)
+		rc = bi__order_check(from, err);
+	return rc ? rc : bi__job_begin(to, from, stream, err);
+}
+
+/* Locked. Does the stream alone keep the order, so that nothing comes before the work? */
+static int is_prepared(const struct bi_memory *to, const struct bi_memory *from, const struct bi_stream *stream)
+{
+	return !bi__dispatch_captures(stream) && bi__order_is_kept(to, stream) &&
+	       (!from || bi__order_is_kept(from, stream));
+}
+
+/*
+ * The locked step: what is waited for, the work, and who waits for it, are enqueued as one. *end is what is left of the
+ * event that came with the work.
+ */
+static int execute_locked(const struct bi__job *job, struct bi_stream *stream, const void *element,
+			  struct bi__fence *end, struct bi_error *err)
+{
+	struct bi_memory *to = job->dst;
+	struct bi_memory *from = job->src != to ? job->src : NULL;
+	int rc, to_end, from_end = BI_OK;
+
+	if (bi__at_once_enter(job, to, from)) {
+		rc = bi__dispatch_copy_at_once(stream, job->operation, &job->plan, to, job->src, element, err);
+		bi__at_once_leave(to, from);
+		return rc;
+	}
+	rc = is_prepared(to, from, stream) ? BI_OK : prepare(job, to, from, stream, err);
+	if (rc || job->plan.kind == BI__PLAN_NOTHING)
+		return rc;
+	rc = bi__dispatch_copy(stream, job->operation, &job->plan, to, job->src, element,
+			       element ? job->to.dtype.item_size : 0, from ? end : NULL, err);
+	/* Also after a failure: what is already enqueued stays ordered. */
+	to_end = bi__order_end_at(to, NULL, stream, end, rc ? NULL : err);
+	if (from)
+		from_end = bi__order_end_at(from, to, stream, end, rc || to_end ? NULL : err);
+	if (from)
+		note_partner(to, from);
+	return rc ? rc : to_end ? to_end : from_end;
+}
+
+void bi__job_log(const struct bi__job *job, const struct bi_stream *stream, int rc)
+{
+	if (!bi__logs(job->dst->context, BI_LOG_DEBUG))
+		return;
+	bi__log(job->dst->context, BI_LOG_DEBUG, "%s: %s, %llu bytes, stream %u: %s", job->operation,
+		bi__plan_name(job->plan.kind), (unsigned long long)job->plan.bytes, stream->id, bi_status_text(rc));
+}
+
+int bi__job_execute(const struct bi__job *job, const void *element, struct bi_error *err)
+{
+	struct bi_memory *to = job->dst, *from = job->src;
+	struct bi_stream *stream = bi__job_stream(job, err);
+	struct bi__fence end = { NULL, 0 };
+	int rc;
+
+	if (!stream)
+		return BI_EINVAL;
+	bi__memory_reap(stream->context, BI__REAP_SOME);
+	bi__order_lock(to, from);
+	rc = execute_locked(job, stream, element, &end, err);
+	bi__order_unlock(to, from);
+	bi__fence_clear(&end);
+	bi__job_log(job, stream, rc);
+	return rc;
+}

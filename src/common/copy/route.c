@@ -1,0 +1,131 @@
+/* Which way a copy goes. */
+#include "common/copy/job.h"
+
+#include "common/backend/dispatch.h"
+#include "common/layout/layout.h"
+
+/* Address of the first byte that is ours, for memory that has one; else 0. */
+static uintptr_t address_of(const struct bi__block *block)
+{
+	return block->kind == BI_HANDLE_CL_SVM || block->kind == BI_HANDLE_CUDA ? block->handle + block->origin
+										: (uintptr_t)block->host;
+}
+
+/* Memory with an address is one place, whoever made it; other device memories are told apart by their handles. */
+static int shares_place(const struct bi_memory *a, const struct bi_memory *b)
+{
+	if (a == b || (address_of(&a->block) && address_of(&b->block)))
+		return 1;
+	return !bi__is_host(a) && !bi__is_host(b) && bi__same_space(a->context, b->context) &&
+	       a->block.handle == b->block.handle;
+}
+
+/* Byte 0 of a's layouts, counted from byte 0 of b's, where both share a place. */
+static int64_t distance(const struct bi_memory *a, const struct bi_memory *b)
+{
+	if (address_of(&a->block) && address_of(&b->block))
+		return (int64_t)(address_of(&a->block) - address_of(&b->block));
+	return (int64_t)(a->block.origin - b->block.origin);
+}
+
+static int overlaps(const struct bi__job *job)
+{
+	const struct bi_memory *to = job->dst, *from = job->src;
+
+	return shares_place(to, from) &&
+	       bi__layout_overlap_at(&job->to, to == from ? 0 : distance(to, from), &job->from);
+}
+
+int bi__job_is_cross(const struct bi__job *job)
+{
+	const struct bi_memory *to = job->dst, *from = job->src;
+
+	return !bi__is_host(to) && !bi__is_host(from) && !bi__same_space(to->context, from->context);
+}
+
+/* Of two contexts whose streams can wait for each other, and between which dense bytes can be copied. */
+static int are_peers(const struct bi__job *job)
+{
+	return bi__share_events(job->dst->context, job->src->context);
+}
+
+/* Host and device memory, and a plan that the device does not move between them as it is. */
+static inline int needs_packing(const struct bi__job *job, int *needs, struct bi_error *err)
+{
+	const struct bi_memory *to = job->dst, *from = job->src;
+	struct bi_context *context = bi__is_host(to) ? from->context : to->context;
+	int takes, rc;
+
+	*needs = 0;
+	if (job->plan.kind == BI__PLAN_LINEAR || bi__is_host(to) == bi__is_host(from))
+		return BI_OK;
+	if (job->stream)
+		context = job->stream->context;
+	rc = bi__dispatch_takes(context, &job->plan, to, from, &takes, err);
+	*needs = !takes;
+	return rc;
+}
+
+int bi__job_is_direct(const struct bi__job *job)
+{
+	int needs;
+
+	if (bi__job_is_cross(job))
+		return are_peers(job) && job->plan.kind == BI__PLAN_LINEAR;
+	return needs_packing(job, &needs, NULL) == BI_OK && !needs;
+}
+
+/* A host array that is not dense goes in pieces; the device's alone is packed, or unpacked, where it lies. */
+static int copy_packed(const struct bi__job *job, struct bi_error *err)
+{
+	int to_host = bi__is_host(job->dst);
+	struct bi_context *context = (to_host ? job->src : job->dst)->context;
+
+	if (!bi_layout_is_contiguous(to_host ? &job->to : &job->from, 'C'))
+		return bi__job_transfer(job, context, err);
+	return bi__job_run_legs(job, BI_MEMORY_DEVICE, context, err);
+}
+
+/* Only dense bytes travel between devices: the side that is not dense is packed, or unpacked, where it lies. */
+static int copy_dense_side(const struct bi__job *job, struct bi_error *err)
+{
+	const struct bi_memory *side = bi_layout_is_contiguous(&job->from, 'C') ? job->dst : job->src;
+
+	return bi__job_run_legs(job, BI_MEMORY_DEVICE, side->context, err);
+}
+
+/* Of two contexts that share nothing: the one whose pinned memory both drivers can use as it stands, if one is. */
+static struct bi_context *choose_staging(const struct bi__job *job)
+{
+	struct bi_context *to = job->dst->context, *from = job->src->context;
+
+	return from->backend->map ? to : from;
+}
+
+/* The same elements on both sides. */
+static int is_identity(const struct bi__job *job)
+{
+	return job->dst == job->src && bi_layout_equal(&job->to, &job->from);
+}
+
+int bi__job_route(struct bi__job *job, struct bi_error *err)
+{
+	struct bi_memory *to = job->dst;
+	int needs, rc;
+
+	if (is_identity(job)) {
+		job->plan.kind = BI__PLAN_NOTHING;
+		return bi__job_execute(job, NULL, err);
+	}
+	if (overlaps(job))
+		return bi__job_run_legs(job, bi__is_host(to) ? BI_MEMORY_HOST : BI_MEMORY_DEVICE, to->context, err);
+	bi__plan_make(&job->plan, &job->to, &job->from);
+	if (bi__job_is_cross(job) && !are_peers(job))
+		return bi__job_transfer(job, choose_staging(job), err);
+	if (bi__job_is_cross(job) && job->plan.kind != BI__PLAN_LINEAR)
+		return copy_dense_side(job, err);
+	rc = needs_packing(job, &needs, err);
+	if (rc)
+		return rc;
+	return needs ? copy_packed(job, err) : bi__job_execute(job, NULL, err);
+}

@@ -1,0 +1,263 @@
+/* Run after run along the last axis: rows, strided elements, broadcasts and fills. */
+#include <string.h>
+
+#include "common/engine/parts.h"
+#include "common/engine/run.h"
+#include "common/engine/writer.h"
+
+struct lines {
+	int64_t count, dst_x, src_x; /* the last axis */
+	int64_t rows, dst_row, src_row; /* an axis around it */
+	int64_t at_once; /* units of a line that are moved before the same of the next row */
+	int dense; /* the units of the destination continue each other */
+	int columns; /* lines are so short that the runs go along the other axis */
+	struct bi__run run;
+	struct bi__writer *writer; /* or NULL */
+};
+
+/* Bytes of a pattern that are written one after the other before what is there is copied. */
+#define PATTERN_BYTES 2048
+
+/* A unit that divides a line: each line is the same, also one that ends with the last unit. A line or more. */
+static void repeat_lines(unsigned char *dst, const unsigned char *line, size_t bytes)
+{
+	for (size_t done = 0; done + BI__LINE <= bytes; done += BI__LINE)
+		memcpy(dst + done, line, BI__LINE);
+	memcpy(dst + bytes - BI__LINE, line, BI__LINE);
+}
+
+/* Any unit: what is there is copied, a few at a time. */
+static void repeat_any(unsigned char *dst, const unsigned char *src, size_t bytes, size_t unit)
+{
+	size_t done = unit;
+
+	memcpy(dst, src, unit);
+	while (done < bytes) {
+		size_t most = done;
+
+		if (most > PATTERN_BYTES)
+			most = unit < PATTERN_BYTES ? PATTERN_BYTES / unit * unit : unit;
+		if (most > bytes - done)
+			most = bytes - done;
+		memcpy(dst + done, dst, most);
+		done += most;
+	}
+}
+
+/* Dense: `count` times the unit at src. */
+static void repeat(const struct lines *lines, unsigned char *dst, const unsigned char *src, int64_t count)
+{
+	const size_t unit = lines->run.unit, bytes = (size_t)count * unit;
+	unsigned char line[BI__LINE];
+
+	if (unit == 1) {
+		memset(dst, *src, bytes);
+	} else if (bytes < BI__LINE) {
+		lines->run.one_by_one(dst, src, count, (int64_t)unit, 0, unit);
+	} else if (BI__LINE % unit == 0) {
+		lines->run.one_by_one(line, src, (int64_t)(BI__LINE / unit), (int64_t)unit, 0, unit);
+		repeat_lines(dst, line, bytes);
+	} else {
+		repeat_any(dst, src, bytes, unit);
+	}
+}
+
+static void move(const struct lines *lines, unsigned char *dst, const unsigned char *src, int64_t count)
+{
+	if (lines->dense && lines->run.src_step == 0)
+		repeat(lines, dst, src, count);
+	else
+		bi__run(&lines->run, dst, src, count);
+}
+
+/* Shorter units would often end in parts of lines, which cost a call each. */
+#define DIRECT_UNIT 1024
+
+/* By way of the buffer, until `count` units are moved. */
+static void collect(const struct lines *lines, const unsigned char *src, int64_t count)
+{
+	const size_t unit = lines->run.unit;
+	const int64_t most = BI__WRITER_ROOM / (int64_t)unit;
+
+	while (count > 0) {
+		int64_t some = count < most ? count : most;
+
+		move(lines, bi__writer_room(lines->writer), src, some);
+		bi__writer_done(lines->writer, (size_t)some * unit);
+		src += some * lines->run.src_step;
+		count -= some;
+	}
+}
+
+/* Shuffled to where they belong, but for those before the first line and behind the last. */
+static void shuffle(const struct lines *lines, const unsigned char *src, int64_t count)
+{
+	const int64_t step = lines->run.src_step;
+	int64_t first = bi__units_to_line(lines->writer->fill, lines->run.unit), went;
+
+	if (first > count)
+		first = count;
+	collect(lines, src, first);
+	went = bi__run_past(&lines->run, bi__writer_place(lines->writer), src + first * step, count - first);
+	bi__writer_went(lines->writer, (size_t)went * lines->run.unit);
+	collect(lines, src + (first + went) * step, count - first - went);
+}
+
+/* Units that are long enough, or whole lines, go to the writer as they are, the others by way of its buffer. */
+static void stream(const struct lines *lines, unsigned char *dst, const unsigned char *src, int64_t count)
+{
+	const size_t unit = lines->run.unit;
+
+	bi__writer_seek(lines->writer, dst);
+	if (unit >= DIRECT_UNIT || (unit % BI__LINE == 0 && lines->writer->fill == 0)) {
+		for (int64_t i = 0; i < count; i++)
+			bi__writer_put(lines->writer, src + i * lines->run.src_step, unit);
+	} else if (lines->run.shuffle.count) {
+		shuffle(lines, src, count);
+	} else {
+		collect(lines, src, count);
+	}
+}
+
+/* `count` units of each row. */
+static void some_of_rows(const struct lines *lines, unsigned char *dst, const unsigned char *src, int64_t count)
+{
+	for (int64_t i = 0; i < lines->rows; i++, dst += lines->dst_row, src += lines->src_row) {
+		if (lines->writer)
+			stream(lines, dst, src, count);
+		else
+			move(lines, dst, src, count);
+	}
+}
+
+static void rows(void *inner, unsigned char *dst, const unsigned char *src)
+{
+	const struct lines *lines = inner;
+	int64_t count;
+
+	for (int64_t done = 0; done < lines->count; done += count) {
+		count = lines->count - done < lines->at_once ? lines->count - done : lines->at_once;
+		some_of_rows(lines, dst + done * lines->dst_x, src + done * lines->src_x, count);
+	}
+}
+
+/* Bytes of the destination that are filled column by column before the next. */
+#define COLUMNS_BYTES BI__WRITER_ROOM
+
+/* Short lines: one run for each place in a line, over as many lines as stay in the cache meanwhile. */
+static void columns(void *inner, unsigned char *dst, const unsigned char *src)
+{
+	const struct lines *lines = inner;
+	const int64_t line = lines->count * (int64_t)lines->run.unit, most = COLUMNS_BYTES / line;
+	int64_t rows;
+
+	if (lines->writer)
+		bi__writer_seek(lines->writer, dst);
+	for (int64_t done = 0; done < lines->rows; done += rows) {
+		unsigned char *to = lines->writer ? bi__writer_room(lines->writer) : dst + done * lines->dst_row;
+		const unsigned char *from = src + done * lines->src_row;
+
+		rows = lines->rows - done < most ? lines->rows - done : most;
+		for (int64_t i = 0; i < lines->count; i++)
+			bi__run(&lines->run, to + i * lines->dst_x, from + i * lines->src_x, rows);
+		if (lines->writer)
+			bi__writer_done(lines->writer, (size_t)(rows * line));
+	}
+}
+
+/* Runs of the destination shorter than this would be written in parts of lines. */
+#define STREAMED_RUN 512
+
+/* How many bytes of the destination lie without a gap. */
+static int64_t dense_bytes(const struct bi__plan *plan)
+{
+	int64_t bytes = (int64_t)plan->unit;
+
+	for (int i = plan->ndim - 1; i >= 0 && plan->dst_strides[i] == bytes; i--)
+		bytes *= plan->shape[i];
+	return bytes;
+}
+
+/* A line that is as short costs less by columns, of which there must be more than a few units. */
+#define SHORT_LINE 256
+#define SHORT_COUNT 24
+
+static int has_short_lines(const struct bi__plan *plan)
+{
+	const int x = plan->ndim - 1;
+
+	return x > 0 && plan->shape[x] < SHORT_COUNT && plan->shape[x] * (int64_t)plan->unit < SHORT_LINE &&
+	       plan->shape[x - 1] > plan->shape[x];
+}
+
+/*
+ * What is written past the caches need not be written in sequence, only in pieces, so that it is the source that can be
+ * followed: where that runs on along another axis than the last.
+ */
+#define PIECE 2048
+
+/* The axis around the last that is walked on inside, and how much of a line is moved for each step of it. */
+static int choose_rows(struct lines *lines, const struct bi__plan *plan, int streams)
+{
+	const int x = plan->ndim - 1, along = streams && !lines->columns ? bi__plan_cross(plan, 2) : -1;
+
+	lines->at_once = lines->count;
+	if (along < 0)
+		return x - 1;
+	lines->at_once = plan->unit < PIECE ? PIECE / (int64_t)plan->unit : 1;
+	return along;
+}
+
+/* Columns are written past the caches only if one line continues the other: what is collected is then dense. */
+static int can_stream(const struct lines *lines, const struct bi__plan *plan)
+{
+	const int x = plan->ndim - 1;
+
+	return lines->dense && dense_bytes(plan) >= STREAMED_RUN &&
+	       (!lines->columns || plan->dst_strides[x - 1] == lines->count * (int64_t)plan->unit);
+}
+
+/* Returns the axis of the rows; -1: there is none. */
+static int set_up(struct lines *lines, const struct bi__engine_part *part, struct bi__writer *writer)
+{
+	const struct bi__plan *plan = part->plan;
+	const int x = plan->ndim - 1;
+	int y;
+
+	lines->count = plan->shape[x];
+	lines->dst_x = plan->dst_strides[x];
+	lines->src_x = plan->src_strides[x];
+	lines->dense = plan->dst_strides[x] == (int64_t)plan->unit;
+	lines->columns = has_short_lines(plan);
+	lines->writer = part->streams && can_stream(lines, plan) ? writer : NULL;
+	y = choose_rows(lines, plan, lines->writer != NULL);
+	lines->rows = y < 0 ? 1 : plan->shape[y];
+	lines->dst_row = y < 0 ? 0 : plan->dst_strides[y];
+	lines->src_row = y < 0 ? 0 : plan->src_strides[y];
+	if (lines->columns)
+		bi__run_init(&lines->run, part->simd, plan->unit, lines->dst_row, lines->src_row, 0, lines->rows,
+			     plan->bytes);
+	else
+		bi__run_init(&lines->run, part->simd, plan->unit, lines->dst_x, lines->src_x, 0, lines->count,
+			     plan->bytes);
+	return y;
+}
+
+void bi__engine_lines(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src)
+{
+	const struct bi__plan *plan = part->plan;
+	struct bi__writer writer;
+	struct bi__walk walk;
+	struct lines lines;
+	const int y = set_up(&lines, part, &writer);
+
+	walk.ndim = 0;
+	for (int i = 0; i < plan->ndim - 1; i++)
+		if (i != y)
+			bi__walk_add(&walk, plan, i);
+	if (lines.writer)
+		bi__writer_init(&writer, part->simd);
+	bi__walk_run(&walk, lines.columns ? columns : rows, &lines, dst, src);
+	if (lines.writer)
+		bi__writer_finish(&writer);
+}

@@ -1,0 +1,152 @@
+#include "common/engine/run.h"
+
+#include <string.h>
+
+/* Below, a copy is done before the table of a shuffle is made. */
+#define SHUFFLE_FROM 8192
+
+/* Units of a run that can do without the last of its shuffles. */
+#define LONG_RUN 1024
+
+/* With more loads for each vector, stores past the caches come better in blocks. */
+#define MOST_LOADS_PAST 4
+
+/* A size that the compiler knows makes memcpy a load and a store. */
+#define RUN(size) \
+	static void run_##size(unsigned char *dst, const unsigned char *src, int64_t count, int64_t dst_step, \
+			       int64_t src_step, size_t unit) \
+	{ \
+		(void)unit; \
+		for (; count > 0; count--, dst += dst_step, src += src_step) \
+			memcpy(dst, src, size); \
+	}
+
+RUN(1)
+RUN(2)
+RUN(3)
+RUN(4)
+RUN(5)
+RUN(6)
+RUN(7)
+RUN(8)
+RUN(9)
+RUN(10)
+RUN(11)
+RUN(12)
+RUN(13)
+RUN(14)
+RUN(15)
+RUN(16)
+
+/* The ends of a unit may be moved twice, which costs less than to find out where they meet. */
+#define OVERLAPPING(name, size) \
+	static void name(unsigned char *dst, const unsigned char *src, int64_t count, int64_t dst_step, \
+			 int64_t src_step, size_t unit) \
+	{ \
+		for (; count > 0; count--, dst += dst_step, src += src_step) { \
+			memcpy(dst, src, size); \
+			memcpy(dst + unit - (size), src + unit - (size), size); \
+		} \
+	}
+
+OVERLAPPING(run_to_32, 16)
+OVERLAPPING(run_to_64, 32)
+
+static void run_long(unsigned char *dst, const unsigned char *src, int64_t count, int64_t dst_step, int64_t src_step,
+		     size_t unit)
+{
+	for (; count > 0; count--, dst += dst_step, src += src_step)
+		memcpy(dst, src, unit);
+}
+
+static bi__run_fn choose(size_t unit)
+{
+	static const bi__run_fn exact[] = {
+		[1] = run_1,   [2] = run_2,   [3] = run_3,   [4] = run_4,   [5] = run_5,   [6] = run_6,
+		[7] = run_7,   [8] = run_8,   [9] = run_9,   [10] = run_10, [11] = run_11, [12] = run_12,
+		[13] = run_13, [14] = run_14, [15] = run_15, [16] = run_16,
+	};
+
+	if (unit <= 16)
+		return exact[unit];
+	return unit <= 32 ? run_to_32 : unit <= BI__LONG_UNIT ? run_to_64 : run_long;
+}
+
+void bi__run_init(struct bi__run *run, const struct bi__simd *simd, size_t unit, int64_t dst_step, int64_t src_step,
+		  int padded, int64_t count, uint64_t bytes)
+{
+	run->unit = unit;
+	run->dst_step = dst_step;
+	run->src_step = src_step;
+	run->one_by_one = choose(unit);
+	run->simd = simd;
+	run->shuffle.count = 0;
+	if ((padded || dst_step == (int64_t)unit) && bytes >= SHUFFLE_FROM)
+		bi__shuffle_make(&run->shuffle, simd, unit, dst_step, src_step, count >= LONG_RUN);
+}
+
+/* How many periods read nothing outside of `count` units. */
+static int64_t safe_periods(const struct bi__run *run, int64_t count)
+{
+	const struct bi__shuffle *shuffle = &run->shuffle;
+	int64_t low = run->src_step < 0 ? (count - 1) * run->src_step : 0;
+	int64_t high = (run->src_step < 0 ? 0 : (count - 1) * run->src_step) + (int64_t)run->unit;
+	int64_t periods = count / (int64_t)shuffle->units;
+
+	while (periods > 0 && ((periods - 1) * shuffle->step + shuffle->high > high ||
+			       (periods - 1) * shuffle->step + shuffle->low < low))
+		periods--;
+	return periods;
+}
+
+/* Fewer units are not worth the masks. */
+#define PART_UNITS 4
+
+/* Periods whose loads reach too far, and the beginning of one; returns how many units were moved. */
+static int64_t run_parts(const struct bi__run *run, unsigned char *dst, const unsigned char *src, int64_t count)
+{
+	const struct bi__shuffle *shuffle = &run->shuffle;
+	int64_t done = 0;
+
+	while (run->simd->shuffle_part && count - done >= PART_UNITS) {
+		const int64_t left = count - done, reach = (left - 1) * run->src_step;
+		const int64_t units = left < (int64_t)shuffle->units ? left : (int64_t)shuffle->units;
+
+		run->simd->shuffle_part(shuffle, dst + done * run->dst_step, src + done * run->src_step,
+					reach < 0 ? reach : 0, (reach < 0 ? 0 : reach) + (int64_t)run->unit,
+					(size_t)((units - 1) * run->dst_step) + run->unit);
+		done += units;
+	}
+	return done;
+}
+
+void bi__run(const struct bi__run *run, unsigned char *dst, const unsigned char *src, int64_t count)
+{
+	const struct bi__shuffle *shuffle = &run->shuffle;
+	int64_t done = 0;
+
+	if (shuffle->count && count > 0) {
+		int64_t periods = safe_periods(run, count);
+
+		run->simd->shuffle(shuffle, dst, src, (size_t)periods);
+		done = periods * (int64_t)shuffle->units;
+		done += run_parts(run, dst + done * run->dst_step, src + done * run->src_step, count - done);
+	}
+	run->one_by_one(dst + done * run->dst_step, src + done * run->src_step, count - done, run->dst_step,
+			run->src_step, run->unit);
+}
+
+int64_t bi__run_past(const struct bi__run *run, unsigned char *dst, const unsigned char *src, int64_t count)
+{
+	const struct bi__shuffle *shuffle = &run->shuffle;
+	int64_t periods;
+
+	if (!shuffle->count || !run->simd->shuffle_past ||
+	    (size_t)shuffle->count * run->simd->vector > MOST_LOADS_PAST * shuffle->written)
+		return 0;
+	periods = safe_periods(run, count);
+	while ((size_t)periods * shuffle->written % BI__LINE)
+		periods--;
+	run->simd->shuffle_past(shuffle, dst, src, (size_t)periods);
+	return periods * (int64_t)shuffle->units;
+}

@@ -1,0 +1,137 @@
+/* Which bytes of which vectors make up the vectors of the destination, for units that lie close together. */
+#include "common/engine/run.h"
+
+#include <string.h>
+
+/* Steps of the source that are this many units long, or longer, are not worth it: few bytes of each load are used. */
+static int64_t longest_step(const struct bi__simd *simd)
+{
+	return simd->vector > 16 ? 9 : 5;
+}
+
+static size_t common_divisor(size_t a, size_t b)
+{
+	while (b) {
+		size_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+/* Where in the source the bytes [at, at + vector) of the destination come from; PTRDIFF_MIN: they lie between units. */
+static void find_sources(ptrdiff_t *source, size_t vector, size_t at, size_t unit, size_t dst_step, ptrdiff_t src_step)
+{
+	ptrdiff_t from = (ptrdiff_t)(at / dst_step) * src_step;
+	size_t byte = at % dst_step;
+
+	for (size_t i = 0; i < vector; i++) {
+		source[i] = byte < unit ? from + (ptrdiff_t)byte : PTRDIFF_MIN;
+		if (++byte == dst_step) {
+			byte = 0;
+			from += src_step;
+		}
+	}
+}
+
+/* The bytes of the source that one vector needs, [*low, *high). */
+static void span(const ptrdiff_t *source, size_t vector, ptrdiff_t *low, ptrdiff_t *high)
+{
+	*low = PTRDIFF_MAX;
+	*high = PTRDIFF_MIN;
+	for (size_t i = 0; i < vector; i++) {
+		if (source[i] == PTRDIFF_MIN)
+			continue;
+		if (source[i] < *low)
+			*low = source[i];
+		if (source[i] >= *high)
+			*high = source[i] + 1;
+	}
+}
+
+/* Takes from one load what nobody has taken yet; returns how many bytes that is. */
+static int take(struct bi__shuffle_load *load, ptrdiff_t *source, size_t vector, ptrdiff_t offset)
+{
+	int taken = 0;
+
+	load->offset = offset;
+	load->last = 0;
+	memset(load->index, 255, sizeof(load->index));
+	for (size_t i = 0; i < vector; i++) {
+		if (source[i] < offset || source[i] >= offset + (ptrdiff_t)vector)
+			continue;
+		load->index[i] = (unsigned char)(source[i] - offset);
+		source[i] = PTRDIFF_MIN;
+		taken++;
+	}
+	return taken;
+}
+
+/* Adds a load of what nobody has taken yet; if that is nothing, there is none. 0: no room. */
+static int add_load(struct bi__shuffle *shuffle, ptrdiff_t *source, size_t vector, ptrdiff_t offset)
+{
+	const ptrdiff_t end = offset + (ptrdiff_t)vector;
+
+	if (shuffle->count == BI__SHUFFLE_LOADS)
+		return 0;
+	if (!take(&shuffle->loads[shuffle->count], source, vector, offset))
+		return 1;
+	if (offset < shuffle->low)
+		shuffle->low = offset;
+	if (end > shuffle->high)
+		shuffle->high = end;
+	shuffle->count++;
+	return 1;
+}
+
+/*
+ * The loads of one vector, one behind the other over the bytes that it needs, from the side where the run begins. In
+ * short runs the last ends where those end, so that none reaches beyond them, unless all fit into less than a vector;
+ * in long ones that would only be one more load that lies in two lines.
+ */
+static int add_vector(struct bi__shuffle *shuffle, ptrdiff_t *source, size_t vector, int backwards, int is_long)
+{
+	const ptrdiff_t size = (ptrdiff_t)vector;
+	const int first = shuffle->count;
+	ptrdiff_t low, high;
+
+	span(source, vector, &low, &high);
+	for (ptrdiff_t done = 0; done < high - low; done += size) {
+		ptrdiff_t offset = backwards ? high - size - done : low + done;
+
+		if (!is_long && high - low >= size && offset < low)
+			offset = low;
+		if (!is_long && high - low >= size && offset > high - size)
+			offset = high - size;
+		if (!add_load(shuffle, source, vector, offset))
+			return 0;
+	}
+	shuffle->loads[shuffle->count - 1].last = 1;
+	return shuffle->count > first;
+}
+
+void bi__shuffle_make(struct bi__shuffle *shuffle, const struct bi__simd *simd, size_t unit, int64_t dst_step,
+		      int64_t src_step, int is_long)
+{
+	const size_t vector = simd->vector;
+	int64_t length = src_step < 0 ? -src_step : src_step;
+
+	shuffle->count = 0;
+	if (!vector || unit > 16 || src_step == 0 || length >= longest_step(simd) * (int64_t)unit)
+		return;
+	shuffle->units = vector / common_divisor(vector, (size_t)dst_step);
+	shuffle->written = shuffle->units * (size_t)dst_step;
+	shuffle->step = (ptrdiff_t)shuffle->units * (ptrdiff_t)src_step;
+	shuffle->low = PTRDIFF_MAX;
+	shuffle->high = PTRDIFF_MIN;
+	for (size_t done = 0; done < shuffle->written; done += vector) {
+		ptrdiff_t source[BI__LINE];
+
+		find_sources(source, vector, done, unit, (size_t)dst_step, (ptrdiff_t)src_step);
+		if (!add_vector(shuffle, source, vector, src_step < 0, is_long)) {
+			shuffle->count = 0;
+			return;
+		}
+	}
+}

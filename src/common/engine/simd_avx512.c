@@ -1,0 +1,205 @@
+/* 512-bit vectors with VBMI: one vector is one line, and any byte goes anywhere in one instruction. */
+#include "common/engine/simd.h"
+
+#ifdef BI__SIMD_X86
+
+#include <immintrin.h>
+
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")))
+
+static int runs_here(void)
+{
+	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+	       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+	       __builtin_cpu_supports("avx512vbmi");
+}
+
+TARGET static inline __m512i load_vector(const unsigned char *p)
+{
+	return _mm512_loadu_si512((const void *)p);
+}
+
+TARGET static inline __m128i load_lane(const unsigned char *p)
+{
+	return _mm_loadu_si128((const __m128i *)(const void *)p);
+}
+
+/* Masked broadcasts from memory need no shuffle unit, which the steps of turning fill. */
+TARGET static inline __m512i load_lanes(const unsigned char *p, ptrdiff_t d)
+{
+	__m512i v = _mm512_castsi128_si512(load_lane(p));
+
+	v = _mm512_mask_broadcast_i32x4(v, 0x00f0, load_lane(p + d));
+	v = _mm512_mask_broadcast_i32x4(v, 0x0f00, load_lane(p + 2 * d));
+	return _mm512_mask_broadcast_i32x4(v, 0xf000, load_lane(p + 3 * d));
+}
+
+#define VECTOR __m512i
+#define LANES 4
+#define LOAD(p, d) load_lanes(p, d)
+#define STORE(p, v) _mm512_storeu_si512((void *)(p), v)
+#define LOW_1 _mm512_unpacklo_epi8
+#define HIGH_1 _mm512_unpackhi_epi8
+#define LOW_2 _mm512_unpacklo_epi16
+#define HIGH_2 _mm512_unpackhi_epi16
+#define LOW_4 _mm512_unpacklo_epi32
+#define HIGH_4 _mm512_unpackhi_epi32
+#define LOW_8 _mm512_unpacklo_epi64
+#define HIGH_8 _mm512_unpackhi_epi64
+
+#include "common/engine/simd_transpose.inc"
+
+/* More loads keep the memory busy anyway. */
+#define MOST_LOADS 4
+
+/* Both kinds of stores, so that one loop makes both functions; `streams` is a constant wherever this is used. */
+TARGET static inline void put(unsigned char *dst, __m512i v, int streams)
+{
+	if (streams)
+		_mm512_stream_si512((void *)dst, v);
+	else
+		_mm512_storeu_si512((void *)dst, v);
+}
+
+/* The bytes that come from a load. */
+TARGET static inline __mmask64 taken(__m512i index)
+{
+	return _knot_mask64(_mm512_movepi8_mask(index));
+}
+
+/*
+ * A processor fetches ahead within a page alone. In long runs it is told what will be needed a little later; behind
+ * short ones lies nothing that will.
+ */
+#define AHEAD 8192
+#define AHEAD_FROM ((size_t)64 << 10)
+
+static ptrdiff_t how_far_ahead(ptrdiff_t step, size_t periods)
+{
+	if ((size_t)(step < 0 ? -step : step) * periods < AHEAD_FROM)
+		return 0;
+	return step < 0 ? -AHEAD : AHEAD;
+}
+
+/* A period that is one vector, of `count` loads, a constant: indices stay in registers. */
+TARGET static inline __attribute__((always_inline)) void shuffle_one(const struct bi__shuffle *shuffle,
+								     unsigned char *dst, const unsigned char *src,
+								     size_t periods, int count, int streams)
+{
+	__m512i index[MOST_LOADS];
+	const unsigned char *from[MOST_LOADS];
+	const ptrdiff_t ahead = how_far_ahead(shuffle->step, periods);
+
+	UNROLL for (int i = 0; i < count; i++)
+	{
+		index[i] = load_vector(shuffle->loads[i].index);
+		from[i] = src + shuffle->loads[i].offset;
+	}
+	for (ptrdiff_t at = 0; periods; periods--, at += shuffle->step, dst += BI__LINE) {
+		__m512i made = _mm512_permutexvar_epi8(index[0], load_vector(from[0] + at));
+
+		if (ahead)
+			UNROLL for (int i = 0; i < count; i++) _mm_prefetch(from[i] + at + ahead, _MM_HINT_T1);
+		UNROLL for (int i = 1; i < count; i++) made =
+			_mm512_mask_permutexvar_epi8(made, taken(index[i]), index[i], load_vector(from[i] + at));
+		put(dst, made, streams);
+	}
+}
+
+/* Any period. */
+TARGET static inline __attribute__((always_inline)) void shuffle_any(const struct bi__shuffle *shuffle,
+								     unsigned char *dst, const unsigned char *src,
+								     size_t periods, int streams)
+{
+	for (; periods; periods--, src += shuffle->step) {
+		__m512i made = _mm512_setzero_si512();
+
+		for (int i = 0; i < shuffle->count; i++) {
+			const struct bi__shuffle_load *from = &shuffle->loads[i];
+			__m512i index = load_vector(from->index);
+
+			made = _mm512_mask_permutexvar_epi8(made, taken(index), index, load_vector(src + from->offset));
+			if (!from->last)
+				continue;
+			put(dst, made, streams);
+			dst += BI__LINE;
+		}
+	}
+}
+
+#define SHUFFLE(name, streams) \
+	TARGET static void name(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src, \
+				size_t periods) \
+	{ \
+		switch (shuffle->written == BI__LINE ? shuffle->count : 0) { \
+		case 1: \
+			shuffle_one(shuffle, dst, src, periods, 1, streams); \
+			break; \
+		case 2: \
+			shuffle_one(shuffle, dst, src, periods, 2, streams); \
+			break; \
+		case 3: \
+			shuffle_one(shuffle, dst, src, periods, 3, streams); \
+			break; \
+		case MOST_LOADS: \
+			shuffle_one(shuffle, dst, src, periods, MOST_LOADS, streams); \
+			break; \
+		default: \
+			shuffle_any(shuffle, dst, src, periods, streams); \
+		} \
+	}
+
+SHUFFLE(shuffle, 0)
+SHUFFLE(shuffle_past, 1)
+
+/* The lowest n bits; any n. */
+static __mmask64 below(ptrdiff_t n)
+{
+	return n >= BI__LINE ? ~(__mmask64)0 : n > 0 ? ((__mmask64)1 << n) - 1 : 0;
+}
+
+/* What lies outside is not touched, so that it may be another page. */
+TARGET static void shuffle_part(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
+				ptrdiff_t low, ptrdiff_t high, size_t bytes)
+{
+	ptrdiff_t left = (ptrdiff_t)bytes;
+	__m512i made = _mm512_setzero_si512();
+
+	for (int i = 0; i < shuffle->count && left > 0; i++) {
+		const struct bi__shuffle_load *from = &shuffle->loads[i];
+		const __mmask64 inside = below(high - from->offset) & ~below(low - from->offset);
+		__m512i index = load_vector(from->index);
+
+		made = _mm512_mask_permutexvar_epi8(made, taken(index), index,
+						    _mm512_maskz_loadu_epi8(inside, src + from->offset));
+		if (!from->last)
+			continue;
+		_mm512_mask_storeu_epi8(dst, below(left), made);
+		dst += BI__LINE;
+		left -= BI__LINE;
+	}
+}
+
+#define STREAM_LINE(to, from) _mm512_stream_si512((void *)(to), load_vector(from))
+
+#include "common/engine/simd_stream.inc"
+
+static void fence(void)
+{
+	_mm_sfence();
+}
+
+const struct bi__simd bi__simd_avx512 = {
+	.name = "avx512",
+	.runs_here = runs_here,
+	.turn = TURNS,
+	.turn_narrow = bi__simd_turn_v128,
+	.vector = sizeof(__m512i),
+	.shuffle = shuffle,
+	.shuffle_part = shuffle_part,
+	.shuffle_past = shuffle_past,
+	.stream = stream,
+	.fence = fence,
+};
+
+#endif

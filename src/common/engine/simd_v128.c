@@ -1,0 +1,122 @@
+/* 128-bit vectors: SSSE3 on x86-64, NEON on AArch64. Only the table look-up and the streaming store differ. */
+#include "common/engine/simd.h"
+
+#ifdef BI__SIMD_V128
+
+#include <string.h>
+
+typedef uint8_t v128 __attribute__((vector_size(16)));
+
+#ifdef __x86_64__
+
+#include <tmmintrin.h>
+
+#define TARGET __attribute__((target("ssse3")))
+
+static int runs_here(void)
+{
+	return __builtin_cpu_supports("ssse3");
+}
+
+/* 0 where the index has its highest bit set. */
+#define LOOK_UP(table, index) ((v128)_mm_shuffle_epi8((__m128i)(table), (__m128i)(index)))
+#define LOW_1(a, b) ((v128)_mm_unpacklo_epi8((__m128i)(a), (__m128i)(b)))
+#define HIGH_1(a, b) ((v128)_mm_unpackhi_epi8((__m128i)(a), (__m128i)(b)))
+#define LOW_2(a, b) ((v128)_mm_unpacklo_epi16((__m128i)(a), (__m128i)(b)))
+#define HIGH_2(a, b) ((v128)_mm_unpackhi_epi16((__m128i)(a), (__m128i)(b)))
+#define LOW_4(a, b) ((v128)_mm_unpacklo_epi32((__m128i)(a), (__m128i)(b)))
+#define HIGH_4(a, b) ((v128)_mm_unpackhi_epi32((__m128i)(a), (__m128i)(b)))
+#define LOW_8(a, b) ((v128)_mm_unpacklo_epi64((__m128i)(a), (__m128i)(b)))
+#define HIGH_8(a, b) ((v128)_mm_unpackhi_epi64((__m128i)(a), (__m128i)(b)))
+
+static void fence(void)
+{
+	_mm_sfence();
+}
+
+#else
+
+#include <arm_neon.h>
+
+#define TARGET
+
+static int runs_here(void)
+{
+	return 1;
+}
+
+#define LOOK_UP(table, index) ((v128)vqtbl1q_u8((uint8x16_t)(table), (uint8x16_t)(index)))
+#define LOW_1(a, b) ((v128)vzip1q_u8((uint8x16_t)(a), (uint8x16_t)(b)))
+#define HIGH_1(a, b) ((v128)vzip2q_u8((uint8x16_t)(a), (uint8x16_t)(b)))
+#define LOW_2(a, b) ((v128)vzip1q_u16((uint16x8_t)(a), (uint16x8_t)(b)))
+#define HIGH_2(a, b) ((v128)vzip2q_u16((uint16x8_t)(a), (uint16x8_t)(b)))
+#define LOW_4(a, b) ((v128)vzip1q_u32((uint32x4_t)(a), (uint32x4_t)(b)))
+#define HIGH_4(a, b) ((v128)vzip2q_u32((uint32x4_t)(a), (uint32x4_t)(b)))
+#define LOW_8(a, b) ((v128)vzip1q_u64((uint64x2_t)(a), (uint64x2_t)(b)))
+#define HIGH_8(a, b) ((v128)vzip2q_u64((uint64x2_t)(a), (uint64x2_t)(b)))
+
+#endif
+
+TARGET static inline v128 load(const unsigned char *p)
+{
+	v128 v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+#define VECTOR v128
+#define LANES 1
+#define LOAD(p, d) ((void)(d), load(p))
+#define STORE(p, v) memcpy(p, &(v), 16)
+
+#include "common/engine/simd_transpose.inc"
+
+#ifdef __x86_64__
+
+static inline void stream_line(unsigned char *dst, const unsigned char *src)
+{
+	UNROLL for (int i = 0; i < BI__LINE; i += 16) _mm_stream_si128(
+		(__m128i *)(void *)(dst + i), _mm_loadu_si128((const __m128i *)(const void *)(src + i)));
+}
+
+#define STREAM_LINE(to, from) stream_line(to, from)
+
+#include "common/engine/simd_stream.inc"
+
+#endif
+
+TARGET static void shuffle(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
+			   size_t periods)
+{
+	for (; periods; periods--, src += shuffle->step) {
+		v128 made = { 0 };
+
+		for (int i = 0; i < shuffle->count; i++) {
+			const struct bi__shuffle_load *from = &shuffle->loads[i];
+
+			made |= LOOK_UP(load(src + from->offset), load(from->index));
+			if (!from->last)
+				continue;
+			memcpy(dst, &made, sizeof(made));
+			dst += sizeof(made);
+			made = (v128){ 0 };
+		}
+	}
+}
+
+const bi__turn_fn bi__simd_turn_v128[5] = TURNS;
+
+const struct bi__simd bi__simd_v128 = {
+	.name = "v128",
+	.runs_here = runs_here,
+	.turn = TURNS,
+	.vector = sizeof(v128),
+	.shuffle = shuffle,
+#ifdef __x86_64__
+	.stream = stream,
+	.fence = fence,
+#endif
+};
+
+#endif

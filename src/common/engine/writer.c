@@ -1,0 +1,101 @@
+#include "common/engine/writer.h"
+
+#include <string.h>
+
+void bi__writer_init(struct bi__writer *writer, const struct bi__simd *simd)
+{
+	writer->simd = simd;
+	writer->line = NULL;
+	writer->fill = writer->skip = 0;
+}
+
+/* The first line of a run that does not begin with it. */
+static void write_first(struct bi__writer *writer)
+{
+	memcpy(writer->line + writer->skip, writer->buffer + writer->skip, BI__LINE - writer->skip);
+	writer->skip = 0;
+}
+
+/* Writes the lines that are whole and keeps the rest. */
+static void flush(struct bi__writer *writer)
+{
+	size_t lines = writer->fill / BI__LINE, first = writer->skip != 0;
+
+	if (lines == 0)
+		return;
+	if (first)
+		write_first(writer);
+	writer->simd->stream(writer->line + first * BI__LINE, writer->buffer + first * BI__LINE, lines - first);
+	writer->line += lines * BI__LINE;
+	writer->fill -= lines * BI__LINE;
+	memcpy(writer->buffer, writer->buffer + lines * BI__LINE, BI__LINE);
+}
+
+/* What is left of a run is less than a line. */
+static void end_run(struct bi__writer *writer)
+{
+	if (writer->fill > writer->skip)
+		memcpy(writer->line + writer->skip, writer->buffer + writer->skip, writer->fill - writer->skip);
+}
+
+void bi__writer_seek(struct bi__writer *writer, unsigned char *dst)
+{
+	if (writer->line && writer->line + writer->fill == dst)
+		return;
+	end_run(writer);
+	writer->skip = writer->fill = (uintptr_t)dst % BI__LINE;
+	writer->line = dst - writer->fill;
+}
+
+unsigned char *bi__writer_room(struct bi__writer *writer)
+{
+	return writer->buffer + writer->fill;
+}
+
+void bi__writer_done(struct bi__writer *writer, size_t bytes)
+{
+	writer->fill += bytes;
+	flush(writer);
+}
+
+unsigned char *bi__writer_place(const struct bi__writer *writer)
+{
+	return writer->line;
+}
+
+void bi__writer_went(struct bi__writer *writer, size_t bytes)
+{
+	writer->line += bytes;
+}
+
+void bi__writer_put(struct bi__writer *writer, const unsigned char *src, size_t bytes)
+{
+	if (writer->fill) {
+		size_t missing = BI__LINE - writer->fill, taken = bytes < missing ? bytes : missing;
+
+		memcpy(bi__writer_room(writer), src, taken);
+		bi__writer_done(writer, taken);
+		src += taken;
+		bytes -= taken;
+	}
+	if (bytes >= BI__LINE) {
+		size_t lines = bytes / BI__LINE;
+
+		writer->simd->stream(writer->line, src, lines);
+		writer->line += lines * BI__LINE;
+		src += lines * BI__LINE;
+		bytes -= lines * BI__LINE;
+	}
+	if (bytes) {
+		memcpy(writer->buffer, src, bytes);
+		writer->fill = bytes;
+	}
+}
+
+void bi__writer_finish(struct bi__writer *writer)
+{
+	end_run(writer);
+	writer->line = NULL;
+	writer->fill = writer->skip = 0;
+	writer->simd->fence();
+}

@@ -1,0 +1,376 @@
+#include "common/base/decimal.h"
+#include "common/layout/dtype.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* One line of BI_TYPE_MAP. */
+struct entry {
+	const char *text;
+	char kind;
+	int code;
+	uint32_t bits;
+};
+
+static const struct entry types[BI_TYPE_COUNT] = {
+#define TYPE(name, text, kind, code, bits) [BI_##name] = { text, kind, code, bits },
+	BI_TYPE_MAP(TYPE)
+#undef TYPE
+};
+
+/* Kinds of the array interface that no type here stands for. */
+static const struct {
+	char kind;
+	const char *what;
+} refused[] = {
+	{ 'O', "Python objects" },
+	{ 't', "bit fields" },
+	{ 'M', "dates" },
+	{ 'm', "time differences" },
+};
+
+/* Is the size a part of the type rather than of the table? */
+static int is_sized(const struct entry *entry)
+{
+	return entry->code < 0;
+}
+
+/* Bytes of one lane; of a sized type, what its item size is a multiple of. */
+static uint32_t unit_size(const struct entry *entry)
+{
+	return (entry->bits + 7) / 8;
+}
+
+static int has_order(const struct entry *entry)
+{
+	return unit_size(entry) > 1;
+}
+
+#define IS_LITTLE (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+
+/* DLPack names no type whose size is its own, and none whose bytes are swapped. */
+const struct bi__type_words bi__type_words[BI_TYPE_COUNT][2] = {
+#define ORDER(bits, is_first) ((bits) <= 8 ? '|' : (is_first) ? '<' : '>')
+#define TYPE(name, text, kind, code, bits) \
+	[BI_##name] = { { (uint8_t)((code) < 0 ? BI__TYPE_OPAQUE : (code)), (code) < 0 ? 8 : (bits), kind, \
+			  ORDER(bits, IS_LITTLE) }, \
+			{ BI__TYPE_OPAQUE, 8, kind, ORDER(bits, !IS_LITTLE) } },
+	BI_TYPE_MAP(TYPE)
+#undef TYPE
+#undef ORDER
+};
+
+static struct bi_dtype from_table(size_t type, unsigned lanes)
+{
+	return (struct bi_dtype){
+		.item_size = unit_size(&types[type]) * lanes,
+		.lanes = (uint16_t)lanes,
+		.type = (uint8_t)type,
+	};
+}
+
+static struct bi_dtype from_size(size_t type, uint32_t item_size)
+{
+	return (struct bi_dtype){ .item_size = item_size, .lanes = 1, .type = (uint8_t)type };
+}
+
+static int shown(size_t length)
+{
+	return length < 64 ? (int)length : 64;
+}
+
+int bi_dtype_make(enum bi_type type, unsigned lanes, uint32_t item_size, struct bi_dtype *out, struct bi_error *err)
+{
+	struct bi_dtype made;
+
+	if (!out)
+		return bi__fail(err, BI_EINVAL, "out is NULL");
+	if ((unsigned)type >= BI_TYPE_COUNT)
+		return bi__fail(err, BI_EINVAL, "type %d is not in 0..%d", (int)type, BI_TYPE_COUNT - 1);
+	if (lanes < 1 || lanes > UINT16_MAX)
+		return bi__fail(err, BI_EINVAL, "lanes %u is not in 1..%d", lanes, UINT16_MAX);
+	made = is_sized(&types[type]) ? from_size(type, item_size) : from_table(type, lanes);
+	if (is_sized(&types[type]) && lanes != 1)
+		return bi__fail(err, BI_EINVAL, "lanes %u: %s has one lane only", lanes, types[type].text);
+	if (made.item_size % unit_size(&types[type]))
+		return bi__fail(err, BI_EINVAL, "item_size %u is not a multiple of %u, the character of %s", item_size,
+				unit_size(&types[type]), types[type].text);
+	if (item_size && item_size != made.item_size)
+		return bi__fail(err, BI_EINVAL, "item_size %u is not the %u bytes of %s with %u lanes", item_size,
+				made.item_size, types[type].text, lanes);
+	*out = made;
+	return BI_OK;
+}
+
+int bi__dtype_check(struct bi_dtype dtype, struct bi_error *err)
+{
+	const struct entry *entry;
+
+	if (dtype.type >= BI_TYPE_COUNT)
+		return bi__fail(err, BI_EDTYPE, "dtype.type %u is not in 0..%d", dtype.type, BI_TYPE_COUNT - 1);
+	entry = &types[dtype.type];
+	if (dtype.lanes == 1 && !dtype.swapped && dtype.item_size == unit_size(entry))
+		return BI_OK;
+	if (dtype.lanes < 1 || (is_sized(entry) && dtype.lanes != 1))
+		return bi__fail(err, BI_EDTYPE, "dtype.lanes %u does not fit %s", dtype.lanes, entry->text);
+	if (is_sized(entry) ? dtype.item_size % unit_size(entry) : dtype.item_size != unit_size(entry) * dtype.lanes)
+		return bi__fail(err, BI_EDTYPE, "dtype.item_size %u does not fit %s with %u lanes", dtype.item_size,
+				entry->text, dtype.lanes);
+	if (dtype.swapped > 1 || (dtype.swapped && (dtype.lanes > 1 || !entry->kind || !has_order(entry))))
+		return bi__fail(err, BI_EDTYPE, "dtype.swapped %u does not fit %s with %u lanes", dtype.swapped,
+				entry->text, dtype.lanes);
+	return BI_OK;
+}
+
+static int is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Returns 1 if the text is a decimal number that fits, and nothing else. */
+static int read_number(const char *text, size_t length, uint32_t *out)
+{
+	uint64_t number = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		if (!is_digit(text[i]))
+			return 0;
+		number = number * 10 + (uint64_t)(text[i] - '0');
+		if (number > UINT32_MAX)
+			return 0;
+	}
+	*out = (uint32_t)number;
+	return length > 0;
+}
+
+#define ROWS 32
+#define ROW(kind) ((unsigned char)(kind) % ROWS)
+
+/*
+ * By kind and bytes, 1 + the type: no kind has two types of one size. Sized types have none, and are in column 0; types
+ * without a kind are not found by one.
+ */
+static const uint8_t by_typestr[ROWS][BI_TYPE_COUNT] = {
+#define PLACE(name, text, kind, code, bits) \
+	[ROW(kind)][!(kind) ? (int)BI_##name : (code) < 0 ? 0 : ((bits) + 7) / 8] = 1 + BI_##name,
+	BI_TYPE_MAP(PLACE)
+#undef PLACE
+};
+
+/* The type of such a kind in that column, or -1: rows are shared by letters. */
+static int look_up(char kind, size_t column)
+{
+	int type = kind ? by_typestr[ROW(kind)][column] - 1 : -1;
+
+	return type >= 0 && types[type].kind == kind ? type : -1;
+}
+
+/* Finds the type of a kind and a count of bytes (of characters, where the type is sized); returns 1 if there is one. */
+static int find_typestr(char kind, uint32_t number, struct bi_dtype *out)
+{
+	int type = number && number < BI_TYPE_COUNT ? look_up(kind, number) : -1;
+	int sized = look_up(kind, 0);
+
+	if (type >= 0) {
+		*out = from_table((size_t)type, 1);
+		return 1;
+	}
+	if (sized < 0 || number > UINT32_MAX / unit_size(&types[sized]))
+		return 0;
+	*out = from_size((size_t)sized, number * unit_size(&types[sized]));
+	return 1;
+}
+
+/* Typestrs of refused kinds may have no digits ("|O") or more than digits ("<M8[ns]"). */
+static const char *refused_kind(const char *text, size_t length)
+{
+	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
+		if (text[0] == refused[i].kind && (length == 1 || is_digit(text[1]) || text[1] == '['))
+			return refused[i].what;
+	return NULL;
+}
+
+static int is_order(char c)
+{
+	return c == '<' || c == '>' || c == '|' || c == '=';
+}
+
+int bi__dtype_parse_typestr(const char *text, size_t length, struct bi_dtype *out, struct bi_error *err)
+{
+	size_t prefix = length > 0 && is_order(text[0]);
+	char order = prefix ? text[0] : '=';
+	const char *what;
+	uint32_t number;
+	struct bi_dtype read;
+
+	if (length == prefix)
+		return bi__fail(err, BI_EDTYPE, "\"%.*s\" is not a typestr", shown(length), text);
+	what = refused_kind(text + prefix, length - prefix);
+	if (what)
+		return bi__fail(err, BI_EDTYPE, "\"%.*s\": %s are not supported", shown(length), text, what);
+	if (!read_number(text + prefix + 1, length - prefix - 1, &number))
+		return bi__fail(err, BI_EDTYPE, "\"%.*s\" is not a typestr", shown(length), text);
+	if (!find_typestr(text[prefix], number, &read))
+		return bi__fail(err, BI_EDTYPE, "\"%.*s\": no type has this kind and size", shown(length), text);
+	if (has_order(&types[read.type])) {
+		if (order == '|')
+			return bi__fail(err, BI_EDTYPE, "\"%.*s\": the byte order is missing", shown(length), text);
+		read.swapped = order != '=' && order != (IS_LITTLE ? '<' : '>');
+	}
+	*out = read;
+	return BI_OK;
+}
+
+/* Reads what follows the name of a type: nothing, "x" and lanes, or a size. Returns 1 if it is one of them. */
+static int read_suffix(size_t type, const char *suffix, struct bi_dtype *out)
+{
+	uint32_t number = 1;
+
+	if (is_sized(&types[type])) {
+		if (!read_number(suffix, strlen(suffix), &number) || number % unit_size(&types[type]))
+			return 0;
+		*out = from_size(type, number);
+		return 1;
+	}
+	if (*suffix && (*suffix != 'x' || !read_number(suffix + 1, strlen(suffix + 1), &number)))
+		return 0;
+	if (number < 1 || number > UINT16_MAX)
+		return 0;
+	*out = from_table(type, number);
+	return 1;
+}
+
+static int find_name(const char *text, struct bi_dtype *out)
+{
+	for (size_t i = 0; i < BI_TYPE_COUNT; i++) {
+		size_t length = strlen(types[i].text);
+
+		if (strncmp(text, types[i].text, length) == 0 && read_suffix(i, text + length, out))
+			return 1;
+	}
+	return 0;
+}
+
+int bi_dtype_parse(const char *text, struct bi_dtype *out, struct bi_error *err)
+{
+	if (!text || !out)
+		return bi__fail(err, BI_EINVAL, "%s is NULL", text ? "out" : "text");
+	if (find_name(text, out))
+		return BI_OK;
+	return bi__dtype_parse_typestr(text, strlen(text), out, err);
+}
+
+char bi__dtype_order(struct bi_dtype dtype)
+{
+	return dtype.type < BI_TYPE_COUNT ? bi__type_words[dtype.type][dtype.swapped != 0].order : '|';
+}
+
+int bi_dtype_typestr(struct bi_dtype dtype, char text[BI_DTYPE_TEXT], struct bi_error *err)
+{
+	const struct entry *entry;
+	int rc;
+
+	if (!text)
+		return bi__fail(err, BI_EINVAL, "text is NULL");
+	rc = bi__dtype_check(dtype, err);
+	if (rc != BI_OK)
+		return rc;
+	entry = &types[dtype.type];
+	if (!entry->kind || dtype.lanes > 1)
+		return bi__fail(err, BI_EDTYPE, "the array interface has no name for %s with %u lanes", entry->text,
+				dtype.lanes);
+	text[0] = bi__dtype_order(dtype);
+	text[1] = entry->kind;
+	bi__decimal(text + 2, is_sized(entry) ? dtype.item_size / unit_size(entry) : dtype.item_size);
+	return BI_OK;
+}
+
+void bi_dtype_name(struct bi_dtype dtype, char text[BI_DTYPE_TEXT])
+{
+	const struct entry *entry;
+
+	if (bi__dtype_check(dtype, NULL) != BI_OK) {
+		snprintf(text, BI_DTYPE_TEXT, "invalid type %u", dtype.type);
+		return;
+	}
+	entry = &types[dtype.type];
+	if (dtype.swapped)
+		bi_dtype_typestr(dtype, text, NULL);
+	else if (is_sized(entry))
+		snprintf(text, BI_DTYPE_TEXT, "%s%u", entry->text, dtype.item_size);
+	else if (dtype.lanes > 1)
+		snprintf(text, BI_DTYPE_TEXT, "%sx%u", entry->text, dtype.lanes);
+	else
+		snprintf(text, BI_DTYPE_TEXT, "%s", entry->text);
+}
+
+#define CODES 18
+#define LANE_BYTES 17
+
+/* By code and bytes of a lane, 1 + the type: no code has two types of one size. Sized types are in a row of their own.
+ */
+static const uint8_t by_dlpack[CODES + 1][LANE_BYTES] = {
+#define PLACE(name, text, kind, code, bits) \
+	[(code) < 0 ? CODES : (code)][(code) < 0 ? BI_TYPE_COUNT - BI_##name : ((bits) + 7) / 8] = 1 + BI_##name,
+	BI_TYPE_MAP(PLACE)
+#undef PLACE
+};
+
+/* The type, or -1. */
+static int find_dlpack(unsigned code, unsigned bits)
+{
+	int type;
+
+	if (code >= CODES || bits > 8 * (LANE_BYTES - 1))
+		return -1;
+	type = by_dlpack[code][(bits + 7) / 8] - 1;
+	return type >= 0 && types[type].bits == bits ? type : -1;
+}
+
+int bi_dtype_from_dlpack(unsigned code, unsigned bits, unsigned lanes, struct bi_dtype *out, struct bi_error *err)
+{
+	int type;
+
+	if (!out)
+		return bi__fail(err, BI_EINVAL, "out is NULL");
+	if (lanes < 1 || lanes > UINT16_MAX)
+		return bi__fail(err, BI_EDTYPE, "DLPack lanes %u is not in 1..%d", lanes, UINT16_MAX);
+	type = find_dlpack(code, bits);
+	if (type >= 0) {
+		*out = from_table((size_t)type, lanes);
+		return BI_OK;
+	}
+	return bi__fail(err, BI_EDTYPE, "no type has the DLPack code %u with %u bits", code, bits);
+}
+
+int bi_dtype_to_dlpack(struct bi_dtype dtype, uint8_t *code, uint8_t *bits, uint16_t *lanes, struct bi_error *err)
+{
+	struct bi__type_words words;
+	char text[BI_DTYPE_TEXT];
+	int rc;
+
+	if (!code || !bits || !lanes)
+		return bi__fail(err, BI_EINVAL, "code, bits or lanes is NULL");
+	rc = bi__dtype_check(dtype, err);
+	if (rc != BI_OK)
+		return rc;
+	words = bi__dtype_words(dtype);
+	if (words.code == BI__TYPE_OPAQUE) {
+		bi_dtype_name(dtype, text);
+		return bi__fail(err, BI_EDTYPE, "DLPack has no type %s", text);
+	}
+	*code = words.code;
+	*bits = words.bits;
+	*lanes = dtype.lanes;
+	return BI_OK;
+}
+
+int bi_dtype_equal(struct bi_dtype a, struct bi_dtype b)
+{
+	return a.type == b.type && a.item_size == b.item_size && a.lanes == b.lanes && a.swapped == b.swapped;
+}
+
+char bi_dtype_kind(struct bi_dtype dtype)
+{
+	return dtype.type < BI_TYPE_COUNT ? types[dtype.type].kind : '\0';
+}

@@ -1,0 +1,230 @@
+/*
+ * Do two sets of bytes that nested loops run through meet?
+ *
+ * The difference between a byte of one set and a byte of the other is a sum of terms step * u with 0 <= u <= count, so
+ * the question is whether such a sum can be a certain number. The terms are sorted and cut into groups: the sums of a
+ * group are multiples of its divisor, and all later terms together reach less than two of those, so that a group leaves
+ * at most two things to try. Slices of a dense array have one group for each axis, with two terms.
+ */
+#include "common/base/checked.h"
+#include "common/layout/layout.h"
+#include "common/base/status.h"
+
+#define MAX_TERMS (2 * BI_MAX_NDIM + 1)
+#define MAX_WORK (1 << 20)
+
+struct term {
+	int64_t step; /* > 0 */
+	int64_t count; /* > 0 */
+};
+
+struct sum {
+	int n;
+	int work; /* steps that are left */
+	int too_large; /* the largest sum does not fit */
+	int64_t total; /* largest sum */
+	struct term terms[MAX_TERMS];
+	int64_t reach[MAX_TERMS + 1]; /* largest sum of the terms from i on */
+	int64_t divisor[MAX_TERMS]; /* greatest common divisor of the terms from i to the end of its group */
+	int end[MAX_TERMS]; /* where the group of i ends */
+};
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+	while (b) {
+		int64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+static void add_term(struct sum *sum, int64_t step, int64_t count)
+{
+	int64_t reach;
+
+	if (count <= 0 || step == 0)
+		return;
+	sum->terms[sum->n++] = (struct term){ step, count };
+	sum->too_large |= bi__mul(step, count, &reach) || bi__add(sum->total, reach, &sum->total);
+}
+
+static void sort_terms(struct sum *sum)
+{
+	for (int i = 1; i < sum->n; i++) {
+		struct term term = sum->terms[i];
+		int j = i;
+
+		for (; j > 0 && sum->terms[j - 1].step < term.step; j--)
+			sum->terms[j] = sum->terms[j - 1];
+		sum->terms[j] = term;
+	}
+}
+
+/* Finds the end of a group and writes down what concerns it. */
+static int close_group(struct sum *sum, int begin)
+{
+	int end = begin;
+	int64_t divisor = 0;
+
+	do
+		divisor = gcd(sum->terms[end++].step, divisor);
+	while (sum->reach[end] / 2 >= divisor);
+	divisor = 0;
+	for (int i = end - 1; i >= begin; i--) {
+		divisor = gcd(sum->terms[i].step, divisor);
+		sum->divisor[i] = divisor;
+		sum->end[i] = end;
+	}
+	return end;
+}
+
+static void prepare(struct sum *sum)
+{
+	sort_terms(sum);
+	sum->reach[sum->n] = 0;
+	for (int i = sum->n - 1; i >= 0; i--)
+		sum->reach[i] = sum->reach[i + 1] + sum->terms[i].step * sum->terms[i].count;
+	for (int i = 0; i < sum->n;)
+		i = close_group(sum, i);
+}
+
+/* Can the terms from i to the end of the group be exactly `target`? Also 1 if there is no work left. */
+static int group_meets(struct sum *sum, int i, int64_t target)
+{
+	int64_t step = sum->terms[i].step, reach = sum->reach[i] - sum->reach[sum->end[i]];
+	int64_t rest = reach - step * sum->terms[i].count, first, last;
+
+	if (target < 0 || target > reach || target % sum->divisor[i])
+		return 0;
+	if (i + 1 == sum->end[i])
+		return 1;
+	first = target > rest ? (target - rest - 1) / step + 1 : 0;
+	last = target / step < sum->terms[i].count ? target / step : sum->terms[i].count;
+	for (int64_t u = first; u <= last; u++)
+		if (sum->work-- <= 0 || group_meets(sum, i + 1, target - u * step))
+			return 1;
+	return 0;
+}
+
+/* Can the terms from group start i on be exactly `target`? Also 1 if there is no work left. */
+static int meets(struct sum *sum, int i, int64_t target)
+{
+	int end;
+
+	if (target < 0 || target > sum->reach[i])
+		return 0;
+	if (i == sum->n)
+		return 1;
+	end = sum->end[i];
+	for (int64_t rest = target % sum->divisor[i]; rest <= sum->reach[end] && rest <= target;
+	     rest += sum->divisor[i])
+		if (sum->work-- <= 0 || (meets(sum, end, rest) && group_meets(sum, i, target - rest)))
+			return 1;
+	return 0;
+}
+
+static int solve(struct sum *sum, int64_t target)
+{
+	if (sum->too_large)
+		return 1;
+	prepare(sum);
+	return meets(sum, 0, target);
+}
+
+static void start(struct sum *sum, int work)
+{
+	sum->n = 0;
+	sum->work = work;
+	sum->too_large = 0;
+	sum->total = 0;
+}
+
+static void add_axes(struct sum *sum, const struct bi_layout *layout)
+{
+	for (int i = 0; i < layout->ndim; i++)
+		if (layout->shape[i] > 1)
+			add_term(sum, layout->strides[i] < 0 ? -layout->strides[i] : layout->strides[i],
+				 layout->shape[i] - 1);
+}
+
+/* 0: there are no such bytes. */
+static int move_extent(const struct bi_layout *layout, int64_t distance, int64_t *first, int64_t *end)
+{
+	bi_layout_extent(layout, first, end);
+	return !bi__add(*first, distance, first) && !bi__add(*end, distance, end);
+}
+
+int bi__layout_overlap_at(const struct bi_layout *a, int64_t distance, const struct bi_layout *b)
+{
+	int64_t a_first, a_end, b_first, b_end, target;
+	struct sum sum;
+
+	if (!move_extent(a, distance, &a_first, &a_end))
+		return 0;
+	bi_layout_extent(b, &b_first, &b_end);
+	if (a_end <= b_first || b_end <= a_first || bi_layout_nbytes(a) == 0 || bi_layout_nbytes(b) == 0)
+		return 0;
+	if (bi__sub(b_end - 1, a_first, &target))
+		return 1;
+	/* a counts up from its first byte, b down from its last. */
+	start(&sum, MAX_WORK);
+	add_axes(&sum, a);
+	add_axes(&sum, b);
+	add_term(&sum, 1, (int64_t)a->dtype.item_size - 1 + b->dtype.item_size - 1);
+	return solve(&sum, target);
+}
+
+int bi_layout_overlap(const struct bi_layout *a, const struct bi_layout *b)
+{
+	return bi__layout_overlap_at(a, 0, b);
+}
+
+/*
+ * Do two indices meet that differ in axis k by at least one and in the axes before it by nothing? The differences along
+ * the axes after it go both ways, which counts as going twice as far from below.
+ */
+static int axis_overlaps(const struct sum *axes, int k, int64_t item_size, int64_t target, int *work)
+{
+	struct sum sum;
+	int found;
+
+	start(&sum, *work);
+	add_term(&sum, axes->terms[k].step, axes->terms[k].count - 1);
+	for (int j = k + 1; j < axes->n; j++) {
+		add_term(&sum, axes->terms[j].step, axes->terms[j].count);
+		add_term(&sum, axes->terms[j].step, axes->terms[j].count);
+	}
+	add_term(&sum, 1, 2 * (item_size - 1));
+	found = solve(&sum, target);
+	*work = sum.work;
+	return found;
+}
+
+int bi_layout_self_overlap(const struct bi_layout *layout)
+{
+	int64_t below = (int64_t)layout->dtype.item_size - 1;
+	int work = MAX_WORK;
+	int64_t reach;
+	struct sum axes;
+
+	if (bi_layout_nbytes(layout) == 0)
+		return 0;
+	for (int i = 0; i < layout->ndim; i++)
+		if (layout->shape[i] > 1 && layout->strides[i] == 0)
+			return 1;
+	start(&axes, work);
+	add_axes(&axes, layout);
+	sort_terms(&axes);
+	for (int k = axes.n - 1; k >= 0; k--) {
+		const struct term *term = &axes.terms[k];
+
+		/* A stride beyond everything that the smaller ones reach is the usual case and needs no search. */
+		if (below >= term->step && axis_overlaps(&axes, k, layout->dtype.item_size, below - term->step, &work))
+			return 1;
+		if (bi__mul(term->step, term->count, &reach) || bi__add(below, reach, &below))
+			return k > 0;
+	}
+	return 0;
+}

@@ -1,0 +1,217 @@
+#include "common/plan/plan.h"
+
+#include "common/base/status.h"
+
+int bi__plan_check(const struct bi_layout *dst, const struct bi_layout *src, struct bi_error *err)
+{
+	if (dst->ndim != src->ndim)
+		return bi__fail(err, BI_EINVAL, "the destination has %d dimensions, the source %d", dst->ndim,
+				src->ndim);
+	for (int i = 0; i < dst->ndim; i++)
+		if (dst->shape[i] != src->shape[i])
+			return bi__fail(err, BI_EINVAL, "the destination has extent %lld on axis %d, the source %lld",
+					(long long)dst->shape[i], i, (long long)src->shape[i]);
+	if (dst->dtype.item_size != src->dtype.item_size)
+		return bi__fail(err, BI_EDTYPE, "an item of the destination has %u bytes, of the source %u",
+				dst->dtype.item_size, src->dtype.item_size);
+	return BI_OK;
+}
+
+static const char *const plan_names[BI__PLAN_COUNT] = {
+#define PLAN(name, text) [BI__PLAN_##name] = text,
+	BI__PLAN_MAP(PLAN)
+#undef PLAN
+};
+
+const char *bi__plan_name(enum bi__plan_kind kind)
+{
+	return plan_names[kind];
+}
+
+/* One loop of the nest while it is being brought into form. */
+struct axis {
+	int64_t extent, dst, src;
+};
+
+/* Takes over an axis; the destination never runs backwards afterwards. */
+static void add_axis(struct bi__plan *plan, struct axis *axes, int64_t extent, int64_t dst, int64_t src)
+{
+	if (extent == 1)
+		return;
+	if (dst < 0) {
+		plan->dst_offset += (extent - 1) * dst;
+		plan->src_offset += (extent - 1) * src;
+		dst = -dst;
+		src = -src;
+	}
+	axes[plan->ndim++] = (struct axis){ extent, dst, src };
+}
+
+/* By the destination, so that it is written as sequentially as it can be. Its strides differ: it shares no bytes. */
+static void sort_axes(struct axis *axes, int n)
+{
+	for (int i = 1; i < n; i++) {
+		struct axis axis = axes[i];
+		int j = i;
+
+		for (; j > 0 && axis.dst > axes[j - 1].dst; j--)
+			axes[j] = axes[j - 1];
+		axes[j] = axis;
+	}
+}
+
+/* Is stepping the outer axis once the same as running through the whole inner one? */
+static int continues(const struct axis *outer, const struct axis *inner)
+{
+	int64_t dst, src;
+
+	return !__builtin_mul_overflow(inner->dst, inner->extent, &dst) && dst == outer->dst &&
+	       !__builtin_mul_overflow(inner->src, inner->extent, &src) && src == outer->src;
+}
+
+/* Merges axes that continue each other; returns how many are left. */
+static int merge_axes(struct axis *axes, int n)
+{
+	int last = 0;
+
+	if (n == 0)
+		return 0;
+	for (int i = 1; i < n; i++) {
+		if (continues(&axes[last], &axes[i])) {
+			axes[i].extent *= axes[last].extent;
+			axes[last] = axes[i];
+		} else {
+			axes[++last] = axes[i];
+		}
+	}
+	return last + 1;
+}
+
+/* A dense innermost axis becomes part of the unit. */
+static void absorb_rows(struct bi__plan *plan, const struct axis *axes, int n)
+{
+	const struct axis *inner = &axes[n - 1];
+
+	if (n && inner->dst == inner->src && inner->dst == (int64_t)plan->unit) {
+		plan->unit *= (size_t)inner->extent;
+		n--;
+	}
+	plan->ndim = n;
+	for (int i = 0; i < n; i++) {
+		plan->shape[i] = axes[i].extent;
+		plan->dst_strides[i] = axes[i].dst;
+		plan->src_strides[i] = axes[i].src;
+	}
+}
+
+static int64_t magnitude(int64_t stride)
+{
+	return stride < 0 ? -stride : stride;
+}
+
+int bi__plan_cross(const struct bi__plan *plan, int64_t extent)
+{
+	int64_t most = magnitude(plan->src_strides[plan->ndim - 1]) / BI__PLAN_TILE_GAIN, best = 0;
+	int cross = -1;
+
+	for (int y = 0; y < plan->ndim - 1; y++) {
+		int64_t step = magnitude(plan->src_strides[y]);
+
+		if (plan->shape[y] >= extent && step != 0 && step <= most && (cross < 0 || step <= best)) {
+			cross = y;
+			best = step;
+		}
+	}
+	return cross;
+}
+
+/* The axis to turn the last one with, if that is worth it; else -1. */
+static int find_tiles(const struct bi__plan *plan)
+{
+	if (plan->unit > BI__PLAN_TILE_UNIT || plan->shape[plan->ndim - 1] < BI__PLAN_TILE_EXTENT)
+		return -1;
+	return bi__plan_cross(plan, BI__PLAN_TILE_EXTENT);
+}
+
+static int stands_still(const struct bi__plan *plan)
+{
+	for (int i = 0; i < plan->ndim; i++)
+		if (plan->src_strides[i] != 0)
+			return 0;
+	return 1;
+}
+
+void bi__plan_classify(struct bi__plan *plan, size_t item_size)
+{
+	plan->cross = -1;
+	if (plan->ndim == 0)
+		plan->kind = BI__PLAN_LINEAR;
+	else if (stands_still(plan))
+		plan->kind = BI__PLAN_FILL;
+	else if (plan->src_strides[plan->ndim - 1] == 0)
+		plan->kind = BI__PLAN_BROADCAST;
+	else if ((plan->cross = find_tiles(plan)) >= 0)
+		plan->kind = BI__PLAN_TILES;
+	else
+		plan->kind = plan->unit > item_size ? BI__PLAN_ROWS : BI__PLAN_STRIDED;
+}
+
+/*
+ * The last axes that are dense on both sides become part of the unit as they stand: no axis before them has a stride
+ * below what they reach together, so sorting would leave them last. Returns how many axes are left.
+ */
+static int absorb_dense(struct bi__plan *plan, const struct bi_layout *dst, const int64_t *src_strides)
+{
+	int n = dst->ndim;
+
+	for (; n > 0; n--) {
+		int64_t extent = dst->shape[n - 1], unit = (int64_t)plan->unit;
+
+		if (extent != 1 && (dst->strides[n - 1] != unit || src_strides[n - 1] != unit))
+			break;
+		plan->unit *= (size_t)extent;
+	}
+	return n;
+}
+
+static void make_nest(struct bi__plan *plan, const struct bi_layout *dst, const int64_t *src_strides, int ndim)
+{
+	struct axis axes[BI_MAX_NDIM];
+	int n;
+
+	for (int i = 0; i < ndim; i++)
+		add_axis(plan, axes, dst->shape[i], dst->strides[i], src_strides ? src_strides[i] : 0);
+	n = plan->ndim;
+	sort_axes(axes, n);
+	absorb_rows(plan, axes, merge_axes(axes, n));
+}
+
+/* src_strides may be NULL: the source is one item. */
+static void make(struct bi__plan *plan, const struct bi_layout *dst, int64_t src_offset, const int64_t *src_strides)
+{
+	int left;
+
+	plan->bytes = (uint64_t)bi_layout_nbytes(dst);
+	plan->unit = dst->dtype.item_size;
+	plan->dst_offset = dst->offset;
+	plan->src_offset = src_offset;
+	plan->ndim = 0;
+	plan->kind = BI__PLAN_NOTHING;
+	plan->cross = -1;
+	if (plan->bytes == 0)
+		return;
+	left = src_strides ? absorb_dense(plan, dst, src_strides) : dst->ndim;
+	if (left)
+		make_nest(plan, dst, src_strides, left);
+	bi__plan_classify(plan, dst->dtype.item_size);
+}
+
+void bi__plan_make(struct bi__plan *plan, const struct bi_layout *dst, const struct bi_layout *src)
+{
+	make(plan, dst, src->offset, src->strides);
+}
+
+void bi__plan_fill(struct bi__plan *plan, const struct bi_layout *dst)
+{
+	make(plan, dst, 0, NULL);
+}

@@ -1,0 +1,17 @@
+#include "common/runtime/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void bi__log(const struct bi_context *context, enum bi_log_level level, const char *format, ...)
+{
+	char line[512];
+	va_list args;
+
+	if (!bi__logs(context, level))
+		return;
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	context->log(context->log_data, level, line);
+}

@@ -1,0 +1,595 @@
+#include "common/runtime/memory.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/checked.h"
+#include "common/backend/dispatch.h"
+#include "common/runtime/order.h"
+#include "common/runtime/pool.h"
+#include "common/backend/registry.h"
+
+#define WRAP_FLAGS ((unsigned)(BI_WRAP_READONLY | BI_WRAP_STEAL | BI_WRAP_UNORDERED | BI_WRAP_UNCHECKED))
+
+/* Option debug: what forgets an offset reads or writes the wrong bytes, instead of being right by luck. */
+#define POISON_OFFSET 64
+
+static void init(struct bi_memory *memory, struct bi_context *context, const struct bi__backend *backend)
+{
+	/* What comes before is set here, what comes behind by who takes it. An assignment would clear word by word. */
+	memset(&memory->block, 0, sizeof(memory->block));
+	memset(&memory->release, 0, offsetof(struct bi_memory, partner) - offsetof(struct bi_memory, release));
+	atomic_init(&memory->refs, 1);
+	memory->flags = 0;
+	memory->context = context;
+	memory->backend = backend;
+	atomic_init(&memory->home, backend->is_host ? NULL : &context->stream);
+	/* What pthread_mutex_init makes of no attributes, without the call. */
+	memory->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
+/*
+ * `room` may be NULL. Not calloc: it passes over what the C library keeps for a thread, and takes five times as long as
+ * all of this.
+ */
+static struct bi_memory *new_memory(struct bi_context *context, int on_host, size_t behind, void *room)
+{
+	struct bi_memory *memory = room ? room : malloc(sizeof(*memory) + behind);
+
+	if (!memory)
+		return NULL;
+	init(memory, bi_context_retain(context), on_host ? bi__registry_host() : context->backend);
+	memory->lodged = room != NULL;
+	return memory;
+}
+
+/* What may be retired although it was not wrapped in the end is not in room that is the caller's again. */
+static void *room_for(const struct bi_foreign *foreign, size_t behind)
+{
+	int fits = BI__HAS_ROOM && sizeof(struct bi_memory) + behind <= BI_WRAP_ROOM;
+	int is_safe = foreign->kind == BI_HANDLE_HOST && foreign->release && !foreign->stream && !foreign->event_count;
+
+	return fits && is_safe ? foreign->room : NULL;
+}
+
+static void free_memory(struct bi_memory *memory)
+{
+	if (!memory->lodged)
+		free(memory);
+}
+
+void bi__memory_lend(struct bi_memory *memory, struct bi_context *context, void *bytes, size_t nbytes)
+{
+	init(memory, context, bi__registry_host());
+	memory->block.kind = BI_HANDLE_HOST;
+	memory->block.host = bytes;
+	memory->nbytes = memory->block.nbytes = nbytes;
+	memory->lent = true;
+	memory->partner = NULL;
+	atomic_init(&memory->idle, true);
+}
+
+/* Undoes new_memory for a memory that never held anything. */
+static void discard(struct bi_memory *memory)
+{
+	struct bi_context *context = memory->context;
+
+	pthread_mutex_destroy(&memory->lock);
+	free(memory);
+	bi_context_release(context);
+}
+
+int bi__memory_new(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
+		   struct bi_error *err)
+{
+	struct bi_memory *memory = new_memory(context, kind == BI_MEMORY_HOST, 0, NULL);
+	int rc = BI_OK;
+
+	if (!memory)
+		return bi__fail(err, BI_ENOMEM, "no memory for a memory object");
+	memory->own = 1;
+	memory->nbytes = memory->block.nbytes = nbytes;
+	memory->block.memory = kind;
+	memory->block.kind = memory->backend->handle;
+	memory->block.origin = context->debug ? POISON_OFFSET : 0;
+	if (nbytes)
+		rc = bi__dispatch_alloc(memory, err);
+	if (rc) {
+		discard(memory);
+		return rc;
+	}
+	memory->pending = memory->block.alloc_pending;
+	atomic_init(&memory->idle, !memory->pending);
+	*out = memory;
+	return BI_OK;
+}
+
+/*
+ * Of the host's memory only what a host context has, and what is so large that malloc asks the system for new pages
+ * each time: their first touch costs more than the copy that does it.
+ */
+#define HOST_POOLED_FROM ((size_t)1 << 20)
+
+static int has_pool(const struct bi_context *context, enum bi_memory_kind kind, size_t nbytes)
+{
+	return context->backend->is_host ? nbytes >= HOST_POOLED_FROM : nbytes && kind != BI_MEMORY_HOST;
+}
+
+static int is_pooled(const struct bi_context *context, const struct bi_memory *memory)
+{
+	return memory->own && memory->backend == context->backend && !memory->lost && !memory->captured &&
+	       !bi__is_shown(memory) && has_pool(context, memory->block.memory, memory->block.nbytes);
+}
+
+/* The order of the home says nothing to the CPU: what it can address is free when the work on it is done. */
+static int is_pooled_later(const struct bi_memory *memory)
+{
+	return memory->block.host && (memory->pending || memory->tail.context);
+}
+
+/* From the pool, or new with a size that the pool takes back; what is too large for it is as large as it was asked for.
+ */
+static int allocate_pooled(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
+			   struct bi_error *err)
+{
+	size_t rounded = bi__pool_round(nbytes);
+
+	if (!rounded)
+		return bi__fail(err, BI_ENOMEM, "%zu bytes do not fit into the address space", nbytes);
+	if (rounded > context->pool.limit)
+		return bi__memory_new(context, nbytes, kind, out, err);
+	*out = bi__pool_take(context, kind, rounded);
+	if (*out) {
+		atomic_store(&(*out)->refs, 1);
+		(*out)->context = bi_context_retain(context);
+	} else {
+		int rc = bi__memory_new(context, rounded, kind, out, err);
+
+		if (rc)
+			return rc;
+	}
+	(*out)->nbytes = nbytes;
+	return BI_OK;
+}
+
+/* A driver that has nothing left gets a second chance after the pool has been emptied. */
+static int allocate_patiently(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind,
+			      struct bi_memory **out, struct bi_error *err)
+{
+	struct bi_error first;
+	int rc = allocate_pooled(context, nbytes, kind, out, &first);
+
+	if (rc == BI_OK)
+		return BI_OK;
+	if (rc != BI_ENOMEM)
+		return bi__fail_vendor(err, rc, first.vendor, "%s", first.message);
+	bi__memory_reap(context, BI__REAP_ALL);
+	bi__pool_trim(context, 0);
+	return allocate_pooled(context, nbytes, kind, out, err);
+}
+
+int bi_memory_create(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
+		     struct bi_error *err)
+{
+	if (!out)
+		return bi__fail(err, BI_EINVAL, "out is NULL");
+	*out = NULL;
+	if (!context)
+		return bi__fail(err, BI_EINVAL, "context is NULL");
+	if ((unsigned)kind > BI_MEMORY_HOST)
+		return bi__fail(err, BI_EINVAL, "memory kind %d is not in 0..%d", (int)kind, BI_MEMORY_HOST);
+	bi__memory_reap(context, BI__REAP_SOME);
+	if (kind == BI_MEMORY_DEFAULT)
+		kind = context->memory;
+	if (kind != BI_MEMORY_HOST && bi__dispatch_alive(context, err))
+		return BI_EFORK;
+	if (!has_pool(context, kind, nbytes))
+		return bi__memory_new(context, nbytes, kind, out, err);
+	return allocate_patiently(context, nbytes, kind, out, err);
+}
+
+static int check_foreign(const struct bi_context *context, const struct bi_foreign *foreign, struct bi_error *err)
+{
+	if (!context || !foreign)
+		return bi__fail(err, BI_EINVAL, "context or foreign is NULL");
+	if (foreign->struct_size != sizeof(*foreign))
+		return bi__fail(err, BI_EINVAL, "foreign->struct_size is %zu, not %zu", foreign->struct_size,
+				sizeof(*foreign));
+	if (foreign->flags & ~WRAP_FLAGS)
+		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", foreign->flags);
+	if (foreign->kind < BI_HANDLE_HOST || foreign->kind > BI_HANDLE_CL_USM)
+		return bi__fail(err, BI_EINVAL, "handle kind %d is not in %d..%d", (int)foreign->kind, BI_HANDLE_HOST,
+				BI_HANDLE_CL_USM);
+	if (foreign->kind != BI_HANDLE_HOST && context->backend->is_host)
+		return bi__fail(err, BI_EINVAL, "handle kind %d cannot be reached from the host", (int)foreign->kind);
+	if (!foreign->handle && (foreign->nbytes || foreign->kind != BI_HANDLE_HOST))
+		return bi__fail(err, BI_EINVAL, "handle is 0 but nbytes is %zu", foreign->nbytes);
+	if (foreign->stream && !bi__same_space(foreign->stream->context, context))
+		return bi__fail(err, BI_EINVAL, "stream belongs to another context than the memory");
+	if (foreign->event_count && !foreign->events)
+		return bi__fail(err, BI_EINVAL, "events is NULL but event_count is %zu", foreign->event_count);
+	for (size_t i = 0; i < foreign->event_count; i++)
+		if (!foreign->events[i] ||
+		    (foreign->events[i]->fence.context && !bi__same_space(foreign->events[i]->fence.context, context)))
+			return bi__fail(err, BI_EINVAL, "events[%zu] is NULL or belongs to another context", i);
+	return BI_OK;
+}
+
+static int keep_events(struct bi_memory *memory, const struct bi_foreign *foreign, struct bi_error *err)
+{
+	if (!foreign->event_count)
+		return BI_OK;
+	memory->first_use = malloc(foreign->event_count * sizeof(struct bi_event *));
+	if (!memory->first_use)
+		return bi__fail(err, BI_ENOMEM, "no memory for %zu events", foreign->event_count);
+	for (size_t i = 0; i < foreign->event_count; i++)
+		memory->first_use[i] = bi_event_retain(foreign->events[i]);
+	memory->first_use_count = foreign->event_count;
+	return BI_OK;
+}
+
+/* Locked. The stream keeps the order from here on; the memory's home, or host memory's tail, comes after it. */
+static int follow_producer(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+{
+	int rc = bi__order_check_capture(stream, memory, NULL, err);
+
+	return rc ? rc : bi__order_end(memory, stream, err);
+}
+
+/*
+ * The stream that the producer named is the home. Host memory has none, but an event behind what is on the stream. A
+ * stream that is another one on each thread cannot be a home: the context stream is, and waits for this thread's.
+ */
+static int adopt_order(struct bi_memory *memory, const struct bi_foreign *foreign, struct bi_error *err)
+{
+	int rc = BI_OK;
+
+	if (foreign->stream && (bi__is_host(memory) || foreign->stream->queue.per_thread)) {
+		bi__order_lock(memory, NULL);
+		rc = follow_producer(memory, foreign->stream, err);
+		bi__order_unlock(memory, NULL);
+	} else if (foreign->stream) {
+		memory->home = memory->producer = bi_stream_retain(foreign->stream);
+		memory->pending = 1;
+	}
+	if (!rc)
+		rc = keep_events(memory, foreign, err);
+	/* After a failure there may be something to be made up for. */
+	atomic_init(&memory->idle, !rc && !memory->pending && !memory->tail.context && !memory->first_use_count);
+	return rc;
+}
+
+/* Does the producer say what has to be waited for? Few do of host memory. */
+static int has_order(const struct bi_foreign *foreign)
+{
+	return (foreign->stream || foreign->event_count) && !(foreign->flags & BI_WRAP_UNORDERED);
+}
+
+int bi_memory_wrap(struct bi_context *context, const struct bi_foreign *foreign, struct bi_memory **out,
+		   struct bi_error *err)
+{
+	if (!out)
+		return bi__fail(err, BI_EINVAL, "out is NULL");
+	*out = NULL;
+	return bi__memory_wrap(context, foreign, 0, out, err);
+}
+
+int bi__memory_wrap(struct bi_context *context, const struct bi_foreign *foreign, size_t behind, struct bi_memory **out,
+		    struct bi_error *err)
+{
+	struct bi_memory *memory;
+	int rc = check_foreign(context, foreign, err);
+
+	if (rc)
+		return rc;
+	memory = new_memory(context, foreign->kind == BI_HANDLE_HOST, behind, room_for(foreign, behind));
+	if (!memory)
+		return bi__fail(err, BI_ENOMEM, "no memory for a memory object");
+	memory->block.nbytes = foreign->nbytes;
+	memory->flags = foreign->flags;
+	atomic_init(&memory->idle, true);
+	rc = bi__dispatch_adopt(memory, foreign, err);
+	if (!rc && has_order(foreign))
+		rc = adopt_order(memory, foreign, err);
+	if (rc) {
+		bi_memory_release(memory);
+		return rc;
+	}
+	memory->nbytes = memory->block.nbytes;
+	bi__memory_give_owner(memory, foreign->release, foreign->release_data);
+	*out = memory;
+	return BI_OK;
+}
+
+void bi__memory_expect(struct bi_memory *memory)
+{
+	memory->pending = 1;
+	atomic_init(&memory->idle, false);
+}
+
+void bi__memory_give_owner(struct bi_memory *memory, bi_release_fn release, void *data)
+{
+	memory->release = release;
+	memory->release_data = data;
+}
+
+/* Events that no use ever waited for. They hold their context. */
+static void drop_first_use(struct bi_memory *memory)
+{
+	if (!memory->first_use)
+		return;
+	for (size_t i = 0; i < memory->first_use_count; i++)
+		bi_event_release(memory->first_use[i]);
+	free(memory->first_use);
+	memory->first_use = NULL;
+	memory->first_use_count = 0;
+}
+
+void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
+{
+	bi_release_fn release = memory->release;
+	void *data = memory->release_data;
+
+	if (memory->block.handle)
+		bi__dispatch_free(context, memory);
+	/* Most have neither, and are let go often. */
+	if (memory->producer)
+		bi_stream_release(memory->producer);
+	if (memory->unrecorded)
+		bi_stream_release(memory->unrecorded);
+	drop_first_use(memory);
+	bi__fence_clear(&memory->tail);
+	pthread_mutex_destroy(&memory->lock);
+	free_memory(memory);
+	if (release)
+		release(data);
+}
+
+/* Must work end before the memory can be let go? A producer who named his stream has it ordered there. */
+static int is_waited_for(const struct bi_memory *memory)
+{
+	return memory->pending && !memory->producer && !(memory->own && memory->block.alloc_pending);
+}
+
+/* Does the stream that the producer named still have to wait, because it is the home no longer? */
+static int is_owed(const struct bi_memory *memory)
+{
+	return memory->pending && memory->producer && memory->producer != memory->home;
+}
+
+/* The event that must be complete before the memory can be let go; no context if there is none. */
+static int last_work(struct bi_memory *memory, struct bi__fence *out)
+{
+	*out = (struct bi__fence){ NULL, 0 };
+	if (bi__is_host(memory)) {
+		*out = memory->tail;
+		memory->tail = (struct bi__fence){ NULL, 0 };
+		return BI_OK;
+	}
+	if (is_owed(memory))
+		return bi__dispatch_follow(memory->producer, memory->home, NULL);
+	return is_waited_for(memory) ? bi__fence_record(memory->home, out, NULL) : BI_OK;
+}
+
+/* Keeps the memory on the list of the context that works on it. Neither it nor its event holds a reference to it. */
+static void retire(struct bi_context *context, struct bi_memory *memory, uintptr_t event)
+{
+	memory->retire_event = event;
+	memory->next = NULL;
+	pthread_mutex_lock(&context->retired_lock);
+	*(context->retired ? &context->last_retired->next : &context->retired) = memory;
+	context->last_retired = memory;
+	atomic_fetch_add(&context->retired_count, 1);
+	pthread_mutex_unlock(&context->retired_lock);
+}
+
+/* 1: the event is complete, or another process'; BI_EPRODUCER: it has failed; 0: neither, or the driver cannot say. */
+static int ending(const struct bi__fence *fence)
+{
+	int done = 1, rc = bi__fence_query(fence, &done, NULL);
+
+	if (rc == BI_EPRODUCER)
+		return rc;
+	return rc ? rc == BI_EFORK : done;
+}
+
+/* A driver that cannot say does not keep memory from being let go. */
+static int is_captured(struct bi_stream *stream)
+{
+	uint64_t id;
+	int rc = bi__dispatch_capture(stream, &id, NULL);
+
+	return rc == BI_ECAPTURE || (rc == BI_OK && id != 0);
+}
+
+/*
+ * Does letting go have to be put off? A graph may be launched for as long as the context lives, so memory of ours that
+ * it uses lives as long; and while the context stream is captured nothing can be recorded on it, or freed in its order.
+ */
+static int is_deferred(const struct bi_memory *memory)
+{
+	if (bi__is_host(memory))
+		return 0;
+	if (memory->own && memory->captured)
+		return 1;
+	if (is_owed(memory) && is_captured(memory->producer))
+		return 1;
+	return (is_waited_for(memory) || is_owed(memory) || (memory->own && memory->block.alloc_pending)) &&
+	       is_captured(memory->home);
+}
+
+/* Where no event can be had the home is emptied; where that fails too the memory is lost. */
+static void let_go(struct bi_context *context, struct bi_memory *memory)
+{
+	struct bi__fence work;
+
+	drop_first_use(memory);
+	memory->deferred = is_deferred(memory);
+	if (memory->deferred) {
+		retire(context, memory, 0);
+		return;
+	}
+	if (last_work(memory, &work) && bi__dispatch_finish(memory->home, NULL))
+		memory->lost = 1;
+	if (work.context && !ending(&work)) {
+		retire(work.context, memory, work.event);
+		bi_context_release(work.context);
+		return;
+	}
+	bi__fence_clear(&work);
+	if (!memory->lost)
+		bi__memory_destroy(context, memory);
+}
+
+/* To the pool, to the retired list, or to its end; nowhere if its bytes may be written for ever. */
+static void put_away(struct bi_context *context, struct bi_memory *memory)
+{
+	if (memory->unrecorded && bi__dispatch_alive(memory->unrecorded->context, NULL) == BI_OK) {
+		bi__order_lock(memory, NULL);
+		bi__order_catch_up(memory);
+		bi__order_unlock(memory, NULL);
+	}
+	if (is_pooled(context, memory) && !is_pooled_later(memory))
+		bi__pool_put(context, memory);
+	else if (!memory->lost)
+		let_go(context, memory);
+}
+
+void bi__memory_drop(struct bi_context *context, struct bi_memory *memory)
+{
+	if (memory->block.free_follows && !memory->block.alloc_pending)
+		bi__memory_destroy(context, memory);
+	else
+		let_go(context, memory);
+}
+
+struct bi_memory *bi_memory_retain(struct bi_memory *memory)
+{
+	atomic_fetch_add_explicit(&memory->refs, 1, memory_order_relaxed);
+	return memory;
+}
+
+/* The last reference is gone. */
+static void end(struct bi_memory *memory)
+{
+	struct bi_context *context = memory->context;
+	int is_over;
+
+	/* Nothing to wait for, and nothing that could be of use again. */
+	is_over = (!memory->own && bi__is_idle(memory)) || bi__dispatch_reachable(memory, NULL) != BI_OK;
+	memory->context = NULL;
+	if (is_over)
+		bi__memory_destroy(context, memory);
+	else
+		put_away(context, memory);
+	bi_context_release(context);
+}
+
+void bi_memory_release(struct bi_memory *memory)
+{
+	if (memory && bi__drop_reference(&memory->refs))
+		end(memory);
+}
+
+void bi__memory_leave_room(struct bi_memory *memory)
+{
+	if (bi__drop_held(&memory->refs, 1 | BI__ROOM_TAKEN))
+		end(memory);
+}
+
+/* What failed work waited for besides may still run, so nobody gets its memory again. */
+static int is_done(struct bi_context *context, struct bi_memory *memory)
+{
+	const struct bi__fence fence = { context, memory->retire_event };
+	int how = memory->deferred ? !is_deferred(memory) : ending(&fence);
+
+	if (how == BI_EPRODUCER)
+		bi__memory_show(memory);
+	return how != 0;
+}
+
+/* The driver may refuse to wait for one event; then its whole stream is waited for. */
+static int wait_until_done(struct bi_context *context, const struct bi_memory *memory)
+{
+	const struct bi__fence fence = { context, memory->retire_event };
+	int rc = bi__fence_block(&fence, BI__WAIT_CLOSE, NULL);
+
+	return rc == BI_OK || rc == BI_EPRODUCER || bi__dispatch_finish(&context->stream, NULL) == BI_OK;
+}
+
+/* How many of the oldest a call looks at on its way. */
+#define SOME 4
+
+/* Unlinks the first retired memory that can go, or the first at all if it will be waited for. */
+static struct bi_memory *next_retired(struct bi_context *context, enum bi__reap how)
+{
+	struct bi_memory *before = NULL, *memory;
+	unsigned left = how == BI__REAP_SOME ? SOME : UINT_MAX;
+
+	pthread_mutex_lock(&context->retired_lock);
+	memory = context->retired;
+	while (memory && how != BI__REAP_WAIT && !is_done(context, memory)) {
+		before = memory;
+		/* What a graph may use stays for long, and is not in the way of what comes behind it. */
+		left -= !memory->deferred;
+		memory = left ? memory->next : NULL;
+	}
+	if (memory) {
+		*(before ? &before->next : &context->retired) = memory->next;
+		if (context->last_retired == memory)
+			context->last_retired = before;
+		atomic_fetch_sub(&context->retired_count, 1);
+	}
+	pthread_mutex_unlock(&context->retired_lock);
+	return memory;
+}
+
+/* At close no graph is launched any more. One that is still being captured keeps what it uses for ever. */
+static void undefer(struct bi_context *context, struct bi_memory *memory, enum bi__reap how)
+{
+	if (how == BI__REAP_WAIT)
+		memory->captured = 0;
+	/* One that has to wait again goes back to the list. */
+	if (how != BI__REAP_WAIT || !is_deferred(memory))
+		let_go(context, memory);
+}
+
+void bi__memory_reap_retired(struct bi_context *context, enum bi__reap how)
+{
+	struct bi_memory *memory;
+
+	if (bi__dispatch_alive(context, NULL) != BI_OK)
+		return;
+	while (atomic_load_explicit(&context->retired_count, memory_order_relaxed) &&
+	       (memory = next_retired(context, how))) {
+		int is_safe;
+
+		if (memory->deferred) {
+			undefer(context, memory, how);
+			continue;
+		}
+		is_safe = how != BI__REAP_WAIT || wait_until_done(context, memory);
+		bi__dispatch_drop_event(context, memory->retire_event);
+		memory->pending = 0;
+		if (is_safe && how != BI__REAP_WAIT && is_pooled(context, memory))
+			bi__pool_put(context, memory);
+		else if (is_safe)
+			bi__memory_destroy(context, memory);
+	}
+}
+
+size_t bi_memory_nbytes(const struct bi_memory *memory)
+{
+	return memory->nbytes;
+}
+
+struct bi_context *bi_memory_context(const struct bi_memory *memory)
+{
+	return memory->context;
+}
+
+int bi_memory_is_host(const struct bi_memory *memory)
+{
+	return bi__is_host(memory);
+}

@@ -1,0 +1,73 @@
+/* Life of memories: made, pooled, retired, let go. */
+#ifndef BI_COMMON_RUNTIME_MEMORY_H
+#define BI_COMMON_RUNTIME_MEMORY_H
+
+#include "common/runtime/object.h"
+
+/* Memory fresh from the driver, whatever the pool has. `kind` is not DEFAULT. */
+int bi__memory_new(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
+		   struct bi_error *err);
+
+/*
+ * bi_memory_wrap with room for a view of `behind` bytes, which is let go with the struct; 0: none. *out is set on
+ * success alone.
+ */
+int bi__memory_wrap(struct bi_context *context, const struct bi_foreign *foreign, size_t behind, struct bi_memory **out,
+		    struct bi_error *err);
+
+/*
+ * Takes the room of a memory together with a reference to it, for a view of BI__ROOM_NDIM dimensions at most. NULL: it
+ * is taken; then nothing was counted. Who comes too late does not try again: others are at it.
+ */
+static inline struct bi_view *bi__memory_take_room(struct bi_memory *memory)
+{
+	unsigned refs = atomic_load_explicit(&memory->refs, memory_order_relaxed);
+
+	/* Acquires what the one before did in the room. */
+	if (!BI__HAS_ROOM || refs & BI__ROOM_TAKEN ||
+	    !atomic_compare_exchange_strong_explicit(&memory->refs, &refs, (refs + 1) | BI__ROOM_TAKEN,
+						     memory_order_acquire, memory_order_relaxed))
+		return NULL;
+	return (struct bi_view *)(void *)memory->room;
+}
+
+/* Gives both back. */
+void bi__memory_leave_room(struct bi_memory *memory);
+
+/*
+ * Makes host memory of bytes that the caller lends for the time of one call, in room that is his. Nobody else ever
+ * knows it, it is not retained beyond that, and holds no reference to the context. bi__order_settle is its end.
+ */
+void bi__memory_lend(struct bi_memory *memory, struct bi_context *context, void *bytes, size_t nbytes);
+
+/* Lets go for real: driver handle, producer's callback, the struct. Under no lock. */
+void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory);
+
+/* The same for a memory of ours that leaves the pool, when its pending work allows. */
+void bi__memory_drop(struct bi_context *context, struct bi_memory *memory);
+
+/* The callback that lets the producer go, for a wrapped memory that has none yet. */
+void bi__memory_give_owner(struct bi_memory *memory, bi_release_fn release, void *data);
+
+/*
+ * The producer has ordered his work before what comes next on the home, but named no stream: there is work pending, and
+ * letting go waits for it. For a memory that nobody else knows yet.
+ */
+void bi__memory_expect(struct bi_memory *memory);
+
+enum bi__reap {
+	BI__REAP_SOME, /* looks at the oldest few, for the way of every call */
+	BI__REAP_ALL, /* looks at all */
+	BI__REAP_WAIT /* and waits for them: host wait */
+};
+
+void bi__memory_reap_retired(struct bi_context *context, enum bi__reap how);
+
+/* Retired memories whose work is seen to be complete are let go. Nothing in a forked child. */
+static inline void bi__memory_reap(struct bi_context *context, enum bi__reap how)
+{
+	if (atomic_load_explicit(&context->retired_count, memory_order_relaxed))
+		bi__memory_reap_retired(context, how);
+}
+
+#endif

@@ -1,0 +1,283 @@
+/*
+ * The objects behind the public names. Only files of src/common that own an object change its members; src/interop
+ * reads them. The rules that the members serve are in docs/ordering.md.
+ */
+#ifndef BI_COMMON_RUNTIME_OBJECT_H
+#define BI_COMMON_RUNTIME_OBJECT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "common/backend/backend.h"
+#include "common/layout/dtype.h"
+
+/* Why the calling thread had to wait: the rows of docs/ordering.md that allow it. Name, key in reports. */
+#define BI__WAIT_MAP(X) \
+	X(SYNCHRONIZE, "synchronize") /* the caller asked to */ \
+	X(VALUE, "value") /* the caller gets or lends bytes: get, read, write */ \
+	X(MAP, "map") \
+	X(CROSS, "cross") /* two contexts or backends share no events */ \
+	X(STAGING, "staging") /* a piece of pinned memory is mapped, when it is made */ \
+	X(EXPORT, "export") /* "synchronise first" */ \
+	X(CLOSE, "close") /* draining at context close */ \
+	X(FAILURE, "failure") /* the end of work could not be recorded */ \
+	X(DEBUG, "debug") \
+	X(REPORT, "report")
+
+enum bi__wait_reason {
+#define BI__WAIT_ENUM(name, text) BI__WAIT_##name,
+	BI__WAIT_MAP(BI__WAIT_ENUM)
+#undef BI__WAIT_ENUM
+		BI__WAIT_COUNT
+};
+
+/* A point in time that may be waited for: an event and the (retained) context that it belongs to, or nothing. */
+struct bi__fence {
+	struct bi_context *context;
+	uintptr_t event;
+};
+
+struct bi_stream {
+	atomic_uint refs; /* not used by a context stream: its references are the context's */
+	struct bi_context *context; /* retained, except by the context stream */
+	struct bi__queue queue;
+	unsigned id; /* in reports; 0 is the context stream */
+	atomic_ullong serial; /* of all streams of the process, never used again; 0: not numbered yet */
+	bi_release_fn release;
+	void *release_data;
+};
+
+struct bi_event {
+	atomic_uint refs;
+	struct bi__fence fence;
+};
+
+#define BI__POOL_CLASSES 512
+
+struct bi__pool {
+	pthread_mutex_t lock;
+	size_t limit, bytes;
+	uint64_t hits, misses;
+	struct bi_memory **classes; /* BI__POOL_CLASSES, each last in, first out; NULL until something came back */
+	struct bi_memory *oldest, *newest; /* in the order in which they came back */
+};
+
+struct bi__report;
+struct bi__staged;
+
+struct bi_context {
+	atomic_uint refs;
+	const struct bi__backend *backend;
+	const struct bi_device *device; /* own_device, or one that lives as long as the process */
+	struct bi_device *own_device; /* or NULL */
+	struct bi__device_state state;
+	struct bi_stream stream;
+	unsigned fork_generation;
+	atomic_uint stream_ids;
+	int debug;
+	int unordered; /* the process opted out of the synchronisation of the CUDA Array Interface */
+	enum bi_memory_kind memory; /* what BI_MEMORY_DEFAULT means */
+	bi_log_fn log;
+	void *log_data;
+	int log_level;
+	bi_release_fn release; /* of adopted handles */
+	void *release_data;
+	char *notes;
+	struct bi__pool pool;
+	struct bi__staged *staged; /* pieces of pinned memory, under the pool's lock */
+	unsigned staged_count;
+	pthread_mutex_t retired_lock;
+	struct bi_memory *retired, *last_retired; /* oldest first; let go when their events are complete; hold no
+						     reference to the context */
+	atomic_uint retired_count;
+	atomic_ullong waits[BI__WAIT_COUNT];
+	struct bi__report *report; /* NULL unless profiling was asked for */
+};
+
+/* A counted text: the descr of structured types, shared by the views made of one view. */
+struct bi__text {
+	atomic_uint refs;
+	char text[];
+};
+
+/*
+ * What a view of a structured type has besides, and any other once it was asked for its strides in elements. Room for
+ * one tensor that holds the view, because most are let go before the next one is made; none where allocations are
+ * looked at, as below.
+ */
+struct bi__more {
+	atomic_bool is_room_taken;
+	_Alignas(max_align_t) unsigned char room[80]; /* of a DLPack tensor */
+	struct bi__text *text; /* retained, or NULL */
+	const char *descr; /* inside text, followed by a NUL; or NULL */
+	uint32_t descr_length;
+	int is_exact; /* 0: some stride is no multiple of the item size */
+	int64_t element_strides[]; /* those of extents below 2 are 1 */
+};
+
+/* Where a view lies. */
+enum bi__view_place {
+	BI__VIEW_ALONE, /* in an allocation of its own */
+	BI__VIEW_BEHIND, /* behind its memory, and goes with that */
+	BI__VIEW_IN_ROOM /* in the memory's room for a view of a view */
+};
+
+/* Few bytes, because there are many views: five words, shape and strides. */
+struct bi_view {
+	atomic_uint refs;
+	uint8_t ndim;
+	uint8_t flags; /* enum bi_view_flag */
+	uint8_t exchange_flags; /* enum bi_exchange_flag: those that the layout and read-only make */
+	bool is_empty : 1; /* no element */
+	uint8_t place : 2; /* enum bi__view_place */
+	struct bi_memory *memory; /* retained */
+	struct bi_dtype dtype;
+	int64_t offset;
+	struct bi__more *_Atomic more; /* or NULL; once it is there it stays */
+	int64_t dims[]; /* shape, strides */
+};
+
+/*
+ * The count of a memory tells whether its room is taken, too, so that a view of a view which is let go before the next
+ * one is made takes no allocation, and no atomic write more than the count. Where allocations are looked at each view
+ * has one: what is used after its end would not be noticed in the room.
+ */
+#define BI__ROOM_TAKEN 0x80000000u
+#define BI__ROOM_NDIM 4
+#if defined(NDEBUG) || defined(__SANITIZE_THREAD__)
+#define BI__HAS_ROOM 1
+#else
+#define BI__HAS_ROOM 0
+#endif
+
+#define BI__SHOWN 1 /* the handle was seen outside: never back to the pool, nor worked on at once */
+#define BI__AT_ONCE 2 /* a thread works on it at once (at_once.h), under the lock */
+
+struct bi_memory {
+	atomic_uint refs; /* and BI__ROOM_TAKEN */
+	unsigned flags; /* enum bi_wrap_flag */
+	struct bi_context *context; /* retained while refs > 0; a pooled or retired memory is the context's */
+	const struct bi__backend *backend; /* whose block it is: the context's, or the host's */
+	pthread_mutex_t lock; /* of what stands between the next two blank lines */
+	struct bi__block block;
+	size_t nbytes; /* as asked for; a pooled block may be larger */
+	bi_release_fn release;
+	void *release_data;
+	bool own; /* allocated by us */
+	bool lodged; /* in room of whoever is told of its end */
+	bool lent; /* for the time of one call, of whose thread it is: it needs no lock */
+	atomic_uchar shown; /* BI__SHOWN and BI__AT_ONCE */
+	atomic_bool idle; /* nothing was left to wait for when the lock was dropped; read without it */
+
+	bool pending;
+	bool capturing; /* the step under way enqueues into a graph that is being captured */
+	bool captured; /* some step did */
+	bool checked; /* the step under way has asked whether what it waits for failed */
+	bool lost; /* the end of work can never be known: the memory is never let go */
+	bool used; /* the first use is over; the list is let go when the lock is dropped */
+	unsigned readers, writers; /* mappings */
+	unsigned stale_count;
+	struct bi_stream *_Atomic home; /* NULL on host memory; the producer's, or the context stream. Set under the
+					   lock; what it was stays valid */
+	struct bi_stream *producer; /* retained: the stream that the producer named, also after another became the home;
+				       set before anybody else knows the memory, and read without the lock */
+	uint64_t epoch; /* counts changes of what is pending */
+	struct bi__fence tail; /* host memory: the end of all device work on it */
+	struct bi_event **first_use; /* events that the first use waits for */
+	size_t first_use_count;
+	struct bi_stream *unrecorded; /* retained: the end of work on this stream could not be recorded yet */
+	struct bi_stream
+		*caught_up[2]; /* it could, and is let go when the lock is dropped; one step leaves two at most */
+
+	/* From here on nothing is set before it is needed; what stands before the next blank line under the lock. */
+	const struct bi_memory *partner; /* lent memory: the device memory of the copy, only to be compared */
+	uint64_t partner_epoch; /* that of the partner, behind the copy */
+	uint64_t tail_stream; /* serial of the stream that the tail was recorded on */
+	struct bi__fence stale[3]; /* tails before that one, let go when the lock is dropped: one step leaves three at
+				      most */
+
+	struct bi_memory *next; /* retired list, or class of the pool */
+	struct bi_memory **link; /* pool: what points to it in its class */
+	struct bi_memory *older, *newer; /* pool */
+	uintptr_t retire_event;
+	bool deferred; /* retired without an event: its end cannot be recorded while the context stream is captured */
+
+	/* Of the view that has taken it, as above. */
+	_Alignas(struct bi_view) unsigned char room[sizeof(struct bi_view) + 2 * BI__ROOM_NDIM * sizeof(int64_t)];
+};
+
+/* The place of a view behind a memory that was made with one. */
+static inline struct bi_view *bi__view_behind(struct bi_memory *memory)
+{
+	return (struct bi_view *)(void *)(memory + 1);
+}
+
+static inline int bi__is_host(const struct bi_memory *memory)
+{
+	return memory->backend->is_host;
+}
+
+/* Where the CPU itself copies to and from without loss; NULL: nowhere. */
+static inline void *bi__address(const struct bi_memory *memory)
+{
+	return bi__is_host(memory) ? memory->block.host : memory->block.near;
+}
+
+/*
+ * Drops what the caller holds of a count; 1 if that was all. Whoever sees that it is all holds the only reference, so
+ * that nobody else can change it, and has seen what the others did before they dropped theirs: then nothing is written.
+ */
+static inline int bi__drop_held(atomic_uint *refs, unsigned held)
+{
+	return atomic_load_explicit(refs, memory_order_acquire) == held ||
+	       atomic_fetch_sub_explicit(refs, held, memory_order_acq_rel) == held;
+}
+
+static inline int bi__drop_reference(atomic_uint *refs)
+{
+	return bi__drop_held(refs, 1);
+}
+
+/* Can the two share events and memory? */
+static inline int bi__same_space(const struct bi_context *a, const struct bi_context *b)
+{
+	return a->backend == b->backend && a->state.native == b->state.native;
+}
+
+/* Can streams of the two wait for each other? */
+static inline int bi__share_events(const struct bi_context *a, const struct bi_context *b)
+{
+	return a->backend == b->backend && (a->state.native == b->state.native || a->backend->has_peers);
+}
+
+/* What follows, for a memory of which it is not done yet. Under no lock. */
+void bi__memory_reveal(struct bi_memory *memory);
+
+/*
+ * The handle is about to be seen outside: afterwards nothing is done to the memory at once, and nothing is under way.
+ * Written once: threads that describe one memory do not fight for its line.
+ */
+static inline void bi__memory_show(struct bi_memory *memory)
+{
+	if (atomic_load_explicit(&memory->shown, memory_order_acquire) != BI__SHOWN)
+		bi__memory_reveal(memory);
+}
+
+static inline int bi__is_shown(const struct bi_memory *memory)
+{
+	return atomic_load_explicit(&memory->shown, memory_order_relaxed) & BI__SHOWN;
+}
+
+/* Nothing is to be waited for. Needs no lock: what other threads do at the same time comes after the question. */
+static inline int bi__is_idle(const struct bi_memory *memory)
+{
+	return atomic_load_explicit(&memory->idle, memory_order_acquire);
+}
+
+static inline int bi__is_unordered(const struct bi_memory *memory)
+{
+	return (memory->flags & BI_WRAP_UNORDERED) != 0;
+}
+
+#endif

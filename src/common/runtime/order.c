@@ -1,0 +1,610 @@
+#include "common/runtime/order.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/backend/dispatch.h"
+#include "common/runtime/stream.h"
+
+static void lock(struct bi_memory *memory)
+{
+	if (!memory->lent)
+		pthread_mutex_lock(&memory->lock);
+}
+
+void bi__order_lock(struct bi_memory *a, struct bi_memory *b)
+{
+	struct bi_memory *first = b && (uintptr_t)b < (uintptr_t)a ? b : a;
+	struct bi_memory *second = first == a ? b : a;
+
+	lock(first);
+	if (second && second != first)
+		lock(second);
+}
+
+void bi__memory_reveal(struct bi_memory *memory)
+{
+	unsigned char marks = atomic_fetch_or(&memory->shown, BI__SHOWN);
+
+	/* Not for the lock, under which others may wait for the device: this takes as long as a small copy. */
+	while (marks & BI__AT_ONCE) {
+		sched_yield();
+		marks = atomic_load_explicit(&memory->shown, memory_order_acquire);
+	}
+}
+
+int bi__order_try_lock(struct bi_memory *memory)
+{
+	return pthread_mutex_trylock(&memory->lock) == 0;
+}
+
+/* What the locked step left behind. Letting go may close a context, so it waits until no lock is held. */
+struct leftovers {
+	struct bi__fence fences[3];
+	unsigned fence_count;
+	struct bi_stream *streams[2];
+	struct bi_event **events;
+	size_t count;
+};
+
+/* Locked. Nothing to wait for, to report or to make up for. */
+static int is_settled(const struct bi_memory *memory)
+{
+	return !memory->pending && !memory->tail.context && !memory->first_use_count && !memory->unrecorded &&
+	       !memory->lost;
+}
+
+/* Locked; last of all before the lock is dropped. */
+static void note_idle(struct bi_memory *memory)
+{
+	atomic_store_explicit(&memory->idle, is_settled(memory), memory_order_release);
+}
+
+static void take_leftovers(struct bi_memory *memory, struct leftovers *left)
+{
+	left->fence_count = memory->stale_count;
+	memcpy(left->fences, memory->stale, sizeof(left->fences));
+	memory->stale_count = 0;
+	memcpy(left->streams, memory->caught_up, sizeof(left->streams));
+	memset(memory->caught_up, 0, sizeof(memory->caught_up));
+	left->events = memory->used ? memory->first_use : NULL;
+	left->count = memory->used ? memory->first_use_count : 0;
+	if (!memory->used)
+		return;
+	memory->first_use = NULL;
+	memory->first_use_count = 0;
+	memory->used = 0;
+}
+
+static int has_leftovers(const struct bi_memory *memory)
+{
+	return memory->stale_count || memory->caught_up[0] || memory->used;
+}
+
+/* 1: something is left, and in *left. */
+static inline int unlock(struct bi_memory *memory, struct leftovers *left)
+{
+	int leaves = has_leftovers(memory);
+
+	if (leaves)
+		take_leftovers(memory, left);
+	memory->capturing = memory->checked = 0;
+	note_idle(memory);
+	if (!memory->lent)
+		pthread_mutex_unlock(&memory->lock);
+	return leaves;
+}
+
+static void drop(struct leftovers *left)
+{
+	for (unsigned i = 0; i < left->fence_count; i++)
+		bi__fence_clear(&left->fences[i]);
+	bi_stream_release(left->streams[0]);
+	bi_stream_release(left->streams[1]);
+	for (size_t i = 0; i < left->count; i++)
+		bi_event_release(left->events[i]);
+	free(left->events);
+}
+
+void bi__order_unlock(struct bi_memory *a, struct bi_memory *b)
+{
+	struct leftovers left, other;
+	int leaves = unlock(a, &left);
+
+	if (b && b != a && unlock(b, &other))
+		drop(&other);
+	if (leaves)
+		drop(&left);
+}
+
+/* Takes what is pending off the books if nothing was added since `epoch`. Fences are cleared under no lock. */
+static void mark_idle(struct bi_memory *memory, uint64_t epoch)
+{
+	struct bi__fence old = { NULL, 0 };
+
+	pthread_mutex_lock(&memory->lock);
+	if (memory->epoch == epoch) {
+		old = memory->tail;
+		memory->tail = (struct bi__fence){ NULL, 0 };
+		memory->pending = 0;
+		note_idle(memory);
+	}
+	pthread_mutex_unlock(&memory->lock);
+	bi__fence_clear(&old);
+}
+
+void bi__order_note_end(struct bi_memory *memory, uint64_t epoch)
+{
+	if (!bi__is_host(memory))
+		mark_idle(memory, epoch);
+}
+
+static int block_on(struct bi_memory *memory, struct bi__fence *fence, uint64_t epoch, enum bi__wait_reason reason,
+		    struct bi_error *err)
+{
+	int rc = bi__fence_block(fence, reason, err);
+
+	bi__fence_clear(fence);
+	/* Work that failed counts as ended; that is told once. What it waited for besides may still run. */
+	if (rc == BI_EPRODUCER)
+		bi__memory_show(memory);
+	if (!rc || rc == BI_EPRODUCER)
+		mark_idle(memory, epoch);
+	return rc;
+}
+
+static int check_lost(const struct bi_memory *memory, struct bi_error *err)
+{
+	if (memory->lost)
+		return bi__fail(err, BI_EDRIVER, "the driver failed; work on the memory may never be known to end");
+	return BI_OK;
+}
+
+int bi__order_check(struct bi_memory *memory, struct bi_error *err)
+{
+	int can_fail = memory->tail.context || memory->first_use_count || memory->lost;
+	int done, rc;
+
+	if (!can_fail || memory->checked)
+		return BI_OK;
+	rc = check_lost(memory, err);
+	if (!rc)
+		rc = bi__fence_query(&memory->tail, &done, err);
+	for (size_t i = 0; i < memory->first_use_count && !rc; i++)
+		rc = bi__fence_query(&memory->first_use[i]->fence, &done, err);
+	memory->checked = !rc;
+	return rc;
+}
+
+/* An operation on the home of a memory is the usual case: a stream that keeps its order waits for itself. */
+static int follow(struct bi_stream *waiter, struct bi_stream *on, struct bi_error *err)
+{
+	return waiter == on && !on->queue.out_of_order ? BI_OK : bi__dispatch_follow(waiter, on, err);
+}
+
+static int refuse_outside(const struct bi__fence *fence, const char *what, struct bi_error *err)
+{
+	int done, rc = bi__fence_query(fence, &done, err);
+
+	if (rc || done)
+		return rc;
+	return bi__fail(err, BI_ECAPTURE, "a graph that is being captured cannot wait for %s", what);
+}
+
+/* What has been enqueued on a memory before the capture, elsewhere than on its home, must be complete. */
+static int check_outside(const struct bi_memory *memory, struct bi_error *err)
+{
+	int rc = refuse_outside(&memory->tail, "earlier work on the host memory", err);
+
+	for (size_t i = 0; i < memory->first_use_count && !rc; i++)
+		rc = refuse_outside(&memory->first_use[i]->fence, "the producer's event", err);
+	return rc;
+}
+
+/* Is the capture of its home not known yet, from the stream or from the home of the other memory? */
+static int is_asked(const struct bi_memory *memory, const struct bi_memory *other, const struct bi_stream *stream)
+{
+	struct bi_stream *home = memory->home;
+
+	return home && home != stream && !bi__is_unordered(memory) &&
+	       !(other && other->home == home && !bi__is_unordered(other));
+}
+
+static int check_member(struct bi_memory *memory, const struct bi_memory *other, const struct bi_stream *stream,
+			uint64_t id, struct bi_error *err)
+{
+	uint64_t home_id = id;
+	int rc = BI_OK;
+
+	memory->capturing = id != 0;
+	if (id && memory->unrecorded)
+		return bi__fail(err, BI_ECAPTURE,
+				"the end of earlier work is not recorded yet, and cannot be in a graph");
+	if (is_asked(memory, other, stream))
+		rc = bi__dispatch_capture(memory->home, &home_id, err);
+	if (rc)
+		return rc;
+	if (home_id != id)
+		return bi__fail(err, BI_ECAPTURE,
+				"the stream belongs to graph capture %llu, the home of the memory to %llu (0: none)",
+				(unsigned long long)id, (unsigned long long)home_id);
+	return id ? check_outside(memory, err) : BI_OK;
+}
+
+int bi__order_check_capture(struct bi_stream *stream, struct bi_memory *a, struct bi_memory *b, struct bi_error *err)
+{
+	uint64_t id;
+	int rc = bi__dispatch_alive(stream->context, err);
+
+	/* Streams that work together are of one backend. */
+	if (rc || !bi__dispatch_captures(stream))
+		return rc;
+	rc = bi__dispatch_capture(stream, &id, err);
+	if (!rc)
+		rc = check_member(a, NULL, stream, id, err);
+	return rc || !b || b == a ? rc : check_member(b, a, stream, id, err);
+}
+
+/* On the device where the two share events, else by the calling thread. */
+static int wait_fence(struct bi_stream *stream, const struct bi__fence *fence, struct bi_error *err)
+{
+	if (!fence->context || bi__share_events(stream->context, fence->context))
+		return bi__fence_wait(stream, fence, err);
+	return bi__fence_block(fence, BI__WAIT_CROSS, err);
+}
+
+static int wait_first_use(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+{
+	int rc = bi__order_check(memory, err);
+
+	/* In a capture they are complete. */
+	for (size_t i = 0; i < memory->first_use_count && !rc && !memory->capturing; i++)
+		rc = wait_fence(stream, &memory->first_use[i]->fence, err);
+	return rc;
+}
+
+/* Is the tail of host memory on that very stream, which keeps its order by itself? */
+static int tail_is_on(const struct bi_memory *memory, const struct bi_stream *stream)
+{
+	return memory->tail_stream == bi__stream_serial(stream) && !stream->queue.out_of_order &&
+	       !stream->queue.per_thread;
+}
+
+static void discard_tail(struct bi_memory *memory)
+{
+	if (memory->tail.context)
+		memory->stale[memory->stale_count++] = memory->tail;
+	memory->tail = (struct bi__fence){ NULL, 0 };
+}
+
+/* Has the step already waited for the stream on which the tail is? */
+static int tail_is_behind(const struct bi_memory *memory, const struct bi_memory *first)
+{
+	return first && first->home && first->pending && tail_is_on(memory, first->home) && !bi__is_unordered(first);
+}
+
+static int wait_tail(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
+		     struct bi_error *err)
+{
+	int is_shared = bi__share_events(stream->context, memory->tail.context);
+	int is_ordered = tail_is_on(memory, stream) || tail_is_behind(memory, first);
+	int rc = is_ordered ? BI_OK : wait_fence(stream, &memory->tail, err);
+
+	if (rc || is_shared)
+		return rc;
+	discard_tail(memory);
+	return BI_OK;
+}
+
+/* Host memory: the tail moves to the end of what is on the stream now, or to `end`, which is taken. */
+static int move_tail(struct bi_memory *memory, struct bi_stream *stream, struct bi__fence *end, struct bi_error *err)
+{
+	struct bi__fence tail = { NULL, 0 };
+	int rc = BI_OK;
+
+	if (stream->context->backend->is_host)
+		return BI_OK;
+	if (end && end->context) {
+		tail = *end;
+		*end = (struct bi__fence){ NULL, 0 };
+	} else {
+		rc = bi__fence_record(stream, &tail, err);
+	}
+	if (rc || !tail.context)
+		return rc;
+	discard_tail(memory);
+	memory->tail = tail;
+	memory->tail_stream = bi__stream_number(stream);
+	return BI_OK;
+}
+
+/* Has the step already ordered its stream with the home of this memory, for another one? */
+static inline int shares_home(const struct bi_memory *memory, const struct bi_memory *first)
+{
+	return first && memory->home == first->home && first->pending && !first->unrecorded && !bi__is_unordered(first);
+}
+
+static inline int record_end(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
+			     struct bi__fence *end, struct bi_error *err)
+{
+	memory->captured |= memory->capturing;
+	if (bi__is_unordered(memory))
+		return BI_OK;
+	/* What is captured runs when its launcher says; host memory then keeps no tail, because the order is his. */
+	if (bi__is_host(memory))
+		return memory->capturing ? BI_OK : move_tail(memory, stream, end, err);
+	memory->pending = 1;
+	return shares_home(memory, first) ? BI_OK : follow(memory->home, stream, err);
+}
+
+void bi__order_catch_up(struct bi_memory *memory)
+{
+	if (!memory->unrecorded)
+		return;
+	if (record_end(memory, NULL, memory->unrecorded, NULL, NULL) && bi__dispatch_finish(memory->unrecorded, NULL))
+		memory->lost = 1;
+	memory->caught_up[memory->caught_up[0] != NULL] = memory->unrecorded;
+	memory->unrecorded = NULL;
+	memory->checked = 0;
+}
+
+int bi__order_begin_next(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
+			 struct bi_error *err)
+{
+	int rc;
+
+	bi__order_catch_up(memory);
+	if (is_settled(memory))
+		return BI_OK;
+	rc = wait_first_use(memory, stream, err);
+	if (rc || bi__is_unordered(memory))
+		return rc;
+	if (memory->tail.context && !memory->capturing)
+		return wait_tail(memory, first, stream, err);
+	if (!memory->home || !memory->pending || shares_home(memory, first))
+		return BI_OK;
+	return follow(stream, memory->home, err);
+}
+
+int bi__order_begin(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+{
+	return bi__order_begin_next(memory, NULL, stream, err);
+}
+
+int bi__order_end(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+{
+	return bi__order_end_at(memory, NULL, stream, NULL, err);
+}
+
+int bi__order_end_next(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
+		       struct bi_error *err)
+{
+	return bi__order_end_at(memory, first, stream, NULL, err);
+}
+
+int bi__order_end_at(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
+		     struct bi__fence *end, struct bi_error *err)
+{
+	int rc;
+
+	if (memory->unrecorded)
+		bi__order_catch_up(memory);
+	rc = record_end(memory, first, stream, end, err);
+	memory->epoch++;
+	memory->checked = 0;
+	memory->used = memory->first_use_count > 0;
+	if (rc)
+		memory->unrecorded = bi_stream_retain(stream);
+	/* On another thread it would be another stream. */
+	if (rc && stream->queue.per_thread)
+		bi__order_catch_up(memory);
+	return rc;
+}
+
+int bi__order_absorb(struct bi_memory *memory, struct bi_error *err)
+{
+	struct bi_stream *stream = memory->home ? memory->home : &memory->context->stream;
+	int rc;
+
+	if (!memory->first_use_count)
+		return BI_OK;
+	rc = bi__order_check_capture(stream, memory, NULL, err);
+	if (!rc)
+		rc = bi__order_begin(memory, stream, err);
+	return rc ? rc : bi__order_end(memory, stream, err);
+}
+
+/* An event behind all work on the memory, or no context if nothing is pending. */
+static int end_of_work(struct bi_memory *memory, struct bi__fence *out, uint64_t *epoch, struct bi_error *err)
+{
+	int rc;
+
+	bi__order_lock(memory, NULL);
+	bi__order_catch_up(memory);
+	rc = check_lost(memory, err);
+	if (!rc)
+		rc = bi__order_absorb(memory, err);
+	if (!rc && memory->pending)
+		rc = bi__dispatch_refuse_capture(memory->home, "its work cannot be waited for", err);
+	*epoch = memory->epoch;
+	if (!rc && memory->tail.context)
+		rc = bi__fence_share(&memory->tail, out, err);
+	else if (!rc && memory->pending)
+		rc = bi__fence_record(memory->home, out, err);
+	bi__order_unlock(memory, NULL);
+	return rc;
+}
+
+int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err)
+{
+	struct bi__fence fence = { NULL, 0 };
+	uint64_t epoch;
+	int rc = bi__dispatch_reachable(memory, err);
+
+	if (rc || bi__is_idle(memory))
+		return rc;
+	rc = end_of_work(memory, &fence, &epoch, err);
+	return rc ? rc : block_on(memory, &fence, epoch, reason, err);
+}
+
+int bi__order_settle(struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err)
+{
+	struct leftovers left;
+	int rc;
+
+	if (bi__is_idle(memory))
+		return BI_OK;
+	bi__order_catch_up(memory);
+	rc = check_lost(memory, err);
+	if (!rc)
+		rc = bi__fence_block(&memory->tail, reason, err);
+	bi__fence_clear(&memory->tail);
+	if (has_leftovers(memory)) {
+		take_leftovers(memory, &left);
+		drop(&left);
+	}
+	return rc;
+}
+
+struct bi_context *bi__order_keeper(struct bi_memory *memory, struct bi_context *keeper)
+{
+	struct bi_context *worker, *before = NULL;
+
+	bi__order_lock(memory, NULL);
+	bi__order_catch_up(memory);
+	worker = memory->tail.context;
+	if (worker && worker != keeper && bi__same_space(worker, keeper)) {
+		before = worker;
+		memory->tail.context = worker = bi_context_retain(keeper);
+	}
+	bi__order_unlock(memory, NULL);
+	bi_context_release(before);
+	return worker;
+}
+
+int bi__order_check_mapped(const struct bi_memory *memory, int writes, struct bi_error *err)
+{
+	if (memory->writers)
+		return bi__fail(err, BI_EBUSY, "the memory is mapped for writing");
+	if (writes && memory->readers)
+		return bi__fail(err, BI_EBUSY, "the memory is mapped for reading (mappings: %u)", memory->readers);
+	return BI_OK;
+}
+
+static int check_reach(const struct bi_view *view, const struct bi_stream *stream, struct bi_error *err)
+{
+	if (!view || !stream)
+		return bi__fail(err, BI_EINVAL, "view or stream is NULL");
+	if (!bi__is_host(view->memory) && !bi__stream_reaches(stream, view->memory))
+		return bi__fail(err, BI_EINVAL, "the stream of device %s cannot reach memory of %s",
+				stream->context->device->spec, view->memory->context->device->spec);
+	return bi__dispatch_alive(stream->context, err);
+}
+
+/* Locked. */
+static int acquire(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+{
+	int is_idle = !memory->pending && !memory->tail.context && !memory->first_use_count;
+	int rc = is_idle ? BI_OK : bi__order_check_capture(stream, memory, NULL, err);
+
+	return rc ? rc : bi__order_begin(memory, stream, err);
+}
+
+int bi_view_acquire(const struct bi_view *view, struct bi_stream *stream, struct bi_error *err)
+{
+	int rc = check_reach(view, stream, err);
+
+	if (rc || bi__is_idle(view->memory))
+		return rc;
+	bi__order_lock(view->memory, NULL);
+	rc = acquire(view->memory, stream, err);
+	bi__order_unlock(view->memory, NULL);
+	return rc;
+}
+
+/* Locked. What the end of the stream does not yet cover is put before it. */
+static int hand_back(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+{
+	int rc;
+
+	if (bi__is_unordered(memory))
+		return BI_OK;
+	bi__order_catch_up(memory);
+	rc = bi__order_check_capture(stream, memory, NULL, err);
+	if (!rc && (memory->first_use_count || memory->tail.context))
+		rc = bi__order_begin(memory, stream, err);
+	if (!rc)
+		return bi__order_end(memory, stream, err);
+	/* The work is on the stream all the same. A failed producer, and a capture, are the caller's to deal with. */
+	if (rc != BI_EPRODUCER && rc != BI_ECAPTURE && bi__dispatch_finish(stream, NULL))
+		memory->lost = 1;
+	return rc;
+}
+
+int bi_view_hand_back(const struct bi_view *view, struct bi_stream *stream, struct bi_error *err)
+{
+	struct bi_memory *memory = view ? view->memory : NULL;
+	int rc = check_reach(view, stream, err);
+
+	if (rc)
+		return rc;
+	bi__order_lock(memory, NULL);
+	rc = hand_back(memory, stream, err);
+	bi__order_unlock(memory, NULL);
+	return rc;
+}
+
+/*
+ * Locked. The new home waits for the old one first: a failure leaves everything as it was. From then on the consumer
+ * works there and tells nobody, so there is always something pending.
+ */
+static int rehome(struct bi_memory *memory, struct bi_stream *home, struct bi_error *err)
+{
+	int rc = acquire(memory, home, err);
+
+	if (rc)
+		return rc;
+	memory->home = home;
+	rc = bi__order_check_capture(home, memory, NULL, err);
+	return rc ? rc : bi__order_end(memory, home, err);
+}
+
+int bi_view_rehome(const struct bi_view *view, struct bi_error *err)
+{
+	struct bi_memory *memory = view ? view->memory : NULL;
+	int rc;
+
+	if (!view)
+		return bi__fail(err, BI_EINVAL, "view is NULL");
+	rc = bi__dispatch_reachable(memory, err);
+	if (rc || bi__is_host(memory) || bi__is_unordered(memory))
+		return rc;
+	bi__order_lock(memory, NULL);
+	rc = rehome(memory, &memory->context->stream, err);
+	bi__order_unlock(memory, NULL);
+	return rc;
+}
+
+int bi_view_is_idle(const struct bi_view *view)
+{
+	return bi__is_idle(view->memory);
+}
+
+/*
+ * What the producer has on his own stream is not ours to wait for. Needs no lock: of what is read only the home changes
+ * once others know the memory, at once and from the producer's stream to another.
+ */
+int bi_view_releases_at_once(const struct bi_view *view)
+{
+	const struct bi_memory *memory = view->memory;
+
+	return bi__is_idle(memory) || (!memory->own && memory->producer && memory->home == memory->producer);
+}
+
+int bi_view_synchronize(const struct bi_view *view, struct bi_error *err)
+{
+	if (!view)
+		return bi__fail(err, BI_EINVAL, "view is NULL");
+	return bi__order_synchronize(view->memory, BI__WAIT_SYNCHRONIZE, err);
+}

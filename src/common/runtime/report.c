@@ -1,0 +1,301 @@
+#include "common/runtime/report.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/backend/dispatch.h"
+
+struct record {
+	const char *operation;
+	enum bi__plan_kind plan;
+	uint64_t bytes;
+	unsigned stream;
+	int64_t nanoseconds; /* -1: not known, or not yet */
+	uintptr_t event; /* asked for its time, and dropped, when the report is made */
+};
+
+struct bi__report {
+	pthread_mutex_t lock; /* of what follows; never held while the device is waited for */
+	pthread_mutex_t collecting; /* one report at a time asks for times */
+	int paused;
+	struct record *records;
+	size_t count, capacity;
+	uint64_t lost; /* for want of memory */
+};
+
+struct bi__report *bi__report_create(void)
+{
+	struct bi__report *report = calloc(1, sizeof(*report));
+
+	if (!report)
+		return NULL;
+	pthread_mutex_init(&report->lock, NULL);
+	pthread_mutex_init(&report->collecting, NULL);
+	return report;
+}
+
+void bi__report_free(struct bi__report *report, const struct bi_context *context)
+{
+	if (!report)
+		return;
+	for (size_t i = 0; i < report->count; i++)
+		bi__dispatch_drop_event(context, report->records[i].event);
+	free(report->records);
+	pthread_mutex_destroy(&report->lock);
+	pthread_mutex_destroy(&report->collecting);
+	free(report);
+}
+
+int bi__report_active(const struct bi_context *context)
+{
+	struct bi__report *report = context->report;
+	int active;
+
+	if (!report)
+		return 0;
+	pthread_mutex_lock(&report->lock);
+	active = !report->paused;
+	pthread_mutex_unlock(&report->lock);
+	return active;
+}
+
+/* Locked. Room for one more. */
+static int grow(struct bi__report *report)
+{
+	size_t capacity = report->capacity ? 2 * report->capacity : 64;
+	struct record *records;
+
+	if (report->count < report->capacity)
+		return 1;
+	records = realloc(report->records, capacity * sizeof(*records));
+	if (!records)
+		return 0;
+	report->records = records;
+	report->capacity = capacity;
+	return 1;
+}
+
+void bi__report_add(struct bi_context *context, const struct bi_stream *stream, const char *operation,
+		    const struct bi__plan *plan, int64_t nanoseconds, uintptr_t event)
+{
+	struct bi__report *report = context->report;
+	struct record record = { operation, plan->kind, plan->bytes, stream->id, nanoseconds, event };
+	int added;
+
+	pthread_mutex_lock(&report->lock);
+	added = grow(report);
+	if (added)
+		report->records[report->count++] = record;
+	else
+		report->lost++;
+	pthread_mutex_unlock(&report->lock);
+	if (!added)
+		bi__dispatch_drop_event(context, event);
+}
+
+static void set_paused(struct bi_context *context, int paused)
+{
+	if (!context || !context->report)
+		return;
+	pthread_mutex_lock(&context->report->lock);
+	context->report->paused = paused;
+	pthread_mutex_unlock(&context->report->lock);
+}
+
+void bi_context_profile_pause(struct bi_context *context)
+{
+	set_paused(context, 1);
+}
+
+void bi_context_profile_resume(struct bi_context *context)
+{
+	set_paused(context, 0);
+}
+
+void bi_free(void *text)
+{
+	free(text);
+}
+
+struct text {
+	char *bytes;
+	size_t used, capacity;
+	int failed;
+};
+
+BI__PRINTF(2, 3)
+static void put(struct text *text, const char *format, ...)
+{
+	char piece[512];
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(piece, sizeof(piece), format, args);
+	va_end(args);
+	if (text->used + (size_t)n + 1 > text->capacity) {
+		size_t capacity = 2 * text->capacity + (size_t)n + 1;
+		char *bytes = realloc(text->bytes, capacity);
+
+		if (!bytes) {
+			text->failed = 1;
+			return;
+		}
+		text->bytes = bytes;
+		text->capacity = capacity;
+	}
+	for (int i = 0; i <= n; i++)
+		text->bytes[text->used + (size_t)i] = piece[i];
+	text->used += (size_t)n;
+}
+
+/* A JSON string; driver names may hold anything. */
+static void put_string(struct text *text, const char *string)
+{
+	put(text, "\"");
+	for (; *string; string++) {
+		unsigned char c = (unsigned char)*string;
+
+		if (c == '"' || c == '\\')
+			put(text, "\\%c", c);
+		else if (c < 0x20)
+			put(text, "\\u%04x", c);
+		else
+			put(text, "%c", c);
+	}
+	put(text, "\"");
+}
+
+static void put_record(struct text *text, const struct record *record)
+{
+	put(text, "{\"operation\": \"%s\", \"plan\": \"%s\", \"bytes\": %" PRIu64 ", \"stream\": %u, \"nanoseconds\": ",
+	    record->operation, bi__plan_name(record->plan), record->bytes, record->stream);
+	if (record->nanoseconds < 0)
+		put(text, "null}");
+	else
+		put(text, "%" PRId64 "}", record->nanoseconds);
+}
+
+/* Takes the event of the next record that still has one; records are only ever added, so its index stays. */
+static uintptr_t take_event(struct bi__report *report, size_t *index)
+{
+	uintptr_t event = 0;
+
+	pthread_mutex_lock(&report->lock);
+	while (*index < report->count && !report->records[*index].event)
+		++*index;
+	if (*index < report->count) {
+		event = report->records[*index].event;
+		report->records[*index].event = 0;
+	}
+	pthread_mutex_unlock(&report->lock);
+	return event;
+}
+
+static int64_t time_of(struct bi_context *context, uintptr_t event)
+{
+	struct bi__fence fence = { context, event };
+	int done = 0;
+
+	if (bi__fence_query(&fence, &done, NULL) || (!done && bi__fence_block(&fence, BI__WAIT_REPORT, NULL)))
+		return -1;
+	return bi__dispatch_elapsed(context, event);
+}
+
+/* Times of operations that are still events; waits for those that are not complete. */
+static void collect_times(struct bi_context *context, struct bi__report *report)
+{
+	size_t index = 0;
+	uintptr_t event;
+
+	pthread_mutex_lock(&report->collecting);
+	while ((event = take_event(report, &index))) {
+		int64_t nanoseconds = time_of(context, event);
+
+		bi__dispatch_drop_event(context, event);
+		pthread_mutex_lock(&report->lock);
+		report->records[index].nanoseconds = nanoseconds;
+		pthread_mutex_unlock(&report->lock);
+	}
+	pthread_mutex_unlock(&report->collecting);
+}
+
+static void put_records(struct text *text, struct bi__report *report)
+{
+	pthread_mutex_lock(&report->lock);
+	for (size_t i = 0; i < report->count; i++) {
+		put(text, i ? ",\n    " : "\n    ");
+		put_record(text, &report->records[i]);
+	}
+	put(text, report->count ? "\n  ],\n  \"lost\": %" PRIu64 ",\n" : "],\n  \"lost\": %" PRIu64 ",\n",
+	    report->lost);
+	pthread_mutex_unlock(&report->lock);
+}
+
+static void put_operations(struct text *text, struct bi_context *context)
+{
+	struct bi__report *report = context->report;
+
+	put(text, "  \"profiling\": %s,\n  \"operations\": [", report ? "true" : "false");
+	if (!report) {
+		put(text, "],\n  \"lost\": 0,\n");
+		return;
+	}
+	collect_times(context, report);
+	put_records(text, report);
+}
+
+static void put_waits(struct text *text, struct bi_context *context)
+{
+	static const char *const reasons[] = {
+#define REASON(name, words) [BI__WAIT_##name] = words,
+		BI__WAIT_MAP(REASON)
+#undef REASON
+	};
+
+	put(text, "  \"host_waits\": {");
+	for (size_t i = 0; i < BI__WAIT_COUNT; i++)
+		put(text, "%s\"%s\": %llu", i ? ", " : "", reasons[i], atomic_load(&context->waits[i]));
+	put(text, "},\n");
+}
+
+static void put_pool(struct text *text, struct bi__pool *pool)
+{
+	pthread_mutex_lock(&pool->lock);
+	put(text, "  \"pool\": {\"bytes\": %zu, \"limit\": %zu, \"hits\": %" PRIu64 ", \"misses\": %" PRIu64 "},\n",
+	    pool->bytes, pool->limit, pool->hits, pool->misses);
+	pthread_mutex_unlock(&pool->lock);
+}
+
+int bi_context_report(struct bi_context *context, char **out, struct bi_error *err)
+{
+	struct text text = { NULL, 0, 0, 0 };
+	uint64_t built, loaded;
+
+	if (!out)
+		return bi__fail(err, BI_EINVAL, "out is NULL");
+	*out = NULL;
+	if (!context)
+		return bi__fail(err, BI_EINVAL, "context is NULL");
+	if (bi__dispatch_alive(context, err))
+		return BI_EFORK;
+	bi__dispatch_cache_state(context, &built, &loaded);
+	put(&text,
+	    "{\n  \"version\": 1,\n  \"library\": \"%s\",\n  \"device\": \"%s\",\n  \"name\": ", BI_VERSION_STRING,
+	    context->device->spec);
+	put_string(&text, context->device->name);
+	put(&text, ",\n");
+	put_operations(&text, context);
+	put_waits(&text, context);
+	put_pool(&text, &context->pool);
+	put(&text, "  \"retired\": %u,\n", atomic_load(&context->retired_count));
+	put(&text, "  \"programs\": {\"built\": %" PRIu64 ", \"loaded\": %" PRIu64 "}\n}\n", built, loaded);
+	if (text.failed) {
+		free(text.bytes);
+		return bi__fail(err, BI_ENOMEM, "no memory for the report");
+	}
+	*out = text.bytes;
+	return BI_OK;
+}

@@ -1,0 +1,214 @@
+#include "common/runtime/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/backend/dispatch.h"
+#include "common/backend/registry.h"
+
+void bi__stream_init(struct bi_stream *stream, struct bi_context *context)
+{
+	stream->context = context;
+	atomic_init(&stream->serial, 0);
+	atomic_init(&stream->refs, 1);
+}
+
+uint64_t bi__stream_number(struct bi_stream *stream)
+{
+	static atomic_ullong serials;
+	unsigned long long serial = bi__stream_serial(stream), made;
+
+	if (serial)
+		return serial;
+	made = atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1;
+	/* Another thread may have been first. */
+	return atomic_compare_exchange_strong_explicit(&stream->serial, &serial, made, memory_order_relaxed,
+						       memory_order_relaxed)
+		       ? made
+		       : serial;
+}
+
+static int is_context_stream(const struct bi_stream *stream)
+{
+	return stream == &stream->context->stream;
+}
+
+int bi__stream_reaches(const struct bi_stream *stream, const struct bi_memory *memory)
+{
+	return bi__is_host(memory) ? stream->context->backend->is_host
+				   : bi__same_space(stream->context, memory->context);
+}
+
+static struct bi_context host_context;
+static pthread_once_t host_once = PTHREAD_ONCE_INIT;
+
+static void make_host_context(void)
+{
+	host_context.backend = bi__registry_host();
+	host_context.device = bi__dispatch_recall(host_context.backend, host_context.backend->name);
+	bi__stream_init(&host_context.stream, &host_context);
+}
+
+struct bi_stream *bi__host_stream(void)
+{
+	pthread_once(&host_once, make_host_context);
+	return &host_context.stream;
+}
+
+/* queue->native is the handle to wrap, or 0. */
+static int open_stream(struct bi_context *context, struct bi__queue queue, struct bi_stream **out, struct bi_error *err)
+{
+	struct bi_stream *stream = malloc(sizeof(*stream));
+	int rc;
+
+	if (!stream)
+		return bi__fail(err, BI_ENOMEM, "no memory for a stream");
+	memset(stream, 0, sizeof(*stream));
+	bi__stream_init(stream, context);
+	stream->queue = queue;
+	rc = bi__dispatch_stream_open(stream, err);
+	if (rc) {
+		free(stream);
+		return rc;
+	}
+	stream->id = atomic_fetch_add(&context->stream_ids, 1) + 1;
+	bi_context_retain(context);
+	*out = stream;
+	return BI_OK;
+}
+
+int bi_stream_create(struct bi_context *context, unsigned flags, struct bi_stream **out, struct bi_error *err)
+{
+	if (!out)
+		return bi__fail(err, BI_EINVAL, "out is NULL");
+	*out = NULL;
+	if (!context)
+		return bi__fail(err, BI_EINVAL, "context is NULL");
+	if (flags > BI_STREAM_OUT_OF_ORDER)
+		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", flags);
+	if (flags && !(context->device->capabilities & BI_CAP_OUT_OF_ORDER))
+		return bi__fail(err, BI_EUNSUPPORTED, "device %s has no out-of-order streams", context->device->spec);
+	return open_stream(context, (struct bi__queue){ .out_of_order = (int)flags }, out, err);
+}
+
+int bi_stream_wrap(struct bi_context *context, uintptr_t handle, bi_release_fn release, void *release_data,
+		   struct bi_stream **out, struct bi_error *err)
+{
+	int rc;
+
+	if (!out)
+		return bi__fail(err, BI_EINVAL, "out is NULL");
+	*out = NULL;
+	if (!context || !handle)
+		return bi__fail(err, BI_EINVAL, "context is NULL or handle is 0");
+	rc = open_stream(context, (struct bi__queue){ .native = handle }, out, err);
+	if (rc)
+		return rc;
+	(*out)->release = release;
+	(*out)->release_data = release_data;
+	return BI_OK;
+}
+
+struct bi_stream *bi_stream_retain(struct bi_stream *stream)
+{
+	if (is_context_stream(stream))
+		bi_context_retain(stream->context);
+	else
+		atomic_fetch_add_explicit(&stream->refs, 1, memory_order_relaxed);
+	return stream;
+}
+
+void bi_stream_release(struct bi_stream *stream)
+{
+	struct bi_context *context;
+
+	if (!stream)
+		return;
+	context = stream->context;
+	if (!is_context_stream(stream)) {
+		if (atomic_fetch_sub_explicit(&stream->refs, 1, memory_order_acq_rel) != 1)
+			return;
+		bi__dispatch_stream_close(stream);
+		if (stream->release)
+			stream->release(stream->release_data);
+		free(stream);
+	}
+	bi_context_release(context);
+}
+
+struct bi_context *bi_stream_context(const struct bi_stream *stream)
+{
+	return stream->context;
+}
+
+uintptr_t bi_stream_handle(const struct bi_stream *stream)
+{
+	return stream->queue.native;
+}
+
+int bi_stream_synchronize(struct bi_stream *stream, struct bi_error *err)
+{
+	struct bi__fence fence = { NULL, 0 };
+	int rc;
+
+	if (!stream)
+		return bi__fail(err, BI_EINVAL, "stream is NULL");
+	rc = bi__dispatch_refuse_capture(stream, "its work cannot be waited for", err);
+	if (!rc)
+		rc = bi__fence_record(stream, &fence, err);
+	if (!rc)
+		rc = bi__fence_block(&fence, BI__WAIT_SYNCHRONIZE, err);
+	bi__fence_clear(&fence);
+	return rc;
+}
+
+/* A stream may join a capture by waiting for one that takes part; a captured one cannot wait for what is outside. */
+static int check_capture(struct bi_stream *stream, struct bi_stream *other, struct bi_error *err)
+{
+	uint64_t id, other_id = 0;
+	int rc = bi__dispatch_capture(stream, &id, err);
+
+	if (!rc && id)
+		rc = bi__dispatch_capture(other, &other_id, err);
+	if (rc || !id || id == other_id)
+		return rc;
+	return bi__fail(err, BI_ECAPTURE, "a stream of graph capture %llu cannot wait for one of %llu (0: none)",
+			(unsigned long long)id, (unsigned long long)other_id);
+}
+
+int bi_stream_join(struct bi_stream *stream, struct bi_stream *const *others, size_t count, struct bi_error *err)
+{
+	if (!stream || (count && !others))
+		return bi__fail(err, BI_EINVAL, "stream or others is NULL");
+	for (size_t i = 0; i < count; i++)
+		if (!others[i] || !bi__same_space(stream->context, others[i]->context))
+			return bi__fail(err, BI_EINVAL, "others[%zu] is NULL or belongs to another context", i);
+	for (size_t i = 0; i < count; i++) {
+		int rc = check_capture(stream, others[i], err);
+
+		if (rc)
+			return rc;
+	}
+	for (size_t i = 0; i < count; i++) {
+		int rc = bi__dispatch_follow(stream, others[i], err);
+
+		if (rc)
+			return rc;
+	}
+	return BI_OK;
+}
+
+int bi_stream_wait(struct bi_stream *stream, struct bi_event *event, struct bi_error *err)
+{
+	int rc, done;
+
+	if (!stream || !event)
+		return bi__fail(err, BI_EINVAL, "stream or event is NULL");
+	if (event->fence.context && !bi__same_space(stream->context, event->fence.context))
+		return bi__fail(err, BI_EINVAL, "event belongs to another context than the stream");
+	rc = bi__fence_query(&event->fence, &done, err);
+	/* An event of a capture is no point in time; whoever waits for it takes part. */
+	if (rc == BI_ECAPTURE)
+		return bi__fence_wait(stream, &event->fence, err);
+	return rc || done ? rc : bi__fence_wait(stream, &event->fence, err);
+}

@@ -1,0 +1,167 @@
+/* Views of views. */
+#include "common/layout/axes.h"
+#include "common/base/status.h"
+#include "common/view/view.h"
+
+static int check_source(const struct bi_view *view, struct bi_view **out, struct bi_error *err)
+{
+	if (!out)
+		return bi__fail(err, BI_EINVAL, "out is NULL");
+	*out = NULL;
+	return view ? BI_OK : bi__fail(err, BI_EINVAL, "view is NULL");
+}
+
+/*
+ * Slices, single items and transposes are worked out in the dimensions of the new view. What they need no check for: a
+ * part of an array that is sound and inside of its memory is both.
+ */
+
+static struct bi__cursor cursor_of(const struct bi_view *source, struct bi_view *made)
+{
+	return (struct bi__cursor){
+		.shape = source->dims,
+		.strides = source->dims + source->ndim,
+		.to_shape = made->dims,
+		.to_strides = made->dims + made->ndim,
+		.offset = source->offset,
+		.is_empty = source->is_empty,
+	};
+}
+
+int bi_view_index(const struct bi_view *view, const struct bi_index *items, int count, struct bi_view **out,
+		  struct bi_error *err)
+{
+	struct bi__indexed result;
+	struct bi__cursor at;
+	struct bi_view *made;
+	int rc = check_source(view, out, err);
+
+	if (rc)
+		return rc;
+	if (count < 0 || (count > 0 && !items))
+		return bi__fail(err, BI_EINVAL, "items is NULL, or count %d is below 0", count);
+	rc = bi__index_begin(view->ndim, items, count, &result, err);
+	if (rc)
+		return rc;
+	made = bi__view_begin(view, result.ndim, err);
+	if (!made)
+		return BI_ENOMEM;
+	at = cursor_of(view, made);
+	rc = bi__index_axes(&at, view->ndim, items, count, result.whole, err);
+	if (!rc)
+		return bi__view_complete(made, view, at.offset, at.is_empty | at.became_empty, out, err);
+	bi__view_leave(made);
+	return rc;
+}
+
+int bi_view_permute(const struct bi_view *view, const int *order, struct bi_view **out, struct bi_error *err)
+{
+	struct bi__cursor at;
+	struct bi_view *made;
+	int rc = check_source(view, out, err);
+
+	if (rc)
+		return rc;
+	made = bi__view_begin(view, view->ndim, err);
+	if (!made)
+		return BI_ENOMEM;
+	at = cursor_of(view, made);
+	rc = bi__permute_axes(&at, order, view->ndim, err);
+	if (!rc)
+		return bi__view_complete(made, view, at.offset, at.is_empty | at.became_empty, out, err);
+	bi__view_leave(made);
+	return rc;
+}
+
+/* The others go by way of a layout. */
+
+/* The layout that is going to change. */
+static int begin(const struct bi_view *view, struct bi_layout *layout, struct bi_view **out, struct bi_error *err)
+{
+	int rc = check_source(view, out, err);
+
+	if (!rc)
+		bi_view_layout(view, layout);
+	return rc;
+}
+
+static int finish(const struct bi_view *view, const struct bi_layout *layout, struct bi__text *text, unsigned flags,
+		  struct bi_view **out, struct bi_error *err)
+{
+	int rc = bi__view_make(view->memory, layout, text, view->flags | flags, out, err);
+
+	if (!rc)
+		bi_memory_retain(view->memory);
+	return rc;
+}
+
+static int rebase(const struct bi_view *view, const struct bi_layout *layout, unsigned flags, struct bi_view **out,
+		  struct bi_error *err)
+{
+	return finish(view, layout, bi__view_text(view), flags, out, err);
+}
+
+int bi_view_with_layout(const struct bi_view *view, const struct bi_layout *layout, struct bi_view **out,
+			struct bi_error *err)
+{
+	if (!out)
+		return bi__fail(err, BI_EINVAL, "out is NULL");
+	*out = NULL;
+	if (!view || !layout)
+		return bi__fail(err, BI_EINVAL, "view or layout is NULL");
+	return bi_view_create(view->memory, layout, view->flags, out, err);
+}
+
+int bi_view_flip(const struct bi_view *view, int axis, struct bi_view **out, struct bi_error *err)
+{
+	struct bi_layout layout;
+	int rc = begin(view, &layout, out, err);
+
+	if (!rc)
+		rc = bi_layout_flip(&layout, axis, err);
+	return rc ? rc : rebase(view, &layout, 0, out, err);
+}
+
+int bi_view_reshape(const struct bi_view *view, int ndim, const int64_t *shape, struct bi_view **out,
+		    struct bi_error *err)
+{
+	struct bi_layout layout;
+	int rc = begin(view, &layout, out, err);
+
+	if (!rc)
+		rc = bi_layout_reshape(&layout, ndim, shape, err);
+	return rc ? rc : rebase(view, &layout, 0, out, err);
+}
+
+int bi_view_broadcast(const struct bi_view *view, int ndim, const int64_t *shape, struct bi_view **out,
+		      struct bi_error *err)
+{
+	struct bi_layout layout;
+	int rc = begin(view, &layout, out, err);
+
+	if (!rc)
+		rc = bi_layout_broadcast(&layout, ndim, shape, err);
+	return rc ? rc : rebase(view, &layout, BI_VIEW_READONLY, out, err);
+}
+
+int bi_view_field(const struct bi_view *view, const char *name, struct bi_view **out, struct bi_error *err)
+{
+	struct bi_layout layout;
+	int rc = begin(view, &layout, out, err);
+
+	if (!rc)
+		rc = bi_layout_field(&layout, name, err);
+	return rc ? rc : rebase(view, &layout, 0, out, err);
+}
+
+int bi_view_reinterpret(const struct bi_view *view, struct bi_dtype dtype, const char *descr, struct bi_view **out,
+			struct bi_error *err)
+{
+	struct bi_layout layout;
+	int rc = begin(view, &layout, out, err);
+
+	if (!rc)
+		rc = bi_layout_reinterpret(&layout, dtype, descr, err);
+	/* A new descr is the caller's, and is copied. */
+	return rc ? rc : finish(view, &layout, descr ? NULL : bi__view_text(view), 0, out, err);
+}

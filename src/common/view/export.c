@@ -1,0 +1,134 @@
+#include "common/view/export.h"
+
+#include "common/backend/dispatch.h"
+#include "common/runtime/order.h"
+
+/* CUDA's legacy default stream has a number instead of a handle. */
+static uint32_t kind_of(const struct bi_stream *stream)
+{
+	enum bi_stream_kind kind = stream->context->backend->stream_kind;
+
+	return kind == BI_STREAM_KIND_CUDA && stream->queue.native == 1 ? BI_STREAM_KIND_CUDA_LEGACY : kind;
+}
+
+/* Who takes memory as the host's can wait for no event of a device. */
+static int is_for_host(const struct bi_memory *memory)
+{
+	return bi__is_host(memory) ||
+	       (memory->block.kind == BI_HANDLE_CUDA && memory->block.memory == BI_MEMORY_PINNED);
+}
+
+static int offer_home(struct bi_memory *memory, unsigned flags, struct bi_exchange *out, struct bi__fence *event,
+		      struct bi_error *err)
+{
+	int rc = BI_OK;
+
+	if (flags & BI_EXPORT_EVENT)
+		rc = bi__fence_record(memory->home, event, err);
+	if (rc)
+		return rc;
+	out->stream_kind = kind_of(memory->home);
+	out->stream = memory->home->queue.native;
+	if (flags & BI_EXPORT_EVENT)
+		out->event = bi__fence_handle(event);
+	return BI_OK;
+}
+
+/* Locked. Events that our own first use would wait for are not the consumer's to know: they become work on the home. */
+static int prepare(struct bi_memory *memory, struct bi_error *err)
+{
+	int rc;
+
+	bi__order_catch_up(memory);
+	rc = bi__order_check(memory, err);
+	return rc ? rc : bi__order_absorb(memory, err);
+}
+
+int bi__exchange_offer(struct bi_memory *memory, unsigned flags, struct bi_exchange *out, struct bi__fence *event,
+		       struct bi_error *err)
+{
+	int rc;
+
+	if (is_for_host(memory) || flags & BI_EXPORT_SYNCHRONIZE)
+		return bi__order_synchronize(memory, BI__WAIT_EXPORT, err);
+	rc = bi__dispatch_alive(memory->context, err);
+	if (rc || bi__is_idle(memory))
+		return rc;
+	bi__order_lock(memory, NULL);
+	rc = prepare(memory, err);
+	if (!rc && memory->pending)
+		rc = offer_home(memory, flags, out, event, err);
+	bi__order_unlock(memory, NULL);
+	return rc;
+}
+
+int bi__cai_offer(struct bi_memory *memory, unsigned flags, uintptr_t *stream, struct bi_error *err)
+{
+	int rc;
+
+	*stream = 0;
+	if (flags & BI_EXPORT_SYNCHRONIZE)
+		return bi__order_synchronize(memory, BI__WAIT_EXPORT, err);
+	rc = bi__dispatch_alive(memory->context, err);
+	if (rc || bi__is_idle(memory))
+		return rc;
+	bi__order_lock(memory, NULL);
+	rc = prepare(memory, err);
+	if (!rc && memory->pending)
+		*stream = memory->home->queue.native;
+	bi__order_unlock(memory, NULL);
+	return rc;
+}
+
+/* Locked. Work on the home is all that there is: nothing failed, nothing is to be made up for, no event is to be asked.
+ */
+static int is_plain_work(const struct bi_memory *memory)
+{
+	return memory->pending && !memory->tail.context && !memory->first_use_count && !memory->unrecorded &&
+	       !memory->lost;
+}
+
+int bi__cai_offer_at_once(struct bi_memory *memory, unsigned flags, uintptr_t *stream, struct bi_error *err)
+{
+	int rc = bi__dispatch_alive(memory->context, err), is_told = 0;
+
+	*stream = 0;
+	if (rc || bi__is_idle(memory))
+		return rc;
+	if (!(flags & BI_EXPORT_SYNCHRONIZE) && bi__order_try_lock(memory)) {
+		is_told = is_plain_work(memory);
+		if (is_told)
+			*stream = memory->home->queue.native;
+		bi__order_unlock(memory, NULL);
+	}
+	return is_told ? BI_OK : bi__fail(err, BI_EBUSY, "what is pending on the memory has to be waited for");
+}
+
+/* Which streams of a struct the streams of this context can wait for. */
+static int is_known_kind(const struct bi_context *context, uint32_t kind)
+{
+	if (kind == BI_STREAM_KIND_CL_QUEUE)
+		return context->backend->stream_kind == BI_STREAM_KIND_CL_QUEUE;
+	return kind >= BI_STREAM_KIND_CUDA_LEGACY && kind <= BI_STREAM_KIND_CUDA &&
+	       context->backend->stream_kind == BI_STREAM_KIND_CUDA;
+}
+
+int bi__exchange_accept(struct bi_context *context, const struct bi_exchange *exchange, struct bi__acceptance *out,
+			struct bi_error *err)
+{
+	int rc = BI_OK;
+
+	if (exchange->stream_kind != BI_STREAM_KIND_NONE && !is_known_kind(context, exchange->stream_kind))
+		return bi__fail(err, BI_EUNSUPPORTED, "stream kind %u cannot be waited for on device %s",
+				exchange->stream_kind, context->device->spec);
+	/* An event on a queue tells in time that the work has failed. In CUDA it says nothing that the stream does not.
+	 */
+	if (exchange->event &&
+	    (exchange->stream_kind == BI_STREAM_KIND_NONE || exchange->stream_kind == BI_STREAM_KIND_CL_QUEUE))
+		rc = bi_event_wrap(context, (uintptr_t)exchange->event, &out->event, err);
+	if (rc || exchange->stream_kind == BI_STREAM_KIND_NONE)
+		return rc;
+	rc = bi_stream_wrap(context, (uintptr_t)exchange->stream, NULL, NULL, &out->stream, out->event ? NULL : err);
+	/* A queue of another device of the cl_context is none of this context's streams; its event is enough. */
+	return out->event ? BI_OK : rc;
+}

@@ -1,0 +1,49 @@
+/* Where something that somebody else made belongs: device string and context to open it with. */
+#include <string.h>
+
+#include "common/base/decimal.h"
+#include "common/backend/dispatch.h"
+
+static int check(uintptr_t handle, struct bi_location *out, struct bi_error *err)
+{
+	if (!out)
+		return bi__fail(err, BI_EINVAL, "out is NULL");
+	memset(out, 0, sizeof(*out));
+	return handle ? BI_OK : bi__fail(err, BI_EINVAL, "handle is 0");
+}
+
+static int answer(const struct bi__origin *origin, const char *name, struct bi_location *out)
+{
+	size_t length = strlen(name);
+
+	memcpy(out->device, name, length);
+	out->device[length] = ':';
+	bi__decimal(out->device + length + 1, (uint32_t)origin->ordinal);
+	out->context = origin->native;
+	return BI_OK;
+}
+
+int bi_locate_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_location *out, struct bi_error *err)
+{
+	struct bi__origin origin = { 0, 0 };
+	const char *name;
+	int rc = check(handle, out, err);
+
+	/* A host pointer is one everywhere, and says of no device that it is its. */
+	if (!rc && kind == BI_HANDLE_HOST)
+		rc = bi__fail(err, BI_EUNSUPPORTED, "handle kind %d: host memory belongs to no device", (int)kind);
+	if (!rc)
+		rc = bi__dispatch_locate(kind, handle, &origin, &name, err);
+	return rc ? rc : answer(&origin, name, out);
+}
+
+int bi_locate_queue(uintptr_t queue, struct bi_location *out, struct bi_error *err)
+{
+	struct bi__origin origin = { 0, 0 };
+	const char *name;
+	int rc = check(queue, out, err);
+
+	if (!rc)
+		rc = bi__dispatch_locate_queue(BI_STREAM_KIND_CL_QUEUE, queue, &origin, &name, err);
+	return rc ? rc : answer(&origin, name, out);
+}

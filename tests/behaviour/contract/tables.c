@@ -1,0 +1,259 @@
+#define _POSIX_C_SOURCE 200809L
+/* The tables of the backends, and device strings that fit none of them. The only group that looks inside the library.
+ */
+#include "fixture.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/backend/registry.h"
+
+static void test_required_functions(void **state)
+{
+	const struct bi__backend *backend;
+	size_t count = 0;
+
+	(void)state;
+	for (; (backend = bi__registry_backend(count)) != NULL; count++) {
+		assert_non_null(backend->enumerate);
+		assert_non_null(backend->alloc);
+		assert_non_null(backend->free);
+		assert_non_null(backend->copy);
+		assert_int_equal(!backend->open, !backend->close);
+		assert_int_equal(!backend->map, !backend->unmap);
+		fixture.cases++;
+	}
+	assert_true(count >= 2);
+	assert_null(bi__registry_backend(count + 1));
+}
+
+/* A backend on which work is pending has all functions of order, one that executes at once has none. */
+static void test_order_functions(void **state)
+{
+	const struct bi__backend *backend;
+
+	(void)state;
+	for (size_t i = 0; (backend = bi__registry_backend(i)) != NULL; i++) {
+		assert_int_equal(!backend->stream_open, backend->is_host);
+		assert_int_equal(!backend->stream_close, backend->is_host);
+		assert_int_equal(!backend->follow, backend->is_host);
+		assert_int_equal(!backend->record, backend->is_host);
+		assert_int_equal(!backend->wait, backend->is_host);
+		assert_int_equal(!backend->poll, backend->is_host);
+		assert_int_equal(!backend->event_retain, backend->is_host);
+		assert_int_equal(!backend->event_release, backend->is_host);
+		assert_int_equal(!backend->finish, backend->is_host);
+		assert_int_equal(!backend->event_wrap, backend->is_host);
+		assert_true(backend->is_host || backend->open);
+		assert_false(backend->is_host && (backend->has_peers || backend->capture || backend->map));
+		fixture.cases++;
+	}
+}
+
+static void test_names(void **state)
+{
+	const struct bi__backend *a, *b;
+	int hosts = 0;
+
+	(void)state;
+	for (size_t i = 0; (a = bi__registry_backend(i)) != NULL; i++) {
+		assert_non_null(a->name);
+		assert_in_range(strlen(a->name), 1, sizeof(((struct bi_device *)0)->backend) - 1);
+		assert_null(strpbrk(a->name, ":# "));
+		assert_ptr_equal(bi__registry_find(a->name), a);
+		for (size_t j = 0; j < i && (b = bi__registry_backend(j)) != NULL; j++)
+			assert_string_not_equal(a->name, b->name);
+		hosts += a->is_host;
+		fixture.cases++;
+	}
+	assert_int_equal(hosts, 1);
+	assert_true(bi__registry_host()->is_host);
+}
+
+static void test_unknown_devices(void **state)
+{
+	static const char *const specs[] = {
+		"vulkan",
+		"",
+		"hostx",
+		"hos",
+		"host:1",
+		"host:nosuchname",
+		"HOSTS",
+		"opencl:99",
+		"opencl:nosuchname",
+		"opencl:0:99",
+		"opencl:0:0:0",
+		"opencl:",
+		"opencl:-1",
+		"opencl:99999999999999999999",
+		"openclx",
+		"cuda:99",
+		"cuda:nosuchname",
+		"cuda:0:0",
+		"cuda:",
+		"cuda:-1",
+		"cudas",
+		":0",
+		"#9999",
+		"#-1",
+		"#",
+		"#1x",
+		"#99999999999999999999",
+		"auto:0",
+		" host",
+		"%s%n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(specs) / sizeof(*specs); i++) {
+		struct bi_options options = BI_OPTIONS_INIT;
+		struct bi_context *context = STALE(struct bi_context);
+
+		options.device = specs[i];
+		REFUSED(BI_ENODEVICE, bi_context_open(&options, &context, &error));
+		assert_null(context);
+		assert_non_null(strstr(error.message, specs[i]));
+		fixture.cases++;
+	}
+}
+
+static void check_device(const struct bi_device *device)
+{
+	assert_in_range(strlen(device->spec), 1, sizeof(device->spec) - 1);
+	assert_non_null(bi__registry_find(device->backend));
+	if (!device->usable) {
+		assert_true(*device->reason);
+		assert_null(strchr(device->reason, '\n'));
+		return;
+	}
+	assert_true(*device->name);
+	assert_in_range(device->kind, BI_KIND_HOST, BI_KIND_OTHER);
+}
+
+/* Each usable device opens by its own string and by its position, and is the device that was listed. */
+static void check_opens(const struct bi_device *device, int position)
+{
+	char number[16];
+	struct bi_context *by_name, *by_number;
+
+	snprintf(number, sizeof(number), "#%d", position);
+	by_name = open_context(device->spec);
+	by_number = open_context(number);
+	assert_string_equal(bi_context_device(by_name)->name, device->name);
+	assert_string_equal(bi_context_device(by_number)->spec, device->spec);
+	assert_int_equal(bi_context_device(by_name)->capabilities, device->capabilities);
+	bi_context_release(by_number);
+	bi_context_release(by_name);
+}
+
+static void test_device_list(void **state)
+{
+	struct bi_device devices[16];
+	int count = -1, again = -1, seen_unusable = 0;
+
+	(void)state;
+	OK(bi_devices(devices, 16, &count, &error));
+	OK(bi_devices(NULL, 0, &again, &error));
+	assert_int_equal(count, again);
+	assert_in_range(count, 1, 16);
+	for (int i = 0; i < count; i++) {
+		check_device(&devices[i]);
+		assert_false(seen_unusable && devices[i].usable);
+		seen_unusable |= !devices[i].usable;
+		if (devices[i].usable)
+			check_opens(&devices[i], i);
+		fixture.cases++;
+	}
+	REFUSED(BI_EINVAL, bi_devices(devices, 16, NULL, &error));
+	REFUSED(BI_EINVAL, bi_devices(NULL, 1, &count, &error));
+	REFUSED(BI_EINVAL, bi_devices(devices, -1, &count, &error));
+}
+
+/* Entries beyond the capacity are counted and not written. */
+static void test_device_list_is_bounded(void **state)
+{
+	struct bi_device devices[2];
+	int count;
+
+	(void)state;
+	memset(devices, 0x5a, sizeof(devices));
+	OK(bi_devices(devices, 1, &count, &error));
+	assert_true(count >= 1);
+	for (size_t i = 0; i < sizeof(devices[1]); i++)
+		assert_int_equal(((unsigned char *)&devices[1])[i], 0x5a);
+	fixture.cases++;
+}
+
+static void test_auto_and_environment(void **state)
+{
+	struct bi_context *context = open_context("auto");
+
+	(void)state;
+	assert_non_null(bi_context_notes(context));
+	bi_context_release(context);
+	assert_int_equal(setenv("BI_DEVICE", fixture.spec, 1), 0);
+	context = open_context(NULL);
+	assert_string_equal(bi_context_device(context)->spec, bi_context_device(fixture.context)->spec);
+	bi_context_release(context);
+	OK(bi_context_open(NULL, &context, &error));
+	assert_string_equal(bi_context_device(context)->spec, bi_context_device(fixture.context)->spec);
+	bi_context_release(context);
+	assert_int_equal(setenv("BI_DEVICE", "vulkan", 1), 0);
+	REFUSED(BI_ENODEVICE, bi_context_open(NULL, &context, &error));
+	assert_null(context);
+	assert_non_null(strstr(error.message, "BI_DEVICE \"vulkan\""));
+	assert_int_equal(setenv("BI_DEVICE", "", 1), 0);
+	bi_context_release(open_context(NULL));
+	assert_int_equal(unsetenv("BI_DEVICE"), 0);
+	fixture.cases += 5;
+}
+
+/* Bytes [from, from + length) of the name (length 0: to its end), the case of each letter turned, open a device. */
+static void check_part(const char *backend, const char *name, size_t from, size_t length)
+{
+	char spec[200];
+	size_t used = (size_t)snprintf(spec, sizeof(spec), "%s:", backend);
+
+	for (size_t i = from; name[i] && (!length || i < from + length); i++)
+		spec[used++] = (char)(islower((unsigned char)name[i]) ? toupper((unsigned char)name[i])
+								      : tolower((unsigned char)name[i]));
+	spec[used] = '\0';
+	bi_context_release(open_context(spec));
+	fixture.cases++;
+}
+
+/* A part of any of its names is enough, in any case; what does not fit is told what would. */
+static void test_parts_of_names(void **state)
+{
+	const struct bi_device *device = bi_context_device(fixture.context);
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_context *context;
+	char text[64];
+
+	(void)state;
+	if (!is_device(fixture.context))
+		skip();
+	check_part(device->backend, device->name, 0, 0);
+	check_part(device->backend, device->name, 3, 9);
+	check_part(device->backend, device->platform_name, 2, 5);
+	check_part(device->backend, device->platform_version, 0, 8);
+	snprintf(text, sizeof(text), "%s:nosuchname", device->backend);
+	options.device = text;
+	REFUSED(BI_ENODEVICE, bi_context_open(&options, &context, &error));
+	snprintf(text, sizeof(text), "%s:0", device->backend);
+	assert_non_null(strstr(error.message, text));
+	fixture.cases++;
+}
+
+int tables_group(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(test_required_functions),   TEST(test_order_functions), TEST(test_names),
+		TEST(test_unknown_devices),      TEST(test_device_list),     TEST(test_device_list_is_bounded),
+		TEST(test_auto_and_environment), TEST(test_parts_of_names),
+	};
+
+	return cmocka_run_group_tests_name("tables", tests, NULL, NULL);
+}

@@ -1,0 +1,369 @@
+/* Row 36: few bytes of memory that nobody else knows; and what row 21 says before and after. */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "buffer_interface/dlpack.h"
+#include "common/copy/inline.h"
+#include "uses.h"
+
+static const struct producer nobody;
+
+static void read_all(struct bi_view *view, unsigned char bytes[ARRAY_BYTES])
+{
+	OK(bi_view_read(view, bytes, ARRAY_BYTES, &error));
+}
+
+/* The value of all bytes as the library reads them, or -1 if they differ. */
+static int read_value(struct bi_view *view)
+{
+	unsigned char bytes[ARRAY_BYTES];
+
+	read_all(view, bytes);
+	for (int i = 1; i < ARRAY_BYTES; i++)
+		if (bytes[i] != bytes[0])
+			return -1;
+	return bytes[0];
+}
+
+static void write_value(struct bi_view *view, int value)
+{
+	unsigned char bytes[ARRAY_BYTES];
+
+	memset(bytes, value, sizeof(bytes));
+	OK(bi_view_write(view, bytes, sizeof(bytes), &error));
+}
+
+/* Bytes of the library's own, whatever device and size. */
+static struct bi_view *allocate_bytes(int64_t count)
+{
+	struct bi_dtype byte;
+	struct bi_view *view;
+
+	OK(bi_dtype_make(BI_UINT8, 1, 0, &byte, &error));
+	OK(bi_view_empty(bench.context, byte, 1, &count, &view, &error));
+	return view;
+}
+
+/* Everything there is, and the driver is not called at all. */
+static void row_36_nothing_is_enqueued(void **state)
+{
+	struct bi_view *a = allocate(), *b = allocate(), *even, *odd;
+	const int64_t one = 7;
+	unsigned char bytes[ARRAY_BYTES], byte = 9;
+	uint64_t before = all_calls();
+
+	(void)state;
+	fill(a, 1, NULL);
+	copy(b, a, NULL);
+	assert_int_equal(read_value(b), 1);
+	write_value(a, 2);
+	even = slice(a, 0, ARRAY_BYTES / 2, 2);
+	odd = slice(b, 1, ARRAY_BYTES / 2, 2);
+	OK(bi_view_set(even, &one, &byte, &error));
+	copy(odd, even, NULL);
+	byte = 0;
+	OK(bi_view_get(a, &(int64_t){ 2 * one }, &byte, &error));
+	assert_int_equal(byte, 9);
+	read_all(b, bytes);
+	for (int i = 0; i < ARRAY_BYTES; i++)
+		assert_int_equal(bytes[i], i == 2 * one + 1 ? 9 : i % 2 ? 2 : 1);
+	assert_true(bi_view_is_idle(a) && bi_view_is_idle(b));
+	MORE(all_calls(), before, 0);
+	bi_view_release(even);
+	bi_view_release(odd);
+	bi_view_release(a);
+	bi_view_release(b);
+}
+
+/* Own memory of the host's on the other side, and a stream that is not the home. */
+static void row_36_from_and_to_the_host(void **state)
+{
+	struct bi_view *device = allocate(), *host = allocate_in(bench.context, BI_MEMORY_HOST);
+	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
+	uint64_t before = all_calls();
+
+	(void)state;
+	write_value(host, 3);
+	copy(device, host, stream);
+	fill(host, 4, NULL);
+	assert_int_equal(read_value(device), 3);
+	copy(host, device, NULL);
+	assert_int_equal(read_value(host), 3);
+	MORE(all_calls(), before, 0);
+	bi_view_release(device);
+	bi_view_release(host);
+}
+
+/* What waits on the home has nothing to do with it. */
+static void row_36_not_behind_what_is_on_the_home(void **state)
+{
+	struct bi_view *view = allocate();
+	struct gate *gate = close_gate(home_of(bench.context));
+
+	(void)state;
+	fill(view, 5, NULL);
+	assert_int_equal(read_value(view), 5);
+	assert_false(is_open(gate));
+	open_and_finish(gate);
+	bi_view_release(view);
+}
+
+/* Who knows the handle may have enqueued something. */
+static void row_36_what_was_shown_is_enqueued(void **state)
+{
+	struct bi_view *view = allocate(), *hidden = allocate(), *taken;
+	struct gate *gate;
+
+	(void)state;
+	fill(view, 1, NULL);
+	fill(hidden, 2, NULL);
+	handle_of(view);
+	taken = allocate();
+	gate = close_gate(home_of(bench.context));
+	copy(taken, view, NULL);
+	copy(view, hidden, NULL);
+	settle();
+	assert_int_equal(value_of(view), 1);
+	assert_false(bi_view_is_idle(view) || bi_view_is_idle(hidden) || bi_view_is_idle(taken));
+	open_and_finish(gate);
+	assert_int_equal(value_of(view), 2);
+	assert_int_equal(value_of(taken), 1);
+	bi_view_release(view);
+	bi_view_release(hidden);
+	bi_view_release(taken);
+}
+
+/* Memory of a producer, on either side, also the host's. */
+static void row_36_what_was_wrapped_is_enqueued(void **state)
+{
+	(void)state;
+	for (enum place place = PLACE_DEVICE; place <= PLACE_HOST; place++) {
+		struct bi_view *own = allocate(), *wrapped = wrap(place, 1, nobody);
+		struct gate *gate = close_gate(home_of(bench.context));
+
+		copy(own, wrapped, NULL);
+		assert_false(bi_view_is_idle(own));
+		open_and_finish(gate);
+		assert_int_equal(value_of(own), 1);
+		bi_view_release(own);
+		bi_view_release(wrapped);
+		clear_case();
+	}
+}
+
+/* Work that is enqueued uses the memory until it is done; once that was seen, small work is done at once again. */
+static void row_21_once_it_is_idle_small_work_is_done_at_once(void **state)
+{
+	struct bi_view *view = allocate(), *result = wrap(PLACE_DEVICE, 0, nobody);
+	struct gate *gate;
+	uint64_t before;
+
+	(void)state;
+	fill(view, 1, NULL);
+	gate = close_gate(home_of(bench.context));
+	copy(result, view, NULL);
+	fill(view, 2, NULL);
+	open_and_finish(gate);
+	assert_int_equal(value_of(result), 1);
+	expect_waits("value", 1);
+	assert_int_equal(read_value(view), 2);
+	before = all_calls();
+	fill(view, 3, NULL);
+	assert_int_equal(read_value(view), 3);
+	MORE(all_calls(), before, 0);
+	bi_view_release(view);
+	bi_view_release(result);
+}
+
+static void row_21_mapped_memory_is_not_written_at_once(void **state)
+{
+	struct bi_view *view = allocate();
+	const unsigned char byte = 2;
+	struct bi_map *map;
+
+	(void)state;
+	expect_waits("map", 1);
+	OK(bi_view_map(view, BI_MAP_READ, &map, &error));
+	expect_waits("synchronize", 1);
+	OK(bi_view_synchronize(view, &error));
+	assert_true(bi_view_is_idle(view));
+	REFUSED(BI_EBUSY, bi_fill(view, &byte, NULL, &error));
+	unmap(map, view);
+	bi_view_release(view);
+}
+
+/* As many bytes as the limit says; one more is enqueued. */
+static void row_36_only_few_bytes(void **state)
+{
+	const int64_t most = (int64_t)bi__at_once_limit();
+	struct bi_view *more = allocate_bytes(most + 1), *few = slice(more, 1, most, 1);
+	const unsigned char byte = 1;
+	uint64_t before = all_calls();
+
+	(void)state;
+	OK(bi_fill(few, &byte, NULL, &error));
+	MORE(all_calls(), before, 0);
+	assert_true(bi_view_is_idle(more));
+	OK(bi_fill(more, &byte, NULL, &error));
+	assert_false(bi_view_is_idle(more));
+	bi_view_release(few);
+	bi_view_release(more);
+}
+
+/* Sixteen times as many where the caller waits. */
+static void row_21_more_bytes_at_once_where_the_caller_waits(void **state)
+{
+	const int64_t most = 16 * (int64_t)bi__at_once_limit();
+	struct bi_view *more = allocate_bytes(most + 1), *few = slice(more, 1, most, 1);
+	unsigned char *bytes = calloc(1, (size_t)most + 1);
+	uint64_t before = all_calls();
+
+	(void)state;
+	assert_non_null(bytes);
+	OK(bi_view_write(few, bytes, (size_t)most, &error));
+	OK(bi_view_read(few, bytes, (size_t)most, &error));
+	MORE(all_calls(), before, 0);
+	expect_waits("value", 1);
+	OK(bi_view_read(more, bytes, (size_t)most + 1, &error));
+	assert_true(all_calls() > before);
+	bi_view_release(few);
+	bi_view_release(more);
+	free(bytes);
+}
+
+/* 256 allocations at a time lie over shared memory; what is freed makes room for others. */
+static void row_36_few_allocations(void **state)
+{
+	enum { FEW = 256, MANY = 300 };
+	struct bi_view *views[MANY];
+	uint64_t before = calls_of("clSVMAlloc");
+
+	(void)state;
+	for (int i = 0; i < MANY; i++)
+		views[i] = allocate();
+	assert_int_equal(calls_of("clSVMAlloc"), before + FEW);
+	fill(views[FEW - 1], 1, NULL);
+	fill(views[FEW], 2, NULL);
+	assert_true(bi_view_is_idle(views[FEW - 1]));
+	assert_false(bi_view_is_idle(views[FEW]));
+	finish_all();
+	for (int i = 0; i < MANY; i++)
+		bi_view_release(views[i]);
+	OK(bi_context_trim(bench.context, 0, &error));
+	views[0] = allocate();
+	fill(views[0], 3, NULL);
+	assert_true(bi_view_is_idle(views[0]));
+	bi_view_release(views[0]);
+}
+
+static void row_36_where_no_memory_is_shared(void **state)
+{
+	struct bi_view *view;
+
+	(void)state;
+	arm("clSVMAlloc", 1);
+	view = allocate();
+	fill(view, 1, NULL);
+	assert_false(bi_view_is_idle(view));
+	finish_all();
+	assert_int_equal(value_of(view), 1);
+	bi_view_release(view);
+}
+
+struct writer {
+	struct bi_view *view;
+	atomic_int is_over;
+	int failed;
+};
+
+static void *write_on(void *data)
+{
+	struct writer *writer = data;
+
+	for (unsigned char value = 1; !atomic_load(&writer->is_over); value++)
+		writer->failed |= bi_fill(writer->view, &value, NULL, NULL) != BI_OK;
+	return NULL;
+}
+
+/* Ways to get to know a memory whose home one then works on. */
+static void show_and_acquire(struct bi_view *view)
+{
+	handle_of(view);
+	OK(bi_view_acquire(view, home_of(bench.context), &error));
+}
+
+static void acquire_and_show(struct bi_view *view)
+{
+	OK(bi_view_acquire(view, home_of(bench.context), &error));
+	handle_of(view);
+}
+
+static void just_show(struct bi_view *view)
+{
+	handle_of(view);
+}
+
+static void export_it(struct bi_view *view)
+{
+	struct bi_exchange exchange;
+
+	OK(bi_view_export(view, 0, &exchange, &error));
+	exchange.release(&exchange);
+}
+
+static void export_for_dlpack(struct bi_view *view)
+{
+	struct bi_dl_managed_versioned *tensor;
+
+	OK(bi_view_acquire(view, home_of(bench.context), &error));
+	OK(bi_dlpack_export(view, 0, &tensor, &error));
+	tensor->deleter(tensor);
+}
+
+/* Who is told of memory while another thread writes to it, and then works on its home, sees no half of a write. */
+static void row_36_showing_it_waits_for_what_is_under_way(void **state)
+{
+	static void (*const ways[])(struct bi_view * view) = { show_and_acquire, acquire_and_show, just_show, export_it,
+							       export_for_dlpack };
+	struct bi_stream *home = home_of(bench.context);
+	struct bi_view *result = wrap(PLACE_DEVICE, 0, nobody);
+
+	(void)state;
+	for (size_t i = 0; i < 100 * COUNT(ways); i++) {
+		struct writer writer = { .view = allocate() };
+		pthread_t thread;
+
+		fill(writer.view, 0, NULL);
+		assert_int_equal(pthread_create(&thread, NULL, write_on, &writer), 0);
+		ways[i % COUNT(ways)](writer.view);
+		raw_copy(home, result, writer.view);
+		OK(bi_view_hand_back(writer.view, home, &error));
+		atomic_store(&writer.is_over, 1);
+		pthread_join(thread, NULL);
+		assert_int_equal(writer.failed, 0);
+		finish_all();
+		assert_true(value_of(result) >= 0);
+		bi_view_release(writer.view);
+	}
+	bi_view_release(result);
+}
+
+int at_once_rows(void)
+{
+	static const struct row rows[] = {
+		ROW(row_36_nothing_is_enqueued, NEED_NEAR | NEED_COUNTS),
+		ROW(row_36_from_and_to_the_host, NEED_NEAR | NEED_COUNTS),
+		ROW(row_36_not_behind_what_is_on_the_home, NEED_NEAR | NEED_GATE),
+		ROW(row_36_what_was_shown_is_enqueued, NEED_NEAR | NEED_GATE),
+		ROW(row_36_what_was_wrapped_is_enqueued, NEED_NEAR | NEED_GATE),
+		ROW(row_21_once_it_is_idle_small_work_is_done_at_once, NEED_NEAR | NEED_GATE),
+		ROW(row_21_mapped_memory_is_not_written_at_once, NEED_NEAR),
+		ROW(row_36_only_few_bytes, NEED_NEAR | NEED_COUNTS),
+		ROW(row_21_more_bytes_at_once_where_the_caller_waits, NEED_NEAR | NEED_COUNTS),
+		ROW(row_36_few_allocations, NEED_NEAR | NEED_COUNTS),
+		ROW(row_36_where_no_memory_is_shared, NEED_NEAR | NEED_COUNTS),
+		ROW(row_36_showing_it_waits_for_what_is_under_way, NEED_NEAR),
+	};
+
+	return run_rows("at once", rows, COUNT(rows));
+}

@@ -1,0 +1,63 @@
+/*
+ * What the driver answers where its documentation leaves room, in one place, because a program compares the answers
+ * with hardware (tests/simulators/cuda_facts). Name, answer, question, where the answer comes from.
+ */
+#ifndef BI_TESTS_CUDA_SIM_DECISIONS_H
+#define BI_TESTS_CUDA_SIM_DECISIONS_H
+
+#include "cuda/types.h"
+
+/* Codes of the driver that BI__CU_CODES does not need. */
+enum { SIM_HOST_MEMORY_ALREADY_REGISTERED = 712, SIM_HOST_MEMORY_NOT_REGISTERED = 713 };
+
+#define SIM_DECISIONS(X) \
+	X(RANGE_OF_UNKNOWN, BI__CU_ERROR_NOT_FOUND, "cuMemGetAddressRange of a pointer that the driver does not know", \
+	  "listed among its results") \
+	X(ATTRIBUTE_OF_UNKNOWN, BI__CU_ERROR_INVALID_VALUE, "cuPointerGetAttribute of such a pointer", "documented") \
+	X(ATTRIBUTES_OF_UNKNOWN, BI__CU_SUCCESS, "cuPointerGetAttributes of such a pointer; the values are zero", \
+	  "documented") \
+	X(CONTEXT_OF_POOL, BI__CU_SUCCESS, \
+	  "CONTEXT of memory that belongs to no context (pools, mappings); it is NULL", "seen in array libraries") \
+	X(HOST_POINTER_OF_DEVICE, BI__CU_ERROR_INVALID_VALUE, "cuPointerGetAttribute, HOST_POINTER of device memory", \
+	  "documented") \
+	X(FREE_OF_OTHER_CONTEXT, BI__CU_ERROR_INVALID_CONTEXT, \
+	  "cuMemFree while another context than the memory's is current", "stricter: assumed") \
+	X(WORK_IN_OTHER_CONTEXT, BI__CU_ERROR_INVALID_HANDLE, \
+	  "work on a stream while another context than the stream's is current, or of another context's module", \
+	  "the code is assumed; hardware takes some of it") \
+	X(SYNCHRONIZE_CAPTURED_CONTEXT, BI__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED, \
+	  "cuCtxSynchronize while a stream of the context is captured, in every mode", "the code is assumed") \
+	X(FREE_NULL, BI__CU_SUCCESS, "cuMemFree(0)", "seen in array libraries") \
+	X(FREE_NULL_HOST, BI__CU_ERROR_INVALID_VALUE, "cuMemFreeHost(NULL)", "assumed") \
+	X(FREE_NULL_ASYNC, BI__CU_ERROR_INVALID_VALUE, "cuMemFreeAsync(0)", "assumed") \
+	X(ALLOC_NOTHING, BI__CU_ERROR_INVALID_VALUE, "allocations of 0 bytes, on the device and on the host", \
+	  "documented for cuMemAlloc, else assumed") \
+	X(NO_POOLS, BI__CU_ERROR_NOT_SUPPORTED, "cuMemAllocAsync and cuMemFreeAsync where there are no pools", \
+	  "documented") \
+	X(REGISTERED_TWICE, SIM_HOST_MEMORY_ALREADY_REGISTERED, "cuMemHostRegister of a range that overlaps another", \
+	  "documented") \
+	X(NOT_REGISTERED, SIM_HOST_MEMORY_NOT_REGISTERED, "cuMemHostUnregister of what is not registered", \
+	  "documented") \
+	X(NO_PEER, BI__CU_ERROR_PEER_ACCESS_UNSUPPORTED, "copies between devices with the option peer = 0", \
+	  "assumed: hardware goes through the host instead") \
+	X(WAIT_ENDED_CAPTURE, BI__CU_ERROR_CAPTURED_EVENT, \
+	  "cuStreamWaitEvent outside of a capture, for an event of a capture that has ended", "assumed") \
+	X(CAPTURE_LEGACY, BI__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED, "cuStreamBeginCapture of the legacy stream", \
+	  "the code is assumed") \
+	X(END_WITHOUT_BEGIN, BI__CU_ERROR_ILLEGAL_STATE, "cuStreamEndCapture of a stream that is not captured", \
+	  "the code is assumed") \
+	X(CAPTURE_ALLOCATES, BI__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED, \
+	  "cuMemAllocAsync and cuMemFreeAsync in a capture", "stricter: newer drivers make memory nodes") \
+	X(OTHER_GATE, BI__CU_ERROR_NOT_SUPPORTED, \
+	  "cuStreamWaitValue32 with another comparison than >=", "stricter: only this one is simulated") \
+	X(MANAGED_GATE, BI__CU_ERROR_INVALID_VALUE, "cuStreamWaitValue32 on managed memory", "the code is assumed") \
+	X(PTX_FOR_NEWER_DEVICE, BI__CU_ERROR_INVALID_PTX, "PTX whose target is a newer device than this one", \
+	  "seen with the PTX compiler")
+
+enum decision {
+#define SIM_DECISION(name, answer, question, source) DECIDED_##name = (answer),
+	SIM_DECISIONS(SIM_DECISION)
+#undef SIM_DECISION
+};
+
+#endif
