@@ -45,7 +45,7 @@ function(add_contract_seeds name)
     math(EXPR count "(${BI_TEST_SEEDS} + ${arg_PART} - 1) / ${arg_PART}")
     add_one_test(NAME contract-seeds-${name} LABEL contract
         COMMAND ${CMAKE_COMMAND} -E env BI_OPENCL_LIBRARY=no-opencl-driver-in-this-test
-            ${BI_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/contract/seeds ${arg_FIRST} ${count} --jobs 2 --
+            ${BI_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/behaviour/contract/seeds ${arg_FIRST} ${count} --jobs 2 --
             ${contract_command} ${arg_DEVICES}
         ENVIRONMENT ${cuda_environment} BI_TEST_EFFORT=2 ${arg_ENVIRONMENT})
 endfunction()

@@ -23,6 +23,6 @@ add_one_test(NAME ordering-opencl-cuda LABEL ordering COMMAND ${command} opencl 
 # Each wait is left out once, and somebody notices. Hundreds of runs of what the other tests run under sanitizers.
 if(NOT BI_SANITIZE)
     add_one_test(NAME ordering-cuda-drop LABEL ordering
-        COMMAND ${BI_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/ordering/drop.py $<TARGET_FILE:ordering> cuda
+        COMMAND ${BI_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/behaviour/ordering/drop.py $<TARGET_FILE:ordering> cuda
         ENVIRONMENT ${cuda_environment})
 endif()
