@@ -136,7 +136,8 @@ static int host_copy(struct bi__device_state *device, struct bi__queue *queue, c
 
 const struct bi__backend bi__host_backend = {
 	.name = "host",
-	.is_host = 1,
+	.synchronous = 1,
+	.cpu_addressable = 1,
 	.handle = BI_HANDLE_HOST,
 	.enumerate = host_enumerate,
 	.recall = host_recall,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/backend/registry.h"
 #include "common/base/checked.h"
 #include "common/layout/dtype.h"
 #include "common/view/export.h"
@@ -65,7 +66,7 @@ static int check_context(const struct bi_context *context, const struct bi_excha
 {
 	int is_cuda = exchange->handle_kind == BI_HANDLE_CUDA;
 
-	if (context->backend->is_host || is_cuda != (context->backend->handle == BI_HANDLE_CUDA))
+	if (context->backend == bi__registry_host() || is_cuda != (context->backend->handle == BI_HANDLE_CUDA))
 		return bi__fail(err, BI_EINVAL, "handle kind %u cannot be reached from device %s",
 				exchange->handle_kind, context->device->spec);
 	if (is_cuda && exchange->device_id != context->device->ordinal)

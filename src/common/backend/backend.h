@@ -64,8 +64,13 @@ struct bi__queue {
 
 struct bi__backend {
 	const char *name;
-	/* 1: memory of this backend is host memory (kind BI_HANDLE_HOST) and its streams execute at once. */
-	int is_host;
+	/*
+	 * 1: work is done when a call returns. Streams are always complete, memory has no home stream, nothing is under
+	 * way when the process is forked, and the group "order" is empty.
+	 */
+	int synchronous;
+	/* 1: blocks are of kind BI_HANDLE_HOST, and any code may use their address, bi__block.host. */
+	int cpu_addressable;
 	/* What native handles of device memory are addresses of, or BI_HANDLE_CL_MEM. */
 	enum bi_handle_kind handle;
 	/* 1: streams of any two contexts may wait for each other, and copy moves dense bytes from another's block. */
@@ -121,7 +126,7 @@ struct bi__backend {
 
 	/*
 	 * Order. An event is the backend's own number for a counted point in a queue; 0 is one that is complete. A
-	 * backend whose work is done when its call returns (is_host) has none of these; any other has all but those
+	 * backend that is synchronous has none of these; any other has all but those
 	 * that are called optional.
 	 */
 
@@ -156,8 +161,8 @@ struct bi__backend {
 	/* Move. */
 
 	/*
-	 * Enqueues a plan (never NOTHING). At least one side is a block unless is_host. If `event` is not NULL it
-	 * receives an event with times, which bi__backend.elapsed reads. Between a block and host memory that is a
+	 * Enqueues a plan (never NOTHING). At least one side is a block unless cpu_addressable. If `event` is not NULL
+	 * it receives an event with times, which bi__backend.elapsed reads. Between a block and host memory that is a
 	 * LINEAR plan, or one that the device takes.
 	 */
 	int (*copy)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__plan *plan,
@@ -187,5 +192,11 @@ struct bi__backend {
 	/* Programs built and taken from the cache so far. Optional. */
 	void (*cache_state)(const struct bi__device_state *device, uint64_t *built, uint64_t *loaded);
 };
+
+/* Returns 1 if a forked child may go on using contexts of the backend: no driver and no pending work is behind them. */
+static inline int bi__survives_fork(const struct bi__backend *backend)
+{
+	return backend->synchronous;
+}
 
 #endif

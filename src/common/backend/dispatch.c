@@ -15,7 +15,7 @@ int bi__dispatch_refuse_child(const struct bi_context *context, struct bi_error 
 /* A driver that was opened before the fork hangs after it. */
 static int check_driver(const struct bi__backend *backend, struct bi_error *err)
 {
-	if (backend->is_host)
+	if (bi__survives_fork(backend))
 		return BI_OK;
 	bi__fork_watch();
 	if (bi__fork_generation() > 0)
@@ -35,7 +35,7 @@ int bi__dispatch_enumerate(const struct bi__backend *backend, struct bi_device *
 const struct bi_device *bi__dispatch_recall(const struct bi__backend *backend, const char *spec)
 {
 	/* What a driver listed before a fork it cannot open after it. */
-	if (!backend->recall || (!backend->is_host && bi__fork_generation() > 0))
+	if (!backend->recall || (!bi__survives_fork(backend) && bi__fork_generation() > 0))
 		return NULL;
 	return backend->recall(spec);
 }
@@ -74,7 +74,7 @@ int bi__dispatch_alloc(struct bi_memory *memory, struct bi_error *err)
 {
 	int rc = bi__dispatch_reachable(memory, err);
 
-	if (!rc && !bi__is_host(memory))
+	if (!rc && !bi__is_synchronous(memory))
 		rc = bi__dispatch_refuse_capture(&memory->context->stream, "no memory is allocated", err);
 	return rc ? rc : memory->backend->alloc(&memory->context->state, &memory->block, err);
 }
@@ -92,7 +92,7 @@ int bi__dispatch_adopt(struct bi_memory *memory, const struct bi_foreign *foreig
 
 void bi__dispatch_free(struct bi_context *context, struct bi_memory *memory)
 {
-	if (memory->backend->is_host)
+	if (bi__is_cpu_addressable(memory))
 		memory->backend->free(NULL, &memory->block);
 	else if (bi__dispatch_alive(context, NULL) == BI_OK)
 		memory->backend->free(&context->state, &memory->block);
@@ -260,7 +260,7 @@ int bi__fence_block(const struct bi__fence *fence, enum bi__wait_reason reason, 
 
 static struct bi__place place_of(const struct bi_memory *memory)
 {
-	if (bi__is_host(memory))
+	if (bi__is_cpu_addressable(memory))
 		return (struct bi__place){ .host = memory->block.host, .lent = memory->lent };
 	return (struct bi__place){ .block = &memory->block, .device = &memory->context->state };
 }
@@ -296,7 +296,7 @@ static void keep_end(struct bi_context *context, uintptr_t event, int is_timed, 
 /* Whose report tells of a copy. */
 static struct bi_context *owner_of(const struct bi_memory *dst, const struct bi_memory *src)
 {
-	return src && bi__is_host(dst) && !bi__is_host(src) ? src->context : dst->context;
+	return src && bi__is_cpu_addressable(dst) && !bi__is_cpu_addressable(src) ? src->context : dst->context;
 }
 
 int bi__dispatch_copy_at_once(const struct bi_stream *stream, const char *operation, const struct bi__plan *plan,

@@ -13,7 +13,7 @@ int bi__dispatch_refuse_child(const struct bi_context *context, struct bi_error 
 /* BI_OK, or BI_EFORK for a device context of the parent in a forked child. */
 static inline int bi__dispatch_alive(const struct bi_context *context, struct bi_error *err)
 {
-	if (context->backend->is_host || context->fork_generation == bi__fork_generation())
+	if (bi__survives_fork(context->backend) || context->fork_generation == bi__fork_generation())
 		return BI_OK;
 	return bi__dispatch_refuse_child(context, err);
 }
@@ -25,7 +25,7 @@ void bi__dispatch_leave(struct bi_context *context);
 /* The same for a memory; host memory of any context can always be used. */
 static inline int bi__dispatch_reachable(const struct bi_memory *memory, struct bi_error *err)
 {
-	return bi__is_host(memory) ? BI_OK : bi__dispatch_alive(memory->context, err);
+	return bi__is_cpu_addressable(memory) ? BI_OK : bi__dispatch_alive(memory->context, err);
 }
 
 /* Devices of a backend; BI_EFORK if its driver was opened by the process that this one was forked from. */

@@ -77,7 +77,7 @@ static void append(const struct bi__backend *backend, struct bi__choice *choice)
 	int count, room = BI__MAX_DEVICES - choice->count;
 
 	/* Each backend, the host above all, keeps a place for itself. */
-	if (!backend->is_host)
+	if (backend != bi__registry_host())
 		room -= (int)BACKEND_COUNT;
 	if (room <= 0)
 		return;
@@ -319,7 +319,7 @@ int bi__registry_adopted(const char *spec, struct bi_device *device, struct bi_e
 	const struct bi__backend *backend = find(spec ? spec : "", length);
 	const char *c = spec ? spec + length : "";
 
-	if (!backend || backend->is_host || !backend->adopt)
+	if (!backend || !backend->open || !backend->adopt)
 		return bi__fail(err, BI_EINVAL, "device \"%s\" does not name the backend of the adopted handle",
 				spec ? spec : "");
 	memset(device, 0, sizeof(*device));

@@ -57,7 +57,7 @@ static void lay_out(struct bi_layout *out, const struct bi__plan *plan, int64_t 
 static void make_nests(struct transfer *transfer)
 {
 	const struct bi__job *job = transfer->job;
-	int by_source = bi__is_host(job->dst) && !stands_still(&job->from);
+	int by_source = bi__is_cpu_addressable(job->dst) && !stands_still(&job->from);
 	struct bi_dtype item = { .item_size = job->to.dtype.item_size, .lanes = 1, .type = BI_VOID };
 	struct bi__plan plan = job->plan;
 
@@ -118,7 +118,7 @@ static int empty(struct transfer *transfer, struct piece *piece, struct bi_error
  */
 static int run(struct transfer *transfer, struct bi_error *err)
 {
-	int lag = !bi__is_host(transfer->job->src), i = 0, rc = BI_OK;
+	int lag = !bi__is_synchronous(transfer->job->src), i = 0, rc = BI_OK;
 	int64_t at[BI_MAX_NDIM], shape[BI_MAX_NDIM];
 	struct bi_layout from;
 
@@ -140,7 +140,7 @@ static int run(struct transfer *transfer, struct bi_error *err)
 /* The caller's stream for the leg that works on that memory, if it can. */
 static struct bi_stream *stream_for(struct bi_stream *stream, const struct bi_memory *memory)
 {
-	return stream && !bi__is_host(memory) && bi__stream_reaches(stream, memory) ? stream : NULL;
+	return stream && !bi__is_synchronous(memory) && bi__stream_reaches(stream, memory) ? stream : NULL;
 }
 
 int bi__job_transfer(const struct bi__job *job, struct bi_context *context, struct bi_error *err)

@@ -11,8 +11,8 @@
 
 int bi__job_serves(const struct bi_stream *stream, const struct bi_memory *to, const struct bi_memory *from)
 {
-	if (bi__is_host(to) || bi__is_host(from))
-		return bi__stream_reaches(stream, bi__is_host(to) ? from : to);
+	if (bi__is_cpu_addressable(to) || bi__is_cpu_addressable(from))
+		return bi__stream_reaches(stream, bi__is_cpu_addressable(to) ? from : to);
 	if (bi__stream_reaches(stream, to))
 		return 1;
 	return bi__share_events(to->context, from->context) && bi__stream_reaches(stream, from);
@@ -22,21 +22,22 @@ struct bi_stream *bi__job_stream(const struct bi__job *job, struct bi_error *err
 {
 	struct bi_memory *to = job->dst;
 	struct bi_memory *from = job->src ? job->src : to;
-	struct bi_memory *worker = bi__is_host(to) ? from : to;
+	struct bi_memory *worker = bi__is_cpu_addressable(to) ? from : to;
 
 	if (!job->stream)
-		return bi__is_host(worker) ? bi__host_stream() : worker->home;
+		return bi__is_synchronous(worker) ? bi__host_stream() : worker->home;
 	if (bi__job_serves(job->stream, to, from))
 		return job->stream;
 	bi__fail(err, BI_EINVAL, "the stream of device %s cannot reach memory of %s",
-		 job->stream->context->device->spec, bi__is_host(worker) ? "the host" : worker->context->device->spec);
+		 job->stream->context->device->spec,
+		 bi__is_synchronous(worker) ? "the host" : worker->context->device->spec);
 	return NULL;
 }
 
 /* Locked. Device memory first: where its home is also the stream on which host memory was last used, that is enough. */
 int bi__job_begin(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream, struct bi_error *err)
 {
-	struct bi_memory *first = from && bi__is_host(to) ? from : to;
+	struct bi_memory *first = from && bi__is_synchronous(to) ? from : to;
 	struct bi_memory *second = first == to ? from : to;
 	int rc = bi__order_begin(first, stream, err);
 
@@ -46,9 +47,9 @@ int bi__job_begin(struct bi_memory *to, struct bi_memory *from, struct bi_stream
 /* Locked. Whoever sees the end of the work on host memory has seen that of the device memory on the other side. */
 static void note_partner(struct bi_memory *to, struct bi_memory *from)
 {
-	struct bi_memory *host = bi__is_host(to) ? to : from, *other = host == to ? from : to;
+	struct bi_memory *host = bi__is_synchronous(to) ? to : from, *other = host == to ? from : to;
 
-	if (!bi__is_host(host) || bi__is_host(other))
+	if (!bi__is_synchronous(host) || bi__is_synchronous(other))
 		return;
 	host->partner = other;
 	host->partner_epoch = other->epoch;

@@ -16,7 +16,7 @@ static int shares_place(const struct bi_memory *a, const struct bi_memory *b)
 {
 	if (a == b || (address_of(&a->block) && address_of(&b->block)))
 		return 1;
-	return !bi__is_host(a) && !bi__is_host(b) && bi__same_space(a->context, b->context) &&
+	return !bi__is_cpu_addressable(a) && !bi__is_cpu_addressable(b) && bi__same_space(a->context, b->context) &&
 	       a->block.handle == b->block.handle;
 }
 
@@ -40,7 +40,8 @@ int bi__job_is_cross(const struct bi__job *job)
 {
 	const struct bi_memory *to = job->dst, *from = job->src;
 
-	return !bi__is_host(to) && !bi__is_host(from) && !bi__same_space(to->context, from->context);
+	return !bi__is_cpu_addressable(to) && !bi__is_cpu_addressable(from) &&
+	       !bi__same_space(to->context, from->context);
 }
 
 /* Of two contexts whose streams can wait for each other, and between which dense bytes can be copied. */
@@ -53,11 +54,11 @@ static int are_peers(const struct bi__job *job)
 static inline int needs_packing(const struct bi__job *job, int *needs, struct bi_error *err)
 {
 	const struct bi_memory *to = job->dst, *from = job->src;
-	struct bi_context *context = bi__is_host(to) ? from->context : to->context;
+	struct bi_context *context = bi__is_cpu_addressable(to) ? from->context : to->context;
 	int takes, rc;
 
 	*needs = 0;
-	if (job->plan.kind == BI__PLAN_LINEAR || bi__is_host(to) == bi__is_host(from))
+	if (job->plan.kind == BI__PLAN_LINEAR || bi__is_cpu_addressable(to) == bi__is_cpu_addressable(from))
 		return BI_OK;
 	if (job->stream)
 		context = job->stream->context;
@@ -78,7 +79,7 @@ int bi__job_is_direct(const struct bi__job *job)
 /* A host array that is not dense goes in pieces; the device's alone is packed, or unpacked, where it lies. */
 static int copy_packed(const struct bi__job *job, struct bi_error *err)
 {
-	int to_host = bi__is_host(job->dst);
+	int to_host = bi__is_cpu_addressable(job->dst);
 	struct bi_context *context = (to_host ? job->src : job->dst)->context;
 
 	if (!bi_layout_is_contiguous(to_host ? &job->to : &job->from, 'C'))
@@ -118,7 +119,8 @@ int bi__job_route(struct bi__job *job, struct bi_error *err)
 		return bi__job_execute(job, NULL, err);
 	}
 	if (overlaps(job))
-		return bi__job_run_legs(job, bi__is_host(to) ? BI_MEMORY_HOST : BI_MEMORY_DEVICE, to->context, err);
+		return bi__job_run_legs(job, bi__is_cpu_addressable(to) ? BI_MEMORY_HOST : BI_MEMORY_DEVICE,
+					to->context, err);
 	bi__plan_make(&job->plan, &job->to, &job->from);
 	if (bi__job_is_cross(job) && !are_peers(job))
 		return bi__job_transfer(job, choose_staging(job), err);

@@ -15,7 +15,7 @@ static struct bi_stream *leg_stream(struct bi_stream *stream, const struct bi_me
 {
 	if (!stream)
 		return NULL;
-	if (bi__is_host(to) || bi__is_host(from))
+	if (bi__is_cpu_addressable(to) || bi__is_cpu_addressable(from))
 		return bi__job_serves(stream, to, from) ? stream : NULL;
 	return bi__stream_reaches(stream, to) || bi__stream_reaches(stream, from) ? stream : NULL;
 }
@@ -155,7 +155,7 @@ static int run_legs(struct bi__job *first, struct bi__job *second, struct bi_err
 	int rc;
 
 	if (stream && stream == bi__job_stream(second, NULL) && !stream->queue.out_of_order &&
-	    !bi__is_host(first->dst) && bi__job_is_direct(first) && bi__job_is_direct(second))
+	    !bi__is_synchronous(first->dst) && bi__job_is_direct(first) && bi__job_is_direct(second))
 		return execute_legs(first, second, stream, err);
 	rc = bi__job_route(first, err);
 	return rc ? rc : bi__job_route(second, err);

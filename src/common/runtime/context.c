@@ -315,7 +315,7 @@ int bi_context_trim(struct bi_context *context, size_t keep, struct bi_error *er
 	bi__memory_reap(context, BI__REAP_ALL);
 	bi__pool_trim(context, keep);
 	/* The host keeps no pieces, and nobody waits for the lock of its pool (pool.c), which is that of pieces too. */
-	if (keep == 0 && !context->backend->is_host)
+	if (keep == 0 && !context->backend->synchronous)
 		bi__staging_trim(context);
 	if (keep == 0)
 		bi__dispatch_drop_caches(context);

@@ -24,7 +24,7 @@ static void init(struct bi_memory *memory, struct bi_context *context, const str
 	memory->flags = 0;
 	memory->context = context;
 	memory->backend = backend;
-	atomic_init(&memory->home, backend->is_host ? NULL : &context->stream);
+	atomic_init(&memory->home, backend->synchronous ? NULL : &context->stream);
 	/* What pthread_mutex_init makes of no attributes, without the call. */
 	memory->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
@@ -113,7 +113,7 @@ int bi__memory_new(struct bi_context *context, size_t nbytes, enum bi_memory_kin
 
 static int has_pool(const struct bi_context *context, enum bi_memory_kind kind, size_t nbytes)
 {
-	return context->backend->is_host ? nbytes >= HOST_POOLED_FROM : nbytes && kind != BI_MEMORY_HOST;
+	return context->backend->cpu_addressable ? nbytes >= HOST_POOLED_FROM : nbytes && kind != BI_MEMORY_HOST;
 }
 
 static int is_pooled(const struct bi_context *context, const struct bi_memory *memory)
@@ -201,7 +201,7 @@ static int check_foreign(const struct bi_context *context, const struct bi_forei
 	if (foreign->kind < BI_HANDLE_HOST || foreign->kind > BI_HANDLE_CL_USM)
 		return bi__fail(err, BI_EINVAL, "handle kind %d is not in %d..%d", (int)foreign->kind, BI_HANDLE_HOST,
 				BI_HANDLE_CL_USM);
-	if (foreign->kind != BI_HANDLE_HOST && context->backend->is_host)
+	if (foreign->kind != BI_HANDLE_HOST && context->backend == bi__registry_host())
 		return bi__fail(err, BI_EINVAL, "handle kind %d cannot be reached from the host", (int)foreign->kind);
 	if (!foreign->handle && (foreign->nbytes || foreign->kind != BI_HANDLE_HOST))
 		return bi__fail(err, BI_EINVAL, "handle is 0 but nbytes is %zu", foreign->nbytes);
@@ -245,7 +245,7 @@ static int adopt_order(struct bi_memory *memory, const struct bi_foreign *foreig
 {
 	int rc = BI_OK;
 
-	if (foreign->stream && (bi__is_host(memory) || foreign->stream->queue.per_thread)) {
+	if (foreign->stream && (bi__is_synchronous(memory) || foreign->stream->queue.per_thread)) {
 		bi__order_lock(memory, NULL);
 		rc = follow_producer(memory, foreign->stream, err);
 		bi__order_unlock(memory, NULL);
@@ -362,7 +362,7 @@ static int is_owed(const struct bi_memory *memory)
 static int last_work(struct bi_memory *memory, struct bi__fence *out)
 {
 	*out = (struct bi__fence){ NULL, 0 };
-	if (bi__is_host(memory)) {
+	if (bi__is_synchronous(memory)) {
 		*out = memory->tail;
 		memory->tail = (struct bi__fence){ NULL, 0 };
 		return BI_OK;
@@ -409,7 +409,7 @@ static int is_captured(struct bi_stream *stream)
  */
 static int is_deferred(const struct bi_memory *memory)
 {
-	if (bi__is_host(memory))
+	if (bi__is_synchronous(memory))
 		return 0;
 	if (memory->own && memory->captured)
 		return 1;
@@ -591,5 +591,5 @@ struct bi_context *bi_memory_context(const struct bi_memory *memory)
 
 int bi_memory_is_host(const struct bi_memory *memory)
 {
-	return bi__is_host(memory);
+	return bi__is_cpu_addressable(memory);
 }

@@ -213,15 +213,22 @@ static inline struct bi_view *bi__view_behind(struct bi_memory *memory)
 	return (struct bi_view *)(void *)(memory + 1);
 }
 
-static inline int bi__is_host(const struct bi_memory *memory)
+/* Returns 1 if work on the memory is done when a call returns: it has no home stream, but may have a last-use event. */
+static inline int bi__is_synchronous(const struct bi_memory *memory)
 {
-	return memory->backend->is_host;
+	return memory->backend->synchronous;
+}
+
+/* Returns 1 if any code may use the address of the memory, block.host. */
+static inline int bi__is_cpu_addressable(const struct bi_memory *memory)
+{
+	return memory->backend->cpu_addressable;
 }
 
 /* Where the CPU itself copies to and from without loss; NULL: nowhere. */
 static inline void *bi__address(const struct bi_memory *memory)
 {
-	return bi__is_host(memory) ? memory->block.host : memory->block.near;
+	return bi__is_cpu_addressable(memory) ? memory->block.host : memory->block.near;
 }
 
 /*

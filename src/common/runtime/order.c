@@ -136,7 +136,7 @@ static void mark_idle(struct bi_memory *memory, uint64_t epoch)
 
 void bi__order_note_end(struct bi_memory *memory, uint64_t epoch)
 {
-	if (!bi__is_host(memory))
+	if (!bi__is_synchronous(memory))
 		mark_idle(memory, epoch);
 }
 
@@ -303,7 +303,7 @@ static int move_tail(struct bi_memory *memory, struct bi_stream *stream, struct 
 	struct bi__fence tail = { NULL, 0 };
 	int rc = BI_OK;
 
-	if (stream->context->backend->is_host)
+	if (stream->context->backend->synchronous)
 		return BI_OK;
 	if (end && end->context) {
 		tail = *end;
@@ -332,7 +332,7 @@ static inline int record_end(struct bi_memory *memory, const struct bi_memory *f
 	if (bi__is_unordered(memory))
 		return BI_OK;
 	/* What is captured runs when its launcher says; host memory then keeps no tail, because the order is his. */
-	if (bi__is_host(memory))
+	if (bi__is_synchronous(memory))
 		return memory->capturing ? BI_OK : move_tail(memory, stream, end, err);
 	memory->pending = 1;
 	return shares_home(memory, first) ? BI_OK : follow(memory->home, stream, err);
@@ -496,7 +496,7 @@ static int check_reach(const struct bi_view *view, const struct bi_stream *strea
 {
 	if (!view || !stream)
 		return bi__fail(err, BI_EINVAL, "view or stream is NULL");
-	if (!bi__is_host(view->memory) && !bi__stream_reaches(stream, view->memory))
+	if (!bi__is_cpu_addressable(view->memory) && !bi__stream_reaches(stream, view->memory))
 		return bi__fail(err, BI_EINVAL, "the stream of device %s cannot reach memory of %s",
 				stream->context->device->spec, view->memory->context->device->spec);
 	return bi__dispatch_alive(stream->context, err);
@@ -578,7 +578,7 @@ int bi_view_rehome(const struct bi_view *view, struct bi_error *err)
 	if (!view)
 		return bi__fail(err, BI_EINVAL, "view is NULL");
 	rc = bi__dispatch_reachable(memory, err);
-	if (rc || bi__is_host(memory) || bi__is_unordered(memory))
+	if (rc || bi__is_synchronous(memory) || bi__is_unordered(memory))
 		return rc;
 	bi__order_lock(memory, NULL);
 	rc = rehome(memory, &memory->context->stream, err);

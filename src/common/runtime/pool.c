@@ -83,7 +83,7 @@ static void take_out(struct bi__pool *pool, struct bi_memory *memory)
  */
 static int lock(struct bi_context *context)
 {
-	if (context->backend->is_host)
+	if (bi__survives_fork(context->backend))
 		return pthread_mutex_trylock(&context->pool.lock) == 0;
 	pthread_mutex_lock(&context->pool.lock);
 	return 1;

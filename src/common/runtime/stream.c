@@ -35,8 +35,9 @@ static int is_context_stream(const struct bi_stream *stream)
 
 int bi__stream_reaches(const struct bi_stream *stream, const struct bi_memory *memory)
 {
-	return bi__is_host(memory) ? stream->context->backend->is_host
-				   : bi__same_space(stream->context, memory->context);
+	if (memory->backend != stream->context->backend)
+		return 0;
+	return bi__is_synchronous(memory) || bi__same_space(stream->context, memory->context);
 }
 
 static struct bi_context host_context;

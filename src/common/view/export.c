@@ -14,7 +14,7 @@ static uint32_t kind_of(const struct bi_stream *stream)
 /* Who takes memory as the host's can wait for no event of a device. */
 static int is_for_host(const struct bi_memory *memory)
 {
-	return bi__is_host(memory) ||
+	return bi__is_cpu_addressable(memory) ||
 	       (memory->block.kind == BI_HANDLE_CUDA && memory->block.memory == BI_MEMORY_PINNED);
 }
 

@@ -28,25 +28,25 @@ static void test_required_functions(void **state)
 	assert_null(bi__registry_backend(count + 1));
 }
 
-/* A backend on which work is pending has all functions of order, one that executes at once has none. */
+/* A backend with pending work has all functions of the group "order", a synchronous one has none. */
 static void test_order_functions(void **state)
 {
 	const struct bi__backend *backend;
 
 	(void)state;
 	for (size_t i = 0; (backend = bi__registry_backend(i)) != NULL; i++) {
-		assert_int_equal(!backend->stream_open, backend->is_host);
-		assert_int_equal(!backend->stream_close, backend->is_host);
-		assert_int_equal(!backend->follow, backend->is_host);
-		assert_int_equal(!backend->record, backend->is_host);
-		assert_int_equal(!backend->wait, backend->is_host);
-		assert_int_equal(!backend->poll, backend->is_host);
-		assert_int_equal(!backend->event_retain, backend->is_host);
-		assert_int_equal(!backend->event_release, backend->is_host);
-		assert_int_equal(!backend->finish, backend->is_host);
-		assert_int_equal(!backend->event_wrap, backend->is_host);
-		assert_true(backend->is_host || backend->open);
-		assert_false(backend->is_host && (backend->has_peers || backend->capture || backend->map));
+		assert_int_equal(!backend->stream_open, backend->synchronous);
+		assert_int_equal(!backend->stream_close, backend->synchronous);
+		assert_int_equal(!backend->follow, backend->synchronous);
+		assert_int_equal(!backend->record, backend->synchronous);
+		assert_int_equal(!backend->wait, backend->synchronous);
+		assert_int_equal(!backend->poll, backend->synchronous);
+		assert_int_equal(!backend->event_retain, backend->synchronous);
+		assert_int_equal(!backend->event_release, backend->synchronous);
+		assert_int_equal(!backend->finish, backend->synchronous);
+		assert_int_equal(!backend->event_wrap, backend->synchronous);
+		assert_true(backend->synchronous || backend->open);
+		assert_false(backend->synchronous && (backend->has_peers || backend->capture || backend->map));
 		fixture.cases++;
 	}
 }
@@ -64,11 +64,11 @@ static void test_names(void **state)
 		assert_ptr_equal(bi__registry_find(a->name), a);
 		for (size_t j = 0; j < i && (b = bi__registry_backend(j)) != NULL; j++)
 			assert_string_not_equal(a->name, b->name);
-		hosts += a->is_host;
+		hosts += a == bi__registry_host();
 		fixture.cases++;
 	}
 	assert_int_equal(hosts, 1);
-	assert_true(bi__registry_host()->is_host);
+	assert_true(bi__registry_host()->synchronous && bi__registry_host()->cpu_addressable);
 }
 
 static void test_unknown_devices(void **state)
