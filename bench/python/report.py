@@ -1,6 +1,7 @@
 """Rows of the result, the table that people read and the JSON that programs read."""
 
 import dataclasses
+import json
 import os
 import platform
 import statistics
@@ -277,3 +278,20 @@ def as_json(report, facts):
     return {"version": VERSION, "machine": facts, "rows": [row_json(report, row) for row in report.rows],
             "points": [members(point) for point in report.points],
             "not_run": [{"what": what, "why": why} for what, why in report.not_run]}
+
+
+def runs_text(runs):
+    """The text of a record: a list of runs as JSON, with one line per fact, row and point, so that a diff names them."""
+    return "[\n" + ",\n".join(map(run_text, runs)) + "\n]\n"
+
+
+def run_text(run):
+    return "{\n" + ",\n".join(f"{json.dumps(name)}: {part_text(part)}" for name, part in run.items()) + "\n}"
+
+
+def part_text(part):
+    if isinstance(part, list):
+        return "[\n" + ",\n".join(map(json.dumps, part)) + "\n]"
+    if isinstance(part, dict):
+        return "{\n" + ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in part.items()) + "\n}"
+    return json.dumps(part)

@@ -103,6 +103,14 @@ class Run(unittest.TestCase):
             self.assertEqual(quick("--only", "moving", "--rows", "contiguous", "--record", file).returncode, 0)
             self.assertEqual(len(json.loads(file.read_text(encoding="utf-8"))), count)
 
+    def test_a_record_has_one_row_per_line(self):
+        lines = self.file.read_text(encoding="utf-8").splitlines()
+        for part in ("rows", "points", "not_run"):
+            start = lines.index(f'"{part}": [') + 1
+            read = [json.loads(line.rstrip(",")) for line in lines[start : start + len(self.run_[part])]]
+            self.assertEqual(read, self.run_[part])
+            self.assertIn(lines[start + len(read)], ("]", "],"))
+
     def test_report(self):
         folder = Path(self.folder.name) / "docs"
         done = call("report", self.file, "--output", folder)
