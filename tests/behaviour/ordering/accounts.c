@@ -7,7 +7,7 @@
 static const char *const reasons[] = { "synchronize", "value", "map",     "cross", "staging",
 				       "export",      "close", "failure", "debug", "report" };
 
-/* Rows of docs/ordering.md with the words **host wait**. */
+/* The rows of docs/ordering.md that block the calling thread. */
 static const int waiting_rows[] = { 11, 12, 16, 17, 19, 21, 25 };
 
 static struct {
