@@ -46,7 +46,7 @@ int bi__cai_write(const struct bi_layout *layout, uintptr_t address, struct bi_c
 /* Nothing is ever enqueued on an array without elements. */
 static int is_ordered(const struct bi_view *view, unsigned flags, const struct bi_cai *out)
 {
-	int opted_out = view->memory->context->unordered && !(flags & BI_CAI_SYNCHRONIZE);
+	int opted_out = view->memory->context->cai_unordered && !(flags & BI_CAI_SYNCHRONIZE);
 
 	return out->data && !opted_out && !(flags & BI_CAI_UNORDERED);
 }

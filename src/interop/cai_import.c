@@ -177,11 +177,11 @@ static int check(struct import *import, const struct bi_cai *cai, struct bi_erro
 
 	if (rc)
 		return rc;
-	if (context->backend->handle != BI_HANDLE_CUDA)
-		return bi__fail(err, BI_EINVAL, "device %s is not a CUDA device", context->device->spec);
+	if (context->device.backend->handle != BI_HANDLE_CUDA)
+		return bi__fail(err, BI_EINVAL, "device %s is not a CUDA device", context->device.info->spec);
 	if (stream && !bi__same_space(stream->context, context))
 		return bi__fail(err, BI_EINVAL, "producer_stream belongs to device %s, not to the context of %s [C7]",
-				stream->context->device->spec, context->device->spec);
+				stream->context->device.info->spec, context->device.info->spec);
 	return bi__dispatch_alive(context, err);
 }
 
@@ -215,8 +215,8 @@ int bi_cai_import(struct bi_context *context, const struct bi_cai *cai, const st
 	rc = check(&import, cai, err);
 	if (rc)
 		return rc;
-	import.is_unordered =
-		import.options->flags & BI_CAI_UNORDERED || (context->unordered && !import.options->producer_stream);
+	import.is_unordered = import.options->flags & BI_CAI_UNORDERED ||
+			      (context->cai_unordered && !import.options->producer_stream);
 	warn(context, &import.array, cai);
 	if (cai->mask)
 		warn(context, &import.mask, cai->mask);

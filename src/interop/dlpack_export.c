@@ -13,7 +13,7 @@ struct bi_dl_device bi_dlpack_device(const struct bi_view *view)
 	struct bi_dl_device device = { (int32_t)bi__place_device(view->memory), 0 };
 
 	if (device.device_type == BI_DEVICE_CUDA)
-		device.device_id = view->memory->context->device->ordinal;
+		device.device_id = view->memory->context->device.info->ordinal;
 	return device;
 }
 

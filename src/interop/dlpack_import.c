@@ -58,29 +58,30 @@ static int is_on_host(const struct bi_dl_tensor *tensor)
 static int refuse_backend(const struct import *import, struct bi_error *err)
 {
 	return bi__fail(err, BI_EINVAL, "device type %" PRId32 " cannot be reached from device %s [E7]",
-			import->tensor->device.device_type, import->context->device->spec);
+			import->tensor->device.device_type, import->context->device.info->spec);
 }
 
 static int check_cuda(const struct import *import, struct bi_error *err)
 {
 	const struct bi_dl_device *device = &import->tensor->device;
 
-	if (import->context->backend->handle != BI_HANDLE_CUDA)
+	if (import->context->device.backend->handle != BI_HANDLE_CUDA)
 		return refuse_backend(import, err);
 	/* Managed memory is every device's; its number says nothing. */
-	if (device->device_type == BI_DEVICE_CUDA && device->device_id != import->context->device->ordinal)
+	if (device->device_type == BI_DEVICE_CUDA && device->device_id != import->context->device.info->ordinal)
 		return bi__fail(err, BI_EINVAL, "device_id is %" PRId32 ", but device %s has ordinal %d [E9]",
-				device->device_id, import->context->device->spec, import->context->device->ordinal);
+				device->device_id, import->context->device.info->spec,
+				import->context->device.info->ordinal);
 	return BI_OK;
 }
 
 static int check_opencl(const struct import *import, struct bi_error *err)
 {
-	if (import->context->backend->handle != BI_HANDLE_CL_MEM)
+	if (import->context->device.backend->handle != BI_HANDLE_CL_MEM)
 		return refuse_backend(import, err);
 	if (import->own && !bi__same_space(import->own->memory->context, import->context))
 		return bi__fail(err, BI_EINVAL, "the cl_mem belongs to another cl_context than that of device %s [E7]",
-				import->context->device->spec);
+				import->context->device.info->spec);
 	if (import->own || import->options->flags & BI_DLPACK_TRUSTED)
 		return BI_OK;
 	return bi__fail(err, BI_EUNSUPPORTED,
@@ -115,7 +116,7 @@ static int check_place(const struct import *import, struct bi_error *err)
 		return rc;
 	if (stream && !bi__same_space(stream->context, import->context))
 		return bi__fail(err, BI_EINVAL, "producer_stream belongs to device %s, not to the context of %s",
-				stream->context->device->spec, import->context->device->spec);
+				stream->context->device.info->spec, import->context->device.info->spec);
 	return bi__dispatch_alive(import->context, err);
 }
 

@@ -73,11 +73,11 @@ static void put_place(const struct bi_view *view, struct bi_exchange *out)
 	bi__view_native(view, &native);
 	out->device_type = (int32_t)bi__place_device(memory);
 	out->handle_kind = out->device_type == BI_DEVICE_CUDA_HOST ? BI_HANDLE_HOST : native.kind;
-	out->device_id = out->handle_kind == BI_HANDLE_CUDA ? memory->context->device->ordinal : 0;
+	out->device_id = out->handle_kind == BI_HANDLE_CUDA ? memory->context->device.info->ordinal : 0;
 	out->handle = native.handle;
 	out->offset = native.offset;
 	out->nbytes = native.nbytes;
-	out->context = native.kind == BI_HANDLE_HOST ? 0 : memory->context->state.native;
+	out->context = native.kind == BI_HANDLE_HOST ? 0 : memory->context->device.state.native;
 }
 
 /*

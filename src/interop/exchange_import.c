@@ -66,18 +66,19 @@ static int check_context(const struct bi_context *context, const struct bi_excha
 {
 	int is_cuda = exchange->handle_kind == BI_HANDLE_CUDA;
 
-	if (context->backend == bi__registry_host() || is_cuda != (context->backend->handle == BI_HANDLE_CUDA))
+	if (context->device.backend == bi__registry_host() ||
+	    is_cuda != (context->device.backend->handle == BI_HANDLE_CUDA))
 		return bi__fail(err, BI_EINVAL, "handle kind %u cannot be reached from device %s",
-				exchange->handle_kind, context->device->spec);
-	if (is_cuda && exchange->device_id != context->device->ordinal)
+				exchange->handle_kind, context->device.info->spec);
+	if (is_cuda && exchange->device_id != context->device.info->ordinal)
 		return bi__fail(err, BI_EINVAL, "device_id is %d, but device %s has ordinal %d", exchange->device_id,
-				context->device->spec, context->device->ordinal);
+				context->device.info->spec, context->device.info->ordinal);
 	/* CUDA memory of pools has no context, and managed memory belongs to all. */
 	if (is_cuda && (!exchange->context || exchange->device_type == BI_DEVICE_CUDA_MANAGED))
 		return BI_OK;
-	if (exchange->context != context->state.native)
+	if (exchange->context != context->device.state.native)
 		return bi__fail(err, BI_EINVAL, "the memory belongs to context 0x%llx, not to that of device %s",
-				(unsigned long long)exchange->context, context->device->spec);
+				(unsigned long long)exchange->context, context->device.info->spec);
 	return BI_OK;
 }
 

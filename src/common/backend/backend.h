@@ -41,7 +41,7 @@ struct bi__place {
 	size_t immediate; /* > 0: `host` points to so many bytes that must be read before the call returns */
 };
 
-/* A device as opened. Embedded in struct bi_context, where it stays; its members are the backend's. */
+/* What a backend keeps of an opened device. Embedded in struct bi__device, where it stays. */
 struct bi__device_state {
 	uintptr_t native; /* cl_context, CUcontext; equal natives can share events and memory */
 	void *state; /* in the room, or a larger one that the backend allocates */
@@ -198,5 +198,16 @@ static inline int bi__survives_fork(const struct bi__backend *backend)
 {
 	return backend->synchronous;
 }
+
+/*
+ * An opened device: all that a call to its backend needs. Embedded in struct bi_context, where it stays. Nothing of it
+ * changes while it is open, except what the backend changes in `state`.
+ */
+struct bi__device {
+	const struct bi__backend *backend;
+	const struct bi_device *info; /* description; lives at least as long as the device is open */
+	struct bi__device_state state;
+	unsigned fork_generation; /* of the process that opened it (fork.h) */
+};
 
 #endif

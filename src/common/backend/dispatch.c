@@ -9,7 +9,8 @@
 
 int bi__dispatch_refuse_child(const struct bi_context *context, struct bi_error *err)
 {
-	return bi__fail(err, BI_EFORK, "device %s was opened before this process was forked", context->device->spec);
+	return bi__fail(err, BI_EFORK, "device %s was opened before this process was forked",
+			context->device.info->spec);
 }
 
 /* A driver that was opened before the fork hangs after it. */
@@ -42,32 +43,34 @@ const struct bi_device *bi__dispatch_recall(const struct bi__backend *backend, c
 
 int bi__dispatch_open(struct bi_context *context, const struct bi_options *options, struct bi_error *err)
 {
-	int rc = check_driver(context->backend, err);
+	int rc = check_driver(context->device.backend, err);
 
-	context->fork_generation = bi__fork_generation();
-	if (rc || !context->backend->open)
+	context->device.fork_generation = bi__fork_generation();
+	if (rc || !context->device.backend->open)
 		return rc;
-	return context->backend->open(options, context->device, context->own_device, &context->state,
-				      &context->stream.queue, err);
+	return context->device.backend->open(options, context->device.info, context->own_info, &context->device.state,
+					     &context->stream.queue, err);
 }
 
 void bi__dispatch_close(struct bi_context *context)
 {
-	if (context->backend->close && bi__dispatch_alive(context, NULL) == BI_OK)
-		context->backend->close(&context->state, &context->stream.queue);
+	if (context->device.backend->close && bi__dispatch_alive(context, NULL) == BI_OK)
+		context->device.backend->close(&context->device.state, &context->stream.queue);
 }
 
 int bi__dispatch_enter(struct bi_context *context, int *entered, struct bi_error *err)
 {
 	int rc = bi__dispatch_alive(context, err);
 
-	return rc || !context->backend->enter ? rc : context->backend->enter(&context->state, entered, err);
+	return rc || !context->device.backend->enter
+		       ? rc
+		       : context->device.backend->enter(&context->device.state, entered, err);
 }
 
 void bi__dispatch_leave(struct bi_context *context)
 {
 	if (bi__dispatch_alive(context, NULL) == BI_OK)
-		context->backend->leave(&context->state);
+		context->device.backend->leave(&context->device.state);
 }
 
 int bi__dispatch_alloc(struct bi_memory *memory, struct bi_error *err)
@@ -76,7 +79,7 @@ int bi__dispatch_alloc(struct bi_memory *memory, struct bi_error *err)
 
 	if (!rc && !bi__is_synchronous(memory))
 		rc = bi__dispatch_refuse_capture(&memory->context->stream, "no memory is allocated", err);
-	return rc ? rc : memory->backend->alloc(&memory->context->state, &memory->block, err);
+	return rc ? rc : memory->backend->alloc(&memory->context->device.state, &memory->block, err);
 }
 
 int bi__dispatch_adopt(struct bi_memory *memory, const struct bi_foreign *foreign, struct bi_error *err)
@@ -87,7 +90,7 @@ int bi__dispatch_adopt(struct bi_memory *memory, const struct bi_foreign *foreig
 		return rc;
 	if (!memory->backend->adopt)
 		return bi__fail(err, BI_EUNSUPPORTED, "backend %s does not wrap foreign memory", memory->backend->name);
-	return memory->backend->adopt(&memory->context->state, foreign, &memory->block, err);
+	return memory->backend->adopt(&memory->context->device.state, foreign, &memory->block, err);
 }
 
 void bi__dispatch_free(struct bi_context *context, struct bi_memory *memory)
@@ -95,7 +98,7 @@ void bi__dispatch_free(struct bi_context *context, struct bi_memory *memory)
 	if (bi__is_cpu_addressable(memory))
 		memory->backend->free(NULL, &memory->block);
 	else if (bi__dispatch_alive(context, NULL) == BI_OK)
-		memory->backend->free(&context->state, &memory->block);
+		memory->backend->free(&context->device.state, &memory->block);
 }
 
 int bi__dispatch_stream_open(struct bi_stream *stream, struct bi_error *err)
@@ -103,22 +106,23 @@ int bi__dispatch_stream_open(struct bi_stream *stream, struct bi_error *err)
 	struct bi_context *context = stream->context;
 	int rc = bi__dispatch_alive(context, err);
 
-	if (rc || (!context->backend->stream_open && !stream->queue.native))
+	if (rc || (!context->device.backend->stream_open && !stream->queue.native))
 		return rc;
-	if (!context->backend->stream_open)
-		return bi__fail(err, BI_EUNSUPPORTED, "backend %s has no streams to wrap", context->backend->name);
-	return context->backend->stream_open(&context->state, &stream->queue, err);
+	if (!context->device.backend->stream_open)
+		return bi__fail(err, BI_EUNSUPPORTED, "backend %s has no streams to wrap",
+				context->device.backend->name);
+	return context->device.backend->stream_open(&context->device.state, &stream->queue, err);
 }
 
 void bi__dispatch_stream_close(struct bi_stream *stream)
 {
-	if (stream->context->backend->stream_close && bi__dispatch_alive(stream->context, NULL) == BI_OK)
-		stream->context->backend->stream_close(&stream->queue);
+	if (stream->context->device.backend->stream_close && bi__dispatch_alive(stream->context, NULL) == BI_OK)
+		stream->context->device.backend->stream_close(&stream->queue);
 }
 
 int bi__dispatch_follow(struct bi_stream *waiter, struct bi_stream *on, struct bi_error *err)
 {
-	const struct bi__backend *backend = waiter->context->backend;
+	const struct bi__backend *backend = waiter->context->device.backend;
 	int is_same = waiter->queue.native == on->queue.native && bi__same_space(waiter->context, on->context);
 	int rc = bi__dispatch_alive(waiter->context, err);
 
@@ -129,7 +133,7 @@ int bi__dispatch_follow(struct bi_stream *waiter, struct bi_stream *on, struct b
 
 int bi__dispatch_capture(struct bi_stream *stream, uint64_t *id, struct bi_error *err)
 {
-	const struct bi__backend *backend = stream->context->backend;
+	const struct bi__backend *backend = stream->context->device.backend;
 	int rc = bi__dispatch_alive(stream->context, err);
 
 	*id = 0;
@@ -152,10 +156,10 @@ int bi__dispatch_finish(struct bi_stream *stream, struct bi_error *err)
 	struct bi_context *context = stream->context;
 	int rc = bi__dispatch_alive(context, err);
 
-	if (rc || !context->backend->finish)
+	if (rc || !context->device.backend->finish)
 		return rc;
 	atomic_fetch_add_explicit(&context->waits[BI__WAIT_FAILURE], 1, memory_order_relaxed);
-	return context->backend->finish(&stream->queue, err);
+	return context->device.backend->finish(&stream->queue, err);
 }
 
 int bi__fence_record(struct bi_stream *stream, struct bi__fence *out, struct bi_error *err)
@@ -164,8 +168,8 @@ int bi__fence_record(struct bi_stream *stream, struct bi__fence *out, struct bi_
 	int rc = bi__dispatch_alive(context, err);
 	uintptr_t event = 0;
 
-	if (!rc && context->backend->record)
-		rc = context->backend->record(&stream->queue, &event, err);
+	if (!rc && context->device.backend->record)
+		rc = context->device.backend->record(&stream->queue, &event, err);
 	if (rc)
 		return rc;
 	bi__fence_clear(out);
@@ -179,10 +183,10 @@ int bi__fence_wrap(struct bi_context *context, uintptr_t native, struct bi__fenc
 	int rc = bi__dispatch_alive(context, err);
 	uintptr_t event = 0;
 
-	if (!rc && !context->backend->event_wrap)
-		rc = bi__fail(err, BI_EUNSUPPORTED, "backend %s has no events to wrap", context->backend->name);
+	if (!rc && !context->device.backend->event_wrap)
+		rc = bi__fail(err, BI_EUNSUPPORTED, "backend %s has no events to wrap", context->device.backend->name);
 	if (!rc)
-		rc = context->backend->event_wrap(&context->state, native, &event, err);
+		rc = context->device.backend->event_wrap(&context->device.state, native, &event, err);
 	if (!rc)
 		*out = (struct bi__fence){ bi_context_retain(context), event };
 	return rc;
@@ -194,7 +198,7 @@ int bi__fence_share(const struct bi__fence *fence, struct bi__fence *out, struct
 	int rc = context ? bi__dispatch_alive(context, err) : BI_OK;
 
 	if (!rc && context)
-		rc = context->backend->event_retain(fence->event, err);
+		rc = context->device.backend->event_retain(fence->event, err);
 	if (!rc && context)
 		*out = (struct bi__fence){ bi_context_retain(context), fence->event };
 	return rc;
@@ -202,15 +206,15 @@ int bi__fence_share(const struct bi__fence *fence, struct bi__fence *out, struct
 
 uintptr_t bi__fence_handle(const struct bi__fence *fence)
 {
-	if (!fence->context || !fence->context->backend->event_handle)
+	if (!fence->context || !fence->context->device.backend->event_handle)
 		return fence->event;
-	return fence->context->backend->event_handle(fence->event);
+	return fence->context->device.backend->event_handle(fence->event);
 }
 
 void bi__dispatch_drop_event(const struct bi_context *context, uintptr_t event)
 {
 	if (event && bi__dispatch_alive(context, NULL) == BI_OK)
-		context->backend->event_release(event);
+		context->device.backend->event_release(event);
 }
 
 void bi__fence_drop(struct bi__fence *fence)
@@ -228,7 +232,7 @@ int bi__fence_wait(struct bi_stream *stream, const struct bi__fence *fence, stru
 
 	if (rc || !fence->context)
 		return rc;
-	return stream->context->backend->wait(&stream->queue, fence->event, err);
+	return stream->context->device.backend->wait(&stream->queue, fence->event, err);
 }
 
 int bi__fence_query(const struct bi__fence *fence, int *done, struct bi_error *err)
@@ -239,7 +243,7 @@ int bi__fence_query(const struct bi__fence *fence, int *done, struct bi_error *e
 	if (!fence->context)
 		return BI_OK;
 	rc = bi__dispatch_alive(fence->context, err);
-	return rc ? rc : fence->context->backend->poll(fence->event, 0, done, err);
+	return rc ? rc : fence->context->device.backend->poll(fence->event, 0, done, err);
 }
 
 int bi__fence_block(const struct bi__fence *fence, enum bi__wait_reason reason, struct bi_error *err)
@@ -251,7 +255,7 @@ int bi__fence_block(const struct bi__fence *fence, enum bi__wait_reason reason, 
 	rc = bi__dispatch_alive(fence->context, err);
 	if (rc)
 		return rc;
-	rc = fence->context->backend->poll(fence->event, 1, &done, err);
+	rc = fence->context->device.backend->poll(fence->event, 1, &done, err);
 	/* An event of a graph capture is refused without a wait. */
 	if (rc != BI_ECAPTURE)
 		atomic_fetch_add_explicit(&fence->context->waits[reason], 1, memory_order_relaxed);
@@ -262,7 +266,7 @@ static struct bi__place place_of(const struct bi_memory *memory)
 {
 	if (bi__is_cpu_addressable(memory))
 		return (struct bi__place){ .host = memory->block.host, .lent = memory->lent };
-	return (struct bi__place){ .block = &memory->block, .device = &memory->context->state };
+	return (struct bi__place){ .block = &memory->block, .device = &memory->context->device.state };
 }
 
 static int64_t now(void)
@@ -289,7 +293,7 @@ static int debug_wait(struct bi_stream *stream, struct bi_error *err)
  */
 static void keep_end(struct bi_context *context, uintptr_t event, int is_timed, struct bi__fence *end)
 {
-	if (event && (!is_timed || context->backend->event_retain(event, NULL) == BI_OK))
+	if (event && (!is_timed || context->device.backend->event_retain(event, NULL) == BI_OK))
 		*end = (struct bi__fence){ bi_context_retain(context), event };
 }
 
@@ -324,7 +328,8 @@ int bi__dispatch_copy(struct bi_stream *stream, const char *operation, const str
 	struct bi__place to = place_of(dst);
 	struct bi__place from = src ? place_of(src) : (struct bi__place){ .host = element, .immediate = element_size };
 	int recorded = bi__report_active(owner), waits = owner->debug, is_timed;
-	int marks = end && context->backend->copy_marks && !stream->queue.out_of_order && (!to.block || !from.block);
+	int marks =
+		end && context->device.backend->copy_marks && !stream->queue.out_of_order && (!to.block || !from.block);
 	uintptr_t event = 0;
 	int64_t start = recorded ? now() : 0;
 	uint64_t capture = 0;
@@ -338,9 +343,9 @@ int bi__dispatch_copy(struct bi_stream *stream, const char *operation, const str
 	if (capture)
 		recorded = waits = 0;
 	/* An event of a peer may not outlive its context, and the report would keep it. */
-	is_timed = recorded && (owner == context || !context->backend->has_peers);
-	rc = context->backend->copy(&context->state, &stream->queue, plan, &to, &from,
-				    is_timed || marks ? &event : NULL, err);
+	is_timed = recorded && (owner == context || !context->device.backend->has_peers);
+	rc = context->device.backend->copy(&context->device.state, &stream->queue, plan, &to, &from,
+					   is_timed || marks ? &event : NULL, err);
 	if (rc)
 		return rc;
 	if (marks)
@@ -357,10 +362,10 @@ int bi__dispatch_takes(struct bi_context *context, const struct bi__plan *plan, 
 	const struct bi__place to = place_of(dst), from = place_of(src);
 	int rc = bi__dispatch_alive(context, err);
 
-	*takes = (context->device->capabilities & BI_CAP_NATIVE_COPY) != 0;
-	if (rc || *takes || !context->backend->takes)
+	*takes = (context->device.info->capabilities & BI_CAP_NATIVE_COPY) != 0;
+	if (rc || *takes || !context->device.backend->takes)
 		return rc;
-	return context->backend->takes(&context->state, plan, &to, &from, takes, err);
+	return context->device.backend->takes(&context->device.state, plan, &to, &from, takes, err);
 }
 
 int bi__dispatch_can_map(const struct bi_memory *memory)
@@ -376,8 +381,8 @@ int bi__dispatch_map(struct bi_memory *memory, size_t offset, size_t nbytes, uns
 	uintptr_t event = 0;
 
 	if (!rc)
-		rc = context->backend->map(&context->state, &memory->home->queue, &memory->block, offset, nbytes, mode,
-					   pointer, &event, err);
+		rc = context->device.backend->map(&context->device.state, &memory->home->queue, &memory->block, offset,
+						  nbytes, mode, pointer, &event, err);
 	if (!rc && event)
 		*out = (struct bi__fence){ bi_context_retain(context), event };
 	return rc;
@@ -388,27 +393,29 @@ int bi__dispatch_unmap(struct bi_memory *memory, void *pointer, struct bi_error 
 	struct bi_context *context = memory->context;
 	int rc = bi__dispatch_alive(context, err);
 
-	return rc ? rc : context->backend->unmap(&context->state, &memory->home->queue, &memory->block, pointer, err);
+	return rc ? rc
+		  : context->device.backend->unmap(&context->device.state, &memory->home->queue, &memory->block,
+						   pointer, err);
 }
 
 int bi__dispatch_lend(struct bi_memory *memory, void **pointer, struct bi_error *err)
 {
 	struct bi_context *context = memory->context;
-	const struct bi__backend *backend = context->backend;
+	const struct bi__backend *backend = context->device.backend;
 	struct bi__queue queue = { .native = 0 };
 	struct bi__fence fence = { context, 0 };
 	int rc = bi__dispatch_alive(context, err);
 
 	if (!rc)
-		rc = backend->stream_open(&context->state, &queue, err);
+		rc = backend->stream_open(&context->device.state, &queue, err);
 	if (rc)
 		return rc;
-	rc = backend->map(&context->state, &queue, &memory->block, 0, memory->nbytes, BI_MAP_READ | BI_MAP_WRITE,
+	rc = backend->map(&context->device.state, &queue, &memory->block, 0, memory->nbytes, BI_MAP_READ | BI_MAP_WRITE,
 			  pointer, &fence.event, err);
 	if (!rc) {
 		rc = bi__fence_block(&fence, BI__WAIT_STAGING, err);
 		if (rc)
-			backend->unmap(&context->state, &queue, &memory->block, *pointer, NULL);
+			backend->unmap(&context->device.state, &queue, &memory->block, *pointer, NULL);
 		bi__dispatch_drop_event(context, fence.event);
 	}
 	backend->stream_close(&queue);
@@ -453,18 +460,18 @@ int bi__dispatch_locate_queue(enum bi_stream_kind kind, uintptr_t queue, struct 
 
 void bi__dispatch_drop_caches(struct bi_context *context)
 {
-	if (context->backend->drop_caches && bi__dispatch_alive(context, NULL) == BI_OK)
-		context->backend->drop_caches(&context->state);
+	if (context->device.backend->drop_caches && bi__dispatch_alive(context, NULL) == BI_OK)
+		context->device.backend->drop_caches(&context->device.state);
 }
 
 void bi__dispatch_cache_state(const struct bi_context *context, uint64_t *built, uint64_t *loaded)
 {
 	*built = *loaded = 0;
-	if (context->backend->cache_state)
-		context->backend->cache_state(&context->state, built, loaded);
+	if (context->device.backend->cache_state)
+		context->device.backend->cache_state(&context->device.state, built, loaded);
 }
 
 int64_t bi__dispatch_elapsed(const struct bi_context *context, uintptr_t event)
 {
-	return context->backend->elapsed ? context->backend->elapsed(event) : -1;
+	return context->device.backend->elapsed ? context->device.backend->elapsed(event) : -1;
 }

@@ -13,7 +13,7 @@ int bi__dispatch_refuse_child(const struct bi_context *context, struct bi_error 
 /* BI_OK, or BI_EFORK for a device context of the parent in a forked child. */
 static inline int bi__dispatch_alive(const struct bi_context *context, struct bi_error *err)
 {
-	if (bi__survives_fork(context->backend) || context->fork_generation == bi__fork_generation())
+	if (bi__survives_fork(context->device.backend) || context->device.fork_generation == bi__fork_generation())
 		return BI_OK;
 	return bi__dispatch_refuse_child(context, err);
 }
@@ -35,7 +35,7 @@ int bi__dispatch_enumerate(const struct bi__backend *backend, struct bi_device *
 /* The device that the backend listed under that string; NULL: none that it remembers, or none of this process. */
 const struct bi_device *bi__dispatch_recall(const struct bi__backend *backend, const char *spec);
 
-/* Opens context->device, or adopts and describes what was adopted in context->own_device. */
+/* Opens context->device.info, or adopts and describes what was adopted in context->own_info. */
 int bi__dispatch_open(struct bi_context *context, const struct bi_options *options, struct bi_error *err);
 void bi__dispatch_close(struct bi_context *context);
 
@@ -56,7 +56,7 @@ int bi__dispatch_finish(struct bi_stream *stream, struct bi_error *err);
 /* Can the stream take part in a graph capture at all? */
 static inline int bi__dispatch_captures(const struct bi_stream *stream)
 {
-	return stream->context->backend->capture != NULL;
+	return stream->context->device.backend->capture != NULL;
 }
 
 /* *id = the graph capture that the stream takes part in, 0: none. */

@@ -152,7 +152,7 @@ int bi__job_transfer(const struct bi__job *job, struct bi_context *context, stru
 	transfer.second = stream_for(job->stream, job->dst);
 	if (job->stream && !transfer.first && !transfer.second)
 		return bi__fail(err, BI_EINVAL, "the stream of device %s reaches neither source nor destination",
-				job->stream->context->device->spec);
+				job->stream->context->device.info->spec);
 	rc = bi__job_check_steps(job, err);
 	if (!rc)
 		make_nests(&transfer);

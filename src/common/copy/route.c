@@ -100,7 +100,7 @@ static struct bi_context *choose_staging(const struct bi__job *job)
 {
 	struct bi_context *to = job->dst->context, *from = job->src->context;
 
-	return from->backend->map ? to : from;
+	return from->device.backend->map ? to : from;
 }
 
 /* The same elements on both sides. */

@@ -179,7 +179,7 @@ int bi__job_run_legs(const struct bi__job *job, enum bi_memory_kind kind, struct
 	make_leg(&second, job, (struct side){ job->dst, &job->to }, (struct side){ between, &dense });
 	if (job->stream && !first.stream && !second.stream)
 		rc = bi__fail(err, BI_EINVAL, "the stream of device %s reaches neither source nor destination",
-			      job->stream->context->device->spec);
+			      job->stream->context->device.info->spec);
 	if (!rc)
 		rc = run_legs(&first, &second, err);
 	bi_memory_release(between);

@@ -34,45 +34,66 @@ static int opted_out(void)
 	return value && strcmp(value, "0") == 0;
 }
 
-/* Everything but the device. */
+static void init_retired(struct bi__retired *retired)
+{
+	retired->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	retired->oldest = retired->newest = NULL;
+	atomic_init(&retired->count, 0);
+}
+
+static void init_settings(struct bi_context *context, const struct bi_options *options)
+{
+	context->debug = options->debug;
+	context->cai_unordered = 0; /* until the backend is known */
+	context->default_memory = options->memory ? (enum bi_memory_kind)options->memory : BI_MEMORY_DEVICE;
+	context->log.fn = options->log;
+	context->log.data = options->log_data;
+	context->log.level = options->log_level ? options->log_level : BI_LOG_WARNING;
+	context->release.fn = options->release;
+	context->release.data = options->release_data;
+}
+
+static void init_context(struct bi_context *context, const struct bi_options *options)
+{
+	atomic_init(&context->refs, 1);
+	context->device = (struct bi__device){ .backend = NULL };
+	context->own_info = NULL;
+	bi__stream_init(&context->stream, context);
+	atomic_init(&context->stream_ids, 0);
+	init_settings(context, options);
+	context->notes = NULL;
+	bi__pool_init(&context->pool, options->pool_limit);
+	context->pieces.first = NULL;
+	context->pieces.count = 0;
+	init_retired(&context->retired);
+	for (int i = 0; i < BI__WAIT_COUNT; i++)
+		atomic_init(&context->waits[i], 0);
+	context->report = NULL;
+}
+
+static void free_context(struct bi_context *context)
+{
+	bi__report_free(context->report, context);
+	pthread_mutex_destroy(&context->retired.lock);
+	bi__pool_finish(&context->pool);
+	free(context->notes);
+	free(context->own_info);
+	free(context);
+}
+
+/* A context without a device. */
 static struct bi_context *new_context(const struct bi_options *options)
 {
 	struct bi_context *context = malloc(sizeof(*context));
 
 	if (!context)
 		return NULL;
-	/*
-	 * Not calloc, which passes over what the C library keeps for a thread. A compiler makes calloc of malloc and a
-	 * memset of the whole.
-	 */
-	memset(&context->backend, 0, sizeof(*context) - offsetof(struct bi_context, backend));
+	init_context(context, options);
 	if (options->profile && !(context->report = bi__report_create())) {
-		free(context);
+		free_context(context);
 		return NULL;
 	}
-	atomic_init(&context->refs, 1);
-	bi__stream_init(&context->stream, context);
-	bi__pool_init(&context->pool, options->pool_limit);
-	context->retired_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-	context->debug = options->debug;
-	context->memory = options->memory ? (enum bi_memory_kind)options->memory : BI_MEMORY_DEVICE;
-	context->log = options->log;
-	context->log_data = options->log_data;
-	context->log_level = options->log_level ? options->log_level : BI_LOG_WARNING;
 	return context;
-}
-
-static inline void free_context(struct bi_context *context)
-{
-	bi__report_free(context->report, context);
-	pthread_mutex_destroy(&context->retired_lock);
-	bi__pool_finish(&context->pool);
-	/* Notes are about devices of a list, and then the device was copied from there. */
-	if (context->own_device) {
-		free(context->notes);
-		free(context->own_device);
-	}
-	free(context);
 }
 
 /* Adds a line to the notes; without memory the note is lost, not the context. */
@@ -94,22 +115,22 @@ static inline int open_device(struct bi_context *context, const struct bi__backe
 {
 	int rc;
 
-	context->device = device;
-	context->backend = backend ? backend : bi__registry_find(device->backend);
-	context->unordered = context->backend->handle == BI_HANDLE_CUDA && opted_out();
+	context->device.info = device;
+	context->device.backend = backend ? backend : bi__registry_find(device->backend);
+	context->cai_unordered = context->device.backend->handle == BI_HANDLE_CUDA && opted_out();
 	rc = bi__dispatch_open(context, options, err);
-	if (!rc && context->memory == BI_MEMORY_UNIFIED && !(context->device->capabilities & BI_CAP_SVM)) {
+	if (!rc && context->default_memory == BI_MEMORY_UNIFIED && !(context->device.info->capabilities & BI_CAP_SVM)) {
 		bi__dispatch_close(context);
-		rc = bi__fail(err, BI_EUNSUPPORTED, "device %s has no unified memory", context->device->spec);
+		rc = bi__fail(err, BI_EUNSUPPORTED, "device %s has no unified memory", context->device.info->spec);
 	}
 	if (rc) {
 		/* The next candidate starts afresh. */
-		context->state = (struct bi__device_state){ .native = 0 };
+		context->device.state = (struct bi__device_state){ .native = 0 };
 		context->stream.queue = (struct bi__queue){ .native = 0 };
 		return rc;
 	}
 	if (bi__logs(context, BI_LOG_INFO))
-		bi__log(context, BI_LOG_INFO, "opened %s: %s", context->device->spec, context->device->name);
+		bi__log(context, BI_LOG_INFO, "opened %s: %s", context->device.info->spec, context->device.info->name);
 	return BI_OK;
 }
 
@@ -145,14 +166,14 @@ static inline int open_first(struct bi_context *context, const struct bi__choice
 /* For the description of a device that is nobody else's for as long as the context lives. */
 static int make_room(struct bi_context *context, struct bi_error *err)
 {
-	context->own_device = malloc(sizeof(*context->own_device));
-	return context->own_device ? BI_OK : bi__fail(err, BI_ENOMEM, "no memory for a context");
+	context->own_info = malloc(sizeof(*context->own_info));
+	return context->own_info ? BI_OK : bi__fail(err, BI_ENOMEM, "no memory for a context");
 }
 
 static void keep_device(struct bi_context *context)
 {
-	*context->own_device = *context->device;
-	context->device = context->own_device;
+	*context->own_info = *context->device.info;
+	context->device.info = context->own_info;
 }
 
 static int open_listed(struct bi_context *context, struct bi__choice *choice, const struct bi_options *options,
@@ -183,8 +204,8 @@ static int open_adopted(struct bi_context *context, const struct bi_options *opt
 	int rc = make_room(context, err);
 
 	if (!rc)
-		rc = bi__registry_adopted(options->device, context->own_device, err);
-	return rc ? rc : open_device(context, NULL, context->own_device, options, err);
+		rc = bi__registry_adopted(options->device, context->own_info, err);
+	return rc ? rc : open_device(context, NULL, context->own_info, options, err);
 }
 
 int bi_context_open(const struct bi_options *options, struct bi_context **out, struct bi_error *err)
@@ -208,8 +229,6 @@ int bi_context_open(const struct bi_options *options, struct bi_context **out, s
 		free_context(context);
 		return rc;
 	}
-	context->release = options->release;
-	context->release_data = options->release_data;
 	*out = context;
 	return BI_OK;
 }
@@ -220,15 +239,15 @@ static void empty(struct bi_context *context)
 	if (context->pool.oldest)
 		bi__pool_trim(context, 0);
 	bi__memory_reap(context, BI__REAP_WAIT);
-	if (context->staged)
+	if (context->pieces.first)
 		bi__staging_trim(context);
 	bi__memory_reap(context, BI__REAP_WAIT);
 }
 
 static void close_context(struct bi_context *context)
 {
-	bi_release_fn release = context->release;
-	void *data = context->release_data;
+	bi_release_fn release = context->release.fn;
+	void *data = context->release.data;
 
 	/* What is let go below takes references and gives them back; none of them is the last again. */
 	atomic_store_explicit(&context->refs, 1, memory_order_relaxed);
@@ -243,38 +262,32 @@ static void close_context(struct bi_context *context)
 		release(data);
 }
 
-/*
- * Beside the count, of which it is never a part. Who has the context from a thread that saw the bit sees it too, so
- * nothing is given back that was not counted.
- */
-#define KEPT 0x80000000u
-
-static int is_kept(const struct bi_context *context)
+static int is_immortal(const struct bi_context *context)
 {
-	return (atomic_load_explicit(&context->refs, memory_order_relaxed) & KEPT) != 0;
+	return (atomic_load_explicit(&context->refs, memory_order_relaxed) & BI__IMMORTAL) != 0;
 }
 
 struct bi_context *bi_context_retain(struct bi_context *context)
 {
-	if (!is_kept(context))
+	if (!is_immortal(context))
 		atomic_fetch_add_explicit(&context->refs, 1, memory_order_relaxed);
 	return context;
 }
 
 void bi_context_release(struct bi_context *context)
 {
-	if (context && !is_kept(context) && bi__drop_reference(&context->refs))
+	if (context && !is_immortal(context) && bi__drop_reference(&context->refs))
 		close_context(context);
 }
 
 void bi_context_keep(struct bi_context *context)
 {
-	atomic_fetch_or_explicit(&context->refs, KEPT, memory_order_relaxed);
+	atomic_fetch_or_explicit(&context->refs, BI__IMMORTAL, memory_order_relaxed);
 }
 
 const struct bi_device *bi_context_device(const struct bi_context *context)
 {
-	return context->device;
+	return context->device.info;
 }
 
 const char *bi_context_notes(const struct bi_context *context)
@@ -289,7 +302,7 @@ struct bi_stream *bi_context_stream(const struct bi_context *context)
 
 uintptr_t bi_context_handle(const struct bi_context *context)
 {
-	return context->state.native;
+	return context->device.state.native;
 }
 
 int bi_context_enter(struct bi_context *context, int *entered, struct bi_error *err)
@@ -315,7 +328,7 @@ int bi_context_trim(struct bi_context *context, size_t keep, struct bi_error *er
 	bi__memory_reap(context, BI__REAP_ALL);
 	bi__pool_trim(context, keep);
 	/* The host keeps no pieces, and nobody waits for the lock of its pool (pool.c), which is that of pieces too. */
-	if (keep == 0 && !context->backend->synchronous)
+	if (keep == 0 && !context->device.backend->synchronous)
 		bi__staging_trim(context);
 	if (keep == 0)
 		bi__dispatch_drop_caches(context);

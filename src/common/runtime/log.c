@@ -13,5 +13,5 @@ void bi__log(const struct bi_context *context, enum bi_log_level level, const ch
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	context->log(context->log_data, level, line);
+	context->log.fn(context->log.data, level, line);
 }

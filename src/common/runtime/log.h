@@ -8,7 +8,7 @@
 /* Does anybody read lines of that level? Then what they say is worth finding out. */
 static inline int bi__logs(const struct bi_context *context, enum bi_log_level level)
 {
-	return context->log && (int)level <= context->log_level;
+	return context->log.fn && (int)level <= context->log.level;
 }
 
 /* Under no lock: the callback is foreign code. */

@@ -39,7 +39,7 @@ static struct bi_memory *new_memory(struct bi_context *context, int on_host, siz
 
 	if (!memory)
 		return NULL;
-	init(memory, bi_context_retain(context), on_host ? bi__registry_host() : context->backend);
+	init(memory, bi_context_retain(context), on_host ? bi__registry_host() : context->device.backend);
 	memory->lodged = room != NULL;
 	return memory;
 }
@@ -113,12 +113,12 @@ int bi__memory_new(struct bi_context *context, size_t nbytes, enum bi_memory_kin
 
 static int has_pool(const struct bi_context *context, enum bi_memory_kind kind, size_t nbytes)
 {
-	return context->backend->cpu_addressable ? nbytes >= HOST_POOLED_FROM : nbytes && kind != BI_MEMORY_HOST;
+	return context->device.backend->cpu_addressable ? nbytes >= HOST_POOLED_FROM : nbytes && kind != BI_MEMORY_HOST;
 }
 
 static int is_pooled(const struct bi_context *context, const struct bi_memory *memory)
 {
-	return memory->own && memory->backend == context->backend && !memory->lost && !memory->captured &&
+	return memory->own && memory->backend == context->device.backend && !memory->lost && !memory->captured &&
 	       !bi__is_shown(memory) && has_pool(context, memory->block.memory, memory->block.nbytes);
 }
 
@@ -181,7 +181,7 @@ int bi_memory_create(struct bi_context *context, size_t nbytes, enum bi_memory_k
 		return bi__fail(err, BI_EINVAL, "memory kind %d is not in 0..%d", (int)kind, BI_MEMORY_HOST);
 	bi__memory_reap(context, BI__REAP_SOME);
 	if (kind == BI_MEMORY_DEFAULT)
-		kind = context->memory;
+		kind = context->default_memory;
 	if (kind != BI_MEMORY_HOST && bi__dispatch_alive(context, err))
 		return BI_EFORK;
 	if (!has_pool(context, kind, nbytes))
@@ -201,7 +201,7 @@ static int check_foreign(const struct bi_context *context, const struct bi_forei
 	if (foreign->kind < BI_HANDLE_HOST || foreign->kind > BI_HANDLE_CL_USM)
 		return bi__fail(err, BI_EINVAL, "handle kind %d is not in %d..%d", (int)foreign->kind, BI_HANDLE_HOST,
 				BI_HANDLE_CL_USM);
-	if (foreign->kind != BI_HANDLE_HOST && context->backend == bi__registry_host())
+	if (foreign->kind != BI_HANDLE_HOST && context->device.backend == bi__registry_host())
 		return bi__fail(err, BI_EINVAL, "handle kind %d cannot be reached from the host", (int)foreign->kind);
 	if (!foreign->handle && (foreign->nbytes || foreign->kind != BI_HANDLE_HOST))
 		return bi__fail(err, BI_EINVAL, "handle is 0 but nbytes is %zu", foreign->nbytes);
@@ -377,11 +377,11 @@ static void retire(struct bi_context *context, struct bi_memory *memory, uintptr
 {
 	memory->retire_event = event;
 	memory->next = NULL;
-	pthread_mutex_lock(&context->retired_lock);
-	*(context->retired ? &context->last_retired->next : &context->retired) = memory;
-	context->last_retired = memory;
-	atomic_fetch_add(&context->retired_count, 1);
-	pthread_mutex_unlock(&context->retired_lock);
+	pthread_mutex_lock(&context->retired.lock);
+	*(context->retired.oldest ? &context->retired.newest->next : &context->retired.oldest) = memory;
+	context->retired.newest = memory;
+	atomic_fetch_add(&context->retired.count, 1);
+	pthread_mutex_unlock(&context->retired.lock);
 }
 
 /* 1: the event is complete, or another process'; BI_EPRODUCER: it has failed; 0: neither, or the driver cannot say. */
@@ -527,8 +527,8 @@ static struct bi_memory *next_retired(struct bi_context *context, enum bi__reap 
 	struct bi_memory *before = NULL, *memory;
 	unsigned left = how == BI__REAP_SOME ? SOME : UINT_MAX;
 
-	pthread_mutex_lock(&context->retired_lock);
-	memory = context->retired;
+	pthread_mutex_lock(&context->retired.lock);
+	memory = context->retired.oldest;
 	while (memory && how != BI__REAP_WAIT && !is_done(context, memory)) {
 		before = memory;
 		/* What a graph may use stays for long, and is not in the way of what comes behind it. */
@@ -536,12 +536,12 @@ static struct bi_memory *next_retired(struct bi_context *context, enum bi__reap 
 		memory = left ? memory->next : NULL;
 	}
 	if (memory) {
-		*(before ? &before->next : &context->retired) = memory->next;
-		if (context->last_retired == memory)
-			context->last_retired = before;
-		atomic_fetch_sub(&context->retired_count, 1);
+		*(before ? &before->next : &context->retired.oldest) = memory->next;
+		if (context->retired.newest == memory)
+			context->retired.newest = before;
+		atomic_fetch_sub(&context->retired.count, 1);
 	}
-	pthread_mutex_unlock(&context->retired_lock);
+	pthread_mutex_unlock(&context->retired.lock);
 	return memory;
 }
 
@@ -561,7 +561,7 @@ void bi__memory_reap_retired(struct bi_context *context, enum bi__reap how)
 
 	if (bi__dispatch_alive(context, NULL) != BI_OK)
 		return;
-	while (atomic_load_explicit(&context->retired_count, memory_order_relaxed) &&
+	while (atomic_load_explicit(&context->retired.count, memory_order_relaxed) &&
 	       (memory = next_retired(context, how))) {
 		int is_safe;
 

@@ -66,7 +66,7 @@ void bi__memory_reap_retired(struct bi_context *context, enum bi__reap how);
 /* Retired memories whose work is seen to be complete are let go. Nothing in a forked child. */
 static inline void bi__memory_reap(struct bi_context *context, enum bi__reap how)
 {
-	if (atomic_load_explicit(&context->retired_count, memory_order_relaxed))
+	if (atomic_load_explicit(&context->retired.count, memory_order_relaxed))
 		bi__memory_reap_retired(context, how);
 }
 

@@ -1,6 +1,6 @@
 /*
- * The objects behind the public names. Only files of src/common that own an object change its members; src/interop
- * reads them. The rules that the members serve are in docs/ordering.md.
+ * The objects behind the public names. The file named after an object changes its members; other files of src/common
+ * and src/interop read them. docs/ordering.md has the rules that the members serve.
  */
 #ifndef BI_COMMON_RUNTIME_OBJECT_H
 #define BI_COMMON_RUNTIME_OBJECT_H
@@ -12,15 +12,17 @@
 #include "common/backend/backend.h"
 #include "common/layout/dtype.h"
 
-/* Why the calling thread had to wait: the rows of docs/ordering.md that allow it. Name, key in reports. */
+/*
+ * Why the calling thread was blocked. Each reason is a row of docs/ordering.md; the second word is its key in reports.
+ */
 #define BI__WAIT_MAP(X) \
-	X(SYNCHRONIZE, "synchronize") /* the caller asked to */ \
-	X(VALUE, "value") /* the caller gets or lends bytes: get, read, write */ \
+	X(SYNCHRONIZE, "synchronize") /* the caller asked for it */ \
+	X(VALUE, "value") /* the caller's own bytes are read or written: get, read, write */ \
 	X(MAP, "map") \
 	X(CROSS, "cross") /* two contexts or backends share no events */ \
-	X(STAGING, "staging") /* a piece of pinned memory is mapped, when it is made */ \
-	X(EXPORT, "export") /* "synchronise first" */ \
-	X(CLOSE, "close") /* draining at context close */ \
+	X(STAGING, "staging") /* a new piece of pinned memory is mapped */ \
+	X(EXPORT, "export") /* the consumer gets no event */ \
+	X(CLOSE, "close") /* pending work is drained when a context closes */ \
 	X(FAILURE, "failure") /* the end of work could not be recorded */ \
 	X(DEBUG, "debug") \
 	X(REPORT, "report")
@@ -32,22 +34,32 @@ enum bi__wait_reason {
 		BI__WAIT_COUNT
 };
 
-/* A point in time that may be waited for: an event and the (retained) context that it belongs to, or nothing. */
+/*
+ * A fence is a point on a stream that can be waited for: an event of a backend, and a reference to the context that the
+ * event belongs to. A fence without a context is complete (fence.h).
+ */
 struct bi__fence {
 	struct bi_context *context;
 	uintptr_t event;
 };
 
+/*
+ * A stream is a queue of a device. Nothing of it changes after it was made, except its two atomic members. The stream
+ * that each context has from the start, the context stream, lies inside the context and shares its count.
+ */
 struct bi_stream {
-	atomic_uint refs; /* not used by a context stream: its references are the context's */
-	struct bi_context *context; /* retained, except by the context stream */
+	atomic_uint refs; /* unused in a context stream */
+	struct bi_context *context; /* a reference, except in the context stream */
 	struct bi__queue queue;
 	unsigned id; /* in reports; 0 is the context stream */
-	atomic_ullong serial; /* of all streams of the process, never used again; 0: not numbered yet */
-	bi_release_fn release;
-	void *release_data;
+	atomic_ullong serial; /* unique in the process and never used again; 0 until one is needed */
+	struct {
+		bi_release_fn fn;
+		void *data;
+	} release; /* called when a wrapped stream ends */
 };
 
+/* An event is a counted fence. The fence does not change. */
 struct bi_event {
 	atomic_uint refs;
 	struct bi__fence fence;
@@ -63,37 +75,57 @@ struct bi__pool {
 	struct bi_memory *oldest, *newest; /* in the order in which they came back */
 };
 
-struct bi__report;
-struct bi__staged;
-
-struct bi_context {
-	atomic_uint refs;
-	const struct bi__backend *backend;
-	const struct bi_device *device; /* own_device, or one that lives as long as the process */
-	struct bi_device *own_device; /* or NULL */
-	struct bi__device_state state;
-	struct bi_stream stream;
-	unsigned fork_generation;
-	atomic_uint stream_ids;
-	int debug;
-	int unordered; /* the process opted out of the synchronisation of the CUDA Array Interface */
-	enum bi_memory_kind memory; /* what BI_MEMORY_DEFAULT means */
-	bi_log_fn log;
-	void *log_data;
-	int log_level;
-	bi_release_fn release; /* of adopted handles */
-	void *release_data;
-	char *notes;
-	struct bi__pool pool;
-	struct bi__staged *staged; /* pieces of pinned memory, under the pool's lock */
-	unsigned staged_count;
-	pthread_mutex_t retired_lock;
-	struct bi_memory *retired, *last_retired; /* oldest first; let go when their events are complete; hold no
-						     reference to the context */
-	atomic_uint retired_count;
-	atomic_ullong waits[BI__WAIT_COUNT];
-	struct bi__report *report; /* NULL unless profiling was asked for */
+/*
+ * Released memories that pending work still uses, the oldest first. The list owns them. Neither they nor their events
+ * hold a reference to the context.
+ */
+struct bi__retired {
+	pthread_mutex_t lock; /* guards the list */
+	struct bi_memory *oldest, *newest; /* linked by bi_memory.next */
+	atomic_uint count; /* changed under the lock, read without it */
 };
+
+struct bi__pinned_piece;
+struct bi__report;
+
+/*
+ * A context is an opened device, together with everything that lives as long as the device is open. Members without a
+ * lock are set while the context is opened and do not change afterwards.
+ */
+struct bi_context {
+	atomic_uint refs; /* BI__IMMORTAL set: the context is never closed, and the count is not used */
+	struct bi__device device; /* what calls to the backend need */
+	struct bi_device *own_info; /* device.info if it belongs to the context, else NULL */
+	struct bi_stream stream; /* the context stream */
+	atomic_uint stream_ids; /* number of streams made so far */
+	int debug; /* every operation is complete when its call returns */
+	int cai_unordered; /* BI_CAI_SYNC=0: the CUDA Array Interface is used without synchronisation */
+	enum bi_memory_kind default_memory; /* replaces BI_MEMORY_DEFAULT */
+	struct {
+		bi_log_fn fn; /* or NULL */
+		void *data;
+		int level;
+	} log;
+	struct {
+		bi_release_fn fn;
+		void *data;
+	} release; /* called after the context was closed: gives adopted handles back */
+	char *notes; /* a line for each device that "auto" passed over; or NULL */
+	struct bi__pool pool;
+	struct {
+		struct bi__pinned_piece *first;
+		unsigned count;
+	} pieces; /* free pieces of pinned memory (pinned_pieces.h); guarded by pool.lock */
+	struct bi__retired retired;
+	atomic_ullong waits[BI__WAIT_COUNT]; /* how often the calling thread was blocked, for each reason */
+	struct bi__report *report; /* has locks of its own; NULL unless profiling was asked for */
+};
+
+/*
+ * A bit beside the count of a context. A context that has it is never closed and no longer counted. Threads that got
+ * the context from one that saw the bit see it too, so no reference is given back that was not counted.
+ */
+#define BI__IMMORTAL 0x80000000u
 
 /* A counted text: the descr of structured types, shared by the views made of one view. */
 struct bi__text {
@@ -249,13 +281,14 @@ static inline int bi__drop_reference(atomic_uint *refs)
 /* Can the two share events and memory? */
 static inline int bi__same_space(const struct bi_context *a, const struct bi_context *b)
 {
-	return a->backend == b->backend && a->state.native == b->state.native;
+	return a->device.backend == b->device.backend && a->device.state.native == b->device.state.native;
 }
 
 /* Can streams of the two wait for each other? */
 static inline int bi__share_events(const struct bi_context *a, const struct bi_context *b)
 {
-	return a->backend == b->backend && (a->state.native == b->state.native || a->backend->has_peers);
+	return a->device.backend == b->device.backend &&
+	       (a->device.state.native == b->device.state.native || a->device.backend->has_peers);
 }
 
 /* What follows, for a memory of which it is not done yet. Under no lock. */

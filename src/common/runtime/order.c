@@ -303,7 +303,7 @@ static int move_tail(struct bi_memory *memory, struct bi_stream *stream, struct 
 	struct bi__fence tail = { NULL, 0 };
 	int rc = BI_OK;
 
-	if (stream->context->backend->synchronous)
+	if (stream->context->device.backend->synchronous)
 		return BI_OK;
 	if (end && end->context) {
 		tail = *end;
@@ -498,7 +498,7 @@ static int check_reach(const struct bi_view *view, const struct bi_stream *strea
 		return bi__fail(err, BI_EINVAL, "view or stream is NULL");
 	if (!bi__is_cpu_addressable(view->memory) && !bi__stream_reaches(stream, view->memory))
 		return bi__fail(err, BI_EINVAL, "the stream of device %s cannot reach memory of %s",
-				stream->context->device->spec, view->memory->context->device->spec);
+				stream->context->device.info->spec, view->memory->context->device.info->spec);
 	return bi__dispatch_alive(stream->context, err);
 }
 

@@ -10,26 +10,26 @@
 /* A transfer uses two; as many are kept as two of them leave. */
 #define KEPT 4
 
-struct bi__staged {
+struct bi__pinned_piece {
 	struct bi_context *context; /* retained only if `holds` */
 	int holds;
 	struct bi_memory *pinned; /* the context's; holds no reference to it */
 	int is_mapped; /* by the driver, for as long as the piece lives */
 	void *bytes;
-	struct bi__staged *next;
+	struct bi__pinned_piece *next;
 };
 
 /* Memory that only the driver's mapping makes the CPU's is mapped once and stays so. */
-static int make_usable(struct bi__staged *piece, struct bi_error *err)
+static int make_usable(struct bi__pinned_piece *piece, struct bi_error *err)
 {
 	piece->bytes = piece->pinned->block.host;
 	piece->is_mapped = !piece->bytes;
 	return piece->is_mapped ? bi__dispatch_lend(piece->pinned, &piece->bytes, err) : BI_OK;
 }
 
-static int make(struct bi_context *context, struct bi__staged **out, struct bi_error *err)
+static int make(struct bi_context *context, struct bi__pinned_piece **out, struct bi_error *err)
 {
-	struct bi__staged *piece = calloc(1, sizeof(*piece));
+	struct bi__pinned_piece *piece = calloc(1, sizeof(*piece));
 	int rc;
 
 	if (!piece)
@@ -53,7 +53,7 @@ static int make(struct bi_context *context, struct bi__staged **out, struct bi_e
 	return BI_OK;
 }
 
-static void destroy(struct bi__staged *piece)
+static void destroy(struct bi__pinned_piece *piece)
 {
 	if (piece->is_mapped) {
 		piece->pinned->context = piece->context;
@@ -64,31 +64,31 @@ static void destroy(struct bi__staged *piece)
 	free(piece);
 }
 
-static struct bi__staged *pop(struct bi_context *context)
+static struct bi__pinned_piece *pop(struct bi_context *context)
 {
-	struct bi__staged *piece;
+	struct bi__pinned_piece *piece;
 
 	pthread_mutex_lock(&context->pool.lock);
-	piece = context->staged;
+	piece = context->pieces.first;
 	if (piece) {
-		context->staged = piece->next;
-		context->staged_count--;
+		context->pieces.first = piece->next;
+		context->pieces.count--;
 	}
 	pthread_mutex_unlock(&context->pool.lock);
 	return piece;
 }
 
 /* 0 if enough are kept. */
-static int push(struct bi_context *context, struct bi__staged *piece)
+static int push(struct bi_context *context, struct bi__pinned_piece *piece)
 {
 	int is_kept;
 
 	pthread_mutex_lock(&context->pool.lock);
-	is_kept = context->staged_count < KEPT;
+	is_kept = context->pieces.count < KEPT;
 	if (is_kept) {
-		piece->next = context->staged;
-		context->staged = piece;
-		context->staged_count++;
+		piece->next = context->pieces.first;
+		context->pieces.first = piece;
+		context->pieces.count++;
 	}
 	pthread_mutex_unlock(&context->pool.lock);
 	return is_kept;
@@ -97,7 +97,7 @@ static int push(struct bi_context *context, struct bi__staged *piece)
 /* Nothing uses the piece any more. In a forked child it is the parent's. */
 static void come_back(void *data)
 {
-	struct bi__staged *piece = data;
+	struct bi__pinned_piece *piece = data;
 	struct bi_context *context = piece->context;
 	int holds = piece->holds;
 
@@ -111,7 +111,7 @@ static void come_back(void *data)
 }
 
 /* To make one is dear, so all that may have come back is looked at first. A driver without memory gets the pool's. */
-static int make_patiently(struct bi_context *context, struct bi__staged **out, struct bi_error *err)
+static int make_patiently(struct bi_context *context, struct bi__pinned_piece **out, struct bi_error *err)
 {
 	struct bi_error first;
 	int rc;
@@ -132,7 +132,7 @@ static int make_patiently(struct bi_context *context, struct bi__staged **out, s
 int bi__staging_take(struct bi_context *context, struct bi_memory **out, struct bi_error *err)
 {
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
-	struct bi__staged *piece;
+	struct bi__pinned_piece *piece;
 	int rc = BI_OK;
 
 	*out = NULL;
@@ -155,7 +155,7 @@ int bi__staging_take(struct bi_context *context, struct bi_memory **out, struct 
 void bi__staging_give(struct bi_memory *memory)
 {
 	struct bi_context *worker;
-	struct bi__staged *piece;
+	struct bi__pinned_piece *piece;
 
 	if (!memory)
 		return;
@@ -163,7 +163,8 @@ void bi__staging_give(struct bi_memory *memory)
 	worker = bi__order_keeper(memory, piece->context);
 	/* It will be the worker's to keep until the work is done, and the piece is this context's. */
 	if (worker && worker != piece->context &&
-	    (worker->backend != piece->context->backend || bi__order_synchronize(memory, BI__WAIT_CROSS, NULL))) {
+	    (worker->device.backend != piece->context->device.backend ||
+	     bi__order_synchronize(memory, BI__WAIT_CROSS, NULL))) {
 		bi_context_retain(piece->context);
 		piece->holds = 1;
 	}
@@ -172,7 +173,7 @@ void bi__staging_give(struct bi_memory *memory)
 
 void bi__staging_trim(struct bi_context *context)
 {
-	struct bi__staged *piece;
+	struct bi__pinned_piece *piece;
 
 	while ((piece = pop(context)))
 		destroy(piece);

@@ -37,6 +37,10 @@ void bi__pool_init(struct bi__pool *pool, size_t limit)
 {
 	pool->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	pool->limit = limit == BI_POOL_NONE ? 0 : limit == BI_POOL_DEFAULT ? (size_t)256 << 20 : limit;
+	pool->bytes = 0;
+	pool->hits = pool->misses = 0;
+	pool->classes = NULL;
+	pool->oldest = pool->newest = NULL;
 }
 
 void bi__pool_finish(struct bi__pool *pool)
@@ -83,7 +87,7 @@ static void take_out(struct bi__pool *pool, struct bi_memory *memory)
  */
 static int lock(struct bi_context *context)
 {
-	if (bi__survives_fork(context->backend))
+	if (bi__survives_fork(context->device.backend))
 		return pthread_mutex_trylock(&context->pool.lock) == 0;
 	pthread_mutex_lock(&context->pool.lock);
 	return 1;

@@ -284,13 +284,13 @@ int bi_context_report(struct bi_context *context, char **out, struct bi_error *e
 	bi__dispatch_cache_state(context, &built, &loaded);
 	put(&text,
 	    "{\n  \"version\": 1,\n  \"library\": \"%s\",\n  \"device\": \"%s\",\n  \"name\": ", BI_VERSION_STRING,
-	    context->device->spec);
-	put_string(&text, context->device->name);
+	    context->device.info->spec);
+	put_string(&text, context->device.info->name);
 	put(&text, ",\n");
 	put_operations(&text, context);
 	put_waits(&text, context);
 	put_pool(&text, &context->pool);
-	put(&text, "  \"retired\": %u,\n", atomic_load(&context->retired_count));
+	put(&text, "  \"retired\": %u,\n", atomic_load(&context->retired.count));
 	put(&text, "  \"programs\": {\"built\": %" PRIu64 ", \"loaded\": %" PRIu64 "}\n}\n", built, loaded);
 	if (text.failed) {
 		free(text.bytes);

@@ -1,16 +1,19 @@
 #include "common/runtime/stream.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/backend/dispatch.h"
 #include "common/backend/registry.h"
 
 void bi__stream_init(struct bi_stream *stream, struct bi_context *context)
 {
-	stream->context = context;
-	atomic_init(&stream->serial, 0);
 	atomic_init(&stream->refs, 1);
+	stream->context = context;
+	stream->queue = (struct bi__queue){ .native = 0 };
+	stream->id = 0;
+	atomic_init(&stream->serial, 0);
+	stream->release.fn = NULL;
+	stream->release.data = NULL;
 }
 
 uint64_t bi__stream_number(struct bi_stream *stream)
@@ -35,7 +38,7 @@ static int is_context_stream(const struct bi_stream *stream)
 
 int bi__stream_reaches(const struct bi_stream *stream, const struct bi_memory *memory)
 {
-	if (memory->backend != stream->context->backend)
+	if (memory->backend != stream->context->device.backend)
 		return 0;
 	return bi__is_synchronous(memory) || bi__same_space(stream->context, memory->context);
 }
@@ -45,8 +48,8 @@ static pthread_once_t host_once = PTHREAD_ONCE_INIT;
 
 static void make_host_context(void)
 {
-	host_context.backend = bi__registry_host();
-	host_context.device = bi__dispatch_recall(host_context.backend, host_context.backend->name);
+	host_context.device.backend = bi__registry_host();
+	host_context.device.info = bi__dispatch_recall(host_context.device.backend, host_context.device.backend->name);
 	bi__stream_init(&host_context.stream, &host_context);
 }
 
@@ -64,7 +67,6 @@ static int open_stream(struct bi_context *context, struct bi__queue queue, struc
 
 	if (!stream)
 		return bi__fail(err, BI_ENOMEM, "no memory for a stream");
-	memset(stream, 0, sizeof(*stream));
 	bi__stream_init(stream, context);
 	stream->queue = queue;
 	rc = bi__dispatch_stream_open(stream, err);
@@ -87,8 +89,9 @@ int bi_stream_create(struct bi_context *context, unsigned flags, struct bi_strea
 		return bi__fail(err, BI_EINVAL, "context is NULL");
 	if (flags > BI_STREAM_OUT_OF_ORDER)
 		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", flags);
-	if (flags && !(context->device->capabilities & BI_CAP_OUT_OF_ORDER))
-		return bi__fail(err, BI_EUNSUPPORTED, "device %s has no out-of-order streams", context->device->spec);
+	if (flags && !(context->device.info->capabilities & BI_CAP_OUT_OF_ORDER))
+		return bi__fail(err, BI_EUNSUPPORTED, "device %s has no out-of-order streams",
+				context->device.info->spec);
 	return open_stream(context, (struct bi__queue){ .out_of_order = (int)flags }, out, err);
 }
 
@@ -105,8 +108,8 @@ int bi_stream_wrap(struct bi_context *context, uintptr_t handle, bi_release_fn r
 	rc = open_stream(context, (struct bi__queue){ .native = handle }, out, err);
 	if (rc)
 		return rc;
-	(*out)->release = release;
-	(*out)->release_data = release_data;
+	(*out)->release.fn = release;
+	(*out)->release.data = release_data;
 	return BI_OK;
 }
 
@@ -130,8 +133,8 @@ void bi_stream_release(struct bi_stream *stream)
 		if (atomic_fetch_sub_explicit(&stream->refs, 1, memory_order_acq_rel) != 1)
 			return;
 		bi__dispatch_stream_close(stream);
-		if (stream->release)
-			stream->release(stream->release_data);
+		if (stream->release.fn)
+			stream->release.fn(stream->release.data);
 		free(stream);
 	}
 	bi_context_release(context);

@@ -6,7 +6,7 @@
 /* CUDA's legacy default stream has a number instead of a handle. */
 static uint32_t kind_of(const struct bi_stream *stream)
 {
-	enum bi_stream_kind kind = stream->context->backend->stream_kind;
+	enum bi_stream_kind kind = stream->context->device.backend->stream_kind;
 
 	return kind == BI_STREAM_KIND_CUDA && stream->queue.native == 1 ? BI_STREAM_KIND_CUDA_LEGACY : kind;
 }
@@ -108,9 +108,9 @@ int bi__cai_offer_at_once(struct bi_memory *memory, unsigned flags, uintptr_t *s
 static int is_known_kind(const struct bi_context *context, uint32_t kind)
 {
 	if (kind == BI_STREAM_KIND_CL_QUEUE)
-		return context->backend->stream_kind == BI_STREAM_KIND_CL_QUEUE;
+		return context->device.backend->stream_kind == BI_STREAM_KIND_CL_QUEUE;
 	return kind >= BI_STREAM_KIND_CUDA_LEGACY && kind <= BI_STREAM_KIND_CUDA &&
-	       context->backend->stream_kind == BI_STREAM_KIND_CUDA;
+	       context->device.backend->stream_kind == BI_STREAM_KIND_CUDA;
 }
 
 int bi__exchange_accept(struct bi_context *context, const struct bi_exchange *exchange, struct bi__acceptance *out,
@@ -120,7 +120,7 @@ int bi__exchange_accept(struct bi_context *context, const struct bi_exchange *ex
 
 	if (exchange->stream_kind != BI_STREAM_KIND_NONE && !is_known_kind(context, exchange->stream_kind))
 		return bi__fail(err, BI_EUNSUPPORTED, "stream kind %u cannot be waited for on device %s",
-				exchange->stream_kind, context->device->spec);
+				exchange->stream_kind, context->device.info->spec);
 	/* An event on a queue tells in time that the work has failed. In CUDA it says nothing that the stream does not.
 	 */
 	if (exchange->event &&

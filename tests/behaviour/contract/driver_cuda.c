@@ -142,7 +142,7 @@ static int is_ordered(const struct bi_memory *memory)
 
 	if (!cuda_sim() || bi__is_synchronous(memory) || !block->nbytes)
 		return 1;
-	cuda_enter(memory->context->state.native);
+	cuda_enter(memory->context->device.state.native);
 	answer = cuda_sim()->ordered(memory->home->queue.native, block->handle + block->origin, memory->nbytes, 1);
 	cuda_leave();
 	return answer;
