@@ -12,7 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "producer.h"
+#include "contexts.h"
+#include "errors.h"
 
 #define MOST 16
 

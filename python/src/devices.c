@@ -1,5 +1,6 @@
 /* devices(): what can be opened, and why the rest cannot. */
-#include "operations.h"
+#include "devices.h"
+#include "errors.h"
 
 static PyStructSequence_Field fields[] = {
 	{ "spec", "Device string that opens exactly this one: 'opencl:0:1', 'cuda:1'." },

@@ -6,7 +6,8 @@
  */
 #include <string.h>
 
-#include "extension.h"
+#include "dtype.h"
+#include "errors.h"
 
 /* A module that has been imported by somebody, or NULL without exception. New reference. */
 static PyObject *imported(const char *name)

@@ -1,5 +1,5 @@
 /* Exceptions, and what the library's statuses become. */
-#include "extension.h"
+#include "errors.h"
 
 PyObject *bip_InvalidArrayError, *bip_UnsupportedError, *bip_DriverError;
 
@@ -118,3 +118,28 @@ void *bip_raise_export(int rc, const struct bi_error *err)
 		return bip_raise_import(rc, err);
 	}
 }
+
+#if PY_VERSION_HEX >= 0x030C0000
+struct bip_raised bip_put_aside(void)
+{
+	return (struct bip_raised){ PyErr_GetRaisedException() };
+}
+
+void bip_put_back(struct bip_raised raised)
+{
+	PyErr_SetRaisedException(raised.exception);
+}
+#else
+struct bip_raised bip_put_aside(void)
+{
+	struct bip_raised raised;
+
+	PyErr_Fetch(&raised.type, &raised.exception, &raised.traceback);
+	return raised;
+}
+
+void bip_put_back(struct bip_raised raised)
+{
+	PyErr_Restore(raised.type, raised.exception, raised.traceback);
+}
+#endif

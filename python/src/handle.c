@@ -1,5 +1,6 @@
 /* The type Handle: what `buffer` gives, a number that keeps the memory behind it alive. */
-#include "extension.h"
+#include "handle.h"
+#include "lifetime.h"
 
 struct handle {
 	PyObject_HEAD struct bi_view *view;

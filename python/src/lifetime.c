@@ -1,7 +1,9 @@
 /* References to Python objects that the library holds, and lets go of on whatever thread. */
 #include <stdlib.h>
 
-#include "producer.h"
+#include "lifetime.h"
+#include "contexts.h"
+#include "errors.h"
 
 static int is_finalizing(void)
 {

@@ -1,7 +1,15 @@
 /* The module buffer_interface._core. */
-#include "extension.h"
-#include "operations.h"
+#include "contexts.h"
+#include "devices.h"
+#include "errors.h"
+#include "handle.h"
+#include "names.h"
+#include "threads.h"
+#include "type.h"
+#include "import/import.h"
+#include "operations/operations.h"
 
+#define FAST(function) ((PyCFunction)(void (*)(void))(function))
 #define FAST_WORDS (METH_FASTCALL | METH_KEYWORDS)
 
 static PyObject *close_contexts(PyObject *module, PyObject *none)
@@ -12,8 +20,16 @@ static PyObject *close_contexts(PyObject *module, PyObject *none)
 	Py_RETURN_NONE;
 }
 
+static PyObject *trim(PyObject *module, PyObject *none)
+{
+	(void)module;
+	(void)none;
+	bip_contexts_close(0);
+	Py_RETURN_NONE;
+}
+
 static PyMethodDef functions[] = {
-	{ "buffer_interface", (PyCFunction)(void (*)(void))bip_buffer_interface, FAST_WORDS,
+	{ "buffer_interface", FAST(bip_buffer_interface), FAST_WORDS,
 	  "buffer_interface($module, obj, /, *, stream=None, producer_stream=None, sync=True, writable=None, "
 	  "mask='refuse', "
 	  "check=True, trust=False, protocol=None, copy=False)\n--\n\n"
@@ -48,6 +64,46 @@ static PyMethodDef functions[] = {
 	  "variable\n"
 	  "BI_THREADS says, else as many as this process may use, at most 8. ValueError for any other count than "
 	  "0..64." },
+	{ "empty", FAST(bip_empty), FAST_WORDS,
+	  "empty(shape, dtype, *, device='auto', stream=None)\n--\n\n"
+	  "A dense C-order array whose elements are not set. `device` is a device string, an ordinal of CUDA, an entry "
+	  "of\n"
+	  "devices() or another BufferInterface; 'auto' is what the environment variable BI_DEVICE names, or else the "
+	  "best\n"
+	  "that there is. With a stream, what is enqueued on it from now on may use the "
+	  "array." },
+	{ "zeros", FAST(bip_zeros), FAST_WORDS,
+	  "zeros(shape, dtype, *, device='auto', stream=None)\n--\n\nLike empty(), and every byte becomes 0. "
+	  "Enqueued." },
+	{ "full", FAST(bip_full), FAST_WORDS,
+	  "full(shape, value, dtype, *, device='auto', stream=None)\n--\n\n"
+	  "Like empty(), and every element becomes the value. Enqueued. OverflowError for an integer that does not "
+	  "fit." },
+	{ "empty_like", FAST(bip_empty_like), FAST_WORDS,
+	  "empty_like(x, *, device=None)\n--\n\nA dense array with the shape and type of any array, on its device or "
+	  "another." },
+	{ "from_numpy", FAST(bip_from_numpy), FAST_WORDS,
+	  "from_numpy(array, *, device='auto')\n--\n\n"
+	  "A dense copy of any array on a device. An array that is not a BufferInterface has been read when this "
+	  "returns." },
+	{ "copyto", FAST(bip_copyto), FAST_WORDS,
+	  "copyto(dst, src, *, stream=None)\n--\n\n"
+	  "dst[...] = src between any arrays of any devices; src is broadcast, or a scalar. Bytes are moved, nothing "
+	  "is\n"
+	  "converted: TypeError if the types differ. Enqueued where both are BufferInterfaces; host memory has been "
+	  "read\n"
+	  "when this returns. The stream is one of dst's device, or of src's if dst is in host memory." },
+	{ "asarray", FAST(bip_asarray), FAST_WORDS,
+	  "asarray(obj, *, dtype=None, device=None, copy=None)\n--\n\n"
+	  "Any array as a BufferInterface, copied if it is elsewhere than on `device`, or if copy is True. ValueError "
+	  "if\n"
+	  "copy is False and it must be copied, TypeError if it is not of the given type." },
+	{ "shares_memory", FAST(bip_shares_memory), FAST_WORDS,
+	  "shares_memory(a, b)\n--\n\nTrue if an element of one array shares a byte with one of the other. Exact." },
+	{ "join", FAST(bip_join_streams), FAST_WORDS,
+	  "join(streams, into, device)\n--\n\n"
+	  "What is enqueued on the stream `into` from now on comes after what is now on each of the streams." },
+	{ "trim", trim, METH_NOARGS, "trim()\n--\n\nGives memory and contexts that nothing uses back to the drivers." },
 	{ "_close_contexts", close_contexts, METH_NOARGS, NULL },
 	{ NULL, NULL, 0, NULL },
 };
@@ -72,8 +128,7 @@ static int check_interpreter(void)
 static int execute(PyObject *module)
 {
 	if (check_interpreter() || bip_names_init() || bip_errors_init(module) || bip_type_ready(module) ||
-	    PyModule_AddType(module, &bip_map_type) || bip_devices_ready(module) ||
-	    PyModule_AddFunctions(module, bip_operation_functions))
+	    bip_handle_ready(module) || PyModule_AddType(module, &bip_map_type) || bip_devices_ready(module))
 		return -1;
 	return PyModule_AddStringConstant(module, "__version__", bi_version());
 }

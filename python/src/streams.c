@@ -1,7 +1,10 @@
 /* Streams that users give: numbers, and the objects of other libraries. */
 #include <string.h>
 
-#include "extension.h"
+#include "streams.h"
+#include "errors.h"
+#include "lifetime.h"
+#include "names.h"
 
 /* The legacy default stream, which most libraries call 0. */
 #define LEGACY 1

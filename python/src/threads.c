@@ -1,7 +1,8 @@
 /* How many threads share a large copy on the processor. */
 #include <limits.h>
 
-#include "extension.h"
+#include "threads.h"
+#include "errors.h"
 
 PyObject *bip_threads(PyObject *module, PyObject *none)
 {

@@ -1,0 +1,141 @@
+/* The argument `device`: which context it means. */
+#include <limits.h>
+#include <string.h>
+
+#include "device_argument.h"
+#include "contexts.h"
+#include "lifetime.h"
+#include "object.h"
+
+static int context_of_array(PyObject *array, struct bi_context **out)
+{
+	struct bi_view *view = bip_hold(array);
+	int rc = 0;
+
+	if (!view)
+		return -1;
+	if (bi_memory_is_host(bi_view_memory(view)))
+		rc = bip_context_host(out);
+	else
+		*out = bi_context_retain(bi_memory_context(bi_view_memory(view)));
+	bip_release_view(view);
+	return rc;
+}
+
+static int context_of_ordinal(PyObject *number, struct bi_context **out)
+{
+	int overflow;
+	long ordinal = PyLong_AsLongAndOverflow(number, &overflow);
+
+	if (!overflow && ordinal >= 0 && ordinal <= INT_MAX)
+		return bip_context_cuda((int)ordinal, out);
+	PyErr_Format(PyExc_ValueError, "device is %R, no ordinal of a CUDA device, which is 0 or above", number);
+	return -1;
+}
+
+/* (platform, ordinal), as the attribute `device` of an OpenCL array says it. */
+static int context_of_pair(PyObject *pair, struct bi_context **out)
+{
+	char text[48];
+	int platform, ordinal;
+
+	if (!PyArg_ParseTuple(pair, "ii;device is a tuple, but not of two ints (platform, ordinal)", &platform,
+			      &ordinal))
+		return -1;
+	if (platform < 0 || ordinal < 0) {
+		PyErr_Format(PyExc_ValueError,
+			     "device is (%d, %d), and -1 says that the device is not known; give the array itself",
+			     platform, ordinal);
+		return -1;
+	}
+	PyOS_snprintf(text, sizeof(text), "opencl:%d:%d", platform, ordinal);
+	return bip_context_open(text, out);
+}
+
+/* "0", or "0:1" where there may be several. */
+static int is_numbers(const char *text, int most)
+{
+	for (int count = 1; count <= most; count++) {
+		size_t digits = strspn(text, "0123456789");
+
+		if (!digits)
+			return 0;
+		text += digits;
+		if (!*text++)
+			return 1;
+		if (text[-1] != ':')
+			return 0;
+	}
+	return 0;
+}
+
+/*
+ * Is it a device string at all? Whether there is such a device is another question. Behind a backend come numbers or
+ * part of a name.
+ */
+static int is_device_text(const char *text)
+{
+	static const struct {
+		const char *backend;
+		int numbers;
+	} backends[] = { { "auto", 0 }, { "host", 0 }, { "cuda", 1 }, { "opencl", 2 } };
+	size_t length = strcspn(text, ":");
+	const char *rest = text + length + 1;
+
+	if (*text == '#')
+		return is_numbers(text + 1, 1);
+	for (size_t i = 0; i < Py_ARRAY_LENGTH(backends); i++) {
+		if (strlen(backends[i].backend) != length || memcmp(text, backends[i].backend, length))
+			continue;
+		return !text[length] || (backends[i].numbers && *rest &&
+					 (*rest < '0' || *rest > '9' || is_numbers(rest, backends[i].numbers)));
+	}
+	return 0;
+}
+
+static int context_of_text(PyObject *text, struct bi_context **out)
+{
+	Py_ssize_t length;
+	const char *spec = PyUnicode_AsUTF8AndSize(text, &length);
+
+	if (spec && strlen(spec) == (size_t)length && is_device_text(spec))
+		return bip_context_open(spec, out);
+	if (spec)
+		PyErr_Format(PyExc_ValueError,
+			     "device is %R, no device string: 'auto', '#N', 'host', 'cuda', 'cuda:N', 'opencl', "
+			     "'opencl:N', 'opencl:N:N', or part of a name behind 'cuda:' and 'opencl:'",
+			     text);
+	return -1;
+}
+
+/* An entry of devices(). */
+static int context_of_entry(PyObject *device, struct bi_context **out)
+{
+	PyObject *spec = PyObject_GetAttrString(device, "spec");
+	int rc = -1;
+
+	if (spec && PyUnicode_Check(spec))
+		rc = context_of_text(spec, out);
+	else if (spec || PyErr_ExceptionMatches(PyExc_AttributeError))
+		PyErr_Format(PyExc_TypeError,
+			     "device is of type %.100s, not a device string, an ordinal, (platform, ordinal), "
+			     "an entry of devices() or a BufferInterface",
+			     Py_TYPE(device)->tp_name);
+	Py_XDECREF(spec);
+	return rc;
+}
+
+int bip_device_context(PyObject *device, struct bi_context **out)
+{
+	if (!device || device == Py_None)
+		return bip_context_open("auto", out);
+	if (PyUnicode_Check(device))
+		return context_of_text(device, out);
+	if (BIP_CHECK(device))
+		return context_of_array(device, out);
+	if (PyLong_Check(device) && !PyBool_Check(device))
+		return context_of_ordinal(device, out);
+	if (PyTuple_CheckExact(device))
+		return context_of_pair(device, out);
+	return context_of_entry(device, out);
+}

@@ -1,0 +1,406 @@
+/* __dlpack__ and __dlpack_device__: capsules, and who waits for whom before one is given. */
+#include <string.h>
+
+#include "contexts.h"
+#include "dense.h"
+#include "errors.h"
+#include "host_memory.h"
+#include "lifetime.h"
+#include "names.h"
+#include "object.h"
+#include "export/export.h"
+
+static const char versioned[] = "dltensor_versioned", unversioned[] = "dltensor";
+
+/* What the consumer asks for. The reference is borrowed. */
+struct wish {
+	PyObject *stream; /* NULL: None */
+	int has_version; /* 1: major version 1 or above is understood */
+	int has_device;
+	struct bi_dl_device device;
+	int copy; /* -1: None */
+};
+
+/* Arguments */
+
+static int read_pair(PyObject *value, const char *name, PyObject **first, PyObject **second)
+{
+	if (PyTuple_Check(value) && PyTuple_GET_SIZE(value) == 2) {
+		*first = PyTuple_GET_ITEM(value, 0);
+		*second = PyTuple_GET_ITEM(value, 1);
+		if (PyLong_Check(*first) && PyLong_Check(*second))
+			return 0;
+	}
+	PyErr_Format(PyExc_TypeError, "%s is %R, not a tuple of two ints [D2]", name, value);
+	return -1;
+}
+
+static int read_version(PyObject *value, struct wish *out)
+{
+	PyObject *major, *minor;
+	int overflow;
+
+	if (value == Py_None)
+		return 0;
+	if (read_pair(value, "max_version", &major, &minor))
+		return -1;
+	out->has_version = PyLong_AsLongAndOverflow(major, &overflow) >= 1 || overflow > 0;
+	return 0;
+}
+
+static int read_device(PyObject *value, struct wish *out)
+{
+	PyObject *first, *second;
+	int overflow, overflow_id;
+	long type, id;
+
+	if (value == Py_None)
+		return 0;
+	if (read_pair(value, "dl_device", &first, &second))
+		return -1;
+	type = PyLong_AsLongAndOverflow(first, &overflow);
+	id = PyLong_AsLongAndOverflow(second, &overflow_id);
+	if (overflow || overflow_id || type != (int32_t)type || id != (int32_t)id) {
+		PyErr_Format(bip_UnsupportedError, "dl_device is %R, which does not fit into two int32 [D12]", value);
+		return -1;
+	}
+	out->has_device = 1;
+	out->device = (struct bi_dl_device){ (int32_t)type, (int32_t)id };
+	return 0;
+}
+
+static int read_copy(PyObject *value, struct wish *out)
+{
+	if (value != Py_None)
+		out->copy = PyObject_IsTrue(value);
+	return PyErr_Occurred() ? -1 : 0;
+}
+
+static int read_named(PyObject *name, PyObject *value, struct wish *out)
+{
+	if (name == bip_name.max_version)
+		return read_version(value, out);
+	if (name == bip_name.dl_device)
+		return read_device(value, out);
+	if (name == bip_name.copy)
+		return read_copy(value, out);
+	if (name != bip_name.stream)
+		return 1;
+	out->stream = value == Py_None ? NULL : value;
+	return 0;
+}
+
+/* Names that are made at run time are not interned [D1]. */
+static int read_word(PyObject *name, PyObject *value, struct wish *out)
+{
+	PyObject *known[] = { bip_name.stream, bip_name.max_version, bip_name.dl_device, bip_name.copy };
+	int rc = read_named(name, value, out);
+
+	for (size_t i = 0; rc > 0 && i < Py_ARRAY_LENGTH(known); i++)
+		if (PyUnicode_Compare(name, known[i]) == 0)
+			return read_named(known[i], value, out);
+	if (rc > 0)
+		PyErr_Format(PyExc_TypeError, "__dlpack__() has no argument %R [D1]", name);
+	return rc ? -1 : 0;
+}
+
+static int read_wish(PyObject *const *args, Py_ssize_t count, PyObject *names, struct wish *out)
+{
+	*out = (struct wish){ .copy = -1 };
+	if (count) {
+		PyErr_Format(PyExc_TypeError, "__dlpack__() takes keywords only, not %zd positional arguments [D1]",
+			     count);
+		return -1;
+	}
+	for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); i++)
+		if (read_word(PyTuple_GET_ITEM(names, i), args[i], out))
+			return -1;
+	return 0;
+}
+
+/* Order */
+
+static int refuse_stream(PyObject *stream, const char *rule)
+{
+	PyErr_Format(bip_UnsupportedError, "stream is %R; %s [D11]", stream, rule);
+	return -1;
+}
+
+/* 0 could mean either default stream; -1 is the consumer's word that he needs no order. */
+static int read_stream(PyObject *stream, int64_t *out)
+{
+	*out = 1;
+	if (!stream)
+		return 0;
+	if (!PyLong_Check(stream)) {
+		PyErr_Format(PyExc_TypeError, "stream is of type %.100s, not an int [D11]", Py_TYPE(stream)->tp_name);
+		return -1;
+	}
+	*out = PyLong_AsLongLong(stream);
+	if (PyErr_Occurred())
+		return -1;
+	if (*out > 0 || *out == -1)
+		return 0;
+	PyErr_Format(PyExc_ValueError, "stream is %lld, not -1, 1, 2 or the handle of a stream [D11]", (long long)*out);
+	return -1;
+}
+
+/* A thread that waits for a device may have the lock of memory that is not idle. */
+static int acquire(const struct bi_view *view, int64_t handle)
+{
+	struct bi_stream *stream;
+	struct bi_error err;
+	int rc;
+
+	if (bi_view_is_idle(view))
+		return 0;
+	rc = bi_stream_wrap(bi_memory_context(bi_view_memory(view)), (uintptr_t)handle, NULL, NULL, &stream, &err);
+	if (!rc) {
+		Py_BEGIN_ALLOW_THREADS
+		rc = bi_view_acquire(view, stream, &err);
+		bi_stream_release(stream);
+		Py_END_ALLOW_THREADS
+	}
+	if (rc)
+		bip_raise_export(rc, &err);
+	return rc ? -1 : 0;
+}
+
+static int is_minus_one(PyObject *stream)
+{
+	int overflow;
+
+	return PyLong_Check(stream) && PyLong_AsLongAndOverflow(stream, &overflow) == -1 && !overflow;
+}
+
+/* The memory is ready for what the consumer will do. */
+static int make_ready(struct bi_view *view, PyObject *stream)
+{
+	struct bi_dl_device device;
+	int64_t handle;
+
+	if (bip_is_host(view)) {
+		if (stream && !is_minus_one(stream))
+			return refuse_stream(stream, "host memory has none, so None or -1 is asked for");
+		return stream ? 0 : bip_settle(view);
+	}
+	device = bi_dlpack_device(view);
+	if (device.device_type == BI_DEVICE_OPENCL)
+		return stream ? refuse_stream(stream, "for a queue of OpenCL DLPack has no number") : bip_settle(view);
+	if (read_stream(stream, &handle))
+		return -1;
+	return handle == -1 ? 0 : acquire(view, handle);
+}
+
+/* Capsules */
+
+void bip_delete_export(struct bi_dl_managed_versioned *tensor)
+{
+	struct bi_view *view = bi_dlpack_view(tensor);
+
+	if (bip_releases_at_once(view)) {
+		tensor->deleter(tensor);
+		return;
+	}
+	bi_view_retain(view);
+	tensor->deleter(tensor);
+	bip_release_view(view);
+}
+
+static void delete_plain(struct bi_dl_managed *tensor)
+{
+	struct bi_view *view = bi_view_retain(bi_dlpack_view_unversioned(tensor));
+
+	tensor->deleter(tensor);
+	bip_release_view(view);
+}
+
+/* Is the tensor still in the capsule? A consumer that has it has renamed the capsule. */
+static int has_name(PyObject *capsule, const char *name)
+{
+	const char *present = PyCapsule_GetName(capsule);
+
+	return present == name || (present && strcmp(present, name) == 0);
+}
+
+static void free_versioned(PyObject *capsule)
+{
+	if (has_name(capsule, versioned))
+		bip_delete_export(PyCapsule_GetPointer(capsule, versioned));
+}
+
+static void free_unversioned(PyObject *capsule)
+{
+	if (has_name(capsule, unversioned))
+		delete_plain(PyCapsule_GetPointer(capsule, unversioned));
+}
+
+/* The tensor is taken, also on failure. */
+static PyObject *wrap_versioned(struct bi_dl_managed_versioned *tensor)
+{
+	PyObject *capsule = PyCapsule_New(tensor, versioned, free_versioned);
+
+	if (!capsule)
+		bip_delete_export(tensor);
+	return capsule;
+}
+
+static PyObject *versioned_capsule(struct bi_view *view, uint64_t flags)
+{
+	struct bi_dl_managed_versioned *tensor;
+	struct bi_error err;
+	int rc = bi_dlpack_export(view, flags, &tensor, &err);
+
+	return rc ? bip_raise_export(rc, &err) : wrap_versioned(tensor);
+}
+
+static PyObject *unversioned_capsule(struct bi_view *view)
+{
+	struct bi_dl_managed *tensor;
+	struct bi_error err;
+	PyObject *capsule;
+	int rc = bi_dlpack_export_unversioned(view, &tensor, &err);
+
+	if (rc)
+		return bip_raise_export(rc, &err);
+	capsule = PyCapsule_New(tensor, unversioned, free_unversioned);
+	if (!capsule)
+		tensor->deleter(tensor); /* the caller holds the view */
+	return capsule;
+}
+
+/* A capsule holds the view itself, so that this is not the last reference. */
+static PyObject *end_of_hold(struct bi_view *view, PyObject *capsule)
+{
+	if (capsule)
+		bi_view_release(view);
+	else
+		bip_release_view(view);
+	return capsule;
+}
+
+static PyObject *give(struct bi_view *view, const struct wish *wish, uint64_t flags)
+{
+	if (make_ready(view, wish->stream))
+		return NULL;
+	return wish->has_version ? versioned_capsule(view, flags) : unversioned_capsule(view);
+}
+
+/* Copies */
+
+/* A dense array on the host. The view is held by the caller. */
+static struct bi_view *copy_to_host(const struct bi_view *view)
+{
+	struct bi_context *context;
+	struct bi_view *copy;
+
+	if (bip_context_host(&context))
+		return NULL;
+	bip_copy_into(context, view, NULL, &copy);
+	bip_release_context(context);
+	return copy;
+}
+
+/* A stream that the consumer named is one of the device that the array comes from; on the host it has no meaning. */
+static PyObject *give_host_copy(const struct bi_view *view, struct wish *wish)
+{
+	struct bi_dl_tensor ignored;
+	struct bi_error err;
+	struct bi_view *copy;
+	PyObject *capsule;
+	int rc = bi_dlpack_describe(view, &ignored, &err);
+
+	if (rc)
+		return bip_raise_export(rc, &err);
+	copy = copy_to_host(view);
+	if (!copy)
+		return NULL;
+	wish->stream = NULL;
+	capsule = give(copy, wish, BI_DL_COPIED);
+	return end_of_hold(copy, capsule);
+}
+
+static PyObject *give_copy(struct bi_view *view, const struct wish *wish)
+{
+	struct bi_view *copy;
+	PyObject *capsule;
+
+	if (bip_copy_view(view, NULL, &copy))
+		return NULL;
+	capsule = give(copy, wish, BI_DL_COPIED);
+	return end_of_hold(copy, capsule);
+}
+
+static PyObject *give_elsewhere(const struct bi_view *view, struct wish *wish)
+{
+	struct bi_dl_device own = bi_dlpack_device(view), device = wish->device;
+
+	if (device.device_type == BI_DEVICE_CPU && device.device_id == 0 && wish->copy)
+		return give_host_copy(view, wish);
+	PyErr_Format(bip_UnsupportedError, "dl_device is (%d, %d), the array is on (%d, %d)%s [D12]",
+		     device.device_type, device.device_id, own.device_type, own.device_id,
+		     wish->copy ? "; it can be copied to (1, 0) only" : ", and copy is False");
+	return NULL;
+}
+
+static PyObject *give_as_wished(struct bi_view *view, struct wish *wish)
+{
+	if (wish->has_device) {
+		struct bi_dl_device own = bi_dlpack_device(view);
+
+		if (own.device_type != wish->device.device_type || own.device_id != wish->device.device_id)
+			return give_elsewhere(view, wish);
+	}
+	return wish->copy > 0 ? give_copy(view, wish) : give(view, wish, 0);
+}
+
+static PyObject *give_held(PyObject *self, struct wish *wish)
+{
+	struct bi_view *view = bip_hold(self);
+
+	return view ? end_of_hold(view, give_as_wished(view, wish)) : NULL;
+}
+
+/* What is idle is ready wherever it is, for a consumer that names no stream. */
+static int is_plain(const struct wish *wish)
+{
+	return wish->has_version && !wish->has_device && !wish->stream && wish->copy <= 0;
+}
+
+/* The way of most calls counts nothing but what the tensor holds; what waits or fails goes the long way. */
+static PyObject *give_at_once(PyObject *self, struct wish *wish)
+{
+	struct bi_dl_managed_versioned *tensor;
+	struct bi_view *view;
+	int is_done;
+
+	BIP_LOCK(self)
+	view = bip_lend(self);
+	is_done = view && bi_view_is_idle(view) && bi_dlpack_export_held(view, 0, &tensor, NULL) == BI_OK;
+	if (view && !is_done)
+		bip_lend_back(self);
+	BIP_UNLOCK()
+	return is_done ? wrap_versioned(tensor) : give_held(self, wish);
+}
+
+PyObject *bip_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+	struct wish wish;
+
+	if (read_wish(args, count, names, &wish) || bip_refuse_mask(self, "__dlpack__()"))
+		return NULL;
+	return is_plain(&wish) ? give_at_once(self, &wish) : give_held(self, &wish);
+}
+
+PyObject *bip_dlpack_device(PyObject *self, PyObject *none)
+{
+	struct bi_view *view = bip_hold(self);
+	struct bi_dl_device device;
+
+	(void)none;
+	if (!view)
+		return NULL;
+	device = bi_dlpack_device(view);
+	bi_view_release(view);
+	return Py_BuildValue("(ii)", device.device_type, device.device_id);
+}

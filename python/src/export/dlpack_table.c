@@ -1,0 +1,308 @@
+/*
+ * DLPack's table of C functions for consumers that come often: `__dlpack_c_exchange_api__` on the type
+ *
+ * Consumers launch on current_work_stream without waiting. On CUDA that is the context stream, so memory that is given
+ * comes home to it first. Where a consumer is told of no stream (host, OpenCL), pending work is waited for.
+ */
+#include "contexts.h"
+#include "dlpack_table.h"
+#include "errors.h"
+#include "host_memory.h"
+#include "lifetime.h"
+#include "object.h"
+#include "export/export.h"
+
+typedef void set_error(void *error, const char *kind, const char *message);
+
+/* From our objects */
+
+static int check(PyObject *object)
+{
+	if (BIP_CHECK(object))
+		return bip_refuse_mask(object, "DLPack");
+	PyErr_Format(PyExc_TypeError, "a BufferInterface is needed, not %.100s [X6]", Py_TYPE(object)->tp_name);
+	return -1;
+}
+
+static int is_on_cuda(int32_t device_type)
+{
+	return device_type == BI_DEVICE_CUDA || device_type == BI_DEVICE_CUDA_MANAGED;
+}
+
+static int make_ready(struct bi_view *view, int32_t device_type)
+{
+	struct bi_error err;
+	int rc;
+
+	if (!is_on_cuda(device_type))
+		return bip_settle(view);
+	/* A thread that waits for a device may have the lock of the memory. */
+	Py_BEGIN_ALLOW_THREADS
+	rc = bi_view_rehome(view, &err);
+	Py_END_ALLOW_THREADS
+	if (rc)
+		bip_raise_export(rc, &err);
+	return rc ? -1 : 0;
+}
+
+/* The tensor holds the view, whatever happens to the object while it is made ready. */
+static int export(struct bi_view *view, struct bi_dl_managed_versioned **out)
+{
+	struct bi_error err;
+	int rc = bi_dlpack_export(view, 0, out, &err);
+
+	if (rc) {
+		bip_raise_export(rc, &err);
+		return -1;
+	}
+	if (make_ready(view, (*out)->tensor.device.device_type) == 0)
+		return 0;
+	bip_delete_export(*out);
+	*out = NULL;
+	return -1;
+}
+
+static int export_pending(PyObject *object, struct bi_dl_managed_versioned **out)
+{
+	struct bi_view *view;
+	int rc = -1;
+
+	BIP_LOCK(object)
+	view = bip_view(object);
+	if (view)
+		rc = export(view, out);
+	BIP_UNLOCK()
+	return rc;
+}
+
+static int is_ready(const struct bi_view *view)
+{
+	return bi_view_is_idle(view) && !is_on_cuda(bi_dlpack_device(view).device_type);
+}
+
+/* What waits or fails goes the long way. */
+static int from_object(void *object, struct bi_dl_managed_versioned **out)
+{
+	struct bi_view *view;
+	int is_done;
+
+	*out = NULL;
+	if (check(object))
+		return -1;
+	BIP_LOCK(object)
+	view = bip_lend(object);
+	is_done = view && is_ready(view) && bi_dlpack_export_held(view, 0, out, NULL) == BI_OK;
+	if (view && !is_done)
+		bip_lend_back(object);
+	BIP_UNLOCK()
+	return is_done ? 0 : export_pending(object, out);
+}
+
+static int describe(const struct bi_view *view, struct bi_dl_tensor *out)
+{
+	struct bi_error err;
+	int rc = bi_dlpack_describe(view, out, &err);
+
+	if (rc)
+		bip_raise_export(rc, &err);
+	return rc ? -1 : 0;
+}
+
+/* What is described is a part of the view, which the object may have let go in the meantime. */
+static int describe_pending(PyObject *object, struct bi_dl_tensor *out)
+{
+	struct bi_view *view = bip_hold(object);
+	int rc =
+		view && !describe(view, out) && !make_ready(view, out->device.device_type) && bip_view(object) ? 0 : -1;
+
+	bip_release_view(view);
+	return rc;
+}
+
+/* The way of every call counts nothing; what waits or fails goes the long way. */
+static int describe_object(void *object, struct bi_dl_tensor *out)
+{
+	struct bi_view *view;
+	int is_done;
+
+	if (check(object))
+		return -1;
+	BIP_LOCK(object)
+	view = ((struct bip_object *)object)->view;
+	is_done = view && is_ready(view) && bi_dlpack_describe(view, out, NULL) == BI_OK;
+	BIP_UNLOCK()
+	return is_done ? 0 : describe_pending(object, out);
+}
+
+/* To our objects */
+
+static int context_of(struct bi_dl_device device, struct bi_context **out)
+{
+	if (is_on_cuda(device.device_type))
+		return bip_context_cuda(device.device_id, out);
+	return bip_context_host(out);
+}
+
+/* Takes the tensor, unless it fails. */
+static struct bi_view *import(struct bi_dl_managed_versioned *tensor)
+{
+	struct bi_context *context;
+	struct bi_error err;
+	struct bi_view *view;
+	int rc;
+
+	if (tensor->version.major != BI_DLPACK_MAJOR) {
+		PyErr_Format(bip_InvalidArrayError, "the tensor has version %u.%u, not %d.x [E2]",
+			     tensor->version.major, tensor->version.minor, BI_DLPACK_MAJOR);
+		return NULL;
+	}
+	if (context_of(tensor->tensor.device, &context))
+		return NULL;
+	rc = bi_dlpack_import(context, tensor, NULL, &view, &err);
+	bip_release_context(context);
+	return rc ? bip_raise_import(rc, &err) : view;
+}
+
+/* The producer's function may run Python. */
+static void let_go(struct bi_dl_managed_versioned *tensor)
+{
+	struct bip_raised raised = bip_put_aside();
+
+	if (tensor->deleter)
+		tensor->deleter(tensor);
+	bip_put_back(raised);
+}
+
+/* The tensor is taken, whatever becomes of it [X7]. */
+static int to_object(struct bi_dl_managed_versioned *tensor, void **out)
+{
+	struct bi_view *view = import(tensor);
+	struct bip_object *object;
+
+	*out = NULL;
+	if (!view) {
+		let_go(tensor);
+		return -1;
+	}
+	object = (struct bip_object *)bip_new(view);
+	if (!object)
+		return -1;
+	if (!bip_is_host(view))
+		object->flags |= BIP_WAIT_AT_EXIT;
+	*out = object;
+	return 0;
+}
+
+/* Streams */
+
+/* Who asks ignores failures, so a device that cannot be opened has no stream [X8]. */
+static int current_work_stream(int32_t device_type, int32_t device_id, void **out)
+{
+	struct bi_context *context;
+
+	*out = NULL;
+	if (!is_on_cuda(device_type))
+		return 0;
+	if (bip_context_cuda(device_id, &context)) {
+		PyErr_Clear();
+		return 0;
+	}
+	*out = (void *)bi_stream_handle(bi_context_stream(context));
+	bip_release_context(context);
+	return 0;
+}
+
+/* New tensors */
+
+static int fail(void *error, set_error *set, const char *kind, const char *message)
+{
+	if (set)
+		set(error, kind, message);
+	return -1;
+}
+
+/* As text, because who calls may not know of Python's exceptions. */
+static int fail_with_exception(void *error, set_error *set)
+{
+	struct bip_raised raised = bip_put_aside();
+	PyObject *text = raised.exception ? PyObject_Str(raised.exception) : NULL;
+	const char *message = text ? PyUnicode_AsUTF8(text) : NULL;
+	int rc;
+
+	rc = fail(error, set, "RuntimeError", message ? message : "the device cannot be opened");
+	Py_XDECREF(text);
+	bip_put_back(raised);
+	PyErr_Clear();
+	return rc;
+}
+
+/* The cache of contexts is Python's; what it raises is passed on. */
+static int context_for(struct bi_dl_device device, struct bi_context **out, void *error, set_error *set)
+{
+	PyGILState_STATE state;
+	int rc;
+
+	if (device.device_type != BI_DEVICE_CPU && device.device_type != BI_DEVICE_CUDA)
+		return fail(error, set, "BufferError", "tensors are allocated on devices of type 1 (CPU) and 2 (CUDA)");
+	state = PyGILState_Ensure();
+	rc = context_of(device, out);
+	if (rc)
+		rc = fail_with_exception(error, set);
+	PyGILState_Release(state);
+	return rc;
+}
+
+static void release_context(struct bi_context *context)
+{
+	PyGILState_STATE state = PyGILState_Ensure();
+
+	bip_release_context(context);
+	PyGILState_Release(state);
+}
+
+static int allocate_on(struct bi_context *context, const struct bi_dl_tensor *prototype,
+		       struct bi_dl_managed_versioned **out, struct bi_error *err)
+{
+	const struct bi_dl_type *type = &prototype->dtype;
+	struct bi_dtype dtype;
+	struct bi_view *view = NULL;
+	int rc = bi_dtype_from_dlpack(type->code, type->bits, type->lanes, &dtype, err);
+
+	if (!rc)
+		rc = bi_view_empty(context, dtype, prototype->ndim, prototype->shape, &view, err);
+	if (!rc)
+		rc = bi_dlpack_export(view, 0, out, err);
+	bi_view_release(view);
+	return rc;
+}
+
+/* May be called without the GIL. */
+static int allocate(struct bi_dl_tensor *prototype, struct bi_dl_managed_versioned **out, void *error, set_error *set)
+{
+	struct bi_context *context;
+	struct bi_error err;
+	int rc;
+
+	*out = NULL;
+	if (context_for(prototype->device, &context, error, set))
+		return -1;
+	rc = allocate_on(context, prototype, out, &err);
+	release_context(context);
+	if (rc)
+		return fail(error, set, rc == BI_ENOMEM ? "MemoryError" : "BufferError", err.message);
+	return 0;
+}
+
+PyObject *bip_dlpack_capsule(void)
+{
+	static const struct bip_dlpack_table api = {
+		.header = { { BI_DLPACK_MAJOR, BI_DLPACK_MINOR }, NULL },
+		.allocate = allocate,
+		.from_object = from_object,
+		.to_object = to_object,
+		.describe_object = describe_object,
+		.current_work_stream = current_work_stream,
+	};
+
+	return PyCapsule_New((void *)(uintptr_t)&api, BIP_DLPACK_TABLE, NULL);
+}

@@ -1,0 +1,366 @@
+/* Host memory for consumers of host memory: the buffer protocol and NumPy's. Masked arrays are never in it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "dtype.h"
+#include "errors.h"
+#include "host_memory.h"
+#include "lifetime.h"
+#include "names.h"
+#include "object.h"
+#include "shapes.h"
+#include "export/export.h"
+#include "export/format.h"
+#include "export/pattern.h"
+
+/* Consumers of host memory know of no mask, and would take every element for one that counts. */
+#define MASKED "the array is masked, and would be wrong without its mask [H5]"
+
+int bip_refuse_host_mask(PyObject *self)
+{
+	if (!((struct bip_object *)self)->mask)
+		return 0;
+	PyErr_SetString(bip_UnsupportedError, MASKED);
+	return -1;
+}
+
+static int is_contiguous(const struct bi_view *view, char order)
+{
+	struct bi_layout layout;
+
+	bi_view_layout(view, &layout);
+	return bi_layout_is_contiguous(&layout, order);
+}
+
+/* The buffer protocol */
+
+/* What a Py_buffer points to; the object may let its memory go meanwhile. */
+struct lent {
+	struct bi_view *view;
+	Py_ssize_t size; /* elements */
+	char format[BIP_FORMAT_TEXT];
+	Py_ssize_t dims[]; /* shape, strides */
+};
+
+static int has(int flags, int wanted)
+{
+	return (flags & wanted) == wanted;
+}
+
+/* NULL, or what about the request the array cannot give. */
+static const char *refusal(const struct bi_view *view, int flags)
+{
+	if (has(flags, PyBUF_WRITABLE) && bi_view_flags(view) & BI_VIEW_READONLY)
+		return "the array is read-only, and a writable buffer is asked for";
+	if (has(flags, PyBUF_FORMAT) && !has(flags, PyBUF_ND))
+		return "a format is asked for, but no shape";
+	if ((!has(flags, PyBUF_STRIDES) || has(flags, PyBUF_C_CONTIGUOUS)) && !is_contiguous(view, 'C'))
+		return "the array is not C-contiguous, and no strides are asked for";
+	if (has(flags, PyBUF_F_CONTIGUOUS) && !is_contiguous(view, 'F'))
+		return "the array is not Fortran-contiguous";
+	if (has(flags, PyBUF_ANY_CONTIGUOUS) && !is_contiguous(view, 'C') && !is_contiguous(view, 'F'))
+		return "the array is not contiguous";
+	return NULL;
+}
+
+static int check_request(const struct bi_view *view, int flags)
+{
+	const char *text;
+
+	if (!bip_is_host(view)) {
+		PyErr_Format(bip_UnsupportedError,
+			     "the memory is that of %s, which the CPU does not share: use map() or to('host') [H1]",
+			     bi_context_device(bi_memory_context(bi_view_memory(view)))->spec);
+		return -1;
+	}
+	text = refusal(view, flags);
+	if (text)
+		PyErr_Format(PyExc_BufferError, "%s [H2]", text);
+	return text ? -1 : 0;
+}
+
+/* The view is taken, also on failure. */
+static struct lent *lend(struct bi_view *view, int flags)
+{
+	int ndim = bi_view_ndim(view);
+	const int64_t *shape = bi_view_shape(view), *strides = bi_view_strides(view);
+	struct lent *lent = malloc(sizeof(*lent) + 2 * (size_t)ndim * sizeof(lent->dims[0]));
+
+	if (!lent) {
+		PyErr_NoMemory();
+		bip_release_view(view);
+		return NULL;
+	}
+	lent->view = view;
+	lent->size = 1;
+	for (int i = 0; i < ndim; i++) {
+		lent->dims[i] = (Py_ssize_t)shape[i];
+		lent->dims[ndim + i] = (Py_ssize_t)strides[i];
+		lent->size *= lent->dims[i];
+	}
+	if (!has(flags, PyBUF_FORMAT) || bip_format_write(view, lent->format) == 0)
+		return lent;
+	bip_release_view(view);
+	free(lent);
+	return NULL;
+}
+
+/* Who asks for no shape sees bytes, as those of a memoryview. */
+static void put_layout(struct lent *lent, int flags, Py_buffer *buffer)
+{
+	int ndim = bi_view_ndim(lent->view);
+	int has_shape = has(flags, PyBUF_ND);
+
+	buffer->itemsize = (Py_ssize_t)bi_view_dtype(lent->view).item_size;
+	buffer->len = lent->size * buffer->itemsize;
+	buffer->ndim = has_shape ? ndim : 1;
+	buffer->format = has(flags, PyBUF_FORMAT) ? lent->format : NULL;
+	buffer->shape = has_shape && ndim ? lent->dims : NULL;
+	buffer->strides = has(flags, PyBUF_STRIDES) && ndim ? lent->dims + ndim : NULL;
+	buffer->suboffsets = NULL;
+}
+
+static struct lent *lend_if_possible(PyObject *self, int flags)
+{
+	struct bi_view *view = bip_refuse_host_mask(self) ? NULL : bip_hold(self);
+
+	if (!view)
+		return NULL;
+	if (check_request(view, flags) == 0 && bip_settle(view) == 0)
+		return lend(view, flags);
+	bip_release_view(view);
+	return NULL;
+}
+
+int bip_getbuffer(PyObject *self, Py_buffer *buffer, int flags)
+{
+	struct lent *lent;
+
+	buffer->obj = NULL;
+	lent = lend_if_possible(self, flags);
+	if (!lent)
+		return -1;
+	put_layout(lent, flags, buffer);
+	buffer->buf = bip_host_address(lent->view);
+	buffer->readonly = (bi_view_flags(lent->view) & BI_VIEW_READONLY) != 0;
+	buffer->internal = lent;
+	buffer->obj = Py_NewRef(self);
+	return 0;
+}
+
+void bip_releasebuffer(PyObject *self, Py_buffer *buffer)
+{
+	struct lent *lent = buffer->internal;
+
+	(void)self;
+	bip_release_view(lent->view);
+	free(lent);
+}
+
+/* What __array_interface__ and __array_struct__ have in common */
+
+/* AttributeError where there is no such attribute, so that hasattr() tells the truth. */
+static int check_attribute(PyObject *self, struct bi_view *view)
+{
+	if (((struct bip_object *)self)->mask) {
+		PyErr_SetString(PyExc_AttributeError, MASKED);
+		return -1;
+	}
+	if (bip_is_host(view))
+		return bip_settle(view);
+	PyErr_Format(PyExc_AttributeError, "memory of %s is not the host's; use map() or to('host')",
+		     bi_context_device(bi_memory_context(bi_view_memory(view)))->spec);
+	return -1;
+}
+
+static int read_typestr(const struct bi_view *view, char text[BI_DTYPE_TEXT])
+{
+	struct bi_error err;
+
+	if (bi_dtype_typestr(bi_view_dtype(view), text, &err) == BI_OK)
+		return 0;
+	PyErr_SetString(PyExc_AttributeError, err.message);
+	return -1;
+}
+
+/* __array_interface__ */
+
+static PyObject *address_pair(const struct bi_view *view)
+{
+	PyObject *address = PyLong_FromVoidPtr(bip_host_address(view));
+	PyObject *readonly = bi_view_flags(view) & BI_VIEW_READONLY ? Py_True : Py_False;
+	PyObject *pair = address ? PyTuple_Pack(2, address, readonly) : NULL;
+
+	Py_XDECREF(address);
+	return pair;
+}
+
+static PyObject *strides_of(const struct bi_view *view)
+{
+	if (is_contiguous(view, 'C'))
+		return Py_NewRef(Py_None);
+	return bip_tuple(bi_view_strides(view), bi_view_ndim(view));
+}
+
+/* The fields of a structured type. */
+static int put_descr(const struct bi_view *view, PyObject *dict)
+{
+	PyObject *descr = bip_dtype_descr(view);
+	int rc = descr ? PyDict_SetItem(dict, bip_name.descr, descr) : 0;
+
+	Py_XDECREF(descr);
+	return rc || PyErr_Occurred() ? -1 : 0;
+}
+
+static PyObject *make_interface(const struct bi_view *view, const char *typestr)
+{
+	PyObject *shape = bip_tuple(bi_view_shape(view), bi_view_ndim(view));
+	PyObject *dict = Py_BuildValue("{ONOsONONOi}", bip_name.shape, shape, bip_name.typestr, typestr, bip_name.data,
+				       address_pair(view), bip_name.strides, strides_of(view), bip_name.version, 3);
+
+	if (dict && put_descr(view, dict))
+		Py_CLEAR(dict);
+	return dict;
+}
+
+static PyObject *get_slowly(PyObject *self)
+{
+	struct bi_view *view = bip_hold(self);
+	PyObject *dict = NULL;
+	char typestr[BI_DTYPE_TEXT];
+
+	if (!view)
+		return NULL;
+	if (check_attribute(self, view) == 0 && read_typestr(view, typestr) == 0)
+		dict = make_interface(view, typestr);
+	if (dict)
+		bip_keep_pattern(self, dict, 0);
+	bip_release_view(view);
+	return dict;
+}
+
+PyObject *bip_get_array_interface(PyObject *self, void *closure)
+{
+	PyObject *dict = bip_copy_idle_pattern(self, 0);
+
+	(void)closure;
+	return dict ? dict : get_slowly(self);
+}
+
+/* __array_struct__ */
+
+/* As NumPy documents it: PyArrayInterface, and the view behind it. */
+struct array_struct {
+	int two;
+	int nd;
+	char typekind;
+	int itemsize;
+	int flags;
+	Py_ssize_t *shape;
+	Py_ssize_t *strides;
+	void *data;
+	PyObject *descr;
+	struct bi_view *view;
+	Py_ssize_t dims[];
+};
+
+enum array_flag {
+	ARRAY_C_CONTIGUOUS = 1,
+	ARRAY_F_CONTIGUOUS = 2,
+	ARRAY_ALIGNED = 0x100,
+	ARRAY_NOT_SWAPPED = 0x200,
+	ARRAY_WRITEABLE = 0x400,
+	ARRAY_HAS_DESCR = 0x800
+};
+
+/* True only if an item of this size could stand there whatever it is made of. */
+static int is_aligned(const struct bi_view *view)
+{
+	uint64_t bits = (uintptr_t)bip_host_address(view);
+	uint64_t size = bi_view_dtype(view).item_size;
+	uint64_t alignment = size & (~size + 1); /* the largest power of two in it */
+
+	for (int i = 0; i < bi_view_ndim(view); i++)
+		bits |= (uint64_t)bi_view_strides(view)[i];
+	return !size || (bits & ((alignment > 16 ? 16 : alignment) - 1)) == 0;
+}
+
+static int flags_of(const struct bi_view *view)
+{
+	int flags = bi_view_flags(view) & BI_VIEW_READONLY ? 0 : ARRAY_WRITEABLE;
+
+	if (is_contiguous(view, 'C'))
+		flags |= ARRAY_C_CONTIGUOUS;
+	if (is_contiguous(view, 'F'))
+		flags |= ARRAY_F_CONTIGUOUS;
+	if (is_aligned(view))
+		flags |= ARRAY_ALIGNED;
+	return bi_view_dtype(view).swapped ? flags : flags | ARRAY_NOT_SWAPPED;
+}
+
+static void free_struct(PyObject *capsule)
+{
+	struct array_struct *array = PyCapsule_GetPointer(capsule, NULL);
+
+	Py_XDECREF(array->descr);
+	bip_release_view(array->view);
+	free(array);
+}
+
+/* Retains the view. */
+static struct array_struct *make_struct(struct bi_view *view)
+{
+	int ndim = bi_view_ndim(view);
+	struct array_struct *array = calloc(1, sizeof(*array) + 2 * (size_t)ndim * sizeof(array->dims[0]));
+
+	if (!array)
+		return NULL;
+	array->two = 2;
+	array->nd = ndim;
+	array->typekind = bi_dtype_kind(bi_view_dtype(view));
+	array->itemsize = (int)bi_view_dtype(view).item_size;
+	array->flags = flags_of(view);
+	array->shape = array->dims;
+	array->strides = array->dims + ndim;
+	array->data = bip_host_address(view);
+	array->view = bi_view_retain(view);
+	for (int i = 0; i < ndim; i++) {
+		array->shape[i] = (Py_ssize_t)bi_view_shape(view)[i];
+		array->strides[i] = (Py_ssize_t)bi_view_strides(view)[i];
+	}
+	return array;
+}
+
+static PyObject *struct_capsule(struct bi_view *view)
+{
+	struct array_struct *array = make_struct(view);
+	PyObject *capsule = array ? PyCapsule_New(array, NULL, free_struct) : PyErr_NoMemory();
+
+	if (!capsule && array) {
+		bip_release_view(array->view);
+		free(array);
+	}
+	if (!capsule)
+		return NULL;
+	array->descr = bip_dtype_descr(view);
+	if (array->descr)
+		array->flags |= ARRAY_HAS_DESCR;
+	if (PyErr_Occurred())
+		Py_CLEAR(capsule);
+	return capsule;
+}
+
+PyObject *bip_get_array_struct(PyObject *self, void *closure)
+{
+	struct bi_view *view = bip_hold(self);
+	PyObject *capsule = NULL;
+	char typestr[BI_DTYPE_TEXT];
+
+	(void)closure;
+	if (!view)
+		return NULL;
+	if (check_attribute(self, view) == 0 && read_typestr(view, typestr) == 0)
+		capsule = struct_capsule(view);
+	bip_release_view(view);
+	return capsule;
+}

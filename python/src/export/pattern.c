@@ -1,0 +1,87 @@
+/* The dictionary that an array keeps to give copies of. */
+#include "export/pattern.h"
+#include "names.h"
+#include "object.h"
+
+/* The reference is taken; NULL gives NULL. */
+static PyObject *copy_of(PyObject *pattern)
+{
+	PyObject *dict = pattern ? PyDict_Copy(pattern) : NULL;
+
+	Py_XDECREF(pattern);
+	if (!dict)
+		PyErr_Clear();
+	return dict;
+}
+
+/* Locked. A new reference, or NULL. */
+static PyObject *find(const struct bip_object *self, int is_cuda)
+{
+	return self->pattern && self->is_cuda == is_cuda ? Py_NewRef(self->pattern) : NULL;
+}
+
+PyObject *bip_copy_pattern(PyObject *self, int is_cuda)
+{
+	PyObject *pattern;
+
+	BIP_LOCK(self)
+	pattern = find((struct bip_object *)self, is_cuda);
+	BIP_UNLOCK()
+	return copy_of(pattern);
+}
+
+/* What is described is seen outside, and a forked child is refused. */
+static int is_ready(const struct bi_view *view)
+{
+	struct bi_exchange ignored;
+
+	return view && bi_view_is_idle(view) && bi_view_describe(view, &ignored, NULL) == BI_OK;
+}
+
+PyObject *bip_copy_idle_pattern(PyObject *self, int is_cuda)
+{
+	PyObject *pattern;
+
+	BIP_LOCK(self)
+	pattern = find((struct bip_object *)self, is_cuda);
+	if (pattern && !is_ready(((struct bip_object *)self)->view))
+		Py_CLEAR(pattern); /* the array has one */
+	BIP_UNLOCK()
+	return copy_of(pattern);
+}
+
+/* A list could be changed by whoever gets it. */
+static int can_be_kept(const struct bip_object *self, PyObject *dict)
+{
+	return self->view && !PyDict_GetItemWithError(dict, bip_name.descr);
+}
+
+static PyObject *make_pattern(PyObject *dict, int is_cuda)
+{
+	PyObject *pattern = PyDict_Copy(dict);
+
+	if (pattern && is_cuda && PyDict_SetItem(pattern, bip_name.stream, Py_None))
+		Py_CLEAR(pattern);
+	if (!pattern)
+		PyErr_Clear();
+	return pattern;
+}
+
+/* Locked. */
+static void keep(struct bip_object *self, PyObject *dict, int is_cuda)
+{
+	if (self->pattern || !can_be_kept(self, dict))
+		return;
+	if (self->was_asked) {
+		self->pattern = make_pattern(dict, is_cuda);
+		self->is_cuda = (char)is_cuda;
+	}
+	self->was_asked = 1;
+}
+
+void bip_keep_pattern(PyObject *self, PyObject *dict, int is_cuda)
+{
+	BIP_LOCK(self)
+	keep((struct bip_object *)self, dict, is_cuda);
+	BIP_UNLOCK()
+}

@@ -1,0 +1,33 @@
+/* Memory that consumers of host memory may read. */
+#include "host_memory.h"
+#include "errors.h"
+
+int bip_is_host(const struct bi_view *view)
+{
+	return bi_memory_is_host(bi_view_memory(view)) || bi_dlpack_device(view).device_type == BI_DEVICE_CUDA_HOST;
+}
+
+void *bip_host_address(const struct bi_view *view)
+{
+	static char nothing[16]; /* aligned well enough for no element at all */
+	void *address = bi_view_host_pointer(view);
+
+	return address ? address : nothing;
+}
+
+int bip_settle(struct bi_view *view)
+{
+	struct bi_error err;
+	int rc;
+
+	if (bi_view_is_idle(view))
+		return 0;
+	bi_view_retain(view);
+	Py_BEGIN_ALLOW_THREADS
+	rc = bi_view_synchronize(view, &err);
+	bi_view_release(view);
+	Py_END_ALLOW_THREADS
+	if (rc)
+		bip_raise_export(rc, &err);
+	return rc ? -1 : 0;
+}

@@ -1,0 +1,433 @@
+/*
+ * The CUDA Array Interface: a dictionary becomes a struct bi_cai, which the library checks and makes an array of
+ *
+ * Here is what is about Python alone: which objects may stand where, and numbers that no struct can hold.
+ */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "contexts.h"
+#include "errors.h"
+#include "lifetime.h"
+#include "names.h"
+#include "object.h"
+#include "streams.h"
+#include "import/import.h"
+#include "import/values.h"
+
+/* The values of a dictionary. */
+enum member { SHAPE, TYPESTR, DATA, STRIDES, VERSION, STREAM, DESCR, MASK, MEMBERS };
+
+/* What a dictionary says. All owned; NULL: there is no such key. */
+struct members {
+	PyObject *values[MEMBERS];
+	PyObject *dict;
+};
+
+/* Looked through. The struct borrows from the other members, and from the values. */
+struct described {
+	struct bi_cai cai;
+	PyObject *descr; /* text, owned, or NULL */
+	int64_t shape[BI_MAX_NDIM], strides[BI_MAX_NDIM];
+};
+
+/* Reading the dictionary */
+
+static PyObject *const *const names[MEMBERS] = { &bip_name.shape,   &bip_name.typestr, &bip_name.data,
+						 &bip_name.strides, &bip_name.version, &bip_name.stream,
+						 &bip_name.descr,   &bip_name.mask };
+
+static void forget_members(struct members *members)
+{
+	for (int i = 0; i < MEMBERS; i++)
+		Py_CLEAR(members->values[i]);
+	Py_CLEAR(members->dict);
+}
+
+/* MEMBERS: it is none of the names. */
+static int member_of(const PyObject *key)
+{
+	int i = 0;
+
+	while (i < MEMBERS && key != *names[i])
+		i++;
+	return i;
+}
+
+/*
+ * All at once, which is faster than to look each of them up. Returns 0 if a key may be equal to a name without being
+ * the same object: such are not interned.
+ */
+static int take_entries(PyObject *dict, PyObject *values[MEMBERS])
+{
+	PyObject *key, *value;
+	Py_ssize_t at = 0;
+	int i;
+
+	while (PyDict_Next(dict, &at, &key, &value)) {
+		i = member_of(key);
+		if (i < MEMBERS)
+			Py_XSETREF(values[i], Py_NewRef(value));
+		else if (!PyUnicode_CheckExact(key) || !PyUnicode_CHECK_INTERNED(key))
+			return 0;
+	}
+	return 1;
+}
+
+/* Nothing of this can run Python code. */
+static int take_at_once(PyObject *dict, PyObject *values[MEMBERS])
+{
+	int is_done;
+
+	if (!PyDict_CheckExact(dict))
+		return 0;
+	BIP_LOCK(dict)
+	is_done = take_entries(dict, values);
+	BIP_UNLOCK()
+	return is_done;
+}
+
+static int take_each(PyObject *dict, PyObject *values[MEMBERS])
+{
+	for (int i = 0; i < MEMBERS; i++) {
+		Py_CLEAR(values[i]);
+		if (bip_item_of(dict, *names[i], &values[i]))
+			return -1;
+	}
+	return 0;
+}
+
+/* A value that is not None, or NULL. Borrowed. */
+static PyObject *given(const struct members *members, enum member member)
+{
+	PyObject *value = members->values[member];
+
+	return value == Py_None ? NULL : value;
+}
+
+static PyObject *required(const struct members *members, enum member member)
+{
+	PyObject *value = members->values[member];
+
+	if (!value)
+		PyErr_Format(PyExc_KeyError, "__cuda_array_interface__ has no '%U' [C2]", *names[member]);
+	return value;
+}
+
+static int read_version(const struct members *members, int32_t *out)
+{
+	PyObject *value = given(members, VERSION);
+	int64_t version;
+
+	*out = 0;
+	if (!value)
+		return 0;
+	if (bip_number(value, "version", " [C1]", &version))
+		return -1;
+	if (version < 0 || version > BI_CAI_VERSION) {
+		PyErr_Format(bip_InvalidArrayError, "version %lld of the CUDA Array Interface is not in 0..%d [C1]",
+			     (long long)version, BI_CAI_VERSION);
+		return -1;
+	}
+	*out = (int32_t)version;
+	return 0;
+}
+
+/* The first version asked for something like a dictionary, the later ones for a dict. */
+static int check_mapping(PyObject *dict)
+{
+	if (PyDict_Check(dict) ||
+	    (PyMapping_Check(dict) && !PyList_Check(dict) && !PyTuple_Check(dict) && !PyUnicode_Check(dict)))
+		return 0;
+	PyErr_Format(PyExc_TypeError, "__cuda_array_interface__ is of type %.100s, not a dict [C2]",
+		     Py_TYPE(dict)->tp_name);
+	return -1;
+}
+
+static int check_dict(PyObject *dict, int version)
+{
+	if (version < 2 || PyDict_Check(dict))
+		return 0;
+	PyErr_Format(PyExc_TypeError, "__cuda_array_interface__ of version %d is of type %.100s, not a dict [C2]",
+		     version, Py_TYPE(dict)->tp_name);
+	return -1;
+}
+
+static int read_shape(const struct members *members, struct described *out)
+{
+	PyObject *shape = required(members, SHAPE), *strides = given(members, STRIDES);
+
+	if (!shape || bip_numbers(shape, "shape", " [C11]", out->shape, &out->cai.ndim))
+		return -1;
+	out->cai.shape = out->shape;
+	if (!strides)
+		return 0;
+	out->cai.strides = out->strides;
+	return bip_strides(strides, out->cai.ndim, " [C10]", out->strides);
+}
+
+static int read_descr(PyObject *list, struct described *out)
+{
+	Py_ssize_t length;
+
+	if (bip_descr_for(list, out->cai.typestr, " [C13]", &out->descr))
+		return -1;
+	if (!out->descr)
+		return 0;
+	out->cai.descr = PyUnicode_AsUTF8AndSize(out->descr, &length);
+	out->cai.descr_length = (size_t)length;
+	return out->cai.descr ? 0 : -1;
+}
+
+static int read_type(const struct members *members, struct described *out)
+{
+	PyObject *value = required(members, TYPESTR), *list = given(members, DESCR);
+	const char *text;
+	size_t length;
+
+	if (!value || bip_text(value, "typestr", " [C12]", &text))
+		return -1;
+	length = strlen(text);
+	if (length >= BI_CAI_TYPESTR) {
+		PyErr_Format(bip_InvalidArrayError, "typestr '%.100s' has more than %d characters [C12]", text,
+			     BI_CAI_TYPESTR - 1);
+		return -1;
+	}
+	memcpy(out->cai.typestr, text, length + 1);
+	return list ? read_descr(list, out) : 0;
+}
+
+static int read_data(const struct members *members, struct described *out)
+{
+	PyObject *pair = required(members, DATA);
+	int readonly = 0, rc = pair ? bip_data_pair(pair, " [C4]", &out->cai.data, &readonly) : -1;
+
+	out->cai.readonly = readonly;
+	return rc;
+}
+
+static int read_stream(const struct members *members, struct described *out)
+{
+	PyObject *stream = given(members, STREAM);
+
+	out->cai.stream_kind = members->values[STREAM] ? BI_CAI_STREAM_NONE : BI_CAI_STREAM_ABSENT;
+	if (!stream)
+		return 0;
+	out->cai.stream_kind = BI_CAI_STREAM_GIVEN;
+	if (!PyBool_Check(stream))
+		return bip_address(stream, "stream", " [C6]", &out->cai.stream);
+	PyErr_Format(PyExc_TypeError, "stream is %R, not an int [C6]", stream);
+	return -1;
+}
+
+/* What fails leaves everything to forget(). */
+static int read_all(const struct members *members, struct described *out)
+{
+	memset(&out->cai, 0, sizeof(out->cai));
+	out->descr = NULL;
+	if (read_version(members, &out->cai.version) || check_dict(members->dict, out->cai.version))
+		return -1;
+	return read_shape(members, out) || read_type(members, out) || read_data(members, out) ||
+			       read_stream(members, out)
+		       ? -1
+		       : 0;
+}
+
+static void forget(struct described *array)
+{
+	Py_XDECREF(array->descr);
+}
+
+/* 1, or 0: the object has no such attribute. What fails leaves everything to forget_members(). */
+static int ask(PyObject *object, struct members *out)
+{
+	memset(out, 0, sizeof(*out));
+	if (bip_attribute(object, bip_name.__cuda_array_interface__, &out->dict))
+		return -1;
+	if (!out->dict)
+		return 0;
+	if (check_mapping(out->dict))
+		return -1;
+	return take_at_once(out->dict, out->values) || !take_each(out->dict, out->values) ? 1 : -1;
+}
+
+/* The device of the last import; a guess for the next one, which the library then finds right or wrong. -1: none. */
+static atomic_int last_device = -1;
+
+static int locate(const struct bi_cai *cai, int *ordinal, struct bi_error *err)
+{
+	int rc = bi_cai_device(cai, ordinal, err);
+
+	return !rc && *ordinal < 0 && cai->mask ? bi_cai_device(cai->mask, ordinal, err) : rc;
+}
+
+/*
+ * Where neither array nor mask has an element no device is asked, and any will do. The first question opens the driver,
+ * which takes long; another is as short as the import itself.
+ */
+static int find_device(const struct bi_cai *cai, int *ordinal)
+{
+	int last = atomic_load(&last_device), rc;
+	struct bi_error err;
+
+	if (last < 0) {
+		Py_BEGIN_ALLOW_THREADS
+		rc = locate(cai, ordinal, &err);
+		Py_END_ALLOW_THREADS
+	} else {
+		rc = locate(cai, ordinal, &err);
+	}
+	if (rc) {
+		bip_raise_import(rc, &err);
+		return -1;
+	}
+	if (*ordinal < 0)
+		*ordinal = last < 0 ? 0 : last;
+	return 0;
+}
+
+/* 0, -1 with an exception, or the library's status in *status where that is what failed. `owner` is not taken. */
+static int import_on(int ordinal, const struct bi_cai *cai, const struct bip_request *request, PyObject *owner,
+		     struct bip_found *found, int *status, struct bi_error *err)
+{
+	struct bi_cai_import_options options = BI_CAI_IMPORT_INIT;
+	struct bi_context *context;
+
+	*status = BI_OK;
+	if (bip_context_cuda(ordinal, &context))
+		return -1;
+	options.flags = (request->sync ? 0 : BI_CAI_UNORDERED) | (request->check ? 0 : BI_CAI_UNCHECKED);
+	options.mask = request->keep_mask ? &found->mask : NULL;
+	options.release = bip_drop;
+	options.release_data = owner;
+	if (bip_stream_named("producer_stream", request->producer_stream, context, &options.producer_stream)) {
+		bip_release_context(context);
+		return -1;
+	}
+	Py_INCREF(owner);
+	*status = bi_cai_import(context, cai, &options, &found->view, err);
+	if (*status)
+		Py_DECREF(owner);
+	bi_stream_release(options.producer_stream);
+	bip_release_context(context);
+	return 0;
+}
+
+/* A context is opened only for a device that is known to have the memory. */
+static int import_anywhere(const struct bi_cai *cai, const struct bip_request *request, PyObject *owner,
+			   struct bip_found *found)
+{
+	int ordinal = request->check && !request->producer_stream ? atomic_load(&last_device) : -1;
+	int status = BI_EINVAL;
+	struct bi_error err;
+
+	if (ordinal >= 0 && import_on(ordinal, cai, request, owner, found, &status, &err))
+		return -1;
+	if (status) {
+		if (find_device(cai, &ordinal) || import_on(ordinal, cai, request, owner, found, &status, &err))
+			return -1;
+	}
+	if (status) {
+		bip_raise_import(status, &err);
+		return -1;
+	}
+	if (atomic_load_explicit(&last_device, memory_order_relaxed) != ordinal)
+		atomic_store(&last_device, ordinal);
+	if (cai->stream_kind != BI_CAI_STREAM_GIVEN && !request->producer_stream)
+		found->flags |= BIP_WAIT_AT_EXIT;
+	return 0;
+}
+
+static int refuse_mask(void)
+{
+	PyErr_SetString(bip_UnsupportedError,
+			"the array is masked, and would be wrong without its mask; mask='keep' takes "
+			"both [C3]");
+	return -1;
+}
+
+/* Masks have no mask of their own. */
+static int check_mask(PyObject *object, int was_asked, const struct members *members)
+{
+	if (was_asked < 0)
+		return -1;
+	if (!was_asked)
+		PyErr_Format(PyExc_TypeError, "mask is of type %.100s, which has no __cuda_array_interface__ [C3]",
+			     Py_TYPE(object)->tp_name);
+	else if (given(members, MASK))
+		PyErr_SetString(bip_UnsupportedError, "the mask has a mask of its own [C3]");
+	else
+		return 0;
+	return -1;
+}
+
+/* Both objects live as long as either array. */
+static int import_with_mask(PyObject *object, PyObject *mask_object, const struct members *mask_members,
+			    struct described *array, const struct bip_request *request, struct bip_found *found)
+{
+	struct described mask;
+	PyObject *owner = NULL;
+	int rc = -1;
+
+	if (!read_all(mask_members, &mask))
+		owner = PyTuple_Pack(2, object, mask_object);
+	array->cai.mask = &mask.cai;
+	if (owner)
+		rc = import_anywhere(&array->cai, request, owner, found);
+	Py_XDECREF(owner);
+	forget(&mask);
+	return rc;
+}
+
+static int import_masked(PyObject *object, PyObject *mask, struct described *array, const struct bip_request *request,
+			 struct bip_found *found)
+{
+	struct members members;
+	int rc;
+
+	if (!request->keep_mask)
+		return refuse_mask();
+	rc = check_mask(mask, ask(mask, &members), &members);
+	if (!rc)
+		rc = import_with_mask(object, mask, &members, array, request, found);
+	forget_members(&members);
+	return rc;
+}
+
+static int import_members(PyObject *object, const struct members *members, const struct bip_request *request,
+			  struct bip_found *found)
+{
+	PyObject *mask = given(members, MASK);
+	struct described array;
+	int rc = read_all(members, &array);
+
+	if (!rc)
+		rc = mask ? import_masked(object, mask, &array, request, found)
+			  : import_anywhere(&array.cai, request, object, found);
+	forget(&array);
+	return rc ? -1 : 1;
+}
+
+int bip_import_cai(PyObject *object, const struct bip_request *request, struct bip_found *found)
+{
+	struct members members;
+	int rc = ask(object, &members);
+
+	if (rc == 1)
+		rc = import_members(object, &members, request, found);
+	forget_members(&members);
+	return rc;
+}
+
+int bip_import_cai_or_dlpack(PyObject *object, const struct bip_request *request, struct bip_found *found)
+{
+	struct members members;
+	int has_cai = ask(object, &members), rc = has_cai < 0 ? -1 : 0;
+
+	if (!rc && !given(&members, STREAM))
+		rc = bip_import_dlpack(object, request, found);
+	if (!rc && has_cai)
+		rc = import_members(object, &members, request, found);
+	forget_members(&members);
+	return rc;
+}

@@ -1,0 +1,494 @@
+/*
+ * DLPack as a consumer: the C table on the type, __dlpack__, and bare capsules
+ *
+ * Through the table the memory is ready on the producer's current stream, which becomes its home. __dlpack__ is told
+ * our context stream and orders it behind the producer's work [E10]; it is never told 0, which has two meanings, nor 2,
+ * which some refuse. A bare capsule says nothing of order: its memory counts as ready on the context stream.
+ *
+ * A tensor that was taken is deleted once on every way out [E3].
+ */
+#include <string.h>
+
+#include "contexts.h"
+#include "dlpack_table.h"
+#include "errors.h"
+#include "names.h"
+#include "object.h"
+#include "streams.h"
+#include "import/import.h"
+
+/* CUDA's legacy default stream, which a producer may call 0. */
+#define LEGACY 1
+
+/* Tensors */
+
+/* One of the two. */
+struct tensor {
+	struct bi_dl_managed_versioned *versioned;
+	struct bi_dl_managed *plain;
+};
+
+static void delete_tensor(const struct tensor *tensor)
+{
+	struct bip_raised raised = bip_put_aside();
+
+	if (tensor->versioned && tensor->versioned->deleter)
+		tensor->versioned->deleter(tensor->versioned);
+	if (tensor->plain && tensor->plain->deleter)
+		tensor->plain->deleter(tensor->plain);
+	bip_put_back(raised);
+}
+
+/* NULL, and an exception, for a version that does not say where its members are [E2]. */
+static const struct bi_dl_tensor *look_into(const struct tensor *tensor)
+{
+	const struct bi_dl_managed_versioned *versioned = tensor->versioned;
+
+	if (!versioned)
+		return &tensor->plain->tensor;
+	if (versioned->version.major == BI_DLPACK_MAJOR)
+		return &versioned->tensor;
+	PyErr_Format(bip_InvalidArrayError, "the tensor has version %u.%u, not %d.x [E2]", versioned->version.major,
+		     versioned->version.minor, BI_DLPACK_MAJOR);
+	return NULL;
+}
+
+static int raise_no_tensor(PyObject *capsule)
+{
+	const char *name;
+
+	if (!PyCapsule_CheckExact(capsule)) {
+		PyErr_Format(bip_InvalidArrayError, "__dlpack__() gives an object of type %.100s, not a capsule [E4]",
+			     Py_TYPE(capsule)->tp_name);
+		return -1;
+	}
+	name = PyCapsule_GetName(capsule);
+	if (!PyErr_Occurred())
+		PyErr_Format(bip_InvalidArrayError,
+			     "the capsule is named '%.100s', not 'dltensor' or 'dltensor_versioned'%s [E4]",
+			     name ? name : "",
+			     name && strncmp(name, "used_", 5) == 0 ? "; it was consumed before" : "");
+	return -1;
+}
+
+/* From here on the tensor is ours, because the capsule says so [E3]. */
+static int take_tensor(PyObject *capsule, struct tensor *out)
+{
+	*out = (struct tensor){ NULL, NULL };
+	if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
+		out->versioned = PyCapsule_GetPointer(capsule, "dltensor_versioned");
+		return PyCapsule_SetName(capsule, "used_dltensor_versioned");
+	}
+	if (PyCapsule_IsValid(capsule, "dltensor")) {
+		out->plain = PyCapsule_GetPointer(capsule, "dltensor");
+		return PyCapsule_SetName(capsule, "used_dltensor");
+	}
+	return raise_no_tensor(capsule);
+}
+
+/* Places */
+
+enum place { ON_HOST, ON_CUDA, ON_OPENCL, ELSEWHERE };
+
+static enum place place_of(int device_type)
+{
+	switch (device_type) {
+	case BI_DEVICE_CPU:
+	case BI_DEVICE_CUDA_HOST:
+		return ON_HOST;
+	case BI_DEVICE_CUDA:
+	case BI_DEVICE_CUDA_MANAGED:
+		return ON_CUDA;
+	case BI_DEVICE_OPENCL:
+		return ON_OPENCL;
+	default:
+		return ELSEWHERE;
+	}
+}
+
+static int check_place(int device_type)
+{
+	if (place_of(device_type) != ELSEWHERE)
+		return 0;
+	PyErr_Format(bip_UnsupportedError, "device type %d is none of 1 (host), 2, 3, 13 (CUDA) and 4 (OpenCL) [E7]",
+		     device_type);
+	return -1;
+}
+
+static int is_own(const struct tensor *tensor)
+{
+	return (tensor->versioned ? bi_dlpack_view(tensor->versioned) : bi_dlpack_view_unversioned(tensor->plain)) !=
+	       NULL;
+}
+
+/*
+ * Before the driver is asked about what may be no cl_mem at all. `tensor` is NULL while there is none: then nobody else
+ * than the caller can vouch for it.
+ */
+static int check_trust(const struct tensor *tensor, int device_type, const struct bip_request *request)
+{
+	if (place_of(device_type) != ON_OPENCL || request->trust || (tensor && is_own(tensor)))
+		return 0;
+	PyErr_SetString(bip_UnsupportedError, "there is no telling whether the tensor's data is a cl_mem, and a number "
+					      "that is none crashes the driver; trust=True takes it");
+	return -1;
+}
+
+/*
+ * A cl_mem knows its cl_context; an array without elements needs none, and any will do. `told` is the context whose
+ * stream the producer was told, or NULL.
+ */
+static int open_place(const struct bi_dl_tensor *tensor, struct bi_context *told, struct bi_context **out)
+{
+	if (told) {
+		*out = bi_context_retain(told);
+		return 0;
+	}
+	switch (place_of(tensor->device.device_type)) {
+	case ON_CUDA:
+		return bip_context_cuda(tensor->device.device_id, out);
+	case ON_OPENCL:
+		return tensor->data ? bip_context_of_memory(BI_HANDLE_CL_MEM, (uintptr_t)tensor->data, out)
+				    : bip_context_open("opencl", out);
+	default:
+		return bip_context_host(out);
+	}
+}
+
+/* Import */
+
+static unsigned import_flags(const struct bip_request *request)
+{
+	unsigned flags = 0;
+
+	if (!request->sync)
+		flags |= BI_DLPACK_UNORDERED;
+	if (!request->check)
+		flags |= BI_DLPACK_UNCHECKED;
+	if (request->writable == 1)
+		flags |= BI_DLPACK_WRITABLE;
+	if (request->trust)
+		flags |= BI_DLPACK_TRUSTED;
+	return flags;
+}
+
+/* The tensor is taken, also on failure. `stream` may be NULL. */
+static int make_view(const struct tensor *tensor, struct bi_context *context, struct bi_stream *stream,
+		     const struct bip_request *request, struct bip_found *found)
+{
+	struct bi_dlpack_import_options options = BI_DLPACK_IMPORT_INIT;
+	struct bi_error err;
+	int rc;
+
+	options.flags = import_flags(request);
+	options.producer_stream = stream;
+	rc = tensor->versioned ? bi_dlpack_import(context, tensor->versioned, &options, &found->view, &err)
+			       : bi_dlpack_import_unversioned(context, tensor->plain, &options, &found->view, &err);
+	if (rc) {
+		delete_tensor(tensor);
+		bip_raise_import(rc, &err);
+		return -1;
+	}
+	if (request->sync && !stream && !bi_memory_is_host(bi_view_memory(found->view)))
+		found->flags = BIP_WAIT_AT_EXIT;
+	return 1;
+}
+
+/* What a table says of the producer's stream; NULL for other ways in. */
+typedef int work_stream(int32_t device_type, int32_t device_id, void **out);
+
+/* Owned; NULL if the work is on the context stream. */
+static int wrap_work_stream(work_stream *ask, const struct bi_dl_device *device, struct bi_context *context,
+			    struct bi_stream **out)
+{
+	struct bi_error err;
+	void *handle = NULL;
+	uintptr_t stream;
+	int rc;
+
+	if (ask(device->device_type, device->device_id, &handle))
+		return -1;
+	stream = handle ? (uintptr_t)handle : LEGACY;
+	if (stream == bi_stream_handle(bi_context_stream(context)))
+		return 0;
+	rc = bi_stream_wrap(context, stream, NULL, NULL, out, &err);
+	if (rc)
+		bip_raise_import(rc, &err);
+	return rc ? -1 : 0;
+}
+
+/* The stream that becomes the home, or NULL. Owned. */
+static int find_stream(const struct bi_dl_tensor *tensor, work_stream *ask, struct bi_context *context,
+		       const struct bip_request *request, struct bi_stream **out)
+{
+	*out = NULL;
+	if (request->producer_stream)
+		return bip_stream_named("producer_stream", request->producer_stream, context, out);
+	if (!ask || !request->sync || !tensor->data || place_of(tensor->device.device_type) != ON_CUDA)
+		return 0;
+	return wrap_work_stream(ask, &tensor->device, context, out);
+}
+
+/* The tensor is taken, also on failure. */
+static int import_tensor(const struct tensor *tensor, struct bi_context *told, work_stream *ask,
+			 const struct bip_request *request, struct bip_found *found)
+{
+	const struct bi_dl_tensor *inside = look_into(tensor);
+	struct bi_context *context = NULL;
+	struct bi_stream *stream;
+	int rc;
+
+	if (!inside || check_place(inside->device.device_type) ||
+	    check_trust(tensor, inside->device.device_type, request) || open_place(inside, told, &context) ||
+	    find_stream(inside, ask, context, request, &stream)) {
+		delete_tensor(tensor);
+		bip_release_context(context);
+		return -1;
+	}
+	rc = make_view(tensor, context, stream, request, found);
+	bi_stream_release(stream);
+	bip_release_context(context);
+	return rc;
+}
+
+/*
+ * The producer has not given a tensor. A BufferError is his word for what DLPack cannot say, such as a date, and then
+ * the buffer protocol may.
+ */
+static int pass_over(PyObject *object, const struct bip_request *request)
+{
+	if (request->protocol != BIP_ANY || !PyObject_CheckBuffer(object) || !PyErr_ExceptionMatches(PyExc_BufferError))
+		return -1;
+	PyErr_Clear();
+	return 0;
+}
+
+/* The table */
+
+/* NULL if there is none that is known here. */
+static const struct bip_dlpack_table *find_table(PyTypeObject *type)
+{
+	PyObject *capsule = bip_type_attribute(type, bip_name.__dlpack_c_exchange_api__);
+	const struct bip_dlpack_header *header = NULL;
+
+	if (capsule && PyCapsule_IsValid(capsule, BIP_DLPACK_TABLE))
+		header = PyCapsule_GetPointer(capsule, BIP_DLPACK_TABLE);
+	Py_XDECREF(capsule);
+	while (header && header->version.major != BI_DLPACK_MAJOR)
+		header = header->previous;
+	return (const struct bip_dlpack_table *)header;
+}
+
+static int import_by_table(PyObject *object, const struct bip_dlpack_table *table, const struct bip_request *request,
+			   struct bip_found *found)
+{
+	struct tensor tensor = { NULL, NULL };
+	int rc = table->from_object(object, &tensor.versioned);
+
+	if (rc && PyErr_Occurred())
+		return pass_over(object, request);
+	if (!rc && tensor.versioned)
+		return import_tensor(&tensor, NULL, table->current_work_stream, request, found);
+	PyErr_Format(bip_InvalidArrayError, "the DLPack table of type %.100s returns %d, and gives no %s [X3]",
+		     Py_TYPE(object)->tp_name, rc, rc ? "exception" : "tensor");
+	return -1;
+}
+
+/* __dlpack__ */
+
+static int raise_device(PyObject *pair)
+{
+	PyErr_Format(PyExc_TypeError, "__dlpack_device__() gives %R, not a tuple of two int [D10]", pair);
+	return -1;
+}
+
+static int read_device(PyObject *pair, struct bi_dl_device *out)
+{
+	long type, id;
+
+	if (!PyTuple_Check(pair) || PyTuple_GET_SIZE(pair) != 2 || !PyLong_Check(PyTuple_GET_ITEM(pair, 0)) ||
+	    !PyLong_Check(PyTuple_GET_ITEM(pair, 1)))
+		return raise_device(pair);
+	type = PyLong_AsLong(PyTuple_GET_ITEM(pair, 0));
+	id = PyLong_AsLong(PyTuple_GET_ITEM(pair, 1));
+	if (PyErr_Occurred() || type != (int32_t)type || id != (int32_t)id) {
+		PyErr_Clear();
+		return raise_device(pair);
+	}
+	*out = (struct bi_dl_device){ (int32_t)type, (int32_t)id };
+	return 0;
+}
+
+/* 1: read, 0: the object has no such method. */
+static int ask_device(PyObject *object, struct bi_dl_device *out)
+{
+	PyObject *method, *pair;
+	int rc;
+
+	if (bip_attribute(object, bip_name.__dlpack_device__, &method))
+		return -1;
+	if (!method)
+		return 0;
+	pair = PyObject_CallNoArgs(method);
+	Py_DECREF(method);
+	if (!pair)
+		return -1;
+	rc = read_device(pair, out);
+	Py_DECREF(pair);
+	return rc ? -1 : 1;
+}
+
+/* What the producer shall order behind his work: our stream on CUDA, nothing (-1) if the caller sees to it. */
+static PyObject *stream_to_tell(const struct bi_context *context, const struct bip_request *request)
+{
+	if (!context)
+		return Py_NewRef(Py_None);
+	if (!request->sync || request->producer_stream)
+		return PyLong_FromLong(-1);
+	return PyLong_FromSize_t(bi_stream_handle(bi_context_stream(context)));
+}
+
+/* The first `count` of stream and max_version, by name. */
+static PyObject *call_with(PyObject *method, PyObject *stream, PyObject *version, int count)
+{
+	PyObject *names =
+		count == 2 ? PyTuple_Pack(2, bip_name.stream, bip_name.max_version) : PyTuple_Pack(1, bip_name.stream);
+	PyObject *values[] = { NULL, stream, version };
+	PyObject *result;
+
+	if (!names)
+		return NULL;
+	result = PyObject_Vectorcall(method, values + 1, PY_VECTORCALL_ARGUMENTS_OFFSET, names);
+	Py_DECREF(names);
+	return result;
+}
+
+static int is_unknown_argument(const PyObject *result)
+{
+	if (result || !PyErr_ExceptionMatches(PyExc_TypeError))
+		return 0;
+	PyErr_Clear();
+	return 1;
+}
+
+/* Older producers know no max_version, some no keyword at all [E1]. */
+static PyObject *call_method(PyObject *method, PyObject *stream)
+{
+	PyObject *version = Py_BuildValue("(ii)", BI_DLPACK_MAJOR, BI_DLPACK_MINOR);
+	PyObject *capsule = version ? call_with(method, stream, version, 2) : NULL;
+
+	if (version && is_unknown_argument(capsule))
+		capsule = call_with(method, stream, version, 1);
+	Py_XDECREF(version);
+	if (is_unknown_argument(capsule))
+		capsule = PyObject_CallNoArgs(method);
+	return capsule;
+}
+
+/* `context` is that of a CUDA device, or NULL; the device is the current one within the call [E9]. */
+static PyObject *ask_for_capsule(PyObject *method, struct bi_context *context, const struct bip_request *request)
+{
+	PyObject *stream = stream_to_tell(context, request), *capsule;
+	int entered = 0;
+
+	if (!stream)
+		return NULL;
+	/* A producer that does not care about the current device does well even where it cannot be changed. */
+	if (context)
+		bi_context_enter(context, &entered, NULL);
+	capsule = call_method(method, stream);
+	bi_context_leave(context, entered);
+	Py_DECREF(stream);
+	return capsule;
+}
+
+/*
+ * A tensor elsewhere than announced was not ordered behind anything that we know of. The number of managed memory says
+ * nothing.
+ */
+static int check_announced(const struct tensor *tensor, const struct bi_dl_device *announced)
+{
+	const struct bi_dl_tensor *inside = look_into(tensor);
+
+	if (!inside)
+		return -1;
+	if (place_of(inside->device.device_type) == place_of(announced->device_type) &&
+	    (inside->device.device_type != BI_DEVICE_CUDA || inside->device.device_id == announced->device_id))
+		return 0;
+	PyErr_Format(
+		bip_InvalidArrayError, "the tensor is on device (%d, %d), but __dlpack_device__() says (%d, %d) [D10]",
+		inside->device.device_type, inside->device.device_id, announced->device_type, announced->device_id);
+	return -1;
+}
+
+static int import_capsule(PyObject *capsule, const struct bi_dl_device *announced, struct bi_context *told,
+			  const struct bip_request *request, struct bip_found *found)
+{
+	struct tensor tensor;
+
+	if (take_tensor(capsule, &tensor))
+		return -1;
+	if (announced && check_announced(&tensor, announced)) {
+		delete_tensor(&tensor);
+		return -1;
+	}
+	return import_tensor(&tensor, told, NULL, request, found);
+}
+
+/* Its destructor is the producer's, and may be Python. */
+static void drop_capsule(PyObject *capsule)
+{
+	struct bip_raised raised = bip_put_aside();
+
+	Py_DECREF(capsule);
+	bip_put_back(raised);
+}
+
+/* The context is the same from the question to the import, whatever becomes of the cache in between. */
+static int ask_and_import(PyObject *object, PyObject *method, const struct bi_dl_device *device,
+			  struct bi_context *context, const struct bip_request *request, struct bip_found *found)
+{
+	PyObject *capsule = ask_for_capsule(method, context, request);
+	int rc;
+
+	if (!capsule)
+		return pass_over(object, request);
+	rc = import_capsule(capsule, device, context, request, found);
+	drop_capsule(capsule);
+	return rc;
+}
+
+static int import_by_method(PyObject *object, const struct bi_dl_device *device, const struct bip_request *request,
+			    struct bip_found *found)
+{
+	struct bi_context *context = NULL;
+	PyObject *method;
+	int rc;
+
+	if (check_place(device->device_type) || check_trust(NULL, device->device_type, request) ||
+	    bip_attribute(object, bip_name.__dlpack__, &method))
+		return -1;
+	if (!method)
+		return 0;
+	rc = place_of(device->device_type) == ON_CUDA ? bip_context_cuda(device->device_id, &context) : 0;
+	if (!rc)
+		rc = ask_and_import(object, method, device, context, request, found);
+	bip_release_context(context);
+	Py_DECREF(method);
+	return rc;
+}
+
+int bip_import_dlpack(PyObject *object, const struct bip_request *request, struct bip_found *found)
+{
+	const struct bip_dlpack_table *table;
+	struct bi_dl_device device;
+	int rc;
+
+	if (PyCapsule_CheckExact(object))
+		return import_capsule(object, NULL, NULL, request, found);
+	table = find_table(Py_TYPE(object));
+	if (table)
+		return import_by_table(object, table, request, found);
+	rc = ask_device(object, &device);
+	return rc == 1 ? import_by_method(object, &device, request, found) : rc;
+}

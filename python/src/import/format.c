@@ -1,0 +1,427 @@
+/*
+ * Reading formats of the buffer protocol (PEP 3118), as the struct module, NumPy, ctypes and Cython write them
+ *
+ * One simple type (a letter such as "f", not a typestr), or a structure "T{...}". A structure becomes a descr list
+ * and from there the text that the library reads; its gaps become fields without a name.
+ */
+#include <string.h>
+
+#include "import/format.h"
+#include "dtype.h"
+#include "errors.h"
+
+/* Structures inside structures: as deep as the library reads descr texts. */
+#define DEPTH 32
+
+struct code {
+	uint8_t is_known;
+	uint8_t is_counted; /* the count before it is a length, not a number of elements */
+	uint8_t standard; /* enum bi_type; BI_TYPE_COUNT: not in this mode */
+	struct bi_dtype native; /* copied as a whole; item size 0: a text, or as many bytes as are counted */
+};
+
+#define SIGNED(type) (sizeof(type) == 8 ? BI_INT64 : sizeof(type) == 4 ? BI_INT32 : BI_INT16)
+#define UNSIGNED(type) (sizeof(type) == 8 ? BI_UINT64 : sizeof(type) == 4 ? BI_UINT32 : BI_UINT16)
+
+static const struct code codes[128] = {
+	['?'] = { 1, 0, BI_BOOL, { 1, 1, BI_BOOL, 0 } },
+	['b'] = { 1, 0, BI_INT8, { 1, 1, BI_INT8, 0 } },
+	['B'] = { 1, 0, BI_UINT8, { 1, 1, BI_UINT8, 0 } },
+	['h'] = { 1, 0, BI_INT16, { sizeof(short), 1, SIGNED(short), 0 } },
+	['H'] = { 1, 0, BI_UINT16, { sizeof(short), 1, UNSIGNED(short), 0 } },
+	['i'] = { 1, 0, BI_INT32, { sizeof(int), 1, SIGNED(int), 0 } },
+	['I'] = { 1, 0, BI_UINT32, { sizeof(int), 1, UNSIGNED(int), 0 } },
+	['l'] = { 1, 0, BI_INT32, { sizeof(long), 1, SIGNED(long), 0 } },
+	['L'] = { 1, 0, BI_UINT32, { sizeof(long), 1, UNSIGNED(long), 0 } },
+	['q'] = { 1, 0, BI_INT64, { 8, 1, BI_INT64, 0 } },
+	['Q'] = { 1, 0, BI_UINT64, { 8, 1, BI_UINT64, 0 } },
+	['n'] = { 1, 0, BI_TYPE_COUNT, { sizeof(size_t), 1, SIGNED(size_t), 0 } },
+	['N'] = { 1, 0, BI_TYPE_COUNT, { sizeof(size_t), 1, UNSIGNED(size_t), 0 } },
+	['e'] = { 1, 0, BI_FLOAT16, { 2, 1, BI_FLOAT16, 0 } },
+	['f'] = { 1, 0, BI_FLOAT32, { 4, 1, BI_FLOAT32, 0 } },
+	['d'] = { 1, 0, BI_FLOAT64, { 8, 1, BI_FLOAT64, 0 } },
+	['F'] = { 1, 0, BI_COMPLEX64, { 8, 1, BI_COMPLEX64, 0 } },
+	['D'] = { 1, 0, BI_COMPLEX128, { 16, 1, BI_COMPLEX128, 0 } },
+	['c'] = { 1, 0, BI_BYTES, { 0, 1, BI_BYTES, 0 } },
+	['s'] = { 1, 1, BI_BYTES, { 0, 1, BI_BYTES, 0 } },
+	['w'] = { 1, 1, BI_UNICODE, { 0, 1, BI_UNICODE, 0 } },
+	['x'] = { 1, 1, BI_VOID, { 0, 1, BI_VOID, 0 } },
+};
+
+struct reader {
+	const char *format;
+	const char *at;
+	char order;
+};
+
+/* One element, or one field with its axes. */
+struct item {
+	struct bi_dtype dtype;
+	PyObject *fields; /* descr list of a structure, owned; else NULL */
+	int64_t align; /* in native mode */
+	int64_t nbytes; /* all axes */
+	int is_padding;
+	int ndim;
+	int64_t shape[BI_MAX_NDIM];
+};
+
+static int refuse(const struct reader *in, const char *what)
+{
+	PyErr_Format(bip_InvalidArrayError, "format '%.200s' of the buffer: %s at byte %zd", in->format, what,
+		     (Py_ssize_t)(in->at - in->format));
+	return -1;
+}
+
+/* The next character that is not white space. */
+static char peek(struct reader *in)
+{
+	while (*in->at == ' ' || (*in->at >= '\t' && *in->at <= '\r'))
+		in->at++;
+	return *in->at;
+}
+
+static int accept(struct reader *in, char c)
+{
+	if (peek(in) != c)
+		return 0;
+	in->at++;
+	return 1;
+}
+
+static int is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static int read_number(struct reader *in, int64_t *out)
+{
+	if (!is_digit(peek(in)))
+		return refuse(in, "a number is expected");
+	for (*out = 0; is_digit(*in->at); in->at++) {
+		*out = *out * 10 + (*in->at - '0');
+		if (*out > INT32_MAX)
+			return refuse(in, "a number above 2147483647");
+	}
+	return 0;
+}
+
+static int add_axis(const struct reader *in, struct item *item, int64_t extent)
+{
+	if (item->ndim == BI_MAX_NDIM)
+		return refuse(in, "more than 64 axes");
+	item->shape[item->ndim++] = extent;
+	return 0;
+}
+
+/* "2,3)" */
+static int read_shape(struct reader *in, struct item *item)
+{
+	int64_t extent;
+
+	do {
+		if (read_number(in, &extent) || add_axis(in, item, extent))
+			return -1;
+	} while (accept(in, ','));
+	return accept(in, ')') ? 0 : refuse(in, "')' is expected");
+}
+
+static void read_order(struct reader *in)
+{
+	while (peek(in) && strchr("@=<>!^", *in->at))
+		in->order = *in->at++;
+}
+
+static int is_swapped(char order)
+{
+	const uint16_t one = 1;
+	int is_little = *(const unsigned char *)&one;
+
+	return is_little ? order == '>' || order == '!' : order == '<';
+}
+
+static int64_t alignment(struct bi_dtype dtype)
+{
+	switch (bi_dtype_kind(dtype)) {
+	case 'S':
+	case 'V':
+		return 1;
+	case 'U':
+		return 4;
+	case 'c':
+		return dtype.item_size / 2;
+	default:
+		return dtype.item_size;
+	}
+}
+
+/* Finds the letter; "Zf" is a letter with a sign before it. */
+static const struct code *read_letter(struct reader *in)
+{
+	int is_complex = accept(in, 'Z');
+	char letter = peek(in);
+
+	if (is_complex)
+		letter = letter == 'f' ? 'F' : letter == 'd' ? 'D' : '\0';
+	if ((unsigned char)letter >= Py_ARRAY_LENGTH(codes) || !codes[(unsigned char)letter].is_known) {
+		refuse(in, "a type that is not supported");
+		return NULL;
+	}
+	in->at++;
+	return &codes[(unsigned char)letter];
+}
+
+static int read_simple(struct reader *in, int64_t count, struct item *item)
+{
+	const struct code *code = read_letter(in);
+	int is_native = in->order == '@' || in->order == '^';
+	enum bi_type type = code ? (is_native ? code->native.type : code->standard) : BI_TYPE_COUNT;
+	int64_t unit = type == BI_UNICODE ? 4 : 1;
+	int is_sized = type == BI_BYTES || type == BI_UNICODE || type == BI_VOID;
+
+	if (!code)
+		return -1;
+	if (type == BI_TYPE_COUNT)
+		return refuse(in, "a type that has a native size only");
+	if (code->is_counted && count * unit > UINT32_MAX)
+		return refuse(in, "an item of more than 4294967295 bytes");
+	if (bi_dtype_make(type, 1, is_sized ? (uint32_t)((code->is_counted ? count : 1) * unit) : 0, &item->dtype,
+			  NULL))
+		return refuse(in, "a type that is not known");
+	item->dtype.swapped = is_swapped(in->order) && alignment(item->dtype) > 1;
+	item->align = alignment(item->dtype);
+	item->is_padding = type == BI_VOID;
+	return count != 1 && !code->is_counted ? add_axis(in, item, count) : 0;
+}
+
+static int read_struct(struct reader *in, int depth, struct item *item);
+
+static int read_type(struct reader *in, int depth, struct item *item)
+{
+	int64_t count = 1;
+
+	if (is_digit(peek(in)) && read_number(in, &count))
+		return -1;
+	if (!accept(in, 'T'))
+		return read_simple(in, count, item);
+	if (!accept(in, '{'))
+		return refuse(in, "'{' is expected");
+	if (count != 1 && add_axis(in, item, count))
+		return -1;
+	return read_struct(in, depth + 1, item);
+}
+
+/* [axes][order][count]type. On failure there are no fields. */
+static int read_item(struct reader *in, int depth, struct item *item)
+{
+	item->fields = NULL;
+	item->is_padding = item->ndim = 0;
+	read_order(in);
+	if (accept(in, '(') && read_shape(in, item))
+		return -1;
+	read_order(in);
+	if (read_type(in, depth, item))
+		return -1;
+	item->nbytes = item->dtype.item_size;
+	for (int i = 0; i < item->ndim; i++) {
+		/* Both factors are below 2^32. */
+		if (item->nbytes * item->shape[i] > UINT32_MAX) {
+			Py_CLEAR(item->fields);
+			return refuse(in, "an item of more than 4294967295 bytes");
+		}
+		item->nbytes *= item->shape[i];
+	}
+	return 0;
+}
+
+/* ":name:", or nothing. */
+static PyObject *read_name(struct reader *in)
+{
+	const char *start = in->at, *end;
+
+	if (!accept(in, ':'))
+		return PyUnicode_FromStringAndSize(NULL, 0);
+	start = in->at;
+	end = strchr(start, ':');
+	if (!end) {
+		refuse(in, "a name without end");
+		return NULL;
+	}
+	in->at = end + 1;
+	return PyUnicode_DecodeUTF8(start, end - start, NULL);
+}
+
+static PyObject *type_of(const struct item *item)
+{
+	char text[BI_DTYPE_TEXT] = "";
+
+	if (item->fields)
+		return Py_NewRef(item->fields);
+	bi_dtype_typestr(item->dtype, text, NULL);
+	return PyUnicode_FromString(text);
+}
+
+static PyObject *shape_of(const struct item *item)
+{
+	PyObject *shape = PyTuple_New(item->ndim);
+
+	for (int i = 0; shape && i < item->ndim; i++) {
+		PyObject *extent = PyLong_FromLongLong(item->shape[i]);
+
+		if (!extent)
+			Py_CLEAR(shape);
+		else
+			PyTuple_SET_ITEM(shape, i, extent);
+	}
+	return shape;
+}
+
+/* Takes `field`, also on failure. */
+static int append(PyObject *list, PyObject *field)
+{
+	int rc = field ? PyList_Append(list, field) : -1;
+
+	Py_XDECREF(field);
+	return rc;
+}
+
+/* The fields of a structure so far, and the bytes without a name behind them. */
+struct fields {
+	PyObject *list;
+	int64_t nbytes; /* all, the gap included */
+	int64_t gap;
+};
+
+static int append_gap(struct fields *fields)
+{
+	char type[BI_DTYPE_TEXT];
+	int64_t gap = fields->gap;
+
+	if (!gap)
+		return 0;
+	fields->gap = 0;
+	PyOS_snprintf(type, sizeof(type), "|V%lld", (long long)gap);
+	return append(fields->list, Py_BuildValue("(ss)", "", type));
+}
+
+/* Native mode pads. */
+static int widen(struct fields *fields, const struct reader *in, int64_t align, int64_t nbytes)
+{
+	int64_t gap = in->order == '@' ? -fields->nbytes & (align - 1) : 0;
+
+	fields->gap += gap;
+	fields->nbytes += gap + nbytes;
+	return fields->nbytes > UINT32_MAX ? refuse(in, "an item of more than 4294967295 bytes") : 0;
+}
+
+static int append_field(struct fields *fields, const struct reader *in, const struct item *field, PyObject *name)
+{
+	PyObject *type, *shape;
+
+	if (!PyUnicode_GET_LENGTH(name)) {
+		fields->gap += field->nbytes;
+		return field->is_padding ? 0 : refuse(in, "a field without a name");
+	}
+	if (append_gap(fields))
+		return -1;
+	type = type_of(field);
+	if (!field->ndim)
+		return append(fields->list, type ? Py_BuildValue("(ON)", name, type) : NULL);
+	shape = shape_of(field);
+	return append(fields->list, Py_BuildValue("(ONN)", name, type, shape));
+}
+
+static int read_field(struct reader *in, int depth, struct fields *fields, int64_t *align)
+{
+	struct item field;
+	PyObject *name;
+	int rc = -1;
+
+	if (read_item(in, depth, &field))
+		return -1;
+	name = read_name(in);
+	if (name && !widen(fields, in, field.align, field.nbytes))
+		rc = append_field(fields, in, &field, name);
+	if (in->order == '@' && field.align > *align)
+		*align = field.align;
+	Py_XDECREF(name);
+	Py_XDECREF(field.fields);
+	return rc;
+}
+
+static int read_fields(struct reader *in, int depth, PyObject *list, struct item *item)
+{
+	struct fields fields = { list, 0, 0 };
+
+	for (item->align = 1; !accept(in, '}');)
+		if (read_field(in, depth, &fields, &item->align))
+			return -1;
+	if (widen(&fields, in, item->align, 0))
+		return -1;
+	item->dtype = (struct bi_dtype){ (uint32_t)fields.nbytes, 1, BI_VOID, 0 };
+	return append_gap(&fields);
+}
+
+static int read_struct(struct reader *in, int depth, struct item *item)
+{
+	PyObject *list;
+
+	if (depth > DEPTH)
+		return refuse(in, "structures are nested more than 32 deep");
+	list = PyList_New(0);
+	if (list && read_fields(in, depth, list, item))
+		Py_CLEAR(list);
+	item->fields = list;
+	return list ? 0 : -1;
+}
+
+static int check_whole(struct reader *in, const struct item *item, Py_ssize_t itemsize)
+{
+	if (peek(in))
+		return refuse(in, "only one item is expected, and no more");
+	if (item->ndim)
+		return refuse(in, "an item is one element, not an array");
+	/* Bytes that are not named may be anywhere: ctypes leaves gaps between fields out. */
+	if (item->dtype.item_size == itemsize)
+		return 0;
+	PyErr_Format(bip_InvalidArrayError, "format '%.200s' has %u bytes, the buffer's itemsize is %zd", in->format,
+		     item->dtype.item_size, itemsize);
+	return -1;
+}
+
+/* Most formats are one letter, in native order. 0: there is more to it, or something is wrong. */
+static int read_one_letter(const char *format, Py_ssize_t itemsize, struct bi_dtype *out)
+{
+	unsigned letter = (unsigned char)format[0];
+	const struct code *code = &codes[letter % Py_ARRAY_LENGTH(codes)];
+
+	if (letter >= Py_ARRAY_LENGTH(codes) || !code->native.item_size || code->native.item_size != itemsize ||
+	    format[1])
+		return 0;
+	*out = code->native;
+	return 1;
+}
+
+static int read_any(const char *format, Py_ssize_t itemsize, struct bi_dtype *out, PyObject **descr)
+{
+	struct reader in = { format, format, '@' };
+	struct item item;
+	int rc = read_item(&in, 0, &item);
+
+	if (!rc)
+		rc = check_whole(&in, &item, itemsize);
+	if (!rc && item.fields) {
+		*descr = bip_descr_text(item.fields);
+		rc = *descr ? 0 : -1;
+	}
+	if (!rc)
+		*out = item.dtype;
+	Py_XDECREF(item.fields);
+	return rc;
+}
+
+int bip_format_read(const char *format, Py_ssize_t itemsize, struct bi_dtype *out, PyObject **descr)
+{
+	*descr = NULL;
+	format = format ? format : "B";
+	return read_one_letter(format, itemsize, out) ? 0 : read_any(format, itemsize, out, descr);
+}

@@ -1,0 +1,457 @@
+/*
+ * Host memory: the buffer protocol (PEP 3118) and the two of NumPy's array interface
+ *
+ * A buffer whose exporter counts its users is given back when the memory is let go, so that the exporter knows (a
+ * bytearray refuses to grow, and a memoryview to be released); any other is kept alive by its object.
+ */
+#include <string.h>
+
+#include "dtype.h"
+#include "errors.h"
+#include "lifetime.h"
+#include "names.h"
+#include "object.h"
+#include "import/format.h"
+#include "import/import.h"
+#include "import/values.h"
+
+/* The buffer protocol */
+
+static int refuse_suboffsets(const Py_buffer *buffer)
+{
+	for (int i = 0; i < buffer->ndim; i++) {
+		if (buffer->suboffsets[i] < 0)
+			continue;
+		PyErr_Format(bip_InvalidArrayError, "suboffsets[%d] is %zd: arrays of pointers are not supported", i,
+			     buffer->suboffsets[i]);
+		return -1;
+	}
+	return 0;
+}
+
+static int read_shape(const Py_buffer *buffer, int64_t shape[BI_MAX_NDIM], int64_t strides[BI_MAX_NDIM])
+{
+	if (buffer->ndim < 0 || buffer->ndim > BI_MAX_NDIM || (buffer->ndim && !buffer->shape)) {
+		PyErr_Format(bip_InvalidArrayError, "the buffer has %d dimensions%s, the limit is %d", buffer->ndim,
+			     buffer->shape ? "" : " without a shape", BI_MAX_NDIM);
+		return -1;
+	}
+	for (int i = 0; i < buffer->ndim; i++)
+		shape[i] = buffer->shape[i];
+	for (int i = 0; buffer->strides && i < buffer->ndim; i++)
+		strides[i] = buffer->strides[i];
+	return buffer->suboffsets ? refuse_suboffsets(buffer) : 0;
+}
+
+/* Who names no strides means C order. */
+static int lay_out(const Py_buffer *buffer, PyObject *descr, struct bi_layout *layout)
+{
+	layout->ndim = buffer->ndim;
+	layout->offset = 0;
+	if (buffer->strides)
+		return bip_lend_descr(layout, descr);
+	return bip_layout(layout, layout->dtype, descr, buffer->ndim, layout->shape, NULL);
+}
+
+/* What is kept is taken, also on failure. */
+static int import_filled(const Py_buffer *buffer, struct bip_kept *kept, struct bip_found *found)
+{
+	struct bi_layout layout;
+	PyObject *descr = NULL;
+	int rc = -1;
+
+	if (!read_shape(buffer, layout.shape, layout.strides) &&
+	    !bip_format_read(buffer->format, buffer->itemsize, &layout.dtype, &descr))
+		rc = lay_out(buffer, descr, &layout);
+	if (rc)
+		bip_give_back(kept);
+	else
+		rc = bip_wrap_host_kept((uintptr_t)buffer->buf, buffer->readonly, &layout, kept, &found->view);
+	Py_XDECREF(descr);
+	found->flags = BIP_GIVES_BACK;
+	return rc ? -1 : 1;
+}
+
+/* The buffer is taken, also on failure. */
+static int import_owned(struct bip_kept *borrowed, PyObject *object, struct bip_found *found)
+{
+	struct bip_kept *kept = bip_keep(borrowed->buffer.obj ? borrowed->buffer.obj : object);
+	int rc = kept ? import_filled(&borrowed->buffer, kept, found) : -1;
+
+	bip_give_back(borrowed);
+	return rc;
+}
+
+/* Types that the buffer protocol has no letter for, bfloat16 above all: the array says itself what they are. */
+static int import_typed(PyObject *object, struct bip_found *found);
+
+/* NumPy refuses their buffers with ValueError. */
+static int may_be_typed(PyObject *object)
+{
+	struct bip_raised raised;
+	int is_array;
+
+	if (!PyErr_ExceptionMatches(PyExc_ValueError))
+		return 0;
+	raised = bip_put_aside();
+	is_array = PyObject_HasAttr(object, bip_name.dtype) && PyObject_HasAttr(object, bip_name.__array_struct__);
+	bip_put_back(raised);
+	return is_array;
+}
+
+/* The exporter may be another object than the one that was asked. */
+static int is_counted(PyObject *exporter)
+{
+	return exporter && Py_TYPE(exporter)->tp_as_buffer && Py_TYPE(exporter)->tp_as_buffer->bf_releasebuffer;
+}
+
+static int import_exported(PyObject *object, struct bip_found *found)
+{
+	struct bip_kept *borrowed = bip_borrow(object, PyBUF_FULL_RO);
+
+	if (borrowed && is_counted(borrowed->buffer.obj))
+		return import_filled(&borrowed->buffer, borrowed, found);
+	if (borrowed)
+		return import_owned(borrowed, object, found);
+	if (!may_be_typed(object))
+		return -1;
+	PyErr_Clear();
+	return import_typed(object, found);
+}
+
+/* It counts its users, and nothing more is to be asked of it. */
+int bip_import_memoryview(PyObject *object, struct bip_found *found)
+{
+	struct bip_kept *borrowed = bip_borrow(object, PyBUF_FULL_RO);
+
+	return borrowed ? import_filled(&borrowed->buffer, borrowed, found) : -1;
+}
+
+int bip_refuse_masked(PyObject *object)
+{
+	PyObject *on_type = bip_type_attribute(Py_TYPE(object), bip_name.mask), *mask;
+	int is_masked = 0;
+
+	/* On the object alone it may be a field of a record. */
+	if (!on_type)
+		return 0;
+	Py_DECREF(on_type);
+	if (bip_attribute(object, bip_name.mask, &mask))
+		return -1;
+	/* More than one element has no truth, which is ValueError. */
+	if (mask && mask != Py_None)
+		is_masked = PyObject_IsTrue(mask);
+	Py_XDECREF(mask);
+	if (!is_masked)
+		return 0;
+	if (is_masked < 0 && !PyErr_ExceptionMatches(PyExc_ValueError))
+		return -1;
+	PyErr_Format(bip_UnsupportedError, "an array of type %.100s has a mask, which would get lost [H5]",
+		     Py_TYPE(object)->tp_name);
+	return -1;
+}
+
+int bip_import_buffer(PyObject *object, const struct bip_request *request, struct bip_found *found)
+{
+	const PyBufferProcs *procs = Py_TYPE(object)->tp_as_buffer;
+	int rc;
+
+	(void)request;
+	if (!procs || !procs->bf_getbuffer)
+		return 0;
+	rc = bip_import_ndarray(object, found);
+	if (rc)
+		return rc;
+	/* Types that Python code made may be derived ones that mean more than a buffer says. */
+	if (PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE) && bip_refuse_masked(object))
+		return -1;
+	return import_exported(object, found);
+}
+
+/* __array_interface__ */
+
+/* A dictionary, looked through. */
+struct described {
+	struct bi_layout layout;
+	PyObject *descr; /* text, owned, or NULL */
+	uint64_t address;
+	int64_t offset; /* into `data`, where that is a buffer */
+	int readonly;
+	PyObject *data; /* a buffer, owned, or NULL */
+};
+
+static int get(PyObject *dict, PyObject *key, int required, PyObject **out)
+{
+	if (bip_item_of(dict, key, out))
+		return -1;
+	if (*out && *out != Py_None)
+		return 0;
+	Py_CLEAR(*out);
+	if (!required)
+		return 0;
+	PyErr_Format(PyExc_KeyError, "__array_interface__ has no '%U'", key);
+	return -1;
+}
+
+static int read_type(PyObject *dict, struct bi_dtype *out, PyObject **descr)
+{
+	PyObject *typestr, *list = NULL;
+	struct bi_error err;
+	const char *text;
+	int rc = -1;
+
+	*descr = NULL;
+	if (get(dict, bip_name.typestr, 1, &typestr))
+		return -1;
+	if (bip_text(typestr, "typestr", "", &text) || get(dict, bip_name.descr, 0, &list))
+		goto done;
+	rc = bi_dtype_parse(text, out, &err);
+	if (rc)
+		bip_raise_import(rc, &err);
+	else if (list)
+		rc = bip_descr_for(list, text, "", descr);
+done:
+	Py_DECREF(typestr);
+	Py_XDECREF(list);
+	return rc ? -1 : 0;
+}
+
+static int read_layout(PyObject *dict, struct described *out)
+{
+	int64_t shape[BI_MAX_NDIM], strides[BI_MAX_NDIM];
+	PyObject *extents, *steps = NULL;
+	struct bi_dtype dtype;
+	int ndim, rc = -1;
+
+	if (get(dict, bip_name.shape, 1, &extents))
+		return -1;
+	if (bip_numbers(extents, "shape", " [H5]", shape, &ndim) || get(dict, bip_name.strides, 0, &steps) ||
+	    (steps && bip_strides(steps, ndim, " [H5]", strides)) || read_type(dict, &dtype, &out->descr))
+		goto done;
+	rc = bip_layout(&out->layout, dtype, out->descr, ndim, shape, steps ? strides : NULL);
+done:
+	Py_DECREF(extents);
+	Py_XDECREF(steps);
+	return rc;
+}
+
+/* An address; or a buffer, which is `object` itself where there is no key. */
+static int read_data(PyObject *object, PyObject *dict, struct described *out)
+{
+	PyObject *data, *offset;
+	int rc = 0;
+
+	if (get(dict, bip_name.data, 0, &data))
+		return -1;
+	if (data && PyTuple_Check(data)) {
+		rc = bip_data_pair(data, "", &out->address, &out->readonly);
+		Py_DECREF(data);
+		return rc;
+	}
+	out->data = data ? data : Py_NewRef(object);
+	if (get(dict, bip_name.offset, 0, &offset))
+		return -1;
+	if (offset)
+		rc = bip_number(offset, "offset", " [H5]", &out->offset);
+	Py_XDECREF(offset);
+	return rc;
+}
+
+static int check_no_mask(PyObject *dict)
+{
+	PyObject *mask;
+
+	if (get(dict, bip_name.mask, 0, &mask))
+		return -1;
+	if (!mask)
+		return 0;
+	Py_DECREF(mask);
+	PyErr_SetString(bip_UnsupportedError, "__array_interface__ has a mask, which would get lost [H5]");
+	return -1;
+}
+
+/* The bytes that the array reaches lie inside the buffer. */
+static int find_in_buffer(const Py_buffer *buffer, struct described *array)
+{
+	int64_t first, end;
+
+	bi_layout_extent(&array->layout, &first, &end);
+	if (!PyBuffer_IsContiguous(buffer, 'C')) {
+		PyErr_SetString(bip_InvalidArrayError,
+				"data is a buffer with gaps, in which offset has no meaning [H5]");
+		return -1;
+	}
+	if (array->offset < -first || array->offset > buffer->len || end > buffer->len - array->offset) {
+		PyErr_Format(bip_InvalidArrayError,
+			     "the array reaches bytes [%lld, %lld) from offset %lld in a buffer of %zd bytes [H5]",
+			     (long long)first, (long long)end, (long long)array->offset, buffer->len);
+		return -1;
+	}
+	array->address = (uintptr_t)buffer->buf + (uint64_t)array->offset;
+	array->readonly = buffer->readonly;
+	return 0;
+}
+
+static int import_from_buffer(PyObject *object, struct described *array, struct bip_found *found)
+{
+	PyObject *memory = PyMemoryView_FromObject(array->data), *owner = NULL;
+	int rc = -1;
+
+	if (memory && !find_in_buffer(PyMemoryView_GET_BUFFER(memory), array))
+		owner = PyTuple_Pack(2, object, memory);
+	if (owner)
+		rc = bip_wrap_host(array->address, array->readonly, &array->layout, owner, &found->view);
+	Py_XDECREF(owner);
+	Py_XDECREF(memory);
+	return rc;
+}
+
+static int import_dict(PyObject *object, PyObject *dict, struct bip_found *found)
+{
+	struct described array = { .descr = NULL, .address = 0, .offset = 0, .readonly = 0, .data = NULL };
+	int rc = -1;
+
+	if (!PyDict_Check(dict)) {
+		PyErr_Format(PyExc_TypeError, "__array_interface__ is of type %.100s, not a dict",
+			     Py_TYPE(dict)->tp_name);
+		return -1;
+	}
+	if (check_no_mask(dict) || read_layout(dict, &array) || read_data(object, dict, &array))
+		goto done;
+	if (array.data)
+		rc = import_from_buffer(object, &array, found);
+	else
+		rc = bip_wrap_host(array.address, array.readonly, &array.layout, object, &found->view);
+done:
+	Py_XDECREF(array.descr);
+	Py_XDECREF(array.data);
+	return rc;
+}
+
+int bip_import_array_interface(PyObject *object, const struct bip_request *request, struct bip_found *found)
+{
+	PyObject *dict;
+	int rc;
+
+	(void)request;
+	if (bip_attribute(object, bip_name.__array_interface__, &dict))
+		return -1;
+	if (!dict)
+		return 0;
+	rc = import_dict(object, dict, found);
+	Py_DECREF(dict);
+	return rc ? -1 : 1;
+}
+
+/* __array_struct__ */
+
+enum array_flag { NOT_SWAPPED = 0x200, WRITEABLE = 0x400, HAS_DESCR = 0x800 };
+
+static const struct bip_array_struct *read_capsule(PyObject *capsule)
+{
+	const struct bip_array_struct *array;
+
+	if (!PyCapsule_CheckExact(capsule)) {
+		PyErr_Format(PyExc_TypeError, "__array_struct__ is of type %.100s, not a capsule [H6]",
+			     Py_TYPE(capsule)->tp_name);
+		return NULL;
+	}
+	if (!PyCapsule_IsValid(capsule, NULL)) {
+		PyErr_SetString(bip_InvalidArrayError,
+				"the capsule of __array_struct__ has a name, which is not allowed [H6]");
+		return NULL;
+	}
+	array = PyCapsule_GetPointer(capsule, NULL);
+	if (array && (array->two != 2 || array->nd < 0 || array->nd > BI_MAX_NDIM || (array->nd && !array->shape))) {
+		PyErr_Format(bip_InvalidArrayError,
+			     "__array_struct__ has two = %d, which is 2 for ever, and nd = %d, which is in 0..%d [H6]",
+			     array->two, array->nd, BI_MAX_NDIM);
+		return NULL;
+	}
+	return array;
+}
+
+/* Kind, size and order as a typestr. */
+static int read_struct_type(const struct bip_array_struct *array, struct bi_dtype *out, PyObject **descr)
+{
+	const uint16_t one = 1;
+	int is_little = *(const unsigned char *)&one;
+	int is_native = (array->flags & NOT_SWAPPED) != 0;
+	int units = array->typekind == 'U' ? array->itemsize / 4 : array->itemsize;
+	char typestr[BI_DTYPE_TEXT];
+	struct bi_error err;
+	int rc;
+
+	*descr = NULL;
+	PyOS_snprintf(typestr, sizeof(typestr), "%c%c%d", is_native == is_little ? '<' : '>', array->typekind, units);
+	rc = bi_dtype_parse(typestr, out, &err);
+	if (rc) {
+		bip_raise_import(rc, &err);
+		return -1;
+	}
+	return array->flags & HAS_DESCR && array->descr ? bip_descr_for(array->descr, typestr, "", descr) : 0;
+}
+
+/* `dtype` says more than the structure, or is NULL. */
+static int import_struct(const struct bip_array_struct *array, PyObject *dtype, PyObject *owner,
+			 struct bip_found *found)
+{
+	int64_t shape[BI_MAX_NDIM], strides[BI_MAX_NDIM];
+	struct bi_layout layout;
+	struct bi_dtype type;
+	PyObject *descr;
+	int rc;
+
+	for (int i = 0; i < array->nd; i++) {
+		shape[i] = array->shape[i];
+		strides[i] = array->strides ? array->strides[i] : 0;
+	}
+	/* Dates and objects are refused under the name that they have in the structure. */
+	if (dtype && !strchr("MmO", array->typekind))
+		rc = bip_dtype_from_with_descr(dtype, &type, &descr);
+	else
+		rc = read_struct_type(array, &type, &descr);
+	if (rc)
+		return -1;
+	rc = bip_layout(&layout, type, descr, array->nd, shape, array->strides ? strides : NULL);
+	if (!rc)
+		rc = bip_wrap_host((uintptr_t)array->data, !(array->flags & WRITEABLE), &layout, owner, &found->view);
+	Py_XDECREF(descr);
+	return rc;
+}
+
+static int import_capsule(PyObject *object, PyObject *capsule, PyObject *dtype, struct bip_found *found)
+{
+	const struct bip_array_struct *array = read_capsule(capsule);
+	PyObject *owner = array ? PyTuple_Pack(2, object, capsule) : NULL;
+	int rc = owner ? import_struct(array, dtype, owner, found) : -1;
+
+	Py_XDECREF(owner);
+	return rc;
+}
+
+static int import_typed(PyObject *object, struct bip_found *found)
+{
+	PyObject *dtype = PyObject_GetAttr(object, bip_name.dtype);
+	PyObject *capsule = dtype ? PyObject_GetAttr(object, bip_name.__array_struct__) : NULL;
+	int rc = capsule ? import_capsule(object, capsule, dtype, found) : -1;
+
+	Py_XDECREF(dtype);
+	Py_XDECREF(capsule);
+	return rc ? -1 : 1;
+}
+
+int bip_import_array_struct(PyObject *object, const struct bip_request *request, struct bip_found *found)
+{
+	PyObject *capsule;
+	int rc;
+
+	(void)request;
+	if (bip_attribute(object, bip_name.__array_struct__, &capsule))
+		return -1;
+	if (!capsule)
+		return 0;
+	rc = import_capsule(object, capsule, NULL, found);
+	Py_DECREF(capsule);
+	return rc ? -1 : 1;
+}

@@ -1,0 +1,176 @@
+/*
+ * Arrays of this library, and of any extension that puts __buffer_interface_c__ on its types (python.h)
+ *
+ * An object of ours gives another object over the same view. Of others the exchange structure is taken and imported
+ * into the context that it names.
+ */
+#include "contexts.h"
+#include "errors.h"
+#include "lifetime.h"
+#include "names.h"
+#include "object.h"
+#include "streams.h"
+#include "import/import.h"
+#include "buffer_interface/python.h"
+
+/* Our own */
+
+/* What the caller says of the producer's stream: later work on the memory comes after what is now on it. */
+static int follow(struct bi_view *view, const struct bip_request *request)
+{
+	struct bi_stream *stream;
+	struct bi_error err;
+	int rc;
+
+	if (!view || !request->producer_stream)
+		return 0;
+	if (bip_stream_named("producer_stream", request->producer_stream, bi_memory_context(bi_view_memory(view)),
+			     &stream))
+		return -1;
+	/* A thread that waits for a device may have the lock of the memory. */
+	Py_BEGIN_ALLOW_THREADS
+	rc = bi_view_hand_back(view, stream, &err);
+	Py_END_ALLOW_THREADS
+	bi_stream_release(stream);
+	if (rc)
+		bip_raise_import(rc, &err);
+	return rc ? -1 : 0;
+}
+
+/* The mask is taken first: who releases the array meanwhile takes both. */
+static int take_mask(PyObject *object, const struct bip_request *request, struct bip_found *found)
+{
+	PyObject *mask = bip_mask(object);
+
+	if (!mask)
+		return 0;
+	if (request->keep_mask)
+		found->mask = bip_hold(mask);
+	else
+		PyErr_SetString(bip_UnsupportedError, "the array is masked; mask='keep' takes it with its mask [C3]");
+	Py_DECREF(mask);
+	return found->mask ? 0 : -1;
+}
+
+static int import_own(PyObject *object, const struct bip_request *request, struct bip_found *found)
+{
+	if (take_mask(object, request, found))
+		return -1;
+	found->view = bip_hold(object);
+	found->flags = ((const struct bip_object *)object)->flags;
+	if (found->view && !follow(found->view, request) && !follow(found->mask, request))
+		return 1;
+	bip_release_view(found->view);
+	bip_release_view(found->mask);
+	return -1;
+}
+
+/* Of others */
+
+/* SVM pointers, and arrays without memory, say nothing of themselves. */
+static int find_opencl_context(const struct bi_exchange *exchange, struct bi_context **out)
+{
+	if (exchange->handle_kind == BI_HANDLE_CL_MEM && exchange->handle)
+		return bip_context_of_memory(BI_HANDLE_CL_MEM, (uintptr_t)exchange->handle, out);
+	if (exchange->stream_kind == BI_STREAM_KIND_CL_QUEUE)
+		return bip_context_of_queue((uintptr_t)exchange->stream, out);
+	if (!exchange->handle)
+		return bip_context_open("opencl", out);
+	PyErr_Format(bip_UnsupportedError, "an OpenCL handle of kind %u names no queue, so its cl_context is not known",
+		     exchange->handle_kind);
+	return -1;
+}
+
+static int find_context(const struct bi_exchange *exchange, struct bi_context **out)
+{
+	switch (exchange->handle_kind) {
+	case BI_HANDLE_HOST:
+		return bip_context_host(out);
+	case BI_HANDLE_CUDA:
+		return bip_context_cuda(exchange->device_id, out);
+	case BI_HANDLE_CL_MEM:
+	case BI_HANDLE_CL_SVM:
+	case BI_HANDLE_CL_USM:
+		return find_opencl_context(exchange, out);
+	default:
+		PyErr_Format(bip_InvalidArrayError, "handle_kind is %u, which is none that abi.h names",
+			     exchange->handle_kind);
+		return -1;
+	}
+}
+
+/* On success the struct is taken. */
+static int import_struct(struct bi_exchange *exchange, const struct bip_request *request, struct bip_found *found)
+{
+	unsigned flags = request->sync ? 0 : BI_IMPORT_UNORDERED;
+	int is_named = exchange->stream_kind != BI_STREAM_KIND_NONE;
+	struct bi_context *context;
+	struct bi_error err;
+	int rc;
+
+	if (exchange->version != BI_ABI_VERSION) {
+		PyErr_Format(bip_InvalidArrayError, "the structure has version %u.%u, not %d.%d",
+			     exchange->version >> 16, exchange->version & 0xffff, BI_ABI_MAJOR, BI_ABI_MINOR);
+		return -1;
+	}
+	if (find_context(exchange, &context))
+		return -1;
+	rc = bi_view_import(context, exchange, flags, &found->view, &err);
+	bip_release_context(context);
+	if (rc) {
+		bip_raise_import(rc, &err);
+		return -1;
+	}
+	if (request->sync && !is_named && !bi_memory_is_host(bi_view_memory(found->view)))
+		found->flags = BIP_WAIT_AT_EXIT;
+	return 0;
+}
+
+/* Its release function is the producer's, and may call Python. */
+static void let_go(struct bi_exchange *exchange)
+{
+	struct bip_raised raised = bip_put_aside();
+
+	if (exchange->release)
+		exchange->release(exchange);
+	bip_put_back(raised);
+}
+
+static int import_foreign(PyObject *object, const struct bi_python_api *api, const struct bip_request *request,
+			  struct bip_found *found)
+{
+	struct bi_exchange exchange;
+
+	if (api->acquire(object, &exchange) < 0)
+		return -1;
+	if (import_struct(&exchange, request, found)) {
+		let_go(&exchange);
+		return -1;
+	}
+	if (follow(found->view, request)) {
+		bip_release_view(found->view);
+		return -1;
+	}
+	return 1;
+}
+
+/* A table of a version that is not known here is no reason to fail where the object speaks other protocols. */
+int bip_import_native(PyObject *object, const struct bip_request *request, struct bip_found *found)
+{
+	const struct bi_python_api *api;
+	PyObject *capsule;
+
+	if (BIP_CHECK(object))
+		return import_own(object, request, found);
+	capsule = bip_type_attribute(Py_TYPE(object), bip_name.__buffer_interface_c__);
+	if (!capsule)
+		return 0;
+	api = bi_python_open_capsule(capsule);
+	Py_DECREF(capsule);
+	if (api)
+		return import_foreign(object, api, request, found);
+	if (request->protocol == BIP_NATIVE || !PyErr_ExceptionMatches(PyExc_BufferError))
+		return -1;
+	PyErr_Clear();
+	return 0;
+}

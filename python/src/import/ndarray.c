@@ -1,0 +1,157 @@
+/*
+ * numpy.ndarray without asking it anything
+ *
+ * The buffer protocol costs NumPy more than all the rest of an import: it writes a format for every reader. The members
+ * that the array keeps are part of NumPy's binary interface (PyArray_DATA and its like are macros that read them), so
+ * plain arrays of numbers are read from there. NumPy is not needed to compile this, and never imported. That the
+ * members are where they are expected is checked on the first array, against what NumPy itself says of it in
+ * __array_struct__; if they are not, the buffer protocol serves.
+ */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "names.h"
+#include "object.h"
+#include "import/import.h"
+#include "import/values.h"
+
+/* The beginning of PyArrayObject_fields and of PyArray_Descr, which NumPy 1 and 2 have in common. */
+struct descr {
+	PyObject_HEAD PyTypeObject *type;
+	char kind, letter, byteorder, flags;
+	int number;
+};
+
+struct ndarray {
+	PyObject_HEAD char *data;
+	int nd;
+	Py_ssize_t *shape;
+	Py_ssize_t *strides;
+	PyObject *base;
+	struct descr *descr;
+	int flags;
+};
+
+#define WRITEABLE 0x400u
+#define WARN_ON_WRITE 0x80000000u
+
+#define SIGNED(type) (sizeof(type) == 8 ? BI_INT64 : sizeof(type) == 4 ? BI_INT32 : BI_INT16)
+#define UNSIGNED(type) (sizeof(type) == 8 ? BI_UINT64 : sizeof(type) == 4 ? BI_UINT32 : BI_UINT16)
+
+/* By NumPy's numbers of types. A size of 0: not read here. */
+static const struct bi_dtype types[] = {
+	[0] = { 1, 1, BI_BOOL, 0 },
+	[1] = { 1, 1, BI_INT8, 0 },
+	[2] = { 1, 1, BI_UINT8, 0 },
+	[3] = { sizeof(short), 1, SIGNED(short), 0 },
+	[4] = { sizeof(short), 1, UNSIGNED(short), 0 },
+	[5] = { sizeof(int), 1, SIGNED(int), 0 },
+	[6] = { sizeof(int), 1, UNSIGNED(int), 0 },
+	[7] = { sizeof(long), 1, SIGNED(long), 0 },
+	[8] = { sizeof(long), 1, UNSIGNED(long), 0 },
+	[9] = { sizeof(long long), 1, SIGNED(long long), 0 },
+	[10] = { sizeof(long long), 1, UNSIGNED(long long), 0 },
+	[11] = { 4, 1, BI_FLOAT32, 0 },
+	[12] = { 8, 1, BI_FLOAT64, 0 },
+	[14] = { 8, 1, BI_COMPLEX64, 0 },
+	[15] = { 16, 1, BI_COMPLEX128, 0 },
+	[23] = { 2, 1, BI_FLOAT16, 0 },
+};
+
+/* The type whose members are where they are expected; NULL until the first array was seen. */
+static _Atomic(PyTypeObject *) known;
+static atomic_int is_unknown; /* 1: they are not */
+
+static const struct bi_dtype *type_of(const struct ndarray *array)
+{
+	unsigned number = (unsigned)array->descr->number;
+
+	if (number >= Py_ARRAY_LENGTH(types) || !types[number].item_size)
+		return NULL;
+	return array->descr->byteorder == '=' || array->descr->byteorder == '|' ? &types[number] : NULL;
+}
+
+static int is_readonly(const struct ndarray *array)
+{
+	unsigned flags = (unsigned)array->flags;
+
+	return !(flags & WRITEABLE) || flags & WARN_ON_WRITE;
+}
+
+/* Do the members and the structure that NumPy made for others say the same? */
+static int agrees(const struct ndarray *array, const struct bip_array_struct *said)
+{
+	size_t nbytes;
+
+	if (array->nd != said->nd || array->data != said->data || array->descr->kind != said->typekind)
+		return 0;
+	if (((unsigned)array->flags & WRITEABLE) != ((unsigned)said->flags & WRITEABLE))
+		return 0;
+	if (type_of(array) && type_of(array)->item_size != (uint32_t)said->itemsize)
+		return 0;
+	nbytes = (size_t)array->nd * sizeof(Py_ssize_t);
+	return !nbytes ||
+	       (memcmp(array->shape, said->shape, nbytes) == 0 && memcmp(array->strides, said->strides, nbytes) == 0);
+}
+
+/* Is it the class that NumPy calls so, and no other of that name? */
+static int is_numpy(PyTypeObject *type)
+{
+	PyObject *name = PyUnicode_FromString("numpy"), *numpy = name ? PyImport_GetModule(name) : NULL;
+	PyObject *class = numpy ? PyObject_GetAttrString(numpy, "ndarray") : NULL;
+	int is_same = class == (PyObject *)type;
+
+	Py_XDECREF(name);
+	Py_XDECREF(numpy);
+	Py_XDECREF(class);
+	PyErr_Clear();
+	return is_same && type->tp_basicsize >= (Py_ssize_t)sizeof(struct ndarray);
+}
+
+static void learn(PyObject *object)
+{
+	PyObject *capsule;
+	const struct bip_array_struct *said;
+
+	if (strcmp(Py_TYPE(object)->tp_name, "numpy.ndarray") != 0 || !is_numpy(Py_TYPE(object)))
+		return;
+	capsule = PyObject_GetAttr(object, bip_name.__array_struct__);
+	said = capsule ? PyCapsule_GetPointer(capsule, NULL) : NULL;
+	if (said && agrees((const struct ndarray *)object, said))
+		atomic_store(&known, Py_TYPE(object));
+	else
+		atomic_store(&is_unknown, 1);
+	PyErr_Clear();
+	Py_XDECREF(capsule);
+}
+
+static void read_layout(const struct ndarray *array, const struct bi_dtype *dtype, struct bi_layout *out)
+{
+	out->dtype = *dtype;
+	out->ndim = array->nd;
+	out->offset = 0;
+	out->descr = NULL;
+	out->descr_length = 0;
+	for (int i = 0; i < array->nd; i++) {
+		out->shape[i] = array->shape[i];
+		out->strides[i] = array->strides[i];
+	}
+}
+
+int bip_import_ndarray(PyObject *object, struct bip_found *found)
+{
+	const struct ndarray *array = (const struct ndarray *)object;
+	const struct bi_dtype *dtype;
+	struct bi_layout layout;
+
+	if (!atomic_load_explicit(&known, memory_order_relaxed) && !atomic_load(&is_unknown))
+		learn(object);
+	if (Py_TYPE(object) != atomic_load_explicit(&known, memory_order_relaxed))
+		return 0;
+	dtype = type_of(array);
+	if (!dtype || array->nd > BI_MAX_NDIM)
+		return 0;
+	read_layout(array, dtype, &layout);
+	found->flags = BIP_GIVES_BACK;
+	return bip_wrap_host((uintptr_t)array->data, is_readonly(array), &layout, object, &found->view) ? -1 : 1;
+}

@@ -1,0 +1,438 @@
+/*
+ * Arrays and buffers of pyopencl
+ *
+ * An array is base_data and offset, never `data`, which refuses arrays that start elsewhere [O4]. The memory is ready
+ * on the queue that the array names, behind the array's events; a bare buffer names none.
+ */
+#include "contexts.h"
+#include "dtype.h"
+#include "errors.h"
+#include "lifetime.h"
+#include "names.h"
+#include "object.h"
+#include "streams.h"
+#include "import/import.h"
+#include "import/pyopencl_types.h"
+#include "import/values.h"
+
+static int raise_import(int rc, const struct bi_error *err)
+{
+	if (rc)
+		bip_raise_import(rc, err);
+	return rc ? -1 : 0;
+}
+
+/* Where the memory is */
+
+struct place {
+	enum bi_handle_kind kind;
+	uintptr_t handle; /* 0: no memory, an array without elements may have none [O3] */
+	size_t nbytes; /* 0: the driver knows */
+	uintptr_t queue; /* 0: none is named, or its stream is known */
+	struct bi_stream *stream; /* that queue, owned; or NULL */
+	struct bi_context *context; /* the stream's; owned where there is none */
+};
+
+static void leave(struct place *place)
+{
+	if (!place->stream)
+		bip_release_context(place->context);
+	bi_stream_release(place->stream);
+}
+
+/* Names that are not interned would fill the interpreter's cache of attributes. A new reference. */
+static PyObject *get_rare(PyObject *object, const char *name)
+{
+	PyObject *interned = PyUnicode_InternFromString(name);
+	PyObject *value = interned ? PyObject_GetAttr(object, interned) : NULL;
+
+	Py_XDECREF(interned);
+	return value;
+}
+
+/* The size is None where the object was made from a bare address. */
+static int read_svm_size(PyObject *svm, size_t *out)
+{
+	PyObject *size = get_rare(svm, "size");
+
+	if (!size)
+		return -1;
+	if (size == Py_None)
+		PyErr_SetString(bip_UnsupportedError, "the SVM pointer does not know the size of its memory, "
+						      "so nothing can be checked against it");
+	else
+		*out = PyLong_AsSize_t(size);
+	Py_DECREF(size);
+	return PyErr_Occurred() ? -1 : 0;
+}
+
+/* NULL and None: no queue. */
+static int read_queue(PyObject *queue, uintptr_t *out)
+{
+	*out = 0;
+	if (!queue || queue == Py_None || !bip_cl_handle(queue, BIP_CL_QUEUE, out))
+		return 0;
+	if (PyErr_ExceptionMatches(PyExc_AttributeError))
+		PyErr_Format(PyExc_TypeError, "a queue is of type %.100s, which has no int_ptr",
+			     Py_TYPE(queue)->tp_name);
+	return -1;
+}
+
+/* Allocations may be bound to a queue, but say so in private only. */
+static int read_queue_of_svm(PyObject *svm, uintptr_t *out)
+{
+	PyObject *name = PyUnicode_InternFromString("_queue");
+	PyObject *queue;
+	int rc = name ? bip_attribute(svm, name, &queue) : -1;
+
+	Py_XDECREF(name);
+	if (rc)
+		return -1;
+	rc = read_queue(queue, out);
+	Py_XDECREF(queue);
+	return rc;
+}
+
+static int read_svm(PyObject *svm, struct place *place)
+{
+	PyObject *pointer;
+
+	place->kind = BI_HANDLE_CL_SVM;
+	if (read_svm_size(svm, &place->nbytes))
+		return -1;
+	if (!place->stream && !place->queue && read_queue_of_svm(svm, &place->queue))
+		return -1;
+	pointer = get_rare(svm, "svm_ptr");
+	if (!pointer)
+		return -1;
+	place->handle = pointer == Py_None ? 0 : PyLong_AsSize_t(pointer);
+	Py_DECREF(pointer);
+	return PyErr_Occurred() ? -1 : 0;
+}
+
+/* 1: read, 0: it is neither a buffer nor SVM. */
+static int read_memory(PyObject *object, struct place *place)
+{
+	int rc = bip_cl_is_a(object, BIP_CL_MEMORY);
+
+	if (rc == 1) {
+		place->kind = BI_HANDLE_CL_MEM;
+		return bip_cl_handle(object, BIP_CL_MEMORY, &place->handle) ? -1 : 1;
+	}
+	if (!rc)
+		rc = bip_cl_is_a(object, BIP_CL_SVM);
+	if (rc == 1)
+		return read_svm(object, place) ? -1 : 1;
+	return rc;
+}
+
+/* Context */
+
+/* An SVM pointer says nothing of itself: the queue that the caller names does. */
+static int context_of_producer_stream(PyObject *queue, struct bi_context **out)
+{
+	uintptr_t handle;
+
+	if (!queue) {
+		PyErr_SetString(bip_UnsupportedError, "nothing says which cl_context the SVM memory belongs to; "
+						      "name a queue with producer_stream=");
+		return -1;
+	}
+	return read_queue(queue, &handle) ? -1 : bip_context_of_queue(handle, out);
+}
+
+static int find_context(struct place *place, const struct bip_request *request)
+{
+	if (!place->stream && place->queue && bip_stream_of_queue(place->queue, &place->stream))
+		return -1;
+	if (place->stream) {
+		place->context = bi_stream_context(place->stream);
+		return 0;
+	}
+	if (place->kind == BI_HANDLE_CL_SVM)
+		return context_of_producer_stream(request->producer_stream, &place->context);
+	return bip_context_of_memory(place->kind, place->handle, &place->context);
+}
+
+/* An array without memory and queue still has a cl_context: a queue that is made in it leads there. */
+static int find_context_of_nothing(PyObject *array, struct bi_context **out)
+{
+	PyObject *module = PyImport_ImportModule("pyopencl");
+	PyObject *context = module ? PyObject_GetAttr(array, bip_name.context) : NULL;
+	PyObject *queue = context ? PyObject_CallMethod(module, "CommandQueue", "O", context) : NULL;
+	uintptr_t handle;
+	int rc = -1;
+
+	if (queue && !read_queue(queue, &handle))
+		rc = bip_context_of_queue(handle, out);
+	Py_XDECREF(queue);
+	Py_XDECREF(context);
+	Py_XDECREF(module);
+	return rc;
+}
+
+/* Order */
+
+/* What the first use waits for. */
+struct events {
+	struct bi_event **list;
+	size_t count;
+};
+
+static void release_events(struct events *events)
+{
+	for (size_t i = 0; i < events->count; i++)
+		bi_event_release(events->list[i]);
+	PyMem_Free(events->list);
+}
+
+/* 1: it is complete, 0: it is not, or has failed, or does not say. */
+static int is_complete(PyObject *event)
+{
+	PyObject *status = bip_cl_status(event);
+	long code;
+
+	if (!status && !PyErr_ExceptionMatches(PyExc_AttributeError))
+		return -1;
+	if (!status) {
+		PyErr_Clear();
+		return 0;
+	}
+	code = PyLong_AsLong(status);
+	Py_DECREF(status);
+	return code == -1 && PyErr_Occurred() ? -1 : code == 0;
+}
+
+static int append_event(struct bi_event *event, struct events *events)
+{
+	struct bi_event **list = PyMem_Realloc(events->list, (events->count + 1) * sizeof(struct bi_event *));
+
+	if (!list) {
+		bi_event_release(event);
+		PyErr_NoMemory();
+		return -1;
+	}
+	events->list = list;
+	list[events->count++] = event;
+	return 0;
+}
+
+/* Complete ones are passed over; failed ones are kept, so that the first use says so. */
+static int add_event(PyObject *object, struct bi_context *context, struct events *events)
+{
+	int done = is_complete(object);
+	struct bi_event *event;
+	struct bi_error err;
+	uintptr_t handle;
+
+	if (done)
+		return done < 0 ? -1 : 0;
+	if (bip_cl_handle(object, BIP_CL_EVENT, &handle) ||
+	    raise_import(bi_event_wrap(context, handle, &event, &err), &err))
+		return -1;
+	return append_event(event, events);
+}
+
+/*
+ * What was collected is released by the caller, also after a failure. The list may change while an event is asked, so
+ * what is gone through is a copy.
+ */
+static int collect_events(PyObject *list, struct bi_context *context, struct events *events)
+{
+	PyObject *items = PySequence_Tuple(list);
+	int rc = items ? 0 : -1;
+
+	for (Py_ssize_t i = 0; !rc && i < PyTuple_GET_SIZE(items); i++)
+		rc = add_event(PyTuple_GET_ITEM(items, i), context, events);
+	Py_XDECREF(items);
+	return rc;
+}
+
+/* Views */
+
+/* Memory by itself is its bytes, flat. */
+static int lay_out_flat(const struct bi_memory *memory, struct bi_layout *out, struct bi_error *err)
+{
+	int64_t nbytes = (int64_t)bi_memory_nbytes(memory);
+	struct bi_dtype dtype;
+	int rc = bi_dtype_make(BI_UINT8, 1, 0, &dtype, err);
+
+	return rc ? rc : bi_layout_init(out, dtype, 1, &nbytes, NULL, 0, err);
+}
+
+/* `layout` NULL: flat. The memory's reference is taken, also on failure. */
+static int view_all(struct bi_memory *memory, const struct bi_layout *layout, struct bi_view **out)
+{
+	struct bi_layout flat;
+	struct bi_error err;
+	int rc = layout ? BI_OK : lay_out_flat(memory, &flat, &err);
+
+	if (!rc)
+		rc = bi_view_create(memory, layout ? layout : &flat, 0, out, &err);
+	bi_memory_release(memory);
+	return raise_import(rc, &err);
+}
+
+/* `layout` NULL: all of the memory, flat. */
+static int wrap(const struct place *place, struct bi_foreign *foreign, const struct bi_layout *layout, PyObject *owner,
+		struct bi_view **out)
+{
+	struct bi_memory *memory;
+	struct bi_error err;
+	int rc;
+
+	if (!place->handle) {
+		rc = bi_memory_create(place->context, 0, BI_MEMORY_DEVICE, &memory, &err);
+		return rc ? raise_import(rc, &err) : view_all(memory, layout, out);
+	}
+	foreign->kind = place->kind;
+	foreign->handle = place->handle;
+	foreign->nbytes = place->nbytes;
+	foreign->release = bip_drop;
+	foreign->release_data = Py_NewRef(owner);
+	rc = layout ? bi_view_wrap(place->context, foreign, layout, out, &err)
+		    : bi_memory_wrap(place->context, foreign, &memory, &err);
+	if (rc)
+		Py_DECREF(owner);
+	return rc || layout ? raise_import(rc, &err) : view_all(memory, NULL, out);
+}
+
+/* A stream that the caller names comes before the queue of the array. Owned, or NULL. */
+static int read_producer_stream(const struct bip_request *request, struct bi_context *context, struct bi_stream **out)
+{
+	*out = NULL;
+	if (!request->sync || !request->producer_stream)
+		return 0;
+	return bip_stream_named("producer_stream", request->producer_stream, context, out);
+}
+
+/* `list` are events of the array, or NULL; `owner` is kept alive. */
+static int make_view(const struct place *place, const struct bip_request *request, const struct bi_layout *layout,
+		     PyObject *list, PyObject *owner, struct bip_found *found)
+{
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	struct events events = { NULL, 0 };
+	struct bi_stream *named;
+	int rc = read_producer_stream(request, place->context, &named);
+
+	if (!rc && list && request->sync && place->handle)
+		rc = collect_events(list, place->context, &events);
+	if (request->sync)
+		foreign.stream = named ? named : place->stream;
+	if (!rc) {
+		foreign.flags = request->sync ? 0 : BI_WRAP_UNORDERED;
+		foreign.events = events.list;
+		foreign.event_count = events.count;
+		rc = wrap(place, &foreign, layout, owner, &found->view);
+	}
+	found->flags = request->sync && !foreign.stream ? BIP_WAIT_AT_EXIT : 0;
+	release_events(&events);
+	bi_stream_release(named);
+	return rc;
+}
+
+/* An array */
+
+enum { BASE_DATA, OFFSET, SHAPE, STRIDES, DTYPE, QUEUE, EVENTS, MEMBERS };
+
+/* What was read is let go by the caller, also after a failure. */
+static int read_members(PyObject *array, PyObject *members[MEMBERS])
+{
+	PyObject *const names[MEMBERS] = { bip_name.base_data, bip_name.offset, bip_name.shape, bip_name.strides,
+					   bip_name.dtype,     bip_name.queue,  bip_name.events };
+
+	for (int i = 0; i < MEMBERS; i++) {
+		members[i] = PyObject_GetAttr(array, names[i]);
+		if (!members[i])
+			return -1;
+	}
+	return 0;
+}
+
+/* *descr owns the text that the layout borrows, and may be there even after a failure. */
+static int read_layout(PyObject *const members[MEMBERS], struct bi_layout *layout, PyObject **descr)
+{
+	if (bip_number(members[OFFSET], "offset", "", &layout->offset) ||
+	    bip_numbers(members[SHAPE], "shape", "", layout->shape, &layout->ndim) ||
+	    bip_strides(members[STRIDES], layout->ndim, "", layout->strides) ||
+	    bip_dtype_from_with_descr(members[DTYPE], &layout->dtype, descr))
+		return -1;
+	return bip_lend_descr(layout, *descr);
+}
+
+static int read_place(PyObject *const members[MEMBERS], struct place *place)
+{
+	PyObject *base = members[BASE_DATA];
+	int rc;
+
+	place->stream = bip_stream_named_by(members[QUEUE]);
+	if (!place->stream && read_queue(members[QUEUE], &place->queue))
+		return -1;
+	if (base == Py_None)
+		return 0;
+	rc = read_memory(base, place);
+	if (rc == 0)
+		PyErr_Format(PyExc_TypeError, "base_data is of type %.100s, neither a buffer nor SVM",
+			     Py_TYPE(base)->tp_name);
+	return rc == 1 ? 0 : -1;
+}
+
+static int make_array_view(PyObject *array, PyObject *const members[MEMBERS], const struct bi_layout *layout,
+			   const struct bip_request *request, struct bip_found *found)
+{
+	struct place place = { BI_HANDLE_CL_MEM, 0, 0, 0, NULL, NULL };
+	int rc = read_place(members, &place);
+
+	if (!rc)
+		rc = place.handle || place.queue || place.stream ? find_context(&place, request)
+								 : find_context_of_nothing(array, &place.context);
+	/* An object of the type itself has one handle for ever. */
+	if (!rc && place.queue && Py_IS_TYPE(members[QUEUE], bip_cl_type(BIP_CL_QUEUE)))
+		bip_name_stream(place.stream, members[QUEUE]);
+	if (!rc)
+		rc = make_view(&place, request, layout, members[EVENTS], array, found);
+	leave(&place);
+	return rc;
+}
+
+static int import_array(PyObject *array, const struct bip_request *request, struct bip_found *found)
+{
+	PyObject *members[MEMBERS] = { NULL }, *descr = NULL;
+	struct bi_layout layout;
+	int rc = read_members(array, members);
+
+	if (!rc)
+		rc = read_layout(members, &layout, &descr);
+	if (!rc)
+		rc = make_array_view(array, members, &layout, request, found);
+	for (int i = 0; i < MEMBERS; i++)
+		Py_XDECREF(members[i]);
+	Py_XDECREF(descr);
+	return rc ? -1 : 1;
+}
+
+static int import_memory(PyObject *object, struct place *place, const struct bip_request *request,
+			 struct bip_found *found)
+{
+	int rc = find_context(place, request);
+
+	if (!rc)
+		rc = make_view(place, request, NULL, NULL, object, found);
+	leave(place);
+	return rc ? -1 : 1;
+}
+
+int bip_import_pyopencl(PyObject *object, const struct bip_request *request, struct bip_found *found)
+{
+	struct place place = { BI_HANDLE_CL_MEM, 0, 0, 0, NULL, NULL };
+	int rc;
+
+	if (!bip_cl_type(BIP_CL_MEMORY))
+		return PyErr_Occurred() ? -1 : 0;
+	rc = bip_cl_is_a(object, BIP_CL_ARRAY);
+	if (rc == 1)
+		return import_array(object, request, found);
+	if (!rc)
+		rc = read_memory(object, &place);
+	return rc == 1 ? import_memory(object, &place, request, found) : rc;
+}

@@ -1,0 +1,264 @@
+/* Values of producers: numbers, texts, layouts; and the memory that they describe as a view. */
+#include <string.h>
+
+#include "import/values.h"
+#include "contexts.h"
+#include "dtype.h"
+#include "errors.h"
+#include "lifetime.h"
+
+/* An exact or derived int as a new reference; floats and texts are no numbers here. */
+static PyObject *as_int(PyObject *object, const char *key, const char *rule)
+{
+	if (PyLong_Check(object))
+		return Py_NewRef(object);
+	if (PyIndex_Check(object))
+		return PyNumber_Index(object);
+	PyErr_Format(PyExc_TypeError, "%s is of type %.100s, not an int%s", key, Py_TYPE(object)->tp_name, rule);
+	return NULL;
+}
+
+/* Plain numbers, which nearly all are: 1 if it is one that fits. */
+static int take_plain(PyObject *object, int64_t *out)
+{
+	int overflow;
+
+	if (!PyLong_CheckExact(object))
+		return 0;
+	*out = PyLong_AsLongLongAndOverflow(object, &overflow);
+	return !overflow;
+}
+
+int bip_number(PyObject *object, const char *key, const char *rule, int64_t *out)
+{
+	PyObject *number;
+	int overflow;
+
+	if (take_plain(object, out))
+		return 0;
+	number = as_int(object, key, rule);
+	if (!number)
+		return -1;
+	*out = PyLong_AsLongLongAndOverflow(number, &overflow);
+	if (overflow)
+		PyErr_Format(bip_InvalidArrayError, "%s is %S, which does not fit into 64 bits%s", key, number, rule);
+	Py_DECREF(number);
+	return overflow || (*out == -1 && PyErr_Occurred()) ? -1 : 0;
+}
+
+int bip_address(PyObject *object, const char *key, const char *rule, uint64_t *out)
+{
+	PyObject *number;
+	int64_t plain;
+	int refused;
+
+	/* Much faster than to ask for an unsigned one. */
+	if (take_plain(object, &plain) && plain >= 0) {
+		*out = (uint64_t)plain;
+		return 0;
+	}
+	number = as_int(object, key, rule);
+	if (!number)
+		return -1;
+	*out = PyLong_AsUnsignedLongLong(number);
+	refused = *out == UINT64_MAX && PyErr_Occurred();
+	if (refused && PyErr_ExceptionMatches(PyExc_OverflowError))
+		PyErr_Format(bip_InvalidArrayError, "%s is %S, not in 0..2**64-1%s", key, number, rule);
+	Py_DECREF(number);
+	return refused ? -1 : 0;
+}
+
+static int check_tuple(PyObject *object, const char *key, const char *rule)
+{
+	if (PyTuple_Check(object))
+		return 0;
+	PyErr_Format(PyExc_TypeError, "%s is of type %.100s, not a tuple%s", key, Py_TYPE(object)->tp_name, rule);
+	return -1;
+}
+
+int bip_numbers(PyObject *object, const char *key, const char *rule, int64_t out[BI_MAX_NDIM], int *count)
+{
+	Py_ssize_t n;
+
+	if (check_tuple(object, key, rule))
+		return -1;
+	n = PyTuple_GET_SIZE(object);
+	if (n > BI_MAX_NDIM) {
+		PyErr_Format(bip_InvalidArrayError, "%s has %zd entries, more than %d%s", key, n, BI_MAX_NDIM, rule);
+		return -1;
+	}
+	for (Py_ssize_t i = 0; i < n; i++)
+		if (bip_number(PyTuple_GET_ITEM(object, i), key, rule, &out[i]))
+			return -1;
+	*count = (int)n;
+	return 0;
+}
+
+int bip_strides(PyObject *object, int ndim, const char *rule, int64_t out[BI_MAX_NDIM])
+{
+	int count;
+
+	if (bip_numbers(object, "strides", rule, out, &count))
+		return -1;
+	if (count == ndim)
+		return 0;
+	PyErr_Format(bip_InvalidArrayError, "strides has %d entries, shape has %d%s", count, ndim, rule);
+	return -1;
+}
+
+int bip_text(PyObject *object, const char *key, const char *rule, const char **out)
+{
+	Py_ssize_t length;
+
+	if (!PyUnicode_Check(object)) {
+		PyErr_Format(PyExc_TypeError, "%s is of type %.100s, not a str%s", key, Py_TYPE(object)->tp_name, rule);
+		return -1;
+	}
+	*out = PyUnicode_AsUTF8AndSize(object, &length);
+	if (!*out)
+		return -1;
+	if (strlen(*out) == (size_t)length)
+		return 0;
+	PyErr_Format(bip_InvalidArrayError, "%s %R has a NUL in it%s", key, object, rule);
+	return -1;
+}
+
+int bip_data_pair(PyObject *pair, const char *rule, uint64_t *address, int *readonly)
+{
+	PyObject *first;
+
+	if (check_tuple(pair, "data", rule))
+		return -1;
+	if (PyTuple_GET_SIZE(pair) != 2) {
+		PyErr_Format(bip_InvalidArrayError, "data has %zd entries, not address and read-only flag%s",
+			     PyTuple_GET_SIZE(pair), rule);
+		return -1;
+	}
+	first = PyTuple_GET_ITEM(pair, 0);
+	*address = 0;
+	if (first != Py_None && bip_address(first, "data[0]", rule, address))
+		return -1;
+	*readonly = PyObject_IsTrue(PyTuple_GET_ITEM(pair, 1));
+	return *readonly < 0 ? -1 : 0;
+}
+
+static int is_same_type(const char *a, const char *b)
+{
+	struct bi_dtype first, second;
+
+	return strcmp(a, b) == 0 || (bi_dtype_parse(a, &first, NULL) == BI_OK &&
+				     bi_dtype_parse(b, &second, NULL) == BI_OK && bi_dtype_equal(first, second));
+}
+
+/* Is it [('', typestr)]? */
+static int is_plain(PyObject *list, const char *typestr)
+{
+	PyObject *field = PyList_GET_SIZE(list) == 1 ? PyList_GET_ITEM(list, 0) : NULL;
+	PyObject *name, *type;
+	const char *text;
+
+	if (!field || !PyTuple_Check(field) || PyTuple_GET_SIZE(field) != 2)
+		return 0;
+	name = PyTuple_GET_ITEM(field, 0);
+	type = PyTuple_GET_ITEM(field, 1);
+	if (!PyUnicode_Check(name) || PyUnicode_GetLength(name) || !PyUnicode_Check(type))
+		return 0;
+	text = PyUnicode_AsUTF8(type);
+	if (!text)
+		PyErr_Clear();
+	return text && is_same_type(text, typestr);
+}
+
+static int is_void(const char *typestr)
+{
+	return typestr[strspn(typestr, "<>|=")] == 'V';
+}
+
+int bip_descr_for(PyObject *list, const char *typestr, const char *rule, PyObject **text)
+{
+	*text = NULL;
+	if (!PyList_Check(list)) {
+		PyErr_Format(PyExc_TypeError, "descr is of type %.100s, not a list%s", Py_TYPE(list)->tp_name, rule);
+		return -1;
+	}
+	if (is_plain(list, typestr))
+		return 0;
+	if (!is_void(typestr))
+		return PyErr_WarnFormat(PyExc_RuntimeWarning, 1,
+					"descr %R is passed over: typestr '%s' is a simple type%s", list, typestr,
+					rule);
+	*text = bip_descr_text(list);
+	return *text ? 0 : -1;
+}
+
+int bip_lend_descr(struct bi_layout *layout, PyObject *descr)
+{
+	Py_ssize_t length = 0;
+
+	layout->descr = descr ? PyUnicode_AsUTF8AndSize(descr, &length) : NULL;
+	layout->descr_length = (uint32_t)length;
+	return descr && !layout->descr ? -1 : 0;
+}
+
+int bip_layout(struct bi_layout *layout, struct bi_dtype dtype, PyObject *descr, int ndim, const int64_t *shape,
+	       const int64_t *strides)
+{
+	struct bi_error err;
+	int rc = bi_layout_init(layout, dtype, ndim, shape, strides, 0, &err);
+
+	if (rc) {
+		bip_raise_import(rc, &err);
+		return -1;
+	}
+	return bip_lend_descr(layout, descr);
+}
+
+/* foreign->release is taken on success only. */
+static int wrap(struct bi_context *context, struct bi_foreign *foreign, uint64_t address, struct bi_layout *layout,
+		struct bi_view **out)
+{
+	struct bi_error err;
+	int rc;
+
+	if (foreign->kind == BI_HANDLE_CL_MEM)
+		rc = bi_view_wrap(context, foreign, layout, out, &err);
+	else
+		rc = bi_view_wrap_at(context, address, foreign, layout, out, &err);
+	if (rc)
+		bip_raise_import(rc, &err);
+	return rc ? -1 : 0;
+}
+
+int bip_wrap(struct bi_context *context, struct bi_foreign *foreign, uint64_t address, struct bi_layout *layout,
+	     PyObject *owner, struct bi_view **out)
+{
+	foreign->release = bip_drop;
+	foreign->release_data = Py_NewRef(owner);
+	if (!wrap(context, foreign, address, layout, out))
+		return 0;
+	Py_DECREF(owner);
+	return -1;
+}
+
+int bip_wrap_host_kept(uint64_t address, int readonly, struct bi_layout *layout, struct bip_kept *kept,
+		       struct bi_view **out)
+{
+	struct bi_context *context = bip_host_context();
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+
+	foreign.flags = readonly ? BI_WRAP_READONLY : 0;
+	foreign.release = bip_give_back;
+	foreign.release_data = kept;
+	foreign.room = kept->room;
+	if (context && !wrap(context, &foreign, address, layout, out))
+		return 0;
+	bip_give_back(kept);
+	return -1;
+}
+
+int bip_wrap_host(uint64_t address, int readonly, struct bi_layout *layout, PyObject *owner, struct bi_view **out)
+{
+	struct bip_kept *kept = bip_keep(owner);
+
+	return kept ? bip_wrap_host_kept(address, readonly, layout, kept, out) : -1;
+}

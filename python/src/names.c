@@ -1,0 +1,53 @@
+/* Interned names; attributes and items by name, with strong references. */
+#include "names.h"
+
+struct bip_names bip_name;
+
+int bip_names_init(void)
+{
+#define INTERN(name) \
+	if (!(bip_name.name = PyUnicode_InternFromString(#name))) \
+		return -1;
+	BIP_NAMES(INTERN)
+#undef INTERN
+	return 0;
+}
+
+int bip_attribute(PyObject *object, PyObject *name, PyObject **out)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+	return PyObject_GetOptionalAttr(object, name, out) < 0 ? -1 : 0;
+#else
+	/* No AttributeError is made only to be dropped. */
+	return _PyObject_LookupAttr(object, name, out) < 0 ? -1 : 0;
+#endif
+}
+
+int bip_item_of(PyObject *mapping, PyObject *key, PyObject **out)
+{
+	if (PyDict_CheckExact(mapping)) {
+#if PY_VERSION_HEX >= 0x030D0000
+		return PyDict_GetItemRef(mapping, key, out) < 0 ? -1 : 0;
+#else
+		*out = Py_XNewRef(PyDict_GetItemWithError(mapping, key));
+		return !*out && PyErr_Occurred() ? -1 : 0;
+#endif
+	}
+	*out = PyObject_GetItem(mapping, key);
+	if (*out)
+		return 0;
+	if (!PyErr_ExceptionMatches(PyExc_KeyError))
+		return -1;
+	PyErr_Clear();
+	return 0;
+}
+
+/* What the type and its bases have: a metaclass is not asked, and no exception is made only to be dropped. */
+PyObject *bip_type_attribute(PyTypeObject *type, PyObject *name)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+	return _PyType_LookupRef(type, name);
+#else
+	return Py_XNewRef(_PyType_Lookup(type, name));
+#endif
+}

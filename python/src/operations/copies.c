@@ -1,0 +1,397 @@
+/*
+ * Copies between arrays: on a device, from one device to another, into what the user has
+ *
+ * The library enqueues a copy and keeps the order of work on arrays that it knows. An array that was imported for one
+ * operation alone belongs to somebody who hears of none of our streams, so that the operation ends before it returns.
+ */
+#include <string.h>
+
+#include "arguments.h"
+#include "contexts.h"
+#include "dense.h"
+#include "device_argument.h"
+#include "dtype.h"
+#include "errors.h"
+#include "lifetime.h"
+#include "object.h"
+#include "shapes.h"
+#include "streams.h"
+#include "operations/operations.h"
+
+/* Places */
+
+static int is_host(const struct bi_view *view)
+{
+	return bi_memory_is_host(bi_view_memory(view));
+}
+
+static int is_same_context(const struct bi_context *a, const struct bi_context *b)
+{
+	if (a == b)
+		return 1;
+	return bi_context_handle(a) && bi_context_handle(a) == bi_context_handle(b) &&
+	       strcmp(bi_context_device(a)->spec, bi_context_device(b)->spec) == 0;
+}
+
+static int is_there(const struct bi_view *view, const struct bi_context *context)
+{
+	if (is_host(view))
+		return strcmp(bi_context_device(context)->backend, "host") == 0;
+	return is_same_context(bi_memory_context(bi_view_memory(view)), context);
+}
+
+/* One copy */
+
+/*
+ * Whoever has host memory in NumPy writes into it without asking us, and must not write into a copy that is under way.
+ * Between host memories nothing is; sync=False leaves the order to the caller.
+ */
+static int finish_reading(const struct bi_view *src)
+{
+	return is_host(src) && !bi_view_is_idle(src) ? bip_wait_for(src, 0) : 0;
+}
+
+/* On a stream of the destination's device, or of the source's if the destination is host memory. */
+static int copy_on(const struct bi_view *dst, const struct bi_view *src, PyObject *stream)
+{
+	const struct bi_view *device = is_host(dst) ? src : dst;
+	struct bi_stream *on = NULL;
+	int rc;
+
+	if (stream && stream != Py_None && is_host(device)) {
+		PyErr_SetString(PyExc_ValueError, "stream is given, but a copy on the host uses none");
+		return -1;
+	}
+	rc = bip_stream(stream, bi_memory_context(bi_view_memory(device)), &on);
+	if (!rc)
+		rc = bip_copy_enqueue(dst, src, on);
+	bi_stream_release(on);
+	return rc ? rc : finish_reading(src);
+}
+
+/* A dense copy in a context, as an object without a mask. */
+static PyObject *copy_into(struct bi_context *context, const struct bi_view *view, PyObject *stream)
+{
+	struct bi_layout layout;
+	struct bi_view *result;
+
+	bi_view_layout(view, &layout);
+	if (bip_new_array(context, &layout, &result))
+		return NULL;
+	if (copy_on(result, view, stream)) {
+		bip_release_view(result);
+		return NULL;
+	}
+	return bip_new(result);
+}
+
+/* Copies the mask as well, to the same place. */
+static int copy_mask(struct bi_context *context, PyObject *mask, PyObject *to, PyObject *stream)
+{
+	struct bi_view *view = bip_hold(mask);
+
+	if (!view)
+		return -1;
+	((struct bip_object *)to)->mask = copy_into(context, view, stream);
+	bip_release_view(view);
+	return ((struct bip_object *)to)->mask ? 0 : -1;
+}
+
+/* The object may be released by another thread while the array is copied, so its mask is held before. */
+static PyObject *copy_object(struct bi_context *context, PyObject *object, const struct bi_view *view, PyObject *stream)
+{
+	PyObject *mask = bip_mask(object);
+	PyObject *result = copy_into(context, view, stream);
+
+	if (result && mask && copy_mask(context, mask, result, stream))
+		Py_CLEAR(result);
+	Py_XDECREF(mask);
+	return result;
+}
+
+/* Methods */
+
+PyObject *bip_copy(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+	static const struct bip_signature signature = { "copy", 0, 0, { "stream", NULL } };
+	struct bi_context *context = NULL;
+	PyObject *stream, *result = NULL;
+	struct bi_view *view;
+
+	if (bip_arguments(&signature, args, count, names, &stream))
+		return NULL;
+	view = bip_hold(self);
+	if (view && bip_own_context(view, &context) == 0)
+		result = copy_object(context, self, view, stream);
+	bip_release_context(context);
+	bip_release_view(view);
+	return result;
+}
+
+/* The array itself, for work on the stream. */
+static PyObject *stay(PyObject *self, PyObject *stream)
+{
+	PyObject *acquired = stream && stream != Py_None ? bip_acquire(self, stream) : Py_NewRef(Py_None);
+
+	if (!acquired)
+		return NULL;
+	Py_DECREF(acquired);
+	return Py_NewRef(self);
+}
+
+PyObject *bip_to(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+	static const struct bip_signature signature = { "to", 1, 1, { "device", "stream", NULL } };
+	struct bi_context *context = NULL;
+	PyObject *values[2], *result = NULL;
+	struct bi_view *view;
+
+	if (bip_arguments(&signature, args, count, names, values))
+		return NULL;
+	if (values[0] == Py_None) {
+		PyErr_SetString(PyExc_TypeError,
+				"device is None, and to() has to be told where to; 'auto' is a device");
+		return NULL;
+	}
+	if (bip_device_context(values[0], &context))
+		return NULL;
+	view = bip_hold(self);
+	if (view && is_there(view, context))
+		result = stay(self, values[1]);
+	else if (view)
+		result = copy_object(context, self, view, values[1]);
+	bip_release_view(view);
+	bip_release_context(context);
+	return result;
+}
+
+/* Assignment */
+
+static int is_same_structure(const struct bi_layout *a, const struct bi_layout *b)
+{
+	if (!a->descr || !b->descr)
+		return 1;
+	return a->descr_length == b->descr_length && memcmp(a->descr, b->descr, a->descr_length) == 0;
+}
+
+/* Bytes are moved, not converted. */
+static int check_types(const struct bi_layout *dst, const struct bi_layout *src)
+{
+	char to[BI_DTYPE_TEXT], from[BI_DTYPE_TEXT];
+
+	bi_dtype_name(dst->dtype, to);
+	bi_dtype_name(src->dtype, from);
+	if (!bi_dtype_equal(dst->dtype, src->dtype))
+		PyErr_Format(PyExc_TypeError,
+			     "the destination has elements of type %s, the source of %s, and nothing is converted", to,
+			     from);
+	else if (!is_same_structure(dst, src))
+		PyErr_Format(PyExc_TypeError, "the destination and the source have different fields in their %s", to);
+	else
+		return 0;
+	return -1;
+}
+
+/* Without the leading extents of 1 that the destination does not have. */
+static int drop_surplus(const struct bi_view *src, int ndim, struct bi_view **out, struct bi_error *err)
+{
+	struct bi_index items[BI_MAX_NDIM];
+	int surplus = 0;
+
+	while (bi_view_ndim(src) - surplus > ndim && bi_view_shape(src)[surplus] == 1)
+		items[surplus++] = (struct bi_index){ BI_INDEX_INTEGER, 0, 0, 1 };
+	return bi_view_index(src, items, surplus, out, err);
+}
+
+static void refuse_shapes(const struct bi_view *src, const struct bi_layout *to)
+{
+	PyObject *from = bip_tuple(bi_view_shape(src), bi_view_ndim(src));
+	PyObject *wanted = from ? bip_tuple(to->shape, to->ndim) : NULL;
+
+	if (wanted)
+		PyErr_Format(PyExc_ValueError, "the source of shape %S does not fit into the destination of shape %S",
+			     from, wanted);
+	Py_XDECREF(from);
+	Py_XDECREF(wanted);
+}
+
+/* The source in the shape of the destination. */
+static int fit_source(const struct bi_view *src, const struct bi_layout *to, struct bi_view **out)
+{
+	struct bi_view *dropped;
+	struct bi_error err;
+	int rc = drop_surplus(src, to->ndim, &dropped, &err);
+
+	if (!rc) {
+		rc = bi_view_broadcast(dropped, to->ndim, to->shape, out, &err);
+		bip_release_view(dropped);
+	}
+	if (rc == BI_EINVAL)
+		refuse_shapes(src, to);
+	else if (rc)
+		bip_raise(rc, &err);
+	return rc ? -1 : 0;
+}
+
+static int assign_view(const struct bi_view *dst, const struct bi_view *src, PyObject *stream)
+{
+	struct bi_layout to, from;
+	struct bi_view *fitted;
+	int rc;
+
+	bi_view_layout(dst, &to);
+	bi_view_layout(src, &from);
+	if (check_types(&to, &from) || fit_source(src, &to, &fitted))
+		return -1;
+	rc = copy_on(dst, fitted, stream);
+	bip_release_view(fitted);
+	return rc;
+}
+
+static int assign_array(const struct bi_view *dst, PyObject *value, PyObject *stream)
+{
+	struct bip_operand src;
+	int rc;
+
+	if (bip_operand_take(value, &src))
+		return -1;
+	rc = bip_refuse_mask(src.object, "assignment");
+	if (!rc)
+		rc = assign_view(dst, src.view, stream);
+	return bip_operand_finish(&src, stream, rc);
+}
+
+int bip_assign(PyObject *dst, PyObject *value, PyObject *stream)
+{
+	struct bi_view *view;
+	int rc;
+
+	if (bip_refuse_mask(dst, "assignment"))
+		return -1;
+	view = bip_hold(dst);
+	if (!view)
+		return -1;
+	rc = bip_is_scalar(value, bi_view_dtype(view));
+	if (rc >= 0)
+		rc = rc ? bip_fill_view(view, value, stream) : assign_array(view, value, stream);
+	bip_release_view(view);
+	return rc;
+}
+
+/* Module functions */
+
+PyObject *bip_copyto(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+	static const struct bip_signature signature = { "copyto", 2, 2, { "dst", "src", "stream", NULL } };
+	struct bip_operand dst;
+	PyObject *values[3];
+	int rc;
+
+	(void)module;
+	if (bip_arguments(&signature, args, count, names, values) || bip_operand_take(values[0], &dst))
+		return NULL;
+	rc = bip_assign(dst.object, values[1], values[2]);
+	rc = bip_operand_finish(&dst, values[2], rc);
+	return rc ? NULL : Py_NewRef(Py_None);
+}
+
+PyObject *bip_from_numpy(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+	static const struct bip_signature signature = { "from_numpy", 1, 1, { "array", "device", NULL } };
+	struct bi_context *context;
+	struct bip_operand src;
+	PyObject *values[2], *result;
+
+	(void)module;
+	if (bip_arguments(&signature, args, count, names, values) || bip_operand_take(values[0], &src))
+		return NULL;
+	result = NULL;
+	if (bip_device_context(values[1], &context) == 0) {
+		result = copy_object(context, src.object, src.view, NULL);
+		bip_release_context(context);
+	}
+	if (bip_operand_finish(&src, NULL, result ? 0 : -1))
+		Py_CLEAR(result);
+	return result;
+}
+
+/* asarray() */
+
+static int check_dtype(PyObject *wanted, const struct bi_view *view)
+{
+	struct bi_layout asked, given;
+	PyObject *descr = NULL;
+	Py_ssize_t length = 0;
+	int rc;
+
+	if (!wanted || wanted == Py_None)
+		return 0;
+	memset(&asked, 0, sizeof(asked));
+	if (bip_dtype_from_with_descr(wanted, &asked.dtype, &descr))
+		return -1;
+	if (descr)
+		asked.descr = PyUnicode_AsUTF8AndSize(descr, &length);
+	asked.descr_length = (uint32_t)length;
+	bi_view_layout(view, &given);
+	rc = descr && !asked.descr ? -1 : check_types(&asked, &given);
+	Py_XDECREF(descr);
+	return rc;
+}
+
+/* 1: must be copied, 0: need not, -1: must not be copied and cannot stay. */
+static int decide(PyObject *copy_argument, int stays)
+{
+	int must = 0, may = 1;
+
+	if (copy_argument && copy_argument != Py_None) {
+		must = PyObject_IsTrue(copy_argument);
+		if (must < 0)
+			return -1;
+		may = must;
+	}
+	if (stays || may)
+		return must || !stays;
+	PyErr_SetString(PyExc_ValueError, "copy is False, but the array is on another device");
+	return -1;
+}
+
+static int choose_context(PyObject *device, const struct bi_view *view, struct bi_context **out)
+{
+	return device && device != Py_None ? bip_device_context(device, out) : bip_own_context(view, out);
+}
+
+static PyObject *place(const struct bip_operand *operand, PyObject *device, PyObject *copy_argument)
+{
+	struct bi_context *context;
+	PyObject *result = NULL;
+	int copies;
+
+	if (choose_context(device, operand->view, &context))
+		return NULL;
+	copies = decide(copy_argument, is_there(operand->view, context));
+	if (copies == 0)
+		result = Py_NewRef(operand->object);
+	else if (copies == 1)
+		result = copy_object(context, operand->object, operand->view, NULL);
+	bip_release_context(context);
+	return result;
+}
+
+PyObject *bip_asarray(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+	static const struct bip_signature signature = { "asarray", 1, 1, { "obj", "dtype", "device", "copy", NULL } };
+	struct bip_operand operand;
+	PyObject *values[4], *result = NULL;
+
+	(void)module;
+	if (bip_arguments(&signature, args, count, names, values) || bip_operand_take(values[0], &operand))
+		return NULL;
+	if (check_dtype(values[1], operand.view) == 0)
+		result = place(&operand, values[2], values[3]);
+	/* What is returned as it is goes on to be used. */
+	if (result == operand.object)
+		operand.is_temporary = 0;
+	if (bip_operand_finish(&operand, NULL, result ? 0 : -1))
+		Py_CLEAR(result);
+	return result;
+}

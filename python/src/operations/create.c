@@ -1,0 +1,188 @@
+/* New arrays: empty, of zeros, full of a value, like another one. */
+#include "arguments.h"
+#include "contexts.h"
+#include "dense.h"
+#include "device_argument.h"
+#include "dtype.h"
+#include "errors.h"
+#include "lifetime.h"
+#include "object.h"
+#include "shapes.h"
+#include "streams.h"
+#include "operations/operations.h"
+
+enum { SHAPE, VALUE, DTYPE, DEVICE, STREAM, ARGUMENTS };
+
+/* The type and shape of what is made. The text that layout.descr points to belongs to `descr`. */
+struct pattern {
+	struct bi_layout layout;
+	PyObject *descr;
+};
+
+static int read_descr(struct pattern *pattern)
+{
+	Py_ssize_t length = 0;
+
+	if (!pattern->descr)
+		return 0;
+	pattern->layout.descr = PyUnicode_AsUTF8AndSize(pattern->descr, &length);
+	pattern->layout.descr_length = (uint32_t)length;
+	return pattern->layout.descr ? 0 : -1;
+}
+
+/* Sizes are checked when the array is made. */
+static int read_pattern(PyObject *shape, PyObject *dtype, struct pattern *out)
+{
+	out->descr = NULL;
+	out->layout.descr = NULL;
+	out->layout.descr_length = 0;
+	if (bip_extents_from("shape", shape, out->layout.shape, &out->layout.ndim) ||
+	    bip_dtype_from_with_descr(dtype, &out->layout.dtype, &out->descr))
+		return -1;
+	return read_descr(out);
+}
+
+static int fill_zeros(const struct bi_view *view, PyObject *stream)
+{
+	void *zero = PyMem_Calloc(1, bi_view_dtype(view).item_size);
+	int rc;
+
+	if (!zero) {
+		PyErr_NoMemory();
+		return -1;
+	}
+	rc = bip_fill_element(view, zero, stream);
+	PyMem_Free(zero);
+	return rc;
+}
+
+/* Without a value there is only the allocation that the stream has to come after. */
+static int acquire_for(struct bi_view *view, PyObject *stream)
+{
+	struct bi_stream *on;
+	struct bi_error err;
+	int rc = BI_OK;
+
+	if (bip_stream(stream, bi_memory_context(bi_view_memory(view)), &on))
+		return -1;
+	if (on)
+		rc = bi_view_acquire(view, on, &err);
+	bi_stream_release(on);
+	if (rc)
+		bip_raise(rc, &err);
+	return rc ? -1 : 0;
+}
+
+enum contents { UNDEFINED, ZEROS, VALUES };
+
+static int fill(struct bi_view *view, enum contents contents, PyObject *const *values)
+{
+	if (contents == UNDEFINED)
+		return acquire_for(view, values[STREAM]);
+	if (contents == ZEROS)
+		return fill_zeros(view, values[STREAM]);
+	return bip_fill_view(view, values[VALUE], values[STREAM]);
+}
+
+static struct bi_view *make_view(const struct bi_layout *layout, PyObject *device)
+{
+	struct bi_context *context;
+	struct bi_view *view;
+
+	if (bip_device_context(device, &context))
+		return NULL;
+	bip_new_array(context, layout, &view);
+	bip_release_context(context);
+	return view;
+}
+
+static PyObject *make(enum contents contents, PyObject *const *values)
+{
+	struct pattern pattern;
+	struct bi_view *view = NULL;
+
+	if (read_pattern(values[SHAPE], values[DTYPE], &pattern) == 0)
+		view = make_view(&pattern.layout, values[DEVICE]);
+	Py_XDECREF(pattern.descr);
+	if (view && fill(view, contents, values)) {
+		bip_release_view(view);
+		view = NULL;
+	}
+	return view ? bip_new(view) : NULL;
+}
+
+/* Functions without a value have the others in the same order. */
+static PyObject *make_without_value(const struct bip_signature *signature, enum contents contents,
+				    PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+	PyObject *given[ARGUMENTS - 1];
+
+	if (bip_arguments(signature, args, count, names, given))
+		return NULL;
+	return make(contents, (PyObject *[ARGUMENTS]){ given[0], NULL, given[1], given[2], given[3] });
+}
+
+PyObject *bip_empty(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+	static const struct bip_signature signature = { "empty", 2, 2, { "shape", "dtype", "device", "stream", NULL } };
+
+	(void)module;
+	return make_without_value(&signature, UNDEFINED, args, count, names);
+}
+
+PyObject *bip_zeros(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+	static const struct bip_signature signature = { "zeros", 2, 2, { "shape", "dtype", "device", "stream", NULL } };
+
+	(void)module;
+	return make_without_value(&signature, ZEROS, args, count, names);
+}
+
+PyObject *bip_full(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+	static const struct bip_signature signature = {
+		"full", 3, 3, { "shape", "value", "dtype", "device", "stream", NULL }
+	};
+	PyObject *values[ARGUMENTS];
+
+	(void)module;
+	if (bip_arguments(&signature, args, count, names, values))
+		return NULL;
+	return make(VALUES, values);
+}
+
+static int context_like(PyObject *device, PyObject *array, struct bi_context **out)
+{
+	return bip_device_context(device && device != Py_None ? device : array, out);
+}
+
+static struct bi_view *make_like(const struct bip_operand *like, PyObject *device)
+{
+	struct bi_context *context;
+	struct bi_layout layout;
+	struct bi_view *view;
+
+	if (context_like(device, like->object, &context))
+		return NULL;
+	bi_view_layout(like->view, &layout);
+	bip_new_array(context, &layout, &view);
+	bip_release_context(context);
+	return view;
+}
+
+PyObject *bip_empty_like(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+	static const struct bip_signature signature = { "empty_like", 1, 1, { "x", "device", NULL } };
+	struct bip_operand like;
+	struct bi_view *view;
+	PyObject *values[2];
+
+	(void)module;
+	if (bip_arguments(&signature, args, count, names, values) || bip_operand_take(values[0], &like))
+		return NULL;
+	view = make_like(&like, values[1]);
+	/* Nothing was done with its bytes, so there is nothing to wait for. */
+	like.is_temporary = 0;
+	bip_operand_finish(&like, NULL, 0);
+	return view ? bip_new(view) : NULL;
+}

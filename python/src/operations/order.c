@@ -1,0 +1,210 @@
+/* Order of work: synchronize, acquire, hand_back, join. */
+#include "arguments.h"
+#include "contexts.h"
+#include "device_argument.h"
+#include "errors.h"
+#include "lifetime.h"
+#include "object.h"
+#include "streams.h"
+#include "operations/operations.h"
+
+static int synchronize(PyObject *self)
+{
+	struct bi_view *view = bip_hold(self);
+	struct bi_error err;
+	int rc;
+
+	if (!view)
+		return -1;
+	Py_BEGIN_ALLOW_THREADS
+	rc = bi_view_synchronize(view, &err);
+	Py_END_ALLOW_THREADS
+	bip_release_view(view);
+	if (rc)
+		bip_raise(rc, &err);
+	return rc ? -1 : 0;
+}
+
+/* What orders an array orders its mask as well. */
+PyObject *bip_synchronize(PyObject *self, PyObject *none)
+{
+	PyObject *mask = bip_mask(self);
+	int rc = synchronize(self);
+
+	(void)none;
+	if (!rc && mask)
+		rc = synchronize(mask);
+	Py_XDECREF(mask);
+	return rc ? NULL : Py_NewRef(Py_None);
+}
+
+typedef int order_fn(const struct bi_view *view, struct bi_stream *stream, struct bi_error *err);
+
+/* Handing back to a per-thread stream of another thread waits for it, so both ways go without the GIL. */
+static int order_wrapped(const struct bi_view *view, struct bi_stream *stream, order_fn *way)
+{
+	struct bi_error err;
+	int rc;
+
+	Py_BEGIN_ALLOW_THREADS
+	rc = way(view, stream, &err);
+	Py_END_ALLOW_THREADS
+	if (rc)
+		bip_raise(rc, &err);
+	return rc ? -1 : 0;
+}
+
+/* A stream that the import acquired is handed back once: its owner may let it go afterwards. */
+static void forget_acquired(struct bip_object *self, const struct bi_stream *stream)
+{
+	struct bi_stream *forgotten = NULL;
+
+	BIP_LOCK(self)
+	if (self->acquired && bi_stream_handle(self->acquired) == bi_stream_handle(stream)) {
+		forgotten = self->acquired;
+		self->acquired = NULL;
+	}
+	BIP_UNLOCK()
+	bi_stream_release(forgotten);
+}
+
+static int order(PyObject *self, const struct bi_view *view, PyObject *object, order_fn *way)
+{
+	struct bi_stream *stream;
+	int rc;
+
+	if (object == Py_None) {
+		PyErr_SetString(PyExc_TypeError, "stream is None, and there is no stream to order the memory with");
+		return -1;
+	}
+	if (bip_stream(object, bi_memory_context(bi_view_memory(view)), &stream))
+		return -1;
+	rc = order_wrapped(view, stream, way);
+	if (!rc && way == bi_view_hand_back)
+		forget_acquired((struct bip_object *)self, stream);
+	bi_stream_release(stream);
+	return rc;
+}
+
+static int order_one(PyObject *self, PyObject *const *streams, Py_ssize_t count, order_fn *way)
+{
+	struct bi_view *view = bip_hold(self);
+	int rc = view ? 0 : -1;
+
+	for (Py_ssize_t i = 0; i < count && !rc; i++)
+		rc = order(self, view, streams[i], way);
+	bip_release_view(view);
+	return rc;
+}
+
+static PyObject *order_all(PyObject *self, PyObject *const *streams, Py_ssize_t count, order_fn *way)
+{
+	PyObject *mask = bip_mask(self);
+	int rc = order_one(self, streams, count, way);
+
+	if (!rc && mask)
+		rc = order_one(mask, streams, count, way);
+	Py_XDECREF(mask);
+	return rc ? NULL : Py_NewRef(Py_None);
+}
+
+PyObject *bip_acquire(PyObject *self, PyObject *stream)
+{
+	return order_all(self, &stream, 1, bi_view_acquire);
+}
+
+PyObject *bip_hand_back(PyObject *self, PyObject *stream)
+{
+	return order_all(self, &stream, 1, bi_view_hand_back);
+}
+
+PyObject *bip_join(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+	static const struct bip_signature words = { "join", 0, 0, { NULL } };
+
+	if (names && bip_arguments(&words, args + count, 0, names, NULL))
+		return NULL;
+	return order_all(self, args, count, bi_view_hand_back);
+}
+
+/* Streams in an array, so that each of them can be let go. */
+static int wrap_streams(PyObject *const *objects, Py_ssize_t count, struct bi_context *context,
+			struct bi_stream **streams)
+{
+	for (Py_ssize_t i = 0; i < count; i++) {
+		if (bip_stream(objects[i], context, &streams[i]))
+			return -1;
+		if (streams[i])
+			continue;
+		PyErr_SetString(PyExc_TypeError, "None is among the streams to join");
+		return -1;
+	}
+	return 0;
+}
+
+static int join_wrapped(struct bi_stream *into, struct bi_stream **streams, Py_ssize_t count)
+{
+	struct bi_error err;
+	int rc;
+
+	Py_BEGIN_ALLOW_THREADS
+	rc = bi_stream_join(into, streams, (size_t)count, &err);
+	Py_END_ALLOW_THREADS
+	if (rc)
+		bip_raise(rc, &err);
+	return rc ? -1 : 0;
+}
+
+/* The last of the objects is the stream that waits. */
+static int join_objects(PyObject *const *objects, Py_ssize_t count, struct bi_context *context)
+{
+	struct bi_stream **streams = PyMem_Calloc((size_t)count, sizeof(*streams));
+	int rc;
+
+	if (!streams) {
+		PyErr_NoMemory();
+		return -1;
+	}
+	rc = wrap_streams(objects, count, context, streams);
+	if (!rc)
+		rc = join_wrapped(streams[count - 1], streams, count - 1);
+	for (Py_ssize_t i = 0; i < count; i++)
+		bi_stream_release(streams[i]);
+	PyMem_Free(streams);
+	return rc;
+}
+
+static PyObject *list_of(PyObject *streams)
+{
+	PyObject *list = PySequence_List(streams);
+
+	if (!list && PyErr_ExceptionMatches(PyExc_TypeError))
+		PyErr_Format(PyExc_TypeError, "streams is of type %.100s, not a sequence of streams",
+			     Py_TYPE(streams)->tp_name);
+	return list;
+}
+
+PyObject *bip_join_streams(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+	static const struct bip_signature signature = { "join", 3, 3, { "streams", "into", "device", NULL } };
+	struct bi_context *context;
+	PyObject *values[3], *objects;
+	int rc = -1;
+
+	(void)module;
+	if (bip_arguments(&signature, args, count, names, values))
+		return NULL;
+	objects = list_of(values[0]);
+	if (!objects)
+		return NULL;
+	if (PyList_Append(objects, values[1]) == 0 && bip_device_context(values[2], &context) == 0) {
+		PyObject *all = PyList_AsTuple(objects);
+
+		if (all)
+			rc = join_objects(&PyTuple_GET_ITEM(all, 0), PyTuple_GET_SIZE(all), context);
+		Py_XDECREF(all);
+		bip_release_context(context);
+	}
+	Py_DECREF(objects);
+	return rc ? NULL : Py_NewRef(Py_None);
+}

@@ -1,0 +1,44 @@
+/* release(), and the end of a `with` block. */
+#include "errors.h"
+#include "object.h"
+#include "operations/operations.h"
+
+PyObject *bip_release(PyObject *self, PyObject *none)
+{
+	struct bi_error err;
+	int rc = bip_let_go((struct bip_object *)self, 0, &err);
+
+	(void)none;
+	return rc ? bip_raise(rc, &err) : Py_NewRef(Py_None);
+}
+
+PyObject *bip_enter(PyObject *self, PyObject *none)
+{
+	(void)none;
+	return bip_view(self) ? Py_NewRef(self) : NULL;
+}
+
+/* Producers that named no stream cannot wait for our work, and who reads host memory does not. */
+static int waits_at_exit(struct bip_object *self)
+{
+	int waits = 0;
+
+	if (self->flags & BIP_UNORDERED)
+		return 0;
+	BIP_LOCK((PyObject *)self)
+	if (self->view)
+		waits = self->flags & BIP_WAIT_AT_EXIT ||
+			(bi_memory_is_host(bi_view_memory(self->view)) && !bi_view_is_idle(self->view));
+	BIP_UNLOCK()
+	return waits;
+}
+
+PyObject *bip_exit(PyObject *object, PyObject *args)
+{
+	struct bip_object *self = (struct bip_object *)object;
+	struct bi_error err;
+	int rc = bip_let_go(self, waits_at_exit(self), &err);
+
+	(void)args;
+	return rc ? bip_raise(rc, &err) : Py_NewRef(Py_None);
+}

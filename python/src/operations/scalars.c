@@ -1,0 +1,314 @@
+/*
+ * Python's numbers as elements of an array, and back
+ *
+ * Booleans, integers, floats and complex numbers of one lane are converted here; for texts, structured types, vector
+ * lanes and the types of ml_dtypes NumPy does it.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "dtype.h"
+#include "errors.h"
+#include "object.h"
+#include "operations/operations.h"
+
+static int is_plain(struct bi_dtype dtype)
+{
+	if (dtype.lanes != 1)
+		return 0;
+	return dtype.type <= BI_FLOAT64 || dtype.type == BI_COMPLEX64 || dtype.type == BI_COMPLEX128;
+}
+
+static int is_complex(struct bi_dtype dtype)
+{
+	return dtype.type == BI_COMPLEX64 || dtype.type == BI_COMPLEX128;
+}
+
+static int is_signed(struct bi_dtype dtype)
+{
+	return dtype.type >= BI_INT8 && dtype.type <= BI_INT64;
+}
+
+/* An instance of numpy.generic; NumPy is not imported for it. */
+static int is_numpy_scalar(PyObject *value)
+{
+	PyObject *name = PyUnicode_FromString("numpy");
+	PyObject *numpy = name ? PyImport_GetModule(name) : NULL;
+	PyObject *generic = numpy && numpy != Py_None ? PyObject_GetAttrString(numpy, "generic") : NULL;
+	int answer = generic ? PyObject_IsInstance(value, generic) : PyErr_Occurred() ? -1 : 0;
+
+	Py_XDECREF(generic);
+	Py_XDECREF(numpy);
+	Py_XDECREF(name);
+	return answer;
+}
+
+int bip_is_scalar(PyObject *value, struct bi_dtype dtype)
+{
+	if (PyFloat_Check(value) || PyLong_Check(value) || PyComplex_Check(value) || PyBytes_Check(value) ||
+	    PyUnicode_Check(value))
+		return 1;
+	if (PyTuple_Check(value) || PyList_Check(value))
+		return dtype.type == BI_VOID || dtype.lanes > 1;
+	return BIP_CHECK(value) ? 0 : is_numpy_scalar(value);
+}
+
+/* Numbers to bytes */
+
+/* Where the low bytes of a 64-bit word begin. */
+static size_t low_bytes(size_t size)
+{
+	return PY_BIG_ENDIAN ? sizeof(uint64_t) - size : 0;
+}
+
+static int refuse_integer(struct bi_dtype dtype, PyObject *number)
+{
+	char name[BI_DTYPE_TEXT];
+
+	bi_dtype_name(dtype, name);
+	PyErr_Format(PyExc_OverflowError, "%R does not fit into an element of type %s", number, name);
+	return -1;
+}
+
+/* 1 if the number fits; its low bytes are then those of the element. */
+static int read_integer(struct bi_dtype dtype, PyObject *number, uint64_t *word)
+{
+	unsigned bits = 8 * dtype.item_size;
+
+	if (is_signed(dtype)) {
+		int overflow;
+		int64_t value = PyLong_AsLongLongAndOverflow(number, &overflow);
+		int64_t limit = (int64_t)(((uint64_t)1 << (bits - 1)) - 1);
+
+		*word = (uint64_t)value;
+		return !overflow && value <= limit && value >= -limit - 1;
+	}
+	*word = PyLong_AsUnsignedLongLong(number);
+	if (*word == UINT64_MAX && PyErr_Occurred()) {
+		PyErr_Clear();
+		return 0;
+	}
+	return bits == 64 || *word >> bits == 0;
+}
+
+/* Fractions are cut off, as in NumPy's assignments. */
+static int pack_integer(struct bi_dtype dtype, PyObject *value, unsigned char *out)
+{
+	PyObject *number =
+		PyIndex_Check(value) || !PyNumber_Check(value) ? PyNumber_Index(value) : PyNumber_Long(value);
+	uint64_t word;
+	int rc = -1;
+
+	if (!number)
+		return -1;
+	if (read_integer(dtype, number, &word)) {
+		memcpy(out, (unsigned char *)&word + low_bytes(dtype.item_size), dtype.item_size);
+		rc = 0;
+	} else {
+		refuse_integer(dtype, number);
+	}
+	Py_DECREF(number);
+	return rc;
+}
+
+/* What is too large becomes infinite, as in NumPy. */
+static int pack_real(size_t size, double value, unsigned char *out)
+{
+	const double half_limit = 65520; /* from here on the nearest half is infinite */
+	float single = (float)value;
+
+	if (size == 8)
+		memcpy(out, &value, 8);
+	else if (size == 4)
+		memcpy(out, &single, 4);
+	else
+		return PyFloat_Pack2(fabs(value) >= half_limit ? copysign(INFINITY, value) : value, (char *)out,
+				     PY_LITTLE_ENDIAN);
+	return 0;
+}
+
+static int pack_float(struct bi_dtype dtype, PyObject *value, unsigned char *out)
+{
+	double number = PyFloat_AsDouble(value);
+
+	return number == -1 && PyErr_Occurred() ? -1 : pack_real(dtype.item_size, number, out);
+}
+
+static int pack_complex(struct bi_dtype dtype, PyObject *value, unsigned char *out)
+{
+	Py_complex number = PyComplex_AsCComplex(value);
+	size_t half = dtype.item_size / 2;
+
+	if (number.real == -1 && PyErr_Occurred())
+		return -1;
+	return pack_real(half, number.real, out) || pack_real(half, number.imag, out + half) ? -1 : 0;
+}
+
+static int pack_bool(PyObject *value, unsigned char *out)
+{
+	int truth = PyObject_IsTrue(value);
+
+	*out = truth == 1;
+	return truth < 0 ? -1 : 0;
+}
+
+static void reverse(unsigned char *bytes, size_t size)
+{
+	for (size_t i = 0; i < size / 2; i++) {
+		unsigned char byte = bytes[i];
+
+		bytes[i] = bytes[size - 1 - i];
+		bytes[size - 1 - i] = byte;
+	}
+}
+
+/* To the other byte order; a complex number has two parts. */
+static void swap(struct bi_dtype dtype, unsigned char *element)
+{
+	size_t part = is_complex(dtype) ? dtype.item_size / 2 : dtype.item_size;
+
+	if (!dtype.swapped)
+		return;
+	for (size_t at = 0; at < dtype.item_size; at += part)
+		reverse(element + at, part);
+}
+
+static int pack_plain(struct bi_dtype dtype, PyObject *value, unsigned char *out)
+{
+	int rc;
+
+	if (dtype.type == BI_BOOL)
+		rc = pack_bool(value, out);
+	else if (is_complex(dtype))
+		rc = pack_complex(dtype, value, out);
+	else if (dtype.type >= BI_FLOAT16)
+		rc = pack_float(dtype, value, out);
+	else
+		rc = pack_integer(dtype, value, out);
+	if (!rc)
+		swap(dtype, out);
+	return rc;
+}
+
+/* Bytes to numbers */
+
+static PyObject *unpack_integer(struct bi_dtype dtype, const unsigned char *bytes)
+{
+	unsigned shift = 64 - 8 * dtype.item_size;
+	uint64_t word = 0;
+
+	memcpy((unsigned char *)&word + low_bytes(dtype.item_size), bytes, dtype.item_size);
+	if (!is_signed(dtype))
+		return PyLong_FromUnsignedLongLong(word);
+	return PyLong_FromLongLong((int64_t)(word << shift) >> shift);
+}
+
+static double unpack_real(size_t size, const unsigned char *bytes)
+{
+	double value;
+	float single;
+
+	if (size == 2)
+		return PyFloat_Unpack2((const char *)bytes, PY_LITTLE_ENDIAN);
+	if (size == 4) {
+		memcpy(&single, bytes, 4);
+		return (double)single;
+	}
+	memcpy(&value, bytes, 8);
+	return value;
+}
+
+static PyObject *unpack_plain(struct bi_dtype dtype, const unsigned char *bytes)
+{
+	unsigned char element[16];
+	size_t half = dtype.item_size / 2;
+
+	memcpy(element, bytes, dtype.item_size);
+	swap(dtype, element);
+	if (dtype.type == BI_BOOL)
+		return PyBool_FromLong(*element != 0);
+	if (is_complex(dtype))
+		return PyComplex_FromDoubles(unpack_real(half, element), unpack_real(half, element + half));
+	if (dtype.type >= BI_FLOAT16)
+		return PyFloat_FromDouble(unpack_real(dtype.item_size, element));
+	return unpack_integer(dtype, element);
+}
+
+/* By NumPy: the element is the only field of a structured array without dimensions */
+
+static int copy_bytes(PyObject *bytes, uint32_t item_size, void *element)
+{
+	if ((uint32_t)PyBytes_GET_SIZE(bytes) != item_size) {
+		PyErr_Format(bip_InvalidArrayError, "an element has %u bytes, but its NumPy type %zd", item_size,
+			     PyBytes_GET_SIZE(bytes));
+		return -1;
+	}
+	memcpy(element, PyBytes_AS_STRING(bytes), item_size);
+	return 0;
+}
+
+static PyObject *pack_box(PyObject *numpy, PyObject *dtype, PyObject *value)
+{
+	PyObject *box = PyObject_CallMethod(numpy, "zeros", "()[(sO)]", "value", dtype);
+	PyObject *name = box ? PyUnicode_FromString("value") : NULL;
+	PyObject *bytes = NULL;
+
+	if (name && PyObject_SetItem(box, name, value) == 0)
+		bytes = PyObject_CallMethod(box, "tobytes", NULL);
+	Py_XDECREF(name);
+	Py_XDECREF(box);
+	return bytes;
+}
+
+static int pack_by_numpy(const struct bi_view *view, PyObject *value, void *element)
+{
+	PyObject *dtype = bip_dtype_numpy(view);
+	PyObject *numpy = dtype ? PyImport_ImportModule("numpy") : NULL;
+	PyObject *bytes = numpy ? pack_box(numpy, dtype, value) : NULL;
+	int rc = bytes ? copy_bytes(bytes, bi_view_dtype(view).item_size, element) : -1;
+
+	Py_XDECREF(bytes);
+	Py_XDECREF(numpy);
+	Py_XDECREF(dtype);
+	return rc;
+}
+
+static PyObject *unpack_box(PyObject *numpy, PyObject *dtype, PyObject *bytes)
+{
+	PyObject *box = PyObject_CallMethod(numpy, "ndarray", "()[(sO)]O", "value", dtype, bytes);
+	PyObject *name = box ? PyUnicode_FromString("value") : NULL;
+	PyObject *field = name ? PyObject_GetItem(box, name) : NULL;
+	PyObject *value = field ? PyObject_CallMethod(field, "tolist", NULL) : NULL;
+
+	Py_XDECREF(field);
+	Py_XDECREF(name);
+	Py_XDECREF(box);
+	return value;
+}
+
+static PyObject *unpack_by_numpy(const struct bi_view *view, const void *element)
+{
+	PyObject *dtype = bip_dtype_numpy(view);
+	PyObject *numpy = dtype ? PyImport_ImportModule("numpy") : NULL;
+	PyObject *bytes = numpy ? PyBytes_FromStringAndSize(element, bi_view_dtype(view).item_size) : NULL;
+	PyObject *value = bytes ? unpack_box(numpy, dtype, bytes) : NULL;
+
+	Py_XDECREF(bytes);
+	Py_XDECREF(numpy);
+	Py_XDECREF(dtype);
+	return value;
+}
+
+int bip_scalar_pack(const struct bi_view *view, PyObject *value, void *element)
+{
+	struct bi_dtype dtype = bi_view_dtype(view);
+
+	return is_plain(dtype) ? pack_plain(dtype, value, element) : pack_by_numpy(view, value, element);
+}
+
+PyObject *bip_scalar_unpack(const struct bi_view *view, const void *element)
+{
+	struct bi_dtype dtype = bi_view_dtype(view);
+
+	return is_plain(dtype) ? unpack_plain(dtype, element) : unpack_by_numpy(view, element);
+}

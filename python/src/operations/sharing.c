@@ -1,0 +1,59 @@
+/* shares_memory(). */
+#include "arguments.h"
+#include "operations/operations.h"
+
+/* Where element [0, ..., 0] lies. Addresses are one space, of whatever device; a cl_mem is a space of its own. */
+struct place {
+	uintptr_t space; /* cl_mem, or 0 */
+	uintptr_t at;
+};
+
+static struct place place_of(const struct bi_view *view)
+{
+	void *pointer = bi_view_host_pointer(view);
+	struct bi_native native;
+
+	if (pointer)
+		return (struct place){ 0, (uintptr_t)pointer };
+	bi_view_native(view, &native);
+	if (native.kind == BI_HANDLE_CL_MEM)
+		return (struct place){ native.handle, native.offset };
+	return (struct place){ 0, native.handle + native.offset };
+}
+
+static int shares(const struct bi_view *a, const struct bi_view *b)
+{
+	struct bi_layout first, second;
+
+	bi_view_layout(a, &first);
+	bi_view_layout(b, &second);
+	if (bi_view_memory(a) != bi_view_memory(b)) {
+		struct place here = place_of(a), there = place_of(b);
+
+		if (here.space != there.space)
+			return 0;
+		first.offset = (int64_t)(here.at - there.at);
+		second.offset = 0;
+	}
+	return bi_layout_size(&first) && bi_layout_size(&second) && bi_layout_overlap(&first, &second);
+}
+
+PyObject *bip_shares_memory(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+	static const struct bip_signature signature = { "shares_memory", 2, 2, { "a", "b", NULL } };
+	struct bip_operand a, b;
+	PyObject *values[2];
+	int answer = -1;
+
+	(void)module;
+	if (bip_arguments(&signature, args, count, names, values) || bip_operand_take(values[0], &a))
+		return NULL;
+	a.is_temporary = 0;
+	if (bip_operand_take(values[1], &b) == 0) {
+		b.is_temporary = 0;
+		answer = shares(a.view, b.view);
+		bip_operand_finish(&b, NULL, 0);
+	}
+	bip_operand_finish(&a, NULL, 0);
+	return answer < 0 ? NULL : PyBool_FromLong(answer);
+}

@@ -1,0 +1,410 @@
+/*
+ * Other views of the same memory: indexing, axes, shapes, types
+ *
+ * NumPy's basic indexing and its exceptions. Nothing is copied, and nothing is asked of a driver; what only a copy
+ * could do is refused. The mask of a masked array follows its array.
+ */
+#include "dtype.h"
+#include "errors.h"
+#include "lifetime.h"
+#include "object.h"
+#include "shapes.h"
+#include "operations/operations.h"
+
+/* Changes of a layout */
+
+/* One kind of change, and the exception for the status in which NumPy's differs from that of other operations. */
+struct change {
+	int (*apply)(const struct bi_view *view, const void *argument, struct bi_view **out, struct bi_error *err);
+	int status;
+	PyObject **exception;
+	int fits_mask; /* 1: it means the same for the mask */
+};
+
+static void *refuse(const struct change *change, int rc, const struct bi_error *err)
+{
+	if (rc != change->status)
+		return bip_raise(rc, err);
+	PyErr_SetString(*change->exception, err->message);
+	return NULL;
+}
+
+/* Extents of a mask may be repeated over the array. */
+static int change_repeated(const struct bi_view *view, const struct bi_view *mask, const struct change *change,
+			   const void *argument, struct bi_view **out, struct bi_error *err)
+{
+	struct bi_view *whole;
+	int rc = bi_view_broadcast(mask, bi_view_ndim(view), bi_view_shape(view), &whole, err);
+
+	if (rc)
+		return rc;
+	rc = change->apply(whole, argument, out, err);
+	bip_release_view(whole);
+	return rc;
+}
+
+static PyObject *change_mask(const struct bi_view *view, PyObject *mask, const struct change *change,
+			     const void *argument)
+{
+	struct bi_view *held, *changed;
+	struct bi_error err;
+	int rc;
+
+	if (!change->fits_mask) {
+		PyErr_SetString(bip_UnsupportedError,
+				"the array has a mask, which does not follow to a field or another type");
+		return NULL;
+	}
+	held = bip_hold(mask);
+	if (!held)
+		return NULL;
+	rc = change_repeated(view, held, change, argument, &changed, &err);
+	bip_release_view(held);
+	return rc ? refuse(change, rc, &err) : bip_derive((struct bip_object *)mask, changed);
+}
+
+static PyObject *change_masked(PyObject *self, const struct change *change, const void *argument,
+			       struct bi_view *changed)
+{
+	struct bi_view *view = bip_hold(self);
+	PyObject *mask = view ? change_mask(view, ((struct bip_object *)self)->mask, change, argument) : NULL;
+	PyObject *result = NULL;
+
+	bip_release_view(view);
+	if (mask)
+		result = bip_derive((struct bip_object *)self, changed);
+	else
+		bip_release_view(changed);
+	if (result)
+		((struct bip_object *)result)->mask = mask;
+	else
+		Py_XDECREF(mask);
+	return result;
+}
+
+static PyObject *derive(PyObject *self, const struct change *change, const void *argument)
+{
+	struct bi_view *view, *changed = NULL;
+	struct bi_error err;
+	int rc = 0;
+
+	BIP_LOCK(self)
+	view = bip_view(self);
+	if (view)
+		rc = change->apply(view, argument, &changed, &err);
+	BIP_UNLOCK()
+	if (!view)
+		return NULL;
+	if (rc)
+		return refuse(change, rc, &err);
+	if (((struct bip_object *)self)->mask)
+		return change_masked(self, change, argument, changed);
+	return bip_derive((struct bip_object *)self, changed);
+}
+
+/* Indexing */
+
+/* Every axis can have an integer or a slice, as many new axes can come, and one ellipsis. */
+#define MOST_ITEMS (2 * BI_MAX_NDIM + 1)
+
+struct items {
+	int count;
+	struct bi_index items[MOST_ITEMS];
+};
+
+static int refuse_key(PyObject *key)
+{
+	PyErr_Format(
+		PyExc_IndexError,
+		"only integers, slices (`:`), ellipsis (`...`), None and the name of a field are indices, not %.100s",
+		Py_TYPE(key)->tp_name);
+	return -1;
+}
+
+/* The lowest number says that a limit is left out, so that a limit is the next one. */
+static int64_t limit_of(Py_ssize_t given)
+{
+	return given == PY_SSIZE_T_MIN ? given + 1 : given;
+}
+
+/* 1: read, 0: it takes more than that. */
+static int read_limit(PyObject *limit, int64_t *out)
+{
+	int overflow;
+
+	*out = BI_OMITTED;
+	if (limit == Py_None)
+		return 1;
+	if (!PyLong_CheckExact(limit))
+		return 0;
+	*out = PyLong_AsLongLongAndOverflow(limit, &overflow);
+	return !overflow && *out != BI_OMITTED;
+}
+
+static int read_slice(PyObject *key, struct bi_index *out)
+{
+	const PySliceObject *slice = (const PySliceObject *)key;
+	Py_ssize_t start, stop, step;
+
+	/* Most are made of nothing else. */
+	out->kind = BI_INDEX_SLICE;
+	out->step = 1;
+	if (slice->step == Py_None && read_limit(slice->start, &out->start) && read_limit(slice->stop, &out->stop))
+		return 0;
+	if (PySlice_Unpack(key, &start, &stop, &step) < 0)
+		return -1;
+	*out = (struct bi_index){ BI_INDEX_SLICE, limit_of(start), limit_of(stop), step };
+	return 0;
+}
+
+static int read_integer(PyObject *key, struct bi_index *out)
+{
+	Py_ssize_t index = PyNumber_AsSsize_t(key, PyExc_IndexError);
+
+	if (index == -1 && PyErr_Occurred())
+		return PyErr_ExceptionMatches(PyExc_TypeError) ? refuse_key(key) : -1;
+	*out = (struct bi_index){ BI_INDEX_INTEGER, index, 0, 1 };
+	return 0;
+}
+
+static int read_item(PyObject *key, struct bi_index *out)
+{
+	if (PyLong_CheckExact(key))
+		return read_integer(key, out);
+	if (PySlice_Check(key))
+		return read_slice(key, out);
+	if (key == Py_None)
+		*out = (struct bi_index){ BI_INDEX_NEWAXIS, 0, 0, 1 };
+	else if (key == Py_Ellipsis)
+		*out = (struct bi_index){ BI_INDEX_ELLIPSIS, 0, 0, 1 };
+	else if (PyIndex_Check(key) && !PyBool_Check(key))
+		return read_integer(key, out);
+	else
+		return refuse_key(key);
+	return 0;
+}
+
+static int read_items(PyObject *key, struct items *out)
+{
+	if (!PyTuple_Check(key)) {
+		out->count = 1;
+		return read_item(key, out->items);
+	}
+	if (PyTuple_GET_SIZE(key) > MOST_ITEMS) {
+		PyErr_Format(PyExc_IndexError, "there are %zd indices, and no array takes more than %d",
+			     PyTuple_GET_SIZE(key), MOST_ITEMS);
+		return -1;
+	}
+	out->count = (int)PyTuple_GET_SIZE(key);
+	for (int i = 0; i < out->count; i++)
+		if (read_item(PyTuple_GET_ITEM(key, i), &out->items[i]))
+			return -1;
+	return 0;
+}
+
+static int apply_items(const struct bi_view *view, const void *argument, struct bi_view **out, struct bi_error *err)
+{
+	const struct items *items = argument;
+
+	return bi_view_index(view, items->items, items->count, out, err);
+}
+
+static int apply_field(const struct bi_view *view, const void *argument, struct bi_view **out, struct bi_error *err)
+{
+	return bi_view_field(view, argument, out, err);
+}
+
+PyObject *bip_subscript(PyObject *self, PyObject *key)
+{
+	static const struct change index = { apply_items, BI_EINVAL, &PyExc_IndexError, 1 };
+	static const struct change field = { apply_field, BI_EDTYPE, &PyExc_IndexError, 0 };
+	struct items items;
+
+	if (PyUnicode_Check(key)) {
+		const char *name = PyUnicode_AsUTF8(key);
+
+		return name ? derive(self, &field, name) : NULL;
+	}
+	return read_items(key, &items) ? NULL : derive(self, &index, &items);
+}
+
+int bip_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
+{
+	PyObject *target;
+	int rc;
+
+	if (!value) {
+		PyErr_SetString(PyExc_TypeError, "elements of an array cannot be deleted");
+		return -1;
+	}
+	target = bip_subscript(self, key);
+	if (!target)
+		return -1;
+	rc = bip_assign(target, value, NULL);
+	Py_DECREF(target);
+	return rc;
+}
+
+Py_ssize_t bip_length(PyObject *self)
+{
+	const struct bi_view *view;
+	Py_ssize_t length = -1;
+
+	BIP_LOCK(self)
+	view = bip_view(self);
+	if (view && bi_view_ndim(view))
+		length = (Py_ssize_t)bi_view_shape(view)[0];
+	BIP_UNLOCK()
+	if (view && length < 0)
+		PyErr_SetString(PyExc_TypeError, "len() of an array without dimensions");
+	return length;
+}
+
+/* Axes */
+
+static int apply_axes(const struct bi_view *view, const void *argument, struct bi_view **out, struct bi_error *err)
+{
+	return bi_view_permute(view, argument, out, err);
+}
+
+static const struct change permutation = { apply_axes, 0, NULL, 1 };
+
+PyObject *bip_get_T(PyObject *self, void *closure)
+{
+	(void)closure;
+	return derive(self, &permutation, NULL);
+}
+
+static int refuse_axes(Py_ssize_t given, int ndim)
+{
+	PyErr_Format(PyExc_ValueError, "%zd axes are given, the array has %d", given, ndim);
+	return -1;
+}
+
+static int read_axes(PyObject *const *args, Py_ssize_t count, int ndim, int axes[BI_MAX_NDIM])
+{
+	if (count != ndim)
+		return refuse_axes(count, ndim);
+	for (int i = 0; i < ndim; i++) {
+		Py_ssize_t axis = PyNumber_AsSsize_t(args[i], NULL);
+
+		if (axis == -1 && PyErr_Occurred())
+			return -1;
+		/* Whatever does not fit is no axis either. */
+		axes[i] = axis < -BI_MAX_NDIM || axis > BI_MAX_NDIM ? BI_MAX_NDIM : (int)axis;
+	}
+	return 0;
+}
+
+static int ndim_of(PyObject *self)
+{
+	const struct bi_view *view;
+	int ndim = -1;
+
+	BIP_LOCK(self)
+	view = bip_view(self);
+	if (view)
+		ndim = bi_view_ndim(view);
+	BIP_UNLOCK()
+	return ndim;
+}
+
+static PyObject *transpose_by(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+	int ndim = ndim_of(self), axes[BI_MAX_NDIM];
+
+	if (ndim < 0 || read_axes(args, count, ndim, axes))
+		return NULL;
+	return derive(self, &permutation, axes);
+}
+
+/* A sequence, or the arguments themselves. */
+PyObject *bip_transpose(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+	PyObject *axes, *result;
+
+	if (count == 0 || (count == 1 && args[0] == Py_None))
+		return derive(self, &permutation, NULL);
+	if (count != 1 || PyIndex_Check(args[0]))
+		return transpose_by(self, args, count);
+	axes = PySequence_Tuple(args[0]);
+	if (!axes)
+		return NULL;
+	result = transpose_by(self, &PyTuple_GET_ITEM(axes, 0), PyTuple_GET_SIZE(axes));
+	Py_DECREF(axes);
+	return result;
+}
+
+/* Shapes */
+
+struct shape {
+	int ndim;
+	int64_t extents[BI_MAX_NDIM];
+};
+
+static int apply_reshape(const struct bi_view *view, const void *argument, struct bi_view **out, struct bi_error *err)
+{
+	const struct shape *shape = argument;
+
+	return bi_view_reshape(view, shape->ndim, shape->extents, out, err);
+}
+
+static int apply_broadcast(const struct bi_view *view, const void *argument, struct bi_view **out, struct bi_error *err)
+{
+	const struct shape *shape = argument;
+
+	return bi_view_broadcast(view, shape->ndim, shape->extents, out, err);
+}
+
+PyObject *bip_reshape(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+	static const struct change reshape = { apply_reshape, BI_EUNSUPPORTED, &PyExc_ValueError, 1 };
+	struct shape shape;
+	int rc;
+
+	if (count == 1)
+		rc = bip_shape_from(args[0], shape.extents, &shape.ndim);
+	else
+		rc = bip_extents("shape", args, count, shape.extents, &shape.ndim);
+	return rc ? NULL : derive(self, &reshape, &shape);
+}
+
+PyObject *bip_broadcast_to(PyObject *self, PyObject *object)
+{
+	static const struct change broadcast = { apply_broadcast, 0, NULL, 1 };
+	struct shape shape;
+
+	if (bip_shape_from(object, shape.extents, &shape.ndim))
+		return NULL;
+	return derive(self, &broadcast, &shape);
+}
+
+/* Types */
+
+struct type {
+	struct bi_dtype dtype;
+	const char *descr; /* or NULL */
+};
+
+static int apply_type(const struct bi_view *view, const void *argument, struct bi_view **out, struct bi_error *err)
+{
+	const struct type *type = argument;
+
+	return bi_view_reinterpret(view, type->dtype, type->descr, out, err);
+}
+
+PyObject *bip_view_as(PyObject *self, PyObject *object)
+{
+	static const struct change reinterpretation = { apply_type, BI_EDTYPE, &PyExc_ValueError, 0 };
+	struct type type = { { 0, 0, 0, 0 }, NULL };
+	PyObject *descr = NULL, *result = NULL;
+
+	if (bip_dtype_from_with_descr(object, &type.dtype, &descr))
+		return NULL;
+	if (descr)
+		type.descr = PyUnicode_AsUTF8(descr);
+	if (!descr || type.descr)
+		result = derive(self, &reinterpretation, &type);
+	Py_XDECREF(descr);
+	return result;
+}

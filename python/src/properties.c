@@ -1,0 +1,306 @@
+/* Attributes of an array: what it looks like, where it is, what is pending. */
+#include <string.h>
+
+#include "properties.h"
+#include "dtype.h"
+#include "errors.h"
+#include "handle.h"
+#include "lifetime.h"
+#include "object.h"
+#include "shapes.h"
+#include "export/export.h"
+#include "operations/operations.h"
+
+/* Getters read the view under the lock of the object. */
+#define GETTER(name, expression) \
+	static PyObject *get_##name(PyObject *self, void *closure) \
+	{ \
+		PyObject *result = NULL; \
+		const struct bi_view *view; \
+\
+		(void)closure; \
+		BIP_LOCK(self) \
+		view = bip_view(self); \
+		if (view) \
+			result = (expression); \
+		BIP_UNLOCK() \
+		return result; \
+	}
+
+static PyObject *make_offset(const struct bi_view *view)
+{
+	return PyLong_FromSize_t(bip_native(view).offset);
+}
+
+static const struct bi_device *device_of(const struct bi_view *view)
+{
+	return bi_context_device(bi_memory_context(bi_view_memory(view)));
+}
+
+static const char *backend_of(const struct bi_view *view)
+{
+	return bi_memory_is_host(bi_view_memory(view)) ? "host" : device_of(view)->backend;
+}
+
+static PyObject *make_device(const struct bi_view *view)
+{
+	const char *backend = backend_of(view);
+
+	if (strcmp(backend, "host") == 0)
+		return Py_NewRef(Py_None);
+	if (strcmp(backend, "cuda") == 0)
+		return PyLong_FromLong(device_of(view)->ordinal);
+	return Py_BuildValue("(ii)", device_of(view)->platform, device_of(view)->ordinal);
+}
+
+static PyObject *make_device_name(const struct bi_view *view)
+{
+	return PyUnicode_FromString(strcmp(backend_of(view), "host") ? device_of(view)->name : "host");
+}
+
+static PyObject *make_context(const struct bi_view *view)
+{
+	if (bi_memory_is_host(bi_view_memory(view)))
+		return Py_NewRef(Py_None);
+	return PyLong_FromSize_t(bi_context_handle(bi_memory_context(bi_view_memory(view))));
+}
+
+/* *stream is 0 if nothing is pending. A thread that waits for a device may have the lock of memory that is not idle. */
+static int find_stream(const struct bi_view *view, uint64_t *stream)
+{
+	struct bi_exchange exchange;
+	struct bi_error err;
+	int rc;
+
+	*stream = 0;
+	if (bi_view_is_idle(view))
+		return 0;
+	Py_BEGIN_ALLOW_THREADS
+	rc = bi_view_describe(view, &exchange, &err);
+	Py_END_ALLOW_THREADS
+	if (rc)
+		bip_raise(rc, &err);
+	else if (exchange.stream_kind != BI_STREAM_KIND_NONE)
+		*stream = exchange.stream;
+	return rc ? -1 : 0;
+}
+
+/* The view is one that is held. */
+static PyObject *make_stream(const struct bi_view *view)
+{
+	uint64_t stream;
+
+	if (bi_memory_is_host(bi_view_memory(view)))
+		return Py_NewRef(Py_None);
+	if (find_stream(view, &stream))
+		return NULL;
+	return stream ? PyLong_FromUnsignedLongLong(stream) : Py_NewRef(Py_None);
+}
+
+/* OpenCL has names of its own for context and stream [O7]. */
+static int check_opencl(const struct bi_view *view, const char *name)
+{
+	if (strcmp(backend_of(view), "opencl") == 0)
+		return 0;
+	PyErr_Format(PyExc_AttributeError, "%s: this is memory of %s, not of OpenCL [O7]", name, backend_of(view));
+	return -1;
+}
+
+static PyObject *make_cl_context(const struct bi_view *view)
+{
+	return check_opencl(view, "cl_context") ? NULL : make_context(view);
+}
+
+/* What is enqueued on the queue comes after what is pending, if anything is. The view is one that is held. */
+static PyObject *make_cl_command_queue(const struct bi_view *view)
+{
+	uint64_t stream;
+
+	if (check_opencl(view, "cl_command_queue") || find_stream(view, &stream))
+		return NULL;
+	if (!stream)
+		stream = bi_stream_handle(bi_context_stream(bi_memory_context(bi_view_memory(view))));
+	return PyLong_FromUnsignedLongLong(stream);
+}
+
+static PyObject *make_host_pointer(const struct bi_view *view)
+{
+	void *pointer = bi_view_host_pointer(view);
+
+	return pointer ? PyLong_FromVoidPtr(pointer) : Py_NewRef(Py_None);
+}
+
+/* Elements, or the bytes of as many dense ones. They fit: the library has checked them. */
+static int64_t count_elements(const struct bi_view *view)
+{
+	int64_t count = 1;
+
+	for (int i = 0; i < bi_view_ndim(view); i++)
+		count *= bi_view_shape(view)[i];
+	return count;
+}
+
+static PyObject *make_descr(const struct bi_view *view)
+{
+	PyObject *descr = bip_dtype_descr(view);
+
+	return descr || PyErr_Occurred() ? descr : Py_NewRef(Py_None);
+}
+
+static int is_readonly(const struct bi_view *view)
+{
+	return (bi_view_flags(view) & BI_VIEW_READONLY) != 0;
+}
+
+GETTER(buffer, bip_handle(view))
+GETTER(offset, make_offset(view))
+GETTER(shape, bip_tuple(bi_view_shape(view), bi_view_ndim(view)))
+GETTER(strides, bip_tuple(bi_view_strides(view), bi_view_ndim(view)))
+GETTER(typestr, bip_dtype_text(bi_view_dtype(view)))
+GETTER(descr, make_descr(view))
+GETTER(itemsize, PyLong_FromUnsignedLong(bi_view_dtype(view).item_size))
+GETTER(ndim, PyLong_FromLong(bi_view_ndim(view)))
+GETTER(size, PyLong_FromLongLong(count_elements(view)))
+GETTER(nbytes, PyLong_FromLongLong(count_elements(view) * bi_view_dtype(view).item_size))
+GETTER(readonly, PyBool_FromLong(is_readonly(view)))
+GETTER(backend, PyUnicode_FromString(backend_of(view)))
+GETTER(device, make_device(view))
+GETTER(device_name, make_device_name(view))
+GETTER(device_spec, PyUnicode_FromString(strcmp(backend_of(view), "host") ? device_of(view)->spec : "host"))
+GETTER(context, make_context(view))
+GETTER(cl_context, make_cl_context(view))
+GETTER(host_pointer, make_host_pointer(view))
+
+/* What runs code, such as an import of NumPy, or drops the GIL goes without the lock. */
+static PyObject *get_held(PyObject *self, PyObject *(*make)(const struct bi_view *view))
+{
+	struct bi_view *view = bip_hold(self);
+	PyObject *result = view ? make(view) : NULL;
+
+	bip_release_view(view);
+	return result;
+}
+
+static PyObject *get_dtype(PyObject *self, void *closure)
+{
+	(void)closure;
+	return get_held(self, bip_dtype_numpy);
+}
+
+static PyObject *get_stream(PyObject *self, void *closure)
+{
+	const struct bi_view *view;
+	int is_ready;
+
+	(void)closure;
+	BIP_LOCK(self)
+	view = ((struct bip_object *)self)->view;
+	is_ready = view && bi_view_is_idle(view);
+	BIP_UNLOCK()
+	return is_ready ? Py_NewRef(Py_None) : get_held(self, make_stream);
+}
+
+static PyObject *get_cl_command_queue(PyObject *self, void *closure)
+{
+	(void)closure;
+	return get_held(self, make_cl_command_queue);
+}
+
+static PyObject *get_released(PyObject *self, void *closure)
+{
+	(void)closure;
+	return PyBool_FromLong(!((struct bip_object *)self)->view);
+}
+
+static PyObject *get_mask(PyObject *self, void *closure)
+{
+	PyObject *mask = bip_mask(self);
+
+	(void)closure;
+	if (mask)
+		return mask;
+	return bip_view(self) ? Py_NewRef(Py_None) : NULL;
+}
+
+/* The name of the type, or its typestr where no name says the same in fewer words than the other. */
+static void write_type(struct bi_dtype dtype, char text[BI_DTYPE_TEXT])
+{
+	int has_size = dtype.type == BI_BYTES || dtype.type == BI_UNICODE || dtype.type == BI_VOID;
+
+	if (!has_size || bi_dtype_typestr(dtype, text, NULL))
+		bi_dtype_name(dtype, text);
+}
+
+static PyObject *repr_of(const struct bi_view *view, int is_masked)
+{
+	PyObject *shape = bip_tuple(bi_view_shape(view), bi_view_ndim(view));
+	PyObject *offset = make_offset(view);
+	PyObject *result = NULL;
+	char name[BI_DTYPE_TEXT];
+
+	write_type(bi_view_dtype(view), name);
+	if (shape && offset)
+		result = PyUnicode_FromFormat("<BufferInterface %s %S on %s, offset %S%s%s>", name, shape,
+					      strcmp(backend_of(view), "host") ? device_of(view)->spec : "host", offset,
+					      is_readonly(view) ? ", read-only" : "", is_masked ? ", masked" : "");
+	Py_XDECREF(shape);
+	Py_XDECREF(offset);
+	return result;
+}
+
+PyObject *bip_repr(PyObject *self)
+{
+	int is_masked = ((struct bip_object *)self)->mask != NULL;
+	struct bi_view *view = ((struct bip_object *)self)->view ? bip_hold(self) : NULL;
+	PyObject *result;
+
+	if (!view) {
+		PyErr_Clear();
+		return PyUnicode_FromString("<BufferInterface, released>");
+	}
+	result = repr_of(view, is_masked);
+	bip_release_view(view);
+	return result;
+}
+
+#define ATTRIBUTE(name, doc) \
+	{ \
+#name, get_##name, NULL, doc, NULL \
+	}
+
+PyGetSetDef bip_properties[] = {
+	ATTRIBUTE(
+		buffer,
+		"The handle: .int_ptr is the cl_mem (OpenCL); int() the cl_mem, or the address of the first element."),
+	ATTRIBUTE(offset, "Bytes from the start of the cl_mem to the first element; 0 elsewhere."),
+	ATTRIBUTE(shape, "Extents, a tuple of int."),
+	ATTRIBUTE(strides, "Bytes from one element to the next along each axis, a tuple of int; may be negative or 0."),
+	ATTRIBUTE(dtype, "numpy.dtype. Imports NumPy, and ml_dtypes for the types that only it has."),
+	ATTRIBUTE(typestr,
+		  "Type as text, '<f4'; the name of a type for which the array interface has no text, 'bfloat16'."),
+	ATTRIBUTE(descr, "Fields of a structured type as the array interface lists them, else None."),
+	ATTRIBUTE(itemsize, "Bytes of one element."),
+	ATTRIBUTE(ndim, "Number of dimensions."),
+	ATTRIBUTE(size, "Number of elements."),
+	ATTRIBUTE(nbytes, "Bytes of as many dense elements."),
+	ATTRIBUTE(readonly, "True if the memory or its producer forbids writing."),
+	ATTRIBUTE(backend, "'host', 'opencl' or 'cuda'."),
+	ATTRIBUTE(device, "OpenCL: (platform, ordinal), with -1 for what is not known; CUDA: ordinal; host: None."),
+	ATTRIBUTE(device_name, "Name of the device."),
+	ATTRIBUTE(device_spec, "Device string, as `device=` takes it."),
+	ATTRIBUTE(context, "cl_context or CUcontext as an int; None on the host."),
+	ATTRIBUTE(stream, "The stream on which pending work is: a cl_command_queue, or CUDA's 1 or handle, as an int; "
+			  "None if nothing is pending."),
+	ATTRIBUTE(cl_context, "OpenCL: the cl_context as an int. AttributeError elsewhere."),
+	ATTRIBUTE(cl_command_queue,
+		  "OpenCL: the queue on which the memory is ready, as an int. AttributeError elsewhere."),
+	ATTRIBUTE(host_pointer,
+		  "Address of the first element if the CPU can use the memory as it stands, else None. Does not wait."),
+	ATTRIBUTE(mask, "Another BufferInterface that tells which elements count, or None."),
+	ATTRIBUTE(released, "True after release()."),
+	{ "T", bip_get_T, NULL, "The same memory with its axes reversed.", NULL },
+	{ "__cuda_array_interface__", bip_get_cuda_array_interface, NULL, "Version 3; for memory of CUDA only.", NULL },
+	{ "__array_interface__", bip_get_array_interface, NULL, "For host memory only.", NULL },
+	{ "__array_struct__", bip_get_array_struct, NULL, "For host memory only.", NULL },
+	{ NULL, NULL, NULL, NULL, NULL },
+};
