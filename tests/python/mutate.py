@@ -49,13 +49,13 @@ class Tree:
         shutil.copytree(self.folder / "python/buffer_interface", self.package, dirs_exist_ok=True)
 
     def sources(self):
-        return sorted(self.folder.glob("src/*/*.c")) + sorted(self.folder.glob("src/*/*/*.c")) + sorted(self.folder.glob("python/src/*.c"))
+        return sorted(self.folder.glob("src/*/*.c")) + sorted(self.folder.glob("src/*/*/*.c")) + sorted(self.folder.glob("python/src/**/*.c"))
 
     def object_of(self, source):
         return self.objects / (str(source.relative_to(self.folder)).replace("/", "_") + ".o")
 
     def compile(self, source):
-        command = [os.environ.get("CC", "cc"), *FLAGS, "-I", self.folder / "include", "-I", self.folder / "src"]
+        command = [os.environ.get("CC", "cc"), *FLAGS, "-I", self.folder / "include", "-I", self.folder / "src", "-I", self.folder / "python/src"]
         command += ["-isystem", sysconfig.get_path("include"), "-c", source, "-o", self.object_of(source)]
         done = subprocess.run(command, capture_output=True, text=True)
         return done.stderr if done.returncode else ""

@@ -35,6 +35,17 @@ ALLOWED = {
     "BACKEND": TABLE | {"common/engine", "kernels"},
 }
 
+# The floors of the extension: those that each may include besides its own. A file of python/src/NAME is on the floor
+# NAME, the files that complete the type and the module are the roof, all others the ground.
+ROOF = {"type", "properties", "module"}
+FLOORS = {
+    "ground": set(),
+    "import": {"ground"},
+    "export": {"ground"},
+    "operations": {"ground", "import", "export"},
+    "roof": {"ground", "import", "export", "operations"},
+}
+
 COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
@@ -57,6 +68,12 @@ def room_of(name):
     """The room of a path below src/."""
     parts = name.split("/")
     return "/".join(parts[:2]) if parts[0] == "common" else parts[0]
+
+
+def floor_of(name):
+    """The floor of a path below python/src/."""
+    folder, _, file = name.rpartition("/")
+    return folder or ("roof" if Path(file).stem in ROOF else "ground")
 
 
 def allowed_rooms(room):
@@ -93,13 +110,30 @@ class Checker:
                 yield number, lines[number - 1], match
 
     def outside(self):
-        """tools/, examples/ and python/ see the public headers, the system's, and what lies beside them."""
+        """
+        tools/, examples/ and python/ include the public headers, the system's, and their own: tools/ and examples/ by
+        the name of the file beside, python/ by the path below python/src.
+        """
         for path in self.sources("tools", "examples", "python"):
+            is_extension = self.root / "python/src" in path.parents
+            base = self.root / "python/src" if is_extension else path.parent
             for number, line, quoted, name in self.includes(path):
-                beside = quoted and "/" not in name and (path.parent / name).is_file()
+                beside = quoted and (is_extension or "/" not in name) and ".." not in name and (base / name).is_file()
                 inside = (self.root / "src" / name).is_file() or name.split("/")[0] in self.folders
                 if inside or name.startswith("CL/") or (quoted and not beside and not is_public(name)):
                     self.report(path, number, line, "only public headers may be included here")
+
+    def floors(self):
+        """A file of the extension includes its own floor and those below it (FLOORS)."""
+        base = self.root / "python/src"
+        for path in self.sources("python/src"):
+            floor = floor_of(str(path.relative_to(base)))
+            if floor not in FLOORS:
+                self.report(path, 1, floor, "a floor has to be in FLOORS")
+                continue
+            for number, line, quoted, name in self.includes(path):
+                if quoted and (base / name).is_file() and floor_of(name) not in FLOORS[floor] | {floor}:
+                    self.report(path, number, line, f"the {floor} of the extension may not include this")
 
     def headers(self):
         """Public headers include each other and the fixed-size types; those of a vendor, and of CPython, only in their own."""
@@ -154,6 +188,7 @@ class Checker:
 
     def run(self):
         self.outside()
+        self.floors()
         self.headers()
         self.layers()
         self.names()
@@ -168,7 +203,19 @@ BREAKS = [
     ("tools/bi/main.c", "#include <CL/cl.h>"),
     ("tools/bi/main.c", "void *f(void) { return dlopen(0, 1); }"),
     ("examples/choose_device.c", '#include "common/base/status.h"'),
-    ("python/module.c", '#include "common/base/status.h"'),
+    ("python/src/module.c", '#include "common/base/status.h"'),
+    ("python/src/import/cai.c", '#include "values.h"'),
+    ("python/src/import/cai.c", '#include "../names.h"'),
+    ("python/src/object.c", '#include "import/import.h"'),
+    ("python/src/object.c", '#include "export/export.h"'),
+    ("python/src/object.c", '#include "operations/operations.h"'),
+    ("python/src/object.h", '#include "type.h"'),
+    ("python/src/import/cai.c", '#include "export/export.h"'),
+    ("python/src/import/values.h", '#include "operations/operations.h"'),
+    ("python/src/export/cai.c", '#include "import/import.h"'),
+    ("python/src/export/cai.c", '#include "operations/operations.h"'),
+    ("python/src/export/cai.c", '#include "type.h"'),
+    ("python/src/operations/copies.c", '#include "properties.h"'),
     ("include/buffer_interface.h", "#include <stdio.h>"),
     ("include/buffer_interface/abi.h", "#include <CL/cl.h>"),
     ("include/buffer_interface/abi.h", "#include <Python.h>"),
