@@ -740,13 +740,16 @@ class OtherCommandsTest(BiTest):
     def test_show_plan_kinds(self):
         for words, kind, reason, nest in [
                 (["--shape", "3,4"], "linear", "one run of 48 bytes", []),
-                (["--shape", "0,4"], "nothing", "there is no element", []),
+                (["--shape", "0,4"], "nothing", "there are no elements", []),
                 (["--shape", "9,6", "--slice", "::2"], "rows", "runs of 24 bytes", [(5, 24, 48)]),
-                (["--shape", "9,6", "--slice", ":, ::-1"], "strided", "steps of 4 bytes in the destination, -4 in",
+                (["--shape", "9,6", "--slice", ":, ::-1"], "strided",
+                 "along axis 1 the step is 4 bytes in the destination, -4 in",
                  [(9, 24, 24), (6, 4, -4)]),
-                (["--shape", "20,30", "--dtype", "V5", "--transpose", "1,0"], "tiles", "squares of 5-byte units",
+                (["--shape", "20,30", "--dtype", "V5", "--transpose", "1,0"], "tiles",
+                 "units of 5 bytes are transposed in square tiles",
                  [(30, 100, 5), (20, 5, 150)]),
-                (["--shape", "3,1000", "--transpose", "1,0"], "strided", "a square needs 8 by 8 and axis 1 has 3",
+                (["--shape", "3,1000", "--transpose", "1,0"], "strided",
+                 "a tile needs 8 by 8 units and axis 1 has 3",
                  [(1000, 12, 4), (3, 4, 4000)]),
                 (["--shape", "30,30", "--dtype", "V17", "--transpose", "1,0"], "strided", "runs above 16 bytes",
                  [(30, 510, 17), (30, 17, 510)]),
@@ -761,7 +764,7 @@ class OtherCommandsTest(BiTest):
 
     def test_show_plan_of_the_largest(self):
         self.assertEqual(self.plan("--shape", "2,2", "--strides", "4611686018427387904,1", "--dtype", "u1"),
-                         ("rows", "elements lie side by side on both sides in runs of 2 bytes",
+                         ("rows", "both sides are dense in runs of 2 bytes",
                           [(2, 2, 4611686018427387904)]))
 
     def test_show_plan_of_a_file(self):

@@ -202,6 +202,24 @@ static void parse_refuses_everything_else(void **state)
 	assert_refused(bi_dtype_parse("f4", NULL, &err), BI_EINVAL, &err);
 }
 
+static void parse_suggests_names(void **state)
+{
+	static const char *const bad[][2] = {
+		{ "f32", "float32" },
+		{ "double", "float64" },
+		{ "float", "float32 or float64" },
+		{ "u16", "uint16" },
+	};
+	struct bi_dtype dtype;
+	struct bi_error err;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		assert_refused(bi_dtype_parse(bad[i][0], &dtype, &err), BI_EDTYPE, &err);
+		assert_non_null(strstr(err.message, bad[i][1]));
+	}
+}
+
 static void parse_refuses_kinds_by_name(void **state)
 {
 	static const char *const bad[][2] = {
@@ -600,6 +618,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parse_reads_typestrs_and_names),
 		cmocka_unit_test(parse_refuses_everything_else),
+		cmocka_unit_test(parse_suggests_names),
 		cmocka_unit_test(parse_refuses_kinds_by_name),
 		cmocka_unit_test(every_type_comes_back),
 		cmocka_unit_test(dlpack_triples_are_exact),

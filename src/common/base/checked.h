@@ -1,4 +1,4 @@
-/* Arithmetic that says when it does not fit. Each function returns 1 on overflow and leaves *out undefined. */
+/* Checked integer arithmetic. Each function returns 1 on overflow and leaves *out undefined. */
 #ifndef BI_COMMON_BASE_CHECKED_H
 #define BI_COMMON_BASE_CHECKED_H
 

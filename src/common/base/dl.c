@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Collects "name: reason; name: reason" as far as it fits. Most reasons begin with the name. */
-static void note(char *tried, size_t capacity, const char *name)
+/* Appends "name: reason" to `tried`, cut to its capacity. Most reasons of dlerror begin with the name already. */
+static void append_reason(char *tried, size_t capacity, const char *name)
 {
 	size_t used = strlen(tried), length = strlen(name);
 	const char *reason = dlerror();
@@ -25,7 +25,7 @@ static void *open_first(const char *const *names, char *tried, size_t capacity)
 
 		if (library)
 			return library;
-		note(tried, capacity, *names);
+		append_reason(tried, capacity, *names);
 	}
 	return NULL;
 }

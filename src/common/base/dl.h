@@ -1,10 +1,10 @@
-/* Vendor libraries, opened at run time. The only file that calls dlopen is dl.c. */
+/* Opens vendor libraries at run time. Only dl.c calls dlopen. */
 #ifndef BI_COMMON_BASE_DL_H
 #define BI_COMMON_BASE_DL_H
 
 #include "common/base/status.h"
 
-/* One function of a driver: where its address goes, its name, and whether the library is of use without it. */
+/* One function of a driver. A library that lacks a required one is refused. */
 struct bi__symbol {
 	size_t slot; /* offset of the function pointer in the table */
 	const char *name;
@@ -12,9 +12,14 @@ struct bi__symbol {
 };
 
 /*
- * Opens the library that the environment variable `variable` names, or else the first of `names` (NULL at the end) that
- * loads, and fills `table` (symbols that are optional and missing: NULL). The library is never closed. On failure the
- * message lists every name that was tried and why it failed: BI_ENODEVICE. Not thread-safe; call it under pthread_once.
+ * Opens a driver library and fills `table` with the addresses of its functions.
+ *
+ * The environment variable `variable` names the library. If it is unset or empty, the first of `names` (NULL at the
+ * end) that loads is opened. Slots of optional symbols that are missing become NULL. The library is never closed. Not
+ * thread-safe: call it under pthread_once.
+ *
+ * Returns BI_ENODEVICE if no library loads (the message lists every name that was tried, with the reason) or if a
+ * required symbol is missing.
  */
 int bi__dl_open(const char *variable, const char *const *names, const struct bi__symbol *symbols, size_t count,
 		void *table, struct bi_error *err);

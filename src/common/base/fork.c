@@ -3,19 +3,19 @@
 #include <pthread.h>
 
 atomic_uint bi__fork_count;
-static pthread_once_t watching = PTHREAD_ONCE_INIT;
+static pthread_once_t is_registered = PTHREAD_ONCE_INIT;
 
 static void count_child(void)
 {
 	atomic_fetch_add_explicit(&bi__fork_count, 1, memory_order_relaxed);
 }
 
-static void watch(void)
+static void register_fork_handler(void)
 {
 	pthread_atfork(NULL, NULL, count_child);
 }
 
 void bi__fork_watch(void)
 {
-	pthread_once(&watching, watch);
+	pthread_once(&is_registered, register_fork_handler);
 }

@@ -1,10 +1,10 @@
-/* Knows whether this process is a forked child of the one that opened a driver. */
+/* Tells whether this process is a forked child of the process that opened a driver. */
 #ifndef BI_COMMON_BASE_FORK_H
 #define BI_COMMON_BASE_FORK_H
 
 #include <stdatomic.h>
 
-/* 0 in the process that loaded the library, one more in each generation of children made after the first watch. */
+/* 0 in the process that loaded the library. Each fork after the first bi__fork_watch adds one in the child. */
 extern atomic_uint bi__fork_count;
 
 static inline unsigned bi__fork_generation(void)
@@ -12,7 +12,7 @@ static inline unsigned bi__fork_generation(void)
 	return atomic_load_explicit(&bi__fork_count, memory_order_relaxed);
 }
 
-/* Starts to count. Called before a driver is opened; cheap when called again. */
+/* Starts to count forks. Must be called before a driver is opened. Further calls do nothing. */
 void bi__fork_watch(void);
 
 #endif

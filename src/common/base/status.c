@@ -35,7 +35,7 @@ const char *bi_status_text(int status)
 }
 
 BI__PRINTF(4, 0)
-static int fail(struct bi_error *err, int status, int vendor, const char *format, va_list args)
+static int write_error(struct bi_error *err, int status, int vendor, const char *format, va_list args)
 {
 	if (err) {
 		err->status = status;
@@ -50,7 +50,7 @@ int bi__fail(struct bi_error *err, int status, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	fail(err, status, 0, format, args);
+	write_error(err, status, 0, format, args);
 	va_end(args);
 	return status;
 }
@@ -60,7 +60,7 @@ int bi__fail_vendor(struct bi_error *err, int status, int vendor, const char *fo
 	va_list args;
 
 	va_start(args, format);
-	fail(err, status, vendor, format, args);
+	write_error(err, status, vendor, format, args);
 	va_end(args);
 	return status;
 }

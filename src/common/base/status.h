@@ -1,4 +1,4 @@
-/* The one way to fail, and what every source file of the library needs. */
+/* Errors: the only way to fail, and attributes that every source file may use. */
 #ifndef BI_COMMON_BASE_STATUS_H
 #define BI_COMMON_BASE_STATUS_H
 
@@ -6,16 +6,16 @@
 
 #if defined(__GNUC__)
 #define BI__PRINTF(text, first) __attribute__((format(printf, text, first)))
-#define BI__COLD __attribute__((cold)) /* whatever leads there is out of the way of what succeeds */
+#define BI__COLD __attribute__((cold)) /* keeps the failing branches out of the hot code */
 #else
 #define BI__PRINTF(text, first)
 #define BI__COLD
 #endif
 
-/* Writes status and sentence into err (which may be NULL) and returns status. A sentence that is too long is cut. */
+/* Writes status and message into err and returns status. err may be NULL. A message that is too long is cut. */
 int bi__fail(struct bi_error *err, int status, const char *format, ...) BI__PRINTF(3, 4) BI__COLD;
 
-/* The same for a driver call: `vendor` is the driver's code. */
+/* The same for a failed driver call; `vendor` is the driver's error code. */
 int bi__fail_vendor(struct bi_error *err, int status, int vendor, const char *format, ...) BI__PRINTF(4, 5) BI__COLD;
 
 #endif

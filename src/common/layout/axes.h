@@ -1,24 +1,26 @@
 /*
- * Indexing and permuting on shapes and strides wherever they lie
+ * Indexing and permuting on bare shapes and strides.
  *
- * A view of a view is worked out in the new view itself, a layout on the stack. What is read is that of a sound layout.
- * The steps of each are inlined into both; words for failures are written elsewhere (index.c, layout.c).
+ * A cursor walks over the axes of a source and writes the axes of the result. bi_layout_index and bi_layout_permute use
+ * it with a layout on the stack, view/derive.c with the arrays of the new view itself. The source is the shape and
+ * strides of a layout that was checked. The functions are inlined into both callers; the error messages are made in
+ * index.c and layout.c.
  */
 #ifndef BI_COMMON_LAYOUT_AXES_H
 #define BI_COMMON_LAYOUT_AXES_H
 
 #include "buffer_interface.h"
 
-/* Where the compiler would weigh the size of two copies against the call. */
+/* Forces inlining where the compiler would refuse because of the size of two copies. */
 #define BI__INLINE static inline __attribute__((always_inline))
 
-/* Where the work is: the next axis of the source, and the next of the result, which has room for all of its axes. */
+/* The next axis of the source, and the next free axis of the result. The result has space for all of its axes. */
 struct bi__cursor {
 	const int64_t *shape, *strides;
 	int64_t *to_shape, *to_strides;
 	int64_t offset;
-	int is_empty; /* no element: then strides need not be sound, and the offset does not move */
-	int became_empty; /* a slice has taken none */
+	int is_empty; /* the source has no element: its strides are not used, and the offset stays */
+	int became_empty; /* a slice selected no element */
 };
 
 static inline void bi__cursor_add(struct bi__cursor *at, int64_t extent, int64_t stride)
@@ -33,7 +35,7 @@ static inline void bi__cursor_add_whole(struct bi__cursor *at, int count)
 		bi__cursor_add(at, *at->shape++, *at->strides++);
 }
 
-/* 0 if it lies outside; then nothing has moved. */
+/* Returns 0, with nothing changed, if the index is out of bounds. */
 static inline int bi__cursor_add_integer(struct bi__cursor *at, int64_t index)
 {
 	int64_t extent = *at->shape;
@@ -47,7 +49,7 @@ static inline int bi__cursor_add_integer(struct bi__cursor *at, int64_t index)
 	return 1;
 }
 
-/* Brings a limit of a slice to where the loop over it can begin or end: low..high. */
+/* Normalises a start or stop of a slice, negative ones counted from the end, and clamps it to low..high. */
 static inline int64_t bi__clip(int64_t limit, int64_t extent, int64_t low, int64_t high)
 {
 	if (limit < 0)
@@ -55,7 +57,7 @@ static inline int64_t bi__clip(int64_t limit, int64_t extent, int64_t low, int64
 	return limit < low ? low : limit > high ? high : limit;
 }
 
-/* How many steps begin before `distance` ends. The commonest steps need no division. */
+/* Returns the number of steps that begin within `distance`. Powers of two are divided by shifting. */
 static inline int64_t bi__count_steps(int64_t distance, int64_t step)
 {
 	if (distance <= 0)
@@ -67,7 +69,7 @@ static inline int64_t bi__count_steps(int64_t distance, int64_t step)
 	return (distance - 1) / step + 1;
 }
 
-/* The part of an axis that begins at `start` and has `length` elements. */
+/* Adds the part of an axis that begins at `start` and has `length` elements. */
 static inline void bi__cursor_add_part(struct bi__cursor *at, int64_t start, int64_t length, int64_t step)
 {
 	int64_t stride = *at->strides++;
@@ -100,7 +102,7 @@ static inline void bi__cursor_add_backward(struct bi__cursor *at, const struct b
 	bi__cursor_add_part(at, start, bi__count_steps(start - stop, step), item->step);
 }
 
-/* 0 if the step is 0; then nothing has moved. */
+/* Returns 0, with nothing changed, if the step is 0. */
 static inline int bi__cursor_add_slice(struct bi__cursor *at, const struct bi_index *item)
 {
 	if (item->step > 0)
@@ -110,18 +112,24 @@ static inline int bi__cursor_add_slice(struct bi__cursor *at, const struct bi_in
 	return item->step != 0;
 }
 
-/* What an indexing makes: dimensions of the result, and how many axes the ellipsis, or else the end, stands for. */
+/* The result of counting the items of an index. */
 struct bi__indexed {
 	int ndim, whole;
 };
 
-/* BI_EINVAL: an unknown kind, two ellipses, more than BI_MAX_NDIM dimensions; BI_EBOUNDS: more items than axes. */
+/*
+ * Writes the message for a list of items that bi__index_begin refused, and returns its status: BI_EINVAL for an unknown
+ * kind, two ellipses or more than BI_MAX_NDIM dimensions, BI_EBOUNDS for more items than axes.
+ */
 int bi__index_refuse(int ndim, const struct bi_index *items, int count, struct bi_error *err);
 
-/* More than one for each axis of the source, one for each of the result, and an ellipsis are too many of some kind. */
+/* A valid list has at most one item for each axis of the source, one for each of the result, and an ellipsis. */
 #define BI__MAX_ITEMS (2 * BI_MAX_NDIM + 1)
 
-/* *out = what source[items...] makes of a source of `ndim` dimensions; or bi__index_refuse. Each kind has its byte. */
+/*
+ * Counts the items of source[items...] and checks their number against the `ndim` dimensions of the source. The four
+ * kinds are counted in one word, a byte each. Fails as bi__index_refuse says.
+ */
 static inline int bi__index_begin(int ndim, const struct bi_index *items, int count, struct bi__indexed *out,
 				  struct bi_error *err)
 {
@@ -142,10 +150,10 @@ static inline int bi__index_begin(int ndim, const struct bi_index *items, int co
 	return bi__index_refuse(ndim, items, count, err);
 }
 
-/* BI_EBOUNDS: the integer that comes next lies outside; BI_EINVAL: the step of the slice is 0. */
+/* Writes the message for item i and returns BI_EBOUNDS (integer out of bounds) or BI_EINVAL (slice with step 0). */
 int bi__index_refuse_item(const struct bi_index *items, int i, int axis, int64_t extent, struct bi_error *err);
 
-/* source[items...] of a source of `ndim` dimensions where the cursor is. */
+/* Applies the items to a source of `ndim` dimensions at the cursor. `whole` is that of bi__index_begin. */
 BI__INLINE int bi__index_axes(struct bi__cursor *at, int ndim, const struct bi_index *items, int count, int whole,
 			      struct bi_error *err)
 {
@@ -169,10 +177,10 @@ BI__INLINE int bi__index_axes(struct bi__cursor *at, int ndim, const struct bi_i
 	return BI_OK;
 }
 
-/* BI_EINVAL: an axis that there is not, or that is there twice. */
+/* Writes the message for axes[i], which does not exist or is repeated, and returns BI_EINVAL. */
 int bi__permute_refuse(const int *axes, int i, int ndim, struct bi_error *err);
 
-/* As bi_layout_permute, of `ndim` dimensions where the cursor is. */
+/* bi_layout_permute for `ndim` dimensions at the cursor. */
 BI__INLINE int bi__permute_axes(struct bi__cursor *at, const int *axes, int ndim, struct bi_error *err)
 {
 	uint64_t seen = 0;

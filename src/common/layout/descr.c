@@ -13,45 +13,45 @@ struct reader {
 	struct bi_error *err;
 };
 
-/* What stands between the quotes of a string, escapes as they are. */
+/* The characters between the quotes of a string, escapes included. */
 struct literal {
 	const char *start;
 	const char *end;
 };
 
-static int expected(const struct reader *in, const char *what)
+static int fail_expected(const struct reader *in, const char *what)
 {
 	return bi__fail(in->err, BI_EDTYPE, "descr: %s is expected at byte %td", what, in->at - in->text);
 }
 
-/* The next character that is not white space, or NUL at the end; no valid text goes on with a NUL. */
-static char peek(struct reader *in)
+/* Returns the next character that is not white space, or NUL at the end. No valid text contains a NUL. */
+static char peek_character(struct reader *in)
 {
 	while (in->at < in->end && (*in->at == ' ' || (*in->at >= '\t' && *in->at <= '\r')))
 		in->at++;
 	return in->at < in->end ? *in->at : '\0';
 }
 
-static int accept(struct reader *in, char c)
+static int accept_character(struct reader *in, char c)
 {
-	if (peek(in) != c)
+	if (peek_character(in) != c)
 		return 0;
 	in->at++;
 	return 1;
 }
 
-/* Between the members of a list or a tuple; returns 1 if `close` came, so that the group is complete. */
+/* Reads ',' or `close` after a member of a list or a tuple. Sets *done if `close` was read. */
 static int read_separator(struct reader *in, char close, int *done)
 {
-	int comma = accept(in, ',');
+	int comma = accept_character(in, ',');
 
-	*done = accept(in, close);
+	*done = accept_character(in, close);
 	if (!comma && !*done)
-		return expected(in, close == ']' ? "',' or ']'" : "',' or ')'");
+		return fail_expected(in, close == ']' ? "',' or ']'" : "',' or ')'");
 	return BI_OK;
 }
 
-/* The character that a backslash and `c` stand for, or NUL. */
+/* Returns the character that a backslash and `c` stand for, or NUL. */
 static char unescape(char c)
 {
 	static const char from[] = "\\'\"nrt", to[] = "\\'\"\n\r\t";
@@ -62,10 +62,10 @@ static char unescape(char c)
 
 static int read_string(struct reader *in, struct literal *out)
 {
-	char quote = peek(in);
+	char quote = peek_character(in);
 
 	if (quote != '\'' && quote != '"')
-		return expected(in, "a string");
+		return fail_expected(in, "a string");
 	out->start = ++in->at;
 	for (; in->at < in->end && *in->at != '\n'; in->at++) {
 		if (*in->at == quote) {
@@ -73,9 +73,9 @@ static int read_string(struct reader *in, struct literal *out)
 			return BI_OK;
 		}
 		if (*in->at == '\\' && (++in->at == in->end || !unescape(*in->at)))
-			return expected(in, "one of \\ ' \" n r t after a backslash");
+			return fail_expected(in, "one of \\ ' \" n r t after a backslash");
 	}
-	return expected(in, "the end of the string");
+	return fail_expected(in, "the end of the string");
 }
 
 static int literal_equals(const struct literal *literal, const char *name)
@@ -89,30 +89,30 @@ static int literal_equals(const struct literal *literal, const char *name)
 	return !*name;
 }
 
-/* 'name' or ('title', 'name'). */
+/* Reads 'name' or ('title', 'name'). */
 static int read_name(struct reader *in, struct literal *name)
 {
 	int rc, done;
 
-	if (!accept(in, '('))
+	if (!accept_character(in, '('))
 		return read_string(in, name);
 	rc = read_string(in, name);
 	if (rc != BI_OK)
 		return rc;
-	if (!accept(in, ','))
-		return expected(in, "',' and the name after the title");
+	if (!accept_character(in, ','))
+		return fail_expected(in, "',' and the name after the title");
 	rc = read_string(in, name);
 	if (rc != BI_OK)
 		return rc;
 	rc = read_separator(in, ')', &done);
 	if (rc == BI_OK && !done)
-		return expected(in, "')' after the name");
+		return fail_expected(in, "')' after the name");
 	return rc;
 }
 
 static int read_extent(struct reader *in, int64_t *out)
 {
-	char first = peek(in);
+	char first = peek_character(in);
 	const char *start = in->at;
 
 	*out = 0;
@@ -121,20 +121,20 @@ static int read_extent(struct reader *in, int64_t *out)
 			return bi__fail(in->err, BI_EOVERFLOW, "descr: the extent at byte %td is above %" PRId64,
 					start - in->text, INT64_MAX);
 	if (in->at == start || (first == '0' && in->at > start + 1))
-		return expected(in, "an extent");
+		return fail_expected(in, "an extent");
 	return BI_OK;
 }
 
-/* An extent or a tuple of extents. */
+/* Reads an extent or a tuple of extents. */
 static int read_shape(struct reader *in, struct bi__descr_field *field)
 {
 	int done, rc;
 
-	if (!accept(in, '(')) {
+	if (!accept_character(in, '(')) {
 		field->ndim = 1;
 		return read_extent(in, field->shape);
 	}
-	done = accept(in, ')');
+	done = accept_character(in, ')');
 	while (!done) {
 		if (field->ndim == BI_MAX_NDIM)
 			return bi__fail(in->err, BI_EDTYPE,
@@ -151,7 +151,7 @@ static int read_shape(struct reader *in, struct bi__descr_field *field)
 
 static int read_list(struct reader *in, int depth, const char *wanted, struct bi__descr_field *found, uint32_t *size);
 
-/* A typestr or a nested list. */
+/* Reads a typestr or a nested list. */
 static int read_type(struct reader *in, int depth, struct bi__descr_field *field)
 {
 	struct literal text;
@@ -159,7 +159,7 @@ static int read_type(struct reader *in, int depth, struct bi__descr_field *field
 
 	field->descr = NULL;
 	field->descr_length = 0;
-	if (peek(in) != '[') {
+	if (peek_character(in) != '[') {
 		rc = read_string(in, &text);
 		if (rc != BI_OK)
 			return rc;
@@ -177,13 +177,13 @@ static int read_field(struct reader *in, int depth, struct literal *name, struct
 	int rc, done;
 
 	field->ndim = 0;
-	if (!accept(in, '('))
-		return expected(in, "'(' of a field");
+	if (!accept_character(in, '('))
+		return fail_expected(in, "'(' of a field");
 	rc = read_name(in, name);
 	if (rc != BI_OK)
 		return rc;
-	if (!accept(in, ','))
-		return expected(in, "',' and the type after the name");
+	if (!accept_character(in, ','))
+		return fail_expected(in, "',' and the type after the name");
 	rc = read_type(in, depth, field);
 	if (rc == BI_OK)
 		rc = read_separator(in, ')', &done);
@@ -193,12 +193,11 @@ static int read_field(struct reader *in, int depth, struct literal *name, struct
 	if (rc == BI_OK)
 		rc = read_separator(in, ')', &done);
 	if (rc == BI_OK && !done)
-		return expected(in, "')' after the shape");
+		return fail_expected(in, "')' after the shape");
 	return rc;
 }
 
-/* Adds the size of a field to the size of the item. */
-static int add_size(const struct reader *in, const struct bi__descr_field *field, uint32_t *size)
+static int add_field_size(const struct reader *in, const struct bi__descr_field *field, uint32_t *size)
 {
 	int64_t bytes = field->dtype.item_size;
 	int too_big = 0;
@@ -212,7 +211,10 @@ static int add_size(const struct reader *in, const struct bi__descr_field *field
 	return BI_OK;
 }
 
-/* Reads a list; *found is the first field with the name `wanted` (may be NULL), its ndim -1 if there is none. */
+/*
+ * Reads a list. *found becomes the first field with the name `wanted` (may be NULL); its ndim stays -1 if there is
+ * none.
+ */
 static int read_list(struct reader *in, int depth, const char *wanted, struct bi__descr_field *found, uint32_t *size)
 {
 	struct bi__descr_field field;
@@ -220,18 +222,18 @@ static int read_list(struct reader *in, int depth, const char *wanted, struct bi
 	int done, rc;
 
 	*size = 0;
-	if (!accept(in, '['))
-		return expected(in, "'['");
+	if (!accept_character(in, '['))
+		return fail_expected(in, "'['");
 	if (depth > BI__DESCR_DEPTH)
 		return bi__fail(in->err, BI_EDTYPE, "descr: lists are nested more than %d deep", BI__DESCR_DEPTH);
-	for (done = accept(in, ']'); !done;) {
+	for (done = accept_character(in, ']'); !done;) {
 		rc = read_field(in, depth, &name, &field);
 		if (rc != BI_OK)
 			return rc;
 		field.offset = *size;
 		if (wanted && found->ndim < 0 && name.start < name.end && literal_equals(&name, wanted))
 			*found = field;
-		rc = add_size(in, &field, size);
+		rc = add_field_size(in, &field, size);
 		if (rc == BI_OK)
 			rc = read_separator(in, ']', &done);
 		if (rc != BI_OK)
@@ -247,9 +249,9 @@ static int read_text(const char *text, size_t length, const char *wanted, struct
 	int rc = read_list(&in, 1, wanted, found, size);
 
 	if (rc == BI_OK) {
-		peek(&in);
+		peek_character(&in);
 		if (in.at < in.end)
-			return expected(&in, "the end of the text");
+			return fail_expected(&in, "the end of the text");
 	}
 	return rc;
 }

@@ -1,9 +1,9 @@
 /*
- * The descr text of the array interface: a Python list of fields, as repr writes it.
+ * Reads the descr text of the array interface: a Python list of fields, as repr writes it.
  *
  *     [('x', '<f4'), (('title', 'y'), [('a', '|u1'), ('', '|V3')]), ('z', '<i2', (3, 4))]
  *
- * A field is (name, type) or (name, type, shape). Fields follow each other without gaps; gaps are fields named ''.
+ * A field is (name, type) or (name, type, shape). Fields follow each other without gaps: a gap is a field named ''.
  * Nothing is allocated or copied: results point into the text.
  */
 #ifndef BI_COMMON_LAYOUT_DESCR_H
@@ -11,22 +11,28 @@
 
 #include "common/base/status.h"
 
-/* Lists inside lists, the outermost one included. */
+/* The deepest nesting of lists that is read, the outermost list included. */
 #define BI__DESCR_DEPTH 32
 
 struct bi__descr_field {
 	int64_t offset; /* bytes from the start of the item */
-	struct bi_dtype dtype; /* of one element; VOID for a nested list */
-	const char *descr; /* the nested list, not terminated, or NULL */
+	struct bi_dtype dtype; /* type of one element; VOID for a nested list */
+	const char *descr; /* start of the nested list in the text, without a final NUL; or NULL */
 	size_t descr_length;
-	int ndim; /* of the array that the field is, 0 for a single element */
+	int ndim; /* dimensions of an array field, 0 for a single element */
 	int64_t shape[BI_MAX_NDIM];
 };
 
-/* Checks the whole text and writes the size of an item. BI_EDTYPE, BI_EOVERFLOW if it needs more than 32 bits. */
+/*
+ * Checks the whole text and writes the size of an item in bytes. Returns BI_EDTYPE if the text is malformed or names a
+ * type that is not supported, BI_EOVERFLOW if the size exceeds 32 bits.
+ */
 int bi__descr_size(const char *text, size_t length, uint32_t *size, struct bi_error *err);
 
-/* The same, and finds the first field of this name. BI_EINVAL if there is none; '' is no name. */
+/*
+ * The same, and writes the first field with this name to *out. Returns BI_EINVAL if there is none. The name '' matches
+ * no field.
+ */
 int bi__descr_find(const char *text, size_t length, const char *name, struct bi__descr_field *out,
 		   struct bi_error *err);
 

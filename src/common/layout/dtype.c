@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One line of BI_TYPE_MAP. */
+/* One row of BI_TYPE_MAP. */
 struct entry {
 	const char *text;
 	char kind;
@@ -18,7 +18,7 @@ static const struct entry types[BI_TYPE_COUNT] = {
 #undef TYPE
 };
 
-/* Kinds of the array interface that no type here stands for. */
+/* Kinds of the array interface that are not supported. */
 static const struct {
 	char kind;
 	const char *what;
@@ -29,13 +29,13 @@ static const struct {
 	{ 'm', "time differences" },
 };
 
-/* Is the size a part of the type rather than of the table? */
+/* Returns true if the item size is chosen by the caller (bytes, void, str) rather than fixed by the type. */
 static int is_sized(const struct entry *entry)
 {
 	return entry->code < 0;
 }
 
-/* Bytes of one lane; of a sized type, what its item size is a multiple of. */
+/* Bytes of one lane. The item size of a sized type is a multiple of it. */
 static uint32_t unit_size(const struct entry *entry)
 {
 	return (entry->bits + 7) / 8;
@@ -48,7 +48,7 @@ static int has_order(const struct entry *entry)
 
 #define IS_LITTLE (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
 
-/* DLPack names no type whose size is its own, and none whose bytes are swapped. */
+/* DLPack names no sized type and no swapped one. */
 const struct bi__type_words bi__type_words[BI_TYPE_COUNT][2] = {
 #define ORDER(bits, is_first) ((bits) <= 8 ? '|' : (is_first) ? '<' : '>')
 #define TYPE(name, text, kind, code, bits) \
@@ -74,7 +74,7 @@ static struct bi_dtype from_size(size_t type, uint32_t item_size)
 	return (struct bi_dtype){ .item_size = item_size, .lanes = 1, .type = (uint8_t)type };
 }
 
-static int shown(size_t length)
+static int shown_length(size_t length)
 {
 	return length < 64 ? (int)length : 64;
 }
@@ -127,7 +127,7 @@ static int is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Returns 1 if the text is a decimal number that fits, and nothing else. */
+/* Returns 1 if the whole text is a decimal number that fits. */
 static int read_number(const char *text, size_t length, uint32_t *out)
 {
 	uint64_t number = 0;
@@ -147,8 +147,8 @@ static int read_number(const char *text, size_t length, uint32_t *out)
 #define ROW(kind) ((unsigned char)(kind) % ROWS)
 
 /*
- * By kind and bytes, 1 + the type: no kind has two types of one size. Sized types have none, and are in column 0; types
- * without a kind are not found by one.
+ * 1 + the type, by kind and bytes: no kind has two types of one size. Sized types are in column 0. Types without a kind
+ * cannot be found here.
  */
 static const uint8_t by_typestr[ROWS][BI_TYPE_COUNT] = {
 #define PLACE(name, text, kind, code, bits) \
@@ -157,19 +157,19 @@ static const uint8_t by_typestr[ROWS][BI_TYPE_COUNT] = {
 #undef PLACE
 };
 
-/* The type of such a kind in that column, or -1: rows are shared by letters. */
-static int look_up(char kind, size_t column)
+/* Returns the type of this kind in this column, or -1. Several letters share a row, so the kind is compared. */
+static int look_up_kind(char kind, size_t column)
 {
 	int type = kind ? by_typestr[ROW(kind)][column] - 1 : -1;
 
 	return type >= 0 && types[type].kind == kind ? type : -1;
 }
 
-/* Finds the type of a kind and a count of bytes (of characters, where the type is sized); returns 1 if there is one. */
+/* Finds the type of a kind and a number of bytes (of characters for sized types). Returns 1 if there is one. */
 static int find_typestr(char kind, uint32_t number, struct bi_dtype *out)
 {
-	int type = number && number < BI_TYPE_COUNT ? look_up(kind, number) : -1;
-	int sized = look_up(kind, 0);
+	int type = number && number < BI_TYPE_COUNT ? look_up_kind(kind, number) : -1;
+	int sized = look_up_kind(kind, 0);
 
 	if (type >= 0) {
 		*out = from_table((size_t)type, 1);
@@ -181,7 +181,10 @@ static int find_typestr(char kind, uint32_t number, struct bi_dtype *out)
 	return 1;
 }
 
-/* Typestrs of refused kinds may have no digits ("|O") or more than digits ("<M8[ns]"). */
+/*
+ * Returns the name of a kind that is not supported, or NULL. Such typestrs may have no digits ("|O") or more than
+ * digits ("<M8[ns]").
+ */
 static const char *refused_kind(const char *text, size_t length)
 {
 	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
@@ -204,24 +207,26 @@ int bi__dtype_parse_typestr(const char *text, size_t length, struct bi_dtype *ou
 	struct bi_dtype read;
 
 	if (length == prefix)
-		return bi__fail(err, BI_EDTYPE, "\"%.*s\" is not a typestr", shown(length), text);
+		return bi__fail(err, BI_EDTYPE, "\"%.*s\" is not a typestr", shown_length(length), text);
 	what = refused_kind(text + prefix, length - prefix);
 	if (what)
-		return bi__fail(err, BI_EDTYPE, "\"%.*s\": %s are not supported", shown(length), text, what);
+		return bi__fail(err, BI_EDTYPE, "\"%.*s\": %s are not supported", shown_length(length), text, what);
 	if (!read_number(text + prefix + 1, length - prefix - 1, &number))
-		return bi__fail(err, BI_EDTYPE, "\"%.*s\" is not a typestr", shown(length), text);
+		return bi__fail(err, BI_EDTYPE, "\"%.*s\" is not a typestr", shown_length(length), text);
 	if (!find_typestr(text[prefix], number, &read))
-		return bi__fail(err, BI_EDTYPE, "\"%.*s\": no type has this kind and size", shown(length), text);
+		return bi__fail(err, BI_EDTYPE, "\"%.*s\": no type has this kind and size", shown_length(length), text);
 	if (has_order(&types[read.type])) {
 		if (order == '|')
-			return bi__fail(err, BI_EDTYPE, "\"%.*s\": the byte order is missing", shown(length), text);
+			return bi__fail(err, BI_EDTYPE,
+					"\"%.*s\": the byte order is missing; write < or > instead of |",
+					shown_length(length), text);
 		read.swapped = order != '=' && order != (IS_LITTLE ? '<' : '>');
 	}
 	*out = read;
 	return BI_OK;
 }
 
-/* Reads what follows the name of a type: nothing, "x" and lanes, or a size. Returns 1 if it is one of them. */
+/* Reads the text after the name of a type: nothing, "x" and a number of lanes, or a size. Returns 1 if it is valid. */
 static int read_suffix(size_t type, const char *suffix, struct bi_dtype *out)
 {
 	uint32_t number = 1;
@@ -251,12 +256,39 @@ static int find_name(const char *text, struct bi_dtype *out)
 	return 0;
 }
 
+/* Names of other languages, with the names that are accepted here. */
+static const struct {
+	const char *name, *ours;
+} foreign_names[] = {
+	{ "half", "float16" },       { "float", "float32 or float64" },
+	{ "double", "float64" },     { "f16", "float16" },
+	{ "f32", "float32" },        { "f64", "float64" },
+	{ "i16", "int16" },          { "i32", "int32" },
+	{ "i64", "int64" },          { "u16", "uint16" },
+	{ "u32", "uint32" },         { "u64", "uint64" },
+	{ "int", "int32 or int64" },
+};
+
+/* Returns the name or names that `text` probably means, or NULL. */
+static const char *suggest_name(const char *text)
+{
+	for (size_t i = 0; i < sizeof(foreign_names) / sizeof(*foreign_names); i++)
+		if (!strcmp(text, foreign_names[i].name))
+			return foreign_names[i].ours;
+	return NULL;
+}
+
 int bi_dtype_parse(const char *text, struct bi_dtype *out, struct bi_error *err)
 {
+	const char *suggestion;
+
 	if (!text || !out)
 		return bi__fail(err, BI_EINVAL, "%s is NULL", text ? "out" : "text");
 	if (find_name(text, out))
 		return BI_OK;
+	suggestion = suggest_name(text);
+	if (suggestion)
+		return bi__fail(err, BI_EDTYPE, "\"%s\" is no element type; write %s", text, suggestion);
 	return bi__dtype_parse_typestr(text, strlen(text), out, err);
 }
 
@@ -307,7 +339,9 @@ void bi_dtype_name(struct bi_dtype dtype, char text[BI_DTYPE_TEXT])
 #define CODES 18
 #define LANE_BYTES 17
 
-/* By code and bytes of a lane, 1 + the type: no code has two types of one size. Sized types are in a row of their own.
+/*
+ * 1 + the type, by DLPack code and bytes of a lane: no code has two types of one size. Sized types have a row of their
+ * own.
  */
 static const uint8_t by_dlpack[CODES + 1][LANE_BYTES] = {
 #define PLACE(name, text, kind, code, bits) \
@@ -316,7 +350,7 @@ static const uint8_t by_dlpack[CODES + 1][LANE_BYTES] = {
 #undef PLACE
 };
 
-/* The type, or -1. */
+/* Returns the type, or -1. */
 static int find_dlpack(unsigned code, unsigned bits)
 {
 	int type;

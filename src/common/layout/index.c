@@ -1,4 +1,4 @@
-/* NumPy's basic indexing: of layouts, and what is refused. */
+/* NumPy's basic indexing of layouts, and its error messages. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -38,7 +38,7 @@ int bi__index_refuse_item(const struct bi_index *items, int i, int axis, int64_t
 			items[i].start, axis, extent);
 }
 
-/* Nothing of the layout changes before every item has been accepted. */
+/* The layout is changed only after every item was accepted. */
 int bi_layout_index(struct bi_layout *layout, const struct bi_index *items, int count, struct bi_error *err)
 {
 	int64_t shape[BI_MAX_NDIM], strides[BI_MAX_NDIM];

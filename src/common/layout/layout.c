@@ -9,8 +9,8 @@
 #include "common/layout/layout.h"
 
 /*
- * Arrays without elements may have any strides, and stay without elements whatever is done to them. So wherever strides
- * are added up or multiplied, such arrays are left alone: their offset does not move.
+ * Layouts without elements may have arbitrary strides. Code that adds or multiplies strides must skip them, so that
+ * their offset never moves.
  */
 static int is_empty(const struct bi_layout *layout)
 {
@@ -29,7 +29,7 @@ static int check_ndim(int ndim, const void *shape, struct bi_error *err)
 	return BI_OK;
 }
 
-/* Extents are not negative, and the elements and bytes of the extents that are not 0 can be counted. */
+/* Extents must not be negative. Elements and bytes must be countable even if extents of 0 are ignored. */
 static int check_shape(int ndim, const int64_t *shape, uint32_t item_size, struct bi_error *err)
 {
 	int64_t count = 1, bytes;
@@ -39,7 +39,7 @@ static int check_shape(int ndim, const int64_t *shape, uint32_t item_size, struc
 			return bi__fail(err, BI_EINVAL, "shape[%d] is %" PRId64 ", below 0", i, shape[i]);
 		if (shape[i] > 0 && bi__mul(count, shape[i], &count))
 			return bi__fail(err, BI_EOVERFLOW,
-					"shape has more than %" PRId64 " elements at shape[%d] = %" PRId64, INT64_MAX,
+					"shape has more than %" PRId64 " elements with shape[%d] = %" PRId64, INT64_MAX,
 					i, shape[i]);
 	}
 	if (bi__mul(count, item_size, &bytes))
@@ -49,32 +49,49 @@ static int check_shape(int ndim, const int64_t *shape, uint32_t item_size, struc
 	return BI_OK;
 }
 
-/* Without elements strides may be anything. */
-static int refuse_stride(int ndim, const int64_t *shape, const int64_t *strides, int axis, struct bi_error *err)
+/* The axes of a layout that is not made yet. */
+struct axes {
+	int ndim;
+	const int64_t *shape, *strides;
+};
+
+/* A later extent of 0 makes the strides irrelevant: then this is no failure. */
+static int refuse_stride(const struct axes *axes, int axis, struct bi_error *err)
 {
-	for (int i = axis + 1; i < ndim; i++)
-		if (shape[i] == 0)
+	for (int i = axis + 1; i < axes->ndim; i++)
+		if (axes->shape[i] == 0)
 			return BI_OK;
 	return bi__fail(err, BI_EOVERFLOW, "strides[%d] = %" PRId64 ": offsets do not fit into 64 bits", axis,
-			strides[axis]);
+			axes->strides[axis]);
 }
 
 /*
- * Every byte of the array has an offset that fits, and so has every stride that is turned round. *first and *end are as
- * bi_layout_extent says.
+ * Extends the offsets low..high of the first bytes of elements by those of an axis with at least one element. Returns 1
+ * on overflow, or if the offset along the whole axis cannot be negated.
  */
-static int check_reach(uint32_t item_size, int ndim, const int64_t *shape, const int64_t *strides, int64_t offset,
-		       int64_t *first, int64_t *end, struct bi_error *err)
+static inline int add_reach(int64_t extent, int64_t stride, int64_t *low, int64_t *high)
 {
-	int64_t low = offset, high = offset, move;
+	int64_t move;
+
+	return bi__mul(extent - 1, stride, &move) || move == INT64_MIN ||
+	       (move < 0 ? bi__add(*low, move, low) : bi__add(*high, move, high));
+}
+
+/*
+ * Checks that the offset of every byte fits into 64 bits, and that every stride can be negated. Writes *first and *end
+ * as bi_layout_extent does.
+ */
+static int check_reach(const struct axes *axes, uint32_t item_size, int64_t offset, int64_t *first, int64_t *end,
+		       struct bi_error *err)
+{
+	int64_t low = offset, high = offset;
 
 	*first = *end = offset;
-	for (int i = 0; i < ndim; i++) {
-		if (shape[i] == 0)
+	for (int i = 0; i < axes->ndim; i++) {
+		if (axes->shape[i] == 0)
 			return BI_OK;
-		if (bi__mul(shape[i] - 1, strides[i], &move) || move == INT64_MIN ||
-		    (move < 0 ? bi__add(low, move, &low) : bi__add(high, move, &high)))
-			return refuse_stride(ndim, shape, strides, i, err);
+		if (add_reach(axes->shape[i], axes->strides[i], &low, &high))
+			return refuse_stride(axes, i, err);
 	}
 	if (bi__add(high, item_size, &high))
 		return bi__fail(err, BI_EOVERFLOW, "offset %" PRId64 ": the last byte's offset is above %" PRId64,
@@ -84,7 +101,7 @@ static int check_reach(uint32_t item_size, int ndim, const int64_t *shape, const
 	return BI_OK;
 }
 
-/* Strides of a dense array in C order. Extents of 0 count as 1, as in NumPy. */
+/* Writes the strides of a dense array in C order. Extents of 0 count as 1, as in NumPy. */
 static void fill_dense(int ndim, const int64_t *shape, int64_t item_size, int64_t *strides)
 {
 	for (int i = ndim - 1; i >= 0; i--) {
@@ -110,7 +127,7 @@ static void set_shape(struct bi_layout *layout, int ndim, const int64_t *shape, 
 	}
 }
 
-/* Everything but the reach, which needs strides. */
+/* Checks everything but the offsets, which depend on the strides. */
 static int check_type_and_shape(struct bi_dtype dtype, int ndim, const int64_t *shape, struct bi_error *err)
 {
 	int rc = bi__dtype_check(dtype, err);
@@ -121,20 +138,19 @@ static int check_type_and_shape(struct bi_dtype dtype, int ndim, const int64_t *
 }
 
 /*
- * Most arrays have elements and numbers that fit. Those are checked at once here, and all others, with words, above:
- * 0 if it is one of them. A step of INT64_MIN makes the distance too large.
+ * One pass over a layout that has elements and whose numbers fit, which most have. Returns 0 if the layout needs the
+ * slower checks above, which also have the messages.
  */
-static inline int check_plain(const struct bi_layout *layout, int64_t *first, int64_t *end)
+static inline int check_common_case(const struct bi_layout *layout, int64_t *first, int64_t *end)
 {
-	int64_t low = layout->offset, high = low, count = layout->dtype.item_size, move, distance;
+	int64_t low = layout->offset, high = low, count = layout->dtype.item_size, distance;
 
-	/* Items without bytes do not count the elements. */
+	/* Items of 0 bytes would not count the elements. */
 	if (layout->ndim < 0 || layout->ndim > BI_MAX_NDIM || count == 0)
 		return 0;
 	for (int i = 0; i < layout->ndim; i++)
 		if (layout->shape[i] <= 0 || bi__mul(count, layout->shape[i], &count) ||
-		    bi__mul(layout->shape[i] - 1, layout->strides[i], &move) ||
-		    (move < 0 ? bi__add(low, move, &low) : bi__add(high, move, &high)))
+		    add_reach(layout->shape[i], layout->strides[i], &low, &high))
 			return 0;
 	if (bi__add(high, layout->dtype.item_size, &high) || bi__sub(high, low, &distance))
 		return 0;
@@ -146,13 +162,15 @@ static inline int check_plain(const struct bi_layout *layout, int64_t *first, in
 int bi__layout_check(const struct bi_layout *layout, int64_t *first, int64_t *end, struct bi_error *err)
 {
 	int rc = bi__dtype_check(layout->dtype, err);
+	struct axes axes;
 
-	if (rc || check_plain(layout, first, end))
+	if (rc || check_common_case(layout, first, end))
 		return rc;
 	rc = check_type_and_shape(layout->dtype, layout->ndim, layout->shape, err);
-	return rc ? rc
-		  : check_reach(layout->dtype.item_size, layout->ndim, layout->shape, layout->strides, layout->offset,
-				first, end, err);
+	if (rc)
+		return rc;
+	axes = (struct axes){ layout->ndim, layout->shape, layout->strides };
+	return check_reach(&axes, layout->dtype.item_size, layout->offset, first, end, err);
 }
 
 int bi_layout_init(struct bi_layout *layout, struct bi_dtype dtype, int ndim, const int64_t *shape,
@@ -170,9 +188,9 @@ int bi_layout_init(struct bi_layout *layout, struct bi_dtype dtype, int ndim, co
 		fill_dense(ndim, shape, dtype.item_size, dense);
 		strides = dense;
 	}
-	/* A dense array that begins at 0 reaches as far as it has bytes, and those were counted. */
+	/* A dense array at offset 0 ends where its bytes, already counted, end. */
 	if (strides != dense || offset)
-		rc = check_reach(dtype.item_size, ndim, shape, strides, offset, &first, &end, err);
+		rc = check_reach(&(struct axes){ ndim, shape, strides }, dtype.item_size, offset, &first, &end, err);
 	if (rc != BI_OK)
 		return rc;
 	set_shape(layout, ndim, shape, strides);
@@ -183,7 +201,7 @@ int bi_layout_init(struct bi_layout *layout, struct bi_dtype dtype, int ndim, co
 	return BI_OK;
 }
 
-static int64_t count(int ndim, const int64_t *shape)
+static int64_t count_elements(int ndim, const int64_t *shape)
 {
 	int64_t size = 1;
 
@@ -194,7 +212,7 @@ static int64_t count(int ndim, const int64_t *shape)
 
 int64_t bi_layout_size(const struct bi_layout *layout)
 {
-	return count(layout->ndim, layout->shape);
+	return count_elements(layout->ndim, layout->shape);
 }
 
 int64_t bi_layout_nbytes(const struct bi_layout *layout)
@@ -330,7 +348,7 @@ int bi_layout_flip(struct bi_layout *layout, int axis, struct bi_error *err)
 	return BI_OK;
 }
 
-/* Writes the new extents, the one that is -1 worked out. The elements must be as many as before. */
+/* Writes the new extents, with the one that is -1 computed. The number of elements must not change. */
 static int infer_shape(const struct bi_layout *layout, int ndim, const int64_t *wanted, int64_t *shape,
 		       struct bi_error *err)
 {
@@ -347,7 +365,7 @@ static int infer_shape(const struct bi_layout *layout, int ndim, const int64_t *
 	rc = check_shape(ndim, shape, layout->dtype.item_size, err);
 	if (rc != BI_OK)
 		return rc;
-	known = count(ndim, shape);
+	known = count_elements(ndim, shape);
 	if (open >= 0 && known > 0 && size % known == 0)
 		shape[open] = size / known;
 	else if (open >= 0 || known != size)
@@ -357,52 +375,59 @@ static int infer_shape(const struct bi_layout *layout, int ndim, const int64_t *
 	return BI_OK;
 }
 
-/* Drops the extents of 1; returns how many are left. */
-static int squeeze(const struct bi_layout *layout, int64_t *shape, int64_t *strides)
-{
-	int n = 0;
+/* The axes of a layout while it is reshaped. */
+struct joined {
+	int n;
+	int64_t shape[BI_MAX_NDIM], strides[BI_MAX_NDIM];
+};
 
+/* Copies the axes without the extents of 1. */
+static void drop_unit_axes(const struct bi_layout *layout, struct joined *out)
+{
+	out->n = 0;
 	for (int i = 0; i < layout->ndim; i++) {
 		if (layout->shape[i] == 1)
 			continue;
-		shape[n] = layout->shape[i];
-		strides[n++] = layout->strides[i];
+		out->shape[out->n] = layout->shape[i];
+		out->strides[out->n++] = layout->strides[i];
 	}
-	return n;
 }
 
-/* Joins neighbours that are stepped through as one axis; returns how many axes are left. */
-static int join(int n, int64_t *shape, int64_t *strides)
+/* Joins neighbouring axes that are stepped through as one. */
+static void join_axes(struct joined *old)
 {
+	int64_t *shape = old->shape, *strides = old->strides, run;
 	int last = 0;
-	int64_t run;
 
-	for (int i = 1; i < n; i++) {
+	for (int i = 1; i < old->n; i++) {
 		if (!bi__mul(shape[i], strides[i], &run) && run == strides[last])
 			shape[last] *= shape[i];
 		else
 			shape[++last] = shape[i];
 		strides[last] = strides[i];
 	}
-	return n > 0 ? last + 1 : 0;
+	old->n = old->n > 0 ? last + 1 : 0;
 }
 
-/* Splits the joined axes, from the last on, into the new extents; returns 0 if one of those would need two of them. */
-static int split(int n, int64_t *old_shape, const int64_t *old_strides, int ndim, const int64_t *shape,
-		 int64_t item_size, int64_t *strides)
+/*
+ * Splits the joined axes, from the last on, into the new extents. Returns 0 if a new extent would span two joined axes.
+ * Consumes `old`.
+ */
+static int split_axes(struct joined *old, int ndim, const int64_t *shape, int64_t item_size, int64_t *strides)
 {
-	int64_t stride = n > 0 ? old_strides[n - 1] : item_size;
+	int n = old->n;
+	int64_t stride = n > 0 ? old->strides[n - 1] : item_size;
 
 	for (int i = ndim - 1; i >= 0; i--) {
-		if (n > 0 && old_shape[n - 1] == 1 && shape[i] > 1 && --n > 0)
-			stride = old_strides[n - 1];
+		if (n > 0 && old->shape[n - 1] == 1 && shape[i] > 1 && --n > 0)
+			stride = old->strides[n - 1];
 		strides[i] = stride;
 		if (shape[i] == 1)
 			continue;
-		if (old_shape[n - 1] % shape[i])
+		if (old->shape[n - 1] % shape[i])
 			return 0;
-		old_shape[n - 1] /= shape[i];
-		/* What does not fit is no stride that anybody steps by. */
+		old->shape[n - 1] /= shape[i];
+		/* A stride that overflows belongs to an axis of extent 1 and is never stepped by. */
 		if (bi__mul(stride, shape[i], &stride))
 			stride = 0;
 	}
@@ -411,9 +436,9 @@ static int split(int n, int64_t *old_shape, const int64_t *old_strides, int ndim
 
 int bi_layout_reshape(struct bi_layout *layout, int ndim, const int64_t *shape, struct bi_error *err)
 {
-	int64_t old_shape[BI_MAX_NDIM], old_strides[BI_MAX_NDIM], new_strides[BI_MAX_NDIM];
-	int64_t new_shape[BI_MAX_NDIM] = { 0 };
-	int n, rc;
+	int64_t new_shape[BI_MAX_NDIM] = { 0 }, new_strides[BI_MAX_NDIM];
+	struct joined old;
+	int rc;
 
 	if (!layout)
 		return bi__fail(err, BI_EINVAL, "layout is NULL");
@@ -425,15 +450,17 @@ int bi_layout_reshape(struct bi_layout *layout, int ndim, const int64_t *shape, 
 	if (is_empty(layout)) {
 		fill_dense(ndim, new_shape, layout->dtype.item_size, new_strides);
 	} else {
-		n = join(squeeze(layout, old_shape, old_strides), old_shape, old_strides);
-		if (!split(n, old_shape, old_strides, ndim, new_shape, layout->dtype.item_size, new_strides))
-			return bi__fail(err, BI_EUNSUPPORTED, "shape: the strides allow it with a copy only");
+		drop_unit_axes(layout, &old);
+		join_axes(&old);
+		if (!split_axes(&old, ndim, new_shape, layout->dtype.item_size, new_strides))
+			return bi__fail(err, BI_EUNSUPPORTED,
+					"shape: the strides of the layout do not allow it without a copy");
 	}
 	set_shape(layout, ndim, new_shape, new_strides);
 	return BI_OK;
 }
 
-/* "(2, 3)"; what does not fit into the text is left out at the end. */
+/* Shapes in messages, as "(2, 3)"; longer ones end in "...)". */
 #define SHAPE_TEXT 80
 
 static void write_shape(int ndim, const int64_t *shape, char text[SHAPE_TEXT])
@@ -518,7 +545,7 @@ int bi_layout_field(struct bi_layout *layout, const char *name, struct bi_error 
 	return BI_OK;
 }
 
-/* The descr is that of a VOID type of this size, and its length fits into a layout. */
+/* Checks that the descr describes a VOID type of this size, and that its length fits into a layout. */
 static int check_descr(const char *descr, struct bi_dtype dtype, struct bi_error *err)
 {
 	size_t length = strlen(descr);
@@ -537,7 +564,7 @@ static int check_descr(const char *descr, struct bi_dtype dtype, struct bi_error
 	return BI_OK;
 }
 
-/* The last extent when items become larger or smaller, or a negative status. */
+/* Returns the last extent after the item size changes to `to`, or a negative status. */
 static int64_t resize_items(const struct bi_layout *layout, int64_t to, struct bi_error *err)
 {
 	int64_t from = layout->dtype.item_size;

@@ -1,24 +1,24 @@
-/* What the other files need of layouts beyond the public functions. */
+/* Layouts, for the other files of the library. */
 #ifndef BI_COMMON_LAYOUT_LAYOUT_H
 #define BI_COMMON_LAYOUT_LAYOUT_H
 
 #include "buffer_interface.h"
 
 /*
- * A layout that a caller may have filled in himself: the checks of bi_layout_init, and what bi_layout_extent says. Its
- * descr is not looked at.
+ * Checks a layout whose members the caller may have set, as bi_layout_init checks its arguments. Writes *first and *end
+ * as bi_layout_extent does. The descr is not checked.
  */
 int bi__layout_check(const struct bi_layout *layout, int64_t *first, int64_t *end, struct bi_error *err);
 
 /*
- * The bytes of a layout of which bi__layout_check says *first and *end, if the byte from which its offset counts is at
- * `data`: *nbytes from *address on. BI_EINVAL: data is 0 and there are bytes; BI_EBOUNDS, BI_EOVERFLOW: they are not
- * all addresses.
+ * Computes the range of addresses that a layout covers: *nbytes bytes from *address on. `first` and `end` are those of
+ * bi__layout_check; `data` is the address that the layout's offset counts from. Returns BI_EINVAL if data is 0 and the
+ * layout has bytes, BI_EBOUNDS or BI_EOVERFLOW if some of the bytes are not addressable.
  */
 int bi__layout_place(int64_t first, int64_t end, uint64_t data, uintptr_t *address, size_t *nbytes,
 		     struct bi_error *err);
 
-/* bi_layout_overlap of `a`, moved by `distance` bytes, with b. 0 where that is beyond all addresses. */
+/* bi_layout_overlap of `a`, moved by `distance` bytes, and `b`. Returns 0 if that moves `a` beyond all addresses. */
 int bi__layout_overlap_at(const struct bi_layout *a, int64_t distance, const struct bi_layout *b);
 
 #endif

@@ -1,10 +1,11 @@
 /*
- * Do two sets of bytes that nested loops run through meet?
+ * Decides whether two sets of bytes, each given by nested loops, have a byte in common.
  *
  * The difference between a byte of one set and a byte of the other is a sum of terms step * u with 0 <= u <= count, so
- * the question is whether such a sum can be a certain number. The terms are sorted and cut into groups: the sums of a
- * group are multiples of its divisor, and all later terms together reach less than two of those, so that a group leaves
- * at most two things to try. Slices of a dense array have one group for each axis, with two terms.
+ * the problem is whether such a sum can equal a given number. The terms are sorted by step and cut into groups. The
+ * sums of a group are multiples of the divisor of the group, and all later terms together reach less than two of these
+ * multiples. So each group leaves at most two candidates to try. Two slices of a dense array have one group for each
+ * axis, with two terms.
  */
 #include "common/base/checked.h"
 #include "common/layout/layout.h"
@@ -20,13 +21,13 @@ struct term {
 
 struct sum {
 	int n;
-	int work; /* steps that are left */
-	int too_large; /* the largest sum does not fit */
-	int64_t total; /* largest sum */
+	int work; /* steps left; 0: give up and assume a common byte */
+	int too_large; /* the largest sum overflows */
+	int64_t total; /* largest possible sum */
 	struct term terms[MAX_TERMS];
-	int64_t reach[MAX_TERMS + 1]; /* largest sum of the terms from i on */
+	int64_t reach[MAX_TERMS + 1]; /* largest possible sum of the terms from i on */
 	int64_t divisor[MAX_TERMS]; /* greatest common divisor of the terms from i to the end of its group */
-	int end[MAX_TERMS]; /* where the group of i ends */
+	int end[MAX_TERMS]; /* end of the group that i belongs to */
 };
 
 static int64_t gcd(int64_t a, int64_t b)
@@ -62,7 +63,7 @@ static void sort_terms(struct sum *sum)
 	}
 }
 
-/* Finds the end of a group and writes down what concerns it. */
+/* Sets divisor[] and end[] of the group that begins at `begin`; returns its end. */
 static int close_group(struct sum *sum, int begin)
 {
 	int end = begin;
@@ -80,7 +81,7 @@ static int close_group(struct sum *sum, int begin)
 	return end;
 }
 
-static void prepare(struct sum *sum)
+static void prepare_sum(struct sum *sum)
 {
 	sort_terms(sum);
 	sum->reach[sum->n] = 0;
@@ -90,7 +91,7 @@ static void prepare(struct sum *sum)
 		i = close_group(sum, i);
 }
 
-/* Can the terms from i to the end of the group be exactly `target`? Also 1 if there is no work left. */
+/* Returns 1 if the terms from i to the end of the group can sum to exactly `target`, or if no work is left. */
 static int group_meets(struct sum *sum, int i, int64_t target)
 {
 	int64_t step = sum->terms[i].step, reach = sum->reach[i] - sum->reach[sum->end[i]];
@@ -108,8 +109,8 @@ static int group_meets(struct sum *sum, int i, int64_t target)
 	return 0;
 }
 
-/* Can the terms from group start i on be exactly `target`? Also 1 if there is no work left. */
-static int meets(struct sum *sum, int i, int64_t target)
+/* Returns 1 if the terms from i, the start of a group, can sum to exactly `target`, or if no work is left. */
+static int sum_meets(struct sum *sum, int i, int64_t target)
 {
 	int end;
 
@@ -120,20 +121,20 @@ static int meets(struct sum *sum, int i, int64_t target)
 	end = sum->end[i];
 	for (int64_t rest = target % sum->divisor[i]; rest <= sum->reach[end] && rest <= target;
 	     rest += sum->divisor[i])
-		if (sum->work-- <= 0 || (meets(sum, end, rest) && group_meets(sum, i, target - rest)))
+		if (sum->work-- <= 0 || (sum_meets(sum, end, rest) && group_meets(sum, i, target - rest)))
 			return 1;
 	return 0;
 }
 
-static int solve(struct sum *sum, int64_t target)
+static int sum_can_equal(struct sum *sum, int64_t target)
 {
 	if (sum->too_large)
 		return 1;
-	prepare(sum);
-	return meets(sum, 0, target);
+	prepare_sum(sum);
+	return sum_meets(sum, 0, target);
 }
 
-static void start(struct sum *sum, int work)
+static void start_sum(struct sum *sum, int work)
 {
 	sum->n = 0;
 	sum->work = work;
@@ -149,7 +150,7 @@ static void add_axes(struct sum *sum, const struct bi_layout *layout)
 				 layout->shape[i] - 1);
 }
 
-/* 0: there are no such bytes. */
+/* bi_layout_extent of the layout moved by `distance` bytes; returns 0 if that overflows. */
 static int move_extent(const struct bi_layout *layout, int64_t distance, int64_t *first, int64_t *end)
 {
 	bi_layout_extent(layout, first, end);
@@ -168,12 +169,12 @@ int bi__layout_overlap_at(const struct bi_layout *a, int64_t distance, const str
 		return 0;
 	if (bi__sub(b_end - 1, a_first, &target))
 		return 1;
-	/* a counts up from its first byte, b down from its last. */
-	start(&sum, MAX_WORK);
+	/* The bytes of a are counted upwards from its first one, those of b downwards from its last one. */
+	start_sum(&sum, MAX_WORK);
 	add_axes(&sum, a);
 	add_axes(&sum, b);
 	add_term(&sum, 1, (int64_t)a->dtype.item_size - 1 + b->dtype.item_size - 1);
-	return solve(&sum, target);
+	return sum_can_equal(&sum, target);
 }
 
 int bi_layout_overlap(const struct bi_layout *a, const struct bi_layout *b)
@@ -182,22 +183,23 @@ int bi_layout_overlap(const struct bi_layout *a, const struct bi_layout *b)
 }
 
 /*
- * Do two indices meet that differ in axis k by at least one and in the axes before it by nothing? The differences along
- * the axes after it go both ways, which counts as going twice as far from below.
+ * Returns true if two indices that are equal on the axes before k and differ by at least one on axis k can share a
+ * byte. On the axes after k the difference may have either sign, which equals twice the count from the lowest
+ * difference.
  */
 static int axis_overlaps(const struct sum *axes, int k, int64_t item_size, int64_t target, int *work)
 {
 	struct sum sum;
 	int found;
 
-	start(&sum, *work);
+	start_sum(&sum, *work);
 	add_term(&sum, axes->terms[k].step, axes->terms[k].count - 1);
 	for (int j = k + 1; j < axes->n; j++) {
 		add_term(&sum, axes->terms[j].step, axes->terms[j].count);
 		add_term(&sum, axes->terms[j].step, axes->terms[j].count);
 	}
 	add_term(&sum, 1, 2 * (item_size - 1));
-	found = solve(&sum, target);
+	found = sum_can_equal(&sum, target);
 	*work = sum.work;
 	return found;
 }
@@ -214,13 +216,13 @@ int bi_layout_self_overlap(const struct bi_layout *layout)
 	for (int i = 0; i < layout->ndim; i++)
 		if (layout->shape[i] > 1 && layout->strides[i] == 0)
 			return 1;
-	start(&axes, work);
+	start_sum(&axes, work);
 	add_axes(&axes, layout);
 	sort_terms(&axes);
 	for (int k = axes.n - 1; k >= 0; k--) {
 		const struct term *term = &axes.terms[k];
 
-		/* A stride beyond everything that the smaller ones reach is the usual case and needs no search. */
+		/* Usually a stride exceeds the reach of all smaller ones, and no search is needed. */
 		if (below >= term->step && axis_overlaps(&axes, k, layout->dtype.item_size, below - term->step, &work))
 			return 1;
 		if (bi__mul(term->step, term->count, &reach) || bi__add(below, reach, &below))

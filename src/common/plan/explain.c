@@ -1,4 +1,4 @@
-/* bi_plan_make: the planner for people, who want a reason with each plan. */
+/* bi_plan_make: a plan with the reason for its kind. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,19 +6,19 @@
 #include "common/plan/plan.h"
 #include "common/base/status.h"
 
-static void explain_tiles(const struct bi__plan *plan, char *text, size_t room)
+static void explain_tiles(const struct bi__plan *plan, char *text, size_t capacity)
 {
 	int x = plan->ndim - 1, y = plan->cross;
 
-	snprintf(text, room,
+	snprintf(text, capacity,
 		 "the source is read along axis %d (steps of %" PRId64 " bytes; along axis %d they have %" PRId64
 		 "), the destination written along axis %d (steps of %" PRId64
-		 "): squares of %zu-byte units are turned",
+		 "): units of %zu bytes are transposed in square tiles",
 		 y, plan->src_strides[y], x, plan->src_strides[x], x, plan->dst_strides[x], plan->unit);
 }
 
-/* Appends why a nest in which the source is nearer along another axis is not turned all the same. */
-static void explain_no_tiles(const struct bi__plan *plan, char *text, size_t room)
+/* Appends the reason why a nest is not transposed although the source is closer to sequential along another axis. */
+static void explain_no_tiles(const struct bi__plan *plan, char *text, size_t capacity)
 {
 	int x = plan->ndim - 1, y = bi__plan_cross(plan, 2);
 	size_t used = strlen(text);
@@ -26,66 +26,68 @@ static void explain_no_tiles(const struct bi__plan *plan, char *text, size_t roo
 	if (y < 0)
 		return;
 	if (plan->unit > BI__PLAN_TILE_UNIT)
-		snprintf(text + used, room - used,
-			 "; the source is nearer along axis %d, but runs above %d bytes are not turned", y,
-			 BI__PLAN_TILE_UNIT);
+		snprintf(text + used, capacity - used,
+			 "; the steps of the source are shorter along axis %d, but runs above %d bytes are not "
+			 "transposed",
+			 y, BI__PLAN_TILE_UNIT);
 	else
-		snprintf(text + used, room - used,
-			 "; the source is nearer along axis %d, but a square needs %d by %d and axis %d has %" PRId64,
+		snprintf(text + used, capacity - used,
+			 "; the steps of the source are shorter along axis %d, but a tile needs %d by %d units and "
+			 "axis %d has %" PRId64,
 			 y, BI__PLAN_TILE_EXTENT, BI__PLAN_TILE_EXTENT, plan->shape[x] < BI__PLAN_TILE_EXTENT ? x : y,
 			 plan->shape[x] < BI__PLAN_TILE_EXTENT ? plan->shape[x] : plan->shape[y]);
 }
 
-static void explain_rows(const struct bi__plan *plan, char *text, size_t room)
+static void explain_rows(const struct bi__plan *plan, char *text, size_t capacity)
 {
-	snprintf(text, room, "elements lie side by side on both sides in runs of %zu bytes", plan->unit);
-	explain_no_tiles(plan, text, room);
+	snprintf(text, capacity, "both sides are dense in runs of %zu bytes", plan->unit);
+	explain_no_tiles(plan, text, capacity);
 }
 
-static void explain_strided(const struct bi__plan *plan, char *text, size_t room)
+static void explain_strided(const struct bi__plan *plan, char *text, size_t capacity)
 {
 	int x = plan->ndim - 1;
 
-	snprintf(text, room,
-		 "along axis %d each element of %zu bytes is on its own: steps of %" PRId64
+	snprintf(text, capacity,
+		 "elements of %zu bytes are copied one by one: along axis %d the step is %" PRId64
 		 " bytes in the destination, %" PRId64 " in the source",
-		 x, plan->unit, plan->dst_strides[x], plan->src_strides[x]);
-	explain_no_tiles(plan, text, room);
+		 plan->unit, x, plan->dst_strides[x], plan->src_strides[x]);
+	explain_no_tiles(plan, text, capacity);
 }
 
-static void explain_broadcast(const struct bi__plan *plan, char *text, size_t room)
+static void explain_broadcast(const struct bi__plan *plan, char *text, size_t capacity)
 {
-	snprintf(text, room, "the source stands still along axis %d: %zu bytes are written %" PRId64 " times",
+	snprintf(text, capacity, "the source has stride 0 along axis %d: %zu bytes are written %" PRId64 " times",
 		 plan->ndim - 1, plan->unit, plan->shape[plan->ndim - 1]);
 }
 
-static void explain(const struct bi__plan *plan, char *text, size_t room)
+static void explain_kind(const struct bi__plan *plan, char *text, size_t capacity)
 {
 	switch (plan->kind) {
 	case BI__PLAN_LINEAR:
-		snprintf(text, room, "both sides are one run of %zu bytes", plan->unit);
+		snprintf(text, capacity, "both sides are one run of %zu bytes", plan->unit);
 		break;
 	case BI__PLAN_ROWS:
-		explain_rows(plan, text, room);
+		explain_rows(plan, text, capacity);
 		break;
 	case BI__PLAN_STRIDED:
-		explain_strided(plan, text, room);
+		explain_strided(plan, text, capacity);
 		break;
 	case BI__PLAN_TILES:
-		explain_tiles(plan, text, room);
+		explain_tiles(plan, text, capacity);
 		break;
 	case BI__PLAN_BROADCAST:
-		explain_broadcast(plan, text, room);
+		explain_broadcast(plan, text, capacity);
 		break;
 	case BI__PLAN_FILL:
-		snprintf(text, room, "the source is the same %zu bytes for the whole destination", plan->unit);
+		snprintf(text, capacity, "the same %zu bytes are written everywhere", plan->unit);
 		break;
 	default:
-		snprintf(text, room, "there is no element");
+		snprintf(text, capacity, "there are no elements");
 	}
 }
 
-static void publish(const struct bi__plan *plan, struct bi_plan *out)
+static void write_public_plan(const struct bi__plan *plan, struct bi_plan *out)
 {
 	size_t strides = (size_t)plan->ndim * sizeof(int64_t);
 
@@ -101,7 +103,7 @@ static void publish(const struct bi__plan *plan, struct bi_plan *out)
 	memcpy(out->shape, plan->shape, strides);
 	memcpy(out->dst_strides, plan->dst_strides, strides);
 	memcpy(out->src_strides, plan->src_strides, strides);
-	explain(plan, out->reason, sizeof(out->reason));
+	explain_kind(plan, out->reason, sizeof(out->reason));
 }
 
 int bi_plan_make(const struct bi_layout *dst, const struct bi_layout *src, struct bi_plan *out, struct bi_error *err)
@@ -120,6 +122,6 @@ int bi_plan_make(const struct bi_layout *dst, const struct bi_layout *src, struc
 		bi__plan_make(&plan, dst, src);
 	else
 		bi__plan_fill(&plan, dst);
-	publish(&plan, out);
+	write_public_plan(&plan, out);
 	return BI_OK;
 }

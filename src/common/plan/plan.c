@@ -28,12 +28,12 @@ const char *bi__plan_name(enum bi__plan_kind kind)
 	return plan_names[kind];
 }
 
-/* One loop of the nest while it is being brought into form. */
+/* One loop of the nest while the plan is made. */
 struct axis {
 	int64_t extent, dst, src;
 };
 
-/* Takes over an axis; the destination never runs backwards afterwards. */
+/* Adds an axis. If the destination runs backwards along it, both sides are reversed. */
 static void add_axis(struct bi__plan *plan, struct axis *axes, int64_t extent, int64_t dst, int64_t src)
 {
 	if (extent == 1)
@@ -47,7 +47,10 @@ static void add_axis(struct bi__plan *plan, struct axis *axes, int64_t extent, i
 	axes[plan->ndim++] = (struct axis){ extent, dst, src };
 }
 
-/* By the destination, so that it is written as sequentially as it can be. Its strides differ: it shares no bytes. */
+/*
+ * Sorts by the destination's strides, so that it is written as sequentially as possible. No two of them are equal,
+ * because no two elements of the destination share bytes.
+ */
 static void sort_axes(struct axis *axes, int n)
 {
 	for (int i = 1; i < n; i++) {
@@ -60,8 +63,8 @@ static void sort_axes(struct axis *axes, int n)
 	}
 }
 
-/* Is stepping the outer axis once the same as running through the whole inner one? */
-static int continues(const struct axis *outer, const struct axis *inner)
+/* Returns true if one step of the outer axis equals a run through the whole inner one. */
+static int axes_continue(const struct axis *outer, const struct axis *inner)
 {
 	int64_t dst, src;
 
@@ -69,7 +72,7 @@ static int continues(const struct axis *outer, const struct axis *inner)
 	       !__builtin_mul_overflow(inner->src, inner->extent, &src) && src == outer->src;
 }
 
-/* Merges axes that continue each other; returns how many are left. */
+/* Merges axes that continue each other; returns the number of axes left. */
 static int merge_axes(struct axis *axes, int n)
 {
 	int last = 0;
@@ -77,7 +80,7 @@ static int merge_axes(struct axis *axes, int n)
 	if (n == 0)
 		return 0;
 	for (int i = 1; i < n; i++) {
-		if (continues(&axes[last], &axes[i])) {
+		if (axes_continue(&axes[last], &axes[i])) {
 			axes[i].extent *= axes[last].extent;
 			axes[last] = axes[i];
 		} else {
@@ -87,7 +90,7 @@ static int merge_axes(struct axis *axes, int n)
 	return last + 1;
 }
 
-/* A dense innermost axis becomes part of the unit. */
+/* Makes a dense innermost axis part of the unit, and copies the other axes into the plan. */
 static void absorb_rows(struct bi__plan *plan, const struct axis *axes, int n)
 {
 	const struct axis *inner = &axes[n - 1];
@@ -125,7 +128,7 @@ int bi__plan_cross(const struct bi__plan *plan, int64_t extent)
 	return cross;
 }
 
-/* The axis to turn the last one with, if that is worth it; else -1. */
+/* Returns the axis to transpose with the last one, or -1 if tiles are not worth it. */
 static int find_tiles(const struct bi__plan *plan)
 {
 	if (plan->unit > BI__PLAN_TILE_UNIT || plan->shape[plan->ndim - 1] < BI__PLAN_TILE_EXTENT)
@@ -133,7 +136,7 @@ static int find_tiles(const struct bi__plan *plan)
 	return bi__plan_cross(plan, BI__PLAN_TILE_EXTENT);
 }
 
-static int stands_still(const struct bi__plan *plan)
+static int has_zero_strides(const struct bi__plan *plan)
 {
 	for (int i = 0; i < plan->ndim; i++)
 		if (plan->src_strides[i] != 0)
@@ -146,7 +149,7 @@ void bi__plan_classify(struct bi__plan *plan, size_t item_size)
 	plan->cross = -1;
 	if (plan->ndim == 0)
 		plan->kind = BI__PLAN_LINEAR;
-	else if (stands_still(plan))
+	else if (has_zero_strides(plan))
 		plan->kind = BI__PLAN_FILL;
 	else if (plan->src_strides[plan->ndim - 1] == 0)
 		plan->kind = BI__PLAN_BROADCAST;
@@ -157,8 +160,8 @@ void bi__plan_classify(struct bi__plan *plan, size_t item_size)
 }
 
 /*
- * The last axes that are dense on both sides become part of the unit as they stand: no axis before them has a stride
- * below what they reach together, so sorting would leave them last. Returns how many axes are left.
+ * Makes the last axes that are dense on both sides part of the unit before any sorting; returns the number of axes
+ * left. No axis before them has a stride below their common reach, so sorting would leave them last.
  */
 static int absorb_dense(struct bi__plan *plan, const struct bi_layout *dst, const int64_t *src_strides)
 {
@@ -186,8 +189,9 @@ static void make_nest(struct bi__plan *plan, const struct bi_layout *dst, const 
 	absorb_rows(plan, axes, merge_axes(axes, n));
 }
 
-/* src_strides may be NULL: the source is one item. */
-static void make(struct bi__plan *plan, const struct bi_layout *dst, int64_t src_offset, const int64_t *src_strides)
+/* src_strides may be NULL: then the source is one item. */
+static void make_plan(struct bi__plan *plan, const struct bi_layout *dst, int64_t src_offset,
+		      const int64_t *src_strides)
 {
 	int left;
 
@@ -208,10 +212,10 @@ static void make(struct bi__plan *plan, const struct bi_layout *dst, int64_t src
 
 void bi__plan_make(struct bi__plan *plan, const struct bi_layout *dst, const struct bi_layout *src)
 {
-	make(plan, dst, src->offset, src->strides);
+	make_plan(plan, dst, src->offset, src->strides);
 }
 
 void bi__plan_fill(struct bi__plan *plan, const struct bi_layout *dst)
 {
-	make(plan, dst, 0, NULL);
+	make_plan(plan, dst, 0, NULL);
 }

@@ -2,7 +2,7 @@
 
 #include "common/base/checked.h"
 
-/* The pitches of a side whose strides are those of the plan's axes, outermost first. */
+/* Computes the pitches of one side. Returns 0 if its strides, outermost first, do not form a box. */
 static int make_pitch(const struct bi__rect *rect, const int64_t *strides, int ndim, struct bi__pitch *out)
 {
 	size_t slice;

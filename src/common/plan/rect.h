@@ -1,9 +1,9 @@
 /*
- * Boxes of rows: the one strided copy that drivers have commands for (clEnqueueCopyBufferRect, cuMemcpy2D, cuMemcpy3D).
+ * Boxes of rows: the strided copy that drivers have commands for (clEnqueueCopyBufferRect, cuMemcpy2D, cuMemcpy3D).
  *
- * A box is `slices` times `rows` runs of `width` bytes. On each side the rows begin row_pitch bytes apart and the
- * slices slice_pitch, nested: a row does not reach the next, the rows of a slice not the next slice, and a slice is a
- * whole number of row pitches. Where the first row begins on each side the plan says (dst_offset, src_offset).
+ * A box has `slices` times `rows` runs of `width` bytes. On each side rows begin `row` bytes apart and slices `slice`
+ * bytes apart. Rows do not overlap, slices do not overlap, and a slice is a whole number of row pitches. The plan's
+ * dst_offset and src_offset say where the first row begins.
  */
 #ifndef BI_COMMON_PLAN_RECT_H
 #define BI_COMMON_PLAN_RECT_H
@@ -20,8 +20,9 @@ struct bi__rect {
 };
 
 /*
- * Is the plan (not NOTHING) one box on both sides? Then 1 and *out is filled. A run is a box of one row. No: more than
- * two axes, a source that runs backwards, stands still or is nearest along another axis than the destination.
+ * Returns 1 and fills *out if the plan (not NOTHING) is one box on both sides. A plan without axes is a box of one row.
+ * Returns 0 for more than two axes, and for a source that runs backwards, has zero strides or is sorted differently
+ * from the destination.
  */
 int bi__rect_make(const struct bi__plan *plan, struct bi__rect *out);
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Every axis whose whole inside fits the limit is part of a box; the next one out is cut. */
+/* Every axis whose inner bytes fit the limit is whole in each box; the next one out is cut into equal steps. */
 void bi__split_start(struct bi__split *split, const struct bi_layout *layout, int64_t limit)
 {
 	int64_t inside = layout->dtype.item_size, count;
@@ -18,8 +18,8 @@ void bi__split_start(struct bi__split *split, const struct bi_layout *layout, in
 	split->step = (layout->shape[axis] - 1) / count + 1;
 }
 
-/* Moves on like a counter; the cut axis counts in steps. */
-static void advance(struct bi__split *split, const struct bi_layout *layout)
+/* Moves to the next box, like a counter. The cut axis counts in steps. */
+static void move_to_next_box(struct bi__split *split, const struct bi_layout *layout)
 {
 	for (int i = split->axis; i >= 0; i--) {
 		int64_t step = i == split->axis ? split->step : 1;
@@ -45,7 +45,7 @@ int bi__split_next(struct bi__split *split, const struct bi_layout *layout, int6
 		shape[i] = i < split->axis ? 1 : layout->shape[i];
 	}
 	shape[split->axis] = left < split->step ? left : split->step;
-	advance(split, layout);
+	move_to_next_box(split, layout);
 	return 1;
 }
 
