@@ -633,7 +633,7 @@ enum bi_wrap_flag {
 	BI_WRAP_STEAL = 2,              /* cl_mem: take over the caller's reference instead of retaining */
 	/*
 	 * The caller orders all work on the memory himself, with the library's own as well: no home, nothing is waited
-	 * for, acquire and hand_back do nothing, and the last release lets go at once.
+	 * for, bi_use_begin and bi_use_end enqueue nothing, and the last release lets go at once.
 	 */
 	BI_WRAP_UNORDERED = 4,
 	BI_WRAP_UNCHECKED = 8           /* CUDA: believe handle and nbytes without asking the driver */
@@ -791,13 +791,40 @@ BI_API void *bi_view_host_pointer(const struct bi_view *view);
 
 /* Ordering */
 
-/* Work enqueued on `stream` from now on comes after all work on the memory. */
-BI_API int bi_view_acquire(const struct bi_view *view, struct bi_stream *stream, struct bi_error *err);
+/* Accesses of work to a memory. A use needs at least one of the bits. */
+enum bi_access { BI_ACCESS_READ = 1, BI_ACCESS_WRITE = 2, BI_ACCESS_READ_WRITE = 3 };
+
+/* One array that work enqueued by the caller uses. */
+struct bi_use {
+	const struct bi_view *view;     /* borrowed for the call, not NULL */
+	unsigned access;                /* enum bi_access */
+};
+
 /*
- * Later work on the memory comes after all that is now on `stream`. BI_EPRODUCER, BI_ECAPTURE: nothing is handed back;
- * synchronise the stream before the memory is let go.
+ * Begins and ends the use of arrays by work that the caller enqueues on `stream` with the driver's own functions:
+ *
+ *     struct bi_use uses[] = { { in, BI_ACCESS_READ }, { out, BI_ACCESS_WRITE } };
+ *     rc = bi_use_begin(stream, uses, 2, &err);
+ *     ... enqueue the kernel on the stream ...
+ *     rc = bi_use_end(stream, uses, 2, &err);
+ *
+ * bi_use_begin: work enqueued on `stream` from now on comes after all work on each of the memories. bi_use_end: later
+ * work on each of the memories comes after all that is now on `stream`. Both treat the memories one after the other
+ * (docs/ordering.md, rows 8 and 9). Neither blocks the calling thread for device memory.
+ *
+ * The access is checked, but the order does not depend on it yet: two uses that only read are ordered as if they wrote.
+ * Callers state the access that they need, because later versions will order reads less strictly.
+ *
+ * All arguments are checked before anything is enqueued. `uses` may be NULL if `count` is 0. BI_EINVAL: a view is NULL,
+ * an access has no known bit or an unknown one, or the stream cannot reach the memory. BI_EREADONLY: a use writes to a
+ * read-only view. BI_EBUSY (bi_use_begin only): the memory is mapped for writing, or it is mapped and the use writes.
+ *
+ * bi_use_begin fails: the stream may wait for some of the memories already; nothing has to be undone. bi_use_end fails:
+ * the order of the other memories is recorded nevertheless. With BI_EPRODUCER and BI_ECAPTURE the order of the memory
+ * that failed is not recorded: synchronise the stream before the memory is released.
  */
-BI_API int bi_view_hand_back(const struct bi_view *view, struct bi_stream *stream, struct bi_error *err);
+BI_API int bi_use_begin(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err);
+BI_API int bi_use_end(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err);
 /*
  * Makes the context stream the home of the memory, after what is pending on it: for consumers that are told of no other
  * stream. What they do there counts as pending work on the memory. A stream that the producer named waits for the

@@ -8,7 +8,7 @@
  * that refuses, "[D4]"; docs/conformance.md lists the rules.
  *
  * Ordering. DLPack has no member for a stream: producer and consumer agree on one beside the struct. An export enqueues
- * nothing; who hands it to a consumer that works on a stream calls bi_view_acquire first. An import takes the memory as
+ * nothing; who hands it to a consumer that works on a stream calls bi_use_begin first. An import takes the memory as
  * ready on the context stream, or on `producer_stream` if that is given. docs/ordering.md has the rows.
  */
 #ifndef BUFFER_INTERFACE_DLPACK_H

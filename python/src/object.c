@@ -4,6 +4,7 @@
 #include "object.h"
 #include "errors.h"
 #include "lifetime.h"
+#include "uses.h"
 
 /* Making and letting go */
 
@@ -174,7 +175,7 @@ static int hand_back(const struct holdings *held, int waits, struct bi_error *er
 
 	Py_BEGIN_ALLOW_THREADS
 	if (held->acquired) {
-		rc = bi_view_hand_back(held->view, held->acquired, err);
+		rc = bip_end_use(held->view, held->acquired, err);
 		if (rc)
 			bi_stream_synchronize(held->acquired, NULL);
 	}

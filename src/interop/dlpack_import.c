@@ -244,10 +244,13 @@ static int import_foreign(const struct import *import, struct bi_view **out, str
 static int import_own(const struct import *import, struct bi_view **out, struct bi_error *err)
 {
 	struct bi_stream *stream = import->options->producer_stream;
+	struct bi_use use = { import->own, BI_ACCESS_READ };
 	int rc = BI_OK;
 
+	if (!(import->own->flags & BI_VIEW_READONLY))
+		use.access |= BI_ACCESS_WRITE;
 	if (stream && !is_on_host(import->tensor))
-		rc = bi_view_hand_back(import->own, stream, err);
+		rc = bi_use_end(stream, &use, 1, err);
 	if (rc)
 		return rc;
 	*out = bi_view_retain(import->own);

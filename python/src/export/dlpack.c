@@ -9,6 +9,7 @@
 #include "names.h"
 #include "object.h"
 #include "export/export.h"
+#include "uses.h"
 
 static const char versioned[] = "dltensor_versioned", unversioned[] = "dltensor";
 
@@ -157,7 +158,7 @@ static int acquire(const struct bi_view *view, int64_t handle)
 	rc = bi_stream_wrap(bi_memory_context(bi_view_memory(view)), (uintptr_t)handle, NULL, NULL, &stream, &err);
 	if (!rc) {
 		Py_BEGIN_ALLOW_THREADS
-		rc = bi_view_acquire(view, stream, &err);
+		rc = bip_begin_use(view, stream, &err);
 		bi_stream_release(stream);
 		Py_END_ALLOW_THREADS
 	}

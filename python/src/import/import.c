@@ -9,6 +9,7 @@
 #include "object.h"
 #include "streams.h"
 #include "import/values.h"
+#include "uses.h"
 
 /* Arguments */
 
@@ -235,10 +236,10 @@ static int acquire(const struct bi_view *view, struct bi_stream *stream)
 	int rc;
 
 	if (bi_view_is_idle(view))
-		rc = bi_view_acquire(view, stream, &err);
+		rc = bip_begin_use(view, stream, &err);
 	else {
 		Py_BEGIN_ALLOW_THREADS
-		rc = bi_view_acquire(view, stream, &err);
+		rc = bip_begin_use(view, stream, &err);
 		Py_END_ALLOW_THREADS
 	}
 	if (rc)

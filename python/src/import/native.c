@@ -12,6 +12,7 @@
 #include "streams.h"
 #include "import/import.h"
 #include "buffer_interface/python.h"
+#include "uses.h"
 
 /* Our own */
 
@@ -29,7 +30,7 @@ static int follow(struct bi_view *view, const struct bip_request *request)
 		return -1;
 	/* A thread that waits for a device may have the lock of the memory. */
 	Py_BEGIN_ALLOW_THREADS
-	rc = bi_view_hand_back(view, stream, &err);
+	rc = bip_end_use(view, stream, &err);
 	Py_END_ALLOW_THREADS
 	bi_stream_release(stream);
 	if (rc)

@@ -10,6 +10,7 @@
 #include "shapes.h"
 #include "streams.h"
 #include "operations/operations.h"
+#include "uses.h"
 
 enum { SHAPE, VALUE, DTYPE, DEVICE, STREAM, ARGUMENTS };
 
@@ -66,7 +67,7 @@ static int acquire_for(struct bi_view *view, PyObject *stream)
 	if (bip_stream(stream, bi_memory_context(bi_view_memory(view)), &on))
 		return -1;
 	if (on)
-		rc = bi_view_acquire(view, on, &err);
+		rc = bip_begin_use(view, on, &err);
 	bi_stream_release(on);
 	if (rc)
 		bip_raise(rc, &err);

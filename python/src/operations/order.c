@@ -7,6 +7,7 @@
 #include "object.h"
 #include "streams.h"
 #include "operations/operations.h"
+#include "uses.h"
 
 static int synchronize(PyObject *self)
 {
@@ -80,7 +81,7 @@ static int order(PyObject *self, const struct bi_view *view, PyObject *object, o
 	if (bip_stream(object, bi_memory_context(bi_view_memory(view)), &stream))
 		return -1;
 	rc = order_wrapped(view, stream, way);
-	if (!rc && way == bi_view_hand_back)
+	if (!rc && way == bip_end_use)
 		forget_acquired((struct bip_object *)self, stream);
 	bi_stream_release(stream);
 	return rc;
@@ -110,12 +111,12 @@ static PyObject *order_all(PyObject *self, PyObject *const *streams, Py_ssize_t 
 
 PyObject *bip_acquire(PyObject *self, PyObject *stream)
 {
-	return order_all(self, &stream, 1, bi_view_acquire);
+	return order_all(self, &stream, 1, bip_begin_use);
 }
 
 PyObject *bip_hand_back(PyObject *self, PyObject *stream)
 {
-	return order_all(self, &stream, 1, bi_view_hand_back);
+	return order_all(self, &stream, 1, bip_end_use);
 }
 
 PyObject *bip_join(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
@@ -124,7 +125,7 @@ PyObject *bip_join(PyObject *self, PyObject *const *args, Py_ssize_t count, PyOb
 
 	if (names && bip_arguments(&words, args + count, 0, names, NULL))
 		return NULL;
-	return order_all(self, args, count, bi_view_hand_back);
+	return order_all(self, args, count, bip_end_use);
 }
 
 /* Streams in an array, so that each of them can be let go. */

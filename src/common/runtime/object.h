@@ -208,7 +208,7 @@ struct bi_memory {
 	bool checked; /* the step under way has asked whether what it waits for failed */
 	bool lost; /* the end of work can never be known: the memory is never let go */
 	bool used; /* the first use is over; the list is let go when the lock is dropped */
-	unsigned readers, writers; /* mappings */
+	atomic_uint readers, writers; /* mappings; changed under the lock, read without it as well */
 	unsigned stale_count;
 	struct bi_stream *_Atomic home; /* NULL on host memory; the producer's, or the context stream. Set under the
 					   lock; what it was stays valid */

@@ -485,25 +485,55 @@ struct bi_context *bi__order_keeper(struct bi_memory *memory, struct bi_context 
 
 int bi__order_check_mapped(const struct bi_memory *memory, int writes, struct bi_error *err)
 {
+	unsigned readers = memory->readers;
+
 	if (memory->writers)
 		return bi__fail(err, BI_EBUSY, "the memory is mapped for writing");
-	if (writes && memory->readers)
-		return bi__fail(err, BI_EBUSY, "the memory is mapped for reading (mappings: %u)", memory->readers);
+	if (writes && readers)
+		return bi__fail(err, BI_EBUSY, "the memory is mapped for reading (mappings: %u)", readers);
 	return BI_OK;
 }
 
 static int check_reach(const struct bi_view *view, const struct bi_stream *stream, struct bi_error *err)
 {
-	if (!view || !stream)
-		return bi__fail(err, BI_EINVAL, "view or stream is NULL");
 	if (!bi__is_cpu_addressable(view->memory) && !bi__stream_reaches(stream, view->memory))
 		return bi__fail(err, BI_EINVAL, "the stream of device %s cannot reach memory of %s",
 				stream->context->device.info->spec, view->memory->context->device.info->spec);
+	return BI_OK;
+}
+
+static int check_use(const struct bi_stream *stream, const struct bi_use *use, size_t index, struct bi_error *err)
+{
+	if (!use->view)
+		return bi__fail(err, BI_EINVAL, "uses[%zu].view is NULL", index);
+	if (!(use->access & BI_ACCESS_READ_WRITE) || use->access & ~(unsigned)BI_ACCESS_READ_WRITE)
+		return bi__fail(err, BI_EINVAL, "uses[%zu].access is %u, not BI_ACCESS_READ, _WRITE or _READ_WRITE",
+				index, use->access);
+	if (use->access & BI_ACCESS_WRITE && use->view->flags & BI_VIEW_READONLY)
+		return bi__fail(err, BI_EREADONLY, "uses[%zu] writes to a read-only view", index);
+	return check_reach(use->view, stream, err);
+}
+
+static int check_use_mapped(const struct bi_use *use, struct bi_error *err)
+{
+	return bi__order_check_mapped(use->view->memory, (use->access & BI_ACCESS_WRITE) != 0, err);
+}
+
+static int check_uses(const struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err)
+{
+	int rc;
+
+	if (!stream || (!uses && count))
+		return bi__fail(err, BI_EINVAL, "stream or uses is NULL");
+	for (size_t i = 0; i < count; i++) {
+		rc = check_use(stream, &uses[i], i, err);
+		if (rc)
+			return rc;
+	}
 	return bi__dispatch_alive(stream->context, err);
 }
 
-/* Locked. */
-static int acquire(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+static int begin_work_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
 	int is_idle = !memory->pending && !memory->tail.context && !memory->first_use_count;
 	int rc = is_idle ? BI_OK : bi__order_check_capture(stream, memory, NULL, err);
@@ -511,20 +541,34 @@ static int acquire(struct bi_memory *memory, struct bi_stream *stream, struct bi
 	return rc ? rc : bi__order_begin(memory, stream, err);
 }
 
-int bi_view_acquire(const struct bi_view *view, struct bi_stream *stream, struct bi_error *err)
+static int begin_use(struct bi_stream *stream, const struct bi_use *use, struct bi_error *err)
 {
-	int rc = check_reach(view, stream, err);
+	struct bi_memory *memory = use->view->memory;
+	int rc;
 
-	if (rc || bi__is_idle(view->memory))
-		return rc;
-	bi__order_lock(view->memory, NULL);
-	rc = acquire(view->memory, stream, err);
-	bi__order_unlock(view->memory, NULL);
+	if (bi__is_idle(memory))
+		return BI_OK;
+	bi__order_lock(memory, NULL);
+	rc = check_use_mapped(use, err);
+	if (!rc)
+		rc = begin_work_locked(memory, stream, err);
+	bi__order_unlock(memory, NULL);
 	return rc;
 }
 
-/* Locked. What the end of the stream does not yet cover is put before it. */
-static int hand_back(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+int bi_use_begin(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err)
+{
+	int rc = check_uses(stream, uses, count, err);
+
+	for (size_t i = 0; i < count && !rc; i++)
+		rc = check_use_mapped(&uses[i], err);
+	for (size_t i = 0; i < count && !rc; i++)
+		rc = begin_use(stream, &uses[i], err);
+	return rc;
+}
+
+/* Enqueues waits for the work that the end of the stream does not cover yet, then records the end. */
+static int end_work_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
 	int rc;
 
@@ -536,23 +580,36 @@ static int hand_back(struct bi_memory *memory, struct bi_stream *stream, struct 
 		rc = bi__order_begin(memory, stream, err);
 	if (!rc)
 		return bi__order_end(memory, stream, err);
-	/* The work is on the stream all the same. A failed producer, and a capture, are the caller's to deal with. */
+	/* The work is on the stream all the same. The caller deals with a failed producer and with a capture. */
 	if (rc != BI_EPRODUCER && rc != BI_ECAPTURE && bi__dispatch_finish(stream, NULL))
 		memory->lost = 1;
 	return rc;
 }
 
-int bi_view_hand_back(const struct bi_view *view, struct bi_stream *stream, struct bi_error *err)
+static int end_use(struct bi_stream *stream, const struct bi_use *use, struct bi_error *err)
 {
-	struct bi_memory *memory = view ? view->memory : NULL;
-	int rc = check_reach(view, stream, err);
+	struct bi_memory *memory = use->view->memory;
+	int rc;
+
+	bi__order_lock(memory, NULL);
+	rc = end_work_locked(memory, stream, err);
+	bi__order_unlock(memory, NULL);
+	return rc;
+}
+
+/* A failure for one memory does not stop the loop, because the stream has work on all of them. */
+int bi_use_end(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err)
+{
+	int rc = check_uses(stream, uses, count, err);
+	int failed = BI_OK;
 
 	if (rc)
 		return rc;
-	bi__order_lock(memory, NULL);
-	rc = hand_back(memory, stream, err);
-	bi__order_unlock(memory, NULL);
-	return rc;
+	for (size_t i = 0; i < count; i++) {
+		rc = end_use(stream, &uses[i], failed ? NULL : err);
+		failed = failed ? failed : rc;
+	}
+	return failed;
 }
 
 /*
@@ -561,7 +618,7 @@ int bi_view_hand_back(const struct bi_view *view, struct bi_stream *stream, stru
  */
 static int rehome(struct bi_memory *memory, struct bi_stream *home, struct bi_error *err)
 {
-	int rc = acquire(memory, home, err);
+	int rc = begin_work_locked(memory, home, err);
 
 	if (rc)
 		return rc;

@@ -59,7 +59,10 @@ static inline int bi__order_is_kept(const struct bi_memory *memory, const struct
 	       (!memory->pending || (memory->home == stream && !stream->queue.out_of_order));
 }
 
-/* Locked. Mapped memory belongs to the CPU: BI_EBUSY where it is mapped for writing, or mapped at all and `writes`. */
+/*
+ * Returns BI_EBUSY if the memory is mapped for writing, or mapped at all and `writes`. The answer holds as long as the
+ * lock is held; without the lock it can change at any time.
+ */
 int bi__order_check_mapped(const struct bi_memory *memory, int writes, struct bi_error *err);
 
 /*

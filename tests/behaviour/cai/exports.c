@@ -3,6 +3,7 @@
 
 #include "bench.h"
 #include "common/runtime/object.h"
+#include "support/use.h"
 
 #define N 1000
 
@@ -179,10 +180,10 @@ static void cai_P7_exported_stream_comes_after_all_work(void **state)
 	OK(bi_stream_wrap(bench.context, foreign, NULL, NULL, &users, &error));
 	fill(left, streams[0], 1);
 	fill(right, streams[1], 2);
-	OK(bi_view_acquire(view, users, &error));
+	OK(begin_use(view, users, &error));
 	raw_fill(&raw, foreign, 3);
 	assert_ordered(0, home(), &raw);
-	OK(bi_view_hand_back(view, users, &error));
+	OK(end_use(view, users, &error));
 	cai = exported(view, 3, 0);
 	assert_int_equal(cai.stream_kind, BI_CAI_STREAM_GIVEN);
 	assert_ordered(1, (uintptr_t)cai.stream, &raw);

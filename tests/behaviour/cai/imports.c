@@ -5,6 +5,7 @@
 
 #include "bench.h"
 #include "interop/cai.h"
+#include "support/use.h"
 
 #define N 1000
 #define ROUNDS 60
@@ -256,15 +257,15 @@ static void exchange(uintptr_t producer, int version)
 	cai.version = version;
 	view = imported(&cai, NULL);
 	assert_ordered(0, bi_stream_handle(ours), &raw);
-	OK(bi_view_acquire(view, ours, &error));
+	OK(begin_use(view, ours, &error));
 	assert_ordered(1, bi_stream_handle(ours), &raw);
 	raw_fill(&raw, bi_stream_handle(ours), 2);
-	OK(bi_view_hand_back(view, ours, &error));
+	OK(end_use(view, ours, &error));
 	fill(view, ours, 3);
 	if (producer != 2)
 		assert_ordered(1, producer, &raw);
 	else
-		OK(bi_view_acquire(view, ours, &error));
+		OK(begin_use(view, ours, &error));
 	bi_view_release(view);
 	assert_int_equal(driver_host_waits(), waits);
 	raw_fill(&raw, producer != 2 ? producer : bi_stream_handle(ours), 4);
@@ -300,7 +301,7 @@ static void cai_C7_no_stream_is_no_wait(void **state)
 
 		cai.stream_kind = kind;
 		view = imported(&cai, NULL);
-		OK(bi_view_acquire(view, ours, &error));
+		OK(begin_use(view, ours, &error));
 		assert_int_equal(driver_waits(), waits);
 		bi_view_release(view);
 	}
@@ -371,9 +372,9 @@ static void cai_C7_opt_out_of_a_call(void **state)
 	cai = bytes_on(&raw, 0xdead0000);
 	waits = driver_waits();
 	view = imported(&cai, &options);
-	OK(bi_view_acquire(view, ours, &error));
+	OK(begin_use(view, ours, &error));
 	fill(view, ours, 5);
-	OK(bi_view_hand_back(view, ours, &error));
+	OK(end_use(view, ours, &error));
 	assert_int_equal(driver_waits(), waits);
 	OK(bi_stream_synchronize(ours, &error));
 	bi_view_release(view);
@@ -402,14 +403,14 @@ static void cai_C7_opt_out_of_a_process(void **state)
 	cai = bytes_on(&raw, producer);
 	waits = driver_waits();
 	view = imported(&cai, NULL);
-	OK(bi_view_acquire(view, ours, &error));
+	OK(begin_use(view, ours, &error));
 	assert_int_equal(driver_waits(), waits);
 	bi_view_release(view);
 	/* A stream that is named by the call is not opted out of. */
 	OK(bi_stream_wrap(bench.context, producer, NULL, NULL, &options.producer_stream, &error));
 	raw_fill(&raw, producer, 1);
 	view = imported(&cai, &options);
-	OK(bi_view_acquire(view, ours, &error));
+	OK(begin_use(view, ours, &error));
 	assert_ordered(1, bi_stream_handle(ours), &raw);
 	bi_view_release(view);
 	bi_stream_release(options.producer_stream);

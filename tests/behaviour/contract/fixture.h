@@ -190,6 +190,7 @@ int elements_group(void);
 int views_group(void);
 int map_group(void);
 int objects_group(void);
+int uses_group(void);
 int foreign_group(void);
 int describe_group(void);
 int foreign_opencl_group(void);

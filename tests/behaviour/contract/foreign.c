@@ -1,6 +1,7 @@
 /* Native objects that somebody else made: adopted, wrapped, given back. Skipped on the host, which has none. */
 #include "driver.h"
 #include "fixture.h"
+#include "support/use.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -475,9 +476,9 @@ static void test_foreign_work(void **state)
 		ours = random_stream(bi_view_memory(view));
 		bi_view_native(view, &shown);
 		OK(bi_fill(view, "a", ours, &error));
-		OK(bi_view_acquire(view, theirs, &error));
+		OK(begin_use(view, theirs, &error));
 		outside->fill(native(), queue, shown.handle, 200, 'b');
-		OK(bi_view_hand_back(view, theirs, &error));
+		OK(end_use(view, theirs, &error));
 		check_order(bi_view_memory(view));
 		OK(bi_copy(copy, view, ours, &error));
 		OK(bi_fill(view, "c", NULL, &error));

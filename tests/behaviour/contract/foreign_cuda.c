@@ -1,6 +1,7 @@
 /* What only CUDA has: memory of many kinds behind plain addresses, default streams that are numbers, no references. */
 #include "driver_cuda.h"
 #include "fixture.h"
+#include "support/use.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -428,10 +429,10 @@ static void test_unordered(void **state)
 	view = wrap(pointer(address, sizeof(bytes), BI_WRAP_UNORDERED, &released));
 	OK(bi_stream_create(fixture.context, 0, &stream, &error));
 	before = cuda_sim() ? waits() : 0;
-	OK(bi_view_acquire(view, stream, &error));
+	OK(begin_use(view, stream, &error));
 	OK(bi_fill(view, "n", stream, &error));
 	OK(bi_fill(view, "o", stream, &error));
-	OK(bi_view_hand_back(view, stream, &error));
+	OK(end_use(view, stream, &error));
 	bi_view_release(view);
 	assert_int_equal(released, 1);
 	assert_int_equal(cuda_sim() ? waits() : 0, before);

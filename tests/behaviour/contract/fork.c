@@ -1,6 +1,7 @@
 /* A forked child: host objects work, device objects of the parent fail instead of hanging. */
 #define _POSIX_C_SOURCE 200809L
 #include "fixture.h"
+#include "support/use.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -96,8 +97,8 @@ static int device_calls(struct estate *estate)
 		bi_view_get(estate->view, index, bytes, NULL),
 		bi_view_set(estate->view, index, bytes, NULL),
 		bi_view_synchronize(estate->view, NULL),
-		bi_view_acquire(estate->view, estate->stream, NULL),
-		bi_view_hand_back(estate->view, estate->stream, NULL),
+		begin_use(estate->view, estate->stream, NULL),
+		end_use(estate->view, estate->stream, NULL),
 		bi_stream_synchronize(estate->stream, NULL),
 		bi_event_synchronize(estate->event, NULL),
 		bi_event_query(estate->event, &done, NULL),

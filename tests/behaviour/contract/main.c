@@ -29,6 +29,7 @@ static const struct group data_groups[] = {
 static const struct group object_groups[] = {
 	{ "tables", tables_group },
 	{ "objects", objects_group },
+	{ "uses", uses_group },
 	{ "foreign", foreign_group },
 	{ "describe", describe_group },
 	{ "foreign_opencl", foreign_opencl_group },

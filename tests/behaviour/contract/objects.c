@@ -1,5 +1,6 @@
 /* Life of objects: counts, callbacks, orders of release, and what a failure leaves behind. */
 #include "fixture.h"
+#include "support/use.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -786,17 +787,17 @@ static void test_ordering_calls(void **state)
 	OK(bi_stream_create(fixture.context, 0, &stream, &error));
 	OK(bi_stream_create(other, 0, &foreign, &error));
 	OK(bi_view_empty(fixture.context, dtype_of("int32"), 1, shape, &view, &error));
-	OK(bi_view_acquire(view, stream, &error));
+	OK(begin_use(view, stream, &error));
 	OK(bi_fill(view, "\1\1\1\1", stream, &error));
 	check_order(bi_view_memory(view));
-	OK(bi_view_hand_back(view, stream, &error));
+	OK(end_use(view, stream, &error));
 	OK(bi_view_synchronize(view, &error));
 	OK(bi_view_read(view, values, sizeof(values), &error));
 	for (size_t i = 0; i < 1000; i++)
 		assert_int_equal(values[i], 0x01010101);
-	REFUSED(BI_EINVAL, bi_view_acquire(NULL, stream, &error));
-	REFUSED(BI_EINVAL, bi_view_acquire(view, NULL, &error));
-	REFUSED(BI_EINVAL, bi_view_hand_back(view, NULL, &error));
+	REFUSED(BI_EINVAL, begin_use(NULL, stream, &error));
+	REFUSED(BI_EINVAL, begin_use(view, NULL, &error));
+	REFUSED(BI_EINVAL, end_use(view, NULL, &error));
 	REFUSED(BI_EINVAL, bi_view_synchronize(NULL, &error));
 	bi_view_release(view);
 	bi_stream_release(foreign);

@@ -1,6 +1,7 @@
 /* The report, and the log. */
 #include "fixture.h"
 #include "json.h"
+#include "support/use.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -250,8 +251,8 @@ static void test_waits(void **state)
 	OK(bi_fill(arrays.a, "\1\2\3\4", stream, &error));
 	check_order(bi_view_memory(arrays.a));
 	OK(bi_copy(arrays.b, arrays.turned, NULL, &error));
-	OK(bi_view_acquire(arrays.b, stream, &error));
-	OK(bi_view_hand_back(arrays.b, stream, &error));
+	OK(begin_use(arrays.b, stream, &error));
+	OK(end_use(arrays.b, stream, &error));
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++)
 		assert_true(waits(context, reasons[i]) == 0);
 	OK(bi_view_read(arrays.b, arrays.bytes, sizeof(arrays.bytes), &error));

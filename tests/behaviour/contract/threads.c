@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "buffer_interface/dlpack.h"
 #include "fixture.h"
+#include "support/use.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -378,7 +379,7 @@ static void describe_or_move(struct scene *scene, int number)
 			expect(scene, bi_view_rehome(scene->view, NULL) == BI_OK);
 			expect(scene, bi_view_synchronize(scene->view, NULL) == BI_OK);
 		} else {
-			expect(scene, bi_view_acquire(scene->view, bi_context_stream(scene->context), NULL) == BI_OK);
+			expect(scene, begin_use(scene->view, bi_context_stream(scene->context), NULL) == BI_OK);
 			expect(scene, bi_dlpack_describe(scene->view, &tensor, NULL) == BI_OK);
 		}
 	}

@@ -1,5 +1,6 @@
 /* Views: bounds, views of views through every change of layout, read back through the device. */
 #include "fixture.h"
+#include "support/use.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -852,8 +853,8 @@ static void check_empty(enum place place, size_t nbytes, int ndim, const int64_t
 	OK(bi_view_map(view, BI_MAP_WRITE, &map, &error));
 	assert_null(bi_map_data(map));
 	OK(bi_unmap(map, &error));
-	OK(bi_view_acquire(view, stream, &error));
-	OK(bi_view_hand_back(view, stream, &error));
+	OK(begin_use(view, stream, &error));
+	OK(end_use(view, stream, &error));
 	OK(bi_view_synchronize(view, &error));
 	bi_view_native(view, &native);
 	bi_view_host_pointer(view);

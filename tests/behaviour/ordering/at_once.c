@@ -5,6 +5,7 @@
 #include "buffer_interface/dlpack.h"
 #include "common/copy/inline.h"
 #include "uses.h"
+#include "support/use.h"
 
 static const struct producer nobody;
 
@@ -289,12 +290,12 @@ static void *write_on(void *data)
 static void show_and_acquire(struct bi_view *view)
 {
 	handle_of(view);
-	OK(bi_view_acquire(view, home_of(bench.context), &error));
+	OK(begin_use(view, home_of(bench.context), &error));
 }
 
 static void acquire_and_show(struct bi_view *view)
 {
-	OK(bi_view_acquire(view, home_of(bench.context), &error));
+	OK(begin_use(view, home_of(bench.context), &error));
 	handle_of(view);
 }
 
@@ -315,7 +316,7 @@ static void export_for_dlpack(struct bi_view *view)
 {
 	struct bi_dl_managed_versioned *tensor;
 
-	OK(bi_view_acquire(view, home_of(bench.context), &error));
+	OK(begin_use(view, home_of(bench.context), &error));
 	OK(bi_dlpack_export(view, 0, &tensor, &error));
 	tensor->deleter(tensor);
 }
@@ -337,7 +338,7 @@ static void row_36_showing_it_waits_for_what_is_under_way(void **state)
 		assert_int_equal(pthread_create(&thread, NULL, write_on, &writer), 0);
 		ways[i % COUNT(ways)](writer.view);
 		raw_copy(home, result, writer.view);
-		OK(bi_view_hand_back(writer.view, home, &error));
+		OK(end_use(writer.view, home, &error));
 		atomic_store(&writer.is_over, 1);
 		pthread_join(thread, NULL);
 		assert_int_equal(writer.failed, 0);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/runtime/object.h"
+#include "support/use.h"
 
 #define MOST 64
 
@@ -848,14 +849,14 @@ void copy(struct bi_view *to, struct bi_view *from, struct bi_stream *stream)
 
 void acquire(struct bi_view *view, struct bi_stream *stream)
 {
-	OK(bi_view_acquire(view, stream, &error));
+	OK(begin_use(view, stream, &error));
 	if (known_home(view) || (bi_memory_is_host(bi_view_memory(view)) && !bench.is_capturing))
 		assert_ordered(stream, view);
 }
 
 void hand_back(struct bi_view *view, struct bi_stream *stream)
 {
-	OK(bi_view_hand_back(view, stream, &error));
+	OK(end_use(view, stream, &error));
 	assert_home_follows(view);
 }
 

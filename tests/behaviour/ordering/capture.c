@@ -3,6 +3,7 @@
 
 #include "bench_cuda.h"
 #include "uses.h"
+#include "support/use.h"
 
 static const struct producer nobody;
 
@@ -177,9 +178,9 @@ static void row_27_streams_outside_of_the_capture_are_refused(void **state)
 		REFUSED(BI_ECAPTURE, try((enum use)use, in, out, stream));
 	REFUSED(BI_ECAPTURE, bi_copy(in, out, NULL, &error));
 	REFUSED(BI_ECAPTURE, bi_copy(out, in, NULL, &error));
-	REFUSED(BI_ECAPTURE, bi_view_acquire(out, home, &error));
-	REFUSED(BI_ECAPTURE, bi_view_hand_back(out, home, &error));
-	REFUSED(BI_ECAPTURE, bi_view_hand_back(in, stream, &error));
+	REFUSED(BI_ECAPTURE, begin_use(out, home, &error));
+	REFUSED(BI_ECAPTURE, end_use(out, home, &error));
+	REFUSED(BI_ECAPTURE, end_use(in, stream, &error));
 	REFUSED(BI_ECAPTURE, bi_fill(out, "x", home, &error));
 	MORE(enqueued(), before, 0);
 	end_and_drop(home);

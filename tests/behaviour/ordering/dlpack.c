@@ -3,6 +3,7 @@
 
 #include "buffer_interface/dlpack.h"
 #include "uses.h"
+#include "support/use.h"
 
 static const struct producer nobody;
 
@@ -227,8 +228,8 @@ static void row_34_unordered_memory_has_no_order(void **state)
 
 	(void)state;
 	view = take(tensor_of(made, &released), BI_DLPACK_UNORDERED, NULL);
-	OK(bi_view_acquire(view, stream, &error));
-	OK(bi_view_hand_back(view, stream, &error));
+	OK(begin_use(view, stream, &error));
+	OK(end_use(view, stream, &error));
 	OK(bi_view_rehome(view, &error));
 	assert_exported_stream(view, NULL);
 	bi_view_release(view);

@@ -1,6 +1,7 @@
 /* Rows 18 and 19: producers and drivers that fail. */
 #include "bench_cuda.h"
 #include "uses.h"
+#include "support/use.h"
 
 static const struct producer nobody;
 
@@ -53,7 +54,7 @@ static void refuse_all(struct bi_view *view, struct bi_view *other)
 			REFUSED(BI_EPRODUCER, try((enum use)use, view, other, NULL));
 			REFUSED(BI_EPRODUCER, try((enum use)use, view, other, stream));
 		}
-	REFUSED(BI_EPRODUCER, bi_view_hand_back(view, stream, &error));
+	REFUSED(BI_EPRODUCER, end_use(view, stream, &error));
 	REFUSED(BI_EPRODUCER, bi_view_export(view, 0, &exchange, &error));
 	MORE(enqueued(), before, 0);
 }
@@ -173,7 +174,7 @@ static void row_18_host_memory_whose_producer_fails(void **state)
 	before = enqueued();
 	REFUSED(BI_EPRODUCER, bi_copy(other, view, NULL, &error));
 	REFUSED(BI_EPRODUCER, bi_copy(other, view, stream, &error));
-	REFUSED(BI_EPRODUCER, bi_view_acquire(view, stream, &error));
+	REFUSED(BI_EPRODUCER, begin_use(view, stream, &error));
 	MORE(enqueued(), before, 0);
 	bi_event_release(work);
 	bi_event_release(failed);
@@ -570,7 +571,7 @@ static void row_19_the_end_is_made_up_for_by_the_next_hand_back(void **state)
 
 	(void)state;
 	arm_found("clEnqueueMarkerWithWaitList", end);
-	REFUSED(BI_ENOMEM, bi_view_hand_back(view, first, &error));
+	REFUSED(BI_ENOMEM, end_use(view, first, &error));
 	hand_back(view, second);
 	bi_view_release(view);
 	settle();
@@ -597,7 +598,7 @@ static void row_19_a_refused_hand_back_leaves_nothing_running(void **state)
 	arm_found("clEnqueueBarrierWithWaitList", wait);
 	open_gate_soon(gate);
 	expect_waits("failure", 1);
-	REFUSED(BI_ENOMEM, bi_view_hand_back(view, second, &error));
+	REFUSED(BI_ENOMEM, end_use(view, second, &error));
 	assert_true(is_open(gate));
 	bi_view_release(view);
 	settle();

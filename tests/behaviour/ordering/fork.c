@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "uses.h"
+#include "support/use.h"
 
 static const struct producer nobody;
 
@@ -58,8 +59,8 @@ static void use_streams(const struct inherited *in)
 	struct bi_event *event;
 	int done;
 
-	FORKED(bi_view_acquire(in->device, in->stream, NULL));
-	FORKED(bi_view_hand_back(in->device, in->stream, NULL));
+	FORKED(begin_use(in->device, in->stream, NULL));
+	FORKED(end_use(in->device, in->stream, NULL));
 	FORKED(bi_stream_create(bench.context, 0, &stream, NULL));
 	FORKED(bi_stream_wrap(bench.context, bi_stream_handle(in->stream), NULL, NULL, &stream, NULL));
 	FORKED(bi_stream_synchronize(in->stream, NULL));

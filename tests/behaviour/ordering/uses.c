@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "bench_driver.h"
+#include "support/use.h"
 
 int try(enum use use, struct bi_view *view, struct bi_view *other, struct bi_stream *stream)
 {
@@ -16,7 +17,7 @@ int try(enum use use, struct bi_view *view, struct bi_view *other, struct bi_str
 	case USE_COPY_TO:
 		return bi_copy(view, other, stream, &error);
 	default:
-		return bi_view_acquire(view, stream ? stream : home_of(bench.context), &error);
+		return begin_use(view, stream ? stream : home_of(bench.context), &error);
 	}
 }
 

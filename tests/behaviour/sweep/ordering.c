@@ -1,6 +1,7 @@
 /* Who waits for whom: streams, events, memory of producers, and its release. */
 #include "raw.h"
 #include "scenarios.h"
+#include "support/use.h"
 
 #define SIZE ((size_t)4096)
 
@@ -51,7 +52,7 @@ static void hand_back(struct scene *scene, const struct array *array, struct bi_
 {
 	if (scene->rc)
 		return;
-	if (TRY(scene, bi_view_hand_back(array->whole, stream, scene->err)) && scene->rc == BI_EPRODUCER)
+	if (TRY(scene, end_use(array->whole, stream, scene->err)) && scene->rc == BI_EPRODUCER)
 		raw_finish(bi_context_handle(scene->context), bi_stream_handle(stream));
 }
 
@@ -117,7 +118,7 @@ void per_thread_stream(struct scene *scene)
 
 	scene_fill_all(scene, array, 0x62, stream);
 	scene_fill_all(scene, array, 0x63, scene_stream(scene, context));
-	TRY(scene, bi_view_acquire(array->whole, stream, scene->err));
+	TRY(scene, begin_use(array->whole, stream, scene->err));
 	set(scene, array, 2, 0x64);
 	hand_back(scene, array, stream);
 	scene_consume(scene, array);
@@ -129,7 +130,7 @@ void acquire_and_hand_back(struct scene *scene)
 	struct pair user = wrap_stream(scene, context);
 	struct array *array = scene_array(scene, context, BI_MEMORY_DEVICE, SIZE);
 
-	TRY(scene, bi_view_acquire(array->whole, user.stream, scene->err));
+	TRY(scene, begin_use(array->whole, user.stream, scene->err));
 	set(scene, array, user.handle, 0x65);
 	hand_back(scene, array, user.stream);
 	scene_consume(scene, array);
@@ -293,7 +294,7 @@ void one_producer_three_consumers(struct scene *scene)
 	}
 	for (int round = 0; round < 2; round++) {
 		for (int i = 0; i < 3; i++) {
-			TRY(scene, bi_view_acquire(array->whole, consumers[i].stream, scene->err));
+			TRY(scene, begin_use(array->whole, consumers[i].stream, scene->err));
 			copy_out(scene, array, copies[i], consumers[i].handle);
 			hand_back(scene, array, consumers[i].stream);
 		}

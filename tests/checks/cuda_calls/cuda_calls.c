@@ -14,6 +14,7 @@
 #include "buffer_interface.h"
 #include "buffer_interface/cai.h"
 #include "cuda_driver.h"
+#include "support/use.h"
 
 #define BYTES ((size_t)4096)
 #define WIDTH 64
@@ -178,8 +179,8 @@ static void export_cai(void)
 
 static void acquire_and_hand_back(void)
 {
-	OK(bi_view_acquire(on.a, on.stream, &error));
-	OK(bi_view_hand_back(on.a, on.stream, &error));
+	OK(begin_use(on.a, on.stream, &error));
+	OK(end_use(on.a, on.stream, &error));
 }
 
 static void synchronize(void)
@@ -191,7 +192,8 @@ static void synchronize(void)
 	X(copy_d2d) \
 	X(copy_d2d_on_a_stream) \
 	X(copy_d2d_strided) \
-	X(copy_h2d_pinned) X(copy_d2h_pinned) X(copy_h2d_pinned_strided) X(copy_h2d_pageable) X(copy_d2h_pageable) \
+	X(copy_h2d_pinned) \
+	X(copy_d2h_pinned) X(copy_h2d_pinned_strided) X(copy_h2d_pageable) X(copy_d2h_pageable) \
 		X(copy_h2d_pageable_strided) X(fill_dense) X(read_8_bytes) X(slice_and_release) \
 			X(allocate_and_release) X(import_cai_without_stream) X(import_cai_with_stream) \
 				X(import_cai_of_pool) X(import_cai_unchecked) X(locate_cai) X(export_cai) \
