@@ -257,7 +257,7 @@ static int import_tensor(const struct tensor *tensor, struct bi_context *told, w
  */
 static int pass_over(PyObject *object, const struct bip_request *request)
 {
-	if (request->protocol != BIP_ANY || !PyObject_CheckBuffer(object) || !PyErr_ExceptionMatches(PyExc_BufferError))
+	if (request->protocol || !PyObject_CheckBuffer(object) || !PyErr_ExceptionMatches(PyExc_BufferError))
 		return -1;
 	PyErr_Clear();
 	return 0;

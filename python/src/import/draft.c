@@ -47,13 +47,13 @@ static const char *find_missing(const struct draft *draft)
 }
 
 /* Other things have a `buffer` too: without the other attributes the object is left to other protocols. */
-static int check_complete(PyObject *object, const struct draft *draft, enum bip_protocol protocol)
+static int check_complete(PyObject *object, const struct draft *draft, int is_named)
 {
 	const char *missing = find_missing(draft);
 
 	if (!missing)
 		return 1;
-	if (protocol != BIP_DRAFT)
+	if (!is_named)
 		return 0;
 	PyErr_Format(PyExc_TypeError,
 		     "an object of type %.100s does not speak the protocol 'draft': it has a buffer, but no %s",
@@ -62,7 +62,7 @@ static int check_complete(PyObject *object, const struct draft *draft, enum bip_
 }
 
 /* 1 if all are there. */
-static int look_up(PyObject *object, enum bip_protocol protocol, struct draft *out)
+static int look_up(PyObject *object, int is_named, struct draft *out)
 {
 	if (bip_attribute(object, bip_name.buffer, &out->buffer) || !out->buffer)
 		return PyErr_Occurred() ? -1 : 0;
@@ -72,7 +72,7 @@ static int look_up(PyObject *object, enum bip_protocol protocol, struct draft *o
 	    bip_attribute(object, bip_name.typestr, &out->typestr) ||
 	    (!out->typestr && bip_attribute(object, bip_name.dtype, &out->dtype)))
 		return -1;
-	return check_complete(object, out, protocol);
+	return check_complete(object, out, is_named);
 }
 
 /* An attribute that may not be there, or be None. */
@@ -400,7 +400,7 @@ static int import_read(PyObject *object, struct draft *draft, const struct bip_r
 int bip_import_draft(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
 	struct draft draft = { 0 };
-	int rc = look_up(object, request->protocol, &draft);
+	int rc = look_up(object, request->protocol != NULL, &draft);
 
 	if (rc == 1 && (read_layout(object, &draft) || read_buffer(object, &draft) || refuse_mask(object) ||
 			import_read(object, &draft, request, found)))

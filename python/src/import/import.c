@@ -1,13 +1,13 @@
-/* buffer_interface(): which protocol an object speaks, and what the caller wants of the array. */
+/* buffer_interface(): its arguments, and what they ask of the imported array. */
 #include <string.h>
 
 #include "import/import.h"
 #include "dense.h"
 #include "errors.h"
 #include "lifetime.h"
-#include "names.h"
 #include "object.h"
 #include "streams.h"
+#include "import/order.h"
 #include "import/values.h"
 #include "uses.h"
 
@@ -18,40 +18,7 @@ struct arguments {
 	int copy;
 };
 
-static const struct arguments defaults = { { NULL, NULL, 1, -1, 0, 1, 0, BIP_ANY }, 0 };
-
-static const struct {
-	const char *name;
-	bip_importer *importer;
-} protocols[] = {
-	[BIP_NATIVE] = { "native", bip_import_native },
-	[BIP_DRAFT] = { "draft", bip_import_draft },
-	[BIP_PYOPENCL] = { "pyopencl", bip_import_pyopencl },
-	[BIP_CAI] = { "cuda_array_interface", bip_import_cai },
-	[BIP_DLPACK] = { "dlpack", bip_import_dlpack },
-	[BIP_BUFFER] = { "buffer", bip_import_buffer },
-	[BIP_ARRAY_INTERFACE] = { "array_interface", bip_import_array_interface },
-	[BIP_ARRAY_STRUCT] = { "array_struct", bip_import_array_struct },
-};
-
-#define PROTOCOLS ((int)Py_ARRAY_LENGTH(protocols))
-
-static int read_protocol(PyObject *value, enum bip_protocol *out)
-{
-	if (value == Py_None)
-		return 0;
-	for (int i = BIP_NATIVE; i < PROTOCOLS; i++) {
-		if (!PyUnicode_Check(value) || PyUnicode_CompareWithASCIIString(value, protocols[i].name))
-			continue;
-		*out = (enum bip_protocol)i;
-		return 0;
-	}
-	PyErr_Format(PyExc_ValueError,
-		     "protocol is %R, not one of 'native', 'draft', 'pyopencl', 'cuda_array_interface', 'dlpack', "
-		     "'buffer', 'array_interface', 'array_struct'",
-		     value);
-	return -1;
-}
+static const struct arguments defaults = { { NULL, NULL, 1, -1, 0, 1, 0, NULL }, 0 };
 
 static int read_mask(PyObject *value, int *keep)
 {
@@ -62,7 +29,7 @@ static int read_mask(PyObject *value, int *keep)
 	return -1;
 }
 
-/* None would count as false, which is not what anybody means by it. */
+/* Refuses None, which would count as false. */
 static int read_truth(const char *name, PyObject *value, int *out)
 {
 	if (value == Py_None) {
@@ -92,7 +59,7 @@ static int read_word(const char *name, PyObject *value, struct arguments *out)
 	else if (strcmp(name, "trust") == 0)
 		return read_truth(name, value, &request->trust);
 	else if (strcmp(name, "protocol") == 0)
-		return read_protocol(value, &request->protocol);
+		return bip_read_protocol(value, &request->protocol);
 	else if (strcmp(name, "copy") == 0)
 		return read_truth(name, value, &out->copy);
 	else {
@@ -112,87 +79,14 @@ static int read_words(PyObject *const *values, PyObject *names, struct arguments
 	}
 	if (out->request.sync || (!out->request.stream && !out->request.producer_stream))
 		return 0;
-	PyErr_SetString(PyExc_ValueError, "sync is False, so a stream and a producer_stream would not be waited for");
+	PyErr_SetString(PyExc_ValueError,
+			"stream and producer_stream need sync=True: with sync=False nothing waits for them");
 	return -1;
 }
 
-/* Which importer */
+/* What the arguments ask of the array */
 
-/* numpy.ndarray itself, kept for ever; NULL without exception if NumPy was not imported. */
-static PyTypeObject *load_ndarray(void)
-{
-	PyObject *modules = PySys_GetObject("modules"), *numpy = NULL, *type = NULL;
-
-	if (modules && !bip_item_of(modules, bip_name.numpy, &numpy) && numpy)
-		bip_attribute(numpy, bip_name.ndarray, &type);
-	Py_XDECREF(numpy);
-	PyErr_Clear();
-	if (type && PyType_Check(type))
-		return (PyTypeObject *)type;
-	Py_XDECREF(type);
-	return NULL;
-}
-
-/* Asked for at the first object that has an ancestor of that name. */
-static PyTypeObject *find_ndarray(PyTypeObject *type)
-{
-	static PyTypeObject *known;
-
-	for (PyTypeObject *base = type; !known && base; base = base->tp_base)
-		if (strcmp(base->tp_name, "numpy.ndarray") == 0)
-			known = load_ndarray();
-	return known;
-}
-
-/*
- * Host memory that speaks every protocol of it, some subclasses less truly than others: a masked array gives DLPack
- * away without its mask. bip_import_buffer knows them.
- */
-static int is_ndarray(PyTypeObject *type)
-{
-	PyTypeObject *ndarray = find_ndarray(type);
-
-	return ndarray && (type == ndarray || PyType_IsSubtype(type, ndarray));
-}
-
-static int try_all(PyObject *object, const struct bip_request *request, struct bip_found *found)
-{
-	static bip_importer *const first[] = { bip_import_native,         bip_import_pyopencl, bip_import_cai_or_dlpack,
-					       bip_import_draft,          bip_import_buffer,   bip_import_array_struct,
-					       bip_import_array_interface };
-	int rc = 0;
-
-	/* A memoryview has nothing else. */
-	if (is_ndarray(Py_TYPE(object)) || PyMemoryView_Check(object))
-		return bip_import_buffer(object, request, found);
-	for (size_t i = 0; i < Py_ARRAY_LENGTH(first) && !rc; i++)
-		rc = first[i](object, request, found);
-	return rc;
-}
-
-static int find(PyObject *object, const struct bip_request *request, struct bip_found *found)
-{
-	enum bip_protocol protocol = request->protocol;
-	int rc;
-
-	if (PyType_Check(object)) {
-		PyErr_Format(PyExc_TypeError, "a type was given, %.100s, not an object of it",
-			     ((PyTypeObject *)object)->tp_name);
-		return -1;
-	}
-	if (protocol && is_ndarray(Py_TYPE(object)) && bip_refuse_masked(object))
-		return -1;
-	rc = protocol ? protocols[protocol].importer(object, request, found) : try_all(object, request, found);
-	if (rc == 0)
-		PyErr_Format(PyExc_TypeError, "an object of type %.100s speaks no protocol of arrays%s%s%s",
-			     Py_TYPE(object)->tp_name, protocol ? " named '" : "",
-			     protocol ? protocols[protocol].name : "", protocol ? "'" : "");
-	return rc == 1 ? 0 : -1;
-}
-
-/* What the caller wants of it */
-
-/* The same with other flags; the view is taken. */
+/* Replaces *view by a read-only view of the same memory. */
 static int make_readonly(struct bi_view **view)
 {
 	struct bi_layout layout;
@@ -206,7 +100,7 @@ static int make_readonly(struct bi_view **view)
 		bip_raise(rc, &err);
 		return -1;
 	}
-	bi_view_release(*view); /* not the last of its memory */
+	bi_view_release(*view); /* the new view keeps the memory */
 	*view = readonly;
 	return 0;
 }
@@ -216,12 +110,11 @@ static int is_readonly(const struct bi_view *view)
 	return (bi_view_flags(view) & BI_VIEW_READONLY) != 0;
 }
 
-/* A mask that is only read is no reason to refuse an array that is written. */
+/* writable=True asks for a writable array; its mask may be read-only. */
 static int apply_writable(int writable, struct bip_found *found)
 {
 	if (writable == 1 && is_readonly(found->view)) {
-		PyErr_SetString(bip_InvalidArrayError,
-				"writable is True, but the producer says that the array is read-only");
+		PyErr_SetString(bip_InvalidArrayError, "writable is True, but the array is read-only");
 		return -1;
 	}
 	if (writable == 0 && !is_readonly(found->view) && make_readonly(&found->view))
@@ -229,8 +122,8 @@ static int apply_writable(int writable, struct bip_found *found)
 	return writable == 0 && found->mask && !is_readonly(found->mask) ? make_readonly(&found->mask) : 0;
 }
 
-/* A thread that waits for a device may have the lock of memory that is not idle. */
-static int acquire(const struct bi_view *view, struct bi_stream *stream)
+/* Drops the GIL if work is pending: a thread that waits for a device may hold the lock of the memory. */
+static int acquire_view(const struct bi_view *view, struct bi_stream *stream)
 {
 	struct bi_error err;
 	int rc;
@@ -247,7 +140,7 @@ static int acquire(const struct bi_view *view, struct bi_stream *stream)
 	return rc ? -1 : 0;
 }
 
-/* `name` is that of the argument. */
+/* ValueError if a stream is given for host memory. `name` is the argument's. */
 static int check_no_stream(const char *name, PyObject *stream, const struct bi_view *view)
 {
 	if (!stream || !bi_memory_is_host(bi_view_memory(view)))
@@ -263,7 +156,7 @@ static int apply_stream(PyObject *object, struct bip_object *self)
 
 	if (bip_stream(object, context, &stream))
 		return -1;
-	if (acquire(self->view, stream)) {
+	if (acquire_view(self->view, stream)) {
 		bi_stream_release(stream);
 		return -1;
 	}
@@ -271,7 +164,7 @@ static int apply_stream(PyObject *object, struct bip_object *self)
 	return 0;
 }
 
-/* A producer who named no stream cannot know when his memory has been read, so that is waited for. */
+/* Waits until the view has been read: a producer that named no stream cannot find out when that is. */
 static int finish_reading(const struct bi_view *view)
 {
 	struct bi_error err;
@@ -286,6 +179,7 @@ static int finish_reading(const struct bi_view *view)
 	return -1;
 }
 
+/* Replaces *view by a dense copy. */
 static int replace_view(struct bi_view **view, unsigned flags, PyObject *stream)
 {
 	struct bi_stream *on = NULL;
@@ -314,8 +208,8 @@ static int replace_by_copy(struct bip_found *found, PyObject *stream)
 	return rc;
 }
 
-/* An array, or the mask of one. The view is taken, also on failure. */
-static PyObject *make_one(struct bi_view *view, unsigned flags, const struct arguments *arguments)
+/* Makes an object of an array, or of its mask. Takes ownership of the view, also on failure. */
+static PyObject *make_object(struct bi_view *view, unsigned flags, const struct arguments *arguments)
 {
 	PyObject *self = bip_new(view);
 
@@ -327,16 +221,16 @@ static PyObject *make_one(struct bi_view *view, unsigned flags, const struct arg
 	return self;
 }
 
-/* The views are taken, also on failure. */
-static PyObject *make_object(struct bip_found *found, const struct arguments *arguments)
+/* Takes ownership of the views, also on failure. */
+static PyObject *make_with_mask(struct bip_found *found, const struct arguments *arguments)
 {
 	PyObject *mask = NULL, *self;
 
-	if (found->mask && !(mask = make_one(found->mask, found->flags, arguments))) {
+	if (found->mask && !(mask = make_object(found->mask, found->flags, arguments))) {
 		bip_release_view(found->view);
 		return NULL;
 	}
-	self = make_one(found->view, found->flags, arguments);
+	self = make_object(found->view, found->flags, arguments);
 	if (self)
 		((struct bip_object *)self)->mask = mask;
 	else
@@ -344,12 +238,12 @@ static PyObject *make_object(struct bip_found *found, const struct arguments *ar
 	return self;
 }
 
-static PyObject *import(PyObject *object, const struct arguments *arguments)
+static PyObject *import_object(PyObject *object, const struct arguments *arguments)
 {
 	struct bip_found found = { NULL, NULL, 0 };
 	const struct bip_request *request = &arguments->request;
 
-	if (find(object, request, &found))
+	if (bip_find_array(object, request, &found))
 		return NULL;
 	if (check_no_stream("producer_stream", request->producer_stream, found.view) ||
 	    check_no_stream("stream", request->stream, found.view) ||
@@ -359,10 +253,10 @@ static PyObject *import(PyObject *object, const struct arguments *arguments)
 		bip_release_view(found.mask);
 		return NULL;
 	}
-	return make_object(&found, arguments);
+	return make_with_mask(&found, arguments);
 }
 
-/* A memoryview, and a plain array of NumPy, of which nothing is asked, have one protocol and one result. */
+/* Imports a memoryview or a plain NumPy array without options: no protocol has to be looked for. 1, 0 or -1. */
 static int import_plain(PyObject *object, struct bip_found *found)
 {
 	return PyMemoryView_Check(object) ? bip_import_memoryview(object, found) : bip_import_ndarray(object, found);
@@ -395,10 +289,10 @@ PyObject *bip_buffer_interface(PyObject *module, PyObject *const *args, Py_ssize
 	arguments = defaults;
 	if (names && read_words(args + count, names, &arguments))
 		return NULL;
-	return import(args[0], &arguments);
+	return import_object(args[0], &arguments);
 }
 
 PyObject *bip_as_object(PyObject *object)
 {
-	return BIP_CHECK(object) ? Py_NewRef(object) : import(object, &defaults);
+	return BIP_CHECK(object) ? Py_NewRef(object) : import_object(object, &defaults);
 }

@@ -4,31 +4,21 @@
 
 #include "extension.h"
 
-enum bip_protocol {
-	BIP_ANY,
-	BIP_NATIVE, /* "native": __buffer_interface_c__ */
-	BIP_DRAFT, /* "draft": buffer, offset, dtype or typestr, shape, strides */
-	BIP_PYOPENCL, /* "pyopencl" */
-	BIP_CAI, /* "cuda_array_interface" */
-	BIP_DLPACK, /* "dlpack" */
-	BIP_BUFFER, /* "buffer": PEP 3118 */
-	BIP_ARRAY_INTERFACE, /* "array_interface" */
-	BIP_ARRAY_STRUCT /* "array_struct" */
-};
+struct bip_protocol; /* an entry of the table in order.c */
 
-/* What the caller of buffer_interface() asks for. All references are borrowed. */
+/* The arguments of buffer_interface() that concern importers. All references are borrowed. */
 struct bip_request {
 	PyObject *stream; /* NULL: none */
-	PyObject *producer_stream; /* NULL: what the producer says */
+	PyObject *producer_stream; /* NULL: the stream that the producer names, if any */
 	int sync; /* 0: sync=False */
 	int writable; /* -1: as the producer says, 0: a read-only view, 1: refuse what is read-only */
 	int keep_mask;
-	int check; /* 0: pointers are believed */
-	int trust; /* 1: handles are believed that cannot be checked */
-	enum bip_protocol protocol;
+	int check; /* 0: pointers are not looked up in the driver */
+	int trust; /* 1: handles that cannot be checked are accepted */
+	const struct bip_protocol *protocol; /* the only one to try; NULL: all of them in order */
 };
 
-/* What an importer makes of an object. All owned. */
+/* The result of an importer. The references are owned. */
 struct bip_found {
 	struct bi_view *view;
 	struct bi_view *mask; /* or NULL */
@@ -36,29 +26,31 @@ struct bip_found {
 };
 
 /*
- * An importer. Returns 1 if it imported, 0 if the object does not have the protocol (nothing is set), -1 with an
- * exception. Each looks an attribute up once, and takes AttributeError alone for "not there" [C14]. It keeps the
- * producing object alive through bip_drop. Views it makes are as the producer says; import.c applies `writable`,
- * `stream` and `copy`.
+ * An importer. Returns 1 if it imported, 0 without an exception if the object does not speak the protocol, or -1 with
+ * an exception. It looks each attribute up once, and only AttributeError means that an attribute is absent [C14]. The
+ * memory of the view keeps the producer alive until it is released (lifetime.h). The view is as the producer describes
+ * it; import.c applies `writable`, `stream` and `copy`.
  */
 typedef int bip_importer(PyObject *object, const struct bip_request *request, struct bip_found *found);
 
-bip_importer bip_import_native; /* native.c: __buffer_interface_c__ of other modules and of ourselves */
-bip_importer bip_import_draft; /* draft.c */
-bip_importer bip_import_pyopencl; /* pyopencl.c */
-bip_importer bip_import_cai; /* cai.c; all kinds */
-/* cai.c: the dictionary is asked for once, and comes before DLPack if it names a stream, behind it otherwise. */
+bip_importer bip_import_native; /* native.c: a BufferInterface, or a type with __buffer_interface_c__ */
+bip_importer bip_import_pyopencl; /* pyopencl.c: arrays, buffers and SVM of pyopencl */
+bip_importer bip_import_cai; /* cai.c: __cuda_array_interface__ */
+bip_importer bip_import_dlpack; /* dlpack.c: DLPack's C table on the type, __dlpack__, a bare capsule */
+bip_importer bip_import_draft; /* draft.c: buffer, offset, shape, strides, and dtype or typestr */
+bip_importer bip_import_buffer; /* host.c: the buffer protocol (PEP 3118) */
+bip_importer bip_import_array_struct; /* host.c: __array_struct__ */
+bip_importer bip_import_array_interface; /* host.c: __array_interface__ */
+
+/* cai.c: reads the dictionary once. Tries it first if it names a stream, else DLPack first. */
 bip_importer bip_import_cai_or_dlpack;
-bip_importer bip_import_dlpack; /* dlpack.c: exchange table, then __dlpack__ */
-bip_importer bip_import_buffer; /* host.c */
-bip_importer bip_import_array_interface;
-bip_importer bip_import_array_struct;
-/* numpy.ma and its like, whose protocols give the array without its mask: UnsupportedError if there is one [H5]. */
+
+/* host.c: UnsupportedError if the object has a mask that the protocols of host memory would lose (numpy.ma) [H5]. */
 int bip_refuse_masked(PyObject *object);
 
-/* The whole of buffer_interface(obj, ...): METH_FASTCALL | METH_KEYWORDS. */
+/* import.c: buffer_interface(obj, ...), METH_FASTCALL | METH_KEYWORDS. */
 PyObject *bip_buffer_interface(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names);
-/* With defaults, for functions that take any array: a new reference; our own objects come back as they are. */
+/* import.c: buffer_interface(obj), except that a BufferInterface is returned itself. A new reference. */
 PyObject *bip_as_object(PyObject *object);
 
 #endif

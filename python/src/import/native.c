@@ -170,7 +170,7 @@ int bip_import_native(PyObject *object, const struct bip_request *request, struc
 	Py_DECREF(capsule);
 	if (api)
 		return import_foreign(object, api, request, found);
-	if (request->protocol == BIP_NATIVE || !PyErr_ExceptionMatches(PyExc_BufferError))
+	if (request->protocol || !PyErr_ExceptionMatches(PyExc_BufferError))
 		return -1;
 	PyErr_Clear();
 	return 0;

@@ -1,0 +1,147 @@
+/* Which protocol an object is imported by. */
+#include <string.h>
+
+#include "import/order.h"
+#include "names.h"
+#include "import/import.h"
+
+/*
+ * The order of protocols, from the one that says most of an array to the one that says least. It is the only list of
+ * them: `protocol=` takes the names from here.
+ *
+ * The CUDA Array Interface and DLPack share a place, because the dictionary may be read only once [C14]. It comes first
+ * if it names a stream, because then nothing has to be waited for; else DLPack does.
+ */
+struct bip_protocol {
+	const char *name;
+	bip_importer *importer; /* for protocol= */
+	bip_importer *in_order; /* without protocol=; NULL: the entry above tries it */
+};
+
+static const struct bip_protocol order[] = {
+	{ "native", bip_import_native, bip_import_native },
+	{ "pyopencl", bip_import_pyopencl, bip_import_pyopencl },
+	{ "cuda_array_interface", bip_import_cai, bip_import_cai_or_dlpack },
+	{ "dlpack", bip_import_dlpack, NULL },
+	{ "draft", bip_import_draft, bip_import_draft },
+	{ "buffer", bip_import_buffer, bip_import_buffer },
+	{ "array_struct", bip_import_array_struct, bip_import_array_struct },
+	{ "array_interface", bip_import_array_interface, bip_import_array_interface },
+};
+
+/* "'native', 'pyopencl', ...": a new str, or NULL with an exception. */
+static PyObject *list_names(void)
+{
+	PyObject *text = PyUnicode_FromFormat("'%s'", order[0].name);
+
+	for (size_t i = 1; text && i < Py_ARRAY_LENGTH(order); i++)
+		Py_SETREF(text, PyUnicode_FromFormat("%U, '%s'", text, order[i].name));
+	return text;
+}
+
+static int refuse_protocol(PyObject *value)
+{
+	PyObject *names = list_names();
+
+	if (names)
+		PyErr_Format(PyExc_ValueError, "protocol is %R, not one of %U", value, names);
+	Py_XDECREF(names);
+	return -1;
+}
+
+int bip_read_protocol(PyObject *value, const struct bip_protocol **out)
+{
+	*out = NULL;
+	if (value == Py_None)
+		return 0;
+	for (size_t i = 0; i < Py_ARRAY_LENGTH(order); i++) {
+		if (!PyUnicode_Check(value) || PyUnicode_CompareWithASCIIString(value, order[i].name))
+			continue;
+		*out = &order[i];
+		return 0;
+	}
+	return refuse_protocol(value);
+}
+
+/* Returns numpy.ndarray, which is kept for ever; or NULL without an exception if NumPy has not been imported. */
+static PyTypeObject *load_ndarray(void)
+{
+	PyObject *modules = PySys_GetObject("modules"), *numpy = NULL, *type = NULL;
+
+	if (modules && !bip_item_of(modules, bip_name.numpy, &numpy) && numpy)
+		bip_attribute(numpy, bip_name.ndarray, &type);
+	Py_XDECREF(numpy);
+	PyErr_Clear();
+	if (type && PyType_Check(type))
+		return (PyTypeObject *)type;
+	Py_XDECREF(type);
+	return NULL;
+}
+
+/* Looks for numpy.ndarray once the type, or one of its bases, has that name. */
+static PyTypeObject *find_ndarray(PyTypeObject *type)
+{
+	static PyTypeObject *known;
+
+	for (PyTypeObject *base = type; !known && base; base = base->tp_base)
+		if (strcmp(base->tp_name, "numpy.ndarray") == 0)
+			known = load_ndarray();
+	return known;
+}
+
+/*
+ * Returns true for numpy.ndarray and types derived from it. They speak every protocol of host memory, and some derived
+ * types speak one of them wrongly: a masked array exports DLPack without its mask. bip_import_buffer knows these cases.
+ */
+static int is_ndarray(PyTypeObject *type)
+{
+	PyTypeObject *ndarray = find_ndarray(type);
+
+	return ndarray && (type == ndarray || PyType_IsSubtype(type, ndarray));
+}
+
+static int import_in_order(PyObject *object, const struct bip_request *request, struct bip_found *found)
+{
+	int rc = 0;
+
+	/* A memoryview speaks no other protocol. */
+	if (is_ndarray(Py_TYPE(object)) || PyMemoryView_Check(object))
+		return bip_import_buffer(object, request, found);
+	for (size_t i = 0; i < Py_ARRAY_LENGTH(order) && !rc; i++)
+		if (order[i].in_order)
+			rc = order[i].in_order(object, request, found);
+	return rc;
+}
+
+static int import_by_name(PyObject *object, const struct bip_request *request, struct bip_found *found)
+{
+	if (is_ndarray(Py_TYPE(object)) && bip_refuse_masked(object))
+		return -1;
+	return request->protocol->importer(object, request, found);
+}
+
+static void raise_no_protocol(PyObject *object, const struct bip_protocol *protocol)
+{
+	const char *type = Py_TYPE(object)->tp_name;
+
+	if (protocol)
+		PyErr_Format(PyExc_TypeError, "an object of type %.100s does not speak the protocol '%s'", type,
+			     protocol->name);
+	else
+		PyErr_Format(PyExc_TypeError, "an object of type %.100s speaks no protocol of arrays", type);
+}
+
+int bip_find_array(PyObject *object, const struct bip_request *request, struct bip_found *found)
+{
+	int rc;
+
+	if (PyType_Check(object)) {
+		PyErr_Format(PyExc_TypeError, "a type was given, %.100s, not an object of it",
+			     ((PyTypeObject *)object)->tp_name);
+		return -1;
+	}
+	rc = request->protocol ? import_by_name(object, request, found) : import_in_order(object, request, found);
+	if (rc == 0)
+		raise_no_protocol(object, request->protocol);
+	return rc == 1 ? 0 : -1;
+}
