@@ -101,7 +101,7 @@ static int export(const struct bi_view *view, int version, unsigned flags, struc
 	if (out->strides)
 		out->strides = bi_view_strides(view);
 	if (out->data)
-		bi__memory_show(view->memory);
+		bi__memory_mark_exported(view->memory);
 	return write_stream(view, flags, out, err);
 }
 

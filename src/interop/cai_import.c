@@ -139,8 +139,8 @@ static int import_masked(const struct import *import, const struct bi_cai *cai, 
 		free(owner);
 		return rc;
 	}
-	bi__memory_give_owner((*out)->memory, release_owner, owner);
-	bi__memory_give_owner((*import->options->mask)->memory, release_owner, owner);
+	bi__memory_set_release((*out)->memory, release_owner, owner);
+	bi__memory_set_release((*import->options->mask)->memory, release_owner, owner);
 	return BI_OK;
 }
 
@@ -150,7 +150,7 @@ static int import_plain(const struct import *import, const struct bi_cai *cai, s
 	int rc = import_array(import, cai, out, err);
 
 	if (!rc)
-		bi__memory_give_owner((*out)->memory, import->options->release, import->options->release_data);
+		bi__memory_set_release((*out)->memory, import->options->release, import->options->release_data);
 	return rc;
 }
 

@@ -46,7 +46,7 @@ static int put_place(const struct bi_view *view, struct bi_dl_tensor *out, struc
 		return bi__fail(err, BI_EUNSUPPORTED,
 				"handle kind %d is shared virtual memory, DLPack's OpenCL memory is a cl_mem [D8]",
 				BI_HANDLE_CL_SVM);
-	bi__memory_show(view->memory);
+	bi__memory_mark_exported(view->memory);
 	out->byte_offset = block->kind == BI_HANDLE_CL_MEM ? offset : 0;
 	out->data = (void *)(block->kind == BI_HANDLE_CL_MEM ? block->handle : block->handle + offset);
 	return BI_OK;

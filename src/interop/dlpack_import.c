@@ -235,8 +235,8 @@ static int import_foreign(const struct import *import, struct bi_view **out, str
 	if (rc)
 		return is_wrong_place(rc) ? bi__cite(rc, "E7", err) : rc;
 	if (foreign.handle && !is_on_host(import->tensor) && !foreign.stream && !(options->flags & BI_DLPACK_UNORDERED))
-		bi__memory_expect((*out)->memory);
-	bi__memory_give_owner((*out)->memory, import->release, import->data);
+		bi__memory_mark_pending((*out)->memory);
+	bi__memory_set_release((*out)->memory, import->release, import->data);
 	return BI_OK;
 }
 

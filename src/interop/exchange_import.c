@@ -321,7 +321,7 @@ static int take(struct bi_context *context, struct bi_exchange *exchange, struct
 	}
 	*held = *exchange;
 	exchange->release = NULL;
-	bi__memory_give_owner((*out)->memory, release_import, held);
+	bi__memory_set_release((*out)->memory, release_import, held);
 	return BI_OK;
 }
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/copy/inline.h"
+#include "common/base/inline_limit.h"
 #include "kernels/strided.h"
 
 static cl_int get_text(cl_platform_id platform, cl_device_id device, cl_uint what, size_t size, char *text,
@@ -324,7 +324,7 @@ static int open_own(struct bi__opencl *opencl, const struct bi_device *device, s
 	opencl->version = known->version;
 	opencl->capabilities = known->device.capabilities;
 	opencl->group = known->group;
-	opencl->is_near = !(~opencl->capabilities & (BI_CAP_NATIVE_COPY | BI_CAP_SVM)) && bi__at_once_limit();
+	opencl->is_near = !(~opencl->capabilities & (BI_CAP_NATIVE_COPY | BI_CAP_SVM)) && bi__inline_limit();
 	opencl->context = bi__cl->CreateContext(NULL, 1, &known->id, NULL, NULL, &code);
 	return bi__cl_check(code, "clCreateContext", err);
 }

@@ -29,12 +29,12 @@ static int settle(const struct bi_view *view, struct bi_memory *bytes, int rc, s
 {
 	struct bi_stream *home = view->memory->home;
 	struct bi_error failure;
-	int waited = bi__order_settle(bytes, BI__WAIT_VALUE, &failure);
+	int waited = bi__order_finish_borrowed(bytes, BI__WAIT_VALUE, &failure);
 
 	if (waited && waited != BI_EPRODUCER && home && bi__dispatch_finish(home, NULL) == BI_OK)
 		waited = BI_OK;
 	if (!rc && !waited && bytes->partner == view->memory)
-		bi__order_note_end(view->memory, bytes->partner_epoch);
+		bi__order_note_completion(view->memory, bytes->partner_epoch);
 	if (rc || !waited)
 		return rc;
 	return bi__fail_vendor(err, waited, failure.vendor, "%s", failure.message);
@@ -45,7 +45,7 @@ static int read_into(const struct bi_view *view, void *bytes, size_t nbytes, con
 {
 	struct bi_memory out;
 
-	bi__memory_lend(&out, view->memory->context, bytes, nbytes);
+	bi__memory_borrow(&out, view->memory->context, bytes, nbytes);
 	return settle(view, &out, bi__copy_out(&out, view, operation, err), err);
 }
 
@@ -114,6 +114,6 @@ int bi_view_write(const struct bi_view *view, const void *bytes, size_t nbytes, 
 
 	if (rc)
 		return rc;
-	bi__memory_lend(&in, view->memory->context, (void *)(uintptr_t)bytes, nbytes);
+	bi__memory_borrow(&in, view->memory->context, (void *)(uintptr_t)bytes, nbytes);
 	return settle(view, &in, bi__copy_in(view, &in, "write", err), err);
 }

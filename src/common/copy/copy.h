@@ -6,7 +6,7 @@
 
 int bi__copy(const struct bi_view *dst, const struct bi_view *src, struct bi_stream *stream, const char *operation,
 	     struct bi_error *err);
-/* The same from and to bytes that bi__memory_lend made a memory of: elements in C order. */
+/* The same from and to bytes that bi__memory_borrow made a memory of: elements in C order. */
 int bi__copy_in(const struct bi_view *dst, struct bi_memory *bytes, const char *operation, struct bi_error *err);
 int bi__copy_out(struct bi_memory *bytes, const struct bi_view *src, const char *operation, struct bi_error *err);
 int bi__fill(const struct bi_view *view, const void *element, struct bi_stream *stream, const char *operation,

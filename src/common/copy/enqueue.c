@@ -4,7 +4,7 @@
 #include "common/copy/inline.h"
 #include "common/backend/dispatch.h"
 #include "common/runtime/log.h"
-#include "common/runtime/memory.h"
+#include "common/runtime/retire.h"
 #include "common/runtime/order.h"
 #include "common/base/status.h"
 #include "common/runtime/stream.h"
@@ -35,13 +35,13 @@ struct bi_stream *bi__job_stream(const struct bi__job *job, struct bi_error *err
 }
 
 /* Locked. Device memory first: where its home is also the stream on which host memory was last used, that is enough. */
-int bi__job_begin(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream, struct bi_error *err)
+int bi__job_begin_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream, struct bi_error *err)
 {
 	struct bi_memory *first = from && bi__is_synchronous(to) ? from : to;
 	struct bi_memory *second = first == to ? from : to;
-	int rc = bi__order_begin(first, stream, err);
+	int rc = bi__order_begin_locked(first, stream, err);
 
-	return rc || !second ? rc : bi__order_begin_next(second, first, stream, err);
+	return rc || !second ? rc : bi__order_begin_next_locked(second, first, stream, err);
 }
 
 /* Locked. Whoever sees the end of the work on host memory has seen that of the device memory on the other side. */
@@ -65,18 +65,18 @@ static int prepare(const struct bi__job *job, struct bi_memory *to, struct bi_me
 		rc = bi__order_check_mapped(from, 0, err);
 	if (rc || job->plan.kind == BI__PLAN_NOTHING)
 		return rc;
-	rc = bi__order_check_capture(stream, to, from, err);
+	rc = bi__order_check_capture_locked(stream, to, from, err);
 	/* A producer whose work failed is noticed before anything is enqueued. */
 	if (!rc && from)
-		rc = bi__order_check(from, err);
-	return rc ? rc : bi__job_begin(to, from, stream, err);
+		rc = bi__order_check_failed_locked(from, err);
+	return rc ? rc : bi__job_begin_locked(to, from, stream, err);
 }
 
 /* Locked. Does the stream alone keep the order, so that nothing comes before the work? */
 static int is_prepared(const struct bi_memory *to, const struct bi_memory *from, const struct bi_stream *stream)
 {
-	return !bi__dispatch_captures(stream) && bi__order_is_kept(to, stream) &&
-	       (!from || bi__order_is_kept(from, stream));
+	return !bi__dispatch_captures(stream) && bi__order_is_kept_locked(to, stream) &&
+	       (!from || bi__order_is_kept_locked(from, stream));
 }
 
 /*
@@ -90,9 +90,9 @@ static int execute_locked(const struct bi__job *job, struct bi_stream *stream, c
 	struct bi_memory *from = job->src != to ? job->src : NULL;
 	int rc, to_end, from_end = BI_OK;
 
-	if (bi__at_once_enter(job, to, from)) {
+	if (bi__inline_begin_locked(job, to, from)) {
 		rc = bi__dispatch_copy_at_once(stream, job->operation, &job->plan, to, job->src, element, err);
-		bi__at_once_leave(to, from);
+		bi__inline_end(to, from);
 		return rc;
 	}
 	rc = is_prepared(to, from, stream) ? BI_OK : prepare(job, to, from, stream, err);
@@ -101,9 +101,9 @@ static int execute_locked(const struct bi__job *job, struct bi_stream *stream, c
 	rc = bi__dispatch_copy(stream, job->operation, &job->plan, to, job->src, element,
 			       element ? job->to.dtype.item_size : 0, from ? end : NULL, err);
 	/* Also after a failure: what is already enqueued stays ordered. */
-	to_end = bi__order_end_at(to, NULL, stream, end, rc ? NULL : err);
+	to_end = bi__order_end_at_locked(to, NULL, stream, end, rc ? NULL : err);
 	if (from)
-		from_end = bi__order_end_at(from, to, stream, end, rc || to_end ? NULL : err);
+		from_end = bi__order_end_at_locked(from, to, stream, end, rc || to_end ? NULL : err);
 	if (from)
 		note_partner(to, from);
 	return rc ? rc : to_end ? to_end : from_end;

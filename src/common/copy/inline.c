@@ -1,45 +1,16 @@
 #include "common/copy/inline.h"
 
-#include <stdlib.h>
+#include "common/base/inline_limit.h"
 
-/* To enqueue a command and to have it done by another thread takes as long as to copy about so many bytes. */
-#define DEFAULT_LIMIT ((size_t)16 << 10)
-
-/* A call that returns when its bytes are there waits as long as this many times as many bytes take. */
+/*
+ * A call that waits for its bytes copies this many times as many inline: an enqueued copy would cost it the wait as
+ * well.
+ */
 #define WAITING 16
-
-/* Others who use the same memory wait for the lock meanwhile. */
-#define MOST ((size_t)1 << 20)
-
-/* One more than the limit; 0: not known yet. */
-static atomic_size_t chosen;
-
-static size_t wished_limit(void)
-{
-	const char *text = getenv("BI_AT_ONCE");
-	unsigned long long wish;
-	char *end;
-
-	if (!text || *text < '0' || *text > '9')
-		return DEFAULT_LIMIT;
-	wish = strtoull(text, &end, 10);
-	return *end == '\0' && wish <= MOST ? (size_t)wish : DEFAULT_LIMIT;
-}
-
-size_t bi__at_once_limit(void)
-{
-	size_t limit = atomic_load_explicit(&chosen, memory_order_relaxed);
-
-	if (!limit) {
-		limit = wished_limit() + 1;
-		atomic_store_explicit(&chosen, limit, memory_order_relaxed);
-	}
-	return limit - 1;
-}
 
 static int is_small(const struct bi__job *job, int waits)
 {
-	size_t limit = bi__at_once_limit();
+	size_t limit = bi__inline_limit();
 
 	return job->plan.bytes <= (waits ? limit * WAITING : limit);
 }
@@ -47,14 +18,14 @@ static int is_small(const struct bi__job *job, int waits)
 /* Can nobody else have work on it? */
 static int is_free(const struct bi_memory *memory)
 {
-	return memory->lent || (memory->own && !bi__is_shown(memory) && bi__is_idle(memory) && !memory->readers &&
-				!memory->writers && bi__address(memory));
+	return memory->lent || (memory->own && !bi__is_exported(memory) && !memory->failed && bi__is_idle(memory) &&
+				!memory->readers && !memory->writers && bi__address(memory));
 }
 
 static void leave(struct bi_memory *memory)
 {
 	if (!memory->lent)
-		atomic_fetch_and(&memory->shown, (unsigned char)~BI__AT_ONCE);
+		atomic_fetch_and(&memory->shown, (unsigned char)~BI__MARK_INLINE);
 }
 
 /* 0: somebody was told of it in the meantime. */
@@ -62,10 +33,10 @@ static int enter(struct bi_memory *memory)
 {
 	unsigned char nobody = 0;
 
-	return memory->lent || atomic_compare_exchange_strong(&memory->shown, &nobody, BI__AT_ONCE);
+	return memory->lent || atomic_compare_exchange_strong(&memory->shown, &nobody, BI__MARK_INLINE);
 }
 
-int bi__at_once_enter_near(const struct bi__job *job, struct bi_memory *to, struct bi_memory *from)
+int bi__inline_begin_host_accessible_locked(const struct bi__job *job, struct bi_memory *to, struct bi_memory *from)
 {
 	const int waits = to->lent || (from && from->lent);
 
@@ -79,7 +50,7 @@ int bi__at_once_enter_near(const struct bi__job *job, struct bi_memory *to, stru
 	return 0;
 }
 
-void bi__at_once_leave(struct bi_memory *to, struct bi_memory *from)
+void bi__inline_end(struct bi_memory *to, struct bi_memory *from)
 {
 	leave(to);
 	if (from)

@@ -13,23 +13,17 @@
 #include "common/copy/job.h"
 
 /* The second half of what follows: one of the two is near. */
-int bi__at_once_enter_near(const struct bi__job *job, struct bi_memory *to, struct bi_memory *from);
+int bi__inline_begin_host_accessible_locked(const struct bi__job *job, struct bi_memory *to, struct bi_memory *from);
 
 /*
  * Locked. Can the job be done at once, and is it so small that to enqueue it takes as long? Then who shows one of the
- * memories waits until bi__at_once_leave. `from` may be NULL.
+ * memories waits until bi__inline_end. `from` may be NULL.
  */
-static inline int bi__at_once_enter(const struct bi__job *job, struct bi_memory *to, struct bi_memory *from)
+static inline int bi__inline_begin_locked(const struct bi__job *job, struct bi_memory *to, struct bi_memory *from)
 {
-	return (to->block.near || (from && from->block.near)) && bi__at_once_enter_near(job, to, from);
+	return (to->block.near || (from && from->block.near)) && bi__inline_begin_host_accessible_locked(job, to, from);
 }
 
-void bi__at_once_leave(struct bi_memory *to, struct bi_memory *from);
-
-/*
- * How many bytes at most are copied so, in calls that do not wait anyway: what the environment variable BI_AT_ONCE says
- * when it is needed first, if that is a number up to 1 MiB; else 16 KiB. 0: none, and none in calls that wait either.
- */
-size_t bi__at_once_limit(void);
+void bi__inline_end(struct bi_memory *to, struct bi_memory *from);
 
 #endif

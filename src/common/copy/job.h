@@ -32,7 +32,7 @@ struct bi_stream *bi__job_stream(const struct bi__job *job, struct bi_error *err
 int bi__job_serves(const struct bi_stream *stream, const struct bi_memory *to, const struct bi_memory *from);
 
 /* Locked. Work on `stream` comes after all on both; `from` may be NULL. */
-int bi__job_begin(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream, struct bi_error *err);
+int bi__job_begin_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream, struct bi_error *err);
 
 void bi__job_log(const struct bi__job *job, const struct bi_stream *stream, int rc);
 

@@ -57,13 +57,13 @@ static int enqueue_map(struct bi_map *map, struct bi__fence *fence, struct bi_er
 {
 	struct bi_memory *memory = map->view->memory;
 	size_t nbytes = (size_t)(map->end - map->first);
-	int ended, rc = bi__order_begin(memory, memory->home, err);
+	int ended, rc = bi__order_begin_locked(memory, memory->home, err);
 
 	if (rc)
 		return rc;
 	rc = bi__dispatch_map(memory, (size_t)map->first, nbytes, safe_mode(map), &map->base, fence, err);
 	/* Also after a failure: what is already enqueued stays ordered. */
-	ended = bi__order_end(memory, memory->home, rc ? NULL : err);
+	ended = bi__order_end_locked(memory, memory->home, rc ? NULL : err);
 	if (rc)
 		return rc;
 	map->data = (char *)map->base + (map->view->offset - map->first);
@@ -76,18 +76,18 @@ static int move_copy(struct bi_map *map, int out, struct bi_error *err)
 	struct bi_memory *memory = map->view->memory, *dst = out ? memory : map->copy, *src = out ? map->copy : memory;
 	struct bi_stream *stream = memory->home;
 	struct bi__plan plan;
-	int ended, copy_ended, rc = bi__order_check_capture(stream, memory, map->copy, err);
+	int ended, copy_ended, rc = bi__order_check_capture_locked(stream, memory, map->copy, err);
 
 	if (!rc)
-		rc = bi__order_begin(memory, stream, err);
+		rc = bi__order_begin_locked(memory, stream, err);
 	if (!rc)
-		rc = bi__order_begin_next(map->copy, memory, stream, err);
+		rc = bi__order_begin_next_locked(map->copy, memory, stream, err);
 	if (rc)
 		return rc;
 	bi__plan_bytes(&plan, out ? map->first : 0, out ? 0 : map->first, (size_t)(map->end - map->first));
 	rc = bi__dispatch_copy(stream, out ? "unmap" : "map", &plan, dst, src, NULL, 0, NULL, err);
-	ended = bi__order_end(memory, stream, rc ? NULL : err);
-	copy_ended = bi__order_end_next(map->copy, memory, stream, rc || ended ? NULL : err);
+	ended = bi__order_end_locked(memory, stream, rc ? NULL : err);
+	copy_ended = bi__order_end_next_locked(map->copy, memory, stream, rc || ended ? NULL : err);
 	return rc ? rc : ended ? ended : copy_ended;
 }
 
@@ -101,7 +101,7 @@ static int unmap(struct bi_map *map, struct bi_error *err)
 	leave(memory, map->mode);
 	if (map->base) {
 		rc = bi__dispatch_unmap(memory, map->base, err);
-		end = bi__order_end(memory, memory->home, rc ? NULL : err);
+		end = bi__order_end_locked(memory, memory->home, rc ? NULL : err);
 	} else if (map->copy && map->mode & BI_MAP_WRITE) {
 		rc = move_copy(map, 1, err);
 	}

@@ -2,7 +2,7 @@
 #include "common/copy/job.h"
 
 #include "common/backend/dispatch.h"
-#include "common/runtime/memory.h"
+#include "common/runtime/retire.h"
 #include "common/runtime/order.h"
 #include "common/base/status.h"
 #include "common/runtime/stream.h"
@@ -45,9 +45,9 @@ int bi__job_check_steps(const struct bi__job *job, struct bi_error *err)
 	if (!rc && from != to)
 		rc = bi__order_check_mapped(from, 0, err);
 	if (!rc)
-		rc = bi__order_check(to, err);
+		rc = bi__order_check_failed_locked(to, err);
 	if (!rc)
-		rc = bi__order_check(from, err);
+		rc = bi__order_check_failed_locked(from, err);
 	bi__order_unlock(to, from);
 	return rc;
 }
@@ -93,23 +93,23 @@ static int begin_legs(const struct chain *chain, struct bi_stream *stream, struc
 	if (!rc && other)
 		rc = bi__order_check_mapped(other, 0, err);
 	if (!rc)
-		rc = bi__order_check_capture(stream, chain->to, other, err);
+		rc = bi__order_check_capture_locked(stream, chain->to, other, err);
 	if (!rc && other)
-		rc = bi__order_check(other, err);
+		rc = bi__order_check_failed_locked(other, err);
 	if (!rc)
-		rc = bi__job_begin(chain->to, other, stream, err);
-	return rc ? rc : bi__order_begin_next(chain->between, chain->neighbour, stream, err);
+		rc = bi__job_begin_locked(chain->to, other, stream, err);
+	return rc ? rc : bi__order_begin_next_locked(chain->between, chain->neighbour, stream, err);
 }
 
 /* Locked. */
 static int end_legs(const struct chain *chain, struct bi_stream *stream, struct bi_error *err)
 {
-	int rc = bi__order_end(chain->to, stream, err), ended = BI_OK;
+	int rc = bi__order_end_locked(chain->to, stream, err), ended = BI_OK;
 
 	if (chain->from != chain->to)
-		ended = bi__order_end_next(chain->from, chain->to, stream, rc ? NULL : err);
+		ended = bi__order_end_next_locked(chain->from, chain->to, stream, rc ? NULL : err);
 	rc = rc ? rc : ended;
-	ended = bi__order_end_next(chain->between, chain->neighbour, stream, rc ? NULL : err);
+	ended = bi__order_end_next_locked(chain->between, chain->neighbour, stream, rc ? NULL : err);
 	return rc ? rc : ended;
 }
 

@@ -4,7 +4,7 @@
 
 #include "common/backend/dispatch.h"
 #include "common/runtime/log.h"
-#include "common/runtime/memory.h"
+#include "common/runtime/retire.h"
 #include "common/runtime/pool.h"
 #include "common/backend/registry.h"
 #include "common/runtime/report.h"
@@ -237,7 +237,7 @@ int bi_context_open(const struct bi_options *options, struct bi_context **out, s
 static void empty(struct bi_context *context)
 {
 	if (context->pool.oldest)
-		bi__pool_trim(context, 0);
+		bi__memory_trim_pool(context, 0);
 	bi__memory_reap(context, BI__REAP_WAIT);
 	if (context->pieces.first)
 		bi__staging_trim(context);
@@ -326,7 +326,7 @@ int bi_context_trim(struct bi_context *context, size_t keep, struct bi_error *er
 	if (bi__dispatch_alive(context, err))
 		return BI_EFORK;
 	bi__memory_reap(context, BI__REAP_ALL);
-	bi__pool_trim(context, keep);
+	bi__memory_trim_pool(context, keep);
 	/* The host keeps no pieces, and nobody waits for the lock of its pool (pool.c), which is that of pieces too. */
 	if (keep == 0 && !context->device.backend->synchronous)
 		bi__staging_trim(context);

@@ -1,6 +1,6 @@
 #include "common/runtime/memory.h"
 
-#include <limits.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +8,7 @@
 #include "common/backend/dispatch.h"
 #include "common/runtime/order.h"
 #include "common/runtime/pool.h"
+#include "common/runtime/retire.h"
 #include "common/backend/registry.h"
 
 #define WRAP_FLAGS ((unsigned)(BI_WRAP_READONLY | BI_WRAP_STEAL | BI_WRAP_UNORDERED | BI_WRAP_UNCHECKED))
@@ -53,13 +54,7 @@ static void *room_for(const struct bi_foreign *foreign, size_t behind)
 	return fits && is_safe ? foreign->room : NULL;
 }
 
-static void free_memory(struct bi_memory *memory)
-{
-	if (!memory->lodged)
-		free(memory);
-}
-
-void bi__memory_lend(struct bi_memory *memory, struct bi_context *context, void *bytes, size_t nbytes)
+void bi__memory_borrow(struct bi_memory *memory, struct bi_context *context, void *bytes, size_t nbytes)
 {
 	init(memory, context, bi__registry_host());
 	memory->block.kind = BI_HANDLE_HOST;
@@ -105,29 +100,6 @@ int bi__memory_new(struct bi_context *context, size_t nbytes, enum bi_memory_kin
 	return BI_OK;
 }
 
-/*
- * Of the host's memory only what a host context has, and what is so large that malloc asks the system for new pages
- * each time: their first touch costs more than the copy that does it.
- */
-#define HOST_POOLED_FROM ((size_t)1 << 20)
-
-static int has_pool(const struct bi_context *context, enum bi_memory_kind kind, size_t nbytes)
-{
-	return context->device.backend->cpu_addressable ? nbytes >= HOST_POOLED_FROM : nbytes && kind != BI_MEMORY_HOST;
-}
-
-static int is_pooled(const struct bi_context *context, const struct bi_memory *memory)
-{
-	return memory->own && memory->backend == context->device.backend && !memory->lost && !memory->captured &&
-	       !bi__is_shown(memory) && has_pool(context, memory->block.memory, memory->block.nbytes);
-}
-
-/* The order of the home says nothing to the CPU: what it can address is free when the work on it is done. */
-static int is_pooled_later(const struct bi_memory *memory)
-{
-	return memory->block.host && (memory->pending || memory->tail.context);
-}
-
 /* From the pool, or new with a size that the pool takes back; what is too large for it is as large as it was asked for.
  */
 static int allocate_pooled(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
@@ -165,7 +137,7 @@ static int allocate_patiently(struct bi_context *context, size_t nbytes, enum bi
 	if (rc != BI_ENOMEM)
 		return bi__fail_vendor(err, rc, first.vendor, "%s", first.message);
 	bi__memory_reap(context, BI__REAP_ALL);
-	bi__pool_trim(context, 0);
+	bi__memory_trim_pool(context, 0);
 	return allocate_pooled(context, nbytes, kind, out, err);
 }
 
@@ -184,7 +156,7 @@ int bi_memory_create(struct bi_context *context, size_t nbytes, enum bi_memory_k
 		kind = context->default_memory;
 	if (kind != BI_MEMORY_HOST && bi__dispatch_alive(context, err))
 		return BI_EFORK;
-	if (!has_pool(context, kind, nbytes))
+	if (!bi__pool_serves(context, kind, nbytes))
 		return bi__memory_new(context, nbytes, kind, out, err);
 	return allocate_patiently(context, nbytes, kind, out, err);
 }
@@ -232,9 +204,9 @@ static int keep_events(struct bi_memory *memory, const struct bi_foreign *foreig
 /* Locked. The stream keeps the order from here on; the memory's home, or host memory's tail, comes after it. */
 static int follow_producer(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
-	int rc = bi__order_check_capture(stream, memory, NULL, err);
+	int rc = bi__order_check_capture_locked(stream, memory, NULL, err);
 
-	return rc ? rc : bi__order_end(memory, stream, err);
+	return rc ? rc : bi__order_end_locked(memory, stream, err);
 }
 
 /*
@@ -297,171 +269,21 @@ int bi__memory_wrap(struct bi_context *context, const struct bi_foreign *foreign
 		return rc;
 	}
 	memory->nbytes = memory->block.nbytes;
-	bi__memory_give_owner(memory, foreign->release, foreign->release_data);
+	bi__memory_set_release(memory, foreign->release, foreign->release_data);
 	*out = memory;
 	return BI_OK;
 }
 
-void bi__memory_expect(struct bi_memory *memory)
+void bi__memory_mark_pending(struct bi_memory *memory)
 {
 	memory->pending = 1;
 	atomic_init(&memory->idle, false);
 }
 
-void bi__memory_give_owner(struct bi_memory *memory, bi_release_fn release, void *data)
+void bi__memory_set_release(struct bi_memory *memory, bi_release_fn release, void *data)
 {
 	memory->release = release;
 	memory->release_data = data;
-}
-
-/* Events that no use ever waited for. They hold their context. */
-static void drop_first_use(struct bi_memory *memory)
-{
-	if (!memory->first_use)
-		return;
-	for (size_t i = 0; i < memory->first_use_count; i++)
-		bi_event_release(memory->first_use[i]);
-	free(memory->first_use);
-	memory->first_use = NULL;
-	memory->first_use_count = 0;
-}
-
-void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
-{
-	bi_release_fn release = memory->release;
-	void *data = memory->release_data;
-
-	if (memory->block.handle)
-		bi__dispatch_free(context, memory);
-	/* Most have neither, and are let go often. */
-	if (memory->producer)
-		bi_stream_release(memory->producer);
-	if (memory->unrecorded)
-		bi_stream_release(memory->unrecorded);
-	drop_first_use(memory);
-	bi__fence_clear(&memory->tail);
-	pthread_mutex_destroy(&memory->lock);
-	free_memory(memory);
-	if (release)
-		release(data);
-}
-
-/* Must work end before the memory can be let go? A producer who named his stream has it ordered there. */
-static int is_waited_for(const struct bi_memory *memory)
-{
-	return memory->pending && !memory->producer && !(memory->own && memory->block.alloc_pending);
-}
-
-/* Does the stream that the producer named still have to wait, because it is the home no longer? */
-static int is_owed(const struct bi_memory *memory)
-{
-	return memory->pending && memory->producer && memory->producer != memory->home;
-}
-
-/* The event that must be complete before the memory can be let go; no context if there is none. */
-static int last_work(struct bi_memory *memory, struct bi__fence *out)
-{
-	*out = (struct bi__fence){ NULL, 0 };
-	if (bi__is_synchronous(memory)) {
-		*out = memory->tail;
-		memory->tail = (struct bi__fence){ NULL, 0 };
-		return BI_OK;
-	}
-	if (is_owed(memory))
-		return bi__dispatch_follow(memory->producer, memory->home, NULL);
-	return is_waited_for(memory) ? bi__fence_record(memory->home, out, NULL) : BI_OK;
-}
-
-/* Keeps the memory on the list of the context that works on it. Neither it nor its event holds a reference to it. */
-static void retire(struct bi_context *context, struct bi_memory *memory, uintptr_t event)
-{
-	memory->retire_event = event;
-	memory->next = NULL;
-	pthread_mutex_lock(&context->retired.lock);
-	*(context->retired.oldest ? &context->retired.newest->next : &context->retired.oldest) = memory;
-	context->retired.newest = memory;
-	atomic_fetch_add(&context->retired.count, 1);
-	pthread_mutex_unlock(&context->retired.lock);
-}
-
-/* 1: the event is complete, or another process'; BI_EPRODUCER: it has failed; 0: neither, or the driver cannot say. */
-static int ending(const struct bi__fence *fence)
-{
-	int done = 1, rc = bi__fence_query(fence, &done, NULL);
-
-	if (rc == BI_EPRODUCER)
-		return rc;
-	return rc ? rc == BI_EFORK : done;
-}
-
-/* A driver that cannot say does not keep memory from being let go. */
-static int is_captured(struct bi_stream *stream)
-{
-	uint64_t id;
-	int rc = bi__dispatch_capture(stream, &id, NULL);
-
-	return rc == BI_ECAPTURE || (rc == BI_OK && id != 0);
-}
-
-/*
- * Does letting go have to be put off? A graph may be launched for as long as the context lives, so memory of ours that
- * it uses lives as long; and while the context stream is captured nothing can be recorded on it, or freed in its order.
- */
-static int is_deferred(const struct bi_memory *memory)
-{
-	if (bi__is_synchronous(memory))
-		return 0;
-	if (memory->own && memory->captured)
-		return 1;
-	if (is_owed(memory) && is_captured(memory->producer))
-		return 1;
-	return (is_waited_for(memory) || is_owed(memory) || (memory->own && memory->block.alloc_pending)) &&
-	       is_captured(memory->home);
-}
-
-/* Where no event can be had the home is emptied; where that fails too the memory is lost. */
-static void let_go(struct bi_context *context, struct bi_memory *memory)
-{
-	struct bi__fence work;
-
-	drop_first_use(memory);
-	memory->deferred = is_deferred(memory);
-	if (memory->deferred) {
-		retire(context, memory, 0);
-		return;
-	}
-	if (last_work(memory, &work) && bi__dispatch_finish(memory->home, NULL))
-		memory->lost = 1;
-	if (work.context && !ending(&work)) {
-		retire(work.context, memory, work.event);
-		bi_context_release(work.context);
-		return;
-	}
-	bi__fence_clear(&work);
-	if (!memory->lost)
-		bi__memory_destroy(context, memory);
-}
-
-/* To the pool, to the retired list, or to its end; nowhere if its bytes may be written for ever. */
-static void put_away(struct bi_context *context, struct bi_memory *memory)
-{
-	if (memory->unrecorded && bi__dispatch_alive(memory->unrecorded->context, NULL) == BI_OK) {
-		bi__order_lock(memory, NULL);
-		bi__order_catch_up(memory);
-		bi__order_unlock(memory, NULL);
-	}
-	if (is_pooled(context, memory) && !is_pooled_later(memory))
-		bi__pool_put(context, memory);
-	else if (!memory->lost)
-		let_go(context, memory);
-}
-
-void bi__memory_drop(struct bi_context *context, struct bi_memory *memory)
-{
-	if (memory->block.free_follows && !memory->block.alloc_pending)
-		bi__memory_destroy(context, memory);
-	else
-		let_go(context, memory);
 }
 
 struct bi_memory *bi_memory_retain(struct bi_memory *memory)
@@ -482,7 +304,7 @@ static void end(struct bi_memory *memory)
 	if (is_over)
 		bi__memory_destroy(context, memory);
 	else
-		put_away(context, memory);
+		bi__memory_retire(context, memory);
 	bi_context_release(context);
 }
 
@@ -498,84 +320,14 @@ void bi__memory_leave_room(struct bi_memory *memory)
 		end(memory);
 }
 
-/* What failed work waited for besides may still run, so nobody gets its memory again. */
-static int is_done(struct bi_context *context, struct bi_memory *memory)
+void bi__memory_mark_first_export(struct bi_memory *memory)
 {
-	const struct bi__fence fence = { context, memory->retire_event };
-	int how = memory->deferred ? !is_deferred(memory) : ending(&fence);
+	unsigned char marks = atomic_fetch_or(&memory->shown, BI__MARK_EXPORTED);
 
-	if (how == BI_EPRODUCER)
-		bi__memory_show(memory);
-	return how != 0;
-}
-
-/* The driver may refuse to wait for one event; then its whole stream is waited for. */
-static int wait_until_done(struct bi_context *context, const struct bi_memory *memory)
-{
-	const struct bi__fence fence = { context, memory->retire_event };
-	int rc = bi__fence_block(&fence, BI__WAIT_CLOSE, NULL);
-
-	return rc == BI_OK || rc == BI_EPRODUCER || bi__dispatch_finish(&context->stream, NULL) == BI_OK;
-}
-
-/* How many of the oldest a call looks at on its way. */
-#define SOME 4
-
-/* Unlinks the first retired memory that can go, or the first at all if it will be waited for. */
-static struct bi_memory *next_retired(struct bi_context *context, enum bi__reap how)
-{
-	struct bi_memory *before = NULL, *memory;
-	unsigned left = how == BI__REAP_SOME ? SOME : UINT_MAX;
-
-	pthread_mutex_lock(&context->retired.lock);
-	memory = context->retired.oldest;
-	while (memory && how != BI__REAP_WAIT && !is_done(context, memory)) {
-		before = memory;
-		/* What a graph may use stays for long, and is not in the way of what comes behind it. */
-		left -= !memory->deferred;
-		memory = left ? memory->next : NULL;
-	}
-	if (memory) {
-		*(before ? &before->next : &context->retired.oldest) = memory->next;
-		if (context->retired.newest == memory)
-			context->retired.newest = before;
-		atomic_fetch_sub(&context->retired.count, 1);
-	}
-	pthread_mutex_unlock(&context->retired.lock);
-	return memory;
-}
-
-/* At close no graph is launched any more. One that is still being captured keeps what it uses for ever. */
-static void undefer(struct bi_context *context, struct bi_memory *memory, enum bi__reap how)
-{
-	if (how == BI__REAP_WAIT)
-		memory->captured = 0;
-	/* One that has to wait again goes back to the list. */
-	if (how != BI__REAP_WAIT || !is_deferred(memory))
-		let_go(context, memory);
-}
-
-void bi__memory_reap_retired(struct bi_context *context, enum bi__reap how)
-{
-	struct bi_memory *memory;
-
-	if (bi__dispatch_alive(context, NULL) != BI_OK)
-		return;
-	while (atomic_load_explicit(&context->retired.count, memory_order_relaxed) &&
-	       (memory = next_retired(context, how))) {
-		int is_safe;
-
-		if (memory->deferred) {
-			undefer(context, memory, how);
-			continue;
-		}
-		is_safe = how != BI__REAP_WAIT || wait_until_done(context, memory);
-		bi__dispatch_drop_event(context, memory->retire_event);
-		memory->pending = 0;
-		if (is_safe && how != BI__REAP_WAIT && is_pooled(context, memory))
-			bi__pool_put(context, memory);
-		else if (is_safe)
-			bi__memory_destroy(context, memory);
+	/* Not for the lock, under which others may wait for the device. An inline copy is short. */
+	while (marks & BI__MARK_INLINE) {
+		sched_yield();
+		marks = atomic_load_explicit(&memory->shown, memory_order_acquire);
 	}
 }
 

@@ -36,38 +36,18 @@ void bi__memory_leave_room(struct bi_memory *memory);
 
 /*
  * Makes host memory of bytes that the caller lends for the time of one call, in room that is his. Nobody else ever
- * knows it, it is not retained beyond that, and holds no reference to the context. bi__order_settle is its end.
+ * knows it, it is not retained beyond that, and holds no reference to the context. bi__order_finish_borrowed is its
+ * end.
  */
-void bi__memory_lend(struct bi_memory *memory, struct bi_context *context, void *bytes, size_t nbytes);
-
-/* Lets go for real: driver handle, producer's callback, the struct. Under no lock. */
-void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory);
-
-/* The same for a memory of ours that leaves the pool, when its pending work allows. */
-void bi__memory_drop(struct bi_context *context, struct bi_memory *memory);
+void bi__memory_borrow(struct bi_memory *memory, struct bi_context *context, void *bytes, size_t nbytes);
 
 /* The callback that lets the producer go, for a wrapped memory that has none yet. */
-void bi__memory_give_owner(struct bi_memory *memory, bi_release_fn release, void *data);
+void bi__memory_set_release(struct bi_memory *memory, bi_release_fn release, void *data);
 
 /*
  * The producer has ordered his work before what comes next on the home, but named no stream: there is work pending, and
  * letting go waits for it. For a memory that nobody else knows yet.
  */
-void bi__memory_expect(struct bi_memory *memory);
-
-enum bi__reap {
-	BI__REAP_SOME, /* looks at the oldest few, for the way of every call */
-	BI__REAP_ALL, /* looks at all */
-	BI__REAP_WAIT /* and waits for them: host wait */
-};
-
-void bi__memory_reap_retired(struct bi_context *context, enum bi__reap how);
-
-/* Retired memories whose work is seen to be complete are let go. Nothing in a forked child. */
-static inline void bi__memory_reap(struct bi_context *context, enum bi__reap how)
-{
-	if (atomic_load_explicit(&context->retired.count, memory_order_relaxed))
-		bi__memory_reap_retired(context, how);
-}
+void bi__memory_mark_pending(struct bi_memory *memory);
 
 #endif

@@ -183,8 +183,8 @@ struct bi_view {
 #define BI__HAS_ROOM 0
 #endif
 
-#define BI__SHOWN 1 /* the handle was seen outside: never back to the pool, nor worked on at once */
-#define BI__AT_ONCE 2 /* a thread works on it at once (at_once.h), under the lock */
+#define BI__MARK_EXPORTED 1 /* the handle was seen outside: never back to the pool, nor worked on at once */
+#define BI__MARK_INLINE 2 /* a thread works on it at once (at_once.h), under the lock */
 
 struct bi_memory {
 	atomic_uint refs; /* and BI__ROOM_TAKEN */
@@ -199,13 +199,14 @@ struct bi_memory {
 	bool own; /* allocated by us */
 	bool lodged; /* in room of whoever is told of its end */
 	bool lent; /* for the time of one call, of whose thread it is: it needs no lock */
-	atomic_uchar shown; /* BI__SHOWN and BI__AT_ONCE */
+	atomic_uchar shown; /* BI__MARK_EXPORTED and BI__MARK_INLINE */
 	atomic_bool idle; /* nothing was left to wait for when the lock was dropped; read without it */
 
 	bool pending;
 	bool capturing; /* the step under way enqueues into a graph that is being captured */
 	bool captured; /* some step did */
 	bool checked; /* the step under way has asked whether what it waits for failed */
+	bool failed; /* work on it has failed; work that it waited for may still run, so the memory is not reused */
 	bool lost; /* the end of work can never be known: the memory is never let go */
 	bool used; /* the first use is over; the list is let go when the lock is dropped */
 	atomic_uint readers, writers; /* mappings; changed under the lock, read without it as well */
@@ -292,21 +293,21 @@ static inline int bi__share_events(const struct bi_context *a, const struct bi_c
 }
 
 /* What follows, for a memory of which it is not done yet. Under no lock. */
-void bi__memory_reveal(struct bi_memory *memory);
+void bi__memory_mark_first_export(struct bi_memory *memory);
 
 /*
  * The handle is about to be seen outside: afterwards nothing is done to the memory at once, and nothing is under way.
  * Written once: threads that describe one memory do not fight for its line.
  */
-static inline void bi__memory_show(struct bi_memory *memory)
+static inline void bi__memory_mark_exported(struct bi_memory *memory)
 {
-	if (atomic_load_explicit(&memory->shown, memory_order_acquire) != BI__SHOWN)
-		bi__memory_reveal(memory);
+	if (atomic_load_explicit(&memory->shown, memory_order_acquire) != BI__MARK_EXPORTED)
+		bi__memory_mark_first_export(memory);
 }
 
-static inline int bi__is_shown(const struct bi_memory *memory)
+static inline int bi__is_exported(const struct bi_memory *memory)
 {
-	return atomic_load_explicit(&memory->shown, memory_order_relaxed) & BI__SHOWN;
+	return atomic_load_explicit(&memory->shown, memory_order_relaxed) & BI__MARK_EXPORTED;
 }
 
 /* Nothing is to be waited for. Needs no lock: what other threads do at the same time comes after the question. */

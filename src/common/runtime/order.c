@@ -1,6 +1,5 @@
 #include "common/runtime/order.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,17 +20,6 @@ void bi__order_lock(struct bi_memory *a, struct bi_memory *b)
 	lock(first);
 	if (second && second != first)
 		lock(second);
-}
-
-void bi__memory_reveal(struct bi_memory *memory)
-{
-	unsigned char marks = atomic_fetch_or(&memory->shown, BI__SHOWN);
-
-	/* Not for the lock, under which others may wait for the device: this takes as long as a small copy. */
-	while (marks & BI__AT_ONCE) {
-		sched_yield();
-		marks = atomic_load_explicit(&memory->shown, memory_order_acquire);
-	}
 }
 
 int bi__order_try_lock(struct bi_memory *memory)
@@ -118,12 +106,13 @@ void bi__order_unlock(struct bi_memory *a, struct bi_memory *b)
 		drop(&left);
 }
 
-/* Takes what is pending off the books if nothing was added since `epoch`. Fences are cleared under no lock. */
-static void mark_idle(struct bi_memory *memory, uint64_t epoch)
+/* The memory is idle if nothing was added since `epoch`. Fences are released while no lock is held. */
+static void mark_idle(struct bi_memory *memory, uint64_t epoch, bool has_failed)
 {
 	struct bi__fence old = { NULL, 0 };
 
 	pthread_mutex_lock(&memory->lock);
+	memory->failed |= has_failed;
 	if (memory->epoch == epoch) {
 		old = memory->tail;
 		memory->tail = (struct bi__fence){ NULL, 0 };
@@ -134,10 +123,10 @@ static void mark_idle(struct bi_memory *memory, uint64_t epoch)
 	bi__fence_clear(&old);
 }
 
-void bi__order_note_end(struct bi_memory *memory, uint64_t epoch)
+void bi__order_note_completion(struct bi_memory *memory, uint64_t epoch)
 {
 	if (!bi__is_synchronous(memory))
-		mark_idle(memory, epoch);
+		mark_idle(memory, epoch, false);
 }
 
 static int block_on(struct bi_memory *memory, struct bi__fence *fence, uint64_t epoch, enum bi__wait_reason reason,
@@ -146,11 +135,9 @@ static int block_on(struct bi_memory *memory, struct bi__fence *fence, uint64_t 
 	int rc = bi__fence_block(fence, reason, err);
 
 	bi__fence_clear(fence);
-	/* Work that failed counts as ended; that is told once. What it waited for besides may still run. */
-	if (rc == BI_EPRODUCER)
-		bi__memory_show(memory);
+	/* Work that failed counts as complete. The failure is reported once. */
 	if (!rc || rc == BI_EPRODUCER)
-		mark_idle(memory, epoch);
+		mark_idle(memory, epoch, rc == BI_EPRODUCER);
 	return rc;
 }
 
@@ -161,7 +148,7 @@ static int check_lost(const struct bi_memory *memory, struct bi_error *err)
 	return BI_OK;
 }
 
-int bi__order_check(struct bi_memory *memory, struct bi_error *err)
+int bi__order_check_failed_locked(struct bi_memory *memory, struct bi_error *err)
 {
 	int can_fail = memory->tail.context || memory->first_use_count || memory->lost;
 	int done, rc;
@@ -232,7 +219,8 @@ static int check_member(struct bi_memory *memory, const struct bi_memory *other,
 	return id ? check_outside(memory, err) : BI_OK;
 }
 
-int bi__order_check_capture(struct bi_stream *stream, struct bi_memory *a, struct bi_memory *b, struct bi_error *err)
+int bi__order_check_capture_locked(struct bi_stream *stream, struct bi_memory *a, struct bi_memory *b,
+				   struct bi_error *err)
 {
 	uint64_t id;
 	int rc = bi__dispatch_alive(stream->context, err);
@@ -256,7 +244,7 @@ static int wait_fence(struct bi_stream *stream, const struct bi__fence *fence, s
 
 static int wait_first_use(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
-	int rc = bi__order_check(memory, err);
+	int rc = bi__order_check_failed_locked(memory, err);
 
 	/* In a capture they are complete. */
 	for (size_t i = 0; i < memory->first_use_count && !rc && !memory->capturing; i++)
@@ -338,7 +326,7 @@ static inline int record_end(struct bi_memory *memory, const struct bi_memory *f
 	return shares_home(memory, first) ? BI_OK : follow(memory->home, stream, err);
 }
 
-void bi__order_catch_up(struct bi_memory *memory)
+void bi__order_catch_up_locked(struct bi_memory *memory)
 {
 	if (!memory->unrecorded)
 		return;
@@ -349,12 +337,12 @@ void bi__order_catch_up(struct bi_memory *memory)
 	memory->checked = 0;
 }
 
-int bi__order_begin_next(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
-			 struct bi_error *err)
+int bi__order_begin_next_locked(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
+				struct bi_error *err)
 {
 	int rc;
 
-	bi__order_catch_up(memory);
+	bi__order_catch_up_locked(memory);
 	if (is_settled(memory))
 		return BI_OK;
 	rc = wait_first_use(memory, stream, err);
@@ -367,29 +355,29 @@ int bi__order_begin_next(struct bi_memory *memory, const struct bi_memory *first
 	return follow(stream, memory->home, err);
 }
 
-int bi__order_begin(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+int bi__order_begin_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
-	return bi__order_begin_next(memory, NULL, stream, err);
+	return bi__order_begin_next_locked(memory, NULL, stream, err);
 }
 
-int bi__order_end(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+int bi__order_end_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
-	return bi__order_end_at(memory, NULL, stream, NULL, err);
+	return bi__order_end_at_locked(memory, NULL, stream, NULL, err);
 }
 
-int bi__order_end_next(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
-		       struct bi_error *err)
+int bi__order_end_next_locked(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
+			      struct bi_error *err)
 {
-	return bi__order_end_at(memory, first, stream, NULL, err);
+	return bi__order_end_at_locked(memory, first, stream, NULL, err);
 }
 
-int bi__order_end_at(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
-		     struct bi__fence *end, struct bi_error *err)
+int bi__order_end_at_locked(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
+			    struct bi__fence *end, struct bi_error *err)
 {
 	int rc;
 
 	if (memory->unrecorded)
-		bi__order_catch_up(memory);
+		bi__order_catch_up_locked(memory);
 	rc = record_end(memory, first, stream, end, err);
 	memory->epoch++;
 	memory->checked = 0;
@@ -398,21 +386,21 @@ int bi__order_end_at(struct bi_memory *memory, const struct bi_memory *first, st
 		memory->unrecorded = bi_stream_retain(stream);
 	/* On another thread it would be another stream. */
 	if (rc && stream->queue.per_thread)
-		bi__order_catch_up(memory);
+		bi__order_catch_up_locked(memory);
 	return rc;
 }
 
-int bi__order_absorb(struct bi_memory *memory, struct bi_error *err)
+int bi__order_wait_first_use_locked(struct bi_memory *memory, struct bi_error *err)
 {
 	struct bi_stream *stream = memory->home ? memory->home : &memory->context->stream;
 	int rc;
 
 	if (!memory->first_use_count)
 		return BI_OK;
-	rc = bi__order_check_capture(stream, memory, NULL, err);
+	rc = bi__order_check_capture_locked(stream, memory, NULL, err);
 	if (!rc)
-		rc = bi__order_begin(memory, stream, err);
-	return rc ? rc : bi__order_end(memory, stream, err);
+		rc = bi__order_begin_locked(memory, stream, err);
+	return rc ? rc : bi__order_end_locked(memory, stream, err);
 }
 
 /* An event behind all work on the memory, or no context if nothing is pending. */
@@ -421,10 +409,10 @@ static int end_of_work(struct bi_memory *memory, struct bi__fence *out, uint64_t
 	int rc;
 
 	bi__order_lock(memory, NULL);
-	bi__order_catch_up(memory);
+	bi__order_catch_up_locked(memory);
 	rc = check_lost(memory, err);
 	if (!rc)
-		rc = bi__order_absorb(memory, err);
+		rc = bi__order_wait_first_use_locked(memory, err);
 	if (!rc && memory->pending)
 		rc = bi__dispatch_refuse_capture(memory->home, "its work cannot be waited for", err);
 	*epoch = memory->epoch;
@@ -448,14 +436,14 @@ int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason,
 	return rc ? rc : block_on(memory, &fence, epoch, reason, err);
 }
 
-int bi__order_settle(struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err)
+int bi__order_finish_borrowed(struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err)
 {
 	struct leftovers left;
 	int rc;
 
 	if (bi__is_idle(memory))
 		return BI_OK;
-	bi__order_catch_up(memory);
+	bi__order_catch_up_locked(memory);
 	rc = check_lost(memory, err);
 	if (!rc)
 		rc = bi__fence_block(&memory->tail, reason, err);
@@ -467,12 +455,12 @@ int bi__order_settle(struct bi_memory *memory, enum bi__wait_reason reason, stru
 	return rc;
 }
 
-struct bi_context *bi__order_keeper(struct bi_memory *memory, struct bi_context *keeper)
+struct bi_context *bi__order_keep_last_use(struct bi_memory *memory, struct bi_context *keeper)
 {
 	struct bi_context *worker, *before = NULL;
 
 	bi__order_lock(memory, NULL);
-	bi__order_catch_up(memory);
+	bi__order_catch_up_locked(memory);
 	worker = memory->tail.context;
 	if (worker && worker != keeper && bi__same_space(worker, keeper)) {
 		before = worker;
@@ -492,176 +480,4 @@ int bi__order_check_mapped(const struct bi_memory *memory, int writes, struct bi
 	if (writes && readers)
 		return bi__fail(err, BI_EBUSY, "the memory is mapped for reading (mappings: %u)", readers);
 	return BI_OK;
-}
-
-static int check_reach(const struct bi_view *view, const struct bi_stream *stream, struct bi_error *err)
-{
-	if (!bi__is_cpu_addressable(view->memory) && !bi__stream_reaches(stream, view->memory))
-		return bi__fail(err, BI_EINVAL, "the stream of device %s cannot reach memory of %s",
-				stream->context->device.info->spec, view->memory->context->device.info->spec);
-	return BI_OK;
-}
-
-static int check_use(const struct bi_stream *stream, const struct bi_use *use, size_t index, struct bi_error *err)
-{
-	if (!use->view)
-		return bi__fail(err, BI_EINVAL, "uses[%zu].view is NULL", index);
-	if (!(use->access & BI_ACCESS_READ_WRITE) || use->access & ~(unsigned)BI_ACCESS_READ_WRITE)
-		return bi__fail(err, BI_EINVAL, "uses[%zu].access is %u, not BI_ACCESS_READ, _WRITE or _READ_WRITE",
-				index, use->access);
-	if (use->access & BI_ACCESS_WRITE && use->view->flags & BI_VIEW_READONLY)
-		return bi__fail(err, BI_EREADONLY, "uses[%zu] writes to a read-only view", index);
-	return check_reach(use->view, stream, err);
-}
-
-static int check_use_mapped(const struct bi_use *use, struct bi_error *err)
-{
-	return bi__order_check_mapped(use->view->memory, (use->access & BI_ACCESS_WRITE) != 0, err);
-}
-
-static int check_uses(const struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err)
-{
-	int rc;
-
-	if (!stream || (!uses && count))
-		return bi__fail(err, BI_EINVAL, "stream or uses is NULL");
-	for (size_t i = 0; i < count; i++) {
-		rc = check_use(stream, &uses[i], i, err);
-		if (rc)
-			return rc;
-	}
-	return bi__dispatch_alive(stream->context, err);
-}
-
-static int begin_work_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
-{
-	int is_idle = !memory->pending && !memory->tail.context && !memory->first_use_count;
-	int rc = is_idle ? BI_OK : bi__order_check_capture(stream, memory, NULL, err);
-
-	return rc ? rc : bi__order_begin(memory, stream, err);
-}
-
-static int begin_use(struct bi_stream *stream, const struct bi_use *use, struct bi_error *err)
-{
-	struct bi_memory *memory = use->view->memory;
-	int rc;
-
-	if (bi__is_idle(memory))
-		return BI_OK;
-	bi__order_lock(memory, NULL);
-	rc = check_use_mapped(use, err);
-	if (!rc)
-		rc = begin_work_locked(memory, stream, err);
-	bi__order_unlock(memory, NULL);
-	return rc;
-}
-
-int bi_use_begin(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err)
-{
-	int rc = check_uses(stream, uses, count, err);
-
-	for (size_t i = 0; i < count && !rc; i++)
-		rc = check_use_mapped(&uses[i], err);
-	for (size_t i = 0; i < count && !rc; i++)
-		rc = begin_use(stream, &uses[i], err);
-	return rc;
-}
-
-/* Enqueues waits for the work that the end of the stream does not cover yet, then records the end. */
-static int end_work_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
-{
-	int rc;
-
-	if (bi__is_unordered(memory))
-		return BI_OK;
-	bi__order_catch_up(memory);
-	rc = bi__order_check_capture(stream, memory, NULL, err);
-	if (!rc && (memory->first_use_count || memory->tail.context))
-		rc = bi__order_begin(memory, stream, err);
-	if (!rc)
-		return bi__order_end(memory, stream, err);
-	/* The work is on the stream all the same. The caller deals with a failed producer and with a capture. */
-	if (rc != BI_EPRODUCER && rc != BI_ECAPTURE && bi__dispatch_finish(stream, NULL))
-		memory->lost = 1;
-	return rc;
-}
-
-static int end_use(struct bi_stream *stream, const struct bi_use *use, struct bi_error *err)
-{
-	struct bi_memory *memory = use->view->memory;
-	int rc;
-
-	bi__order_lock(memory, NULL);
-	rc = end_work_locked(memory, stream, err);
-	bi__order_unlock(memory, NULL);
-	return rc;
-}
-
-/* A failure for one memory does not stop the loop, because the stream has work on all of them. */
-int bi_use_end(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err)
-{
-	int rc = check_uses(stream, uses, count, err);
-	int failed = BI_OK;
-
-	if (rc)
-		return rc;
-	for (size_t i = 0; i < count; i++) {
-		rc = end_use(stream, &uses[i], failed ? NULL : err);
-		failed = failed ? failed : rc;
-	}
-	return failed;
-}
-
-/*
- * Locked. The new home waits for the old one first: a failure leaves everything as it was. From then on the consumer
- * works there and tells nobody, so there is always something pending.
- */
-static int rehome(struct bi_memory *memory, struct bi_stream *home, struct bi_error *err)
-{
-	int rc = begin_work_locked(memory, home, err);
-
-	if (rc)
-		return rc;
-	memory->home = home;
-	rc = bi__order_check_capture(home, memory, NULL, err);
-	return rc ? rc : bi__order_end(memory, home, err);
-}
-
-int bi_view_rehome(const struct bi_view *view, struct bi_error *err)
-{
-	struct bi_memory *memory = view ? view->memory : NULL;
-	int rc;
-
-	if (!view)
-		return bi__fail(err, BI_EINVAL, "view is NULL");
-	rc = bi__dispatch_reachable(memory, err);
-	if (rc || bi__is_synchronous(memory) || bi__is_unordered(memory))
-		return rc;
-	bi__order_lock(memory, NULL);
-	rc = rehome(memory, &memory->context->stream, err);
-	bi__order_unlock(memory, NULL);
-	return rc;
-}
-
-int bi_view_is_idle(const struct bi_view *view)
-{
-	return bi__is_idle(view->memory);
-}
-
-/*
- * What the producer has on his own stream is not ours to wait for. Needs no lock: of what is read only the home changes
- * once others know the memory, at once and from the producer's stream to another.
- */
-int bi_view_releases_at_once(const struct bi_view *view)
-{
-	const struct bi_memory *memory = view->memory;
-
-	return bi__is_idle(memory) || (!memory->own && memory->producer && memory->home == memory->producer);
-}
-
-int bi_view_synchronize(const struct bi_view *view, struct bi_error *err)
-{
-	if (!view)
-		return bi__fail(err, BI_EINVAL, "view is NULL");
-	return bi__order_synchronize(view->memory, BI__WAIT_SYNCHRONIZE, err);
 }

@@ -17,42 +17,43 @@ int bi__order_try_lock(struct bi_memory *memory);
  * Locked; first of all in a step that uses the stream. Streams that work together belong to the same graph capture, or
  * all of them to none, and nothing outside of a capture is waited for in it: else BI_ECAPTURE. `b` may be NULL.
  */
-int bi__order_check_capture(struct bi_stream *stream, struct bi_memory *a, struct bi_memory *b, struct bi_error *err);
+int bi__order_check_capture_locked(struct bi_stream *stream, struct bi_memory *a, struct bi_memory *b,
+				   struct bi_error *err);
 
 /*
  * Locked. BI_EPRODUCER if an event has failed that the next use would wait for. The driver is asked once in a step,
  * until the step adds work of its own.
  */
-int bi__order_check(struct bi_memory *memory, struct bi_error *err);
+int bi__order_check_failed_locked(struct bi_memory *memory, struct bi_error *err);
 
 /*
  * Locked. Work that is enqueued on `stream` next comes after all work on the memory. BI_EPRODUCER if that has failed.
  * Host memory with device work that the stream cannot wait for on the device is waited for here: the host wait of
  * "two backends".
  */
-int bi__order_begin(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err);
+int bi__order_begin_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err);
 
 /* The same for another memory of the step, after that for `first`: a home that they share is waited for once. */
-int bi__order_begin_next(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
-			 struct bi_error *err);
+int bi__order_begin_next_locked(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
+				struct bi_error *err);
 
 /*
  * Locked. An end that could not be recorded is recorded now; where the driver still refuses it is waited for (host
  * wait), and where that fails too the memory is lost: nobody gets its bytes again.
  */
-void bi__order_catch_up(struct bi_memory *memory);
+void bi__order_catch_up_locked(struct bi_memory *memory);
 
 /*
  * Locked. The events of the first use are waited for now, on the home (host memory: on the context stream), so that
  * they are work on the memory like any other.
  */
-int bi__order_absorb(struct bi_memory *memory, struct bi_error *err);
+int bi__order_wait_first_use_locked(struct bi_memory *memory, struct bi_error *err);
 
 /*
  * Locked. Is all that was enqueued on the memory on that very stream, which keeps its order by itself, and nothing to
  * be refused, reported or made up for? Then none of the functions here that come before work would do anything.
  */
-static inline int bi__order_is_kept(const struct bi_memory *memory, const struct bi_stream *stream)
+static inline int bi__order_is_kept_locked(const struct bi_memory *memory, const struct bi_stream *stream)
 {
 	return !memory->readers && !memory->writers && !memory->tail.context && !memory->first_use_count &&
 	       !memory->unrecorded && !memory->lost &&
@@ -69,35 +70,35 @@ int bi__order_check_mapped(const struct bi_memory *memory, int writes, struct bi
  * Locked. Whatever is enqueued next on the memory's home comes after what is on `stream` now. If the driver fails, that
  * is made up for by whatever needs it next.
  */
-int bi__order_end(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err);
+int bi__order_end_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err);
 
 /* The same for another memory of the step, after that for `first`: a home that they share waits once. */
-int bi__order_end_next(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
-		       struct bi_error *err);
+int bi__order_end_next_locked(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
+			      struct bi_error *err);
 
 /*
  * The same where `end` (may be NULL) is an event behind the work, if the driver made one with it: it becomes the tail
  * of host memory, and is taken then. Without one, and for device memory, as above.
  */
-int bi__order_end_at(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
-		     struct bi__fence *end, struct bi_error *err);
+int bi__order_end_at_locked(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
+			    struct bi__fence *end, struct bi_error *err);
 
 /*
  * The context whose work on host memory is to be waited for, or NULL. Where that shares events with `keeper` it is
  * `keeper` from now on, which can ask for them as well.
  */
-struct bi_context *bi__order_keeper(struct bi_memory *memory, struct bi_context *keeper);
+struct bi_context *bi__order_keep_last_use(struct bi_memory *memory, struct bi_context *keeper);
 
 /* Host wait until nothing is pending on the memory. Asks the driver nothing if nothing is. */
 int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err);
 
 /*
- * Host wait for the work on lent bytes (bi__memory_lend), which are the caller's again afterwards: they refer to
+ * Host wait for the work on lent bytes (bi__memory_borrow), which are the caller's again afterwards: they refer to
  * nothing any more, whatever is returned. On an error other than BI_EPRODUCER work may still use them.
  */
-int bi__order_settle(struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err);
+int bi__order_finish_borrowed(struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err);
 
 /* The calling thread has seen the end of the work that made the epoch: nothing is pending if none came after it. */
-void bi__order_note_end(struct bi_memory *memory, uint64_t epoch);
+void bi__order_note_completion(struct bi_memory *memory, uint64_t epoch);
 
 #endif

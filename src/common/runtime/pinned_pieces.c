@@ -4,6 +4,7 @@
 
 #include "common/backend/dispatch.h"
 #include "common/runtime/memory.h"
+#include "common/runtime/retire.h"
 #include "common/runtime/order.h"
 #include "common/runtime/pool.h"
 
@@ -43,7 +44,7 @@ static int make(struct bi_context *context, struct bi__pinned_piece **out, struc
 		bi_context_release(context);
 		/* Not to the pool: nobody knows what has become of the mapping. */
 		if (rc)
-			bi__memory_drop(context, piece->pinned);
+			bi__memory_destroy_when_done(context, piece->pinned);
 	}
 	if (rc) {
 		free(piece);
@@ -60,7 +61,7 @@ static void destroy(struct bi__pinned_piece *piece)
 		bi__dispatch_unmap(piece->pinned, piece->bytes, NULL);
 		piece->pinned->context = NULL;
 	}
-	bi__memory_drop(piece->context, piece->pinned);
+	bi__memory_destroy_when_done(piece->context, piece->pinned);
 	free(piece);
 }
 
@@ -125,7 +126,7 @@ static int make_patiently(struct bi_context *context, struct bi__pinned_piece **
 		return BI_OK;
 	if (rc != BI_ENOMEM)
 		return bi__fail_vendor(err, rc, first.vendor, "%s", first.message);
-	bi__pool_trim(context, 0);
+	bi__memory_trim_pool(context, 0);
 	return make(context, out, err);
 }
 
@@ -160,7 +161,7 @@ void bi__staging_give(struct bi_memory *memory)
 	if (!memory)
 		return;
 	piece = memory->release_data;
-	worker = bi__order_keeper(memory, piece->context);
+	worker = bi__order_keep_last_use(memory, piece->context);
 	/* It will be the worker's to keep until the work is done, and the piece is this context's. */
 	if (worker && worker != piece->context &&
 	    (worker->device.backend != piece->context->device.backend ||

@@ -2,13 +2,19 @@
 
 #include <stdlib.h>
 
-#include "common/runtime/memory.h"
-
-/* Below this all sizes share one class. */
+/* All sizes up to this share one class. */
 #define SMALLEST ((size_t)256)
 
-/* Eight classes to each power of two: at most an eighth of a block is waste. The shift that divides by a step. */
-static int shift_of(size_t nbytes)
+/* Smaller memory of a host context is not pooled: malloc reuses it without touching new pages. */
+#define HOST_SMALLEST ((size_t)1 << 20)
+
+int bi__pool_serves(const struct bi_context *context, enum bi_memory_kind kind, size_t nbytes)
+{
+	return context->device.backend->cpu_addressable ? nbytes >= HOST_SMALLEST : nbytes && kind != BI_MEMORY_HOST;
+}
+
+/* Returns the shift that divides by a step of the classes: eight steps to each power of two. */
+static int step_shift(size_t nbytes)
 {
 	return 63 - __builtin_clzll((unsigned long long)nbytes) - 3;
 }
@@ -21,16 +27,16 @@ size_t bi__pool_round(size_t nbytes)
 		return SMALLEST;
 	if (nbytes > SIZE_MAX / 4)
 		return 0;
-	step = (size_t)1 << shift_of(nbytes);
+	step = (size_t)1 << step_shift(nbytes);
 	return (nbytes + step - 1) & ~(step - 1);
 }
 
-/* Index of a rounded size, which is 8 to 15 steps. */
+/* Index of the class of a rounded size, which is 8 to 15 steps. */
 static size_t class_of(size_t rounded)
 {
-	int shift = shift_of(rounded);
+	int shift = step_shift(rounded);
 
-	return 8 * (size_t)(shift - shift_of(SMALLEST)) + (rounded >> shift) - 8;
+	return 8 * (size_t)(shift - step_shift(SMALLEST)) + (rounded >> shift) - 8;
 }
 
 void bi__pool_init(struct bi__pool *pool, size_t limit)
@@ -49,7 +55,7 @@ void bi__pool_finish(struct bi__pool *pool)
 	free(pool->classes);
 }
 
-static void link_class(struct bi_memory **class, struct bi_memory *memory)
+static void link_into_class(struct bi_memory **class, struct bi_memory *memory)
 {
 	memory->link = class;
 	memory->next = *class;
@@ -58,7 +64,7 @@ static void link_class(struct bi_memory **class, struct bi_memory *memory)
 	*class = memory;
 }
 
-static void unlink_class(struct bi_memory *memory)
+static void unlink_from_class(struct bi_memory *memory)
 {
 	*memory->link = memory->next;
 	if (memory->next)
@@ -66,26 +72,26 @@ static void unlink_class(struct bi_memory *memory)
 	memory->next = NULL;
 }
 
-static void unlink_age(struct bi__pool *pool, struct bi_memory *memory)
+static void unlink_from_ages(struct bi__pool *pool, struct bi_memory *memory)
 {
 	*(memory->older ? &memory->older->newer : &pool->oldest) = memory->newer;
 	*(memory->newer ? &memory->newer->older : &pool->newest) = memory->older;
 	memory->older = memory->newer = NULL;
 }
 
-/* Locked. */
-static void take_out(struct bi__pool *pool, struct bi_memory *memory)
+static void take_out_locked(struct bi__pool *pool, struct bi_memory *memory)
 {
-	unlink_class(memory);
-	unlink_age(pool, memory);
+	unlink_from_class(memory);
+	unlink_from_ages(pool, memory);
 	pool->bytes -= memory->block.nbytes;
 }
 
 /*
- * That of a host context is only tried: in a forked child a thread that is not there may have it, and without a pool
- * the host still has memory. Contexts of devices are refused before. 0: not locked.
+ * Returns 0 if the lock could not be had. The lock of a host context is only tried: in a forked child a thread that
+ * does not exist there may hold it, and the host has memory without a pool. Contexts of other devices are refused
+ * earlier.
  */
-static int lock(struct bi_context *context)
+static int lock_pool(struct bi_context *context)
 {
 	if (bi__survives_fork(context->device.backend))
 		return pthread_mutex_trylock(&context->pool.lock) == 0;
@@ -98,13 +104,13 @@ struct bi_memory *bi__pool_take(struct bi_context *context, enum bi_memory_kind 
 	struct bi__pool *pool = &context->pool;
 	struct bi_memory *memory;
 
-	if (!lock(context))
+	if (!lock_pool(context))
 		return NULL;
 	memory = pool->classes ? pool->classes[class_of(rounded)] : NULL;
 	while (memory && memory->block.memory != kind)
 		memory = memory->next;
 	if (memory) {
-		take_out(pool, memory);
+		take_out_locked(pool, memory);
 		pool->hits++;
 	} else {
 		pool->misses++;
@@ -113,22 +119,21 @@ struct bi_memory *bi__pool_take(struct bi_context *context, enum bi_memory_kind 
 	return memory;
 }
 
-/* Locked. The oldest one, if more than `keep` bytes are there. */
-static struct bi_memory *take_oldest(struct bi__pool *pool, size_t keep)
+static struct bi_memory *take_oldest_locked(struct bi__pool *pool, size_t keep)
 {
 	struct bi_memory *memory = pool->bytes > keep ? pool->oldest : NULL;
 
 	if (memory)
-		take_out(pool, memory);
+		take_out_locked(pool, memory);
 	return memory;
 }
 
-/* Locked. 0: no memory for the classes, which most contexts never need. */
-static int put_in(struct bi__pool *pool, struct bi_memory *memory)
+/* Returns 0 if there is no memory for the classes. They are allocated late because most contexts never need them. */
+static int put_locked(struct bi__pool *pool, struct bi_memory *memory)
 {
 	if (!pool->classes && !(pool->classes = calloc(BI__POOL_CLASSES, sizeof(*pool->classes))))
 		return 0;
-	link_class(&pool->classes[class_of(memory->block.nbytes)], memory);
+	link_into_class(&pool->classes[class_of(memory->block.nbytes)], memory);
 	memory->older = pool->newest;
 	memory->newer = NULL;
 	*(pool->newest ? &pool->newest->newer : &pool->oldest) = memory;
@@ -137,34 +142,25 @@ static int put_in(struct bi__pool *pool, struct bi_memory *memory)
 	return 1;
 }
 
-void bi__pool_put(struct bi_context *context, struct bi_memory *memory)
+struct bi_memory *bi__pool_put(struct bi_context *context, struct bi_memory *memory)
 {
 	struct bi__pool *pool = &context->pool;
-	struct bi_memory *oldest;
+	struct bi_memory *rejected;
 
-	if (memory->block.nbytes > pool->limit || !lock(context)) {
-		bi__memory_drop(context, memory);
-		return;
-	}
-	oldest = put_in(pool, memory) ? take_oldest(pool, pool->limit) : memory;
+	if (!lock_pool(context))
+		return memory;
+	rejected = put_locked(pool, memory) ? take_oldest_locked(pool, pool->limit) : memory;
 	pthread_mutex_unlock(&pool->lock);
-	if (!oldest)
-		return;
-	bi__memory_drop(context, oldest);
-	bi__pool_trim(context, pool->limit);
+	return rejected;
 }
 
-void bi__pool_trim(struct bi_context *context, size_t keep)
+struct bi_memory *bi__pool_take_oldest(struct bi_context *context, size_t keep)
 {
-	struct bi__pool *pool = &context->pool;
 	struct bi_memory *memory;
 
-	do {
-		if (!lock(context))
-			return;
-		memory = take_oldest(pool, keep);
-		pthread_mutex_unlock(&pool->lock);
-		if (memory)
-			bi__memory_drop(context, memory);
-	} while (memory);
+	if (!lock_pool(context))
+		return NULL;
+	memory = take_oldest_locked(&context->pool, keep);
+	pthread_mutex_unlock(&context->pool.lock);
+	return memory;
 }

@@ -39,9 +39,9 @@ static int prepare(struct bi_memory *memory, struct bi_error *err)
 {
 	int rc;
 
-	bi__order_catch_up(memory);
-	rc = bi__order_check(memory, err);
-	return rc ? rc : bi__order_absorb(memory, err);
+	bi__order_catch_up_locked(memory);
+	rc = bi__order_check_failed_locked(memory, err);
+	return rc ? rc : bi__order_wait_first_use_locked(memory, err);
 }
 
 int bi__exchange_offer(struct bi_memory *memory, unsigned flags, struct bi_exchange *out, struct bi__fence *event,

@@ -368,7 +368,7 @@ static int view_all(struct bi_memory *memory, const struct bi_layout *layout, st
 /* A memory that cannot be seen through its layout. What was taken with it is the caller's again. */
 static void forget(struct bi_memory *memory)
 {
-	bi__memory_give_owner(memory, NULL, NULL);
+	bi__memory_set_release(memory, NULL, NULL);
 	bi_memory_release(memory);
 }
 
@@ -495,7 +495,7 @@ int bi_view_wrap_host(struct bi_context *context, void *data, struct bi_dtype dt
 	foreign.nbytes = (size_t)bi_layout_nbytes(&layout);
 	rc = bi__view_wrap(context, &foreign, &layout, out, err);
 	if (!rc)
-		bi__memory_give_owner((*out)->memory, release, release_data);
+		bi__memory_set_release((*out)->memory, release, release_data);
 	return rc;
 }
 
@@ -586,6 +586,6 @@ void *bi_view_host_pointer(const struct bi_view *view)
 
 	if (!host)
 		return NULL;
-	bi__memory_show(view->memory);
+	bi__memory_mark_exported(view->memory);
 	return host + view->offset;
 }

@@ -65,7 +65,7 @@ static inline void bi__view_native(const struct bi_view *view, struct bi_native 
 {
 	const struct bi__block *block = &view->memory->block;
 
-	bi__memory_show(view->memory);
+	bi__memory_mark_exported(view->memory);
 	*out = (struct bi_native){ block->kind, block->handle, 0, 0 };
 	if (!block->handle)
 		return;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "buffer_interface/dlpack.h"
-#include "common/copy/inline.h"
+#include "common/base/inline_limit.h"
 #include "uses.h"
 #include "support/use.h"
 
@@ -196,7 +196,7 @@ static void row_21_mapped_memory_is_not_written_at_once(void **state)
 /* As many bytes as the limit says; one more is enqueued. */
 static void row_36_only_few_bytes(void **state)
 {
-	const int64_t most = (int64_t)bi__at_once_limit();
+	const int64_t most = (int64_t)bi__inline_limit();
 	struct bi_view *more = allocate_bytes(most + 1), *few = slice(more, 1, most, 1);
 	const unsigned char byte = 1;
 	uint64_t before = all_calls();
@@ -214,7 +214,7 @@ static void row_36_only_few_bytes(void **state)
 /* Sixteen times as many where the caller waits. */
 static void row_21_more_bytes_at_once_where_the_caller_waits(void **state)
 {
-	const int64_t most = 16 * (int64_t)bi__at_once_limit();
+	const int64_t most = 16 * (int64_t)bi__inline_limit();
 	struct bi_view *more = allocate_bytes(most + 1), *few = slice(more, 1, most, 1);
 	unsigned char *bytes = calloc(1, (size_t)most + 1);
 	uint64_t before = all_calls();

@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "bench_driver.h"
-#include "common/copy/inline.h"
+#include "common/base/inline_limit.h"
 #include "uses.h"
 
 typedef int (*group_fn)(void);
@@ -78,7 +78,7 @@ static int run_pinned(unsigned needs)
 static int is_near(const struct bi_context *context)
 {
 	return is_opencl(context) && can(context, BI_CAP_NATIVE_COPY) && can(context, BI_CAP_SVM) &&
-	       bi__at_once_limit();
+	       bi__inline_limit();
 }
 
 /* The driver of a device, NULL for the host, and what it allows. */

@@ -1,0 +1,292 @@
+#include "common/runtime/retire.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+#include "common/backend/dispatch.h"
+#include "common/runtime/order.h"
+#include "common/runtime/pool.h"
+
+/* The number of retired memories that BI__REAP_SOME looks at. */
+#define SOME 4
+
+static void free_memory(struct bi_memory *memory)
+{
+	if (!memory->lodged)
+		free(memory);
+}
+
+/* Releases the events of a first use that never took place. */
+static void release_first_use(struct bi_memory *memory)
+{
+	if (!memory->first_use)
+		return;
+	for (size_t i = 0; i < memory->first_use_count; i++)
+		bi_event_release(memory->first_use[i]);
+	free(memory->first_use);
+	memory->first_use = NULL;
+	memory->first_use_count = 0;
+}
+
+void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
+{
+	bi_release_fn release = memory->release;
+	void *data = memory->release_data;
+
+	if (memory->block.handle)
+		bi__dispatch_free(context, memory);
+	/* Most memories have neither stream. The comparisons are cheaper than the calls. */
+	if (memory->producer)
+		bi_stream_release(memory->producer);
+	if (memory->unrecorded)
+		bi_stream_release(memory->unrecorded);
+	release_first_use(memory);
+	bi__fence_clear(&memory->tail);
+	pthread_mutex_destroy(&memory->lock);
+	free_memory(memory);
+	if (release)
+		release(data);
+}
+
+/* Returns 1 if the next owner may have the memory although work may still be pending on it: the conditions of pool.h
+ * but the size. */
+static int is_reusable(const struct bi_context *context, const struct bi_memory *memory)
+{
+	if (!memory->own || memory->backend != context->device.backend)
+		return 0;
+	if (bi__is_exported(memory) || memory->captured || memory->failed || memory->lost)
+		return 0;
+	if (memory->block.host && (memory->pending || memory->tail.context))
+		return 0;
+	return bi__pool_serves(context, memory->block.memory, memory->block.nbytes);
+}
+
+static int fits_pool(const struct bi_context *context, size_t nbytes)
+{
+	return nbytes <= context->pool.limit && bi__pool_round(nbytes) == nbytes;
+}
+
+/* Takes ownership of reusable memory. */
+static void put_into_pool(struct bi_context *context, struct bi_memory *memory)
+{
+	int fits = fits_pool(context, memory->block.nbytes);
+	struct bi_memory *rejected = fits ? bi__pool_put(context, memory) : memory;
+
+	if (!rejected)
+		return;
+	bi__memory_destroy_when_done(context, rejected);
+	if (fits)
+		bi__memory_trim_pool(context, context->pool.limit);
+}
+
+void bi__memory_trim_pool(struct bi_context *context, size_t keep)
+{
+	struct bi_memory *memory;
+
+	while ((memory = bi__pool_take_oldest(context, keep)))
+		bi__memory_destroy_when_done(context, memory);
+}
+
+/* Returns 1 if pending work must end before the memory is destroyed. Work on a stream that the producer named is
+ * ordered before the producer's next work there, and memory that is freed in stream order is ordered as well. */
+static int has_work_to_await(const struct bi_memory *memory)
+{
+	return memory->pending && !memory->producer && !(memory->own && memory->block.alloc_pending);
+}
+
+/* Returns 1 if the stream that the producer named must still wait for the home stream, which is another one now. */
+static int owes_producer(const struct bi_memory *memory)
+{
+	return memory->pending && memory->producer && memory->producer != memory->home;
+}
+
+/* *out = the event that must be complete before the memory is destroyed, or nothing. */
+static int take_last_use(struct bi_memory *memory, struct bi__fence *out)
+{
+	*out = (struct bi__fence){ NULL, 0 };
+	if (bi__is_synchronous(memory)) {
+		*out = memory->tail;
+		memory->tail = (struct bi__fence){ NULL, 0 };
+		return BI_OK;
+	}
+	if (owes_producer(memory))
+		return bi__dispatch_follow(memory->producer, memory->home, NULL);
+	return has_work_to_await(memory) ? bi__fence_record(memory->home, out, NULL) : BI_OK;
+}
+
+/* Appends the memory to the list of the context that works on it, which takes ownership of the event. */
+static void append_retired(struct bi_context *context, struct bi_memory *memory, uintptr_t event)
+{
+	memory->retire_event = event;
+	memory->next = NULL;
+	pthread_mutex_lock(&context->retired.lock);
+	*(context->retired.oldest ? &context->retired.newest->next : &context->retired.oldest) = memory;
+	context->retired.newest = memory;
+	atomic_fetch_add(&context->retired.count, 1);
+	pthread_mutex_unlock(&context->retired.lock);
+}
+
+/* Returns 1 if the event is complete or belongs to another process, BI_EPRODUCER if its work failed, else 0. */
+static int has_ended(const struct bi__fence *fence)
+{
+	int done = 1, rc = bi__fence_query(fence, &done, NULL);
+
+	if (rc == BI_EPRODUCER)
+		return rc;
+	return rc ? rc == BI_EFORK : done;
+}
+
+/* A driver that cannot tell counts as not capturing, so that memory is freed. */
+static int is_captured(struct bi_stream *stream)
+{
+	uint64_t id;
+	int rc = bi__dispatch_capture(stream, &id, NULL);
+
+	return rc == BI_ECAPTURE || (rc == BI_OK && id != 0);
+}
+
+/*
+ * Returns 1 if the memory cannot be destroyed, and nothing can be recorded for it, because of a graph. A graph may be
+ * launched for as long as the context lives, so our own memory that it uses lives as long. While a stream is captured,
+ * nothing can be recorded on it, or freed in its order.
+ */
+static int is_deferred(const struct bi_memory *memory)
+{
+	if (bi__is_synchronous(memory))
+		return 0;
+	if (memory->own && memory->captured)
+		return 1;
+	if (owes_producer(memory) && is_captured(memory->producer))
+		return 1;
+	return (has_work_to_await(memory) || owes_producer(memory) || (memory->own && memory->block.alloc_pending)) &&
+	       is_captured(memory->home);
+}
+
+/*
+ * Destroys the memory, or retires it if work is pending. If no event can be recorded, the calling thread waits for the
+ * home stream; if that fails too, the memory is lost.
+ */
+static void destroy_or_retire(struct bi_context *context, struct bi_memory *memory)
+{
+	struct bi__fence work;
+
+	release_first_use(memory);
+	memory->deferred = is_deferred(memory);
+	if (memory->deferred) {
+		append_retired(context, memory, 0);
+		return;
+	}
+	if (take_last_use(memory, &work) && bi__dispatch_finish(memory->home, NULL))
+		memory->lost = 1;
+	if (work.context && !has_ended(&work)) {
+		append_retired(work.context, memory, work.event);
+		bi_context_release(work.context);
+		return;
+	}
+	bi__fence_clear(&work);
+	if (!memory->lost)
+		bi__memory_destroy(context, memory);
+}
+
+void bi__memory_retire(struct bi_context *context, struct bi_memory *memory)
+{
+	if (memory->unrecorded && bi__dispatch_alive(memory->unrecorded->context, NULL) == BI_OK) {
+		bi__order_lock(memory, NULL);
+		bi__order_catch_up_locked(memory);
+		bi__order_unlock(memory, NULL);
+	}
+	if (is_reusable(context, memory))
+		put_into_pool(context, memory);
+	else if (!memory->lost)
+		destroy_or_retire(context, memory);
+}
+
+void bi__memory_destroy_when_done(struct bi_context *context, struct bi_memory *memory)
+{
+	/* The driver frees it in stream order, behind all work on it. */
+	if (memory->block.free_follows && !memory->block.alloc_pending)
+		bi__memory_destroy(context, memory);
+	else
+		destroy_or_retire(context, memory);
+}
+
+/* Returns 1 if a retired memory can leave the list. */
+static int is_done(struct bi_context *context, struct bi_memory *memory)
+{
+	const struct bi__fence fence = { context, memory->retire_event };
+	int ended = memory->deferred ? !is_deferred(memory) : has_ended(&fence);
+
+	if (ended == BI_EPRODUCER)
+		memory->failed = 1;
+	return ended != 0;
+}
+
+/* The driver may refuse to wait for one event; then the calling thread waits for the whole context stream. */
+static int wait_until_done(struct bi_context *context, const struct bi_memory *memory)
+{
+	const struct bi__fence fence = { context, memory->retire_event };
+	int rc = bi__fence_block(&fence, BI__WAIT_CLOSE, NULL);
+
+	return rc == BI_OK || rc == BI_EPRODUCER || bi__dispatch_finish(&context->stream, NULL) == BI_OK;
+}
+
+/* Unlinks the first retired memory that is done; with BI__REAP_WAIT, the first of all. */
+static struct bi_memory *unlink_retired(struct bi_context *context, enum bi__reap how)
+{
+	struct bi_memory *before = NULL, *memory;
+	unsigned left = how == BI__REAP_SOME ? SOME : UINT_MAX;
+
+	pthread_mutex_lock(&context->retired.lock);
+	memory = context->retired.oldest;
+	while (memory && how != BI__REAP_WAIT && !is_done(context, memory)) {
+		before = memory;
+		/* Memory that a graph uses stays for long, so it does not count. */
+		left -= !memory->deferred;
+		memory = left ? memory->next : NULL;
+	}
+	if (memory) {
+		*(before ? &before->next : &context->retired.oldest) = memory->next;
+		if (context->retired.newest == memory)
+			context->retired.newest = before;
+		atomic_fetch_sub(&context->retired.count, 1);
+	}
+	pthread_mutex_unlock(&context->retired.lock);
+	return memory;
+}
+
+/* At close no graph is launched any more. A graph that is still being captured keeps the memory that it uses for ever.
+ */
+static void reap_deferred(struct bi_context *context, struct bi_memory *memory, enum bi__reap how)
+{
+	if (how == BI__REAP_WAIT)
+		memory->captured = 0;
+	if (how != BI__REAP_WAIT || !is_deferred(memory))
+		destroy_or_retire(context, memory);
+}
+
+static void reap_one(struct bi_context *context, struct bi_memory *memory, enum bi__reap how)
+{
+	int is_safe = how != BI__REAP_WAIT || wait_until_done(context, memory);
+
+	bi__dispatch_drop_event(context, memory->retire_event);
+	memory->pending = 0;
+	if (is_safe && how != BI__REAP_WAIT && is_reusable(context, memory))
+		put_into_pool(context, memory);
+	else if (is_safe)
+		bi__memory_destroy(context, memory);
+}
+
+void bi__memory_reap_retired(struct bi_context *context, enum bi__reap how)
+{
+	struct bi_memory *memory;
+
+	if (bi__dispatch_alive(context, NULL) != BI_OK)
+		return;
+	while (atomic_load_explicit(&context->retired.count, memory_order_relaxed) &&
+	       (memory = unlink_retired(context, how))) {
+		if (memory->deferred)
+			reap_deferred(context, memory, how);
+		else
+			reap_one(context, memory, how);
+	}
+}

@@ -1,0 +1,176 @@
+/* Use of memory by streams of the caller, and waits for its work: the public calls. */
+#include "common/backend/dispatch.h"
+#include "common/runtime/order.h"
+#include "common/runtime/stream.h"
+
+static int check_stream_reaches(const struct bi_view *view, const struct bi_stream *stream, struct bi_error *err)
+{
+	if (!bi__is_cpu_addressable(view->memory) && !bi__stream_reaches(stream, view->memory))
+		return bi__fail(err, BI_EINVAL, "the stream of device %s cannot reach memory of %s",
+				stream->context->device.info->spec, view->memory->context->device.info->spec);
+	return BI_OK;
+}
+
+static int check_use(const struct bi_stream *stream, const struct bi_use *use, size_t index, struct bi_error *err)
+{
+	if (!use->view)
+		return bi__fail(err, BI_EINVAL, "uses[%zu].view is NULL", index);
+	if (!(use->access & BI_ACCESS_READ_WRITE) || use->access & ~(unsigned)BI_ACCESS_READ_WRITE)
+		return bi__fail(err, BI_EINVAL, "uses[%zu].access is %u, not BI_ACCESS_READ, _WRITE or _READ_WRITE",
+				index, use->access);
+	if (use->access & BI_ACCESS_WRITE && use->view->flags & BI_VIEW_READONLY)
+		return bi__fail(err, BI_EREADONLY, "uses[%zu] writes to a read-only view", index);
+	return check_stream_reaches(use->view, stream, err);
+}
+
+static int check_use_mapped(const struct bi_use *use, struct bi_error *err)
+{
+	return bi__order_check_mapped(use->view->memory, (use->access & BI_ACCESS_WRITE) != 0, err);
+}
+
+static int check_uses(const struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err)
+{
+	int rc;
+
+	if (!stream || (!uses && count))
+		return bi__fail(err, BI_EINVAL, "stream or uses is NULL");
+	for (size_t i = 0; i < count; i++) {
+		rc = check_use(stream, &uses[i], i, err);
+		if (rc)
+			return rc;
+	}
+	return bi__dispatch_alive(stream->context, err);
+}
+
+static int begin_work_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+{
+	int is_idle = !memory->pending && !memory->tail.context && !memory->first_use_count;
+	int rc = is_idle ? BI_OK : bi__order_check_capture_locked(stream, memory, NULL, err);
+
+	return rc ? rc : bi__order_begin_locked(memory, stream, err);
+}
+
+static int begin_use(struct bi_stream *stream, const struct bi_use *use, struct bi_error *err)
+{
+	struct bi_memory *memory = use->view->memory;
+	int rc;
+
+	if (bi__is_idle(memory))
+		return BI_OK;
+	bi__order_lock(memory, NULL);
+	rc = check_use_mapped(use, err);
+	if (!rc)
+		rc = begin_work_locked(memory, stream, err);
+	bi__order_unlock(memory, NULL);
+	return rc;
+}
+
+int bi_use_begin(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err)
+{
+	int rc = check_uses(stream, uses, count, err);
+
+	for (size_t i = 0; i < count && !rc; i++)
+		rc = check_use_mapped(&uses[i], err);
+	for (size_t i = 0; i < count && !rc; i++)
+		rc = begin_use(stream, &uses[i], err);
+	return rc;
+}
+
+/* Enqueues waits for the work that the end of the stream does not cover yet, then records the end. */
+static int end_work_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+{
+	int rc;
+
+	if (bi__is_unordered(memory))
+		return BI_OK;
+	bi__order_catch_up_locked(memory);
+	rc = bi__order_check_capture_locked(stream, memory, NULL, err);
+	if (!rc && (memory->first_use_count || memory->tail.context))
+		rc = bi__order_begin_locked(memory, stream, err);
+	if (!rc)
+		return bi__order_end_locked(memory, stream, err);
+	/* The work is on the stream all the same. The caller deals with a failed producer and with a capture. */
+	if (rc != BI_EPRODUCER && rc != BI_ECAPTURE && bi__dispatch_finish(stream, NULL))
+		memory->lost = 1;
+	return rc;
+}
+
+static int end_use(struct bi_stream *stream, const struct bi_use *use, struct bi_error *err)
+{
+	struct bi_memory *memory = use->view->memory;
+	int rc;
+
+	bi__order_lock(memory, NULL);
+	rc = end_work_locked(memory, stream, err);
+	bi__order_unlock(memory, NULL);
+	return rc;
+}
+
+/* A failure for one memory does not stop the loop, because the stream has work on all of them. */
+int bi_use_end(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err)
+{
+	int rc = check_uses(stream, uses, count, err);
+	int failed = BI_OK;
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < count; i++) {
+		rc = end_use(stream, &uses[i], failed ? NULL : err);
+		failed = failed ? failed : rc;
+	}
+	return failed;
+}
+
+/*
+ * The new home stream waits for the old one first, so a failure changes nothing. From then on the consumer works on the
+ * new one without calling us, so work is always pending.
+ */
+static int move_home_locked(struct bi_memory *memory, struct bi_stream *home, struct bi_error *err)
+{
+	int rc = begin_work_locked(memory, home, err);
+
+	if (rc)
+		return rc;
+	memory->home = home;
+	rc = bi__order_check_capture_locked(home, memory, NULL, err);
+	return rc ? rc : bi__order_end_locked(memory, home, err);
+}
+
+int bi_view_rehome(const struct bi_view *view, struct bi_error *err)
+{
+	struct bi_memory *memory = view ? view->memory : NULL;
+	int rc;
+
+	if (!view)
+		return bi__fail(err, BI_EINVAL, "view is NULL");
+	rc = bi__dispatch_reachable(memory, err);
+	if (rc || bi__is_synchronous(memory) || bi__is_unordered(memory))
+		return rc;
+	bi__order_lock(memory, NULL);
+	rc = move_home_locked(memory, &memory->context->stream, err);
+	bi__order_unlock(memory, NULL);
+	return rc;
+}
+
+int bi_view_is_idle(const struct bi_view *view)
+{
+	return bi__is_idle(view->memory);
+}
+
+/*
+ * Work on the stream that the producer named is not waited for. No lock is needed: of the members read here only the
+ * home stream changes once others know the memory, atomically and from the producer's stream to another.
+ */
+int bi_view_releases_at_once(const struct bi_view *view)
+{
+	const struct bi_memory *memory = view->memory;
+
+	return bi__is_idle(memory) || (!memory->own && memory->producer && memory->home == memory->producer);
+}
+
+int bi_view_synchronize(const struct bi_view *view, struct bi_error *err)
+{
+	if (!view)
+		return bi__fail(err, BI_EINVAL, "view is NULL");
+	return bi__order_synchronize(view->memory, BI__WAIT_SYNCHRONIZE, err);
+}
