@@ -12,29 +12,34 @@ GROUPS = {
                "GB/s read and written; in brackets the share of a one-thread `memcpy` of the same bytes."),
     "further": ("Further",
                 "Small operations are enqueued 64 at a time, then waited for; *blocking* ones return when done. On a CPU "
-                "device the library does them itself, at once, where nobody else knows the memory; where others know it, "
-                "in rows of *shown memory*, they go to the driver."),
+                "device the library copies inline, on the calling thread, if no other code knows the memory; in rows of "
+                "*shown memory* other code knows it, and the operations go to the driver."),
     "gpu": ("On a GPU",
             "1 GiB on the device, 256 MiB between host and device; in brackets the share of the device's own copy."),
 }
 INTRODUCTION = """\
 # Performance
 
-Made by `bench/report` from what `bench/run` recorded; nothing on this page was written by hand. Peers run beside the
-library, in turns and in the same process, and every copied element was compared before anything was timed. A figure is
-the median of its turns; runs are separated by `·`. *Met* says whether the median reaches the target; *about*: not the
-median, but its better quartile. A target that is another figure of the row is compared round by round, and the median of
-the differences counts: a clock that changes between two rounds changes both sides of each. Beside its best peer a row
-*wins*, *loses*, or is *even*: then the quartiles overlap. In *italics* stands what nobody can be asked to beat: what the
-operation itself contains, or a copy of as many contiguous bytes.
+`bench/report` makes this page from the records of `bench/run`; nothing on it is written by hand. `bench/run` measures
+your machine ([README](../README.md#speed)). Compare ratios between machines, not nanoseconds.
 
-Before each round work that is always the same is timed: a loop of Python, and a copy of 32 MiB where bytes are moved. A
-round begins when the loop takes no more than 15 % longer than in the faster quarter of the run, or two minutes have been
-waited in all. A row during which that took more than 15 % longer at one time than at another (without the outer tenths), or all the time
-than in the faster quarter of the run, is measured again, up to three times and one minute in all. The last time counts,
-whatever came of it, and what was not steady then is marked by †. No figure has a say in that.
+- The library and its peers run in one process, in turns. Every copied element is compared before anything is timed.
+- A figure is the median of its turns. Runs are separated by `·`.
+- *Met* states whether the median reaches the target. *About*: the median does not, but its better quartile does. If the
+  target is another figure of the row, the two are compared round by round, and the median of the differences counts. A
+  clock that changes between two rounds changes both sides of each difference.
+- Beside its best peer a row *wins* or *loses*, or is *even* if the quartiles overlap.
+- Figures in *italics* are bounds: the cost of what the operation itself contains, or of a copy of as many contiguous
+  bytes. No library can be expected to be faster.
 
-Ratios can be compared between machines, nanoseconds cannot. `bench/run` measures yours; the README says how.
+Before each round `bench/run` times work that is always the same: a loop of Python, and a copy of 32 MiB for rows that
+move bytes. The figures of the rows do not influence the following:
+
+- A round begins when the loop takes at most 15 % longer than in the faster quarter of the run, or after two minutes.
+- A row is unsteady if that work takes more than 15 % longer at one time of the row than at another (without the outer
+  tenths), or during the whole row than in the faster quarter of the run. An unsteady row is measured again, up to three
+  times and for one minute in all.
+- The last measurement counts, whatever its figures. If it was unsteady, it is marked by †.
 """
 RATIOS = ("Numbers of nanoseconds were chosen on another machine, beside a peer. As the ratio to that peer, which says "
           "nothing about *met*:")
