@@ -1,6 +1,6 @@
 /*
  * The copy engine against loops over every unit: each instruction set, each kind of plan, each item size from 1 to 40,
- * in every way that the engine can go about it (streamed or not, shared or not). The source lies against a page that
+ * with every tuning of the engine (streamed or not, in chunks or not). The source lies against a page that
  * cannot be read, so a load that reaches outside ends the program; every byte of the destination is compared.
  */
 #define _DEFAULT_SOURCE
@@ -170,36 +170,36 @@ static unsigned char *place_source(size_t bytes)
 	return between(0, 1) ? fenced + ROOM - bytes : fenced;
 }
 
-static void compare(const struct bi__engine_way *way, const struct bi__plan *plan, size_t dst_bytes)
+static void compare(const struct bi__engine_tuning *tuning, const struct bi__plan *plan, size_t dst_bytes)
 {
 	const size_t shift = (size_t)between(0, 130), size = dst_bytes + shift + 256;
 
 	memset(destination, 0xa5, size);
 	memset(expected, 0xa5, size);
 	naive(plan, 0, expected + shift + plan->dst_offset, source + plan->src_offset);
-	bi__engine_copy_by(way, plan, destination + shift, source);
+	bi__engine_copy_tuned(tuning, plan, destination + shift, source);
 	if (memcmp(destination, expected, size) == 0)
 		return;
-	print_error("%s: kind %s, unit %zu, %llu bytes, streamed from %llu, shared from %llu\n", way->simd->name,
+	print_error("%s: kind %s, unit %zu, %llu bytes, streamed from %llu, chunks from %llu\n", tuning->simd->name,
 		    bi__plan_name(plan->kind), plan->unit, (unsigned long long)plan->bytes,
-		    (unsigned long long)way->stream_lines_from, (unsigned long long)way->share_from);
+		    (unsigned long long)tuning->stream_lines_from, (unsigned long long)tuning->chunk_from);
 	for (int i = 0; i < plan->ndim; i++)
 		print_error("  axis %d: %lld, to %lld, from %lld\n", i, (long long)plan->shape[i],
 			    (long long)plan->dst_strides[i], (long long)plan->src_strides[i]);
 	fail();
 }
 
-/* Everywhere by one thread first, then streamed, then shared. */
+/* Everywhere by one thread first, then streamed, then in chunks. */
 static void compare_all_ways(const struct bi__simd *simd, const struct bi__plan *plan, size_t dst_bytes)
 {
-	struct bi__engine_way way = { simd, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, 1 };
+	struct bi__engine_tuning tuning = { simd, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, 1 };
 
-	compare(&way, plan, dst_bytes);
-	way.stream_tiles_from = way.stream_lines_from = way.stream_fills_from = 0;
-	compare(&way, plan, dst_bytes);
-	way.share_from = 0;
-	way.share = (uint64_t)between(1, 5000);
-	compare(&way, plan, dst_bytes);
+	compare(&tuning, plan, dst_bytes);
+	tuning.stream_tiles_from = tuning.stream_lines_from = tuning.stream_fills_from = 0;
+	compare(&tuning, plan, dst_bytes);
+	tuning.chunk_from = 0;
+	tuning.chunk = (uint64_t)between(1, 5000);
+	compare(&tuning, plan, dst_bytes);
 	met[plan->kind]++;
 }
 
@@ -273,8 +273,10 @@ static void runs_move_their_units_and_nothing_else(void **state)
 				memset(destination, 0xa5, (size_t)(count * (unit + gap)) + 64);
 				memset(expected, 0xa5, (size_t)(count * (unit + gap)) + 64);
 				naive(&plan, 0, expected, source + plan.src_offset);
-				bi__run_init(&run, simd, plan.unit, unit + gap, step, 0,
-					     between(0, 1) ? count : INT64_MAX, UINT64_MAX);
+				bi__run_init(&run, simd,
+					     &(struct bi__run_axis){ plan.unit, unit + gap, step,
+								     between(0, 1) ? count : INT64_MAX, UINT64_MAX,
+								     0 });
 				bi__run(&run, destination, source + plan.src_offset, count);
 				assert_memory_equal(destination, expected, (size_t)(count * (unit + gap)) + 64);
 			}
@@ -403,16 +405,16 @@ static void count_units(const struct bi__plan *plan, int axis, int64_t dst, int6
 			(unsigned char)(destination[(size_t)dst + i] + 1 + (src + (int64_t)i) % 100);
 }
 
-static void shares_move_each_byte_once(void **state)
+static void chunks_move_each_byte_once(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 400; i++) {
 		struct layouts layouts;
-		struct bi__plan plan, share;
+		struct bi__plan plan, chunk;
 		struct bi__engine_split split;
 		const int64_t wanted = between(1, 40);
 		uint64_t bytes = 0;
-		int shares;
+		int chunks;
 
 		random_layouts(&layouts, (uint32_t)between(1, 20));
 		bi__plan_make(&plan, &layouts.dst, &layouts.src);
@@ -420,14 +422,14 @@ static void shares_move_each_byte_once(void **state)
 		count_units(&plan, 0, plan.dst_offset, plan.src_offset);
 		memcpy(expected, destination, layouts.dst_bytes);
 		memset(destination, 0, layouts.dst_bytes);
-		shares = bi__engine_split(&split, &plan, wanted);
-		assert_int_equal(shares, split.shares);
-		assert_in_range(shares, 1, wanted);
-		for (int part = 0; part < shares; part++) {
-			bi__engine_share(&share, &split, &plan, part);
-			assert_int_equal(share.kind, plan.kind);
-			count_units(&share, 0, share.dst_offset, share.src_offset);
-			bytes += share.bytes;
+		chunks = bi__engine_split(&split, &plan, wanted);
+		assert_int_equal(chunks, split.chunks);
+		assert_in_range(chunks, 1, wanted);
+		for (int part = 0; part < chunks; part++) {
+			bi__engine_chunk(&chunk, &split, &plan, part);
+			assert_int_equal(chunk.kind, plan.kind);
+			count_units(&chunk, 0, chunk.dst_offset, chunk.src_offset);
+			bytes += chunk.bytes;
 		}
 		assert_int_equal(bytes, plan.bytes);
 		assert_memory_equal(destination, expected, layouts.dst_bytes);
@@ -532,7 +534,7 @@ int main(void)
 		cmocka_unit_test(every_instruction_set_equals_the_naive_copy),
 		cmocka_unit_test(strips_equal_the_naive_copy),
 		cmocka_unit_test(pieces_equal_the_naive_copy),
-		cmocka_unit_test(shares_move_each_byte_once),
+		cmocka_unit_test(chunks_move_each_byte_once),
 		cmocka_unit_test(cuts_keep_panels_and_lines_whole),
 		cmocka_unit_test(large_copies_are_the_same_by_any_number_of_threads),
 		cmocka_unit_test(many_dense_bytes_are_the_engines),

@@ -1,4 +1,4 @@
-/* The threads that help with large copies: each share once, by any number of threads, by several callers, after a fork.
+/* The threads that help with large copies: each chunk once, by any number of threads, by several callers, after a fork.
  */
 #define _GNU_SOURCE /* sched_getaffinity */
 
@@ -21,13 +21,13 @@
 #include "buffer_interface.h"
 #include "common/engine/workers.h"
 
-#define SHARES 1000
+#define CHUNKS 1000
 
 struct job {
-	atomic_int times[SHARES];
+	atomic_int times[CHUNKS];
 	pthread_t caller;
 	atomic_int elsewhere, signals_open, faults_blocked;
-	int plain[SHARES]; /* written by shares, read by the caller: unordered, ThreadSanitizer says so */
+	int plain[CHUNKS]; /* written by chunks, read by the caller: unordered, ThreadSanitizer says so */
 };
 
 static int is_open(int signal_number)
@@ -37,12 +37,12 @@ static int is_open(int signal_number)
 	return pthread_sigmask(SIG_BLOCK, NULL, &blocked) || !sigismember(&blocked, signal_number);
 }
 
-static void count(void *arg, int share)
+static void count(void *arg, int chunk)
 {
 	struct job *job = arg;
 
-	atomic_fetch_add(&job->times[share], 1);
-	job->plain[share] = share + 1;
+	atomic_fetch_add(&job->times[chunk], 1);
+	job->plain[chunk] = chunk + 1;
 	if (pthread_equal(pthread_self(), job->caller))
 		return;
 	atomic_fetch_add(&job->elsewhere, 1);
@@ -53,20 +53,20 @@ static void count(void *arg, int share)
 		atomic_store(&job->faults_blocked, 1);
 }
 
-static void run_once(struct job *job, int shares)
+static void run_once(struct job *job, int chunks)
 {
 	memset(job, 0, sizeof(*job));
 	job->caller = pthread_self();
-	bi__workers_run(shares, count, job);
-	for (int i = 0; i < SHARES; i++) {
-		assert_int_equal(atomic_load(&job->times[i]), i < shares);
-		assert_int_equal(job->plain[i], i < shares ? i + 1 : 0);
+	bi__workers_run(chunks, count, job);
+	for (int i = 0; i < CHUNKS; i++) {
+		assert_int_equal(atomic_load(&job->times[i]), i < chunks);
+		assert_int_equal(job->plain[i], i < chunks ? i + 1 : 0);
 	}
 	assert_int_equal(atomic_load(&job->signals_open), 0);
 	assert_int_equal(atomic_load(&job->faults_blocked), 0);
 }
 
-static void each_share_is_done_once(void **state)
+static void each_chunk_is_done_once(void **state)
 {
 	static struct job job;
 
@@ -74,21 +74,21 @@ static void each_share_is_done_once(void **state)
 	for (int threads = 1; threads <= 8; threads++) {
 		assert_int_equal(bi_set_threads(threads, NULL), BI_OK);
 		assert_int_equal(bi_threads(), threads);
-		for (int shares = 1; shares <= SHARES; shares += 37)
-			run_once(&job, shares);
+		for (int chunks = 1; chunks <= CHUNKS; chunks += 37)
+			run_once(&job, chunks);
 	}
 }
 
-static void nap(void *arg, int share)
+static void nap(void *arg, int chunk)
 {
 	const struct timespec moment = { 0, 2000000 };
 
-	(void)share;
+	(void)chunk;
 	nanosleep(&moment, NULL);
-	count(arg, share);
+	count(arg, chunk);
 }
 
-/* While the caller sleeps in its shares, somebody must take the others; one thread alone does all. */
+/* While the caller sleeps in its chunks, somebody must take the others; one thread alone does all. */
 static void others_help(void **state)
 {
 	static struct job job;
@@ -116,13 +116,13 @@ struct bound {
 	int usual;
 };
 
-static void look_at_processors(void *arg, int share)
+static void look_at_processors(void *arg, int chunk)
 {
 	const struct timespec moment = { 0, 2000000 };
 	struct bound *bound = arg;
 	cpu_set_t mine;
 
-	(void)share;
+	(void)chunk;
 	nanosleep(&moment, NULL);
 	if (pthread_equal(pthread_self(), bound->caller))
 		return;
@@ -201,11 +201,11 @@ static void several_callers_do_not_mix(void **state)
 }
 
 /* Shares of another caller that hang until they are let go. */
-static void hang(void *released, int share)
+static void hang(void *released, int chunk)
 {
 	const struct timespec moment = { 0, 1000000 };
 
-	(void)share;
+	(void)chunk;
 	while (!atomic_load((atomic_int *)released))
 		nanosleep(&moment, NULL);
 }
@@ -216,7 +216,7 @@ static void *run_hanging(void *released)
 	return NULL;
 }
 
-/* A caller whose shares hang holds up nobody else, whichever of the two has the workers. */
+/* A caller whose chunks hang holds up nobody else, whichever of the two has the workers. */
 static void a_second_caller_waits_for_nobody(void **state)
 {
 	static struct job job;
@@ -314,7 +314,7 @@ static void the_environment_is_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_share_is_done_once),          cmocka_unit_test(others_help),
+		cmocka_unit_test(each_chunk_is_done_once),          cmocka_unit_test(others_help),
 		cmocka_unit_test(several_callers_do_not_mix),       cmocka_unit_test(a_second_caller_waits_for_nobody),
 		cmocka_unit_test(a_forked_child_works_alone),       cmocka_unit_test(the_number_is_checked),
 		cmocka_unit_test(the_environment_is_read),

@@ -7,24 +7,24 @@
 #include "common/engine/workers.h"
 
 /*
- * Past the caches: transposes as soon as they leave the second level, because they cannot write whole lines otherwise;
- * what is written in sequence later, because a copy that the last level holds is read sooner again; fills last, because
- * nothing else wants the bandwidth.
+ * From how many bytes on non-temporal stores are used. Transposes: once they exceed the second-level cache, because
+ * otherwise they cannot write whole cache lines. Sequential writes: later, because a result that fits the last-level
+ * cache is read again sooner. Fills: last, because nothing else competes for the bandwidth.
  */
 #define STREAM_TILES_FROM ((uint64_t)1 << 20)
 #define STREAM_LINES_FROM ((uint64_t)8 << 20)
 #define STREAM_FILLS_FROM ((uint64_t)32 << 20)
-#define SHARE_FROM ((uint64_t)2 << 20)
-#define SHARE ((uint64_t)512 << 10)
+#define CHUNK_FROM ((uint64_t)2 << 20)
+#define CHUNK ((uint64_t)512 << 10)
 
-void bi__engine_usual_way(struct bi__engine_way *way)
+void bi__engine_default_tuning(struct bi__engine_tuning *tuning)
 {
-	way->simd = bi__simd_best();
-	way->stream_tiles_from = STREAM_TILES_FROM;
-	way->stream_lines_from = STREAM_LINES_FROM;
-	way->stream_fills_from = STREAM_FILLS_FROM;
-	way->share_from = SHARE_FROM;
-	way->share = SHARE;
+	tuning->simd = bi__simd_best();
+	tuning->stream_tiles_from = STREAM_TILES_FROM;
+	tuning->stream_lines_from = STREAM_LINES_FROM;
+	tuning->stream_fills_from = STREAM_FILLS_FROM;
+	tuning->chunk_from = CHUNK_FROM;
+	tuning->chunk = CHUNK;
 }
 
 static void copy_linear(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src)
@@ -41,7 +41,7 @@ static void copy_linear(const struct bi__engine_part *part, unsigned char *dst, 
 	bi__writer_finish(&writer);
 }
 
-/* By one thread. */
+/* Copies a part on the calling thread. */
 static void copy_part(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src)
 {
 	const struct bi__plan *plan = part->plan;
@@ -56,7 +56,7 @@ static void copy_part(const struct bi__engine_part *part, unsigned char *dst, co
 		bi__engine_lines(part, dst, src);
 }
 
-/* What the threads of one copy have in common. */
+/* A copy that several threads work on. */
 struct job {
 	struct bi__engine_part part;
 	struct bi__engine_split split;
@@ -64,73 +64,74 @@ struct job {
 	const unsigned char *src;
 };
 
-static void copy_share(void *arg, int i)
+static void copy_chunk(void *arg, int i)
 {
 	const struct job *job = arg;
 	struct bi__engine_part part = job->part;
 	struct bi__plan plan;
 
-	bi__engine_share(&plan, &job->split, part.plan, i);
+	bi__engine_chunk(&plan, &job->split, part.plan, i);
 	part.plan = &plan;
 	copy_part(&part, job->dst, job->src);
 }
 
-/* Several for each thread, so that one that is held up does not hold up all; none much smaller than way->share. */
-static int64_t wanted_shares(const struct bi__engine_way *way, uint64_t bytes)
+/* Several chunks for each thread, so that a delayed thread does not delay all; few are smaller than tuning->chunk. */
+static int64_t wanted_chunks(const struct bi__engine_tuning *tuning, uint64_t bytes)
 {
 	uint64_t most = (uint64_t)bi_threads() * 4;
 
-	if (bytes / way->share < most)
-		most = bytes / way->share;
+	if (bytes / tuning->chunk < most)
+		most = bytes / tuning->chunk;
 	return most ? (int64_t)most : 1;
 }
 
-/* A plan that stands still along its last axis reads next to nothing. */
-static int streams(const struct bi__engine_way *way, const struct bi__plan *plan)
+/* Returns true if the plan is executed with non-temporal stores. A broadcast counts as a fill: it hardly reads. */
+static int is_streamed(const struct bi__engine_tuning *tuning, const struct bi__plan *plan)
 {
-	uint64_t from = way->stream_lines_from;
+	uint64_t from = tuning->stream_lines_from;
 
 	if (plan->kind == BI__PLAN_TILES)
-		from = way->stream_tiles_from;
+		from = tuning->stream_tiles_from;
 	else if (plan->kind == BI__PLAN_FILL || plan->kind == BI__PLAN_BROADCAST)
-		from = way->stream_fills_from;
-	return way->simd->stream && plan->bytes >= from;
+		from = tuning->stream_fills_from;
+	return tuning->simd->stream && plan->bytes >= from;
 }
 
-static int is_shared(const struct bi__engine_way *way, const struct bi__plan *plan)
+static int needs_chunks(const struct bi__engine_tuning *tuning, const struct bi__plan *plan)
 {
-	return plan->bytes >= way->share_from && bi_threads() > 1;
+	return plan->bytes >= tuning->chunk_from && bi_threads() > 1;
 }
 
-void bi__engine_copy_by(const struct bi__engine_way *way, const struct bi__plan *plan, void *dst, const void *src)
+void bi__engine_copy_tuned(const struct bi__engine_tuning *tuning, const struct bi__plan *plan, void *dst,
+			   const void *src)
 {
 	struct job job = { .dst = dst, .src = src };
 
 	if (plan->kind == BI__PLAN_NOTHING)
 		return;
 	job.part.plan = plan;
-	job.part.simd = way->simd;
-	job.part.streams = streams(way, plan);
-	if (is_shared(way, plan) && bi__engine_split(&job.split, plan, wanted_shares(way, plan->bytes)) > 1)
-		bi__workers_run(job.split.shares, copy_share, &job);
+	job.part.simd = tuning->simd;
+	job.part.streams = is_streamed(tuning, plan);
+	if (needs_chunks(tuning, plan) && bi__engine_split(&job.split, plan, wanted_chunks(tuning, plan->bytes)) > 1)
+		bi__workers_run(job.split.chunks, copy_chunk, &job);
 	else
 		copy_part(&job.part, dst, src);
 }
 
 void bi__engine_copy(const struct bi__plan *plan, void *dst, const void *src)
 {
-	struct bi__engine_way way;
+	struct bi__engine_tuning tuning;
 
-	bi__engine_usual_way(&way);
-	bi__engine_copy_by(&way, plan, dst, src);
+	bi__engine_default_tuning(&tuning);
+	bi__engine_copy_tuned(&tuning, plan, dst, src);
 }
 
 int bi__engine_beats_memcpy(const struct bi__plan *plan)
 {
-	struct bi__engine_way way;
+	struct bi__engine_tuning tuning;
 
-	if (plan->bytes < SHARE_FROM)
+	if (plan->bytes < CHUNK_FROM)
 		return 0;
-	bi__engine_usual_way(&way);
-	return is_shared(&way, plan) || streams(&way, plan);
+	bi__engine_default_tuning(&tuning);
+	return needs_chunks(&tuning, plan) || is_streamed(&tuning, plan);
 }

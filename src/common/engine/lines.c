@@ -1,4 +1,4 @@
-/* Run after run along the last axis: rows, strided elements, broadcasts and fills. */
+/* Copies along the last axis: rows, strided elements, broadcasts and fills. */
 #include <string.h>
 
 #include "common/engine/parts.h"
@@ -7,18 +7,18 @@
 
 struct lines {
 	int64_t count, dst_x, src_x; /* the last axis */
-	int64_t rows, dst_row, src_row; /* an axis around it */
-	int64_t at_once; /* units of a line that are moved before the same of the next row */
-	int dense; /* the units of the destination continue each other */
-	int columns; /* lines are so short that the runs go along the other axis */
+	int64_t rows, dst_row, src_row; /* an axis around the last one */
+	int64_t batch; /* units of a line that are moved before the loop goes to the next row */
+	int dense; /* the units of the destination are adjacent */
+	int columns; /* lines are so short that the inner loop runs along the other axis */
 	struct bi__run run;
 	struct bi__writer *writer; /* or NULL */
 };
 
-/* Bytes of a pattern that are written one after the other before what is there is copied. */
+/* Bytes of a pattern that are written unit by unit; from then on the bytes already written are copied. */
 #define PATTERN_BYTES 2048
 
-/* A unit that divides a line: each line is the same, also one that ends with the last unit. A line or more. */
+/* The unit divides a cache line, so that all lines are equal, a partial last one included. At least one line. */
 static void repeat_lines(unsigned char *dst, const unsigned char *line, size_t bytes)
 {
 	for (size_t done = 0; done + BI__LINE <= bytes; done += BI__LINE)
@@ -26,7 +26,7 @@ static void repeat_lines(unsigned char *dst, const unsigned char *line, size_t b
 	memcpy(dst + bytes - BI__LINE, line, BI__LINE);
 }
 
-/* Any unit: what is there is copied, a few at a time. */
+/* Any unit: copies the bytes already written, in growing amounts. */
 static void repeat_any(unsigned char *dst, const unsigned char *src, size_t bytes, size_t unit)
 {
 	size_t done = unit;
@@ -44,8 +44,8 @@ static void repeat_any(unsigned char *dst, const unsigned char *src, size_t byte
 	}
 }
 
-/* Dense: `count` times the unit at src. */
-static void repeat(const struct lines *lines, unsigned char *dst, const unsigned char *src, int64_t count)
+/* Writes the unit at src `count` times without gaps. */
+static void repeat_unit(const struct lines *lines, unsigned char *dst, const unsigned char *src, int64_t count)
 {
 	const size_t unit = lines->run.unit, bytes = (size_t)count * unit;
 	unsigned char line[BI__LINE];
@@ -62,49 +62,52 @@ static void repeat(const struct lines *lines, unsigned char *dst, const unsigned
 	}
 }
 
-static void move(const struct lines *lines, unsigned char *dst, const unsigned char *src, int64_t count)
+static void move_units(const struct lines *lines, unsigned char *dst, const unsigned char *src, int64_t count)
 {
 	if (lines->dense && lines->run.src_step == 0)
-		repeat(lines, dst, src, count);
+		repeat_unit(lines, dst, src, count);
 	else
 		bi__run(&lines->run, dst, src, count);
 }
 
-/* Shorter units would often end in parts of lines, which cost a call each. */
+/* Shorter units would often end within a cache line, and each of these ends costs a call. */
 #define DIRECT_UNIT 1024
 
-/* By way of the buffer, until `count` units are moved. */
-static void collect(const struct lines *lines, const unsigned char *src, int64_t count)
+/* Moves `count` units through the writer's buffer. */
+static void collect_units(const struct lines *lines, const unsigned char *src, int64_t count)
 {
 	const size_t unit = lines->run.unit;
-	const int64_t most = BI__WRITER_ROOM / (int64_t)unit;
+	const int64_t most = BI__WRITER_BYTES / (int64_t)unit;
 
 	while (count > 0) {
 		int64_t some = count < most ? count : most;
 
-		move(lines, bi__writer_room(lines->writer), src, some);
-		bi__writer_done(lines->writer, (size_t)some * unit);
+		move_units(lines, bi__writer_space(lines->writer), src, some);
+		bi__writer_added(lines->writer, (size_t)some * unit);
 		src += some * lines->run.src_step;
 		count -= some;
 	}
 }
 
-/* Shuffled to where they belong, but for those before the first line and behind the last. */
-static void shuffle(const struct lines *lines, const unsigned char *src, int64_t count)
+/*
+ * Shuffles units directly to the destination. Units before the first whole line and after the last one go through the
+ * buffer.
+ */
+static void shuffle_units(const struct lines *lines, const unsigned char *src, int64_t count)
 {
 	const int64_t step = lines->run.src_step;
 	int64_t first = bi__units_to_line(lines->writer->fill, lines->run.unit), went;
 
 	if (first > count)
 		first = count;
-	collect(lines, src, first);
-	went = bi__run_past(&lines->run, bi__writer_place(lines->writer), src + first * step, count - first);
-	bi__writer_went(lines->writer, (size_t)went * lines->run.unit);
-	collect(lines, src + (first + went) * step, count - first - went);
+	collect_units(lines, src, first);
+	went = bi__run_streamed(&lines->run, bi__writer_line(lines->writer), src + first * step, count - first);
+	bi__writer_advance(lines->writer, (size_t)went * lines->run.unit);
+	collect_units(lines, src + (first + went) * step, count - first - went);
 }
 
-/* Units that are long enough, or whole lines, go to the writer as they are, the others by way of its buffer. */
-static void stream(const struct lines *lines, unsigned char *dst, const unsigned char *src, int64_t count)
+/* Passes long units and whole lines to the writer directly, other units through its buffer. */
+static void stream_units(const struct lines *lines, unsigned char *dst, const unsigned char *src, int64_t count)
 {
 	const size_t unit = lines->run.unit;
 
@@ -113,62 +116,62 @@ static void stream(const struct lines *lines, unsigned char *dst, const unsigned
 		for (int64_t i = 0; i < count; i++)
 			bi__writer_put(lines->writer, src + i * lines->run.src_step, unit);
 	} else if (lines->run.shuffle.count) {
-		shuffle(lines, src, count);
+		shuffle_units(lines, src, count);
 	} else {
-		collect(lines, src, count);
+		collect_units(lines, src, count);
 	}
 }
 
-/* `count` units of each row. */
-static void some_of_rows(const struct lines *lines, unsigned char *dst, const unsigned char *src, int64_t count)
+/* Moves `count` units of each row. */
+static void copy_some_of_rows(const struct lines *lines, unsigned char *dst, const unsigned char *src, int64_t count)
 {
 	for (int64_t i = 0; i < lines->rows; i++, dst += lines->dst_row, src += lines->src_row) {
 		if (lines->writer)
-			stream(lines, dst, src, count);
+			stream_units(lines, dst, src, count);
 		else
-			move(lines, dst, src, count);
+			move_units(lines, dst, src, count);
 	}
 }
 
-static void rows(void *inner, unsigned char *dst, const unsigned char *src)
+static void copy_rows(void *inner, unsigned char *dst, const unsigned char *src)
 {
 	const struct lines *lines = inner;
 	int64_t count;
 
 	for (int64_t done = 0; done < lines->count; done += count) {
-		count = lines->count - done < lines->at_once ? lines->count - done : lines->at_once;
-		some_of_rows(lines, dst + done * lines->dst_x, src + done * lines->src_x, count);
+		count = lines->count - done < lines->batch ? lines->count - done : lines->batch;
+		copy_some_of_rows(lines, dst + done * lines->dst_x, src + done * lines->src_x, count);
 	}
 }
 
-/* Bytes of the destination that are filled column by column before the next. */
-#define COLUMNS_BYTES BI__WRITER_ROOM
+/* Bytes of the destination that are filled column by column before the next ones. */
+#define COLUMNS_BYTES BI__WRITER_BYTES
 
-/* Short lines: one run for each place in a line, over as many lines as stay in the cache meanwhile. */
-static void columns(void *inner, unsigned char *dst, const unsigned char *src)
+/* Short lines: one run for each position in a line, over as many lines as stay in the cache meanwhile. */
+static void copy_columns(void *inner, unsigned char *dst, const unsigned char *src)
 {
 	const struct lines *lines = inner;
 	const int64_t line = lines->count * (int64_t)lines->run.unit, most = COLUMNS_BYTES / line;
-	int64_t rows;
+	int64_t count;
 
 	if (lines->writer)
 		bi__writer_seek(lines->writer, dst);
-	for (int64_t done = 0; done < lines->rows; done += rows) {
-		unsigned char *to = lines->writer ? bi__writer_room(lines->writer) : dst + done * lines->dst_row;
+	for (int64_t done = 0; done < lines->rows; done += count) {
+		unsigned char *to = lines->writer ? bi__writer_space(lines->writer) : dst + done * lines->dst_row;
 		const unsigned char *from = src + done * lines->src_row;
 
-		rows = lines->rows - done < most ? lines->rows - done : most;
+		count = lines->rows - done < most ? lines->rows - done : most;
 		for (int64_t i = 0; i < lines->count; i++)
-			bi__run(&lines->run, to + i * lines->dst_x, from + i * lines->src_x, rows);
+			bi__run(&lines->run, to + i * lines->dst_x, from + i * lines->src_x, count);
 		if (lines->writer)
-			bi__writer_done(lines->writer, (size_t)(rows * line));
+			bi__writer_added(lines->writer, (size_t)(count * line));
 	}
 }
 
-/* Runs of the destination shorter than this would be written in parts of lines. */
+/* Shorter runs of the destination would be written in parts of cache lines. */
 #define STREAMED_RUN 512
 
-/* How many bytes of the destination lie without a gap. */
+/* Returns the number of bytes of the destination without a gap. */
 static int64_t dense_bytes(const struct bi__plan *plan)
 {
 	int64_t bytes = (int64_t)plan->unit;
@@ -178,7 +181,7 @@ static int64_t dense_bytes(const struct bi__plan *plan)
 	return bytes;
 }
 
-/* A line that is as short costs less by columns, of which there must be more than a few units. */
+/* Shorter lines cost less by columns, if there are fewer units in a line than lines. */
 #define SHORT_LINE 256
 #define SHORT_COUNT 24
 
@@ -191,24 +194,27 @@ static int has_short_lines(const struct bi__plan *plan)
 }
 
 /*
- * What is written past the caches need not be written in sequence, only in pieces, so that it is the source that can be
- * followed: where that runs on along another axis than the last.
+ * Non-temporal stores need not be sequential, only in pieces of this many bytes. So where the source is sequential
+ * along another axis than the last, the loop follows the source.
  */
 #define PIECE 2048
 
-/* The axis around the last that is walked on inside, and how much of a line is moved for each step of it. */
+/* Chooses the axis that is walked inside the line, and how much of a line is moved at each step of it. */
 static int choose_rows(struct lines *lines, const struct bi__plan *plan, int streams)
 {
 	const int x = plan->ndim - 1, along = streams && !lines->columns ? bi__plan_cross(plan, 2) : -1;
 
-	lines->at_once = lines->count;
+	lines->batch = lines->count;
 	if (along < 0)
 		return x - 1;
-	lines->at_once = plan->unit < PIECE ? PIECE / (int64_t)plan->unit : 1;
+	lines->batch = plan->unit < PIECE ? PIECE / (int64_t)plan->unit : 1;
 	return along;
 }
 
-/* Columns are written past the caches only if one line continues the other: what is collected is then dense. */
+/*
+ * Columns are collected densely in the writer's buffer, so they are streamed only if each line continues the one
+ * before.
+ */
 static int can_stream(const struct lines *lines, const struct bi__plan *plan)
 {
 	const int x = plan->ndim - 1;
@@ -217,11 +223,12 @@ static int can_stream(const struct lines *lines, const struct bi__plan *plan)
 	       (!lines->columns || plan->dst_strides[x - 1] == lines->count * (int64_t)plan->unit);
 }
 
-/* Returns the axis of the rows; -1: there is none. */
-static int set_up(struct lines *lines, const struct bi__engine_part *part, struct bi__writer *writer)
+/* Fills `lines`. Returns the axis of the rows, or -1 if there is none. */
+static int set_up_lines(struct lines *lines, const struct bi__engine_part *part, struct bi__writer *writer)
 {
 	const struct bi__plan *plan = part->plan;
 	const int x = plan->ndim - 1;
+	struct bi__run_axis inner;
 	int y;
 
 	lines->count = plan->shape[x];
@@ -234,12 +241,13 @@ static int set_up(struct lines *lines, const struct bi__engine_part *part, struc
 	lines->rows = y < 0 ? 1 : plan->shape[y];
 	lines->dst_row = y < 0 ? 0 : plan->dst_strides[y];
 	lines->src_row = y < 0 ? 0 : plan->src_strides[y];
-	if (lines->columns)
-		bi__run_init(&lines->run, part->simd, plan->unit, lines->dst_row, lines->src_row, 0, lines->rows,
-			     plan->bytes);
-	else
-		bi__run_init(&lines->run, part->simd, plan->unit, lines->dst_x, lines->src_x, 0, lines->count,
-			     plan->bytes);
+	inner = (struct bi__run_axis){ plan->unit, lines->dst_x, lines->src_x, lines->count, plan->bytes, 0 };
+	if (lines->columns) {
+		inner.dst_step = lines->dst_row;
+		inner.src_step = lines->src_row;
+		inner.count = lines->rows;
+	}
+	bi__run_init(&lines->run, part->simd, &inner);
 	return y;
 }
 
@@ -249,7 +257,7 @@ void bi__engine_lines(const struct bi__engine_part *part, unsigned char *dst, co
 	struct bi__writer writer;
 	struct bi__walk walk;
 	struct lines lines;
-	const int y = set_up(&lines, part, &writer);
+	const int y = set_up_lines(&lines, part, &writer);
 
 	walk.ndim = 0;
 	for (int i = 0; i < plan->ndim - 1; i++)
@@ -257,7 +265,7 @@ void bi__engine_lines(const struct bi__engine_part *part, unsigned char *dst, co
 			bi__walk_add(&walk, plan, i);
 	if (lines.writer)
 		bi__writer_init(&writer, part->simd);
-	bi__walk_run(&walk, lines.columns ? columns : rows, &lines, dst, src);
+	bi__walk_run(&walk, lines.columns ? copy_columns : copy_rows, &lines, dst, src);
 	if (lines.writer)
 		bi__writer_finish(&writer);
 }

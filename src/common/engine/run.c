@@ -2,16 +2,16 @@
 
 #include <string.h>
 
-/* Below, a copy is done before the table of a shuffle is made. */
+/* Smaller copies are done before the table of a shuffle would be ready. */
 #define SHUFFLE_FROM 8192
 
-/* Units of a run that can do without the last of its shuffles. */
+/* In a run of this many units, losing the last shuffles to loads that reach too far costs nothing. */
 #define LONG_RUN 1024
 
-/* With more loads for each vector, stores past the caches come better in blocks. */
-#define MOST_LOADS_PAST 4
+/* With more loads for each vector, copying through the writer's buffer is faster. */
+#define MOST_LOADS_STREAMED 4
 
-/* A size that the compiler knows makes memcpy a load and a store. */
+/* memcpy of a constant size is a load and a store. */
 #define RUN(size) \
 	static void run_##size(unsigned char *dst, const unsigned char *src, int64_t count, int64_t dst_step, \
 			       int64_t src_step, size_t unit) \
@@ -38,7 +38,7 @@ RUN(14)
 RUN(15)
 RUN(16)
 
-/* The ends of a unit may be moved twice, which costs less than to find out where they meet. */
+/* Both ends of a unit are moved and may overlap: that is cheaper than a loop. */
 #define OVERLAPPING(name, size) \
 	static void name(unsigned char *dst, const unsigned char *src, int64_t count, int64_t dst_step, \
 			 int64_t src_step, size_t unit) \
@@ -59,7 +59,7 @@ static void run_long(unsigned char *dst, const unsigned char *src, int64_t count
 		memcpy(dst, src, unit);
 }
 
-static bi__run_fn choose(size_t unit)
+static bi__run_fn choose_run(size_t unit)
 {
 	static const bi__run_fn exact[] = {
 		[1] = run_1,   [2] = run_2,   [3] = run_3,   [4] = run_4,   [5] = run_5,   [6] = run_6,
@@ -72,20 +72,20 @@ static bi__run_fn choose(size_t unit)
 	return unit <= 32 ? run_to_32 : unit <= BI__LONG_UNIT ? run_to_64 : run_long;
 }
 
-void bi__run_init(struct bi__run *run, const struct bi__simd *simd, size_t unit, int64_t dst_step, int64_t src_step,
-		  int padded, int64_t count, uint64_t bytes)
+void bi__run_init(struct bi__run *run, const struct bi__simd *simd, const struct bi__run_axis *axis)
 {
-	run->unit = unit;
-	run->dst_step = dst_step;
-	run->src_step = src_step;
-	run->one_by_one = choose(unit);
+	run->unit = axis->unit;
+	run->dst_step = axis->dst_step;
+	run->src_step = axis->src_step;
+	run->one_by_one = choose_run(axis->unit);
 	run->simd = simd;
 	run->shuffle.count = 0;
-	if ((padded || dst_step == (int64_t)unit) && bytes >= SHUFFLE_FROM)
-		bi__shuffle_make(&run->shuffle, simd, unit, dst_step, src_step, count >= LONG_RUN);
+	if ((axis->padded || axis->dst_step == (int64_t)axis->unit) && axis->bytes >= SHUFFLE_FROM)
+		bi__shuffle_make(&run->shuffle, simd, axis->unit, axis->dst_step, axis->src_step,
+				 axis->count >= LONG_RUN);
 }
 
-/* How many periods read nothing outside of `count` units. */
+/* Returns the number of periods whose loads stay inside the `count` units. */
 static int64_t safe_periods(const struct bi__run *run, int64_t count)
 {
 	const struct bi__shuffle *shuffle = &run->shuffle;
@@ -99,10 +99,13 @@ static int64_t safe_periods(const struct bi__run *run, int64_t count)
 	return periods;
 }
 
-/* Fewer units are not worth the masks. */
+/* Fewer units are not worth making the masks. */
 #define PART_UNITS 4
 
-/* Periods whose loads reach too far, and the beginning of one; returns how many units were moved. */
+/*
+ * Moves periods whose loads would reach too far, and the first part of one, by masked loads. Returns the number of
+ * units moved.
+ */
 static int64_t run_parts(const struct bi__run *run, unsigned char *dst, const unsigned char *src, int64_t count)
 {
 	const struct bi__shuffle *shuffle = &run->shuffle;
@@ -136,17 +139,17 @@ void bi__run(const struct bi__run *run, unsigned char *dst, const unsigned char 
 			run->src_step, run->unit);
 }
 
-int64_t bi__run_past(const struct bi__run *run, unsigned char *dst, const unsigned char *src, int64_t count)
+int64_t bi__run_streamed(const struct bi__run *run, unsigned char *dst, const unsigned char *src, int64_t count)
 {
 	const struct bi__shuffle *shuffle = &run->shuffle;
 	int64_t periods;
 
-	if (!shuffle->count || !run->simd->shuffle_past ||
-	    (size_t)shuffle->count * run->simd->vector > MOST_LOADS_PAST * shuffle->written)
+	if (!shuffle->count || !run->simd->shuffle_streamed ||
+	    (size_t)shuffle->count * run->simd->vector > MOST_LOADS_STREAMED * shuffle->written)
 		return 0;
 	periods = safe_periods(run, count);
 	while ((size_t)periods * shuffle->written % BI__LINE)
 		periods--;
-	run->simd->shuffle_past(shuffle, dst, src, (size_t)periods);
+	run->simd->shuffle_streamed(shuffle, dst, src, (size_t)periods);
 	return periods * (int64_t)shuffle->units;
 }

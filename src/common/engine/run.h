@@ -4,7 +4,7 @@
 
 #include "common/engine/simd.h"
 
-/* From this many bytes on memcpy itself is the fastest way to move one unit. */
+/* Units of this many bytes and more are moved by memcpy. */
 #define BI__LONG_UNIT 64
 
 typedef void (*bi__run_fn)(unsigned char *dst, const unsigned char *src, int64_t count, int64_t dst_step,
@@ -18,26 +18,31 @@ struct bi__run {
 	struct bi__shuffle shuffle;
 };
 
-/*
- * Runs will have about `count` units and move `bytes` in all: below some, preparing a shuffle costs more than it gains.
- * With `padded`, the bytes between the units of the destination may be written as well, and those behind the last up
- * to dst_step.
- */
-void bi__run_init(struct bi__run *run, const struct bi__simd *simd, size_t unit, int64_t dst_step, int64_t src_step,
-		  int padded, int64_t count, uint64_t bytes);
+/* The axis that a run moves along. */
+struct bi__run_axis {
+	size_t unit; /* bytes */
+	int64_t dst_step, src_step; /* as above */
+	int64_t count; /* typical number of units of a run */
+	uint64_t bytes; /* of the whole copy: a shuffle is prepared only if that is worth its cost */
+	int padded; /* bytes between two units of the destination, and up to dst_step after the last, may be overwritten
+		     */
+};
 
-/* Moves `count` units; reads none but their bytes, and nothing between the first and the last that lies outside. */
+/* Prepares runs along an axis. */
+void bi__run_init(struct bi__run *run, const struct bi__simd *simd, const struct bi__run_axis *axis);
+
+/* Moves `count` units. Reads no byte before the first unit or after the last one. */
 void bi__run(const struct bi__run *run, unsigned char *dst, const unsigned char *src, int64_t count);
 
 /*
- * Moves the first of `count` units, as many as can be shuffled past the caches, in whole lines from dst, which is
- * aligned to one; returns how many units, which may be 0.
+ * Moves the first of `count` units by shuffles with non-temporal stores, whole cache lines only. dst is aligned to a
+ * line. Returns the number of units moved, which may be 0.
  */
-int64_t bi__run_past(const struct bi__run *run, unsigned char *dst, const unsigned char *src, int64_t count);
+int64_t bi__run_streamed(const struct bi__run *run, unsigned char *dst, const unsigned char *src, int64_t count);
 
 /*
- * Makes run->shuffle; its count is 0 where units are better moved one by one. With `is_long`, its last periods may be
- * lost to loads that reach too far.
+ * Fills the shuffle. Its count becomes 0 if units are better moved one by one. With `is_long`, loads may reach beyond
+ * the run, so that its last periods cannot be shuffled.
  */
 void bi__shuffle_make(struct bi__shuffle *shuffle, const struct bi__simd *simd, size_t unit, int64_t dst_step,
 		      int64_t src_step, int is_long);

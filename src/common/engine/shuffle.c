@@ -1,9 +1,9 @@
-/* Which bytes of which vectors make up the vectors of the destination, for units that lie close together. */
+/* Computes how vectors of the destination are assembled from vectors of the source, for units close to each other. */
 #include "common/engine/run.h"
 
 #include <string.h>
 
-/* Steps of the source that are this many units long, or longer, are not worth it: few bytes of each load are used. */
+/* With steps of this many units or more, too few bytes of each load are used. */
 static int64_t longest_step(const struct bi__simd *simd)
 {
 	return simd->vector > 16 ? 9 : 5;
@@ -20,7 +20,9 @@ static size_t common_divisor(size_t a, size_t b)
 	return a;
 }
 
-/* Where in the source the bytes [at, at + vector) of the destination come from; PTRDIFF_MIN: they lie between units. */
+/*
+ * For each byte [at, at + vector) of the destination: its offset in the source, or PTRDIFF_MIN for a gap between units.
+ */
 static void find_sources(ptrdiff_t *source, size_t vector, size_t at, size_t unit, size_t dst_step, ptrdiff_t src_step)
 {
 	ptrdiff_t from = (ptrdiff_t)(at / dst_step) * src_step;
@@ -35,8 +37,8 @@ static void find_sources(ptrdiff_t *source, size_t vector, size_t at, size_t uni
 	}
 }
 
-/* The bytes of the source that one vector needs, [*low, *high). */
-static void span(const ptrdiff_t *source, size_t vector, ptrdiff_t *low, ptrdiff_t *high)
+/* The range [*low, *high) of source bytes that one vector needs. */
+static void find_span(const ptrdiff_t *source, size_t vector, ptrdiff_t *low, ptrdiff_t *high)
 {
 	*low = PTRDIFF_MAX;
 	*high = PTRDIFF_MIN;
@@ -50,8 +52,8 @@ static void span(const ptrdiff_t *source, size_t vector, ptrdiff_t *low, ptrdiff
 	}
 }
 
-/* Takes from one load what nobody has taken yet; returns how many bytes that is. */
-static int take(struct bi__shuffle_load *load, ptrdiff_t *source, size_t vector, ptrdiff_t offset)
+/* Assigns to a load all bytes in its reach that have no load yet; returns their number. */
+static int assign_bytes(struct bi__shuffle_load *load, ptrdiff_t *source, size_t vector, ptrdiff_t offset)
 {
 	int taken = 0;
 
@@ -68,14 +70,14 @@ static int take(struct bi__shuffle_load *load, ptrdiff_t *source, size_t vector,
 	return taken;
 }
 
-/* Adds a load of what nobody has taken yet; if that is nothing, there is none. 0: no room. */
+/* Adds a load for the bytes that have none yet, unless it would get none. Returns 0 if the table is full. */
 static int add_load(struct bi__shuffle *shuffle, ptrdiff_t *source, size_t vector, ptrdiff_t offset)
 {
 	const ptrdiff_t end = offset + (ptrdiff_t)vector;
 
 	if (shuffle->count == BI__SHUFFLE_LOADS)
 		return 0;
-	if (!take(&shuffle->loads[shuffle->count], source, vector, offset))
+	if (!assign_bytes(&shuffle->loads[shuffle->count], source, vector, offset))
 		return 1;
 	if (offset < shuffle->low)
 		shuffle->low = offset;
@@ -86,9 +88,9 @@ static int add_load(struct bi__shuffle *shuffle, ptrdiff_t *source, size_t vecto
 }
 
 /*
- * The loads of one vector, one behind the other over the bytes that it needs, from the side where the run begins. In
- * short runs the last ends where those end, so that none reaches beyond them, unless all fit into less than a vector;
- * in long ones that would only be one more load that lies in two lines.
+ * Adds the loads of one vector, side by side over the bytes it needs, from the side where the run begins. In short runs
+ * no load reaches beyond these bytes, unless they are fewer than a vector. In long runs that would only make more loads
+ * cross a cache line.
  */
 static int add_vector(struct bi__shuffle *shuffle, ptrdiff_t *source, size_t vector, int backwards, int is_long)
 {
@@ -96,7 +98,7 @@ static int add_vector(struct bi__shuffle *shuffle, ptrdiff_t *source, size_t vec
 	const int first = shuffle->count;
 	ptrdiff_t low, high;
 
-	span(source, vector, &low, &high);
+	find_span(source, vector, &low, &high);
 	for (ptrdiff_t done = 0; done < high - low; done += size) {
 		ptrdiff_t offset = backwards ? high - size - done : low + done;
 

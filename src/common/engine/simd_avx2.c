@@ -1,4 +1,4 @@
-/* 256-bit vectors. Runs are shuffled in halves, because bytes cannot cross them. */
+/* 256-bit vectors. Runs are shuffled 128 bits at a time, because the byte shuffle cannot cross lanes. */
 #include "common/engine/simd.h"
 
 #ifdef BI__SIMD_X86
@@ -42,7 +42,7 @@ TARGET static inline __m256i load_vector(const unsigned char *p)
 
 #include "common/engine/simd_transpose.inc"
 
-/* `streams` is a constant wherever this is used. */
+/* `streams` is a constant in each caller. */
 TARGET static inline __attribute__((always_inline)) void shuffle_any(const struct bi__shuffle *shuffle,
 								     unsigned char *dst, const unsigned char *src,
 								     size_t periods, int streams)
@@ -67,14 +67,14 @@ TARGET static inline __attribute__((always_inline)) void shuffle_any(const struc
 	}
 }
 
-TARGET static void shuffle(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
-			   size_t periods)
+TARGET static void shuffle_periods(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
+				   size_t periods)
 {
 	shuffle_any(shuffle, dst, src, periods, 0);
 }
 
-TARGET static void shuffle_past(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
-				size_t periods)
+TARGET static void shuffle_streamed(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
+				    size_t periods)
 {
 	shuffle_any(shuffle, dst, src, periods, 1);
 }
@@ -91,7 +91,7 @@ TARGET static inline void stream_line(unsigned char *dst, const unsigned char *s
 
 #include "common/engine/simd_stream.inc"
 
-static void fence(void)
+static void fence_stores(void)
 {
 	_mm_sfence();
 }
@@ -99,13 +99,13 @@ static void fence(void)
 const struct bi__simd bi__simd_avx2 = {
 	.name = "avx2",
 	.runs_here = runs_here,
-	.turn = TURNS,
-	.turn_narrow = bi__simd_turn_v128,
+	.transpose = TRANSPOSES,
+	.transpose_narrow = bi__simd_transpose_v128,
 	.vector = 16,
-	.shuffle = shuffle,
-	.shuffle_past = shuffle_past,
-	.stream = stream,
-	.fence = fence,
+	.shuffle = shuffle_periods,
+	.shuffle_streamed = shuffle_streamed,
+	.stream = stream_lines,
+	.fence = fence_stores,
 };
 
 #endif

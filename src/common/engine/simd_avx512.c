@@ -1,4 +1,4 @@
-/* 512-bit vectors with VBMI: one vector is one line, and any byte goes anywhere in one instruction. */
+/* 512-bit vectors with VBMI: a vector is a cache line, and one instruction moves any byte anywhere. */
 #include "common/engine/simd.h"
 
 #ifdef BI__SIMD_X86
@@ -24,7 +24,7 @@ TARGET static inline __m128i load_lane(const unsigned char *p)
 	return _mm_loadu_si128((const __m128i *)(const void *)p);
 }
 
-/* Masked broadcasts from memory need no shuffle unit, which the steps of turning fill. */
+/* Masked broadcasts from memory do not use the shuffle port, which the transpose itself fills. */
 TARGET static inline __m512i load_lanes(const unsigned char *p, ptrdiff_t d)
 {
 	__m512i v = _mm512_castsi128_si512(load_lane(p));
@@ -49,11 +49,11 @@ TARGET static inline __m512i load_lanes(const unsigned char *p, ptrdiff_t d)
 
 #include "common/engine/simd_transpose.inc"
 
-/* More loads keep the memory busy anyway. */
+/* With more loads memory is the limit anyway. */
 #define MOST_LOADS 4
 
-/* Both kinds of stores, so that one loop makes both functions; `streams` is a constant wherever this is used. */
-TARGET static inline void put(unsigned char *dst, __m512i v, int streams)
+/* `streams` is a constant in each caller, so one loop makes both functions. */
+TARGET static inline void store_vector(unsigned char *dst, __m512i v, int streams)
 {
 	if (streams)
 		_mm512_stream_si512((void *)dst, v);
@@ -61,34 +61,34 @@ TARGET static inline void put(unsigned char *dst, __m512i v, int streams)
 		_mm512_storeu_si512((void *)dst, v);
 }
 
-/* The bytes that come from a load. */
-TARGET static inline __mmask64 taken(__m512i index)
+/* Returns the mask of the bytes that come from this load. */
+TARGET static inline __mmask64 bytes_from_load(__m512i index)
 {
 	return _knot_mask64(_mm512_movepi8_mask(index));
 }
 
 /*
- * A processor fetches ahead within a page alone. In long runs it is told what will be needed a little later; behind
- * short ones lies nothing that will.
+ * Hardware prefetching stops at page boundaries, so long runs prefetch explicitly. Nothing useful lies behind short
+ * ones.
  */
 #define AHEAD 8192
 #define AHEAD_FROM ((size_t)64 << 10)
 
-static ptrdiff_t how_far_ahead(ptrdiff_t step, size_t periods)
+static ptrdiff_t prefetch_distance(ptrdiff_t step, size_t periods)
 {
 	if ((size_t)(step < 0 ? -step : step) * periods < AHEAD_FROM)
 		return 0;
 	return step < 0 ? -AHEAD : AHEAD;
 }
 
-/* A period that is one vector, of `count` loads, a constant: indices stay in registers. */
+/* A period of one vector. `count` is a constant in each caller, so the indices stay in registers. */
 TARGET static inline __attribute__((always_inline)) void shuffle_one(const struct bi__shuffle *shuffle,
 								     unsigned char *dst, const unsigned char *src,
 								     size_t periods, int count, int streams)
 {
 	__m512i index[MOST_LOADS];
 	const unsigned char *from[MOST_LOADS];
-	const ptrdiff_t ahead = how_far_ahead(shuffle->step, periods);
+	const ptrdiff_t ahead = prefetch_distance(shuffle->step, periods);
 
 	UNROLL for (int i = 0; i < count; i++)
 	{
@@ -100,13 +100,13 @@ TARGET static inline __attribute__((always_inline)) void shuffle_one(const struc
 
 		if (ahead)
 			UNROLL for (int i = 0; i < count; i++) _mm_prefetch(from[i] + at + ahead, _MM_HINT_T1);
-		UNROLL for (int i = 1; i < count; i++) made =
-			_mm512_mask_permutexvar_epi8(made, taken(index[i]), index[i], load_vector(from[i] + at));
-		put(dst, made, streams);
+		UNROLL for (int i = 1; i < count; i++) made = _mm512_mask_permutexvar_epi8(
+			made, bytes_from_load(index[i]), index[i], load_vector(from[i] + at));
+		store_vector(dst, made, streams);
 	}
 }
 
-/* Any period. */
+/* A period of any length. */
 TARGET static inline __attribute__((always_inline)) void shuffle_any(const struct bi__shuffle *shuffle,
 								     unsigned char *dst, const unsigned char *src,
 								     size_t periods, int streams)
@@ -118,10 +118,11 @@ TARGET static inline __attribute__((always_inline)) void shuffle_any(const struc
 			const struct bi__shuffle_load *from = &shuffle->loads[i];
 			__m512i index = load_vector(from->index);
 
-			made = _mm512_mask_permutexvar_epi8(made, taken(index), index, load_vector(src + from->offset));
+			made = _mm512_mask_permutexvar_epi8(made, bytes_from_load(index), index,
+							    load_vector(src + from->offset));
 			if (!from->last)
 				continue;
-			put(dst, made, streams);
+			store_vector(dst, made, streams);
 			dst += BI__LINE;
 		}
 	}
@@ -149,16 +150,16 @@ TARGET static inline __attribute__((always_inline)) void shuffle_any(const struc
 		} \
 	}
 
-SHUFFLE(shuffle, 0)
-SHUFFLE(shuffle_past, 1)
+SHUFFLE(shuffle_periods, 0)
+SHUFFLE(shuffle_streamed, 1)
 
-/* The lowest n bits; any n. */
-static __mmask64 below(ptrdiff_t n)
+/* Returns a mask of the lowest n bits, for any n. */
+static __mmask64 low_bits(ptrdiff_t n)
 {
 	return n >= BI__LINE ? ~(__mmask64)0 : n > 0 ? ((__mmask64)1 << n) - 1 : 0;
 }
 
-/* What lies outside is not touched, so that it may be another page. */
+/* Masked loads and stores do not touch bytes outside, which may lie in an unmapped page. */
 TARGET static void shuffle_part(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
 				ptrdiff_t low, ptrdiff_t high, size_t bytes)
 {
@@ -167,14 +168,14 @@ TARGET static void shuffle_part(const struct bi__shuffle *shuffle, unsigned char
 
 	for (int i = 0; i < shuffle->count && left > 0; i++) {
 		const struct bi__shuffle_load *from = &shuffle->loads[i];
-		const __mmask64 inside = below(high - from->offset) & ~below(low - from->offset);
+		const __mmask64 inside = low_bits(high - from->offset) & ~low_bits(low - from->offset);
 		__m512i index = load_vector(from->index);
 
-		made = _mm512_mask_permutexvar_epi8(made, taken(index), index,
+		made = _mm512_mask_permutexvar_epi8(made, bytes_from_load(index), index,
 						    _mm512_maskz_loadu_epi8(inside, src + from->offset));
 		if (!from->last)
 			continue;
-		_mm512_mask_storeu_epi8(dst, below(left), made);
+		_mm512_mask_storeu_epi8(dst, low_bits(left), made);
 		dst += BI__LINE;
 		left -= BI__LINE;
 	}
@@ -184,7 +185,7 @@ TARGET static void shuffle_part(const struct bi__shuffle *shuffle, unsigned char
 
 #include "common/engine/simd_stream.inc"
 
-static void fence(void)
+static void fence_stores(void)
 {
 	_mm_sfence();
 }
@@ -192,14 +193,14 @@ static void fence(void)
 const struct bi__simd bi__simd_avx512 = {
 	.name = "avx512",
 	.runs_here = runs_here,
-	.turn = TURNS,
-	.turn_narrow = bi__simd_turn_v128,
+	.transpose = TRANSPOSES,
+	.transpose_narrow = bi__simd_transpose_v128,
 	.vector = sizeof(__m512i),
-	.shuffle = shuffle,
+	.shuffle = shuffle_periods,
 	.shuffle_part = shuffle_part,
-	.shuffle_past = shuffle_past,
-	.stream = stream,
-	.fence = fence,
+	.shuffle_streamed = shuffle_streamed,
+	.stream = stream_lines,
+	.fence = fence_stores,
 };
 
 #endif

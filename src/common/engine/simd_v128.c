@@ -1,4 +1,4 @@
-/* 128-bit vectors: SSSE3 on x86-64, NEON on AArch64. Only the table look-up and the streaming store differ. */
+/* 128-bit vectors: SSSE3 on x86-64, NEON on AArch64. Only the table look-up and the non-temporal store differ. */
 #include "common/engine/simd.h"
 
 #ifdef BI__SIMD_V128
@@ -18,7 +18,7 @@ static int runs_here(void)
 	return __builtin_cpu_supports("ssse3");
 }
 
-/* 0 where the index has its highest bit set. */
+/* Bytes whose index has the highest bit set become 0. */
 #define LOOK_UP(table, index) ((v128)_mm_shuffle_epi8((__m128i)(table), (__m128i)(index)))
 #define LOW_1(a, b) ((v128)_mm_unpacklo_epi8((__m128i)(a), (__m128i)(b)))
 #define HIGH_1(a, b) ((v128)_mm_unpackhi_epi8((__m128i)(a), (__m128i)(b)))
@@ -29,7 +29,7 @@ static int runs_here(void)
 #define LOW_8(a, b) ((v128)_mm_unpacklo_epi64((__m128i)(a), (__m128i)(b)))
 #define HIGH_8(a, b) ((v128)_mm_unpackhi_epi64((__m128i)(a), (__m128i)(b)))
 
-static void fence(void)
+static void fence_stores(void)
 {
 	_mm_sfence();
 }
@@ -86,8 +86,8 @@ static inline void stream_line(unsigned char *dst, const unsigned char *src)
 
 #endif
 
-TARGET static void shuffle(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
-			   size_t periods)
+TARGET static void shuffle_periods(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
+				   size_t periods)
 {
 	for (; periods; periods--, src += shuffle->step) {
 		v128 made = { 0 };
@@ -105,17 +105,17 @@ TARGET static void shuffle(const struct bi__shuffle *shuffle, unsigned char *dst
 	}
 }
 
-const bi__turn_fn bi__simd_turn_v128[5] = TURNS;
+const bi__transpose_fn bi__simd_transpose_v128[5] = TRANSPOSES;
 
 const struct bi__simd bi__simd_v128 = {
 	.name = "v128",
 	.runs_here = runs_here,
-	.turn = TURNS,
+	.transpose = TRANSPOSES,
 	.vector = sizeof(v128),
-	.shuffle = shuffle,
+	.shuffle = shuffle_periods,
 #ifdef __x86_64__
-	.stream = stream,
-	.fence = fence,
+	.stream = stream_lines,
+	.fence = fence_stores,
 #endif
 };
 

@@ -1,12 +1,28 @@
 /*
- * Transposes: source and destination run along different axes.
+ * Transposes: source and destination are sequential along different axes.
  *
- * A tile is WIDTH units long along the last axis (x) and PANEL bytes along the other (y). Its source is gathered into a
- * dense block, which is turned in registers into rows that are in phase with the destination's lines, and written from
- * there. So each line of the source is read once and whole, each of the destination written once and whole, whatever
- * their addresses are: with extents that are powers of two, lines below each other drive each other out of the caches.
+ * x is the plan's last axis, along which the destination is sequential; y is the axis `cross`, along which the source
+ * is. All other axes step from one plane (y, x) to the next. A plane of the destination looks like this:
  *
- * Units are turned in elements of the next power of two; gathering pads them, writing packs them again.
+ *              strip 0               strip 1
+ *          x -->
+ *        +------+------+------+    +------+------+--
+ *      y | tile | tile | tile |    | tile | tile |      one row of tiles of a strip is a panel:
+ *      | |      |      |      |    |      |      |      PANEL bytes of the source high
+ *      v +------+------+------+    +------+------+--
+ *        | tile | tile | tile |    | tile | tile |
+ *        |      |      |      |    |      |      |      a tile is WIDTH units wide
+ *        +------+------+------+    +------+------+--
+ *
+ * A strip is BLOCK units wide, or as wide as a tile (see `narrow`). The strips are copied one after the other, the
+ * panels of a strip from above, the tiles of a panel from the left.
+ *
+ * The source of a tile is gathered into a dense block, transposed in registers into rows that have the phase of the
+ * destination's cache lines, and written from there. So each line of the source is read once and whole, and each line
+ * of the destination is written once and whole, whatever their addresses are. Without the block, extents that are
+ * powers of two would make the lines of a tile evict each other from the caches.
+ *
+ * Elements of the next power of two are transposed: gathering pads the units to elements, writing packs them again.
  */
 #include <string.h>
 
@@ -16,43 +32,59 @@
 #define PANEL BI__PANEL
 #define WIDTH 64
 
-/* Rows of the source that are worked on panel by panel, so that their pages stay known to the processor. */
+/* Units of a wide strip: as many rows of the source as the processor keeps address translations for. */
 #define BLOCK 1024
 
-/* Bytes of a source that is followed along its lines, from what is gathered to what is told to be needed soon. */
+/* Bytes that the prefetch is ahead of the gathering along the lines of the source. */
 #define AHEAD 256
 
-/* Strips beside each other, and planes of which one continues the source of the other, that make a square. */
+/* Narrow strips side by side, and planes adjacent in the source, that make a square. */
 #define BAND 8
 
-/* An axis around the planes. */
-struct around {
+/* The two axes of a plane: extents in units, steps in bytes. src_y > 0. */
+struct plane {
+	int64_t height, width;
+	int64_t dst_x, dst_y, src_x, src_y;
+};
+
+/*
+ * Rows of the destination that run on through several planes: after every `width` units along x the source moves on by
+ * another `gap` bytes. Rows that end with their plane have its width and the gap 0.
+ */
+struct joint {
+	int64_t width, gap;
+};
+
+/* An axis outside the plane. */
+struct outer {
 	int64_t extent, dst, src;
 };
 
+/* Filled in the order of the members by bi__engine_tiles. */
 struct tiles {
 	const struct bi__simd *simd;
-	int streams, level; /* elements of 1 << level bytes are turned */
-	int64_t unit;
-	int64_t height, width; /* extents of y and x, in units */
-	int64_t dst_x, dst_y, src_x, src_y;
-	int64_t plane, next_plane; /* each time after so many x the source goes on so many bytes further */
-	int dense_source; /* its lines are elements as they are turned */
-	int strips; /* 1: those of a plane are as wide as a tile, and begin with lines; 0: as wide as a block */
-	struct bi__run gather, scatter;
-	struct around near_src; /* along which a plane's neighbour is nearest in the source */
+	int64_t unit; /* bytes */
+	int level; /* elements of 1 << level bytes are transposed */
+	struct plane plane;
+	int dense_source; /* along y the units of the source are adjacent elements */
+	int streams; /* non-temporal stores are used */
+	struct outer near_src; /* the outer axis with the shortest steps of the source */
+	struct joint joint;
+	int narrow; /* strips are as wide as a tile and begin with cache lines of the destination */
+	struct bi__run gather, pack;
 };
 
 struct buffers {
 	_Alignas(BI__LINE) unsigned char source[WIDTH * PANEL];
-	_Alignas(BI__LINE) unsigned char turned[WIDTH * PANEL];
+	_Alignas(BI__LINE) unsigned char transposed[WIDTH * PANEL];
 	_Alignas(BI__LINE) unsigned char rows[WIDTH * PANEL + (PANEL + 1) * 2 * BI__LINE];
 };
 
-/* A tile in work: `x`, `y` where it begins, `height` and `width` its extents; is it the first, the last of a panel? */
+/* The tile in work, in units; and the strip [begin, end) that it belongs to. */
 struct tile {
 	int64_t x, y, height, width;
-	int first, last;
+	int64_t begin, end;
+	int first, last; /* of its panel */
 };
 
 static int64_t round_up(int64_t n, int64_t to)
@@ -60,133 +92,135 @@ static int64_t round_up(int64_t n, int64_t to)
 	return (n + to - 1) / to * to;
 }
 
-static int64_t least(int64_t a, int64_t b)
+static int64_t minimum(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
 }
 
-/* Goes from one x of the source to the next. It may run on behind the last one, and is a number for that. */
+/* Steps along x through the source. An integer, because it may end up behind the last row. */
 struct cursor {
 	uintptr_t at;
-	int64_t left; /* x until the next plane */
+	int64_t left; /* units before the next gap */
 };
 
 static struct cursor cursor_at(const struct tiles *tiles, const unsigned char *src, int64_t x)
 {
-	const int64_t plane = x / tiles->plane, left = tiles->plane - x % tiles->plane;
-	const uintptr_t steps = (uintptr_t)x * (uintptr_t)tiles->src_x;
+	const int64_t plane = x / tiles->joint.width, left = tiles->joint.width - x % tiles->joint.width;
+	const uintptr_t steps = (uintptr_t)x * (uintptr_t)tiles->plane.src_x;
 
-	return (struct cursor){ (uintptr_t)src + steps + (uintptr_t)plane * (uintptr_t)tiles->next_plane, left };
+	return (struct cursor){ (uintptr_t)src + steps + (uintptr_t)plane * (uintptr_t)tiles->joint.gap, left };
 }
 
-static inline void advance(struct cursor *cursor, const struct tiles *tiles)
+static inline void step_cursor(struct cursor *cursor, const struct tiles *tiles)
 {
-	cursor->at += (uintptr_t)tiles->src_x;
+	cursor->at += (uintptr_t)tiles->plane.src_x;
 	if (--cursor->left)
 		return;
-	cursor->at += (uintptr_t)tiles->next_plane;
-	cursor->left = tiles->plane;
+	cursor->at += (uintptr_t)tiles->joint.gap;
+	cursor->left = tiles->joint.width;
 }
 
-/* What will be gathered a little later: further on in the same lines, or in those of the next tile. */
+/* Returns the place to prefetch: in the next tile of the panel, or further on in the same lines if there is none. */
 static struct cursor cursor_ahead(const struct tiles *tiles, const unsigned char *src, int64_t x)
 {
 	struct cursor cursor;
 
-	if (!tiles->strips && tiles->width > WIDTH)
+	if (!tiles->narrow && tiles->plane.width > WIDTH)
 		return cursor_at(tiles, src, x + WIDTH);
 	cursor = cursor_at(tiles, src, x);
 	cursor.at += AHEAD;
 	return cursor;
 }
 
-/* A panel of a line of the source, wherever that is. Processors fetch ahead in long runs, but these are short. */
-static inline void fetch(uintptr_t from)
+/* Hardware prefetching works in long runs, but these are short. */
+static inline void prefetch_panel(uintptr_t from)
 {
 	for (size_t at = 0; at < PANEL; at += BI__LINE)
 		__builtin_prefetch((const void *)(from + at), 0, 2);
 }
 
-static void gather(const struct tiles *tiles, const struct tile *tile, unsigned char *to, const unsigned char *src)
+static void gather_tile(const struct tiles *tiles, const struct tile *tile, unsigned char *to, const unsigned char *src)
 {
 	const size_t bytes = (size_t)(tile->height * tiles->unit);
-	struct cursor here = cursor_at(tiles, src + tile->y * tiles->src_y, tile->x);
-	struct cursor soon = cursor_ahead(tiles, src + tile->y * tiles->src_y, tile->x);
+	struct cursor here = cursor_at(tiles, src + tile->y * tiles->plane.src_y, tile->x);
+	struct cursor soon = cursor_ahead(tiles, src + tile->y * tiles->plane.src_y, tile->x);
 
 	for (int64_t x = 0; x < tile->width; x++, to += PANEL) {
 		const unsigned char *from = (const unsigned char *)here.at;
 
-		if (tiles->src_y == tiles->unit)
-			fetch(soon.at);
+		if (tiles->plane.src_y == tiles->unit)
+			prefetch_panel(soon.at);
 		if (!tiles->dense_source)
 			bi__run(&tiles->gather, to, from, tile->height);
 		else if (bytes == PANEL)
 			memcpy(to, from, PANEL);
 		else
 			memcpy(to, from, bytes);
-		advance(&here, tiles);
-		advance(&soon, tiles);
+		step_cursor(&here, tiles);
+		step_cursor(&soon, tiles);
 	}
 }
 
-static void turn(const struct tiles *tiles, const struct tile *tile, unsigned char *to, int64_t pitch,
-		 const unsigned char *from)
+static void transpose_tile(const struct tiles *tiles, const struct tile *tile, unsigned char *to, int64_t pitch,
+			   const unsigned char *from)
 {
-	tiles->simd->turn[tiles->level](to, pitch, from, PANEL, round_up(tile->height, 16 >> tiles->level),
-					round_up(tile->width, BI__LINE >> tiles->level));
+	tiles->simd->transpose[tiles->level](to, pitch, from, PANEL, round_up(tile->height, 16 >> tiles->level),
+					     round_up(tile->width, BI__LINE >> tiles->level));
 }
 
-/* Turned elements that are not packed as the destination's units are. */
-static void scatter(const struct tiles *tiles, const struct tile *tile, unsigned char *to, int64_t pitch,
-		    const unsigned char *from)
+/* Copies transposed elements to rows of units, if these differ in size or have gaps. */
+static void pack_rows(const struct tiles *tiles, const struct tile *tile, unsigned char *to, int64_t pitch,
+		      const unsigned char *from)
 {
 	for (int64_t y = 0; y < tile->height; y++)
-		bi__run(&tiles->scatter, to + y * pitch, from + y * (WIDTH << tiles->level), tile->width);
+		bi__run(&tiles->pack, to + y * pitch, from + y * (WIDTH << tiles->level), tile->width);
 }
 
 static int is_packed(const struct tiles *tiles)
 {
-	return tiles->unit == 1 << tiles->level && tiles->dst_x == tiles->unit;
+	return tiles->unit == 1 << tiles->level && tiles->plane.dst_x == tiles->unit;
 }
 
-/* How a tile is turned from where it lies to where it belongs; NULL if an edge or a gap is in the way. */
-static bi__turn_fn direct_turn(const struct tiles *tiles, const struct tile *tile)
+/* Returns the function that transposes the tile from source to destination directly, or NULL if edges or gaps forbid
+ * it.
+ */
+static bi__transpose_fn choose_direct(const struct tiles *tiles, const struct tile *tile)
 {
 	const struct bi__simd *simd = tiles->simd;
 
 	if (tiles->streams || !tiles->dense_source || !is_packed(tiles) || tile->height * tiles->unit % 16)
 		return NULL;
 	if (tile->width * tiles->unit % BI__LINE == 0)
-		return simd->turn[tiles->level];
+		return simd->transpose[tiles->level];
 	if (tile->width * tiles->unit % 16)
 		return NULL;
-	return simd->turn_narrow ? simd->turn_narrow[tiles->level] : simd->turn[tiles->level];
+	return simd->transpose_narrow ? simd->transpose_narrow[tiles->level] : simd->transpose[tiles->level];
 }
 
-/* What is turned goes to the caches. */
+/* Writes a gathered tile with ordinary stores. */
 static void write_tile(const struct tiles *tiles, const struct tile *tile, struct buffers *buffers, unsigned char *dst)
 {
-	unsigned char *to = dst + tile->x * tiles->dst_x + tile->y * tiles->dst_y;
+	unsigned char *to = dst + tile->x * tiles->plane.dst_x + tile->y * tiles->plane.dst_y;
 	const int64_t pitch = WIDTH << tiles->level;
 
-	turn(tiles, tile, buffers->turned, pitch, buffers->source);
+	transpose_tile(tiles, tile, buffers->transposed, pitch, buffers->source);
 	if (!is_packed(tiles)) {
-		scatter(tiles, tile, to, tiles->dst_y, buffers->turned);
+		pack_rows(tiles, tile, to, tiles->plane.dst_y, buffers->transposed);
 		return;
 	}
-	for (int64_t y = 0; y < tile->height; y++, to += tiles->dst_y)
-		memcpy(to, buffers->turned + y * pitch, (size_t)(tile->width * tiles->unit));
+	for (int64_t y = 0; y < tile->height; y++, to += tiles->plane.dst_y)
+		memcpy(to, buffers->transposed + y * pitch, (size_t)(tile->width * tiles->unit));
 }
 
-/* The pitch of rows whose lines are in phase with those of the destination. */
+/* Returns the pitch of rows whose cache lines have the phase of those of the destination. */
 static int64_t phased_pitch(const struct tiles *tiles)
 {
-	return WIDTH * tiles->unit + BI__LINE + (int64_t)((uint64_t)tiles->dst_y % BI__LINE);
+	return WIDTH * tiles->unit + BI__LINE + (int64_t)((uint64_t)tiles->plane.dst_y % BI__LINE);
 }
 
 /*
- * One row: bytes [row, row + bytes) belong at dst. Before them lies, up to the start of the line, what the tile before
- * left behind; what is left of the last line is put there for the next one.
+ * Writes one row, bytes [row, row + bytes), to dst. The bytes before it, back to the start of the cache line, are the
+ * rest that the previous tile left; the rest of this row's last line is moved there for the next tile.
  */
 static void stream_row(const struct tiles *tiles, const struct tile *tile, unsigned char *dst, unsigned char *row)
 {
@@ -209,41 +243,42 @@ static void stream_row(const struct tiles *tiles, const struct tile *tile, unsig
 		memcpy(line, line + whole, BI__LINE);
 }
 
-/* What is turned goes past the caches. */
+/* Writes a gathered tile with non-temporal stores. */
 static void stream_tile(const struct tiles *tiles, const struct tile *tile, struct buffers *buffers, unsigned char *dst)
 {
-	unsigned char *to = dst + tile->x * tiles->unit + tile->y * tiles->dst_y;
+	unsigned char *to = dst + tile->x * tiles->unit + tile->y * tiles->plane.dst_y;
 	const int64_t pitch = phased_pitch(tiles);
 	unsigned char *row = buffers->rows + BI__LINE + (uintptr_t)to % BI__LINE;
 
 	if (is_packed(tiles)) {
-		turn(tiles, tile, row, pitch, buffers->source);
+		transpose_tile(tiles, tile, row, pitch, buffers->source);
 	} else {
-		turn(tiles, tile, buffers->turned, WIDTH << tiles->level, buffers->source);
-		scatter(tiles, tile, row, pitch, buffers->turned);
+		transpose_tile(tiles, tile, buffers->transposed, WIDTH << tiles->level, buffers->source);
+		pack_rows(tiles, tile, row, pitch, buffers->transposed);
 	}
-	for (int64_t y = 0; y < tile->height; y++, to += tiles->dst_y, row += pitch)
+	for (int64_t y = 0; y < tile->height; y++, to += tiles->plane.dst_y, row += pitch)
 		stream_row(tiles, tile, to, row);
 }
 
-/* All tiles of one panel, x in [from, end). */
-static void panel(const struct tiles *tiles, struct buffers *buffers, struct tile *tile, int64_t from, int64_t end,
-		  unsigned char *dst, const unsigned char *src)
+static void copy_panel(const struct tiles *tiles, struct buffers *buffers, struct tile *tile, unsigned char *dst,
+		       const unsigned char *src)
 {
-	for (tile->x = from; tile->x < end; tile->x += WIDTH) {
-		bi__turn_fn direct;
+	const struct plane *plane = &tiles->plane;
 
-		tile->width = least(end - tile->x, WIDTH);
-		tile->first = tile->x == from;
-		tile->last = tile->x + tile->width == end;
-		direct = direct_turn(tiles, tile);
+	for (tile->x = tile->begin; tile->x < tile->end; tile->x += WIDTH) {
+		bi__transpose_fn direct;
+
+		tile->width = minimum(tile->end - tile->x, WIDTH);
+		tile->first = tile->x == tile->begin;
+		tile->last = tile->x + tile->width == tile->end;
+		direct = choose_direct(tiles, tile);
 		if (direct) {
-			direct(dst + tile->x * tiles->dst_x + tile->y * tiles->dst_y, tiles->dst_y,
-			       src + tile->x * tiles->src_x + tile->y * tiles->src_y, tiles->src_x, tile->height,
+			direct(dst + tile->x * plane->dst_x + tile->y * plane->dst_y, plane->dst_y,
+			       src + tile->x * plane->src_x + tile->y * plane->src_y, plane->src_x, tile->height,
 			       tile->width);
 			continue;
 		}
-		gather(tiles, tile, buffers->source, src);
+		gather_tile(tiles, tile, buffers->source, src);
 		if (tiles->streams)
 			stream_tile(tiles, tile, buffers, dst);
 		else
@@ -252,79 +287,63 @@ static void panel(const struct tiles *tiles, struct buffers *buffers, struct til
 }
 
 /*
- * Strips as wide as a tile follow the lines of the source, which is read fastest so, but leave parts of lines at both
- * sides of each; only where the lines of all rows of the destination begin together can they begin there, too, and the
- * first is narrower. Returns where strip k begins; beyond the last one that is the width.
+ * Returns where strip k begins, or the width of the plane if there are fewer strips. The first narrow strip is narrower
+ * than the others, so that these begin with cache lines of the destination.
  */
 static int64_t strip_begin(const struct tiles *tiles, const unsigned char *dst, int64_t k)
 {
 	int64_t lead;
 
-	if (!tiles->strips || k == 0)
-		return least(k * BLOCK, tiles->width);
+	if (!tiles->narrow || k == 0)
+		return minimum(k * BLOCK, tiles->plane.width);
 	lead = bi__units_to_line((uintptr_t)dst % BI__LINE, (size_t)tiles->unit);
 	if (lead == INT64_MAX)
 		lead = 0;
-	return least(lead + (k - (lead > 0)) * WIDTH, tiles->width);
+	return minimum(lead + (k - (lead > 0)) * WIDTH, tiles->plane.width);
 }
 
-/* All panels of a strip. */
-static void strip(const struct tiles *tiles, int64_t k, unsigned char *dst, const unsigned char *src)
+static void copy_strip(const struct tiles *tiles, int64_t k, unsigned char *dst, const unsigned char *src)
 {
 	const int64_t height = PANEL >> tiles->level;
-	const int64_t from = strip_begin(tiles, dst, k), end = strip_begin(tiles, dst, k + 1);
 	struct buffers buffers;
 	struct tile tile;
 
-	for (tile.y = 0; tile.y < tiles->height; tile.y += height) {
-		tile.height = least(tiles->height - tile.y, height);
-		panel(tiles, &buffers, &tile, from, end, dst, src);
+	tile.begin = strip_begin(tiles, dst, k);
+	tile.end = strip_begin(tiles, dst, k + 1);
+	for (tile.y = 0; tile.y < tiles->plane.height; tile.y += height) {
+		tile.height = minimum(tiles->plane.height - tile.y, height);
+		copy_panel(tiles, &buffers, &tile, dst, src);
 	}
 }
 
 /*
- * Planes that are neighbours in the source lie far apart in the destination, and strips that are neighbours there far
- * apart in the source: a page is left long before all of it was used, whichever of the two is followed. In small
- * squares both sides keep their pages.
+ * Copies up to BAND strips of up to BAND planes. Planes adjacent in the source are far apart in the destination, and
+ * adjacent strips are far apart in the source: following either of them alone leaves each page of the other side long
+ * before all of it was used. In small squares both sides keep their pages.
  */
-static void square(const struct tiles *tiles, int64_t k, int64_t i, unsigned char *dst, const unsigned char *src)
+static void copy_square(const struct tiles *tiles, int64_t k, int64_t i, unsigned char *dst, const unsigned char *src)
 {
-	const struct around *planes = &tiles->near_src;
-	const int64_t k_end = k + (tiles->strips ? BAND : 1), i_end = least(i + BAND, planes->extent);
+	const struct outer *planes = &tiles->near_src;
+	const int64_t k_end = k + (tiles->narrow ? BAND : 1), i_end = minimum(i + BAND, planes->extent);
 
 	for (; k < k_end; k++)
 		for (int64_t plane = i; plane < i_end; plane++)
-			strip(tiles, k, dst + plane * planes->dst, src + plane * planes->src);
+			copy_strip(tiles, k, dst + plane * planes->dst, src + plane * planes->src);
 }
 
-static void planes(void *inner, unsigned char *dst, const unsigned char *src)
+static void copy_planes(void *inner, unsigned char *dst, const unsigned char *src)
 {
 	const struct tiles *tiles = inner;
-	/* One more for the first, which may be narrower. */
-	const int64_t strips = tiles->strips ? tiles->width / WIDTH + 2 : (tiles->width + BLOCK - 1) / BLOCK;
+	const int64_t width = tiles->plane.width;
+	/* One more than whole tiles and a last part: the first strip may be narrower. */
+	const int64_t strips = tiles->narrow ? width / WIDTH + 2 : (width + BLOCK - 1) / BLOCK;
 
-	for (int64_t k = 0; k < strips; k += tiles->strips ? BAND : 1)
+	for (int64_t k = 0; k < strips; k += tiles->narrow ? BAND : 1)
 		for (int64_t i = 0; i < tiles->near_src.extent; i += BAND)
-			square(tiles, k, i, dst, src);
+			copy_square(tiles, k, i, dst, src);
 }
 
-/* The source runs forward along y: if it does not, both sides are turned round. */
-static void turn_round(struct tiles *tiles, unsigned char **dst, const unsigned char **src)
-{
-	if (tiles->src_y > 0)
-		return;
-	*dst += (tiles->height - 1) * tiles->dst_y;
-	*src += (tiles->height - 1) * tiles->src_y;
-	tiles->dst_y = -tiles->dst_y;
-	tiles->src_y = -tiles->src_y;
-}
-
-static int has_strips(const struct tiles *tiles, const unsigned char *dst)
-{
-	return tiles->streams && tiles->width > WIDTH && tiles->dst_y % BI__LINE == 0 &&
-	       bi__units_to_line((uintptr_t)dst % BI__LINE, (size_t)tiles->unit) != INT64_MAX;
-}
-
+/* Returns the level of the smallest element that holds a unit. */
 static int level_of(size_t unit)
 {
 	int level = 0;
@@ -334,7 +353,26 @@ static int level_of(size_t unit)
 	return level;
 }
 
-/* The axis around the planes with the shortest steps of the source; -1: there is none. */
+/* Fills the plane. If the source runs backwards along y, both sides are reversed. */
+static void set_plane(struct plane *plane, const struct bi__plan *plan, unsigned char **dst, const unsigned char **src)
+{
+	const int x = plan->ndim - 1, y = plan->cross;
+
+	plane->height = plan->shape[y];
+	plane->width = plan->shape[x];
+	plane->dst_x = plan->dst_strides[x];
+	plane->dst_y = plan->dst_strides[y];
+	plane->src_x = plan->src_strides[x];
+	plane->src_y = plan->src_strides[y];
+	if (plane->src_y > 0)
+		return;
+	*dst += (plane->height - 1) * plane->dst_y;
+	*src += (plane->height - 1) * plane->src_y;
+	plane->dst_y = -plane->dst_y;
+	plane->src_y = -plane->src_y;
+}
+
+/* Returns the outer axis with the shortest steps of the source, or -1 if there is no outer axis. */
 static int nearest_in_source(const struct bi__plan *plan)
 {
 	int64_t best = INT64_MAX;
@@ -352,8 +390,8 @@ static int nearest_in_source(const struct bi__plan *plan)
 }
 
 /*
- * The axis along which one plane continues the rows of the other, so that they need not end in parts of lines; -1:
- * there is none. Axes are sorted by the destination.
+ * Returns the outer axis along which each plane continues the rows of the one before in the destination, or -1. The
+ * axes are sorted by the destination, so only the axis before x can.
  */
 static int find_continuation(const struct bi__plan *plan, int nearest_in_source)
 {
@@ -365,59 +403,74 @@ static int find_continuation(const struct bi__plan *plan, int nearest_in_source)
 	return axis;
 }
 
-/* What is streamed is gathered, from wherever it is. */
-static void continue_rows(struct tiles *tiles, const struct bi__plan *plan, int axis)
+/* Joins the rows of the planes along `axis`, so that they do not end in parts of cache lines; -1: joins none. */
+static void join_rows(struct tiles *tiles, const struct bi__plan *plan, int axis)
 {
-	tiles->plane = tiles->width;
-	tiles->next_plane = 0;
+	tiles->joint = (struct joint){ tiles->plane.width, 0 };
 	if (axis < 0)
 		return;
-	tiles->width *= plan->shape[axis];
-	tiles->next_plane = plan->src_strides[axis] - tiles->plane * tiles->src_x;
+	tiles->joint.gap = plan->src_strides[axis] - tiles->plane.width * tiles->plane.src_x;
+	tiles->plane.width *= plan->shape[axis];
 }
 
-static struct around around(const struct bi__plan *plan, int axis)
+static struct outer outer_axis(const struct bi__plan *plan, int axis)
 {
 	if (axis < 0)
-		return (struct around){ 1, 0, 0 };
-	return (struct around){ plan->shape[axis], plan->dst_strides[axis], plan->src_strides[axis] };
+		return (struct outer){ 1, 0, 0 };
+	return (struct outer){ plan->shape[axis], plan->dst_strides[axis], plan->src_strides[axis] };
 }
 
+/*
+ * Narrow strips follow the cache lines of the source, which reads fastest. But each leaves partial lines of the
+ * destination at both its sides, unless the lines of all rows begin at the same x and strips can begin there.
+ */
+static int has_narrow_strips(const struct tiles *tiles, const unsigned char *dst)
+{
+	return tiles->streams && tiles->plane.width > WIDTH && tiles->plane.dst_y % BI__LINE == 0 &&
+	       bi__units_to_line((uintptr_t)dst % BI__LINE, (size_t)tiles->unit) != INT64_MAX;
+}
+
+/* Prepares the padding of units to elements, and the packing of elements to units. */
+static void set_runs(struct tiles *tiles, uint64_t bytes)
+{
+	const int element = 1 << tiles->level;
+	const size_t unit = (size_t)tiles->unit;
+	const struct bi__run_axis gather = { unit, element, tiles->plane.src_y, PANEL >> tiles->level, bytes, 1 };
+	const struct bi__run_axis pack = { unit, tiles->plane.dst_x, element, WIDTH, bytes, 0 };
+
+	bi__run_init(&tiles->gather, tiles->simd, &gather);
+	bi__run_init(&tiles->pack, tiles->simd, &pack);
+}
+
+/*
+ * The order matters: dense_source needs the plane in its direction, a continuation is only used with `streams`, joined
+ * rows change the width of the plane, and that decides on narrow strips.
+ */
 void bi__engine_tiles(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src)
 {
 	const struct bi__plan *plan = part->plan;
-	const int x = plan->ndim - 1, y = plan->cross;
 	const int near_src = nearest_in_source(plan);
 	int continuation = -1;
 	struct bi__walk walk;
 	struct tiles tiles;
-	int element;
 
-	walk.ndim = 0;
 	tiles.simd = part->simd;
 	tiles.unit = (int64_t)plan->unit;
 	tiles.level = level_of(plan->unit);
-	element = 1 << tiles.level;
-	tiles.height = plan->shape[y];
-	tiles.width = plan->shape[x];
-	tiles.dst_x = plan->dst_strides[x];
-	tiles.dst_y = plan->dst_strides[y];
-	tiles.src_x = plan->src_strides[x];
-	tiles.src_y = plan->src_strides[y];
-	tiles.near_src = around(plan, near_src);
-	turn_round(&tiles, &dst, &src);
-	tiles.dense_source = tiles.src_y == element && tiles.unit == element;
-	tiles.streams = part->streams && tiles.dst_x == tiles.unit;
+	set_plane(&tiles.plane, plan, &dst, &src);
+	tiles.dense_source = tiles.plane.src_y == tiles.unit && tiles.unit == 1 << tiles.level;
+	tiles.streams = part->streams && tiles.plane.dst_x == tiles.unit;
+	tiles.near_src = outer_axis(plan, near_src);
 	if (tiles.streams)
 		continuation = find_continuation(plan, near_src);
-	continue_rows(&tiles, plan, continuation);
-	tiles.strips = has_strips(&tiles, dst);
-	bi__run_init(&tiles.gather, part->simd, plan->unit, element, tiles.src_y, 1, PANEL >> tiles.level, plan->bytes);
-	bi__run_init(&tiles.scatter, part->simd, plan->unit, tiles.dst_x, element, 0, WIDTH, plan->bytes);
-	for (int i = 0; i < x; i++)
-		if (i != y && i != near_src && i != continuation)
+	join_rows(&tiles, plan, continuation);
+	tiles.narrow = has_narrow_strips(&tiles, dst);
+	set_runs(&tiles, plan->bytes);
+	walk.ndim = 0;
+	for (int i = 0; i < plan->ndim - 1; i++)
+		if (i != plan->cross && i != near_src && i != continuation)
 			bi__walk_add(&walk, plan, i);
-	bi__walk_run(&walk, planes, &tiles, dst, src);
+	bi__walk_run(&walk, copy_planes, &tiles, dst, src);
 	if (tiles.streams)
 		part->simd->fence();
 }

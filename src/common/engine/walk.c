@@ -9,8 +9,8 @@ void bi__walk_add(struct bi__walk *walk, const struct bi__plan *plan, int axis)
 	walk->src_strides[i] = plan->src_strides[axis];
 }
 
-/* One step of the innermost axis that has one left; the axes inside of it begin again. 0 at the end. */
-static int step(const struct bi__walk *walk, int64_t *at, unsigned char **dst, const unsigned char **src)
+/* Steps the innermost axis that has a step left and restarts the axes inside it. Returns 0 at the end. */
+static int step_walk(const struct bi__walk *walk, int64_t *at, unsigned char **dst, const unsigned char **src)
 {
 	for (int i = walk->ndim - 1; i >= 0; i--) {
 		if (++at[i] < walk->shape[i]) {
@@ -34,5 +34,5 @@ void bi__walk_run(const struct bi__walk *walk, bi__walk_fn fn, void *inner, unsi
 		at[i] = 0;
 	do
 		fn(inner, dst, src);
-	while (step(walk, at, &dst, &src));
+	while (step_walk(walk, at, &dst, &src));
 }

@@ -16,24 +16,25 @@
 #include "common/base/fork.h"
 #include "common/base/status.h"
 
-/* Memory is busy with this many; more only take processors from others. */
+/* More threads do not make memory faster; they only take processors from others. */
 #define DEFAULT_MOST 8
 
-/* How long a worker looks for another job before it sleeps: about as long as waking it takes. */
+/* How long a worker polls for another job before it sleeps: about as long as waking it takes. */
 #define SPIN_NS 50000
 
 /*
- * A job. `ticket` is its number, its shares, and the next that nobody has taken: 32, 16 and 16 bits. Who takes a share
- * by exchanging the ticket knows that the job is not over, so that fn and arg are its own.
+ * The job in progress. `ticket` holds its number (32 bits), its chunks (16 bits) and the next chunk that nobody has
+ * claimed (16 bits). A thread that claims a chunk by a compare-and-exchange of the ticket knows that the job is not
+ * over, so job_fn and job_arg belong to it.
  */
 static _Atomic uint64_t ticket;
-static void (*job_fn)(void *arg, int share);
+static void (*job_fn)(void *arg, int chunk);
 static void *job_arg;
 static atomic_int job_done;
 static atomic_int job_helpers;
 static atomic_flag job_taken = ATOMIC_FLAG_INIT;
 
-/* The threads. */
+/* Guarded by lock. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER, finished = PTHREAD_COND_INITIALIZER;
 static pthread_t threads[BI_MAX_THREADS];
@@ -41,7 +42,7 @@ static int thread_count, sleeping, stopping;
 
 static atomic_int chosen_count;
 
-static int shares_of(uint64_t t)
+static int chunks_of(uint64_t t)
 {
 	return (int)(t >> 16 & 0xffff);
 }
@@ -51,33 +52,33 @@ static int next_of(uint64_t t)
 	return (int)(t & 0xffff);
 }
 
-static int has_share(void)
+static int has_unclaimed_chunk(void)
 {
 	uint64_t t = atomic_load_explicit(&ticket, memory_order_relaxed);
 
-	return next_of(t) < shares_of(t);
+	return next_of(t) < chunks_of(t);
 }
 
-static void say_finished(void)
+static void broadcast_finished(void)
 {
 	pthread_mutex_lock(&lock);
 	pthread_cond_broadcast(&finished);
 	pthread_mutex_unlock(&lock);
 }
 
-/* Does one share, if there is one. */
-static int work(void)
+/* Claims and runs one chunk. Returns 0 if there is none. */
+static int run_next_chunk(void)
 {
 	uint64_t t = atomic_load_explicit(&ticket, memory_order_relaxed);
 
 	do {
-		if (next_of(t) >= shares_of(t))
+		if (next_of(t) >= chunks_of(t))
 			return 0;
 	} while (
 		!atomic_compare_exchange_weak_explicit(&ticket, &t, t + 1, memory_order_acquire, memory_order_relaxed));
 	job_fn(job_arg, next_of(t));
-	if (atomic_fetch_add_explicit(&job_done, 1, memory_order_release) + 1 == shares_of(t))
-		say_finished();
+	if (atomic_fetch_add_explicit(&job_done, 1, memory_order_release) + 1 == chunks_of(t))
+		broadcast_finished();
 	return 1;
 }
 
@@ -89,7 +90,7 @@ static int64_t now_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static void pause_a_little(void)
+static void pause_cpu(void)
 {
 #if defined(__x86_64__) && defined(__GNUC__)
 	__builtin_ia32_pause();
@@ -98,24 +99,24 @@ static void pause_a_little(void)
 #endif
 }
 
-static int is_asked(int index)
+static int is_wanted(int index)
 {
-	return has_share() && index < atomic_load_explicit(&job_helpers, memory_order_relaxed);
+	return has_unclaimed_chunk() && index < atomic_load_explicit(&job_helpers, memory_order_relaxed);
 }
 
-/* 0: this worker ends. */
+/* Returns 0 if this worker must end. */
 static int wait_for_job(int index)
 {
 	const int64_t end = now_ns() + SPIN_NS;
 	int goes_on;
 
-	while (!is_asked(index) && now_ns() < end)
-		pause_a_little();
-	if (is_asked(index))
+	while (!is_wanted(index) && now_ns() < end)
+		pause_cpu();
+	if (is_wanted(index))
 		return 1;
 	pthread_mutex_lock(&lock);
 	sleeping++;
-	while (!stopping && !is_asked(index))
+	while (!stopping && !is_wanted(index))
 		pthread_cond_wait(&wake, &lock);
 	sleeping--;
 	goes_on = !stopping;
@@ -124,10 +125,10 @@ static int wait_for_job(int index)
 }
 
 /*
- * The thread that happens to be the first to make a large copy may be bound to one processor, which its workers would
- * inherit: they go where the main thread may. Where they may not, they stay.
+ * The first thread that makes a large copy may be bound to one processor, which its workers would inherit. So a worker
+ * takes the affinity of the main thread; if that is refused, it keeps its own.
  */
-static void leave_the_starter(void)
+static void adopt_main_affinity(void)
 {
 #ifdef __linux__
 	cpu_set_t set;
@@ -137,16 +138,19 @@ static void leave_the_starter(void)
 #endif
 }
 
-static void *worker(void *index)
+static void *run_worker(void *index)
 {
-	leave_the_starter();
+	adopt_main_affinity();
 	while (wait_for_job((int)(intptr_t)index))
-		while (work())
+		while (run_next_chunk())
 			;
 	return NULL;
 }
 
-/* All but those that a thread raises itself: blocked, they end the process whatever handler it has. */
+/*
+ * Blocks all signals but those of a fault in the thread itself: blocked, these would end the process even if it has a
+ * handler.
+ */
 static void block_signals(sigset_t *before)
 {
 	static const int own[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL };
@@ -158,8 +162,7 @@ static void block_signals(sigset_t *before)
 	pthread_sigmask(SIG_SETMASK, &others, before);
 }
 
-/* Locked. */
-static void start_threads(int count)
+static void start_threads_locked(int count)
 {
 	sigset_t before;
 
@@ -167,12 +170,12 @@ static void start_threads(int count)
 		return;
 	block_signals(&before);
 	while (thread_count < count &&
-	       !pthread_create(&threads[thread_count], NULL, worker, (void *)(intptr_t)thread_count))
+	       !pthread_create(&threads[thread_count], NULL, run_worker, (void *)(intptr_t)thread_count))
 		thread_count++;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* At the end of the process, or when the library is unloaded; no destructor of ours is left to run after it. */
+/* Runs when the process ends or the library is unloaded. The library has no other destructor that could run later. */
 __attribute__((destructor)) static void stop_threads(void)
 {
 	int count;
@@ -192,50 +195,50 @@ __attribute__((destructor)) static void stop_threads(void)
 static void wake_helpers(int count)
 {
 	pthread_mutex_lock(&lock);
-	start_threads(count);
+	start_threads_locked(count);
 	if (sleeping)
 		pthread_cond_broadcast(&wake);
 	pthread_mutex_unlock(&lock);
 }
 
-static void run_alone(int shares, void (*fn)(void *arg, int share), void *arg)
+static void run_all_chunks(int chunks, void (*fn)(void *arg, int chunk), void *arg)
 {
-	for (int i = 0; i < shares; i++)
+	for (int i = 0; i < chunks; i++)
 		fn(arg, i);
 }
 
-static int is_finished(int shares)
+static int is_finished(int chunks)
 {
-	return atomic_load_explicit(&job_done, memory_order_acquire) >= shares;
+	return atomic_load_explicit(&job_done, memory_order_acquire) >= chunks;
 }
 
 /*
- * The last shares are under way elsewhere, and each is short. But a thread that only spun could keep those that are at
- * them from running, if it has the higher priority.
+ * The last chunks are running on other threads, and each is short. A thread that only polled could keep them from
+ * running if its priority is higher, so it sleeps after a while.
  */
-static void await_shares(int shares)
+static void wait_for_chunks(int chunks)
 {
 	const int64_t end = now_ns() + SPIN_NS;
 
-	while (!is_finished(shares) && now_ns() < end)
-		pause_a_little();
-	if (is_finished(shares))
+	while (!is_finished(chunks) && now_ns() < end)
+		pause_cpu();
+	if (is_finished(chunks))
 		return;
 	pthread_mutex_lock(&lock);
-	while (!is_finished(shares))
+	while (!is_finished(chunks))
 		pthread_cond_wait(&finished, &lock);
 	pthread_mutex_unlock(&lock);
 }
 
-void bi__workers_run(int shares, void (*fn)(void *arg, int share), void *arg)
+void bi__workers_run(int chunks, void (*fn)(void *arg, int chunk), void *arg)
 {
 	int helpers = bi_threads() - 1;
 	uint64_t number;
 
-	if (helpers > shares - 1)
-		helpers = shares - 1;
+	if (helpers > chunks - 1)
+		helpers = chunks - 1;
 	if (helpers <= 0 || atomic_flag_test_and_set_explicit(&job_taken, memory_order_acquire)) {
-		run_alone(shares, fn, arg);
+		run_all_chunks(chunks, fn, arg);
 		return;
 	}
 	bi__fork_watch();
@@ -244,16 +247,16 @@ void bi__workers_run(int shares, void (*fn)(void *arg, int share), void *arg)
 	atomic_store_explicit(&job_done, 0, memory_order_relaxed);
 	atomic_store_explicit(&job_helpers, helpers, memory_order_relaxed);
 	number = (atomic_load_explicit(&ticket, memory_order_relaxed) >> 32) + 1;
-	atomic_store_explicit(&ticket, number << 32 | (uint64_t)shares << 16, memory_order_release);
+	atomic_store_explicit(&ticket, number << 32 | (uint64_t)chunks << 16, memory_order_release);
 	wake_helpers(helpers);
-	while (work())
+	while (run_next_chunk())
 		;
-	await_shares(shares);
+	wait_for_chunks(chunks);
 	atomic_flag_clear_explicit(&job_taken, memory_order_release);
 }
 
-/* Processors that the process may use. */
-static int processors(void)
+/* Returns the number of processors that the process may use. */
+static int count_processors(void)
 {
 	long count;
 
@@ -267,8 +270,8 @@ static int processors(void)
 	return count < 1 ? 1 : count > BI_MAX_THREADS ? BI_MAX_THREADS : (int)count;
 }
 
-/* What BI_THREADS says; 0 if it is not set, or no whole number in 1..BI_MAX_THREADS. */
-static int wished_count(void)
+/* Returns the value of BI_THREADS, or 0 if it is not set or no whole number in 1..BI_MAX_THREADS. */
+static int read_thread_count(void)
 {
 	const char *text = getenv("BI_THREADS");
 	long count;
@@ -280,13 +283,13 @@ static int wished_count(void)
 	return *end == '\0' && count >= 1 && count <= BI_MAX_THREADS ? (int)count : 0;
 }
 
-static int default_count(void)
+static int default_thread_count(void)
 {
-	int count = wished_count();
+	int count = read_thread_count();
 
 	if (count)
 		return count;
-	count = processors();
+	count = count_processors();
 	return count < DEFAULT_MOST ? count : DEFAULT_MOST;
 }
 
@@ -298,8 +301,8 @@ int bi_threads(void)
 		return 1;
 	if (count)
 		return count;
-	count = default_count();
-	/* Unless somebody has chosen in the meantime. */
+	count = default_thread_count();
+	/* Another thread may have set the count meanwhile; that count wins. */
 	return atomic_compare_exchange_strong_explicit(&chosen_count, &none, count, memory_order_relaxed,
 						       memory_order_relaxed)
 		       ? count

@@ -9,15 +9,15 @@ void bi__writer_init(struct bi__writer *writer, const struct bi__simd *simd)
 	writer->fill = writer->skip = 0;
 }
 
-/* The first line of a run that does not begin with it. */
+/* Writes the partial first line of a run. */
 static void write_first(struct bi__writer *writer)
 {
 	memcpy(writer->line + writer->skip, writer->buffer + writer->skip, BI__LINE - writer->skip);
 	writer->skip = 0;
 }
 
-/* Writes the lines that are whole and keeps the rest. */
-static void flush(struct bi__writer *writer)
+/* Writes the whole lines and keeps the rest. */
+static void flush_lines(struct bi__writer *writer)
 {
 	size_t lines = writer->fill / BI__LINE, first = writer->skip != 0;
 
@@ -31,7 +31,7 @@ static void flush(struct bi__writer *writer)
 	memcpy(writer->buffer, writer->buffer + lines * BI__LINE, BI__LINE);
 }
 
-/* What is left of a run is less than a line. */
+/* Writes the rest of a run, less than a line. */
 static void end_run(struct bi__writer *writer)
 {
 	if (writer->fill > writer->skip)
@@ -47,23 +47,23 @@ void bi__writer_seek(struct bi__writer *writer, unsigned char *dst)
 	writer->line = dst - writer->fill;
 }
 
-unsigned char *bi__writer_room(struct bi__writer *writer)
+unsigned char *bi__writer_space(struct bi__writer *writer)
 {
 	return writer->buffer + writer->fill;
 }
 
-void bi__writer_done(struct bi__writer *writer, size_t bytes)
+void bi__writer_added(struct bi__writer *writer, size_t bytes)
 {
 	writer->fill += bytes;
-	flush(writer);
+	flush_lines(writer);
 }
 
-unsigned char *bi__writer_place(const struct bi__writer *writer)
+unsigned char *bi__writer_line(const struct bi__writer *writer)
 {
 	return writer->line;
 }
 
-void bi__writer_went(struct bi__writer *writer, size_t bytes)
+void bi__writer_advance(struct bi__writer *writer, size_t bytes)
 {
 	writer->line += bytes;
 }
@@ -73,8 +73,8 @@ void bi__writer_put(struct bi__writer *writer, const unsigned char *src, size_t 
 	if (writer->fill) {
 		size_t missing = BI__LINE - writer->fill, taken = bytes < missing ? bytes : missing;
 
-		memcpy(bi__writer_room(writer), src, taken);
-		bi__writer_done(writer, taken);
+		memcpy(bi__writer_space(writer), src, taken);
+		bi__writer_added(writer, taken);
 		src += taken;
 		bytes -= taken;
 	}
