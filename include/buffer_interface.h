@@ -542,8 +542,8 @@ struct bi_location {
  * 0. BI_EUNSUPPORTED: host and SVM pointers, which say nothing of themselves.
  */
 BI_API int bi_locate_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_location *out, struct bi_error *err);
-/* The same for a cl_command_queue. */
-BI_API int bi_locate_queue(uintptr_t queue, struct bi_location *out, struct bi_error *err);
+/* The same for a stream: BI_STREAM_KIND_CL_QUEUE. BI_EUNSUPPORTED: streams of other kinds, which say nothing. */
+BI_API int bi_locate_queue(enum bi_stream_kind kind, uintptr_t queue, struct bi_location *out, struct bi_error *err);
 
 /* Borrowed. */
 BI_API const struct bi_device *bi_context_device(const struct bi_context *context);

@@ -482,7 +482,7 @@ int bip_context_of_queue(uintptr_t queue, struct bi_context **out)
 	struct bi_location location;
 	struct bi_error err;
 
-	return context_at_found(bi_locate_queue(queue, &location, &err), &location, &err, out);
+	return context_at_found(bi_locate_queue(BI_STREAM_KIND_CL_QUEUE, queue, &location, &err), &location, &err, out);
 }
 
 int bip_context_of_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_context **out)

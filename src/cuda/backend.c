@@ -3,11 +3,27 @@
 
 extern const struct bi__backend bi__cuda_backend;
 
+#define DEVICE \
+	{ \
+		.device = BI_DEVICE_CUDA, .handle = BI_HANDLE_CUDA, .form = BI__FORM_ELEMENT \
+	}
+#define PINNED \
+	{ \
+		.device = BI_DEVICE_CUDA_HOST, .handle = BI_HANDLE_HOST, .form = BI__FORM_ELEMENT \
+	}
+#define MANAGED \
+	{ \
+		.device = BI_DEVICE_CUDA_MANAGED, .handle = BI_HANDLE_CUDA, .form = BI__FORM_ELEMENT \
+	}
+
 const struct bi__backend bi__cuda_backend = {
 	.name = "cuda",
 	.handle = BI_HANDLE_CUDA,
 	.has_peers = 1,
-	.stream_kind = BI_STREAM_KIND_CUDA,
+	.exported = { DEVICE, DEVICE, PINNED, MANAGED },
+	.named_by_ordinal = 1,
+	.stream_kinds =
+		1u << BI_STREAM_KIND_CUDA_LEGACY | 1u << BI_STREAM_KIND_CUDA_PER_THREAD | 1u << BI_STREAM_KIND_CUDA,
 	.enumerate = bi__cuda_enumerate,
 	.open = bi__cuda_open,
 	.enter = bi__cuda_enter_device,

@@ -78,6 +78,8 @@ int bi__cuda_queue_open(struct bi__cuda *cuda, struct bi__queue *queue, unsigned
 	}
 	queue->native = (uintptr_t)made->stream;
 	queue->per_thread = made->per_thread;
+	/* The legacy default stream has a number instead of a handle. */
+	queue->kind = made->stream == BI__CU_STREAM_LEGACY ? BI_STREAM_KIND_CUDA_LEGACY : BI_STREAM_KIND_CUDA;
 	queue->state = made;
 	return BI_OK;
 }

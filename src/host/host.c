@@ -134,11 +134,18 @@ static int host_copy(struct bi__device_state *device, struct bi__queue *queue, c
 	return BI_OK;
 }
 
+/* Whatever kind is asked for. */
+#define EXPORTED \
+	{ \
+		.device = BI_DEVICE_CPU, .handle = BI_HANDLE_HOST, .form = BI__FORM_BASE \
+	}
+
 const struct bi__backend bi__host_backend = {
 	.name = "host",
 	.synchronous = 1,
 	.cpu_addressable = 1,
 	.handle = BI_HANDLE_HOST,
+	.exported = { EXPORTED, EXPORTED, EXPORTED, EXPORTED, EXPORTED },
 	.enumerate = host_enumerate,
 	.recall = host_recall,
 	.alloc = host_alloc,

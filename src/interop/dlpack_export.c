@@ -10,10 +10,12 @@
 
 struct bi_dl_device bi_dlpack_device(const struct bi_view *view)
 {
-	struct bi_dl_device device = { (int32_t)bi__place_device(view->memory), 0 };
+	const struct bi_memory *memory = view->memory;
+	struct bi_dl_device device = { (int32_t)bi__exported_of(memory)->device, 0 };
 
-	if (device.device_type == BI_DEVICE_CUDA)
-		device.device_id = view->memory->context->device.info->ordinal;
+	/* Unified memory belongs to all devices. */
+	if (bi__place_has_number(memory) && memory->block.memory != BI_MEMORY_UNIFIED)
+		device.device_id = memory->context->device.info->ordinal;
 	return device;
 }
 
@@ -34,6 +36,7 @@ static int put_type(const struct bi_view *view, struct bi_dl_type *out, struct b
 /* Many consumers pass over byte_offset; only in a cl_mem is there no other way. */
 static int put_place(const struct bi_view *view, struct bi_dl_tensor *out, struct bi_error *err)
 {
+	const struct bi__exported *exported = bi__exported_of(view->memory);
 	const struct bi__block *block = &view->memory->block;
 	size_t offset = block->handle ? block->origin + (size_t)view->offset : 0;
 
@@ -42,13 +45,12 @@ static int put_place(const struct bi_view *view, struct bi_dl_tensor *out, struc
 	out->byte_offset = 0;
 	if (view->is_empty)
 		return BI_OK;
-	if (block->kind == BI_HANDLE_CL_SVM)
-		return bi__fail(err, BI_EUNSUPPORTED,
-				"handle kind %d is shared virtual memory, DLPack's OpenCL memory is a cl_mem [D8]",
-				BI_HANDLE_CL_SVM);
+	if (exported->not_in_dlpack)
+		return bi__fail(err, BI_EUNSUPPORTED, "DLPack has no name for memory of handle kind %d [D8]",
+				(int)block->kind);
 	bi__memory_mark_exported(view->memory);
-	out->byte_offset = block->kind == BI_HANDLE_CL_MEM ? offset : 0;
-	out->data = (void *)(block->kind == BI_HANDLE_CL_MEM ? block->handle : block->handle + offset);
+	out->byte_offset = exported->form == BI__FORM_OBJECT ? offset : 0;
+	out->data = (void *)(exported->form == BI__FORM_OBJECT ? block->handle : block->handle + offset);
 	return BI_OK;
 }
 

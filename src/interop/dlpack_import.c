@@ -3,6 +3,7 @@
 
 #include "common/base/checked.h"
 #include "common/backend/dispatch.h"
+#include "common/backend/registry.h"
 #include "common/runtime/memory.h"
 #include "interop/dlpack.h"
 #include "interop/place.h"
@@ -16,6 +17,7 @@ struct import {
 	const struct bi_dlpack_import_options *options;
 	const struct bi_dl_tensor *tensor;
 	uint64_t flags; /* BI_DL_READONLY, BI_DL_COPIED, BI_DL_PADDED */
+	const struct bi__exported *exported; /* what its device type means; set by check_device */
 	struct bi_view *own; /* the view that this library exported, or NULL */
 	bi_release_fn release;
 	void *data;
@@ -50,69 +52,63 @@ static int check_options(const struct bi_dlpack_import_options *options, struct 
 	return BI_OK;
 }
 
-static int is_on_host(const struct bi_dl_tensor *tensor)
+static int is_on_host(const struct import *import)
 {
-	return tensor->device.device_type == BI_DEVICE_CPU || tensor->device.device_type == BI_DEVICE_CUDA_HOST;
+	return import->exported->handle == BI_HANDLE_HOST;
 }
 
-static int refuse_backend(const struct import *import, struct bi_error *err)
-{
-	return bi__fail(err, BI_EINVAL, "device type %" PRId32 " cannot be reached from device %s [E7]",
-			import->tensor->device.device_type, import->context->device.info->spec);
-}
-
-static int check_cuda(const struct import *import, struct bi_error *err)
+/* Memory of a device that is named by its ordinal. Unified memory belongs to all; its number says nothing. */
+static int check_ordinal(const struct import *import, enum bi_memory_kind kind, struct bi_error *err)
 {
 	const struct bi_dl_device *device = &import->tensor->device;
 
-	if (import->context->device.backend->handle != BI_HANDLE_CUDA)
-		return refuse_backend(import, err);
-	/* Managed memory is every device's; its number says nothing. */
-	if (device->device_type == BI_DEVICE_CUDA && device->device_id != import->context->device.info->ordinal)
+	if (kind != BI_MEMORY_UNIFIED && device->device_id != import->context->device.info->ordinal)
 		return bi__fail(err, BI_EINVAL, "device_id is %" PRId32 ", but device %s has ordinal %d [E9]",
 				device->device_id, import->context->device.info->spec,
 				import->context->device.info->ordinal);
 	return BI_OK;
 }
 
-static int check_opencl(const struct import *import, struct bi_error *err)
+/* Memory that belongs to a native context, which DLPack does not name. */
+static int check_own(const struct import *import, struct bi_error *err)
 {
-	if (import->context->device.backend->handle != BI_HANDLE_CL_MEM)
-		return refuse_backend(import, err);
 	if (import->own && !bi__same_space(import->own->memory->context, import->context))
-		return bi__fail(err, BI_EINVAL, "the cl_mem belongs to another cl_context than that of device %s [E7]",
+		return bi__fail(err, BI_EINVAL,
+				"the memory belongs to another native context than that of device %s [E7]",
 				import->context->device.info->spec);
 	if (import->own || import->options->flags & BI_DLPACK_TRUSTED)
 		return BI_OK;
 	return bi__fail(err, BI_EUNSUPPORTED,
-			"there is no telling whether data %p is a cl_mem: it is taken on trust only",
+			"there is no telling whether data %p is a handle of the device: it is taken on trust only",
 			import->tensor->data);
 }
 
-static int check_device(const struct import *import, struct bi_error *err)
+static int check_device(struct import *import, struct bi_error *err)
 {
-	switch (import->tensor->device.device_type) {
-	case BI_DEVICE_CPU:
-	case BI_DEVICE_CUDA_HOST:
+	const int32_t type = import->tensor->device.device_type;
+	const struct bi__backend *exporter = NULL;
+	enum bi_memory_kind kind;
+
+	if (type)
+		exporter = bi__registry_exporter(import->context->device.backend, 0, type, &kind);
+	if (!exporter)
+		return bi__fail(err, BI_EUNSUPPORTED, "device type %" PRId32 " is no device of this build [E7]", type);
+	import->exported = &exporter->exported[kind];
+	if (is_on_host(import))
 		return BI_OK;
-	case BI_DEVICE_CUDA:
-	case BI_DEVICE_CUDA_MANAGED:
-		return check_cuda(import, err);
-	case BI_DEVICE_OPENCL:
-		return check_opencl(import, err);
-	default:
-		return bi__fail(err, BI_EUNSUPPORTED, "device type %" PRId32 " is no device of this build [E7]",
-				import->tensor->device.device_type);
-	}
+	if (exporter != import->context->device.backend)
+		return bi__fail(err, BI_EINVAL, "device type %" PRId32 " cannot be reached from device %s [E7]", type,
+				import->context->device.info->spec);
+	return exporter->named_by_ordinal ? check_ordinal(import, kind, err) : check_own(import, err);
 }
 
 /* Where the work of others is, is a question for device memory alone. */
-static int check_place(const struct import *import, struct bi_error *err)
+static int check_place(struct import *import, struct bi_error *err)
 {
 	const struct bi_stream *stream = import->options->producer_stream;
 	int rc = check_device(import, err);
 
-	if (rc || is_on_host(import->tensor))
+	if (rc || is_on_host(import))
 		return rc;
 	if (stream && !bi__same_space(stream->context, import->context))
 		return bi__fail(err, BI_EINVAL, "producer_stream belongs to device %s, not to the context of %s",
@@ -170,33 +166,28 @@ static int read_layout(const struct import *import, struct bi_layout *out, struc
 	return bi__cite(rc, "E7", err);
 }
 
-/* A cl_mem is asked for its size by whoever wraps it; an address is that of the lowest byte. */
-static int find_bytes(const struct bi_dl_tensor *tensor, struct bi_layout *layout, struct bi_foreign *foreign,
+/* The driver is asked for the size of an object when it is wrapped; an address is that of the lowest byte. */
+static int find_bytes(const struct import *import, struct bi_layout *layout, struct bi_foreign *foreign,
 		      struct bi_error *err)
 {
+	const struct bi_dl_tensor *tensor = import->tensor;
+	int is_object = import->exported->form == BI__FORM_OBJECT;
 	uint64_t data = (uintptr_t)tensor->data;
 
 	if (!bi_layout_size(layout))
 		return BI_OK;
 	if (!data)
 		return bi__fail(err, BI_EINVAL, "data is NULL, but the array has elements [E7]");
-	if (foreign->kind != BI_HANDLE_CL_MEM && tensor->byte_offset <= UINT64_MAX - data)
+	if (!is_object && tensor->byte_offset <= UINT64_MAX - data)
 		return bi__cite(
 			bi__place_bytes(layout, data + tensor->byte_offset, &foreign->handle, &foreign->nbytes, err),
 			"E7", err);
 	foreign->handle = (uintptr_t)data;
-	if (foreign->kind == BI_HANDLE_CL_MEM && tensor->byte_offset <= INT64_MAX)
+	if (is_object && tensor->byte_offset <= INT64_MAX)
 		return bi__cite(bi_layout_init(layout, layout->dtype, layout->ndim, layout->shape, layout->strides,
 					       (int64_t)tensor->byte_offset, err),
 				"E6", err);
 	return bi__fail(err, BI_EOVERFLOW, "byte_offset %" PRIu64 " does not fit [E6]", tensor->byte_offset);
-}
-
-static enum bi_handle_kind kind_of(const struct bi_dl_tensor *tensor)
-{
-	if (is_on_host(tensor))
-		return BI_HANDLE_HOST;
-	return tensor->device.device_type == BI_DEVICE_OPENCL ? BI_HANDLE_CL_MEM : BI_HANDLE_CUDA;
 }
 
 static unsigned wrap_flags(const struct import *import)
@@ -223,18 +214,18 @@ static int import_foreign(const struct import *import, struct bi_view **out, str
 	struct bi_layout layout;
 	int rc = read_layout(import, &layout, err);
 
-	foreign.kind = kind_of(import->tensor);
+	foreign.kind = import->exported->handle;
 	foreign.flags = wrap_flags(import);
 	if (!rc)
-		rc = find_bytes(import->tensor, &layout, &foreign, err);
+		rc = find_bytes(import, &layout, &foreign, err);
 	if (rc)
 		return rc;
-	if (!is_on_host(import->tensor))
+	if (!is_on_host(import))
 		foreign.stream = options->producer_stream;
 	rc = bi__place_view(import->context, &foreign, &layout, out, err);
 	if (rc)
 		return is_wrong_place(rc) ? bi__cite(rc, "E7", err) : rc;
-	if (foreign.handle && !is_on_host(import->tensor) && !foreign.stream && !(options->flags & BI_DLPACK_UNORDERED))
+	if (foreign.handle && !is_on_host(import) && !foreign.stream && !(options->flags & BI_DLPACK_UNORDERED))
 		bi__memory_mark_pending((*out)->memory);
 	bi__memory_set_release((*out)->memory, import->release, import->data);
 	return BI_OK;
@@ -249,7 +240,7 @@ static int import_own(const struct import *import, struct bi_view **out, struct 
 
 	if (!(import->own->flags & BI_VIEW_READONLY))
 		use.access |= BI_ACCESS_WRITE;
-	if (stream && !is_on_host(import->tensor))
+	if (stream && !is_on_host(import))
 		rc = bi_use_end(stream, &use, 1, err);
 	if (rc)
 		return rc;

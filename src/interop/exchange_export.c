@@ -68,12 +68,13 @@ static void put_type(const struct bi_view *view, struct bi_exchange *out)
 static void put_place(const struct bi_view *view, struct bi_exchange *out)
 {
 	const struct bi_memory *memory = view->memory;
+	const struct bi__exported *exported = bi__exported_of(memory);
 	struct bi_native native;
 
 	bi__view_native(view, &native);
-	out->device_type = (int32_t)bi__place_device(memory);
-	out->handle_kind = out->device_type == BI_DEVICE_CUDA_HOST ? BI_HANDLE_HOST : native.kind;
-	out->device_id = out->handle_kind == BI_HANDLE_CUDA ? memory->context->device.info->ordinal : 0;
+	out->device_type = (int32_t)exported->device;
+	out->handle_kind = exported->handle;
+	out->device_id = bi__place_has_number(memory) ? memory->context->device.info->ordinal : 0;
 	out->handle = native.handle;
 	out->offset = native.offset;
 	out->nbytes = native.nbytes;

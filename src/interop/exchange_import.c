@@ -37,44 +37,29 @@ static int check_version(const struct bi_exchange *exchange, struct bi_error *er
 	return BI_OK;
 }
 
-/* Which handle kinds a device type goes with, as abi.h says. */
-static int is_coupled(uint32_t kind, int type)
+/* Only devices that are named by their ordinal have a number; plain memory of the CPU belongs to no context. */
+static int check_numbers(const struct bi__backend *exporter, const struct bi_exchange *exchange, struct bi_error *err)
 {
-	switch (kind) {
-	case BI_HANDLE_HOST:
-		return type == BI_DEVICE_CPU || type == BI_DEVICE_CUDA_HOST;
-	case BI_HANDLE_CUDA:
-		return type == BI_DEVICE_CUDA || type == BI_DEVICE_CUDA_MANAGED;
-	default:
-		return type == BI_DEVICE_OPENCL;
-	}
-}
-
-/* Only what is CUDA's has a number; plain memory of the CPU belongs to no context. */
-static int check_numbers(const struct bi_exchange *exchange, struct bi_error *err)
-{
-	if (exchange->handle_kind != BI_HANDLE_CUDA && exchange->device_id)
+	if (exchange->device_id && (!exporter->named_by_ordinal || exchange->handle_kind == BI_HANDLE_HOST))
 		return bi__fail(err, BI_EINVAL, "device_id is %d, but devices of type %d have 0", exchange->device_id,
 				exchange->device_type);
-	if (exchange->device_type == BI_DEVICE_CPU && exchange->context)
+	if (exporter->cpu_addressable && exchange->context)
 		return bi__fail(err, BI_EINVAL, "context is 0x%llx, but host memory has 0",
 				(unsigned long long)exchange->context);
 	return BI_OK;
 }
 
-static int check_context(const struct bi_context *context, const struct bi_exchange *exchange, struct bi_error *err)
+static int check_context(const struct bi_context *context, const struct bi__backend *exporter, enum bi_memory_kind kind,
+			 const struct bi_exchange *exchange, struct bi_error *err)
 {
-	int is_cuda = exchange->handle_kind == BI_HANDLE_CUDA;
-
-	if (context->device.backend == bi__registry_host() ||
-	    is_cuda != (context->device.backend->handle == BI_HANDLE_CUDA))
+	if (exporter != context->device.backend)
 		return bi__fail(err, BI_EINVAL, "handle kind %u cannot be reached from device %s",
 				exchange->handle_kind, context->device.info->spec);
-	if (is_cuda && exchange->device_id != context->device.info->ordinal)
+	if (exporter->named_by_ordinal && exchange->device_id != context->device.info->ordinal)
 		return bi__fail(err, BI_EINVAL, "device_id is %d, but device %s has ordinal %d", exchange->device_id,
 				context->device.info->spec, context->device.info->ordinal);
-	/* CUDA memory of pools has no context, and managed memory belongs to all. */
-	if (is_cuda && (!exchange->context || exchange->device_type == BI_DEVICE_CUDA_MANAGED))
+	/* Memory of a device's pool has no context, and unified memory belongs to all. */
+	if (exporter->named_by_ordinal && (!exchange->context || kind == BI_MEMORY_UNIFIED))
 		return BI_OK;
 	if (exchange->context != context->device.state.native)
 		return bi__fail(err, BI_EINVAL, "the memory belongs to context 0x%llx, not to that of device %s",
@@ -82,22 +67,34 @@ static int check_context(const struct bi_context *context, const struct bi_excha
 	return BI_OK;
 }
 
-static int check_place(const struct bi_context *context, const struct bi_exchange *exchange, struct bi_error *err)
+static int refuse_place(uint32_t kind, int32_t device_type, struct bi_error *err)
 {
-	uint32_t kind = exchange->handle_kind;
+	enum bi_memory_kind memory;
+
+	if (!kind || !bi__registry_exporter(NULL, kind, 0, &memory))
+		return bi__fail(err, BI_EUNSUPPORTED, "handle kind %u cannot be reached by this build", kind);
+	return bi__fail(err, BI_EINVAL, "device_type %d does not go with handle kind %u", device_type, kind);
+}
+
+static int check_place(const struct bi_context *context, const struct bi_exchange *exchange,
+		       const struct bi__exported **exported, struct bi_error *err)
+{
+	const struct bi__backend *exporter = NULL;
+	uint32_t handle = exchange->handle_kind;
+	enum bi_memory_kind kind;
 	int rc;
 
 	if (exchange->flags & ~(uint32_t)ALL_FLAGS)
 		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits, not in 0x%x", exchange->flags, ALL_FLAGS);
 	if (exchange->mask || exchange->flags & BI_EXCHANGE_MASKED)
 		return bi__fail(err, BI_EUNSUPPORTED, "the array is masked, and masks are not taken [C3]");
-	if (kind < BI_HANDLE_HOST || kind > BI_HANDLE_CL_SVM)
-		return bi__fail(err, BI_EUNSUPPORTED, "handle kind %u cannot be reached by this build", kind);
-	if (!is_coupled(kind, exchange->device_type))
-		return bi__fail(err, BI_EINVAL, "device_type %d does not go with handle kind %u", exchange->device_type,
-				kind);
-	rc = check_numbers(exchange, err);
-	return rc || kind == BI_HANDLE_HOST ? rc : check_context(context, exchange, err);
+	if (handle && exchange->device_type)
+		exporter = bi__registry_exporter(context->device.backend, handle, exchange->device_type, &kind);
+	if (!exporter)
+		return refuse_place(handle, exchange->device_type, err);
+	*exported = &exporter->exported[kind];
+	rc = check_numbers(exporter, exchange, err);
+	return rc || handle == BI_HANDLE_HOST ? rc : check_context(context, exporter, kind, exchange, err);
 }
 
 /* The numbers that stand for no handle, and the kinds that stand for them. */
@@ -239,17 +236,23 @@ static int read_layout(const struct bi_exchange *exchange, struct bi_layout *lay
 	return BI_OK;
 }
 
+/* A checked structure: its layout, and how such memory is named. */
+struct incoming {
+	struct bi_layout layout;
+	const struct bi__exported *exported;
+};
+
 /* Where the producer does not say how large its host memory is, what the elements reach is all there is. */
-static int read_size(const struct bi_exchange *exchange, const struct bi_layout *layout, size_t *nbytes,
+static int read_size(const struct bi_exchange *exchange, const struct incoming *incoming, size_t *nbytes,
 		     struct bi_error *err)
 {
 	int64_t first, end;
 
-	bi_layout_extent(layout, &first, &end);
+	bi_layout_extent(&incoming->layout, &first, &end);
 	if (exchange->nbytes > SIZE_MAX / 2)
 		return bi__fail(err, BI_EOVERFLOW, "nbytes %llu does not fit", (unsigned long long)exchange->nbytes);
 	*nbytes = (size_t)exchange->nbytes;
-	if (!*nbytes && end > 0 && exchange->handle_kind != BI_HANDLE_CL_MEM)
+	if (!*nbytes && end > 0 && incoming->exported->form != BI__FORM_OBJECT)
 		*nbytes = (size_t)end;
 	return BI_OK;
 }
@@ -266,7 +269,7 @@ static int import_own(const struct bi_exchange *exchange, struct bi_layout *layo
 	return bi_view_create(memory, layout, flags, out, err);
 }
 
-/* A CUDA pointer is that of element [0, ..., 0]; negative strides reach below it. */
+/* The handle is the address of element [0, ..., 0]; negative strides reach below it. */
 static void start_at_first_byte(struct bi_layout *layout, struct bi_foreign *foreign)
 {
 	int64_t first, end;
@@ -280,12 +283,13 @@ static void start_at_first_byte(struct bi_layout *layout, struct bi_foreign *for
 }
 
 /* A memory of our own whose owner is the producer's struct. */
-static int import_foreign(struct bi_context *context, struct bi_exchange *exchange, struct bi_layout *layout,
+static int import_foreign(struct bi_context *context, struct bi_exchange *exchange, struct incoming *incoming,
 			  unsigned flags, struct bi_view **out, struct bi_error *err)
 {
+	struct bi_layout *layout = &incoming->layout;
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
 	struct bi__acceptance acceptance = { NULL, NULL };
-	int rc = read_size(exchange, layout, &foreign.nbytes, err);
+	int rc = read_size(exchange, incoming, &foreign.nbytes, err);
 
 	if (!rc && !(flags & BI_IMPORT_UNORDERED))
 		rc = bi__exchange_accept(context, exchange, &acceptance, err);
@@ -293,7 +297,7 @@ static int import_foreign(struct bi_context *context, struct bi_exchange *exchan
 		return rc;
 	foreign.kind = (enum bi_handle_kind)exchange->handle_kind;
 	foreign.handle = (uintptr_t)exchange->handle;
-	if (exchange->handle_kind == BI_HANDLE_CUDA)
+	if (incoming->exported->form == BI__FORM_ELEMENT)
 		start_at_first_byte(layout, &foreign);
 	foreign.flags = exchange->flags & BI_EXCHANGE_READONLY ? BI_WRAP_READONLY : 0;
 	foreign.stream = acceptance.stream;
@@ -306,7 +310,7 @@ static int import_foreign(struct bi_context *context, struct bi_exchange *exchan
 }
 
 /* Moves the struct to where it lives until the memory is let go. */
-static int take(struct bi_context *context, struct bi_exchange *exchange, struct bi_layout *layout, unsigned flags,
+static int take(struct bi_context *context, struct bi_exchange *exchange, struct incoming *incoming, unsigned flags,
 		struct bi_view **out, struct bi_error *err)
 {
 	struct bi_exchange *held = malloc(sizeof(*held));
@@ -314,7 +318,7 @@ static int take(struct bi_context *context, struct bi_exchange *exchange, struct
 
 	if (!held)
 		return bi__fail(err, BI_ENOMEM, "no memory to hold an exchange structure");
-	rc = import_foreign(context, exchange, layout, flags, out, err);
+	rc = import_foreign(context, exchange, incoming, flags, out, err);
 	if (rc) {
 		free(held);
 		return rc;
@@ -328,7 +332,7 @@ static int take(struct bi_context *context, struct bi_exchange *exchange, struct
 int bi_view_import(struct bi_context *context, struct bi_exchange *exchange, unsigned flags, struct bi_view **out,
 		   struct bi_error *err)
 {
-	struct bi_layout layout;
+	struct incoming incoming;
 	int rc;
 
 	if (!out)
@@ -340,18 +344,18 @@ int bi_view_import(struct bi_context *context, struct bi_exchange *exchange, uns
 		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", flags);
 	rc = check_version(exchange, err);
 	if (!rc)
-		rc = check_place(context, exchange, err);
+		rc = check_place(context, exchange, &incoming.exported, err);
 	if (!rc)
 		rc = check_stream(exchange, err);
 	if (!rc)
 		rc = check_reserved(exchange, err);
 	if (!rc)
-		rc = read_layout(exchange, &layout, err);
+		rc = read_layout(exchange, &incoming.layout, err);
 	if (rc)
 		return rc;
 	if (!bi__exchange_own(exchange))
-		return take(context, exchange, &layout, flags, out, err);
-	rc = import_own(exchange, &layout, out, err);
+		return take(context, exchange, &incoming, flags, out, err);
+	rc = import_own(exchange, &incoming.layout, out, err);
 	if (!rc)
 		exchange->release(exchange);
 	return rc;

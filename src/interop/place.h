@@ -17,18 +17,10 @@ int bi__place_bytes(struct bi_layout *layout, uint64_t data, uintptr_t *address,
 int bi__place_view(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
 		   struct bi_view **out, struct bi_error *err);
 
-/* What DLPack, and abi.h with it, calls the device of a memory. */
-static inline enum bi_device_type bi__place_device(const struct bi_memory *memory)
+/* Returns 1 if consumers of the exchange structure find the device of the memory by its ordinal. */
+static inline int bi__place_has_number(const struct bi_memory *memory)
 {
-	const struct bi__block *block = &memory->block;
-
-	if (block->kind == BI_HANDLE_HOST)
-		return BI_DEVICE_CPU;
-	if (block->kind != BI_HANDLE_CUDA)
-		return BI_DEVICE_OPENCL;
-	if (block->memory == BI_MEMORY_UNIFIED)
-		return BI_DEVICE_CUDA_MANAGED;
-	return block->memory == BI_MEMORY_PINNED ? BI_DEVICE_CUDA_HOST : BI_DEVICE_CUDA;
+	return memory->backend->named_by_ordinal && bi__exported_of(memory)->handle != BI_HANDLE_HOST;
 }
 
 void bi__cite_failure(const char *rule, struct bi_error *err);

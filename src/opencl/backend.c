@@ -3,11 +3,24 @@
 
 extern const struct bi__backend bi__opencl_backend;
 
+#define BUFFER \
+	{ \
+		.device = BI_DEVICE_OPENCL, .handle = BI_HANDLE_CL_MEM, .form = BI__FORM_OBJECT \
+	}
+
+/* DLPack's OpenCL memory is a cl_mem. */
+#define SHARED \
+	{ \
+		.device = BI_DEVICE_OPENCL, .handle = BI_HANDLE_CL_SVM, .form = BI__FORM_BASE, .not_in_dlpack = 1 \
+	}
+
 const struct bi__backend bi__opencl_backend = {
 	.name = "opencl",
 	.handle = BI_HANDLE_CL_MEM,
 	.copy_marks = 1,
-	.stream_kind = BI_STREAM_KIND_CL_QUEUE,
+	.exported = { BUFFER, BUFFER, BUFFER, SHARED },
+	.stream_kinds = 1u << BI_STREAM_KIND_CL_QUEUE,
+	.fails_by_event = 1,
 	.enumerate = bi__opencl_enumerate,
 	.recall = bi__opencl_recall,
 	.open = bi__opencl_open,

@@ -244,6 +244,7 @@ static int adopt_shared(cl_context context, const struct bi_foreign *foreign, st
 		return bi__fail(err, BI_EINVAL, "the handle is no SVM pointer of this cl_context");
 	}
 	block->kind = BI_HANDLE_CL_SVM;
+	block->memory = BI_MEMORY_UNIFIED;
 	block->handle = foreign->handle;
 	block->origin = 0;
 	block->nbytes = foreign->nbytes;

@@ -46,6 +46,7 @@ static int wrap(const struct bi__opencl *opencl, struct bi__queue *queue, struct
 
 int bi__opencl_stream_open(struct bi__device_state *device, struct bi__queue *queue, struct bi_error *err)
 {
+	queue->kind = BI_STREAM_KIND_CL_QUEUE;
 	return queue->native ? wrap(device->state, queue, err) : create(device->state, queue, err);
 }
 

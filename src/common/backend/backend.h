@@ -11,6 +11,7 @@
 #ifndef BI_COMMON_BACKEND_BACKEND_H
 #define BI_COMMON_BACKEND_BACKEND_H
 
+#include <limits.h>
 #include <stddef.h>
 
 #include "common/plan/plan.h"
@@ -41,6 +42,21 @@ struct bi__place {
 	size_t immediate; /* > 0: `host` points to so many bytes that must be read before the call returns */
 };
 
+/* How a handle and an offset say where an element is. */
+enum bi__handle_form {
+	BI__FORM_BASE, /* address of the allocation; offsets count from there */
+	BI__FORM_ELEMENT, /* address; exports name that of the element, and no offset */
+	BI__FORM_OBJECT /* no address; offsets count from the start of the object, and only the driver knows its size */
+};
+
+/* How memory of one kind is named to other programs, in the exchange structure and in DLPack. */
+struct bi__exported {
+	enum bi_device_type device; /* 0: there is no such memory */
+	enum bi_handle_kind handle; /* BI_HANDLE_HOST where consumers use it as host memory */
+	enum bi__handle_form form; /* of the block's own handle */
+	int not_in_dlpack; /* 1: DLPack has no name for the handle */
+};
+
 /* What a backend keeps of an opened device. Embedded in struct bi__device, where it stays. */
 struct bi__device_state {
 	uintptr_t native; /* cl_context, CUcontext; equal natives can share events and memory */
@@ -59,6 +75,7 @@ struct bi__queue {
 	uintptr_t native; /* cl_command_queue, CUstream; 0 on the host */
 	int out_of_order;
 	int per_thread; /* names a different stream on each thread */
+	enum bi_stream_kind kind; /* what `native` is to the consumers of an export; set when the stream is opened */
 	void *state; /* the backend's */
 };
 
@@ -71,8 +88,15 @@ struct bi__backend {
 	int synchronous;
 	/* 1: blocks are of kind BI_HANDLE_HOST, and any code may use their address, bi__block.host. */
 	int cpu_addressable;
-	/* What native handles of device memory are addresses of, or BI_HANDLE_CL_MEM. */
+	/* What native handles of device memory are. */
 	enum bi_handle_kind handle;
+	/* By enum bi_memory_kind. BI_MEMORY_DEFAULT is memory of others that is of no particular kind. */
+	struct bi__exported exported[BI_MEMORY_HOST + 1];
+	/*
+	 * 1: in exports device_id is the ordinal of the device, and the native context may be left out. 0: device_id is
+	 * 0, and the native context says where the memory belongs.
+	 */
+	int named_by_ordinal;
 	/* 1: streams of any two contexts may wait for each other, and copy moves dense bytes from another's block. */
 	int has_peers;
 	/*
@@ -80,8 +104,10 @@ struct bi__backend {
 	 * the queue then, and costs less than `record`.
 	 */
 	int copy_marks;
-	/* What a stream is to the consumers of an export. */
-	enum bi_stream_kind stream_kind;
+	/* Bits 1 << enum bi_stream_kind: which streams of other programs stream_open wraps. */
+	unsigned stream_kinds;
+	/* 1: only an event tells that work failed, so an importer waits for the event beside the stream. */
+	int fails_by_event;
 
 	/* Devices. */
 
@@ -126,8 +152,7 @@ struct bi__backend {
 
 	/*
 	 * Order. An event is the backend's own number for a counted point in a queue; 0 is one that is complete. A
-	 * backend that is synchronous has none of these; any other has all but those
-	 * that are called optional.
+	 * backend that is synchronous has none of these; any other has all but those that are called optional.
 	 */
 
 	/* queue->native is a handle to wrap, or 0: create one (out_of_order as set). */
@@ -192,6 +217,12 @@ struct bi__backend {
 	/* Programs built and taken from the cache so far. Optional. */
 	void (*cache_state)(const struct bi__device_state *device, uint64_t *built, uint64_t *loaded);
 };
+
+/* Returns 1 if the backend can wrap streams of that kind, enum bi_stream_kind or any other number. */
+static inline int bi__wraps_stream_kind(const struct bi__backend *backend, uint32_t kind)
+{
+	return kind < sizeof(backend->stream_kinds) * CHAR_BIT && backend->stream_kinds >> kind & 1;
+}
 
 /* Returns 1 if a forked child may go on using contexts of the backend: no driver and no pending work is behind them. */
 static inline int bi__survives_fork(const struct bi__backend *backend)

@@ -444,18 +444,18 @@ int bi__dispatch_locate(enum bi_handle_kind kind, uintptr_t handle, struct bi__o
 	return bi__fail(err, BI_EUNSUPPORTED, "handle kind %d cannot be located by this build", (int)kind);
 }
 
-int bi__dispatch_locate_queue(enum bi_stream_kind kind, uintptr_t queue, struct bi__origin *out, const char **name,
+int bi__dispatch_locate_queue(uint32_t kind, uintptr_t queue, struct bi__origin *out, const char **name,
 			      struct bi_error *err)
 {
 	const struct bi__backend *backend;
 	int rc;
 
 	for (size_t i = 0; (backend = bi__registry_backend(i)); i++)
-		if (backend->stream_kind == kind && backend->locate_queue) {
+		if (bi__wraps_stream_kind(backend, kind) && backend->locate_queue) {
 			rc = check_question(backend, name, err);
 			return rc ? rc : backend->locate_queue(queue, out, err);
 		}
-	return bi__fail(err, BI_EUNSUPPORTED, "stream kind %d cannot be located by this build", (int)kind);
+	return bi__fail(err, BI_EUNSUPPORTED, "stream kind %u cannot be located by this build", kind);
 }
 
 void bi__dispatch_drop_caches(struct bi_context *context)

@@ -118,7 +118,7 @@ int bi__dispatch_lend(struct bi_memory *memory, void **pointer, struct bi_error 
 int bi__dispatch_locate(enum bi_handle_kind kind, uintptr_t handle, struct bi__origin *out, const char **name,
 			struct bi_error *err);
 /* The same for a stream of the backend whose streams are of that kind. */
-int bi__dispatch_locate_queue(enum bi_stream_kind kind, uintptr_t queue, struct bi__origin *out, const char **name,
+int bi__dispatch_locate_queue(uint32_t kind, uintptr_t queue, struct bi__origin *out, const char **name,
 			      struct bi_error *err);
 
 void bi__dispatch_drop_caches(struct bi_context *context);

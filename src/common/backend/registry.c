@@ -45,6 +45,39 @@ const struct bi__backend *bi__registry_find(const char *name)
 	return find(name, strlen(name));
 }
 
+static int exports(const struct bi__backend *backend, uint32_t handle, int32_t device, enum bi_memory_kind *kind)
+{
+	for (int i = BI_MEMORY_DEVICE; i < BI_MEMORY_HOST; i++) {
+		const struct bi__exported *exported = &backend->exported[i];
+
+		if (!exported->device || (handle && exported->handle != handle) ||
+		    (device && (int32_t)exported->device != device))
+			continue;
+		*kind = (enum bi_memory_kind)i;
+		return 1;
+	}
+	return 0;
+}
+
+const struct bi__backend *bi__registry_exporter(const struct bi__backend *first, uint32_t handle, int32_t device,
+						enum bi_memory_kind *kind)
+{
+	if (first && exports(first, handle, device, kind))
+		return first;
+	for (size_t i = 0; i < BACKEND_COUNT; i++)
+		if (exports(backends[i], handle, device, kind))
+			return backends[i];
+	return NULL;
+}
+
+int bi__registry_is_object(enum bi_handle_kind handle)
+{
+	enum bi_memory_kind kind;
+	const struct bi__backend *backend = bi__registry_exporter(NULL, handle, 0, &kind);
+
+	return backend && backend->exported[kind].form == BI__FORM_OBJECT;
+}
+
 /* The better the kind, the earlier in the list; the host comes last. */
 static int rank(const struct bi_device *device)
 {

@@ -32,6 +32,15 @@ void bi__registry_forget(struct bi__choice *choice);
 /* Backend of a device that was enumerated. */
 const struct bi__backend *bi__registry_find(const char *name);
 
+/*
+ * Returns the backend, `first` before all others, that names memory to other programs by this handle kind and device
+ * type, and in *kind which kind of memory that is. 0 stands for any handle kind or device type. NULL: none does.
+ */
+const struct bi__backend *bi__registry_exporter(const struct bi__backend *first, uint32_t handle, int32_t device,
+						enum bi_memory_kind *kind);
+/* Returns 1 if handles of that kind are objects of a driver, not addresses. */
+int bi__registry_is_object(enum bi_handle_kind handle);
+
 /* "opencl:1" of adopted contexts: backend and position (-1: not given). */
 int bi__registry_adopted(const char *spec, struct bi_device *device, struct bi_error *err);
 

@@ -72,7 +72,8 @@ int bi_copy(const struct bi_view *dst, const struct bi_view *src, struct bi_stre
  */
 static int is_plain(const struct bi_view *view)
 {
-	return view->memory->block.kind == BI_HANDLE_CL_MEM && view->exchange_flags & BI_EXCHANGE_C_CONTIGUOUS;
+	return bi__exported_of(view->memory)->form == BI__FORM_OBJECT &&
+	       view->exchange_flags & BI_EXCHANGE_C_CONTIGUOUS;
 }
 
 /* Of the type and shape of a view, in C order. */

@@ -4,17 +4,20 @@
 #include "common/backend/dispatch.h"
 #include "common/layout/layout.h"
 
-/* Address of the first byte that is ours, for memory that has one; else 0. */
-static uintptr_t address_of(const struct bi__block *block)
+/* Returns the address of the first byte that is ours, or 0 if the handle is an object. */
+static uintptr_t address_of(const struct bi_memory *memory)
 {
-	return block->kind == BI_HANDLE_CL_SVM || block->kind == BI_HANDLE_CUDA ? block->handle + block->origin
-										: (uintptr_t)block->host;
+	const struct bi__block *block = &memory->block;
+
+	if (bi__is_cpu_addressable(memory))
+		return (uintptr_t)block->host;
+	return bi__exported_of(memory)->form == BI__FORM_OBJECT ? 0 : block->handle + block->origin;
 }
 
 /* Memory with an address is one place, whoever made it; other device memories are told apart by their handles. */
 static int shares_place(const struct bi_memory *a, const struct bi_memory *b)
 {
-	if (a == b || (address_of(&a->block) && address_of(&b->block)))
+	if (a == b || (address_of(a) && address_of(b)))
 		return 1;
 	return !bi__is_cpu_addressable(a) && !bi__is_cpu_addressable(b) && bi__same_space(a->context, b->context) &&
 	       a->block.handle == b->block.handle;
@@ -23,8 +26,8 @@ static int shares_place(const struct bi_memory *a, const struct bi_memory *b)
 /* Byte 0 of a's layouts, counted from byte 0 of b's, where both share a place. */
 static int64_t distance(const struct bi_memory *a, const struct bi_memory *b)
 {
-	if (address_of(&a->block) && address_of(&b->block))
-		return (int64_t)(address_of(&a->block) - address_of(&b->block));
+	if (address_of(a) && address_of(b))
+		return (int64_t)(address_of(a) - address_of(b));
 	return (int64_t)(a->block.origin - b->block.origin);
 }
 

@@ -44,7 +44,7 @@ static void init_retired(struct bi__retired *retired)
 static void init_settings(struct bi_context *context, const struct bi_options *options)
 {
 	context->debug = options->debug;
-	context->cai_unordered = 0; /* until the backend is known */
+	context->cai_unordered = opted_out();
 	context->default_memory = options->memory ? (enum bi_memory_kind)options->memory : BI_MEMORY_DEVICE;
 	context->log.fn = options->log;
 	context->log.data = options->log_data;
@@ -117,7 +117,6 @@ static inline int open_device(struct bi_context *context, const struct bi__backe
 
 	context->device.info = device;
 	context->device.backend = backend ? backend : bi__registry_find(device->backend);
-	context->cai_unordered = context->device.backend->handle == BI_HANDLE_CUDA && opted_out();
 	rc = bi__dispatch_open(context, options, err);
 	if (!rc && context->default_memory == BI_MEMORY_UNIFIED && !(context->device.info->capabilities & BI_CAP_SVM)) {
 		bi__dispatch_close(context);

@@ -170,7 +170,8 @@ static int check_foreign(const struct bi_context *context, const struct bi_forei
 				sizeof(*foreign));
 	if (foreign->flags & ~WRAP_FLAGS)
 		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", foreign->flags);
-	if (foreign->kind < BI_HANDLE_HOST || foreign->kind > BI_HANDLE_CL_USM)
+	if ((foreign->kind < BI_HANDLE_HOST || foreign->kind > BI_HANDLE_CL_USM) &&
+	    foreign->kind != context->device.backend->handle)
 		return bi__fail(err, BI_EINVAL, "handle kind %d is not in %d..%d", (int)foreign->kind, BI_HANDLE_HOST,
 				BI_HANDLE_CL_USM);
 	if (foreign->kind != BI_HANDLE_HOST && context->device.backend == bi__registry_host())

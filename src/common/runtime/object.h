@@ -258,6 +258,12 @@ static inline int bi__is_cpu_addressable(const struct bi_memory *memory)
 	return memory->backend->cpu_addressable;
 }
 
+/* Returns how the memory is named to other programs. */
+static inline const struct bi__exported *bi__exported_of(const struct bi_memory *memory)
+{
+	return &memory->backend->exported[memory->block.memory];
+}
+
 /* Where the CPU itself copies to and from without loss; NULL: nowhere. */
 static inline void *bi__address(const struct bi_memory *memory)
 {

@@ -3,19 +3,10 @@
 #include "common/backend/dispatch.h"
 #include "common/runtime/order.h"
 
-/* CUDA's legacy default stream has a number instead of a handle. */
-static uint32_t kind_of(const struct bi_stream *stream)
-{
-	enum bi_stream_kind kind = stream->context->device.backend->stream_kind;
-
-	return kind == BI_STREAM_KIND_CUDA && stream->queue.native == 1 ? BI_STREAM_KIND_CUDA_LEGACY : kind;
-}
-
 /* Who takes memory as the host's can wait for no event of a device. */
 static int is_for_host(const struct bi_memory *memory)
 {
-	return bi__is_cpu_addressable(memory) ||
-	       (memory->block.kind == BI_HANDLE_CUDA && memory->block.memory == BI_MEMORY_PINNED);
+	return bi__exported_of(memory)->handle == BI_HANDLE_HOST;
 }
 
 static int offer_home(struct bi_memory *memory, unsigned flags, struct bi_exchange *out, struct bi__fence *event,
@@ -27,7 +18,7 @@ static int offer_home(struct bi_memory *memory, unsigned flags, struct bi_exchan
 		rc = bi__fence_record(memory->home, event, err);
 	if (rc)
 		return rc;
-	out->stream_kind = kind_of(memory->home);
+	out->stream_kind = memory->home->queue.kind;
 	out->stream = memory->home->queue.native;
 	if (flags & BI_EXPORT_EVENT)
 		out->event = bi__fence_handle(event);
@@ -104,27 +95,17 @@ int bi__cai_offer_at_once(struct bi_memory *memory, unsigned flags, uintptr_t *s
 	return is_told ? BI_OK : bi__fail(err, BI_EBUSY, "what is pending on the memory has to be waited for");
 }
 
-/* Which streams of a struct the streams of this context can wait for. */
-static int is_known_kind(const struct bi_context *context, uint32_t kind)
-{
-	if (kind == BI_STREAM_KIND_CL_QUEUE)
-		return context->device.backend->stream_kind == BI_STREAM_KIND_CL_QUEUE;
-	return kind >= BI_STREAM_KIND_CUDA_LEGACY && kind <= BI_STREAM_KIND_CUDA &&
-	       context->device.backend->stream_kind == BI_STREAM_KIND_CUDA;
-}
-
 int bi__exchange_accept(struct bi_context *context, const struct bi_exchange *exchange, struct bi__acceptance *out,
 			struct bi_error *err)
 {
 	int rc = BI_OK;
 
-	if (exchange->stream_kind != BI_STREAM_KIND_NONE && !is_known_kind(context, exchange->stream_kind))
+	if (exchange->stream_kind != BI_STREAM_KIND_NONE &&
+	    !bi__wraps_stream_kind(context->device.backend, exchange->stream_kind))
 		return bi__fail(err, BI_EUNSUPPORTED, "stream kind %u cannot be waited for on device %s",
 				exchange->stream_kind, context->device.info->spec);
-	/* An event on a queue tells in time that the work has failed. In CUDA it says nothing that the stream does not.
-	 */
 	if (exchange->event &&
-	    (exchange->stream_kind == BI_STREAM_KIND_NONE || exchange->stream_kind == BI_STREAM_KIND_CL_QUEUE))
+	    (exchange->stream_kind == BI_STREAM_KIND_NONE || context->device.backend->fails_by_event))
 		rc = bi_event_wrap(context, (uintptr_t)exchange->event, &out->event, err);
 	if (rc || exchange->stream_kind == BI_STREAM_KIND_NONE)
 		return rc;

@@ -37,13 +37,13 @@ int bi_locate_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_locat
 	return rc ? rc : answer(&origin, name, out);
 }
 
-int bi_locate_queue(uintptr_t queue, struct bi_location *out, struct bi_error *err)
+int bi_locate_queue(enum bi_stream_kind kind, uintptr_t queue, struct bi_location *out, struct bi_error *err)
 {
 	struct bi__origin origin = { 0, 0 };
 	const char *name;
 	int rc = check(queue, out, err);
 
 	if (!rc)
-		rc = bi__dispatch_locate_queue(BI_STREAM_KIND_CL_QUEUE, queue, &origin, &name, err);
+		rc = bi__dispatch_locate_queue((uint32_t)kind, queue, &origin, &name, err);
 	return rc ? rc : answer(&origin, name, out);
 }

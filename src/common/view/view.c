@@ -1,3 +1,4 @@
+#include "common/backend/registry.h"
 #include "common/view/view.h"
 
 #include <stdlib.h>
@@ -46,7 +47,7 @@ static int check_inside(const struct bi_memory *memory, struct span span, struct
 	if (first < 0 || (uint64_t)end > memory->nbytes)
 		return bi__fail(err, BI_EBOUNDS, "the layout reaches bytes [%lld, %lld) of a memory of %zu bytes%s",
 				(long long)first, (long long)end, memory->nbytes,
-				memory->block.kind == BI_HANDLE_CL_MEM ? " [O5]" : "");
+				bi__exported_of(memory)->form == BI__FORM_OBJECT ? " [O5]" : "");
 	return BI_OK;
 }
 
@@ -436,8 +437,8 @@ int bi_view_wrap_at(struct bi_context *context, uint64_t data, struct bi_foreign
 
 	if (rc)
 		return rc;
-	if (foreign->kind == BI_HANDLE_CL_MEM)
-		return bi__fail(err, BI_EINVAL, "a cl_mem has no address");
+	if (foreign->kind != BI_HANDLE_HOST && bi__registry_is_object(foreign->kind))
+		return bi__fail(err, BI_EINVAL, "handle kind %d has no address", (int)foreign->kind);
 	layout->offset = 0;
 	rc = bi__layout_check(layout, &span.first, &span.end, err);
 	if (!rc)

@@ -71,9 +71,8 @@ static inline void bi__view_native(const struct bi_view *view, struct bi_native 
 		return;
 	out->offset = block->origin + (size_t)view->offset;
 	out->nbytes = block->origin + view->memory->nbytes;
-	if (block->kind != BI_HANDLE_CUDA)
+	if (bi__exported_of(view->memory)->form != BI__FORM_ELEMENT)
 		return;
-	/* A CUDA pointer is that of the element. */
 	out->handle += out->offset;
 	out->nbytes -= out->offset;
 	out->offset = 0;

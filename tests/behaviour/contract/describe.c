@@ -244,7 +244,7 @@ static void test_queue_is_located(void **state)
 	(void)state;
 	if (!is_opencl(fixture.context))
 		skip();
-	OK(bi_locate_queue(queue, &location, &error));
+	OK(bi_locate_queue(BI_STREAM_KIND_CL_QUEUE, queue, &location, &error));
 	assert_true(location.context == bi_context_handle(fixture.context));
 	open_there(&location, &context);
 	assert_string_equal(bi_context_device(context)->name, bi_context_device(fixture.context)->name);
@@ -263,8 +263,12 @@ static void test_what_cannot_be_located(void **state)
 	REFUSED(BI_EINVAL, bi_locate_memory(BI_HANDLE_CL_MEM, 0, &location, &error));
 	REFUSED(BI_EINVAL, bi_locate_memory(BI_HANDLE_CUDA, 0, &location, &error));
 	REFUSED(BI_EINVAL, bi_locate_memory(BI_HANDLE_CUDA, 1, NULL, &error));
-	REFUSED(BI_EINVAL, bi_locate_queue(0, &location, &error));
-	REFUSED(BI_EINVAL, bi_locate_queue(1, NULL, &error));
+	REFUSED(BI_EINVAL, bi_locate_queue(BI_STREAM_KIND_CL_QUEUE, 0, &location, &error));
+	REFUSED(BI_EINVAL, bi_locate_queue(BI_STREAM_KIND_CL_QUEUE, 1, NULL, &error));
+	REFUSED(BI_EUNSUPPORTED, bi_locate_queue(BI_STREAM_KIND_NONE, 1, &location, &error));
+	REFUSED(BI_EUNSUPPORTED, bi_locate_queue(BI_STREAM_KIND_CUDA, 1, &location, &error));
+	REFUSED(BI_EUNSUPPORTED,
+		bi_locate_queue((enum bi_stream_kind)(32 + BI_STREAM_KIND_CL_QUEUE), 1, &location, &error));
 	if (is_cuda(fixture.context))
 		REFUSED(BI_EINVAL, bi_locate_memory(BI_HANDLE_CUDA, (uintptr_t)bytes, &location, &error));
 }
