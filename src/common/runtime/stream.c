@@ -204,15 +204,18 @@ int bi_stream_join(struct bi_stream *stream, struct bi_stream *const *others, si
 
 int bi_stream_wait(struct bi_stream *stream, struct bi_event *event, struct bi_error *err)
 {
+	struct bi_error query;
 	int rc, done;
 
 	if (!stream || !event)
 		return bi__fail(err, BI_EINVAL, "stream or event is NULL");
 	if (event->fence.context && !bi__same_space(stream->context, event->fence.context))
 		return bi__fail(err, BI_EINVAL, "event belongs to another context than the stream");
-	rc = bi__fence_query(&event->fence, &done, err);
-	/* An event of a capture is no point in time; whoever waits for it takes part. */
-	if (rc == BI_ECAPTURE)
+	rc = bi__fence_query(&event->fence, &done, &query);
+	/* An event of a capture never completes; the stream that waits for it joins the capture. */
+	if (rc == BI_ECAPTURE || (!rc && !done))
 		return bi__fence_wait(stream, &event->fence, err);
-	return rc || done ? rc : bi__fence_wait(stream, &event->fence, err);
+	if (rc && err)
+		*err = query;
+	return rc;
 }

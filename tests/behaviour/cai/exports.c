@@ -1,7 +1,7 @@
 /* The rules for a producer that need memory of a device. */
 #define _POSIX_C_SOURCE 200809L
 
-#include "bench.h"
+#include "raw.h"
 #include "common/runtime/object.h"
 #include "support/use.h"
 
@@ -18,7 +18,7 @@ static struct bi_view *new_bytes(enum bi_memory_kind kind)
 
 	OK(bi_dtype_parse("|u1", &u1, &error));
 	OK(bi_layout_init(&layout, u1, 1, shape, NULL, 0, &error));
-	OK(bi_memory_create(bench.context, N, kind, &memory, &error));
+	OK(bi_memory_create(fixture.context, N, kind, &memory, &error));
 	OK(bi_view_create(memory, &layout, 0, &view, &error));
 	bi_memory_release(memory);
 	return view;
@@ -31,7 +31,7 @@ static struct bi_view *wrapped(const struct bi_foreign *foreign)
 	struct bi_view *view;
 
 	OK(bi_layout_init(&layout, u1, 1, shape, NULL, 0, &error));
-	OK(bi_view_wrap(bench.context, foreign, &layout, &view, &error));
+	OK(bi_view_wrap(fixture.context, foreign, &layout, &view, &error));
 	return view;
 }
 
@@ -65,7 +65,7 @@ static void assert_stream(const struct bi_cai *cai, enum bi_cai_stream kind, uin
 
 static uintptr_t home(void)
 {
-	return bi_stream_handle(bi_context_stream(bench.context));
+	return bi_stream_handle(bi_context_stream(fixture.context));
 }
 
 /* All bytes of the view's memory as raw memory, to ask for its order. */
@@ -74,7 +74,7 @@ static struct raw raw_of(const struct bi_view *view)
 	struct bi_native native;
 
 	bi_view_native(view, &native);
-	return (struct raw){ .context = bench.context, .pointer = native.handle, .nbytes = N };
+	return (struct raw){ .context = fixture.context, .pointer = native.handle, .nbytes = N };
 }
 
 static struct bi_view *slice(const struct bi_view *view, int64_t start, int64_t stop, int64_t step)
@@ -135,7 +135,7 @@ static void cai_P6_P7_stream_while_work_is_pending(void **state)
 	assert_true(home() > 2);
 	assert_stream(&cai, BI_CAI_STREAM_GIVEN, home());
 	/* Even if the work is over: nobody has seen it. */
-	OK(bi_stream_synchronize(bi_context_stream(bench.context), &error));
+	OK(bi_stream_synchronize(bi_context_stream(fixture.context), &error));
 	cai = exported(view, 3, 0);
 	assert_stream(&cai, BI_CAI_STREAM_GIVEN, home());
 	OK(bi_view_synchronize(view, &error));
@@ -146,23 +146,23 @@ static void cai_P6_P7_stream_while_work_is_pending(void **state)
 
 static void cai_P6_home_of_the_producer_is_passed_on(void **state)
 {
-	uintptr_t own = raw_stream_open(bench.context);
+	uintptr_t own = raw_stream_open(fixture.context);
 	const uintptr_t streams[] = { 1, 2, own }, homes[] = { 1, home(), own };
 	struct raw raw;
 
 	(void)state;
-	raw_open(&raw, bench.context, RAW_PLAIN, N);
+	raw_open(&raw, fixture.context, RAW_PLAIN, N);
 	for (int i = 0; i < 3; i++) {
 		struct bi_cai cai = bytes_on(&raw, streams[i]);
 		struct bi_view *view;
 
-		OK(bi_cai_import(bench.context, &cai, NULL, &view, &error));
+		OK(bi_cai_import(fixture.context, &cai, NULL, &view, &error));
 		cai = exported(view, 3, 0);
 		assert_stream(&cai, BI_CAI_STREAM_GIVEN, homes[i]);
 		bi_view_release(view);
 	}
 	raw_close(&raw);
-	raw_stream_close(bench.context, own);
+	raw_stream_close(fixture.context, own);
 }
 
 /* Streams 7, 9 and 15 of the specification's example. */
@@ -170,14 +170,14 @@ static void cai_P7_exported_stream_comes_after_all_work(void **state)
 {
 	struct bi_view *view = new_idle(), *left = slice(view, 0, 500, 1), *right = slice(view, 500, 1000, 1);
 	struct bi_stream *streams[2], *users;
-	uintptr_t foreign = raw_stream_open(bench.context);
+	uintptr_t foreign = raw_stream_open(fixture.context);
 	struct raw raw = raw_of(view);
 	struct bi_cai cai;
 
 	(void)state;
 	for (int i = 0; i < 2; i++)
-		OK(bi_stream_create(bench.context, 0, &streams[i], &error));
-	OK(bi_stream_wrap(bench.context, foreign, NULL, NULL, &users, &error));
+		OK(bi_stream_create(fixture.context, 0, &streams[i], &error));
+	OK(bi_stream_wrap(fixture.context, foreign, NULL, NULL, &users, &error));
 	fill(left, streams[0], 1);
 	fill(right, streams[1], 2);
 	OK(begin_use(view, users, &error));
@@ -195,7 +195,7 @@ static void cai_P7_exported_stream_comes_after_all_work(void **state)
 	bi_view_release(left);
 	bi_view_release(right);
 	bi_view_release(view);
-	raw_stream_close(bench.context, foreign);
+	raw_stream_close(fixture.context, foreign);
 }
 
 static void cai_P8_exported_stream_lives_as_long_as_the_view(void **state)
@@ -206,10 +206,10 @@ static void cai_P8_exported_stream_lives_as_long_as_the_view(void **state)
 	struct raw raw;
 
 	(void)state;
-	raw_open(&raw, bench.context, RAW_PLAIN, N);
+	raw_open(&raw, fixture.context, RAW_PLAIN, N);
 	cai = bytes_of(&raw);
-	OK(bi_stream_create(bench.context, 0, &options.producer_stream, &error));
-	OK(bi_cai_import(bench.context, &cai, &options, &view, &error));
+	OK(bi_stream_create(fixture.context, 0, &options.producer_stream, &error));
+	OK(bi_cai_import(fixture.context, &cai, &options, &view, &error));
 	cai = exported(view, 3, 0);
 	assert_stream(&cai, BI_CAI_STREAM_GIVEN, bi_stream_handle(options.producer_stream));
 	bi_stream_release(options.producer_stream);
@@ -233,7 +233,7 @@ static void cai_P11_P12_types_that_are_not_exported(void **state)
 
 		OK(bi_dtype_parse(names[i], &dtype, &error));
 		OK(bi_view_reinterpret(view, dtype, NULL, &named, &error));
-		REFUSED(BI_EDTYPE, i < 2 ? "[P12]" : "[P11]", bi_cai_export(named, 3, 0, &cai, &error));
+		REFUSED_FOR(BI_EDTYPE, i < 2 ? "[P12]" : "[P11]", bi_cai_export(named, 3, 0, &cai, &error));
 		memset(&zero, 0, sizeof(zero));
 		assert_memory_equal(&cai, &zero, sizeof(cai));
 		bi_view_release(named);
@@ -265,9 +265,9 @@ static void cai_P14_memory_that_devices_reach(void **state)
 	struct bi_cai cai;
 
 	(void)state;
-	REFUSED(BI_EUNSUPPORTED, "[P14]", bi_cai_export(host, 3, 0, &cai, &error));
+	REFUSED_FOR(BI_EUNSUPPORTED, "[P14]", bi_cai_export(host, 3, 0, &cai, &error));
 	assert_true(exported(pinned, 3, 0).data != 0);
-	if (bi_context_device(bench.context)->capabilities & BI_CAP_SVM) {
+	if (bi_context_device(fixture.context)->capabilities & BI_CAP_SVM) {
 		struct bi_view *managed = new_bytes(BI_MEMORY_UNIFIED);
 
 		assert_true(exported(managed, 3, 0).data != 0);
@@ -298,7 +298,7 @@ static void refuse_at_once(const struct bi_view *view, int version, unsigned fla
 {
 	struct bi_cai cai;
 
-	REFUSED(BI_EBUSY, "", bi_cai_export(view, version, flags | BI_CAI_NONBLOCKING, &cai, &error));
+	REFUSED_FOR(BI_EBUSY, "", bi_cai_export(view, version, flags | BI_CAI_NONBLOCKING, &cai, &error));
 	assert_int_equal(cai.version, 0);
 }
 
@@ -341,11 +341,11 @@ static void cai_at_once_waits_for_nobody(void **state)
 	refuse_at_once(view, 3, 0);
 	assert_int_equal(pthread_mutex_unlock(&memory->lock), 0);
 	exported(view, 3, BI_CAI_NONBLOCKING);
-	OK(bi_event_record(bi_context_stream(bench.context), &event, &error));
+	OK(bi_event_record(bi_context_stream(fixture.context), &event, &error));
 	foreign.kind = BI_HANDLE_CUDA;
 	foreign.handle = raw_of(view).pointer;
 	foreign.nbytes = N;
-	foreign.stream = bi_context_stream(bench.context);
+	foreign.stream = bi_context_stream(fixture.context);
 	foreign.events = &event;
 	foreign.event_count = 1;
 	other = wrapped(&foreign);
@@ -410,14 +410,14 @@ static void cai_P17_opt_out_of_a_call(void **state)
 
 static void cai_P17_opt_out_of_a_process(void **state)
 {
-	struct bi_context *usual = bench.context;
+	struct bi_context *usual = fixture.context;
 	struct bi_view *view;
 	struct bi_cai cai;
 	struct raw raw;
 
 	(void)state;
 	assert_int_equal(setenv("BI_CAI_SYNC", "0", 1), 0);
-	bench.context = open_context(bench.spec);
+	fixture.context = open_context(fixture.spec);
 	assert_int_equal(unsetenv("BI_CAI_SYNC"), 0);
 	view = new_idle();
 	fill(view, NULL, 1);
@@ -431,8 +431,8 @@ static void cai_P17_opt_out_of_a_process(void **state)
 	raw = raw_of(view);
 	assert_ordered(1, 0, &raw);
 	bi_view_release(view);
-	bi_context_release(bench.context);
-	bench.context = usual;
+	bi_context_release(fixture.context);
+	fixture.context = usual;
 }
 
 /* A foreign reference would not keep the memory from being used again by the pool. */
@@ -449,7 +449,7 @@ static void cai_export_counts_as_shown(void **state)
 	bi_view_release(view);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, open_bench, close_bench)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, open_contexts, close_contexts)
 
 int exports_group(void)
 {

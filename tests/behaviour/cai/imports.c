@@ -3,7 +3,7 @@
 
 #include <stdatomic.h>
 
-#include "bench.h"
+#include "raw.h"
 #include "interop/cai.h"
 #include "support/use.h"
 
@@ -14,7 +14,7 @@ static struct bi_view *imported(const struct bi_cai *cai, const struct bi_cai_im
 {
 	struct bi_view *view;
 
-	OK(bi_cai_import(bench.context, cai, options, &view, &error));
+	OK(bi_cai_import(fixture.context, cai, options, &view, &error));
 	return view;
 }
 
@@ -22,7 +22,7 @@ static struct bi_stream *new_stream(void)
 {
 	struct bi_stream *stream;
 
-	OK(bi_stream_create(bench.context, 0, &stream, &error));
+	OK(bi_stream_create(fixture.context, 0, &stream, &error));
 	return stream;
 }
 
@@ -41,22 +41,22 @@ struct place {
 
 static enum bi_memory_kind random_kind(void)
 {
-	int has_unified = (bi_context_device(bench.context)->capabilities & BI_CAP_SVM) != 0;
+	int has_unified = (bi_context_device(fixture.context)->capabilities & BI_CAP_SVM) != 0;
 
-	return (enum bi_memory_kind)test_between(&bench.random, BI_MEMORY_DEVICE,
+	return (enum bi_memory_kind)test_between(&fixture.random, BI_MEMORY_DEVICE,
 						 has_unified ? BI_MEMORY_UNIFIED : BI_MEMORY_PINNED);
 }
 
 static void wrap_raw(struct place *place, size_t nbytes)
 {
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
-	enum raw_kind kind = (enum raw_kind)test_between(&bench.random, 0, RAW_COUNT - 1);
+	enum raw_kind kind = (enum raw_kind)test_between(&fixture.random, 0, RAW_COUNT - 1);
 
-	raw_open(&place->raw, bench.context, has_raw(kind) ? kind : RAW_PLAIN, nbytes);
+	raw_open(&place->raw, fixture.context, has_raw(kind) ? kind : RAW_PLAIN, nbytes);
 	foreign.kind = BI_HANDLE_CUDA;
 	foreign.handle = (uintptr_t)place->raw.pointer;
 	foreign.nbytes = nbytes;
-	OK(bi_memory_wrap(bench.context, &foreign, &place->memory, &error));
+	OK(bi_memory_wrap(fixture.context, &foreign, &place->memory, &error));
 }
 
 static struct bi_view *view_all(struct bi_memory *memory, size_t nbytes)
@@ -77,11 +77,11 @@ static void open_place(struct place *place, size_t nbytes)
 	struct bi_native native;
 	struct bi_view *all;
 
-	place->is_raw = (int)test_between(&bench.random, 0, 1);
+	place->is_raw = (int)test_between(&fixture.random, 0, 1);
 	if (place->is_raw)
 		wrap_raw(place, nbytes);
 	else
-		OK(bi_memory_create(bench.context, nbytes, random_kind(), &place->memory, &error));
+		OK(bi_memory_create(fixture.context, nbytes, random_kind(), &place->memory, &error));
 	all = view_all(place->memory, nbytes);
 	bi_view_native(all, &native);
 	place->base = native.handle + native.offset;
@@ -102,7 +102,7 @@ static void write_bytes(const struct place *place, size_t nbytes)
 
 	assert_non_null(bytes);
 	for (size_t i = 0; i < nbytes; i++)
-		bytes[i] = (unsigned char)test_next(&bench.random);
+		bytes[i] = (unsigned char)test_next(&fixture.random);
 	OK(bi_view_write(all, bytes, nbytes, &error));
 	bi_view_release(all);
 	free(bytes);
@@ -160,19 +160,19 @@ static void cai_round_trip_of_random_views(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < ROUNDS; i++) {
-		size_t before = (size_t)test_between(&bench.random, 0, 20), nbytes;
+		size_t before = (size_t)test_between(&fixture.random, 0, 20), nbytes;
 		struct bi__cai_array read;
 		struct array array;
 		struct place place;
 
-		random_array(&bench.random, i % type_count(), &array);
+		random_array(&fixture.random, i % type_count(), &array);
 		OK(bi__cai_read(&array.cai, &read, NULL, &error));
-		nbytes = before + read.nbytes + 1 + (size_t)test_between(&bench.random, 0, 20);
+		nbytes = before + read.nbytes + 1 + (size_t)test_between(&fixture.random, 0, 20);
 		open_place(&place, nbytes);
 		write_bytes(&place, nbytes);
 		read.layout.offset += (int64_t)before;
 		array.cai.version = (int32_t)(i % 4);
-		array.cai.readonly = (int32_t)test_between(&bench.random, 0, 1);
+		array.cai.readonly = (int32_t)test_between(&fixture.random, 0, 1);
 		if (bi_layout_size(&read.layout))
 			array.cai.data = place.base + (uint64_t)read.layout.offset;
 		check_identity(&place, &array, &read.layout);
@@ -216,9 +216,9 @@ static void cai_C6_stream_0_is_refused(void **state)
 	struct raw raw;
 
 	(void)state;
-	raw_open(&raw, bench.context, RAW_PLAIN, N);
+	raw_open(&raw, fixture.context, RAW_PLAIN, N);
 	cai = bytes_on(&raw, 0);
-	REFUSED(BI_EINVAL, "[C6]", bi_cai_import(bench.context, &cai, NULL, &view, &error));
+	REFUSED_FOR(BI_EINVAL, "[C6]", bi_cai_import(fixture.context, &cai, NULL, &view, &error));
 	raw_close(&raw);
 }
 
@@ -230,15 +230,15 @@ static void cai_C6_stream_of_another_context_is_refused(void **state)
 	struct raw raw;
 
 	(void)state;
-	if (!bench.second)
+	if (!fixture.second)
 		skip();
-	stream = raw_stream_open(bench.second);
-	raw_open(&raw, bench.context, RAW_PLAIN, N);
+	stream = raw_stream_open(fixture.second);
+	raw_open(&raw, fixture.context, RAW_PLAIN, N);
 	cai = bytes_on(&raw, stream);
-	REFUSED(BI_EINVAL, "[C6]", bi_cai_import(bench.context, &cai, NULL, &view, &error));
+	REFUSED_FOR(BI_EINVAL, "[C6]", bi_cai_import(fixture.context, &cai, NULL, &view, &error));
 	assert_null(view);
 	raw_close(&raw);
-	raw_stream_close(bench.second, stream);
+	raw_stream_close(fixture.second, stream);
 }
 
 /* The producer's work comes first, ours before he goes on, and nobody waits on the host. */
@@ -250,7 +250,7 @@ static void exchange(uintptr_t producer, int version)
 	uint64_t waits;
 	struct raw raw;
 
-	raw_open(&raw, bench.context, RAW_PLAIN, N);
+	raw_open(&raw, fixture.context, RAW_PLAIN, N);
 	raw_fill(&raw, producer, 1);
 	waits = driver_host_waits();
 	cai = bytes_on(&raw, producer);
@@ -276,7 +276,7 @@ static void exchange(uintptr_t producer, int version)
 
 static void cai_C7_work_is_ordered_on_the_stream_that_is_named(void **state)
 {
-	uintptr_t own = raw_stream_open(bench.context);
+	uintptr_t own = raw_stream_open(fixture.context);
 
 	(void)state;
 	for (int version = 0; version <= 3; version++) {
@@ -284,7 +284,7 @@ static void cai_C7_work_is_ordered_on_the_stream_that_is_named(void **state)
 		exchange(1, version);
 		exchange(2, version);
 	}
-	raw_stream_close(bench.context, own);
+	raw_stream_close(fixture.context, own);
 }
 
 static void cai_C7_no_stream_is_no_wait(void **state)
@@ -293,7 +293,7 @@ static void cai_C7_no_stream_is_no_wait(void **state)
 	struct raw raw;
 
 	(void)state;
-	raw_open(&raw, bench.context, RAW_PLAIN, N);
+	raw_open(&raw, fixture.context, RAW_PLAIN, N);
 	for (int kind = BI_CAI_STREAM_ABSENT; kind <= BI_CAI_STREAM_NONE; kind++) {
 		struct bi_cai cai = bytes_of(&raw);
 		uint64_t waits = driver_waits();
@@ -314,12 +314,12 @@ static void cai_C7_producer_stream_is_believed_instead(void **state)
 {
 	struct bi_cai_import_options options = BI_CAI_IMPORT_INIT;
 	struct bi_stream *producer = new_stream(), *ours = new_stream();
-	uintptr_t other = raw_stream_open(bench.context);
+	uintptr_t other = raw_stream_open(fixture.context);
 	struct raw raw;
 
 	(void)state;
 	options.producer_stream = producer;
-	raw_open(&raw, bench.context, RAW_PLAIN, N);
+	raw_open(&raw, fixture.context, RAW_PLAIN, N);
 	for (int kind = BI_CAI_STREAM_ABSENT; kind <= BI_CAI_STREAM_GIVEN; kind++) {
 		struct bi_cai cai = bytes_on(&raw, other);
 		struct bi_view *view;
@@ -336,7 +336,7 @@ static void cai_C7_producer_stream_is_believed_instead(void **state)
 	raw_close(&raw);
 	bi_stream_release(producer);
 	bi_stream_release(ours);
-	raw_stream_close(bench.context, other);
+	raw_stream_close(fixture.context, other);
 }
 
 static void cai_C7_producer_stream_is_one_of_the_context(void **state)
@@ -347,12 +347,12 @@ static void cai_C7_producer_stream_is_one_of_the_context(void **state)
 	struct raw raw;
 
 	(void)state;
-	if (!bench.second)
+	if (!fixture.second)
 		skip();
-	raw_open(&raw, bench.context, RAW_PLAIN, N);
+	raw_open(&raw, fixture.context, RAW_PLAIN, N);
 	cai = bytes_of(&raw);
-	options.producer_stream = bi_context_stream(bench.second);
-	REFUSED(BI_EINVAL, "[C7]", bi_cai_import(bench.context, &cai, &options, &view, &error));
+	options.producer_stream = bi_context_stream(fixture.second);
+	REFUSED_FOR(BI_EINVAL, "[C7]", bi_cai_import(fixture.context, &cai, &options, &view, &error));
 	raw_close(&raw);
 }
 
@@ -366,7 +366,7 @@ static void cai_C7_opt_out_of_a_call(void **state)
 	struct raw raw;
 
 	(void)state;
-	raw_open(&raw, bench.context, RAW_PLAIN, N);
+	raw_open(&raw, fixture.context, RAW_PLAIN, N);
 	options.flags = BI_CAI_UNORDERED;
 	/* Not even looked at: this one would be reported. */
 	cai = bytes_on(&raw, 0xdead0000);
@@ -385,8 +385,8 @@ static void cai_C7_opt_out_of_a_call(void **state)
 
 static void cai_C7_opt_out_of_a_process(void **state)
 {
-	struct bi_context *usual = bench.context;
-	uintptr_t producer = raw_stream_open(bench.context);
+	struct bi_context *usual = fixture.context;
+	uintptr_t producer = raw_stream_open(fixture.context);
 	struct bi_cai_import_options options = BI_CAI_IMPORT_INIT;
 	struct bi_stream *ours;
 	struct bi_view *view;
@@ -395,9 +395,9 @@ static void cai_C7_opt_out_of_a_process(void **state)
 	struct raw raw;
 
 	(void)state;
-	raw_open(&raw, bench.context, RAW_PLAIN, N);
+	raw_open(&raw, fixture.context, RAW_PLAIN, N);
 	assert_int_equal(setenv("BI_CAI_SYNC", "0", 1), 0);
-	bench.context = open_context(bench.spec);
+	fixture.context = open_context(fixture.spec);
 	assert_int_equal(unsetenv("BI_CAI_SYNC"), 0);
 	ours = new_stream();
 	cai = bytes_on(&raw, producer);
@@ -407,7 +407,7 @@ static void cai_C7_opt_out_of_a_process(void **state)
 	assert_int_equal(driver_waits(), waits);
 	bi_view_release(view);
 	/* A stream that is named by the call is not opted out of. */
-	OK(bi_stream_wrap(bench.context, producer, NULL, NULL, &options.producer_stream, &error));
+	OK(bi_stream_wrap(fixture.context, producer, NULL, NULL, &options.producer_stream, &error));
 	raw_fill(&raw, producer, 1);
 	view = imported(&cai, &options);
 	OK(begin_use(view, ours, &error));
@@ -415,10 +415,10 @@ static void cai_C7_opt_out_of_a_process(void **state)
 	bi_view_release(view);
 	bi_stream_release(options.producer_stream);
 	bi_stream_release(ours);
-	bi_context_release(bench.context);
-	bench.context = usual;
+	bi_context_release(fixture.context);
+	fixture.context = usual;
 	raw_close(&raw);
-	raw_stream_close(bench.context, producer);
+	raw_stream_close(fixture.context, producer);
 }
 
 /* Two memories of the same bytes, each with its own account of what is pending. */
@@ -430,7 +430,7 @@ static void cai_C7_own_export_is_ordered_like_any_other(void **state)
 	struct raw raw;
 
 	(void)state;
-	raw_open(&raw, bench.context, RAW_PLAIN, N);
+	raw_open(&raw, fixture.context, RAW_PLAIN, N);
 	cai = bytes_of(&raw);
 	view = imported(&cai, NULL);
 	fill(view, ours, 1);
@@ -449,11 +449,11 @@ static void cai_C7_own_export_is_ordered_like_any_other(void **state)
 static void cai_C8_release_once_when_the_last_view_goes(void **state)
 {
 	struct bi_cai_import_options options = BI_CAI_IMPORT_INIT;
-	uintptr_t producer = raw_stream_open(bench.context);
+	uintptr_t producer = raw_stream_open(fixture.context);
 	struct raw raw;
 
 	(void)state;
-	raw_open(&raw, bench.context, RAW_PLAIN, N);
+	raw_open(&raw, fixture.context, RAW_PLAIN, N);
 	options.release = count_release;
 	for (int given = 0; given < 2; given++) {
 		atomic_int released = 0;
@@ -472,7 +472,7 @@ static void cai_C8_release_once_when_the_last_view_goes(void **state)
 		assert_int_equal(released, 1);
 	}
 	raw_close(&raw);
-	raw_stream_close(bench.context, producer);
+	raw_stream_close(fixture.context, producer);
 }
 
 /* Work that nobody has waited for may still touch the producer's memory. */
@@ -485,15 +485,15 @@ static void cai_C8_pending_memory_is_kept(void **state)
 	struct raw raw;
 
 	(void)state;
-	raw_open(&raw, bench.context, RAW_PLAIN, N);
+	raw_open(&raw, fixture.context, RAW_PLAIN, N);
 	cai = bytes_of(&raw);
 	options.release = count_release;
 	options.release_data = &released;
 	view = imported(&cai, &options);
 	fill(view, NULL, 1);
 	bi_view_release(view);
-	OK(bi_stream_synchronize(bi_context_stream(bench.context), &error));
-	OK(bi_context_trim(bench.context, SIZE_MAX, &error));
+	OK(bi_stream_synchronize(bi_context_stream(fixture.context), &error));
+	OK(bi_context_trim(fixture.context, SIZE_MAX, &error));
 	assert_int_equal(released, 1);
 	raw_close(&raw);
 }
@@ -506,7 +506,7 @@ static void cai_C9_readonly_stays(void **state)
 	struct raw raw;
 
 	(void)state;
-	raw_open(&raw, bench.context, RAW_PLAIN, N);
+	raw_open(&raw, fixture.context, RAW_PLAIN, N);
 	cai = bytes_of(&raw);
 	cai.readonly = 1;
 	view = imported(&cai, NULL);
@@ -515,7 +515,7 @@ static void cai_C9_readonly_stays(void **state)
 	all = view_all(bi_view_memory(view), N);
 	assert_int_equal(bi_view_flags(all), BI_VIEW_READONLY);
 	bi_view_release(all);
-	REFUSED(BI_EREADONLY, "", bi_fill(part, &value, NULL, &error));
+	REFUSED_FOR(BI_EREADONLY, "", bi_fill(part, &value, NULL, &error));
 	OK(bi_cai_export(part, 3, 0, &cai, &error));
 	assert_int_equal(cai.readonly, 1);
 	bi_view_release(part);
@@ -530,22 +530,22 @@ static void cai_C13_descr_of_a_simple_type_is_a_warning(void **state)
 	struct raw raw;
 
 	(void)state;
-	raw_open(&raw, bench.context, RAW_PLAIN, N);
+	raw_open(&raw, fixture.context, RAW_PLAIN, N);
 	cai = bytes_of(&raw);
 	cai.descr = right;
 	cai.descr_length = sizeof(right) - 1;
 	bi_view_release(imported(&cai, NULL));
-	assert_int_equal(bench.lines, 0);
+	assert_int_equal(cai_test.lines, 0);
 	cai.descr = wrong;
 	cai.descr_length = sizeof(wrong) - 1;
 	bi_view_release(imported(&cai, NULL));
-	assert_int_equal(bench.lines, 1);
-	assert_non_null(strstr(bench.log, "[C13]"));
-	assert_non_null(strstr(bench.log, "|u1"));
+	assert_int_equal(cai_test.lines, 1);
+	assert_non_null(strstr(cai_test.log, "[C13]"));
+	assert_non_null(strstr(cai_test.log, "|u1"));
 	raw_close(&raw);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, open_bench, close_bench)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, open_contexts, close_contexts)
 
 int imports_group(void)
 {

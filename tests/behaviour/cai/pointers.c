@@ -1,7 +1,7 @@
 /* Pointers that are not what they are said to be, masks, and a driver that fails: nothing is taken, nothing is left. */
 #include <stdatomic.h>
 
-#include "bench.h"
+#include "raw.h"
 
 #define N 1000
 
@@ -15,7 +15,7 @@ static void refuse(struct bi_context *context, const struct bi_cai *cai, int sta
 	atomic_store(&released, 0);
 	options.release = count_release;
 	options.release_data = &released;
-	REFUSED(status, reason, bi_cai_import(context, cai, &options, &view, &error));
+	REFUSED_FOR(status, reason, bi_cai_import(context, cai, &options, &view, &error));
 	assert_null(view);
 	assert_int_equal(released, 0);
 }
@@ -30,10 +30,10 @@ static void cai_C15_pointer_to_nothing_of_cuda(void **state)
 	(void)state;
 	assert_non_null(bytes);
 	cai.data = (uintptr_t)bytes;
-	refuse(bench.context, &cai, BI_EINVAL, "CUDA knows [C15]");
+	refuse(fixture.context, &cai, BI_EINVAL, "CUDA knows [C15]");
 	assert_true(bi_cai_device(&cai, &ordinal, &error) < 0);
 	cai.data = 16;
-	refuse(bench.context, &cai, BI_EINVAL, "0x10");
+	refuse(fixture.context, &cai, BI_EINVAL, "0x10");
 	free(bytes);
 }
 
@@ -48,15 +48,15 @@ static void cai_C15_range_ends_with_the_allocation(void **state)
 	for (int kind = 0; kind < RAW_COUNT; kind++) {
 		if (!has_raw((enum raw_kind)kind))
 			continue;
-		raw_open(&raw, bench.context, (enum raw_kind)kind, N);
+		raw_open(&raw, fixture.context, (enum raw_kind)kind, N);
 		cai = bytes_of(&raw);
 		cai.data++;
-		refuse(bench.context, &cai, BI_EBOUNDS, "[C15]");
+		refuse(fixture.context, &cai, BI_EBOUNDS, "[C15]");
 		cai.shape = shape;
 		cai.strides = backward;
 		cai.data = raw.pointer;
 		snprintf(below, sizeof(below), "0x%llx", raw.pointer - 1);
-		refuse(bench.context, &cai, BI_EINVAL, below);
+		refuse(fixture.context, &cai, BI_EINVAL, below);
 		raw_close(&raw);
 	}
 }
@@ -67,10 +67,10 @@ static void cai_C15_freed_memory(void **state)
 	struct raw raw;
 
 	(void)state;
-	raw_open(&raw, bench.context, RAW_PLAIN, N);
+	raw_open(&raw, fixture.context, RAW_PLAIN, N);
 	cai = bytes_of(&raw);
 	raw_close(&raw);
-	refuse(bench.context, &cai, BI_EINVAL, "[C15]");
+	refuse(fixture.context, &cai, BI_EINVAL, "[C15]");
 }
 
 static void cai_C15_memory_of_another_device(void **state)
@@ -80,19 +80,19 @@ static void cai_C15_memory_of_another_device(void **state)
 	int ordinal;
 
 	(void)state;
-	if (!bench.second)
+	if (!fixture.second)
 		skip();
-	raw_open(&raw, bench.second, RAW_PLAIN, N);
+	raw_open(&raw, fixture.second, RAW_PLAIN, N);
 	cai = bytes_of(&raw);
-	refuse(bench.context, &cai, BI_EINVAL, "[C15]");
+	refuse(fixture.context, &cai, BI_EINVAL, "[C15]");
 	OK(bi_cai_device(&cai, &ordinal, &error));
-	assert_int_equal(ordinal, bi_context_device(bench.second)->ordinal);
+	assert_int_equal(ordinal, bi_context_device(fixture.second)->ordinal);
 	raw_close(&raw);
 	if (!has_raw(RAW_POOL))
 		return;
-	raw_open(&raw, bench.second, RAW_POOL, N);
+	raw_open(&raw, fixture.second, RAW_POOL, N);
 	cai = bytes_of(&raw);
-	refuse(bench.context, &cai, BI_EINVAL, "[C15]");
+	refuse(fixture.context, &cai, BI_EINVAL, "[C15]");
 	raw_close(&raw);
 }
 
@@ -106,12 +106,12 @@ static void cai_C15_memory_of_another_context(void **state)
 	struct bi_cai cai;
 
 	(void)state;
-	CU(driver->DeviceGet(&device, bi_context_device(bench.context)->ordinal));
+	CU(driver->DeviceGet(&device, bi_context_device(fixture.context)->ordinal));
 	CU(driver->CtxCreate(&other, 0, device));
 	CU(driver->MemAlloc(&raw.pointer, N));
 	CU(driver->CtxPopCurrent(&left));
 	cai = bytes_of(&raw);
-	refuse(bench.context, &cai, BI_EINVAL, "[C15]");
+	refuse(fixture.context, &cai, BI_EINVAL, "[C15]");
 	CU(driver->CtxPushCurrent(other));
 	CU(driver->MemFree(raw.pointer));
 	CU(driver->CtxDestroy(other));
@@ -128,11 +128,11 @@ static void cai_C15_every_kind_of_memory_is_found(void **state)
 
 		if (!has_raw((enum raw_kind)kind))
 			continue;
-		raw_open(&raw, bench.context, (enum raw_kind)kind, N);
+		raw_open(&raw, fixture.context, (enum raw_kind)kind, N);
 		cai = bytes_of(&raw);
 		OK(bi_cai_device(&cai, &ordinal, &error));
-		assert_int_equal(ordinal, bi_context_device(bench.context)->ordinal);
-		OK(bi_cai_import(bench.context, &cai, NULL, &view, &error));
+		assert_int_equal(ordinal, bi_context_device(fixture.context)->ordinal);
+		OK(bi_cai_import(fixture.context, &cai, NULL, &view, &error));
 		bi_view_release(view);
 		raw_close(&raw);
 	}
@@ -146,7 +146,7 @@ static uint64_t calls_without_context(const struct bi_cai *cai, uint64_t nth)
 	struct bi_view *view;
 
 	cuda_sim()->arm(nth, BI__CU_ERROR_INVALID_CONTEXT, 0);
-	OK(bi_cai_import(bench.context, cai, NULL, &view, &error));
+	OK(bi_cai_import(fixture.context, cai, NULL, &view, &error));
 	calls = driver_calls() - calls;
 	bi_view_release(view);
 	CU(cuda_driver()->CtxGetCurrent(&current));
@@ -164,11 +164,11 @@ static void cai_C6_C15_questions_that_need_a_context(void **state)
 	(void)state;
 	if (!cuda_sim() || !has_raw(RAW_POOL))
 		skip();
-	raw_open(&raw, bench.context, RAW_POOL, N);
+	raw_open(&raw, fixture.context, RAW_POOL, N);
 	cai = bytes_of(&raw);
 	assert_int_equal(calls_without_context(&cai, 0), 2);
 	assert_true(calls_without_context(&cai, 2) > 2);
-	OK(bi_stream_create(bench.context, 0, &stream, &error));
+	OK(bi_stream_create(fixture.context, 0, &stream, &error));
 	cai = bytes_on(&raw, bi_stream_handle(stream));
 	assert_int_equal(calls_without_context(&cai, 0), 3);
 	assert_true(calls_without_context(&cai, 1) > 3);
@@ -184,10 +184,10 @@ static void cai_C15_the_current_context_stays(void **state)
 	struct raw raw;
 
 	(void)state;
-	raw_open(&raw, bench.context, RAW_PLAIN, N);
+	raw_open(&raw, fixture.context, RAW_PLAIN, N);
 	cai = bytes_on(&raw, 1);
 	CU(cuda_driver()->CtxGetCurrent(&before));
-	OK(bi_cai_import(bench.context, &cai, NULL, &view, &error));
+	OK(bi_cai_import(fixture.context, &cai, NULL, &view, &error));
 	OK(bi_cai_export(view, 2, 0, &cai, &error));
 	CU(cuda_driver()->CtxGetCurrent(&after));
 	assert_ptr_equal(before, after);
@@ -204,17 +204,17 @@ static void cai_C15_unchecked_pointers_are_believed(void **state)
 	struct raw raw;
 
 	(void)state;
-	raw_open(&raw, bench.context, RAW_PLAIN, N);
+	raw_open(&raw, fixture.context, RAW_PLAIN, N);
 	cai = bytes_of(&raw);
 	options.flags = BI_CAI_UNCHECKED;
 	calls = driver_calls();
-	OK(bi_cai_import(bench.context, &cai, &options, &view, &error));
+	OK(bi_cai_import(fixture.context, &cai, &options, &view, &error));
 	assert_int_equal(driver_calls(), calls);
 	bi_view_release(view);
 	assert_int_equal(driver_calls(), calls);
 	/* The context's own stream, as it stands in an export, is known already. */
-	cai = bytes_on(&raw, bi_stream_handle(bi_context_stream(bench.context)));
-	OK(bi_cai_import(bench.context, &cai, &options, &view, &error));
+	cai = bytes_on(&raw, bi_stream_handle(bi_context_stream(fixture.context)));
+	OK(bi_cai_import(fixture.context, &cai, &options, &view, &error));
 	assert_int_equal(driver_calls(), calls);
 	bi_view_release(view);
 	raw_close(&raw);
@@ -231,8 +231,8 @@ struct masked {
 
 static void open_masked(struct masked *masked)
 {
-	raw_open(&masked->bytes, bench.context, RAW_PLAIN, N);
-	raw_open(&masked->bits, bench.context, RAW_PLAIN, N);
+	raw_open(&masked->bytes, fixture.context, RAW_PLAIN, N);
+	raw_open(&masked->bits, fixture.context, RAW_PLAIN, N);
 	masked->cai = bytes_of(&masked->bytes);
 	masked->mask = bytes_of(&masked->bits);
 	masked->cai.mask = &masked->mask;
@@ -260,7 +260,7 @@ static void cai_C3_mask_and_array_have_one_owner(void **state)
 		struct bi_cai again;
 
 		open_masked(&masked);
-		OK(bi_cai_import(bench.context, &masked.cai, &masked.options, &view, &error));
+		OK(bi_cai_import(fixture.context, &masked.cai, &masked.options, &view, &error));
 		OK(bi_cai_export(masked.out, 3, 0, &again, &error));
 		assert_same_array(&again, &masked.mask);
 		bi_view_release(mask_first ? masked.out : view);
@@ -277,7 +277,7 @@ static void cai_C3_masked_is_refused_without_room(void **state)
 
 	(void)state;
 	open_masked(&masked);
-	refuse(bench.context, &masked.cai, BI_EUNSUPPORTED, "[C3]");
+	refuse(fixture.context, &masked.cai, BI_EUNSUPPORTED, "[C3]");
 	close_masked(&masked);
 }
 
@@ -290,7 +290,7 @@ static void cai_C3_no_mask_is_no_view(void **state)
 	open_masked(&masked);
 	masked.cai.mask = NULL;
 	masked.out = (struct bi_view *)(void *)&masked;
-	OK(bi_cai_import(bench.context, &masked.cai, &masked.options, &view, &error));
+	OK(bi_cai_import(fixture.context, &masked.cai, &masked.options, &view, &error));
 	assert_null(masked.out);
 	bi_view_release(view);
 	assert_int_equal(released, 1);
@@ -310,7 +310,7 @@ static void cai_C3_bad_mask_leaves_nothing_enqueued(void **state)
 	masked.cai.stream = 2;
 	masked.mask.data++;
 	waits = driver_waits();
-	REFUSED(BI_EBOUNDS, "mask: ", bi_cai_import(bench.context, &masked.cai, &masked.options, &view, &error));
+	REFUSED_FOR(BI_EBOUNDS, "mask: ", bi_cai_import(fixture.context, &masked.cai, &masked.options, &view, &error));
 	assert_int_equal(driver_waits(), waits);
 	assert_null(view);
 	assert_null(masked.out);
@@ -341,7 +341,7 @@ static void cai_C8_not_taken_when_the_driver_fails(void **state)
 		cuda_sim()->count(&counts);
 		failed = (int)counts.failed_calls;
 		cuda_sim()->arm(n, 0, 0);
-		rc = bi_cai_import(bench.context, &masked.cai, &masked.options, &view, &error);
+		rc = bi_cai_import(fixture.context, &masked.cai, &masked.options, &view, &error);
 		cuda_sim()->arm(0, 0, 0);
 		cuda_sim()->count(&counts);
 		failed = (int)counts.failed_calls > failed;
@@ -353,14 +353,14 @@ static void cai_C8_not_taken_when_the_driver_fails(void **state)
 		assert_true(failed || rc == BI_OK);
 		bi_view_release(view);
 		bi_view_release(masked.out);
-		OK(bi_stream_synchronize(bi_context_stream(bench.context), &error));
-		OK(bi_context_trim(bench.context, 0, &error));
+		OK(bi_stream_synchronize(bi_context_stream(fixture.context), &error));
+		OK(bi_context_trim(fixture.context, 0, &error));
 		assert_int_equal(released, rc == BI_OK);
 		close_masked(&masked);
 	}
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, open_bench, close_bench)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, open_contexts, close_contexts)
 
 int pointers_group(void)
 {

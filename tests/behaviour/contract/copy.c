@@ -19,15 +19,15 @@ static void random_pair(struct bi_layout *dst, struct bi_layout *src)
 static void copy_cases(struct end dst_end, struct end src_end, int count)
 {
 	for (int i = 0; i < count; i++) {
-		struct mirror dst_mirror, src_mirror;
+		struct oracle dst_mirror, src_mirror;
 		struct side dst = { &dst_mirror, { .ndim = 0 } }, src = { &src_mirror, { .ndim = 0 } };
 
 		random_pair(&dst.layout, &src.layout);
-		mirror_open(&dst_mirror, dst_end.context, dst_end.place, settle_randomly(&dst.layout));
-		mirror_open(&src_mirror, src_end.context, src_end.place, settle_randomly(&src.layout));
+		oracle_open(&dst_mirror, dst_end.context, dst_end.place, settle_randomly(&dst.layout));
+		oracle_open(&src_mirror, src_end.context, src_end.place, settle_randomly(&src.layout));
 		copy_both(&dst, &src);
-		mirror_close(&dst_mirror);
-		mirror_close(&src_mirror);
+		oracle_close(&dst_mirror);
+		oracle_close(&src_mirror);
 	}
 }
 
@@ -114,8 +114,8 @@ static void move_randomly(struct bi_layout *layout, size_t used, size_t nbytes)
 /* Two layouts in one memory. Returns whether they share bytes. */
 static int copy_within_one(enum place place)
 {
-	struct mirror mirror;
-	struct side dst = { &mirror, { .ndim = 0 } }, src = { &mirror, { .ndim = 0 } };
+	struct oracle oracle;
+	struct side dst = { &oracle, { .ndim = 0 } }, src = { &oracle, { .ndim = 0 } };
 	size_t to, from, nbytes;
 	int overlap;
 
@@ -127,9 +127,9 @@ static int copy_within_one(enum place place)
 	move_randomly(&src.layout, from, nbytes);
 	overlap = naive_overlap(&dst.layout, &src.layout, nbytes);
 	assert_int_equal(bi_layout_overlap(&dst.layout, &src.layout), overlap);
-	mirror_open(&mirror, fixture.context, place, nbytes);
+	oracle_open(&oracle, fixture.context, place, nbytes);
 	copy_both(&dst, &src);
-	mirror_close(&mirror);
+	oracle_close(&oracle);
 	return overlap;
 }
 
@@ -154,16 +154,16 @@ static void test_shifts(void **state)
 	for (int i = 0; i < effort(SHIFTS * SHIFTS); i++) {
 		int which = chosen(i, SHIFTS * SHIFTS), from = which / SHIFTS, to = which % SHIFTS;
 		const int64_t shape[] = { 40 }, stride[] = { to % 3 == 1 ? -4 : 4 };
-		struct mirror mirror;
-		struct side dst = { &mirror, { .ndim = 0 } }, src = { &mirror, { .ndim = 0 } };
+		struct oracle oracle;
+		struct side dst = { &oracle, { .ndim = 0 } }, src = { &oracle, { .ndim = 0 } };
 
 		OK(bi_layout_init(&dst.layout, dtype_of("int32"), 1, shape, NULL, 0, &error));
 		OK(bi_layout_init(&src.layout, dtype_of("int32"), 1, shape, stride, 0, &error));
 		settle(&dst.layout, (size_t)to * 2);
 		settle(&src.layout, (size_t)from * 2);
-		mirror_open(&mirror, fixture.context, PLACE_DEVICE, 180);
+		oracle_open(&oracle, fixture.context, PLACE_DEVICE, 180);
 		copy_both(&dst, &src);
-		mirror_close(&mirror);
+		oracle_close(&oracle);
 	}
 }
 
@@ -174,18 +174,18 @@ static void test_same_layout(void **state)
 	for (int i = 0; i < effort(60); i++) {
 		int64_t shape[BI_MAX_NDIM];
 		int ndim = random_shape(shape);
-		struct mirror mirror;
-		struct side side = { &mirror, { .ndim = 0 } };
+		struct oracle oracle;
+		struct side side = { &oracle, { .ndim = 0 } };
 		struct bi_view *view;
 
 		random_layout(&side.layout, random_item(), ndim, shape, SPREAD_NESTED);
-		mirror_open(&mirror, fixture.context, PLACE_DEVICE, settle_randomly(&side.layout));
+		oracle_open(&oracle, fixture.context, PLACE_DEVICE, settle_randomly(&side.layout));
 		copy_both(&side, &side);
-		view = view_of(&mirror, &side.layout, 0);
+		view = view_of(&oracle, &side.layout, 0);
 		OK(bi_copy(view, view, NULL, &error));
 		bi_view_release(view);
-		mirror_check(&mirror, "copy of a view onto itself");
-		mirror_close(&mirror);
+		oracle_check(&oracle, "copy of a view onto itself");
+		oracle_close(&oracle);
 	}
 }
 
@@ -194,7 +194,7 @@ static int copy_to_wild(void)
 {
 	int64_t shape[BI_MAX_NDIM];
 	int ndim = random_shape(shape), shared;
-	struct mirror dst_mirror, src_mirror;
+	struct oracle dst_mirror, src_mirror;
 	struct side dst = { &dst_mirror, { .ndim = 0 } }, src = { &src_mirror, { .ndim = 0 } };
 	size_t item = random_item(), nbytes;
 
@@ -202,21 +202,21 @@ static int copy_to_wild(void)
 	random_layout(&src.layout, item, ndim, shape, SPREAD_DENSE);
 	nbytes = settle_randomly(&dst.layout);
 	shared = naive_self_overlap(&dst.layout, nbytes);
-	mirror_open(&dst_mirror, fixture.context, PLACE_DEVICE, nbytes);
-	mirror_open(&src_mirror, fixture.context, PLACE_DEVICE, settle_randomly(&src.layout));
+	oracle_open(&dst_mirror, fixture.context, PLACE_DEVICE, nbytes);
+	oracle_open(&src_mirror, fixture.context, PLACE_DEVICE, settle_randomly(&src.layout));
 	if (shared) {
 		struct bi_view *to = view_of(&dst_mirror, &dst.layout, 0), *from = view_of(&src_mirror, &src.layout, 0);
 
 		REFUSED(BI_EOVERLAP, bi_copy(to, from, NULL, &error));
 		bi_view_release(to);
 		bi_view_release(from);
-		mirror_check(&dst_mirror, pair_text(&dst, &src));
+		oracle_check(&dst_mirror, pair_text(&dst, &src));
 		fixture.cases++;
 	} else {
 		copy_both(&dst, &src);
 	}
-	mirror_close(&dst_mirror);
-	mirror_close(&src_mirror);
+	oracle_close(&dst_mirror);
+	oracle_close(&src_mirror);
 	return shared;
 }
 
@@ -357,25 +357,25 @@ static void test_chain(void **state)
 {
 	(void)state;
 	for (int round = 0; round < effort(20); round++) {
-		struct mirror mirrors[2];
-		struct side sides[2] = { { &mirrors[0], { .ndim = 0 } }, { &mirrors[1], { .ndim = 0 } } };
+		struct oracle oracles[2];
+		struct side sides[2] = { { &oracles[0], { .ndim = 0 } }, { &oracles[1], { .ndim = 0 } } };
 
 		for (int i = 0; i < 2; i++)
-			mirror_open(&mirrors[i], fixture.context, PLACE_DEVICE, 4096);
+			oracle_open(&oracles[i], fixture.context, PLACE_DEVICE, 4096);
 		for (int i = 0; i < 20; i++) {
 			int to = i % 2;
 			struct bi_view *dst, *src;
-			struct bi_stream *stream = random_stream(mirrors[0].memory);
+			struct bi_stream *stream = random_stream(oracles[0].memory);
 
 			random_pair(&sides[to].layout, &sides[!to].layout);
 			if (settle_randomly(&sides[to].layout) <= 4096 && settle_randomly(&sides[!to].layout) <= 4096) {
-				dst = view_of(&mirrors[to], &sides[to].layout, 0);
-				src = view_of(&mirrors[!to], &sides[!to].layout, 0);
+				dst = view_of(&oracles[to], &sides[to].layout, 0);
+				src = view_of(&oracles[!to], &sides[!to].layout, 0);
 				OK(bi_copy(dst, src, stream, &error));
-				check_order(mirrors[0].memory);
-				check_order(mirrors[1].memory);
+				check_order(oracles[0].memory);
+				check_order(oracles[1].memory);
 				trim_randomly(fixture.context);
-				naive_copy(mirrors[to].bytes, &sides[to].layout, mirrors[!to].bytes,
+				naive_copy(oracles[to].bytes, &sides[to].layout, oracles[!to].bytes,
 					   &sides[!to].layout);
 				bi_view_release(dst);
 				bi_view_release(src);
@@ -384,8 +384,8 @@ static void test_chain(void **state)
 			bi_stream_release(stream);
 		}
 		for (int i = 0; i < 2; i++) {
-			mirror_check(&mirrors[i], "chain of copies");
-			mirror_close(&mirrors[i]);
+			oracle_check(&oracles[i], "chain of copies");
+			oracle_close(&oracles[i]);
 		}
 	}
 }
@@ -393,11 +393,11 @@ static void test_chain(void **state)
 /* As many bytes of one memory as of the other, anywhere in both. */
 static void random_slices(struct side *dst, struct side *src)
 {
-	const int64_t shape[] = { test_between(&fixture.random, 1, (int64_t)dst->mirror->nbytes) };
+	const int64_t shape[] = { test_between(&fixture.random, 1, (int64_t)dst->oracle->nbytes) };
 	struct side *sides[] = { dst, src };
 
 	for (int i = 0; i < 2; i++) {
-		int64_t room = (int64_t)sides[i]->mirror->nbytes - shape[0];
+		int64_t room = (int64_t)sides[i]->oracle->nbytes - shape[0];
 
 		OK(bi_layout_init(&sides[i]->layout, dtype_of("uint8"), 1, shape, NULL,
 				  test_between(&fixture.random, 0, room), &error));
@@ -405,7 +405,7 @@ static void random_slices(struct side *dst, struct side *src)
 }
 
 /* One of the transfers below, and what it leaves behind; nothing is waited for. */
-static void transfer(struct mirror *to, struct mirror *from)
+static void transfer(struct oracle *to, struct oracle *from)
 {
 	struct side dst = { to, { .ndim = 0 } }, src = { from, { .ndim = 0 } };
 	struct bi_stream *stream;
@@ -438,22 +438,22 @@ static void test_transfers(void **state)
 
 	(void)state;
 	for (int round = 0; round < effort(20); round++) {
-		struct mirror mirrors[MEMORIES];
+		struct oracle oracles[MEMORIES];
 
 		for (int i = 0; i < MEMORIES; i++)
-			mirror_open(&mirrors[i], i ? fixture.context : other, places[i], 3000);
+			oracle_open(&oracles[i], i ? fixture.context : other, places[i], 3000);
 		for (int i = 0; i < 30; i++) {
 			int device = (int)test_between(&fixture.random, 0, 1);
 			int partner = (device + (int)test_between(&fixture.random, 1, MEMORIES - 1)) % MEMORIES;
 
 			if (test_between(&fixture.random, 0, 1))
-				transfer(&mirrors[device], &mirrors[partner]);
+				transfer(&oracles[device], &oracles[partner]);
 			else
-				transfer(&mirrors[partner], &mirrors[device]);
+				transfer(&oracles[partner], &oracles[device]);
 		}
 		for (int i = 0; i < MEMORIES; i++) {
-			mirror_check(&mirrors[i], "transfers");
-			mirror_close(&mirrors[i]);
+			oracle_check(&oracles[i], "transfers");
+			oracle_close(&oracles[i]);
 		}
 	}
 	bi_context_release(other);
@@ -463,7 +463,7 @@ enum { LANES = 7 };
 
 /* A device memory, a host memory of its size and a stream, with which no other lane has to do. */
 struct lane {
-	struct mirror device, host;
+	struct oracle device, host;
 	struct bi_view *there, *here;
 	struct bi_stream *stream;
 };
@@ -472,8 +472,8 @@ static void lane_open(struct lane *lane, enum place place)
 {
 	size_t nbytes = (size_t)test_between(&fixture.random, 1000, 9000);
 
-	mirror_open(&lane->device, fixture.context, PLACE_DEVICE, nbytes);
-	mirror_open(&lane->host, fixture.context, place, nbytes);
+	oracle_open(&lane->device, fixture.context, PLACE_DEVICE, nbytes);
+	oracle_open(&lane->host, fixture.context, place, nbytes);
 	lane->there = bytes_of(lane->device.memory);
 	lane->here = bytes_of(lane->host.memory);
 	OK(bi_stream_create(fixture.context, 0, &lane->stream, &error));
@@ -484,8 +484,8 @@ static void lane_close(struct lane *lane)
 	bi_view_release(lane->there);
 	bi_view_release(lane->here);
 	bi_stream_release(lane->stream);
-	mirror_close(&lane->device);
-	mirror_close(&lane->host);
+	oracle_close(&lane->device);
+	oracle_close(&lane->host);
 }
 
 static void lane_upload(struct lane *lane)
@@ -505,8 +505,8 @@ static void lane_download(struct lane *lane)
 static void lanes_finish(struct lane *lanes)
 {
 	for (int i = 0; i < LANES; i++) {
-		mirror_check(&lanes[i].device, "parallel transfers");
-		mirror_check(&lanes[i].host, "parallel transfers");
+		oracle_check(&lanes[i].device, "parallel transfers");
+		oracle_check(&lanes[i].host, "parallel transfers");
 		OK(bi_view_synchronize(lanes[i].there, &error));
 		fixture.cases++;
 	}

@@ -1,7 +1,7 @@
 /* Views as they are described to others, and handles whose place is asked for. */
 #include "buffer_interface/dlpack.h"
 #include "driver.h"
-#include "fixture.h"
+#include "contract.h"
 
 #include <stdlib.h>
 
@@ -66,15 +66,15 @@ static void test_description_is_that_of_an_export(void **state)
 		int64_t shape[BI_MAX_NDIM];
 		int ndim = random_shape(shape);
 		struct bi_layout layout;
-		struct mirror mirror;
+		struct oracle oracle;
 		struct bi_view *view;
 
 		random_layout(&layout, random_item(), ndim, shape, random_source_spread());
-		mirror_open(&mirror, fixture.context, place, settle_randomly(&layout));
-		view = view_of(&mirror, &layout, i % 3 ? 0 : BI_VIEW_READONLY);
+		oracle_open(&oracle, fixture.context, place, settle_randomly(&layout));
+		view = view_of(&oracle, &layout, i % 3 ? 0 : BI_VIEW_READONLY);
 		describe(view);
 		bi_view_release(view);
-		mirror_close(&mirror);
+		oracle_close(&oracle);
 	}
 }
 

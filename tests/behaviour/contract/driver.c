@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#include "fixture.h"
+#include "contract.h"
 
 const struct outside *outside_of(const struct bi_context *context)
 {

@@ -4,7 +4,7 @@
 
 #include "common/runtime/object.h"
 
-#include "fixture.h"
+#include "contract.h"
 
 void check_cuda(bi__cu_result code, const char *call, const char *file, int line)
 {

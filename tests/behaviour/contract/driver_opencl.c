@@ -1,6 +1,6 @@
 #include "driver_opencl.h"
 
-#include "fixture.h"
+#include "contract.h"
 
 /* The only, or first, device of a native context. */
 static cl_device_id device_of(cl_context context)

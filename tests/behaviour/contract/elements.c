@@ -1,5 +1,5 @@
 /* Single elements, and whole arrays from and to the caller's bytes. */
-#include "fixture.h"
+#include "contract.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 /* An array of random layout with the memory under it. */
 struct array {
-	struct mirror mirror;
+	struct oracle oracle;
 	struct bi_layout layout;
 	struct bi_view *view;
 };
@@ -26,14 +26,14 @@ static void array_open(struct array *array, enum spread spread)
 	int ndim = random_shape(shape);
 
 	random_layout(&array->layout, random_item(), ndim, shape, spread);
-	mirror_open(&array->mirror, fixture.context, random_place(), settle_randomly(&array->layout));
-	array->view = view_of(&array->mirror, &array->layout, 0);
+	oracle_open(&array->oracle, fixture.context, random_place(), settle_randomly(&array->layout));
+	array->view = view_of(&array->oracle, &array->layout, 0);
 }
 
 static void array_close(struct array *array)
 {
 	bi_view_release(array->view);
-	mirror_close(&array->mirror);
+	oracle_close(&array->oracle);
 }
 
 /* The index of a random element, counted from the end on some axes, and its offset. */
@@ -56,9 +56,9 @@ static void set_element(struct array *array)
 	unsigned char element[LARGEST_ITEM];
 
 	random_bytes(element, sizeof(element));
-	memcpy(array->mirror.bytes + offset, element, array->layout.dtype.item_size);
+	memcpy(array->oracle.bytes + offset, element, array->layout.dtype.item_size);
 	OK(bi_view_set(array->view, index, element, &error));
-	check_order(array->mirror.memory);
+	check_order(array->oracle.memory);
 	memset(element, 0xee, sizeof(element));
 	fixture.cases++;
 }
@@ -71,7 +71,7 @@ static void get_element(struct array *array)
 
 	memset(element, 0x3c, sizeof(element));
 	memset(expected, 0x3c, sizeof(expected));
-	memcpy(expected, array->mirror.bytes + offset, array->layout.dtype.item_size);
+	memcpy(expected, array->oracle.bytes + offset, array->layout.dtype.item_size);
 	OK(bi_view_get(array->view, index, element, &error));
 	assert_memory_equal(element, expected, sizeof(element));
 	fixture.cases++;
@@ -109,7 +109,7 @@ static void test_get_and_set(void **state)
 			get_element(&array);
 		}
 		check_outside(&array);
-		mirror_check(&array.mirror, "single elements");
+		oracle_check(&array.oracle, "single elements");
 		array_close(&array);
 	}
 }
@@ -182,11 +182,11 @@ static void write_both(struct array *array)
 
 	assert_non_null(dense);
 	random_bytes(dense, nbytes);
-	naive_scatter(array->mirror.bytes, &array->layout, dense);
+	naive_scatter(array->oracle.bytes, &array->layout, dense);
 	OK(bi_view_write(array->view, dense, nbytes, &error));
 	memset(dense, 0xee, nbytes);
 	free(dense);
-	mirror_check(&array->mirror, layout_text(&array->layout));
+	oracle_check(&array->oracle, layout_text(&array->layout));
 	fixture.cases++;
 }
 
@@ -199,7 +199,7 @@ static void read_both(struct array *array)
 	assert_non_null(expected);
 	memset(dense, 0x3c, nbytes + 8);
 	memset(expected, 0x3c, nbytes + 8);
-	naive_gather(array->mirror.bytes, &array->layout, expected);
+	naive_gather(array->oracle.bytes, &array->layout, expected);
 	OK(bi_view_read(array->view, dense, nbytes, &error));
 	if (memcmp(dense, expected, nbytes + 8) != 0)
 		fail_msg("case %lu: read of %s differs", fixture.cases, layout_text(&array->layout));
@@ -259,7 +259,7 @@ static void test_wrong_sizes(void **state)
 			}
 		for (size_t j = 0; j < nbytes + 64; j++)
 			assert_int_equal(dense[j], 0);
-		mirror_check(&array.mirror, "refused writes");
+		oracle_check(&array.oracle, "refused writes");
 		free(dense);
 		array_close(&array);
 	}
@@ -270,22 +270,22 @@ static void test_write_refusals(void **state)
 	static const int64_t shape[] = { 2, 2 }, strides[] = { 2, 2 };
 	unsigned char bytes[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
 	struct bi_layout layout;
-	struct mirror mirror;
+	struct oracle oracle;
 	struct bi_view *shared, *fixed;
 
 	(void)state;
 	OK(bi_layout_init(&layout, dtype_of("int16"), 2, shape, strides, 0, &error));
-	mirror_open(&mirror, fixture.context, PLACE_DEVICE, 8);
-	shared = view_of(&mirror, &layout, 0);
-	fixed = view_of(&mirror, &layout, BI_VIEW_READONLY);
+	oracle_open(&oracle, fixture.context, PLACE_DEVICE, 8);
+	shared = view_of(&oracle, &layout, 0);
+	fixed = view_of(&oracle, &layout, BI_VIEW_READONLY);
 	REFUSED(BI_EOVERLAP, bi_view_write(shared, bytes, 8, &error));
 	REFUSED(BI_EREADONLY, bi_view_write(fixed, bytes, 8, &error));
 	REFUSED(BI_EINVAL, bi_view_write(shared, NULL, 8, &error));
 	REFUSED(BI_EINVAL, bi_view_read(shared, NULL, 8, &error));
-	mirror_check(&mirror, "refused writes");
+	oracle_check(&oracle, "refused writes");
 	bi_view_release(shared);
 	bi_view_release(fixed);
-	mirror_close(&mirror);
+	oracle_close(&oracle);
 	fixture.cases += 4;
 }
 

@@ -2,7 +2,7 @@
  * What errors say. That each failure leaves one sentence, sets the status that is returned and makes *out NULL is
  * checked by REFUSED all over the suite; here are the words.
  */
-#include "fixture.h"
+#include "contract.h"
 
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
  * fails when it is told to. Every call fails once; the tests of the backends do the same for whole programs.
  */
 #include "driver_cuda.h"
-#include "fixture.h"
+#include "contract.h"
 
 enum { ROWS = 9, COLUMNS = 7 };
 
@@ -30,7 +30,7 @@ static const struct copy copies[] = {
 #define COPIES ((int)(sizeof(copies) / sizeof(*copies)))
 
 struct trial {
-	struct mirror dst, src;
+	struct oracle dst, src;
 	struct bi_layout to, from;
 	struct bi_view *dst_view, *src_view;
 	struct bi_stream *stream;
@@ -50,11 +50,11 @@ static void trial_open(struct trial *trial, const struct copy *copy)
 
 	matrix(&trial->to, copy->dst_gap, 0, copy->shift);
 	matrix(&trial->from, copy->src_gap, copy->turned, 0);
-	mirror_open(&trial->dst, fixture.context, copy->dst, nbytes);
+	oracle_open(&trial->dst, fixture.context, copy->dst, nbytes);
 	if (copy->shift)
 		trial->src = trial->dst;
 	else
-		mirror_open(&trial->src, fixture.context, copy->src, nbytes);
+		oracle_open(&trial->src, fixture.context, copy->src, nbytes);
 	trial->dst_view = view_of(&trial->dst, &trial->to, 0);
 	trial->src_view = view_of(&trial->src, &trial->from, 0);
 	OK(bi_stream_create(fixture.context, 0, &trial->stream, &error));
@@ -66,8 +66,8 @@ static void trial_close(struct trial *trial, const struct copy *copy)
 	bi_view_release(trial->src_view);
 	bi_stream_release(trial->stream);
 	if (!copy->shift)
-		mirror_close(&trial->src);
-	mirror_close(&trial->dst);
+		oracle_close(&trial->src);
+	oracle_close(&trial->dst);
 }
 
 static int starts_with(const char *text, const char *start)
@@ -106,7 +106,7 @@ static int fail_once(struct trial *trial, uint64_t n)
 		check_ok(rc, "bi_copy", __FILE__, __LINE__);
 		return failed;
 	}
-	check_refused(rc, BI_OK, "bi_copy", __FILE__, __LINE__);
+	check_refused(rc, BI_OK, "", "bi_copy", __FILE__, __LINE__);
 	call = cuda_sim()->call_name(before.calls + n);
 	if (call && !is_about_order(call)) {
 		check_order(trial->dst.memory);
@@ -130,7 +130,7 @@ static int run_trial(const struct copy *copy, uint64_t n)
 	/* Undefined after a failure, and then written again; what overlaps has lost its source. */
 	naive_copy(trial.dst.bytes, &trial.to, trial.src.bytes, &trial.from);
 	if (!copy->shift)
-		mirror_check(&trial.dst, copy->what);
+		oracle_check(&trial.dst, copy->what);
 	trial_close(&trial, copy);
 	fixture.cases++;
 	return failed;

@@ -1,5 +1,5 @@
 /* bi_fill: every byte pattern and size, every layout, nothing outside of the view. */
-#include "fixture.h"
+#include "contract.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,18 +12,18 @@ static const char *const types[] = { "uint8", "int16", "bytes3", "float32", "com
 #define STARTS 17
 
 /* The element may change as soon as bi_fill has returned. */
-static void fill_both(const struct mirror *mirror, const struct bi_layout *layout, const unsigned char *element,
+static void fill_both(const struct oracle *oracle, const struct bi_layout *layout, const unsigned char *element,
 		      struct bi_stream *stream)
 {
-	struct bi_view *view = view_of(mirror, layout, 0);
+	struct bi_view *view = view_of(oracle, layout, 0);
 	unsigned char passing[LARGEST_ITEM];
 
 	memcpy(passing, element, layout->dtype.item_size);
 	OK(bi_fill(view, passing, stream, &error));
-	check_order(mirror->memory);
+	check_order(oracle->memory);
 	memset(passing, 0xee, sizeof(passing));
 	bi_view_release(view);
-	naive_fill(mirror->bytes, layout, element);
+	naive_fill(oracle->bytes, layout, element);
 	fixture.cases++;
 }
 
@@ -42,34 +42,34 @@ static void random_target(struct bi_layout *layout, const char *type)
 	} while (settle_randomly(layout) > MEMORY_SIZE);
 }
 
-static void fill_and_check(const struct mirror *mirror, const char *type, const unsigned char *element)
+static void fill_and_check(const struct oracle *oracle, const char *type, const unsigned char *element)
 {
 	struct bi_layout layout;
-	struct bi_stream *stream = random_stream(mirror->memory);
+	struct bi_stream *stream = random_stream(oracle->memory);
 	char what[600];
 
 	random_target(&layout, type);
 	snprintf(what, sizeof(what), "fill of %s with 0x%02x...", layout_text(&layout), element[0]);
-	fill_both(mirror, &layout, element, stream);
+	fill_both(oracle, &layout, element, stream);
 	bi_stream_release(stream);
-	mirror_check(mirror, what);
+	oracle_check(oracle, what);
 }
 
 /* All bytes of the element alike, the patterns for which a fill may become a memset. */
 static void test_uniform_patterns(void **state)
 {
-	struct mirror mirror;
+	struct oracle oracle;
 
 	(void)state;
-	mirror_open(&mirror, fixture.context, PLACE_DEVICE, MEMORY_SIZE);
+	oracle_open(&oracle, fixture.context, PLACE_DEVICE, MEMORY_SIZE);
 	for (int i = 0; i < effort(256 * (int)TYPE_COUNT); i++) {
 		int pattern = chosen(i, 256 * (int)TYPE_COUNT);
 		unsigned char element[LARGEST_ITEM];
 
 		memset(element, pattern % 256, sizeof(element));
-		fill_and_check(&mirror, types[pattern / 256], element);
+		fill_and_check(&oracle, types[pattern / 256], element);
 	}
-	mirror_close(&mirror);
+	oracle_close(&oracle);
 }
 
 /* Elements that repeat a shorter pattern, or differ in one byte from one that does. */
@@ -88,29 +88,29 @@ static void test_patterns(void **state)
 {
 	(void)state;
 	for (int place = 0; place < PLACE_COUNT; place++) {
-		struct mirror mirror;
+		struct oracle oracle;
 
 		if (!has_place(fixture.context, (enum place)place))
 			continue;
-		mirror_open(&mirror, fixture.context, (enum place)place, MEMORY_SIZE);
+		oracle_open(&oracle, fixture.context, (enum place)place, MEMORY_SIZE);
 		for (int i = 0; i < effort(140); i++) {
 			const char *type = types[chosen(i, (int)TYPE_COUNT)];
 			unsigned char element[LARGEST_ITEM];
 
 			periodic_element(element, dtype_of(type).item_size);
-			fill_and_check(&mirror, type, element);
+			fill_and_check(&oracle, type, element);
 		}
-		mirror_close(&mirror);
+		oracle_close(&oracle);
 	}
 }
 
 /* A dense view in the middle of a memory, at every alignment. */
 static void test_neighbours(void **state)
 {
-	struct mirror mirror;
+	struct oracle oracle;
 
 	(void)state;
-	mirror_open(&mirror, fixture.context, PLACE_DEVICE, 200);
+	oracle_open(&oracle, fixture.context, PLACE_DEVICE, 200);
 	for (int i = 0; i < effort(STARTS * (int)TYPE_COUNT); i++) {
 		int which = chosen(i, STARTS * (int)TYPE_COUNT), start = which % STARTS;
 		const char *type = types[which / STARTS];
@@ -120,10 +120,10 @@ static void test_neighbours(void **state)
 
 		random_bytes(element, sizeof(element));
 		OK(bi_layout_init(&layout, dtype_of(type), 1, shape, NULL, start, &error));
-		fill_both(&mirror, &layout, element, NULL);
-		mirror_check(&mirror, type);
+		fill_both(&oracle, &layout, element, NULL);
+		oracle_check(&oracle, type);
 	}
-	mirror_close(&mirror);
+	oracle_close(&oracle);
 }
 
 /* Overlapping fills on several streams end in the order in which they were called. */
@@ -131,21 +131,21 @@ static void test_order(void **state)
 {
 	(void)state;
 	for (int round = 0; round < effort(20); round++) {
-		struct mirror mirror;
+		struct oracle oracle;
 
-		mirror_open(&mirror, fixture.context, PLACE_DEVICE, MEMORY_SIZE);
+		oracle_open(&oracle, fixture.context, PLACE_DEVICE, MEMORY_SIZE);
 		for (int i = 0; i < 25; i++) {
-			struct bi_stream *stream = random_stream(mirror.memory);
+			struct bi_stream *stream = random_stream(oracle.memory);
 			unsigned char element[LARGEST_ITEM];
 			struct bi_layout layout;
 
 			random_bytes(element, sizeof(element));
 			random_target(&layout, types[(size_t)i % TYPE_COUNT]);
-			fill_both(&mirror, &layout, element, stream);
+			fill_both(&oracle, &layout, element, stream);
 			bi_stream_release(stream);
 		}
-		mirror_check(&mirror, "fills one over the other");
-		mirror_close(&mirror);
+		oracle_check(&oracle, "fills one over the other");
+		oracle_close(&oracle);
 	}
 }
 
@@ -154,14 +154,14 @@ static void test_large(void **state)
 	const int64_t rows = effort(300), shape[] = { rows, 1001 };
 	static const int64_t strides[] = { 1003 * 3, 3 };
 	struct bi_layout layout;
-	struct mirror mirror;
+	struct oracle oracle;
 
 	(void)state;
 	OK(bi_layout_init(&layout, dtype_of("bytes3"), 2, shape, strides, 5, &error));
-	mirror_open(&mirror, fixture.context, PLACE_DEVICE, 5 + (size_t)rows * 1003 * 3);
-	fill_both(&mirror, &layout, (const unsigned char *)"\x01\x80\xff", NULL);
-	mirror_check(&mirror, "fill of long rows");
-	mirror_close(&mirror);
+	oracle_open(&oracle, fixture.context, PLACE_DEVICE, 5 + (size_t)rows * 1003 * 3);
+	fill_both(&oracle, &layout, (const unsigned char *)"\x01\x80\xff", NULL);
+	oracle_check(&oracle, "fill of long rows");
+	oracle_close(&oracle);
 }
 
 /* Items as large as no register, no kernel argument and no piece of staging memory is. */
@@ -172,23 +172,23 @@ static void fill_with_large_item(uint32_t size)
 	unsigned char *element = malloc(size);
 	struct bi_layout layout;
 	struct bi_dtype dtype;
-	struct mirror mirror;
+	struct oracle oracle;
 	struct bi_view *view;
 
 	assert_non_null(element);
 	random_bytes(element, size);
 	OK(bi_dtype_make(BI_VOID, 1, size, &dtype, &error));
 	OK(bi_layout_init(&layout, dtype, 2, shape, strides, 0, &error));
-	mirror_open(&mirror, fixture.context, PLACE_DEVICE, settle_randomly(&layout));
-	view = view_of(&mirror, &layout, 0);
-	naive_fill(mirror.bytes, &layout, element);
+	oracle_open(&oracle, fixture.context, PLACE_DEVICE, settle_randomly(&layout));
+	view = view_of(&oracle, &layout, 0);
+	naive_fill(oracle.bytes, &layout, element);
 	OK(bi_fill(view, element, NULL, &error));
-	check_order(mirror.memory);
+	check_order(oracle.memory);
 	memset(element, 0xee, size);
 	free(element);
 	bi_view_release(view);
-	mirror_check(&mirror, "fill with a large item");
-	mirror_close(&mirror);
+	oracle_check(&oracle, "fill with a large item");
+	oracle_close(&oracle);
 	fixture.cases++;
 }
 
@@ -208,25 +208,25 @@ static void test_refusals(void **state)
 	static const int64_t shape[] = { 3, 3 }, strides[] = { 4, 4 };
 	const int32_t item = 5;
 	struct bi_layout layout;
-	struct mirror mirror;
+	struct oracle oracle;
 	struct bi_view *view;
 
 	(void)state;
 	OK(bi_layout_init(&layout, dtype_of("int32"), 2, shape, strides, 0, &error));
-	mirror_open(&mirror, fixture.context, PLACE_DEVICE, 64);
-	view = view_of(&mirror, &layout, 0);
+	oracle_open(&oracle, fixture.context, PLACE_DEVICE, 64);
+	view = view_of(&oracle, &layout, 0);
 	REFUSED(BI_EOVERLAP, bi_fill(view, &item, NULL, &error));
 	bi_view_release(view);
 	layout.strides[0] = 12;
-	view = view_of(&mirror, &layout, BI_VIEW_READONLY);
+	view = view_of(&oracle, &layout, BI_VIEW_READONLY);
 	REFUSED(BI_EREADONLY, bi_fill(view, &item, NULL, &error));
 	bi_view_release(view);
-	view = view_of(&mirror, &layout, 0);
+	view = view_of(&oracle, &layout, 0);
 	REFUSED(BI_EINVAL, bi_fill(view, NULL, NULL, &error));
 	REFUSED(BI_EINVAL, bi_fill(NULL, &item, NULL, &error));
 	bi_view_release(view);
-	mirror_check(&mirror, "refused fills");
-	mirror_close(&mirror);
+	oracle_check(&oracle, "refused fills");
+	oracle_close(&oracle);
 	fixture.cases += 4;
 }
 

@@ -1,6 +1,6 @@
 /* Native objects that somebody else made: adopted, wrapped, given back. Skipped on the host, which has none. */
 #include "driver.h"
-#include "fixture.h"
+#include "contract.h"
 #include "support/use.h"
 
 #include <stdatomic.h>
@@ -36,20 +36,20 @@ static void check_works(struct bi_context *context)
 {
 	static const int64_t shape[] = { 3, 5 }, strides[] = { 4, -12 };
 	struct bi_layout layout;
-	struct mirror mirror;
+	struct oracle oracle;
 	struct bi_view *view, *turned;
 
 	OK(bi_layout_init(&layout, dtype_of("int32"), 2, shape, strides, 48, &error));
-	mirror_open(&mirror, context, PLACE_DEVICE, 64);
-	view = view_of(&mirror, &layout, 0);
+	oracle_open(&oracle, context, PLACE_DEVICE, 64);
+	view = view_of(&oracle, &layout, 0);
 	OK(bi_fill(view, "\1\2\3\4", NULL, &error));
-	naive_fill(mirror.bytes, &layout, "\1\2\3\4");
+	naive_fill(oracle.bytes, &layout, "\1\2\3\4");
 	OK(bi_view_permute(view, NULL, &turned, &error));
 	OK(bi_copy(turned, turned, NULL, &error));
-	mirror_check(&mirror, "adopted context");
+	oracle_check(&oracle, "adopted context");
 	bi_view_release(turned);
 	bi_view_release(view);
-	mirror_close(&mirror);
+	oracle_close(&oracle);
 }
 
 static void test_adopted_context(void **state)

@@ -1,6 +1,6 @@
 /* What only CUDA has: memory of many kinds behind plain addresses, default streams that are numbers, no references. */
 #include "driver_cuda.h"
-#include "fixture.h"
+#include "contract.h"
 #include "support/use.h"
 
 #include <pthread.h>

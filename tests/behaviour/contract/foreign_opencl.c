@@ -1,7 +1,7 @@
 /* What only OpenCL has: references that are stolen or kept, sub-buffers, buffers that are closed to the host. */
 #define _POSIX_C_SOURCE 200809L
 #include "driver_opencl.h"
-#include "fixture.h"
+#include "contract.h"
 
 #include <stdatomic.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 /* A forked child: host objects work, device objects of the parent fail instead of hanging. */
 #define _POSIX_C_SOURCE 200809L
-#include "fixture.h"
+#include "contract.h"
 #include "support/use.h"
 
 #include <sys/wait.h>

@@ -7,14 +7,12 @@
  * BI_TEST_SEED repeats a run, BI_TEST_EFFORT is the percentage of the random cases that it does, BI_TEST_GROUPS names
  * the groups to run ("copy,fill"), BI_TEST_FILTER is a pattern for tests.
  */
-#define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "cuda/types.h"
 #include "driver.h"
-#include "fixture.h"
+#include "contract.h"
 
 struct group {
 	const char *name;
@@ -43,31 +41,11 @@ static const struct group object_groups[] = {
 	{ "fork", fork_group },
 };
 
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static struct bi_context *start(const char *spec, const struct bi_options *options)
-{
-	struct bi_options with_spec = *options;
-	struct bi_context *context;
-
-	with_spec.device = spec;
-	if (bi_context_open(&with_spec, &context, &error) == BI_OK)
-		return context;
-	fprintf(stderr, "contract: %s\n", error.message);
-	exit(EXIT_FAILURE);
-}
-
 static struct bi_context *start_plain(const char *spec)
 {
 	const struct bi_options options = BI_OPTIONS_INIT;
 
-	return start(spec, &options);
+	return fixture_open(spec, &options);
 }
 
 /* Is the name in the list of names, separated by commas, that BI_TEST_GROUPS is? Without a list all are. */
@@ -96,20 +74,20 @@ static int run(const struct group *groups, size_t count)
 	return failed;
 }
 
-#define RUN(groups) run(groups, sizeof(groups) / sizeof(*(groups)))
+#define RUN(groups) run(groups, ARRAY_LENGTH(groups))
 
 /* The data groups on another context of the same device; takes the context. */
-static int run_on(struct bi_context *context, const char *kind, int share)
+static int run_on(struct bi_context *context, const char *kind, int percent)
 {
 	struct bi_context *plain = fixture.context;
 	int failed;
 
 	fprintf(stderr, "contract: on a context that is %s\n", kind);
 	fixture.context = context;
-	fixture.share = share;
+	share.context = percent;
 	failed = RUN(data_groups);
 	fixture.context = plain;
-	fixture.share = 100;
+	share.context = 100;
 	bi_context_release(context);
 	return failed;
 }
@@ -119,7 +97,7 @@ static struct bi_context *debugging(void)
 	struct bi_options options = BI_OPTIONS_INIT;
 
 	options.debug = 1;
-	return start(fixture.spec, &options);
+	return fixture_open(fixture.spec, &options);
 }
 
 /* CUDA's legacy default stream, which the driver orders with others in ways of its own, as the context stream. */
@@ -129,7 +107,7 @@ static struct bi_context *on_legacy_stream(void)
 
 	options.adopt_context = bi_context_handle(fixture.context);
 	options.adopt_stream = (uintptr_t)BI__CU_STREAM_LEGACY;
-	return start("cuda", &options);
+	return fixture_open("cuda", &options);
 }
 
 static int run_all(void)
@@ -167,20 +145,15 @@ static int end_run(const struct outside *first, const struct outside *second)
 
 int main(int argc, char **argv)
 {
-	double begin = now();
+	double begin = seconds_now();
 	const struct outside *first, *second;
 	int failed;
 
-	if (argc < 2 || argc > 3) {
-		fprintf(stderr, "usage: contract SPEC [SECOND_SPEC]\n");
+	if (!fixture_start("contract", argc, argv))
 		return 2;
-	}
-	cmocka_set_test_filter(getenv("BI_TEST_FILTER"));
-	fixture.random.state = test_seed();
-	fixture.share = 100;
-	fixture.effort = percentage("BI_TEST_EFFORT");
-	fixture.spec = argv[1];
-	fixture.second_spec = argv[2];
+	share.context = 100;
+	share.effort = percentage("BI_TEST_EFFORT");
+	oracle_cpu_access = cpu_accesses;
 	fixture.context = start_plain(fixture.spec);
 	fixture.second = fixture.second_spec ? start_plain(fixture.second_spec) : NULL;
 	fixture.host = start_plain("host");
@@ -189,7 +162,7 @@ int main(int argc, char **argv)
 	failed = run_all();
 	bi_context_release(fixture.host);
 	bi_context_release(fixture.second);
-	printf("contract: %lu cases, %.1f seconds, device %s (%s)\n", fixture.cases, now() - begin,
+	printf("contract: %lu cases, %.1f seconds, device %s (%s)\n", fixture.cases, seconds_now() - begin,
 	       bi_context_device(fixture.context)->spec, bi_context_device(fixture.context)->name);
 	bi_context_release(fixture.context);
 	return !end_run(first, second) || failed ? EXIT_FAILURE : EXIT_SUCCESS;

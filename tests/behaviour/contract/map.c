@@ -1,5 +1,5 @@
 /* Mappings: what the CPU sees and writes, and who may do what meanwhile. */
-#include "fixture.h"
+#include "contract.h"
 
 #include <stdlib.h>
 
@@ -35,7 +35,7 @@ static void use_mapped(const struct bi_layout *layout, struct bi_map *map, int w
 		cpu_reads(bytes, (size_t)(end - first));
 }
 
-static void check_read(const struct mirror *mirror, const struct bi_layout *layout, const struct bi_view *view)
+static void check_read(const struct oracle *oracle, const struct bi_layout *layout, const struct bi_view *view)
 {
 	struct bi_map *map = STALE(struct bi_map);
 	size_t count, size = layout->dtype.item_size;
@@ -44,15 +44,15 @@ static void check_read(const struct mirror *mirror, const struct bi_layout *layo
 	OK(bi_view_map(view, BI_MAP_READ, &map, &error));
 	use_mapped(layout, map, 0);
 	for (size_t i = 0; i < count; i++)
-		assert_memory_equal((char *)bi_map_data(map) + offsets[i], mirror->bytes + layout->offset + offsets[i],
+		assert_memory_equal((char *)bi_map_data(map) + offsets[i], oracle->bytes + layout->offset + offsets[i],
 				    size);
 	OK(bi_unmap(map, &error));
-	check_order(mirror->memory);
+	check_order(oracle->memory);
 	free(offsets);
 	fixture.cases++;
 }
 
-static void write_mapped(const struct mirror *mirror, const struct bi_layout *layout, const struct bi_view *view,
+static void write_mapped(const struct oracle *oracle, const struct bi_layout *layout, const struct bi_view *view,
 			 unsigned mode)
 {
 	struct bi_map *map = STALE(struct bi_map);
@@ -62,29 +62,29 @@ static void write_mapped(const struct mirror *mirror, const struct bi_layout *la
 	OK(bi_view_map(view, mode, &map, &error));
 	use_mapped(layout, map, 1);
 	for (size_t i = 0; i < count; i++) {
-		unsigned char *element = mirror->bytes + layout->offset + offsets[i];
+		unsigned char *element = oracle->bytes + layout->offset + offsets[i];
 
 		random_bytes(element, size);
 		memcpy((char *)bi_map_data(map) + offsets[i], element, size);
 	}
 	OK(bi_unmap(map, &error));
-	check_order(mirror->memory);
+	check_order(oracle->memory);
 	free(offsets);
-	mirror_check(mirror, layout_text(layout));
+	oracle_check(oracle, layout_text(layout));
 	fixture.cases++;
 }
 
 /* Work on a stream of its own is pending when the mapping begins; what is mapped is its result. */
-static void fill_first(const struct mirror *mirror, const struct bi_layout *layout, const struct bi_view *view)
+static void fill_first(const struct oracle *oracle, const struct bi_layout *layout, const struct bi_view *view)
 {
 	unsigned char element[16];
-	struct bi_stream *stream = random_stream(mirror->memory);
+	struct bi_stream *stream = random_stream(oracle->memory);
 
 	random_bytes(element, sizeof(element));
 	OK(bi_fill(view, element, stream, &error));
-	check_order(mirror->memory);
+	check_order(oracle->memory);
 	bi_stream_release(stream);
-	naive_fill(mirror->bytes, layout, element);
+	naive_fill(oracle->bytes, layout, element);
 }
 
 /* The bytes between the elements survive a mapping that discards. */
@@ -97,24 +97,24 @@ static void test_random(void **state)
 		int64_t shape[BI_MAX_NDIM];
 		int ndim = random_shape(shape);
 		struct bi_layout layout;
-		struct mirror mirror;
+		struct oracle oracle;
 		struct bi_view *view;
 
 		random_layout(&layout, random_item(), ndim, shape, random_target_spread());
-		mirror_open(&mirror, fixture.context, some_place(chosen(i, PLACE_COUNT)), settle_randomly(&layout));
-		view = view_of(&mirror, &layout, 0);
-		fill_first(&mirror, &layout, view);
-		check_read(&mirror, &layout, view);
-		write_mapped(&mirror, &layout, view, modes[chosen(i, 3)]);
-		check_read(&mirror, &layout, view);
+		oracle_open(&oracle, fixture.context, some_place(chosen(i, PLACE_COUNT)), settle_randomly(&layout));
+		view = view_of(&oracle, &layout, 0);
+		fill_first(&oracle, &layout, view);
+		check_read(&oracle, &layout, view);
+		write_mapped(&oracle, &layout, view, modes[chosen(i, 3)]);
+		check_read(&oracle, &layout, view);
 		bi_view_release(view);
-		mirror_close(&mirror);
+		oracle_close(&oracle);
 	}
 }
 
 /* Two arrays of four numbers; `view` is the one that is mapped. */
 struct pair {
-	struct mirror mirror;
+	struct oracle oracle;
 	struct bi_view *view, *other;
 };
 
@@ -124,8 +124,8 @@ static void pair_open(struct pair *pair, enum place place)
 	struct bi_layout layout;
 
 	OK(bi_layout_init(&layout, dtype_of("int32"), 1, shape, NULL, 0, &error));
-	mirror_open(&pair->mirror, fixture.context, place, 16);
-	pair->view = view_of(&pair->mirror, &layout, 0);
+	oracle_open(&pair->oracle, fixture.context, place, 16);
+	pair->view = view_of(&pair->oracle, &layout, 0);
 	OK(bi_view_empty(fixture.context, layout.dtype, 1, shape, &pair->other, &error));
 }
 
@@ -133,7 +133,7 @@ static void pair_close(struct pair *pair)
 {
 	bi_view_release(pair->view);
 	bi_view_release(pair->other);
-	mirror_close(&pair->mirror);
+	oracle_close(&pair->oracle);
 }
 
 static void check_writing_is_busy(const struct pair *pair)
@@ -163,7 +163,7 @@ static void check_reading(const struct pair *pair, int allowed)
 		OK(bi_view_read(pair->view, values, sizeof(values), &error));
 		OK(bi_view_map(pair->view, BI_MAP_READ, &map, &error));
 		cpu_reads(bi_map_data(map), 16);
-		assert_memory_equal(bi_map_data(map), pair->mirror.bytes, 16);
+		assert_memory_equal(bi_map_data(map), pair->oracle.bytes, 16);
 		OK(bi_unmap(map, &error));
 	} else {
 		REFUSED(BI_EBUSY, bi_copy(pair->other, pair->view, NULL, &error));
@@ -178,8 +178,8 @@ static void check_reading(const struct pair *pair, int allowed)
 static void check_free(const struct pair *pair)
 {
 	check_reading(pair, 1);
-	OK(bi_view_write(pair->view, pair->mirror.bytes, 16, &error));
-	mirror_check(&pair->mirror, "after a mapping");
+	OK(bi_view_write(pair->view, pair->oracle.bytes, 16, &error));
+	oracle_check(&pair->oracle, "after a mapping");
 }
 
 static void test_busy_while_read(void **state)
@@ -197,7 +197,7 @@ static void test_busy_while_read(void **state)
 		OK(bi_unmap(first, &error));
 		check_writing_is_busy(&pair);
 		cpu_reads(bi_map_data(second), 16);
-		assert_memory_equal(bi_map_data(second), pair.mirror.bytes, 16);
+		assert_memory_equal(bi_map_data(second), pair.oracle.bytes, 16);
 		OK(bi_unmap(second, &error));
 		check_free(&pair);
 		pair_close(&pair);
@@ -217,9 +217,9 @@ static void test_busy_while_written(void **state)
 		check_reading(&pair, 0);
 		cpu_writes(bi_map_data(map), 16);
 		memcpy(bi_map_data(map), "sixteen bytes...", 16);
-		memcpy(pair.mirror.bytes, "sixteen bytes...", 16);
+		memcpy(pair.oracle.bytes, "sixteen bytes...", 16);
 		OK(bi_unmap(map, &error));
-		mirror_check(&pair.mirror, "written while mapped");
+		oracle_check(&pair.oracle, "written while mapped");
 		check_free(&pair);
 		pair_close(&pair);
 	}
@@ -235,15 +235,15 @@ static void test_busy_is_of_the_memory(void **state)
 
 	(void)state;
 	pair_open(&pair, PLACE_DEVICE);
-	bytes = bytes_of(pair.mirror.memory);
+	bytes = bytes_of(pair.oracle.memory);
 	OK(bi_view_map(pair.view, BI_MAP_WRITE, &map, &error));
 	REFUSED(BI_EBUSY, bi_view_read(bytes, first, 16, &error));
 	OK(bi_fill(pair.other, "\1\2\3\4", NULL, &error));
 	cpu_writes(bi_map_data(map), 16);
-	memcpy(bi_map_data(map), pair.mirror.bytes, 16);
+	memcpy(bi_map_data(map), pair.oracle.bytes, 16);
 	OK(bi_unmap(map, &error));
 	bi_view_release(bytes);
-	mirror_check(&pair.mirror, "mapped and not changed");
+	oracle_check(&pair.oracle, "mapped and not changed");
 	pair_close(&pair);
 	fixture.cases += 2;
 }
@@ -297,15 +297,15 @@ static void test_host_pointer(void **state)
 	for (int place = 0; place < PLACE_COUNT; place++) {
 		static const int64_t shape[] = { 3 }, strides[] = { -4 };
 		struct bi_layout layout;
-		struct mirror mirror;
+		struct oracle oracle;
 		struct bi_view *view;
 		unsigned char *pointer;
 
 		if (!has_place(fixture.context, (enum place)place))
 			continue;
 		OK(bi_layout_init(&layout, dtype_of("int32"), 1, shape, strides, 9, &error));
-		mirror_open(&mirror, fixture.context, (enum place)place, 20);
-		view = view_of(&mirror, &layout, 0);
+		oracle_open(&oracle, fixture.context, (enum place)place, 20);
+		view = view_of(&oracle, &layout, 0);
 		OK(bi_view_synchronize(view, &error));
 		pointer = bi_view_host_pointer(view);
 		if (place == PLACE_HOST || place == PLACE_WRAPPED || place == PLACE_UNIFIED)
@@ -315,15 +315,15 @@ static void test_host_pointer(void **state)
 		if (place == PLACE_DEVICE && is_cuda(fixture.context))
 			assert_null(pointer);
 		assert_int_equal(place == PLACE_HOST || place == PLACE_WRAPPED || !is_device(fixture.context),
-				 bi_memory_is_host(mirror.memory));
-		if (pointer && (bi_memory_is_host(mirror.memory) || is_cuda(fixture.context))) {
+				 bi_memory_is_host(oracle.memory));
+		if (pointer && (bi_memory_is_host(oracle.memory) || is_cuda(fixture.context))) {
 			cpu_writes(pointer - 9, 20);
-			assert_memory_equal(pointer - 9, mirror.bytes, 20);
-			pointer[1] = mirror.bytes[10] ^= 0xff;
-			mirror_check(&mirror, "host pointer");
+			assert_memory_equal(pointer - 9, oracle.bytes, 20);
+			pointer[1] = oracle.bytes[10] ^= 0xff;
+			oracle_check(&oracle, "host pointer");
 		}
 		bi_view_release(view);
-		mirror_close(&mirror);
+		oracle_close(&oracle);
 		fixture.cases++;
 	}
 }

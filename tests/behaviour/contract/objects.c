@@ -1,5 +1,5 @@
 /* Life of objects: counts, callbacks, orders of release, and what a failure leaves behind. */
-#include "fixture.h"
+#include "contract.h"
 #include "support/use.h"
 
 #include <stdatomic.h>

@@ -12,7 +12,7 @@ const char *pair_text(const struct side *dst, const struct side *src)
 
 struct bi_stream *pair_stream(const struct side *dst, const struct side *src)
 {
-	const struct bi_memory *to = dst->mirror->memory, *from = src->mirror->memory;
+	const struct bi_memory *to = dst->oracle->memory, *from = src->oracle->memory;
 	int use_source = bi_memory_is_host(to) == bi_memory_is_host(from) ? (int)test_between(&fixture.random, 0, 1)
 									  : bi_memory_is_host(to);
 
@@ -21,20 +21,20 @@ struct bi_stream *pair_stream(const struct side *dst, const struct side *src)
 
 void copy_both(const struct side *dst, const struct side *src)
 {
-	struct bi_view *to = view_of(dst->mirror, &dst->layout, 0), *from = view_of(src->mirror, &src->layout, 0);
+	struct bi_view *to = view_of(dst->oracle, &dst->layout, 0), *from = view_of(src->oracle, &src->layout, 0);
 	struct bi_stream *stream = pair_stream(dst, src);
 	const char *what = pair_text(dst, src);
 
 	OK(bi_copy(to, from, stream, &error));
-	check_order(dst->mirror->memory);
-	check_order(src->mirror->memory);
-	trim_randomly(bi_memory_context(dst->mirror->memory));
-	trim_randomly(bi_memory_context(src->mirror->memory));
+	check_order(dst->oracle->memory);
+	check_order(src->oracle->memory);
+	trim_randomly(bi_memory_context(dst->oracle->memory));
+	trim_randomly(bi_memory_context(src->oracle->memory));
 	bi_view_release(from);
 	bi_view_release(to);
 	bi_stream_release(stream);
-	naive_copy(dst->mirror->bytes, &dst->layout, src->mirror->bytes, &src->layout);
-	mirror_check(dst->mirror, what);
-	mirror_check(src->mirror, what);
+	naive_copy(dst->oracle->bytes, &dst->layout, src->oracle->bytes, &src->layout);
+	oracle_check(dst->oracle, what);
+	oracle_check(src->oracle, what);
 	fixture.cases++;
 }

@@ -1,11 +1,11 @@
-/* Copies between two mirrored memories, in the library and in the model. */
+/* Copies between two oracles, in the library and in the model. */
 #ifndef BI_TESTS_CONTRACT_PAIR_H
 #define BI_TESTS_CONTRACT_PAIR_H
 
-#include "fixture.h"
+#include "contract.h"
 
 struct side {
-	struct mirror *mirror;
+	struct oracle *oracle;
 	struct bi_layout layout;
 };
 

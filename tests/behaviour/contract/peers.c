@@ -2,12 +2,13 @@
  * Two devices, or two contexts of one: what travels between them in steps, and in which order. The random layouts
  * between them are in copy.c.
  */
-#include "fixture.h"
+#include "contract.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Bytes of one step where the way leads through pinned memory (src/common/runtime/pinned_pieces.h); no result depends on it. */
+/* Bytes of one step where the way leads through pinned memory (src/common/runtime/pinned_pieces.h); no result depends
+ * on it. */
 #define STEP ((size_t)4 << 20)
 
 static struct bi_context *other_context(void)

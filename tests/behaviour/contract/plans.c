@@ -247,12 +247,12 @@ static void make_pair(const struct wish *wish, struct bi_layout *dst, struct bi_
 }
 
 /* Somewhere in a memory that is a few cache lines longer. */
-static void place(struct mirror *mirror, enum place place, struct bi_layout *layout, int is_aligned)
+static void place(struct oracle *oracle, enum place place, struct bi_layout *layout, int is_aligned)
 {
 	size_t start = is_aligned ? 16 * (size_t)between(0, 5) : (size_t)between(0, 70);
 	size_t end = settle(layout, start);
 
-	mirror_open(mirror, fixture.context, place, end + (size_t)between(0, 70));
+	oracle_open(oracle, fixture.context, place, end + (size_t)between(0, 70));
 }
 
 static enum place host_place(void)
@@ -264,15 +264,15 @@ static enum place host_place(void)
 
 static void copy_case(const struct wish *wish, enum route route)
 {
-	struct mirror mirrors[2];
-	struct side dst = { &mirrors[0], { .ndim = 0 } }, src = { &mirrors[1], { .ndim = 0 } };
+	struct oracle oracles[2];
+	struct side dst = { &oracles[0], { .ndim = 0 } }, src = { &oracles[1], { .ndim = 0 } };
 
 	make_pair(wish, &dst.layout, &src.layout);
-	place(dst.mirror, route == ROUTE_FROM_DEVICE ? host_place() : PLACE_DEVICE, &dst.layout, wish->is_aligned);
-	place(src.mirror, route == ROUTE_TO_DEVICE ? host_place() : PLACE_DEVICE, &src.layout, wish->is_aligned);
+	place(dst.oracle, route == ROUTE_FROM_DEVICE ? host_place() : PLACE_DEVICE, &dst.layout, wish->is_aligned);
+	place(src.oracle, route == ROUTE_TO_DEVICE ? host_place() : PLACE_DEVICE, &src.layout, wish->is_aligned);
 	copy_both(&dst, &src);
-	mirror_close(dst.mirror);
-	mirror_close(src.mirror);
+	oracle_close(dst.oracle);
+	oracle_close(src.oracle);
 }
 
 /* The same destinations as those of copies that are fills, with an element that lies nowhere. */
@@ -280,19 +280,19 @@ static void fill_case(const struct wish *wish)
 {
 	unsigned char element[40];
 	struct bi_layout layout, source;
-	struct mirror mirror;
+	struct oracle oracle;
 	struct bi_view *view;
 
 	make_pair(wish, &layout, &source);
 	random_bytes(element, sizeof(element));
-	place(&mirror, between(0, 3) ? PLACE_DEVICE : host_place(), &layout, wish->is_aligned);
-	view = view_of(&mirror, &layout, 0);
+	place(&oracle, between(0, 3) ? PLACE_DEVICE : host_place(), &layout, wish->is_aligned);
+	view = view_of(&oracle, &layout, 0);
 	OK(bi_fill(view, element, NULL, &error));
-	check_order(mirror.memory);
+	check_order(oracle.memory);
 	bi_view_release(view);
-	naive_fill(mirror.bytes, &layout, element);
-	mirror_check(&mirror, layout_text(&layout));
-	mirror_close(&mirror);
+	naive_fill(oracle.bytes, &layout, element);
+	oracle_check(&oracle, layout_text(&layout));
+	oracle_close(&oracle);
 	fixture.cases++;
 }
 

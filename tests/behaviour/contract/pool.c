@@ -1,6 +1,6 @@
 /* Free memory that is kept, and the debug option. What the pool holds is read from the report. */
 #include "driver.h"
-#include "fixture.h"
+#include "contract.h"
 #include "json.h"
 
 #include <stdio.h>
@@ -213,15 +213,15 @@ static void test_sizes(void **state)
 {
 	(void)state;
 	for (int i = 0; i < effort(100); i++) {
-		struct mirror first, second;
+		struct oracle first, second;
 		size_t nbytes = (size_t)test_between(&fixture.random, 1, 3000);
 
-		mirror_open(&first, fixture.context, PLACE_DEVICE, nbytes);
-		mirror_close(&first);
-		mirror_open(&second, fixture.context, PLACE_DEVICE,
+		oracle_open(&first, fixture.context, PLACE_DEVICE, nbytes);
+		oracle_close(&first);
+		oracle_open(&second, fixture.context, PLACE_DEVICE,
 			    nbytes + (size_t)test_between(&fixture.random, 0, 64));
-		mirror_check(&second, "recycled memory");
-		mirror_close(&second);
+		oracle_check(&second, "recycled memory");
+		oracle_close(&second);
 		fixture.cases++;
 	}
 }

@@ -1,5 +1,5 @@
 /* The report, and the log. */
-#include "fixture.h"
+#include "contract.h"
 #include "json.h"
 #include "support/use.h"
 

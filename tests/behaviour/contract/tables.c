@@ -1,7 +1,7 @@
 #define _POSIX_C_SOURCE 200809L
 /* The tables of the backends, and device strings that fit none of them. The only group that looks inside the library.
  */
-#include "fixture.h"
+#include "contract.h"
 
 #include <ctype.h>
 #include <stdio.h>

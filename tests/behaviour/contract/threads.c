@@ -1,7 +1,7 @@
 /* Objects shared by threads. Worth most under ThreadSanitizer. */
 #define _POSIX_C_SOURCE 200809L
 #include "buffer_interface/dlpack.h"
-#include "fixture.h"
+#include "contract.h"
 #include "support/use.h"
 
 #include <pthread.h>

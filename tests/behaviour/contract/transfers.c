@@ -1,9 +1,10 @@
 /*
- * Copies that are too large for one piece of pinned memory (src/common/runtime/pinned_pieces.h): from and to strided host memory, by
- * two threads at once, and with calls of the driver that fail in between. What is smaller is in copy.c and failures.c.
+ * Copies that are too large for one piece of pinned memory (src/common/runtime/pinned_pieces.h): from and to strided
+ * host memory, by two threads at once, and with calls of the driver that fail in between. What is smaller is in copy.c
+ * and failures.c.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "fixture.h"
+#include "contract.h"
 #include "layer.h"
 
 #include <pthread.h>

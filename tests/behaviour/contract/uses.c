@@ -1,5 +1,5 @@
 /* bi_use_begin and bi_use_end: what is refused, and that a refusal of one use leaves the others alone. */
-#include "fixture.h"
+#include "contract.h"
 
 struct pair {
 	struct bi_view *in, *out;

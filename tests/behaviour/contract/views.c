@@ -1,5 +1,5 @@
 /* Views: bounds, views of views through every change of layout, read back through the device. */
-#include "fixture.h"
+#include "contract.h"
 #include "support/use.h"
 
 #include <stdio.h>
@@ -71,7 +71,7 @@ static void model_change(struct model *model, int ndim, const int64_t *shape, so
 
 /* A view under test, its model and the memory under both. */
 struct subject {
-	struct mirror *mirror;
+	struct oracle *oracle;
 	struct bi_view *view;
 	struct model model;
 	uint32_t item_size;
@@ -96,7 +96,7 @@ static void check_layout(const struct subject *subject, const char *what)
 	int64_t *offsets;
 
 	bi_view_layout(subject->view, &layout);
-	assert_ptr_equal(bi_view_memory(subject->view), subject->mirror->memory);
+	assert_ptr_equal(bi_view_memory(subject->view), subject->oracle->memory);
 	offsets = naive_offsets(&layout, &count);
 	assert_int_equal(count, subject->model.count);
 	if (memcmp(offsets, subject->model.offsets, count * sizeof(*offsets)) != 0)
@@ -112,7 +112,7 @@ static void check_bytes(const struct subject *subject, const char *what)
 	assert_non_null(dense);
 	OK(bi_view_read(subject->view, dense, nbytes, &error));
 	for (size_t i = 0; i < subject->model.count; i++)
-		if (memcmp(dense + i * size, subject->mirror->bytes + subject->model.offsets[i], size) != 0)
+		if (memcmp(dense + i * size, subject->oracle->bytes + subject->model.offsets[i], size) != 0)
 			fail_msg("case %lu: %s: element %zu", fixture.cases, what, i);
 	free(dense);
 }
@@ -443,16 +443,16 @@ static void change_with_layout(struct subject *subject)
 	check_subject(subject, "with_layout");
 }
 
-static void open_subject(struct subject *subject, struct mirror *mirror, enum spread spread)
+static void open_subject(struct subject *subject, struct oracle *oracle, enum spread spread)
 {
 	int64_t shape[BI_MAX_NDIM];
 	int ndim = random_shape(shape);
 	struct bi_layout layout;
 
 	random_layout(&layout, (size_t)between(0, SCALAR_ITEMS - 1), ndim, shape, spread);
-	mirror_open(mirror, fixture.context, PLACE_DEVICE, settle_randomly(&layout));
-	subject->mirror = mirror;
-	subject->view = view_of(mirror, &layout, 0);
+	oracle_open(oracle, fixture.context, PLACE_DEVICE, settle_randomly(&layout));
+	subject->oracle = oracle;
+	subject->view = view_of(oracle, &layout, 0);
 	subject->item_size = layout.dtype.item_size;
 	model_open(&subject->model, &layout);
 }
@@ -466,16 +466,16 @@ static void test_changes(void **state)
 
 	(void)state;
 	for (int i = 0; i < effort(250); i++) {
-		struct mirror mirror;
+		struct oracle oracle;
 		struct subject subject;
 
-		open_subject(&subject, &mirror, random_target_spread());
+		open_subject(&subject, &oracle, random_target_spread());
 		for (int j = 0; j < 5; j++)
 			changes[between(0, 6)](&subject);
 		bi_view_release(subject.view);
 		free(subject.model.offsets);
-		mirror_check(&mirror, "views");
-		mirror_close(&mirror);
+		oracle_check(&oracle, "views");
+		oracle_close(&oracle);
 	}
 }
 
@@ -528,7 +528,7 @@ static void test_tight_bounds(void **state)
 		int64_t shape[BI_MAX_NDIM];
 		int ndim = random_shape(shape);
 		struct bi_layout layout;
-		struct mirror mirror;
+		struct oracle oracle;
 		struct bi_view *view = STALE(struct bi_view);
 		size_t nbytes;
 
@@ -536,14 +536,14 @@ static void test_tight_bounds(void **state)
 		nbytes = settle(&layout, 0);
 		if (nbytes == 0)
 			continue;
-		mirror_open(&mirror, fixture.context, PLACE_DEVICE, nbytes);
-		bi_view_release(view_of(&mirror, &layout, 0));
+		oracle_open(&oracle, fixture.context, PLACE_DEVICE, nbytes);
+		bi_view_release(view_of(&oracle, &layout, 0));
 		layout.offset--;
-		REFUSED(BI_EBOUNDS, bi_view_create(mirror.memory, &layout, 0, &view, &error));
+		REFUSED(BI_EBOUNDS, bi_view_create(oracle.memory, &layout, 0, &view, &error));
 		layout.offset += 2;
-		REFUSED(BI_EBOUNDS, bi_view_create(mirror.memory, &layout, 0, &view, &error));
+		REFUSED(BI_EBOUNDS, bi_view_create(oracle.memory, &layout, 0, &view, &error));
 		assert_null(view);
-		mirror_close(&mirror);
+		oracle_close(&oracle);
 		fixture.cases += 3;
 	}
 }
@@ -552,18 +552,18 @@ static void test_tight_bounds(void **state)
 static void test_layouts_by_hand(void **state)
 {
 	struct bi_layout good, bad;
-	struct mirror mirror;
+	struct oracle oracle;
 	struct bi_view *view = STALE(struct bi_view);
 	static const int64_t shape[] = { 2, 3 };
 
 	(void)state;
-	mirror_open(&mirror, fixture.context, PLACE_DEVICE, 64);
+	oracle_open(&oracle, fixture.context, PLACE_DEVICE, 64);
 	OK(bi_layout_init(&good, dtype_of("int32"), 2, shape, NULL, 0, &error));
 #define BAD(change) \
 	do { \
 		bad = good; \
 		change; \
-		FAILS(bi_view_create(mirror.memory, &bad, 0, &view, &error)); \
+		FAILS(bi_view_create(oracle.memory, &bad, 0, &view, &error)); \
 		assert_null(view); \
 		fixture.cases++; \
 	} while (0)
@@ -580,27 +580,27 @@ static void test_layouts_by_hand(void **state)
 	BAD(bad.dtype.type = 200);
 	BAD(bad.dtype.item_size = 5);
 #undef BAD
-	mirror_close(&mirror);
+	oracle_close(&oracle);
 }
 
 static void test_view_arguments(void **state)
 {
 	struct bi_layout layout;
-	struct mirror mirror;
+	struct oracle oracle;
 	struct bi_view *view = STALE(struct bi_view);
 
 	(void)state;
-	mirror_open(&mirror, fixture.context, PLACE_DEVICE, 64);
+	oracle_open(&oracle, fixture.context, PLACE_DEVICE, 64);
 	OK(bi_layout_init(&layout, dtype_of("int32"), 0, NULL, NULL, 0, &error));
 	REFUSED(BI_EINVAL, bi_view_create(NULL, &layout, 0, &view, &error));
 	assert_null(view);
-	REFUSED(BI_EINVAL, bi_view_create(mirror.memory, NULL, 0, &view, &error));
-	REFUSED(BI_EINVAL, bi_view_create(mirror.memory, &layout, 0, NULL, &error));
-	REFUSED(BI_EINVAL, bi_view_create(mirror.memory, &layout, 0x80, &view, &error));
+	REFUSED(BI_EINVAL, bi_view_create(oracle.memory, NULL, 0, &view, &error));
+	REFUSED(BI_EINVAL, bi_view_create(oracle.memory, &layout, 0, NULL, &error));
+	REFUSED(BI_EINVAL, bi_view_create(oracle.memory, &layout, 0x80, &view, &error));
 	REFUSED(BI_EINVAL, bi_view_empty(NULL, layout.dtype, 0, NULL, &view, &error));
 	REFUSED(BI_EINVAL, bi_view_empty(fixture.context, layout.dtype, -1, NULL, &view, &error));
 	REFUSED(BI_EINVAL, bi_view_empty(fixture.context, layout.dtype, 1, NULL, &view, &error));
-	mirror_close(&mirror);
+	oracle_close(&oracle);
 	fixture.cases += 7;
 }
 
@@ -763,7 +763,7 @@ static void test_fields(void **state)
 {
 	char descr[] = "[('x', '<f4'), ('n', '<i2', (3,)), ('pair', [('re', '<f8'), ('im', '<f8')])]";
 	static const int64_t shape[] = { 4 }, strides[] = { -28 };
-	struct mirror mirror;
+	struct oracle oracle;
 	struct bi_layout layout;
 	struct bi_dtype dtype;
 	struct bi_view *view, *n, *pair, *im, *none = STALE(struct bi_view);
@@ -776,8 +776,8 @@ static void test_fields(void **state)
 	OK(bi_layout_init(&layout, dtype, 1, shape, strides, 87, &error));
 	layout.descr = descr;
 	layout.descr_length = (uint32_t)strlen(descr);
-	mirror_open(&mirror, fixture.context, PLACE_DEVICE, 120);
-	view = view_of(&mirror, &layout, 0);
+	oracle_open(&oracle, fixture.context, PLACE_DEVICE, 120);
+	view = view_of(&oracle, &layout, 0);
 	memset(descr, 'x', sizeof(descr) - 1);
 	OK(bi_view_field(view, "n", &n, &error));
 	OK(bi_view_field(view, "pair", &pair, &error));
@@ -790,16 +790,16 @@ static void test_fields(void **state)
 	OK(bi_view_read(n, values, sizeof(values), &error));
 	OK(bi_view_read(im, parts, sizeof(parts), &error));
 	for (size_t i = 0; i < 4; i++) {
-		assert_memory_equal(&values[3 * i], mirror.bytes + 87 - 28 * i + 4, 6);
-		assert_memory_equal(&parts[i], mirror.bytes + 87 - 28 * i + 18, 8);
+		assert_memory_equal(&values[3 * i], oracle.bytes + 87 - 28 * i + 4, 6);
+		assert_memory_equal(&parts[i], oracle.bytes + 87 - 28 * i + 18, 8);
 	}
 	OK(bi_fill(im, &parts[0], NULL, &error));
 	for (size_t i = 0; i < 4; i++)
-		memcpy(mirror.bytes + 87 - 28 * i + 18, &parts[0], 8);
-	mirror_check(&mirror, "fill of a field");
+		memcpy(oracle.bytes + 87 - 28 * i + 18, &parts[0], 8);
+	oracle_check(&oracle, "fill of a field");
 	bi_view_release(n);
 	bi_view_release(im);
-	mirror_close(&mirror);
+	oracle_close(&oracle);
 	fixture.cases += 4;
 }
 
@@ -832,7 +832,7 @@ static void test_reinterpret(void **state)
 /* Each operation accepts arrays without elements, and changes nothing. */
 static void check_empty(enum place place, size_t nbytes, int ndim, const int64_t *shape)
 {
-	struct mirror mirror;
+	struct oracle oracle;
 	struct bi_layout layout;
 	struct bi_view *view, *turned;
 	struct bi_stream *stream = bi_context_stream(fixture.context);
@@ -841,8 +841,8 @@ static void check_empty(enum place place, size_t nbytes, int ndim, const int64_t
 	const int32_t element = 1;
 
 	OK(bi_layout_init(&layout, dtype_of("int32"), ndim, shape, NULL, 0, &error));
-	mirror_open(&mirror, fixture.context, place, nbytes);
-	view = view_of(&mirror, &layout, 0);
+	oracle_open(&oracle, fixture.context, place, nbytes);
+	view = view_of(&oracle, &layout, 0);
 	OK(bi_view_permute(view, NULL, &turned, &error));
 	OK(bi_copy(view, view, NULL, &error));
 	OK(bi_copy(view, view, stream, &error));
@@ -858,10 +858,10 @@ static void check_empty(enum place place, size_t nbytes, int ndim, const int64_t
 	OK(bi_view_synchronize(view, &error));
 	bi_view_native(view, &native);
 	bi_view_host_pointer(view);
-	mirror_check(&mirror, "arrays without elements");
+	oracle_check(&oracle, "arrays without elements");
 	bi_view_release(turned);
 	bi_view_release(view);
-	mirror_close(&mirror);
+	oracle_close(&oracle);
 	fixture.cases += 11;
 }
 

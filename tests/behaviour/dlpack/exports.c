@@ -1,5 +1,5 @@
 /* The rules for a producer. */
-#include "bench.h"
+#include "tensors.h"
 
 #define ROUNDS 300
 
@@ -26,7 +26,7 @@ static void dlpack_D3_read_only_needs_a_version(void **state)
 	struct bi_dl_managed *plain;
 
 	(void)state;
-	REFUSED(BI_EREADONLY, "[D3]", bi_dlpack_export_unversioned(locked, &plain, &error));
+	REFUSED_FOR(BI_EREADONLY, "[D3]", bi_dlpack_export_unversioned(locked, &plain, &error));
 	assert_null(plain);
 	OK(bi_dlpack_export(locked, 0, &tensor, &error));
 	assert_int_equal(tensor->version.major, 1);
@@ -80,9 +80,9 @@ static void refuse_stride(const char *dtype, int64_t stride)
 	struct bi_dl_managed_versioned *tensor;
 	struct bi_dl_tensor plain;
 
-	REFUSED(BI_EUNSUPPORTED, "[D4]", bi_dlpack_describe(view, &plain, &error));
+	REFUSED_FOR(BI_EUNSUPPORTED, "[D4]", bi_dlpack_describe(view, &plain, &error));
 	assert_null(plain.data);
-	REFUSED(BI_EUNSUPPORTED, "[D4]", bi_dlpack_export(view, 0, &tensor, &error));
+	REFUSED_FOR(BI_EUNSUPPORTED, "[D4]", bi_dlpack_export(view, 0, &tensor, &error));
 	assert_null(tensor);
 	bi_view_release(view);
 	/* Where there is nothing to step over, the stride does not count. */
@@ -172,10 +172,10 @@ static void dlpack_D8_shared_virtual_memory_is_no_cl_mem(void **state)
 	struct bi_dl_tensor tensor;
 
 	(void)state;
-	if (!is_backend("opencl") || !(bi_context_device(bench.context)->capabilities & BI_CAP_SVM))
+	if (!is_backend("opencl") || !(bi_context_device(fixture.context)->capabilities & BI_CAP_SVM))
 		return;
 	view = numbered("<f4", 3, cube, BI_MEMORY_UNIFIED);
-	REFUSED(BI_EUNSUPPORTED, "[D8]", bi_dlpack_describe(view, &tensor, &error));
+	REFUSED_FOR(BI_EUNSUPPORTED, "[D8]", bi_dlpack_describe(view, &tensor, &error));
 	assert_int_equal(bi_dlpack_device(view).device_type, BI_DEVICE_OPENCL);
 	bi_view_release(view);
 }
@@ -190,10 +190,10 @@ static void export_type(struct bi_dtype dtype)
 	uint8_t code, bits;
 	uint16_t lanes;
 
-	OK(bi_view_empty(bench.context, dtype, 1, shape, &view, &error));
+	OK(bi_view_empty(fixture.context, dtype, 1, shape, &view, &error));
 	if (bi_dtype_to_dlpack(dtype, &code, &bits, &lanes, NULL) != BI_OK) {
-		REFUSED(BI_EDTYPE, "[D9]", bi_dlpack_describe(view, &described, &error));
-		REFUSED(BI_EDTYPE, "[D9]", bi_dlpack_export(view, 0, &tensor, &error));
+		REFUSED_FOR(BI_EDTYPE, "[D9]", bi_dlpack_describe(view, &described, &error));
+		REFUSED_FOR(BI_EDTYPE, "[D9]", bi_dlpack_export(view, 0, &tensor, &error));
 		bi_view_release(view);
 		return;
 	}
@@ -204,8 +204,8 @@ static void export_type(struct bi_dtype dtype)
 	assert_int_equal(tensor->flags, bits < 8 ? BI_DL_PADDED : 0);
 	release(tensor);
 	if (bits < 8) {
-		REFUSED(BI_EDTYPE, "[D9]", bi_dlpack_describe(view, &described, &error));
-		REFUSED(BI_EDTYPE, "[D9]", bi_dlpack_export_unversioned(view, &plain, &error));
+		REFUSED_FOR(BI_EDTYPE, "[D9]", bi_dlpack_describe(view, &described, &error));
+		REFUSED_FOR(BI_EDTYPE, "[D9]", bi_dlpack_export_unversioned(view, &plain, &error));
 	} else {
 		OK(bi_dlpack_describe(view, &described, &error));
 	}
@@ -244,7 +244,7 @@ static void see_device(enum bi_memory_kind kind, int type, int id)
 
 static void dlpack_D10_device(void **state)
 {
-	const struct bi_device *device = bi_context_device(bench.context);
+	const struct bi_device *device = bi_context_device(fixture.context);
 
 	(void)state;
 	see_device(BI_MEMORY_HOST, BI_DEVICE_CPU, 0);
@@ -268,16 +268,11 @@ static void dlpack_D12_copied_is_the_callers_word(void **state)
 	OK(bi_dlpack_export(view, BI_DL_COPIED, &tensor, &error));
 	assert_int_equal(tensor->flags, BI_DL_COPIED);
 	release(tensor);
-	REFUSED(BI_EINVAL, "flags", bi_dlpack_export(view, BI_DL_READONLY, &tensor, &error));
-	REFUSED(BI_EINVAL, "flags", bi_dlpack_export(view, BI_DL_PADDED, &tensor, &error));
-	REFUSED(BI_EINVAL, "flags", bi_dlpack_export(view, UINT64_C(1) << 40, &tensor, &error));
+	REFUSED_FOR(BI_EINVAL, "flags", bi_dlpack_export(view, BI_DL_READONLY, &tensor, &error));
+	REFUSED_FOR(BI_EINVAL, "flags", bi_dlpack_export(view, BI_DL_PADDED, &tensor, &error));
+	REFUSED_FOR(BI_EINVAL, "flags", bi_dlpack_export(view, UINT64_C(1) << 40, &tensor, &error));
 	assert_null(tensor);
 	bi_view_release(view);
-}
-
-static void count_release(void *count)
-{
-	atomic_fetch_add((atomic_int *)count, 1);
 }
 
 /* The tensor alone keeps the memory. */
@@ -290,7 +285,8 @@ static void dlpack_D13_a_tensor_is_a_reference(void **state)
 	struct bi_view *view;
 
 	(void)state;
-	OK(bi_view_wrap_host(bench.context, bytes, dtype_of("|u1"), 3, cube, count_release, &released, &view, &error));
+	OK(bi_view_wrap_host(fixture.context, bytes, dtype_of("|u1"), 3, cube, count_release, &released, &view,
+			     &error));
 	OK(bi_dlpack_export(view, 0, &tensor, &error));
 	OK(bi_dlpack_export_unversioned(view, &plain, &error));
 	assert_ptr_equal(bi_dlpack_view(tensor), view);
@@ -348,18 +344,18 @@ static void dlpack_arguments_of_exports(void **state)
 	struct bi_dl_tensor described;
 
 	(void)state;
-	REFUSED(BI_EINVAL, "NULL", bi_dlpack_describe(NULL, &described, &error));
-	REFUSED(BI_EINVAL, "NULL", bi_dlpack_describe(view, NULL, &error));
-	REFUSED(BI_EINVAL, "NULL", bi_dlpack_export(NULL, 0, &tensor, &error));
-	REFUSED(BI_EINVAL, "NULL", bi_dlpack_export(view, 0, NULL, &error));
-	REFUSED(BI_EINVAL, "NULL", bi_dlpack_export_unversioned(NULL, &plain, &error));
-	REFUSED(BI_EINVAL, "NULL", bi_dlpack_export_unversioned(view, NULL, &error));
+	REFUSED_FOR(BI_EINVAL, "NULL", bi_dlpack_describe(NULL, &described, &error));
+	REFUSED_FOR(BI_EINVAL, "NULL", bi_dlpack_describe(view, NULL, &error));
+	REFUSED_FOR(BI_EINVAL, "NULL", bi_dlpack_export(NULL, 0, &tensor, &error));
+	REFUSED_FOR(BI_EINVAL, "NULL", bi_dlpack_export(view, 0, NULL, &error));
+	REFUSED_FOR(BI_EINVAL, "NULL", bi_dlpack_export_unversioned(NULL, &plain, &error));
+	REFUSED_FOR(BI_EINVAL, "NULL", bi_dlpack_export_unversioned(view, NULL, &error));
 	bi_view_release(view);
 }
 
 int exports_group(void)
 {
-#define CASE(function) cmocka_unit_test_setup_teardown(function, open_bench, close_bench)
+#define CASE(function) cmocka_unit_test_setup_teardown(function, fixture_open_contexts, fixture_close_contexts)
 	const struct CMUnitTest tests[] = {
 		CASE(dlpack_D3_read_only_needs_a_version),
 		CASE(dlpack_D4_strides_are_elements),

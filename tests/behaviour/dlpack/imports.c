@@ -1,6 +1,6 @@
 /* The rules for a consumer. */
 #define _POSIX_C_SOURCE 200809L
-#include "bench.h"
+#include "tensors.h"
 
 #include <pthread.h>
 
@@ -16,7 +16,7 @@ static void refused(struct tensor *tensor, int status, const char *reason, unsig
 	struct bi_view *view = (struct bi_view *)tensor;
 
 	options.flags |= flags;
-	REFUSED(status, reason, bi_dlpack_import(bench.context, &tensor->versioned, &options, &view, &error));
+	REFUSED_FOR(status, reason, bi_dlpack_import(fixture.context, &tensor->versioned, &options, &view, &error));
 	assert_null(view);
 	assert_int_equal(tensor->deleted, 0);
 	assert_memory_equal(&before, &tensor->versioned, sizeof(before));
@@ -84,7 +84,7 @@ static void dlpack_E3_the_deleter_may_be_missing(void **state)
 	taken = imported(&tensor, 0);
 	assert_same_bytes(view, taken);
 	let_view_go(taken);
-	OK(bi_dlpack_import_unversioned(bench.context, &tensor.plain, &options, &taken, &error));
+	OK(bi_dlpack_import_unversioned(fixture.context, &tensor.plain, &options, &taken, &error));
 	assert_same_bytes(view, taken);
 	let_view_go(taken);
 	drop_tensor(&tensor);
@@ -269,7 +269,7 @@ static unsigned flags_of_unversioned(const struct bi_view *view, unsigned flags)
 
 	options.flags |= flags;
 	make_tensor(&tensor, view);
-	OK(bi_dlpack_import_unversioned(bench.context, &tensor.plain, &options, &taken, &error));
+	OK(bi_dlpack_import_unversioned(fixture.context, &tensor.plain, &options, &taken, &error));
 	found = bi_view_flags(taken);
 	assert_same_bytes(view, taken);
 	let_view_go(taken);
@@ -318,13 +318,13 @@ static void dlpack_E9_another_device_is_refused(void **state)
 	struct tensor tensor;
 
 	(void)state;
-	if (!is_backend("cuda") || !bench.second)
+	if (!is_backend("cuda") || !fixture.second)
 		return;
 	refuse(another_device, BI_EINVAL, "[E9]");
 	view = numbered("<f4", 3, cube, BI_MEMORY_DEFAULT);
 	make_tensor(&tensor, view);
-	tensor.versioned.tensor.device.device_id = bi_context_device(bench.second)->ordinal;
-	REFUSED(BI_EINVAL, "[E7]", bi_dlpack_import(bench.second, &tensor.versioned, &options, &taken, &error));
+	tensor.versioned.tensor.device.device_id = bi_context_device(fixture.second)->ordinal;
+	REFUSED_FOR(BI_EINVAL, "[E7]", bi_dlpack_import(fixture.second, &tensor.versioned, &options, &taken, &error));
 	drop_tensor(&tensor);
 	bi_view_release(view);
 }
@@ -366,7 +366,8 @@ static void dlpack_a_cl_mem_is_taken_on_trust(void **state)
 		return;
 	view = numbered("<f4", 3, cube, BI_MEMORY_DEFAULT);
 	make_tensor(&tensor, view);
-	REFUSED(BI_EUNSUPPORTED, "trust", bi_dlpack_import(bench.context, &tensor.versioned, NULL, &taken, &error));
+	REFUSED_FOR(BI_EUNSUPPORTED, "trust",
+		    bi_dlpack_import(fixture.context, &tensor.versioned, NULL, &taken, &error));
 	assert_null(taken);
 	drop_tensor(&tensor);
 	bi_view_release(view);
@@ -481,7 +482,7 @@ static void dlpack_other_kinds_of_memory(void **state)
 	if (!is_backend("cuda"))
 		return;
 	see_kind(BI_MEMORY_PINNED, BI_DEVICE_CPU);
-	if (bi_context_device(bench.context)->capabilities & BI_CAP_SVM)
+	if (bi_context_device(fixture.context)->capabilities & BI_CAP_SVM)
 		see_kind(BI_MEMORY_UNIFIED, BI_DEVICE_CUDA_MANAGED);
 }
 
@@ -496,12 +497,12 @@ static void dlpack_own_exports_come_back(void **state)
 	(void)state;
 	OK(bi_view_index(all, items, 1, &view, &error));
 	OK(bi_dlpack_export(view, 0, &tensor, &error));
-	OK(bi_dlpack_import(bench.context, tensor, NULL, &taken, &error));
+	OK(bi_dlpack_import(fixture.context, tensor, NULL, &taken, &error));
 	assert_ptr_equal(bi_view_memory(taken), bi_view_memory(all));
 	assert_same_bytes(view, taken);
 	bi_view_release(taken);
 	OK(bi_dlpack_export_unversioned(view, &plain, &error));
-	OK(bi_dlpack_import_unversioned(bench.context, plain, NULL, &taken, &error));
+	OK(bi_dlpack_import_unversioned(fixture.context, plain, NULL, &taken, &error));
 	assert_ptr_equal(bi_view_memory(taken), bi_view_memory(all));
 	assert_int_equal(bi_view_flags(taken), 0);
 	bi_view_release(view);
@@ -515,12 +516,12 @@ static void dlpack_own_exports_stay_where_they_are(void **state)
 	struct bi_dl_managed_versioned *tensor;
 
 	(void)state;
-	if (!bench.second)
+	if (!fixture.second)
 		return;
 	view = numbered("<f4", 3, cube, BI_MEMORY_DEVICE);
 	OK(bi_dlpack_export(view, 0, &tensor, &error));
-	REFUSED(BI_EINVAL, is_backend("cuda") ? "[E9]" : "[E7]",
-		bi_dlpack_import(bench.second, tensor, NULL, &taken, &error));
+	REFUSED_FOR(BI_EINVAL, is_backend("cuda") ? "[E9]" : "[E7]",
+		    bi_dlpack_import(fixture.second, tensor, NULL, &taken, &error));
 	tensor->deleter(tensor);
 	bi_view_release(view);
 }
@@ -559,25 +560,26 @@ static void dlpack_arguments_of_imports(void **state)
 
 	(void)state;
 	make_tensor(&tensor, view);
-	REFUSED(BI_EINVAL, "context", bi_dlpack_import(NULL, &tensor.versioned, NULL, &taken, &error));
-	REFUSED(BI_EINVAL, "tensor", bi_dlpack_import(bench.context, NULL, NULL, &taken, &error));
-	REFUSED(BI_EINVAL, "out", bi_dlpack_import(bench.context, &tensor.versioned, NULL, NULL, &error));
-	REFUSED(BI_EINVAL, "tensor", bi_dlpack_import_unversioned(bench.context, NULL, NULL, &taken, &error));
+	REFUSED_FOR(BI_EINVAL, "context", bi_dlpack_import(NULL, &tensor.versioned, NULL, &taken, &error));
+	REFUSED_FOR(BI_EINVAL, "tensor", bi_dlpack_import(fixture.context, NULL, NULL, &taken, &error));
+	REFUSED_FOR(BI_EINVAL, "out", bi_dlpack_import(fixture.context, &tensor.versioned, NULL, NULL, &error));
+	REFUSED_FOR(BI_EINVAL, "tensor", bi_dlpack_import_unversioned(fixture.context, NULL, NULL, &taken, &error));
 	refused(&tensor, BI_EINVAL, "flags", 1u << 20);
 	options.struct_size--;
-	REFUSED(BI_EINVAL, "struct_size", bi_dlpack_import(bench.context, &tensor.versioned, &options, &taken, &error));
+	REFUSED_FOR(BI_EINVAL, "struct_size",
+		    bi_dlpack_import(fixture.context, &tensor.versioned, &options, &taken, &error));
 	options = trusting();
 	options.flags |= BI_DLPACK_UNORDERED;
-	options.producer_stream = bi_context_stream(bench.context);
-	REFUSED(BI_EINVAL, "producer_stream",
-		bi_dlpack_import(bench.context, &tensor.versioned, &options, &taken, &error));
+	options.producer_stream = bi_context_stream(fixture.context);
+	REFUSED_FOR(BI_EINVAL, "producer_stream",
+		    bi_dlpack_import(fixture.context, &tensor.versioned, &options, &taken, &error));
 	drop_tensor(&tensor);
 	bi_view_release(view);
 }
 
 int imports_group(void)
 {
-#define CASE(function) cmocka_unit_test_setup_teardown(function, open_bench, close_bench)
+#define CASE(function) cmocka_unit_test_setup_teardown(function, fixture_open_contexts, fixture_close_contexts)
 	const struct CMUnitTest tests[] = {
 		CASE(dlpack_E2_another_major_version_is_not_looked_at),
 		CASE(dlpack_E2_another_minor_version_is_taken),

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "bench_driver.h"
+#include "raw_driver.h"
 
 static const char *const reasons[] = { "synchronize", "value", "map",     "cross", "staging",
 				       "export",      "close", "failure", "debug", "report" };
@@ -14,8 +14,8 @@ static struct {
 	const char *name;
 	int row;
 	uint64_t own; /* with which the test itself waited */
-	unsigned long expected[COUNT(reasons)];
-	unsigned long seen[COUNT(reasons)];
+	unsigned long expected[ARRAY_LENGTH(reasons)];
+	unsigned long seen[ARRAY_LENGTH(reasons)];
 	const char *violation;
 } account;
 
@@ -26,9 +26,9 @@ static unsigned long strict_waits, compared_waits;
 
 int is_counted(void)
 {
-	const struct bench_driver *driver;
+	const struct raw_driver *driver;
 
-	for (size_t i = 0; (driver = bench_driver(i)); i++)
+	for (size_t i = 0; (driver = raw_driver(i)); i++)
 		if (!driver->counts())
 			return 0;
 	return 1;
@@ -36,10 +36,10 @@ int is_counted(void)
 
 static uint64_t driver_waits(void)
 {
-	const struct bench_driver *driver;
+	const struct raw_driver *driver;
 	uint64_t sum = 0;
 
-	for (size_t i = 0; (driver = bench_driver(i)); i++)
+	for (size_t i = 0; (driver = raw_driver(i)); i++)
 		sum += driver->host_waits();
 	return sum;
 }
@@ -51,12 +51,12 @@ uint64_t library_waits(void)
 
 uint64_t calls_of(const char *name)
 {
-	return bench.driver ? bench.driver->calls(name) : 0;
+	return setting.driver ? setting.driver->calls(name) : 0;
 }
 
 static uint64_t count_of(enum counted what)
 {
-	return bench.driver ? bench.driver->count(what) : 0;
+	return setting.driver ? setting.driver->count(what) : 0;
 }
 
 uint64_t records(void)
@@ -91,24 +91,24 @@ uint64_t all_calls(void)
 
 int64_t live_memory(void)
 {
-	return bench.driver->live_memory();
+	return setting.driver->live_memory();
 }
 
 void arm(const char *name, unsigned nth)
 {
-	bench.driver->arm(name, nth);
+	setting.driver->arm(name, nth);
 }
 
 uint64_t failures(void)
 {
-	return bench.driver->failures();
+	return setting.driver->failures();
 }
 
 static void tell_waits(void)
 {
-	const struct bench_driver *driver;
+	const struct raw_driver *driver;
 
-	for (size_t i = 0; (driver = bench_driver(i)); i++)
+	for (size_t i = 0; (driver = raw_driver(i)); i++)
 		if (driver->tell_waits)
 			driver->tell_waits();
 }
@@ -172,7 +172,7 @@ void account_for(struct bi_context *context)
 	const char *tail;
 	char *report = take_report(context, &tail);
 
-	for (size_t i = 0; i < COUNT(reasons); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(reasons); i++)
 		account.seen[i] += read_member(tail, reasons[i]);
 	bi_free(report);
 }
@@ -182,7 +182,7 @@ void account_for(struct bi_context *context)
 
 static int may_wait(int row)
 {
-	for (size_t i = 0; i < COUNT(waiting_rows); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(waiting_rows); i++)
 		if (waiting_rows[i] == row)
 			return 1;
 	return 0;
@@ -190,13 +190,13 @@ static int may_wait(int row)
 
 void accounts_begin(const char *name)
 {
-	const struct bench_driver *driver;
+	const struct raw_driver *driver;
 
 	memset(&account, 0, sizeof(account));
 	account.name = name;
 	if (sscanf(name, "row_%d_", &account.row) != 1)
 		fail_msg("%s does not name its row", name);
-	for (size_t i = 0; (driver = bench_driver(i)); i++)
+	for (size_t i = 0; (driver = raw_driver(i)); i++)
 		driver->begin();
 }
 
@@ -209,7 +209,7 @@ void expect_waits(const char *reason, unsigned count)
 {
 	if (!may_wait(account.row))
 		fail_msg("row %d has no host wait", account.row);
-	for (size_t i = 0; i < COUNT(reasons); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(reasons); i++)
 		if (strcmp(reasons[i], reason) == 0) {
 			account.expected[i] += count;
 			return;
@@ -227,7 +227,7 @@ static unsigned long compare_reports(void)
 {
 	unsigned long all = 0;
 
-	for (size_t i = 0; i < COUNT(reasons); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(reasons); i++) {
 		if (account.seen[i] != account.expected[i])
 			fail_msg("%s: %lu host waits of reason %s are reported, not %lu", account.name, account.seen[i],
 				 reasons[i], account.expected[i]);
@@ -247,7 +247,7 @@ static void count_strict(uint64_t count)
 
 void accounts_end(void)
 {
-	const struct bench_driver *driver;
+	const struct raw_driver *driver;
 	unsigned long all = compare_reports();
 	uint64_t seen = library_waits();
 	int counted = is_counted();
@@ -255,7 +255,7 @@ void accounts_end(void)
 	/* For drop.py. */
 	if (getenv("BI_TEST_DROP"))
 		print_message("waits: %s %llu\n", account.name, (unsigned long long)waits());
-	for (size_t i = 0; (driver = bench_driver(i)); i++)
+	for (size_t i = 0; (driver = raw_driver(i)); i++)
 		driver->end();
 	if (!may_wait(account.row))
 		count_strict(counted ? seen : all);

@@ -41,7 +41,7 @@ static struct bi_view *allocate_bytes(int64_t count)
 	struct bi_view *view;
 
 	OK(bi_dtype_make(BI_UINT8, 1, 0, &byte, &error));
-	OK(bi_view_empty(bench.context, byte, 1, &count, &view, &error));
+	OK(bi_view_empty(fixture.context, byte, 1, &count, &view, &error));
 	return view;
 }
 
@@ -79,7 +79,7 @@ static void row_36_nothing_is_enqueued(void **state)
 /* Own memory of the host's on the other side, and a stream that is not the home. */
 static void row_36_from_and_to_the_host(void **state)
 {
-	struct bi_view *device = allocate(), *host = allocate_in(bench.context, BI_MEMORY_HOST);
+	struct bi_view *device = allocate(), *host = allocate_in(fixture.context, BI_MEMORY_HOST);
 	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
 	uint64_t before = all_calls();
 
@@ -99,7 +99,7 @@ static void row_36_from_and_to_the_host(void **state)
 static void row_36_not_behind_what_is_on_the_home(void **state)
 {
 	struct bi_view *view = allocate();
-	struct gate *gate = close_gate(home_of(bench.context));
+	struct gate *gate = close_gate(home_of(fixture.context));
 
 	(void)state;
 	fill(view, 5, NULL);
@@ -120,7 +120,7 @@ static void row_36_what_was_shown_is_enqueued(void **state)
 	fill(hidden, 2, NULL);
 	handle_of(view);
 	taken = allocate();
-	gate = close_gate(home_of(bench.context));
+	gate = close_gate(home_of(fixture.context));
 	copy(taken, view, NULL);
 	copy(view, hidden, NULL);
 	settle();
@@ -140,7 +140,7 @@ static void row_36_what_was_wrapped_is_enqueued(void **state)
 	(void)state;
 	for (enum place place = PLACE_DEVICE; place <= PLACE_HOST; place++) {
 		struct bi_view *own = allocate(), *wrapped = wrap(place, 1, nobody);
-		struct gate *gate = close_gate(home_of(bench.context));
+		struct gate *gate = close_gate(home_of(fixture.context));
 
 		copy(own, wrapped, NULL);
 		assert_false(bi_view_is_idle(own));
@@ -161,7 +161,7 @@ static void row_21_once_it_is_idle_small_work_is_done_at_once(void **state)
 
 	(void)state;
 	fill(view, 1, NULL);
-	gate = close_gate(home_of(bench.context));
+	gate = close_gate(home_of(fixture.context));
 	copy(result, view, NULL);
 	fill(view, 2, NULL);
 	open_and_finish(gate);
@@ -250,7 +250,7 @@ static void row_36_few_allocations(void **state)
 	finish_all();
 	for (int i = 0; i < MANY; i++)
 		bi_view_release(views[i]);
-	OK(bi_context_trim(bench.context, 0, &error));
+	OK(bi_context_trim(fixture.context, 0, &error));
 	views[0] = allocate();
 	fill(views[0], 3, NULL);
 	assert_true(bi_view_is_idle(views[0]));
@@ -290,12 +290,12 @@ static void *write_on(void *data)
 static void show_and_acquire(struct bi_view *view)
 {
 	handle_of(view);
-	OK(begin_use(view, home_of(bench.context), &error));
+	OK(begin_use(view, home_of(fixture.context), &error));
 }
 
 static void acquire_and_show(struct bi_view *view)
 {
-	OK(begin_use(view, home_of(bench.context), &error));
+	OK(begin_use(view, home_of(fixture.context), &error));
 	handle_of(view);
 }
 
@@ -316,7 +316,7 @@ static void export_for_dlpack(struct bi_view *view)
 {
 	struct bi_dl_managed_versioned *tensor;
 
-	OK(begin_use(view, home_of(bench.context), &error));
+	OK(begin_use(view, home_of(fixture.context), &error));
 	OK(bi_dlpack_export(view, 0, &tensor, &error));
 	tensor->deleter(tensor);
 }
@@ -326,17 +326,17 @@ static void row_36_showing_it_waits_for_what_is_under_way(void **state)
 {
 	static void (*const ways[])(struct bi_view * view) = { show_and_acquire, acquire_and_show, just_show, export_it,
 							       export_for_dlpack };
-	struct bi_stream *home = home_of(bench.context);
+	struct bi_stream *home = home_of(fixture.context);
 	struct bi_view *result = wrap(PLACE_DEVICE, 0, nobody);
 
 	(void)state;
-	for (size_t i = 0; i < 100 * COUNT(ways); i++) {
+	for (size_t i = 0; i < 100 * ARRAY_LENGTH(ways); i++) {
 		struct writer writer = { .view = allocate() };
 		pthread_t thread;
 
 		fill(writer.view, 0, NULL);
 		assert_int_equal(pthread_create(&thread, NULL, write_on, &writer), 0);
-		ways[i % COUNT(ways)](writer.view);
+		ways[i % ARRAY_LENGTH(ways)](writer.view);
 		raw_copy(home, result, writer.view);
 		OK(end_use(writer.view, home, &error));
 		atomic_store(&writer.is_over, 1);
@@ -366,5 +366,5 @@ int at_once_rows(void)
 		ROW(row_36_showing_it_waits_for_what_is_under_way, NEED_NEAR),
 	};
 
-	return run_rows("at once", rows, COUNT(rows));
+	return run_rows("at once", rows, ARRAY_LENGTH(rows));
 }

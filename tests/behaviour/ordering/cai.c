@@ -2,7 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
 
-#include "bench_cuda.h"
+#include "raw_cuda.h"
 #include "buffer_interface/cai.h"
 #include "uses.h"
 
@@ -27,11 +27,6 @@ static struct bi_cai describe(struct bi_view *made, int stream_kind, const struc
 	};
 }
 
-static void count_release(void *count)
-{
-	atomic_fetch_add((atomic_int *)count, 1);
-}
-
 struct import {
 	unsigned flags;
 	struct bi_stream *producer_stream;
@@ -53,7 +48,7 @@ static struct bi_view *import_into(struct bi_context *context, struct bi_cai cai
 
 static struct bi_view *import_named(struct bi_view *made, int stream_kind, const struct bi_stream *stream)
 {
-	return import_into(bench.context, describe(made, stream_kind, stream), (struct import){ 0 });
+	return import_into(fixture.context, describe(made, stream_kind, stream), (struct import){ 0 });
 }
 
 /* An export names that stream; NULL: None. */
@@ -78,7 +73,7 @@ static void import_pending(struct bi_stream *producer, int stream_kind, const st
 	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
 	struct gate *gate = close_gate_on_write(producer, made, 7);
 
-	view = import_into(bench.context, describe(made, stream_kind, named),
+	view = import_into(fixture.context, describe(made, stream_kind, named),
 			   (struct import){ .producer_stream = override });
 	assert_cai_stream(view, producer);
 	assert_unordered(stream, made);
@@ -108,7 +103,7 @@ static void row_23_a_handle_is_the_home(void **state)
 
 static void row_23_one_is_the_legacy_stream(void **state)
 {
-	struct bi_stream *legacy = wrap_stream(bench.context, 1);
+	struct bi_stream *legacy = wrap_stream(fixture.context, 1);
 
 	(void)state;
 	import_pending(legacy, BI_CAI_STREAM_GIVEN, legacy, NULL);
@@ -137,7 +132,7 @@ static void row_23_none_and_no_key_are_idle(void **state)
 		MORE(ordered(), before, 0);
 		assert_cai_stream(view, NULL);
 		fill(view, 2, NULL);
-		assert_cai_stream(view, home_of(bench.context));
+		assert_cai_stream(view, home_of(fixture.context));
 		finish_all();
 		assert_int_equal(value_of(made), 2);
 		bi_view_release(view);
@@ -155,15 +150,15 @@ static void row_23_the_producing_object_is_released(void **state)
 	struct gate *gate = close_gate(producer);
 
 	(void)state;
-	view = import_into(bench.context, describe(made, BI_CAI_STREAM_GIVEN, producer),
+	view = import_into(fixture.context, describe(made, BI_CAI_STREAM_GIVEN, producer),
 			   (struct import){ .released = &released });
 	fill(view, 2, NULL);
 	bi_view_release(view);
 	assert_int_equal(released, 1);
 	assert_ordered(producer, made);
 	open_and_finish(gate);
-	gate = close_gate(home_of(bench.context));
-	view = import_into(bench.context, describe(made, BI_CAI_STREAM_NONE, NULL),
+	gate = close_gate(home_of(fixture.context));
+	view = import_into(fixture.context, describe(made, BI_CAI_STREAM_NONE, NULL),
 			   (struct import){ .released = &released });
 	fill(view, 3, NULL);
 	bi_view_release(view);
@@ -180,14 +175,14 @@ static void row_23_the_producing_object_is_released(void **state)
 
 static void row_24_two_is_the_calling_threads(void **state)
 {
-	struct bi_stream *own = wrap_stream(bench.context, 2);
+	struct bi_stream *own = wrap_stream(fixture.context, 2);
 	struct bi_view *made = wrap(PLACE_DEVICE, 1, nobody), *view;
 	struct gate *gate = close_gate_on_write(own, made, 7);
 
 	(void)state;
 	view = import_named(made, BI_CAI_STREAM_GIVEN, own);
-	assert_cai_stream(view, home_of(bench.context));
-	assert_ordered(home_of(bench.context), made);
+	assert_cai_stream(view, home_of(fixture.context));
+	assert_ordered(home_of(fixture.context), made);
 	fill(view, 8, NULL);
 	settle();
 	assert_int_equal(value_of(made), 1);
@@ -204,7 +199,7 @@ static void row_24_two_is_the_calling_threads(void **state)
 static void row_25_pending_memory_names_its_home(void **state)
 {
 	struct bi_view *view = wrap(PLACE_DEVICE, 1, nobody), *to = wrap(PLACE_DEVICE, 2, nobody);
-	struct gate *gate = close_gate(home_of(bench.context));
+	struct gate *gate = close_gate(home_of(fixture.context));
 	struct bi_stream *given;
 	struct bi_cai cai;
 
@@ -214,8 +209,8 @@ static void row_25_pending_memory_names_its_home(void **state)
 	OK(bi_cai_export(view, 3, 0, &cai, &error));
 	assert_int_equal(cai.stream_kind, BI_CAI_STREAM_GIVEN);
 	assert_true(cai.stream != 0);
-	assert_int_equal(cai.stream, bi_stream_handle(home_of(bench.context)));
-	given = wrap_stream(bench.context, (uintptr_t)cai.stream);
+	assert_int_equal(cai.stream, bi_stream_handle(home_of(fixture.context)));
+	given = wrap_stream(fixture.context, (uintptr_t)cai.stream);
 	assert_ordered(given, view);
 	raw_copy(given, to, view);
 	settle();
@@ -230,7 +225,7 @@ static void row_25_pending_memory_names_its_home(void **state)
 static void export_waits(int version, unsigned flags, int stream_kind)
 {
 	struct bi_view *view = wrap(PLACE_DEVICE, 1, nobody);
-	struct gate *gate = close_gate(home_of(bench.context));
+	struct gate *gate = close_gate(home_of(fixture.context));
 	struct bi_cai cai;
 	uint64_t before;
 
@@ -265,7 +260,7 @@ static void row_25_versions_without_the_key_wait(void **state)
 static void row_25_unordered_exports_do_not_wait(void **state)
 {
 	struct bi_view *view = wrap(PLACE_DEVICE, 1, nobody);
-	struct gate *gate = close_gate(home_of(bench.context));
+	struct gate *gate = close_gate(home_of(fixture.context));
 	struct bi_cai cai;
 
 	(void)state;
@@ -317,7 +312,7 @@ static void use_unordered(struct bi_context *context, unsigned flags)
 static void row_26_unordered_import(void **state)
 {
 	(void)state;
-	use_unordered(bench.context, BI_CAI_UNORDERED);
+	use_unordered(fixture.context, BI_CAI_UNORDERED);
 }
 
 static void row_26_the_environment_opts_out(void **state)
@@ -326,7 +321,7 @@ static void row_26_the_environment_opts_out(void **state)
 
 	(void)state;
 	assert_int_equal(setenv("BI_CAI_SYNC", "0", 1), 0);
-	context = open_context(bench.spec, (struct bi_options)BI_OPTIONS_INIT);
+	context = open_context(fixture.spec, (struct bi_options)BI_OPTIONS_INIT);
 	assert_int_equal(unsetenv("BI_CAI_SYNC"), 0);
 	use_unordered(context, 0);
 }
@@ -341,7 +336,7 @@ static void row_26_the_environment_opts_exports_out(void **state)
 
 	(void)state;
 	assert_int_equal(setenv("BI_CAI_SYNC", "0", 1), 0);
-	context = open_context(bench.spec, (struct bi_options)BI_OPTIONS_INIT);
+	context = open_context(fixture.spec, (struct bi_options)BI_OPTIONS_INIT);
 	assert_int_equal(unsetenv("BI_CAI_SYNC"), 0);
 	view = wrap_in(context, PLACE_DEVICE, 1, nobody);
 	gate = close_gate(home_of(context));
@@ -373,5 +368,5 @@ int cai_rows(void)
 		ROW(row_26_the_environment_opts_exports_out, NEED_CUDA | NEED_GATE),
 	};
 
-	return run_rows("CUDA Array Interface", rows, COUNT(rows));
+	return run_rows("CUDA Array Interface", rows, ARRAY_LENGTH(rows));
 }

@@ -1,7 +1,7 @@
 /* Row 27: streams that are captured into a CUDA graph. */
 #include <pthread.h>
 
-#include "bench_cuda.h"
+#include "raw_cuda.h"
 #include "uses.h"
 #include "support/use.h"
 
@@ -14,7 +14,7 @@ static void begin_capture(const struct bi_stream *stream, unsigned mode)
 {
 	cuda_enter(bi_stream_context(stream));
 	DID(StreamBeginCapture(cuda_stream_of(stream), mode));
-	bench.is_capturing = 1;
+	setting.is_capturing = 1;
 	cuda_leave();
 }
 
@@ -25,7 +25,7 @@ static bi__cu_graph end_capture(const struct bi_stream *stream)
 
 	cuda_enter(bi_stream_context(stream));
 	DID(StreamEndCapture(cuda_stream_of(stream), &graph));
-	bench.is_capturing = 0;
+	setting.is_capturing = 0;
 	cuda_leave();
 	assert_non_null(graph);
 	return graph;
@@ -98,7 +98,7 @@ static void capture_and_launch(unsigned mode)
 	copy(to, from, NULL);
 	fill(filled, 9, NULL);
 	copy(to_part, from_part, NULL);
-	exec = instantiate(bench.context, end_capture(home));
+	exec = instantiate(fixture.context, end_capture(home));
 	finish_all();
 	assert_int_equal(value_of(to), 2);
 	for (int round = 0; round < 3; round++) {
@@ -122,7 +122,7 @@ static void capture_and_launch(unsigned mode)
 static void row_27_each_launch_does_what_was_captured(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < COUNT(modes); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(modes); i++)
 		capture_and_launch(modes[i]);
 }
 
@@ -146,7 +146,7 @@ static void row_27_streams_of_one_capture(void **state)
 	copy(from, to, homes[1]);
 	follow(homes[0], homes[1]);
 	follow(homes[0], stream);
-	exec = instantiate(bench.context, end_capture(homes[0]));
+	exec = instantiate(fixture.context, end_capture(homes[0]));
 	for (int round = 0; round < 2; round++) {
 		launch(exec, homes[0]);
 		finish_all();
@@ -241,14 +241,14 @@ static void row_27_host_memory(void **state)
 	begin_capture(home, BI__CU_CAPTURE_MODE_THREAD_LOCAL);
 	before = enqueued();
 	REFUSED(BI_ECAPTURE, bi_copy(part, host_part, NULL, &error));
-	if (!bench.is_pinned) {
+	if (!setting.is_pinned) {
 		REFUSED(BI_ECAPTURE, bi_copy(view, host, NULL, &error));
 		REFUSED(BI_ECAPTURE, bi_copy(host, view, NULL, &error));
 		MORE(enqueued(), before, 0);
 		end_and_drop(home);
 	} else {
 		copy(view, host, NULL);
-		exec = instantiate(bench.context, end_capture(home));
+		exec = instantiate(fixture.context, end_capture(home));
 		launch(exec, home);
 		finish_all();
 		assert_int_equal(value_of(view), 7);
@@ -266,14 +266,14 @@ static void row_27_host_memory(void **state)
 /* What the library does while somebody else captures, on this thread or another. */
 static void *use_library(void *unused)
 {
-	struct bi_view *own = allocate(), *pinned = allocate_in(bench.context, BI_MEMORY_PINNED);
-	struct bi_view *host = allocate_in(bench.context, BI_MEMORY_HOST);
+	struct bi_view *own = allocate(), *pinned = allocate_in(fixture.context, BI_MEMORY_PINNED);
+	struct bi_view *host = allocate_in(fixture.context, BI_MEMORY_HOST);
 	struct bi_stream *stream;
 	struct bi_event *event;
 	int done;
 
 	(void)unused;
-	OK(bi_stream_create(bench.context, 0, &stream, &error));
+	OK(bi_stream_create(fixture.context, 0, &stream, &error));
 	fill(host, 3, NULL);
 	fill(own, 4, stream);
 	copy(own, host, NULL);
@@ -285,7 +285,7 @@ static void *use_library(void *unused)
 	bi_view_release(own);
 	bi_view_release(pinned);
 	bi_view_release(host);
-	OK(bi_context_trim(bench.context, 0, &error));
+	OK(bi_context_trim(fixture.context, 0, &error));
 	return NULL;
 }
 
@@ -304,7 +304,7 @@ static void disturb(unsigned mode, int on_another_thread)
 	} else {
 		use_library(NULL);
 	}
-	exec = instantiate(bench.context, end_capture(theirs));
+	exec = instantiate(fixture.context, end_capture(theirs));
 	launch(exec, theirs);
 	finish_all();
 	trim_all();
@@ -317,7 +317,7 @@ static void disturb(unsigned mode, int on_another_thread)
 static void row_27_a_capture_elsewhere_is_not_disturbed(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < COUNT(modes); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(modes); i++)
 		for (int on_another_thread = 0; on_another_thread < 2; on_another_thread++)
 			disturb(modes[i], on_another_thread);
 }
@@ -328,7 +328,7 @@ static void row_27_a_capture_elsewhere_is_not_disturbed(void **state)
 /* Not pooled, not freed: a graph may be launched for as long as the context is open. */
 static void row_27_own_memory_of_a_graph_lives_until_the_context_closes(void **state)
 {
-	struct bi_context *context = open_context(bench.spec, (struct bi_options)BI_OPTIONS_INIT);
+	struct bi_context *context = open_context(fixture.spec, (struct bi_options)BI_OPTIONS_INIT);
 	struct bi_stream *home = home_of(context);
 	struct bi_view *own = allocate_in(context, BI_MEMORY_DEVICE);
 	struct bi_view *to = wrap_in(context, PLACE_DEVICE, 2, (struct producer){ .stream = home });
@@ -360,7 +360,7 @@ static void row_27_own_memory_of_a_graph_lives_until_the_context_closes(void **s
 
 static void row_27_a_release_is_put_off(void **state)
 {
-	struct bi_stream *home = home_of(bench.context);
+	struct bi_stream *home = home_of(fixture.context);
 	atomic_int released = 0;
 	struct bi_view *view = wrap(PLACE_DEVICE, 1, (struct producer){ .released = &released });
 	struct bi_view *own = allocate(), *other = wrap(PLACE_DEVICE, 1, nobody);
@@ -380,7 +380,7 @@ static void row_27_a_release_is_put_off(void **state)
 	finish_all();
 	trim_all();
 	assert_int_equal(released, 1);
-	assert_int_equal(reported(bench.context, "retired"), 0);
+	assert_int_equal(reported(fixture.context, "retired"), 0);
 	bi_view_release(other);
 }
 
@@ -428,20 +428,20 @@ static void row_21_unmap_in_a_capture_is_refused(void **state)
 /* Memory that graphs keep does not stand in the way of other memory that is let go. */
 static void row_27_what_graphs_keep_is_not_in_the_way(void **state)
 {
-	struct bi_context *context = open_context(bench.spec, (struct bi_options)BI_OPTIONS_INIT);
+	struct bi_context *context = open_context(fixture.spec, (struct bi_options)BI_OPTIONS_INIT);
 	struct bi_stream *home = home_of(context), *stream;
 	atomic_int released = 0;
 	struct bi_view *kept[6], *view;
 
 	(void)state;
 	OK(bi_stream_create(context, BI_STREAM_IN_ORDER, &stream, &error));
-	for (size_t i = 0; i < COUNT(kept); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(kept); i++)
 		kept[i] = allocate_in(context, BI_MEMORY_DEVICE);
 	begin_capture(home, BI__CU_CAPTURE_MODE_RELAXED);
-	for (size_t i = 0; i < COUNT(kept); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(kept); i++)
 		fill(kept[i], 1, NULL);
 	end_and_drop(home);
-	for (size_t i = 0; i < COUNT(kept); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(kept); i++)
 		bi_view_release(kept[i]);
 	view = wrap_in(context, PLACE_DEVICE, 1, (struct producer){ .released = &released });
 	fill(view, 2, stream);
@@ -456,13 +456,13 @@ static void row_27_what_graphs_keep_is_not_in_the_way(void **state)
 	assert_int_equal(released, 1);
 	bi_stream_release(stream);
 	/* Those, and the last one from the pool. */
-	close_context(context, allocates_in_order() ? 0 : COUNT(kept) + 1);
+	close_context(context, allocates_in_order() ? 0 : ARRAY_LENGTH(kept) + 1);
 }
 
 /* Neither stream is brought into the other's capture, and the producer gets his memory back when it has ended. */
 static void rehomed_in_a_capture(int of_home)
 {
-	struct bi_stream *producer = new_producer(BI_STREAM_IN_ORDER), *home = home_of(bench.context);
+	struct bi_stream *producer = new_producer(BI_STREAM_IN_ORDER), *home = home_of(fixture.context);
 	struct bi_stream *captured = of_home ? home : producer;
 	atomic_int released = 0;
 	struct bi_view *view = wrap(PLACE_DEVICE, 1, (struct producer){ .stream = producer, .released = &released });
@@ -477,7 +477,7 @@ static void rehomed_in_a_capture(int of_home)
 	end_and_drop(captured);
 	trim_all();
 	assert_int_equal(released, 1);
-	assert_int_equal(reported(bench.context, "retired"), 0);
+	assert_int_equal(reported(fixture.context, "retired"), 0);
 	clear_case();
 }
 
@@ -490,7 +490,7 @@ static void row_35_a_release_in_a_capture_is_put_off(void **state)
 
 static void row_35_rehome_in_a_capture(void **state)
 {
-	struct bi_stream *producer = new_producer(BI_STREAM_IN_ORDER), *home = home_of(bench.context);
+	struct bi_stream *producer = new_producer(BI_STREAM_IN_ORDER), *home = home_of(fixture.context);
 	struct bi_view *view = wrap(PLACE_DEVICE, 1, (struct producer){ .stream = producer });
 
 	(void)state;
@@ -523,5 +523,5 @@ int capture_rows(void)
 		ROW(row_35_rehome_in_a_capture, NEED_CUDA),
 	};
 
-	return run_rows("graph capture", rows, COUNT(rows));
+	return run_rows("graph capture", rows, ARRAY_LENGTH(rows));
 }

@@ -23,7 +23,7 @@ static void for_each_way(void (*run)(const struct way *way))
 		{ PLACE_DEVICE, PLACE_HOST },
 	};
 
-	for (size_t side = 0; side < COUNT(sides); side++)
+	for (size_t side = 0; side < ARRAY_LENGTH(sides); side++)
 		for (unsigned home = 0; home < stream_kinds(); home++)
 			for (int stream = -1; stream < (int)stream_kinds(); stream++) {
 				const struct way way = { sides[side][0], sides[side][1], home, stream };
@@ -150,7 +150,7 @@ static void row_07_runs_on_the_home_of_the_destination(void **state)
 		struct bi_stream *producer = new_producer(BI_STREAM_IN_ORDER);
 		struct bi_view *from = wrap(PLACE_DEVICE, 7, (struct producer){ .stream = producer });
 		struct bi_view *to = wrap(download ? PLACE_HOST : PLACE_DEVICE, 1, nobody);
-		struct gate *gate = close_gate(download ? producer : home_of(bench.context));
+		struct gate *gate = close_gate(download ? producer : home_of(fixture.context));
 
 		copy_to_end(to, from, &(const struct way){ .stream = -1 }, gate);
 	}
@@ -167,7 +167,7 @@ static void copy_strided(enum place from_place, int64_t step, enum place to_plac
 {
 	struct bi_view *from = wrap(from_place, 7, nobody), *to = wrap(to_place, 1, nobody);
 	struct bi_view *from_part = slice(from, 0, 100, step), *to_part = slice(to, 0, 100, 2);
-	struct gate *gate = close_gate(home_of(bench.context));
+	struct gate *gate = close_gate(home_of(fixture.context));
 	unsigned char bytes[ARRAY_BYTES];
 
 	copy(to_part, from_part, NULL);
@@ -187,7 +187,7 @@ static void row_07_strided(void **state)
 {
 	(void)state;
 	copy_strided(PLACE_DEVICE, 3, PLACE_DEVICE);
-	if (!can(bench.context, BI_CAP_NATIVE_COPY) && !bench.is_pinned)
+	if (!can(fixture.context, BI_CAP_NATIVE_COPY) && !setting.is_pinned)
 		return;
 	copy_strided(PLACE_HOST, 3, PLACE_DEVICE);
 	copy_strided(PLACE_HOST, 2, PLACE_DEVICE);
@@ -276,5 +276,5 @@ int copies_rows(void)
 		ROW(row_07_overlap_does_not_wait, NEED_GATE),
 	};
 
-	return run_rows("copies", rows, COUNT(rows));
+	return run_rows("copies", rows, ARRAY_LENGTH(rows));
 }

@@ -26,8 +26,8 @@ static void row_17_two_contexts(void **state)
 
 	(void)state;
 	expect_waits("cross", 2);
-	copy_across(second, bench.context);
-	copy_across(bench.context, second);
+	copy_across(second, fixture.context);
+	copy_across(fixture.context, second);
 }
 
 static void row_17_two_contexts_strided(void **state)
@@ -39,7 +39,7 @@ static void row_17_two_contexts_strided(void **state)
 
 	(void)state;
 	expect_waits("cross", 1);
-	expect_piece(bench.context, second);
+	expect_piece(fixture.context, second);
 	copy(to_part, from_part, NULL);
 	finish_all();
 	peek(to, bytes);
@@ -56,12 +56,12 @@ static void row_17_waits_for_the_source(void **state)
 {
 	struct bi_context *second = open_second();
 	struct bi_view *from = wrap(PLACE_DEVICE, 1, nobody), *to = wrap_in(second, PLACE_DEVICE, 2, nobody);
-	struct gate *gate = close_gate(home_of(bench.context));
+	struct gate *gate = close_gate(home_of(fixture.context));
 
 	(void)state;
 	fill(from, 7, NULL);
 	expect_waits("cross", 1);
-	expect_piece(bench.context, second);
+	expect_piece(fixture.context, second);
 	open_gate_soon(gate);
 	copy(to, from, NULL);
 	assert_true(is_open(gate));
@@ -80,7 +80,7 @@ static void row_17_does_not_wait_for_the_destination(void **state)
 
 	(void)state;
 	expect_waits("cross", 1);
-	expect_piece(bench.context, second);
+	expect_piece(fixture.context, second);
 	copy(to, from, NULL);
 	settle();
 	assert_int_equal(value_of(to), 1);
@@ -112,7 +112,7 @@ static void row_17_device_and_host(void **state)
 static void row_17_the_host_waits_for_the_device(void **state)
 {
 	struct bi_view *host = wrap(PLACE_HOST, 7, nobody), *to = wrap(PLACE_DEVICE, 1, nobody);
-	struct gate *gate = close_gate(home_of(bench.context));
+	struct gate *gate = close_gate(home_of(fixture.context));
 
 	(void)state;
 	copy(to, host, NULL);
@@ -131,12 +131,12 @@ static void row_17_strided_download(void **state)
 {
 	struct bi_view *from = wrap(PLACE_DEVICE, 7, nobody), *host = wrap(PLACE_HOST, 1, nobody);
 	struct bi_view *part = slice(from, 0, 100, 1), *host_part = slice(host, 0, 100, 2);
-	unsigned waits = can(bench.context, BI_CAP_NATIVE_COPY) || bench.is_pinned ? 0 : 1;
+	unsigned waits = can(fixture.context, BI_CAP_NATIVE_COPY) || setting.is_pinned ? 0 : 1;
 
 	(void)state;
 	expect_waits("cross", waits);
 	if (waits)
-		expect_piece(bench.context, NULL);
+		expect_piece(fixture.context, NULL);
 	copy(host_part, part, NULL);
 	finish_all();
 	for (size_t i = 0; i < 200; i++)
@@ -169,16 +169,16 @@ static void assert_uploaded(struct bi_view *view)
 /* Does a strided upload go through pieces of pinned memory? */
 static int is_packed(void)
 {
-	return !can(bench.context, BI_CAP_NATIVE_COPY) && !bench.is_pinned;
+	return !can(fixture.context, BI_CAP_NATIVE_COPY) && !setting.is_pinned;
 }
 
 static void upload_behind_a_gate(struct bi_stream *stream)
 {
 	struct bi_view *from = wrap(PLACE_HOST, 7, nobody), *to = wrap(PLACE_DEVICE, 1, nobody);
-	struct gate *gate = close_gate(stream ? stream : home_of(bench.context));
+	struct gate *gate = close_gate(stream ? stream : home_of(fixture.context));
 
 	if (is_packed())
-		expect_piece(bench.context, NULL);
+		expect_piece(fixture.context, NULL);
 	upload_strided(to, from, stream);
 	/* The host has packed what it needed. */
 	if (is_packed())
@@ -209,7 +209,7 @@ static void row_17_pieces_are_used_again(void **state)
 
 	(void)state;
 	if (is_packed())
-		expect_piece(bench.context, NULL);
+		expect_piece(fixture.context, NULL);
 	for (int i = 0; i < 10; i++) {
 		upload_strided(to, from, i % 2 ? new_stream(BI_STREAM_IN_ORDER) : NULL);
 		finish_all();
@@ -229,7 +229,7 @@ static void row_17_pieces_behind_what_is_pending(void **state)
 	struct bi_view *from = wrap(PLACE_HOST, 7, nobody);
 	struct bi_view *to = wrap(PLACE_DEVICE, 1, (struct producer){ .stream = producer });
 	struct bi_view *from_part = slice(from, 0, 1000, 3), *part = slice(to, 0, 1000, 1);
-	struct gate *gate = close_gate(home_of(bench.context));
+	struct gate *gate = close_gate(home_of(fixture.context));
 	unsigned char bytes[ARRAY_BYTES];
 
 	(void)state;
@@ -240,7 +240,7 @@ static void row_17_pieces_behind_what_is_pending(void **state)
 		bi_view_release(pending);
 	}
 	if (is_packed())
-		expect_piece(bench.context, NULL);
+		expect_piece(fixture.context, NULL);
 	expect_waits("synchronize", 3);
 	for (int i = 0; i < 3; i++) {
 		copy(part, from_part, NULL);
@@ -262,12 +262,12 @@ static void row_17_pieces_outlive_their_context(void **state)
 {
 	struct bi_context *second = open_second();
 	struct bi_view *from = wrap_in(second, PLACE_DEVICE, 7, nobody), *to = wrap(PLACE_DEVICE, 1, nobody);
-	struct gate *gate = close_gate(home_of(bench.context));
+	struct gate *gate = close_gate(home_of(fixture.context));
 	int is_kept;
 
 	(void)state;
 	expect_waits("cross", 1);
-	expect_piece(bench.context, second);
+	expect_piece(fixture.context, second);
 	copy(to, from, NULL);
 	bi_view_release(from);
 	is_kept = is_cuda(second);
@@ -316,5 +316,5 @@ int cross_rows(void)
 		ROW(row_17_host_memory_between_two_contexts, NEED_CROSS),
 	};
 
-	return run_rows("two contexts", rows, COUNT(rows));
+	return run_rows("two contexts", rows, ARRAY_LENGTH(rows));
 }

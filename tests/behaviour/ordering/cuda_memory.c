@@ -1,7 +1,7 @@
 /* Rows 28 and 29: memory that is allocated in the order of a stream, and pageable host memory. */
 #include <stdlib.h>
 
-#include "bench_cuda.h"
+#include "raw_cuda.h"
 #include "uses.h"
 
 static const struct producer nobody;
@@ -25,12 +25,12 @@ static int has_ended(struct bi_stream *stream)
 static void row_28_own_memory_is_pending_from_the_start(void **state)
 {
 	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
-	struct gate *gate = close_gate(home_of(bench.context));
+	struct gate *gate = close_gate(home_of(fixture.context));
 	struct bi_view *view = allocate();
 	int in_order = allocates_in_order();
 
 	(void)state;
-	assert_exported_stream(view, in_order ? home_of(bench.context) : NULL);
+	assert_exported_stream(view, in_order ? home_of(fixture.context) : NULL);
 	fill(view, 7, stream);
 	assert_ordered(stream, view);
 	assert_int_equal(has_ended(stream), !in_order);
@@ -60,9 +60,9 @@ static void let_go(int is_shown)
 		assert_true(handle_of(view) != 0);
 	fill(view, 7, stream);
 	bi_view_release(view);
-	assert_int_equal(reported(bench.context, "retired"), is_shown && !allocates_in_order());
+	assert_int_equal(reported(fixture.context, "retired"), is_shown && !allocates_in_order());
 	trim_all();
-	assert_int_equal(reported(bench.context, "retired"), !allocates_in_order());
+	assert_int_equal(reported(fixture.context, "retired"), !allocates_in_order());
 	settle();
 	assert_false(is_open(gate));
 	open_and_finish(gate);
@@ -81,7 +81,7 @@ static void row_28_own_memory_is_freed_behind_its_last_use(void **state)
 static void row_28_pinned_memory_is_freed_when_its_work_is_done(void **state)
 {
 	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
-	struct bi_view *pinned = allocate_in(bench.context, BI_MEMORY_PINNED), *to = wrap(PLACE_DEVICE, 1, nobody);
+	struct bi_view *pinned = allocate_in(fixture.context, BI_MEMORY_PINNED), *to = wrap(PLACE_DEVICE, 1, nobody);
 	struct gate *gate = close_gate(stream);
 	int64_t memory = live_memory();
 
@@ -91,7 +91,7 @@ static void row_28_pinned_memory_is_freed_when_its_work_is_done(void **state)
 	bi_view_release(pinned);
 	trim_all();
 	assert_int_equal(live_memory(), memory);
-	assert_int_equal(reported(bench.context, "retired"), 1);
+	assert_int_equal(reported(fixture.context, "retired"), 1);
 	open_and_finish(gate);
 	assert_int_equal(value_of(to), 7);
 	wait_for_memory(is_counted() ? memory - 1 : memory);
@@ -101,17 +101,17 @@ static void row_28_pinned_memory_is_freed_when_its_work_is_done(void **state)
 /* The order of streams says nothing to the CPU: what a device still reads is not lent again. */
 static void row_28_pinned_memory_is_not_lent_while_it_is_read(void **state)
 {
-	struct bi_view *pinned = allocate_in(bench.context, BI_MEMORY_PINNED), *to = wrap(PLACE_DEVICE, 1, nobody);
+	struct bi_view *pinned = allocate_in(fixture.context, BI_MEMORY_PINNED), *to = wrap(PLACE_DEVICE, 1, nobody);
 	struct bi_view *next;
 	struct gate *gate;
 
 	(void)state;
 	fill(pinned, 7, NULL);
 	finish_all();
-	gate = close_gate(home_of(bench.context));
+	gate = close_gate(home_of(fixture.context));
 	copy(to, pinned, NULL);
 	bi_view_release(pinned);
-	next = allocate_in(bench.context, BI_MEMORY_PINNED);
+	next = allocate_in(fixture.context, BI_MEMORY_PINNED);
 	memset(bi_view_host_pointer(next), 9, ARRAY_BYTES);
 	assert_false(is_open(gate));
 	open_and_finish(gate);
@@ -123,7 +123,7 @@ static void row_28_pinned_memory_is_not_lent_while_it_is_read(void **state)
 /* The driver may make whoever frees memory wait for all work of the context, whatever it works on. */
 static void free_beside_other_work(enum bi_memory_kind kind)
 {
-	struct bi_view *view = allocate_in(bench.context, kind), *other = wrap(PLACE_DEVICE, 1, nobody);
+	struct bi_view *view = allocate_in(fixture.context, kind), *other = wrap(PLACE_DEVICE, 1, nobody);
 	struct gate *gate;
 
 	fill(view, 7, NULL);
@@ -171,9 +171,9 @@ static struct bi_view *many_bytes(struct bi_context *context, void *host)
 static void row_29_many_pageable_bytes_do_not_wait(void **state)
 {
 	unsigned char *bytes = malloc(MANY_BYTES), *result = calloc(1, MANY_BYTES);
-	struct bi_view *from = many_bytes(bench.context, bytes), *to = many_bytes(bench.context, result);
-	struct bi_view *view = many_bytes(bench.context, NULL);
-	struct gate *gate = close_gate(home_of(bench.context));
+	struct bi_view *from = many_bytes(fixture.context, bytes), *to = many_bytes(fixture.context, result);
+	struct bi_view *view = many_bytes(fixture.context, NULL);
+	struct gate *gate = close_gate(home_of(fixture.context));
 
 	(void)state;
 	memset(bytes, 1, MANY_BYTES);
@@ -229,5 +229,5 @@ int cuda_memory_rows(void)
 		ROW(row_29_streams_do_not_stop_each_other, NEED_CUDA | NEED_GATE),
 	};
 
-	return run_rows("CUDA's memory", rows, COUNT(rows));
+	return run_rows("CUDA's memory", rows, ARRAY_LENGTH(rows));
 }

@@ -1,19 +1,19 @@
 /* Rows 22 and 24: the streams that CUDA has by itself. */
 #include <pthread.h>
 
-#include "bench_cuda.h"
+#include "raw_cuda.h"
 #include "uses.h"
 
 static const struct producer nobody;
 
 static struct bi_stream *legacy_stream(void)
 {
-	return wrap_stream(bench.context, 1);
+	return wrap_stream(fixture.context, 1);
 }
 
 static struct bi_stream *per_thread_stream(void)
 {
-	return wrap_stream(bench.context, 2);
+	return wrap_stream(fixture.context, 2);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- row 22
@@ -27,7 +27,7 @@ static void row_22_the_context_stream_waits_for_the_legacy_stream(void **state)
 	struct gate *gate = close_gate_on_write(legacy, view, 7);
 
 	(void)state;
-	assert_ordered(home_of(bench.context), view);
+	assert_ordered(home_of(fixture.context), view);
 	copy(to, view, NULL);
 	settle();
 	assert_int_equal(value_of(to), 2);
@@ -41,7 +41,7 @@ static void row_22_the_legacy_stream_waits_for_the_context_stream(void **state)
 {
 	struct bi_stream *legacy = legacy_stream();
 	struct bi_view *view = wrap(PLACE_DEVICE, 1, nobody), *to = wrap(PLACE_DEVICE, 2, nobody);
-	struct gate *gate = close_gate(home_of(bench.context));
+	struct gate *gate = close_gate(home_of(fixture.context));
 
 	(void)state;
 	fill(view, 7, NULL);
@@ -85,10 +85,10 @@ static void row_24_home_is_the_context_stream(void **state)
 	struct gate *gate = close_gate_on_write(own, made, 7);
 
 	(void)state;
-	assert_unordered(home_of(bench.context), made);
+	assert_unordered(home_of(fixture.context), made);
 	view = wrap_again(made, (struct producer){ .stream = own });
-	assert_ordered(home_of(bench.context), made);
-	assert_exported_stream(view, home_of(bench.context));
+	assert_ordered(home_of(fixture.context), made);
+	assert_exported_stream(view, home_of(fixture.context));
 	copy(to, view, NULL);
 	settle();
 	assert_int_equal(value_of(to), 2);
@@ -104,7 +104,7 @@ static void row_24_each_call_orders_it(void **state)
 {
 	struct bi_stream *own = per_thread_stream();
 	struct bi_view *view = wrap(PLACE_DEVICE, 1, nobody);
-	struct gate *gate = close_gate(home_of(bench.context));
+	struct gate *gate = close_gate(home_of(fixture.context));
 	uint64_t before;
 
 	(void)state;
@@ -113,14 +113,14 @@ static void row_24_each_call_orders_it(void **state)
 		before = waits();
 		fill(view, 3 + i, own);
 		MORE(waits(), before, 2);
-		assert_ordered(home_of(bench.context), view);
+		assert_ordered(home_of(fixture.context), view);
 	}
 	acquire(view, own);
 	assert_ordered(own, view);
 	raw_write(own, view, 5);
-	assert_unordered(home_of(bench.context), view);
+	assert_unordered(home_of(fixture.context), view);
 	hand_back(view, own);
-	assert_ordered(home_of(bench.context), view);
+	assert_ordered(home_of(fixture.context), view);
 	settle();
 	assert_int_equal(value_of(view), 1);
 	open_and_finish(gate);
@@ -137,7 +137,7 @@ struct elsewhere {
 
 static int home_is_ordered(struct bi_view *view)
 {
-	uintptr_t home = bi_stream_handle(home_of(bench.context));
+	uintptr_t home = bi_stream_handle(home_of(fixture.context));
 
 	return cuda_sim() ? cuda_sim()->ordered(home, cuda_pointer_of(view), ARRAY_BYTES, 1) : -1;
 }
@@ -165,7 +165,7 @@ static void row_24_another_thread_has_another_stream(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, work_elsewhere, &there), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_true(there.is_ordered != 0);
-	assert_unordered(home_of(bench.context), mine);
+	assert_unordered(home_of(fixture.context), mine);
 	copy(to, there.view, NULL);
 	settle();
 	assert_int_equal(value_of(to), 7);
@@ -193,5 +193,5 @@ int cuda_streams_rows(void)
 		ROW(row_24_another_thread_has_another_stream, NEED_CUDA | NEED_GATE),
 	};
 
-	return run_rows("CUDA's streams", rows, COUNT(rows));
+	return run_rows("CUDA's streams", rows, ARRAY_LENGTH(rows));
 }

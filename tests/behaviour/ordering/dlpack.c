@@ -53,7 +53,7 @@ static struct bi_view *take(struct bi_dl_managed_versioned *tensor, unsigned fla
 
 	options.flags = flags | BI_DLPACK_TRUSTED;
 	options.producer_stream = producer_stream;
-	OK(bi_dlpack_import(bench.context, tensor, &options, &view, &error));
+	OK(bi_dlpack_import(fixture.context, tensor, &options, &view, &error));
 	return view;
 }
 
@@ -79,7 +79,7 @@ static void row_32_an_export_enqueues_nothing(void **state)
 	OK(bi_dlpack_export(view, 0, &tensor, &error));
 	MORE(all_calls(), before, 0);
 	tensor->deleter(tensor);
-	assert_exported_stream(view, home_of(bench.context));
+	assert_exported_stream(view, home_of(fixture.context));
 	finish_all();
 	bi_view_release(view);
 }
@@ -87,9 +87,9 @@ static void row_32_an_export_enqueues_nothing(void **state)
 /* Whoever exports for a stream has it wait first. */
 static void row_32_a_consumer_stream_acquires(void **state)
 {
-	struct bi_stream *consumer = new_producer_in(bench.context, BI_STREAM_IN_ORDER);
+	struct bi_stream *consumer = new_producer_in(fixture.context, BI_STREAM_IN_ORDER);
 	struct bi_view *view = wrap(PLACE_DEVICE, 1, nobody), *to = wrap(PLACE_DEVICE, 2, nobody);
-	struct gate *gate = close_gate(home_of(bench.context));
+	struct gate *gate = close_gate(home_of(fixture.context));
 	struct bi_dl_managed_versioned *tensor;
 
 	(void)state;
@@ -116,9 +116,9 @@ static void see_producer(struct bi_stream *worker)
 	struct bi_view *made = wrap(PLACE_DEVICE, 1, nobody), *to = wrap(PLACE_DEVICE, 2, nobody), *view;
 	struct gate *gate = close_gate_on_write(producer, made, 7);
 
-	OK(bi_stream_join(home_of(bench.context), &producer, 1, &error));
+	OK(bi_stream_join(home_of(fixture.context), &producer, 1, &error));
 	view = import(made, NULL);
-	assert_exported_stream(view, home_of(bench.context));
+	assert_exported_stream(view, home_of(fixture.context));
 	copy(to, view, worker);
 	settle();
 	assert_int_equal(value_of(to), 2);
@@ -142,7 +142,7 @@ static void row_33_the_context_stream_is_home_and_pending(void **state)
 static void retire(int is_used)
 {
 	struct bi_view *made = wrap(PLACE_DEVICE, 1, nobody), *view;
-	struct gate *gate = close_gate(home_of(bench.context));
+	struct gate *gate = close_gate(home_of(fixture.context));
 	atomic_int released = 0;
 
 	view = import(made, &released);
@@ -152,7 +152,7 @@ static void retire(int is_used)
 	trim_all();
 	settle();
 	assert_int_equal(released, 0);
-	assert_int_equal(reported(bench.context, "retired"), 1);
+	assert_int_equal(reported(fixture.context, "retired"), 1);
 	open_and_finish(gate);
 	trim_all();
 	assert_int_equal(released, 1);
@@ -241,7 +241,7 @@ static void row_34_unordered_memory_has_no_order(void **state)
 /* An export that comes back is the same memory, and what somebody did with it on a stream comes before its home. */
 static void row_34_own_exports_are_handed_back(void **state)
 {
-	struct bi_stream *producer = new_producer_in(bench.context, BI_STREAM_IN_ORDER);
+	struct bi_stream *producer = new_producer_in(fixture.context, BI_STREAM_IN_ORDER);
 	struct bi_view *view = wrap(PLACE_DEVICE, 1, nobody), *to = wrap(PLACE_DEVICE, 2, nobody), *again;
 	struct bi_dl_managed_versioned *tensor;
 	struct gate *gate;
@@ -264,16 +264,11 @@ static void row_34_own_exports_are_handed_back(void **state)
 /* ------------------------------------------------------------------------------------------------------------- row 35
  */
 
-static void count_release(void *count)
-{
-	atomic_fetch_add((atomic_int *)count, 1);
-}
-
 static void rehome(struct bi_view *view)
 {
 	OK(bi_view_rehome(view, &error));
-	if (!bench.is_capturing)
-		assert_ordered(home_of(bench.context), view);
+	if (!setting.is_capturing)
+		assert_ordered(home_of(fixture.context), view);
 }
 
 /* A consumer who is told of the context stream alone. */
@@ -283,10 +278,10 @@ static void consume(unsigned kind)
 	struct bi_view *view = wrap_gated(PLACE_DEVICE, 7, new_producer(kind), &gate),
 		       *to = wrap(PLACE_DEVICE, 2, nobody);
 
-	assert_unordered(home_of(bench.context), view);
+	assert_unordered(home_of(fixture.context), view);
 	rehome(view);
-	assert_exported_stream(view, home_of(bench.context));
-	raw_copy(home_of(bench.context), to, view);
+	assert_exported_stream(view, home_of(fixture.context));
+	raw_copy(home_of(fixture.context), to, view);
 	settle();
 	assert_int_equal(value_of(to), 2);
 	open_and_finish(gate);
@@ -308,13 +303,13 @@ static void row_35_the_first_use_is_waited_for(void **state)
 	struct bi_stream *producer = new_producer(BI_STREAM_IN_ORDER), *home = new_producer(BI_STREAM_IN_ORDER);
 	struct bi_view *made = wrap(PLACE_DEVICE, 1, nobody), *to = wrap(PLACE_DEVICE, 2, nobody), *view;
 	struct gate *gate;
-	struct bi_event *event = gated_event(bench.other, producer, made, 7, &gate);
+	struct bi_event *event = gated_event(setting.other, producer, made, 7, &gate);
 
 	(void)state;
 	view = wrap_again(made, (struct producer){ .stream = home, .event = event });
 	bi_event_release(event);
 	rehome(view);
-	raw_copy(home_of(bench.context), to, view);
+	raw_copy(home_of(fixture.context), to, view);
 	settle();
 	assert_int_equal(value_of(to), 2);
 	open_and_finish(gate);
@@ -335,12 +330,12 @@ static void let_producer_go_on(unsigned kind)
 	struct gate *gate;
 
 	rehome(view);
-	gate = close_gate(home_of(bench.context));
+	gate = close_gate(home_of(fixture.context));
 	OK(bi_fill(view, &five, NULL, &error));
 	assert_unordered(producer, made);
 	bi_view_release(view);
 	assert_int_equal(released, 1);
-	assert_int_equal(reported(bench.context, "retired"), 0);
+	assert_int_equal(reported(fixture.context, "retired"), 0);
 	raw_write(producer, made, 9);
 	settle();
 	assert_int_equal(value_of(made), 1);
@@ -364,7 +359,7 @@ static void row_35_his_stream_lives_as_long_as_the_memory(void **state)
 	struct bi_view *view;
 
 	(void)state;
-	OK(bi_stream_wrap(bench.other, bi_stream_handle(keeper), count_release, &released, &named, &error));
+	OK(bi_stream_wrap(setting.other, bi_stream_handle(keeper), count_release, &released, &named, &error));
 	view = wrap(PLACE_DEVICE, 1, (struct producer){ .stream = named });
 	bi_stream_release(named);
 	rehome(view);
@@ -385,7 +380,7 @@ static void row_35_nothing_to_wait_for(void **state)
 	rehome(home);
 	OK(bi_view_rehome(host, &error));
 	MORE(ordered(), before, 0);
-	assert_exported_stream(home, home_of(bench.context));
+	assert_exported_stream(home, home_of(fixture.context));
 	assert_exported_stream(host, NULL);
 	finish_all();
 	bi_view_release(home);
@@ -397,16 +392,16 @@ static void row_35_what_a_consumer_does_is_pending(void **state)
 {
 	atomic_int released = 0;
 	struct bi_view *view = wrap(PLACE_DEVICE, 1, (struct producer){ .released = &released });
-	struct gate *gate = close_gate(home_of(bench.context));
+	struct gate *gate = close_gate(home_of(fixture.context));
 
 	(void)state;
 	rehome(view);
-	raw_write(home_of(bench.context), view, 7);
+	raw_write(home_of(fixture.context), view, 7);
 	bi_view_release(view);
 	trim_all();
 	settle();
 	assert_int_equal(released, 0);
-	assert_int_equal(reported(bench.context, "retired"), 1);
+	assert_int_equal(reported(fixture.context, "retired"), 1);
 	open_and_finish(gate);
 	trim_all();
 	assert_int_equal(released, 1);
@@ -425,7 +420,7 @@ static void row_21_what_was_waited_for_moves_for_nothing(void **state)
 	before = ordered();
 	rehome(view);
 	MORE(ordered(), before, 0);
-	assert_exported_stream(view, home_of(bench.context));
+	assert_exported_stream(view, home_of(fixture.context));
 	finish_all();
 	bi_view_release(view);
 }
@@ -450,5 +445,5 @@ int dlpack_rows(void)
 		ROW(row_21_what_was_waited_for_moves_for_nothing, NEED_DEVICE),
 	};
 
-	return run_rows("dlpack", rows, COUNT(rows));
+	return run_rows("dlpack", rows, ARRAY_LENGTH(rows));
 }

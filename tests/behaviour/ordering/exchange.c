@@ -27,7 +27,7 @@ static void row_11_pending_memory_names_its_home(void **state)
 
 	(void)state;
 	fill(view, 2, new_stream(BI_STREAM_IN_ORDER));
-	assert_exported_stream(view, home_of(bench.context));
+	assert_exported_stream(view, home_of(fixture.context));
 	assert_exported_stream(named, home);
 	bi_view_release(view);
 	bi_view_release(named);
@@ -36,8 +36,8 @@ static void row_11_pending_memory_names_its_home(void **state)
 /* A consumer without this library: his own queue, and the stream or the event that he is given. */
 static void consume(int with_event)
 {
-	struct gate *gate = close_gate(home_of(bench.context));
-	struct bi_stream *consumer = new_producer_in(bench.context, BI_STREAM_IN_ORDER);
+	struct gate *gate = close_gate(home_of(fixture.context));
+	struct bi_stream *consumer = new_producer_in(fixture.context, BI_STREAM_IN_ORDER);
 	struct bi_view *view = wrap(PLACE_DEVICE, 1, nobody), *to = wrap(PLACE_DEVICE, 2, nobody);
 	struct bi_exchange exchange;
 	uintptr_t event;
@@ -49,7 +49,7 @@ static void consume(int with_event)
 		assert_false(is_done(event));
 		raw_wait(consumer, event);
 	}
-	raw_copy(with_event ? consumer : home_of(bench.context), to, view);
+	raw_copy(with_event ? consumer : home_of(fixture.context), to, view);
 	settle();
 	assert_int_equal(value_of(to), 2);
 	open_and_finish(gate);
@@ -77,14 +77,14 @@ static void row_11_a_consumer_waits_for_the_event(void **state)
 /* An import makes the stream the home, and the event one for the first use. */
 static void import_pending(unsigned flags)
 {
-	struct gate *gate = close_gate(home_of(bench.context));
+	struct gate *gate = close_gate(home_of(fixture.context));
 	struct bi_view *view = wrap(PLACE_DEVICE, 1, nobody), *to = wrap(PLACE_DEVICE, 2, nobody), *imported;
 	struct bi_exchange exchange;
 
 	fill(view, 7, NULL);
 	OK(bi_view_export(view, flags, &exchange, &error));
-	OK(bi_view_import(bench.context, &exchange, 0, &imported, &error));
-	assert_exported_stream(imported, home_of(bench.context));
+	OK(bi_view_import(fixture.context, &exchange, 0, &imported, &error));
+	assert_exported_stream(imported, home_of(fixture.context));
 	copy(to, imported, new_stream(BI_STREAM_IN_ORDER));
 	settle();
 	assert_int_equal(value_of(to), 2);
@@ -109,13 +109,13 @@ static void row_11_first_use_events_are_taken_over_by_the_home(void **state)
 	struct bi_stream *producer = new_producer(BI_STREAM_IN_ORDER);
 	struct bi_view *made = wrap(PLACE_DEVICE, 1, nobody), *to = wrap(PLACE_DEVICE, 2, nobody), *view;
 	struct gate *gate;
-	struct bi_event *event = gated_event(bench.other, producer, made, 7, &gate);
+	struct bi_event *event = gated_event(setting.other, producer, made, 7, &gate);
 
 	(void)state;
 	view = wrap_again(made, (struct producer){ .event = event });
 	bi_event_release(event);
-	assert_exported_stream(view, home_of(bench.context));
-	raw_copy(home_of(bench.context), to, view);
+	assert_exported_stream(view, home_of(fixture.context));
+	raw_copy(home_of(fixture.context), to, view);
 	settle();
 	assert_int_equal(value_of(to), 2);
 	open_and_finish(gate);
@@ -143,7 +143,7 @@ static void row_11_host_memory_waits_for_its_tail(void **state)
 static void row_11_host_memory_waits_until_the_work_is_done(void **state)
 {
 	struct bi_view *from = wrap(PLACE_DEVICE, 7, nobody), *host = wrap(PLACE_HOST, 1, nobody);
-	struct gate *gate = close_gate(home_of(bench.context));
+	struct gate *gate = close_gate(home_of(fixture.context));
 
 	(void)state;
 	copy(host, from, NULL);
@@ -187,7 +187,7 @@ static void row_12_synchronizes(void **state)
 static void row_12_waits_until_the_work_is_done(void **state)
 {
 	struct bi_view *view = wrap(PLACE_DEVICE, 1, nobody);
-	struct gate *gate = close_gate(home_of(bench.context));
+	struct gate *gate = close_gate(home_of(fixture.context));
 
 	(void)state;
 	fill(view, 7, NULL);
@@ -214,5 +214,5 @@ int exchange_rows(void)
 		ROW(row_12_waits_until_the_work_is_done, NEED_GATE),
 	};
 
-	return run_rows("exchange", rows, COUNT(rows));
+	return run_rows("exchange", rows, ARRAY_LENGTH(rows));
 }

@@ -1,5 +1,5 @@
 /* Rows 18 and 19: producers and drivers that fail. */
-#include "bench_cuda.h"
+#include "raw_cuda.h"
 #include "uses.h"
 #include "support/use.h"
 
@@ -18,7 +18,7 @@ static unsigned find_last_call(const char *cuda_name, void (*rehearse)(void))
 {
 	unsigned found = 0, next;
 
-	if (!is_cuda(bench.context))
+	if (!is_cuda(fixture.context))
 		return 0;
 	for (int i = 0; i < 2; i++) {
 		rehearse();
@@ -33,7 +33,7 @@ static unsigned find_last_call(const char *cuda_name, void (*rehearse)(void))
 
 static void arm_found(const char *opencl_name, unsigned found)
 {
-	if (is_cuda(bench.context))
+	if (is_cuda(fixture.context))
 		cuda_fail_call(found, BI__CU_ERROR_OUT_OF_MEMORY);
 	else
 		arm(opencl_name, 1);
@@ -62,7 +62,7 @@ static void refuse_all(struct bi_view *view, struct bi_view *other)
 static void refuse_failed_event(struct bi_stream *home)
 {
 	atomic_int released = 0;
-	struct bi_event *event = failed_event(bench.context);
+	struct bi_event *event = failed_event(fixture.context);
 	struct bi_view *view =
 		wrap(PLACE_DEVICE, 1, (struct producer){ .stream = home, .event = event, .released = &released });
 	struct bi_view *other = wrap(PLACE_DEVICE, 2, nobody);
@@ -92,7 +92,7 @@ static void row_18_failed_event_with_a_named_stream(void **state)
 /* The other memory is pending elsewhere; nothing is enqueued for it either. */
 static void row_18_nothing_is_enqueued_for_the_other_memory(void **state)
 {
-	struct bi_event *event = failed_event(bench.context);
+	struct bi_event *event = failed_event(fixture.context);
 	struct bi_view *from = wrap(PLACE_DEVICE, 1, (struct producer){ .event = event });
 	struct bi_view *to = wrap(PLACE_DEVICE, 2, (struct producer){ .stream = new_producer(BI_STREAM_IN_ORDER) });
 	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
@@ -108,13 +108,13 @@ static void row_18_nothing_is_enqueued_for_the_other_memory(void **state)
 
 static void row_18_failed_event_and_streams(void **state)
 {
-	struct bi_event *event = failed_event(bench.context);
+	struct bi_event *event = failed_event(fixture.context);
 	uint64_t before = enqueued();
 	int done = 0;
 
 	(void)state;
 	REFUSED(BI_EPRODUCER, bi_event_query(event, &done, &error));
-	REFUSED(BI_EPRODUCER, bi_stream_wait(home_of(bench.context), event, &error));
+	REFUSED(BI_EPRODUCER, bi_stream_wait(home_of(fixture.context), event, &error));
 	MORE(enqueued(), before, 0);
 	bi_event_release(event);
 }
@@ -127,7 +127,7 @@ static void count_up(void *count)
 static void row_18_failed_event_of_host_memory(void **state)
 {
 	atomic_int released = 0;
-	struct bi_event *event = failed_event(bench.context);
+	struct bi_event *event = failed_event(fixture.context);
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
 	const struct bi_dtype byte = { 1, 1, BI_UINT8, 0 };
 	const int64_t extent = ARRAY_BYTES;
@@ -143,7 +143,7 @@ static void row_18_failed_event_of_host_memory(void **state)
 	foreign.nbytes = sizeof(bytes);
 	foreign.events = &event;
 	foreign.event_count = 1;
-	OK(bi_memory_wrap(bench.context, &foreign, &memory, &error));
+	OK(bi_memory_wrap(fixture.context, &foreign, &memory, &error));
 	OK(bi_layout_init(&layout, byte, 1, &extent, NULL, 0, &error));
 	OK(bi_view_create(memory, &layout, 0, &view, &error));
 	REFUSED(BI_EPRODUCER, bi_fill(view, "x", NULL, &error));
@@ -159,10 +159,10 @@ static void row_18_host_memory_whose_producer_fails(void **state)
 {
 	struct bi_stream *producer = new_producer(BI_STREAM_IN_ORDER), *stream = new_stream(BI_STREAM_IN_ORDER);
 	struct bi_view *made = wrap(PLACE_HOST, 1, nobody), *view, *other = wrap(PLACE_DEVICE, 2, nobody);
-	struct bi_event *failed = failed_event(bench.context);
+	struct bi_event *failed = failed_event(fixture.context);
 	struct bi_view *refused = wrap(PLACE_DEVICE, 3, (struct producer){ .event = failed });
 	struct gate *gate;
-	struct bi_event *work = gated_event(bench.other, producer, made, 7, &gate);
+	struct bi_event *work = gated_event(setting.other, producer, made, 7, &gate);
 	uint64_t before;
 
 	(void)state;
@@ -191,7 +191,7 @@ static void row_18_failed_work_on_a_named_stream(void **state)
 	struct bi_stream *producer = new_producer(BI_STREAM_IN_ORDER);
 	struct bi_view *made = wrap(PLACE_DEVICE, 1, nobody), *view, *to = wrap(PLACE_DEVICE, 2, nobody);
 	struct gate *gate;
-	struct bi_event *work = gated_event(bench.other, producer, made, 7, &gate);
+	struct bi_event *work = gated_event(setting.other, producer, made, 7, &gate);
 	int rc;
 
 	(void)state;
@@ -213,7 +213,7 @@ static void row_18_failed_work_on_a_named_stream(void **state)
 
 static void rehearse_first_use(void)
 {
-	struct bi_event *event = complete_event(bench.context);
+	struct bi_event *event = complete_event(fixture.context);
 	struct bi_view *view = wrap(PLACE_DEVICE, 1, (struct producer){ .event = event });
 
 	rehearsed.begin = cuda_calls();
@@ -229,7 +229,7 @@ static void rehearse_first_use(void)
  */
 static void row_18_event_of_a_context_that_has_failed(void **state)
 {
-	struct bi_event *event = complete_event(bench.context);
+	struct bi_event *event = complete_event(fixture.context);
 	struct bi_view *view = wrap(PLACE_DEVICE, 1, (struct producer){ .event = event });
 	const unsigned char two = 2;
 	unsigned query = find_last_call("cuEventQuery", rehearse_first_use);
@@ -272,7 +272,7 @@ static int copy_or_fill(const struct sides *sides, struct bi_view *to, struct bi
 /* The nth call of a function, or, on CUDA, of all. */
 static void arm_any(const char *function, unsigned nth)
 {
-	if (is_cuda(bench.context))
+	if (is_cuda(fixture.context))
 		cuda_fail_call(nth, BI__CU_ERROR_OUT_OF_MEMORY);
 	else
 		arm(function, nth);
@@ -281,7 +281,7 @@ static void arm_any(const char *function, unsigned nth)
 /* Some calls of CUDA the library can do without. */
 static void check_status(int rc, int failed)
 {
-	if (rc != BI_OK || !is_cuda(bench.context))
+	if (rc != BI_OK || !is_cuda(fixture.context))
 		assert_int_equal(rc, failed ? BI_ENOMEM : BI_OK);
 }
 
@@ -320,7 +320,7 @@ static int fail_once(const struct sides *sides, const char *function, unsigned n
 
 static unsigned fail_everywhere(const struct sides *sides)
 {
-	size_t count = is_cuda(bench.context) ? 1 : COUNT(opencl_functions);
+	size_t count = is_cuda(fixture.context) ? 1 : ARRAY_LENGTH(opencl_functions);
 	unsigned failed = 0;
 
 	for (size_t i = 0; i < count; i++)
@@ -346,11 +346,11 @@ static void row_19_every_call_fails_once(void **state)
 	int64_t buffers = live_memory();
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(all); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(all); i++)
 		assert_true(fail_everywhere(&all[i]) >= 5);
 	assert_true(fail_everywhere(NULL) >= 3);
 	/* On CUDA pinned memory for transfers stays, and the simulated driver tells of what is left in the end. */
-	if (!is_cuda(bench.context))
+	if (!is_cuda(fixture.context))
 		wait_for_buffers(buffers);
 }
 
@@ -401,7 +401,7 @@ static void row_19_producers_go_on_whatever_fails(void **state)
 	unsigned nth;
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(all); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(all); i++) {
 		for (nth = 1; release_after_failure(&all[i], nth); nth++)
 			;
 		assert_true(nth > 5);
@@ -480,7 +480,7 @@ static struct gate *fill_without_an_end(struct bi_view *view, int value, void (*
 	unsigned char byte = (unsigned char)value;
 	struct gate *gate;
 
-	if (is_cuda(bench.context))
+	if (is_cuda(fixture.context))
 		fill(view, 1, NULL);
 	gate = close_gate(stream);
 	arm_found("clEnqueueMarkerWithWaitList", end);
@@ -628,5 +628,5 @@ int failures_rows(void)
 		ROW(row_19_a_refused_hand_back_leaves_nothing_running, NEED_GATE | NEED_COUNTS),
 	};
 
-	return run_rows("failures", rows, COUNT(rows));
+	return run_rows("failures", rows, ARRAY_LENGTH(rows));
 }

@@ -61,12 +61,12 @@ static void use_streams(const struct inherited *in)
 
 	FORKED(begin_use(in->device, in->stream, NULL));
 	FORKED(end_use(in->device, in->stream, NULL));
-	FORKED(bi_stream_create(bench.context, 0, &stream, NULL));
-	FORKED(bi_stream_wrap(bench.context, bi_stream_handle(in->stream), NULL, NULL, &stream, NULL));
+	FORKED(bi_stream_create(fixture.context, 0, &stream, NULL));
+	FORKED(bi_stream_wrap(fixture.context, bi_stream_handle(in->stream), NULL, NULL, &stream, NULL));
 	FORKED(bi_stream_synchronize(in->stream, NULL));
 	FORKED(bi_stream_wait(in->stream, in->event, NULL));
 	FORKED(bi_event_record(in->stream, &event, NULL));
-	FORKED(bi_event_wrap(bench.context, bi_event_handle(in->event), &event, NULL));
+	FORKED(bi_event_wrap(fixture.context, bi_event_handle(in->event), &event, NULL));
 	FORKED(bi_event_query(in->event, &done, NULL));
 	FORKED(bi_event_synchronize(in->event, NULL));
 }
@@ -76,9 +76,9 @@ static void use_context(void)
 	struct bi_memory *memory;
 	char *report;
 
-	FORKED(bi_memory_create(bench.context, 16, BI_MEMORY_DEVICE, &memory, NULL));
-	FORKED(bi_context_trim(bench.context, 0, NULL));
-	FORKED(bi_context_report(bench.context, &report, NULL));
+	FORKED(bi_memory_create(fixture.context, 16, BI_MEMORY_DEVICE, &memory, NULL));
+	FORKED(bi_context_trim(fixture.context, 0, NULL));
+	FORKED(bi_context_report(fixture.context, &report, NULL));
 }
 
 /* Host memory works, of a host context as well as idle memory of a device's. */
@@ -89,7 +89,7 @@ static void use_host(const struct inherited *in)
 	struct bi_view *views[] = { in->on_host, in->host };
 	unsigned char bytes[ARRAY_BYTES], byte = 5;
 
-	for (size_t i = 0; i < COUNT(views); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(views); i++) {
 		CHECK(bi_fill(views[i], &byte, NULL, NULL) == BI_OK);
 		CHECK(bi_view_read(views[i], bytes, sizeof(bytes), NULL) == BI_OK);
 		CHECK(bytes[17] == 5);
@@ -109,7 +109,7 @@ static void let_go(const struct inherited *in)
 	bi_event_release(in->event);
 	bi_stream_release(in->stream);
 	bi_context_release(in->host_context);
-	bi_context_release(bench.context);
+	bi_context_release(fixture.context);
 }
 
 static void be_child(const struct inherited *in)
@@ -117,7 +117,7 @@ static void be_child(const struct inherited *in)
 	uint64_t before = all_calls();
 
 	alarm(20);
-	if (is_device(bench.context)) {
+	if (is_device(fixture.context)) {
 		use_arrays(in);
 		use_streams(in);
 		use_context();
@@ -170,5 +170,5 @@ int fork_rows(void)
 {
 	static const struct row rows[] = { ROW(row_20_fork, 0) };
 
-	return run_rows("fork", rows, COUNT(rows));
+	return run_rows("fork", rows, ARRAY_LENGTH(rows));
 }

@@ -18,7 +18,7 @@ static void row_01_fresh_memory_is_idle(void **state)
 	(void)state;
 	acquire(view, stream);
 	MORE(ordered(), before, is_pending ? 2 : 0);
-	assert_exported_stream(view, is_pending ? home_of(bench.context) : NULL);
+	assert_exported_stream(view, is_pending ? home_of(fixture.context) : NULL);
 	bi_view_release(view);
 }
 
@@ -29,7 +29,7 @@ static void row_01_home_is_the_context_stream(void **state)
 	(void)state;
 	handle_of(view);
 	fill(view, 1, NULL);
-	assert_exported_stream(view, home_of(bench.context));
+	assert_exported_stream(view, home_of(fixture.context));
 	finish_all();
 	assert_int_equal(value_of(view), 1);
 	bi_view_release(view);
@@ -40,15 +40,15 @@ static void reuse(struct bi_stream *stream)
 {
 	struct bi_view *result = wrap(PLACE_DEVICE, 0, nobody), *first = allocate(), *second;
 	struct gate *gate;
-	unsigned long hits = reported(bench.context, "hits");
+	unsigned long hits = reported(fixture.context, "hits");
 
 	fill(first, 1, NULL);
 	finish_all();
-	gate = close_gate(home_of(bench.context));
+	gate = close_gate(home_of(fixture.context));
 	copy(result, first, NULL);
 	bi_view_release(first);
 	second = allocate();
-	assert_int_equal(reported(bench.context, "hits"), hits + 1);
+	assert_int_equal(reported(fixture.context, "hits"), hits + 1);
 	fill(second, 2, stream);
 	settle();
 	open_and_finish(gate);
@@ -80,7 +80,7 @@ static void row_02_without_a_stream_home_is_the_context_stream(void **state)
 	MORE(ordered(), before, 0);
 	assert_exported_stream(view, NULL);
 	fill(view, 2, NULL);
-	assert_exported_stream(view, home_of(bench.context));
+	assert_exported_stream(view, home_of(fixture.context));
 	finish_all();
 	assert_int_equal(value_of(view), 2);
 	bi_view_release(view);
@@ -90,7 +90,7 @@ static void row_02_without_a_stream_home_is_the_context_stream(void **state)
 static void row_02_work_runs_on_the_context_stream(void **state)
 {
 	struct bi_view *view = wrap(PLACE_DEVICE, 1, nobody);
-	struct gate *gate = close_gate(home_of(bench.context));
+	struct gate *gate = close_gate(home_of(fixture.context));
 
 	(void)state;
 	fill(view, 2, NULL);
@@ -131,11 +131,6 @@ static cl_uint references(const struct bi_stream *stream)
 	return count;
 }
 
-static void count_release(void *count)
-{
-	atomic_fetch_add((atomic_int *)count, 1);
-}
-
 /* The producer is told when nobody needs his stream any more, and not before. */
 static void row_03_named_stream_lives_as_long_as_the_memory(void **state)
 {
@@ -144,7 +139,7 @@ static void row_03_named_stream_lives_as_long_as_the_memory(void **state)
 	struct bi_view *view;
 
 	(void)state;
-	OK(bi_stream_wrap(bench.other, bi_stream_handle(keeper), count_release, &released, &named, &error));
+	OK(bi_stream_wrap(setting.other, bi_stream_handle(keeper), count_release, &released, &named, &error));
 	view = wrap(PLACE_DEVICE, 1, (struct producer){ .stream = named });
 	bi_stream_release(named);
 	assert_int_equal(released, 0);
@@ -164,7 +159,7 @@ static void row_03_named_queue_is_retained(void **state)
 	cl_uint count = references(keeper);
 
 	(void)state;
-	OK(bi_stream_wrap(bench.other, bi_stream_handle(keeper), NULL, NULL, &named, &error));
+	OK(bi_stream_wrap(setting.other, bi_stream_handle(keeper), NULL, NULL, &named, &error));
 	view = wrap_again(made, (struct producer){ .stream = named });
 	bi_stream_release(named);
 	assert_int_equal(references(keeper), count + 1);
@@ -198,7 +193,7 @@ static void see_producer(unsigned kind, struct bi_stream *stream)
 	struct gate *gate;
 	struct bi_view *from = wrap_gated(PLACE_DEVICE, 7, new_producer(kind), &gate);
 	struct bi_view *to = wrap(PLACE_DEVICE, 1, nobody);
-	struct bi_stream *worker = stream ? stream : home_of(bench.context);
+	struct bi_stream *worker = stream ? stream : home_of(fixture.context);
 
 	assert_unordered(worker, from);
 	copy(to, from, stream);
@@ -228,7 +223,7 @@ static void use_first(enum use use, struct bi_stream *stream)
 	struct bi_stream *producer = new_producer(BI_STREAM_IN_ORDER);
 	struct bi_view *made = wrap(PLACE_DEVICE, 1, nobody), *view, *other = wrap(PLACE_DEVICE, 2, nobody);
 	struct gate *gate;
-	struct bi_event *event = gated_event(bench.other, producer, made, 7, &gate);
+	struct bi_event *event = gated_event(setting.other, producer, made, 7, &gate);
 
 	view = wrap_again(made, (struct producer){ .event = event });
 	bi_event_release(event);
@@ -260,7 +255,7 @@ static void row_04_later_uses_wait_too(void **state)
 	struct bi_stream *producer = new_producer(BI_STREAM_IN_ORDER), *stream = new_stream(BI_STREAM_IN_ORDER);
 	struct bi_view *made = wrap(PLACE_DEVICE, 1, nobody), *to = wrap(PLACE_DEVICE, 2, nobody), *view;
 	struct gate *gate;
-	struct bi_event *event = gated_event(bench.other, producer, made, 7, &gate);
+	struct bi_event *event = gated_event(setting.other, producer, made, 7, &gate);
 
 	(void)state;
 	view = wrap_again(made, (struct producer){ .event = event });
@@ -277,7 +272,7 @@ static void row_04_later_uses_wait_too(void **state)
 
 static void row_04_events_are_let_go_with_the_first_use(void **state)
 {
-	struct bi_event *event = complete_event(bench.context);
+	struct bi_event *event = complete_event(fixture.context);
 	struct bi_view *view = wrap(PLACE_DEVICE, 1, (struct producer){ .event = event });
 	uint64_t before;
 
@@ -340,7 +335,7 @@ static void row_05_tail_is_behind_the_events(void **state)
 	struct bi_stream *producer = new_producer(BI_STREAM_IN_ORDER), *stream = new_stream(BI_STREAM_IN_ORDER);
 	struct bi_view *made = wrap(PLACE_HOST, 1, nobody), *to = wrap(PLACE_DEVICE, 2, nobody), *from;
 	struct gate *gate;
-	struct bi_event *event = gated_event(bench.other, producer, made, 7, &gate);
+	struct bi_event *event = gated_event(setting.other, producer, made, 7, &gate);
 
 	(void)state;
 	from = wrap_again(made, (struct producer){ .event = event });
@@ -376,5 +371,5 @@ int homes_rows(void)
 		ROW(row_05_tail_is_behind_the_events, NEED_GATE),
 	};
 
-	return run_rows("homes", rows, COUNT(rows));
+	return run_rows("homes", rows, ARRAY_LENGTH(rows));
 }

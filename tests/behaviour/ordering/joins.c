@@ -132,7 +132,7 @@ static void row_26_unordered_memory_waits_for_nothing(void **state)
 	MORE(enqueued(), before, 0);
 	fill(view, 2, stream);
 	MORE(enqueued(), before, 1);
-	acquire(view, home_of(bench.context));
+	acquire(view, home_of(fixture.context));
 	MORE(enqueued(), before, 1);
 	assert_exported_stream(view, NULL);
 	finish_all();
@@ -146,7 +146,7 @@ static void row_26_nothing_waits_because_of_it(void **state)
 	struct bi_stream *producer = new_producer(BI_STREAM_IN_ORDER), *stream = new_stream(BI_STREAM_IN_ORDER);
 	struct bi_view *view = wrap(PLACE_DEVICE, 1, (struct producer){ .flags = BI_WRAP_UNORDERED });
 	struct bi_view *other = wrap(PLACE_DEVICE, 1, nobody);
-	struct gate *home_gate = close_gate(home_of(bench.context)), *gate;
+	struct gate *home_gate = close_gate(home_of(fixture.context)), *gate;
 
 	(void)state;
 	fill(view, 2, stream);
@@ -169,7 +169,7 @@ static void row_26_nothing_waits_because_of_it(void **state)
 static void row_26_the_last_release_lets_go_at_once(void **state)
 {
 	struct bi_view *made = wrap(PLACE_DEVICE, 1, nobody), *view;
-	struct gate *gate = close_gate(home_of(bench.context));
+	struct gate *gate = close_gate(home_of(fixture.context));
 	atomic_int released = 0;
 
 	(void)state;
@@ -177,7 +177,7 @@ static void row_26_the_last_release_lets_go_at_once(void **state)
 	fill(view, 2, NULL);
 	bi_view_release(view);
 	assert_int_equal(released, 1);
-	assert_int_equal(reported(bench.context, "retired"), 0);
+	assert_int_equal(reported(fixture.context, "retired"), 0);
 	open_and_finish(gate);
 	assert_int_equal(value_of(made), 2);
 	bi_view_release(made);
@@ -260,5 +260,5 @@ int joins_rows(void)
 		ROW(row_31_the_tail_is_not_waited_for_on_its_stream, NEED_GATE),
 	};
 
-	return run_rows("joins", rows, COUNT(rows));
+	return run_rows("joins", rows, ARRAY_LENGTH(rows));
 }

@@ -5,12 +5,10 @@
  * the one, streams to the other, and they share events. On CUDA they run once more with host memory that is pinned.
  * With two devices the rows about two contexts run between them, and on OpenCL both are then in one cl_context.
  */
-#define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
-#include "bench_driver.h"
+#include "raw_driver.h"
 #include "common/base/inline_limit.h"
 #include "uses.h"
 
@@ -21,14 +19,6 @@ static const group_fn groups[] = {
 	failures_rows,     fork_rows,        waits_rows,   pair_rows,     joins_rows,   cai_rows,
 	cuda_streams_rows, cuda_memory_rows, capture_rows, peers_rows,    dlpack_rows,  at_once_rows,
 };
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* BI_TEST_SPACE=2: the second of the spaces alone. */
 static int is_wanted_space(void)
@@ -46,10 +36,10 @@ static int run_groups(const char *space, unsigned needs)
 
 	if (!is_wanted_space())
 		return 0;
-	bench.space = space;
-	bench.needs = needs;
+	setting.name = space;
+	setting.needs = needs;
 	fprintf(stderr, "ordering: %s\n", space);
-	for (size_t i = 0; i < COUNT(groups); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(groups); i++)
 		failed += groups[i]() != 0;
 	return failed;
 }
@@ -58,9 +48,9 @@ static int run_shared(const char *space, unsigned needs)
 {
 	int failed;
 
-	bench.is_shared = 1;
+	setting.is_shared = 1;
 	failed = run_groups(space, needs);
-	bench.is_shared = 0;
+	setting.is_shared = 0;
 	return failed;
 }
 
@@ -68,9 +58,9 @@ static int run_pinned(unsigned needs)
 {
 	int failed;
 
-	bench.is_pinned = 1;
+	setting.is_pinned = 1;
 	failed = run_groups("host memory that is pinned", needs);
-	bench.is_pinned = 0;
+	setting.is_pinned = 0;
 	return failed;
 }
 
@@ -82,17 +72,13 @@ static int is_near(const struct bi_context *context)
 }
 
 /* The driver of a device, NULL for the host, and what it allows. */
-static const struct bench_driver *open_driver(const char *spec, unsigned *needs)
+static const struct raw_driver *open_driver(const char *spec, unsigned *needs)
 {
-	struct bi_options options = BI_OPTIONS_INIT;
-	const struct bench_driver *driver;
+	const struct bi_options options = BI_OPTIONS_INIT;
+	const struct raw_driver *driver;
 	struct bi_context *context;
 
-	options.device = spec;
-	if (bi_context_open(&options, &context, &error) != BI_OK) {
-		fprintf(stderr, "ordering: %s\n", error.message);
-		exit(EXIT_FAILURE);
-	}
+	context = fixture_open(spec, &options);
 	driver = driver_of(context);
 	*needs = is_near(context) ? NEED_NEAR : 0;
 	bi_context_release(context);
@@ -130,7 +116,7 @@ static int check_complete(unsigned needs)
 
 static int run_one(unsigned needs)
 {
-	int failed = run_groups(bench.spec, needs | (needs & NEED_OPENCL ? NEED_CROSS : 0u));
+	int failed = run_groups(fixture.spec, needs | (needs & NEED_OPENCL ? NEED_CROSS : 0u));
 
 	if (needs & NEED_DEVICE)
 		failed += run_shared("one native context, adopted by two contexts",
@@ -140,9 +126,9 @@ static int run_one(unsigned needs)
 	return failed + check_complete(needs);
 }
 
-static int run_two(unsigned needs, unsigned second_needs, const struct bench_driver *second)
+static int run_two(unsigned needs, unsigned second_needs, const struct raw_driver *second)
 {
-	unsigned both = second == bench.driver && second == &cuda_bench ? NEED_PEERS : NEED_CROSS;
+	unsigned both = second == setting.driver && second == &raw_cuda ? NEED_PEERS : NEED_CROSS;
 	int failed;
 
 	if (!(second_needs & NEED_GATE))
@@ -150,20 +136,20 @@ static int run_two(unsigned needs, unsigned second_needs, const struct bench_dri
 	if (!second_needs)
 		both = 0;
 	failed = run_groups("two devices, each in its own context", needs | both);
-	if (second == &opencl_bench && second == bench.driver)
+	if (second == &raw_opencl && second == setting.driver)
 		failed += run_shared("two devices in one cl_context", NEED_PAIR | NEED_DEVICE | NEED_COUNTS);
 	return failed;
 }
 
 static int run_all(void)
 {
-	const struct bench_driver *second;
+	const struct raw_driver *second;
 	unsigned needs, second_needs;
 
-	bench.driver = open_driver(bench.spec, &needs);
-	if (!bench.second_spec)
+	setting.driver = open_driver(fixture.spec, &needs);
+	if (!fixture.second_spec)
 		return run_one(needs);
-	second = open_driver(bench.second_spec, &second_needs);
+	second = open_driver(fixture.second_spec, &second_needs);
 	return run_two(needs, second_needs, second);
 }
 
@@ -183,21 +169,15 @@ static unsigned count_rows(void)
 
 int main(int argc, char **argv)
 {
-	double begin = now();
+	double begin = seconds_now();
 	int failed;
 
-	if (argc < 2 || argc > 3) {
-		fprintf(stderr, "usage: ordering SPEC [SECOND_SPEC]\n");
+	if (!fixture_start("ordering", argc, argv))
 		return 2;
-	}
-	cmocka_set_test_filter(getenv("BI_TEST_FILTER"));
-	cmocka_set_skip_filter(getenv("BI_TEST_SKIP"));
-	bench.spec = argv[1];
-	bench.second_spec = argv[2];
 	failed = run_all();
 	printf(": %u of %d, on %s%s%s, %.1f seconds; %lu host waits in rows that allow none (%lu in all, %s)\n",
-	       count_rows(), ROWS, bench.spec, bench.second_spec ? " and " : "",
-	       bench.second_spec ? bench.second_spec : "", now() - begin, accounts_strict_waits(),
+	       count_rows(), ROWS, fixture.spec, fixture.second_spec ? " and " : "",
+	       fixture.second_spec ? fixture.second_spec : "", seconds_now() - begin, accounts_strict_waits(),
 	       accounts_compared_waits(), is_counted() ? "seen by the driver" : "as reported; no driver counts");
 	if (accounts_strict_waits())
 		failed++;

@@ -33,7 +33,7 @@ static void row_06_fill_and_set(void **state)
 static void row_06_fill_and_set_run_on_the_home(void **state)
 {
 	struct bi_view *view = wrap(PLACE_DEVICE, 1, nobody);
-	struct gate *gate = close_gate(home_of(bench.context));
+	struct gate *gate = close_gate(home_of(fixture.context));
 	unsigned char bytes[ARRAY_BYTES];
 
 	(void)state;
@@ -151,7 +151,7 @@ static void row_08_nothing_to_wait_for(void **state)
 	acquire(view, stream);
 	fill(view, 2, NULL);
 	MORE(enqueued(), before, on_device(1));
-	acquire(view, home_of(bench.context));
+	acquire(view, home_of(fixture.context));
 	MORE(enqueued(), before, on_device(1));
 	bi_view_release(view);
 }
@@ -213,7 +213,7 @@ static void row_08_the_stream_waits_for_the_tail(void **state)
 	struct bi_view *from = wrap(PLACE_DEVICE, 7, nobody), *host = wrap(PLACE_HOST, 1, nobody);
 	struct bi_view *to = wrap(PLACE_DEVICE, 2, nobody);
 	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
-	struct gate *gate = close_gate(home_of(bench.context));
+	struct gate *gate = close_gate(home_of(fixture.context));
 
 	(void)state;
 	copy(host, from, NULL);
@@ -238,11 +238,11 @@ static void row_09_handed_back_memory_is_pending(void **state)
 	uint64_t before = ordered();
 
 	(void)state;
-	if (is_device(bench.context))
+	if (is_device(fixture.context))
 		raw_write(stream, view, 2);
 	hand_back(view, stream);
 	MORE(ordered(), before, on_device(2));
-	assert_exported_stream(view, home_of(bench.context));
+	assert_exported_stream(view, home_of(fixture.context));
 	bi_view_release(view);
 }
 
@@ -303,7 +303,7 @@ static void row_09_first_use_events_come_before_the_end_of_the_stream(void **sta
 	struct bi_stream *producer = new_producer(BI_STREAM_IN_ORDER), *stream = new_stream(BI_STREAM_IN_ORDER);
 	struct bi_view *made = wrap(PLACE_DEVICE, 1, nobody), *view;
 	struct gate *gate;
-	struct bi_event *event = gated_event(bench.other, producer, made, 7, &gate);
+	struct bi_event *event = gated_event(setting.other, producer, made, 7, &gate);
 
 	(void)state;
 	view = wrap_again(made, (struct producer){ .event = event });
@@ -429,5 +429,5 @@ int operations_rows(void)
 		ROW(row_10_all_uses_in_a_row, 0),
 	};
 
-	return run_rows("operations", rows, COUNT(rows));
+	return run_rows("operations", rows, ARRAY_LENGTH(rows));
 }

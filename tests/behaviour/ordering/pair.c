@@ -16,7 +16,7 @@ static void use_all(struct bi_stream *stream)
 		finish_all();
 		assert_int_equal(value_of(view), applied_to_view((enum use)use, 1, 2));
 		assert_int_equal(value_of(other), applied_to_other((enum use)use, 1, 2));
-		assert_exported_stream(use == USE_COPY_FROM ? other : view, home_of(bench.context));
+		assert_exported_stream(use == USE_COPY_FROM ? other : view, home_of(fixture.context));
 		bi_view_release(view);
 		bi_view_release(other);
 		finish_all();
@@ -29,12 +29,12 @@ static void row_06_streams_of_the_other_device(void **state)
 	use_all(new_stream(BI_STREAM_IN_ORDER));
 	if (stream_kinds() > 1)
 		use_all(new_stream(BI_STREAM_OUT_OF_ORDER));
-	use_all(home_of(bench.other));
+	use_all(home_of(setting.other));
 }
 
 static void row_03_a_producer_on_the_other_device(void **state)
 {
-	struct bi_stream *producer = new_producer(BI_STREAM_IN_ORDER), *home = home_of(bench.context);
+	struct bi_stream *producer = new_producer(BI_STREAM_IN_ORDER), *home = home_of(fixture.context);
 	struct bi_view *view = wrap(PLACE_DEVICE, 1, (struct producer){ .stream = producer });
 	struct bi_view *to = wrap(PLACE_DEVICE, 2, nobody);
 
@@ -52,7 +52,7 @@ static void row_03_a_producer_on_the_other_device(void **state)
 /* One cl_context: no host wait, no copy through the host. */
 static void row_07_between_the_devices(void **state)
 {
-	struct bi_view *from = wrap(PLACE_DEVICE, 7, nobody), *to = wrap_in(bench.other, PLACE_DEVICE, 1, nobody);
+	struct bi_view *from = wrap(PLACE_DEVICE, 7, nobody), *to = wrap_in(setting.other, PLACE_DEVICE, 1, nobody);
 	uint64_t before = calls_of("clEnqueueCopyBuffer");
 
 	(void)state;
@@ -66,13 +66,13 @@ static void row_07_between_the_devices(void **state)
 
 static void row_11_export_to_the_other_device(void **state)
 {
-	struct bi_view *view = wrap(PLACE_DEVICE, 7, nobody), *to = wrap_in(bench.other, PLACE_DEVICE, 2, nobody);
+	struct bi_view *view = wrap(PLACE_DEVICE, 7, nobody), *to = wrap_in(setting.other, PLACE_DEVICE, 2, nobody);
 	struct bi_view *imported;
 	struct bi_exchange exchange;
 
 	(void)state;
 	OK(bi_view_export(view, 0, &exchange, &error));
-	OK(bi_view_import(bench.other, &exchange, 0, &imported, &error));
+	OK(bi_view_import(setting.other, &exchange, 0, &imported, &error));
 	copy(to, imported, NULL);
 	finish_all();
 	assert_int_equal(value_of(to), 7);
@@ -90,5 +90,5 @@ int pair_rows(void)
 		ROW(row_11_export_to_the_other_device, NEED_PAIR),
 	};
 
-	return run_rows("two devices in one cl_context", rows, COUNT(rows));
+	return run_rows("two devices in one cl_context", rows, ARRAY_LENGTH(rows));
 }

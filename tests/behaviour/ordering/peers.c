@@ -8,7 +8,7 @@ static void row_30_dense_bytes_go_on_the_home_of_the_destination(void **state)
 {
 	struct bi_context *second = open_second();
 	struct bi_view *from = wrap(PLACE_DEVICE, 1, nobody), *to = wrap_in(second, PLACE_DEVICE, 2, nobody);
-	struct gate *gates[] = { close_gate(home_of(bench.context)), close_gate(home_of(second)) };
+	struct gate *gates[] = { close_gate(home_of(fixture.context)), close_gate(home_of(second)) };
 	uint64_t before = calls_of("cuMemcpyPeerAsync");
 
 	(void)state;
@@ -17,7 +17,7 @@ static void row_30_dense_bytes_go_on_the_home_of_the_destination(void **state)
 	copy(to, from, NULL);
 	MORE(calls_of("cuMemcpyPeerAsync"), before, 1);
 	assert_ordered(home_of(second), from);
-	assert_ordered(home_of(bench.context), from);
+	assert_ordered(home_of(fixture.context), from);
 	fill(from, 8, NULL);
 	open_gate(gates[0]);
 	settle();
@@ -57,7 +57,7 @@ static void copy_strided(int64_t from_step, int64_t to_step)
 	struct bi_context *second = open_second();
 	struct bi_view *from = wrap(PLACE_DEVICE, 1, nobody), *to = wrap_in(second, PLACE_DEVICE, 2, nobody);
 	struct bi_view *from_part = slice(from, 1, 100, from_step), *to_part = slice(to, 0, 100, to_step);
-	struct gate *gate = close_gate(home_of(bench.context));
+	struct gate *gate = close_gate(home_of(fixture.context));
 	unsigned char bytes[ARRAY_BYTES];
 
 	fill(from, 7, NULL);
@@ -91,7 +91,7 @@ static void row_30_host_memory_between_two_devices(void **state)
 	struct bi_context *second = open_second();
 	struct bi_view *from = wrap(PLACE_DEVICE, 7, nobody), *host = wrap(PLACE_HOST, 1, nobody);
 	struct bi_view *to = wrap_in(second, PLACE_DEVICE, 2, nobody);
-	struct gate *gate = close_gate(home_of(bench.context));
+	struct gate *gate = close_gate(home_of(fixture.context));
 
 	(void)state;
 	copy(host, from, NULL);
@@ -114,5 +114,5 @@ int peers_rows(void)
 		ROW(row_30_host_memory_between_two_devices, NEED_PEERS | NEED_GATE),
 	};
 
-	return run_rows("two CUDA devices", rows, COUNT(rows));
+	return run_rows("two CUDA devices", rows, ARRAY_LENGTH(rows));
 }

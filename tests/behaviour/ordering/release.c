@@ -42,7 +42,7 @@ static void let_producer_go_on(unsigned home, struct bi_stream *stream)
 	struct bi_stream *producer = new_producer(home);
 	struct bi_view *made = wrap(PLACE_DEVICE, 7, nobody), *to = wrap(PLACE_DEVICE, 1, nobody);
 	struct bi_view *from = wrap_again(made, (struct producer){ .stream = producer, .released = &released });
-	struct gate *gate = close_gate(stream ? stream : home_of(bench.context));
+	struct gate *gate = close_gate(stream ? stream : home_of(fixture.context));
 
 	raw_write(producer, made, 7);
 	copy(to, from, stream);
@@ -80,7 +80,7 @@ static void row_14_named_stream_goes_at_once_without_a_gate(void **state)
 	fill(view, 2, NULL);
 	bi_view_release(view);
 	assert_int_equal(released, 1);
-	assert_int_equal(reported(bench.context, "retired"), 0);
+	assert_int_equal(reported(fixture.context, "retired"), 0);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ row 15
@@ -132,11 +132,11 @@ static void row_15_wrapped_memory_is_retired(void **state)
 	for (int reaper = 0; reaper < REAPER_COUNT; reaper++) {
 		atomic_int released = 0;
 		struct bi_view *view = wrap(PLACE_DEVICE, 1, (struct producer){ .released = &released });
-		struct gate *gate = close_gate(home_of(bench.context));
+		struct gate *gate = close_gate(home_of(fixture.context));
 
 		fill(view, 2, NULL);
 		bi_view_release(view);
-		see_retired(bench.context, &released, 1, (enum reaper)reaper, gate);
+		see_retired(fixture.context, &released, 1, (enum reaper)reaper, gate);
 		clear_case();
 	}
 }
@@ -157,7 +157,7 @@ static void row_15_host_memory_is_retired(void **state)
 		copy(to, view, stream);
 		bi_view_release(from);
 		bi_view_release(to);
-		see_retired(bench.other, &released, 2, (enum reaper)reaper, gate);
+		see_retired(setting.other, &released, 2, (enum reaper)reaper, gate);
 		bi_view_release(view);
 		clear_case();
 	}
@@ -179,11 +179,11 @@ static void row_15_pooled_host_memory_is_retired(void **state)
 	copy(to, view, stream);
 	bi_view_release(to);
 	assert_int_equal(reported(host, "bytes"), 0);
-	assert_int_equal(reported(bench.other, "retired"), 1);
+	assert_int_equal(reported(setting.other, "retired"), 1);
 	open_and_finish(gate);
 	trim_all();
-	assert_int_equal(reported(bench.other, "retired"), 0);
-	assert_int_equal(reported(bench.other, "bytes"), 0);
+	assert_int_equal(reported(setting.other, "retired"), 0);
+	assert_int_equal(reported(setting.other, "bytes"), 0);
 	assert_int_equal(reported(host, "bytes"), 0);
 	bi_view_release(view);
 }
@@ -199,7 +199,7 @@ static void row_15_handed_back_memory_is_retired(void **state)
 	(void)state;
 	hand_back(view, stream);
 	bi_view_release(view);
-	see_retired(bench.context, &released, 1, REAPER_TRIM, gate);
+	see_retired(fixture.context, &released, 1, REAPER_TRIM, gate);
 	clear_case();
 }
 
@@ -213,17 +213,17 @@ static void wait_for_buffers(int64_t count)
 static void row_15_own_memory_goes_to_the_pool_at_once(void **state)
 {
 	struct bi_view *view = allocate();
-	struct gate *gate = close_gate(home_of(bench.context));
+	struct gate *gate = close_gate(home_of(fixture.context));
 	int64_t buffers = live_memory();
 
 	(void)state;
 	fill(view, 2, NULL);
 	bi_view_release(view);
-	assert_int_equal(reported(bench.context, "retired"), 0);
-	assert_int_equal(reported(bench.context, "bytes"), ARRAY_BYTES);
+	assert_int_equal(reported(fixture.context, "retired"), 0);
+	assert_int_equal(reported(fixture.context, "bytes"), ARRAY_BYTES);
 	view = allocate();
 	assert_int_equal(live_memory(), buffers);
-	assert_int_equal(reported(bench.context, "hits"), 1);
+	assert_int_equal(reported(fixture.context, "hits"), 1);
 	open_and_finish(gate);
 	bi_view_release(view);
 }
@@ -232,7 +232,7 @@ static void row_15_own_memory_goes_to_the_pool_at_once(void **state)
 static void row_15_shown_memory_is_retired(void **state)
 {
 	struct bi_view *view = allocate();
-	struct gate *gate = close_gate(home_of(bench.context));
+	struct gate *gate = close_gate(home_of(fixture.context));
 	int64_t buffers = live_memory();
 	int is_retired = !allocates_in_order();
 
@@ -240,13 +240,13 @@ static void row_15_shown_memory_is_retired(void **state)
 	assert_true(handle_of(view) != 0);
 	fill(view, 2, NULL);
 	bi_view_release(view);
-	assert_int_equal(reported(bench.context, "retired"), is_retired);
-	assert_int_equal(reported(bench.context, "bytes"), 0);
+	assert_int_equal(reported(fixture.context, "retired"), is_retired);
+	assert_int_equal(reported(fixture.context, "bytes"), 0);
 	if (is_retired)
 		assert_int_equal(live_memory(), buffers);
 	open_and_finish(gate);
 	trim_all();
-	assert_int_equal(reported(bench.context, "retired"), 0);
+	assert_int_equal(reported(fixture.context, "retired"), 0);
 	wait_for_buffers(is_counted() ? buffers - 1 : buffers);
 }
 
@@ -271,7 +271,7 @@ static void row_15_released_memory_goes_in_the_end(void **state)
 
 static void row_16_close_waits_for_what_is_retired(void **state)
 {
-	struct bi_context *context = open_context(bench.spec, (struct bi_options)BI_OPTIONS_INIT);
+	struct bi_context *context = open_context(fixture.spec, (struct bi_options)BI_OPTIONS_INIT);
 	atomic_int released = 0;
 	struct bi_view *from = wrap_in(context, PLACE_HOST, 7, (struct producer){ .released = &released });
 	struct bi_view *to = wrap_in(context, PLACE_DEVICE, 1, (struct producer){ .released = &released });
@@ -292,7 +292,7 @@ static void row_16_close_waits_for_what_is_retired(void **state)
 /* Events that no use ever waited for do not keep open the context that keeps what is retired. */
 static void row_16_unused_events_do_not_keep_it_open(void **state)
 {
-	struct bi_context *context = open_context(bench.spec, (struct bi_options)BI_OPTIONS_INIT);
+	struct bi_context *context = open_context(fixture.spec, (struct bi_options)BI_OPTIONS_INIT);
 	struct bi_stream *stream = home_of(context);
 	atomic_int released = 0;
 	struct gate *gate = close_gate(stream);
@@ -313,7 +313,7 @@ static void row_16_unused_events_do_not_keep_it_open(void **state)
 
 static void row_16_close_without_retired_memory_does_not_wait(void **state)
 {
-	struct bi_context *context = open_context(bench.spec, (struct bi_options)BI_OPTIONS_INIT);
+	struct bi_context *context = open_context(fixture.spec, (struct bi_options)BI_OPTIONS_INIT);
 	atomic_int released = 0;
 	struct bi_view *view = wrap_in(context, PLACE_DEVICE, 1, (struct producer){ .released = &released });
 
@@ -346,5 +346,5 @@ int release_rows(void)
 		ROW(row_16_close_without_retired_memory_does_not_wait, 0),
 	};
 
-	return run_rows("release", rows, COUNT(rows));
+	return run_rows("release", rows, ARRAY_LENGTH(rows));
 }

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "bench_driver.h"
+#include "raw_driver.h"
 #include "support/use.h"
 
 int try(enum use use, struct bi_view *view, struct bi_view *other, struct bi_stream *stream)
@@ -17,7 +17,7 @@ int try(enum use use, struct bi_view *view, struct bi_view *other, struct bi_str
 	case USE_COPY_TO:
 		return bi_copy(view, other, stream, &error);
 	default:
-		return begin_use(view, stream ? stream : home_of(bench.context), &error);
+		return begin_use(view, stream ? stream : home_of(fixture.context), &error);
 	}
 }
 
@@ -29,7 +29,7 @@ void apply(enum use use, struct bi_view *view, struct bi_view *other, struct bi_
 		assert_home_follows(other);
 		return;
 	}
-	stream = stream ? stream : home_of(bench.context);
+	stream = stream ? stream : home_of(fixture.context);
 	acquire(other, stream);
 	raw_copy(stream, other, view);
 	hand_back(view, stream);
@@ -51,7 +51,7 @@ void assert_exported_stream(struct bi_view *view, struct bi_stream *stream)
 	struct bi_exchange exchange;
 
 	OK(bi_view_export(view, 0, &exchange, &error));
-	assert_int_equal(exchange.stream_kind, handle ? bench.driver->stream_kind : BI_STREAM_KIND_NONE);
+	assert_int_equal(exchange.stream_kind, handle ? setting.driver->stream_kind : BI_STREAM_KIND_NONE);
 	assert_int_equal(exchange.stream, handle);
 	assert_int_equal(exchange.event, 0);
 	exchange.release(&exchange);

@@ -2,7 +2,7 @@
 #ifndef BI_TESTS_ORDERING_USES_H
 #define BI_TESTS_ORDERING_USES_H
 
-#include "bench.h"
+#include "objects.h"
 
 enum use {
 	USE_FILL, /* with USED */

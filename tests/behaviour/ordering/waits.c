@@ -22,7 +22,7 @@ static void row_21_value(void **state)
 	assert_int_equal(byte, 3);
 	OK(bi_view_read(view, bytes, sizeof(bytes), &error));
 	expect_waits("value", on_device(1));
-	assert_int_equal(reported(bench.context, "value"), on_device(3));
+	assert_int_equal(reported(fixture.context, "value"), on_device(3));
 	bi_view_release(view);
 }
 
@@ -32,10 +32,10 @@ static void check_one_event(struct bi_view *view, int writes)
 	static const char *const names[] = { "clRetainEvent", "clFlush", "clGetEventInfo",
 					     "clEnqueueMarkerWithWaitList", "clEnqueueBarrierWithWaitList" };
 	uint64_t before = enqueued(), released = calls_of("clReleaseEvent"), waited = calls_of("clWaitForEvents");
-	uint64_t others[COUNT(names)];
+	uint64_t others[ARRAY_LENGTH(names)];
 	unsigned char bytes[ARRAY_BYTES] = { 5 };
 
-	for (size_t i = 0; i < COUNT(names); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++)
 		others[i] = calls_of(names[i]);
 	OK(writes ? bi_view_write(view, bytes, sizeof(bytes), &error)
 		  : bi_view_read(view, bytes, sizeof(bytes), &error));
@@ -43,7 +43,7 @@ static void check_one_event(struct bi_view *view, int writes)
 	MORE(enqueued(), before, 1);
 	MORE(calls_of("clReleaseEvent"), released, 1);
 	MORE(calls_of("clWaitForEvents"), waited, 1);
-	for (size_t i = 0; i < COUNT(names); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++)
 		MORE(calls_of(names[i]), others[i], 0);
 	assert_true(bi_view_is_idle(view));
 }
@@ -80,7 +80,7 @@ static void row_21_value_leaves_later_work_pending(void **state)
 
 static void row_21_value_waits_for_pending_work(void **state)
 {
-	struct gate *gate = close_gate(home_of(bench.context));
+	struct gate *gate = close_gate(home_of(fixture.context));
 	struct bi_view *view = wrap(PLACE_DEVICE, 1, nobody);
 	unsigned char byte = 0;
 	int64_t index = 5;
@@ -163,7 +163,7 @@ static void row_21_map_waits_for_pending_work(void **state)
 	}
 	view = wrap_gated(PLACE_HOST, 7, new_producer(BI_STREAM_IN_ORDER), &gate);
 	map_pending(view, gate);
-	event = gated_event(bench.other, new_producer(BI_STREAM_IN_ORDER), made, 7, &gate);
+	event = gated_event(setting.other, new_producer(BI_STREAM_IN_ORDER), made, 7, &gate);
 	view = wrap_again(made, (struct producer){ .event = event });
 	bi_event_release(event);
 	map_pending(view, gate);
@@ -175,9 +175,9 @@ static void assert_pool_follows(void)
 {
 	struct bi_view *pinned;
 
-	if (!is_cuda(bench.context))
+	if (!is_cuda(fixture.context))
 		return;
-	pinned = allocate_in(bench.context, BI_MEMORY_PINNED);
+	pinned = allocate_in(fixture.context, BI_MEMORY_PINNED);
 	assert_home_follows(pinned);
 	bi_view_release(pinned);
 }
@@ -275,7 +275,7 @@ static void row_21_synchronize_waits(void **state)
 
 static void row_21_synchronize_tells_of_a_failure(void **state)
 {
-	struct bi_event *event = failed_event(bench.context);
+	struct bi_event *event = failed_event(fixture.context);
 
 	(void)state;
 	REFUSED(BI_EPRODUCER, bi_event_synchronize(event, &error));
@@ -289,7 +289,7 @@ static struct bi_context *open_with(int debug, int profile)
 
 	options.debug = debug;
 	options.profile = profile;
-	return open_context(bench.spec, options);
+	return open_context(fixture.spec, options);
 }
 
 static void row_21_debug(void **state)
@@ -420,5 +420,5 @@ int waits_rows(void)
 		ROW(row_21_report_waits_under_no_lock, NEED_GATE),
 	};
 
-	return run_rows("waits", rows, COUNT(rows));
+	return run_rows("waits", rows, ARRAY_LENGTH(rows));
 }

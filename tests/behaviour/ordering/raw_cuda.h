@@ -1,8 +1,8 @@
-/* What the rows about CUDA need beside the table of bench_driver.h. */
-#ifndef BI_TESTS_ORDERING_BENCH_CUDA_H
-#define BI_TESTS_ORDERING_BENCH_CUDA_H
+/* What the rows about CUDA need beside the table of raw_driver.h. */
+#ifndef BI_TESTS_ORDERING_RAW_CUDA_H
+#define BI_TESTS_ORDERING_RAW_CUDA_H
 
-#include "bench.h"
+#include "objects.h"
 #include "cuda_driver.h"
 
 void check_cuda(bi__cu_result code, const char *call, const char *file, int line);

@@ -6,13 +6,13 @@
  * when its case has ended.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "bench_cuda.h"
+#include "raw_cuda.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "bench_driver.h"
+#include "raw_driver.h"
 #include "common/runtime/object.h"
 
 #define MOST 512
@@ -156,7 +156,7 @@ static uint64_t count_enqueued(void)
 						"cuStreamWait", "cuMemAllocAsync", "cuMemFreeAsync" };
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < COUNT(prefixes); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(prefixes); i++)
 		sum += count_prefix(prefixes[i]);
 	return sum;
 }
@@ -438,7 +438,7 @@ static void free_bytes(uintptr_t handle)
 /* Does the driver know the bytes that the array lies in? */
 static int is_known(const struct bi_view *view)
 {
-	return bench.is_pinned || !bi_memory_is_host(bi_view_memory(view));
+	return setting.is_pinned || !bi_memory_is_host(bi_view_memory(view));
 }
 
 static uintptr_t address_of(const struct bi_view *view)
@@ -699,7 +699,7 @@ static int event_done(uintptr_t event)
 	return cuda_driver()->EventQuery((bi__cu_event)event) == BI__CU_SUCCESS;
 }
 
-const struct bench_driver cuda_bench = {
+const struct raw_driver raw_cuda = {
 	.backend = "cuda",
 	.handle_kind = BI_HANDLE_CUDA,
 	.stream_kind = BI_STREAM_KIND_CUDA,

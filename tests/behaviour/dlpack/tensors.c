@@ -1,69 +1,15 @@
-#include "bench.h"
+#include "tensors.h"
 
 #include <stdio.h>
 
-struct bench bench;
-struct bi_error error;
-
-static struct bi_context *open_context(const char *spec)
-{
-	struct bi_options options = BI_OPTIONS_INIT;
-	struct bi_context *context;
-
-	options.device = spec;
-	OK(bi_context_open(&options, &context, &error));
-	return context;
-}
-
-int open_bench(void **state)
-{
-	(void)state;
-	bench.context = open_context(bench.spec);
-	bench.second = bench.second_spec ? open_context(bench.second_spec) : NULL;
-	return 0;
-}
-
-int close_bench(void **state)
-{
-	(void)state;
-	bi_context_release(bench.second);
-	bi_context_release(bench.context);
-	return 0;
-}
-
-void check_ok(int rc, const char *call, const char *file, int line)
-{
-	if (rc == BI_OK)
-		return;
-	print_error("%s\n  returned %d (%s): %s\n", call, rc, bi_status_name(rc), error.message);
-	_fail(file, line);
-}
-
-void check_refused(int rc, int status, const char *reason, const char *call, const char *file, int line)
-{
-	if (rc == status && error.status == rc && strstr(error.message, reason))
-		return;
-	print_error("%s\n  returned %d (%s), expected %s; \"%s\" instead of \"%s\"\n", call, rc, bi_status_name(rc),
-		    bi_status_name(status), error.message, reason);
-	_fail(file, line);
-}
-
 int is_backend(const char *name)
 {
-	return strcmp(bi_context_device(bench.context)->backend, name) == 0;
+	return strcmp(bi_context_device(fixture.context)->backend, name) == 0;
 }
 
 int between(int low, int high)
 {
-	return (int)test_between(&bench.random, low, high);
-}
-
-struct bi_dtype dtype_of(const char *text)
-{
-	struct bi_dtype dtype;
-
-	OK(bi_dtype_parse(text, &dtype, &error));
-	return dtype;
+	return (int)test_between(&fixture.random, low, high);
 }
 
 static struct bi_view *allocate(struct bi_dtype dtype, int ndim, const int64_t *shape, enum bi_memory_kind kind)
@@ -73,7 +19,7 @@ static struct bi_view *allocate(struct bi_dtype dtype, int ndim, const int64_t *
 	struct bi_view *view;
 
 	OK(bi_layout_init(&layout, dtype, ndim, shape, NULL, 0, &error));
-	OK(bi_memory_create(bench.context, (size_t)bi_layout_nbytes(&layout), kind, &memory, &error));
+	OK(bi_memory_create(fixture.context, (size_t)bi_layout_nbytes(&layout), kind, &memory, &error));
 	OK(bi_view_create(memory, &layout, 0, &view, &error));
 	bi_memory_release(memory);
 	return view;
@@ -90,7 +36,7 @@ static void write_bytes(const struct bi_view *view, int is_random)
 	bytes = malloc(nbytes + 1);
 	assert_non_null(bytes);
 	for (size_t i = 0; i < nbytes; i++)
-		bytes[i] = (unsigned char)(is_random ? test_next(&bench.random) : i);
+		bytes[i] = (unsigned char)(is_random ? test_next(&fixture.random) : i);
 	OK(bi_view_write(view, bytes, nbytes, &error));
 	free(bytes);
 }
@@ -146,7 +92,7 @@ struct bi_view *random_view(void)
 
 	for (int i = 0; i < ndim; i++)
 		shape[i] = between(between(0, 5) ? 1 : 0, 6);
-	dense = allocate(dtype_of(dtypes[between(0, COUNT(dtypes) - 1)]), ndim, shape, BI_MEMORY_DEFAULT);
+	dense = allocate(dtype_of(dtypes[between(0, ARRAY_LENGTH(dtypes) - 1)]), ndim, shape, BI_MEMORY_DEFAULT);
 	write_bytes(dense, 1);
 	bi_view_layout(dense, &layout);
 	for (int i = between(0, 5); i > 0; i--)
@@ -243,6 +189,6 @@ struct bi_view *imported(struct tensor *tensor, unsigned flags)
 	struct bi_view *view;
 
 	options.flags |= flags;
-	OK(bi_dlpack_import(bench.context, &tensor->versioned, &options, &view, &error));
+	OK(bi_dlpack_import(fixture.context, &tensor->versioned, &options, &view, &error));
 	return view;
 }

@@ -1,49 +1,18 @@
 /*
- * What the tests of DLPack stand on: a context per test, random arrays in it, and a producer that is not this library:
- * it hands over tensors that it made itself, of memory that it keeps, and counts how often they are let go.
+ * Arrays for the tests of DLPack, and a producer that is not this library: it hands over tensors that it made itself,
+ * of memory that it keeps, and counts the calls of their deleters.
  */
-#ifndef BI_TESTS_DLPACK_BENCH_H
-#define BI_TESTS_DLPACK_BENCH_H
+#ifndef BI_TESTS_DLPACK_TENSORS_H
+#define BI_TESTS_DLPACK_TENSORS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "buffer_interface/dlpack.h"
-#include "random.h"
-
-#define COUNT(array) (sizeof(array) / sizeof(*(array)))
-
-struct bench {
-	const char *spec;
-	const char *second_spec; /* or NULL */
-	struct bi_context *context;
-	struct bi_context *second; /* or NULL */
-	struct test_random random;
-};
-
-extern struct bench bench;
-extern struct bi_error error;
-
-int open_bench(void **state);
-int close_bench(void **state);
-
-void check_ok(int rc, const char *call, const char *file, int line);
-/* The message must have `reason` in it. */
-void check_refused(int rc, int status, const char *reason, const char *call, const char *file, int line);
-
-#define OK(call) check_ok((call), #call, __FILE__, __LINE__)
-#define REFUSED(status, reason, call) check_refused((call), status, reason, #call, __FILE__, __LINE__)
+#include "fixture.h"
 
 int is_backend(const char *name);
 int between(int low, int high);
-struct bi_dtype dtype_of(const char *text);
 
 /* A dense array of numbered bytes. */
 struct bi_view *numbered(const char *dtype, int ndim, const int64_t *shape, enum bi_memory_kind kind);

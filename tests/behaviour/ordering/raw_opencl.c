@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "opencl_layer/layer.h"
-#include "bench_driver.h"
+#include "raw_driver.h"
 #include "opencl_driver.h"
 
 static struct bi_layer layer;
@@ -233,7 +233,7 @@ static void finish(struct bi_stream *const *streams, size_t number)
 	cl_event ends[128];
 	size_t done = 0;
 
-	assert_true(number <= COUNT(ends));
+	assert_true(number <= ARRAY_LENGTH(ends));
 	for (size_t i = 0; i < number; i++)
 		assert_int_equal(driver()->clEnqueueMarkerWithWaitList(queue_of(streams[i]), 0, NULL, &ends[i]), 0);
 	while (done < number) {
@@ -451,7 +451,7 @@ static uintptr_t event_failed(struct bi_context *context)
 	return event_with(context, CL_OUT_OF_RESOURCES);
 }
 
-const struct bench_driver opencl_bench = {
+const struct raw_driver raw_opencl = {
 	.backend = "opencl",
 	.handle_kind = BI_HANDLE_CL_MEM,
 	.stream_kind = BI_STREAM_KIND_CL_QUEUE,

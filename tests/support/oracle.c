@@ -1,5 +1,5 @@
 /* Random layouts and the reference that they are compared with: loops over every element, nothing clever. */
-#include "fixture.h"
+#include "oracle.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,21 +26,15 @@ const struct item element_types[] = {
 	{ "|V3", "[('rgb', '|u1', (3,))]" },
 };
 
-const size_t item_count = sizeof(element_types) / sizeof(*element_types);
+const size_t item_count = ARRAY_LENGTH(element_types);
+
+void (*oracle_cpu_access)(const void *bytes, size_t nbytes, int writes);
 
 #define MOST_ELEMENTS 360
 
 static int64_t between(int64_t low, int64_t high)
 {
 	return test_between(&fixture.random, low, high);
-}
-
-struct bi_dtype dtype_of(const char *text)
-{
-	struct bi_dtype dtype;
-
-	OK(bi_dtype_parse(text, &dtype, &error));
-	return dtype;
 }
 
 struct bi_dtype item_dtype(size_t item)
@@ -114,7 +108,7 @@ static int64_t unused_stride(void)
 {
 	static const int64_t strides[] = { 0, 1, -3, INT64_C(1) << 40, -(INT64_C(1) << 40) };
 
-	return strides[between(0, 4)];
+	return strides[between(0, (int64_t)ARRAY_LENGTH(strides) - 1)];
 }
 
 static void nested_strides(int64_t *strides, int ndim, const int64_t *shape, int64_t item_size)
@@ -318,4 +312,126 @@ int naive_overlap(const struct bi_layout *a, const struct bi_layout *b, size_t n
 	free(in_a);
 	free(in_b);
 	return found;
+}
+
+struct bi_view *view_of(const struct oracle *oracle, const struct bi_layout *layout, unsigned flags)
+{
+	struct bi_view *view = STALE(struct bi_view);
+
+	OK(bi_view_create(oracle->memory, layout, flags, &view, &error));
+	return view;
+}
+
+struct bi_view *bytes_of(struct bi_memory *memory)
+{
+	const int64_t shape[] = { (int64_t)bi_memory_nbytes(memory) };
+	struct bi_layout layout;
+	struct bi_view *view = STALE(struct bi_view);
+
+	OK(bi_layout_init(&layout, dtype_of("uint8"), 1, shape, NULL, 0, &error));
+	OK(bi_view_create(memory, &layout, 0, &view, &error));
+	return view;
+}
+
+void random_bytes(unsigned char *bytes, size_t nbytes)
+{
+	for (size_t i = 0; i < nbytes; i++)
+		bytes[i] = (unsigned char)test_next(&fixture.random);
+}
+
+int has_place(const struct bi_context *context, enum place place)
+{
+	return place != PLACE_UNIFIED || can(context, BI_CAP_SVM);
+}
+
+static struct bi_memory *wrap_copy(struct bi_context *context, const unsigned char *bytes, size_t nbytes)
+{
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	struct bi_memory *memory = STALE(struct bi_memory);
+	unsigned char *own = malloc(nbytes ? nbytes : 1);
+
+	assert_non_null(own);
+	memcpy(own, bytes, nbytes);
+	foreign.handle = (uintptr_t)own;
+	foreign.nbytes = nbytes;
+	foreign.release = free;
+	foreign.release_data = own;
+	OK(bi_memory_wrap(context, &foreign, &memory, &error));
+	return memory;
+}
+
+static struct bi_memory *allocate_copy(struct bi_context *context, enum place place, const unsigned char *bytes,
+				       size_t nbytes)
+{
+	static const enum bi_memory_kind kinds[] = {
+		[PLACE_DEVICE] = BI_MEMORY_DEVICE,
+		[PLACE_HOST] = BI_MEMORY_HOST,
+		[PLACE_PINNED] = BI_MEMORY_PINNED,
+		[PLACE_UNIFIED] = BI_MEMORY_UNIFIED,
+	};
+	struct bi_memory *memory = STALE(struct bi_memory);
+	struct bi_view *all;
+
+	OK(bi_memory_create(context, nbytes, kinds[place], &memory, &error));
+	all = bytes_of(memory);
+	OK(bi_view_write(all, bytes, nbytes, &error));
+	bi_view_release(all);
+	return memory;
+}
+
+void oracle_open(struct oracle *oracle, struct bi_context *context, enum place place, size_t nbytes)
+{
+	oracle->nbytes = nbytes;
+	oracle->bytes = malloc(nbytes ? nbytes : 1);
+	assert_non_null(oracle->bytes);
+	random_bytes(oracle->bytes, nbytes);
+	oracle->memory = place == PLACE_WRAPPED ? wrap_copy(context, oracle->bytes, nbytes)
+						: allocate_copy(context, place, oracle->bytes, nbytes);
+	assert_int_equal(bi_memory_nbytes(oracle->memory), nbytes);
+}
+
+/* As the CPU sees it; 0: there is no address that holds at any time. */
+static int read_by_address(const struct bi_view *all, unsigned char *bytes, size_t nbytes)
+{
+	const void *address = bi_view_host_pointer(all);
+
+	/* Where a driver maps, the address holds only while the memory is mapped. */
+	if (!address || !is_cuda(bi_memory_context(bi_view_memory(all))))
+		return 0;
+	OK(bi_view_synchronize(all, &error));
+	if (oracle_cpu_access && nbytes)
+		oracle_cpu_access(address, nbytes, 0);
+	memcpy(bytes, address, nbytes);
+	return 1;
+}
+
+void oracle_read(const struct oracle *oracle, unsigned char *bytes)
+{
+	struct bi_view *all = bytes_of(oracle->memory);
+
+	if (test_between(&fixture.random, 0, 1) || !read_by_address(all, bytes, oracle->nbytes))
+		OK(bi_view_read(all, bytes, oracle->nbytes, &error));
+	bi_view_release(all);
+}
+
+void oracle_check(const struct oracle *oracle, const char *what)
+{
+	unsigned char *bytes = malloc(oracle->nbytes ? oracle->nbytes : 1);
+	size_t i = 0;
+
+	assert_non_null(bytes);
+	memset(bytes, 0xa5, oracle->nbytes);
+	oracle_read(oracle, bytes);
+	while (i < oracle->nbytes && bytes[i] == oracle->bytes[i])
+		i++;
+	if (i < oracle->nbytes)
+		fail_msg("case %lu: %s: byte %zu of %zu is 0x%02x and must be 0x%02x", fixture.cases, what, i,
+			 oracle->nbytes, bytes[i], oracle->bytes[i]);
+	free(bytes);
+}
+
+void oracle_close(struct oracle *oracle)
+{
+	bi_memory_release(oracle->memory);
+	free(oracle->bytes);
 }

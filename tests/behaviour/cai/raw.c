@@ -1,17 +1,15 @@
-#include "bench.h"
+#include "raw.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 
-struct bench bench;
-struct bi_error error;
+struct cai_test cai_test;
 
 static void keep_line(void *data, enum bi_log_level level, const char *message)
 {
 	(void)data;
 	(void)level;
-	snprintf(bench.log, sizeof(bench.log), "%s", message);
-	bench.lines++;
+	snprintf(cai_test.log, sizeof(cai_test.log), "%s", message);
+	cai_test.lines++;
 }
 
 struct bi_context *open_context(const char *spec)
@@ -25,51 +23,34 @@ struct bi_context *open_context(const char *spec)
 	return context;
 }
 
-int open_bench(void **state)
+int open_contexts(void **state)
 {
 	struct cuda_sim_options options = CUDA_SIM_OPTIONS_INIT;
 
 	(void)state;
 	cuda_driver();
-	options.seed = test_next(&bench.random);
-	options.pools = bench.has_pools;
-	options.concurrent_managed = bench.has_concurrent_managed;
+	options.seed = test_next(&fixture.random);
+	options.pools = cai_test.has_pools;
+	options.concurrent_managed = cai_test.has_concurrent_managed;
 	if (cuda_sim())
 		cuda_sim()->begin(&options);
-	bench.lines = 0;
-	bench.context = open_context(bench.spec);
-	bench.second = bench.second_spec ? open_context(bench.second_spec) : NULL;
+	cai_test.lines = 0;
+	fixture.context = open_context(fixture.spec);
+	fixture.second = fixture.second_spec ? open_context(fixture.second_spec) : NULL;
 	return 0;
 }
 
-int close_bench(void **state)
+int close_contexts(void **state)
 {
 	uint64_t reports;
 
 	(void)state;
-	bi_context_release(bench.second);
-	bi_context_release(bench.context);
+	bi_context_release(fixture.second);
+	bi_context_release(fixture.context);
 	reports = cuda_sim() ? cuda_sim()->end() : 0;
 	for (uint64_t i = 0; i < reports; i++)
 		print_error("%s\n", cuda_sim()->report(i));
 	return reports != 0;
-}
-
-void check_ok(int rc, const char *call, const char *file, int line)
-{
-	if (rc == BI_OK)
-		return;
-	print_error("%s\n  returned %d (%s): %s\n", call, rc, bi_status_name(rc), error.message);
-	_fail(file, line);
-}
-
-void check_refused(int rc, int status, const char *reason, const char *call, const char *file, int line)
-{
-	if (rc == status && error.status == rc && strstr(error.message, reason))
-		return;
-	print_error("%s\n  returned %d (%s), expected %s; \"%s\" instead of \"%s\"\n", call, rc, bi_status_name(rc),
-		    bi_status_name(status), error.message, reason);
-	_fail(file, line);
 }
 
 /* The library leaves the thread as it is, so the tests have to make their context current themselves. */
@@ -98,7 +79,7 @@ int has_raw(enum raw_kind kind)
 
 	if (kind != RAW_POOL)
 		return 1;
-	CU(cuda_driver()->DeviceGet(&device, bi_context_device(bench.context)->ordinal));
+	CU(cuda_driver()->DeviceGet(&device, bi_context_device(fixture.context)->ordinal));
 	CU(cuda_driver()->DeviceGetAttribute(&has_pools, BI__CU_DEVICE_MEMORY_POOLS_SUPPORTED, device));
 	return has_pools && cuda_driver()->MemAllocAsync;
 }
@@ -241,9 +222,4 @@ void check_ordered(int expected, uintptr_t stream, const struct raw *raw, const 
 	print_error("stream 0x%" PRIxPTR " is%s ordered behind the work on the memory\n", stream,
 		    expected ? " not" : "");
 	_fail(file, line);
-}
-
-void count_release(void *data)
-{
-	atomic_fetch_add((atomic_int *)data, 1);
 }

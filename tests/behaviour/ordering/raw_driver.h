@@ -1,19 +1,19 @@
 /*
  * The seam between the bench and a driver: how a test makes memory, streams, producers and gates behind the library's
- * back, and how it counts calls. bench_opencl.c and bench_cuda.c fill it; bench.c and accounts.c alone call through it.
+ * back, and how it counts calls. raw_opencl.c and raw_cuda.c fill it; bench.c and accounts.c alone call through it.
  *
  * Contexts, streams and arrays are the library's objects of that driver. A function that cannot do what it is asked
  * fails the test. What is optional is NULL.
  */
-#ifndef BI_TESTS_ORDERING_BENCH_DRIVER_H
-#define BI_TESTS_ORDERING_BENCH_DRIVER_H
+#ifndef BI_TESTS_ORDERING_RAW_DRIVER_H
+#define BI_TESTS_ORDERING_RAW_DRIVER_H
 
 #include <pthread.h>
 
-#include "bench.h"
+#include "objects.h"
 
 struct gate {
-	const struct bench_driver *driver;
+	const struct raw_driver *driver;
 	struct bi_context *context;
 	uintptr_t handle; /* the driver's */
 	atomic_int open;
@@ -30,7 +30,7 @@ enum counted {
 	COUNT_QUERIES /* that ask whether an event is complete */
 };
 
-struct bench_driver {
+struct raw_driver {
 	const char *backend; /* of the library */
 	enum bi_handle_kind handle_kind;
 	enum bi_stream_kind stream_kind;
@@ -101,12 +101,12 @@ struct bench_driver {
 	int (*event_done)(uintptr_t event);
 };
 
-extern const struct bench_driver opencl_bench, cuda_bench;
+extern const struct raw_driver raw_opencl, raw_cuda;
 
 /* NULL: the host. */
-const struct bench_driver *driver_of(const struct bi_context *context);
+const struct raw_driver *driver_of(const struct bi_context *context);
 /* All drivers whose devices the suite was started with. */
-const struct bench_driver *bench_driver(size_t i);
-void add_driver(const struct bench_driver *driver);
+const struct raw_driver *raw_driver(size_t i);
+void add_driver(const struct raw_driver *driver);
 
 #endif

@@ -1,5 +1,5 @@
 #define _POSIX_C_SOURCE 200809L
-#include "bench_driver.h"
+#include "raw_driver.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +11,7 @@
 
 #define MOST 64
 
-struct bench bench;
-struct bi_error error;
+struct setting setting;
 
 /* What is closed after the test. */
 static struct {
@@ -31,37 +30,18 @@ static struct {
 	int finished; /* the test came to its end */
 } kept;
 
-/* ------------------------------------------------------------------------------------------------------------ checks
- */
-
-void check_ok(int rc, const char *call, const char *file, int line)
-{
-	if (rc == BI_OK)
-		return;
-	print_error("%s\n  returned %s: %.256s\n", call, bi_status_name(rc), error.message);
-	_fail(file, line);
-}
-
-void check_refused(int rc, int status, const char *call, const char *file, int line)
-{
-	if (rc == status)
-		return;
-	print_error("%s\n  returned %s, expected %s\n", call, bi_status_name(rc), bi_status_name(status));
-	_fail(file, line);
-}
-
 /* ----------------------------------------------------------------------------------------------------------- drivers
  */
 
-static const struct bench_driver *drivers[2];
+static const struct raw_driver *drivers[2];
 static size_t driver_count;
 
-const struct bench_driver *bench_driver(size_t i)
+const struct raw_driver *raw_driver(size_t i)
 {
 	return i < driver_count ? drivers[i] : NULL;
 }
 
-void add_driver(const struct bench_driver *driver)
+void add_driver(const struct raw_driver *driver)
 {
 	for (size_t i = 0; i < driver_count; i++)
 		if (drivers[i] == driver)
@@ -69,11 +49,11 @@ void add_driver(const struct bench_driver *driver)
 	drivers[driver_count++] = driver;
 }
 
-const struct bench_driver *driver_of(const struct bi_context *context)
+const struct raw_driver *driver_of(const struct bi_context *context)
 {
-	static const struct bench_driver *const all[] = { &opencl_bench, &cuda_bench };
+	static const struct raw_driver *const all[] = { &raw_opencl, &raw_cuda };
 
-	for (size_t i = 0; i < COUNT(all); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(all); i++)
 		if (strcmp(bi_context_device(context)->backend, all[i]->backend) == 0)
 			return all[i];
 	return NULL;
@@ -84,29 +64,15 @@ int is_device(const struct bi_context *context)
 	return driver_of(context) != NULL;
 }
 
-int is_opencl(const struct bi_context *context)
-{
-	return driver_of(context) == &opencl_bench;
-}
-
-int is_cuda(const struct bi_context *context)
-{
-	return driver_of(context) == &cuda_bench;
-}
-
 unsigned on_device(unsigned count)
 {
-	return is_device(bench.context) ? count : 0;
-}
-
-int can(const struct bi_context *context, unsigned capability)
-{
-	return (bi_context_device(context)->capabilities & capability) != 0;
+	return is_device(fixture.context) ? count : 0;
 }
 
 int allocates_in_order(void)
 {
-	return bench.driver && bench.driver->allocates_in_order && bench.driver->allocates_in_order(bench.context);
+	return setting.driver && setting.driver->allocates_in_order &&
+	       setting.driver->allocates_in_order(fixture.context);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- contexts
@@ -120,7 +86,7 @@ static void count_close(void *data)
 
 struct bi_context *open_context(const char *spec, struct bi_options options)
 {
-	const struct bench_driver *driver;
+	const struct raw_driver *driver;
 	struct bi_context *context;
 
 	options.device = spec;
@@ -135,7 +101,8 @@ struct bi_context *open_context(const char *spec, struct bi_options options)
 
 struct bi_context *open_second(void)
 {
-	return open_context(bench.second_spec ? bench.second_spec : bench.spec, (struct bi_options)BI_OPTIONS_INIT);
+	return open_context(fixture.second_spec ? fixture.second_spec : fixture.spec,
+			    (struct bi_options)BI_OPTIONS_INIT);
 }
 
 static struct bi_context *adopt(const char *device)
@@ -218,7 +185,7 @@ struct bi_stream *new_stream_in(struct bi_context *context, unsigned flags)
 
 struct bi_stream *new_stream(unsigned flags)
 {
-	return new_stream_in(bench.other, flags);
+	return new_stream_in(setting.other, flags);
 }
 
 struct bi_stream *wrap_stream(struct bi_context *context, uintptr_t handle)
@@ -234,13 +201,13 @@ struct bi_stream *home_of(struct bi_context *context)
 	return bi_context_stream(context);
 }
 
-static const struct bench_driver *driver_of_stream(const struct bi_stream *stream)
+static const struct raw_driver *driver_of_stream(const struct bi_stream *stream)
 {
 	return driver_of(bi_stream_context(stream));
 }
 
 struct owned_stream {
-	const struct bench_driver *driver;
+	const struct raw_driver *driver;
 	uintptr_t handle;
 };
 
@@ -266,16 +233,16 @@ struct bi_stream *new_producer_in(struct bi_context *context, unsigned flags)
 
 struct bi_stream *new_producer(unsigned flags)
 {
-	return new_producer_in(bench.other, flags);
+	return new_producer_in(setting.other, flags);
 }
 
 size_t stream_kinds(void)
 {
-	return can(bench.other, BI_CAP_OUT_OF_ORDER) ? 2 : 1;
+	return can(setting.other, BI_CAP_OUT_OF_ORDER) ? 2 : 1;
 }
 
 /* The streams of the test and of its contexts that belong to this driver. */
-static size_t streams_of(const struct bench_driver *driver, struct bi_stream *streams[2 * MOST])
+static size_t streams_of(const struct raw_driver *driver, struct bi_stream *streams[2 * MOST])
 {
 	size_t count = 0;
 
@@ -291,9 +258,9 @@ static size_t streams_of(const struct bench_driver *driver, struct bi_stream *st
 void finish_all(void)
 {
 	struct bi_stream *streams[2 * MOST];
-	const struct bench_driver *driver;
+	const struct raw_driver *driver;
 
-	for (size_t i = 0; (driver = bench_driver(i)); i++)
+	for (size_t i = 0; (driver = raw_driver(i)); i++)
 		driver->finish(streams, streams_of(driver, streams));
 }
 
@@ -437,9 +404,9 @@ void empty_all(void)
 
 static void bury_all(void)
 {
-	const struct bench_driver *driver;
+	const struct raw_driver *driver;
 
-	for (size_t i = 0; (driver = bench_driver(i)); i++)
+	for (size_t i = 0; (driver = raw_driver(i)); i++)
 		driver->bury();
 }
 
@@ -462,7 +429,7 @@ void clear_case(void)
 
 /* Whose memory is wrapped: the test's own, or, for the second wrapping of it, what the first one keeps. */
 struct owner {
-	const struct bench_driver *driver; /* NULL: plain host memory */
+	const struct raw_driver *driver; /* NULL: plain host memory */
 	enum place place;
 	atomic_int *released;
 	uintptr_t handle;
@@ -535,8 +502,8 @@ struct bi_view *view_bytes(struct bi_memory *memory)
 
 static void make_host_bytes(int value, struct owner *owner)
 {
-	owner->driver = bench.is_pinned && bench.driver->host_alloc ? bench.driver : NULL;
-	owner->handle = (uintptr_t)(owner->driver ? owner->driver->host_alloc(bench.context) : malloc(ARRAY_BYTES));
+	owner->driver = setting.is_pinned && setting.driver->host_alloc ? setting.driver : NULL;
+	owner->handle = (uintptr_t)(owner->driver ? owner->driver->host_alloc(fixture.context) : malloc(ARRAY_BYTES));
 	assert_true(owner->handle != 0);
 	memset((void *)owner->handle, value, ARRAY_BYTES);
 }
@@ -544,7 +511,7 @@ static void make_host_bytes(int value, struct owner *owner)
 /* Host memory of the test, or new memory of the device. */
 static void make_bytes(struct bi_context *context, int value, struct owner *owner, struct bi_foreign *foreign)
 {
-	const struct bench_driver *driver = driver_of(context);
+	const struct raw_driver *driver = driver_of(context);
 
 	foreign->nbytes = ARRAY_BYTES;
 	if (owner->place == PLACE_HOST || !driver) {
@@ -622,7 +589,7 @@ static struct bi_view *wrap_again_in(struct bi_context *context, struct bi_view 
 
 	bi_view_native(made, &native);
 	owner->made = bi_view_retain(made);
-	owner->driver = owner->place == PLACE_DEVICE || bench.is_pinned ? bench.driver : NULL;
+	owner->driver = owner->place == PLACE_DEVICE || setting.is_pinned ? setting.driver : NULL;
 	owner->handle = foreign.handle = native.handle;
 	foreign.kind = native.kind;
 	foreign.nbytes = native.nbytes;
@@ -631,7 +598,7 @@ static struct bi_view *wrap_again_in(struct bi_context *context, struct bi_view 
 
 struct bi_view *wrap_again(struct bi_view *made, struct producer producer)
 {
-	return wrap_again_in(bench.context, made, producer);
+	return wrap_again_in(fixture.context, made, producer);
 }
 
 static struct bi_view *wrap_new(struct bi_context *context, enum place place, int value,
@@ -675,7 +642,7 @@ struct bi_view *wrap_in(struct bi_context *context, enum place place, int value,
 
 struct bi_view *wrap(enum place place, int value, struct producer producer)
 {
-	return wrap_in(bench.context, place, value, producer);
+	return wrap_in(fixture.context, place, value, producer);
 }
 
 /* The producer's work comes before he hands the memory over. */
@@ -699,7 +666,7 @@ struct bi_view *allocate_in(struct bi_context *context, enum bi_memory_kind kind
 
 struct bi_view *allocate(void)
 {
-	return allocate_in(bench.context, BI_MEMORY_DEFAULT);
+	return allocate_in(fixture.context, BI_MEMORY_DEFAULT);
 }
 
 struct bi_view *slice(struct bi_view *view, int64_t start, int64_t count, int64_t step)
@@ -719,14 +686,14 @@ uintptr_t handle_of(const struct bi_view *view)
 	return native.handle;
 }
 
-static const struct bench_driver *driver_of_view(const struct bi_view *view)
+static const struct raw_driver *driver_of_view(const struct bi_view *view)
 {
 	return driver_of(bi_memory_context(bi_view_memory(view)));
 }
 
 void peek(struct bi_view *view, unsigned char bytes[ARRAY_BYTES])
 {
-	const struct bench_driver *driver = driver_of_view(view);
+	const struct raw_driver *driver = driver_of_view(view);
 
 	if (driver)
 		driver->peek(view, bytes, is_quiet());
@@ -736,7 +703,7 @@ void peek(struct bi_view *view, unsigned char bytes[ARRAY_BYTES])
 
 void poke(struct bi_view *view, const unsigned char bytes[ARRAY_BYTES])
 {
-	const struct bench_driver *driver = driver_of_view(view);
+	const struct raw_driver *driver = driver_of_view(view);
 
 	if (driver)
 		driver->poke(view, bytes);
@@ -780,12 +747,12 @@ void raw_wait(struct bi_stream *stream, uintptr_t event)
 
 int is_done(uintptr_t event)
 {
-	return bench.driver->event_done(event);
+	return setting.driver->event_done(event);
 }
 
 static void check_order(struct bi_stream *stream, struct bi_view *view, int writes, int expected)
 {
-	const struct bench_driver *driver = driver_of_stream(stream);
+	const struct raw_driver *driver = driver_of_stream(stream);
 	int answer = driver ? driver->ordered(stream, view, writes) : -1;
 
 	if (answer >= 0 && answer != expected)
@@ -816,7 +783,7 @@ static struct bi_stream *known_home(const struct bi_view *view)
 {
 	const struct bi_memory *memory = bi_view_memory(view);
 
-	if (bench.is_capturing)
+	if (setting.is_capturing)
 		return NULL;
 	for (size_t i = 0; i < kept.home_count; i++)
 		if (kept.homes[i].memory == memory)
@@ -850,7 +817,7 @@ void copy(struct bi_view *to, struct bi_view *from, struct bi_stream *stream)
 void acquire(struct bi_view *view, struct bi_stream *stream)
 {
 	OK(begin_use(view, stream, &error));
-	if (known_home(view) || (bi_memory_is_host(bi_view_memory(view)) && !bench.is_capturing))
+	if (known_home(view) || (bi_memory_is_host(bi_view_memory(view)) && !setting.is_capturing))
 		assert_ordered(stream, view);
 }
 
@@ -871,23 +838,23 @@ void unmap(struct bi_map *map, struct bi_view *view)
 
 static void open_contexts(void)
 {
-	const char *const specs[2] = { bench.spec, bench.second_spec };
+	const char *const specs[2] = { fixture.spec, fixture.second_spec };
 
-	if (bench.is_shared) {
-		kept.shared = bench.driver->share(specs, kept.adopt);
-		bench.context = adopt(kept.adopt[0]);
-		bench.other = adopt(kept.adopt[1]);
+	if (setting.is_shared) {
+		kept.shared = setting.driver->share(specs, kept.adopt);
+		fixture.context = adopt(kept.adopt[0]);
+		setting.other = adopt(kept.adopt[1]);
 	} else {
-		bench.context = bench.other = open_context(bench.spec, (struct bi_options)BI_OPTIONS_INIT);
+		fixture.context = setting.other = open_context(fixture.spec, (struct bi_options)BI_OPTIONS_INIT);
 	}
 }
 
-int bench_setup(void **state)
+int open_row(void **state)
 {
 	const struct row *row = *state;
 
 	memset(&kept, 0, sizeof(kept));
-	bench.is_capturing = 0;
+	setting.is_capturing = 0;
 	accounts_begin(row->name);
 	open_contexts();
 	alarm(60);
@@ -904,10 +871,10 @@ static void close_contexts(void)
 		release_context(kept.contexts[--kept.context_count], 0);
 	bury_all();
 	if (kept.shared)
-		bench.driver->unshare(kept.shared);
+		setting.driver->unshare(kept.shared);
 }
 
-int bench_teardown(void **state)
+int close_row(void **state)
 {
 	(void)state;
 	open_gates();
@@ -937,7 +904,7 @@ static void run_row(void **state)
 /* The rows of a pair of devices are its own: see pair.c. */
 static int is_runnable(const struct row *row)
 {
-	return (row->needs & bench.needs) == row->needs && (row->needs & NEED_PAIR) == (bench.needs & NEED_PAIR);
+	return (row->needs & setting.needs) == row->needs && (row->needs & NEED_PAIR) == (setting.needs & NEED_PAIR);
 }
 
 int run_rows(const char *group, const struct row *rows, size_t count)
@@ -949,10 +916,10 @@ int run_rows(const char *group, const struct row *rows, size_t count)
 	assert_non_null(tests);
 	for (size_t i = 0; i < count; i++) {
 		if (is_runnable(&rows[i]))
-			tests[runnable++] = (struct CMUnitTest){ rows[i].name, run_row, bench_setup, bench_teardown,
+			tests[runnable++] = (struct CMUnitTest){ rows[i].name, run_row, open_row, close_row,
 								 (void *)(uintptr_t)&rows[i] };
 		else
-			fprintf(stderr, "ordering: %s is not for %s\n", rows[i].name, bench.space);
+			fprintf(stderr, "ordering: %s is not for %s\n", rows[i].name, setting.name);
 	}
 	failed = runnable ? _cmocka_run_group_tests(group, tests, runnable, NULL, NULL) : 0;
 	free(tests);

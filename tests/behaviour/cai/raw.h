@@ -1,49 +1,30 @@
 /*
- * What the tests of the CUDA Array Interface with a device stand on: contexts, memory that the library knows nothing
- * of, and the eyes of the simulated driver. On a real driver the tests run as well; what only the simulated one can see
- * (calls, order) is then taken for granted.
+ * Memory and streams that the tests of the CUDA Array Interface make with the driver itself, and what the simulated
+ * driver reports. On a real driver the tests run as well; they then assume what only the simulated one can see (calls,
+ * order).
  */
-#ifndef BI_TESTS_CAI_BENCH_H
-#define BI_TESTS_CAI_BENCH_H
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#ifndef BI_TESTS_CAI_RAW_H
+#define BI_TESTS_CAI_RAW_H
 
 #include "arrays.h"
 #include "cuda_driver.h"
+#include "fixture.h"
 
-struct bench {
-	const char *spec;
-	const char *second_spec; /* or NULL */
+/* The drivers that the simulated one can be, and what the library logs in one test. */
+struct cai_test {
 	int has_pools, has_concurrent_managed; /* of the simulated driver */
-	struct bi_context *context;
-	struct bi_context *second; /* of another device, or NULL */
-	char log[512]; /* the last line of `context` */
+	char log[512]; /* the last line of `fixture.context` */
 	int lines;
-	struct test_random random;
 };
 
-extern struct bench bench;
+extern struct cai_test cai_test;
 
-/* Before and after each test; the latter fails a test that leaves anything behind or was reported. */
-int open_bench(void **state);
-int close_bench(void **state);
-/* Another context of the device under test, which writes to bench.log too. */
+/* Setup and teardown of each test. The latter fails a test that leaves anything behind or that the driver reported. */
+int open_contexts(void **state);
+int close_contexts(void **state);
+/* Another context of the device under test, which writes to cai_test.log too. */
 struct bi_context *open_context(const char *spec);
 
-/* Checked calls. `error` is what they pass to the library. */
-extern struct bi_error error;
-void check_ok(int rc, const char *call, const char *file, int line);
-/* The message must have `reason` in it. */
-void check_refused(int rc, int status, const char *reason, const char *call, const char *file, int line);
-
-#define OK(call) check_ok((call), #call, __FILE__, __LINE__)
-#define REFUSED(status, reason, call) check_refused((call), status, reason, #call, __FILE__, __LINE__)
 #define CU(call) assert_int_equal((call), BI__CU_SUCCESS)
 
 /* Memory and streams made with the driver itself, in the context of `context`. */
@@ -90,8 +71,6 @@ uint64_t driver_host_waits(void);
 void check_ordered(int expected, uintptr_t stream, const struct raw *raw, const char *file, int line);
 
 #define assert_ordered(expected, stream, raw) check_ordered(expected, stream, raw, __FILE__, __LINE__)
-
-void count_release(void *data);
 
 int exports_group(void);
 int imports_group(void);

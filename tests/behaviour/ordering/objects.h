@@ -1,7 +1,7 @@
 /*
  * What the tests of docs/ordering.md stand on: contexts and streams that are closed after each test, producers and
  * gates made behind the library's back, and the account of host waits. What depends on the driver is behind the table
- * of bench_driver.h, so that the rows are written once.
+ * of raw_driver.h, so that the rows are written once.
  *
  * A gate is something that a stream waits for and that a test opens. While it is closed, nothing behind it has run: a
  * library call that returns has not waited, and what it enqueued is where it is by rule and not by luck. A test closes
@@ -12,21 +12,13 @@
  *
  * Arrays are dense bytes, ARRAY_BYTES of them, all of one value where a test does not say otherwise.
  */
-#ifndef BI_TESTS_ORDERING_BENCH_H
-#define BI_TESTS_ORDERING_BENCH_H
+#ifndef BI_TESTS_ORDERING_OBJECTS_H
+#define BI_TESTS_ORDERING_OBJECTS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "fixture.h"
 
-#include "buffer_interface.h"
-
-#define COUNT(array) (sizeof(array) / sizeof(*(array)))
 #define ARRAY_BYTES 4096
 
 /* ------------------------------------------------------------------------------------------------------------- tests
@@ -66,29 +58,20 @@ int run_rows(const char *group, const struct row *rows, size_t count);
 /* Bit n is set if a test of row n has run. */
 extern uint64_t rows_seen;
 
-struct bench_driver;
+struct raw_driver;
 
-struct bench {
-	const char *spec;
-	const char *second_spec; /* or NULL */
-	const char *space; /* words for the reader */
+/* The contexts under which the rows run now. `fixture.context` is where arrays live. */
+struct setting {
+	const char *name; /* words for the reader */
 	unsigned needs; /* that are met */
 	int is_shared; /* both contexts adopt one native context; else there is one context, opened */
 	int is_pinned; /* host memory of the tests is pinned */
-	int is_capturing; /* what is enqueued runs later, and nobody can be asked about its order */
-	const struct bench_driver *driver; /* of the first device; NULL: the host */
-	struct bi_context *context; /* where arrays live */
+	int is_capturing; /* work that is enqueued runs later, and no driver can report its order */
+	const struct raw_driver *driver; /* of the first device; NULL: the host */
 	struct bi_context *other; /* where streams live */
 };
 
-extern struct bench bench;
-extern struct bi_error error;
-
-void check_ok(int rc, const char *call, const char *file, int line);
-void check_refused(int rc, int status, const char *call, const char *file, int line);
-
-#define OK(call) check_ok((call), #call, __FILE__, __LINE__)
-#define REFUSED(status, call) check_refused((call), status, #call, __FILE__, __LINE__)
+extern struct setting setting;
 
 /* ---------------------------------------------------------------------------------------------------------- accounts
  */
@@ -143,15 +126,12 @@ unsigned long reported(struct bi_context *context, const char *member);
  */
 
 /* cmocka's setup and teardown of each test. A test that fails leaves its objects to the end of the program. */
-int bench_setup(void **state);
-int bench_teardown(void **state);
+int open_row(void **state);
+int close_row(void **state);
 
 int is_device(const struct bi_context *context);
-int is_opencl(const struct bi_context *context);
-int is_cuda(const struct bi_context *context);
 /* On the host nothing ever waits, and no driver is called. */
 unsigned on_device(unsigned count);
-int can(const struct bi_context *context, unsigned capability);
 /* Is own device memory allocated and freed in the order of the context stream? */
 int allocates_in_order(void);
 
