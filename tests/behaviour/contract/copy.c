@@ -19,15 +19,15 @@ static void random_pair(struct bi_layout *dst, struct bi_layout *src)
 static void copy_cases(struct end dst_end, struct end src_end, int count)
 {
 	for (int i = 0; i < count; i++) {
-		struct oracle dst_mirror, src_mirror;
-		struct side dst = { &dst_mirror, { .ndim = 0 } }, src = { &src_mirror, { .ndim = 0 } };
+		struct oracle dst_oracle, src_oracle;
+		struct side dst = { &dst_oracle, { .ndim = 0 } }, src = { &src_oracle, { .ndim = 0 } };
 
 		random_pair(&dst.layout, &src.layout);
-		oracle_open(&dst_mirror, dst_end.context, dst_end.place, settle_randomly(&dst.layout));
-		oracle_open(&src_mirror, src_end.context, src_end.place, settle_randomly(&src.layout));
+		oracle_open(&dst_oracle, dst_end.context, dst_end.place, settle_randomly(&dst.layout));
+		oracle_open(&src_oracle, src_end.context, src_end.place, settle_randomly(&src.layout));
 		copy_both(&dst, &src);
-		oracle_close(&dst_mirror);
-		oracle_close(&src_mirror);
+		oracle_close(&dst_oracle);
+		oracle_close(&src_oracle);
 	}
 }
 
@@ -194,29 +194,29 @@ static int copy_to_wild(void)
 {
 	int64_t shape[BI_MAX_NDIM];
 	int ndim = random_shape(shape), shared;
-	struct oracle dst_mirror, src_mirror;
-	struct side dst = { &dst_mirror, { .ndim = 0 } }, src = { &src_mirror, { .ndim = 0 } };
+	struct oracle dst_oracle, src_oracle;
+	struct side dst = { &dst_oracle, { .ndim = 0 } }, src = { &src_oracle, { .ndim = 0 } };
 	size_t item = random_item(), nbytes;
 
 	random_layout(&dst.layout, item, ndim, shape, SPREAD_WILD);
 	random_layout(&src.layout, item, ndim, shape, SPREAD_DENSE);
 	nbytes = settle_randomly(&dst.layout);
 	shared = naive_self_overlap(&dst.layout, nbytes);
-	oracle_open(&dst_mirror, fixture.context, PLACE_DEVICE, nbytes);
-	oracle_open(&src_mirror, fixture.context, PLACE_DEVICE, settle_randomly(&src.layout));
+	oracle_open(&dst_oracle, fixture.context, PLACE_DEVICE, nbytes);
+	oracle_open(&src_oracle, fixture.context, PLACE_DEVICE, settle_randomly(&src.layout));
 	if (shared) {
-		struct bi_view *to = view_of(&dst_mirror, &dst.layout, 0), *from = view_of(&src_mirror, &src.layout, 0);
+		struct bi_view *to = view_of(&dst_oracle, &dst.layout, 0), *from = view_of(&src_oracle, &src.layout, 0);
 
 		REFUSED(BI_EOVERLAP, bi_copy(to, from, NULL, &error));
 		bi_view_release(to);
 		bi_view_release(from);
-		oracle_check(&dst_mirror, pair_text(&dst, &src));
+		oracle_check(&dst_oracle, pair_text(&dst, &src));
 		fixture.cases++;
 	} else {
 		copy_both(&dst, &src);
 	}
-	oracle_close(&dst_mirror);
-	oracle_close(&src_mirror);
+	oracle_close(&dst_oracle);
+	oracle_close(&src_oracle);
 	return shared;
 }
 

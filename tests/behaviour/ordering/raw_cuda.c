@@ -1,5 +1,5 @@
 /*
- * The bench on CUDA, simulated or real. A gate is a word of pinned memory that a stream waits for. The simulated driver
+ * The raw driver of CUDA, simulated or real. A gate is a word of pinned memory that a stream waits for. The simulated driver
  * counts and fails calls; a real one tells nothing, and its tests look at bytes alone.
  *
  * Nothing is freed while work may be pending, because that would make the driver wait: what a test lets go of is buried
@@ -241,7 +241,7 @@ static void bury_one(enum grave_kind kind, uintptr_t handle, bi__cu_context cont
 	cuda_leave();
 }
 
-/* Their contexts are there, held by the bench. */
+/* Their contexts are there, held until the test has ended. */
 static void bury(void)
 {
 	begin_own();

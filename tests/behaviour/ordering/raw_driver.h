@@ -1,6 +1,6 @@
 /*
- * The seam between the bench and a driver: how a test makes memory, streams, producers and gates behind the library's
- * back, and how it counts calls. raw_opencl.c and raw_cuda.c fill it; bench.c and accounts.c alone call through it.
+ * The seam between the suite and a driver: how a test makes memory, streams, producers and gates behind the library's
+ * back, and how it counts calls. raw_opencl.c and raw_cuda.c fill it; objects.c and accounts.c alone call through it.
  *
  * Contexts, streams and arrays are the library's objects of that driver. A function that cannot do what it is asked
  * fails the test. What is optional is NULL.

@@ -1,4 +1,4 @@
-/* The bench on OpenCL. Gates are user events; the loader layer of the tests counts and fails calls. */
+/* The raw driver of OpenCL. Gates are user events; the loader layer of the tests counts and fails calls. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>
