@@ -155,11 +155,11 @@ def short(text):
 def write_table(rows, out):
     print("# Mutations\n", file=out)
     print(
-        "Made by `tests/python/mutate.py`: for every rule of [conformance.md](conformance.md) one line of the library, broken, and a\n"
-        "test of that rule that notices.\n",
+        "`tests/python/mutate.py` makes this page. For every rule of [conformance.md](conformance.md) it breaks one line of the\n"
+        "library and lists a test of that rule that fails then.\n",
         file=out,
     )
-    print("| rules | file | instead of | stands | noticed by |\n|---|---|---|---|---|", file=out)
+    print("| rules | file | line | replaced by | noticed by |\n|---|---|---|---|---|", file=out)
     for mutation, sentence in rows:
         print(
             f"| {' '.join(mutation['rules'])} | `{mutation['file']}` | `{short(mutation['find'])}` "
