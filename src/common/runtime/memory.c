@@ -315,12 +315,6 @@ void bi_memory_release(struct bi_memory *memory)
 		end(memory);
 }
 
-void bi__memory_leave_room(struct bi_memory *memory)
-{
-	if (bi__drop_held(&memory->refs, 1 | BI__ROOM_TAKEN))
-		end(memory);
-}
-
 void bi__memory_mark_first_export(struct bi_memory *memory)
 {
 	unsigned char marks = atomic_fetch_or(&memory->shown, BI__MARK_EXPORTED);

@@ -16,25 +16,6 @@ int bi__memory_wrap(struct bi_context *context, const struct bi_foreign *foreign
 		    struct bi_error *err);
 
 /*
- * Takes the room of a memory together with a reference to it, for a view of BI__ROOM_NDIM dimensions at most. NULL: it
- * is taken; then nothing was counted. Who comes too late does not try again: others are at it.
- */
-static inline struct bi_view *bi__memory_take_room(struct bi_memory *memory)
-{
-	unsigned refs = atomic_load_explicit(&memory->refs, memory_order_relaxed);
-
-	/* Acquires what the one before did in the room. */
-	if (!BI__HAS_ROOM || refs & BI__ROOM_TAKEN ||
-	    !atomic_compare_exchange_strong_explicit(&memory->refs, &refs, (refs + 1) | BI__ROOM_TAKEN,
-						     memory_order_acquire, memory_order_relaxed))
-		return NULL;
-	return (struct bi_view *)(void *)memory->room;
-}
-
-/* Gives both back. */
-void bi__memory_leave_room(struct bi_memory *memory);
-
-/*
  * Makes host memory of bytes that the caller lends for the time of one call, in room that is his. Nobody else ever
  * knows it, it is not retained beyond that, and holds no reference to the context. bi__order_finish_borrowed is its
  * end.

@@ -151,8 +151,7 @@ struct bi__more {
 /* Where a view lies. */
 enum bi__view_place {
 	BI__VIEW_ALONE, /* in an allocation of its own */
-	BI__VIEW_BEHIND, /* behind its memory, and goes with that */
-	BI__VIEW_IN_ROOM /* in the memory's room for a view of a view */
+	BI__VIEW_BEHIND /* behind its memory, and freed with that */
 };
 
 /* Few bytes, because there are many views: five words, shape and strides. */
@@ -162,7 +161,7 @@ struct bi_view {
 	uint8_t flags; /* enum bi_view_flag */
 	uint8_t exchange_flags; /* enum bi_exchange_flag: those that the layout and read-only make */
 	bool is_empty : 1; /* no element */
-	uint8_t place : 2; /* enum bi__view_place */
+	uint8_t place : 1; /* enum bi__view_place */
 	struct bi_memory *memory; /* retained */
 	struct bi_dtype dtype;
 	int64_t offset;
@@ -170,13 +169,7 @@ struct bi_view {
 	int64_t dims[]; /* shape, strides */
 };
 
-/*
- * The count of a memory tells whether its room is taken, too, so that a view of a view which is let go before the next
- * one is made takes no allocation, and no atomic write more than the count. Where allocations are looked at each view
- * has one: what is used after its end would not be noticed in the room.
- */
-#define BI__ROOM_TAKEN 0x80000000u
-#define BI__ROOM_NDIM 4
+/* Builds in which tools follow allocations have no embedded storage. */
 #if defined(NDEBUG) || defined(__SANITIZE_THREAD__)
 #define BI__HAS_ROOM 1
 #else
@@ -187,7 +180,7 @@ struct bi_view {
 #define BI__MARK_INLINE 2 /* a thread works on it at once (at_once.h), under the lock */
 
 struct bi_memory {
-	atomic_uint refs; /* and BI__ROOM_TAKEN */
+	atomic_uint refs;
 	unsigned flags; /* enum bi_wrap_flag */
 	struct bi_context *context; /* retained while refs > 0; a pooled or retired memory is the context's */
 	const struct bi__backend *backend; /* whose block it is: the context's, or the host's */
@@ -235,9 +228,6 @@ struct bi_memory {
 	struct bi_memory *older, *newer; /* pool */
 	uintptr_t retire_event;
 	bool deferred; /* retired without an event: its end cannot be recorded while the context stream is captured */
-
-	/* Of the view that has taken it, as above. */
-	_Alignas(struct bi_view) unsigned char room[sizeof(struct bi_view) + 2 * BI__ROOM_NDIM * sizeof(int64_t)];
 };
 
 /* The place of a view behind a memory that was made with one. */

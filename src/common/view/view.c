@@ -201,28 +201,12 @@ static int add_text(struct bi_view *view, struct bi__text *text, const char *des
 	return BI_OK;
 }
 
-/* A view of the memory in its room, or in an allocation; NULL: BI_ENOMEM, and nothing was counted. */
-static struct bi_view *begin(struct bi_memory *memory, int ndim, struct bi_error *err)
-{
-	struct bi_view *view = ndim <= BI__ROOM_NDIM ? bi__memory_take_room(memory) : NULL;
-
-	if (view) {
-		view->ndim = (uint8_t)ndim;
-		view->place = BI__VIEW_IN_ROOM;
-	} else {
-		view = allocate(ndim, err);
-		if (view)
-			bi_memory_retain(memory);
-	}
-	return view;
-}
-
 struct bi_view *bi__view_begin(const struct bi_view *source, int ndim, struct bi_error *err)
 {
-	struct bi_view *view = begin(source->memory, ndim, err);
+	struct bi_view *view = allocate(ndim, err);
 
 	if (view)
-		view->memory = source->memory;
+		view->memory = bi_memory_retain(source->memory);
 	return view;
 }
 
@@ -230,10 +214,7 @@ void bi__view_leave(struct bi_view *view)
 {
 	struct bi_memory *memory = view->memory;
 
-	if (view->place == BI__VIEW_IN_ROOM) {
-		bi__memory_leave_room(memory);
-		return;
-	}
+	/* Otherwise it is freed with the memory. */
 	if (view->place == BI__VIEW_ALONE)
 		free(view);
 	bi_memory_release(memory);
