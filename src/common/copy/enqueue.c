@@ -34,16 +34,6 @@ struct bi_stream *bi__job_stream(const struct bi__job *job, struct bi_error *err
 	return NULL;
 }
 
-/* Locked. Device memory first: where its home is also the stream on which host memory was last used, that is enough. */
-int bi__job_begin_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream, struct bi_error *err)
-{
-	struct bi_memory *first = from && bi__is_synchronous(to) ? from : to;
-	struct bi_memory *second = first == to ? from : to;
-	int rc = bi__order_begin_locked(first, stream, err);
-
-	return rc || !second ? rc : bi__order_begin_next_locked(second, first, stream, err);
-}
-
 /* Locked. Whoever sees the end of the work on host memory has seen that of the device memory on the other side. */
 static void note_partner(struct bi_memory *to, struct bi_memory *from)
 {
@@ -69,7 +59,9 @@ static int prepare(const struct bi__job *job, struct bi_memory *to, struct bi_me
 	/* A producer whose work failed is noticed before anything is enqueued. */
 	if (!rc && from)
 		rc = bi__order_check_failed_locked(from, err);
-	return rc ? rc : bi__job_begin_locked(to, from, stream, err);
+	if (!rc)
+		rc = bi__order_begin_locked(to, stream, err);
+	return rc || !from ? rc : bi__order_begin_locked(from, stream, err);
 }
 
 /* Locked. Does the stream alone keep the order, so that nothing comes before the work? */
@@ -101,9 +93,9 @@ static int execute_locked(const struct bi__job *job, struct bi_stream *stream, c
 	rc = bi__dispatch_copy(stream, job->operation, &job->plan, to, job->src, element,
 			       element ? job->to.dtype.item_size : 0, from ? end : NULL, err);
 	/* Also after a failure: what is already enqueued stays ordered. */
-	to_end = bi__order_end_at_locked(to, NULL, stream, end, rc ? NULL : err);
+	to_end = bi__order_end_at_locked(to, stream, end, rc ? NULL : err);
 	if (from)
-		from_end = bi__order_end_at_locked(from, to, stream, end, rc || to_end ? NULL : err);
+		from_end = bi__order_end_at_locked(from, stream, end, rc || to_end ? NULL : err);
 	if (from)
 		note_partner(to, from);
 	return rc ? rc : to_end ? to_end : from_end;

@@ -31,9 +31,6 @@ struct bi_stream *bi__job_stream(const struct bi__job *job, struct bi_error *err
 /* Can the stream move bytes between the two? One that reaches either of two peers can. */
 int bi__job_serves(const struct bi_stream *stream, const struct bi_memory *to, const struct bi_memory *from);
 
-/* Locked. Work on `stream` comes after all on both; `from` may be NULL. */
-int bi__job_begin_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream, struct bi_error *err);
-
 void bi__job_log(const struct bi__job *job, const struct bi_stream *stream, int rc);
 
 /*
@@ -43,8 +40,8 @@ void bi__job_log(const struct bi__job *job, const struct bi_stream *stream, int 
 int bi__job_check_steps(const struct bi__job *job, struct bi_error *err);
 
 /* In two legs, through a new dense array of that kind. */
-int bi__job_run_legs(const struct bi__job *job, enum bi_memory_kind kind, struct bi_context *context,
-		     struct bi_error *err);
+int bi__job_run_two_step(const struct bi__job *job, enum bi_memory_kind kind, struct bi_context *context,
+			 struct bi_error *err);
 
 /*
  * In pieces through pinned memory of `context`, so that a piece is packed or fetched while another is sent or unpacked.

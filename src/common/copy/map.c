@@ -81,13 +81,13 @@ static int move_copy(struct bi_map *map, int out, struct bi_error *err)
 	if (!rc)
 		rc = bi__order_begin_locked(memory, stream, err);
 	if (!rc)
-		rc = bi__order_begin_next_locked(map->copy, memory, stream, err);
+		rc = bi__order_begin_locked(map->copy, stream, err);
 	if (rc)
 		return rc;
 	bi__plan_bytes(&plan, out ? map->first : 0, out ? 0 : map->first, (size_t)(map->end - map->first));
 	rc = bi__dispatch_copy(stream, out ? "unmap" : "map", &plan, dst, src, NULL, 0, NULL, err);
 	ended = bi__order_end_locked(memory, stream, rc ? NULL : err);
-	copy_ended = bi__order_end_next_locked(map->copy, memory, stream, rc || ended ? NULL : err);
+	copy_ended = bi__order_end_locked(map->copy, stream, rc || ended ? NULL : err);
 	return rc ? rc : ended ? ended : copy_ended;
 }
 

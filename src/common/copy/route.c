@@ -87,7 +87,7 @@ static int copy_packed(const struct bi__job *job, struct bi_error *err)
 
 	if (!bi_layout_is_contiguous(to_host ? &job->to : &job->from, 'C'))
 		return bi__job_transfer(job, context, err);
-	return bi__job_run_legs(job, BI_MEMORY_DEVICE, context, err);
+	return bi__job_run_two_step(job, BI_MEMORY_DEVICE, context, err);
 }
 
 /* Only dense bytes travel between devices: the side that is not dense is packed, or unpacked, where it lies. */
@@ -95,7 +95,7 @@ static int copy_dense_side(const struct bi__job *job, struct bi_error *err)
 {
 	const struct bi_memory *side = bi_layout_is_contiguous(&job->from, 'C') ? job->dst : job->src;
 
-	return bi__job_run_legs(job, BI_MEMORY_DEVICE, side->context, err);
+	return bi__job_run_two_step(job, BI_MEMORY_DEVICE, side->context, err);
 }
 
 /* Of two contexts that share nothing: the one whose pinned memory both drivers can use as it stands, if one is. */
@@ -122,7 +122,7 @@ int bi__job_route(struct bi__job *job, struct bi_error *err)
 		return bi__job_execute(job, NULL, err);
 	}
 	if (overlaps(job))
-		return bi__job_run_legs(job, bi__is_cpu_addressable(to) ? BI_MEMORY_HOST : BI_MEMORY_DEVICE,
+		return bi__job_run_two_step(job, bi__is_cpu_addressable(to) ? BI_MEMORY_HOST : BI_MEMORY_DEVICE,
 					to->context, err);
 	bi__plan_make(&job->plan, &job->to, &job->from);
 	if (bi__job_is_cross(job) && !are_peers(job))

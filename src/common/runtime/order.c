@@ -266,18 +266,10 @@ static void discard_tail(struct bi_memory *memory)
 	memory->tail = (struct bi__fence){ NULL, 0 };
 }
 
-/* Has the step already waited for the stream on which the tail is? */
-static int tail_is_behind(const struct bi_memory *memory, const struct bi_memory *first)
-{
-	return first && first->home && first->pending && tail_is_on(memory, first->home) && !bi__is_unordered(first);
-}
-
-static int wait_tail(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
-		     struct bi_error *err)
+static int wait_tail(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
 	int is_shared = bi__share_events(stream->context, memory->tail.context);
-	int is_ordered = tail_is_on(memory, stream) || tail_is_behind(memory, first);
-	int rc = is_ordered ? BI_OK : wait_fence(stream, &memory->tail, err);
+	int rc = tail_is_on(memory, stream) ? BI_OK : wait_fence(stream, &memory->tail, err);
 
 	if (rc || is_shared)
 		return rc;
@@ -307,14 +299,8 @@ static int move_tail(struct bi_memory *memory, struct bi_stream *stream, struct 
 	return BI_OK;
 }
 
-/* Has the step already ordered its stream with the home of this memory, for another one? */
-static inline int shares_home(const struct bi_memory *memory, const struct bi_memory *first)
-{
-	return first && memory->home == first->home && first->pending && !first->unrecorded && !bi__is_unordered(first);
-}
-
-static inline int record_end(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
-			     struct bi__fence *end, struct bi_error *err)
+static inline int record_end(struct bi_memory *memory, struct bi_stream *stream, struct bi__fence *end,
+			     struct bi_error *err)
 {
 	memory->captured |= memory->capturing;
 	if (bi__is_unordered(memory))
@@ -323,22 +309,21 @@ static inline int record_end(struct bi_memory *memory, const struct bi_memory *f
 	if (bi__is_synchronous(memory))
 		return memory->capturing ? BI_OK : move_tail(memory, stream, end, err);
 	memory->pending = 1;
-	return shares_home(memory, first) ? BI_OK : follow(memory->home, stream, err);
+	return follow(memory->home, stream, err);
 }
 
 void bi__order_catch_up_locked(struct bi_memory *memory)
 {
 	if (!memory->unrecorded)
 		return;
-	if (record_end(memory, NULL, memory->unrecorded, NULL, NULL) && bi__dispatch_finish(memory->unrecorded, NULL))
+	if (record_end(memory, memory->unrecorded, NULL, NULL) && bi__dispatch_finish(memory->unrecorded, NULL))
 		memory->lost = 1;
 	memory->caught_up[memory->caught_up[0] != NULL] = memory->unrecorded;
 	memory->unrecorded = NULL;
 	memory->checked = 0;
 }
 
-int bi__order_begin_next_locked(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
-				struct bi_error *err)
+int bi__order_begin_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
 	int rc;
 
@@ -349,36 +334,23 @@ int bi__order_begin_next_locked(struct bi_memory *memory, const struct bi_memory
 	if (rc || bi__is_unordered(memory))
 		return rc;
 	if (memory->tail.context && !memory->capturing)
-		return wait_tail(memory, first, stream, err);
-	if (!memory->home || !memory->pending || shares_home(memory, first))
-		return BI_OK;
-	return follow(stream, memory->home, err);
-}
-
-int bi__order_begin_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
-{
-	return bi__order_begin_next_locked(memory, NULL, stream, err);
+		return wait_tail(memory, stream, err);
+	return memory->home && memory->pending ? follow(stream, memory->home, err) : BI_OK;
 }
 
 int bi__order_end_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
-	return bi__order_end_at_locked(memory, NULL, stream, NULL, err);
+	return bi__order_end_at_locked(memory, stream, NULL, err);
 }
 
-int bi__order_end_next_locked(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
-			      struct bi_error *err)
-{
-	return bi__order_end_at_locked(memory, first, stream, NULL, err);
-}
-
-int bi__order_end_at_locked(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
-			    struct bi__fence *end, struct bi_error *err)
+int bi__order_end_at_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi__fence *end,
+			    struct bi_error *err)
 {
 	int rc;
 
 	if (memory->unrecorded)
 		bi__order_catch_up_locked(memory);
-	rc = record_end(memory, first, stream, end, err);
+	rc = record_end(memory, stream, end, err);
 	memory->epoch++;
 	memory->checked = 0;
 	memory->used = memory->first_use_count > 0;

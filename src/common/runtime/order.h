@@ -33,10 +33,6 @@ int bi__order_check_failed_locked(struct bi_memory *memory, struct bi_error *err
  */
 int bi__order_begin_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err);
 
-/* The same for another memory of the step, after that for `first`: a home that they share is waited for once. */
-int bi__order_begin_next_locked(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
-				struct bi_error *err);
-
 /*
  * Locked. An end that could not be recorded is recorded now; where the driver still refuses it is waited for (host
  * wait), and where that fails too the memory is lost: nobody gets its bytes again.
@@ -72,16 +68,12 @@ int bi__order_check_mapped(const struct bi_memory *memory, int writes, struct bi
  */
 int bi__order_end_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err);
 
-/* The same for another memory of the step, after that for `first`: a home that they share waits once. */
-int bi__order_end_next_locked(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
-			      struct bi_error *err);
-
 /*
- * The same where `end` (may be NULL) is an event behind the work, if the driver made one with it: it becomes the tail
- * of host memory, and is taken then. Without one, and for device memory, as above.
+ * The same where `end` (may be NULL) is an event behind the work, if the driver made one with it. It becomes the
+ * last-use event of host memory, and its ownership is transferred then.
  */
-int bi__order_end_at_locked(struct bi_memory *memory, const struct bi_memory *first, struct bi_stream *stream,
-			    struct bi__fence *end, struct bi_error *err);
+int bi__order_end_at_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi__fence *end,
+			    struct bi_error *err);
 
 /*
  * The context whose work on host memory is to be waited for, or NULL. Where that shares events with `keeper` it is
