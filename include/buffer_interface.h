@@ -555,12 +555,15 @@ BI_API struct bi_stream *bi_context_stream(const struct bi_context *context);
 BI_API uintptr_t bi_context_handle(const struct bi_context *context);
 
 /*
- * Makes the driver's context current on the calling thread, for libraries that look at it (CUDA); elsewhere, and where
- * it is current already, nothing happens. *entered tells bi_context_leave, on the same thread, whether there is
- * something to undo; it is 0 after a failure.
+ * Makes the driver's context current on the calling thread, for libraries that look at CUDA's current context. Does
+ * nothing on other backends, and if the context is current already.
+ *
+ * bi_context_push_current sets *pushed to 1 if bi_context_pop_current has something to undo, otherwise and after a
+ * failure to 0. bi_context_pop_current is called on the same thread with that number. It undoes the push, and does
+ * nothing if `pushed` is 0 or the context is not current. `context` may be NULL in bi_context_pop_current.
  */
-BI_API int bi_context_enter(struct bi_context *context, int *entered, struct bi_error *err);
-BI_API void bi_context_leave(struct bi_context *context, int entered);
+BI_API int bi_context_push_current(struct bi_context *context, int *pushed, struct bi_error *err);
+BI_API void bi_context_pop_current(struct bi_context *context, int pushed);
 
 /*
  * Gives free memory back to the driver until at most `keep` bytes are pooled, lets go of released memories whose work

@@ -100,5 +100,9 @@ int bi__cuda_enter_device(struct bi__device_state *device, int *entered, struct 
 
 void bi__cuda_leave_device(struct bi__device_state *device)
 {
-	pop((bi__cu_context)device->native);
+	bi__cu_context context = (bi__cu_context)device->native, current = NULL;
+
+	/* If another context is current, this one was never pushed, or the caller has popped it. */
+	if (bi__cu->CtxGetCurrent(&current) != BI__CU_SUCCESS || current == context)
+		pop(context);
 }

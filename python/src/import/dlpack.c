@@ -389,15 +389,15 @@ static PyObject *call_method(PyObject *method, PyObject *stream)
 static PyObject *ask_for_capsule(PyObject *method, struct bi_context *context, const struct bip_request *request)
 {
 	PyObject *stream = stream_to_tell(context, request), *capsule;
-	int entered = 0;
+	int pushed = 0;
 
 	if (!stream)
 		return NULL;
 	/* A producer that does not care about the current device does well even where it cannot be changed. */
 	if (context)
-		bi_context_enter(context, &entered, NULL);
+		bi_context_push_current(context, &pushed, NULL);
 	capsule = call_method(method, stream);
-	bi_context_leave(context, entered);
+	bi_context_pop_current(context, pushed);
 	Py_DECREF(stream);
 	return capsule;
 }

@@ -69,7 +69,7 @@ int bi__dispatch_enter(struct bi_context *context, int *entered, struct bi_error
 
 void bi__dispatch_leave(struct bi_context *context)
 {
-	if (bi__dispatch_alive(context, NULL) == BI_OK)
+	if (context->device.backend->leave && bi__dispatch_alive(context, NULL) == BI_OK)
 		context->device.backend->leave(&context->device.state);
 }
 

@@ -304,17 +304,17 @@ uintptr_t bi_context_handle(const struct bi_context *context)
 	return context->device.state.native;
 }
 
-int bi_context_enter(struct bi_context *context, int *entered, struct bi_error *err)
+int bi_context_push_current(struct bi_context *context, int *pushed, struct bi_error *err)
 {
-	if (!context || !entered)
-		return bi__fail(err, BI_EINVAL, "%s is NULL", context ? "entered" : "context");
-	*entered = 0;
-	return bi__dispatch_enter(context, entered, err);
+	if (!context || !pushed)
+		return bi__fail(err, BI_EINVAL, "%s is NULL", context ? "pushed" : "context");
+	*pushed = 0;
+	return bi__dispatch_enter(context, pushed, err);
 }
 
-void bi_context_leave(struct bi_context *context, int entered)
+void bi_context_pop_current(struct bi_context *context, int pushed)
 {
-	if (context && entered)
+	if (context && pushed)
 		bi__dispatch_leave(context);
 }
 

@@ -294,8 +294,24 @@ static void test_idle_memory_is_told(void **state)
 	bi_view_release(view);
 }
 
-/* Only CUDA has a context that is current on a thread. One that is current already is not entered again. */
-static void test_context_is_entered_and_left(void **state)
+/* A pop without a push leaves the context that is current alone. */
+static void check_unmatched_pop(void)
+{
+	struct bi_context *apart = open_apart();
+	int pushed, again;
+
+	bi_context_pop_current(fixture.context, 1);
+	OK(bi_context_push_current(apart, &pushed, &error));
+	bi_context_pop_current(fixture.context, 1);
+	OK(bi_context_push_current(apart, &again, &error));
+	assert_int_equal(again, 0);
+	bi_context_pop_current(apart, pushed);
+	bi_context_release(apart);
+	fixture.cases++;
+}
+
+/* Only CUDA has a context that is current on a thread. One that is current already is not pushed again. */
+static void test_context_is_pushed_and_popped(void **state)
 {
 	int is_cuda = strcmp(bi_context_device(fixture.context)->backend, "cuda") == 0;
 	int before = -1;
@@ -304,20 +320,21 @@ static void test_context_is_entered_and_left(void **state)
 	for (int round = 0; round < 2; round++) {
 		int first = -1, second = -1;
 
-		OK(bi_context_enter(fixture.context, &first, &error));
-		OK(bi_context_enter(fixture.context, &second, &error));
+		OK(bi_context_push_current(fixture.context, &first, &error));
+		OK(bi_context_push_current(fixture.context, &second, &error));
 		assert_true(first == 0 || (first == 1 && is_cuda));
 		assert_int_equal(second, 0);
-		bi_context_leave(fixture.context, second);
-		OK(bi_context_enter(fixture.context, &second, &error));
+		bi_context_pop_current(fixture.context, second);
+		OK(bi_context_push_current(fixture.context, &second, &error));
 		assert_int_equal(second, 0);
-		bi_context_leave(fixture.context, first);
+		bi_context_pop_current(fixture.context, first);
 		assert_true(before == -1 || before == first);
 		before = first;
 	}
-	REFUSED(BI_EINVAL, bi_context_enter(NULL, NULL, &error));
-	REFUSED(BI_EINVAL, bi_context_enter(fixture.context, NULL, &error));
-	bi_context_leave(NULL, 1);
+	check_unmatched_pop();
+	REFUSED(BI_EINVAL, bi_context_push_current(NULL, NULL, &error));
+	REFUSED(BI_EINVAL, bi_context_push_current(fixture.context, NULL, &error));
+	bi_context_pop_current(NULL, 1);
 }
 
 int describe_group(void)
@@ -332,7 +349,7 @@ int describe_group(void)
 		TEST(test_queue_is_located),
 		TEST(test_what_cannot_be_located),
 		TEST(test_idle_memory_is_told),
-		TEST(test_context_is_entered_and_left),
+		TEST(test_context_is_pushed_and_popped),
 	};
 
 	return cmocka_run_group_tests_name("describe", tests, NULL, NULL);
