@@ -875,8 +875,8 @@ BI_API int bi_copy(const struct bi_view *dst, const struct bi_view *src, struct 
 BI_API int bi_fill(const struct bi_view *view, const void *element, struct bi_stream *stream, struct bi_error *err);
 
 /* One element, `index` as in bi_layout_element. Reading is a host wait, writing is not. */
-BI_API int bi_view_get(const struct bi_view *view, const int64_t *index, void *element, struct bi_error *err);
-BI_API int bi_view_set(const struct bi_view *view, const int64_t *index, const void *element, struct bi_error *err);
+BI_API int bi_view_get_element(const struct bi_view *view, const int64_t *index, void *element, struct bi_error *err);
+BI_API int bi_view_set_element(const struct bi_view *view, const int64_t *index, const void *element, struct bi_error *err);
 
 /*
  * The whole array from or to dense C-order bytes of the caller; `nbytes` must be the array's dense size (BI_EBOUNDS).

@@ -85,7 +85,7 @@ static PyObject *read_item(struct bi_view *view, const int64_t *index)
 	if (!element)
 		return NULL;
 	Py_BEGIN_ALLOW_THREADS
-	rc = bi_view_get(view, index, element, &err);
+	rc = bi_view_get_element(view, index, element, &err);
 	Py_END_ALLOW_THREADS
 	if (rc)
 		bip_raise(rc, &err);

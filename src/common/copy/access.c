@@ -90,12 +90,12 @@ static int with_element(const struct bi_view *view, const int64_t *index, void *
 	return rc;
 }
 
-int bi_view_get(const struct bi_view *view, const int64_t *index, void *element, struct bi_error *err)
+int bi_view_get_element(const struct bi_view *view, const int64_t *index, void *element, struct bi_error *err)
 {
 	return with_element(view, index, element, get_one, err);
 }
 
-int bi_view_set(const struct bi_view *view, const int64_t *index, const void *element, struct bi_error *err)
+int bi_view_set_element(const struct bi_view *view, const int64_t *index, const void *element, struct bi_error *err)
 {
 	return with_element(view, index, (void *)(uintptr_t)element, set_one, err);
 }

@@ -57,7 +57,7 @@ static void set_element(struct array *array)
 
 	random_bytes(element, sizeof(element));
 	memcpy(array->oracle.bytes + offset, element, array->layout.dtype.item_size);
-	OK(bi_view_set(array->view, index, element, &error));
+	OK(bi_view_set_element(array->view, index, element, &error));
 	check_order(array->oracle.memory);
 	memset(element, 0xee, sizeof(element));
 	fixture.cases++;
@@ -72,7 +72,7 @@ static void get_element(struct array *array)
 	memset(element, 0x3c, sizeof(element));
 	memset(expected, 0x3c, sizeof(expected));
 	memcpy(expected, array->oracle.bytes + offset, array->layout.dtype.item_size);
-	OK(bi_view_get(array->view, index, element, &error));
+	OK(bi_view_get_element(array->view, index, element, &error));
 	assert_memory_equal(element, expected, sizeof(element));
 	fixture.cases++;
 }
@@ -90,9 +90,9 @@ static void check_outside(struct array *array)
 			random_index(layout, index);
 			index[axis] = side ? layout->shape[axis] : -layout->shape[axis] - 1;
 			snprintf(number, sizeof(number), "%lld", (long long)index[axis]);
-			REFUSED(BI_EBOUNDS, bi_view_get(array->view, index, element, &error));
+			REFUSED(BI_EBOUNDS, bi_view_get_element(array->view, index, element, &error));
 			assert_non_null(strstr(error.message, number));
-			REFUSED(BI_EBOUNDS, bi_view_set(array->view, index, element, &error));
+			REFUSED(BI_EBOUNDS, bi_view_set_element(array->view, index, element, &error));
 			fixture.cases += 2;
 		}
 }
@@ -124,8 +124,8 @@ static void test_no_elements(void **state)
 	(void)state;
 	OK(bi_view_empty(fixture.context, dtype_of("int32"), 2, shape, &view, &error));
 	for (size_t i = 0; i < 3; i++) {
-		REFUSED(BI_EBOUNDS, bi_view_get(view, indices[i], &element, &error));
-		REFUSED(BI_EBOUNDS, bi_view_set(view, indices[i], &element, &error));
+		REFUSED(BI_EBOUNDS, bi_view_get_element(view, indices[i], &element, &error));
+		REFUSED(BI_EBOUNDS, bi_view_set_element(view, indices[i], &element, &error));
 		fixture.cases += 2;
 	}
 	bi_view_release(view);
@@ -138,8 +138,8 @@ static void test_no_axes(void **state)
 
 	(void)state;
 	OK(bi_view_empty(fixture.context, dtype_of("int32"), 0, NULL, &view, &error));
-	OK(bi_view_set(view, NULL, &in, &error));
-	OK(bi_view_get(view, NULL, &out, &error));
+	OK(bi_view_set_element(view, NULL, &in, &error));
+	OK(bi_view_get_element(view, NULL, &out, &error));
 	assert_int_equal(in, out);
 	bi_view_release(view);
 	fixture.cases++;
@@ -157,14 +157,14 @@ static void test_element_refusals(void **state)
 	OK(bi_view_empty(fixture.context, dtype_of("int32"), 1, shape, &whole, &error));
 	bi_view_layout(whole, &layout);
 	OK(bi_view_create(bi_view_memory(whole), &layout, BI_VIEW_READONLY, &view, &error));
-	OK(bi_view_set(whole, index, &element, &error));
-	OK(bi_view_get(view, index, &back, &error));
+	OK(bi_view_set_element(whole, index, &element, &error));
+	OK(bi_view_get_element(view, index, &back, &error));
 	assert_int_equal(back, 9);
-	REFUSED(BI_EREADONLY, bi_view_set(view, index, &element, &error));
-	REFUSED(BI_EINVAL, bi_view_set(whole, NULL, &element, &error));
-	REFUSED(BI_EINVAL, bi_view_set(whole, index, NULL, &error));
-	REFUSED(BI_EINVAL, bi_view_get(whole, NULL, &element, &error));
-	REFUSED(BI_EINVAL, bi_view_get(whole, index, NULL, &error));
+	REFUSED(BI_EREADONLY, bi_view_set_element(view, index, &element, &error));
+	REFUSED(BI_EINVAL, bi_view_set_element(whole, NULL, &element, &error));
+	REFUSED(BI_EINVAL, bi_view_set_element(whole, index, NULL, &error));
+	REFUSED(BI_EINVAL, bi_view_get_element(whole, NULL, &element, &error));
+	REFUSED(BI_EINVAL, bi_view_get_element(whole, index, NULL, &error));
 	bi_view_release(view);
 	bi_view_release(whole);
 	fixture.cases += 7;

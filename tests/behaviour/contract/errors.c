@@ -58,7 +58,7 @@ static void test_numbers_in_messages(void **state)
 	(void)state;
 	OK(bi_view_empty(fixture.context, dtype_of("int32"), 2, shape, &view, &error));
 	OK(bi_view_empty(fixture.context, dtype_of("int32"), 2, other, &wide, &error));
-	REFUSED(BI_EBOUNDS, bi_view_get(view, index, values, &error));
+	REFUSED(BI_EBOUNDS, bi_view_get_element(view, index, values, &error));
 	says("17", "5");
 	REFUSED(BI_EBOUNDS, bi_view_write(view, values, 59, &error));
 	says("59", "60");

@@ -185,7 +185,7 @@ static void check_addressable(struct bi_view *view, void *host, atomic_int *rele
 	for (size_t i = 0; i < nbytes; i++)
 		assert_int_equal(((unsigned char *)host)[i], 'd');
 	memset(host, 'h', nbytes);
-	OK(bi_view_get(view, index, &first, &error));
+	OK(bi_view_get_element(view, index, &first, &error));
 	assert_int_equal(first, 'h');
 	use_and_release(view, 'e', released);
 }

@@ -144,7 +144,7 @@ static void check_writing_is_busy(const struct pair *pair)
 
 	REFUSED(BI_EBUSY, bi_copy(pair->view, pair->other, NULL, &error));
 	REFUSED(BI_EBUSY, bi_fill(pair->view, values, NULL, &error));
-	REFUSED(BI_EBUSY, bi_view_set(pair->view, index, values, &error));
+	REFUSED(BI_EBUSY, bi_view_set_element(pair->view, index, values, &error));
 	REFUSED(BI_EBUSY, bi_view_write(pair->view, values, sizeof(values), &error));
 	REFUSED(BI_EBUSY, bi_view_map(pair->view, BI_MAP_WRITE, &map, &error));
 	assert_null(map);
@@ -159,7 +159,7 @@ static void check_reading(const struct pair *pair, int allowed)
 
 	if (allowed) {
 		OK(bi_copy(pair->other, pair->view, NULL, &error));
-		OK(bi_view_get(pair->view, index, values, &error));
+		OK(bi_view_get_element(pair->view, index, values, &error));
 		OK(bi_view_read(pair->view, values, sizeof(values), &error));
 		OK(bi_view_map(pair->view, BI_MAP_READ, &map, &error));
 		cpu_reads(bi_map_data(map), 16);
@@ -167,7 +167,7 @@ static void check_reading(const struct pair *pair, int allowed)
 		OK(bi_unmap(map, &error));
 	} else {
 		REFUSED(BI_EBUSY, bi_copy(pair->other, pair->view, NULL, &error));
-		REFUSED(BI_EBUSY, bi_view_get(pair->view, index, values, &error));
+		REFUSED(BI_EBUSY, bi_view_get_element(pair->view, index, values, &error));
 		REFUSED(BI_EBUSY, bi_view_read(pair->view, values, sizeof(values), &error));
 		REFUSED(BI_EBUSY, bi_view_map(pair->view, BI_MAP_READ, &map, &error));
 		assert_null(map);

@@ -122,8 +122,8 @@ static void test_operations(void **state)
 	OK(bi_copy(arrays.b, arrays.turned, NULL, &error));
 	OK(bi_fill(arrays.a, "\1\2\3\4", NULL, &error));
 	OK(bi_view_read(arrays.b, arrays.bytes, sizeof(arrays.bytes), &error));
-	OK(bi_view_set(arrays.a, index, &index[0], &error));
-	OK(bi_view_get(arrays.a, index, &element, &error));
+	OK(bi_view_set_element(arrays.a, index, &index[0], &error));
+	OK(bi_view_get_element(arrays.a, index, &element, &error));
 	text = report_of(context);
 	assert_int_equal(json_count(json_find(text, "operations")), 6);
 	check_operation(text, 0, "write", "linear", 16800);

@@ -747,7 +747,7 @@ static void test_read_only(void **state)
 	assert_int_equal(bi_view_flags(turned), BI_VIEW_READONLY);
 	REFUSED(BI_EREADONLY, bi_fill(turned, values, NULL, &error));
 	REFUSED(BI_EREADONLY, bi_view_write(turned, values, sizeof(values), &error));
-	REFUSED(BI_EREADONLY, bi_view_set(turned, index, values, &error));
+	REFUSED(BI_EREADONLY, bi_view_set_element(turned, index, values, &error));
 	REFUSED(BI_EREADONLY, bi_view_map(turned, BI_MAP_WRITE, &map, &error));
 	assert_null(map);
 	REFUSED(BI_EREADONLY, bi_copy(wider, wider, NULL, &error));

@@ -60,10 +60,10 @@ static void row_36_nothing_is_enqueued(void **state)
 	write_value(a, 2);
 	even = slice(a, 0, ARRAY_BYTES / 2, 2);
 	odd = slice(b, 1, ARRAY_BYTES / 2, 2);
-	OK(bi_view_set(even, &one, &byte, &error));
+	OK(bi_view_set_element(even, &one, &byte, &error));
 	copy(odd, even, NULL);
 	byte = 0;
-	OK(bi_view_get(a, &(int64_t){ 2 * one }, &byte, &error));
+	OK(bi_view_get_element(a, &(int64_t){ 2 * one }, &byte, &error));
 	assert_int_equal(byte, 9);
 	read_all(b, bytes);
 	for (int i = 0; i < ARRAY_BYTES; i++)

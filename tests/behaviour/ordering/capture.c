@@ -208,7 +208,7 @@ static void row_27_what_needs_more_is_refused(void **state)
 	REFUSED(BI_ECAPTURE, bi_copy(high, low, NULL, &error));
 	REFUSED(BI_ECAPTURE, bi_view_map(view, BI_MAP_READ, &map, &error));
 	REFUSED(BI_ECAPTURE, bi_view_map(view, BI_MAP_WRITE | BI_MAP_DISCARD, &map, &error));
-	REFUSED(BI_ECAPTURE, bi_view_get(view, zero, &byte, &error));
+	REFUSED(BI_ECAPTURE, bi_view_get_element(view, zero, &byte, &error));
 	REFUSED(BI_ECAPTURE, bi_view_read(view, bytes, sizeof(bytes), &error));
 	REFUSED(BI_ECAPTURE, bi_view_write(view, bytes, sizeof(bytes), &error));
 	REFUSED(BI_ECAPTURE, bi_view_synchronize(view, &error));

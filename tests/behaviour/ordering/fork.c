@@ -43,8 +43,8 @@ static void use_arrays(const struct inherited *in)
 	FORKED(bi_copy(in->device, in->host, NULL, NULL));
 	FORKED(bi_copy(in->host, in->device, in->stream, NULL));
 	FORKED(bi_fill(in->device, &byte, NULL, NULL));
-	FORKED(bi_view_set(in->device, zero, &byte, NULL));
-	FORKED(bi_view_get(in->device, zero, &byte, NULL));
+	FORKED(bi_view_set_element(in->device, zero, &byte, NULL));
+	FORKED(bi_view_get_element(in->device, zero, &byte, NULL));
 	FORKED(bi_view_read(in->device, bytes, sizeof(bytes), NULL));
 	FORKED(bi_view_write(in->device, bytes, sizeof(bytes), NULL));
 	FORKED(bi_view_map(in->device, BI_MAP_READ, &map, NULL));

@@ -10,7 +10,7 @@ static void set_element(struct bi_view *view, int64_t index, int value)
 {
 	unsigned char byte = (unsigned char)value;
 
-	OK(bi_view_set(view, &index, &byte, &error));
+	OK(bi_view_set_element(view, &index, &byte, &error));
 }
 
 static void row_06_fill_and_set(void **state)

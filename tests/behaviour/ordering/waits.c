@@ -17,7 +17,7 @@ static void row_21_value(void **state)
 	memset(bytes, 3, sizeof(bytes));
 	OK(bi_view_write(view, bytes, sizeof(bytes), &error));
 	expect_waits("value", on_device(1));
-	OK(bi_view_get(view, &index, &byte, &error));
+	OK(bi_view_get_element(view, &index, &byte, &error));
 	expect_waits("value", on_device(1));
 	assert_int_equal(byte, 3);
 	OK(bi_view_read(view, bytes, sizeof(bytes), &error));
@@ -88,7 +88,7 @@ static void row_21_value_waits_for_pending_work(void **state)
 	(void)state;
 	fill(view, 7, NULL);
 	open_gate_soon(gate);
-	OK(bi_view_get(view, &index, &byte, &error));
+	OK(bi_view_get_element(view, &index, &byte, &error));
 	expect_waits("value", 1);
 	assert_true(is_open(gate));
 	assert_int_equal(byte, 7);
@@ -304,9 +304,9 @@ static void row_21_debug(void **state)
 	fill(view, 2, NULL);
 	copy(host, view, NULL);
 	assert_int_equal(value_of(host), 2);
-	OK(bi_view_set(view, &index, &byte, &error));
+	OK(bi_view_set_element(view, &index, &byte, &error));
 	expect_waits("debug", on_device(3));
-	OK(bi_view_get(view, &index, &byte, &error));
+	OK(bi_view_get_element(view, &index, &byte, &error));
 	expect_waits("debug", on_device(1));
 	expect_waits("value", on_device(1));
 	assert_int_equal(byte, 3);

@@ -88,11 +88,11 @@ static void get_and_set(struct scene *scene, struct array *array)
 	const size_t place = array->nbytes - 7;
 	unsigned char item = 0x53;
 
-	if (!TRY(scene, bi_view_set(array->whole, index, &item, scene->err)))
+	if (!TRY(scene, bi_view_set_element(array->whole, index, &item, scene->err)))
 		array->mirror[place] = item;
 	item = 0;
-	if (!TRY(scene, bi_view_get(array->whole, index, &item, scene->err)) && item != array->mirror[place])
-		scene_wrong(scene, "bi_view_get reads 0x%02x, not 0x%02x", item, array->mirror[place]);
+	if (!TRY(scene, bi_view_get_element(array->whole, index, &item, scene->err)) && item != array->mirror[place])
+		scene_wrong(scene, "bi_view_get_element reads 0x%02x, not 0x%02x", item, array->mirror[place]);
 }
 
 void read_write_get_set(struct scene *scene)

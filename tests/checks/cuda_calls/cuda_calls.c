@@ -105,7 +105,7 @@ static void read_8_bytes(void)
 	const int64_t index[2] = { 1, 2 };
 	unsigned char item[1];
 
-	OK(bi_view_get(on.a, index, item, &error));
+	OK(bi_view_get_element(on.a, index, item, &error));
 }
 
 static void slice_and_release(void)
@@ -193,11 +193,12 @@ static void synchronize(void)
 	X(copy_d2d_on_a_stream) \
 	X(copy_d2d_strided) \
 	X(copy_h2d_pinned) \
-	X(copy_d2h_pinned) X(copy_h2d_pinned_strided) X(copy_h2d_pageable) X(copy_d2h_pageable) \
-		X(copy_h2d_pageable_strided) X(fill_dense) X(read_8_bytes) X(slice_and_release) \
-			X(allocate_and_release) X(import_cai_without_stream) X(import_cai_with_stream) \
-				X(import_cai_of_pool) X(import_cai_unchecked) X(locate_cai) X(export_cai) \
-					X(acquire_and_hand_back) X(synchronize)
+	X(copy_d2h_pinned) \
+	X(copy_h2d_pinned_strided) X(copy_h2d_pageable) X(copy_d2h_pageable) X(copy_h2d_pageable_strided) \
+		X(fill_dense) X(read_8_bytes) X(slice_and_release) X(allocate_and_release) \
+			X(import_cai_without_stream) X(import_cai_with_stream) X(import_cai_of_pool) \
+				X(import_cai_unchecked) X(locate_cai) X(export_cai) X(acquire_and_hand_back) \
+					X(synchronize)
 
 static const struct operation {
 	const char *name;
