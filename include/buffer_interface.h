@@ -378,10 +378,10 @@ BI_API int bi_plan_make(const struct bi_layout *dst, const struct bi_layout *src
 	X(OTHER, "other")
 
 enum bi_device_kind {
-#define BI_DEVICE_KIND_ENUM(name, text) BI_KIND_##name,
+#define BI_DEVICE_KIND_ENUM(name, text) BI_DEVICE_KIND_##name,
 	BI_DEVICE_KIND_MAP(BI_DEVICE_KIND_ENUM)
 #undef BI_DEVICE_KIND_ENUM
-	BI_KIND_COUNT
+	BI_DEVICE_KIND_COUNT
 };
 
 /*
@@ -574,13 +574,14 @@ BI_API int bi_context_trim(struct bi_context *context, size_t keep, struct bi_er
 
 /*
  * What was done, as JSON (docs/report.md; stable): operations recorded while profiling ran, counters of host waits,
- * pool, caches and released memories that still wait. Owned: free with bi_free. May wait for recorded work.
+ * pool, caches and released memories that still wait. Owned: free with bi_report_free. May wait for recorded work.
  */
 BI_API int bi_context_report(struct bi_context *context, char **out, struct bi_error *err);
 /* Stop and go on recording. Without `profile` in the options these do nothing. */
 BI_API void bi_context_profile_pause(struct bi_context *context);
 BI_API void bi_context_profile_resume(struct bi_context *context);
-BI_API void bi_free(void *text);
+/* Frees the text of a report. NULL is safe. */
+BI_API void bi_report_free(char *report);
 
 /* Streams and events */
 

@@ -23,15 +23,15 @@
 static const char *device_name(int32_t type)
 {
 	switch (type) {
-	case BI_DEVICE_CPU:
+	case BI_EXCHANGE_DEVICE_CPU:
 		return "CPU";
-	case BI_DEVICE_CUDA:
+	case BI_EXCHANGE_DEVICE_CUDA:
 		return "CUDA";
-	case BI_DEVICE_CUDA_HOST:
+	case BI_EXCHANGE_DEVICE_CUDA_HOST:
 		return "CUDA, pinned host memory";
-	case BI_DEVICE_OPENCL:
+	case BI_EXCHANGE_DEVICE_OPENCL:
 		return "OpenCL";
-	case BI_DEVICE_CUDA_MANAGED:
+	case BI_EXCHANGE_DEVICE_CUDA_MANAGED:
 		return "CUDA, managed memory";
 	default:
 		return "unknown";

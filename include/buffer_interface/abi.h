@@ -40,12 +40,12 @@ extern "C" {
 #define BI_ABI_VERSION ((uint32_t)((BI_ABI_MAJOR << 16) | BI_ABI_MINOR))
 
 /* Where the memory is. The numbers are DLPack's. */
-enum bi_device_type {
-	BI_DEVICE_CPU = 1,
-	BI_DEVICE_CUDA = 2,
-	BI_DEVICE_CUDA_HOST = 3,    /* pinned host memory */
-	BI_DEVICE_OPENCL = 4,
-	BI_DEVICE_CUDA_MANAGED = 13
+enum bi_exchange_device {
+	BI_EXCHANGE_DEVICE_CPU = 1,
+	BI_EXCHANGE_DEVICE_CUDA = 2,
+	BI_EXCHANGE_DEVICE_CUDA_HOST = 3,    /* pinned host memory */
+	BI_EXCHANGE_DEVICE_OPENCL = 4,
+	BI_EXCHANGE_DEVICE_CUDA_MANAGED = 13
 };
 
 /* What `handle` is. */
@@ -87,7 +87,7 @@ struct bi_exchange {
 	 * `offset` bytes behind the start of the buffer. An array without elements may have handle 0. device_type and
 	 * handle_kind agree: HOST with CPU or CUDA_HOST, CL_… with OPENCL, CUDA with CUDA or CUDA_MANAGED.
 	 */
-	int32_t device_type;            /* enum bi_device_type */
+	int32_t device_type;            /* enum bi_exchange_device */
 	int32_t device_id;              /* CUDA: ordinal. Others: 0 */
 	uint32_t handle_kind;           /* enum bi_handle_kind */
 	uint32_t flags;                 /* enum bi_exchange_flag, unknown bits are 0 */

@@ -29,7 +29,7 @@ extern "C" {
 #define BI_DL_PADDED 4 /* elements of less than a byte take a byte each */
 
 struct bi_dl_device {
-	int32_t device_type; /* enum bi_device_type of abi.h */
+	int32_t device_type; /* enum bi_exchange_device of abi.h */
 	int32_t device_id;
 };
 

@@ -40,12 +40,12 @@ static const struct {
 static const char *kind_name(int kind)
 {
 	static const char *const names[] = {
-#define KIND(name, text) [BI_KIND_##name] = (text),
+#define KIND(name, text) [BI_DEVICE_KIND_##name] = (text),
 		BI_DEVICE_KIND_MAP(KIND)
 #undef KIND
 	};
 
-	return kind >= 0 && kind < BI_KIND_COUNT ? names[kind] : "other";
+	return kind >= 0 && kind < BI_DEVICE_KIND_COUNT ? names[kind] : "other";
 }
 
 static int append_text(PyObject *list, const char *text)

@@ -4,7 +4,9 @@
 
 int bip_is_host(const struct bi_view *view)
 {
-	return bi_memory_is_host(bi_view_memory(view)) || bi_dlpack_device(view).device_type == BI_DEVICE_CUDA_HOST;
+	if (bi_memory_is_host(bi_view_memory(view)))
+		return 1;
+	return bi_dlpack_device(view).device_type == BI_EXCHANGE_DEVICE_CUDA_HOST;
 }
 
 void *bip_host_address(const struct bi_view *view)

@@ -5,15 +5,15 @@ extern const struct bi__backend bi__cuda_backend;
 
 #define DEVICE \
 	{ \
-		.device = BI_DEVICE_CUDA, .handle = BI_HANDLE_CUDA, .form = BI__FORM_ELEMENT \
+		.device = BI_EXCHANGE_DEVICE_CUDA, .handle = BI_HANDLE_CUDA, .form = BI__FORM_ELEMENT \
 	}
 #define PINNED \
 	{ \
-		.device = BI_DEVICE_CUDA_HOST, .handle = BI_HANDLE_HOST, .form = BI__FORM_ELEMENT \
+		.device = BI_EXCHANGE_DEVICE_CUDA_HOST, .handle = BI_HANDLE_HOST, .form = BI__FORM_ELEMENT \
 	}
 #define MANAGED \
 	{ \
-		.device = BI_DEVICE_CUDA_MANAGED, .handle = BI_HANDLE_CUDA, .form = BI__FORM_ELEMENT \
+		.device = BI_EXCHANGE_DEVICE_CUDA_MANAGED, .handle = BI_HANDLE_CUDA, .form = BI__FORM_ELEMENT \
 	}
 
 const struct bi__backend bi__cuda_backend = {

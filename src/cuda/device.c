@@ -72,7 +72,7 @@ static int describe(int ordinal, struct bi_device *out, struct bi_error *err)
 	snprintf(out->platform_version, sizeof(out->platform_version), "CUDA %d.%d", version / 1000,
 		 version % 1000 / 10);
 	out->ordinal = ordinal;
-	out->kind = BI_KIND_GPU;
+	out->kind = BI_DEVICE_KIND_GPU;
 	out->usable = 1;
 	out->capabilities = get_capabilities(&facts);
 	out->memory = memory;

@@ -28,7 +28,7 @@ static const struct bi_device this_process = {
 	.spec = "host",
 	.backend = "host",
 	.name = "this process",
-	.kind = BI_KIND_HOST,
+	.kind = BI_DEVICE_KIND_HOST,
 	.usable = 1,
 	.capabilities = BI_CAP_UNIFIED | BI_CAP_PROFILING | BI_CAP_NATIVE_COPY | BI_CAP_OUT_OF_ORDER | BI_CAP_SVM,
 };
@@ -137,7 +137,7 @@ static int host_copy(struct bi__device_state *device, struct bi__queue *queue, c
 /* Whatever kind is asked for. */
 #define EXPORTED \
 	{ \
-		.device = BI_DEVICE_CPU, .handle = BI_HANDLE_HOST, .form = BI__FORM_BASE \
+		.device = BI_EXCHANGE_DEVICE_CPU, .handle = BI_HANDLE_HOST, .form = BI__FORM_BASE \
 	}
 
 const struct bi__backend bi__host_backend = {

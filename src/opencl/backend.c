@@ -5,13 +5,13 @@ extern const struct bi__backend bi__opencl_backend;
 
 #define BUFFER \
 	{ \
-		.device = BI_DEVICE_OPENCL, .handle = BI_HANDLE_CL_MEM, .form = BI__FORM_OBJECT \
+		.device = BI_EXCHANGE_DEVICE_OPENCL, .handle = BI_HANDLE_CL_MEM, .form = BI__FORM_OBJECT \
 	}
 
 /* DLPack's OpenCL memory is a cl_mem. */
 #define SHARED \
 	{ \
-		.device = BI_DEVICE_OPENCL, .handle = BI_HANDLE_CL_SVM, .form = BI__FORM_BASE, .not_in_dlpack = 1 \
+		.device = BI_EXCHANGE_DEVICE_OPENCL, .handle = BI_HANDLE_CL_SVM, .form = BI__FORM_BASE, .not_in_dlpack = 1 \
 	}
 
 const struct bi__backend bi__opencl_backend = {

@@ -93,10 +93,10 @@ static int get_kind(cl_device_id device)
 	uint64_t type = get_bits(device, CL_DEVICE_TYPE);
 
 	if (type & CL_DEVICE_TYPE_CPU)
-		return BI_KIND_CPU;
+		return BI_DEVICE_KIND_CPU;
 	if (type & CL_DEVICE_TYPE_GPU)
-		return BI_KIND_GPU;
-	return type & CL_DEVICE_TYPE_ACCELERATOR ? BI_KIND_ACCELERATOR : BI_KIND_OTHER;
+		return BI_DEVICE_KIND_GPU;
+	return type & CL_DEVICE_TYPE_ACCELERATOR ? BI_DEVICE_KIND_ACCELERATOR : BI_DEVICE_KIND_OTHER;
 }
 
 static uint32_t get_capabilities(cl_device_id device, int version)

@@ -215,7 +215,7 @@ static void test_enumerate(void **unused)
 	assert_string_equal(devices[0].backend, "opencl");
 	assert_true(devices[0].usable && devices[0].memory > 0 && devices[0].name[0] && devices[0].platform_name[0]);
 	assert_true(devices[0].name[0] != ' ' && devices[0].name[strlen(devices[0].name) - 1] != ' ');
-	assert_int_equal(devices[0].kind, is_masked() ? BI_KIND_GPU : BI_KIND_CPU);
+	assert_int_equal(devices[0].kind, is_masked() ? BI_DEVICE_KIND_GPU : BI_DEVICE_KIND_CPU);
 	assert_int_equal(!!(devices[0].capabilities & BI_CAP_NATIVE_COPY), !is_masked());
 	assert_int_equal(!!(devices[0].capabilities & BI_CAP_UNIFIED), !is_masked());
 	assert_true(devices[0].capabilities & BI_CAP_SVM);

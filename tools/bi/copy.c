@@ -228,7 +228,7 @@ static int write_profile(struct job *job)
 	else if (output_write(&job->profile, text, strlen(text), &err) != BI_OK ||
 		 output_commit(&job->profile, &err) != BI_OK)
 		rc = complain(job, EXIT_CODE_FAILURE, job->invocation->values[OPTION_PROFILE], &err);
-	bi_free(text);
+	bi_report_free(text);
 	return rc;
 }
 

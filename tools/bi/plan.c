@@ -158,7 +158,7 @@ static void close_bench(struct bench *bench)
 /* As far as the device's capabilities say it. */
 static const char *executor(const struct bi_device *device)
 {
-	if (device->kind == BI_KIND_HOST)
+	if (device->kind == BI_DEVICE_KIND_HOST)
 		return "by the library's loops";
 	if (device->capabilities & BI_CAP_NATIVE_COPY)
 		return "by the library's loops, as work of the device's queue; nothing is compiled";

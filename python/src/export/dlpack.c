@@ -186,7 +186,7 @@ static int make_ready(struct bi_view *view, PyObject *stream)
 		return stream ? 0 : bip_settle(view);
 	}
 	device = bi_dlpack_device(view);
-	if (device.device_type == BI_DEVICE_OPENCL)
+	if (device.device_type == BI_EXCHANGE_DEVICE_OPENCL)
 		return stream ? refuse_stream(stream, "for a queue of OpenCL DLPack has no number") : bip_settle(view);
 	if (read_stream(stream, &handle))
 		return -1;
@@ -336,7 +336,7 @@ static PyObject *give_elsewhere(const struct bi_view *view, struct wish *wish)
 {
 	struct bi_dl_device own = bi_dlpack_device(view), device = wish->device;
 
-	if (device.device_type == BI_DEVICE_CPU && device.device_id == 0 && wish->copy)
+	if (device.device_type == BI_EXCHANGE_DEVICE_CPU && device.device_id == 0 && wish->copy)
 		return give_host_copy(view, wish);
 	PyErr_Format(bip_UnsupportedError, "dl_device is (%d, %d), the array is on (%d, %d)%s [D12]",
 		     device.device_type, device.device_id, own.device_type, own.device_id,

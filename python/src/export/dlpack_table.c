@@ -26,7 +26,7 @@ static int check(PyObject *object)
 
 static int is_on_cuda(int32_t device_type)
 {
-	return device_type == BI_DEVICE_CUDA || device_type == BI_DEVICE_CUDA_MANAGED;
+	return device_type == BI_EXCHANGE_DEVICE_CUDA || device_type == BI_EXCHANGE_DEVICE_CUDA_MANAGED;
 }
 
 static int make_ready(struct bi_view *view, int32_t device_type)
@@ -242,7 +242,7 @@ static int context_for(struct bi_dl_device device, struct bi_context **out, void
 	PyGILState_STATE state;
 	int rc;
 
-	if (device.device_type != BI_DEVICE_CPU && device.device_type != BI_DEVICE_CUDA)
+	if (device.device_type != BI_EXCHANGE_DEVICE_CPU && device.device_type != BI_EXCHANGE_DEVICE_CUDA)
 		return fail(error, set, "BufferError", "tensors are allocated on devices of type 1 (CPU) and 2 (CUDA)");
 	state = PyGILState_Ensure();
 	rc = context_of(device, out);

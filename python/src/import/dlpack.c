@@ -93,13 +93,13 @@ enum place { ON_HOST, ON_CUDA, ON_OPENCL, ELSEWHERE };
 static enum place place_of(int device_type)
 {
 	switch (device_type) {
-	case BI_DEVICE_CPU:
-	case BI_DEVICE_CUDA_HOST:
+	case BI_EXCHANGE_DEVICE_CPU:
+	case BI_EXCHANGE_DEVICE_CUDA_HOST:
 		return ON_HOST;
-	case BI_DEVICE_CUDA:
-	case BI_DEVICE_CUDA_MANAGED:
+	case BI_EXCHANGE_DEVICE_CUDA:
+	case BI_EXCHANGE_DEVICE_CUDA_MANAGED:
 		return ON_CUDA;
-	case BI_DEVICE_OPENCL:
+	case BI_EXCHANGE_DEVICE_OPENCL:
 		return ON_OPENCL;
 	default:
 		return ELSEWHERE;
@@ -413,7 +413,7 @@ static int check_announced(const struct tensor *tensor, const struct bi_dl_devic
 	if (!inside)
 		return -1;
 	if (place_of(inside->device.device_type) == place_of(announced->device_type) &&
-	    (inside->device.device_type != BI_DEVICE_CUDA || inside->device.device_id == announced->device_id))
+	    (inside->device.device_type != BI_EXCHANGE_DEVICE_CUDA || inside->device.device_id == announced->device_id))
 		return 0;
 	PyErr_Format(
 		bip_InvalidArrayError, "the tensor is on device (%d, %d), but __dlpack_device__() says (%d, %d) [D10]",

@@ -51,7 +51,7 @@ enum bi__handle_form {
 
 /* How memory of one kind is named to other programs, in the exchange structure and in DLPack. */
 struct bi__exported {
-	enum bi_device_type device; /* 0: there is no such memory */
+	enum bi_exchange_device device; /* 0: there is no such memory */
 	enum bi_handle_kind handle; /* BI_HANDLE_HOST where consumers use it as host memory */
 	enum bi__handle_form form; /* of the block's own handle */
 	int not_in_dlpack; /* 1: DLPack has no name for the handle */

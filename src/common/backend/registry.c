@@ -82,8 +82,8 @@ int bi__registry_is_object(enum bi_handle_kind handle)
 static int rank(const struct bi_device *device)
 {
 	static const int ranks[] = {
-		[BI_KIND_GPU] = 0,   [BI_KIND_ACCELERATOR] = 1, [BI_KIND_CPU] = 2,
-		[BI_KIND_OTHER] = 3, [BI_KIND_HOST] = 4,
+		[BI_DEVICE_KIND_GPU] = 0,   [BI_DEVICE_KIND_ACCELERATOR] = 1, [BI_DEVICE_KIND_CPU] = 2,
+		[BI_DEVICE_KIND_OTHER] = 3, [BI_DEVICE_KIND_HOST] = 4,
 	};
 
 	return device->usable ? ranks[device->kind] : 5;

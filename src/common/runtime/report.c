@@ -114,9 +114,9 @@ void bi_context_profile_resume(struct bi_context *context)
 	set_paused(context, 0);
 }
 
-void bi_free(void *text)
+void bi_report_free(char *report)
 {
-	free(text);
+	free(report);
 }
 
 struct text {

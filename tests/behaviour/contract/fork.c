@@ -115,7 +115,7 @@ static int device_calls(struct estate *estate)
 			return 10 + (int)i;
 	if (expected)
 		return event || stream || memory || map || text ? 40 : 0;
-	bi_free(text);
+	bi_report_free(text);
 	bi_unmap(map, NULL);
 	bi_memory_release(memory);
 	bi_stream_release(stream);

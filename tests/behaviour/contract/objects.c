@@ -13,7 +13,7 @@ static void test_null(void **state)
 	bi_event_release(NULL);
 	bi_memory_release(NULL);
 	bi_view_release(NULL);
-	bi_free(NULL);
+	bi_report_free(NULL);
 	OK(bi_unmap(NULL, &error));
 	fixture.cases += 7;
 }

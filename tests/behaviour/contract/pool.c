@@ -16,7 +16,7 @@ static double pool_state(struct bi_context *context, const char *member)
 	value = json_find(text, path);
 	assert_non_null(value);
 	number = json_number(value);
-	bi_free(text);
+	bi_report_free(text);
 	return number;
 }
 

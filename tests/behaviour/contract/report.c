@@ -81,7 +81,7 @@ static int operation_count(struct bi_context *context)
 
 	assert_non_null(operations);
 	count = json_count(operations);
-	bi_free(text);
+	bi_report_free(text);
 	return count;
 }
 
@@ -134,7 +134,7 @@ static void test_operations(void **state)
 	check_operation(text, 5, "get", "linear", 4);
 	assert_true(json_find(text, "profiling") && *json_find(text, "profiling") == 't');
 	assert_true(json_is_string(json_find(text, "device"), bi_context_device(context)->spec));
-	bi_free(text);
+	bi_report_free(text);
 	close_arrays(&arrays);
 	bi_context_release(context);
 }
@@ -156,7 +156,7 @@ static void test_streams(void **state)
 	text = report_of(context);
 	assert_true(json_number(member(text, 0, "stream")) == 0);
 	assert_true(json_number(member(text, 1, "stream")) > 0);
-	bi_free(text);
+	bi_report_free(text);
 	bi_stream_release(stream);
 	close_arrays(&arrays);
 	bi_context_release(context);
@@ -198,7 +198,7 @@ static void test_not_profiled(void **state)
 	assert_int_equal(operation_count(context), 0);
 	text = report_of(context);
 	assert_true(*json_find(text, "profiling") == 'f');
-	bi_free(text);
+	bi_report_free(text);
 	close_arrays(&arrays);
 	bi_context_release(context);
 	fixture.cases += 2;
@@ -231,7 +231,7 @@ static double waits(struct bi_context *context, const char *reason)
 	value = json_find(text, path);
 	assert_non_null(value);
 	number = json_number(value);
-	bi_free(text);
+	bi_report_free(text);
 	return number;
 }
 

@@ -129,7 +129,7 @@ static void check_device(const struct bi_device *device)
 		return;
 	}
 	assert_true(*device->name);
-	assert_in_range(device->kind, BI_KIND_HOST, BI_KIND_OTHER);
+	assert_in_range(device->kind, BI_DEVICE_KIND_HOST, BI_DEVICE_KIND_OTHER);
 }
 
 /* Each usable device opens by its own string and by its position, and is the device that was listed. */

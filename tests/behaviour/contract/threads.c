@@ -330,7 +330,7 @@ static void work_or_watch(struct scene *scene, int number)
 
 		if (number == 0) {
 			expect(scene, bi_context_report(scene->context, &text, NULL) == BI_OK);
-			bi_free(text);
+			bi_report_free(text);
 			expect(scene, bi_context_trim(scene->context, 0, NULL) == BI_OK);
 		} else if (number == 1) {
 			bi_context_profile_pause(scene->context);

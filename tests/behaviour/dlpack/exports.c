@@ -176,7 +176,7 @@ static void dlpack_D8_shared_virtual_memory_is_no_cl_mem(void **state)
 		return;
 	view = numbered("<f4", 3, cube, BI_MEMORY_UNIFIED);
 	REFUSED_FOR(BI_EUNSUPPORTED, "[D8]", bi_dlpack_describe(view, &tensor, &error));
-	assert_int_equal(bi_dlpack_device(view).device_type, BI_DEVICE_OPENCL);
+	assert_int_equal(bi_dlpack_device(view).device_type, BI_EXCHANGE_DEVICE_OPENCL);
 	bi_view_release(view);
 }
 
@@ -247,15 +247,15 @@ static void dlpack_D10_device(void **state)
 	const struct bi_device *device = bi_context_device(fixture.context);
 
 	(void)state;
-	see_device(BI_MEMORY_HOST, BI_DEVICE_CPU, 0);
+	see_device(BI_MEMORY_HOST, BI_EXCHANGE_DEVICE_CPU, 0);
 	if (is_backend("opencl")) {
-		see_device(BI_MEMORY_DEVICE, BI_DEVICE_OPENCL, 0);
-		see_device(BI_MEMORY_PINNED, BI_DEVICE_OPENCL, 0);
+		see_device(BI_MEMORY_DEVICE, BI_EXCHANGE_DEVICE_OPENCL, 0);
+		see_device(BI_MEMORY_PINNED, BI_EXCHANGE_DEVICE_OPENCL, 0);
 	} else if (is_backend("cuda")) {
-		see_device(BI_MEMORY_DEVICE, BI_DEVICE_CUDA, device->ordinal);
-		see_device(BI_MEMORY_PINNED, BI_DEVICE_CUDA_HOST, 0);
+		see_device(BI_MEMORY_DEVICE, BI_EXCHANGE_DEVICE_CUDA, device->ordinal);
+		see_device(BI_MEMORY_PINNED, BI_EXCHANGE_DEVICE_CUDA_HOST, 0);
 		if (device->capabilities & BI_CAP_SVM)
-			see_device(BI_MEMORY_UNIFIED, BI_DEVICE_CUDA_MANAGED, 0);
+			see_device(BI_MEMORY_UNIFIED, BI_EXCHANGE_DEVICE_CUDA_MANAGED, 0);
 	}
 }
 

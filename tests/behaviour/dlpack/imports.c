@@ -331,17 +331,17 @@ static void dlpack_E9_another_device_is_refused(void **state)
 
 static void on_cuda(struct bi_dl_managed_versioned *tensor)
 {
-	tensor->tensor.device.device_type = BI_DEVICE_CUDA;
+	tensor->tensor.device.device_type = BI_EXCHANGE_DEVICE_CUDA;
 }
 
 static void on_opencl(struct bi_dl_managed_versioned *tensor)
 {
-	tensor->tensor.device.device_type = BI_DEVICE_OPENCL;
+	tensor->tensor.device.device_type = BI_EXCHANGE_DEVICE_OPENCL;
 }
 
 static void managed(struct bi_dl_managed_versioned *tensor)
 {
-	tensor->tensor.device.device_type = BI_DEVICE_CUDA_MANAGED;
+	tensor->tensor.device.device_type = BI_EXCHANGE_DEVICE_CUDA_MANAGED;
 }
 
 static void dlpack_E7_another_backend_is_refused(void **state)
@@ -478,12 +478,12 @@ static void see_kind(enum bi_memory_kind kind, int type_again)
 static void dlpack_other_kinds_of_memory(void **state)
 {
 	(void)state;
-	see_kind(BI_MEMORY_HOST, BI_DEVICE_CPU);
+	see_kind(BI_MEMORY_HOST, BI_EXCHANGE_DEVICE_CPU);
 	if (!is_backend("cuda"))
 		return;
-	see_kind(BI_MEMORY_PINNED, BI_DEVICE_CPU);
+	see_kind(BI_MEMORY_PINNED, BI_EXCHANGE_DEVICE_CPU);
 	if (bi_context_device(fixture.context)->capabilities & BI_CAP_SVM)
-		see_kind(BI_MEMORY_UNIFIED, BI_DEVICE_CUDA_MANAGED);
+		see_kind(BI_MEMORY_UNIFIED, BI_EXCHANGE_DEVICE_CUDA_MANAGED);
 }
 
 /* Without trust, and writable without a version: what it is is known. */

@@ -22,8 +22,10 @@ static double element(const struct bi_exchange *x, const unsigned char *from)
 
 	switch (x->type_kind) {
 	case 'i':
-		return x->item_size == 2 ? (int16_t)bits : x->item_size == 4 ? (int32_t)bits :
-		       x->item_size == 8 ? (double)(int64_t)bits : (int8_t)bits;
+		return x->item_size == 2   ? (int16_t)bits
+		       : x->item_size == 4 ? (int32_t)bits
+		       : x->item_size == 8 ? (double)(int64_t)bits
+					   : (int8_t)bits;
 	case 'u':
 	case 'b':
 		return (double)bits;
@@ -41,7 +43,7 @@ static double element(const struct bi_exchange *x, const unsigned char *from)
 		memcpy(&whole, from, 4);
 		memcpy(&real, from + 4, 8);
 		return whole + 7 * real;
-	default:                                /* bfloat16 has no array interface kind */
+	default: /* bfloat16 has no array interface kind */
 		half = (uint32_t)bits << 16;
 		memcpy(single, &half, 4);
 		return (double)single[0];
@@ -60,7 +62,7 @@ static int check(const struct bi_exchange *x)
 		return 1;
 	if (x->struct_size < sizeof(*x) || !x->release)
 		return 2;
-	if (x->device_type != BI_DEVICE_CPU || x->handle_kind != BI_HANDLE_HOST || x->device_id != 0)
+	if (x->device_type != BI_EXCHANGE_DEVICE_CPU || x->handle_kind != BI_HANDLE_HOST || x->device_id != 0)
 		return 3;
 	if (x->stream_kind != BI_STREAM_KIND_NONE || x->stream || x->event)
 		return 4;

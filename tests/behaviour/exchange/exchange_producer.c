@@ -1,6 +1,7 @@
 /*
  * A producer that knows abi.h and nothing else of the library. Every array says the same thing in its own way: element
- * number k, counted in C order, is 3 k + 1 (bool: k odd; complex: -k as imaginary part; structured: { i4 3 k + 1, f8 k / 2 }).
+ * number k, counted in C order, is 3 k + 1 (bool: k odd; complex: -k as imaginary part; structured: { i4 3 k + 1, f8 k
+ * / 2 }).
  */
 #include <buffer_interface/abi.h>
 #include <stdatomic.h>
@@ -147,7 +148,7 @@ int producer_produce(int number, struct bi_exchange *out)
 	out->struct_size = sizeof(*out);
 	out->release = let_go;
 	out->owner = owner;
-	out->device_type = BI_DEVICE_CPU;
+	out->device_type = BI_EXCHANGE_DEVICE_CPU;
 	out->handle_kind = BI_HANDLE_HOST;
 	out->flags = a->flags;
 	if (size) {

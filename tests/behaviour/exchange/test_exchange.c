@@ -378,7 +378,7 @@ static void lay_out(struct bi_exchange *x, const int64_t *strides)
 	X(masked, BI_EUNSUPPORTED, (x->flags |= BI_EXCHANGE_MASKED, x->mask = x)) \
 	X(handle_kind_unknown, 0, x->handle_kind = 99) \
 	X(handle_kind_zero, 0, x->handle_kind = 0) \
-	X(cuda_memory, BI_EINVAL, (x->handle_kind = BI_HANDLE_CUDA, x->device_type = BI_DEVICE_CUDA)) \
+	X(cuda_memory, BI_EINVAL, (x->handle_kind = BI_HANDLE_CUDA, x->device_type = BI_EXCHANGE_DEVICE_CUDA)) \
 	X(no_handle, 0, x->handle = 0) \
 	X(type_unknown, BI_EDTYPE, (x->type_code = 200, x->type_kind = 'O')) \
 	X(other_byte_order, BI_EDTYPE, x->byte_order = x->byte_order == '<' ? '>' : '<') \
@@ -397,11 +397,15 @@ static void lay_out(struct bi_exchange *x, const int64_t *strides)
 	X(reserved, BI_EINVAL, x->reserved[5] = 1) \
 	X(host_with_device_id, BI_EINVAL, x->device_id = 5) \
 	X(host_with_context, BI_EINVAL, x->context = 5) \
-	X(device_type_differs, BI_EINVAL, x->device_type = BI_DEVICE_OPENCL) \
+	X(device_type_differs, BI_EINVAL, x->device_type = BI_EXCHANGE_DEVICE_OPENCL) \
 	X(item_size_zero, 0, x->item_size = 0) \
 	X(item_size_differs, 0, x->item_size = 3)
 
-#define SPOIL(name, status, change) static void name(struct bi_exchange *x) { change; }
+#define SPOIL(name, status, change) \
+	static void name(struct bi_exchange *x) \
+	{ \
+		change; \
+	}
 BAD_MAP(SPOIL)
 #undef SPOIL
 
@@ -495,7 +499,8 @@ int main(int argc, char **argv)
 	}
 	device = argv[3];
 	library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
-	if (!find(library, "producer_alive", &producer.alive) || !find(library, "producer_releases", &producer.releases) ||
+	if (!find(library, "producer_alive", &producer.alive) ||
+	    !find(library, "producer_releases", &producer.releases) ||
 	    !find(library, "producer_name", &producer.name) || !find(library, "producer_produce", &producer.produce))
 		return 2;
 	library = dlopen(argv[2], RTLD_NOW | RTLD_LOCAL);

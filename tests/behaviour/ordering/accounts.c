@@ -163,7 +163,7 @@ unsigned long reported(struct bi_context *context, const char *member)
 	char *report = take_report(context, &tail);
 	unsigned long value = read_member(tail, member);
 
-	bi_free(report);
+	bi_report_free(report);
 	return value;
 }
 
@@ -174,7 +174,7 @@ void account_for(struct bi_context *context)
 
 	for (size_t i = 0; i < ARRAY_LENGTH(reasons); i++)
 		account.seen[i] += read_member(tail, reasons[i]);
-	bi_free(report);
+	bi_report_free(report);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- account

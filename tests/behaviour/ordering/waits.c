@@ -373,7 +373,7 @@ static void row_21_report_waits_under_no_lock(void **state)
 	open_and_finish(gate);
 	assert_int_equal(pthread_join(thread, &text), 0);
 	assert_non_null(text);
-	bi_free(text);
+	bi_report_free(text);
 	assert_int_equal(value_of(view), 3);
 	bi_view_release(view);
 }

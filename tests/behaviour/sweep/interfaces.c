@@ -149,7 +149,7 @@ static void describe(struct bi_exchange *out, struct scene *scene, bi__cu_pointe
 	out->struct_size = sizeof(*out);
 	out->release = release_foreign;
 	out->owner = scene;
-	out->device_type = BI_DEVICE_CUDA;
+	out->device_type = BI_EXCHANGE_DEVICE_CUDA;
 	out->handle_kind = BI_HANDLE_CUDA;
 	out->flags = BI_EXCHANGE_C_CONTIGUOUS | BI_EXCHANGE_F_CONTIGUOUS;
 	out->handle = pointer;

@@ -129,7 +129,7 @@ void report_and_profile(struct scene *scene)
 		return;
 	if (!strstr(report, "\"operation\": \"fill\""))
 		scene_wrong(scene, "the report names no fill");
-	bi_free(report);
+	bi_report_free(report);
 }
 
 void debug_option(struct scene *scene)

@@ -112,7 +112,7 @@ static void exchange_import(void)
 		.version = BI_ABI_VERSION,
 		.struct_size = sizeof(in),
 		.release = release_producer,
-		.device_type = BI_DEVICE_CPU,
+		.device_type = BI_EXCHANGE_DEVICE_CPU,
 		.handle_kind = BI_HANDLE_HOST,
 		.handle = (uintptr_t)numbers,
 		.nbytes = sizeof(numbers),
@@ -144,7 +144,7 @@ static void dlpack_import(void)
 	static struct bi_dl_managed_versioned in = {
 		.version = { BI_DLPACK_MAJOR, BI_DLPACK_MINOR },
 		.deleter = delete_producer,
-		.tensor = { numbers, { BI_DEVICE_CPU, 0 }, 2, { 2, 32, 1 }, shape, element_strides, 0 },
+		.tensor = { numbers, { BI_EXCHANGE_DEVICE_CPU, 0 }, 2, { 2, 32, 1 }, shape, element_strides, 0 },
 	};
 	struct bi_view *out;
 	struct bi_error err;
@@ -335,7 +335,10 @@ static const struct {
 	const char *name;
 	void (*call)(void);
 } cases[] = {
-#define CASE(name) { #name, name }
+#define CASE(name) \
+	{ \
+#name, name \
+	}
 	CASE(describe),
 	CASE(export),
 	CASE(dlpack_describe),
