@@ -3,8 +3,8 @@
 #endif
 
 /*
- * The reference backend: memory of this process, work done at once by the calling thread. It is the smallest backend
- * there can be, and the example for the next one.
+ * The host backend: memory of this process, and work done synchronously by the calling thread. It is the smallest
+ * backend possible, and the example for a new one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +17,10 @@
 #include "common/base/checked.h"
 #include "common/engine/engine.h"
 
-/* As OpenCL's largest built-in type wants it. */
+/* Required by OpenCL's largest built-in type. */
 #define ALIGNMENT 128
 
-/* A multiple of every page size that there is, and the bytes from which large pages are asked for. */
+/* A multiple of every page size, and the size from which on large pages are requested. */
 #define PAGE ((size_t)1 << 16)
 #define ADVISE_FROM ((size_t)4 << 20)
 
@@ -47,18 +47,15 @@ static const struct bi_device *host_recall(const char *spec)
 	return strcmp(spec, this_process.spec) == 0 ? &this_process : NULL;
 }
 
-/*
- * From malloc, which is several times as fast as aligned_alloc: what it gave stands in front of the first aligned byte.
- */
+/* malloc is several times faster than aligned_alloc. Its pointer is stored in front of the first aligned byte. */
 static void **allocation_of(char *bytes)
 {
 	return (void **)(void *)bytes - 1;
 }
 
 /*
- * The first touch of new memory costs several times as much as the copy that does it: a fault for each page. Large
- * pages make that few, where the system gives them to those who ask; it is no error if it does not. Less memory holds
- * one only by chance.
+ * The first write to new memory costs several times the copy itself, one fault for each page. Large pages make faults
+ * rare. The system may ignore the request. Smaller blocks seldom contain a large page.
  */
 static void advise(char *bytes, size_t nbytes)
 {
@@ -115,7 +112,7 @@ static int host_adopt(struct bi__device_state *device, const struct bi_foreign *
 	return BI_OK;
 }
 
-/* Adopted memory has a cookie: its producer frees it. */
+/* Adopted memory has a cookie; its producer frees it. */
 static void host_free(struct bi__device_state *device, struct bi__block *block)
 {
 	(void)device;

@@ -1,4 +1,4 @@
-/* A view as a struct of the CUDA Array Interface: the rules for a producer. */
+/* Exports a view as struct bi_cai: the rules for producers. */
 #include <string.h>
 
 #include "common/backend/dispatch.h"
@@ -12,13 +12,14 @@
 
 _Static_assert(BI_CAI_TYPESTR >= BI_DTYPE_TEXT, "every typestr fits");
 
-static int write_type(struct bi_dtype dtype, char typestr[BI_CAI_TYPESTR], struct bi_error *err)
+static int write_cai_type(struct bi_dtype dtype, char typestr[BI_CAI_TYPESTR], struct bi_error *err)
 {
 	int rc = bi__cite(bi_dtype_typestr(dtype, typestr, err), "P12", err);
 
 	if (rc || !dtype.swapped)
 		return rc;
-	return bi__fail(err, BI_EDTYPE, "type %s has not the byte order of this machine; copy it first [P11]", typestr);
+	return bi__fail(err, BI_EDTYPE, "type %s does not have the byte order of this machine; convert it first [P11]",
+			typestr);
 }
 
 int bi__cai_write(const struct bi_layout *layout, uintptr_t address, struct bi_cai *out, struct bi_error *err)
@@ -26,12 +27,12 @@ int bi__cai_write(const struct bi_layout *layout, uintptr_t address, struct bi_c
 	int rc;
 
 	memset(out, 0, sizeof(*out));
-	rc = write_type(layout->dtype, out->typestr, err);
+	rc = write_cai_type(layout->dtype, out->typestr, err);
 	if (rc)
 		return rc;
 	out->ndim = layout->ndim;
 	out->shape = layout->shape;
-	/* Some consumers take explicit strides for a sign that the array is not dense. */
+	/* Some consumers treat any explicit strides as not contiguous. */
 	if (!bi_layout_is_contiguous(layout, 'C'))
 		out->strides = layout->strides;
 	if (layout->dtype.type == BI_VOID && layout->descr) {
@@ -43,7 +44,7 @@ int bi__cai_write(const struct bi_layout *layout, uintptr_t address, struct bi_c
 	return BI_OK;
 }
 
-/* Nothing is ever enqueued on an array without elements. */
+/* An array without elements never has pending work. */
 static int is_ordered(const struct bi_view *view, unsigned flags, const struct bi_cai *out)
 {
 	int opted_out = view->memory->context->cai_unordered && !(flags & BI_CAI_SYNCHRONIZE);
@@ -74,16 +75,16 @@ static int check_export(const struct bi_view *view, int version, unsigned flags,
 		return bi__fail(err, BI_EVERSION, "version %d of the CUDA Array Interface is not in 0..%d [P17]",
 				version, BI_CAI_VERSION);
 	if (flags & ~EXPORT_FLAGS)
-		return bi__fail(err, BI_EINVAL, "flags 0x%x has bits that are not for exports", flags);
+		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", flags);
 	if (flags & BI_CAI_UNORDERED && flags & BI_CAI_SYNCHRONIZE)
-		return bi__fail(err, BI_EINVAL, "flags 0x%x asks for a wait and for none", flags);
+		return bi__fail(err, BI_EINVAL, "flags 0x%x requests both a wait and no wait", flags);
 	if (view->memory->block.kind != BI_HANDLE_CUDA)
 		return bi__fail(err, BI_EUNSUPPORTED, "no CUDA device reaches memory of %s [P14]",
 				view->memory->backend->name);
 	return bi__dispatch_alive(view->memory->context, err);
 }
 
-static int export(const struct bi_view *view, int version, unsigned flags, struct bi_cai *out, struct bi_error *err)
+static int export_cai(const struct bi_view *view, int version, unsigned flags, struct bi_cai *out, struct bi_error *err)
 {
 	const struct bi__block *block = &view->memory->block;
 	struct bi_layout layout;
@@ -112,7 +113,7 @@ int bi_cai_export(const struct bi_view *view, int version, unsigned flags, struc
 	if (!view || !out)
 		return bi__fail(err, BI_EINVAL, "view or out is NULL");
 	memset(out, 0, sizeof(*out));
-	rc = export(view, version, flags, out, err);
+	rc = export_cai(view, version, flags, out, err);
 	if (rc)
 		memset(out, 0, sizeof(*out));
 	return rc;

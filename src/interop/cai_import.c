@@ -1,4 +1,4 @@
-/* A struct of the CUDA Array Interface as a view: memory that is wrapped where the producer says that it is ready. */
+/* Imports struct bi_cai as a view: wraps the memory and orders the import after the producer's stream. */
 #include <stdlib.h>
 
 #include "common/backend/dispatch.h"
@@ -9,7 +9,7 @@
 
 #define IMPORT_FLAGS ((unsigned)(BI_CAI_UNORDERED | BI_CAI_UNCHECKED))
 
-/* What an import is about to become. */
+/* The arguments of an import and the values derived from them. */
 struct import {
 	struct bi_context *context;
 	const struct bi_cai_import_options *options;
@@ -17,7 +17,7 @@ struct import {
 	struct bi__cai_array array, mask;
 };
 
-/* One producer behind two memories. */
+/* A producer that two memories share, the array's and the mask's. */
 struct owner {
 	atomic_int refs;
 	bi_release_fn release;
@@ -54,7 +54,7 @@ static int make_view(const struct import *import, const struct bi__cai_array *ar
 	return rc == BI_EINVAL || rc == BI_EBOUNDS ? bi__cite(rc, "C15", err) : rc;
 }
 
-/* The stream on which the producer works, or NULL. Owned. */
+/* Writes the stream on which the producer works, or NULL. The caller owns the reference. */
 static int find_stream(const struct import *import, const struct bi_cai *cai, struct bi_stream **out,
 		       struct bi_error *err)
 {
@@ -76,7 +76,7 @@ static int find_stream(const struct import *import, const struct bi_cai *cai, st
 	return bi__cite(bi_stream_wrap(context, (uintptr_t)cai->stream, NULL, NULL, out, err), "C6", err);
 }
 
-/* Is the memory of the mask what it is said to be? Known before anything is enqueued for the array. */
+/* Checks the memory of the mask before anything is enqueued for the array. */
 static int try_mask(const struct import *import, struct bi_error *err)
 {
 	struct bi_view *view;
@@ -101,8 +101,8 @@ static int import_array(const struct import *import, const struct bi_cai *cai, s
 	return rc;
 }
 
-static int make_both(const struct import *import, const struct bi_cai *cai, struct bi_stream *mask_stream,
-		     struct bi_view **out, struct bi_error *err)
+static int wrap_array_and_mask(const struct import *import, const struct bi_cai *cai, struct bi_stream *mask_stream,
+			       struct bi_view **out, struct bi_error *err)
 {
 	int rc = import_array(import, cai, out, err);
 
@@ -133,7 +133,7 @@ static int import_masked(const struct import *import, const struct bi_cai *cai, 
 	if (!rc)
 		rc = try_mask(import, err);
 	if (!rc)
-		rc = make_both(import, cai, stream, out, err);
+		rc = wrap_array_and_mask(import, cai, stream, out, err);
 	bi_stream_release(stream);
 	if (rc || !owner->release) {
 		free(owner);
@@ -154,22 +154,21 @@ static int import_plain(const struct import *import, const struct bi_cai *cai, s
 	return rc;
 }
 
-static int check_options(const struct bi_cai_import_options *options, struct bi_error *err)
+static int check_import_options(const struct bi_cai_import_options *options, struct bi_error *err)
 {
 	if (options->struct_size != sizeof(*options))
 		return bi__fail(err, BI_EINVAL, "options->struct_size is %zu, not %zu", options->struct_size,
 				sizeof(*options));
 	if (options->flags & ~IMPORT_FLAGS)
-		return bi__fail(err, BI_EINVAL, "options->flags 0x%x has bits that are not for imports",
-				options->flags);
+		return bi__fail(err, BI_EINVAL, "options->flags 0x%x has unknown bits", options->flags);
 	if (options->producer_stream && options->flags & BI_CAI_UNORDERED)
-		return bi__fail(err, BI_EINVAL, "options->flags 0x%x ignores the producer_stream that is given",
+		return bi__fail(err, BI_EINVAL, "options->flags 0x%x says unordered, but producer_stream is given",
 				options->flags);
 	return BI_OK;
 }
 
-/* The context comes last, so that a struct is known to be bad whatever it is imported to. */
-static int check(struct import *import, const struct bi_cai *cai, struct bi_error *err)
+/* The context is checked last, so that the same struct has the same error on every device. */
+static int check_import(struct import *import, const struct bi_cai *cai, struct bi_error *err)
 {
 	const struct bi_context *context = import->context;
 	const struct bi_stream *stream = import->options->producer_stream;
@@ -185,12 +184,11 @@ static int check(struct import *import, const struct bi_cai *cai, struct bi_erro
 	return bi__dispatch_alive(context, err);
 }
 
-static void warn(const struct bi_context *context, const struct bi__cai_array *array, const struct bi_cai *cai)
+static void warn_caller(const struct bi_context *context, const struct bi__cai_array *array, const struct bi_cai *cai)
 {
 	if (array->ignores_descr)
 		bi__log(context, BI_LOG_WARNING,
-			"descr is passed over: typestr \"%s\" is a simple type, and descr says something else [C13]",
-			cai->typestr);
+			"descr is ignored: it contradicts typestr \"%s\", which is a simple type [C13]", cai->typestr);
 }
 
 int bi_cai_import(struct bi_context *context, const struct bi_cai *cai, const struct bi_cai_import_options *options,
@@ -205,21 +203,21 @@ int bi_cai_import(struct bi_context *context, const struct bi_cai *cai, const st
 	*out = NULL;
 	import.context = context;
 	import.options = options ? options : &defaults;
-	rc = check_options(import.options, err);
+	rc = check_import_options(import.options, err);
 	if (rc)
 		return rc;
 	if (import.options->mask)
 		*import.options->mask = NULL;
 	if (!context || !cai)
 		return bi__fail(err, BI_EINVAL, "%s is NULL", context ? "cai" : "context");
-	rc = check(&import, cai, err);
+	rc = check_import(&import, cai, err);
 	if (rc)
 		return rc;
 	import.is_unordered = import.options->flags & BI_CAI_UNORDERED ||
 			      (context->cai_unordered && !import.options->producer_stream);
-	warn(context, &import.array, cai);
+	warn_caller(context, &import.array, cai);
 	if (cai->mask)
-		warn(context, &import.mask, cai->mask);
+		warn_caller(context, &import.mask, cai->mask);
 	return cai->mask ? import_masked(&import, cai, out, err) : import_plain(&import, cai, out, err);
 }
 

@@ -1,4 +1,4 @@
-/* A struct of the CUDA Array Interface as a layout: the rules for a consumer that need no driver. */
+/* Reads struct bi_cai into a layout: the rules for consumers that need no driver. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ static int check_stream(const struct bi_cai *cai, struct bi_error *err)
 	return BI_OK;
 }
 
-/* Messages quote the typestr, so it is made sure first that it is a text. */
+/* Must come first, because messages quote the typestr. */
 static int check_text(const char *typestr, size_t *length, struct bi_error *err)
 {
 	size_t i = 0;
@@ -64,9 +64,10 @@ static int read_type(const struct bi_cai *cai, struct bi_dtype *out, struct bi_e
 		return bi__fail(err, BI_EDTYPE, "typestr \"%s\" does not begin with one of < > | = [C12]",
 				cai->typestr);
 	if (cai->typestr[1] == 't')
-		return bi__fail(err, BI_EUNSUPPORTED,
-				"typestr \"%s\": bit fields can only be masks, and masks of bits are not taken [C12]",
-				cai->typestr);
+		return bi__fail(
+			err, BI_EUNSUPPORTED,
+			"typestr \"%s\": bit fields are used for masks only, and such masks are not supported [C12]",
+			cai->typestr);
 	rc = bi__dtype_parse_typestr(cai->typestr, length, out, err);
 	if (rc)
 		return bi__cite(rc, "C12", err);
@@ -78,10 +79,10 @@ static int read_type(const struct bi_cai *cai, struct bi_dtype *out, struct bi_e
 	return BI_OK;
 }
 
-/* Room for "[('','<f4')]" with any typestr. */
+/* Space for "[('','<f4')]" with any typestr. */
 #define SIMPLE_DESCR (BI_CAI_TYPESTR + 16)
 
-/* Copies the text without white space and with one sort of quotes; returns its length, or 0 if it is too long. */
+/* Copies the text without white space and with one kind of quotes. Returns its length, or 0 if it is too long. */
 static size_t normalize(const char *text, size_t length, char out[SIMPLE_DESCR])
 {
 	size_t n = 0;
@@ -96,7 +97,7 @@ static size_t normalize(const char *text, size_t length, char out[SIMPLE_DESCR])
 	return n;
 }
 
-/* Is it the descr that NumPy makes of the simple type: one field without a name? */
+/* Returns true if it is the descr that NumPy writes for the simple type: one field without a name. */
 static int is_descr_of_simple(const char *text, size_t length, struct bi_dtype dtype)
 {
 	static const char before[] = "[('','", after[] = "')]";
@@ -111,7 +112,10 @@ static int is_descr_of_simple(const char *text, size_t length, struct bi_dtype d
 	       bi_dtype_equal(named, dtype);
 }
 
-/* A structured type adds up; what does not fit a simple type has no meaning and is passed over. */
+/*
+ * The descr of a structured type must add up to the item size. The descr of a simple type is ignored if it contradicts
+ * the typestr.
+ */
 static int read_descr(const struct bi_cai *cai, struct bi__cai_array *out, struct bi_error *err)
 {
 	uint32_t size;
@@ -157,7 +161,7 @@ static int read_array(const struct bi_cai *cai, struct bi__cai_array *out, struc
 	return rc ? bi__cite(rc, rc == BI_EINVAL ? "C4" : "C11", err) : read_descr(cai, out, err);
 }
 
-/* Extents of 1 are repeated and missing ones come first. */
+/* Extents of 1 are repeated; missing leading dimensions count as 1. */
 static int check_broadcast(const struct bi_layout *to, const struct bi_layout *mask, struct bi_error *err)
 {
 	int added = to->ndim - mask->ndim;
@@ -173,7 +177,7 @@ static int check_broadcast(const struct bi_layout *to, const struct bi_layout *m
 	return BI_OK;
 }
 
-/* Elements of a mask are taken as true or not: the type must be one that can be either. */
+/* The elements of a mask are tested for being nonzero, so the type must be boolean or numeric. */
 static int check_truth(struct bi_dtype dtype, struct bi_error *err)
 {
 	char name[BI_DTYPE_TEXT];
@@ -192,7 +196,7 @@ static int read_mask(const struct bi_cai *cai, const struct bi__cai_array *array
 
 	if (!mask)
 		return bi__fail(err, BI_EUNSUPPORTED,
-				"the array is masked, and an import without room for a mask would forget that [C3]");
+				"the array is masked; pass a place for its mask in the options [C3]");
 	if (cai->mask->mask)
 		return bi__fail(err, BI_EUNSUPPORTED, "the mask is masked itself [C3]");
 	rc = read_array(cai->mask, mask, &inner);

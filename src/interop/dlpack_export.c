@@ -1,4 +1,4 @@
-/* A view as a DLPack tensor: the rules for a producer. */
+/* Exports a view as a DLPack tensor: the rules for producers. */
 #include "interop/dlpack.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ struct bi_dl_device bi_dlpack_device(const struct bi_view *view)
 	return device;
 }
 
-/* What the table has no words for: no type that DLPack has. */
+/* Writes the message for a type that DLPack does not have. */
 BI__COLD static int refuse_type(struct bi_dtype dtype, struct bi_dl_type *out, struct bi_error *err)
 {
 	return bi__cite(bi_dtype_to_dlpack(dtype, &out->code, &out->bits, &out->lanes, err), "D9", err);
@@ -33,7 +33,7 @@ static int put_type(const struct bi_view *view, struct bi_dl_type *out, struct b
 	return words.code == BI__TYPE_OPAQUE ? refuse_type(view->dtype, out, err) : BI_OK;
 }
 
-/* Many consumers pass over byte_offset; only in a cl_mem is there no other way. */
+/* Many consumers ignore byte_offset, so it is used only for a cl_mem, where there is no other way. */
 static int put_place(const struct bi_view *view, struct bi_dl_tensor *out, struct bi_error *err)
 {
 	const struct bi__exported *exported = bi__exported_of(view->memory);
@@ -68,13 +68,13 @@ static int put_layout(const struct bi_view *view, struct bi_dl_tensor *out, stru
 	if (!more->is_exact)
 		return bi__fail(err, BI_EUNSUPPORTED, "a stride is no multiple of the item size %u [D4]",
 				view->dtype.item_size);
-	/* By the interface's word nobody writes them. */
+	/* The interface says that nobody writes through these pointers. */
 	out->shape = (int64_t *)(uintptr_t)view->dims;
 	out->strides = (int64_t *)(uintptr_t)more->element_strides;
 	return BI_OK;
 }
 
-static int describe(const struct bi_view *view, struct bi_dl_tensor *out, struct bi_error *err)
+static int describe_tensor(const struct bi_view *view, struct bi_dl_tensor *out, struct bi_error *err)
 {
 	int rc = put_type(view, &out->dtype, err);
 
@@ -83,7 +83,7 @@ static int describe(const struct bi_view *view, struct bi_dl_tensor *out, struct
 	return rc ? rc : put_place(view, out, err);
 }
 
-/* What has no flags cannot say that elements of less than a byte are not packed. */
+/* A tensor without flags cannot say that elements of less than a byte are not packed. */
 static int check_packing(const struct bi_dl_tensor *tensor, struct bi_error *err)
 {
 	if (!bi__dlpack_is_small(tensor->dtype.bits))
@@ -99,7 +99,7 @@ int bi_dlpack_describe(const struct bi_view *view, struct bi_dl_tensor *out, str
 
 	if (!view || !out)
 		return bi__fail(err, BI_EINVAL, "view or out is NULL");
-	rc = describe(view, out, err);
+	rc = describe_tensor(view, out, err);
 	if (!rc)
 		rc = check_packing(out, err);
 	if (rc)
@@ -109,14 +109,14 @@ int bi_dlpack_describe(const struct bi_view *view, struct bi_dl_tensor *out, str
 
 _Static_assert(sizeof(struct bi_dl_managed_versioned) <= sizeof(((struct bi__more *)0)->room), "a tensor has room");
 
-static struct bi__more *room_of(const struct bi_view *view)
+static struct bi__more *space_in_view(const struct bi_view *view)
 {
 	return BI__HAS_ROOM ? atomic_load_explicit(&view->more, memory_order_acquire) : NULL;
 }
 
-static struct bi_dl_managed_versioned *allocate(const struct bi_view *view)
+static struct bi_dl_managed_versioned *allocate_tensor(const struct bi_view *view)
 {
-	struct bi__more *more = room_of(view);
+	struct bi__more *more = space_in_view(view);
 
 	if (more && !atomic_load_explicit(&more->is_room_taken, memory_order_relaxed) &&
 	    !atomic_exchange_explicit(&more->is_room_taken, true, memory_order_acquire))
@@ -124,9 +124,9 @@ static struct bi_dl_managed_versioned *allocate(const struct bi_view *view)
 	return malloc(sizeof(struct bi_dl_managed_versioned));
 }
 
-static void deallocate(const struct bi_view *view, struct bi_dl_managed_versioned *made)
+static void free_tensor(const struct bi_view *view, struct bi_dl_managed_versioned *made)
 {
-	struct bi__more *more = room_of(view);
+	struct bi__more *more = space_in_view(view);
 
 	if (more && (void *)made == more->room)
 		atomic_store_explicit(&more->is_room_taken, false, memory_order_release);
@@ -143,7 +143,7 @@ static void delete_versioned(struct bi_dl_managed_versioned *self)
 {
 	struct bi_view *view = self->manager_ctx;
 
-	deallocate(view, self);
+	free_tensor(view, self);
 	bi_view_release(view);
 }
 
@@ -165,28 +165,23 @@ struct bi_view *bi_dlpack_view_unversioned(const struct bi_dl_managed *tensor)
 	return tensor->deleter == delete_unversioned ? tensor->manager_ctx : NULL;
 }
 
-static struct bi_view *retain(const struct bi_view *view)
-{
-	return bi_view_retain((struct bi_view *)(uintptr_t)view);
-}
-
 static uint64_t flags_of(const struct bi_view *view, const struct bi_dl_tensor *tensor)
 {
 	return (view->flags & BI_VIEW_READONLY ? BI_DL_READONLY : 0) |
 	       (bi__dlpack_is_small(tensor->dtype.bits) ? BI_DL_PADDED : 0);
 }
 
-/* The flags of the tensor are not set. */
+/* The caller sets the flags of the tensor. */
 static int make_versioned(struct bi_view *view, struct bi_dl_managed_versioned **out, struct bi_error *err)
 {
-	struct bi_dl_managed_versioned *made = allocate(view);
+	struct bi_dl_managed_versioned *made = allocate_tensor(view);
 	int rc;
 
 	if (!made)
 		return bi__fail(err, BI_ENOMEM, "no memory to export a view of %d dimensions", view->ndim);
-	rc = describe(view, &made->tensor, err);
+	rc = describe_tensor(view, &made->tensor, err);
 	if (rc) {
-		deallocate(view, made);
+		free_tensor(view, made);
 		return rc;
 	}
 	made->version = (struct bi_dl_version){ BI_DLPACK_MAJOR, BI_DLPACK_MINOR };
@@ -218,7 +213,7 @@ int bi_dlpack_export_held(struct bi_view *view, uint64_t flags, struct bi_dl_man
 int bi_dlpack_export(const struct bi_view *view, uint64_t flags, struct bi_dl_managed_versioned **out,
 		     struct bi_error *err)
 {
-	struct bi_view *held = view ? retain(view) : NULL;
+	struct bi_view *held = view ? bi__view_retain_const(view) : NULL;
 	int rc = bi_dlpack_export_held(held, flags, out, err);
 
 	if (rc)
@@ -246,7 +241,7 @@ int bi_dlpack_export_unversioned(const struct bi_view *view, struct bi_dl_manage
 	made = malloc(sizeof(*made));
 	if (!made)
 		return bi__fail(err, BI_ENOMEM, "no memory to export a view of %d dimensions", view->ndim);
-	*made = (struct bi_dl_managed){ tensor, retain(view), delete_unversioned };
+	*made = (struct bi_dl_managed){ tensor, bi__view_retain_const(view), delete_unversioned };
 	*out = made;
 	return BI_OK;
 }

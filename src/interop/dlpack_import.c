@@ -1,4 +1,4 @@
-/* A DLPack tensor as a view: the rules for a consumer. */
+/* Imports a DLPack tensor as a view: the rules for consumers. */
 #include <inttypes.h>
 
 #include "common/base/checked.h"
@@ -11,7 +11,7 @@
 #define IMPORT_FLAGS ((unsigned)(BI_DLPACK_UNORDERED | BI_DLPACK_UNCHECKED | BI_DLPACK_WRITABLE | BI_DLPACK_TRUSTED))
 #define TENSOR_FLAGS ((uint64_t)(BI_DL_READONLY | BI_DL_COPIED | BI_DL_PADDED))
 
-/* A tensor of either kind, and what is to become of it. */
+/* A tensor of either version, and the arguments of the import. */
 struct import {
 	struct bi_context *context;
 	const struct bi_dlpack_import_options *options;
@@ -47,7 +47,7 @@ static int check_options(const struct bi_dlpack_import_options *options, struct 
 	if (options->flags & ~IMPORT_FLAGS)
 		return bi__fail(err, BI_EINVAL, "options->flags 0x%x has unknown bits", options->flags);
 	if (options->producer_stream && options->flags & BI_DLPACK_UNORDERED)
-		return bi__fail(err, BI_EINVAL, "options->flags 0x%x ignores the producer_stream that is given",
+		return bi__fail(err, BI_EINVAL, "options->flags 0x%x says unordered, but producer_stream is given",
 				options->flags);
 	return BI_OK;
 }
@@ -102,7 +102,7 @@ static int check_device(struct import *import, struct bi_error *err)
 	return exporter->named_by_ordinal ? check_ordinal(import, kind, err) : check_own(import, err);
 }
 
-/* Where the work of others is, is a question for device memory alone. */
+/* Streams and driver contexts matter for device memory only. */
 static int check_place(struct import *import, struct bi_error *err)
 {
 	const struct bi_stream *stream = import->options->producer_stream;
@@ -116,7 +116,7 @@ static int check_place(struct import *import, struct bi_error *err)
 	return bi__dispatch_alive(import->context, err);
 }
 
-/* A packed element has no address, and no layout of ours describes it. */
+/* Packed elements have no addresses, and no layout can describe them. */
 static int read_type(const struct import *import, struct bi_dtype *out, struct bi_error *err)
 {
 	const struct bi_dl_type *type = &import->tensor->dtype;
@@ -125,7 +125,7 @@ static int read_type(const struct import *import, struct bi_dtype *out, struct b
 	if (rc || !bi__dlpack_is_small(type->bits) || import->flags & BI_DL_PADDED)
 		return rc;
 	return bi__fail(err, BI_EUNSUPPORTED,
-			"elements of %u bits are packed, and are taken with a byte each only [E11]", type->bits);
+			"elements of %u bits are packed; only those padded to a byte are supported [E11]", type->bits);
 }
 
 static int check_arrays(const struct bi_dl_tensor *tensor, struct bi_error *err)
@@ -148,7 +148,7 @@ static int read_strides(const struct bi_dl_tensor *tensor, int64_t item, int64_t
 	return BI_OK;
 }
 
-/* Counted from the element. */
+/* The offset counts from element [0, ..., 0]. */
 static int read_layout(const struct import *import, struct bi_layout *out, struct bi_error *err)
 {
 	const struct bi_dl_tensor *tensor = import->tensor;
@@ -206,7 +206,10 @@ static int is_wrong_place(int rc)
 	return rc == BI_EINVAL || rc == BI_EBOUNDS;
 }
 
-/* The producer has ordered his work before what comes next on the home, and is told nothing of ours but its end. */
+/*
+ * The producer has ordered its work before later work on the home stream. It learns of the end of our work only when
+ * the tensor is released.
+ */
 static int import_foreign(const struct import *import, struct bi_view **out, struct bi_error *err)
 {
 	const struct bi_dlpack_import_options *options = import->options;
@@ -231,7 +234,10 @@ static int import_foreign(const struct import *import, struct bi_view **out, str
 	return BI_OK;
 }
 
-/* One state of order for one memory: what the stream of the caller does is added to it. */
+/*
+ * Another view of the same memory, so that there is one ordering state. Pending work of the caller's stream is added to
+ * it.
+ */
 static int import_own(const struct import *import, struct bi_view **out, struct bi_error *err)
 {
 	struct bi_stream *stream = import->options->producer_stream;

@@ -1,4 +1,4 @@
-/* A view as the exchange structure of abi.h. */
+/* Exports a view as struct bi_exchange of abi.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "interop/exchange.h"
 #include "interop/place.h"
 
-/* What a struct with an event keeps alive. Without one its owner is the view. */
+/* The owner of a struct that holds an event. Without an event the owner is the view itself. */
 struct export
 {
 	struct bi_view *view;
@@ -35,8 +35,8 @@ static void release_view(struct bi_exchange *self)
 	bi_view_release(view);
 }
 
-/* The view outlives the struct by the word of whoever asked. */
-static void forget_view(struct bi_exchange *self)
+/* For a struct that borrows the view: its caller promised to keep the view alive. */
+static void release_nothing(struct bi_exchange *self)
 {
 	self->release = NULL;
 	self->owner = NULL;
@@ -46,7 +46,7 @@ struct bi_view *bi__exchange_own(const struct bi_exchange *exchange)
 {
 	if (exchange->release == release_export)
 		return ((struct export *)exchange->owner)->view;
-	return exchange->release == release_view || exchange->release == forget_view ? exchange->owner : NULL;
+	return exchange->release == release_view || exchange->release == release_nothing ? exchange->owner : NULL;
 }
 
 static void put_type(const struct bi_view *view, struct bi_exchange *out)
@@ -64,7 +64,7 @@ static void put_type(const struct bi_view *view, struct bi_exchange *out)
 	memset(out->reserved_type, 0, sizeof(out->reserved_type));
 }
 
-/* The kind of handle goes with the device as abi.h couples them. */
+/* abi.h says which handle kind goes with which device type. */
 static void put_place(const struct bi_view *view, struct bi_exchange *out)
 {
 	const struct bi_memory *memory = view->memory;
@@ -82,8 +82,8 @@ static void put_place(const struct bi_view *view, struct bi_exchange *out)
 }
 
 /*
- * Everything but release and owner, and what bi__exchange_offer writes. Member by member: to clear the whole struct
- * first would take most of the time that a description takes.
+ * Sets all members but release, owner, and those that bi__exchange_offer sets. Clearing the whole struct first would
+ * take most of the time of a description.
  */
 static void put_array(const struct bi_view *view, const struct bi__more *more, struct bi_exchange *out)
 {
@@ -101,13 +101,9 @@ static void put_array(const struct bi_view *view, const struct bi__more *more, s
 	memset(out->reserved, 0, sizeof(out->reserved));
 }
 
-static struct bi_view *retain(const struct bi_view *view)
-{
-	return bi_view_retain((struct bi_view *)(uintptr_t)view);
-}
-
-/* The event is taken, also on failure. */
-static int own_event(const struct bi_view *view, struct bi__fence *event, struct bi_exchange *out, struct bi_error *err)
+/* Ownership of the event is transferred, also on failure. */
+static int hold_event(const struct bi_view *view, struct bi__fence *event, struct bi_exchange *out,
+		      struct bi_error *err)
 {
 	struct export *export = malloc(sizeof(*export));
 
@@ -115,14 +111,14 @@ static int own_event(const struct bi_view *view, struct bi__fence *event, struct
 		bi__fence_clear(event);
 		return bi__fail(err, BI_ENOMEM, "no memory to export a view with an event");
 	}
-	export->view = retain(view);
+	export->view = bi__view_retain_const(view);
 	export->event = *event;
 	out->release = release_export;
 	out->owner = export;
 	return BI_OK;
 }
 
-/* The members of order; `event` is NULL where none is wanted. */
+/* Sets the members that describe the order. `event` is NULL if none is wanted. */
 static int put_order(const struct bi_view *view, unsigned flags, struct bi__fence *event, struct bi_exchange *out,
 		     struct bi_error *err)
 {
@@ -142,8 +138,8 @@ static int put_owner(const struct bi_view *view, unsigned flags, struct bi_excha
 	if (rc)
 		return rc;
 	if (event.context)
-		return own_event(view, &event, out, err);
-	out->owner = retain(view);
+		return hold_event(view, &event, out, err);
+	out->owner = bi__view_retain_const(view);
 	out->release = release_view;
 	return BI_OK;
 }
@@ -180,7 +176,7 @@ int bi_view_describe(const struct bi_view *view, struct bi_exchange *out, struct
 		return rc;
 	}
 	put_array(view, more, out);
-	out->release = forget_view;
+	out->release = release_nothing;
 	out->owner = (void *)(uintptr_t)view;
 	return BI_OK;
 }

@@ -1,4 +1,4 @@
-/* The exchange structure of abi.h as a view. */
+/* Imports struct bi_exchange of abi.h as a view. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 	(BI_EXCHANGE_READONLY | BI_EXCHANGE_C_CONTIGUOUS | BI_EXCHANGE_F_CONTIGUOUS | BI_EXCHANGE_MASKED | \
 	 BI_EXCHANGE_COPIED)
 
-/* Keeps the producer's struct until our memory is let go. */
+/* Keeps the producer's struct until the memory is released. */
 static void release_import(void *data)
 {
 	struct bi_exchange *held = data;
@@ -87,7 +87,7 @@ static int check_place(const struct bi_context *context, const struct bi_exchang
 	if (exchange->flags & ~(uint32_t)ALL_FLAGS)
 		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits, not in 0x%x", exchange->flags, ALL_FLAGS);
 	if (exchange->mask || exchange->flags & BI_EXCHANGE_MASKED)
-		return bi__fail(err, BI_EUNSUPPORTED, "the array is masked, and masks are not taken [C3]");
+		return bi__fail(err, BI_EUNSUPPORTED, "the array is masked; masks are not supported here [C3]");
 	if (handle && exchange->device_type)
 		exporter = bi__registry_exporter(context->device.backend, handle, exchange->device_type, &kind);
 	if (!exporter)
@@ -97,7 +97,7 @@ static int check_place(const struct bi_context *context, const struct bi_exchang
 	return rc || handle == BI_HANDLE_HOST ? rc : check_context(context, exporter, kind, exchange, err);
 }
 
-/* The numbers that stand for no handle, and the kinds that stand for them. */
+/* The kinds of stream that are no handles, and their numbers. */
 static int check_stream(const struct bi_exchange *exchange, struct bi_error *err)
 {
 	uint32_t kind = exchange->stream_kind;
@@ -122,7 +122,7 @@ static int is_zero(const struct bi_exchange *exchange)
 	return !sum;
 }
 
-/* A later version may give these a meaning, which must not be missed. */
+/* A later version may use these members, which must not go unnoticed. */
 static int check_reserved(const struct bi_exchange *exchange, struct bi_error *err)
 {
 	if (is_zero(exchange))
@@ -138,7 +138,7 @@ static int check_reserved(const struct bi_exchange *exchange, struct bi_error *e
 	return bi__fail(err, BI_EINVAL, "reserved_stream is %u, not 0", exchange->reserved_stream);
 }
 
-/* What DLPack has no triple for is named as the array interface names it. */
+/* Types that DLPack does not have are named as in the array interface. */
 static int read_named_type(const struct bi_exchange *exchange, struct bi_dtype *out, struct bi_error *err)
 {
 	uint32_t size = exchange->item_size;
@@ -153,7 +153,7 @@ static int read_named_type(const struct bi_exchange *exchange, struct bi_dtype *
 	return bi_dtype_parse(text, out, err);
 }
 
-/* What is said twice is said alike. */
+/* The members that describe the type must agree. */
 static int check_type(const struct bi_exchange *exchange, struct bi_dtype dtype, struct bi_error *err)
 {
 	if (dtype.item_size != exchange->item_size)
@@ -177,7 +177,7 @@ static int read_type(const struct bi_exchange *exchange, struct bi_dtype *out, s
 	return rc ? rc : check_type(exchange, *out, err);
 }
 
-/* A consumer that believes a flag does not look at the strides. */
+/* A consumer that trusts a flag does not look at the strides. */
 static int check_flags(const struct bi_exchange *exchange, const struct bi_layout *layout, struct bi_error *err)
 {
 	if (exchange->flags & BI_EXCHANGE_C_CONTIGUOUS && !bi_layout_is_contiguous(layout, 'C'))
@@ -189,7 +189,7 @@ static int check_flags(const struct bi_exchange *exchange, const struct bi_layou
 	return BI_OK;
 }
 
-/* Those of extents below 2 step nowhere. */
+/* Strides of extents below 2 are never stepped by. */
 static int check_element_strides(const struct bi_exchange *exchange, const struct bi_layout *layout,
 				 struct bi_error *err)
 {
@@ -206,7 +206,7 @@ static int check_element_strides(const struct bi_exchange *exchange, const struc
 	return BI_OK;
 }
 
-/* The layout, counted from the handle. */
+/* Reads the layout; its offset counts from the handle. */
 static int read_layout(const struct bi_exchange *exchange, struct bi_layout *layout, struct bi_error *err)
 {
 	struct bi_dtype dtype;
@@ -242,7 +242,7 @@ struct incoming {
 	const struct bi__exported *exported;
 };
 
-/* Where the producer does not say how large its host memory is, what the elements reach is all there is. */
+/* If the producer does not give the size of its host memory, it ends with the last element. */
 static int read_size(const struct bi_exchange *exchange, const struct incoming *incoming, size_t *nbytes,
 		     struct bi_error *err)
 {
@@ -257,7 +257,10 @@ static int read_size(const struct bi_exchange *exchange, const struct incoming *
 	return BI_OK;
 }
 
-/* Our own export of memory that we hold already: another view of it, with one state of order. */
+/*
+ * An export of our own, of memory that this process already holds: another view of it, so that there is one ordering
+ * state.
+ */
 static int import_own(const struct bi_exchange *exchange, struct bi_layout *layout, struct bi_view **out,
 		      struct bi_error *err)
 {
@@ -282,7 +285,7 @@ static void start_at_first_byte(struct bi_layout *layout, struct bi_foreign *for
 	layout->offset -= first;
 }
 
-/* A memory of our own whose owner is the producer's struct. */
+/* Wraps the memory. Its release callback releases the producer's struct. */
 static int import_foreign(struct bi_context *context, struct bi_exchange *exchange, struct incoming *incoming,
 			  unsigned flags, struct bi_view **out, struct bi_error *err)
 {
@@ -309,9 +312,9 @@ static int import_foreign(struct bi_context *context, struct bi_exchange *exchan
 	return rc;
 }
 
-/* Moves the struct to where it lives until the memory is let go. */
-static int take(struct bi_context *context, struct bi_exchange *exchange, struct incoming *incoming, unsigned flags,
-		struct bi_view **out, struct bi_error *err)
+/* Moves the struct to the heap, where it stays until the memory is released. */
+static int hold_exchange(struct bi_context *context, struct bi_exchange *exchange, struct incoming *incoming,
+			 unsigned flags, struct bi_view **out, struct bi_error *err)
 {
 	struct bi_exchange *held = malloc(sizeof(*held));
 	int rc;
@@ -354,7 +357,7 @@ int bi_view_import(struct bi_context *context, struct bi_exchange *exchange, uns
 	if (rc)
 		return rc;
 	if (!bi__exchange_own(exchange))
-		return take(context, exchange, &incoming, flags, out, err);
+		return hold_exchange(context, exchange, &incoming, flags, out, err);
 	rc = import_own(exchange, &incoming.layout, out, err);
 	if (!rc)
 		exchange->release(exchange);

@@ -7,8 +7,10 @@
 #include "common/layout/layout.h"
 #include "common/view/view.h"
 
-/* Messages may quote the producer's text, and are one line all the same. */
-static size_t flatten(char *message)
+/*
+ * Messages may quote the producer's text: replaces control characters, so that they stay one line. Returns the length.
+ */
+static size_t replace_control_characters(char *message)
 {
 	size_t length = 0;
 
@@ -18,8 +20,8 @@ static size_t flatten(char *message)
 	return length;
 }
 
-/* The length without a number that stands at the end: " [C15]". */
-static size_t uncited(const char *message, size_t length)
+/* Returns the length of the message without a rule number at its end, such as " [C15]". */
+static size_t length_without_rule(const char *message, size_t length)
 {
 	const char *start = strrchr(message, '[');
 	size_t digits;
@@ -32,7 +34,7 @@ static size_t uncited(const char *message, size_t length)
 
 void bi__cite_failure(const char *rule, struct bi_error *err)
 {
-	size_t length = uncited(err->message, flatten(err->message));
+	size_t length = length_without_rule(err->message, replace_control_characters(err->message));
 	size_t last = sizeof(err->message) - sizeof(" []") - strlen(rule);
 
 	if (length > last)
@@ -40,7 +42,7 @@ void bi__cite_failure(const char *rule, struct bi_error *err)
 	snprintf(err->message + length, sizeof(err->message) - length, " [%s]", rule);
 }
 
-/* The pointer is that of element [0, ..., 0]; negative strides reach below it. */
+/* The pointer is that of element [0, ..., 0]. With negative strides the memory begins below it. */
 int bi__place_bytes(struct bi_layout *layout, uint64_t data, uintptr_t *address, size_t *nbytes, struct bi_error *err)
 {
 	int64_t first, end;
@@ -56,9 +58,9 @@ int bi__place_bytes(struct bi_layout *layout, uint64_t data, uintptr_t *address,
 	return BI_OK;
 }
 
-/* A memory without bytes, for what has neither handle nor bytes. */
-static int view_nothing(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
-			struct bi_view **out, struct bi_error *err)
+/* Makes a view of a new memory without bytes, for a producer that gave neither handle nor bytes. */
+static int view_no_bytes(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
+			 struct bi_view **out, struct bi_error *err)
 {
 	unsigned flags = foreign->flags & BI_WRAP_READONLY ? BI_VIEW_READONLY : 0;
 	enum bi_memory_kind kind = foreign->kind == BI_HANDLE_HOST ? BI_MEMORY_HOST : BI_MEMORY_DEVICE;
@@ -78,5 +80,5 @@ int bi__place_view(struct bi_context *context, const struct bi_foreign *foreign,
 {
 	if (foreign->handle || foreign->nbytes)
 		return bi__view_wrap(context, foreign, layout, out, err);
-	return view_nothing(context, foreign, layout, out, err);
+	return view_no_bytes(context, foreign, layout, out, err);
 }

@@ -1,19 +1,17 @@
-/* What the descriptions of producers have in common: where the bytes are, and how they become a view. */
+/* Used by all imports: finds the bytes that a producer describes, and makes a view of them. */
 #ifndef BI_INTEROP_PLACE_H
 #define BI_INTEROP_PLACE_H
 
 #include "common/runtime/object.h"
 
 /*
- * The bytes that a layout reaches whose element [0, ..., 0] is at `data`: *nbytes from *address on, and the layout's
- * offset counts from there. Without elements all are 0, whatever `data` is. BI_EINVAL: data is 0 all the same;
- * BI_EBOUNDS, BI_EOVERFLOW: they are not all addresses.
+ * Computes the range of addresses of a layout whose element [0, ..., 0] is at `data`: *nbytes bytes from *address on.
+ * The layout's offset is changed to count from *address. Without elements both become 0. Returns BI_EINVAL if data is 0
+ * although there are elements, BI_EBOUNDS or BI_EOVERFLOW if some of the bytes are not addressable.
  */
 int bi__place_bytes(struct bi_layout *layout, uint64_t data, uintptr_t *address, size_t *nbytes, struct bi_error *err);
 
-/*
- * bi__view_wrap, where memory that has neither handle nor bytes is reached by nobody and needs no driver.
- */
+/* bi__view_wrap, which also accepts memory without a handle and without bytes, for which no driver is needed. */
 int bi__place_view(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
 		   struct bi_view **out, struct bi_error *err);
 
@@ -26,8 +24,7 @@ static inline int bi__place_has_number(const struct bi_memory *memory)
 void bi__cite_failure(const char *rule, struct bi_error *err);
 
 /*
- * Ends the message of a failure with the number of the rule that refuses, whoever wrote it, in place of the number that
- * it ends with. Returns rc.
+ * Puts the number of the broken rule at the end of a failure's message, replacing a number that is there. Returns rc.
  */
 static inline int bi__cite(int rc, const char *rule, struct bi_error *err)
 {

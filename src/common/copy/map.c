@@ -2,6 +2,7 @@
 
 #include "common/backend/dispatch.h"
 #include "common/runtime/order.h"
+#include "common/view/view.h"
 
 struct bi_map {
 	struct bi_view *view;
@@ -240,7 +241,7 @@ int bi_view_map(const struct bi_view *view, unsigned mode, struct bi_map **out, 
 	if (!map)
 		return bi__fail(err, BI_ENOMEM, "no memory for a mapping");
 	map->mode = mode;
-	map->view = bi_view_retain((struct bi_view *)(uintptr_t)view);
+	map->view = bi__view_retain_const(view);
 	rc = map_any(map, err);
 	if (rc) {
 		bi_view_release(map->view);

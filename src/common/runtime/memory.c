@@ -164,7 +164,7 @@ int bi_memory_create(struct bi_context *context, size_t nbytes, enum bi_memory_k
 static int check_foreign(const struct bi_context *context, const struct bi_foreign *foreign, struct bi_error *err)
 {
 	if (!context || !foreign)
-		return bi__fail(err, BI_EINVAL, "context or foreign is NULL");
+		return bi__fail(err, BI_EINVAL, "%s is NULL", context ? "foreign" : "context");
 	if (foreign->struct_size != sizeof(*foreign))
 		return bi__fail(err, BI_EINVAL, "foreign->struct_size is %zu, not %zu", foreign->struct_size,
 				sizeof(*foreign));

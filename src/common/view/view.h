@@ -78,4 +78,10 @@ static inline void bi__view_native(const struct bi_view *view, struct bi_native 
 	out->offset = 0;
 }
 
+/* bi_view_retain for a const view: its count is not part of its value. */
+static inline struct bi_view *bi__view_retain_const(const struct bi_view *view)
+{
+	return bi_view_retain((struct bi_view *)(uintptr_t)view);
+}
+
 #endif

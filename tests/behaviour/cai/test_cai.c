@@ -897,7 +897,7 @@ static void cai_import_checks_its_arguments(void **state)
 	refuse_import(context, &cai, &options, BI_EINVAL, "flags 0x2");
 	options.flags = BI_CAI_UNORDERED;
 	options.producer_stream = bi_context_stream(context);
-	refuse_import(context, &cai, &options, BI_EINVAL, "ignores the producer_stream");
+	refuse_import(context, &cai, &options, BI_EINVAL, "producer_stream is given");
 	options = (struct bi_cai_import_options)BI_CAI_IMPORT_INIT;
 	options.struct_size--;
 	refuse_import(context, &cai, &options, BI_EINVAL, "struct_size");
