@@ -34,7 +34,7 @@ int bi__cl_open(struct bi_error *err)
 	return BI_OK;
 }
 
-/* Code, and the status that it becomes. */
+/* Error codes of OpenCL, and the statuses that they become. */
 #define CODES(X) \
 	X(CL_DEVICE_NOT_FOUND, BI_ENODEVICE) \
 	X(CL_DEVICE_NOT_AVAILABLE, BI_ENODEVICE) \
@@ -96,7 +96,7 @@ int bi__cl_open(struct bi_error *err)
 	X(CL_INVALID_DEVICE_PARTITION_COUNT, BI_EDRIVER) \
 	X(CL_PLATFORM_NOT_FOUND_KHR, BI_ENODEVICE)
 
-/* Of the loader; declared in an extension header that need not be there. */
+/* Codes of the loader; declared in an extension header that may be missing. */
 #ifndef CL_PLATFORM_NOT_FOUND_KHR
 #define CL_PLATFORM_NOT_FOUND_KHR (-1001)
 #endif
@@ -111,7 +111,7 @@ static const struct code {
 #undef CODE
 };
 
-static const struct code *find(cl_int code)
+static const struct code *find_code(cl_int code)
 {
 	static const struct code unknown = { 0, BI_EDRIVER, "unknown code" };
 
@@ -123,10 +123,10 @@ static const struct code *find(cl_int code)
 
 const char *bi__cl_name(cl_int code)
 {
-	return find(code)->name;
+	return find_code(code)->name;
 }
 
-static const char *hint(cl_int code)
+static const char *hint_for_code(cl_int code)
 {
 	switch (code) {
 	case CL_PLATFORM_NOT_FOUND_KHR:
@@ -144,6 +144,7 @@ int bi__cl_check(cl_int code, const char *call, struct bi_error *err)
 
 	if (code == CL_SUCCESS)
 		return BI_OK;
-	found = find(code);
-	return bi__fail_vendor(err, found->status, code, "%s failed: %s (%d)%s", call, found->name, code, hint(code));
+	found = find_code(code);
+	return bi__fail_vendor(err, found->status, code, "%s failed: %s (%d)%s", call, found->name, code,
+			       hint_for_code(code));
 }

@@ -1,8 +1,8 @@
 /*
  * The OpenCL library: its functions, opened at run time, and its error codes.
  *
- * The prototypes are those of Khronos' headers. The names of the library are libOpenCL.so.1 and libOpenCL.so, or what
- * the environment variable BI_OPENCL_LIBRARY says.
+ * The prototypes are those of Khronos' headers. The library is libOpenCL.so.1 or libOpenCL.so, or the one that the
+ * environment variable BI_OPENCL_LIBRARY names.
  */
 #ifndef BI_OPENCL_API_H
 #define BI_OPENCL_API_H
@@ -13,7 +13,7 @@
 
 #include "common/base/status.h"
 
-/* Function without its prefix "cl", and whether the library is of use without it (OpenCL 1.2 is required). */
+/* Function without its prefix "cl", and whether it is required (OpenCL 1.2 is). */
 #define BI__CL_API(X) \
 	X(GetPlatformIDs, required) \
 	X(GetPlatformInfo, required) \
@@ -69,16 +69,19 @@ struct bi__cl_api {
 #undef BI__CL_MEMBER
 };
 
-/* Empty until bi__cl_open has succeeded; whoever holds an OpenCL handle may use it. */
+/* NULL pointers until bi__cl_open has succeeded. Code that holds an OpenCL handle may use it. */
 extern const struct bi__cl_api *const bi__cl;
 
-/* Opens the library with the first call; later calls return what the first one did. */
+/* Opens the library with the first call. Later calls return the status of the first. */
 int bi__cl_open(struct bi_error *err);
 
-/* "CL_OUT_OF_RESOURCES", or "unknown code". */
+/* Returns the name of an error code, such as "CL_OUT_OF_RESOURCES", or "unknown code". */
 const char *bi__cl_name(cl_int code);
 
-/* BI_OK for CL_SUCCESS; otherwise the status that the code stands for, and "clSomething failed: CL_NAME (-1)". */
+/*
+ * Returns BI_OK for CL_SUCCESS. Otherwise returns the status for the code, with the message "clSomething failed:
+ * CL_NAME (-1)".
+ */
 int bi__cl_check(cl_int code, const char *call, struct bi_error *err);
 
 #endif

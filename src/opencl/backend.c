@@ -1,4 +1,4 @@
-/* The OpenCL backend: the table. */
+/* The table of the OpenCL backend. */
 #include "opencl/opencl.h"
 
 extern const struct bi__backend bi__opencl_backend;
@@ -11,7 +11,8 @@ extern const struct bi__backend bi__opencl_backend;
 /* DLPack's OpenCL memory is a cl_mem. */
 #define SHARED \
 	{ \
-		.device = BI_EXCHANGE_DEVICE_OPENCL, .handle = BI_HANDLE_CL_SVM, .form = BI__FORM_BASE, .not_in_dlpack = 1 \
+		.device = BI_EXCHANGE_DEVICE_OPENCL, .handle = BI_HANDLE_CL_SVM, .form = BI__FORM_BASE, \
+		.not_in_dlpack = 1 \
 	}
 
 const struct bi__backend bi__opencl_backend = {

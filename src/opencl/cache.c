@@ -1,4 +1,4 @@
-/* Compiled programs in files. A file is a head and the program; it is believed only if the head fits. */
+/* Compiled programs in files. A file is a head and the program; it is used only if the head matches. */
 #define _POSIX_C_SOURCE 200809L
 #include "opencl/opencl.h"
 
@@ -19,7 +19,7 @@ struct head {
 
 static const char magic[8] = "BIPROG01";
 
-/* More than any driver makes of this source, so that a damaged size allocates nothing large. */
+/* Larger than any program that a driver makes of this source. Keeps a damaged size from allocating much memory. */
 #define LARGEST (64 << 20)
 
 uint64_t bi__opencl_hash(uint64_t hash, const void *bytes, size_t nbytes)
@@ -31,7 +31,7 @@ uint64_t bi__opencl_hash(uint64_t hash, const void *bytes, size_t nbytes)
 	return hash;
 }
 
-/* "directory/opencl-0123456789abcdef" and a suffix. Freed by the caller. */
+/* Returns "directory/opencl-0123456789abcdef" and a suffix. Freed by the caller. */
 static char *path_of(const char *directory, uint64_t key, const char *suffix)
 {
 	size_t size = strlen(directory) + strlen(suffix) + 32;
@@ -42,7 +42,7 @@ static char *path_of(const char *directory, uint64_t key, const char *suffix)
 	return path;
 }
 
-static int fits(const struct head *head, uint64_t key)
+static int head_matches(const struct head *head, uint64_t key)
 {
 	return memcmp(head->magic, magic, sizeof(magic)) == 0 && head->key == key && head->nbytes > 0 &&
 	       head->nbytes <= LARGEST;
@@ -53,7 +53,7 @@ static void *read_program(FILE *file, uint64_t key, size_t *nbytes)
 	struct head head;
 	void *bytes;
 
-	if (fread(&head, sizeof(head), 1, file) != 1 || !fits(&head, key))
+	if (fread(&head, sizeof(head), 1, file) != 1 || !head_matches(&head, key))
 		return NULL;
 	*nbytes = (size_t)head.nbytes;
 	bytes = malloc(*nbytes);
@@ -64,8 +64,8 @@ static void *read_program(FILE *file, uint64_t key, size_t *nbytes)
 	return NULL;
 }
 
-/* Opened only if it is a file of our own that nobody else can have written. */
-static FILE *open_own(const char *path)
+/* Opens the file only if it is a regular file of this user that nobody else can write. */
+static FILE *open_own_file(const char *path)
 {
 	int descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	struct stat facts;
@@ -84,7 +84,7 @@ static FILE *open_own(const char *path)
 void *bi__opencl_cache_read(const char *directory, uint64_t key, size_t *nbytes)
 {
 	char *path = path_of(directory, key, ".bin");
-	FILE *file = path ? open_own(path) : NULL;
+	FILE *file = path ? open_own_file(path) : NULL;
 	void *bytes = NULL;
 
 	if (file) {

@@ -10,15 +10,15 @@
 #include "common/base/inline_limit.h"
 #include "kernels/strided.h"
 
-static cl_int get_text(cl_platform_id platform, cl_device_id device, cl_uint what, size_t size, char *text,
-		       size_t *needed)
+static cl_int query_text(cl_platform_id platform, cl_device_id device, cl_uint what, size_t size, char *text,
+			 size_t *needed)
 {
 	return device ? bi__cl->GetDeviceInfo(device, what, size, text, needed)
 		      : bi__cl->GetPlatformInfo(platform, what, size, text, needed);
 }
 
-/* In place: drivers pad names with blanks. */
-static void trim(char *text)
+/* Removes blanks around the text in place: drivers pad names with them. */
+static void trim_blanks(char *text)
 {
 	size_t start = strspn(text, " \t\n"), length = strlen(text + start);
 
@@ -32,14 +32,14 @@ char *bi__opencl_text(cl_platform_id platform, cl_device_id device, cl_uint what
 	size_t size;
 	char *text;
 
-	if (get_text(platform, device, what, 0, NULL, &size) != CL_SUCCESS)
+	if (query_text(platform, device, what, 0, NULL, &size) != CL_SUCCESS)
 		return NULL;
 	text = calloc(1, size + 1);
-	if (!text || get_text(platform, device, what, size, text, NULL) != CL_SUCCESS) {
+	if (!text || query_text(platform, device, what, size, text, NULL) != CL_SUCCESS) {
 		free(text);
 		return NULL;
 	}
-	trim(text);
+	trim_blanks(text);
 	return text;
 }
 
@@ -61,7 +61,7 @@ static int has_extension(cl_device_id device, const char *name)
 	return has;
 }
 
-/* Any bit field or number of 64 bits; 0 if the device does not know it. */
+/* Reads a bit field or a number of 64 bits; 0 if the device does not know it. */
 static uint64_t get_bits(cl_device_id device, cl_device_info what)
 {
 	cl_ulong bits = 0;
@@ -76,7 +76,7 @@ static int get_flag(cl_device_id device, cl_device_info what)
 	return bi__cl->GetDeviceInfo(device, what, sizeof(flag), &flag, NULL) == CL_SUCCESS && flag;
 }
 
-/* 102 for "OpenCL 1.2 something", 0 for anything else. */
+/* Returns 102 for "OpenCL 1.2 something", 0 for any other text. */
 static int get_version(cl_device_id device)
 {
 	char *text = bi__opencl_text(NULL, device, CL_DEVICE_VERSION);
@@ -87,7 +87,7 @@ static int get_version(cl_device_id device)
 	return known ? major * 100 + minor : 0;
 }
 
-/* enum bi_device_kind; a device may be of several kinds at once. */
+/* Returns an enum bi_device_kind. A device may report several types; the best one counts. */
 static int get_kind(cl_device_id device)
 {
 	uint64_t type = get_bits(device, CL_DEVICE_TYPE);
@@ -128,8 +128,8 @@ static size_t get_group(cl_device_id device)
 	return most < BI__NEST_GROUP ? most : BI__NEST_GROUP;
 }
 
-static void describe(cl_platform_id platform, int number, cl_device_id device, int ordinal, int version,
-		     struct bi_device *out)
+static void describe_device(cl_platform_id platform, int number, cl_device_id device, int ordinal, int version,
+			    struct bi_device *out)
 {
 	memset(out, 0, sizeof(*out));
 	snprintf(out->spec, sizeof(out->spec), "opencl:%d:%d", number, ordinal);
@@ -184,7 +184,7 @@ static const struct known *know(cl_platform_id platform, int number, cl_device_i
 	known->id = id;
 	known->version = get_version(id);
 	known->group = get_group(id);
-	describe(platform, number, id, ordinal, known->version, &known->device);
+	describe_device(platform, number, id, ordinal, known->version, &known->device);
 	known->next = atomic_load_explicit(&known_devices, memory_order_relaxed);
 	while (!atomic_compare_exchange_weak_explicit(&known_devices, &known->next, known, memory_order_release,
 						      memory_order_relaxed))
@@ -218,7 +218,7 @@ struct devices {
 	cl_uint count;
 };
 
-/* On success ids is freed by the caller. */
+/* On success the caller frees out->ids. */
 static int get_platforms(struct platforms *out, struct bi_error *err)
 {
 	int rc = bi__cl_open(err);
@@ -230,7 +230,7 @@ static int get_platforms(struct platforms *out, struct bi_error *err)
 	if (rc)
 		return rc;
 	if (out->count == 0)
-		return bi__fail(err, BI_ENODEVICE, "the OpenCL loader knows no platform");
+		return bi__fail(err, BI_ENODEVICE, "the OpenCL loader knows no platform; is a driver (ICD) installed?");
 	out->ids = malloc(out->count * sizeof(*out->ids));
 	if (!out->ids)
 		return bi__fail(err, BI_ENOMEM, "no memory for %u platforms", out->count);
@@ -240,7 +240,7 @@ static int get_platforms(struct platforms *out, struct bi_error *err)
 	return rc;
 }
 
-/* On success ids is freed by the caller. */
+/* On success the caller frees out->ids. */
 static int get_devices(cl_platform_id platform, struct devices *out, struct bi_error *err)
 {
 	int rc;
@@ -262,8 +262,8 @@ static int get_devices(cl_platform_id platform, struct devices *out, struct bi_e
 	return rc;
 }
 
-static void append(cl_platform_id platform, int number, const struct devices *found, struct bi_device *devices,
-		   int capacity, int *count)
+static void append_devices(cl_platform_id platform, int number, const struct devices *found, struct bi_device *devices,
+			   int capacity, int *count)
 {
 	for (cl_uint i = 0; i < found->count; i++) {
 		const struct known *known = know(platform, number, found->ids[i], (int)i);
@@ -289,7 +289,7 @@ int bi__opencl_enumerate(struct bi_device *devices, int capacity, int *count, st
 	for (cl_uint i = 0; i < platforms.count; i++) {
 		if (get_devices(platforms.ids[i], &found, &reason) != BI_OK)
 			continue;
-		append(platforms.ids[i], (int)i, &found, devices, capacity, count);
+		append_devices(platforms.ids[i], (int)i, &found, devices, capacity, count);
 		free(found.ids);
 	}
 	free(platforms.ids);
@@ -298,7 +298,7 @@ int bi__opencl_enumerate(struct bi_device *devices, int capacity, int *count, st
 	return BI_OK;
 }
 
-static int choose(const struct devices *devices, int ordinal, cl_device_id *out, struct bi_error *err)
+static int choose_device(const struct devices *devices, int ordinal, cl_device_id *out, struct bi_error *err)
 {
 	if (ordinal < 0 || (cl_uint)ordinal >= devices->count)
 		return bi__fail(err, BI_ENODEVICE, "device number %d is not below %u", ordinal, devices->count);
@@ -307,10 +307,11 @@ static int choose(const struct devices *devices, int ordinal, cl_device_id *out,
 }
 
 /*
- * The driver is not asked for its list again, nor whether the device is available: clCreateContext says so. A context
- * without properties is one of the device's own platform; to name it makes the driver look for it among all.
+ * Opens the device without listing devices again and without checking its availability: clCreateContext reports that. A
+ * context without properties belongs to the platform of its device. Naming the platform would make the driver search
+ * for it.
  */
-static int open_own(struct bi__opencl *opencl, const struct bi_device *device, struct bi_error *err)
+static int open_context(struct bi__opencl *opencl, const struct bi_device *device, struct bi_error *err)
 {
 	const struct known *known = find(device->platform, device->ordinal);
 	cl_int code;
@@ -324,12 +325,12 @@ static int open_own(struct bi__opencl *opencl, const struct bi_device *device, s
 	opencl->version = known->version;
 	opencl->capabilities = known->device.capabilities;
 	opencl->group = known->group;
-	opencl->is_near = !(~opencl->capabilities & (BI_CAP_NATIVE_COPY | BI_CAP_SVM)) && bi__inline_limit();
+	opencl->shares_memory = !(~opencl->capabilities & (BI_CAP_NATIVE_COPY | BI_CAP_SVM)) && bi__inline_limit();
 	opencl->context = bi__cl->CreateContext(NULL, 1, &known->id, NULL, NULL, &code);
 	return bi__cl_check(code, "clCreateContext", err);
 }
 
-/* On success ids is freed by the caller. */
+/* On success the caller frees out->ids. */
 static int get_context_devices(cl_context context, struct devices *out, struct bi_error *err)
 {
 	size_t size;
@@ -349,7 +350,7 @@ static int get_context_devices(cl_context context, struct devices *out, struct b
 	return rc;
 }
 
-/* The device of a context that the caller did not choose: that of the queue, or the first. */
+/* Returns the device for a context whose device the caller did not name: that of the queue, or the first one. */
 static int default_device(const struct devices *devices, cl_command_queue queue, int *ordinal, struct bi_error *err)
 {
 	cl_device_id device;
@@ -390,15 +391,15 @@ int bi__opencl_locate_queue(uintptr_t queue, struct bi__origin *out, struct bi_e
 	return rc;
 }
 
-/* Finds the device among those that enumerate lists. A part of a device is not among them: it is named "opencl". */
-static void locate(cl_device_id device, struct bi_device *out)
+/* Finds the device in the list of bi_devices. A sub-device is not listed there; it is named "opencl". */
+static void find_listed_device(cl_device_id device, struct bi_device *out)
 {
 	struct platforms platforms;
 	struct devices devices;
 	cl_platform_id own = NULL;
 
 	bi__cl->GetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(own), &own, NULL);
-	describe(own, 0, device, 0, get_version(device), out);
+	describe_device(own, 0, device, 0, get_version(device), out);
 	snprintf(out->spec, sizeof(out->spec), "opencl");
 	if (get_platforms(&platforms, NULL) != BI_OK)
 		return;
@@ -407,7 +408,7 @@ static void locate(cl_device_id device, struct bi_device *out)
 			continue;
 		for (cl_uint d = 0; d < devices.count; d++)
 			if (devices.ids[d] == device)
-				describe(own, (int)p, device, (int)d, get_version(device), out);
+				describe_device(own, (int)p, device, (int)d, get_version(device), out);
 		free(devices.ids);
 	}
 	free(platforms.ids);
@@ -427,7 +428,7 @@ static int open_adopted(struct bi__opencl *opencl, const struct bi_options *opti
 	if (ordinal < 0)
 		rc = default_device(&devices, (cl_command_queue)options->adopt_stream, &ordinal, err);
 	if (!rc)
-		rc = choose(&devices, ordinal, &opencl->device, err);
+		rc = choose_device(&devices, ordinal, &opencl->device, err);
 	free(devices.ids);
 	if (rc)
 		return rc;
@@ -440,7 +441,7 @@ static int open_adopted(struct bi__opencl *opencl, const struct bi_options *opti
 	if (rc)
 		return rc;
 	opencl->context = context;
-	locate(opencl->device, adopted);
+	find_listed_device(opencl->device, adopted);
 	return BI_OK;
 }
 
@@ -454,10 +455,10 @@ static int open_stream(struct bi__device_state *device, uintptr_t adopted, struc
 	if (rc || !stream->out_of_order)
 		return rc;
 	bi__opencl_stream_close(stream);
-	return bi__fail(err, BI_EINVAL, "adopt_stream is an out-of-order cl_command_queue");
+	return bi__fail(err, BI_EINVAL, "adopt_stream is an out-of-order cl_command_queue; adopt an in-order one");
 }
 
-static int keep_options(struct bi__opencl *opencl, const struct bi_options *options, struct bi_error *err)
+static int apply_options(struct bi__opencl *opencl, const struct bi_options *options, struct bi_error *err)
 {
 	opencl->profile = options->profile && (opencl->capabilities & BI_CAP_PROFILING);
 	if (!options->cache_directory)
@@ -469,8 +470,8 @@ static int keep_options(struct bi__opencl *opencl, const struct bi_options *opti
 	return BI_OK;
 }
 
-/* Whatever there is of it. */
-static inline void destroy(struct bi__opencl *opencl)
+/* Releases all members that were set. */
+static inline void destroy_state(struct bi__opencl *opencl)
 {
 	if (opencl->program)
 		bi__cl->ReleaseProgram(opencl->program);
@@ -486,28 +487,24 @@ int bi__opencl_open(const struct bi_options *options, const struct bi_device *de
 	struct bi__opencl *opencl = (struct bi__opencl *)(void *)out->room;
 	int rc;
 
-	_Static_assert(sizeof(*opencl) <= sizeof(out->room), "the state of an OpenCL context has no room");
+	_Static_assert(sizeof(*opencl) <= sizeof(out->room), "the state of an OpenCL context does not fit");
 	*opencl = (struct bi__opencl){ .lock = PTHREAD_MUTEX_INITIALIZER };
 	rc = options->adopt_context ? open_adopted(opencl, options, device->ordinal, adopted, err)
-				    : open_own(opencl, device, err);
+				    : open_context(opencl, device, err);
+	if (!rc)
+		rc = apply_options(opencl, options, err);
+	if (!rc) {
+		out->native = (uintptr_t)opencl->context;
+		out->state = opencl;
+		rc = open_stream(out, options->adopt_stream, stream, err);
+	}
 	if (rc)
-		goto fail;
-	rc = keep_options(opencl, options, err);
-	if (rc)
-		goto fail;
-	out->native = (uintptr_t)opencl->context;
-	out->state = opencl;
-	rc = open_stream(out, options->adopt_stream, stream, err);
-	if (rc)
-		goto fail;
-	return BI_OK;
-fail:
-	destroy(opencl);
+		destroy_state(opencl);
 	return rc;
 }
 
 void bi__opencl_close(struct bi__device_state *device, struct bi__queue *stream)
 {
 	bi__opencl_stream_close(stream);
-	destroy(device->state);
+	destroy_state(device->state);
 }

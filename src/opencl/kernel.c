@@ -1,4 +1,4 @@
-/* Strided copies and fills on devices that do not run our C code: their program, and its launches. */
+/* Strided copies and fills on devices that do not run our C code: the program, and its launches. */
 #include "opencl/opencl.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "kernels/launch.h"
 
-/* The words that the kernels leave open. */
+/* The macros that src/kernels/strided.h expects. */
 #define WORDS \
 	"typedef uchar bi__u8;\n" \
 	"typedef ushort bi__u16;\n" \
@@ -27,7 +27,7 @@
 	"#define bi__thread_y (uint)get_local_id(1)\n" \
 	"#define bi__barrier barrier(CLK_LOCAL_MEM_FENCE)\n"
 
-/* In pieces, because no string literal need be longer than 4095 characters. */
+/* In parts, because a compiler need not accept string literals above 4095 characters. */
 #define QUOTE(...) #__VA_ARGS__ "\n"
 #define TEXT(...) QUOTE(__VA_ARGS__)
 #define PHASES(size, width) TEXT(BI__KERNEL_PHASES(size, width)),
@@ -49,7 +49,7 @@ static uint64_t hash_text(uint64_t hash, cl_platform_id platform, cl_device_id d
 	return hash;
 }
 
-/* What a compiled program depends on. */
+/* Hashes everything that a compiled program depends on. */
 static uint64_t cache_key(cl_device_id device)
 {
 	static const cl_uint of_platform[] = { CL_PLATFORM_NAME, CL_PLATFORM_VERSION };
@@ -67,8 +67,8 @@ static uint64_t cache_key(cl_device_id device)
 	return hash;
 }
 
-/* On failure the compiler's own words, as far as they fit. */
-static int explain(cl_program program, cl_device_id device, cl_int code, struct bi_error *err)
+/* Fails with the beginning of the compiler's log. */
+static int fail_with_log(cl_program program, cl_device_id device, cl_int code, struct bi_error *err)
 {
 	size_t size = 0;
 	char *log = NULL;
@@ -86,11 +86,11 @@ static int explain(cl_program program, cl_device_id device, cl_int code, struct 
 	return BI_EDRIVER;
 }
 
-static int build(cl_program program, cl_device_id device, struct bi_error *err)
+static int build_program(cl_program program, cl_device_id device, struct bi_error *err)
 {
 	cl_int code = bi__cl->BuildProgram(program, 1, &device, "", NULL, NULL);
 
-	return code == CL_SUCCESS ? BI_OK : explain(program, device, code, err);
+	return code == CL_SUCCESS ? BI_OK : fail_with_log(program, device, code, err);
 }
 
 static int build_from_source(struct bi__opencl *opencl, cl_program *out, struct bi_error *err)
@@ -103,13 +103,13 @@ static int build_from_source(struct bi__opencl *opencl, cl_program *out, struct 
 	*out = bi__cl->CreateProgramWithSource(opencl->context, PIECES, texts, NULL, &code);
 	if (code != CL_SUCCESS)
 		return bi__cl_check(code, "clCreateProgramWithSource", err);
-	rc = build(*out, opencl->device, err);
+	rc = build_program(*out, opencl->device, err);
 	if (rc)
 		bi__cl->ReleaseProgram(*out);
 	return rc;
 }
 
-/* A file that cannot be used is as good as none. */
+/* Fails for any unusable file; the caller then compiles. */
 static int build_from_file(struct bi__opencl *opencl, uint64_t key, cl_program *out)
 {
 	size_t nbytes = 0;
@@ -123,13 +123,13 @@ static int build_from_file(struct bi__opencl *opencl, uint64_t key, cl_program *
 	free(bytes);
 	if (code != CL_SUCCESS)
 		return 0;
-	if (build(*out, opencl->device, NULL) == BI_OK)
+	if (build_program(*out, opencl->device, NULL) == BI_OK)
 		return 1;
 	bi__cl->ReleaseProgram(*out);
 	return 0;
 }
 
-/* The binaries of a program are an array over its devices; NULL leaves one out. */
+/* The binaries of a program are an array over its devices; NULL skips a device. */
 static void *get_binary(cl_program program, cl_uint index, cl_uint count, size_t *nbytes)
 {
 	size_t *sizes = calloc(count, sizeof(*sizes));
@@ -180,8 +180,8 @@ static void keep_in_file(const struct bi__opencl *opencl, uint64_t key)
 	free(binary);
 }
 
-/* Locked. */
-static int need_program(struct bi__opencl *opencl, struct bi_error *err)
+/* Compiles or loads the program if there is none yet. */
+static int need_program_locked(struct bi__opencl *opencl, struct bi_error *err)
 {
 	uint64_t key = 0;
 	int rc;
@@ -233,7 +233,7 @@ static int get_kernel(struct bi__opencl *opencl, const char *name, cl_kernel *ou
 	int rc;
 
 	pthread_mutex_lock(&opencl->lock);
-	rc = need_program(opencl, err);
+	rc = need_program_locked(opencl, err);
 	if (!rc) {
 		*out = bi__cl->CreateKernel(opencl->program, name, &code);
 		rc = bi__cl_check(code, "clCreateKernel", err);
@@ -242,8 +242,8 @@ static int get_kernel(struct bi__opencl *opencl, const char *name, cl_kernel *ou
 	return rc;
 }
 
-static int set_arguments(cl_kernel kernel, const struct bi__launch *launch, cl_mem dst, cl_mem src,
-			 struct bi_error *err)
+static int set_kernel_arguments(cl_kernel kernel, const struct bi__launch *launch, cl_mem dst, cl_mem src,
+				struct bi_error *err)
 {
 	cl_uint index = 0;
 	cl_int code = bi__cl->SetKernelArg(kernel, index++, sizeof(dst), &dst);
@@ -255,8 +255,8 @@ static int set_arguments(cl_kernel kernel, const struct bi__launch *launch, cl_m
 	return bi__cl_check(code, "clSetKernelArg", err);
 }
 
-static int enqueue(cl_command_queue queue, cl_kernel kernel, const struct bi__launch *launch, cl_event *event,
-		   struct bi_error *err)
+static int enqueue_kernel(cl_command_queue queue, cl_kernel kernel, const struct bi__launch *launch, cl_event *event,
+			  struct bi_error *err)
 {
 	const size_t local[] = { launch->threads[0], launch->threads[1] };
 	const size_t global[] = { launch->groups * local[0], local[1] };
@@ -265,35 +265,38 @@ static int enqueue(cl_command_queue queue, cl_kernel kernel, const struct bi__la
 			    "clEnqueueNDRangeKernel", err);
 }
 
-/* A kernel object for each launch: its arguments are not safe to set from two threads. */
-static int run(struct bi__opencl *opencl, cl_command_queue queue, const struct bi__launch *launch, cl_mem dst,
-	       cl_mem src, cl_event *event, struct bi_error *err)
+/* Creates a kernel object for each launch, because two threads must not set arguments of the same object. */
+static int run_launch(const struct bi__opencl_command *command, const struct bi__launch *launch, cl_mem dst, cl_mem src,
+		      struct bi_error *err)
 {
 	cl_kernel kernel;
-	int rc = get_kernel(opencl, bi__kernel_name(launch->kernel), &kernel, err);
+	int rc = get_kernel(command->opencl, bi__kernel_name(launch->kernel), &kernel, err);
 
 	if (rc)
 		return rc;
-	rc = set_arguments(kernel, launch, dst, src, err);
+	rc = set_kernel_arguments(kernel, launch, dst, src, err);
+	/* The event, if wanted, is that of the last launch. */
 	if (!rc)
-		rc = enqueue(queue, kernel, launch, event, err);
+		rc = enqueue_kernel(command->queue, kernel, launch, launch->is_last ? command->event : NULL, err);
 	bi__cl->ReleaseKernel(kernel);
 	return rc;
 }
 
-/* The event, if one is wanted, is that of the last launch. */
-static int run_all(struct bi__opencl *opencl, cl_command_queue queue, struct bi__launches *launches, cl_mem dst,
-		   cl_mem src, cl_event *event, struct bi_error *err)
+static int run_launches(const struct bi__opencl_command *command, struct bi__launches *launches, cl_mem dst, cl_mem src,
+			struct bi_error *err)
 {
 	struct bi__launch launch;
 	int rc = BI_OK;
 
 	while (!rc && bi__launches_next(launches, &launch))
-		rc = run(opencl, queue, &launch, dst, src, launch.is_last ? event : NULL, err);
+		rc = run_launch(command, &launch, dst, src, err);
 	return rc;
 }
 
-/* A buffer in memory of the application's is aligned as that is; the lowest bits say how. */
+/*
+ * A buffer over the application's memory has the alignment of that memory. Merges its address into *bits, whose low
+ * bits tell the alignment.
+ */
 static int add_misalignment(uintptr_t *bits, cl_mem buffer, struct bi_error *err)
 {
 	void *host = NULL;
@@ -303,7 +306,7 @@ static int add_misalignment(uintptr_t *bits, cl_mem buffer, struct bi_error *err
 	return bi__cl_check(code, "clGetMemObjectInfo", err);
 }
 
-/* On a processor, shared memory is memory like any other, and its cache does what tiles are for. */
+/* On CPUs, local memory is ordinary memory, and the cache already does what tiles are for. */
 static int get_limits(const struct bi__opencl *opencl, cl_mem dst, cl_mem src, struct bi__launch_limits *limits,
 		      struct bi_error *err)
 {
@@ -319,30 +322,29 @@ static int get_limits(const struct bi__opencl *opencl, cl_mem dst, cl_mem src, s
 	return rc;
 }
 
-int bi__opencl_launch(struct bi__opencl *opencl, cl_command_queue queue, const struct bi__plan *plan,
-		      const struct bi__opencl_place *dst, const struct bi__opencl_place *src, cl_event *event,
-		      struct bi_error *err)
+int bi__opencl_launch(const struct bi__opencl_command *command, const struct bi__plan *plan,
+		      const struct bi__opencl_place *dst, const struct bi__opencl_place *src, struct bi_error *err)
 {
 	struct bi__launch_limits limits;
 	struct bi__launches launches;
-	int rc = get_limits(opencl, dst->buffer, src->buffer, &limits, err);
+	int rc = get_limits(command->opencl, dst->buffer, src->buffer, &limits, err);
 
 	if (rc)
 		return rc;
 	bi__launches_copy(&launches, plan, dst->offset, src->offset, &limits);
-	return run_all(opencl, queue, &launches, dst->buffer, src->buffer, event, err);
+	return run_launches(command, &launches, dst->buffer, src->buffer, err);
 }
 
-int bi__opencl_launch_fill(struct bi__opencl *opencl, cl_command_queue queue, const struct bi__plan *plan,
-			   const struct bi__opencl_place *dst, const void *item, cl_event *event, struct bi_error *err)
+int bi__opencl_launch_fill(const struct bi__opencl_command *command, const struct bi__plan *plan,
+			   const struct bi__opencl_place *dst, const void *item, struct bi_error *err)
 {
 	struct bi__launch_limits limits;
 	struct bi__launches launches;
-	int rc = get_limits(opencl, dst->buffer, NULL, &limits, err);
+	int rc = get_limits(command->opencl, dst->buffer, NULL, &limits, err);
 
 	if (rc)
 		return rc;
 	if (!bi__launches_fill(&launches, plan, dst->offset, item, &limits))
 		return bi__fail(err, BI_EUNSUPPORTED, "the item of the fill is larger than %d bytes", BI__FILL_BYTES);
-	return run_all(opencl, queue, &launches, dst->buffer, NULL, event, err);
+	return run_launches(command, &launches, dst->buffer, NULL, err);
 }

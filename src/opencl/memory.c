@@ -10,7 +10,8 @@ cl_mem bi__opencl_buffer(const struct bi__block *block)
 	return (cl_mem)(block->cookie ? block->cookie : block->handle);
 }
 
-static int create(cl_context context, cl_mem_flags flags, size_t nbytes, void *host, cl_mem *out, struct bi_error *err)
+static int create_buffer(cl_context context, cl_mem_flags flags, size_t nbytes, void *host, cl_mem *out,
+			 struct bi_error *err)
 {
 	cl_int code;
 
@@ -21,9 +22,9 @@ static int create(cl_context context, cl_mem_flags flags, size_t nbytes, void *h
 	return bi__cl_check(code, "clCreateBuffer", err);
 }
 
-/* Shared virtual memory under a buffer. */
+/* Shared virtual memory that a buffer lies over. */
 struct shared {
-	cl_context context; /* which the buffer keeps alive */
+	cl_context context; /* kept alive by the buffer */
 	void *bytes;
 };
 
@@ -33,7 +34,7 @@ static void free_shared(struct shared *shared)
 	free(shared);
 }
 
-/* NULL: there are none. */
+/* Returns NULL if the driver has none left. */
 static struct shared *alloc_shared(const struct bi__opencl *opencl, size_t nbytes)
 {
 	struct shared *shared = malloc(sizeof(*shared));
@@ -55,13 +56,14 @@ static void CL_CALLBACK buffer_is_gone(cl_mem buffer, void *data)
 }
 
 /*
- * The bytes are freed by the driver's own word that the buffer over them is gone, which is when the last command that
- * uses it has finished. clEnqueueSVMFree would follow the commands of one queue only, and the buffer may still be in
- * use on others. Takes `shared`, also where it fails.
+ * Creates a buffer over shared memory. The driver calls back when the buffer is gone, after its last command, and the
+ * memory is freed then. clEnqueueSVMFree would follow the commands of one queue only, while other queues may still use
+ * the buffer. Takes ownership of `shared`, also on failure.
  */
-static int create_over(struct shared *shared, size_t nbytes, cl_mem *out, struct bi_error *err)
+static int create_over_shared(struct shared *shared, size_t nbytes, cl_mem *out, struct bi_error *err)
 {
-	int rc = create(shared->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, nbytes, shared->bytes, out, err);
+	int rc = create_buffer(shared->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, nbytes, shared->bytes, out,
+			       err);
 
 	if (rc) {
 		free_shared(shared);
@@ -89,41 +91,41 @@ static int alloc_unified(const struct bi__opencl *opencl, size_t nbytes, struct 
 	if (!shared)
 		return bi__fail(err, BI_ENOMEM, "clSVMAlloc gave no %zu bytes", nbytes);
 	bytes = shared->bytes;
-	rc = create_over(shared, nbytes, &buffer, err);
+	rc = create_over_shared(shared, nbytes, &buffer, err);
 	if (rc)
 		return rc;
 	block->kind = BI_HANDLE_CL_SVM;
 	block->handle = (uintptr_t)bytes;
 	block->cookie = (uintptr_t)buffer;
 	block->host = bytes + block->origin;
-	block->near = opencl->is_near ? block->host : NULL;
+	block->near = opencl->shares_memory ? block->host : NULL;
 	return BI_OK;
 }
 
 /*
- * PoCL 3.1 looks through all that is shared whenever a buffer is made, and when one goes: 16 ns for each. Threads that
- * allocate at the same time may make a few more.
+ * PoCL 3.1 searches all shared allocations whenever a buffer is created or destroyed: 16 ns for each. Concurrent
+ * allocations may exceed the number slightly.
  */
-#define MOST_NEAR 256
+#define MOST_SHARED 256
 
-static int may_be_near(const struct bi__opencl *opencl, const struct bi__block *block)
+static int may_share(const struct bi__opencl *opencl, const struct bi__block *block)
 {
-	return opencl->is_near && block->memory == BI_MEMORY_DEVICE &&
-	       atomic_load_explicit(&opencl->near_blocks, memory_order_relaxed) < MOST_NEAR;
+	return opencl->shares_memory && block->memory == BI_MEMORY_DEVICE &&
+	       atomic_load_explicit(&opencl->shared_blocks, memory_order_relaxed) < MOST_SHARED;
 }
 
 /*
- * The first lie over memory that is shared with the CPU at no cost, for the library's own use. A driver whose
- * clSVMAlloc has no more may still have a buffer, or says why not.
+ * The first buffers lie over shared memory, so that the library can use it from the CPU at no cost. If clSVMAlloc
+ * fails, an ordinary buffer is created.
  */
 static int alloc_buffer(struct bi__opencl *opencl, size_t nbytes, struct bi__block *block, struct bi_error *err)
 {
 	const cl_mem_flags pinned = block->memory == BI_MEMORY_PINNED ? CL_MEM_ALLOC_HOST_PTR : 0;
-	struct shared *shared = may_be_near(opencl, block) ? alloc_shared(opencl, nbytes) : NULL;
+	struct shared *shared = may_share(opencl, block) ? alloc_shared(opencl, nbytes) : NULL;
 	char *bytes = shared ? shared->bytes : NULL;
 	cl_mem buffer;
-	int rc = shared ? create_over(shared, nbytes, &buffer, err)
-			: create(opencl->context, CL_MEM_READ_WRITE | pinned, nbytes, NULL, &buffer, err);
+	int rc = shared ? create_over_shared(shared, nbytes, &buffer, err)
+			: create_buffer(opencl->context, CL_MEM_READ_WRITE | pinned, nbytes, NULL, &buffer, err);
 
 	if (rc)
 		return rc;
@@ -133,7 +135,7 @@ static int alloc_buffer(struct bi__opencl *opencl, size_t nbytes, struct bi__blo
 	block->host = NULL;
 	block->near = bytes ? bytes + block->origin : NULL;
 	if (bytes)
-		atomic_fetch_add_explicit(&opencl->near_blocks, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&opencl->shared_blocks, 1, memory_order_relaxed);
 	return BI_OK;
 }
 
@@ -149,16 +151,16 @@ int bi__opencl_alloc(struct bi__device_state *device, struct bi__block *block, s
 						  : alloc_buffer(opencl, total, block, err);
 }
 
-/* What the driver says about a buffer. */
+/* The driver's description of a buffer. */
 struct facts {
 	cl_mem_object_type type;
 	cl_context context;
 	size_t nbytes;
-	cl_mem root; /* of a sub-buffer, else NULL */
-	size_t offset; /* in the root, if there is one */
+	cl_mem root; /* parent of a sub-buffer, else NULL */
+	size_t offset; /* in the root; 0 without one */
 };
 
-static int ask(cl_mem buffer, struct facts *facts, struct bi_error *err)
+static int query_buffer(cl_mem buffer, struct facts *facts, struct bi_error *err)
 {
 	const struct {
 		cl_mem_info what;
@@ -179,7 +181,7 @@ static int ask(cl_mem buffer, struct facts *facts, struct bi_error *err)
 	return bi__cl_check(code, "clGetMemObjectInfo", err);
 }
 
-static int check(const struct facts *facts, uintptr_t context, size_t nbytes, struct bi_error *err)
+static int check_buffer(const struct facts *facts, uintptr_t context, size_t nbytes, struct bi_error *err)
 {
 	if (facts->type != CL_MEM_OBJECT_BUFFER)
 		return bi__fail(err, BI_EINVAL, "the cl_mem is no buffer (type 0x%x)", facts->type);
@@ -190,8 +192,8 @@ static int check(const struct facts *facts, uintptr_t context, size_t nbytes, st
 	return BI_OK;
 }
 
-/* Afterwards one reference of the root is ours. A stolen reference of a sub-buffer is exchanged for one of the root. */
-static int hold(cl_mem buffer, cl_mem root, int steal, struct bi_error *err)
+/* Makes one reference of the root ours. A stolen reference to a sub-buffer is replaced by one to the root. */
+static int retain_root(cl_mem buffer, cl_mem root, int steal, struct bi_error *err)
 {
 	int rc;
 
@@ -208,14 +210,14 @@ static int adopt_buffer(uintptr_t context, const struct bi_foreign *foreign, str
 {
 	cl_mem buffer = (cl_mem)foreign->handle, root;
 	struct facts facts = { 0 };
-	int rc = ask(buffer, &facts, err);
+	int rc = query_buffer(buffer, &facts, err);
 
 	if (!rc)
-		rc = check(&facts, context, foreign->nbytes, err);
+		rc = check_buffer(&facts, context, foreign->nbytes, err);
 	if (rc)
 		return rc;
 	root = facts.root ? facts.root : buffer;
-	rc = hold(buffer, root, foreign->flags & BI_WRAP_STEAL, err);
+	rc = retain_root(buffer, root, foreign->flags & BI_WRAP_STEAL, err);
 	if (rc)
 		return rc;
 	block->kind = BI_HANDLE_CL_MEM;
@@ -234,8 +236,8 @@ static int adopt_shared(cl_context context, const struct bi_foreign *foreign, st
 
 	if (!foreign->nbytes)
 		return bi__fail(err, BI_EINVAL, "nbytes is 0, but the size of an SVM pointer cannot be asked for");
-	rc = create(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, foreign->nbytes, (void *)foreign->handle, &buffer,
-		    err);
+	rc = create_buffer(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, foreign->nbytes, (void *)foreign->handle,
+			   &buffer, err);
 	if (rc)
 		return rc;
 	if (bi__cl->GetMemObjectInfo(buffer, CL_MEM_USES_SVM_POINTER, sizeof(is_shared), &is_shared, NULL) ||
@@ -269,7 +271,7 @@ void bi__opencl_free(struct bi__device_state *device, struct bi__block *block)
 	struct bi__opencl *opencl = device->state;
 
 	if (block->near && block->kind == BI_HANDLE_CL_MEM)
-		atomic_fetch_sub_explicit(&opencl->near_blocks, 1, memory_order_relaxed);
+		atomic_fetch_sub_explicit(&opencl->shared_blocks, 1, memory_order_relaxed);
 	bi__cl->ReleaseMemObject(bi__opencl_buffer(block));
 }
 

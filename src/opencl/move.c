@@ -1,4 +1,4 @@
-/* Copies, fills and mappings: which command of the driver does what. No command here blocks. */
+/* Chooses the driver's command for each copy, fill and mapping. No command here blocks. */
 #include "opencl/opencl.h"
 
 #include <string.h>
@@ -7,13 +7,11 @@
 #include "common/plan/rect.h"
 #include "kernels/launch.h"
 
-/* One copy on its way to the driver. */
+/* The arguments of a copy. */
 struct job {
-	struct bi__opencl *opencl;
-	cl_command_queue queue;
+	struct bi__opencl_command command;
 	const struct bi__plan *plan;
 	const struct bi__place *dst, *src;
-	cl_event *event; /* or NULL: not wanted */
 };
 
 static struct bi__opencl_place place_of(const struct bi__place *place)
@@ -26,8 +24,8 @@ static inline int copy_linear(const struct job *job, const struct bi__opencl_pla
 {
 	size_t to = dst->offset + (size_t)job->plan->dst_offset, from = src->offset + (size_t)job->plan->src_offset;
 
-	return bi__cl_check(bi__cl->EnqueueCopyBuffer(job->queue, src->buffer, dst->buffer, from, to, job->plan->unit,
-						      0, NULL, job->event),
+	return bi__cl_check(bi__cl->EnqueueCopyBuffer(job->command.queue, src->buffer, dst->buffer, from, to,
+						      job->plan->unit, 0, NULL, job->command.event),
 			    "clEnqueueCopyBuffer", err);
 }
 
@@ -37,8 +35,8 @@ static int write_linear(const struct job *job, struct bi_error *err)
 	size_t to = dst.offset + (size_t)job->plan->dst_offset;
 	const char *from = (const char *)job->src->host + job->plan->src_offset;
 
-	return bi__cl_check(bi__cl->EnqueueWriteBuffer(job->queue, dst.buffer, CL_FALSE, to, job->plan->unit, from, 0,
-						       NULL, job->event),
+	return bi__cl_check(bi__cl->EnqueueWriteBuffer(job->command.queue, dst.buffer, CL_FALSE, to, job->plan->unit,
+						       from, 0, NULL, job->command.event),
 			    "clEnqueueWriteBuffer", err);
 }
 
@@ -48,21 +46,21 @@ static int read_linear(const struct job *job, struct bi_error *err)
 	size_t from = src.offset + (size_t)job->plan->src_offset;
 	char *to = (char *)(uintptr_t)job->dst->host + job->plan->dst_offset;
 
-	return bi__cl_check(bi__cl->EnqueueReadBuffer(job->queue, src.buffer, CL_FALSE, from, job->plan->unit, to, 0,
-						      NULL, job->event),
+	return bi__cl_check(bi__cl->EnqueueReadBuffer(job->command.queue, src.buffer, CL_FALSE, from, job->plan->unit,
+						      to, 0, NULL, job->command.event),
 			    "clEnqueueReadBuffer", err);
 }
 
-/* With shorter rows packing beats the driver, which spends about as much on each row as on so many bytes. */
+/* The driver spends about as much time on a row as on this many bytes; for shorter rows packing is faster. */
 #define ROW_BYTES 64
 
-/* A plan that one command moves between a buffer and the host. */
+/* Returns true if one command moves the plan between a buffer and the host. */
 static int is_box(const struct bi__plan *plan, struct bi__rect *out)
 {
 	return plan->unit >= ROW_BYTES && bi__rect_make(plan, out);
 }
 
-/* A place in a buffer as the driver counts: bytes, whole rows, whole slices. */
+/* Converts an offset in a buffer to the driver's three coordinates: bytes, rows, slices. */
 static void find_origin(size_t *origin, size_t offset, const struct bi__pitch *pitch)
 {
 	origin[0] = offset % pitch->row;
@@ -78,9 +76,9 @@ static int write_box(const struct job *job, const struct bi__rect *rect, struct 
 	size_t to[3];
 
 	find_origin(to, dst.offset + (size_t)job->plan->dst_offset, &rect->dst);
-	return bi__cl_check(bi__cl->EnqueueWriteBufferRect(job->queue, dst.buffer, CL_FALSE, to, start, region,
+	return bi__cl_check(bi__cl->EnqueueWriteBufferRect(job->command.queue, dst.buffer, CL_FALSE, to, start, region,
 							   rect->dst.row, rect->dst.slice, rect->src.row,
-							   rect->src.slice, from, 0, NULL, job->event),
+							   rect->src.slice, from, 0, NULL, job->command.event),
 			    "clEnqueueWriteBufferRect", err);
 }
 
@@ -92,13 +90,13 @@ static int read_box(const struct job *job, const struct bi__rect *rect, struct b
 	size_t from[3];
 
 	find_origin(from, src.offset + (size_t)job->plan->src_offset, &rect->src);
-	return bi__cl_check(bi__cl->EnqueueReadBufferRect(job->queue, src.buffer, CL_FALSE, from, start, region,
+	return bi__cl_check(bi__cl->EnqueueReadBufferRect(job->command.queue, src.buffer, CL_FALSE, from, start, region,
 							  rect->src.row, rect->src.slice, rect->dst.row,
-							  rect->dst.slice, to, 0, NULL, job->event),
+							  rect->dst.slice, to, 0, NULL, job->command.event),
 			    "clEnqueueReadBufferRect", err);
 }
 
-/* Between a buffer and the host, by the driver. */
+/* Copies between a buffer and the host by the driver's commands. */
 static int copy_host(const struct job *job, struct bi_error *err)
 {
 	struct bi__rect rect;
@@ -126,16 +124,19 @@ int bi__opencl_takes(struct bi__device_state *device, const struct bi__plan *pla
 	return BI_OK;
 }
 
-/* Items up to this size travel in the arguments of a native kernel. */
+/* Items up to this size are passed in the arguments of a native kernel. */
 #define INLINE_BYTES 256
 
-/* What the driver copies aside when the command is enqueued, and writes the address of a buffer into. */
+/*
+ * Arguments of a native kernel. The driver copies them when the command is enqueued, and stores the address of the
+ * linked buffer in them.
+ */
 struct native {
-	void *linked; /* the buffer's, if there is one */
-	void *dst; /* NULL: in the linked buffer */
-	const void *src; /* NULL: in the linked buffer; unless `immediate` */
+	void *linked; /* address of the linked buffer, if there is one */
+	void *dst; /* NULL: the linked buffer */
+	const void *src; /* NULL: the linked buffer, unless `immediate` */
 	int immediate; /* the source is `bytes` */
-	struct bi__plan plan; /* offsets count from the addresses above */
+	struct bi__plan plan; /* its offsets count from dst and src */
 	unsigned char bytes[INLINE_BYTES];
 };
 
@@ -148,21 +149,21 @@ static void CL_CALLBACK run_native(void *arguments)
 	bi__engine_copy(&native->plan, dst, native->immediate ? native->bytes : src);
 }
 
-/* With one buffer or none: PoCL 3.1 hands the addresses of several to a kernel in the order of the buffers' age. */
+/* Enqueues with at most one linked buffer: PoCL 3.1 passes the addresses of several in the order of their creation. */
 static int enqueue_native(const struct job *job, struct native *native, const struct bi__block *linked,
 			  const cl_event *after, cl_event *event, struct bi_error *err)
 {
 	const void *place = &native->linked;
 	cl_mem buffer = linked ? bi__opencl_buffer(linked) : NULL;
 
-	return bi__cl_check(bi__cl->EnqueueNativeKernel(job->queue, run_native, native, sizeof(*native), linked != NULL,
-							linked ? &buffer : NULL, linked ? &place : NULL, after != NULL,
-							after, event),
+	return bi__cl_check(bi__cl->EnqueueNativeKernel(job->command.queue, run_native, native, sizeof(*native),
+							linked != NULL, linked ? &buffer : NULL, linked ? &place : NULL,
+							after != NULL, after, event),
 			    "clEnqueueNativeKernel", err);
 }
 
-/* Where a buffer is linked its address is that of its start, which may be before the first byte that is ours. */
-static const struct bi__block *link(const struct job *job, struct native *native)
+/* Links the buffer of one side. Its address is that of the whole buffer, which may begin before our bytes. */
+static const struct bi__block *link_buffer(const struct job *job, struct native *native)
 {
 	const struct bi__block *dst = job->dst->block, *src = job->src->block;
 
@@ -177,19 +178,19 @@ static const struct bi__block *link(const struct job *job, struct native *native
 	return dst ? dst : src;
 }
 
-/* By the device itself, between two buffers. */
+/* Copies between two buffers on the device itself. */
 static inline int copy_blocks(const struct job *job, struct bi_error *err)
 {
 	struct bi__opencl_place dst = place_of(job->dst), src = place_of(job->src);
 
 	if (job->plan->kind == BI__PLAN_LINEAR)
 		return copy_linear(job, &dst, &src, err);
-	return bi__opencl_launch(job->opencl, job->queue, job->plan, &dst, &src, job->event, err);
+	return bi__opencl_launch(&job->command, job->plan, &dst, &src, err);
 }
 
 /*
- * Between two buffers: the source is mapped while the kernel runs. On such a device that costs commands, not copies. A
- * buffer that its maker closed to the host (CL_MEM_HOST_NO_ACCESS) cannot be mapped.
+ * Copies between two buffers by the engine: the source is mapped while the kernel runs, which on such a device costs
+ * commands but no copy. A buffer created with CL_MEM_HOST_NO_ACCESS cannot be mapped.
  */
 static int copy_mapped(const struct job *job, struct native *native, struct bi_error *err)
 {
@@ -199,28 +200,29 @@ static int copy_mapped(const struct job *job, struct native *native, struct bi_e
 	cl_int code;
 	int rc, unmapped;
 
-	native->src = bi__cl->EnqueueMapBuffer(job->queue, source, CL_FALSE, CL_MAP_READ, src->origin, src->nbytes, 0,
-					       NULL, &mapped, &code);
+	native->src = bi__cl->EnqueueMapBuffer(job->command.queue, source, CL_FALSE, CL_MAP_READ, src->origin,
+					       src->nbytes, 0, NULL, &mapped, &code);
 	if (code == CL_INVALID_OPERATION)
 		return copy_blocks(job, err);
 	if (code != CL_SUCCESS)
 		return bi__cl_check(code, "clEnqueueMapBuffer", err);
 	native->plan.dst_offset += (int64_t)dst->origin;
 	rc = enqueue_native(job, native, dst, &mapped, &moved, err);
-	unmapped = bi__cl_check(bi__cl->EnqueueUnmapMemObject(job->queue, source, (void *)(uintptr_t)native->src, 1,
-							      rc ? &mapped : &moved, NULL),
-				"clEnqueueUnmapMemObject", rc ? NULL : err);
+	unmapped =
+		bi__cl_check(bi__cl->EnqueueUnmapMemObject(job->command.queue, source, (void *)(uintptr_t)native->src,
+							   1, rc ? &mapped : &moved, NULL),
+			     "clEnqueueUnmapMemObject", rc ? NULL : err);
 	bi__cl->ReleaseEvent(mapped);
 	if (rc)
 		return rc;
-	if (job->event && !unmapped)
-		*job->event = moved;
+	if (job->command.event && !unmapped)
+		*job->command.event = moved;
 	else
 		bi__cl->ReleaseEvent(moved);
 	return unmapped;
 }
 
-/* Our own copy engine as a command of a device that runs on this processor. */
+/* Runs the copy engine as a command of a device that runs on this CPU. */
 static int copy_native(const struct job *job, struct bi_error *err)
 {
 	const struct bi__block *dst = job->dst->block, *src = job->src->block;
@@ -230,10 +232,10 @@ static int copy_native(const struct job *job, struct bi_error *err)
 		memcpy(native.bytes, job->src->host, job->src->immediate);
 	if (dst && src && bi__opencl_buffer(dst) != bi__opencl_buffer(src))
 		return copy_mapped(job, &native, err);
-	return enqueue_native(job, &native, link(job, &native), NULL, job->event, err);
+	return enqueue_native(job, &native, link_buffer(job, &native), NULL, job->command.event, err);
 }
 
-/* Is the destination one run, filled with one item that the driver's fill takes? */
+/* Returns true if the destination is one run and the driver's fill accepts the item. */
 static int is_pattern(const struct job *job, size_t to)
 {
 	const struct bi__plan *plan = job->plan;
@@ -244,32 +246,34 @@ static int is_pattern(const struct job *job, size_t to)
 	return plan->ndim == 0 || (plan->src_strides[0] == 0 && plan->dst_strides[0] == (int64_t)unit);
 }
 
-/* From this many bytes on our engine is several times as fast as the fill of a CPU device, which goes item by item. */
+/*
+ * From this many bytes on the copy engine is several times faster than the fill of a CPU device, which writes item by
+ * item.
+ */
 #define NATIVE_FILL_BYTES 65536
 
 static int is_native_fill(const struct job *job)
 {
-	return (job->opencl->capabilities & BI_CAP_NATIVE_COPY) && job->src->immediate <= INLINE_BYTES &&
+	return (job->command.opencl->capabilities & BI_CAP_NATIVE_COPY) && job->src->immediate <= INLINE_BYTES &&
 	       job->plan->bytes >= NATIVE_FILL_BYTES;
 }
 
-static int fill(const struct job *job, const struct bi__opencl_place *dst, size_t to, struct bi_error *err)
+static int fill_pattern(const struct job *job, const struct bi__opencl_place *dst, size_t to, struct bi_error *err)
 {
 	const char *pattern = (const char *)job->src->host + job->plan->src_offset;
 
-	return bi__cl_check(bi__cl->EnqueueFillBuffer(job->queue, dst->buffer, pattern, job->plan->unit, to,
-						      (size_t)job->plan->bytes, 0, NULL, job->event),
+	return bi__cl_check(bi__cl->EnqueueFillBuffer(job->command.queue, dst->buffer, pattern, job->plan->unit, to,
+						      (size_t)job->plan->bytes, 0, NULL, job->command.event),
 			    "clEnqueueFillBuffer", err);
 }
 
 /*
- * Does our own engine do it, on a device that runs on this processor? What is strided, where a kernel would be slower
- * and has to be compiled first; and dense bytes of which the driver would make one thread's memcpy, once that is
- * slower.
+ * Returns true if the copy engine executes the copy on a CPU device: strided plans, for which a kernel would be slower
+ * and must be compiled first, and large dense plans, for which the driver would use the memcpy of one thread.
  */
 static int is_native(const struct job *job)
 {
-	return (job->opencl->capabilities & BI_CAP_NATIVE_COPY) &&
+	return (job->command.opencl->capabilities & BI_CAP_NATIVE_COPY) &&
 	       (job->plan->kind != BI__PLAN_LINEAR || bi__engine_beats_memcpy(job->plan));
 }
 
@@ -280,23 +284,23 @@ static inline int copy_between(const struct job *job, struct bi_error *err)
 	return job->dst->block && job->src->block ? copy_blocks(job, err) : copy_host(job, err);
 }
 
-/* Through a small buffer, which the driver keeps until the command has finished. */
-static int copy_staged(const struct job *job, struct bi_error *err)
+/* Copies through a small buffer, which the driver keeps until the command has finished. */
+static int copy_through_buffer(const struct job *job, struct bi_error *err)
 {
 	struct bi__block block = { .kind = BI_HANDLE_CL_MEM, .nbytes = job->src->immediate };
 	const struct bi__place src = { .block = &block };
-	struct job staged = *job;
+	struct job through = *job;
 	cl_mem buffer;
 	cl_int code;
 	int rc;
 
-	buffer = bi__cl->CreateBuffer(job->opencl->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, block.nbytes,
-				      (void *)(uintptr_t)job->src->host, &code);
+	buffer = bi__cl->CreateBuffer(job->command.opencl->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
+				      block.nbytes, (void *)(uintptr_t)job->src->host, &code);
 	if (code != CL_SUCCESS)
 		return bi__cl_check(code, "clCreateBuffer", err);
 	block.handle = (uintptr_t)buffer;
-	staged.src = &src;
-	rc = copy_between(&staged, err);
+	through.src = &src;
+	rc = copy_between(&through, err);
 	bi__cl->ReleaseMemObject(buffer);
 	return rc;
 }
@@ -307,27 +311,26 @@ static int copy_immediate(const struct job *job, struct bi_error *err)
 	size_t to = dst.offset + (size_t)job->plan->dst_offset;
 
 	if (is_pattern(job, to) && !is_native_fill(job))
-		return fill(job, &dst, to, err);
-	if ((job->opencl->capabilities & BI_CAP_NATIVE_COPY) && job->src->immediate <= INLINE_BYTES)
+		return fill_pattern(job, &dst, to, err);
+	if ((job->command.opencl->capabilities & BI_CAP_NATIVE_COPY) && job->src->immediate <= INLINE_BYTES)
 		return copy_native(job, err);
 	if (job->plan->kind != BI__PLAN_LINEAR && job->plan->unit <= BI__FILL_BYTES)
-		return bi__opencl_launch_fill(job->opencl, job->queue, job->plan, &dst, job->src->host, job->event,
-					      err);
-	return copy_staged(job, err);
+		return bi__opencl_launch_fill(&job->command, job->plan, &dst, job->src->host, err);
+	return copy_through_buffer(job, err);
 }
 
 int bi__opencl_copy(struct bi__device_state *device, struct bi__queue *queue, const struct bi__plan *plan,
 		    const struct bi__place *dst, const struct bi__place *src, uintptr_t *event, struct bi_error *err)
 {
 	cl_event made = NULL;
-	struct job job = { device->state, (cl_command_queue)queue->native, plan, dst, src, event ? &made : NULL };
+	struct job job = { { device->state, (cl_command_queue)queue->native, event ? &made : NULL }, plan, dst, src };
 	int rc = src->immediate ? copy_immediate(&job, err) : copy_between(&job, err);
 
 	if (rc)
 		return rc;
-	/* To wait is to flush as well. */
+	/* Waiting flushes as well. */
 	if (!dst->lent && !src->lent)
-		rc = bi__cl_check(bi__cl->Flush(job.queue), "clFlush", err);
+		rc = bi__cl_check(bi__cl->Flush(job.command.queue), "clFlush", err);
 	if (rc && made)
 		bi__cl->ReleaseEvent(made);
 	if (!rc && event)

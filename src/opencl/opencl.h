@@ -1,4 +1,4 @@
-/* What the files of the OpenCL backend share. The operations are described in common/backend/backend.h. */
+/* Declarations for the files of the OpenCL backend. The operations are described in common/backend/backend.h. */
 #ifndef BI_OPENCL_OPENCL_H
 #define BI_OPENCL_OPENCL_H
 
@@ -9,55 +9,63 @@
 #include "common/backend/backend.h"
 #include "opencl/api.h"
 
-/* A context of ours: bi__device_state.state, in its room. */
+/* The state of an opened device; bi__device_state.state points to it. */
 struct bi__opencl {
 	cl_context context;
 	cl_device_id device;
 	uint32_t capabilities; /* enum bi_capability */
 	int version; /* of the device: 102, 300 */
-	atomic_uint near_blocks; /* buffers over memory that is shared with the CPU */
-	bool is_near; /* memory of the device is this processor's, can be shared with it byte by byte, and is */
+	atomic_uint shared_blocks; /* buffers over memory that is shared with the CPU */
+	bool shares_memory; /* the device runs on this CPU and shares fine-grained virtual memory with it */
 	bool profile; /* queues are created with profiling */
-	size_t group; /* work-items of a group */
+	size_t group; /* largest work-group of the device */
 	char *cache_directory; /* or NULL */
-	pthread_mutex_t lock; /* of what follows */
-	cl_program program; /* or NULL: not yet needed */
+	pthread_mutex_t lock; /* guards the members below */
+	cl_program program; /* NULL until it is needed */
 	uint64_t built, loaded;
 };
 
-/* Information as text without blanks around it: of the device, or of the platform if `device` is NULL. Freed by the
- * caller; NULL if there is none. */
+/*
+ * Returns information about the device, or about the platform if `device` is NULL, as text without blanks around it.
+ * Freed by the caller. NULL on failure.
+ */
 char *bi__opencl_text(cl_platform_id platform, cl_device_id device, cl_uint what);
 
-/* The buffer behind a block of any kind. */
+/* Returns the buffer behind a block of any kind. */
 cl_mem bi__opencl_buffer(const struct bi__block *block);
 
-/* One side of a copy on the device: byte `offset` of a buffer is where the plan's offset counts from. */
+/* Where a command goes. */
+struct bi__opencl_command {
+	struct bi__opencl *opencl;
+	cl_command_queue queue;
+	cl_event *event; /* NULL: no event is wanted */
+};
+
+/* One side of a copy on the device. The plan's offset counts from byte `offset` of the buffer. */
 struct bi__opencl_place {
 	cl_mem buffer;
 	size_t offset;
 };
 
 /*
- * Enqueue the kernels of src/kernels/strided.h for a plan; build the program if it is the first. They do not flush. A
- * fill reads its item, of at most BI__FILL_BYTES bytes, before it returns.
+ * Enqueue the kernels of src/kernels/strided.h for a plan. The first call builds the program. They do not flush. A fill
+ * copies its item, of at most BI__FILL_BYTES bytes, before it returns.
  */
-int bi__opencl_launch(struct bi__opencl *opencl, cl_command_queue queue, const struct bi__plan *plan,
-		      const struct bi__opencl_place *dst, const struct bi__opencl_place *src, cl_event *event,
-		      struct bi_error *err);
-int bi__opencl_launch_fill(struct bi__opencl *opencl, cl_command_queue queue, const struct bi__plan *plan,
-			   const struct bi__opencl_place *dst, const void *item, cl_event *event, struct bi_error *err);
+int bi__opencl_launch(const struct bi__opencl_command *command, const struct bi__plan *plan,
+		      const struct bi__opencl_place *dst, const struct bi__opencl_place *src, struct bi_error *err);
+int bi__opencl_launch_fill(const struct bi__opencl_command *command, const struct bi__plan *plan,
+			   const struct bi__opencl_place *dst, const void *item, struct bi_error *err);
 
 /*
- * Program files, for their owner alone. The directory is made if its parent is there. `read` returns bytes that the caller
- * frees, or NULL for a file that is not there, is damaged, was written for another key, is a symbolic link, or is one that
- * somebody else owns or may write. `write` replaces the file as a whole; it does
- * not say whether it could.
+ * Files with compiled programs, readable by their owner only. The directory is created if its parent exists.
+ *
+ * `read` returns bytes that the caller frees. It returns NULL if the file is missing, is damaged, has another key, is a
+ * symbolic link, or can be written by somebody else. `write` replaces the whole file and ignores failures.
  */
 void *bi__opencl_cache_read(const char *directory, uint64_t key, size_t *nbytes);
 void bi__opencl_cache_write(const char *directory, uint64_t key, const void *bytes, size_t nbytes);
 
-/* FNV-1a; start with BI__OPENCL_HASH. */
+/* FNV-1a. The first hash is BI__OPENCL_HASH. */
 #define BI__OPENCL_HASH UINT64_C(0xcbf29ce484222325)
 uint64_t bi__opencl_hash(uint64_t hash, const void *bytes, size_t nbytes);
 

@@ -1,12 +1,12 @@
-/* Command queues and events. Nothing here waits but poll, when it is told to. */
+/* Command queues and events. Only bi__opencl_poll with `block` and bi__opencl_finish block the calling thread. */
 #include "opencl/opencl.h"
 
-static cl_command_queue queue_of(const struct bi__queue *queue)
+static cl_command_queue queue_handle(const struct bi__queue *queue)
 {
 	return (cl_command_queue)queue->native;
 }
 
-static int create(const struct bi__opencl *opencl, struct bi__queue *queue, struct bi_error *err)
+static int create_queue(const struct bi__opencl *opencl, struct bi__queue *queue, struct bi_error *err)
 {
 	cl_command_queue_properties wanted = 0;
 	cl_command_queue made;
@@ -16,15 +16,15 @@ static int create(const struct bi__opencl *opencl, struct bi__queue *queue, stru
 		wanted |= CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
 	if (opencl->profile)
 		wanted |= CL_QUEUE_PROFILING_ENABLE;
-	/* Of any version: for what is wanted here the later call says no more, and drivers do more in it. */
+	/* The later call offers nothing that is needed here, and drivers do more work in it. */
 	made = bi__cl->CreateCommandQueue(opencl->context, opencl->device, wanted, &code);
 	queue->native = (uintptr_t)made;
 	return bi__cl_check(code, "clCreateCommandQueue", err);
 }
 
-static int wrap(const struct bi__opencl *opencl, struct bi__queue *queue, struct bi_error *err)
+static int wrap_queue(const struct bi__opencl *opencl, struct bi__queue *queue, struct bi_error *err)
 {
-	cl_command_queue handle = queue_of(queue);
+	cl_command_queue handle = queue_handle(queue);
 	cl_context context;
 	cl_device_id device;
 	cl_command_queue_properties properties;
@@ -47,33 +47,33 @@ static int wrap(const struct bi__opencl *opencl, struct bi__queue *queue, struct
 int bi__opencl_stream_open(struct bi__device_state *device, struct bi__queue *queue, struct bi_error *err)
 {
 	queue->kind = BI_STREAM_KIND_CL_QUEUE;
-	return queue->native ? wrap(device->state, queue, err) : create(device->state, queue, err);
+	return queue->native ? wrap_queue(device->state, queue, err) : create_queue(device->state, queue, err);
 }
 
 void bi__opencl_stream_close(struct bi__queue *queue)
 {
-	bi__cl->ReleaseCommandQueue(queue_of(queue));
+	bi__cl->ReleaseCommandQueue(queue_handle(queue));
 }
 
-static int barrier(cl_command_queue queue, cl_event event, struct bi_error *err)
+static int enqueue_barrier(cl_command_queue queue, cl_event event, struct bi_error *err)
 {
 	return bi__cl_check(bi__cl->EnqueueBarrierWithWaitList(queue, event != NULL, event ? &event : NULL, NULL),
 			    "clEnqueueBarrierWithWaitList", err);
 }
 
 /*
- * On an out-of-order queue of PoCL 3.1 a barrier that waits for an event makes later commands forget the barriers
- * before it. One behind it that waits for everything makes them remember.
+ * On an out-of-order queue of PoCL 3.1, a barrier that waits for an event makes later commands ignore the barriers
+ * before it. A second barrier, which waits for everything, restores them.
  */
-static int wait_for(const struct bi__queue *queue, cl_event event, struct bi_error *err)
+static int enqueue_wait(const struct bi__queue *queue, cl_event event, struct bi_error *err)
 {
-	int rc = barrier(queue_of(queue), event, err);
+	int rc = enqueue_barrier(queue_handle(queue), event, err);
 
-	return rc || !queue->out_of_order ? rc : barrier(queue_of(queue), NULL, err);
+	return rc || !queue->out_of_order ? rc : enqueue_barrier(queue_handle(queue), NULL, err);
 }
 
-/* An event that another queue waits for must be flushed, or nothing makes it happen. */
-static int mark(cl_command_queue queue, cl_event *event, struct bi_error *err)
+/* An event that another queue waits for must be flushed, or it may never complete. */
+static int enqueue_marker(cl_command_queue queue, cl_event *event, struct bi_error *err)
 {
 	int rc = bi__cl_check(bi__cl->EnqueueMarkerWithWaitList(queue, 0, NULL, event), "clEnqueueMarkerWithWaitList",
 			      err);
@@ -92,11 +92,11 @@ int bi__opencl_follow(struct bi__queue *waiter, struct bi__queue *on, struct bi_
 	int rc;
 
 	if (waiter->native == on->native)
-		return barrier(queue_of(waiter), NULL, err);
-	rc = mark(queue_of(on), &event, err);
+		return enqueue_barrier(queue_handle(waiter), NULL, err);
+	rc = enqueue_marker(queue_handle(on), &event, err);
 	if (rc)
 		return rc;
-	rc = wait_for(waiter, event, err);
+	rc = enqueue_wait(waiter, event, err);
 	bi__cl->ReleaseEvent(event);
 	return rc;
 }
@@ -104,7 +104,7 @@ int bi__opencl_follow(struct bi__queue *waiter, struct bi__queue *on, struct bi_
 int bi__opencl_record(struct bi__queue *queue, uintptr_t *event, struct bi_error *err)
 {
 	cl_event made;
-	int rc = mark(queue_of(queue), &made, err);
+	int rc = enqueue_marker(queue_handle(queue), &made, err);
 
 	if (!rc)
 		*event = (uintptr_t)made;
@@ -113,7 +113,7 @@ int bi__opencl_record(struct bi__queue *queue, uintptr_t *event, struct bi_error
 
 int bi__opencl_wait(struct bi__queue *queue, uintptr_t event, struct bi_error *err)
 {
-	return event ? wait_for(queue, (cl_event)event, err) : BI_OK;
+	return event ? enqueue_wait(queue, (cl_event)event, err) : BI_OK;
 }
 
 int bi__opencl_poll(uintptr_t event, int block, int *done, struct bi_error *err)
@@ -126,7 +126,7 @@ int bi__opencl_poll(uintptr_t event, int block, int *done, struct bi_error *err)
 		return BI_OK;
 	if (block)
 		waited = bi__cl->WaitForEvents(1, &handle);
-	/* That of an event which failed is not. */
+	/* A failed event has no times. */
 	if (block && waited == CL_SUCCESS)
 		return BI_OK;
 	code = bi__cl->GetEventInfo(handle, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, NULL);
@@ -141,7 +141,7 @@ int bi__opencl_poll(uintptr_t event, int block, int *done, struct bi_error *err)
 
 int bi__opencl_finish(struct bi__queue *queue, struct bi_error *err)
 {
-	return bi__cl_check(bi__cl->Finish(queue_of(queue)), "clFinish", err);
+	return bi__cl_check(bi__cl->Finish(queue_handle(queue)), "clFinish", err);
 }
 
 int bi__opencl_event_retain(uintptr_t event, struct bi_error *err)
