@@ -1,4 +1,4 @@
-/* Arguments of functions that take some of them by name. */
+/* Arguments of functions with METH_FASTCALL | METH_KEYWORDS. */
 #include "arguments.h"
 
 static int refuse_count(const struct bip_signature *signature, Py_ssize_t count)
@@ -8,7 +8,7 @@ static int refuse_count(const struct bip_signature *signature, Py_ssize_t count)
 	return -1;
 }
 
-static int find_name(const struct bip_signature *signature, PyObject *name)
+static int index_of_name(const struct bip_signature *signature, PyObject *name)
 {
 	for (int i = 0; signature->names[i]; i++)
 		if (PyUnicode_CompareWithASCIIString(name, signature->names[i]) == 0)
@@ -17,10 +17,11 @@ static int find_name(const struct bip_signature *signature, PyObject *name)
 	return -1;
 }
 
-static int read_words(const struct bip_signature *signature, PyObject *const *words, PyObject *names, PyObject **values)
+static int read_keywords(const struct bip_signature *signature, PyObject *const *words, PyObject *names,
+			 PyObject **values)
 {
 	for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); i++) {
-		int at = find_name(signature, PyTuple_GET_ITEM(names, i));
+		int at = index_of_name(signature, PyTuple_GET_ITEM(names, i));
 
 		if (at < 0)
 			return -1;
@@ -41,7 +42,7 @@ int bip_arguments(const struct bip_signature *signature, PyObject *const *args, 
 		return refuse_count(signature, count);
 	for (int i = 0; signature->names[i]; i++)
 		values[i] = i < count ? args[i] : NULL;
-	if (names && read_words(signature, args + count, names, values))
+	if (names && read_keywords(signature, args + count, names, values))
 		return -1;
 	for (int i = 0; i < signature->required; i++) {
 		if (values[i])

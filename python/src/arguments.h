@@ -1,4 +1,4 @@
-/* Arguments of functions that take some of them by name. */
+/* Arguments of functions with METH_FASTCALL | METH_KEYWORDS. */
 #ifndef BIP_ARGUMENTS_H
 #define BIP_ARGUMENTS_H
 
@@ -7,13 +7,16 @@
 #define BIP_MOST_ARGUMENTS 8
 
 struct bip_signature {
-	const char *function;
-	int required; /* the first ones; they and `positional` can be given by position or by name */
-	int positional;
-	const char *names[BIP_MOST_ARGUMENTS + 1]; /* up to NULL */
+	const char *function; /* its name, for messages */
+	int required; /* the first `required` arguments must be given */
+	int positional; /* the first `positional` may be given by position, all of them by name */
+	const char *names[BIP_MOST_ARGUMENTS + 1]; /* ends with NULL */
 };
 
-/* Borrowed references into `values`, as many as there are names; NULL for what is not given. */
+/*
+ * Sorts arguments by their names: values[i] is the argument names[i], borrowed, or NULL if it is not given. `values`
+ * has as many entries as the signature has names. TypeError if the arguments do not fit the signature.
+ */
 int bip_arguments(const struct bip_signature *signature, PyObject *const *args, Py_ssize_t count, PyObject *names,
 		  PyObject **values);
 

@@ -1,36 +1,49 @@
-/* The cache of contexts. */
+/*
+ * The cache of contexts
+ *
+ * Each context is opened or adopted once, and kept for the next use until trim() or the end of the process. The results
+ * in *out are owned references.
+ */
 #ifndef BIP_CONTEXTS_H
 #define BIP_CONTEXTS_H
 
 #include "extension.h"
 
-/* That of host memory, borrowed: kept for ever, because no driver stands behind it. NULL with an exception. */
+/* Returns the context of host memory, borrowed. It is never closed. NULL with an exception. */
 struct bi_context *bip_host_context(void);
-/* All owned; they live in a cache of the module until bip_contexts_close or trim(). */
+/* The same as an owned reference. */
 int bip_context_host(struct bi_context **out);
-/* The primary context of a CUDA device. */
+/* The primary context of a CUDA device. InvalidArrayError for a negative ordinal. */
 int bip_context_cuda(int ordinal, struct bi_context **out);
-/* By device string ("auto", "cuda:1", "opencl:0:0"). */
+/* The context of a device string: "auto", "cuda:1", "opencl:0:0", ... */
 int bip_context_open(const char *device, struct bi_context **out);
-/* Of a cl_context that somebody else made, by a queue or a memory of it. */
+/* The cl_context of a command queue, adopted. */
 int bip_context_of_queue(uintptr_t queue, struct bi_context **out);
+/* The context in which a memory was allocated, adopted or opened. */
 int bip_context_of_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_context **out);
-/* A queue that somebody else made, as a stream of that context, which it holds. */
+
+/* A command queue that somebody else made, as a stream of its context, which the stream keeps. */
 int bip_stream_of_queue(uintptr_t queue, struct bi_stream **out);
 /*
- * The same by an object that is known to be the name of one queue as long as it lives: bip_name_stream holds it until
- * the cache lets go of the queue. Retained, or NULL without an exception.
+ * Returns the stream of the queue that `object` stands for, or NULL without an exception if the cache does not know the
+ * object. An owned reference.
  */
 struct bi_stream *bip_stream_named_by(const PyObject *object);
+/*
+ * Tells the cache that `object` stands for the queue of `stream`, for as long as the object lives. The cache keeps the
+ * object as long as the queue.
+ */
 void bip_name_stream(struct bi_stream *stream, PyObject *object);
 
-/* Trims the cached contexts and lets them go; with `all` 0 only adopted ones, which hold the cl_context of somebody
- * else. */
+/* Trims every cached context and removes it from the cache: the adopted ones, or with `all` the opened ones too. */
 void bip_contexts_close(int all);
 
-/* Costs next to nothing as long as the context is in the cache. */
+/*
+ * Releases a context; NULL is ignored. The GIL is dropped if this may be the last reference, because
+ * closing a context waits for pending work.
+ */
 void bip_release_context(struct bi_context *context);
-/* With the GIL it stays so until that is dropped. */
+/* Returns true if the cache has a reference to the context. Stays true until the GIL is dropped. */
 int bip_context_is_cached(const struct bi_context *context);
 
 #endif

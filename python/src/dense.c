@@ -1,4 +1,4 @@
-/* Dense arrays: new ones, and copies of views. */
+/* Dense arrays in C order: new ones, and copies of views. */
 #include "dense.h"
 #include "contexts.h"
 #include "errors.h"

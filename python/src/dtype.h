@@ -1,23 +1,25 @@
-/* Element types. */
+/* Element types between Python and the library. */
 #ifndef BIP_DTYPE_H
 #define BIP_DTYPE_H
 
 #include "extension.h"
 
-/* From what a user gives: numpy.dtype, its type objects, a typestr or a name, a one of ml_dtypes. TypeError. */
-int bip_dtype_from(PyObject *object, struct bi_dtype *out);
 /*
- * Of a structured type: its descr text, else NULL. `descr` receives a new str that owns the text, or NULL for simple
- * types.
+ * Reads an element type: a numpy.dtype, a type that numpy.dtype accepts, a typestr or a name of the library, a type of
+ * ml_dtypes, a descr list. TypeError for what is none. *descr is a new str that holds the fields of a structured type,
+ * or NULL for a simple type.
  */
 int bip_dtype_from_with_descr(PyObject *object, struct bi_dtype *out, PyObject **descr);
-/* numpy.dtype of a view; imports NumPy, and ml_dtypes where only that has the type. */
+/* The same without the fields. */
+int bip_dtype_from(PyObject *object, struct bi_dtype *out);
+
+/* Returns the numpy.dtype of a view. Imports NumPy, and ml_dtypes for a type that only that has. */
 PyObject *bip_dtype_numpy(const struct bi_view *view);
-/* typestr as str: "<f4"; types that have none: their name ("bfloat16"). */
+/* Returns the typestr as a str ("<f4"), or the name of a type that has no typestr ("bfloat16"). */
 PyObject *bip_dtype_text(struct bi_dtype dtype);
-/* The descr of a structured view as a Python list; NULL without exception if it is simple. */
+/* Returns the descr of a structured view as a list, or NULL without an exception for a simple type. */
 PyObject *bip_dtype_descr(const struct bi_view *view);
-/* A descr list as the text that the library reads ("[('x', '<f4'), ...]"), a new str. */
+/* Returns a descr list as the text that the library reads: "[('x', '<f4'), ...]". */
 PyObject *bip_descr_text(PyObject *list);
 
 #endif

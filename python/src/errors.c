@@ -1,10 +1,10 @@
-/* Exceptions, and what the library's statuses become. */
+/* Exceptions, and the library's statuses as exceptions. */
 #include "errors.h"
 
 PyObject *bip_InvalidArrayError, *bip_UnsupportedError, *bip_DriverError;
 
-/* An exception, which may be caught under two names. */
-static PyObject *make_class(PyObject *module, const char *name, const char *doc, PyObject *first, PyObject *second)
+/* Creates an exception with one or two bases and adds it to the module. `second` may be NULL. */
+static PyObject *make_exception(PyObject *module, const char *name, const char *doc, PyObject *first, PyObject *second)
 {
 	PyObject *bases = PyTuple_Pack(second ? 2 : 1, first, second);
 	PyObject *class = bases ? PyErr_NewExceptionWithDoc(name, doc, bases, NULL) : NULL;
@@ -17,7 +17,7 @@ static PyObject *make_class(PyObject *module, const char *name, const char *doc,
 	return class;
 }
 
-/* Of an exception; the class has the one of those that others raise. */
+/* Sets `vendor` on an exception, or on its class as the default. */
 static int set_vendor(PyObject *object, int code)
 {
 	PyObject *vendor = PyLong_FromLong(code);
@@ -29,21 +29,23 @@ static int set_vendor(PyObject *object, int code)
 
 int bip_errors_init(PyObject *module)
 {
-	bip_InvalidArrayError = make_class(module, "buffer_interface.InvalidArrayError",
-					   "What a producer says of an array cannot be, or the array was released.",
-					   PyExc_BufferError, PyExc_ValueError);
-	bip_UnsupportedError = make_class(module, "buffer_interface.UnsupportedError",
-					  "The array cannot be given, or taken, in this way.", PyExc_BufferError,
-					  PyExc_NotImplementedError);
-	bip_DriverError = make_class(module, "buffer_interface.DriverError",
-				     "A device or its driver failed; `vendor` is the driver's own code, 0 without one.",
-				     PyExc_RuntimeError, NULL);
+	bip_InvalidArrayError =
+		make_exception(module, "buffer_interface.InvalidArrayError",
+			       "The description of an array by its producer is wrong, or the array was released.",
+			       PyExc_BufferError, PyExc_ValueError);
+	bip_UnsupportedError = make_exception(module, "buffer_interface.UnsupportedError",
+					      "The array cannot be imported or exported in this way.",
+					      PyExc_BufferError, PyExc_NotImplementedError);
+	bip_DriverError = make_exception(
+		module, "buffer_interface.DriverError",
+		"A device or its driver failed. `vendor` is the driver's own code, or 0 if there is none.",
+		PyExc_RuntimeError, NULL);
 	if (!bip_InvalidArrayError || !bip_UnsupportedError || !bip_DriverError)
 		return -1;
 	return set_vendor(bip_DriverError, 0);
 }
 
-/* DriverError(message) with the attribute `vendor`. */
+/* Raises DriverError with the attribute `vendor`. */
 static void raise_driver(const struct bi_error *err)
 {
 	PyObject *exception = PyObject_CallFunction(bip_DriverError, "s", err->message);
@@ -53,8 +55,8 @@ static void raise_driver(const struct bi_error *err)
 	Py_XDECREF(exception);
 }
 
-/* NULL: a DriverError. */
-static PyObject *class_of(int rc)
+/* Returns the exception of a status, borrowed; NULL stands for DriverError. */
+static PyObject *exception_of(int rc)
 {
 	switch (rc) {
 	case BI_EINVAL:
@@ -91,7 +93,7 @@ static void *raise_as(PyObject *class, const struct bi_error *err)
 
 void *bip_raise(int rc, const struct bi_error *err)
 {
-	return raise_as(class_of(rc), err);
+	return raise_as(exception_of(rc), err);
 }
 
 void *bip_raise_import(int rc, const struct bi_error *err)

@@ -1,25 +1,30 @@
-/* Exceptions. */
+/* Exceptions: the package's own, what the library's statuses become, and an exception set aside during a callback. */
 #ifndef BIP_ERRORS_H
 #define BIP_ERRORS_H
 
 #include "extension.h"
 
-/* BufferError and ValueError: what an import refuses, and what is asked of a released array. */
+/* InvalidArrayError(BufferError, ValueError): a producer's description is wrong, or the array was released. */
 extern PyObject *bip_InvalidArrayError;
-/* BufferError and NotImplementedError: an export that cannot be, a masked array. */
+/* UnsupportedError(BufferError, NotImplementedError): the array cannot be imported or exported in this way. */
 extern PyObject *bip_UnsupportedError;
-/* RuntimeError, with `vendor`: the driver's own code. */
+/* DriverError(RuntimeError) with the attribute `vendor`, the driver's own code. */
 extern PyObject *bip_DriverError;
 
+/* Creates the exceptions and adds them to the module. */
 int bip_errors_init(PyObject *module);
 
-/* Raises what `rc` stands for, for operations (EBOUNDS: IndexError, EDTYPE: TypeError, ...). Returns NULL. */
+/* Raises the exception of a failed operation (EBOUNDS: IndexError, EDTYPE: TypeError, ...). Returns NULL. */
 void *bip_raise(int rc, const struct bi_error *err);
-/* The same for imports and exports: what is wrong with the array is InvalidArrayError or UnsupportedError. */
+/* The same for an import: an array that is described wrongly is InvalidArrayError. */
 void *bip_raise_import(int rc, const struct bi_error *err);
+/* The same for an export: an array that the protocol cannot describe is UnsupportedError. */
 void *bip_raise_export(int rc, const struct bi_error *err);
 
-/* The exception that is set, put aside while a producer's function runs, which may be Python. */
+/*
+ * The exception that is set, if any, while a callback of a producer runs, which may run Python code. bip_put_aside
+ * clears it; bip_put_back sets it again, in place of any that was set in between.
+ */
 struct bip_raised {
 	PyObject *exception;
 #if PY_VERSION_HEX < 0x030C0000

@@ -1,20 +1,24 @@
 /*
- * The Python extension: what its files share
+ * The Python extension buffer_interface._core: what all of its files share
  *
- * buffer_interface._core is a translation between Python's objects and the public C headers. What an array is, who
- * waits for whom and what is checked is decided by the library; here values are moved, references are kept, and errors
- * become exceptions.
+ * The extension translates between Python's objects and the public C headers. The library decides what an array is, who
+ * waits for whom and what is checked. The extension moves values, keeps references and turns errors into exceptions.
  *
- * Data flows one way: arguments -> struct request -> importer (import_*.c) -> struct found -> object. Exports
- * (export_*.c) start from an object and keep nothing of it but a reference to its view.
+ * Floors: the ground (this folder), then import/ and export/, then operations/, then the roof (type.c, properties.c,
+ * module.c). A file includes its own floor and those below it. Paths of #include begin in this folder.
  *
- * Conventions
- *   - Functions that return PyObject * return a new reference, or NULL with an exception set. Functions that return int
- *     return 0, or -1 with an exception set, unless their comment says otherwise.
+ * Conventions, unless a comment says otherwise
+ *   - A function that returns PyObject * returns a new reference, or NULL with an exception set.
+ *   - A function that returns int returns 0, or -1 with an exception set. A function named is_... or has_... returns
+ *     true or false and sets no exception.
+ *   - The caller holds the GIL, or is attached to the interpreter where there is no GIL.
+ *   - Results of `**out` are owned by the caller; *out is undefined on failure. Arguments are borrowed for the call.
  *   - No borrowed reference is kept across a call that can run Python code.
- *   - The library is called without the GIL where it may wait for a device or run for long (copies, mappings,
- *     synchronisation, opening a device); the view involved is then held with bip_hold. Everything else keeps it.
- *   - Without a GIL (free-threaded Python) `object->view` is read inside BIP_LOCK/BIP_UNLOCK or through bip_hold.
+ *   - The library is called without the GIL where it may wait for a device or run for long: copies, mappings,
+ *     synchronisation, opening a device. The caller then owns a reference to the view (bip_hold).
+ *   - A function named ..._locked needs the object's critical section (BIP_LOCK), in which alone `object->view` is read
+ *     without a reference. With a GIL the macros do nothing.
+ *   - "[C14]" in a comment or message names a rule of docs/conformance.md.
  */
 #ifndef BIP_EXTENSION_H
 #define BIP_EXTENSION_H
@@ -34,4 +38,5 @@
 #define BIP_LOCK(object) {
 #define BIP_UNLOCK() }
 #endif
+
 #endif

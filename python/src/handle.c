@@ -1,4 +1,4 @@
-/* The type Handle: what `buffer` gives, a number that keeps the memory behind it alive. */
+/* The type Handle: a cl_mem or an address, as a number that keeps its memory. */
 #include "handle.h"
 #include "lifetime.h"
 
@@ -7,7 +7,7 @@ struct handle {
 	struct bi_native native;
 };
 
-static void dealloc_handle(PyObject *self)
+static void handle_dealloc(PyObject *self)
 {
 	bip_release_view(((struct handle *)self)->view);
 	PyObject_Free(self);
@@ -18,14 +18,14 @@ static PyObject *handle_int(PyObject *self)
 	return PyLong_FromSize_t(((struct handle *)self)->native.handle);
 }
 
-static PyObject *get_int_ptr(PyObject *self, void *closure)
+static PyObject *handle_int_ptr(PyObject *self, void *closure)
 {
 	const struct handle *handle = (struct handle *)self;
 
 	(void)closure;
 	if (handle->native.kind == BI_HANDLE_CL_MEM)
 		return handle_int(self);
-	PyErr_SetString(PyExc_AttributeError, "int_ptr: this is an address, not a cl_mem; int() gives it");
+	PyErr_SetString(PyExc_AttributeError, "int_ptr: this handle is an address, not a cl_mem; int() returns it");
 	return NULL;
 }
 
@@ -37,7 +37,7 @@ static PyObject *handle_repr(PyObject *self)
 				    (void *)handle->native.handle);
 }
 
-/* Of both kinds, as one number; an address may be the number of a cl_mem as well. */
+/* A cl_mem and an address with the same value are not equal. */
 static int is_same_handle(const struct handle *a, const struct handle *b)
 {
 	return a->native.handle == b->native.handle &&
@@ -65,14 +65,16 @@ static Py_hash_t handle_hash(PyObject *self)
 }
 
 static PyNumberMethods handle_number = { .nb_int = handle_int, .nb_index = handle_int };
-static PyGetSetDef handle_getset[] = { { "int_ptr", get_int_ptr, NULL, "The cl_mem as an int.", NULL },
+static PyGetSetDef handle_getset[] = { { "int_ptr", handle_int_ptr, NULL, "The cl_mem as an int.", NULL },
 				       { NULL, NULL, NULL, NULL, NULL } };
 static PyTypeObject handle_type = {
 	PyVarObject_HEAD_INIT(NULL, 0).tp_name = "buffer_interface.Handle",
-	.tp_doc = "Handle of the memory behind an array: int() gives a cl_mem or an address. Keeps the memory alive.",
+	.tp_doc = "The handle of an array's memory, which it keeps alive. int() returns the cl_mem, or the address of "
+		  "the first "
+		  "element.",
 	.tp_basicsize = sizeof(struct handle),
 	.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
-	.tp_dealloc = dealloc_handle,
+	.tp_dealloc = handle_dealloc,
 	.tp_repr = handle_repr,
 	.tp_richcompare = handle_compare,
 	.tp_hash = handle_hash,
@@ -80,7 +82,6 @@ static PyTypeObject handle_type = {
 	.tp_getset = handle_getset,
 };
 
-/* Only a cl_mem has an offset; other handles are addresses, and given as that of the first element. */
 struct bi_native bip_native(const struct bi_view *view)
 {
 	struct bi_native native;

@@ -1,4 +1,4 @@
-/* Memory that consumers of host memory may read. */
+/* Memory that consumers of host memory may read and write. */
 #include "host_memory.h"
 #include "errors.h"
 
@@ -11,7 +11,7 @@ int bip_is_host(const struct bi_view *view)
 
 void *bip_host_address(const struct bi_view *view)
 {
-	static char nothing[16]; /* aligned well enough for no element at all */
+	static char nothing[16]; /* the address of arrays without elements */
 	void *address = bi_view_host_pointer(view);
 
 	return address ? address : nothing;

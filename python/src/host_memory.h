@@ -1,18 +1,21 @@
-/* Memory that consumers of host memory may read. */
+/* Memory that consumers of host memory may read and write. */
 #ifndef BIP_HOST_MEMORY_H
 #define BIP_HOST_MEMORY_H
 
 #include "extension.h"
 
-/* 1: the CPU uses the memory as its own, host or pinned; managed memory is the device's as long as it works on it. */
+/*
+ * Returns true for host memory and for CUDA's pinned host memory. Managed memory does not count: the CPU may not touch
+ * it while the device works.
+ */
 int bip_is_host(const struct bi_view *view);
 
-/* Address of element [0, ..., 0] of such memory; arrays without elements have one too, so that nobody meets 0 [H4]. */
+/* Returns the address of element [0, ..., 0] of host memory. It is not NULL, even if there is no element [H4]. */
 void *bip_host_address(const struct bi_view *view);
 
 /*
- * Host wait until nothing is pending on the memory, for consumers that know of no stream of ours. Without the GIL: the
- * object may lose the view meanwhile, so who goes on to use it holds it.
+ * Blocks the calling thread until no work on the memory is pending, for consumers that know no stream. The GIL is
+ * dropped meanwhile, and the object may lose the view: the caller owns a reference to the view if it goes on to use it.
  */
 int bip_settle(struct bi_view *view);
 

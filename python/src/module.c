@@ -28,87 +28,84 @@ static PyObject *trim(PyObject *module, PyObject *none)
 	Py_RETURN_NONE;
 }
 
+/* clang-format off */
 static PyMethodDef functions[] = {
 	{ "buffer_interface", FAST(bip_buffer_interface), FAST_WORDS,
 	  "buffer_interface($module, obj, /, *, stream=None, producer_stream=None, sync=True, writable=None, "
-	  "mask='refuse', "
-	  "check=True, trust=False, protocol=None, copy=False)\n--\n\n"
-	  "Any array of host, OpenCL or CUDA memory as a BufferInterface, without a copy.\n\n"
-	  "stream           acquired for this stream: what is enqueued on it from now on comes after the producer's "
-	  "work,\n"
-	  "                 and leaving a `with` block hands it back\n"
-	  "producer_stream  where the producer works, whatever it says\n"
-	  "sync             False: nobody waits for anybody; the order of work is the caller's\n"
-	  "writable         True: refuse what is read-only; False: a read-only view\n"
-	  "mask             'keep': a masked array comes with .mask; 'refuse': it is UnsupportedError\n"
-	  "check            False: pointers are not looked up in the driver. Exchange structures ('native') are "
-	  "checked "
-	  "all the same\n"
-	  "trust            True: take handles that cannot be checked\n"
-	  "protocol         'native', 'draft', 'pyopencl', 'cuda_array_interface', 'dlpack', 'buffer', "
-	  "'array_interface'\n"
-	  "                 or 'array_struct': this one only\n"
-	  "copy             True: a dense copy on the same device\n\n"
-	  "A NumPy array is always read by the buffer protocol. A bare DLPack capsule is taken as well.\n\n"
-	  "TypeError: obj speaks no protocol. InvalidArrayError: what it says cannot be. UnsupportedError: it cannot "
-	  "be taken." },
+	  "mask='refuse', check=True, trust=False, protocol=None, copy=False)\n--\n\n"
+	  "Returns an array of host, OpenCL or CUDA memory as a BufferInterface, without a copy. The array may be of\n"
+	  "any library that speaks one of the protocols below. The memory lives as long as the result or its exports.\n\n"
+	  "stream           work enqueued on it from now on waits for the producer's work; leaving a `with` block\n"
+	  "                 hands the memory back to the producer behind it\n"
+	  "producer_stream  the stream of the producer's work, in place of the one that the producer names\n"
+	  "sync             False: nothing is ordered, the caller sees to the order of work\n"
+	  "writable         True: refuse a read-only array; False: return a read-only view\n"
+	  "mask             'refuse': UnsupportedError for a masked array; 'keep': the mask becomes .mask\n"
+	  "check            False: pointers are not looked up in the driver, except those of 'native'\n"
+	  "trust            True: accept handles that cannot be checked\n"
+	  "protocol         use this protocol only: 'native', 'pyopencl', 'cuda_array_interface', 'dlpack', 'draft',\n"
+	  "                 'buffer', 'array_struct' or 'array_interface'. Without it they are tried in this order,\n"
+	  "                 but DLPack comes before a CUDA dictionary that names no stream\n"
+	  "copy             True: return a dense copy on the same device\n\n"
+	  "A NumPy array is read by the buffer protocol. A DLPack capsule is accepted as well. An address is in bytes,\n"
+	  "and so are strides.\n\n"
+	  "TypeError: obj speaks no protocol. InvalidArrayError: its description is wrong. UnsupportedError: the\n"
+	  "library does not support it." },
 	{ "devices", bip_devices, METH_NOARGS,
-	  "devices($module, /)\n--\n\nAll devices, the best first, then backends and devices that cannot be used, with "
-	  "the "
-	  "reason." },
+	  "devices($module, /)\n--\n\n"
+	  "Returns a list of Device: the usable devices, the best first, then backends and devices that cannot be\n"
+	  "used, each with its reason." },
 	{ "threads", bip_threads, METH_NOARGS,
-	  "threads($module, /)\n--\n\nHow many threads share a large copy on the processor." },
+	  "threads($module, /)\n--\n\nReturns how many threads share a large copy on the CPU." },
 	{ "set_threads", bip_set_threads, METH_O,
 	  "set_threads($module, count, /)\n--\n\n"
-	  "How many threads share a large copy on the processor, from the next copy on; 0: what the environment "
-	  "variable\n"
-	  "BI_THREADS says, else as many as this process may use, at most 8. ValueError for any other count than "
-	  "0..64." },
+	  "Sets how many threads share a large copy on the CPU, from the next copy on: 1 to 64, or 0 for the default,\n"
+	  "which is the environment variable BI_THREADS, else the CPUs of this process up to 8. ValueError for other\n"
+	  "counts." },
 	{ "empty", FAST(bip_empty), FAST_WORDS,
 	  "empty(shape, dtype, *, device='auto', stream=None)\n--\n\n"
-	  "A dense C-order array whose elements are not set. `device` is a device string, an ordinal of CUDA, an entry "
-	  "of\n"
-	  "devices() or another BufferInterface; 'auto' is what the environment variable BI_DEVICE names, or else the "
-	  "best\n"
-	  "that there is. With a stream, what is enqueued on it from now on may use the "
-	  "array." },
+	  "Returns a dense array in C order whose elements are undefined. `device` is a device string, a CUDA ordinal,\n"
+	  "(platform, ordinal) of OpenCL, an entry of devices() or a BufferInterface; 'auto' is the device that the\n"
+	  "environment variable BI_DEVICE names, else the best one. Work enqueued on the stream from now on may use\n"
+	  "the array. DriverError if the device cannot be opened." },
 	{ "zeros", FAST(bip_zeros), FAST_WORDS,
-	  "zeros(shape, dtype, *, device='auto', stream=None)\n--\n\nLike empty(), and every byte becomes 0. "
-	  "Enqueued." },
+	  "zeros(shape, dtype, *, device='auto', stream=None)\n--\n\n"
+	  "Like empty(), with every byte set to 0. The fill is enqueued." },
 	{ "full", FAST(bip_full), FAST_WORDS,
 	  "full(shape, value, dtype, *, device='auto', stream=None)\n--\n\n"
-	  "Like empty(), and every element becomes the value. Enqueued. OverflowError for an integer that does not "
-	  "fit." },
+	  "Like empty(), with every element set to the value. The fill is enqueued. OverflowError for an integer that\n"
+	  "does not fit." },
 	{ "empty_like", FAST(bip_empty_like), FAST_WORDS,
-	  "empty_like(x, *, device=None)\n--\n\nA dense array with the shape and type of any array, on its device or "
-	  "another." },
+	  "empty_like(x, *, device=None)\n--\n\n"
+	  "Returns a dense array in C order with the shape and element type of any array, on its device or another." },
 	{ "from_numpy", FAST(bip_from_numpy), FAST_WORDS,
 	  "from_numpy(array, *, device='auto')\n--\n\n"
-	  "A dense copy of any array on a device. An array that is not a BufferInterface has been read when this "
-	  "returns." },
+	  "Returns a dense copy of any array on a device. Host memory has been read when this returns." },
 	{ "copyto", FAST(bip_copyto), FAST_WORDS,
 	  "copyto(dst, src, *, stream=None)\n--\n\n"
-	  "dst[...] = src between any arrays of any devices; src is broadcast, or a scalar. Bytes are moved, nothing "
-	  "is\n"
-	  "converted: TypeError if the types differ. Enqueued where both are BufferInterfaces; host memory has been "
-	  "read\n"
-	  "when this returns. The stream is one of dst's device, or of src's if dst is in host memory." },
+	  "Copies dst[...] = src between any arrays on any devices. `src` is broadcast to the shape of `dst`, or is a\n"
+	  "scalar. TypeError if the element types differ: bytes are copied, not converted. The copy is enqueued on the\n"
+	  "stream, one of dst's device, or of src's device if dst is in host memory. Host memory has been read when\n"
+	  "this returns. An array that is not a BufferInterface is copied completely before this returns, unless a\n"
+	  "stream is given." },
 	{ "asarray", FAST(bip_asarray), FAST_WORDS,
 	  "asarray(obj, *, dtype=None, device=None, copy=None)\n--\n\n"
-	  "Any array as a BufferInterface, copied if it is elsewhere than on `device`, or if copy is True. ValueError "
-	  "if\n"
-	  "copy is False and it must be copied, TypeError if it is not of the given type." },
+	  "Returns any array as a BufferInterface. It is copied if it is not on `device`, or if copy is True.\n"
+	  "ValueError if it had to be copied and copy is False, TypeError if its element type is not `dtype`." },
 	{ "shares_memory", FAST(bip_shares_memory), FAST_WORDS,
-	  "shares_memory(a, b)\n--\n\nTrue if an element of one array shares a byte with one of the other. Exact." },
+	  "shares_memory(a, b)\n--\n\n"
+	  "Returns True if an element of one array shares a byte with an element of the other. Exact." },
 	{ "join", FAST(bip_join_streams), FAST_WORDS,
 	  "join(streams, into, device)\n--\n\n"
-	  "What is enqueued on the stream `into` from now on comes after what is now on each of the streams." },
-	{ "trim", trim, METH_NOARGS, "trim()\n--\n\nGives memory and contexts that nothing uses back to the drivers." },
+	  "Work enqueued on the stream `into` from now on waits for the work that is now on each of the streams." },
+	{ "trim", trim, METH_NOARGS,
+	  "trim()\n--\n\nReturns unused memory to the drivers and closes unused adopted contexts." },
 	{ "_close_contexts", close_contexts, METH_NOARGS, NULL },
 	{ NULL, NULL, 0, NULL },
 };
+/* clang-format on */
 
-/* Types and exceptions are static: there is one of each in a process. */
+/* Types, exceptions and the cache of contexts are static, so the module is loaded once in a process. */
 static int check_interpreter(void)
 {
 	static int is_loaded;
@@ -118,14 +115,14 @@ static int check_interpreter(void)
 		return -1;
 	}
 	if (is_loaded) {
-		PyErr_SetString(PyExc_ImportError, "buffer_interface._core is imported already, and once in a process");
+		PyErr_SetString(PyExc_ImportError, "buffer_interface._core can be loaded only once in a process");
 		return -1;
 	}
 	is_loaded = 1;
 	return 0;
 }
 
-static int execute(PyObject *module)
+static int fill_module(PyObject *module)
 {
 	if (check_interpreter() || bip_names_init() || bip_errors_init(module) || bip_type_ready(module) ||
 	    bip_handle_ready(module) || PyModule_AddType(module, &bip_map_type) || bip_devices_ready(module))
@@ -134,7 +131,7 @@ static int execute(PyObject *module)
 }
 
 static PyModuleDef_Slot slots[] = {
-	{ Py_mod_exec, execute },
+	{ Py_mod_exec, fill_module },
 #if PY_VERSION_HEX >= 0x030C0000
 	{ Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED },
 #endif

@@ -1,4 +1,4 @@
-/* Interned names; attributes and items by name, with strong references. */
+/* Interned names; attributes and items by name. */
 #include "names.h"
 
 struct bip_names bip_name;
@@ -18,7 +18,7 @@ int bip_attribute(PyObject *object, PyObject *name, PyObject **out)
 #if PY_VERSION_HEX >= 0x030D0000
 	return PyObject_GetOptionalAttr(object, name, out) < 0 ? -1 : 0;
 #else
-	/* No AttributeError is made only to be dropped. */
+	/* Does not create an AttributeError. */
 	return _PyObject_LookupAttr(object, name, out) < 0 ? -1 : 0;
 #endif
 }
@@ -42,7 +42,7 @@ int bip_item_of(PyObject *mapping, PyObject *key, PyObject **out)
 	return 0;
 }
 
-/* What the type and its bases have: a metaclass is not asked, and no exception is made only to be dropped. */
+/* _PyType_Lookup does not consult a metaclass and does not create an AttributeError. */
 PyObject *bip_type_attribute(PyTypeObject *type, PyObject *name)
 {
 #if PY_VERSION_HEX >= 0x030D0000

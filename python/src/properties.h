@@ -1,4 +1,4 @@
-/* Attributes of an array. */
+/* The attributes of an array. */
 #ifndef BIP_PROPERTIES_H
 #define BIP_PROPERTIES_H
 

@@ -1,4 +1,4 @@
-/* Shapes and strides as Python writes them: tuples, ints, sequences. */
+/* Shapes, strides and indices as Python writes them. */
 #include "shapes.h"
 
 PyObject *bip_tuple(const int64_t *numbers, int count)
@@ -16,7 +16,7 @@ PyObject *bip_tuple(const int64_t *numbers, int count)
 	return tuple;
 }
 
-static int read_extent(const char *name, PyObject *object, int64_t *out)
+static int read_number(const char *name, PyObject *object, int64_t *out)
 {
 	PyObject *number;
 
@@ -33,46 +33,47 @@ static int read_extent(const char *name, PyObject *object, int64_t *out)
 	return *out == -1 && PyErr_Occurred() ? -1 : 0;
 }
 
-int bip_extents(const char *name, PyObject *const *args, Py_ssize_t count, int64_t shape[BI_MAX_NDIM], int *ndim)
+int bip_read_numbers(const char *name, PyObject *const *objects, Py_ssize_t count, int64_t numbers[BI_MAX_NDIM],
+		     int *ndim)
 {
 	if (count > BI_MAX_NDIM) {
-		PyErr_Format(PyExc_ValueError, "%s has %zd entries, the most is %d", name, count, BI_MAX_NDIM);
+		PyErr_Format(PyExc_ValueError, "%s has %zd entries, at most %d are allowed", name, count, BI_MAX_NDIM);
 		return -1;
 	}
 	for (Py_ssize_t i = 0; i < count; i++)
-		if (read_extent(name, args[i], &shape[i]))
+		if (read_number(name, objects[i], &numbers[i]))
 			return -1;
 	*ndim = (int)count;
 	return 0;
 }
 
-/* Whatever can be gone through; a text is most likely a type in the wrong place. */
-static PyObject *extents_of(const char *name, PyObject *object)
+/* Returns a sequence as a tuple. A str is refused: it is most likely an element type in the wrong place. */
+static PyObject *tuple_of_numbers(const char *name, PyObject *object)
 {
-	PyObject *extents = PyUnicode_Check(object) ? NULL : PySequence_Tuple(object);
+	PyObject *tuple = PyUnicode_Check(object) ? NULL : PySequence_Tuple(object);
 
-	if (!extents && (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_TypeError)))
+	if (!tuple && (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_TypeError)))
 		PyErr_Format(PyExc_TypeError, "%s is of type %.100s, not an int or a sequence of them", name,
 			     Py_TYPE(object)->tp_name);
-	return extents;
+	return tuple;
 }
 
-int bip_extents_from(const char *name, PyObject *object, int64_t shape[BI_MAX_NDIM], int *count)
+int bip_read_sequence(const char *name, PyObject *object, int64_t numbers[BI_MAX_NDIM], int *ndim)
 {
-	PyObject *extents;
+	PyObject *tuple;
 	int rc;
 
 	if (PyIndex_Check(object))
-		return bip_extents(name, &object, 1, shape, count);
-	extents = extents_of(name, object);
-	if (!extents)
+		return bip_read_numbers(name, &object, 1, numbers, ndim);
+	tuple = tuple_of_numbers(name, object);
+	if (!tuple)
 		return -1;
-	rc = bip_extents(name, &PyTuple_GET_ITEM(extents, 0), PyTuple_GET_SIZE(extents), shape, count);
-	Py_DECREF(extents);
+	rc = bip_read_numbers(name, &PyTuple_GET_ITEM(tuple, 0), PyTuple_GET_SIZE(tuple), numbers, ndim);
+	Py_DECREF(tuple);
 	return rc;
 }
 
-int bip_shape_from(PyObject *object, int64_t shape[BI_MAX_NDIM], int *count)
+int bip_read_shape(PyObject *object, int64_t shape[BI_MAX_NDIM], int *ndim)
 {
-	return bip_extents_from("shape", object, shape, count);
+	return bip_read_sequence("shape", object, shape, ndim);
 }

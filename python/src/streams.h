@@ -5,12 +5,13 @@
 #include "extension.h"
 
 /*
- * A stream for `context` from what a user gives: an int, __cuda_stream__(), the stream objects of CuPy (`ptr`), PyTorch
- * (`cuda_stream`), Numba and PyCUDA (`handle`), a pyopencl queue (`int_ptr`). None: *out is NULL. Owned. The object is
- * kept alive as long as the stream. int 0 is ValueError; -1 is no stream here.
+ * Makes a stream of `context` from the object that a user gave: an int (CUDA: 1, 2 or a handle), an object with
+ * __cuda_stream__(), a stream of CuPy (`ptr`), PyTorch (`cuda_stream`), Numba or PyCUDA (`handle`), or a command queue
+ * of pyopencl (`int_ptr`). NULL and None give *out == NULL. The stream keeps the object alive. ValueError for the ints
+ * 0 and -1, TypeError for other objects.
  */
 int bip_stream(PyObject *object, struct bi_context *context, struct bi_stream **out);
-/* The same for an argument of another name, for messages. */
+/* The same for an argument that messages call `name`. */
 int bip_stream_named(const char *name, PyObject *object, struct bi_context *context, struct bi_stream **out);
 
 #endif

@@ -1,4 +1,4 @@
-/* How many threads share a large copy on the processor. */
+/* threads() and set_threads(). */
 #include <limits.h>
 
 #include "threads.h"

@@ -1,4 +1,4 @@
-/* Threads of the copy engine. */
+/* threads() and set_threads(): how many threads copy large arrays on the CPU. */
 #ifndef BIP_THREADS_H
 #define BIP_THREADS_H
 

@@ -1,16 +1,16 @@
-/* The type BufferInterface: its methods, attributes and protocols, by name. The roof: everything else is below. */
+/* The type BufferInterface: its methods and protocols, by name. */
 #include "type.h"
 #include "object.h"
 #include "properties.h"
 #include "export/export.h"
 #include "operations/operations.h"
 
-/* Numbers are asked for by name: int() would otherwise read the bytes as text, and bool() the length. */
+/* An array is no number: int() would read its bytes as text, and bool() would be its length. */
 
 static PyObject *refuse_number(PyObject *self)
 {
 	(void)self;
-	PyErr_SetString(PyExc_TypeError, "a BufferInterface is no number, also if it has one element: use item()");
+	PyErr_SetString(PyExc_TypeError, "a BufferInterface is not a number, even with one element: use item()");
 	return NULL;
 }
 
@@ -25,71 +25,90 @@ static PyObject *refuse_new(PyTypeObject *type, PyObject *args, PyObject *words)
 	(void)type;
 	(void)args;
 	(void)words;
-	PyErr_SetString(PyExc_TypeError,
-			"a BufferInterface is not made of nothing: buffer_interface(x) gives one of x, "
-			"and empty(), zeros() and full() a new one");
+	PyErr_SetString(PyExc_TypeError, "BufferInterface() makes no array: buffer_interface(x) imports x, and "
+					 "empty(), zeros() and full() allocate");
 	return NULL;
 }
 
 #define FAST(function) ((PyCFunction)(void (*)(void))(function))
 #define FAST_WORDS (METH_FASTCALL | METH_KEYWORDS)
 
+/* clang-format off */
 static PyMethodDef methods[] = {
 	{ "release", bip_release, METH_NOARGS,
-	  "release($self)\n--\n\nLets the memory go, once; later calls do nothing. Exports that were handed out keep "
-	  "it. A "
-	  "stream\n"
-	  "that was acquired is handed back first. Afterwards whatever would touch the memory raises "
-	  "InvalidArrayError." },
-	{ "__enter__", bip_enter, METH_NOARGS, "__enter__($self)\n--\n\nThe array itself." },
+	  "release($self)\n--\n\n"
+	  "Hands an acquired stream back and releases the memory. Exports that exist keep the memory.\n"
+	  "Afterwards every use of the array raises InvalidArrayError; another release() does nothing." },
+	{ "__enter__", bip_enter, METH_NOARGS,
+	  "__enter__($self)\n--\n\nReturns the array itself. InvalidArrayError if it was released." },
 	{ "__exit__", bip_exit, METH_VARARGS,
-	  "__exit__($self, *args)\n--\n\nHands an acquired stream back, then releases." },
+	  "__exit__($self, *args)\n--\n\n"
+	  "release(). Waits first for pending work on memory whose producer named no stream, and on host memory." },
 	{ "acquire", bip_acquire, METH_O,
-	  "acquire($self, stream, /)\n--\n\nWork enqueued on the stream from now on comes after all work on the "
-	  "memory." },
+	  "acquire($self, stream, /)\n--\n\n"
+	  "Work that is enqueued on the stream from now on waits for the work that is pending on the memory.\n"
+	  "TypeError if the stream is None or no stream of the memory's device." },
 	{ "hand_back", bip_hand_back, METH_O,
-	  "hand_back($self, stream, /)\n--\n\nLater work on the memory comes after all that is now on the stream." },
+	  "hand_back($self, stream, /)\n--\n\n"
+	  "Later work on the memory waits for the work that is now on the stream.\n"
+	  "TypeError if the stream is None or no stream of the memory's device." },
 	{ "synchronize", bip_synchronize, METH_NOARGS,
-	  "synchronize($self)\n--\n\nWaits until all work on the memory is done. DriverError if some of it failed." },
+	  "synchronize($self)\n--\n\n"
+	  "Waits until all work on the memory is complete. DriverError if some of it failed." },
 	{ "join", FAST(bip_join), FAST_WORDS,
-	  "join($self, *streams)\n--\n\nLater work on the memory comes after what is now on each of the streams." },
+	  "join($self, *streams)\n--\n\nhand_back() for each of the streams." },
 	{ "copy", FAST(bip_copy), FAST_WORDS,
-	  "copy($self, *, stream=None)\n--\n\nA dense C-order copy on the same device, enqueued." },
+	  "copy($self, *, stream=None)\n--\n\n"
+	  "Enqueues a dense copy in C order on the same device and returns it. A mask is copied as well." },
 	{ "to", FAST(bip_to), FAST_WORDS,
-	  "to($self, device, *, stream=None)\n--\n\nThe array on another device: a dense copy, or the array itself if "
-	  "it is "
-	  "there." },
+	  "to($self, device, *, stream=None)\n--\n\n"
+	  "Returns the array on another device: a dense copy in C order, or the array itself if it is on the\n"
+	  "device already. `device` is a device string, a CUDA ordinal, (platform, ordinal) of OpenCL, an entry\n"
+	  "of devices() or a BufferInterface. Enqueued." },
 	{ "fill", FAST(bip_fill), FAST_WORDS,
-	  "fill($self, value, *, stream=None)\n--\n\nEvery element becomes the value. Enqueued." },
+	  "fill($self, value, *, stream=None)\n--\n\n"
+	  "Enqueues that every element becomes the value. OverflowError for an integer that does not fit." },
 	{ "item", FAST(bip_item), METH_FASTCALL,
-	  "item($self, *index)\n--\n\nOne element as a Python object; waits for the work on the memory." },
+	  "item($self, *index)\n--\n\n"
+	  "Returns one element as a Python object, after the work that is pending on the memory. The index is\n"
+	  "one int per dimension, or one int that counts in C order; an array of one element needs none." },
 	{ "map", FAST(bip_map), FAST_WORDS,
-	  "map($self, mode='r')\n--\n\nThe bytes as an object with the buffer protocol, for a `with` block: 'r' to "
-	  "read, 'w' "
-	  "to write all,\n"
-	  "'rw' both. Waits for the work on the memory." },
+	  "map($self, mode='r')\n--\n\n"
+	  "Returns a Mapping: the elements in memory that the CPU can use, as an object with the buffer protocol\n"
+	  "for a `with` block. mode 'r' reads, 'w' writes every element, 'rw' does both. Waits for pending work." },
 	{ "transpose", FAST(bip_transpose), METH_FASTCALL,
-	  "transpose($self, *axes)\n--\n\nThe same memory with its axes in another order, reversed without "
-	  "arguments." },
+	  "transpose($self, *axes)\n--\n\n"
+	  "Returns a view with the axes in the given order, or in reverse order without arguments. ValueError if\n"
+	  "the axes are not a permutation." },
 	{ "reshape", FAST(bip_reshape), METH_FASTCALL,
-	  "reshape($self, *shape)\n--\n\nThe same memory in another shape, in C order; one extent may be -1. "
-	  "ValueError if it "
-	  "needs a copy." },
-	{ "view", bip_view_as, METH_O, "view($self, dtype, /)\n--\n\nThe same bytes as another type." },
+	  "reshape($self, *shape)\n--\n\n"
+	  "Returns a view with another shape and the same elements in C order. One extent may be -1. ValueError\n"
+	  "if the number of elements differs or only a copy could have the shape." },
+	{ "view", bip_view_as, METH_O,
+	  "view($self, dtype, /)\n--\n\n"
+	  "Returns a view of the same bytes with another element type, whose size may change the last axis." },
 	{ "broadcast_to", bip_broadcast_to, METH_O,
-	  "broadcast_to($self, shape, /)\n--\n\nThe same memory repeated to a larger shape, read-only." },
+	  "broadcast_to($self, shape, /)\n--\n\n"
+	  "Returns a read-only view that repeats the array to a larger shape. ValueError if the shapes do not fit." },
 	{ "cuda_array_interface", FAST(bip_cuda_array_interface), FAST_WORDS,
 	  "cuda_array_interface($self, version=3, *, sync=True, synchronize=False, bfloat16_as_void=False)\n--\n\n"
-	  "The dictionary in one of its versions. Below 3 pending work is waited for." },
+	  "Returns the dictionary of the CUDA Array Interface in version 0 to 3. Version 3 names the stream of\n"
+	  "pending work; below that pending work is waited for, as with synchronize=True. sync=False neither names\n"
+	  "a stream nor waits. bfloat16_as_void=True calls bfloat16 '<V2'. UnsupportedError for memory that is not\n"
+	  "CUDA's." },
 	{ "__dlpack__", FAST(bip_dlpack), FAST_WORDS,
-	  "__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\nA DLPack capsule." },
+	  "__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
+	  "Returns a DLPack capsule. `stream` is -1, or on CUDA 1, 2 or a handle; the memory is ready on it.\n"
+	  "UnsupportedError for what DLPack cannot describe." },
 	{ "__dlpack_device__", bip_dlpack_device, METH_NOARGS,
-	  "__dlpack_device__($self)\n--\n\nDevice type and ordinal, in DLPack's numbers." },
+	  "__dlpack_device__($self)\n--\n\nReturns DLPack's device type and device id." },
 	{ "__array__", FAST(bip_array), METH_VARARGS | METH_KEYWORDS,
-	  "__array__($self, dtype=None, *, copy=None)\n--\n\nHost memory as a numpy.ndarray; TypeError for memory of a "
-	  "device." },
+	  "__array__($self, dtype=None, *, copy=None)\n--\n\n"
+	  "Returns host memory as a numpy.ndarray, without a copy where the arguments allow it. TypeError for\n"
+	  "memory of a device." },
 	{ NULL, NULL, 0, NULL },
 };
+/* clang-format on */
 
 static PyNumberMethods number = { .nb_bool = refuse_truth, .nb_int = refuse_number, .nb_float = refuse_number };
 static PyMappingMethods mapping = { .mp_length = bip_length,
@@ -97,8 +116,8 @@ static PyMappingMethods mapping = { .mp_length = bip_length,
 				    .mp_ass_subscript = bip_ass_subscript };
 static PyBufferProcs buffer = { .bf_getbuffer = bip_getbuffer, .bf_releasebuffer = bip_releasebuffer };
 
-/* The capsule is stored under a name of the type; the reference is taken. */
-static int add_member(PyObject *dict, const char *name, PyObject *capsule)
+/* Stores a capsule under a name of the type. Takes ownership of the capsule; NULL stands for a failure. */
+static int add_capsule(PyObject *dict, const char *name, PyObject *capsule)
 {
 	int rc = capsule ? PyDict_SetItemString(dict, name, capsule) : -1;
 
@@ -120,9 +139,9 @@ int bip_type_ready(PyObject *module)
 	bip_type.tp_as_number = &number;
 	bip_type.tp_as_mapping = &mapping;
 	bip_type.tp_as_buffer = &buffer;
-	if (add_member(dict, "__buffer_interface_c__", bip_native_capsule()) ||
-	    add_member(dict, "__dlpack_c_exchange_api__", bip_dlpack_capsule()) ||
-	    add_member(dict, "__c_dlpack_exchange_api__", bip_dlpack_capsule()))
+	if (add_capsule(dict, "__buffer_interface_c__", bip_native_capsule()) ||
+	    add_capsule(dict, "__dlpack_c_exchange_api__", bip_dlpack_capsule()) ||
+	    add_capsule(dict, "__c_dlpack_exchange_api__", bip_dlpack_capsule()))
 		return -1;
 	if (PyType_Ready(&bip_type))
 		return -1;

@@ -4,7 +4,7 @@
 
 #include "extension.h"
 
-/* Adds the static members of the type that are objects (capsules), and readies it. Once. */
+/* Adds the methods, attributes and capsules to the type of object.c, and the type to the module. Called once. */
 int bip_type_ready(PyObject *module);
 
 #endif

@@ -87,7 +87,7 @@ static int write_shape(struct writer *out, PyObject *shape)
 	int64_t extents[BI_MAX_NDIM];
 	int count;
 
-	if (bip_shape_from(shape, extents, &count))
+	if (bip_read_shape(shape, extents, &count))
 		return -1;
 	for (int i = 0; i < count; i++)
 		if (put(out, "%c%lld", i ? ',' : '(', (long long)extents[i]))

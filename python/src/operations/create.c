@@ -1,4 +1,4 @@
-/* New arrays: empty, of zeros, full of a value, like another one. */
+/* New arrays: empty(), zeros(), full(), empty_like(). */
 #include "arguments.h"
 #include "contexts.h"
 #include "dense.h"
@@ -14,13 +14,13 @@
 
 enum { SHAPE, VALUE, DTYPE, DEVICE, STREAM, ARGUMENTS };
 
-/* The type and shape of what is made. The text that layout.descr points to belongs to `descr`. */
+/* Element type and shape of a new array. layout.descr points into `descr`. */
 struct pattern {
 	struct bi_layout layout;
 	PyObject *descr;
 };
 
-static int read_descr(struct pattern *pattern)
+static int read_fields(struct pattern *pattern)
 {
 	Py_ssize_t length = 0;
 
@@ -31,16 +31,16 @@ static int read_descr(struct pattern *pattern)
 	return pattern->layout.descr ? 0 : -1;
 }
 
-/* Sizes are checked when the array is made. */
+/* Sizes are checked when the array is allocated. */
 static int read_pattern(PyObject *shape, PyObject *dtype, struct pattern *out)
 {
 	out->descr = NULL;
 	out->layout.descr = NULL;
 	out->layout.descr_length = 0;
-	if (bip_extents_from("shape", shape, out->layout.shape, &out->layout.ndim) ||
+	if (bip_read_sequence("shape", shape, out->layout.shape, &out->layout.ndim) ||
 	    bip_dtype_from_with_descr(dtype, &out->layout.dtype, &out->descr))
 		return -1;
-	return read_descr(out);
+	return read_fields(out);
 }
 
 static int fill_zeros(const struct bi_view *view, PyObject *stream)
@@ -57,7 +57,7 @@ static int fill_zeros(const struct bi_view *view, PyObject *stream)
 	return rc;
 }
 
-/* Without a value there is only the allocation that the stream has to come after. */
+/* Lets work on the stream use the memory: it waits for the allocation. */
 static int acquire_for(struct bi_view *view, PyObject *stream)
 {
 	struct bi_stream *on;
@@ -76,7 +76,7 @@ static int acquire_for(struct bi_view *view, PyObject *stream)
 
 enum contents { UNDEFINED, ZEROS, VALUES };
 
-static int fill(struct bi_view *view, enum contents contents, PyObject *const *values)
+static int fill_new(struct bi_view *view, enum contents contents, PyObject *const *values)
 {
 	if (contents == UNDEFINED)
 		return acquire_for(view, values[STREAM]);
@@ -85,7 +85,7 @@ static int fill(struct bi_view *view, enum contents contents, PyObject *const *v
 	return bip_fill_view(view, values[VALUE], values[STREAM]);
 }
 
-static struct bi_view *make_view(const struct bi_layout *layout, PyObject *device)
+static struct bi_view *allocate_view(const struct bi_layout *layout, PyObject *device)
 {
 	struct bi_context *context;
 	struct bi_view *view;
@@ -97,22 +97,22 @@ static struct bi_view *make_view(const struct bi_layout *layout, PyObject *devic
 	return view;
 }
 
-static PyObject *make(enum contents contents, PyObject *const *values)
+static PyObject *make_array(enum contents contents, PyObject *const *values)
 {
 	struct pattern pattern;
 	struct bi_view *view = NULL;
 
 	if (read_pattern(values[SHAPE], values[DTYPE], &pattern) == 0)
-		view = make_view(&pattern.layout, values[DEVICE]);
+		view = allocate_view(&pattern.layout, values[DEVICE]);
 	Py_XDECREF(pattern.descr);
-	if (view && fill(view, contents, values)) {
+	if (view && fill_new(view, contents, values)) {
 		bip_release_view(view);
 		view = NULL;
 	}
 	return view ? bip_new(view) : NULL;
 }
 
-/* Functions without a value have the others in the same order. */
+/* The arguments of functions without a value are those of full() without the second. */
 static PyObject *make_without_value(const struct bip_signature *signature, enum contents contents,
 				    PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
@@ -120,7 +120,7 @@ static PyObject *make_without_value(const struct bip_signature *signature, enum 
 
 	if (bip_arguments(signature, args, count, names, given))
 		return NULL;
-	return make(contents, (PyObject *[ARGUMENTS]){ given[0], NULL, given[1], given[2], given[3] });
+	return make_array(contents, (PyObject *[ARGUMENTS]){ given[0], NULL, given[1], given[2], given[3] });
 }
 
 PyObject *bip_empty(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
@@ -149,7 +149,7 @@ PyObject *bip_full(PyObject *module, PyObject *const *args, Py_ssize_t count, Py
 	(void)module;
 	if (bip_arguments(&signature, args, count, names, values))
 		return NULL;
-	return make(VALUES, values);
+	return make_array(VALUES, values);
 }
 
 static int context_like(PyObject *device, PyObject *array, struct bi_context **out)
@@ -157,7 +157,7 @@ static int context_like(PyObject *device, PyObject *array, struct bi_context **o
 	return bip_device_context(device && device != Py_None ? device : array, out);
 }
 
-static struct bi_view *make_like(const struct bip_operand *like, PyObject *device)
+static struct bi_view *allocate_like(const struct bip_operand *like, PyObject *device)
 {
 	struct bi_context *context;
 	struct bi_layout layout;
@@ -181,8 +181,8 @@ PyObject *bip_empty_like(PyObject *module, PyObject *const *args, Py_ssize_t cou
 	(void)module;
 	if (bip_arguments(&signature, args, count, names, values) || bip_operand_take(values[0], &like))
 		return NULL;
-	view = make_like(&like, values[1]);
-	/* Nothing was done with its bytes, so there is nothing to wait for. */
+	view = allocate_like(&like, values[1]);
+	/* Its elements were not used, so there is no work to wait for. */
 	like.is_temporary = 0;
 	bip_operand_finish(&like, NULL, 0);
 	return view ? bip_new(view) : NULL;

@@ -26,27 +26,28 @@ int bip_fill_element(const struct bi_view *view, const void *element, PyObject *
 	return rc ? -1 : 0;
 }
 
-/* Room for an element: `small` if it is enough, or allocated. */
+/* Bytes of an element that need no allocation. */
 #define SMALL 32
 
-static void *element_room(const struct bi_view *view, unsigned char small[SMALL])
+/* Returns memory for an element: `small`, or an allocation if that is too small. */
+static void *allocate_element(const struct bi_view *view, unsigned char small[SMALL])
 {
 	size_t size = bi_view_dtype(view).item_size;
-	void *room = size <= SMALL ? small : PyMem_Malloc(size);
+	void *element = size <= SMALL ? small : PyMem_Malloc(size);
 
-	return room ? room : PyErr_NoMemory();
+	return element ? element : PyErr_NoMemory();
 }
 
-static void free_room(void *room, const unsigned char *small)
+static void free_element(void *element, const unsigned char *small)
 {
-	if (room != small)
-		PyMem_Free(room);
+	if (element != small)
+		PyMem_Free(element);
 }
 
 int bip_fill_view(struct bi_view *view, PyObject *value, PyObject *stream)
 {
 	unsigned char small[SMALL];
-	void *element = element_room(view, small);
+	void *element = allocate_element(view, small);
 	int rc;
 
 	if (!element)
@@ -54,7 +55,7 @@ int bip_fill_view(struct bi_view *view, PyObject *value, PyObject *stream)
 	rc = bip_scalar_pack(view, value, element);
 	if (!rc)
 		rc = bip_fill_element(view, element, stream);
-	free_room(element, small);
+	free_element(element, small);
 	return rc;
 }
 
@@ -74,10 +75,10 @@ PyObject *bip_fill(PyObject *self, PyObject *const *args, Py_ssize_t count, PyOb
 	return rc ? NULL : Py_NewRef(Py_None);
 }
 
-static PyObject *read_item(struct bi_view *view, const int64_t *index)
+static PyObject *read_element(struct bi_view *view, const int64_t *index)
 {
 	unsigned char small[SMALL];
-	void *element = element_room(view, small);
+	void *element = allocate_element(view, small);
 	PyObject *value = NULL;
 	struct bi_error err;
 	int rc;
@@ -91,12 +92,12 @@ static PyObject *read_item(struct bi_view *view, const int64_t *index)
 		bip_raise(rc, &err);
 	else
 		value = bip_scalar_unpack(view, element);
-	free_room(element, small);
+	free_element(element, small);
 	return value;
 }
 
-/* The index of the element that comes as number `position` in C order; -1 is the last one. */
-static int unravel(const struct bi_view *view, int64_t position, int64_t *index)
+/* Writes the index of the element at `position` in C order; -1 is the last element. IndexError beyond the array. */
+static int unravel_position(const struct bi_view *view, int64_t position, int64_t *index)
 {
 	const int64_t *shape = bi_view_shape(view);
 	struct bi_layout layout;
@@ -117,8 +118,8 @@ static int unravel(const struct bi_view *view, int64_t position, int64_t *index)
 	return 0;
 }
 
-/* Without an index the array must have one element; one number counts through the array. */
-static int find_item(const struct bi_view *view, const int64_t *given, int count, int64_t *index)
+/* Writes the full index: from one number per dimension, from one position in C order, or of the only element. */
+static int complete_index(const struct bi_view *view, const int64_t *given, int count, int64_t *index)
 {
 	struct bi_layout layout;
 
@@ -131,7 +132,7 @@ static int find_item(const struct bi_view *view, const int64_t *given, int count
 	if (count == layout.ndim)
 		memcpy(index, given, (size_t)count * sizeof(*index));
 	else if (count < 2)
-		return unravel(view, count ? given[0] : 0, index);
+		return unravel_position(view, count ? given[0] : 0, index);
 	else {
 		PyErr_Format(PyExc_ValueError, "item() has %d indices, the array %d dimensions", count, layout.ndim);
 		return -1;
@@ -139,20 +140,20 @@ static int find_item(const struct bi_view *view, const int64_t *given, int count
 	return 0;
 }
 
-/* Like extents, but from several arguments or a tuple. */
+/* Reads the arguments of item(): numbers, or one sequence of them. */
 static int read_index(PyObject *const *args, Py_ssize_t count, int64_t given[BI_MAX_NDIM], int *number)
 {
 	PyObject *tuple;
 	int rc;
 
 	if (count == 1)
-		return bip_extents_from("index", args[0], given, number);
+		return bip_read_sequence("index", args[0], given, number);
 	tuple = PyTuple_New(count);
 	if (!tuple)
 		return -1;
 	for (Py_ssize_t i = 0; i < count; i++)
 		PyTuple_SET_ITEM(tuple, i, Py_NewRef(args[i]));
-	rc = bip_extents_from("index", tuple, given, number);
+	rc = bip_read_sequence("index", tuple, given, number);
 	Py_DECREF(tuple);
 	return rc;
 }
@@ -167,8 +168,8 @@ PyObject *bip_item(PyObject *self, PyObject *const *args, Py_ssize_t count)
 	if (read_index(args, count, given, &number) || bip_refuse_mask(self, "item"))
 		return NULL;
 	view = bip_hold(self);
-	if (view && find_item(view, given, number, index) == 0)
-		value = read_item(view, index);
+	if (view && complete_index(view, given, number, index) == 0)
+		value = read_element(view, index);
 	bip_release_view(view);
 	return value;
 }

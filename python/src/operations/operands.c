@@ -1,4 +1,4 @@
-/* Arrays that an operation takes from the user. */
+/* Arrays that a user gives to an operation. */
 #include "errors.h"
 #include "lifetime.h"
 #include "object.h"
@@ -18,7 +18,7 @@ int bip_operand_take(PyObject *object, struct bip_operand *out)
 	return -1;
 }
 
-static int must_wait(const struct bip_operand *operand, PyObject *stream)
+static int must_wait_for(const struct bip_operand *operand, PyObject *stream)
 {
 	unsigned flags = ((struct bip_object *)operand->object)->flags;
 
@@ -29,7 +29,6 @@ static int must_wait(const struct bip_operand *operand, PyObject *stream)
 	return flags & BIP_WAIT_AT_EXIT && (!stream || stream == Py_None);
 }
 
-/* An error of the operation comes before one of the wait. */
 int bip_wait_for(const struct bi_view *view, int rc)
 {
 	struct bi_error err;
@@ -45,7 +44,7 @@ int bip_wait_for(const struct bi_view *view, int rc)
 
 int bip_operand_finish(struct bip_operand *operand, PyObject *stream, int rc)
 {
-	if (must_wait(operand, stream))
+	if (must_wait_for(operand, stream))
 		rc = bip_wait_for(operand->view, rc);
 	bip_release_view(operand->view);
 	Py_DECREF(operand->object);

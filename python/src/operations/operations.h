@@ -1,69 +1,74 @@
 /*
- * What the files of operations share: scalars, operands, copies, new arrays, members of the type
+ * Operations: the methods and functions that take arrays, and what they share
  *
- * The conventions of extension.h hold. `stream` is what a user gave, NULL or None for none: the work then runs on the
- * home of the memory. The streams of a pair of arrays are those of the destination's device, or of the source's if the
- * destination is host memory.
+ * `stream` is the object that a user gave; NULL and None mean none, and then the work runs on the home stream of the
+ * memory. For a pair of arrays it is a stream of the destination's device, or of the source's device if the destination
+ * is host memory. Methods and functions have the signatures of PyMethodDef; type.c and module.c describe them.
  */
 #ifndef BIP_OPERATIONS_OPERATIONS_H
 #define BIP_OPERATIONS_OPERATIONS_H
 
 #include "extension.h"
+#include "object.h"
 
-/* Operands -------------------------------------------------------------------------------------------- operands.c */
+/* Operands ---------------------------------------------------------------------------------------- operands.c */
 
-/* An array that an operation takes from the user. Temporary: imported for this operation alone. */
+/* An array that a user gave to an operation. */
 struct bip_operand {
-	PyObject *object; /* owned */
-	struct bi_view *view; /* owned */
-	int is_temporary;
+	PyObject *object; /* a BufferInterface, owned */
+	struct bi_view *view; /* its view, owned */
+	int is_temporary; /* 1: imported for this operation alone; may be cleared */
 };
 
+/* Imports any array. A BufferInterface is used as it is. */
 int bip_operand_take(PyObject *object, struct bip_operand *out);
 /*
- * Ends the use of an operand. A temporary one belongs to a producer that hears of no stream of ours, so our work on it
- * is waited for: on host memory always, on a device unless the user named a stream. `rc` is that of the operation;
- * returned is that, or what the wait found. (Copies wait for the reading of host memory, temporary or not.)
+ * Ends the use of an operand. The producer of a temporary one cannot wait for our streams, so the calling thread waits
+ * for our work on it: always on host memory, on a device unless the user named a stream. `rc` is the result of the
+ * operation. Returns `rc`, or -1 if it was 0 and the wait failed.
  */
 int bip_operand_finish(struct bip_operand *operand, PyObject *stream, int rc);
-/* Host wait for the work on the view; an error of the operation, `rc`, comes before one of the wait. */
+/* Blocks the calling thread until the work on the view is complete. Returns as bip_operand_finish does. */
 int bip_wait_for(const struct bi_view *view, int rc);
 
-/* Scalars --------------------------------------------------------------------------------------------- scalars.c */
+/* Scalars ------------------------------------------------------------------------------------------ scalars.c */
 
-/* Is it one value for an element of this type, and no array? 1, 0 or -1. */
+/* Returns 1 if the value is one element of this type, 0 if it is an array, -1 with an exception. */
 int bip_is_scalar(PyObject *value, struct bi_dtype dtype);
-/* The bytes of a value as an element of the view: item_size bytes. */
+/* Writes a Python value as an element of the view: item_size bytes. OverflowError for an integer that does not fit. */
 int bip_scalar_pack(const struct bi_view *view, PyObject *value, void *element);
+/* Returns the Python value of an element of the view. */
 PyObject *bip_scalar_unpack(const struct bi_view *view, const void *element);
 
-/* Elements -------------------------------------------------------------------------------------------- elements.c */
+/* Elements ---------------------------------------------------------------------------------------- elements.c */
 
-/* Every element becomes the value, or the bytes of an element. */
+/* Enqueues that every element becomes the Python value. The caller owns a reference to the view. */
 int bip_fill_view(struct bi_view *view, PyObject *value, PyObject *stream);
+/* The same from the bytes of an element. */
 int bip_fill_element(const struct bi_view *view, const void *element, PyObject *stream);
+
 PyObject *bip_fill(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
 PyObject *bip_item(PyObject *self, PyObject *const *args, Py_ssize_t count);
 
-/* Copies ---------------------------------------------------------------------------------------------- copies.c */
+/* Copies -------------------------------------------------------------------------------------------- copies.c */
 
-/* dst[...] = value, an array or a scalar. `dst` is a BufferInterface. */
+/* Enqueues dst[...] = value, an array or a scalar. `dst` is a BufferInterface. */
 int bip_assign(PyObject *dst, PyObject *value, PyObject *stream);
+
 PyObject *bip_copy(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
 PyObject *bip_to(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
-/* Module functions of copies.c. */
 PyObject *bip_from_numpy(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names);
 PyObject *bip_copyto(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names);
 PyObject *bip_asarray(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names);
 
-/* New arrays ------------------------------------------------------------------------------------------ create.c */
+/* New arrays ---------------------------------------------------------------------------------------- create.c */
 
 PyObject *bip_empty(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names);
 PyObject *bip_zeros(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names);
 PyObject *bip_full(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names);
 PyObject *bip_empty_like(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names);
 
-/* Order of work --------------------------------------------------------------------------------------- order.c */
+/* Order of work -------------------------------------------------------------------------------------- order.c */
 
 PyObject *bip_synchronize(PyObject *self, PyObject *none);
 PyObject *bip_acquire(PyObject *self, PyObject *stream);
@@ -72,16 +77,16 @@ PyObject *bip_hand_back(PyObject *self, PyObject *stream);
 PyObject *bip_join(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
 PyObject *bip_join_streams(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names);
 
-/* The end of an array --------------------------------------------------------------------------------- release.c */
+/* Release ------------------------------------------------------------------------------------------ release.c */
 
 PyObject *bip_release(PyObject *self, PyObject *none);
 PyObject *bip_enter(PyObject *self, PyObject *none);
 PyObject *bip_exit(PyObject *self, PyObject *args);
 
-/* Views ----------------------------------------------------------------------------------------------- views.c */
+/* Views ---------------------------------------------------------------------------------------------- views.c */
 
 PyObject *bip_subscript(PyObject *self, PyObject *key);
-int bip_ass_subscript(PyObject *self, PyObject *key, PyObject *value); /* a[key] = array or scalar */
+int bip_ass_subscript(PyObject *self, PyObject *key, PyObject *value);
 Py_ssize_t bip_length(PyObject *self);
 PyObject *bip_transpose(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *bip_get_T(PyObject *self, void *closure);
@@ -89,12 +94,12 @@ PyObject *bip_reshape(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *bip_view_as(PyObject *self, PyObject *dtype);
 PyObject *bip_broadcast_to(PyObject *self, PyObject *shape);
 
-/* map() ----------------------------------------------------------------------------------------------- map.c */
+/* map() ------------------------------------------------------------------------------------------------ map.c */
 
 PyObject *bip_map(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
 extern PyTypeObject bip_map_type;
 
-/* shares_memory() ------------------------------------------------------------------------------------- sharing.c */
+/* shares_memory() ---------------------------------------------------------------------------------- sharing.c */
 
 PyObject *bip_shares_memory(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names);
 

@@ -1,4 +1,4 @@
-/* Order of work: synchronize, acquire, hand_back, join. */
+/* Order of work: synchronize(), acquire(), hand_back(), join(). */
 #include "arguments.h"
 #include "contexts.h"
 #include "device_argument.h"
@@ -9,7 +9,7 @@
 #include "operations/operations.h"
 #include "uses.h"
 
-static int synchronize(PyObject *self)
+static int synchronize_array(PyObject *self)
 {
 	struct bi_view *view = bip_hold(self);
 	struct bi_error err;
@@ -26,36 +26,37 @@ static int synchronize(PyObject *self)
 	return rc ? -1 : 0;
 }
 
-/* What orders an array orders its mask as well. */
+/* An operation that orders an array orders its mask as well. */
 PyObject *bip_synchronize(PyObject *self, PyObject *none)
 {
 	PyObject *mask = bip_mask(self);
-	int rc = synchronize(self);
+	int rc = synchronize_array(self);
 
 	(void)none;
 	if (!rc && mask)
-		rc = synchronize(mask);
+		rc = synchronize_array(mask);
 	Py_XDECREF(mask);
 	return rc ? NULL : Py_NewRef(Py_None);
 }
 
+/* bip_begin_use or bip_end_use. */
 typedef int order_fn(const struct bi_view *view, struct bi_stream *stream, struct bi_error *err);
 
-/* Handing back to a per-thread stream of another thread waits for it, so both ways go without the GIL. */
-static int order_wrapped(const struct bi_view *view, struct bi_stream *stream, order_fn *way)
+/* Without the GIL: handing back from another thread's per-thread stream blocks the calling thread. */
+static int order_view(const struct bi_view *view, struct bi_stream *stream, order_fn *function)
 {
 	struct bi_error err;
 	int rc;
 
 	Py_BEGIN_ALLOW_THREADS
-	rc = way(view, stream, &err);
+	rc = function(view, stream, &err);
 	Py_END_ALLOW_THREADS
 	if (rc)
 		bip_raise(rc, &err);
 	return rc ? -1 : 0;
 }
 
-/* A stream that the import acquired is handed back once: its owner may let it go afterwards. */
+/* A stream that the import acquired is handed back only once, because its owner may destroy it afterwards. */
 static void forget_acquired(struct bip_object *self, const struct bi_stream *stream)
 {
 	struct bi_stream *forgotten = NULL;
@@ -69,54 +70,54 @@ static void forget_acquired(struct bip_object *self, const struct bi_stream *str
 	bi_stream_release(forgotten);
 }
 
-static int order(PyObject *self, const struct bi_view *view, PyObject *object, order_fn *way)
+static int order_by_object(PyObject *self, const struct bi_view *view, PyObject *object, order_fn *function)
 {
 	struct bi_stream *stream;
 	int rc;
 
 	if (object == Py_None) {
-		PyErr_SetString(PyExc_TypeError, "stream is None, and there is no stream to order the memory with");
+		PyErr_SetString(PyExc_TypeError, "stream is None, not a stream");
 		return -1;
 	}
 	if (bip_stream(object, bi_memory_context(bi_view_memory(view)), &stream))
 		return -1;
-	rc = order_wrapped(view, stream, way);
-	if (!rc && way == bip_end_use)
+	rc = order_view(view, stream, function);
+	if (!rc && function == bip_end_use)
 		forget_acquired((struct bip_object *)self, stream);
 	bi_stream_release(stream);
 	return rc;
 }
 
-static int order_one(PyObject *self, PyObject *const *streams, Py_ssize_t count, order_fn *way)
+static int order_array(PyObject *self, PyObject *const *streams, Py_ssize_t count, order_fn *function)
 {
 	struct bi_view *view = bip_hold(self);
 	int rc = view ? 0 : -1;
 
 	for (Py_ssize_t i = 0; i < count && !rc; i++)
-		rc = order(self, view, streams[i], way);
+		rc = order_by_object(self, view, streams[i], function);
 	bip_release_view(view);
 	return rc;
 }
 
-static PyObject *order_all(PyObject *self, PyObject *const *streams, Py_ssize_t count, order_fn *way)
+static PyObject *order_with_mask(PyObject *self, PyObject *const *streams, Py_ssize_t count, order_fn *function)
 {
 	PyObject *mask = bip_mask(self);
-	int rc = order_one(self, streams, count, way);
+	int rc = order_array(self, streams, count, function);
 
 	if (!rc && mask)
-		rc = order_one(mask, streams, count, way);
+		rc = order_array(mask, streams, count, function);
 	Py_XDECREF(mask);
 	return rc ? NULL : Py_NewRef(Py_None);
 }
 
 PyObject *bip_acquire(PyObject *self, PyObject *stream)
 {
-	return order_all(self, &stream, 1, bip_begin_use);
+	return order_with_mask(self, &stream, 1, bip_begin_use);
 }
 
 PyObject *bip_hand_back(PyObject *self, PyObject *stream)
 {
-	return order_all(self, &stream, 1, bip_end_use);
+	return order_with_mask(self, &stream, 1, bip_end_use);
 }
 
 PyObject *bip_join(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
@@ -125,10 +126,10 @@ PyObject *bip_join(PyObject *self, PyObject *const *args, Py_ssize_t count, PyOb
 
 	if (names && bip_arguments(&words, args + count, 0, names, NULL))
 		return NULL;
-	return order_all(self, args, count, bip_end_use);
+	return order_with_mask(self, args, count, bip_end_use);
 }
 
-/* Streams in an array, so that each of them can be let go. */
+/* Fills `streams`, which holds NULL at first; the caller releases them, also on failure. */
 static int wrap_streams(PyObject *const *objects, Py_ssize_t count, struct bi_context *context,
 			struct bi_stream **streams)
 {
@@ -156,7 +157,7 @@ static int join_wrapped(struct bi_stream *into, struct bi_stream **streams, Py_s
 	return rc ? -1 : 0;
 }
 
-/* The last of the objects is the stream that waits. */
+/* The last of the objects is the stream `into`. */
 static int join_objects(PyObject *const *objects, Py_ssize_t count, struct bi_context *context)
 {
 	struct bi_stream **streams = PyMem_Calloc((size_t)count, sizeof(*streams));
@@ -175,7 +176,7 @@ static int join_objects(PyObject *const *objects, Py_ssize_t count, struct bi_co
 	return rc;
 }
 
-static PyObject *list_of(PyObject *streams)
+static PyObject *list_streams(PyObject *streams)
 {
 	PyObject *list = PySequence_List(streams);
 
@@ -195,7 +196,7 @@ PyObject *bip_join_streams(PyObject *module, PyObject *const *args, Py_ssize_t c
 	(void)module;
 	if (bip_arguments(&signature, args, count, names, values))
 		return NULL;
-	objects = list_of(values[0]);
+	objects = list_streams(values[0]);
 	if (!objects)
 		return NULL;
 	if (PyList_Append(objects, values[1]) == 0 && bip_device_context(values[2], &context) == 0) {

@@ -18,7 +18,10 @@ PyObject *bip_enter(PyObject *self, PyObject *none)
 	return bip_view(self) ? Py_NewRef(self) : NULL;
 }
 
-/* Producers that named no stream cannot wait for our work, and who reads host memory does not. */
+/*
+ * Returns true if the end of a `with` block waits for pending work: nobody else can wait for it on memory whose
+ * producer named no stream, and the readers of host memory do not wait.
+ */
 static int waits_at_exit(struct bip_object *self)
 {
 	int waits = 0;

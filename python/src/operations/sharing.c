@@ -1,34 +1,34 @@
-/* shares_memory(). */
+/* shares_memory(): whether elements of two arrays share bytes. */
 #include "arguments.h"
 #include "operations/operations.h"
 
-/* Where element [0, ..., 0] lies. Addresses are one space, of whatever device; a cl_mem is a space of its own. */
-struct place {
-	uintptr_t space; /* cl_mem, or 0 */
-	uintptr_t at;
+/* The position of element [0, ..., 0]. All addresses form one space; each cl_mem is a space of its own. */
+struct position {
+	uintptr_t space; /* the cl_mem, or 0 for addresses */
+	uintptr_t at; /* bytes */
 };
 
-static struct place place_of(const struct bi_view *view)
+static struct position position_of(const struct bi_view *view)
 {
 	void *pointer = bi_view_host_pointer(view);
 	struct bi_native native;
 
 	if (pointer)
-		return (struct place){ 0, (uintptr_t)pointer };
+		return (struct position){ 0, (uintptr_t)pointer };
 	bi_view_native(view, &native);
 	if (native.kind == BI_HANDLE_CL_MEM)
-		return (struct place){ native.handle, native.offset };
-	return (struct place){ 0, native.handle + native.offset };
+		return (struct position){ native.handle, native.offset };
+	return (struct position){ 0, native.handle + native.offset };
 }
 
-static int shares(const struct bi_view *a, const struct bi_view *b)
+static int share_bytes(const struct bi_view *a, const struct bi_view *b)
 {
 	struct bi_layout first, second;
 
 	bi_view_layout(a, &first);
 	bi_view_layout(b, &second);
 	if (bi_view_memory(a) != bi_view_memory(b)) {
-		struct place here = place_of(a), there = place_of(b);
+		struct position here = position_of(a), there = position_of(b);
 
 		if (here.space != there.space)
 			return 0;
@@ -51,7 +51,7 @@ PyObject *bip_shares_memory(PyObject *module, PyObject *const *args, Py_ssize_t 
 	a.is_temporary = 0;
 	if (bip_operand_take(values[1], &b) == 0) {
 		b.is_temporary = 0;
-		answer = shares(a.view, b.view);
+		answer = share_bytes(a.view, b.view);
 		bip_operand_finish(&b, NULL, 0);
 	}
 	bip_operand_finish(&a, NULL, 0);

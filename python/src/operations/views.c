@@ -363,9 +363,9 @@ PyObject *bip_reshape(PyObject *self, PyObject *const *args, Py_ssize_t count)
 	int rc;
 
 	if (count == 1)
-		rc = bip_shape_from(args[0], shape.extents, &shape.ndim);
+		rc = bip_read_shape(args[0], shape.extents, &shape.ndim);
 	else
-		rc = bip_extents("shape", args, count, shape.extents, &shape.ndim);
+		rc = bip_read_numbers("shape", args, count, shape.extents, &shape.ndim);
 	return rc ? NULL : derive(self, &reshape, &shape);
 }
 
@@ -374,7 +374,7 @@ PyObject *bip_broadcast_to(PyObject *self, PyObject *object)
 	static const struct change broadcast = { apply_broadcast, 0, NULL, 1 };
 	struct shape shape;
 
-	if (bip_shape_from(object, shape.extents, &shape.ndim))
+	if (bip_read_shape(object, shape.extents, &shape.ndim))
 		return NULL;
 	return derive(self, &broadcast, &shape);
 }
