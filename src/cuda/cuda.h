@@ -260,10 +260,9 @@ void bi__cuda_event_release(uintptr_t event);
 uintptr_t bi__cuda_event_handle(uintptr_t event);
 int bi__cuda_capture(struct bi__queue *queue, uint64_t *id, struct bi_error *err);
 
-int bi__cuda_copy(struct bi__device_state *device, struct bi__queue *queue, const struct bi__plan *plan,
-		  const struct bi__place *dst, const struct bi__place *src, uintptr_t *event, struct bi_error *err);
-int bi__cuda_takes(struct bi__device_state *device, const struct bi__plan *plan, const struct bi__place *dst,
-		   const struct bi__place *src, int *takes, struct bi_error *err);
+int bi__cuda_copy(struct bi__device_state *device, struct bi__queue *queue, const struct bi__move *move,
+		  uintptr_t *event, struct bi_error *err);
+int bi__cuda_takes(struct bi__device_state *device, const struct bi__move *move, int *takes, struct bi_error *err);
 int64_t bi__cuda_elapsed(uintptr_t event);
 void bi__cuda_cache_state(const struct bi__device_state *device, uint64_t *built, uint64_t *loaded);
 

@@ -129,15 +129,14 @@ static int travels_well(const struct bi__plan *plan, int writes)
 	return plan->unit >= SECTOR || (step < 0 ? -step : step) <= 2 * (int64_t)plan->unit;
 }
 
-int bi__cuda_takes(struct bi__device_state *device, const struct bi__plan *plan, const struct bi__place *dst,
-		   const struct bi__place *src, int *takes, struct bi_error *err)
+int bi__cuda_takes(struct bi__device_state *device, const struct bi__move *move, int *takes, struct bi_error *err)
 {
-	struct bi__cuda_job job = { NULL, plan, dst, src };
+	struct bi__cuda_job job = { NULL, move->plan, &move->dst, &move->src };
 	bi__cu_pointer host = 0;
 	int rc = BI_OK;
 
 	(void)device;
-	if (travels_well(plan, !dst->block))
+	if (travels_well(move->plan, !move->dst.block))
 		rc = find_host(&job, &host, err);
 	*takes = host != 0;
 	return rc;
@@ -172,10 +171,10 @@ static int run_timed(struct bi__cuda_job *job, uintptr_t *event, struct bi_error
 	return rc;
 }
 
-int bi__cuda_copy(struct bi__device_state *device, struct bi__queue *queue, const struct bi__plan *plan,
-		  const struct bi__place *dst, const struct bi__place *src, uintptr_t *event, struct bi_error *err)
+int bi__cuda_copy(struct bi__device_state *device, struct bi__queue *queue, const struct bi__move *move,
+		  uintptr_t *event, struct bi_error *err)
 {
-	struct bi__cuda_job job = { bi__cuda_queue_of(queue), plan, dst, src };
+	struct bi__cuda_job job = { bi__cuda_queue_of(queue), move->plan, &move->dst, &move->src };
 	struct bi__cuda_scope scope;
 	int rc = bi__cuda_enter(job.queue->cuda->context, &scope, err);
 

@@ -120,14 +120,14 @@ static void host_free(struct bi__device_state *device, struct bi__block *block)
 		free(*allocation_of((char *)block->handle));
 }
 
-static int host_copy(struct bi__device_state *device, struct bi__queue *queue, const struct bi__plan *plan,
-		     const struct bi__place *dst, const struct bi__place *src, uintptr_t *event, struct bi_error *err)
+static int host_copy(struct bi__device_state *device, struct bi__queue *queue, const struct bi__move *move,
+		     uintptr_t *event, struct bi_error *err)
 {
 	(void)device;
 	(void)queue;
 	(void)event;
 	(void)err;
-	bi__engine_copy(plan, (void *)(uintptr_t)dst->host, src->host);
+	bi__engine_copy(move->plan, (void *)(uintptr_t)move->dst.host, move->src.host);
 	return BI_OK;
 }
 

@@ -81,7 +81,7 @@ static int check_export(const struct bi_view *view, int version, unsigned flags,
 	if (view->memory->block.kind != BI_HANDLE_CUDA)
 		return bi__fail(err, BI_EUNSUPPORTED, "no CUDA device reaches memory of %s [P14]",
 				view->memory->backend->name);
-	return bi__dispatch_alive(view->memory->context, err);
+	return bi__dispatch_alive(&view->memory->context->device, err);
 }
 
 static int export_cai(const struct bi_view *view, int version, unsigned flags, struct bi_cai *out, struct bi_error *err)

@@ -181,7 +181,7 @@ static int check_import(struct import *import, const struct bi_cai *cai, struct 
 	if (stream && !bi__same_space(stream->context, context))
 		return bi__fail(err, BI_EINVAL, "producer_stream belongs to device %s, not to the context of %s [C7]",
 				stream->context->device.info->spec, context->device.info->spec);
-	return bi__dispatch_alive(context, err);
+	return bi__dispatch_alive(&context->device, err);
 }
 
 static void warn_caller(const struct bi_context *context, const struct bi__cai_array *array, const struct bi_cai *cai)

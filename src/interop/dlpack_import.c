@@ -113,7 +113,7 @@ static int check_place(struct import *import, struct bi_error *err)
 	if (stream && !bi__same_space(stream->context, import->context))
 		return bi__fail(err, BI_EINVAL, "producer_stream belongs to device %s, not to the context of %s",
 				stream->context->device.info->spec, import->context->device.info->spec);
-	return bi__dispatch_alive(import->context, err);
+	return bi__dispatch_alive(&import->context->device, err);
 }
 
 /* Packed elements have no addresses, and no layout can describe them. */

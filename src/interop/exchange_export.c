@@ -7,6 +7,7 @@
 #include "common/view/view.h"
 #include "interop/exchange.h"
 #include "interop/place.h"
+#include "common/runtime/fence.h"
 
 /* The owner of a struct that holds an event. Without an event the owner is the view itself. */
 struct export

@@ -484,10 +484,10 @@ static inline void destroy_state(struct bi__opencl *opencl)
 int bi__opencl_open(const struct bi_options *options, const struct bi_device *device, struct bi_device *adopted,
 		    struct bi__device_state *out, struct bi__queue *stream, struct bi_error *err)
 {
-	struct bi__opencl *opencl = (struct bi__opencl *)(void *)out->room;
+	struct bi__opencl *opencl = (struct bi__opencl *)(void *)out->embedded;
 	int rc;
 
-	_Static_assert(sizeof(*opencl) <= sizeof(out->room), "the state of an OpenCL context does not fit");
+	_Static_assert(sizeof(*opencl) <= sizeof(out->embedded), "the state of an OpenCL context does not fit");
 	*opencl = (struct bi__opencl){ .lock = PTHREAD_MUTEX_INITIALIZER };
 	rc = options->adopt_context ? open_adopted(opencl, options, device->ordinal, adopted, err)
 				    : open_context(opencl, device, err);

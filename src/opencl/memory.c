@@ -98,7 +98,7 @@ static int alloc_unified(const struct bi__opencl *opencl, size_t nbytes, struct 
 	block->handle = (uintptr_t)bytes;
 	block->cookie = (uintptr_t)buffer;
 	block->host = bytes + block->origin;
-	block->near = opencl->shares_memory ? block->host : NULL;
+	block->private_host = opencl->shares_memory ? block->host : NULL;
 	return BI_OK;
 }
 
@@ -133,7 +133,7 @@ static int alloc_buffer(struct bi__opencl *opencl, size_t nbytes, struct bi__blo
 	block->handle = (uintptr_t)buffer;
 	block->cookie = 0;
 	block->host = NULL;
-	block->near = bytes ? bytes + block->origin : NULL;
+	block->private_host = bytes ? bytes + block->origin : NULL;
 	if (bytes)
 		atomic_fetch_add_explicit(&opencl->shared_blocks, 1, memory_order_relaxed);
 	return BI_OK;
@@ -270,7 +270,7 @@ void bi__opencl_free(struct bi__device_state *device, struct bi__block *block)
 {
 	struct bi__opencl *opencl = device->state;
 
-	if (block->near && block->kind == BI_HANDLE_CL_MEM)
+	if (block->private_host && block->kind == BI_HANDLE_CL_MEM)
 		atomic_fetch_sub_explicit(&opencl->shared_blocks, 1, memory_order_relaxed);
 	bi__cl->ReleaseMemObject(bi__opencl_buffer(block));
 }

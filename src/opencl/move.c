@@ -111,16 +111,13 @@ static int copy_host(const struct job *job, struct bi_error *err)
 	return job->dst->block ? write_box(job, &rect, err) : read_box(job, &rect, err);
 }
 
-int bi__opencl_takes(struct bi__device_state *device, const struct bi__plan *plan, const struct bi__place *dst,
-		     const struct bi__place *src, int *takes, struct bi_error *err)
+int bi__opencl_takes(struct bi__device_state *device, const struct bi__move *move, int *takes, struct bi_error *err)
 {
 	struct bi__rect rect;
 
 	(void)device;
-	(void)dst;
-	(void)src;
 	(void)err;
-	*takes = is_box(plan, &rect);
+	*takes = is_box(move->plan, &rect);
 	return BI_OK;
 }
 
@@ -319,17 +316,22 @@ static int copy_immediate(const struct job *job, struct bi_error *err)
 	return copy_through_buffer(job, err);
 }
 
-int bi__opencl_copy(struct bi__device_state *device, struct bi__queue *queue, const struct bi__plan *plan,
-		    const struct bi__place *dst, const struct bi__place *src, uintptr_t *event, struct bi_error *err)
+int bi__opencl_copy(struct bi__device_state *device, struct bi__queue *queue, const struct bi__move *move,
+		    uintptr_t *event, struct bi_error *err)
 {
 	cl_event made = NULL;
-	struct job job = { { device->state, (cl_command_queue)queue->native, event ? &made : NULL }, plan, dst, src };
-	int rc = src->immediate ? copy_immediate(&job, err) : copy_between(&job, err);
+	struct job job = {
+		.command = { device->state, (cl_command_queue)queue->native, event ? &made : NULL },
+		.plan = move->plan,
+		.dst = &move->dst,
+		.src = &move->src,
+	};
+	int rc = move->src.immediate ? copy_immediate(&job, err) : copy_between(&job, err);
 
 	if (rc)
 		return rc;
 	/* Waiting flushes as well. */
-	if (!dst->lent && !src->lent)
+	if (!move->dst.borrowed && !move->src.borrowed)
 		rc = bi__cl_check(bi__cl->Flush(job.command.queue), "clFlush", err);
 	if (rc && made)
 		bi__cl->ReleaseEvent(made);
@@ -345,18 +347,18 @@ static cl_map_flags map_flags(unsigned mode)
 	return mode & BI_MAP_DISCARD ? CL_MAP_WRITE_INVALIDATE_REGION : CL_MAP_WRITE;
 }
 
-int bi__opencl_map(struct bi__device_state *device, struct bi__queue *queue, const struct bi__block *block,
-		   size_t offset, size_t nbytes, unsigned mode, void **pointer, uintptr_t *event, struct bi_error *err)
+int bi__opencl_map(struct bi__device_state *device, struct bi__queue *queue, const struct bi__range *range,
+		   void **pointer, uintptr_t *event, struct bi_error *err)
 {
 	cl_command_queue handle = (cl_command_queue)queue->native;
-	cl_mem buffer = bi__opencl_buffer(block);
+	cl_mem buffer = bi__opencl_buffer(range->block);
 	cl_event made;
 	cl_int code;
 	int rc;
 
 	(void)device;
-	*pointer = bi__cl->EnqueueMapBuffer(handle, buffer, CL_FALSE, map_flags(mode), block->origin + offset, nbytes,
-					    0, NULL, &made, &code);
+	*pointer = bi__cl->EnqueueMapBuffer(handle, buffer, CL_FALSE, map_flags(range->mode),
+					    range->block->origin + range->offset, range->nbytes, 0, NULL, &made, &code);
 	if (code != CL_SUCCESS)
 		return bi__cl_check(code, "clEnqueueMapBuffer", err);
 	rc = bi__cl_check(bi__cl->Flush(handle), "clFlush", err);

@@ -91,13 +91,12 @@ int bi__opencl_event_wrap(struct bi__device_state *device, uintptr_t native, uin
 int bi__opencl_event_retain(uintptr_t event, struct bi_error *err);
 void bi__opencl_event_release(uintptr_t event);
 
-int bi__opencl_copy(struct bi__device_state *device, struct bi__queue *queue, const struct bi__plan *plan,
-		    const struct bi__place *dst, const struct bi__place *src, uintptr_t *event, struct bi_error *err);
-int bi__opencl_takes(struct bi__device_state *device, const struct bi__plan *plan, const struct bi__place *dst,
-		     const struct bi__place *src, int *takes, struct bi_error *err);
+int bi__opencl_copy(struct bi__device_state *device, struct bi__queue *queue, const struct bi__move *move,
+		    uintptr_t *event, struct bi_error *err);
+int bi__opencl_takes(struct bi__device_state *device, const struct bi__move *move, int *takes, struct bi_error *err);
 int64_t bi__opencl_elapsed(uintptr_t event);
-int bi__opencl_map(struct bi__device_state *device, struct bi__queue *queue, const struct bi__block *block,
-		   size_t offset, size_t nbytes, unsigned mode, void **pointer, uintptr_t *event, struct bi_error *err);
+int bi__opencl_map(struct bi__device_state *device, struct bi__queue *queue, const struct bi__range *range,
+		   void **pointer, uintptr_t *event, struct bi_error *err);
 int bi__opencl_unmap(struct bi__device_state *device, struct bi__queue *queue, const struct bi__block *block,
 		     void *pointer, struct bi_error *err);
 

@@ -175,7 +175,7 @@ static void copy_bytes(struct opened *opened, struct bi__place dst, struct bi__p
 {
 	const struct bi__plan plan = { .kind = BI__PLAN_LINEAR, .unit = nbytes, .bytes = nbytes };
 
-	OK(backend->copy(&opened->state, &opened->queue, &plan, &dst, &src, NULL, &error));
+	OK(backend->copy(&opened->state, &opened->queue, &(struct bi__move){ &plan, dst, src }, NULL, &error));
 	drain(&opened->queue);
 }
 
@@ -469,7 +469,7 @@ static void test_free_with_pending_work(void **unused)
 
 		memset(back, 0, nbytes);
 		write_block(&opened, &block, bytes);
-		OK(backend->copy(&opened.state, &opened.queue, &plan, &dst, &src, NULL, &error));
+		OK(backend->copy(&opened.state, &opened.queue, &(struct bi__move){ &plan, dst, src }, NULL, &error));
 		backend->free(&opened.state, &block);
 		drain(&opened.queue);
 		assert_memory_equal(back, bytes, nbytes);
@@ -751,7 +751,7 @@ static int is_refused(struct opened *opened, const struct bi__plan *plan, const 
 
 	if (!is_masked() || plan->kind == BI__PLAN_LINEAR || src->immediate || (dst->block && src->block))
 		return 0;
-	OK(backend->takes(&opened->state, plan, dst, src, &takes, &error));
+	OK(backend->takes(&opened->state, &(struct bi__move){ plan, *dst, *src }, &takes, &error));
 	return !takes;
 }
 
@@ -779,12 +779,13 @@ static void check_copy(struct opened *opened, const struct pair *pair, enum rout
 	write_block(opened, &from, bytes);
 	if (refused) {
 		FAILS(BI_EUNSUPPORTED, "dense",
-		      backend->copy(&opened->state, &opened->queue, &pair->plan, &dst, &src, NULL, &error));
+		      backend->copy(&opened->state, &opened->queue, &(struct bi__move){ &pair->plan, dst, src }, NULL,
+				    &error));
 	} else {
 		uint64_t waits = layer.host_waits();
 
-		OK(backend->copy(&opened->state, &opened->queue, &pair->plan, &dst, &src, timed ? &event : NULL,
-				 &error));
+		OK(backend->copy(&opened->state, &opened->queue, &(struct bi__move){ &pair->plan, dst, src },
+				 timed ? &event : NULL, &error));
 		assert_true(layer.host_waits() == waits);
 		naive_copy(pair, route == FILL, expected, bytes);
 		if (route == FILL)
@@ -939,7 +940,7 @@ static void test_dense_copy_of_a_closed_buffer(void **unused)
 	OK(backend->adopt(&opened.state, &foreign, &from, &error));
 	to = allocate(&opened, nbytes, 0, BI_MEMORY_DEVICE);
 	layer.reset();
-	OK(backend->copy(&opened.state, &opened.queue, &plan, &dst, &src, NULL, &error));
+	OK(backend->copy(&opened.state, &opened.queue, &(struct bi__move){ &plan, dst, src }, NULL, &error));
 	assert_int_equal(layer.count("clEnqueueCopyBuffer"), 1);
 	read_block(&opened, &to, back);
 	assert_memory_equal(back, bytes, nbytes);
@@ -1021,7 +1022,8 @@ static void test_copy_within_a_buffer(void **unused)
 		expected = random_bytes(nbytes);
 		actual = malloc(nbytes);
 		write_block(&opened, &block, expected);
-		OK(backend->copy(&opened.state, &opened.queue, &pair.plan, &place, &place, NULL, &error));
+		OK(backend->copy(&opened.state, &opened.queue, &(struct bi__move){ &pair.plan, place, place }, NULL,
+				 &error));
 		drain(&opened.queue);
 		naive_copy(&pair, 0, expected, expected);
 		read_block(&opened, &block, actual);
@@ -1064,7 +1066,8 @@ static void test_fill_commands(void **unused)
 		actual = malloc(block.nbytes);
 		write_block(&opened, &block, expected);
 		layer.reset();
-		OK(backend->copy(&opened.state, &opened.queue, &pair.plan, &dst, &src, NULL, &error));
+		OK(backend->copy(&opened.state, &opened.queue, &(struct bi__move){ &pair.plan, dst, src }, NULL,
+				 &error));
 		assert_int_equal(layer.count("clEnqueueFillBuffer"), cases[i].by_driver);
 		assert_int_equal(layer.strided(), !cases[i].by_driver);
 		drain(&opened.queue);
@@ -1146,7 +1149,8 @@ static void test_copy_faults(void **unused)
 			backend->drop_caches(&opened.state);
 			layer.reset();
 			layer.arm(layer.entry(i), 1, CL_OUT_OF_RESOURCES);
-			rc = backend->copy(&opened.state, &opened.queue, &pair.plan, &dst, &src, &event, &error);
+			rc = backend->copy(&opened.state, &opened.queue, &(struct bi__move){ &pair.plan, dst, src },
+					   &event, &error);
 			if (layer.fired()) {
 				fired++;
 				assert_true(rc == BI_ENOMEM || rc == BI_EDRIVER);
@@ -1354,15 +1358,19 @@ static void test_order_across_queues(void **unused)
 		struct bi__place from_second = at_host(second), to_back = at_host(back);
 		uintptr_t event = 0;
 
-		OK(backend->copy(&opened.state, &opened.queue, &plan, &at_a, &from_second, NULL, &error));
-		OK(backend->copy(&opened.state, &opened.queue, &plan, &at_a, &from_first, NULL, &error));
+		OK(backend->copy(&opened.state, &opened.queue, &(struct bi__move){ &plan, at_a, from_second }, NULL,
+				 &error));
+		OK(backend->copy(&opened.state, &opened.queue, &(struct bi__move){ &plan, at_a, from_first }, NULL,
+				 &error));
 		OK(backend->follow(&other, &opened.queue, &error));
-		OK(backend->copy(&opened.state, &other, &plan, &at_b, &at_a, NULL, &error));
+		OK(backend->copy(&opened.state, &other, &(struct bi__move){ &plan, at_b, at_a }, NULL, &error));
 		OK(backend->record(&other, &event, &error));
 		OK(backend->wait(&opened.queue, event, &error));
 		backend->event_release(event);
-		OK(backend->copy(&opened.state, &opened.queue, &plan, &at_a, &from_second, NULL, &error));
-		OK(backend->copy(&opened.state, &opened.queue, &plan, &to_back, &at_b, NULL, &error));
+		OK(backend->copy(&opened.state, &opened.queue, &(struct bi__move){ &plan, at_a, from_second }, NULL,
+				 &error));
+		OK(backend->copy(&opened.state, &opened.queue, &(struct bi__move){ &plan, to_back, at_b }, NULL,
+				 &error));
 		drain(&opened.queue);
 		assert_memory_equal(back, first, nbytes);
 		memset(back, 0, nbytes);
@@ -1493,7 +1501,8 @@ static void *map(struct opened *opened, const struct bi__block *block, size_t of
 	void *pointer = NULL;
 	int done = 0;
 
-	OK(backend->map(&opened->state, &opened->queue, block, offset, nbytes, mode, &pointer, &event, &error));
+	OK(backend->map(&opened->state, &opened->queue, &(struct bi__range){ block, offset, nbytes, mode }, &pointer,
+			&event, &error));
 	assert_true(layer.host_waits() == waits);
 	OK(backend->poll(event, 1, &done, &error));
 	backend->event_release(event);

@@ -1,13 +1,6 @@
-#define _POSIX_C_SOURCE 200809L
 #include "common/backend/registry.h"
 
-#include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-
-#include "common/backend/dispatch.h"
 
 extern const struct bi__backend bi__cuda_backend;
 extern const struct bi__backend bi__host_backend;
@@ -27,12 +20,17 @@ const struct bi__backend *bi__registry_backend(size_t i)
 	return i < BACKEND_COUNT ? backends[i] : NULL;
 }
 
+size_t bi__registry_count(void)
+{
+	return BACKEND_COUNT;
+}
+
 const struct bi__backend *bi__registry_host(void)
 {
 	return &bi__host_backend;
 }
 
-static const struct bi__backend *find(const char *name, size_t length)
+const struct bi__backend *bi__registry_find(const char *name, size_t length)
 {
 	for (size_t i = 0; i < BACKEND_COUNT; i++)
 		if (strlen(backends[i]->name) == length && memcmp(backends[i]->name, name, length) == 0)
@@ -40,12 +38,11 @@ static const struct bi__backend *find(const char *name, size_t length)
 	return NULL;
 }
 
-const struct bi__backend *bi__registry_find(const char *name)
-{
-	return find(name, strlen(name));
-}
-
-static int exports(const struct bi__backend *backend, uint32_t handle, int32_t device, enum bi_memory_kind *kind)
+/*
+ * Finds the kind of memory that the backend names to other programs by this handle kind and device type; 0 stands for
+ * any. Returns 0 if there is none.
+ */
+static int exports_as(const struct bi__backend *backend, uint32_t handle, int32_t device, enum bi_memory_kind *kind)
 {
 	for (int i = BI_MEMORY_DEVICE; i < BI_MEMORY_HOST; i++) {
 		const struct bi__exported *exported = &backend->exported[i];
@@ -62,10 +59,10 @@ static int exports(const struct bi__backend *backend, uint32_t handle, int32_t d
 const struct bi__backend *bi__registry_exporter(const struct bi__backend *first, uint32_t handle, int32_t device,
 						enum bi_memory_kind *kind)
 {
-	if (first && exports(first, handle, device, kind))
+	if (first && exports_as(first, handle, device, kind))
 		return first;
 	for (size_t i = 0; i < BACKEND_COUNT; i++)
-		if (exports(backends[i], handle, device, kind))
+		if (exports_as(backends[i], handle, device, kind))
 			return backends[i];
 	return NULL;
 }
@@ -76,289 +73,4 @@ int bi__registry_is_object(enum bi_handle_kind handle)
 	const struct bi__backend *backend = bi__registry_exporter(NULL, handle, 0, &kind);
 
 	return backend && backend->exported[kind].form == BI__FORM_OBJECT;
-}
-
-/* The better the kind, the earlier in the list; the host comes last. */
-static int rank(const struct bi_device *device)
-{
-	static const int ranks[] = {
-		[BI_DEVICE_KIND_GPU] = 0,   [BI_DEVICE_KIND_ACCELERATOR] = 1, [BI_DEVICE_KIND_CPU] = 2,
-		[BI_DEVICE_KIND_OTHER] = 3, [BI_DEVICE_KIND_HOST] = 4,
-	};
-
-	return device->usable ? ranks[device->kind] : 5;
-}
-
-/* Stable, so that devices of one kind keep the order of their platforms. */
-static void sort_devices(struct bi_device *devices, int count)
-{
-	for (int i = 1; i < count; i++) {
-		struct bi_device device = devices[i];
-		int j = i;
-
-		for (; j > 0 && rank(&device) < rank(&devices[j - 1]); j--)
-			devices[j] = devices[j - 1];
-		devices[j] = device;
-	}
-}
-
-/* One backend's devices, or one entry that says why there are none. */
-static void append(const struct bi__backend *backend, struct bi__choice *choice)
-{
-	struct bi_error err = { 0, 0, "" };
-	struct bi_device *next = &choice->list[choice->count];
-	int count, room = BI__MAX_DEVICES - choice->count;
-
-	/* Each backend, the host above all, keeps a place for itself. */
-	if (backend != bi__registry_host())
-		room -= (int)BACKEND_COUNT;
-	if (room <= 0)
-		return;
-	if (bi__dispatch_enumerate(backend, next, room, &count, &err) == BI_OK) {
-		choice->count += count < room ? count : room;
-		return;
-	}
-	memset(next, 0, sizeof(*next));
-	snprintf(next->spec, sizeof(next->spec), "%s", backend->name);
-	snprintf(next->backend, sizeof(next->backend), "%s", backend->name);
-	snprintf(next->reason, sizeof(next->reason), "%s", err.message);
-	choice->count++;
-}
-
-/* Devices of one backend, or of all, unusable ones last. */
-static int list(const struct bi__backend *only, struct bi__choice *choice, struct bi_error *err)
-{
-	choice->devices = choice->list = malloc(BI__MAX_DEVICES * sizeof(*choice->list));
-	if (!choice->list)
-		return bi__fail(err, BI_ENOMEM, "no memory for a list of devices");
-	for (size_t i = 0; i < BACKEND_COUNT; i++)
-		if (!only || only == backends[i])
-			append(backends[i], choice);
-	sort_devices(choice->list, choice->count);
-	return BI_OK;
-}
-
-int bi_devices(struct bi_device *devices, int capacity, int *count, struct bi_error *err)
-{
-	struct bi__choice choice = { 0 };
-	int rc;
-
-	if (!count || capacity < 0 || (capacity && !devices))
-		return bi__fail(err, BI_EINVAL, "count or devices is NULL, or capacity %d is negative", capacity);
-	*count = 0;
-	rc = list(NULL, &choice, err);
-	if (rc)
-		return rc;
-	*count = choice.count;
-	if (capacity > choice.count)
-		capacity = choice.count;
-	if (capacity > 0)
-		memcpy(devices, choice.devices, (size_t)capacity * sizeof(*devices));
-	bi__registry_forget(&choice);
-	return BI_OK;
-}
-
-/* Reads a number of at most six digits that ends the text or is followed by ':'. */
-static int read_number(const char **text, int *out)
-{
-	const char *c = *text;
-	int value = 0, digits = 0;
-
-	for (; isdigit((unsigned char)*c) && digits < 6; c++, digits++)
-		value = value * 10 + (*c - '0');
-	if (digits == 0 || (*c != '\0' && *c != ':'))
-		return 0;
-	*text = c;
-	*out = value;
-	return 1;
-}
-
-/* Does text contain part, whatever the case? */
-static int contains(const char *text, const char *part)
-{
-	size_t n = strlen(part);
-
-	for (; *text; text++)
-		if (strncasecmp(text, part, n) == 0)
-			return 1;
-	return 0;
-}
-
-/* The numbers of a device as its own string says them: "1" of "cuda:1", "0:1" of "opencl:0:1". */
-static int fits_numbers(const struct bi_device *device, const char *rest)
-{
-	const char *own = strchr(device->spec, ':');
-	int wanted, has;
-
-	while (own && *own == ':') {
-		own++;
-		if (!read_number(&rest, &wanted) || !read_number(&own, &has) || wanted != has)
-			return 0;
-		if (!*rest)
-			return 1;
-		rest++;
-	}
-	return 0;
-}
-
-/* What follows "opencl:" or "cuda:": numbers, fewer than the device has fit several, or part of a name. */
-static int fits(const struct bi_device *device, const char *rest)
-{
-	const char *c = rest;
-	int number;
-
-	if (read_number(&c, &number))
-		return fits_numbers(device, rest);
-	return device->usable && *rest &&
-	       (contains(device->name, rest) || contains(device->platform_name, rest) ||
-		contains(device->platform_version, rest));
-}
-
-/* Moves those that fit to the front; where none does the list stays as it is. Returns their number. */
-static int move_fitting(struct bi__choice *choice, const char *rest)
-{
-	int kept = 0;
-
-	for (int i = 0; i < choice->count; i++)
-		if (fits(&choice->list[i], rest))
-			choice->list[kept++] = choice->list[i];
-	return kept;
-}
-
-/* A device string and where it came from, for messages: "device" or the environment variable. */
-struct wish {
-	const char *source;
-	const char *spec;
-};
-
-static int count_usable(const struct bi__choice *choice)
-{
-	int count = 0;
-
-	while (count < choice->count && choice->devices[count].usable)
-		count++;
-	return count;
-}
-
-static int choose_position(struct wish wish, struct bi__choice *choice, struct bi_error *err)
-{
-	const char *c = wish.spec + 1;
-	int position, count, rc = list(NULL, choice, err);
-
-	if (rc)
-		return rc;
-	count = count_usable(choice);
-	if (!read_number(&c, &position) || *c || position >= count)
-		return bi__fail(err, BI_ENODEVICE, "%s \"%s\" is not in the list of devices, #0..#%d", wish.source,
-				wish.spec, count - 1);
-	choice->devices += position;
-	choice->count = 1;
-	return BI_OK;
-}
-
-/* "opencl, host" */
-static const char *backend_names(char *text, size_t capacity)
-{
-	size_t used = 0;
-
-	*text = '\0';
-	for (size_t i = 0; i < BACKEND_COUNT && used < capacity; i++)
-		used += (size_t)snprintf(text + used, capacity - used, "%s%s", i ? ", " : "", backends[i]->name);
-	return text;
-}
-
-/* "opencl:0:0 (pthread-something), opencl:0:1 (basic)", as far as it fits. */
-static const char *device_names(const struct bi__choice *choice, char *text, size_t capacity)
-{
-	size_t used = 0;
-
-	*text = '\0';
-	for (int i = 0; i < choice->count && used < capacity; i++)
-		used += (size_t)snprintf(text + used, capacity - used, "%s%s (%s)", i ? ", " : "",
-					 choice->devices[i].spec, choice->devices[i].name);
-	return text;
-}
-
-static int choose_backend(struct wish wish, struct bi__choice *choice, struct bi_error *err)
-{
-	size_t length = strcspn(wish.spec, ":");
-	const char *rest = wish.spec + length; /* with its colon, or "" */
-	const struct bi__backend *backend = find(wish.spec, length);
-	char names[200];
-	int kept, rc;
-
-	if (!backend)
-		return bi__fail(err, BI_ENODEVICE, "%s \"%s\" names no backend of this build (auto, #N, %s)",
-				wish.source, wish.spec, backend_names(names, sizeof(names)));
-	rc = list(backend, choice, err);
-	if (rc)
-		return rc;
-	if (choice->count && !choice->devices[0].usable)
-		return bi__fail(err, BI_ENODEVICE, "%s \"%s\": %s", wish.source, wish.spec, choice->devices[0].reason);
-	kept = *rest ? move_fitting(choice, rest + 1) : choice->count;
-	if (kept == 0)
-		return bi__fail(err, BI_ENODEVICE, "%s \"%s\" fits no device; there are: %s", wish.source, wish.spec,
-				device_names(choice, names, sizeof(names)));
-	choice->count = kept;
-	return BI_OK;
-}
-
-/* Does the string name exactly one device that its backend remembers? */
-static int recall(const char *spec, struct bi__choice *choice)
-{
-	for (size_t i = 0; i < BACKEND_COUNT; i++) {
-		const struct bi_device *device = bi__dispatch_recall(backends[i], spec);
-
-		if (!device)
-			continue;
-		choice->devices = device;
-		choice->backend = backends[i];
-		choice->count = 1;
-		return 1;
-	}
-	return 0;
-}
-
-int bi__registry_choose(const char *spec, struct bi__choice *choice, struct bi_error *err)
-{
-	struct wish wish = { "device", spec };
-	int rc;
-
-	if (!spec)
-		wish = (struct wish){ "BI_DEVICE", getenv("BI_DEVICE") };
-	*choice = (struct bi__choice){ 0 };
-	if (wish.spec && recall(wish.spec, choice))
-		return BI_OK;
-	choice->is_auto = !wish.spec || (!spec && !*wish.spec) || strcmp(wish.spec, "auto") == 0;
-	if (choice->is_auto)
-		rc = list(NULL, choice, err);
-	else if (*wish.spec == '#')
-		rc = choose_position(wish, choice, err);
-	else
-		rc = choose_backend(wish, choice, err);
-	if (rc)
-		bi__registry_forget(choice);
-	return rc;
-}
-
-void bi__registry_forget(struct bi__choice *choice)
-{
-	free(choice->list);
-}
-
-int bi__registry_adopted(const char *spec, struct bi_device *device, struct bi_error *err)
-{
-	size_t length = spec ? strcspn(spec, ":") : 0;
-	const struct bi__backend *backend = find(spec ? spec : "", length);
-	const char *c = spec ? spec + length : "";
-
-	if (!backend || !backend->open || !backend->adopt)
-		return bi__fail(err, BI_EINVAL, "device \"%s\" does not name the backend of the adopted handle",
-				spec ? spec : "");
-	memset(device, 0, sizeof(*device));
-	snprintf(device->backend, sizeof(device->backend), "%s", backend->name);
-	device->ordinal = -1;
-	if (*c == ':' && (c++, !read_number(&c, &device->ordinal) || *c))
-		return bi__fail(err, BI_EINVAL, "device \"%s\" is not %s:POSITION", spec, backend->name);
-	return BI_OK;
 }

@@ -1,8 +1,9 @@
 /* Bytes of the caller: whole arrays and single elements, in and out. */
-#include "common/copy/copy.h"
 #include "common/backend/dispatch.h"
+#include "common/copy/copy.h"
 #include "common/runtime/memory.h"
 #include "common/runtime/order.h"
+#include "common/runtime/stream.h"
 
 /* The element as an array without dimensions. */
 static int view_element(const struct bi_view *view, const int64_t *index, struct bi_view **out, struct bi_error *err)
@@ -31,7 +32,7 @@ static int settle(const struct bi_view *view, struct bi_memory *bytes, int rc, s
 	struct bi_error failure;
 	int waited = bi__order_finish_borrowed(bytes, BI__WAIT_VALUE, &failure);
 
-	if (waited && waited != BI_EPRODUCER && home && bi__dispatch_finish(home, NULL) == BI_OK)
+	if (waited && waited != BI_EPRODUCER && home && bi__stream_finish(home, NULL) == BI_OK)
 		waited = BI_OK;
 	if (!rc && !waited && bytes->partner == view->memory)
 		bi__order_note_completion(view->memory, bytes->partner_epoch);

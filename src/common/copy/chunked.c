@@ -7,10 +7,10 @@
 
 #include <string.h>
 
-#include "common/copy/copy.h"
 #include "common/backend/dispatch.h"
-#include "common/runtime/order.h"
+#include "common/copy/copy.h"
 #include "common/plan/split.h"
+#include "common/runtime/order.h"
 #include "common/runtime/pinned_pieces.h"
 #include "common/runtime/stream.h"
 
@@ -63,13 +63,13 @@ static void make_nests(struct transfer *transfer)
 
 	if (by_source)
 		bi__plan_make(&plan, &job->from, &job->to);
-	if (item.item_size > BI__STAGING_BYTES)
+	if (item.item_size > BI__PINNED_PIECE_BYTES)
 		item.item_size = 1;
 	lay_out(&transfer->to, &plan, by_source ? plan.src_offset : plan.dst_offset,
 		by_source ? plan.src_strides : plan.dst_strides, item);
 	lay_out(&transfer->from, &plan, by_source ? plan.dst_offset : plan.src_offset,
 		by_source ? plan.dst_strides : plan.src_strides, item);
-	bi__split_start(&transfer->split, &transfer->to, (int64_t)BI__STAGING_BYTES);
+	bi__split_start(&transfer->split, &transfer->to, (int64_t)BI__PINNED_PIECE_BYTES);
 }
 
 /* A box of the source comes into the piece, when what was in it has gone. */
@@ -126,7 +126,7 @@ static int run(struct transfer *transfer, struct bi_error *err)
 		struct piece *piece = &transfer->pieces[i % 2];
 
 		if (!piece->memory)
-			rc = bi__staging_take(transfer->pieces[0].memory->context, &piece->memory, err);
+			rc = bi__pinned_piece_get(transfer->pieces[0].memory->context, &piece->memory, err);
 		bi__split_cut(&transfer->to, at, shape, &piece->to);
 		bi__split_cut(&transfer->from, at, shape, &from);
 		if (!rc)
@@ -157,12 +157,12 @@ int bi__job_transfer(const struct bi__job *job, struct bi_context *context, stru
 	if (!rc)
 		make_nests(&transfer);
 	if (!rc)
-		rc = bi__staging_take(context, &transfer.pieces[0].memory, err);
+		rc = bi__pinned_piece_get(context, &transfer.pieces[0].memory, err);
 	if (!rc)
 		rc = run(&transfer, err);
 	for (int i = 0; i < 2; i++) {
 		bi_view_release(transfer.pieces[i].bytes);
-		bi__staging_give(transfer.pieces[i].memory);
+		bi__pinned_piece_give_back(transfer.pieces[i].memory);
 	}
 	return rc;
 }

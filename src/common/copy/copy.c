@@ -2,8 +2,9 @@
 #include "common/copy/copy.h"
 
 #include "common/backend/dispatch.h"
-#include "common/copy/job.h"
 #include "common/base/status.h"
+#include "common/copy/job.h"
+#include "common/runtime/memory.h"
 
 /* Neither an element nor, without an item size, a byte. */
 static int holds_nothing(const struct bi_view *view)
@@ -49,9 +50,9 @@ int bi__copy(const struct bi_view *dst, const struct bi_view *src, struct bi_str
 	if (!rc)
 		rc = check_destination(dst, err);
 	if (!rc)
-		rc = bi__dispatch_reachable(dst->memory, err);
+		rc = bi__memory_check_reach(dst->memory, err);
 	if (!rc)
-		rc = bi__dispatch_reachable(src->memory, err);
+		rc = bi__memory_check_reach(src->memory, err);
 	if (rc || holds_nothing(dst))
 		return rc;
 	/* From here only sizes matter. */
@@ -88,7 +89,7 @@ int bi__copy_in(const struct bi_view *dst, struct bi_memory *bytes, const char *
 	int rc = check_destination(dst, err);
 
 	if (!rc)
-		rc = bi__dispatch_reachable(dst->memory, err);
+		rc = bi__memory_check_reach(dst->memory, err);
 	if (rc || !bytes->nbytes)
 		return rc;
 	start(&job, dst->memory, bytes, NULL, operation);
@@ -104,7 +105,7 @@ int bi__copy_in(const struct bi_view *dst, struct bi_memory *bytes, const char *
 int bi__copy_out(struct bi_memory *bytes, const struct bi_view *src, const char *operation, struct bi_error *err)
 {
 	struct bi__job job;
-	int rc = bi__dispatch_reachable(src->memory, err);
+	int rc = bi__memory_check_reach(src->memory, err);
 
 	if (rc || !bytes->nbytes)
 		return rc;
@@ -128,7 +129,7 @@ int bi__fill(const struct bi_view *view, const void *element, struct bi_stream *
 	bi_view_layout(view, &job.to);
 	rc = check_destination(view, err);
 	if (!rc)
-		rc = bi__dispatch_reachable(view->memory, err);
+		rc = bi__memory_check_reach(view->memory, err);
 	if (rc || holds_nothing(view))
 		return rc;
 	bi__plan_fill(&job.plan, &job.to);

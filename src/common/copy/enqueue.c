@@ -1,12 +1,13 @@
 /* One step of one stream: who waits for whom, the work, and who waits for it. */
 #include "common/copy/job.h"
 
-#include "common/copy/inline.h"
 #include "common/backend/dispatch.h"
-#include "common/runtime/log.h"
-#include "common/runtime/retire.h"
-#include "common/runtime/order.h"
 #include "common/base/status.h"
+#include "common/copy/inline.h"
+#include "common/runtime/fence.h"
+#include "common/runtime/log.h"
+#include "common/runtime/order.h"
+#include "common/runtime/retire.h"
 #include "common/runtime/stream.h"
 
 int bi__job_serves(const struct bi_stream *stream, const struct bi_memory *to, const struct bi_memory *from)
@@ -67,7 +68,7 @@ static int prepare(const struct bi__job *job, struct bi_memory *to, struct bi_me
 /* Locked. Does the stream alone keep the order, so that nothing comes before the work? */
 static int is_prepared(const struct bi_memory *to, const struct bi_memory *from, const struct bi_stream *stream)
 {
-	return !bi__dispatch_captures(stream) && bi__order_is_kept_locked(to, stream) &&
+	return !bi__stream_captures(stream) && bi__order_is_kept_locked(to, stream) &&
 	       (!from || bi__order_is_kept_locked(from, stream));
 }
 
@@ -80,18 +81,18 @@ static int execute_locked(const struct bi__job *job, struct bi_stream *stream, c
 {
 	struct bi_memory *to = job->dst;
 	struct bi_memory *from = job->src != to ? job->src : NULL;
+	const struct bi__operation operation = bi__job_operation(job, element);
 	int rc, to_end, from_end = BI_OK;
 
 	if (bi__inline_begin_locked(job, to, from)) {
-		rc = bi__dispatch_copy_at_once(stream, job->operation, &job->plan, to, job->src, element, err);
+		rc = bi__operation_run_inline(stream, &operation, err);
 		bi__inline_end(to, from);
 		return rc;
 	}
 	rc = is_prepared(to, from, stream) ? BI_OK : prepare(job, to, from, stream, err);
 	if (rc || job->plan.kind == BI__PLAN_NOTHING)
 		return rc;
-	rc = bi__dispatch_copy(stream, job->operation, &job->plan, to, job->src, element,
-			       element ? job->to.dtype.item_size : 0, from ? end : NULL, err);
+	rc = bi__operation_enqueue(stream, &operation, from ? end : NULL, err);
 	/* Also after a failure: what is already enqueued stays ordered. */
 	to_end = bi__order_end_at_locked(to, stream, end, rc ? NULL : err);
 	if (from)

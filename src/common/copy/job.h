@@ -6,6 +6,7 @@
 #define BI_COMMON_COPY_JOB_H
 
 #include "common/runtime/object.h"
+#include "common/runtime/operation.h"
 
 struct bi__job {
 	struct bi_memory *dst, *src; /* src is NULL in a fill */
@@ -14,6 +15,19 @@ struct bi__job {
 	const char *operation; /* in reports */
 	struct bi__plan plan;
 };
+
+/* Returns the job as an operation. `element` is the source of a fill, else NULL. */
+static inline struct bi__operation bi__job_operation(const struct bi__job *job, const void *element)
+{
+	return (struct bi__operation){
+		.name = job->operation,
+		.plan = &job->plan,
+		.dst = job->dst,
+		.src = job->src,
+		.element = element,
+		.element_size = element ? job->to.dtype.item_size : 0,
+	};
+}
 
 /* What was checked goes the way that the memories and the device allow. Returns when the last of it is enqueued. */
 int bi__job_route(struct bi__job *job, struct bi_error *err);

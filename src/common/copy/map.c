@@ -1,7 +1,11 @@
 #include <stdlib.h>
 
 #include "common/backend/dispatch.h"
+#include "common/runtime/fence.h"
+#include "common/runtime/memory.h"
+#include "common/runtime/operation.h"
 #include "common/runtime/order.h"
+#include "common/runtime/stream.h"
 #include "common/view/view.h"
 
 struct bi_map {
@@ -57,14 +61,23 @@ static void leave(struct bi_memory *memory, unsigned mode)
 static int enqueue_map(struct bi_map *map, struct bi__fence *fence, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
-	size_t nbytes = (size_t)(map->end - map->first);
-	int ended, rc = bi__order_begin_locked(memory, memory->home, err);
+	struct bi_stream *stream = memory->home;
+	const struct bi__range range = {
+		.block = &memory->block,
+		.offset = (size_t)map->first,
+		.nbytes = (size_t)(map->end - map->first),
+		.mode = safe_mode(map),
+	};
+	uintptr_t event;
+	int ended, rc = bi__order_begin_locked(memory, stream, err);
 
 	if (rc)
 		return rc;
-	rc = bi__dispatch_map(memory, (size_t)map->first, nbytes, safe_mode(map), &map->base, fence, err);
+	rc = bi__dispatch_map(&memory->context->device, &stream->queue, &range, &map->base, &event, err);
+	if (!rc)
+		*fence = bi__fence_of(memory->context, event);
 	/* Also after a failure: what is already enqueued stays ordered. */
-	ended = bi__order_end_locked(memory, memory->home, rc ? NULL : err);
+	ended = bi__order_end_locked(memory, stream, rc ? NULL : err);
 	if (rc)
 		return rc;
 	map->data = (char *)map->base + (map->view->offset - map->first);
@@ -74,9 +87,15 @@ static int enqueue_map(struct bi_map *map, struct bi__fence *fence, struct bi_er
 /* Both locked. Enqueues the copy of the mapped bytes, in or out, on the memory's home. */
 static int move_copy(struct bi_map *map, int out, struct bi_error *err)
 {
-	struct bi_memory *memory = map->view->memory, *dst = out ? memory : map->copy, *src = out ? map->copy : memory;
+	struct bi_memory *memory = map->view->memory;
 	struct bi_stream *stream = memory->home;
 	struct bi__plan plan;
+	const struct bi__operation operation = {
+		.name = out ? "unmap" : "map",
+		.plan = &plan,
+		.dst = out ? memory : map->copy,
+		.src = out ? map->copy : memory,
+	};
 	int ended, copy_ended, rc = bi__order_check_capture_locked(stream, memory, map->copy, err);
 
 	if (!rc)
@@ -86,7 +105,7 @@ static int move_copy(struct bi_map *map, int out, struct bi_error *err)
 	if (rc)
 		return rc;
 	bi__plan_bytes(&plan, out ? map->first : 0, out ? 0 : map->first, (size_t)(map->end - map->first));
-	rc = bi__dispatch_copy(stream, out ? "unmap" : "map", &plan, dst, src, NULL, 0, NULL, err);
+	rc = bi__operation_enqueue(stream, &operation, NULL, err);
 	ended = bi__order_end_locked(memory, stream, rc ? NULL : err);
 	copy_ended = bi__order_end_locked(map->copy, stream, rc || ended ? NULL : err);
 	return rc ? rc : ended ? ended : copy_ended;
@@ -101,7 +120,7 @@ static int unmap(struct bi_map *map, struct bi_error *err)
 	bi__order_lock(memory, map->copy);
 	leave(memory, map->mode);
 	if (map->base) {
-		rc = bi__dispatch_unmap(memory, map->base, err);
+		rc = bi__dispatch_unmap(&memory->context->device, &memory->home->queue, &memory->block, map->base, err);
 		end = bi__order_end_locked(memory, memory->home, rc ? NULL : err);
 	} else if (map->copy && map->mode & BI_MAP_WRITE) {
 		rc = move_copy(map, 1, err);
@@ -175,7 +194,7 @@ static int map_host(struct bi_map *map, struct bi_error *err)
 
 static int refuse_capture(struct bi_memory *memory, struct bi_error *err)
 {
-	return memory->home ? bi__dispatch_refuse_capture(memory->home, "its memory is not mapped", err) : BI_OK;
+	return memory->home ? bi__stream_refuse_capture(memory->home, "its memory is not mapped", err) : BI_OK;
 }
 
 static int map_by_kind(struct bi_map *map, struct bi_error *err)
@@ -185,7 +204,7 @@ static int map_by_kind(struct bi_map *map, struct bi_error *err)
 
 	bi_view_layout(map->view, &layout);
 	bi_layout_extent(&layout, &map->first, &map->end);
-	if (bi__dispatch_can_map(memory))
+	if (memory->backend->map)
 		return map_device(map, err);
 	return memory->block.host ? map_host(map, err) : map_copy(map, err);
 }
@@ -211,7 +230,7 @@ static int is_empty(const struct bi_view *view)
 static int map_any(struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
-	int rc = bi__dispatch_reachable(memory, err);
+	int rc = bi__memory_check_reach(memory, err);
 
 	if (rc || is_empty(map->view))
 		return rc;
@@ -264,7 +283,7 @@ int bi_unmap(struct bi_map *map, struct bi_error *err)
 
 	if (!map)
 		return BI_OK;
-	rc = bi__dispatch_reachable(map->view->memory, err);
+	rc = bi__memory_check_reach(map->view->memory, err);
 	/* What was written must not go into a graph. */
 	if (!rc && map->copy && map->mode & BI_MAP_WRITE && refuse_capture(map->view->memory, &refusal) == BI_ECAPTURE)
 		return bi__fail(err, BI_ECAPTURE, "%s", refusal.message);

@@ -1,7 +1,6 @@
 /* Which way a copy goes. */
 #include "common/copy/job.h"
 
-#include "common/backend/dispatch.h"
 #include "common/layout/layout.h"
 
 /* Returns the address of the first byte that is ours, or 0 if the handle is an object. */
@@ -58,6 +57,7 @@ static inline int needs_packing(const struct bi__job *job, int *needs, struct bi
 {
 	const struct bi_memory *to = job->dst, *from = job->src;
 	struct bi_context *context = bi__is_cpu_addressable(to) ? from->context : to->context;
+	struct bi__operation operation;
 	int takes, rc;
 
 	*needs = 0;
@@ -65,7 +65,8 @@ static inline int needs_packing(const struct bi__job *job, int *needs, struct bi
 		return BI_OK;
 	if (job->stream)
 		context = job->stream->context;
-	rc = bi__dispatch_takes(context, &job->plan, to, from, &takes, err);
+	operation = bi__job_operation(job, NULL);
+	rc = bi__operation_is_taken(context, &operation, &takes, err);
 	*needs = !takes;
 	return rc;
 }

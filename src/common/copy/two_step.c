@@ -30,7 +30,7 @@ static int refuse_capture(const struct bi__job *job, struct bi_error *err)
 
 	for (int i = 0; i < 3 && !rc; i++)
 		if (homes[i])
-			rc = bi__dispatch_refuse_capture(homes[i], what, err);
+			rc = bi__stream_refuse_capture(homes[i], what, err);
 	return rc;
 }
 

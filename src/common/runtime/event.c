@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "common/backend/dispatch.h"
+#include "common/runtime/fence.h"
 
 static int new_event(struct bi_event **out, struct bi_error *err)
 {
@@ -11,8 +11,8 @@ static int new_event(struct bi_event **out, struct bi_error *err)
 	return BI_OK;
 }
 
-/* Hands over the event, or drops it where its fence could not be had. */
-static int finish(struct bi_event *event, int rc, struct bi_event **out)
+/* Transfers ownership of the event to the caller if its fence could be had, else frees it. */
+static int hand_over_event(struct bi_event *event, int rc, struct bi_event **out)
 {
 	if (rc)
 		free(event);
@@ -32,7 +32,7 @@ int bi_event_record(struct bi_stream *stream, struct bi_event **out, struct bi_e
 		return bi__fail(err, BI_EINVAL, "stream is NULL");
 	if (new_event(&event, err))
 		return BI_ENOMEM;
-	return finish(event, bi__fence_record(stream, &event->fence, err), out);
+	return hand_over_event(event, bi__fence_record(stream, &event->fence, err), out);
 }
 
 int bi_event_wrap(struct bi_context *context, uintptr_t handle, struct bi_event **out, struct bi_error *err)
@@ -46,7 +46,7 @@ int bi_event_wrap(struct bi_context *context, uintptr_t handle, struct bi_event 
 		return bi__fail(err, BI_EINVAL, "context is NULL or handle is 0");
 	if (new_event(&event, err))
 		return BI_ENOMEM;
-	return finish(event, bi__fence_wrap(context, handle, &event->fence, err), out);
+	return hand_over_event(event, bi__fence_wrap(context, handle, &event->fence, err), out);
 }
 
 struct bi_event *bi_event_retain(struct bi_event *event)

@@ -1,17 +1,17 @@
-/* Lines for the log callback of a context's options; without a callback nothing happens. */
+/* Lines for the log callback that a context got with its options. Without a callback nothing happens. */
 #ifndef BI_COMMON_RUNTIME_LOG_H
 #define BI_COMMON_RUNTIME_LOG_H
 
 #include "common/runtime/object.h"
 #include "common/base/status.h"
 
-/* Does anybody read lines of that level? Then what they say is worth finding out. */
+/* Returns 1 if the callback wants lines of that level. Callers ask before they do work for a line. */
 static inline int bi__logs(const struct bi_context *context, enum bi_log_level level)
 {
 	return context->log.fn && (int)level <= context->log.level;
 }
 
-/* Under no lock: the callback is foreign code. */
+/* Formats a line and passes it to the callback. The caller holds no lock, because the callback is foreign code. */
 void bi__log(const struct bi_context *context, enum bi_log_level level, const char *format, ...) BI__PRINTF(3, 4);
 
 #endif

@@ -4,12 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/checked.h"
 #include "common/backend/dispatch.h"
+#include "common/backend/registry.h"
+#include "common/base/checked.h"
 #include "common/runtime/order.h"
 #include "common/runtime/pool.h"
 #include "common/runtime/retire.h"
-#include "common/backend/registry.h"
+#include "common/runtime/stream.h"
 
 #define WRAP_FLAGS ((unsigned)(BI_WRAP_READONLY | BI_WRAP_STEAL | BI_WRAP_UNORDERED | BI_WRAP_UNCHECKED))
 
@@ -75,6 +76,16 @@ static void discard(struct bi_memory *memory)
 	bi_context_release(context);
 }
 
+static int allocate_block(struct bi_memory *memory, struct bi_error *err)
+{
+	struct bi_context *context = memory->context;
+	int rc = BI_OK;
+
+	if (!bi__is_synchronous(memory))
+		rc = bi__stream_refuse_capture(&context->stream, "no memory is allocated", err);
+	return rc ? rc : bi__dispatch_alloc(memory->backend, &context->device, &memory->block, err);
+}
+
 int bi__memory_new(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
 		   struct bi_error *err)
 {
@@ -89,7 +100,7 @@ int bi__memory_new(struct bi_context *context, size_t nbytes, enum bi_memory_kin
 	memory->block.kind = memory->backend->handle;
 	memory->block.origin = context->debug ? POISON_OFFSET : 0;
 	if (nbytes)
-		rc = bi__dispatch_alloc(memory, err);
+		rc = allocate_block(memory, err);
 	if (rc) {
 		discard(memory);
 		return rc;
@@ -154,7 +165,7 @@ int bi_memory_create(struct bi_context *context, size_t nbytes, enum bi_memory_k
 	bi__memory_reap(context, BI__REAP_SOME);
 	if (kind == BI_MEMORY_DEFAULT)
 		kind = context->default_memory;
-	if (kind != BI_MEMORY_HOST && bi__dispatch_alive(context, err))
+	if (kind != BI_MEMORY_HOST && bi__dispatch_alive(&context->device, err))
 		return BI_EFORK;
 	if (!bi__pool_serves(context, kind, nbytes))
 		return bi__memory_new(context, nbytes, kind, out, err);
@@ -262,7 +273,7 @@ int bi__memory_wrap(struct bi_context *context, const struct bi_foreign *foreign
 	memory->block.nbytes = foreign->nbytes;
 	memory->flags = foreign->flags;
 	atomic_init(&memory->idle, true);
-	rc = bi__dispatch_adopt(memory, foreign, err);
+	rc = bi__dispatch_adopt(memory->backend, &context->device, foreign, &memory->block, err);
 	if (!rc && has_order(foreign))
 		rc = adopt_order(memory, foreign, err);
 	if (rc) {
@@ -300,7 +311,7 @@ static void end(struct bi_memory *memory)
 	int is_over;
 
 	/* Nothing to wait for, and nothing that could be of use again. */
-	is_over = (!memory->own && bi__is_idle(memory)) || bi__dispatch_reachable(memory, NULL) != BI_OK;
+	is_over = (!memory->own && bi__is_idle(memory)) || bi__memory_check_reach(memory, NULL) != BI_OK;
 	memory->context = NULL;
 	if (is_over)
 		bi__memory_destroy(context, memory);

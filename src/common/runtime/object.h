@@ -257,7 +257,7 @@ static inline const struct bi__exported *bi__exported_of(const struct bi_memory 
 /* Where the CPU itself copies to and from without loss; NULL: nowhere. */
 static inline void *bi__address(const struct bi_memory *memory)
 {
-	return bi__is_cpu_addressable(memory) ? memory->block.host : memory->block.near;
+	return bi__is_cpu_addressable(memory) ? memory->block.host : memory->block.private_host;
 }
 
 /*
@@ -275,13 +275,19 @@ static inline int bi__drop_reference(atomic_uint *refs)
 	return bi__drop_held(refs, 1);
 }
 
-/* Can the two share events and memory? */
+/* Counts that the calling thread is blocked. */
+static inline void bi__count_wait(struct bi_context *context, enum bi__wait_reason reason)
+{
+	atomic_fetch_add_explicit(&context->waits[reason], 1, memory_order_relaxed);
+}
+
+/* Returns 1 if the two can share events and memory. */
 static inline int bi__same_space(const struct bi_context *a, const struct bi_context *b)
 {
 	return a->device.backend == b->device.backend && a->device.state.native == b->device.state.native;
 }
 
-/* Can streams of the two wait for each other? */
+/* Returns 1 if streams of the two can wait for each other. */
 static inline int bi__share_events(const struct bi_context *a, const struct bi_context *b)
 {
 	return a->device.backend == b->device.backend &&

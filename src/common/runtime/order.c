@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "common/backend/dispatch.h"
+#include "common/runtime/fence.h"
+#include "common/runtime/memory.h"
 #include "common/runtime/stream.h"
 
 static void lock(struct bi_memory *memory)
@@ -167,7 +169,7 @@ int bi__order_check_failed_locked(struct bi_memory *memory, struct bi_error *err
 /* An operation on the home of a memory is the usual case: a stream that keeps its order waits for itself. */
 static int follow(struct bi_stream *waiter, struct bi_stream *on, struct bi_error *err)
 {
-	return waiter == on && !on->queue.out_of_order ? BI_OK : bi__dispatch_follow(waiter, on, err);
+	return waiter == on && !on->queue.out_of_order ? BI_OK : bi__stream_follow(waiter, on, err);
 }
 
 static int refuse_outside(const struct bi__fence *fence, const char *what, struct bi_error *err)
@@ -209,7 +211,7 @@ static int check_member(struct bi_memory *memory, const struct bi_memory *other,
 		return bi__fail(err, BI_ECAPTURE,
 				"the end of earlier work is not recorded yet, and cannot be in a graph");
 	if (is_asked(memory, other, stream))
-		rc = bi__dispatch_capture(memory->home, &home_id, err);
+		rc = bi__stream_capture(memory->home, &home_id, err);
 	if (rc)
 		return rc;
 	if (home_id != id)
@@ -223,12 +225,12 @@ int bi__order_check_capture_locked(struct bi_stream *stream, struct bi_memory *a
 				   struct bi_error *err)
 {
 	uint64_t id;
-	int rc = bi__dispatch_alive(stream->context, err);
+	int rc = bi__dispatch_alive(&stream->context->device, err);
 
 	/* Streams that work together are of one backend. */
-	if (rc || !bi__dispatch_captures(stream))
+	if (rc || !bi__stream_captures(stream))
 		return rc;
-	rc = bi__dispatch_capture(stream, &id, err);
+	rc = bi__stream_capture(stream, &id, err);
 	if (!rc)
 		rc = check_member(a, NULL, stream, id, err);
 	return rc || !b || b == a ? rc : check_member(b, a, stream, id, err);
@@ -316,7 +318,7 @@ void bi__order_catch_up_locked(struct bi_memory *memory)
 {
 	if (!memory->unrecorded)
 		return;
-	if (record_end(memory, memory->unrecorded, NULL, NULL) && bi__dispatch_finish(memory->unrecorded, NULL))
+	if (record_end(memory, memory->unrecorded, NULL, NULL) && bi__stream_finish(memory->unrecorded, NULL))
 		memory->lost = 1;
 	memory->caught_up[memory->caught_up[0] != NULL] = memory->unrecorded;
 	memory->unrecorded = NULL;
@@ -386,7 +388,7 @@ static int end_of_work(struct bi_memory *memory, struct bi__fence *out, uint64_t
 	if (!rc)
 		rc = bi__order_wait_first_use_locked(memory, err);
 	if (!rc && memory->pending)
-		rc = bi__dispatch_refuse_capture(memory->home, "its work cannot be waited for", err);
+		rc = bi__stream_refuse_capture(memory->home, "its work cannot be waited for", err);
 	*epoch = memory->epoch;
 	if (!rc && memory->tail.context)
 		rc = bi__fence_share(&memory->tail, out, err);
@@ -400,7 +402,7 @@ int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason,
 {
 	struct bi__fence fence = { NULL, 0 };
 	uint64_t epoch;
-	int rc = bi__dispatch_reachable(memory, err);
+	int rc = bi__memory_check_reach(memory, err);
 
 	if (rc || bi__is_idle(memory))
 		return rc;

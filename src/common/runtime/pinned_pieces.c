@@ -3,32 +3,82 @@
 #include <stdlib.h>
 
 #include "common/backend/dispatch.h"
+#include "common/runtime/fence.h"
 #include "common/runtime/memory.h"
-#include "common/runtime/retire.h"
 #include "common/runtime/order.h"
 #include "common/runtime/pool.h"
+#include "common/runtime/retire.h"
 
-/* A transfer uses two; as many are kept as two of them leave. */
-#define KEPT 4
+/* A chunked copy uses two pieces, so two copies can give back all of theirs. */
+#define MOST_FREE_PIECES 4
 
 struct bi__pinned_piece {
-	struct bi_context *context; /* retained only if `holds` */
-	int holds;
-	struct bi_memory *pinned; /* the context's; holds no reference to it */
-	int is_mapped; /* by the driver, for as long as the piece lives */
+	struct bi_context *context; /* a reference only if holds_context */
+	int holds_context;
+	struct bi_memory *pinned; /* holds no reference to the context */
+	int is_mapped; /* by the driver, as long as the piece lives */
 	void *bytes;
-	struct bi__pinned_piece *next;
+	struct bi__pinned_piece *next; /* in the list of free pieces */
 };
 
-/* Memory that only the driver's mapping makes the CPU's is mapped once and stays so. */
-static int make_usable(struct bi__pinned_piece *piece, struct bi_error *err)
+/* Waits for the mapping that `event` ends, and releases the event. */
+static int wait_for_mapping(struct bi__pinned_piece *piece, struct bi__queue *queue, uintptr_t event,
+			    struct bi_error *err)
+{
+	struct bi__device *device = &piece->context->device;
+	const struct bi__fence fence = { piece->context, event };
+	int rc = bi__fence_block(&fence, BI__WAIT_STAGING, err);
+
+	if (rc)
+		bi__dispatch_unmap(device, queue, &piece->pinned->block, piece->bytes, NULL);
+	bi__dispatch_event_release(device, event);
+	return rc;
+}
+
+/* Maps the new memory of the piece on a queue of its own, so that nothing else is waited for. */
+static int map_piece(struct bi__pinned_piece *piece, struct bi_error *err)
+{
+	struct bi__device *device = &piece->context->device;
+	const struct bi__range all = { &piece->pinned->block, 0, piece->pinned->nbytes, BI_MAP_READ | BI_MAP_WRITE };
+	struct bi__queue queue = { .native = 0 };
+	uintptr_t event;
+	int rc = bi__dispatch_stream_open(device, &queue, err);
+
+	if (rc)
+		return rc;
+	rc = bi__dispatch_map(device, &queue, &all, &piece->bytes, &event, err);
+	if (!rc)
+		rc = wait_for_mapping(piece, &queue, event, err);
+	bi__dispatch_stream_close(device, &queue);
+	return rc;
+}
+
+/* Memory that the CPU can use only while it is mapped is mapped once, and stays so. */
+static int find_bytes(struct bi__pinned_piece *piece, struct bi_error *err)
 {
 	piece->bytes = piece->pinned->block.host;
 	piece->is_mapped = !piece->bytes;
-	return piece->is_mapped ? bi__dispatch_lend(piece->pinned, &piece->bytes, err) : BI_OK;
+	return piece->is_mapped ? map_piece(piece, err) : BI_OK;
 }
 
-static int make(struct bi_context *context, struct bi__pinned_piece **out, struct bi_error *err)
+static int allocate_piece(struct bi__pinned_piece *piece, struct bi_error *err)
+{
+	struct bi_context *context = piece->context;
+	int rc = bi__memory_new(context, BI__PINNED_PIECE_BYTES, BI_MEMORY_PINNED, &piece->pinned, err);
+
+	if (rc)
+		return rc;
+	rc = find_bytes(piece, err);
+	/* The context owns the piece. The caller has a reference to the context, so this one is not the last. */
+	piece->pinned->context = NULL;
+	bi_context_release(context);
+	/* The memory does not go to the pool, because the state of its mapping is unknown. */
+	if (rc)
+		bi__memory_destroy_when_done(context, piece->pinned);
+	return rc;
+}
+
+static int create_piece(struct bi_context *context, struct bi__pinned_piece **out, struct bi_error *err)
 {
 	struct bi__pinned_piece *piece = calloc(1, sizeof(*piece));
 	int rc;
@@ -36,36 +86,25 @@ static int make(struct bi_context *context, struct bi__pinned_piece **out, struc
 	if (!piece)
 		return bi__fail(err, BI_ENOMEM, "no memory for a piece of pinned memory");
 	piece->context = context;
-	rc = bi__memory_new(context, BI__STAGING_BYTES, BI_MEMORY_PINNED, &piece->pinned, err);
-	if (!rc) {
-		rc = make_usable(piece, err);
-		/* The caller has a reference to the context, so this is not the last. */
-		piece->pinned->context = NULL;
-		bi_context_release(context);
-		/* Not to the pool: nobody knows what has become of the mapping. */
-		if (rc)
-			bi__memory_destroy_when_done(context, piece->pinned);
-	}
-	if (rc) {
+	rc = allocate_piece(piece, err);
+	if (rc)
 		free(piece);
-		return rc;
-	}
-	*out = piece;
-	return BI_OK;
+	else
+		*out = piece;
+	return rc;
 }
 
-static void destroy(struct bi__pinned_piece *piece)
+static void destroy_piece(struct bi__pinned_piece *piece)
 {
-	if (piece->is_mapped) {
-		piece->pinned->context = piece->context;
-		bi__dispatch_unmap(piece->pinned, piece->bytes, NULL);
-		piece->pinned->context = NULL;
-	}
-	bi__memory_destroy_when_done(piece->context, piece->pinned);
+	struct bi_context *context = piece->context;
+
+	if (piece->is_mapped)
+		bi__dispatch_unmap(&context->device, &context->stream.queue, &piece->pinned->block, piece->bytes, NULL);
+	bi__memory_destroy_when_done(context, piece->pinned);
 	free(piece);
 }
 
-static struct bi__pinned_piece *pop(struct bi_context *context)
+static struct bi__pinned_piece *pop_free_piece(struct bi_context *context)
 {
 	struct bi__pinned_piece *piece;
 
@@ -79,58 +118,61 @@ static struct bi__pinned_piece *pop(struct bi_context *context)
 	return piece;
 }
 
-/* 0 if enough are kept. */
-static int push(struct bi_context *context, struct bi__pinned_piece *piece)
+/* Returns 0 if there are enough free pieces. */
+static int push_free_piece(struct bi_context *context, struct bi__pinned_piece *piece)
 {
-	int is_kept;
+	int is_pushed;
 
 	pthread_mutex_lock(&context->pool.lock);
-	is_kept = context->pieces.count < KEPT;
-	if (is_kept) {
+	is_pushed = context->pieces.count < MOST_FREE_PIECES;
+	if (is_pushed) {
 		piece->next = context->pieces.first;
 		context->pieces.first = piece;
 		context->pieces.count++;
 	}
 	pthread_mutex_unlock(&context->pool.lock);
-	return is_kept;
+	return is_pushed;
 }
 
-/* Nothing uses the piece any more. In a forked child it is the parent's. */
-static void come_back(void *data)
+/* Release callback of the host memory around a piece: no work uses it any more. A forked child leaves it alone. */
+static void return_piece(void *data)
 {
 	struct bi__pinned_piece *piece = data;
 	struct bi_context *context = piece->context;
-	int holds = piece->holds;
+	int holds_context = piece->holds_context;
 
-	if (bi__dispatch_alive(context, NULL))
+	if (bi__dispatch_alive(&context->device, NULL))
 		return;
-	piece->holds = 0;
-	if (!push(context, piece))
-		destroy(piece);
-	if (holds)
+	piece->holds_context = 0;
+	if (!push_free_piece(context, piece))
+		destroy_piece(piece);
+	if (holds_context)
 		bi_context_release(context);
 }
 
-/* To make one is dear, so all that may have come back is looked at first. A driver without memory gets the pool's. */
-static int make_patiently(struct bi_context *context, struct bi__pinned_piece **out, struct bi_error *err)
+/*
+ * A new piece is expensive, so pieces whose work has ended meanwhile are looked for first. If the driver has no memory
+ * left, the pool is emptied.
+ */
+static int find_or_create_piece(struct bi_context *context, struct bi__pinned_piece **out, struct bi_error *err)
 {
 	struct bi_error first;
 	int rc;
 
 	bi__memory_reap(context, BI__REAP_ALL);
-	*out = pop(context);
+	*out = pop_free_piece(context);
 	if (*out)
 		return BI_OK;
-	rc = make(context, out, &first);
+	rc = create_piece(context, out, &first);
 	if (rc == BI_OK)
 		return BI_OK;
 	if (rc != BI_ENOMEM)
 		return bi__fail_vendor(err, rc, first.vendor, "%s", first.message);
 	bi__memory_trim_pool(context, 0);
-	return make(context, out, err);
+	return create_piece(context, out, err);
 }
 
-int bi__staging_take(struct bi_context *context, struct bi_memory **out, struct bi_error *err)
+int bi__pinned_piece_get(struct bi_context *context, struct bi_memory **out, struct bi_error *err)
 {
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
 	struct bi__pinned_piece *piece;
@@ -138,22 +180,22 @@ int bi__staging_take(struct bi_context *context, struct bi_memory **out, struct 
 
 	*out = NULL;
 	bi__memory_reap(context, BI__REAP_SOME);
-	piece = pop(context);
+	piece = pop_free_piece(context);
 	if (!piece)
-		rc = make_patiently(context, &piece, err);
+		rc = find_or_create_piece(context, &piece, err);
 	if (rc)
 		return rc;
 	foreign.handle = (uintptr_t)piece->bytes;
-	foreign.nbytes = BI__STAGING_BYTES;
-	foreign.release = come_back;
+	foreign.nbytes = BI__PINNED_PIECE_BYTES;
+	foreign.release = return_piece;
 	foreign.release_data = piece;
 	rc = bi_memory_wrap(context, &foreign, out, err);
 	if (rc)
-		come_back(piece);
+		return_piece(piece);
 	return rc;
 }
 
-void bi__staging_give(struct bi_memory *memory)
+void bi__pinned_piece_give_back(struct bi_memory *memory)
 {
 	struct bi_context *worker;
 	struct bi__pinned_piece *piece;
@@ -162,20 +204,20 @@ void bi__staging_give(struct bi_memory *memory)
 		return;
 	piece = memory->release_data;
 	worker = bi__order_keep_last_use(memory, piece->context);
-	/* It will be the worker's to keep until the work is done, and the piece is this context's. */
+	/* The context `worker` retires the memory until its work is done; the piece belongs to piece->context. */
 	if (worker && worker != piece->context &&
 	    (worker->device.backend != piece->context->device.backend ||
 	     bi__order_synchronize(memory, BI__WAIT_CROSS, NULL))) {
 		bi_context_retain(piece->context);
-		piece->holds = 1;
+		piece->holds_context = 1;
 	}
 	bi_memory_release(memory);
 }
 
-void bi__staging_trim(struct bi_context *context)
+void bi__pinned_pieces_trim(struct bi_context *context)
 {
 	struct bi__pinned_piece *piece;
 
-	while ((piece = pop(context)))
-		destroy(piece);
+	while ((piece = pop_free_piece(context)))
+		destroy_piece(piece);
 }

@@ -1,31 +1,32 @@
 /*
- * Pinned host memory of a context, in pieces of one size, for bytes on their way between the host and devices. The CPU
- * can use a piece as it stands, and the driver of the context knows it, so that copies from and to it do not stop at
- * memory of the driver's own. Pieces that come back are kept, so a second transfer asks the driver for none.
+ * Pinned host memory of a context in pieces of one size: staging buffers for chunked copies between the host and
+ * devices. The CPU can use a piece as it stands, and the driver of the context knows it, so the driver copies from and
+ * to it without a buffer of its own. A few free pieces are kept, so that later copies do not allocate.
  */
 #ifndef BI_COMMON_RUNTIME_PINNED_PIECES_H
 #define BI_COMMON_RUNTIME_PINNED_PIECES_H
 
 #include "common/runtime/object.h"
 
-#define BI__STAGING_BYTES ((size_t)4 << 20)
+#define BI__PINNED_PIECE_BYTES ((size_t)4 << 20)
 
 /*
- * A piece as host memory whose owner the caller is; its order is that of any host memory. One that came back if there
- * is one, else a new one; making that waits for no work of the context, but where the driver has to map it for the
- * mapping (host wait, `staging`). BI_ENOMEM, after the pool was emptied, and failures of the driver.
+ * Gets a piece: a free one, else a new one. *out is host memory with a reference that the caller owns, ordered like any
+ * other host memory. A new piece waits for no work of the context. Where the driver has to map it, the calling thread
+ * is blocked for the mapping (`staging`). Returns BI_ENOMEM after the pool was emptied in vain, or an error of the
+ * driver.
  */
-int bi__staging_take(struct bi_context *context, struct bi_memory **out, struct bi_error *err);
+int bi__pinned_piece_get(struct bi_context *context, struct bi_memory **out, struct bi_error *err);
 
 /*
- * Lets go of it, NULL allowed; work that uses it may be pending. The piece is kept when that is complete, and keeps its
- * context until then if another backend does the work. Work of the same backend with which the context shares no events
- * is waited for here (host wait, `cross`), because contexts that keep each other never end; only a transfer that failed
- * leaves such work.
+ * Gives a piece back; NULL is allowed. Work that uses the piece may be pending. The piece is free again when that work
+ * is complete, and until then it holds a reference to its context if another backend does the work. Work of the same
+ * backend that shares no events with the context blocks the calling thread here (`cross`), because two contexts that
+ * hold each other would never close. Only a chunked copy that failed leaves such work.
  */
-void bi__staging_give(struct bi_memory *memory);
+void bi__pinned_piece_give_back(struct bi_memory *memory);
 
-/* Frees the pieces that are kept. */
-void bi__staging_trim(struct bi_context *context);
+/* Frees the free pieces of the context. */
+void bi__pinned_pieces_trim(struct bi_context *context);
 
 #endif

@@ -13,16 +13,16 @@ struct record {
 	uint64_t bytes;
 	unsigned stream;
 	int64_t nanoseconds; /* -1: not known, or not yet */
-	uintptr_t event; /* asked for its time, and dropped, when the report is made */
+	uintptr_t event; /* owned; has the time until a report reads it, then 0 */
 };
 
 struct bi__report {
-	pthread_mutex_t lock; /* of what follows; never held while the device is waited for */
-	pthread_mutex_t collecting; /* one report at a time asks for times */
+	pthread_mutex_t collecting; /* held while a report reads times, so that one does at a time; the outer lock */
+	pthread_mutex_t lock; /* guards all that follows; not held while the device is waited for */
 	int paused;
-	struct record *records;
+	struct record *records; /* only ever appended, so an index stays valid */
 	size_t count, capacity;
-	uint64_t lost; /* for want of memory */
+	uint64_t lost; /* records for which there was no memory */
 };
 
 struct bi__report *bi__report_create(void)
@@ -36,12 +36,12 @@ struct bi__report *bi__report_create(void)
 	return report;
 }
 
-void bi__report_free(struct bi__report *report, const struct bi_context *context)
+void bi__report_free(struct bi__report *report, const struct bi__device *device)
 {
 	if (!report)
 		return;
 	for (size_t i = 0; i < report->count; i++)
-		bi__dispatch_drop_event(context, report->records[i].event);
+		bi__dispatch_event_release(device, report->records[i].event);
 	free(report->records);
 	pthread_mutex_destroy(&report->lock);
 	pthread_mutex_destroy(&report->collecting);
@@ -61,8 +61,8 @@ int bi__report_active(const struct bi_context *context)
 	return active;
 }
 
-/* Locked. Room for one more. */
-static int grow(struct bi__report *report)
+/* Makes space for one more record. Returns 0 if there is no memory. */
+static int grow_locked(struct bi__report *report)
 {
 	size_t capacity = report->capacity ? 2 * report->capacity : 64;
 	struct record *records;
@@ -77,25 +77,26 @@ static int grow(struct bi__report *report)
 	return 1;
 }
 
-void bi__report_add(struct bi_context *context, const struct bi_stream *stream, const char *operation,
-		    const struct bi__plan *plan, int64_t nanoseconds, uintptr_t event)
+void bi__report_add(struct bi_context *context, const struct bi__operation *operation, unsigned stream_id,
+		    int64_t nanoseconds, uintptr_t event)
 {
+	const struct bi__plan *plan = operation->plan;
 	struct bi__report *report = context->report;
-	struct record record = { operation, plan->kind, plan->bytes, stream->id, nanoseconds, event };
+	struct record record = { operation->name, plan->kind, plan->bytes, stream_id, nanoseconds, event };
 	int added;
 
 	pthread_mutex_lock(&report->lock);
-	added = grow(report);
+	added = grow_locked(report);
 	if (added)
 		report->records[report->count++] = record;
 	else
 		report->lost++;
 	pthread_mutex_unlock(&report->lock);
 	if (!added)
-		bi__dispatch_drop_event(context, event);
+		bi__dispatch_event_release(&context->device, event);
 }
 
-static void set_paused(struct bi_context *context, int paused)
+static void set_recording_paused(struct bi_context *context, int paused)
 {
 	if (!context || !context->report)
 		return;
@@ -106,12 +107,12 @@ static void set_paused(struct bi_context *context, int paused)
 
 void bi_context_profile_pause(struct bi_context *context)
 {
-	set_paused(context, 1);
+	set_recording_paused(context, 1);
 }
 
 void bi_context_profile_resume(struct bi_context *context)
 {
-	set_paused(context, 0);
+	set_recording_paused(context, 0);
 }
 
 void bi_report_free(char *report)
@@ -151,7 +152,7 @@ static void put(struct text *text, const char *format, ...)
 	text->used += (size_t)n;
 }
 
-/* A JSON string; driver names may hold anything. */
+/* Writes a JSON string. Names that come from a driver may hold any character. */
 static void put_string(struct text *text, const char *string)
 {
 	put(text, "\"");
@@ -178,7 +179,7 @@ static void put_record(struct text *text, const struct record *record)
 		put(text, "%" PRId64 "}", record->nanoseconds);
 }
 
-/* Takes the event of the next record that still has one; records are only ever added, so its index stays. */
+/* Takes the event from the next record at or after *index that still has one. Returns 0 if there is none. */
 static uintptr_t take_event(struct bi__report *report, size_t *index)
 {
 	uintptr_t event = 0;
@@ -194,17 +195,22 @@ static uintptr_t take_event(struct bi__report *report, size_t *index)
 	return event;
 }
 
-static int64_t time_of(struct bi_context *context, uintptr_t event)
+/* Blocks the calling thread until the event is complete. Returns its nanoseconds, or -1 if its work failed. */
+static int64_t wait_for_time(struct bi_context *context, uintptr_t event)
 {
-	struct bi__fence fence = { context, event };
 	int done = 0;
 
-	if (bi__fence_query(&fence, &done, NULL) || (!done && bi__fence_block(&fence, BI__WAIT_REPORT, NULL)))
+	if (bi__dispatch_poll(&context->device, event, 0, &done, NULL))
 		return -1;
-	return bi__dispatch_elapsed(context, event);
+	if (!done) {
+		bi__count_wait(context, BI__WAIT_REPORT);
+		if (bi__dispatch_poll(&context->device, event, 1, &done, NULL))
+			return -1;
+	}
+	return bi__dispatch_elapsed(&context->device, event);
 }
 
-/* Times of operations that are still events; waits for those that are not complete. */
+/* Reads the times of all records that still have an event. Blocks the calling thread until they are complete. */
 static void collect_times(struct bi_context *context, struct bi__report *report)
 {
 	size_t index = 0;
@@ -212,9 +218,9 @@ static void collect_times(struct bi_context *context, struct bi__report *report)
 
 	pthread_mutex_lock(&report->collecting);
 	while ((event = take_event(report, &index))) {
-		int64_t nanoseconds = time_of(context, event);
+		int64_t nanoseconds = wait_for_time(context, event);
 
-		bi__dispatch_drop_event(context, event);
+		bi__dispatch_event_release(&context->device, event);
 		pthread_mutex_lock(&report->lock);
 		report->records[index].nanoseconds = nanoseconds;
 		pthread_mutex_unlock(&report->lock);
@@ -279,9 +285,9 @@ int bi_context_report(struct bi_context *context, char **out, struct bi_error *e
 	*out = NULL;
 	if (!context)
 		return bi__fail(err, BI_EINVAL, "context is NULL");
-	if (bi__dispatch_alive(context, err))
+	if (bi__dispatch_alive(&context->device, err))
 		return BI_EFORK;
-	bi__dispatch_cache_state(context, &built, &loaded);
+	bi__dispatch_cache_state(&context->device, &built, &loaded);
 	put(&text,
 	    "{\n  \"version\": 1,\n  \"library\": \"%s\",\n  \"device\": \"%s\",\n  \"name\": ", BI_VERSION_STRING,
 	    context->device.info->spec);

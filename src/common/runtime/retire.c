@@ -4,8 +4,10 @@
 #include <stdlib.h>
 
 #include "common/backend/dispatch.h"
+#include "common/runtime/fence.h"
 #include "common/runtime/order.h"
 #include "common/runtime/pool.h"
+#include "common/runtime/stream.h"
 
 /* The number of retired memories that BI__REAP_SOME looks at. */
 #define SOME 4
@@ -34,7 +36,7 @@ void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 	void *data = memory->release_data;
 
 	if (memory->block.handle)
-		bi__dispatch_free(context, memory);
+		bi__dispatch_free(memory->backend, &context->device, &memory->block);
 	/* Most memories have neither stream. The comparisons are cheaper than the calls. */
 	if (memory->producer)
 		bi_stream_release(memory->producer);
@@ -110,7 +112,7 @@ static int take_last_use(struct bi_memory *memory, struct bi__fence *out)
 		return BI_OK;
 	}
 	if (owes_producer(memory))
-		return bi__dispatch_follow(memory->producer, memory->home, NULL);
+		return bi__stream_follow(memory->producer, memory->home, NULL);
 	return has_work_to_await(memory) ? bi__fence_record(memory->home, out, NULL) : BI_OK;
 }
 
@@ -140,7 +142,7 @@ static int has_ended(const struct bi__fence *fence)
 static int is_captured(struct bi_stream *stream)
 {
 	uint64_t id;
-	int rc = bi__dispatch_capture(stream, &id, NULL);
+	int rc = bi__stream_capture(stream, &id, NULL);
 
 	return rc == BI_ECAPTURE || (rc == BI_OK && id != 0);
 }
@@ -176,7 +178,7 @@ static void destroy_or_retire(struct bi_context *context, struct bi_memory *memo
 		append_retired(context, memory, 0);
 		return;
 	}
-	if (take_last_use(memory, &work) && bi__dispatch_finish(memory->home, NULL))
+	if (take_last_use(memory, &work) && bi__stream_finish(memory->home, NULL))
 		memory->lost = 1;
 	if (work.context && !has_ended(&work)) {
 		append_retired(work.context, memory, work.event);
@@ -190,7 +192,7 @@ static void destroy_or_retire(struct bi_context *context, struct bi_memory *memo
 
 void bi__memory_retire(struct bi_context *context, struct bi_memory *memory)
 {
-	if (memory->unrecorded && bi__dispatch_alive(memory->unrecorded->context, NULL) == BI_OK) {
+	if (memory->unrecorded && bi__dispatch_alive(&memory->unrecorded->context->device, NULL) == BI_OK) {
 		bi__order_lock(memory, NULL);
 		bi__order_catch_up_locked(memory);
 		bi__order_unlock(memory, NULL);
@@ -227,7 +229,7 @@ static int wait_until_done(struct bi_context *context, const struct bi_memory *m
 	const struct bi__fence fence = { context, memory->retire_event };
 	int rc = bi__fence_block(&fence, BI__WAIT_CLOSE, NULL);
 
-	return rc == BI_OK || rc == BI_EPRODUCER || bi__dispatch_finish(&context->stream, NULL) == BI_OK;
+	return rc == BI_OK || rc == BI_EPRODUCER || bi__stream_finish(&context->stream, NULL) == BI_OK;
 }
 
 /* Unlinks the first retired memory that is done; with BI__REAP_WAIT, the first of all. */
@@ -268,7 +270,7 @@ static void reap_one(struct bi_context *context, struct bi_memory *memory, enum 
 {
 	int is_safe = how != BI__REAP_WAIT || wait_until_done(context, memory);
 
-	bi__dispatch_drop_event(context, memory->retire_event);
+	bi__dispatch_event_release(&context->device, memory->retire_event);
 	memory->pending = 0;
 	if (is_safe && how != BI__REAP_WAIT && is_reusable(context, memory))
 		put_into_pool(context, memory);
@@ -280,7 +282,7 @@ void bi__memory_reap_retired(struct bi_context *context, enum bi__reap how)
 {
 	struct bi_memory *memory;
 
-	if (bi__dispatch_alive(context, NULL) != BI_OK)
+	if (bi__dispatch_alive(&context->device, NULL) != BI_OK)
 		return;
 	while (atomic_load_explicit(&context->retired.count, memory_order_relaxed) &&
 	       (memory = unlink_retired(context, how))) {

@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-#include "common/backend/dispatch.h"
 #include "common/backend/registry.h"
+#include "common/runtime/fence.h"
 
 void bi__stream_init(struct bi_stream *stream, struct bi_context *context)
 {
@@ -24,7 +24,7 @@ uint64_t bi__stream_number(struct bi_stream *stream)
 	if (serial)
 		return serial;
 	made = atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1;
-	/* Another thread may have been first. */
+	/* Another thread may have numbered the stream meanwhile; its number counts. */
 	return atomic_compare_exchange_strong_explicit(&stream->serial, &serial, made, memory_order_relaxed,
 						       memory_order_relaxed)
 		       ? made
@@ -43,10 +43,43 @@ int bi__stream_reaches(const struct bi_stream *stream, const struct bi_memory *m
 	return bi__is_synchronous(memory) || bi__same_space(stream->context, memory->context);
 }
 
+int bi__stream_follow(struct bi_stream *waiter, struct bi_stream *on, struct bi_error *err)
+{
+	const struct bi__device *device = &waiter->context->device;
+	int is_same = waiter->queue.native == on->queue.native && bi__same_space(waiter->context, on->context);
+
+	if (is_same && !on->queue.out_of_order)
+		return bi__dispatch_alive(device, err);
+	return bi__dispatch_follow(device, &waiter->queue, is_same ? &waiter->queue : &on->queue, err);
+}
+
+int bi__stream_finish(struct bi_stream *stream, struct bi_error *err)
+{
+	struct bi_context *context = stream->context;
+	int rc = bi__dispatch_finish(&context->device, &stream->queue, err);
+
+	/* A forked child does not wait. */
+	if (rc != BI_EFORK && context->device.backend->finish)
+		bi__count_wait(context, BI__WAIT_FAILURE);
+	return rc;
+}
+
+int bi__stream_refuse_capture(struct bi_stream *stream, const char *refusal, struct bi_error *err)
+{
+	uint64_t id;
+	int rc = bi__stream_capture(stream, &id, err);
+
+	if (rc || !id)
+		return rc;
+	return bi__fail(err, BI_ECAPTURE, "the stream is being captured into a graph (capture %llu): %s",
+			(unsigned long long)id, refusal);
+}
+
+/* Only the members that work between host memories uses are set. It is never closed. */
 static struct bi_context host_context;
 static pthread_once_t host_once = PTHREAD_ONCE_INIT;
 
-static void make_host_context(void)
+static void init_host_context(void)
 {
 	host_context.device.backend = bi__registry_host();
 	host_context.device.info = bi__dispatch_recall(host_context.device.backend, host_context.device.backend->name);
@@ -55,11 +88,11 @@ static void make_host_context(void)
 
 struct bi_stream *bi__host_stream(void)
 {
-	pthread_once(&host_once, make_host_context);
+	pthread_once(&host_once, init_host_context);
 	return &host_context.stream;
 }
 
-/* queue->native is the handle to wrap, or 0. */
+/* queue.native is the handle to wrap, or 0. The count of the context rises on success. */
 static int open_stream(struct bi_context *context, struct bi__queue queue, struct bi_stream **out, struct bi_error *err)
 {
 	struct bi_stream *stream = malloc(sizeof(*stream));
@@ -69,7 +102,7 @@ static int open_stream(struct bi_context *context, struct bi__queue queue, struc
 		return bi__fail(err, BI_ENOMEM, "no memory for a stream");
 	bi__stream_init(stream, context);
 	stream->queue = queue;
-	rc = bi__dispatch_stream_open(stream, err);
+	rc = bi__dispatch_stream_open(&context->device, &stream->queue, err);
 	if (rc) {
 		free(stream);
 		return rc;
@@ -122,22 +155,25 @@ struct bi_stream *bi_stream_retain(struct bi_stream *stream)
 	return stream;
 }
 
+static void destroy_stream(struct bi_stream *stream)
+{
+	struct bi_context *context = stream->context;
+
+	bi__dispatch_stream_close(&context->device, &stream->queue);
+	if (stream->release.fn)
+		stream->release.fn(stream->release.data);
+	free(stream);
+	bi_context_release(context);
+}
+
 void bi_stream_release(struct bi_stream *stream)
 {
-	struct bi_context *context;
-
 	if (!stream)
 		return;
-	context = stream->context;
-	if (!is_context_stream(stream)) {
-		if (atomic_fetch_sub_explicit(&stream->refs, 1, memory_order_acq_rel) != 1)
-			return;
-		bi__dispatch_stream_close(stream);
-		if (stream->release.fn)
-			stream->release.fn(stream->release.data);
-		free(stream);
-	}
-	bi_context_release(context);
+	if (is_context_stream(stream))
+		bi_context_release(stream->context);
+	else if (atomic_fetch_sub_explicit(&stream->refs, 1, memory_order_acq_rel) == 1)
+		destroy_stream(stream);
 }
 
 struct bi_context *bi_stream_context(const struct bi_stream *stream)
@@ -152,12 +188,12 @@ uintptr_t bi_stream_handle(const struct bi_stream *stream)
 
 int bi_stream_synchronize(struct bi_stream *stream, struct bi_error *err)
 {
-	struct bi__fence fence = { NULL, 0 };
+	struct bi__fence fence = BI__FENCE_NONE;
 	int rc;
 
 	if (!stream)
 		return bi__fail(err, BI_EINVAL, "stream is NULL");
-	rc = bi__dispatch_refuse_capture(stream, "its work cannot be waited for", err);
+	rc = bi__stream_refuse_capture(stream, "its work cannot be waited for", err);
 	if (!rc)
 		rc = bi__fence_record(stream, &fence, err);
 	if (!rc)
@@ -166,14 +202,17 @@ int bi_stream_synchronize(struct bi_stream *stream, struct bi_error *err)
 	return rc;
 }
 
-/* A stream may join a capture by waiting for one that takes part; a captured one cannot wait for what is outside. */
-static int check_capture(struct bi_stream *stream, struct bi_stream *other, struct bi_error *err)
+/*
+ * A stream joins a capture when it waits for a stream that takes part. A captured stream cannot wait for work outside
+ * of its capture.
+ */
+static int check_same_capture(struct bi_stream *stream, struct bi_stream *other, struct bi_error *err)
 {
 	uint64_t id, other_id = 0;
-	int rc = bi__dispatch_capture(stream, &id, err);
+	int rc = bi__stream_capture(stream, &id, err);
 
 	if (!rc && id)
-		rc = bi__dispatch_capture(other, &other_id, err);
+		rc = bi__stream_capture(other, &other_id, err);
 	if (rc || !id || id == other_id)
 		return rc;
 	return bi__fail(err, BI_ECAPTURE, "a stream of graph capture %llu cannot wait for one of %llu (0: none)",
@@ -188,13 +227,13 @@ int bi_stream_join(struct bi_stream *stream, struct bi_stream *const *others, si
 		if (!others[i] || !bi__same_space(stream->context, others[i]->context))
 			return bi__fail(err, BI_EINVAL, "others[%zu] is NULL or belongs to another context", i);
 	for (size_t i = 0; i < count; i++) {
-		int rc = check_capture(stream, others[i], err);
+		int rc = check_same_capture(stream, others[i], err);
 
 		if (rc)
 			return rc;
 	}
 	for (size_t i = 0; i < count; i++) {
-		int rc = bi__dispatch_follow(stream, others[i], err);
+		int rc = bi__stream_follow(stream, others[i], err);
 
 		if (rc)
 			return rc;

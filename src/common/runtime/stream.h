@@ -1,25 +1,58 @@
-/* Streams: made, wrapped, let go. A context stream lives inside its context and shares its references. */
+/*
+ * Streams: queues of a device, created or wrapped. A context stream lies inside its context and shares its count.
+ */
 #ifndef BI_COMMON_RUNTIME_STREAM_H
 #define BI_COMMON_RUNTIME_STREAM_H
 
+#include "common/backend/dispatch.h"
 #include "common/runtime/object.h"
 
-/* Sets what every stream has; the queue is opened by the backend. */
+/* Initialises every member for a stream whose queue is not open yet. Takes no reference to the context. */
 void bi__stream_init(struct bi_stream *stream, struct bi_context *context);
 
-/* The serial of the stream, 0: it has none yet. */
+/* Returns the serial of the stream, or 0 if it has none yet. */
 static inline uint64_t bi__stream_serial(const struct bi_stream *stream)
 {
 	return atomic_load_explicit(&stream->serial, memory_order_relaxed);
 }
 
-/* The same for one that has to have one. Most never do, and numbering them would cost each context that is opened. */
+/*
+ * Returns the serial of the stream, and gives it one first if it has none. Most streams never need one, and numbering
+ * all of them would cost time for each context that is opened.
+ */
 uint64_t bi__stream_number(struct bi_stream *stream);
 
-/* Can work on the stream use the memory? Host memory is for streams that execute on the host. */
+/*
+ * Returns 1 if work on the stream can use the memory. Streams of a synchronous backend reach all memory of that
+ * backend; any other stream reaches the memory of its own native context.
+ */
 int bi__stream_reaches(const struct bi_stream *stream, const struct bi_memory *memory);
 
-/* A stream of the host that belongs to no context: work between host memories needs none. */
+/* Returns a stream of the host that belongs to no context: work between host memories needs none. */
 struct bi_stream *bi__host_stream(void);
+
+/* Later work on `waiter` waits for all that is on `on` now. Does nothing if both are the same in-order stream. */
+int bi__stream_follow(struct bi_stream *waiter, struct bi_stream *on, struct bi_error *err);
+
+/*
+ * Blocks the calling thread until the stream is empty, counted under `failure`. This is the last resort where no event
+ * can be had.
+ */
+int bi__stream_finish(struct bi_stream *stream, struct bi_error *err);
+
+/* Returns 1 if the stream can take part in a graph capture at all. */
+static inline int bi__stream_captures(const struct bi_stream *stream)
+{
+	return stream->context->device.backend->capture != NULL;
+}
+
+/* Sets *id to the graph capture that the stream takes part in, or to 0. */
+static inline int bi__stream_capture(struct bi_stream *stream, uint64_t *id, struct bi_error *err)
+{
+	return bi__dispatch_capture(&stream->context->device, &stream->queue, id, err);
+}
+
+/* Returns BI_ECAPTURE if the stream is being captured; `refusal` ends the message: it says what is not possible. */
+int bi__stream_refuse_capture(struct bi_stream *stream, const char *refusal, struct bi_error *err);
 
 #endif

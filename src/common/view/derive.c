@@ -1,6 +1,6 @@
 /* Views of views. */
-#include "common/layout/axes.h"
 #include "common/base/status.h"
+#include "common/layout/axes.h"
 #include "common/view/view.h"
 
 static int check_source(const struct bi_view *view, struct bi_view **out, struct bi_error *err)

@@ -1,6 +1,7 @@
 #include "common/view/export.h"
 
 #include "common/backend/dispatch.h"
+#include "common/runtime/fence.h"
 #include "common/runtime/order.h"
 
 /* Who takes memory as the host's can wait for no event of a device. */
@@ -42,7 +43,7 @@ int bi__exchange_offer(struct bi_memory *memory, unsigned flags, struct bi_excha
 
 	if (is_for_host(memory) || flags & BI_EXPORT_SYNCHRONIZE)
 		return bi__order_synchronize(memory, BI__WAIT_EXPORT, err);
-	rc = bi__dispatch_alive(memory->context, err);
+	rc = bi__dispatch_alive(&memory->context->device, err);
 	if (rc || bi__is_idle(memory))
 		return rc;
 	bi__order_lock(memory, NULL);
@@ -60,7 +61,7 @@ int bi__cai_offer(struct bi_memory *memory, unsigned flags, uintptr_t *stream, s
 	*stream = 0;
 	if (flags & BI_EXPORT_SYNCHRONIZE)
 		return bi__order_synchronize(memory, BI__WAIT_EXPORT, err);
-	rc = bi__dispatch_alive(memory->context, err);
+	rc = bi__dispatch_alive(&memory->context->device, err);
 	if (rc || bi__is_idle(memory))
 		return rc;
 	bi__order_lock(memory, NULL);
@@ -81,7 +82,7 @@ static int is_plain_work(const struct bi_memory *memory)
 
 int bi__cai_offer_at_once(struct bi_memory *memory, unsigned flags, uintptr_t *stream, struct bi_error *err)
 {
-	int rc = bi__dispatch_alive(memory->context, err), is_told = 0;
+	int rc = bi__dispatch_alive(&memory->context->device, err), is_told = 0;
 
 	*stream = 0;
 	if (rc || bi__is_idle(memory))

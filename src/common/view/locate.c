@@ -1,8 +1,8 @@
 /* Where something that somebody else made belongs: device string and context to open it with. */
 #include <string.h>
 
-#include "common/base/decimal.h"
 #include "common/backend/dispatch.h"
+#include "common/base/decimal.h"
 
 static int check(uintptr_t handle, struct bi_location *out, struct bi_error *err)
 {

@@ -1,5 +1,6 @@
 /* Use of memory by streams of the caller, and waits for its work: the public calls. */
 #include "common/backend/dispatch.h"
+#include "common/runtime/memory.h"
 #include "common/runtime/order.h"
 #include "common/runtime/stream.h"
 
@@ -39,7 +40,7 @@ static int check_uses(const struct bi_stream *stream, const struct bi_use *uses,
 		if (rc)
 			return rc;
 	}
-	return bi__dispatch_alive(stream->context, err);
+	return bi__dispatch_alive(&stream->context->device, err);
 }
 
 static int begin_work_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
@@ -90,7 +91,7 @@ static int end_work_locked(struct bi_memory *memory, struct bi_stream *stream, s
 	if (!rc)
 		return bi__order_end_locked(memory, stream, err);
 	/* The work is on the stream all the same. The caller deals with a failed producer and with a capture. */
-	if (rc != BI_EPRODUCER && rc != BI_ECAPTURE && bi__dispatch_finish(stream, NULL))
+	if (rc != BI_EPRODUCER && rc != BI_ECAPTURE && bi__stream_finish(stream, NULL))
 		memory->lost = 1;
 	return rc;
 }
@@ -143,7 +144,7 @@ int bi_view_rehome(const struct bi_view *view, struct bi_error *err)
 
 	if (!view)
 		return bi__fail(err, BI_EINVAL, "view is NULL");
-	rc = bi__dispatch_reachable(memory, err);
+	rc = bi__memory_check_reach(memory, err);
 	if (rc || bi__is_synchronous(memory) || bi__is_unordered(memory))
 		return rc;
 	bi__order_lock(memory, NULL);

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/status.h"
 #include "common/layout/layout.h"
 #include "common/runtime/memory.h"
 #include "common/runtime/object.h"
-#include "common/base/status.h"
 
 static void release_text(struct bi__text *text)
 {

@@ -61,7 +61,7 @@ static void test_names(void **state)
 		assert_non_null(a->name);
 		assert_in_range(strlen(a->name), 1, sizeof(((struct bi_device *)0)->backend) - 1);
 		assert_null(strpbrk(a->name, ":# "));
-		assert_ptr_equal(bi__registry_find(a->name), a);
+		assert_ptr_equal(bi__registry_find(a->name, strlen(a->name)), a);
 		for (size_t j = 0; j < i && (b = bi__registry_backend(j)) != NULL; j++)
 			assert_string_not_equal(a->name, b->name);
 		hosts += a == bi__registry_host();
@@ -122,7 +122,7 @@ static void test_unknown_devices(void **state)
 static void check_device(const struct bi_device *device)
 {
 	assert_in_range(strlen(device->spec), 1, sizeof(device->spec) - 1);
-	assert_non_null(bi__registry_find(device->backend));
+	assert_non_null(bi__registry_find(device->backend, strlen(device->backend)));
 	if (!device->usable) {
 		assert_true(*device->reason);
 		assert_null(strchr(device->reason, '\n'));

@@ -1,0 +1,304 @@
+#define _POSIX_C_SOURCE 200809L
+#include "common/backend/device_string.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/backend/dispatch.h"
+#include "common/backend/registry.h"
+
+/* Devices are listed by rank: the lower, the better. Devices that cannot be used come last. */
+static int rank_of(const struct bi_device *device)
+{
+	static const int ranks[] = {
+		[BI_DEVICE_KIND_GPU] = 0,   [BI_DEVICE_KIND_ACCELERATOR] = 1, [BI_DEVICE_KIND_CPU] = 2,
+		[BI_DEVICE_KIND_OTHER] = 3, [BI_DEVICE_KIND_HOST] = 4,
+	};
+
+	return device->usable ? ranks[device->kind] : 5;
+}
+
+/* The sort is stable, so devices of one kind keep the order of their platforms. */
+static void sort_devices(struct bi_device *devices, int count)
+{
+	for (int i = 1; i < count; i++) {
+		struct bi_device device = devices[i];
+		int j = i;
+
+		for (; j > 0 && rank_of(&device) < rank_of(&devices[j - 1]); j--)
+			devices[j] = devices[j - 1];
+		devices[j] = device;
+	}
+}
+
+/* Appends the devices of one backend, or one entry that says why there are none. */
+static void append_devices(const struct bi__backend *backend, struct bi__choice *choice)
+{
+	struct bi_error err = { 0, 0, "" };
+	struct bi_device *next = &choice->list[choice->count];
+	int count, capacity = BI__MAX_DEVICES - choice->count;
+
+	/* One entry is reserved for each backend that may follow; the host is the last. */
+	if (backend != bi__registry_host())
+		capacity -= (int)bi__registry_count();
+	if (capacity <= 0)
+		return;
+	if (bi__dispatch_enumerate(backend, next, capacity, &count, &err) == BI_OK) {
+		choice->count += count < capacity ? count : capacity;
+		return;
+	}
+	memset(next, 0, sizeof(*next));
+	snprintf(next->spec, sizeof(next->spec), "%s", backend->name);
+	snprintf(next->backend, sizeof(next->backend), "%s", backend->name);
+	snprintf(next->reason, sizeof(next->reason), "%s", err.message);
+	choice->count++;
+}
+
+/* Lists the devices of one backend, or of all if `only` is NULL. */
+static int list_devices(const struct bi__backend *only, struct bi__choice *choice, struct bi_error *err)
+{
+	const struct bi__backend *backend;
+
+	choice->devices = choice->list = malloc(BI__MAX_DEVICES * sizeof(*choice->list));
+	if (!choice->list)
+		return bi__fail(err, BI_ENOMEM, "no memory for a list of devices");
+	for (size_t i = 0; (backend = bi__registry_backend(i)); i++)
+		if (!only || only == backend)
+			append_devices(backend, choice);
+	sort_devices(choice->list, choice->count);
+	return BI_OK;
+}
+
+int bi_devices(struct bi_device *devices, int capacity, int *count, struct bi_error *err)
+{
+	struct bi__choice choice = { 0 };
+	int rc;
+
+	if (!count || capacity < 0 || (capacity && !devices))
+		return bi__fail(err, BI_EINVAL, "count or devices is NULL, or capacity %d is negative", capacity);
+	*count = 0;
+	rc = list_devices(NULL, &choice, err);
+	if (rc)
+		return rc;
+	*count = choice.count;
+	if (capacity > choice.count)
+		capacity = choice.count;
+	if (capacity > 0)
+		memcpy(devices, choice.devices, (size_t)capacity * sizeof(*devices));
+	bi__choice_free(&choice);
+	return BI_OK;
+}
+
+/* Reads a number of at most six digits that ends the text or is followed by ':'. */
+static int read_number(const char **text, int *out)
+{
+	const char *c = *text;
+	int value = 0, digits = 0;
+
+	for (; isdigit((unsigned char)*c) && digits < 6; c++, digits++)
+		value = value * 10 + (*c - '0');
+	if (digits == 0 || (*c != '\0' && *c != ':'))
+		return 0;
+	*text = c;
+	*out = value;
+	return 1;
+}
+
+/* Returns 1 if the text contains the part, ignoring case. */
+static int contains_part(const char *text, const char *part)
+{
+	size_t n = strlen(part);
+
+	for (; *text; text++)
+		if (strncasecmp(text, part, n) == 0)
+			return 1;
+	return 0;
+}
+
+/*
+ * Compares `rest` with the numbers in the device's own string: "1" in "cuda:1", "0:1" in "opencl:0:1". Fewer numbers
+ * than the device has fit several devices.
+ */
+static int fits_numbers(const struct bi_device *device, const char *rest)
+{
+	const char *own = strchr(device->spec, ':');
+	int wanted, has;
+
+	while (own && *own == ':') {
+		own++;
+		if (!read_number(&rest, &wanted) || !read_number(&own, &has) || wanted != has)
+			return 0;
+		if (!*rest)
+			return 1;
+		rest++;
+	}
+	return 0;
+}
+
+/* Returns 1 if the device fits `rest`, the text after "opencl:" or "cuda:": numbers, or part of a name. */
+static int fits_device(const struct bi_device *device, const char *rest)
+{
+	const char *c = rest;
+	int number;
+
+	if (read_number(&c, &number))
+		return fits_numbers(device, rest);
+	return device->usable && *rest &&
+	       (contains_part(device->name, rest) || contains_part(device->platform_name, rest) ||
+		contains_part(device->platform_version, rest));
+}
+
+/* Moves the devices that fit to the front and returns their number. If that is 0 the list stays as it is. */
+static int move_fitting(struct bi__choice *choice, const char *rest)
+{
+	int kept = 0;
+
+	for (int i = 0; i < choice->count; i++)
+		if (fits_device(&choice->list[i], rest))
+			choice->list[kept++] = choice->list[i];
+	return kept;
+}
+
+/* A device string that was asked for. */
+struct wish {
+	const char *source; /* for messages: "device", or the environment variable */
+	const char *spec;
+};
+
+static int count_usable(const struct bi__choice *choice)
+{
+	int count = 0;
+
+	while (count < choice->count && choice->devices[count].usable)
+		count++;
+	return count;
+}
+
+static int choose_position(struct wish wish, struct bi__choice *choice, struct bi_error *err)
+{
+	const char *c = wish.spec + 1;
+	int position, count, rc = list_devices(NULL, choice, err);
+
+	if (rc)
+		return rc;
+	count = count_usable(choice);
+	if (!read_number(&c, &position) || *c || position >= count)
+		return bi__fail(err, BI_ENODEVICE, "%s \"%s\" is not in the list of devices, #0..#%d", wish.source,
+				wish.spec, count - 1);
+	choice->devices += position;
+	choice->count = 1;
+	return BI_OK;
+}
+
+/* Writes the names of all backends: "opencl, host". */
+static const char *backend_names(char *text, size_t capacity)
+{
+	const struct bi__backend *backend;
+	size_t used = 0;
+
+	*text = '\0';
+	for (size_t i = 0; (backend = bi__registry_backend(i)) && used < capacity; i++)
+		used += (size_t)snprintf(text + used, capacity - used, "%s%s", i ? ", " : "", backend->name);
+	return text;
+}
+
+/* Writes the devices, as far as they fit: "opencl:0:0 (pthread-something), opencl:0:1 (basic)". */
+static const char *device_names(const struct bi__choice *choice, char *text, size_t capacity)
+{
+	size_t used = 0;
+
+	*text = '\0';
+	for (int i = 0; i < choice->count && used < capacity; i++)
+		used += (size_t)snprintf(text + used, capacity - used, "%s%s (%s)", i ? ", " : "",
+					 choice->devices[i].spec, choice->devices[i].name);
+	return text;
+}
+
+static int choose_backend(struct wish wish, struct bi__choice *choice, struct bi_error *err)
+{
+	size_t length = strcspn(wish.spec, ":");
+	const char *rest = wish.spec + length; /* with its colon, or "" */
+	const struct bi__backend *backend = bi__registry_find(wish.spec, length);
+	char names[200];
+	int kept, rc;
+
+	if (!backend)
+		return bi__fail(err, BI_ENODEVICE, "%s \"%s\" names no backend of this build (auto, #N, %s)",
+				wish.source, wish.spec, backend_names(names, sizeof(names)));
+	rc = list_devices(backend, choice, err);
+	if (rc)
+		return rc;
+	if (choice->count && !choice->devices[0].usable)
+		return bi__fail(err, BI_ENODEVICE, "%s \"%s\": %s", wish.source, wish.spec, choice->devices[0].reason);
+	kept = *rest ? move_fitting(choice, rest + 1) : choice->count;
+	if (kept == 0)
+		return bi__fail(err, BI_ENODEVICE, "%s \"%s\" fits no device; there are: %s", wish.source, wish.spec,
+				device_names(choice, names, sizeof(names)));
+	choice->count = kept;
+	return BI_OK;
+}
+
+/* Chooses the device that its backend remembers under exactly that string. Returns 0 if there is none. */
+static int recall_device(const char *spec, struct bi__choice *choice)
+{
+	const struct bi__backend *backend;
+
+	for (size_t i = 0; (backend = bi__registry_backend(i)); i++) {
+		const struct bi_device *device = bi__dispatch_recall(backend, spec);
+
+		if (!device)
+			continue;
+		choice->devices = device;
+		choice->backend = backend;
+		choice->count = 1;
+		return 1;
+	}
+	return 0;
+}
+
+int bi__device_string_choose(const char *spec, struct bi__choice *choice, struct bi_error *err)
+{
+	struct wish wish = { "device", spec };
+	int rc;
+
+	if (!spec)
+		wish = (struct wish){ "BI_DEVICE", getenv("BI_DEVICE") };
+	*choice = (struct bi__choice){ 0 };
+	if (wish.spec && recall_device(wish.spec, choice))
+		return BI_OK;
+	choice->is_auto = !wish.spec || (!spec && !*wish.spec) || strcmp(wish.spec, "auto") == 0;
+	if (choice->is_auto)
+		rc = list_devices(NULL, choice, err);
+	else if (*wish.spec == '#')
+		rc = choose_position(wish, choice, err);
+	else
+		rc = choose_backend(wish, choice, err);
+	if (rc)
+		bi__choice_free(choice);
+	return rc;
+}
+
+void bi__choice_free(struct bi__choice *choice)
+{
+	free(choice->list);
+}
+
+int bi__device_string_adopted(const char *spec, struct bi_device *device, struct bi_error *err)
+{
+	size_t length = spec ? strcspn(spec, ":") : 0;
+	const struct bi__backend *backend = bi__registry_find(spec ? spec : "", length);
+	const char *c = spec ? spec + length : "";
+
+	if (!backend || !backend->open || !backend->adopt)
+		return bi__fail(err, BI_EINVAL, "device \"%s\" does not name the backend of the adopted handle",
+				spec ? spec : "");
+	memset(device, 0, sizeof(*device));
+	snprintf(device->backend, sizeof(device->backend), "%s", backend->name);
+	device->ordinal = -1;
+	if (*c == ':' && (c++, !read_number(&c, &device->ordinal) || *c))
+		return bi__fail(err, BI_EINVAL, "device \"%s\" is not %s:POSITION", spec, backend->name);
+	return BI_OK;
+}

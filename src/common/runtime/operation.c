@@ -1,0 +1,156 @@
+#define _POSIX_C_SOURCE 200809L
+#include "common/runtime/operation.h"
+
+#include <time.h>
+
+#include "common/backend/dispatch.h"
+#include "common/runtime/fence.h"
+#include "common/runtime/report.h"
+#include "common/runtime/stream.h"
+
+static struct bi__place place_of(const struct bi_memory *memory)
+{
+	if (bi__is_cpu_addressable(memory))
+		return (struct bi__place){ .host = memory->block.host, .borrowed = memory->lent };
+	return (struct bi__place){ .block = &memory->block, .device = &memory->context->device.state };
+}
+
+static struct bi__place source_of(const struct bi__operation *operation)
+{
+	if (operation->src)
+		return place_of(operation->src);
+	return (struct bi__place){ .host = operation->element, .immediate = operation->element_size };
+}
+
+static struct bi__move move_of(const struct bi__operation *operation)
+{
+	return (struct bi__move){ operation->plan, place_of(operation->dst), source_of(operation) };
+}
+
+static int64_t nanoseconds_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* The context whose report and whose option `debug` count: that of the device memory, if there is one. */
+static struct bi_context *owner_of(const struct bi__operation *operation)
+{
+	const struct bi_memory *dst = operation->dst, *src = operation->src;
+
+	return src && bi__is_cpu_addressable(dst) && !bi__is_cpu_addressable(src) ? src->context : dst->context;
+}
+
+/* Option `debug`: every operation is complete before its call returns. */
+static int wait_for_debug(struct bi_stream *stream, struct bi_error *err)
+{
+	struct bi__fence fence = BI__FENCE_NONE;
+	int rc = bi__fence_record(stream, &fence, err);
+
+	if (!rc)
+		rc = bi__fence_block(&fence, BI__WAIT_DEBUG, err);
+	bi__fence_clear(&fence);
+	return rc;
+}
+
+int bi__operation_run_inline(const struct bi_stream *stream, const struct bi__operation *operation,
+			     struct bi_error *err)
+{
+	const struct bi_memory *src = operation->src;
+	const struct bi__move move = {
+		.plan = operation->plan,
+		.dst = { .host = bi__address(operation->dst) },
+		.src = { .host = src ? bi__address(src) : operation->element },
+	};
+	struct bi_context *owner = owner_of(operation);
+	int is_recorded = bi__report_active(owner);
+	int64_t start = is_recorded ? nanoseconds_now() : 0;
+	int rc = bi__dispatch_copy_inline(&move, err);
+
+	if (!rc && is_recorded)
+		bi__report_add(owner, operation, stream->id, nanoseconds_now() - start, 0);
+	return rc;
+}
+
+/* The work that an operation needs beside the move itself. */
+struct extras {
+	int is_recorded; /* in the report of the owner */
+	int is_timed; /* by an event, which the report then owns */
+	int waits; /* option `debug` */
+	int has_end; /* the event of the work is one for all that is on the stream */
+};
+
+/*
+ * Work that is captured into a graph does not run now, so it is neither recorded nor waited for. An event of a peer may
+ * not outlive the context of the peer, so the report cannot keep it.
+ */
+static int choose_extras(struct bi_stream *stream, struct bi_context *owner, struct extras *extras,
+			 struct bi_error *err)
+{
+	struct bi_context *context = stream->context;
+	uint64_t capture = 0;
+	int rc = BI_OK;
+
+	extras->is_recorded = bi__report_active(owner);
+	extras->waits = owner->debug;
+	if (extras->is_recorded || extras->waits)
+		rc = bi__stream_capture(stream, &capture, err);
+	if (capture)
+		extras->is_recorded = extras->waits = 0;
+	extras->is_timed = extras->is_recorded && (owner == context || !context->device.backend->has_peers);
+	return rc;
+}
+
+/* Returns 1 if the backend makes an event with this move that stands for all that is on the stream. */
+static int copy_marks(const struct bi_stream *stream, const struct bi__move *move)
+{
+	return stream->context->device.backend->copy_marks && !stream->queue.out_of_order &&
+	       (!move->dst.block || !move->src.block);
+}
+
+/*
+ * One event can serve twice: the report reads its time, and it is the end of the work. If it cannot be retained for the
+ * second use, *end stays clear, and the end is recorded when it is needed.
+ */
+static void keep_end(struct bi_context *context, uintptr_t event, int is_timed, struct bi__fence *end)
+{
+	if (event && (!is_timed || bi__dispatch_event_retain(&context->device, event, NULL) == BI_OK))
+		*end = bi__fence_of(context, event);
+}
+
+int bi__operation_enqueue(struct bi_stream *stream, const struct bi__operation *operation, struct bi__fence *end,
+			  struct bi_error *err)
+{
+	struct bi_context *context = stream->context, *owner = owner_of(operation);
+	const struct bi__move move = move_of(operation);
+	struct extras extras;
+	uintptr_t event;
+	int64_t start;
+	int rc = choose_extras(stream, owner, &extras, err);
+
+	if (rc)
+		return rc;
+	extras.has_end = end && copy_marks(stream, &move);
+	start = extras.is_recorded ? nanoseconds_now() : 0;
+	event = 0;
+	rc = bi__dispatch_copy(&context->device, &stream->queue, &move,
+			       extras.is_timed || extras.has_end ? &event : NULL, err);
+	if (rc)
+		return rc;
+	if (extras.has_end)
+		keep_end(context, event, extras.is_timed, end);
+	if (extras.is_recorded)
+		bi__report_add(owner, operation, stream->id, extras.is_timed && !event ? nanoseconds_now() - start : -1,
+			       extras.is_timed ? event : 0);
+	return extras.waits ? wait_for_debug(stream, err) : BI_OK;
+}
+
+int bi__operation_is_taken(struct bi_context *context, const struct bi__operation *operation, int *takes,
+			   struct bi_error *err)
+{
+	const struct bi__move move = move_of(operation);
+
+	return bi__dispatch_takes(&context->device, &move, takes, err);
+}
