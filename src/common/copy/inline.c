@@ -15,11 +15,16 @@ static int is_small(const struct bi__job *job, int waits)
 	return job->plan.bytes <= (waits ? limit * WAITING : limit);
 }
 
-/* Can nobody else have work on it? */
-static int is_free(const struct bi_memory *memory)
+/*
+ * Returns 1 if nobody else can have work on the memory. The bytes that a caller lends may be those of host memory on
+ * which the context has work, so they are free only if there is none.
+ */
+static int is_free_locked(const struct bi_memory *memory)
 {
-	return memory->lent || (memory->own && !bi__is_exported(memory) && !memory->failed && bi__is_idle(memory) &&
-				!memory->readers && !memory->writers && bi__address(memory));
+	if (memory->lent)
+		return !atomic_load_explicit(&memory->context->host_uses, memory_order_relaxed);
+	return memory->own && !bi__is_exported(memory) && !memory->failed && bi__is_idle(memory) && !memory->readers &&
+	       !memory->writers && bi__address(memory);
 }
 
 static void leave(struct bi_memory *memory)
@@ -40,7 +45,8 @@ int bi__inline_begin_host_accessible_locked(const struct bi__job *job, struct bi
 {
 	const int waits = to->lent || (from && from->lent);
 
-	if (!is_free(to) || (from && !is_free(from)) || job->plan.kind == BI__PLAN_NOTHING || !is_small(job, waits))
+	if (!is_free_locked(to) || (from && !is_free_locked(from)) || job->plan.kind == BI__PLAN_NOTHING ||
+	    !is_small(job, waits))
 		return 0;
 	if (!enter(to))
 		return 0;

@@ -50,6 +50,7 @@ static void init_context(struct bi_context *context, const struct bi_options *op
 	context->pieces.first = NULL;
 	context->pieces.count = 0;
 	init_retired(&context->retired);
+	atomic_init(&context->host_uses, 0);
 	for (int i = 0; i < BI__WAIT_COUNT; i++)
 		atomic_init(&context->waits[i], 0);
 	context->report = NULL;

@@ -108,6 +108,24 @@ void bi__order_unlock(struct bi_memory *a, struct bi_memory *b)
 		drop(&left);
 }
 
+/* The bytes of host memory may also be lent by a caller. Borrowed memory is nobody else's, so it does not count. */
+static int is_host_use(const struct bi_memory *memory, const struct bi_context *context)
+{
+	return context && !memory->lent && bi__is_cpu_addressable(memory);
+}
+
+static void begin_host_use(const struct bi_memory *memory, struct bi_context *context)
+{
+	if (is_host_use(memory, context))
+		atomic_fetch_add_explicit(&context->host_uses, 1, memory_order_relaxed);
+}
+
+void bi__order_end_host_use(const struct bi_memory *memory, struct bi_context *context)
+{
+	if (is_host_use(memory, context))
+		atomic_fetch_sub_explicit(&context->host_uses, 1, memory_order_relaxed);
+}
+
 /* The memory is idle if nothing was added since `epoch`. Fences are released while no lock is held. */
 static void mark_idle(struct bi_memory *memory, uint64_t epoch, bool has_failed)
 {
@@ -117,6 +135,7 @@ static void mark_idle(struct bi_memory *memory, uint64_t epoch, bool has_failed)
 	memory->failed |= has_failed;
 	if (memory->epoch == epoch) {
 		old = memory->tail;
+		bi__order_end_host_use(memory, old.context);
 		memory->tail = (struct bi__fence){ NULL, 0 };
 		memory->pending = 0;
 		note_idle(memory);
@@ -265,6 +284,7 @@ static void discard_tail(struct bi_memory *memory)
 {
 	if (memory->tail.context)
 		memory->stale[memory->stale_count++] = memory->tail;
+	bi__order_end_host_use(memory, memory->tail.context);
 	memory->tail = (struct bi__fence){ NULL, 0 };
 }
 
@@ -297,6 +317,7 @@ static int move_tail(struct bi_memory *memory, struct bi_stream *stream, struct 
 		return rc;
 	discard_tail(memory);
 	memory->tail = tail;
+	begin_host_use(memory, tail.context);
 	memory->tail_stream = bi__stream_number(stream);
 	return BI_OK;
 }
@@ -320,6 +341,8 @@ void bi__order_catch_up_locked(struct bi_memory *memory)
 		return;
 	if (record_end(memory, memory->unrecorded, NULL, NULL) && bi__stream_finish(memory->unrecorded, NULL))
 		memory->lost = 1;
+	else
+		bi__order_end_host_use(memory, memory->unrecorded->context);
 	memory->caught_up[memory->caught_up[0] != NULL] = memory->unrecorded;
 	memory->unrecorded = NULL;
 	memory->checked = 0;
@@ -356,8 +379,10 @@ int bi__order_end_at_locked(struct bi_memory *memory, struct bi_stream *stream, 
 	memory->epoch++;
 	memory->checked = 0;
 	memory->used = memory->first_use_count > 0;
-	if (rc)
+	if (rc) {
 		memory->unrecorded = bi_stream_retain(stream);
+		begin_host_use(memory, stream->context);
+	}
 	/* On another thread it would be another stream. */
 	if (rc && stream->queue.per_thread)
 		bi__order_catch_up_locked(memory);
@@ -438,7 +463,9 @@ struct bi_context *bi__order_keep_last_use(struct bi_memory *memory, struct bi_c
 	worker = memory->tail.context;
 	if (worker && worker != keeper && bi__same_space(worker, keeper)) {
 		before = worker;
+		bi__order_end_host_use(memory, before);
 		memory->tail.context = worker = bi_context_retain(keeper);
+		begin_host_use(memory, worker);
 	}
 	bi__order_unlock(memory, NULL);
 	bi_context_release(before);

@@ -46,6 +46,13 @@ void bi__order_catch_up_locked(struct bi_memory *memory);
 int bi__order_wait_first_use_locked(struct bi_memory *memory, struct bi_error *err);
 
 /*
+ * Work of the context on host memory has ended. Called for a last-use event that was taken from the memory; as long as
+ * there is one that was not seen complete, bytes that a caller lends are not copied inline, because they may be those
+ * of the host memory (docs/ordering.md, row 36).
+ */
+void bi__order_end_host_use(const struct bi_memory *memory, struct bi_context *context);
+
+/*
  * Locked. Is all that was enqueued on the memory on that very stream, which keeps its order by itself, and nothing to
  * be refused, reported or made up for? Then none of the functions here that come before work would do anything.
  */

@@ -185,6 +185,7 @@ static void destroy_or_retire(struct bi_context *context, struct bi_memory *memo
 		bi_context_release(work.context);
 		return;
 	}
+	bi__order_end_host_use(memory, work.context);
 	bi__fence_clear(&work);
 	if (!memory->lost)
 		bi__memory_destroy(context, memory);
@@ -270,6 +271,7 @@ static void reap_one(struct bi_context *context, struct bi_memory *memory, enum 
 {
 	int is_safe = how != BI__REAP_WAIT || wait_until_done(context, memory);
 
+	bi__order_end_host_use(memory, context);
 	bi__dispatch_event_release(&context->device, memory->retire_event);
 	memory->pending = 0;
 	if (is_safe && how != BI__REAP_WAIT && is_reusable(context, memory))

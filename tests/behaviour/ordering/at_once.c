@@ -232,6 +232,52 @@ static void row_21_more_bytes_at_once_where_the_caller_waits(void **state)
 	free(bytes);
 }
 
+static void check_inline_write(struct bi_view *view, int value)
+{
+	uint64_t before = all_calls();
+
+	write_value(view, value);
+	assert_int_equal(read_value(view), value);
+	MORE(all_calls(), before, 0);
+}
+
+/* Bytes of the caller's that a copy under way still fills are not read before they are there. */
+static void row_21_bytes_with_work_pending_are_not_copied(void **state)
+{
+	static unsigned char bytes[ARRAY_BYTES];
+	const int64_t count = ARRAY_BYTES;
+	struct bi_view *from = allocate(), *to = allocate(), *host;
+	struct bi_dtype byte;
+	struct gate *gate;
+
+	(void)state;
+	OK(bi_dtype_make(BI_UINT8, 1, 0, &byte, &error));
+	OK(bi_view_wrap_host(fixture.context, bytes, byte, 1, &count, NULL, NULL, &host, &error));
+	fill(from, 7, NULL);
+	gate = close_gate(home_of(fixture.context));
+	OK(bi_copy(host, from, NULL, &error));
+	open_gate_soon(gate);
+	OK(bi_view_write(to, bytes, sizeof(bytes), &error));
+	expect_waits("value", 1);
+	assert_true(is_open(gate));
+	expect_waits("value", 1);
+	assert_int_equal(read_value(to), 7);
+	/* Seen complete, and released while pending and seen complete: both leave the way of small copies free. */
+	expect_waits("synchronize", 1);
+	OK(bi_view_synchronize(host, &error));
+	check_inline_write(to, 8);
+	gate = close_gate(home_of(fixture.context));
+	OK(bi_copy(host, from, NULL, &error));
+	bi_view_release(host);
+	open_and_finish(gate);
+	OK(bi_context_trim(fixture.context, SIZE_MAX, &error));
+	expect_waits("synchronize", 1);
+	OK(bi_view_synchronize(from, &error));
+	check_inline_write(to, 9);
+	bi_view_release(from);
+	bi_view_release(to);
+}
+
 /* 256 allocations at a time lie over shared memory; what is freed makes room for others. */
 static void row_36_few_allocations(void **state)
 {
@@ -361,6 +407,7 @@ int at_once_rows(void)
 		ROW(row_21_mapped_memory_is_not_written_at_once, NEED_NEAR),
 		ROW(row_36_only_few_bytes, NEED_NEAR | NEED_COUNTS),
 		ROW(row_21_more_bytes_at_once_where_the_caller_waits, NEED_NEAR | NEED_COUNTS),
+		ROW(row_21_bytes_with_work_pending_are_not_copied, NEED_NEAR | NEED_GATE),
 		ROW(row_36_few_allocations, NEED_NEAR | NEED_COUNTS),
 		ROW(row_36_where_no_memory_is_shared, NEED_NEAR | NEED_COUNTS),
 		ROW(row_36_showing_it_waits_for_what_is_under_way, NEED_NEAR),
