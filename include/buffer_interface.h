@@ -481,9 +481,8 @@ struct bi_options {
 	 * Device string: "auto", "host", "cuda", "cuda:1" (device), "opencl", "opencl:0:1" (platform, device),
 	 * "opencl:0", "opencl:pocl", "cuda:H200" (part of the device's or platform's name or version, any case), "#2"
 	 * (position in bi_devices). NULL: the environment variable BI_DEVICE, or if that is unset or empty "auto",
-	 * which takes the best device that opens and falls back to the host. OpenCL's drivers are not asked for their
-	 * devices again where the string is the `spec` of one that they listed before. With an adopted handle: the name
-	 * of its backend, and if wanted the position among the devices of that cl_context ("opencl:1").
+	 * which takes the best device that opens and falls back to the host. With an adopted handle: the name of its
+	 * backend, and if wanted the position among the devices of that cl_context ("opencl:1").
 	 */
 	const char *device;
 	/*

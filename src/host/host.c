@@ -7,7 +7,6 @@
  * backend possible, and the example for a new one.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #ifdef __linux__
 #include <sys/mman.h>
@@ -40,11 +39,6 @@ static int host_enumerate(struct bi_device *devices, int capacity, int *count, s
 		*devices = this_process;
 	*count = 1;
 	return BI_OK;
-}
-
-static const struct bi_device *host_recall(const char *spec)
-{
-	return strcmp(spec, this_process.spec) == 0 ? &this_process : NULL;
 }
 
 /* malloc is several times faster than aligned_alloc. Its pointer is stored in front of the first aligned byte. */
@@ -144,7 +138,6 @@ const struct bi__backend bi__host_backend = {
 	.handle = BI_HANDLE_HOST,
 	.exported = { EXPORTED, EXPORTED, EXPORTED, EXPORTED, EXPORTED },
 	.enumerate = host_enumerate,
-	.recall = host_recall,
 	.alloc = host_alloc,
 	.adopt = host_adopt,
 	.free = host_free,

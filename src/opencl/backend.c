@@ -23,7 +23,6 @@ const struct bi__backend bi__opencl_backend = {
 	.stream_kinds = 1u << BI_STREAM_KIND_CL_QUEUE,
 	.fails_by_event = 1,
 	.enumerate = bi__opencl_enumerate,
-	.recall = bi__opencl_recall,
 	.open = bi__opencl_open,
 	.close = bi__opencl_close,
 	.alloc = bi__opencl_alloc,

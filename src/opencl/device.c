@@ -2,7 +2,6 @@
 #include "opencl/opencl.h"
 
 #include <ctype.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,67 +144,11 @@ static void describe_device(cl_platform_id platform, int number, cl_device_id de
 	copy_text(out->platform_version, sizeof(out->platform_version), platform, NULL, CL_PLATFORM_VERSION);
 }
 
-/*
- * What drivers say of their devices, asked once: to ask takes longer than to open one. Devices that a platform lists
- * live as long as the process, and what they are does not change; so do these entries. A driver that lists other
- * devices later, or in another order, makes other entries, and the newest one of a number is what that number means.
- * Parts of devices come and go and are not here.
- */
-struct known {
-	struct known *next;
-	cl_device_id id;
-	int version;
-	size_t group;
-	struct bi_device device;
-};
-
-static struct known *_Atomic known_devices;
-
-/* What was last listed under these numbers, or NULL. */
-static struct known *find(int platform, int ordinal)
-{
-	struct known *known = atomic_load_explicit(&known_devices, memory_order_acquire);
-
-	while (known && (known->device.ordinal != ordinal || known->device.platform != platform))
-		known = known->next;
-	return known;
-}
-
-/* Two threads may add the same device; either entry will do. NULL: no memory. */
-static const struct known *know(cl_platform_id platform, int number, cl_device_id id, int ordinal)
-{
-	struct known *known = find(number, ordinal);
-
-	if (known && known->id == id)
-		return known;
-	known = malloc(sizeof(*known));
-	if (!known)
-		return NULL;
-	known->id = id;
-	known->version = get_version(id);
-	known->group = get_group(id);
-	describe_device(platform, number, id, ordinal, known->version, &known->device);
-	known->next = atomic_load_explicit(&known_devices, memory_order_relaxed);
-	while (!atomic_compare_exchange_weak_explicit(&known_devices, &known->next, known, memory_order_release,
-						      memory_order_relaxed))
-		;
-	return known;
-}
-
 #define LEAST_VERSION 102
 
 static int is_usable(cl_device_id device, int version)
 {
 	return get_flag(device, CL_DEVICE_AVAILABLE) && version >= LEAST_VERSION;
-}
-
-const struct bi_device *bi__opencl_recall(const char *spec)
-{
-	const struct known *known = atomic_load_explicit(&known_devices, memory_order_acquire);
-
-	while (known && strcmp(known->device.spec, spec) != 0)
-		known = known->next;
-	return known && known->version >= LEAST_VERSION ? &known->device : NULL;
 }
 
 struct platforms {
@@ -262,16 +205,17 @@ static int get_devices(cl_platform_id platform, struct devices *out, struct bi_e
 	return rc;
 }
 
+/* Devices that cannot be used are left out. */
 static void append_devices(cl_platform_id platform, int number, const struct devices *found, struct bi_device *devices,
 			   int capacity, int *count)
 {
 	for (cl_uint i = 0; i < found->count; i++) {
-		const struct known *known = know(platform, number, found->ids[i], (int)i);
+		int version = get_version(found->ids[i]);
 
-		if (!known || !is_usable(known->id, known->version))
+		if (!is_usable(found->ids[i], version))
 			continue;
 		if (*count < capacity)
-			devices[*count] = known->device;
+			describe_device(platform, number, found->ids[i], (int)i, version, &devices[*count]);
 		++*count;
 	}
 }
@@ -306,27 +250,52 @@ static int choose_device(const struct devices *devices, int ordinal, cl_device_i
 	return BI_OK;
 }
 
-/*
- * Opens the device without listing devices again and without checking its availability: clCreateContext reports that. A
- * context without properties belongs to the platform of its device. Naming the platform would make the driver search
- * for it.
- */
+/* The device that a number of the list means. */
+static int find_listed(const struct bi_device *device, cl_device_id *out, struct bi_error *err)
+{
+	struct platforms platforms;
+	struct devices found;
+	int rc = get_platforms(&platforms, err);
+
+	if (rc)
+		return rc;
+	if (device->platform < 0 || (cl_uint)device->platform >= platforms.count)
+		rc = bi__fail(err, BI_ENODEVICE, "platform number %d is not below %u", device->platform,
+			      platforms.count);
+	else
+		rc = get_devices(platforms.ids[device->platform], &found, err);
+	free(platforms.ids);
+	if (rc)
+		return rc;
+	rc = choose_device(&found, device->ordinal, out, err);
+	free(found.ids);
+	return rc;
+}
+
+static int set_device(struct bi__opencl *opencl, cl_device_id device, int ordinal, struct bi_error *err)
+{
+	opencl->device = device;
+	opencl->version = get_version(device);
+	opencl->capabilities = get_capabilities(device, opencl->version);
+	opencl->group = get_group(device);
+	if (!is_usable(device, opencl->version))
+		return bi__fail(err, BI_ENODEVICE, "device number %d is not available or below OpenCL 1.2", ordinal);
+	return BI_OK;
+}
+
+/* A context without properties is one of the device's own platform. A driver that is told the platform searches all. */
 static int open_context(struct bi__opencl *opencl, const struct bi_device *device, struct bi_error *err)
 {
-	const struct known *known = find(device->platform, device->ordinal);
+	cl_device_id id = NULL;
 	cl_int code;
+	int rc = find_listed(device, &id, err);
 
-	if (!known)
-		return bi__fail(err, BI_ENODEVICE, "platform number %d has listed no device number %d",
-				device->platform, device->ordinal);
-	if (known->version < LEAST_VERSION)
-		return bi__fail(err, BI_ENODEVICE, "device number %d is below OpenCL 1.2", device->ordinal);
-	opencl->device = known->id;
-	opencl->version = known->version;
-	opencl->capabilities = known->device.capabilities;
-	opencl->group = known->group;
+	if (!rc)
+		rc = set_device(opencl, id, device->ordinal, err);
+	if (rc)
+		return rc;
 	opencl->shares_memory = !(~opencl->capabilities & (BI_CAP_NATIVE_COPY | BI_CAP_SVM)) && bi__inline_limit();
-	opencl->context = bi__cl->CreateContext(NULL, 1, &known->id, NULL, NULL, &code);
+	opencl->context = bi__cl->CreateContext(NULL, 1, &id, NULL, NULL, &code);
 	return bi__cl_check(code, "clCreateContext", err);
 }
 
@@ -419,6 +388,7 @@ static int open_adopted(struct bi__opencl *opencl, const struct bi_options *opti
 {
 	cl_context context = (cl_context)options->adopt_context;
 	struct devices devices = { NULL, 0 };
+	cl_device_id id = NULL;
 	int rc = bi__cl_open(err);
 
 	if (!rc)
@@ -428,15 +398,12 @@ static int open_adopted(struct bi__opencl *opencl, const struct bi_options *opti
 	if (ordinal < 0)
 		rc = default_device(&devices, (cl_command_queue)options->adopt_stream, &ordinal, err);
 	if (!rc)
-		rc = choose_device(&devices, ordinal, &opencl->device, err);
+		rc = choose_device(&devices, ordinal, &id, err);
 	free(devices.ids);
+	if (!rc)
+		rc = set_device(opencl, id, ordinal, err);
 	if (rc)
 		return rc;
-	opencl->version = get_version(opencl->device);
-	opencl->capabilities = get_capabilities(opencl->device, opencl->version);
-	opencl->group = get_group(opencl->device);
-	if (!is_usable(opencl->device, opencl->version))
-		return bi__fail(err, BI_ENODEVICE, "device number %d is not available or below OpenCL 1.2", ordinal);
 	rc = bi__cl_check(bi__cl->RetainContext(context), "clRetainContext", err);
 	if (rc)
 		return rc;

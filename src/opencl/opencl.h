@@ -70,7 +70,6 @@ void bi__opencl_cache_write(const char *directory, uint64_t key, const void *byt
 uint64_t bi__opencl_hash(uint64_t hash, const void *bytes, size_t nbytes);
 
 int bi__opencl_enumerate(struct bi_device *devices, int capacity, int *count, struct bi_error *err);
-const struct bi_device *bi__opencl_recall(const char *spec);
 int bi__opencl_open(const struct bi_options *options, const struct bi_device *device, struct bi_device *adopted,
 		    struct bi__device_state *out, struct bi__queue *stream, struct bi_error *err);
 void bi__opencl_close(struct bi__device_state *device, struct bi__queue *stream);

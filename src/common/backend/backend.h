@@ -134,11 +134,6 @@ struct bi__backend {
 	 */
 	int (*enumerate)(struct bi_device *devices, int capacity, int *count, struct bi_error *err);
 	/*
-	 * Returns the device that enumerate last described under exactly that device string, or NULL if it is not
-	 * known. The device lives as long as the process; `open` accepts it or says why not. Optional.
-	 */
-	const struct bi_device *(*recall)(const char *spec);
-	/*
 	 * Opens a device that enumerate described, and creates the queue of the context stream. With
 	 * options->adopt_context it adopts that context and options->adopt_stream instead: device->ordinal then selects
 	 * one of its devices (-1: the device of the stream, else the first), and *adopted, which may be *device,

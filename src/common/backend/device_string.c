@@ -241,24 +241,6 @@ static int choose_backend(struct wish wish, struct bi__choice *choice, struct bi
 	return BI_OK;
 }
 
-/* Chooses the device that its backend remembers under exactly that string. Returns 0 if there is none. */
-static int recall_device(const char *spec, struct bi__choice *choice)
-{
-	const struct bi__backend *backend;
-
-	for (size_t i = 0; (backend = bi__registry_backend(i)); i++) {
-		const struct bi_device *device = bi__dispatch_recall(backend, spec);
-
-		if (!device)
-			continue;
-		choice->devices = device;
-		choice->backend = backend;
-		choice->count = 1;
-		return 1;
-	}
-	return 0;
-}
-
 int bi__device_string_choose(const char *spec, struct bi__choice *choice, struct bi_error *err)
 {
 	struct wish wish = { "device", spec };
@@ -267,8 +249,6 @@ int bi__device_string_choose(const char *spec, struct bi__choice *choice, struct
 	if (!spec)
 		wish = (struct wish){ "BI_DEVICE", getenv("BI_DEVICE") };
 	*choice = (struct bi__choice){ 0 };
-	if (wish.spec && recall_device(wish.spec, choice))
-		return BI_OK;
 	choice->is_auto = !wish.spec || (!spec && !*wish.spec) || strcmp(wish.spec, "auto") == 0;
 	if (choice->is_auto)
 		rc = list_devices(NULL, choice, err);

@@ -14,15 +14,14 @@
 struct bi__choice {
 	int count;
 	int is_auto; /* "auto": the next device is tried if one does not open */
-	const struct bi__backend *backend; /* of all these devices; NULL: each device names its own */
-	const struct bi_device *devices; /* in `list`; without a list, one device that lives as long as the process */
-	struct bi_device *list; /* owned, or NULL */
+	const struct bi_device *devices; /* in `list` */
+	struct bi_device *list; /* owned */
 };
 
 /*
  * Finds the devices that fit. `spec` NULL stands for the environment variable BI_DEVICE, and without that for "auto".
- * Backends list their devices anew each time, unless the string is exactly that of a device that its backend remembers
- * (bi__backend.recall). On success the caller owns the choice. Returns BI_ENODEVICE with the reasons if nothing fits.
+ * Backends list their devices anew each time. On success the caller owns the choice. Returns BI_ENODEVICE with the
+ * reasons if nothing fits.
  */
 int bi__device_string_choose(const char *spec, struct bi__choice *choice, struct bi_error *err);
 void bi__choice_free(struct bi__choice *choice);

@@ -33,14 +33,6 @@ int bi__dispatch_enumerate(const struct bi__backend *backend, struct bi_device *
 	return rc ? rc : backend->enumerate(devices, capacity, count, err);
 }
 
-const struct bi_device *bi__dispatch_recall(const struct bi__backend *backend, const char *spec)
-{
-	/* A forked child cannot open a device that its parent listed. */
-	if (!backend->recall || (!bi__survives_fork(backend) && bi__fork_generation() > 0))
-		return NULL;
-	return backend->recall(spec);
-}
-
 int bi__dispatch_open(struct bi__device *device, const struct bi_options *options, struct bi_device *adopted,
 		      struct bi__queue *stream, struct bi_error *err)
 {

@@ -30,12 +30,6 @@ int bi__dispatch_enumerate(const struct bi__backend *backend, struct bi_device *
 			   struct bi_error *err);
 
 /*
- * Returns the device that the backend listed under that string, or NULL if it does not remember one that this process
- * can open.
- */
-const struct bi_device *bi__dispatch_recall(const struct bi__backend *backend, const char *spec);
-
-/*
  * Opens device->info with device->backend, or adopts a context and describes its device in *adopted. Sets the queue of
  * the context stream.
  */

@@ -41,7 +41,6 @@ static void init_context(struct bi_context *context, const struct bi_options *op
 {
 	atomic_init(&context->refs, 1);
 	context->device = (struct bi__device){ .backend = NULL };
-	context->own_info = NULL;
 	bi__stream_init(&context->stream, context);
 	atomic_init(&context->stream_ids, 0);
 	init_settings(context, options);
@@ -62,7 +61,6 @@ void bi__context_free(struct bi_context *context)
 	pthread_mutex_destroy(&context->retired.lock);
 	bi__pool_finish(&context->pool);
 	free(context->notes);
-	free(context->own_info);
 	free(context);
 }
 

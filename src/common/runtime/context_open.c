@@ -37,16 +37,16 @@ static void add_note(struct bi_context *context, const char *spec, const char *r
 	bi__log(context, BI_LOG_INFO, "passed over %s: %s", spec, reason);
 }
 
-/* `backend` NULL: the backend that the device names. */
-static int open_device(struct bi_context *context, const struct bi__backend *backend, const struct bi_device *device,
-		       const struct bi_options *options, struct bi_error *err)
+static int open_device(struct bi_context *context, const struct bi_device *device, const struct bi_options *options,
+		       struct bi_error *err)
 {
 	struct bi__device *opened = &context->device;
 	int rc;
 
-	opened->info = device;
-	opened->backend = backend ? backend : bi__registry_find(device->backend, strlen(device->backend));
-	rc = bi__dispatch_open(opened, options, context->own_info, &context->stream.queue, err);
+	context->own_info = *device;
+	opened->info = &context->own_info;
+	opened->backend = bi__registry_find(device->backend, strlen(device->backend));
+	rc = bi__dispatch_open(opened, options, &context->own_info, &context->stream.queue, err);
 	if (!rc && context->default_memory == BI_MEMORY_UNIFIED && !(opened->info->capabilities & BI_CAP_SVM)) {
 		bi__dispatch_close(opened, &context->stream.queue);
 		rc = bi__fail(err, BI_EUNSUPPORTED, "device %s has no unified memory", opened->info->spec);
@@ -78,7 +78,7 @@ static int open_first_candidate(struct bi_context *context, const struct bi__cho
 
 		if (!device->usable)
 			rc = bi__fail(&local, BI_ENODEVICE, "%s", device->reason);
-		else if ((rc = open_device(context, choice->backend, device, options, &local)) == BI_OK)
+		else if ((rc = open_device(context, device, options, &local)) == BI_OK)
 			break;
 		if (choice->is_auto)
 			add_note(context, device->spec, local.message);
@@ -94,29 +94,6 @@ static int open_first_candidate(struct bi_context *context, const struct bi__cho
 	return BI_OK;
 }
 
-/* Allocates a description of the device that the context owns. */
-static int allocate_own_info(struct bi_context *context, struct bi_error *err)
-{
-	context->own_info = malloc(sizeof(*context->own_info));
-	return context->own_info ? BI_OK : bi__fail(err, BI_ENOMEM, "no memory for a context");
-}
-
-/* The list of devices is freed afterwards, so the context keeps a copy of its entry. */
-static int open_listed(struct bi_context *context, struct bi__choice *choice, const struct bi_options *options,
-		       struct bi_error *err)
-{
-	int rc = allocate_own_info(context, err);
-
-	if (!rc)
-		rc = open_first_candidate(context, choice, options, err);
-	if (!rc) {
-		*context->own_info = *context->device.info;
-		context->device.info = context->own_info;
-	}
-	bi__choice_free(choice);
-	return rc;
-}
-
 static int open_chosen(struct bi_context *context, const struct bi_options *options, struct bi_error *err)
 {
 	struct bi__choice choice;
@@ -124,18 +101,17 @@ static int open_chosen(struct bi_context *context, const struct bi_options *opti
 
 	if (rc)
 		return rc;
-	if (choice.list)
-		return open_listed(context, &choice, options, err);
-	return open_first_candidate(context, &choice, options, err);
+	rc = open_first_candidate(context, &choice, options, err);
+	bi__choice_free(&choice);
+	return rc;
 }
 
 static int open_adopted(struct bi_context *context, const struct bi_options *options, struct bi_error *err)
 {
-	int rc = allocate_own_info(context, err);
+	struct bi_device device;
+	int rc = bi__device_string_adopted(options->device, &device, err);
 
-	if (!rc)
-		rc = bi__device_string_adopted(options->device, context->own_info, err);
-	return rc ? rc : open_device(context, NULL, context->own_info, options, err);
+	return rc ? rc : open_device(context, &device, options, err);
 }
 
 int bi_context_open(const struct bi_options *options, struct bi_context **out, struct bi_error *err)

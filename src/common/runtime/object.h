@@ -95,7 +95,6 @@ struct bi__report;
 struct bi_context {
 	atomic_uint refs; /* BI__IMMORTAL set: the context is never closed, and the count is not used */
 	struct bi__device device; /* what calls to the backend need */
-	struct bi_device *own_info; /* device.info if it belongs to the context, else NULL */
 	struct bi_stream stream; /* the context stream */
 	atomic_uint stream_ids; /* number of streams made so far */
 	int debug; /* every operation is complete when its call returns */
@@ -120,6 +119,7 @@ struct bi_context {
 	atomic_uint host_uses; /* host memories with work of this context that was not seen complete (order.c) */
 	atomic_ullong waits[BI__WAIT_COUNT]; /* how often the calling thread was blocked, for each reason */
 	struct bi__report *report; /* has locks of its own; NULL unless profiling was asked for */
+	struct bi_device own_info; /* device.info points here */
 };
 
 /*

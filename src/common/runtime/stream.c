@@ -81,8 +81,11 @@ static pthread_once_t host_once = PTHREAD_ONCE_INIT;
 
 static void init_host_context(void)
 {
+	int count;
+
 	host_context.device.backend = bi__registry_host();
-	host_context.device.info = bi__dispatch_recall(host_context.device.backend, host_context.device.backend->name);
+	bi__dispatch_enumerate(host_context.device.backend, &host_context.own_info, 1, &count, NULL);
+	host_context.device.info = &host_context.own_info;
 	bi__stream_init(&host_context.stream, &host_context);
 }
 
