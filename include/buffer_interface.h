@@ -522,13 +522,6 @@ BI_API struct bi_context *bi_context_retain(struct bi_context *context);
  * use).
  */
 BI_API void bi_context_release(struct bi_context *context);
-/*
- * Keeps the context until the end of the process, without a reference: retaining and releasing it count nothing from
- * now on, which makes wrapping memory in it cheaper. It is never closed, and its release callback never called. The
- * caller holds a reference, which need not be released; other threads may hold and use theirs meanwhile. Not NULL.
- */
-BI_API void bi_context_keep(struct bi_context *context);
-
 /* Where something that somebody else made belongs: what to open a context with. */
 struct bi_location {
 	char device[24];                /* device string: "cuda:1"; "opencl:1": the position in its cl_context */
@@ -719,14 +712,6 @@ BI_API int bi_view_create(struct bi_memory *memory, const struct bi_layout *layo
 BI_API int bi_view_wrap(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
 			struct bi_view **out, struct bi_error *err);
 /*
- * The same for a producer who says where element [0, ..., 0] is: at the address `data`. The memory is what the layout
- * reaches from there, below it too where strides are negative, and foreign->handle, foreign->nbytes and layout->offset
- * are filled in with what that makes of them, whatever they were and whatever comes of it. BI_EBOUNDS, BI_EOVERFLOW: not
- * all of it are addresses. BI_EINVAL: data is 0 and there are bytes, or it is a cl_mem, which has no address. Owned.
- */
-BI_API int bi_view_wrap_at(struct bi_context *context, uint64_t data, struct bi_foreign *foreign,
-			   struct bi_layout *layout, struct bi_view **out, struct bi_error *err);
-/*
  * A new dense C-order array, not initialised. A structured one: make it with the VOID type of bi_dtype_parse_descr,
  * then bi_view_reinterpret with the descr. Owned.
  */
@@ -742,13 +727,6 @@ BI_API int bi_view_wrap_host(struct bi_context *context, void *data, struct bi_d
 			     struct bi_error *err);
 BI_API struct bi_view *bi_view_retain(struct bi_view *view);
 BI_API void bi_view_release(struct bi_view *view);
-/*
- * Many references at once, at the cost of one: for bindings that hand them out one by one under a lock of their own. A
- * count holds 2^32 - 1 of them. `view` is not NULL, and `count` no more than the caller holds.
- */
-BI_API void bi_view_retain_many(struct bi_view *view, unsigned count);
-BI_API void bi_view_release_many(struct bi_view *view, unsigned count);
-
 /*
  * The same memory through another layout, typically bi_view_layout's after some changes. Read-only stays read-only.
  * The functions after it are the layout functions of the same name, as new views. Owned.
@@ -829,20 +807,9 @@ struct bi_use {
 BI_API int bi_use_begin(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err);
 BI_API int bi_use_end(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err);
 /*
- * Makes the context stream the home of the memory, after what is pending on it: for consumers that are told of no other
- * stream. What they do there counts as pending work on the memory. A stream that the producer named waits for the
- * memory's work when it is let go. Nothing for host memory and for BI_WRAP_UNORDERED.
- */
-BI_API int bi_view_rehome(const struct bi_view *view, struct bi_error *err);
-/*
  * 1 if nothing was enqueued on the memory since its end was last seen. Bookkeeping: no driver is asked, nobody waits.
  */
 BI_API int bi_view_is_idle(const struct bi_view *view);
-/*
- * 1 if letting the view go waits for nothing even if it is the last one of its memory: it is idle, or foreign memory
- * whose home is still the stream that its producer named. The last one of a context is another matter: that closes it.
- */
-BI_API int bi_view_releases_at_once(const struct bi_view *view);
 /* Host wait until all work on the memory is done. */
 BI_API int bi_view_synchronize(const struct bi_view *view, struct bi_error *err);
 
@@ -920,13 +887,6 @@ enum bi_export_flag {
  * consumer gets a read-only struct from a read-only view. What *out held before is overwritten, not released.
  */
 BI_API int bi_view_export(const struct bi_view *view, unsigned flags, struct bi_exchange *out, struct bi_error *err);
-
-/*
- * The same without a reference or an event: *out borrows from the view, which must outlive it, and its `release` only
- * marks it as spent. What a view is asked for the first time may be allocated, and is kept in it (BI_ENOMEM); device
- * memory that is pending names its home, host memory that is pending is a host wait (`export`).
- */
-BI_API int bi_view_describe(const struct bi_view *view, struct bi_exchange *out, struct bi_error *err);
 
 enum bi_import_flag {
 	BI_IMPORT_UNORDERED = 1         /* ignore the struct's stream and event: ordering is the caller's */

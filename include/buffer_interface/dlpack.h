@@ -89,9 +89,6 @@ BI_API struct bi_dl_device bi_dlpack_device(const struct bi_view *view);
  */
 BI_API int bi_dlpack_export(const struct bi_view *view, uint64_t flags, struct bi_dl_managed_versioned **out,
 			    struct bi_error *err);
-/* The same of a reference that the caller holds and the tensor takes over; on failure it stays the caller's. */
-BI_API int bi_dlpack_export_held(struct bi_view *view, uint64_t flags, struct bi_dl_managed_versioned **out,
-				 struct bi_error *err);
 /* The same without version and flags. BI_EREADONLY: it could not say that the view is read-only [D3]. */
 BI_API int bi_dlpack_export_unversioned(const struct bi_view *view, struct bi_dl_managed **out, struct bi_error *err);
 

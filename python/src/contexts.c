@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "contexts.h"
+#include "buffer_interface/binding.h"
 #include "errors.h"
 
 #define MOST 16
@@ -264,7 +265,7 @@ struct bi_context *bip_host_context(void)
 	struct bi_context *context = atomic_load_explicit(&kept, memory_order_acquire);
 
 	if (!context && !context_at(&host, &context)) {
-		bi_context_keep(context);
+		bi_context_make_immortal(context);
 		atomic_store_explicit(&kept, context, memory_order_release);
 	}
 	return context;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "lifetime.h"
+#include "buffer_interface/binding.h"
 #include "contexts.h"
 #include "errors.h"
 
@@ -158,7 +159,7 @@ void bip_give_back(void *data)
 /* The last view of a context closes it, which waits for work on memory that was released. */
 static int is_short(const struct bi_view *view)
 {
-	return bi_view_releases_at_once(view) && bip_context_is_cached(bi_memory_context(bi_view_memory(view)));
+	return bi_view_release_is_immediate(view) && bip_context_is_cached(bi_memory_context(bi_view_memory(view)));
 }
 
 /* Producers' deleters may be Python code, which does not run well with an exception set. */

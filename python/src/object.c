@@ -2,6 +2,7 @@
 #include <stddef.h>
 
 #include "object.h"
+#include "buffer_interface/binding.h"
 #include "errors.h"
 #include "lifetime.h"
 #include "uses.h"

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "properties.h"
+#include "buffer_interface/binding.h"
 #include "dtype.h"
 #include "errors.h"
 #include "handle.h"

@@ -1,5 +1,6 @@
 /* Exports a view as a DLPack tensor: the rules for producers. */
 #include "interop/dlpack.h"
+#include "buffer_interface/binding.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -191,7 +192,7 @@ static int make_versioned(struct bi_view *view, struct bi_dl_managed_versioned *
 	return BI_OK;
 }
 
-int bi_dlpack_export_held(struct bi_view *view, uint64_t flags, struct bi_dl_managed_versioned **out,
+int bi_dlpack_export_steal(struct bi_view *view, uint64_t flags, struct bi_dl_managed_versioned **out,
 			  struct bi_error *err)
 {
 	int rc;
@@ -214,7 +215,7 @@ int bi_dlpack_export(const struct bi_view *view, uint64_t flags, struct bi_dl_ma
 		     struct bi_error *err)
 {
 	struct bi_view *held = view ? bi__view_retain_const(view) : NULL;
-	int rc = bi_dlpack_export_held(held, flags, out, err);
+	int rc = bi_dlpack_export_steal(held, flags, out, err);
 
 	if (rc)
 		bi_view_release(held);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/backend/dispatch.h"
+#include "buffer_interface/binding.h"
 #include "common/view/export.h"
 #include "common/view/view.h"
 #include "interop/exchange.h"

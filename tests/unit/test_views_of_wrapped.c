@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "buffer_interface.h"
+#include "buffer_interface/binding.h"
 #include "buffer_interface/dlpack.h"
 
 #define VIEWS 1000

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "contexts.h"
+#include "buffer_interface/binding.h"
 #include "dense.h"
 #include "errors.h"
 #include "host_memory.h"
@@ -377,7 +378,7 @@ static PyObject *give_at_once(PyObject *self, struct wish *wish)
 
 	BIP_LOCK(self)
 	view = bip_lend(self);
-	is_done = view && bi_view_is_idle(view) && bi_dlpack_export_held(view, 0, &tensor, NULL) == BI_OK;
+	is_done = view && bi_view_is_idle(view) && bi_dlpack_export_steal(view, 0, &tensor, NULL) == BI_OK;
 	if (view && !is_done)
 		bip_lend_back(self);
 	BIP_UNLOCK()

@@ -5,6 +5,7 @@
  * comes home to it first. Where a consumer is told of no stream (host, OpenCL), pending work is waited for.
  */
 #include "contexts.h"
+#include "buffer_interface/binding.h"
 #include "dlpack_table.h"
 #include "errors.h"
 #include "host_memory.h"
@@ -38,7 +39,7 @@ static int make_ready(struct bi_view *view, int32_t device_type)
 		return bip_settle(view);
 	/* A thread that waits for a device may have the lock of the memory. */
 	Py_BEGIN_ALLOW_THREADS
-	rc = bi_view_rehome(view, &err);
+	rc = bi_view_switch_to_context_stream(view, &err);
 	Py_END_ALLOW_THREADS
 	if (rc)
 		bip_raise_export(rc, &err);
@@ -91,7 +92,7 @@ static int from_object(void *object, struct bi_dl_managed_versioned **out)
 		return -1;
 	BIP_LOCK(object)
 	view = bip_lend(object);
-	is_done = view && is_ready(view) && bi_dlpack_export_held(view, 0, out, NULL) == BI_OK;
+	is_done = view && is_ready(view) && bi_dlpack_export_steal(view, 0, out, NULL) == BI_OK;
 	if (view && !is_done)
 		bip_lend_back(object);
 	BIP_UNLOCK()

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "errors.h"
+#include "buffer_interface/binding.h"
 #include "lifetime.h"
 #include "object.h"
 #include "export/export.h"

@@ -1,5 +1,6 @@
 /* The dictionary that an array keeps to give copies of. */
 #include "export/pattern.h"
+#include "buffer_interface/binding.h"
 #include "names.h"
 #include "object.h"
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "import/values.h"
+#include "buffer_interface/binding.h"
 #include "contexts.h"
 #include "dtype.h"
 #include "errors.h"

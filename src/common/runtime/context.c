@@ -1,4 +1,5 @@
 #include "common/runtime/context.h"
+#include "buffer_interface/binding.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -125,7 +126,7 @@ void bi_context_release(struct bi_context *context)
 		close_context(context);
 }
 
-void bi_context_keep(struct bi_context *context)
+void bi_context_make_immortal(struct bi_context *context)
 {
 	atomic_fetch_or_explicit(&context->refs, BI__IMMORTAL, memory_order_relaxed);
 }

@@ -1,5 +1,6 @@
 /* Use of memory by streams of the caller, and waits for its work: the public calls. */
 #include "common/backend/dispatch.h"
+#include "buffer_interface/binding.h"
 #include "common/runtime/memory.h"
 #include "common/runtime/order.h"
 #include "common/runtime/stream.h"
@@ -137,7 +138,7 @@ static int move_home_locked(struct bi_memory *memory, struct bi_stream *home, st
 	return rc ? rc : bi__order_end_locked(memory, home, err);
 }
 
-int bi_view_rehome(const struct bi_view *view, struct bi_error *err)
+int bi_view_switch_to_context_stream(const struct bi_view *view, struct bi_error *err)
 {
 	struct bi_memory *memory = view ? view->memory : NULL;
 	int rc;
@@ -162,7 +163,7 @@ int bi_view_is_idle(const struct bi_view *view)
  * Work on the stream that the producer named is not waited for. No lock is needed: of the members read here only the
  * home stream changes once others know the memory, atomically and from the producer's stream to another.
  */
-int bi_view_releases_at_once(const struct bi_view *view)
+int bi_view_release_is_immediate(const struct bi_view *view)
 {
 	const struct bi_memory *memory = view->memory;
 

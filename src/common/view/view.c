@@ -1,4 +1,5 @@
 #include "common/backend/registry.h"
+#include "buffer_interface/binding.h"
 #include "common/view/view.h"
 
 #include <stdlib.h>

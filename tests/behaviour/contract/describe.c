@@ -1,5 +1,6 @@
 /* Views as they are described to others, and handles whose place is asked for. */
 #include "buffer_interface/dlpack.h"
+#include "buffer_interface/binding.h"
 #include "driver.h"
 #include "contract.h"
 
@@ -191,7 +192,7 @@ static void test_arguments_of_describe(void **state)
 	OK(bi_view_empty(fixture.context, dtype_of("<i2"), 1, shape, &view, &error));
 	REFUSED(BI_EINVAL, bi_view_describe(NULL, &exchange, &error));
 	REFUSED(BI_EINVAL, bi_view_describe(view, NULL, &error));
-	REFUSED(BI_EINVAL, bi_view_rehome(NULL, &error));
+	REFUSED(BI_EINVAL, bi_view_switch_to_context_stream(NULL, &error));
 	bi_view_release(view);
 }
 

@@ -1,5 +1,6 @@
 /* Life of objects: counts, callbacks, orders of release, and what a failure leaves behind. */
 #include "contract.h"
+#include "buffer_interface/binding.h"
 #include "support/use.h"
 
 #include <stdatomic.h>

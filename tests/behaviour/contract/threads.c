@@ -1,6 +1,7 @@
 /* Objects shared by threads. Worth most under ThreadSanitizer. */
 #define _POSIX_C_SOURCE 200809L
 #include "buffer_interface/dlpack.h"
+#include "buffer_interface/binding.h"
 #include "contract.h"
 #include "support/use.h"
 
@@ -376,7 +377,7 @@ static void describe_or_move(struct scene *scene, int number)
 			expect(scene, bi_view_describe(scene->view, &exchange, NULL) == BI_OK);
 			expect(scene, exchange.shape[0] == 64);
 		} else if (number == 2) {
-			expect(scene, bi_view_rehome(scene->view, NULL) == BI_OK);
+			expect(scene, bi_view_switch_to_context_stream(scene->view, NULL) == BI_OK);
 			expect(scene, bi_view_synchronize(scene->view, NULL) == BI_OK);
 		} else {
 			expect(scene, begin_use(scene->view, bi_context_stream(scene->context), NULL) == BI_OK);

@@ -2,6 +2,7 @@
 #include <pthread.h>
 
 #include "raw_cuda.h"
+#include "buffer_interface/binding.h"
 #include "uses.h"
 #include "support/use.h"
 
@@ -468,7 +469,7 @@ static void rehomed_in_a_capture(int of_home)
 	struct bi_view *view = wrap(PLACE_DEVICE, 1, (struct producer){ .stream = producer, .released = &released });
 	const unsigned char two = 2;
 
-	OK(bi_view_rehome(view, &error));
+	OK(bi_view_switch_to_context_stream(view, &error));
 	OK(bi_fill(view, &two, NULL, &error));
 	begin_capture(captured, BI__CU_CAPTURE_MODE_THREAD_LOCAL);
 	bi_view_release(view);
@@ -495,10 +496,10 @@ static void row_35_rehome_in_a_capture(void **state)
 
 	(void)state;
 	begin_capture(home, BI__CU_CAPTURE_MODE_THREAD_LOCAL);
-	REFUSED(BI_ECAPTURE, bi_view_rehome(view, &error));
+	REFUSED(BI_ECAPTURE, bi_view_switch_to_context_stream(view, &error));
 	end_and_drop(home);
 	assert_exported_stream(view, producer);
-	OK(bi_view_rehome(view, &error));
+	OK(bi_view_switch_to_context_stream(view, &error));
 	assert_ordered(home, view);
 	assert_exported_stream(view, home);
 	finish_all();

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "buffer_interface/dlpack.h"
+#include "buffer_interface/binding.h"
 #include "uses.h"
 #include "support/use.h"
 
@@ -230,7 +231,7 @@ static void row_34_unordered_memory_has_no_order(void **state)
 	view = take(tensor_of(made, &released), BI_DLPACK_UNORDERED, NULL);
 	OK(begin_use(view, stream, &error));
 	OK(end_use(view, stream, &error));
-	OK(bi_view_rehome(view, &error));
+	OK(bi_view_switch_to_context_stream(view, &error));
 	assert_exported_stream(view, NULL);
 	bi_view_release(view);
 	assert_int_equal(released, 1);
@@ -266,7 +267,7 @@ static void row_34_own_exports_are_handed_back(void **state)
 
 static void rehome(struct bi_view *view)
 {
-	OK(bi_view_rehome(view, &error));
+	OK(bi_view_switch_to_context_stream(view, &error));
 	if (!setting.is_capturing)
 		assert_ordered(home_of(fixture.context), view);
 }
@@ -378,7 +379,7 @@ static void row_35_nothing_to_wait_for(void **state)
 	fill(home, 2, NULL);
 	before = ordered();
 	rehome(home);
-	OK(bi_view_rehome(host, &error));
+	OK(bi_view_switch_to_context_stream(host, &error));
 	MORE(ordered(), before, 0);
 	assert_exported_stream(home, home_of(fixture.context));
 	assert_exported_stream(host, NULL);

@@ -1,5 +1,6 @@
 /* Rows 18 and 19: producers and drivers that fail. */
 #include "raw_cuda.h"
+#include "buffer_interface/binding.h"
 #include "uses.h"
 #include "support/use.h"
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "buffer_interface.h"
+#include "buffer_interface/binding.h"
 #include "buffer_interface/cai.h"
 #include "buffer_interface/dlpack.h"
 #include "marks.h"

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "buffer_interface.h"
+#include "buffer_interface/binding.h"
 
 static struct bi_error error;
 static struct bi_context *kept; /* found by whoever looks for leaks */
@@ -53,7 +54,7 @@ static void test_kept(void **state)
 	assert_int_equal(bi_context_open(&options, &kept, &error), BI_OK);
 	before = wrap(&released);
 	bi_context_retain(kept);
-	bi_context_keep(kept);
+	bi_context_make_immortal(kept);
 	bi_context_release(kept);
 	bi_context_release(kept);
 	check_view(before, &released);

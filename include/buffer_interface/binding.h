@@ -1,0 +1,107 @@
+/*
+ * BufferInterface for authors of language bindings
+ *
+ * A binding wraps views in objects of another language: Python, Julia, Lua. Programs in C and C++ need nothing of this
+ * header; all that it offers can be had from buffer_interface.h, with more calls or more allocations. The functions here
+ * exist because a binding makes and exports thousands of small objects per second, and because its runtime has rules of
+ * its own about locks, threads and ownership. The Python package (python/src) uses all of them.
+ *
+ * Counting under a lock of the runtime
+ *   An interpreter with a global lock can count references to a view without atomic instructions.
+ *   bi_view_retain_many takes a supply of references in one step. The binding gives them to its exports one by one, and
+ *   returns the rest with bi_view_release_many. bi_dlpack_export_steal passes such a reference on to a tensor.
+ *
+ * Contexts that stay open
+ *   A binding usually opens one context per device and never closes it, because nobody knows which object is the last.
+ *   bi_context_make_immortal says so to the library: retaining and releasing that context cost nothing from then on.
+ *
+ * Importing by address
+ *   Producers in other languages name the address of the first element and strides of any sign. bi_view_wrap_at derives
+ *   the range of bytes from them.
+ *
+ * Exporting without a reference
+ *   bi_view_describe fills an exchange structure that borrows from the view. It suits attributes that are read while the
+ *   object is alive, and calls whose arguments outlive the call.
+ *
+ * Waiting without the lock of the runtime
+ *   A thread that blocks in the library should not hold the lock of the runtime, but dropping that lock is expensive.
+ *   bi_view_is_idle (buffer_interface.h) and bi_view_release_is_immediate tell in advance whether a call can block.
+ *
+ * Consumers that know one stream
+ *   Some protocols let a consumer ask for one stream per device, once, and never name the stream of an array.
+ *   bi_view_switch_to_context_stream makes an array ready for them.
+ *
+ * The rules of buffer_interface.h about errors, ownership, threads and NULL hold here as well.
+ */
+#ifndef BUFFER_INTERFACE_BINDING_H
+#define BUFFER_INTERFACE_BINDING_H
+
+#include "buffer_interface.h"
+#include "buffer_interface/dlpack.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Keeps the context open until the end of the process. Takes no reference: the caller holds one, and may release it or
+ * not. From now on retaining and releasing the context count nothing, which makes wrapping memory in it cheaper. The
+ * context is never closed, and its release callback is never called. Other threads may use the context meanwhile.
+ */
+BI_API void bi_context_make_immortal(struct bi_context *context);
+
+/*
+ * Takes or returns `count` references with one atomic operation. A view can count 2^32 - 1 references. The caller of
+ * bi_view_release_many holds at least `count` of them; returning the last reference releases the view.
+ */
+BI_API void bi_view_retain_many(struct bi_view *view, unsigned count);
+BI_API void bi_view_release_many(struct bi_view *view, unsigned count);
+
+/*
+ * Returns 1 if releasing the last view of the memory would block for no work: the memory is idle, or it is foreign
+ * memory whose home stream is still the one that its producer named. Otherwise 0. Queries no driver. The answer does not
+ * cover the last reference to a context, which blocks while the context closes.
+ */
+BI_API int bi_view_release_is_immediate(const struct bi_view *view);
+
+/*
+ * Makes a view of memory whose producer names the address of element [0, ..., 0], without a copy. `data` is that
+ * address. The memory is the range that the layout reaches from there; it starts below `data` if strides are negative.
+ * Otherwise as bi_view_wrap.
+ *
+ * Overwrites foreign->handle, foreign->nbytes and layout->offset with the derived values, even on failure.
+ * BI_EBOUNDS, BI_EOVERFLOW: the range is not a range of addresses. BI_EINVAL: `data` is 0 although there are elements,
+ * or the handle is a cl_mem, which has no address. Owned.
+ */
+BI_API int bi_view_wrap_at(struct bi_context *context, uint64_t data, struct bi_foreign *foreign,
+			   struct bi_layout *layout, struct bi_view **out, struct bi_error *err);
+
+/*
+ * Fills *out like bi_view_export, but without a reference and without an event. *out borrows from the view, which must
+ * outlive it; out->release only marks the struct as released. The handle counts as exported.
+ *
+ * Pending device memory: *out names its home stream. Pending host memory: blocks the calling thread (`export`). Arrays
+ * that *out points to may be allocated on the first call for a view, and live as long as the view (BI_ENOMEM).
+ */
+BI_API int bi_view_describe(const struct bi_view *view, struct bi_exchange *out, struct bi_error *err);
+
+/*
+ * Makes the context stream the home stream of the memory, after the work that is pending on the memory. For consumers
+ * that are told of no other stream: the work that they enqueue on the context stream counts as pending from now on. At
+ * the last release a stream that the producer had named waits for that work. Does nothing for host memory and for memory
+ * that was wrapped with BI_WRAP_UNORDERED. docs/ordering.md, row 35.
+ */
+BI_API int bi_view_switch_to_context_stream(const struct bi_view *view, struct bi_error *err);
+
+/*
+ * Exports like bi_dlpack_export, but takes ownership of the caller's reference to the view on success. On failure the
+ * caller keeps the reference. Owned.
+ */
+BI_API int bi_dlpack_export_steal(struct bi_view *view, uint64_t flags, struct bi_dl_managed_versioned **out,
+				  struct bi_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
