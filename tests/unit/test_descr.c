@@ -1,0 +1,134 @@
+/* Structured element types: the fields that a descr names, nested ones too, and the descrs that are refused. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "layout_reference.h"
+
+static const char record[] =
+	"[('x', '<f4'), ('', '|V4'), (('title', 'y'), '>i2', (3, 2)), ('n', [('a', '|u1'), ('b', '<f8', (2,))], (2,)), "
+	"('it\\'s', '<U2'), ('z', '|u1', 0)]";
+
+static void field_matches_the_reference(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t offset, item_size;
+		int ndim;
+		int64_t shape[2];
+	} fields[] = {
+		{ "x", 0, 4, 0, { 0 } },     { "y", 8, 2, 2, { 3, 2 } }, { "n", 20, 17, 1, { 2 } },
+		{ "it's", 54, 8, 0, { 0 } }, { "z", 62, 1, 1, { 0 } },
+	};
+	static struct reference ref, old;
+	struct test_random random = { test_seed() };
+	struct bi_dtype dtype;
+
+	(void)state;
+	assert_int_equal(bi_dtype_parse_descr(record, &dtype, NULL), BI_OK);
+	assert_int_equal(dtype.item_size, 62);
+	for (int i = 0; i < CASES; i++) {
+		size_t f = (size_t)test_between(&random, 0, ARRAY_LENGTH(fields) - 1);
+		int64_t shape[MAX_AXES], each;
+		struct bi_layout layout;
+
+		random_layout(&random, 200, &layout, &old);
+		layout.dtype.item_size = 62;
+		assert_int_equal(bi_layout_reinterpret(&layout, dtype, record, NULL), BI_OK);
+		memcpy(shape, old.shape, sizeof(shape));
+		memcpy(shape + old.ndim, fields[f].shape, (size_t)fields[f].ndim * sizeof(*shape));
+		start_reference(&ref, old.ndim + fields[f].ndim, shape, fields[f].item_size);
+		each = product(fields[f].ndim, fields[f].shape);
+		for (int64_t k = 0; k < ref.count; k++)
+			ref.offsets[k] = old.offsets[k / each] + fields[f].offset + k % each * fields[f].item_size;
+		assert_int_equal(bi_layout_field(&layout, fields[f].name, NULL), BI_OK);
+		compare(&layout, &ref);
+	}
+}
+
+static void fields_lead_into_nested_structures(void **state)
+{
+	struct bi_layout layout;
+	struct bi_dtype dtype;
+	int64_t shape[] = { 2 }, strides[] = { -100 };
+
+	(void)state;
+	assert_int_equal(bi_dtype_parse_descr(record, &dtype, NULL), BI_OK);
+	layout = make("V62", 1, shape, strides, 1000);
+	ASSERT_UNTOUCHED(&layout, bi_layout_field(&layout, "x", &err), BI_EDTYPE);
+	assert_int_equal(bi_layout_reinterpret(&layout, dtype, record, NULL), BI_OK);
+	ASSERT_UNTOUCHED(&layout, bi_layout_field(&layout, "", &err), BI_EINVAL);
+	ASSERT_UNTOUCHED(&layout, bi_layout_field(&layout, "title", &err), BI_EINVAL);
+	ASSERT_UNTOUCHED(&layout, bi_layout_field(&layout, "b", &err), BI_EINVAL);
+	ASSERT_UNTOUCHED(&layout, bi_layout_field(&layout, "it", &err), BI_EINVAL);
+	ASSERT_UNTOUCHED(&layout, bi_layout_field(&layout, "it's not", &err), BI_EINVAL);
+	ASSERT_UNTOUCHED(&layout, bi_layout_field(&layout, NULL, &err), BI_EINVAL);
+	ASSERT_UNTOUCHED(&layout, bi_layout_field(NULL, "x", &err), BI_EINVAL);
+	assert_int_equal(bi_layout_field(&layout, "n", NULL), BI_OK);
+	assert_int_equal(layout.dtype.type, BI_VOID);
+	assert_int_equal(layout.dtype.item_size, 17);
+	assert_int_equal(layout.descr_length, strlen("[('a', '|u1'), ('b', '<f8', (2,))]"));
+	assert_memory_equal(layout.descr, "[('a', '|u1'), ('b', '<f8', (2,))]", layout.descr_length);
+	assert_int_equal(bi_layout_field(&layout, "b", NULL), BI_OK);
+	assert_int_equal(layout.ndim, 3);
+	assert_int_equal(layout.offset, 1021);
+	assert_int_equal(layout.strides[0], -100);
+	assert_int_equal(layout.strides[1], 17);
+	assert_int_equal(layout.strides[2], 8);
+	assert_null(layout.descr);
+	ASSERT_UNTOUCHED(&layout, bi_layout_field(&layout, "b", &err), BI_EDTYPE);
+}
+
+static void fields_cannot_have_too_many_dimensions(void **state)
+{
+	static const char descr[] = "[('a', '|u1', (1, 1, 1))]";
+	int64_t ones[BI_MAX_NDIM];
+	struct bi_layout layout;
+
+	(void)state;
+	for (int i = 0; i < BI_MAX_NDIM; i++)
+		ones[i] = 1;
+	for (int ndim = BI_MAX_NDIM - 3; ndim <= BI_MAX_NDIM - 2; ndim++) {
+		layout = make("V1", ndim, ones, NULL, 0);
+		assert_int_equal(bi_layout_reinterpret(&layout, layout.dtype, descr, NULL), BI_OK);
+		if (ndim + 3 > BI_MAX_NDIM)
+			ASSERT_UNTOUCHED(&layout, bi_layout_field(&layout, "a", &err), BI_EINVAL);
+		else
+			assert_int_equal(bi_layout_field(&layout, "a", NULL), BI_OK);
+	}
+}
+
+static void reinterpret_checks_the_descr(void **state)
+{
+	struct bi_layout layout = MAKE("V8", 0, 3), point = make("<i4", 0, NULL, NULL, 0);
+	struct bi_dtype floats, item = layout.dtype, none = { 0, 1, BI_VOID, 0 };
+
+	(void)state;
+	assert_int_equal(bi_dtype_parse("<f8", &floats, NULL), BI_OK);
+	ASSERT_UNTOUCHED(&layout, bi_layout_reinterpret(&layout, item, "[('a', '<f4')]", &err), BI_EDTYPE);
+	ASSERT_UNTOUCHED(&layout, bi_layout_reinterpret(&layout, item, "[('a', '<f8'", &err), BI_EDTYPE);
+	ASSERT_UNTOUCHED(&layout, bi_layout_reinterpret(&layout, floats, "[('a', '<f8')]", &err), BI_EDTYPE);
+	ASSERT_UNTOUCHED(&layout, bi_layout_reinterpret(NULL, floats, NULL, &err), BI_EINVAL);
+	ASSERT_UNTOUCHED(&layout, bi_layout_reinterpret(&layout, none, NULL, &err), BI_EDTYPE);
+	ASSERT_UNTOUCHED(&point, bi_layout_reinterpret(&point, floats, NULL, &err), BI_EDTYPE);
+	assert_int_equal(bi_layout_reinterpret(&layout, item, "[('a', '<f8')]", NULL), BI_OK);
+	assert_non_null(layout.descr);
+	assert_int_equal(bi_layout_reinterpret(&layout, floats, NULL, NULL), BI_OK);
+	assert_null(layout.descr);
+	floats.swapped = 1;
+	assert_int_equal(bi_layout_reinterpret(&layout, floats, NULL, NULL), BI_OK);
+	assert_int_equal(layout.dtype.swapped, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(field_matches_the_reference),
+		cmocka_unit_test(fields_lead_into_nested_structures),
+		cmocka_unit_test(fields_cannot_have_too_many_dimensions),
+		cmocka_unit_test(reinterpret_checks_the_descr),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
