@@ -120,6 +120,7 @@ int bi__job_route(struct bi__job *job, struct bi_error *err)
 
 	if (is_identity(job)) {
 		job->plan.kind = BI__PLAN_NOTHING;
+		job->plan.bytes = 0;
 		return bi__job_execute(job, NULL, err);
 	}
 	if (overlaps(job))

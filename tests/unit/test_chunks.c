@@ -1,0 +1,116 @@
+/* Chunks of a plan: together they move every byte once, and no chunk cuts a cache line of the destination. */
+#include "unit.h"
+
+#include "common/engine/parts.h"
+
+static unsigned char counts[1 << 20];
+
+/* Counts the bytes of the destination that a plan writes. */
+static void count_bytes(const struct bi__plan *plan)
+{
+	int64_t at[BI_MAX_NDIM] = { 0 };
+	int axis;
+
+	do {
+		int64_t offset = plan->dst_offset;
+
+		for (int i = 0; i < plan->ndim; i++)
+			offset += at[i] * plan->dst_strides[i];
+		for (size_t i = 0; i < plan->unit; i++)
+			counts[(size_t)offset + i]++;
+		for (axis = plan->ndim - 1; axis >= 0 && ++at[axis] == plan->shape[axis]; axis--)
+			at[axis] = 0;
+	} while (axis >= 0);
+}
+
+static void check_chunks(const struct bi__plan *plan, int64_t wanted)
+{
+	static unsigned char expected[sizeof(counts)];
+	struct bi__engine_split split;
+	struct bi__plan chunk;
+	uint64_t bytes = 0;
+	int chunks;
+
+	memset(counts, 0, sizeof(counts));
+	count_bytes(plan);
+	memcpy(expected, counts, sizeof(counts));
+	memset(counts, 0, sizeof(counts));
+	chunks = bi__engine_split(&split, plan, wanted);
+	assert_int_equal(chunks, split.chunks);
+	assert_in_range(chunks, 1, wanted);
+	for (int i = 0; i < chunks; i++) {
+		bi__engine_chunk(&chunk, &split, plan, i);
+		bytes += chunk.bytes;
+		count_bytes(&chunk);
+	}
+	assert_int_equal(bytes, plan->bytes);
+	assert_memory_equal(counts, expected, sizeof(counts));
+}
+
+static struct bi__plan plan_of(const char *type, int ndim, const int64_t *shape, const int64_t *src_strides)
+{
+	struct bi_layout dst, src;
+	struct bi__plan plan;
+
+	OK(bi_layout_init(&dst, dtype_of(type), ndim, shape, NULL, 0, &error));
+	OK(bi_layout_init(&src, dtype_of(type), ndim, shape, src_strides, 0, &error));
+	bi__plan_make(&plan, &dst, &src);
+	return plan;
+}
+
+static void every_byte_is_in_one_chunk(void **state)
+{
+	const int64_t shape[] = { 37, 50, 61 }, forwards[] = { 12, 12 * 37, 12 * 37 * 50 };
+	const int64_t rows[] = { 50 * 61 * 24, 61 * 24, 24 };
+	struct test_random random = { test_seed() };
+	struct bi__plan plans[4];
+
+	(void)state;
+	plans[0] = plan_of("float32", 3, shape, NULL);
+	plans[1] = plan_of("float32", 3, shape, forwards);
+	plans[2] = plan_of("int64", 2, shape, (int64_t[]){ 16 * 50, 16 });
+	plans[3] = plan_of("float32", 3, shape, rows);
+	for (size_t i = 0; i < ARRAY_LENGTH(plans); i++)
+		for (int j = 0; j < 20; j++)
+			check_chunks(&plans[i], test_between(&random, 1, 40));
+}
+
+static void dense_bytes_are_cut_at_pages(void **state)
+{
+	struct bi__engine_split split;
+	struct bi__plan plan;
+
+	(void)state;
+	bi__plan_bytes(&plan, 0, 0, 100000);
+	assert_int_equal(bi__engine_split(&split, &plan, 7), 7);
+	assert_int_equal(split.axis, -1);
+	assert_int_equal(split.step % BI__PAGE, 0);
+	check_chunks(&plan, 7);
+	/* Too few bytes for so many chunks. */
+	assert_int_equal(bi__engine_split(&split, &plan, 1000), (100000 + BI__PAGE - 1) / BI__PAGE);
+}
+
+static void an_axis_that_is_not_tiled_is_cut_first(void **state)
+{
+	/* Planes of transposed matrices: the planes are cut, not the tiles. */
+	const int64_t shape[] = { 16, 40, 40 }, strides[] = { 6400, 4, 160 };
+	struct bi__engine_split split;
+	struct bi__plan plan = plan_of("float32", 3, shape, strides);
+
+	(void)state;
+	assert_int_equal(plan.kind, BI__PLAN_TILES);
+	bi__engine_split(&split, &plan, 4);
+	assert_int_equal(split.axis, 0);
+	assert_int_equal(split.step, 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_byte_is_in_one_chunk),
+		cmocka_unit_test(dense_bytes_are_cut_at_pages),
+		cmocka_unit_test(an_axis_that_is_not_tiled_is_cut_first),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

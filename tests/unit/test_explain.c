@@ -1,0 +1,104 @@
+/* bi_plan_make: the kind of each plan, the words for it, and what is refused. */
+#include "unit.h"
+
+#include "common/plan/plan.h"
+
+static struct bi_layout dense(int ndim, const int64_t *shape)
+{
+	struct bi_layout layout;
+
+	OK(bi_layout_init(&layout, dtype_of("<f4"), ndim, shape, NULL, 0, &error));
+	return layout;
+}
+
+#define DENSE(...) dense((int)ARRAY_LENGTH(((int64_t[]){ __VA_ARGS__ })), (int64_t[]){ __VA_ARGS__ })
+
+static struct bi_layout strided(int64_t rows, int64_t columns, int64_t row, int64_t column)
+{
+	const int64_t shape[] = { rows, columns }, strides[] = { row, column };
+	struct bi_layout layout;
+
+	OK(bi_layout_init(&layout, dtype_of("<f4"), 2, shape, strides, 0, &error));
+	return layout;
+}
+
+static void expect(const struct bi_layout *dst, const struct bi_layout *src, enum bi__plan_kind kind, const char *words)
+{
+	struct bi_plan plan;
+
+	OK(bi_plan_make(dst, src, &plan, &error));
+	assert_int_equal(plan.kind, kind);
+	if (!strstr(plan.reason, words))
+		fail_msg("\"%s\" does not say \"%s\"", plan.reason, words);
+}
+
+static void each_kind_has_its_reason(void **state)
+{
+	struct bi_layout square = DENSE(16, 16), empty = DENSE(0, 4);
+	struct bi_layout turned = strided(16, 16, 4, 64), rows = strided(16, 16, 128, 4);
+	struct bi_layout spread = strided(16, 16, 128, 8), repeated = strided(16, 16, 64, 0);
+	struct bi_layout one = strided(16, 16, 0, 0);
+
+	(void)state;
+	expect(&square, &square, BI__PLAN_LINEAR, "one run of 1024 bytes");
+	expect(&square, &rows, BI__PLAN_ROWS, "dense in runs of 64 bytes");
+	expect(&square, &spread, BI__PLAN_STRIDED, "the step is 4 bytes in the destination, 8 in the source");
+	expect(&square, &turned, BI__PLAN_TILES, "transposed in square tiles");
+	expect(&square, &repeated, BI__PLAN_BROADCAST, "4 bytes are written 16 times");
+	expect(&square, &one, BI__PLAN_FILL, "the same 4 bytes are written everywhere");
+	expect(&square, NULL, BI__PLAN_FILL, "the same 4 bytes");
+	expect(&empty, &empty, BI__PLAN_NOTHING, "no elements");
+}
+
+static void a_nest_that_is_too_small_for_tiles_says_so(void **state)
+{
+	struct bi_layout to = DENSE(4, 64), from = strided(4, 64, 4, 16);
+
+	(void)state;
+	expect(&to, &from, BI__PLAN_STRIDED, "a tile needs 8 by 8 units and axis 0 has 4");
+}
+
+static void the_numbers_are_those_of_the_nest(void **state)
+{
+	struct bi_layout to = DENSE(16, 16), from = strided(16, 16, 128, 4);
+	struct bi_plan plan;
+
+	(void)state;
+	from.offset = 12;
+	OK(bi_plan_make(&to, &from, &plan, &error));
+	assert_int_equal(plan.ndim, 1);
+	assert_int_equal(plan.unit, 64);
+	assert_int_equal(plan.bytes, 1024);
+	assert_int_equal(plan.src_offset, 12);
+	assert_int_equal(plan.dst_offset, 0);
+	assert_int_equal(plan.shape[0], 16);
+	assert_int_equal(plan.dst_strides[0], 64);
+	assert_int_equal(plan.src_strides[0], 128);
+}
+
+static void what_cannot_be_copied_has_no_plan(void **state)
+{
+	struct bi_layout a = DENSE(4, 4), b = DENSE(4, 5), overlapping = strided(4, 4, 4, 4), bytes = a;
+	struct bi_plan plan;
+
+	(void)state;
+	REFUSED(BI_EINVAL, bi_plan_make(NULL, &a, &plan, &error));
+	REFUSED(BI_EINVAL, bi_plan_make(&a, &a, NULL, &error));
+	REFUSED(BI_EINVAL, bi_plan_make(&a, &b, &plan, &error));
+	bytes.dtype = dtype_of("<f8");
+	REFUSED(BI_EDTYPE, bi_plan_make(&a, &bytes, &plan, &error));
+	REFUSED(BI_EOVERLAP, bi_plan_make(&overlapping, &a, &plan, &error));
+	OK(bi_plan_make(&a, &overlapping, &plan, &error));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_kind_has_its_reason),
+		cmocka_unit_test(a_nest_that_is_too_small_for_tiles_says_so),
+		cmocka_unit_test(the_numbers_are_those_of_the_nest),
+		cmocka_unit_test(what_cannot_be_copied_has_no_plan),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,98 @@
+/* The table of a shuffle: where it exists, that each byte comes from the right place, and how far its loads reach. */
+#include "unit.h"
+
+#include "common/engine/run.h"
+
+/* Executes one period of the table by index arithmetic. */
+static void execute(const struct bi__shuffle *shuffle, size_t vector, unsigned char *dst, const unsigned char *src)
+{
+	for (int i = 0; i < shuffle->count; i++) {
+		const struct bi__shuffle_load *load = &shuffle->loads[i];
+
+		assert_true(load->offset >= shuffle->low && load->offset + (ptrdiff_t)vector <= shuffle->high);
+		for (size_t j = 0; j < vector; j++)
+			if (load->index[j] != 255)
+				dst[j] = src[load->offset + load->index[j]];
+		dst += load->last ? vector : 0;
+	}
+}
+
+static void check_table(const struct bi__shuffle *shuffle, size_t vector, size_t unit, int64_t dst_step,
+			int64_t src_step)
+{
+	static unsigned char from[1 << 16], to[1 << 14];
+	unsigned char *src = from + sizeof(from) / 2;
+
+	for (size_t i = 0; i < sizeof(from); i++)
+		from[i] = number_at(i);
+	memset(to, 0xa5, sizeof(to));
+	assert_int_equal(shuffle->written, shuffle->units * (size_t)dst_step);
+	assert_int_equal(shuffle->written % vector, 0);
+	assert_int_equal(shuffle->step, (ptrdiff_t)shuffle->units * src_step);
+	execute(shuffle, vector, to, src);
+	for (size_t i = 0; i < shuffle->units; i++)
+		assert_memory_equal(to + (int64_t)i * dst_step, src + (int64_t)i * src_step, unit);
+	assert_int_equal(to[shuffle->written], 0xa5);
+}
+
+static void tables_say_where_each_byte_comes_from(void **state)
+{
+	static struct bi__shuffle shuffle;
+	int made = 0;
+
+	(void)state;
+	for (const struct bi__simd *const *simd = bi__simd_all(); *simd; simd++)
+		for (int64_t unit = 1; unit <= 16; unit++)
+			for (int64_t src_step = -4 * unit; src_step <= 4 * unit; src_step++)
+				for (int is_long = 0; is_long < 2; is_long++) {
+					int64_t dst_step = unit + (src_step & 1);
+
+					bi__shuffle_make(&shuffle, *simd, (size_t)unit, dst_step, src_step, is_long);
+					if (!shuffle.count)
+						continue;
+					check_table(&shuffle, (*simd)->vector, (size_t)unit, dst_step, src_step);
+					made++;
+				}
+	assert_true(made > 0 || !bi__simd_best()->vector);
+}
+
+static void some_runs_have_no_table(void **state)
+{
+	const struct bi__simd *simd = bi__simd_best();
+	struct bi__shuffle shuffle;
+
+	(void)state;
+	bi__shuffle_make(&shuffle, simd, 4, 4, 0, 0);
+	assert_int_equal(shuffle.count, 0);
+	bi__shuffle_make(&shuffle, simd, 17, 17, 20, 0);
+	assert_int_equal(shuffle.count, 0);
+	bi__shuffle_make(&shuffle, simd, 4, 4, 4000, 0);
+	assert_int_equal(shuffle.count, 0);
+	bi__shuffle_make(&shuffle, &bi__simd_portable, 4, 4, 8, 0);
+	assert_int_equal(shuffle.count, 0);
+}
+
+/* In a short run no load reaches beyond the bytes of the units, so that bytes behind the source are not touched. */
+static void short_runs_stay_inside(void **state)
+{
+	const struct bi__simd *simd = bi__simd_best();
+	struct bi__shuffle shuffle;
+
+	(void)state;
+	bi__shuffle_make(&shuffle, simd, 4, 4, 8, 0);
+	if (!shuffle.count)
+		return;
+	assert_int_equal(shuffle.low, 0);
+	assert_true(shuffle.high <= (ptrdiff_t)((shuffle.units - 1) * 8 + 4));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tables_say_where_each_byte_comes_from),
+		cmocka_unit_test(some_runs_have_no_table),
+		cmocka_unit_test(short_runs_stay_inside),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

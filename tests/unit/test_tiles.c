@@ -1,0 +1,66 @@
+/* Tiles: transposes of every size of unit, with edges that are no whole tile, and with gaps on both sides. */
+#include "unit.h"
+
+#include "engine_part.h"
+
+static void transposes_arrive(void **state)
+{
+	static const char *const types[] = { "uint8",  "int16",   "bytes3",  "float32",
+					     "bytes5", "float64", "bytes12", "complex128" };
+	struct test_random random = { test_seed() };
+
+	(void)state;
+	for (int i = 0; i < 80; i++) {
+		const char *type = types[i % (int)ARRAY_LENGTH(types)];
+		int64_t size = dtype_of(type).item_size;
+		int64_t shape[] = { test_between(&random, 8, 150), test_between(&random, 8, 150) };
+		int64_t pitch = size * (shape[0] + test_between(&random, 0, 9)), strides[] = { size, pitch };
+		int64_t row = size * (shape[1] + test_between(&random, 0, 9)), rows[] = { row, size };
+		struct bi_layout to = layout_at(type, test_between(&random, 0, 90), 2, shape, rows);
+		struct bi_layout from = layout_at(type, test_between(&random, 0, 90), 2, shape, strides);
+
+		check_engine_part(bi__engine_tiles, BI__PLAN_TILES, &to, &from);
+	}
+}
+
+static void stacks_of_transposes_arrive(void **state)
+{
+	const int64_t shape[] = { 5, 40, 33 }, strides[] = { 4, 20, 800 };
+	struct bi_layout to = layout_at("float32", 0, 3, shape, NULL),
+			 from = layout_at("float32", 8, 3, shape, strides);
+
+	(void)state;
+	check_engine_part(bi__engine_tiles, BI__PLAN_TILES, &to, &from);
+}
+
+static void units_with_gaps_arrive(void **state)
+{
+	const int64_t shape[] = { 70, 90 }, from_strides[] = { 12, 1200 }, to_strides[] = { 1000, 8 };
+	struct bi_layout to = layout_at("float32", 0, 2, shape, to_strides),
+			 from = layout_at("float32", 0, 2, shape, from_strides);
+
+	(void)state;
+	check_engine_part(bi__engine_tiles, BI__PLAN_TILES, &to, &from);
+}
+
+static void a_source_that_runs_backwards_arrives(void **state)
+{
+	const int64_t shape[] = { 64, 128 }, strides[] = { -4, 256 };
+	struct bi_layout to = layout_at("float32", 0, 2, shape, NULL),
+			 from = layout_at("float32", 252, 2, shape, strides);
+
+	(void)state;
+	check_engine_part(bi__engine_tiles, BI__PLAN_TILES, &to, &from);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(transposes_arrive),
+		cmocka_unit_test(stacks_of_transposes_arrive),
+		cmocka_unit_test(units_with_gaps_arrive),
+		cmocka_unit_test(a_source_that_runs_backwards_arrives),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
