@@ -11,10 +11,10 @@ static void elements_go_in_and_out(void **state)
 
 	(void)state;
 	number_bytes(a);
-	OK(bi_view_set(a, index, &in, &error));
-	OK(bi_view_get(a, from_end, &out, &error));
+	OK(bi_view_set_element(a, index, &in, &error));
+	OK(bi_view_get_element(a, from_end, &out, &error));
 	assert_int_equal(out, in);
-	OK(bi_view_get(turned, swapped, &out, &error));
+	OK(bi_view_get_element(turned, swapped, &out, &error));
 	assert_int_equal(out, in);
 	bi_view_release(turned);
 	bi_view_release(a);
@@ -27,12 +27,12 @@ static void elements_outside_are_refused(void **state)
 	int32_t element = 0;
 
 	(void)state;
-	REFUSED(BI_EBOUNDS, bi_view_get(a, outside, &element, &error));
-	REFUSED(BI_EBOUNDS, bi_view_set(a, below, &element, &error));
-	REFUSED(BI_EINVAL, bi_view_get(a, NULL, &element, &error));
-	REFUSED(BI_EINVAL, bi_view_get(NULL, index, &element, &error));
-	REFUSED(BI_EINVAL, bi_view_get(a, index, NULL, &error));
-	REFUSED(BI_EINVAL, bi_view_set(a, index, NULL, &error));
+	REFUSED(BI_EBOUNDS, bi_view_get_element(a, outside, &element, &error));
+	REFUSED(BI_EBOUNDS, bi_view_set_element(a, below, &element, &error));
+	REFUSED(BI_EINVAL, bi_view_get_element(a, NULL, &element, &error));
+	REFUSED(BI_EINVAL, bi_view_get_element(NULL, index, &element, &error));
+	REFUSED(BI_EINVAL, bi_view_get_element(a, index, NULL, &error));
+	REFUSED(BI_EINVAL, bi_view_set_element(a, index, NULL, &error));
 	bi_view_release(a);
 }
 
