@@ -19,7 +19,7 @@ static void chunks_are_as_large_as_a_pinned_piece(void **state)
 	struct bi_view *a = NEW_ARRAY(device, "float32", 1500, 2000), *c = NEW_ARRAY(host, "float32", 2000, 1500);
 	struct bi_view *turned = transposed(c);
 	const size_t nbytes = (size_t)1500 * 2000 * 4;
-	const int expected = (int)((nbytes + BI__PINNED_PIECE_BYTES - 1) / BI__STAGING_BYTES);
+	const int expected = (int)((nbytes + BI__PINNED_PIECE_BYTES - 1) / BI__PINNED_PIECE_BYTES);
 
 	(void)state;
 	number_bytes(c);
