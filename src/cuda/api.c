@@ -6,7 +6,7 @@
 
 enum necessity { optional, required };
 
-/* CUDA 11.2, the first with memory that is allocated in the order of a stream. */
+/* CUDA 11.2, the first version with memory that is allocated in the order of a stream. */
 #define OLDEST 11020
 
 static struct bi__cu_api api;
@@ -24,7 +24,7 @@ static int open_symbols(const struct bi__symbol *symbols, size_t count, struct b
 	return bi__dl_open("BI_CUDA_LIBRARY", names, symbols, count, &api, err);
 }
 
-/* Asked first: an old driver lacks functions, and that should not be all that its user hears. */
+/* Checked first, so that the user of an old driver reads its version and not the name of a missing function. */
 static int check_version(struct bi_error *err)
 {
 	static const struct bi__symbol symbols[] = {
@@ -78,8 +78,8 @@ static const struct code {
 #undef CODE
 };
 
-/* NULL for a code that came after this list. */
-static const struct code *find(bi__cu_result code)
+/* Returns NULL for a code that is newer than this list. */
+static const struct code *find_code(bi__cu_result code)
 {
 	for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++)
 		if (codes[i].code == code)
@@ -89,7 +89,7 @@ static const struct code *find(bi__cu_result code)
 
 const char *bi__cu_name(bi__cu_result code)
 {
-	const struct code *found = find(code);
+	const struct code *found = find_code(code);
 	const char *name = NULL;
 
 	if (found)
@@ -105,7 +105,7 @@ int bi__cu_check(bi__cu_result code, const char *call, struct bi_error *err)
 
 	if (code == BI__CU_SUCCESS)
 		return BI_OK;
-	found = find(code);
+	found = find_code(code);
 	return bi__fail_vendor(err, found ? found->status : BI_EDRIVER, (int)code, "%s failed: %s (%u)", call,
 			       bi__cu_name(code), code);
 }

@@ -1,13 +1,16 @@
-/* Copies between memories that the device reaches: by the driver where it has a command for them, else by a kernel. */
+/*
+ * Copies between memories that the device can address: by a command of the driver if there is one, otherwise by a
+ * kernel.
+ */
 #include "common/plan/rect.h"
 #include "cuda/cuda.h"
 
-/* Shorter rows are left to the kernels. */
+/* Boxes with shorter rows are copied by kernels. */
 #define SMALLEST_ROW 256
 
 const struct bi__launch_limits bi__cuda_limits = { .group = BI__NEST_GROUP, .tiles = 1 };
 
-/* Memory of another context. What the host can use, every device reaches as it stands. */
+/* Returns true for memory of another context. Host memory is addressable from every context. */
 static int is_foreign(const struct bi__cuda_job *job, const struct bi__place *place)
 {
 	return place->device && place->device->native != (uintptr_t)job->queue->cuda->context && !place->block->host;
@@ -68,7 +71,7 @@ static bi__cu_result copy_slices(const struct bi__cuda_job *job, const struct bi
 	return bi__cu->Memcpy3DAsync(&copy, job->queue->stream);
 }
 
-/* Has the driver a command for it, and are the rows long enough? */
+/* Returns true if the driver has a command for the copy and the rows are long enough for it. */
 static int is_box(const struct bi__cuda_job *job, struct bi__rect *rect)
 {
 	size_t most = (size_t)job->queue->cuda->facts.max_pitch;
@@ -77,7 +80,7 @@ static int is_box(const struct bi__cuda_job *job, struct bi__rect *rect)
 	       rect->src.row <= most;
 }
 
-/* Memory of the host, a block or not. */
+/* Returns true for host memory, whether or not it is a block. */
 static int is_of_host(const struct bi__place *place)
 {
 	return !place->block || bi__cuda_is_of_host(place->block);
@@ -92,8 +95,8 @@ static int copy_by_kernel(const struct bi__cuda_job *job, bi__cu_pointer to, bi_
 }
 
 /*
- * A pitch that is no pitch of the driver's own may be refused. Between two memories of the host the driver's copies
- * make the caller wait; a kernel does not.
+ * The driver may refuse a pitch that it did not choose itself. Between two host memories its copies block the calling
+ * thread; a kernel does not.
  */
 int bi__cuda_copy_nest(const struct bi__cuda_job *job, bi__cu_pointer to, bi__cu_pointer from, struct bi_error *err)
 {

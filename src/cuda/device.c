@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int ask(bi__cu_device device, struct bi__cuda_facts *facts, struct bi_error *err)
+static int query_attribute(bi__cu_device device, struct bi__cuda_facts *facts, struct bi_error *err)
 {
 	const struct {
 		unsigned what;
@@ -22,13 +22,13 @@ static int ask(bi__cu_device device, struct bi__cuda_facts *facts, struct bi_err
 	return bi__cu_check(code, "cuDeviceGetAttribute", err);
 }
 
-/* The device behind a number, and what it can do; BI_ENODEVICE if that is not enough. */
-static int look_up(int ordinal, bi__cu_device *device, struct bi__cuda_facts *facts, struct bi_error *err)
+/* Reads the device of an ordinal and its attributes. Returns BI_ENODEVICE if it lacks something that is required. */
+static int find_device(int ordinal, bi__cu_device *device, struct bi__cuda_facts *facts, struct bi_error *err)
 {
 	int rc = bi__cu_check(bi__cu->DeviceGet(device, ordinal), "cuDeviceGet", err);
 
 	if (!rc)
-		rc = ask(*device, facts, err);
+		rc = query_attribute(*device, facts, err);
 	if (!rc && !facts->unified_addressing)
 		rc = bi__fail(err, BI_ENODEVICE, "cuda:%d does not share its addresses with the host", ordinal);
 	return rc;
@@ -45,13 +45,13 @@ static uint32_t get_capabilities(const struct bi__cuda_facts *facts)
 	return found;
 }
 
-static void name(int ordinal, struct bi_device *out)
+static void describe_name(int ordinal, struct bi_device *out)
 {
 	snprintf(out->spec, sizeof(out->spec), "cuda:%d", ordinal);
 	snprintf(out->backend, sizeof(out->backend), "cuda");
 }
 
-static int describe(int ordinal, struct bi_device *out, struct bi_error *err)
+static int describe_device(int ordinal, struct bi_device *out, struct bi_error *err)
 {
 	struct bi__cuda_facts facts;
 	bi__cu_device device;
@@ -59,7 +59,7 @@ static int describe(int ordinal, struct bi_device *out, struct bi_error *err)
 	int version = bi__cu_version(), rc;
 
 	memset(out, 0, sizeof(*out));
-	rc = look_up(ordinal, &device, &facts, err);
+	rc = find_device(ordinal, &device, &facts, err);
 	if (!rc)
 		rc = bi__cu_check(bi__cu->DeviceGetName(out->name, (int)sizeof(out->name), device), "cuDeviceGetName",
 				  err);
@@ -67,7 +67,7 @@ static int describe(int ordinal, struct bi_device *out, struct bi_error *err)
 		rc = bi__cu_check(bi__cu->DeviceTotalMem(&memory, device), "cuDeviceTotalMem", err);
 	if (rc)
 		return rc;
-	name(ordinal, out);
+	describe_name(ordinal, out);
 	snprintf(out->platform_name, sizeof(out->platform_name), "NVIDIA CUDA");
 	snprintf(out->platform_version, sizeof(out->platform_version), "CUDA %d.%d", version / 1000,
 		 version % 1000 / 10);
@@ -79,15 +79,15 @@ static int describe(int ordinal, struct bi_device *out, struct bi_error *err)
 	return BI_OK;
 }
 
-/* One that cannot be used is in the list, with the reason. */
+/* A device that cannot be used is listed, with the reason. */
 static void enumerate_one(int ordinal, struct bi_device *out)
 {
 	struct bi_error reason;
 
-	if (describe(ordinal, out, &reason) == BI_OK)
+	if (describe_device(ordinal, out, &reason) == BI_OK)
 		return;
 	memset(out, 0, sizeof(*out));
-	name(ordinal, out);
+	describe_name(ordinal, out);
 	snprintf(out->reason, sizeof(out->reason), "%s", reason.message);
 }
 
@@ -102,7 +102,7 @@ int bi__cuda_enumerate(struct bi_device *devices, int capacity, int *count, stru
 	if (rc)
 		return rc;
 	if (!present)
-		return bi__fail(err, BI_ENODEVICE, "the CUDA driver knows no device");
+		return bi__fail(err, BI_ENODEVICE, "the CUDA driver lists no device");
 	for (*count = 0; *count < present; ++*count) {
 		enumerate_one(*count, &found);
 		if (*count < capacity)
@@ -116,7 +116,7 @@ static int open_own(struct bi__cuda *cuda, const struct bi_device *device, struc
 	int rc = bi__cu_open(err);
 
 	if (!rc)
-		rc = look_up(device->ordinal, &cuda->device, &cuda->facts, err);
+		rc = find_device(device->ordinal, &cuda->device, &cuda->facts, err);
 	if (!rc)
 		rc = bi__cu_check(bi__cu->DevicePrimaryCtxRetain(&cuda->context, cuda->device),
 				  "cuDevicePrimaryCtxRetain", err);
@@ -138,7 +138,8 @@ static int find_ordinal(bi__cu_device device, int *ordinal, struct bi_error *err
 		if (!rc && found == device)
 			return BI_OK;
 	}
-	return rc ? rc : bi__fail(err, BI_ENODEVICE, "the device of adopt_context is none of the %d", count);
+	return rc ? rc
+		  : bi__fail(err, BI_ENODEVICE, "the device of adopt_context is not among the %d CUDA devices", count);
 }
 
 static int get_context_device(bi__cu_context context, bi__cu_device *device, struct bi_error *err)
@@ -166,25 +167,27 @@ static int open_adopted(struct bi__cuda *cuda, bi__cu_context context, int wante
 		rc = bi__fail(err, BI_EINVAL, "adopt_context is a context of cuda:%d, not of cuda:%d", cuda->ordinal,
 			      wanted);
 	if (!rc)
-		rc = look_up(cuda->ordinal, &cuda->device, &cuda->facts, err);
+		rc = find_device(cuda->ordinal, &cuda->device, &cuda->facts, err);
 	if (!rc)
-		rc = describe(cuda->ordinal, adopted, err);
+		rc = describe_device(cuda->ordinal, adopted, err);
 	if (!rc)
 		cuda->context = context;
 	return rc;
 }
 
 /*
- * A blocking stream: what a producer put on the legacy default stream, naming none, is ordered with it by the driver.
+ * A blocking stream: the driver orders it with work that a producer put on the legacy default stream without naming a
+ * stream.
  */
 static int open_stream(struct bi__cuda *cuda, uintptr_t adopted, struct bi__queue *stream, struct bi_error *err)
 {
 	int rc;
 
 	if (adopted == (uintptr_t)BI__CU_STREAM_PER_THREAD)
-		return bi__fail(err, BI_EINVAL,
-				"adopt_stream is 2, CUDA's per-thread default stream: it is another stream on each "
-				"thread, and a context has one");
+		return bi__fail(
+			err, BI_EINVAL,
+			"adopt_stream is 2, CUDA's per-thread default stream, which is a different stream on each "
+			"thread; adopt a stream that all threads share");
 	*stream = (struct bi__queue){ .native = adopted };
 	rc = bi__cuda_queue_open(cuda, stream, BI__CU_STREAM_BLOCKING, err);
 	if (!rc)
@@ -192,12 +195,12 @@ static int open_stream(struct bi__cuda *cuda, uintptr_t adopted, struct bi__queu
 	return rc;
 }
 
-/* Whatever there is of it. */
-static void destroy(struct bi__cuda *cuda)
+/* Releases all members that were set. */
+static void destroy_state(struct bi__cuda *cuda)
 {
 	if (cuda->is_primary)
 		bi__cu->DevicePrimaryCtxRelease(cuda->device);
-	pthread_mutex_destroy(&cuda->staging.lock);
+	pthread_mutex_destroy(&cuda->pageable.lock);
 	pthread_mutex_destroy(&cuda->lock);
 	free(cuda);
 }
@@ -211,7 +214,7 @@ int bi__cuda_open(const struct bi_options *options, const struct bi_device *devi
 	if (!cuda)
 		return bi__fail(err, BI_ENOMEM, "no memory for a context");
 	pthread_mutex_init(&cuda->lock, NULL);
-	pthread_mutex_init(&cuda->staging.lock, NULL);
+	pthread_mutex_init(&cuda->pageable.lock, NULL);
 	if (options->adopt_context)
 		rc = open_adopted(cuda, (bi__cu_context)options->adopt_context, device->ordinal, adopted, err);
 	else
@@ -219,7 +222,7 @@ int bi__cuda_open(const struct bi_options *options, const struct bi_device *devi
 	if (!rc)
 		rc = open_stream(cuda, options->adopt_stream, stream, err);
 	if (rc) {
-		destroy(cuda);
+		destroy_state(cuda);
 		return rc;
 	}
 	cuda->has_pools = cuda->facts.memory_pools && bi__cu->MemAllocAsync && bi__cu->MemFreeAsync;
@@ -240,5 +243,5 @@ void bi__cuda_close(struct bi__device_state *device, struct bi__queue *stream)
 	bi__cuda_free_chunks(cuda);
 	bi__cuda_destroy_events(cuda);
 	bi__cuda_leave(&scope);
-	destroy(cuda);
+	destroy_state(cuda);
 }

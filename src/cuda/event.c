@@ -1,4 +1,4 @@
-/* Events: made, used again, timed, counted. */
+/* Events: creation, reuse, timing, reference counts. */
 #include "cuda/cuda.h"
 
 #include <stdlib.h>
@@ -21,13 +21,13 @@ static struct bi__cuda_event *new_event(struct bi__cuda *cuda, struct bi_error *
 	return event;
 }
 
-static int create(unsigned flags, bi__cu_event *out, struct bi_error *err)
+static int create_event(unsigned flags, bi__cu_event *out, struct bi_error *err)
 {
 	return bi__cu_check(bi__cu->EventCreate(out, flags), "cuEventCreate", err);
 }
 
-/* Entered. */
-static void destroy(struct bi__cuda_event *event)
+/* Context current. */
+static void destroy_event(struct bi__cuda_event *event)
 {
 	if (event->start)
 		bi__cu->EventDestroy(event->start);
@@ -36,7 +36,7 @@ static void destroy(struct bi__cuda_event *event)
 	free(event);
 }
 
-static void put(struct bi__cuda_event *event)
+static void put_event(struct bi__cuda_event *event)
 {
 	struct bi__cuda *cuda = event->cuda;
 
@@ -46,8 +46,8 @@ static void put(struct bi__cuda_event *event)
 	pthread_mutex_unlock(&cuda->lock);
 }
 
-/* One without timing, counted once. Entered. */
-static int take(struct bi__cuda *cuda, struct bi__cuda_event **out, struct bi_error *err)
+/* Takes an event without timing from the list or creates one. It has one reference. Context current. */
+static int take_event(struct bi__cuda *cuda, struct bi__cuda_event **out, struct bi_error *err)
 {
 	int rc;
 
@@ -63,22 +63,22 @@ static int take(struct bi__cuda *cuda, struct bi__cuda_event **out, struct bi_er
 	*out = new_event(cuda, err);
 	if (!*out)
 		return BI_ENOMEM;
-	rc = create(BI__CU_EVENT_DISABLE_TIMING, &(*out)->handle, err);
+	rc = create_event(BI__CU_EVENT_DISABLE_TIMING, &(*out)->handle, err);
 	if (rc)
 		free(*out);
 	return rc;
 }
 
-/* Entered. */
-static int take_at_end(struct bi__cuda_queue *queue, struct bi__cuda_event **out, struct bi_error *err)
+/* Takes an event and records it at the end of the queue. Context current. */
+static int record_event(struct bi__cuda_queue *queue, struct bi__cuda_event **out, struct bi_error *err)
 {
-	int rc = take(queue->cuda, out, err);
+	int rc = take_event(queue->cuda, out, err);
 
 	if (rc)
 		return rc;
 	rc = bi__cu_check(bi__cu->EventRecord((*out)->handle, queue->stream), "cuEventRecord", err);
 	if (rc)
-		put(*out);
+		put_event(*out);
 	return rc;
 }
 
@@ -94,7 +94,7 @@ int bi__cuda_record(struct bi__queue *queue, uintptr_t *event, struct bi_error *
 		return rc;
 	rc = bi__cuda_find_capture(on, &capture, err);
 	if (!rc)
-		rc = take_at_end(on, &made, err);
+		rc = record_event(on, &made, err);
 	bi__cuda_leave(&scope);
 	if (rc)
 		return rc;
@@ -103,13 +103,13 @@ int bi__cuda_record(struct bi__queue *queue, uintptr_t *event, struct bi_error *
 	return BI_OK;
 }
 
-/* Entered. */
+/* Context current. */
 static int enqueue_wait(struct bi__cuda_queue *waiter, const struct bi__cuda_event *event, struct bi_error *err)
 {
 	return bi__cu_check(bi__cu->StreamWaitEvent(waiter->stream, event->handle, 0), "cuStreamWaitEvent", err);
 }
 
-static int wait_for(struct bi__cuda_queue *waiter, const struct bi__cuda_event *event, struct bi_error *err)
+static int enter_and_wait(struct bi__cuda_queue *waiter, const struct bi__cuda_event *event, struct bi_error *err)
 {
 	struct bi__cuda_scope scope;
 	int rc = bi__cuda_enter(waiter->cuda->context, &scope, err);
@@ -123,10 +123,10 @@ static int wait_for(struct bi__cuda_queue *waiter, const struct bi__cuda_event *
 
 int bi__cuda_wait(struct bi__queue *queue, uintptr_t event, struct bi_error *err)
 {
-	return event ? wait_for(bi__cuda_queue_of(queue), event_of(event), err) : BI_OK;
+	return event ? enter_and_wait(bi__cuda_queue_of(queue), event_of(event), err) : BI_OK;
 }
 
-/* The event is free again as soon as it is waited for: what a stream waits for is what was recorded by then. */
+/* The event can be reused after the wait was enqueued: the stream waits for what was recorded by then. */
 int bi__cuda_follow(struct bi__queue *waiter, struct bi__queue *on, struct bi_error *err)
 {
 	struct bi__cuda_queue *behind = bi__cuda_queue_of(waiter), *before = bi__cuda_queue_of(on);
@@ -139,20 +139,21 @@ int bi__cuda_follow(struct bi__queue *waiter, struct bi__queue *on, struct bi_er
 	rc = bi__cuda_enter(before->cuda->context, &scope, err);
 	if (rc)
 		return rc;
-	rc = take_at_end(before, &event, err);
+	rc = record_event(before, &event, err);
 	if (!rc) {
-		rc = is_same ? enqueue_wait(behind, event, err) : wait_for(behind, event, err);
-		put(event);
+		rc = is_same ? enqueue_wait(behind, event, err) : enter_and_wait(behind, event, err);
+		put_event(event);
 	}
 	bi__cuda_leave(&scope);
 	return rc;
 }
 
 /*
- * What fails with its context fails with every call: then all its work has ended. A failure that is told once says
- * nothing about the event. Entered.
+ * A failed context fails in every call, and all its work has ended. A failure that is reported only once is one of an
+ * earlier call and says nothing about this event. Context current.
  */
-static int explain(const struct bi__cuda_event *event, bi__cu_result code, const char *call, struct bi_error *err)
+static int explain_failure(const struct bi__cuda_event *event, bi__cu_result code, const char *call,
+			   struct bi_error *err)
 {
 	int rc = bi__cu_check(code, call, err);
 
@@ -165,15 +166,15 @@ static int explain(const struct bi__cuda_event *event, bi__cu_result code, const
 	return bi__fail_vendor(err, BI_EDRIVER, (int)code, "%s failed: %s (%u)", call, bi__cu_name(code), code);
 }
 
-/* Entered. */
-static int ask(const struct bi__cuda_event *event, int block, int *done, struct bi_error *err)
+/* Context current. */
+static int query_event(const struct bi__cuda_event *event, int block, int *done, struct bi_error *err)
 {
 	bi__cu_result code = block ? bi__cu->EventSynchronize(event->handle) : bi__cu->EventQuery(event->handle);
 
 	*done = code == BI__CU_SUCCESS;
 	if (*done || (code == BI__CU_ERROR_NOT_READY && !block))
 		return BI_OK;
-	return explain(event, code, block ? "cuEventSynchronize" : "cuEventQuery", err);
+	return explain_failure(event, code, block ? "cuEventSynchronize" : "cuEventQuery", err);
 }
 
 int bi__cuda_poll(uintptr_t event, int block, int *done, struct bi_error *err)
@@ -192,7 +193,7 @@ int bi__cuda_poll(uintptr_t event, int block, int *done, struct bi_error *err)
 		rc = bi__cuda_enter_relaxed(asked->cuda->context, &scope, err);
 	if (rc)
 		return rc;
-	rc = ask(asked, block, done, err);
+	rc = query_event(asked, block, done, err);
 	bi__cuda_leave(&scope);
 	return rc;
 }
@@ -226,7 +227,7 @@ static void destroy_timed(struct bi__cuda_event *event)
 	bi__cu_context context = event->cuda->context;
 
 	bi__cuda_enter_to_release(context, &scope);
-	destroy(event);
+	destroy_event(event);
 	bi__cuda_leave(&scope);
 }
 
@@ -241,7 +242,7 @@ void bi__cuda_event_release(uintptr_t event)
 	else if (released->start)
 		destroy_timed(released);
 	else
-		put(released);
+		put_event(released);
 }
 
 uintptr_t bi__cuda_event_handle(uintptr_t event)
@@ -256,13 +257,13 @@ int bi__cuda_timing_start(struct bi__cuda_queue *queue, struct bi__cuda_event **
 
 	if (!event)
 		return BI_ENOMEM;
-	rc = create(BI__CU_EVENT_TIMED, &event->start, err);
+	rc = create_event(BI__CU_EVENT_TIMED, &event->start, err);
 	if (!rc)
-		rc = create(BI__CU_EVENT_TIMED, &event->handle, err);
+		rc = create_event(BI__CU_EVENT_TIMED, &event->handle, err);
 	if (!rc)
 		rc = bi__cu_check(bi__cu->EventRecord(event->start, queue->stream), "cuEventRecord", err);
 	if (rc) {
-		destroy(event);
+		destroy_event(event);
 		return rc;
 	}
 	*out = event;
@@ -288,8 +289,8 @@ int64_t bi__cuda_elapsed(uintptr_t event)
 	return milliseconds < 0 ? -1 : (int64_t)((double)milliseconds * 1e6);
 }
 
-/* Locked, entered. Takes those off the list that are complete. */
-static struct bi__cuda_event *take_complete(struct bi__cuda *cuda)
+/* Removes complete events from cuda->uses and returns them as a list. Context current. */
+static struct bi__cuda_event *take_complete_uses_locked(struct bi__cuda *cuda)
 {
 	struct bi__cuda_event **link = &cuda->uses, *complete = NULL;
 
@@ -307,29 +308,30 @@ static struct bi__cuda_event *take_complete(struct bi__cuda *cuda)
 	return complete;
 }
 
-/* Entered, relaxed. */
+/* The context is current and the scope relaxed. */
 static void add_use(struct bi__cuda *cuda, struct bi__cuda_event *event)
 {
 	struct bi__cuda_event *complete;
 
 	pthread_mutex_lock(&cuda->lock);
-	complete = take_complete(cuda);
+	complete = take_complete_uses_locked(cuda);
 	event->next = cuda->uses;
 	cuda->uses = event;
 	pthread_mutex_unlock(&cuda->lock);
 	while (complete) {
 		struct bi__cuda_event *next = complete->next;
 
-		put(complete);
+		put_event(complete);
 		complete = next;
 	}
 }
 
 /*
- * Where no event can be had, now or a second time, the stream is emptied. What is captured runs when its launcher says,
- * and not after the context is closed. Entered, relaxed.
+ * Records an event for a stream that is closed. If that fails twice, waits until the stream is empty. Captured work
+ * runs when its graph is launched, which must not happen after the context is closed. The context is current and the
+ * scope relaxed.
  */
-static void leave_behind(struct bi__cuda_queue *queue)
+static void record_last_use(struct bi__cuda_queue *queue)
 {
 	struct bi__cuda_event *event;
 	uint64_t id;
@@ -340,7 +342,7 @@ static void leave_behind(struct bi__cuda_queue *queue)
 		return;
 	if (bi__cu->StreamQuery(queue->stream) == BI__CU_SUCCESS)
 		return;
-	if (take_at_end(queue, &event, NULL) == BI_OK || take_at_end(queue, &event, NULL) == BI_OK)
+	if (record_event(queue, &event, NULL) == BI_OK || record_event(queue, &event, NULL) == BI_OK)
 		add_use(queue->cuda, event);
 	else
 		bi__cu->StreamSynchronize(queue->stream);
@@ -354,9 +356,9 @@ void bi__cuda_use(struct bi__cuda_queue *queue)
 		atomic_store_explicit(&queue->is_used, 1, memory_order_relaxed);
 		return;
 	}
-	/* On another thread it would be another stream. */
+	/* A per-thread stream means a different stream on another thread. */
 	bi__cuda_enter_to_release(queue->cuda->context, &scope);
-	leave_behind(queue);
+	record_last_use(queue);
 	bi__cuda_leave(&scope);
 }
 
@@ -369,7 +371,7 @@ void bi__cuda_stream_close(struct bi__queue *queue)
 	if (is_used || closed->is_own) {
 		bi__cuda_enter_to_release(closed->cuda->context, &scope);
 		if (is_used)
-			leave_behind(closed);
+			record_last_use(closed);
 		if (closed->is_own)
 			bi__cu->StreamDestroy(closed->stream);
 		bi__cuda_leave(&scope);
@@ -377,8 +379,8 @@ void bi__cuda_stream_close(struct bi__queue *queue)
 	free(closed);
 }
 
-/* Asking first: most often there is nothing to wait for. */
-static void wait_for_one(bi__cu_event event)
+/* Queries first, because usually the event is complete. */
+static void wait_for_use(bi__cu_event event)
 {
 	if (bi__cu->EventQuery(event) == BI__CU_SUCCESS)
 		return;
@@ -389,7 +391,7 @@ static void wait_for_one(bi__cu_event event)
 void bi__cuda_wait_for_uses(struct bi__cuda *cuda)
 {
 	for (struct bi__cuda_event *event = cuda->uses; event; event = event->next)
-		wait_for_one(event->handle);
+		wait_for_use(event->handle);
 }
 
 static void destroy_list(struct bi__cuda_event *event)
@@ -397,7 +399,7 @@ static void destroy_list(struct bi__cuda_event *event)
 	while (event) {
 		struct bi__cuda_event *next = event->next;
 
-		destroy(event);
+		destroy_event(event);
 		event = next;
 	}
 }

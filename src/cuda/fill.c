@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Is the destination one run of items? */
+/* Returns true if the destination is one run of items. */
 static int is_run(const struct bi__plan *plan)
 {
 	return plan->ndim == 0 || (plan->ndim == 1 && plan->dst_strides[0] == (int64_t)plan->unit);
@@ -14,7 +14,7 @@ static int is_uniform(const unsigned char *item, size_t nbytes)
 	return memcmp(item, item + 1, nbytes - 1) == 0;
 }
 
-/* The bytes that the driver's memset takes for this item, or 0. */
+/* Returns the width of the driver's memset for this item in bytes, or 0 if there is none. */
 static size_t memset_width(const struct bi__plan *plan, bi__cu_pointer to, const unsigned char *item)
 {
 	if (!is_run(plan))
@@ -44,7 +44,7 @@ static int fill_run(const struct bi__cuda_job *job, bi__cu_pointer to, const uns
 	}
 }
 
-/* Part of a large item goes to its place in every element, from the chunk. */
+/* Copies a part of a large item from the chunk to its place in every element. */
 static int read_item(void *data, bi__cu_pointer chunk, size_t at, size_t nbytes, struct bi_error *err)
 {
 	const struct bi__cuda_job *whole = data;
@@ -64,11 +64,12 @@ static int read_item(void *data, bi__cu_pointer chunk, size_t at, size_t nbytes,
 	return bi__cuda_copy_blocks(&part, err);
 }
 
-static int fill_staged(struct bi__cuda_job *job, const unsigned char *item, struct bi_error *err)
+static int fill_from_pinned(struct bi__cuda_job *job, const unsigned char *item, struct bi_error *err)
 {
-	int rc = bi__cuda_refuse_capture(job->queue, "an item of this size would be staged", err);
+	const struct bi__cuda_pageable_source source = { item, job->plan->unit, 1 };
+	int rc = bi__cuda_refuse_capture(job->queue, "an item of this size is not filled", err);
 
-	return rc ? rc : bi__cuda_stage(job->queue, item, job->plan->unit, 1, read_item, job, err);
+	return rc ? rc : bi__cuda_send_pageable(job->queue, &source, read_item, job, err);
 }
 
 int bi__cuda_fill(struct bi__cuda_job *job, struct bi_error *err)
@@ -82,5 +83,5 @@ int bi__cuda_fill(struct bi__cuda_job *job, struct bi_error *err)
 		return fill_run(job, to, item, width, err);
 	if (bi__launches_fill(&launches, job->plan, bi__cuda_excess(base), job->src->host, &bi__cuda_limits))
 		return bi__cuda_launch(job->queue, &launches, bi__cuda_aligned(base), 0, err);
-	return fill_staged(job, item, err);
+	return fill_from_pinned(job, item, err);
 }

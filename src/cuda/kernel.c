@@ -1,11 +1,11 @@
-/* The kernels of src/kernels: loaded on a device, launched. */
+/* Loading and launching the kernels of src/kernels. */
 #include "cuda/cuda.h"
 
 #include <stdlib.h>
 
 #include "kernels/image.h"
 
-/* Machine code, if there is any that the device runs. */
+/* Loads machine code for the device, if there is any. */
 static bi__cu_result load_code(const struct bi__cuda *cuda, bi__cu_module *module)
 {
 	size_t nbytes;
@@ -18,8 +18,8 @@ static bi__cu_result load_code(const struct bi__cuda *cuda, bi__cu_module *modul
 	return code;
 }
 
-/* Locked. What the driver refuses it is given as PTX, which it compiles itself. */
-static int load(struct bi__cuda *cuda, struct bi_error *err)
+/* Loads machine code, or else PTX, which the driver compiles. */
+static int load_module_locked(struct bi__cuda *cuda, struct bi_error *err)
 {
 	struct bi__cuda_kernels *kernels = &cuda->kernels;
 	bi__cu_result refused, code;
@@ -41,8 +41,8 @@ static int load(struct bi__cuda *cuda, struct bi_error *err)
 			       code);
 }
 
-/* Locked. The first use of each function; elsewhere in the process a graph may be captured. */
-static int find(struct bi__cuda *cuda, int number, struct bi_error *err)
+/* Looks up a function on its first use. The scope is relaxed, because another thread may capture a graph. */
+static int find_function_locked(struct bi__cuda *cuda, int number, struct bi_error *err)
 {
 	struct bi__cuda_kernels *kernels = &cuda->kernels;
 	bi__cu_function function = NULL;
@@ -52,7 +52,7 @@ static int find(struct bi__cuda *cuda, int number, struct bi_error *err)
 	if (rc)
 		return rc;
 	if (!kernels->module)
-		rc = load(cuda, err);
+		rc = load_module_locked(cuda, err);
 	if (!rc)
 		rc = bi__cu_check(bi__cu->ModuleGetFunction(&function, kernels->module, bi__kernel_name(number)),
 				  "cuModuleGetFunction", err);
@@ -68,15 +68,15 @@ static int get_function(struct bi__cuda *cuda, int number, bi__cu_function *out,
 
 	pthread_mutex_lock(&cuda->lock);
 	if (!cuda->kernels.functions[number])
-		rc = find(cuda, number, err);
+		rc = find_function_locked(cuda, number, err);
 	*out = cuda->kernels.functions[number];
 	pthread_mutex_unlock(&cuda->lock);
 	return rc;
 }
 
 /* The driver copies the arguments before it returns. */
-static int launch(const struct bi__cuda_queue *queue, struct bi__launch *launch, bi__cu_pointer dst, bi__cu_pointer src,
-		  struct bi_error *err)
+static int enqueue_launch(const struct bi__cuda_queue *queue, struct bi__launch *launch, bi__cu_pointer dst,
+			  bi__cu_pointer src, struct bi_error *err)
 {
 	void *with_source[] = { &dst, &src, &launch->arguments }, *without[] = { &dst, &launch->arguments };
 	bi__cu_function function;
@@ -96,7 +96,7 @@ int bi__cuda_launch(struct bi__cuda_queue *queue, struct bi__launches *launches,
 	int rc = BI_OK;
 
 	while (!rc && bi__launches_next(launches, &next))
-		rc = launch(queue, &next, dst, src, err);
+		rc = enqueue_launch(queue, &next, dst, src, err);
 	bi__cuda_use(queue);
 	return rc;
 }

@@ -1,17 +1,17 @@
-/* Memory: allocated and freed. */
+/* Allocation of memory. */
 #include "cuda/cuda.h"
 
 #include "common/base/checked.h"
 
-static int check(bi__cu_result code, const char *call, size_t nbytes, struct bi_error *err)
+static int check_allocation(bi__cu_result code, const char *call, size_t nbytes, struct bi_error *err)
 {
 	if (code != BI__CU_ERROR_OUT_OF_MEMORY)
 		return bi__cu_check(code, call, err);
-	return bi__fail_vendor(err, BI_ENOMEM, (int)code, "%s gave no %zu bytes: %s (%u)", call, nbytes,
+	return bi__fail_vendor(err, BI_ENOMEM, (int)code, "%s failed for %zu bytes: %s (%u)", call, nbytes,
 			       bi__cu_name(code), code);
 }
 
-static void describe(struct bi__block *block, enum bi__cuda_source source, bi__cu_pointer address)
+static void describe_block(struct bi__block *block, enum bi__cuda_source source, bi__cu_pointer address)
 {
 	int follows = source == BI__CUDA_POOL;
 
@@ -32,26 +32,28 @@ static int alloc_device(const struct bi__cuda *cuda, size_t nbytes, struct bi__b
 	int rc;
 
 	if (source == BI__CUDA_POOL)
-		rc = check(bi__cu->MemAllocAsync(&address, nbytes, cuda->stream), "cuMemAllocAsync", nbytes, err);
+		rc = check_allocation(bi__cu->MemAllocAsync(&address, nbytes, cuda->stream), "cuMemAllocAsync", nbytes,
+				      err);
 	else
-		rc = check(bi__cu->MemAlloc(&address, nbytes), "cuMemAlloc", nbytes, err);
+		rc = check_allocation(bi__cu->MemAlloc(&address, nbytes), "cuMemAlloc", nbytes, err);
 	if (!rc)
-		describe(block, source, address);
+		describe_block(block, source, address);
 	return rc;
 }
 
 static int alloc_pinned(size_t nbytes, struct bi__block *block, struct bi_error *err)
 {
 	void *address = NULL;
-	int rc = check(bi__cu->MemHostAlloc(&address, nbytes, BI__CU_HOST_ALLOC_PORTABLE | BI__CU_HOST_ALLOC_DEVICEMAP),
-		       "cuMemHostAlloc", nbytes, err);
+	int rc = check_allocation(
+		bi__cu->MemHostAlloc(&address, nbytes, BI__CU_HOST_ALLOC_PORTABLE | BI__CU_HOST_ALLOC_DEVICEMAP),
+		"cuMemHostAlloc", nbytes, err);
 
 	if (!rc)
-		describe(block, BI__CUDA_PINNED, (bi__cu_pointer)(uintptr_t)address);
+		describe_block(block, BI__CUDA_PINNED, (bi__cu_pointer)(uintptr_t)address);
 	return rc;
 }
 
-/* The driver would hand out more than there is, and move pages to and fro for ever. */
+/* The driver would allocate more managed memory than there is, and then move pages back and forth. */
 static int check_free(size_t nbytes, struct bi_error *err)
 {
 	size_t unused, total;
@@ -73,10 +75,10 @@ static int alloc_managed(const struct bi__cuda *cuda, size_t nbytes, struct bi__
 				"cuda:%d has no managed memory that the host may use while it works", cuda->ordinal);
 	rc = check_free(nbytes, err);
 	if (!rc)
-		rc = check(bi__cu->MemAllocManaged(&address, nbytes, BI__CU_MEM_ATTACH_GLOBAL), "cuMemAllocManaged",
-			   nbytes, err);
+		rc = check_allocation(bi__cu->MemAllocManaged(&address, nbytes, BI__CU_MEM_ATTACH_GLOBAL),
+				      "cuMemAllocManaged", nbytes, err);
 	if (!rc)
-		describe(block, BI__CUDA_MANAGED, address);
+		describe_block(block, BI__CUDA_MANAGED, address);
 	return rc;
 }
 
@@ -109,7 +111,7 @@ int bi__cuda_alloc(struct bi__device_state *device, struct bi__block *block, str
 	return rc;
 }
 
-/* Entered. */
+/* Context current. */
 static void free_kind(const struct bi__cuda *cuda, const struct bi__block *block)
 {
 	switch ((enum bi__cuda_source)block->cookie) {

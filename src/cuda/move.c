@@ -1,28 +1,28 @@
-/* Copies between the host and the device, and the way of all other moves. None makes the calling thread wait. */
+/* Copies between the host and the device, and the choice for all other moves. None blocks the calling thread. */
 #include "cuda/cuda.h"
 
-/* How a host address and a block exchange dense bytes. */
-enum way {
-	DIRECTLY, /* by the driver, which does not wait for memory that it knows */
-	BY_HOST, /* both are memory of the host */
-	STAGED
+/* How dense bytes are copied between a host address and a block. */
+enum method {
+	DIRECTLY, /* by the driver, which does not block for memory that it knows */
+	BY_HOST, /* by the CPU in stream order: both sides are host memory */
+	THROUGH_PINNED /* pageable memory, chunk by chunk */
 };
 
-/* In a graph that is captured only the driver's own copies can be repeated. */
-static int choose_way(const struct bi__cuda_job *job, const struct bi__block *block, const void *host, enum way *way,
-		      struct bi_error *err)
+/* During a graph capture only the driver's own copies are possible, because only they can be replayed. */
+static int choose_method(const struct bi__cuda_job *job, const struct bi__block *block, const void *host,
+			 enum method *method, struct bi_error *err)
 {
 	uint64_t capture;
 	int is_known, rc = bi__cuda_is_known(host, &is_known, err);
 
-	*way = is_known ? DIRECTLY : STAGED;
+	*method = is_known ? DIRECTLY : THROUGH_PINNED;
 	if (rc || (is_known && !bi__cuda_is_of_host(block)))
 		return rc;
 	rc = bi__cuda_find_capture(job->queue, &capture, err);
 	if (!rc && capture && !is_known)
-		rc = bi__cuda_refuse_capture(job->queue, "pageable host memory would be staged", err);
+		rc = bi__cuda_refuse_capture(job->queue, "pageable host memory is not copied", err);
 	if (!capture && bi__cuda_is_of_host(block))
-		*way = BY_HOST;
+		*method = BY_HOST;
 	return rc;
 }
 
@@ -32,15 +32,15 @@ static int write_linear(const struct bi__cuda_job *job, struct bi_error *err)
 	bi__cu_pointer to = bi__cuda_address(job->dst, job->plan->dst_offset);
 	const char *from = (const char *)job->src->host + job->plan->src_offset;
 	size_t nbytes = job->plan->unit;
-	enum way way;
-	int rc = choose_way(job, block, from, &way, err);
+	enum method method;
+	int rc = choose_method(job, block, from, &method, err);
 
 	if (rc)
 		return rc;
-	if (way == BY_HOST)
+	if (method == BY_HOST)
 		return bi__cuda_copy_by_host(job->queue, (char *)block->host + job->plan->dst_offset, from, nbytes,
 					     err);
-	if (way == STAGED)
+	if (method == THROUGH_PINNED)
 		return bi__cuda_upload(job->queue, to, from, nbytes, err);
 	return bi__cu_check(bi__cu->MemcpyHtoDAsync(to, from, nbytes, job->queue->stream), "cuMemcpyHtoDAsync", err);
 }
@@ -51,20 +51,20 @@ static int read_linear(const struct bi__cuda_job *job, struct bi_error *err)
 	bi__cu_pointer from = bi__cuda_address(job->src, job->plan->src_offset);
 	char *to = (char *)(uintptr_t)job->dst->host + job->plan->dst_offset;
 	size_t nbytes = job->plan->unit;
-	enum way way;
-	int rc = choose_way(job, block, to, &way, err);
+	enum method method;
+	int rc = choose_method(job, block, to, &method, err);
 
 	if (rc)
 		return rc;
-	if (way == BY_HOST)
+	if (method == BY_HOST)
 		return bi__cuda_copy_by_host(job->queue, to, (const char *)block->host + job->plan->src_offset, nbytes,
 					     err);
-	if (way == STAGED)
+	if (method == THROUGH_PINNED)
 		return bi__cuda_download(job->queue, to, from, nbytes, err);
 	return bi__cu_check(bi__cu->MemcpyDtoHAsync(to, from, nbytes, job->queue->stream), "cuMemcpyDtoHAsync", err);
 }
 
-/* The bytes of one side that a plan reaches. */
+/* The range of bytes of one side of a plan. */
 struct extent {
 	int64_t start;
 	size_t nbytes;
@@ -82,7 +82,7 @@ static struct extent find_extent(const struct bi__plan *plan, int64_t offset, co
 	return (struct extent){ start, (size_t)(end - start) };
 }
 
-/* What the device calls the place that the plan's offsets count from, or 0. */
+/* Writes the device address that the plan's offsets count from, or 0. */
 static int find_host(const struct bi__cuda_job *job, bi__cu_pointer *out, struct bi_error *err)
 {
 	const struct bi__plan *plan = job->plan;
@@ -97,7 +97,7 @@ static int find_host(const struct bi__cuda_job *job, bi__cu_pointer *out, struct
 	return rc;
 }
 
-/* Host memory that the device reaches: the driver, or a kernel, works on it where it lies. */
+/* For host memory that the device can address: a command of the driver, or a kernel, accesses it directly. */
 static int copy_host_nest(const struct bi__cuda_job *job, struct bi_error *err)
 {
 	bi__cu_pointer host;
@@ -106,21 +106,21 @@ static int copy_host_nest(const struct bi__cuda_job *job, struct bi_error *err)
 	if (rc)
 		return rc;
 	if (!host)
-		return bi__fail(err, BI_EUNSUPPORTED, "the device does not reach this host memory");
+		return bi__fail(err, BI_EUNSUPPORTED, "the device cannot address this host memory");
 	if (job->dst->block)
 		return bi__cuda_copy_nest(job, bi__cuda_address(job->dst, 0), host, err);
 	return bi__cuda_copy_nest(job, host, bi__cuda_address(job->src, 0), err);
 }
 
-/* What a device fetches from the host at a time. */
+/* Bytes of one access of a device to host memory. */
 #define SECTOR 32
 
 /*
- * Is at least half of each piece that travels of use? Neighbouring threads of a kernel touch neighbours along the axis
- * that is nearest on the host's side; where those are further apart, packing them beats fetching what lies between.
- * Reasoned from the size of a sector, not measured.
+ * Returns true if at least half of the transferred bytes are used. Neighbouring threads of a kernel access neighbours
+ * along the axis with the shortest steps on the host's side. If these are too far apart, packing them is faster than
+ * transferring the gaps. Derived from the size of a sector, not measured.
  */
-static int travels_well(const struct bi__plan *plan, int writes)
+static int is_worth_reading_in_place(const struct bi__plan *plan, int writes)
 {
 	int last = plan->ndim - 1;
 	int64_t step =
@@ -136,13 +136,13 @@ int bi__cuda_takes(struct bi__device_state *device, const struct bi__move *move,
 	int rc = BI_OK;
 
 	(void)device;
-	if (travels_well(move->plan, !move->dst.block))
+	if (is_worth_reading_in_place(move->plan, !move->dst.block))
 		rc = find_host(&job, &host, err);
 	*takes = host != 0;
 	return rc;
 }
 
-static int run(struct bi__cuda_job *job, struct bi_error *err)
+static int run_job(struct bi__cuda_job *job, struct bi_error *err)
 {
 	if (job->src->immediate)
 		return bi__cuda_fill(job, err);
@@ -153,7 +153,7 @@ static int run(struct bi__cuda_job *job, struct bi_error *err)
 	return job->dst->block ? write_linear(job, err) : read_linear(job, err);
 }
 
-/* Entered. */
+/* Context current. */
 static int run_timed(struct bi__cuda_job *job, uintptr_t *event, struct bi_error *err)
 {
 	struct bi__cuda_event *timed;
@@ -161,7 +161,7 @@ static int run_timed(struct bi__cuda_job *job, uintptr_t *event, struct bi_error
 
 	if (rc)
 		return rc;
-	rc = run(job, err);
+	rc = run_job(job, err);
 	if (!rc)
 		rc = bi__cuda_timing_end(job->queue, timed, err);
 	if (rc)
@@ -181,7 +181,7 @@ int bi__cuda_copy(struct bi__device_state *device, struct bi__queue *queue, cons
 	(void)device;
 	if (rc)
 		return rc;
-	rc = event ? run_timed(&job, event, err) : run(&job, err);
+	rc = event ? run_timed(&job, event, err) : run_job(&job, err);
 	bi__cuda_leave(&scope);
 	return rc;
 }

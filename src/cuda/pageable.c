@@ -1,9 +1,9 @@
 /*
- * Pageable host memory. A copy from or to it makes the calling thread wait, so its bytes travel through pinned chunks,
- * which functions of the host fill and empty when the stream comes to them.
+ * Copies of pageable host memory. The driver's own copies of such memory block the calling thread. So the bytes are
+ * copied through chunks of pinned memory, which host functions fill and empty in stream order.
  *
- * A chunk is used again behind its last use. A stream prefers its own chunks, where it comes there by itself, or those
- * that are free: to wait for another stream could be to wait for something that this one is to bring about.
+ * A chunk is reused after its last use. A queue prefers its own chunks, which its order protects, and chunks that are
+ * free. Waiting for the chunk of another queue comes last, because that queue may be waiting for work of this one.
  */
 #include "cuda/cuda.h"
 
@@ -15,7 +15,7 @@ struct job {
 	void *dst;
 	const void *src;
 	size_t nbytes;
-	unsigned char bytes[]; /* of an immediate source */
+	unsigned char bytes[]; /* the data of an immediate source */
 };
 
 static void run_job(void *data)
@@ -26,7 +26,7 @@ static void run_job(void *data)
 	free(job);
 }
 
-/* Copies when the stream comes to it. */
+/* Enqueues a host function that copies. An immediate source is copied now. */
 static int enqueue_job(const struct bi__cuda_queue *queue, void *dst, const void *src, size_t nbytes, int is_immediate,
 		       struct bi_error *err)
 {
@@ -52,19 +52,19 @@ int bi__cuda_copy_by_host(const struct bi__cuda_queue *queue, void *dst, const v
 	return enqueue_job(queue, dst, src, nbytes, 0, err);
 }
 
-static int is_own(const struct bi__cuda_chunk *chunk, const struct bi__cuda_queue *queue)
+static int is_own_chunk(const struct bi__cuda_chunk *chunk, const struct bi__cuda_queue *queue)
 {
 	return chunk->queue == queue->serial && !queue->per_thread;
 }
 
-static int is_free(const struct bi__cuda_chunk *chunk)
+static int is_free_chunk(const struct bi__cuda_chunk *chunk)
 {
 	return !chunk->queue || bi__cu->EventQuery(chunk->used) == BI__CU_SUCCESS;
 }
 
-static struct bi__cuda_chunk *older(struct bi__cuda_chunk *a, struct bi__cuda_chunk *b)
+static struct bi__cuda_chunk *older_chunk(struct bi__cuda_chunk *a, struct bi__cuda_chunk *b)
 {
-	return !a || b->turn < a->turn ? b : a;
+	return !a || b->last_use < a->last_use ? b : a;
 }
 
 static int alloc_bytes(char **out, struct bi_error *err)
@@ -76,14 +76,14 @@ static int alloc_bytes(char **out, struct bi_error *err)
 	*out = bytes;
 	if (code != BI__CU_ERROR_OUT_OF_MEMORY)
 		return bi__cu_check(code, "cuMemHostAlloc", err);
-	return bi__fail_vendor(err, BI_ENOMEM, (int)code, "there are no %zu bytes of pinned memory: %s (%u)",
+	return bi__fail_vendor(err, BI_ENOMEM, (int)code, "the driver has no %zu bytes of pinned memory: %s (%u)",
 			       BI__CUDA_CHUNK, bi__cu_name(code), code);
 }
 
-/* Locked, entered. Room for one more is there. The memory comes last: to free it would be to wait. */
-static int add_chunk(struct bi__cuda_staging *staging, struct bi__cuda_chunk **out, struct bi_error *err)
+/* There must be space for one more. The memory is allocated last, because freeing it would block. Context current. */
+static int add_chunk_locked(struct bi__cuda_pageable *pageable, struct bi__cuda_chunk **out, struct bi_error *err)
 {
-	struct bi__cuda_chunk *chunk = &staging->chunks[staging->count];
+	struct bi__cuda_chunk *chunk = &pageable->chunks[pageable->count];
 	int rc;
 
 	*chunk = (struct bi__cuda_chunk){ .bytes = NULL };
@@ -95,51 +95,51 @@ static int add_chunk(struct bi__cuda_staging *staging, struct bi__cuda_chunk **o
 		bi__cu->EventDestroy(chunk->used);
 		return rc;
 	}
-	staging->count++;
+	pageable->count++;
 	*out = chunk;
 	return BI_OK;
 }
 
-/* What there is to choose from. */
+/* The chunks to choose from. */
 struct choice {
-	struct bi__cuda_chunk *own, *free, *any; /* the one used longest ago, or NULL */
+	struct bi__cuda_chunk *own, *free, *any; /* the one with the oldest use, or NULL */
 	int own_count;
 };
 
-/* Locked, entered. */
-static struct choice look_around(struct bi__cuda_staging *staging, const struct bi__cuda_queue *queue)
+/* Context current. */
+static struct choice list_choices_locked(struct bi__cuda_pageable *pageable, const struct bi__cuda_queue *queue)
 {
 	struct choice choice = { NULL, NULL, NULL, 0 };
 
-	for (int i = 0; i < staging->count; i++) {
-		struct bi__cuda_chunk *chunk = &staging->chunks[i];
+	for (int i = 0; i < pageable->count; i++) {
+		struct bi__cuda_chunk *chunk = &pageable->chunks[i];
 
 		if (chunk->is_lost)
 			continue;
-		choice.any = older(choice.any, chunk);
-		if (is_own(chunk, queue)) {
-			choice.own = older(choice.own, chunk);
+		choice.any = older_chunk(choice.any, chunk);
+		if (is_own_chunk(chunk, queue)) {
+			choice.own = older_chunk(choice.own, chunk);
 			choice.own_count++;
 		}
 	}
 	if (choice.own_count >= BI__CUDA_QUEUE_CHUNKS)
 		return choice;
-	for (int i = 0; i < staging->count && !choice.free; i++)
-		if (!staging->chunks[i].is_lost && is_free(&staging->chunks[i]))
-			choice.free = &staging->chunks[i];
+	for (int i = 0; i < pageable->count && !choice.free; i++)
+		if (!pageable->chunks[i].is_lost && is_free_chunk(&pageable->chunks[i]))
+			choice.free = &pageable->chunks[i];
 	return choice;
 }
 
-/* Locked, entered. Later work on the queue may use the chunk. */
-static int pick(struct bi__cuda_staging *staging, const struct bi__cuda_queue *queue, struct bi__cuda_chunk **out,
-		struct bi_error *err)
+/* Chooses a chunk and makes sure that later work on the queue may use it. Context current. */
+static int pick_chunk_locked(struct bi__cuda_pageable *pageable, const struct bi__cuda_queue *queue,
+			     struct bi__cuda_chunk **out, struct bi_error *err)
 {
-	struct choice choice = look_around(staging, queue);
+	struct choice choice = list_choices_locked(pageable, queue);
 	int rc = BI_OK;
 
 	*out = choice.free;
-	if (!*out && choice.own_count < BI__CUDA_QUEUE_CHUNKS && staging->count < BI__CUDA_CHUNKS)
-		rc = add_chunk(staging, out, choice.any ? NULL : err);
+	if (!*out && choice.own_count < BI__CUDA_QUEUE_CHUNKS && pageable->count < BI__CUDA_CHUNKS)
+		rc = add_chunk_locked(pageable, out, choice.any ? NULL : err);
 	if (*out)
 		return BI_OK;
 	*out = choice.own;
@@ -148,62 +148,64 @@ static int pick(struct bi__cuda_staging *staging, const struct bi__cuda_queue *q
 	*out = choice.any;
 	if (*out)
 		return bi__cu_check(bi__cu->StreamWaitEvent(queue->stream, (*out)->used, 0), "cuStreamWaitEvent", err);
-	return rc ? rc : bi__fail(err, BI_EDRIVER, "the driver failed; no staging memory is left");
+	return rc ? rc
+		  : bi__fail(err, BI_EDRIVER,
+			     "no pinned memory is left for a copy of pageable memory: the driver failed on each piece");
 }
 
-/* On success the lock is held. Entered. */
-static int begin(const struct bi__cuda_queue *queue, struct bi__cuda_chunk **out, struct bi_error *err)
+/* On success the lock is held. Context current. */
+static int begin_chunk(const struct bi__cuda_queue *queue, struct bi__cuda_chunk **out, struct bi_error *err)
 {
-	struct bi__cuda_staging *staging = &queue->cuda->staging;
+	struct bi__cuda_pageable *pageable = &queue->cuda->pageable;
 	struct bi__cuda_scope scope;
 	int rc;
 
-	pthread_mutex_lock(&staging->lock);
+	pthread_mutex_lock(&pageable->lock);
 	rc = bi__cuda_relax(&scope, err);
 	if (!rc) {
-		rc = pick(staging, queue, out, err);
+		rc = pick_chunk_locked(pageable, queue, out, err);
 		bi__cuda_leave(&scope);
 	}
 	if (rc)
-		pthread_mutex_unlock(&staging->lock);
+		pthread_mutex_unlock(&pageable->lock);
 	return rc;
 }
 
-/* Also after a failure: what is enqueued uses the chunk. Drops the lock. */
-static int end(struct bi__cuda_queue *queue, struct bi__cuda_chunk *chunk, struct bi_error *err)
+/* Must also be called after a failure, because enqueued commands use the chunk. Releases the lock. */
+static int end_chunk(struct bi__cuda_queue *queue, struct bi__cuda_chunk *chunk, struct bi_error *err)
 {
-	struct bi__cuda_staging *staging = &queue->cuda->staging;
+	struct bi__cuda_pageable *pageable = &queue->cuda->pageable;
 	int rc = bi__cu_check(bi__cu->EventRecord(chunk->used, queue->stream), "cuEventRecord", err);
 
 	chunk->queue = queue->serial;
-	chunk->turn = ++staging->turns;
+	chunk->last_use = ++pageable->uses;
 	chunk->is_lost = rc != BI_OK;
-	pthread_mutex_unlock(&staging->lock);
+	pthread_mutex_unlock(&pageable->lock);
 	bi__cuda_use(queue);
 	return rc;
 }
 
-static size_t piece(size_t at, size_t nbytes)
+static size_t bytes_of_chunk(size_t at, size_t nbytes)
 {
 	return nbytes - at < BI__CUDA_CHUNK ? nbytes - at : BI__CUDA_CHUNK;
 }
 
-int bi__cuda_stage(struct bi__cuda_queue *queue, const void *src, size_t nbytes, int is_immediate,
-		   bi__cuda_read_fn read, void *data, struct bi_error *err)
+int bi__cuda_send_pageable(struct bi__cuda_queue *queue, const struct bi__cuda_pageable_source *source,
+			   bi__cuda_read_fn read, void *data, struct bi_error *err)
 {
 	struct bi__cuda_chunk *chunk;
 	int rc = BI_OK, ended;
 
-	for (size_t at = 0; at < nbytes && !rc; at += BI__CUDA_CHUNK) {
-		size_t n = piece(at, nbytes);
+	for (size_t at = 0; at < source->nbytes && !rc; at += BI__CUDA_CHUNK) {
+		size_t n = bytes_of_chunk(at, source->nbytes);
 
-		rc = begin(queue, &chunk, err);
+		rc = begin_chunk(queue, &chunk, err);
 		if (rc)
 			return rc;
-		rc = enqueue_job(queue, chunk->bytes, (const char *)src + at, n, is_immediate, err);
+		rc = enqueue_job(queue, chunk->bytes, (const char *)source->bytes + at, n, source->is_immediate, err);
 		if (!rc)
 			rc = read(data, (bi__cu_pointer)(uintptr_t)chunk->bytes, at, n, err);
-		ended = end(queue, chunk, rc ? NULL : err);
+		ended = end_chunk(queue, chunk, rc ? NULL : err);
 		rc = rc ? rc : ended;
 	}
 	return rc;
@@ -225,9 +227,10 @@ static int read_upload(void *data, bi__cu_pointer chunk, size_t at, size_t nbyte
 int bi__cuda_upload(struct bi__cuda_queue *queue, bi__cu_pointer dst, const void *src, size_t nbytes,
 		    struct bi_error *err)
 {
+	const struct bi__cuda_pageable_source source = { src, nbytes, 0 };
 	struct upload upload = { queue, dst };
 
-	return bi__cuda_stage(queue, src, nbytes, 0, read_upload, &upload, err);
+	return bi__cuda_send_pageable(queue, &source, read_upload, &upload, err);
 }
 
 int bi__cuda_download(struct bi__cuda_queue *queue, void *dst, bi__cu_pointer src, size_t nbytes, struct bi_error *err)
@@ -236,9 +239,9 @@ int bi__cuda_download(struct bi__cuda_queue *queue, void *dst, bi__cu_pointer sr
 	int rc = BI_OK, ended;
 
 	for (size_t at = 0; at < nbytes && !rc; at += BI__CUDA_CHUNK) {
-		size_t n = piece(at, nbytes);
+		size_t n = bytes_of_chunk(at, nbytes);
 
-		rc = begin(queue, &chunk, err);
+		rc = begin_chunk(queue, &chunk, err);
 		if (rc)
 			return rc;
 		rc = bi__cu_check(
@@ -246,7 +249,7 @@ int bi__cuda_download(struct bi__cuda_queue *queue, void *dst, bi__cu_pointer sr
 			"cuMemcpyAsync", err);
 		if (!rc)
 			rc = enqueue_job(queue, (char *)dst + at, chunk->bytes, n, 0, err);
-		ended = end(queue, chunk, rc ? NULL : err);
+		ended = end_chunk(queue, chunk, rc ? NULL : err);
 		rc = rc ? rc : ended;
 	}
 	return rc;
@@ -254,11 +257,11 @@ int bi__cuda_download(struct bi__cuda_queue *queue, void *dst, bi__cu_pointer sr
 
 void bi__cuda_free_chunks(struct bi__cuda *cuda)
 {
-	struct bi__cuda_staging *staging = &cuda->staging;
+	struct bi__cuda_pageable *pageable = &cuda->pageable;
 
-	for (int i = 0; i < staging->count; i++) {
-		bi__cu->EventDestroy(staging->chunks[i].used);
-		bi__cu->MemFreeHost(staging->chunks[i].bytes);
+	for (int i = 0; i < pageable->count; i++) {
+		bi__cu->EventDestroy(pageable->chunks[i].used);
+		bi__cu->MemFreeHost(pageable->chunks[i].bytes);
 	}
-	staging->count = 0;
+	pageable->count = 0;
 }

@@ -1,17 +1,17 @@
-/* What the driver says about memory that somebody else made. */
+/* The driver's description of memory that somebody else allocated. */
 #include "cuda/cuda.h"
 
 struct facts {
-	bi__cu_context context; /* NULL: that of a pool, or mapped by hand */
+	bi__cu_context context; /* NULL: memory of a pool, or mapped by virtual memory management */
 	unsigned type; /* 0: the driver does not know it */
 	int ordinal;
 	unsigned is_managed;
 	void *host;
-	bi__cu_pointer start; /* of the range that the pointer is in, and its bytes; 0: not told */
+	bi__cu_pointer start; /* of the range that contains the pointer, and the bytes of the range; 0: not reported */
 	size_t nbytes;
 };
 
-static int ask(bi__cu_pointer pointer, struct facts *facts, struct bi_error *err)
+static int query_pointer(bi__cu_pointer pointer, struct facts *facts, struct bi_error *err)
 {
 	unsigned what[] = { BI__CU_POINTER_MEMORY_TYPE, BI__CU_POINTER_CONTEXT,      BI__CU_POINTER_DEVICE_ORDINAL,
 			    BI__CU_POINTER_IS_MANAGED,  BI__CU_POINTER_HOST_POINTER, BI__CU_POINTER_RANGE_START,
@@ -36,7 +36,7 @@ int bi__cuda_is_known(const void *host, int *is_known, struct bi_error *err)
 	return rc;
 }
 
-/* The range that the driver knows the memory by must hold all; a driver that tells none knows the last byte as well. */
+/* The range that the driver reports must contain all bytes. If it reports none, it must know the last byte as well. */
 int bi__cuda_reach(const void *host, size_t nbytes, bi__cu_pointer *device, struct bi_error *err)
 {
 	unsigned what[] = { BI__CU_POINTER_DEVICE_POINTER, BI__CU_POINTER_RANGE_START, BI__CU_POINTER_RANGE_SIZE };
@@ -66,7 +66,7 @@ static int refuse_unknown(bi__cu_pointer pointer, struct bi_error *err)
 	return bi__fail(err, BI_EINVAL, "0x%llx is not memory that CUDA knows [C15]", pointer);
 }
 
-/* Every device reaches these. */
+/* Returns true for memory that every device can access. */
 static int is_shared(const struct facts *facts)
 {
 	return facts->is_managed || facts->type == BI__CU_MEMORY_HOST;
@@ -96,11 +96,13 @@ static int refuse_end(bi__cu_pointer pointer, size_t there, size_t nbytes, struc
 			nbytes);
 }
 
-/* Drivers need not know the range of what is not plain device memory; that its last byte is of its kind must do. */
+/*
+ * For memory that is not plain device memory a driver may report no range. Then the last byte must be of the same kind.
+ */
 static int check_last(bi__cu_pointer pointer, size_t nbytes, const struct facts *first, struct bi_error *err)
 {
 	struct facts last;
-	int rc = ask(pointer + nbytes - 1, &last, err);
+	int rc = query_pointer(pointer + nbytes - 1, &last, err);
 
 	if (rc || (last.type == first->type && last.is_managed == first->is_managed))
 		return rc;
@@ -112,16 +114,19 @@ static int is_not_found(bi__cu_result code)
 	return code == BI__CU_ERROR_NOT_FOUND || code == BI__CU_ERROR_INVALID_VALUE;
 }
 
-/* Mapped by hand the range is what was reserved, mapped or not; such memory has no context. */
-static int is_told(bi__cu_pointer pointer, size_t nbytes, const struct facts *facts)
+/*
+ * Returns true if the reported range says that all bytes are mapped. Memory without a context may be mapped by virtual
+ * memory management, whose range is what was reserved.
+ */
+static int has_whole_range(bi__cu_pointer pointer, size_t nbytes, const struct facts *facts)
 {
 	return facts->context && pointer >= facts->start && pointer - facts->start <= facts->nbytes &&
 	       nbytes <= facts->nbytes - (size_t)(pointer - facts->start);
 }
 
 /*
- * Plain device memory may be several mapped ranges, one behind the other, of which the driver shows one at a time.
- * Entered.
+ * Plain device memory may consist of several adjacent mapped ranges, of which the driver reports one at a time. Context
+ * current.
  */
 static int walk_ranges(bi__cu_pointer pointer, size_t nbytes, const struct facts *facts, struct bi_error *err)
 {
@@ -144,7 +149,10 @@ static int walk_ranges(bi__cu_pointer pointer, size_t nbytes, const struct facts
 	return BI_OK;
 }
 
-/* Does one range hold all? Addresses mean the same in every context, so most drivers need none to tell. */
+/*
+ * Returns true if one range contains all bytes. Addresses are the same in every context, so most drivers answer without
+ * one.
+ */
 static int is_one_range(bi__cu_pointer pointer, size_t nbytes)
 {
 	bi__cu_pointer base = 0;
@@ -154,14 +162,14 @@ static int is_one_range(bi__cu_pointer pointer, size_t nbytes)
 	       pointer - base <= size && nbytes <= size - (size_t)(pointer - base);
 }
 
-/* Whatever else the driver says is no answer yet: it may tell ranges only to who has entered the context. */
+/* Any failure is inconclusive: the driver may report ranges only while the context is current. */
 static int check_range(const struct bi__cuda *cuda, bi__cu_pointer pointer, size_t nbytes, const struct facts *facts,
 		       struct bi_error *err)
 {
 	struct bi__cuda_scope scope;
 	int rc;
 
-	if (is_told(pointer, nbytes, facts) || is_one_range(pointer, nbytes))
+	if (has_whole_range(pointer, nbytes, facts) || is_one_range(pointer, nbytes))
 		return BI_OK;
 	rc = bi__cuda_enter(cuda->context, &scope, err);
 	if (rc)
@@ -171,10 +179,11 @@ static int check_range(const struct bi__cuda *cuda, bi__cu_pointer pointer, size
 	return rc;
 }
 
-static int examine(const struct bi__cuda *cuda, bi__cu_pointer pointer, struct bi__block *block, struct bi_error *err)
+static int describe_adopted(const struct bi__cuda *cuda, bi__cu_pointer pointer, struct bi__block *block,
+			    struct bi_error *err)
 {
 	struct facts facts;
-	int rc = ask(pointer, &facts, err);
+	int rc = query_pointer(pointer, &facts, err);
 
 	if (!rc)
 		rc = check_place(cuda, pointer, &facts, err);
@@ -208,10 +217,10 @@ int bi__cuda_adopt(struct bi__device_state *device, const struct bi_foreign *for
 	block->free_follows = 1;
 	if (!foreign->nbytes || foreign->flags & BI_WRAP_UNCHECKED)
 		return BI_OK;
-	return examine(device->state, foreign->handle, block, err);
+	return describe_adopted(device->state, foreign->handle, block, err);
 }
 
-static int ask_where(bi__cu_pointer pointer, int *ordinal, struct bi_error *err)
+static int query_ordinal(bi__cu_pointer pointer, int *ordinal, struct bi_error *err)
 {
 	unsigned what[] = { BI__CU_POINTER_MEMORY_TYPE, BI__CU_POINTER_DEVICE_ORDINAL }, type = 0;
 	void *values[] = { &type, ordinal };
@@ -225,7 +234,7 @@ int bi__cuda_locate(uintptr_t handle, struct bi__origin *out, struct bi_error *e
 	int ordinal = -1, rc = bi__cu_open(err);
 
 	if (!rc)
-		rc = ask_where(handle, &ordinal, err);
+		rc = query_ordinal(handle, &ordinal, err);
 	if (!rc)
 		*out = (struct bi__origin){ ordinal, 0 };
 	return rc;

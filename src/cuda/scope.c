@@ -8,8 +8,8 @@ static int is_current(bi__cu_context context)
 	return bi__cu->CtxGetCurrent(&current) == BI__CU_SUCCESS && current == context;
 }
 
-/* Calls report failures of earlier work as their own, so one that failed may have done what it was to do. */
-static void pop(bi__cu_context context)
+/* A call may return the failure of earlier work although it succeeded itself, so the result is checked. */
+static void pop_context(bi__cu_context context)
 {
 	bi__cu_context popped;
 
@@ -30,11 +30,11 @@ int bi__cuda_enter(bi__cu_context context, struct bi__cuda_scope *scope, struct 
 	if (!rc)
 		scope->pushed = context;
 	else if (is_current(context))
-		pop(context);
+		pop_context(context);
 	return rc;
 }
 
-static int relax(struct bi__cuda_scope *scope, struct bi_error *err)
+static int relax_capture(struct bi__cuda_scope *scope, struct bi_error *err)
 {
 	unsigned mode = BI__CU_CAPTURE_MODE_RELAXED;
 	int rc = bi__cu_check(bi__cu->ThreadExchangeStreamCaptureMode(&mode), "cuThreadExchangeStreamCaptureMode", err);
@@ -49,7 +49,7 @@ static int relax(struct bi__cuda_scope *scope, struct bi_error *err)
 int bi__cuda_relax(struct bi__cuda_scope *scope, struct bi_error *err)
 {
 	*scope = (struct bi__cuda_scope){ .pushed = NULL };
-	return relax(scope, err);
+	return relax_capture(scope, err);
 }
 
 int bi__cuda_enter_relaxed(bi__cu_context context, struct bi__cuda_scope *scope, struct bi_error *err)
@@ -58,7 +58,7 @@ int bi__cuda_enter_relaxed(bi__cu_context context, struct bi__cuda_scope *scope,
 
 	if (rc)
 		return rc;
-	rc = relax(scope, err);
+	rc = relax_capture(scope, err);
 	if (rc)
 		bi__cuda_leave(scope);
 	return rc;
@@ -70,8 +70,8 @@ void bi__cuda_enter_to_release(bi__cu_context context, struct bi__cuda_scope *sc
 		*scope = (struct bi__cuda_scope){ .pushed = NULL };
 }
 
-/* To set the mode a second time does no harm. */
-static void restore(unsigned wanted)
+/* Setting the mode twice does no harm. */
+static void restore_capture(unsigned wanted)
 {
 	unsigned mode = wanted;
 
@@ -84,9 +84,9 @@ static void restore(unsigned wanted)
 void bi__cuda_leave(struct bi__cuda_scope *scope)
 {
 	if (scope->is_relaxed)
-		restore(scope->mode);
+		restore_capture(scope->mode);
 	if (scope->pushed)
-		pop(scope->pushed);
+		pop_context(scope->pushed);
 }
 
 int bi__cuda_enter_device(struct bi__device_state *device, int *entered, struct bi_error *err)
@@ -104,5 +104,5 @@ void bi__cuda_leave_device(struct bi__device_state *device)
 
 	/* If another context is current, this one was never pushed, or the caller has popped it. */
 	if (bi__cu->CtxGetCurrent(&current) != BI__CU_SUCCESS || current == context)
-		pop(context);
+		pop_context(context);
 }

@@ -1,17 +1,17 @@
-/* Streams: created, wrapped, emptied; and the graph captures that they take part in. */
+/* Streams: creation, wrapping, synchronisation, and the graph captures that they take part in. */
 #include "cuda/cuda.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The two default streams belong to whatever context is current. */
+/* Both default streams belong to the context that is current. */
 static int is_default(bi__cu_stream stream)
 {
 	return stream == BI__CU_STREAM_LEGACY || stream == BI__CU_STREAM_PER_THREAD;
 }
 
-/* Most drivers tell it whatever is current; one that needs a context gets it. */
-static bi__cu_result ask_context(const struct bi__cuda *cuda, bi__cu_stream stream, bi__cu_context *out)
+/* Most drivers answer without a current context. If that fails, the context is entered. */
+static bi__cu_result query_context(const struct bi__cuda *cuda, bi__cu_stream stream, bi__cu_context *out)
 {
 	bi__cu_result code = bi__cu->StreamGetCtx(stream, out);
 	struct bi__cuda_scope scope;
@@ -30,7 +30,7 @@ static int check_stream(const struct bi__cuda *cuda, bi__cu_stream stream, struc
 
 	if (is_default(stream))
 		return BI_OK;
-	code = ask_context(cuda, stream, &context);
+	code = query_context(cuda, stream, &context);
 	if (code == BI__CU_ERROR_INVALID_HANDLE)
 		return bi__fail_vendor(err, BI_EINVAL, (int)code,
 				       "stream 0x%llx is no CUstream: cuStreamGetCtx says %s",
@@ -41,7 +41,7 @@ static int check_stream(const struct bi__cuda *cuda, bi__cu_stream stream, struc
 			(unsigned long long)(uintptr_t)stream, cuda->ordinal);
 }
 
-static int create(struct bi__cuda_queue *queue, unsigned flags, struct bi_error *err)
+static int create_stream(struct bi__cuda_queue *queue, unsigned flags, struct bi_error *err)
 {
 	struct bi__cuda_scope scope;
 	int rc = bi__cuda_enter(queue->cuda->context, &scope, err);
@@ -54,7 +54,7 @@ static int create(struct bi__cuda_queue *queue, unsigned flags, struct bi_error 
 	return rc;
 }
 
-static int wrap(struct bi__cuda_queue *queue, uintptr_t native, struct bi_error *err)
+static int wrap_stream(struct bi__cuda_queue *queue, uintptr_t native, struct bi_error *err)
 {
 	queue->stream = (bi__cu_stream)native;
 	queue->per_thread = queue->stream == BI__CU_STREAM_PER_THREAD;
@@ -71,14 +71,14 @@ int bi__cuda_queue_open(struct bi__cuda *cuda, struct bi__queue *queue, unsigned
 	memset(made, 0, sizeof(*made));
 	made->cuda = cuda;
 	made->serial = atomic_fetch_add_explicit(&cuda->serials, 1, memory_order_relaxed) + 1;
-	rc = queue->native ? wrap(made, queue->native, err) : create(made, flags, err);
+	rc = queue->native ? wrap_stream(made, queue->native, err) : create_stream(made, flags, err);
 	if (rc) {
 		free(made);
 		return rc;
 	}
 	queue->native = (uintptr_t)made->stream;
 	queue->per_thread = made->per_thread;
-	/* The legacy default stream has a number instead of a handle. */
+	/* The legacy default stream is named by a number instead of a handle. */
 	queue->kind = made->stream == BI__CU_STREAM_LEGACY ? BI_STREAM_KIND_CUDA_LEGACY : BI_STREAM_KIND_CUDA;
 	queue->state = made;
 	return BI_OK;
@@ -89,7 +89,7 @@ int bi__cuda_stream_open(struct bi__device_state *device, struct bi__queue *queu
 	return bi__cuda_queue_open(device->state, queue, BI__CU_STREAM_NON_BLOCKING, err);
 }
 
-/* To synchronise with a stream that is captured would break the capture. */
+/* Synchronising with a stream that is captured would invalidate the capture. */
 int bi__cuda_finish(struct bi__queue *queue, struct bi_error *err)
 {
 	struct bi__cuda_queue *finished = bi__cuda_queue_of(queue);
@@ -105,8 +105,8 @@ int bi__cuda_finish(struct bi__queue *queue, struct bi_error *err)
 	return rc;
 }
 
-/* Drivers that cannot say which capture it is can at least say that it is one. */
-static bi__cu_result ask_capture(bi__cu_stream stream, unsigned *status, uint64_t *id)
+/* Drivers that cannot report the number of a capture report at least that there is one. */
+static bi__cu_result query_capture(bi__cu_stream stream, unsigned *status, uint64_t *id)
 {
 	bi__cu_graph graph;
 	const bi__cu_node *nodes;
@@ -120,7 +120,7 @@ static bi__cu_result ask_capture(bi__cu_stream stream, unsigned *status, uint64_
 	return bi__cu->StreamIsCapturing(stream, status);
 }
 
-static int judge(bi__cu_result code, unsigned status, struct bi_error *err)
+static int check_capture_status(bi__cu_result code, unsigned status, struct bi_error *err)
 {
 	if (code == BI__CU_ERROR_STREAM_CAPTURE_IMPLICIT)
 		return bi__fail_vendor(
@@ -147,9 +147,9 @@ int bi__cuda_find_capture(const struct bi__cuda_queue *queue, uint64_t *id, stru
 		rc = bi__cuda_enter(queue->cuda->context, &scope, err);
 	if (rc)
 		return rc;
-	code = ask_capture(queue->stream, &status, &found);
+	code = query_capture(queue->stream, &status, &found);
 	bi__cuda_leave(&scope);
-	rc = judge(code, status, err);
+	rc = check_capture_status(code, status, err);
 	if (!rc && status == BI__CU_CAPTURE_ACTIVE)
 		*id = found ? found : 1;
 	return rc;

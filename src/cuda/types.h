@@ -1,9 +1,9 @@
 /*
- * The types of the CUDA driver that this backend uses, under names of its own, so that it is built where no toolkit is.
- * A test compares every size, member, number and prototype with the toolkit's cuda.h.
+ * The types of the CUDA driver that this backend uses, declared under names of its own, so that it builds without a
+ * toolkit. A test compares every size, member, number and prototype with the toolkit's cuda.h.
  *
- * The handles point to the driver's own structs, whose names are part of its interface; an enumeration is an unsigned
- * integer, which is what compilers make of the driver's.
+ * The handles point to the driver's own structs, whose names are part of its interface. Enumerations are declared as
+ * unsigned integers, which is how compilers represent the driver's.
  */
 #ifndef BI_CUDA_TYPES_H
 #define BI_CUDA_TYPES_H
@@ -72,7 +72,7 @@ enum bi__cu_constant {
 		BI__CU_CONSTANT_END
 };
 
-/* Streams that are no pointers. 0 is never used: what it means depends on how its user was compiled. */
+/* Streams that are no pointers. 0 is never used: its meaning depends on how the caller was compiled. */
 #define BI__CU_STREAM_LEGACY ((bi__cu_stream)0x1)
 #define BI__CU_STREAM_PER_THREAD ((bi__cu_stream)0x2)
 
