@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Longer than what ISO C promises to take, not than any compiler that we know. */
+/* The strings exceed the length that ISO C guarantees, but all known compilers accept them. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverlength-strings"
 const char bi__image_ptx[] =
@@ -30,15 +30,15 @@ static const unsigned char packed_12_0[] = {
 static const struct image {
 	int major, minor;
 	const unsigned char *packed;
-	size_t nbytes; /* packed */
+	size_t nbytes; /* in packed form */
 } images[] = {
 #define IMAGE(major, minor) { major, minor, packed_##major##_##minor, sizeof(packed_##major##_##minor) },
 	BI__IMAGE_MAP(IMAGE)
 #undef IMAGE
 };
 
-/* Machine code runs on devices of the same major capability with at least its minor one. */
-static const struct image *find(int major, int minor)
+/* Machine code runs on devices of the same major capability with an equal or higher minor one. */
+static const struct image *find_image(int major, int minor)
 {
 	const struct image *best = NULL;
 
@@ -49,8 +49,10 @@ static const struct image *find(int major, int minor)
 	return best;
 }
 
-/* A number as scripts/make-kernels writes it: seven bits in each byte, the lowest first, the top bit says that more
- * follow. */
+/*
+ * Reads a number as scripts/make-kernels writes it: seven bits in each byte, the lowest first; the top bit means that
+ * more follow.
+ */
 static const unsigned char *read_number(const unsigned char *in, size_t *number)
 {
 	unsigned shift = 0;
@@ -64,11 +66,11 @@ static const unsigned char *read_number(const unsigned char *in, size_t *number)
 }
 
 /*
- * The packed form: the number of bytes in all, then pairs of a run of new bytes and a repetition of earlier ones, until
- * that many are there. A run is its length and the bytes, a repetition its length and how far back it starts; one that
- * starts nearer than it is long repeats what it writes itself.
+ * Unpacks machine code. The packed form is the number of bytes, then pairs of a run of new bytes and a repetition of
+ * earlier bytes, until all bytes are there. A run is its length and its bytes. A repetition is its length and its
+ * distance back; if the distance is smaller than the length, it repeats bytes that it has just written.
  */
-static void unpack(unsigned char *out, size_t nbytes, const unsigned char *in)
+static void unpack_image(unsigned char *out, size_t nbytes, const unsigned char *in)
 {
 	size_t at = 0, length, back;
 
@@ -88,7 +90,7 @@ static void unpack(unsigned char *out, size_t nbytes, const unsigned char *in)
 
 void *bi__image_load(int major, int minor, size_t *nbytes)
 {
-	const struct image *image = find(major, minor);
+	const struct image *image = find_image(major, minor);
 	const unsigned char *in;
 	unsigned char *bytes;
 
@@ -98,6 +100,6 @@ void *bi__image_load(int major, int minor, size_t *nbytes)
 	in = read_number(image->packed, nbytes);
 	bytes = malloc(*nbytes);
 	if (bytes)
-		unpack(bytes, *nbytes, in);
+		unpack_image(bytes, *nbytes, in);
 	return bytes;
 }

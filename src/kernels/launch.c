@@ -17,7 +17,7 @@ const char *bi__kernel_name(int kernel)
 	return kernel_names[kernel];
 }
 
-/* The same struct in every language that the kernels are compiled in. */
+/* The structs have the same layout in every language that the kernels are compiled in. */
 _Static_assert(sizeof(struct bi__nest) == 472, "OpenCL C and CUDA C++ lay out struct bi__nest in 472 bytes");
 _Static_assert(sizeof(struct bi__fill) == 736, "OpenCL C and CUDA C++ lay out struct bi__fill in 736 bytes");
 _Static_assert(sizeof(struct bi__tile) == 512, "OpenCL C and CUDA C++ lay out struct bi__tile in 512 bytes");
@@ -44,16 +44,19 @@ static int unit_index(uint64_t unit)
 	return index;
 }
 
-/* The largest unit of at most 16 bytes that divides all: the bits that the sizes, offsets and strides have. */
-static uint64_t unit_of(const struct bi__plan *plan, int ndim, uint64_t bits)
+/*
+ * Returns the largest unit of at most 16 bytes that divides everything. `bits` are the sizes, offsets and addresses,
+ * merged by OR: their lowest bit is the largest common power of two.
+ */
+static uint64_t largest_unit(const struct bi__plan *plan, int ndim, uint64_t bits)
 {
 	for (int i = 0; i < ndim; i++)
 		bits |= (uint64_t)plan->dst_strides[i] | (uint64_t)plan->src_strides[i];
 	return lowest_bit(bits | 16);
 }
 
-static void start(struct bi__launches *launches, uint64_t unit, uint64_t dst, uint64_t src,
-		  const struct bi__launch_limits *limits)
+static void start_launches(struct bi__launches *launches, uint64_t unit, uint64_t dst, uint64_t src,
+			   const struct bi__launch_limits *limits)
 {
 	launches->family = BI__KERNEL_strided64;
 	launches->unit = unit_index(unit);
@@ -71,7 +74,7 @@ static void add_axis(struct bi__launches *launches, int64_t extent, int64_t dst,
 		launches->axes[launches->ndim++] = (struct bi__launch_axis){ extent, dst, src, 0 };
 }
 
-/* The plan's axes before `end`, but for one, in units. */
+/* Adds the plan's axes before `end`, except `but`, with steps in units. */
 static void add_axes(struct bi__launches *launches, const struct bi__plan *plan, int end, int but, int64_t unit)
 {
 	for (int i = end - 1; i >= 0; i--) {
@@ -80,14 +83,14 @@ static void add_axes(struct bi__launches *launches, const struct bi__plan *plan,
 	}
 }
 
-/* Words are turned if half a line of them or more is in use. Reasoned, not measured. */
+/* Words are used if they keep at least half a line busy. Derived, not measured. */
 #define FEWEST_BLOCKS (BI__TILE / 2)
 
-/* How tiles are turned: unit by unit, or in words. */
-struct turn {
-	int unit; /* bi__launches.unit */
-	int64_t n; /* units of a word, and of the side of a block */
-	int64_t word; /* bytes */
+/* How tiles are transposed: unit by unit, or in words. */
+struct words {
+	int unit; /* becomes bi__launches.unit */
+	int64_t n; /* units of a word, which is also the side of a block */
+	int64_t word; /* bytes of a word */
 };
 
 static int64_t tiles_along(int64_t blocks)
@@ -95,7 +98,7 @@ static int64_t tiles_along(int64_t blocks)
 	return (blocks + BI__TILE - 1) / BI__TILE;
 }
 
-/* Does the device turn the plan's tiles? */
+/* Returns true if the device transposes the plan in tiles. */
 static int is_tiled(const struct bi__plan *plan, const struct bi__launch_limits *limits)
 {
 	int64_t most = limits->count ? limits->count : BI__LAUNCH_COUNT;
@@ -108,7 +111,7 @@ static int is_tiled(const struct bi__plan *plan, const struct bi__launch_limits 
 	return nx <= INT32_MAX && ny <= INT32_MAX && tiles_along(nx) * tiles_along(ny) <= most;
 }
 
-/* The bits of all that a word must divide: everything but the steps from unit to unit along the dense axes. */
+/* Adds to `bits` everything that a word must divide: all but the steps from unit to unit along the dense axes. */
 static uint64_t bits_of_words(const struct bi__plan *plan, uint64_t bits)
 {
 	int x = plan->ndim - 1, y = plan->cross;
@@ -120,8 +123,8 @@ static uint64_t bits_of_words(const struct bi__plan *plan, uint64_t bits)
 	return bits | plan->unit * (uint64_t)plan->shape[x] | plan->unit * (uint64_t)plan->shape[y];
 }
 
-/* `bits`: of the offsets and pointers. */
-static struct turn choose_turn(const struct bi__plan *plan, uint64_t bits)
+/* `bits` are the offsets and addresses, merged by OR. */
+static struct words choose_words(const struct bi__plan *plan, uint64_t bits)
 {
 	static const struct {
 		int64_t size, n;
@@ -130,59 +133,59 @@ static struct turn choose_turn(const struct bi__plan *plan, uint64_t bits)
 		BI__WORDS(WORD)
 	};
 	int64_t unit = (int64_t)plan->unit, nx = plan->shape[plan->ndim - 1], ny = plan->shape[plan->cross];
-	struct turn turn = { unit_index(plan->unit), 1, unit };
+	struct words best = { unit_index(plan->unit), 1, unit };
 
 	if (plan->dst_strides[plan->ndim - 1] != unit || plan->src_strides[plan->cross] != unit)
-		return turn;
+		return best;
 	bits = lowest_bit(bits_of_words(plan, bits));
 	for (int i = 0; i < (int)(sizeof(words) / sizeof(*words)); i++) {
 		int64_t n = words[i].n;
 
 		if (words[i].size == unit && bits >= (uint64_t)(n * unit) && nx / n >= FEWEST_BLOCKS &&
 		    ny / n >= FEWEST_BLOCKS)
-			turn = (struct turn){ BI__KERNEL_UNITS + i, n, n * unit };
+			best = (struct words){ BI__KERNEL_UNITS + i, n, n * unit };
 	}
-	return turn;
+	return best;
 }
 
-/* The two crossed axes become steps from tile to tile, even where one tile is enough. */
+/* The two transposed axes become steps from tile to tile, even if there is only one tile. */
 static void start_tiles(struct bi__launches *launches, const struct bi__plan *plan, uint64_t dst, uint64_t src,
 			const struct bi__launch_limits *limits)
 {
-	struct turn turn = choose_turn(plan, dst | src | limits->misalignment);
+	struct words best = choose_words(plan, dst | src | limits->misalignment);
 	struct bi__tile *tile = &launches->rest.tile;
 	int x = plan->ndim - 1, y = plan->cross;
 
-	start(launches, (uint64_t)turn.word, dst, src, limits);
+	start_launches(launches, (uint64_t)best.word, dst, src, limits);
 	launches->family = BI__KERNEL_tile;
-	launches->unit = turn.unit;
+	launches->unit = best.unit;
 	*tile = (struct bi__tile){
-		.dst_x = plan->dst_strides[x] * turn.n / turn.word,
-		.dst_y = plan->dst_strides[y] / turn.word,
-		.src_x = plan->src_strides[x] / turn.word,
-		.src_y = plan->src_strides[y] * turn.n / turn.word,
-		.nx = (uint32_t)(plan->shape[x] / turn.n),
-		.ny = (uint32_t)(plan->shape[y] / turn.n),
+		.dst_x = plan->dst_strides[x] * best.n / best.word,
+		.dst_y = plan->dst_strides[y] / best.word,
+		.src_x = plan->src_strides[x] / best.word,
+		.src_y = plan->src_strides[y] * best.n / best.word,
+		.nx = (uint32_t)(plan->shape[x] / best.n),
+		.ny = (uint32_t)(plan->shape[y] / best.n),
 	};
 	launches->ndim = 2;
 	launches->axes[0] = (struct bi__launch_axis){ tiles_along(tile->nx), tile->dst_x * BI__TILE,
-						      tile->src_x * BI__TILE * turn.n, 0 };
-	launches->axes[1] = (struct bi__launch_axis){ tiles_along(tile->ny), tile->dst_y * BI__TILE * turn.n,
+						      tile->src_x * BI__TILE * best.n, 0 };
+	launches->axes[1] = (struct bi__launch_axis){ tiles_along(tile->ny), tile->dst_y * BI__TILE * best.n,
 						      tile->src_y * BI__TILE, 0 };
-	add_axes(launches, plan, x, y, turn.word);
+	add_axes(launches, plan, x, y, best.word);
 }
 
 void bi__launches_copy(struct bi__launches *launches, const struct bi__plan *plan, uint64_t dst, uint64_t src,
 		       const struct bi__launch_limits *limits)
 {
 	uint64_t to = dst + (uint64_t)plan->dst_offset, from = src + (uint64_t)plan->src_offset;
-	uint64_t unit = unit_of(plan, plan->ndim, plan->unit | to | from | limits->misalignment);
+	uint64_t unit = largest_unit(plan, plan->ndim, plan->unit | to | from | limits->misalignment);
 
 	if (plan->unit == unit && is_tiled(plan, limits)) {
 		start_tiles(launches, plan, to, from, limits);
 		return;
 	}
-	start(launches, unit, to, from, limits);
+	start_launches(launches, unit, to, from, limits);
 	add_axis(launches, (int64_t)(plan->unit / unit), 1, 1);
 	add_axes(launches, plan, plan->ndim, -1, (int64_t)unit);
 }
@@ -196,8 +199,10 @@ static int is_fill(const struct bi__plan *plan)
 	return plan->unit <= BI__FILL_BYTES;
 }
 
-/* The item, as often as it takes until a whole number of units repeats; 0 if that is too long. */
-static size_t period_of(size_t item, uint64_t unit)
+/*
+ * Returns the number of bytes after which copies of the item and units begin together again, or 0 if that is too long.
+ */
+static size_t common_period(size_t item, uint64_t unit)
 {
 	uint64_t common = lowest_bit(item | unit);
 	uint64_t period = item / common * unit;
@@ -214,16 +219,16 @@ int bi__launches_fill(struct bi__launches *launches, const struct bi__plan *plan
 
 	if (!is_fill(plan))
 		return 0;
-	/* Items side by side are written as one run, in units that may be larger than an item. */
+	/* Adjacent items are written as one run, in units that may be larger than an item. */
 	if (outer && plan->dst_strides[outer - 1] == (int64_t)plan->unit)
 		run *= (uint64_t)plan->shape[--outer];
-	unit = unit_of(plan, outer, run | to | limits->misalignment);
-	period = period_of(plan->unit, unit);
+	unit = largest_unit(plan, outer, run | to | limits->misalignment);
+	period = common_period(plan->unit, unit);
 	if (!period) {
 		unit = lowest_bit(unit | plan->unit);
 		period = plan->unit;
 	}
-	start(launches, unit, to, 0, limits);
+	start_launches(launches, unit, to, 0, limits);
 	launches->family = BI__KERNEL_fill;
 	add_axis(launches, (int64_t)(period / unit), 1, 1);
 	add_axis(launches, (int64_t)(run / period), (int64_t)(period / unit), 0);
@@ -254,7 +259,10 @@ static void push_axis(struct bi__nest *nest, const struct bi__launch_axis *axis,
 	nest->count *= (uint32_t)extent;
 }
 
-/* As many whole axes as fit, and a part of the next. Goes on from there; the next launch starts behind it. */
+/*
+ * Moves as many whole axes as fit into a launch, and a part of the next axis, and advances to where the next launch
+ * begins.
+ */
 static void take_axes(struct bi__launches *launches, struct bi__nest *nest)
 {
 	struct bi__launch_axis *axis = launches->axes, *end = axis + launches->ndim;
@@ -282,8 +290,8 @@ static void take_axes(struct bi__launches *launches, struct bi__nest *nest)
 	launches->is_done = 1;
 }
 
-/* Does every position, counted from the first, fit in 31 bits? */
-static int is_near(const uint32_t *shape, const int64_t *steps, uint32_t ndim)
+/* Returns true if every position, counted from the first, fits in 31 bits. */
+static int fits_31_bits(const uint32_t *shape, const int64_t *steps, uint32_t ndim)
 {
 	uint64_t left = INT32_MAX;
 
@@ -326,8 +334,8 @@ int bi__launches_next(struct bi__launches *launches, struct bi__launch *launch)
 	nest = put_arguments(launches, launch);
 	*nest = (struct bi__nest){ .dst = launches->dst, .src = launches->src, .count = 1 };
 	take_axes(launches, nest);
-	if (family == BI__KERNEL_strided64 && is_near(nest->shape, nest->dst_steps, nest->ndim) &&
-	    is_near(nest->shape, nest->src_steps, nest->ndim))
+	if (family == BI__KERNEL_strided64 && fits_31_bits(nest->shape, nest->dst_steps, nest->ndim) &&
+	    fits_31_bits(nest->shape, nest->src_steps, nest->ndim))
 		family = BI__KERNEL_strided32;
 	launch->kernel = (int)family * BI__KERNEL_UNITS + launches->unit;
 	launch->has_source = family != BI__KERNEL_fill;

@@ -1,6 +1,6 @@
 /*
- * The kernels of strided.h as CUDA C++, for scripts/make-kernels: made into PTX by clang, into machine code by nvcc.
- * Without any header, so that neither needs the other's.
+ * The kernels of strided.h as CUDA C++, for scripts/make-kernels: clang compiles it to PTX, nvcc to machine code. No
+ * header is included, so that neither compiler needs the other's.
  */
 typedef unsigned char bi__u8;
 typedef unsigned short bi__u16;

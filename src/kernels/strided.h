@@ -1,40 +1,40 @@
 /*
- * The kernels, written once: OpenCL C, CUDA C++ and plain C at the same time. Each backend turns the macros below into
- * its program; tests and the simulated driver run them as C. What a launch of them does is worked out by launch.h.
+ * The kernels, written once in the common subset of OpenCL C, CUDA C++ and plain C. Each backend expands the macros
+ * below into its program; the tests and the simulated driver run them as C. launch.h computes the launches.
  *
  * strided32, strided64   units from any place to any place, with offsets of 32 or 64 bits
- * fill                   the units of one item, which lies in the arguments, to any place
- * tile                   for two axes of which the destination is dense along one and the source along the other:
- *                        squares are read along one and written along the other, turned in memory that a group shares
- * words_1x4 and so on    the same in words of several units, where everything but the two dense axes is a multiple of
- *                        a word: a thread turns square blocks, as wide as a word, in its registers
+ * fill                   the units of one item, which is part of the arguments, to any place
+ * tile                   two axes, the destination dense along one and the source along the other: squares are read
+ *                        along one and written along the other, transposed in memory that a group shares
+ * words_1x4 and so on    the same in words of several units, if everything but the two dense axes is a multiple of
+ *                        a word: a thread transposes square blocks, as wide as a word, in its registers
  *
- * A unit is 1, 2, 4, 8 or 16 bytes, whatever the element type is; positions and steps are counted in units. Every count
- * and every index fits in 31 bits, so that a division by an extent is a multiplication. A thread moves several units,
- * all of them read before the first is written, which keeps enough of them on their way.
+ * A unit is 1, 2, 4, 8 or 16 bytes, whatever the element type is. Positions and steps are counted in units. Every count
+ * and every index fits in 31 bits, so that a division by an extent is a multiplication. A thread reads several units
+ * before it writes the first, so that enough reads are in flight.
  *
- * What runs between two barriers is a function of its own (a phase) that is told which thread it is. The words that
- * differ between the languages: bi__u8 to bi__u128 and bi__i32, bi__i64 (types), bi__kernel, bi__device (functions),
- * bi__global, bi__shared (pointers), bi__shared_array, bi__once (in front of a loop not to be unrolled), bi__group_id,
- * bi__group_size, bi__thread_x, bi__thread_y, bi__barrier.
+ * The code between two barriers is a function of its own (a phase), which gets the numbers of its thread as arguments.
+ * These words differ between the languages: bi__u8 to bi__u128 and bi__i32, bi__i64 (types), bi__kernel, bi__device
+ * (functions), bi__global, bi__shared (pointers), bi__shared_array, bi__once (before a loop that must not be unrolled),
+ * bi__group_id, bi__group_size, bi__thread_x, bi__thread_y, bi__barrier.
  *
  * This file includes nothing.
  */
 #ifndef BI_KERNELS_STRIDED_H
 #define BI_KERNELS_STRIDED_H
 
-/* Axes of one launch. */
+/* Most axes of one launch. */
 #define BI__NEST_NDIM 16
 
-/* Threads of a group for strided and fill: so many, or fewer where a device has fewer. */
+/* Most threads of a group of strided and fill. */
 #define BI__NEST_GROUP 256
 
-/* Units that a thread moves; a group moves consecutive ones. */
+/* Units that a thread moves. The units of a group are consecutive. */
 #define BI__NEST_UNITS 4
 
 /*
- * The side of a tile in blocks (a block is one unit, or as many by as many as a word has), the threads of its group,
- * BI__TILE times BI__TILE_ROWS, and the blocks that a thread moves.
+ * The side of a tile in blocks, the rows of threads of its group (BI__TILE times BI__TILE_ROWS threads), and the blocks
+ * that a thread moves. A block is one unit, or a square of units as wide as a word.
  */
 #define BI__TILE 32
 #define BI__TILE_ROWS 8
@@ -50,8 +50,8 @@
 #define BI__WORDS(X) X(1, 4, 32) X(2, 2, 32) X(4, 2, 64)
 
 /*
- * Loops over axes, the innermost first. x / shape[i] = x * magic[i] >> shift[i] for every x below 2^31.
- * The units of a launch are numbered 0 to count - 1, by their places in the nest.
+ * Loops over axes, the innermost first. x / shape[i] = x * magic[i] >> shift[i] for every x below 2^31. The units of a
+ * launch are numbered from 0 to count - 1, by their places in the nest.
  */
 #define BI__NEST_STRUCT \
 	struct bi__nest { \
@@ -80,9 +80,9 @@
 	};
 
 /*
- * The units of the nest are groups: its first two axes go from tile to tile, along x and along y. The extents stand
- * here in blocks. The destination is dense along x, where dst_x is the step from block to block, and dst_y that from
- * row to row, of which a block has several; the source is dense along y. With words, all steps count them.
+ * The units of this nest are groups. Its first two axes step from tile to tile, along x and along y. Extents are in
+ * blocks. The destination is dense along x: dst_x is the step from block to block, dst_y the step from row to row, and
+ * a block has several rows. The source is dense along y. With words, all steps count words.
  */
 #define BI__TILE_STRUCT \
 	struct bi__tile { \
@@ -102,9 +102,9 @@
 	}
 
 /*
- * Where the units first, first + step, ... of the nest are, from its start. The outermost axis needs no division.
- * Numbers behind the last unit give positions that nobody uses; they, like negative steps, are why the arithmetic is
- * unsigned.
+ * Computes the positions of the units first, first + step, ... of the nest, from its start. The outermost axis needs no
+ * division. Numbers beyond the last unit give positions that are not used. Because of these, and of negative steps, the
+ * arithmetic is unsigned.
  */
 #define BI__PLACE_FUNCTION(bits) \
 	bi__device void bi__place##bits(const struct bi__nest *nest, bi__u32 first, bi__u32 step, bi__u##bits *to, \
@@ -131,7 +131,7 @@
 		} \
 	}
 
-/* One thread of a group whose first unit is `first`, of which it takes each `step`-th. */
+/* One thread of a group; it moves every `step`-th unit from `first` on. */
 #define BI__STRIDED_PHASE(bits, size, width) \
 	bi__device void bi__strided##bits##_##size##_copy(bi__global bi__u##width *dst, \
 							  bi__global const bi__u##width *src, \
@@ -165,7 +165,7 @@
 		} \
 	}
 
-/* The first unit of a group's tile, and how many blocks of a whole tile there are, or more. */
+/* Computes the first unit of a group's tile, and how many blocks are left from there, which may exceed the tile. */
 #define BI__CORNER_FUNCTION \
 	struct bi__corner { \
 		bi__i64 to; \
@@ -193,7 +193,7 @@
 	}
 
 /*
- * Turns a block of 4 by 4 or 2 by 2 units: word i becomes what was the i-th unit of each word. Quarters change places,
+ * Transposes a block of 4 by 4 or 2 by 2 units: word i becomes the i-th units of all words. Quarters are exchanged,
  * then the units of each quarter. BI__LOW: the lower half of each 2 * bits bits.
  */
 #define BI__LOW(word, bits) ((word) ~(word)0 / (word)(((word)1 << (bits)) + 1))
@@ -218,7 +218,7 @@
 		bi__swap_##width(&words[2], &words[3], 8 * (size)); \
 	}
 
-/* A unit alone is turned as it is. */
+/* A block of one unit is its own transpose. */
 #define BI__TURN_FUNCTION_1(name, size, width) \
 	bi__device void bi__##name##_turn(bi__u##width *words) \
 	{ \
@@ -226,9 +226,9 @@
 	}
 
 /*
- * Neighbouring threads read along y, then write along x, words of n units. All words are read before the first is held.
- * Those that hold the first units of their blocks come first, then the second, and so on: together with the odd length
- * of the lines that keeps neighbours in different banks, on the way in and on the way out.
+ * Neighbouring threads read along y, then write along x, words of n units. All words are read before the first is
+ * stored. Words with the first units of their blocks come first, then those with the second units, and so on. Together
+ * with the odd length of the lines this keeps neighbouring threads in different banks, for reading and for writing.
  */
 #define BI__TILE_LOAD(name, n, width) \
 	bi__device void bi__##name##_load(bi__global const bi__u##width *src, const struct bi__tile *tile, \
