@@ -4,7 +4,6 @@
 #include "common/backend/dispatch.h"
 #include "common/base/status.h"
 #include "common/copy/job.h"
-#include "common/runtime/memory.h"
 
 /* Neither an element nor, without an item size, a byte. */
 static int holds_nothing(const struct bi_view *view)

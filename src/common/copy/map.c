@@ -2,7 +2,6 @@
 
 #include "common/backend/dispatch.h"
 #include "common/runtime/fence.h"
-#include "common/runtime/memory.h"
 #include "common/runtime/operation.h"
 #include "common/runtime/order.h"
 #include "common/runtime/stream.h"

@@ -2,7 +2,6 @@
 #ifndef BI_COMMON_RUNTIME_MEMORY_H
 #define BI_COMMON_RUNTIME_MEMORY_H
 
-#include "common/backend/dispatch.h"
 #include "common/runtime/object.h"
 
 /* Memory fresh from the driver, whatever the pool has. `kind` is not DEFAULT. */
@@ -31,14 +30,5 @@ void bi__memory_set_release(struct bi_memory *memory, bi_release_fn release, voi
  * letting go waits for it. For a memory that nobody else knows yet.
  */
 void bi__memory_mark_pending(struct bi_memory *memory);
-
-/*
- * Returns BI_OK, or BI_EFORK for device memory that the parent of this process made. Memory that the CPU can address is
- * usable in a forked child, whatever its context.
- */
-static inline int bi__memory_check_reach(const struct bi_memory *memory, struct bi_error *err)
-{
-	return bi__is_cpu_addressable(memory) ? BI_OK : bi__dispatch_alive(&memory->context->device, err);
-}
 
 #endif

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "common/backend/backend.h"
+#include "common/backend/dispatch.h"
 #include "common/layout/dtype.h"
 
 /*
@@ -247,6 +247,15 @@ static inline int bi__is_synchronous(const struct bi_memory *memory)
 static inline int bi__is_cpu_addressable(const struct bi_memory *memory)
 {
 	return memory->backend->cpu_addressable;
+}
+
+/*
+ * Returns BI_OK, or BI_EFORK for device memory that the parent of this process made. Memory that the CPU can address is
+ * usable in a forked child, whatever its context.
+ */
+static inline int bi__memory_check_reach(const struct bi_memory *memory, struct bi_error *err)
+{
+	return bi__is_cpu_addressable(memory) ? BI_OK : bi__dispatch_alive(&memory->context->device, err);
 }
 
 /* Returns how the memory is named to other programs. */

@@ -43,6 +43,21 @@ static struct bi_context *owner_of(const struct bi__operation *operation)
 	return src && bi__is_cpu_addressable(dst) && !bi__is_cpu_addressable(src) ? src->context : dst->context;
 }
 
+static void record_operation(const struct bi_stream *stream, const struct bi__operation *operation, int64_t nanoseconds,
+			     uintptr_t event)
+{
+	const struct bi__record record = {
+		.operation = operation->name,
+		.plan = operation->plan->kind,
+		.bytes = operation->plan->bytes,
+		.stream = stream->id,
+		.nanoseconds = nanoseconds,
+		.event = event,
+	};
+
+	bi__report_add(owner_of(operation), &record);
+}
+
 /* Option `debug`: every operation is complete before its call returns. */
 static int wait_for_debug(struct bi_stream *stream, struct bi_error *err)
 {
@@ -70,7 +85,7 @@ int bi__operation_run_inline(const struct bi_stream *stream, const struct bi__op
 	int rc = bi__dispatch_copy_inline(&move, err);
 
 	if (!rc && is_recorded)
-		bi__report_add(owner, operation, stream->id, nanoseconds_now() - start, 0);
+		record_operation(stream, operation, nanoseconds_now() - start, 0);
 	return rc;
 }
 
@@ -142,8 +157,8 @@ int bi__operation_enqueue(struct bi_stream *stream, const struct bi__operation *
 	if (extras.has_end)
 		keep_end(context, event, extras.is_timed, end);
 	if (extras.is_recorded)
-		bi__report_add(owner, operation, stream->id, extras.is_timed && !event ? nanoseconds_now() - start : -1,
-			       extras.is_timed ? event : 0);
+		record_operation(stream, operation, extras.is_timed && !event ? nanoseconds_now() - start : -1,
+				 extras.is_timed ? event : 0);
 	return extras.waits ? wait_for_debug(stream, err) : BI_OK;
 }
 

@@ -5,7 +5,6 @@
 
 #include "common/backend/dispatch.h"
 #include "common/runtime/fence.h"
-#include "common/runtime/memory.h"
 #include "common/runtime/stream.h"
 
 static void lock(struct bi_memory *memory)

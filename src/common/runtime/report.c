@@ -7,20 +7,11 @@
 
 #include "common/backend/dispatch.h"
 
-struct record {
-	const char *operation;
-	enum bi__plan_kind plan;
-	uint64_t bytes;
-	unsigned stream;
-	int64_t nanoseconds; /* -1: not known, or not yet */
-	uintptr_t event; /* owned; has the time until a report reads it, then 0 */
-};
-
 struct bi__report {
 	pthread_mutex_t collecting; /* held while a report reads times, so that one does at a time; the outer lock */
 	pthread_mutex_t lock; /* guards all that follows; not held while the device is waited for */
 	int paused;
-	struct record *records; /* only ever appended, so an index stays valid */
+	struct bi__record *records; /* only ever appended, so an index stays valid */
 	size_t count, capacity;
 	uint64_t lost; /* records for which there was no memory */
 };
@@ -65,7 +56,7 @@ int bi__report_active(const struct bi_context *context)
 static int grow_locked(struct bi__report *report)
 {
 	size_t capacity = report->capacity ? 2 * report->capacity : 64;
-	struct record *records;
+	struct bi__record *records;
 
 	if (report->count < report->capacity)
 		return 1;
@@ -77,23 +68,20 @@ static int grow_locked(struct bi__report *report)
 	return 1;
 }
 
-void bi__report_add(struct bi_context *context, const struct bi__operation *operation, unsigned stream_id,
-		    int64_t nanoseconds, uintptr_t event)
+void bi__report_add(struct bi_context *context, const struct bi__record *record)
 {
-	const struct bi__plan *plan = operation->plan;
 	struct bi__report *report = context->report;
-	struct record record = { operation->name, plan->kind, plan->bytes, stream_id, nanoseconds, event };
 	int added;
 
 	pthread_mutex_lock(&report->lock);
 	added = grow_locked(report);
 	if (added)
-		report->records[report->count++] = record;
+		report->records[report->count++] = *record;
 	else
 		report->lost++;
 	pthread_mutex_unlock(&report->lock);
 	if (!added)
-		bi__dispatch_event_release(&context->device, event);
+		bi__dispatch_event_release(&context->device, record->event);
 }
 
 static void set_recording_paused(struct bi_context *context, int paused)
@@ -169,7 +157,7 @@ static void put_string(struct text *text, const char *string)
 	put(text, "\"");
 }
 
-static void put_record(struct text *text, const struct record *record)
+static void put_record(struct text *text, const struct bi__record *record)
 {
 	put(text, "{\"operation\": \"%s\", \"plan\": \"%s\", \"bytes\": %" PRIu64 ", \"stream\": %u, \"nanoseconds\": ",
 	    record->operation, bi__plan_name(record->plan), record->bytes, record->stream);

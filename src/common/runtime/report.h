@@ -6,7 +6,16 @@
 #define BI_COMMON_RUNTIME_REPORT_H
 
 #include "common/runtime/object.h"
-#include "common/runtime/operation.h"
+
+/* One operation. */
+struct bi__record {
+	const char *operation;
+	enum bi__plan_kind plan;
+	uint64_t bytes;
+	unsigned stream; /* bi_stream.id */
+	int64_t nanoseconds; /* -1: not known, or not yet */
+	uintptr_t event; /* owned; has the time until a report reads it. 0: `nanoseconds` is the time */
+};
 
 struct bi__report *bi__report_create(void);
 /* Frees the report, which may be NULL, and releases the events that its records still hold. */
@@ -15,11 +24,7 @@ void bi__report_free(struct bi__report *report, const struct bi__device *device)
 /* Returns 1 if operations are being recorded now. */
 int bi__report_active(const struct bi_context *context);
 
-/*
- * Adds a record to the report of the context. Takes ownership of `event`, an event of the same context, which has the
- * time; if that is 0 then `nanoseconds` is the time, or -1 if it is not known.
- */
-void bi__report_add(struct bi_context *context, const struct bi__operation *operation, unsigned stream_id,
-		    int64_t nanoseconds, uintptr_t event);
+/* Adds a record to the report of the context. Takes ownership of its event, which is an event of that context. */
+void bi__report_add(struct bi_context *context, const struct bi__record *record);
 
 #endif

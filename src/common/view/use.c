@@ -1,7 +1,6 @@
 /* Use of memory by streams of the caller, and waits for its work: the public calls. */
 #include "common/backend/dispatch.h"
 #include "buffer_interface/binding.h"
-#include "common/runtime/memory.h"
 #include "common/runtime/order.h"
 #include "common/runtime/stream.h"
 
