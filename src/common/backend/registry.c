@@ -2,15 +2,27 @@
 
 #include <string.h>
 
-extern const struct bi__backend bi__cuda_backend;
-extern const struct bi__backend bi__host_backend;
-extern const struct bi__backend bi__opencl_backend;
+/*
+ * Adding a backend is one line here. Devices of one rank are listed in this order, and the host comes last. A build for
+ * tests adds backends by BI_EXTRA_BACKENDS (CMakeLists.txt).
+ */
+#ifndef BI_EXTRA_BACKENDS
+#define BI_EXTRA_BACKENDS
+#endif
+#define BACKENDS \
+	BACKEND(cuda) \
+	BACKEND(opencl) \
+	BI_EXTRA_BACKENDS \
+	BACKEND(host)
 
-/* Adding a backend is one line here. */
+#define BACKEND(name) extern const struct bi__backend bi__##name##_backend;
+BACKENDS
+#undef BACKEND
+
 static const struct bi__backend *const backends[] = {
-	&bi__cuda_backend,
-	&bi__opencl_backend,
-	&bi__host_backend,
+#define BACKEND(name) &bi__##name##_backend,
+	BACKENDS
+#undef BACKEND
 };
 
 #define BACKEND_COUNT (sizeof(backends) / sizeof(*backends))

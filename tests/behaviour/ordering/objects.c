@@ -51,10 +51,10 @@ void add_driver(const struct raw_driver *driver)
 
 const struct raw_driver *driver_of(const struct bi_context *context)
 {
-	static const struct raw_driver *const all[] = { &raw_opencl, &raw_cuda };
+	static const struct raw_driver *const all[] = { &raw_opencl, &raw_cuda, &raw_extra };
 
 	for (size_t i = 0; i < ARRAY_LENGTH(all); i++)
-		if (strcmp(bi_context_device(context)->backend, all[i]->backend) == 0)
+		if (all[i] && strcmp(bi_context_device(context)->backend, all[i]->backend) == 0)
 			return all[i];
 	return NULL;
 }
@@ -889,6 +889,7 @@ int close_row(void **state)
  */
 
 uint64_t rows_seen;
+unsigned rows_run;
 
 static void run_row(void **state)
 {
@@ -898,6 +899,7 @@ static void run_row(void **state)
 	row->run(state);
 	sscanf(row->name, "row_%d_", &number);
 	rows_seen |= UINT64_C(1) << number;
+	rows_run++;
 	kept.finished = 1;
 }
 

@@ -57,6 +57,8 @@ int run_rows(const char *group, const struct row *rows, size_t count);
 
 /* Bit n is set if a test of row n has run. */
 extern uint64_t rows_seen;
+/* Tests that have run to their end, in all spaces. */
+extern unsigned rows_run;
 
 struct raw_driver;
 

@@ -1,6 +1,6 @@
 /*
- * The raw driver of CUDA, simulated or real. A gate is a word of pinned memory that a stream waits for. The simulated driver
- * counts and fails calls; a real one tells nothing, and its tests look at bytes alone.
+ * The raw driver of CUDA, simulated or real. A gate is a word of pinned memory that a stream waits for. The simulated
+ * driver counts and fails calls; a real one tells nothing, and its tests look at bytes alone.
  *
  * Nothing is freed while work may be pending, because that would make the driver wait: what a test lets go of is buried
  * when its case has ended.

@@ -102,6 +102,8 @@ struct raw_driver {
 };
 
 extern const struct raw_driver raw_opencl, raw_cuda;
+/* Of a backend that only a program of the tests has; at address NULL in the others. */
+extern const struct raw_driver raw_extra __attribute__((weak));
 
 /* NULL: the host. */
 const struct raw_driver *driver_of(const struct bi_context *context);

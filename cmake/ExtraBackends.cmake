@@ -1,0 +1,15 @@
+# bi_add_backends(target folder...) compiles the sources of the folders into the target and enters each backend, which has
+# the name of its folder, in the registry. The target compiles src/common/backend/registry.c itself.
+function(bi_add_backends target)
+    set(entries "")
+    foreach(folder ${ARGN})
+        get_filename_component(folder ${folder} ABSOLUTE BASE_DIR ${PROJECT_SOURCE_DIR})
+        get_filename_component(name ${folder} NAME)
+        file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c)
+        target_sources(${target} PRIVATE ${sources})
+        string(APPEND entries " BACKEND(${name})")
+    endforeach()
+    if(entries)
+        target_compile_definitions(${target} PRIVATE "BI_EXTRA_BACKENDS=${entries}")
+    endif()
+endfunction()
