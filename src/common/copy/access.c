@@ -34,8 +34,8 @@ static int settle(const struct bi_view *view, struct bi_memory *bytes, int rc, s
 
 	if (waited && waited != BI_EPRODUCER && home && bi__stream_finish(home, NULL) == BI_OK)
 		waited = BI_OK;
-	if (!rc && !waited && bytes->partner == view->memory)
-		bi__order_note_completion(view->memory, bytes->partner_epoch);
+	if (!rc && !waited && bytes->partner.memory == view->memory)
+		bi__order_note_completion(view->memory, bytes->partner.epoch);
 	if (rc || !waited)
 		return rc;
 	return bi__fail_vendor(err, waited, failure.vendor, "%s", failure.message);

@@ -42,8 +42,8 @@ static void note_partner(struct bi_memory *to, struct bi_memory *from)
 
 	if (!bi__is_synchronous(host) || bi__is_synchronous(other))
 		return;
-	host->partner = other;
-	host->partner_epoch = other->epoch;
+	host->partner.memory = other;
+	host->partner.epoch = other->order.epoch;
 }
 
 /* Locked. What comes before the work: checks, and what it waits for. */

@@ -21,16 +21,16 @@ static int is_small(const struct bi__job *job, int waits)
  */
 static int is_free_locked(const struct bi_memory *memory)
 {
-	if (memory->lent)
+	if (memory->borrowed)
 		return !atomic_load_explicit(&memory->context->host_uses, memory_order_relaxed);
-	return memory->own && !bi__is_exported(memory) && !memory->failed && bi__is_idle(memory) && !memory->readers &&
-	       !memory->writers && bi__address(memory);
+	return memory->own && !bi__is_exported(memory) && !memory->order.failed && bi__is_idle(memory) &&
+	       !memory->mappings.readers && !memory->mappings.writers && bi__address(memory);
 }
 
 static void leave(struct bi_memory *memory)
 {
-	if (!memory->lent)
-		atomic_fetch_and(&memory->shown, (unsigned char)~BI__MARK_INLINE);
+	if (!memory->borrowed)
+		atomic_fetch_and(&memory->marks, (unsigned char)~BI__MARK_INLINE);
 }
 
 /* 0: somebody was told of it in the meantime. */
@@ -38,12 +38,12 @@ static int enter(struct bi_memory *memory)
 {
 	unsigned char nobody = 0;
 
-	return memory->lent || atomic_compare_exchange_strong(&memory->shown, &nobody, BI__MARK_INLINE);
+	return memory->borrowed || atomic_compare_exchange_strong(&memory->marks, &nobody, BI__MARK_INLINE);
 }
 
 int bi__inline_begin_host_accessible_locked(const struct bi__job *job, struct bi_memory *to, struct bi_memory *from)
 {
-	const int waits = to->lent || (from && from->lent);
+	const int waits = to->borrowed || (from && from->borrowed);
 
 	if (!is_free_locked(to) || (from && !is_free_locked(from)) || job->plan.kind == BI__PLAN_NOTHING ||
 	    !is_small(job, waits))

@@ -47,13 +47,13 @@ static int enter(struct bi_memory *memory, unsigned mode, struct bi_error *err)
 	int rc = bi__order_check_mapped(memory, (mode & BI_MAP_WRITE) != 0, err);
 
 	if (!rc)
-		*(mode & BI_MAP_WRITE ? &memory->writers : &memory->readers) += 1;
+		*(mode & BI_MAP_WRITE ? &memory->mappings.writers : &memory->mappings.readers) += 1;
 	return rc;
 }
 
 static void leave(struct bi_memory *memory, unsigned mode)
 {
-	*(mode & BI_MAP_WRITE ? &memory->writers : &memory->readers) -= 1;
+	*(mode & BI_MAP_WRITE ? &memory->mappings.writers : &memory->mappings.readers) -= 1;
 }
 
 /* Locked. */

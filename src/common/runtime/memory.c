@@ -2,7 +2,6 @@
 
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/backend/dispatch.h"
 #include "common/backend/registry.h"
@@ -14,26 +13,41 @@
 
 #define WRAP_FLAGS ((unsigned)(BI_WRAP_READONLY | BI_WRAP_STEAL | BI_WRAP_UNORDERED | BI_WRAP_UNCHECKED))
 
-/* Option debug: what forgets an offset reads or writes the wrong bytes, instead of being right by luck. */
+/* Option debug: code that forgets the offset of a block reads or writes wrong bytes, instead of being right by luck. */
 #define POISON_OFFSET 64
 
-static void init(struct bi_memory *memory, struct bi_context *context, const struct bi__backend *backend)
+static void init_identity(struct bi_memory *memory, struct bi_context *context, const struct bi__backend *backend)
 {
-	/* What comes before is set here, what comes behind by who takes it. An assignment would clear word by word. */
-	memset(&memory->block, 0, sizeof(memory->block));
-	memset(&memory->release, 0, offsetof(struct bi_memory, partner) - offsetof(struct bi_memory, release));
 	atomic_init(&memory->refs, 1);
 	memory->flags = 0;
 	memory->context = context;
 	memory->backend = backend;
+	memory->block = (struct bi__block){ .handle = 0 };
+	memory->nbytes = 0;
+	memory->release.fn = NULL;
+	memory->release.data = NULL;
+	memory->own = memory->lodged = memory->borrowed = false;
+	memory->producer = NULL;
+}
+
+/* Initialises an idle memory. Its links are set by the list that takes it, its partner by the copy that knows it. */
+static void init_memory(struct bi_memory *memory, struct bi_context *context, const struct bi__backend *backend)
+{
+	init_identity(memory, context, backend);
+	atomic_init(&memory->marks, 0);
+	atomic_init(&memory->idle, true);
+	atomic_init(&memory->mappings.readers, 0);
+	atomic_init(&memory->mappings.writers, 0);
 	atomic_init(&memory->home, backend->synchronous ? NULL : &context->stream);
-	/* What pthread_mutex_init makes of no attributes, without the call. */
+	/* The same as pthread_mutex_init without attributes, but no call. */
 	memory->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	bi__order_init(&memory->order);
+	memory->partner.memory = NULL;
 }
 
 /*
- * `room` may be NULL. Not calloc: it passes over what the C library keeps for a thread, and takes five times as long as
- * all of this.
+ * Allocates and initialises a memory with `behind` bytes behind it, in `room` if that is not NULL. malloc and not
+ * calloc, because calloc does not use the C library's cache of a thread: it takes five times as long as all of this.
  */
 static struct bi_memory *new_memory(struct bi_context *context, int on_host, size_t behind, void *room)
 {
@@ -41,12 +55,13 @@ static struct bi_memory *new_memory(struct bi_context *context, int on_host, siz
 
 	if (!memory)
 		return NULL;
-	init(memory, bi_context_retain(context), on_host ? bi__registry_host() : context->device.backend);
+	init_memory(memory, bi_context_retain(context), on_host ? bi__registry_host() : context->device.backend);
 	memory->lodged = room != NULL;
 	return memory;
 }
 
-/* What may be retired although it was not wrapped in the end is not in room that is the caller's again. */
+/* Returns the caller's embedded storage, or NULL. A memory that may be retired although wrapping it failed is not
+ * embedded: the storage is the caller's again then. */
 static void *room_for(const struct bi_foreign *foreign, size_t behind)
 {
 	int fits = BI__HAS_ROOM && sizeof(struct bi_memory) + behind <= BI_WRAP_ROOM;
@@ -57,17 +72,15 @@ static void *room_for(const struct bi_foreign *foreign, size_t behind)
 
 void bi__memory_borrow(struct bi_memory *memory, struct bi_context *context, void *bytes, size_t nbytes)
 {
-	init(memory, context, bi__registry_host());
+	init_memory(memory, context, bi__registry_host());
 	memory->block.kind = BI_HANDLE_HOST;
 	memory->block.host = bytes;
 	memory->nbytes = memory->block.nbytes = nbytes;
-	memory->lent = true;
-	memory->partner = NULL;
-	atomic_init(&memory->idle, true);
+	memory->borrowed = true;
 }
 
-/* Undoes new_memory for a memory that never held anything. */
-static void discard(struct bi_memory *memory)
+/* Undoes new_memory for a memory without a block. */
+static void free_unused(struct bi_memory *memory)
 {
 	struct bi_context *context = memory->context;
 
@@ -102,17 +115,17 @@ int bi__memory_new(struct bi_context *context, size_t nbytes, enum bi_memory_kin
 	if (nbytes)
 		rc = allocate_block(memory, err);
 	if (rc) {
-		discard(memory);
+		free_unused(memory);
 		return rc;
 	}
-	memory->pending = memory->block.alloc_pending;
-	atomic_init(&memory->idle, !memory->pending);
+	memory->order.pending = memory->block.alloc_pending;
+	atomic_init(&memory->idle, !memory->order.pending);
 	*out = memory;
 	return BI_OK;
 }
 
-/* From the pool, or new with a size that the pool takes back; what is too large for it is as large as it was asked for.
- */
+/* Takes memory from the pool, or allocates it with a size that the pool takes back. Memory that is too large for the
+ * pool has the size that was requested. */
 static int allocate_pooled(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
 			   struct bi_error *err)
 {
@@ -136,9 +149,9 @@ static int allocate_pooled(struct bi_context *context, size_t nbytes, enum bi_me
 	return BI_OK;
 }
 
-/* A driver that has nothing left gets a second chance after the pool has been emptied. */
-static int allocate_patiently(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind,
-			      struct bi_memory **out, struct bi_error *err)
+/* Tries again after emptying the pool if the driver has no memory left. */
+static int allocate_or_trim(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
+			    struct bi_error *err)
 {
 	struct bi_error first;
 	int rc = allocate_pooled(context, nbytes, kind, out, &first);
@@ -169,7 +182,7 @@ int bi_memory_create(struct bi_context *context, size_t nbytes, enum bi_memory_k
 		return BI_EFORK;
 	if (!bi__pool_serves(context, kind, nbytes))
 		return bi__memory_new(context, nbytes, kind, out, err);
-	return allocate_patiently(context, nbytes, kind, out, err);
+	return allocate_or_trim(context, nbytes, kind, out, err);
 }
 
 static int check_foreign(const struct bi_context *context, const struct bi_foreign *foreign, struct bi_error *err)
@@ -200,21 +213,21 @@ static int check_foreign(const struct bi_context *context, const struct bi_forei
 	return BI_OK;
 }
 
-static int keep_events(struct bi_memory *memory, const struct bi_foreign *foreign, struct bi_error *err)
+static int retain_first_use(struct bi__first_use *first_use, const struct bi_foreign *foreign, struct bi_error *err)
 {
 	if (!foreign->event_count)
 		return BI_OK;
-	memory->first_use = malloc(foreign->event_count * sizeof(struct bi_event *));
-	if (!memory->first_use)
+	first_use->events = malloc(foreign->event_count * sizeof(struct bi_event *));
+	if (!first_use->events)
 		return bi__fail(err, BI_ENOMEM, "no memory for %zu events", foreign->event_count);
 	for (size_t i = 0; i < foreign->event_count; i++)
-		memory->first_use[i] = bi_event_retain(foreign->events[i]);
-	memory->first_use_count = foreign->event_count;
+		first_use->events[i] = bi_event_retain(foreign->events[i]);
+	first_use->count = foreign->event_count;
 	return BI_OK;
 }
 
-/* Locked. The stream keeps the order from here on; the memory's home, or host memory's tail, comes after it. */
-static int follow_producer(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+/* Orders later work on the memory after the work that is on the producer's stream now. */
+static int follow_producer_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
 	int rc = bi__order_check_capture_locked(stream, memory, NULL, err);
 
@@ -222,8 +235,9 @@ static int follow_producer(struct bi_memory *memory, struct bi_stream *stream, s
 }
 
 /*
- * The stream that the producer named is the home. Host memory has none, but an event behind what is on the stream. A
- * stream that is another one on each thread cannot be a home: the context stream is, and waits for this thread's.
+ * The stream that the producer named becomes the home stream. Host memory has none: its last-use event is recorded on
+ * that stream. A per-thread stream is a different one on each thread, so it cannot be a home stream: the context stream
+ * is, and waits for the calling thread's.
  */
 static int adopt_order(struct bi_memory *memory, const struct bi_foreign *foreign, struct bi_error *err)
 {
@@ -231,20 +245,21 @@ static int adopt_order(struct bi_memory *memory, const struct bi_foreign *foreig
 
 	if (foreign->stream && (bi__is_synchronous(memory) || foreign->stream->queue.per_thread)) {
 		bi__order_lock(memory, NULL);
-		rc = follow_producer(memory, foreign->stream, err);
+		rc = follow_producer_locked(memory, foreign->stream, err);
 		bi__order_unlock(memory, NULL);
 	} else if (foreign->stream) {
 		memory->home = memory->producer = bi_stream_retain(foreign->stream);
-		memory->pending = 1;
+		memory->order.pending = true;
 	}
 	if (!rc)
-		rc = keep_events(memory, foreign, err);
-	/* After a failure there may be something to be made up for. */
-	atomic_init(&memory->idle, !rc && !memory->pending && !memory->tail.context && !memory->first_use_count);
+		rc = retain_first_use(&memory->order.first_use, foreign, err);
+	/* After a failure there may be an end of work to be recorded late. */
+	atomic_init(&memory->idle,
+		    !rc && !memory->order.pending && !memory->order.last_use.context && !memory->order.first_use.count);
 	return rc;
 }
 
-/* Does the producer say what has to be waited for? Few do of host memory. */
+/* Returns 1 if the producer named work that has to be waited for. */
 static int has_order(const struct bi_foreign *foreign)
 {
 	return (foreign->stream || foreign->event_count) && !(foreign->flags & BI_WRAP_UNORDERED);
@@ -272,7 +287,6 @@ int bi__memory_wrap(struct bi_context *context, const struct bi_foreign *foreign
 		return bi__fail(err, BI_ENOMEM, "no memory for a memory object");
 	memory->block.nbytes = foreign->nbytes;
 	memory->flags = foreign->flags;
-	atomic_init(&memory->idle, true);
 	rc = bi__dispatch_adopt(memory->backend, &context->device, foreign, &memory->block, err);
 	if (!rc && has_order(foreign))
 		rc = adopt_order(memory, foreign, err);
@@ -288,14 +302,14 @@ int bi__memory_wrap(struct bi_context *context, const struct bi_foreign *foreign
 
 void bi__memory_mark_pending(struct bi_memory *memory)
 {
-	memory->pending = 1;
+	memory->order.pending = true;
 	atomic_init(&memory->idle, false);
 }
 
 void bi__memory_set_release(struct bi_memory *memory, bi_release_fn release, void *data)
 {
-	memory->release = release;
-	memory->release_data = data;
+	memory->release.fn = release;
+	memory->release.data = data;
 }
 
 struct bi_memory *bi_memory_retain(struct bi_memory *memory)
@@ -304,13 +318,13 @@ struct bi_memory *bi_memory_retain(struct bi_memory *memory)
 	return memory;
 }
 
-/* The last reference is gone. */
-static void end(struct bi_memory *memory)
+/* Ends a memory whose last reference is gone. */
+static void end_memory(struct bi_memory *memory)
 {
 	struct bi_context *context = memory->context;
 	int is_over;
 
-	/* Nothing to wait for, and nothing that could be of use again. */
+	/* Nothing is pending, and the pool would not take it; or a forked child cannot use it. */
 	is_over = (!memory->own && bi__is_idle(memory)) || bi__memory_check_reach(memory, NULL) != BI_OK;
 	memory->context = NULL;
 	if (is_over)
@@ -323,17 +337,17 @@ static void end(struct bi_memory *memory)
 void bi_memory_release(struct bi_memory *memory)
 {
 	if (memory && bi__drop_reference(&memory->refs))
-		end(memory);
+		end_memory(memory);
 }
 
 void bi__memory_mark_first_export(struct bi_memory *memory)
 {
-	unsigned char marks = atomic_fetch_or(&memory->shown, BI__MARK_EXPORTED);
+	unsigned char marks = atomic_fetch_or(&memory->marks, BI__MARK_EXPORTED);
 
-	/* Not for the lock, under which others may wait for the device. An inline copy is short. */
+	/* An inline copy is short, but the holder of the lock may be waiting for the device. */
 	while (marks & BI__MARK_INLINE) {
 		sched_yield();
-		marks = atomic_load_explicit(&memory->shown, memory_order_acquire);
+		marks = atomic_load_explicit(&memory->marks, memory_order_acquire);
 	}
 }
 

@@ -177,58 +177,99 @@ struct bi_view {
 #define BI__HAS_ROOM 0
 #endif
 
-#define BI__MARK_EXPORTED 1 /* the handle was seen outside: never back to the pool, nor worked on at once */
-#define BI__MARK_INLINE 2 /* a thread works on it at once (at_once.h), under the lock */
+/* Events that the first use of wrapped memory waits for. */
+struct bi__first_use {
+	struct bi_event **events; /* retained; or NULL */
+	size_t count;
+	bool is_over; /* it took place in this locked step: the events are released with the leftovers */
+};
+
+/* References that a locked step no longer needs. Releasing one may close a context, so no lock may be held then. */
+struct bi__leftovers {
+	unsigned fence_count;
+	struct bi__fence fences[3]; /* earlier last-use events; one step leaves three at most */
+	struct bi_stream *streams[2]; /* NULL from the first unused one on; one step leaves two at most */
+};
+
+/*
+ * Which work on a memory is not known to be complete, and what later work waits for: docs/ordering.md, "States of a
+ * memory". The functions of order.h change it.
+ */
+struct bi__order {
+	/* The locked step that is under way. */
+	bool is_capturing; /* it enqueues into a graph that is being captured */
+	bool is_checked; /* it has queried whether the work that it waits for failed */
+	struct bi__leftovers leftovers;
+
+	/* What earlier steps did. */
+	bool pending; /* device memory: work on the home stream was not seen complete */
+	bool captured; /* a graph uses the memory */
+	bool failed; /* work on it has failed; work that it waited for may still run, so the memory is not reused */
+	bool lost; /* the end of work can never be known: the memory is never freed */
+	uint64_t epoch; /* counts changes of what is pending */
+	struct bi__first_use first_use;
+	struct bi_stream *unrecorded; /* retained: the end of work on this stream could not be recorded yet; or NULL */
+	struct bi__fence last_use; /* host memory: the end of all device work on it; or nothing */
+	uint64_t last_use_stream; /* serial of the stream on which last_use was recorded */
+};
+
+/* Borrowed memory: the device memory on the other side of the copy. Only compared, never followed. */
+struct bi__partner {
+	const struct bi_memory *memory;
+	uint64_t epoch; /* its epoch behind the copy */
+};
+
+/* Guarded by the lock of the pool. */
+struct bi__pool_links {
+	struct bi_memory *next; /* in the class */
+	struct bi_memory **link; /* the pointer to this memory in its class */
+	struct bi_memory *older, *newer;
+};
+
+/* Guarded by the lock of the retired list. */
+struct bi__retirement {
+	struct bi_memory *next; /* the next newer one */
+	uintptr_t event; /* complete when the memory can be destroyed */
+	bool is_deferred; /* a capture must end before an event can be recorded */
+};
+
+enum bi__memory_mark {
+	BI__MARK_EXPORTED = 1, /* the handle has escaped: the memory is never pooled, nor copied inline */
+	BI__MARK_INLINE = 2 /* a thread copies its bytes inline, under the lock */
+};
 
 struct bi_memory {
+	/* Identity: constant once others know the memory. */
 	atomic_uint refs;
 	unsigned flags; /* enum bi_wrap_flag */
-	struct bi_context *context; /* retained while refs > 0; a pooled or retired memory is the context's */
-	const struct bi__backend *backend; /* whose block it is: the context's, or the host's */
-	pthread_mutex_t lock; /* of what stands between the next two blank lines */
+	struct bi_context *context; /* retained while refs > 0, then NULL: pooled and retired memory is the context's */
+	const struct bi__backend *backend; /* of the block: the context's, or the host's */
 	struct bi__block block;
-	size_t nbytes; /* as asked for; a pooled block may be larger */
-	bi_release_fn release;
-	void *release_data;
-	bool own; /* allocated by us */
+	size_t nbytes; /* as requested; a pooled block may be larger */
+	struct {
+		bi_release_fn fn;
+		void *data;
+	} release;
+	bool own; /* the library allocated it */
 	bool lodged; /* in room of whoever is told of its end */
-	bool lent; /* for the time of one call, of whose thread it is: it needs no lock */
-	atomic_uchar shown; /* BI__MARK_EXPORTED and BI__MARK_INLINE */
-	atomic_bool idle; /* nothing was left to wait for when the lock was dropped; read without it */
-
-	bool pending;
-	bool capturing; /* the step under way enqueues into a graph that is being captured */
-	bool captured; /* some step did */
-	bool checked; /* the step under way has asked whether what it waits for failed */
-	bool failed; /* work on it has failed; work that it waited for may still run, so the memory is not reused */
-	bool lost; /* the end of work can never be known: the memory is never let go */
-	bool used; /* the first use is over; the list is let go when the lock is dropped */
-	atomic_uint readers, writers; /* mappings; changed under the lock, read without it as well */
-	unsigned stale_count;
-	struct bi_stream *_Atomic home; /* NULL on host memory; the producer's, or the context stream. Set under the
-					   lock; what it was stays valid */
-	struct bi_stream *producer; /* retained: the stream that the producer named, also after another became the home;
-				       set before anybody else knows the memory, and read without the lock */
-	uint64_t epoch; /* counts changes of what is pending */
-	struct bi__fence tail; /* host memory: the end of all device work on it */
-	struct bi_event **first_use; /* events that the first use waits for */
-	size_t first_use_count;
-	struct bi_stream *unrecorded; /* retained: the end of work on this stream could not be recorded yet */
+	bool borrowed; /* bytes of the caller for one call: only the calling thread knows them, so no lock is taken */
 	struct bi_stream
-		*caught_up[2]; /* it could, and is let go when the lock is dropped; one step leaves two at most */
+		*producer; /* retained: the stream that the producer named, whatever the home stream is; or NULL */
 
-	/* From here on nothing is set before it is needed; what stands before the next blank line under the lock. */
-	const struct bi_memory *partner; /* lent memory: the device memory of the copy, only to be compared */
-	uint64_t partner_epoch; /* that of the partner, behind the copy */
-	uint64_t tail_stream; /* serial of the stream that the tail was recorded on */
-	struct bi__fence stale[3]; /* tails before that one, let go when the lock is dropped: one step leaves three at
-				      most */
+	/* Read without the lock. */
+	atomic_uchar marks; /* enum bi__memory_mark */
+	atomic_bool idle; /* no work was pending when the lock was released last */
+	struct {
+		atomic_uint readers, writers;
+	} mappings; /* changed under the lock */
+	struct bi_stream *_Atomic home; /* the home stream, changed under the lock; NULL on host memory. A former home
+					   stays valid */
 
-	struct bi_memory *next; /* retired list, or class of the pool */
-	struct bi_memory **link; /* pool: what points to it in its class */
-	struct bi_memory *older, *newer; /* pool */
-	uintptr_t retire_event;
-	bool deferred; /* retired without an event: its end cannot be recorded while the context stream is captured */
+	pthread_mutex_t lock;
+	struct bi__order order; /* guarded by lock */
+	struct bi__partner partner;
+	struct bi__pool_links pooled;
+	struct bi__retirement retirement;
 };
 
 /* The place of a view behind a memory that was made with one. */
@@ -264,15 +305,16 @@ static inline const struct bi__exported *bi__exported_of(const struct bi_memory 
 	return &memory->backend->exported[memory->block.memory];
 }
 
-/* Where the CPU itself copies to and from without loss; NULL: nowhere. */
+/* Returns where the CPU copies the bytes at full speed, or NULL. */
 static inline void *bi__address(const struct bi_memory *memory)
 {
 	return bi__is_cpu_addressable(memory) ? memory->block.host : memory->block.private_host;
 }
 
 /*
- * Drops what the caller holds of a count; 1 if that was all. Whoever sees that it is all holds the only reference, so
- * that nobody else can change it, and has seen what the others did before they dropped theirs: then nothing is written.
+ * Gives back `held` references and returns 1 if they were the last. If the count equals `held`, the caller has the only
+ * references, so nobody else can change the count, and nothing is written. The acquire makes visible what other threads
+ * did before they gave back theirs.
  */
 static inline int bi__drop_held(atomic_uint *refs, unsigned held)
 {
@@ -304,25 +346,25 @@ static inline int bi__share_events(const struct bi_context *a, const struct bi_c
 	       (a->device.state.native == b->device.state.native || a->device.backend->has_peers);
 }
 
-/* What follows, for a memory of which it is not done yet. Under no lock. */
+/* The slow part of bi__memory_mark_exported: waits until no thread copies the bytes inline. */
 void bi__memory_mark_first_export(struct bi_memory *memory);
 
 /*
- * The handle is about to be seen outside: afterwards nothing is done to the memory at once, and nothing is under way.
- * Written once: threads that describe one memory do not fight for its line.
+ * Called before the handle is given out, with no lock held. Afterwards the memory is not copied inline, and no inline
+ * copy is under way. Writes only once, so threads that describe one memory do not compete for its cache line.
  */
 static inline void bi__memory_mark_exported(struct bi_memory *memory)
 {
-	if (atomic_load_explicit(&memory->shown, memory_order_acquire) != BI__MARK_EXPORTED)
+	if (atomic_load_explicit(&memory->marks, memory_order_acquire) != BI__MARK_EXPORTED)
 		bi__memory_mark_first_export(memory);
 }
 
 static inline int bi__is_exported(const struct bi_memory *memory)
 {
-	return atomic_load_explicit(&memory->shown, memory_order_relaxed) & BI__MARK_EXPORTED;
+	return atomic_load_explicit(&memory->marks, memory_order_relaxed) & BI__MARK_EXPORTED;
 }
 
-/* Nothing is to be waited for. Needs no lock: what other threads do at the same time comes after the question. */
+/* Returns 1 if no work is pending. Needs no lock: work that other threads enqueue meanwhile comes after the call. */
 static inline int bi__is_idle(const struct bi_memory *memory)
 {
 	return atomic_load_explicit(&memory->idle, memory_order_acquire);

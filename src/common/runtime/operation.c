@@ -11,7 +11,7 @@
 static struct bi__place place_of(const struct bi_memory *memory)
 {
 	if (bi__is_cpu_addressable(memory))
-		return (struct bi__place){ .host = memory->block.host, .borrowed = memory->lent };
+		return (struct bi__place){ .host = memory->block.host, .borrowed = memory->borrowed };
 	return (struct bi__place){ .block = &memory->block, .device = &memory->context->device.state };
 }
 

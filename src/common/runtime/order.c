@@ -1,15 +1,30 @@
 #include "common/runtime/order.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/backend/dispatch.h"
 #include "common/runtime/fence.h"
 #include "common/runtime/stream.h"
 
-static void lock(struct bi_memory *memory)
+static const struct bi__first_use no_first_use;
+
+void bi__order_init(struct bi__order *order)
 {
-	if (!memory->lent)
+	order->is_capturing = order->is_checked = false;
+	/* Member by member: an assignment would clear the fences too. */
+	order->leftovers.fence_count = 0;
+	order->leftovers.streams[0] = order->leftovers.streams[1] = NULL;
+	order->pending = order->captured = order->failed = order->lost = false;
+	order->epoch = 0;
+	order->first_use = no_first_use;
+	order->unrecorded = NULL;
+	order->last_use = BI__FENCE_NONE;
+	order->last_use_stream = 0;
+}
+
+static void lock_memory(struct bi_memory *memory)
+{
+	if (!memory->borrowed)
 		pthread_mutex_lock(&memory->lock);
 }
 
@@ -18,9 +33,9 @@ void bi__order_lock(struct bi_memory *a, struct bi_memory *b)
 	struct bi_memory *first = b && (uintptr_t)b < (uintptr_t)a ? b : a;
 	struct bi_memory *second = first == a ? b : a;
 
-	lock(first);
+	lock_memory(first);
 	if (second && second != first)
-		lock(second);
+		lock_memory(second);
 }
 
 int bi__order_try_lock(struct bi_memory *memory)
@@ -28,89 +43,95 @@ int bi__order_try_lock(struct bi_memory *memory)
 	return pthread_mutex_trylock(&memory->lock) == 0;
 }
 
-/* What the locked step left behind. Letting go may close a context, so it waits until no lock is held. */
-struct leftovers {
-	struct bi__fence fences[3];
-	unsigned fence_count;
-	struct bi_stream *streams[2];
-	struct bi_event **events;
-	size_t count;
+/* Returns 1 if no later work has to wait, and nothing has to be reported or recorded late. */
+static int is_idle_locked(const struct bi_memory *memory)
+{
+	const struct bi__order *order = &memory->order;
+
+	return !order->pending && !order->last_use.context && !order->first_use.count && !order->unrecorded &&
+	       !order->lost;
+}
+
+/* The last act of a step. */
+static void note_idle_locked(struct bi_memory *memory)
+{
+	atomic_store_explicit(&memory->idle, is_idle_locked(memory), memory_order_release);
+}
+
+/* What a step leaves to be released when no lock is held. */
+struct litter {
+	struct bi__leftovers leftovers;
+	struct bi__first_use first_use;
 };
 
-/* Locked. Nothing to wait for, to report or to make up for. */
-static int is_settled(const struct bi_memory *memory)
+static int has_litter_locked(const struct bi__order *order)
 {
-	return !memory->pending && !memory->tail.context && !memory->first_use_count && !memory->unrecorded &&
-	       !memory->lost;
+	return order->leftovers.fence_count || order->leftovers.streams[0] || order->first_use.is_over;
 }
 
-/* Locked; last of all before the lock is dropped. */
-static void note_idle(struct bi_memory *memory)
+static void take_litter_locked(struct bi__order *order, struct litter *out)
 {
-	atomic_store_explicit(&memory->idle, is_settled(memory), memory_order_release);
-}
-
-static void take_leftovers(struct bi_memory *memory, struct leftovers *left)
-{
-	left->fence_count = memory->stale_count;
-	memcpy(left->fences, memory->stale, sizeof(left->fences));
-	memory->stale_count = 0;
-	memcpy(left->streams, memory->caught_up, sizeof(left->streams));
-	memset(memory->caught_up, 0, sizeof(memory->caught_up));
-	left->events = memory->used ? memory->first_use : NULL;
-	left->count = memory->used ? memory->first_use_count : 0;
-	if (!memory->used)
+	out->leftovers = order->leftovers;
+	order->leftovers.fence_count = 0;
+	order->leftovers.streams[0] = order->leftovers.streams[1] = NULL;
+	out->first_use = no_first_use;
+	if (!order->first_use.is_over)
 		return;
-	memory->first_use = NULL;
-	memory->first_use_count = 0;
-	memory->used = 0;
+	out->first_use = order->first_use;
+	order->first_use = no_first_use;
 }
 
-static int has_leftovers(const struct bi_memory *memory)
+static void release_events(const struct bi__first_use *first_use)
 {
-	return memory->stale_count || memory->caught_up[0] || memory->used;
+	for (size_t i = 0; i < first_use->count; i++)
+		bi_event_release(first_use->events[i]);
+	free(first_use->events);
 }
 
-/* 1: something is left, and in *left. */
-static inline int unlock(struct bi_memory *memory, struct leftovers *left)
+static void release_litter(struct litter *litter)
 {
-	int leaves = has_leftovers(memory);
+	for (unsigned i = 0; i < litter->leftovers.fence_count; i++)
+		bi__fence_clear(&litter->leftovers.fences[i]);
+	for (int i = 0; i < 2; i++)
+		bi_stream_release(litter->leftovers.streams[i]);
+	release_events(&litter->first_use);
+}
 
-	if (leaves)
-		take_leftovers(memory, left);
-	memory->capturing = memory->checked = 0;
-	note_idle(memory);
-	if (!memory->lent)
+/* Returns 1 if *litter has to be released. */
+static inline int unlock_memory(struct bi_memory *memory, struct litter *litter)
+{
+	int has_litter = has_litter_locked(&memory->order);
+
+	if (has_litter)
+		take_litter_locked(&memory->order, litter);
+	memory->order.is_capturing = memory->order.is_checked = false;
+	note_idle_locked(memory);
+	if (!memory->borrowed)
 		pthread_mutex_unlock(&memory->lock);
-	return leaves;
-}
-
-static void drop(struct leftovers *left)
-{
-	for (unsigned i = 0; i < left->fence_count; i++)
-		bi__fence_clear(&left->fences[i]);
-	bi_stream_release(left->streams[0]);
-	bi_stream_release(left->streams[1]);
-	for (size_t i = 0; i < left->count; i++)
-		bi_event_release(left->events[i]);
-	free(left->events);
+	return has_litter;
 }
 
 void bi__order_unlock(struct bi_memory *a, struct bi_memory *b)
 {
-	struct leftovers left, other;
-	int leaves = unlock(a, &left);
+	struct litter litter, other;
+	int has_litter = unlock_memory(a, &litter);
 
-	if (b && b != a && unlock(b, &other))
-		drop(&other);
-	if (leaves)
-		drop(&left);
+	if (b && b != a && unlock_memory(b, &other))
+		release_litter(&other);
+	if (has_litter)
+		release_litter(&litter);
 }
 
-/* The bytes of host memory may also be lent by a caller. Borrowed memory is nobody else's, so it does not count. */
+void bi__order_release_first_use(struct bi_memory *memory)
+{
+	release_events(&memory->order.first_use);
+	memory->order.first_use = no_first_use;
+}
+
+/* Bytes that a caller lends can be those of host memory, but not those that another call has borrowed. */
 static int is_host_use(const struct bi_memory *memory, const struct bi_context *context)
 {
-	return context && !memory->lent && bi__is_cpu_addressable(memory);
+	return context && !memory->borrowed && bi__is_cpu_addressable(memory);
 }
 
 static void begin_host_use(const struct bi_memory *memory, struct bi_context *context)
@@ -125,66 +146,90 @@ void bi__order_end_host_use(const struct bi_memory *memory, struct bi_context *c
 		atomic_fetch_sub_explicit(&context->host_uses, 1, memory_order_relaxed);
 }
 
-/* The memory is idle if nothing was added since `epoch`. Fences are released while no lock is held. */
-static void mark_idle(struct bi_memory *memory, uint64_t epoch, bool has_failed)
+struct bi__fence bi__order_take_last_use(struct bi_memory *memory)
 {
-	struct bi__fence old = { NULL, 0 };
+	struct bi__fence last_use = memory->order.last_use;
+
+	memory->order.last_use = BI__FENCE_NONE;
+	return last_use;
+}
+
+static void set_last_use_locked(struct bi_memory *memory, struct bi__fence last_use)
+{
+	memory->order.last_use = last_use;
+	begin_host_use(memory, last_use.context);
+}
+
+/* The last-use event is known to be complete, or replaced by a later one. */
+static void discard_last_use_locked(struct bi_memory *memory)
+{
+	struct bi__leftovers *leftovers = &memory->order.leftovers;
+	struct bi__fence last_use = bi__order_take_last_use(memory);
+
+	bi__order_end_host_use(memory, last_use.context);
+	if (last_use.context)
+		leftovers->fences[leftovers->fence_count++] = last_use;
+}
+
+/* The work of that epoch is complete. Work that failed counts as complete, and its failure is reported once. */
+static void mark_complete(struct bi_memory *memory, uint64_t epoch, bool has_failed)
+{
+	struct bi__fence last_use = BI__FENCE_NONE;
 
 	pthread_mutex_lock(&memory->lock);
-	memory->failed |= has_failed;
-	if (memory->epoch == epoch) {
-		old = memory->tail;
-		bi__order_end_host_use(memory, old.context);
-		memory->tail = (struct bi__fence){ NULL, 0 };
-		memory->pending = 0;
-		note_idle(memory);
+	memory->order.failed |= has_failed;
+	if (memory->order.epoch == epoch) {
+		last_use = bi__order_take_last_use(memory);
+		bi__order_end_host_use(memory, last_use.context);
+		memory->order.pending = false;
+		note_idle_locked(memory);
 	}
 	pthread_mutex_unlock(&memory->lock);
-	bi__fence_clear(&old);
+	bi__fence_clear(&last_use);
 }
 
 void bi__order_note_completion(struct bi_memory *memory, uint64_t epoch)
 {
 	if (!bi__is_synchronous(memory))
-		mark_idle(memory, epoch, false);
-}
-
-static int block_on(struct bi_memory *memory, struct bi__fence *fence, uint64_t epoch, enum bi__wait_reason reason,
-		    struct bi_error *err)
-{
-	int rc = bi__fence_block(fence, reason, err);
-
-	bi__fence_clear(fence);
-	/* Work that failed counts as complete. The failure is reported once. */
-	if (!rc || rc == BI_EPRODUCER)
-		mark_idle(memory, epoch, rc == BI_EPRODUCER);
-	return rc;
+		mark_complete(memory, epoch, false);
 }
 
 static int check_lost(const struct bi_memory *memory, struct bi_error *err)
 {
-	if (memory->lost)
+	if (memory->order.lost)
 		return bi__fail(err, BI_EDRIVER, "the driver failed; work on the memory may never be known to end");
 	return BI_OK;
 }
 
 int bi__order_check_failed_locked(struct bi_memory *memory, struct bi_error *err)
 {
-	int can_fail = memory->tail.context || memory->first_use_count || memory->lost;
+	struct bi__order *order = &memory->order;
+	int can_fail = order->last_use.context || order->first_use.count || order->lost;
 	int done, rc;
 
-	if (!can_fail || memory->checked)
+	if (!can_fail || order->is_checked)
 		return BI_OK;
 	rc = check_lost(memory, err);
 	if (!rc)
-		rc = bi__fence_query(&memory->tail, &done, err);
-	for (size_t i = 0; i < memory->first_use_count && !rc; i++)
-		rc = bi__fence_query(&memory->first_use[i]->fence, &done, err);
-	memory->checked = !rc;
+		rc = bi__fence_query(&order->last_use, &done, err);
+	for (size_t i = 0; i < order->first_use.count && !rc; i++)
+		rc = bi__fence_query(&order->first_use.events[i]->fence, &done, err);
+	order->is_checked = !rc;
 	return rc;
 }
 
-/* An operation on the home of a memory is the usual case: a stream that keeps its order waits for itself. */
+int bi__order_check_mapped(const struct bi_memory *memory, int writes, struct bi_error *err)
+{
+	unsigned readers = memory->mappings.readers;
+
+	if (memory->mappings.writers)
+		return bi__fail(err, BI_EBUSY, "the memory is mapped for writing");
+	if (writes && readers)
+		return bi__fail(err, BI_EBUSY, "the memory is mapped for reading (mappings: %u)", readers);
+	return BI_OK;
+}
+
+/* Most operations run on the home stream of their memory, so the comparison saves a call. */
 static int follow(struct bi_stream *waiter, struct bi_stream *on, struct bi_error *err)
 {
 	return waiter == on && !on->queue.out_of_order ? BI_OK : bi__stream_follow(waiter, on, err);
@@ -199,18 +244,20 @@ static int refuse_outside(const struct bi__fence *fence, const char *what, struc
 	return bi__fail(err, BI_ECAPTURE, "a graph that is being captured cannot wait for %s", what);
 }
 
-/* What has been enqueued on a memory before the capture, elsewhere than on its home, must be complete. */
-static int check_outside(const struct bi_memory *memory, struct bi_error *err)
+/* Work from before the capture that is not on the home stream must be complete. */
+static int check_outside_locked(const struct bi_memory *memory, struct bi_error *err)
 {
-	int rc = refuse_outside(&memory->tail, "earlier work on the host memory", err);
+	const struct bi__first_use *first_use = &memory->order.first_use;
+	int rc = refuse_outside(&memory->order.last_use, "earlier work on the host memory", err);
 
-	for (size_t i = 0; i < memory->first_use_count && !rc; i++)
-		rc = refuse_outside(&memory->first_use[i]->fence, "the producer's event", err);
+	for (size_t i = 0; i < first_use->count && !rc; i++)
+		rc = refuse_outside(&first_use->events[i]->fence, "the producer's event", err);
 	return rc;
 }
 
-/* Is the capture of its home not known yet, from the stream or from the home of the other memory? */
-static int is_asked(const struct bi_memory *memory, const struct bi_memory *other, const struct bi_stream *stream)
+/* Returns 1 if neither the stream nor the home stream of `other` tells to which capture the home stream belongs. */
+static int needs_capture_query(const struct bi_memory *memory, const struct bi_memory *other,
+			       const struct bi_stream *stream)
 {
 	struct bi_stream *home = memory->home;
 
@@ -218,25 +265,27 @@ static int is_asked(const struct bi_memory *memory, const struct bi_memory *othe
 	       !(other && other->home == home && !bi__is_unordered(other));
 }
 
-static int check_member(struct bi_memory *memory, const struct bi_memory *other, const struct bi_stream *stream,
-			uint64_t id, struct bi_error *err)
+/* Checks one memory of a step on the stream, which belongs to capture `id`, or to none (0). */
+static int check_member_locked(struct bi_memory *memory, const struct bi_memory *other, struct bi_stream *stream,
+			       uint64_t id, struct bi_error *err)
 {
 	uint64_t home_id = id;
 	int rc = BI_OK;
 
-	memory->capturing = id != 0;
-	if (id && memory->unrecorded)
+	memory->order.is_capturing = id != 0;
+	if (id && memory->order.unrecorded)
 		return bi__fail(err, BI_ECAPTURE,
 				"the end of earlier work is not recorded yet, and cannot be in a graph");
-	if (is_asked(memory, other, stream))
+	if (needs_capture_query(memory, other, stream))
 		rc = bi__stream_capture(memory->home, &home_id, err);
 	if (rc)
 		return rc;
 	if (home_id != id)
-		return bi__fail(err, BI_ECAPTURE,
-				"the stream belongs to graph capture %llu, the home of the memory to %llu (0: none)",
-				(unsigned long long)id, (unsigned long long)home_id);
-	return id ? check_outside(memory, err) : BI_OK;
+		return bi__fail(
+			err, BI_ECAPTURE,
+			"the stream belongs to graph capture %llu, the home stream of the memory to %llu (0: none)",
+			(unsigned long long)id, (unsigned long long)home_id);
+	return id ? check_outside_locked(memory, err) : BI_OK;
 }
 
 int bi__order_check_capture_locked(struct bi_stream *stream, struct bi_memory *a, struct bi_memory *b,
@@ -245,16 +294,16 @@ int bi__order_check_capture_locked(struct bi_stream *stream, struct bi_memory *a
 	uint64_t id;
 	int rc = bi__dispatch_alive(&stream->context->device, err);
 
-	/* Streams that work together are of one backend. */
+	/* Streams that work together are of one backend, so the home streams cannot be captured either. */
 	if (rc || !bi__stream_captures(stream))
 		return rc;
 	rc = bi__stream_capture(stream, &id, err);
 	if (!rc)
-		rc = check_member(a, NULL, stream, id, err);
-	return rc || !b || b == a ? rc : check_member(b, a, stream, id, err);
+		rc = check_member_locked(a, NULL, stream, id, err);
+	return rc || !b || b == a ? rc : check_member_locked(b, a, stream, id, err);
 }
 
-/* On the device where the two share events, else by the calling thread. */
+/* Waits on the device if the two share events, else blocks the calling thread. */
 static int wait_fence(struct bi_stream *stream, const struct bi__fence *fence, struct bi_error *err)
 {
 	if (!fence->context || bi__share_events(stream->context, fence->context))
@@ -262,104 +311,104 @@ static int wait_fence(struct bi_stream *stream, const struct bi__fence *fence, s
 	return bi__fence_block(fence, BI__WAIT_CROSS, err);
 }
 
-static int wait_first_use(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+static int begin_first_use_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
+	const struct bi__first_use *first_use = &memory->order.first_use;
 	int rc = bi__order_check_failed_locked(memory, err);
 
-	/* In a capture they are complete. */
-	for (size_t i = 0; i < memory->first_use_count && !rc && !memory->capturing; i++)
-		rc = wait_fence(stream, &memory->first_use[i]->fence, err);
+	/* In a capture they are complete: check_outside_locked has seen it. */
+	for (size_t i = 0; i < first_use->count && !rc && !memory->order.is_capturing; i++)
+		rc = wait_fence(stream, &first_use->events[i]->fence, err);
 	return rc;
 }
 
-/* Is the tail of host memory on that very stream, which keeps its order by itself? */
-static int tail_is_on(const struct bi_memory *memory, const struct bi_stream *stream)
+/* Returns 1 if the last-use event was recorded on that very stream, and the stream keeps its order by itself. */
+static int last_use_is_on(const struct bi_memory *memory, const struct bi_stream *stream)
 {
-	return memory->tail_stream == bi__stream_serial(stream) && !stream->queue.out_of_order &&
+	return memory->order.last_use_stream == bi__stream_serial(stream) && !stream->queue.out_of_order &&
 	       !stream->queue.per_thread;
 }
 
-static void discard_tail(struct bi_memory *memory)
+static int wait_last_use_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
-	if (memory->tail.context)
-		memory->stale[memory->stale_count++] = memory->tail;
-	bi__order_end_host_use(memory, memory->tail.context);
-	memory->tail = (struct bi__fence){ NULL, 0 };
+	const struct bi__fence *last_use = &memory->order.last_use;
+	int is_shared = bi__share_events(stream->context, last_use->context);
+	int rc = last_use_is_on(memory, stream) ? BI_OK : wait_fence(stream, last_use, err);
+
+	/* The calling thread has seen the end of an event that is not shared. */
+	if (!rc && !is_shared)
+		discard_last_use_locked(memory);
+	return rc;
 }
 
-static int wait_tail(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+int bi__order_begin_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
-	int is_shared = bi__share_events(stream->context, memory->tail.context);
-	int rc = tail_is_on(memory, stream) ? BI_OK : wait_fence(stream, &memory->tail, err);
+	struct bi__order *order = &memory->order;
+	int rc;
 
-	if (rc || is_shared)
+	bi__order_catch_up_locked(memory);
+	if (is_idle_locked(memory))
+		return BI_OK;
+	rc = begin_first_use_locked(memory, stream, err);
+	if (rc || bi__is_unordered(memory))
 		return rc;
-	discard_tail(memory);
-	return BI_OK;
+	if (order->last_use.context && !order->is_capturing)
+		return wait_last_use_locked(memory, stream, err);
+	return memory->home && order->pending ? follow(stream, memory->home, err) : BI_OK;
 }
 
-/* Host memory: the tail moves to the end of what is on the stream now, or to `end`, which is taken. */
-static int move_tail(struct bi_memory *memory, struct bi_stream *stream, struct bi__fence *end, struct bi_error *err)
+/* The last-use event of host memory moves to `end`, or to the end of the work that is on the stream now. */
+static int move_last_use_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi__fence *end,
+				struct bi_error *err)
 {
-	struct bi__fence tail = { NULL, 0 };
+	struct bi__fence last_use = BI__FENCE_NONE;
 	int rc = BI_OK;
 
 	if (stream->context->device.backend->synchronous)
 		return BI_OK;
 	if (end && end->context) {
-		tail = *end;
-		*end = (struct bi__fence){ NULL, 0 };
+		last_use = *end;
+		*end = BI__FENCE_NONE;
 	} else {
-		rc = bi__fence_record(stream, &tail, err);
+		rc = bi__fence_record(stream, &last_use, err);
 	}
-	if (rc || !tail.context)
+	if (rc || !last_use.context)
 		return rc;
-	discard_tail(memory);
-	memory->tail = tail;
-	begin_host_use(memory, tail.context);
-	memory->tail_stream = bi__stream_number(stream);
+	discard_last_use_locked(memory);
+	set_last_use_locked(memory, last_use);
+	memory->order.last_use_stream = bi__stream_number(stream);
 	return BI_OK;
 }
 
-static inline int record_end(struct bi_memory *memory, struct bi_stream *stream, struct bi__fence *end,
-			     struct bi_error *err)
+static inline int record_end_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi__fence *end,
+				    struct bi_error *err)
 {
-	memory->captured |= memory->capturing;
+	struct bi__order *order = &memory->order;
+
+	order->captured |= order->is_capturing;
 	if (bi__is_unordered(memory))
 		return BI_OK;
-	/* What is captured runs when its launcher says; host memory then keeps no tail, because the order is his. */
+	/* Captured work runs when the caller launches the graph, and the caller orders it. */
 	if (bi__is_synchronous(memory))
-		return memory->capturing ? BI_OK : move_tail(memory, stream, end, err);
-	memory->pending = 1;
+		return order->is_capturing ? BI_OK : move_last_use_locked(memory, stream, end, err);
+	order->pending = true;
 	return follow(memory->home, stream, err);
 }
 
 void bi__order_catch_up_locked(struct bi_memory *memory)
 {
-	if (!memory->unrecorded)
+	struct bi__order *order = &memory->order;
+	struct bi_stream *stream = order->unrecorded;
+
+	if (!stream)
 		return;
-	if (record_end(memory, memory->unrecorded, NULL, NULL) && bi__stream_finish(memory->unrecorded, NULL))
-		memory->lost = 1;
+	if (record_end_locked(memory, stream, NULL, NULL) && bi__stream_finish(stream, NULL))
+		order->lost = true;
 	else
-		bi__order_end_host_use(memory, memory->unrecorded->context);
-	memory->caught_up[memory->caught_up[0] != NULL] = memory->unrecorded;
-	memory->unrecorded = NULL;
-	memory->checked = 0;
-}
-
-int bi__order_begin_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
-{
-	int rc;
-
-	bi__order_catch_up_locked(memory);
-	if (is_settled(memory))
-		return BI_OK;
-	rc = wait_first_use(memory, stream, err);
-	if (rc || bi__is_unordered(memory))
-		return rc;
-	if (memory->tail.context && !memory->capturing)
-		return wait_tail(memory, stream, err);
-	return memory->home && memory->pending ? follow(stream, memory->home, err) : BI_OK;
+		bi__order_end_host_use(memory, stream->context);
+	order->leftovers.streams[order->leftovers.streams[0] != NULL] = stream;
+	order->unrecorded = NULL;
+	order->is_checked = false;
 }
 
 int bi__order_end_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
@@ -370,20 +419,21 @@ int bi__order_end_locked(struct bi_memory *memory, struct bi_stream *stream, str
 int bi__order_end_at_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi__fence *end,
 			    struct bi_error *err)
 {
+	struct bi__order *order = &memory->order;
 	int rc;
 
-	if (memory->unrecorded)
+	if (order->unrecorded)
 		bi__order_catch_up_locked(memory);
-	rc = record_end(memory, stream, end, err);
-	memory->epoch++;
-	memory->checked = 0;
-	memory->used = memory->first_use_count > 0;
-	if (rc) {
-		memory->unrecorded = bi_stream_retain(stream);
-		begin_host_use(memory, stream->context);
-	}
+	rc = record_end_locked(memory, stream, end, err);
+	order->epoch++;
+	order->is_checked = false;
+	order->first_use.is_over = order->first_use.count > 0;
+	if (!rc)
+		return BI_OK;
+	order->unrecorded = bi_stream_retain(stream);
+	begin_host_use(memory, stream->context);
 	/* On another thread it would be another stream. */
-	if (rc && stream->queue.per_thread)
+	if (stream->queue.per_thread)
 		bi__order_catch_up_locked(memory);
 	return rc;
 }
@@ -393,7 +443,7 @@ int bi__order_wait_first_use_locked(struct bi_memory *memory, struct bi_error *e
 	struct bi_stream *stream = memory->home ? memory->home : &memory->context->stream;
 	int rc;
 
-	if (!memory->first_use_count)
+	if (!memory->order.first_use.count)
 		return BI_OK;
 	rc = bi__order_check_capture_locked(stream, memory, NULL, err);
 	if (!rc)
@@ -401,42 +451,49 @@ int bi__order_wait_first_use_locked(struct bi_memory *memory, struct bi_error *e
 	return rc ? rc : bi__order_end_locked(memory, stream, err);
 }
 
-/* An event behind all work on the memory, or no context if nothing is pending. */
-static int end_of_work(struct bi_memory *memory, struct bi__fence *out, uint64_t *epoch, struct bi_error *err)
+/* *out = an event behind all work on the memory, or nothing if no work is pending. */
+static int find_end_of_work_locked(struct bi_memory *memory, struct bi__fence *out, struct bi_error *err)
 {
+	struct bi__order *order = &memory->order;
 	int rc;
 
-	bi__order_lock(memory, NULL);
 	bi__order_catch_up_locked(memory);
 	rc = check_lost(memory, err);
 	if (!rc)
 		rc = bi__order_wait_first_use_locked(memory, err);
-	if (!rc && memory->pending)
+	if (!rc && order->pending)
 		rc = bi__stream_refuse_capture(memory->home, "its work cannot be waited for", err);
-	*epoch = memory->epoch;
-	if (!rc && memory->tail.context)
-		rc = bi__fence_share(&memory->tail, out, err);
-	else if (!rc && memory->pending)
-		rc = bi__fence_record(memory->home, out, err);
-	bi__order_unlock(memory, NULL);
-	return rc;
+	if (rc)
+		return rc;
+	if (order->last_use.context)
+		return bi__fence_share(&order->last_use, out, err);
+	return order->pending ? bi__fence_record(memory->home, out, err) : BI_OK;
 }
 
 int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err)
 {
-	struct bi__fence fence = { NULL, 0 };
+	struct bi__fence end = BI__FENCE_NONE;
 	uint64_t epoch;
 	int rc = bi__memory_check_reach(memory, err);
 
 	if (rc || bi__is_idle(memory))
 		return rc;
-	rc = end_of_work(memory, &fence, &epoch, err);
-	return rc ? rc : block_on(memory, &fence, epoch, reason, err);
+	bi__order_lock(memory, NULL);
+	rc = find_end_of_work_locked(memory, &end, err);
+	epoch = memory->order.epoch;
+	bi__order_unlock(memory, NULL);
+	if (rc)
+		return rc;
+	rc = bi__fence_block(&end, reason, err);
+	bi__fence_clear(&end);
+	if (!rc || rc == BI_EPRODUCER)
+		mark_complete(memory, epoch, rc == BI_EPRODUCER);
+	return rc;
 }
 
 int bi__order_finish_borrowed(struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err)
 {
-	struct leftovers left;
+	struct litter litter;
 	int rc;
 
 	if (bi__is_idle(memory))
@@ -444,40 +501,29 @@ int bi__order_finish_borrowed(struct bi_memory *memory, enum bi__wait_reason rea
 	bi__order_catch_up_locked(memory);
 	rc = check_lost(memory, err);
 	if (!rc)
-		rc = bi__fence_block(&memory->tail, reason, err);
-	bi__fence_clear(&memory->tail);
-	if (has_leftovers(memory)) {
-		take_leftovers(memory, &left);
-		drop(&left);
+		rc = bi__fence_block(&memory->order.last_use, reason, err);
+	bi__fence_clear(&memory->order.last_use);
+	if (has_litter_locked(&memory->order)) {
+		take_litter_locked(&memory->order, &litter);
+		release_litter(&litter);
 	}
 	return rc;
 }
 
-struct bi_context *bi__order_keep_last_use(struct bi_memory *memory, struct bi_context *keeper)
+struct bi_context *bi__order_move_last_use(struct bi_memory *memory, struct bi_context *context)
 {
 	struct bi_context *worker, *before = NULL;
 
 	bi__order_lock(memory, NULL);
 	bi__order_catch_up_locked(memory);
-	worker = memory->tail.context;
-	if (worker && worker != keeper && bi__same_space(worker, keeper)) {
+	worker = memory->order.last_use.context;
+	if (worker && worker != context && bi__same_space(worker, context)) {
 		before = worker;
+		worker = bi_context_retain(context);
 		bi__order_end_host_use(memory, before);
-		memory->tail.context = worker = bi_context_retain(keeper);
-		begin_host_use(memory, worker);
+		set_last_use_locked(memory, (struct bi__fence){ worker, memory->order.last_use.event });
 	}
 	bi__order_unlock(memory, NULL);
 	bi_context_release(before);
 	return worker;
-}
-
-int bi__order_check_mapped(const struct bi_memory *memory, int writes, struct bi_error *err)
-{
-	unsigned readers = memory->readers;
-
-	if (memory->writers)
-		return bi__fail(err, BI_EBUSY, "the memory is mapped for writing");
-	if (writes && readers)
-		return bi__fail(err, BI_EBUSY, "the memory is mapped for reading (mappings: %u)", readers);
-	return BI_OK;
 }

@@ -1,67 +1,38 @@
 /*
- * Who waits for whom: docs/ordering.md as functions. Those with "locked" in their comment are called with the memory's
- * lock held, because wait, enqueue and record form one step.
+ * The order of work on memory: the rules of docs/ordering.md as functions.
+ *
+ * A step locks the one or two memories that it works on, checks them, makes its stream wait for earlier work (begin),
+ * enqueues its own work, makes later work wait for that (end), and unlocks. Functions that end in _locked are called
+ * with the lock of each memory held. Streams have no lock.
  */
 #ifndef BI_COMMON_RUNTIME_ORDER_H
 #define BI_COMMON_RUNTIME_ORDER_H
 
 #include "common/runtime/object.h"
 
-/* Locks one or two memories (b may be NULL or a) in address order. */
+/* Sets the state of a memory on which no work is pending. */
+void bi__order_init(struct bi__order *order);
+
+/* Locks one or two memories (b may be NULL or a) in the order of their addresses. */
 void bi__order_lock(struct bi_memory *a, struct bi_memory *b);
+/* Unlocks them, and then releases the references that the step no longer needs, which may close a context. */
 void bi__order_unlock(struct bi_memory *a, struct bi_memory *b);
-/* Locks one memory unless another thread has its lock: 1, or 0. */
+/* Locks one memory and returns 1, or returns 0 if another thread has its lock. */
 int bi__order_try_lock(struct bi_memory *memory);
 
 /*
- * Locked; first of all in a step that uses the stream. Streams that work together belong to the same graph capture, or
- * all of them to none, and nothing outside of a capture is waited for in it: else BI_ECAPTURE. `b` may be NULL.
+ * The first check of a step that uses the stream. Returns BI_ECAPTURE unless the stream and the home streams all belong
+ * to one graph capture, or none of them to any, or if the step would wait for work outside its capture. `b` may be
+ * NULL.
  */
 int bi__order_check_capture_locked(struct bi_stream *stream, struct bi_memory *a, struct bi_memory *b,
 				   struct bi_error *err);
 
 /*
- * Locked. BI_EPRODUCER if an event has failed that the next use would wait for. The driver is asked once in a step,
- * until the step adds work of its own.
+ * Returns BI_EPRODUCER if work has failed that the next use would wait for. The driver is queried once in a step, until
+ * the step adds work of its own.
  */
 int bi__order_check_failed_locked(struct bi_memory *memory, struct bi_error *err);
-
-/*
- * Locked. Work that is enqueued on `stream` next comes after all work on the memory. BI_EPRODUCER if that has failed.
- * Host memory with device work that the stream cannot wait for on the device is waited for here: the host wait of
- * "two backends".
- */
-int bi__order_begin_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err);
-
-/*
- * Locked. An end that could not be recorded is recorded now; where the driver still refuses it is waited for (host
- * wait), and where that fails too the memory is lost: nobody gets its bytes again.
- */
-void bi__order_catch_up_locked(struct bi_memory *memory);
-
-/*
- * Locked. The events of the first use are waited for now, on the home (host memory: on the context stream), so that
- * they are work on the memory like any other.
- */
-int bi__order_wait_first_use_locked(struct bi_memory *memory, struct bi_error *err);
-
-/*
- * Work of the context on host memory has ended. Called for a last-use event that was taken from the memory; as long as
- * there is one that was not seen complete, bytes that a caller lends are not copied inline, because they may be those
- * of the host memory (docs/ordering.md, row 36).
- */
-void bi__order_end_host_use(const struct bi_memory *memory, struct bi_context *context);
-
-/*
- * Locked. Is all that was enqueued on the memory on that very stream, which keeps its order by itself, and nothing to
- * be refused, reported or made up for? Then none of the functions here that come before work would do anything.
- */
-static inline int bi__order_is_kept_locked(const struct bi_memory *memory, const struct bi_stream *stream)
-{
-	return !memory->readers && !memory->writers && !memory->tail.context && !memory->first_use_count &&
-	       !memory->unrecorded && !memory->lost &&
-	       (!memory->pending || (memory->home == stream && !stream->queue.out_of_order));
-}
 
 /*
  * Returns BI_EBUSY if the memory is mapped for writing, or mapped at all and `writes`. The answer holds as long as the
@@ -70,34 +41,78 @@ static inline int bi__order_is_kept_locked(const struct bi_memory *memory, const
 int bi__order_check_mapped(const struct bi_memory *memory, int writes, struct bi_error *err);
 
 /*
- * Locked. Whatever is enqueued next on the memory's home comes after what is on `stream` now. If the driver fails, that
- * is made up for by whatever needs it next.
+ * Makes work that is enqueued on `stream` next wait for all work on the memory. Returns BI_EPRODUCER if that has
+ * failed. Blocks the calling thread (`cross`) if the memory is host memory and the stream shares no events with the
+ * device that works on it.
+ */
+int bi__order_begin_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err);
+
+/*
+ * Makes work that is enqueued on the memory's home stream next wait for all work that is on `stream` now. Host memory
+ * gets a last-use event instead. If the driver fails, bi__order_catch_up_locked tries again later.
  */
 int bi__order_end_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err);
 
 /*
- * The same where `end` (may be NULL) is an event behind the work, if the driver made one with it. It becomes the
- * last-use event of host memory, and its ownership is transferred then.
+ * The same with an event `end` behind the work, if the driver made one with it. It becomes the last-use event of host
+ * memory, and its ownership is transferred then.
  */
 int bi__order_end_at_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi__fence *end,
 			    struct bi_error *err);
 
 /*
- * The context whose work on host memory is to be waited for, or NULL. Where that shares events with `keeper` it is
- * `keeper` from now on, which can ask for them as well.
+ * Records the end of work that could not be recorded when it was enqueued. If the driver refuses again, the calling
+ * thread waits for the stream (`failure`); if that fails too, the memory is lost.
  */
-struct bi_context *bi__order_keep_last_use(struct bi_memory *memory, struct bi_context *keeper);
+void bi__order_catch_up_locked(struct bi_memory *memory);
 
-/* Host wait until nothing is pending on the memory. Asks the driver nothing if nothing is. */
+/*
+ * Makes the home stream (host memory: the context stream) wait for the events of the first use now, so that they become
+ * work on the memory like any other.
+ */
+int bi__order_wait_first_use_locked(struct bi_memory *memory, struct bi_error *err);
+
+/*
+ * Returns 1 if the stream orders the next use by itself: all pending work is on that very in-order stream, and nothing
+ * has to be refused, reported or recorded late. Then the checks and bi__order_begin_locked would do nothing.
+ */
+static inline int bi__order_is_kept_locked(const struct bi_memory *memory, const struct bi_stream *stream)
+{
+	const struct bi__order *order = &memory->order;
+
+	return !memory->mappings.readers && !memory->mappings.writers && !order->last_use.context &&
+	       !order->first_use.count && !order->unrecorded && !order->lost &&
+	       (!order->pending || (memory->home == stream && !stream->queue.out_of_order));
+}
+
+/* Blocks the calling thread until no work is pending on the memory. Calls no driver if it is idle. */
 int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err);
 
 /*
- * Host wait for the work on lent bytes (bi__memory_borrow), which are the caller's again afterwards: they refer to
- * nothing any more, whatever is returned. On an error other than BI_EPRODUCER work may still use them.
+ * Blocks the calling thread until the work on borrowed memory is complete, and releases its references, whatever is
+ * returned. After an error other than BI_EPRODUCER work may still use the caller's bytes.
  */
 int bi__order_finish_borrowed(struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err);
 
-/* The calling thread has seen the end of the work that made the epoch: nothing is pending if none came after it. */
+/* The calling thread has seen the end of the work of that epoch: the memory is idle if none was added since. */
 void bi__order_note_completion(struct bi_memory *memory, uint64_t epoch);
+
+/*
+ * Returns the context whose work on host memory is pending, or NULL. If `context` can share events with it, the
+ * last-use event belongs to `context` from then on, and `context` is returned.
+ */
+struct bi_context *bi__order_move_last_use(struct bi_memory *memory, struct bi_context *context);
+
+/* Takes the last-use event of host memory that nobody else knows any more. The caller owns it. */
+struct bi__fence bi__order_take_last_use(struct bi_memory *memory);
+
+/*
+ * Says that a last-use event of that context is known to be complete, or replaced. As long as a host memory has one,
+ * bytes that a caller lends are not copied inline: they may be those of the host memory (docs/ordering.md, row 36).
+ */
+void bi__order_end_host_use(const struct bi_memory *memory, struct bi_context *context);
+
+/* Releases the events of a first use that did not take place. No lock may be held. */
+void bi__order_release_first_use(struct bi_memory *memory);
 
 #endif

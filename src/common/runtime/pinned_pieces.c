@@ -202,8 +202,8 @@ void bi__pinned_piece_give_back(struct bi_memory *memory)
 
 	if (!memory)
 		return;
-	piece = memory->release_data;
-	worker = bi__order_keep_last_use(memory, piece->context);
+	piece = memory->release.data;
+	worker = bi__order_move_last_use(memory, piece->context);
 	/* The context `worker` retires the memory until its work is done; the piece belongs to piece->context. */
 	if (worker && worker != piece->context &&
 	    (worker->device.backend != piece->context->device.backend ||

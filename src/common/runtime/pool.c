@@ -57,26 +57,26 @@ void bi__pool_finish(struct bi__pool *pool)
 
 static void link_into_class(struct bi_memory **class, struct bi_memory *memory)
 {
-	memory->link = class;
-	memory->next = *class;
-	if (memory->next)
-		memory->next->link = &memory->next;
+	memory->pooled.link = class;
+	memory->pooled.next = *class;
+	if (memory->pooled.next)
+		memory->pooled.next->pooled.link = &memory->pooled.next;
 	*class = memory;
 }
 
 static void unlink_from_class(struct bi_memory *memory)
 {
-	*memory->link = memory->next;
-	if (memory->next)
-		memory->next->link = memory->link;
-	memory->next = NULL;
+	*memory->pooled.link = memory->pooled.next;
+	if (memory->pooled.next)
+		memory->pooled.next->pooled.link = memory->pooled.link;
+	memory->pooled.next = NULL;
 }
 
 static void unlink_from_ages(struct bi__pool *pool, struct bi_memory *memory)
 {
-	*(memory->older ? &memory->older->newer : &pool->oldest) = memory->newer;
-	*(memory->newer ? &memory->newer->older : &pool->newest) = memory->older;
-	memory->older = memory->newer = NULL;
+	*(memory->pooled.older ? &memory->pooled.older->pooled.newer : &pool->oldest) = memory->pooled.newer;
+	*(memory->pooled.newer ? &memory->pooled.newer->pooled.older : &pool->newest) = memory->pooled.older;
+	memory->pooled.older = memory->pooled.newer = NULL;
 }
 
 static void take_out_locked(struct bi__pool *pool, struct bi_memory *memory)
@@ -108,7 +108,7 @@ struct bi_memory *bi__pool_take(struct bi_context *context, enum bi_memory_kind 
 		return NULL;
 	memory = pool->classes ? pool->classes[class_of(rounded)] : NULL;
 	while (memory && memory->block.memory != kind)
-		memory = memory->next;
+		memory = memory->pooled.next;
 	if (memory) {
 		take_out_locked(pool, memory);
 		pool->hits++;
@@ -134,9 +134,9 @@ static int put_locked(struct bi__pool *pool, struct bi_memory *memory)
 	if (!pool->classes && !(pool->classes = calloc(BI__POOL_CLASSES, sizeof(*pool->classes))))
 		return 0;
 	link_into_class(&pool->classes[class_of(memory->block.nbytes)], memory);
-	memory->older = pool->newest;
-	memory->newer = NULL;
-	*(pool->newest ? &pool->newest->newer : &pool->oldest) = memory;
+	memory->pooled.older = pool->newest;
+	memory->pooled.newer = NULL;
+	*(pool->newest ? &pool->newest->pooled.newer : &pool->oldest) = memory;
 	pool->newest = memory;
 	pool->bytes += memory->block.nbytes;
 	return 1;

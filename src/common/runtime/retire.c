@@ -18,32 +18,20 @@ static void free_memory(struct bi_memory *memory)
 		free(memory);
 }
 
-/* Releases the events of a first use that never took place. */
-static void release_first_use(struct bi_memory *memory)
-{
-	if (!memory->first_use)
-		return;
-	for (size_t i = 0; i < memory->first_use_count; i++)
-		bi_event_release(memory->first_use[i]);
-	free(memory->first_use);
-	memory->first_use = NULL;
-	memory->first_use_count = 0;
-}
-
 void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 {
-	bi_release_fn release = memory->release;
-	void *data = memory->release_data;
+	bi_release_fn release = memory->release.fn;
+	void *data = memory->release.data;
 
 	if (memory->block.handle)
 		bi__dispatch_free(memory->backend, &context->device, &memory->block);
 	/* Most memories have neither stream. The comparisons are cheaper than the calls. */
 	if (memory->producer)
 		bi_stream_release(memory->producer);
-	if (memory->unrecorded)
-		bi_stream_release(memory->unrecorded);
-	release_first_use(memory);
-	bi__fence_clear(&memory->tail);
+	if (memory->order.unrecorded)
+		bi_stream_release(memory->order.unrecorded);
+	bi__order_release_first_use(memory);
+	bi__fence_clear(&memory->order.last_use);
 	pthread_mutex_destroy(&memory->lock);
 	free_memory(memory);
 	if (release)
@@ -56,9 +44,9 @@ static int is_reusable(const struct bi_context *context, const struct bi_memory 
 {
 	if (!memory->own || memory->backend != context->device.backend)
 		return 0;
-	if (bi__is_exported(memory) || memory->captured || memory->failed || memory->lost)
+	if (bi__is_exported(memory) || memory->order.captured || memory->order.failed || memory->order.lost)
 		return 0;
-	if (memory->block.host && (memory->pending || memory->tail.context))
+	if (memory->block.host && (memory->order.pending || memory->order.last_use.context))
 		return 0;
 	return bi__pool_serves(context, memory->block.memory, memory->block.nbytes);
 }
@@ -93,22 +81,21 @@ void bi__memory_trim_pool(struct bi_context *context, size_t keep)
  * ordered before the producer's next work there, and memory that is freed in stream order is ordered as well. */
 static int has_work_to_await(const struct bi_memory *memory)
 {
-	return memory->pending && !memory->producer && !(memory->own && memory->block.alloc_pending);
+	return memory->order.pending && !memory->producer && !(memory->own && memory->block.alloc_pending);
 }
 
 /* Returns 1 if the stream that the producer named must still wait for the home stream, which is another one now. */
 static int owes_producer(const struct bi_memory *memory)
 {
-	return memory->pending && memory->producer && memory->producer != memory->home;
+	return memory->order.pending && memory->producer && memory->producer != memory->home;
 }
 
 /* *out = the event that must be complete before the memory is destroyed, or nothing. */
-static int take_last_use(struct bi_memory *memory, struct bi__fence *out)
+static int find_end_of_work(struct bi_memory *memory, struct bi__fence *out)
 {
-	*out = (struct bi__fence){ NULL, 0 };
+	*out = BI__FENCE_NONE;
 	if (bi__is_synchronous(memory)) {
-		*out = memory->tail;
-		memory->tail = (struct bi__fence){ NULL, 0 };
+		*out = bi__order_take_last_use(memory);
 		return BI_OK;
 	}
 	if (owes_producer(memory))
@@ -119,10 +106,10 @@ static int take_last_use(struct bi_memory *memory, struct bi__fence *out)
 /* Appends the memory to the list of the context that works on it, which takes ownership of the event. */
 static void append_retired(struct bi_context *context, struct bi_memory *memory, uintptr_t event)
 {
-	memory->retire_event = event;
-	memory->next = NULL;
+	memory->retirement.event = event;
+	memory->retirement.next = NULL;
 	pthread_mutex_lock(&context->retired.lock);
-	*(context->retired.oldest ? &context->retired.newest->next : &context->retired.oldest) = memory;
+	*(context->retired.oldest ? &context->retired.newest->retirement.next : &context->retired.oldest) = memory;
 	context->retired.newest = memory;
 	atomic_fetch_add(&context->retired.count, 1);
 	pthread_mutex_unlock(&context->retired.lock);
@@ -156,7 +143,7 @@ static int is_deferred(const struct bi_memory *memory)
 {
 	if (bi__is_synchronous(memory))
 		return 0;
-	if (memory->own && memory->captured)
+	if (memory->own && memory->order.captured)
 		return 1;
 	if (owes_producer(memory) && is_captured(memory->producer))
 		return 1;
@@ -172,14 +159,14 @@ static void destroy_or_retire(struct bi_context *context, struct bi_memory *memo
 {
 	struct bi__fence work;
 
-	release_first_use(memory);
-	memory->deferred = is_deferred(memory);
-	if (memory->deferred) {
+	bi__order_release_first_use(memory);
+	memory->retirement.is_deferred = is_deferred(memory);
+	if (memory->retirement.is_deferred) {
 		append_retired(context, memory, 0);
 		return;
 	}
-	if (take_last_use(memory, &work) && bi__stream_finish(memory->home, NULL))
-		memory->lost = 1;
+	if (find_end_of_work(memory, &work) && bi__stream_finish(memory->home, NULL))
+		memory->order.lost = 1;
 	if (work.context && !has_ended(&work)) {
 		append_retired(work.context, memory, work.event);
 		bi_context_release(work.context);
@@ -187,20 +174,20 @@ static void destroy_or_retire(struct bi_context *context, struct bi_memory *memo
 	}
 	bi__order_end_host_use(memory, work.context);
 	bi__fence_clear(&work);
-	if (!memory->lost)
+	if (!memory->order.lost)
 		bi__memory_destroy(context, memory);
 }
 
 void bi__memory_retire(struct bi_context *context, struct bi_memory *memory)
 {
-	if (memory->unrecorded && bi__dispatch_alive(&memory->unrecorded->context->device, NULL) == BI_OK) {
+	if (memory->order.unrecorded && bi__dispatch_alive(&memory->order.unrecorded->context->device, NULL) == BI_OK) {
 		bi__order_lock(memory, NULL);
 		bi__order_catch_up_locked(memory);
 		bi__order_unlock(memory, NULL);
 	}
 	if (is_reusable(context, memory))
 		put_into_pool(context, memory);
-	else if (!memory->lost)
+	else if (!memory->order.lost)
 		destroy_or_retire(context, memory);
 }
 
@@ -216,18 +203,18 @@ void bi__memory_destroy_when_done(struct bi_context *context, struct bi_memory *
 /* Returns 1 if a retired memory can leave the list. */
 static int is_done(struct bi_context *context, struct bi_memory *memory)
 {
-	const struct bi__fence fence = { context, memory->retire_event };
-	int ended = memory->deferred ? !is_deferred(memory) : has_ended(&fence);
+	const struct bi__fence fence = { context, memory->retirement.event };
+	int ended = memory->retirement.is_deferred ? !is_deferred(memory) : has_ended(&fence);
 
 	if (ended == BI_EPRODUCER)
-		memory->failed = 1;
+		memory->order.failed = 1;
 	return ended != 0;
 }
 
 /* The driver may refuse to wait for one event; then the calling thread waits for the whole context stream. */
 static int wait_until_done(struct bi_context *context, const struct bi_memory *memory)
 {
-	const struct bi__fence fence = { context, memory->retire_event };
+	const struct bi__fence fence = { context, memory->retirement.event };
 	int rc = bi__fence_block(&fence, BI__WAIT_CLOSE, NULL);
 
 	return rc == BI_OK || rc == BI_EPRODUCER || bi__stream_finish(&context->stream, NULL) == BI_OK;
@@ -244,11 +231,11 @@ static struct bi_memory *unlink_retired(struct bi_context *context, enum bi__rea
 	while (memory && how != BI__REAP_WAIT && !is_done(context, memory)) {
 		before = memory;
 		/* Memory that a graph uses stays for long, so it does not count. */
-		left -= !memory->deferred;
-		memory = left ? memory->next : NULL;
+		left -= !memory->retirement.is_deferred;
+		memory = left ? memory->retirement.next : NULL;
 	}
 	if (memory) {
-		*(before ? &before->next : &context->retired.oldest) = memory->next;
+		*(before ? &before->retirement.next : &context->retired.oldest) = memory->retirement.next;
 		if (context->retired.newest == memory)
 			context->retired.newest = before;
 		atomic_fetch_sub(&context->retired.count, 1);
@@ -262,7 +249,7 @@ static struct bi_memory *unlink_retired(struct bi_context *context, enum bi__rea
 static void reap_deferred(struct bi_context *context, struct bi_memory *memory, enum bi__reap how)
 {
 	if (how == BI__REAP_WAIT)
-		memory->captured = 0;
+		memory->order.captured = 0;
 	if (how != BI__REAP_WAIT || !is_deferred(memory))
 		destroy_or_retire(context, memory);
 }
@@ -272,8 +259,8 @@ static void reap_one(struct bi_context *context, struct bi_memory *memory, enum 
 	int is_safe = how != BI__REAP_WAIT || wait_until_done(context, memory);
 
 	bi__order_end_host_use(memory, context);
-	bi__dispatch_event_release(&context->device, memory->retire_event);
-	memory->pending = 0;
+	bi__dispatch_event_release(&context->device, memory->retirement.event);
+	memory->order.pending = 0;
 	if (is_safe && how != BI__REAP_WAIT && is_reusable(context, memory))
 		put_into_pool(context, memory);
 	else if (is_safe)
@@ -288,7 +275,7 @@ void bi__memory_reap_retired(struct bi_context *context, enum bi__reap how)
 		return;
 	while (atomic_load_explicit(&context->retired.count, memory_order_relaxed) &&
 	       (memory = unlink_retired(context, how))) {
-		if (memory->deferred)
+		if (memory->retirement.is_deferred)
 			reap_deferred(context, memory, how);
 		else
 			reap_one(context, memory, how);

@@ -48,7 +48,7 @@ int bi__exchange_offer(struct bi_memory *memory, unsigned flags, struct bi_excha
 		return rc;
 	bi__order_lock(memory, NULL);
 	rc = prepare(memory, err);
-	if (!rc && memory->pending)
+	if (!rc && memory->order.pending)
 		rc = offer_home(memory, flags, out, event, err);
 	bi__order_unlock(memory, NULL);
 	return rc;
@@ -66,7 +66,7 @@ int bi__cai_offer(struct bi_memory *memory, unsigned flags, uintptr_t *stream, s
 		return rc;
 	bi__order_lock(memory, NULL);
 	rc = prepare(memory, err);
-	if (!rc && memory->pending)
+	if (!rc && memory->order.pending)
 		*stream = memory->home->queue.native;
 	bi__order_unlock(memory, NULL);
 	return rc;
@@ -76,8 +76,8 @@ int bi__cai_offer(struct bi_memory *memory, unsigned flags, uintptr_t *stream, s
  */
 static int is_plain_work(const struct bi_memory *memory)
 {
-	return memory->pending && !memory->tail.context && !memory->first_use_count && !memory->unrecorded &&
-	       !memory->lost;
+	return memory->order.pending && !memory->order.last_use.context && !memory->order.first_use.count &&
+	       !memory->order.unrecorded && !memory->order.lost;
 }
 
 int bi__cai_offer_at_once(struct bi_memory *memory, unsigned flags, uintptr_t *stream, struct bi_error *err)

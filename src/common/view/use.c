@@ -45,7 +45,7 @@ static int check_uses(const struct bi_stream *stream, const struct bi_use *uses,
 
 static int begin_work_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
-	int is_idle = !memory->pending && !memory->tail.context && !memory->first_use_count;
+	int is_idle = !memory->order.pending && !memory->order.last_use.context && !memory->order.first_use.count;
 	int rc = is_idle ? BI_OK : bi__order_check_capture_locked(stream, memory, NULL, err);
 
 	return rc ? rc : bi__order_begin_locked(memory, stream, err);
@@ -86,13 +86,13 @@ static int end_work_locked(struct bi_memory *memory, struct bi_stream *stream, s
 		return BI_OK;
 	bi__order_catch_up_locked(memory);
 	rc = bi__order_check_capture_locked(stream, memory, NULL, err);
-	if (!rc && (memory->first_use_count || memory->tail.context))
+	if (!rc && (memory->order.first_use.count || memory->order.last_use.context))
 		rc = bi__order_begin_locked(memory, stream, err);
 	if (!rc)
 		return bi__order_end_locked(memory, stream, err);
 	/* The work is on the stream all the same. The caller deals with a failed producer and with a capture. */
 	if (rc != BI_EPRODUCER && rc != BI_ECAPTURE && bi__stream_finish(stream, NULL))
-		memory->lost = 1;
+		memory->order.lost = 1;
 	return rc;
 }
 

@@ -442,9 +442,9 @@ static void cai_export_counts_as_shown(void **state)
 
 	(void)state;
 	exported(nothing, 3, 0);
-	assert_int_equal(atomic_load(&bi_view_memory(view)->shown), 0);
+	assert_int_equal(atomic_load(&bi_view_memory(view)->marks), 0);
 	exported(view, 3, 0);
-	assert_int_equal(atomic_load(&bi_view_memory(view)->shown), 1);
+	assert_int_equal(atomic_load(&bi_view_memory(view)->marks), 1);
 	bi_view_release(nothing);
 	bi_view_release(view);
 }
