@@ -108,43 +108,16 @@ int bi_dlpack_describe(const struct bi_view *view, struct bi_dl_tensor *out, str
 	return rc;
 }
 
-_Static_assert(sizeof(struct bi_dl_managed_versioned) <= sizeof(((struct bi__more *)0)->room), "a tensor has room");
-
-static struct bi__more *space_in_view(const struct bi_view *view)
-{
-	return BI__HAS_ROOM ? atomic_load_explicit(&view->more, memory_order_acquire) : NULL;
-}
-
-static struct bi_dl_managed_versioned *allocate_tensor(const struct bi_view *view)
-{
-	struct bi__more *more = space_in_view(view);
-
-	if (more && !atomic_load_explicit(&more->is_room_taken, memory_order_relaxed) &&
-	    !atomic_exchange_explicit(&more->is_room_taken, true, memory_order_acquire))
-		return (struct bi_dl_managed_versioned *)(void *)more->room;
-	return malloc(sizeof(struct bi_dl_managed_versioned));
-}
-
-static void free_tensor(const struct bi_view *view, struct bi_dl_managed_versioned *made)
-{
-	struct bi__more *more = space_in_view(view);
-
-	if (more && (void *)made == more->room)
-		atomic_store_explicit(&more->is_room_taken, false, memory_order_release);
-	else
-		free(made);
-}
-
 /*
- * An atomic write waits for everything before it, and what is behind it waits for that. So the view is counted first,
- * and let go last.
+ * An atomic write waits for all writes before it, and later work waits for the atomic write. So a view is retained
+ * first, and released last.
  */
 
 static void delete_versioned(struct bi_dl_managed_versioned *self)
 {
 	struct bi_view *view = self->manager_ctx;
 
-	free_tensor(view, self);
+	free(self);
 	bi_view_release(view);
 }
 
@@ -175,14 +148,14 @@ static uint64_t flags_of(const struct bi_view *view, const struct bi_dl_tensor *
 /* The caller sets the flags of the tensor. */
 static int make_versioned(struct bi_view *view, struct bi_dl_managed_versioned **out, struct bi_error *err)
 {
-	struct bi_dl_managed_versioned *made = allocate_tensor(view);
+	struct bi_dl_managed_versioned *made = malloc(sizeof(*made));
 	int rc;
 
 	if (!made)
 		return bi__fail(err, BI_ENOMEM, "no memory to export a view of %d dimensions", view->ndim);
 	rc = describe_tensor(view, &made->tensor, err);
 	if (rc) {
-		free_tensor(view, made);
+		free(made);
 		return rc;
 	}
 	made->version = (struct bi_dl_version){ BI_DLPACK_MAJOR, BI_DLPACK_MINOR };
@@ -193,7 +166,7 @@ static int make_versioned(struct bi_view *view, struct bi_dl_managed_versioned *
 }
 
 int bi_dlpack_export_steal(struct bi_view *view, uint64_t flags, struct bi_dl_managed_versioned **out,
-			  struct bi_error *err)
+			   struct bi_error *err)
 {
 	int rc;
 

@@ -5,23 +5,6 @@
 #include "common/runtime/order.h"
 #include "common/runtime/stream.h"
 
-/* The element as an array without dimensions. */
-static int view_element(const struct bi_view *view, const int64_t *index, struct bi_view **out, struct bi_error *err)
-{
-	struct bi_layout layout;
-	int rc;
-
-	if (!view || (view->ndim && !index))
-		return bi__fail(err, BI_EINVAL, "view or index is NULL");
-	bi_view_layout(view, &layout);
-	rc = bi_layout_element(&layout, index, &layout.offset, err);
-	if (rc)
-		return rc;
-	layout.ndim = 0;
-	layout.descr = NULL;
-	return bi_view_with_layout(view, &layout, out, err);
-}
-
 /*
  * Waits, whatever happened, because the bytes are the caller's again afterwards. If the driver refuses to wait for the
  * work, the stream on which it ran is emptied.
@@ -64,41 +47,31 @@ static int check_bytes(const struct bi_view *view, const void *bytes, size_t nby
 	return BI_OK;
 }
 
-static int get_one(const struct bi_view *one, void *element, struct bi_error *err)
+static int check_element(const struct bi_view *view, const int64_t *index, const void *element, struct bi_error *err)
 {
-	return read_into(one, element, one->dtype.item_size, "get", err);
-}
-
-static int set_one(const struct bi_view *one, void *element, struct bi_error *err)
-{
-	return bi__fill(one, element, NULL, "set", err);
-}
-
-static int with_element(const struct bi_view *view, const int64_t *index, void *element,
-			int (*act)(const struct bi_view *one, void *element, struct bi_error *err),
-			struct bi_error *err)
-{
-	struct bi_view *one;
-	int rc;
-
 	if (!element)
 		return bi__fail(err, BI_EINVAL, "element is NULL");
-	rc = view_element(view, index, &one, err);
-	if (rc)
-		return rc;
-	rc = act(one, element, err);
-	bi_view_release(one);
-	return rc;
+	if (!view || (view->ndim && !index))
+		return bi__fail(err, BI_EINVAL, "view or index is NULL");
+	return BI_OK;
 }
 
 int bi_view_get_element(const struct bi_view *view, const int64_t *index, void *element, struct bi_error *err)
 {
-	return with_element(view, index, element, get_one, err);
+	struct bi_memory out;
+	int rc = check_element(view, index, element, err);
+
+	if (rc)
+		return rc;
+	bi__memory_borrow(&out, view->memory->context, element, view->dtype.item_size);
+	return settle(view, &out, bi__get_element(&out, view, index, err), err);
 }
 
 int bi_view_set_element(const struct bi_view *view, const int64_t *index, const void *element, struct bi_error *err)
 {
-	return with_element(view, index, (void *)(uintptr_t)element, set_one, err);
+	int rc = check_element(view, index, element, err);
+
+	return rc ? rc : bi__set_element(view, index, element, err);
 }
 
 int bi_view_read(const struct bi_view *view, void *bytes, size_t nbytes, struct bi_error *err)

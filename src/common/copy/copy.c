@@ -141,3 +141,53 @@ int bi_fill(const struct bi_view *view, const void *element, struct bi_stream *s
 		return bi__fail(err, BI_EINVAL, "view or element is NULL");
 	return bi__fill(view, element, stream, "fill", err);
 }
+
+static void lay_out_one(struct bi_layout *layout, struct bi_dtype dtype, int64_t offset)
+{
+	layout->dtype = dtype;
+	layout->ndim = 0;
+	layout->descr_length = 0;
+	layout->descr = NULL;
+	layout->offset = offset;
+}
+
+/* Lays the element out as an array without dimensions, and checks that the memory can be used. */
+static int lay_out_element(struct bi_layout *layout, const struct bi_view *view, const int64_t *index,
+			   struct bi_error *err)
+{
+	int64_t offset;
+	int rc;
+
+	bi_view_layout(view, layout);
+	rc = bi_layout_element(layout, index, &offset, err);
+	if (rc)
+		return rc;
+	lay_out_one(layout, view->dtype, offset);
+	return bi__memory_check_reach(view->memory, err);
+}
+
+int bi__get_element(struct bi_memory *bytes, const struct bi_view *view, const int64_t *index, struct bi_error *err)
+{
+	struct bi__job job;
+	int rc = lay_out_element(&job.from, view, index, err);
+
+	if (rc || !bytes->nbytes)
+		return rc;
+	start(&job, bytes, view->memory, NULL, "get");
+	lay_out_one(&job.to, view->dtype, 0);
+	return bi__job_route(&job, err);
+}
+
+int bi__set_element(const struct bi_view *view, const int64_t *index, const void *element, struct bi_error *err)
+{
+	struct bi__job job;
+	int rc = lay_out_element(&job.to, view, index, err);
+
+	if (!rc && view->flags & BI_VIEW_READONLY)
+		rc = bi__fail(err, BI_EREADONLY, "the destination is read-only");
+	if (rc || !view->dtype.item_size)
+		return rc;
+	start(&job, view->memory, NULL, NULL, "set");
+	bi__plan_fill(&job.plan, &job.to);
+	return bi__job_execute(&job, element, err);
+}

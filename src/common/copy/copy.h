@@ -11,5 +11,8 @@ int bi__copy_in(const struct bi_view *dst, struct bi_memory *bytes, const char *
 int bi__copy_out(struct bi_memory *bytes, const struct bi_view *src, const char *operation, struct bi_error *err);
 int bi__fill(const struct bi_view *view, const void *element, struct bi_stream *stream, const char *operation,
 	     struct bi_error *err);
+/* One element to borrowed bytes, and from bytes that are read before the function returns. */
+int bi__get_element(struct bi_memory *bytes, const struct bi_view *view, const int64_t *index, struct bi_error *err);
+int bi__set_element(const struct bi_view *view, const int64_t *index, const void *element, struct bi_error *err);
 
 #endif

@@ -135,13 +135,10 @@ struct bi__text {
 };
 
 /*
- * What a view of a structured type has besides, and any other once it was asked for its strides in elements. Room for
- * one tensor that holds the view, because most are let go before the next one is made; none where allocations are
- * looked at, as below.
+ * The part of a view that few views need: the descr of a structured type, and the strides in elements, which are made
+ * when they are first needed.
  */
 struct bi__more {
-	atomic_bool is_room_taken;
-	_Alignas(max_align_t) unsigned char room[80]; /* of a DLPack tensor */
 	struct bi__text *text; /* retained, or NULL */
 	const char *descr; /* inside text, followed by a NUL; or NULL */
 	uint32_t descr_length;

@@ -144,7 +144,6 @@ static struct bi__more *new_more(const struct bi_view *view, struct bi__text *te
 		bi__fail(err, BI_ENOMEM, "no memory for the strides of a view of %d dimensions", view->ndim);
 		return NULL;
 	}
-	atomic_init(&more->is_room_taken, false);
 	more->text = text;
 	more->descr = descr;
 	more->descr_length = length;
