@@ -154,16 +154,16 @@ static int fits_device(const struct bi_device *device, const char *rest)
 /* Moves the devices that fit to the front and returns their number. If that is 0 the list stays as it is. */
 static int move_fitting(struct bi__choice *choice, const char *rest)
 {
-	int kept = 0;
+	int fitting = 0;
 
 	for (int i = 0; i < choice->count; i++)
 		if (fits_device(&choice->list[i], rest))
-			choice->list[kept++] = choice->list[i];
-	return kept;
+			choice->list[fitting++] = choice->list[i];
+	return fitting;
 }
 
 /* A device string that was asked for. */
-struct wish {
+struct request {
 	const char *source; /* for messages: "device", or the environment variable */
 	const char *spec;
 };
@@ -177,17 +177,17 @@ static int count_usable(const struct bi__choice *choice)
 	return count;
 }
 
-static int choose_position(struct wish wish, struct bi__choice *choice, struct bi_error *err)
+static int choose_position(struct request request, struct bi__choice *choice, struct bi_error *err)
 {
-	const char *c = wish.spec + 1;
+	const char *c = request.spec + 1;
 	int position, count, rc = list_devices(NULL, choice, err);
 
 	if (rc)
 		return rc;
 	count = count_usable(choice);
 	if (!read_number(&c, &position) || *c || position >= count)
-		return bi__fail(err, BI_ENODEVICE, "%s \"%s\" is not in the list of devices, #0..#%d", wish.source,
-				wish.spec, count - 1);
+		return bi__fail(err, BI_ENODEVICE, "%s \"%s\" is not in the list of devices, #0..#%d", request.source,
+				request.spec, count - 1);
 	choice->devices += position;
 	choice->count = 1;
 	return BI_OK;
@@ -217,45 +217,46 @@ static const char *device_names(const struct bi__choice *choice, char *text, siz
 	return text;
 }
 
-static int choose_backend(struct wish wish, struct bi__choice *choice, struct bi_error *err)
+static int choose_backend(struct request request, struct bi__choice *choice, struct bi_error *err)
 {
-	size_t length = strcspn(wish.spec, ":");
-	const char *rest = wish.spec + length; /* with its colon, or "" */
-	const struct bi__backend *backend = bi__registry_find(wish.spec, length);
+	size_t length = strcspn(request.spec, ":");
+	const char *rest = request.spec + length; /* with its colon, or "" */
+	const struct bi__backend *backend = bi__registry_find(request.spec, length);
 	char names[200];
-	int kept, rc;
+	int fitting, rc;
 
 	if (!backend)
 		return bi__fail(err, BI_ENODEVICE, "%s \"%s\" names no backend of this build (auto, #N, %s)",
-				wish.source, wish.spec, backend_names(names, sizeof(names)));
+				request.source, request.spec, backend_names(names, sizeof(names)));
 	rc = list_devices(backend, choice, err);
 	if (rc)
 		return rc;
 	if (choice->count && !choice->devices[0].usable)
-		return bi__fail(err, BI_ENODEVICE, "%s \"%s\": %s", wish.source, wish.spec, choice->devices[0].reason);
-	kept = *rest ? move_fitting(choice, rest + 1) : choice->count;
-	if (kept == 0)
-		return bi__fail(err, BI_ENODEVICE, "%s \"%s\" fits no device; there are: %s", wish.source, wish.spec,
-				device_names(choice, names, sizeof(names)));
-	choice->count = kept;
+		return bi__fail(err, BI_ENODEVICE, "%s \"%s\": %s", request.source, request.spec,
+				choice->devices[0].reason);
+	fitting = *rest ? move_fitting(choice, rest + 1) : choice->count;
+	if (fitting == 0)
+		return bi__fail(err, BI_ENODEVICE, "%s \"%s\" fits no device; there are: %s", request.source,
+				request.spec, device_names(choice, names, sizeof(names)));
+	choice->count = fitting;
 	return BI_OK;
 }
 
 int bi__device_string_choose(const char *spec, struct bi__choice *choice, struct bi_error *err)
 {
-	struct wish wish = { "device", spec };
+	struct request request = { "device", spec };
 	int rc;
 
 	if (!spec)
-		wish = (struct wish){ "BI_DEVICE", getenv("BI_DEVICE") };
+		request = (struct request){ "BI_DEVICE", getenv("BI_DEVICE") };
 	*choice = (struct bi__choice){ 0 };
-	choice->is_auto = !wish.spec || (!spec && !*wish.spec) || strcmp(wish.spec, "auto") == 0;
+	choice->is_auto = !request.spec || (!spec && !*request.spec) || strcmp(request.spec, "auto") == 0;
 	if (choice->is_auto)
 		rc = list_devices(NULL, choice, err);
-	else if (*wish.spec == '#')
-		rc = choose_position(wish, choice, err);
+	else if (*request.spec == '#')
+		rc = choose_position(request, choice, err);
 	else
-		rc = choose_backend(wish, choice, err);
+		rc = choose_backend(request, choice, err);
 	if (rc)
 		bi__choice_free(choice);
 	return rc;

@@ -1,9 +1,9 @@
 #include "common/runtime/context.h"
-#include "buffer_interface/binding.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "buffer_interface/binding.h"
 #include "common/backend/dispatch.h"
 #include "common/runtime/pinned_pieces.h"
 #include "common/runtime/pool.h"
@@ -122,7 +122,7 @@ struct bi_context *bi_context_retain(struct bi_context *context)
 
 void bi_context_release(struct bi_context *context)
 {
-	if (context && !is_immortal(context) && bi__drop_reference(&context->refs))
+	if (context && !is_immortal(context) && bi__release_reference(&context->refs))
 		close_context(context);
 }
 

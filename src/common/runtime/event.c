@@ -4,10 +4,13 @@
 
 static int new_event(struct bi_event **out, struct bi_error *err)
 {
-	*out = calloc(1, sizeof(**out));
-	if (!*out)
+	struct bi_event *event = malloc(sizeof(*event));
+
+	if (!event)
 		return bi__fail(err, BI_ENOMEM, "no memory for an event");
-	atomic_init(&(*out)->refs, 1);
+	atomic_init(&event->refs, 1);
+	event->fence = BI__FENCE_NONE;
+	*out = event;
 	return BI_OK;
 }
 

@@ -336,7 +336,7 @@ static void end_memory(struct bi_memory *memory)
 
 void bi_memory_release(struct bi_memory *memory)
 {
-	if (memory && bi__drop_reference(&memory->refs))
+	if (memory && bi__release_reference(&memory->refs))
 		end_memory(memory);
 }
 

@@ -12,9 +12,7 @@
 #include "common/backend/dispatch.h"
 #include "common/layout/dtype.h"
 
-/*
- * Why the calling thread was blocked. Each reason is a row of docs/ordering.md; the second word is its key in reports.
- */
+/* The reasons for which the calling thread is blocked (docs/ordering.md), and their keys in reports. */
 #define BI__WAIT_MAP(X) \
 	X(SYNCHRONIZE, "synchronize") /* the caller asked for it */ \
 	X(VALUE, "value") /* the caller's own bytes are read or written: get, read, write */ \
@@ -68,7 +66,7 @@ struct bi_event {
 #define BI__POOL_CLASSES 512
 
 struct bi__pool {
-	pthread_mutex_t lock;
+	pthread_mutex_t lock; /* guards all that follows, and bi_context.pieces */
 	size_t limit, bytes;
 	uint64_t hits, misses;
 	struct bi_memory **classes; /* BI__POOL_CLASSES, each last in, first out; NULL until something came back */
@@ -309,22 +307,22 @@ static inline void *bi__address(const struct bi_memory *memory)
 }
 
 /*
- * Gives back `held` references and returns 1 if they were the last. If the count equals `held`, the caller has the only
+ * Releases `held` references and returns 1 if they were the last. If the count equals `held`, the caller has the only
  * references, so nobody else can change the count, and nothing is written. The acquire makes visible what other threads
- * did before they gave back theirs.
+ * did before they released theirs.
  */
-static inline int bi__drop_held(atomic_uint *refs, unsigned held)
+static inline int bi__release_references(atomic_uint *refs, unsigned held)
 {
 	return atomic_load_explicit(refs, memory_order_acquire) == held ||
 	       atomic_fetch_sub_explicit(refs, held, memory_order_acq_rel) == held;
 }
 
-static inline int bi__drop_reference(atomic_uint *refs)
+static inline int bi__release_reference(atomic_uint *refs)
 {
-	return bi__drop_held(refs, 1);
+	return bi__release_references(refs, 1);
 }
 
-/* Counts that the calling thread is blocked. */
+/* Adds one to the times that the calling thread was blocked for this reason. */
 static inline void bi__count_wait(struct bi_context *context, enum bi__wait_reason reason)
 {
 	atomic_fetch_add_explicit(&context->waits[reason], 1, memory_order_relaxed);

@@ -12,7 +12,7 @@
 
 static void release_text(struct bi__text *text)
 {
-	if (text && bi__drop_reference(&text->refs))
+	if (text && bi__release_reference(&text->refs))
 		free(text);
 }
 
@@ -500,13 +500,13 @@ static void end(struct bi_view *view)
 
 void bi_view_release(struct bi_view *view)
 {
-	if (view && bi__drop_reference(&view->refs))
+	if (view && bi__release_reference(&view->refs))
 		end(view);
 }
 
 void bi_view_release_many(struct bi_view *view, unsigned count)
 {
-	if (bi__drop_held(&view->refs, count))
+	if (bi__release_references(&view->refs, count))
 		end(view);
 }
 
