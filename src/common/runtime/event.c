@@ -2,16 +2,18 @@
 
 #include "common/runtime/fence.h"
 
-static int new_event(struct bi_event **out, struct bi_error *err)
+/* Returns an event that is complete until its fence is set, or NULL with the error set. */
+static struct bi_event *new_event(struct bi_error *err)
 {
 	struct bi_event *event = malloc(sizeof(*event));
 
-	if (!event)
-		return bi__fail(err, BI_ENOMEM, "no memory for an event");
+	if (!event) {
+		bi__fail(err, BI_ENOMEM, "no memory for an event");
+		return NULL;
+	}
 	atomic_init(&event->refs, 1);
 	event->fence = BI__FENCE_NONE;
-	*out = event;
-	return BI_OK;
+	return event;
 }
 
 /* Transfers ownership of the event to the caller if its fence could be had, else frees it. */
@@ -33,7 +35,8 @@ int bi_event_record(struct bi_stream *stream, struct bi_event **out, struct bi_e
 	*out = NULL;
 	if (!stream)
 		return bi__fail(err, BI_EINVAL, "stream is NULL");
-	if (new_event(&event, err))
+	event = new_event(err);
+	if (!event)
 		return BI_ENOMEM;
 	return hand_over_event(event, bi__fence_record(stream, &event->fence, err), out);
 }
@@ -47,7 +50,8 @@ int bi_event_wrap(struct bi_context *context, uintptr_t handle, struct bi_event 
 	*out = NULL;
 	if (!context || !handle)
 		return bi__fail(err, BI_EINVAL, "context is NULL or handle is 0");
-	if (new_event(&event, err))
+	event = new_event(err);
+	if (!event)
 		return BI_ENOMEM;
 	return hand_over_event(event, bi__fence_wrap(context, handle, &event->fence, err), out);
 }
