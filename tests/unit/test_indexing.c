@@ -102,7 +102,7 @@ static void test_messages(void **state)
 	expect_refusal("0", "0,1", "--transpose \"0,1\": it names 2 axes, the array has 1 after --slice");
 	expect_refusal("0", "1", "--transpose \"1\": there is no axis 1; the array has 1 axis after --slice");
 	expect_refusal(NULL, "0,-3", "--transpose \"0,-3\": there is no axis -3; the array has 2 axes");
-	expect_refusal(NULL, "1,-1", "--transpose \"1,-1\": axis 1 is there twice");
+	expect_refusal(NULL, "1,-1", "--transpose \"1,-1\": axis 1 is repeated");
 	expect_refusal(NULL, "0,1.0", "--transpose \"0,1.0\": an integer is expected, not \"1.0\"");
 }
 

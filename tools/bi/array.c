@@ -12,7 +12,7 @@ static int is_content_status(int rc)
 	return rc == BI_EINVAL || rc == BI_EDTYPE || rc == BI_EBOUNDS || rc == BI_EOVERFLOW;
 }
 
-static int truncated_header(size_t header_size, size_t file_size, struct bi_error *err)
+static int fail_truncated_header(size_t header_size, size_t file_size, struct bi_error *err)
 {
 	return fail(err, BI_EBOUNDS, "truncated: the header says that it has %zu bytes, the file holds %zu",
 		    header_size, file_size);
@@ -36,14 +36,14 @@ static int read_header(struct array *array, struct input *input, struct bi_error
 	if (rc != BI_OK)
 		return rc;
 	if (input->size >= 0 && header_size > (uint64_t)input->size)
-		return truncated_header(header_size, (size_t)input->size, err);
+		return fail_truncated_header(header_size, (size_t)input->size, err);
 	bytes = malloc(header_size);
 	if (!bytes)
 		return fail(err, BI_ENOMEM, "out of memory for a header of %zu bytes", header_size);
 	memcpy(bytes, prefix, first);
 	rc = input_read(input, bytes + first, header_size - first, &got, err);
 	if (rc == BI_OK && first + got < header_size)
-		rc = truncated_header(header_size, first + got, err);
+		rc = fail_truncated_header(header_size, first + got, err);
 	if (rc == BI_OK)
 		rc = npy_parse(bytes, header_size, &array->npy, err);
 	free(bytes);
@@ -60,10 +60,11 @@ int array_read_header(struct array *array, struct input *input, int *wrong_conte
 	return rc;
 }
 
-static int truncated(size_t promised, uint64_t held, struct bi_error *err)
+static int fail_truncated(size_t promised, uint64_t held, struct bi_error *err)
 {
-	return fail(err, BI_EBOUNDS, "truncated: the header promises %zu bytes of elements, the file holds %llu",
-		    promised, (unsigned long long)held);
+	return fail(err, BI_EBOUNDS,
+		    "truncated: the header says that there are %zu bytes of elements, the file holds %llu", promised,
+		    (unsigned long long)held);
 }
 
 static int read_elements(struct array *array, struct input *input, struct progress *progress, struct bi_error *err)
@@ -71,7 +72,7 @@ static int read_elements(struct array *array, struct input *input, struct progre
 	size_t nbytes = array->npy.nbytes, done = 0, got;
 
 	if (input->size >= 0 && (uint64_t)input->size < nbytes)
-		return truncated(nbytes, (uint64_t)input->size, err);
+		return fail_truncated(nbytes, (uint64_t)input->size, err);
 	array->bytes = malloc(nbytes ? nbytes : 1);
 	if (!array->bytes)
 		return fail(err, BI_ENOMEM, "out of memory for %zu bytes of elements", nbytes);
@@ -83,7 +84,7 @@ static int read_elements(struct array *array, struct input *input, struct progre
 			return rc;
 		done += got;
 		if (got < chunk)
-			return truncated(nbytes, done, err);
+			return fail_truncated(nbytes, done, err);
 		progress_add(progress, got);
 	}
 	return BI_OK;

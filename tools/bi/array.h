@@ -1,4 +1,4 @@
-/* An array in host memory, from a NumPy file and to one. */
+/* An array in host memory, read from a NumPy file and written to one. */
 #ifndef BI_TOOL_ARRAY_H
 #define BI_TOOL_ARRAY_H
 
@@ -8,22 +8,22 @@
 
 struct array {
 	struct npy npy;
-	unsigned char *bytes; /* npy.nbytes of them, owned; never NULL in an array that is filled */
+	unsigned char *bytes; /* npy.nbytes bytes, owned; not NULL once the array is filled */
 };
 
 /*
- * Reads the header. *wrong_content tells a file that is not what it should be from one that cannot be read. On success
- * the input stands at the first element.
+ * Reads the header. On failure *wrong_content is 1 if the file is not a valid NumPy file, and 0 if it cannot be read.
+ * On success the input is positioned at the first element.
  */
 int array_read_header(struct array *array, struct input *input, int *wrong_content, struct bi_error *err);
 
-/* Reads the elements. What comes after them is left alone; *trailing is 1 if there is something. */
+/* Reads the elements. Anything after them is not read; *trailing becomes 1 if there is something. */
 int array_read_elements(struct array *array, struct input *input, struct progress *progress, int *wrong_content,
 			int *trailing, struct bi_error *err);
 
 int array_write(const struct array *array, struct output *output, struct progress *progress, struct bi_error *err);
 
-/* Frees what the structure owns. */
+/* Frees the members that the structure owns. */
 void array_clear(struct array *array);
 
 #endif

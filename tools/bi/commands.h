@@ -1,4 +1,4 @@
-/* The commands; main.c chooses one. */
+/* The commands, called by main.c. */
 #ifndef BI_TOOL_COMMANDS_H
 #define BI_TOOL_COMMANDS_H
 

@@ -24,7 +24,7 @@ static const struct option options[] = {
 	{ NULL, NULL, NULL },
 };
 
-/* Everything that one copy holds, and lets go in the end. */
+/* The resources of one copy, released at its end. */
 struct job {
 	const struct invocation *invocation;
 	const char *in_path;
@@ -40,27 +40,27 @@ struct job {
 	struct transfer_times times;
 };
 
-static int given(const struct job *job, int option)
+static int has_option(const struct job *job, int option)
 {
 	return job->invocation->values[option] != NULL;
 }
 
-static int complain(struct job *job, int code, const char *about, const struct bi_error *err)
+static int report_failure(struct job *job, int code, const char *about, const struct bi_error *err)
 {
 	progress_finish(&job->progress);
 	say("%s: %s", about, err->message);
 	return code;
 }
 
-/* The command line is wrong, or does not fit the array. */
-static int refuse(struct job *job, const struct bi_error *err)
+/* Reports a command line that is wrong or does not fit the array. */
+static int refuse_usage(struct job *job, const struct bi_error *err)
 {
 	progress_finish(&job->progress);
 	say("%s", err->message);
 	return usage(job->invocation->command);
 }
 
-/* Standard output has one document. */
+/* Only one output can be standard output. */
 static int names_stdout(const char *path)
 {
 	return path && (!strcmp(path, "-") || !strcmp(path, "/dev/stdout"));
@@ -77,11 +77,11 @@ static int check_options(struct job *job)
 
 	if (profile_to_stdout(job) && names_stdout(job->out_path))
 		fail(&err, BI_EINVAL, "OUT and --profile cannot both be standard output");
-	else if (profile_to_stdout(job) && given(job, OPTION_JSON))
+	else if (profile_to_stdout(job) && has_option(job, OPTION_JSON))
 		fail(&err, BI_EINVAL, "--json and --profile cannot both be written to standard output");
 	else
 		return EXIT_CODE_OK;
-	return refuse(job, &err);
+	return refuse_usage(job, &err);
 }
 
 static int parse_selection(struct job *job)
@@ -90,26 +90,26 @@ static int parse_selection(struct job *job)
 	struct bi_error err;
 
 	if (selection_parse(values[OPTION_SLICE], values[OPTION_TRANSPOSE], &job->selection, &err) != BI_OK)
-		return refuse(job, &err);
+		return refuse_usage(job, &err);
 	return EXIT_CODE_OK;
 }
 
-/* Outputs are opened before anything is done, so that a directory that is not there is known at once. */
+/* Opens the outputs before any work, so that a missing directory is reported at once. */
 static int open_files(struct job *job)
 {
 	const char *profile = job->invocation->values[OPTION_PROFILE];
 	struct bi_error err;
 
 	if (input_open(&job->input, job->in_path, &err) != BI_OK)
-		return complain(job, EXIT_CODE_FAILURE, job->in_path, &err);
+		return report_failure(job, EXIT_CODE_FAILURE, job->in_path, &err);
 	if (output_open(&job->output, job->out_path, &err) != BI_OK)
-		return complain(job, EXIT_CODE_FAILURE, job->out_path, &err);
+		return report_failure(job, EXIT_CODE_FAILURE, job->out_path, &err);
 	if (profile && !profile_to_stdout(job) && output_open(&job->profile, profile, &err) != BI_OK)
-		return complain(job, EXIT_CODE_FAILURE, profile, &err);
+		return report_failure(job, EXIT_CODE_FAILURE, profile, &err);
 	return EXIT_CODE_OK;
 }
 
-/* The view that the selection makes of the array: pure arithmetic, before any byte moves. */
+/* Checks the selection against the array without moving bytes, and computes the size of the result. */
 static int check_selection(struct job *job, size_t *result_bytes)
 {
 	const struct npy *npy = &job->source.npy;
@@ -117,35 +117,35 @@ static int check_selection(struct job *job, size_t *result_bytes)
 	struct bi_error err;
 
 	if (bi_layout_init(&layout, npy->dtype, npy->ndim, npy->shape, NULL, 0, &err) != BI_OK)
-		return complain(job, EXIT_CODE_INPUT, job->in_path, &err);
+		return report_failure(job, EXIT_CODE_INPUT, job->in_path, &err);
 	if (selection_apply(&job->selection, &layout, &err) != BI_OK)
-		return refuse(job, &err);
+		return refuse_usage(job, &err);
 	*result_bytes = (size_t)bi_layout_nbytes(&layout);
 	return EXIT_CODE_OK;
 }
 
-static int load(struct job *job)
+static int load_source(struct job *job)
 {
 	int wrong, trailing, rc;
 	size_t result_bytes = 0;
 	struct bi_error err;
 
 	if (array_read_header(&job->source, &job->input, &wrong, &err) != BI_OK)
-		return complain(job, wrong ? EXIT_CODE_INPUT : EXIT_CODE_FAILURE, job->in_path, &err);
+		return report_failure(job, wrong ? EXIT_CODE_INPUT : EXIT_CODE_FAILURE, job->in_path, &err);
 	rc = check_selection(job, &result_bytes);
 	if (rc != EXIT_CODE_OK)
 		return rc;
 	progress_start(&job->progress, 2 * ((uint64_t)job->source.npy.nbytes + result_bytes));
 	progress_step(&job->progress, "reading");
 	if (array_read_elements(&job->source, &job->input, &job->progress, &wrong, &trailing, &err) != BI_OK)
-		return complain(job, wrong ? EXIT_CODE_INPUT : EXIT_CODE_FAILURE, job->in_path, &err);
+		return report_failure(job, wrong ? EXIT_CODE_INPUT : EXIT_CODE_FAILURE, job->in_path, &err);
 	if (trailing)
 		say("warning: %s: there are %lld bytes after the elements; they are ignored", job->in_path,
 		    (long long)job->input.size - (long long)job->source.npy.nbytes);
 	return EXIT_CODE_OK;
 }
 
-/* One line of stderr for each line of the notes. */
+/* Prints each line of the notes on stderr. */
 static void say_notes(const char *notes)
 {
 	while (*notes) {
@@ -164,7 +164,7 @@ static int use_device(struct job *job)
 	struct bi_error err;
 
 	opening.device = job->invocation->values[OPTION_DEVICE];
-	opening.profile = given(job, OPTION_PROFILE);
+	opening.profile = has_option(job, OPTION_PROFILE);
 	if (bi_context_open(&opening, &job->context, &err) != BI_OK) {
 		progress_finish(&job->progress);
 		say("%s; see 'bi devices'", err.message);
@@ -173,7 +173,7 @@ static int use_device(struct job *job)
 	say_notes(bi_context_notes(job->context));
 	if (transfer(job->context, &job->source, &job->selection, &job->result, &job->progress, &job->times, &err) !=
 	    BI_OK)
-		return complain(job, EXIT_CODE_FAILURE, bi_context_device(job->context)->spec, &err);
+		return report_failure(job, EXIT_CODE_FAILURE, bi_context_device(job->context)->spec, &err);
 	return EXIT_CODE_OK;
 }
 
@@ -184,7 +184,7 @@ static void say_difference(const struct job *job, const int64_t *index)
 
 	for (int i = 0; i < job->result.npy.ndim && used < sizeof(text) - 24; i++)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, i ? ", %" PRId64 : "%" PRId64, index[i]);
-	say("verification: element [%s] of the result is not what the input holds", text);
+	say("verification: element [%s] of the result differs from the input", text);
 }
 
 static struct naive_array naive_array(const struct array *array)
@@ -193,13 +193,13 @@ static struct naive_array naive_array(const struct array *array)
 				     array->npy.ndim, array->npy.shape };
 }
 
-static int verify(struct job *job)
+static int verify_result(struct job *job)
 {
 	const struct naive_array source = naive_array(&job->source), result = naive_array(&job->result);
 	int64_t index[BI_MAX_NDIM];
 	enum naive_verdict verdict;
 
-	if (!given(job, OPTION_VERIFY))
+	if (!has_option(job, OPTION_VERIFY))
 		return EXIT_CODE_OK;
 	progress_step(&job->progress, "verifying");
 	verdict = naive_compare(&source, &job->selection, &result, index);
@@ -219,20 +219,20 @@ static int write_profile(struct job *job)
 	int rc = EXIT_CODE_OK;
 	char *text;
 
-	if (!given(job, OPTION_PROFILE))
+	if (!has_option(job, OPTION_PROFILE))
 		return EXIT_CODE_OK;
 	if (bi_context_report(job->context, &text, &err) != BI_OK)
-		return complain(job, EXIT_CODE_FAILURE, "--profile", &err);
+		return report_failure(job, EXIT_CODE_FAILURE, "--profile", &err);
 	if (profile_to_stdout(job))
 		printf(text[0] && text[strlen(text) - 1] == '\n' ? "%s" : "%s\n", text);
 	else if (output_write(&job->profile, text, strlen(text), &err) != BI_OK ||
 		 output_commit(&job->profile, &err) != BI_OK)
-		rc = complain(job, EXIT_CODE_FAILURE, job->invocation->values[OPTION_PROFILE], &err);
+		rc = report_failure(job, EXIT_CODE_FAILURE, job->invocation->values[OPTION_PROFILE], &err);
 	bi_report_free(text);
 	return rc;
 }
 
-static int store(struct job *job)
+static int write_outputs(struct job *job)
 {
 	struct bi_error err;
 	int rc;
@@ -241,7 +241,7 @@ static int store(struct job *job)
 	rc = array_write(&job->result, &job->output, &job->progress, &err);
 	if (rc == BI_OK)
 		rc = output_commit(&job->output, &err);
-	return rc == BI_OK ? EXIT_CODE_OK : complain(job, EXIT_CODE_FAILURE, job->out_path, &err);
+	return rc == BI_OK ? EXIT_CODE_OK : report_failure(job, EXIT_CODE_FAILURE, job->out_path, &err);
 }
 
 static void dtype_text(const struct npy *npy, char text[BI_DTYPE_TEXT])
@@ -272,7 +272,7 @@ static void print_json(FILE *out, const struct job *job)
 	json_number(&json, "copy", job->times.copy * 1e3);
 	json_number(&json, "download", job->times.download * 1e3);
 	json_close(&json, '}');
-	if (given(job, OPTION_VERIFY))
+	if (has_option(job, OPTION_VERIFY))
 		json_boolean(&json, "verified", 1);
 	else
 		json_null(&json, "verified");
@@ -288,7 +288,7 @@ static void print_shape(FILE *out, const struct npy *npy)
 	fputs(npy->ndim == 1 ? ",)" : ")", out);
 }
 
-/* A text of at most `room` characters, the last of them … if it is longer. */
+/* Prints at most `room` characters of a text; a longer one ends in "…". */
 static void print_cut(FILE *out, const char *text, size_t room)
 {
 	size_t left = strlen(text), shown = 0, length;
@@ -305,7 +305,7 @@ static void print_cut(FILE *out, const char *text, size_t room)
 	fprintf(out, "%.*s…", (int)shown, text);
 }
 
-/* "a.npy  <i4 (3, 4), 48 bytes"; a long type is cut to what the line has left. */
+/* Prints "a.npy  <i4 (3, 4), 48 bytes"; a long type is cut to the space left on the line. */
 static void print_array(FILE *out, const char *arrow, const char *path, const struct npy *npy)
 {
 	char dtype[BI_DTYPE_TEXT], size[40];
@@ -331,14 +331,14 @@ static void print_summary(FILE *out, const struct job *job)
 	print_array(out, "  -> ", job->out_path, &job->result.npy);
 	fprintf(out, "  on %s (%s)\n  upload %.3f ms, copy %.3f ms, download %.3f ms\n", device->spec, device->name,
 		job->times.upload * 1e3, job->times.copy * 1e3, job->times.download * 1e3);
-	if (given(job, OPTION_VERIFY))
+	if (has_option(job, OPTION_VERIFY))
 		fputs("  verified: every byte is what the input holds\n", out);
 }
 
-static int work(struct job *job, FILE **report)
+static int run_job(struct job *job, FILE **report)
 {
-	int (*const steps[])(struct job *) = { check_options, parse_selection, open_files,   load,
-					       use_device,    verify,          write_profile };
+	int (*const steps[])(struct job *) = { check_options, parse_selection, open_files,   load_source,
+					       use_device,    verify_result,   write_profile };
 	int rc = EXIT_CODE_OK;
 
 	for (size_t i = 0; rc == EXIT_CODE_OK && i < sizeof(steps) / sizeof(steps[0]); i++)
@@ -346,7 +346,7 @@ static int work(struct job *job, FILE **report)
 	if (rc != EXIT_CODE_OK)
 		return rc;
 	*report = job->output.is_stdout ? stderr : stdout;
-	return store(job);
+	return write_outputs(job);
 }
 
 static int run(const struct invocation *invocation)
@@ -360,10 +360,10 @@ static int run(const struct invocation *invocation)
 		.profile = OUTPUT_INIT,
 	};
 	FILE *report = stdout;
-	int rc = work(&job, &report);
+	int rc = run_job(&job, &report);
 
 	progress_finish(&job.progress);
-	if (rc == EXIT_CODE_OK && given(&job, OPTION_JSON))
+	if (rc == EXIT_CODE_OK && has_option(&job, OPTION_JSON))
 		print_json(report, &job);
 	else if (rc == EXIT_CODE_OK && !profile_to_stdout(&job))
 		print_summary(report, &job);

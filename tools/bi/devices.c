@@ -38,7 +38,7 @@ static const char *kind_name(int kind)
 	return kind >= 0 && kind < BI_DEVICE_KIND_COUNT ? names[kind] : "other";
 }
 
-/* What "auto" tries first: the list has the best first. NULL if nothing can be used. */
+/* Returns the device that "auto" tries first, or NULL if none is usable. The list is sorted, the best first. */
 static const struct bi_device *first_usable(const struct bi_device *devices, int count)
 {
 	for (int i = 0; i < count; i++)
@@ -47,15 +47,13 @@ static const struct bi_device *first_usable(const struct bi_device *devices, int
 	return NULL;
 }
 
-/* Value of BI_DEVICE, or NULL; empty is like unset. */
+/* Returns the value of BI_DEVICE, or NULL. An empty value counts as unset. */
 static const char *environment_choice(void)
 {
 	const char *spec = getenv("BI_DEVICE");
 
 	return spec && *spec ? spec : NULL;
 }
-
-/* ------------------------------------------------------------------------------------------------------------ JSON */
 
 static void json_device(struct json *json, const struct bi_device *device, int position)
 {
@@ -101,8 +99,6 @@ static void print_json(const struct bi_device *devices, int count)
 	json_close(&json, '}');
 	putchar('\n');
 }
-
-/* ----------------------------------------------------------------------------------------------------------- table */
 
 enum { COLUMN_POSITION, COLUMN_SPEC, COLUMN_NAME, COLUMN_PLATFORM, COLUMN_MEMORY, COLUMN_CAPABILITIES, COLUMNS };
 
@@ -172,7 +168,7 @@ static void print_rows(const struct row *rows, int count, int colour)
 	}
 }
 
-/* What a copy without --device would get: the library is asked, not imitated. */
+/* Prints the device that a copy without --device would use, by asking the library. */
 static void print_default(const char *spec)
 {
 	struct bi_options opening = BI_OPTIONS_INIT;
@@ -187,7 +183,7 @@ static void print_default(const char *spec)
 	}
 }
 
-static void print_choice(const struct bi_device *devices, int count)
+static void print_auto_choice(const struct bi_device *devices, int count)
 {
 	const struct bi_device *taken = first_usable(devices, count);
 	const char *otherwise = environment_choice();
@@ -218,7 +214,7 @@ static int print_table(const struct bi_device *devices, int count)
 	for (int i = 0; i < count; i++)
 		if (!devices[i].usable)
 			printf("%s cannot be used: %s\n", devices[i].backend, devices[i].reason);
-	print_choice(devices, count);
+	print_auto_choice(devices, count);
 	free(rows);
 	return EXIT_CODE_OK;
 }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int fill(struct bi_error *err, enum bi_status status, int vendor, const char *format, va_list args)
+static int write_error(struct bi_error *err, enum bi_status status, int vendor, const char *format, va_list args)
 {
 	if (!err)
 		return status;
@@ -20,7 +20,7 @@ int fail(struct bi_error *err, enum bi_status status, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	fill(err, status, 0, format, args);
+	write_error(err, status, 0, format, args);
 	va_end(args);
 	return status;
 }
@@ -33,7 +33,7 @@ int fail_errno(struct bi_error *err, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	fill(err, status, code, format, args);
+	write_error(err, status, code, format, args);
 	va_end(args);
 	if (err) {
 		length = strlen(err->message);

@@ -1,5 +1,5 @@
 /*
- * How the command speaks of failures.
+ * Failures of the command.
  *
  * Functions that can fail return BI_OK or a negative enum bi_status and fill a struct bi_error, as the library's do.
  * Only main.c and the commands turn that into a line on stderr and an exit code.
@@ -17,10 +17,10 @@
 
 enum exit_code {
 	EXIT_CODE_OK = 0,
-	EXIT_CODE_FAILURE = 1, /* a file or a device could not do it */
+	EXIT_CODE_FAILURE = 1, /* a file or a device failed */
 	EXIT_CODE_USAGE = 2,
 	EXIT_CODE_DIFFERS = 3, /* --verify found a difference */
-	EXIT_CODE_INPUT = 4 /* the input file is not what it should be */
+	EXIT_CODE_INPUT = 4 /* the input file is not valid */
 };
 
 /* Fills *err (may be NULL) and returns `status`. */
@@ -29,10 +29,10 @@ int fail(struct bi_error *err, enum bi_status status, const char *format, ...) T
 /* The same for a failed system call: "<text>: <reason of errno>". */
 int fail_errno(struct bi_error *err, const char *format, ...) TOOL_PRINTF(2, 3);
 
-/* Puts "<about>: " before the message and returns its status. */
+/* Puts "<about>: " before the message. Returns the status of the error. */
 int fail_about(struct bi_error *err, const char *about);
 
-/* One line on stderr, "bi: <text>". */
+/* Prints "bi: <text>" and a newline on stderr. */
 void say(const char *format, ...) TOOL_PRINTF(1, 2);
 
 #endif

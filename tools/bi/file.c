@@ -18,8 +18,6 @@
 static const int fatal_signals[] = { SIGINT, SIGTERM, SIGHUP };
 static char *volatile temporaries[OUTPUTS];
 
-/* ----------------------------------------------------------------------------------------------------------- input */
-
 int input_open(struct input *input, const char *path, struct bi_error *err)
 {
 	struct stat info;
@@ -29,7 +27,7 @@ int input_open(struct input *input, const char *path, struct bi_error *err)
 		return fail_errno(err, "cannot open");
 	if (fstat(input->fd, &info)) {
 		input_close(input);
-		return fail_errno(err, "cannot ask for the size");
+		return fail_errno(err, "cannot read the size of the file");
 	}
 	input->size = S_ISREG(info.st_mode) ? (int64_t)info.st_size : -1;
 	return BI_OK;
@@ -56,8 +54,6 @@ void input_close(struct input *input)
 		close(input->fd);
 	input->fd = -1;
 }
-
-/* --------------------------------------------------------------------------------------------------------- signals */
 
 static void remove_temporaries(int number)
 {
@@ -89,15 +85,13 @@ static void hold_signals(sigset_t *old)
 	sigprocmask(SIG_BLOCK, &held, old);
 }
 
-static char *volatile *slot_of(const char *temporary)
+static char *volatile *find_slot(const char *temporary)
 {
 	for (int i = 0; i < OUTPUTS; i++)
 		if (temporaries[i] == temporary)
 			return &temporaries[i];
 	return NULL;
 }
-
-/* ---------------------------------------------------------------------------------------------------------- output */
 
 static int is_stdout(const struct stat *info)
 {
@@ -106,7 +100,7 @@ static int is_stdout(const struct stat *info)
 	return !fstat(STDOUT_FILENO, &out) && out.st_dev == info->st_dev && out.st_ino == info->st_ino;
 }
 
-/* "dir/.bi-XXXXXX" beside the target. */
+/* Returns "dir/.bi-XXXXXX" in the directory of the target. */
 static char *temporary_name(const char *target)
 {
 	const char *slash = strrchr(target, '/');
@@ -119,7 +113,10 @@ static char *temporary_name(const char *target)
 	return name;
 }
 
-/* Says why there is no temporary file: errno alone blames a file that nobody has named. */
+/*
+ * Writes a message with the target and the directory: errno alone would refer to the temporary file, whose name the
+ * user has never seen.
+ */
 static int cannot_create(const char *target, struct bi_error *err)
 {
 	const char *slash = strrchr(target, '/');
@@ -129,7 +126,7 @@ static int cannot_create(const char *target, struct bi_error *err)
 	int exists = folder && !stat(folder, &info) && S_ISDIR(info.st_mode);
 
 	errno = code;
-	fail_errno(err, exists ? "the directory %s does not take a new file" : "cannot use the directory %s",
+	fail_errno(err, exists ? "cannot create a file in the directory %s" : "cannot use the directory %s",
 		   folder ? folder : "of this path");
 	free(folder);
 	return BI_EDRIVER;
@@ -143,10 +140,10 @@ static mode_t new_file_mode(void)
 	return 0666 & ~mask;
 }
 
-/* Makes the temporary file; no signal comes between its birth and its entry in the list. */
+/* Creates the temporary file. Signals are blocked until it is in the list of files to remove. */
 static int create_temporary(struct output *output, mode_t mode, struct bi_error *err)
 {
-	char *volatile *slot = slot_of(NULL);
+	char *volatile *slot = find_slot(NULL);
 	char *name = temporary_name(output->target);
 	sigset_t old;
 
@@ -223,7 +220,7 @@ int output_write(struct output *output, const void *bytes, size_t size, struct b
 	return BI_OK;
 }
 
-static int finish(struct output *output, struct bi_error *err)
+static int close_target(struct output *output, struct bi_error *err)
 {
 	int fd = output->fd;
 
@@ -233,14 +230,14 @@ static int finish(struct output *output, struct bi_error *err)
 	if (close(fd))
 		return fail_errno(err, "cannot write");
 	if (output->temporary && rename(output->temporary, output->target))
-		return fail_errno(err, "cannot give the file its name");
+		return fail_errno(err, "cannot rename the temporary file");
 	return BI_OK;
 }
 
-/* Forgets the temporary file, which is gone or has another name. */
-static void forget(struct output *output)
+/* Removes the entry of the temporary file, which was deleted or renamed. */
+static void forget_temporary(struct output *output)
 {
-	char *volatile *slot = output->temporary ? slot_of(output->temporary) : NULL;
+	char *volatile *slot = output->temporary ? find_slot(output->temporary) : NULL;
 
 	if (slot)
 		*slot = NULL;
@@ -251,10 +248,10 @@ static void forget(struct output *output)
 
 int output_commit(struct output *output, struct bi_error *err)
 {
-	int rc = finish(output, err);
+	int rc = close_target(output, err);
 
 	if (rc == BI_OK)
-		forget(output);
+		forget_temporary(output);
 	else
 		output_discard(output);
 	return rc;
@@ -266,5 +263,5 @@ void output_discard(struct output *output)
 		close(output->fd);
 	if (output->temporary)
 		unlink(output->temporary);
-	forget(output);
+	forget_temporary(output);
 }

@@ -7,7 +7,7 @@
 #include "fail.h"
 #include "scan.h"
 
-static int unreadable(const struct scan *scan, const char *what, struct bi_error *err)
+static int fail_unreadable(const struct scan *scan, const char *what, struct bi_error *err)
 {
 	if (scan->at == scan->end)
 		return fail(err, BI_EINVAL, "%s is expected at the end", what);
@@ -19,13 +19,13 @@ static int take_newaxis(struct scan *scan)
 	return scan_word(scan, "newaxis") || scan_word(scan, "None") || scan_word(scan, "np.newaxis");
 }
 
-static int too_large(const char *text, int length, int64_t limit, struct bi_error *err)
+static int fail_too_large(const char *text, int length, int64_t limit, struct bi_error *err)
 {
 	return fail(err, BI_EOVERFLOW, "%.*s%s is too %s; the limit is %" PRId64, length < 40 ? length : 40, text,
 		    length < 40 ? "" : "…", limit < 0 ? "small" : "large", limit);
 }
 
-/* *found says what is there; BI_EINVAL for what looks like a number and is no decimal integer. */
+/* Reads an integer and sets *found. Returns BI_EINVAL for text that looks like a number but is no decimal integer. */
 static int read_integer(struct scan *scan, int64_t *value, enum scan_number *found, struct bi_error *err)
 {
 	struct scan start;
@@ -39,7 +39,7 @@ static int read_integer(struct scan *scan, int64_t *value, enum scan_number *fou
 		    scan_word_length(&start) < 40 ? scan_word_length(&start) : 40, start.at);
 }
 
-/* A number, or nothing, or None. */
+/* Reads a number, or None or nothing, which give `otherwise`. */
 static int read_part(struct scan *scan, int64_t *value, int64_t otherwise, struct bi_error *err)
 {
 	enum scan_number found;
@@ -52,7 +52,7 @@ static int read_part(struct scan *scan, int64_t *value, int64_t otherwise, struc
 	return rc;
 }
 
-/* What follows the first ':'. */
+/* Reads the part of a slice after the first ':'. */
 static int read_slice(struct scan *scan, struct bi_index *item, struct bi_error *err)
 {
 	int rc;
@@ -92,9 +92,9 @@ static int read_item(struct scan *scan, struct bi_index *item, struct bi_error *
 		return read_slice(scan, item, err);
 	}
 	if (found == SCAN_CLIPPED)
-		return too_large(start, (int)(scan->at - start), item->start, err);
+		return fail_too_large(start, (int)(scan->at - start), item->start, err);
 	if (!none && found == SCAN_NO_INTEGER)
-		return unreadable(scan, "an integer, a slice, '...' or newaxis", err);
+		return fail_unreadable(scan, "an integer, a slice, '...' or newaxis", err);
 	item->kind = none ? BI_INDEX_NEWAXIS : BI_INDEX_INTEGER;
 	return BI_OK;
 }
@@ -113,10 +113,10 @@ int indexing_parse(const char *text, struct bi_index items[INDEXING_MAX], int *c
 			return rc;
 		++*count;
 	} while (scan_take(&scan, ',') && !scan_done(&scan));
-	return scan_done(&scan) ? BI_OK : unreadable(&scan, "','", err);
+	return scan_done(&scan) ? BI_OK : fail_unreadable(&scan, "','", err);
 }
 
-/* An integer of a list. */
+/* Reads an integer of a list. */
 static int read_listed(struct scan *scan, int64_t *value, enum scan_number *found, struct bi_error *err)
 {
 	const char *start;
@@ -126,7 +126,7 @@ static int read_listed(struct scan *scan, int64_t *value, enum scan_number *foun
 	start = scan->at;
 	rc = read_integer(scan, value, found, err);
 	if (rc == BI_OK && *found == SCAN_CLIPPED)
-		rc = too_large(start, (int)(scan->at - start), *value, err);
+		rc = fail_too_large(start, (int)(scan->at - start), *value, err);
 	return rc;
 }
 
@@ -146,12 +146,12 @@ int integers_parse(const char *text, int64_t values[BI_MAX_NDIM], int *count, st
 		comma = scan_take(&scan, ',');
 	}
 	if (open && !scan_take(&scan, ')'))
-		return unreadable(&scan, "')'", err);
+		return fail_unreadable(&scan, "')'", err);
 	if (scan_done(&scan))
 		return BI_OK;
 	if (*count == BI_MAX_NDIM)
 		return fail(err, BI_EINVAL, "more than %d numbers", BI_MAX_NDIM);
-	return unreadable(&scan, comma ? "an integer" : "','", err);
+	return fail_unreadable(&scan, comma ? "an integer" : "','", err);
 }
 
 static int is_blank(const char *text)
@@ -209,7 +209,7 @@ int selection_parse(const char *slice, const char *transpose, struct selection *
 	return BI_OK;
 }
 
-/* Axes that the items name one by one; BI_EINVAL if there is more than one ellipsis. */
+/* Counts the axes that items index one by one. Returns BI_EINVAL if there are two ellipses. */
 static int named_axes(const struct selection *selection, int *named, struct bi_error *err)
 {
 	int ellipses = 0;
@@ -224,7 +224,7 @@ static int named_axes(const struct selection *selection, int *named, struct bi_e
 	return ellipses > 1 ? fail(err, BI_EINVAL, "there can be only one '...'") : BI_OK;
 }
 
-/* What the library would refuse in its own words: too many indices, and one that is outside of its axis. */
+/* Refuses too many indices, and indices out of bounds, in words that fit the option. */
 static int check_items(const struct selection *selection, const struct bi_layout *layout, struct bi_error *err)
 {
 	int named, axis = 0, rc = named_axes(selection, &named, err);
@@ -269,7 +269,7 @@ int selection_check_axes(const struct selection *selection, int ndim, struct bi_
 			return fail(err, BI_EBOUNDS, "there is no axis %d; the array has %d ax%s%s", selection->axes[i],
 				    ndim, ndim == 1 ? "is" : "es", selection->count ? " after --slice" : "");
 		if (seen >> axis & 1)
-			return fail(err, BI_EINVAL, "axis %d is there twice", axis);
+			return fail(err, BI_EINVAL, "axis %d is repeated", axis);
 		seen |= UINT64_C(1) << axis;
 	}
 	return BI_OK;

@@ -1,4 +1,6 @@
-/* Writes JSON to a stream, one line, commas where they belong. A key is NULL within an array and at the top. */
+/*
+ * Writes JSON to a stream, on one line, with commas where needed. The key is NULL inside an array and at the top level.
+ */
 #ifndef BI_TOOL_JSON_H
 #define BI_TOOL_JSON_H
 
@@ -10,15 +12,15 @@ struct json {
 	int after_value;
 };
 
-/* '{' or '['. */
+/* Opens an object ('{') or an array ('['). */
 void json_open(struct json *json, const char *key, char bracket);
 void json_close(struct json *json, char bracket);
 
-/* NULL text is null. What is not UTF-8 becomes U+FFFD. */
+/* NULL is written as null. Bytes that are not UTF-8 become U+FFFD. */
 void json_text(struct json *json, const char *key, const char *text);
 void json_integer(struct json *json, const char *key, int64_t value);
 void json_integers(struct json *json, const char *key, const int64_t *values, int count);
-/* Three decimals. */
+/* Writes three decimals. */
 void json_number(struct json *json, const char *key, double value);
 void json_boolean(struct json *json, const char *key, int value);
 void json_null(struct json *json, const char *key);

@@ -42,9 +42,9 @@ void locator_init(struct locator *locator, const struct bi_layout *layout)
 	}
 }
 
-/* Counts the places from `low` to `high` bytes away that the axes from `at` on reach. */
-static void search(const struct locator *locator, int at, int64_t low, int64_t high, int64_t number, int *steps,
-		   struct located *found)
+/* Counts the elements that begin `low` to `high` bytes away along the axes from `at` on. */
+static void search_axes(const struct locator *locator, int at, int64_t low, int64_t high, int64_t number, int *steps,
+			struct located *found)
 {
 	const struct locator_axis *axis = &locator->axes[at];
 	int64_t later, first, last, step, lowest;
@@ -61,8 +61,8 @@ static void search(const struct locator *locator, int at, int64_t low, int64_t h
 	last = high < 0 ? -1 : high / axis->stride < axis->extent - 1 ? high / axis->stride : axis->extent - 1;
 	if (at + 1 < locator->count) {
 		for (int64_t i = first; i <= last && (*steps)++ < STEPS; i++)
-			search(locator, at + 1, low - i * axis->stride, high - i * axis->stride,
-			       number + (axis->backwards ? axis->extent - 1 - i : i) * axis->weight, steps, found);
+			search_axes(locator, at + 1, low - i * axis->stride, high - i * axis->stride,
+				    number + (axis->backwards ? axis->extent - 1 - i : i) * axis->weight, steps, found);
 		return;
 	}
 	if (first > last)
@@ -83,7 +83,7 @@ struct located locate(const struct locator *locator, int64_t first, int64_t last
 
 	if (locator->empty || high < 0 || low > reach)
 		return found;
-	search(locator, 0, low < 0 ? 0 : low, high > reach ? reach : high, 0, &steps, &found);
+	search_axes(locator, 0, low < 0 ? 0 : low, high > reach ? reach : high, 0, &steps, &found);
 	found.count = found.count > INT64_MAX / locator->repeats ? INT64_MAX : found.count * locator->repeats;
 	return found;
 }

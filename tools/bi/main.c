@@ -18,7 +18,7 @@ static const char epilogue[] = "Devices are chosen by a string: auto, host, open
 			       "  3  --verify found a difference\n"
 			       "  4  the input file is truncated, damaged or of an unknown kind\n";
 
-static void help(FILE *out)
+static void print_help(FILE *out)
 {
 	fputs("Usage: bi COMMAND [ARGUMENT]... [OPTION]...\n"
 	      "Arrays in host and OpenCL memory, on a device chosen at run time.\n\nCommands:\n",
@@ -60,10 +60,10 @@ static int run_command(const struct command *command, int count, char *const *wo
 	return EXIT_CODE_OK;
 }
 
-static int dispatch(int count, char *const *words)
+static int run_words(int count, char *const *words)
 {
 	if (count < 2) {
-		help(stderr);
+		print_help(stderr);
 		return EXIT_CODE_USAGE;
 	}
 	if (!strcmp(words[1], "--version")) {
@@ -71,7 +71,7 @@ static int dispatch(int count, char *const *words)
 		return EXIT_CODE_OK;
 	}
 	if (!strcmp(words[1], "--help") || !strcmp(words[1], "-h") || !strcmp(words[1], "help")) {
-		help(stdout);
+		print_help(stdout);
 		return EXIT_CODE_OK;
 	}
 	for (const struct command *const *at = commands; *at; at++)
@@ -85,7 +85,7 @@ int main(int count, char **words)
 	int rc;
 
 	output_prepare();
-	rc = dispatch(count, words);
+	rc = run_words(count, words);
 	if ((fflush(stdout) || ferror(stdout)) && rc == EXIT_CODE_OK) {
 		say("cannot write to standard output");
 		rc = EXIT_CODE_FAILURE;

@@ -2,7 +2,9 @@
 
 #include <string.h>
 
-/* One axis of the view: element i is element first + i * step of an axis of the source, which lies `pitch` items away.
+/*
+ * One axis of the view: element i is element first + i * step of an axis of the source, whose neighbours are `pitch`
+ * items apart.
  */
 struct axis {
 	int64_t extent;
@@ -17,7 +19,7 @@ struct view {
 	struct axis axes[INDEXING_MAX + BI_MAX_NDIM];
 };
 
-/* Items between neighbours of one axis of a dense array; 0 if it has no elements, however long its other axes are. */
+/* Returns the items between neighbours along one axis of a dense array; 0 if the array has no elements. */
 static int64_t pitch_of(const struct naive_array *array, int axis)
 {
 	int64_t pitch = 1;
@@ -31,19 +33,19 @@ static int64_t pitch_of(const struct naive_array *array, int axis)
 	return pitch;
 }
 
-static int64_t clip(int64_t value, int64_t low, int64_t high)
+static int64_t clip_index(int64_t value, int64_t low, int64_t high)
 {
 	return value < low ? low : value > high ? high : value;
 }
 
-/* Python's rules: negative positions count from the end, then everything is clipped. */
+/* Python's rules: negative positions count from the end; the result is clipped. */
 static int64_t slice_bound(int64_t value, int64_t otherwise, int64_t extent, int backwards)
 {
 	if (value == BI_OMITTED)
 		return otherwise;
 	if (value < 0)
 		value += extent;
-	return backwards ? clip(value, -1, extent - 1) : clip(value, 0, extent);
+	return backwards ? clip_index(value, -1, extent - 1) : clip_index(value, 0, extent);
 }
 
 static struct axis slice_axis(const struct bi_index *item, int64_t extent, int64_t pitch)
@@ -73,7 +75,7 @@ static void add_whole_axes(struct view *view, const struct naive_array *source, 
 		add_axis(view, (struct axis){ source->shape[*from], 0, 1, pitch_of(source, *from) });
 }
 
-/* Axes of the source that the items name one by one. */
+/* Counts the axes of the source that items index one by one. */
 static int named_axes(const struct selection *selection)
 {
 	int count = 0;
@@ -136,8 +138,8 @@ static int transpose_view(struct view *view, const struct selection *selection)
 	return 1;
 }
 
-/* The next index in C order; 0 after the last one. */
-static int next(const struct view *view, int64_t index[BI_MAX_NDIM])
+/* Advances to the next index in C order. Returns 0 after the last one. */
+static int next_index(const struct view *view, int64_t index[BI_MAX_NDIM])
 {
 	for (int i = view->ndim; i-- > 0; index[i] = 0)
 		if (++index[i] < view->axes[i].extent)
@@ -185,6 +187,6 @@ enum naive_verdict naive_compare(const struct naive_array *source, const struct 
 		if (memcmp(got, source->bytes + position_of(&view, index) * source->item_size, source->item_size))
 			return NAIVE_OTHER_BYTES;
 		got += source->item_size;
-	} while (next(&view, index));
+	} while (next_index(&view, index));
 	return NAIVE_SAME;
 }

@@ -1,7 +1,7 @@
 /*
- * What NumPy would give for array[items].transpose(axes), found one element at a time from the array's own bytes.
+ * Computes array[items].transpose(axes) one element at a time from the bytes of the array.
  *
- * Nothing here calls the library, so that its result can be judged by it.
+ * It does not call the library, so that it can check the library's result.
  */
 #ifndef BI_TOOL_NAIVE_H
 #define BI_TOOL_NAIVE_H
@@ -22,7 +22,7 @@ struct naive_array {
 enum naive_verdict {
 	NAIVE_SAME,
 	NAIVE_OTHER_SHAPE, /* *index is not written */
-	NAIVE_OTHER_BYTES, /* the first element that differs, in C order */
+	NAIVE_OTHER_BYTES, /* *index is the first element that differs, in C order */
 	NAIVE_NO_VIEW /* the array has no such view */
 };
 

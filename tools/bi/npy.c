@@ -13,7 +13,7 @@
 
 #define MAGIC_SIZE 6
 #define ALIGNMENT 64
-/* NumPy leaves room for this many digits of the extent that grows when elements are appended. */
+/* NumPy pads headers so that the growing extent of a file that is appended to may have this many digits. */
 #define GROWTH_DIGITS 21
 #define DESCR_DEPTH 32
 
@@ -30,14 +30,12 @@ static const struct {
 	{ "shape", KEY_SHAPE },
 };
 
-static int expected(const struct scan *scan, const char *what, struct bi_error *err)
+static int fail_expected(const struct scan *scan, const char *what, struct bi_error *err)
 {
 	if (scan->at == scan->end)
 		return fail(err, BI_EINVAL, "header: %s is expected at the end", what);
 	return fail(err, BI_EINVAL, "header: %s is expected at \"%.*s\"", what, scan_shown(scan), scan->at);
 }
-
-/* ---------------------------------------------------------------------------------------------------------- prefix */
 
 static size_t prefix_size(int major)
 {
@@ -66,9 +64,7 @@ int npy_header_size(const unsigned char *bytes, size_t size, size_t *header_size
 	return BI_OK;
 }
 
-/* --------------------------------------------------------------------------------------------------------- reading */
-
-/* The text of the header as UTF-8. */
+/* Converts the text of the header to UTF-8. */
 static int decode_text(const unsigned char *bytes, size_t size, int major, char **out, size_t *length,
 		       struct bi_error *err)
 {
@@ -100,7 +96,7 @@ static int decode_text(const unsigned char *bytes, size_t size, int major, char 
 	return BI_OK;
 }
 
-/* A string in the quotes that Python would take. */
+/* Writes a string in the quotes that Python's repr would choose. */
 static void write_string(FILE *out, char quote, const char *start, size_t length)
 {
 	if (quote == '"' && !memchr(start, '\'', length) && !memchr(start, '\\', length))
@@ -115,12 +111,12 @@ static int read_name(struct scan *scan, FILE *out, struct bi_error *err)
 	char quote;
 
 	if (!scan_string(scan, &quote, &start, &length))
-		return expected(scan, "a field name", err);
+		return fail_expected(scan, "a field name", err);
 	write_string(out, quote, start, length);
 	return BI_OK;
 }
 
-/* 'name' or ('title', 'name'). */
+/* Reads 'name' or ('title', 'name'). */
 static int read_names(struct scan *scan, FILE *out, struct bi_error *err)
 {
 	int rc;
@@ -132,19 +128,19 @@ static int read_names(struct scan *scan, FILE *out, struct bi_error *err)
 	if (rc != BI_OK)
 		return rc;
 	if (!scan_take(scan, ','))
-		return expected(scan, "',' and the name after a title", err);
+		return fail_expected(scan, "',' and the name after a title", err);
 	fputs(", ", out);
 	rc = read_name(scan, out, err);
 	if (rc != BI_OK)
 		return rc;
 	scan_take(scan, ',');
 	if (!scan_take(scan, ')'))
-		return expected(scan, "')' after a name", err);
+		return fail_expected(scan, "')' after a name", err);
 	fputc(')', out);
 	return BI_OK;
 }
 
-/* A type by its typestr, which is written the way NumPy does. */
+/* Reads a typestr, and writes it as NumPy does. */
 static int read_typestr(struct scan *scan, struct bi_dtype *dtype, char typestr[BI_DTYPE_TEXT], struct bi_error *err)
 {
 	char text[BI_DTYPE_TEXT], quote;
@@ -153,7 +149,7 @@ static int read_typestr(struct scan *scan, struct bi_dtype *dtype, char typestr[
 	int rc;
 
 	if (!scan_string(scan, &quote, &start, &length))
-		return expected(scan, "a type string", err);
+		return fail_expected(scan, "a type string", err);
 	if (length >= sizeof(text))
 		return fail(err, BI_EDTYPE, "header: \"%.24s…\" is not a type", start);
 	memcpy(text, start, length);
@@ -162,14 +158,14 @@ static int read_typestr(struct scan *scan, struct bi_dtype *dtype, char typestr[
 	return rc == BI_OK ? bi_dtype_typestr(*dtype, typestr, err) : rc;
 }
 
-/* A tuple of extents, written as Python does. */
+/* Reads a tuple of extents, and writes it as Python does. */
 static int read_tuple(struct scan *scan, int64_t shape[BI_MAX_NDIM], int *ndim, struct bi_error *err)
 {
 	int comma = 1;
 
 	*ndim = 0;
 	if (!scan_take(scan, '('))
-		return expected(scan, "'(' of a shape", err);
+		return fail_expected(scan, "'(' of a shape", err);
 	while (!scan_take(scan, ')')) {
 		enum scan_number found = SCAN_NO_INTEGER;
 		const char *start = scan->at;
@@ -178,7 +174,7 @@ static int read_tuple(struct scan *scan, int64_t shape[BI_MAX_NDIM], int *ndim, 
 		if (comma)
 			found = scan_integer(scan, &extent);
 		if (found == SCAN_NO_INTEGER)
-			return expected(scan, comma ? "an extent" : "','", err);
+			return fail_expected(scan, comma ? "an extent" : "','", err);
 		if (extent < 0)
 			return fail(err, BI_EINVAL, "header: negative extent %" PRId64 " in the shape", extent);
 		if (found == SCAN_CLIPPED)
@@ -204,7 +200,7 @@ static void write_tuple(FILE *out, const int64_t *shape, int ndim)
 
 static int read_fields(struct scan *scan, FILE *out, int depth, struct bi_error *err);
 
-/* The type of a field: a typestr or a nested list. */
+/* Reads the type of a field: a typestr or a nested list. */
 static int read_field_type(struct scan *scan, FILE *out, int depth, struct bi_error *err)
 {
 	char typestr[BI_DTYPE_TEXT];
@@ -219,7 +215,7 @@ static int read_field_type(struct scan *scan, FILE *out, int depth, struct bi_er
 	return rc;
 }
 
-/* What follows the '(' of (name, type) or (name, type, shape). */
+/* Reads the text after the '(' of (name, type) or (name, type, shape). */
 static int read_field(struct scan *scan, FILE *out, int depth, struct bi_error *err)
 {
 	int64_t shape[BI_MAX_NDIM];
@@ -230,7 +226,7 @@ static int read_field(struct scan *scan, FILE *out, int depth, struct bi_error *
 	if (rc != BI_OK)
 		return rc;
 	if (!scan_take(scan, ','))
-		return expected(scan, "',' and the type after a field name", err);
+		return fail_expected(scan, "',' and the type after a field name", err);
 	fputs(", ", out);
 	rc = read_field_type(scan, out, depth, err);
 	if (rc != BI_OK)
@@ -245,12 +241,12 @@ static int read_field(struct scan *scan, FILE *out, int depth, struct bi_error *
 		scan_take(scan, ',');
 	}
 	if (!scan_take(scan, ')'))
-		return expected(scan, "')' after a field", err);
+		return fail_expected(scan, "')' after a field", err);
 	fputc(')', out);
 	return BI_OK;
 }
 
-/* What follows the '[' of a list of fields. */
+/* Reads the text after the '[' of a list of fields. */
 static int read_fields(struct scan *scan, FILE *out, int depth, struct bi_error *err)
 {
 	int comma = 1;
@@ -262,7 +258,7 @@ static int read_fields(struct scan *scan, FILE *out, int depth, struct bi_error 
 		int rc;
 
 		if (!comma || !scan_take(scan, '('))
-			return expected(scan, comma ? "'(' of a field" : "','", err);
+			return fail_expected(scan, comma ? "'(' of a field" : "','", err);
 		fputs(count ? ", " : "", out);
 		rc = read_field(scan, out, depth, err);
 		if (rc != BI_OK)
@@ -298,7 +294,7 @@ static int read_key(struct scan *scan, enum npy_key *key, struct bi_error *err)
 	char quote;
 
 	if (!scan_string(scan, &quote, &start, &length))
-		return expected(scan, "a key", err);
+		return fail_expected(scan, "a key", err);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		if (strlen(keys[i].text) == length && !memcmp(start, keys[i].text, length)) {
 			*key = keys[i].key;
@@ -316,7 +312,7 @@ static int read_value(struct scan *scan, enum npy_key key, struct npy *npy, stru
 		return read_tuple(scan, npy->shape, &npy->ndim, err);
 	npy->fortran_order = scan_word(scan, "True");
 	if (!npy->fortran_order && !scan_word(scan, "False"))
-		return expected(scan, "True or False", err);
+		return fail_expected(scan, "True or False", err);
 	return BI_OK;
 }
 
@@ -329,14 +325,14 @@ static int read_dict(struct scan *scan, struct npy *npy, struct bi_error *err)
 		return fail(err, BI_EINVAL, "header: not a dict");
 	while (!scan_take(scan, '}')) {
 		if (!comma)
-			return expected(scan, "',' or '}'", err);
+			return fail_expected(scan, "',' or '}'", err);
 		rc = read_key(scan, &key, err);
 		if (rc != BI_OK)
 			return rc;
 		if (seen & (int)key)
-			return fail(err, BI_EINVAL, "header: a key is there twice");
+			return fail(err, BI_EINVAL, "header: a key is repeated");
 		if (!scan_take(scan, ':'))
-			return expected(scan, "':'", err);
+			return fail_expected(scan, "':'", err);
 		rc = read_value(scan, key, npy, err);
 		if (rc != BI_OK)
 			return rc;
@@ -346,11 +342,11 @@ static int read_dict(struct scan *scan, struct npy *npy, struct bi_error *err)
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		if (!(seen & (int)keys[i].key))
 			return fail(err, BI_EINVAL, "header: the key '%s' is missing", keys[i].text);
-	return scan_done(scan) ? BI_OK : expected(scan, "nothing more", err);
+	return scan_done(scan) ? BI_OK : fail_expected(scan, "nothing more", err);
 }
 
-/* The library's own arithmetic says whether the shape fits. */
-static int measure(struct npy *npy, struct bi_error *err)
+/* Computes nbytes, with the library's checks for overflow. */
+static int compute_nbytes(struct npy *npy, struct bi_error *err)
 {
 	struct bi_layout layout;
 	int rc = bi_layout_init(&layout, npy->dtype, npy->ndim, npy->shape, NULL, 0, err);
@@ -360,7 +356,8 @@ static int measure(struct npy *npy, struct bi_error *err)
 		return rc;
 	nbytes = bi_layout_nbytes(&layout);
 	if ((uint64_t)nbytes > SIZE_MAX)
-		return fail(err, BI_EOVERFLOW, "the elements take %" PRId64 " bytes, more than an address has", nbytes);
+		return fail(err, BI_EOVERFLOW, "the elements take %" PRId64 " bytes, more than can be addressed",
+			    nbytes);
 	npy->nbytes = (size_t)nbytes;
 	return BI_OK;
 }
@@ -377,7 +374,7 @@ int npy_parse(const unsigned char *bytes, size_t size, struct npy *out, struct b
 	if (rc != BI_OK)
 		return rc;
 	if (header_size > size)
-		return fail(err, BI_EBOUNDS, "truncated: the header promises %zu bytes of itself, the file holds %zu",
+		return fail(err, BI_EBOUNDS, "truncated: the header says that it has %zu bytes, the file holds %zu",
 			    header_size, size);
 	prefix = prefix_size(bytes[6]);
 	rc = decode_text(bytes + prefix, header_size - prefix, bytes[6], &text, &length, err);
@@ -386,7 +383,7 @@ int npy_parse(const unsigned char *bytes, size_t size, struct npy *out, struct b
 	scan = (struct scan){ text, text + length };
 	rc = read_dict(&scan, out, err);
 	if (rc == BI_OK)
-		rc = measure(out, err);
+		rc = compute_nbytes(out, err);
 	free(text);
 	if (rc != BI_OK)
 		npy_clear(out);
@@ -399,9 +396,7 @@ void npy_clear(struct npy *npy)
 	npy->descr = NULL;
 }
 
-/* --------------------------------------------------------------------------------------------------------- writing */
-
-/* The dict as NumPy prints it, as UTF-8. Owned. */
+/* Writes the dict as NumPy prints it, in UTF-8. Owned by the caller. */
 static int print_dict(const struct npy *npy, char **text, size_t *length, struct bi_error *err)
 {
 	char typestr[BI_DTYPE_TEXT];
@@ -432,7 +427,7 @@ static int print_dict(const struct npy *npy, char **text, size_t *length, struct
 	return fail(err, BI_ENOMEM, "out of memory for the header");
 }
 
-/* Makes Latin-1 of UTF-8 in place; returns 0, and leaves it as it is, if it has other characters. */
+/* Converts UTF-8 to Latin-1 in place. Returns 0, and changes nothing, if there are other characters. */
 static int to_latin1(char *text, size_t *length)
 {
 	size_t used = 0, step;
@@ -451,7 +446,7 @@ static int to_latin1(char *text, size_t *length)
 	return 1;
 }
 
-/* Header of one version: NumPy pads by 1 to 64 blanks and a newline. */
+/* Returns the size of a header: NumPy pads with 1 to 64 blanks and a newline. */
 static size_t padded_size(int major, size_t length)
 {
 	size_t bare = prefix_size(major) + length + 1;

@@ -1,5 +1,5 @@
 /*
- * The header of a NumPy file, format 1.0, 2.0 and 3.0: from bytes and to bytes, no file, no element.
+ * Reads and writes the header of a NumPy file, format 1.0, 2.0 and 3.0, in memory.
  *
  * A file is a prefix (magic, version, length of the text: 10 or 12 bytes), the text of a Python dict with the keys
  * descr, fortran_order and shape, and the elements, dense in C or Fortran order.
@@ -17,33 +17,33 @@
 
 struct npy {
 	struct bi_dtype dtype;
-	char *descr; /* structured types: the list as Python prints it, UTF-8, owned; else NULL */
+	char *descr; /* of a structured type: the list as Python prints it, UTF-8, owned; otherwise NULL */
 	int fortran_order;
 	int ndim;
 	int64_t shape[BI_MAX_NDIM];
-	size_t nbytes; /* of the elements */
+	size_t nbytes; /* of all elements */
 };
 
 /*
- * Where the elements begin, read from the first `size` (up to NPY_PREFIX) bytes of a file. BI_EDTYPE: not a NumPy file
- * of a known version. BI_EBOUNDS: the file ends within the prefix.
+ * Computes where the elements begin from the first `size` (up to NPY_PREFIX) bytes of a file. Returns BI_EDTYPE if it
+ * is not a NumPy file of a known version, BI_EBOUNDS if the file ends within the prefix.
  */
 int npy_header_size(const unsigned char *bytes, size_t size, size_t *header_size, struct bi_error *err);
 
 /*
- * Reads the header_size bytes of a header. BI_EDTYPE for an element type that there is not, BI_EOVERFLOW for a shape
- * that does not fit, BI_EBOUNDS if the text is longer than `size`, BI_EINVAL for other text. On success the caller owns
- * out->descr: npy_clear.
+ * Reads a header of header_size bytes. Returns BI_EDTYPE for an unsupported element type, BI_EOVERFLOW for a shape that
+ * is too large, BI_EBOUNDS if the text is longer than `size`, BI_EINVAL for any other defect. On success the caller
+ * owns out->descr and calls npy_clear.
  */
 int npy_parse(const unsigned char *bytes, size_t size, struct npy *out, struct bi_error *err);
 
 /*
- * Makes the header that NumPy writes for a C-order array of this type and shape: the oldest version that can say it,
- * with room for a longer first extent, a multiple of 64 bytes. Owned: free.
+ * Makes the header that NumPy writes for a C-order array of this type and shape: the lowest version that can represent
+ * it, padded for a longer first extent, a multiple of 64 bytes. The caller frees *bytes.
  */
 int npy_format(const struct npy *npy, unsigned char **bytes, size_t *size, struct bi_error *err);
 
-/* Frees what the structure owns. */
+/* Frees the members that the structure owns. */
 void npy_clear(struct npy *npy);
 
 #endif

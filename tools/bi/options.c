@@ -6,7 +6,7 @@
 
 #define LONGEST_NAME 24
 
-/* Changes (insert, remove, replace) that make one word the other; both are short. */
+/* Returns the number of insertions, removals and replacements that turn one word into the other. Both are short. */
 static size_t edit_distance(const char *a, const char *b)
 {
 	size_t row[LONGEST_NAME + 1], length = strlen(b), diagonal, above;
@@ -67,7 +67,7 @@ int usage(const struct command *command)
 	return EXIT_CODE_USAGE;
 }
 
-static int unknown_option(const struct command *command, const char *word)
+static int fail_unknown_option(const struct command *command, const char *word)
 {
 	const char *close = closest_name(word + 2, option_name, command->options);
 
@@ -78,7 +78,7 @@ static int unknown_option(const struct command *command, const char *word)
 	return usage(command);
 }
 
-/* Takes the option at words[*at] and its value. */
+/* Reads the option at words[*at] and its value. */
 static int parse_option(const struct command *command, int count, char *const *words, int *at, struct invocation *out)
 {
 	const char *word = words[*at], *equals = strchr(word, '='), *value = equals ? equals + 1 : NULL;
@@ -86,7 +86,7 @@ static int parse_option(const struct command *command, int count, char *const *w
 	int found = length > 2 ? find_option(command->options, word + 2, length - 2) : -1;
 
 	if (found < 0)
-		return unknown_option(command, word);
+		return fail_unknown_option(command, word);
 	if (out->values[found]) {
 		say("%s: --%s is given twice", command->name, command->options[found].name);
 		return usage(command);

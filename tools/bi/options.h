@@ -1,5 +1,5 @@
 /*
- * Commands and their options as tables: one parser and one writer of help texts for all of them.
+ * Commands and their options as tables, with one parser and one writer of help texts.
  *
  * Options are "--name value", "--name=value" and "--name" for flags; "--" ends them.
  */
@@ -13,40 +13,43 @@
 
 struct option {
 	const char *name; /* without "--"; NULL ends the table */
-	const char *value; /* how the help names the value; NULL: a flag */
+	const char *value; /* name of the value in the help; NULL: a flag */
 	const char *help;
 };
 
 struct command;
 
-/* What the command line says. */
+/* A parsed command line. */
 struct invocation {
 	const struct command *command;
 	int wants_help;
-	const char *values[OPTIONS_MAX]; /* in the order of the table; NULL: not given; a flag is "" */
+	const char *values[OPTIONS_MAX]; /* in the order of the table; NULL: not given; a flag that is given is "" */
 	const char *arguments[ARGUMENTS_MAX];
 };
 
 struct command {
 	const char *name;
-	const char *synopsis; /* of the arguments, "IN.npy OUT.npy" */
+	const char *synopsis; /* of the arguments, such as "IN.npy OUT.npy" */
 	int argument_count;
-	int optional_count; /* of these, the last ones, which may be left out; then they are NULL */
+	int optional_count; /* how many of the last arguments may be omitted; these are then NULL */
 	const char *summary; /* one line */
 	const char *details; /* paragraphs and examples */
 	const struct option *options;
 	int (*run)(const struct invocation *invocation); /* returns enum exit_code */
 };
 
-/* Reads the arguments after the command's name. Returns enum exit_code; errors are said. */
+/* Parses the words after the command's name. Returns enum exit_code; errors are printed. */
 int invocation_parse(const struct command *command, int count, char *const *words, struct invocation *out);
 
-/* Points to the help, after an error was said; returns EXIT_CODE_USAGE. */
+/* Prints where the help is, after an error was printed. Returns EXIT_CODE_USAGE. */
 int usage(const struct command *command);
 
 void command_help(const struct command *command, FILE *out);
 
-/* The table's name that is most like `word`, or NULL if none is like it at all. `next` walks the names from 0. */
+/*
+ * Returns the name in the table that is most similar to `word`, or NULL if none is similar. `next` returns the names,
+ * counted from 0.
+ */
 const char *closest_name(const char *word, const char *(*next)(const void *table, int index), const void *table);
 
 #endif

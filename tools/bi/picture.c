@@ -17,13 +17,11 @@
 #define DASHES 30
 #define LABEL (3 * DASHES + 24)
 
-/* ----------------------------------------------------------------------------------------------------------- colour */
-
 static const char dim[] = "\033[2m", shared[] = "\033[7m";
 
-static void paint(const struct canvas *canvas, const char *code, const char *format, ...) TOOL_PRINTF(3, 4);
+static void set_colour(const struct canvas *canvas, const char *code, const char *format, ...) TOOL_PRINTF(3, 4);
 
-static void paint(const struct canvas *canvas, const char *code, const char *format, ...)
+static void set_colour(const struct canvas *canvas, const char *code, const char *format, ...)
 {
 	va_list args;
 
@@ -36,7 +34,7 @@ static void paint(const struct canvas *canvas, const char *code, const char *for
 		fputs("\033[0m", canvas->out);
 }
 
-/* Elements of one row of the view have one colour. */
+/* Each row of the view has one colour. */
 static const char *row_colour(const struct bi_layout *view, int64_t number)
 {
 	static const char *const colours[] = { "\033[36m", "\033[33m", "\033[32m", "\033[35m", "\033[34m", "\033[31m" };
@@ -45,7 +43,7 @@ static const char *row_colour(const struct bi_layout *view, int64_t number)
 	return colours[number / row % (int64_t)(sizeof(colours) / sizeof(colours[0]))];
 }
 
-static void pad(FILE *out, int count)
+static void pad_columns(FILE *out, int count)
 {
 	fprintf(out, "%*s", count > 0 ? count : 0, "");
 }
@@ -55,11 +53,11 @@ static int digits(int64_t number)
 	return snprintf(NULL, 0, "%" PRId64, number);
 }
 
-/* Which of `count` rows or columns are shown when only `room` can be: the first ones, and `last` at the end. */
+/* If only `room` of `count` rows or columns fit, the first ones and the `last` ones are shown. */
 struct window {
 	int64_t count;
 	int64_t head;
-	int64_t tail; /* first one of the end; == head if all are shown */
+	int64_t tail; /* first one of those at the end; equals head if all are shown */
 };
 
 static struct window window_of(int64_t count, int64_t room, int64_t last)
@@ -80,19 +78,17 @@ static int is_gap(const struct window *window, int64_t at)
 	return at == window->head && window->tail > window->head;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- memory */
-
 struct memory {
 	struct locator locator;
 	const struct bi_layout *view;
-	int64_t first; /* bytes drawn: [first, end) */
+	int64_t first; /* the bytes that are drawn: [first, end) */
 	int64_t end;
 	int64_t cell; /* bytes of a cell */
 	int64_t row; /* cells of a row */
 	int width; /* columns of a label */
-	int crowded; /* some cell that is drawn belongs to several elements */
-	int continued; /* some belongs to an element that begins before it */
-	int gaps; /* some belongs to none */
+	int crowded; /* some drawn cell belongs to several elements */
+	int continued; /* some drawn cell belongs to an element that begins before it */
+	int gaps; /* some drawn cell belongs to no element */
 };
 
 static int64_t gcd(int64_t a, int64_t b)
@@ -116,7 +112,7 @@ static int64_t common_cell(const struct bi_layout *layout, int64_t cell)
 	return cell;
 }
 
-/* Bytes of a row of the base as people draw it: its second shortest stride; 0 if it has only one. */
+/* Returns the bytes of a row as people would draw the base: its second shortest stride, or 0 if it has only one. */
 static int64_t natural_row(const struct bi_layout *base)
 {
 	int64_t shortest = INT64_MAX, second = INT64_MAX;
@@ -136,28 +132,32 @@ static int64_t natural_row(const struct bi_layout *base)
 	return second < INT64_MAX ? second : 0;
 }
 
-/* What a cell shows: the elements that cover it, and the lowest number of those and of those that begin in it. */
+/*
+ * The content of a cell: how many elements cover it, the lowest number among these, and among those that begin in it.
+ */
 struct cell {
 	int64_t covers;
 	int64_t begins; /* -1: none begins here */
-	int64_t number; /* -1: none is here */
+	int64_t number; /* -1: none covers it */
 };
 
-/* The elements of which some byte is in [first, last]. */
-static struct located covering(const struct memory *memory, int64_t first, int64_t last)
+/* Finds the elements with some byte in [first, last]. */
+static struct located find_covering(const struct memory *memory, int64_t first, int64_t last)
 {
 	return locate(&memory->locator, first - memory->view->dtype.item_size + 1, last);
 }
 
-static struct cell look(const struct memory *memory, int64_t byte)
+static struct cell look_at_cell(const struct memory *memory, int64_t byte)
 {
-	struct located here = covering(memory, byte, byte);
+	struct located here = find_covering(memory, byte, byte);
 
 	return (struct cell){ here.count, locate(&memory->locator, byte, byte).number, here.number };
 }
 
-/* "12", "0+2" (elements 0 and 2 more), "──" (element goes on), "·" (nothing). Returns the columns it takes. */
-static int label(const struct cell *cell, int width, char text[LABEL])
+/*
+ * Writes the label: "12", "0+2" (element 0 and 2 more), "──" (an element continues), "·" (none). Returns its columns.
+ */
+static int make_label(const struct cell *cell, int width, char text[LABEL])
 {
 	char more[24] = "";
 	int used = 0, taken = 0;
@@ -180,28 +180,28 @@ static int label(const struct cell *cell, int width, char text[LABEL])
 
 static void draw_cell(const struct canvas *canvas, struct memory *memory, int64_t byte)
 {
-	struct cell cell = look(memory, byte);
+	struct cell cell = look_at_cell(memory, byte);
 	char text[LABEL];
-	int width = label(&cell, memory->width, text);
+	int width = make_label(&cell, memory->width, text);
 
 	memory->crowded |= cell.covers > 1;
 	memory->continued |= cell.covers && cell.begins < 0;
 	memory->gaps |= !cell.covers;
-	pad(canvas->out, 1 + memory->width - width);
+	pad_columns(canvas->out, 1 + memory->width - width);
 	if (!cell.covers)
-		paint(canvas, dim, "%s", text);
+		set_colour(canvas, dim, "%s", text);
 	else
-		paint(canvas, cell.covers > 1 ? shared : row_colour(memory->view, cell.number), "%s", text);
+		set_colour(canvas, cell.covers > 1 ? shared : row_colour(memory->view, cell.number), "%s", text);
 }
 
 static void draw_row(const struct canvas *canvas, struct memory *memory, int64_t row, const struct window *cells)
 {
 	int64_t start = memory->first + row * memory->row * memory->cell;
 
-	paint(canvas, dim, "%*" PRId64 " │", digits(memory->end) + 2, start);
+	set_colour(canvas, dim, "%*" PRId64 " │", digits(memory->end) + 2, start);
 	for (int64_t at = 0; at < cells->count; at++) {
 		if (is_gap(cells, at)) {
-			paint(canvas, dim, " …");
+			set_colour(canvas, dim, " …");
 			at = cells->tail - 1;
 		} else if (at * memory->cell < memory->end - start) {
 			draw_cell(canvas, memory, start + at * memory->cell);
@@ -210,7 +210,7 @@ static void draw_row(const struct canvas *canvas, struct memory *memory, int64_t
 	fputc('\n', canvas->out);
 }
 
-/* The width that labels need, from the cells that are going to be drawn. */
+/* Computes the width of labels from the cells that will be drawn. */
 static void measure_labels(struct memory *memory, int64_t rows)
 {
 	char text[LABEL];
@@ -222,8 +222,8 @@ static void measure_labels(struct memory *memory, int64_t rows)
 
 		if (i * memory->cell >= memory->end - memory->first)
 			break;
-		cell = look(memory, memory->first + i * memory->cell);
-		width = label(&cell, 1, text);
+		cell = look_at_cell(memory, memory->first + i * memory->cell);
+		width = make_label(&cell, 1, text);
 		memory->width = width > memory->width ? width : memory->width;
 	}
 }
@@ -235,7 +235,7 @@ static int64_t memory_rows(const struct memory *memory)
 	return bytes / row + (bytes % row != 0);
 }
 
-/* Cells that fit beside the offset. */
+/* Returns how many cells fit beside the offset. */
 static int64_t room_for_cells(const struct canvas *canvas, const struct memory *memory)
 {
 	int64_t room = (canvas->columns - digits(memory->end) - 5) / (memory->width + 1);
@@ -276,10 +276,10 @@ static void explain_memory(const struct canvas *canvas, const struct memory *mem
 	fputs("\n\n", canvas->out);
 }
 
-/* One line of the picture: a row, or a run of rows in which no element lies. */
+/* One line of the picture: a row, or a run of rows without elements. */
 struct band {
 	int64_t first;
-	int64_t count; /* rows; a row that is drawn is a band of one */
+	int64_t count; /* number of rows; 1 for a row that is drawn */
 	int empty;
 };
 
@@ -289,10 +289,10 @@ static int rows_are_empty(const struct memory *memory, int64_t first, int64_t co
 	int64_t last = (first + count - 1) * row;
 
 	last = last > room - (row - 1) ? room : last + row - 1;
-	return !covering(memory, memory->first + first * row, memory->first + last).count;
+	return !find_covering(memory, memory->first + first * row, memory->first + last).count;
 }
 
-/* The most rows from `at` on (or up to and with it, backwards) that are empty. */
+/* Counts the rows without elements from `at` on, or backwards from `at`, both included. */
 static int64_t empty_run(const struct memory *memory, int64_t at, int64_t limit, int backwards)
 {
 	int64_t low = 0, high = limit;
@@ -324,7 +324,7 @@ static void draw_band(const struct canvas *canvas, struct memory *memory, const 
 		draw_row(canvas, memory, band->first, cells);
 		return;
 	}
-	pad(canvas->out, digits(memory->end) + 1);
+	pad_columns(canvas->out, digits(memory->end) + 1);
 	fprintf(canvas->out, "…   %" PRId64 " rows without an element\n", band->count);
 }
 
@@ -344,7 +344,7 @@ static void draw_rows(const struct canvas *canvas, struct memory *memory)
 	for (int i = 0; i < shown; i++)
 		draw_band(canvas, memory, &head[i], &cells);
 	if (to > from) {
-		pad(canvas->out, digits(memory->end) + 1);
+		pad_columns(canvas->out, digits(memory->end) + 1);
 		fprintf(canvas->out, "⋮   %" PRId64 " more rows\n", to - from);
 	}
 	while (tails--)
@@ -369,7 +369,7 @@ void picture_memory(const struct canvas *canvas, const struct bi_layout *base, c
 	if (first != end)
 		memory.cell = gcd(memory.cell, first - memory.first);
 	locator_init(&memory.locator, view);
-	/* The legend explains what is drawn, so it comes second to be made. */
+	/* The legend depends on what is drawn, so the rows are chosen first. */
 	choose_row(canvas, &memory, base);
 	inner.out = open_memstream(&drawn, &size);
 	if (!inner.out)
@@ -380,8 +380,6 @@ void picture_memory(const struct canvas *canvas, const struct bi_layout *base, c
 	fputs(drawn ? drawn : "", canvas->out);
 	free(drawn);
 }
-
-/* ------------------------------------------------------------------------------------------------------------- grid */
 
 struct grid {
 	const struct bi_layout *view;
@@ -396,32 +394,32 @@ static void draw_grid_row(const struct canvas *canvas, const struct grid *grid, 
 			  int64_t row, int64_t offset, int64_t number)
 {
 	if (grid->view->ndim > 1)
-		paint(canvas, dim, "%*" PRId64 " │", digits(grid->rows) + 2, row);
+		set_colour(canvas, dim, "%*" PRId64 " │", digits(grid->rows) + 2, row);
 	else
 		fputs("  ", canvas->out);
 	for (int64_t at = 0; at < columns->count; at++) {
 		if (is_gap(columns, at)) {
-			paint(canvas, dim, " …");
+			set_colour(canvas, dim, " …");
 			at = columns->tail;
 		}
-		paint(canvas, row_colour(grid->view, number + at), " %*" PRId64, grid->width,
-		      offset + at * grid->column_stride);
+		set_colour(canvas, row_colour(grid->view, number + at), " %*" PRId64, grid->width,
+			   offset + at * grid->column_stride);
 	}
 	fputc('\n', canvas->out);
 }
 
-/* The index along the last axis. */
+/* Prints the indices along the last axis. */
 static void draw_column_titles(const struct canvas *canvas, const struct grid *grid, const struct window *columns)
 {
 	if (!grid->view->ndim)
 		return;
-	pad(canvas->out, grid->view->ndim > 1 ? digits(grid->rows) + 4 : 2);
+	pad_columns(canvas->out, grid->view->ndim > 1 ? digits(grid->rows) + 4 : 2);
 	for (int64_t at = 0; at < columns->count; at++) {
 		if (is_gap(columns, at)) {
-			paint(canvas, dim, " …");
+			set_colour(canvas, dim, " …");
 			at = columns->tail;
 		}
-		paint(canvas, dim, " %*" PRId64, grid->width, at);
+		set_colour(canvas, dim, " %*" PRId64, grid->width, at);
 	}
 	fputc('\n', canvas->out);
 }
@@ -435,7 +433,7 @@ static void draw_block(const struct canvas *canvas, const struct grid *grid, int
 	draw_column_titles(canvas, grid, &columns);
 	for (int64_t row = 0; row < rows.count; row++) {
 		if (is_gap(&rows, row)) {
-			pad(canvas->out, digits(grid->rows) + 1);
+			pad_columns(canvas->out, digits(grid->rows) + 1);
 			fprintf(canvas->out, "⋮   %" PRId64 " more rows\n", rows.tail - rows.head);
 			row = rows.tail;
 		}
@@ -444,7 +442,7 @@ static void draw_block(const struct canvas *canvas, const struct grid *grid, int
 	}
 }
 
-/* "[0, 1, :, :]" */
+/* Prints "[0, 1, :, :]". */
 static void draw_block_title(const struct canvas *canvas, const int64_t *index, int leading)
 {
 	fputs("  [", canvas->out);

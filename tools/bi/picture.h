@@ -1,4 +1,4 @@
-/* Draws a layout as text: memory as rows of cells, and the index grid with the byte offset of each element. */
+/* Draws a layout as text: the memory as rows of cells, and the grid of indices with the byte offset of each element. */
 #ifndef BI_TOOL_PICTURE_H
 #define BI_TOOL_PICTURE_H
 
@@ -12,10 +12,10 @@ struct canvas {
 	int colour;
 };
 
-/* The memory that `base` reaches, each cell with the number of the element of `view` that lies there. */
+/* Draws the memory that `base` covers. Each cell has the number of the element of `view` that lies there. */
 void picture_memory(const struct canvas *canvas, const struct bi_layout *base, const struct bi_layout *view);
 
-/* The elements of `view` by index, each with the offset of its first byte. */
+/* Draws the elements of `view` by index, each with the offset of its first byte. */
 void picture_grid(const struct canvas *canvas, const struct bi_layout *view);
 
 #endif

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "progress.h"
 #include "terminal.h"
 
 static const char *const kinds[BI_PLAN_COUNT] = {
@@ -16,7 +16,7 @@ static const char *const kinds[BI_PLAN_COUNT] = {
 #undef KIND
 };
 
-/* Breaks a sentence between words, two columns from the left. */
+/* Prints a text broken between words, indented by two columns. */
 static void print_wrapped(const char *text)
 {
 	int columns = terminal_columns(stdout), used = 0;
@@ -46,8 +46,8 @@ static void print_nest(const struct bi_plan *plan)
 		       plan->unit, plan->unit == 1 ? "" : "s", plan->bytes, plan->src_offset);
 }
 
-/* The dense array that a copy of the view fills. */
-static int make_dense(const struct bi_layout *view, struct bi_layout *dense, struct bi_error *err)
+/* Makes the layout of the dense array that a copy of the view fills. */
+static int dense_layout(const struct bi_layout *view, struct bi_layout *dense, struct bi_error *err)
 {
 	return bi_layout_init(dense, view->dtype, view->ndim, view->shape, NULL, 0, err);
 }
@@ -56,7 +56,7 @@ int plan_print(const struct bi_layout *view, struct bi_error *err)
 {
 	struct bi_layout dense;
 	struct bi_plan plan;
-	int rc = make_dense(view, &dense, err);
+	int rc = dense_layout(view, &dense, err);
 
 	if (rc == BI_OK)
 		rc = bi_plan_make(&dense, view, &plan, err);
@@ -68,31 +68,26 @@ int plan_print(const struct bi_layout *view, struct bi_error *err)
 	return BI_OK;
 }
 
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-/* Each copy is done at least so often, and for so many seconds. */
+/* Each copy is repeated at least this often and for at least this many seconds. */
 #define ROUNDS 3
 #define SECONDS 0.2
 
-/* The shortest of several copies in seconds, after one that does not count: it may compile, and touch new memory. */
-static int measure(const struct bi_view *dst, const struct bi_view *src, double *best, struct bi_error *err)
+/*
+ * Measures the shortest of several copies in seconds. A copy before them is not counted: it may compile a kernel and
+ * touch new memory.
+ */
+static int measure_copy(const struct bi_view *dst, const struct bi_view *src, double *best, struct bi_error *err)
 {
-	double start = now(), begin, took;
+	double start = seconds_now(), begin, took;
 	int rc = BI_OK;
 
 	*best = INFINITY;
-	for (int i = 0; rc == BI_OK && (i <= ROUNDS || now() - start < SECONDS); i++) {
-		begin = now();
+	for (int i = 0; rc == BI_OK && (i <= ROUNDS || seconds_now() - start < SECONDS); i++) {
+		begin = seconds_now();
 		rc = bi_copy(dst, src, NULL, err);
 		if (rc == BI_OK)
 			rc = bi_view_synchronize(dst, err);
-		took = now() - begin;
+		took = seconds_now() - begin;
 		if (i > 0 && took < *best)
 			*best = took;
 	}
@@ -100,13 +95,13 @@ static int measure(const struct bi_view *dst, const struct bi_view *src, double 
 }
 
 /* The arrays of one measurement on the device. */
-struct bench {
+struct measurement {
 	struct bi_context *context;
 	struct bi_memory *memory; /* of the view; its bytes are 0 */
 	struct bi_view *view, *dense, *other;
 };
 
-static int open_source(struct bench *bench, const struct bi_layout *layout, struct bi_error *err)
+static int open_source(struct measurement *measured, const struct bi_layout *layout, struct bi_error *err)
 {
 	int64_t first, end;
 	struct bi_view *bytes = NULL;
@@ -115,47 +110,48 @@ static int open_source(struct bench *bench, const struct bi_layout *layout, stru
 	int rc;
 
 	bi_layout_extent(layout, &first, &end);
-	rc = bi_memory_create(bench->context, (size_t)end, BI_MEMORY_DEVICE, &bench->memory, err);
+	rc = bi_memory_create(measured->context, (size_t)end, BI_MEMORY_DEVICE, &measured->memory, err);
 	if (rc == BI_OK)
 		rc = bi_dtype_parse("u1", &byte, err);
 	if (rc == BI_OK)
 		rc = bi_layout_init(&all, byte, 1, &end, NULL, 0, err);
 	if (rc == BI_OK)
-		rc = bi_view_create(bench->memory, &all, 0, &bytes, err);
+		rc = bi_view_create(measured->memory, &all, 0, &bytes, err);
 	if (rc == BI_OK)
 		rc = bi_fill(bytes, "", NULL, err);
 	if (rc == BI_OK)
-		rc = bi_view_create(bench->memory, layout, 0, &bench->view, err);
+		rc = bi_view_create(measured->memory, layout, 0, &measured->view, err);
 	bi_view_release(bytes);
 	return rc;
 }
 
-static int open_bench(struct bench *bench, const struct bi_layout *view, const char *device, struct bi_error *err)
+static int open_measurement(struct measurement *measured, const struct bi_layout *view, const char *device,
+			    struct bi_error *err)
 {
 	struct bi_options options = BI_OPTIONS_INIT;
 	int rc;
 
 	options.device = device;
-	rc = bi_context_open(&options, &bench->context, err);
+	rc = bi_context_open(&options, &measured->context, err);
 	if (rc == BI_OK)
-		rc = open_source(bench, view, err);
+		rc = open_source(measured, view, err);
 	if (rc == BI_OK)
-		rc = bi_view_empty(bench->context, view->dtype, view->ndim, view->shape, &bench->dense, err);
+		rc = bi_view_empty(measured->context, view->dtype, view->ndim, view->shape, &measured->dense, err);
 	if (rc == BI_OK)
-		rc = bi_view_empty(bench->context, view->dtype, view->ndim, view->shape, &bench->other, err);
+		rc = bi_view_empty(measured->context, view->dtype, view->ndim, view->shape, &measured->other, err);
 	return rc;
 }
 
-static void close_bench(struct bench *bench)
+static void close_measurement(struct measurement *measured)
 {
-	bi_view_release(bench->other);
-	bi_view_release(bench->dense);
-	bi_view_release(bench->view);
-	bi_memory_release(bench->memory);
-	bi_context_release(bench->context);
+	bi_view_release(measured->other);
+	bi_view_release(measured->dense);
+	bi_view_release(measured->view);
+	bi_memory_release(measured->memory);
+	bi_context_release(measured->context);
 }
 
-/* As far as the device's capabilities say it. */
+/* Derived from the device's capabilities. */
 static const char *executor(const struct bi_device *device)
 {
 	if (device->kind == BI_DEVICE_KIND_HOST)
@@ -174,21 +170,21 @@ static void print_time(const char *what, double seconds, int64_t nbytes)
 int plan_measure(const struct bi_layout *view, const char *device, struct bi_error *err)
 {
 	int64_t nbytes = bi_layout_nbytes(view);
-	struct bench bench = { NULL, NULL, NULL, NULL, NULL };
+	struct measurement measured = { NULL, NULL, NULL, NULL, NULL };
 	double strided = 0, dense = 0;
-	int rc = open_bench(&bench, view, device, err);
+	int rc = open_measurement(&measured, view, device, err);
 
 	if (rc == BI_OK)
-		rc = measure(bench.dense, bench.view, &strided, err);
+		rc = measure_copy(measured.dense, measured.view, &strided, err);
 	if (rc == BI_OK)
-		rc = measure(bench.other, bench.dense, &dense, err);
+		rc = measure_copy(measured.other, measured.dense, &dense, err);
 	if (rc == BI_OK) {
-		const struct bi_device *at = bi_context_device(bench.context);
+		const struct bi_device *at = bi_context_device(measured.context);
 
 		printf("\non %s (%s) %s\n", at->spec, at->name, executor(at));
 		print_time("this copy", strided, nbytes);
 		print_time("as many dense bytes", dense, nbytes);
 	}
-	close_bench(&bench);
+	close_measurement(&measured);
 	return rc;
 }

@@ -1,15 +1,15 @@
-/* What a copy of a view into a dense array is made of, in words; and how long it takes on a device. */
+/* Explains how a view is copied into a dense array, and measures the copy on a device. */
 #ifndef BI_TOOL_PLAN_H
 #define BI_TOOL_PLAN_H
 
 #include "buffer_interface.h"
 
-/* Prints the kind of plan, the reason and the nest of loops. */
+/* Prints the kind of the plan, its reason and its nest of loops. */
 int plan_print(const struct bi_layout *view, struct bi_error *err);
 
 /*
- * Carries the copy out on a device (NULL: the default one), in memory of its own, and prints how it is done there and
- * how long it takes beside a copy of as many dense bytes. Nothing is printed if it fails.
+ * Copies the view on a device (NULL: the default one), in new memory. Prints how and how fast it is copied, beside a
+ * copy of as many dense bytes. Prints nothing on failure.
  */
 int plan_measure(const struct bi_layout *view, const char *device, struct bi_error *err);
 

@@ -18,8 +18,8 @@ double seconds_now(void)
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* "  copying  ████████░░░░   61 %  1.2 of 2.0 GiB" */
-static void draw(struct progress *progress)
+/* Draws "  copying  ████████░░░░   61 %  1.2 of 2.0 GiB". */
+static void draw_bar(struct progress *progress)
 {
 	double part = (double)progress->done / (double)progress->total, mib = 1.0 / (1 << 20);
 	int width = terminal_columns(stderr) - 50, filled;
@@ -45,14 +45,14 @@ void progress_step(struct progress *progress, const char *what)
 {
 	progress->what = what;
 	if (progress->active)
-		draw(progress);
+		draw_bar(progress);
 }
 
 void progress_add(struct progress *progress, uint64_t bytes)
 {
 	progress->done += bytes;
 	if (progress->active && seconds_now() - progress->drawn > REDRAW_SECONDS)
-		draw(progress);
+		draw_bar(progress);
 }
 
 void progress_finish(struct progress *progress)

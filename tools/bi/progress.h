@@ -1,4 +1,4 @@
-/* A bar on stderr while bytes move; nothing at all unless stderr is a terminal and there is much to do. */
+/* A progress bar on stderr. Nothing is drawn unless stderr is a terminal and there is much to do. */
 #ifndef BI_TOOL_PROGRESS_H
 #define BI_TOOL_PROGRESS_H
 
@@ -9,20 +9,20 @@ struct progress {
 	const char *what;
 	uint64_t total;
 	uint64_t done;
-	double drawn; /* seconds, when the bar was last drawn */
+	double drawn; /* time of the last drawing in seconds */
 };
 
-/* `total` in bytes, all steps together. */
+/* `total` is the number of bytes of all steps together. */
 void progress_start(struct progress *progress, uint64_t total);
 
-/* What is being done from now on; a text that lives on. */
+/* Sets the name of the current step. The text must stay valid. */
 void progress_step(struct progress *progress, const char *what);
 void progress_add(struct progress *progress, uint64_t bytes);
 
-/* Wipes the bar. Safe to call twice. */
+/* Erases the bar. May be called twice. */
 void progress_finish(struct progress *progress);
 
-/* Seconds of a clock that only runs forward. */
+/* Returns the seconds of a monotonic clock. */
 double seconds_now(void);
 
 #endif

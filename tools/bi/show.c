@@ -25,7 +25,7 @@ enum {
 	OPTION_DEVICE
 };
 
-/* The options before this one describe an array that no file does. */
+/* The options before this one describe an array without a file. */
 #define OPTIONS_OF_ARRAY OPTION_SLICE
 
 static const struct option options[] = {
@@ -67,8 +67,8 @@ static int read_offset(const char *text, int64_t *offset, struct bi_error *err)
 	return rc;
 }
 
-/* Moves a layout that reaches below byte 0 up, unless the offset was given. */
-static int place(struct bi_layout *layout, const char *offset, struct bi_error *err)
+/* Shifts a layout that begins below byte 0 upwards, unless the offset was given. */
+static int shift_to_zero(struct bi_layout *layout, const char *offset, struct bi_error *err)
 {
 	int64_t first, end;
 
@@ -92,7 +92,7 @@ static int read_layout(const struct invocation *invocation, struct bi_layout *la
 	int ndim, rc;
 
 	if (!values[OPTION_SHAPE])
-		return fail(err, BI_EINVAL, "--shape is missing, or a NumPy file");
+		return fail(err, BI_EINVAL, "give a NumPy file or --shape");
 	rc = read_integers("--shape", values[OPTION_SHAPE], shape, &ndim, err);
 	if (rc == BI_OK && values[OPTION_STRIDES])
 		rc = read_strides(values[OPTION_STRIDES], ndim, strides, err);
@@ -103,7 +103,7 @@ static int read_layout(const struct invocation *invocation, struct bi_layout *la
 	if (rc == BI_OK)
 		rc = bi_layout_init(&made, dtype, ndim, shape, values[OPTION_STRIDES] ? strides : NULL, offset, err);
 	if (rc == BI_OK)
-		rc = place(&made, values[OPTION_OFFSET], err);
+		rc = shift_to_zero(&made, values[OPTION_OFFSET], err);
 	if (rc == BI_OK)
 		*layout = made;
 	return rc;
@@ -121,7 +121,7 @@ static void dense_of(const struct npy *npy, int64_t strides[BI_MAX_NDIM])
 	}
 }
 
-/* The array of a file, counted from its first element; the elements are not read. */
+/* Reads the layout of a file's array, with offsets from its first element. The elements are not read. */
 static int read_file(const struct invocation *invocation, struct bi_layout *layout, int *code, struct bi_error *err)
 {
 	const char *path = invocation->arguments[0];
@@ -152,7 +152,7 @@ static int read_file(const struct invocation *invocation, struct bi_layout *layo
 	return rc;
 }
 
-/* Bytes that belong to more than one element, or -1 if that would take long to count. */
+/* Counts the bytes that belong to more than one element. Returns -1 if that would take too long. */
 static int64_t count_shared(const struct bi_layout *layout)
 {
 	int64_t first, end, shared = 0, index[BI_MAX_NDIM] = { 0 }, offset;
@@ -242,7 +242,7 @@ static int read_view(const struct invocation *invocation, struct bi_layout *base
 	return rc == BI_OK ? selection_apply(&selection, view, err) : rc;
 }
 
-static void draw(const struct bi_layout *base, const struct bi_layout *view)
+static void draw_pictures(const struct bi_layout *base, const struct bi_layout *view)
 {
 	struct canvas canvas = { stdout, terminal_columns(stdout), terminal_has_colour(stdout) };
 
@@ -251,7 +251,7 @@ static void draw(const struct bi_layout *base, const struct bi_layout *view)
 	picture_grid(&canvas, view);
 }
 
-static int explain(const struct bi_layout *view, const char *device)
+static int explain_plan(const struct bi_layout *view, const char *device)
 {
 	struct bi_error err;
 	int rc = plan_print(view, &err);
@@ -276,8 +276,8 @@ static int run(const struct invocation *invocation)
 	}
 	print_summary(&view);
 	if (invocation->values[OPTION_PLAN])
-		return explain(&view, invocation->values[OPTION_DEVICE]);
-	draw(&base, &view);
+		return explain_plan(&view, invocation->values[OPTION_DEVICE]);
+	draw_pictures(&base, &view);
 	return EXIT_CODE_OK;
 }
 

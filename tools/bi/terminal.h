@@ -1,16 +1,16 @@
-/* What a stream can show. */
+/* The abilities of an output stream. */
 #ifndef BI_TOOL_TERMINAL_H
 #define BI_TOOL_TERMINAL_H
 
 #include <stdio.h>
 
-/* 1 if somebody watches it. */
+/* Returns 1 if the stream is a terminal. */
 int terminal_is(FILE *stream);
 
-/* Columns of COLUMNS, else of the terminal, else 80. */
+/* Returns the value of COLUMNS, or else the width of the terminal, or else 80. */
 int terminal_columns(FILE *stream);
 
-/* 1 on a terminal, unless NO_COLOR is set. */
+/* Returns 1 for a terminal, unless NO_COLOR is set. */
 int terminal_has_colour(FILE *stream);
 
 #endif

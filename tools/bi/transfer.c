@@ -9,7 +9,7 @@
 
 #define SLAB (INT64_C(64) << 20)
 
-/* Gives *view, which has no fields, the fields of a structured type. */
+/* Adds the fields of a structured type to *view, which has none. */
 static int add_fields(struct bi_view **view, const char *descr, struct bi_error *err)
 {
 	struct bi_layout layout;
@@ -29,7 +29,7 @@ static int add_fields(struct bi_view **view, const char *descr, struct bi_error 
 	return BI_OK;
 }
 
-/* The shape in which the bytes of a file are dense in C order. */
+/* Computes the shape in which the bytes of a file are dense in C order. */
 static void dense_shape(const struct npy *npy, int64_t shape[BI_MAX_NDIM])
 {
 	for (int i = 0; i < npy->ndim; i++)
@@ -52,7 +52,7 @@ static int copy_rows(const struct bi_view *dst, const struct bi_view *src, int64
 	return rc;
 }
 
-/* Copies between two dense views in slabs of rows; only a bar that is shown waits for each of them. */
+/* Copies between two dense views in slabs of rows. It waits for each slab only if a progress bar is shown. */
 static int copy_in_slabs(const struct bi_view *dst, const struct bi_view *src, int64_t nbytes, struct bi_stream *stream,
 			 struct progress *progress, struct bi_error *err)
 {
@@ -77,9 +77,9 @@ static int copy_in_slabs(const struct bi_view *dst, const struct bi_view *src, i
 	return rc;
 }
 
-/* *out is the array on the device, in the file's own order of bytes. */
-static int upload(struct bi_context *context, const struct array *source, struct progress *progress,
-		  struct bi_view **out, struct bi_error *err)
+/* Makes *out, the array on the device in the order of the file's bytes. */
+static int upload_array(struct bi_context *context, const struct array *source, struct progress *progress,
+			struct bi_view **out, struct bi_error *err)
 {
 	const struct npy *npy = &source->npy;
 	struct bi_stream *stream = bi_context_stream(context);
@@ -102,14 +102,14 @@ static int upload(struct bi_context *context, const struct array *source, struct
 	return rc;
 }
 
-/* Replaces *view by another one of the same memory. */
-static void take_view(struct bi_view **view, struct bi_view *other)
+/* Replaces *view by another view of the same memory. */
+static void replace_view(struct bi_view **view, struct bi_view *other)
 {
 	bi_view_release(*view);
 	*view = other;
 }
 
-/* Turns the uploaded array into the view that was asked for. */
+/* Replaces the uploaded array by the selected view. */
 static int select_view(struct bi_view **view, int fortran_order, const struct selection *selection,
 		       struct bi_error *err)
 {
@@ -120,25 +120,26 @@ static int select_view(struct bi_view **view, int fortran_order, const struct se
 		rc = bi_view_permute(*view, NULL, &next, err);
 		if (rc != BI_OK)
 			return rc;
-		take_view(view, next);
+		replace_view(view, next);
 	}
 	if (selection->count) {
 		rc = bi_view_index(*view, selection->items, selection->count, &next, err);
 		if (rc != BI_OK)
 			return rc;
-		take_view(view, next);
+		replace_view(view, next);
 	}
 	rc = selection_check_axes(selection, bi_view_ndim(*view), err);
 	if (rc == BI_OK && selection->axis_count > 0) {
 		rc = bi_view_permute(*view, selection->axes, &next, err);
 		if (rc == BI_OK)
-			take_view(view, next);
+			replace_view(view, next);
 	}
 	return rc;
 }
 
-/* *out is a dense array on the device with the elements of the view. */
-static int compact(struct bi_context *context, const struct bi_view *view, struct bi_view **out, struct bi_error *err)
+/* Makes *out, a dense array on the device with the elements of the view. */
+static int make_dense_copy(struct bi_context *context, const struct bi_view *view, struct bi_view **out,
+			   struct bi_error *err)
 {
 	int rc = bi_view_empty(context, bi_view_dtype(view), bi_view_ndim(view), bi_view_shape(view), out, err);
 
@@ -147,8 +148,8 @@ static int compact(struct bi_context *context, const struct bi_view *view, struc
 	return rc == BI_OK ? bi_stream_synchronize(bi_context_stream(context), err) : rc;
 }
 
-/* Describes the elements of `dense` in out->npy and makes room for them. */
-static int make_room(const struct bi_view *dense, const char *descr, struct array *out, struct bi_error *err)
+/* Describes the elements of `dense` in out->npy and allocates their bytes. */
+static int allocate_bytes(const struct bi_view *dense, const char *descr, struct array *out, struct bi_error *err)
 {
 	struct bi_layout layout;
 
@@ -164,8 +165,8 @@ static int make_room(const struct bi_view *dense, const char *descr, struct arra
 	return BI_OK;
 }
 
-static int download(struct bi_context *context, const struct bi_view *dense, struct array *out,
-		    struct progress *progress, struct bi_error *err)
+static int download_array(struct bi_context *context, const struct bi_view *dense, struct array *out,
+			  struct progress *progress, struct bi_error *err)
 {
 	const struct npy *npy = &out->npy;
 	struct bi_stream *stream = bi_context_stream(context);
@@ -188,21 +189,21 @@ int transfer(struct bi_context *context, const struct array *source, const struc
 	int rc;
 
 	progress_step(progress, "uploading");
-	rc = upload(context, source, progress, &view, err);
+	rc = upload_array(context, source, progress, &view, err);
 	times->upload = seconds_now() - start;
 	start = seconds_now();
 	progress_step(progress, "copying");
 	if (rc == BI_OK)
 		rc = select_view(&view, source->npy.fortran_order, selection, err);
 	if (rc == BI_OK)
-		rc = compact(context, view, &dense, err);
+		rc = make_dense_copy(context, view, &dense, err);
 	times->copy = seconds_now() - start;
 	if (rc == BI_OK)
-		rc = make_room(dense, source->npy.descr, out, err);
+		rc = allocate_bytes(dense, source->npy.descr, out, err);
 	start = seconds_now();
 	progress_step(progress, "downloading");
 	if (rc == BI_OK)
-		rc = download(context, dense, out, progress, err);
+		rc = download_array(context, dense, out, progress, err);
 	times->download = seconds_now() - start;
 	bi_view_release(dense);
 	bi_view_release(view);

@@ -5,7 +5,7 @@
 #include "array.h"
 #include "indexing.h"
 
-/* Wall clock of each part, host waits included. */
+/* Elapsed seconds of each part, waiting included. */
 struct transfer_times {
 	double upload;
 	double copy;
@@ -13,8 +13,8 @@ struct transfer_times {
 };
 
 /*
- * Fills out->npy and out->bytes with the view of `source` in C order. Both are the device's until the context is
- * released; then the caller clears them, also after a failure.
+ * Fills out->npy and out->bytes with the view of `source` in C order. The device may use both arrays until the context
+ * is released. The caller clears them after that, also after a failure.
  */
 int transfer(struct bi_context *context, const struct array *source, const struct selection *selection,
 	     struct array *out, struct progress *progress, struct transfer_times *times, struct bi_error *err);

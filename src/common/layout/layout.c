@@ -308,7 +308,7 @@ int bi__permute_refuse(const int *axes, int i, int ndim, struct bi_error *err)
 
 	if (axis < 0)
 		return bi__fail(err, BI_EINVAL, "axes[%d] is %d, not in %d..%d", i, axes[i], -ndim, ndim - 1);
-	return bi__fail(err, BI_EINVAL, "axes[%d] is %d: axis %d is there twice", i, axes[i], axis);
+	return bi__fail(err, BI_EINVAL, "axes[%d] is %d: axis %d is repeated", i, axes[i], axis);
 }
 
 int bi_layout_permute(struct bi_layout *layout, const int *axes, struct bi_error *err)
