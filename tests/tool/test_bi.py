@@ -399,8 +399,8 @@ class BadInputTest(BiTest):
 
     def test_header_lies(self):
         array = np.arange(10, dtype="<i4")
-        self.refuse_file(saved(array).replace(b"(10,)", b"(11,)"), "promises 44 bytes of elements, the file holds 40")
-        self.refuse_file(saved(array).replace(b"'<i4'", b"'<i8'"), "promises 80 bytes of elements, the file holds 40")
+        self.refuse_file(saved(array).replace(b"(10,)", b"(11,)"), "44 bytes of elements, the file holds 40")
+        self.refuse_file(saved(array).replace(b"'<i4'", b"'<i8'"), "80 bytes of elements, the file holds 40")
         self.refuse_file(saved(array).replace(b"(10,), }" + b" " * 14, b"(1000000000000000,), }"),
                          "truncated: the header says that there are 4000000000000000 bytes")
         self.refuse_file(b"\x93NUMPY\x02\x00\xff\xff\xff\xff" + b" " * 90, "truncated: .*4294967307 bytes")

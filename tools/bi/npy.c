@@ -330,7 +330,7 @@ static int read_dict(struct scan *scan, struct npy *npy, struct bi_error *err)
 		if (rc != BI_OK)
 			return rc;
 		if (seen & (int)key)
-			return fail(err, BI_EINVAL, "header: a key is repeated");
+			return fail(err, BI_EINVAL, "header: a key is there twice");
 		if (!scan_take(scan, ':'))
 			return fail_expected(scan, "':'", err);
 		rc = read_value(scan, key, npy, err);

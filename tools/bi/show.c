@@ -92,7 +92,7 @@ static int read_layout(const struct invocation *invocation, struct bi_layout *la
 	int ndim, rc;
 
 	if (!values[OPTION_SHAPE])
-		return fail(err, BI_EINVAL, "give a NumPy file or --shape");
+		return fail(err, BI_EINVAL, "--shape is missing; give it, or a NumPy file");
 	rc = read_integers("--shape", values[OPTION_SHAPE], shape, &ndim, err);
 	if (rc == BI_OK && values[OPTION_STRIDES])
 		rc = read_strides(values[OPTION_STRIDES], ndim, strides, err);
