@@ -1,3 +1,6 @@
+#ifdef __linux__
+#define _GNU_SOURCE /* dladdr */
+#endif
 #include "common/base/dl.h"
 
 #include <dlfcn.h>
@@ -30,6 +33,22 @@ static void *open_first(const char *const *names, char *tried, size_t capacity)
 	return NULL;
 }
 
+/*
+ * Keeps the code of this library loaded until the process ends. A driver may call it at any time from now on: when a
+ * buffer is destroyed that the caller still holds, or when it runs a native kernel. A library that is linked into
+ * another one keeps that one loaded. It fails for the program itself, which is never unloaded.
+ */
+static void keep_own_code_loaded(void)
+{
+#ifdef RTLD_NODELETE
+	static const char own = 0;
+	Dl_info info;
+
+	if (dladdr(&own, &info) && info.dli_fname)
+		(void)dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+#endif
+}
+
 int bi__dl_open(const char *variable, const char *const *names, const struct bi__symbol *symbols, size_t count,
 		void *table, struct bi_error *err)
 {
@@ -49,5 +68,6 @@ int bi__dl_open(const char *variable, const char *const *names, const struct bi_
 		}
 		memcpy((char *)table + symbols[i].slot, &address, sizeof(address));
 	}
+	keep_own_code_loaded();
 	return BI_OK;
 }

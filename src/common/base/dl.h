@@ -20,6 +20,8 @@ struct bi__symbol {
  *
  * Returns BI_ENODEVICE if no library loads (the message lists every name that was tried, with the reason) or if a
  * required symbol is missing.
+ *
+ * On success the code of this library stays loaded until the process ends, because the driver may call it back.
  */
 int bi__dl_open(const char *variable, const char *const *names, const struct bi__symbol *symbols, size_t count,
 		void *table, struct bi_error *err);

@@ -230,17 +230,11 @@ static void wait_for_chunks(int chunks)
 	pthread_mutex_unlock(&lock);
 }
 
-void bi__workers_run(int chunks, void (*fn)(void *arg, int chunk), void *arg)
+/* The calling thread owns job_taken. */
+static void run_shared_job(int helpers, int chunks, void (*fn)(void *arg, int chunk), void *arg)
 {
-	int helpers = bi_threads() - 1;
 	uint64_t number;
 
-	if (helpers > chunks - 1)
-		helpers = chunks - 1;
-	if (helpers <= 0 || atomic_flag_test_and_set_explicit(&job_taken, memory_order_acquire)) {
-		run_all_chunks(chunks, fn, arg);
-		return;
-	}
 	bi__fork_watch();
 	job_fn = fn;
 	job_arg = arg;
@@ -252,7 +246,26 @@ void bi__workers_run(int chunks, void (*fn)(void *arg, int chunk), void *arg)
 	while (run_next_chunk())
 		;
 	wait_for_chunks(chunks);
+}
+
+/*
+ * The job cannot be cancelled: its owner waits for the chunks of other threads, and a thread that ended there would
+ * leave the lock and the job behind.
+ */
+void bi__workers_run(int chunks, void (*fn)(void *arg, int chunk), void *arg)
+{
+	int helpers = bi_threads() - 1, state;
+
+	if (helpers > chunks - 1)
+		helpers = chunks - 1;
+	if (helpers <= 0 || atomic_flag_test_and_set_explicit(&job_taken, memory_order_acquire)) {
+		run_all_chunks(chunks, fn, arg);
+		return;
+	}
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	run_shared_job(helpers, chunks, fn, arg);
 	atomic_flag_clear_explicit(&job_taken, memory_order_release);
+	pthread_setcancelstate(state, NULL);
 }
 
 /* Returns the number of processors that the process may use. */
