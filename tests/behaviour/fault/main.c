@@ -1,0 +1,295 @@
+/*
+ * The fault suite: every allocation of a scenario fails, every call of the driver fails, every option is at its limits.
+ *
+ *     fault allocations DEVICE [SCENARIO]   the n-th allocation fails, for every n, once and from n on
+ *     fault cold DEVICE                     the same where it is the first use of the library in a process
+ *     fault calls DEVICE [SCENARIO]         the n-th call of each OpenCL function fails, with several codes
+ *     fault options DEVICE                  every option at its limits and beside them
+ *     fault list                            the names of the scenarios
+ *
+ * After each failure: the status is one that the header documents and has a message; a call that reports success gave
+ * the right bytes; every release callback whose ownership was transferred was called once; nothing is leaked; and the
+ * same scenario succeeds when nothing fails any more.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "allocations.h"
+#include "opencl_layer/layer.h"
+#include "scenarios.h"
+#include "options.h"
+
+#define ARRAY_LENGTH(array) (sizeof(array) / sizeof(*(array)))
+/* Failures of one kind beyond these are counted and not described. */
+#define MOST_DESCRIBED 20
+
+static const struct scenario {
+	const char *name;
+	scenario_fn *run;
+} scenarios[] = {
+#define SCENARIO_ENTRY(name) { #name, scenario_##name },
+	SCENARIOS(SCENARIO_ENTRY)
+#undef SCENARIO_ENTRY
+};
+
+struct totals {
+	unsigned long runs, failures;
+};
+
+/* One run of a scenario from its start to the release of all that it made. */
+struct outcome {
+	int rc;
+	struct bi_error err;
+	char wrong[200];
+	int callbacks; /* missing (< 0) or surplus (> 0) release callbacks */
+	long leaked; /* blocks */
+};
+
+static void run_scenario(const struct scenario *scenario, const char *device, struct outcome *outcome)
+{
+	struct scenario_state state = { .device = device, .err = &outcome->err };
+	long before = allocations_alive();
+
+	memset(outcome, 0, sizeof(*outcome));
+	scenario->run(&state);
+	while (state.count > 0) {
+		state.count--;
+		state.objects[state.count].release(state.objects[state.count].object);
+	}
+	bi_context_release(state.context);
+	outcome->rc = state.rc;
+	outcome->callbacks = state.released - state.taken;
+	outcome->leaked = allocations_alive() - before;
+	memcpy(outcome->wrong, state.wrong, sizeof(outcome->wrong));
+}
+
+/* NULL if the outcome is right; `fails` says whether a failure was injected. */
+static const char *judge(const struct outcome *outcome, int fails, int status)
+{
+	if (*outcome->wrong)
+		return outcome->wrong;
+	if (outcome->callbacks)
+		return outcome->callbacks < 0 ? "a release callback was not called"
+					      : "a release callback was called twice";
+	if (outcome->leaked > 0)
+		return "memory is leaked";
+	if (!outcome->rc)
+		return NULL;
+	if (!fails)
+		return "fails although nothing was made to fail";
+	if (!*outcome->err.message || outcome->err.status != outcome->rc)
+		return "the error has no message, or another status than the call";
+	if (status && outcome->rc != status && outcome->rc != BI_ENODEVICE)
+		return "the status is not the documented one";
+	return NULL;
+}
+
+static void describe(struct totals *totals, const struct scenario *scenario, const struct outcome *outcome,
+		     const char *wrong, const char *injected)
+{
+	if (totals->failures++ < MOST_DESCRIBED)
+		printf("%s, %s: %s; status %d (%s), leaked %ld, callbacks %+d\n", scenario->name, injected, wrong,
+		       outcome->rc, outcome->err.message, outcome->leaked, outcome->callbacks);
+}
+
+static void check_run(const struct scenario *scenario, const char *device, const char *injected, int fails, int status,
+		      struct totals *totals)
+{
+	struct outcome outcome;
+	const char *wrong;
+
+	run_scenario(scenario, device, &outcome);
+	allocations_arm(0, FAIL_ONCE);
+	totals->runs++;
+	wrong = judge(&outcome, fails, status);
+	if (wrong)
+		describe(totals, scenario, &outcome, wrong, injected);
+}
+
+/* Allocations that fail. */
+
+static void sweep_allocations(const struct scenario *scenario, const char *device, struct totals *totals)
+{
+	static const enum allocation_mode modes[] = { FAIL_ONCE, FAIL_FROM };
+	struct outcome outcome;
+	unsigned long count;
+	char injected[80];
+
+	/* The first run fills what lives as long as the process. */
+	run_scenario(scenario, device, &outcome);
+	allocations_arm(0, FAIL_ONCE);
+	check_run(scenario, device, "nothing fails", 0, 0, totals);
+	allocations_arm(0, FAIL_ONCE);
+	run_scenario(scenario, device, &outcome);
+	count = allocations_made();
+	for (size_t mode = 0; mode < ARRAY_LENGTH(modes); mode++)
+		for (unsigned long n = 1; n <= count; n++) {
+			snprintf(injected, sizeof(injected), "allocation %lu%s fails", n,
+				 modes[mode] == FAIL_FROM ? " and all after it" : "");
+			allocations_arm(n, modes[mode]);
+			check_run(scenario, device, injected, 1, BI_ENOMEM, totals);
+		}
+	check_run(scenario, device, "nothing fails any more", 0, 0, totals);
+}
+
+/* The first use of the library in a process: a process for each allocation. */
+
+static void open_for_the_first_time(const char *device, unsigned long n, enum allocation_mode mode, int result)
+{
+	static const struct scenario first = { "first use", scenario_open_context };
+	struct totals totals = { 0, 0 };
+	struct outcome outcome;
+	unsigned long made;
+	char injected[80];
+
+	snprintf(injected, sizeof(injected), "allocation %lu%s of the process fails", n,
+		 mode == FAIL_FROM ? " and all after it" : "");
+	allocations_arm(n, mode);
+	run_scenario(&first, device, &outcome);
+	made = allocations_failed();
+	allocations_arm(0, FAIL_ONCE);
+	/* What lives as long as the process is not leaked. */
+	outcome.leaked = 0;
+	if (judge(&outcome, n != 0, BI_ENOMEM))
+		describe(&totals, &first, &outcome, judge(&outcome, n != 0, BI_ENOMEM), injected);
+	check_run(&first, device, "nothing fails any more", 0, 0, &totals);
+	made = (made != 0) | (totals.failures ? 2 : 0);
+	fflush(stdout);
+	if (write(result, &made, sizeof(made)) != sizeof(made))
+		_exit(1);
+	_exit(0);
+}
+
+/* 0: no allocation failed any more; else bits: 1 one did, 2 something was wrong. */
+static unsigned long in_a_process(const char *device, unsigned long n, enum allocation_mode mode)
+{
+	unsigned long answer = 3;
+	int ends[2], status;
+	pid_t child;
+
+	if (pipe(ends))
+		return 2;
+	fflush(stdout);
+	child = fork();
+	if (child == 0)
+		open_for_the_first_time(device, n, mode, ends[1]);
+	close(ends[1]);
+	if (read(ends[0], &answer, sizeof(answer)) != sizeof(answer))
+		answer = 3;
+	close(ends[0]);
+	waitpid(child, &status, 0);
+	if (!WIFEXITED(status) || WEXITSTATUS(status)) {
+		printf("allocation %lu of the process fails: the process died (%d)\n", n, status);
+		answer = 3;
+	}
+	return answer;
+}
+
+static void sweep_cold(const char *device, struct totals *totals)
+{
+	static const enum allocation_mode modes[] = { FAIL_ONCE, FAIL_FROM };
+
+	for (size_t mode = 0; mode < ARRAY_LENGTH(modes); mode++) {
+		unsigned long answer = 1;
+
+		for (unsigned long n = 1; answer & 1; n++) {
+			answer = in_a_process(device, n, modes[mode]);
+			totals->runs++;
+			totals->failures += (answer & 2) != 0;
+		}
+	}
+}
+
+/* Calls of the OpenCL driver that fail. */
+
+static const int codes[] = { -5 /* out of resources */, -6 /* out of host memory */, -4 /* allocation failed */,
+			     -59 /* invalid operation */, -2 /* device not available */ };
+
+static void sweep_function(const struct scenario *scenario, const char *device, const struct bi_layer *layer,
+			   const char *name, uint64_t calls, struct totals *totals)
+{
+	char injected[120];
+
+	for (size_t code = 0; code < ARRAY_LENGTH(codes); code++)
+		for (uint64_t n = 1; n <= calls; n++) {
+			snprintf(injected, sizeof(injected), "call %llu of %s returns %d", (unsigned long long)n, name,
+				 codes[code]);
+			layer->reset();
+			layer->arm(name, n, codes[code]);
+			check_run(scenario, device, injected, 1, 0, totals);
+		}
+}
+
+static void sweep_calls(const struct scenario *scenario, const char *device, struct totals *totals)
+{
+	static const struct scenario first = { "devices", scenario_devices };
+	static struct bi_layer layer;
+	struct outcome outcome;
+
+	/* The layer is there once the driver has been opened. */
+	run_scenario(&first, device, &outcome);
+	if (!layer.loaded && !bi_layer_open(getenv("BI_TEST_LAYER"), &layer)) {
+		printf("the layer of the tests is not loaded: OPENCL_LAYERS and BI_TEST_LAYER name it\n");
+		totals->failures++;
+		return;
+	}
+	for (int i = 0; i < layer.entries(); i++) {
+		const char *name = layer.entry(i);
+		uint64_t calls;
+
+		layer.reset();
+		run_scenario(scenario, device, &outcome);
+		calls = layer.count(name);
+		if (calls)
+			sweep_function(scenario, device, &layer, name, calls, totals);
+	}
+	layer.reset();
+	check_run(scenario, device, "nothing fails any more", 0, 0, totals);
+}
+
+static int finish(const struct totals *totals)
+{
+	printf("%lu runs, %lu wrong\n", totals->runs, totals->failures);
+	return totals->failures || !totals->runs;
+}
+
+static int usage(void)
+{
+	fprintf(stderr, "usage: fault allocations|calls DEVICE [SCENARIO] | cold|options DEVICE | list\n");
+	return 2;
+}
+
+int main(int argc, char **argv)
+{
+	const char *mode = argc > 1 ? argv[1] : "", *device = argc > 2 ? argv[2] : NULL;
+	const char *only = argc > 3 ? argv[3] : NULL;
+	struct totals totals = { 0, 0 };
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (size_t i = 0; i < ARRAY_LENGTH(scenarios) && strcmp(mode, "list") == 0; i++)
+		printf("%s\n", scenarios[i].name);
+	if (strcmp(mode, "list") == 0)
+		return 0;
+	if (!device)
+		return usage();
+	if (strcmp(mode, "options") == 0)
+		return check_all_options(device);
+	if (strcmp(mode, "cold") == 0) {
+		sweep_cold(device, &totals);
+		return finish(&totals);
+	}
+	for (size_t i = 0; i < ARRAY_LENGTH(scenarios); i++) {
+		if (only && strcmp(only, scenarios[i].name) != 0)
+			continue;
+		if (strcmp(mode, "allocations") == 0)
+			sweep_allocations(&scenarios[i], device, &totals);
+		else if (strcmp(mode, "calls") == 0)
+			sweep_calls(&scenarios[i], device, &totals);
+		else
+			return usage();
+	}
+	return finish(&totals);
+}
