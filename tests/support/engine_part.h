@@ -9,6 +9,14 @@ typedef void (*engine_part_fn)(const struct bi__engine_part *part, unsigned char
 
 #define ENGINE_BYTES ((size_t)1 << 20)
 
+static inline void assert_inside(const struct bi_layout *layout)
+{
+	int64_t first, end;
+
+	bi_layout_extent(layout, &first, &end);
+	assert_true(first >= 0 && end <= (int64_t)ENGINE_BYTES);
+}
+
 /* Copies between the layouts with every instruction set that runs here, with and without non-temporal stores. */
 static inline void check_engine_part(engine_part_fn fn, enum bi__plan_kind kind, const struct bi_layout *to,
 				     const struct bi_layout *from)
@@ -16,6 +24,8 @@ static inline void check_engine_part(engine_part_fn fn, enum bi__plan_kind kind,
 	static unsigned char *dst, *src, *expected;
 	struct bi__plan plan;
 
+	assert_inside(to);
+	assert_inside(from);
 	if (!dst) {
 		/* Aligned, so that the same cases are streamed in every run. */
 		dst = aligned_alloc(4096, ENGINE_BYTES);

@@ -12,8 +12,8 @@ static void strided_nests_arrive(void **state)
 	for (int i = 0; i < 60; i++) {
 		const char *type = types[i % (int)ARRAY_LENGTH(types)];
 		int64_t size = dtype_of(type).item_size, gap = test_between(&random, 2, 5);
-		int64_t shape[] = { test_between(&random, 2, 7), test_between(&random, 2, 40),
-				    test_between(&random, 2, 90) };
+		int64_t shape[] = { test_between(&random, 2, 5), test_between(&random, 2, 20),
+				    test_between(&random, 2, 60) };
 		int64_t strides[] = { shape[1] * shape[2] * gap * size, shape[2] * gap * size, gap * size };
 		struct bi_layout to = layout_at(type, 64 * (i % 2), 3, shape, NULL), from;
 
