@@ -1,4 +1,4 @@
-/* Bytes of the caller: whole arrays and single elements, in and out. */
+/* Copies between arrays and the caller's bytes: whole arrays and single elements. */
 #include "common/backend/dispatch.h"
 #include "common/copy/copy.h"
 #include "common/runtime/memory.h"
@@ -6,10 +6,11 @@
 #include "common/runtime/stream.h"
 
 /*
- * Waits, whatever happened, because the bytes are the caller's again afterwards. If the driver refuses to wait for the
- * work, the stream on which it ran is emptied.
+ * Blocks the calling thread until the copy has ended, also after a failure, because the caller may then free the bytes.
+ * If the driver cannot wait for the work, waits until the stream of the copy is empty. Returns rc, or the status of the
+ * wait.
  */
-static int settle(const struct bi_view *view, struct bi_memory *bytes, int rc, struct bi_error *err)
+static int finish_access(const struct bi_view *view, struct bi_memory *bytes, int rc, struct bi_error *err)
 {
 	struct bi_stream *home = view->memory->home;
 	struct bi_error failure;
@@ -30,7 +31,7 @@ static int read_into(const struct bi_view *view, void *bytes, size_t nbytes, con
 	struct bi_memory out;
 
 	bi__memory_borrow(&out, view->memory->context, bytes, nbytes);
-	return settle(view, &out, bi__copy_out(&out, view, operation, err), err);
+	return finish_access(view, &out, bi__copy_out(&out, view, operation, err), err);
 }
 
 static int check_bytes(const struct bi_view *view, const void *bytes, size_t nbytes, struct bi_error *err)
@@ -64,7 +65,7 @@ int bi_view_get_element(const struct bi_view *view, const int64_t *index, void *
 	if (rc)
 		return rc;
 	bi__memory_borrow(&out, view->memory->context, element, view->dtype.item_size);
-	return settle(view, &out, bi__get_element(&out, view, index, err), err);
+	return finish_access(view, &out, bi__get_element(&out, view, index, err), err);
 }
 
 int bi_view_set_element(const struct bi_view *view, const int64_t *index, const void *element, struct bi_error *err)
@@ -89,5 +90,5 @@ int bi_view_write(const struct bi_view *view, const void *bytes, size_t nbytes, 
 	if (rc)
 		return rc;
 	bi__memory_borrow(&in, view->memory->context, (void *)(uintptr_t)bytes, nbytes);
-	return settle(view, &in, bi__copy_in(view, &in, "write", err), err);
+	return finish_access(view, &in, bi__copy_in(view, &in, "write", err), err);
 }

@@ -1,7 +1,7 @@
 /*
- * Copies in pieces through pinned memory: strided bytes between the host and a device that moves only dense ones, and
- * any bytes between two devices that can neither wait for each other nor read each other's memory. Each piece goes in
- * two legs, which are copies like any other: what is strided on a device is packed there.
+ * Copies in chunks through pinned staging buffers. Used for strided bytes between the host and a device that copies
+ * only dense ones, and for any bytes between two devices that can neither wait for each other nor access each other's
+ * memory. Each chunk is copied in two steps, which are ordinary copies: strided bytes of a device are packed there.
  */
 #include "common/copy/job.h"
 
@@ -14,23 +14,23 @@
 #include "common/runtime/pinned_pieces.h"
 #include "common/runtime/stream.h"
 
-/* A piece of pinned memory and the box that is in it. */
-struct piece {
+/* A staging buffer, which is a piece of pinned memory, and the chunk in it. */
+struct buffer {
 	struct bi_memory *memory;
-	struct bi_view *bytes; /* the box, dense; NULL: nothing is in it */
-	struct bi_layout to; /* where the box goes */
+	struct bi_view *bytes; /* the chunk, dense; NULL: the buffer is empty */
+	struct bi_layout to; /* the destination of the chunk */
 };
 
-struct transfer {
+struct chunked {
 	const struct bi__job *job;
-	struct bi_layout to, from; /* of the same shape, in the order in which the device lies */
+	struct bi_layout to, from; /* of the same shape, with axes in the order of the device's array */
 	struct bi__split split;
-	struct bi_stream *first, *second; /* of the legs, or NULL */
-	struct piece pieces[2];
+	struct bi_stream *first, *second; /* for the two steps; NULL: the default */
+	struct buffer buffers[2];
 };
 
-/* Does some axis of a device's array stand still? Then the order of the other side is as good. */
-static int stands_still(const struct bi_layout *layout)
+/* Returns true if some axis of a device's array has zero stride. Then the order of the other side is as good. */
+static int has_zero_stride(const struct bi_layout *layout)
 {
 	for (int i = 0; i < layout->ndim; i++)
 		if (layout->shape[i] > 1 && layout->strides[i] == 0)
@@ -38,10 +38,12 @@ static int stands_still(const struct bi_layout *layout)
 	return 0;
 }
 
-/* The nest of a plan as a layout: one more axis for the items of a unit. There is room: 62 axes of two fill all
- * addresses. */
-static void lay_out(struct bi_layout *out, const struct bi__plan *plan, int64_t offset, const int64_t *strides,
-		    struct bi_dtype item)
+/*
+ * Makes a layout of the nest of a plan, with one more axis for the items of a unit. It has at most BI_MAX_NDIM axes,
+ * because 62 axes of extent 2 fill all addresses.
+ */
+static void layout_of_nest(struct bi_layout *out, const struct bi__plan *plan, int64_t offset, const int64_t *strides,
+			   struct bi_dtype item)
 {
 	out->dtype = item;
 	out->descr = NULL;
@@ -53,11 +55,11 @@ static void lay_out(struct bi_layout *out, const struct bi__plan *plan, int64_t 
 	out->strides[plan->ndim] = (int64_t)item.item_size;
 }
 
-/* Boxes are cut so that they are dense, or nearly, where the device lies. */
-static void make_nests(struct transfer *transfer)
+/* The chunks are cut so that they are dense, or nearly dense, in the device's array. */
+static void make_nests(struct chunked *chunked)
 {
-	const struct bi__job *job = transfer->job;
-	int by_source = bi__is_cpu_addressable(job->dst) && !stands_still(&job->from);
+	const struct bi__job *job = chunked->job;
+	int by_source = bi__is_cpu_addressable(job->dst) && !has_zero_stride(&job->from);
 	struct bi_dtype item = { .item_size = job->to.dtype.item_size, .lanes = 1, .type = BI_VOID };
 	struct bi__plan plan = job->plan;
 
@@ -65,104 +67,105 @@ static void make_nests(struct transfer *transfer)
 		bi__plan_make(&plan, &job->from, &job->to);
 	if (item.item_size > BI__PINNED_PIECE_BYTES)
 		item.item_size = 1;
-	lay_out(&transfer->to, &plan, by_source ? plan.src_offset : plan.dst_offset,
-		by_source ? plan.src_strides : plan.dst_strides, item);
-	lay_out(&transfer->from, &plan, by_source ? plan.dst_offset : plan.src_offset,
-		by_source ? plan.dst_strides : plan.src_strides, item);
-	bi__split_start(&transfer->split, &transfer->to, (int64_t)BI__PINNED_PIECE_BYTES);
+	layout_of_nest(&chunked->to, &plan, by_source ? plan.src_offset : plan.dst_offset,
+		       by_source ? plan.src_strides : plan.dst_strides, item);
+	layout_of_nest(&chunked->from, &plan, by_source ? plan.dst_offset : plan.src_offset,
+		       by_source ? plan.dst_strides : plan.src_strides, item);
+	bi__split_start(&chunked->split, &chunked->to, (int64_t)BI__PINNED_PIECE_BYTES);
 }
 
-/* A box of the source comes into the piece, when what was in it has gone. */
-static int fill(struct transfer *transfer, struct piece *piece, const struct bi_layout *from, struct bi_error *err)
+/* Copies a part of the source to the buffer, after the previous chunk has left it. */
+static int fill_buffer(struct chunked *chunked, struct buffer *buffer, const struct bi_layout *from,
+		       struct bi_error *err)
 {
-	const struct bi__job *job = transfer->job;
+	const struct bi__job *job = chunked->job;
 	struct bi_layout dense;
 	struct bi_view *there = NULL;
-	int rc = bi__order_synchronize(piece->memory, BI__WAIT_CROSS, err);
+	int rc = bi__order_synchronize(buffer->memory, BI__WAIT_CROSS, err);
 
 	if (!rc)
 		rc = bi_layout_init(&dense, from->dtype, from->ndim, from->shape, NULL, 0, err);
 	if (!rc)
-		rc = bi_view_create(piece->memory, &dense, 0, &piece->bytes, err);
+		rc = bi_view_create(buffer->memory, &dense, 0, &buffer->bytes, err);
 	if (!rc)
 		rc = bi_view_create(job->src, from, BI_VIEW_READONLY, &there, err);
 	if (!rc)
-		rc = bi__copy(piece->bytes, there, transfer->first, job->operation, err);
+		rc = bi__copy(buffer->bytes, there, chunked->first, job->operation, err);
 	bi_view_release(there);
 	return rc;
 }
 
-/* The box goes to the destination, when it has come. */
-static int empty(struct transfer *transfer, struct piece *piece, struct bi_error *err)
+/* Copies the chunk to the destination, after it has arrived in the buffer. */
+static int empty_buffer(struct chunked *chunked, struct buffer *buffer, struct bi_error *err)
 {
-	const struct bi__job *job = transfer->job;
+	const struct bi__job *job = chunked->job;
 	struct bi_view *there = NULL;
 	int rc;
 
-	if (!piece->bytes)
+	if (!buffer->bytes)
 		return BI_OK;
-	rc = bi__order_synchronize(piece->memory, BI__WAIT_CROSS, err);
+	rc = bi__order_synchronize(buffer->memory, BI__WAIT_CROSS, err);
 	if (!rc)
-		rc = bi_view_create(job->dst, &piece->to, 0, &there, err);
+		rc = bi_view_create(job->dst, &buffer->to, 0, &there, err);
 	if (!rc)
-		rc = bi__copy(there, piece->bytes, transfer->second, job->operation, err);
+		rc = bi__copy(there, buffer->bytes, chunked->second, job->operation, err);
 	bi_view_release(there);
-	bi_view_release(piece->bytes);
-	piece->bytes = NULL;
+	bi_view_release(buffer->bytes);
+	buffer->bytes = NULL;
 	return rc;
 }
 
 /*
- * What a device fetches is emptied one piece later, while it fetches the next. What the host packs is there when the
- * call returns and goes at once, while the host packs the next.
+ * A chunk that a device fetches is forwarded one iteration later, while the next one is fetched. A chunk that the host
+ * packs is complete when the call returns, so it is forwarded in the same iteration, while the host packs the next.
  */
-static int run(struct transfer *transfer, struct bi_error *err)
+static int copy_all_chunks(struct chunked *chunked, struct bi_error *err)
 {
-	int lag = !bi__is_synchronous(transfer->job->src), i = 0, rc = BI_OK;
+	int lag = !bi__is_synchronous(chunked->job->src), i = 0, rc = BI_OK;
 	int64_t at[BI_MAX_NDIM], shape[BI_MAX_NDIM];
 	struct bi_layout from;
 
-	for (; !rc && bi__split_next(&transfer->split, &transfer->to, at, shape); i++) {
-		struct piece *piece = &transfer->pieces[i % 2];
+	for (; !rc && bi__split_next(&chunked->split, &chunked->to, at, shape); i++) {
+		struct buffer *buffer = &chunked->buffers[i % 2];
 
-		if (!piece->memory)
-			rc = bi__pinned_piece_get(transfer->pieces[0].memory->context, &piece->memory, err);
-		bi__split_cut(&transfer->to, at, shape, &piece->to);
-		bi__split_cut(&transfer->from, at, shape, &from);
+		if (!buffer->memory)
+			rc = bi__pinned_piece_get(chunked->buffers[0].memory->context, &buffer->memory, err);
+		bi__split_cut(&chunked->to, at, shape, &buffer->to);
+		bi__split_cut(&chunked->from, at, shape, &from);
 		if (!rc)
-			rc = fill(transfer, piece, &from, err);
+			rc = fill_buffer(chunked, buffer, &from, err);
 		if (!rc)
-			rc = empty(transfer, &transfer->pieces[(i + lag) % 2], err);
+			rc = empty_buffer(chunked, &chunked->buffers[(i + lag) % 2], err);
 	}
-	return rc ? rc : empty(transfer, &transfer->pieces[(i + 1) % 2], err);
+	return rc ? rc : empty_buffer(chunked, &chunked->buffers[(i + 1) % 2], err);
 }
 
-/* The caller's stream for the leg that works on that memory, if it can. */
-static struct bi_stream *stream_for(struct bi_stream *stream, const struct bi_memory *memory)
+/* Returns the caller's stream if it can execute the step that works on that memory, or NULL. */
+static struct bi_stream *stream_for_step(struct bi_stream *stream, const struct bi_memory *memory)
 {
 	return stream && !bi__is_synchronous(memory) && bi__stream_reaches(stream, memory) ? stream : NULL;
 }
 
-int bi__job_transfer(const struct bi__job *job, struct bi_context *context, struct bi_error *err)
+int bi__job_copy_chunked(const struct bi__job *job, struct bi_context *context, struct bi_error *err)
 {
-	struct transfer transfer = { .job = job };
+	struct chunked chunked = { .job = job };
 	int rc;
 
-	transfer.first = stream_for(job->stream, job->src);
-	transfer.second = stream_for(job->stream, job->dst);
-	if (job->stream && !transfer.first && !transfer.second)
+	chunked.first = stream_for_step(job->stream, job->src);
+	chunked.second = stream_for_step(job->stream, job->dst);
+	if (job->stream && !chunked.first && !chunked.second)
 		return bi__fail(err, BI_EINVAL, "the stream of device %s reaches neither source nor destination",
 				job->stream->context->device.info->spec);
 	rc = bi__job_check_steps(job, err);
 	if (!rc)
-		make_nests(&transfer);
+		make_nests(&chunked);
 	if (!rc)
-		rc = bi__pinned_piece_get(context, &transfer.pieces[0].memory, err);
+		rc = bi__pinned_piece_get(context, &chunked.buffers[0].memory, err);
 	if (!rc)
-		rc = run(&transfer, err);
+		rc = copy_all_chunks(&chunked, err);
 	for (int i = 0; i < 2; i++) {
-		bi_view_release(transfer.pieces[i].bytes);
-		bi__pinned_piece_give_back(transfer.pieces[i].memory);
+		bi_view_release(chunked.buffers[i].bytes);
+		bi__pinned_piece_give_back(chunked.buffers[i].memory);
 	}
 	return rc;
 }

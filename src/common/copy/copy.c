@@ -1,11 +1,11 @@
-/* Copies and fills: what the caller asks for is checked. */
+/* Copies and fills: checks the arguments and starts a job. */
 #include "common/copy/copy.h"
 
 #include "common/backend/dispatch.h"
 #include "common/base/status.h"
 #include "common/copy/job.h"
 
-/* Neither an element nor, without an item size, a byte. */
+/* Returns true if there are no elements, or only elements of 0 bytes. */
 static int holds_nothing(const struct bi_view *view)
 {
 	return view->is_empty || !view->dtype.item_size;
@@ -17,7 +17,7 @@ static int check_destination(const struct bi_view *view, struct bi_error *err)
 
 	if (view->flags & BI_VIEW_READONLY)
 		return bi__fail(err, BI_EREADONLY, "the destination is read-only");
-	/* Dense elements share nothing. */
+	/* The elements of a contiguous array share no bytes. */
 	if (view->exchange_flags & (BI_EXCHANGE_C_CONTIGUOUS | BI_EXCHANGE_F_CONTIGUOUS))
 		return BI_OK;
 	bi_view_layout(view, &layout);
@@ -26,9 +26,9 @@ static int check_destination(const struct bi_view *view, struct bi_error *err)
 	return BI_OK;
 }
 
-/* Member by member: most of a job is room for axes that there are not, which an initialiser would clear. */
-static void start(struct bi__job *job, struct bi_memory *dst, struct bi_memory *src, struct bi_stream *stream,
-		  const char *operation)
+/* Sets the members one by one: an initialiser would clear the arrays of the layouts and the plan as well. */
+static void start_job(struct bi__job *job, struct bi_memory *dst, struct bi_memory *src, struct bi_stream *stream,
+		      const char *operation)
 {
 	job->dst = dst;
 	job->src = src;
@@ -42,7 +42,7 @@ int bi__copy(const struct bi_view *dst, const struct bi_view *src, struct bi_str
 	struct bi__job job;
 	int rc;
 
-	start(&job, dst->memory, src->memory, stream, operation);
+	start_job(&job, dst->memory, src->memory, stream, operation);
 	bi_view_layout(dst, &job.to);
 	bi_view_layout(src, &job.from);
 	rc = bi__plan_check(&job.to, &job.from, err);
@@ -54,7 +54,7 @@ int bi__copy(const struct bi_view *dst, const struct bi_view *src, struct bi_str
 		rc = bi__memory_check_reach(src->memory, err);
 	if (rc || holds_nothing(dst))
 		return rc;
-	/* From here only sizes matter. */
+	/* Only the item size matters from here on. */
 	job.from.dtype = job.to.dtype;
 	return bi__job_route(&job, err);
 }
@@ -67,16 +67,16 @@ int bi_copy(const struct bi_view *dst, const struct bi_view *src, struct bi_stre
 }
 
 /*
- * Is the way known: does a device move bytes between memory without an address, which the caller's bytes cannot be a
- * part of, and the host, dense on both sides?
+ * Returns true if the route is known without checks: contiguous bytes of a buffer object, which cannot overlap the
+ * caller's bytes because it has no address.
  */
-static int is_plain(const struct bi_view *view)
+static int is_contiguous_object(const struct bi_view *view)
 {
 	return bi__exported_of(view->memory)->form == BI__FORM_OBJECT &&
 	       view->exchange_flags & BI_EXCHANGE_C_CONTIGUOUS;
 }
 
-/* Of the type and shape of a view, in C order. */
+/* Makes the layout of the caller's bytes: the type and shape of the view, in C order. */
 static int lay_out_bytes(struct bi_layout *bytes, const struct bi_view *view, struct bi_error *err)
 {
 	return bi_layout_init(bytes, view->dtype, view->ndim, view->dims, NULL, 0, err);
@@ -91,8 +91,8 @@ int bi__copy_in(const struct bi_view *dst, struct bi_memory *bytes, const char *
 		rc = bi__memory_check_reach(dst->memory, err);
 	if (rc || !bytes->nbytes)
 		return rc;
-	start(&job, dst->memory, bytes, NULL, operation);
-	if (is_plain(dst)) {
+	start_job(&job, dst->memory, bytes, NULL, operation);
+	if (is_contiguous_object(dst)) {
 		bi__plan_bytes(&job.plan, dst->offset, 0, bytes->nbytes);
 		return bi__job_execute(&job, NULL, err);
 	}
@@ -108,8 +108,8 @@ int bi__copy_out(struct bi_memory *bytes, const struct bi_view *src, const char 
 
 	if (rc || !bytes->nbytes)
 		return rc;
-	start(&job, bytes, src->memory, NULL, operation);
-	if (is_plain(src)) {
+	start_job(&job, bytes, src->memory, NULL, operation);
+	if (is_contiguous_object(src)) {
 		bi__plan_bytes(&job.plan, 0, src->offset, bytes->nbytes);
 		return bi__job_execute(&job, NULL, err);
 	}
@@ -124,7 +124,7 @@ int bi__fill(const struct bi_view *view, const void *element, struct bi_stream *
 	struct bi__job job;
 	int rc;
 
-	start(&job, view->memory, NULL, stream, operation);
+	start_job(&job, view->memory, NULL, stream, operation);
 	bi_view_layout(view, &job.to);
 	rc = check_destination(view, err);
 	if (!rc)
@@ -173,7 +173,7 @@ int bi__get_element(struct bi_memory *bytes, const struct bi_view *view, const i
 
 	if (rc || !bytes->nbytes)
 		return rc;
-	start(&job, bytes, view->memory, NULL, "get");
+	start_job(&job, bytes, view->memory, NULL, "get");
 	lay_out_one(&job.to, view->dtype, 0);
 	return bi__job_route(&job, err);
 }
@@ -187,7 +187,7 @@ int bi__set_element(const struct bi_view *view, const int64_t *index, const void
 		rc = bi__fail(err, BI_EREADONLY, "the destination is read-only");
 	if (rc || !view->dtype.item_size)
 		return rc;
-	start(&job, view->memory, NULL, NULL, "set");
+	start_job(&job, view->memory, NULL, NULL, "set");
 	bi__plan_fill(&job.plan, &job.to);
 	return bi__job_execute(&job, element, err);
 }

@@ -29,9 +29,7 @@ struct bi_stream *bi__job_stream(const struct bi__job *job, struct bi_error *err
 		return bi__is_synchronous(worker) ? bi__host_stream() : worker->home;
 	if (bi__job_serves(job->stream, to, from))
 		return job->stream;
-	bi__fail(err, BI_EINVAL, "the stream of device %s cannot reach memory of %s",
-		 job->stream->context->device.info->spec,
-		 bi__is_synchronous(worker) ? "the host" : worker->context->device.info->spec);
+	bi__stream_refuse(job->stream, worker, err);
 	return NULL;
 }
 

@@ -10,27 +10,28 @@
 struct bi_map {
 	struct bi_view *view;
 	unsigned mode;
-	void *base; /* what the driver gave, or NULL: it does not map */
+	void *base; /* address that the driver mapped, or NULL */
 	struct bi_memory
-		*copy; /* of the bytes from `first` to `end`, where the CPU cannot use the memory itself; or NULL */
+		*copy; /* copy of the bytes `first` to `end`, if the CPU cannot access the memory itself; or NULL */
 	int64_t first, end;
-	void *data; /* element [0, ..., 0] */
+	void *data; /* address of element [0, ..., 0] */
 };
 
-static int check(const struct bi_view *view, unsigned mode, struct bi_error *err)
+static int check_map(const struct bi_view *view, unsigned mode, struct bi_error *err)
 {
 	if (!view)
 		return bi__fail(err, BI_EINVAL, "view is NULL");
 	if (!(mode & (BI_MAP_READ | BI_MAP_WRITE)) || mode > (BI_MAP_READ | BI_MAP_WRITE | BI_MAP_DISCARD))
-		return bi__fail(err, BI_EINVAL, "mode %u is not made of READ, WRITE and DISCARD", mode);
+		return bi__fail(err, BI_EINVAL, "mode %u is not BI_MAP_READ, _WRITE, or both, or _WRITE with _DISCARD",
+				mode);
 	if ((mode & BI_MAP_DISCARD) && (mode & BI_MAP_READ || !(mode & BI_MAP_WRITE)))
-		return bi__fail(err, BI_EINVAL, "mode %u: DISCARD goes with WRITE alone", mode);
+		return bi__fail(err, BI_EINVAL, "mode %u: BI_MAP_DISCARD is allowed with BI_MAP_WRITE alone", mode);
 	if (mode & BI_MAP_WRITE && view->flags & BI_VIEW_READONLY)
-		return bi__fail(err, BI_EREADONLY, "a read-only view is mapped for writing");
+		return bi__fail(err, BI_EREADONLY, "the view is read-only; it can be mapped for reading only");
 	return BI_OK;
 }
 
-/* Bytes between the elements would be lost with DISCARD; then the old contents are kept. */
+/* DISCARD would lose the bytes between the elements, so the old contents are kept if there are any. */
 static unsigned safe_mode(const struct bi_map *map)
 {
 	struct bi_layout layout;
@@ -41,8 +42,7 @@ static unsigned safe_mode(const struct bi_map *map)
 	return map->mode;
 }
 
-/* Locked. */
-static int enter(struct bi_memory *memory, unsigned mode, struct bi_error *err)
+static int enter_map_locked(struct bi_memory *memory, unsigned mode, struct bi_error *err)
 {
 	int rc = bi__order_check_mapped(memory, (mode & BI_MAP_WRITE) != 0, err);
 
@@ -51,13 +51,12 @@ static int enter(struct bi_memory *memory, unsigned mode, struct bi_error *err)
 	return rc;
 }
 
-static void leave(struct bi_memory *memory, unsigned mode)
+static void leave_map_locked(struct bi_memory *memory, unsigned mode)
 {
 	*(mode & BI_MAP_WRITE ? &memory->mappings.writers : &memory->mappings.readers) -= 1;
 }
 
-/* Locked. */
-static int enqueue_map(struct bi_map *map, struct bi__fence *fence, struct bi_error *err)
+static int enqueue_map_locked(struct bi_map *map, struct bi__fence *fence, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
 	struct bi_stream *stream = memory->home;
@@ -75,7 +74,7 @@ static int enqueue_map(struct bi_map *map, struct bi__fence *fence, struct bi_er
 	rc = bi__dispatch_map(&memory->context->device, &stream->queue, &range, &map->base, &event, err);
 	if (!rc)
 		*fence = bi__fence_of(memory->context, event);
-	/* Also after a failure: what is already enqueued stays ordered. */
+	/* Also after a failure, because commands may have been enqueued. */
 	ended = bi__order_end_locked(memory, stream, rc ? NULL : err);
 	if (rc)
 		return rc;
@@ -83,8 +82,8 @@ static int enqueue_map(struct bi_map *map, struct bi__fence *fence, struct bi_er
 	return ended;
 }
 
-/* Both locked. Enqueues the copy of the mapped bytes, in or out, on the memory's home. */
-static int move_copy(struct bi_map *map, int out, struct bi_error *err)
+/* Enqueues the copy of the mapped bytes, in or out, on the home stream of the memory. */
+static int move_copy_locked(struct bi_map *map, int out, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
 	struct bi_stream *stream = memory->home;
@@ -110,30 +109,30 @@ static int move_copy(struct bi_map *map, int out, struct bi_error *err)
 	return rc ? rc : ended ? ended : copy_ended;
 }
 
-/* Gives the memory back to the library. */
-static int unmap(struct bi_map *map, struct bi_error *err)
+/* Ends the mapping in the driver, or enqueues the copy back. */
+static int end_map(struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
 	int rc = BI_OK, end = BI_OK;
 
 	bi__order_lock(memory, map->copy);
-	leave(memory, map->mode);
+	leave_map_locked(memory, map->mode);
 	if (map->base) {
 		rc = bi__dispatch_unmap(&memory->context->device, &memory->home->queue, &memory->block, map->base, err);
 		end = bi__order_end_locked(memory, memory->home, rc ? NULL : err);
 	} else if (map->copy && map->mode & BI_MAP_WRITE) {
-		rc = move_copy(map, 1, err);
+		rc = move_copy_locked(map, 1, err);
 	}
 	bi__order_unlock(memory, map->copy);
 	return rc ? rc : end;
 }
 
-static int enter_locked(struct bi_memory *memory, unsigned mode, struct bi_error *err)
+static int enter_map(struct bi_memory *memory, unsigned mode, struct bi_error *err)
 {
 	int rc;
 
 	bi__order_lock(memory, NULL);
-	rc = enter(memory, mode, err);
+	rc = enter_map_locked(memory, mode, err);
 	bi__order_unlock(memory, NULL);
 	return rc;
 }
@@ -145,7 +144,7 @@ static int map_device(struct bi_map *map, struct bi_error *err)
 	int rc;
 
 	bi__order_lock(memory, NULL);
-	rc = enqueue_map(map, &fence, err);
+	rc = enqueue_map_locked(map, &fence, err);
 	bi__order_unlock(memory, NULL);
 	if (!rc)
 		rc = bi__fence_block(&fence, BI__WAIT_MAP, err);
@@ -153,19 +152,19 @@ static int map_device(struct bi_map *map, struct bi_error *err)
 	return rc;
 }
 
-/* Fills the copy, unless every byte of it will be written. */
+/* Fills the copy. Not called if every byte of it will be overwritten. */
 static int read_copy(struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
 	int rc;
 
 	bi__order_lock(memory, map->copy);
-	rc = move_copy(map, 0, err);
+	rc = move_copy_locked(map, 0, err);
 	bi__order_unlock(memory, map->copy);
 	return rc;
 }
 
-/* What the CPU cannot address is lent as a copy, in memory that the device transfers fastest. */
+/* Memory that the CPU cannot access is mapped as a copy in pinned memory, which the device transfers fastest. */
 static int map_copy(struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
@@ -175,14 +174,14 @@ static int map_copy(struct bi_map *map, struct bi_error *err)
 		return rc;
 	if (!(safe_mode(map) & BI_MAP_DISCARD))
 		rc = read_copy(map, err);
-	/* Also where nothing was read: the copy may come from the pool, and its last work be pending. */
+	/* Also needed if nothing was read: the copy may come from the pool, with its last use pending. */
 	if (!rc)
 		rc = bi__order_synchronize(map->copy, BI__WAIT_MAP, err);
 	map->data = (char *)map->copy->block.host + (map->view->offset - map->first);
 	return rc;
 }
 
-/* The address is there; what is pending must end. */
+/* The memory has an address; only pending work must end. */
 static int map_host(struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
@@ -208,17 +207,17 @@ static int map_by_kind(struct bi_map *map, struct bi_error *err)
 	return memory->block.host ? map_host(map, err) : map_copy(map, err);
 }
 
-/* Undoes a mapping that failed: nothing of it is written. */
-static void give_up(struct bi_map *map)
+/* Undoes a mapping that failed, without writing anything back. */
+static void undo_map(struct bi_map *map)
 {
 	struct bi_memory *copy = map->copy;
 
 	map->copy = NULL;
-	unmap(map, NULL);
+	end_map(map, NULL);
 	bi_memory_release(copy);
 }
 
-static int is_empty(const struct bi_view *view)
+static int has_no_bytes(const struct bi_view *view)
 {
 	struct bi_layout layout;
 
@@ -226,21 +225,21 @@ static int is_empty(const struct bi_view *view)
 	return bi_layout_nbytes(&layout) == 0;
 }
 
-static int map_any(struct bi_map *map, struct bi_error *err)
+static int map_view(struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
 	int rc = bi__memory_check_reach(memory, err);
 
-	if (rc || is_empty(map->view))
+	if (rc || has_no_bytes(map->view))
 		return rc;
 	rc = refuse_capture(memory, err);
 	if (!rc)
-		rc = enter_locked(memory, map->mode, err);
+		rc = enter_map(memory, map->mode, err);
 	if (rc)
 		return rc;
 	rc = map_by_kind(map, err);
 	if (rc)
-		give_up(map);
+		undo_map(map);
 	return rc;
 }
 
@@ -252,7 +251,7 @@ int bi_view_map(const struct bi_view *view, unsigned mode, struct bi_map **out, 
 	if (!out)
 		return bi__fail(err, BI_EINVAL, "out is NULL");
 	*out = NULL;
-	rc = check(view, mode, err);
+	rc = check_map(view, mode, err);
 	if (rc)
 		return rc;
 	map = calloc(1, sizeof(*map));
@@ -260,7 +259,7 @@ int bi_view_map(const struct bi_view *view, unsigned mode, struct bi_map **out, 
 		return bi__fail(err, BI_ENOMEM, "no memory for a mapping");
 	map->mode = mode;
 	map->view = bi__view_retain_const(view);
-	rc = map_any(map, err);
+	rc = map_view(map, err);
 	if (rc) {
 		bi_view_release(map->view);
 		free(map);
@@ -283,11 +282,11 @@ int bi_unmap(struct bi_map *map, struct bi_error *err)
 	if (!map)
 		return BI_OK;
 	rc = bi__memory_check_reach(map->view->memory, err);
-	/* What was written must not go into a graph. */
+	/* A write back would become part of the graph. */
 	if (!rc && map->copy && map->mode & BI_MAP_WRITE && refuse_capture(map->view->memory, &refusal) == BI_ECAPTURE)
 		return bi__fail(err, BI_ECAPTURE, "%s", refusal.message);
 	if (!rc && map->data)
-		rc = unmap(map, err);
+		rc = end_map(map, err);
 	bi_memory_release(map->copy);
 	bi_view_release(map->view);
 	free(map);

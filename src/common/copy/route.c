@@ -1,4 +1,4 @@
-/* Which way a copy goes. */
+/* Chooses the route of a copy. */
 #include "common/copy/job.h"
 
 #include "common/layout/layout.h"
@@ -13,7 +13,10 @@ static uintptr_t address_of(const struct bi_memory *memory)
 	return bi__exported_of(memory)->form == BI__FORM_OBJECT ? 0 : block->handle + block->origin;
 }
 
-/* Memory with an address is one place, whoever made it; other device memories are told apart by their handles. */
+/*
+ * Returns true if both may contain the same byte. Addresses belong to one address space, whatever made the memory.
+ * Other device memories are compared by their handles.
+ */
 static int shares_place(const struct bi_memory *a, const struct bi_memory *b)
 {
 	if (a == b || (address_of(a) && address_of(b)))
@@ -22,7 +25,7 @@ static int shares_place(const struct bi_memory *a, const struct bi_memory *b)
 	       a->block.handle == b->block.handle;
 }
 
-/* Byte 0 of a's layouts, counted from byte 0 of b's, where both share a place. */
+/* Returns the offset of byte 0 of a's layouts from byte 0 of b's, for two memories that share a place. */
 static int64_t distance(const struct bi_memory *a, const struct bi_memory *b)
 {
 	if (address_of(a) && address_of(b))
@@ -46,13 +49,16 @@ int bi__job_is_cross(const struct bi__job *job)
 	       !bi__same_space(to->context, from->context);
 }
 
-/* Of two contexts whose streams can wait for each other, and between which dense bytes can be copied. */
+/* Returns true if the streams of both contexts can wait for each other and dense bytes can be copied between them. */
 static int are_peers(const struct bi__job *job)
 {
 	return bi__share_events(job->dst->context, job->src->context);
 }
 
-/* Host and device memory, and a plan that the device does not move between them as it is. */
+/*
+ * Sets *needs if one side is host memory, the other is device memory, and the device cannot execute the plan between
+ * them directly.
+ */
 static inline int needs_packing(const struct bi__job *job, int *needs, struct bi_error *err)
 {
 	const struct bi_memory *to = job->dst, *from = job->src;
@@ -80,18 +86,18 @@ int bi__job_is_direct(const struct bi__job *job)
 	return needs_packing(job, &needs, NULL) == BI_OK && !needs;
 }
 
-/* A host array that is not dense goes in pieces; the device's alone is packed, or unpacked, where it lies. */
+/* If the host array is not dense, copies in chunks. Otherwise the device packs or unpacks its own side. */
 static int copy_packed(const struct bi__job *job, struct bi_error *err)
 {
 	int to_host = bi__is_cpu_addressable(job->dst);
 	struct bi_context *context = (to_host ? job->src : job->dst)->context;
 
 	if (!bi_layout_is_contiguous(to_host ? &job->to : &job->from, 'C'))
-		return bi__job_transfer(job, context, err);
+		return bi__job_copy_chunked(job, context, err);
 	return bi__job_run_two_step(job, BI_MEMORY_DEVICE, context, err);
 }
 
-/* Only dense bytes travel between devices: the side that is not dense is packed, or unpacked, where it lies. */
+/* Only dense bytes can be copied between devices: the device of the side that is not dense packs or unpacks it. */
 static int copy_dense_side(const struct bi__job *job, struct bi_error *err)
 {
 	const struct bi_memory *side = bi_layout_is_contiguous(&job->from, 'C') ? job->dst : job->src;
@@ -99,7 +105,10 @@ static int copy_dense_side(const struct bi__job *job, struct bi_error *err)
 	return bi__job_run_two_step(job, BI_MEMORY_DEVICE, side->context, err);
 }
 
-/* Of two contexts that share nothing: the one whose pinned memory both drivers can use as it stands, if one is. */
+/*
+ * Returns the context, of two that share nothing, whose pinned memory both drivers can use without mapping it, if there
+ * is one.
+ */
 static struct bi_context *choose_staging(const struct bi__job *job)
 {
 	struct bi_context *to = job->dst->context, *from = job->src->context;
@@ -107,7 +116,7 @@ static struct bi_context *choose_staging(const struct bi__job *job)
 	return from->device.backend->map ? to : from;
 }
 
-/* The same elements on both sides. */
+/* Returns true if source and destination are the same elements. */
 static int is_identity(const struct bi__job *job)
 {
 	return job->dst == job->src && bi_layout_equal(&job->to, &job->from);
@@ -125,10 +134,10 @@ int bi__job_route(struct bi__job *job, struct bi_error *err)
 	}
 	if (overlaps(job))
 		return bi__job_run_two_step(job, bi__is_cpu_addressable(to) ? BI_MEMORY_HOST : BI_MEMORY_DEVICE,
-					to->context, err);
+					    to->context, err);
 	bi__plan_make(&job->plan, &job->to, &job->from);
 	if (bi__job_is_cross(job) && !are_peers(job))
-		return bi__job_transfer(job, choose_staging(job), err);
+		return bi__job_copy_chunked(job, choose_staging(job), err);
 	if (bi__job_is_cross(job) && job->plan.kind != BI__PLAN_LINEAR)
 		return copy_dense_side(job, err);
 	rc = needs_packing(job, &needs, err);

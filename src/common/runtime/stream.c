@@ -1,6 +1,7 @@
 #include "common/runtime/stream.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/backend/registry.h"
 #include "common/runtime/fence.h"
@@ -41,6 +42,19 @@ int bi__stream_reaches(const struct bi_stream *stream, const struct bi_memory *m
 	if (memory->backend != stream->context->device.backend)
 		return 0;
 	return bi__is_synchronous(memory) || bi__same_space(stream->context, memory->context);
+}
+
+int bi__stream_refuse(const struct bi_stream *stream, const struct bi_memory *memory, struct bi_error *err)
+{
+	const char *device = stream->context->device.info->spec;
+	const char *place = bi__is_synchronous(memory) ? "the host" : memory->context->device.info->spec;
+
+	if (!strcmp(device, place))
+		return bi__fail(
+			err, BI_EINVAL,
+			"the stream and the memory belong to two contexts of device %s; use one context for both",
+			device);
+	return bi__fail(err, BI_EINVAL, "the stream of device %s cannot reach memory of %s", device, place);
 }
 
 int bi__stream_follow(struct bi_stream *waiter, struct bi_stream *on, struct bi_error *err)

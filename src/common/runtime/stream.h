@@ -28,6 +28,9 @@ uint64_t bi__stream_number(struct bi_stream *stream);
  */
 int bi__stream_reaches(const struct bi_stream *stream, const struct bi_memory *memory);
 
+/* Writes the message for a stream that does not reach the memory, and returns BI_EINVAL. */
+int bi__stream_refuse(const struct bi_stream *stream, const struct bi_memory *memory, struct bi_error *err);
+
 /* Returns a stream of the host that belongs to no context: work between host memories needs none. */
 struct bi_stream *bi__host_stream(void);
 

@@ -7,8 +7,7 @@
 static int check_stream_reaches(const struct bi_view *view, const struct bi_stream *stream, struct bi_error *err)
 {
 	if (!bi__is_cpu_addressable(view->memory) && !bi__stream_reaches(stream, view->memory))
-		return bi__fail(err, BI_EINVAL, "the stream of device %s cannot reach memory of %s",
-				stream->context->device.info->spec, view->memory->context->device.info->spec);
+		return bi__stream_refuse(stream, view->memory, err);
 	return BI_OK;
 }
 
