@@ -660,17 +660,9 @@ struct bi_foreign {
 	 */
 	bi_release_fn release;
 	void *release_data;
-	/*
-	 * BI_WRAP_ROOM bytes, aligned as malloc's, in which the library may keep what it would allocate for host memory,
-	 * from success until `release` is called, without which it is not used; or NULL. For who allocates anyhow what
-	 * `release` lets go of.
-	 */
-	void *room;
 };
 
-#define BI_WRAP_ROOM 640
-
-#define BI_FOREIGN_INIT { sizeof(struct bi_foreign), BI_HANDLE_HOST, 0, 0, 0, NULL, NULL, 0, NULL, NULL, NULL }
+#define BI_FOREIGN_INIT { sizeof(struct bi_foreign), BI_HANDLE_HOST, 0, 0, 0, NULL, NULL, 0, NULL, NULL }
 
 /*
  * Wraps memory without a copy. A cl_mem is retained once (sub-buffers: their root; offsets of views still count from

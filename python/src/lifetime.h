@@ -10,11 +10,10 @@
  */
 void bip_drop(void *data);
 
-/* What host memory keeps alive for as long as it is wrapped, in one block with what the library makes of it. */
+/* Keeps the producer of host memory alive for as long as the memory is wrapped. */
 struct bip_kept {
 	PyObject *owner; /* or NULL: the buffer, which stays where it was filled in, as it may point into itself */
 	Py_buffer buffer;
-	_Alignas(max_align_t) char room[BI_WRAP_ROOM];
 };
 
 /* The buffer of an object; or a reference to it. NULL with an exception. */

@@ -79,68 +79,6 @@ static void test_tensors_are_freed(void **state)
 	bi_view_release(view);
 }
 
-/* Where allocations are looked at each memory has one (object.h). */
-#ifdef NDEBUG
-static void count(void *calls)
-{
-	++*(int *)calls;
-}
-
-/* Returns whether anything was written into the room. */
-static int wrap_in_room(struct bi_context *context, struct bi_foreign *foreign, struct bi_layout *layout)
-{
-	static _Alignas(max_align_t) unsigned char room[BI_WRAP_ROOM], untouched[BI_WRAP_ROOM];
-	static int numbers[4];
-	struct bi_view *view;
-
-	memset(room, 0xa5, sizeof(room));
-	memset(untouched, 0xa5, sizeof(untouched));
-	foreign->room = room;
-	assert_int_equal(bi_view_wrap_at(context, (uintptr_t)numbers, foreign, layout, &view, &error), BI_OK);
-	bi_view_release(view);
-	return memcmp(room, untouched, sizeof(room)) != 0;
-}
-
-/* Nobody could be told when the room is free again. */
-static void test_room_of_the_producer(void **state)
-{
-	struct bi_view *other = wrap();
-	struct bi_context *context = bi_memory_context(bi_view_memory(other));
-	struct bi_foreign foreign = BI_FOREIGN_INIT;
-	struct bi_layout layout;
-	int calls = 0;
-
-	(void)state;
-	bi_view_layout(other, &layout);
-	layout.ndim = 1;
-	assert_false(wrap_in_room(context, &foreign, &layout));
-	foreign.release = count;
-	foreign.release_data = &calls;
-	assert_true(wrap_in_room(context, &foreign, &layout));
-	assert_int_equal(calls, 1);
-	bi_view_release(other);
-}
-
-/* The second of two that live at the same time takes no part in this. */
-static void test_room_for_a_tensor(void **state)
-{
-	struct bi_view *view = wrap();
-	struct bi_dl_managed_versioned *first, *again;
-
-	(void)state;
-	assert_int_equal(bi_dlpack_export(view, 0, &again, &error), BI_OK);
-	again->deleter(again);
-	for (int i = 0; i < 2; i++) {
-		size_t before = lent();
-
-		assert_int_equal(bi_dlpack_export(view, 0, &first, &error), BI_OK);
-		assert_int_equal(lent() - before, 0);
-		first->deleter(first);
-	}
-	bi_view_release(view);
-}
-#endif
-
 /* Elements are counted, though they have no bytes. */
 static void test_too_many_without_bytes(void **state)
 {
@@ -164,11 +102,9 @@ static void test_too_many_without_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_views_are_freed),        cmocka_unit_test(test_tensors_are_freed),
+		cmocka_unit_test(test_views_are_freed),
+		cmocka_unit_test(test_tensors_are_freed),
 		cmocka_unit_test(test_too_many_without_bytes),
-#ifdef NDEBUG
-		cmocka_unit_test(test_room_of_the_producer),   cmocka_unit_test(test_room_for_a_tensor),
-#endif
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

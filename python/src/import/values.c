@@ -250,7 +250,6 @@ int bip_wrap_host_kept(uint64_t address, int readonly, struct bi_layout *layout,
 	foreign.flags = readonly ? BI_WRAP_READONLY : 0;
 	foreign.release = bip_give_back;
 	foreign.release_data = kept;
-	foreign.room = kept->room;
 	if (context && !wrap(context, &foreign, address, layout, out))
 		return 0;
 	bip_give_back(kept);

@@ -26,7 +26,7 @@ static void init_identity(struct bi_memory *memory, struct bi_context *context, 
 	memory->nbytes = 0;
 	memory->release.fn = NULL;
 	memory->release.data = NULL;
-	memory->own = memory->lodged = memory->borrowed = false;
+	memory->own = memory->borrowed = false;
 	memory->producer = NULL;
 }
 
@@ -46,28 +46,17 @@ static void init_memory(struct bi_memory *memory, struct bi_context *context, co
 }
 
 /*
- * Allocates and initialises a memory with `behind` bytes behind it, in `room` if that is not NULL. malloc and not
- * calloc, because calloc does not use the C library's cache of a thread: it takes five times as long as all of this.
+ * Allocates and initialises a memory with `behind` bytes behind it. malloc and not calloc, because calloc does not use
+ * the C library's cache of a thread: it takes five times as long as all of this.
  */
-static struct bi_memory *new_memory(struct bi_context *context, int on_host, size_t behind, void *room)
+static struct bi_memory *new_memory(struct bi_context *context, int on_host, size_t behind)
 {
-	struct bi_memory *memory = room ? room : malloc(sizeof(*memory) + behind);
+	struct bi_memory *memory = malloc(sizeof(*memory) + behind);
 
 	if (!memory)
 		return NULL;
 	init_memory(memory, bi_context_retain(context), on_host ? bi__registry_host() : context->device.backend);
-	memory->lodged = room != NULL;
 	return memory;
-}
-
-/* Returns the caller's embedded storage, or NULL. A memory that may be retired although wrapping it failed is not
- * embedded: the storage is the caller's again then. */
-static void *room_for(const struct bi_foreign *foreign, size_t behind)
-{
-	int fits = BI__HAS_ROOM && sizeof(struct bi_memory) + behind <= BI_WRAP_ROOM;
-	int is_safe = foreign->kind == BI_HANDLE_HOST && foreign->release && !foreign->stream && !foreign->event_count;
-
-	return fits && is_safe ? foreign->room : NULL;
 }
 
 void bi__memory_borrow(struct bi_memory *memory, struct bi_context *context, void *bytes, size_t nbytes)
@@ -102,7 +91,7 @@ static int allocate_block(struct bi_memory *memory, struct bi_error *err)
 int bi__memory_new(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
 		   struct bi_error *err)
 {
-	struct bi_memory *memory = new_memory(context, kind == BI_MEMORY_HOST, 0, NULL);
+	struct bi_memory *memory = new_memory(context, kind == BI_MEMORY_HOST, 0);
 	int rc = BI_OK;
 
 	if (!memory)
@@ -282,7 +271,7 @@ int bi__memory_wrap(struct bi_context *context, const struct bi_foreign *foreign
 
 	if (rc)
 		return rc;
-	memory = new_memory(context, foreign->kind == BI_HANDLE_HOST, behind, room_for(foreign, behind));
+	memory = new_memory(context, foreign->kind == BI_HANDLE_HOST, behind);
 	if (!memory)
 		return bi__fail(err, BI_ENOMEM, "no memory for a memory object");
 	memory->block.nbytes = foreign->nbytes;

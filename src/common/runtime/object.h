@@ -165,13 +165,6 @@ struct bi_view {
 	int64_t dims[]; /* shape, strides */
 };
 
-/* Builds in which tools follow allocations have no embedded storage. */
-#if defined(NDEBUG) || defined(__SANITIZE_THREAD__)
-#define BI__HAS_ROOM 1
-#else
-#define BI__HAS_ROOM 0
-#endif
-
 /* Events that the first use of wrapped memory waits for. */
 struct bi__first_use {
 	struct bi_event **events; /* retained; or NULL */
@@ -246,7 +239,6 @@ struct bi_memory {
 		void *data;
 	} release;
 	bool own; /* the library allocated it */
-	bool lodged; /* in room of whoever is told of its end */
 	bool borrowed; /* bytes of the caller for one call: only the calling thread knows them, so no lock is taken */
 	struct bi_stream
 		*producer; /* retained: the stream that the producer named, whatever the home stream is; or NULL */

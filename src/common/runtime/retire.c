@@ -12,12 +12,6 @@
 /* The number of retired memories that BI__REAP_SOME looks at. */
 #define SOME 4
 
-static void free_memory(struct bi_memory *memory)
-{
-	if (!memory->lodged)
-		free(memory);
-}
-
 void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 {
 	bi_release_fn release = memory->release.fn;
@@ -33,7 +27,7 @@ void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 	bi__order_release_first_use(memory);
 	bi__fence_clear(&memory->order.last_use);
 	pthread_mutex_destroy(&memory->lock);
-	free_memory(memory);
+	free(memory);
 	if (release)
 		release(data);
 }
