@@ -137,9 +137,15 @@ const struct bi__backend bi__host_backend = {
 	.cpu_addressable = 1,
 	.handle = BI_HANDLE_HOST,
 	.exported = { EXPORTED, EXPORTED, EXPORTED, EXPORTED, EXPORTED },
-	.enumerate = host_enumerate,
-	.alloc = host_alloc,
-	.adopt = host_adopt,
-	.free = host_free,
-	.copy = host_copy,
+	.devices = {
+		.enumerate = host_enumerate,
+	},
+	.memory = {
+		.alloc = host_alloc,
+		.adopt = host_adopt,
+		.free = host_free,
+	},
+	.move = {
+		.copy = host_copy,
+	},
 };

@@ -94,9 +94,9 @@ static void open_with(struct opened *opened, const struct bi_options *options)
 	int count = 0;
 
 	memset(opened, 0, sizeof(*opened));
-	OK(backend->enumerate(&opened->device, 1, &count, &error));
+	OK(backend->devices.enumerate(&opened->device, 1, &count, &error));
 	assert_true(count >= 1);
-	OK(backend->open(options, &opened->device, NULL, &opened->state, &opened->queue, &error));
+	OK(backend->devices.open(options, &opened->device, NULL, &opened->state, &opened->queue, &error));
 }
 
 static void open_default(struct opened *opened)
@@ -108,14 +108,14 @@ static void open_default(struct opened *opened)
 
 static void close_opened(struct opened *opened)
 {
-	backend->close(&opened->state, &opened->queue);
+	backend->devices.close(&opened->state, &opened->queue);
 }
 
 static struct bi__block allocate(struct opened *opened, size_t nbytes, size_t origin, enum bi_memory_kind memory)
 {
 	struct bi__block block = { .nbytes = nbytes, .origin = origin, .memory = memory };
 
-	OK(backend->alloc(&opened->state, &block, &error));
+	OK(backend->memory.alloc(&opened->state, &block, &error));
 	return block;
 }
 
@@ -125,10 +125,10 @@ static void drain(struct bi__queue *queue)
 	uintptr_t event = 0;
 	int done = 0;
 
-	OK(backend->record(queue, &event, &error));
-	OK(backend->poll(event, 1, &done, &error));
+	OK(backend->order.record(queue, &event, &error));
+	OK(backend->order.poll(event, 1, &done, &error));
 	assert_int_equal(done, 1);
-	backend->event_release(event);
+	backend->order.event_release(event);
 }
 
 static cl_uint references(cl_mem buffer)
@@ -175,7 +175,7 @@ static void copy_bytes(struct opened *opened, struct bi__place dst, struct bi__p
 {
 	const struct bi__plan plan = { .kind = BI__PLAN_LINEAR, .unit = nbytes, .bytes = nbytes };
 
-	OK(backend->copy(&opened->state, &opened->queue, &(struct bi__move){ &plan, dst, src }, NULL, &error));
+	OK(backend->move.copy(&opened->state, &opened->queue, &(struct bi__move){ &plan, dst, src }, NULL, &error));
 	drain(&opened->queue);
 }
 
@@ -220,9 +220,9 @@ static void test_enumerate(void **unused)
 	int count = 0, counted = 0;
 
 	(void)unused;
-	OK(backend->enumerate(devices, 4, &count, &error));
+	OK(backend->devices.enumerate(devices, 4, &count, &error));
 	assert_true(count >= 1);
-	OK(backend->enumerate(NULL, 0, &counted, &error));
+	OK(backend->devices.enumerate(NULL, 0, &counted, &error));
 	assert_int_equal(count, counted);
 	check_listed(&devices[0]);
 }
@@ -251,10 +251,10 @@ static void test_nothing_half_known_is_kept(void **unused)
 		for (uint64_t nth = 1, calls = 1; nth <= calls; nth++) {
 			layer.reset();
 			layer.arm(questions[i], nth, CL_OUT_OF_HOST_MEMORY);
-			backend->enumerate(&device, 1, &count, &error);
+			backend->devices.enumerate(&device, 1, &count, &error);
 			assert_true(layer.fired() == 1);
 			layer.reset();
-			OK(backend->enumerate(&device, 1, &count, &error));
+			OK(backend->devices.enumerate(&device, 1, &count, &error));
 			calls = layer.count(questions[i]);
 			check_listed(&device);
 			bi_context_release(open_named("opencl:0:0"));
@@ -287,9 +287,9 @@ static void test_open_refuses(void **unused)
 	struct bi__queue queue;
 
 	(void)unused;
-	FAILS(BI_ENODEVICE, "99", backend->open(&options, &device, NULL, &state, &queue, &error));
+	FAILS(BI_ENODEVICE, "99", backend->devices.open(&options, &device, NULL, &state, &queue, &error));
 	device = (struct bi_device){ .ordinal = 77 };
-	FAILS(BI_ENODEVICE, "77", backend->open(&options, &device, NULL, &state, &queue, &error));
+	FAILS(BI_ENODEVICE, "77", backend->devices.open(&options, &device, NULL, &state, &queue, &error));
 }
 
 static void test_adopt_context(void **unused)
@@ -302,7 +302,7 @@ static void test_adopt_context(void **unused)
 	open_default(&other);
 	options.adopt_context = own.state.native;
 	options.adopt_stream = own.queue.native;
-	OK(backend->open(&options, &adopted.device, &adopted.device, &adopted.state, &adopted.queue, &error));
+	OK(backend->devices.open(&options, &adopted.device, &adopted.device, &adopted.state, &adopted.queue, &error));
 	assert_true(adopted.state.native == own.state.native);
 	assert_true(adopted.queue.native == own.queue.native);
 	assert_string_equal(adopted.device.spec, own.device.spec);
@@ -312,18 +312,18 @@ static void test_adopt_context(void **unused)
 
 	options.adopt_stream = 0;
 	adopted.device.ordinal = 0;
-	OK(backend->open(&options, &adopted.device, &adopted.device, &adopted.state, &adopted.queue, &error));
+	OK(backend->devices.open(&options, &adopted.device, &adopted.device, &adopted.state, &adopted.queue, &error));
 	assert_true(adopted.queue.native != own.queue.native);
 	close_opened(&own);
 	drain(&adopted.queue);
 
 	adopted.device.ordinal = 1;
 	FAILS(BI_ENODEVICE, "number 1",
-	      backend->open(&options, &adopted.device, &adopted.device, &own.state, &own.queue, &error));
+	      backend->devices.open(&options, &adopted.device, &adopted.device, &own.state, &own.queue, &error));
 	adopted.device.ordinal = -1;
 	options.adopt_stream = other.queue.native;
 	FAILS(BI_EINVAL, "another cl_context",
-	      backend->open(&options, &adopted.device, &adopted.device, &own.state, &own.queue, &error));
+	      backend->devices.open(&options, &adopted.device, &adopted.device, &own.state, &own.queue, &error));
 	close_opened(&adopted);
 	close_opened(&other);
 }
@@ -336,12 +336,13 @@ static void test_adopted_queue_is_in_order(void **unused)
 
 	(void)unused;
 	open_default(&own);
-	OK(backend->stream_open(&own.state, &loose, &error));
+	OK(backend->order.stream_open(&own.state, &loose, &error));
 	options.adopt_context = own.state.native;
 	options.adopt_stream = loose.native;
 	FAILS(BI_EINVAL, "out-of-order",
-	      backend->open(&options, &adopted.device, &adopted.device, &adopted.state, &adopted.queue, &error));
-	backend->stream_close(&loose);
+	      backend->devices.open(&options, &adopted.device, &adopted.device, &adopted.state, &adopted.queue,
+				    &error));
+	backend->order.stream_close(&loose);
 	close_opened(&own);
 }
 
@@ -357,10 +358,10 @@ static void test_unknown_library(void **unused)
 		int count;
 
 		setenv("BI_OPENCL_LIBRARY", "/nonexistent/libOpenCL.so", 1);
-		if (backend->enumerate(NULL, 0, &count, &first) != BI_ENODEVICE)
+		if (backend->devices.enumerate(NULL, 0, &count, &first) != BI_ENODEVICE)
 			_exit(1);
 		setenv("BI_OPENCL_LIBRARY", "", 1);
-		if (backend->enumerate(NULL, 0, &count, &second) != BI_ENODEVICE)
+		if (backend->devices.enumerate(NULL, 0, &count, &second) != BI_ENODEVICE)
 			_exit(2);
 		if (!strstr(first.message, "/nonexistent/libOpenCL.so") || strcmp(first.message, second.message) != 0)
 			_exit(3);
@@ -410,7 +411,7 @@ static void test_alloc_kinds(void **unused)
 		if (block.host)
 			assert_memory_equal(block.host, bytes, sizeof(back));
 		assert_live_buffers(live + 1);
-		backend->free(&opened.state, &block);
+		backend->memory.free(&opened.state, &block);
 		assert_live_buffers(live);
 		free(bytes);
 	}
@@ -424,20 +425,20 @@ static void test_alloc_fails(void **unused)
 
 	(void)unused;
 	open_default(&opened);
-	FAILS(BI_EOVERFLOW, "address space", backend->alloc(&opened.state, &block, &error));
+	FAILS(BI_EOVERFLOW, "address space", backend->memory.alloc(&opened.state, &block, &error));
 	block.nbytes = 16;
 	layer.arm("clCreateBuffer", 1, CL_MEM_OBJECT_ALLOCATION_FAILURE);
-	FAILS(BI_ENOMEM, "clCreateBuffer", backend->alloc(&opened.state, &block, &error));
+	FAILS(BI_ENOMEM, "clCreateBuffer", backend->memory.alloc(&opened.state, &block, &error));
 	block.memory = BI_MEMORY_UNIFIED;
 	layer.reset();
 	layer.arm("clCreateBuffer", 1, CL_OUT_OF_RESOURCES);
-	FAILS(BI_ENOMEM, "clCreateBuffer", backend->alloc(&opened.state, &block, &error));
+	FAILS(BI_ENOMEM, "clCreateBuffer", backend->memory.alloc(&opened.state, &block, &error));
 	assert_int_equal(layer.count("clSVMAlloc"), layer.count("clSVMFree"));
 	layer.arm("clSetMemObjectDestructorCallback", 1, CL_OUT_OF_HOST_MEMORY);
-	FAILS(BI_ENOMEM, "DestructorCallback", backend->alloc(&opened.state, &block, &error));
+	FAILS(BI_ENOMEM, "DestructorCallback", backend->memory.alloc(&opened.state, &block, &error));
 	assert_int_equal(layer.count("clSVMAlloc"), layer.count("clSVMFree"));
 	layer.arm("clSVMAlloc", 1, CL_OUT_OF_HOST_MEMORY);
-	FAILS(BI_ENOMEM, "clSVMAlloc", backend->alloc(&opened.state, &block, &error));
+	FAILS(BI_ENOMEM, "clSVMAlloc", backend->memory.alloc(&opened.state, &block, &error));
 	close_opened(&opened);
 }
 
@@ -457,8 +458,9 @@ static void test_free_with_pending_work(void **unused)
 
 		memset(back, 0, nbytes);
 		write_block(&opened, &block, bytes);
-		OK(backend->copy(&opened.state, &opened.queue, &(struct bi__move){ &plan, dst, src }, NULL, &error));
-		backend->free(&opened.state, &block);
+		OK(backend->move.copy(&opened.state, &opened.queue, &(struct bi__move){ &plan, dst, src }, NULL,
+				      &error));
+		backend->memory.free(&opened.state, &block);
 		drain(&opened.queue);
 		assert_memory_equal(back, bytes, nbytes);
 	}
@@ -508,22 +510,22 @@ static void test_adopt_buffer(void **unused)
 	open_default(&opened);
 	buffer = make_buffer(&opened, 1000);
 	foreign = foreign_buffer(buffer, 0, 0);
-	OK(backend->adopt(&opened.state, &foreign, &block, &error));
+	OK(backend->memory.adopt(&opened.state, &foreign, &block, &error));
 	assert_references(buffer, 2);
 	assert_true(block.kind == BI_HANDLE_CL_MEM && block.handle == (uintptr_t)buffer);
 	assert_int_equal(block.nbytes, 1000);
 	assert_int_equal(block.origin, 0);
 	assert_null(block.host);
-	backend->free(&opened.state, &block);
+	backend->memory.free(&opened.state, &block);
 	assert_references(buffer, 1);
 
 	foreign = foreign_buffer(buffer, 1000, BI_WRAP_STEAL);
-	OK(backend->adopt(&opened.state, &foreign, &block, &error));
+	OK(backend->memory.adopt(&opened.state, &foreign, &block, &error));
 	assert_references(buffer, 1);
 	foreign = foreign_buffer(buffer, 1001, 0);
-	FAILS(BI_EINVAL, "1000 bytes, not 1001", backend->adopt(&opened.state, &foreign, &block, &error));
+	FAILS(BI_EINVAL, "1000 bytes, not 1001", backend->memory.adopt(&opened.state, &foreign, &block, &error));
 	assert_references(buffer, 1);
-	backend->free(&opened.state, &block);
+	backend->memory.free(&opened.state, &block);
 	close_opened(&opened);
 }
 
@@ -542,12 +544,12 @@ static void test_adopt_sub_buffer(void **unused)
 	part = make_sub_buffer(root, 1024, 512);
 	before = references(root);
 	foreign = foreign_buffer(root, 0, 0);
-	OK(backend->adopt(&opened.state, &foreign, &block, &error));
+	OK(backend->memory.adopt(&opened.state, &foreign, &block, &error));
 	write_block(&opened, &block, bytes);
-	backend->free(&opened.state, &block);
+	backend->memory.free(&opened.state, &block);
 
 	foreign = foreign_buffer(part, 0, 0);
-	OK(backend->adopt(&opened.state, &foreign, &block, &error));
+	OK(backend->memory.adopt(&opened.state, &foreign, &block, &error));
 	assert_true(block.handle == (uintptr_t)root);
 	assert_int_equal(block.origin, 1024);
 	assert_int_equal(block.nbytes, 512);
@@ -555,14 +557,14 @@ static void test_adopt_sub_buffer(void **unused)
 	assert_references(part, 1);
 	read_block(&opened, &block, back);
 	assert_memory_equal(back, bytes + 1024, sizeof(back));
-	backend->free(&opened.state, &block);
+	backend->memory.free(&opened.state, &block);
 	assert_references(root, before);
 
 	foreign = foreign_buffer(part, 512, BI_WRAP_STEAL);
-	OK(backend->adopt(&opened.state, &foreign, &block, &error));
+	OK(backend->memory.adopt(&opened.state, &foreign, &block, &error));
 	/* The stolen reference was the last one of the sub-buffer, which held one of the root. */
 	assert_references(root, before);
-	backend->free(&opened.state, &block);
+	backend->memory.free(&opened.state, &block);
 	assert_references(root, 1);
 	bi__cl->ReleaseMemObject(root);
 	close_opened(&opened);
@@ -583,18 +585,18 @@ static void test_adopt_refuses(void **unused)
 	open_default(&other);
 	buffer = make_buffer(&other, 16);
 	foreign = foreign_buffer(buffer, 0, 0);
-	FAILS(BI_EINVAL, "another cl_context", backend->adopt(&opened.state, &foreign, &block, &error));
+	FAILS(BI_EINVAL, "another cl_context", backend->memory.adopt(&opened.state, &foreign, &block, &error));
 	assert_references(buffer, 1);
 	foreign.kind = BI_HANDLE_CUDA;
-	FAILS(BI_EUNSUPPORTED, "kind 2", backend->adopt(&opened.state, &foreign, &block, &error));
+	FAILS(BI_EUNSUPPORTED, "kind 2", backend->memory.adopt(&opened.state, &foreign, &block, &error));
 	queue = (struct bi__queue){ .native = other.queue.native };
-	FAILS(BI_EINVAL, "another cl_context", backend->stream_open(&opened.state, &queue, &error));
-	OK(backend->record(&other.queue, &event, &error));
-	FAILS(BI_EINVAL, "another cl_context", backend->event_wrap(&opened.state, event, &wrapped, &error));
-	OK(backend->event_wrap(&other.state, event, &wrapped, &error));
+	FAILS(BI_EINVAL, "another cl_context", backend->order.stream_open(&opened.state, &queue, &error));
+	OK(backend->order.record(&other.queue, &event, &error));
+	FAILS(BI_EINVAL, "another cl_context", backend->order.event_wrap(&opened.state, event, &wrapped, &error));
+	OK(backend->order.event_wrap(&other.state, event, &wrapped, &error));
 	assert_true(wrapped == event);
-	backend->event_release(event);
-	backend->event_release(event);
+	backend->order.event_release(event);
+	backend->order.event_release(event);
 	bi__cl->ReleaseMemObject(buffer);
 	close_opened(&other);
 	close_opened(&opened);
@@ -616,18 +618,18 @@ static void test_adopt_svm(void **unused)
 	assert_non_null(shared);
 	foreign.kind = BI_HANDLE_CL_SVM;
 	foreign.handle = (uintptr_t)shared;
-	FAILS(BI_EINVAL, "nbytes is 0", backend->adopt(&opened.state, &foreign, &block, &error));
+	FAILS(BI_EINVAL, "nbytes is 0", backend->memory.adopt(&opened.state, &foreign, &block, &error));
 	foreign.nbytes = sizeof(back);
-	OK(backend->adopt(&opened.state, &foreign, &block, &error));
+	OK(backend->memory.adopt(&opened.state, &foreign, &block, &error));
 	assert_true(block.kind == BI_HANDLE_CL_SVM && block.handle == (uintptr_t)shared);
 	assert_null(block.host);
 	write_block(&opened, &block, bytes);
 	assert_memory_equal(shared, bytes, sizeof(back));
 	read_block(&opened, &block, back);
 	assert_memory_equal(back, bytes, sizeof(back));
-	backend->free(&opened.state, &block);
+	backend->memory.free(&opened.state, &block);
 	foreign.handle = (uintptr_t)plain;
-	FAILS(BI_EINVAL, "no SVM pointer", backend->adopt(&opened.state, &foreign, &block, &error));
+	FAILS(BI_EINVAL, "no SVM pointer", backend->memory.adopt(&opened.state, &foreign, &block, &error));
 	bi__cl->SVMFree(context, shared);
 	close_opened(&opened);
 	free(plain);
@@ -739,7 +741,7 @@ static int is_refused(struct opened *opened, const struct bi__plan *plan, const 
 
 	if (!is_masked() || plan->kind == BI__PLAN_LINEAR || src->immediate || (dst->block && src->block))
 		return 0;
-	OK(backend->takes(&opened->state, &(struct bi__move){ plan, *dst, *src }, &takes, &error));
+	OK(backend->move.takes(&opened->state, &(struct bi__move){ plan, *dst, *src }, &takes, &error));
 	return !takes;
 }
 
@@ -767,13 +769,13 @@ static void check_copy(struct opened *opened, const struct pair *pair, enum rout
 	write_block(opened, &from, bytes);
 	if (refused) {
 		FAILS(BI_EUNSUPPORTED, "dense",
-		      backend->copy(&opened->state, &opened->queue, &(struct bi__move){ &pair->plan, dst, src }, NULL,
-				    &error));
+		      backend->move.copy(&opened->state, &opened->queue, &(struct bi__move){ &pair->plan, dst, src },
+					 NULL, &error));
 	} else {
 		uint64_t waits = layer.host_waits();
 
-		OK(backend->copy(&opened->state, &opened->queue, &(struct bi__move){ &pair->plan, dst, src },
-				 timed ? &event : NULL, &error));
+		OK(backend->move.copy(&opened->state, &opened->queue, &(struct bi__move){ &pair->plan, dst, src },
+				      timed ? &event : NULL, &error));
 		assert_true(layer.host_waits() == waits);
 		naive_copy(pair, route == FILL, expected, bytes);
 		if (route == FILL)
@@ -782,15 +784,15 @@ static void check_copy(struct opened *opened, const struct pair *pair, enum rout
 	drain(&opened->queue);
 	if (timed && !refused) {
 		assert_true(event != 0);
-		assert_true(backend->elapsed(event) >= 0);
-		backend->event_release(event);
+		assert_true(backend->move.elapsed(event) >= 0);
+		backend->order.event_release(event);
 	}
 	if (route != BLOCK_TO_HOST)
 		read_block(opened, &to, actual);
 	assert_memory_equal(actual, expected, pair->dst_nbytes);
-	backend->free(&opened->state, &older);
-	backend->free(&opened->state, &younger);
-	backend->free(&opened->state, &from);
+	backend->memory.free(&opened->state, &older);
+	backend->memory.free(&opened->state, &younger);
+	backend->memory.free(&opened->state, &from);
 	free(expected);
 	free(actual);
 	free(bytes);
@@ -925,15 +927,15 @@ static void test_dense_copy_of_a_closed_buffer(void **unused)
 				      nbytes, bytes, &code);
 	assert_int_equal(code, CL_SUCCESS);
 	foreign = foreign_buffer(closed, 0, BI_WRAP_STEAL);
-	OK(backend->adopt(&opened.state, &foreign, &from, &error));
+	OK(backend->memory.adopt(&opened.state, &foreign, &from, &error));
 	to = allocate(&opened, nbytes, 0, BI_MEMORY_DEVICE);
 	layer.reset();
-	OK(backend->copy(&opened.state, &opened.queue, &(struct bi__move){ &plan, dst, src }, NULL, &error));
+	OK(backend->move.copy(&opened.state, &opened.queue, &(struct bi__move){ &plan, dst, src }, NULL, &error));
 	assert_int_equal(layer.count("clEnqueueCopyBuffer"), 1);
 	read_block(&opened, &to, back);
 	assert_memory_equal(back, bytes, nbytes);
-	backend->free(&opened.state, &from);
-	backend->free(&opened.state, &to);
+	backend->memory.free(&opened.state, &from);
+	backend->memory.free(&opened.state, &to);
 	OK(bi_set_threads(0, &error));
 	close_opened(&opened);
 	free(bytes);
@@ -1010,13 +1012,13 @@ static void test_copy_within_a_buffer(void **unused)
 		expected = random_bytes(nbytes);
 		actual = malloc(nbytes);
 		write_block(&opened, &block, expected);
-		OK(backend->copy(&opened.state, &opened.queue, &(struct bi__move){ &pair.plan, place, place }, NULL,
-				 &error));
+		OK(backend->move.copy(&opened.state, &opened.queue, &(struct bi__move){ &pair.plan, place, place },
+				      NULL, &error));
 		drain(&opened.queue);
 		naive_copy(&pair, 0, expected, expected);
 		read_block(&opened, &block, actual);
 		assert_memory_equal(actual, expected, nbytes);
-		backend->free(&opened.state, &block);
+		backend->memory.free(&opened.state, &block);
 		free(expected);
 		free(actual);
 	}
@@ -1054,15 +1056,15 @@ static void test_fill_commands(void **unused)
 		actual = malloc(block.nbytes);
 		write_block(&opened, &block, expected);
 		layer.reset();
-		OK(backend->copy(&opened.state, &opened.queue, &(struct bi__move){ &pair.plan, dst, src }, NULL,
-				 &error));
+		OK(backend->move.copy(&opened.state, &opened.queue, &(struct bi__move){ &pair.plan, dst, src }, NULL,
+				      &error));
 		assert_int_equal(layer.count("clEnqueueFillBuffer"), cases[i].by_driver);
 		assert_int_equal(layer.strided(), !cases[i].by_driver);
 		drain(&opened.queue);
 		naive_copy(&pair, 1, expected, item);
 		read_block(&opened, &block, actual);
 		assert_memory_equal(actual, expected, block.nbytes);
-		backend->free(&opened.state, &block);
+		backend->memory.free(&opened.state, &block);
 		free(item);
 		free(expected);
 		free(actual);
@@ -1134,18 +1136,18 @@ static void test_copy_faults(void **unused)
 
 			if (is_release(layer.entry(i)))
 				continue;
-			backend->drop_caches(&opened.state);
+			backend->devices.drop_caches(&opened.state);
 			layer.reset();
 			layer.arm(layer.entry(i), 1, CL_OUT_OF_RESOURCES);
-			rc = backend->copy(&opened.state, &opened.queue, &(struct bi__move){ &pair.plan, dst, src },
-					   &event, &error);
+			rc = backend->move.copy(&opened.state, &opened.queue,
+						&(struct bi__move){ &pair.plan, dst, src }, &event, &error);
 			if (layer.fired()) {
 				fired++;
 				assert_true(rc == BI_ENOMEM || rc == BI_EDRIVER);
 				assert_true(event == 0);
 			} else {
 				assert_int_equal(rc, BI_OK);
-				backend->event_release(event);
+				backend->order.event_release(event);
 			}
 			layer.reset();
 			drain(&opened.queue);
@@ -1153,8 +1155,8 @@ static void test_copy_faults(void **unused)
 				fail_msg("a buffer is left after %s failed, by route %d", layer.entry(i), route);
 		}
 		layer.reset();
-		backend->free(&opened.state, &to);
-		backend->free(&opened.state, &from);
+		backend->memory.free(&opened.state, &to);
+		backend->memory.free(&opened.state, &from);
 	}
 	assert_true(fired >= (is_masked() ? 8 : 3));
 	close_opened(&opened);
@@ -1168,7 +1170,7 @@ static void test_same_kernel_object_is_never_shared(void **unused)
 
 	(void)unused;
 	open_default(&opened);
-	backend->cache_state(&opened.state, &built, &loaded);
+	backend->devices.cache_state(&opened.state, &built, &loaded);
 	assert_int_equal(built, 0);
 	do
 		random_pair(&pair, 3, 0);
@@ -1177,11 +1179,11 @@ static void test_same_kernel_object_is_never_shared(void **unused)
 	for (int i = 0; i < 3; i++)
 		check_copy(&opened, &pair, BLOCK_TO_BLOCK, 0);
 	assert_int_equal(layer.count("clCreateKernel"), is_masked() ? 3 : 0);
-	backend->cache_state(&opened.state, &built, &loaded);
+	backend->devices.cache_state(&opened.state, &built, &loaded);
 	assert_int_equal(built, is_masked());
-	backend->drop_caches(&opened.state);
+	backend->devices.drop_caches(&opened.state);
 	check_copy(&opened, &pair, BLOCK_TO_BLOCK, 0);
-	backend->cache_state(&opened.state, &built, &loaded);
+	backend->devices.cache_state(&opened.state, &built, &loaded);
 	assert_int_equal(built, 2 * is_masked());
 	assert_int_equal(loaded, 0);
 	close_opened(&opened);
@@ -1219,7 +1221,7 @@ static void copy_with_cache(const char *directory, uint64_t built, uint64_t load
 		random_pair(&pair, 3, 0);
 	while (pair.plan.kind == BI__PLAN_LINEAR);
 	check_copy(&opened, &pair, BLOCK_TO_BLOCK, 0);
-	backend->cache_state(&opened.state, &was_built, &was_loaded);
+	backend->devices.cache_state(&opened.state, &was_built, &was_loaded);
 	assert_int_equal(was_built, built);
 	assert_int_equal(was_loaded, loaded);
 	close_opened(&opened);
@@ -1304,25 +1306,25 @@ static void test_queues(void **unused)
 
 	(void)unused;
 	open_default(&opened);
-	OK(backend->stream_open(&opened.state, &loose, &error));
-	OK(backend->stream_open(&opened.state, &strict, &error));
+	OK(backend->order.stream_open(&opened.state, &loose, &error));
+	OK(backend->order.stream_open(&opened.state, &strict, &error));
 	wrapped = (struct bi__queue){ .native = loose.native };
-	OK(backend->stream_open(&opened.state, &wrapped, &error));
+	OK(backend->order.stream_open(&opened.state, &wrapped, &error));
 	assert_true(wrapped.native == loose.native && wrapped.out_of_order);
-	backend->stream_close(&wrapped);
+	backend->order.stream_close(&wrapped);
 	wrapped = (struct bi__queue){ .native = strict.native, .out_of_order = 1 };
-	OK(backend->stream_open(&opened.state, &wrapped, &error));
+	OK(backend->order.stream_open(&opened.state, &wrapped, &error));
 	assert_false(wrapped.out_of_order);
-	backend->stream_close(&strict);
+	backend->order.stream_close(&strict);
 	layer.reset();
-	OK(backend->follow(&wrapped, &loose, &error));
+	OK(backend->order.follow(&wrapped, &loose, &error));
 	assert_int_equal(layer.count("clFlush"), 1);
-	OK(backend->follow(&loose, &loose, &error));
-	OK(backend->wait(&loose, 0, &error));
+	OK(backend->order.follow(&loose, &loose, &error));
+	OK(backend->order.wait(&loose, 0, &error));
 	drain(&loose);
 	drain(&wrapped);
-	backend->stream_close(&wrapped);
-	backend->stream_close(&loose);
+	backend->order.stream_close(&wrapped);
+	backend->order.stream_close(&loose);
 	close_opened(&opened);
 }
 
@@ -1338,7 +1340,7 @@ static void test_order_across_queues(void **unused)
 
 	(void)unused;
 	open_default(&opened);
-	OK(backend->stream_open(&opened.state, &other, &error));
+	OK(backend->order.stream_open(&opened.state, &other, &error));
 	a = allocate(&opened, nbytes, 0, BI_MEMORY_DEVICE);
 	b = allocate(&opened, nbytes, 0, BI_MEMORY_DEVICE);
 	for (int i = 0; i < 20; i++) {
@@ -1346,26 +1348,26 @@ static void test_order_across_queues(void **unused)
 		struct bi__place from_second = at_host(second), to_back = at_host(back);
 		uintptr_t event = 0;
 
-		OK(backend->copy(&opened.state, &opened.queue, &(struct bi__move){ &plan, at_a, from_second }, NULL,
-				 &error));
-		OK(backend->copy(&opened.state, &opened.queue, &(struct bi__move){ &plan, at_a, from_first }, NULL,
-				 &error));
-		OK(backend->follow(&other, &opened.queue, &error));
-		OK(backend->copy(&opened.state, &other, &(struct bi__move){ &plan, at_b, at_a }, NULL, &error));
-		OK(backend->record(&other, &event, &error));
-		OK(backend->wait(&opened.queue, event, &error));
-		backend->event_release(event);
-		OK(backend->copy(&opened.state, &opened.queue, &(struct bi__move){ &plan, at_a, from_second }, NULL,
-				 &error));
-		OK(backend->copy(&opened.state, &opened.queue, &(struct bi__move){ &plan, to_back, at_b }, NULL,
-				 &error));
+		OK(backend->move.copy(&opened.state, &opened.queue, &(struct bi__move){ &plan, at_a, from_second },
+				      NULL, &error));
+		OK(backend->move.copy(&opened.state, &opened.queue, &(struct bi__move){ &plan, at_a, from_first }, NULL,
+				      &error));
+		OK(backend->order.follow(&other, &opened.queue, &error));
+		OK(backend->move.copy(&opened.state, &other, &(struct bi__move){ &plan, at_b, at_a }, NULL, &error));
+		OK(backend->order.record(&other, &event, &error));
+		OK(backend->order.wait(&opened.queue, event, &error));
+		backend->order.event_release(event);
+		OK(backend->move.copy(&opened.state, &opened.queue, &(struct bi__move){ &plan, at_a, from_second },
+				      NULL, &error));
+		OK(backend->move.copy(&opened.state, &opened.queue, &(struct bi__move){ &plan, to_back, at_b }, NULL,
+				      &error));
 		drain(&opened.queue);
 		assert_memory_equal(back, first, nbytes);
 		memset(back, 0, nbytes);
 	}
-	backend->free(&opened.state, &a);
-	backend->free(&opened.state, &b);
-	backend->stream_close(&other);
+	backend->memory.free(&opened.state, &a);
+	backend->memory.free(&opened.state, &b);
+	backend->order.stream_close(&other);
 	close_opened(&opened);
 	free(first);
 	free(second);
@@ -1396,28 +1398,28 @@ static void test_wait_holds_back(void **unused)
 		close_opened(&opened);
 		return;
 	}
-	OK(backend->stream_open(&opened.state, &other, &error));
+	OK(backend->order.stream_open(&opened.state, &other, &error));
 	event = user_event(&opened);
-	OK(backend->poll((uintptr_t)event, 0, &done, &error));
+	OK(backend->order.poll((uintptr_t)event, 0, &done, &error));
 	assert_int_equal(done, 0);
-	OK(backend->wait(&opened.queue, (uintptr_t)event, &error));
-	OK(backend->record(&opened.queue, &here, &error));
-	OK(backend->follow(&other, &opened.queue, &error));
-	OK(backend->record(&other, &there, &error));
+	OK(backend->order.wait(&opened.queue, (uintptr_t)event, &error));
+	OK(backend->order.record(&opened.queue, &here, &error));
+	OK(backend->order.follow(&other, &opened.queue, &error));
+	OK(backend->order.record(&other, &there, &error));
 	nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
-	OK(backend->poll(here, 0, &done, &error));
+	OK(backend->order.poll(here, 0, &done, &error));
 	assert_int_equal(done, 0);
-	OK(backend->poll(there, 0, &done, &error));
+	OK(backend->order.poll(there, 0, &done, &error));
 	assert_int_equal(done, 0);
 	assert_int_equal(driver.SetUserEventStatus(event, CL_COMPLETE), CL_SUCCESS);
-	OK(backend->poll(there, 1, &done, &error));
+	OK(backend->order.poll(there, 1, &done, &error));
 	assert_int_equal(done, 1);
-	OK(backend->poll(here, 0, &done, &error));
+	OK(backend->order.poll(here, 0, &done, &error));
 	assert_int_equal(done, 1);
-	backend->event_release(here);
-	backend->event_release(there);
-	backend->event_release((uintptr_t)event);
-	backend->stream_close(&other);
+	backend->order.event_release(here);
+	backend->order.event_release(there);
+	backend->order.event_release((uintptr_t)event);
+	backend->order.stream_close(&other);
 	close_opened(&opened);
 }
 
@@ -1430,19 +1432,19 @@ static void test_wait_asks_nothing_more(void **unused)
 
 	(void)unused;
 	open_default(&opened);
-	OK(backend->record(&opened.queue, &event, &error));
+	OK(backend->order.record(&opened.queue, &event, &error));
 	layer.reset();
-	OK(backend->poll(event, 1, &done, &error));
+	OK(backend->order.poll(event, 1, &done, &error));
 	assert_int_equal(done, 1);
 	assert_int_equal(layer.count("clWaitForEvents"), 1);
 	assert_int_equal(layer.count("clGetEventInfo"), 0);
-	backend->event_release(event);
+	backend->order.event_release(event);
 	event = (uintptr_t)user_event(&opened);
 	layer.arm("clWaitForEvents", 1, CL_OUT_OF_RESOURCES);
-	FAILS(BI_ENOMEM, "clWaitForEvents", backend->poll(event, 1, &done, &error));
+	FAILS(BI_ENOMEM, "clWaitForEvents", backend->order.poll(event, 1, &done, &error));
 	assert_int_equal(done, 0);
 	assert_int_equal(driver.SetUserEventStatus((cl_event)event, CL_COMPLETE), CL_SUCCESS);
-	backend->event_release(event);
+	backend->order.event_release(event);
 	close_opened(&opened);
 }
 
@@ -1464,18 +1466,18 @@ static void test_failed_event(void **unused)
 		assert_int_equal(bi__cl->EnqueueBarrierWithWaitList((cl_command_queue)opened.queue.native, 1, &event,
 								    &between_them),
 				 CL_SUCCESS);
-		OK(backend->record(&opened.queue, &after, &error));
+		OK(backend->order.record(&opened.queue, &after, &error));
 	}
 	assert_int_equal(driver.SetUserEventStatus(event, -5), CL_SUCCESS);
-	FAILS(BI_EPRODUCER, "CL_OUT_OF_RESOURCES (-5)", backend->poll((uintptr_t)event, 0, &done, &error));
+	FAILS(BI_EPRODUCER, "CL_OUT_OF_RESOURCES (-5)", backend->order.poll((uintptr_t)event, 0, &done, &error));
 	assert_int_equal(error.vendor, -5);
-	FAILS(BI_EPRODUCER, "-5", backend->poll((uintptr_t)event, 1, &done, &error));
+	FAILS(BI_EPRODUCER, "-5", backend->order.poll((uintptr_t)event, 1, &done, &error));
 	if (after) {
-		FAILS(BI_EPRODUCER, "failed", backend->poll(after, 1, &done, &error));
-		backend->event_release(after);
-		backend->event_release((uintptr_t)between_them);
+		FAILS(BI_EPRODUCER, "failed", backend->order.poll(after, 1, &done, &error));
+		backend->order.event_release(after);
+		backend->order.event_release((uintptr_t)between_them);
 	}
-	backend->event_release((uintptr_t)event);
+	backend->order.event_release((uintptr_t)event);
 	drain(&opened.queue);
 	close_opened(&opened);
 }
@@ -1489,11 +1491,11 @@ static void *map(struct opened *opened, const struct bi__block *block, size_t of
 	void *pointer = NULL;
 	int done = 0;
 
-	OK(backend->map(&opened->state, &opened->queue, &(struct bi__range){ block, offset, nbytes, mode }, &pointer,
-			&event, &error));
+	OK(backend->move.map(&opened->state, &opened->queue, &(struct bi__range){ block, offset, nbytes, mode },
+			     &pointer, &event, &error));
 	assert_true(layer.host_waits() == waits);
-	OK(backend->poll(event, 1, &done, &error));
-	backend->event_release(event);
+	OK(backend->order.poll(event, 1, &done, &error));
+	backend->order.event_release(event);
 	assert_non_null(pointer);
 	return pointer;
 }
@@ -1512,19 +1514,19 @@ static void test_map(void **unused)
 		write_block(&opened, &block, bytes);
 		mapped = map(&opened, &block, 100, 300, BI_MAP_READ);
 		assert_memory_equal(mapped, bytes + 100, 300);
-		OK(backend->unmap(&opened.state, &opened.queue, &block, mapped, &error));
+		OK(backend->move.unmap(&opened.state, &opened.queue, &block, mapped, &error));
 		mapped = map(&opened, &block, 10, 50, BI_MAP_READ | BI_MAP_WRITE);
 		assert_memory_equal(mapped, bytes + 10, 50);
 		memset(mapped, 0x5a, 20);
-		OK(backend->unmap(&opened.state, &opened.queue, &block, mapped, &error));
+		OK(backend->move.unmap(&opened.state, &opened.queue, &block, mapped, &error));
 		mapped = map(&opened, &block, 900, 100, BI_MAP_WRITE | BI_MAP_DISCARD);
 		memset(mapped, 0xa5, 100);
-		OK(backend->unmap(&opened.state, &opened.queue, &block, mapped, &error));
+		OK(backend->move.unmap(&opened.state, &opened.queue, &block, mapped, &error));
 		memset(bytes + 10, 0x5a, 20);
 		memset(bytes + 900, 0xa5, 100);
 		read_block(&opened, &block, back);
 		assert_memory_equal(back, bytes, sizeof(back));
-		backend->free(&opened.state, &block);
+		backend->memory.free(&opened.state, &block);
 	}
 	close_opened(&opened);
 	free(bytes);
@@ -1545,10 +1547,10 @@ static void test_open_faults(void **unused)
 
 		if (is_release(layer.entry(i)))
 			continue;
-		OK(backend->enumerate(&opened.device, 1, &count, &error));
+		OK(backend->devices.enumerate(&opened.device, 1, &count, &error));
 		layer.reset();
 		layer.arm(layer.entry(i), 1, CL_OUT_OF_HOST_MEMORY);
-		rc = backend->open(&options, &opened.device, NULL, &opened.state, &opened.queue, &error);
+		rc = backend->devices.open(&options, &opened.device, NULL, &opened.state, &opened.queue, &error);
 		fired += rc != BI_OK;
 		if (rc == BI_OK)
 			close_opened(&opened);

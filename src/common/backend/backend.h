@@ -126,117 +126,126 @@ struct bi__backend {
 	/* 1: only an event reports that work failed, so an importer waits for the event beside the stream. */
 	int fails_by_event;
 
-	/* Devices. */
+	struct {
+		/*
+		 * Appends devices up to `capacity` and counts all of them in *count. Devices that cannot be used are
+		 * listed with the reason. Returns BI_ENODEVICE if there is none.
+		 */
+		int (*enumerate)(struct bi_device *devices, int capacity, int *count, struct bi_error *err);
+		/*
+		 * Opens a device that enumerate described, and creates the queue of the context stream. With
+		 * options->adopt_context it adopts that context and options->adopt_stream instead: device->ordinal then
+		 * selects one of its devices (-1: the device of the stream, else the first), and *adopted, which may be
+		 * *device, receives the description. Optional, together with close: a backend without both has nothing
+		 * to open.
+		 */
+		int (*open)(const struct bi_options *options, const struct bi_device *device, struct bi_device *adopted,
+			    struct bi__device_state *out, struct bi__queue *stream, struct bi_error *err);
+		/*
+		 * Makes the native context current on the calling thread. Sets *entered to 1 if it was not current
+		 * before; leave undoes that. Optional, together with leave.
+		 */
+		int (*enter)(struct bi__device_state *device, int *entered, struct bi_error *err);
+		void (*leave)(struct bi__device_state *device);
+		/* Closes the device. All its memory, streams and events have ended before. */
+		void (*close)(struct bi__device_state *device, struct bi__queue *stream);
+
+		/* Finds the device of a memory that is named by a handle of this backend's kind. Opens nothing.
+		 * Optional. */
+		int (*locate)(uintptr_t handle, struct bi__origin *out, struct bi_error *err);
+		/* Finds the device of a native queue. Optional. */
+		int (*locate_queue)(uintptr_t queue, struct bi__origin *out, struct bi_error *err);
+		/* Drops caches that can be built again (programs). Optional. */
+		void (*drop_caches)(struct bi__device_state *device);
+		/* Counts the programs that were built, and those that were loaded from the cache, so far. Optional. */
+		void (*cache_state)(const struct bi__device_state *device, uint64_t *built, uint64_t *loaded);
+	} devices;
+
+	struct {
+		/*
+		 * Allocates block->origin + block->nbytes bytes; nbytes is > 0. block->memory is set. Sets kind and
+		 * handle, and the addresses if there are any.
+		 */
+		int (*alloc)(struct bi__device_state *device, struct bi__block *block, struct bi_error *err);
+		/*
+		 * Wraps a foreign handle, and retains it or takes ownership as the flags of `foreign` say.
+		 * block->nbytes is set (0: not known). Sets kind, handle and nbytes, and origin if the foreign memory
+		 * starts inside a larger one. Optional.
+		 */
+		int (*adopt)(struct bi__device_state *device, const struct bi_foreign *foreign, struct bi__block *block,
+			     struct bi_error *err);
+		/* Frees a block that alloc made, or releases the handle of one that adopt made. Work may be pending on
+		 * it. */
+		void (*free)(struct bi__device_state *device, struct bi__block *block);
+	} memory;
 
 	/*
-	 * Appends devices up to `capacity` and counts all of them in *count. Devices that cannot be used are listed
-	 * with the reason. Returns BI_ENODEVICE if there is none.
-	 */
-	int (*enumerate)(struct bi_device *devices, int capacity, int *count, struct bi_error *err);
-	/*
-	 * Opens a device that enumerate described, and creates the queue of the context stream. With
-	 * options->adopt_context it adopts that context and options->adopt_stream instead: device->ordinal then selects
-	 * one of its devices (-1: the device of the stream, else the first), and *adopted, which may be *device,
-	 * receives the description. Optional, together with close: a backend without both has nothing to open.
-	 */
-	int (*open)(const struct bi_options *options, const struct bi_device *device, struct bi_device *adopted,
-		    struct bi__device_state *out, struct bi__queue *stream, struct bi_error *err);
-	/*
-	 * Makes the native context current on the calling thread. Sets *entered to 1 if it was not current before;
-	 * leave undoes that. Optional, together with leave.
-	 */
-	int (*enter)(struct bi__device_state *device, int *entered, struct bi_error *err);
-	void (*leave)(struct bi__device_state *device);
-	/* Closes the device. All its memory, streams and events have ended before. */
-	void (*close)(struct bi__device_state *device, struct bi__queue *stream);
-
-	/* Memory. */
-
-	/*
-	 * Allocates block->origin + block->nbytes bytes; nbytes is > 0. block->memory is set. Sets kind and handle, and
-	 * the addresses if there are any.
-	 */
-	int (*alloc)(struct bi__device_state *device, struct bi__block *block, struct bi_error *err);
-	/*
-	 * Wraps a foreign handle, and retains it or takes ownership as the flags of `foreign` say. block->nbytes is set
-	 * (0: not known). Sets kind, handle and nbytes, and origin if the foreign memory starts inside a larger one.
-	 * Optional.
-	 */
-	int (*adopt)(struct bi__device_state *device, const struct bi_foreign *foreign, struct bi__block *block,
-		     struct bi_error *err);
-	/* Frees a block that alloc made, or releases the handle of one that adopt made. Work may be pending on it. */
-	void (*free)(struct bi__device_state *device, struct bi__block *block);
-
-	/*
-	 * Order. An event is a number that stands for a counted point on a queue; 0 is an event that is complete. Only
+	 * An event is a number that stands for a counted point on a queue; 0 is an event that is complete. Only
 	 * the backend interprets it. A synchronous backend has none of these functions; any other backend has all of
 	 * them except those called optional.
 	 */
+	struct {
+		/* Wraps queue->native, or creates a queue if that is 0; out_of_order is set for a new one. */
+		int (*stream_open)(struct bi__device_state *device, struct bi__queue *queue, struct bi_error *err);
+		void (*stream_close)(struct bi__queue *queue);
+		/*
+		 * Later work on `waiter` waits for all that is on `on` now. With waiter == on this is a barrier. Both
+		 * belong to one native context, unless has_peers.
+		 */
+		int (*follow)(struct bi__queue *waiter, struct bi__queue *on, struct bi_error *err);
+		/* Makes an event for all that is on the queue now, and flushes the queue. */
+		int (*record)(struct bi__queue *queue, uintptr_t *event, struct bi_error *err);
+		/* Later work on the queue waits for the event. */
+		int (*wait)(struct bi__queue *queue, uintptr_t event, struct bi_error *err);
+		/*
+		 * Sets *done to 1 if the event is complete. With `block` the calling thread waits until it is. Returns
+		 * BI_EPRODUCER if the work before the event failed.
+		 */
+		int (*poll)(uintptr_t event, int block, int *done, struct bi_error *err);
+		/* Blocks the calling thread until the queue is empty. */
+		int (*finish)(struct bi__queue *queue, struct bi_error *err);
+		/* Makes an event of a native one of the caller, counted once. BI_EINVAL if it is of another native
+		 * context. */
+		int (*event_wrap)(struct bi__device_state *device, uintptr_t native, uintptr_t *event,
+				  struct bi_error *err);
+		int (*event_retain)(uintptr_t event, struct bi_error *err);
+		void (*event_release)(uintptr_t event);
+		/* Returns the native handle. Optional: without it the event itself is the handle. */
+		uintptr_t (*event_handle)(uintptr_t event);
+		/*
+		 * Sets *id to the number of the graph capture that the queue takes part in, or to 0. Returns
+		 * BI_ECAPTURE if the queue must not be used at all while others are captured. Optional: without it
+		 * there are no captures.
+		 */
+		int (*capture)(struct bi__queue *queue, uint64_t *id, struct bi_error *err);
+	} order;
 
-	/* Wraps queue->native, or creates a queue if that is 0; out_of_order is set for a new one. */
-	int (*stream_open)(struct bi__device_state *device, struct bi__queue *queue, struct bi_error *err);
-	void (*stream_close)(struct bi__queue *queue);
-	/*
-	 * Later work on `waiter` waits for all that is on `on` now. With waiter == on this is a barrier. Both belong to
-	 * one native context, unless has_peers.
-	 */
-	int (*follow)(struct bi__queue *waiter, struct bi__queue *on, struct bi_error *err);
-	/* Makes an event for all that is on the queue now, and flushes the queue. */
-	int (*record)(struct bi__queue *queue, uintptr_t *event, struct bi_error *err);
-	/* Later work on the queue waits for the event. */
-	int (*wait)(struct bi__queue *queue, uintptr_t event, struct bi_error *err);
-	/*
-	 * Sets *done to 1 if the event is complete. With `block` the calling thread waits until it is. Returns
-	 * BI_EPRODUCER if the work before the event failed.
-	 */
-	int (*poll)(uintptr_t event, int block, int *done, struct bi_error *err);
-	/* Blocks the calling thread until the queue is empty. */
-	int (*finish)(struct bi__queue *queue, struct bi_error *err);
-	/* Makes an event of a native one of the caller, counted once. BI_EINVAL if it is of another native context. */
-	int (*event_wrap)(struct bi__device_state *device, uintptr_t native, uintptr_t *event, struct bi_error *err);
-	int (*event_retain)(uintptr_t event, struct bi_error *err);
-	void (*event_release)(uintptr_t event);
-	/* Returns the native handle. Optional: without it the event itself is the handle. */
-	uintptr_t (*event_handle)(uintptr_t event);
-	/*
-	 * Sets *id to the number of the graph capture that the queue takes part in, or to 0. Returns BI_ECAPTURE if the
-	 * queue must not be used at all while others are captured. Optional: without it there are no captures.
-	 */
-	int (*capture)(struct bi__queue *queue, uint64_t *id, struct bi_error *err);
-
-	/* Move. */
-
-	/*
-	 * Enqueues a move. At least one side is a block, unless cpu_addressable. Between a block and host memory the
-	 * plan is LINEAR, or one that the device takes. If `event` is not NULL it receives an event with times, which
-	 * `elapsed` reads.
-	 */
-	int (*copy)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__move *move,
-		    uintptr_t *event, struct bi_error *err);
-	/*
-	 * Sets *takes to 1 if copy moves this plan, which is not LINEAR, between a block and host memory as it is, and
-	 * does so faster than a dense copy and a packing step. Optional: without it a device with BI_CAP_NATIVE_COPY
-	 * takes all plans, and any other takes none.
-	 */
-	int (*takes)(struct bi__device_state *device, const struct bi__move *move, int *takes, struct bi_error *err);
-	/* Returns the nanoseconds that the work of a complete event took on the device, or -1. Optional. */
-	int64_t (*elapsed)(uintptr_t event);
-	/*
-	 * Enqueues a mapping; *pointer is valid once the event is complete. Optional, together with unmap: without both
-	 * a block with a host address is used as it is, and any other is copied.
-	 */
-	int (*map)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__range *range,
-		   void **pointer, uintptr_t *event, struct bi_error *err);
-	int (*unmap)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__block *block,
-		     void *pointer, struct bi_error *err);
-	/* Finds the device of a memory that is named by a handle of this backend's kind. Opens nothing. Optional. */
-	int (*locate)(uintptr_t handle, struct bi__origin *out, struct bi_error *err);
-	/* Finds the device of a native queue. Optional. */
-	int (*locate_queue)(uintptr_t queue, struct bi__origin *out, struct bi_error *err);
-	/* Drops caches that can be built again (programs). Optional. */
-	void (*drop_caches)(struct bi__device_state *device);
-	/* Counts the programs that were built, and those that were loaded from the cache, so far. Optional. */
-	void (*cache_state)(const struct bi__device_state *device, uint64_t *built, uint64_t *loaded);
+	struct {
+		/*
+		 * Enqueues a move. At least one side is a block, unless cpu_addressable. Between a block and host
+		 * memory the plan is LINEAR, or one that the device takes. If `event` is not NULL it receives an event
+		 * with times, which `elapsed` reads.
+		 */
+		int (*copy)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__move *move,
+			    uintptr_t *event, struct bi_error *err);
+		/*
+		 * Sets *takes to 1 if copy moves this plan, which is not LINEAR, between a block and host memory as it
+		 * is, and does so faster than a dense copy and a packing step. Optional: without it a device with
+		 * BI_CAP_NATIVE_COPY takes all plans, and any other takes none.
+		 */
+		int (*takes)(struct bi__device_state *device, const struct bi__move *move, int *takes,
+			     struct bi_error *err);
+		/* Returns the nanoseconds that the work of a complete event took on the device, or -1. Optional. */
+		int64_t (*elapsed)(uintptr_t event);
+		/*
+		 * Enqueues a mapping; *pointer is valid once the event is complete. Optional, together with unmap:
+		 * without both a block with a host address is used as it is, and any other is copied.
+		 */
+		int (*map)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__range *range,
+			   void **pointer, uintptr_t *event, struct bi_error *err);
+		int (*unmap)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__block *block,
+			     void *pointer, struct bi_error *err);
+	} move;
 };
 
 /* Returns 1 if the backend wraps streams of that kind: enum bi_stream_kind, or any other number. */

@@ -273,7 +273,7 @@ int bi__device_string_adopted(const char *spec, struct bi_device *device, struct
 	const struct bi__backend *backend = bi__registry_find(spec ? spec : "", length);
 	const char *c = spec ? spec + length : "";
 
-	if (!backend || !backend->open || !backend->adopt)
+	if (!backend || !backend->devices.open || !backend->memory.adopt)
 		return bi__fail(err, BI_EINVAL, "device \"%s\" does not name the backend of the adopted handle",
 				spec ? spec : "");
 	memset(device, 0, sizeof(*device));

@@ -30,7 +30,7 @@ int bi__dispatch_enumerate(const struct bi__backend *backend, struct bi_device *
 	int rc = check_driver(backend, err);
 
 	*count = 0;
-	return rc ? rc : backend->enumerate(devices, capacity, count, err);
+	return rc ? rc : backend->devices.enumerate(devices, capacity, count, err);
 }
 
 int bi__dispatch_open(struct bi__device *device, const struct bi_options *options, struct bi_device *adopted,
@@ -39,41 +39,42 @@ int bi__dispatch_open(struct bi__device *device, const struct bi_options *option
 	int rc = check_driver(device->backend, err);
 
 	device->fork_generation = bi__fork_generation();
-	if (rc || !device->backend->open)
+	if (rc || !device->backend->devices.open)
 		return rc;
-	return device->backend->open(options, device->info, adopted, &device->state, stream, err);
+	return device->backend->devices.open(options, device->info, adopted, &device->state, stream, err);
 }
 
 void bi__dispatch_close(struct bi__device *device, struct bi__queue *stream)
 {
-	if (device->backend->close && bi__dispatch_alive(device, NULL) == BI_OK)
-		device->backend->close(&device->state, stream);
+	if (device->backend->devices.close && bi__dispatch_alive(device, NULL) == BI_OK)
+		device->backend->devices.close(&device->state, stream);
 }
 
 int bi__dispatch_enter(struct bi__device *device, int *entered, struct bi_error *err)
 {
 	int rc = bi__dispatch_alive(device, err);
 
-	return rc || !device->backend->enter ? rc : device->backend->enter(&device->state, entered, err);
+	return rc || !device->backend->devices.enter ? rc
+						     : device->backend->devices.enter(&device->state, entered, err);
 }
 
 void bi__dispatch_leave(struct bi__device *device)
 {
-	if (device->backend->leave && bi__dispatch_alive(device, NULL) == BI_OK)
-		device->backend->leave(&device->state);
+	if (device->backend->devices.leave && bi__dispatch_alive(device, NULL) == BI_OK)
+		device->backend->devices.leave(&device->state);
 }
 
 void bi__dispatch_drop_caches(struct bi__device *device)
 {
-	if (device->backend->drop_caches && bi__dispatch_alive(device, NULL) == BI_OK)
-		device->backend->drop_caches(&device->state);
+	if (device->backend->devices.drop_caches && bi__dispatch_alive(device, NULL) == BI_OK)
+		device->backend->devices.drop_caches(&device->state);
 }
 
 void bi__dispatch_cache_state(const struct bi__device *device, uint64_t *built, uint64_t *loaded)
 {
 	*built = *loaded = 0;
-	if (device->backend->cache_state)
-		device->backend->cache_state(&device->state, built, loaded);
+	if (device->backend->devices.cache_state)
+		device->backend->devices.cache_state(&device->state, built, loaded);
 }
 
 int bi__dispatch_alloc(const struct bi__backend *owner, struct bi__device *device, struct bi__block *block,
@@ -81,7 +82,7 @@ int bi__dispatch_alloc(const struct bi__backend *owner, struct bi__device *devic
 {
 	int rc = check_reach(owner, device, err);
 
-	return rc ? rc : owner->alloc(&device->state, block, err);
+	return rc ? rc : owner->memory.alloc(&device->state, block, err);
 }
 
 int bi__dispatch_adopt(const struct bi__backend *owner, struct bi__device *device, const struct bi_foreign *foreign,
@@ -91,15 +92,15 @@ int bi__dispatch_adopt(const struct bi__backend *owner, struct bi__device *devic
 
 	if (rc)
 		return rc;
-	if (!owner->adopt)
+	if (!owner->memory.adopt)
 		return bi__fail(err, BI_EUNSUPPORTED, "backend %s does not wrap foreign memory", owner->name);
-	return owner->adopt(&device->state, foreign, block, err);
+	return owner->memory.adopt(&device->state, foreign, block, err);
 }
 
 void bi__dispatch_free(const struct bi__backend *owner, struct bi__device *device, struct bi__block *block)
 {
 	if (check_reach(owner, device, NULL) == BI_OK)
-		owner->free(&device->state, block);
+		owner->memory.free(&device->state, block);
 }
 
 /* A locating function may open the driver. Its backend is named in the answer. */
@@ -117,9 +118,9 @@ int bi__dispatch_locate(enum bi_handle_kind kind, uintptr_t handle, struct bi__o
 	int rc;
 
 	for (size_t i = 0; (backend = bi__registry_backend(i)); i++)
-		if (backend->handle == kind && backend->locate) {
+		if (backend->handle == kind && backend->devices.locate) {
 			rc = check_locating(backend, name, err);
-			return rc ? rc : backend->locate(handle, out, err);
+			return rc ? rc : backend->devices.locate(handle, out, err);
 		}
 	return bi__fail(err, BI_EUNSUPPORTED, "handle kind %d cannot be located by this build", (int)kind);
 }
@@ -131,9 +132,9 @@ int bi__dispatch_locate_queue(uint32_t kind, uintptr_t queue, struct bi__origin 
 	int rc;
 
 	for (size_t i = 0; (backend = bi__registry_backend(i)); i++)
-		if (bi__wraps_stream_kind(backend, kind) && backend->locate_queue) {
+		if (bi__wraps_stream_kind(backend, kind) && backend->devices.locate_queue) {
 			rc = check_locating(backend, name, err);
-			return rc ? rc : backend->locate_queue(queue, out, err);
+			return rc ? rc : backend->devices.locate_queue(queue, out, err);
 		}
 	return bi__fail(err, BI_EUNSUPPORTED, "stream kind %u cannot be located by this build", kind);
 }
@@ -142,17 +143,17 @@ int bi__dispatch_stream_open(struct bi__device *device, struct bi__queue *queue,
 {
 	int rc = bi__dispatch_alive(device, err);
 
-	if (rc || (!device->backend->stream_open && !queue->native))
+	if (rc || (!device->backend->order.stream_open && !queue->native))
 		return rc;
-	if (!device->backend->stream_open)
+	if (!device->backend->order.stream_open)
 		return bi__fail(err, BI_EUNSUPPORTED, "backend %s has no streams to wrap", device->backend->name);
-	return device->backend->stream_open(&device->state, queue, err);
+	return device->backend->order.stream_open(&device->state, queue, err);
 }
 
 void bi__dispatch_stream_close(const struct bi__device *device, struct bi__queue *queue)
 {
-	if (device->backend->stream_close && bi__dispatch_alive(device, NULL) == BI_OK)
-		device->backend->stream_close(queue);
+	if (device->backend->order.stream_close && bi__dispatch_alive(device, NULL) == BI_OK)
+		device->backend->order.stream_close(queue);
 }
 
 int bi__dispatch_follow(const struct bi__device *device, struct bi__queue *waiter, struct bi__queue *on,
@@ -160,7 +161,7 @@ int bi__dispatch_follow(const struct bi__device *device, struct bi__queue *waite
 {
 	int rc = bi__dispatch_alive(device, err);
 
-	return rc || !device->backend->follow ? rc : device->backend->follow(waiter, on, err);
+	return rc || !device->backend->order.follow ? rc : device->backend->order.follow(waiter, on, err);
 }
 
 int bi__dispatch_record(const struct bi__device *device, struct bi__queue *queue, uintptr_t *event,
@@ -169,14 +170,14 @@ int bi__dispatch_record(const struct bi__device *device, struct bi__queue *queue
 	int rc = bi__dispatch_alive(device, err);
 
 	*event = 0;
-	return rc || !device->backend->record ? rc : device->backend->record(queue, event, err);
+	return rc || !device->backend->order.record ? rc : device->backend->order.record(queue, event, err);
 }
 
 int bi__dispatch_wait(const struct bi__device *device, struct bi__queue *queue, uintptr_t event, struct bi_error *err)
 {
 	int rc = bi__dispatch_alive(device, err);
 
-	return rc || !event ? rc : device->backend->wait(queue, event, err);
+	return rc || !event ? rc : device->backend->order.wait(queue, event, err);
 }
 
 int bi__dispatch_poll(const struct bi__device *device, uintptr_t event, int block, int *done, struct bi_error *err)
@@ -184,14 +185,14 @@ int bi__dispatch_poll(const struct bi__device *device, uintptr_t event, int bloc
 	int rc = bi__dispatch_alive(device, err);
 
 	*done = 1;
-	return rc || !event ? rc : device->backend->poll(event, block, done, err);
+	return rc || !event ? rc : device->backend->order.poll(event, block, done, err);
 }
 
 int bi__dispatch_finish(const struct bi__device *device, struct bi__queue *queue, struct bi_error *err)
 {
 	int rc = bi__dispatch_alive(device, err);
 
-	return rc || !device->backend->finish ? rc : device->backend->finish(queue, err);
+	return rc || !device->backend->order.finish ? rc : device->backend->order.finish(queue, err);
 }
 
 int bi__dispatch_capture(const struct bi__device *device, struct bi__queue *queue, uint64_t *id, struct bi_error *err)
@@ -199,7 +200,7 @@ int bi__dispatch_capture(const struct bi__device *device, struct bi__queue *queu
 	int rc = bi__dispatch_alive(device, err);
 
 	*id = 0;
-	return rc || !device->backend->capture ? rc : device->backend->capture(queue, id, err);
+	return rc || !device->backend->order.capture ? rc : device->backend->order.capture(queue, id, err);
 }
 
 int bi__dispatch_event_wrap(struct bi__device *device, uintptr_t native, uintptr_t *event, struct bi_error *err)
@@ -209,32 +210,32 @@ int bi__dispatch_event_wrap(struct bi__device *device, uintptr_t native, uintptr
 	*event = 0;
 	if (rc)
 		return rc;
-	if (!device->backend->event_wrap)
+	if (!device->backend->order.event_wrap)
 		return bi__fail(err, BI_EUNSUPPORTED, "backend %s has no events to wrap", device->backend->name);
-	return device->backend->event_wrap(&device->state, native, event, err);
+	return device->backend->order.event_wrap(&device->state, native, event, err);
 }
 
 int bi__dispatch_event_retain(const struct bi__device *device, uintptr_t event, struct bi_error *err)
 {
 	int rc = bi__dispatch_alive(device, err);
 
-	return rc || !event ? rc : device->backend->event_retain(event, err);
+	return rc || !event ? rc : device->backend->order.event_retain(event, err);
 }
 
 void bi__dispatch_event_release(const struct bi__device *device, uintptr_t event)
 {
 	if (event && bi__dispatch_alive(device, NULL) == BI_OK)
-		device->backend->event_release(event);
+		device->backend->order.event_release(event);
 }
 
 uintptr_t bi__dispatch_event_handle(const struct bi__device *device, uintptr_t event)
 {
-	return event && device->backend->event_handle ? device->backend->event_handle(event) : event;
+	return event && device->backend->order.event_handle ? device->backend->order.event_handle(event) : event;
 }
 
 int64_t bi__dispatch_elapsed(const struct bi__device *device, uintptr_t event)
 {
-	return device->backend->elapsed ? device->backend->elapsed(event) : -1;
+	return device->backend->move.elapsed ? device->backend->move.elapsed(event) : -1;
 }
 
 int bi__dispatch_copy(struct bi__device *device, struct bi__queue *queue, const struct bi__move *move, uintptr_t *event,
@@ -244,12 +245,12 @@ int bi__dispatch_copy(struct bi__device *device, struct bi__queue *queue, const 
 
 	if (event)
 		*event = 0;
-	return rc ? rc : device->backend->copy(&device->state, queue, move, event, err);
+	return rc ? rc : device->backend->move.copy(&device->state, queue, move, event, err);
 }
 
 int bi__dispatch_copy_inline(const struct bi__move *move, struct bi_error *err)
 {
-	return bi__registry_host()->copy(NULL, NULL, move, NULL, err);
+	return bi__registry_host()->move.copy(NULL, NULL, move, NULL, err);
 }
 
 int bi__dispatch_takes(struct bi__device *device, const struct bi__move *move, int *takes, struct bi_error *err)
@@ -257,9 +258,9 @@ int bi__dispatch_takes(struct bi__device *device, const struct bi__move *move, i
 	int rc = bi__dispatch_alive(device, err);
 
 	*takes = (device->info->capabilities & BI_CAP_NATIVE_COPY) != 0;
-	if (rc || *takes || !device->backend->takes)
+	if (rc || *takes || !device->backend->move.takes)
 		return rc;
-	return device->backend->takes(&device->state, move, takes, err);
+	return device->backend->move.takes(&device->state, move, takes, err);
 }
 
 int bi__dispatch_map(struct bi__device *device, struct bi__queue *queue, const struct bi__range *range, void **pointer,
@@ -268,7 +269,7 @@ int bi__dispatch_map(struct bi__device *device, struct bi__queue *queue, const s
 	int rc = bi__dispatch_alive(device, err);
 
 	*event = 0;
-	return rc ? rc : device->backend->map(&device->state, queue, range, pointer, event, err);
+	return rc ? rc : device->backend->move.map(&device->state, queue, range, pointer, event, err);
 }
 
 int bi__dispatch_unmap(struct bi__device *device, struct bi__queue *queue, const struct bi__block *block, void *pointer,
@@ -276,5 +277,5 @@ int bi__dispatch_unmap(struct bi__device *device, struct bi__queue *queue, const
 {
 	int rc = bi__dispatch_alive(device, err);
 
-	return rc ? rc : device->backend->unmap(&device->state, queue, block, pointer, err);
+	return rc ? rc : device->backend->move.unmap(&device->state, queue, block, pointer, err);
 }

@@ -202,7 +202,7 @@ static int map_by_kind(struct bi_map *map, struct bi_error *err)
 
 	bi_view_layout(map->view, &layout);
 	bi_layout_extent(&layout, &map->first, &map->end);
-	if (memory->backend->map)
+	if (memory->backend->move.map)
 		return map_device(map, err);
 	return memory->block.host ? map_host(map, err) : map_copy(map, err);
 }

@@ -113,7 +113,7 @@ static struct bi_context *choose_staging(const struct bi__job *job)
 {
 	struct bi_context *to = job->dst->context, *from = job->src->context;
 
-	return from->device.backend->map ? to : from;
+	return from->device.backend->move.map ? to : from;
 }
 
 /* Returns true if source and destination are the same elements. */

@@ -73,7 +73,7 @@ int bi__stream_finish(struct bi_stream *stream, struct bi_error *err)
 	int rc = bi__dispatch_finish(&context->device, &stream->queue, err);
 
 	/* A forked child does not wait. */
-	if (rc != BI_EFORK && context->device.backend->finish)
+	if (rc != BI_EFORK && context->device.backend->order.finish)
 		bi__count_wait(context, BI__WAIT_FAILURE);
 	return rc;
 }

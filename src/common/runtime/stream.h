@@ -46,7 +46,7 @@ int bi__stream_finish(struct bi_stream *stream, struct bi_error *err);
 /* Returns 1 if the stream can take part in a graph capture at all. */
 static inline int bi__stream_captures(const struct bi_stream *stream)
 {
-	return stream->context->device.backend->capture != NULL;
+	return stream->context->device.backend->order.capture != NULL;
 }
 
 /* Sets *id to the graph capture that the stream takes part in, or to 0. */

@@ -16,12 +16,12 @@ static void test_required_functions(void **state)
 
 	(void)state;
 	for (; (backend = bi__registry_backend(count)) != NULL; count++) {
-		assert_non_null(backend->enumerate);
-		assert_non_null(backend->alloc);
-		assert_non_null(backend->free);
-		assert_non_null(backend->copy);
-		assert_int_equal(!backend->open, !backend->close);
-		assert_int_equal(!backend->map, !backend->unmap);
+		assert_non_null(backend->devices.enumerate);
+		assert_non_null(backend->memory.alloc);
+		assert_non_null(backend->memory.free);
+		assert_non_null(backend->move.copy);
+		assert_int_equal(!backend->devices.open, !backend->devices.close);
+		assert_int_equal(!backend->move.map, !backend->move.unmap);
 		fixture.cases++;
 	}
 	assert_true(count >= 2);
@@ -35,18 +35,19 @@ static void test_order_functions(void **state)
 
 	(void)state;
 	for (size_t i = 0; (backend = bi__registry_backend(i)) != NULL; i++) {
-		assert_int_equal(!backend->stream_open, backend->synchronous);
-		assert_int_equal(!backend->stream_close, backend->synchronous);
-		assert_int_equal(!backend->follow, backend->synchronous);
-		assert_int_equal(!backend->record, backend->synchronous);
-		assert_int_equal(!backend->wait, backend->synchronous);
-		assert_int_equal(!backend->poll, backend->synchronous);
-		assert_int_equal(!backend->event_retain, backend->synchronous);
-		assert_int_equal(!backend->event_release, backend->synchronous);
-		assert_int_equal(!backend->finish, backend->synchronous);
-		assert_int_equal(!backend->event_wrap, backend->synchronous);
-		assert_true(backend->synchronous || backend->open);
-		assert_false(backend->synchronous && (backend->has_peers || backend->capture || backend->map));
+		assert_int_equal(!backend->order.stream_open, backend->synchronous);
+		assert_int_equal(!backend->order.stream_close, backend->synchronous);
+		assert_int_equal(!backend->order.follow, backend->synchronous);
+		assert_int_equal(!backend->order.record, backend->synchronous);
+		assert_int_equal(!backend->order.wait, backend->synchronous);
+		assert_int_equal(!backend->order.poll, backend->synchronous);
+		assert_int_equal(!backend->order.event_retain, backend->synchronous);
+		assert_int_equal(!backend->order.event_release, backend->synchronous);
+		assert_int_equal(!backend->order.finish, backend->synchronous);
+		assert_int_equal(!backend->order.event_wrap, backend->synchronous);
+		assert_true(backend->synchronous || backend->devices.open);
+		assert_false(backend->synchronous &&
+			     (backend->has_peers || backend->order.capture || backend->move.map));
 		fixture.cases++;
 	}
 }
