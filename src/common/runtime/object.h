@@ -191,6 +191,7 @@ struct bi__order {
 
 	/* What earlier steps did. */
 	bool pending; /* device memory: work on the home stream was not seen complete */
+	bool consumed; /* a consumer works on the home stream without calling the library: always pending */
 	bool captured; /* a graph uses the memory */
 	bool failed; /* work on it has failed; work that it waited for may still run, so the memory is not reused */
 	bool lost; /* the end of work can never be known: the memory is never freed */

@@ -14,7 +14,7 @@ void bi__order_init(struct bi__order *order)
 	/* Member by member: an assignment would clear the fences too. */
 	order->leftovers.fence_count = 0;
 	order->leftovers.streams[0] = order->leftovers.streams[1] = NULL;
-	order->pending = order->captured = order->failed = order->lost = false;
+	order->pending = order->consumed = order->captured = order->failed = order->lost = false;
 	order->epoch = 0;
 	order->first_use = no_first_use;
 	order->unrecorded = NULL;
@@ -181,7 +181,7 @@ static void mark_complete(struct bi_memory *memory, uint64_t epoch, bool has_fai
 	if (memory->order.epoch == epoch) {
 		last_use = bi__order_take_last_use(memory);
 		bi__order_end_host_use(memory, last_use.context);
-		memory->order.pending = false;
+		memory->order.pending = memory->order.consumed;
 		note_idle_locked(memory);
 	}
 	pthread_mutex_unlock(&memory->lock);

@@ -38,7 +38,8 @@ static int is_reusable(const struct bi_context *context, const struct bi_memory 
 {
 	if (!memory->own || memory->backend != context->device.backend)
 		return 0;
-	if (bi__is_exported(memory) || memory->order.captured || memory->order.failed || memory->order.lost)
+	if (bi__is_exported(memory) || memory->order.consumed || memory->order.captured || memory->order.failed ||
+	    memory->order.lost)
 		return 0;
 	if (memory->block.host && (memory->order.pending || memory->order.last_use.context))
 		return 0;

@@ -123,7 +123,7 @@ int bi_use_end(struct bi_stream *stream, const struct bi_use *uses, size_t count
 
 /*
  * The new home stream waits for the old one first, so a failure changes nothing. From then on the consumer works on the
- * new one without calling us, so work is always pending.
+ * new one without calling the library, so the memory is never idle again.
  */
 static int move_home_locked(struct bi_memory *memory, struct bi_stream *home, struct bi_error *err)
 {
@@ -132,6 +132,7 @@ static int move_home_locked(struct bi_memory *memory, struct bi_stream *home, st
 	if (rc)
 		return rc;
 	memory->home = home;
+	memory->order.consumed = true;
 	rc = bi__order_check_capture_locked(home, memory, NULL, err);
 	return rc ? rc : bi__order_end_locked(memory, home, err);
 }

@@ -408,6 +408,56 @@ static void row_35_what_a_consumer_does_is_pending(void **state)
 	assert_int_equal(released, 1);
 }
 
+/* The wait is over when the consumer enqueues, and the library does not know of that work. */
+static void row_21_a_consumer_works_on_after_a_wait(void **state)
+{
+	atomic_int released = 0;
+	struct bi_stream *home = home_of(fixture.context);
+	struct bi_view *view = wrap(PLACE_DEVICE, 1, (struct producer){ .released = &released });
+	struct gate *gate;
+
+	(void)state;
+	rehome(view);
+	expect_waits("synchronize", 1);
+	OK(bi_view_synchronize(view, &error));
+	gate = close_gate(home);
+	raw_write(home, view, 7);
+	assert_exported_stream(view, home);
+	bi_view_release(view);
+	trim_all();
+	settle();
+	assert_int_equal(released, 0);
+	open_and_finish(gate);
+	trim_all();
+	assert_int_equal(released, 1);
+}
+
+/* The same where the producer named a stream: it comes after the consumer's work. */
+static void row_21_the_producer_comes_after_a_consumer_that_works_on(void **state)
+{
+	atomic_int released = 0;
+	struct bi_stream *producer = new_producer(BI_STREAM_IN_ORDER), *home = home_of(fixture.context);
+	struct bi_view *made = wrap(PLACE_DEVICE, 1, nobody);
+	struct bi_view *view = wrap_again(made, (struct producer){ .stream = producer, .released = &released });
+	unsigned char bytes[ARRAY_BYTES];
+	struct gate *gate;
+
+	(void)state;
+	rehome(view);
+	expect_waits("value", 1);
+	OK(bi_view_read(view, bytes, sizeof(bytes), &error));
+	gate = close_gate(home);
+	raw_write(home, view, 7);
+	bi_view_release(view);
+	assert_int_equal(released, 1);
+	raw_write(producer, made, 9);
+	settle();
+	assert_int_equal(value_of(made), 1);
+	open_and_finish(gate);
+	assert_int_equal(value_of(made), 9);
+	bi_view_release(made);
+}
+
 /* Nothing is pending after a wait, so the old home is not waited for. */
 static void row_21_what_was_waited_for_moves_for_nothing(void **state)
 {
@@ -443,6 +493,8 @@ int dlpack_rows(void)
 		ROW(row_35_his_stream_lives_as_long_as_the_memory, NEED_DEVICE),
 		ROW(row_35_nothing_to_wait_for, NEED_DEVICE),
 		ROW(row_35_what_a_consumer_does_is_pending, NEED_GATE),
+		ROW(row_21_a_consumer_works_on_after_a_wait, NEED_GATE),
+		ROW(row_21_the_producer_comes_after_a_consumer_that_works_on, NEED_GATE),
 		ROW(row_21_what_was_waited_for_moves_for_nothing, NEED_DEVICE),
 	};
 
