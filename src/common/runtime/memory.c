@@ -5,7 +5,7 @@
 
 #include "common/backend/dispatch.h"
 #include "common/backend/registry.h"
-#include "common/base/checked.h"
+#include "common/base/fork.h"
 #include "common/runtime/order.h"
 #include "common/runtime/pool.h"
 #include "common/runtime/retire.h"
@@ -228,30 +228,30 @@ static int follow_producer_locked(struct bi_memory *memory, struct bi_stream *st
  * that stream. A per-thread stream is a different one on each thread, so it cannot be a home stream: the context stream
  * is, and waits for the calling thread's.
  */
-static int adopt_order(struct bi_memory *memory, const struct bi_foreign *foreign, struct bi_error *err)
+static int adopt_stream(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
-	int rc = BI_OK;
+	int rc;
 
-	if (foreign->stream && (bi__is_synchronous(memory) || foreign->stream->queue.per_thread)) {
-		bi__order_lock(memory, NULL);
-		rc = follow_producer_locked(memory, foreign->stream, err);
-		bi__order_unlock(memory, NULL);
-	} else if (foreign->stream) {
-		memory->home = memory->producer = bi_stream_retain(foreign->stream);
+	if (!bi__is_synchronous(memory) && !stream->queue.per_thread) {
+		memory->home = memory->producer = bi_stream_retain(stream);
 		memory->order.pending = true;
+		return BI_OK;
 	}
-	if (!rc)
-		rc = retain_first_use(&memory->order.first_use, foreign, err);
-	/* After a failure there may be an end of work to be recorded late. */
-	atomic_init(&memory->idle,
-		    !rc && !memory->order.pending && !memory->order.last_use.context && !memory->order.first_use.count);
+	bi__order_lock(memory, NULL);
+	rc = follow_producer_locked(memory, stream, err);
+	bi__order_unlock(memory, NULL);
 	return rc;
 }
 
-/* Returns 1 if the producer named work that has to be waited for. */
-static int has_order(const struct bi_foreign *foreign)
+/* Adopts the block, and the producer's stream. */
+static int adopt_foreign(struct bi_memory *memory, const struct bi_foreign *foreign, struct bi_error *err)
 {
-	return (foreign->stream || foreign->event_count) && !(foreign->flags & BI_WRAP_UNORDERED);
+	struct bi__device *device = &memory->context->device;
+	int rc = bi__dispatch_adopt(memory->backend, device, foreign, &memory->block, err);
+
+	if (rc || !foreign->stream || bi__is_unordered(memory))
+		return rc;
+	return adopt_stream(memory, foreign->stream, err);
 }
 
 int bi_memory_wrap(struct bi_context *context, const struct bi_foreign *foreign, struct bi_memory **out,
@@ -266,6 +266,7 @@ int bi_memory_wrap(struct bi_context *context, const struct bi_foreign *foreign,
 int bi__memory_wrap(struct bi_context *context, const struct bi_foreign *foreign, size_t behind, struct bi_memory **out,
 		    struct bi_error *err)
 {
+	struct bi__first_use first_use = { NULL, 0, false };
 	struct bi_memory *memory;
 	int rc = check_foreign(context, foreign, err);
 
@@ -276,9 +277,14 @@ int bi__memory_wrap(struct bi_context *context, const struct bi_foreign *foreign
 		return bi__fail(err, BI_ENOMEM, "no memory for a memory object");
 	memory->block.nbytes = foreign->nbytes;
 	memory->flags = foreign->flags;
-	rc = bi__dispatch_adopt(memory->backend, &context->device, foreign, &memory->block, err);
-	if (!rc && has_order(foreign))
-		rc = adopt_order(memory, foreign, err);
+	/* The backend may steal a reference, so everything that can fail for lack of memory comes first. */
+	if (!bi__is_unordered(memory))
+		rc = retain_first_use(&first_use, foreign, err);
+	if (!rc)
+		rc = adopt_foreign(memory, foreign, err);
+	/* Not earlier: the work on the producer's stream is not the first use. */
+	memory->order.first_use = first_use;
+	bi__order_note_idle(memory);
 	if (rc) {
 		bi_memory_release(memory);
 		return rc;
@@ -333,8 +339,11 @@ void bi__memory_mark_first_export(struct bi_memory *memory)
 {
 	unsigned char marks = atomic_fetch_or(&memory->marks, BI__MARK_EXPORTED);
 
-	/* An inline copy is short, but the holder of the lock may be waiting for the device. */
-	while (marks & BI__MARK_INLINE) {
+	/*
+	 * An inline copy is short, but the holder of the lock may be waiting for the device. In a forked child the
+	 * thread that copied does not exist.
+	 */
+	while (marks & BI__MARK_INLINE && memory->context->device.fork_generation == bi__fork_generation()) {
 		sched_yield();
 		marks = atomic_load_explicit(&memory->marks, memory_order_acquire);
 	}

@@ -52,8 +52,7 @@ static int is_idle_locked(const struct bi_memory *memory)
 	       !order->lost;
 }
 
-/* The last act of a step. */
-static void note_idle_locked(struct bi_memory *memory)
+void bi__order_note_idle(struct bi_memory *memory)
 {
 	atomic_store_explicit(&memory->idle, is_idle_locked(memory), memory_order_release);
 }
@@ -105,7 +104,7 @@ static inline int unlock_memory(struct bi_memory *memory, struct litter *litter)
 	if (has_litter)
 		take_litter_locked(&memory->order, litter);
 	memory->order.is_capturing = memory->order.is_checked = false;
-	note_idle_locked(memory);
+	bi__order_note_idle(memory);
 	if (!memory->borrowed)
 		pthread_mutex_unlock(&memory->lock);
 	return has_litter;
@@ -182,7 +181,7 @@ static void mark_complete(struct bi_memory *memory, uint64_t epoch, bool has_fai
 		last_use = bi__order_take_last_use(memory);
 		bi__order_end_host_use(memory, last_use.context);
 		memory->order.pending = memory->order.consumed;
-		note_idle_locked(memory);
+		bi__order_note_idle(memory);
 	}
 	pthread_mutex_unlock(&memory->lock);
 	bi__fence_clear(&last_use);

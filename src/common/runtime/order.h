@@ -13,6 +13,12 @@
 /* Sets the state of a memory on which no work is pending. */
 void bi__order_init(struct bi__order *order);
 
+/*
+ * Notes whether the memory is idle, for those who ask without the lock. The last act of a step. Called with the lock
+ * held, or when nobody else knows the memory.
+ */
+void bi__order_note_idle(struct bi_memory *memory);
+
 /* Locks one or two memories (b may be NULL or a) in the order of their addresses. */
 void bi__order_lock(struct bi_memory *a, struct bi_memory *b);
 /* Unlocks them, and then releases the references that the step no longer needs, which may close a context. */

@@ -410,8 +410,11 @@ static void test_releases_at_once(void **state)
 	bi_stream_release(named.stream);
 	assert_int_equal(bi_view_is_idle(view), 0);
 	assert_int_equal(bi_view_release_is_immediate(view), 1);
+	/* A consumer may work on the context stream after every wait. */
 	OK(bi_view_switch_to_context_stream(view, &error));
-	check_release_waits(view);
+	assert_int_equal(bi_view_release_is_immediate(view), 0);
+	OK(bi_view_synchronize(view, &error));
+	assert_int_equal(bi_view_release_is_immediate(view), 0);
 	bi_memory_release(bi_view_memory(view));
 	bi_view_release(view);
 	assert_int_equal(released, 3);

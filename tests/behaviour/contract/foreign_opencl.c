@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "driver_opencl.h"
 #include "contract.h"
+#include "fail_malloc.h"
 
 #include <stdatomic.h>
 #include <time.h>
@@ -99,6 +100,37 @@ static void test_stolen_buffer(void **state)
 	bi_memory_release(memory);
 	assert_int_equal(released, 1);
 	await_count(&destroyed, 1);
+	fixture.cases++;
+}
+
+/* A failure leaves the reference with the caller, also where it is the list of events that finds no memory. */
+static void test_stolen_buffer_on_failure(void **state)
+{
+	enum { MANY = 1237 };
+	static struct bi_event *events[MANY];
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	struct bi_memory *memory = STALE(struct bi_memory);
+	struct bi_event *event;
+	cl_mem buffer;
+
+	(void)state;
+	skip_unless_opencl();
+	buffer = opencl_buffer(fixture.context, CL_MEM_READ_WRITE, 300);
+	OK(bi_event_record(bi_context_stream(fixture.context), &event, &error));
+	for (int i = 0; i < MANY; i++)
+		events[i] = event;
+	foreign.kind = BI_HANDLE_CL_MEM;
+	foreign.handle = (uintptr_t)buffer;
+	foreign.flags = BI_WRAP_STEAL;
+	foreign.events = events;
+	foreign.event_count = MANY;
+	fail_malloc_of(sizeof(events));
+	REFUSED(BI_ENOMEM, bi_memory_wrap(fixture.context, &foreign, &memory, &error));
+	fail_malloc_of(0);
+	assert_null(memory);
+	expect_buffer_references(buffer, 1);
+	driver()->clReleaseMemObject(buffer);
+	bi_event_release(event);
 	fixture.cases++;
 }
 
@@ -279,8 +311,9 @@ static void test_retained_handle(void **state)
 int foreign_opencl_group(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(test_size_of_buffer),        TEST(test_stolen_buffer), TEST(test_wrapped_sub_buffer),
-		TEST(test_overlapping_wrappings), TEST(test_closed_buffer), TEST(test_retained_handle),
+		TEST(test_size_of_buffer),     TEST(test_stolen_buffer),         TEST(test_stolen_buffer_on_failure),
+		TEST(test_wrapped_sub_buffer), TEST(test_overlapping_wrappings), TEST(test_closed_buffer),
+		TEST(test_retained_handle),
 	};
 
 	return cmocka_run_group_tests_name("foreign_opencl", tests, NULL, NULL);

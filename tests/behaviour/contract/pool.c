@@ -104,6 +104,25 @@ static void test_limit(void **state)
 	fixture.cases += 12;
 }
 
+/* Memory that is smaller than the smallest class, or has no size of a class, is not taken by a pool of its size. */
+static void test_limit_below_a_class(void **state)
+{
+	static const size_t limits[] = { 1, 50, 255, 256, 257, 1000 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LENGTH(limits); i++) {
+		struct bi_context *context = with_limit(limits[i]);
+
+		for (int round = 0; round < 2; round++) {
+			bi_memory_release(new_memory(context, 1));
+			bi_memory_release(new_memory(context, limits[i]));
+			assert_int_equal(pool_state(context, "bytes"), limits[i] < 256 ? 0 : is_device(context) * 256);
+		}
+		bi_context_release(context);
+		fixture.cases++;
+	}
+}
+
 static void test_nothing_kept(void **state)
 {
 	struct bi_context *context = with_limit(BI_POOL_NONE);
@@ -268,16 +287,10 @@ static void test_debug_offset(void **state)
 int pool_group(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(test_recycling),
-		TEST(test_pending_work),
-		TEST(test_limit),
-		TEST(test_nothing_kept),
-		TEST(test_kinds_of_one_size),
-		TEST(test_shown_memory),
-		TEST(test_exported_memory),
-		TEST(test_sizes),
-		TEST(test_large_host_memory),
-		TEST(test_debug_offset),
+		TEST(test_recycling),           TEST(test_pending_work),    TEST(test_limit),
+		TEST(test_limit_below_a_class), TEST(test_nothing_kept),    TEST(test_kinds_of_one_size),
+		TEST(test_shown_memory),        TEST(test_exported_memory), TEST(test_sizes),
+		TEST(test_large_host_memory),   TEST(test_debug_offset),
 	};
 
 	return cmocka_run_group_tests_name("pool", tests, NULL, NULL);

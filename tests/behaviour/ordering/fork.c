@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/runtime/object.h"
 #include "uses.h"
 #include "support/use.h"
 
@@ -166,9 +167,37 @@ static void row_20_fork(void **state)
 	bi_view_release(in.on_host);
 }
 
+/* The thread that copies inline does not exist in the child, so nobody there would ever end its copy. */
+static void row_20_fork_during_an_inline_copy(void **state)
+{
+	struct bi_view *view = allocate();
+	struct bi_memory *memory = bi_view_memory(view);
+	int status = 0;
+	pid_t child;
+
+	(void)state;
+	atomic_fetch_or(&memory->marks, BI__MARK_INLINE);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		struct bi_native native;
+
+		alarm(20);
+		bi_view_native(view, &native);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	atomic_fetch_and(&memory->marks, (unsigned char)~BI__MARK_INLINE);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	bi_view_release(view);
+}
+
 int fork_rows(void)
 {
-	static const struct row rows[] = { ROW(row_20_fork, 0) };
+	static const struct row rows[] = {
+		ROW(row_20_fork, 0),
+		ROW(row_20_fork_during_an_inline_copy, NEED_DEVICE),
+	};
 
 	return run_rows("fork", rows, ARRAY_LENGTH(rows));
 }
