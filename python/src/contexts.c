@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "contexts.h"
-#include "buffer_interface/binding.h"
 #include "errors.h"
 
 #define MOST 16
@@ -37,7 +36,6 @@ struct word {
 };
 
 static struct entry entries[MOST];
-static int recent; /* the entry that was found last, which mostly is the next one */
 static struct word words[WORDS];
 static uint64_t clock_of_uses;
 
@@ -68,7 +66,6 @@ static int is_same(const struct bi_location *a, const struct bi_location *b)
 /* Locked. */
 static void touch(int i)
 {
-	recent = i;
 	entries[i].used = ++clock_of_uses;
 }
 
@@ -91,8 +88,6 @@ static struct bi_context *find(const struct bi_location *location)
 /* Locked. The same by number: no text is made for an import. */
 static struct bi_context *find_cuda(int ordinal)
 {
-	if (entries[recent].context && entries[recent].cuda == ordinal)
-		return use(recent);
 	for (int i = 0; i < MOST; i++)
 		if (entries[i].context && entries[i].cuda == ordinal)
 			return use(i);
@@ -124,8 +119,6 @@ static struct bi_context *look_up(const struct bi_location *location)
 /* Locked. */
 static int is_cached(const struct bi_context *context)
 {
-	if (entries[recent].context == context)
-		return 1;
 	for (int i = 0; i < MOST; i++)
 		if (entries[i].context == context)
 			return 1;
@@ -264,10 +257,8 @@ struct bi_context *bip_host_context(void)
 	static _Atomic(struct bi_context *) kept;
 	struct bi_context *context = atomic_load_explicit(&kept, memory_order_acquire);
 
-	if (!context && !context_at(&host, &context)) {
-		bi_context_make_immortal(context);
+	if (!context && !context_at(&host, &context))
 		atomic_store_explicit(&kept, context, memory_order_release);
-	}
 	return context;
 }
 
@@ -437,8 +428,6 @@ int bip_stream_of_queue(uintptr_t queue, struct bi_stream **out)
 /* Locked. -1: none. */
 static int find_named(const PyObject *object)
 {
-	if (entries[recent].named_by == object)
-		return recent;
 	for (int i = 0; i < MOST; i++)
 		if (entries[i].named_by == object)
 			return i;

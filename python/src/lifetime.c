@@ -1,10 +1,10 @@
-/* References to Python objects that the library holds, and lets go of on whatever thread. */
-#include <stdlib.h>
-
+/* References between Python and the library: owners that a memory keeps alive, and releases of views. */
 #include "lifetime.h"
-#include "buffer_interface/binding.h"
 #include "contexts.h"
 #include "errors.h"
+#include "buffer_interface/binding.h"
+
+/* Release callbacks */
 
 static int is_finalizing(void)
 {
@@ -13,86 +13,6 @@ static int is_finalizing(void)
 #else
 	return _Py_IsFinalizing();
 #endif
-}
-
-/* What host memory keeps */
-
-/*
- * From where the library has memory, since most of it is for that. Where the GIL is the lock of them, a few that were
- * given back are kept to be filled in again.
- */
-#ifndef Py_GIL_DISABLED
-#define SPARES 8
-
-static struct bip_kept *spares[SPARES];
-static int spare_count;
-
-static struct bip_kept *allocate_kept(void)
-{
-	return spare_count ? spares[--spare_count] : malloc(sizeof(struct bip_kept));
-}
-
-static void free_kept(struct bip_kept *kept)
-{
-	if (spare_count < SPARES)
-		spares[spare_count++] = kept;
-	else
-		free(kept);
-}
-#else
-static struct bip_kept *allocate_kept(void)
-{
-	return malloc(sizeof(struct bip_kept));
-}
-
-static void free_kept(struct bip_kept *kept)
-{
-	free(kept);
-}
-#endif
-
-struct bip_kept *bip_borrow(PyObject *object, int flags)
-{
-	struct bip_kept *kept = allocate_kept();
-
-	if (!kept) {
-		PyErr_NoMemory();
-		return NULL;
-	}
-	kept->owner = NULL;
-	if (!PyObject_GetBuffer(object, &kept->buffer, flags))
-		return kept;
-	free_kept(kept);
-	return NULL;
-}
-
-struct bip_kept *bip_keep(PyObject *owner)
-{
-	struct bip_kept *kept = allocate_kept();
-
-	if (kept)
-		kept->owner = Py_NewRef(owner);
-	else
-		PyErr_NoMemory();
-	return kept;
-}
-
-/* Letting go */
-
-static void drop_reference(void *object)
-{
-	Py_DECREF((PyObject *)object);
-}
-
-static void drop_kept(void *data)
-{
-	struct bip_kept *kept = data;
-	PyObject *owner = kept->owner;
-
-	if (!owner)
-		PyBuffer_Release(&kept->buffer);
-	free_kept(kept);
-	Py_XDECREF(owner);
 }
 
 static int has_gil(void)
@@ -106,66 +26,77 @@ static int has_gil(void)
 #endif
 }
 
-/* The thread may lack the GIL, and have an exception. */
-__attribute__((cold, noinline)) static void drop_slowly(void (*drop)(void *), void *data)
+/* Calls the function with the GIL and without an exception, whatever the thread has. */
+static void call_with_gil(void (*function)(void *), void *data)
 {
 	PyGILState_STATE state = PyGILState_Ensure();
 	struct bip_raised raised = bip_put_aside();
 
-	drop(data);
+	function(data);
 	bip_put_back(raised);
 	PyGILState_Release(state);
 }
 
-/* A thread that asks for the GIL while the interpreter finalises is stopped for ever, so nothing is asked then. */
-static inline void drop_with_gil(void (*drop)(void *), void *data)
+/* Does nothing while the interpreter finalises: it stops a thread that asks for the GIL then. */
+static void call_from_any_thread(void (*function)(void *), void *data)
 {
 	if (!Py_IsInitialized() || is_finalizing())
 		return;
 	if (has_gil() && !PyErr_Occurred())
-		drop(data);
+		function(data);
 	else
-		drop_slowly(drop, data);
+		call_with_gil(function, data);
 }
 
-void bip_drop(void *data)
+static void decref_object(void *object)
 {
-	drop_with_gil(drop_reference, data);
+	Py_DECREF((PyObject *)object);
 }
 
-/* Without a call, from the little room that the C library has for this in modules that are loaded later. */
-#ifdef __GLIBC__
-#define QUICKLY __attribute__((tls_model("initial-exec")))
-#else
-#define QUICKLY
-#endif
-
-/*
- * This thread has the GIL, no exception, and a view in its hands whose end, if it is one, is that of what bip_give_back
- * lets go of: nothing else runs before that, which so need not find out.
- */
-static _Thread_local int is_sure QUICKLY;
-
-void bip_give_back(void *data)
+void bip_release_owner(void *owner)
 {
-	if (!is_sure) {
-		drop_with_gil(drop_kept, data);
-		return;
+	call_from_any_thread(decref_object, owner);
+}
+
+/* Buffers */
+
+Py_buffer *bip_borrow_buffer(PyObject *object, int flags)
+{
+	Py_buffer *buffer = PyMem_Malloc(sizeof(*buffer));
+
+	if (!buffer) {
+		PyErr_NoMemory();
+		return NULL;
 	}
-	is_sure = 0;
-	drop_kept(data);
+	if (!PyObject_GetBuffer(object, buffer, flags))
+		return buffer;
+	PyMem_Free(buffer);
+	return NULL;
 }
 
-/* The last view of a context closes it, which waits for work on memory that was released. */
-static int is_short(const struct bi_view *view)
+static void free_buffer(void *buffer)
+{
+	PyBuffer_Release(buffer);
+	PyMem_Free(buffer);
+}
+
+void bip_return_buffer(void *buffer)
+{
+	call_from_any_thread(free_buffer, buffer);
+}
+
+/* Releases of views */
+
+/* The last reference to a context closes it, which waits for work on memory that was released. */
+static int is_release_immediate(const struct bi_view *view)
 {
 	return bi_view_release_is_immediate(view) && bip_context_is_cached(bi_memory_context(bi_view_memory(view)));
 }
 
-/* Producers' deleters may be Python code, which does not run well with an exception set. */
-int bip_releases_at_once(const struct bi_view *view)
+/* A producer's release callback may run Python code, which needs that no exception is set. */
+int bip_is_short_release(const struct bi_view *view)
 {
-	return is_short(view) && !PyErr_Occurred();
+	return is_release_immediate(view) && !PyErr_Occurred();
 }
 
 static void release_without_gil(struct bi_view *view)
@@ -175,11 +106,11 @@ static void release_without_gil(struct bi_view *view)
 	Py_END_ALLOW_THREADS
 }
 
-__attribute__((cold, noinline)) static void release_slowly(struct bi_view *view)
+static void release_without_exception(struct bi_view *view)
 {
 	struct bip_raised raised = bip_put_aside();
 
-	if (is_short(view))
+	if (is_release_immediate(view))
 		bi_view_release(view);
 	else
 		release_without_gil(view);
@@ -190,19 +121,8 @@ void bip_release_view(struct bi_view *view)
 {
 	if (!view)
 		return;
-	if (bip_releases_at_once(view))
+	if (bip_is_short_release(view))
 		bi_view_release(view);
 	else
-		release_slowly(view);
-}
-
-void bip_release_kept(struct bi_view *view)
-{
-	if (!bi_view_is_idle(view) || PyErr_Occurred()) {
-		release_slowly(view);
-		return;
-	}
-	is_sure = 1;
-	bi_view_release(view);
-	is_sure = 0;
+		release_without_exception(view);
 }

@@ -1,42 +1,42 @@
-/* The object BufferInterface: one view, what it owns besides, and its end. */
+/* The object BufferInterface: its members, references to its view, its end. */
 #include <stddef.h>
 
 #include "object.h"
-#include "buffer_interface/binding.h"
 #include "errors.h"
 #include "lifetime.h"
 #include "uses.h"
 
-/* Making and letting go */
-
-/* Where the GIL is the lock of them, a few objects that were let go are kept to be made again. */
+/*
+ * Memory of destroyed objects for new ones: a slice takes a quarter less time. The GIL is the lock of the list, so
+ * there is none without a GIL.
+ */
 #ifndef Py_GIL_DISABLED
-#define SPARES 16
+#define FREE_OBJECTS 16
 
-static struct bip_object *spares[SPARES];
-static int spare_count;
+static struct bip_object *free_objects[FREE_OBJECTS];
+static int free_count;
 
-static struct bip_object *allocate(void)
+static struct bip_object *allocate_object(void)
 {
-	if (!spare_count)
+	if (!free_count)
 		return PyObject_New(struct bip_object, &bip_type);
-	return (struct bip_object *)PyObject_Init((PyObject *)spares[--spare_count], &bip_type);
+	return (struct bip_object *)PyObject_Init((PyObject *)free_objects[--free_count], &bip_type);
 }
 
-static void deallocate(struct bip_object *self)
+static void free_object(struct bip_object *self)
 {
-	if (spare_count < SPARES)
-		spares[spare_count++] = self;
+	if (free_count < FREE_OBJECTS)
+		free_objects[free_count++] = self;
 	else
 		PyObject_Free(self);
 }
 #else
-static struct bip_object *allocate(void)
+static struct bip_object *allocate_object(void)
 {
 	return PyObject_New(struct bip_object, &bip_type);
 }
 
-static void deallocate(struct bip_object *self)
+static void free_object(struct bip_object *self)
 {
 	PyObject_Free(self);
 }
@@ -44,7 +44,7 @@ static void deallocate(struct bip_object *self)
 
 PyObject *bip_new(struct bi_view *view)
 {
-	struct bip_object *self = allocate();
+	struct bip_object *self = allocate_object();
 
 	if (!self) {
 		bip_release_view(view);
@@ -54,10 +54,9 @@ PyObject *bip_new(struct bi_view *view)
 	self->acquired = NULL;
 	self->mask = NULL;
 	self->pattern = NULL;
-	self->weakrefs = NULL;
-	self->flags = 0;
 	self->was_asked = self->is_cuda = 0;
-	self->spare = 0;
+	self->flags = 0;
+	self->weakrefs = NULL;
 	return (PyObject *)self;
 }
 
@@ -75,7 +74,7 @@ static void raise_released(void)
 	PyErr_SetString(bip_InvalidArrayError, "this BufferInterface was released [L1]");
 }
 
-struct bi_view *bip_view(PyObject *self)
+struct bi_view *bip_view_locked(PyObject *self)
 {
 	struct bi_view *view = ((struct bip_object *)self)->view;
 
@@ -84,45 +83,28 @@ struct bi_view *bip_view(PyObject *self)
 	return view;
 }
 
-/* Few: the view's count of 32 bits is enough for 400 million objects that share it. */
-#define LENT_AT_ONCE 8
-
-struct bi_view *bip_lend(PyObject *self)
-{
-	struct bip_object *object = (struct bip_object *)self;
-
-	if (object->view && !object->spare) {
-		bi_view_retain_many(object->view, LENT_AT_ONCE);
-		object->spare = LENT_AT_ONCE;
-	}
-	if (object->view)
-		object->spare--;
-	return object->view;
-}
-
-void bip_lend_back(PyObject *self)
-{
-	((struct bip_object *)self)->spare++;
-}
-
 struct bi_view *bip_hold(PyObject *self)
 {
 	struct bi_view *view;
 
 	BIP_LOCK(self)
-	view = bip_lend(self);
+	view = ((struct bip_object *)self)->view;
+	if (view)
+		bi_view_retain(view);
 	BIP_UNLOCK()
 	if (!view)
 		raise_released();
 	return view;
 }
 
-/* The object still has a reference of its own. */
-static void drop_spare(struct bip_object *self)
+int bip_refuse_released(PyObject *self)
 {
-	if (self->spare)
-		bi_view_release_many(self->view, self->spare);
-	self->spare = 0;
+	const struct bi_view *view;
+
+	BIP_LOCK(self)
+	view = bip_view_locked(self);
+	BIP_UNLOCK()
+	return view ? 0 : -1;
 }
 
 PyObject *bip_mask(PyObject *self)
@@ -143,7 +125,7 @@ int bip_refuse_mask(PyObject *object, const char *operation)
 	return -1;
 }
 
-/* What release() takes out of the object, so that it is let go once whoever asks. */
+/* The members that release() takes out of an object. All owned, each may be NULL. */
 struct holdings {
 	struct bi_view *view;
 	struct bi_stream *acquired;
@@ -151,12 +133,12 @@ struct holdings {
 	PyObject *pattern;
 };
 
-static struct holdings empty_out(struct bip_object *self)
+/* Of several threads that release an object one gets its members, the others get NULL. */
+static struct holdings take_holdings(struct bip_object *self)
 {
 	struct holdings held;
 
 	BIP_LOCK(self)
-	drop_spare(self);
 	held = (struct holdings){ self->view, self->acquired, self->mask, self->pattern };
 	self->view = NULL;
 	self->acquired = NULL;
@@ -167,10 +149,10 @@ static struct holdings empty_out(struct bip_object *self)
 }
 
 /*
- * What the user enqueued on the stream that he named comes before everything later, and before the memory is let go; if
- * that cannot be said, it is waited for.
+ * Hands the acquired stream back, so that its work comes before later work on the memory and before its release. If
+ * that fails, waits for the stream instead.
  */
-static int hand_back(const struct holdings *held, int waits, struct bi_error *err)
+static int hand_back_acquired(const struct holdings *held, int waits, struct bi_error *err)
 {
 	int rc = BI_OK;
 
@@ -186,7 +168,7 @@ static int hand_back(const struct holdings *held, int waits, struct bi_error *er
 	return rc;
 }
 
-/* The order of work ends for array and mask; the mask itself stays with whoever else has it. */
+/* The same for the mask, which keeps its view: others may have references to it. */
 static int hand_back_mask(PyObject *mask, int waits, struct bi_error *err)
 {
 	struct bip_object *self = (struct bip_object *)mask;
@@ -201,19 +183,19 @@ static int hand_back_mask(PyObject *mask, int waits, struct bi_error *err)
 	}
 	BIP_UNLOCK()
 	if (held.acquired || (held.view && waits))
-		rc = hand_back(&held, waits, err);
+		rc = hand_back_acquired(&held, waits, err);
 	bi_stream_release(held.acquired);
 	bip_release_view(held.view);
 	return rc;
 }
 
-int bip_let_go(struct bip_object *self, int waits, struct bi_error *err)
+int bip_release_object(struct bip_object *self, int waits, struct bi_error *err)
 {
-	struct holdings held = empty_out(self);
+	struct holdings held = take_holdings(self);
 	int rc = BI_OK, rc_mask = BI_OK;
 
 	if (held.view && (held.acquired || waits))
-		rc = hand_back(&held, waits, err);
+		rc = hand_back_acquired(&held, waits, err);
 	if (held.mask)
 		rc_mask = hand_back_mask(held.mask, waits, rc ? NULL : err);
 	bi_stream_release(held.acquired);
@@ -223,39 +205,36 @@ int bip_let_go(struct bip_object *self, int waits, struct bi_error *err)
 	return rc ? rc : rc_mask;
 }
 
-static void let_go_quietly(struct bip_object *self)
+static void release_without_exception(struct bip_object *self)
 {
 	struct bip_raised raised = bip_put_aside();
 
-	bip_let_go(self, 0, NULL);
+	bip_release_object(self, 0, NULL);
 	bip_put_back(raised);
 }
 
-static void dealloc_object(PyObject *object)
+static void object_dealloc(PyObject *object)
 {
 	struct bip_object *self = (struct bip_object *)object;
 
 	if (self->weakrefs)
 		PyObject_ClearWeakRefs(object);
-	drop_spare(self);
 	if (self->acquired)
-		let_go_quietly(self);
-	else if (self->view && self->flags & BIP_GIVES_BACK)
-		bip_release_kept(self->view);
-	else
-		bip_release_view(self->view);
+		release_without_exception(self);
+	bip_release_view(self->view);
 	Py_XDECREF(self->mask);
 	Py_XDECREF(self->pattern);
-	deallocate(self);
+	free_object(self);
 }
 
-/* Without methods: type.c adds those. */
+/* Without methods and attributes, which type.c adds: they are made of everything else. */
 PyTypeObject bip_type = {
 	PyVarObject_HEAD_INIT(NULL, 0).tp_name = "buffer_interface.BufferInterface",
-	.tp_doc = "An n-dimensional array in host, OpenCL or CUDA memory that somebody made. buffer_interface() gives "
-		  "one.",
+	.tp_doc = "An n-dimensional array in host, OpenCL or CUDA memory of any library. buffer_interface() imports "
+		  "one,\n"
+		  "empty(), zeros() and full() allocate one.",
 	.tp_basicsize = sizeof(struct bip_object),
 	.tp_weaklistoffset = offsetof(struct bip_object, weakrefs),
 	.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-	.tp_dealloc = dealloc_object,
+	.tp_dealloc = object_dealloc,
 };

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "properties.h"
-#include "buffer_interface/binding.h"
 #include "dtype.h"
 #include "errors.h"
 #include "handle.h"
@@ -11,6 +10,7 @@
 #include "shapes.h"
 #include "export/export.h"
 #include "operations/operations.h"
+#include "buffer_interface/binding.h"
 
 /* Getters read the view under the lock of the object. */
 #define GETTER(name, expression) \
@@ -21,7 +21,7 @@
 \
 		(void)closure; \
 		BIP_LOCK(self) \
-		view = bip_view(self); \
+		view = bip_view_locked(self); \
 		if (view) \
 			result = (expression); \
 		BIP_UNLOCK() \
@@ -220,7 +220,7 @@ static PyObject *get_mask(PyObject *self, void *closure)
 	(void)closure;
 	if (mask)
 		return mask;
-	return bip_view(self) ? Py_NewRef(Py_None) : NULL;
+	return bip_refuse_released(self) ? NULL : Py_NewRef(Py_None);
 }
 
 /* The name of the type, or its typestr where no name says the same in fewer words than the other. */

@@ -158,7 +158,7 @@ int bip_stream_named(const char *name, PyObject *object, struct bi_context *cont
 		*out = bi_stream_retain(bi_context_stream(context));
 		return 0;
 	}
-	rc = bi_stream_wrap(context, handle, bip_drop, Py_NewRef(object), out, &err);
+	rc = bi_stream_wrap(context, handle, bip_release_owner, Py_NewRef(object), out, &err);
 	if (rc) {
 		Py_DECREF(object);
 		bip_raise(rc, &err);

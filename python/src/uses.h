@@ -2,7 +2,7 @@
 #ifndef BIP_USES_H
 #define BIP_USES_H
 
-#include "buffer_interface.h"
+#include "extension.h"
 
 static inline struct bi_use bip_whole_use(const struct bi_view *view)
 {

@@ -1,5 +1,4 @@
-/* The CUDA Array Interface as a producer: what bi_cai_export says, as a dictionary. */
-#include <stdatomic.h>
+/* The CUDA Array Interface as a producer: the result of bi_cai_export as a dictionary. */
 #include <string.h>
 
 #include "arguments.h"
@@ -12,7 +11,7 @@
 #include "export/export.h"
 #include "export/pattern.h"
 
-/* Everything that __cuda_array_interface__ raises is AttributeError, so that hasattr() tells the truth [P14]. */
+/* AttributeError if the attribute cannot exist, so that hasattr() returns false [P14]. */
 static PyObject *raise_missing(int rc, const struct bi_error *err)
 {
 	if (rc != BI_EUNSUPPORTED && rc != BI_EDTYPE)
@@ -21,38 +20,13 @@ static PyObject *raise_missing(int rc, const struct bi_error *err)
 	return NULL;
 }
 
-static int put(PyObject *dict, PyObject *key, PyObject *value)
+/* Takes ownership of the value; NULL stands for a failure. */
+static int put_item(PyObject *dict, PyObject *key, PyObject *value)
 {
 	int rc = value ? PyDict_SetItem(dict, key, value) : -1;
 
 	Py_XDECREF(value);
 	return rc;
-}
-
-/* A copy of a dictionary that has the keys already is faster than one that grows. */
-static PyObject *make_pattern(void)
-{
-	return Py_BuildValue("{OOOOOOOOOiOO}", bip_name.shape, Py_None, bip_name.typestr, Py_None, bip_name.data,
-			     Py_None, bip_name.strides, Py_None, bip_name.version, BI_CAI_VERSION, bip_name.stream,
-			     Py_None);
-}
-
-/* Of threads that make one at once the first keeps his, for ever. */
-static PyObject *new_dict(void)
-{
-	static _Atomic(PyObject *) kept;
-	PyObject *pattern = atomic_load_explicit(&kept, memory_order_acquire), *first = NULL;
-
-	if (!pattern) {
-		pattern = make_pattern();
-		if (!pattern)
-			return NULL;
-		if (!atomic_compare_exchange_strong(&kept, &first, pattern)) {
-			Py_DECREF(pattern);
-			pattern = first;
-		}
-	}
-	return PyDict_Copy(pattern);
 }
 
 static PyObject *address_pair(const struct bi_cai *cai)
@@ -64,38 +38,42 @@ static PyObject *address_pair(const struct bi_cai *cai)
 	return pair;
 }
 
-static int put_version(PyObject *dict, const struct bi_cai *cai)
+/* In version 3 the key is always there, in older versions never without a stream. */
+static int put_stream(PyObject *dict, const struct bi_cai *cai)
 {
 	if (cai->stream_kind == BI_CAI_STREAM_GIVEN)
-		return put(dict, bip_name.stream, PyLong_FromUnsignedLongLong(cai->stream));
-	if (cai->version == BI_CAI_VERSION)
-		return 0;
-	if (PyDict_DelItem(dict, bip_name.stream))
-		return -1;
-	return put(dict, bip_name.version, PyLong_FromLong(cai->version));
+		return put_item(dict, bip_name.stream, PyLong_FromUnsignedLongLong(cai->stream));
+	return cai->version == BI_CAI_VERSION ? PyDict_SetItem(dict, bip_name.stream, Py_None) : 0;
+}
+
+static PyObject *strides_of(const struct bi_cai *cai)
+{
+	return cai->strides ? bip_tuple(cai->strides, cai->ndim) : Py_NewRef(Py_None);
 }
 
 static int put_all(PyObject *dict, const struct bi_cai *cai)
 {
-	if (put(dict, bip_name.shape, bip_tuple(cai->shape, cai->ndim)) ||
-	    put(dict, bip_name.typestr, PyUnicode_FromString(cai->typestr)) ||
-	    put(dict, bip_name.data, address_pair(cai)) || put_version(dict, cai))
+	if (put_item(dict, bip_name.shape, bip_tuple(cai->shape, cai->ndim)) ||
+	    put_item(dict, bip_name.typestr, PyUnicode_FromString(cai->typestr)) ||
+	    put_item(dict, bip_name.data, address_pair(cai)) || put_item(dict, bip_name.strides, strides_of(cai)) ||
+	    put_item(dict, bip_name.version, PyLong_FromLong(cai->version)))
 		return -1;
-	return cai->strides ? put(dict, bip_name.strides, bip_tuple(cai->strides, cai->ndim)) : 0;
+	return put_stream(dict, cai);
 }
 
 static PyObject *make_dict(PyObject *mask, const struct bi_view *view, const struct bi_cai *cai)
 {
-	PyObject *dict = new_dict();
+	PyObject *dict = PyDict_New();
 
-	if (!dict || put_all(dict, cai) || (cai->descr && put(dict, bip_name.descr, bip_dtype_descr(view))) ||
+	if (!dict || put_all(dict, cai) || (cai->descr && put_item(dict, bip_name.descr, bip_dtype_descr(view))) ||
 	    (mask && PyDict_SetItem(dict, bip_name.mask, mask)))
 		Py_CLEAR(dict);
 	return dict;
 }
 
-/* A thread that waits for a device may have the lock of memory that is not idle; and the host may have to wait. */
-static int fill_in(const struct bi_view *view, int version, unsigned flags, struct bi_cai *cai, struct bi_error *err)
+/* Drops the GIL if the call may block: for pending work, or for the lock of memory that another thread waits for. */
+static int describe_view(const struct bi_view *view, int version, unsigned flags, struct bi_cai *cai,
+			 struct bi_error *err)
 {
 	int rc = bi_cai_export(view, version, flags | BI_CAI_NONBLOCKING, cai, err);
 
@@ -107,24 +85,10 @@ static int fill_in(const struct bi_view *view, int version, unsigned flags, stru
 	return rc;
 }
 
-/* As long as the object has the view, which is the rule, this is not the last reference to it. */
-static void end_of_hold(PyObject *self, struct bi_view *view)
+/* Takes ownership of the dictionary, also on failure. */
+static PyObject *set_stream(PyObject *dict, const struct bi_cai *cai)
 {
-	int is_kept;
-
-	BIP_LOCK(self)
-	is_kept = ((const struct bip_object *)self)->view == view;
-	if (is_kept)
-		bi_view_release(view);
-	BIP_UNLOCK()
-	if (!is_kept)
-		bip_release_view(view);
-}
-
-/* The dictionary is taken, also on failure. */
-static PyObject *with_stream(PyObject *dict, const struct bi_cai *cai)
-{
-	if (put_version(dict, cai))
+	if (put_stream(dict, cai))
 		Py_CLEAR(dict);
 	return dict;
 }
@@ -134,15 +98,15 @@ static PyObject *make_or_copy(PyObject *self, PyObject *mask, const struct bi_vi
 	PyObject *dict = bip_copy_pattern(self, 1);
 
 	if (dict)
-		return with_stream(dict, cai);
+		return set_stream(dict, cai);
 	dict = make_dict(mask, view, cai);
 	if (dict)
 		bip_keep_pattern(self, dict, 1);
 	return dict;
 }
 
-/* The mask first: who releases the array meanwhile takes both. */
-static PyObject *get_slowly(PyObject *self)
+/* Reads the mask first: a thread that releases the array meanwhile takes both away. */
+static PyObject *make_current(PyObject *self)
 {
 	PyObject *mask = bip_mask(self), *dict = NULL;
 	struct bi_view *view = bip_hold(self);
@@ -151,9 +115,9 @@ static PyObject *get_slowly(PyObject *self)
 	int rc;
 
 	if (view) {
-		rc = fill_in(view, BI_CAI_VERSION, 0, &cai, &err);
+		rc = describe_view(view, BI_CAI_VERSION, 0, &cai, &err);
 		dict = rc ? raise_missing(rc, &err) : make_or_copy(self, mask, view, &cai);
-		end_of_hold(self, view);
+		bip_release_view(view);
 	}
 	Py_XDECREF(mask);
 	return dict;
@@ -164,15 +128,15 @@ PyObject *bip_get_cuda_array_interface(PyObject *self, void *closure)
 	PyObject *dict = bip_copy_idle_pattern(self, 1);
 
 	(void)closure;
-	return dict ? dict : get_slowly(self);
+	return dict ? dict : make_current(self);
 }
 
-/* The method, with its options */
+/* The method cuda_array_interface() */
 
 struct options {
 	int version;
-	int sync; /* 0: no stream is named and nothing is waited for */
-	int synchronize; /* 1: host wait first */
+	int sync; /* 0: neither names a stream nor waits */
+	int synchronize; /* 1: blocks the calling thread until pending work is complete */
 	int bfloat16_as_void;
 };
 
@@ -213,22 +177,23 @@ static int read_options(PyObject *const *args, Py_ssize_t count, PyObject *names
 		return -1;
 	if (out->sync || !out->synchronize)
 		return 0;
-	PyErr_SetString(PyExc_ValueError, "synchronize is True, which asks for a wait, and sync False, for none");
+	PyErr_SetString(PyExc_ValueError,
+			"synchronize=True waits for pending work, and sync=False does not: they exclude each other");
 	return -1;
 }
 
-static int export(const struct bi_view *view, const struct options *options, struct bi_cai *cai)
+static int describe_with_options(const struct bi_view *view, const struct options *options, struct bi_cai *cai)
 {
 	unsigned flags = !options->sync ? BI_CAI_UNORDERED : options->synchronize ? BI_CAI_SYNCHRONIZE : 0;
 	struct bi_error err;
-	int rc = fill_in(view, options->version, flags, cai, &err);
+	int rc = describe_view(view, options->version, flags, cai, &err);
 	if (rc)
 		bip_raise_export(rc, &err);
 	return rc ? -1 : 0;
 }
 
-/* Two bytes without a meaning, in the byte order that they have: what PyTorch says of bfloat16 too [P12]. */
-static struct bi_view *as_void(struct bi_view *view)
+/* Returns bfloat16 as two bytes without a type, as PyTorch exports it [P12]. Takes ownership of the view. */
+static struct bi_view *view_as_void(struct bi_view *view)
 {
 	struct bi_view *pairs;
 	struct bi_dtype dtype;
@@ -241,7 +206,8 @@ static struct bi_view *as_void(struct bi_view *view)
 	return rc ? bip_raise_export(rc, &err) : pairs;
 }
 
-static PyObject *dict_with(PyObject *mask, struct bi_view *view, const struct options *options)
+/* Takes ownership of the view. */
+static PyObject *make_with_options(PyObject *mask, struct bi_view *view, const struct options *options)
 {
 	struct bi_dtype dtype = bi_view_dtype(view);
 	int is_bfloat16 = options->bfloat16_as_void && dtype.type == BI_BFLOAT16 && dtype.lanes == 1;
@@ -249,10 +215,10 @@ static PyObject *dict_with(PyObject *mask, struct bi_view *view, const struct op
 	struct bi_cai cai;
 
 	if (is_bfloat16)
-		view = as_void(view);
+		view = view_as_void(view);
 	if (!view)
 		return NULL;
-	if (export(view, options, &cai) == 0) {
+	if (describe_with_options(view, options, &cai) == 0) {
 		if (is_bfloat16)
 			strcpy(cai.typestr, PY_LITTLE_ENDIAN ? "<V2" : ">V2");
 		dict = make_dict(mask, view, &cai);
@@ -272,10 +238,10 @@ PyObject *bip_cuda_array_interface(PyObject *self, PyObject *const *args, Py_ssi
 	mask = bip_mask(self);
 	view = bip_hold(self);
 	if (view && mask && options.version == 0) {
-		PyErr_SetString(bip_UnsupportedError, "version 0 cannot say that the array is masked [P17]");
+		PyErr_SetString(bip_UnsupportedError, "version 0 has no key for the mask of a masked array [P17]");
 		bip_release_view(view);
 	} else if (view)
-		dict = dict_with(mask, view, &options);
+		dict = make_with_options(mask, view, &options);
 	Py_XDECREF(mask);
 	return dict;
 }

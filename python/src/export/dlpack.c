@@ -2,15 +2,14 @@
 #include <string.h>
 
 #include "contexts.h"
-#include "buffer_interface/binding.h"
 #include "dense.h"
 #include "errors.h"
 #include "host_memory.h"
 #include "lifetime.h"
 #include "names.h"
 #include "object.h"
-#include "export/export.h"
 #include "uses.h"
+#include "export/export.h"
 
 static const char versioned[] = "dltensor_versioned", unversioned[] = "dltensor";
 
@@ -200,7 +199,7 @@ void bip_delete_export(struct bi_dl_managed_versioned *tensor)
 {
 	struct bi_view *view = bi_dlpack_view(tensor);
 
-	if (bip_releases_at_once(view)) {
+	if (bip_is_short_release(view)) {
 		tensor->deleter(tensor);
 		return;
 	}
@@ -377,10 +376,8 @@ static PyObject *give_at_once(PyObject *self, struct wish *wish)
 	int is_done;
 
 	BIP_LOCK(self)
-	view = bip_lend(self);
-	is_done = view && bi_view_is_idle(view) && bi_dlpack_export_steal(view, 0, &tensor, NULL) == BI_OK;
-	if (view && !is_done)
-		bip_lend_back(self);
+	view = ((struct bip_object *)self)->view;
+	is_done = view && bi_view_is_idle(view) && bi_dlpack_export(view, 0, &tensor, NULL) == BI_OK;
 	BIP_UNLOCK()
 	return is_done ? wrap_versioned(tensor) : give_held(self, wish);
 }

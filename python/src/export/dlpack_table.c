@@ -5,13 +5,13 @@
  * comes home to it first. Where a consumer is told of no stream (host, OpenCL), pending work is waited for.
  */
 #include "contexts.h"
-#include "buffer_interface/binding.h"
 #include "dlpack_table.h"
 #include "errors.h"
 #include "host_memory.h"
 #include "lifetime.h"
 #include "object.h"
 #include "export/export.h"
+#include "buffer_interface/binding.h"
 
 typedef void set_error(void *error, const char *kind, const char *message);
 
@@ -69,7 +69,7 @@ static int export_pending(PyObject *object, struct bi_dl_managed_versioned **out
 	int rc = -1;
 
 	BIP_LOCK(object)
-	view = bip_view(object);
+	view = bip_view_locked(object);
 	if (view)
 		rc = export(view, out);
 	BIP_UNLOCK()
@@ -91,10 +91,8 @@ static int from_object(void *object, struct bi_dl_managed_versioned **out)
 	if (check(object))
 		return -1;
 	BIP_LOCK(object)
-	view = bip_lend(object);
-	is_done = view && is_ready(view) && bi_dlpack_export_steal(view, 0, out, NULL) == BI_OK;
-	if (view && !is_done)
-		bip_lend_back(object);
+	view = ((struct bip_object *)object)->view;
+	is_done = view && is_ready(view) && bi_dlpack_export(view, 0, out, NULL) == BI_OK;
 	BIP_UNLOCK()
 	return is_done ? 0 : export_pending(object, out);
 }
@@ -113,8 +111,10 @@ static int describe(const struct bi_view *view, struct bi_dl_tensor *out)
 static int describe_pending(PyObject *object, struct bi_dl_tensor *out)
 {
 	struct bi_view *view = bip_hold(object);
-	int rc =
-		view && !describe(view, out) && !make_ready(view, out->device.device_type) && bip_view(object) ? 0 : -1;
+	int rc = view && !describe(view, out) && !make_ready(view, out->device.device_type) &&
+				 !bip_refuse_released(object)
+			 ? 0
+			 : -1;
 
 	bip_release_view(view);
 	return rc;

@@ -2,10 +2,10 @@
 #include <stdlib.h>
 
 #include "errors.h"
-#include "buffer_interface/binding.h"
 #include "lifetime.h"
 #include "object.h"
 #include "export/export.h"
+#include "buffer_interface/binding.h"
 #include "buffer_interface/python.h"
 
 /* A masked array and its mask as one struct to let go. */
@@ -53,7 +53,7 @@ static int export_pending(exporter *export, const struct bi_view *view, struct b
 static int describe_pending(PyObject *object, struct bi_exchange *out)
 {
 	struct bi_view *view = bip_hold(object);
-	int rc = view && !export_pending(bi_view_describe, view, out) && bip_view(object) ? 0 : -1;
+	int rc = view && !export_pending(bi_view_describe, view, out) && !bip_refuse_released(object) ? 0 : -1;
 
 	bip_release_view(view);
 	return rc;

@@ -1,8 +1,8 @@
 /* The dictionary that an array keeps to give copies of. */
 #include "export/pattern.h"
-#include "buffer_interface/binding.h"
 #include "names.h"
 #include "object.h"
+#include "buffer_interface/binding.h"
 
 /* The reference is taken; NULL gives NULL. */
 static PyObject *copy_of(PyObject *pattern)

@@ -298,7 +298,7 @@ static int import_on(int ordinal, const struct bi_cai *cai, const struct bip_req
 		return -1;
 	options.flags = (request->sync ? 0 : BI_CAI_UNORDERED) | (request->check ? 0 : BI_CAI_UNCHECKED);
 	options.mask = request->keep_mask ? &found->mask : NULL;
-	options.release = bip_drop;
+	options.release = bip_release_owner;
 	options.release_data = owner;
 	if (bip_stream_named("producer_stream", request->producer_stream, context, &options.producer_stream)) {
 		bip_release_context(context);

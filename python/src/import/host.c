@@ -10,7 +10,6 @@
 #include "errors.h"
 #include "lifetime.h"
 #include "names.h"
-#include "object.h"
 #include "import/format.h"
 #include "import/import.h"
 #include "import/values.h"
@@ -53,33 +52,43 @@ static int lay_out(const Py_buffer *buffer, PyObject *descr, struct bi_layout *l
 	return bip_layout(layout, layout->dtype, descr, buffer->ndim, layout->shape, NULL);
 }
 
-/* What is kept is taken, also on failure. */
-static int import_filled(const Py_buffer *buffer, struct bip_kept *kept, struct bip_found *found)
+/* Reads everything but the address. *descr is a new str that the layout borrows, or NULL. */
+static int read_buffer(const Py_buffer *buffer, struct bi_layout *layout, PyObject **descr)
+{
+	*descr = NULL;
+	if (read_shape(buffer, layout->shape, layout->strides) ||
+	    bip_format_read(buffer->format, buffer->itemsize, &layout->dtype, descr))
+		return -1;
+	return lay_out(buffer, *descr, layout);
+}
+
+/* The memory keeps the buffer, so that the exporter knows. Takes ownership of the buffer, also on failure. */
+static int import_counted(Py_buffer *buffer, struct bip_found *found)
 {
 	struct bi_layout layout;
-	PyObject *descr = NULL;
-	int rc = -1;
+	PyObject *descr;
+	int rc = read_buffer(buffer, &layout, &descr);
 
-	if (!read_shape(buffer, layout.shape, layout.strides) &&
-	    !bip_format_read(buffer->format, buffer->itemsize, &layout.dtype, &descr))
-		rc = lay_out(buffer, descr, &layout);
+	if (!rc)
+		rc = bip_wrap_buffer(buffer, &layout, &found->view);
 	if (rc)
-		bip_give_back(kept);
-	else
-		rc = bip_wrap_host_kept((uintptr_t)buffer->buf, buffer->readonly, &layout, kept, &found->view);
+		bip_return_buffer(buffer);
 	Py_XDECREF(descr);
-	found->flags = BIP_GIVES_BACK;
 	return rc ? -1 : 1;
 }
 
-/* The buffer is taken, also on failure. */
-static int import_owned(struct bip_kept *borrowed, PyObject *object, struct bip_found *found)
+/* The memory keeps the exporter, or `object` if the buffer names none. Returns the buffer in any case. */
+static int import_uncounted(Py_buffer *buffer, PyObject *object, struct bip_found *found)
 {
-	struct bip_kept *kept = bip_keep(borrowed->buffer.obj ? borrowed->buffer.obj : object);
-	int rc = kept ? import_filled(&borrowed->buffer, kept, found) : -1;
+	PyObject *owner = buffer->obj ? buffer->obj : object, *descr;
+	struct bi_layout layout;
+	int rc = read_buffer(buffer, &layout, &descr);
 
-	bip_give_back(borrowed);
-	return rc;
+	if (!rc)
+		rc = bip_wrap_host((uintptr_t)buffer->buf, buffer->readonly, &layout, owner, &found->view);
+	bip_return_buffer(buffer);
+	Py_XDECREF(descr);
+	return rc ? -1 : 1;
 }
 
 /* Types that the buffer protocol has no letter for, bfloat16 above all: the array says itself what they are. */
@@ -107,24 +116,22 @@ static int is_counted(PyObject *exporter)
 
 static int import_exported(PyObject *object, struct bip_found *found)
 {
-	struct bip_kept *borrowed = bip_borrow(object, PyBUF_FULL_RO);
+	Py_buffer *buffer = bip_borrow_buffer(object, PyBUF_FULL_RO);
 
-	if (borrowed && is_counted(borrowed->buffer.obj))
-		return import_filled(&borrowed->buffer, borrowed, found);
-	if (borrowed)
-		return import_owned(borrowed, object, found);
+	if (buffer)
+		return is_counted(buffer->obj) ? import_counted(buffer, found)
+					       : import_uncounted(buffer, object, found);
 	if (!may_be_typed(object))
 		return -1;
 	PyErr_Clear();
 	return import_typed(object, found);
 }
 
-/* It counts its users, and nothing more is to be asked of it. */
 int bip_import_memoryview(PyObject *object, struct bip_found *found)
 {
-	struct bip_kept *borrowed = bip_borrow(object, PyBUF_FULL_RO);
+	Py_buffer *buffer = bip_borrow_buffer(object, PyBUF_FULL_RO);
 
-	return borrowed ? import_filled(&borrowed->buffer, borrowed, found) : -1;
+	return buffer ? import_counted(buffer, found) : -1;
 }
 
 int bip_refuse_masked(PyObject *object)

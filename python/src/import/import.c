@@ -7,9 +7,9 @@
 #include "lifetime.h"
 #include "object.h"
 #include "streams.h"
+#include "uses.h"
 #include "import/order.h"
 #include "import/values.h"
-#include "uses.h"
 
 /* Arguments */
 
@@ -274,7 +274,7 @@ static PyObject *make_plain(const struct bip_found *found)
 PyObject *bip_buffer_interface(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
 	struct arguments arguments;
-	struct bip_found found;
+	struct bip_found found = { NULL, NULL, 0 };
 	int is_plain;
 
 	(void)module;

@@ -22,7 +22,7 @@ struct bip_request {
 struct bip_found {
 	struct bi_view *view;
 	struct bi_view *mask; /* or NULL */
-	unsigned flags; /* BIP_WAIT_AT_EXIT, BIP_GIVES_BACK */
+	unsigned flags; /* enum bip_flag */
 };
 
 /*

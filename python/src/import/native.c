@@ -10,9 +10,9 @@
 #include "names.h"
 #include "object.h"
 #include "streams.h"
+#include "uses.h"
 #include "import/import.h"
 #include "buffer_interface/python.h"
-#include "uses.h"
 
 /* Our own */
 

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "names.h"
-#include "object.h"
 #include "import/import.h"
 #include "import/values.h"
 
@@ -152,6 +151,5 @@ int bip_import_ndarray(PyObject *object, struct bip_found *found)
 	if (!dtype || array->nd > BI_MAX_NDIM)
 		return 0;
 	read_layout(array, dtype, &layout);
-	found->flags = BIP_GIVES_BACK;
 	return bip_wrap_host((uintptr_t)array->data, is_readonly(array), &layout, object, &found->view) ? -1 : 1;
 }

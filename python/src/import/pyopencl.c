@@ -288,7 +288,7 @@ static int wrap(const struct place *place, struct bi_foreign *foreign, const str
 	foreign->kind = place->kind;
 	foreign->handle = place->handle;
 	foreign->nbytes = place->nbytes;
-	foreign->release = bip_drop;
+	foreign->release = bip_release_owner;
 	foreign->release_data = Py_NewRef(owner);
 	rc = layout ? bi_view_wrap(place->context, foreign, layout, out, &err)
 		    : bi_memory_wrap(place->context, foreign, &memory, &err);

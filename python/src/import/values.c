@@ -2,11 +2,11 @@
 #include <string.h>
 
 #include "import/values.h"
-#include "buffer_interface/binding.h"
 #include "contexts.h"
 #include "dtype.h"
 #include "errors.h"
 #include "lifetime.h"
+#include "buffer_interface/binding.h"
 
 /* An exact or derived int as a new reference; floats and texts are no numbers here. */
 static PyObject *as_int(PyObject *object, const char *key, const char *rule)
@@ -214,9 +214,9 @@ int bip_layout(struct bi_layout *layout, struct bi_dtype dtype, PyObject *descr,
 	return bip_lend_descr(layout, descr);
 }
 
-/* foreign->release is taken on success only. */
-static int wrap(struct bi_context *context, struct bi_foreign *foreign, uint64_t address, struct bi_layout *layout,
-		struct bi_view **out)
+/* Takes ownership of foreign->release_data on success. */
+static int wrap_foreign(struct bi_context *context, struct bi_foreign *foreign, uint64_t address,
+			struct bi_layout *layout, struct bi_view **out)
 {
 	struct bi_error err;
 	int rc;
@@ -233,32 +233,30 @@ static int wrap(struct bi_context *context, struct bi_foreign *foreign, uint64_t
 int bip_wrap(struct bi_context *context, struct bi_foreign *foreign, uint64_t address, struct bi_layout *layout,
 	     PyObject *owner, struct bi_view **out)
 {
-	foreign->release = bip_drop;
+	foreign->release = bip_release_owner;
 	foreign->release_data = Py_NewRef(owner);
-	if (!wrap(context, foreign, address, layout, out))
+	if (!wrap_foreign(context, foreign, address, layout, out))
 		return 0;
 	Py_DECREF(owner);
 	return -1;
 }
 
-int bip_wrap_host_kept(uint64_t address, int readonly, struct bi_layout *layout, struct bip_kept *kept,
-		       struct bi_view **out)
+int bip_wrap_host(uint64_t address, int readonly, struct bi_layout *layout, PyObject *owner, struct bi_view **out)
 {
 	struct bi_context *context = bip_host_context();
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
 
 	foreign.flags = readonly ? BI_WRAP_READONLY : 0;
-	foreign.release = bip_give_back;
-	foreign.release_data = kept;
-	if (context && !wrap(context, &foreign, address, layout, out))
-		return 0;
-	bip_give_back(kept);
-	return -1;
+	return context ? bip_wrap(context, &foreign, address, layout, owner, out) : -1;
 }
 
-int bip_wrap_host(uint64_t address, int readonly, struct bi_layout *layout, PyObject *owner, struct bi_view **out)
+int bip_wrap_buffer(Py_buffer *buffer, struct bi_layout *layout, struct bi_view **out)
 {
-	struct bip_kept *kept = bip_keep(owner);
+	struct bi_context *context = bip_host_context();
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
 
-	return kept ? bip_wrap_host_kept(address, readonly, layout, kept, out) : -1;
+	foreign.flags = buffer->readonly ? BI_WRAP_READONLY : 0;
+	foreign.release = bip_return_buffer;
+	foreign.release_data = buffer;
+	return context ? wrap_foreign(context, &foreign, (uintptr_t)buffer->buf, layout, out) : -1;
 }

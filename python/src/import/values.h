@@ -9,7 +9,6 @@
 #define BIP_IMPORT_VALUES_H
 
 #include "extension.h"
-#include "lifetime.h"
 #include "import/import.h"
 
 /* An int, or what has __index__. */
@@ -57,9 +56,8 @@ int bip_wrap(struct bi_context *context, struct bi_foreign *foreign, uint64_t ad
 /* The same for host memory. */
 int bip_wrap_host(uint64_t address, int readonly, struct bi_layout *layout, PyObject *owner, struct bi_view **out);
 
-/* The same, and what is kept is taken, also on failure. */
-int bip_wrap_host_kept(uint64_t address, int readonly, struct bi_layout *layout, struct bip_kept *kept,
-		       struct bi_view **out);
+/* The same for a buffer of bip_borrow_buffer. Takes ownership of the buffer on success. */
+int bip_wrap_buffer(Py_buffer *buffer, struct bi_layout *layout, struct bi_view **out);
 
 /* PyArrayInterface of NumPy's documentation: what the capsule of __array_struct__ points to. */
 struct bip_array_struct {

@@ -9,8 +9,8 @@
 #include "object.h"
 #include "shapes.h"
 #include "streams.h"
-#include "operations/operations.h"
 #include "uses.h"
+#include "operations/operations.h"
 
 enum { SHAPE, VALUE, DTYPE, DEVICE, STREAM, ARGUMENTS };
 

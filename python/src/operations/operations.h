@@ -9,7 +9,6 @@
 #define BIP_OPERATIONS_OPERATIONS_H
 
 #include "extension.h"
-#include "object.h"
 
 /* Operands ---------------------------------------------------------------------------------------- operands.c */
 

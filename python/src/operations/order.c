@@ -6,8 +6,8 @@
 #include "lifetime.h"
 #include "object.h"
 #include "streams.h"
-#include "operations/operations.h"
 #include "uses.h"
+#include "operations/operations.h"
 
 static int synchronize_array(PyObject *self)
 {

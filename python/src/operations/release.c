@@ -6,7 +6,7 @@
 PyObject *bip_release(PyObject *self, PyObject *none)
 {
 	struct bi_error err;
-	int rc = bip_let_go((struct bip_object *)self, 0, &err);
+	int rc = bip_release_object((struct bip_object *)self, 0, &err);
 
 	(void)none;
 	return rc ? bip_raise(rc, &err) : Py_NewRef(Py_None);
@@ -15,7 +15,7 @@ PyObject *bip_release(PyObject *self, PyObject *none)
 PyObject *bip_enter(PyObject *self, PyObject *none)
 {
 	(void)none;
-	return bip_view(self) ? Py_NewRef(self) : NULL;
+	return bip_refuse_released(self) ? NULL : Py_NewRef(self);
 }
 
 /*
@@ -40,7 +40,7 @@ PyObject *bip_exit(PyObject *object, PyObject *args)
 {
 	struct bip_object *self = (struct bip_object *)object;
 	struct bi_error err;
-	int rc = bip_let_go(self, waits_at_exit(self), &err);
+	int rc = bip_release_object(self, waits_at_exit(self), &err);
 
 	(void)args;
 	return rc ? bip_raise(rc, &err) : Py_NewRef(Py_None);

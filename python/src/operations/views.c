@@ -89,7 +89,7 @@ static PyObject *derive(PyObject *self, const struct change *change, const void 
 	int rc = 0;
 
 	BIP_LOCK(self)
-	view = bip_view(self);
+	view = bip_view_locked(self);
 	if (view)
 		rc = change->apply(view, argument, &changed, &err);
 	BIP_UNLOCK()
@@ -127,30 +127,10 @@ static int64_t limit_of(Py_ssize_t given)
 	return given == PY_SSIZE_T_MIN ? given + 1 : given;
 }
 
-/* 1: read, 0: it takes more than that. */
-static int read_limit(PyObject *limit, int64_t *out)
-{
-	int overflow;
-
-	*out = BI_OMITTED;
-	if (limit == Py_None)
-		return 1;
-	if (!PyLong_CheckExact(limit))
-		return 0;
-	*out = PyLong_AsLongLongAndOverflow(limit, &overflow);
-	return !overflow && *out != BI_OMITTED;
-}
-
 static int read_slice(PyObject *key, struct bi_index *out)
 {
-	const PySliceObject *slice = (const PySliceObject *)key;
 	Py_ssize_t start, stop, step;
 
-	/* Most are made of nothing else. */
-	out->kind = BI_INDEX_SLICE;
-	out->step = 1;
-	if (slice->step == Py_None && read_limit(slice->start, &out->start) && read_limit(slice->stop, &out->stop))
-		return 0;
 	if (PySlice_Unpack(key, &start, &stop, &step) < 0)
 		return -1;
 	*out = (struct bi_index){ BI_INDEX_SLICE, limit_of(start), limit_of(stop), step };
@@ -251,7 +231,7 @@ Py_ssize_t bip_length(PyObject *self)
 	Py_ssize_t length = -1;
 
 	BIP_LOCK(self)
-	view = bip_view(self);
+	view = bip_view_locked(self);
 	if (view && bi_view_ndim(view))
 		length = (Py_ssize_t)bi_view_shape(view)[0];
 	BIP_UNLOCK()
@@ -302,7 +282,7 @@ static int ndim_of(PyObject *self)
 	int ndim = -1;
 
 	BIP_LOCK(self)
-	view = bip_view(self);
+	view = bip_view_locked(self);
 	if (view)
 		ndim = bi_view_ndim(view);
 	BIP_UNLOCK()
