@@ -30,7 +30,7 @@ static int refuse_length(void)
 	return -1;
 }
 
-static int put_text(struct writer *out, const char *text)
+static int append_text(struct writer *out, const char *text)
 {
 	size_t length = strlen(text);
 
@@ -41,7 +41,7 @@ static int put_text(struct writer *out, const char *text)
 	return 0;
 }
 
-__attribute__((format(printf, 2, 3))) static int put(struct writer *out, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int append_formatted(struct writer *out, const char *format, ...)
 {
 	size_t room = BIP_FORMAT_TEXT - out->used;
 	va_list args;
@@ -56,7 +56,7 @@ __attribute__((format(printf, 2, 3))) static int put(struct writer *out, const c
 	return 0;
 }
 
-/* `native` is what stands before types in this machine's byte order. */
+/* `native` is the prefix of types in this machine's byte order. */
 static int write_simple(struct writer *out, struct bi_dtype dtype, const char *native)
 {
 	const char *letter = dtype.lanes == 1 ? letters[dtype.type] : NULL;
@@ -71,13 +71,13 @@ static int write_simple(struct writer *out, struct bi_dtype dtype, const char *n
 		return -1;
 	}
 	if (dtype.type == BI_BYTES || dtype.type == BI_VOID)
-		return put(out, "%s%u%s", order, dtype.item_size, letter);
+		return append_formatted(out, "%s%u%s", order, dtype.item_size, letter);
 	if (dtype.type == BI_UNICODE)
-		return put(out, "%s%u%s", order, dtype.item_size / 4, letter);
-	/* What NumPy writes for them: 'q' is another type to it. */
+		return append_formatted(out, "%s%u%s", order, dtype.item_size / 4, letter);
+	/* As NumPy writes them: it has another type for 'q'. */
 	if (sizeof(long) == 8 && !*order && (dtype.type == BI_INT64 || dtype.type == BI_UINT64))
 		letter = dtype.type == BI_INT64 ? "l" : "L";
-	return (*order && put_text(out, order)) || put_text(out, letter) ? -1 : 0;
+	return (*order && append_text(out, order)) || append_text(out, letter) ? -1 : 0;
 }
 
 static int write_struct(struct writer *out, PyObject *list);
@@ -90,12 +90,12 @@ static int write_shape(struct writer *out, PyObject *shape)
 	if (bip_read_shape(shape, extents, &count))
 		return -1;
 	for (int i = 0; i < count; i++)
-		if (put(out, "%c%lld", i ? ',' : '(', (long long)extents[i]))
+		if (append_formatted(out, "%c%lld", i ? ',' : '(', (long long)extents[i]))
 			return -1;
-	return count ? put(out, ")") : 0;
+	return count ? append_formatted(out, ")") : 0;
 }
 
-/* A typestr or a list. */
+/* The type is a typestr or a list of fields. */
 static int write_type(struct writer *out, PyObject *type)
 {
 	struct bi_dtype dtype;
@@ -105,7 +105,7 @@ static int write_type(struct writer *out, PyObject *type)
 	return bip_dtype_from(type, &dtype) ? -1 : write_simple(out, dtype, "=");
 }
 
-/* A name or (title, name). */
+/* The name is a str, or a tuple (title, name). */
 static int write_name(struct writer *out, PyObject *name)
 {
 	const char *text;
@@ -116,10 +116,10 @@ static int write_name(struct writer *out, PyObject *name)
 	if (!text)
 		return -1;
 	if (strchr(text, ':')) {
-		PyErr_Format(bip_UnsupportedError, "field name %R has a colon, which ends names in formats", name);
+		PyErr_Format(bip_UnsupportedError, "field name %R has a colon, which formats use to end a name", name);
 		return -1;
 	}
-	return *text ? put(out, ":%s:", text) : 0;
+	return *text ? append_formatted(out, ":%s:", text) : 0;
 }
 
 static int write_field(struct writer *out, PyObject *field)
@@ -131,16 +131,17 @@ static int write_field(struct writer *out, PyObject *field)
 	return write_type(out, PyTuple_GET_ITEM(field, 1)) || write_name(out, PyTuple_GET_ITEM(field, 0)) ? -1 : 0;
 }
 
-/* Each field says its byte order, and thereby standard sizes; gaps are written out. So no reader adds any of its own.
+/*
+ * Each field has a byte order, which also selects standard sizes, and gaps are fields. So a reader adds no padding.
  */
 static int write_struct(struct writer *out, PyObject *list)
 {
-	if (put(out, "T{"))
+	if (append_formatted(out, "T{"))
 		return -1;
 	for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++)
 		if (write_field(out, PyList_GET_ITEM(list, i)))
 			return -1;
-	return put(out, "}");
+	return append_formatted(out, "}");
 }
 
 int bip_format_write(const struct bi_view *view, char text[BIP_FORMAT_TEXT])

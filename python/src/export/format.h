@@ -4,8 +4,9 @@
 
 #include "extension.h"
 
-/* Writes one into `text`; UnsupportedError if the type has none. */
-#define BIP_FORMAT_TEXT 256
+#define BIP_FORMAT_TEXT 256 /* characters of the longest format, with its NUL */
+
+/* Writes the format of the view's elements. UnsupportedError if there is none, or it is too long. */
 int bip_format_write(const struct bi_view *view, char text[BIP_FORMAT_TEXT]);
 
 #endif

@@ -1,4 +1,4 @@
-/* The C hatch: the table of python.h for our own type. */
+/* The table of buffer_interface/python.h for BufferInterface. */
 #include <stdlib.h>
 
 #include "errors.h"
@@ -8,7 +8,7 @@
 #include "buffer_interface/binding.h"
 #include "buffer_interface/python.h"
 
-/* A masked array and its mask as one struct to let go. */
+/* A masked array and its mask, released as one struct. */
 struct masked {
 	struct bi_exchange array;
 	struct bi_exchange mask;
@@ -25,7 +25,7 @@ static void release_masked(struct bi_exchange *self)
 	free(both);
 }
 
-static int check(PyObject *object)
+static int check_type(PyObject *object)
 {
 	if (BIP_CHECK(object))
 		return 0;
@@ -35,32 +35,32 @@ static int check(PyObject *object)
 
 typedef int exporter(const struct bi_view *view, struct bi_exchange *out, struct bi_error *err);
 
-/* Without the GIL: a thread that waits for a device may have the lock of the memory, and the host may have to wait. */
-static int export_pending(exporter *export, const struct bi_view *view, struct bi_exchange *out)
+/* Without the GIL: the call may wait for a device, or for the lock of memory that another thread waits for. */
+static int call_exporter(exporter *function, const struct bi_view *view, struct bi_exchange *out)
 {
 	struct bi_error err;
 	int rc;
 
 	Py_BEGIN_ALLOW_THREADS
-	rc = export(view, out, &err);
+	rc = function(view, out, &err);
 	Py_END_ALLOW_THREADS
 	if (rc)
 		bip_raise_export(rc, &err);
 	return rc ? -1 : 0;
 }
 
-/* What was described is a part of the view, which the object may have let go in the meantime. */
+/* The struct borrows from the view: it is valid only if the object still has the view afterwards. */
 static int describe_pending(PyObject *object, struct bi_exchange *out)
 {
 	struct bi_view *view = bip_hold(object);
-	int rc = view && !export_pending(bi_view_describe, view, out) && !bip_refuse_released(object) ? 0 : -1;
+	int rc = view && !call_exporter(bi_view_describe, view, out) && !bip_refuse_released(object) ? 0 : -1;
 
 	bip_release_view(view);
 	return rc;
 }
 
-/* The way of every call counts nothing; what waits or fails goes the long way. */
-static int describe(PyObject *object, struct bi_exchange *out)
+/* For idle memory no reference is taken. describe_pending waits, and raises errors. */
+static int describe_object(PyObject *object, struct bi_exchange *out)
 {
 	struct bi_view *view;
 	int rc = -1;
@@ -73,28 +73,28 @@ static int describe(PyObject *object, struct bi_exchange *out)
 	return rc ? describe_pending(object, out) : 0;
 }
 
-static int give(const struct bi_view *view, struct bi_exchange *out, struct bi_error *err)
+static int export_view(const struct bi_view *view, struct bi_exchange *out, struct bi_error *err)
 {
 	return bi_view_export(view, 0, out, err);
 }
 
-static int export_held(PyObject *object, struct bi_exchange *out)
+static int export_pending(PyObject *object, struct bi_exchange *out)
 {
 	struct bi_view *view = bip_hold(object);
 	int rc;
 
 	if (!view)
 		return -1;
-	rc = export_pending(give, view, out);
+	rc = call_exporter(export_view, view, out);
 	if (rc)
 		bip_release_view(view);
 	else
-		bi_view_release(view); /* the struct has one */
+		bi_view_release(view); /* the struct has a reference */
 	return rc;
 }
 
-/* As for what is lent: the struct counts, and nothing else does. */
-static int export(PyObject *object, struct bi_exchange *out)
+/* For idle memory only the struct takes a reference. export_pending waits, and raises errors. */
+static int export_object(PyObject *object, struct bi_exchange *out)
 {
 	struct bi_view *view;
 	int rc = -1;
@@ -104,11 +104,11 @@ static int export(PyObject *object, struct bi_exchange *out)
 	if (view && bi_view_is_idle(view))
 		rc = bi_view_export(view, 0, out, NULL);
 	BIP_UNLOCK()
-	return rc ? export_held(object, out) : 0;
+	return rc ? export_pending(object, out) : 0;
 }
 
-/* By who has the GIL, with an exception set. */
-static void let_go(struct bi_exchange *exchange)
+/* Keeps the exception that is set. The release may wait, so the GIL is dropped. */
+static void release_struct(struct bi_exchange *exchange)
 {
 	struct bip_raised raised = bip_put_aside();
 
@@ -118,16 +118,16 @@ static void let_go(struct bi_exchange *exchange)
 	bip_put_back(raised);
 }
 
-/* The mask outlives the array's object only where both are taken. */
+/* On failure the struct of the array is released. */
 static int add_mask(PyObject *mask, struct bi_exchange *out)
 {
 	struct masked *both = malloc(sizeof(*both));
 
-	if (!both || export(mask, &both->mask)) {
+	if (!both || export_object(mask, &both->mask)) {
 		if (!both)
 			PyErr_NoMemory();
 		free(both);
-		let_go(out);
+		release_struct(out);
 		return -1;
 	}
 	both->array = *out;
@@ -138,27 +138,28 @@ static int add_mask(PyObject *mask, struct bi_exchange *out)
 	return 0;
 }
 
-/* A struct that is only lent has no room for a second one. */
-static int view(PyObject *object, struct bi_exchange *out)
+/* The function `view` of the table. A borrowed struct has no memory for a mask's struct. */
+static int view_object(PyObject *object, struct bi_exchange *out)
 {
-	if (check(object))
+	if (check_type(object))
 		return -1;
 	if (!((struct bip_object *)object)->mask)
-		return describe(object, out);
-	PyErr_SetString(bip_UnsupportedError, "the array is masked; it can be acquired, not viewed");
+		return describe_object(object, out);
+	PyErr_SetString(bip_UnsupportedError, "a masked array can only be acquired, not viewed");
 	return -1;
 }
 
-static int acquire(PyObject *object, struct bi_exchange *out)
+/* The function `acquire` of the table. */
+static int acquire_object(PyObject *object, struct bi_exchange *out)
 {
 	PyObject *mask;
 	int rc;
 
-	if (check(object))
+	if (check_type(object))
 		return -1;
-	/* The mask first: who releases the array meanwhile takes both. */
+	/* The mask first: a thread that releases the array meanwhile takes both away. */
 	mask = bip_mask(object);
-	rc = export(object, out);
+	rc = export_object(object, out);
 	if (!rc && mask)
 		rc = add_mask(mask, out);
 	Py_XDECREF(mask);
@@ -167,7 +168,7 @@ static int acquire(PyObject *object, struct bi_exchange *out)
 
 PyObject *bip_native_capsule(void)
 {
-	static const struct bi_python_api api = { BI_ABI_VERSION, sizeof(api), view, acquire };
+	static const struct bi_python_api api = { BI_ABI_VERSION, sizeof(api), view_object, acquire_object };
 
 	return PyCapsule_New((void *)(uintptr_t)&api, BI_PYTHON_CAPSULE, NULL);
 }

@@ -1,4 +1,4 @@
-/* __array__: host memory as a numpy.ndarray, with every type that NumPy, or ml_dtypes, has. */
+/* __array__: host memory as a numpy.ndarray of any type that NumPy or ml_dtypes has. */
 #include "dtype.h"
 #include "errors.h"
 #include "host_memory.h"
@@ -7,8 +7,8 @@
 #include "object.h"
 #include "export/export.h"
 
-/* The bytes of each element without a meaning, which NumPy takes whatever they are. The view is released. */
-static PyObject *as_void(struct bi_view *view)
+/* Returns an array of void elements of the same size, which NumPy always reads. Takes ownership of the view. */
+static PyObject *make_void_array(struct bi_view *view)
 {
 	struct bi_dtype dtype;
 	struct bi_view *bytes;
@@ -21,7 +21,7 @@ static PyObject *as_void(struct bi_view *view)
 	return rc ? bip_raise_export(rc, &err) : bip_new(bytes);
 }
 
-/* numpy.asarray(bytes).view(dtype) */
+/* Returns numpy.asarray(bytes).view(dtype). */
 static PyObject *numpy_view(PyObject *numpy, PyObject *bytes, PyObject *dtype)
 {
 	PyObject *raw = PyObject_CallMethod(numpy, "asarray", "O", bytes);
@@ -31,7 +31,8 @@ static PyObject *numpy_view(PyObject *numpy, PyObject *bytes, PyObject *dtype)
 	return array;
 }
 
-static PyObject *without_name(PyObject *self, PyObject *numpy)
+/* For a type that the array interface cannot name. */
+static PyObject *make_by_bytes(PyObject *self, PyObject *numpy)
 {
 	struct bi_view *view = bip_hold(self);
 	PyObject *dtype = view ? bip_dtype_numpy(view) : NULL;
@@ -41,15 +42,15 @@ static PyObject *without_name(PyObject *self, PyObject *numpy)
 		bip_release_view(view);
 		return NULL;
 	}
-	bytes = as_void(view);
+	bytes = make_void_array(view);
 	array = bytes ? numpy_view(numpy, bytes, dtype) : NULL;
 	Py_XDECREF(bytes);
 	Py_DECREF(dtype);
 	return array;
 }
 
-/* -1: an exception is set, 0: the array interface cannot name the type, 1: it can. */
-static int has_name(PyObject *self)
+/* Returns 1 if the array interface can name the type, 0 if not, -1 with an exception. */
+static int can_name_type(PyObject *self)
 {
 	struct bi_view *view = bip_hold(self);
 	char text[BI_DTYPE_TEXT];
@@ -62,12 +63,12 @@ static int has_name(PyObject *self)
 	return rc == BI_OK;
 }
 
-/* numpy.asarray() asks for the buffer and __array_interface__ before it would come here. */
-static PyObject *to_numpy(PyObject *self, PyObject *numpy)
+/* numpy.asarray() uses the buffer protocol or __array_interface__, so it does not call __array__ again. */
+static PyObject *make_array(PyObject *self, PyObject *numpy)
 {
-	switch (has_name(self)) {
+	switch (can_name_type(self)) {
 	case 0:
-		return without_name(self, numpy);
+		return make_by_bytes(self, numpy);
 	case 1:
 		return PyObject_CallMethod(numpy, "asarray", "O", self);
 	default:
@@ -86,8 +87,8 @@ static int is_same_dtype(PyObject *numpy, PyObject *array, PyObject *dtype)
 	return rc;
 }
 
-/* With what the caller wants of it. The array is taken. `copy` is -1 for None. */
-static PyObject *convert(PyObject *numpy, PyObject *array, PyObject *dtype, int copy)
+/* Applies `dtype` and `copy` (-1: None). Takes ownership of the array. */
+static PyObject *convert_array(PyObject *numpy, PyObject *array, PyObject *dtype, int copy)
 {
 	int is_same = dtype == Py_None ? 1 : is_same_dtype(numpy, array, dtype);
 	PyObject *converted = NULL;
@@ -102,15 +103,15 @@ static PyObject *convert(PyObject *numpy, PyObject *array, PyObject *dtype, int 
 	return converted;
 }
 
-/* NumPy would make a zero-dimensional array of objects if it were not told [H3]. */
-static int check_place(PyObject *self)
+/* Without an exception NumPy would make a zero-dimensional array of objects [H3]. */
+static int check_on_host(PyObject *self)
 {
 	struct bi_view *view = bip_hold(self);
 	int rc = view && bip_is_host(view) ? 0 : -1;
 
 	if (view && rc)
 		PyErr_Format(PyExc_TypeError,
-			     "memory of %s is not copied to the host unasked: use map() or to('host') [H3]",
+			     "memory of %s is not copied to the host implicitly: use map() or to('host') [H3]",
 			     bi_context_device(bi_memory_context(bi_view_memory(view)))->spec);
 	bip_release_view(view);
 	return rc;
@@ -127,12 +128,12 @@ PyObject *bip_array(PyObject *self, PyObject *args, PyObject *words)
 		return NULL;
 	if (copy_given != Py_None)
 		copy = PyObject_IsTrue(copy_given);
-	if (PyErr_Occurred() || bip_refuse_host_mask(self) || check_place(self))
+	if (PyErr_Occurred() || bip_refuse_host_mask(self) || check_on_host(self))
 		return NULL;
 	numpy = PyImport_ImportModule("numpy");
-	array = numpy ? to_numpy(self, numpy) : NULL;
+	array = numpy ? make_array(self, numpy) : NULL;
 	if (array)
-		array = convert(numpy, array, dtype, copy);
+		array = convert_array(numpy, array, dtype, copy);
 	Py_XDECREF(numpy);
 	return array;
 }

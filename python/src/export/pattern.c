@@ -4,8 +4,8 @@
 #include "object.h"
 #include "buffer_interface/binding.h"
 
-/* The reference is taken; NULL gives NULL. */
-static PyObject *copy_of(PyObject *pattern)
+/* Takes ownership of the pattern, which may be NULL. */
+static PyObject *copy_and_release(PyObject *pattern)
 {
 	PyObject *dict = pattern ? PyDict_Copy(pattern) : NULL;
 
@@ -15,8 +15,8 @@ static PyObject *copy_of(PyObject *pattern)
 	return dict;
 }
 
-/* Locked. A new reference, or NULL. */
-static PyObject *find(const struct bip_object *self, int is_cuda)
+/* Returns a new reference, or NULL. */
+static PyObject *find_pattern_locked(const struct bip_object *self, int is_cuda)
 {
 	return self->pattern && self->is_cuda == is_cuda ? Py_NewRef(self->pattern) : NULL;
 }
@@ -26,12 +26,12 @@ PyObject *bip_copy_pattern(PyObject *self, int is_cuda)
 	PyObject *pattern;
 
 	BIP_LOCK(self)
-	pattern = find((struct bip_object *)self, is_cuda);
+	pattern = find_pattern_locked((struct bip_object *)self, is_cuda);
 	BIP_UNLOCK()
-	return copy_of(pattern);
+	return copy_and_release(pattern);
 }
 
-/* What is described is seen outside, and a forked child is refused. */
+/* Describing the view marks the memory as exported, and fails in a forked child. */
 static int is_ready(const struct bi_view *view)
 {
 	struct bi_exchange ignored;
@@ -44,15 +44,15 @@ PyObject *bip_copy_idle_pattern(PyObject *self, int is_cuda)
 	PyObject *pattern;
 
 	BIP_LOCK(self)
-	pattern = find((struct bip_object *)self, is_cuda);
+	pattern = find_pattern_locked((struct bip_object *)self, is_cuda);
 	if (pattern && !is_ready(((struct bip_object *)self)->view))
-		Py_CLEAR(pattern); /* the array has one */
+		Py_CLEAR(pattern); /* not the last reference */
 	BIP_UNLOCK()
-	return copy_of(pattern);
+	return copy_and_release(pattern);
 }
 
-/* A list could be changed by whoever gets it. */
-static int can_be_kept(const struct bip_object *self, PyObject *dict)
+/* The list `descr` would be shared by all copies, and a consumer could change it. */
+static int can_be_pattern(const struct bip_object *self, PyObject *dict)
 {
 	return self->view && !PyDict_GetItemWithError(dict, bip_name.descr);
 }
@@ -68,10 +68,9 @@ static PyObject *make_pattern(PyObject *dict, int is_cuda)
 	return pattern;
 }
 
-/* Locked. */
-static void keep(struct bip_object *self, PyObject *dict, int is_cuda)
+static void keep_pattern_locked(struct bip_object *self, PyObject *dict, int is_cuda)
 {
-	if (self->pattern || !can_be_kept(self, dict))
+	if (self->pattern || !can_be_pattern(self, dict))
 		return;
 	if (self->was_asked) {
 		self->pattern = make_pattern(dict, is_cuda);
@@ -83,6 +82,6 @@ static void keep(struct bip_object *self, PyObject *dict, int is_cuda)
 void bip_keep_pattern(PyObject *self, PyObject *dict, int is_cuda)
 {
 	BIP_LOCK(self)
-	keep((struct bip_object *)self, dict, is_cuda);
+	keep_pattern_locked((struct bip_object *)self, dict, is_cuda);
 	BIP_UNLOCK()
 }

@@ -4,8 +4,11 @@
 
 #include "extension.h"
 
-/* Reads a format ("f", "<i4"... as struct and NumPy write them, T{...} too). NULL means "B". As
- * bip_dtype_from_with_descr. */
+/*
+ * Reads a format: one simple type ("f", "<i4") or a structure ("T{...}"), as the struct module and NumPy write them.
+ * NULL means "B". *descr is a new str with the fields of a structure, or NULL. InvalidArrayError for other formats, or
+ * if the size differs from `itemsize` (bytes).
+ */
 int bip_format_read(const char *format, Py_ssize_t itemsize, struct bi_dtype *out, PyObject **descr);
 
 #endif
