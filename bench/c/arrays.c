@@ -5,7 +5,7 @@
 
 #define PAGE 4096
 
-/* splitmix64: eight bytes that look like nothing else. */
+/* splitmix64: a hash of eight bytes. */
 static uint64_t scramble(uint64_t x)
 {
 	x += 0x9e3779b97f4a7c15u;
@@ -80,7 +80,7 @@ void *bench_array_destination(struct bench_array *array)
 	return array->destination;
 }
 
-/* Walks the index of a row, an element of all axes but the last, as an odometer. Returns 0 after the last one. */
+/* Advances the index over all axes but the last, like an odometer. Returns 0 after the last row. */
 static int next_row(const struct bench_array *array, int64_t *index, const unsigned char **row)
 {
 	for (int i = array->ndim - 2; i >= 0; i--) {
@@ -103,7 +103,7 @@ static int64_t row_stride(const struct bench_array *array)
 	return array->ndim ? array->strides[array->ndim - 1] : 0;
 }
 
-/* A loop over the last axis, an odometer over the others; inlined once for each size that has an integer type. */
+/* A loop over the last axis and an odometer over the others. Inlined once for each size that has an integer type. */
 static inline __attribute__((always_inline)) void loop(const struct bench_array *array, unsigned char *to,
 						       size_t item_size)
 {
@@ -149,7 +149,7 @@ static int is_dense(const struct bench_array *array)
 	return array->offset == 0;
 }
 
-/* What a copy should write, made by the naive loops when it is first asked for. */
+/* Returns the correct result of the copy, computed by the naive loops at the first call. */
 static const unsigned char *expected(struct bench_array *array)
 {
 	if (is_dense(array))
@@ -177,7 +177,7 @@ int bench_array_check(struct bench_array *array, const void *bytes, int is_linea
 	return 1;
 }
 
-/* Jobs that write to the destination on the host. */
+/* The following jobs write to the destination on the host. */
 
 static int clear_destination(struct bench_job *job)
 {
@@ -209,7 +209,7 @@ static struct bench_job *copy_job(struct bench_array *array, int (*run)(struct b
 	return job;
 }
 
-/* The compiler must not see that a copy is overwritten by the next one. */
+/* Keeps the compiler from removing a copy that the next one overwrites. */
 static void use(const void *bytes)
 {
 	__asm__ volatile("" : : "r"(bytes) : "memory");

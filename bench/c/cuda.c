@@ -1,4 +1,4 @@
-/* The CUDA driver's own calls. Its few types are written here, so that this builds where no toolkit is. */
+/* The CUDA driver's own calls. Its few types are declared here, so that this builds without a toolkit. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +57,7 @@ struct cuda_job {
 	int device, is_retained;
 	void *context, *stream;
 	cuda_pointer source, destination;
-	void *pinned; /* the host's side of a transfer */
+	void *pinned; /* the host side of a transfer */
 };
 
 static void release_cuda(struct bench_job *base)
@@ -133,7 +133,7 @@ static int run_operations(struct bench_job *base, long n)
 	return rc ? bench_fail("a CUDA call failed: %d", rc) : 0;
 }
 
-/* The primary context stays alive between turns only if somebody else has it, as with the library's. */
+/* The primary context survives between turns only if something else holds it, as with the library. */
 static int run_open(struct bench_job *base, long n)
 {
 	struct cuda_job *job = (struct cuda_job *)base;

@@ -1,6 +1,6 @@
 /*
- * Views of libgpuarray: slice, transpose and index of an array on an OpenCL device, as its C API makes them. The
- * library is opened where it is installed, its structs are those of version 0.7.
+ * Views of libgpuarray: slice, transpose and index of an array on an OpenCL device, by its C API. The installed library
+ * is opened; its structs are those of version 0.7.
  */
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -16,7 +16,7 @@ struct library_job {
 	struct bi_view *source, *destination;
 };
 
-/* What is done once. */
+/* One repetition. */
 static int operate(struct library_job *job, struct bi_error *err)
 {
 	static const unsigned char zeros[64];
@@ -118,7 +118,7 @@ static int run_fresh(struct bench_job *base, long n)
 	return 0;
 }
 
-/* Destination bytes, from and to the host. What is on the host is the array's own, or pinned. */
+/* The destination's bytes, to and from the host. Host arrays are the array's own memory or pinned. */
 static int clear_view(struct bench_job *base)
 {
 	struct library_job *job = (struct library_job *)base;
@@ -160,7 +160,7 @@ static void release_library(struct bench_job *base)
 	free(job);
 }
 
-/* `bytes` of the caller, or new ones of a kind with the same contents. */
+/* Wraps `bytes` of the caller, or allocates memory of a kind with the same contents. */
 static int place_memory(struct library_job *job, enum bi_memory_kind kind, void *bytes, size_t count,
 			struct bi_memory **out, struct bi_error *err)
 {
@@ -180,7 +180,7 @@ static enum bi_memory_kind kind_of(const struct library_job *job, int place)
 	return job->request.pinned ? BI_MEMORY_PINNED : BI_MEMORY_HOST;
 }
 
-/* All of a memory as bytes. */
+/* Writes the whole memory. */
 static int write_all(struct bi_memory *memory, const void *bytes, size_t count, struct bi_error *err)
 {
 	const int64_t shape[1] = { (int64_t)count };
@@ -243,7 +243,7 @@ static void show(const struct library_job *job)
 	bi_view_native(job->destination, &native);
 }
 
-/* What can be looked at afterwards. */
+/* Sets `clear` and `fetch` if the result can be checked. */
 static void choose_check(struct library_job *job)
 {
 	if (job->request.operation == BENCH_COPY || job->request.operation == BENCH_WRITE) {

@@ -1,4 +1,4 @@
-/* The OpenCL driver's own calls, and the kernel that one writes first. */
+/* The OpenCL driver's own calls, and a simple kernel. */
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -138,7 +138,7 @@ static cl_int transfer(const struct opencl_job *job)
 	return cl.EnqueueCopyBuffer(queue, job->source, job->destination, 0, 0, array->bytes, 0, NULL, NULL);
 }
 
-/* A new buffer, for nothing or as the destination of a copy. */
+/* Allocates a buffer, alone or as the destination of a copy. */
 static cl_int allocate(const struct opencl_job *job, int copies)
 {
 	const size_t bytes = job->array->bytes;
@@ -287,7 +287,7 @@ struct bench_job *bench_opencl(struct bench_array *array, int platform, int ordi
 	return &job->job;
 }
 
-/* One work-item, one element: its index by divisions, strides as constants. */
+/* One work-item for each element: its index by divisions, strides as constants. */
 static void write_kernel(const struct bench_array *array, char *text, size_t size)
 {
 	const char *type = array->item_size == 1   ? "uchar"

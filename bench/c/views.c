@@ -1,4 +1,7 @@
-/* Views that are made and released: slice, transpose and index of a 2-d host array, and the least that a view costs. */
+/*
+ * Views that are created and released: slice, transpose and index of a 2-d host array, and the minimum of a counted
+ * view.
+ */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,14 +113,14 @@ struct bench_job *bench_view_index(void)
 	return view_job(INDEX);
 }
 
-/* Memory that is counted, seen through a layout. */
+/* Memory with a reference count, and a layout. */
 struct plain {
 	atomic_long *count;
 	char *data;
 	int64_t shape[2], strides[2];
 };
 
-/* Not inlined, so that the compiler cannot see that nothing comes of it. */
+/* Not inlined, so that the compiler does not remove it. */
 __attribute__((noinline)) static struct plain *slice_plain(const struct plain *of)
 {
 	struct plain *slice = malloc(sizeof(*slice));

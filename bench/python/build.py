@@ -1,7 +1,7 @@
-"""What is compiled against this Python: C loops around the exchange, a nanobind module.
+"""Builds the modules that are compiled against this Python: C loops around the exchange, and a nanobind module.
 
-Everything goes into build/bench and is made again when a source is newer. What cannot be made is Unavailable, with the
-reason, and its rows are listed as not run.
+Everything goes into build/bench and is built again when a source is newer. A module that cannot be built is
+Unavailable, with the reason, and its rows are listed as not run.
 """
 
 import importlib.util

@@ -32,7 +32,7 @@ def runner(loop, array):
 
 
 def peers(report, loops, x):
-    """Objects of other libraries with an exchange table of their own, and which of its functions they have."""
+    """Objects of other libraries that have an exchange table, and its functions."""
     found = {}
     for name, make in (("tvm-ffi", tvm_tensor), ("NumPy", lambda array: array)):
         try:
@@ -51,7 +51,7 @@ def peers(report, loops, x):
 
 
 def tvm_tensor(x):
-    """tvm-ffi puts its table on arrays of other libraries; this one of its own has it as well."""
+    """tvm-ffi adds its table to arrays of other libraries; its own tensor has one as well."""
     import tvm_ffi
     from tvm_ffi.core import DLTensorTestWrapper
     return DLTensorTestWrapper(tvm_ffi.from_dlpack(x))

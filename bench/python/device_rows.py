@@ -1,4 +1,4 @@
-"""Python rows on device memory: the CUDA Array Interface on whatever CUDA driver there is, pyopencl arrays."""
+"""Python rows on device memory: the CUDA Array Interface on the CUDA driver that is there, and pyopencl arrays."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ SHAPE = (3, 4)
 
 
 class Producer:
-    """The least that has a CUDA Array Interface: a new dictionary at each access, and nothing else."""
+    """The minimum of a CUDA Array Interface: a new dictionary at each access."""
 
     def __init__(self, address, stream):
         self.address = address
@@ -25,7 +25,7 @@ class Producer:
 
 
 def run(report, cuda_driver):
-    """`cuda_driver` is a word for it that stands behind the name of its rows."""
+    """Measures the rows. `cuda_driver` is added to the names of the CUDA rows."""
     cuda(report, cuda_driver)
     opencl(report)
 
@@ -86,7 +86,7 @@ def torch():
     return lambda x: peer.as_tensor(x, device="cuda")
 
 
-# They open CUDA by themselves, so they run where the driver is a real one.
+# These libraries open CUDA themselves, so they need a real driver.
 PEERS = {"cuda.core StridedMemoryView": cuda_core, "CuPy": cupy, "Numba": numba, "PyTorch": torch}
 
 
@@ -114,12 +114,12 @@ def export_cai(report, memory, driver):
 
 
 def read_attributes(x):
-    """The array's own attributes that the import reads, in Python: not yet enough to use the memory."""
+    """Reads the attributes that an import reads, in Python. That is not enough to use the memory."""
     return (x.base_data.int_ptr, x.offset, x.shape, x.strides, x.dtype.str, x.queue.int_ptr, x.events)
 
 
 def read_by_hand(x):
-    """All that the import reads but the state of the events: also how large the memory is, and in which context."""
+    """Reads everything that an import reads except the state of events: also the size of the memory and its context."""
     return read_attributes(x), x.base_data.size, x.queue.context.int_ptr
 
 

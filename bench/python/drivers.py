@@ -1,4 +1,4 @@
-"""The driver's own calls beside the library, whatever device it is."""
+"""The driver's own calls beside the library, for any device."""
 
 import native
 from native import Unavailable
@@ -10,7 +10,7 @@ def place_of(spec):
 
 
 def raw(array, spec, wanted):
-    """A job of the driver's own calls for the same request; on the host there are none."""
+    """Returns a job of the driver's own calls for the same request, or None on the host."""
     backend = spec.split(":")[0]
     if backend not in ("opencl", "cuda"):
         raise Unavailable(f"{spec} has no driver")
@@ -26,12 +26,12 @@ def verified(job, what):
     return job
 
 
-# What PoCL calls the device that works in the calling thread: what a call costs can be seen there.
+# PoCL's name of its synchronous device, which shows the cost of the calls alone.
 SYNCHRONOUS = ("basic", "cpu-minimal")
 
 
 def cpus(here):
-    """One processor of OpenCL that works beside the caller, one that does not, as far as there are: words and spec."""
+    """Returns (words, spec) of an asynchronous and of a synchronous OpenCL CPU device, if there are such devices."""
     found = {}
     for device in here.devices():
         if device["spec"].startswith("opencl:") and device["kind"] == "cpu":

@@ -1,4 +1,4 @@
-"""Describing and exchanging: nothing is copied. Views and device memory in C, then everything that Python sees."""
+"""Describing and exchanging arrays, without copies: views and device memory in C, then the Python package."""
 
 import importlib.util
 
@@ -11,7 +11,7 @@ GROUP = "exchange"
 VIEWS = {"slice": "view_slice", "transpose": "view_transpose", "index": "view_index"}
 SLICE = at_most(30, taken_beside=("libgpuarray", 109))
 RAW = "driver's own calls"
-LEAST = "malloc, copy, count, free"  # what a counted view on the heap contains, without what makes it a slice
+LEAST = "malloc, copy, count, free"  # the minimum of a counted view on the heap
 
 
 def run(report, here, quick):
@@ -50,7 +50,7 @@ def views(report, here):
 
 
 def devices(report, here, quick):
-    """Each processor of OpenCL: PoCL has an asynchronous device and one that works in the calling thread. And GPUs."""
+    """Returns the OpenCL CPU devices (PoCL has an asynchronous and a synchronous one) and the GPUs."""
     found = drivers.cpus(here) | {spec: spec for spec in drivers.gpus(report, here, quick)}
     if not found:
         report.skip("rows on devices", "there is none")

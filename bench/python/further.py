@@ -16,7 +16,7 @@ from report import at_most, at_most_of, share_of
 
 GROUP = "further"
 SMALL = (8, 4096)
-ROW_OF_CALLS = 64  # made before they are waited for; those that block have nothing left to wait for then
+ROW_OF_CALLS = 64  # calls that are enqueued before they are waited for
 OPERATIONS = {"copy": COPY, "fill": FILL, "blocking write": WRITE, "blocking read": READ}
 FRESH_BYTES, QUICK_BYTES = 64 * MIB, MIB // 4
 RAW = "driver's own call"
@@ -53,7 +53,7 @@ def small_on_device(report, here, device, spec):
 
 
 def small_and_shown(report, here, device, spec):
-    """Where the library does small things itself: beside that, what goes to the driver because others know the memory."""
+    """Small operations that the library executes inline, beside the same through the driver on exported memory."""
     for words, operation in OPERATIONS.items():
         size = SMALL[0]
         small(report, here, f"{words} of {size} bytes, shown memory, {device}", operation, size, spec, shown=1)
@@ -69,7 +69,7 @@ def small(report, here, operation, kind, size, spec, shown=0):
 
 
 def fresh(report, here, size):
-    """A copy into memory that is allocated for it: from the second time on the pool has it."""
+    """A copy into newly allocated memory, which the pool provides from the second time on."""
     for device, spec in [("host", "host"), *first_cpu(here)]:
         with native.Array(here, flat(size)) as array:
             wanted = request(FRESH, HOST if spec == "host" else DEVICE, DEVICE)
@@ -85,7 +85,7 @@ def fresh(report, here, size):
 
 
 def first_cpu(here):
-    """The words and spec of one processor of OpenCL, in a list; or none."""
+    """Returns [(words, spec)] of one OpenCL CPU device, or an empty list."""
     return list(drivers.cpus(here).items())[:1]
 
 
@@ -119,7 +119,7 @@ print(seconds)
 
 
 def first_copy(report, here):
-    """In a new process with an empty kernel cache; the device is open and has the source."""
+    """The first copy of a new process with an empty kernel cache, after the device was opened and has the source."""
     operation = "first strided copy of a process, nothing cached"
     found = first_cpu(here)
     if not found or not report.wants(operation):
@@ -148,7 +148,7 @@ def child(code):
 
 
 def transfers(report, here, size):
-    """Strided on the host, dense on the device, and the other way round: beside packing by NumPy and sending."""
+    """Transfers between strided and dense arrays, both ways, beside packing by NumPy and a dense transfer."""
     for device, spec in first_cpu(here):
         for name in ("2-D transpose", "[:, ::2]"):
             for words, source, destination in (("host to device", HOST, DEVICE), ("device to host", DEVICE, HOST)):

@@ -29,7 +29,7 @@ def run(report, here, quick):
 
 
 def on_device(report, array, spec, operation):
-    """1 and 2 bytes an item are harder: a target of their own."""
+    """Items of 1 and 2 bytes are harder, so they have a target of their own."""
     runners = {"ours": drivers.verified(drivers.ours(array, spec, request(every=8)), operation),
                COPY_OF_DEVICE: drivers.verified(drivers.raw(array, spec, request(every=8)), COPY_OF_DEVICE)}
     if spec.startswith("cuda:"):
@@ -40,7 +40,7 @@ def on_device(report, array, spec, operation):
 
 
 def transfers(report, array, spec, name):
-    """Both ways, from pinned memory and from what malloc gives."""
+    """Transfers both ways, of pinned and of pageable memory."""
     for words, source, destination in (("host to device", HOST, DEVICE), ("device to host", DEVICE, HOST)):
         for pinned, memory in ((1, "pinned"), (0, "pageable")):
             array.release_jobs()

@@ -1,4 +1,4 @@
-"""CuPy and PyTorch on the same layouts, on memory of their own: runners that return when the device is done."""
+"""CuPy and PyTorch on the same layouts, on memory of their own: runners that return when the device has finished."""
 
 import ctypes
 from time import perf_counter
@@ -46,7 +46,7 @@ def cupy_copy(array, ordinal):
 
 
 def torch_copy(array, ordinal):
-    """PyTorch has no negative strides, and as .contiguous() copies into new memory, this one copies into its own."""
+    """Copies into existing memory, because .contiguous() allocates. PyTorch has no negative strides."""
     import torch
     layout = array.layout
     if min(layout.strides) < 0:

@@ -1,4 +1,4 @@
-"""libgpuarray, the array library that Theano used: opened where it is installed, its structs as of version 0.7."""
+"""libgpuarray, the array library of Theano. The installed library is opened; its structs are those of version 0.7."""
 
 import ctypes
 from ctypes import POINTER, byref, c_int, c_size_t, c_ssize_t, c_uint, c_void_p
@@ -46,7 +46,7 @@ class Library:
             raise Unavailable(f"{name} failed: {rc}")
 
     def array(self, layout, address, count):
-        """A view of new memory with these bytes in it."""
+        """Returns a view of new memory with these bytes."""
         rc = c_int()
         self.functions.gpudata_alloc.restype = c_void_p
         self.functions.gpudata_alloc.argtypes = [c_void_p, c_size_t, c_void_p, c_int, POINTER(c_int)]
@@ -63,7 +63,7 @@ class Library:
 
 
 def add(report, runners, array, spec):
-    """Adds GpuArray_setarray from a strided view into a dense array, verified; or says why it is not there."""
+    """Adds GpuArray_setarray from a strided view into a dense array, verified, or the reason why it is missing."""
     try:
         if array.layout.item_size not in TYPES:
             raise Unavailable(f"libgpuarray has no type of {array.layout.item_size} bytes")
@@ -97,7 +97,7 @@ def setarray(library, array):
 
 
 class Held:
-    """Arrays that are let go with the one that they are copies of."""
+    """Arrays that are released with the array that they copy."""
 
     def __init__(self, library, *arrays):
         self.library, self.arrays = library, arrays

@@ -60,7 +60,7 @@ def on_host(report, here, array, naive=False):
 
 
 def sizes(report, here, counts):
-    """Dense bytes: on the host, and on a device in each of OpenCL's ways to be a processor."""
+    """Copies of dense bytes: on the host and on each kind of OpenCL CPU device."""
     mine = f"ours, {list(thread_choices(here))[-1]}"
     for count in counts:
         with native.Array(here, flat(count)) as array:

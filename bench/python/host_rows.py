@@ -1,4 +1,4 @@
-"""Python rows on host memory: buffer_interface(x) and what our object hands out, beside NumPy, memoryview, nanobind."""
+"""Python rows on host memory: buffer_interface(x) and the exports of our object, beside NumPy, memoryview, nanobind."""
 
 import numpy as np
 

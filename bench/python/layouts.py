@@ -16,7 +16,7 @@ def dense_strides(shape, item_size):
 
 
 def split(count, axes):
-    """Extents, powers of two, as equal as can be, whose product is the largest power of two that is at most `count`."""
+    """Returns extents that are powers of two, about equal, whose product is the largest power of two up to `count`."""
     bits = int(math.log2(count))
     return [1 << (bits // axes + (axis < bits % axes)) for axis in range(axes)]
 
@@ -43,14 +43,14 @@ def columns_apart(step):
 
 
 def odd_transpose(source_bytes, item_size):
-    """Extents that nothing divides: no row starts where the one before it did."""
+    """Odd extents: the rows have different phases in a cache line."""
     rows, columns = split(source_bytes // item_size, 2)
     return Layout("2-D transpose, odd extents", [columns - 1, rows - 1], [item_size, (columns - 1) * item_size],
                   item_size)
 
 
 def left_half(source_bytes, item_size):
-    """Long rows, a pitch apart."""
+    """Long rows with a pitch."""
     rows, columns = split(source_bytes // item_size, 2)
     return Layout("left half", [rows, columns // 2], [columns * item_size, item_size], item_size,
                   source_bytes=rows * columns * item_size)
@@ -77,13 +77,13 @@ LAYOUTS = {
     "[:, ::-1]": reversed_columns,
     "contiguous": contiguous,
 }
-# Only GPUs treat these otherwise than others.
+# Only GPUs treat these differently.
 GPU_LAYOUTS = {"2-D transpose, odd extents": odd_transpose}
 TRANSFERRED_LAYOUTS = {"[:, ::8]": columns_apart(8), "left half": left_half}
 
 
 def padded(total_bytes, item_size, ndim):
-    """As many axes as asked for, none of which can be merged: each row, plane, … of the source has a gap after it."""
+    """A given number of axes that cannot be merged: each row, plane, … of the source is followed by a gap."""
     shape = split(total_bytes // item_size, ndim)
     outer = [extent + 1 for extent in shape]
     return Layout(f"{ndim} axes", shape, dense_strides(outer, item_size), item_size,

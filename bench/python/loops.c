@@ -1,9 +1,9 @@
 /*
- * Loops in C around what exchanges an array with an extension, for bench/python/run
+ * Loops in C around exchanges of an array with an extension, for bench/run
  *
- * Each function does its exchange n times as an extension would, from the argument to the pointer and back, and returns
- * (seconds, address): how long all of it took and where the first element is. An exchange that fails ends the loop with
- * its exception.
+ * Each function repeats its exchange n times as an extension would do it, from the argument to the pointer and back,
+ * and returns (seconds, address): the duration of all of them, and the address of the first element. An exchange that
+ * fails ends the loop with its exception.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -24,7 +24,7 @@ struct dl_table {
 	int (*work_stream)(int32_t device_type, int32_t device_id, void **out);
 };
 
-/* One exchange of an object: writes the address of its first element. */
+/* One exchange of an object. Writes the address of its first element. */
 typedef int exchange_fn(PyObject *object, const struct dl_table *table, uintptr_t *address);
 
 static int borrow(PyObject *object, const struct dl_table *table, uintptr_t *address)
@@ -80,7 +80,7 @@ static double now(void)
 	return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* Inlined into each caller, so that the exchange is no call through a pointer. */
+/* Inlined into each caller, so that the exchange is not called through a pointer. */
 static inline __attribute__((always_inline)) PyObject *repeat(exchange_fn *exchange, PyObject *object,
 							      const struct dl_table *table, Py_ssize_t n)
 {
@@ -111,7 +111,7 @@ static PyObject *time_take(PyObject *module, PyObject *args)
 	return PyArg_ParseTuple(args, "On", &object, &n) ? repeat(take, object, NULL, n) : NULL;
 }
 
-/* The table on the type of an object: static for the life of the process, as DLPack demands. */
+/* Returns the table on the type of an object. It is valid for the life of the process, as DLPack requires. */
 static const struct dl_table *find_table(PyObject *object)
 {
 	PyObject *capsule = PyObject_GetAttrString((PyObject *)Py_TYPE(object), "__dlpack_c_exchange_api__");

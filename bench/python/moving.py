@@ -1,4 +1,4 @@
-"""Strided arrays into dense ones, float32, a source of 64 MiB: the host and the processor of OpenCL, beside memcpy."""
+"""Strided arrays into dense ones, float32, a source of 64 MiB: the host and an OpenCL CPU device, beside memcpy."""
 
 import os
 
@@ -34,7 +34,7 @@ def run(report, here, quick):
 
 
 def thread_choices(here):
-    """Words and the number to set."""
+    """Returns (words, number of threads) of each choice."""
     if here.set_threads(0):
         return {"1 thread": 1, "all cores": 0}
     return {"as it is": 0}
@@ -55,7 +55,7 @@ def layout_rows(report, here, name, array):
 
 
 def fits(peer, words):
-    """A peer on all cores is no peer of ours on one thread."""
+    """Returns False for a peer on all cores beside ours on one thread."""
     return not (peer.endswith("all cores") and words == "1 thread")
 
 
@@ -71,7 +71,7 @@ def host_runners(report, here, array):
 
 
 def bounds_of(array, *names):
-    """What copies as many bytes is a peer where nothing but bytes is to be copied."""
+    """Copies of as many bytes are peers only of contiguous copies."""
     return () if array.layout.name == "contiguous" else names
 
 

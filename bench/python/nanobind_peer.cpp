@@ -1,4 +1,4 @@
-/* The peer nanobind: functions that take an array argument as nb::ndarray, for bench/python/run. */
+/* The peer nanobind: functions that take an array argument as nb::ndarray, for bench/run. */
 #include <cstdint>
 
 #include <nanobind/nanobind.h>

@@ -1,4 +1,4 @@
-"""The jobs of bench/c, loaded beside the library that is measured. A job is a runner as timing.compare takes it."""
+"""The jobs of bench/c, loaded beside the library that is measured. A job is a runner for timing.compare."""
 
 import ctypes
 import math
@@ -11,7 +11,7 @@ COPY, FILL, WRITE, READ, FRESH, ALLOCATE, OPEN = range(7)
 
 
 class Unavailable(Exception):
-    """What a row needs is not here; the words say what."""
+    """Something that a row needs is missing; the message names it."""
 
 
 class Request(ctypes.Structure):
@@ -43,7 +43,7 @@ SIGNATURES = {
 
 
 class Native:
-    """Both libraries. The one that is measured is loaded first, for all to see, and the jobs find its functions."""
+    """Both libraries. The measured one is loaded first with global symbols, so that the jobs find its functions."""
 
     def __init__(self, library, jobs):
         self.library = ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
@@ -69,7 +69,7 @@ class Native:
         return found
 
     def set_threads(self, count):
-        """How many threads a copy takes; 0: as many as it takes by itself. False if the library has no such choice."""
+        """Sets the number of threads of copies; 0: the default. Returns False if the library has no such choice."""
         function = getattr(self.library, "bi_set_threads", None)
         if function is None:
             return False
@@ -78,7 +78,7 @@ class Native:
         return True
 
     def job(self, name, *arguments, threads=0):
-        """A job of bench/c as a runner. `threads` are set before each turn; 0: as many as copies take by themselves."""
+        """A job of bench/c as a runner. `threads` is set before each turn; 0: the library's default."""
         handle = self.call(name, *arguments)
         if not handle:
             raise Unavailable(self.message())
@@ -144,7 +144,7 @@ class Array:
         return job
 
     def check(self, what, address=None, linear=False):
-        """Compares what lies there, or in the destination, with what the copy should be."""
+        """Compares these bytes, or those of the destination, with the correct result."""
         if self.native.call("array_check", self.handle, address or self.destination, int(linear)):
             raise WrongResult(f"{what}: {self.native.message()}")
 

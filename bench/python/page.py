@@ -1,4 +1,4 @@
-"""docs/performance.md: what recorded runs say, and nothing else."""
+"""Writes docs/performance.md from recorded runs."""
 
 import statistics
 
@@ -44,7 +44,7 @@ move bytes. The figures of the rows do not influence the following:
 RATIOS = ("Numbers of nanoseconds were chosen on another machine, beside a peer. As the ratio to that peer, which says "
           "nothing about *met*:")
 SLOWEST = 3
-OF_A_RUN = ("devices", "load before", "commit", "date")  # facts that are not the machine's
+OF_A_RUN = ("devices", "load before", "commit", "date")  # facts of a run, not of the machine
 
 
 class Page:
@@ -88,7 +88,7 @@ class Page:
                           "|---|---|---|---|---|---|", *lines])
 
     def ratios(self, group):
-        """Targets that are numbers of nanoseconds, beside the peer beside which they were chosen."""
+        """Lists targets in nanoseconds with the peer from which they were derived."""
         lines = []
         for operation in self.operations(group):
             rows = [row for row in self.rows(operation) if row.get("as_ratio")]
@@ -128,7 +128,7 @@ class Page:
         return "\n".join(lines)
 
     def slowest(self):
-        """Of the last run, one row of each kind: how many times what they should take, or what the best peer takes."""
+        """Lists, for the last run and one row of each kind, the ratio to the target or to the best peer."""
         found = {}
         for row in self.runs[-1]["rows"]:
             factor, words = slowness(row)
@@ -151,7 +151,7 @@ class Page:
 
 
 def steadiness(rows):
-    """Words about a run. Records before version 3 know nothing about it."""
+    """Describes the steadiness of a run. Records before version 3 have none."""
     timed = [row["steady"] for row in rows if row.get("steady")]
     if not timed:
         return ""
@@ -193,7 +193,7 @@ def same(words):
 
 
 def each(rows, make, member=None, name=None):
-    """The cell of each run; a dash where a run does not have it. One unit is enough."""
+    """Joins the cells of all runs; a dash for a run without the row. The unit is written once."""
     cells = [make(row) if member is None or name in row[member] else ("–", "") for row in rows]
     units = {unit for _, unit in cells if unit}
     shares = " · ".join(value for value, _ in cells)
@@ -212,7 +212,7 @@ def cell(row, figure):
 
 
 def reference_of(row):
-    """What the target is a share of."""
+    """Returns the reference that the target is a share of."""
     for name, figure in (row["bounds"] | row["peers"]).items():
         if row["target"].endswith(f" of {name}"):
             return figure

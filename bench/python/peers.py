@@ -18,7 +18,7 @@ def loop(once):
 
 
 def numpy_arrays(array):
-    """Source and destination as NumPy sees them. Sizes that no type has are void, which NumPy moves as bytes."""
+    """Source and destination as NumPy arrays. Item sizes without a type are void, which NumPy copies as bytes."""
     try:
         import numpy as np
     except ImportError as missing:
@@ -37,7 +37,7 @@ def numpy_copy(array):
 
 
 def torch_copy(array, threads):
-    """PyTorch's tensor.copy_ on the CPU; as NumPy, into memory that is there already."""
+    """PyTorch's tensor.copy_ on the CPU, into existing memory like NumPy."""
     try:
         import numpy as np
         import torch
@@ -59,7 +59,7 @@ def torch_copy(array, threads):
 
 
 def add(report, runners, name, array, make, *arguments):
-    """Adds a peer that has been verified, or says why it is not there."""
+    """Adds a verified peer, or the reason why it is missing."""
     try:
         runner = make(array, *arguments)
     except Unavailable as why:

@@ -1,4 +1,4 @@
-"""Which plots there are, from the points and rows of a recorded run."""
+"""Makes the plots from the points and rows of a recorded run."""
 
 import svg
 
@@ -16,7 +16,7 @@ def nanoseconds(point, figure):
 
 
 def panels(run, plot, values):
-    """Panels in the order in which they were measured."""
+    """Returns the panels in the order of measurement."""
     found = {}
     for point in run["points"]:
         if point["plot"] == plot:
@@ -51,7 +51,7 @@ def items(run):
 
 
 def cores(run):
-    """A share of memcpy for each layout; all layouts in one panel."""
+    """One panel: the share of memcpy for each layout."""
     lines = {}
     for point in run["points"]:
         if point["plot"] == "cores":
@@ -63,7 +63,7 @@ def cores(run):
 
 
 def exchange(run):
-    """Bars of what takes less than five microseconds."""
+    """Bars of the operations that take less than five microseconds."""
     groups = {"In C": [], "In Python": []}
     for row in run["rows"]:
         if row["group"] != "exchange" or row["ours"]["unit"] != "ns" or row["ours"]["median"] > 5000:
@@ -77,7 +77,7 @@ def exchange(run):
                          [pair for pair in groups.items() if pair[1]])
 
 
-# Name of the file, words beside it, what draws it, and whether a run has what it takes.
+# Name of the file, words beside it, the drawing function, and a test whether a run has the data.
 PLOTS = {
     "exchange": ("what describing and exchanging costs", exchange),
     "layouts": ("bandwidth by layout and size", layouts),
@@ -89,7 +89,7 @@ PLOTS = {
 
 
 def draw(run):
-    """The plots that this run has something for, {name: (words, text of the SVG)}."""
+    """Returns the plots for which this run has data, {name: (words, text of the SVG)}."""
     have = {point["plot"] for point in run["points"]}
     if any(row["group"] == "exchange" for row in run["rows"]):
         have.add("exchange")

@@ -1,4 +1,4 @@
-"""What needs a process of its own: the time of an import, and the memory that a view takes."""
+"""Rows that need a process of their own: the time of an import, and the memory of a view."""
 
 import json
 import os
@@ -26,7 +26,7 @@ import json
 print(json.dumps([seconds, drivers, "numpy" in sys.modules]))
 """
 
-# With PYTHONMALLOC=malloc everything, Python's objects and the library's, is in the figure of mallinfo2.
+# With PYTHONMALLOC=malloc the figure of mallinfo2 includes Python's objects and the library's.
 MEMORY = """
 import ctypes, resource, sys
 import numpy as np
@@ -102,5 +102,5 @@ def memory(report):
 
 
 def exact(count):
-    """What belongs to no view, the list of them, is less than a byte for each."""
+    """The list of the views adds less than a byte for each."""
     return Figure(*[float(round(count))] * 3, "bytes")

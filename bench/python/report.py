@@ -1,4 +1,4 @@
-"""Rows of the result, the table that people read and the JSON that programs read."""
+"""Rows of the result, as a table for people and as JSON for programs."""
 
 import dataclasses
 import json
@@ -16,7 +16,7 @@ from steady import Look
 from timing import Figure, amount, compare, excess
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-VERSION = 3  # of the JSON
+VERSION = 3  # version of the JSON
 NOT_RECORDED = ("turns", "look")
 PACKAGES = ("buffer-interface", "numpy", "ml_dtypes", "pyopencl", "apache-tvm-ffi", "nanobind", "torch", "cuda-core",
             "cupy", "numba")
@@ -25,7 +25,7 @@ PACKAGES = ("buffer-interface", "numpy", "ml_dtypes", "pyopencl", "apache-tvm-ff
 @dataclass(frozen=True)
 class Target:
     """
-    What ours should be at most: a number, or what `factor` and `plus` make of another figure of the row. `taken_beside`
+    The upper limit for ours: a number, or `factor` times another figure of the row plus `plus`. `taken_beside`
     are a peer and its figure on the machine where a number of nanoseconds was chosen.
     """
 
@@ -41,14 +41,14 @@ class Target:
         return figures[self.of].median * self.factor + self.number if self.of in figures else None
 
     def excess(self, figures):
-        """What ours takes more than the target, round by round where that is another figure of the row; or None."""
+        """Returns the time of ours above the target, by rounds if the target is another figure of the row; or None."""
         ours = figures["ours"]
         if self.of is None:
             return Figure(ours.median - self.number, ours.lower - self.number, ours.upper - self.number, ours.unit)
         return excess(ours, figures[self.of], self.factor, self.number) if self.of in figures else None
 
     def as_ratio(self, figures):
-        """A number of nanoseconds as the ratio to a peer that it was on the machine where it was chosen; or None."""
+        """Returns a target in nanoseconds as the ratio to the peer from which it was derived; or None."""
         peer, figure = self.taken_beside or (None, None)
         if peer not in figures:
             return None
@@ -65,17 +65,17 @@ def at_most_of(name, factor=1.0, plus=0.0, text=None):
 
 
 def share_of(name, share):
-    """At least this share of the speed of another."""
+    """A target: at least this share of the speed of another."""
     return Target(f"≥ {share:g} of {name}", 0, name, 1 / share)
 
 
 @dataclass
 class Row:
     """
-    One operation. `peers` do the same; `bounds` are what it contains, or other things worth knowing beside it, which
-    nobody can be asked to beat. `limit` is the number that the target comes to in this run, `excess` what ours takes
-    more; None: there is no target. `as_ratio` is the target beside a peer. `moved` is how many bytes are read and
-    written; 0: nothing is moved. `look` is at the machine meanwhile, and None where nothing was timed.
+    One operation. `peers` do the same; `bounds` are parts of it, or other figures of interest, which
+    are no targets. `limit` is the target as a number in this run, `excess` the time of ours above it;
+    None: there is no target. `as_ratio` is the target beside a peer. `moved` is how many bytes are read and
+    written; 0: nothing is moved. `look` describes the machine during the measurement; None: nothing was timed.
     """
 
     group: str
@@ -92,7 +92,7 @@ class Row:
 
     @property
     def met(self):
-        """About: the median misses it, its better quartile reaches it."""
+        """Returns whether the target is met. About: the better quartile meets it, the median does not."""
         if self.excess is None:
             return None
         return "yes" if self.excess.median <= 0 else "about" if self.excess.lower <= 0 else "no"
@@ -103,7 +103,7 @@ class Row:
 
     @property
     def verdict(self):
-        """Beside the best peer: even is where the quartiles overlap."""
+        """Compares with the best peer. Even: the quartiles overlap."""
         if not self.peers:
             return None
         peer = self.peers[self.best_peer]
@@ -132,11 +132,11 @@ class Report:
         return self.only_rows in operation.lower()
 
     def compare(self, runners, moves=False, pace=None, scale=1e9, unit="ns"):
-        """Figures, and the look at the machine meanwhile."""
+        """Returns the figures, and the state of the machine during the measurement."""
         return self.gauge.watch(lambda look: compare(runners, pace or self.pace, scale, unit, look), moves)
 
     def measure(self, group, operation, runners, target=None, bounds=(), moved=0):
-        """Compares runners, of which one is called ours."""
+        """Compares runners, one of which is called ours."""
         if self.wants(operation):
             self.add(group, operation, *self.compare(runners, bool(moved)), target, bounds, moved)
 
@@ -152,7 +152,7 @@ class Report:
         print(" ".join(row_cells(row)), file=sys.stderr, flush=True)
 
     def steadiness(self, row):
-        """Beside the whole run, so to be asked at its end; None where nothing was timed."""
+        """Relative to the whole run, so called at its end. None: nothing was timed."""
         return self.gauge.judge(row.look) if row.look else None
 
     def point(self, plot, panel, x, runners, moved=0):
@@ -281,7 +281,7 @@ def as_json(report, facts):
 
 
 def runs_text(runs):
-    """The text of a record: a list of runs as JSON, with one line per fact, row and point, so that a diff names them."""
+    """Returns the text of a record: runs as JSON, one line for each fact, row and point, so that diffs are readable."""
     return "[\n" + ",\n".join(map(run_text, runs)) + "\n]\n"
 
 

@@ -1,10 +1,10 @@
-"""How steady the machine is: work that is always the same, timed beside the rows.
+"""Measures how steady the machine is, by work that is always the same, timed between the rows.
 
-Clocks change and neighbours come, also within seconds. A round waits until they have passed, a row that was measured
-meanwhile is measured again, and marked if that did not help. This work alone decides so, no figure does.
+Clock rates and the load by others change within seconds. A round waits until the machine is as usual. A row that was
+disturbed is measured again, and marked if that did not help. Only the time of this work decides, never a figure.
 
-The processor's work is Python's: calls, branches and small pieces of memory suffer from a neighbour on the same core as
-what is measured does. Integers in registers hardly do (by a tenth, where views and calls take half as long again).
+The processor's work is Python code: calls, branches and small allocations suffer from load on the same core as the
+measured operations do. Integer arithmetic hardly does (by a tenth, while views and calls take half as long again).
 """
 
 import statistics
@@ -15,20 +15,20 @@ import native
 from layouts import MIB, flat
 from timing import Pace, calibrate, statement
 
-OFF = 1.15  # so many times as long as usual is not steady
-AGAIN = 3  # times at most that a row is measured again
+OFF = 1.15  # a work that takes this many times its usual time is not steady
+AGAIN = 3  # most repetitions of a row
 TURN = Pace(turn=.0002)
-PAUSE = .05  # seconds between two looks where nothing is measured
-LOOKS_AHEAD = 60  # so that the first row knows what is usual
+PAUSE = .05  # seconds between two looks while waiting
+LOOKS_AHEAD = 60  # before the first row, to learn the usual time
 MEMORY_BYTES = 32 * MIB
 
 
 @dataclass
 class Steadiness:
     """
-    How long the same work took while a row was measured: `within` is the slowest time over the fastest, without the
-    outer tenths; `beside_run` the median over what it takes in the faster quarter of the run; `again` how many times the
-    row was measured again.
+    The times of the same work while a row was measured: `within` is the slowest time over the fastest, without the
+    outer tenths; `beside_run` the median over the time in the faster quarter of the run; `again` how many times the row
+    was measured again.
     """
 
     within: float
@@ -41,7 +41,7 @@ class Steadiness:
 
 
 class Look:
-    """Seconds that each work took during one comparison, by its name."""
+    """Seconds of each work during one comparison, by its name."""
 
     def __init__(self, names, again=0):
         self.seconds = {name: [] for name in names}
@@ -49,7 +49,7 @@ class Look:
 
 
 def undisturbed(seconds):
-    """The median may be that of a slow half; a quarter of the run the machine has for itself."""
+    """Returns the usual time: the faster quarter, because more than half of the run may be disturbed."""
     return sorted(seconds)[len(seconds) // 4]
 
 
@@ -61,8 +61,8 @@ def within(seconds):
 
 class Gauge:
     """
-    Works are runners: `processor` is timed before each round, `memory` too where bytes are moved; it empties the
-    caches. `patience` is how many seconds may be spent on measuring again, `waiting` on waiting.
+    Times the works, which are runners: `processor` before each round, and `memory` if bytes are moved, which empties
+    the caches. `patience` is the seconds that may be spent on measuring again, `waiting` those for waiting.
     """
 
     def __init__(self, works, patience=0.0, waiting=0.0):
@@ -71,8 +71,8 @@ class Gauge:
         self.seconds = {name: [] for name in works}  # of the whole run
 
     def watch(self, measure, moves=False):
-        """Calls measure(before_round) until the machine was steady meanwhile, as long as that may take. What it
-        returned last, and the look at it."""
+        """Calls measure(before_round) until the machine was steady during it, or the patience is used up. Returns its
+        last result and the look at the machine."""
         result, look, spent = self.once(measure, moves, 0)
         while not self.judge(look).is_steady and look.again < AGAIN and spent < self.patience:
             self.patience -= spent
@@ -88,12 +88,12 @@ class Gauge:
         return result, look, monotonic() - start
 
     def before_round(self, look):
-        """What the look finds is the end of the round before."""
+        """Called before each round; its look belongs to the round before."""
         self.time_works(look)
         self.wait()
 
     def wait(self):
-        """Until the processor is as fast as in the faster quarter of the run, as long as waiting is left."""
+        """Waits until the processor is as fast as usual, while waiting time is left."""
         while self.waiting > 0 and self.time_work("processor") > OFF * undisturbed(self.seconds["processor"]):
             start = monotonic()
             sleep(PAUSE)
@@ -105,7 +105,7 @@ class Gauge:
             sleep(PAUSE)
 
     def time_work(self, name):
-        """The better of two, because the first one may find the caches full of what was measured before it."""
+        """Returns the better of two times, because the caches are cold at the first."""
         return min(self.works[name](self.times[name]) for _ in range(2))
 
     def time_works(self, look):
@@ -114,14 +114,14 @@ class Gauge:
             self.seconds[name].append(seconds[-1])
 
     def judge(self, look):
-        """Beside the run as far as it has come. Of several works the least steady one counts."""
+        """Relative to the run so far. The least steady work counts."""
         ratios = [statistics.median(seconds) / undisturbed(self.seconds[name])
                   for name, seconds in look.seconds.items()]
         return Steadiness(max(map(within, look.seconds.values())), max(ratios), look.again)
 
 
 def gauge(here, patience, waiting):
-    """Nothing lets go of the memory but the end of the run."""
+    """The memory is kept until the end of the run."""
     memory = native.Array(here, flat(MEMORY_BYTES))
     made = Gauge({"processor": statement("d.get(1)", d={}), "memory": memory.job("memcpy")}, patience, waiting)
     if waiting:

@@ -64,7 +64,7 @@ def mark(shape, x, y, colour, size=3.2):
 
 
 def styles(names):
-    """Colour, mark and dashes of each series: ours full, peers dashed; where there are no peers all of them full."""
+    """Colour, mark and dashes of each series: ours full, peers dashed; without peers all are full."""
     mine = [name for name in names if name.startswith("ours")]
     if not mine:
         return {name: ((OURS + OTHERS)[i % 7], MARKS[i % 4], "") for i, name in enumerate(names)}
@@ -74,7 +74,7 @@ def styles(names):
 
 
 def nice(highest):
-    """Ticks from 0, three to six of them, up to what is at least `highest`."""
+    """Returns three to six ticks from 0 up to at least `highest`."""
     step = 10 ** math.floor(math.log10(highest / 3)) if highest > 0 else 1
     for factor in (1, 2, 5, 10):
         if highest / (step * factor) <= 5:
@@ -84,7 +84,7 @@ def nice(highest):
 
 
 def logarithmic(lowest, highest):
-    """Ticks at 1, 2, 5, 10, … or, over more than three decades, at powers of ten, around all that there is."""
+    """Returns ticks at 1, 2, 5, 10, … or, for more than three decades, at powers of ten, around all values."""
     first, last = math.floor(math.log10(lowest)), math.ceil(math.log10(highest))
     steps = (1, 2, 5) if last - first <= 3 else (1,)
     ticks = [factor * 10.0 ** power for power in range(first, last + 1) for factor in steps]
@@ -94,7 +94,7 @@ def logarithmic(lowest, highest):
 
 
 class Scale:
-    """Numbers to pixels."""
+    """Converts numbers to pixels."""
 
     def __init__(self, lowest, highest, start, end, log=False):
         self.turn = math.log10 if log else float
@@ -114,7 +114,7 @@ def number(value):
 
 
 def legend(names, found, width, y):
-    """Rows of marks and names, in the middle of the width. Returns the parts and how many rows there are."""
+    """Draws rows of marks and names, centred. Returns the parts and the number of rows."""
     rows, used = [[]], 0.0
     for name in names:
         room = 44 + 6.6 * len(name)
@@ -136,7 +136,7 @@ def legend(names, found, width, y):
 
 
 def lines_plot(title, axes, panels, columns):
-    """Panels side by side, with one scale for what is measured."""
+    """Draws panels side by side, with one scale for the measured values."""
     names = list(dict.fromkeys(name for panel in panels for name in panel.lines))
     found = styles(names)
     columns = min(columns, len(panels))
@@ -177,7 +177,7 @@ def draw_panel(panel, axes, y_ticks, found, left, top):
 
 
 def draw_series(series, style, across, up):
-    """The line, a mark at each point, and a thin line from one quartile to the other."""
+    """Draws the line, a mark at each point, and a thin line between the quartiles."""
     colour, shape, dash = style
     path = " ".join(f"{across(x):.1f},{up(y):.1f}" for x, y, _, _ in series)
     dashes = f' stroke-dasharray="{dash}"' if dash else ""
@@ -188,7 +188,7 @@ def draw_series(series, style, across, up):
 
 
 def bars_plot(title, axis_label, groups):
-    """Groups of (title, rows), rows of (operation, [(name, value, colour), …]), the first of which is ours."""
+    """Draws groups of (title, rows), rows of (operation, [(name, value, colour), …]); the first one is ours."""
     label_width, bar_width, bar_height, gap = 430, 300, 13, 9
     width, y = label_width + bar_width + 270, 50
     parts = [text(width / 2, 26, title, 15, weight="bold")]

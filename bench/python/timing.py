@@ -1,9 +1,9 @@
-"""Timing of things beside each other.
+"""Times operations beside each other.
 
-A runner is a function that does something n times and returns the seconds that all of it took. Runners that are
-compared take turns, in another order each round, so that a clock that changes its pace or a neighbour on the machine
-hits all of them; a figure is the median of the rounds, with the two quartiles beside it. Two figures are compared round
-by round: what both did while the clock was slow is not set beside what one did when it was not.
+A runner is a function that repeats an operation n times and returns the seconds of all repetitions. The runners of a
+comparison alternate, in another order each round, so that a change of the clock rate or other load affects all of
+them. A figure is the median of the rounds, with the two quartiles. Two figures are compared round by round, so that
+the same conditions apply to both.
 """
 
 import random
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Pace:
-    """How long is measured. A runner that takes longer than `slow` for once has only the fewest turns."""
+    """The duration of measurements. A runner with repetitions longer than `slow` has only the fewest turns."""
 
     turn: float = 0.004  # seconds of one turn of one runner
     rounds: int = 25  # at most
@@ -32,7 +32,7 @@ class Figure:
     lower: float  # quartiles
     upper: float
     unit: str = "ns"
-    turns: tuple = field(default=(), repr=False, compare=False)  # of each round, as far as it had turns
+    turns: tuple = field(default=(), repr=False, compare=False)  # time of each round in which it had a turn
 
     def text(self):
         return f"{amount(self.median)} {self.unit} ({amount(self.lower)}–{amount(self.upper)})"
@@ -50,7 +50,7 @@ def figure(samples, unit="ns"):
 
 
 def excess(ours, other, factor=1.0, plus=0.0):
-    """What ours takes more than `factor` times the other and `plus`: a figure of the rounds in which both had a turn."""
+    """Returns the time of ours above `factor` times the other plus `plus`, from the rounds in which both had a turn."""
     return figure([mine - factor * its - plus for mine, its in zip(ours.turns, other.turns)], ours.unit)
 
 
@@ -60,7 +60,7 @@ def statement(text, **names):
 
 
 def calibrate(runner, pace):
-    """How many times fill one turn, and the seconds that one turn takes. The first time warms up, unless it is slow."""
+    """Returns how many repetitions fill a turn, and its seconds. The first repetition warms up, unless it is slow."""
     seconds = runner(1)
     if seconds > pace.slow:
         return 1, seconds
@@ -72,7 +72,7 @@ def calibrate(runner, pace):
 
 
 def compare(runners, pace, scale=1e9, unit="ns", before_round=lambda: None):
-    """A figure of each runner, in a dict of the same keys: seconds of one time, times `scale`."""
+    """Returns a figure of each runner, in a dict of the same keys: seconds of one repetition, times `scale`."""
     turns = {name: calibrate(runner, pace) for name, runner in runners.items()}
     fast = [name for name, (_, seconds) in turns.items() if seconds <= pace.slow]
     spent = sum(turns[name][1] for name in fast)

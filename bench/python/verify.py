@@ -1,8 +1,8 @@
-"""What is timed must be right: an exchange counts only if both sides name the same memory."""
+"""Verifies what is timed: an exchange is correct only if both sides name the same memory."""
 
 
 class WrongResult(Exception):
-    """A measured operation did not do what it is measured for."""
+    """A measured operation had a wrong result."""
 
 
 def equal(what, found, expected):
@@ -11,7 +11,7 @@ def equal(what, found, expected):
 
 
 def same_array(what, view, address, shape, strides, typestr):
-    """`view` is ours; the rest is what the producer says."""
+    """`view` is ours; the other arguments describe the producer's array."""
     equal(f"{what}, address", int(view.buffer) + view.offset, address)
     equal(f"{what}, shape", view.shape, tuple(shape))
     equal(f"{what}, strides", view.strides, tuple(strides))

@@ -7,9 +7,9 @@
  *     >>> array_report.total(numpy.arange(10.0)[::-2])
  *     25.0
  *
- * It is compiled with the header <buffer_interface/python.h> and linked to nothing. Where the array comes from (NumPy,
- * CuPy, PyTorch, pyopencl, ...) and whether its memory is the host's or a device's is the same to describe();
- * total() adds with the CPU, so it asks for memory that the CPU can read.
+ * It is compiled with the header <buffer_interface/python.h> and linked to no library. describe() treats arrays of all
+ * libraries (NumPy, CuPy, PyTorch, pyopencl, ...) and all devices alike. total() adds with the CPU, so it requires
+ * memory that the CPU can read.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -53,20 +53,20 @@ static PyObject *tuple_of(const int64_t *numbers, int64_t count)
 	return tuple;
 }
 
-/* Texts, structures and swapped bytes are no vectors: their lanes say how large they are. */
+/* Texts, structures and swapped bytes are no vectors; their lanes express their size. */
 static unsigned lanes_of(const struct bi_exchange *array)
 {
 	return array->type_code == 3 || !array->type_lanes ? 1 : array->type_lanes;
 }
 
-/* "f4": kind and bytes of one lane; kinds that the array interface has no letter for are '?'. */
+/* Returns "f4": kind and bytes of one lane. Kinds without a letter in the array interface are '?'. */
 static PyObject *type_name(const struct bi_exchange *array)
 {
 	return PyUnicode_FromFormat("%c%u", array->type_kind ? array->type_kind : '?',
 				    array->item_size / lanes_of(array));
 }
 
-/* A handle need not be an address, so nothing is added to it: the first element is `offset` bytes behind it. */
+/* A handle is not always an address, so the offset of the first element is reported separately. */
 static PyObject *make_report(const struct bi_exchange *array)
 {
 	return Py_BuildValue("{sssisNsIsNsNsNsisKsKsK}", "device", device_name(array->device_type), "ordinal",
@@ -77,7 +77,7 @@ static PyObject *make_report(const struct bi_exchange *array)
 			     (unsigned long long)array->handle, "offset", (unsigned long long)array->offset);
 }
 
-/* Nothing outlives the call, so it is enough to borrow. */
+/* Nothing is kept after the call, so it is enough to borrow. */
 static PyObject *describe(PyObject *module, PyObject *argument)
 {
 	struct bi_exchange array;
@@ -108,7 +108,7 @@ static double read_number(const char *element, char kind, uint32_t size)
 	return size == 4 ? (double)number.i4 : (double)number.i8;
 }
 
-/* Any strides, from the outermost dimension to the innermost. */
+/* Adds along any strides, from the outermost dimension to the innermost. */
 static double add(const struct bi_exchange *array, const char *element, int64_t dimension)
 {
 	double sum = 0;
@@ -142,7 +142,7 @@ static int check(const struct bi_exchange *array)
 	return 0;
 }
 
-/* What is taken stays valid without the GIL, whatever happens to the object meanwhile. */
+/* The buffer is acquired: it stays valid without the GIL, even if the object is changed meanwhile. */
 static PyObject *total(PyObject *module, PyObject *argument)
 {
 	struct bi_exchange array;
