@@ -432,6 +432,18 @@ struct bi_device {
  */
 BI_API int bi_devices(struct bi_device *devices, int capacity, int *count, struct bi_error *err);
 
+/* What callers have to know of a backend, whatever its name is. */
+struct bi_backend {
+	const char *name;               /* device strings begin with it */
+	int numbers;                    /* at most so many follow: 1 in "cuda:1", 2 in "opencl:0:1"; 0: none */
+	enum bi_handle_kind handle;     /* of its device memory */
+	unsigned stream_kinds;          /* bits 1 << enum bi_stream_kind that bi_stream_wrap takes; 0: no streams */
+	int named_by_ordinal;           /* 1: exports name a device by its ordinal; 0: by its native context */
+};
+
+/* Writes the backend at that position of the list, and returns 1; 0 behind the last. The host is the last. */
+BI_API int bi_backend_at(int position, struct bi_backend *out);
+
 /* The most threads that bi_set_threads takes. */
 #define BI_MAX_THREADS 64
 

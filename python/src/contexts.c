@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "contexts.h"
+#include "backends.h"
 #include "errors.h"
 
 #define MOST 16
@@ -191,7 +192,7 @@ static int cuda_ordinal(const struct bi_location *location, const struct bi_cont
 {
 	const struct bi_device *device = bi_context_device(context);
 
-	return !location->context && strcmp(device->backend, "cuda") == 0 ? device->ordinal : -1;
+	return !location->context && bip_backend_of(context).handle == BI_HANDLE_CUDA ? device->ordinal : -1;
 }
 
 /*

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "device_argument.h"
+#include "backends.h"
 #include "contexts.h"
 #include "lifetime.h"
 #include "object.h"
@@ -75,22 +76,18 @@ static int is_numbers(const char *text, int most)
  */
 static int is_device_text(const char *text)
 {
-	static const struct {
-		const char *backend;
-		int numbers;
-	} backends[] = { { "auto", 0 }, { "host", 0 }, { "cuda", 1 }, { "opencl", 2 } };
+	struct bi_backend backend;
 	size_t length = strcspn(text, ":");
 	const char *rest = text + length + 1;
 
 	if (*text == '#')
 		return is_numbers(text + 1, 1);
-	for (size_t i = 0; i < Py_ARRAY_LENGTH(backends); i++) {
-		if (strlen(backends[i].backend) != length || memcmp(text, backends[i].backend, length))
-			continue;
-		return !text[length] || (backends[i].numbers && *rest &&
-					 (*rest < '0' || *rest > '9' || is_numbers(rest, backends[i].numbers)));
-	}
-	return 0;
+	if (strcmp(text, "auto") == 0)
+		return 1;
+	if (!bip_backend_named(text, length, &backend))
+		return 0;
+	return !text[length] ||
+	       (backend.numbers && *rest && (*rest < '0' || *rest > '9' || is_numbers(rest, backend.numbers)));
 }
 
 static int context_of_text(PyObject *text, struct bi_context **out)

@@ -1,4 +1,5 @@
 /* The type Handle: a cl_mem or an address, as a number that keeps its memory. */
+#include "backends.h"
 #include "handle.h"
 #include "lifetime.h"
 
@@ -87,7 +88,7 @@ struct bi_native bip_native(const struct bi_view *view)
 	struct bi_native native;
 
 	bi_view_native(view, &native);
-	if (native.kind != BI_HANDLE_CL_MEM) {
+	if (bip_is_address((uint32_t)native.kind)) {
 		native.handle += native.offset;
 		native.offset = 0;
 	}

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "properties.h"
+#include "backends.h"
 #include "dtype.h"
 #include "errors.h"
 #include "handle.h"
@@ -45,18 +46,16 @@ static const char *backend_of(const struct bi_view *view)
 
 static PyObject *make_device(const struct bi_view *view)
 {
-	const char *backend = backend_of(view);
-
-	if (strcmp(backend, "host") == 0)
+	if (bi_memory_is_host(bi_view_memory(view)))
 		return Py_NewRef(Py_None);
-	if (strcmp(backend, "cuda") == 0)
+	if (bip_backend_of(bi_memory_context(bi_view_memory(view))).named_by_ordinal)
 		return PyLong_FromLong(device_of(view)->ordinal);
 	return Py_BuildValue("(ii)", device_of(view)->platform, device_of(view)->ordinal);
 }
 
 static PyObject *make_device_name(const struct bi_view *view)
 {
-	return PyUnicode_FromString(strcmp(backend_of(view), "host") ? device_of(view)->name : "host");
+	return PyUnicode_FromString(bi_memory_is_host(bi_view_memory(view)) ? "host" : device_of(view)->name);
 }
 
 static PyObject *make_context(const struct bi_view *view)
@@ -101,7 +100,8 @@ static PyObject *make_stream(const struct bi_view *view)
 /* OpenCL has names of its own for context and stream [O7]. */
 static int check_opencl(const struct bi_view *view, const char *name)
 {
-	if (strcmp(backend_of(view), "opencl") == 0)
+	if (!bi_memory_is_host(bi_view_memory(view)) &&
+	    bip_backend_of(bi_memory_context(bi_view_memory(view))).stream_kinds >> BI_STREAM_KIND_CL_QUEUE & 1)
 		return 0;
 	PyErr_Format(PyExc_AttributeError, "%s: this is memory of %s, not of OpenCL [O7]", name, backend_of(view));
 	return -1;
@@ -167,7 +167,7 @@ GETTER(readonly, PyBool_FromLong(is_readonly(view)))
 GETTER(backend, PyUnicode_FromString(backend_of(view)))
 GETTER(device, make_device(view))
 GETTER(device_name, make_device_name(view))
-GETTER(device_spec, PyUnicode_FromString(strcmp(backend_of(view), "host") ? device_of(view)->spec : "host"))
+GETTER(device_spec, PyUnicode_FromString(bi_memory_is_host(bi_view_memory(view)) ? "host" : device_of(view)->spec))
 GETTER(context, make_context(view))
 GETTER(cl_context, make_cl_context(view))
 GETTER(host_pointer, make_host_pointer(view))
@@ -242,8 +242,9 @@ static PyObject *repr_of(const struct bi_view *view, int is_masked)
 	write_type(bi_view_dtype(view), name);
 	if (shape && offset)
 		result = PyUnicode_FromFormat("<BufferInterface %s %S on %s, offset %S%s%s>", name, shape,
-					      strcmp(backend_of(view), "host") ? device_of(view)->spec : "host", offset,
-					      is_readonly(view) ? ", read-only" : "", is_masked ? ", masked" : "");
+					      bi_memory_is_host(bi_view_memory(view)) ? "host" : device_of(view)->spec,
+					      offset, is_readonly(view) ? ", read-only" : "",
+					      is_masked ? ", masked" : "");
 	Py_XDECREF(shape);
 	Py_XDECREF(offset);
 	return result;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "streams.h"
+#include "backends.h"
 #include "errors.h"
 #include "lifetime.h"
 #include "names.h"
@@ -118,11 +119,11 @@ static int raise_no_stream(const char *name, PyObject *object, const char *backe
 	return -1;
 }
 
-static int read_stream(const char *name, PyObject *object, const char *backend, uintptr_t *out)
+static int read_stream(const char *name, PyObject *object, const struct bi_backend *backend, uintptr_t *out)
 {
-	int is_cuda = strcmp(backend, "cuda") == 0, rc;
+	int is_cuda = (backend->stream_kinds >> BI_STREAM_KIND_CUDA & 1) != 0, rc;
 
-	if (strcmp(backend, "host") == 0) {
+	if (!backend->stream_kinds) {
 		PyErr_Format(PyExc_ValueError, "%s is given, but host memory has no streams", name);
 		return -1;
 	}
@@ -132,7 +133,7 @@ static int read_stream(const char *name, PyObject *object, const char *backend, 
 	if (rc == 0 && is_cuda && PyIndex_Check(object) && !PyBool_Check(object))
 		return read_cuda_number(name, object, out);
 	if (rc == 0)
-		return raise_no_stream(name, object, backend, is_cuda);
+		return raise_no_stream(name, object, backend->name, is_cuda);
 	if (rc == 1 && is_cuda && *out == 0)
 		*out = LEGACY;
 	return rc == 1 ? 0 : -1;
@@ -145,6 +146,7 @@ int bip_stream(PyObject *object, struct bi_context *context, struct bi_stream **
 
 int bip_stream_named(const char *name, PyObject *object, struct bi_context *context, struct bi_stream **out)
 {
+	struct bi_backend backend;
 	struct bi_error err;
 	uintptr_t handle;
 	int rc;
@@ -152,7 +154,8 @@ int bip_stream_named(const char *name, PyObject *object, struct bi_context *cont
 	*out = NULL;
 	if (!object || object == Py_None)
 		return 0;
-	if (read_stream(name, object, bi_context_device(context)->backend, &handle))
+	backend = bip_backend_of(context);
+	if (read_stream(name, object, &backend, &handle))
 		return -1;
 	if (handle == bi_stream_handle(bi_context_stream(context))) {
 		*out = bi_stream_retain(bi_context_stream(context));

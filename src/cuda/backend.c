@@ -18,6 +18,7 @@ extern const struct bi__backend bi__cuda_backend;
 
 const struct bi__backend bi__cuda_backend = {
 	.name = "cuda",
+	.numbers = 1,
 	.handle = BI_HANDLE_CUDA,
 	.has_peers = 1,
 	.exported = { DEVICE, DEVICE, PINNED, MANAGED },

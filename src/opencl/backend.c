@@ -17,6 +17,7 @@ extern const struct bi__backend bi__opencl_backend;
 
 const struct bi__backend bi__opencl_backend = {
 	.name = "opencl",
+	.numbers = 2,
 	.handle = BI_HANDLE_CL_MEM,
 	.copy_marks = 1,
 	.exported = { BUFFER, BUFFER, BUFFER, SHARED },

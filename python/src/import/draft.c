@@ -4,6 +4,9 @@
  * `buffer` is an object with int_ptr (a cl_mem) or one that int() takes (a CUDA pointer; a host address where `backend`
  * says so). An int is never taken for a cl_mem: nothing could tell if it is one, and the driver crashes if not.
  */
+#include <string.h>
+
+#include "backends.h"
 #include "contexts.h"
 #include "dtype.h"
 #include "errors.h"
@@ -160,18 +163,15 @@ static int read_layout(PyObject *object, struct draft *draft)
 
 static int find_backend(PyObject *name, struct draft *out)
 {
-	static const struct {
-		const char *name;
-		enum bi_handle_kind kind;
-	} backends[] = { { "opencl", BI_HANDLE_CL_MEM }, { "cuda", BI_HANDLE_CUDA }, { "host", BI_HANDLE_HOST } };
+	struct bi_backend backend;
+	const char *text = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
 
-	for (size_t i = 0; i < Py_ARRAY_LENGTH(backends) && PyUnicode_Check(name); i++) {
-		if (PyUnicode_CompareWithASCIIString(name, backends[i].name))
-			continue;
-		out->backend = backends[i].name;
-		out->kind = backends[i].kind;
+	if (text && bip_backend_named(text, strlen(text), &backend)) {
+		out->backend = backend.name;
+		out->kind = backend.handle;
 		return 0;
 	}
+	PyErr_Clear();
 	PyErr_Format(bip_InvalidArrayError, "backend is %R, not 'opencl', 'cuda' or 'host'", name);
 	return -1;
 }

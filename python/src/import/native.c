@@ -4,6 +4,7 @@
  * An object of ours gives another object over the same view. Of others the exchange structure is taken and imported
  * into the context that it names.
  */
+#include "backends.h"
 #include "contexts.h"
 #include "errors.h"
 #include "lifetime.h"
@@ -68,15 +69,18 @@ static int import_own(PyObject *object, const struct bip_request *request, struc
 
 /* Of others */
 
-/* SVM pointers, and arrays without memory, say nothing of themselves. */
-static int find_opencl_context(const struct bi_exchange *exchange, struct bi_context **out)
+/* Memory that belongs to a native context. SVM pointers, and arrays without memory, say nothing of themselves. */
+static int find_native_context(const struct bi_exchange *exchange, struct bi_context **out)
 {
-	if (exchange->handle_kind == BI_HANDLE_CL_MEM && exchange->handle)
-		return bip_context_of_memory(BI_HANDLE_CL_MEM, (uintptr_t)exchange->handle, out);
+	struct bi_backend backend;
+	int has_backend = bip_backend_with_handle(exchange->handle_kind, &backend);
+
+	if (has_backend && exchange->handle)
+		return bip_context_of_memory(backend.handle, (uintptr_t)exchange->handle, out);
 	if (exchange->stream_kind == BI_STREAM_KIND_CL_QUEUE)
 		return bip_context_of_queue((uintptr_t)exchange->stream, out);
 	if (!exchange->handle)
-		return bip_context_open("opencl", out);
+		return bip_context_open(has_backend ? backend.name : "opencl", out);
 	PyErr_Format(bip_UnsupportedError, "an OpenCL handle of kind %u names no queue, so its cl_context is not known",
 		     exchange->handle_kind);
 	return -1;
@@ -84,20 +88,17 @@ static int find_opencl_context(const struct bi_exchange *exchange, struct bi_con
 
 static int find_context(const struct bi_exchange *exchange, struct bi_context **out)
 {
-	switch (exchange->handle_kind) {
-	case BI_HANDLE_HOST:
+	struct bi_backend backend;
+	int is_known = bip_backend_with_handle(exchange->handle_kind, &backend);
+
+	if (exchange->handle_kind == BI_HANDLE_HOST)
 		return bip_context_host(out);
-	case BI_HANDLE_CUDA:
+	if (is_known && backend.named_by_ordinal)
 		return bip_context_cuda(exchange->device_id, out);
-	case BI_HANDLE_CL_MEM:
-	case BI_HANDLE_CL_SVM:
-	case BI_HANDLE_CL_USM:
-		return find_opencl_context(exchange, out);
-	default:
-		PyErr_Format(bip_InvalidArrayError, "handle_kind is %u, which is none that abi.h names",
-			     exchange->handle_kind);
-		return -1;
-	}
+	if (is_known || exchange->handle_kind == BI_HANDLE_CL_SVM || exchange->handle_kind == BI_HANDLE_CL_USM)
+		return find_native_context(exchange, out);
+	PyErr_Format(bip_InvalidArrayError, "handle_kind is %u, which is none that abi.h names", exchange->handle_kind);
+	return -1;
 }
 
 /* On success the struct is taken. */

@@ -1,6 +1,7 @@
 /* Values of producers: numbers, texts, layouts; and the memory that they describe as a view. */
 #include <string.h>
 
+#include "backends.h"
 #include "import/values.h"
 #include "contexts.h"
 #include "dtype.h"
@@ -221,7 +222,7 @@ static int wrap_foreign(struct bi_context *context, struct bi_foreign *foreign, 
 	struct bi_error err;
 	int rc;
 
-	if (foreign->kind == BI_HANDLE_CL_MEM)
+	if (!bip_is_address((uint32_t)foreign->kind))
 		rc = bi_view_wrap(context, foreign, layout, out, &err);
 	else
 		rc = bi_view_wrap_at(context, address, foreign, layout, out, &err);

@@ -36,7 +36,7 @@ static int is_same_context(const struct bi_context *a, const struct bi_context *
 static int is_there(const struct bi_view *view, const struct bi_context *context)
 {
 	if (is_host(view))
-		return strcmp(bi_context_device(context)->backend, "host") == 0;
+		return bi_context_device(context)->kind == BI_DEVICE_KIND_HOST;
 	return is_same_context(bi_memory_context(bi_view_memory(view)), context);
 }
 

@@ -1,4 +1,5 @@
 /* shares_memory(): whether elements of two arrays share bytes. */
+#include "backends.h"
 #include "arguments.h"
 #include "operations/operations.h"
 
@@ -16,7 +17,7 @@ static struct position position_of(const struct bi_view *view)
 	if (pointer)
 		return (struct position){ 0, (uintptr_t)pointer };
 	bi_view_native(view, &native);
-	if (native.kind == BI_HANDLE_CL_MEM)
+	if (!bip_is_address((uint32_t)native.kind))
 		return (struct position){ native.handle, native.offset };
 	return (struct position){ 0, native.handle + native.offset };
 }

@@ -105,6 +105,8 @@ struct bi__backend {
 	int synchronous;
 	/* 1: blocks are of kind BI_HANDLE_HOST, and any code may use their address, bi__block.host. */
 	int cpu_addressable;
+	/* How many numbers name a device: 2 in "opencl:0:1". */
+	int numbers;
 	/* The kind of native handles of device memory. */
 	enum bi_handle_kind handle;
 	/* Indexed by enum bi_memory_kind. BI_MEMORY_DEFAULT is foreign memory of no particular kind. */

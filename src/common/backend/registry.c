@@ -37,6 +37,17 @@ size_t bi__registry_count(void)
 	return BACKEND_COUNT;
 }
 
+int bi_backend_at(int position, struct bi_backend *out)
+{
+	const struct bi__backend *backend = position < 0 ? NULL : bi__registry_backend((size_t)position);
+
+	if (!backend || !out)
+		return 0;
+	*out = (struct bi_backend){ backend->name, backend->numbers, backend->handle, backend->stream_kinds,
+				    backend->named_by_ordinal };
+	return 1;
+}
+
 const struct bi__backend *bi__registry_host(void)
 {
 	return &bi__host_backend;

@@ -52,6 +52,29 @@ static void test_order_functions(void **state)
 	}
 }
 
+/* Callers learn the same of a backend as the table says, and the host is the last. */
+static void test_backends_are_told(void **state)
+{
+	struct bi_backend info = { .name = NULL };
+	int count = 0;
+
+	(void)state;
+	for (; bi_backend_at(count, &info); count++) {
+		const struct bi__backend *backend = bi__registry_backend((size_t)count);
+
+		assert_string_equal(info.name, backend->name);
+		assert_int_equal(info.numbers, backend->numbers);
+		assert_int_equal(info.handle, backend->handle);
+		assert_int_equal(info.stream_kinds, backend->stream_kinds);
+		assert_int_equal(info.named_by_ordinal, backend->named_by_ordinal);
+		assert_int_equal(!info.stream_kinds, backend->synchronous);
+		assert_int_equal(!info.numbers, !backend->devices.open);
+	}
+	assert_string_equal(info.name, bi__registry_host()->name);
+	assert_int_equal(count, bi__registry_count());
+	assert_false(bi_backend_at(-1, &info) || bi_backend_at(0, NULL));
+}
+
 static void test_names(void **state)
 {
 	const struct bi__backend *a, *b;
@@ -251,9 +274,9 @@ static void test_parts_of_names(void **state)
 int tables_group(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(test_required_functions),   TEST(test_order_functions), TEST(test_names),
-		TEST(test_unknown_devices),      TEST(test_device_list),     TEST(test_device_list_is_bounded),
-		TEST(test_auto_and_environment), TEST(test_parts_of_names),
+		TEST(test_required_functions),     TEST(test_order_functions),      TEST(test_names),
+		TEST(test_backends_are_told),      TEST(test_unknown_devices),      TEST(test_device_list),
+		TEST(test_device_list_is_bounded), TEST(test_auto_and_environment), TEST(test_parts_of_names),
 	};
 
 	return cmocka_run_group_tests_name("tables", tests, NULL, NULL);

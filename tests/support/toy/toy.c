@@ -295,6 +295,7 @@ static int toy_locate(uintptr_t handle, struct bi__origin *out, struct bi_error 
 
 const struct bi__backend bi__toy_backend = {
 	.name = "toy",
+	.numbers = 1,
 	.handle = (enum bi_handle_kind)HANDLE,
 	.exported = { EXPORTED, EXPORTED, EXPORTED },
 	.stream_kinds = 1u << STREAM_KIND,
