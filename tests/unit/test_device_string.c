@@ -1,0 +1,107 @@
+/* Device strings, with the two devices of the simulated CUDA driver. */
+#define _POSIX_C_SOURCE 200809L
+#include "unit.h"
+
+#include "common/backend/device_string.h"
+#include "common/backend/registry.h"
+
+/* The string of the first device that fits; `count` devices fit. */
+static void expect_choice(const char *spec, const char *first, int count)
+{
+	struct bi__choice choice;
+
+	OK(bi__device_string_choose(spec, &choice, &error));
+	assert_string_equal(choice.devices[0].spec, first);
+	if (count)
+		assert_int_equal(choice.count, count);
+	bi__choice_free(&choice);
+}
+
+static void expect_none(const char *spec, const char *reason)
+{
+	struct bi__choice choice;
+
+	REFUSED_FOR(BI_ENODEVICE, reason, bi__device_string_choose(spec, &choice, &error));
+}
+
+static void strings_name_devices(void **state)
+{
+	(void)state;
+	unsetenv("BI_DEVICE");
+	expect_choice("host", "host", 1);
+	expect_choice("cuda", "cuda:0", 2);
+	expect_choice("cuda:1", "cuda:1", 1);
+	expect_choice("cuda:Simulated", "cuda:0", 2);
+	expect_choice("cuda:device 1", "cuda:1", 1);
+	expect_choice("#1", "cuda:1", 1);
+	expect_choice("auto", "cuda:0", 0);
+	expect_choice(NULL, "cuda:0", 0);
+}
+
+static void the_environment_is_the_default(void **state)
+{
+	(void)state;
+	setenv("BI_DEVICE", "cuda:1", 1);
+	expect_choice(NULL, "cuda:1", 1);
+	expect_choice("host", "host", 1);
+	setenv("BI_DEVICE", "nothing", 1);
+	expect_none(NULL, "BI_DEVICE \"nothing\" names no backend");
+	unsetenv("BI_DEVICE");
+}
+
+static void what_fits_nothing_is_refused_with_the_reason(void **state)
+{
+	(void)state;
+	expect_none("nonsense", "names no backend of this build");
+	expect_none("cuda:2", "fits no device; there are: cuda:0");
+	expect_none("cuda:1x", "fits no device");
+	expect_none("#99", "is not in the list of devices");
+	expect_none("#", "is not in the list of devices");
+	expect_none("cuda:no such name", "fits no device");
+}
+
+static void adopted_contexts_name_a_position(void **state)
+{
+	struct bi_device device;
+
+	(void)state;
+	OK(bi__device_string_adopted("cuda", &device, &error));
+	assert_string_equal(device.backend, "cuda");
+	assert_int_equal(device.ordinal, -1);
+	OK(bi__device_string_adopted("opencl:1", &device, &error));
+	assert_string_equal(device.backend, "opencl");
+	assert_int_equal(device.ordinal, 1);
+	FAILS(bi__device_string_adopted("auto", &device, &error));
+	FAILS(bi__device_string_adopted("nonsense", &device, &error));
+}
+
+static void the_list_is_sorted_and_complete(void **state)
+{
+	struct bi_device devices[BI__MAX_DEVICES];
+	int count = 0, all;
+
+	(void)state;
+	OK(bi_devices(NULL, 0, &all, &error));
+	OK(bi_devices(devices, BI__MAX_DEVICES, &count, &error));
+	assert_int_equal(count, all);
+	assert_string_equal(devices[0].spec, "cuda:0");
+	assert_string_equal(devices[1].spec, "cuda:1");
+	for (int i = 1; i < count; i++)
+		assert_false(devices[i].usable && !devices[i - 1].usable);
+	REFUSED(BI_EINVAL, bi_devices(NULL, 1, &count, &error));
+	REFUSED(BI_EINVAL, bi_devices(devices, -1, &count, &error));
+	REFUSED(BI_EINVAL, bi_devices(devices, 1, NULL, &error));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(strings_name_devices),
+		cmocka_unit_test(the_environment_is_the_default),
+		cmocka_unit_test(what_fits_nothing_is_refused_with_the_reason),
+		cmocka_unit_test(adopted_contexts_name_a_position),
+		cmocka_unit_test(the_list_is_sorted_and_complete),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,95 @@
+/* The report of a context without operations and with them, and what is counted. */
+#include "unit.h"
+
+#include "common/runtime/report.h"
+
+static char *report_of(struct bi_context *context)
+{
+	char *report;
+
+	OK(bi_context_report(context, &report, &error));
+	return report;
+}
+
+static struct bi_context *open_profiled(int profile)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_context *context;
+
+	options.device = "host";
+	options.profile = profile;
+	OK(bi_context_open(&options, &context, &error));
+	return context;
+}
+
+/* The position of a text, or -1. */
+static long position_of(const char *report, const char *text)
+{
+	const char *at = strstr(report, text);
+
+	return at ? (long)(at - report) : -1;
+}
+
+static void expect_balanced(const char *json)
+{
+	int depth = 0;
+
+	for (const char *c = json; *c; c++) {
+		depth += *c == '{' || *c == '[';
+		depth -= *c == '}' || *c == ']';
+		assert_true(depth >= 0);
+	}
+	assert_int_equal(depth, 0);
+}
+
+static void without_profiling_nothing_is_recorded(void **state)
+{
+	struct bi_context *context = open_profiled(0);
+	struct bi_view *a = NEW_ARRAY(context, "uint8", 64);
+	const unsigned char byte = 1;
+	char *report;
+
+	(void)state;
+	assert_false(bi__report_active(context));
+	OK(bi_fill(a, &byte, NULL, &error));
+	report = report_of(context);
+	expect_balanced(report);
+	assert_null(strstr(report, "\"fill\""));
+	bi_report_free(report);
+	REFUSED(BI_EINVAL, bi_context_report(NULL, &report, &error));
+	REFUSED(BI_EINVAL, bi_context_report(context, NULL, &error));
+	bi_report_free(NULL);
+	bi_view_release(a);
+	bi_context_release(context);
+}
+
+static void operations_are_in_the_order_in_which_they_were_done(void **state)
+{
+	struct bi_context *context = open_profiled(1);
+	struct bi_view *a = NEW_ARRAY(context, "uint8", 64), *b = NEW_ARRAY(context, "uint8", 64);
+	const unsigned char byte = 1;
+	char *report;
+
+	(void)state;
+	assert_true(bi__report_active(context));
+	OK(bi_fill(a, &byte, NULL, &error));
+	OK(bi_copy(b, a, NULL, &error));
+	report = report_of(context);
+	expect_balanced(report);
+	assert_true(position_of(report, "\"fill\"") >= 0);
+	assert_true(position_of(report, "\"copy\"") > position_of(report, "\"fill\""));
+	bi_report_free(report);
+	bi_view_release(b);
+	bi_view_release(a);
+	bi_context_release(context);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_profiling_nothing_is_recorded),
+		cmocka_unit_test(operations_are_in_the_order_in_which_they_were_done),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

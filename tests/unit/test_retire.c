@@ -1,0 +1,92 @@
+/* The end of memories: destroyed, pooled, or retired until their work is complete. */
+#include "unit.h"
+
+#include <stdatomic.h>
+
+#include "common/runtime/retire.h"
+
+static struct bi_context *device;
+
+static unsigned retired(void)
+{
+	return atomic_load(&device->retired.count);
+}
+
+static void own_memory_goes_to_the_pool(void **state)
+{
+	struct bi_view *a;
+	uint64_t hits;
+
+	(void)state;
+	OK(bi_context_trim(device, 0, &error));
+	a = NEW_ARRAY(device, "uint8", 1 << 16);
+	bi_view_release(a);
+	assert_true(device->pool.bytes >= 1 << 16);
+	hits = device->pool.hits;
+	a = NEW_ARRAY(device, "uint8", 1 << 16);
+	assert_int_equal(device->pool.hits, hits + 1);
+	assert_int_equal(device->pool.bytes, 0);
+	bi_view_release(a);
+}
+
+static void exported_memory_does_not(void **state)
+{
+	struct bi_native native;
+	struct bi_view *a;
+
+	(void)state;
+	OK(bi_context_trim(device, 0, &error));
+	a = NEW_ARRAY(device, "uint8", 1 << 16);
+	bi_view_native(a, &native);
+	bi_view_release(a);
+	assert_int_equal(device->pool.bytes, 0);
+}
+
+/* Memory of a producer with pending work is retired; its callback comes when the work is complete. */
+static void a_producer_is_called_when_the_work_is_complete(void **state)
+{
+	struct bi_view *own = new_bytes(device, BI_MEMORY_PINNED, 1 << 16), *a = NEW_ARRAY(device, "uint8", 1 << 16),
+		       *view;
+	const int64_t shape[] = { 1 << 16 };
+	atomic_int released = 0;
+
+	(void)state;
+	OK(bi_view_wrap_host(device, bi_view_host_pointer(own), dtype_of("uint8"), 1, shape, count_release, &released,
+			     &view, &error));
+	number_bytes(a);
+	OK(bi_copy(view, a, NULL, &error));
+	bi_view_release(view);
+	assert_int_equal(released + (int)retired(), 1);
+	OK(bi_stream_synchronize(bi_context_stream(device), &error));
+	bi__memory_reap(device, BI__REAP_ALL);
+	assert_int_equal(retired(), 0);
+	assert_int_equal(released, 1);
+	bi_view_release(a);
+	bi_view_release(own);
+}
+
+static void trimming_empties_the_pool(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		bi_view_release(NEW_ARRAY(device, "uint8", 1000 << i));
+	assert_true(device->pool.bytes > 0);
+	bi__memory_trim_pool(device, 0);
+	assert_int_equal(device->pool.bytes, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(own_memory_goes_to_the_pool),
+		cmocka_unit_test(exported_memory_does_not),
+		cmocka_unit_test(a_producer_is_called_when_the_work_is_complete),
+		cmocka_unit_test(trimming_empties_the_pool),
+	};
+	int failed;
+
+	device = open_device("cuda:0");
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	bi_context_release(device);
+	return failed;
+}
