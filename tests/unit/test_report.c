@@ -3,14 +3,6 @@
 
 #include "common/runtime/report.h"
 
-static char *report_of(struct bi_context *context)
-{
-	char *report;
-
-	OK(bi_context_report(context, &report, &error));
-	return report;
-}
-
 static struct bi_context *open_profiled(int profile)
 {
 	struct bi_options options = BI_OPTIONS_INIT;
@@ -52,7 +44,7 @@ static void without_profiling_nothing_is_recorded(void **state)
 	(void)state;
 	assert_false(bi__report_active(context));
 	OK(bi_fill(a, &byte, NULL, &error));
-	report = report_of(context);
+	OK(bi_context_report(context, &report, &error));
 	expect_balanced(report);
 	assert_null(strstr(report, "\"fill\""));
 	bi_report_free(report);
@@ -74,7 +66,7 @@ static void operations_are_in_the_order_in_which_they_were_done(void **state)
 	assert_true(bi__report_active(context));
 	OK(bi_fill(a, &byte, NULL, &error));
 	OK(bi_copy(b, a, NULL, &error));
-	report = report_of(context);
+	OK(bi_context_report(context, &report, &error));
 	expect_balanced(report);
 	assert_true(position_of(report, "\"fill\"") >= 0);
 	assert_true(position_of(report, "\"copy\"") > position_of(report, "\"fill\""));
