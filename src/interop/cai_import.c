@@ -1,6 +1,7 @@
 /* Imports struct bi_cai as a view: wraps the memory and orders the import after the producer's stream. */
 #include <stdlib.h>
 
+#include "common/base/sized.h"
 #include "common/backend/dispatch.h"
 #include "common/runtime/log.h"
 #include "common/runtime/memory.h"
@@ -156,9 +157,6 @@ static int import_plain(const struct import *import, const struct bi_cai *cai, s
 
 static int check_import_options(const struct bi_cai_import_options *options, struct bi_error *err)
 {
-	if (options->struct_size != sizeof(*options))
-		return bi__fail(err, BI_EINVAL, "options->struct_size is %zu, not %zu", options->struct_size,
-				sizeof(*options));
 	if (options->flags & ~IMPORT_FLAGS)
 		return bi__fail(err, BI_EINVAL, "options->flags 0x%x has unknown bits", options->flags);
 	if (options->producer_stream && options->flags & BI_CAI_UNORDERED)
@@ -195,6 +193,9 @@ int bi_cai_import(struct bi_context *context, const struct bi_cai *cai, const st
 		  struct bi_view **out, struct bi_error *err)
 {
 	static const struct bi_cai_import_options defaults = BI_CAI_IMPORT_INIT;
+	static const struct bi__sized options_size = { "options", sizeof(defaults),
+						       BI__SIZED_END(struct bi_cai_import_options, flags) };
+	struct bi_cai_import_options known;
 	struct import import;
 	int rc;
 
@@ -202,7 +203,9 @@ int bi_cai_import(struct bi_context *context, const struct bi_cai *cai, const st
 		return bi__fail(err, BI_EINVAL, "out is NULL");
 	*out = NULL;
 	import.context = context;
-	import.options = options ? options : &defaults;
+	import.options = bi__sized_read(&options_size, options ? options : &defaults, &known, err);
+	if (!import.options)
+		return BI_EINVAL;
 	rc = check_import_options(import.options, err);
 	if (rc)
 		return rc;

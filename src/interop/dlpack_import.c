@@ -1,6 +1,7 @@
 /* Imports a DLPack tensor as a view: the rules for consumers. */
 #include <inttypes.h>
 
+#include "common/base/sized.h"
 #include "common/base/checked.h"
 #include "common/backend/dispatch.h"
 #include "common/backend/registry.h"
@@ -41,9 +42,6 @@ static void release_unversioned(void *data)
 
 static int check_options(const struct bi_dlpack_import_options *options, struct bi_error *err)
 {
-	if (options->struct_size != sizeof(*options))
-		return bi__fail(err, BI_EINVAL, "options->struct_size is %zu, not %zu", options->struct_size,
-				sizeof(*options));
 	if (options->flags & ~IMPORT_FLAGS)
 		return bi__fail(err, BI_EINVAL, "options->flags 0x%x has unknown bits", options->flags);
 	if (options->producer_stream && options->flags & BI_DLPACK_UNORDERED)
@@ -257,7 +255,15 @@ static int import_own(const struct import *import, struct bi_view **out, struct 
 
 static int import_tensor(struct import *import, struct bi_view **out, struct bi_error *err)
 {
-	int rc = check_options(import->options, err);
+	static const struct bi__sized options_size = { "options", sizeof(*import->options),
+						       BI__SIZED_END(struct bi_dlpack_import_options, flags) };
+	struct bi_dlpack_import_options known;
+	int rc;
+
+	import->options = bi__sized_read(&options_size, import->options, &known, err);
+	if (!import->options)
+		return BI_EINVAL;
+	rc = check_options(import->options, err);
 
 	if (!rc && import->flags & ~TENSOR_FLAGS)
 		rc = bi__fail(err, BI_EUNSUPPORTED, "flags 0x%" PRIx64 " has unknown bits [E11]", import->flags);

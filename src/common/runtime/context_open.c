@@ -5,14 +5,12 @@
 #include "common/backend/device_string.h"
 #include "common/backend/dispatch.h"
 #include "common/backend/registry.h"
+#include "common/base/sized.h"
 #include "common/runtime/context.h"
 #include "common/runtime/log.h"
 
 static int check_options(const struct bi_options *options, struct bi_error *err)
 {
-	if (options->struct_size != sizeof(*options))
-		return bi__fail(err, BI_EINVAL, "options->struct_size is %zu, not %zu", options->struct_size,
-				sizeof(*options));
 	if (options->adopt_stream && !options->adopt_context)
 		return bi__fail(err, BI_EINVAL, "options->adopt_stream is given without adopt_context");
 	if (options->memory < BI_MEMORY_DEFAULT || options->memory > BI_MEMORY_HOST)
@@ -117,13 +115,18 @@ static int open_adopted(struct bi_context *context, const struct bi_options *opt
 int bi_context_open(const struct bi_options *options, struct bi_context **out, struct bi_error *err)
 {
 	static const struct bi_options defaults = BI_OPTIONS_INIT;
+	static const struct bi__sized options_size = { "options", sizeof(defaults),
+						       BI__SIZED_END(struct bi_options, device) };
+	struct bi_options known;
 	struct bi_context *context;
 	int rc;
 
 	if (!out)
 		return bi__fail(err, BI_EINVAL, "out is NULL");
 	*out = NULL;
-	options = options ? options : &defaults;
+	options = bi__sized_read(&options_size, options ? options : &defaults, &known, err);
+	if (!options)
+		return BI_EINVAL;
 	rc = check_options(options, err);
 	if (rc)
 		return rc;

@@ -6,6 +6,7 @@
 #include "common/backend/dispatch.h"
 #include "common/backend/registry.h"
 #include "common/base/fork.h"
+#include "common/base/sized.h"
 #include "common/runtime/order.h"
 #include "common/runtime/pool.h"
 #include "common/runtime/retire.h"
@@ -176,11 +177,6 @@ int bi_memory_create(struct bi_context *context, size_t nbytes, enum bi_memory_k
 
 static int check_foreign(const struct bi_context *context, const struct bi_foreign *foreign, struct bi_error *err)
 {
-	if (!context || !foreign)
-		return bi__fail(err, BI_EINVAL, "%s is NULL", context ? "foreign" : "context");
-	if (foreign->struct_size != sizeof(*foreign))
-		return bi__fail(err, BI_EINVAL, "foreign->struct_size is %zu, not %zu", foreign->struct_size,
-				sizeof(*foreign));
 	if (foreign->flags & ~WRAP_FLAGS)
 		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", foreign->flags);
 	if ((foreign->kind < BI_HANDLE_HOST || foreign->kind > BI_HANDLE_CL_USM) &&
@@ -266,10 +262,19 @@ int bi_memory_wrap(struct bi_context *context, const struct bi_foreign *foreign,
 int bi__memory_wrap(struct bi_context *context, const struct bi_foreign *foreign, size_t behind, struct bi_memory **out,
 		    struct bi_error *err)
 {
+	static const struct bi__sized foreign_size = { "foreign", sizeof(*foreign),
+						       BI__SIZED_END(struct bi_foreign, flags) };
+	struct bi_foreign known;
 	struct bi__first_use first_use = { NULL, 0, false };
 	struct bi_memory *memory;
-	int rc = check_foreign(context, foreign, err);
+	int rc;
 
+	if (!context || !foreign)
+		return bi__fail(err, BI_EINVAL, "%s is NULL", context ? "foreign" : "context");
+	foreign = bi__sized_read(&foreign_size, foreign, &known, err);
+	if (!foreign)
+		return BI_EINVAL;
+	rc = check_foreign(context, foreign, err);
 	if (rc)
 		return rc;
 	memory = new_memory(context, foreign->kind == BI_HANDLE_HOST, behind);

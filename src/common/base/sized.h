@@ -1,0 +1,39 @@
+/*
+ * Public structs that begin with their own size, so that programs built with an older or a newer header work
+ *
+ * An older program has a shorter struct: the members that it does not know are 0, which means the default. A newer
+ * program has a longer one: it is accepted if the members that this library does not know are 0. New members are added
+ * at the end, never into padding, because an older program does not clear its padding.
+ */
+#ifndef BI_COMMON_BASE_SIZED_H
+#define BI_COMMON_BASE_SIZED_H
+
+#include <stddef.h>
+
+#include "buffer_interface.h"
+
+/* The largest size that is accepted. No public struct is ever longer, so a larger number is no size. */
+#define BI__SIZED_MAX 4096
+
+struct bi__sized {
+	const char *name; /* of the parameter, for messages */
+	size_t size; /* of the struct in this library */
+	size_t least; /* end of the members that every version has */
+};
+
+/* Bytes from the start of a struct to the end of a member. */
+#define BI__SIZED_END(type, member) (offsetof(type, member) + sizeof(((type *)0)->member))
+
+const void *bi__sized_convert(const struct bi__sized *type, const void *given, void *copy, struct bi_error *err);
+
+/*
+ * Returns the struct as this library knows it, or NULL with BI_EINVAL. That is `given` if it has this library's size,
+ * otherwise `copy`, which has room for type->size bytes. `given` is not NULL.
+ */
+static inline const void *bi__sized_read(const struct bi__sized *type, const void *given, void *copy,
+					 struct bi_error *err)
+{
+	return *(const size_t *)given == type->size ? given : bi__sized_convert(type, given, copy, err);
+}
+
+#endif
