@@ -26,3 +26,11 @@ int bip_backend_with_handle(uint32_t kind, struct bi_backend *out)
 			return 1;
 	return 0;
 }
+
+int bip_backend_with_numbers(int numbers, struct bi_backend *out)
+{
+	for (int i = 0; bi_backend_at(i, out); i++)
+		if (out->numbers == numbers)
+			return 1;
+	return 0;
+}

@@ -34,22 +34,23 @@ static int context_of_ordinal(PyObject *number, struct bi_context **out)
 	return -1;
 }
 
-/* (platform, ordinal), as the attribute `device` of an OpenCL array says it. */
+/* (platform, ordinal), as the attribute `device` of an array says it whose devices have two numbers. */
 static int context_of_pair(PyObject *pair, struct bi_context **out)
 {
+	struct bi_backend backend;
 	char text[48];
 	int platform, ordinal;
 
 	if (!PyArg_ParseTuple(pair, "ii;device is a tuple, but not of two ints (platform, ordinal)", &platform,
 			      &ordinal))
 		return -1;
-	if (platform < 0 || ordinal < 0) {
+	if (platform < 0 || ordinal < 0 || !bip_backend_with_numbers(2, &backend)) {
 		PyErr_Format(PyExc_ValueError,
 			     "device is (%d, %d), and -1 says that the device is not known; give the array itself",
 			     platform, ordinal);
 		return -1;
 	}
-	PyOS_snprintf(text, sizeof(text), "opencl:%d:%d", platform, ordinal);
+	PyOS_snprintf(text, sizeof(text), "%s:%d:%d", backend.name, platform, ordinal);
 	return bip_context_open(text, out);
 }
 
