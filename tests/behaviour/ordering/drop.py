@@ -42,6 +42,7 @@ EXPLAINED = {
     "row_15_host_memory_is_retired": (4, RETURNS + "; " + NOTHING),
     "row_17_pieces_are_used_again": (5, NOTHING),
     "row_21_a_strided_write_leaves_work_pending": (1, NOTHING),
+    "row_21_the_producer_comes_after_a_consumer_that_works_on": (1, NOTHING),
     "row_21_unmap_is_ordered": (1, NOTHING),
     "row_21_what_was_waited_for_moves_for_nothing": (1, NOTHING),
     "row_23_one_is_the_legacy_stream": (2, LEGACY),
