@@ -60,7 +60,7 @@ static int write_stream(const struct bi_view *view, unsigned flags, struct bi_ca
 	int rc = BI_OK;
 
 	if (is_ordered(view, flags, out))
-		rc = flags & BI_CAI_NONBLOCKING ? bi__cai_offer_at_once(view->memory, offer, &stream, err)
+		rc = flags & BI_CAI_NONBLOCKING ? bi__cai_offer_nonblocking(view->memory, offer, &stream, err)
 						: bi__cai_offer(view->memory, offer, &stream, err);
 	if (rc)
 		return rc;

@@ -1,4 +1,4 @@
-/* One step of one stream: who waits for whom, the work, and who waits for it. */
+/* One step of one stream: it waits for earlier work, enqueues its own, and makes later work wait for that. */
 #include "common/copy/job.h"
 
 #include "common/backend/dispatch.h"
@@ -33,8 +33,11 @@ struct bi_stream *bi__job_stream(const struct bi__job *job, struct bi_error *err
 	return NULL;
 }
 
-/* Locked. Whoever sees the end of the work on host memory has seen that of the device memory on the other side. */
-static void note_partner(struct bi_memory *to, struct bi_memory *from)
+/*
+ * A thread that has seen the end of the work on host memory has also seen the end of it on the device memory at the
+ * other side.
+ */
+static void note_partner_locked(struct bi_memory *to, struct bi_memory *from)
 {
 	struct bi_memory *host = bi__is_synchronous(to) ? to : from, *other = host == to ? from : to;
 
@@ -44,9 +47,9 @@ static void note_partner(struct bi_memory *to, struct bi_memory *from)
 	host->partner.epoch = other->order.epoch;
 }
 
-/* Locked. What comes before the work: checks, and what it waits for. */
-static int prepare(const struct bi__job *job, struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,
-		   struct bi_error *err)
+/* Checks both memories, and makes the stream wait for the work on them. */
+static int begin_step_locked(const struct bi__job *job, struct bi_memory *to, struct bi_memory *from,
+			     struct bi_stream *stream, struct bi_error *err)
 {
 	int rc = bi__order_check_mapped(to, 1, err);
 
@@ -55,7 +58,7 @@ static int prepare(const struct bi__job *job, struct bi_memory *to, struct bi_me
 	if (rc || job->plan.kind == BI__PLAN_NOTHING)
 		return rc;
 	rc = bi__order_check_capture_locked(stream, to, from, err);
-	/* A producer whose work failed is noticed before anything is enqueued. */
+	/* Nothing is enqueued if the work of either producer failed. */
 	if (!rc && from)
 		rc = bi__order_check_failed_locked(from, err);
 	if (!rc)
@@ -63,16 +66,16 @@ static int prepare(const struct bi__job *job, struct bi_memory *to, struct bi_me
 	return rc || !from ? rc : bi__order_begin_locked(from, stream, err);
 }
 
-/* Locked. Does the stream alone keep the order, so that nothing comes before the work? */
-static int is_prepared(const struct bi_memory *to, const struct bi_memory *from, const struct bi_stream *stream)
+/* Returns 1 if the stream keeps the order by itself, so that begin_step_locked would do nothing. */
+static int is_ordered_locked(const struct bi_memory *to, const struct bi_memory *from, const struct bi_stream *stream)
 {
 	return !bi__stream_captures(stream) && bi__order_is_kept_locked(to, stream) &&
 	       (!from || bi__order_is_kept_locked(from, stream));
 }
 
 /*
- * The locked step: what is waited for, the work, and who waits for it, are enqueued as one. *end is what is left of the
- * event that came with the work.
+ * Enqueues the waits, the work and its end as one step. *end is the event that the driver made with the work, unless a
+ * memory has taken it.
  */
 static int execute_locked(const struct bi__job *job, struct bi_stream *stream, const void *element,
 			  struct bi__fence *end, struct bi_error *err)
@@ -87,16 +90,16 @@ static int execute_locked(const struct bi__job *job, struct bi_stream *stream, c
 		bi__inline_end(to, from);
 		return rc;
 	}
-	rc = is_prepared(to, from, stream) ? BI_OK : prepare(job, to, from, stream, err);
+	rc = is_ordered_locked(to, from, stream) ? BI_OK : begin_step_locked(job, to, from, stream, err);
 	if (rc || job->plan.kind == BI__PLAN_NOTHING)
 		return rc;
 	rc = bi__operation_enqueue(stream, &operation, from ? end : NULL, err);
-	/* Also after a failure: what is already enqueued stays ordered. */
+	/* Also after a failure: commands that were enqueued before it stay ordered. */
 	to_end = bi__order_end_at_locked(to, stream, end, rc ? NULL : err);
 	if (from)
 		from_end = bi__order_end_at_locked(from, stream, end, rc || to_end ? NULL : err);
 	if (from)
-		note_partner(to, from);
+		note_partner_locked(to, from);
 	return rc ? rc : to_end ? to_end : from_end;
 }
 
@@ -112,7 +115,7 @@ int bi__job_execute(const struct bi__job *job, const void *element, struct bi_er
 {
 	struct bi_memory *to = job->dst, *from = job->src;
 	struct bi_stream *stream = bi__job_stream(job, err);
-	struct bi__fence end = { NULL, 0 };
+	struct bi__fence end = BI__FENCE_NONE;
 	int rc;
 
 	if (!stream)

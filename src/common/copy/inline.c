@@ -8,7 +8,7 @@
  */
 #define WAITING 16
 
-static int is_small(const struct bi__job *job, int waits)
+static int is_small_enough(const struct bi__job *job, int waits)
 {
 	size_t limit = bi__inline_limit();
 
@@ -27,38 +27,38 @@ static int is_free_locked(const struct bi_memory *memory)
 	       !memory->mappings.readers && !memory->mappings.writers && bi__address(memory);
 }
 
-static void leave(struct bi_memory *memory)
+static void clear_inline_mark(struct bi_memory *memory)
 {
 	if (!memory->borrowed)
 		atomic_fetch_and(&memory->marks, (unsigned char)~BI__MARK_INLINE);
 }
 
-/* 0: somebody was told of it in the meantime. */
-static int enter(struct bi_memory *memory)
+/* Returns 0 if the memory was exported since it was checked: that needs no lock. */
+static int set_inline_mark(struct bi_memory *memory)
 {
-	unsigned char nobody = 0;
+	unsigned char unmarked = 0;
 
-	return memory->borrowed || atomic_compare_exchange_strong(&memory->marks, &nobody, BI__MARK_INLINE);
+	return memory->borrowed || atomic_compare_exchange_strong(&memory->marks, &unmarked, BI__MARK_INLINE);
 }
 
-int bi__inline_begin_host_accessible_locked(const struct bi__job *job, struct bi_memory *to, struct bi_memory *from)
+int bi__inline_begin_checked_locked(const struct bi__job *job, struct bi_memory *to, struct bi_memory *from)
 {
 	const int waits = to->borrowed || (from && from->borrowed);
 
 	if (!is_free_locked(to) || (from && !is_free_locked(from)) || job->plan.kind == BI__PLAN_NOTHING ||
-	    !is_small(job, waits))
+	    !is_small_enough(job, waits))
 		return 0;
-	if (!enter(to))
+	if (!set_inline_mark(to))
 		return 0;
-	if (!from || enter(from))
+	if (!from || set_inline_mark(from))
 		return 1;
-	leave(to);
+	clear_inline_mark(to);
 	return 0;
 }
 
 void bi__inline_end(struct bi_memory *to, struct bi_memory *from)
 {
-	leave(to);
+	clear_inline_mark(to);
 	if (from)
-		leave(from);
+		clear_inline_mark(from);
 }

@@ -22,7 +22,7 @@ static struct bi_stream *step_stream(struct bi_stream *stream, const struct bi_m
 }
 
 /* The array in between must be allocated, which is not possible in a graph that is being captured. */
-static int refuse_capture(const struct bi__job *job, struct bi_error *err)
+static int refuse_any_capture(const struct bi__job *job, struct bi_error *err)
 {
 	static const char what[] = "this copy needs memory of its own";
 	struct bi_stream *homes[] = { job->stream, job->dst->home, job->src->home };
@@ -37,7 +37,7 @@ static int refuse_capture(const struct bi__job *job, struct bi_error *err)
 int bi__job_check_steps(const struct bi__job *job, struct bi_error *err)
 {
 	struct bi_memory *to = job->dst, *from = job->src;
-	int rc = refuse_capture(job, err);
+	int rc = refuse_any_capture(job, err);
 
 	if (rc)
 		return rc;

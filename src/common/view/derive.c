@@ -12,8 +12,8 @@ static int check_source(const struct bi_view *view, struct bi_view **out, struct
 }
 
 /*
- * Slices, single items and transposes are worked out in the dimensions of the new view. What they need no check for: a
- * part of an array that is sound and inside of its memory is both.
+ * Slices, single items and transposes are computed in the dimensions of the new view. They need no check: a part of an
+ * array that lies inside its memory lies inside as well.
  */
 
 static struct bi__cursor cursor_of(const struct bi_view *source, struct bi_view *made)
@@ -50,7 +50,7 @@ int bi_view_index(const struct bi_view *view, const struct bi_index *items, int 
 	rc = bi__index_axes(&at, view->ndim, items, count, result.whole, err);
 	if (!rc)
 		return bi__view_complete(made, view, at.offset, at.is_empty | at.became_empty, out, err);
-	bi__view_leave(made);
+	bi__view_abandon(made);
 	return rc;
 }
 
@@ -69,14 +69,14 @@ int bi_view_permute(const struct bi_view *view, const int *order, struct bi_view
 	rc = bi__permute_axes(&at, order, view->ndim, err);
 	if (!rc)
 		return bi__view_complete(made, view, at.offset, at.is_empty | at.became_empty, out, err);
-	bi__view_leave(made);
+	bi__view_abandon(made);
 	return rc;
 }
 
-/* The others go by way of a layout. */
+/* All other derived views are made from a changed layout. */
 
-/* The layout that is going to change. */
-static int begin(const struct bi_view *view, struct bi_layout *layout, struct bi_view **out, struct bi_error *err)
+static int begin_layout(const struct bi_view *view, struct bi_layout *layout, struct bi_view **out,
+			struct bi_error *err)
 {
 	int rc = check_source(view, out, err);
 
@@ -85,8 +85,8 @@ static int begin(const struct bi_view *view, struct bi_layout *layout, struct bi
 	return rc;
 }
 
-static int finish(const struct bi_view *view, const struct bi_layout *layout, struct bi__text *text, unsigned flags,
-		  struct bi_view **out, struct bi_error *err)
+static int make_derived(const struct bi_view *view, const struct bi_layout *layout, struct bi__text *text,
+			unsigned flags, struct bi_view **out, struct bi_error *err)
 {
 	int rc = bi__view_make(view->memory, layout, text, view->flags | flags, out, err);
 
@@ -95,10 +95,10 @@ static int finish(const struct bi_view *view, const struct bi_layout *layout, st
 	return rc;
 }
 
-static int rebase(const struct bi_view *view, const struct bi_layout *layout, unsigned flags, struct bi_view **out,
-		  struct bi_error *err)
+static int make_with_same_text(const struct bi_view *view, const struct bi_layout *layout, unsigned flags,
+			       struct bi_view **out, struct bi_error *err)
 {
-	return finish(view, layout, bi__view_text(view), flags, out, err);
+	return make_derived(view, layout, bi__view_text(view), flags, out, err);
 }
 
 int bi_view_with_layout(const struct bi_view *view, const struct bi_layout *layout, struct bi_view **out,
@@ -115,53 +115,53 @@ int bi_view_with_layout(const struct bi_view *view, const struct bi_layout *layo
 int bi_view_flip(const struct bi_view *view, int axis, struct bi_view **out, struct bi_error *err)
 {
 	struct bi_layout layout;
-	int rc = begin(view, &layout, out, err);
+	int rc = begin_layout(view, &layout, out, err);
 
 	if (!rc)
 		rc = bi_layout_flip(&layout, axis, err);
-	return rc ? rc : rebase(view, &layout, 0, out, err);
+	return rc ? rc : make_with_same_text(view, &layout, 0, out, err);
 }
 
 int bi_view_reshape(const struct bi_view *view, int ndim, const int64_t *shape, struct bi_view **out,
 		    struct bi_error *err)
 {
 	struct bi_layout layout;
-	int rc = begin(view, &layout, out, err);
+	int rc = begin_layout(view, &layout, out, err);
 
 	if (!rc)
 		rc = bi_layout_reshape(&layout, ndim, shape, err);
-	return rc ? rc : rebase(view, &layout, 0, out, err);
+	return rc ? rc : make_with_same_text(view, &layout, 0, out, err);
 }
 
 int bi_view_broadcast(const struct bi_view *view, int ndim, const int64_t *shape, struct bi_view **out,
 		      struct bi_error *err)
 {
 	struct bi_layout layout;
-	int rc = begin(view, &layout, out, err);
+	int rc = begin_layout(view, &layout, out, err);
 
 	if (!rc)
 		rc = bi_layout_broadcast(&layout, ndim, shape, err);
-	return rc ? rc : rebase(view, &layout, BI_VIEW_READONLY, out, err);
+	return rc ? rc : make_with_same_text(view, &layout, BI_VIEW_READONLY, out, err);
 }
 
 int bi_view_field(const struct bi_view *view, const char *name, struct bi_view **out, struct bi_error *err)
 {
 	struct bi_layout layout;
-	int rc = begin(view, &layout, out, err);
+	int rc = begin_layout(view, &layout, out, err);
 
 	if (!rc)
 		rc = bi_layout_field(&layout, name, err);
-	return rc ? rc : rebase(view, &layout, 0, out, err);
+	return rc ? rc : make_with_same_text(view, &layout, 0, out, err);
 }
 
 int bi_view_reinterpret(const struct bi_view *view, struct bi_dtype dtype, const char *descr, struct bi_view **out,
 			struct bi_error *err)
 {
 	struct bi_layout layout;
-	int rc = begin(view, &layout, out, err);
+	int rc = begin_layout(view, &layout, out, err);
 
 	if (!rc)
 		rc = bi_layout_reinterpret(&layout, dtype, descr, err);
-	/* A new descr is the caller's, and is copied. */
-	return rc ? rc : finish(view, &layout, descr ? NULL : bi__view_text(view), 0, out, err);
+	/* A new descr is borrowed from the caller, so it is copied. */
+	return rc ? rc : make_derived(view, &layout, descr ? NULL : bi__view_text(view), 0, out, err);
 }

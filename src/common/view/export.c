@@ -4,14 +4,14 @@
 #include "common/runtime/fence.h"
 #include "common/runtime/order.h"
 
-/* Who takes memory as the host's can wait for no event of a device. */
+/* A consumer that takes the memory as host memory cannot wait for an event of a device. */
 static int is_for_host(const struct bi_memory *memory)
 {
 	return bi__exported_of(memory)->handle == BI_HANDLE_HOST;
 }
 
-static int offer_home(struct bi_memory *memory, unsigned flags, struct bi_exchange *out, struct bi__fence *event,
-		      struct bi_error *err)
+static int name_home_locked(struct bi_memory *memory, unsigned flags, struct bi_exchange *out, struct bi__fence *event,
+			    struct bi_error *err)
 {
 	int rc = BI_OK;
 
@@ -26,8 +26,8 @@ static int offer_home(struct bi_memory *memory, unsigned flags, struct bi_exchan
 	return BI_OK;
 }
 
-/* Locked. Events that our own first use would wait for are not the consumer's to know: they become work on the home. */
-static int prepare(struct bi_memory *memory, struct bi_error *err)
+/* The consumer does not know the events of the first use, so they become work on the home stream. */
+static int prepare_export_locked(struct bi_memory *memory, struct bi_error *err)
 {
 	int rc;
 
@@ -47,9 +47,9 @@ int bi__exchange_offer(struct bi_memory *memory, unsigned flags, struct bi_excha
 	if (rc || bi__is_idle(memory))
 		return rc;
 	bi__order_lock(memory, NULL);
-	rc = prepare(memory, err);
+	rc = prepare_export_locked(memory, err);
 	if (!rc && memory->order.pending)
-		rc = offer_home(memory, flags, out, event, err);
+		rc = name_home_locked(memory, flags, out, event, err);
 	bi__order_unlock(memory, NULL);
 	return rc;
 }
@@ -65,35 +65,34 @@ int bi__cai_offer(struct bi_memory *memory, unsigned flags, uintptr_t *stream, s
 	if (rc || bi__is_idle(memory))
 		return rc;
 	bi__order_lock(memory, NULL);
-	rc = prepare(memory, err);
+	rc = prepare_export_locked(memory, err);
 	if (!rc && memory->order.pending)
 		*stream = memory->home->queue.native;
 	bi__order_unlock(memory, NULL);
 	return rc;
 }
 
-/* Locked. Work on the home is all that there is: nothing failed, nothing is to be made up for, no event is to be asked.
- */
-static int is_plain_work(const struct bi_memory *memory)
+/* Returns 1 if all pending work is on the home stream: no event is to be queried, and no end to be recorded late. */
+static int is_all_on_home_locked(const struct bi_memory *memory)
 {
 	return memory->order.pending && !memory->order.last_use.context && !memory->order.first_use.count &&
 	       !memory->order.unrecorded && !memory->order.lost;
 }
 
-int bi__cai_offer_at_once(struct bi_memory *memory, unsigned flags, uintptr_t *stream, struct bi_error *err)
+int bi__cai_offer_nonblocking(struct bi_memory *memory, unsigned flags, uintptr_t *stream, struct bi_error *err)
 {
-	int rc = bi__dispatch_alive(&memory->context->device, err), is_told = 0;
+	int rc = bi__dispatch_alive(&memory->context->device, err), is_named = 0;
 
 	*stream = 0;
 	if (rc || bi__is_idle(memory))
 		return rc;
 	if (!(flags & BI_EXPORT_SYNCHRONIZE) && bi__order_try_lock(memory)) {
-		is_told = is_plain_work(memory);
-		if (is_told)
+		is_named = is_all_on_home_locked(memory);
+		if (is_named)
 			*stream = memory->home->queue.native;
 		bi__order_unlock(memory, NULL);
 	}
-	return is_told ? BI_OK : bi__fail(err, BI_EBUSY, "what is pending on the memory has to be waited for");
+	return is_named ? BI_OK : bi__fail(err, BI_EBUSY, "work on the memory is pending and has to be waited for");
 }
 
 int bi__exchange_accept(struct bi_context *context, const struct bi_exchange *exchange, struct bi__acceptance *out,
@@ -111,6 +110,7 @@ int bi__exchange_accept(struct bi_context *context, const struct bi_exchange *ex
 	if (rc || exchange->stream_kind == BI_STREAM_KIND_NONE)
 		return rc;
 	rc = bi_stream_wrap(context, (uintptr_t)exchange->stream, NULL, NULL, &out->stream, out->event ? NULL : err);
-	/* A queue of another device of the cl_context is none of this context's streams; its event is enough. */
+	/* A queue of another device of the cl_context cannot be wrapped as a stream of this context. Its event is
+	 * enough. */
 	return out->event ? BI_OK : rc;
 }

@@ -1,10 +1,10 @@
-/* Where something that somebody else made belongs: device string and context to open it with. */
+/* Locates memory and queues that other code made: the device string and the context to open. */
 #include <string.h>
 
 #include "common/backend/dispatch.h"
 #include "common/base/decimal.h"
 
-static int check(uintptr_t handle, struct bi_location *out, struct bi_error *err)
+static int check_handle(uintptr_t handle, struct bi_location *out, struct bi_error *err)
 {
 	if (!out)
 		return bi__fail(err, BI_EINVAL, "out is NULL");
@@ -12,7 +12,7 @@ static int check(uintptr_t handle, struct bi_location *out, struct bi_error *err
 	return handle ? BI_OK : bi__fail(err, BI_EINVAL, "handle is 0");
 }
 
-static int answer(const struct bi__origin *origin, const char *name, struct bi_location *out)
+static int set_location(const struct bi__origin *origin, const char *name, struct bi_location *out)
 {
 	size_t length = strlen(name);
 
@@ -27,23 +27,23 @@ int bi_locate_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_locat
 {
 	struct bi__origin origin = { 0, 0 };
 	const char *name;
-	int rc = check(handle, out, err);
+	int rc = check_handle(handle, out, err);
 
-	/* A host pointer is one everywhere, and says of no device that it is its. */
+	/* A host pointer belongs to no device. */
 	if (!rc && kind == BI_HANDLE_HOST)
 		rc = bi__fail(err, BI_EUNSUPPORTED, "handle kind %d: host memory belongs to no device", (int)kind);
 	if (!rc)
 		rc = bi__dispatch_locate(kind, handle, &origin, &name, err);
-	return rc ? rc : answer(&origin, name, out);
+	return rc ? rc : set_location(&origin, name, out);
 }
 
 int bi_locate_queue(enum bi_stream_kind kind, uintptr_t queue, struct bi_location *out, struct bi_error *err)
 {
 	struct bi__origin origin = { 0, 0 };
 	const char *name;
-	int rc = check(queue, out, err);
+	int rc = check_handle(queue, out, err);
 
 	if (!rc)
 		rc = bi__dispatch_locate_queue((uint32_t)kind, queue, &origin, &name, err);
-	return rc ? rc : answer(&origin, name, out);
+	return rc ? rc : set_location(&origin, name, out);
 }

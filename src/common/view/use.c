@@ -1,6 +1,6 @@
 /* Use of memory by streams of the caller, and waits for its work: the public calls. */
-#include "common/backend/dispatch.h"
 #include "buffer_interface/binding.h"
+#include "common/backend/dispatch.h"
 #include "common/runtime/order.h"
 #include "common/runtime/stream.h"
 

@@ -1,10 +1,10 @@
-#include "common/backend/registry.h"
-#include "buffer_interface/binding.h"
 #include "common/view/view.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "buffer_interface/binding.h"
+#include "common/backend/registry.h"
 #include "common/base/status.h"
 #include "common/layout/layout.h"
 #include "common/runtime/memory.h"
@@ -28,7 +28,7 @@ static struct bi__text *new_text(const char *words, size_t length)
 	return text;
 }
 
-/* What bi_layout_extent says of the layout. */
+/* The bytes that a layout reaches: [first, end). */
 struct span {
 	int64_t first, end;
 };
@@ -57,7 +57,7 @@ static size_t size_of(int ndim)
 	return sizeof(struct bi_view) + 2 * (size_t)ndim * sizeof(int64_t);
 }
 
-static struct bi_view *allocate(int ndim, struct bi_error *err)
+static struct bi_view *allocate_view(int ndim, struct bi_error *err)
 {
 	struct bi_view *view = malloc(size_of(ndim));
 
@@ -71,10 +71,10 @@ static struct bi_view *allocate(int ndim, struct bi_error *err)
 }
 
 /*
- * Does each axis step over all of those behind it? There are elements. *several: more than one extent is above 1, so
- * that no array of the other order has the same strides. Items without bytes have no order.
+ * Returns 1 if the elements, of which there is at least one, are dense in C order. *several = 1 if more than one extent
+ * is above 1, so that the elements cannot be dense in Fortran order too. Items without bytes have no order.
  */
-static int is_dense(const int64_t *shape, const int64_t *strides, int ndim, int64_t item, int *several)
+static int is_c_order(const int64_t *shape, const int64_t *strides, int ndim, int64_t item, int *several)
 {
 	int axes = 0;
 
@@ -90,8 +90,8 @@ static int is_dense(const int64_t *shape, const int64_t *strides, int ndim, int6
 	return 1;
 }
 
-/* Of those before it? */
-static int is_fortran(const int64_t *shape, const int64_t *strides, int ndim, int64_t item)
+/* Returns 1 if the elements are dense in Fortran order. */
+static int is_fortran_order(const int64_t *shape, const int64_t *strides, int ndim, int64_t item)
 {
 	for (int i = 0; i < ndim; i++) {
 		if (shape[i] != 1 && strides[i] != item)
@@ -101,23 +101,24 @@ static int is_fortran(const int64_t *shape, const int64_t *strides, int ndim, in
 	return 1;
 }
 
-/* Computed once; shape and strides are set. */
+/* Computes the flags of a view whose shape and strides are set. */
 static void describe_axes(struct bi_view *view, unsigned flags, int is_empty)
 {
 	const int64_t *shape = view->dims, *strides = shape + view->ndim;
 	unsigned described = flags & BI_VIEW_READONLY ? BI_EXCHANGE_READONLY : 0;
 	int several = 0;
 
-	if (is_empty || is_dense(shape, strides, view->ndim, view->dtype.item_size, &several))
+	if (is_empty || is_c_order(shape, strides, view->ndim, view->dtype.item_size, &several))
 		described |= BI_EXCHANGE_C_CONTIGUOUS;
-	if (!several && (is_empty || is_fortran(shape, strides, view->ndim, view->dtype.item_size)))
+	if (!several && (is_empty || is_fortran_order(shape, strides, view->ndim, view->dtype.item_size)))
 		described |= BI_EXCHANGE_F_CONTIGUOUS;
 	view->flags = (uint8_t)flags;
 	view->exchange_flags = (uint8_t)described;
 	view->is_empty = is_empty;
 }
 
-/* 1 if all of them are whole. Most item sizes are powers of two, whose division is a shift. */
+/* Returns 1 if every stride is a multiple of the item size. Most item sizes are powers of two, so the division is a
+ * shift. */
 static int put_element_strides(const struct bi_view *view, int64_t *out)
 {
 	const int64_t *shape = view->dims, *strides = shape + view->ndim;
@@ -134,7 +135,7 @@ static int put_element_strides(const struct bi_view *view, int64_t *out)
 	return is_exact;
 }
 
-/* Shape and strides are set; the text (may be NULL) is retained. */
+/* Makes the rarely used part of a view whose shape and strides are set. Retains the text, which may be NULL. */
 static struct bi__more *new_more(const struct bi_view *view, struct bi__text *text, const char *descr, uint32_t length,
 				 struct bi_error *err)
 {
@@ -165,15 +166,18 @@ const struct bi__more *bi__view_make_more(const struct bi_view *view, struct bi_
 {
 	struct bi__more *made = new_more(view, NULL, NULL, 0, err), *present = NULL;
 
-	/* What is added describes the view, and changes nothing of it. */
+	/* The view is const to the caller: the addition describes it, and changes nothing else. */
 	if (!made || atomic_compare_exchange_strong(&((struct bi_view *)(uintptr_t)view)->more, &present, made))
 		return made;
 	release_more(made);
 	return present;
 }
 
-/* The memory's reference is taken. The layout is known to be sound and inside; ndim is set. No text. */
-static void fill(struct bi_view *view, struct bi_memory *memory, const struct bi_layout *layout, unsigned flags)
+/*
+ * Sets all members of a view without text but ndim and place, which are set. The layout must be sound and inside the
+ * memory. Takes ownership of the reference to the memory.
+ */
+static void set_view(struct bi_view *view, struct bi_memory *memory, const struct bi_layout *layout, unsigned flags)
 {
 	int ndim = view->ndim, is_empty = 0;
 
@@ -203,14 +207,14 @@ static int add_text(struct bi_view *view, struct bi__text *text, const char *des
 
 struct bi_view *bi__view_begin(const struct bi_view *source, int ndim, struct bi_error *err)
 {
-	struct bi_view *view = allocate(ndim, err);
+	struct bi_view *view = allocate_view(ndim, err);
 
 	if (view)
 		view->memory = bi_memory_retain(source->memory);
 	return view;
 }
 
-void bi__view_leave(struct bi_view *view)
+void bi__view_abandon(struct bi_view *view)
 {
 	struct bi_memory *memory = view->memory;
 
@@ -231,22 +235,22 @@ int bi__view_complete(struct bi_view *view, const struct bi_view *source, int64_
 	view->offset = offset;
 	describe_axes(view, source->flags, is_empty);
 	if (more && more->text && add_text(view, more->text, more->descr, more->descr_length, err)) {
-		bi__view_leave(view);
+		bi__view_abandon(view);
 		return BI_ENOMEM;
 	}
 	*out = view;
 	return BI_OK;
 }
 
-/* As fill; the text (may be NULL) is retained. */
+/* Takes ownership of the reference to the memory on success. Retains the text, which may be NULL. */
 static int new_view(struct bi_memory *memory, const struct bi_layout *layout, struct bi__text *text, unsigned flags,
 		    struct bi_view **out, struct bi_error *err)
 {
-	struct bi_view *view = allocate(layout->ndim, err);
+	struct bi_view *view = allocate_view(layout->ndim, err);
 
 	if (!view)
 		return BI_ENOMEM;
-	fill(view, memory, layout, flags);
+	set_view(view, memory, layout, flags);
 	if (text && add_text(view, text, layout->descr, layout->descr_length, err)) {
 		free(view);
 		return BI_ENOMEM;
@@ -268,7 +272,7 @@ static int check_descr(struct bi_dtype descr, struct bi_dtype dtype, struct bi_e
 			dtype.item_size);
 }
 
-/* As new_view, with a copy of the layout's descr. */
+/* The same as new_view with a copy of the layout's descr. */
 static int make_with_descr(struct bi_memory *memory, const struct bi_layout *layout, unsigned flags,
 			   struct bi_view **out, struct bi_error *err)
 {
@@ -292,15 +296,15 @@ static int make_with_descr(struct bi_memory *memory, const struct bi_layout *lay
 int bi__view_make(struct bi_memory *memory, const struct bi_layout *layout, struct bi__text *text, unsigned flags,
 		  struct bi_view **out, struct bi_error *err)
 {
-	/* The descr of a field may be a part of a longer text; a view's own ends with a NUL. */
+	/* The descr of a field may be part of a longer text, but that of a view must end with a NUL. */
 	if (layout->descr && (!text || layout->descr[layout->descr_length]))
 		return make_with_descr(memory, layout, flags, out, err);
 	return new_view(memory, layout, layout->descr ? text : NULL, flags, out, err);
 }
 
-/* As bi__view_take. */
-static int take(struct bi_memory *memory, const struct bi_layout *layout, struct span span, unsigned flags,
-		struct bi_view **out, struct bi_error *err)
+/* The same as bi__view_take with the span of the layout. */
+static int take_memory(struct bi_memory *memory, const struct bi_layout *layout, struct span span, unsigned flags,
+		       struct bi_view **out, struct bi_error *err)
 {
 	int rc = check_inside(memory, span, err);
 
@@ -312,7 +316,7 @@ static int take(struct bi_memory *memory, const struct bi_layout *layout, struct
 int bi__view_take(struct bi_memory *memory, const struct bi_layout *layout, unsigned flags, struct bi_view **out,
 		  struct bi_error *err)
 {
-	return take(memory, layout, span_of(layout), flags, out, err);
+	return take_memory(memory, layout, span_of(layout), flags, out, err);
 }
 
 int bi_view_create(struct bi_memory *memory, const struct bi_layout *layout, unsigned flags, struct bi_view **out,
@@ -330,13 +334,13 @@ int bi_view_create(struct bi_memory *memory, const struct bi_layout *layout, uns
 		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", flags);
 	rc = bi__layout_check(layout, &span.first, &span.end, err);
 	if (!rc)
-		rc = take(memory, layout, span, flags, out, err);
+		rc = take_memory(memory, layout, span, flags, out, err);
 	if (!rc)
 		bi_memory_retain(memory);
 	return rc;
 }
 
-/* A view of all of a memory that was made for it; the memory's reference is taken, also on failure. */
+/* Makes a view of all of a memory. Takes ownership of the reference to the memory, also on failure. */
 static int view_all(struct bi_memory *memory, const struct bi_layout *layout, struct bi_view **out,
 		    struct bi_error *err)
 {
@@ -347,14 +351,14 @@ static int view_all(struct bi_memory *memory, const struct bi_layout *layout, st
 	return rc;
 }
 
-/* A memory that cannot be seen through its layout. What was taken with it is the caller's again. */
-static void forget(struct bi_memory *memory)
+/* Releases wrapped memory that has no view. The caller keeps the producer's memory, so its callback is not called. */
+static void release_unviewed(struct bi_memory *memory)
 {
 	bi__memory_set_release(memory, NULL, NULL);
 	bi_memory_release(memory);
 }
 
-/* The memory's reference is taken, on success. */
+/* Makes the view that lies behind the memory. Takes ownership of the reference to the memory on success. */
 static int view_behind(struct bi_memory *memory, const struct bi_layout *layout, struct span span, struct bi_view **out,
 		       struct bi_error *err)
 {
@@ -365,23 +369,24 @@ static int view_behind(struct bi_memory *memory, const struct bi_layout *layout,
 		return rc;
 	view->ndim = (uint8_t)layout->ndim;
 	view->place = BI__VIEW_BEHIND;
-	fill(view, memory, layout, memory->flags & BI_WRAP_READONLY ? BI_VIEW_READONLY : 0);
+	set_view(view, memory, layout, memory->flags & BI_WRAP_READONLY ? BI_VIEW_READONLY : 0);
 	*out = view;
 	return BI_OK;
 }
 
-/* One allocation for both, unless the view has a text. */
-static int wrap(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
-		struct span span, struct bi_view **out, struct bi_error *err)
+/* Wraps memory with its first view. Both are one allocation, unless the view has a text. */
+static int wrap_viewed(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
+		       struct span span, struct bi_view **out, struct bi_error *err)
 {
 	struct bi_memory *memory;
 	int rc = bi__memory_wrap(context, foreign, layout->descr ? 0 : size_of(layout->ndim), &memory, err);
 
 	if (rc)
 		return rc;
-	rc = layout->descr ? take(memory, layout, span, 0, out, err) : view_behind(memory, layout, span, out, err);
+	rc = layout->descr ? take_memory(memory, layout, span, 0, out, err)
+			   : view_behind(memory, layout, span, out, err);
 	if (rc)
-		forget(memory);
+		release_unviewed(memory);
 	return rc;
 }
 
@@ -394,7 +399,8 @@ static int check_wrapped(const struct bi_foreign *foreign, const struct bi_layou
 	if (!layout || !foreign)
 		return bi__fail(err, BI_EINVAL, "foreign or layout is NULL");
 	if (foreign->flags & BI_WRAP_STEAL)
-		return bi__fail(err, BI_EINVAL, "flags 0x%x: what does not fit its layout cannot be given back",
+		return bi__fail(err, BI_EINVAL,
+				"flags 0x%x: memory that is too small for the layout could not be given back",
 				foreign->flags);
 	return BI_OK;
 }
@@ -407,7 +413,7 @@ int bi_view_wrap(struct bi_context *context, const struct bi_foreign *foreign, c
 
 	if (!rc)
 		rc = bi__layout_check(layout, &span.first, &span.end, err);
-	return rc ? rc : wrap(context, foreign, layout, span, out, err);
+	return rc ? rc : wrap_viewed(context, foreign, layout, span, out, err);
 }
 
 int bi_view_wrap_at(struct bi_context *context, uint64_t data, struct bi_foreign *foreign, struct bi_layout *layout,
@@ -428,16 +434,15 @@ int bi_view_wrap_at(struct bi_context *context, uint64_t data, struct bi_foreign
 		return rc;
 	layout->offset = -span.first;
 	span = (struct span){ 0, span.end - span.first };
-	return wrap(context, foreign, layout, span, out, err);
+	return wrap_viewed(context, foreign, layout, span, out, err);
 }
 
 int bi__view_wrap(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
 		  struct bi_view **out, struct bi_error *err)
 {
-	return wrap(context, foreign, layout, span_of(layout), out, err);
+	return wrap_viewed(context, foreign, layout, span_of(layout), out, err);
 }
 
-/* The layout is dense. */
 static int make_empty(struct bi_context *context, const struct bi_layout *dense, enum bi_memory_kind kind,
 		      struct bi_view **out, struct bi_error *err)
 {
@@ -492,22 +497,22 @@ void bi_view_retain_many(struct bi_view *view, unsigned count)
 	atomic_fetch_add_explicit(&view->refs, count, memory_order_relaxed);
 }
 
-static void end(struct bi_view *view)
+static void end_view(struct bi_view *view)
 {
 	release_more(atomic_load_explicit(&view->more, memory_order_acquire));
-	bi__view_leave(view);
+	bi__view_abandon(view);
 }
 
 void bi_view_release(struct bi_view *view)
 {
 	if (view && bi__release_reference(&view->refs))
-		end(view);
+		end_view(view);
 }
 
 void bi_view_release_many(struct bi_view *view, unsigned count)
 {
 	if (bi__release_references(&view->refs, count))
-		end(view);
+		end_view(view);
 }
 
 void bi_view_layout(const struct bi_view *view, struct bi_layout *layout)
@@ -520,7 +525,7 @@ void bi_view_layout(const struct bi_view *view, struct bi_layout *layout)
 	layout->descr = more ? more->descr : NULL;
 	layout->descr_length = more ? more->descr_length : 0;
 	layout->offset = view->offset;
-	/* So few that two calls of memcpy would take longer. */
+	/* There are so few that two calls of memcpy would take longer. */
 	for (size_t i = 0; i < n; i++) {
 		layout->shape[i] = view->dims[i];
 		layout->strides[i] = view->dims[n + i];

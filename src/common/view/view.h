@@ -1,46 +1,49 @@
-/* What the rest of the library makes and looks at views with, besides the public functions. */
+/* Functions on views for the rest of the library, besides the public ones. */
 #ifndef BI_COMMON_VIEW_VIEW_H
 #define BI_COMMON_VIEW_VIEW_H
 
 #include "common/runtime/object.h"
 
 /*
- * Wraps what *foreign names and makes a view of it; read-only as foreign->flags say. The layout is one that
- * bi_layout_init has checked; that it lies inside the memory is checked here. Owned.
+ * Wraps the memory that *foreign names and makes a view of it, which is read-only as foreign->flags say. bi_layout_init
+ * must have checked the layout; this function checks that it lies inside the memory. *out is owned.
  */
 int bi__view_wrap(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
 		  struct bi_view **out, struct bi_error *err);
 
-/* bi_view_create for a layout that bi_layout_init has checked. The reference of the memory is taken, on success. */
+/*
+ * The same as bi_view_create for a layout that bi_layout_init has checked, but takes ownership of the reference to the
+ * memory on success.
+ */
 int bi__view_take(struct bi_memory *memory, const struct bi_layout *layout, unsigned flags, struct bi_view **out,
 		  struct bi_error *err);
 
 /*
- * The same for a layout that is inside as well. A descr that lies in `text` (may be NULL) and ends with a NUL is shared
- * with it, any other is copied.
+ * The same for a layout that is known to lie inside the memory. A descr that lies in `text` (may be NULL) and ends with
+ * a NUL is shared with it; any other is copied.
  */
 int bi__view_make(struct bi_memory *memory, const struct bi_layout *layout, struct bi__text *text, unsigned flags,
 		  struct bi_view **out, struct bi_error *err);
 
 /*
- * A view of what `source` is a view of, in which nothing is set but its memory, of which it has a reference, its place,
- * and its dimensions; NULL: BI_ENOMEM. Either bi__view_complete follows, or bi__view_leave.
+ * Allocates a view of the memory of `source`, with a reference to the memory and `ndim` dimensions; nothing else is
+ * set. Returns NULL on BI_ENOMEM. Call bi__view_complete or bi__view_abandon next.
  */
 struct bi_view *bi__view_begin(const struct bi_view *source, int ndim, struct bi_error *err);
 
-/* Gives back place and reference, of a view that has nothing else. */
-void bi__view_leave(struct bi_view *view);
+/* Frees a view that bi__view_begin has made, and releases its memory. */
+void bi__view_abandon(struct bi_view *view);
 
 /*
- * Shape and strides are set and sound; type, descr and flags are the source's. `is_empty`: no element. BI_ENOMEM: then
- * the view is gone.
+ * Completes a view whose shape and strides are set and sound. Type, descr and flags are those of `source`. `is_empty`:
+ * there is no element. On BI_ENOMEM the view is freed.
  */
 int bi__view_complete(struct bi_view *view, const struct bi_view *source, int64_t offset, int is_empty,
 		      struct bi_view **out, struct bi_error *err);
 
 /*
- * The view's `more`, which is made if there is none yet. NULL: BI_ENOMEM. Any number of threads may ask at once. Out of
- * the way of all calls but the first.
+ * Returns the rarely used part of a view, and makes it if there is none; NULL on BI_ENOMEM. Any number of threads may
+ * call it at once. It is out of line because only the first call for a view needs it.
  */
 __attribute__((cold, noinline)) const struct bi__more *bi__view_make_more(const struct bi_view *view,
 									  struct bi_error *err);
@@ -52,7 +55,7 @@ static inline const struct bi__more *bi__view_more(const struct bi_view *view, s
 	return more ? more : bi__view_make_more(view, err);
 }
 
-/* The text of a structured type that is the view's own, or NULL. */
+/* Returns the text that the view of a structured type shares, or NULL. */
 static inline struct bi__text *bi__view_text(const struct bi_view *view)
 {
 	const struct bi__more *more = atomic_load_explicit(&view->more, memory_order_acquire);
@@ -60,7 +63,7 @@ static inline struct bi__text *bi__view_text(const struct bi_view *view)
 	return more ? more->text : NULL;
 }
 
-/* bi_view_native, where it is a part of something that is called often. */
+/* The same as bi_view_native, for functions that are called often. */
 static inline void bi__view_native(const struct bi_view *view, struct bi_native *out)
 {
 	const struct bi__block *block = &view->memory->block;
