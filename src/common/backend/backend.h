@@ -5,9 +5,10 @@
  *
  * Only dispatch.c calls through the table. Before a call it is certain that pointers are not NULL, that devices belong
  * to the backend, that plans are not empty, and that every byte that a plan reaches lies inside the blocks. So a
- * backend only translates to its driver. An optional operation that a backend lacks is NULL; no function only fails.
+ * backend only translates to its driver. An optional operation that a backend lacks is NULL. A table never has a
+ * function that can only fail.
  *
- * Threads: every function may be called by several threads at once. Calls that enqueue work for one memory are made
+ * Threads: several threads may call any function at the same time. Calls that enqueue work for one memory are made
  * under the lock of that memory, so the wait, copy and record of one operation are not interleaved with those of
  * another operation on the same memory.
  */
@@ -23,7 +24,7 @@
 /* A block is a piece of memory. Only its backend may interpret handle and cookie. */
 struct bi__block {
 	enum bi_handle_kind kind; /* BI_HANDLE_HOST: `host` is valid and any code may use it */
-	enum bi_memory_kind memory; /* the kind that was asked for */
+	enum bi_memory_kind memory; /* the requested kind */
 	uintptr_t handle;
 	size_t origin; /* bytes from the start of the handle to the first byte of the block */
 	size_t nbytes; /* without origin */
@@ -96,16 +97,20 @@ struct bi__queue {
 	void *state; /* free for use by the backend */
 };
 
+/*
+ * The table. Its first members are properties of the backend; the functions follow in four groups. A synchronous
+ * backend leaves out the group `order`.
+ */
 struct bi__backend {
-	const char *name;
+	const char *name; /* the first word of a device string */
 	/*
-	 * 1: work is done when a call returns. Streams are always complete, memory has no home stream, nothing is under
-	 * way when the process is forked, and the group "order" is empty.
+	 * 1: work is done when a call returns. Streams are always complete, memory has no home stream, and no
+	 * work is pending when the process is forked.
 	 */
 	int synchronous;
 	/* 1: blocks are of kind BI_HANDLE_HOST, and any code may use their address, bi__block.host. */
 	int cpu_addressable;
-	/* How many numbers name a device: 2 in "opencl:0:1". */
+	/* How many numbers the string of a device has: 2 in "opencl:0:1". */
 	int numbers;
 	/* The kind of native handles of device memory. */
 	enum bi_handle_kind handle;
@@ -151,9 +156,10 @@ struct bi__backend {
 		void (*leave)(struct bi__device_state *device);
 		/* Closes the device. All its memory, streams and events have ended before. */
 		void (*close)(struct bi__device_state *device, struct bi__queue *stream);
-
-		/* Finds the device of a memory that is named by a handle of this backend's kind. Opens nothing.
-		 * Optional. */
+		/*
+		 * Finds the device of a memory that is named by a handle of this backend's kind. Opens nothing.
+		 * Optional.
+		 */
 		int (*locate)(uintptr_t handle, struct bi__origin *out, struct bi_error *err);
 		/* Finds the device of a native queue. Optional. */
 		int (*locate_queue)(uintptr_t queue, struct bi__origin *out, struct bi_error *err);

@@ -162,7 +162,7 @@ static int move_fitting(struct bi__choice *choice, const char *rest)
 	return fitting;
 }
 
-/* A device string that was asked for. */
+/* The device string of a caller, or of the environment. */
 struct request {
 	const char *source; /* for messages: "device", or the environment variable */
 	const char *spec;

@@ -1,6 +1,6 @@
 /*
  * Fences: points on a stream that can be waited for, on the device or by the calling thread. A fence holds a reference
- * to its context, so whoever holds a fence calls bi__fence_clear at the end, under no lock: it may close the context.
+ * to its context, so the owner of a fence calls bi__fence_clear at the end, under no lock: that may close the context.
  * A cleared fence is complete. In a forked child the functions that reach the driver return BI_EFORK.
  */
 #ifndef BI_COMMON_RUNTIME_FENCE_H

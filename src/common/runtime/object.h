@@ -116,7 +116,7 @@ struct bi_context {
 	struct bi__retired retired;
 	atomic_uint host_uses; /* host memories with work of this context that was not seen complete (order.c) */
 	atomic_ullong waits[BI__WAIT_COUNT]; /* how often the calling thread was blocked, for each reason */
-	struct bi__report *report; /* has locks of its own; NULL unless profiling was asked for */
+	struct bi__report *report; /* has locks of its own; NULL without option `profile` */
 	struct bi_device own_info; /* device.info points here */
 };
 
