@@ -161,6 +161,7 @@ static void say_notes(const char *notes)
 static int use_device(struct job *job)
 {
 	struct bi_options opening = BI_OPTIONS_INIT;
+	struct transfer_request request;
 	struct bi_error err;
 
 	opening.device = job->invocation->values[OPTION_DEVICE];
@@ -171,8 +172,8 @@ static int use_device(struct job *job)
 		return EXIT_CODE_FAILURE;
 	}
 	say_notes(bi_context_notes(job->context));
-	if (transfer(job->context, &job->source, &job->selection, &job->result, &job->progress, &job->times, &err) !=
-	    BI_OK)
+	request = (struct transfer_request){ &job->source, &job->selection, &job->progress };
+	if (transfer(job->context, &request, &job->result, &job->times, &err) != BI_OK)
 		return report_failure(job, EXIT_CODE_FAILURE, bi_context_device(job->context)->spec, &err);
 	return EXIT_CODE_OK;
 }

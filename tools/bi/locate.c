@@ -42,11 +42,19 @@ void locator_init(struct locator *locator, const struct bi_layout *layout)
 	}
 }
 
+/* A search in progress. */
+struct search {
+	const struct locator *locator;
+	int steps; /* taken so far */
+	struct located found;
+};
+
 /* Counts the elements that begin `low` to `high` bytes away along the axes from `at` on. */
-static void search_axes(const struct locator *locator, int at, int64_t low, int64_t high, int64_t number, int *steps,
-			struct located *found)
+static void search_axes(struct search *search, int at, int64_t low, int64_t high, int64_t number)
 {
+	const struct locator *locator = search->locator;
 	const struct locator_axis *axis = &locator->axes[at];
+	struct located *found = &search->found;
 	int64_t later, first, last, step, lowest;
 
 	if (at == locator->count) {
@@ -60,9 +68,9 @@ static void search_axes(const struct locator *locator, int at, int64_t low, int6
 	first = low > later ? (low - later - 1) / axis->stride + 1 : 0;
 	last = high < 0 ? -1 : high / axis->stride < axis->extent - 1 ? high / axis->stride : axis->extent - 1;
 	if (at + 1 < locator->count) {
-		for (int64_t i = first; i <= last && (*steps)++ < STEPS; i++)
-			search_axes(locator, at + 1, low - i * axis->stride, high - i * axis->stride,
-				    number + (axis->backwards ? axis->extent - 1 - i : i) * axis->weight, steps, found);
+		for (int64_t i = first; i <= last && search->steps++ < STEPS; i++)
+			search_axes(search, at + 1, low - i * axis->stride, high - i * axis->stride,
+				    number + (axis->backwards ? axis->extent - 1 - i : i) * axis->weight);
 		return;
 	}
 	if (first > last)
@@ -76,14 +84,14 @@ static void search_axes(const struct locator *locator, int at, int64_t low, int6
 
 struct located locate(const struct locator *locator, int64_t first, int64_t last)
 {
-	struct located found = { 0, -1 };
+	struct search search = { locator, 0, { 0, -1 } };
+	struct located *found = &search.found;
 	int64_t reach = locator->count ? locator->axes[0].reach : 0, low = first - locator->lowest,
 		high = last - locator->lowest;
-	int steps = 0;
 
 	if (locator->empty || high < 0 || low > reach)
-		return found;
-	search_axes(locator, 0, low < 0 ? 0 : low, high > reach ? reach : high, 0, &steps, &found);
-	found.count = found.count > INT64_MAX / locator->repeats ? INT64_MAX : found.count * locator->repeats;
-	return found;
+		return *found;
+	search_axes(&search, 0, low < 0 ? 0 : low, high > reach ? reach : high, 0);
+	found->count = found->count > INT64_MAX / locator->repeats ? INT64_MAX : found->count * locator->repeats;
+	return *found;
 }

@@ -181,9 +181,11 @@ static int download_array(struct bi_context *context, const struct bi_view *dens
 	return rc;
 }
 
-int transfer(struct bi_context *context, const struct array *source, const struct selection *selection,
-	     struct array *out, struct progress *progress, struct transfer_times *times, struct bi_error *err)
+int transfer(struct bi_context *context, const struct transfer_request *request, struct array *out,
+	     struct transfer_times *times, struct bi_error *err)
 {
+	const struct array *source = request->source;
+	struct progress *progress = request->progress;
 	struct bi_view *view = NULL, *dense = NULL;
 	double start = seconds_now();
 	int rc;
@@ -194,7 +196,7 @@ int transfer(struct bi_context *context, const struct array *source, const struc
 	start = seconds_now();
 	progress_step(progress, "copying");
 	if (rc == BI_OK)
-		rc = select_view(&view, source->npy.fortran_order, selection, err);
+		rc = select_view(&view, source->npy.fortran_order, request->selection, err);
 	if (rc == BI_OK)
 		rc = make_dense_copy(context, view, &dense, err);
 	times->copy = seconds_now() - start;

@@ -12,11 +12,18 @@ struct transfer_times {
 	double download;
 };
 
+/* What is transferred. */
+struct transfer_request {
+	const struct array *source;
+	const struct selection *selection;
+	struct progress *progress;
+};
+
 /*
- * Fills out->npy and out->bytes with the view of `source` in C order. The device may use both arrays until the context
- * is released. The caller clears them after that, also after a failure.
+ * Fills out->npy and out->bytes with the view of the source in C order. The device may use both arrays until the
+ * context is released. The caller clears them after that, also after a failure.
  */
-int transfer(struct bi_context *context, const struct array *source, const struct selection *selection,
-	     struct array *out, struct progress *progress, struct transfer_times *times, struct bi_error *err);
+int transfer(struct bi_context *context, const struct transfer_request *request, struct array *out,
+	     struct transfer_times *times, struct bi_error *err);
 
 #endif

@@ -1,7 +1,8 @@
 #include "common/base/inline_limit.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
+
+#include "common/base/environment.h"
 
 /* Enqueueing a command for another thread takes about as long as copying this many bytes. */
 #define DEFAULT_LIMIT ((size_t)16 << 10)
@@ -14,14 +15,7 @@ static atomic_size_t chosen;
 
 static size_t read_limit(void)
 {
-	const char *text = getenv("BI_AT_ONCE");
-	unsigned long long limit;
-	char *end;
-
-	if (!text || *text < '0' || *text > '9')
-		return DEFAULT_LIMIT;
-	limit = strtoull(text, &end, 10);
-	return *end == '\0' && limit <= LARGEST_LIMIT ? (size_t)limit : DEFAULT_LIMIT;
+	return (size_t)bi__environment_number("BI_AT_ONCE", 0, LARGEST_LIMIT, DEFAULT_LIMIT);
 }
 
 size_t bi__inline_limit(void)

@@ -10,9 +10,10 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
+#include "common/base/environment.h"
 #include "common/base/fork.h"
 #include "common/base/status.h"
 
@@ -82,14 +83,6 @@ static int run_next_chunk(void)
 	return 1;
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static void pause_cpu(void)
 {
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -107,10 +100,10 @@ static int is_wanted(int index)
 /* Returns 0 if this worker must end. */
 static int wait_for_job(int index)
 {
-	const int64_t end = now_ns() + SPIN_NS;
+	const int64_t end = bi__clock_ns() + SPIN_NS;
 	int goes_on;
 
-	while (!is_wanted(index) && now_ns() < end)
+	while (!is_wanted(index) && bi__clock_ns() < end)
 		pause_cpu();
 	if (is_wanted(index))
 		return 1;
@@ -218,9 +211,9 @@ static int is_finished(int chunks)
  */
 static void wait_for_chunks(int chunks)
 {
-	const int64_t end = now_ns() + SPIN_NS;
+	const int64_t end = bi__clock_ns() + SPIN_NS;
 
-	while (!is_finished(chunks) && now_ns() < end)
+	while (!is_finished(chunks) && bi__clock_ns() < end)
 		pause_cpu();
 	if (is_finished(chunks))
 		return;
@@ -283,22 +276,9 @@ static int count_processors(void)
 	return count < 1 ? 1 : count > BI_MAX_THREADS ? BI_MAX_THREADS : (int)count;
 }
 
-/* Returns the value of BI_THREADS, or 0 if it is not set or no whole number in 1..BI_MAX_THREADS. */
-static int read_thread_count(void)
-{
-	const char *text = getenv("BI_THREADS");
-	long count;
-	char *end;
-
-	if (!text || *text < '0' || *text > '9')
-		return 0;
-	count = strtol(text, &end, 10);
-	return *end == '\0' && count >= 1 && count <= BI_MAX_THREADS ? (int)count : 0;
-}
-
 static int default_thread_count(void)
 {
-	int count = read_thread_count();
+	int count = (int)bi__environment_number("BI_THREADS", 1, BI_MAX_THREADS, 0);
 
 	if (count)
 		return count;

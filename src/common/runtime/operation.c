@@ -1,9 +1,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "common/runtime/operation.h"
 
-#include <time.h>
-
 #include "common/backend/dispatch.h"
+#include "common/base/clock.h"
 #include "common/runtime/fence.h"
 #include "common/runtime/report.h"
 #include "common/runtime/stream.h"
@@ -25,14 +24,6 @@ static struct bi__place source_of(const struct bi__operation *operation)
 static struct bi__move move_of(const struct bi__operation *operation)
 {
 	return (struct bi__move){ operation->plan, place_of(operation->dst), source_of(operation) };
-}
-
-static int64_t nanoseconds_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
 /* The context whose report and whose option `debug` count: that of the device memory, if there is one. */
@@ -81,11 +72,11 @@ int bi__operation_run_inline(const struct bi_stream *stream, const struct bi__op
 	};
 	struct bi_context *owner = owner_of(operation);
 	int is_recorded = bi__report_active(owner);
-	int64_t start = is_recorded ? nanoseconds_now() : 0;
+	int64_t start = is_recorded ? bi__clock_ns() : 0;
 	int rc = bi__dispatch_copy_inline(&move, err);
 
 	if (!rc && is_recorded)
-		record_operation(stream, operation, nanoseconds_now() - start, 0);
+		record_operation(stream, operation, bi__clock_ns() - start, 0);
 	return rc;
 }
 
@@ -148,7 +139,7 @@ int bi__operation_enqueue(struct bi_stream *stream, const struct bi__operation *
 	if (rc)
 		return rc;
 	extras.has_end = end && copy_marks(stream, &move);
-	start = extras.is_recorded ? nanoseconds_now() : 0;
+	start = extras.is_recorded ? bi__clock_ns() : 0;
 	event = 0;
 	rc = bi__dispatch_copy(&context->device, &stream->queue, &move,
 			       extras.is_timed || extras.has_end ? &event : NULL, err);
@@ -157,7 +148,7 @@ int bi__operation_enqueue(struct bi_stream *stream, const struct bi__operation *
 	if (extras.has_end)
 		keep_end(context, event, extras.is_timed, end);
 	if (extras.is_recorded)
-		record_operation(stream, operation, extras.is_timed && !event ? nanoseconds_now() - start : -1,
+		record_operation(stream, operation, extras.is_timed && !event ? bi__clock_ns() - start : -1,
 				 extras.is_timed ? event : 0);
 	return extras.waits ? wait_for_debug(stream, err) : BI_OK;
 }
