@@ -1,5 +1,5 @@
-/* Arrays and their mirrors. */
-#include "scene.h"
+/* Arrays and their expected bytes. */
+#include "trial.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,19 +24,19 @@ void fill_pattern(unsigned char *bytes, size_t nbytes)
 		bytes[i] = (unsigned char)(i * 37 + (i >> 8) * 11 + 5);
 }
 
-struct array *scene_adopt(struct scene *scene, struct bi_view *whole, size_t nbytes)
+struct array *trial_adopt(struct trial *trial, struct bi_view *whole, size_t nbytes)
 {
 	struct array *array;
 
-	if (scene->array_count == SCENE_ARRAYS) {
-		fprintf(stderr, "cuda_sweep: a scenario has more than %d arrays\n", SCENE_ARRAYS);
+	if (trial->array_count == TRIAL_ARRAYS) {
+		fprintf(stderr, "cuda_sweep: a scenario has more than %d arrays\n", TRIAL_ARRAYS);
 		exit(EXIT_FAILURE);
 	}
-	array = &scene->arrays[scene->array_count++];
-	array->whole = scene_keep_view(scene, whole);
-	array->mirror = must_alloc(nbytes);
+	array = &trial->arrays[trial->array_count++];
+	array->whole = trial_keep_view(trial, whole);
+	array->expected = must_alloc(nbytes);
 	array->nbytes = nbytes;
-	memset(array->mirror, 0, nbytes);
+	memset(array->expected, 0, nbytes);
 	return array;
 }
 
@@ -49,39 +49,39 @@ static int byte_layout(struct bi_layout *layout, size_t nbytes, struct bi_error 
 	return rc ? rc : bi_layout_init(layout, dtype, 1, shape, NULL, 0, err);
 }
 
-static struct array *allocate(struct scene *scene, struct bi_context *context, enum bi_memory_kind kind, size_t nbytes)
+static struct array *allocate(struct trial *trial, struct bi_context *context, enum bi_memory_kind kind, size_t nbytes)
 {
 	struct bi_memory *memory = NULL;
 	struct bi_layout layout;
 	struct bi_view *whole = NULL;
 
-	TRY(scene, byte_layout(&layout, nbytes, scene->err));
-	TRY(scene, bi_memory_create(context, nbytes, kind, &memory, scene->err));
-	TRY(scene, bi_view_create(memory, &layout, 0, &whole, scene->err));
+	TRY(trial, byte_layout(&layout, nbytes, trial->err));
+	TRY(trial, bi_memory_create(context, nbytes, kind, &memory, trial->err));
+	TRY(trial, bi_view_create(memory, &layout, 0, &whole, trial->err));
 	bi_memory_release(memory);
-	return scene_adopt(scene, whole, nbytes);
+	return trial_adopt(trial, whole, nbytes);
 }
 
-struct array *scene_array(struct scene *scene, struct bi_context *context, enum bi_memory_kind kind, size_t nbytes)
+struct array *trial_array(struct trial *trial, struct bi_context *context, enum bi_memory_kind kind, size_t nbytes)
 {
-	struct array *array = allocate(scene, context, kind, nbytes);
+	struct array *array = allocate(trial, context, kind, nbytes);
 
-	scene_fill_all(scene, array, 0x11, NULL);
+	trial_fill_all(trial, array, 0x11, NULL);
 	return array;
 }
 
-struct array *scene_pattern(struct scene *scene, struct bi_context *context, enum bi_memory_kind kind, size_t nbytes)
+struct array *trial_pattern(struct trial *trial, struct bi_context *context, enum bi_memory_kind kind, size_t nbytes)
 {
-	struct array *array = allocate(scene, context, kind, nbytes), *host = scene_host(scene, context, nbytes, NULL);
+	struct array *array = allocate(trial, context, kind, nbytes), *host = trial_host(trial, context, nbytes, NULL);
 
-	scene_copy_all(scene, array, host, NULL);
-	scene_release(scene, host);
+	trial_copy_all(trial, array, host, NULL);
+	trial_release(trial, host);
 	return array;
 }
 
 /* Bytes of a host array, and who wants to know that they are free. */
 struct host_bytes {
-	struct scene *scene;
+	struct trial *trial;
 	unsigned char bytes[];
 };
 
@@ -89,11 +89,11 @@ static void free_host_bytes(void *data)
 {
 	struct host_bytes *host = data;
 
-	host->scene->released++;
+	host->trial->released++;
 	free(host);
 }
 
-static int wrap_host_bytes(struct scene *scene, struct bi_context *context, struct host_bytes *host, size_t nbytes,
+static int wrap_host_bytes(struct trial *trial, struct bi_context *context, struct host_bytes *host, size_t nbytes,
 			   struct bi_stream *stream, struct bi_memory **out)
 {
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
@@ -104,15 +104,15 @@ static int wrap_host_bytes(struct scene *scene, struct bi_context *context, stru
 	foreign.stream = stream;
 	foreign.release = free_host_bytes;
 	foreign.release_data = host;
-	rc = bi_memory_wrap(context, &foreign, out, scene->err);
+	rc = bi_memory_wrap(context, &foreign, out, trial->err);
 	if (rc)
 		free(host);
 	else
-		scene->taken++;
+		trial->taken++;
 	return rc;
 }
 
-struct array *scene_host(struct scene *scene, struct bi_context *context, size_t nbytes, struct bi_stream *stream)
+struct array *trial_host(struct trial *trial, struct bi_context *context, size_t nbytes, struct bi_stream *stream)
 {
 	struct host_bytes *host;
 	struct bi_memory *memory = NULL;
@@ -120,36 +120,36 @@ struct array *scene_host(struct scene *scene, struct bi_context *context, size_t
 	struct bi_view *whole = NULL;
 	struct array *array;
 
-	if (!TRY(scene, byte_layout(&layout, nbytes, scene->err))) {
+	if (!TRY(trial, byte_layout(&layout, nbytes, trial->err))) {
 		host = must_alloc(sizeof(*host) + nbytes);
-		host->scene = scene;
+		host->trial = trial;
 		fill_pattern(host->bytes, nbytes);
-		TRY(scene, wrap_host_bytes(scene, context, host, nbytes, stream, &memory));
+		TRY(trial, wrap_host_bytes(trial, context, host, nbytes, stream, &memory));
 	}
-	TRY(scene, bi_view_create(memory, &layout, 0, &whole, scene->err));
+	TRY(trial, bi_view_create(memory, &layout, 0, &whole, trial->err));
 	bi_memory_release(memory);
-	array = scene_adopt(scene, whole, nbytes);
-	fill_pattern(array->mirror, nbytes);
+	array = trial_adopt(trial, whole, nbytes);
+	fill_pattern(array->expected, nbytes);
 	return array;
 }
 
-void scene_release(struct scene *scene, struct array *array)
+void trial_release(struct trial *trial, struct array *array)
 {
-	scene_release_view(scene, array->whole);
+	trial_release_view(trial, array->whole);
 	array->whole = NULL;
 }
 
-struct bi_view *scene_view(struct scene *scene, const struct array *array, const char *type, int ndim,
+struct bi_view *trial_view(struct trial *trial, const struct array *array, const char *type, int ndim,
 			   const int64_t *shape, const int64_t *strides, int64_t offset)
 {
 	struct bi_layout layout;
 	struct bi_dtype dtype;
 	struct bi_view *view = NULL;
 
-	TRY(scene, bi_dtype_parse(type, &dtype, scene->err));
-	TRY(scene, bi_layout_init(&layout, dtype, ndim, shape, strides, offset, scene->err));
-	TRY(scene, bi_view_with_layout(array->whole, &layout, &view, scene->err));
-	return scene_keep_view(scene, view);
+	TRY(trial, bi_dtype_parse(type, &dtype, trial->err));
+	TRY(trial, bi_layout_init(&layout, dtype, ndim, shape, strides, offset, trial->err));
+	TRY(trial, bi_view_with_layout(array->whole, &layout, &view, trial->err));
+	return trial_keep_view(trial, view);
 }
 
 /* Offset of the element that is number `i` in C order. */
@@ -164,77 +164,77 @@ static int64_t offset_of(const struct bi_layout *layout, int64_t i)
 	return offset;
 }
 
-void scene_fill(struct scene *scene, struct array *array, struct bi_view *view, const void *item,
+void trial_fill(struct trial *trial, struct array *array, struct bi_view *view, const void *item,
 		struct bi_stream *stream)
 {
 	struct bi_layout layout;
 
-	if (TRY(scene, bi_fill(view, item, stream, scene->err)))
+	if (TRY(trial, bi_fill(view, item, stream, trial->err)))
 		return;
 	bi_view_layout(view, &layout);
 	for (int64_t i = 0; i < bi_layout_size(&layout); i++)
-		memcpy(array->mirror + offset_of(&layout, i), item, layout.dtype.item_size);
+		memcpy(array->expected + offset_of(&layout, i), item, layout.dtype.item_size);
 }
 
-void scene_fill_all(struct scene *scene, struct array *array, unsigned char value, struct bi_stream *stream)
+void trial_fill_all(struct trial *trial, struct array *array, unsigned char value, struct bi_stream *stream)
 {
-	if (!TRY(scene, bi_fill(array->whole, &value, stream, scene->err)))
-		memset(array->mirror, value, array->nbytes);
+	if (!TRY(trial, bi_fill(array->whole, &value, stream, trial->err)))
+		memset(array->expected, value, array->nbytes);
 }
 
 /* The source is copied aside first: the two may be one array. */
-static void copy_mirror(struct array *to, const struct bi_layout *dst, const struct array *from,
-			const struct bi_layout *src)
+static void copy_expected(struct array *to, const struct bi_layout *dst, const struct array *from,
+			  const struct bi_layout *src)
 {
 	unsigned char *aside = must_alloc(from->nbytes);
 
-	memcpy(aside, from->mirror, from->nbytes);
+	memcpy(aside, from->expected, from->nbytes);
 	for (int64_t i = 0; i < bi_layout_size(dst); i++)
-		memcpy(to->mirror + offset_of(dst, i), aside + offset_of(src, i), dst->dtype.item_size);
+		memcpy(to->expected + offset_of(dst, i), aside + offset_of(src, i), dst->dtype.item_size);
 	free(aside);
 }
 
-void scene_copy(struct scene *scene, struct array *to, struct bi_view *dst, const struct array *from,
+void trial_copy(struct trial *trial, struct array *to, struct bi_view *dst, const struct array *from,
 		struct bi_view *src, struct bi_stream *stream)
 {
 	struct bi_layout to_layout, from_layout;
 
-	if (TRY(scene, bi_copy(dst, src, stream, scene->err)))
+	if (TRY(trial, bi_copy(dst, src, stream, trial->err)))
 		return;
 	bi_view_layout(dst, &to_layout);
 	bi_view_layout(src, &from_layout);
-	copy_mirror(to, &to_layout, from, &from_layout);
+	copy_expected(to, &to_layout, from, &from_layout);
 }
 
-void scene_copy_all(struct scene *scene, struct array *to, const struct array *from, struct bi_stream *stream)
+void trial_copy_all(struct trial *trial, struct array *to, const struct array *from, struct bi_stream *stream)
 {
-	if (!TRY(scene, bi_copy(to->whole, from->whole, stream, scene->err)))
-		memcpy(to->mirror, from->mirror, to->nbytes);
+	if (!TRY(trial, bi_copy(to->whole, from->whole, stream, trial->err)))
+		memcpy(to->expected, from->expected, to->nbytes);
 }
 
-void scene_touch(const void *pointer, size_t nbytes, int writes)
+void trial_touch(const void *pointer, size_t nbytes, int writes)
 {
 	if (cuda_sim())
 		cuda_sim()->touch(pointer, nbytes, writes);
 }
 
-void scene_compare(struct scene *scene, const struct array *array, const void *bytes, const char *reader)
+void trial_compare(struct trial *trial, const struct array *array, const void *bytes, const char *reader)
 {
 	const unsigned char *found = bytes;
 
 	for (size_t i = 0; i < array->nbytes; i++)
-		if (found[i] != array->mirror[i]) {
-			scene_wrong(scene, "byte %zu of %zu: %s sees 0x%02x, not 0x%02x", i, array->nbytes, reader,
-				    found[i], array->mirror[i]);
+		if (found[i] != array->expected[i]) {
+			trial_wrong(trial, "byte %zu of %zu: %s sees 0x%02x, not 0x%02x", i, array->nbytes, reader,
+				    found[i], array->expected[i]);
 			return;
 		}
 }
 
-void scene_check(struct scene *scene, const struct array *array)
+void trial_check(struct trial *trial, const struct array *array)
 {
 	unsigned char *bytes = must_alloc(array->nbytes);
 
-	if (!TRY(scene, bi_view_read(array->whole, bytes, array->nbytes, scene->err)))
-		scene_compare(scene, array, bytes, "bi_view_read");
+	if (!TRY(trial, bi_view_read(array->whole, bytes, array->nbytes, trial->err)))
+		trial_compare(trial, array, bytes, "bi_view_read");
 	free(bytes);
 }

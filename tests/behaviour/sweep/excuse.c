@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cuda_driver.h"
-#include "scene.h"
+#include "trial.h"
 
 /* Calls that let something go, and the words of the report that says that it was left. */
 static const struct {
@@ -23,7 +23,7 @@ static int is_excused(const char *failed_call, const char *report)
 {
 	if (!failed_call || (strncmp(report, "left behind", 11) != 0 && strncmp(report, "context stack", 13) != 0))
 		return 0;
-	for (size_t i = 0; i < COUNT(leavers); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(leavers); i++)
 		if (strcmp(failed_call, leavers[i].call) == 0)
 			return strstr(report, leavers[i].words) != NULL;
 	return 0;

@@ -80,7 +80,7 @@ static void sweep(const struct scenario *scenario, size_t code, struct totals *t
 void faults_mode(const struct scenario *scenario, struct totals *totals)
 {
 	const char *effort = getenv("BI_TEST_EFFORT");
-	size_t count = effort && atoi(effort) < 100 ? 1 : COUNT(codes);
+	size_t count = effort && atoi(effort) < 100 ? 1 : ARRAY_LENGTH(codes);
 
 	for (size_t i = 0; i < count; i++)
 		sweep(scenario, i, totals);

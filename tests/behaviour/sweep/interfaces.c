@@ -10,13 +10,13 @@
 
 static void count_release(void *data)
 {
-	struct scene *scene = data;
+	struct trial *trial = data;
 
-	scene->released++;
+	trial->released++;
 }
 
 /* What a producer says of his bytes; stream 0: None. */
-static struct array *import(struct scene *scene, struct bi_context *context, bi__cu_pointer pointer, uint64_t stream)
+static struct array *import(struct trial *trial, struct bi_context *context, bi__cu_pointer pointer, uint64_t stream)
 {
 	const int64_t shape[1] = { SIZE };
 	struct bi_cai_import_options options = BI_CAI_IMPORT_INIT;
@@ -28,127 +28,127 @@ static struct array *import(struct scene *scene, struct bi_context *context, bi_
 	cai.stream_kind = stream ? BI_CAI_STREAM_GIVEN : BI_CAI_STREAM_NONE;
 	cai.stream = stream;
 	options.release = count_release;
-	options.release_data = scene;
-	if (!TRY(scene, bi_cai_import(context, &cai, &options, &view, scene->err)))
-		scene->taken++;
-	array = scene_adopt(scene, view, SIZE);
-	memset(array->mirror, 0x81, SIZE);
+	options.release_data = trial;
+	if (!TRY(trial, bi_cai_import(context, &cai, &options, &view, trial->err)))
+		trial->taken++;
+	array = trial_adopt(trial, view, SIZE);
+	memset(array->expected, 0x81, SIZE);
 	return array;
 }
 
 /* A consumer of version 3 who does not have this library: where he is told to, he overwrites all bytes. */
-static void consume_cai(struct scene *scene, struct array *array)
+static void consume_cai(struct trial *trial, struct array *array)
 {
 	uintptr_t handle, own = 0;
 	struct bi_cai cai;
 
-	if (TRY(scene, bi_cai_export(array->whole, 3, 0, &cai, scene->err)))
+	if (TRY(trial, bi_cai_export(array->whole, 3, 0, &cai, trial->err)))
 		return;
-	handle = bi_context_handle(scene->context);
+	handle = bi_context_handle(trial->context);
 	if (cai.stream_kind == BI_CAI_STREAM_NONE)
-		own = raw_stream(scene, handle);
-	raw_set(scene, handle, own ? own : (uintptr_t)cai.stream, cai.data, 0x88, SIZE);
+		own = raw_stream(trial, handle);
+	raw_set(trial, handle, own ? own : (uintptr_t)cai.stream, cai.data, 0x88, SIZE);
 	if (own)
-		raw_synchronize(scene, handle, own);
-	raw_close_stream(scene, handle, own);
-	memset(array->mirror, 0x88, SIZE);
+		raw_synchronize(trial, handle, own);
+	raw_close_stream(trial, handle, own);
+	memset(array->expected, 0x88, SIZE);
 }
 
 /* The producer works on that stream, the library on another; a consumer goes on where the export says. */
-static void pass(struct scene *scene, struct bi_context *context, uintptr_t works_on, uint64_t says)
+static void pass(struct trial *trial, struct bi_context *context, uintptr_t works_on, uint64_t says)
 {
-	uintptr_t handle = scene->rc ? 0 : bi_context_handle(context);
-	bi__cu_pointer pointer = raw_memory(scene, handle, RAW_DEVICE, SIZE);
+	uintptr_t handle = trial->rc ? 0 : bi_context_handle(context);
+	bi__cu_pointer pointer = raw_memory(trial, handle, RAW_DEVICE, SIZE);
 	struct array *array;
 
-	raw_worker(scene, handle, works_on);
-	raw_set(scene, handle, works_on, pointer, 0x81, SIZE);
+	raw_worker(trial, handle, works_on);
+	raw_set(trial, handle, works_on, pointer, 0x81, SIZE);
 	if (!says)
-		raw_synchronize(scene, handle, works_on);
-	array = import(scene, context, pointer, says);
-	scene_fill_all(scene, array, 0x82, scene_stream(scene, context));
-	consume_cai(scene, array);
-	scene_fill(scene, array, scene_view(scene, array, "uint8", 1, (const int64_t[]){ 100 }, NULL, 7), "\x83",
-		   scene_stream(scene, context));
-	scene_consume(scene, array);
+		raw_synchronize(trial, handle, works_on);
+	array = import(trial, context, pointer, says);
+	trial_fill_all(trial, array, 0x82, trial_stream(trial, context));
+	consume_cai(trial, array);
+	trial_fill(trial, array, trial_view(trial, array, "uint8", 1, (const int64_t[]){ 100 }, NULL, 7), "\x83",
+		   trial_stream(trial, context));
+	trial_consume(trial, array);
 }
 
-void cai_streams(struct scene *scene)
+void cai_streams(struct trial *trial)
 {
-	uintptr_t primary = raw_primary(scene, 0), stream = raw_stream(scene, primary);
-	struct bi_context *context = scene_open(scene, "cuda:0");
+	uintptr_t primary = raw_primary(trial, 0), stream = raw_stream(trial, primary);
+	struct bi_context *context = trial_open(trial, "cuda:0");
 
-	pass(scene, context, 1, 1);
-	pass(scene, context, 2, 2);
-	pass(scene, context, stream, stream);
-	pass(scene, context, stream, 0);
+	pass(trial, context, 1, 1);
+	pass(trial, context, 2, 2);
+	pass(trial, context, stream, stream);
+	pass(trial, context, stream, 0);
 }
 
 /* Each version leaves the library and comes back to it. */
-void cai_versions(struct scene *scene)
+void cai_versions(struct trial *trial)
 {
-	struct bi_context *context = scene_open(scene, "cuda:0");
-	struct array *array = scene_array(scene, context, BI_MEMORY_DEVICE, SIZE);
-	struct bi_stream *stream = scene_stream(scene, context);
+	struct bi_context *context = trial_open(trial, "cuda:0");
+	struct array *array = trial_array(trial, context, BI_MEMORY_DEVICE, SIZE);
+	struct bi_stream *stream = trial_stream(trial, context);
 	struct bi_view *view = NULL;
 	struct bi_cai cai;
 
 	for (int version = 0; version <= BI_CAI_VERSION; version++) {
-		scene_fill_all(scene, array, (unsigned char)(0x84 + version), stream);
-		TRY(scene, bi_cai_export(array->whole, version, 0, &cai, scene->err));
-		TRY(scene, bi_cai_import(context, &cai, NULL, &view, scene->err));
-		scene_keep_view(scene, view);
-		TRY(scene, bi_view_synchronize(view, scene->err));
-		scene_check(scene, array);
+		trial_fill_all(trial, array, (unsigned char)(0x84 + version), stream);
+		TRY(trial, bi_cai_export(array->whole, version, 0, &cai, trial->err));
+		TRY(trial, bi_cai_import(context, &cai, NULL, &view, trial->err));
+		trial_keep_view(trial, view);
+		TRY(trial, bi_view_synchronize(view, trial->err));
+		trial_check(trial, array);
 		view = NULL;
 	}
 }
 
 /* Another context of the same device works on what the first one exports. */
-static void exchange_flags(struct scene *scene, unsigned flags)
+static void exchange_flags(struct trial *trial, unsigned flags)
 {
-	struct bi_context *context = scene_open(scene, "cuda:0"), *other = scene_open(scene, "cuda:0");
-	struct array *array = scene_array(scene, context, BI_MEMORY_DEVICE, SIZE);
+	struct bi_context *context = trial_open(trial, "cuda:0"), *other = trial_open(trial, "cuda:0");
+	struct array *array = trial_array(trial, context, BI_MEMORY_DEVICE, SIZE);
 	struct bi_exchange exchange;
 	struct bi_view *view = NULL;
-	struct bi_stream *stream = scene_stream(scene, other);
+	struct bi_stream *stream = trial_stream(trial, other);
 
-	if (TRY(scene, bi_view_export(array->whole, flags, &exchange, scene->err)))
+	if (TRY(trial, bi_view_export(array->whole, flags, &exchange, trial->err)))
 		return;
-	TRY(scene, bi_view_import(other, &exchange, 0, &view, scene->err));
+	TRY(trial, bi_view_import(other, &exchange, 0, &view, trial->err));
 	if (exchange.release)
 		exchange.release(&exchange);
-	scene_keep_view(scene, view);
-	scene_fill(scene, array, view, "\x91", stream);
-	scene_consume(scene, array);
+	trial_keep_view(trial, view);
+	trial_fill(trial, array, view, "\x91", stream);
+	trial_consume(trial, array);
 }
 
-void exchange(struct scene *scene)
+void exchange(struct trial *trial)
 {
-	exchange_flags(scene, 0);
+	exchange_flags(trial, 0);
 }
 
-void exchange_with_event(struct scene *scene)
+void exchange_with_event(struct trial *trial)
 {
-	exchange_flags(scene, BI_EXPORT_EVENT);
+	exchange_flags(trial, BI_EXPORT_EVENT);
 }
 
 static void release_foreign(struct bi_exchange *self)
 {
-	struct scene *scene = self->owner;
+	struct trial *trial = self->owner;
 
-	scene->released++;
+	trial->released++;
 	self->release = NULL;
 }
 
-static void describe(struct bi_exchange *out, struct scene *scene, bi__cu_pointer pointer, const int64_t *shape,
+static void describe(struct bi_exchange *out, struct trial *trial, bi__cu_pointer pointer, const int64_t *shape,
 		     const int64_t *strides)
 {
 	memset(out, 0, sizeof(*out));
 	out->version = BI_ABI_VERSION;
 	out->struct_size = sizeof(*out);
 	out->release = release_foreign;
-	out->owner = scene;
+	out->owner = trial;
 	out->device_type = BI_EXCHANGE_DEVICE_CUDA;
 	out->handle_kind = BI_HANDLE_CUDA;
 	out->flags = BI_EXCHANGE_C_CONTIGUOUS | BI_EXCHANGE_F_CONTIGUOUS;
@@ -166,40 +166,40 @@ static void describe(struct bi_exchange *out, struct scene *scene, bi__cu_pointe
 }
 
 /* What a producer without this library fills: a stream, an event, or both. */
-static void import_foreign(struct scene *scene, struct bi_context *context, int names_stream, int has_event)
+static void import_foreign(struct trial *trial, struct bi_context *context, int names_stream, int has_event)
 {
 	static const int64_t shape[1] = { SIZE }, strides[1] = { 1 };
-	uintptr_t handle = scene->rc ? 0 : bi_context_handle(context), stream = raw_stream(scene, handle);
-	bi__cu_pointer pointer = raw_memory(scene, handle, RAW_DEVICE, SIZE);
+	uintptr_t handle = trial->rc ? 0 : bi_context_handle(context), stream = raw_stream(trial, handle);
+	bi__cu_pointer pointer = raw_memory(trial, handle, RAW_DEVICE, SIZE);
 	struct bi_exchange exchange;
 	struct bi_view *view = NULL;
 	struct array *array;
 
-	describe(&exchange, scene, pointer, shape, strides);
-	raw_worker(scene, handle, stream);
-	raw_set(scene, handle, stream, pointer, 0x92, SIZE);
+	describe(&exchange, trial, pointer, shape, strides);
+	raw_worker(trial, handle, stream);
+	raw_set(trial, handle, stream, pointer, 0x92, SIZE);
 	exchange.stream_kind = names_stream ? BI_STREAM_KIND_CUDA : BI_STREAM_KIND_NONE;
 	exchange.stream = names_stream ? stream : 0;
 	if (has_event)
-		exchange.event = raw_event(scene, handle, stream);
-	scene->taken++;
-	TRY(scene, bi_view_import(context, &exchange, 0, &view, scene->err));
+		exchange.event = raw_event(trial, handle, stream);
+	trial->taken++;
+	TRY(trial, bi_view_import(context, &exchange, 0, &view, trial->err));
 	if (exchange.release)
 		exchange.release(&exchange);
-	array = scene_adopt(scene, view, SIZE);
-	memset(array->mirror, 0x92, SIZE);
-	scene_fill(scene, array, scene_view(scene, array, "uint8", 1, (const int64_t[]){ 100 }, NULL, 7), "\x93",
-		   scene_stream(scene, context));
-	scene_consume(scene, array);
+	array = trial_adopt(trial, view, SIZE);
+	memset(array->expected, 0x92, SIZE);
+	trial_fill(trial, array, trial_view(trial, array, "uint8", 1, (const int64_t[]){ 100 }, NULL, 7), "\x93",
+		   trial_stream(trial, context));
+	trial_consume(trial, array);
 }
 
-void foreign_exchange(struct scene *scene)
+void foreign_exchange(struct trial *trial)
 {
 	struct bi_context *context;
 
-	raw_primary(scene, 0);
-	context = scene_open(scene, "cuda:0");
-	import_foreign(scene, context, 1, 0);
-	import_foreign(scene, context, 0, 1);
-	import_foreign(scene, context, 1, 1);
+	raw_primary(trial, 0);
+	context = trial_open(trial, "cuda:0");
+	import_foreign(trial, context, 1, 0);
+	import_foreign(trial, context, 0, 1);
+	import_foreign(trial, context, 1, 1);
 }

@@ -7,115 +7,115 @@
 
 #define SIZE ((size_t)4096)
 
-void open_and_close(struct scene *scene)
+void open_and_close(struct trial *trial)
 {
-	scene_open(scene, "cuda:0");
+	trial_open(trial, "cuda:0");
 }
 
 /* Never fails for a driver's sake; what cannot be used is listed with the reason. */
-void list_devices(struct scene *scene)
+void list_devices(struct trial *trial)
 {
 	struct bi_device devices[16];
 	int count = 0;
 
-	TRY(scene, bi_devices(devices, (int)COUNT(devices), &count, scene->err));
-	for (int i = 0; i < count && i < (int)COUNT(devices); i++)
+	TRY(trial, bi_devices(devices, (int)ARRAY_LENGTH(devices), &count, trial->err));
+	for (int i = 0; i < count && i < (int)ARRAY_LENGTH(devices); i++)
 		if (!devices[i].usable && !*devices[i].reason)
-			scene_wrong(scene, "%s is not usable and says not why", devices[i].spec);
-	if (!scene->rc && !count)
-		scene_wrong(scene, "not even the host is listed");
+			trial_wrong(trial, "%s is not usable and says not why", devices[i].spec);
+	if (!trial->rc && !count)
+		trial_wrong(trial, "not even the host is listed");
 }
 
 /* Both ends of an order: work before, work after. */
-static void use(struct scene *scene, struct bi_context *context)
+static void use(struct trial *trial, struct bi_context *context)
 {
-	struct array *array = scene_array(scene, context, BI_MEMORY_DEVICE, SIZE);
+	struct array *array = trial_array(trial, context, BI_MEMORY_DEVICE, SIZE);
 
-	scene_fill_all(scene, array, 0x31, scene_stream(scene, context));
-	scene_consume(scene, array);
+	trial_fill_all(trial, array, 0x31, trial_stream(trial, context));
+	trial_consume(trial, array);
 }
 
-static struct bi_context *adopt(struct scene *scene, uintptr_t context, uintptr_t stream)
+static struct bi_context *adopt(struct trial *trial, uintptr_t context, uintptr_t stream)
 {
 	struct bi_options options = BI_OPTIONS_INIT;
 
 	options.device = "cuda";
 	options.adopt_context = context;
 	options.adopt_stream = stream;
-	return scene_open_with(scene, &options);
+	return trial_open_with(trial, &options);
 }
 
-void adopted_context(struct scene *scene)
+void adopted_context(struct trial *trial)
 {
-	use(scene, adopt(scene, raw_context(scene, 0), 0));
+	use(trial, adopt(trial, raw_context(trial, 0), 0));
 }
 
-void adopted_stream(struct scene *scene)
+void adopted_stream(struct trial *trial)
 {
-	uintptr_t primary = raw_primary(scene, 0);
+	uintptr_t primary = raw_primary(trial, 0);
 
-	use(scene, adopt(scene, primary, raw_stream(scene, primary)));
+	use(trial, adopt(trial, primary, raw_stream(trial, primary)));
 }
 
-void adopted_legacy_stream(struct scene *scene)
+void adopted_legacy_stream(struct trial *trial)
 {
-	use(scene, adopt(scene, raw_primary(scene, 0), 1));
+	use(trial, adopt(trial, raw_primary(trial, 0), 1));
 }
 
-static void allocate(struct scene *scene, enum bi_memory_kind kind)
+static void allocate(struct trial *trial, enum bi_memory_kind kind)
 {
-	struct bi_context *context = scene_open(scene, "cuda:0");
-	struct array *array = scene_array(scene, context, kind, SIZE);
+	struct bi_context *context = trial_open(trial, "cuda:0");
+	struct array *array = trial_array(trial, context, kind, SIZE);
 
-	scene_fill_all(scene, array, 0x32, scene_stream(scene, context));
-	scene_consume(scene, array);
-	scene_fill_all(scene, array, 0x33, scene_stream(scene, context));
-	scene_settle(scene);
-	scene_check(scene, array);
+	trial_fill_all(trial, array, 0x32, trial_stream(trial, context));
+	trial_consume(trial, array);
+	trial_fill_all(trial, array, 0x33, trial_stream(trial, context));
+	trial_settle(trial);
+	trial_check(trial, array);
 }
 
-void allocate_device(struct scene *scene)
+void allocate_device(struct trial *trial)
 {
-	allocate(scene, BI_MEMORY_DEVICE);
+	allocate(trial, BI_MEMORY_DEVICE);
 }
 
-void allocate_pinned(struct scene *scene)
+void allocate_pinned(struct trial *trial)
 {
-	allocate(scene, BI_MEMORY_PINNED);
+	allocate(trial, BI_MEMORY_PINNED);
 }
 
-void allocate_managed(struct scene *scene)
+void allocate_managed(struct trial *trial)
 {
-	allocate(scene, BI_MEMORY_UNIFIED);
+	allocate(trial, BI_MEMORY_UNIFIED);
 }
 
 /* The next owner of the bytes comes behind what the last one did on another stream. */
-void pool_reuse(struct scene *scene)
+void pool_reuse(struct trial *trial)
 {
-	struct bi_context *context = scene_open(scene, "cuda:0");
-	struct bi_stream *stream = scene_stream(scene, context);
+	struct bi_context *context = trial_open(trial, "cuda:0");
+	struct bi_stream *stream = trial_stream(trial, context);
 	struct array *array;
 
 	for (int i = 0; i < 3; i++) {
-		array = scene_array(scene, context, BI_MEMORY_DEVICE, SIZE);
-		scene_fill_all(scene, array, (unsigned char)(0x40 + i), stream);
-		scene_release(scene, array);
+		array = trial_array(trial, context, BI_MEMORY_DEVICE, SIZE);
+		trial_fill_all(trial, array, (unsigned char)(0x40 + i), stream);
+		trial_release(trial, array);
 	}
-	array = scene_array(scene, context, BI_MEMORY_DEVICE, SIZE);
-	scene_consume(scene, array);
+	array = trial_array(trial, context, BI_MEMORY_DEVICE, SIZE);
+	trial_consume(trial, array);
 }
 
-void trim(struct scene *scene)
+void trim(struct trial *trial)
 {
-	struct bi_context *context = scene_open(scene, "cuda:0");
+	struct bi_context *context = trial_open(trial, "cuda:0");
 
-	scene_release(scene, scene_array(scene, context, BI_MEMORY_DEVICE, SIZE));
-	scene_release(scene, scene_array(scene, context, BI_MEMORY_PINNED, SIZE));
-	TRY(scene, bi_context_trim(context, 0, scene->err));
-	use(scene, context);
+	trial_release(trial, trial_array(trial, context, BI_MEMORY_DEVICE, SIZE));
+	trial_release(trial, trial_array(trial, context, BI_MEMORY_PINNED, SIZE));
+	TRY(trial, bi_context_trim(context, 0, trial->err));
+	use(trial, context);
 }
 
-void report_and_profile(struct scene *scene)
+void report_and_profile(struct trial *trial)
 {
 	struct bi_options options = BI_OPTIONS_INIT;
 	struct bi_context *context;
@@ -123,16 +123,16 @@ void report_and_profile(struct scene *scene)
 
 	options.device = "cuda:0";
 	options.profile = 1;
-	context = scene_open_with(scene, &options);
-	use(scene, context);
-	if (TRY(scene, bi_context_report(context, &report, scene->err)))
+	context = trial_open_with(trial, &options);
+	use(trial, context);
+	if (TRY(trial, bi_context_report(context, &report, trial->err)))
 		return;
 	if (!strstr(report, "\"operation\": \"fill\""))
-		scene_wrong(scene, "the report names no fill");
+		trial_wrong(trial, "the report names no fill");
 	bi_report_free(report);
 }
 
-void debug_option(struct scene *scene)
+void debug_option(struct trial *trial)
 {
 	struct bi_options options = BI_OPTIONS_INIT;
 	struct bi_context *context;
@@ -140,10 +140,10 @@ void debug_option(struct scene *scene)
 
 	options.device = "cuda:0";
 	options.debug = 1;
-	context = scene_open_with(scene, &options);
-	from = scene_pattern(scene, context, BI_MEMORY_DEVICE, SIZE);
-	to = scene_array(scene, context, BI_MEMORY_DEVICE, SIZE);
-	scene_copy_all(scene, to, from, NULL);
-	scene_consume(scene, to);
-	scene_consume(scene, from);
+	context = trial_open_with(trial, &options);
+	from = trial_pattern(trial, context, BI_MEMORY_DEVICE, SIZE);
+	to = trial_array(trial, context, BI_MEMORY_DEVICE, SIZE);
+	trial_copy_all(trial, to, from, NULL);
+	trial_consume(trial, to);
+	trial_consume(trial, from);
 }

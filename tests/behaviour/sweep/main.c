@@ -38,7 +38,7 @@ static int usage(void)
 			"       cuda_sweep cold\n"
 			"       cuda_sweep one SCENARIO SEED FAIL CODE DROP\n"
 			"scenarios:");
-	for (size_t i = 0; i < COUNT(scenarios); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(scenarios); i++)
 		fprintf(stderr, " %s", scenarios[i].name);
 	fprintf(stderr, "\n");
 	return 2;
@@ -46,7 +46,7 @@ static int usage(void)
 
 static const struct scenario *find(const char *name)
 {
-	for (size_t i = 0; i < COUNT(scenarios); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(scenarios); i++)
 		if (strcmp(scenarios[i].name, name) == 0)
 			return &scenarios[i];
 	return NULL;
@@ -98,7 +98,7 @@ static int do_all(const struct work *work)
 	struct totals all = { 0, 0, 0, 0 };
 	unsigned count = 0;
 
-	for (size_t i = 0; i < COUNT(scenarios); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(scenarios); i++)
 		if (is_wanted(&scenarios[i], work)) {
 			do_scenario(&scenarios[i], work, &all);
 			count++;

@@ -9,48 +9,48 @@ static const uint32_t item_sizes[] = { 1, 2, 3, 4, 8, 12, 16, 300 };
 #define LARGEST 300
 
 /* Part of an array of items of one size; every second one, or all. */
-static struct bi_view *items(struct scene *scene, const struct array *array, uint32_t size, int64_t step)
+static struct bi_view *items(struct trial *trial, const struct array *array, uint32_t size, int64_t step)
 {
 	const int64_t shape[1] = { ITEMS / step }, strides[1] = { (int64_t)size * step };
 	char type[32];
 
 	snprintf(type, sizeof(type), "void%u", size);
-	return scene_view(scene, array, type, 1, shape, strides, 0);
+	return trial_view(trial, array, type, 1, shape, strides, 0);
 }
 
-static void fill_items(struct scene *scene, int64_t step)
+static void fill_items(struct trial *trial, int64_t step)
 {
-	struct bi_context *context = scene_open(scene, "cuda:0");
-	struct array *array = scene_array(scene, context, BI_MEMORY_DEVICE, ITEMS * LARGEST);
+	struct bi_context *context = trial_open(trial, "cuda:0");
+	struct array *array = trial_array(trial, context, BI_MEMORY_DEVICE, ITEMS * LARGEST);
 	unsigned char item[LARGEST];
 
 	fill_pattern(item, sizeof(item));
-	for (size_t i = 0; i < COUNT(item_sizes); i++)
-		scene_fill(scene, array, items(scene, array, item_sizes[i], step), item, NULL);
-	scene_consume(scene, array);
+	for (size_t i = 0; i < ARRAY_LENGTH(item_sizes); i++)
+		trial_fill(trial, array, items(trial, array, item_sizes[i], step), item, NULL);
+	trial_consume(trial, array);
 }
 
-void fill_dense(struct scene *scene)
+void fill_dense(struct trial *trial)
 {
-	fill_items(scene, 1);
+	fill_items(trial, 1);
 }
 
-void fill_strided(struct scene *scene)
+void fill_strided(struct trial *trial)
 {
-	fill_items(scene, 2);
+	fill_items(trial, 2);
 }
 
 /* Waits for the home, and the home for it. */
-void fill_on_a_stream(struct scene *scene)
+void fill_on_a_stream(struct trial *trial)
 {
-	struct bi_context *context = scene_open(scene, "cuda:0");
-	struct array *array = scene_array(scene, context, BI_MEMORY_DEVICE, ITEMS * LARGEST);
+	struct bi_context *context = trial_open(trial, "cuda:0");
+	struct array *array = trial_array(trial, context, BI_MEMORY_DEVICE, ITEMS * LARGEST);
 	unsigned char item[LARGEST];
 
 	fill_pattern(item, sizeof(item));
-	scene_fill(scene, array, items(scene, array, 300, 2), item, scene_stream(scene, context));
-	scene_fill(scene, array, items(scene, array, 4, 1), item, scene_stream(scene, context));
-	scene_consume(scene, array);
+	trial_fill(trial, array, items(trial, array, 300, 2), item, trial_stream(trial, context));
+	trial_fill(trial, array, items(trial, array, 4, 1), item, trial_stream(trial, context));
+	trial_consume(trial, array);
 }
 
 /* Two layouts of one shape, in arrays of their own. */
@@ -62,18 +62,18 @@ struct form {
 	size_t to_bytes, from_bytes;
 };
 
-static void copy(struct scene *scene, const struct form *form, int on_stream)
+static void copy(struct trial *trial, const struct form *form, int on_stream)
 {
-	struct bi_context *context = scene_open(scene, "cuda:0");
-	struct array *to = scene_array(scene, context, BI_MEMORY_DEVICE, form->to_bytes);
-	struct array *from = scene_pattern(scene, context, BI_MEMORY_DEVICE, form->from_bytes);
-	struct bi_view *dst = scene_view(scene, to, form->type, form->ndim, form->shape, form->to, form->to_offset);
+	struct bi_context *context = trial_open(trial, "cuda:0");
+	struct array *to = trial_array(trial, context, BI_MEMORY_DEVICE, form->to_bytes);
+	struct array *from = trial_pattern(trial, context, BI_MEMORY_DEVICE, form->from_bytes);
+	struct bi_view *dst = trial_view(trial, to, form->type, form->ndim, form->shape, form->to, form->to_offset);
 	struct bi_view *src =
-		scene_view(scene, from, form->type, form->ndim, form->shape, form->from, form->from_offset);
+		trial_view(trial, from, form->type, form->ndim, form->shape, form->from, form->from_offset);
 
-	scene_copy(scene, to, dst, from, src, on_stream ? scene_stream(scene, context) : NULL);
-	scene_consume(scene, from);
-	scene_consume(scene, to);
+	trial_copy(trial, to, dst, from, src, on_stream ? trial_stream(trial, context) : NULL);
+	trial_consume(trial, from);
+	trial_consume(trial, to);
 }
 
 static const struct form linear = {
@@ -88,17 +88,17 @@ static const struct form linear = {
 	.from_bytes = 1410,
 };
 
-void copy_linear(struct scene *scene)
+void copy_linear(struct trial *trial)
 {
-	copy(scene, &linear, 0);
+	copy(trial, &linear, 0);
 }
 
-void copy_on_a_stream(struct scene *scene)
+void copy_on_a_stream(struct trial *trial)
 {
-	copy(scene, &linear, 1);
+	copy(trial, &linear, 1);
 }
 
-void copy_rows(struct scene *scene)
+void copy_rows(struct trial *trial)
 {
 	static const struct form form = {
 		.type = "float32",
@@ -110,10 +110,10 @@ void copy_rows(struct scene *scene)
 		.from_bytes = 5 * 448,
 	};
 
-	copy(scene, &form, 0);
+	copy(trial, &form, 0);
 }
 
-void copy_planes(struct scene *scene)
+void copy_planes(struct trial *trial)
 {
 	static const struct form form = {
 		.type = "float32",
@@ -125,10 +125,10 @@ void copy_planes(struct scene *scene)
 		.from_bytes = 3 * 1344,
 	};
 
-	copy(scene, &form, 0);
+	copy(trial, &form, 0);
 }
 
-void copy_transposed(struct scene *scene)
+void copy_transposed(struct trial *trial)
 {
 	static const struct form form = {
 		.type = "float32",
@@ -140,10 +140,10 @@ void copy_transposed(struct scene *scene)
 		.from_bytes = 37 * 160,
 	};
 
-	copy(scene, &form, 1);
+	copy(trial, &form, 1);
 }
 
-void copy_five_axes(struct scene *scene)
+void copy_five_axes(struct trial *trial)
 {
 	static const struct form form = {
 		.type = "void3",
@@ -155,10 +155,10 @@ void copy_five_axes(struct scene *scene)
 		.from_bytes = 2000,
 	};
 
-	copy(scene, &form, 0);
+	copy(trial, &form, 0);
 }
 
-void copy_backwards(struct scene *scene)
+void copy_backwards(struct trial *trial)
 {
 	static const struct form form = {
 		.type = "int64",
@@ -171,19 +171,19 @@ void copy_backwards(struct scene *scene)
 		.from_bytes = 20 * 88,
 	};
 
-	copy(scene, &form, 0);
+	copy(trial, &form, 0);
 }
 
 /* As if the source had been copied aside first. */
-void copy_overlapping(struct scene *scene)
+void copy_overlapping(struct trial *trial)
 {
 	const int64_t shape[1] = { 900 };
-	struct bi_context *context = scene_open(scene, "cuda:0");
-	struct array *array = scene_pattern(scene, context, BI_MEMORY_DEVICE, 1000);
-	struct bi_view *low = scene_view(scene, array, "uint8", 1, shape, NULL, 0);
-	struct bi_view *high = scene_view(scene, array, "uint8", 1, shape, NULL, 100);
+	struct bi_context *context = trial_open(trial, "cuda:0");
+	struct array *array = trial_pattern(trial, context, BI_MEMORY_DEVICE, 1000);
+	struct bi_view *low = trial_view(trial, array, "uint8", 1, shape, NULL, 0);
+	struct bi_view *high = trial_view(trial, array, "uint8", 1, shape, NULL, 100);
 
-	scene_copy(scene, array, high, array, low, NULL);
-	scene_copy(scene, array, low, array, high, scene_stream(scene, context));
-	scene_consume(scene, array);
+	trial_copy(trial, array, high, array, low, NULL);
+	trial_copy(trial, array, low, array, high, trial_stream(trial, context));
+	trial_consume(trial, array);
 }

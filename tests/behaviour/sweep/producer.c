@@ -6,7 +6,7 @@
 #include <string.h>
 
 struct producer {
-	struct scene *scene;
+	struct trial *trial;
 	uintptr_t context;
 	uintptr_t stream;
 	int names_stream;
@@ -40,7 +40,7 @@ static void get_back(void *data)
 {
 	struct producer *producer = data;
 
-	producer->scene->released++;
+	producer->trial->released++;
 	raw_enter(producer->context);
 	if (producer->names_stream)
 		reuse(producer);
@@ -65,26 +65,26 @@ static void destroy(uintptr_t object, uintptr_t unused)
 	free(producer);
 }
 
-static struct producer *make(struct scene *scene, struct bi_context *context, uintptr_t stream, int names_stream,
+static struct producer *make(struct trial *trial, struct bi_context *context, uintptr_t stream, int names_stream,
 			     size_t nbytes)
 {
 	struct producer *producer = calloc(1, sizeof(*producer));
 
 	if (!producer)
 		exit(EXIT_FAILURE);
-	producer->scene = scene;
+	producer->trial = trial;
 	producer->context = bi_context_handle(context);
 	producer->stream = stream;
 	producer->names_stream = names_stream;
 	producer->nbytes = nbytes;
 	raw_enter(producer->context);
-	producer->is_freed = RAW(scene, MemAlloc, (&producer->pointer, nbytes));
+	producer->is_freed = RAW(trial, MemAlloc, (&producer->pointer, nbytes));
 	raw_leave();
-	scene_keep(&scene->driver, destroy, (uintptr_t)producer, 0);
+	trial_keep(&trial->driver, destroy, (uintptr_t)producer, 0);
 	return producer;
 }
 
-static int wrap(struct scene *scene, struct bi_context *context, struct producer *producer, struct bi_stream *named,
+static int wrap(struct trial *trial, struct bi_context *context, struct producer *producer, struct bi_stream *named,
 		struct bi_event *event, struct bi_memory **out)
 {
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
@@ -98,67 +98,67 @@ static int wrap(struct scene *scene, struct bi_context *context, struct producer
 	foreign.event_count = event != NULL;
 	foreign.release = get_back;
 	foreign.release_data = producer;
-	rc = bi_memory_wrap(context, &foreign, out, scene->err);
+	rc = bi_memory_wrap(context, &foreign, out, trial->err);
 	if (!rc)
-		scene->taken++;
+		trial->taken++;
 	return rc;
 }
 
-static struct bi_view *view_bytes(struct scene *scene, struct bi_memory *memory, size_t nbytes)
+static struct bi_view *view_bytes(struct trial *trial, struct bi_memory *memory, size_t nbytes)
 {
 	const int64_t shape[1] = { (int64_t)nbytes };
 	struct bi_layout layout;
 	struct bi_dtype dtype;
 	struct bi_view *view = NULL;
 
-	TRY(scene, bi_dtype_parse("uint8", &dtype, scene->err));
-	TRY(scene, bi_layout_init(&layout, dtype, 1, shape, NULL, 0, scene->err));
-	TRY(scene, bi_view_create(memory, &layout, 0, &view, scene->err));
+	TRY(trial, bi_dtype_parse("uint8", &dtype, trial->err));
+	TRY(trial, bi_layout_init(&layout, dtype, 1, shape, NULL, 0, trial->err));
+	TRY(trial, bi_view_create(memory, &layout, 0, &view, trial->err));
 	return view;
 }
 
-static struct array *wrap_array(struct scene *scene, struct bi_context *context, struct producer *producer,
+static struct array *wrap_array(struct trial *trial, struct bi_context *context, struct producer *producer,
 				struct bi_stream *named, struct bi_event *event)
 {
 	struct bi_memory *memory = NULL;
 	struct array *array;
 
-	TRY(scene, wrap(scene, context, producer, named, event, &memory));
-	array = scene_adopt(scene, view_bytes(scene, memory, producer->nbytes), producer->nbytes);
+	TRY(trial, wrap(trial, context, producer, named, event, &memory));
+	array = trial_adopt(trial, view_bytes(trial, memory, producer->nbytes), producer->nbytes);
 	bi_memory_release(memory);
-	memset(array->mirror, 0x22, array->nbytes);
+	memset(array->expected, 0x22, array->nbytes);
 	return array;
 }
 
-struct array *raw_produce(struct scene *scene, struct bi_context *context, uintptr_t stream, struct bi_stream *named,
+struct array *raw_produce(struct trial *trial, struct bi_context *context, uintptr_t stream, struct bi_stream *named,
 			  size_t nbytes)
 {
 	struct producer *producer;
 
-	if (scene->rc)
-		return scene_adopt(scene, NULL, nbytes);
-	producer = make(scene, context, stream, named != NULL, nbytes);
-	raw_set(scene, producer->context, stream, producer->pointer, 0x22, nbytes);
+	if (trial->rc)
+		return trial_adopt(trial, NULL, nbytes);
+	producer = make(trial, context, stream, named != NULL, nbytes);
+	raw_set(trial, producer->context, stream, producer->pointer, 0x22, nbytes);
 	/* Who names no stream has to be done. */
 	if (!named)
-		raw_synchronize(scene, producer->context, stream);
-	return wrap_array(scene, context, producer, named, NULL);
+		raw_synchronize(trial, producer->context, stream);
+	return wrap_array(trial, context, producer, named, NULL);
 }
 
-struct array *raw_produce_event(struct scene *scene, struct bi_context *context, uintptr_t stream, size_t nbytes)
+struct array *raw_produce_event(struct trial *trial, struct bi_context *context, uintptr_t stream, size_t nbytes)
 {
 	struct producer *producer;
 	struct bi_event *event = NULL;
 	struct array *array;
 	uintptr_t recorded;
 
-	if (scene->rc)
-		return scene_adopt(scene, NULL, nbytes);
-	producer = make(scene, context, stream, 0, nbytes);
-	raw_set(scene, producer->context, stream, producer->pointer, 0x22, nbytes);
-	recorded = raw_event(scene, producer->context, stream);
-	TRY(scene, bi_event_wrap(context, recorded, &event, scene->err));
-	array = wrap_array(scene, context, producer, NULL, event);
+	if (trial->rc)
+		return trial_adopt(trial, NULL, nbytes);
+	producer = make(trial, context, stream, 0, nbytes);
+	raw_set(trial, producer->context, stream, producer->pointer, 0x22, nbytes);
+	recorded = raw_event(trial, producer->context, stream);
+	TRY(trial, bi_event_wrap(context, recorded, &event, trial->err));
+	array = wrap_array(trial, context, producer, NULL, event);
 	bi_event_release(event);
 	return array;
 }

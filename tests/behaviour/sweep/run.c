@@ -49,7 +49,7 @@ static void watch(void)
 	is_done = 1;
 	memset(&action, 0, sizeof(action));
 	action.sa_handler = crashes;
-	for (size_t i = 0; i < COUNT(numbers); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(numbers); i++)
 		sigaction(numbers[i], &action, &next[numbers[i]]);
 	action.sa_handler = hangs;
 	sigaction(SIGALRM, &action, NULL);
@@ -76,12 +76,12 @@ static bi__cu_context current(void)
 
 static void play(const struct scenario *scenario, struct outcome *outcome)
 {
-	struct scene scene;
+	struct trial trial;
 
-	scene_begin(&scene, &outcome->err);
-	scenario->play(&scene);
-	outcome->rc = scene_end(&scene);
-	memcpy(outcome->wrong, scene.wrong, sizeof(outcome->wrong));
+	trial_begin(&trial, &outcome->err);
+	scenario->play(&trial);
+	outcome->rc = trial_end(&trial);
+	memcpy(outcome->wrong, trial.wrong, sizeof(outcome->wrong));
 }
 
 static void look(const struct cuda_sim *sim, const struct cuda_sim_options *options, struct outcome *outcome)

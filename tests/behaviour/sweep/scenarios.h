@@ -4,7 +4,7 @@
 #ifndef BI_TESTS_CUDA_SWEEP_SCENARIOS_H
 #define BI_TESTS_CUDA_SWEEP_SCENARIOS_H
 
-#include "scene.h"
+#include "trial.h"
 
 /* Name, what it needs besides one CUDA device. */
 #define SCENARIOS(X) \
@@ -76,7 +76,7 @@
 /* Time: it moves so much that a sweep takes too long, so the simulator only forgets its waits. */
 enum scenario_need { NEEDS_NOTHING, NEEDS_TWO_DEVICES, NEEDS_OPENCL, NEEDS_TIME };
 
-typedef void scenario_fn(struct scene *scene);
+typedef void scenario_fn(struct trial *trial);
 
 #define SCENARIO_DECLARE(name, need) scenario_fn name;
 SCENARIOS(SCENARIO_DECLARE)

@@ -32,104 +32,104 @@ static const char *begin_on(bi__cu_stream stream, unsigned mode)
 	return code(result);
 }
 
-static const char *begin_on_zero(struct kit *kit)
+static const char *begin_on_zero(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return begin_on(NULL, BI__CU_CAPTURE_MODE_GLOBAL);
 }
 
-static const char *begin_on_legacy(struct kit *kit)
+static const char *begin_on_legacy(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return begin_on(BI__CU_STREAM_LEGACY, BI__CU_CAPTURE_MODE_GLOBAL);
 }
 
-static const char *begin_on_per_thread(struct kit *kit)
+static const char *begin_on_per_thread(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return begin_on(BI__CU_STREAM_PER_THREAD, BI__CU_CAPTURE_MODE_GLOBAL);
 }
 
-static const char *begin_on_blocking(struct kit *kit)
+static const char *begin_on_blocking(struct objects *objects)
 {
-	return begin_on(kit->blocking, BI__CU_CAPTURE_MODE_GLOBAL);
+	return begin_on(objects->blocking, BI__CU_CAPTURE_MODE_GLOBAL);
 }
 
-static const char *begin_with_unknown_mode(struct kit *kit)
+static const char *begin_with_unknown_mode(struct objects *objects)
 {
-	return begin_on(kit->stream, 9);
+	return begin_on(objects->stream, 9);
 }
 
-static const char *begin_twice(struct kit *kit)
+static const char *begin_twice(struct objects *objects)
 {
 	bi__cu_result again;
 	const char *status;
 
-	cu->StreamBeginCapture(kit->stream, BI__CU_CAPTURE_MODE_GLOBAL);
-	again = cu->StreamBeginCapture(kit->stream, BI__CU_CAPTURE_MODE_GLOBAL);
-	status = status_of(kit->stream);
-	return say("%s, %s, end %s", code(again), status, code(end(kit->stream)));
+	cu->StreamBeginCapture(objects->stream, BI__CU_CAPTURE_MODE_GLOBAL);
+	again = cu->StreamBeginCapture(objects->stream, BI__CU_CAPTURE_MODE_GLOBAL);
+	status = status_of(objects->stream);
+	return say("%s, %s, end %s", code(again), status, code(end(objects->stream)));
 }
 
-static const char *end_without_begin(struct kit *kit)
+static const char *end_without_begin(struct objects *objects)
 {
-	return code(end(kit->stream));
+	return code(end(objects->stream));
 }
 
-static const char *empty(struct kit *kit)
+static const char *empty(struct objects *objects)
 {
 	bi__cu_graph graph = NULL;
 	bi__cu_result result;
 
-	cu->StreamBeginCapture(kit->stream, BI__CU_CAPTURE_MODE_GLOBAL);
-	result = cu->StreamEndCapture(kit->stream, &graph);
+	cu->StreamBeginCapture(objects->stream, BI__CU_CAPTURE_MODE_GLOBAL);
+	result = cu->StreamEndCapture(objects->stream, &graph);
 	if (graph)
 		cu->GraphDestroy(graph);
 	return say("%s %s", code(result), graph ? "a graph" : "NULL");
 }
 
-static const char *status_none(struct kit *kit)
+static const char *status_none(struct objects *objects)
 {
-	return status_of(kit->stream);
+	return status_of(objects->stream);
 }
 
-static const char *status_active(struct kit *kit)
+static const char *status_active(struct objects *objects)
 {
 	const char *status;
 
-	cu->StreamBeginCapture(kit->stream, BI__CU_CAPTURE_MODE_RELAXED);
-	status = status_of(kit->stream);
-	end(kit->stream);
-	return say("%s, then %s", status, status_of(kit->stream));
+	cu->StreamBeginCapture(objects->stream, BI__CU_CAPTURE_MODE_RELAXED);
+	status = status_of(objects->stream);
+	end(objects->stream);
+	return say("%s, then %s", status, status_of(objects->stream));
 }
 
-static const char *status_of_zero(struct kit *kit)
+static const char *status_of_zero(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return status_of(NULL);
 }
 
-static const char *status_of_legacy(struct kit *kit)
+static const char *status_of_legacy(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return status_of(BI__CU_STREAM_LEGACY);
 }
 
 /* While a blocking stream captures, whose work the legacy stream would wait for. */
-static const char *status_of_legacy_besides(struct kit *kit)
+static const char *status_of_legacy_besides(struct objects *objects)
 {
 	const char *legacy, *captured;
 
-	cu->StreamBeginCapture(kit->blocking, BI__CU_CAPTURE_MODE_GLOBAL);
+	cu->StreamBeginCapture(objects->blocking, BI__CU_CAPTURE_MODE_GLOBAL);
 	legacy = status_of(BI__CU_STREAM_LEGACY);
-	captured = status_of(kit->blocking);
-	end(kit->blocking);
+	captured = status_of(objects->blocking);
+	end(objects->blocking);
 	return say("%s, the other %s", legacy, captured);
 }
 
-static const char *status_to_null(struct kit *kit)
+static const char *status_to_null(struct objects *objects)
 {
-	return code(cu->StreamIsCapturing(kit->stream, NULL));
+	return code(cu->StreamIsCapturing(objects->stream, NULL));
 }
 
 static uint64_t id_of(bi__cu_stream stream)
@@ -145,59 +145,59 @@ static uint64_t id_of(bi__cu_stream stream)
 }
 
 /* The second stream joins the capture of the first. */
-static bi__cu_result fork_to(struct kit *kit, bi__cu_stream stream)
+static bi__cu_result fork_to(struct objects *objects, bi__cu_stream stream)
 {
-	bi__cu_result result = cu->EventRecord(kit->event, kit->stream);
+	bi__cu_result result = cu->EventRecord(objects->event, objects->stream);
 
-	return result ? result : cu->StreamWaitEvent(stream, kit->event, 0);
+	return result ? result : cu->StreamWaitEvent(stream, objects->event, 0);
 }
 
-static bi__cu_result join_from(struct kit *kit, bi__cu_stream stream)
+static bi__cu_result join_from(struct objects *objects, bi__cu_stream stream)
 {
-	bi__cu_result result = cu->EventRecord(kit->event, stream);
+	bi__cu_result result = cu->EventRecord(objects->event, stream);
 
-	return result ? result : cu->StreamWaitEvent(kit->stream, kit->event, 0);
+	return result ? result : cu->StreamWaitEvent(objects->stream, objects->event, 0);
 }
 
-static const char *ids_of_joined(struct kit *kit)
-{
-	const char *answer;
-
-	cu->StreamBeginCapture(kit->stream, BI__CU_CAPTURE_MODE_GLOBAL);
-	fork_to(kit, kit->second);
-	answer = id_of(kit->stream) == id_of(kit->second) ? "same" : "different";
-	join_from(kit, kit->second);
-	end(kit->stream);
-	return answer;
-}
-
-static const char *ids_of_two(struct kit *kit)
+static const char *ids_of_joined(struct objects *objects)
 {
 	const char *answer;
 
-	cu->StreamBeginCapture(kit->stream, BI__CU_CAPTURE_MODE_RELAXED);
-	cu->StreamBeginCapture(kit->second, BI__CU_CAPTURE_MODE_RELAXED);
-	answer = id_of(kit->stream) == id_of(kit->second) ? "same" : "different";
-	end(kit->second);
-	end(kit->stream);
+	cu->StreamBeginCapture(objects->stream, BI__CU_CAPTURE_MODE_GLOBAL);
+	fork_to(objects, objects->second);
+	answer = id_of(objects->stream) == id_of(objects->second) ? "same" : "different";
+	join_from(objects, objects->second);
+	end(objects->stream);
 	return answer;
 }
 
-static const char *ids_one_after_other(struct kit *kit)
+static const char *ids_of_two(struct objects *objects)
+{
+	const char *answer;
+
+	cu->StreamBeginCapture(objects->stream, BI__CU_CAPTURE_MODE_RELAXED);
+	cu->StreamBeginCapture(objects->second, BI__CU_CAPTURE_MODE_RELAXED);
+	answer = id_of(objects->stream) == id_of(objects->second) ? "same" : "different";
+	end(objects->second);
+	end(objects->stream);
+	return answer;
+}
+
+static const char *ids_one_after_other(struct objects *objects)
 {
 	uint64_t first;
 	const char *answer;
 
-	cu->StreamBeginCapture(kit->stream, BI__CU_CAPTURE_MODE_GLOBAL);
-	first = id_of(kit->stream);
-	end(kit->stream);
-	cu->StreamBeginCapture(kit->stream, BI__CU_CAPTURE_MODE_GLOBAL);
-	answer = first == id_of(kit->stream) ? "same" : "different";
-	end(kit->stream);
+	cu->StreamBeginCapture(objects->stream, BI__CU_CAPTURE_MODE_GLOBAL);
+	first = id_of(objects->stream);
+	end(objects->stream);
+	cu->StreamBeginCapture(objects->stream, BI__CU_CAPTURE_MODE_GLOBAL);
+	answer = first == id_of(objects->stream) ? "same" : "different";
+	end(objects->stream);
 	return answer;
 }
 
-static const char *two_infos_agree(struct kit *kit)
+static const char *two_infos_agree(struct objects *objects)
 {
 	unsigned status = 99;
 	uint64_t id = 0;
@@ -206,212 +206,212 @@ static const char *two_infos_agree(struct kit *kit)
 
 	if (!cu->StreamGetCaptureInfo || !cu->StreamGetCaptureInfo_v2)
 		return "not asked: one is missing";
-	cu->StreamBeginCapture(kit->stream, BI__CU_CAPTURE_MODE_GLOBAL);
-	cu->StreamGetCaptureInfo_v2(kit->stream, &status, &id, NULL, NULL, &count);
-	answer = say("%u %s, %zu to depend on", status, id == id_of(kit->stream) ? "same" : "different", count);
-	end(kit->stream);
+	cu->StreamBeginCapture(objects->stream, BI__CU_CAPTURE_MODE_GLOBAL);
+	cu->StreamGetCaptureInfo_v2(objects->stream, &status, &id, NULL, NULL, &count);
+	answer = say("%u %s, %zu to depend on", status, id == id_of(objects->stream) ? "same" : "different", count);
+	end(objects->stream);
 	return answer;
 }
 
-static const char *joined_status(struct kit *kit)
+static const char *joined_status(struct objects *objects)
 {
 	const char *status;
 	bi__cu_result result;
 
-	cu->StreamBeginCapture(kit->stream, BI__CU_CAPTURE_MODE_GLOBAL);
-	fork_to(kit, kit->second);
-	status = status_of(kit->second);
-	join_from(kit, kit->second);
-	result = end(kit->stream);
-	return say("%s, end %s, then %s", status, code(result), status_of(kit->second));
+	cu->StreamBeginCapture(objects->stream, BI__CU_CAPTURE_MODE_GLOBAL);
+	fork_to(objects, objects->second);
+	status = status_of(objects->second);
+	join_from(objects, objects->second);
+	result = end(objects->stream);
+	return say("%s, end %s, then %s", status, code(result), status_of(objects->second));
 }
 
-static const char *joined_with_work(struct kit *kit)
+static const char *joined_with_work(struct objects *objects)
 {
 	bi__cu_result result;
 
-	cu->StreamBeginCapture(kit->stream, BI__CU_CAPTURE_MODE_GLOBAL);
-	fork_to(kit, kit->second);
-	cu->MemsetD8Async(kit->memory, 1, 16, kit->second);
-	result = join_from(kit, kit->second);
-	return say("%s, end %s", code(result), code(end(kit->stream)));
+	cu->StreamBeginCapture(objects->stream, BI__CU_CAPTURE_MODE_GLOBAL);
+	fork_to(objects, objects->second);
+	cu->MemsetD8Async(objects->memory, 1, 16, objects->second);
+	result = join_from(objects, objects->second);
+	return say("%s, end %s", code(result), code(end(objects->stream)));
 }
 
-static const char *unjoined(struct kit *kit)
+static const char *unjoined(struct objects *objects)
 {
 	bi__cu_result result;
 
-	cu->StreamBeginCapture(kit->stream, BI__CU_CAPTURE_MODE_GLOBAL);
-	fork_to(kit, kit->second);
-	cu->MemsetD8Async(kit->memory, 1, 16, kit->second);
-	result = end(kit->stream);
-	return say("%s, then %s and %s", code(result), status_of(kit->stream), status_of(kit->second));
+	cu->StreamBeginCapture(objects->stream, BI__CU_CAPTURE_MODE_GLOBAL);
+	fork_to(objects, objects->second);
+	cu->MemsetD8Async(objects->memory, 1, 16, objects->second);
+	result = end(objects->stream);
+	return say("%s, then %s and %s", code(result), status_of(objects->stream), status_of(objects->second));
 }
 
-static const char *joined_stream_of_other_context(struct kit *kit)
+static const char *joined_stream_of_other_context(struct objects *objects)
 {
 	bi__cu_result result;
 
-	cu->StreamBeginCapture(kit->stream, BI__CU_CAPTURE_MODE_GLOBAL);
-	result = fork_to(kit, kit->other_stream);
+	cu->StreamBeginCapture(objects->stream, BI__CU_CAPTURE_MODE_GLOBAL);
+	result = fork_to(objects, objects->other_stream);
 	if (result == BI__CU_SUCCESS) {
-		cu->EventRecord(kit->other_event, kit->other_stream);
-		cu->StreamWaitEvent(kit->stream, kit->other_event, 0);
+		cu->EventRecord(objects->other_event, objects->other_stream);
+		cu->StreamWaitEvent(objects->stream, objects->other_event, 0);
 	}
-	return say("%s, end %s", code(result), code(end(kit->stream)));
+	return say("%s, end %s", code(result), code(end(objects->stream)));
 }
 
-static const char *ended_on_joined(struct kit *kit)
+static const char *ended_on_joined(struct objects *objects)
 {
 	bi__cu_result result;
 	const char *status;
 
-	cu->StreamBeginCapture(kit->stream, BI__CU_CAPTURE_MODE_GLOBAL);
-	fork_to(kit, kit->second);
-	result = end(kit->second);
-	status = status_of(kit->stream);
-	return say("%s, origin %s, its end %s", code(result), status, code(end(kit->stream)));
+	cu->StreamBeginCapture(objects->stream, BI__CU_CAPTURE_MODE_GLOBAL);
+	fork_to(objects, objects->second);
+	result = end(objects->second);
+	status = status_of(objects->stream);
+	return say("%s, origin %s, its end %s", code(result), status, code(end(objects->stream)));
 }
 
-static void end_there(struct kit *kit, void *data)
+static void end_there(struct objects *objects, void *data)
 {
 	bi__cu_result *result = data;
 
-	*result = end(kit->stream);
+	*result = end(objects->stream);
 }
 
-static const char *end_in_another_thread(struct kit *kit, unsigned mode)
+static const char *end_in_another_thread(struct objects *objects, unsigned mode)
 {
 	bi__cu_result result = BI__CU_ERROR_UNKNOWN;
 	const char *status;
 
-	cu->StreamBeginCapture(kit->stream, mode);
-	in_another_thread(kit, end_there, &result);
-	status = status_of(kit->stream);
+	cu->StreamBeginCapture(objects->stream, mode);
+	in_another_thread(objects, end_there, &result);
+	status = status_of(objects->stream);
 	if (result != BI__CU_SUCCESS)
-		end(kit->stream);
+		end(objects->stream);
 	return say("%s, %s", code(result), status);
 }
 
-static const char *global_ended_elsewhere(struct kit *kit)
+static const char *global_ended_elsewhere(struct objects *objects)
 {
-	return end_in_another_thread(kit, BI__CU_CAPTURE_MODE_GLOBAL);
+	return end_in_another_thread(objects, BI__CU_CAPTURE_MODE_GLOBAL);
 }
 
-static const char *thread_local_ended_elsewhere(struct kit *kit)
+static const char *thread_local_ended_elsewhere(struct objects *objects)
 {
-	return end_in_another_thread(kit, BI__CU_CAPTURE_MODE_THREAD_LOCAL);
+	return end_in_another_thread(objects, BI__CU_CAPTURE_MODE_THREAD_LOCAL);
 }
 
-static const char *relaxed_ended_elsewhere(struct kit *kit)
+static const char *relaxed_ended_elsewhere(struct objects *objects)
 {
-	return end_in_another_thread(kit, BI__CU_CAPTURE_MODE_RELAXED);
+	return end_in_another_thread(objects, BI__CU_CAPTURE_MODE_RELAXED);
 }
 
 /* The wait on something that happened before the capture. */
-static const char *wait_for_outside(struct kit *kit)
+static const char *wait_for_outside(struct objects *objects)
 {
 	bi__cu_result result;
 	const char *status;
 
-	cu->EventRecord(kit->event, kit->second);
-	cu->StreamBeginCapture(kit->stream, BI__CU_CAPTURE_MODE_GLOBAL);
-	result = cu->StreamWaitEvent(kit->stream, kit->event, 0);
-	status = status_of(kit->stream);
-	return say("%s, %s, end %s", code(result), status, code(end(kit->stream)));
+	cu->EventRecord(objects->event, objects->second);
+	cu->StreamBeginCapture(objects->stream, BI__CU_CAPTURE_MODE_GLOBAL);
+	result = cu->StreamWaitEvent(objects->stream, objects->event, 0);
+	status = status_of(objects->stream);
+	return say("%s, %s, end %s", code(result), status, code(end(objects->stream)));
 }
 
-static const char *wait_for_unrecorded(struct kit *kit)
+static const char *wait_for_unrecorded(struct objects *objects)
 {
 	bi__cu_result result;
 	const char *status;
 
-	cu->StreamBeginCapture(kit->stream, BI__CU_CAPTURE_MODE_GLOBAL);
-	result = cu->StreamWaitEvent(kit->stream, kit->event, 0);
-	status = status_of(kit->stream);
-	return say("%s, %s, end %s", code(result), status, code(end(kit->stream)));
+	cu->StreamBeginCapture(objects->stream, BI__CU_CAPTURE_MODE_GLOBAL);
+	result = cu->StreamWaitEvent(objects->stream, objects->event, 0);
+	status = status_of(objects->stream);
+	return say("%s, %s, end %s", code(result), status, code(end(objects->stream)));
 }
 
-static const char *wait_between_two(struct kit *kit)
+static const char *wait_between_two(struct objects *objects)
 {
 	bi__cu_result result;
 	const char *first, *second;
 
-	cu->StreamBeginCapture(kit->stream, BI__CU_CAPTURE_MODE_RELAXED);
-	cu->StreamBeginCapture(kit->second, BI__CU_CAPTURE_MODE_RELAXED);
-	cu->EventRecord(kit->event, kit->stream);
-	result = cu->StreamWaitEvent(kit->second, kit->event, 0);
-	first = status_of(kit->stream);
-	second = status_of(kit->second);
-	end(kit->second);
-	end(kit->stream);
+	cu->StreamBeginCapture(objects->stream, BI__CU_CAPTURE_MODE_RELAXED);
+	cu->StreamBeginCapture(objects->second, BI__CU_CAPTURE_MODE_RELAXED);
+	cu->EventRecord(objects->event, objects->stream);
+	result = cu->StreamWaitEvent(objects->second, objects->event, 0);
+	first = status_of(objects->stream);
+	second = status_of(objects->second);
+	end(objects->second);
+	end(objects->stream);
 	return say("%s, %s and %s", code(result), first, second);
 }
 
-static const char *event_queried(struct kit *kit)
+static const char *event_queried(struct objects *objects)
 {
 	bi__cu_result result;
 	const char *status;
 
-	cu->StreamBeginCapture(kit->stream, BI__CU_CAPTURE_MODE_RELAXED);
-	cu->EventRecord(kit->event, kit->stream);
-	result = cu->EventQuery(kit->event);
-	status = status_of(kit->stream);
-	return say("%s, %s, end %s", code(result), status, code(end(kit->stream)));
+	cu->StreamBeginCapture(objects->stream, BI__CU_CAPTURE_MODE_RELAXED);
+	cu->EventRecord(objects->event, objects->stream);
+	result = cu->EventQuery(objects->event);
+	status = status_of(objects->stream);
+	return say("%s, %s, end %s", code(result), status, code(end(objects->stream)));
 }
 
-static const char *event_synchronized(struct kit *kit)
+static const char *event_synchronized(struct objects *objects)
 {
 	bi__cu_result result;
 	const char *status;
 
-	cu->StreamBeginCapture(kit->stream, BI__CU_CAPTURE_MODE_RELAXED);
-	cu->EventRecord(kit->event, kit->stream);
-	result = cu->EventSynchronize(kit->event);
-	status = status_of(kit->stream);
-	return say("%s, %s, end %s", code(result), status, code(end(kit->stream)));
+	cu->StreamBeginCapture(objects->stream, BI__CU_CAPTURE_MODE_RELAXED);
+	cu->EventRecord(objects->event, objects->stream);
+	result = cu->EventSynchronize(objects->event);
+	status = status_of(objects->stream);
+	return say("%s, %s, end %s", code(result), status, code(end(objects->stream)));
 }
 
-static const char *event_after_end(struct kit *kit)
+static const char *event_after_end(struct objects *objects)
 {
-	cu->StreamBeginCapture(kit->stream, BI__CU_CAPTURE_MODE_RELAXED);
-	cu->EventRecord(kit->event, kit->stream);
-	end(kit->stream);
-	return code(cu->EventQuery(kit->event));
+	cu->StreamBeginCapture(objects->stream, BI__CU_CAPTURE_MODE_RELAXED);
+	cu->EventRecord(objects->event, objects->stream);
+	end(objects->stream);
+	return code(cu->EventQuery(objects->event));
 }
 
-static const char *event_waited_after_end(struct kit *kit)
+static const char *event_waited_after_end(struct objects *objects)
 {
-	cu->StreamBeginCapture(kit->stream, BI__CU_CAPTURE_MODE_RELAXED);
-	cu->EventRecord(kit->event, kit->stream);
-	end(kit->stream);
-	return code(cu->StreamWaitEvent(kit->second, kit->event, 0));
+	cu->StreamBeginCapture(objects->stream, BI__CU_CAPTURE_MODE_RELAXED);
+	cu->EventRecord(objects->event, objects->stream);
+	end(objects->stream);
+	return code(cu->StreamWaitEvent(objects->second, objects->event, 0));
 }
 
-static const char *after_invalidation(struct kit *kit)
+static const char *after_invalidation(struct objects *objects)
 {
 	bi__cu_result wait, set;
 	bi__cu_graph graph = NULL;
 	bi__cu_result result;
 
-	cu->StreamBeginCapture(kit->stream, BI__CU_CAPTURE_MODE_RELAXED);
-	wait = cu->StreamSynchronize(kit->stream);
-	set = cu->MemsetD8Async(kit->memory, 1, 16, kit->stream);
-	result = cu->StreamEndCapture(kit->stream, &graph);
+	cu->StreamBeginCapture(objects->stream, BI__CU_CAPTURE_MODE_RELAXED);
+	wait = cu->StreamSynchronize(objects->stream);
+	set = cu->MemsetD8Async(objects->memory, 1, 16, objects->stream);
+	result = cu->StreamEndCapture(objects->stream, &graph);
 	if (graph)
 		cu->GraphDestroy(graph);
 	return say("%s, %s, end %s with %s", code(wait), code(set), code(result), graph ? "a graph" : "NULL");
 }
 
-static const char *usable_after_invalidation(struct kit *kit)
+static const char *usable_after_invalidation(struct objects *objects)
 {
 	const char *status;
 
-	cu->StreamBeginCapture(kit->stream, BI__CU_CAPTURE_MODE_RELAXED);
-	cu->StreamSynchronize(kit->stream);
-	end(kit->stream);
-	status = status_of(kit->stream);
-	return say("%s %s", status, code(cu->MemsetD8Async(kit->memory, 1, 16, kit->stream)));
+	cu->StreamBeginCapture(objects->stream, BI__CU_CAPTURE_MODE_RELAXED);
+	cu->StreamSynchronize(objects->stream);
+	end(objects->stream);
+	status = status_of(objects->stream);
+	return say("%s %s", status, code(cu->MemsetD8Async(objects->memory, 1, 16, objects->stream)));
 }
 
 const struct fact capture_facts[] = {

@@ -1,244 +1,244 @@
 /* Primary contexts, contexts that are created, and the stack of a thread. */
 #include "facts.h"
 
-static const char *name_of(const struct kit *kit, bi__cu_context context)
+static const char *name_of(const struct objects *objects, bi__cu_context context)
 {
 	if (!context)
 		return "NULL";
-	if (context == kit->context)
+	if (context == objects->context)
 		return "primary";
-	return context == kit->other ? "other" : "unknown";
+	return context == objects->other ? "other" : "unknown";
 }
 
-static const char *name_of_current(const struct kit *kit)
+static const char *name_of_current(const struct objects *objects)
 {
-	bi__cu_context context = kit->other;
+	bi__cu_context context = objects->other;
 	bi__cu_result result = cu->CtxGetCurrent(&context);
 
-	return result == BI__CU_SUCCESS ? name_of(kit, context) : code(result);
+	return result == BI__CU_SUCCESS ? name_of(objects, context) : code(result);
 }
 
-static const char *primary_again(struct kit *kit)
+static const char *primary_again(struct objects *objects)
 {
 	bi__cu_context context = NULL;
-	bi__cu_result result = cu->DevicePrimaryCtxRetain(&context, kit->device);
+	bi__cu_result result = cu->DevicePrimaryCtxRetain(&context, objects->device);
 
 	if (result == BI__CU_SUCCESS)
-		cu->DevicePrimaryCtxRelease(kit->device);
-	return say("%s %s", code(result), name_of(kit, context));
+		cu->DevicePrimaryCtxRelease(objects->device);
+	return say("%s %s", code(result), name_of(objects, context));
 }
 
-static const char *primary_not_current(struct kit *kit)
+static const char *primary_not_current(struct objects *objects)
 {
 	bi__cu_context context;
 	const char *answer;
 
 	cu->CtxPopCurrent(&context);
-	if (cu->DevicePrimaryCtxRetain(&context, kit->device) != BI__CU_SUCCESS)
+	if (cu->DevicePrimaryCtxRetain(&context, objects->device) != BI__CU_SUCCESS)
 		return "fails";
-	answer = name_of_current(kit);
-	cu->DevicePrimaryCtxRelease(kit->device);
+	answer = name_of_current(objects);
+	cu->DevicePrimaryCtxRelease(objects->device);
 	return answer;
 }
 
-static const char *primary_of_wrong_device(struct kit *kit)
+static const char *primary_of_wrong_device(struct objects *objects)
 {
 	bi__cu_context context;
 
-	(void)kit;
+	(void)objects;
 	return code(cu->DevicePrimaryCtxRetain(&context, 1000));
 }
 
-static const char *primary_to_null(struct kit *kit)
+static const char *primary_to_null(struct objects *objects)
 {
-	return code(cu->DevicePrimaryCtxRetain(NULL, kit->device));
+	return code(cu->DevicePrimaryCtxRetain(NULL, objects->device));
 }
 
-static const char *release_of_wrong_device(struct kit *kit)
+static const char *release_of_wrong_device(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return code(cu->DevicePrimaryCtxRelease(1000));
 }
 
-static const char *primary_is_active(struct kit *kit)
+static const char *primary_is_active(struct objects *objects)
 {
 	unsigned flags;
 	int active = -1;
-	bi__cu_result result = cu->DevicePrimaryCtxGetState(kit->device, &flags, &active);
+	bi__cu_result result = cu->DevicePrimaryCtxGetState(objects->device, &flags, &active);
 
 	return say("%s %d", code(result), active);
 }
 
-static const char *state_of_wrong_device(struct kit *kit)
+static const char *state_of_wrong_device(struct objects *objects)
 {
 	unsigned flags;
 	int active;
 
-	(void)kit;
+	(void)objects;
 	return code(cu->DevicePrimaryCtxGetState(1000, &flags, &active));
 }
 
-static const char *current_at_start(struct kit *kit)
+static const char *current_at_start(struct objects *objects)
 {
-	return name_of_current(kit);
+	return name_of_current(objects);
 }
 
-static void name_current(struct kit *kit, void *data)
+static void name_current(struct objects *objects, void *data)
 {
 	const char **answer = data;
 	bi__cu_context context;
 
 	cu->CtxPopCurrent(&context);
-	*answer = name_of_current(kit);
+	*answer = name_of_current(objects);
 }
 
-static const char *current_of_new_thread(struct kit *kit)
+static const char *current_of_new_thread(struct objects *objects)
 {
 	const char *answer = "?";
 
-	in_another_thread(kit, name_current, &answer);
+	in_another_thread(objects, name_current, &answer);
 	return answer;
 }
 
-static const char *current_to_null(struct kit *kit)
+static const char *current_to_null(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return code(cu->CtxGetCurrent(NULL));
 }
 
-static const char *push_null(struct kit *kit)
+static const char *push_null(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return code(cu->CtxPushCurrent(NULL));
 }
 
-static const char *push_other(struct kit *kit)
+static const char *push_other(struct objects *objects)
 {
 	const char *pushed, *popped;
 	bi__cu_context context = NULL;
 
-	cu->CtxPushCurrent(kit->other);
-	pushed = name_of_current(kit);
+	cu->CtxPushCurrent(objects->other);
+	pushed = name_of_current(objects);
 	cu->CtxPopCurrent(&context);
-	popped = name_of(kit, context);
-	return say("current %s, popped %s, then %s", pushed, popped, name_of_current(kit));
+	popped = name_of(objects, context);
+	return say("current %s, popped %s, then %s", pushed, popped, name_of_current(objects));
 }
 
-static const char *push_twice(struct kit *kit)
+static const char *push_twice(struct objects *objects)
 {
 	bi__cu_context context;
-	bi__cu_result result = cu->CtxPushCurrent(kit->context);
+	bi__cu_result result = cu->CtxPushCurrent(objects->context);
 
 	cu->CtxPopCurrent(&context);
-	return say("%s, then %s", code(result), name_of_current(kit));
+	return say("%s, then %s", code(result), name_of_current(objects));
 }
 
-static const char *pop_to_null(struct kit *kit)
+static const char *pop_to_null(struct objects *objects)
 {
 	bi__cu_result result = cu->CtxPopCurrent(NULL);
 
-	return say("%s, then %s", code(result), name_of_current(kit));
+	return say("%s, then %s", code(result), name_of_current(objects));
 }
 
-static const char *pop_empty(struct kit *kit)
+static const char *pop_empty(struct objects *objects)
 {
 	bi__cu_context context;
 
-	(void)kit;
+	(void)objects;
 	cu->CtxPopCurrent(&context);
 	return code(cu->CtxPopCurrent(&context));
 }
 
-static const char *set_null(struct kit *kit)
+static const char *set_null(struct objects *objects)
 {
 	bi__cu_result result;
 
-	cu->CtxPushCurrent(kit->other);
+	cu->CtxPushCurrent(objects->other);
 	result = cu->CtxSetCurrent(NULL);
-	return say("%s, then %s", code(result), name_of_current(kit));
+	return say("%s, then %s", code(result), name_of_current(objects));
 }
 
-static const char *set_null_on_empty(struct kit *kit)
+static const char *set_null_on_empty(struct objects *objects)
 {
 	bi__cu_context context;
 
-	(void)kit;
+	(void)objects;
 	cu->CtxPopCurrent(&context);
 	return code(cu->CtxSetCurrent(NULL));
 }
 
-static const char *set_replaces(struct kit *kit)
+static const char *set_replaces(struct objects *objects)
 {
 	bi__cu_context context;
 	const char *current;
 
-	cu->CtxSetCurrent(kit->other);
-	current = name_of_current(kit);
+	cu->CtxSetCurrent(objects->other);
+	current = name_of_current(objects);
 	cu->CtxPopCurrent(&context);
-	return say("%s, below it %s", current, name_of_current(kit));
+	return say("%s, below it %s", current, name_of_current(objects));
 }
 
-static const char *set_on_empty(struct kit *kit)
+static const char *set_on_empty(struct objects *objects)
 {
 	bi__cu_context context;
 	bi__cu_result result;
 
 	cu->CtxPopCurrent(&context);
-	result = cu->CtxSetCurrent(kit->other);
-	return say("%s, then %s", code(result), name_of_current(kit));
+	result = cu->CtxSetCurrent(objects->other);
+	return say("%s, then %s", code(result), name_of_current(objects));
 }
 
-static const char *device_of_current(struct kit *kit)
+static const char *device_of_current(struct objects *objects)
 {
 	bi__cu_device device = -1;
 	bi__cu_result result;
 
-	cu->CtxPushCurrent(kit->other);
+	cu->CtxPushCurrent(objects->other);
 	result = cu->CtxGetDevice(&device);
-	return say("%s %s", code(result), yes_or_no(device == kit->device));
+	return say("%s %s", code(result), yes_or_no(device == objects->device));
 }
 
-static const char *device_to_null(struct kit *kit)
+static const char *device_to_null(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return code(cu->CtxGetDevice(NULL));
 }
 
-static const char *other_is_not_primary(struct kit *kit)
+static const char *other_is_not_primary(struct objects *objects)
 {
-	return yes_or_no(kit->other != kit->context);
+	return yes_or_no(objects->other != objects->context);
 }
 
-static const char *create_to_null(struct kit *kit)
+static const char *create_to_null(struct objects *objects)
 {
-	return code(cu->CtxCreate(NULL, 0, kit->device));
+	return code(cu->CtxCreate(NULL, 0, objects->device));
 }
 
-static const char *create_on_wrong_device(struct kit *kit)
+static const char *create_on_wrong_device(struct objects *objects)
 {
 	bi__cu_context context;
 
-	(void)kit;
+	(void)objects;
 	return code(cu->CtxCreate(&context, 0, 1000));
 }
 
-static const char *create_with_unknown_flags(struct kit *kit)
+static const char *create_with_unknown_flags(struct objects *objects)
 {
 	bi__cu_context context;
-	bi__cu_result result = cu->CtxCreate(&context, 0x80000000u, kit->device);
+	bi__cu_result result = cu->CtxCreate(&context, 0x80000000u, objects->device);
 
 	if (result == BI__CU_SUCCESS)
 		cu->CtxDestroy(context);
 	return code(result);
 }
 
-static const char *create_makes_current(struct kit *kit)
+static const char *create_makes_current(struct objects *objects)
 {
 	bi__cu_context context = NULL, current = NULL;
 	const char *answer;
 
-	(void)kit;
-	if (cu->CtxCreate(&context, 0, kit->device) != BI__CU_SUCCESS)
+	(void)objects;
+	if (cu->CtxCreate(&context, 0, objects->device) != BI__CU_SUCCESS)
 		return "fails";
 	cu->CtxGetCurrent(&current);
 	answer = yes_or_no(current == context);
@@ -246,41 +246,41 @@ static const char *create_makes_current(struct kit *kit)
 	return answer;
 }
 
-static const char *destroy_pops(struct kit *kit)
+static const char *destroy_pops(struct objects *objects)
 {
 	bi__cu_context context;
 	bi__cu_result result;
 
-	if (cu->CtxCreate(&context, 0, kit->device) != BI__CU_SUCCESS)
+	if (cu->CtxCreate(&context, 0, objects->device) != BI__CU_SUCCESS)
 		return "fails";
 	result = cu->CtxDestroy(context);
-	return say("%s, then %s", code(result), name_of_current(kit));
+	return say("%s, then %s", code(result), name_of_current(objects));
 }
 
-static const char *destroy_null(struct kit *kit)
+static const char *destroy_null(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return code(cu->CtxDestroy(NULL));
 }
 
-static void destroy(struct kit *kit, void *data)
+static void destroy(struct objects *objects, void *data)
 {
 	bi__cu_context *context = data;
 
-	(void)kit;
+	(void)objects;
 	cu->CtxDestroy(*context);
 }
 
 /* A context that another thread destroys stays current here, and says what it is. */
-static const char *destroyed_elsewhere(struct kit *kit)
+static const char *destroyed_elsewhere(struct objects *objects)
 {
 	bi__cu_context context, popped;
 	bi__cu_pointer memory;
 	const char *answer;
 
-	if (cu->CtxCreate(&context, 0, kit->device) != BI__CU_SUCCESS)
+	if (cu->CtxCreate(&context, 0, objects->device) != BI__CU_SUCCESS)
 		return "fails";
-	in_another_thread(kit, destroy, &context);
+	in_another_thread(objects, destroy, &context);
 	answer = code(cu->MemAlloc(&memory, 16));
 	cu->CtxPopCurrent(&popped);
 	return answer;

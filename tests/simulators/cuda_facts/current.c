@@ -8,188 +8,188 @@ static void leave_context(void)
 	cu->CtxPopCurrent(&context);
 }
 
-static const char *none_for_device(struct kit *kit)
+static const char *none_for_device(struct objects *objects)
 {
 	bi__cu_device device;
 
-	(void)kit;
+	(void)objects;
 	leave_context();
 	return code(cu->CtxGetDevice(&device));
 }
 
-static const char *none_for_synchronize(struct kit *kit)
+static const char *none_for_synchronize(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	leave_context();
 	return code(cu->CtxSynchronize());
 }
 
-static const char *none_for_alloc(struct kit *kit)
+static const char *none_for_alloc(struct objects *objects)
 {
 	bi__cu_pointer memory;
 
-	(void)kit;
+	(void)objects;
 	leave_context();
 	return code(cu->MemAlloc(&memory, 16));
 }
 
-static const char *none_for_host_alloc(struct kit *kit)
+static const char *none_for_host_alloc(struct objects *objects)
 {
 	void *memory;
 
-	(void)kit;
+	(void)objects;
 	leave_context();
 	return code(cu->MemHostAlloc(&memory, 16, 0));
 }
 
-static const char *none_for_managed(struct kit *kit)
+static const char *none_for_managed(struct objects *objects)
 {
 	bi__cu_pointer memory;
 
-	(void)kit;
+	(void)objects;
 	leave_context();
 	return code(cu->MemAllocManaged(&memory, 16, BI__CU_MEM_ATTACH_GLOBAL));
 }
 
-static const char *none_for_info(struct kit *kit)
+static const char *none_for_info(struct objects *objects)
 {
 	size_t free, total;
 
-	(void)kit;
+	(void)objects;
 	leave_context();
 	return code(cu->MemGetInfo(&free, &total));
 }
 
-static const char *none_for_stream(struct kit *kit)
+static const char *none_for_stream(struct objects *objects)
 {
 	bi__cu_stream stream;
 
-	(void)kit;
+	(void)objects;
 	leave_context();
 	return code(cu->StreamCreate(&stream, 0));
 }
 
-static const char *none_for_event(struct kit *kit)
+static const char *none_for_event(struct objects *objects)
 {
 	bi__cu_event event;
 
-	(void)kit;
+	(void)objects;
 	leave_context();
 	return code(cu->EventCreate(&event, 0));
 }
 
-static const char *none_for_module(struct kit *kit)
+static const char *none_for_module(struct objects *objects)
 {
 	bi__cu_module module;
 
-	(void)kit;
+	(void)objects;
 	leave_context();
 	return code(cu->ModuleLoadData(&module, ".version 6.0\n.target sm_50\n.address_size 64\n"));
 }
 
-static const char *none_for_legacy_stream(struct kit *kit)
+static const char *none_for_legacy_stream(struct objects *objects)
 {
 	leave_context();
-	return code(cu->MemsetD8Async(kit->memory, 1, 16, BI__CU_STREAM_LEGACY));
+	return code(cu->MemsetD8Async(objects->memory, 1, 16, BI__CU_STREAM_LEGACY));
 }
 
-static const char *none_for_legacy_synchronize(struct kit *kit)
+static const char *none_for_legacy_synchronize(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	leave_context();
 	return code(cu->StreamSynchronize(BI__CU_STREAM_LEGACY));
 }
 
-static const char *none_for_memset(struct kit *kit)
+static const char *none_for_memset(struct objects *objects)
 {
 	leave_context();
-	return code(cu->MemsetD8Async(kit->memory, 1, 16, kit->stream));
+	return code(cu->MemsetD8Async(objects->memory, 1, 16, objects->stream));
 }
 
-static const char *none_for_copy(struct kit *kit)
+static const char *none_for_copy(struct objects *objects)
 {
 	leave_context();
-	return code(cu->MemcpyAsync(kit->memory, kit->memory + 16, 16, kit->stream));
+	return code(cu->MemcpyAsync(objects->memory, objects->memory + 16, 16, objects->stream));
 }
 
-static const char *none_for_record(struct kit *kit)
+static const char *none_for_record(struct objects *objects)
 {
 	leave_context();
-	return code(cu->EventRecord(kit->event, kit->stream));
+	return code(cu->EventRecord(objects->event, objects->stream));
 }
 
-static const char *none_for_wait(struct kit *kit)
+static const char *none_for_wait(struct objects *objects)
 {
 	leave_context();
-	return code(cu->StreamWaitEvent(kit->stream, kit->event, 0));
+	return code(cu->StreamWaitEvent(objects->stream, objects->event, 0));
 }
 
-static const char *none_for_query(struct kit *kit)
+static const char *none_for_query(struct objects *objects)
 {
 	leave_context();
-	return code(cu->EventQuery(kit->event));
+	return code(cu->EventQuery(objects->event));
 }
 
-static const char *none_for_stream_query(struct kit *kit)
+static const char *none_for_stream_query(struct objects *objects)
 {
 	leave_context();
-	return code(cu->StreamQuery(kit->stream));
+	return code(cu->StreamQuery(objects->stream));
 }
 
-static const char *none_for_stream_synchronize(struct kit *kit)
+static const char *none_for_stream_synchronize(struct objects *objects)
 {
 	leave_context();
-	return code(cu->StreamSynchronize(kit->stream));
+	return code(cu->StreamSynchronize(objects->stream));
 }
 
-static const char *none_for_capturing(struct kit *kit)
+static const char *none_for_capturing(struct objects *objects)
 {
 	unsigned status;
 
 	leave_context();
-	return code(cu->StreamIsCapturing(kit->stream, &status));
+	return code(cu->StreamIsCapturing(objects->stream, &status));
 }
 
-static const char *none_for_stream_context(struct kit *kit)
+static const char *none_for_stream_context(struct objects *objects)
 {
 	bi__cu_context context = NULL;
 	bi__cu_result result;
 
 	leave_context();
-	result = cu->StreamGetCtx(kit->stream, &context);
-	return say("%s %s", code(result), yes_or_no(context == kit->context));
+	result = cu->StreamGetCtx(objects->stream, &context);
+	return say("%s %s", code(result), yes_or_no(context == objects->context));
 }
 
-static const char *none_for_legacy_context(struct kit *kit)
+static const char *none_for_legacy_context(struct objects *objects)
 {
 	bi__cu_context context;
 
-	(void)kit;
+	(void)objects;
 	leave_context();
 	return code(cu->StreamGetCtx(BI__CU_STREAM_LEGACY, &context));
 }
 
-static const char *none_for_attributes(struct kit *kit)
+static const char *none_for_attributes(struct objects *objects)
 {
 	unsigned what = BI__CU_POINTER_MEMORY_TYPE, type = 0;
 	void *value = &type;
 	bi__cu_result result;
 
 	leave_context();
-	result = cu->PointerGetAttributes(1, &what, &value, kit->memory);
+	result = cu->PointerGetAttributes(1, &what, &value, objects->memory);
 	return say("%s %u", code(result), type);
 }
 
-static const char *none_for_range(struct kit *kit)
+static const char *none_for_range(struct objects *objects)
 {
 	bi__cu_pointer base;
 	size_t nbytes;
 
 	leave_context();
-	return code(cu->MemGetAddressRange(&base, &nbytes, kit->memory));
+	return code(cu->MemGetAddressRange(&base, &nbytes, objects->memory));
 }
 
-static const char *none_for_free(struct kit *kit)
+static const char *none_for_free(struct objects *objects)
 {
 	bi__cu_pointer memory;
 	bi__cu_result result;
@@ -199,13 +199,13 @@ static const char *none_for_free(struct kit *kit)
 	leave_context();
 	result = cu->MemFree(memory);
 	if (result != BI__CU_SUCCESS) {
-		cu->CtxPushCurrent(kit->context);
+		cu->CtxPushCurrent(objects->context);
 		cu->MemFree(memory);
 	}
 	return code(result);
 }
 
-static const char *none_for_event_destroy(struct kit *kit)
+static const char *none_for_event_destroy(struct objects *objects)
 {
 	bi__cu_event event;
 	bi__cu_result result;
@@ -215,13 +215,13 @@ static const char *none_for_event_destroy(struct kit *kit)
 	leave_context();
 	result = cu->EventDestroy(event);
 	if (result != BI__CU_SUCCESS) {
-		cu->CtxPushCurrent(kit->context);
+		cu->CtxPushCurrent(objects->context);
 		cu->EventDestroy(event);
 	}
 	return code(result);
 }
 
-static const char *none_for_stream_destroy(struct kit *kit)
+static const char *none_for_stream_destroy(struct objects *objects)
 {
 	bi__cu_stream stream;
 	bi__cu_result result;
@@ -231,22 +231,22 @@ static const char *none_for_stream_destroy(struct kit *kit)
 	leave_context();
 	result = cu->StreamDestroy(stream);
 	if (result != BI__CU_SUCCESS) {
-		cu->CtxPushCurrent(kit->context);
+		cu->CtxPushCurrent(objects->context);
 		cu->StreamDestroy(stream);
 	}
 	return code(result);
 }
 
-static const char *wrong_for_memset(struct kit *kit)
+static const char *wrong_for_memset(struct objects *objects)
 {
-	cu->CtxPushCurrent(kit->other);
-	return code(cu->MemsetD8Async(kit->memory, 1, 16, kit->stream));
+	cu->CtxPushCurrent(objects->other);
+	return code(cu->MemsetD8Async(objects->memory, 1, 16, objects->stream));
 }
 
-static const char *wrong_for_copy(struct kit *kit)
+static const char *wrong_for_copy(struct objects *objects)
 {
-	cu->CtxPushCurrent(kit->other);
-	return code(cu->MemcpyAsync(kit->memory, kit->memory + 16, 16, kit->stream));
+	cu->CtxPushCurrent(objects->other);
+	return code(cu->MemcpyAsync(objects->memory, objects->memory + 16, 16, objects->stream));
 }
 
 static void do_nothing(void *data)
@@ -254,76 +254,76 @@ static void do_nothing(void *data)
 	(void)data;
 }
 
-static const char *wrong_for_host_function(struct kit *kit)
+static const char *wrong_for_host_function(struct objects *objects)
 {
-	cu->CtxPushCurrent(kit->other);
-	return code(cu->LaunchHostFunc(kit->stream, do_nothing, NULL));
+	cu->CtxPushCurrent(objects->other);
+	return code(cu->LaunchHostFunc(objects->stream, do_nothing, NULL));
 }
 
-static const char *wrong_for_record(struct kit *kit)
+static const char *wrong_for_record(struct objects *objects)
 {
-	cu->CtxPushCurrent(kit->other);
-	return code(cu->EventRecord(kit->event, kit->stream));
+	cu->CtxPushCurrent(objects->other);
+	return code(cu->EventRecord(objects->event, objects->stream));
 }
 
-static const char *wrong_for_wait(struct kit *kit)
+static const char *wrong_for_wait(struct objects *objects)
 {
-	cu->CtxPushCurrent(kit->other);
-	return code(cu->StreamWaitEvent(kit->stream, kit->event, 0));
+	cu->CtxPushCurrent(objects->other);
+	return code(cu->StreamWaitEvent(objects->stream, objects->event, 0));
 }
 
-static const char *wrong_for_synchronize(struct kit *kit)
+static const char *wrong_for_synchronize(struct objects *objects)
 {
-	cu->CtxPushCurrent(kit->other);
-	return code(cu->StreamSynchronize(kit->stream));
+	cu->CtxPushCurrent(objects->other);
+	return code(cu->StreamSynchronize(objects->stream));
 }
 
-static const char *wrong_for_query(struct kit *kit)
+static const char *wrong_for_query(struct objects *objects)
 {
-	cu->CtxPushCurrent(kit->other);
-	return code(cu->EventQuery(kit->event));
+	cu->CtxPushCurrent(objects->other);
+	return code(cu->EventQuery(objects->event));
 }
 
-static const char *wrong_for_range(struct kit *kit)
+static const char *wrong_for_range(struct objects *objects)
 {
 	bi__cu_pointer base;
 	size_t nbytes;
 
-	cu->CtxPushCurrent(kit->other);
-	return code(cu->MemGetAddressRange(&base, &nbytes, kit->memory));
+	cu->CtxPushCurrent(objects->other);
+	return code(cu->MemGetAddressRange(&base, &nbytes, objects->memory));
 }
 
-static const char *memory_of_other(struct kit *kit)
+static const char *memory_of_other(struct objects *objects)
 {
-	return code(cu->MemcpyAsync(kit->memory, kit->other_memory, 16, kit->stream));
+	return code(cu->MemcpyAsync(objects->memory, objects->other_memory, 16, objects->stream));
 }
 
-static const char *event_of_other_recorded(struct kit *kit)
+static const char *event_of_other_recorded(struct objects *objects)
 {
-	return code(cu->EventRecord(kit->other_event, kit->stream));
+	return code(cu->EventRecord(objects->other_event, objects->stream));
 }
 
-static const char *event_of_other_on_legacy(struct kit *kit)
+static const char *event_of_other_on_legacy(struct objects *objects)
 {
-	return code(cu->EventRecord(kit->other_event, BI__CU_STREAM_LEGACY));
+	return code(cu->EventRecord(objects->other_event, BI__CU_STREAM_LEGACY));
 }
 
-static const char *event_of_other_waited(struct kit *kit)
+static const char *event_of_other_waited(struct objects *objects)
 {
-	return code(cu->StreamWaitEvent(kit->stream, kit->other_event, 0));
+	return code(cu->StreamWaitEvent(objects->stream, objects->other_event, 0));
 }
 
-static const char *free_of_other(struct kit *kit)
+static const char *free_of_other(struct objects *objects)
 {
 	bi__cu_pointer memory;
 	bi__cu_result result;
 
 	if (cu->MemAlloc(&memory, 16) != BI__CU_SUCCESS)
 		return "fails";
-	cu->CtxPushCurrent(kit->other);
+	cu->CtxPushCurrent(objects->other);
 	result = cu->MemFree(memory);
 	if (result != BI__CU_SUCCESS) {
-		cu->CtxPushCurrent(kit->context);
+		cu->CtxPushCurrent(objects->context);
 		cu->MemFree(memory);
 	}
 	return code(result);

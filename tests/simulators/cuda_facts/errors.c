@@ -9,20 +9,20 @@
 /* Documented as not recognised by any driver: no code has five digits. */
 enum { NO_CODE = 12345 };
 
-static const char *name_of_success(struct kit *kit)
+static const char *name_of_success(struct objects *objects)
 {
 	const char *name = NULL;
 	bi__cu_result result = cu->GetErrorName(BI__CU_SUCCESS, &name);
 
-	(void)kit;
+	(void)objects;
 	return say("%s %s", code(result), name ? name : "NULL");
 }
 
-static const char *names_agree(struct kit *kit)
+static const char *names_agree(struct objects *objects)
 {
 	const char *wrong = "yes";
 
-	(void)kit;
+	(void)objects;
 #define COMPARE_NAME(name, number, status) \
 	{ \
 		const char *theirs = NULL; \
@@ -34,107 +34,107 @@ static const char *names_agree(struct kit *kit)
 	return wrong;
 }
 
-static const char *name_of_unknown(struct kit *kit)
+static const char *name_of_unknown(struct objects *objects)
 {
 	const char *name = "untouched";
 	bi__cu_result result = cu->GetErrorName((bi__cu_result)NO_CODE, &name);
 
-	(void)kit;
+	(void)objects;
 	return say("%s %s", code(result), name ? name : "NULL");
 }
 
-static const char *text_of_unknown(struct kit *kit)
+static const char *text_of_unknown(struct objects *objects)
 {
 	const char *text = "untouched";
 	bi__cu_result result = cu->GetErrorString((bi__cu_result)NO_CODE, &text);
 
-	(void)kit;
+	(void)objects;
 	return say("%s %s", code(result), text ? text : "NULL");
 }
 
-static const char *text_is_there(struct kit *kit)
+static const char *text_is_there(struct objects *objects)
 {
 	const char *text = NULL;
 	bi__cu_result result = cu->GetErrorString(BI__CU_ERROR_OUT_OF_MEMORY, &text);
 
-	(void)kit;
+	(void)objects;
 	return say("%s %s", code(result), yes_or_no(text && *text));
 }
 
-static const char *version_is_plausible(struct kit *kit)
+static const char *version_is_plausible(struct objects *objects)
 {
 	int version = 0;
 	bi__cu_result result = cu->DriverGetVersion(&version);
 
-	(void)kit;
+	(void)objects;
 	return say("%s %s", code(result), yes_or_no(version >= 11020 && version < 100000));
 }
 
-static const char *version_to_null(struct kit *kit)
+static const char *version_to_null(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return code(cu->DriverGetVersion(NULL));
 }
 
-static const char *init_again(struct kit *kit)
+static const char *init_again(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return code(cu->Init(0));
 }
 
-static const char *init_with_flags(struct kit *kit)
+static const char *init_with_flags(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return code(cu->Init(1));
 }
 
 /* What a child makes of a driver that its parent uses: its answer is the child's exit status. */
-static const char *in_child(struct kit *kit, bi__cu_result (*call)(struct kit *kit))
+static const char *in_child(struct objects *objects, bi__cu_result (*call)(struct objects *objects))
 {
 	int status;
 	pid_t child = fork();
 
 	if (child == 0) {
 		alarm(20);
-		_exit(call(kit) & 0xff);
+		_exit(call(objects) & 0xff);
 	}
 	if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status))
 		return "the child did not answer";
 	return code((bi__cu_result)WEXITSTATUS(status));
 }
 
-static bi__cu_result call_count(struct kit *kit)
+static bi__cu_result call_count(struct objects *objects)
 {
 	int count;
 
-	(void)kit;
+	(void)objects;
 	return cu->DeviceGetCount(&count);
 }
 
-static bi__cu_result call_init(struct kit *kit)
+static bi__cu_result call_init(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return cu->Init(0);
 }
 
-static bi__cu_result call_query(struct kit *kit)
+static bi__cu_result call_query(struct objects *objects)
 {
-	return cu->StreamQuery(kit->stream);
+	return cu->StreamQuery(objects->stream);
 }
 
-static const char *child_counts(struct kit *kit)
+static const char *child_counts(struct objects *objects)
 {
-	return in_child(kit, call_count);
+	return in_child(objects, call_count);
 }
 
-static const char *child_initialises(struct kit *kit)
+static const char *child_initialises(struct objects *objects)
 {
-	return in_child(kit, call_init);
+	return in_child(objects, call_init);
 }
 
-static const char *child_queries_stream(struct kit *kit)
+static const char *child_queries_stream(struct objects *objects)
 {
-	return in_child(kit, call_query);
+	return in_child(objects, call_query);
 }
 
 const struct fact errors_facts[] = {

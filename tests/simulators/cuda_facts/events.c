@@ -1,152 +1,152 @@
 /* Events: recorded or not, complete or not, with and without timing. */
 #include "facts.h"
 
-static const char *create_to_null(struct kit *kit)
+static const char *create_to_null(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return code(cu->EventCreate(NULL, 0));
 }
 
-static const char *create_with_unknown_flags(struct kit *kit)
+static const char *create_with_unknown_flags(struct objects *objects)
 {
 	bi__cu_event event;
 	bi__cu_result result = cu->EventCreate(&event, 0x80);
 
-	(void)kit;
+	(void)objects;
 	if (result == BI__CU_SUCCESS)
 		cu->EventDestroy(event);
 	return code(result);
 }
 
-static const char *query_null(struct kit *kit)
+static const char *query_null(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return code(cu->EventQuery(NULL));
 }
 
-static const char *destroy_null(struct kit *kit)
+static const char *destroy_null(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return code(cu->EventDestroy(NULL));
 }
 
-static const char *record_null(struct kit *kit)
+static const char *record_null(struct objects *objects)
 {
-	return code(cu->EventRecord(NULL, kit->stream));
+	return code(cu->EventRecord(NULL, objects->stream));
 }
 
-static const char *unrecorded_queried(struct kit *kit)
+static const char *unrecorded_queried(struct objects *objects)
 {
-	return code(cu->EventQuery(kit->event));
+	return code(cu->EventQuery(objects->event));
 }
 
-static const char *unrecorded_synchronized(struct kit *kit)
+static const char *unrecorded_synchronized(struct objects *objects)
 {
-	return code(cu->EventSynchronize(kit->event));
+	return code(cu->EventSynchronize(objects->event));
 }
 
-static const char *unrecorded_waited(struct kit *kit)
+static const char *unrecorded_waited(struct objects *objects)
 {
-	bi__cu_result result = cu->StreamWaitEvent(kit->stream, kit->event, 0);
+	bi__cu_result result = cu->StreamWaitEvent(objects->stream, objects->event, 0);
 
-	return say("%s %s", code(result), code(cu->StreamSynchronize(kit->stream)));
+	return say("%s %s", code(result), code(cu->StreamSynchronize(objects->stream)));
 }
 
-static const char *record_on(struct kit *kit, bi__cu_stream stream)
+static const char *record_on(struct objects *objects, bi__cu_stream stream)
 {
-	bi__cu_result result = cu->EventRecord(kit->event, stream);
+	bi__cu_result result = cu->EventRecord(objects->event, stream);
 
-	return say("%s %s", code(result), code(cu->EventSynchronize(kit->event)));
+	return say("%s %s", code(result), code(cu->EventSynchronize(objects->event)));
 }
 
-static const char *recorded_on_stream(struct kit *kit)
+static const char *recorded_on_stream(struct objects *objects)
 {
-	return record_on(kit, kit->stream);
+	return record_on(objects, objects->stream);
 }
 
-static const char *recorded_on_zero(struct kit *kit)
+static const char *recorded_on_zero(struct objects *objects)
 {
-	return record_on(kit, NULL);
+	return record_on(objects, NULL);
 }
 
-static const char *recorded_on_legacy(struct kit *kit)
+static const char *recorded_on_legacy(struct objects *objects)
 {
-	return record_on(kit, BI__CU_STREAM_LEGACY);
+	return record_on(objects, BI__CU_STREAM_LEGACY);
 }
 
-static const char *recorded_on_per_thread(struct kit *kit)
+static const char *recorded_on_per_thread(struct objects *objects)
 {
-	return record_on(kit, BI__CU_STREAM_PER_THREAD);
+	return record_on(objects, BI__CU_STREAM_PER_THREAD);
 }
 
-static const char *pending_queried(struct kit *kit)
+static const char *pending_queried(struct objects *objects)
 {
-	if (!close_gate(kit, kit->stream))
+	if (!close_gate(objects, objects->stream))
 		return NO_GATE;
-	cu->EventRecord(kit->event, kit->stream);
-	return code(cu->EventQuery(kit->event));
+	cu->EventRecord(objects->event, objects->stream);
+	return code(cu->EventQuery(objects->event));
 }
 
-static const char *pending_destroyed(struct kit *kit)
+static const char *pending_destroyed(struct objects *objects)
 {
 	bi__cu_event event;
 	bi__cu_result result;
 
 	if (cu->EventCreate(&event, BI__CU_EVENT_DISABLE_TIMING) != BI__CU_SUCCESS)
 		return "fails";
-	if (!close_gate(kit, kit->stream)) {
+	if (!close_gate(objects, objects->stream)) {
 		cu->EventDestroy(event);
 		return NO_GATE;
 	}
-	cu->EventRecord(event, kit->stream);
+	cu->EventRecord(event, objects->stream);
 	result = cu->EventDestroy(event);
-	open_gate(kit);
-	return say("%s %s", code(result), code(cu->StreamSynchronize(kit->stream)));
+	open_gate(objects);
+	return say("%s %s", code(result), code(cu->StreamSynchronize(objects->stream)));
 }
 
 /* A wait keeps what it was made for when its event is destroyed: the second stream still waits for the first. */
-static const char *wait_outlives_event(struct kit *kit)
+static const char *wait_outlives_event(struct objects *objects)
 {
 	bi__cu_event event;
 	bi__cu_result result;
 
 	if (cu->EventCreate(&event, BI__CU_EVENT_DISABLE_TIMING) != BI__CU_SUCCESS)
 		return "fails";
-	if (!close_gate(kit, kit->stream)) {
+	if (!close_gate(objects, objects->stream)) {
 		cu->EventDestroy(event);
 		return NO_GATE;
 	}
-	cu->EventRecord(event, kit->stream);
-	cu->StreamWaitEvent(kit->second, event, 0);
+	cu->EventRecord(event, objects->stream);
+	cu->StreamWaitEvent(objects->second, event, 0);
 	cu->EventDestroy(event);
-	result = cu->StreamQuery(kit->second);
+	result = cu->StreamQuery(objects->second);
 	return code(result);
 }
 
 /* The record before the gate, not the one behind it, is what the second stream waits for. */
-static const char *wait_for_earlier_record(struct kit *kit)
+static const char *wait_for_earlier_record(struct objects *objects)
 {
 	bi__cu_result result;
 
-	cu->EventRecord(kit->event, kit->stream);
-	cu->StreamWaitEvent(kit->second, kit->event, 0);
-	if (!close_gate(kit, kit->stream))
+	cu->EventRecord(objects->event, objects->stream);
+	cu->StreamWaitEvent(objects->second, objects->event, 0);
+	if (!close_gate(objects, objects->stream))
 		return NO_GATE;
-	cu->EventRecord(kit->event, kit->stream);
-	result = cu->StreamSynchronize(kit->second);
-	return say("%s, the event %s", code(result), code(cu->EventQuery(kit->event)));
+	cu->EventRecord(objects->event, objects->stream);
+	result = cu->StreamSynchronize(objects->second);
+	return say("%s, the event %s", code(result), code(cu->EventQuery(objects->event)));
 }
 
-static const char *wait_in_other_context(struct kit *kit)
+static const char *wait_in_other_context(struct objects *objects)
 {
 	bi__cu_result wait, query;
 
-	if (!close_gate(kit, kit->stream))
+	if (!close_gate(objects, objects->stream))
 		return NO_GATE;
-	cu->EventRecord(kit->event, kit->stream);
-	wait = cu->StreamWaitEvent(kit->other_stream, kit->event, 0);
-	query = cu->StreamQuery(kit->other_stream);
-	open_gate(kit);
+	cu->EventRecord(objects->event, objects->stream);
+	wait = cu->StreamWaitEvent(objects->other_stream, objects->event, 0);
+	query = cu->StreamQuery(objects->other_stream);
+	open_gate(objects);
 	return say("%s %s", code(wait), code(query));
 }
 
@@ -158,66 +158,66 @@ static const char *elapsed(bi__cu_event start, bi__cu_event end)
 	return result ? code(result) : milliseconds >= 0 ? "not negative" : "negative";
 }
 
-static const char *elapsed_complete(struct kit *kit)
+static const char *elapsed_complete(struct objects *objects)
 {
-	cu->EventRecord(kit->timed, kit->stream);
-	cu->MemsetD8Async(kit->memory, 1, KIT_BYTES, kit->stream);
-	cu->EventRecord(kit->timed_too, kit->stream);
-	cu->EventSynchronize(kit->timed_too);
-	return elapsed(kit->timed, kit->timed_too);
+	cu->EventRecord(objects->timed, objects->stream);
+	cu->MemsetD8Async(objects->memory, 1, OBJECT_BYTES, objects->stream);
+	cu->EventRecord(objects->timed_too, objects->stream);
+	cu->EventSynchronize(objects->timed_too);
+	return elapsed(objects->timed, objects->timed_too);
 }
 
-static const char *elapsed_same(struct kit *kit)
+static const char *elapsed_same(struct objects *objects)
 {
-	cu->EventRecord(kit->timed, kit->stream);
-	cu->EventSynchronize(kit->timed);
-	return elapsed(kit->timed, kit->timed);
+	cu->EventRecord(objects->timed, objects->stream);
+	cu->EventSynchronize(objects->timed);
+	return elapsed(objects->timed, objects->timed);
 }
 
-static const char *elapsed_unrecorded(struct kit *kit)
+static const char *elapsed_unrecorded(struct objects *objects)
 {
-	cu->EventRecord(kit->timed, kit->stream);
-	cu->EventSynchronize(kit->timed);
-	return elapsed(kit->timed, kit->timed_too);
+	cu->EventRecord(objects->timed, objects->stream);
+	cu->EventSynchronize(objects->timed);
+	return elapsed(objects->timed, objects->timed_too);
 }
 
-static const char *elapsed_without_timing(struct kit *kit)
+static const char *elapsed_without_timing(struct objects *objects)
 {
-	cu->EventRecord(kit->timed, kit->stream);
-	cu->EventRecord(kit->event, kit->stream);
-	cu->EventSynchronize(kit->event);
-	return elapsed(kit->timed, kit->event);
+	cu->EventRecord(objects->timed, objects->stream);
+	cu->EventRecord(objects->event, objects->stream);
+	cu->EventSynchronize(objects->event);
+	return elapsed(objects->timed, objects->event);
 }
 
-static const char *elapsed_pending(struct kit *kit)
+static const char *elapsed_pending(struct objects *objects)
 {
-	cu->EventRecord(kit->timed, kit->stream);
-	if (!close_gate(kit, kit->stream))
+	cu->EventRecord(objects->timed, objects->stream);
+	if (!close_gate(objects, objects->stream))
 		return NO_GATE;
-	cu->EventRecord(kit->timed_too, kit->stream);
-	return elapsed(kit->timed, kit->timed_too);
+	cu->EventRecord(objects->timed_too, objects->stream);
+	return elapsed(objects->timed, objects->timed_too);
 }
 
-static const char *elapsed_pending_without_timing(struct kit *kit)
+static const char *elapsed_pending_without_timing(struct objects *objects)
 {
-	cu->EventRecord(kit->timed, kit->stream);
-	if (!close_gate(kit, kit->stream))
+	cu->EventRecord(objects->timed, objects->stream);
+	if (!close_gate(objects, objects->stream))
 		return NO_GATE;
-	cu->EventRecord(kit->event, kit->stream);
-	return elapsed(kit->timed, kit->event);
+	cu->EventRecord(objects->event, objects->stream);
+	return elapsed(objects->timed, objects->event);
 }
 
-static const char *elapsed_to_null(struct kit *kit)
+static const char *elapsed_to_null(struct objects *objects)
 {
-	cu->EventRecord(kit->timed, kit->stream);
-	cu->EventRecord(kit->timed_too, kit->stream);
-	cu->EventSynchronize(kit->timed_too);
-	return code(cu->EventElapsedTime(NULL, kit->timed, kit->timed_too));
+	cu->EventRecord(objects->timed, objects->stream);
+	cu->EventRecord(objects->timed_too, objects->stream);
+	cu->EventSynchronize(objects->timed_too);
+	return code(cu->EventElapsedTime(NULL, objects->timed, objects->timed_too));
 }
 
-static const char *elapsed_of_null(struct kit *kit)
+static const char *elapsed_of_null(struct objects *objects)
 {
-	return elapsed(NULL, kit->timed);
+	return elapsed(NULL, objects->timed);
 }
 
 const struct fact events_facts[] = {

@@ -18,13 +18,13 @@
 
 enum source { documented, assumed };
 
-enum { KIT_BYTES = 4096 };
+enum { OBJECT_BYTES = 4096 };
 
 /*
  * What a question finds: it runs in a thread of its own, whose context stack holds the primary context of device 0 and
  * nothing else. What it leaves on the stack is taken away; what else it makes it takes away itself.
  */
-struct kit {
+struct objects {
 	bi__cu_device device;
 	bi__cu_context context; /* the primary one */
 	bi__cu_context other; /* another of the same device */
@@ -34,13 +34,13 @@ struct kit {
 	bi__cu_event event; /* without timing, not recorded */
 	bi__cu_event timed, timed_too; /* not recorded */
 	bi__cu_event other_event; /* of the other context */
-	bi__cu_pointer memory, other_memory; /* KIT_BYTES, by cuMemAlloc */
-	unsigned char *pinned; /* KIT_BYTES */
-	unsigned char pageable[KIT_BYTES];
+	bi__cu_pointer memory, other_memory; /* OBJECT_BYTES, by cuMemAlloc */
+	unsigned char *pinned; /* OBJECT_BYTES */
+	unsigned char pageable[OBJECT_BYTES];
 	uint32_t *gate; /* pinned; 0: closed */
 };
 
-typedef const char *question(struct kit *kit);
+typedef const char *question(struct objects *objects);
 
 struct fact {
 	const char *name;
@@ -85,14 +85,14 @@ __attribute__((format(printf, 1, 2))) const char *say(const char *format, ...);
 const char *yes_or_no(int condition);
 
 /* The stream waits until the gate opens. 0: the driver cannot do that. */
-int close_gate(struct kit *kit, bi__cu_stream stream);
-void open_gate(struct kit *kit);
+int close_gate(struct objects *objects, bi__cu_stream stream);
+void open_gate(struct objects *objects);
 /* The answer of a question that needs a gate where there is none. */
 #define NO_GATE "not asked: cuStreamWaitValue32 is missing"
 
 /* Runs the function in another thread, which has the primary context as its only one, and waits for its end. */
-typedef void task(struct kit *kit, void *data);
-void in_another_thread(struct kit *kit, task *run, void *data);
+typedef void task(struct objects *objects, void *data);
+void in_another_thread(struct objects *objects, task *run, void *data);
 
 /* before.c: prints the facts about a driver that is not initialised; called before any other use of it. */
 void ask_before(void);

@@ -4,135 +4,135 @@
 #define NO_GRAPHS "not asked: cuGraphInstantiateWithFlags is missing"
 
 /* A graph that sets the first byte of the memory to 5. */
-static void *make(struct kit *kit)
+static void *make(struct objects *objects)
 {
 	bi__cu_graph graph = NULL;
 	void *exec = NULL;
 
-	cu->StreamBeginCapture(kit->stream, BI__CU_CAPTURE_MODE_RELAXED);
-	cu->MemsetD8Async(kit->memory, 5, 1, kit->stream);
-	if (cu->StreamEndCapture(kit->stream, &graph) != BI__CU_SUCCESS)
+	cu->StreamBeginCapture(objects->stream, BI__CU_CAPTURE_MODE_RELAXED);
+	cu->MemsetD8Async(objects->memory, 5, 1, objects->stream);
+	if (cu->StreamEndCapture(objects->stream, &graph) != BI__CU_SUCCESS)
 		return NULL;
 	cu->GraphInstantiate(&exec, graph, 0);
 	cu->GraphDestroy(graph);
 	return exec;
 }
 
-static int first_byte(const struct kit *kit)
+static int first_byte(const struct objects *objects)
 {
 	unsigned char byte = 0;
 
-	cu->MemcpyDtoH(&byte, kit->memory, 1);
+	cu->MemcpyDtoH(&byte, objects->memory, 1);
 	return byte;
 }
 
-static void set_first(const struct kit *kit)
+static void set_first(const struct objects *objects)
 {
-	cu->MemsetD8Async(kit->memory, 1, 1, kit->stream);
-	cu->StreamSynchronize(kit->stream);
+	cu->MemsetD8Async(objects->memory, 1, 1, objects->stream);
+	cu->StreamSynchronize(objects->stream);
 }
 
-static const char *captured_work_is_not_done(struct kit *kit)
+static const char *captured_work_is_not_done(struct objects *objects)
 {
 	void *exec;
 
 	if (!cu->GraphInstantiate)
 		return NO_GRAPHS;
-	set_first(kit);
-	exec = make(kit);
-	cu->StreamSynchronize(kit->stream);
+	set_first(objects);
+	exec = make(objects);
+	cu->StreamSynchronize(objects->stream);
 	cu->GraphExecDestroy(exec);
-	return say("%d", first_byte(kit));
+	return say("%d", first_byte(objects));
 }
 
-static const char *launch(struct kit *kit, bi__cu_stream stream)
+static const char *launch(struct objects *objects, bi__cu_stream stream)
 {
 	bi__cu_result result;
 	void *exec;
 
 	if (!cu->GraphInstantiate)
 		return NO_GRAPHS;
-	set_first(kit);
-	exec = make(kit);
+	set_first(objects);
+	exec = make(objects);
 	result = cu->GraphLaunch(exec, stream);
 	cu->StreamSynchronize(stream);
 	cu->GraphExecDestroy(exec);
-	return say("%s %d", code(result), first_byte(kit));
+	return say("%s %d", code(result), first_byte(objects));
 }
 
-static const char *launched(struct kit *kit)
+static const char *launched(struct objects *objects)
 {
-	return launch(kit, kit->stream);
+	return launch(objects, objects->stream);
 }
 
-static const char *launched_on_other_stream(struct kit *kit)
+static const char *launched_on_other_stream(struct objects *objects)
 {
-	return launch(kit, kit->second);
+	return launch(objects, objects->second);
 }
 
-static const char *launched_on_legacy(struct kit *kit)
+static const char *launched_on_legacy(struct objects *objects)
 {
-	return launch(kit, BI__CU_STREAM_LEGACY);
+	return launch(objects, BI__CU_STREAM_LEGACY);
 }
 
-static const char *launched_twice(struct kit *kit)
+static const char *launched_twice(struct objects *objects)
 {
 	bi__cu_result first, second;
 	void *exec;
 
 	if (!cu->GraphInstantiate)
 		return NO_GRAPHS;
-	exec = make(kit);
-	first = cu->GraphLaunch(exec, kit->stream);
-	second = cu->GraphLaunch(exec, kit->stream);
-	cu->StreamSynchronize(kit->stream);
+	exec = make(objects);
+	first = cu->GraphLaunch(exec, objects->stream);
+	second = cu->GraphLaunch(exec, objects->stream);
+	cu->StreamSynchronize(objects->stream);
 	cu->GraphExecDestroy(exec);
 	return say("%s %s", code(first), code(second));
 }
 
-static const char *launch_null(struct kit *kit)
+static const char *launch_null(struct objects *objects)
 {
-	return code(cu->GraphLaunch(NULL, kit->stream));
+	return code(cu->GraphLaunch(NULL, objects->stream));
 }
 
-static const char *instantiate_null(struct kit *kit)
+static const char *instantiate_null(struct objects *objects)
 {
 	void *exec = NULL;
 
-	(void)kit;
+	(void)objects;
 	return cu->GraphInstantiate ? code(cu->GraphInstantiate(&exec, NULL, 0)) : NO_GRAPHS;
 }
 
-static const char *destroy_null(struct kit *kit)
+static const char *destroy_null(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return code(cu->GraphDestroy(NULL));
 }
 
-static const char *destroy_null_exec(struct kit *kit)
+static const char *destroy_null_exec(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return code(cu->GraphExecDestroy(NULL));
 }
 
-static const char *destroyed_while_running(struct kit *kit)
+static const char *destroyed_while_running(struct objects *objects)
 {
 	bi__cu_result result;
 	void *exec;
 
 	if (!cu->GraphInstantiate)
 		return NO_GRAPHS;
-	set_first(kit);
-	exec = make(kit);
-	if (!close_gate(kit, kit->second)) {
+	set_first(objects);
+	exec = make(objects);
+	if (!close_gate(objects, objects->second)) {
 		cu->GraphExecDestroy(exec);
 		return NO_GATE;
 	}
-	cu->GraphLaunch(exec, kit->second);
+	cu->GraphLaunch(exec, objects->second);
 	result = cu->GraphExecDestroy(exec);
-	open_gate(kit);
-	cu->StreamSynchronize(kit->second);
-	return say("%s %d", code(result), first_byte(kit));
+	open_gate(objects);
+	cu->StreamSynchronize(objects->second);
+	return say("%s %d", code(result), first_byte(objects));
 }
 
 const struct fact graphs_facts[] = {

@@ -58,7 +58,7 @@ static bi__cu_result make_host(enum kind kind, bi__cu_pointer *pointer)
 	return result;
 }
 
-const char *piece_make(struct kit *kit, enum kind kind, struct piece *piece)
+const char *piece_make(struct objects *objects, enum kind kind, struct piece *piece)
 {
 	bi__cu_result result;
 
@@ -70,7 +70,7 @@ const char *piece_make(struct kit *kit, enum kind kind, struct piece *piece)
 	case KIND_pool:
 		if (!cu->MemAllocAsync)
 			return "not asked: no pools";
-		result = cu->MemAllocAsync(&piece->pointer, KIND_BYTES, kit->stream);
+		result = cu->MemAllocAsync(&piece->pointer, KIND_BYTES, objects->stream);
 		break;
 	case KIND_managed:
 		result = cu->MemAllocManaged(&piece->pointer, KIND_BYTES, BI__CU_MEM_ATTACH_GLOBAL);
@@ -84,7 +84,7 @@ const char *piece_make(struct kit *kit, enum kind kind, struct piece *piece)
 	return result ? say("not asked: %s", code(result)) : NULL;
 }
 
-void piece_free(struct kit *kit, struct piece *piece)
+void piece_free(struct objects *objects, struct piece *piece)
 {
 	void *host = (void *)(uintptr_t)piece->pointer;
 
@@ -94,7 +94,7 @@ void piece_free(struct kit *kit, struct piece *piece)
 		cu->MemFree(piece->pointer);
 		break;
 	case KIND_pool:
-		cu->MemFreeAsync(piece->pointer, kit->stream);
+		cu->MemFreeAsync(piece->pointer, objects->stream);
 		break;
 	case KIND_mapped:
 		cu->MemUnmap(piece->pointer, piece->nbytes);

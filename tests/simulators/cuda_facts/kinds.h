@@ -34,8 +34,8 @@ struct piece {
 };
 
 /* SUCCESS, or why there is no such memory: NULL means that there is. */
-const char *piece_make(struct kit *kit, enum kind kind, struct piece *piece);
-void piece_free(struct kit *kit, struct piece *piece);
+const char *piece_make(struct objects *objects, enum kind kind, struct piece *piece);
+void piece_free(struct objects *objects, struct piece *piece);
 
 /* Properties of memory of device 0, and the right to read and write it, as cuda.h declares them. */
 struct segment_properties {

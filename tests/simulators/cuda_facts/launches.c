@@ -10,7 +10,7 @@ struct change {
 };
 
 /* The right launch, for change.grid[0] == 0. */
-static bi__cu_result launch(struct kit *kit, bi__cu_function function, const struct change *change)
+static bi__cu_result launch(struct objects *objects, bi__cu_function function, const struct change *change)
 {
 	const struct bi__plan plan = {
 		.kind = BI__PLAN_STRIDED, .ndim = 1, .unit = 1, .bytes = 64, .shape = { 64 }, .dst_strides = { 2 }
@@ -19,7 +19,7 @@ static bi__cu_result launch(struct kit *kit, bi__cu_function function, const str
 	const unsigned *grid = change->grid, *block = change->block;
 	struct bi__launches launches;
 	struct bi__launch one;
-	void *arguments[2] = { &kit->memory, &one.arguments };
+	void *arguments[2] = { &objects->memory, &one.arguments };
 
 	bi__launches_fill(&launches, &plan, 0, "\7", &limits);
 	bi__launches_next(&launches, &one);
@@ -27,12 +27,12 @@ static bi__cu_result launch(struct kit *kit, bi__cu_function function, const str
 		function = NULL;
 	if (!block[0])
 		return cu->LaunchKernel(function, one.groups, 1, 1, one.threads[0], one.threads[1], 1, change->shared,
-					kit->stream, arguments, NULL);
+					objects->stream, arguments, NULL);
 	return cu->LaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], change->shared,
-				kit->stream, arguments, NULL);
+				objects->stream, arguments, NULL);
 }
 
-static bi__cu_result load_and_launch(struct kit *kit, const struct change *change)
+static bi__cu_result load_and_launch(struct objects *objects, const struct change *change)
 {
 	bi__cu_module module;
 	bi__cu_function function;
@@ -42,89 +42,89 @@ static bi__cu_result load_and_launch(struct kit *kit, const struct change *chang
 		return result;
 	result = cu->ModuleGetFunction(&function, module, "bi__fill_1");
 	if (!result)
-		result = launch(kit, function, change);
-	cu->StreamSynchronize(kit->stream);
+		result = launch(objects, function, change);
+	cu->StreamSynchronize(objects->stream);
 	cu->ModuleUnload(module);
 	return result;
 }
 
-static const char *with(struct kit *kit, struct change change)
+static const char *with(struct objects *objects, struct change change)
 {
-	return code(load_and_launch(kit, &change));
+	return code(load_and_launch(objects, &change));
 }
 
-static const char *right(struct kit *kit)
+static const char *right(struct objects *objects)
 {
-	bi__cu_result result = load_and_launch(kit, &(struct change){ .shared = 0 });
+	bi__cu_result result = load_and_launch(objects, &(struct change){ .shared = 0 });
 
-	cu->MemcpyDtoH(kit->pinned, kit->memory, 128);
-	return say("%s %s", code(result), yes_or_no(kit->pinned[0] == 7 && kit->pinned[126] == 7));
+	cu->MemcpyDtoH(objects->pinned, objects->memory, 128);
+	return say("%s %s", code(result), yes_or_no(objects->pinned[0] == 7 && objects->pinned[126] == 7));
 }
 
-static const char *grid_x_zero(struct kit *kit)
+static const char *grid_x_zero(struct objects *objects)
 {
-	return with(kit, (struct change){ { 0, 1, 1 }, { 64, 1, 1 }, 0, 0 });
+	return with(objects, (struct change){ { 0, 1, 1 }, { 64, 1, 1 }, 0, 0 });
 }
 
-static const char *grid_y_zero(struct kit *kit)
+static const char *grid_y_zero(struct objects *objects)
 {
-	return with(kit, (struct change){ { 1, 0, 1 }, { 64, 1, 1 }, 0, 0 });
+	return with(objects, (struct change){ { 1, 0, 1 }, { 64, 1, 1 }, 0, 0 });
 }
 
-static const char *grid_z_zero(struct kit *kit)
+static const char *grid_z_zero(struct objects *objects)
 {
-	return with(kit, (struct change){ { 1, 1, 0 }, { 64, 1, 1 }, 0, 0 });
+	return with(objects, (struct change){ { 1, 1, 0 }, { 64, 1, 1 }, 0, 0 });
 }
 
-static const char *block_y_zero(struct kit *kit)
+static const char *block_y_zero(struct objects *objects)
 {
-	return with(kit, (struct change){ { 1, 1, 1 }, { 64, 0, 1 }, 0, 0 });
+	return with(objects, (struct change){ { 1, 1, 1 }, { 64, 0, 1 }, 0, 0 });
 }
 
-static const char *grid_x_too_large(struct kit *kit)
+static const char *grid_x_too_large(struct objects *objects)
 {
-	return with(kit, (struct change){ { 0x80000000u, 1, 1 }, { 64, 1, 1 }, 0, 0 });
+	return with(objects, (struct change){ { 0x80000000u, 1, 1 }, { 64, 1, 1 }, 0, 0 });
 }
 
-static const char *grid_y_too_large(struct kit *kit)
+static const char *grid_y_too_large(struct objects *objects)
 {
-	return with(kit, (struct change){ { 1, 65536, 1 }, { 64, 1, 1 }, 0, 0 });
+	return with(objects, (struct change){ { 1, 65536, 1 }, { 64, 1, 1 }, 0, 0 });
 }
 
-static const char *grid_z_too_large(struct kit *kit)
+static const char *grid_z_too_large(struct objects *objects)
 {
-	return with(kit, (struct change){ { 1, 1, 65536 }, { 64, 1, 1 }, 0, 0 });
+	return with(objects, (struct change){ { 1, 1, 65536 }, { 64, 1, 1 }, 0, 0 });
 }
 
-static const char *block_too_many(struct kit *kit)
+static const char *block_too_many(struct objects *objects)
 {
-	return with(kit, (struct change){ { 1, 1, 1 }, { 64, 32, 1 }, 0, 0 });
+	return with(objects, (struct change){ { 1, 1, 1 }, { 64, 32, 1 }, 0, 0 });
 }
 
-static const char *block_x_too_large(struct kit *kit)
+static const char *block_x_too_large(struct objects *objects)
 {
-	return with(kit, (struct change){ { 1, 1, 1 }, { 1025, 1, 1 }, 0, 0 });
+	return with(objects, (struct change){ { 1, 1, 1 }, { 1025, 1, 1 }, 0, 0 });
 }
 
-static const char *block_z_too_large(struct kit *kit)
+static const char *block_z_too_large(struct objects *objects)
 {
-	return with(kit, (struct change){ { 1, 1, 1 }, { 1, 1, 65 }, 0, 0 });
+	return with(objects, (struct change){ { 1, 1, 1 }, { 1, 1, 65 }, 0, 0 });
 }
 
-static const char *shared_too_large(struct kit *kit)
+static const char *shared_too_large(struct objects *objects)
 {
-	return with(kit, (struct change){ .shared = 1u << 30 });
+	return with(objects, (struct change){ .shared = 1u << 30 });
 }
 
-static const char *function_null(struct kit *kit)
+static const char *function_null(struct objects *objects)
 {
-	return with(kit, (struct change){ .without_function = 1 });
+	return with(objects, (struct change){ .without_function = 1 });
 }
 
-static const char *on_stream_of_other(struct kit *kit)
+static const char *on_stream_of_other(struct objects *objects)
 {
-	cu->CtxPushCurrent(kit->other);
-	return with(kit, (struct change){ .shared = 0 });
+	cu->CtxPushCurrent(objects->other);
+	return with(objects, (struct change){ .shared = 0 });
 }
 
 const struct fact launches_facts[] = {

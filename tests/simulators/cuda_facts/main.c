@@ -58,80 +58,80 @@ static void must(bi__cu_result result, const char *what)
 	exit(EXIT_FAILURE);
 }
 
-int close_gate(struct kit *kit, bi__cu_stream stream)
+int close_gate(struct objects *objects, bi__cu_stream stream)
 {
 	bi__cu_pointer gate;
 
-	__atomic_store_n(kit->gate, 0, __ATOMIC_SEQ_CST);
-	if (!cu->StreamWaitValue32 || cu->MemHostGetDevicePointer(&gate, kit->gate, 0) != BI__CU_SUCCESS)
+	__atomic_store_n(objects->gate, 0, __ATOMIC_SEQ_CST);
+	if (!cu->StreamWaitValue32 || cu->MemHostGetDevicePointer(&gate, objects->gate, 0) != BI__CU_SUCCESS)
 		return 0;
 	return cu->StreamWaitValue32(stream, gate, 1, 0) == BI__CU_SUCCESS;
 }
 
-void open_gate(struct kit *kit)
+void open_gate(struct objects *objects)
 {
-	__atomic_store_n(kit->gate, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(objects->gate, 1, __ATOMIC_SEQ_CST);
 }
 
-static void make_in_other(struct kit *kit)
+static void make_in_other(struct objects *objects)
 {
-	must(cu->CtxPushCurrent(kit->other), "cuCtxPushCurrent");
-	must(cu->StreamCreate(&kit->other_stream, BI__CU_STREAM_NON_BLOCKING), "cuStreamCreate");
-	must(cu->EventCreate(&kit->other_event, BI__CU_EVENT_DISABLE_TIMING), "cuEventCreate");
-	must(cu->MemAlloc(&kit->other_memory, KIT_BYTES), "cuMemAlloc");
-	must(cu->CtxPopCurrent(&kit->other), "cuCtxPopCurrent");
+	must(cu->CtxPushCurrent(objects->other), "cuCtxPushCurrent");
+	must(cu->StreamCreate(&objects->other_stream, BI__CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+	must(cu->EventCreate(&objects->other_event, BI__CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+	must(cu->MemAlloc(&objects->other_memory, OBJECT_BYTES), "cuMemAlloc");
+	must(cu->CtxPopCurrent(&objects->other), "cuCtxPopCurrent");
 }
 
-static void make(struct kit *kit)
+static void make(struct objects *objects)
 {
 	void *pinned, *gate;
 
-	must(cu->StreamCreate(&kit->stream, BI__CU_STREAM_NON_BLOCKING), "cuStreamCreate");
-	must(cu->StreamCreate(&kit->second, BI__CU_STREAM_NON_BLOCKING), "cuStreamCreate");
-	must(cu->StreamCreate(&kit->blocking, BI__CU_STREAM_BLOCKING), "cuStreamCreate");
-	must(cu->EventCreate(&kit->event, BI__CU_EVENT_DISABLE_TIMING), "cuEventCreate");
-	must(cu->EventCreate(&kit->timed, BI__CU_EVENT_TIMED), "cuEventCreate");
-	must(cu->EventCreate(&kit->timed_too, BI__CU_EVENT_TIMED), "cuEventCreate");
-	must(cu->MemAlloc(&kit->memory, KIT_BYTES), "cuMemAlloc");
-	must(cu->MemHostAlloc(&pinned, KIT_BYTES, BI__CU_HOST_ALLOC_PORTABLE), "cuMemHostAlloc");
-	must(cu->MemHostAlloc(&gate, sizeof(*kit->gate), BI__CU_HOST_ALLOC_PORTABLE), "cuMemHostAlloc");
-	memset(pinned, 0, KIT_BYTES);
-	kit->pinned = pinned;
-	kit->gate = gate;
-	open_gate(kit);
-	make_in_other(kit);
+	must(cu->StreamCreate(&objects->stream, BI__CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+	must(cu->StreamCreate(&objects->second, BI__CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+	must(cu->StreamCreate(&objects->blocking, BI__CU_STREAM_BLOCKING), "cuStreamCreate");
+	must(cu->EventCreate(&objects->event, BI__CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+	must(cu->EventCreate(&objects->timed, BI__CU_EVENT_TIMED), "cuEventCreate");
+	must(cu->EventCreate(&objects->timed_too, BI__CU_EVENT_TIMED), "cuEventCreate");
+	must(cu->MemAlloc(&objects->memory, OBJECT_BYTES), "cuMemAlloc");
+	must(cu->MemHostAlloc(&pinned, OBJECT_BYTES, BI__CU_HOST_ALLOC_PORTABLE), "cuMemHostAlloc");
+	must(cu->MemHostAlloc(&gate, sizeof(*objects->gate), BI__CU_HOST_ALLOC_PORTABLE), "cuMemHostAlloc");
+	memset(pinned, 0, OBJECT_BYTES);
+	objects->pinned = pinned;
+	objects->gate = gate;
+	open_gate(objects);
+	make_in_other(objects);
 }
 
-static void take_away_in_other(struct kit *kit)
+static void take_away_in_other(struct objects *objects)
 {
-	must(cu->CtxPushCurrent(kit->other), "cuCtxPushCurrent");
+	must(cu->CtxPushCurrent(objects->other), "cuCtxPushCurrent");
 	must(cu->CtxSynchronize(), "cuCtxSynchronize of the other context");
-	must(cu->StreamDestroy(kit->other_stream), "cuStreamDestroy");
-	must(cu->EventDestroy(kit->other_event), "cuEventDestroy");
-	must(cu->MemFree(kit->other_memory), "cuMemFree");
-	must(cu->CtxPopCurrent(&kit->other), "cuCtxPopCurrent");
+	must(cu->StreamDestroy(objects->other_stream), "cuStreamDestroy");
+	must(cu->EventDestroy(objects->other_event), "cuEventDestroy");
+	must(cu->MemFree(objects->other_memory), "cuMemFree");
+	must(cu->CtxPopCurrent(&objects->other), "cuCtxPopCurrent");
 }
 
 /* Also the proof that the question did no harm: a context that is broken would answer everything with one code. */
-static void take_away(struct kit *kit)
+static void take_away(struct objects *objects)
 {
-	open_gate(kit);
+	open_gate(objects);
 	must(cu->CtxSynchronize(), "cuCtxSynchronize");
-	must(cu->StreamDestroy(kit->stream), "cuStreamDestroy");
-	must(cu->StreamDestroy(kit->second), "cuStreamDestroy");
-	must(cu->StreamDestroy(kit->blocking), "cuStreamDestroy");
-	must(cu->EventDestroy(kit->event), "cuEventDestroy");
-	must(cu->EventDestroy(kit->timed), "cuEventDestroy");
-	must(cu->EventDestroy(kit->timed_too), "cuEventDestroy");
-	must(cu->MemFree(kit->memory), "cuMemFree");
-	must(cu->MemFreeHost(kit->pinned), "cuMemFreeHost");
-	must(cu->MemFreeHost(kit->gate), "cuMemFreeHost");
-	take_away_in_other(kit);
+	must(cu->StreamDestroy(objects->stream), "cuStreamDestroy");
+	must(cu->StreamDestroy(objects->second), "cuStreamDestroy");
+	must(cu->StreamDestroy(objects->blocking), "cuStreamDestroy");
+	must(cu->EventDestroy(objects->event), "cuEventDestroy");
+	must(cu->EventDestroy(objects->timed), "cuEventDestroy");
+	must(cu->EventDestroy(objects->timed_too), "cuEventDestroy");
+	must(cu->MemFree(objects->memory), "cuMemFree");
+	must(cu->MemFreeHost(objects->pinned), "cuMemFreeHost");
+	must(cu->MemFreeHost(objects->gate), "cuMemFreeHost");
+	take_away_in_other(objects);
 }
 
-static void enter(struct kit *kit)
+static void enter(struct objects *objects)
 {
-	must(cu->CtxPushCurrent(kit->context), "cuCtxPushCurrent");
+	must(cu->CtxPushCurrent(objects->context), "cuCtxPushCurrent");
 }
 
 static void empty_stack(void)
@@ -143,7 +143,7 @@ static void empty_stack(void)
 }
 
 struct asked {
-	struct kit *kit;
+	struct objects *objects;
 	const struct fact *fact;
 	const char *topic;
 	task *run;
@@ -154,12 +154,12 @@ static void *ask_in_thread(void *data)
 {
 	const struct asked *asked = data;
 
-	enter(asked->kit);
-	make(asked->kit);
-	printf("%s.%s: %s\n", asked->topic, asked->fact->name, asked->fact->ask(asked->kit));
+	enter(asked->objects);
+	make(asked->objects);
+	printf("%s.%s: %s\n", asked->topic, asked->fact->name, asked->fact->ask(asked->objects));
 	empty_stack();
-	enter(asked->kit);
-	take_away(asked->kit);
+	enter(asked->objects);
+	take_away(asked->objects);
 	empty_stack();
 	return NULL;
 }
@@ -168,8 +168,8 @@ static void *run_in_thread(void *data)
 {
 	const struct asked *asked = data;
 
-	enter(asked->kit);
-	asked->run(asked->kit, asked->data);
+	enter(asked->objects);
+	asked->run(asked->objects, asked->data);
 	empty_stack();
 	return NULL;
 }
@@ -185,17 +185,17 @@ static void in_thread(void *(*function)(void *), struct asked *asked)
 	pthread_join(thread, NULL);
 }
 
-void in_another_thread(struct kit *kit, task *run, void *data)
+void in_another_thread(struct objects *objects, task *run, void *data)
 {
-	struct asked asked = { .kit = kit, .run = run, .data = data };
+	struct asked asked = { .objects = objects, .run = run, .data = data };
 
 	in_thread(run_in_thread, &asked);
 }
 
-static void ask_topic(const char *topic, const struct fact *facts, struct kit *kit)
+static void ask_topic(const char *topic, const struct fact *facts, struct objects *objects)
 {
 	for (; facts->name; facts++) {
-		struct asked asked = { .kit = kit, .topic = topic, .fact = facts };
+		struct asked asked = { .objects = objects, .topic = topic, .fact = facts };
 
 		alarm(SECONDS);
 		in_thread(ask_in_thread, &asked);
@@ -210,34 +210,34 @@ static void print_sources(const char *topic, const struct fact *facts)
 }
 
 /* A driver that loads its own code on first use may wait for the device to do so, and the device may wait for us. */
-static void warm_up(struct kit *kit)
+static void warm_up(struct objects *objects)
 {
-	enter(kit);
-	make(kit);
-	must(cu->MemsetD8Async(kit->memory, 1, 16, kit->stream), "cuMemsetD8Async");
-	must(cu->MemsetD16Async(kit->memory, 1, 16, kit->stream), "cuMemsetD16Async");
-	must(cu->MemsetD32Async(kit->memory, 1, 16, kit->stream), "cuMemsetD32Async");
-	must(cu->MemcpyAsync(kit->memory + 16, kit->memory, 16, kit->stream), "cuMemcpyAsync");
-	must(cu->MemcpyDtoHAsync(kit->pinned, kit->memory, 16, kit->stream), "cuMemcpyDtoHAsync");
-	must(cu->StreamSynchronize(kit->stream), "cuStreamSynchronize");
-	take_away(kit);
+	enter(objects);
+	make(objects);
+	must(cu->MemsetD8Async(objects->memory, 1, 16, objects->stream), "cuMemsetD8Async");
+	must(cu->MemsetD16Async(objects->memory, 1, 16, objects->stream), "cuMemsetD16Async");
+	must(cu->MemsetD32Async(objects->memory, 1, 16, objects->stream), "cuMemsetD32Async");
+	must(cu->MemcpyAsync(objects->memory + 16, objects->memory, 16, objects->stream), "cuMemcpyAsync");
+	must(cu->MemcpyDtoHAsync(objects->pinned, objects->memory, 16, objects->stream), "cuMemcpyDtoHAsync");
+	must(cu->StreamSynchronize(objects->stream), "cuStreamSynchronize");
+	take_away(objects);
 }
 
 /* The other context is on no thread's stack between the questions. */
 static void ask_all(void)
 {
-	static struct kit kit;
+	static struct objects objects;
 
-	must(cu->DeviceGet(&kit.device, 0), "cuDeviceGet");
-	must(cu->DevicePrimaryCtxRetain(&kit.context, kit.device), "cuDevicePrimaryCtxRetain");
-	must(cu->CtxCreate(&kit.other, 0, kit.device), "cuCtxCreate");
-	warm_up(&kit);
+	must(cu->DeviceGet(&objects.device, 0), "cuDeviceGet");
+	must(cu->DevicePrimaryCtxRetain(&objects.context, objects.device), "cuDevicePrimaryCtxRetain");
+	must(cu->CtxCreate(&objects.other, 0, objects.device), "cuCtxCreate");
+	warm_up(&objects);
 	empty_stack();
-#define ASK_TOPIC(topic) ask_topic(#topic, topic##_facts, &kit);
+#define ASK_TOPIC(topic) ask_topic(#topic, topic##_facts, &objects);
 	FACT_TOPICS(ASK_TOPIC)
 #undef ASK_TOPIC
-	must(cu->CtxDestroy(kit.other), "cuCtxDestroy");
-	must(cu->DevicePrimaryCtxRelease(kit.device), "cuDevicePrimaryCtxRelease");
+	must(cu->CtxDestroy(objects.other), "cuCtxDestroy");
+	must(cu->DevicePrimaryCtxRelease(objects.device), "cuDevicePrimaryCtxRelease");
 }
 
 int main(int argc, char **argv)

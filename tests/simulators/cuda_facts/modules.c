@@ -17,64 +17,64 @@ static const char *load(const void *image)
 	return code(result);
 }
 
-static int major_of(const struct kit *kit)
+static int major_of(const struct objects *objects)
 {
 	int major = 0;
 
-	cu->DeviceGetAttribute(&major, BI__CU_DEVICE_MAJOR, kit->device);
+	cu->DeviceGetAttribute(&major, BI__CU_DEVICE_MAJOR, objects->device);
 	return major;
 }
 
-static const char *of_null(struct kit *kit)
+static const char *of_null(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return load(NULL);
 }
 
-static const char *to_null(struct kit *kit)
+static const char *to_null(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return code(cu->ModuleLoadData(NULL, HEAD("6.0", "sm_50") KERNEL));
 }
 
-static const char *of_empty_text(struct kit *kit)
+static const char *of_empty_text(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return load("");
 }
 
-static const char *of_other_text(struct kit *kit)
+static const char *of_other_text(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return load("This is no image.\n");
 }
 
-static const char *of_ptx(struct kit *kit)
+static const char *of_ptx(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return load(HEAD("6.0", "sm_50") KERNEL);
 }
 
-static const char *of_ptx_with_mistake(struct kit *kit)
+static const char *of_ptx_with_mistake(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return load(HEAD("6.0", "sm_50") ".visible .entry nothing()\n{\n\tthere is no such instruction;\n}\n");
 }
 
-static const char *of_ptx_of_the_future(struct kit *kit)
+static const char *of_ptx_of_the_future(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return load(HEAD("99.0", "sm_50") KERNEL);
 }
 
-static const char *of_ptx_for_newer_device(struct kit *kit)
+static const char *of_ptx_for_newer_device(struct objects *objects)
 {
-	return major_of(kit) >= 12 ? "not asked: this is the newest" : load(HEAD("8.7", "sm_120") KERNEL);
+	return major_of(objects) >= 12 ? "not asked: this is the newest" : load(HEAD("8.7", "sm_120") KERNEL);
 }
 
-static const char *of_own_ptx(struct kit *kit)
+static const char *of_own_ptx(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return load(bi__image_ptx);
 }
 
@@ -88,27 +88,27 @@ static const char *load_code(int major, int minor)
 	return answer;
 }
 
-static const char *of_own_code(struct kit *kit)
+static const char *of_own_code(struct objects *objects)
 {
 	int minor = 0;
 
-	cu->DeviceGetAttribute(&minor, BI__CU_DEVICE_MINOR, kit->device);
-	return load_code(major_of(kit), minor);
+	cu->DeviceGetAttribute(&minor, BI__CU_DEVICE_MINOR, objects->device);
+	return load_code(major_of(objects), minor);
 }
 
-static const char *of_code_for_older_device(struct kit *kit)
+static const char *of_code_for_older_device(struct objects *objects)
 {
-	return major_of(kit) == 7 ? "not asked: this is the oldest" : load_code(7, 5);
+	return major_of(objects) == 7 ? "not asked: this is the oldest" : load_code(7, 5);
 }
 
-static const char *of_code_for_newer_device(struct kit *kit)
+static const char *of_code_for_newer_device(struct objects *objects)
 {
-	return major_of(kit) >= 12 ? "not asked: this is the newest" : load_code(12, 0);
+	return major_of(objects) >= 12 ? "not asked: this is the newest" : load_code(12, 0);
 }
 
-static const char *unload_null(struct kit *kit)
+static const char *unload_null(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return code(cu->ModuleUnload(NULL));
 }
 
@@ -125,33 +125,33 @@ static const char *find(const char *name, int with_module)
 	return answer;
 }
 
-static const char *function_there(struct kit *kit)
+static const char *function_there(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return find("bi__fill_1", 1);
 }
 
-static const char *function_not_there(struct kit *kit)
+static const char *function_not_there(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return find("bi__no_such_kernel", 1);
 }
 
-static const char *function_empty_name(struct kit *kit)
+static const char *function_empty_name(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return find("", 1);
 }
 
-static const char *function_null_name(struct kit *kit)
+static const char *function_null_name(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return find(NULL, 1);
 }
 
-static const char *function_of_null_module(struct kit *kit)
+static const char *function_of_null_module(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return find("bi__fill_1", 0);
 }
 

@@ -24,23 +24,23 @@ static bi__cu_result ask(struct attributes *found, bi__cu_pointer pointer)
 	return cu->PointerGetAttributes(sizeof(what) / sizeof(*what), what, values, pointer);
 }
 
-typedef const char *describer(const struct kit *kit, const struct attributes *found, bi__cu_pointer asked);
+typedef const char *describer(const struct objects *objects, const struct attributes *found, bi__cu_pointer asked);
 
-static const char *describe_type(const struct kit *kit, const struct attributes *found, bi__cu_pointer asked)
+static const char *describe_type(const struct objects *objects, const struct attributes *found, bi__cu_pointer asked)
 {
 	static const char *const types[] = { "0", "host", "device", "array", "unified" };
 
-	(void)kit;
+	(void)objects;
 	(void)asked;
 	return found->type < 5 ? types[found->type] : say("%u", found->type);
 }
 
-static const char *describe_context(const struct kit *kit, const struct attributes *found, bi__cu_pointer asked)
+static const char *describe_context(const struct objects *objects, const struct attributes *found, bi__cu_pointer asked)
 {
 	(void)asked;
 	if (!found->context)
 		return "NULL";
-	return found->context == kit->context ? "current" : "another";
+	return found->context == objects->context ? "current" : "another";
 }
 
 static const char *describe_address(bi__cu_pointer address, bi__cu_pointer asked)
@@ -50,37 +50,39 @@ static const char *describe_address(bi__cu_pointer address, bi__cu_pointer asked
 	return address == asked ? "same" : "another";
 }
 
-static const char *describe_device_pointer(const struct kit *kit, const struct attributes *found, bi__cu_pointer asked)
+static const char *describe_device_pointer(const struct objects *objects, const struct attributes *found,
+					   bi__cu_pointer asked)
 {
-	(void)kit;
+	(void)objects;
 	return describe_address(found->device_pointer, asked);
 }
 
-static const char *describe_host_pointer(const struct kit *kit, const struct attributes *found, bi__cu_pointer asked)
+static const char *describe_host_pointer(const struct objects *objects, const struct attributes *found,
+					 bi__cu_pointer asked)
 {
-	(void)kit;
+	(void)objects;
 	return describe_address((uintptr_t)found->host_pointer, asked);
 }
 
-static const char *describe_managed(const struct kit *kit, const struct attributes *found, bi__cu_pointer asked)
+static const char *describe_managed(const struct objects *objects, const struct attributes *found, bi__cu_pointer asked)
 {
-	(void)kit;
+	(void)objects;
 	(void)asked;
 	return say("%u", found->is_managed);
 }
 
-static const char *describe_ordinal(const struct kit *kit, const struct attributes *found, bi__cu_pointer asked)
+static const char *describe_ordinal(const struct objects *objects, const struct attributes *found, bi__cu_pointer asked)
 {
 	(void)asked;
-	return found->ordinal == kit->device ? "device" : say("%d", found->ordinal);
+	return found->ordinal == objects->device ? "device" : say("%d", found->ordinal);
 }
 
 /* The attribute of the byte at the offset, or the code of the call. */
-static const char *at(struct kit *kit, enum kind kind, size_t offset, describer *describe)
+static const char *at(struct objects *objects, enum kind kind, size_t offset, describer *describe)
 {
 	struct attributes found;
 	struct piece piece;
-	const char *answer = piece_make(kit, kind, &piece);
+	const char *answer = piece_make(objects, kind, &piece);
 	bi__cu_result result;
 
 	if (answer)
@@ -88,161 +90,161 @@ static const char *at(struct kit *kit, enum kind kind, size_t offset, describer 
 	if (offset == LAST)
 		offset = piece.nbytes - 1;
 	result = ask(&found, piece.pointer + offset);
-	answer = result ? code(result) : describe(kit, &found, piece.pointer + offset);
-	piece_free(kit, &piece);
+	answer = result ? code(result) : describe(objects, &found, piece.pointer + offset);
+	piece_free(objects, &piece);
 	return answer;
 }
 
 #define ASK_KIND(kind, source) \
-	static const char *type_of_##kind(struct kit *kit) \
+	static const char *type_of_##kind(struct objects *objects) \
 	{ \
-		return at(kit, KIND_##kind, 0, describe_type); \
+		return at(objects, KIND_##kind, 0, describe_type); \
 	} \
-	static const char *type_inside_##kind(struct kit *kit) \
+	static const char *type_inside_##kind(struct objects *objects) \
 	{ \
-		return at(kit, KIND_##kind, KIND_BYTES / 2, describe_type); \
+		return at(objects, KIND_##kind, KIND_BYTES / 2, describe_type); \
 	} \
-	static const char *type_of_last_of_##kind(struct kit *kit) \
+	static const char *type_of_last_of_##kind(struct objects *objects) \
 	{ \
-		return at(kit, KIND_##kind, KIND_BYTES - 1, describe_type); \
+		return at(objects, KIND_##kind, KIND_BYTES - 1, describe_type); \
 	} \
-	static const char *context_of_##kind(struct kit *kit) \
+	static const char *context_of_##kind(struct objects *objects) \
 	{ \
-		return at(kit, KIND_##kind, 0, describe_context); \
+		return at(objects, KIND_##kind, 0, describe_context); \
 	} \
-	static const char *device_pointer_of_##kind(struct kit *kit) \
+	static const char *device_pointer_of_##kind(struct objects *objects) \
 	{ \
-		return at(kit, KIND_##kind, 0, describe_device_pointer); \
+		return at(objects, KIND_##kind, 0, describe_device_pointer); \
 	} \
-	static const char *device_pointer_inside_##kind(struct kit *kit) \
+	static const char *device_pointer_inside_##kind(struct objects *objects) \
 	{ \
-		return at(kit, KIND_##kind, 100, describe_device_pointer); \
+		return at(objects, KIND_##kind, 100, describe_device_pointer); \
 	} \
-	static const char *host_pointer_of_##kind(struct kit *kit) \
+	static const char *host_pointer_of_##kind(struct objects *objects) \
 	{ \
-		return at(kit, KIND_##kind, 0, describe_host_pointer); \
+		return at(objects, KIND_##kind, 0, describe_host_pointer); \
 	} \
-	static const char *host_pointer_inside_##kind(struct kit *kit) \
+	static const char *host_pointer_inside_##kind(struct objects *objects) \
 	{ \
-		return at(kit, KIND_##kind, 100, describe_host_pointer); \
+		return at(objects, KIND_##kind, 100, describe_host_pointer); \
 	} \
-	static const char *managed_##kind(struct kit *kit) \
+	static const char *managed_##kind(struct objects *objects) \
 	{ \
-		return at(kit, KIND_##kind, 0, describe_managed); \
+		return at(objects, KIND_##kind, 0, describe_managed); \
 	} \
-	static const char *ordinal_of_##kind(struct kit *kit) \
+	static const char *ordinal_of_##kind(struct objects *objects) \
 	{ \
-		return at(kit, KIND_##kind, 0, describe_ordinal); \
+		return at(objects, KIND_##kind, 0, describe_ordinal); \
 	}
 KINDS(ASK_KIND)
 #undef ASK_KIND
 
 /* Asked one by one, which is another function with other rules for what it does not know. */
-static const char *alone(struct kit *kit, enum kind kind, unsigned what)
+static const char *alone(struct objects *objects, enum kind kind, unsigned what)
 {
 	bi__cu_pointer value = 0; /* large enough for every attribute that is asked for */
 	struct piece piece;
-	const char *answer = piece_make(kit, kind, &piece);
+	const char *answer = piece_make(objects, kind, &piece);
 
 	if (answer)
 		return answer;
 	answer = code(cu->PointerGetAttribute(&value, what, piece.pointer));
-	piece_free(kit, &piece);
+	piece_free(objects, &piece);
 	return answer;
 }
 
-static const char *alone_foreign(struct kit *kit)
+static const char *alone_foreign(struct objects *objects)
 {
-	return alone(kit, KIND_foreign, BI__CU_POINTER_MEMORY_TYPE);
+	return alone(objects, KIND_foreign, BI__CU_POINTER_MEMORY_TYPE);
 }
 
-static const char *alone_host_pointer_of_device(struct kit *kit)
+static const char *alone_host_pointer_of_device(struct objects *objects)
 {
-	return alone(kit, KIND_device, BI__CU_POINTER_HOST_POINTER);
+	return alone(objects, KIND_device, BI__CU_POINTER_HOST_POINTER);
 }
 
-static const char *alone_context_of_pool(struct kit *kit)
+static const char *alone_context_of_pool(struct objects *objects)
 {
-	return alone(kit, KIND_pool, BI__CU_POINTER_CONTEXT);
+	return alone(objects, KIND_pool, BI__CU_POINTER_CONTEXT);
 }
 
-static const char *alone_unknown(struct kit *kit)
+static const char *alone_unknown(struct objects *objects)
 {
-	return alone(kit, KIND_device, 9999);
+	return alone(objects, KIND_device, 9999);
 }
 
-static const char *alone_null_pointer(struct kit *kit)
+static const char *alone_null_pointer(struct objects *objects)
 {
 	unsigned type;
 
-	(void)kit;
+	(void)objects;
 	return code(cu->PointerGetAttribute(&type, BI__CU_POINTER_MEMORY_TYPE, 0));
 }
 
-static const char *null_pointer(struct kit *kit)
+static const char *null_pointer(struct objects *objects)
 {
 	struct attributes found;
 	bi__cu_result result = ask(&found, 0);
 
-	return result ? code(result) : describe_type(kit, &found, 0);
+	return result ? code(result) : describe_type(objects, &found, 0);
 }
 
-static const char *none_asked(struct kit *kit)
+static const char *none_asked(struct objects *objects)
 {
 	unsigned what = BI__CU_POINTER_MEMORY_TYPE;
 	void *value = &what;
 
-	return code(cu->PointerGetAttributes(0, &what, &value, kit->memory));
+	return code(cu->PointerGetAttributes(0, &what, &value, objects->memory));
 }
 
-static const char *unknown_asked(struct kit *kit)
+static const char *unknown_asked(struct objects *objects)
 {
 	unsigned what = 9999;
 	bi__cu_pointer place = 0;
 	void *value = &place;
 
-	return code(cu->PointerGetAttributes(1, &what, &value, kit->memory));
+	return code(cu->PointerGetAttributes(1, &what, &value, objects->memory));
 }
 
 /* A number that was an address is no handle: it may be asked about. */
-static const char *type_after_free(struct kit *kit, enum kind kind)
+static const char *type_after_free(struct objects *objects, enum kind kind)
 {
 	struct attributes found;
 	struct piece piece;
-	const char *answer = piece_make(kit, kind, &piece);
+	const char *answer = piece_make(objects, kind, &piece);
 	bi__cu_result result;
 
 	if (answer)
 		return answer;
-	piece_free(kit, &piece);
+	piece_free(objects, &piece);
 	result = ask(&found, piece.pointer);
-	return result ? code(result) : describe_type(kit, &found, piece.pointer);
+	return result ? code(result) : describe_type(objects, &found, piece.pointer);
 }
 
-static const char *type_of_freed_device(struct kit *kit)
+static const char *type_of_freed_device(struct objects *objects)
 {
-	return type_after_free(kit, KIND_device);
+	return type_after_free(objects, KIND_device);
 }
 
-static const char *type_of_freed_managed(struct kit *kit)
+static const char *type_of_freed_managed(struct objects *objects)
 {
-	return type_after_free(kit, KIND_managed);
+	return type_after_free(objects, KIND_managed);
 }
 
-static const char *type_of_unmapped(struct kit *kit)
+static const char *type_of_unmapped(struct objects *objects)
 {
-	return type_after_free(kit, KIND_mapped);
+	return type_after_free(objects, KIND_mapped);
 }
 
-static const char *type_of_other_context(struct kit *kit)
+static const char *type_of_other_context(struct objects *objects)
 {
 	struct attributes found;
-	bi__cu_result result = ask(&found, kit->other_memory);
+	bi__cu_result result = ask(&found, objects->other_memory);
 
 	if (result)
 		return code(result);
-	return say("%s, context %s", describe_type(kit, &found, kit->other_memory),
-		   found.context == kit->other ? "its own" : "wrong");
+	return say("%s, context %s", describe_type(objects, &found, objects->other_memory),
+		   found.context == objects->other ? "its own" : "wrong");
 }
 
 #define KIND_FACTS(kind, source) \

@@ -2,162 +2,162 @@
 #include "facts.h"
 
 /* A call that may not be allowed; what it makes it takes away. */
-typedef bi__cu_result call(struct kit *kit);
+typedef bi__cu_result call(struct objects *objects);
 
-static bi__cu_result call_alloc(struct kit *kit)
+static bi__cu_result call_alloc(struct objects *objects)
 {
 	bi__cu_pointer memory;
 	bi__cu_result result = cu->MemAlloc(&memory, 16);
 
-	(void)kit;
+	(void)objects;
 	if (result == BI__CU_SUCCESS)
 		cu->MemFree(memory);
 	return result;
 }
 
-static bi__cu_result call_host_alloc(struct kit *kit)
+static bi__cu_result call_host_alloc(struct objects *objects)
 {
 	void *memory;
 	bi__cu_result result = cu->MemHostAlloc(&memory, 16, 0);
 
-	(void)kit;
+	(void)objects;
 	if (result == BI__CU_SUCCESS)
 		cu->MemFreeHost(memory);
 	return result;
 }
 
-static bi__cu_result call_managed(struct kit *kit)
+static bi__cu_result call_managed(struct objects *objects)
 {
 	bi__cu_pointer memory;
 	bi__cu_result result = cu->MemAllocManaged(&memory, 16, BI__CU_MEM_ATTACH_GLOBAL);
 
-	(void)kit;
+	(void)objects;
 	if (result == BI__CU_SUCCESS)
 		cu->MemFree(memory);
 	return result;
 }
 
-static bi__cu_result call_copy(struct kit *kit)
+static bi__cu_result call_copy(struct objects *objects)
 {
-	return cu->MemcpyHtoD(kit->memory, kit->pageable, 16);
+	return cu->MemcpyHtoD(objects->memory, objects->pageable, 16);
 }
 
-static bi__cu_result call_context_synchronize(struct kit *kit)
+static bi__cu_result call_context_synchronize(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return cu->CtxSynchronize();
 }
 
-static bi__cu_result call_event_create(struct kit *kit)
+static bi__cu_result call_event_create(struct objects *objects)
 {
 	bi__cu_event event;
 	bi__cu_result result = cu->EventCreate(&event, BI__CU_EVENT_DISABLE_TIMING);
 
-	(void)kit;
+	(void)objects;
 	if (result == BI__CU_SUCCESS)
 		cu->EventDestroy(event);
 	return result;
 }
 
-static bi__cu_result call_stream_create(struct kit *kit)
+static bi__cu_result call_stream_create(struct objects *objects)
 {
 	bi__cu_stream stream;
 	bi__cu_result result = cu->StreamCreate(&stream, BI__CU_STREAM_NON_BLOCKING);
 
-	(void)kit;
+	(void)objects;
 	if (result == BI__CU_SUCCESS)
 		cu->StreamDestroy(stream);
 	return result;
 }
 
-static bi__cu_result call_event_query(struct kit *kit)
+static bi__cu_result call_event_query(struct objects *objects)
 {
-	return cu->EventQuery(kit->timed);
+	return cu->EventQuery(objects->timed);
 }
 
-static bi__cu_result call_event_synchronize(struct kit *kit)
+static bi__cu_result call_event_synchronize(struct objects *objects)
 {
-	return cu->EventSynchronize(kit->timed);
+	return cu->EventSynchronize(objects->timed);
 }
 
-static bi__cu_result call_query_of_other_stream(struct kit *kit)
+static bi__cu_result call_query_of_other_stream(struct objects *objects)
 {
-	return cu->StreamQuery(kit->second);
+	return cu->StreamQuery(objects->second);
 }
 
-static bi__cu_result call_synchronize_of_other_stream(struct kit *kit)
+static bi__cu_result call_synchronize_of_other_stream(struct objects *objects)
 {
-	return cu->StreamSynchronize(kit->second);
+	return cu->StreamSynchronize(objects->second);
 }
 
-static bi__cu_result call_work_on_other_stream(struct kit *kit)
+static bi__cu_result call_work_on_other_stream(struct objects *objects)
 {
-	return cu->MemsetD8Async(kit->memory, 1, 16, kit->second);
+	return cu->MemsetD8Async(objects->memory, 1, 16, objects->second);
 }
 
-static bi__cu_result call_work_on_legacy(struct kit *kit)
+static bi__cu_result call_work_on_legacy(struct objects *objects)
 {
-	return cu->MemsetD8Async(kit->memory, 1, 16, BI__CU_STREAM_LEGACY);
+	return cu->MemsetD8Async(objects->memory, 1, 16, BI__CU_STREAM_LEGACY);
 }
 
-static bi__cu_result call_query(struct kit *kit)
+static bi__cu_result call_query(struct objects *objects)
 {
-	return cu->StreamQuery(kit->stream);
+	return cu->StreamQuery(objects->stream);
 }
 
-static bi__cu_result call_synchronize(struct kit *kit)
+static bi__cu_result call_synchronize(struct objects *objects)
 {
-	return cu->StreamSynchronize(kit->stream);
+	return cu->StreamSynchronize(objects->stream);
 }
 
-static bi__cu_result call_stream_context(struct kit *kit)
+static bi__cu_result call_stream_context(struct objects *objects)
 {
 	bi__cu_context context;
 
-	return cu->StreamGetCtx(kit->stream, &context);
+	return cu->StreamGetCtx(objects->stream, &context);
 }
 
-static bi__cu_result call_attributes(struct kit *kit)
+static bi__cu_result call_attributes(struct objects *objects)
 {
 	unsigned what = BI__CU_POINTER_MEMORY_TYPE, type;
 	void *value = &type;
 
-	return cu->PointerGetAttributes(1, &what, &value, kit->memory);
+	return cu->PointerGetAttributes(1, &what, &value, objects->memory);
 }
 
-static bi__cu_result call_range(struct kit *kit)
+static bi__cu_result call_range(struct objects *objects)
 {
 	bi__cu_pointer base;
 
-	return cu->MemGetAddressRange(&base, NULL, kit->memory);
+	return cu->MemGetAddressRange(&base, NULL, objects->memory);
 }
 
-static bi__cu_result call_info(struct kit *kit)
+static bi__cu_result call_info(struct objects *objects)
 {
 	size_t free, total;
 
-	(void)kit;
+	(void)objects;
 	return cu->MemGetInfo(&free, &total);
 }
 
-static bi__cu_result call_captured_set(struct kit *kit)
+static bi__cu_result call_captured_set(struct objects *objects)
 {
-	return cu->MemsetD8Async(kit->memory, 1, 16, kit->stream);
+	return cu->MemsetD8Async(objects->memory, 1, 16, objects->stream);
 }
 
-static bi__cu_result call_captured_pinned_copy(struct kit *kit)
+static bi__cu_result call_captured_pinned_copy(struct objects *objects)
 {
-	return cu->MemcpyHtoDAsync(kit->memory, kit->pinned, 16, kit->stream);
+	return cu->MemcpyHtoDAsync(objects->memory, objects->pinned, 16, objects->stream);
 }
 
-static bi__cu_result call_captured_pageable_copy(struct kit *kit)
+static bi__cu_result call_captured_pageable_copy(struct objects *objects)
 {
-	return cu->MemcpyHtoDAsync(kit->memory, kit->pageable, 16, kit->stream);
+	return cu->MemcpyHtoDAsync(objects->memory, objects->pageable, 16, objects->stream);
 }
 
-static bi__cu_result call_captured_pageable_copy_back(struct kit *kit)
+static bi__cu_result call_captured_pageable_copy_back(struct objects *objects)
 {
-	return cu->MemcpyDtoHAsync(kit->pageable, kit->memory, 16, kit->stream);
+	return cu->MemcpyDtoHAsync(objects->pageable, objects->memory, 16, objects->stream);
 }
 
 static void do_nothing(void *data)
@@ -165,20 +165,20 @@ static void do_nothing(void *data)
 	(void)data;
 }
 
-static bi__cu_result call_captured_host_function(struct kit *kit)
+static bi__cu_result call_captured_host_function(struct objects *objects)
 {
-	return cu->LaunchHostFunc(kit->stream, do_nothing, NULL);
+	return cu->LaunchHostFunc(objects->stream, do_nothing, NULL);
 }
 
-static bi__cu_result call_captured_alloc(struct kit *kit)
+static bi__cu_result call_captured_alloc(struct objects *objects)
 {
 	bi__cu_pointer memory;
 	bi__cu_result result;
 
 	if (!cu->MemAllocAsync)
 		return BI__CU_ERROR_NOT_SUPPORTED;
-	result = cu->MemAllocAsync(&memory, 16, kit->stream);
-	return result ? result : cu->MemFreeAsync(memory, kit->stream);
+	result = cu->MemAllocAsync(&memory, 16, objects->stream);
+	return result ? result : cu->MemFreeAsync(memory, objects->stream);
 }
 
 struct capture {
@@ -189,15 +189,15 @@ struct capture {
 	bi__cu_result result;
 };
 
-static void call_there(struct kit *kit, void *data)
+static void call_there(struct objects *objects, void *data)
 {
 	struct capture *capture = data;
 
-	capture->result = capture->call(kit);
+	capture->result = capture->call(objects);
 }
 
 /* The code of the call, whether the capture has survived it, and how it ends. */
-static const char *during(struct kit *kit, struct capture *capture)
+static const char *during(struct objects *objects, struct capture *capture)
 {
 	unsigned status = 99;
 	bi__cu_graph graph = NULL;
@@ -206,9 +206,9 @@ static const char *during(struct kit *kit, struct capture *capture)
 	if (cu->StreamBeginCapture(capture->stream, capture->mode) != BI__CU_SUCCESS)
 		return "fails";
 	if (capture->elsewhere)
-		in_another_thread(kit, call_there, capture);
+		in_another_thread(objects, call_there, capture);
 	else
-		call_there(kit, capture);
+		call_there(objects, capture);
 	cu->StreamIsCapturing(capture->stream, &status);
 	ended = cu->StreamEndCapture(capture->stream, &graph);
 	if (graph)
@@ -250,39 +250,40 @@ static const char *during(struct kit *kit, struct capture *capture)
 
 #define ASK_IN_MODE(mode, MODE, name, elsewhere) \
 	{ \
-		return during( \
-			kit, &(struct capture){ kit->stream, BI__CU_CAPTURE_MODE_##MODE, call_##name, elsewhere, 0 }); \
+		return during(objects, &(struct capture){ objects->stream, BI__CU_CAPTURE_MODE_##MODE, call_##name, \
+							  elsewhere, 0 }); \
 	}
 #define ASK_UNSAFE(name, source) \
-	static const char *name##_global(struct kit *kit) ASK_IN_MODE( \
-		global, GLOBAL, name, 0) static const char *name##_thread_local(struct kit *kit) \
-		ASK_IN_MODE(thread_local, THREAD_LOCAL, name, 0) static const char *name##_relaxed(struct kit *kit) \
+	static const char *name##_global(struct objects *objects) ASK_IN_MODE( \
+		global, GLOBAL, name, 0) static const char *name##_thread_local(struct objects *objects) \
+		ASK_IN_MODE(thread_local, THREAD_LOCAL, name, \
+			    0) static const char *name##_relaxed(struct objects *objects) \
 			ASK_IN_MODE(relaxed, RELAXED, name, \
-				    0) static const char *name##_global_elsewhere(struct kit *kit) \
+				    0) static const char *name##_global_elsewhere(struct objects *objects) \
 				ASK_IN_MODE(global, GLOBAL, name, 1) static const char *name##_thread_local_elsewhere( \
-					struct kit *kit) ASK_IN_MODE(thread_local, THREAD_LOCAL, name, 1)
+					struct objects *objects) ASK_IN_MODE(thread_local, THREAD_LOCAL, name, 1)
 UNSAFE_CALLS(ASK_UNSAFE)
-#define ASK_OTHER(name, source) static const char *name(struct kit *kit) ASK_IN_MODE(global, GLOBAL, name, 0)
+#define ASK_OTHER(name, source) static const char *name(struct objects *objects) ASK_IN_MODE(global, GLOBAL, name, 0)
 OTHER_CALLS(ASK_OTHER)
 
-static const char *blocking_besides(struct kit *kit, call *made)
+static const char *blocking_besides(struct objects *objects, call *made)
 {
-	return during(kit, &(struct capture){ kit->blocking, BI__CU_CAPTURE_MODE_RELAXED, made, 0, 0 });
+	return during(objects, &(struct capture){ objects->blocking, BI__CU_CAPTURE_MODE_RELAXED, made, 0, 0 });
 }
 
-static const char *work_on_legacy_besides_blocking(struct kit *kit)
+static const char *work_on_legacy_besides_blocking(struct objects *objects)
 {
-	return blocking_besides(kit, call_work_on_legacy);
+	return blocking_besides(objects, call_work_on_legacy);
 }
 
-static const char *copy_besides_blocking(struct kit *kit)
+static const char *copy_besides_blocking(struct objects *objects)
 {
-	return blocking_besides(kit, call_copy);
+	return blocking_besides(objects, call_copy);
 }
 
-static const char *context_synchronize_besides_blocking(struct kit *kit)
+static const char *context_synchronize_besides_blocking(struct objects *objects)
 {
-	return blocking_besides(kit, call_context_synchronize);
+	return blocking_besides(objects, call_context_synchronize);
 }
 
 static const char *exchange(unsigned mode, unsigned *before)
@@ -291,63 +292,63 @@ static const char *exchange(unsigned mode, unsigned *before)
 	return code(cu->ThreadExchangeStreamCaptureMode(before));
 }
 
-static const char *mode_at_start(struct kit *kit)
+static const char *mode_at_start(struct objects *objects)
 {
 	unsigned before;
 	const char *answer = exchange(BI__CU_CAPTURE_MODE_RELAXED, &before);
 
-	(void)kit;
+	(void)objects;
 	return say("%s %u", answer, before);
 }
 
-static const char *mode_exchanged(struct kit *kit)
+static const char *mode_exchanged(struct objects *objects)
 {
 	unsigned before;
 
-	(void)kit;
+	(void)objects;
 	exchange(BI__CU_CAPTURE_MODE_THREAD_LOCAL, &before);
 	exchange(BI__CU_CAPTURE_MODE_RELAXED, &before);
 	return say("%u", before);
 }
 
-static void tell_mode(struct kit *kit, void *data)
+static void tell_mode(struct objects *objects, void *data)
 {
 	unsigned *before = data;
 
-	(void)kit;
+	(void)objects;
 	exchange(BI__CU_CAPTURE_MODE_RELAXED, before);
 }
 
-static const char *mode_is_of_thread(struct kit *kit)
+static const char *mode_is_of_thread(struct objects *objects)
 {
 	unsigned before;
 
 	exchange(BI__CU_CAPTURE_MODE_RELAXED, &before);
-	in_another_thread(kit, tell_mode, &before);
+	in_another_thread(objects, tell_mode, &before);
 	return say("%u", before);
 }
 
-static const char *mode_unknown(struct kit *kit)
+static const char *mode_unknown(struct objects *objects)
 {
 	unsigned before;
 
-	(void)kit;
+	(void)objects;
 	return exchange(9, &before);
 }
 
-static const char *mode_to_null(struct kit *kit)
+static const char *mode_to_null(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return code(cu->ThreadExchangeStreamCaptureMode(NULL));
 }
 
 /* The thread that captures strictly relaxes itself for a moment. */
-static const char *alloc_in_relaxed_thread(struct kit *kit)
+static const char *alloc_in_relaxed_thread(struct objects *objects)
 {
 	unsigned before;
 
 	exchange(BI__CU_CAPTURE_MODE_RELAXED, &before);
-	return during(kit, &(struct capture){ kit->stream, BI__CU_CAPTURE_MODE_GLOBAL, call_alloc, 0, 0 });
+	return during(objects, &(struct capture){ objects->stream, BI__CU_CAPTURE_MODE_GLOBAL, call_alloc, 0, 0 });
 }
 
 #define UNSAFE_FACTS(name, source) \

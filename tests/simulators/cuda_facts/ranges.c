@@ -16,73 +16,73 @@ static const char *range_at(const struct piece *piece, bi__cu_pointer pointer)
 					    : "less");
 }
 
-static const char *at(struct kit *kit, enum kind kind, size_t offset)
+static const char *at(struct objects *objects, enum kind kind, size_t offset)
 {
 	struct piece piece;
-	const char *answer = piece_make(kit, kind, &piece);
+	const char *answer = piece_make(objects, kind, &piece);
 
 	if (answer)
 		return answer;
 	if (offset == LAST)
 		offset = piece.nbytes - 1;
 	answer = range_at(&piece, piece.pointer + offset);
-	piece_free(kit, &piece);
+	piece_free(objects, &piece);
 	return answer;
 }
 
 #define ASK_KIND(kind, source) \
-	static const char *first_of_##kind(struct kit *kit) \
+	static const char *first_of_##kind(struct objects *objects) \
 	{ \
-		return at(kit, KIND_##kind, 0); \
+		return at(objects, KIND_##kind, 0); \
 	} \
-	static const char *last_of_##kind(struct kit *kit) \
+	static const char *last_of_##kind(struct objects *objects) \
 	{ \
-		return at(kit, KIND_##kind, LAST); \
+		return at(objects, KIND_##kind, LAST); \
 	}
 KINDS(ASK_KIND)
 #undef ASK_KIND
 
 /* What lies there may be somebody else's; it is not this one's. */
-static const char *past_end_of_device(struct kit *kit)
+static const char *past_end_of_device(struct objects *objects)
 {
 	bi__cu_pointer base = 0;
 	size_t nbytes;
-	bi__cu_result result = cu->MemGetAddressRange(&base, &nbytes, kit->memory + KIT_BYTES);
+	bi__cu_result result = cu->MemGetAddressRange(&base, &nbytes, objects->memory + OBJECT_BYTES);
 
-	return result == BI__CU_SUCCESS && base == kit->memory ? "inside" : "outside";
+	return result == BI__CU_SUCCESS && base == objects->memory ? "inside" : "outside";
 }
 
-static const char *of_null(struct kit *kit)
+static const char *of_null(struct objects *objects)
 {
 	bi__cu_pointer base;
 	size_t nbytes;
 
-	(void)kit;
+	(void)objects;
 	return code(cu->MemGetAddressRange(&base, &nbytes, 0));
 }
 
-static const char *base_only(struct kit *kit)
+static const char *base_only(struct objects *objects)
 {
 	bi__cu_pointer base = 0;
-	bi__cu_result result = cu->MemGetAddressRange(&base, NULL, kit->memory + 5);
+	bi__cu_result result = cu->MemGetAddressRange(&base, NULL, objects->memory + 5);
 
-	return say("%s %s", code(result), yes_or_no(base == kit->memory));
+	return say("%s %s", code(result), yes_or_no(base == objects->memory));
 }
 
-static const char *size_only(struct kit *kit)
+static const char *size_only(struct objects *objects)
 {
 	size_t nbytes = 0;
-	bi__cu_result result = cu->MemGetAddressRange(NULL, &nbytes, kit->memory + 5);
+	bi__cu_result result = cu->MemGetAddressRange(NULL, &nbytes, objects->memory + 5);
 
-	return say("%s %s", code(result), yes_or_no(nbytes == KIT_BYTES));
+	return say("%s %s", code(result), yes_or_no(nbytes == OBJECT_BYTES));
 }
 
-static const char *of_other_context(struct kit *kit)
+static const char *of_other_context(struct objects *objects)
 {
 	bi__cu_pointer base = 0;
-	bi__cu_result result = cu->MemGetAddressRange(&base, NULL, kit->other_memory + 5);
+	bi__cu_result result = cu->MemGetAddressRange(&base, NULL, objects->other_memory + 5);
 
-	return say("%s %s", code(result), yes_or_no(base == kit->other_memory));
+	return say("%s %s", code(result), yes_or_no(base == objects->other_memory));
 }
 
 /* Two segments one behind the other: what is the range of the second one's first byte? */
@@ -104,13 +104,13 @@ static const char *two_segments(const struct piece *reserved, uint64_t first, ui
 	return answer;
 }
 
-static const char *of_two_segments(struct kit *kit)
+static const char *of_two_segments(struct objects *objects)
 {
 	struct piece reserved = { .nbytes = segment_granularity() };
 	uint64_t first, second;
 	const char *answer = "fails";
 
-	(void)kit;
+	(void)objects;
 	if (!reserved.nbytes || !cu->MemCreate)
 		return "not asked: no virtual memory";
 	if (cu->MemAddressReserve(&reserved.pointer, 2 * reserved.nbytes, 0, 0, 0))
@@ -126,12 +126,12 @@ static const char *of_two_segments(struct kit *kit)
 	return answer;
 }
 
-static const char *of_reserved_only(struct kit *kit)
+static const char *of_reserved_only(struct objects *objects)
 {
 	struct piece reserved = { .nbytes = segment_granularity() };
 	const char *answer;
 
-	(void)kit;
+	(void)objects;
 	if (!reserved.nbytes || !cu->MemAddressReserve)
 		return "not asked: no virtual memory";
 	if (cu->MemAddressReserve(&reserved.pointer, reserved.nbytes, 0, 0, 0))

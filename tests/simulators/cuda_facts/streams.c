@@ -5,140 +5,140 @@
 
 #include "facts.h"
 
-static const char *create_to_null(struct kit *kit)
+static const char *create_to_null(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return code(cu->StreamCreate(NULL, 0));
 }
 
-static const char *create_with_unknown_flags(struct kit *kit)
+static const char *create_with_unknown_flags(struct objects *objects)
 {
 	bi__cu_stream stream;
 	bi__cu_result result = cu->StreamCreate(&stream, 2);
 
-	(void)kit;
+	(void)objects;
 	if (result == BI__CU_SUCCESS)
 		cu->StreamDestroy(stream);
 	return code(result);
 }
 
-static const char *destroy_zero(struct kit *kit)
+static const char *destroy_zero(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return code(cu->StreamDestroy(NULL));
 }
 
-static const char *destroy_legacy(struct kit *kit)
+static const char *destroy_legacy(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return code(cu->StreamDestroy(BI__CU_STREAM_LEGACY));
 }
 
-static const char *destroy_per_thread(struct kit *kit)
+static const char *destroy_per_thread(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return code(cu->StreamDestroy(BI__CU_STREAM_PER_THREAD));
 }
 
 /* The stream's context while the other one is current. */
-static const char *context_of(struct kit *kit, bi__cu_stream stream)
+static const char *context_of(struct objects *objects, bi__cu_stream stream)
 {
 	bi__cu_context context = NULL;
 	bi__cu_result result;
 
-	cu->CtxPushCurrent(kit->other);
+	cu->CtxPushCurrent(objects->other);
 	result = cu->StreamGetCtx(stream, &context);
 	if (result)
 		return code(result);
-	return context == kit->other ? "current" : context == kit->context ? "its own" : "unknown";
+	return context == objects->other ? "current" : context == objects->context ? "its own" : "unknown";
 }
 
-static const char *context_of_created(struct kit *kit)
+static const char *context_of_created(struct objects *objects)
 {
-	return context_of(kit, kit->stream);
+	return context_of(objects, objects->stream);
 }
 
-static const char *context_of_zero(struct kit *kit)
+static const char *context_of_zero(struct objects *objects)
 {
-	return context_of(kit, NULL);
+	return context_of(objects, NULL);
 }
 
-static const char *context_of_legacy(struct kit *kit)
+static const char *context_of_legacy(struct objects *objects)
 {
-	return context_of(kit, BI__CU_STREAM_LEGACY);
+	return context_of(objects, BI__CU_STREAM_LEGACY);
 }
 
-static const char *context_of_per_thread(struct kit *kit)
+static const char *context_of_per_thread(struct objects *objects)
 {
-	return context_of(kit, BI__CU_STREAM_PER_THREAD);
+	return context_of(objects, BI__CU_STREAM_PER_THREAD);
 }
 
-static const char *context_to_null(struct kit *kit)
+static const char *context_to_null(struct objects *objects)
 {
-	return code(cu->StreamGetCtx(kit->stream, NULL));
+	return code(cu->StreamGetCtx(objects->stream, NULL));
 }
 
-static const char *query_idle(struct kit *kit)
+static const char *query_idle(struct objects *objects)
 {
-	return code(cu->StreamQuery(kit->stream));
+	return code(cu->StreamQuery(objects->stream));
 }
 
-static const char *query_pending(struct kit *kit)
+static const char *query_pending(struct objects *objects)
 {
-	return close_gate(kit, kit->stream) ? code(cu->StreamQuery(kit->stream)) : NO_GATE;
+	return close_gate(objects, objects->stream) ? code(cu->StreamQuery(objects->stream)) : NO_GATE;
 }
 
-static const char *query_legacy(struct kit *kit)
+static const char *query_legacy(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return code(cu->StreamQuery(BI__CU_STREAM_LEGACY));
 }
 
-static const char *query_zero(struct kit *kit)
+static const char *query_zero(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return code(cu->StreamQuery(NULL));
 }
 
-static const char *query_per_thread(struct kit *kit)
+static const char *query_per_thread(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return code(cu->StreamQuery(BI__CU_STREAM_PER_THREAD));
 }
 
-static const char *synchronize_idle(struct kit *kit)
+static const char *synchronize_idle(struct objects *objects)
 {
-	return code(cu->StreamSynchronize(kit->stream));
+	return code(cu->StreamSynchronize(objects->stream));
 }
 
-static const char *synchronize_legacy(struct kit *kit)
+static const char *synchronize_legacy(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return code(cu->StreamSynchronize(BI__CU_STREAM_LEGACY));
 }
 
-static const char *synchronize_per_thread(struct kit *kit)
+static const char *synchronize_per_thread(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return code(cu->StreamSynchronize(BI__CU_STREAM_PER_THREAD));
 }
 
-static const char *destroy_pending(struct kit *kit)
+static const char *destroy_pending(struct objects *objects)
 {
 	bi__cu_stream stream;
 	bi__cu_result result, query;
 
 	if (cu->StreamCreate(&stream, BI__CU_STREAM_NON_BLOCKING) != BI__CU_SUCCESS)
 		return "fails";
-	if (!close_gate(kit, stream)) {
+	if (!close_gate(objects, stream)) {
 		cu->StreamDestroy(stream);
 		return NO_GATE;
 	}
-	cu->EventRecord(kit->event, stream);
+	cu->EventRecord(objects->event, stream);
 	result = cu->StreamDestroy(stream);
-	query = cu->EventQuery(kit->event);
-	open_gate(kit);
-	return say("%s, its work %s, later %s", code(result), code(query), code(cu->EventSynchronize(kit->event)));
+	query = cu->EventQuery(objects->event);
+	open_gate(objects);
+	return say("%s, its work %s, later %s", code(result), code(query), code(cu->EventSynchronize(objects->event)));
 }
 
 static long milliseconds_since(const struct timespec *start)
@@ -150,107 +150,107 @@ static long milliseconds_since(const struct timespec *start)
 }
 
 /* Does what is put on `later` wait for what `earlier` still does? */
-static const char *waits(struct kit *kit, bi__cu_stream later, bi__cu_stream earlier)
+static const char *waits(struct objects *objects, bi__cu_stream later, bi__cu_stream earlier)
 {
 	struct timespec start;
 	bi__cu_result result;
 
-	if (!close_gate(kit, earlier))
+	if (!close_gate(objects, earlier))
 		return NO_GATE;
-	cu->MemsetD8Async(kit->memory, 1, 16, later);
-	cu->EventRecord(kit->event, later);
-	result = cu->EventQuery(kit->event);
+	cu->MemsetD8Async(objects->memory, 1, 16, later);
+	cu->EventRecord(objects->event, later);
+	result = cu->EventQuery(objects->event);
 	if (result != BI__CU_ERROR_NOT_READY)
 		return result ? code(result) : "no";
 	/* Either it waits, or it has not got there. */
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	for (int i = 0; result == BI__CU_ERROR_NOT_READY && (i < 1000 || milliseconds_since(&start) < 100); i++)
-		result = cu->EventQuery(kit->event);
+		result = cu->EventQuery(objects->event);
 	return result ? "yes" : "no";
 }
 
-static const char *legacy_waits_blocking(struct kit *kit)
+static const char *legacy_waits_blocking(struct objects *objects)
 {
-	return waits(kit, BI__CU_STREAM_LEGACY, kit->blocking);
+	return waits(objects, BI__CU_STREAM_LEGACY, objects->blocking);
 }
 
-static const char *zero_waits_blocking(struct kit *kit)
+static const char *zero_waits_blocking(struct objects *objects)
 {
-	return waits(kit, NULL, kit->blocking);
+	return waits(objects, NULL, objects->blocking);
 }
 
-static const char *legacy_waits_per_thread(struct kit *kit)
+static const char *legacy_waits_per_thread(struct objects *objects)
 {
-	return waits(kit, BI__CU_STREAM_LEGACY, BI__CU_STREAM_PER_THREAD);
+	return waits(objects, BI__CU_STREAM_LEGACY, BI__CU_STREAM_PER_THREAD);
 }
 
-static const char *blocking_waits_legacy(struct kit *kit)
+static const char *blocking_waits_legacy(struct objects *objects)
 {
-	return waits(kit, kit->blocking, BI__CU_STREAM_LEGACY);
+	return waits(objects, objects->blocking, BI__CU_STREAM_LEGACY);
 }
 
-static const char *per_thread_waits_legacy(struct kit *kit)
+static const char *per_thread_waits_legacy(struct objects *objects)
 {
-	return waits(kit, BI__CU_STREAM_PER_THREAD, BI__CU_STREAM_LEGACY);
+	return waits(objects, BI__CU_STREAM_PER_THREAD, BI__CU_STREAM_LEGACY);
 }
 
-static const char *legacy_waits_non_blocking(struct kit *kit)
+static const char *legacy_waits_non_blocking(struct objects *objects)
 {
-	return waits(kit, BI__CU_STREAM_LEGACY, kit->stream);
+	return waits(objects, BI__CU_STREAM_LEGACY, objects->stream);
 }
 
-static const char *non_blocking_waits_legacy(struct kit *kit)
+static const char *non_blocking_waits_legacy(struct objects *objects)
 {
-	return waits(kit, kit->stream, BI__CU_STREAM_LEGACY);
+	return waits(objects, objects->stream, BI__CU_STREAM_LEGACY);
 }
 
-static const char *blocking_waits_per_thread(struct kit *kit)
+static const char *blocking_waits_per_thread(struct objects *objects)
 {
-	return waits(kit, kit->blocking, BI__CU_STREAM_PER_THREAD);
+	return waits(objects, objects->blocking, BI__CU_STREAM_PER_THREAD);
 }
 
-static const char *non_blocking_waits_other(struct kit *kit)
+static const char *non_blocking_waits_other(struct objects *objects)
 {
-	return waits(kit, kit->stream, kit->second);
+	return waits(objects, objects->stream, objects->second);
 }
 
-static void query_other_thread(struct kit *kit, void *data)
+static void query_other_thread(struct objects *objects, void *data)
 {
 	const char **answer = data;
 
-	*answer = waits(kit, BI__CU_STREAM_PER_THREAD, kit->stream);
+	*answer = waits(objects, BI__CU_STREAM_PER_THREAD, objects->stream);
 }
 
 /* The stream of that thread, not of the one whose stream is closed here. */
-static const char *per_thread_of_two_threads(struct kit *kit)
+static const char *per_thread_of_two_threads(struct objects *objects)
 {
 	const char *answer = "?";
 
-	if (!close_gate(kit, BI__CU_STREAM_PER_THREAD))
+	if (!close_gate(objects, BI__CU_STREAM_PER_THREAD))
 		return NO_GATE;
-	in_another_thread(kit, query_other_thread, &answer);
+	in_another_thread(objects, query_other_thread, &answer);
 	return answer;
 }
 
-static const char *wait_unknown_flags(struct kit *kit)
+static const char *wait_unknown_flags(struct objects *objects)
 {
-	return code(cu->StreamWaitEvent(kit->stream, kit->event, 0x100));
+	return code(cu->StreamWaitEvent(objects->stream, objects->event, 0x100));
 }
 
-static const char *wait_null_event(struct kit *kit)
+static const char *wait_null_event(struct objects *objects)
 {
-	return code(cu->StreamWaitEvent(kit->stream, NULL, 0));
+	return code(cu->StreamWaitEvent(objects->stream, NULL, 0));
 }
 
-static const char *wait_on_legacy(struct kit *kit)
+static const char *wait_on_legacy(struct objects *objects)
 {
-	cu->EventRecord(kit->event, kit->stream);
-	return code(cu->StreamWaitEvent(BI__CU_STREAM_LEGACY, kit->event, 0));
+	cu->EventRecord(objects->event, objects->stream);
+	return code(cu->StreamWaitEvent(BI__CU_STREAM_LEGACY, objects->event, 0));
 }
 
-static const char *host_function_null(struct kit *kit)
+static const char *host_function_null(struct objects *objects)
 {
-	return code(cu->LaunchHostFunc(kit->stream, NULL, NULL));
+	return code(cu->LaunchHostFunc(objects->stream, NULL, NULL));
 }
 
 static void set_flag(void *data)
@@ -267,14 +267,14 @@ static const char *run_host_function(bi__cu_stream stream)
 	return say("%s %s", code(result), yes_or_no(__atomic_load_n(&flag, __ATOMIC_SEQ_CST)));
 }
 
-static const char *host_function_runs(struct kit *kit)
+static const char *host_function_runs(struct objects *objects)
 {
-	return run_host_function(kit->stream);
+	return run_host_function(objects->stream);
 }
 
-static const char *host_function_on_legacy(struct kit *kit)
+static const char *host_function_on_legacy(struct objects *objects)
 {
-	(void)kit;
+	(void)objects;
 	return run_host_function(BI__CU_STREAM_LEGACY);
 }
 
