@@ -1,5 +1,8 @@
-/* Runs along one axis, for every unit up to the ones that memcpy moves, any step, and with guards at both ends. */
+/* Runs along one axis: every unit up to those that memcpy moves, any step, and not a byte beyond either end. */
+#define _DEFAULT_SOURCE
 #include "unit.h"
+
+#include <sys/mman.h>
 
 #include "common/engine/run.h"
 
@@ -48,6 +51,39 @@ static void random_runs_move_their_units(void **state)
 	}
 }
 
+/* The source begins right behind a page that cannot be read, and ends right before one. */
+static void runs_read_nothing_beyond_their_ends(void **state)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE), middle = 4 * page;
+	struct test_random random = { test_seed() };
+	unsigned char *guarded = mmap(NULL, middle + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	assert_true(guarded != MAP_FAILED);
+	guarded += page;
+	assert_int_equal(mprotect(guarded, middle, PROT_READ | PROT_WRITE), 0);
+	for (int i = 0; i < 4000; i++) {
+		const struct bi__simd *const *simd = bi__simd_all();
+		int64_t unit = test_between(&random, 1, 16), step = unit * test_between(&random, 1, 4);
+		int64_t count = test_between(&random, 1, (int64_t)middle / step), reach = (count - 1) * step + unit;
+		struct bi__run_axis axis = { (size_t)unit, unit, step, i % 2 ? count : 5000, 1 << 20, 0 };
+		unsigned char *src = i % 4 < 2 ? guarded : guarded + middle - reach;
+		struct bi__run run;
+
+		if (test_between(&random, 0, 1)) {
+			axis.src_step = -step;
+			src += (count - 1) * step;
+		}
+		for (; *simd; simd++) {
+			if (!(*simd)->runs_here())
+				continue;
+			bi__run_init(&run, *simd, &axis);
+			bi__run(&run, to, src, count);
+		}
+	}
+	munmap(guarded - page, middle + 2 * page);
+}
+
 static void streamed_runs_move_whole_lines(void **state)
 {
 	static _Alignas(BI__LINE) unsigned char lines[SIZE];
@@ -80,6 +116,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_runs_move_their_units),
+		cmocka_unit_test(runs_read_nothing_beyond_their_ends),
 		cmocka_unit_test(streamed_runs_move_whole_lines),
 	};
 
