@@ -12,7 +12,7 @@ void *must_alloc(size_t nbytes)
 	void *bytes = malloc(nbytes ? nbytes : 1);
 
 	if (!bytes) {
-		fprintf(stderr, "cuda_sweep: no memory for %zu bytes\n", nbytes);
+		fprintf(stderr, "sweep: no memory for %zu bytes\n", nbytes);
 		exit(EXIT_FAILURE);
 	}
 	return bytes;
@@ -29,7 +29,7 @@ struct array *trial_adopt(struct trial *trial, struct bi_view *whole, size_t nby
 	struct array *array;
 
 	if (trial->array_count == TRIAL_ARRAYS) {
-		fprintf(stderr, "cuda_sweep: a scenario has more than %d arrays\n", TRIAL_ARRAYS);
+		fprintf(stderr, "sweep: a scenario has more than %d arrays\n", TRIAL_ARRAYS);
 		exit(EXIT_FAILURE);
 	}
 	array = &trial->arrays[trial->array_count++];

@@ -125,6 +125,6 @@ unsigned long cold_mode(const char *program)
 
 	for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++)
 		runs += sweep(program, codes[i], &failures);
-	printf("cuda_sweep: %u first runs of a process, %lu failures\n", runs, failures);
+	printf("sweep: %u first runs of a process, %lu failures\n", runs, failures);
 	return failures;
 }

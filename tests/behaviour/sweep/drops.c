@@ -84,7 +84,7 @@ static int drop_one(const struct scenario *scenario, uint64_t n, struct totals *
 	else if (excuse)
 		printf("FAILED %s: wait %" PRIu64 " is excused, but somebody notices\n", scenario->name, n);
 	else
-		printf("FAILED %s: nothing shows that wait %" PRIu64 " is forgotten: cuda_sweep one %s 1 0 0 %" PRIu64
+		printf("FAILED %s: nothing shows that wait %" PRIu64 " is forgotten: sweep one %s 1 0 0 %" PRIu64
 		       "\n",
 		       scenario->name, n, scenario->name, n);
 	return result != BROKEN;

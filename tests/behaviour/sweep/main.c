@@ -1,11 +1,11 @@
 /*
- * cuda_sweep: complete uses of the library on CUDA, each in a run of its own of the simulated driver.
+ * sweep: complete uses of the library on CUDA, each in a run of its own of the simulated driver.
  *
- *     cuda_sweep plain FIRST COUNT [SCENARIO]    under the schedules of so many seeds; also on a real driver (once)
- *     cuda_sweep faults [SCENARIO]               every call of the driver fails once, with several codes
- *     cuda_sweep drops [SCENARIO]                every wait of a stream is forgotten once
- *     cuda_sweep cold                            the same for the first calls of a process
- *     cuda_sweep one SCENARIO SEED FAIL CODE DROP    one run, with all that is to be said of it
+ *     sweep plain FIRST COUNT [SCENARIO]    under the schedules of so many seeds; also on a real driver (once)
+ *     sweep faults [SCENARIO]               every call of the driver fails once, with several codes
+ *     sweep drops [SCENARIO]                every wait of a stream is forgotten once
+ *     sweep cold                            the same for the first calls of a process
+ *     sweep one SCENARIO SEED FAIL CODE DROP    one run, with all that is to be said of it
  *
  * Scenarios that need OpenCL run only by name. Exits with 1 if anything was not as it should be.
  */
@@ -33,10 +33,10 @@ struct work {
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: cuda_sweep plain FIRST COUNT [SCENARIO]\n"
-			"       cuda_sweep faults|drops [SCENARIO]\n"
-			"       cuda_sweep cold\n"
-			"       cuda_sweep one SCENARIO SEED FAIL CODE DROP\n"
+	fprintf(stderr, "usage: sweep plain FIRST COUNT [SCENARIO]\n"
+			"       sweep faults|drops [SCENARIO]\n"
+			"       sweep cold\n"
+			"       sweep one SCENARIO SEED FAIL CODE DROP\n"
 			"scenarios:");
 	for (size_t i = 0; i < ARRAY_LENGTH(scenarios); i++)
 		fprintf(stderr, " %s", scenarios[i].name);
@@ -103,7 +103,7 @@ static int do_all(const struct work *work)
 			do_scenario(&scenarios[i], work, &all);
 			count++;
 		}
-	printf("cuda_sweep: %u scenarios, %lu runs, %lu calls, %lu waits, %lu failures, on %s driver\n", count,
+	printf("sweep: %u scenarios, %lu runs, %lu calls, %lu waits, %lu failures, on %s driver\n", count,
 	       all.runs, all.calls, all.waits, all.failures, cuda_sim() ? "the simulated" : "a real");
 	return all.failures || !count ? EXIT_FAILURE : EXIT_SUCCESS;
 }
@@ -140,7 +140,7 @@ static int needs_simulator(void)
 {
 	if (cuda_sim())
 		return 0;
-	fprintf(stderr, "cuda_sweep: this needs the simulated driver (BI_CUDA_LIBRARY)\n");
+	fprintf(stderr, "sweep: this needs the simulated driver (BI_CUDA_LIBRARY)\n");
 	return 1;
 }
 

@@ -18,7 +18,7 @@ static void must(bi__cu_result code, const char *call)
 {
 	if (code == BI__CU_SUCCESS)
 		return;
-	fprintf(stderr, "cuda_sweep: cu%s returns %u\n", call, code);
+	fprintf(stderr, "sweep: cu%s returns %u\n", call, code);
 	abort();
 }
 

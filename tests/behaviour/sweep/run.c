@@ -22,7 +22,7 @@ static void say(const char *text)
 static void hangs(int number)
 {
 	(void)number;
-	say("cuda_sweep: this run does not end: ");
+	say("sweep: this run does not end: ");
 	say(repeat);
 	_exit(3);
 }
@@ -32,7 +32,7 @@ static struct sigaction next[64];
 
 static void crashes(int number)
 {
-	say("cuda_sweep: this run crashes: ");
+	say("sweep: this run crashes: ");
 	say(repeat);
 	sigaction(number, &next[number], NULL);
 	raise(number);
@@ -59,10 +59,10 @@ static void announce(const struct scenario *scenario, const struct cuda_sim_opti
 {
 	watch();
 	if (options)
-		snprintf(repeat, sizeof(repeat), "cuda_sweep one %s %" PRIu64 " %" PRIu64 " %d %" PRIu64 "\n",
+		snprintf(repeat, sizeof(repeat), "sweep one %s %" PRIu64 " %" PRIu64 " %d %" PRIu64 "\n",
 			 scenario->name, options->seed, options->fail_call, options->fail_code, options->drop_wait);
 	else
-		snprintf(repeat, sizeof(repeat), "cuda_sweep plain 1 1 %s\n", scenario->name);
+		snprintf(repeat, sizeof(repeat), "sweep plain 1 1 %s\n", scenario->name);
 	alarm(SECONDS);
 }
 

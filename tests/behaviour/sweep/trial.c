@@ -32,7 +32,7 @@ void trial_wrong(struct trial *trial, const char *format, ...)
 void trial_keep(struct trial_objects *objects, trial_release_fn release, uintptr_t object, uintptr_t context)
 {
 	if (objects->count == TRIAL_OBJECTS) {
-		fprintf(stderr, "cuda_sweep: a scenario keeps more than %d objects\n", TRIAL_OBJECTS);
+		fprintf(stderr, "sweep: a scenario keeps more than %d objects\n", TRIAL_OBJECTS);
 		exit(EXIT_FAILURE);
 	}
 	objects->list[objects->count++] = (struct trial_object){ release, object, context };

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Who may include and call whom. Prints each line that breaks a rule.
 
-    check_includes.py SOURCE_DIR            the rules hold
-    check_includes.py --break SOURCE_DIR    each rule is noticed when a copy of the sources breaks it
+    includes.py SOURCE_DIR            the rules hold
+    includes.py --break SOURCE_DIR    each rule is noticed when a copy of the sources breaks it
 """
 
 import re

@@ -1,7 +1,7 @@
 /*
  * The exchange structure between programs that share no library: producer and consumer are loaded at run time, know
  * abi.h alone, and meet directly, through the library, and with the library at one end.
- *     test_exchange PRODUCER CONSUMER DEVICE
+ *     exchange PRODUCER CONSUMER DEVICE
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -494,7 +494,7 @@ int main(int argc, char **argv)
 	void *library;
 
 	if (argc != 4) {
-		fprintf(stderr, "usage: test_exchange PRODUCER CONSUMER DEVICE\n");
+		fprintf(stderr, "usage: exchange PRODUCER CONSUMER DEVICE\n");
 		return 2;
 	}
 	device = argv[3];

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles and runs the C programs in the documentation, and runs its `$ bi` lines; `bi show` draws what stands there.
 
-    run_blocks.py SOURCE_DIR CC LIBRARY BI [SANITIZERS]
+    blocks.py SOURCE_DIR CC LIBRARY BI [SANITIZERS]
 """
 
 import os

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Where code lists backends. Prints each line outside of a backend that names one, or takes a number for one.
 
-    check_backends.py SOURCE_DIR            nobody does, besides the files in TYPED
-    check_backends.py --break SOURCE_DIR    each pattern is noticed when a copy of the sources has it
+    backends.py SOURCE_DIR            nobody does, besides the files in TYPED
+    backends.py --break SOURCE_DIR    each pattern is noticed when a copy of the sources has it
 
 What differs between backends is a member of their table (src/common/backend/backend.h), and for callers of
 struct bi_backend (bi_backend_at). A comparison with the name of one is a list that a new backend is not in.
@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from check_includes import NOT_BACKENDS, without
+from includes import NOT_BACKENDS, without
 
 FOLDERS = ("src", "tools", "python/src")
 NUMBER = r"BI_(?:HANDLE_C\w+|EXCHANGE_DEVICE_(?:CUDA|OPENCL)\w*|STREAM_KIND_C\w+)"
