@@ -2,7 +2,11 @@
  * BufferInterface: arrays in host, OpenCL and CUDA memory, chosen at run time
  *
  * The library describes, exchanges, orders and moves n-dimensional arrays. It does not compute. No vendor library is
- * linked: a driver is opened when the first function that needs it is called.
+ * linked: the library opens a driver when the first function that needs it is called.
+ *
+ * A context is an opened device. A stream is an order of work on it. A memory is a range of bytes on the device or on
+ * the host. A layout is the type, shape and strides of an array. A view is a memory seen through a layout: an array.
+ * Copies and fills work on views, and views are exchanged with other libraries.
  *
  *     struct bi_error err;
  *     struct bi_context *ctx;
@@ -13,35 +17,49 @@
  *
  * Errors
  *   A function that can fail returns BI_OK (0) or a negative enum bi_status. Its last parameter points to a struct
- *   bi_error that the caller owns, or is NULL; on failure it receives the status, the vendor's own code and one
- *   sentence. On success it is left alone. Besides what its comment lists, every function may return BI_EINVAL (an
- *   argument is not valid; the message names it), BI_ENOMEM (host or device is out of memory), BI_EDRIVER (a driver
- *   call failed; `vendor` is its code) and BI_EFORK (a device object is used in a forked child), and every function
- *   that uses, orders or waits for work on a memory BI_EPRODUCER (work of its producer has failed) and BI_ECAPTURE (a
- *   stream involved is being captured into a CUDA graph that cannot take this; docs/ordering.md, row 27).
+ *   bi_error that the caller owns, or is NULL. On failure the struct receives the status, the vendor's own code and one
+ *   sentence. On success it is not changed.
+ *   A function's comment lists the failures that are special to it. Each function may also return BI_EINVAL (an
+ *   argument is not valid, and the message names it), BI_ENOMEM (the host or the device is out of memory), BI_EDRIVER
+ *   (a driver call failed, and `vendor` is its code) and BI_EFORK (a device object is used in a forked child). Each
+ *   function that uses, orders or waits for work on a memory may return BI_EPRODUCER (work of the memory's producer has
+ *   failed) and BI_ECAPTURE (a stream is being captured into a CUDA graph that cannot take the call; docs/ordering.md,
+ *   row 27).
  *
- * Ownership words
- *   owned     a `**out` parameter receives a new reference that the caller releases; it is NULL after a failure
- *   borrowed  a returned pointer stays valid as long as the object that it was asked of
- *   taken     the function takes over what it is given, on success only; after a failure the caller still has it
- *   retained  the function takes a reference of its own; the caller keeps its own
- *   Release functions accept NULL.
+ * NULL
+ *   Functions that return a status check their pointers: NULL is BI_EINVAL unless the comment allows it. Functions
+ *   without a status do not check: NULL is not allowed, and crashes. The exceptions are all functions whose names end
+ *   in _release and _free, and bi_context_pop_current, which do nothing if the object is NULL.
+ *
+ * Ownership
+ *   owned        a `**out` parameter receives a new reference, which the caller releases. It is NULL after a failure
+ *   borrowed     a returned pointer stays valid as long as the object that it came from
+ *   transferred  the function takes ownership on success only; after a failure the caller still owns the argument
+ *   retained     the function takes a reference of its own, and the caller keeps its own
+ *
+ * Structs with struct_size
+ *   Start from the …_INIT macro, which sets struct_size. A program that was built with an older header has a shorter
+ *   struct: the members that it does not know have their defaults. A program that was built with a newer header has a
+ *   longer one: members that this library does not know must be 0, otherwise the call fails with BI_EINVAL.
  *
  * Threads
- *   Every object may be used, retained and released by any number of threads at once, unless its comment says
- *   otherwise; counts are atomic. Two threads that write the same bytes race about the bytes, not about the objects.
- *   Release callbacks run on whatever thread lets go last, exactly once, and no lock is held while they run.
+ *   Any number of threads may use, retain and release an object at the same time, unless its comment says otherwise.
+ *   Reference counts are atomic. Two threads that write the same bytes race about the bytes, not about the objects.
+ *   A release callback runs exactly once, on the thread that releases the last reference or sees the last work end. The
+ *   library holds no lock while the callback runs.
  *
  * Asynchrony
- *   Functions that take a `stream` return when the work is enqueued, or done. docs/ordering.md is the table of who
- *   waits for whom; functions that make the calling thread wait say "host wait" here.
+ *   Functions that take a `stream` return when the work is enqueued or done. The comments say which functions block the
+ *   calling thread until work is done. docs/ordering.md lists all waits; its rows have a reason such as `export`.
  *
  * Words of ordering (docs/ordering.md has the rules)
- *   home      the stream on which a device memory is ready: the context stream, or the one that its producer named
- *   pending   work was enqueued on a memory and its end has not been seen
- *   retired   a released memory that is kept until its pending work is done
- *   shown     a memory whose handle the caller, or an exchange, has seen; it never returns to the pool, and all work
- *             on it goes to the driver
+ *   context stream  the stream that a context has from the start
+ *   home stream     the stream on which a device memory is ready: the context stream, or the one that the producer
+ *                   named
+ *   pending         work was enqueued on a memory, and the library has not seen its end
+ *   retired         a released memory that is kept until its pending work is done
+ *   exported        the handle of the memory has escaped to the caller or to another library: the memory never returns
+ *                   to the pool, and all work on it goes to the driver
  *
  * Units: sizes, offsets and strides are bytes; shapes are elements.
  */
@@ -68,10 +86,10 @@ extern "C" {
 #define BI_API
 #endif
 
-/* Version of the library that is running, "major.minor.patch". Borrowed for ever. */
+/* Returns the version of the library that is running, "major.minor.patch". The string is never freed. */
 BI_API const char *bi_version(void);
 
-/* Most dimensions that a layout can have. */
+/* The largest number of dimensions. */
 #define BI_MAX_NDIM 64
 
 /* Status and errors */
@@ -101,25 +119,25 @@ enum bi_status {
 	BI_STATUS_END = 1               /* not a status */
 };
 
-/* What went wrong. Owned by the caller, written on failure only. */
+/* Description of a failure. The caller owns it; the library writes it on failure only. */
 struct bi_error {
 	int status;                     /* enum bi_status */
 	int vendor;                     /* the driver's own code, 0 if no driver was involved */
 	char message[256];              /* one sentence that names the argument, its value and the limit; no newline */
 };
 
-/* "BI_EINVAL" for -1; "BI_E?" for a number that is no status. Borrowed for ever. */
+/* Returns the name of a status: "BI_EINVAL" for -1, "BI_E?" for a number that is no status. Never freed. */
 BI_API const char *bi_status_name(int status);
 
-/* The one-line meaning of a status. Borrowed for ever. */
+/* Returns the meaning of a status in a few words. Never freed. */
 BI_API const char *bi_status_text(int status);
 
 /* Element types */
 
 /*
  * Scalar types: name, text, array interface kind (0: it has none), DLPack code, bits of one lane.
- * The float8, float6 and float4 types take one byte per element. BYTES, UNICODE and VOID have the size that they are
- * given and no DLPack code; a structured type is VOID with a descr text.
+ * The float8, float6 and float4 types take one byte per element. BYTES, UNICODE and VOID have the size that the caller
+ * gives and no DLPack code. A structured type is VOID with a descr text.
  */
 #define BI_TYPE_MAP(X) \
 	X(BOOL, "bool", 'b', 6, 8) \
@@ -159,7 +177,7 @@ enum bi_type {
 	BI_TYPE_COUNT
 };
 
-/* Type of one element: a value of 8 bytes, compared with bi_dtype_equal. */
+/* Type of one element. It has 8 bytes and is passed by value; bi_dtype_equal compares two. */
 struct bi_dtype {
 	uint32_t item_size;             /* bytes of one element, all lanes; > 0 except for BYTES, UNICODE and VOID */
 	uint16_t lanes;                 /* vector lanes, 1 for scalars */
@@ -168,50 +186,50 @@ struct bi_dtype {
 };
 
 /*
- * Makes a type of `lanes` lanes in native byte order. For BYTES, UNICODE and VOID, `item_size` is the size in bytes
- * (UNICODE: a multiple of 4) and lanes is 1; for the others item_size is 0, or must be the size that the type has.
+ * Makes a type of `lanes` lanes in native byte order. BYTES, UNICODE and VOID: `item_size` is the size in bytes
+ * (UNICODE: a multiple of 4), and `lanes` is 1. Other types: `item_size` is 0 or the size of the type.
  */
 BI_API int bi_dtype_make(enum bi_type type, unsigned lanes, uint32_t item_size, struct bi_dtype *out,
 			 struct bi_error *err);
 
 /*
- * Reads a typestr ("<f4", "|b1", ">i8", "|V12", "=u2"; the order character may be left out and then means native) or a
- * name ("float32", "bfloat16", "float32x4" for four lanes, "void12", "bytes8"). Returns BI_EDTYPE for text that is
- * neither; objects, bit fields, dates and sizes that no type has are refused by name.
+ * Reads a typestr ("<f4", "|b1", ">i8", "|V12", "=u2"; without the order character the order is native) or a name
+ * ("float32", "bfloat16", "float32x4" for four lanes, "void12", "bytes8"). BI_EDTYPE: the text is neither; the message
+ * names objects, bit fields, dates and sizes that no type has.
  */
 BI_API int bi_dtype_parse(const char *text, struct bi_dtype *out, struct bi_error *err);
 
-/* Room for any text that the two functions below write, the final NUL included. */
+/* Size of the longest text that the two functions below write, with the final NUL. */
 #define BI_DTYPE_TEXT 32
 
 /*
- * Writes the typestr. Returns BI_EDTYPE for types that the array interface cannot name (bfloat16, float8, lanes > 1).
+ * Writes the typestr. BI_EDTYPE: the array interface has no name for the type (bfloat16, float8, lanes > 1).
  */
 BI_API int bi_dtype_typestr(struct bi_dtype dtype, char text[BI_DTYPE_TEXT], struct bi_error *err);
 
-/* Writes a name that bi_dtype_parse reads back; a typestr where bytes are swapped. Never fails for a valid type. */
+/* Writes a name that bi_dtype_parse reads: a typestr if the bytes are swapped. Never fails for a valid type. */
 BI_API void bi_dtype_name(struct bi_dtype dtype, char text[BI_DTYPE_TEXT]);
 
-/* From and to DLPack's triple. Returns BI_EDTYPE where the other side has no such type (void, swapped, packed). */
+/* Converts from and to DLPack's triple. BI_EDTYPE: the other side has no such type (void, swapped, packed). */
 BI_API int bi_dtype_from_dlpack(unsigned code, unsigned bits, unsigned lanes, struct bi_dtype *out,
 				struct bi_error *err);
 BI_API int bi_dtype_to_dlpack(struct bi_dtype dtype, uint8_t *code, uint8_t *bits, uint16_t *lanes,
 			      struct bi_error *err);
 
-/* 1 if both are the same type. */
+/* Returns 1 if both are the same type, otherwise 0. */
 BI_API int bi_dtype_equal(struct bi_dtype a, struct bi_dtype b);
 
-/* Kind character of the array interface, or 0. */
+/* Returns the kind character of the array interface, or 0 if it has none for the type. */
 BI_API char bi_dtype_kind(struct bi_dtype dtype);
 
 /* Layouts */
 
 /*
- * How an array lies in a memory: pure arithmetic, no device, no allocation. Fill it with bi_layout_init. Functions that
- * change a layout leave it untouched when they fail; those that meet an item size or a field that does not fit return
- * BI_EDTYPE. Arrays without elements keep their offset, whatever is done to them. The returns of size and nbytes never
- * overflow, because bi_layout_init and every change check that the element count, the dense size and every reachable
- * offset fit into int64_t.
+ * Type, shape and strides of an array, and its place in a memory. Layouts are pure arithmetic: no device, no
+ * allocation. Fill a layout with bi_layout_init. A function that changes a layout does not change it on failure.
+ * BI_EDTYPE: the item size or a member of the type is not valid. The offset of an array without elements never changes.
+ * bi_layout_init and each change check that the number of elements, the dense size and each reachable offset fit into
+ * int64_t, so bi_layout_size and bi_layout_nbytes never overflow.
  */
 struct bi_layout {
 	struct bi_dtype dtype;
@@ -224,42 +242,44 @@ struct bi_layout {
 };
 
 /*
- * `strides` may be NULL: then the layout is dense in C order. `shape` may be NULL if ndim is 0. There is no descr.
- * BI_EDTYPE if the members of the type do not fit each other, BI_EOVERFLOW if a size or an offset does not fit.
+ * Fills a layout without a descr. `strides` NULL: dense, in C order. `shape` may be NULL if ndim is 0. BI_EDTYPE: the
+ * members of the type do not fit each other. BI_EOVERFLOW: a size or an offset does not fit.
  */
 BI_API int bi_layout_init(struct bi_layout *layout, struct bi_dtype dtype, int ndim, const int64_t *shape,
 			  const int64_t *strides, int64_t offset, struct bi_error *err);
 
-/* Elements, and bytes of a dense array of these elements. */
+/* Return the number of elements, and the bytes of a dense array of these elements. */
 BI_API int64_t bi_layout_size(const struct bi_layout *layout);
 BI_API int64_t bi_layout_nbytes(const struct bi_layout *layout);
 
-/* 1 if the elements follow each other without gaps, row by row ('C') or column by column ('F'). */
+/* Returns 1 if the elements follow each other without gaps, row by row ('C') or column by column ('F'). */
 BI_API int bi_layout_is_contiguous(const struct bi_layout *layout, char order);
 
-/* The bytes that elements can reach: [*first, *end) from the start of the memory. Empty arrays: both are the offset. */
+/* Writes the range of bytes of the elements, [*first, *end) from the start of the memory. Empty array: both are the
+ * offset. */
 BI_API void bi_layout_extent(const struct bi_layout *layout, int64_t *first, int64_t *end);
 
-/* 1 if both describe the same elements: type, shape, offset, and strides where an extent is above 1. */
+/* Returns 1 if both describe the same elements: type, shape, offset, and the strides of extents above 1. */
 BI_API int bi_layout_equal(const struct bi_layout *a, const struct bi_layout *b);
 
 /*
- * 1 if an element of one shares a byte with an element of the other, both counted from the same start. Exact, by a
- * search whose work is bounded; beyond the bound (no layout made by slicing a dense array reaches it) the answer is 1.
+ * Returns 1 if an element of one layout shares a byte with an element of the other. Both offsets count from the same
+ * start. The search is exact, and its work is bounded: beyond the bound it returns 1. No layout made by slicing a dense
+ * array reaches the bound.
  */
 BI_API int bi_layout_overlap(const struct bi_layout *a, const struct bi_layout *b);
 
-/* 1 if two different indices of the layout share a byte. Bounded like bi_layout_overlap. */
+/* Returns 1 if two different indices of the layout share a byte. Bounded like bi_layout_overlap. */
 BI_API int bi_layout_self_overlap(const struct bi_layout *layout);
 
-/* Writes the offset of one element. `index` has ndim entries; negative ones count from the end. BI_EBOUNDS outside. */
+/* Writes the offset of one element. `index` has ndim entries; negative ones count from the end. BI_EBOUNDS: outside. */
 BI_API int bi_layout_element(const struct bi_layout *layout, const int64_t *index, int64_t *offset,
 			     struct bi_error *err);
 
 /* One item of NumPy's basic indexing. */
 enum bi_index_kind { BI_INDEX_INTEGER, BI_INDEX_SLICE, BI_INDEX_NEWAXIS, BI_INDEX_ELLIPSIS };
 
-/* In a slice, start or stop that is left out. INT64_MIN can therefore be no limit; INT64_MIN + 1 means the same. */
+/* A start or stop that a slice leaves out. INT64_MIN + 1 has the meaning that INT64_MIN would have as a limit. */
 #define BI_OMITTED INT64_MIN
 
 struct bi_index {
@@ -270,56 +290,56 @@ struct bi_index {
 };
 
 /*
- * layout[items...] as NumPy does it: slices are clipped, integers are not (BI_EBOUNDS), at most one ellipsis, missing
- * items at the end mean whole axes.
+ * Applies layout[items...] with NumPy's rules: slices are clipped, an integer outside is BI_EBOUNDS, there is at most
+ * one ellipsis, and items that are missing at the end stand for whole axes.
  */
 BI_API int bi_layout_index(struct bi_layout *layout, const struct bi_index *items, int count, struct bi_error *err);
 
-/* Axis i of the result is axis axes[i] of the layout; `axes` has ndim entries, negative ones count from the end; NULL
- * reverses all. Each axis must be there once. */
+/* Permutes the axes: axis i of the result is axis axes[i] of the layout. `axes` has ndim entries, each axis once;
+ * negative ones count from the end. NULL reverses the order. */
 BI_API int bi_layout_permute(struct bi_layout *layout, const int *axes, struct bi_error *err);
 
 /* Reverses one axis; negative axes count from the end. */
 BI_API int bi_layout_flip(struct bi_layout *layout, int axis, struct bi_error *err);
 
-/* C-order reshape without a copy; one extent may be -1. BI_EUNSUPPORTED if only a copy could do it. */
+/* Reshapes in C order. One extent may be -1. BI_EUNSUPPORTED: the result would need a copy. */
 BI_API int bi_layout_reshape(struct bi_layout *layout, int ndim, const int64_t *shape, struct bi_error *err);
 
-/* NumPy's broadcast_to: extents of 1 are repeated with stride 0, new axes come first. */
+/* Broadcasts like NumPy's broadcast_to: extents of 1 are repeated with stride 0, and new axes come first. */
 BI_API int bi_layout_broadcast(struct bi_layout *layout, int ndim, const int64_t *shape, struct bi_error *err);
 
 /*
- * One field of a structured type by name; a field that is an array adds its axes at the end. BI_EDTYPE if the type
- * has no fields, BI_EINVAL if none has that name.
+ * Selects one field of a structured type by name. A field that is an array adds its axes at the end. BI_EDTYPE: the
+ * type has no fields. BI_EINVAL: no field has that name.
  */
 BI_API int bi_layout_field(struct bi_layout *layout, const char *name, struct bi_error *err);
 
 /*
- * The same bytes as another type, as ndarray.view: equal item sizes fit every layout, others need a last axis without
- * gaps whose bytes are a multiple of the new item size. `descr` (NULL or a text that outlives the layout) must add up
- * to the item size of a VOID type.
+ * Changes the type of the elements, but no byte, like ndarray.view. The new type has the old item size, or the last
+ * axis has no gaps and its bytes are a multiple of the new item size. `descr` is NULL, or a text that outlives the
+ * layout; its fields add up to the item size of a VOID type.
  */
 BI_API int bi_layout_reinterpret(struct bi_layout *layout, struct bi_dtype dtype, const char *descr,
 				 struct bi_error *err);
 
 /*
  * Reads a descr text (a Python list of fields: "[('x', '<f4'), ('n', '<i2', (3,))]") and writes the VOID type of its
- * item size. bi_layout_reinterpret, or the members descr and descr_length, give a layout that structure. BI_EDTYPE,
- * BI_EOVERFLOW.
+ * item size. bi_layout_reinterpret, or the members descr and descr_length, give a layout that structure. BI_EDTYPE: the
+ * text is no list of fields. BI_EOVERFLOW: the sizes do not fit.
  */
 BI_API int bi_dtype_parse_descr(const char *descr, struct bi_dtype *out, struct bi_error *err);
 
 /* Plans */
 
 /*
- * How bytes move, by which executors choose what they do: name, text.
+ * The kinds of plans: name, text. The kind decides which code moves the bytes.
  *   NOTHING    no element
  *   LINEAR     one run of `unit` bytes
  *   ROWS       runs longer than one element, and none of the kinds below
- *   STRIDED    element by element, both sides nearest along the last axis or neither worth turning
- *   TILES      squares are turned: the source is read along axis `cross`, the destination written along the last
- *   BROADCAST  the source stands still along the last axis
- *   FILL       the source stands still along every axis: one unit for all
+ *   STRIDED    element by element: on both sides the last axis has the smallest strides, or a transpose does not pay
+ *   TILES      transposed in square tiles: the source is read along axis `cross`, the destination written along the
+ *   last BROADCAST  the last axis of the source has zero stride FILL       all axes of the source have zero stride: one
+ *   unit is repeated
  */
 #define BI_PLAN_MAP(X) \
 	X(NOTHING, "nothing") \
@@ -338,10 +358,10 @@ enum bi_plan_kind {
 };
 
 /*
- * A copy in canonical form: a nest of loops that moves `unit` bytes each time. Extents of 1 are gone, the destination
- * runs forward, its strides fall from axis to axis, axes that continue each other are one, and elements side by side on
- * both sides are one unit. However two layouts are written, if they move the same bytes the plan is the same (but for
- * destinations whose axes interleave, which no view of a dense array is).
+ * A copy in canonical form: a nest of loops that moves `unit` bytes each time. Extents of 1 are removed, the
+ * destination is written forwards, its strides fall from axis to axis, axes that continue each other are joined, and
+ * elements that are neighbours on both sides form one unit. Two pairs of layouts that move the same bytes have the same
+ * plan. The exception is a destination with interleaved axes, which no view of a dense array has.
  */
 struct bi_plan {
 	int kind;                       /* enum bi_plan_kind */
@@ -358,18 +378,17 @@ struct bi_plan {
 };
 
 /*
- * Which plan bi_copy makes of two layouts whose memories do not overlap; `src` NULL: bi_fill of `dst`. Pure arithmetic,
- * for people who want to know why a copy is slow or fast; a copy that goes through a third array (two contexts,
- * overlap, packing) has a plan for each of its parts. Refused as bi_copy refuses it: BI_EINVAL if the shapes, BI_EDTYPE
- * if the item sizes differ, BI_EOVERLAP if two elements of the destination share bytes. After a failure *out is as it
- * was.
+ * Writes the plan that bi_copy makes for two layouts whose memories do not overlap; `src` NULL: the plan that bi_fill
+ * makes for `dst`. Pure arithmetic. It explains why a copy is slow or fast. A copy through a third array (two contexts,
+ * overlap, packing) has a plan for each of its parts. BI_EINVAL: the shapes differ. BI_EDTYPE: the item sizes differ.
+ * BI_EOVERLAP: two elements of the destination share bytes. *out is not changed on failure.
  */
 BI_API int bi_plan_make(const struct bi_layout *dst, const struct bi_layout *src, struct bi_plan *out,
 			struct bi_error *err);
 
 /* Devices */
 
-/* What a device is: name, text. */
+/* Kinds of devices: name, text. */
 #define BI_DEVICE_KIND_MAP(X) \
 	X(HOST, "host") \
 	X(CPU, "cpu") \
@@ -385,7 +404,7 @@ enum bi_device_kind {
 };
 
 /*
- * What a device can do, as far as callers can use it: name, bit, text.
+ * Capabilities of devices that callers can use: name, bit, text.
  *   ASYNC            work runs after the call that enqueued it has returned
  *   UNIFIED          the device uses the host's memory chips
  *   OUT_OF_ORDER     out-of-order streams
@@ -421,38 +440,41 @@ struct bi_device {
 	uint64_t memory;                /* bytes, 0: unknown */
 	char name[128];
 	char platform_name[128];
-	char platform_version[128];     /* what the driver says of itself: "OpenCL 3.0 PoCL 3.1 ...", "CUDA 12.4" */
+	char platform_version[128];     /* as the driver reports it: "OpenCL 3.0 PoCL 3.1 ...", "CUDA 12.4" */
 	char reason[256];
 };
 
 /*
- * Writes up to `capacity` devices and the number that there is into *count. Usable ones come first, the best first;
- * "#2" means position 2 of this list. Then, one entry each, backends and devices that cannot be used, with the reason.
- * Never fails for lack of a driver. `devices` may be NULL if capacity is 0.
+ * Writes up to `capacity` devices, and the number of all entries into *count. The list begins with the devices that can
+ * be used, the best first; "#2" means position 2 of this list. One entry for each backend and device that cannot be
+ * used follows, with the reason. A missing driver is no failure. `devices` may be NULL if capacity is 0.
  */
 BI_API int bi_devices(struct bi_device *devices, int capacity, int *count, struct bi_error *err);
 
-/* What callers have to know of a backend, whatever its name is. */
+/* Properties of a backend, for code that lists no backends by name. */
 struct bi_backend {
 	const char *name;               /* device strings begin with it */
-	int numbers;                    /* at most so many follow: 1 in "cuda:1", 2 in "opencl:0:1"; 0: none */
+	int numbers;                    /* largest count of numbers behind the name: 1 in "cuda:1", 2 in "opencl:0:1" */
 	enum bi_handle_kind handle;     /* of its device memory */
-	unsigned stream_kinds;          /* bits 1 << enum bi_stream_kind that bi_stream_wrap takes; 0: no streams */
+	unsigned stream_kinds;          /* bits 1 << enum bi_stream_kind that bi_stream_wrap accepts; 0: no streams */
 	int named_by_ordinal;           /* 1: exports name a device by its ordinal; 0: by its native context */
 };
 
-/* Writes the backend at that position of the list, and returns 1; 0 behind the last. The host is the last. */
+/* Writes the backend at a position of the list and returns 1, or returns 0 behind the last. The host is the last. */
 BI_API int bi_backend_at(int position, struct bi_backend *out);
 
-/* The most threads that bi_set_threads takes. */
+/* The largest count that bi_set_threads accepts. */
 #define BI_MAX_THREADS 64
 
 /*
- * How many threads share a large copy of host memory, or of a device that runs on this processor; the calling thread is
- * one of them. 1 in a forked child whose parent had such threads. bi_set_threads holds for the process, from the next
- * copy on: 1..BI_MAX_THREADS, or 0 for what the environment variable BI_THREADS says if it is such a number, else as
- * many as there are processors that the process may use – its main thread, whoever asks –, but at most 8, because
- * memory is busy then. Small copies never start or wake a thread. Safe on any thread; BI_EINVAL for any other count.
+ * bi_threads returns the number of threads that work on a large copy of host memory, or of memory of a device that runs
+ * on this processor. The calling thread is one of them. The number is 1 in a forked child whose parent had such
+ * threads. Small copies neither start nor wake a thread.
+ *
+ * bi_set_threads sets the number for the process, from the next copy on: 1..BI_MAX_THREADS, or 0 for the default. The
+ * default is the environment variable BI_THREADS if it is such a number, otherwise the number of processors that the
+ * main thread of the process may use, but at most 8, because 8 threads saturate the memory. BI_EINVAL for any other
+ * count.
  */
 BI_API int bi_threads(void);
 BI_API int bi_set_threads(int count, struct bi_error *err);
@@ -475,9 +497,9 @@ typedef void (*bi_log_fn)(void *data, enum bi_log_level level, const char *messa
 
 /* Kinds of memory that can be allocated. */
 enum bi_memory_kind {
-	BI_MEMORY_DEFAULT = 0,          /* what the context's options say; DEVICE if they say nothing */
+	BI_MEMORY_DEFAULT = 0,          /* the kind in the context's options, otherwise DEVICE */
 	BI_MEMORY_DEVICE = 1,
-	BI_MEMORY_PINNED = 2,           /* host memory that the device transfers fastest; with a host pointer on CUDA */
+	BI_MEMORY_PINNED = 2,           /* host memory that the device copies fastest; has a host pointer on CUDA */
 	BI_MEMORY_UNIFIED = 3,          /* one address for host and device (SVM, managed; on CUDA never more than is
 					   free); BI_EUNSUPPORTED without BI_CAP_SVM */
 	BI_MEMORY_HOST = 4              /* plain host memory, in any context */
@@ -491,21 +513,21 @@ struct bi_options {
 	size_t struct_size;
 	/*
 	 * Device string: "auto", "host", "cuda", "cuda:1" (device), "opencl", "opencl:0:1" (platform, device),
-	 * "opencl:0", "opencl:pocl", "cuda:H200" (part of the device's or platform's name or version, any case), "#2"
-	 * (position in bi_devices). NULL: the environment variable BI_DEVICE, or if that is unset or empty "auto",
-	 * which takes the best device that opens and falls back to the host. With an adopted handle: the name of its
-	 * backend, and if wanted the position among the devices of that cl_context ("opencl:1").
+	 * "opencl:0", "opencl:pocl", "cuda:H200" (part of the name or version of the device or platform, any case),
+	 * "#2" (position in bi_devices). NULL: the environment variable BI_DEVICE; if that is unset or empty, "auto".
+	 * "auto" takes the best device that opens, and the host if none does. With an adopted handle: the name of its
+	 * backend, optionally with the position among the devices of that cl_context ("opencl:1").
 	 */
 	const char *device;
 	/*
-	 * cl_context (retained) or CUcontext (the caller keeps it alive) to use instead of an own one; 0: none. An own
-	 * one is on CUDA the primary context of the device, which other libraries share.
+	 * A cl_context (retained) or CUcontext (the caller keeps it alive) to use; 0: the library opens one. On CUDA
+	 * the library opens the primary context of the device, which other libraries share.
 	 */
 	uintptr_t adopt_context;
 	/*
-	 * cl_command_queue (in-order, retained) or CUstream (1: legacy default; the caller keeps it alive) that becomes
-	 * the context stream; 0: none. It needs adopt_context. CUDA's per-thread default stream (2) cannot: it is
-	 * another one on each thread.
+	 * A cl_command_queue (in-order, retained) or CUstream (1: legacy default; the caller keeps it alive) that
+	 * becomes the context stream; 0: the library creates one. Needs adopt_context. CUDA's per-thread default stream
+	 * (2) is refused, because it is another stream on each thread.
 	 */
 	uintptr_t adopt_stream;
 	bi_release_fn release;          /* called once with release_data after the context has closed; or NULL */
@@ -523,39 +545,40 @@ struct bi_options {
 #define BI_OPTIONS_INIT { sizeof(struct bi_options), NULL, 0, 0, NULL, NULL, 0, 0, NULL, NULL, 0, 0, 0, NULL }
 
 /*
- * Opens a device, or adopts a context. `options` may be NULL. The release callback is taken. Returns BI_ENODEVICE with
- * every reason when nothing fits the device string. Owned.
+ * Opens a device, or adopts a context. `options` may be NULL. Ownership of release_data is transferred. BI_ENODEVICE:
+ * no device fits the device string; the message has every reason. Owned.
  */
 BI_API int bi_context_open(const struct bi_options *options, struct bi_context **out, struct bi_error *err);
 BI_API struct bi_context *bi_context_retain(struct bi_context *context);
 /*
- * The last release closes: it drains work that released memories still wait for (host wait). A host memory that the
- * device worked on counts as a reference until the end of that work is seen (bi_view_synchronize, a mapping, the next
- * use).
+ * The last release closes the context: it blocks the calling thread until the work of retired memories is done
+ * (`close`). A host memory that the device worked on counts as a reference until the library sees the end of that work:
+ * in bi_view_synchronize, a mapping, or the next use.
  */
 BI_API void bi_context_release(struct bi_context *context);
-/* Where something that somebody else made belongs: what to open a context with. */
+
+/* The device and context that a foreign handle belongs to, for bi_context_open. */
 struct bi_location {
 	char device[24];                /* device string: "cuda:1"; "opencl:1": the position in its cl_context */
 	uintptr_t context;              /* OpenCL: the cl_context, to be adopted. CUDA: 0, the device's primary one */
 };
 
 /*
- * Asks the driver about a handle; opens and retains nothing. CUDA pointers that no driver knows are BI_EINVAL. Numbers
- * that are no cl_mem crash the driver and cannot be checked. A cl_mem may be on any device of its cl_context: position
- * 0. BI_EUNSUPPORTED: host and SVM pointers, which say nothing of themselves.
+ * Queries the driver for the device and context of a handle. Opens and retains nothing. BI_EINVAL: no driver knows the
+ * CUDA pointer. A number that is no cl_mem crashes the driver and cannot be checked. A cl_mem can be on any device of
+ * its cl_context: the result names position 0. BI_EUNSUPPORTED: host and SVM pointers do not name their device.
  */
 BI_API int bi_locate_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_location *out, struct bi_error *err);
-/* The same for a stream: BI_STREAM_KIND_CL_QUEUE. BI_EUNSUPPORTED: streams of other kinds, which say nothing. */
+/* The same for a stream: BI_STREAM_KIND_CL_QUEUE. BI_EUNSUPPORTED: other kinds do not name their device. */
 BI_API int bi_locate_queue(enum bi_stream_kind kind, uintptr_t queue, struct bi_location *out, struct bi_error *err);
 
-/* Borrowed. */
+/* Returns the device. Borrowed. */
 BI_API const struct bi_device *bi_context_device(const struct bi_context *context);
-/* Why better devices were passed over when the string was "auto", one line each, with newline; "" if none. Borrowed. */
+/* Returns why "auto" passed over better devices: one line each, with newline; "" if there is none. Borrowed. */
 BI_API const char *bi_context_notes(const struct bi_context *context);
-/* The context stream: in-order, the home of what is allocated here. Borrowed. */
+/* Returns the context stream. It is in-order, and the home stream of memory allocated in the context. Borrowed. */
 BI_API struct bi_stream *bi_context_stream(const struct bi_context *context);
-/* cl_context, CUcontext, or 0 on the host. Lives as long as the context. */
+/* Returns the cl_context or CUcontext, or 0 on the host. Borrowed. */
 BI_API uintptr_t bi_context_handle(const struct bi_context *context);
 
 /*
@@ -570,18 +593,19 @@ BI_API int bi_context_push_current(struct bi_context *context, int *pushed, stru
 BI_API void bi_context_pop_current(struct bi_context *context, int pushed);
 
 /*
- * Gives free memory back to the driver until at most `keep` bytes are pooled, lets go of released memories whose work
- * is complete, and drops caches if keep is 0. Does not wait for that; CUDA's driver may wait for the device when it
- * frees pinned memory, or device memory where it has no pools (docs/ordering.md, row 28).
+ * Gives free memory back to the driver until at most `keep` bytes are pooled, and frees retired memories whose work is
+ * complete. Also drops caches if `keep` is 0. Does not wait for work. The CUDA driver may wait for the device when it
+ * frees pinned memory, or device memory on a device without memory pools (docs/ordering.md, row 28).
  */
 BI_API int bi_context_trim(struct bi_context *context, size_t keep, struct bi_error *err);
 
 /*
- * What was done, as JSON (docs/report.md; stable): operations recorded while profiling ran, counters of host waits,
- * pool, caches and released memories that still wait. Owned: free with bi_report_free. May wait for recorded work.
+ * Writes a report as JSON (docs/report.md; stable): the operations recorded while profiling ran, and counters of
+ * blocking waits, pool, caches and retired memories. May block the calling thread for recorded work (`report`). Owned;
+ * free it with bi_report_free.
  */
 BI_API int bi_context_report(struct bi_context *context, char **out, struct bi_error *err);
-/* Stop and go on recording. Without `profile` in the options these do nothing. */
+/* Stop and continue recording. They do nothing if the options had no `profile`. */
 BI_API void bi_context_profile_pause(struct bi_context *context);
 BI_API void bi_context_profile_resume(struct bi_context *context);
 /* Frees the text of a report. NULL is safe. */
@@ -591,63 +615,65 @@ BI_API void bi_report_free(char *report);
 
 enum bi_stream_flag { BI_STREAM_IN_ORDER = 0, BI_STREAM_OUT_OF_ORDER = 1 };
 
-/* BI_EUNSUPPORTED if the device has no such stream. Owned. */
+/* Creates a stream. BI_EUNSUPPORTED: the device has no out-of-order streams. Owned. */
 BI_API int bi_stream_create(struct bi_context *context, unsigned flags, struct bi_stream **out, struct bi_error *err);
 /*
- * Wraps a cl_command_queue of this context: retained, let go when the stream is. Or a CUstream of this context, which
- * the caller keeps alive until the callback; 1 is CUDA's legacy default stream, 2 the per-thread one: that of the
- * thread that calls. The callback (may be NULL) is taken; it is called when the stream is let go.
- * BI_EINVAL if the queue belongs to another context, or to another device of it than the one opened. A number that is
- * no stream crashes the driver and cannot be checked. Owned.
+ * Wraps a cl_command_queue of this context, which is retained until the stream is released, or a CUstream of this
+ * context, which the caller keeps alive until the callback. CUDA: 1 is the legacy default stream, 2 is the per-thread
+ * default stream of the thread that calls. `release` (may be NULL) is called when the last reference is released, and
+ * ownership of release_data is transferred. BI_EINVAL: the queue belongs to another context, or to another device than
+ * the opened one. A number that is no stream crashes the driver and cannot be checked. Owned.
  */
 BI_API int bi_stream_wrap(struct bi_context *context, uintptr_t handle, bi_release_fn release, void *release_data,
 			  struct bi_stream **out, struct bi_error *err);
 BI_API struct bi_stream *bi_stream_retain(struct bi_stream *stream);
 BI_API void bi_stream_release(struct bi_stream *stream);
+/* Returns the context. Borrowed. */
 BI_API struct bi_context *bi_stream_context(const struct bi_stream *stream);
-/* cl_command_queue, CUstream, or 0 on the host. Borrowed. */
+/* Returns the cl_command_queue or CUstream, or 0 on the host. Borrowed. */
 BI_API uintptr_t bi_stream_handle(const struct bi_stream *stream);
-/* Host wait until everything enqueued so far is done. BI_EPRODUCER if work failed that others enqueued. */
+/* Blocks the calling thread until all work on the stream is done. BI_EPRODUCER: foreign work has failed. */
 BI_API int bi_stream_synchronize(struct bi_stream *stream, struct bi_error *err);
-/* Work enqueued on `stream` from now on waits for what is now on each of `others` (CAI example: 7, 9, 15 -> 3). */
+/* Makes later work on `stream` wait for the work that is now on each of `others`. */
 BI_API int bi_stream_join(struct bi_stream *stream, struct bi_stream *const *others, size_t count,
 			  struct bi_error *err);
-/* Work enqueued on `stream` from now on waits for `event`. */
+/* Makes later work on `stream` wait for `event`. */
 BI_API int bi_stream_wait(struct bi_stream *stream, struct bi_event *event, struct bi_error *err);
 
-/* The point that the stream has now reached with everything enqueued before. Owned. */
+/* Records an event that is complete when all work that is now on the stream is done. Owned. */
 BI_API int bi_event_record(struct bi_stream *stream, struct bi_event **out, struct bi_error *err);
 /*
- * Wraps a cl_event of this context, retained; whoever made it flushes its queue. Or a recorded CUevent, which the
- * caller keeps alive. Owned.
+ * Wraps a cl_event of this context, which is retained, or a recorded CUevent, which the caller keeps alive. The maker
+ * of a cl_event flushes its queue. Owned.
  */
 BI_API int bi_event_wrap(struct bi_context *context, uintptr_t handle, struct bi_event **out, struct bi_error *err);
 BI_API struct bi_event *bi_event_retain(struct bi_event *event);
 BI_API void bi_event_release(struct bi_event *event);
+/* Returns the cl_event or CUevent, or 0 on the host. Borrowed. */
 BI_API uintptr_t bi_event_handle(const struct bi_event *event);
-/* Writes 1 into *done if the event is complete, else 0. BI_EPRODUCER if it failed. */
+/* Writes 1 into *done if the event is complete, otherwise 0. BI_EPRODUCER: the work has failed. */
 BI_API int bi_event_query(struct bi_event *event, int *done, struct bi_error *err);
-/* Host wait. BI_EPRODUCER if it failed. */
+/* Blocks the calling thread until the event is complete. BI_EPRODUCER: the work has failed. */
 BI_API int bi_event_synchronize(struct bi_event *event, struct bi_error *err);
 
 /* Memory */
 
-/* Allocates, from the pool where it can. nbytes may be 0. The bytes are not initialised. Retains the context. Owned. */
+/* Allocates memory, from the pool if possible. nbytes may be 0. The bytes are undefined. Retains the context. Owned. */
 BI_API int bi_memory_create(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind,
 			    struct bi_memory **out, struct bi_error *err);
 
 enum bi_wrap_flag {
 	BI_WRAP_READONLY = 1,           /* views of it are read-only */
-	BI_WRAP_STEAL = 2,              /* cl_mem: take over the caller's reference instead of retaining */
+	BI_WRAP_STEAL = 2,              /* cl_mem: take ownership of the caller's reference instead of retaining */
 	/*
-	 * The caller orders all work on the memory himself, with the library's own as well: no home, nothing is waited
-	 * for, bi_use_begin and bi_use_end enqueue nothing, and the last release lets go at once.
+	 * The caller orders all work on the memory, the library's own included. There is no home stream, nothing waits
+	 * for the memory, bi_use_begin and bi_use_end enqueue nothing, and the last release frees it immediately.
 	 */
 	BI_WRAP_UNORDERED = 4,
-	BI_WRAP_UNCHECKED = 8           /* CUDA: believe handle and nbytes without asking the driver */
+	BI_WRAP_UNCHECKED = 8           /* CUDA: handle and nbytes are not checked with the driver */
 };
 
-/* Memory that somebody else made. Start from BI_FOREIGN_INIT. */
+/* Memory of a producer outside of the library. Start from BI_FOREIGN_INIT. */
 struct bi_foreign {
 	size_t struct_size;
 	/*
@@ -656,19 +682,20 @@ struct bi_foreign {
 	 */
 	enum bi_handle_kind kind;
 	uintptr_t handle;               /* may be 0 for host memory of 0 bytes */
-	size_t nbytes;                  /* size; for a cl_mem 0 means "ask the driver" */
+	size_t nbytes;                  /* size; cl_mem: 0 means the size of the buffer */
 	unsigned flags;                 /* enum bi_wrap_flag */
 	/*
-	 * Stream that the producer named as the one on which the memory is ready (wrap it first), retained: it becomes
-	 * the home, with work pending. NULL: the context stream is the home and nothing is pending.
+	 * The stream on which the memory is ready, as the producer names it (wrap it first); retained. It becomes the
+	 * home stream, with work pending. NULL: the context stream is the home stream, and nothing is pending.
 	 */
 	struct bi_stream *stream;
 	/* Events that the first use waits for, retained. */
 	struct bi_event *const *events;
 	size_t event_count;
 	/*
-	 * Taken; called once when the memory is let go, at the latest at context close. If letting go has to wait for
-	 * pending work, what the callback holds lives as long, so it is better not a reference to the context itself.
+	 * Called once when the memory is freed, at the latest when the context is closed; or NULL. Ownership of
+	 * release_data is transferred. If freeing has to wait for pending work, release_data lives as long: it should
+	 * not be a reference to the context.
 	 */
 	bi_release_fn release;
 	void *release_data;
@@ -677,25 +704,29 @@ struct bi_foreign {
 #define BI_FOREIGN_INIT { sizeof(struct bi_foreign), BI_HANDLE_HOST, 0, 0, 0, NULL, NULL, 0, NULL, NULL }
 
 /*
- * Wraps memory without a copy. A cl_mem is retained once (sub-buffers: their root; offsets of views still count from
- * the sub-buffer's start). What can be checked is: it is a buffer, of this context, of at least nbytes. A number that
- * is not a live cl_mem crashes the driver and cannot be checked.
- * A CUDA pointer is looked up with the driver: memory that CUDA does not know, that belongs to another device or
- * context, or that ends before nbytes is BI_EINVAL or BI_EBOUNDS; pinned, registered and managed memory has a host
- * pointer. Plain device memory may consist of several mapped ranges that follow each other. The producer keeps it alive
- * until `release`. Retains the context. Owned.
+ * Wraps memory without a copy. The producer keeps it alive until `release` is called. Retains the context. Owned.
+ *
+ * cl_mem: retained once. The library retains the root of a sub-buffer, but offsets of views count from the start of the
+ * sub-buffer. BI_EINVAL, BI_EBOUNDS: it is no buffer, of another context, or smaller than nbytes. A number that is not
+ * a live cl_mem crashes the driver and cannot be checked.
+ *
+ * CUDA pointer: checked with the driver. BI_EINVAL: CUDA does not know the memory, or it belongs to another device or
+ * context. BI_EBOUNDS: it ends before nbytes. Pinned, registered and managed memory has a host pointer. Device memory
+ * may consist of several mapped ranges that follow each other.
  */
 BI_API int bi_memory_wrap(struct bi_context *context, const struct bi_foreign *foreign, struct bi_memory **out,
 			  struct bi_error *err);
 BI_API struct bi_memory *bi_memory_retain(struct bi_memory *memory);
 /*
- * The last release lets go at once if nothing is pending on the memory or its producer named a stream; otherwise when
- * the pending work is seen to be complete (docs/ordering.md, retirement). Own memory goes back to the pool.
+ * The last release frees the memory immediately if nothing is pending on it or if its producer named a stream.
+ * Otherwise the memory is retired and freed when its work is seen to be complete (docs/ordering.md, rows 13 to 15).
+ * Memory that the library allocated goes back to the pool.
  */
 BI_API void bi_memory_release(struct bi_memory *memory);
+/* Return the size, and the context. The context is borrowed. */
 BI_API size_t bi_memory_nbytes(const struct bi_memory *memory);
 BI_API struct bi_context *bi_memory_context(const struct bi_memory *memory);
-/* 1 if the memory is host memory, on whatever context. */
+/* Returns 1 if the memory is host memory, in any context. */
 BI_API int bi_memory_is_host(const struct bi_memory *memory);
 
 /* Views */
@@ -703,28 +734,28 @@ BI_API int bi_memory_is_host(const struct bi_memory *memory);
 enum bi_view_flag { BI_VIEW_READONLY = 1 };
 
 /*
- * A memory seen through a layout: the BufferInterface itself. A view never changes after it is made. Every byte that
- * the layout can reach must lie inside the memory (BI_EBOUNDS). layout->descr is copied. Retains the memory. Owned.
+ * Makes a view: a memory seen through a layout. A view never changes. Copies layout->descr. Retains the memory.
+ * BI_EBOUNDS: a byte that the layout can reach lies outside of the memory. Owned.
  */
 BI_API int bi_view_create(struct bi_memory *memory, const struct bi_layout *layout, unsigned flags,
 			  struct bi_view **out, struct bi_error *err);
 /*
- * bi_memory_wrap and a view of all that it wraps, in one call: for what is imported often. The layout counts from the
- * start of the memory and may have been filled in by hand; it is checked as by bi_view_create. foreign->release is
- * taken on success only; BI_WRAP_STEAL is refused. Owned.
+ * Wraps memory and makes a view of it in one call. The layout counts from the start of the memory, may be filled by
+ * hand, and is checked as in bi_view_create. Ownership of foreign->release_data is transferred. BI_EINVAL: the flags
+ * have BI_WRAP_STEAL. Owned.
  */
 BI_API int bi_view_wrap(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
 			struct bi_view **out, struct bi_error *err);
 /*
- * A new dense C-order array, not initialised. A structured one: make it with the VOID type of bi_dtype_parse_descr,
- * then bi_view_reinterpret with the descr. Owned.
+ * Allocates a dense array in C order. The bytes are undefined. For a structured array, use the VOID type of
+ * bi_dtype_parse_descr, then bi_view_reinterpret with the descr. Owned.
  */
 BI_API int bi_view_empty(struct bi_context *context, struct bi_dtype dtype, int ndim, const int64_t *shape,
 			 struct bi_view **out, struct bi_error *err);
 /*
- * Dense host bytes of the caller as an array, without a copy. It stays host memory; bi_copy moves it to a
- * bi_view_empty on the device. The caller keeps the bytes alive until `release` is called, or, without one, until
- * every reference is gone and pending work is done. Owned.
+ * Makes a view of dense host bytes without a copy. The memory stays host memory; bi_copy moves it to a device. The
+ * caller keeps the bytes alive until `release` is called. Without `release`, the caller keeps them alive until all
+ * references are released and pending work is done. Owned.
  */
 BI_API int bi_view_wrap_host(struct bi_context *context, void *data, struct bi_dtype dtype, int ndim,
 			     const int64_t *shape, bi_release_fn release, void *release_data, struct bi_view **out,
@@ -732,8 +763,8 @@ BI_API int bi_view_wrap_host(struct bi_context *context, void *data, struct bi_d
 BI_API struct bi_view *bi_view_retain(struct bi_view *view);
 BI_API void bi_view_release(struct bi_view *view);
 /*
- * The same memory through another layout, typically bi_view_layout's after some changes. Read-only stays read-only.
- * The functions after it are the layout functions of the same name, as new views. Owned.
+ * Makes a view of the same memory through another layout, usually a changed copy of bi_view_layout's. A view of a
+ * read-only view is read-only. The functions below apply the layout function of the same name. Owned.
  */
 BI_API int bi_view_with_layout(const struct bi_view *view, const struct bi_layout *layout, struct bi_view **out,
 			       struct bi_error *err);
@@ -743,16 +774,16 @@ BI_API int bi_view_permute(const struct bi_view *view, const int *axes, struct b
 BI_API int bi_view_flip(const struct bi_view *view, int axis, struct bi_view **out, struct bi_error *err);
 BI_API int bi_view_reshape(const struct bi_view *view, int ndim, const int64_t *shape, struct bi_view **out,
 			   struct bi_error *err);
-/* The result is read-only: several of its elements share bytes. */
+/* The result is read-only, because several of its elements share bytes. */
 BI_API int bi_view_broadcast(const struct bi_view *view, int ndim, const int64_t *shape, struct bi_view **out,
 			     struct bi_error *err);
 BI_API int bi_view_field(const struct bi_view *view, const char *name, struct bi_view **out, struct bi_error *err);
 BI_API int bi_view_reinterpret(const struct bi_view *view, struct bi_dtype dtype, const char *descr,
 			       struct bi_view **out, struct bi_error *err);
 
-/* Fills *layout; its descr is borrowed from the view. Offsets count from the start of the memory as it was wrapped. */
+/* Fills *layout. Its descr is borrowed from the view. Offsets count from the start of the memory. */
 BI_API void bi_view_layout(const struct bi_view *view, struct bi_layout *layout);
-/* Borrowed. shape and strides are NULL if ndim is 0. */
+/* Return properties of the view. Pointers are borrowed. Shape and strides are NULL if ndim is 0. */
 BI_API struct bi_memory *bi_view_memory(const struct bi_view *view);
 BI_API int bi_view_ndim(const struct bi_view *view);
 BI_API const int64_t *bi_view_shape(const struct bi_view *view);
@@ -768,10 +799,10 @@ struct bi_native {
 	size_t nbytes;                  /* from the start of `handle` to the end of the memory; 0 without a handle */
 };
 
-/* Shows the handle. From now on the memory never returns to the pool: it is freed for real. Does not synchronise. */
+/* Writes the handle. The memory counts as exported from now on, and never returns to the pool. Does not wait. */
 BI_API void bi_view_native(const struct bi_view *view, struct bi_native *out);
 
-/* Address of element [0, ..., 0] if the CPU can use the memory as it stands, else NULL. Never synchronises. */
+/* Returns the address of element [0, ..., 0] if the CPU can use the memory as it is, otherwise NULL. Does not wait. */
 BI_API void *bi_view_host_pointer(const struct bi_view *view);
 
 /* Ordering */
@@ -811,48 +842,53 @@ struct bi_use {
 BI_API int bi_use_begin(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err);
 BI_API int bi_use_end(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err);
 /*
- * 1 if nothing was enqueued on the memory since its end was last seen. Bookkeeping: no driver is asked, nobody waits.
+ * Returns 1 if no work is pending on the memory as far as the library knows. Queries no driver and does not wait.
  */
 BI_API int bi_view_is_idle(const struct bi_view *view);
-/* Host wait until all work on the memory is done. */
+/* Blocks the calling thread until all work on the memory is done (`synchronize`). */
 BI_API int bi_view_synchronize(const struct bi_view *view, struct bi_error *err);
 
 /* Operations */
 
 /*
- * All of them check everything before anything is enqueued. With `stream` NULL the work runs on the home of the
- * destination (a host destination: of the source), else on that stream. Work between host memories is done by the
- * calling thread before the function returns, and so are few bytes between memories of the library's own that are idle
- * and were never shown, or the caller's bytes, where device memory lies in the processor's own (BI_AT_ONCE in the
- * environment: how many, 0: none); other work needs a stream of the context of a device memory involved, or of one with
- * the same cl_context. BI_EINVAL for a stream that does not serve, BI_EBUSY for mapped memory, BI_EPRODUCER if work of
- * a producer that must come first is known to have failed.
- * If the driver fails in the middle, later work is still ordered and the destination's contents are undefined.
- * Arrays without elements: success, no driver call.
+ * Operations check all arguments before they enqueue work. Arrays without elements: success, no driver call.
+ *
+ * `stream` NULL: the work runs on the home stream of the destination; if the destination is host memory, of the source.
+ * Otherwise it runs on `stream`, which belongs to the context of a device memory involved, or to one with the same
+ * cl_context. BI_EINVAL: the stream does not.
+ *
+ * The calling thread itself does the work between host memories, and small copies and fills if no other work can be
+ * pending on either side (docs/ordering.md, row 36; the environment variable BI_AT_ONCE sets the size in bytes).
+ *
+ * BI_EBUSY: a memory is mapped. BI_EPRODUCER: work of a producer that must come first has failed. If the driver fails
+ * in the middle, later work is still ordered, and the contents of the destination are undefined.
  */
 
 /*
- * dst[...] = src[...], byte for byte. Equal shapes and item sizes; any strides, any memories. If source and destination
- * overlap the result is as if the source had been copied aside first. BI_EREADONLY, BI_EOVERLAP (two elements of dst
- * share bytes), BI_EBUSY (mapped). Between two contexts that share nothing: host wait for the source, staged. Staged
- * copies, and strided ones between the host and a device that moves only dense bytes, go in pieces of a few megabytes:
- * what another thread does with the same memory meanwhile can come between two of them, and if it maps it the rest is
- * BI_EBUSY. Callers who need such a copy to be one step keep others away from both memories until it returns.
+ * Copies the bytes of all elements: dst[...] = src[...]. Shapes and item sizes are equal; strides and memories are
+ * arbitrary. If source and destination overlap, the result is as if the source had been copied aside first.
+ * BI_EREADONLY. BI_EOVERLAP: two elements of dst share bytes.
+ *
+ * Copies between two contexts that share no events, and strided copies between the host and a device that copies only
+ * dense bytes, go through staging buffers in chunks of a few megabytes, and block the calling thread for the source
+ * (`cross`). Another thread's work on the same memory can come between two chunks. If another thread maps the memory
+ * meanwhile, the rest is BI_EBUSY. A caller that needs one step keeps other threads away until the call returns.
  */
 BI_API int bi_copy(const struct bi_view *dst, const struct bi_view *src, struct bi_stream *stream,
 		   struct bi_error *err);
 
-/* Every element becomes the item at `element`, which is read before the function returns. Errors as bi_copy. */
+/* Sets all elements to the item at `element`, which is read before the function returns. Errors as bi_copy. */
 BI_API int bi_fill(const struct bi_view *view, const void *element, struct bi_stream *stream, struct bi_error *err);
 
-/* One element, `index` as in bi_layout_element. Reading is a host wait, writing is not. */
+/* Read and write one element; `index` as in bi_layout_element. Reading blocks the calling thread (`value`). */
 BI_API int bi_view_get_element(const struct bi_view *view, const int64_t *index, void *element, struct bi_error *err);
-BI_API int bi_view_set_element(const struct bi_view *view, const int64_t *index, const void *element, struct bi_error *err);
+BI_API int bi_view_set_element(const struct bi_view *view, const int64_t *index, const void *element,
+			       struct bi_error *err);
 
 /*
- * The whole array from or to dense C-order bytes of the caller; `nbytes` must be the array's dense size (BI_EBOUNDS).
- * Host wait: the bytes are the caller's again when the function returns. They are the caller's alone when it is called:
- * nothing that was enqueued, on whatever stream, may still use them; so too the element above.
+ * Copy the whole array from and to dense bytes in C order. BI_EBOUNDS: `nbytes` is not the dense size of the array.
+ * Both block the calling thread (`value`), so the caller may use the bytes afterwards. No enqueued work may use the
+ * bytes when the function is called. The same holds for the bytes of bi_view_get_element and bi_view_set_element.
  */
 BI_API int bi_view_write(const struct bi_view *view, const void *bytes, size_t nbytes, struct bi_error *err);
 BI_API int bi_view_read(const struct bi_view *view, void *bytes, size_t nbytes, struct bi_error *err);
@@ -860,22 +896,26 @@ BI_API int bi_view_read(const struct bi_view *view, void *bytes, size_t nbytes, 
 enum bi_map_mode {
 	BI_MAP_READ = 1,
 	BI_MAP_WRITE = 2,
-	BI_MAP_DISCARD = 4              /* with WRITE: every element will be written, what was there need not be seen */
+	BI_MAP_DISCARD = 4              /* with WRITE: every element will be written; the old bytes are undefined */
 };
 
 /*
- * Makes the bytes of a view visible to the CPU after all pending work: host wait. Memory with a host pointer is lent as
- * it is, other memory is mapped by the driver or, on CUDA, copied to pinned memory and back. While a memory is mapped
- * for reading, the library may read it and map it again for reading; while it is mapped for writing, every copy, fill,
- * element access and other mapping is BI_EBUSY. That holds for the whole memory, whichever view was mapped. Retains the
- * view. Owned; bi_unmap takes it even if it fails. One thread at a time unmaps.
+ * Makes the bytes of a view accessible to the CPU after all pending work. Blocks the calling thread (`map`). Memory
+ * with a host pointer is used in place; other memory is mapped by the driver or, on CUDA, copied to pinned memory and
+ * back.
+ *
+ * While a memory is mapped for reading, the library may read it and map it again for reading. While it is mapped for
+ * writing, each copy, fill, element access, bi_use_begin and other mapping is BI_EBUSY. Both hold for the whole memory.
+ *
+ * Retains the view. Owned. bi_unmap takes ownership of the mapping, on failure as well, except with BI_ECAPTURE. Only
+ * one thread unmaps a mapping.
  */
 BI_API int bi_view_map(const struct bi_view *view, unsigned mode, struct bi_map **out, struct bi_error *err);
-/* Address of element [0, ..., 0]; the view's strides hold. NULL for arrays without elements. */
+/* Returns the address of element [0, ..., 0]. The strides are those of the view. NULL: the array has no elements. */
 BI_API void *bi_map_data(const struct bi_map *map);
 /*
- * What was written is ordered before later work on the memory. Does not wait. BI_ECAPTURE: the memory is still mapped;
- * unmap it again when the capture has ended.
+ * Ends the mapping. Bytes written by the CPU come before later work on the memory. Does not wait. BI_ECAPTURE: the
+ * memory is still mapped; unmap it again when the capture has ended.
  */
 BI_API int bi_unmap(struct bi_map *map, struct bi_error *err);
 
@@ -883,25 +923,28 @@ BI_API int bi_unmap(struct bi_map *map, struct bi_error *err);
 
 enum bi_export_flag {
 	BI_EXPORT_EVENT = 1,            /* record an event for the consumer */
-	BI_EXPORT_SYNCHRONIZE = 2       /* host wait first, then no stream is named */
+	BI_EXPORT_SYNCHRONIZE = 2       /* block until the work is done, and name no stream */
 };
 
 /*
- * Fills *out with the array, its stream and a reference that out->release lets go. The handle counts as shown. The
- * consumer gets a read-only struct from a read-only view. What *out held before is overwritten, not released.
+ * Fills *out with the array, its stream, and a reference that out->release releases. The handle counts as exported. The
+ * struct is read-only if the view is. Overwrites *out without releasing its old content. Pending host memory blocks the
+ * calling thread (`export`).
  */
 BI_API int bi_view_export(const struct bi_view *view, unsigned flags, struct bi_exchange *out, struct bi_error *err);
 
 enum bi_import_flag {
-	BI_IMPORT_UNORDERED = 1         /* ignore the struct's stream and event: ordering is the caller's */
+	BI_IMPORT_UNORDERED = 1         /* ignore the struct's stream and event: the caller orders all work */
 };
 
 /*
- * Makes a view of what a producer filled. The struct is taken (moved: exchange->release is NULL afterwards) and
- * released when the memory is let go. `context` must reach the memory: any for host memory, the same cl_context for a
- * cl_mem, the same device for CUDA memory (BI_EINVAL). Everything is checked against the allocation that stands behind
- * the handle. BI_EVERSION, BI_EDTYPE, BI_EBOUNDS, BI_EUNSUPPORTED (masked arrays). What bi_view_export of this very
- * library made comes back as another view of the exporter's memory, and the struct is let go at once. Owned.
+ * Makes a view of an array that a producer describes. Takes ownership of the struct on success: its contents are moved,
+ * exchange->release is NULL afterwards, and the producer's release is called when the memory is freed. Owned.
+ *
+ * `context` reaches the memory: any context for host memory, the same cl_context for a cl_mem, the same device for CUDA
+ * memory. BI_EINVAL: it does not. All bytes are checked against the allocation behind the handle. BI_EVERSION,
+ * BI_EDTYPE, BI_EBOUNDS. BI_EUNSUPPORTED: the array is masked. A struct that bi_view_export of this library made comes
+ * back as another view of the same memory, and is released immediately.
  */
 BI_API int bi_view_import(struct bi_context *context, struct bi_exchange *exchange, unsigned flags,
 			  struct bi_view **out, struct bi_error *err);

@@ -1,29 +1,29 @@
 /*
  * BufferInterface exchange structure, version 0.1
  *
- * One plain struct with which two programs that share no library hand each other an n-dimensional array in host,
- * OpenCL or CUDA memory. A producer fills it, a consumer reads it and calls `release` once. Nothing here has to be
- * linked; the header needs <stddef.h> and <stdint.h> only and compiles as C99, C11 and C++.
+ * Two programs that share no library exchange an n-dimensional array in host, OpenCL or CUDA memory by one plain
+ * struct. A producer fills it. A consumer reads it and calls `release` once. Nothing has to be linked. The header needs
+ * <stddef.h> and <stdint.h> only, and compiles as C99, C11 and C++.
  *
- * Until the specification is published the version is 0.x and the struct may change with every x. A consumer accepts
- * a struct only if its major version is known and, while that is 0, its minor version is equal to its own.
+ * Until the specification is published the version is 0.x, and the struct may change with every x. A consumer accepts
+ * a struct only if it knows the major version. While that is 0, the minor version must be equal to its own.
  *
  * Ownership
- *   - The struct itself belongs to whoever declared it; everything that it points to belongs to the producer and
- *     lives until `release` is called. The strings and arrays are never written by a consumer.
- *   - `release(self)` is called exactly once, on any thread, under no lock, when the consumer's work on the memory is
- *     finished or ordered into the structure's stream. The producer's function sets `self->release` to NULL, so a
- *     struct whose `release` is NULL is spent. `release` and `owner` do not move between versions: a consumer that
- *     does not know the version can still let go.
- *   - A struct may be moved by copying its bytes and setting the source's `release` to NULL.
+ *   - The struct itself belongs to the code that declares it. All that it points to belongs to the producer and lives
+ *     until `release` is called. A consumer never writes the strings and arrays.
+ *   - The consumer calls `release(self)` exactly once, on any thread, without a lock, when its work on the memory is
+ *     finished or ordered into the struct's stream. The producer's function sets `self->release` to NULL, so a struct
+ *     whose `release` is NULL is already released. `release` and `owner` have the same place in all versions: a
+ *     consumer can release a struct of a version that it does not know.
+ *   - A struct is moved by copying its bytes and setting the source's `release` to NULL.
  *
  * Ordering
- *   The memory is ready for work enqueued on `stream` after the struct was received (or at once, if stream_kind is
- *   BI_STREAM_KIND_NONE and event is 0). If `event` is not 0, waiting for it is enough and the stream need not be
- *   touched.
- *   Work of the consumer that runs elsewhere must be made to finish before later work on `stream`.
+ *   The memory is ready for work that is enqueued on `stream` after the struct was received. If stream_kind is
+ *   BI_STREAM_KIND_NONE and event is 0, the memory is ready immediately. If `event` is not 0, waiting for the event is
+ *   enough, and the stream is not needed. A consumer that works elsewhere makes its work finish before later work on
+ *   `stream`.
  *
- * Threads: the struct is read-only data for as long as it is not released; reading it from several threads is safe.
+ * Threads: the struct is read-only data until it is released. Several threads may read it at the same time.
  */
 #ifndef BUFFER_INTERFACE_ABI_H
 #define BUFFER_INTERFACE_ABI_H
@@ -39,7 +39,7 @@ extern "C" {
 #define BI_ABI_MINOR 1
 #define BI_ABI_VERSION ((uint32_t)((BI_ABI_MAJOR << 16) | BI_ABI_MINOR))
 
-/* Where the memory is. The numbers are DLPack's. */
+/* Kinds of memory. The numbers are DLPack's. */
 enum bi_exchange_device {
 	BI_EXCHANGE_DEVICE_CPU = 1,
 	BI_EXCHANGE_DEVICE_CUDA = 2,
@@ -48,16 +48,16 @@ enum bi_exchange_device {
 	BI_EXCHANGE_DEVICE_CUDA_MANAGED = 13
 };
 
-/* What `handle` is. */
+/* Types of `handle`. */
 enum bi_handle_kind {
-	BI_HANDLE_HOST = 1,         /* address that the CPU can use */
+	BI_HANDLE_HOST = 1,         /* address that the CPU can access */
 	BI_HANDLE_CUDA = 2,         /* CUdeviceptr */
-	BI_HANDLE_CL_MEM = 3,       /* cl_mem, never a sub-buffer: its root, with the origin in `offset` */
+	BI_HANDLE_CL_MEM = 3,       /* cl_mem; for a sub-buffer its root, with the origin in `offset` */
 	BI_HANDLE_CL_SVM = 4,       /* pointer from clSVMAlloc */
 	BI_HANDLE_CL_USM = 5        /* unified shared memory pointer */
 };
 
-/* What `stream` is. The number 0 is never a stream. */
+/* Types of `stream`. The number 0 is never a stream. */
 enum bi_stream_kind {
 	BI_STREAM_KIND_NONE = 0,             /* nothing is pending on the memory */
 	BI_STREAM_KIND_CUDA_LEGACY = 1,      /* CUDA legacy default stream; `stream` is 1 */
@@ -76,16 +76,17 @@ enum bi_exchange_flag {
 };
 
 struct bi_exchange {
-	/* Letting go. These members keep their place for ever. */
+	/* Release. These members have the same place in all versions. */
 	uint32_t version;               /* BI_ABI_VERSION of the producer */
 	uint32_t struct_size;           /* sizeof(struct bi_exchange) of the producer */
 	void (*release)(struct bi_exchange *self);
-	void *owner;                    /* the producer's own */
+	void *owner;                    /* private to the producer */
 
 	/*
-	 * Place. Where the handle is an address, element [0, ..., 0] is at `handle` + `offset`; in a cl_mem it is
-	 * `offset` bytes behind the start of the buffer. An array without elements may have handle 0. device_type and
-	 * handle_kind agree: HOST with CPU or CUDA_HOST, CL_… with OPENCL, CUDA with CUDA or CUDA_MANAGED.
+	 * Place. If the handle is an address, element [0, ..., 0] is at `handle` + `offset`. If it is a cl_mem, the
+	 * element is `offset` bytes behind the start of the buffer. An array without elements may have handle 0.
+	 * device_type and handle_kind agree: HOST with CPU or CUDA_HOST, CL_… with OPENCL, CUDA with CUDA or
+	 * CUDA_MANAGED.
 	 */
 	int32_t device_type;            /* enum bi_exchange_device */
 	int32_t device_id;              /* CUDA: ordinal. Others: 0 */
@@ -97,10 +98,10 @@ struct bi_exchange {
 	uint64_t context;               /* cl_context or CUcontext, 0: none */
 
 	/*
-	 * Type of one element: DLPack's triple where it has one. Types whose bytes are swapped, texts and structured
-	 * types have none: they have code 3, 8 bits and lanes = item size (0 if that is above 65535), and type_kind,
-	 * byte_order and item_size say what they are. With any other code type_kind is the kind of that type or 0, and
-	 * byte_order is '|' for lanes of one byte, else this machine's.
+	 * Type of one element: DLPack's triple if it has one. It has none for types with swapped bytes, texts and
+	 * structured types. Those have code 3, 8 bits and lanes = item size (0 if that is above 65535), and type_kind,
+	 * byte_order and item_size describe them. With any other code, type_kind is the kind of that type or 0, and
+	 * byte_order is '|' for lanes of one byte, otherwise the order of this machine.
 	 */
 	uint8_t type_code;              /* DLPack type code */
 	uint8_t type_bits;              /* DLPack bits of one lane */
@@ -115,8 +116,8 @@ struct bi_exchange {
 	int64_t ndim;
 	const int64_t *shape;
 	const int64_t *strides;         /* bytes, may be negative or 0 */
-	const int64_t *element_strides; /* strides / item_size, and 1 where an extent is below 2, as DLPack 1.3 wants
-					   them; NULL if some stride is no multiple */
+	const int64_t *element_strides; /* strides / item_size, and 1 for extents below 2, as in DLPack 1.3; NULL if
+					   a stride is no multiple */
 
 	/* Ordering. */
 	uint32_t stream_kind;           /* enum bi_stream_kind */

@@ -2,9 +2,9 @@
  * BufferInterface for authors of language bindings
  *
  * A binding wraps views in objects of another language: Python, Julia, Lua. Programs in C and C++ need nothing of this
- * header; all that it offers can be had from buffer_interface.h, with more calls or more allocations. The functions here
- * exist because a binding makes and exports thousands of small objects per second, and because its runtime has rules of
- * its own about locks, threads and ownership. The Python package (python/src) uses all of them.
+ * header; all that it offers can be had from buffer_interface.h, with more calls or more allocations. The functions
+ * here exist because a binding makes and exports thousands of small objects per second, and because its runtime has
+ * rules of its own about locks, threads and ownership. The Python package (python/src) uses all of them.
  *
  * Counting under a lock of the runtime
  *   An interpreter with a global lock can count references to a view without atomic instructions.
@@ -20,8 +20,8 @@
  *   the range of bytes from them.
  *
  * Exporting without a reference
- *   bi_view_describe fills an exchange structure that borrows from the view. It suits attributes that are read while the
- *   object is alive, and calls whose arguments outlive the call.
+ *   bi_view_describe fills an exchange structure that borrows from the view. It suits attributes that are read while
+ *   the object is alive, and calls whose arguments outlive the call.
  *
  * Waiting without the lock of the runtime
  *   A thread that blocks in the library should not hold the lock of the runtime, but dropping that lock is expensive.
@@ -59,8 +59,8 @@ BI_API void bi_view_release_many(struct bi_view *view, unsigned count);
 
 /*
  * Returns 1 if releasing the last view of the memory would block for no work: the memory is idle, or it is foreign
- * memory whose home stream is still the one that its producer named. Otherwise 0. Queries no driver. The answer does not
- * cover the last reference to a context, which blocks while the context closes.
+ * memory whose home stream is still the one that its producer named. Otherwise 0. Queries no driver. The answer does
+ * not cover the last reference to a context, which blocks while the context closes.
  */
 BI_API int bi_view_release_is_immediate(const struct bi_view *view);
 
@@ -88,8 +88,8 @@ BI_API int bi_view_describe(const struct bi_view *view, struct bi_exchange *out,
 /*
  * Makes the context stream the home stream of the memory, after the work that is pending on the memory. For consumers
  * that are told of no other stream: the work that they enqueue on the context stream counts as pending from now on. At
- * the last release a stream that the producer had named waits for that work. Does nothing for host memory and for memory
- * that was wrapped with BI_WRAP_UNORDERED. docs/ordering.md, row 35.
+ * the last release a stream that the producer had named waits for that work. Does nothing for host memory and for
+ * memory that was wrapped with BI_WRAP_UNORDERED. docs/ordering.md, row 35.
  */
 BI_API int bi_view_switch_to_context_stream(const struct bi_view *view, struct bi_error *err);
 

@@ -1,13 +1,13 @@
 /*
  * CUDA Array Interface (CAI), versions 0 to 3, as a plain struct
  *
- * Python libraries hand each other arrays in CUDA memory as a dictionary, `__cuda_array_interface__`. Here each key is
- * a member, so that a binding of any language only moves values between its own objects and this struct; what they
- * mean, and who waits for whom, is decided by the two functions below. A key that a producer left out and a key whose
- * value is None are told apart where it matters.
+ * Python libraries exchange arrays in CUDA memory as a dictionary, `__cuda_array_interface__`. Here each key is a
+ * member, so a binding of any language only converts its own objects to this struct and back. The two functions below
+ * decide the meaning of the members and the order of work. A key that is absent and a key whose value is None differ
+ * where the interface says so.
  *
- * The words of buffer_interface.h about errors, ownership and threads hold. Messages end with the number of the rule
- * that refuses, "[C11]"; docs/conformance.md lists the rules.
+ * The rules of buffer_interface.h about errors, NULL, ownership and threads hold. Messages end with the number of the
+ * rule that refuses, such as "[C11]"; docs/conformance.md lists the rules.
  */
 #ifndef BUFFER_INTERFACE_CAI_H
 #define BUFFER_INTERFACE_CAI_H
@@ -20,11 +20,11 @@ extern "C" {
 
 #define BI_CAI_VERSION 3 /* the newest */
 
-/* Room for a typestr with its final NUL; longer ones do not exist. */
+/* Size of the longest typestr with its final NUL. */
 #define BI_CAI_TYPESTR 32
 
 enum bi_cai_stream {
-	BI_CAI_STREAM_ABSENT = 0, /* no key: all versions below 3 */
+	BI_CAI_STREAM_ABSENT = 0, /* no key, as in all versions below 3 */
 	BI_CAI_STREAM_NONE = 1, /* None: the consumer need not wait */
 	BI_CAI_STREAM_GIVEN = 2 /* `stream` is 1 (legacy default), 2 (per-thread default) or a CUstream */
 };
@@ -46,44 +46,46 @@ struct bi_cai {
 
 enum bi_cai_flag {
 	/*
-	 * Opt-out of synchronisation for this call. Import: the producer's stream is ignored and the memory is wrapped
-	 * with BI_WRAP_UNORDERED. Export: no stream is named, and versions below 3 do not wait.
+	 * Opts out of synchronisation for this call. Import: the producer's stream is ignored, and the memory is
+	 * wrapped with BI_WRAP_UNORDERED. Export: no stream is named, and versions below 3 do not block.
 	 */
 	BI_CAI_UNORDERED = 1,
-	BI_CAI_SYNCHRONIZE = 2, /* export: host wait first, then no stream is named */
-	BI_CAI_UNCHECKED = 4, /* import: the pointer is believed, no driver is asked */
-	/* Export: BI_EBUSY where the calling thread would have to wait, for a device, a driver or another thread. */
+	BI_CAI_SYNCHRONIZE = 2, /* export: block until the work is done, and name no stream */
+	BI_CAI_UNCHECKED = 4, /* import: the pointer is not checked with the driver */
+	/* Export: BI_EBUSY instead of blocking the calling thread, for a device, a driver or another thread. */
 	BI_CAI_NONBLOCKING = 8
 };
 
 /*
- * Describes a view of CUDA memory. Does not allocate and makes no driver call where nothing is pending from events of a
- * producer's first use; *out borrows shape, strides and descr from the view, which must outlive it. The handle counts
- * as shown.
+ * Describes a view of CUDA memory. *out borrows shape, strides and descr from the view, which must outlive it.
+ * Allocates nothing. Makes no driver call, unless events of a producer are still pending. The handle counts as
+ * exported.
  *
- * In version 3 `stream` is given if work is pending on the memory (its home; never 0), else None. Below there is no
- * stream, and pending work is a host wait.
+ * Version 3: `stream` names the home stream if work is pending on the memory, and is never 0; otherwise it is None.
+ * Older versions have no stream: pending work blocks the calling thread (`export`).
  *
- * out->mask is NULL; a caller who keeps a mask exports it into a struct of its own and links it, from version 1 on. The
- * process opts out of synchronisation with the environment variable BI_CAI_SYNC=0, read when a context is opened.
+ * out->mask is NULL. The owner of a mask exports it into a second struct and links that, from version 1 on. The
+ * environment variable BI_CAI_SYNC=0, read when a context is opened, opts the process out of synchronisation.
  *
- * BI_EUNSUPPORTED: memory that no CUDA device reaches [P14]; BI_EDTYPE: a type that the interface cannot name [P12] or
- * whose bytes are swapped [P11]; BI_EVERSION: version not in 0..3; BI_EBUSY: BI_CAI_NONBLOCKING, try again without it.
+ * BI_EUNSUPPORTED: no CUDA device reaches the memory [P14]. BI_EDTYPE: the interface cannot name the type [P12], or the
+ * bytes are swapped [P11]. BI_EVERSION: the version is not in 0..3. BI_EBUSY: with BI_CAI_NONBLOCKING; try again
+ * without.
  */
 BI_API int bi_cai_export(const struct bi_view *view, int version, unsigned flags, struct bi_cai *out,
 			 struct bi_error *err);
 
-/* How an import is done. Start from BI_CAI_IMPORT_INIT. */
+/* Options of an import. Start from BI_CAI_IMPORT_INIT. */
 struct bi_cai_import_options {
 	size_t struct_size;
 	unsigned flags; /* enum bi_cai_flag */
-	/* The stream on which the producer works, whatever it says (None included); NULL: what it
-	   says. */
+	/* The stream on which the producer works; replaces the producer's own. NULL: the producer's own. */
 	struct bi_stream *producer_stream;
-	/* Receives the mask as a view of its own, or NULL if there is none. If this is NULL, masked arrays are refused.
-	 */
+	/* Receives the mask as a second view, or NULL if there is none. If this is NULL, a masked array is refused. */
 	struct bi_view **mask;
-	/* Taken; called once when the array and its mask are let go: keeps the producing object alive until then. */
+	/*
+	 * Called once when the array and its mask are freed; or NULL. Ownership of release_data is transferred: it
+	 * keeps the producing object alive.
+	 */
 	bi_release_fn release;
 	void *release_data;
 };
@@ -94,18 +96,20 @@ struct bi_cai_import_options {
 	}
 
 /*
- * Makes a view of what a producer describes; nothing in *cai is kept. `context` must be that of the device on which the
- * memory lies (bi_cai_device). The producer's stream becomes the home of the memory; work on it is never waited for by
- * the calling thread. A `stream` is honoured in any version. Stream 2 names the calling thread's own.
- * Everything is checked before anything is enqueued, and every byte that the array can reach against the allocation
- * that stands behind the pointer; an array without elements makes no query and may have any pointer. `options` may be
- * NULL. Owned; on failure nothing is taken. BI_EVERSION, BI_EDTYPE, BI_EOVERFLOW, BI_EBOUNDS, BI_EUNSUPPORTED (masked),
- * BI_EINVAL.
+ * Makes a view of an array that a producer describes. Keeps no pointer to *cai. `context` is that of the device of the
+ * memory (bi_cai_device). `options` may be NULL. On failure no ownership is transferred. Owned.
+ *
+ * The producer's stream becomes the home stream of the memory. Its work never blocks the calling thread. A `stream` is
+ * used in any version; stream 2 is the per-thread stream of the calling thread.
+ *
+ * All arguments are checked before anything is enqueued, and each byte that the array can reach is checked against the
+ * allocation behind the pointer. An array without elements needs no driver, and may have any pointer. BI_EVERSION,
+ * BI_EDTYPE, BI_EOVERFLOW, BI_EBOUNDS, BI_EINVAL. BI_EUNSUPPORTED: the array is masked.
  */
 BI_API int bi_cai_import(struct bi_context *context, const struct bi_cai *cai,
 			 const struct bi_cai_import_options *options, struct bi_view **out, struct bi_error *err);
 
-/* Ordinal of the device that the memory belongs to; -1 for an array without elements. Opens no context. */
+/* Writes the ordinal of the device of the memory, or -1 for an array without elements. Opens no context. */
 BI_API int bi_cai_device(const struct bi_cai *cai, int *ordinal, struct bi_error *err);
 
 #ifdef __cplusplus

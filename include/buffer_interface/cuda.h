@@ -1,7 +1,7 @@
 /*
- * Typed access to CUDA handles, for callers that have the toolkit's cuda.h. Everything here is an inline translation to
- * buffer_interface.h; ownership, errors and threads are said there. Handles of the runtime library (cudaStream_t,
- * cudaEvent_t) are the driver's.
+ * Typed access to CUDA handles, for programs that have the toolkit's cuda.h. All functions are inline translations to
+ * those of buffer_interface.h, whose rules about errors, NULL, ownership and threads hold. Handles of the runtime
+ * library (cudaStream_t, cudaEvent_t) are handles of the driver.
  */
 #ifndef BUFFER_INTERFACE_CUDA_H
 #define BUFFER_INTERFACE_CUDA_H
@@ -15,8 +15,9 @@ extern "C" {
 #endif
 
 /*
- * Opens a context on an adopted CUcontext; `stream` becomes the context stream: one of that context, CU_STREAM_LEGACY,
- * or NULL: one is created. Both stay the caller's, who keeps them alive until options.release. Other options as given.
+ * Opens a context on an adopted CUcontext. `stream` becomes the context stream: a stream of that context or
+ * CU_STREAM_LEGACY; NULL: the library creates one. The caller keeps both alive until options.release is called. The
+ * other options are used as given.
  */
 static inline int bi_cuda_context_wrap(CUcontext context, CUstream stream, struct bi_options options,
 				       struct bi_context **out, struct bi_error *err)
@@ -29,8 +30,8 @@ static inline int bi_cuda_context_wrap(CUcontext context, CUstream stream, struc
 }
 
 /*
- * A stream of this context, CU_STREAM_LEGACY or CU_STREAM_PER_THREAD; the caller keeps it alive. NULL is no stream
- * here: which default stream it means depends on how its user was compiled.
+ * Wraps a stream of this context, CU_STREAM_LEGACY or CU_STREAM_PER_THREAD. The caller keeps it alive. NULL is refused,
+ * because the default stream that it stands for depends on how a program was compiled.
  */
 static inline int bi_cuda_stream_wrap(struct bi_context *context, CUstream stream, struct bi_stream **out,
 				      struct bi_error *err)
@@ -38,7 +39,7 @@ static inline int bi_cuda_stream_wrap(struct bi_context *context, CUstream strea
 	return bi_stream_wrap(context, (uintptr_t)stream, NULL, NULL, out, err);
 }
 
-/* A recorded event; the caller keeps it alive. */
+/* Wraps a recorded event. The caller keeps it alive. */
 static inline int bi_cuda_event_wrap(struct bi_context *context, CUevent event, struct bi_event **out,
 				     struct bi_error *err)
 {
@@ -46,8 +47,8 @@ static inline int bi_cuda_event_wrap(struct bi_context *context, CUevent event, 
 }
 
 /*
- * nbytes of memory whose pending work is on `stream` (NULL: nothing is pending); the caller keeps it alive until it has
- * been let go, for which bi_memory_wrap takes a callback.
+ * Wraps nbytes of memory whose pending work is on `stream` (NULL: nothing is pending). The caller keeps the memory
+ * alive until the library no longer uses it; bi_memory_wrap has a callback that tells when.
  */
 static inline int bi_cuda_memory_wrap(struct bi_context *context, CUdeviceptr pointer, size_t nbytes,
 				      struct bi_stream *stream, struct bi_memory **out, struct bi_error *err)
@@ -61,6 +62,7 @@ static inline int bi_cuda_memory_wrap(struct bi_context *context, CUdeviceptr po
 	return bi_memory_wrap(context, &foreign, out, err);
 }
 
+/* The functions below return native handles. Borrowed. */
 static inline CUcontext bi_cuda_context(const struct bi_context *context)
 {
 	return (CUcontext)bi_context_handle(context);
@@ -76,7 +78,7 @@ static inline CUevent bi_cuda_event(const struct bi_event *event)
 	return (CUevent)bi_event_handle(event);
 }
 
-/* The address of element [0, ..., 0] of a view; 0 if it has no elements or is no CUDA memory. */
+/* Returns the address of element [0, ..., 0] of a view, or 0 if it has no elements or is not in CUDA memory. */
 static inline CUdeviceptr bi_cuda_pointer(const struct bi_view *view)
 {
 	struct bi_native native;

@@ -1,7 +1,7 @@
 /*
  * BufferInterface for authors of CPython extensions
  *
- * One line takes an array argument of any kind, wherever its memory is, as the exchange structure of abi.h:
+ * One line converts an array argument of any kind, in any memory, to the exchange structure of abi.h:
  *
  *     static PyObject *sum(PyObject *module, PyObject *argument)
  *     {
@@ -12,20 +12,20 @@
  *         ... array.device_type, array.handle, array.shape, array.strides ...
  *         array.release(&array);
  *
- * Nothing has to be linked: the functions below are in this header. Objects whose type has the attribute
- * `__buffer_interface_c__` describe themselves. All other arrays (NumPy, CuPy, PyTorch, Numba, pyopencl, ... any object
- * with DLPack, the CUDA Array Interface or the buffer protocol) are understood by the Python package buffer_interface,
- * which is imported when the first of them comes.
+ * Nothing has to be linked: the functions are in this header. Objects whose type has the attribute
+ * `__buffer_interface_c__` describe themselves. The Python package buffer_interface converts all other arrays: NumPy,
+ * CuPy, PyTorch, Numba, pyopencl, and any object with DLPack, the CUDA Array Interface or the buffer protocol. The
+ * package is imported for the first such argument.
  *
- * Ownership and ordering are those of abi.h: what is taken is released exactly once, on any thread, with or without the
- * GIL, when the work on the memory is finished or ordered into the structure's stream. The memory stays alive until
- * then, even if the object does not.
+ * Ownership and ordering are those of abi.h. An extension releases each struct exactly once, on any thread, with or
+ * without the GIL, when its work on the memory is finished or ordered into the struct's stream. The memory stays alive
+ * until then, even if the object does not.
  *
- * A package whose own arrays shall be taken in this way puts a capsule named BI_PYTHON_CAPSULE on their type, under the
- * name BI_PYTHON_ATTRIBUTE: it points to a struct bi_python_api that lives as long as the process.
+ * A package that offers its own arrays in this way puts a capsule named BI_PYTHON_CAPSULE on their type, under the name
+ * BI_PYTHON_ATTRIBUTE. The capsule points to a struct bi_python_api that lives as long as the process.
  *
- * Compiles as C99, C11 and C++, with and without Py_LIMITED_API (3.11 on). Every function needs the GIL; without one,
- * in free-threaded Python, they may be called by any number of threads.
+ * The header compiles as C99, C11 and C++, with and without Py_LIMITED_API (from 3.11 on). All functions need the GIL.
+ * In free-threaded Python any number of threads may call them.
  */
 #ifndef BUFFER_INTERFACE_PYTHON_H
 #define BUFFER_INTERFACE_PYTHON_H
@@ -42,24 +42,23 @@ extern "C" {
 #define BI_PYTHON_CAPSULE "buffer_interface.c_api"
 
 /*
- * What the capsule points to. It is found on the type of an object, and its functions take objects of that type or of
- * one that inherits from it. They return 0, or -1 with an exception set and nothing in *out to release. What *out held
- * before is overwritten.
+ * The content of the capsule, which is an attribute of the type of an object. The functions accept objects of that type
+ * and of its subtypes. They return 0, or -1 with an exception set and nothing in *out to release. They overwrite *out.
  */
 struct bi_python_api {
-	uint32_t version;               /* BI_ABI_VERSION of the structs that the functions fill; look before calling */
+	uint32_t version;               /* BI_ABI_VERSION of the filled structs; check it before a call */
 	uint32_t struct_size;           /* sizeof(struct bi_python_api) of the producer */
 	/*
-	 * Borrows: *out is valid as long as the caller keeps the object alive, and the object is not told to let its
-	 * memory go. Nothing is counted; strides in elements may be allocated the first time. out->release may be
-	 * called or not; it only marks the struct as spent. Masked arrays cannot be lent: BufferError.
+	 * Fills *out without a reference. It is valid as long as the caller keeps the object alive and nobody tells the
+	 * object to release its memory. The first call may allocate strides in elements. out->release may be called or
+	 * not; it only marks the struct as released. BufferError: the array is masked.
 	 */
 	int (*view)(PyObject *object, struct bi_exchange *out);
-	/* Takes: *out holds a reference of its own until out->release is called. */
+	/* Fills *out with a reference of its own, which out->release releases. */
 	int (*acquire)(PyObject *object, struct bi_exchange *out);
 };
 
-/* The capsule on the type: *out is a new reference, or NULL without an exception if there is none. */
+/* Finds the capsule of a type. *out is a new reference, or NULL without an exception if there is none. */
 static inline int bi_python_find_capsule(PyTypeObject *type, PyObject **out)
 {
 #if PY_VERSION_HEX >= 0x030D0000 && (!defined(Py_LIMITED_API) || Py_LIMITED_API + 0 >= 0x030D0000)
@@ -76,8 +75,8 @@ static inline int bi_python_find_capsule(PyTypeObject *type, PyObject **out)
 }
 
 /*
- * The table in a capsule, or NULL with TypeError (it is no such capsule, or lacks a function) or BufferError (a version
- * not known here).
+ * Returns the table in a capsule, or NULL with TypeError (it is no such capsule, or lacks a function) or BufferError
+ * (an unknown version).
  */
 static inline const struct bi_python_api *bi_python_open_capsule(PyObject *capsule)
 {
@@ -105,8 +104,8 @@ static inline const struct bi_python_api *bi_python_open_capsule(PyObject *capsu
 }
 
 /*
- * What was found last, because arguments mostly come in few kinds. The types are kept alive, so that their addresses
- * stay their own. Without a GIL nothing is remembered.
+ * A cache of the last types, because most arguments have few types. The cache keeps the types alive, so that no other
+ * type gets their addresses. Without a GIL there is no cache.
  */
 struct bi_python_memory {
 	PyTypeObject *type;             /* the last one that had a table */
@@ -135,7 +134,7 @@ static inline void bi_python_remember_type(PyTypeObject **place, PyTypeObject *t
 	Py_XDECREF(forgotten);
 }
 
-/* Looks at the type. Returns as bi_python_api_of. */
+/* Finds the table of a type without the cache. Returns like bi_python_api_of. */
 static inline int bi_python_look_up(PyTypeObject *type, const struct bi_python_api **out)
 {
 	PyObject *capsule;
@@ -150,7 +149,7 @@ static inline int bi_python_look_up(PyTypeObject *type, const struct bi_python_a
 	return *out ? 1 : -1;
 }
 
-/* The table of a type: 1 and *out, 0 if the type has none, -1 with an exception. */
+/* Finds the table of a type. Returns 1 and *out, 0 if the type has none, or -1 with an exception. */
 static inline int bi_python_api_of(PyTypeObject *type, const struct bi_python_api **out)
 {
 	struct bi_python_memory *memory = bi_python_recall();
@@ -172,7 +171,7 @@ static inline int bi_python_api_of(PyTypeObject *type, const struct bi_python_ap
 	return rc;
 }
 
-/* buffer_interface.buffer_interface: a new reference. */
+/* Returns buffer_interface.buffer_interface, a new reference. */
 static inline PyObject *bi_python_find_function(void)
 {
 	PyObject *name = PyUnicode_FromString("buffer_interface");
@@ -184,7 +183,7 @@ static inline PyObject *bi_python_find_function(void)
 	return function;
 }
 
-/* buffer_interface.buffer_interface(argument): a new reference. */
+/* Returns buffer_interface.buffer_interface(argument), a new reference. */
 static inline PyObject *bi_python_import(PyObject *argument)
 {
 	struct bi_python_memory *memory = bi_python_recall();
@@ -203,7 +202,7 @@ static inline PyObject *bi_python_import(PyObject *argument)
 	return array;
 }
 
-/* An object of a kind that does not describe itself. */
+/* Converts an object that does not describe itself. */
 static inline int bi_python_take_other(PyObject *argument, struct bi_exchange *out)
 {
 	const struct bi_python_api *api;
@@ -214,16 +213,16 @@ static inline int bi_python_take_other(PyObject *argument, struct bi_exchange *o
 		return -1;
 	rc = bi_python_api_of(Py_TYPE(array), &api);
 	if (rc == 0)
-		PyErr_SetString(PyExc_TypeError, "what buffer_interface() returns has no " BI_PYTHON_ATTRIBUTE);
+		PyErr_SetString(PyExc_TypeError, "the result of buffer_interface() has no " BI_PYTHON_ATTRIBUTE);
 	rc = rc == 1 ? api->acquire(array, out) : -1;
 	Py_DECREF(array);
 	return rc;
 }
 
 /*
- * Fills *out with any array argument and a reference of its own: release it with out->release(out). 0, or -1 with an
- * exception set, and then *out needs no release. TypeError: the argument is no array; BufferError and its subclasses:
- * it cannot be taken as it is.
+ * Fills *out with any array argument and a reference of its own, which out->release(out) releases. Returns 0, or -1
+ * with an exception set; then *out needs no release. TypeError: the argument is no array. BufferError and its
+ * subclasses: the array cannot be used as it is.
  */
 static inline int bi_python_take(PyObject *argument, struct bi_exchange *out)
 {
@@ -237,8 +236,8 @@ static inline int bi_python_take(PyObject *argument, struct bi_exchange *out)
 }
 
 /*
- * The same for the time of one call, while the caller's reference keeps the argument alive: an object that describes
- * itself only lends, so nothing is counted. Release it in the same way.
+ * The same for the duration of one call, while the caller's reference keeps the argument alive. An object that
+ * describes itself counts no reference. Release *out in the same way.
  */
 static inline int bi_python_borrow(PyObject *argument, struct bi_exchange *out)
 {
@@ -253,7 +252,7 @@ static inline int bi_python_borrow(PyObject *argument, struct bi_exchange *out)
 
 /*
  * bi_python_take as a converter: PyArg_ParseTuple(args, "O&O&", bi_python_converter, &a, bi_python_converter, &b). If a
- * later argument is refused, what was taken is released.
+ * later argument is refused, Python has the earlier ones released.
  */
 static inline int bi_python_converter(PyObject *argument, void *out)
 {
