@@ -150,7 +150,7 @@ static int is_dense(const struct bench_array *array)
 }
 
 /* Returns the correct result of the copy, computed by the naive loops at the first call. */
-static const unsigned char *expected(struct bench_array *array)
+static const unsigned char *expected_result(struct bench_array *array)
 {
 	if (is_dense(array))
 		return array->source;
@@ -164,7 +164,7 @@ static const unsigned char *expected(struct bench_array *array)
 
 int bench_array_check(struct bench_array *array, const void *bytes, int is_linear)
 {
-	const unsigned char *right = is_linear ? array->source : expected(array), *found = bytes;
+	const unsigned char *right = is_linear ? array->source : expected_result(array), *found = bytes;
 	size_t i = 0;
 
 	if (!right)
@@ -210,7 +210,7 @@ static struct bench_job *copy_job(struct bench_array *array, int (*run)(struct b
 }
 
 /* Keeps the compiler from removing a copy that the next one overwrites. */
-static void use(const void *bytes)
+static void escape_to_memory(const void *bytes)
 {
 	__asm__ volatile("" : : "r"(bytes) : "memory");
 }
@@ -221,7 +221,7 @@ static int run_memcpy(struct bench_job *job, long n)
 
 	for (long i = 0; i < n; i++) {
 		memcpy(array->destination, array->source, array->bytes);
-		use(array->destination);
+		escape_to_memory(array->destination);
 	}
 	return 0;
 }
@@ -235,7 +235,7 @@ static int run_naive(struct bench_job *job, long n)
 {
 	for (long i = 0; i < n; i++) {
 		copy_naively(job->array, job->array->destination);
-		use(job->array->destination);
+		escape_to_memory(job->array->destination);
 	}
 	return 0;
 }
@@ -255,7 +255,7 @@ static int run_malloc_copy(struct bench_job *job, long n)
 		if (!bytes)
 			return bench_fail("out of memory");
 		memcpy(bytes, array->source, array->bytes);
-		use(bytes);
+		escape_to_memory(bytes);
 		free(bytes);
 	}
 	return 0;

@@ -94,13 +94,13 @@ enum bench_operation {
 
 /*
  * A job of the library. It enqueues `every` operations, then waits for them. BENCH_COPY copies from `from` to `to`. The
- * host memory of transfers is pinned if that is requested. With `shown`, the handles of the memory are exported, so
+ * host memory of transfers is pinned if that is requested. With `exported`, the handles of the memory are exported, so
  * that the library must use the driver.
  */
 struct bench_request {
 	int operation; /* enum bench_operation */
 	int from, to; /* enum bench_place */
-	int pinned, shown;
+	int pinned, exported;
 	long every;
 };
 

@@ -92,7 +92,7 @@ static int fresh(const struct cuda_job *job, int copies)
 	return cu.Free(pointer) ? -1 : rc;
 }
 
-static int operate(const struct cuda_job *job)
+static int enqueue_operation(const struct cuda_job *job)
 {
 	const struct bench_array *array = job->array;
 	const struct bench_request *request = &job->request;
@@ -124,7 +124,7 @@ static int run_operations(struct bench_job *base, long n)
 	int rc = cu.SetCurrent(job->context);
 
 	for (long i = 0; i < n && !rc; i++) {
-		rc = operate(job);
+		rc = enqueue_operation(job);
 		if (!rc && (i + 1) % job->request.every == 0)
 			rc = cu.Synchronize(job->stream);
 	}
@@ -186,7 +186,7 @@ static int fetch_memory(struct bench_job *base, void *bytes)
 		       : 0;
 }
 
-static int place(struct cuda_job *job)
+static int allocate_memory(struct cuda_job *job)
 {
 	const struct bench_array *array = job->array;
 	const int on_host = job->request.from == BENCH_ON_HOST || job->request.to == BENCH_ON_HOST;
@@ -231,7 +231,7 @@ struct bench_job *bench_cuda(struct bench_array *array, int ordinal, const struc
 		job->job.clear = clear_memory;
 		job->job.fetch = fetch_memory;
 	}
-	if (!job->is_retained || cu.SetCurrent(job->context) || place(job)) {
+	if (!job->is_retained || cu.SetCurrent(job->context) || allocate_memory(job)) {
 		release_cuda(&job->job);
 		return NULL;
 	}

@@ -48,7 +48,7 @@ struct view_job {
 	struct array array;
 };
 
-static int make(const struct view_job *job, struct array *out)
+static int make_view(const struct view_job *job, struct array *out)
 {
 	static const ssize_t starts[2] = { 1, 0 }, stops[2] = { 4, 4 }, steps[2] = { 2, 1 };
 	static const ssize_t third[2] = { 2, 0 }, all[2] = { 2, 4 }, one[2] = { 0, 1 }; /* step 0: an index */
@@ -86,7 +86,7 @@ static int run_view(struct bench_job *base, long n)
 	for (long i = 0; i < n; i++) {
 		struct array view;
 
-		if (make(job, &view))
+		if (make_view(job, &view))
 			return bench_fail("libgpuarray could not make a view");
 		if (i == 0 && !is_right(job, &view))
 			return bench_fail("a view of libgpuarray's is not what was asked for");

@@ -17,7 +17,7 @@ struct library_job {
 };
 
 /* One repetition. */
-static int operate(struct library_job *job, struct bi_error *err)
+static int run_operation(struct library_job *job, struct bi_error *err)
 {
 	static const unsigned char zeros[64];
 	const size_t bytes = job->array->bytes;
@@ -55,7 +55,7 @@ static int run_operations(struct bench_job *base, long n)
 	struct bi_error err;
 
 	for (long i = 0; i < n; i++)
-		if (operate(job, &err) || ((i + 1) % every == 0 && wait_for(job, &err)))
+		if (run_operation(job, &err) || ((i + 1) % every == 0 && wait_for(job, &err)))
 			return bench_fail("%s", err.message);
 	return wait_for(job, &err) ? bench_fail("%s", err.message) : 0;
 }
@@ -235,7 +235,7 @@ static int place_destination(struct library_job *job, struct bi_error *err)
 	return rc;
 }
 
-static void show(const struct library_job *job)
+static void export_handles(const struct library_job *job)
 {
 	struct bi_native native;
 
@@ -279,8 +279,8 @@ struct bench_job *bench_library(struct bench_array *array, const char *device, c
 		release_library(&job->job);
 		return NULL;
 	}
-	if (request->shown)
-		show(job);
+	if (request->exported)
+		export_handles(job);
 	return &job->job;
 }
 

@@ -123,7 +123,7 @@ static void release_opencl(struct bench_job *base)
 	free(job);
 }
 
-static cl_int transfer(const struct opencl_job *job)
+static cl_int enqueue_transfer(const struct opencl_job *job)
 {
 	const struct bench_array *array = job->array;
 	cl_command_queue queue = job->device.queue;
@@ -139,7 +139,7 @@ static cl_int transfer(const struct opencl_job *job)
 }
 
 /* Allocates a buffer, alone or as the destination of a copy. */
-static cl_int allocate(const struct opencl_job *job, int copies)
+static cl_int allocate_buffer(const struct opencl_job *job, int copies)
 {
 	const size_t bytes = job->array->bytes;
 	cl_int rc;
@@ -155,7 +155,7 @@ static cl_int allocate(const struct opencl_job *job, int copies)
 	return rc;
 }
 
-static cl_int operate(const struct opencl_job *job)
+static cl_int enqueue_operation(const struct opencl_job *job)
 {
 	static const unsigned char zeros[16];
 	const struct bench_array *array = job->array;
@@ -165,7 +165,7 @@ static cl_int operate(const struct opencl_job *job)
 		return cl.EnqueueNDRangeKernel(queue, job->kernel, 1, NULL, &job->global, &job->local, 0, NULL, NULL);
 	switch (job->request.operation) {
 	case BENCH_COPY:
-		return transfer(job);
+		return enqueue_transfer(job);
 	case BENCH_FILL:
 		return cl.EnqueueFillBuffer(queue, job->destination, zeros, (size_t)array->item_size, 0, array->bytes,
 					    0, NULL, NULL);
@@ -176,9 +176,9 @@ static cl_int operate(const struct opencl_job *job)
 		return cl.EnqueueReadBuffer(queue, job->source, CL_TRUE, 0, array->bytes, array->destination, 0, NULL,
 					    NULL);
 	case BENCH_FRESH:
-		return allocate(job, 1);
+		return allocate_buffer(job, 1);
 	case BENCH_ALLOCATE:
-		return allocate(job, 0);
+		return allocate_buffer(job, 0);
 	}
 	return CL_INVALID_OPERATION;
 }
@@ -190,7 +190,7 @@ static int run_operations(struct bench_job *base, long n)
 	cl_int rc = CL_SUCCESS;
 
 	for (long i = 0; i < n && !rc; i++) {
-		rc = operate(job);
+		rc = enqueue_operation(job);
 		if (!rc && (i + 1) % every == 0)
 			rc = cl.Finish(job->device.queue);
 	}
@@ -245,7 +245,7 @@ static int fetch_buffer(struct bench_job *base, void *bytes)
 		       : 0;
 }
 
-static int place(struct opencl_job *job)
+static int allocate_memory(struct opencl_job *job)
 {
 	const struct bench_array *array = job->array;
 	cl_int rc;
@@ -280,7 +280,7 @@ struct bench_job *bench_opencl(struct bench_array *array, int platform, int ordi
 		job->job.clear = clear_buffer;
 		job->job.fetch = fetch_buffer;
 	}
-	if (open_device(&job->device, platform, ordinal) || place(job)) {
+	if (open_device(&job->device, platform, ordinal) || allocate_memory(job)) {
 		release_opencl(&job->job);
 		return NULL;
 	}

@@ -21,7 +21,7 @@ struct view_job {
 	struct bi_view *view;
 };
 
-static int make(const struct view_job *job, struct bi_view **out)
+static int make_view(const struct view_job *job, struct bi_view **out)
 {
 	static const struct bi_index every_second = { BI_INDEX_SLICE, 1, BI_OMITTED, 2 };
 	static const struct bi_index third = { BI_INDEX_INTEGER, 2, 0, 0 };
@@ -53,7 +53,7 @@ static int run_view(struct bench_job *base, long n)
 	struct view_job *job = (struct view_job *)base;
 	struct bi_view *view;
 
-	if (make(job, &view))
+	if (make_view(job, &view))
 		return bench_fail("a view could not be made");
 	if (!is_right(job, view)) {
 		bi_view_release(view);
@@ -61,7 +61,7 @@ static int run_view(struct bench_job *base, long n)
 	}
 	bi_view_release(view);
 	for (long i = 1; i < n; i++) {
-		if (make(job, &view))
+		if (make_view(job, &view))
 			return bench_fail("a view could not be made");
 		bi_view_release(view);
 	}

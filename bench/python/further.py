@@ -56,12 +56,12 @@ def small_and_shown(report, here, device, spec):
     """Small operations that the library executes inline, beside the same through the driver on exported memory."""
     for words, operation in OPERATIONS.items():
         size = SMALL[0]
-        small(report, here, f"{words} of {size} bytes, shown memory, {device}", operation, size, spec, shown=1)
+        small(report, here, f"{words} of {size} bytes, shown memory, {device}", operation, size, spec, exported=1)
 
 
-def small(report, here, operation, kind, size, spec, shown=0):
+def small(report, here, operation, kind, size, spec, exported=0):
     with native.Array(here, flat(size)) as array:
-        wanted = request(kind, DEVICE, DEVICE, shown=shown, every=ROW_OF_CALLS)
+        wanted = request(kind, DEVICE, DEVICE, exported=exported, every=ROW_OF_CALLS)
         runners = {"ours": drivers.ours(array, spec, wanted), RAW: drivers.raw(array, spec, wanted)}
         for name, job in runners.items():
             job.verify(f"{operation}: {spec}, {name}")

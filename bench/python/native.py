@@ -17,12 +17,12 @@ class Unavailable(Exception):
 class Request(ctypes.Structure):
     """struct bench_request."""
 
-    _fields_ = [("operation", c_int), ("source", c_int), ("destination", c_int), ("pinned", c_int), ("shown", c_int),
+    _fields_ = [("operation", c_int), ("source", c_int), ("destination", c_int), ("pinned", c_int), ("exported", c_int),
                 ("every", c_long)]
 
 
-def request(operation=COPY, source=DEVICE, destination=DEVICE, pinned=0, shown=0, every=1):
-    return Request(operation, source, destination, pinned, shown, every)
+def request(operation=COPY, source=DEVICE, destination=DEVICE, pinned=0, exported=0, every=1):
+    return Request(operation, source, destination, pinned, exported, every)
 
 
 SIGNATURES = {

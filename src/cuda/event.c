@@ -179,21 +179,21 @@ static int query_event(const struct bi__cuda_event *event, int block, int *done,
 
 int bi__cuda_poll(uintptr_t event, int block, int *done, struct bi_error *err)
 {
-	const struct bi__cuda_event *asked = event_of(event);
+	const struct bi__cuda_event *queried = event_of(event);
 	struct bi__cuda_scope scope;
 	int rc;
 
 	*done = !event;
 	if (!event)
 		return BI_OK;
-	if (asked->is_captured)
+	if (queried->is_captured)
 		return bi__fail(err, BI_ECAPTURE, "the event was recorded in a graph capture and never completes");
-	rc = bi__cuda_enter_relaxed(asked->cuda->context, &scope, err);
+	rc = bi__cuda_enter_relaxed(queried->cuda->context, &scope, err);
 	if (rc == BI_EPRODUCER)
-		rc = bi__cuda_enter_relaxed(asked->cuda->context, &scope, err);
+		rc = bi__cuda_enter_relaxed(queried->cuda->context, &scope, err);
 	if (rc)
 		return rc;
-	rc = query_event(asked, block, done, err);
+	rc = query_event(queried, block, done, err);
 	bi__cuda_leave(&scope);
 	return rc;
 }

@@ -64,7 +64,7 @@ static void advise(char *bytes, size_t nbytes)
 #endif
 }
 
-static char *allocate(size_t nbytes)
+static char *allocate_aligned(size_t nbytes)
 {
 	char *start = malloc(nbytes + sizeof(void *) + ALIGNMENT - 1), *bytes;
 
@@ -85,7 +85,7 @@ static int host_alloc(struct bi__device_state *device, struct bi__block *block, 
 	(void)device;
 	if (bi__add_size(block->nbytes, block->origin, &total) || total > PTRDIFF_MAX - 2 * ALIGNMENT)
 		return bi__fail(err, BI_ENOMEM, "%zu bytes do not fit into the address space", block->nbytes);
-	bytes = allocate(total);
+	bytes = allocate_aligned(total);
 	if (!bytes)
 		return bi__fail(err, BI_ENOMEM, "the host has no %zu bytes", block->nbytes);
 	block->kind = BI_HANDLE_HOST;
@@ -125,7 +125,7 @@ static int host_copy(struct bi__device_state *device, struct bi__queue *queue, c
 	return BI_OK;
 }
 
-/* Whatever kind is asked for. */
+/* How host memory of any kind is named to other programs. */
 #define EXPORTED \
 	{ \
 		.device = BI_EXCHANGE_DEVICE_CPU, .handle = BI_HANDLE_HOST, .form = BI__FORM_BASE \

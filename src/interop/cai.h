@@ -7,7 +7,7 @@
 
 #include "buffer_interface/cai.h"
 
-/* An array as its producer describes it, before a driver was asked. */
+/* An array as its producer describes it, before any query to a driver. */
 struct bi__cai_array {
 	struct bi_layout
 		layout; /* its offset counts from the lowest byte that an element covers; its descr is the producer's */

@@ -164,7 +164,7 @@ static int read_layout(const struct import *import, struct bi_layout *out, struc
 	return bi__cite(rc, "E7", err);
 }
 
-/* The driver is asked for the size of an object when it is wrapped; an address is that of the lowest byte. */
+/* The driver reports the size of an object when it is wrapped; an address is that of the lowest byte. */
 static int find_bytes(const struct import *import, struct bi_layout *layout, struct bi_foreign *foreign,
 		      struct bi_error *err)
 {

@@ -283,7 +283,8 @@ static int set_device(struct bi__opencl *opencl, cl_device_id device, int ordina
 	return BI_OK;
 }
 
-/* A context without properties is one of the device's own platform. A driver that is told the platform searches all. */
+/* A context without properties is one of the device's own platform. Naming the platform makes the driver search all of
+ * them. */
 static int open_context(struct bi__opencl *opencl, const struct bi_device *device, struct bi_error *err)
 {
 	cl_device_id id = NULL;

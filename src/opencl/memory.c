@@ -235,7 +235,7 @@ static int adopt_shared(cl_context context, const struct bi_foreign *foreign, st
 	int rc;
 
 	if (!foreign->nbytes)
-		return bi__fail(err, BI_EINVAL, "nbytes is 0, but the size of an SVM pointer cannot be asked for");
+		return bi__fail(err, BI_EINVAL, "nbytes is 0, but the size of an SVM pointer cannot be queried");
 	rc = create_buffer(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, foreign->nbytes, (void *)foreign->handle,
 			   &buffer, err);
 	if (rc)

@@ -289,17 +289,17 @@ static void print_shape(FILE *out, const struct npy *npy)
 	fputs(npy->ndim == 1 ? ",)" : ")", out);
 }
 
-/* Prints at most `room` characters of a text; a longer one ends in "…". */
-static void print_cut(FILE *out, const char *text, size_t room)
+/* Prints at most `space` characters of a text; a longer one ends in "…". */
+static void print_cut(FILE *out, const char *text, size_t space)
 {
 	size_t left = strlen(text), shown = 0, length;
 	uint32_t point;
 
-	if (utf8_length(text) <= room) {
+	if (utf8_length(text) <= space) {
 		fputs(text, out);
 		return;
 	}
-	for (size_t i = 1; i < room; i++) {
+	for (size_t i = 1; i < space; i++) {
 		length = utf8_decode(text + shown, left - shown, &point);
 		shown += length + !length;
 	}

@@ -53,19 +53,19 @@ static int digits(int64_t number)
 	return snprintf(NULL, 0, "%" PRId64, number);
 }
 
-/* If only `room` of `count` rows or columns fit, the first ones and the `last` ones are shown. */
+/* If only `space` of `count` rows or columns fit, the first ones and the `last` ones are shown. */
 struct window {
 	int64_t count;
 	int64_t head;
 	int64_t tail; /* first one of those at the end; equals head if all are shown */
 };
 
-static struct window window_of(int64_t count, int64_t room, int64_t last)
+static struct window window_of(int64_t count, int64_t space, int64_t last)
 {
 	struct window window = { count, count, count };
 
-	if (count > room) {
-		window.head = room - last - 1 > 0 ? room - last - 1 : 1;
+	if (count > space) {
+		window.head = space - last - 1 > 0 ? space - last - 1 : 1;
 		window.tail = count - last;
 	} else {
 		window.tail = window.head;
@@ -236,23 +236,23 @@ static int64_t memory_rows(const struct memory *memory)
 }
 
 /* Returns how many cells fit beside the offset. */
-static int64_t room_for_cells(const struct canvas *canvas, const struct memory *memory)
+static int64_t space_for_cells(const struct canvas *canvas, const struct memory *memory)
 {
-	int64_t room = (canvas->columns - digits(memory->end) - 5) / (memory->width + 1);
+	int64_t space = (canvas->columns - digits(memory->end) - 5) / (memory->width + 1);
 
-	return room < 4 ? 4 : room;
+	return space < 4 ? 4 : space;
 }
 
 static void choose_row(const struct canvas *canvas, struct memory *memory, const struct bi_layout *base)
 {
-	int64_t natural = natural_row(base) / memory->cell, room, fit = 1;
+	int64_t natural = natural_row(base) / memory->cell, space, fit = 1;
 
 	memory->row = natural ? natural : 16;
 	measure_labels(memory, ROWS_SHOWN);
-	room = room_for_cells(canvas, memory);
+	space = space_for_cells(canvas, memory);
 	if (natural)
 		return;
-	while (fit * 2 <= room && fit < 64)
+	while (fit * 2 <= space && fit < 64)
 		fit *= 2;
 	memory->row = fit;
 }
@@ -285,10 +285,10 @@ struct band {
 
 static int rows_are_empty(const struct memory *memory, int64_t first, int64_t count)
 {
-	int64_t row = memory->row * memory->cell, room = memory->end - memory->first - 1;
+	int64_t row = memory->row * memory->cell, space = memory->end - memory->first - 1;
 	int64_t last = (first + count - 1) * row;
 
-	last = last > room - (row - 1) ? room : last + row - 1;
+	last = last > space - (row - 1) ? space : last + row - 1;
 	return !find_covering(memory, memory->first + first * row, memory->first + last).count;
 }
 
@@ -330,7 +330,7 @@ static void draw_band(const struct canvas *canvas, struct memory *memory, const 
 
 static void draw_rows(const struct canvas *canvas, struct memory *memory)
 {
-	struct window cells = window_of(memory->row, room_for_cells(canvas, memory), 2);
+	struct window cells = window_of(memory->row, space_for_cells(canvas, memory), 2);
 	struct band head[ROWS_SHOWN], tail[ROWS_AT_END];
 	int64_t rows = memory_rows(memory), from = 0, to = rows;
 	int heads = 0, tails = 0, shown;
@@ -426,8 +426,8 @@ static void draw_column_titles(const struct canvas *canvas, const struct grid *g
 
 static void draw_block(const struct canvas *canvas, const struct grid *grid, int64_t offset, int64_t number)
 {
-	int64_t room = (canvas->columns - digits(grid->rows) - 7) / (grid->width + 1);
-	struct window columns = window_of(grid->columns, room < 4 ? 4 : room, 2);
+	int64_t space = (canvas->columns - digits(grid->rows) - 7) / (grid->width + 1);
+	struct window columns = window_of(grid->columns, space < 4 ? 4 : space, 2);
 	struct window rows = window_of(grid->rows, ROWS_SHOWN / 2, ROWS_AT_END - 1);
 
 	draw_column_titles(canvas, grid, &columns);

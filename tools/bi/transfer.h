@@ -12,7 +12,7 @@ struct transfer_times {
 	double download;
 };
 
-/* What is transferred. */
+/* The input of a transfer. */
 struct transfer_request {
 	const struct array *source;
 	const struct selection *selection;
