@@ -483,9 +483,35 @@ static void element_refuses_what_is_outside(void **state)
 	assert_int_equal(offset, 77);
 }
 
+/* Layouts that bi_layout_init never filled are refused before anything is read beyond them. */
+static void layouts_filled_wrongly_are_refused(void **state)
+{
+	static const int wrong[] = { -1, BI_MAX_NDIM + 1, 1000000 };
+	static const int64_t shape[] = { 1 };
+	struct bi_layout layout = {
+		.dtype = { 4, 1, BI_FLOAT32, 0 }, .ndim = 1, .shape = { INT64_MAX }, .strides = { 4 }
+	};
+	struct bi_plan plan;
+
+	(void)state;
+	assert_true(bi_plan_make(&layout, NULL, &plan, NULL) < 0);
+	assert_true(bi_plan_make(&layout, &layout, &plan, NULL) < 0);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		layout.ndim = wrong[i];
+		assert_int_equal(bi_layout_permute(&layout, NULL, NULL), BI_EINVAL);
+		assert_int_equal(bi_layout_flip(&layout, 0, NULL), BI_EINVAL);
+		assert_int_equal(bi_layout_reshape(&layout, 1, shape, NULL), BI_EINVAL);
+		assert_int_equal(bi_layout_broadcast(&layout, 1, shape, NULL), BI_EINVAL);
+		assert_int_equal(bi_layout_reinterpret(&layout, layout.dtype, NULL, NULL), BI_EINVAL);
+		assert_int_equal(bi_plan_make(&layout, NULL, &plan, NULL), BI_EINVAL);
+		assert_int_equal(bi_plan_make(&layout, &layout, &plan, NULL), BI_EINVAL);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(layouts_filled_wrongly_are_refused),
 		cmocka_unit_test(permute_and_flip_match_the_reference),
 		cmocka_unit_test(reshape_matches_the_reference),
 		cmocka_unit_test(broadcast_matches_the_reference),

@@ -29,6 +29,14 @@ static int check_ndim(int ndim, const void *shape, struct bi_error *err)
 	return BI_OK;
 }
 
+/* Fails for a layout that is NULL or that bi_layout_init never filled. */
+static int refuse_layout(const struct bi_layout *layout, struct bi_error *err)
+{
+	if (!layout)
+		return bi__fail(err, BI_EINVAL, "layout is NULL");
+	return bi__fail(err, BI_EINVAL, "layout->ndim %d is not in 0..%d", layout->ndim, BI_MAX_NDIM);
+}
+
 /* Extents must not be negative. Elements and bytes must be countable even if extents of 0 are ignored. */
 static int check_shape(int ndim, const int64_t *shape, uint32_t item_size, struct bi_error *err)
 {
@@ -317,8 +325,8 @@ int bi_layout_permute(struct bi_layout *layout, const int *axes, struct bi_error
 	struct bi__cursor at;
 	int rc;
 
-	if (!layout)
-		return bi__fail(err, BI_EINVAL, "layout is NULL");
+	if (!layout || layout->ndim < 0 || layout->ndim > BI_MAX_NDIM)
+		return refuse_layout(layout, err);
 	at = (struct bi__cursor){
 		.shape = layout->shape,
 		.strides = layout->strides,
@@ -336,8 +344,8 @@ int bi_layout_flip(struct bi_layout *layout, int axis, struct bi_error *err)
 {
 	int i;
 
-	if (!layout)
-		return bi__fail(err, BI_EINVAL, "layout is NULL");
+	if (!layout || layout->ndim < 0 || layout->ndim > BI_MAX_NDIM)
+		return refuse_layout(layout, err);
 	i = resolve_axis(axis, layout->ndim);
 	if (i < 0)
 		return bi__fail(err, BI_EINVAL, "axis is %d, not in %d..%d", axis, -layout->ndim, layout->ndim - 1);
@@ -440,8 +448,8 @@ int bi_layout_reshape(struct bi_layout *layout, int ndim, const int64_t *shape, 
 	struct joined old;
 	int rc;
 
-	if (!layout)
-		return bi__fail(err, BI_EINVAL, "layout is NULL");
+	if (!layout || layout->ndim < 0 || layout->ndim > BI_MAX_NDIM)
+		return refuse_layout(layout, err);
 	rc = check_ndim(ndim, shape, err);
 	if (rc == BI_OK)
 		rc = infer_shape(layout, ndim, shape, new_shape, err);
@@ -491,8 +499,8 @@ int bi_layout_broadcast(struct bi_layout *layout, int ndim, const int64_t *shape
 	int64_t strides[BI_MAX_NDIM];
 	int rc, added;
 
-	if (!layout)
-		return bi__fail(err, BI_EINVAL, "layout is NULL");
+	if (!layout || layout->ndim < 0 || layout->ndim > BI_MAX_NDIM)
+		return refuse_layout(layout, err);
 	rc = check_ndim(ndim, shape, err);
 	if (rc == BI_OK)
 		rc = check_shape(ndim, shape, layout->dtype.item_size, err);
@@ -593,8 +601,8 @@ int bi_layout_reinterpret(struct bi_layout *layout, struct bi_dtype dtype, const
 	int64_t shape[BI_MAX_NDIM], extent;
 	int last, rc;
 
-	if (!layout)
-		return bi__fail(err, BI_EINVAL, "layout is NULL");
+	if (!layout || layout->ndim < 0 || layout->ndim > BI_MAX_NDIM)
+		return refuse_layout(layout, err);
 	last = layout->ndim - 1;
 	rc = bi__dtype_check(dtype, err);
 	if (rc == BI_OK && descr)

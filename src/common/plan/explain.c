@@ -5,6 +5,7 @@
 
 #include "common/plan/plan.h"
 #include "common/base/status.h"
+#include "common/layout/layout.h"
 
 static void explain_tiles(const struct bi__plan *plan, char *text, size_t capacity)
 {
@@ -109,11 +110,16 @@ static void write_public_plan(const struct bi__plan *plan, struct bi_plan *out)
 int bi_plan_make(const struct bi_layout *dst, const struct bi_layout *src, struct bi_plan *out, struct bi_error *err)
 {
 	struct bi__plan plan;
+	int64_t first, end;
 	int rc;
 
 	if (!dst || !out)
 		return bi__fail(err, BI_EINVAL, "dst or out is NULL");
-	rc = src ? bi__plan_check(dst, src, err) : BI_OK;
+	rc = bi__layout_check(dst, &first, &end, err);
+	if (!rc && src)
+		rc = bi__layout_check(src, &first, &end, err);
+	if (!rc && src)
+		rc = bi__plan_check(dst, src, err);
 	if (rc)
 		return rc;
 	if (bi_layout_self_overlap(dst))
