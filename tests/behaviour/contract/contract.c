@@ -69,7 +69,7 @@ void let_go_of_retired(struct bi_context *context)
 
 int is_device(const struct bi_context *context)
 {
-	return strcmp(bi_context_device(context)->backend, "host") != 0;
+	return bi_context_device(context)->kind != BI_DEVICE_KIND_HOST;
 }
 
 struct bi_context *open_with(const char *spec, struct bi_options options)
