@@ -103,7 +103,7 @@ static int execute_locked(const struct bi__job *job, struct bi_stream *stream, c
 	return rc ? rc : to_end ? to_end : from_end;
 }
 
-void bi__job_log(const struct bi__job *job, const struct bi_stream *stream, int rc)
+static void log_job(const struct bi__job *job, const struct bi_stream *stream, int rc)
 {
 	if (!bi__logs(job->dst->context, BI_LOG_DEBUG))
 		return;
@@ -125,6 +125,6 @@ int bi__job_execute(const struct bi__job *job, const void *element, struct bi_er
 	rc = execute_locked(job, stream, element, &end, err);
 	bi__order_unlock(to, from);
 	bi__fence_clear(&end);
-	bi__job_log(job, stream, rc);
+	log_job(job, stream, rc);
 	return rc;
 }

@@ -35,8 +35,10 @@ static inline struct bi__operation bi__job_operation(const struct bi__job *job, 
  */
 int bi__job_route(struct bi__job *job, struct bi_error *err);
 
-/* Returns true if one step of one stream can do the job. */
-int bi__job_is_direct(const struct bi__job *job);
+/*
+ * Executes the job in one step on one stream: inline if that is possible and cheaper, otherwise as one command of the
+ * device. `element` is the source of a fill, else NULL.
+ */
 int bi__job_execute(const struct bi__job *job, const void *element, struct bi_error *err);
 
 /* Returns true for two device memories of contexts that share no memory. */
@@ -52,8 +54,6 @@ struct bi_stream *bi__job_stream(const struct bi__job *job, struct bi_error *err
  * Returns true if the stream can move bytes between the two memories. For two peers it is enough to reach one of them.
  */
 int bi__job_serves(const struct bi_stream *stream, const struct bi_memory *to, const struct bi_memory *from);
-
-void bi__job_log(const struct bi__job *job, const struct bi_stream *stream, int rc);
 
 /*
  * Checks, before the first of several steps, everything that could make a later step fail. Returns BI_ECAPTURE during a

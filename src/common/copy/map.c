@@ -1,3 +1,10 @@
+/*
+ * Mapping: gives the CPU the bytes of a view until bi_unmap.
+ *
+ * Memory of a device is mapped by its driver if the driver can, otherwise copied to pinned memory and back. Memory that
+ * the CPU can access needs only its pending work to end. Meanwhile the memory counts as mapped, which
+ * bi__order_check_mapped refuses for other work.
+ */
 #include <stdlib.h>
 
 #include "common/backend/dispatch.h"
@@ -190,7 +197,7 @@ static int map_host(struct bi_map *map, struct bi_error *err)
 	return bi__order_synchronize(memory, BI__WAIT_MAP, err);
 }
 
-static int refuse_capture(struct bi_memory *memory, struct bi_error *err)
+static int refuse_map_in_capture(struct bi_memory *memory, struct bi_error *err)
 {
 	return memory->home ? bi__stream_refuse_capture(memory->home, "its memory is not mapped", err) : BI_OK;
 }
@@ -232,7 +239,7 @@ static int map_view(struct bi_map *map, struct bi_error *err)
 
 	if (rc || has_no_bytes(map->view))
 		return rc;
-	rc = refuse_capture(memory, err);
+	rc = refuse_map_in_capture(memory, err);
 	if (!rc)
 		rc = enter_map(memory, map->mode, err);
 	if (rc)
@@ -283,7 +290,8 @@ int bi_unmap(struct bi_map *map, struct bi_error *err)
 		return BI_OK;
 	rc = bi__memory_check_reach(map->view->memory, err);
 	/* A write back would become part of the graph. */
-	if (!rc && map->copy && map->mode & BI_MAP_WRITE && refuse_capture(map->view->memory, &refusal) == BI_ECAPTURE)
+	if (!rc && map->copy && map->mode & BI_MAP_WRITE &&
+	    refuse_map_in_capture(map->view->memory, &refusal) == BI_ECAPTURE)
 		return bi__fail(err, BI_ECAPTURE, "%s", refusal.message);
 	if (!rc && map->data)
 		rc = end_map(map, err);

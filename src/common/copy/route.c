@@ -77,15 +77,6 @@ static inline int needs_packing(const struct bi__job *job, int *needs, struct bi
 	return rc;
 }
 
-int bi__job_is_direct(const struct bi__job *job)
-{
-	int needs;
-
-	if (bi__job_is_cross(job))
-		return are_peers(job) && job->plan.kind == BI__PLAN_LINEAR;
-	return needs_packing(job, &needs, NULL) == BI_OK && !needs;
-}
-
 /* If the host array is not dense, copies in chunks. Otherwise the device packs or unpacks its own side. */
 static int copy_packed(const struct bi__job *job, struct bi_error *err)
 {
