@@ -264,8 +264,8 @@ static inline void plan_rewrite_once(struct plan_pair *pair, int may_split, stru
 	case 2:
 		if (ndim == BI_MAX_NDIM)
 			return;
-		plan_insert_axis(&pair->dst, axis, 1, unused[test_between(random, 0, 4)]);
-		plan_insert_axis(&pair->src, axis, 1, unused[test_between(random, 0, 4)]);
+		plan_insert_axis(&pair->dst, axis, 1, unused[test_between(random, 0, (int)ARRAY_LENGTH(unused) - 1)]);
+		plan_insert_axis(&pair->src, axis, 1, unused[test_between(random, 0, (int)ARRAY_LENGTH(unused) - 1)]);
 		return;
 	default:
 		if (!may_split || ndim == 0 || ndim == BI_MAX_NDIM || pair->dst.shape[axis] % inner)

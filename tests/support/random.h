@@ -1,12 +1,14 @@
 /* Reproducible random numbers for tests: splitmix64, seeded from BI_TEST_SEED or from the clock. */
-#ifndef BI_TESTS_UNIT_RANDOM_H
-#define BI_TESTS_UNIT_RANDOM_H
+#ifndef BI_TESTS_SUPPORT_RANDOM_H
+#define BI_TESTS_SUPPORT_RANDOM_H
 
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+
+#include "array_length.h"
 
 #if defined(__GNUC__)
 #define TEST_MAYBE_UNUSED __attribute__((unused))

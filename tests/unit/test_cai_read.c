@@ -15,7 +15,6 @@
 #include "interop/place.h"
 
 #define ROUNDS 400
-#define COUNT(list) (sizeof(list) / sizeof(*(list)))
 
 static struct test_random generator;
 
@@ -141,7 +140,7 @@ static void cai_C1_refuses_other_versions(void **state)
 	struct bi_cai cai = floats();
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(cases); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		cai.version = cases[i].version;
 		refuse(&cai, BI_EVERSION, "[C1]", cases[i].reason);
 		refuse(&cai, BI_EVERSION, "[C1]", "0..3");
@@ -164,7 +163,7 @@ static void cai_C3_mask_is_an_array_of_its_own(void **state)
 	struct bi__cai_array array, mask;
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(types); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(types); i++) {
 		struct bi_cai of = typed(types[i]), cai = floats();
 
 		of.data = 0x20000;
@@ -184,7 +183,7 @@ static void cai_C3_mask_needs_a_truth(void **state)
 	struct bi__cai_array mask;
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(types); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(types); i++) {
 		struct bi_cai of = typed(types[i]), cai = floats();
 
 		cai.mask = &of;
@@ -207,7 +206,7 @@ static void cai_C3_mask_broadcasts_to_the_array(void **state)
 	struct bi__cai_array array, mask;
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(cases); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		struct bi_cai of = typed("|b1"), cai = shaped(3, shape, NULL);
 
 		of.ndim = cases[i].ndim;
@@ -262,11 +261,11 @@ static void cai_C5_without_elements_any_pointer(void **state)
 	static const int64_t strides[] = { INT64_MIN, INT64_MAX, -7 };
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(pointers) * COUNT(shapes); i++) {
-		struct bi_cai cai = shaped(3, shapes[i / COUNT(pointers)], i % 2 ? strides : NULL);
+	for (size_t i = 0; i < ARRAY_LENGTH(pointers) * ARRAY_LENGTH(shapes); i++) {
+		struct bi_cai cai = shaped(3, shapes[i / ARRAY_LENGTH(pointers)], i % 2 ? strides : NULL);
 		struct bi__cai_array array;
 
-		cai.data = pointers[i % COUNT(pointers)];
+		cai.data = pointers[i % ARRAY_LENGTH(pointers)];
 		array = accept(&cai);
 		assert_int_equal(array.nbytes, 0);
 		assert_int_equal(array.address, 0);
@@ -306,7 +305,7 @@ static void cai_C6_other_streams_are_taken(void **state)
 
 	(void)state;
 	cai.stream_kind = BI_CAI_STREAM_GIVEN;
-	for (size_t i = 0; i < COUNT(streams); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(streams); i++) {
 		cai.stream = streams[i];
 		accept(&cai);
 	}
@@ -432,7 +431,7 @@ static void cai_C11_strides_that_overflow(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(cases); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		struct bi_cai cai = shaped(2, shape, cases[i]);
 
 		refuse(&cai, BI_EOVERFLOW, "[C11]", "");
@@ -487,12 +486,12 @@ static void cai_C12_order_characters(void **state)
 	static const char *const bad[] = { "f4", "!f4", "@f4", "4f", " <f4", "^u1" };
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(good); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(good); i++) {
 		struct bi_cai cai = typed(good[i]);
 
 		accept(&cai);
 	}
-	for (size_t i = 0; i < COUNT(bad); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
 		struct bi_cai cai = typed(bad[i]);
 
 		refuse(&cai, BI_EDTYPE, "[C12]", "begin with one of");
@@ -537,7 +536,7 @@ static void cai_C12_types_that_are_none(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(cases); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		struct bi_cai cai = typed(cases[i].typestr);
 
 		refuse(&cai, cases[i].status, "[C12]", cases[i].typestr);
@@ -575,7 +574,7 @@ static void cai_C13_descr_is_a_list(void **state)
 					     "None" };
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(cases); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		struct bi_cai cai = described("|V4", cases[i]);
 
 		refuse(&cai, BI_EDTYPE, "[C13]", "");
@@ -624,7 +623,7 @@ static void cai_C13_descr_of_a_simple_type(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(cases); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		struct bi_cai cai = described("<f4", cases[i].descr);
 		struct bi__cai_array array = accept(&cai);
 
@@ -680,7 +679,7 @@ static void cai_P4_strides_are_left_out_if_c_contiguous(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(cases); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		struct bi_layout layout = layout_of("<f4", 3, shape, cases[i].strides, 100);
 
 		assert_int_equal(write(&layout).strides != NULL, cases[i].is_explicit);
@@ -741,7 +740,7 @@ static void cai_P12_types_without_a_name(void **state)
 	static const char *const names[] = { "bfloat16", "float8_e5m2", "float6_e2m3fn", "float4_e2m1fn", "float32x4" };
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(names); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
 		struct bi_layout layout = layout_of(names[i], 0, NULL, NULL, 0);
 		struct bi_error err = { 0, 0, "" };
 		struct bi_cai cai;
@@ -800,7 +799,7 @@ static void cai_P14_host_memory_is_not_exported(void **state)
 
 	(void)state;
 	assert_int_equal(bi_dtype_parse("<f4", &dtype, NULL), BI_OK);
-	for (size_t i = 0; i < COUNT(shapes); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(shapes); i++) {
 		struct bi_error err = { 0, 0, "" };
 		struct bi_cai cai, zero;
 		struct bi_view *view;
@@ -826,7 +825,7 @@ static void cai_P17_versions_of_exports(void **state)
 	(void)state;
 	assert_int_equal(bi_dtype_parse("<f4", &dtype, NULL), BI_OK);
 	assert_int_equal(bi_view_empty(context, dtype, 0, NULL, &view, NULL), BI_OK);
-	for (size_t i = 0; i < COUNT(versions); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(versions); i++) {
 		struct bi_error err = { 0, 0, "" };
 		struct bi_cai cai;
 		int rc = bi_cai_export(view, versions[i], 0, &cai, &err);
@@ -863,8 +862,8 @@ static void cai_export_checks_its_arguments(void **state)
 	bi_context_release(context);
 }
 
-static void refuse_import(struct bi_context *context, const struct bi_cai *cai, const struct bi_cai_import_options *options,
-			  int status, const char *reason)
+static void refuse_import(struct bi_context *context, const struct bi_cai *cai,
+			  const struct bi_cai_import_options *options, int status, const char *reason)
 {
 	struct bi_error err = { 0, 0, "" };
 	struct bi_view *view = (struct bi_view *)(void *)&err;

@@ -13,8 +13,6 @@
 #include "common/layout/dtype.h"
 #include "random.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(*(array)))
-
 static const uint16_t one = 1;
 
 static char native(void)
@@ -98,7 +96,7 @@ static const struct sample samples[] = {
 static void parse_reads_typestrs_and_names(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < COUNT(samples); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(samples); i++) {
 		const struct sample *s = &samples[i];
 		char input[64], wanted[64], text[BI_DTYPE_TEXT];
 		struct bi_dtype dtype;
@@ -192,7 +190,7 @@ static void parse_refuses_everything_else(void **state)
 	struct bi_error err;
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(bad); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
 		if (bi_dtype_parse(bad[i], &dtype, &err) == BI_OK)
 			fail_msg("\"%s\" was accepted", bad[i]);
 		assert_int_equal(err.status, BI_EDTYPE);
@@ -214,7 +212,7 @@ static void parse_suggests_names(void **state)
 	struct bi_error err;
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(bad); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
 		assert_refused(bi_dtype_parse(bad[i][0], &dtype, &err), BI_EDTYPE, &err);
 		assert_non_null(strstr(err.message, bad[i][1]));
 	}
@@ -236,7 +234,7 @@ static void parse_refuses_kinds_by_name(void **state)
 	struct bi_error err;
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(bad); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
 		assert_refused(bi_dtype_parse(bad[i][0], &dtype, &err), BI_EDTYPE, &err);
 		assert_non_null(strstr(err.message, bad[i][1]));
 	}
@@ -255,7 +253,7 @@ static void every_type_comes_back(void **state)
 
 	(void)state;
 	for (int type = 0; type < BI_TYPE_COUNT; type++)
-		for (size_t i = 0; i < COUNT(lanes) && (i == 0 || !is_sized(type)); i++)
+		for (size_t i = 0; i < ARRAY_LENGTH(lanes) && (i == 0 || !is_sized(type)); i++)
 			for (uint8_t swapped = 0; swapped < 2; swapped++) {
 				char text[BI_DTYPE_TEXT];
 				struct bi_dtype dtype, again;
@@ -287,8 +285,8 @@ static void every_type_comes_back(void **state)
 			}
 	/* 17 types have a kind, 12 of them a byte order; all but three have a triple. */
 	assert_int_equal(typestrs, 17 + 12);
-	assert_int_equal(triples, 26 * COUNT(lanes));
-	assert_int_equal(names, 26 * COUNT(lanes) + 3 + 12);
+	assert_int_equal(triples, 26 * ARRAY_LENGTH(lanes));
+	assert_int_equal(names, 26 * ARRAY_LENGTH(lanes) + 3 + 12);
 }
 
 static void dlpack_triples_are_exact(void **state)
@@ -321,7 +319,7 @@ static void dlpack_triples_are_exact(void **state)
 	struct bi_error err;
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(known); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(known); i++) {
 		assert_int_equal(bi_dtype_from_dlpack(known[i][0], known[i][1], 1, &dtype, NULL), BI_OK);
 		assert_int_equal(dtype.type, known[i][2]);
 		assert_int_equal(dtype.item_size, known[i][3]);
@@ -346,7 +344,7 @@ static void dlpack_has_no_structures_and_no_foreign_order(void **state)
 	uint16_t lanes;
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(bad); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
 		assert_int_equal(bi_dtype_parse(bad[i], &dtype, NULL), BI_OK);
 		assert_refused(bi_dtype_to_dlpack(dtype, &code, &bits, &lanes, &err), BI_EDTYPE, &err);
 	}
@@ -369,7 +367,7 @@ static void make_checks_its_arguments(void **state)
 	struct bi_error err;
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(bad); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(bad); i++)
 		assert_refused(bi_dtype_make((enum bi_type)bad[i].type, bad[i].lanes, bad[i].item_size, &dtype, &err),
 			       BI_EINVAL, &err);
 	assert_refused(bi_dtype_make(BI_INT8, 1, 0, NULL, &err), BI_EINVAL, &err);
@@ -391,7 +389,7 @@ static void types_filled_in_by_hand_are_checked(void **state)
 	struct bi_error err;
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(bad); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
 		assert_refused(bi_dtype_typestr(bad[i], text, &err), BI_EDTYPE, &err);
 		assert_refused(bi_layout_init(&layout, bad[i], 0, NULL, NULL, 0, &err), BI_EDTYPE, &err);
 		bi_dtype_name(bad[i], text);
@@ -442,7 +440,7 @@ static void descr_adds_up(void **state)
 	struct bi_dtype dtype;
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(good); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(good); i++) {
 		if (bi_dtype_parse_descr(good[i].text, &dtype, NULL) != BI_OK)
 			fail_msg("%s was refused", good[i].text);
 		assert_int_equal(dtype.type, BI_VOID);
@@ -520,7 +518,7 @@ static void malformed_descrs_are_refused(void **state)
 	struct bi_error err;
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(bad); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
 		if (bi_dtype_parse_descr(bad[i], &dtype, &err) != BI_EDTYPE)
 			fail_msg("not refused: %s", bad[i]);
 		assert_true(err.message[0] != '\0');
@@ -541,7 +539,7 @@ static void descrs_that_are_too_large_are_refused(void **state)
 	struct bi_error err;
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(bad); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(bad); i++)
 		assert_refused(bi_dtype_parse_descr(bad[i], &dtype, &err), BI_EOVERFLOW, &err);
 }
 

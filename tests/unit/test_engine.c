@@ -23,7 +23,6 @@
 #include "common/engine/workers.h"
 #include "random.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(*(array)))
 #define ROOM ((size_t)1 << 20)
 #define PAGE ((size_t)65536) /* a multiple of every page size that there is */
 #define LARGEST_ITEM 40
@@ -341,7 +340,7 @@ static void random_planes(struct bi__plan *plan, size_t *bytes, uint32_t item_si
 	static const int axes[][4] = { { 3, 2, 1, 0 }, { 3, 1, 2, 0 } };
 	const int64_t shape[] = { between(8, 70), between(2, 5), between(2, 5), between(8, 20) };
 
-	make_plan(plan, 4, shape, axes[between(0, 1)], item_size);
+	make_plan(plan, 4, shape, axes[between(0, (int)ARRAY_LENGTH(axes) - 1)], item_size);
 	*bytes = (size_t)(shape[0] * shape[1] * shape[2] * shape[3]) * item_size;
 }
 
@@ -505,7 +504,7 @@ static void many_dense_bytes_are_the_engines(void **state)
 	} cases[] = { { 4096, 2, 0 }, { 4096, 1, 0 }, { 6 << 20, 2, 1 }, { 6 << 20, 1, 0 }, { 64 << 20, 1, 1 } };
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(cases); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		const int past = cases[i].threads > 1 || bi__simd_best()->stream;
 		struct bi__plan plan;
 

@@ -12,6 +12,7 @@
 
 #include "kernels/image.h"
 #include "kernels/launch.h"
+#include "array_length.h"
 
 /* Where ELF keeps its machine and its flags; NVIDIA's machine code has the number 190. */
 #define ELF_MACHINE 18
@@ -63,7 +64,7 @@ static void test_choice(void **unused)
 	size_t nbytes, expected;
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		void *bytes = bi__image_load(cases[i].major, cases[i].minor, &nbytes);
 		void *same = bi__image_load(cases[i].same_major, cases[i].same_minor, &expected);
 
@@ -74,7 +75,7 @@ static void test_choice(void **unused)
 		free(bytes);
 		free(same);
 	}
-	for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(none); i++) {
 		assert_null(bi__image_load(none[i][0], none[i][1], &nbytes));
 		assert_int_equal(nbytes, 0);
 	}

@@ -118,7 +118,7 @@ static void test_bad_items(void **state)
 	int count;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++)
 		if (indexing_parse(texts[i], items, &count, &err) != BI_EINVAL)
 			fail_msg("\"%s\" is read as %d items", texts[i], count);
 	memset(text, 0, sizeof(text));
@@ -161,7 +161,7 @@ static void test_integers(void **state)
 	int count;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		int rc = integers_parse(cases[i].text, values, &count, NULL);
 
 		if (rc == BI_OK ? count != cases[i].count : cases[i].count != -1)
@@ -222,7 +222,7 @@ static void test_known_views(void **state)
 	int64_t index[BI_MAX_NDIM];
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
 		if (judge(cases[i].fortran_order, cases[i].slice, cases[i].axes, cases[i].ndim, cases[i].shape,
 			  cases[i].bytes, index) != NAIVE_SAME)
 			fail_msg("case %zu is judged wrong", i);

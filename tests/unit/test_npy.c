@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "npy.h"
+#include "array_length.h"
 
 #define ENTRY(descr, order, shape) "{'descr': " descr ", 'fortran_order': " order ", 'shape': " shape ", }"
 
@@ -77,7 +78,7 @@ static void test_spelling(void **state)
 	struct npy npy;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
 		assert_int_equal(parse(1, texts[i], &npy, NULL), BI_OK);
 		assert_int_equal(npy.dtype.type, BI_FLOAT32);
 		assert_int_equal(npy.shape[0], 5);
@@ -108,7 +109,7 @@ static void test_what_other_files_are(void **state)
 	size_t size;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		assert_int_equal(npy_header_size((const unsigned char *)cases[i].bytes, 12, &size, &err), BI_EDTYPE);
 		assert_non_null(strstr(err.message, cases[i].reason));
 	}
@@ -302,7 +303,7 @@ static void test_round_trip(void **state)
 	size_t size;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(descrs) / sizeof(descrs[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(descrs); i++) {
 		snprintf(text, sizeof(text), "{'descr': %s, 'fortran_order': False, 'shape': (7, 0, 2)}", descrs[i]);
 		assert_int_equal(parse(1, text, &npy, NULL), BI_OK);
 		assert_int_equal(npy_format(&npy, &bytes, &size, NULL), BI_OK);

@@ -247,7 +247,7 @@ static void test_nothing_half_known_is_kept(void **unused)
 	int count;
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(questions) / sizeof(*questions); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(questions); i++)
 		for (uint64_t nth = 1, calls = 1; nth <= calls; nth++) {
 			layer.reset();
 			layer.arm(questions[i], nth, CL_OUT_OF_HOST_MEMORY);
@@ -399,7 +399,7 @@ static void test_alloc_kinds(void **unused)
 	(void)unused;
 	open_default(&opened);
 	live = layer.live_buffers();
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++) {
 		struct bi__block block = allocate(&opened, sizeof(back), 64, kinds[i]);
 		unsigned char *bytes = random_bytes(sizeof(back));
 
@@ -680,7 +680,7 @@ struct pair {
 static void random_pair(struct pair *pair, int ndim, int is_fill)
 {
 	static const uint32_t items[] = { 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256, 300 };
-	struct bi_dtype dtype = { items[between(0, 13)], 1, BI_VOID, 0 };
+	struct bi_dtype dtype = { items[between(0, (int)ARRAY_LENGTH(items) - 1)], 1, BI_VOID, 0 };
 	int64_t shape[MOST_NDIM], dst[MOST_NDIM], src[MOST_NDIM];
 
 	for (int i = 0; i < ndim; i++)
@@ -725,7 +725,7 @@ static size_t random_origin(void)
 {
 	static const size_t origins[] = { 0, 64, 128, 7 };
 
-	return origins[between(0, 3)];
+	return origins[between(0, (int)ARRAY_LENGTH(origins) - 1)];
 }
 
 static enum bi_memory_kind random_kind(void)
@@ -851,7 +851,7 @@ static void test_boxes(void **unused)
 
 	(void)unused;
 	open_default(&opened);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		struct pair pair;
 
 		OK(bi_layout_init(&pair.dst, dtype, cases[i].ndim, cases[i].shape, cases[i].dst, 0, &error));
@@ -1040,7 +1040,7 @@ static void test_fill_commands(void **unused)
 
 	(void)unused;
 	open_default(&opened);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		struct bi_dtype dtype = { cases[i].item, 1, BI_VOID, 0 };
 		const int64_t shape = 37;
 		struct pair pair;
@@ -1712,8 +1712,8 @@ static int setup(void **unused)
 
 	(void)unused;
 	randomness.state = test_seed();
-	if (bi__dl_open("BI_OPENCL_LIBRARY", names, driver_symbols, sizeof(driver_symbols) / sizeof(*driver_symbols),
-			&driver, &error) != BI_OK ||
+	if (bi__dl_open("BI_OPENCL_LIBRARY", names, driver_symbols, ARRAY_LENGTH(driver_symbols), &driver, &error) !=
+		    BI_OK ||
 	    bi__cl_open(&error) != BI_OK ||
 	    bi__cl_check(bi__cl->GetPlatformIDs(0, NULL, &count), "clGetPlatformIDs", &error) != BI_OK) {
 		fprintf(stderr, "%s\n", error.message);

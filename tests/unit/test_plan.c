@@ -419,7 +419,7 @@ static void check_plan(const char *name, const struct bi_plan *got, const struct
 static void test_examples(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(examples) / sizeof(*examples); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(examples); i++) {
 		const struct example *example = &examples[i];
 		struct bi_layout src = view_of(example);
 		struct bi_layout dst = layout_of(example->item, src.ndim, src.shape, NULL, 0);
@@ -473,7 +473,7 @@ static void test_repeats(void **state)
 	struct bi_plan plan;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		struct bi_layout src = layout_of(4, 2, shape, cases[i].src, 0);
 
 		assert_int_equal(bi_plan_make(&dst, &src, &plan, NULL), BI_OK);

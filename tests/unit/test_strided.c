@@ -185,7 +185,7 @@ static size_t random_src(struct bi__plan *plan, size_t align)
 }
 
 static const size_t units[] = { 1, 2, 4, 8, 16, 3, 12, 24, 32, 40 };
-#define UNITS (sizeof(units) / sizeof(*units))
+#define UNITS (ARRAY_LENGTH(units))
 
 /* Two axes are long enough for tiles with ragged edges, and more or fewer are around them. */
 static void random_shape(struct bi__plan *plan, int round)
@@ -257,7 +257,7 @@ static void test_copies(void **unused)
 
 		random_limits(&limits);
 		random_shape(&plan, round);
-		align = aligns[between(0, 6)];
+		align = aligns[between(0, (int)ARRAY_LENGTH(aligns) - 1)];
 		dst = random_dst(&plan, align);
 		src = random_src(&plan, align);
 		check_copy(&plan, dst, src, align, &limits);
@@ -271,7 +271,7 @@ static void test_tiles(void **unused)
 	(void)unused;
 	for (int round = 0; round < 200; round++) {
 		struct bi__launch_limits limits = { .tiles = 1, .count = (uint32_t)between(9, 30) };
-		struct bi__plan plan = { .kind = BI__PLAN_STRIDED, .unit = units[round % 5] };
+		struct bi__plan plan = { .kind = BI__PLAN_STRIDED, .unit = units[round % (int)ARRAY_LENGTH(units)] };
 		int64_t stride = (int64_t)plan.unit;
 		struct bi__launches launches;
 		struct bi__launch launch;
@@ -309,7 +309,7 @@ static const struct word words[] = {
 	BI__WORDS(WORD)
 #undef WORD
 };
-#define WORDS (int)(sizeof(words) / sizeof(*words))
+#define WORDS (int)(ARRAY_LENGTH(words))
 
 static int kernel_of(const struct bi__plan *plan, uint64_t dst, uint64_t src, uintptr_t misalignment)
 {
@@ -635,7 +635,7 @@ static void test_arithmetic(void **unused)
 	const struct bi__launch_limits limits = { .group = 256, .tiles = 1 };
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(expectations) / sizeof(*expectations); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(expectations); i++) {
 		const struct expectation *expect = &expectations[i];
 		struct bi__launches launches;
 		struct bi__launch launch;

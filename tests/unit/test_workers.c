@@ -20,6 +20,7 @@
 
 #include "buffer_interface.h"
 #include "common/engine/workers.h"
+#include "array_length.h"
 
 #define CHUNKS 1000
 
@@ -302,7 +303,7 @@ static void the_environment_is_read(void **state)
 	unsetenv("BI_THREADS");
 	assert_int_equal(bi_set_threads(0, NULL), BI_OK);
 	usual = bi_threads();
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		setenv("BI_THREADS", cases[i].text, 1);
 		assert_int_equal(bi_set_threads(0, NULL), BI_OK);
 		assert_int_equal(bi_threads(), cases[i].threads ? cases[i].threads : usual);

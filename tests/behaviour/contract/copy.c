@@ -140,7 +140,7 @@ static void test_within_one_memory(void **state)
 
 	(void)state;
 	for (int i = 0; i < count; i++)
-		overlaps += copy_within_one(places[i % 4]);
+		overlaps += copy_within_one(places[i % (int)ARRAY_LENGTH(places)]);
 	if (count >= 100)
 		assert_in_range(overlaps, count / 5, count - count / 20);
 }

@@ -9,7 +9,7 @@ const struct outside *outside_of(const struct bi_context *context)
 {
 	static const struct outside *const all[] = { &outside_cuda, &outside_opencl };
 
-	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(all); i++)
 		if (strcmp(bi_context_device(context)->backend, all[i]->backend) == 0)
 			return all[i];
 	return NULL;

@@ -18,7 +18,7 @@ static void test_statuses(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(statuses) / sizeof(*statuses); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(statuses); i++) {
 		assert_string_equal(bi_status_name(statuses[i].status), statuses[i].name);
 		assert_string_equal(bi_status_text(statuses[i].status), statuses[i].text);
 		fixture.cases++;

@@ -27,7 +27,7 @@ static const struct copy copies[] = {
 	{ "kernel", PLACE_DEVICE, PLACE_PINNED, 1, 0, 0, 0 },
 };
 
-#define COPIES ((int)(sizeof(copies) / sizeof(*copies)))
+#define COPIES ((int)(ARRAY_LENGTH(copies)))
 
 struct trial {
 	struct oracle dst, src;

@@ -6,7 +6,7 @@
 
 static const char *const types[] = { "uint8", "int16", "bytes3", "float32", "complex64", "void12", "complex128" };
 
-#define TYPE_COUNT (sizeof(types) / sizeof(*types))
+#define TYPE_COUNT (ARRAY_LENGTH(types))
 #define LARGEST_ITEM 16
 #define MEMORY_SIZE 2048
 #define STARTS 17

@@ -110,7 +110,7 @@ static int device_calls(struct estate *estate)
 		bi_context_report(estate->context, &text, NULL),
 	};
 
-	for (size_t i = 0; i < sizeof(results) / sizeof(*results); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(results); i++)
 		if (results[i] != expected)
 			return 10 + (int)i;
 	if (expected)

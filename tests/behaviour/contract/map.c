@@ -277,7 +277,7 @@ static void test_modes(void **state)
 
 	(void)state;
 	pair_open(&pair, PLACE_DEVICE);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
 		map = STALE(struct bi_map);
 		REFUSED(BI_EINVAL, bi_view_map(pair.view, bad[i], &map, &error));
 		assert_null(map);

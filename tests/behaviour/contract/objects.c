@@ -420,7 +420,7 @@ static void test_too_much_memory(void **state)
 	struct bi_view *view = STALE(struct bi_view);
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(sizes); i++) {
 		REFUSED(BI_ENOMEM, bi_memory_create(fixture.context, sizes[i], BI_MEMORY_DEFAULT, &memory, &error));
 		assert_null(memory);
 		REFUSED(BI_ENOMEM, bi_memory_create(fixture.context, sizes[i], BI_MEMORY_HOST, &memory, &error));

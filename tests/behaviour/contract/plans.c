@@ -11,7 +11,7 @@
 
 static const uint32_t sizes[] = { 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 40 };
 
-#define SIZES (sizeof(sizes) / sizeof(*sizes))
+#define SIZES (ARRAY_LENGTH(sizes))
 
 enum route { ROUTE_WITHIN, ROUTE_TO_DEVICE, ROUTE_FROM_DEVICE, ROUTE_FILL, ROUTE_COUNT };
 
@@ -259,7 +259,7 @@ static enum place host_place(void)
 {
 	static const enum place places[] = { PLACE_HOST, PLACE_WRAPPED, PLACE_PINNED };
 
-	return places[between(0, 2)];
+	return places[between(0, (int)ARRAY_LENGTH(places) - 1)];
 }
 
 static void copy_case(const struct wish *wish, enum route route)
@@ -377,7 +377,7 @@ static void test_plans_filled(void **state)
 static void test_plans_aligned(void **state)
 {
 	static const size_t powers[] = { 0, 1, 3, 7, 9 };
-	enum { POWERS = sizeof(powers) / sizeof(*powers), CASES = BI__PLAN_COUNT * POWERS };
+	enum { POWERS = ARRAY_LENGTH(powers), CASES = BI__PLAN_COUNT * POWERS };
 
 	(void)state;
 	for (int i = 0; i < effort(CASES); i++) {

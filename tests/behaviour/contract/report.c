@@ -18,9 +18,9 @@ static void test_json_reader(void **state)
 	static const char text[] = "{\"a\": {\"b\": [1, {\"c\": \"yes\"}, 33]}, \"ab\": 4}";
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(good); i++)
 		assert_true(json_valid(good[i]));
-	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(bad); i++)
 		assert_false(json_valid(bad[i]));
 	assert_true(json_is_string(json_find(text, "a.b.1.c"), "yes"));
 	assert_true(json_number(json_find(text, "a.b.2")) == 33);
@@ -253,7 +253,7 @@ static void test_waits(void **state)
 	OK(bi_copy(arrays.b, arrays.turned, NULL, &error));
 	OK(begin_use(arrays.b, stream, &error));
 	OK(end_use(arrays.b, stream, &error));
-	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(reasons); i++)
 		assert_true(waits(context, reasons[i]) == 0);
 	OK(bi_view_read(arrays.b, arrays.bytes, sizeof(arrays.bytes), &error));
 	assert_true(!asks || waits(context, "value") > 0);

@@ -131,7 +131,7 @@ static void test_unknown_devices(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(specs) / sizeof(*specs); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(specs); i++) {
 		struct bi_options options = BI_OPTIONS_INIT;
 		struct bi_context *context = STALE(struct bi_context);
 

@@ -471,7 +471,7 @@ static void test_changes(void **state)
 
 		open_subject(&subject, &oracle, random_target_spread());
 		for (int j = 0; j < 5; j++)
-			changes[between(0, 6)](&subject);
+			changes[between(0, (int)ARRAY_LENGTH(changes) - 1)](&subject);
 		bi_view_release(subject.view);
 		free(subject.model.offsets);
 		oracle_check(&oracle, "views");
@@ -679,7 +679,7 @@ static void test_bad_indices(void **state)
 	struct bi_view *view = counting(2, shape), *out;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		out = STALE(struct bi_view);
 		REFUSED(cases[i].status, bi_view_index(view, cases[i].items, cases[i].count, &out, &error));
 		assert_null(out);
@@ -698,7 +698,7 @@ static void test_bad_axes(void **state)
 	struct bi_view *view = counting(3, shape), *out;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(axes) / sizeof(*axes); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(axes); i++) {
 		out = STALE(struct bi_view);
 		REFUSED(BI_EINVAL, bi_view_permute(view, axes[i], &out, &error));
 		assert_null(out);
@@ -871,7 +871,7 @@ static void test_empty(void **state)
 	static const int64_t none[] = { 0 };
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(shapes); i++)
 		for (int place = 0; place < PLACE_COUNT; place++) {
 			if (!has_place(fixture.context, (enum place)place))
 				continue;

@@ -15,6 +15,7 @@
 
 #include "cuda_driver.h"
 #include "excuse.h"
+#include "array_length.h"
 
 extern char **environ;
 
@@ -123,7 +124,7 @@ unsigned long cold_mode(const char *program)
 	unsigned long failures = 0;
 	unsigned runs = 0;
 
-	for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(codes); i++)
 		runs += sweep(program, codes[i], &failures);
 	printf("sweep: %u first runs of a process, %lu failures\n", runs, failures);
 	return failures;

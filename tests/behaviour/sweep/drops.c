@@ -32,7 +32,7 @@ static const struct {
 
 static const char *find_excuse(const char *scenario, uint64_t wait)
 {
-	for (size_t i = 0; i < sizeof(excused) / sizeof(*excused); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(excused); i++)
 		if (excused[i].first <= wait && wait <= excused[i].last && strcmp(excused[i].scenario, scenario) == 0)
 			return excused[i].why;
 	return NULL;
@@ -58,7 +58,7 @@ static enum result drop(const struct scenario *scenario, uint64_t n, uint64_t se
 /* Excuses for waits that there are not. */
 static void check_excuses(const struct scenario *scenario, uint64_t count, struct totals *totals)
 {
-	for (size_t i = 0; i < sizeof(excused) / sizeof(*excused); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(excused); i++)
 		if (excused[i].last > count && strcmp(excused[i].scenario, scenario->name) == 0) {
 			totals->failures++;
 			printf("FAILED %s: wait %" PRIu64 " is excused, but there are %" PRIu64 "\n", scenario->name,
@@ -84,8 +84,7 @@ static int drop_one(const struct scenario *scenario, uint64_t n, struct totals *
 	else if (excuse)
 		printf("FAILED %s: wait %" PRIu64 " is excused, but somebody notices\n", scenario->name, n);
 	else
-		printf("FAILED %s: nothing shows that wait %" PRIu64 " is forgotten: sweep one %s 1 0 0 %" PRIu64
-		       "\n",
+		printf("FAILED %s: nothing shows that wait %" PRIu64 " is forgotten: sweep one %s 1 0 0 %" PRIu64 "\n",
 		       scenario->name, n, scenario->name, n);
 	return result != BROKEN;
 }

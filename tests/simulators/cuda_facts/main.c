@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "facts.h"
+#include "array_length.h"
 
 const struct cuda_driver *cu;
 
@@ -20,7 +21,7 @@ const char *say(const char *format, ...)
 {
 	static char texts[8][160];
 	static unsigned next;
-	char *text = texts[next++ % 8];
+	char *text = texts[next++ % (int)ARRAY_LENGTH(texts)];
 	va_list arguments;
 
 	va_start(arguments, format);
