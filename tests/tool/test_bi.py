@@ -1,7 +1,8 @@
 """The command `bi` from outside: its output against NumPy's own, its errors, its exit codes.
 
-BI_COMMAND is the path of the command, BI_TEST_DEVICES the device strings to test on (comma separated, default "host"),
-BI_TEST_SEED makes the random cases those of an earlier run.
+    test_bi.py COMMAND DEVICE...
+
+COMMAND is the path of the command. BI_TEST_SEED makes the random cases those of an earlier run.
 """
 
 import io
@@ -21,8 +22,7 @@ import warnings
 
 import numpy as np
 
-COMMAND = os.environ.get("BI_COMMAND", "bi")
-DEVICES = [spec for spec in os.environ.get("BI_TEST_DEVICES", "host").split(",") if spec]
+COMMAND, *DEVICES = sys.argv[1:] if len(sys.argv) > 2 else ("bi", "host")
 SEED = int(os.environ.get("BI_TEST_SEED") or time.time())
 
 OK, FAILURE, USAGE, DIFFERS, INPUT = range(5)
@@ -821,4 +821,4 @@ class OtherCommandsTest(BiTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(argv=sys.argv[:1])

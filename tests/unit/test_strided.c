@@ -268,10 +268,12 @@ static void test_copies(void **unused)
  */
 static void test_tiles(void **unused)
 {
+	static const size_t tiled[] = { 1, 2, 4, 8, 16 };
+
 	(void)unused;
 	for (int round = 0; round < 200; round++) {
 		struct bi__launch_limits limits = { .tiles = 1, .count = (uint32_t)between(9, 30) };
-		struct bi__plan plan = { .kind = BI__PLAN_STRIDED, .unit = units[round % (int)ARRAY_LENGTH(units)] };
+		struct bi__plan plan = { .kind = BI__PLAN_STRIDED, .unit = tiled[round % (int)ARRAY_LENGTH(tiled)] };
 		int64_t stride = (int64_t)plan.unit;
 		struct bi__launches launches;
 		struct bi__launch launch;
