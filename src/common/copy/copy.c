@@ -56,7 +56,7 @@ int bi__copy(const struct bi_view *dst, const struct bi_view *src, struct bi_str
 		return rc;
 	/* Only the item size matters from here on. */
 	job.from.dtype = job.to.dtype;
-	return bi__job_route(&job, err);
+	return bi__job_run(&job, err);
 }
 
 int bi_copy(const struct bi_view *dst, const struct bi_view *src, struct bi_stream *stream, struct bi_error *err)
@@ -98,7 +98,7 @@ int bi__copy_in(const struct bi_view *dst, struct bi_memory *bytes, const char *
 	}
 	bi_view_layout(dst, &job.to);
 	rc = lay_out_bytes(&job.from, dst, err);
-	return rc ? rc : bi__job_route(&job, err);
+	return rc ? rc : bi__job_run(&job, err);
 }
 
 int bi__copy_out(struct bi_memory *bytes, const struct bi_view *src, const char *operation, struct bi_error *err)
@@ -115,7 +115,7 @@ int bi__copy_out(struct bi_memory *bytes, const struct bi_view *src, const char 
 	}
 	bi_view_layout(src, &job.from);
 	rc = lay_out_bytes(&job.to, src, err);
-	return rc ? rc : bi__job_route(&job, err);
+	return rc ? rc : bi__job_run(&job, err);
 }
 
 int bi__fill(const struct bi_view *view, const void *element, struct bi_stream *stream, const char *operation,
@@ -175,7 +175,7 @@ int bi__get_element(struct bi_memory *bytes, const struct bi_view *view, const i
 		return rc;
 	start_job(&job, bytes, view->memory, NULL, "get");
 	lay_out_one(&job.to, view->dtype, 0);
-	return bi__job_route(&job, err);
+	return bi__job_run(&job, err);
 }
 
 int bi__set_element(const struct bi_view *view, const int64_t *index, const void *element, struct bi_error *err)

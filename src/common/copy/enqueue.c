@@ -19,7 +19,11 @@ int bi__job_serves(const struct bi_stream *stream, const struct bi_memory *to, c
 	return bi__share_events(to->context, from->context) && bi__stream_reaches(stream, from);
 }
 
-struct bi_stream *bi__job_stream(const struct bi__job *job, struct bi_error *err)
+/*
+ * Returns the stream that executes the job, or NULL with an error if the caller's stream cannot reach the device
+ * memory.
+ */
+static struct bi_stream *choose_stream(const struct bi__job *job, struct bi_error *err)
 {
 	struct bi_memory *to = job->dst;
 	struct bi_memory *from = job->src ? job->src : to;
@@ -114,7 +118,7 @@ static void log_job(const struct bi__job *job, const struct bi_stream *stream, i
 int bi__job_execute(const struct bi__job *job, const void *element, struct bi_error *err)
 {
 	struct bi_memory *to = job->dst, *from = job->src;
-	struct bi_stream *stream = bi__job_stream(job, err);
+	struct bi_stream *stream = choose_stream(job, err);
 	struct bi__fence end = BI__FENCE_NONE;
 	int rc;
 

@@ -1,6 +1,7 @@
 /*
  * A copy or fill in progress. It is checked (copy.c), gets a route (route.c), and is ordered and enqueued (enqueue.c).
- * If one step of one stream is not enough, it becomes two steps (two_step.c) or a chunked copy (chunked.c).
+ * If one step of one stream is not enough, it becomes several steps, which are jobs themselves: two (two_step.c), or
+ * two for each chunk (chunked.c). run.c runs them all.
  */
 #ifndef BI_COMMON_COPY_JOB_H
 #define BI_COMMON_COPY_JOB_H
@@ -29,47 +30,43 @@ static inline struct bi__operation bi__job_operation(const struct bi__job *job, 
 	};
 }
 
-/*
- * Chooses the route that the memories and the device allow, and executes the job. Returns when its last command is
- * enqueued.
- */
-int bi__job_route(struct bi__job *job, struct bi_error *err);
+enum bi__route_kind {
+	BI__ROUTE_DIRECT, /* one step of one stream */
+	BI__ROUTE_TWO_STEP, /* through a new dense array */
+	BI__ROUTE_CHUNKED /* in chunks through pinned staging buffers */
+};
+
+struct bi__route {
+	enum bi__route_kind kind;
+	struct bi_context *context; /* TWO_STEP: of the new array. CHUNKED: of the staging buffers */
+	enum bi_memory_kind memory; /* TWO_STEP: of the new array */
+};
+
+/* Chooses the route that the memories and the device allow, and makes the plan of a direct job. */
+int bi__job_choose_route(struct bi__job *job, struct bi__route *route, struct bi_error *err);
 
 /*
- * Executes the job in one step on one stream: inline if that is possible and cheaper, otherwise as one command of the
- * device. `element` is the source of a fill, else NULL.
+ * Chooses the route of a copy and executes it. Returns when its last command is enqueued; a chunked copy blocks the
+ * calling thread in between.
+ */
+int bi__job_run(struct bi__job *job, struct bi_error *err);
+
+/*
+ * Executes a job with a plan in one step on one stream: inline if that is possible and cheaper, otherwise as one command
+ * of the device. `element` is the source of a fill, else NULL.
  */
 int bi__job_execute(const struct bi__job *job, const void *element, struct bi_error *err);
-
-/* Returns true for two device memories of contexts that share no memory. */
-int bi__job_is_cross(const struct bi__job *job);
-
-/*
- * Returns the stream that executes the job, or NULL with an error if the caller's stream cannot reach the device
- * memory.
- */
-struct bi_stream *bi__job_stream(const struct bi__job *job, struct bi_error *err);
 
 /*
  * Returns true if the stream can move bytes between the two memories. For two peers it is enough to reach one of them.
  */
 int bi__job_serves(const struct bi_stream *stream, const struct bi_memory *to, const struct bi_memory *from);
 
-/*
- * Checks, before the first of several steps, everything that could make a later step fail. Returns BI_ECAPTURE during a
- * graph capture, because the steps allocate memory in between.
- */
-int bi__job_check_steps(const struct bi__job *job, struct bi_error *err);
-
-/* Copies in two steps through a new dense array of that kind. */
-int bi__job_run_two_step(const struct bi__job *job, enum bi_memory_kind kind, struct bi_context *context,
-			 struct bi_error *err);
-
-/*
- * Copies in chunks through pinned staging buffers of `context`, so that one chunk is packed or fetched while another is
- * sent or unpacked. Blocks the calling thread until a buffer can be reused, and where one step cannot wait for the
- * other on the device (docs/ordering.md, row 17).
- */
-int bi__job_copy_chunked(const struct bi__job *job, struct bi_context *context, struct bi_error *err);
+/* Fails for a stream of the caller that neither of two steps can use. */
+static inline int bi__job_refuse_stream(const struct bi__job *job, struct bi_error *err)
+{
+	return bi__fail(err, BI_EINVAL, "the stream of device %s reaches neither source nor destination",
+			job->stream->context->device.info->spec);
+}
 
 #endif

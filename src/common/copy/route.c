@@ -41,7 +41,8 @@ static int overlaps(const struct bi__job *job)
 	       bi__layout_overlap_at(&job->to, to == from ? 0 : distance(to, from), &job->from);
 }
 
-int bi__job_is_cross(const struct bi__job *job)
+/* Returns true for two device memories of contexts that share no memory. */
+static int is_cross(const struct bi__job *job)
 {
 	const struct bi_memory *to = job->dst, *from = job->src;
 
@@ -78,22 +79,22 @@ static inline int needs_packing(const struct bi__job *job, int *needs, struct bi
 }
 
 /* If the host array is not dense, copies in chunks. Otherwise the device packs or unpacks its own side. */
-static int copy_packed(const struct bi__job *job, struct bi_error *err)
+static struct bi__route route_packed(const struct bi__job *job)
 {
 	int to_host = bi__is_cpu_addressable(job->dst);
 	struct bi_context *context = (to_host ? job->src : job->dst)->context;
 
 	if (!bi_layout_is_contiguous(to_host ? &job->to : &job->from, 'C'))
-		return bi__job_copy_chunked(job, context, err);
-	return bi__job_run_two_step(job, BI_MEMORY_DEVICE, context, err);
+		return (struct bi__route){ BI__ROUTE_CHUNKED, context, BI_MEMORY_PINNED };
+	return (struct bi__route){ BI__ROUTE_TWO_STEP, context, BI_MEMORY_DEVICE };
 }
 
 /* Only dense bytes can be copied between devices: the device of the side that is not dense packs or unpacks it. */
-static int copy_dense_side(const struct bi__job *job, struct bi_error *err)
+static struct bi__route route_dense_side(const struct bi__job *job)
 {
 	const struct bi_memory *side = bi_layout_is_contiguous(&job->from, 'C') ? job->dst : job->src;
 
-	return bi__job_run_two_step(job, BI_MEMORY_DEVICE, side->context, err);
+	return (struct bi__route){ BI__ROUTE_TWO_STEP, side->context, BI_MEMORY_DEVICE };
 }
 
 /*
@@ -113,26 +114,32 @@ static int is_identity(const struct bi__job *job)
 	return job->dst == job->src && bi_layout_equal(&job->to, &job->from);
 }
 
-int bi__job_route(struct bi__job *job, struct bi_error *err)
+int bi__job_choose_route(struct bi__job *job, struct bi__route *route, struct bi_error *err)
 {
 	struct bi_memory *to = job->dst;
 	int needs, rc;
 
+	*route = (struct bi__route){ .kind = BI__ROUTE_DIRECT };
 	if (is_identity(job)) {
 		job->plan.kind = BI__PLAN_NOTHING;
 		job->plan.bytes = 0;
-		return bi__job_execute(job, NULL, err);
+		return BI_OK;
 	}
-	if (overlaps(job))
-		return bi__job_run_two_step(job, bi__is_cpu_addressable(to) ? BI_MEMORY_HOST : BI_MEMORY_DEVICE,
-					    to->context, err);
+	if (overlaps(job)) {
+		*route = (struct bi__route){ BI__ROUTE_TWO_STEP, to->context,
+					     bi__is_cpu_addressable(to) ? BI_MEMORY_HOST : BI_MEMORY_DEVICE };
+		return BI_OK;
+	}
 	bi__plan_make(&job->plan, &job->to, &job->from);
-	if (bi__job_is_cross(job) && !are_peers(job))
-		return bi__job_copy_chunked(job, choose_staging(job), err);
-	if (bi__job_is_cross(job) && job->plan.kind != BI__PLAN_LINEAR)
-		return copy_dense_side(job, err);
+	if (is_cross(job)) {
+		if (!are_peers(job))
+			*route = (struct bi__route){ BI__ROUTE_CHUNKED, choose_staging(job), BI_MEMORY_PINNED };
+		else if (job->plan.kind != BI__PLAN_LINEAR)
+			*route = route_dense_side(job);
+		return BI_OK;
+	}
 	rc = needs_packing(job, &needs, err);
-	if (rc)
-		return rc;
-	return needs ? copy_packed(job, err) : bi__job_execute(job, NULL, err);
+	if (!rc && needs)
+		*route = route_packed(job);
+	return rc;
 }

@@ -1,11 +1,5 @@
-/*
- * Copies in two steps, through a dense array of the library's own. Each step is a copy like any other, with a route and
- * an order of its own.
- */
-#include "common/copy/job.h"
+#include "common/copy/two_step.h"
 
-#include "common/backend/dispatch.h"
-#include "common/runtime/order.h"
 #include "common/runtime/stream.h"
 
 /*
@@ -19,38 +13,6 @@ static struct bi_stream *step_stream(struct bi_stream *stream, const struct bi_m
 	if (bi__is_cpu_addressable(to) || bi__is_cpu_addressable(from))
 		return bi__job_serves(stream, to, from) ? stream : NULL;
 	return bi__stream_reaches(stream, to) || bi__stream_reaches(stream, from) ? stream : NULL;
-}
-
-/* The array in between must be allocated, which is not possible in a graph that is being captured. */
-static int refuse_any_capture(const struct bi__job *job, struct bi_error *err)
-{
-	static const char what[] = "this copy needs memory of its own";
-	struct bi_stream *homes[] = { job->stream, job->dst->home, job->src->home };
-	int rc = BI_OK;
-
-	for (int i = 0; i < 3 && !rc; i++)
-		if (homes[i])
-			rc = bi__stream_refuse_capture(homes[i], what, err);
-	return rc;
-}
-
-int bi__job_check_steps(const struct bi__job *job, struct bi_error *err)
-{
-	struct bi_memory *to = job->dst, *from = job->src;
-	int rc = refuse_any_capture(job, err);
-
-	if (rc)
-		return rc;
-	bi__order_lock(to, from);
-	rc = bi__order_check_mapped(to, 1, err);
-	if (!rc && from != to)
-		rc = bi__order_check_mapped(from, 0, err);
-	if (!rc)
-		rc = bi__order_check_failed_locked(to, err);
-	if (!rc)
-		rc = bi__order_check_failed_locked(from, err);
-	bi__order_unlock(to, from);
-	return rc;
 }
 
 /* One side of a copy. */
@@ -70,29 +32,33 @@ static void make_step(struct bi__job *step, const struct bi__job *whole, struct 
 	step->operation = whole->operation;
 }
 
-int bi__job_run_two_step(const struct bi__job *job, enum bi_memory_kind kind, struct bi_context *context,
-			 struct bi_error *err)
+static void make_steps(struct bi__two_step *steps, const struct bi__job *job, const struct bi_layout *dense)
 {
-	struct bi__job first, second;
-	struct bi_memory *between;
+	const struct side between = { steps->between, dense };
+
+	make_step(&steps->first, job, between, (struct side){ job->src, &job->from });
+	make_step(&steps->second, job, (struct side){ job->dst, &job->to }, between);
+}
+
+int bi__two_step_start(struct bi__two_step *steps, const struct bi__job *job, const struct bi__route *route,
+		       struct bi_error *err)
+{
 	struct bi_layout dense;
-	int rc = bi__job_check_steps(job, err);
+	int rc = bi_layout_init(&dense, job->to.dtype, job->to.ndim, job->to.shape, NULL, 0, err);
 
 	if (!rc)
-		rc = bi_layout_init(&dense, job->to.dtype, job->to.ndim, job->to.shape, NULL, 0, err);
-	if (!rc)
-		rc = bi_memory_create(context, (size_t)bi_layout_nbytes(&dense), kind, &between, err);
+		rc = bi_memory_create(route->context, (size_t)bi_layout_nbytes(&dense), route->memory, &steps->between,
+				      err);
 	if (rc)
 		return rc;
-	make_step(&first, job, (struct side){ between, &dense }, (struct side){ job->src, &job->from });
-	make_step(&second, job, (struct side){ job->dst, &job->to }, (struct side){ between, &dense });
-	if (job->stream && !first.stream && !second.stream)
-		rc = bi__fail(err, BI_EINVAL, "the stream of device %s reaches neither source nor destination",
-			      job->stream->context->device.info->spec);
-	if (!rc)
-		rc = bi__job_route(&first, err);
-	if (!rc)
-		rc = bi__job_route(&second, err);
-	bi_memory_release(between);
-	return rc;
+	make_steps(steps, job, &dense);
+	if (!job->stream || steps->first.stream || steps->second.stream)
+		return BI_OK;
+	bi__two_step_finish(steps);
+	return bi__job_refuse_stream(job, err);
+}
+
+void bi__two_step_finish(struct bi__two_step *steps)
+{
+	bi_memory_release(steps->between);
 }
