@@ -9,12 +9,12 @@
 static int refuse_any_capture(const struct bi__job *job, struct bi_error *err)
 {
 	static const char what[] = "this copy needs memory of its own";
-	struct bi_stream *homes[] = { job->stream, job->dst->home, job->src->home };
+	struct bi_stream *streams[] = { job->stream, job->dst->home, job->src->home };
 	int rc = BI_OK;
 
 	for (int i = 0; i < 3 && !rc; i++)
-		if (homes[i])
-			rc = bi__stream_refuse_capture(homes[i], what, err);
+		if (streams[i])
+			rc = bi__stream_refuse_capture(streams[i], what, err);
 	return rc;
 }
 
