@@ -189,7 +189,7 @@ struct bi__order {
 	bool is_checked; /* it has queried whether the work that it waits for failed */
 	struct bi__leftovers leftovers;
 
-	/* What earlier steps did. */
+	/* The result of earlier steps. */
 	bool pending; /* device memory: work on the home stream was not seen complete */
 	bool consumed; /* a consumer works on the home stream without calling the library: always pending */
 	bool captured; /* a graph uses the memory */

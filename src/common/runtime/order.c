@@ -57,7 +57,7 @@ void bi__order_note_idle(struct bi_memory *memory)
 	atomic_store_explicit(&memory->idle, is_idle_locked(memory), memory_order_release);
 }
 
-/* What a step leaves to be released when no lock is held. */
+/* References of a step that are released when no lock is held. */
 struct litter {
 	struct bi__leftovers leftovers;
 	struct bi__first_use first_use;

@@ -1,7 +1,7 @@
 /*
  * The end of memories. When the last reference to a memory is released, the memory goes to one of four places:
  *
- *  - It is destroyed at once if no work on it is pending, or if somebody else keeps the order of that work.
+ *  - It is destroyed immediately if no work on it is pending, or if somebody else keeps the order of that work.
  *  - It enters the pool of its context, under the conditions that pool.h states.
  *  - It is retired: it stays on a list of the context that works on it until that work is complete. A memory is
  * deferred if it is retired although nothing can be recorded yet, because its stream is being captured into a graph, or

@@ -43,7 +43,7 @@ int bi__view_complete(struct bi_view *view, const struct bi_view *source, int64_
 
 /*
  * Returns the rarely used part of a view, and makes it if there is none; NULL on BI_ENOMEM. Any number of threads may
- * call it at once. It is out of line because only the first call for a view needs it.
+ * call it concurrently. It is out of line because only the first call for a view needs it.
  */
 __attribute__((cold, noinline)) const struct bi__more *bi__view_make_more(const struct bi_view *view,
 									  struct bi_error *err);
