@@ -77,7 +77,7 @@ static int check_own(const struct import *import, struct bi_error *err)
 	if (import->own || import->options->flags & BI_DLPACK_TRUSTED)
 		return BI_OK;
 	return bi__fail(err, BI_EUNSUPPORTED,
-			"there is no telling whether data %p is a handle of the device: it is taken on trust only",
+			"data %p cannot be checked to be a handle of the device; set BI_DLPACK_TRUSTED if it is one",
 			import->tensor->data);
 }
 

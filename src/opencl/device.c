@@ -222,7 +222,7 @@ static void append_devices(cl_platform_id platform, int number, const struct dev
 
 int bi__opencl_enumerate(struct bi_device *devices, int capacity, int *count, struct bi_error *err)
 {
-	struct bi_error reason = { BI_ENODEVICE, 0, "no device is available and knows OpenCL 1.2" };
+	struct bi_error reason = { BI_ENODEVICE, 0, "no device is available and supports OpenCL 1.2" };
 	struct platforms platforms;
 	struct devices found;
 	int rc = get_platforms(&platforms, err);

@@ -381,15 +381,15 @@ const struct command command_copy = {
 	.name = "copy",
 	.synopsis = "IN.npy OUT.npy",
 	.argument_count = 2,
-	.summary = "Move a NumPy file through a device; take a view of it there.",
-	.details = "The view is taken on the device: IN goes up as it is, is sliced, then transposed\n"
-		   "without a copy, and copied into a dense C-order array there. OUT is the file\n"
-		   "that numpy.save would write for the same view. It appears whole or not at all,\n"
-		   "and may be IN.\n"
+	.summary = "Copy a view of a NumPy file on a device into a new file.",
+	.details = "IN is uploaded unchanged. The view is made on the device, first sliced, then\n"
+		   "transposed, and copied there into a dense C-order array. OUT is the file that\n"
+		   "numpy.save would write for the same view. It is written completely or not at\n"
+		   "all, and may be IN.\n"
 		   "\n"
-		   "An existing OUT is replaced and keeps its permissions; if it may not be written,\n"
-		   "it is refused. A symbolic link stays and the file that it leads to is replaced;\n"
-		   "a link to no file is refused. IN may be - (standard input), OUT may be -\n"
+		   "An existing OUT is replaced and keeps its permissions; a write-protected one is\n"
+		   "refused. If OUT is a symbolic link, the file that it names is replaced; a\n"
+		   "dangling link is refused. IN may be - (standard input), OUT may be -\n"
 		   "(standard output; the summary or --json then goes to standard error).\n"
 		   "\n"
 		   "Examples:\n"

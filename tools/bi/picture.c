@@ -362,7 +362,7 @@ void picture_memory(const struct canvas *canvas, const struct bi_layout *base, c
 	bi_layout_extent(base, &memory.first, &memory.end);
 	bi_layout_extent(view, &first, &end);
 	if (!view->dtype.item_size || memory.first == memory.end) {
-		fputs("memory  none: there is no byte to show\n", canvas->out);
+		fputs("memory  none: the array has no bytes\n", canvas->out);
 		return;
 	}
 	memory.cell = common_cell(view, common_cell(base, view->dtype.item_size));

@@ -35,8 +35,8 @@ static const struct option options[] = {
 	[OPTION_OFFSET] = { "offset", "BYTES", "byte of element [0, ..., 0] (default: lowest that fits)" },
 	[OPTION_SLICE] = { "slice", "INDEX", "take array[INDEX], NumPy's basic indexing: \"::2, ::-1\"" },
 	[OPTION_TRANSPOSE] = { "transpose", "AXES", "then transpose; axis i of it is axis AXES[i]: 1,0" },
-	[OPTION_PLAN] = { "plan", NULL, "say how a copy into a dense array is done, and why" },
-	[OPTION_DEVICE] = { "device", "SPEC", "with --plan: do it there, and say how long it takes" },
+	[OPTION_PLAN] = { "plan", NULL, "explain how a copy into a dense array is done" },
+	[OPTION_DEVICE] = { "device", "SPEC", "with --plan: copy there, and print how long it takes" },
 	{ NULL, NULL, NULL },
 };
 
@@ -286,18 +286,18 @@ const struct command command_show = {
 	.synopsis = "[IN.npy]",
 	.argument_count = 1,
 	.optional_count = 1,
-	.summary = "Draw how an array lies in memory, or say how it is copied.",
+	.summary = "Draw how an array lies in memory, or explain how it is copied.",
 	.details = "The first picture is the memory; each cell has the number of the element that\n"
 		   "lies there, counted in C order of the view. The second one is the view by index,\n"
-		   "with the byte offset of each element. The array is that of a NumPy file, whose\n"
-		   "header is read, or what --shape and the options after it say.\n"
+		   "with the byte offset of each element. The array is given by the header of a\n"
+		   "NumPy file, or by --shape and the options after it.\n"
 		   "\n"
-		   "With --plan there is no picture. A copy is a nest of loops; what is said of it\n"
-		   "is its kind, why it is of this kind, and the steps of both sides along each\n"
-		   "axis: extents of 1 are gone, axes that continue each other are one, and elements\n"
-		   "side by side on both sides move as one run. The kinds: linear (one run of\n"
-		   "bytes), rows (runs longer than an element), strided (element by element), tiles\n"
-		   "(squares are turned), broadcast and fill (the source is repeated).\n"
+		   "With --plan there is no picture. A copy is a nest of loops. Its kind, the reason\n"
+		   "for that, and the steps of both sides along each axis are printed: extents of 1\n"
+		   "are dropped, axes that continue each other are merged, and elements adjacent on\n"
+		   "both sides are copied as one run. The kinds: linear (one run of bytes), rows\n"
+		   "(runs longer than an element), strided (element by element), tiles (transposed\n"
+		   "in square tiles), broadcast and fill (the source is repeated).\n"
 		   "\n"
 		   "Examples:\n"
 		   "  bi show --shape 4,6 --slice \"::2, ::-1\"\n"
