@@ -1,4 +1,4 @@
-/* __dlpack__ and __dlpack_device__: capsules, and who waits for whom before one is given. */
+/* __dlpack__ and __dlpack_device__: capsules, and the order of work before one is returned. */
 #include <string.h>
 
 #include "contexts.h"
@@ -13,8 +13,8 @@
 
 static const char versioned[] = "dltensor_versioned", unversioned[] = "dltensor";
 
-/* What the consumer asks for. The reference is borrowed. */
-struct wish {
+/* The arguments of __dlpack__. The reference is borrowed. */
+struct request {
 	PyObject *stream; /* NULL: None */
 	int has_version; /* 1: major version 1 or above is understood */
 	int has_device;
@@ -36,7 +36,7 @@ static int read_pair(PyObject *value, const char *name, PyObject **first, PyObje
 	return -1;
 }
 
-static int read_version(PyObject *value, struct wish *out)
+static int read_version(PyObject *value, struct request *out)
 {
 	PyObject *major, *minor;
 	int overflow;
@@ -49,7 +49,7 @@ static int read_version(PyObject *value, struct wish *out)
 	return 0;
 }
 
-static int read_device(PyObject *value, struct wish *out)
+static int read_device(PyObject *value, struct request *out)
 {
 	PyObject *first, *second;
 	int overflow, overflow_id;
@@ -70,14 +70,14 @@ static int read_device(PyObject *value, struct wish *out)
 	return 0;
 }
 
-static int read_copy(PyObject *value, struct wish *out)
+static int read_copy(PyObject *value, struct request *out)
 {
 	if (value != Py_None)
 		out->copy = PyObject_IsTrue(value);
 	return PyErr_Occurred() ? -1 : 0;
 }
 
-static int read_named(PyObject *name, PyObject *value, struct wish *out)
+static int read_named(PyObject *name, PyObject *value, struct request *out)
 {
 	if (name == bip_name.max_version)
 		return read_version(value, out);
@@ -91,8 +91,8 @@ static int read_named(PyObject *name, PyObject *value, struct wish *out)
 	return 0;
 }
 
-/* Names that are made at run time are not interned [D1]. */
-static int read_word(PyObject *name, PyObject *value, struct wish *out)
+/* Interned names are compared by address; a name that was made at run time is compared as text [D1]. */
+static int read_keyword(PyObject *name, PyObject *value, struct request *out)
 {
 	PyObject *known[] = { bip_name.stream, bip_name.max_version, bip_name.dl_device, bip_name.copy };
 	int rc = read_named(name, value, out);
@@ -105,16 +105,16 @@ static int read_word(PyObject *name, PyObject *value, struct wish *out)
 	return rc ? -1 : 0;
 }
 
-static int read_wish(PyObject *const *args, Py_ssize_t count, PyObject *names, struct wish *out)
+static int read_request(PyObject *const *args, Py_ssize_t count, PyObject *names, struct request *out)
 {
-	*out = (struct wish){ .copy = -1 };
+	*out = (struct request){ .copy = -1 };
 	if (count) {
 		PyErr_Format(PyExc_TypeError, "__dlpack__() takes keywords only, not %zd positional arguments [D1]",
 			     count);
 		return -1;
 	}
 	for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); i++)
-		if (read_word(PyTuple_GET_ITEM(names, i), args[i], out))
+		if (read_keyword(PyTuple_GET_ITEM(names, i), args[i], out))
 			return -1;
 	return 0;
 }
@@ -127,7 +127,7 @@ static int refuse_stream(PyObject *stream, const char *rule)
 	return -1;
 }
 
-/* 0 could mean either default stream; -1 is the consumer's word that he needs no order. */
+/* 0 could mean either default stream. -1 means that the consumer needs no order. */
 static int read_stream(PyObject *stream, int64_t *out)
 {
 	*out = 1;
@@ -146,8 +146,8 @@ static int read_stream(PyObject *stream, int64_t *out)
 	return -1;
 }
 
-/* A thread that waits for a device may have the lock of memory that is not idle. */
-static int acquire(const struct bi_view *view, int64_t handle)
+/* Without the GIL: another thread that waits for a device may hold the lock of the memory. */
+static int make_ready_on(const struct bi_view *view, int64_t handle)
 {
 	struct bi_stream *stream;
 	struct bi_error err;
@@ -174,7 +174,7 @@ static int is_minus_one(PyObject *stream)
 	return PyLong_Check(stream) && PyLong_AsLongAndOverflow(stream, &overflow) == -1 && !overflow;
 }
 
-/* The memory is ready for what the consumer will do. */
+/* Makes the memory ready for the consumer: on its stream, or by waiting for pending work. */
 static int make_ready(struct bi_view *view, PyObject *stream)
 {
 	struct bi_dl_device device;
@@ -182,15 +182,16 @@ static int make_ready(struct bi_view *view, PyObject *stream)
 
 	if (bip_is_host(view)) {
 		if (stream && !is_minus_one(stream))
-			return refuse_stream(stream, "host memory has none, so None or -1 is asked for");
+			return refuse_stream(stream, "host memory has no streams, only None and -1 are allowed");
 		return stream ? 0 : bip_settle(view);
 	}
 	device = bi_dlpack_device(view);
 	if (device.device_type == BI_EXCHANGE_DEVICE_OPENCL)
-		return stream ? refuse_stream(stream, "for a queue of OpenCL DLPack has no number") : bip_settle(view);
+		return stream ? refuse_stream(stream, "DLPack has no numbers for command queues of OpenCL")
+			      : bip_settle(view);
 	if (read_stream(stream, &handle))
 		return -1;
-	return handle == -1 ? 0 : acquire(view, handle);
+	return handle == -1 ? 0 : make_ready_on(view, handle);
 }
 
 /* Capsules */
@@ -216,7 +217,7 @@ static void delete_plain(struct bi_dl_managed *tensor)
 	bip_release_view(view);
 }
 
-/* Is the tensor still in the capsule? A consumer that has it has renamed the capsule. */
+/* Returns true if no consumer has taken the tensor: a consumer renames the capsule. */
 static int has_name(PyObject *capsule, const char *name)
 {
 	const char *present = PyCapsule_GetName(capsule);
@@ -236,7 +237,7 @@ static void free_unversioned(PyObject *capsule)
 		delete_plain(PyCapsule_GetPointer(capsule, unversioned));
 }
 
-/* The tensor is taken, also on failure. */
+/* Takes ownership of the tensor, also on failure. */
 static PyObject *wrap_versioned(struct bi_dl_managed_versioned *tensor)
 {
 	PyObject *capsule = PyCapsule_New(tensor, versioned, free_versioned);
@@ -270,8 +271,8 @@ static PyObject *unversioned_capsule(struct bi_view *view)
 	return capsule;
 }
 
-/* A capsule holds the view itself, so that this is not the last reference. */
-static PyObject *end_of_hold(struct bi_view *view, PyObject *capsule)
+/* Releases the view and returns the capsule. If there is one, it has a reference to the view. */
+static PyObject *release_behind(struct bi_view *view, PyObject *capsule)
 {
 	if (capsule)
 		bi_view_release(view);
@@ -280,16 +281,16 @@ static PyObject *end_of_hold(struct bi_view *view, PyObject *capsule)
 	return capsule;
 }
 
-static PyObject *give(struct bi_view *view, const struct wish *wish, uint64_t flags)
+static PyObject *export_view(struct bi_view *view, const struct request *request, uint64_t flags)
 {
-	if (make_ready(view, wish->stream))
+	if (make_ready(view, request->stream))
 		return NULL;
-	return wish->has_version ? versioned_capsule(view, flags) : unversioned_capsule(view);
+	return request->has_version ? versioned_capsule(view, flags) : unversioned_capsule(view);
 }
 
 /* Copies */
 
-/* A dense array on the host. The view is held by the caller. */
+/* Returns a dense copy in host memory. The caller owns a reference to the view. */
 static struct bi_view *copy_to_host(const struct bi_view *view)
 {
 	struct bi_context *context;
@@ -302,8 +303,8 @@ static struct bi_view *copy_to_host(const struct bi_view *view)
 	return copy;
 }
 
-/* A stream that the consumer named is one of the device that the array comes from; on the host it has no meaning. */
-static PyObject *give_host_copy(const struct bi_view *view, struct wish *wish)
+/* The consumer's stream belongs to the device of the array, so it does not apply to a copy in host memory. */
+static PyObject *export_host_copy(const struct bi_view *view, struct request *request)
 {
 	struct bi_dl_tensor ignored;
 	struct bi_error err;
@@ -316,60 +317,60 @@ static PyObject *give_host_copy(const struct bi_view *view, struct wish *wish)
 	copy = copy_to_host(view);
 	if (!copy)
 		return NULL;
-	wish->stream = NULL;
-	capsule = give(copy, wish, BI_DL_COPIED);
-	return end_of_hold(copy, capsule);
+	request->stream = NULL;
+	capsule = export_view(copy, request, BI_DL_COPIED);
+	return release_behind(copy, capsule);
 }
 
-static PyObject *give_copy(struct bi_view *view, const struct wish *wish)
+static PyObject *export_copy(struct bi_view *view, const struct request *request)
 {
 	struct bi_view *copy;
 	PyObject *capsule;
 
 	if (bip_copy_view(view, NULL, &copy))
 		return NULL;
-	capsule = give(copy, wish, BI_DL_COPIED);
-	return end_of_hold(copy, capsule);
+	capsule = export_view(copy, request, BI_DL_COPIED);
+	return release_behind(copy, capsule);
 }
 
-static PyObject *give_elsewhere(const struct bi_view *view, struct wish *wish)
+static PyObject *export_elsewhere(const struct bi_view *view, struct request *request)
 {
-	struct bi_dl_device own = bi_dlpack_device(view), device = wish->device;
+	struct bi_dl_device own = bi_dlpack_device(view), device = request->device;
 
-	if (device.device_type == BI_EXCHANGE_DEVICE_CPU && device.device_id == 0 && wish->copy)
-		return give_host_copy(view, wish);
+	if (device.device_type == BI_EXCHANGE_DEVICE_CPU && device.device_id == 0 && request->copy)
+		return export_host_copy(view, request);
 	PyErr_Format(bip_UnsupportedError, "dl_device is (%d, %d), the array is on (%d, %d)%s [D12]",
 		     device.device_type, device.device_id, own.device_type, own.device_id,
-		     wish->copy ? "; it can be copied to (1, 0) only" : ", and copy is False");
+		     request->copy ? "; it can be copied to (1, 0) only" : ", and copy is False");
 	return NULL;
 }
 
-static PyObject *give_as_wished(struct bi_view *view, struct wish *wish)
+static PyObject *export_as_requested(struct bi_view *view, struct request *request)
 {
-	if (wish->has_device) {
+	if (request->has_device) {
 		struct bi_dl_device own = bi_dlpack_device(view);
 
-		if (own.device_type != wish->device.device_type || own.device_id != wish->device.device_id)
-			return give_elsewhere(view, wish);
+		if (own.device_type != request->device.device_type || own.device_id != request->device.device_id)
+			return export_elsewhere(view, request);
 	}
-	return wish->copy > 0 ? give_copy(view, wish) : give(view, wish, 0);
+	return request->copy > 0 ? export_copy(view, request) : export_view(view, request, 0);
 }
 
-static PyObject *give_held(PyObject *self, struct wish *wish)
+static PyObject *export_held(PyObject *self, struct request *request)
 {
 	struct bi_view *view = bip_hold(self);
 
-	return view ? end_of_hold(view, give_as_wished(view, wish)) : NULL;
+	return view ? release_behind(view, export_as_requested(view, request)) : NULL;
 }
 
-/* What is idle is ready wherever it is, for a consumer that names no stream. */
-static int is_plain(const struct wish *wish)
+/* Returns true if idle memory needs nothing else to satisfy the request. */
+static int is_plain(const struct request *request)
 {
-	return wish->has_version && !wish->has_device && !wish->stream && wish->copy <= 0;
+	return request->has_version && !request->has_device && !request->stream && request->copy <= 0;
 }
 
-/* The way of most calls counts nothing but what the tensor holds; what waits or fails goes the long way. */
-static PyObject *give_at_once(PyObject *self, struct wish *wish)
+/* For idle memory only the tensor takes a reference. export_held waits, and raises errors. */
+static PyObject *export_idle(PyObject *self, struct request *request)
 {
 	struct bi_dl_managed_versioned *tensor;
 	struct bi_view *view;
@@ -379,16 +380,16 @@ static PyObject *give_at_once(PyObject *self, struct wish *wish)
 	view = ((struct bip_object *)self)->view;
 	is_done = view && bi_view_is_idle(view) && bi_dlpack_export(view, 0, &tensor, NULL) == BI_OK;
 	BIP_UNLOCK()
-	return is_done ? wrap_versioned(tensor) : give_held(self, wish);
+	return is_done ? wrap_versioned(tensor) : export_held(self, request);
 }
 
 PyObject *bip_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
-	struct wish wish;
+	struct request request;
 
-	if (read_wish(args, count, names, &wish) || bip_refuse_mask(self, "__dlpack__()"))
+	if (read_request(args, count, names, &request) || bip_refuse_mask(self, "__dlpack__()"))
 		return NULL;
-	return is_plain(&wish) ? give_at_once(self, &wish) : give_held(self, &wish);
+	return is_plain(&request) ? export_idle(self, &request) : export_held(self, &request);
 }
 
 PyObject *bip_dlpack_device(PyObject *self, PyObject *none)

@@ -1,8 +1,8 @@
 /*
- * DLPack's table of C functions for consumers that come often: `__dlpack_c_exchange_api__` on the type
+ * DLPack's table of C functions as a producer: `__dlpack_c_exchange_api__` on the type
  *
- * Consumers launch on current_work_stream without waiting. On CUDA that is the context stream, so memory that is given
- * comes home to it first. Where a consumer is told of no stream (host, OpenCL), pending work is waited for.
+ * Consumers launch work on current_work_stream without waiting. On CUDA that is the context stream, which becomes the
+ * home stream of exported memory. For host and OpenCL memory there is no such stream, so pending work is waited for.
  */
 #include "contexts.h"
 #include "dlpack_table.h"
@@ -17,7 +17,7 @@ typedef void set_error(void *error, const char *kind, const char *message);
 
 /* From our objects */
 
-static int check(PyObject *object)
+static int check_object(PyObject *object)
 {
 	if (BIP_CHECK(object))
 		return bip_refuse_mask(object, "DLPack");
@@ -37,7 +37,7 @@ static int make_ready(struct bi_view *view, int32_t device_type)
 
 	if (!is_on_cuda(device_type))
 		return bip_settle(view);
-	/* A thread that waits for a device may have the lock of the memory. */
+	/* Without the GIL: another thread that waits for a device may hold the lock of the memory. */
 	Py_BEGIN_ALLOW_THREADS
 	rc = bi_view_switch_to_context_stream(view, &err);
 	Py_END_ALLOW_THREADS
@@ -46,8 +46,8 @@ static int make_ready(struct bi_view *view, int32_t device_type)
 	return rc ? -1 : 0;
 }
 
-/* The tensor holds the view, whatever happens to the object while it is made ready. */
-static int export(struct bi_view *view, struct bi_dl_managed_versioned **out)
+/* The tensor keeps the view even if the object is released while the memory is made ready. */
+static int export_locked(struct bi_view *view, struct bi_dl_managed_versioned **out)
 {
 	struct bi_error err;
 	int rc = bi_dlpack_export(view, 0, out, &err);
@@ -71,7 +71,7 @@ static int export_pending(PyObject *object, struct bi_dl_managed_versioned **out
 	BIP_LOCK(object)
 	view = bip_view_locked(object);
 	if (view)
-		rc = export(view, out);
+		rc = export_locked(view, out);
 	BIP_UNLOCK()
 	return rc;
 }
@@ -81,14 +81,14 @@ static int is_ready(const struct bi_view *view)
 	return bi_view_is_idle(view) && !is_on_cuda(bi_dlpack_device(view).device_type);
 }
 
-/* What waits or fails goes the long way. */
+/* For idle memory only the tensor takes a reference. export_pending waits, and raises errors. */
 static int from_object(void *object, struct bi_dl_managed_versioned **out)
 {
 	struct bi_view *view;
 	int is_done;
 
 	*out = NULL;
-	if (check(object))
+	if (check_object(object))
 		return -1;
 	BIP_LOCK(object)
 	view = ((struct bip_object *)object)->view;
@@ -97,7 +97,7 @@ static int from_object(void *object, struct bi_dl_managed_versioned **out)
 	return is_done ? 0 : export_pending(object, out);
 }
 
-static int describe(const struct bi_view *view, struct bi_dl_tensor *out)
+static int describe_view(const struct bi_view *view, struct bi_dl_tensor *out)
 {
 	struct bi_error err;
 	int rc = bi_dlpack_describe(view, out, &err);
@@ -107,11 +107,11 @@ static int describe(const struct bi_view *view, struct bi_dl_tensor *out)
 	return rc ? -1 : 0;
 }
 
-/* What is described is a part of the view, which the object may have let go in the meantime. */
+/* The tensor borrows from the view: it is valid only if the object still has the view afterwards. */
 static int describe_pending(PyObject *object, struct bi_dl_tensor *out)
 {
 	struct bi_view *view = bip_hold(object);
-	int rc = view && !describe(view, out) && !make_ready(view, out->device.device_type) &&
+	int rc = view && !describe_view(view, out) && !make_ready(view, out->device.device_type) &&
 				 !bip_refuse_released(object)
 			 ? 0
 			 : -1;
@@ -120,13 +120,13 @@ static int describe_pending(PyObject *object, struct bi_dl_tensor *out)
 	return rc;
 }
 
-/* The way of every call counts nothing; what waits or fails goes the long way. */
+/* For idle memory no reference is taken. describe_pending waits, and raises errors. */
 static int describe_object(void *object, struct bi_dl_tensor *out)
 {
 	struct bi_view *view;
 	int is_done;
 
-	if (check(object))
+	if (check_object(object))
 		return -1;
 	BIP_LOCK(object)
 	view = ((struct bip_object *)object)->view;
@@ -144,8 +144,8 @@ static int context_of(struct bi_dl_device device, struct bi_context **out)
 	return bip_context_host(out);
 }
 
-/* Takes the tensor, unless it fails. */
-static struct bi_view *import(struct bi_dl_managed_versioned *tensor)
+/* Takes ownership of the tensor on success. */
+static struct bi_view *import_tensor(struct bi_dl_managed_versioned *tensor)
 {
 	struct bi_context *context;
 	struct bi_error err;
@@ -164,8 +164,8 @@ static struct bi_view *import(struct bi_dl_managed_versioned *tensor)
 	return rc ? bip_raise_import(rc, &err) : view;
 }
 
-/* The producer's function may run Python. */
-static void let_go(struct bi_dl_managed_versioned *tensor)
+/* The deleter may run Python code. */
+static void delete_tensor(struct bi_dl_managed_versioned *tensor)
 {
 	struct bip_raised raised = bip_put_aside();
 
@@ -174,15 +174,15 @@ static void let_go(struct bi_dl_managed_versioned *tensor)
 	bip_put_back(raised);
 }
 
-/* The tensor is taken, whatever becomes of it [X7]. */
+/* Takes ownership of the tensor, also on failure [X7]. */
 static int to_object(struct bi_dl_managed_versioned *tensor, void **out)
 {
-	struct bi_view *view = import(tensor);
+	struct bi_view *view = import_tensor(tensor);
 	struct bip_object *object;
 
 	*out = NULL;
 	if (!view) {
-		let_go(tensor);
+		delete_tensor(tensor);
 		return -1;
 	}
 	object = (struct bip_object *)bip_new(view);
@@ -196,7 +196,7 @@ static int to_object(struct bi_dl_managed_versioned *tensor, void **out)
 
 /* Streams */
 
-/* Who asks ignores failures, so a device that cannot be opened has no stream [X8]. */
+/* Callers ignore failures, so a device that cannot be opened has no stream [X8]. */
 static int current_work_stream(int32_t device_type, int32_t device_id, void **out)
 {
 	struct bi_context *context;
@@ -215,40 +215,41 @@ static int current_work_stream(int32_t device_type, int32_t device_id, void **ou
 
 /* New tensors */
 
-static int fail(void *error, set_error *set, const char *kind, const char *message)
+static int set_failure(void *error, set_error *set, const char *kind, const char *message)
 {
 	if (set)
 		set(error, kind, message);
 	return -1;
 }
 
-/* As text, because who calls may not know of Python's exceptions. */
-static int fail_with_exception(void *error, set_error *set)
+/* Reports the exception that is set as text, because the caller may not have the GIL. Clears it. */
+static int set_failure_from_exception(void *error, set_error *set)
 {
 	struct bip_raised raised = bip_put_aside();
 	PyObject *text = raised.exception ? PyObject_Str(raised.exception) : NULL;
 	const char *message = text ? PyUnicode_AsUTF8(text) : NULL;
 	int rc;
 
-	rc = fail(error, set, "RuntimeError", message ? message : "the device cannot be opened");
+	rc = set_failure(error, set, "RuntimeError", message ? message : "the device cannot be opened");
 	Py_XDECREF(text);
 	bip_put_back(raised);
 	PyErr_Clear();
 	return rc;
 }
 
-/* The cache of contexts is Python's; what it raises is passed on. */
-static int context_for(struct bi_dl_device device, struct bi_context **out, void *error, set_error *set)
+/* Takes the GIL, which the cache of contexts needs. */
+static int find_context(struct bi_dl_device device, struct bi_context **out, void *error, set_error *set)
 {
 	PyGILState_STATE state;
 	int rc;
 
 	if (device.device_type != BI_EXCHANGE_DEVICE_CPU && device.device_type != BI_EXCHANGE_DEVICE_CUDA)
-		return fail(error, set, "BufferError", "tensors are allocated on devices of type 1 (CPU) and 2 (CUDA)");
+		return set_failure(error, set, "BufferError",
+				   "tensors are allocated on devices of type 1 (CPU) and 2 (CUDA)");
 	state = PyGILState_Ensure();
 	rc = context_of(device, out);
 	if (rc)
-		rc = fail_with_exception(error, set);
+		rc = set_failure_from_exception(error, set);
 	PyGILState_Release(state);
 	return rc;
 }
@@ -277,7 +278,7 @@ static int allocate_on(struct bi_context *context, const struct bi_dl_tensor *pr
 	return rc;
 }
 
-/* May be called without the GIL. */
+/* The caller need not have the GIL. */
 static int allocate(struct bi_dl_tensor *prototype, struct bi_dl_managed_versioned **out, void *error, set_error *set)
 {
 	struct bi_context *context;
@@ -285,12 +286,12 @@ static int allocate(struct bi_dl_tensor *prototype, struct bi_dl_managed_version
 	int rc;
 
 	*out = NULL;
-	if (context_for(prototype->device, &context, error, set))
+	if (find_context(prototype->device, &context, error, set))
 		return -1;
 	rc = allocate_on(context, prototype, out, &err);
 	release_context(context);
 	if (rc)
-		return fail(error, set, rc == BI_ENOMEM ? "MemoryError" : "BufferError", err.message);
+		return set_failure(error, set, rc == BI_ENOMEM ? "MemoryError" : "BufferError", err.message);
 	return 0;
 }
 

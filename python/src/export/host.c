@@ -1,4 +1,4 @@
-/* Host memory for consumers of host memory: the buffer protocol and NumPy's. Masked arrays are never in it. */
+/* Host memory as a producer: the buffer protocol, __array_interface__ and __array_struct__. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,8 +13,8 @@
 #include "export/format.h"
 #include "export/pattern.h"
 
-/* Consumers of host memory know of no mask, and would take every element for one that counts. */
-#define MASKED "the array is masked, and would be wrong without its mask [H5]"
+/* The protocols of host memory have no mask, so consumers would use the masked elements. */
+#define MASKED "the array is masked, and this protocol would lose its mask [H5]"
 
 int bip_refuse_host_mask(PyObject *self)
 {
@@ -34,31 +34,31 @@ static int is_contiguous(const struct bi_view *view, char order)
 
 /* The buffer protocol */
 
-/* What a Py_buffer points to; the object may let its memory go meanwhile. */
-struct lent {
+/* The memory behind a Py_buffer. It outlives the array if that is released meanwhile. */
+struct exported_buffer {
 	struct bi_view *view;
 	Py_ssize_t size; /* elements */
 	char format[BIP_FORMAT_TEXT];
 	Py_ssize_t dims[]; /* shape, strides */
 };
 
-static int has(int flags, int wanted)
+static int has_flags(int flags, int wanted)
 {
 	return (flags & wanted) == wanted;
 }
 
-/* NULL, or what about the request the array cannot give. */
-static const char *refusal(const struct bi_view *view, int flags)
+/* Returns why the array cannot satisfy the request, or NULL. */
+static const char *find_refusal(const struct bi_view *view, int flags)
 {
-	if (has(flags, PyBUF_WRITABLE) && bi_view_flags(view) & BI_VIEW_READONLY)
-		return "the array is read-only, and a writable buffer is asked for";
-	if (has(flags, PyBUF_FORMAT) && !has(flags, PyBUF_ND))
-		return "a format is asked for, but no shape";
-	if ((!has(flags, PyBUF_STRIDES) || has(flags, PyBUF_C_CONTIGUOUS)) && !is_contiguous(view, 'C'))
-		return "the array is not C-contiguous, and no strides are asked for";
-	if (has(flags, PyBUF_F_CONTIGUOUS) && !is_contiguous(view, 'F'))
+	if (has_flags(flags, PyBUF_WRITABLE) && bi_view_flags(view) & BI_VIEW_READONLY)
+		return "the array is read-only, and the request is for a writable buffer";
+	if (has_flags(flags, PyBUF_FORMAT) && !has_flags(flags, PyBUF_ND))
+		return "the request is for a format without a shape";
+	if ((!has_flags(flags, PyBUF_STRIDES) || has_flags(flags, PyBUF_C_CONTIGUOUS)) && !is_contiguous(view, 'C'))
+		return "the array is not C-contiguous, and the request is for a buffer without strides";
+	if (has_flags(flags, PyBUF_F_CONTIGUOUS) && !is_contiguous(view, 'F'))
 		return "the array is not Fortran-contiguous";
-	if (has(flags, PyBUF_ANY_CONTIGUOUS) && !is_contiguous(view, 'C') && !is_contiguous(view, 'F'))
+	if (has_flags(flags, PyBUF_ANY_CONTIGUOUS) && !is_contiguous(view, 'C') && !is_contiguous(view, 'F'))
 		return "the array is not contiguous";
 	return NULL;
 }
@@ -68,98 +68,97 @@ static int check_request(const struct bi_view *view, int flags)
 	const char *text;
 
 	if (!bip_is_host(view)) {
-		PyErr_Format(bip_UnsupportedError,
-			     "the memory is that of %s, which the CPU does not share: use map() or to('host') [H1]",
+		PyErr_Format(bip_UnsupportedError, "the CPU cannot use memory of %s: use map() or to('host') [H1]",
 			     bi_context_device(bi_memory_context(bi_view_memory(view)))->spec);
 		return -1;
 	}
-	text = refusal(view, flags);
+	text = find_refusal(view, flags);
 	if (text)
 		PyErr_Format(PyExc_BufferError, "%s [H2]", text);
 	return text ? -1 : 0;
 }
 
-/* The view is taken, also on failure. */
-static struct lent *lend(struct bi_view *view, int flags)
+/* Takes ownership of the view, also on failure. */
+static struct exported_buffer *export_buffer(struct bi_view *view, int flags)
 {
 	int ndim = bi_view_ndim(view);
 	const int64_t *shape = bi_view_shape(view), *strides = bi_view_strides(view);
-	struct lent *lent = malloc(sizeof(*lent) + 2 * (size_t)ndim * sizeof(lent->dims[0]));
+	struct exported_buffer *exported = malloc(sizeof(*exported) + 2 * (size_t)ndim * sizeof(exported->dims[0]));
 
-	if (!lent) {
+	if (!exported) {
 		PyErr_NoMemory();
 		bip_release_view(view);
 		return NULL;
 	}
-	lent->view = view;
-	lent->size = 1;
+	exported->view = view;
+	exported->size = 1;
 	for (int i = 0; i < ndim; i++) {
-		lent->dims[i] = (Py_ssize_t)shape[i];
-		lent->dims[ndim + i] = (Py_ssize_t)strides[i];
-		lent->size *= lent->dims[i];
+		exported->dims[i] = (Py_ssize_t)shape[i];
+		exported->dims[ndim + i] = (Py_ssize_t)strides[i];
+		exported->size *= exported->dims[i];
 	}
-	if (!has(flags, PyBUF_FORMAT) || bip_format_write(view, lent->format) == 0)
-		return lent;
+	if (!has_flags(flags, PyBUF_FORMAT) || bip_format_write(view, exported->format) == 0)
+		return exported;
 	bip_release_view(view);
-	free(lent);
+	free(exported);
 	return NULL;
 }
 
-/* Who asks for no shape sees bytes, as those of a memoryview. */
-static void put_layout(struct lent *lent, int flags, Py_buffer *buffer)
+/* Without a shape the consumer sees one dimension. */
+static void fill_layout(struct exported_buffer *exported, int flags, Py_buffer *buffer)
 {
-	int ndim = bi_view_ndim(lent->view);
-	int has_shape = has(flags, PyBUF_ND);
+	int ndim = bi_view_ndim(exported->view);
+	int has_shape = has_flags(flags, PyBUF_ND);
 
-	buffer->itemsize = (Py_ssize_t)bi_view_dtype(lent->view).item_size;
-	buffer->len = lent->size * buffer->itemsize;
+	buffer->itemsize = (Py_ssize_t)bi_view_dtype(exported->view).item_size;
+	buffer->len = exported->size * buffer->itemsize;
 	buffer->ndim = has_shape ? ndim : 1;
-	buffer->format = has(flags, PyBUF_FORMAT) ? lent->format : NULL;
-	buffer->shape = has_shape && ndim ? lent->dims : NULL;
-	buffer->strides = has(flags, PyBUF_STRIDES) && ndim ? lent->dims + ndim : NULL;
+	buffer->format = has_flags(flags, PyBUF_FORMAT) ? exported->format : NULL;
+	buffer->shape = has_shape && ndim ? exported->dims : NULL;
+	buffer->strides = has_flags(flags, PyBUF_STRIDES) && ndim ? exported->dims + ndim : NULL;
 	buffer->suboffsets = NULL;
 }
 
-static struct lent *lend_if_possible(PyObject *self, int flags)
+static struct exported_buffer *export_if_possible(PyObject *self, int flags)
 {
 	struct bi_view *view = bip_refuse_host_mask(self) ? NULL : bip_hold(self);
 
 	if (!view)
 		return NULL;
 	if (check_request(view, flags) == 0 && bip_settle(view) == 0)
-		return lend(view, flags);
+		return export_buffer(view, flags);
 	bip_release_view(view);
 	return NULL;
 }
 
 int bip_getbuffer(PyObject *self, Py_buffer *buffer, int flags)
 {
-	struct lent *lent;
+	struct exported_buffer *exported;
 
 	buffer->obj = NULL;
-	lent = lend_if_possible(self, flags);
-	if (!lent)
+	exported = export_if_possible(self, flags);
+	if (!exported)
 		return -1;
-	put_layout(lent, flags, buffer);
-	buffer->buf = bip_host_address(lent->view);
-	buffer->readonly = (bi_view_flags(lent->view) & BI_VIEW_READONLY) != 0;
-	buffer->internal = lent;
+	fill_layout(exported, flags, buffer);
+	buffer->buf = bip_host_address(exported->view);
+	buffer->readonly = (bi_view_flags(exported->view) & BI_VIEW_READONLY) != 0;
+	buffer->internal = exported;
 	buffer->obj = Py_NewRef(self);
 	return 0;
 }
 
 void bip_releasebuffer(PyObject *self, Py_buffer *buffer)
 {
-	struct lent *lent = buffer->internal;
+	struct exported_buffer *exported = buffer->internal;
 
 	(void)self;
-	bip_release_view(lent->view);
-	free(lent);
+	bip_release_view(exported->view);
+	free(exported);
 }
 
-/* What __array_interface__ and __array_struct__ have in common */
+/* Shared by __array_interface__ and __array_struct__ */
 
-/* AttributeError where there is no such attribute, so that hasattr() tells the truth. */
+/* AttributeError if the attribute cannot exist, so that hasattr() returns false. */
 static int check_attribute(PyObject *self, struct bi_view *view)
 {
 	if (((struct bip_object *)self)->mask) {
@@ -168,7 +167,7 @@ static int check_attribute(PyObject *self, struct bi_view *view)
 	}
 	if (bip_is_host(view))
 		return bip_settle(view);
-	PyErr_Format(PyExc_AttributeError, "memory of %s is not the host's; use map() or to('host')",
+	PyErr_Format(PyExc_AttributeError, "memory of %s is not host memory: use map() or to('host')",
 		     bi_context_device(bi_memory_context(bi_view_memory(view)))->spec);
 	return -1;
 }
@@ -202,7 +201,7 @@ static PyObject *strides_of(const struct bi_view *view)
 	return bip_tuple(bi_view_strides(view), bi_view_ndim(view));
 }
 
-/* The fields of a structured type. */
+/* For a structured type. */
 static int put_descr(const struct bi_view *view, PyObject *dict)
 {
 	PyObject *descr = bip_dtype_descr(view);
@@ -223,7 +222,8 @@ static PyObject *make_interface(const struct bi_view *view, const char *typestr)
 	return dict;
 }
 
-static PyObject *get_slowly(PyObject *self)
+/* Waits for pending work, and raises errors. */
+static PyObject *make_current(PyObject *self)
 {
 	struct bi_view *view = bip_hold(self);
 	PyObject *dict = NULL;
@@ -244,12 +244,12 @@ PyObject *bip_get_array_interface(PyObject *self, void *closure)
 	PyObject *dict = bip_copy_idle_pattern(self, 0);
 
 	(void)closure;
-	return dict ? dict : get_slowly(self);
+	return dict ? dict : make_current(self);
 }
 
 /* __array_struct__ */
 
-/* As NumPy documents it: PyArrayInterface, and the view behind it. */
+/* PyArrayInterface of NumPy's documentation, followed by our own members. */
 struct array_struct {
 	int two;
 	int nd;
@@ -273,12 +273,12 @@ enum array_flag {
 	ARRAY_HAS_DESCR = 0x800
 };
 
-/* True only if an item of this size could stand there whatever it is made of. */
+/* Returns true if every element has the strictest alignment that a type of its size can need. */
 static int is_aligned(const struct bi_view *view)
 {
 	uint64_t bits = (uintptr_t)bip_host_address(view);
 	uint64_t size = bi_view_dtype(view).item_size;
-	uint64_t alignment = size & (~size + 1); /* the largest power of two in it */
+	uint64_t alignment = size & (~size + 1); /* the largest power of two that divides it */
 
 	for (int i = 0; i < bi_view_ndim(view); i++)
 		bits |= (uint64_t)bi_view_strides(view)[i];
@@ -307,7 +307,7 @@ static void free_struct(PyObject *capsule)
 	free(array);
 }
 
-/* Retains the view. */
+/* The struct has a reference to the view. NULL without an exception if memory is exhausted. */
 static struct array_struct *make_struct(struct bi_view *view)
 {
 	int ndim = bi_view_ndim(view);
