@@ -1,7 +1,8 @@
 /*
- * The CUDA Array Interface: a dictionary becomes a struct bi_cai, which the library checks and makes an array of
+ * The CUDA Array Interface as a consumer
  *
- * Here is what is about Python alone: which objects may stand where, and numbers that no struct can hold.
+ * The dictionary is read into a struct bi_cai, which the library checks and imports. This file checks the types of the
+ * Python objects, and numbers that do not fit into the struct.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -15,17 +16,17 @@
 #include "import/import.h"
 #include "import/values.h"
 
-/* The values of a dictionary. */
+/* The keys of the dictionary. */
 enum member { SHAPE, TYPESTR, DATA, STRIDES, VERSION, STREAM, DESCR, MASK, MEMBERS };
 
-/* What a dictionary says. All owned; NULL: there is no such key. */
+/* The dictionary and its values, owned. A value is NULL if there is no such key. */
 struct members {
 	PyObject *values[MEMBERS];
 	PyObject *dict;
 };
 
-/* Looked through. The struct borrows from the other members, and from the values. */
-struct described {
+/* The dictionary as a struct, which borrows from the other members and from the values. */
+struct description {
 	struct bi_cai cai;
 	PyObject *descr; /* text, owned, or NULL */
 	int64_t shape[BI_MAX_NDIM], strides[BI_MAX_NDIM];
@@ -37,14 +38,14 @@ static PyObject *const *const names[MEMBERS] = { &bip_name.shape,   &bip_name.ty
 						 &bip_name.strides, &bip_name.version, &bip_name.stream,
 						 &bip_name.descr,   &bip_name.mask };
 
-static void forget_members(struct members *members)
+static void release_members(struct members *members)
 {
 	for (int i = 0; i < MEMBERS; i++)
 		Py_CLEAR(members->values[i]);
 	Py_CLEAR(members->dict);
 }
 
-/* MEMBERS: it is none of the names. */
+/* Returns the member whose name is this very object, or MEMBERS. */
 static int member_of(const PyObject *key)
 {
 	int i = 0;
@@ -55,10 +56,10 @@ static int member_of(const PyObject *key)
 }
 
 /*
- * All at once, which is faster than to look each of them up. Returns 0 if a key may be equal to a name without being
- * the same object: such are not interned.
+ * Reads the whole dictionary in one pass, which saves an eighth of an import. Returns 0 if a key is not interned: it
+ * may be equal to a name without being the same object.
  */
-static int take_entries(PyObject *dict, PyObject *values[MEMBERS])
+static int read_entries_locked(PyObject *dict, PyObject *values[MEMBERS])
 {
 	PyObject *key, *value;
 	Py_ssize_t at = 0;
@@ -74,20 +75,20 @@ static int take_entries(PyObject *dict, PyObject *values[MEMBERS])
 	return 1;
 }
 
-/* Nothing of this can run Python code. */
-static int take_at_once(PyObject *dict, PyObject *values[MEMBERS])
+/* Runs no Python code. */
+static int read_in_one_pass(PyObject *dict, PyObject *values[MEMBERS])
 {
 	int is_done;
 
 	if (!PyDict_CheckExact(dict))
 		return 0;
 	BIP_LOCK(dict)
-	is_done = take_entries(dict, values);
+	is_done = read_entries_locked(dict, values);
 	BIP_UNLOCK()
 	return is_done;
 }
 
-static int take_each(PyObject *dict, PyObject *values[MEMBERS])
+static int read_one_by_one(PyObject *dict, PyObject *values[MEMBERS])
 {
 	for (int i = 0; i < MEMBERS; i++) {
 		Py_CLEAR(values[i]);
@@ -97,15 +98,16 @@ static int take_each(PyObject *dict, PyObject *values[MEMBERS])
 	return 0;
 }
 
-/* A value that is not None, or NULL. Borrowed. */
-static PyObject *given(const struct members *members, enum member member)
+/* Returns a value that is not None, borrowed, or NULL. */
+static PyObject *value_of(const struct members *members, enum member member)
 {
 	PyObject *value = members->values[member];
 
 	return value == Py_None ? NULL : value;
 }
 
-static PyObject *required(const struct members *members, enum member member)
+/* The same, or KeyError if there is no such key. */
+static PyObject *required_value(const struct members *members, enum member member)
 {
 	PyObject *value = members->values[member];
 
@@ -116,7 +118,7 @@ static PyObject *required(const struct members *members, enum member member)
 
 static int read_version(const struct members *members, int32_t *out)
 {
-	PyObject *value = given(members, VERSION);
+	PyObject *value = value_of(members, VERSION);
 	int64_t version;
 
 	*out = 0;
@@ -133,7 +135,7 @@ static int read_version(const struct members *members, int32_t *out)
 	return 0;
 }
 
-/* The first version asked for something like a dictionary, the later ones for a dict. */
+/* Version 0 and 1 allow any mapping, later versions a dict only. */
 static int check_mapping(PyObject *dict)
 {
 	if (PyDict_Check(dict) ||
@@ -153,9 +155,9 @@ static int check_dict(PyObject *dict, int version)
 	return -1;
 }
 
-static int read_shape(const struct members *members, struct described *out)
+static int read_shape(const struct members *members, struct description *out)
 {
-	PyObject *shape = required(members, SHAPE), *strides = given(members, STRIDES);
+	PyObject *shape = required_value(members, SHAPE), *strides = value_of(members, STRIDES);
 
 	if (!shape || bip_numbers(shape, "shape", " [C11]", out->shape, &out->cai.ndim))
 		return -1;
@@ -166,7 +168,7 @@ static int read_shape(const struct members *members, struct described *out)
 	return bip_strides(strides, out->cai.ndim, " [C10]", out->strides);
 }
 
-static int read_descr(PyObject *list, struct described *out)
+static int read_descr(PyObject *list, struct description *out)
 {
 	Py_ssize_t length;
 
@@ -179,9 +181,9 @@ static int read_descr(PyObject *list, struct described *out)
 	return out->cai.descr ? 0 : -1;
 }
 
-static int read_type(const struct members *members, struct described *out)
+static int read_type(const struct members *members, struct description *out)
 {
-	PyObject *value = required(members, TYPESTR), *list = given(members, DESCR);
+	PyObject *value = required_value(members, TYPESTR), *list = value_of(members, DESCR);
 	const char *text;
 	size_t length;
 
@@ -197,18 +199,18 @@ static int read_type(const struct members *members, struct described *out)
 	return list ? read_descr(list, out) : 0;
 }
 
-static int read_data(const struct members *members, struct described *out)
+static int read_data(const struct members *members, struct description *out)
 {
-	PyObject *pair = required(members, DATA);
+	PyObject *pair = required_value(members, DATA);
 	int readonly = 0, rc = pair ? bip_data_pair(pair, " [C4]", &out->cai.data, &readonly) : -1;
 
 	out->cai.readonly = readonly;
 	return rc;
 }
 
-static int read_stream(const struct members *members, struct described *out)
+static int read_stream(const struct members *members, struct description *out)
 {
-	PyObject *stream = given(members, STREAM);
+	PyObject *stream = value_of(members, STREAM);
 
 	out->cai.stream_kind = members->values[STREAM] ? BI_CAI_STREAM_NONE : BI_CAI_STREAM_ABSENT;
 	if (!stream)
@@ -220,8 +222,8 @@ static int read_stream(const struct members *members, struct described *out)
 	return -1;
 }
 
-/* What fails leaves everything to forget(). */
-static int read_all(const struct members *members, struct described *out)
+/* The caller releases the description, also on failure. */
+static int read_members(const struct members *members, struct description *out)
 {
 	memset(&out->cai, 0, sizeof(out->cai));
 	out->descr = NULL;
@@ -233,13 +235,13 @@ static int read_all(const struct members *members, struct described *out)
 		       : 0;
 }
 
-static void forget(struct described *array)
+static void release_description(struct description *array)
 {
 	Py_XDECREF(array->descr);
 }
 
-/* 1, or 0: the object has no such attribute. What fails leaves everything to forget_members(). */
-static int ask(PyObject *object, struct members *out)
+/* Reads the attribute once. Returns 1, 0 if there is none, -1. The caller releases the members in any case. */
+static int read_attribute(PyObject *object, struct members *out)
 {
 	memset(out, 0, sizeof(*out));
 	if (bip_attribute(object, bip_name.__cuda_array_interface__, &out->dict))
@@ -248,13 +250,16 @@ static int ask(PyObject *object, struct members *out)
 		return 0;
 	if (check_mapping(out->dict))
 		return -1;
-	return take_at_once(out->dict, out->values) || !take_each(out->dict, out->values) ? 1 : -1;
+	return read_in_one_pass(out->dict, out->values) || !read_one_by_one(out->dict, out->values) ? 1 : -1;
 }
 
-/* The device of the last import; a guess for the next one, which the library then finds right or wrong. -1: none. */
+/*
+ * The device of the last import, or -1. It is tried first, and the library checks it against the pointer: asking the
+ * driver for the device beforehand costs a third more.
+ */
 static atomic_int last_device = -1;
 
-static int locate(const struct bi_cai *cai, int *ordinal, struct bi_error *err)
+static int ask_driver(const struct bi_cai *cai, int *ordinal, struct bi_error *err)
 {
 	int rc = bi_cai_device(cai, ordinal, err);
 
@@ -262,8 +267,8 @@ static int locate(const struct bi_cai *cai, int *ordinal, struct bi_error *err)
 }
 
 /*
- * Where neither array nor mask has an element no device is asked, and any will do. The first question opens the driver,
- * which takes long; another is as short as the import itself.
+ * Without elements, in array and mask, any device will do. The GIL is dropped only for the first question, which opens
+ * the driver.
  */
 static int find_device(const struct bi_cai *cai, int *ordinal)
 {
@@ -272,10 +277,10 @@ static int find_device(const struct bi_cai *cai, int *ordinal)
 
 	if (last < 0) {
 		Py_BEGIN_ALLOW_THREADS
-		rc = locate(cai, ordinal, &err);
+		rc = ask_driver(cai, ordinal, &err);
 		Py_END_ALLOW_THREADS
 	} else {
-		rc = locate(cai, ordinal, &err);
+		rc = ask_driver(cai, ordinal, &err);
 	}
 	if (rc) {
 		bip_raise_import(rc, &err);
@@ -286,7 +291,10 @@ static int find_device(const struct bi_cai *cai, int *ordinal)
 	return 0;
 }
 
-/* 0, -1 with an exception, or the library's status in *status where that is what failed. `owner` is not taken. */
+/*
+ * Returns -1 with an exception, or 0 with the status of the import in *status and *err. The memory keeps a new
+ * reference to `owner`.
+ */
 static int import_on(int ordinal, const struct bi_cai *cai, const struct bip_request *request, PyObject *owner,
 		     struct bip_found *found, int *status, struct bi_error *err)
 {
@@ -313,7 +321,7 @@ static int import_on(int ordinal, const struct bi_cai *cai, const struct bip_req
 	return 0;
 }
 
-/* A context is opened only for a device that is known to have the memory. */
+/* Tries the last device first. Another context is opened only for the device that has the memory. */
 static int import_anywhere(const struct bi_cai *cai, const struct bip_request *request, PyObject *owner,
 			   struct bip_found *found)
 {
@@ -341,45 +349,44 @@ static int import_anywhere(const struct bi_cai *cai, const struct bip_request *r
 static int refuse_mask(void)
 {
 	PyErr_SetString(bip_UnsupportedError,
-			"the array is masked, and would be wrong without its mask; mask='keep' takes "
-			"both [C3]");
+			"the array is masked, and its mask would be lost: mask='keep' imports both [C3]");
 	return -1;
 }
 
-/* Masks have no mask of their own. */
-static int check_mask(PyObject *object, int was_asked, const struct members *members)
+/* `has_cai` is the result of read_attribute for the mask, which may have no mask of its own. */
+static int check_mask(PyObject *object, int has_cai, const struct members *members)
 {
-	if (was_asked < 0)
+	if (has_cai < 0)
 		return -1;
-	if (!was_asked)
+	if (!has_cai)
 		PyErr_Format(PyExc_TypeError, "mask is of type %.100s, which has no __cuda_array_interface__ [C3]",
 			     Py_TYPE(object)->tp_name);
-	else if (given(members, MASK))
+	else if (value_of(members, MASK))
 		PyErr_SetString(bip_UnsupportedError, "the mask has a mask of its own [C3]");
 	else
 		return 0;
 	return -1;
 }
 
-/* Both objects live as long as either array. */
+/* Each of the two memories keeps both objects. */
 static int import_with_mask(PyObject *object, PyObject *mask_object, const struct members *mask_members,
-			    struct described *array, const struct bip_request *request, struct bip_found *found)
+			    struct description *array, const struct bip_request *request, struct bip_found *found)
 {
-	struct described mask;
+	struct description mask;
 	PyObject *owner = NULL;
 	int rc = -1;
 
-	if (!read_all(mask_members, &mask))
+	if (!read_members(mask_members, &mask))
 		owner = PyTuple_Pack(2, object, mask_object);
 	array->cai.mask = &mask.cai;
 	if (owner)
 		rc = import_anywhere(&array->cai, request, owner, found);
 	Py_XDECREF(owner);
-	forget(&mask);
+	release_description(&mask);
 	return rc;
 }
 
-static int import_masked(PyObject *object, PyObject *mask, struct described *array, const struct bip_request *request,
+static int import_masked(PyObject *object, PyObject *mask, struct description *array, const struct bip_request *request,
 			 struct bip_found *found)
 {
 	struct members members;
@@ -387,47 +394,47 @@ static int import_masked(PyObject *object, PyObject *mask, struct described *arr
 
 	if (!request->keep_mask)
 		return refuse_mask();
-	rc = check_mask(mask, ask(mask, &members), &members);
+	rc = check_mask(mask, read_attribute(mask, &members), &members);
 	if (!rc)
 		rc = import_with_mask(object, mask, &members, array, request, found);
-	forget_members(&members);
+	release_members(&members);
 	return rc;
 }
 
 static int import_members(PyObject *object, const struct members *members, const struct bip_request *request,
 			  struct bip_found *found)
 {
-	PyObject *mask = given(members, MASK);
-	struct described array;
-	int rc = read_all(members, &array);
+	PyObject *mask = value_of(members, MASK);
+	struct description array;
+	int rc = read_members(members, &array);
 
 	if (!rc)
 		rc = mask ? import_masked(object, mask, &array, request, found)
 			  : import_anywhere(&array.cai, request, object, found);
-	forget(&array);
+	release_description(&array);
 	return rc ? -1 : 1;
 }
 
 int bip_import_cai(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
 	struct members members;
-	int rc = ask(object, &members);
+	int rc = read_attribute(object, &members);
 
 	if (rc == 1)
 		rc = import_members(object, &members, request, found);
-	forget_members(&members);
+	release_members(&members);
 	return rc;
 }
 
 int bip_import_cai_or_dlpack(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
 	struct members members;
-	int has_cai = ask(object, &members), rc = has_cai < 0 ? -1 : 0;
+	int has_cai = read_attribute(object, &members), rc = has_cai < 0 ? -1 : 0;
 
-	if (!rc && !given(&members, STREAM))
+	if (!rc && !value_of(&members, STREAM))
 		rc = bip_import_dlpack(object, request, found);
 	if (!rc && has_cai)
 		rc = import_members(object, &members, request, found);
-	forget_members(&members);
+	release_members(&members);
 	return rc;
 }

@@ -1,11 +1,11 @@
 /*
  * DLPack as a consumer: the C table on the type, __dlpack__, and bare capsules
  *
- * Through the table the memory is ready on the producer's current stream, which becomes its home. __dlpack__ is told
- * our context stream and orders it behind the producer's work [E10]; it is never told 0, which has two meanings, nor 2,
- * which some refuse. A bare capsule says nothing of order: its memory counts as ready on the context stream.
+ * With the table the memory is ready on the producer's current stream, which becomes its home stream. __dlpack__ gets
+ * our context stream, which it makes wait for the producer's work [E10]; never 0, which has two meanings, nor 2, which
+ * some producers refuse. A bare capsule names no stream: its memory counts as ready on the context stream.
  *
- * A tensor that was taken is deleted once on every way out [E3].
+ * Once a capsule is renamed, its tensor is deleted exactly once, also on failure [E3].
  */
 #include <string.h>
 
@@ -22,7 +22,7 @@
 
 /* Tensors */
 
-/* One of the two. */
+/* One of the two members is not NULL. */
 struct tensor {
 	struct bi_dl_managed_versioned *versioned;
 	struct bi_dl_managed *plain;
@@ -39,8 +39,8 @@ static void delete_tensor(const struct tensor *tensor)
 	bip_put_back(raised);
 }
 
-/* NULL, and an exception, for a version that does not say where its members are [E2]. */
-static const struct bi_dl_tensor *look_into(const struct tensor *tensor)
+/* Returns the tensor itself. NULL with an exception for a major version whose members are unknown [E2]. */
+static const struct bi_dl_tensor *check_version(const struct tensor *tensor)
 {
 	const struct bi_dl_managed_versioned *versioned = tensor->versioned;
 
@@ -71,7 +71,7 @@ static int raise_no_tensor(PyObject *capsule)
 	return -1;
 }
 
-/* From here on the tensor is ours, because the capsule says so [E3]. */
+/* Renames the capsule, which makes us the owner of the tensor [E3]. */
 static int take_tensor(PyObject *capsule, struct tensor *out)
 {
 	*out = (struct tensor){ NULL, NULL };
@@ -86,7 +86,7 @@ static int take_tensor(PyObject *capsule, struct tensor *out)
 	return raise_no_tensor(capsule);
 }
 
-/* Places */
+/* Kinds of memory, by DLPack's device type */
 
 enum place { ON_HOST, ON_CUDA, ON_OPENCL, ELSEWHERE };
 
@@ -122,21 +122,23 @@ static int is_own(const struct tensor *tensor)
 }
 
 /*
- * Before the driver is asked about what may be no cl_mem at all. `tensor` is NULL while there is none: then nobody else
- * than the caller can vouch for it.
+ * Refuses a cl_mem that the caller does not trust, before it reaches the driver, which crashes on another number.
+ * `tensor` is NULL while there is none; our own exports need no trust.
  */
 static int check_trust(const struct tensor *tensor, int device_type, const struct bip_request *request)
 {
 	if (place_of(device_type) != ON_OPENCL || request->trust || (tensor && is_own(tensor)))
 		return 0;
-	PyErr_SetString(bip_UnsupportedError, "there is no telling whether the tensor's data is a cl_mem, and a number "
-					      "that is none crashes the driver; trust=True takes it");
+	PyErr_SetString(
+		bip_UnsupportedError,
+		"nothing shows that the tensor's data is a cl_mem, and another number crashes the driver; trust=True "
+		"accepts it");
 	return -1;
 }
 
 /*
- * A cl_mem knows its cl_context; an array without elements needs none, and any will do. `told` is the context whose
- * stream the producer was told, or NULL.
+ * Returns the context of a tensor: `told`, whose stream the producer was told, if it is not NULL; that of the cl_mem;
+ * any of OpenCL for a tensor without memory.
  */
 static int open_place(const struct bi_dl_tensor *tensor, struct bi_context *told, struct bi_context **out)
 {
@@ -172,7 +174,7 @@ static unsigned import_flags(const struct bip_request *request)
 	return flags;
 }
 
-/* The tensor is taken, also on failure. `stream` may be NULL. */
+/* Takes ownership of the tensor, also on failure. `stream` may be NULL. */
 static int make_view(const struct tensor *tensor, struct bi_context *context, struct bi_stream *stream,
 		     const struct bip_request *request, struct bip_found *found)
 {
@@ -194,10 +196,10 @@ static int make_view(const struct tensor *tensor, struct bi_context *context, st
 	return 1;
 }
 
-/* What a table says of the producer's stream; NULL for other ways in. */
+/* current_work_stream of a table. */
 typedef int work_stream(int32_t device_type, int32_t device_id, void **out);
 
-/* Owned; NULL if the work is on the context stream. */
+/* *out is owned, or NULL if the producer works on the context stream. */
 static int wrap_work_stream(work_stream *ask, const struct bi_dl_device *device, struct bi_context *context,
 			    struct bi_stream **out)
 {
@@ -217,9 +219,9 @@ static int wrap_work_stream(work_stream *ask, const struct bi_dl_device *device,
 	return rc ? -1 : 0;
 }
 
-/* The stream that becomes the home, or NULL. Owned. */
-static int find_stream(const struct bi_dl_tensor *tensor, work_stream *ask, struct bi_context *context,
-		       const struct bip_request *request, struct bi_stream **out)
+/* *out is the stream that becomes the home stream, owned, or NULL. `ask` is NULL without a table. */
+static int find_home(const struct bi_dl_tensor *tensor, work_stream *ask, struct bi_context *context,
+		     const struct bip_request *request, struct bi_stream **out)
 {
 	*out = NULL;
 	if (request->producer_stream)
@@ -229,18 +231,18 @@ static int find_stream(const struct bi_dl_tensor *tensor, work_stream *ask, stru
 	return wrap_work_stream(ask, &tensor->device, context, out);
 }
 
-/* The tensor is taken, also on failure. */
+/* Takes ownership of the tensor, also on failure. */
 static int import_tensor(const struct tensor *tensor, struct bi_context *told, work_stream *ask,
 			 const struct bip_request *request, struct bip_found *found)
 {
-	const struct bi_dl_tensor *inside = look_into(tensor);
+	const struct bi_dl_tensor *inside = check_version(tensor);
 	struct bi_context *context = NULL;
 	struct bi_stream *stream;
 	int rc;
 
 	if (!inside || check_place(inside->device.device_type) ||
 	    check_trust(tensor, inside->device.device_type, request) || open_place(inside, told, &context) ||
-	    find_stream(inside, ask, context, request, &stream)) {
+	    find_home(inside, ask, context, request, &stream)) {
 		delete_tensor(tensor);
 		bip_release_context(context);
 		return -1;
@@ -252,10 +254,10 @@ static int import_tensor(const struct tensor *tensor, struct bi_context *told, w
 }
 
 /*
- * The producer has not given a tensor. A BufferError is his word for what DLPack cannot say, such as a date, and then
- * the buffer protocol may.
+ * The producer raised an exception. BufferError means that DLPack cannot describe the array; the buffer protocol may.
+ * Returns 0 to try that, or -1 with the exception.
  */
-static int pass_over(PyObject *object, const struct bip_request *request)
+static int try_next_protocol(PyObject *object, const struct bip_request *request)
 {
 	if (request->protocol || !PyObject_CheckBuffer(object) || !PyErr_ExceptionMatches(PyExc_BufferError))
 		return -1;
@@ -265,7 +267,7 @@ static int pass_over(PyObject *object, const struct bip_request *request)
 
 /* The table */
 
-/* NULL if there is none that is known here. */
+/* Returns the table of the major version that is known here, or NULL. */
 static const struct bip_dlpack_table *find_table(PyTypeObject *type)
 {
 	PyObject *capsule = bip_type_attribute(type, bip_name.__dlpack_c_exchange_api__);
@@ -286,7 +288,7 @@ static int import_by_table(PyObject *object, const struct bip_dlpack_table *tabl
 	int rc = table->from_object(object, &tensor.versioned);
 
 	if (rc && PyErr_Occurred())
-		return pass_over(object, request);
+		return try_next_protocol(object, request);
 	if (!rc && tensor.versioned)
 		return import_tensor(&tensor, NULL, table->current_work_stream, request, found);
 	PyErr_Format(bip_InvalidArrayError, "the DLPack table of type %.100s returns %d, and gives no %s [X3]",
@@ -319,8 +321,8 @@ static int read_device(PyObject *pair, struct bi_dl_device *out)
 	return 0;
 }
 
-/* 1: read, 0: the object has no such method. */
-static int ask_device(PyObject *object, struct bi_dl_device *out)
+/* Calls __dlpack_device__. Returns 1, 0 if there is no such method, -1. */
+static int call_dlpack_device(PyObject *object, struct bi_dl_device *out)
 {
 	PyObject *method, *pair;
 	int rc;
@@ -338,8 +340,8 @@ static int ask_device(PyObject *object, struct bi_dl_device *out)
 	return rc ? -1 : 1;
 }
 
-/* What the producer shall order behind his work: our stream on CUDA, nothing (-1) if the caller sees to it. */
-static PyObject *stream_to_tell(const struct bi_context *context, const struct bip_request *request)
+/* Returns the argument `stream`: our context stream on CUDA, -1 if the caller sees to the order, else None. */
+static PyObject *stream_argument(const struct bi_context *context, const struct bip_request *request)
 {
 	if (!context)
 		return Py_NewRef(Py_None);
@@ -348,7 +350,7 @@ static PyObject *stream_to_tell(const struct bi_context *context, const struct b
 	return PyLong_FromSize_t(bi_stream_handle(bi_context_stream(context)));
 }
 
-/* The first `count` of stream and max_version, by name. */
+/* Passes the first `count` of stream and max_version by name. */
 static PyObject *call_with(PyObject *method, PyObject *stream, PyObject *version, int count)
 {
 	PyObject *names =
@@ -371,7 +373,7 @@ static int is_unknown_argument(const PyObject *result)
 	return 1;
 }
 
-/* Older producers know no max_version, some no keyword at all [E1]. */
+/* Older producers do not know max_version, some know no keyword [E1]. */
 static PyObject *call_method(PyObject *method, PyObject *stream)
 {
 	PyObject *version = Py_BuildValue("(ii)", BI_DLPACK_MAJOR, BI_DLPACK_MINOR);
@@ -385,15 +387,15 @@ static PyObject *call_method(PyObject *method, PyObject *stream)
 	return capsule;
 }
 
-/* `context` is that of a CUDA device, or NULL; the device is the current one within the call [E9]. */
-static PyObject *ask_for_capsule(PyObject *method, struct bi_context *context, const struct bip_request *request)
+/* `context` is that of a CUDA device, which is current during the call [E9], or NULL. */
+static PyObject *call_dlpack(PyObject *method, struct bi_context *context, const struct bip_request *request)
 {
-	PyObject *stream = stream_to_tell(context, request), *capsule;
+	PyObject *stream = stream_argument(context, request), *capsule;
 	int pushed = 0;
 
 	if (!stream)
 		return NULL;
-	/* A producer that does not care about the current device does well even where it cannot be changed. */
+	/* A failure is ignored: a producer may not depend on the current device. */
 	if (context)
 		bi_context_push_current(context, &pushed, NULL);
 	capsule = call_method(method, stream);
@@ -403,12 +405,12 @@ static PyObject *ask_for_capsule(PyObject *method, struct bi_context *context, c
 }
 
 /*
- * A tensor elsewhere than announced was not ordered behind anything that we know of. The number of managed memory says
- * nothing.
+ * Refuses a tensor on another device than __dlpack_device__ returned: it was not ordered with the stream that the
+ * producer was told. The device id of managed memory has no meaning.
  */
 static int check_announced(const struct tensor *tensor, const struct bi_dl_device *announced)
 {
-	const struct bi_dl_tensor *inside = look_into(tensor);
+	const struct bi_dl_tensor *inside = check_version(tensor);
 
 	if (!inside)
 		return -1;
@@ -435,8 +437,8 @@ static int import_capsule(PyObject *capsule, const struct bi_dl_device *announce
 	return import_tensor(&tensor, told, NULL, request, found);
 }
 
-/* Its destructor is the producer's, and may be Python. */
-static void drop_capsule(PyObject *capsule)
+/* The destructor is the producer's and may run Python code. */
+static void release_capsule(PyObject *capsule)
 {
 	struct bip_raised raised = bip_put_aside();
 
@@ -444,17 +446,17 @@ static void drop_capsule(PyObject *capsule)
 	bip_put_back(raised);
 }
 
-/* The context is the same from the question to the import, whatever becomes of the cache in between. */
+/* The import uses the context whose stream the producer was told, even if it has left the cache meanwhile. */
 static int ask_and_import(PyObject *object, PyObject *method, const struct bi_dl_device *device,
 			  struct bi_context *context, const struct bip_request *request, struct bip_found *found)
 {
-	PyObject *capsule = ask_for_capsule(method, context, request);
+	PyObject *capsule = call_dlpack(method, context, request);
 	int rc;
 
 	if (!capsule)
-		return pass_over(object, request);
+		return try_next_protocol(object, request);
 	rc = import_capsule(capsule, device, context, request, found);
-	drop_capsule(capsule);
+	release_capsule(capsule);
 	return rc;
 }
 
@@ -489,6 +491,6 @@ int bip_import_dlpack(PyObject *object, const struct bip_request *request, struc
 	table = find_table(Py_TYPE(object));
 	if (table)
 		return import_by_table(object, table, request, found);
-	rc = ask_device(object, &device);
+	rc = call_dlpack_device(object, &device);
 	return rc == 1 ? import_by_method(object, &device, request, found) : rc;
 }

@@ -1,8 +1,8 @@
 /*
- * Host memory: the buffer protocol (PEP 3118) and the two of NumPy's array interface
+ * Host memory as a consumer: the buffer protocol (PEP 3118), __array_interface__ and __array_struct__
  *
- * A buffer whose exporter counts its users is given back when the memory is let go, so that the exporter knows (a
- * bytearray refuses to grow, and a memoryview to be released); any other is kept alive by its object.
+ * Some exporters count the users of their buffers: a bytearray with users does not grow, a memoryview is not released.
+ * The memory keeps such a buffer and returns it when it is released. Of any other exporter it keeps the object.
  */
 #include <string.h>
 
@@ -42,13 +42,13 @@ static int read_shape(const Py_buffer *buffer, int64_t shape[BI_MAX_NDIM], int64
 	return buffer->suboffsets ? refuse_suboffsets(buffer) : 0;
 }
 
-/* Who names no strides means C order. */
-static int lay_out(const Py_buffer *buffer, PyObject *descr, struct bi_layout *layout)
+/* Without strides the buffer is in C order. */
+static int complete_layout(const Py_buffer *buffer, PyObject *descr, struct bi_layout *layout)
 {
 	layout->ndim = buffer->ndim;
 	layout->offset = 0;
 	if (buffer->strides)
-		return bip_lend_descr(layout, descr);
+		return bip_set_descr(layout, descr);
 	return bip_layout(layout, layout->dtype, descr, buffer->ndim, layout->shape, NULL);
 }
 
@@ -59,7 +59,7 @@ static int read_buffer(const Py_buffer *buffer, struct bi_layout *layout, PyObje
 	if (read_shape(buffer, layout->shape, layout->strides) ||
 	    bip_format_read(buffer->format, buffer->itemsize, &layout->dtype, descr))
 		return -1;
-	return lay_out(buffer, *descr, layout);
+	return complete_layout(buffer, *descr, layout);
 }
 
 /* The memory keeps the buffer, so that the exporter knows. Takes ownership of the buffer, also on failure. */
@@ -91,10 +91,10 @@ static int import_uncounted(Py_buffer *buffer, PyObject *object, struct bip_foun
 	return rc ? -1 : 1;
 }
 
-/* Types that the buffer protocol has no letter for, bfloat16 above all: the array says itself what they are. */
+/* For a type without a letter in the buffer protocol, such as bfloat16: reads `dtype` and __array_struct__. */
 static int import_typed(PyObject *object, struct bip_found *found);
 
-/* NumPy refuses their buffers with ValueError. */
+/* Returns true if such an array refused its buffer, which NumPy does with ValueError. */
 static int may_be_typed(PyObject *object)
 {
 	struct bip_raised raised;
@@ -108,7 +108,7 @@ static int may_be_typed(PyObject *object)
 	return is_array;
 }
 
-/* The exporter may be another object than the one that was asked. */
+/* The exporter may be another object than the one whose buffer was requested. */
 static int is_counted(PyObject *exporter)
 {
 	return exporter && Py_TYPE(exporter)->tp_as_buffer && Py_TYPE(exporter)->tp_as_buffer->bf_releasebuffer;
@@ -139,13 +139,13 @@ int bip_refuse_masked(PyObject *object)
 	PyObject *on_type = bip_type_attribute(Py_TYPE(object), bip_name.mask), *mask;
 	int is_masked = 0;
 
-	/* On the object alone it may be a field of a record. */
+	/* Without `mask` on the type, the attribute may be a field of a record array. */
 	if (!on_type)
 		return 0;
 	Py_DECREF(on_type);
 	if (bip_attribute(object, bip_name.mask, &mask))
 		return -1;
-	/* More than one element has no truth, which is ValueError. */
+	/* The truth of an array with several elements is ValueError, and such a mask counts. */
 	if (mask && mask != Py_None)
 		is_masked = PyObject_IsTrue(mask);
 	Py_XDECREF(mask);
@@ -153,7 +153,7 @@ int bip_refuse_masked(PyObject *object)
 		return 0;
 	if (is_masked < 0 && !PyErr_ExceptionMatches(PyExc_ValueError))
 		return -1;
-	PyErr_Format(bip_UnsupportedError, "an array of type %.100s has a mask, which would get lost [H5]",
+	PyErr_Format(bip_UnsupportedError, "an array of type %.100s has a mask, which would be lost [H5]",
 		     Py_TYPE(object)->tp_name);
 	return -1;
 }
@@ -169,7 +169,7 @@ int bip_import_buffer(PyObject *object, const struct bip_request *request, struc
 	rc = bip_import_ndarray(object, found);
 	if (rc)
 		return rc;
-	/* Types that Python code made may be derived ones that mean more than a buffer says. */
+	/* A type made by Python code may have a mask that the buffer does not show. */
 	if (PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE) && bip_refuse_masked(object))
 		return -1;
 	return import_exported(object, found);
@@ -177,8 +177,8 @@ int bip_import_buffer(PyObject *object, const struct bip_request *request, struc
 
 /* __array_interface__ */
 
-/* A dictionary, looked through. */
-struct described {
+/* The contents of the dictionary. */
+struct description {
 	struct bi_layout layout;
 	PyObject *descr; /* text, owned, or NULL */
 	uint64_t address;
@@ -187,7 +187,8 @@ struct described {
 	PyObject *data; /* a buffer, owned, or NULL */
 };
 
-static int get(PyObject *dict, PyObject *key, int required, PyObject **out)
+/* *out is a new reference, or NULL for None and for an absent key that is not required. */
+static int get_value(PyObject *dict, PyObject *key, int required, PyObject **out)
 {
 	if (bip_item_of(dict, key, out))
 		return -1;
@@ -208,9 +209,9 @@ static int read_type(PyObject *dict, struct bi_dtype *out, PyObject **descr)
 	int rc = -1;
 
 	*descr = NULL;
-	if (get(dict, bip_name.typestr, 1, &typestr))
+	if (get_value(dict, bip_name.typestr, 1, &typestr))
 		return -1;
-	if (bip_text(typestr, "typestr", "", &text) || get(dict, bip_name.descr, 0, &list))
+	if (bip_text(typestr, "typestr", "", &text) || get_value(dict, bip_name.descr, 0, &list))
 		goto done;
 	rc = bi_dtype_parse(text, out, &err);
 	if (rc)
@@ -223,16 +224,16 @@ done:
 	return rc ? -1 : 0;
 }
 
-static int read_layout(PyObject *dict, struct described *out)
+static int read_layout(PyObject *dict, struct description *out)
 {
 	int64_t shape[BI_MAX_NDIM], strides[BI_MAX_NDIM];
 	PyObject *extents, *steps = NULL;
 	struct bi_dtype dtype;
 	int ndim, rc = -1;
 
-	if (get(dict, bip_name.shape, 1, &extents))
+	if (get_value(dict, bip_name.shape, 1, &extents))
 		return -1;
-	if (bip_numbers(extents, "shape", " [H5]", shape, &ndim) || get(dict, bip_name.strides, 0, &steps) ||
+	if (bip_numbers(extents, "shape", " [H5]", shape, &ndim) || get_value(dict, bip_name.strides, 0, &steps) ||
 	    (steps && bip_strides(steps, ndim, " [H5]", strides)) || read_type(dict, &dtype, &out->descr))
 		goto done;
 	rc = bip_layout(&out->layout, dtype, out->descr, ndim, shape, steps ? strides : NULL);
@@ -242,13 +243,13 @@ done:
 	return rc;
 }
 
-/* An address; or a buffer, which is `object` itself where there is no key. */
-static int read_data(PyObject *object, PyObject *dict, struct described *out)
+/* `data` is an address, or a buffer. Without that key `object` itself is the buffer. */
+static int read_data(PyObject *object, PyObject *dict, struct description *out)
 {
 	PyObject *data, *offset;
 	int rc = 0;
 
-	if (get(dict, bip_name.data, 0, &data))
+	if (get_value(dict, bip_name.data, 0, &data))
 		return -1;
 	if (data && PyTuple_Check(data)) {
 		rc = bip_data_pair(data, "", &out->address, &out->readonly);
@@ -256,7 +257,7 @@ static int read_data(PyObject *object, PyObject *dict, struct described *out)
 		return rc;
 	}
 	out->data = data ? data : Py_NewRef(object);
-	if (get(dict, bip_name.offset, 0, &offset))
+	if (get_value(dict, bip_name.offset, 0, &offset))
 		return -1;
 	if (offset)
 		rc = bip_number(offset, "offset", " [H5]", &out->offset);
@@ -268,24 +269,24 @@ static int check_no_mask(PyObject *dict)
 {
 	PyObject *mask;
 
-	if (get(dict, bip_name.mask, 0, &mask))
+	if (get_value(dict, bip_name.mask, 0, &mask))
 		return -1;
 	if (!mask)
 		return 0;
 	Py_DECREF(mask);
-	PyErr_SetString(bip_UnsupportedError, "__array_interface__ has a mask, which would get lost [H5]");
+	PyErr_SetString(bip_UnsupportedError, "__array_interface__ has a mask, which would be lost [H5]");
 	return -1;
 }
 
-/* The bytes that the array reaches lie inside the buffer. */
-static int find_in_buffer(const Py_buffer *buffer, struct described *array)
+/* Computes the address, and checks that the elements lie inside the buffer. */
+static int locate_in_buffer(const Py_buffer *buffer, struct description *array)
 {
 	int64_t first, end;
 
 	bi_layout_extent(&array->layout, &first, &end);
 	if (!PyBuffer_IsContiguous(buffer, 'C')) {
 		PyErr_SetString(bip_InvalidArrayError,
-				"data is a buffer with gaps, in which offset has no meaning [H5]");
+				"data is a buffer that is not contiguous, in which offset has no meaning [H5]");
 		return -1;
 	}
 	if (array->offset < -first || array->offset > buffer->len || end > buffer->len - array->offset) {
@@ -299,12 +300,12 @@ static int find_in_buffer(const Py_buffer *buffer, struct described *array)
 	return 0;
 }
 
-static int import_from_buffer(PyObject *object, struct described *array, struct bip_found *found)
+static int import_from_buffer(PyObject *object, struct description *array, struct bip_found *found)
 {
 	PyObject *memory = PyMemoryView_FromObject(array->data), *owner = NULL;
 	int rc = -1;
 
-	if (memory && !find_in_buffer(PyMemoryView_GET_BUFFER(memory), array))
+	if (memory && !locate_in_buffer(PyMemoryView_GET_BUFFER(memory), array))
 		owner = PyTuple_Pack(2, object, memory);
 	if (owner)
 		rc = bip_wrap_host(array->address, array->readonly, &array->layout, owner, &found->view);
@@ -315,7 +316,7 @@ static int import_from_buffer(PyObject *object, struct described *array, struct 
 
 static int import_dict(PyObject *object, PyObject *dict, struct bip_found *found)
 {
-	struct described array = { .descr = NULL, .address = 0, .offset = 0, .readonly = 0, .data = NULL };
+	struct description array = { .descr = NULL, .address = 0, .offset = 0, .readonly = 0, .data = NULL };
 	int rc = -1;
 
 	if (!PyDict_Check(dict)) {
@@ -371,14 +372,14 @@ static const struct bip_array_struct *read_capsule(PyObject *capsule)
 	array = PyCapsule_GetPointer(capsule, NULL);
 	if (array && (array->two != 2 || array->nd < 0 || array->nd > BI_MAX_NDIM || (array->nd && !array->shape))) {
 		PyErr_Format(bip_InvalidArrayError,
-			     "__array_struct__ has two = %d, which is 2 for ever, and nd = %d, which is in 0..%d [H6]",
+			     "__array_struct__ has two = %d, which must be 2, and nd = %d, which is in 0..%d [H6]",
 			     array->two, array->nd, BI_MAX_NDIM);
 		return NULL;
 	}
 	return array;
 }
 
-/* Kind, size and order as a typestr. */
+/* Reads the type from typekind, itemsize and flags. */
 static int read_struct_type(const struct bip_array_struct *array, struct bi_dtype *out, PyObject **descr)
 {
 	const uint16_t one = 1;
@@ -399,7 +400,7 @@ static int read_struct_type(const struct bip_array_struct *array, struct bi_dtyp
 	return array->flags & HAS_DESCR && array->descr ? bip_descr_for(array->descr, typestr, "", descr) : 0;
 }
 
-/* `dtype` says more than the structure, or is NULL. */
+/* `dtype` is the array's own, which describes more types than the structure, or NULL. */
 static int import_struct(const struct bip_array_struct *array, PyObject *dtype, PyObject *owner,
 			 struct bip_found *found)
 {
@@ -413,7 +414,7 @@ static int import_struct(const struct bip_array_struct *array, PyObject *dtype, 
 		shape[i] = array->shape[i];
 		strides[i] = array->strides ? array->strides[i] : 0;
 	}
-	/* Dates and objects are refused under the name that they have in the structure. */
+	/* Dates and objects are read from the structure, whose message names them. */
 	if (dtype && !strchr("MmO", array->typekind))
 		rc = bip_dtype_from_with_descr(dtype, &type, &descr);
 	else

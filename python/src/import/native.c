@@ -1,8 +1,8 @@
 /*
- * Arrays of this library, and of any extension that puts __buffer_interface_c__ on its types (python.h)
+ * The BufferInterface as a consumer: our own objects, and types with __buffer_interface_c__ (buffer_interface/python.h)
  *
- * An object of ours gives another object over the same view. Of others the exchange structure is taken and imported
- * into the context that it names.
+ * The import of an object of ours shares its view. Of others the exchange structure is acquired and imported into the
+ * context that it names.
  */
 #include "backends.h"
 #include "contexts.h"
@@ -15,10 +15,10 @@
 #include "import/import.h"
 #include "buffer_interface/python.h"
 
-/* Our own */
+/* Our own objects */
 
-/* What the caller says of the producer's stream: later work on the memory comes after what is now on it. */
-static int follow(struct bi_view *view, const struct bip_request *request)
+/* Makes later work on the memory wait for the work that is now on the argument producer_stream. */
+static int follow_producer(struct bi_view *view, const struct bip_request *request)
 {
 	struct bi_stream *stream;
 	struct bi_error err;
@@ -29,7 +29,7 @@ static int follow(struct bi_view *view, const struct bip_request *request)
 	if (bip_stream_named("producer_stream", request->producer_stream, bi_memory_context(bi_view_memory(view)),
 			     &stream))
 		return -1;
-	/* A thread that waits for a device may have the lock of the memory. */
+	/* Without the GIL: another thread that waits for a device may hold the lock of the memory. */
 	Py_BEGIN_ALLOW_THREADS
 	rc = bip_end_use(view, stream, &err);
 	Py_END_ALLOW_THREADS
@@ -39,8 +39,8 @@ static int follow(struct bi_view *view, const struct bip_request *request)
 	return rc ? -1 : 0;
 }
 
-/* The mask is taken first: who releases the array meanwhile takes both. */
-static int take_mask(PyObject *object, const struct bip_request *request, struct bip_found *found)
+/* Called before the view is read: a thread that releases the array meanwhile takes both away. */
+static int hold_mask(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
 	PyObject *mask = bip_mask(object);
 
@@ -49,27 +49,28 @@ static int take_mask(PyObject *object, const struct bip_request *request, struct
 	if (request->keep_mask)
 		found->mask = bip_hold(mask);
 	else
-		PyErr_SetString(bip_UnsupportedError, "the array is masked; mask='keep' takes it with its mask [C3]");
+		PyErr_SetString(bip_UnsupportedError,
+				"the array is masked, and its mask would be lost: mask='keep' imports both [C3]");
 	Py_DECREF(mask);
 	return found->mask ? 0 : -1;
 }
 
 static int import_own(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
-	if (take_mask(object, request, found))
+	if (hold_mask(object, request, found))
 		return -1;
 	found->view = bip_hold(object);
 	found->flags = ((const struct bip_object *)object)->flags;
-	if (found->view && !follow(found->view, request) && !follow(found->mask, request))
+	if (found->view && !follow_producer(found->view, request) && !follow_producer(found->mask, request))
 		return 1;
 	bip_release_view(found->view);
 	bip_release_view(found->mask);
 	return -1;
 }
 
-/* Of others */
+/* Objects of others */
 
-/* Memory that belongs to a native context. SVM pointers, and arrays without memory, say nothing of themselves. */
+/* The driver knows the native context of a handle. SVM pointers, and arrays without memory, need a queue for that. */
 static int find_native_context(const struct bi_exchange *exchange, struct bi_context **out)
 {
 	struct bi_backend backend;
@@ -101,7 +102,7 @@ static int find_context(const struct bi_exchange *exchange, struct bi_context **
 	return -1;
 }
 
-/* On success the struct is taken. */
+/* Takes ownership of the struct on success. */
 static int import_struct(struct bi_exchange *exchange, const struct bip_request *request, struct bip_found *found)
 {
 	unsigned flags = request->sync ? 0 : BI_IMPORT_UNORDERED;
@@ -128,8 +129,8 @@ static int import_struct(struct bi_exchange *exchange, const struct bip_request 
 	return 0;
 }
 
-/* Its release function is the producer's, and may call Python. */
-static void let_go(struct bi_exchange *exchange)
+/* The release function is the producer's and may run Python code. */
+static void release_struct(struct bi_exchange *exchange)
 {
 	struct bip_raised raised = bip_put_aside();
 
@@ -146,17 +147,17 @@ static int import_foreign(PyObject *object, const struct bi_python_api *api, con
 	if (api->acquire(object, &exchange) < 0)
 		return -1;
 	if (import_struct(&exchange, request, found)) {
-		let_go(&exchange);
+		release_struct(&exchange);
 		return -1;
 	}
-	if (follow(found->view, request)) {
+	if (follow_producer(found->view, request)) {
 		bip_release_view(found->view);
 		return -1;
 	}
 	return 1;
 }
 
-/* A table of a version that is not known here is no reason to fail where the object speaks other protocols. */
+/* A table of an unknown version is an error only with protocol='native': the object may speak other protocols. */
 int bip_import_native(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
 	const struct bi_python_api *api;

@@ -1,11 +1,10 @@
 /*
- * numpy.ndarray without asking it anything
+ * Plain arrays of numbers of NumPy, read from their members
  *
- * The buffer protocol costs NumPy more than all the rest of an import: it writes a format for every reader. The members
- * that the array keeps are part of NumPy's binary interface (PyArray_DATA and its like are macros that read them), so
- * plain arrays of numbers are read from there. NumPy is not needed to compile this, and never imported. That the
- * members are where they are expected is checked on the first array, against what NumPy itself says of it in
- * __array_struct__; if they are not, the buffer protocol serves.
+ * The buffer protocol takes NumPy longer than the rest of an import, because it writes a format. The members of
+ * numpy.ndarray are part of NumPy's binary interface: macros such as PyArray_DATA read them. NumPy is not needed to
+ * compile this file, and is not imported. The first array is compared with its __array_struct__. If the members are not
+ * where they are expected, the buffer protocol is used.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -14,7 +13,7 @@
 #include "import/import.h"
 #include "import/values.h"
 
-/* The beginning of PyArrayObject_fields and of PyArray_Descr, which NumPy 1 and 2 have in common. */
+/* The first members of PyArray_Descr and PyArrayObject_fields, the same in NumPy 1 and 2. */
 struct descr {
 	PyObject_HEAD PyTypeObject *type;
 	char kind, letter, byteorder, flags;
@@ -37,7 +36,7 @@ struct ndarray {
 #define SIGNED(type) (sizeof(type) == 8 ? BI_INT64 : sizeof(type) == 4 ? BI_INT32 : BI_INT16)
 #define UNSIGNED(type) (sizeof(type) == 8 ? BI_UINT64 : sizeof(type) == 4 ? BI_UINT32 : BI_UINT16)
 
-/* By NumPy's numbers of types. A size of 0: not read here. */
+/* Indexed by NumPy's type number. Size 0: a type that this file does not read. */
 static const struct bi_dtype types[] = {
 	[0] = { 1, 1, BI_BOOL, 0 },
 	[1] = { 1, 1, BI_INT8, 0 },
@@ -57,11 +56,12 @@ static const struct bi_dtype types[] = {
 	[23] = { 2, 1, BI_FLOAT16, 0 },
 };
 
-/* The type whose members are where they are expected; NULL until the first array was seen. */
+/* numpy.ndarray, once its members were found where they are expected. */
 static _Atomic(PyTypeObject *) known;
-static atomic_int is_unknown; /* 1: they are not */
+static atomic_int has_other_members; /* 1: they are elsewhere */
 
-static const struct bi_dtype *type_of(const struct ndarray *array)
+/* Returns NULL for a type that this file does not read, or in the other byte order. */
+static const struct bi_dtype *dtype_of(const struct ndarray *array)
 {
 	unsigned number = (unsigned)array->descr->number;
 
@@ -77,24 +77,24 @@ static int is_readonly(const struct ndarray *array)
 	return !(flags & WRITEABLE) || flags & WARN_ON_WRITE;
 }
 
-/* Do the members and the structure that NumPy made for others say the same? */
-static int agrees(const struct ndarray *array, const struct bip_array_struct *said)
+/* Returns true if the members have the same values as NumPy's own structure. */
+static int members_agree(const struct ndarray *array, const struct bip_array_struct *described)
 {
 	size_t nbytes;
 
-	if (array->nd != said->nd || array->data != said->data || array->descr->kind != said->typekind)
+	if (array->nd != described->nd || array->data != described->data || array->descr->kind != described->typekind)
 		return 0;
-	if (((unsigned)array->flags & WRITEABLE) != ((unsigned)said->flags & WRITEABLE))
+	if (((unsigned)array->flags & WRITEABLE) != ((unsigned)described->flags & WRITEABLE))
 		return 0;
-	if (type_of(array) && type_of(array)->item_size != (uint32_t)said->itemsize)
+	if (dtype_of(array) && dtype_of(array)->item_size != (uint32_t)described->itemsize)
 		return 0;
 	nbytes = (size_t)array->nd * sizeof(Py_ssize_t);
-	return !nbytes ||
-	       (memcmp(array->shape, said->shape, nbytes) == 0 && memcmp(array->strides, said->strides, nbytes) == 0);
+	return !nbytes || (memcmp(array->shape, described->shape, nbytes) == 0 &&
+			   memcmp(array->strides, described->strides, nbytes) == 0);
 }
 
-/* Is it the class that NumPy calls so, and no other of that name? */
-static int is_numpy(PyTypeObject *type)
+/* Returns true if the type is numpy.ndarray itself, not another type of that name. */
+static int is_numpy_ndarray(PyTypeObject *type)
 {
 	PyObject *name = PyUnicode_FromString("numpy"), *numpy = name ? PyImport_GetModule(name) : NULL;
 	PyObject *class = numpy ? PyObject_GetAttrString(numpy, "ndarray") : NULL;
@@ -107,19 +107,20 @@ static int is_numpy(PyTypeObject *type)
 	return is_same && type->tp_basicsize >= (Py_ssize_t)sizeof(struct ndarray);
 }
 
-static void learn(PyObject *object)
+/* Compares the members of the first array. */
+static void check_first_array(PyObject *object)
 {
 	PyObject *capsule;
-	const struct bip_array_struct *said;
+	const struct bip_array_struct *described;
 
-	if (strcmp(Py_TYPE(object)->tp_name, "numpy.ndarray") != 0 || !is_numpy(Py_TYPE(object)))
+	if (strcmp(Py_TYPE(object)->tp_name, "numpy.ndarray") != 0 || !is_numpy_ndarray(Py_TYPE(object)))
 		return;
 	capsule = PyObject_GetAttr(object, bip_name.__array_struct__);
-	said = capsule ? PyCapsule_GetPointer(capsule, NULL) : NULL;
-	if (said && agrees((const struct ndarray *)object, said))
+	described = capsule ? PyCapsule_GetPointer(capsule, NULL) : NULL;
+	if (described && members_agree((const struct ndarray *)object, described))
 		atomic_store(&known, Py_TYPE(object));
 	else
-		atomic_store(&is_unknown, 1);
+		atomic_store(&has_other_members, 1);
 	PyErr_Clear();
 	Py_XDECREF(capsule);
 }
@@ -143,11 +144,11 @@ int bip_import_ndarray(PyObject *object, struct bip_found *found)
 	const struct bi_dtype *dtype;
 	struct bi_layout layout;
 
-	if (!atomic_load_explicit(&known, memory_order_relaxed) && !atomic_load(&is_unknown))
-		learn(object);
+	if (!atomic_load_explicit(&known, memory_order_relaxed) && !atomic_load(&has_other_members))
+		check_first_array(object);
 	if (Py_TYPE(object) != atomic_load_explicit(&known, memory_order_relaxed))
 		return 0;
-	dtype = type_of(array);
+	dtype = dtype_of(array);
 	if (!dtype || array->nd > BI_MAX_NDIM)
 		return 0;
 	read_layout(array, dtype, &layout);

@@ -357,7 +357,7 @@ static int read_layout(PyObject *const members[MEMBERS], struct bi_layout *layou
 	    bip_strides(members[STRIDES], layout->ndim, "", layout->strides) ||
 	    bip_dtype_from_with_descr(members[DTYPE], &layout->dtype, descr))
 		return -1;
-	return bip_lend_descr(layout, *descr);
+	return bip_set_descr(layout, *descr);
 }
 
 static int read_place(PyObject *const members[MEMBERS], struct place *place)

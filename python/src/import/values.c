@@ -1,4 +1,4 @@
-/* Values of producers: numbers, texts, layouts; and the memory that they describe as a view. */
+/* Reading the descriptions of arrays. */
 #include <string.h>
 
 #include "backends.h"
@@ -9,7 +9,7 @@
 #include "lifetime.h"
 #include "buffer_interface/binding.h"
 
-/* An exact or derived int as a new reference; floats and texts are no numbers here. */
+/* Returns the int of an object with __index__. Floats and texts have none. */
 static PyObject *as_int(PyObject *object, const char *key, const char *rule)
 {
 	if (PyLong_Check(object))
@@ -20,8 +20,8 @@ static PyObject *as_int(PyObject *object, const char *key, const char *rule)
 	return NULL;
 }
 
-/* Plain numbers, which nearly all are: 1 if it is one that fits. */
-static int take_plain(PyObject *object, int64_t *out)
+/* Returns true for an exact int that fits: nearly all numbers are. */
+static int read_exact_int(PyObject *object, int64_t *out)
 {
 	int overflow;
 
@@ -36,7 +36,7 @@ int bip_number(PyObject *object, const char *key, const char *rule, int64_t *out
 	PyObject *number;
 	int overflow;
 
-	if (take_plain(object, out))
+	if (read_exact_int(object, out))
 		return 0;
 	number = as_int(object, key, rule);
 	if (!number)
@@ -54,8 +54,7 @@ int bip_address(PyObject *object, const char *key, const char *rule, uint64_t *o
 	int64_t plain;
 	int refused;
 
-	/* Much faster than to ask for an unsigned one. */
-	if (take_plain(object, &plain) && plain >= 0) {
+	if (read_exact_int(object, &plain) && plain >= 0) {
 		*out = (uint64_t)plain;
 		return 0;
 	}
@@ -121,7 +120,7 @@ int bip_text(PyObject *object, const char *key, const char *rule, const char **o
 		return -1;
 	if (strlen(*out) == (size_t)length)
 		return 0;
-	PyErr_Format(bip_InvalidArrayError, "%s %R has a NUL in it%s", key, object, rule);
+	PyErr_Format(bip_InvalidArrayError, "%s %R contains a NUL character%s", key, object, rule);
 	return -1;
 }
 
@@ -152,8 +151,8 @@ static int is_same_type(const char *a, const char *b)
 				     bi_dtype_parse(b, &second, NULL) == BI_OK && bi_dtype_equal(first, second));
 }
 
-/* Is it [('', typestr)]? */
-static int is_plain(PyObject *list, const char *typestr)
+/* Returns true for [('', typestr)]. */
+static int repeats_typestr(PyObject *list, const char *typestr)
 {
 	PyObject *field = PyList_GET_SIZE(list) == 1 ? PyList_GET_ITEM(list, 0) : NULL;
 	PyObject *name, *type;
@@ -171,7 +170,7 @@ static int is_plain(PyObject *list, const char *typestr)
 	return text && is_same_type(text, typestr);
 }
 
-static int is_void(const char *typestr)
+static int is_void_typestr(const char *typestr)
 {
 	return typestr[strspn(typestr, "<>|=")] == 'V';
 }
@@ -183,17 +182,16 @@ int bip_descr_for(PyObject *list, const char *typestr, const char *rule, PyObjec
 		PyErr_Format(PyExc_TypeError, "descr is of type %.100s, not a list%s", Py_TYPE(list)->tp_name, rule);
 		return -1;
 	}
-	if (is_plain(list, typestr))
+	if (repeats_typestr(list, typestr))
 		return 0;
-	if (!is_void(typestr))
-		return PyErr_WarnFormat(PyExc_RuntimeWarning, 1,
-					"descr %R is passed over: typestr '%s' is a simple type%s", list, typestr,
-					rule);
+	if (!is_void_typestr(typestr))
+		return PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "descr %R is ignored: typestr '%s' is a simple type%s",
+					list, typestr, rule);
 	*text = bip_descr_text(list);
 	return *text ? 0 : -1;
 }
 
-int bip_lend_descr(struct bi_layout *layout, PyObject *descr)
+int bip_set_descr(struct bi_layout *layout, PyObject *descr)
 {
 	Py_ssize_t length = 0;
 
@@ -212,7 +210,7 @@ int bip_layout(struct bi_layout *layout, struct bi_dtype dtype, PyObject *descr,
 		bip_raise_import(rc, &err);
 		return -1;
 	}
-	return bip_lend_descr(layout, descr);
+	return bip_set_descr(layout, descr);
 }
 
 /* Takes ownership of foreign->release_data on success. */

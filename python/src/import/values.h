@@ -1,9 +1,8 @@
 /*
- * What the importers of host memory, CAI dictionaries and draft objects have in common: numbers, texts and layouts out
- * of Python objects.
+ * Reading the descriptions of arrays: numbers, texts and layouts from Python objects, and views of the memory described
  *
- * `key` names the value in messages ("shape"), `rule` is the end of the message (" [C11]") or "". Wrong kinds of
- * objects are TypeError, values that cannot be are InvalidArrayError.
+ * `key` is the name of the value in messages ("shape"). `rule` ends the message (" [C11]") or is "". An object of the
+ * wrong type is TypeError, a value that no array can have is InvalidArrayError.
  */
 #ifndef BIP_IMPORT_VALUES_H
 #define BIP_IMPORT_VALUES_H
@@ -11,44 +10,44 @@
 #include "extension.h"
 #include "import/import.h"
 
-/* An int, or what has __index__. */
+/* Reads an int or an object with __index__. */
 int bip_number(PyObject *object, const char *key, const char *rule, int64_t *out);
 
-/* The same for addresses and handles: 0..2^64-1. */
+/* The same for an address or a handle: 0 to 2^64-1. */
 int bip_address(PyObject *object, const char *key, const char *rule, uint64_t *out);
 
-/* A tuple of numbers, at most BI_MAX_NDIM. */
+/* Reads a tuple of at most BI_MAX_NDIM numbers. */
 int bip_numbers(PyObject *object, const char *key, const char *rule, int64_t out[BI_MAX_NDIM], int *count);
 
-/* A tuple of `ndim` numbers. */
+/* Reads a tuple of `ndim` strides in bytes. */
 int bip_strides(PyObject *object, int ndim, const char *rule, int64_t out[BI_MAX_NDIM]);
 
-/* A str without NUL; borrowed from the object. */
+/* Reads a str without NUL. The text is borrowed from the object. */
 int bip_text(PyObject *object, const char *key, const char *rule, const char **out);
 
-/*
- * The two entries of a `data` tuple. None as an address is 0. Objects that are no tuple of two are refused.
- */
+/* Reads the tuple `data`: an address, where None means 0, and a read-only flag. */
 int bip_data_pair(PyObject *pair, const char *rule, uint64_t *address, int *readonly);
 
 /*
- * The text of a descr list, or NULL in *text where it says nothing: the one field without a name that NumPy writes for
- * simple types. On a simple type any other descr is passed over with a RuntimeWarning.
+ * Reads a descr list beside a typestr. *text is a new str with the fields, or NULL if the list only repeats the
+ * typestr, as NumPy writes it for simple types. Any other list beside a simple type is ignored with a RuntimeWarning.
  */
 int bip_descr_for(PyObject *list, const char *typestr, const char *rule, PyObject **text);
 
-/* Layout of a type, with its descr (a str, or NULL) lent by the caller. `strides` NULL: C order. */
+/*
+ * Makes a layout with offset 0. Strides are in bytes; NULL means C order. The layout borrows the text of `descr`, a str
+ * or NULL.
+ */
 int bip_layout(struct bi_layout *layout, struct bi_dtype dtype, PyObject *descr, int ndim, const int64_t *shape,
 	       const int64_t *strides);
 
-/* The descr of a layout that is filled in by hand, which whatever makes a view of it checks. */
-int bip_lend_descr(struct bi_layout *layout, PyObject *descr);
+/* Sets only the descr of a layout. The caller fills in the rest, which is checked when a view is made of it. */
+int bip_set_descr(struct bi_layout *layout, PyObject *descr);
 
 /*
- * A view of memory that somebody else made. `foreign` says what it is; handle and nbytes are filled in here from the
- * address of element [0, ..., 0] and the bytes that the layout reaches, and the layout's offset with them (cl_mem:
- * handle and offset are left as they are). The layout may have been filled in by hand. `owner` is kept alive until the
- * memory is let go; the reference is not taken.
+ * Makes a view of foreign memory. `address` is that of element [0, ..., 0]. foreign->handle, foreign->nbytes and
+ * layout->offset are overwritten by what follows from the address and the layout; for a cl_mem, which has no address,
+ * they are used as they are. The memory keeps a new reference to `owner` until it is released.
  */
 int bip_wrap(struct bi_context *context, struct bi_foreign *foreign, uint64_t address, struct bi_layout *layout,
 	     PyObject *owner, struct bi_view **out);
@@ -59,9 +58,9 @@ int bip_wrap_host(uint64_t address, int readonly, struct bi_layout *layout, PyOb
 /* The same for a buffer of bip_borrow_buffer. Takes ownership of the buffer on success. */
 int bip_wrap_buffer(Py_buffer *buffer, struct bi_layout *layout, struct bi_view **out);
 
-/* PyArrayInterface of NumPy's documentation: what the capsule of __array_struct__ points to. */
+/* PyArrayInterface of NumPy's documentation, to which the capsule __array_struct__ points. */
 struct bip_array_struct {
-	int two;
+	int two; /* always 2 */
 	int nd;
 	char typekind;
 	int itemsize;
@@ -72,10 +71,11 @@ struct bip_array_struct {
 	PyObject *descr;
 };
 
-/* import_ndarray.c: plain arrays of numbers of NumPy. An importer: 1, 0 (another object, or another type), -1. */
+/* ndarray.c: imports a plain array of NumPy. Returns 1, 0 for any other object or element type, -1 with an exception.
+ */
 int bip_import_ndarray(PyObject *object, struct bip_found *found);
 
-/* import_host.c: a memoryview, by the buffer protocol. 1 or -1. */
+/* host.c: imports a memoryview. Returns 1, or -1 with an exception. */
 int bip_import_memoryview(PyObject *object, struct bip_found *found);
 
 #endif
