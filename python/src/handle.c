@@ -1,6 +1,6 @@
 /* The type Handle: a cl_mem or an address, as a number that keeps its memory. */
-#include "backends.h"
 #include "handle.h"
+#include "backends.h"
 #include "lifetime.h"
 
 struct handle {

@@ -1,8 +1,8 @@
 /* Reading the descriptions of arrays. */
 #include <string.h>
 
-#include "backends.h"
 #include "import/values.h"
+#include "backends.h"
 #include "contexts.h"
 #include "dtype.h"
 #include "errors.h"

@@ -1,6 +1,6 @@
 /* shares_memory(): whether elements of two arrays share bytes. */
-#include "backends.h"
 #include "arguments.h"
+#include "backends.h"
 #include "operations/operations.h"
 
 /* The position of element [0, ..., 0]. All addresses form one space; each cl_mem is a space of its own. */
