@@ -1,10 +1,13 @@
 /*
- * Contexts of the library that imports share
+ * The cache of contexts
  *
- * A context is opened once for each device, and adopted once for each cl_context and device, and kept for the next
- * import. Adopted ones hold the cl_context of somebody else, so there is a limit: the one that was not used for longest
- * makes room. An adopted one keeps the queue that led to it last as well: while it is held its handle is no other
- * queue's, so that nothing has to be asked about it again. So is the object that named it, if that names no other.
+ * A context is opened once for each device, and adopted once for each native context and device. An adopted context
+ * keeps the native context of somebody else alive, so the cache is small, and the entry that was unused for longest is
+ * replaced.
+ *
+ * The entry of an adopted context also keeps the queue that led to it last. As long as the queue is alive its handle is
+ * no other queue's, so the next import by that handle calls no driver. The entry keeps the object that stands for the
+ * queue too, so the next import by that object does not read the handle.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,105 +23,103 @@
 
 struct entry {
 	struct bi_context *context; /* NULL: free */
-	struct bi_location location; /* as it was asked for */
-	int cuda; /* ordinal of a device that was opened, not adopted; else -1 */
-	struct bi_stream *queue; /* the last one that was found in it, held; or NULL */
-	PyObject *named_by; /* the object whose handle that is, held; or NULL */
-	uint64_t used;
+	struct bi_location location; /* the key */
+	int cuda; /* ordinal of a CUDA device that was opened, not adopted; else -1 */
+	struct bi_stream *queue; /* the queue that led to the context last, owned; or NULL */
+	PyObject *named_by; /* the object that stands for the queue, owned; or NULL */
+	uint64_t used; /* clock_of_uses at the last use */
 };
 
-/* What a word such as "auto" or "opencl" has opened, so that it is not opened again to be asked. */
+/* The device that a word such as "auto" or "opencl" has opened. Finding out again would open the device again. */
 #define WORDS 8
 
 struct word {
 	char text[64];
 	struct bi_location location;
-	pid_t process; /* a forked child opens anew, because it cannot use what was opened before */
+	pid_t process; /* a forked child cannot use the parent's contexts */
 };
 
 static struct entry entries[MOST];
 static struct word words[WORDS];
 static uint64_t clock_of_uses;
 
-/* The GIL is the lock of all this, where there is one. Nothing that can wait, or run Python code, happens under it. */
+/* The lock of the cache is the GIL if there is one. Nothing under it waits or runs Python code. */
 #ifdef Py_GIL_DISABLED
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER;
 #endif
 
-static void enter(void)
+static void lock_cache(void)
 {
 #ifdef Py_GIL_DISABLED
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&cache_lock);
 #endif
 }
 
-static void leave(void)
+static void unlock_cache(void)
 {
 #ifdef Py_GIL_DISABLED
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&cache_lock);
 #endif
 }
 
-static int is_same(const struct bi_location *a, const struct bi_location *b)
+static int is_same_location(const struct bi_location *a, const struct bi_location *b)
 {
 	return a->context == b->context && strcmp(a->device, b->device) == 0;
 }
 
-/* Locked. */
-static void touch(int i)
+static void mark_used_locked(int i)
 {
 	entries[i].used = ++clock_of_uses;
 }
 
-/* Locked. Retained. */
-static struct bi_context *use(int i)
+/* Returns an owned reference. */
+static struct bi_context *use_entry_locked(int i)
 {
-	touch(i);
+	mark_used_locked(i);
 	return bi_context_retain(entries[i].context);
 }
 
-/* Locked. Retained, or NULL. */
-static struct bi_context *find(const struct bi_location *location)
+/* Returns an owned reference, or NULL. */
+static struct bi_context *find_context_locked(const struct bi_location *location)
 {
 	for (int i = 0; i < MOST; i++)
-		if (entries[i].context && is_same(&entries[i].location, location))
-			return use(i);
+		if (entries[i].context && is_same_location(&entries[i].location, location))
+			return use_entry_locked(i);
 	return NULL;
 }
 
-/* Locked. The same by number: no text is made for an import. */
-static struct bi_context *find_cuda(int ordinal)
+/* The same for a CUDA device, without making a device string. */
+static struct bi_context *find_cuda_locked(int ordinal)
 {
 	for (int i = 0; i < MOST; i++)
 		if (entries[i].context && entries[i].cuda == ordinal)
-			return use(i);
+			return use_entry_locked(i);
 	return NULL;
 }
 
-/* Retained, or NULL. */
+/* Returns an owned reference, or NULL. */
 static struct bi_context *look_up_cuda(int ordinal)
 {
 	struct bi_context *found;
 
-	enter();
-	found = find_cuda(ordinal);
-	leave();
+	lock_cache();
+	found = find_cuda_locked(ordinal);
+	unlock_cache();
 	return found;
 }
 
-/* Retained, or NULL. */
+/* Returns an owned reference, or NULL. */
 static struct bi_context *look_up(const struct bi_location *location)
 {
 	struct bi_context *found;
 
-	enter();
-	found = find(location);
-	leave();
+	lock_cache();
+	found = find_context_locked(location);
+	unlock_cache();
 	return found;
 }
 
-/* Locked. */
-static int is_cached(const struct bi_context *context)
+static int is_cached_locked(const struct bi_context *context)
 {
 	for (int i = 0; i < MOST; i++)
 		if (entries[i].context == context)
@@ -130,26 +131,26 @@ int bip_context_is_cached(const struct bi_context *context)
 {
 	int found;
 
-	enter();
-	found = is_cached(context);
-	leave();
+	lock_cache();
+	found = is_cached_locked(context);
+	unlock_cache();
 	return found;
 }
 
-/* Drops a reference to a context that is cached, which cannot be the last one. 0: it is not cached. */
-static int release_kept(struct bi_context *context)
+/* Releases a reference to a cached context, which is not the last one. Returns 0 if it is not cached. */
+static int release_cached(struct bi_context *context)
 {
-	int is_kept;
+	int is_cached;
 
-	enter();
-	is_kept = is_cached(context);
-	if (is_kept)
+	lock_cache();
+	is_cached = is_cached_locked(context);
+	if (is_cached)
 		bi_context_release(context);
-	leave();
-	return is_kept;
+	unlock_cache();
+	return is_cached;
 }
 
-/* The last reference closes it, which waits for work on memory that was released. */
+/* The last reference closes the context, which waits for work on memory that was released. */
 static void release_last(struct bi_context *context)
 {
 	struct bip_raised raised = bip_put_aside();
@@ -162,32 +163,32 @@ static void release_last(struct bi_context *context)
 
 void bip_release_context(struct bi_context *context)
 {
-	if (context && !release_kept(context))
+	if (context && !release_cached(context))
 		release_last(context);
 }
 
-/* Devices' own contexts stay while there are adopted ones: their streams have been told to others. */
-static int is_before(const struct entry *a, const struct entry *b)
+/* Adopted contexts are replaced before opened ones, whose streams other libraries may know. */
+static int is_replaced_before(const struct entry *a, const struct entry *b)
 {
 	int is_adopted = a->location.context != 0;
 
 	return is_adopted == (b->location.context != 0) ? a->used < b->used : is_adopted;
 }
 
-static struct entry *free_or_oldest(void)
+static struct entry *choose_entry_locked(void)
 {
 	struct entry *oldest = &entries[0];
 
 	for (int i = 0; i < MOST; i++) {
 		if (!entries[i].context)
 			return &entries[i];
-		if (is_before(&entries[i], oldest))
+		if (is_replaced_before(&entries[i], oldest))
 			oldest = &entries[i];
 	}
 	return oldest;
 }
 
-/* Of a device's own context. */
+/* Returns the ordinal of a CUDA device whose context was opened, else -1. */
 static int cuda_ordinal(const struct bi_location *location, const struct bi_context *context)
 {
 	const struct bi_device *device = bi_context_device(context);
@@ -196,25 +197,25 @@ static int cuda_ordinal(const struct bi_location *location, const struct bi_cont
 }
 
 /*
- * Keeps a context that was just opened, and gives it back; or, if another thread has opened the same meanwhile, that
- * one, so that a device has one context stream. The reference to `context` is taken.
+ * Adds a context that was just opened to the cache, and returns an owned reference to it. If another thread has opened
+ * the same meanwhile, returns that one, so that a device has one context stream. Takes ownership of `context`.
  */
-static struct bi_context *remember(const struct bi_location *location, struct bi_context *context)
+static struct bi_context *add_to_cache(const struct bi_location *location, struct bi_context *context)
 {
 	struct entry dropped = { .context = context };
 	struct bi_context *kept;
 	struct entry *entry;
 
-	enter();
-	kept = find(location);
+	lock_cache();
+	kept = find_context_locked(location);
 	if (!kept) {
 		kept = bi_context_retain(context);
-		entry = free_or_oldest();
+		entry = choose_entry_locked();
 		dropped = *entry;
 		*entry = (struct entry){ context, *location, cuda_ordinal(location, context),
 					 NULL,    NULL,      ++clock_of_uses };
 	}
-	leave();
+	unlock_cache();
 	bi_stream_release(dropped.queue);
 	bip_release_context(dropped.context);
 	Py_XDECREF(dropped.named_by);
@@ -248,14 +249,14 @@ static int context_at(const struct bi_location *location, struct bi_context **ou
 		return 0;
 	if (open_location(location, location->device, &opened))
 		return -1;
-	*out = remember(location, opened);
+	*out = add_to_cache(location, opened);
 	return 0;
 }
 
 struct bi_context *bip_host_context(void)
 {
 	static const struct bi_location host = { "host", 0 };
-	static _Atomic(struct bi_context *) kept;
+	static _Atomic(struct bi_context *) kept; /* owned, and never released */
 	struct bi_context *context = atomic_load_explicit(&kept, memory_order_acquire);
 
 	if (!context && !context_at(&host, &context))
@@ -287,16 +288,16 @@ int bip_context_cuda(int ordinal, struct bi_context **out)
 	return context_at(&location, out);
 }
 
-/* Locked. Retained, or NULL. */
-static struct bi_context *find_word(const char *text)
+/* Returns an owned reference, or NULL. */
+static struct bi_context *find_word_locked(const char *text)
 {
 	for (int i = 0; i < WORDS; i++)
 		if (*text && strcmp(words[i].text, text) == 0 && words[i].process == getpid())
-			return find(&words[i].location);
+			return find_context_locked(&words[i].location);
 	return NULL;
 }
 
-/* The name of a device, or a word that was opened before. Retained, or NULL. */
+/* Finds a device string, or a word that was opened before. Returns an owned reference, or NULL. */
 static struct bi_context *look_up_text(const char *text)
 {
 	struct bi_location named = { "", 0 };
@@ -304,16 +305,16 @@ static struct bi_context *look_up_text(const char *text)
 
 	if (strlen(text) < sizeof(named.device))
 		memcpy(named.device, text, strlen(text) + 1);
-	enter();
+	lock_cache();
 	if (*named.device)
-		found = find(&named);
+		found = find_context_locked(&named);
 	if (!found)
-		found = find_word(text);
-	leave();
+		found = find_word_locked(text);
+	unlock_cache();
 	return found;
 }
 
-/* In the place of the same word, or in turn of another. */
+/* Replaces the same word, or the word that was added first. */
 static void remember_word(const char *text, const struct bi_location *location)
 {
 	static int next;
@@ -321,7 +322,7 @@ static void remember_word(const char *text, const struct bi_location *location)
 
 	if (strlen(text) >= sizeof(words->text))
 		return;
-	enter();
+	lock_cache();
 	while (place < WORDS && strcmp(words[place].text, text))
 		place++;
 	if (place == WORDS) {
@@ -331,10 +332,10 @@ static void remember_word(const char *text, const struct bi_location *location)
 	memcpy(words[place].text, text, strlen(text) + 1);
 	words[place].location = *location;
 	words[place].process = getpid();
-	leave();
+	unlock_cache();
 }
 
-/* "auto" is the device that the environment names, if it does. */
+/* "auto" is the device that the environment variable BI_DEVICE names, if it is set. */
 static const char *word_for(const char *device)
 {
 	const char *named = getenv("BI_DEVICE");
@@ -342,7 +343,7 @@ static const char *word_for(const char *device)
 	return strcmp(device, "auto") == 0 && named && *named ? named : device;
 }
 
-/* A word is kept with the name of the device that it turned out to be. */
+/* A word is stored with the device string of the device that it opened. */
 int bip_context_open(const char *device, struct bi_context **out)
 {
 	struct bi_location location = { "", 0 };
@@ -355,7 +356,7 @@ int bip_context_open(const char *device, struct bi_context **out)
 	if (open_location(&location, word, &opened))
 		return -1;
 	memcpy(location.device, bi_context_device(opened)->spec, sizeof(location.device));
-	*out = remember(&location, opened);
+	*out = add_to_cache(&location, opened);
 	remember_word(word, &location);
 	return 0;
 }
@@ -369,24 +370,24 @@ static int context_at_found(int rc, const struct bi_location *location, const st
 	return -1;
 }
 
-/* Locked. Retained, or NULL. */
-static struct bi_stream *find_queue(uintptr_t queue)
+/* Returns an owned reference, or NULL. */
+static struct bi_stream *find_queue_locked(uintptr_t queue)
 {
 	for (int i = 0; i < MOST; i++) {
 		if (!entries[i].queue || bi_stream_handle(entries[i].queue) != queue)
 			continue;
-		touch(i);
+		mark_used_locked(i);
 		return bi_stream_retain(entries[i].queue);
 	}
 	return NULL;
 }
 
-/* Unless the context has left the cache meanwhile. What makes room is let go. */
+/* Does nothing if the context has left the cache meanwhile. Releases the queue that was there before. */
 static void keep_queue(struct bi_stream *queue)
 {
 	struct entry before = { .queue = NULL, .named_by = NULL };
 
-	enter();
+	lock_cache();
 	for (int i = 0; i < MOST; i++) {
 		if (entries[i].context != bi_stream_context(queue))
 			continue;
@@ -395,7 +396,7 @@ static void keep_queue(struct bi_stream *queue)
 		entries[i].named_by = NULL;
 		break;
 	}
-	leave();
+	unlock_cache();
 	bi_stream_release(before.queue);
 	Py_XDECREF(before.named_by);
 }
@@ -420,14 +421,14 @@ static int wrap_queue(uintptr_t queue, struct bi_stream **out)
 
 int bip_stream_of_queue(uintptr_t queue, struct bi_stream **out)
 {
-	enter();
-	*out = find_queue(queue);
-	leave();
+	lock_cache();
+	*out = find_queue_locked(queue);
+	unlock_cache();
 	return *out ? 0 : wrap_queue(queue, out);
 }
 
-/* Locked. -1: none. */
-static int find_named(const PyObject *object)
+/* Returns the entry of the queue that the object stands for, or -1. */
+static int find_named_locked(const PyObject *object)
 {
 	for (int i = 0; i < MOST; i++)
 		if (entries[i].named_by == object)
@@ -440,13 +441,13 @@ struct bi_stream *bip_stream_named_by(const PyObject *object)
 	struct bi_stream *found = NULL;
 	int i;
 
-	enter();
-	i = find_named(object);
+	lock_cache();
+	i = find_named_locked(object);
 	if (i >= 0) {
-		touch(i);
+		mark_used_locked(i);
 		found = bi_stream_retain(entries[i].queue);
 	}
-	leave();
+	unlock_cache();
 	return found;
 }
 
@@ -454,7 +455,7 @@ void bip_name_stream(struct bi_stream *stream, PyObject *object)
 {
 	PyObject *before = Py_NewRef(object);
 
-	enter();
+	lock_cache();
 	for (int i = 0; i < MOST; i++) {
 		PyObject *named_by = entries[i].named_by;
 
@@ -464,7 +465,7 @@ void bip_name_stream(struct bi_stream *stream, PyObject *object)
 		before = named_by;
 		break;
 	}
-	leave();
+	unlock_cache();
 	Py_XDECREF(before);
 }
 
@@ -484,12 +485,15 @@ int bip_context_of_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_
 	return context_at_found(bi_locate_memory(kind, handle, &location, &err), &location, &err, out);
 }
 
-/* Retained copies of what is cached; what is to be dropped leaves the cache and its references are handed over. */
-static int take(struct entry taken[MOST], int all)
+/*
+ * Copies the entries. Their references are the caller's: those of contexts that leave the cache are moved, those of the
+ * others are new.
+ */
+static int take_entries(struct entry taken[MOST], int all)
 {
 	int count = 0;
 
-	enter();
+	lock_cache();
 	for (int i = 0; i < MOST; i++) {
 		if (!entries[i].context)
 			continue;
@@ -501,14 +505,14 @@ static int take(struct entry taken[MOST], int all)
 		else
 			bi_context_retain(entries[i].context);
 	}
-	leave();
+	unlock_cache();
 	return count;
 }
 
 void bip_contexts_close(int all)
 {
 	struct entry taken[MOST];
-	int count = take(taken, all);
+	int count = take_entries(taken, all);
 
 	Py_BEGIN_ALLOW_THREADS
 	for (int i = 0; i < count; i++) {

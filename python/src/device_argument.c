@@ -1,4 +1,4 @@
-/* The argument `device`: which context it means. */
+/* The argument `device` of operations. */
 #include <limits.h>
 #include <string.h>
 
@@ -30,11 +30,11 @@ static int context_of_ordinal(PyObject *number, struct bi_context **out)
 
 	if (!overflow && ordinal >= 0 && ordinal <= INT_MAX)
 		return bip_context_cuda((int)ordinal, out);
-	PyErr_Format(PyExc_ValueError, "device is %R, no ordinal of a CUDA device, which is 0 or above", number);
+	PyErr_Format(PyExc_ValueError, "device is %R, not the ordinal of a CUDA device, 0 or above", number);
 	return -1;
 }
 
-/* (platform, ordinal), as the attribute `device` of an array says it whose devices have two numbers. */
+/* (platform, ordinal), the attribute `device` of an array whose backend names devices by two numbers. */
 static int context_of_pair(PyObject *pair, struct bi_context **out)
 {
 	struct bi_backend backend;
@@ -46,15 +46,15 @@ static int context_of_pair(PyObject *pair, struct bi_context **out)
 		return -1;
 	if (platform < 0 || ordinal < 0 || !bip_backend_with_numbers(2, &backend)) {
 		PyErr_Format(PyExc_ValueError,
-			     "device is (%d, %d), and -1 says that the device is not known; give the array itself",
-			     platform, ordinal);
+			     "device is (%d, %d), and -1 stands for an unknown device: pass the array itself", platform,
+			     ordinal);
 		return -1;
 	}
 	PyOS_snprintf(text, sizeof(text), "%s:%d:%d", backend.name, platform, ordinal);
 	return bip_context_open(text, out);
 }
 
-/* "0", or "0:1" where there may be several. */
+/* Returns true for one to `most` numbers with colons between them: "0", "0:1". */
 static int is_numbers(const char *text, int most)
 {
 	for (int count = 1; count <= most; count++) {
@@ -72,8 +72,8 @@ static int is_numbers(const char *text, int most)
 }
 
 /*
- * Is it a device string at all? Whether there is such a device is another question. Behind a backend come numbers or
- * part of a name.
+ * Returns true for a well-formed device string, whether or not there is such a device. The name of a backend is
+ * followed by numbers or by a part of a device name.
  */
 static int is_device_text(const char *text)
 {
@@ -100,8 +100,8 @@ static int context_of_text(PyObject *text, struct bi_context **out)
 		return bip_context_open(spec, out);
 	if (spec)
 		PyErr_Format(PyExc_ValueError,
-			     "device is %R, no device string: 'auto', '#N', 'host', 'cuda', 'cuda:N', 'opencl', "
-			     "'opencl:N', 'opencl:N:N', or part of a name behind 'cuda:' and 'opencl:'",
+			     "device is %R, not a device string: 'auto', '#N', 'host', 'cuda', 'cuda:N', 'opencl', "
+			     "'opencl:N', 'opencl:N:N', or 'cuda:' or 'opencl:' and a part of a name",
 			     text);
 	return -1;
 }

@@ -1,27 +1,27 @@
-/* devices(): what can be opened, and why the rest cannot. */
+/* devices(): the devices that can be opened, and why others cannot. */
 #include "devices.h"
 #include "errors.h"
 
 static PyStructSequence_Field fields[] = {
-	{ "spec", "Device string that opens exactly this one: 'opencl:0:1', 'cuda:1'." },
+	{ "spec", "Device string of this device: 'opencl:0:1', 'cuda:1'." },
 	{ "name", "Name of the device." },
 	{ "backend", "'host', 'opencl' or 'cuda'." },
-	{ "platform", "Name of the platform; '' where the backend has none." },
+	{ "platform", "Name of the platform, or '' if the backend has none." },
 	{ "kind", "'host', 'cpu', 'gpu', 'accelerator' or 'other'." },
-	{ "memory", "Bytes, or None if not known." },
+	{ "memory", "Bytes of memory, or None if not known." },
 	{ "capabilities", "Tuple of names: 'async', 'unified', 'out-of-order', 'profiling', 'svm', 'native-copy', "
 			  "'external-memory'." },
-	{ "usable", "False: `reason` says why; then only spec and backend are filled." },
-	{ "reason", "Why it cannot be used, else ''." },
-	{ "version", "What the driver says of itself." },
-	{ "platform_number", "Number of the OpenCL platform, else 0." },
+	{ "usable", "False if the device cannot be used: then only spec, backend and reason are set." },
+	{ "reason", "Why the device cannot be used, or ''." },
+	{ "version", "Version that the driver reports." },
+	{ "platform_number", "Number of the OpenCL platform, or 0." },
 	{ "ordinal", "Number of the device on its platform." },
 	{ NULL, NULL },
 };
 
 static PyStructSequence_Desc description = {
 	.name = "buffer_interface.Device",
-	.doc = "A device, or a backend that cannot be used.",
+	.doc = "A device, or a backend that cannot be used. A named tuple that devices() returns.",
 	.fields = fields,
 	.n_in_sequence = (int)Py_ARRAY_LENGTH(fields) - 1,
 };
@@ -70,7 +70,7 @@ static PyObject *make_capabilities(uint32_t bits)
 	return tuple;
 }
 
-/* Names come from drivers, in whatever encoding. */
+/* Drivers do not say how their texts are encoded. */
 static PyObject *make_text(const char *text)
 {
 	return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
@@ -122,7 +122,7 @@ static PyObject *make_list(const struct bi_device *devices, int count)
 	return list;
 }
 
-/* Drivers are opened for it. A device that comes between the two calls is left out. */
+/* Without the GIL, because it opens drivers. A device that appears between the two calls is left out. */
 static int list_devices(struct bi_device **out, int *count, struct bi_error *err)
 {
 	int capacity, rc;

@@ -1,22 +1,22 @@
 /*
- * Element types: what Python calls them
+ * Element types between Python and the library
  *
- * NumPy and ml_dtypes are never imported to read a type: an object that is theirs shows that they are there. They are
- * imported to make a numpy.dtype, when that is asked for.
+ * Reading a type does not import NumPy or ml_dtypes: if they are not imported, the object is not theirs. Making a
+ * numpy.dtype imports them.
  */
 #include <string.h>
 
 #include "dtype.h"
 #include "errors.h"
 
-/* A module that has been imported by somebody, or NULL without exception. New reference. */
-static PyObject *imported(const char *name)
+/* Returns a module that has been imported, a new reference, or NULL without an exception. */
+static PyObject *find_module(const char *name)
 {
 	PyObject *key = PyUnicode_FromString(name);
 	PyObject *module = key ? PyImport_GetModule(key) : NULL;
 
 	Py_XDECREF(key);
-	/* None in its place forbids the import. */
+	/* None in sys.modules forbids the import. */
 	if (module == Py_None)
 		Py_CLEAR(module);
 	if (!module)
@@ -24,13 +24,13 @@ static PyObject *imported(const char *name)
 	return module;
 }
 
-static int refuse(PyObject *object)
+static int refuse_type(PyObject *object)
 {
-	PyErr_Format(PyExc_TypeError, "%R is no element type: numpy.dtype, a typestr or a name are", object);
+	PyErr_Format(PyExc_TypeError, "%R is not an element type, such as a numpy.dtype, a typestr or a name", object);
 	return -1;
 }
 
-static int parse(const char *text, struct bi_dtype *out)
+static int parse_text(const char *text, struct bi_dtype *out)
 {
 	struct bi_error err;
 	int rc = bi_dtype_parse(text, out, &err);
@@ -49,8 +49,8 @@ static int from_text(PyObject *object, struct bi_dtype *out)
 
 	if (!text)
 		return -1;
-	/* What is behind a NUL would not be seen. */
-	return strlen(text) == (size_t)length ? parse(text, out) : refuse(object);
+	/* The library would not see the text behind a NUL. */
+	return strlen(text) == (size_t)length ? parse_text(text, out) : refuse_type(object);
 }
 
 /* Descr texts */
@@ -95,7 +95,7 @@ static int from_descr(PyObject *list, struct bi_dtype *out, PyObject **descr)
 
 /* numpy.dtype */
 
-/* The attribute as text; `out` has BI_DTYPE_TEXT bytes, longer ones are refused by whoever reads them. */
+/* Reads an attribute as text. A longer text is truncated, and then is no type. */
 static int text_of(PyObject *object, const char *name, char out[BI_DTYPE_TEXT])
 {
 	PyObject *value = PyObject_GetAttrString(object, name);
@@ -107,7 +107,7 @@ static int text_of(PyObject *object, const char *name, char out[BI_DTYPE_TEXT])
 	return text ? 0 : -1;
 }
 
-/* 1 if the type was made by another package than NumPy, as ml_dtypes does. */
+/* Returns 1 if another package than NumPy made the type, such as ml_dtypes; 0, or -1. */
 static int is_registered(PyObject *dtype)
 {
 	PyObject *value = PyObject_GetAttrString(dtype, "isbuiltin");
@@ -124,10 +124,10 @@ static int from_simple(PyObject *dtype, struct bi_dtype *out)
 
 	if (registered < 0 || text_of(dtype, registered ? "name" : "str", text))
 		return -1;
-	return parse(text, out);
+	return parse_text(text, out);
 }
 
-/* (base, (lanes,)): how a type of several lanes is written. */
+/* Reads (base, (lanes,)), a type of several lanes. */
 static int from_lanes(PyObject *pair, PyObject *dtype, struct bi_dtype *out)
 {
 	PyObject *base, *shape;
@@ -137,13 +137,13 @@ static int from_lanes(PyObject *pair, PyObject *dtype, struct bi_dtype *out)
 	if (!PyArg_ParseTuple(pair, "OO!", &base, &PyTuple_Type, &shape))
 		return -1;
 	if (PyTuple_GET_SIZE(shape) != 1)
-		return refuse(dtype);
+		return refuse_type(dtype);
 	lanes = PyLong_AsLongLong(PyTuple_GET_ITEM(shape, 0));
 	if (PyErr_Occurred() || bip_dtype_from(base, &lane))
 		return -1;
 	if (lanes < 1 || lanes > UINT16_MAX || lane.lanes != 1 || lane.swapped)
-		return refuse(dtype);
-	return bi_dtype_make((enum bi_type)lane.type, (unsigned)lanes, 0, out, NULL) ? refuse(dtype) : 0;
+		return refuse_type(dtype);
+	return bi_dtype_make((enum bi_type)lane.type, (unsigned)lanes, 0, out, NULL) ? refuse_type(dtype) : 0;
 }
 
 static int from_structured(PyObject *dtype, struct bi_dtype *out, PyObject **descr)
@@ -177,17 +177,17 @@ static int from_numpy(PyObject *dtype, struct bi_dtype *out, PyObject **descr)
 	return rc;
 }
 
-/* numpy.dtype if it is there; *out NULL without exception if not. */
+/* *out is the type numpy.dtype, or NULL if NumPy was not imported. */
 static int numpy_dtype_type(PyObject **out)
 {
-	PyObject *numpy = imported("numpy");
+	PyObject *numpy = find_module("numpy");
 
 	*out = numpy ? PyObject_GetAttrString(numpy, "dtype") : NULL;
 	Py_XDECREF(numpy);
 	return numpy && !*out ? -1 : 0;
 }
 
-/* A class: Python's own, or what numpy.dtype makes a type of. */
+/* A class of Python, or any that numpy.dtype accepts. */
 static int from_class(PyObject *class, PyObject *numpy_dtype, struct bi_dtype *out, PyObject **descr)
 {
 	PyObject *dtype;
@@ -201,18 +201,18 @@ static int from_class(PyObject *class, PyObject *numpy_dtype, struct bi_dtype *o
 		return bi_dtype_make(BI_BOOL, 1, 0, out, NULL);
 	if (class == (PyObject *)&PyComplex_Type)
 		return bi_dtype_make(BI_COMPLEX128, 1, 0, out, NULL);
-	/* Classes that NumPy does not know are objects to it, and refused as such. */
+	/* NumPy makes the type object of other classes, which is refused. */
 	dtype = numpy_dtype ? PyObject_CallOneArg(numpy_dtype, class) : NULL;
 	if (!dtype)
-		return numpy_dtype ? -1 : refuse(class);
+		return numpy_dtype ? -1 : refuse_type(class);
 	rc = from_numpy(dtype, out, descr);
 	Py_DECREF(dtype);
 	return rc;
 }
 
 /*
- * The last simple dtypes of NumPy that were read. There is one object of each in common use, which is kept here, so
- * that its address is enough to know it by.
+ * The simple dtypes of NumPy that were read last. Most programs use one object for each type, which is kept here, so
+ * that its address identifies it. Reading a dtype takes a microsecond otherwise.
  */
 #define KNOWN 8
 
@@ -221,7 +221,7 @@ static struct {
 	struct bi_dtype dtype;
 } known[KNOWN];
 
-static int look_up(const PyObject *object, struct bi_dtype *out)
+static int find_known(const PyObject *object, struct bi_dtype *out)
 {
 #ifndef Py_GIL_DISABLED
 	for (int i = 0; i < KNOWN; i++) {
@@ -237,7 +237,7 @@ static int look_up(const PyObject *object, struct bi_dtype *out)
 	return 0;
 }
 
-static void remember(PyObject *object, struct bi_dtype dtype)
+static void add_known(PyObject *object, struct bi_dtype dtype)
 {
 #ifndef Py_GIL_DISABLED
 	static int next;
@@ -259,7 +259,7 @@ int bip_dtype_from_with_descr(PyObject *object, struct bi_dtype *out, PyObject *
 	int rc;
 
 	*descr = NULL;
-	if (look_up(object, out))
+	if (find_known(object, out))
 		return 0;
 	if (PyUnicode_Check(object))
 		return from_text(object, out);
@@ -272,9 +272,9 @@ int bip_dtype_from_with_descr(PyObject *object, struct bi_dtype *out, PyObject *
 	else if (numpy_dtype && PyObject_TypeCheck(object, (PyTypeObject *)numpy_dtype))
 		rc = from_numpy(object, out, descr);
 	else
-		rc = refuse(object);
+		rc = refuse_type(object);
 	if (!rc && !*descr && !PyType_Check(object))
-		remember(object, *out);
+		add_known(object, *out);
 	Py_XDECREF(numpy_dtype);
 	return rc;
 }
@@ -299,7 +299,7 @@ PyObject *bip_dtype_text(struct bi_dtype dtype)
 	return PyUnicode_FromString(text);
 }
 
-/* A descr that was read is made of literals alone. */
+/* The text consists of literals. */
 PyObject *bip_dtype_descr(const struct bi_view *view)
 {
 	struct bi_layout layout;
@@ -316,7 +316,7 @@ PyObject *bip_dtype_descr(const struct bi_view *view)
 	return list;
 }
 
-/* An attribute of a module that is imported now. */
+/* Imports a module and returns one of its attributes. */
 static PyObject *import_from(const char *module_name, const char *name)
 {
 	PyObject *module = PyImport_ImportModule(module_name);
@@ -335,7 +335,7 @@ static PyObject *call_from(const char *module_name, const char *name, PyObject *
 	return result;
 }
 
-/* A class of ml_dtypes, for types that NumPy itself does not have. */
+/* Returns the class of ml_dtypes for a type that NumPy does not have. */
 static PyObject *extra_type(struct bi_dtype dtype)
 {
 	char name[BI_DTYPE_TEXT];
@@ -345,7 +345,7 @@ static PyObject *extra_type(struct bi_dtype dtype)
 	class = import_from("ml_dtypes", name);
 	if (!class && (PyErr_ExceptionMatches(PyExc_ImportError) || PyErr_ExceptionMatches(PyExc_AttributeError))) {
 		PyErr_Clear();
-		PyErr_Format(PyExc_TypeError, "NumPy has no type %s; the package ml_dtypes, which may, cannot give it",
+		PyErr_Format(PyExc_TypeError, "NumPy has no type %s, and the package ml_dtypes does not provide it",
 			     name);
 	}
 	return class;
@@ -377,7 +377,7 @@ static PyObject *numpy_of(struct bi_dtype dtype)
 	return result;
 }
 
-/* numpy.dtype itself would name the gaps of a descr; its reader of files knows what they are. */
+/* numpy.dtype would make named fields of the gaps in a descr; NumPy's reader of files recognises them. */
 PyObject *bip_dtype_numpy(const struct bi_view *view)
 {
 	PyObject *descr = bip_dtype_descr(view);

@@ -1,4 +1,4 @@
-/* Attributes of an array: what it looks like, where it is, what is pending. */
+/* The attributes of an array, and its repr(). */
 #include <string.h>
 
 #include "properties.h"
@@ -13,7 +13,7 @@
 #include "operations/operations.h"
 #include "buffer_interface/binding.h"
 
-/* Getters read the view under the lock of the object. */
+/* A getter whose expression reads the view in the object's critical section. */
 #define GETTER(name, expression) \
 	static PyObject *get_##name(PyObject *self, void *closure) \
 	{ \
@@ -65,8 +65,11 @@ static PyObject *make_context(const struct bi_view *view)
 	return PyLong_FromSize_t(bi_context_handle(bi_memory_context(bi_view_memory(view))));
 }
 
-/* *stream is 0 if nothing is pending. A thread that waits for a device may have the lock of memory that is not idle. */
-static int find_stream(const struct bi_view *view, uint64_t *stream)
+/*
+ * *stream is the stream of pending work, or 0 if none is pending. Without the GIL, because another thread that waits
+ * for a device may hold the lock of the memory. The caller owns a reference to the view.
+ */
+static int find_pending_stream(const struct bi_view *view, uint64_t *stream)
 {
 	struct bi_exchange exchange;
 	struct bi_error err;
@@ -85,25 +88,25 @@ static int find_stream(const struct bi_view *view, uint64_t *stream)
 	return rc ? -1 : 0;
 }
 
-/* The view is one that is held. */
+/* The caller owns a reference to the view. */
 static PyObject *make_stream(const struct bi_view *view)
 {
 	uint64_t stream;
 
 	if (bi_memory_is_host(bi_view_memory(view)))
 		return Py_NewRef(Py_None);
-	if (find_stream(view, &stream))
+	if (find_pending_stream(view, &stream))
 		return NULL;
 	return stream ? PyLong_FromUnsignedLongLong(stream) : Py_NewRef(Py_None);
 }
 
-/* OpenCL has names of its own for context and stream [O7]. */
+/* AttributeError for the attributes cl_... of other memory than OpenCL's [O7]. */
 static int check_opencl(const struct bi_view *view, const char *name)
 {
 	if (!bi_memory_is_host(bi_view_memory(view)) &&
 	    bip_backend_of(bi_memory_context(bi_view_memory(view))).stream_kinds >> BI_STREAM_KIND_CL_QUEUE & 1)
 		return 0;
-	PyErr_Format(PyExc_AttributeError, "%s: this is memory of %s, not of OpenCL [O7]", name, backend_of(view));
+	PyErr_Format(PyExc_AttributeError, "%s: the memory is of %s, not of OpenCL [O7]", name, backend_of(view));
 	return -1;
 }
 
@@ -112,12 +115,12 @@ static PyObject *make_cl_context(const struct bi_view *view)
 	return check_opencl(view, "cl_context") ? NULL : make_context(view);
 }
 
-/* What is enqueued on the queue comes after what is pending, if anything is. The view is one that is held. */
+/* Work enqueued on this queue runs after the pending work. The caller owns a reference to the view. */
 static PyObject *make_cl_command_queue(const struct bi_view *view)
 {
 	uint64_t stream;
 
-	if (check_opencl(view, "cl_command_queue") || find_stream(view, &stream))
+	if (check_opencl(view, "cl_command_queue") || find_pending_stream(view, &stream))
 		return NULL;
 	if (!stream)
 		stream = bi_stream_handle(bi_context_stream(bi_memory_context(bi_view_memory(view))));
@@ -131,7 +134,7 @@ static PyObject *make_host_pointer(const struct bi_view *view)
 	return pointer ? PyLong_FromVoidPtr(pointer) : Py_NewRef(Py_None);
 }
 
-/* Elements, or the bytes of as many dense ones. They fit: the library has checked them. */
+/* Cannot overflow: the library has checked the shape. */
 static int64_t count_elements(const struct bi_view *view)
 {
 	int64_t count = 1;
@@ -172,8 +175,8 @@ GETTER(context, make_context(view))
 GETTER(cl_context, make_cl_context(view))
 GETTER(host_pointer, make_host_pointer(view))
 
-/* What runs code, such as an import of NumPy, or drops the GIL goes without the lock. */
-static PyObject *get_held(PyObject *self, PyObject *(*make)(const struct bi_view *view))
+/* For what may run Python code or drop the GIL: outside of the critical section, with a reference to the view. */
+static PyObject *get_with_reference(PyObject *self, PyObject *(*make)(const struct bi_view *view))
 {
 	struct bi_view *view = bip_hold(self);
 	PyObject *result = view ? make(view) : NULL;
@@ -185,7 +188,7 @@ static PyObject *get_held(PyObject *self, PyObject *(*make)(const struct bi_view
 static PyObject *get_dtype(PyObject *self, void *closure)
 {
 	(void)closure;
-	return get_held(self, bip_dtype_numpy);
+	return get_with_reference(self, bip_dtype_numpy);
 }
 
 static PyObject *get_stream(PyObject *self, void *closure)
@@ -198,13 +201,13 @@ static PyObject *get_stream(PyObject *self, void *closure)
 	view = ((struct bip_object *)self)->view;
 	is_ready = view && bi_view_is_idle(view);
 	BIP_UNLOCK()
-	return is_ready ? Py_NewRef(Py_None) : get_held(self, make_stream);
+	return is_ready ? Py_NewRef(Py_None) : get_with_reference(self, make_stream);
 }
 
 static PyObject *get_cl_command_queue(PyObject *self, void *closure)
 {
 	(void)closure;
-	return get_held(self, make_cl_command_queue);
+	return get_with_reference(self, make_cl_command_queue);
 }
 
 static PyObject *get_released(PyObject *self, void *closure)
@@ -223,7 +226,7 @@ static PyObject *get_mask(PyObject *self, void *closure)
 	return bip_refuse_released(self) ? NULL : Py_NewRef(Py_None);
 }
 
-/* The name of the type, or its typestr where no name says the same in fewer words than the other. */
+/* The name of the type ('float32'), or the typestr of a type with a size ('|S5'). */
 static void write_type(struct bi_dtype dtype, char text[BI_DTYPE_TEXT])
 {
 	int has_size = dtype.type == BI_BYTES || dtype.type == BI_UNICODE || dtype.type == BI_VOID;
@@ -232,7 +235,7 @@ static void write_type(struct bi_dtype dtype, char text[BI_DTYPE_TEXT])
 		bi_dtype_name(dtype, text);
 }
 
-static PyObject *repr_of(const struct bi_view *view, int is_masked)
+static PyObject *repr_of_view(const struct bi_view *view, int is_masked)
 {
 	PyObject *shape = bip_tuple(bi_view_shape(view), bi_view_ndim(view));
 	PyObject *offset = make_offset(view);
@@ -260,7 +263,7 @@ PyObject *bip_repr(PyObject *self)
 		PyErr_Clear();
 		return PyUnicode_FromString("<BufferInterface, released>");
 	}
-	result = repr_of(view, is_masked);
+	result = repr_of_view(view, is_masked);
 	bip_release_view(view);
 	return result;
 }
@@ -270,39 +273,42 @@ PyObject *bip_repr(PyObject *self)
 #name, get_##name, NULL, doc, NULL \
 	}
 
+/* clang-format off */
 PyGetSetDef bip_properties[] = {
-	ATTRIBUTE(
-		buffer,
-		"The handle: .int_ptr is the cl_mem (OpenCL); int() the cl_mem, or the address of the first element."),
-	ATTRIBUTE(offset, "Bytes from the start of the cl_mem to the first element; 0 elsewhere."),
-	ATTRIBUTE(shape, "Extents, a tuple of int."),
-	ATTRIBUTE(strides, "Bytes from one element to the next along each axis, a tuple of int; may be negative or 0."),
-	ATTRIBUTE(dtype, "numpy.dtype. Imports NumPy, and ml_dtypes for the types that only it has."),
-	ATTRIBUTE(typestr,
-		  "Type as text, '<f4'; the name of a type for which the array interface has no text, 'bfloat16'."),
-	ATTRIBUTE(descr, "Fields of a structured type as the array interface lists them, else None."),
+	ATTRIBUTE(buffer, "The handle of the memory, a Handle: .int_ptr is the cl_mem of OpenCL memory; int() returns the\n"
+			  "cl_mem, or the address of the first element."),
+	ATTRIBUTE(offset, "Bytes from the start of the cl_mem to the first element; 0 for other memory."),
+	ATTRIBUTE(shape, "Number of elements along each axis, a tuple of int."),
+	ATTRIBUTE(strides, "Bytes from one element to the next along each axis, a tuple of int; negative or 0 as well."),
+	ATTRIBUTE(dtype, "The element type as a numpy.dtype. Imports NumPy, and ml_dtypes for types that only it has."),
+	ATTRIBUTE(typestr, "The element type as text: '<f4', or the name of a type without a typestr, 'bfloat16'."),
+	ATTRIBUTE(descr, "The fields of a structured type as the array interface lists them; None for a simple type."),
 	ATTRIBUTE(itemsize, "Bytes of one element."),
-	ATTRIBUTE(ndim, "Number of dimensions."),
+	ATTRIBUTE(ndim, "Number of axes."),
 	ATTRIBUTE(size, "Number of elements."),
-	ATTRIBUTE(nbytes, "Bytes of as many dense elements."),
-	ATTRIBUTE(readonly, "True if the memory or its producer forbids writing."),
-	ATTRIBUTE(backend, "'host', 'opencl' or 'cuda'."),
-	ATTRIBUTE(device, "OpenCL: (platform, ordinal), with -1 for what is not known; CUDA: ordinal; host: None."),
+	ATTRIBUTE(nbytes, "Bytes of `size` elements without gaps."),
+	ATTRIBUTE(readonly, "True if the memory must not be written through this array."),
+	ATTRIBUTE(backend, "Name of the backend: 'host', 'opencl', 'cuda'."),
+	ATTRIBUTE(device, "CUDA: the ordinal. OpenCL: (platform, ordinal), with -1 for what is not known. Host: None."),
 	ATTRIBUTE(device_name, "Name of the device."),
-	ATTRIBUTE(device_spec, "Device string, as `device=` takes it."),
-	ATTRIBUTE(context, "cl_context or CUcontext as an int; None on the host."),
-	ATTRIBUTE(stream, "The stream on which pending work is: a cl_command_queue, or CUDA's 1 or handle, as an int; "
-			  "None if nothing is pending."),
-	ATTRIBUTE(cl_context, "OpenCL: the cl_context as an int. AttributeError elsewhere."),
-	ATTRIBUTE(cl_command_queue,
-		  "OpenCL: the queue on which the memory is ready, as an int. AttributeError elsewhere."),
-	ATTRIBUTE(host_pointer,
-		  "Address of the first element if the CPU can use the memory as it stands, else None. Does not wait."),
-	ATTRIBUTE(mask, "Another BufferInterface that tells which elements count, or None."),
+	ATTRIBUTE(device_spec, "Device string of the device, which the argument `device` accepts."),
+	ATTRIBUTE(context, "The cl_context or CUcontext as an int; None for host memory."),
+	ATTRIBUTE(stream, "The stream of pending work as an int: a cl_command_queue, or CUDA's 1 or a handle. None if no\n"
+			  "work is pending."),
+	ATTRIBUTE(cl_context, "The cl_context as an int. AttributeError for other memory than OpenCL's."),
+	ATTRIBUTE(cl_command_queue, "The cl_command_queue on which the memory is ready, as an int. AttributeError for other\n"
+				    "memory than OpenCL's."),
+	ATTRIBUTE(host_pointer, "Address of the first element if the CPU can use the memory in place, else None. Does not\n"
+				"wait for pending work."),
+	ATTRIBUTE(mask, "The mask of a masked array, a BufferInterface; None without a mask."),
 	ATTRIBUTE(released, "True after release()."),
-	{ "T", bip_get_T, NULL, "The same memory with its axes reversed.", NULL },
-	{ "__cuda_array_interface__", bip_get_cuda_array_interface, NULL, "Version 3; for memory of CUDA only.", NULL },
-	{ "__array_interface__", bip_get_array_interface, NULL, "For host memory only.", NULL },
-	{ "__array_struct__", bip_get_array_struct, NULL, "For host memory only.", NULL },
+	{ "T", bip_get_T, NULL, "A view with the axes in reverse order.", NULL },
+	{ "__cuda_array_interface__", bip_get_cuda_array_interface, NULL,
+	  "The CUDA Array Interface, version 3. AttributeError for memory that is not CUDA's.", NULL },
+	{ "__array_interface__", bip_get_array_interface, NULL,
+	  "NumPy's array interface, version 3. AttributeError for memory that is not the host's.", NULL },
+	{ "__array_struct__", bip_get_array_struct, NULL,
+	  "NumPy's array interface as a struct. AttributeError for memory that is not the host's.", NULL },
 	{ NULL, NULL, NULL, NULL, NULL },
 };
+/* clang-format on */

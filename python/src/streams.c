@@ -1,4 +1,4 @@
-/* Streams that users give: numbers, and the objects of other libraries. */
+/* Streams that users give: ints, and stream objects of other libraries. */
 #include <string.h>
 
 #include "streams.h"
@@ -7,11 +7,11 @@
 #include "lifetime.h"
 #include "names.h"
 
-/* The legacy default stream, which most libraries call 0. */
+/* CUDA's legacy default stream, whose handle most libraries give as 0. */
 #define LEGACY 1
 
-/* As an int, or None; texts and floats, which int() takes as well, are no handles. */
-static PyObject *as_number(PyObject *handle)
+/* Returns a handle as an int, or None. Refuses texts and floats, which int() accepts. */
+static PyObject *int_of_handle(PyObject *handle)
 {
 	const PyNumberMethods *number = Py_TYPE(handle)->tp_as_number;
 
@@ -21,14 +21,14 @@ static PyObject *as_number(PyObject *handle)
 		return PyNumber_Index(handle);
 	if (number && number->nb_int && !PyFloat_Check(handle))
 		return PyNumber_Long(handle);
-	PyErr_Format(PyExc_TypeError, "the handle of a stream is of type %.100s, which is no number",
+	PyErr_Format(PyExc_TypeError, "the handle of a stream is of type %.100s, not a number",
 		     Py_TYPE(handle)->tp_name);
 	return NULL;
 }
 
 /*
- * An attribute of a stream object: an int or what becomes one, as the driver's own wrappers do, or a ctypes pointer
- * with a `value` that is None for 0.
+ * Reads an attribute of a stream object: an int, an object that int() accepts, such as the handles of CUDA's own Python
+ * package, or a ctypes pointer, whose `value` is None for 0.
  */
 static int read_handle(PyObject *handle, uintptr_t *out)
 {
@@ -36,7 +36,7 @@ static int read_handle(PyObject *handle, uintptr_t *out)
 
 	if (!PyLong_CheckExact(handle) && bip_attribute(handle, bip_name.value, &value))
 		return -1;
-	number = as_number(value ? value : handle);
+	number = int_of_handle(value ? value : handle);
 	Py_XDECREF(value);
 	if (!number)
 		return -1;
@@ -45,8 +45,8 @@ static int read_handle(PyObject *handle, uintptr_t *out)
 	return PyErr_Occurred() ? -1 : 0;
 }
 
-/* __cuda_stream__() gives (version, handle). */
-static int read_protocol(PyObject *method, uintptr_t *out)
+/* Reads __cuda_stream__, a method or its result (version, handle). */
+static int read_cuda_stream(PyObject *method, uintptr_t *out)
 {
 	PyObject *pair = PyCallable_Check(method) ? PyObject_CallNoArgs(method) : Py_NewRef(method);
 	int rc = -1;
@@ -61,8 +61,8 @@ static int read_protocol(PyObject *method, uintptr_t *out)
 	return rc;
 }
 
-/* The first of the attributes that the object has. 1: read, 0: it has none. */
-static int read_object(PyObject *object, int is_cuda, uintptr_t *out)
+/* Reads the first attribute that the object has. Returns 1, 0 if it has none of them, -1. */
+static int read_stream_object(PyObject *object, int is_cuda, uintptr_t *out)
 {
 	PyObject *cuda[] = { bip_name.__cuda_stream__, bip_name.cuda_stream, bip_name.ptr, bip_name.handle };
 	PyObject *opencl[] = { bip_name.int_ptr };
@@ -77,7 +77,7 @@ static int read_object(PyObject *object, int is_cuda, uintptr_t *out)
 			return -1;
 		if (!found)
 			continue;
-		rc = is_cuda && i == 0 ? read_protocol(found, out) : read_handle(found, out);
+		rc = is_cuda && i == 0 ? read_cuda_stream(found, out) : read_handle(found, out);
 		Py_DECREF(found);
 		return rc ? -1 : 1;
 	}
@@ -101,7 +101,7 @@ static int read_cuda_int(const char *name, PyObject *number, uintptr_t *out)
 	return 0;
 }
 
-/* Numbers of other types, such as NumPy's. */
+/* For objects with __index__, such as NumPy's integers. */
 static int read_cuda_number(const char *name, PyObject *object, uintptr_t *out)
 {
 	PyObject *number = PyNumber_Index(object);
@@ -111,11 +111,10 @@ static int read_cuda_number(const char *name, PyObject *object, uintptr_t *out)
 	return rc;
 }
 
-static int raise_no_stream(const char *name, PyObject *object, const char *backend, int is_cuda)
+static int refuse_object(const char *name, PyObject *object, const char *backend, int is_cuda)
 {
-	PyErr_Format(PyExc_TypeError, "%s is of type %.100s, which is no stream of %s%s", name,
-		     Py_TYPE(object)->tp_name, backend,
-		     is_cuda ? "" : "; a command queue is taken as an object with int_ptr");
+	PyErr_Format(PyExc_TypeError, "%s is of type %.100s, not a stream of %s%s", name, Py_TYPE(object)->tp_name,
+		     backend, is_cuda ? "" : "; a command queue is an object with int_ptr");
 	return -1;
 }
 
@@ -129,11 +128,11 @@ static int read_stream(const char *name, PyObject *object, const struct bi_backe
 	}
 	if (is_cuda && PyLong_CheckExact(object))
 		return read_cuda_int(name, object, out);
-	rc = read_object(object, is_cuda, out);
+	rc = read_stream_object(object, is_cuda, out);
 	if (rc == 0 && is_cuda && PyIndex_Check(object) && !PyBool_Check(object))
 		return read_cuda_number(name, object, out);
 	if (rc == 0)
-		return raise_no_stream(name, object, backend->name, is_cuda);
+		return refuse_object(name, object, backend->name, is_cuda);
 	if (rc == 1 && is_cuda && *out == 0)
 		*out = LEGACY;
 	return rc == 1 ? 0 : -1;

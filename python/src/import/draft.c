@@ -1,8 +1,8 @@
 /*
- * Objects with the attributes of the specification's first draft: buffer, offset, shape, strides, dtype or typestr
+ * Objects with the attributes of the specification's first draft: buffer, offset, shape, strides, and dtype or typestr
  *
- * `buffer` is an object with int_ptr (a cl_mem) or one that int() takes (a CUDA pointer; a host address where `backend`
- * says so). An int is never taken for a cl_mem: nothing could tell if it is one, and the driver crashes if not.
+ * `buffer` is an object with int_ptr, a cl_mem, or one that int() accepts: a CUDA pointer, or a host address if
+ * `backend` says so. An int is not accepted as a cl_mem: nobody can check it, and a wrong one crashes the driver.
  */
 #include <string.h>
 
@@ -16,10 +16,10 @@
 #include "import/import.h"
 #include "import/values.h"
 
-/* What the attributes say. All objects owned, or NULL. */
+/* The attributes and their contents. Objects are owned, or NULL. */
 struct draft {
 	PyObject *buffer, *offset, *shape, *strides, *typestr, *dtype;
-	const char *backend; /* as the producer names it, or NULL */
+	const char *backend; /* the attribute, or NULL */
 	enum bi_handle_kind kind;
 	uint64_t handle;
 	int64_t byte_offset;
@@ -27,7 +27,7 @@ struct draft {
 	PyObject *descr;
 };
 
-static void forget(struct draft *draft)
+static void release_draft(struct draft *draft)
 {
 	Py_XDECREF(draft->buffer);
 	Py_XDECREF(draft->offset);
@@ -49,7 +49,10 @@ static const char *find_missing(const struct draft *draft)
 	return draft->typestr || draft->dtype ? NULL : "typestr or dtype";
 }
 
-/* Other things have a `buffer` too: without the other attributes the object is left to other protocols. */
+/*
+ * Returns 1 if no attribute is missing. Other objects have a `buffer` too, so an incomplete one is left to other
+ * protocols (0), unless protocol= names this one (-1).
+ */
 static int check_complete(PyObject *object, const struct draft *draft, int is_named)
 {
 	const char *missing = find_missing(draft);
@@ -64,8 +67,8 @@ static int check_complete(PyObject *object, const struct draft *draft, int is_na
 	return -1;
 }
 
-/* 1 if all are there. */
-static int look_up(PyObject *object, int is_named, struct draft *out)
+/* Reads the attributes. Returns as check_complete. */
+static int read_attributes(PyObject *object, int is_named, struct draft *out)
 {
 	if (bip_attribute(object, bip_name.buffer, &out->buffer) || !out->buffer)
 		return PyErr_Occurred() ? -1 : 0;
@@ -78,8 +81,8 @@ static int look_up(PyObject *object, int is_named, struct draft *out)
 	return check_complete(object, out, is_named);
 }
 
-/* An attribute that may not be there, or be None. */
-static int get(PyObject *object, PyObject *name, PyObject **out)
+/* *out is an optional attribute, or NULL if it is absent or None. */
+static int get_optional(PyObject *object, PyObject *name, PyObject **out)
 {
 	if (bip_attribute(object, name, out))
 		return -1;
@@ -88,8 +91,8 @@ static int get(PyObject *object, PyObject *name, PyObject **out)
 	return 0;
 }
 
-/* 1 if the exception that is set says that NumPy cannot name a type; beside a typestr that is no error. */
-static int is_unnamed(void)
+/* Clears the exception and returns 1 if NumPy cannot name the type: beside a typestr that is no error. */
+static int clear_unnamed_type(void)
 {
 	if (!PyErr_ExceptionMatches(PyExc_ImportError) && !PyErr_ExceptionMatches(PyExc_TypeError))
 		return 0;
@@ -97,7 +100,7 @@ static int is_unnamed(void)
 	return 1;
 }
 
-/* The bytes that a typestr says nothing of may be any type of their size. */
+/* The typestr of void elements goes with any dtype of their size. */
 static int check_same(struct bi_dtype said, struct bi_dtype named, PyObject *typestr, PyObject *dtype)
 {
 	if (bi_dtype_equal(said, named) || (said.type == BI_VOID && said.item_size == named.item_size))
@@ -106,19 +109,19 @@ static int check_same(struct bi_dtype said, struct bi_dtype named, PyObject *typ
 	return -1;
 }
 
-/* A typestr says all about simple types; the dtype beside it then only must not say something else. */
+/* The typestr is enough for simple types; a dtype beside it must not contradict. */
 static int read_both(PyObject *object, struct draft *draft, struct bi_dtype *out)
 {
 	struct bi_dtype named;
 
 	if (bip_dtype_from(draft->typestr, out))
 		return -1;
-	if (get(object, bip_name.dtype, &draft->dtype))
-		return is_unnamed() ? 0 : -1;
+	if (get_optional(object, bip_name.dtype, &draft->dtype))
+		return clear_unnamed_type() ? 0 : -1;
 	if (!draft->dtype)
 		return 0;
 	if (bip_dtype_from_with_descr(draft->dtype, &named, &draft->descr))
-		return is_unnamed() ? 0 : -1;
+		return clear_unnamed_type() ? 0 : -1;
 	if (check_same(*out, named, draft->typestr, draft->dtype))
 		return -1;
 	*out = named;
@@ -131,7 +134,7 @@ static int read_descr(PyObject *object, struct draft *draft, struct bi_dtype dty
 	PyObject *list;
 	int rc;
 
-	if (get(object, bip_name.descr, &list) || !list)
+	if (get_optional(object, bip_name.descr, &list) || !list)
 		return PyErr_Occurred() ? -1 : 0;
 	if (bi_dtype_typestr(dtype, text, NULL))
 		bi_dtype_name(dtype, text);
@@ -176,14 +179,14 @@ static int find_backend(PyObject *name, struct draft *out)
 	return -1;
 }
 
-/* Without a word of the producer an address is CUDA's. */
+/* Without the attribute `backend` an address is a CUDA pointer. */
 static int read_backend(PyObject *object, struct draft *out)
 {
 	PyObject *name;
 	int rc;
 
 	out->kind = BI_HANDLE_CUDA;
-	if (get(object, bip_name.backend, &name) || !name)
+	if (get_optional(object, bip_name.backend, &name) || !name)
 		return PyErr_Occurred() ? -1 : 0;
 	rc = find_backend(name, out);
 	Py_DECREF(name);
@@ -197,7 +200,7 @@ static int read_address(struct draft *draft)
 
 	if (draft->kind == BI_HANDLE_CL_MEM) {
 		PyErr_Format(PyExc_TypeError,
-			     "buffer is of type %.100s, which has no int_ptr: a cl_mem is not taken as a number",
+			     "buffer is of type %.100s, which has no int_ptr: a number is not accepted as a cl_mem",
 			     Py_TYPE(draft->buffer)->tp_name);
 		return -1;
 	}
@@ -240,14 +243,13 @@ static int refuse_mask(PyObject *object)
 {
 	PyObject *mask;
 
-	if (get(object, bip_name.mask, &mask))
+	if (get_optional(object, bip_name.mask, &mask))
 		return -1;
 	if (!mask)
 		return 0;
 	Py_DECREF(mask);
 	PyErr_SetString(bip_UnsupportedError,
-			"the array is masked, and would be wrong without its mask; masks of such objects are not read, "
-			"with mask='keep' either [C3]");
+			"the array is masked, and this protocol does not import masks, not even with mask='keep' [C3]");
 	return -1;
 }
 
@@ -256,7 +258,7 @@ static int read_flags(PyObject *object, const struct bip_request *request, unsig
 	PyObject *readonly;
 	int is_readonly = 0;
 
-	if (get(object, bip_name.readonly, &readonly))
+	if (get_optional(object, bip_name.readonly, &readonly))
 		return -1;
 	if (readonly)
 		is_readonly = PyObject_IsTrue(readonly);
@@ -268,7 +270,7 @@ static int read_flags(PyObject *object, const struct bip_request *request, unsig
 	return 0;
 }
 
-/* A queue as a number, which the caller has to vouch for: nothing could tell if it is one. */
+/* Accepts a number as a command queue only with trust=True: nobody can check it. */
 static int trust_queue(PyObject *number, int trust, struct bi_context *context, struct bi_stream **out)
 {
 	struct bi_error err;
@@ -277,8 +279,8 @@ static int trust_queue(PyObject *number, int trust, struct bi_context *context, 
 
 	if (!trust) {
 		PyErr_Format(PyExc_TypeError,
-			     "stream is %R, a number: a command queue is taken as an object with int_ptr, or as a "
-			     "number with trust=True",
+			     "stream is %R, a number: a command queue is an object with int_ptr, or with trust=True a "
+			     "number",
 			     number);
 		return -1;
 	}
@@ -290,7 +292,7 @@ static int trust_queue(PyObject *number, int trust, struct bi_context *context, 
 	return rc ? -1 : 0;
 }
 
-/* What a producer says is wrong as an array is; the same number from the caller is a wrong argument. */
+/* A wrong number of the producer is InvalidArrayError; from the caller it would be ValueError. */
 static int check_number(PyObject *stream)
 {
 	int64_t number;
@@ -313,7 +315,7 @@ static int own_stream(PyObject *stream, enum bi_handle_kind kind, int trust, str
 	return check_number(stream) ? -1 : bip_stream(stream, context, out);
 }
 
-/* The stream that the caller or else the producer names; NULL if none does, and nothing is to be waited for. */
+/* *out is the stream that the caller or else the producer names, or NULL. */
 static int find_stream(PyObject *object, enum bi_handle_kind kind, const struct bip_request *request,
 		       struct bi_context *context, struct bi_stream **out)
 {
@@ -325,7 +327,7 @@ static int find_stream(PyObject *object, enum bi_handle_kind kind, const struct 
 		return 0;
 	if (request->producer_stream)
 		return bip_stream_named("producer_stream", request->producer_stream, context, out);
-	if (get(object, bip_name.stream, &stream) || !stream)
+	if (get_optional(object, bip_name.stream, &stream) || !stream)
 		return PyErr_Occurred() ? -1 : 0;
 	rc = own_stream(stream, kind, request->trust, context, out);
 	Py_DECREF(stream);
@@ -352,7 +354,7 @@ static int import_on(PyObject *object, struct draft *draft, const struct bip_req
 	return rc;
 }
 
-/* An array without elements may have no memory at all, or an address that is no longer any. */
+/* For an array without elements: its address is not used, because it may be of no memory. */
 static int import_empty(struct draft *draft, struct bi_context *context, struct bip_found *found)
 {
 	struct bi_memory *memory;
@@ -368,7 +370,7 @@ static int import_empty(struct draft *draft, struct bi_context *context, struct 
 	return rc ? -1 : 0;
 }
 
-/* Without elements: a CUDA device is not asked about the address, and of no cl_mem nobody knows the cl_context. */
+/* For an array without elements the driver is not asked about the address. */
 static int find_context(const struct draft *draft, int is_empty, struct bi_context **out)
 {
 	if (draft->kind == BI_HANDLE_HOST || (is_empty && !draft->handle && draft->kind == BI_HANDLE_CL_MEM))
@@ -400,11 +402,11 @@ static int import_read(PyObject *object, struct draft *draft, const struct bip_r
 int bip_import_draft(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
 	struct draft draft = { 0 };
-	int rc = look_up(object, request->protocol != NULL, &draft);
+	int rc = read_attributes(object, request->protocol != NULL, &draft);
 
 	if (rc == 1 && (read_layout(object, &draft) || read_buffer(object, &draft) || refuse_mask(object) ||
 			import_read(object, &draft, request, found)))
 		rc = -1;
-	forget(&draft);
+	release_draft(&draft);
 	return rc;
 }

@@ -1,8 +1,8 @@
 /*
  * Reading formats of the buffer protocol (PEP 3118), as the struct module, NumPy, ctypes and Cython write them
  *
- * One simple type (a letter such as "f", not a typestr), or a structure "T{...}". A structure becomes a descr list
- * and from there the text that the library reads; its gaps become fields without a name.
+ * A format is one simple type (a letter such as "f", not a typestr), or a structure "T{...}". A structure becomes a
+ * descr list, and that the text that the library reads. Its gaps become fields without a name.
  */
 #include <string.h>
 
@@ -10,14 +10,14 @@
 #include "dtype.h"
 #include "errors.h"
 
-/* Structures inside structures: as deep as the library reads descr texts. */
+/* Levels of structures in structures, as many as the library reads in descr texts. */
 #define DEPTH 32
 
 struct code {
 	uint8_t is_known;
-	uint8_t is_counted; /* the count before it is a length, not a number of elements */
-	uint8_t standard; /* enum bi_type; BI_TYPE_COUNT: not in this mode */
-	struct bi_dtype native; /* copied as a whole; item size 0: a text, or as many bytes as are counted */
+	uint8_t is_counted; /* 1: a count before the letter is a length, not a number of elements */
+	uint8_t standard; /* enum bi_type in standard mode; BI_TYPE_COUNT: there is none */
+	struct bi_dtype native; /* item size 0: the count is the size */
 };
 
 #define SIGNED(type) (sizeof(type) == 8 ? BI_INT64 : sizeof(type) == 4 ? BI_INT32 : BI_INT16)
@@ -54,25 +54,25 @@ struct reader {
 	char order;
 };
 
-/* One element, or one field with its axes. */
+/* One element, or one field of a structure. */
 struct item {
 	struct bi_dtype dtype;
 	PyObject *fields; /* descr list of a structure, owned; else NULL */
-	int64_t align; /* in native mode */
-	int64_t nbytes; /* all axes */
+	int64_t align; /* bytes, in native mode */
+	int64_t nbytes; /* of all axes */
 	int is_padding;
 	int ndim;
 	int64_t shape[BI_MAX_NDIM];
 };
 
-static int refuse(const struct reader *in, const char *what)
+static int refuse_format(const struct reader *in, const char *what)
 {
 	PyErr_Format(bip_InvalidArrayError, "format '%.200s' of the buffer: %s at byte %zd", in->format, what,
 		     (Py_ssize_t)(in->at - in->format));
 	return -1;
 }
 
-/* The next character that is not white space. */
+/* Skips white space and returns the next character. */
 static char peek(struct reader *in)
 {
 	while (*in->at == ' ' || (*in->at >= '\t' && *in->at <= '\r'))
@@ -96,11 +96,11 @@ static int is_digit(char c)
 static int read_number(struct reader *in, int64_t *out)
 {
 	if (!is_digit(peek(in)))
-		return refuse(in, "a number is expected");
+		return refuse_format(in, "a number is expected");
 	for (*out = 0; is_digit(*in->at); in->at++) {
 		*out = *out * 10 + (*in->at - '0');
 		if (*out > INT32_MAX)
-			return refuse(in, "a number above 2147483647");
+			return refuse_format(in, "a number above 2147483647");
 	}
 	return 0;
 }
@@ -108,12 +108,12 @@ static int read_number(struct reader *in, int64_t *out)
 static int add_axis(const struct reader *in, struct item *item, int64_t extent)
 {
 	if (item->ndim == BI_MAX_NDIM)
-		return refuse(in, "more than 64 axes");
+		return refuse_format(in, "more than 64 axes");
 	item->shape[item->ndim++] = extent;
 	return 0;
 }
 
-/* "2,3)" */
+/* Reads "2,3)". */
 static int read_shape(struct reader *in, struct item *item)
 {
 	int64_t extent;
@@ -122,7 +122,7 @@ static int read_shape(struct reader *in, struct item *item)
 		if (read_number(in, &extent) || add_axis(in, item, extent))
 			return -1;
 	} while (accept(in, ','));
-	return accept(in, ')') ? 0 : refuse(in, "')' is expected");
+	return accept(in, ')') ? 0 : refuse_format(in, "')' is expected");
 }
 
 static void read_order(struct reader *in)
@@ -154,7 +154,7 @@ static int64_t alignment(struct bi_dtype dtype)
 	}
 }
 
-/* Finds the letter; "Zf" is a letter with a sign before it. */
+/* Reads a letter. "Zf" and "Zd" are the complex types. */
 static const struct code *read_letter(struct reader *in)
 {
 	int is_complex = accept(in, 'Z');
@@ -163,7 +163,7 @@ static const struct code *read_letter(struct reader *in)
 	if (is_complex)
 		letter = letter == 'f' ? 'F' : letter == 'd' ? 'D' : '\0';
 	if ((unsigned char)letter >= Py_ARRAY_LENGTH(codes) || !codes[(unsigned char)letter].is_known) {
-		refuse(in, "a type that is not supported");
+		refuse_format(in, "a type that is not supported");
 		return NULL;
 	}
 	in->at++;
@@ -181,12 +181,12 @@ static int read_simple(struct reader *in, int64_t count, struct item *item)
 	if (!code)
 		return -1;
 	if (type == BI_TYPE_COUNT)
-		return refuse(in, "a type that has a native size only");
+		return refuse_format(in, "a type that exists in native mode only");
 	if (code->is_counted && count * unit > UINT32_MAX)
-		return refuse(in, "an item of more than 4294967295 bytes");
+		return refuse_format(in, "an item of more than 4294967295 bytes");
 	if (bi_dtype_make(type, 1, is_sized ? (uint32_t)((code->is_counted ? count : 1) * unit) : 0, &item->dtype,
 			  NULL))
-		return refuse(in, "a type that is not known");
+		return refuse_format(in, "an unknown type");
 	item->dtype.swapped = is_swapped(in->order) && alignment(item->dtype) > 1;
 	item->align = alignment(item->dtype);
 	item->is_padding = type == BI_VOID;
@@ -204,13 +204,13 @@ static int read_type(struct reader *in, int depth, struct item *item)
 	if (!accept(in, 'T'))
 		return read_simple(in, count, item);
 	if (!accept(in, '{'))
-		return refuse(in, "'{' is expected");
+		return refuse_format(in, "'{' is expected");
 	if (count != 1 && add_axis(in, item, count))
 		return -1;
 	return read_struct(in, depth + 1, item);
 }
 
-/* [axes][order][count]type. On failure there are no fields. */
+/* Reads [axes][order][count]type. On failure item->fields is NULL. */
 static int read_item(struct reader *in, int depth, struct item *item)
 {
 	item->fields = NULL;
@@ -226,14 +226,14 @@ static int read_item(struct reader *in, int depth, struct item *item)
 		/* Both factors are below 2^32. */
 		if (item->nbytes * item->shape[i] > UINT32_MAX) {
 			Py_CLEAR(item->fields);
-			return refuse(in, "an item of more than 4294967295 bytes");
+			return refuse_format(in, "an item of more than 4294967295 bytes");
 		}
 		item->nbytes *= item->shape[i];
 	}
 	return 0;
 }
 
-/* ":name:", or nothing. */
+/* Reads ":name:". Returns an empty str if there is no name. */
 static PyObject *read_name(struct reader *in)
 {
 	const char *start = in->at, *end;
@@ -243,7 +243,7 @@ static PyObject *read_name(struct reader *in)
 	start = in->at;
 	end = strchr(start, ':');
 	if (!end) {
-		refuse(in, "a name without end");
+		refuse_format(in, "a name without end");
 		return NULL;
 	}
 	in->at = end + 1;
@@ -275,8 +275,8 @@ static PyObject *shape_of(const struct item *item)
 	return shape;
 }
 
-/* Takes `field`, also on failure. */
-static int append(PyObject *list, PyObject *field)
+/* Takes ownership of the field, also on failure; NULL stands for a failure. */
+static int append_entry(PyObject *list, PyObject *field)
 {
 	int rc = field ? PyList_Append(list, field) : -1;
 
@@ -284,10 +284,10 @@ static int append(PyObject *list, PyObject *field)
 	return rc;
 }
 
-/* The fields of a structure so far, and the bytes without a name behind them. */
+/* The fields of a structure so far, and the unnamed bytes behind them. */
 struct fields {
 	PyObject *list;
-	int64_t nbytes; /* all, the gap included */
+	int64_t nbytes; /* of the fields and the gap */
 	int64_t gap;
 };
 
@@ -300,17 +300,17 @@ static int append_gap(struct fields *fields)
 		return 0;
 	fields->gap = 0;
 	PyOS_snprintf(type, sizeof(type), "|V%lld", (long long)gap);
-	return append(fields->list, Py_BuildValue("(ss)", "", type));
+	return append_entry(fields->list, Py_BuildValue("(ss)", "", type));
 }
 
-/* Native mode pads. */
-static int widen(struct fields *fields, const struct reader *in, int64_t align, int64_t nbytes)
+/* Adds the bytes of a field. Native mode aligns them. */
+static int add_bytes(struct fields *fields, const struct reader *in, int64_t align, int64_t nbytes)
 {
 	int64_t gap = in->order == '@' ? -fields->nbytes & (align - 1) : 0;
 
 	fields->gap += gap;
 	fields->nbytes += gap + nbytes;
-	return fields->nbytes > UINT32_MAX ? refuse(in, "an item of more than 4294967295 bytes") : 0;
+	return fields->nbytes > UINT32_MAX ? refuse_format(in, "an item of more than 4294967295 bytes") : 0;
 }
 
 static int append_field(struct fields *fields, const struct reader *in, const struct item *field, PyObject *name)
@@ -319,15 +319,15 @@ static int append_field(struct fields *fields, const struct reader *in, const st
 
 	if (!PyUnicode_GET_LENGTH(name)) {
 		fields->gap += field->nbytes;
-		return field->is_padding ? 0 : refuse(in, "a field without a name");
+		return field->is_padding ? 0 : refuse_format(in, "a field without a name");
 	}
 	if (append_gap(fields))
 		return -1;
 	type = type_of(field);
 	if (!field->ndim)
-		return append(fields->list, type ? Py_BuildValue("(ON)", name, type) : NULL);
+		return append_entry(fields->list, type ? Py_BuildValue("(ON)", name, type) : NULL);
 	shape = shape_of(field);
-	return append(fields->list, Py_BuildValue("(ONN)", name, type, shape));
+	return append_entry(fields->list, Py_BuildValue("(ONN)", name, type, shape));
 }
 
 static int read_field(struct reader *in, int depth, struct fields *fields, int64_t *align)
@@ -339,7 +339,7 @@ static int read_field(struct reader *in, int depth, struct fields *fields, int64
 	if (read_item(in, depth, &field))
 		return -1;
 	name = read_name(in);
-	if (name && !widen(fields, in, field.align, field.nbytes))
+	if (name && !add_bytes(fields, in, field.align, field.nbytes))
 		rc = append_field(fields, in, &field, name);
 	if (in->order == '@' && field.align > *align)
 		*align = field.align;
@@ -355,7 +355,7 @@ static int read_fields(struct reader *in, int depth, PyObject *list, struct item
 	for (item->align = 1; !accept(in, '}');)
 		if (read_field(in, depth, &fields, &item->align))
 			return -1;
-	if (widen(&fields, in, item->align, 0))
+	if (add_bytes(&fields, in, item->align, 0))
 		return -1;
 	item->dtype = (struct bi_dtype){ (uint32_t)fields.nbytes, 1, BI_VOID, 0 };
 	return append_gap(&fields);
@@ -366,7 +366,7 @@ static int read_struct(struct reader *in, int depth, struct item *item)
 	PyObject *list;
 
 	if (depth > DEPTH)
-		return refuse(in, "structures are nested more than 32 deep");
+		return refuse_format(in, "structures are nested more than 32 deep");
 	list = PyList_New(0);
 	if (list && read_fields(in, depth, list, item))
 		Py_CLEAR(list);
@@ -377,10 +377,10 @@ static int read_struct(struct reader *in, int depth, struct item *item)
 static int check_whole(struct reader *in, const struct item *item, Py_ssize_t itemsize)
 {
 	if (peek(in))
-		return refuse(in, "only one item is expected, and no more");
+		return refuse_format(in, "only one item is expected, and no more");
 	if (item->ndim)
-		return refuse(in, "an item is one element, not an array");
-	/* Bytes that are not named may be anywhere: ctypes leaves gaps between fields out. */
+		return refuse_format(in, "an item is one element, not an array");
+	/* A format with fewer bytes is refused, because the missing gaps may be anywhere: ctypes omits gaps. */
 	if (item->dtype.item_size == itemsize)
 		return 0;
 	PyErr_Format(bip_InvalidArrayError, "format '%.200s' has %u bytes, the buffer's itemsize is %zd", in->format,
@@ -388,7 +388,7 @@ static int check_whole(struct reader *in, const struct item *item, Py_ssize_t it
 	return -1;
 }
 
-/* Most formats are one letter, in native order. 0: there is more to it, or something is wrong. */
+/* Returns 1 for a format of one letter in native order, which most are; 0 for any other, valid or not. */
 static int read_one_letter(const char *format, Py_ssize_t itemsize, struct bi_dtype *out)
 {
 	unsigned letter = (unsigned char)format[0];

@@ -1,8 +1,8 @@
 /*
- * Arrays and buffers of pyopencl
+ * Arrays, buffers and SVM of pyopencl
  *
- * An array is base_data and offset, never `data`, which refuses arrays that start elsewhere [O4]. The memory is ready
- * on the queue that the array names, behind the array's events; a bare buffer names none.
+ * An array is read by base_data and offset, not by `data`, which fails for an offset other than 0 [O4]. Its memory is
+ * ready on its queue behind its events. A bare buffer names no queue.
  */
 #include "contexts.h"
 #include "dtype.h"
@@ -26,22 +26,22 @@ static int raise_import(int rc, const struct bi_error *err)
 
 struct place {
 	enum bi_handle_kind kind;
-	uintptr_t handle; /* 0: no memory, an array without elements may have none [O3] */
-	size_t nbytes; /* 0: the driver knows */
-	uintptr_t queue; /* 0: none is named, or its stream is known */
+	uintptr_t handle; /* 0: an array without elements may have no memory [O3] */
+	size_t nbytes; /* of SVM; 0 for a cl_mem, whose size the driver knows */
+	uintptr_t queue; /* 0: there is none, or `stream` is known */
 	struct bi_stream *stream; /* that queue, owned; or NULL */
-	struct bi_context *context; /* the stream's; owned where there is none */
+	struct bi_context *context; /* borrowed from `stream`, or owned without one */
 };
 
-static void leave(struct place *place)
+static void release_place(struct place *place)
 {
 	if (!place->stream)
 		bip_release_context(place->context);
 	bi_stream_release(place->stream);
 }
 
-/* Names that are not interned would fill the interpreter's cache of attributes. A new reference. */
-static PyObject *get_rare(PyObject *object, const char *name)
+/* Returns an attribute. The name is interned, so that the interpreter's attribute cache has one entry for it. */
+static PyObject *get_attribute(PyObject *object, const char *name)
 {
 	PyObject *interned = PyUnicode_InternFromString(name);
 	PyObject *value = interned ? PyObject_GetAttr(object, interned) : NULL;
@@ -50,10 +50,10 @@ static PyObject *get_rare(PyObject *object, const char *name)
 	return value;
 }
 
-/* The size is None where the object was made from a bare address. */
+/* The size is None for an object that was made from an address. */
 static int read_svm_size(PyObject *svm, size_t *out)
 {
-	PyObject *size = get_rare(svm, "size");
+	PyObject *size = get_attribute(svm, "size");
 
 	if (!size)
 		return -1;
@@ -66,7 +66,7 @@ static int read_svm_size(PyObject *svm, size_t *out)
 	return PyErr_Occurred() ? -1 : 0;
 }
 
-/* NULL and None: no queue. */
+/* *out is 0 for NULL and None. */
 static int read_queue(PyObject *queue, uintptr_t *out)
 {
 	*out = 0;
@@ -78,7 +78,7 @@ static int read_queue(PyObject *queue, uintptr_t *out)
 	return -1;
 }
 
-/* Allocations may be bound to a queue, but say so in private only. */
+/* An allocation may be bound to a queue, which only a private attribute tells. */
 static int read_queue_of_svm(PyObject *svm, uintptr_t *out)
 {
 	PyObject *name = PyUnicode_InternFromString("_queue");
@@ -102,7 +102,7 @@ static int read_svm(PyObject *svm, struct place *place)
 		return -1;
 	if (!place->stream && !place->queue && read_queue_of_svm(svm, &place->queue))
 		return -1;
-	pointer = get_rare(svm, "svm_ptr");
+	pointer = get_attribute(svm, "svm_ptr");
 	if (!pointer)
 		return -1;
 	place->handle = pointer == Py_None ? 0 : PyLong_AsSize_t(pointer);
@@ -110,7 +110,7 @@ static int read_svm(PyObject *svm, struct place *place)
 	return PyErr_Occurred() ? -1 : 0;
 }
 
-/* 1: read, 0: it is neither a buffer nor SVM. */
+/* Returns 1, 0 if the object is neither a buffer nor SVM, -1. */
 static int read_memory(PyObject *object, struct place *place)
 {
 	int rc = bip_cl_is_a(object, BIP_CL_MEMORY);
@@ -128,13 +128,13 @@ static int read_memory(PyObject *object, struct place *place)
 
 /* Context */
 
-/* An SVM pointer says nothing of itself: the queue that the caller names does. */
+/* An SVM pointer does not name its cl_context; the queue producer_stream= does. */
 static int context_of_producer_stream(PyObject *queue, struct bi_context **out)
 {
 	uintptr_t handle;
 
 	if (!queue) {
-		PyErr_SetString(bip_UnsupportedError, "nothing says which cl_context the SVM memory belongs to; "
+		PyErr_SetString(bip_UnsupportedError, "the cl_context of the SVM memory is not known: "
 						      "name a queue with producer_stream=");
 		return -1;
 	}
@@ -154,7 +154,7 @@ static int find_context(struct place *place, const struct bip_request *request)
 	return bip_context_of_memory(place->kind, place->handle, &place->context);
 }
 
-/* An array without memory and queue still has a cl_context: a queue that is made in it leads there. */
+/* For an array without memory and queue: a new queue leads to its cl_context. */
 static int find_context_of_nothing(PyObject *array, struct bi_context **out)
 {
 	PyObject *module = PyImport_ImportModule("pyopencl");
@@ -173,7 +173,7 @@ static int find_context_of_nothing(PyObject *array, struct bi_context **out)
 
 /* Order */
 
-/* What the first use waits for. */
+/* Events that the first use of the memory waits for. */
 struct events {
 	struct bi_event **list;
 	size_t count;
@@ -186,7 +186,7 @@ static void release_events(struct events *events)
 	PyMem_Free(events->list);
 }
 
-/* 1: it is complete, 0: it is not, or has failed, or does not say. */
+/* Returns 1 if the event is complete, 0 if it is pending, failed or unknown, -1. */
 static int is_complete(PyObject *event)
 {
 	PyObject *status = bip_cl_status(event);
@@ -306,7 +306,7 @@ static int read_producer_stream(const struct bip_request *request, struct bi_con
 	return bip_stream_named("producer_stream", request->producer_stream, context, out);
 }
 
-/* `list` are events of the array, or NULL; `owner` is kept alive. */
+/* `list` has the array's events, or is NULL. The memory keeps `owner`. */
 static int make_view(const struct place *place, const struct bip_request *request, const struct bi_layout *layout,
 		     PyObject *list, PyObject *owner, struct bip_found *found)
 {
@@ -335,7 +335,7 @@ static int make_view(const struct place *place, const struct bip_request *reques
 
 enum { BASE_DATA, OFFSET, SHAPE, STRIDES, DTYPE, QUEUE, EVENTS, MEMBERS };
 
-/* What was read is let go by the caller, also after a failure. */
+/* The caller releases the members, also on failure. */
 static int read_members(PyObject *array, PyObject *members[MEMBERS])
 {
 	PyObject *const names[MEMBERS] = { bip_name.base_data, bip_name.offset, bip_name.shape, bip_name.strides,
@@ -349,7 +349,7 @@ static int read_members(PyObject *array, PyObject *members[MEMBERS])
 	return 0;
 }
 
-/* *descr owns the text that the layout borrows, and may be there even after a failure. */
+/* The layout borrows from *descr, which the caller releases, also on failure. */
 static int read_layout(PyObject *const members[MEMBERS], struct bi_layout *layout, PyObject **descr)
 {
 	if (bip_number(members[OFFSET], "offset", "", &layout->offset) ||
@@ -386,12 +386,12 @@ static int make_array_view(PyObject *array, PyObject *const members[MEMBERS], co
 	if (!rc)
 		rc = place.handle || place.queue || place.stream ? find_context(&place, request)
 								 : find_context_of_nothing(array, &place.context);
-	/* An object of the type itself has one handle for ever. */
+	/* The handle of an exact CommandQueue does not change. */
 	if (!rc && place.queue && Py_IS_TYPE(members[QUEUE], bip_cl_type(BIP_CL_QUEUE)))
 		bip_name_stream(place.stream, members[QUEUE]);
 	if (!rc)
 		rc = make_view(&place, request, layout, members[EVENTS], array, found);
-	leave(&place);
+	release_place(&place);
 	return rc;
 }
 
@@ -418,7 +418,7 @@ static int import_memory(PyObject *object, struct place *place, const struct bip
 
 	if (!rc)
 		rc = make_view(place, request, NULL, NULL, object, found);
-	leave(place);
+	release_place(place);
 	return rc ? -1 : 1;
 }
 

@@ -1,4 +1,4 @@
-/* Types and attributes of pyopencl: whoever has an object of it has imported it. */
+/* The types of pyopencl and attributes of their objects: without pyopencl imported there is no object of it. */
 #include <stdatomic.h>
 
 #include "import/pyopencl_types.h"
@@ -6,10 +6,10 @@
 
 /* Types */
 
-/* Both are kept for ever, once found. Threads that find them at once find the same. */
+/* Key and type are never freed once found. Threads that look for them at the same time find the same. */
 static struct {
 	const char *module, *name;
-	_Atomic(PyObject *) key; /* the name of the module, interned */
+	_Atomic(PyObject *) key; /* `module`, interned */
 	_Atomic(PyObject *) type;
 } types[BIP_CL_TYPES] = {
 	[BIP_CL_ARRAY] = { "pyopencl.array", "Array", NULL, NULL },
@@ -20,8 +20,8 @@ static struct {
 	[BIP_CL_EVENT_INFO] = { "pyopencl", "event_info", NULL, NULL },
 };
 
-/* A new reference, or NULL: without an exception if it is not imported. */
-static PyObject *get_module(enum bip_cl_type which)
+/* Returns the module, or NULL, without an exception if it was not imported. */
+static PyObject *find_module(enum bip_cl_type which)
 {
 	PyObject *key = atomic_load_explicit(&types[which].key, memory_order_acquire);
 	PyObject *module = NULL;
@@ -30,7 +30,7 @@ static PyObject *get_module(enum bip_cl_type which)
 		key = PyUnicode_InternFromString(types[which].module);
 		atomic_store_explicit(&types[which].key, key, memory_order_release);
 	}
-	/* PyImport_GetModule would find sys.modules by its name first, at every import of something else. */
+	/* PyImport_GetModule would look for sys.modules by name at every import. */
 	if (key)
 		bip_item_of(PyImport_GetModuleDict(), key, &module);
 	return module;
@@ -38,7 +38,7 @@ static PyObject *get_module(enum bip_cl_type which)
 
 static PyTypeObject *load_type(enum bip_cl_type which)
 {
-	PyObject *module = get_module(which), *type;
+	PyObject *module = find_module(which), *type;
 
 	if (!module)
 		return NULL;
@@ -69,84 +69,83 @@ int bip_cl_is_a(PyObject *object, enum bip_cl_type which)
 /* Attributes */
 
 /*
- * An attribute that pyopencl computes. What computes it is called by itself where the object's type has the very
- * descriptor that the type of pyopencl has: the interpreter would go through the same look-up, a property and, for what
- * a driver is asked, a function of Python around it. Versions of pyopencl that have it otherwise are asked as anybody.
+ * An attribute that pyopencl computes, and the function that computes it. The function is called directly if the
+ * object's type has the same descriptor as the type of pyopencl. That saves the property and, for a status, a Python
+ * function. If a version of pyopencl has no such function, the attribute is read as usual.
  */
-struct way {
-	PyObject *descriptor; /* NULL: there is no other way than anybody's */
+struct computation {
+	PyObject *descriptor; /* NULL: the attribute is read as usual */
 	PyObject *getter;
-	PyObject *argument; /* the getter's second one, or NULL */
+	PyObject *argument; /* the second argument of the getter, or NULL */
 };
 
 struct computed {
 	enum bip_cl_type type;
 	PyObject **name; /* interned */
-	/* The getter and its argument. New references, also on failure. */
-	int (*find)(struct way *way);
-	_Atomic(const struct way *) way; /* kept for ever, once found */
+	/* Fills in the getter and its argument: new references, also on failure. */
+	int (*find)(struct computation *computation);
+	_Atomic(const struct computation *) computation; /* never freed once found */
 };
 
-static int find_handle(struct way *way)
+static int find_handle(struct computation *computation)
 {
-	if (Py_IS_TYPE(way->descriptor, &PyProperty_Type))
-		way->getter = PyObject_GetAttrString(way->descriptor, "fget");
-	return way->getter && PyCallable_Check(way->getter) ? 0 : -1;
+	if (Py_IS_TYPE(computation->descriptor, &PyProperty_Type))
+		computation->getter = PyObject_GetAttrString(computation->descriptor, "fget");
+	return computation->getter && PyCallable_Check(computation->getter) ? 0 : -1;
 }
 
 /* The property is a function that calls get_info. */
-static int find_status(struct way *way)
+static int find_status(struct computation *computation)
 {
 	PyTypeObject *event = bip_cl_type(BIP_CL_EVENT), *info = bip_cl_type(BIP_CL_EVENT_INFO);
 
-	way->getter = event ? PyObject_GetAttrString((PyObject *)event, "get_info") : NULL;
-	way->argument = info ? PyObject_GetAttrString((PyObject *)info, "COMMAND_EXECUTION_STATUS") : NULL;
-	return way->getter && way->argument ? 0 : -1;
+	computation->getter = event ? PyObject_GetAttrString((PyObject *)event, "get_info") : NULL;
+	computation->argument = info ? PyObject_GetAttrString((PyObject *)info, "COMMAND_EXECUTION_STATUS") : NULL;
+	return computation->getter && computation->argument ? 0 : -1;
 }
 
-static void clear(struct way *way)
+static void clear_computation(struct computation *computation)
 {
-	Py_CLEAR(way->descriptor);
-	Py_CLEAR(way->getter);
-	Py_CLEAR(way->argument);
+	Py_CLEAR(computation->descriptor);
+	Py_CLEAR(computation->getter);
+	Py_CLEAR(computation->argument);
 }
 
-/* Threads that look for it at once find the same; one of them is heard. NULL without an exception: no memory. */
-static const struct way *learn(struct computed *computed)
+/* The first of several threads stores its result. NULL without an exception if memory is exhausted. */
+static const struct computation *find_computation(struct computed *computed)
 {
-	struct way *found = PyMem_RawMalloc(sizeof(*found));
+	struct computation *found = PyMem_RawMalloc(sizeof(*found));
 	PyTypeObject *type = bip_cl_type(computed->type);
-	const struct way *known = NULL;
+	const struct computation *known = NULL;
 
 	if (!found)
 		return NULL;
-	*found = (struct way){ type ? bip_type_attribute(type, *computed->name) : NULL, NULL, NULL };
+	*found = (struct computation){ type ? bip_type_attribute(type, *computed->name) : NULL, NULL, NULL };
 	if (!found->descriptor || computed->find(found))
-		clear(found);
+		clear_computation(found);
 	PyErr_Clear();
-	if (atomic_compare_exchange_strong(&computed->way, &known, found))
+	if (atomic_compare_exchange_strong(&computed->computation, &known, found))
 		return found;
-	clear(found);
+	clear_computation(found);
 	PyMem_RawFree(found);
 	return known;
 }
 
-/* A new reference. */
-static PyObject *get(PyObject *object, struct computed *computed)
+static PyObject *get_computed(PyObject *object, struct computed *computed)
 {
-	const struct way *way = atomic_load_explicit(&computed->way, memory_order_acquire);
+	const struct computation *computation = atomic_load_explicit(&computed->computation, memory_order_acquire);
 	PyObject *arguments[2] = { object, NULL }, *on_type;
 	int is_known;
 
-	if (!way)
-		way = learn(computed);
+	if (!computation)
+		computation = find_computation(computed);
 	on_type = bip_type_attribute(Py_TYPE(object), *computed->name);
-	is_known = way && on_type && on_type == way->descriptor;
+	is_known = computation && on_type && on_type == computation->descriptor;
 	Py_XDECREF(on_type);
 	if (!is_known || Py_TYPE(object)->tp_getattro != PyObject_GenericGetAttr)
 		return PyObject_GetAttr(object, *computed->name);
-	arguments[1] = way->argument;
-	return PyObject_Vectorcall(way->getter, arguments, way->argument ? 2 : 1, NULL);
+	arguments[1] = computation->argument;
+	return PyObject_Vectorcall(computation->getter, arguments, computation->argument ? 2 : 1, NULL);
 }
 
 static struct computed handles[BIP_CL_TYPES] = {
@@ -157,7 +156,7 @@ static struct computed handles[BIP_CL_TYPES] = {
 
 int bip_cl_handle(PyObject *object, enum bip_cl_type type, uintptr_t *out)
 {
-	PyObject *value = get(object, &handles[type]);
+	PyObject *value = get_computed(object, &handles[type]);
 
 	if (!value)
 		return -1;
@@ -170,5 +169,5 @@ PyObject *bip_cl_status(PyObject *event)
 {
 	static struct computed status = { BIP_CL_EVENT, &bip_name.command_execution_status, find_status, NULL };
 
-	return get(event, &status);
+	return get_computed(event, &status);
 }

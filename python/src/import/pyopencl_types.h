@@ -1,4 +1,4 @@
-/* The types of pyopencl, and what their objects say of themselves, read without importing it. */
+/* The types of pyopencl and attributes of their objects, read without importing pyopencl. */
 #ifndef BIP_PYOPENCL_H
 #define BIP_PYOPENCL_H
 
@@ -14,17 +14,16 @@ enum bip_cl_type {
 	BIP_CL_TYPES
 };
 
-/* Borrowed, for ever. NULL without an exception while its module is not imported, or not as far as the type. */
+/* Returns a type, borrowed, which is never freed. NULL without an exception if it has not been imported yet. */
 PyTypeObject *bip_cl_type(enum bip_cl_type type);
 
-/* 1, 0, or -1 with an exception. */
+/* Returns 1 if the object is of the type, 0 if not, -1 with an exception. */
 int bip_cl_is_a(PyObject *object, enum bip_cl_type type);
 
-/* int_ptr of what mostly is a BIP_CL_MEMORY, BIP_CL_QUEUE or BIP_CL_EVENT, but may be any object. 0, or -1 with an
- * exception. */
+/* Reads int_ptr. `type` is BIP_CL_MEMORY, BIP_CL_QUEUE or BIP_CL_EVENT; the object may be of any other type. */
 int bip_cl_handle(PyObject *object, enum bip_cl_type type, uintptr_t *out);
 
-/* command_execution_status. A new reference. */
+/* Returns the attribute command_execution_status of an event. */
 PyObject *bip_cl_status(PyObject *event);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * Copies between arrays: on a device, from one device to another, into what the user has
+ * Copies: copy(), to(), copyto(), from_numpy(), asarray(), assignment
  *
- * The library enqueues a copy and keeps the order of work on arrays that it knows. An array that was imported for one
- * operation alone belongs to somebody who hears of none of our streams, so that the operation ends before it returns.
+ * The library enqueues a copy and orders later work on the memory behind it. The producer of an array that was imported
+ * for one operation cannot wait for our streams, so that operation is complete when it returns (operands.c).
  */
 #include <string.h>
 
@@ -33,25 +33,26 @@ static int is_same_context(const struct bi_context *a, const struct bi_context *
 	       strcmp(bi_context_device(a)->spec, bi_context_device(b)->spec) == 0;
 }
 
-static int is_there(const struct bi_view *view, const struct bi_context *context)
+/* Returns true if the array is on the device of the context already. */
+static int is_in_context(const struct bi_view *view, const struct bi_context *context)
 {
 	if (is_host(view))
 		return bi_context_device(context)->kind == BI_DEVICE_KIND_HOST;
 	return is_same_context(bi_memory_context(bi_view_memory(view)), context);
 }
 
-/* One copy */
+/* Copying */
 
 /*
- * Whoever has host memory in NumPy writes into it without asking us, and must not write into a copy that is under way.
- * Between host memories nothing is; sync=False leaves the order to the caller.
+ * Waits until host memory has been read: its owner may write to it at any time, through NumPy for example. Nothing is
+ * pending between host memories, or with sync=False.
  */
 static int finish_reading(const struct bi_view *src)
 {
 	return is_host(src) && !bi_view_is_idle(src) ? bip_wait_for(src, 0) : 0;
 }
 
-/* On a stream of the destination's device, or of the source's if the destination is host memory. */
+/* Copies on a stream of the destination's device, or of the source's device if the destination is host memory. */
 static int copy_on(const struct bi_view *dst, const struct bi_view *src, PyObject *stream)
 {
 	const struct bi_view *device = is_host(dst) ? src : dst;
@@ -59,7 +60,7 @@ static int copy_on(const struct bi_view *dst, const struct bi_view *src, PyObjec
 	int rc;
 
 	if (stream && stream != Py_None && is_host(device)) {
-		PyErr_SetString(PyExc_ValueError, "stream is given, but a copy on the host uses none");
+		PyErr_SetString(PyExc_ValueError, "stream is given, but a copy between host memories uses none");
 		return -1;
 	}
 	rc = bip_stream(stream, bi_memory_context(bi_view_memory(device)), &on);
@@ -69,8 +70,8 @@ static int copy_on(const struct bi_view *dst, const struct bi_view *src, PyObjec
 	return rc ? rc : finish_reading(src);
 }
 
-/* A dense copy in a context, as an object without a mask. */
-static PyObject *copy_into(struct bi_context *context, const struct bi_view *view, PyObject *stream)
+/* Returns a dense copy in a context as an object without a mask. */
+static PyObject *copy_as_object(struct bi_context *context, const struct bi_view *view, PyObject *stream)
 {
 	struct bi_layout layout;
 	struct bi_view *result;
@@ -85,23 +86,24 @@ static PyObject *copy_into(struct bi_context *context, const struct bi_view *vie
 	return bip_new(result);
 }
 
-/* Copies the mask as well, to the same place. */
+/* Copies a mask to the same context as its array. */
 static int copy_mask(struct bi_context *context, PyObject *mask, PyObject *to, PyObject *stream)
 {
 	struct bi_view *view = bip_hold(mask);
 
 	if (!view)
 		return -1;
-	((struct bip_object *)to)->mask = copy_into(context, view, stream);
+	((struct bip_object *)to)->mask = copy_as_object(context, view, stream);
 	bip_release_view(view);
 	return ((struct bip_object *)to)->mask ? 0 : -1;
 }
 
-/* The object may be released by another thread while the array is copied, so its mask is held before. */
-static PyObject *copy_object(struct bi_context *context, PyObject *object, const struct bi_view *view, PyObject *stream)
+/* Reads the mask first: another thread may release the array during the copy. */
+static PyObject *copy_with_mask(struct bi_context *context, PyObject *object, const struct bi_view *view,
+				PyObject *stream)
 {
 	PyObject *mask = bip_mask(object);
-	PyObject *result = copy_into(context, view, stream);
+	PyObject *result = copy_as_object(context, view, stream);
 
 	if (result && mask && copy_mask(context, mask, result, stream))
 		Py_CLEAR(result);
@@ -122,14 +124,14 @@ PyObject *bip_copy(PyObject *self, PyObject *const *args, Py_ssize_t count, PyOb
 		return NULL;
 	view = bip_hold(self);
 	if (view && bip_own_context(view, &context) == 0)
-		result = copy_object(context, self, view, stream);
+		result = copy_with_mask(context, self, view, stream);
 	bip_release_context(context);
 	bip_release_view(view);
 	return result;
 }
 
-/* The array itself, for work on the stream. */
-static PyObject *stay(PyObject *self, PyObject *stream)
+/* Returns the array itself, ready for work on the stream. */
+static PyObject *acquire_itself(PyObject *self, PyObject *stream)
 {
 	PyObject *acquired = stream && stream != Py_None ? bip_acquire(self, stream) : Py_NewRef(Py_None);
 
@@ -149,17 +151,16 @@ PyObject *bip_to(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObje
 	if (bip_arguments(&signature, args, count, names, values))
 		return NULL;
 	if (values[0] == Py_None) {
-		PyErr_SetString(PyExc_TypeError,
-				"device is None, and to() has to be told where to; 'auto' is a device");
+		PyErr_SetString(PyExc_TypeError, "device is None, and to() needs a device; 'auto' names one");
 		return NULL;
 	}
 	if (bip_device_context(values[0], &context))
 		return NULL;
 	view = bip_hold(self);
-	if (view && is_there(view, context))
-		result = stay(self, values[1]);
+	if (view && is_in_context(view, context))
+		result = acquire_itself(self, values[1]);
 	else if (view)
-		result = copy_object(context, self, view, values[1]);
+		result = copy_with_mask(context, self, view, values[1]);
 	bip_release_view(view);
 	bip_release_context(context);
 	return result;
@@ -174,7 +175,7 @@ static int is_same_structure(const struct bi_layout *a, const struct bi_layout *
 	return a->descr_length == b->descr_length && memcmp(a->descr, b->descr, a->descr_length) == 0;
 }
 
-/* Bytes are moved, not converted. */
+/* TypeError if the element types differ: bytes are copied, not converted. */
 static int check_types(const struct bi_layout *dst, const struct bi_layout *src)
 {
 	char to[BI_DTYPE_TEXT], from[BI_DTYPE_TEXT];
@@ -192,8 +193,8 @@ static int check_types(const struct bi_layout *dst, const struct bi_layout *src)
 	return -1;
 }
 
-/* Without the leading extents of 1 that the destination does not have. */
-static int drop_surplus(const struct bi_view *src, int ndim, struct bi_view **out, struct bi_error *err)
+/* Removes leading axes of extent 1 that the destination does not have. */
+static int drop_leading_axes(const struct bi_view *src, int ndim, struct bi_view **out, struct bi_error *err)
 {
 	struct bi_index items[BI_MAX_NDIM];
 	int surplus = 0;
@@ -215,12 +216,12 @@ static void refuse_shapes(const struct bi_view *src, const struct bi_layout *to)
 	Py_XDECREF(wanted);
 }
 
-/* The source in the shape of the destination. */
-static int fit_source(const struct bi_view *src, const struct bi_layout *to, struct bi_view **out)
+/* Broadcasts the source to the shape of the destination. */
+static int broadcast_source(const struct bi_view *src, const struct bi_layout *to, struct bi_view **out)
 {
 	struct bi_view *dropped;
 	struct bi_error err;
-	int rc = drop_surplus(src, to->ndim, &dropped, &err);
+	int rc = drop_leading_axes(src, to->ndim, &dropped, &err);
 
 	if (!rc) {
 		rc = bi_view_broadcast(dropped, to->ndim, to->shape, out, &err);
@@ -241,7 +242,7 @@ static int assign_view(const struct bi_view *dst, const struct bi_view *src, PyO
 
 	bi_view_layout(dst, &to);
 	bi_view_layout(src, &from);
-	if (check_types(&to, &from) || fit_source(src, &to, &fitted))
+	if (check_types(&to, &from) || broadcast_source(src, &to, &fitted))
 		return -1;
 	rc = copy_on(dst, fitted, stream);
 	bip_release_view(fitted);
@@ -307,7 +308,7 @@ PyObject *bip_from_numpy(PyObject *module, PyObject *const *args, Py_ssize_t cou
 		return NULL;
 	result = NULL;
 	if (bip_device_context(values[1], &context) == 0) {
-		result = copy_object(context, src.object, src.view, NULL);
+		result = copy_with_mask(context, src.object, src.view, NULL);
 		bip_release_context(context);
 	}
 	if (bip_operand_finish(&src, NULL, result ? 0 : -1))
@@ -338,8 +339,8 @@ static int check_dtype(PyObject *wanted, const struct bi_view *view)
 	return rc;
 }
 
-/* 1: must be copied, 0: need not, -1: must not be copied and cannot stay. */
-static int decide(PyObject *copy_argument, int stays)
+/* Returns 1 if the array must be copied, 0 if it need not, -1 if it must and copy=False forbids it. */
+static int decide_copy(PyObject *copy_argument, int stays)
 {
 	int must = 0, may = 1;
 
@@ -360,7 +361,7 @@ static int choose_context(PyObject *device, const struct bi_view *view, struct b
 	return device && device != Py_None ? bip_device_context(device, out) : bip_own_context(view, out);
 }
 
-static PyObject *place(const struct bip_operand *operand, PyObject *device, PyObject *copy_argument)
+static PyObject *place_operand(const struct bip_operand *operand, PyObject *device, PyObject *copy_argument)
 {
 	struct bi_context *context;
 	PyObject *result = NULL;
@@ -368,11 +369,11 @@ static PyObject *place(const struct bip_operand *operand, PyObject *device, PyOb
 
 	if (choose_context(device, operand->view, &context))
 		return NULL;
-	copies = decide(copy_argument, is_there(operand->view, context));
+	copies = decide_copy(copy_argument, is_in_context(operand->view, context));
 	if (copies == 0)
 		result = Py_NewRef(operand->object);
 	else if (copies == 1)
-		result = copy_object(context, operand->object, operand->view, NULL);
+		result = copy_with_mask(context, operand->object, operand->view, NULL);
 	bip_release_context(context);
 	return result;
 }
@@ -387,8 +388,8 @@ PyObject *bip_asarray(PyObject *module, PyObject *const *args, Py_ssize_t count,
 	if (bip_arguments(&signature, args, count, names, values) || bip_operand_take(values[0], &operand))
 		return NULL;
 	if (check_dtype(values[1], operand.view) == 0)
-		result = place(&operand, values[2], values[3]);
-	/* What is returned as it is goes on to be used. */
+		result = place_operand(&operand, values[2], values[3]);
+	/* An operand that is the result itself is not only for this operation. */
 	if (result == operand.object)
 		operand.is_temporary = 0;
 	if (bip_operand_finish(&operand, NULL, result ? 0 : -1))

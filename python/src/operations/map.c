@@ -1,9 +1,8 @@
 /*
- * map(): the bytes of an array for the CPU, as an object with the buffer protocol
+ * map(): the elements of an array in memory that the CPU can use, as an object with the buffer protocol
  *
- * NumPy, memoryview and everything else that reads buffers see the elements where they are, with the strides of the
- * array. The mapping cannot end under an export: as PEP 3118 wants it, that is a BufferError, and the array stays
- * mapped.
+ * Consumers of buffers see the elements with the strides of the array. A mapping with exported buffers cannot end: as
+ * PEP 3118 demands, close() is a BufferError then, and the array stays mapped.
  */
 #include <string.h>
 
@@ -19,16 +18,17 @@
 struct mapping {
 	PyObject_HEAD struct bi_view *view;
 	struct bi_map *map; /* NULL once closed */
-	Py_ssize_t exports;
+	Py_ssize_t exports; /* buffers in use; with `map` guarded by BIP_LOCK */
 	int is_readonly;
-	int is_bytes; /* the protocol cannot name the type: there is an axis more, for the bytes of an element */
-	int ndim; /* of buffers */
-	Py_ssize_t *dims; /* shape and strides of buffers */
+	int is_bytes; /* 1: the protocol cannot name the type, so buffers have one more axis, for the bytes of an
+			 element */
+	int ndim; /* of exported buffers */
+	Py_ssize_t *dims; /* their shape and strides */
 	char mode[3];
 	char format[BIP_FORMAT_TEXT];
 };
 
-/* Where arrays without elements are said to be. */
+/* The address of arrays without elements. */
 static char nowhere;
 
 static const char closed[] = "the mapping is closed";
@@ -66,7 +66,7 @@ static int read_mode(PyObject *object, struct mapping *self, unsigned *mode)
 	return -1;
 }
 
-/* NumPy reads the format of an element of which nothing is known, and then copies no byte of it. */
+/* Returns true for void elements without fields: from their format NumPy would make elements that it cannot copy. */
 static int is_void(const struct bi_view *view)
 {
 	struct bi_layout layout;
@@ -124,7 +124,7 @@ static int map_view(struct mapping *self, unsigned mode)
 	return rc ? -1 : 0;
 }
 
-static int set_up(struct mapping *self, PyObject *mode_object)
+static int open_mapping(struct mapping *self, PyObject *mode_object)
 {
 	unsigned mode = 0;
 
@@ -148,17 +148,17 @@ PyObject *bip_map(PyObject *array, PyObject *const *args, Py_ssize_t count, PyOb
 	self->dims = NULL;
 	self->exports = 0;
 	self->view = bip_hold(array);
-	if (set_up(self, mode))
+	if (open_mapping(self, mode))
 		Py_CLEAR(self);
 	return (PyObject *)self;
 }
 
 /* Ending */
 
-/* Takes the mapping out, so that one thread unmaps. -1: there are exports. */
+/* Of several threads one gets the map. BufferError if there are exports. */
 static int take_map(struct mapping *self, struct bi_map **out)
 {
-	Py_ssize_t exports;
+	Py_ssize_t exports; /* buffers in use; with `map` guarded by BIP_LOCK */
 
 	BIP_LOCK(self)
 	exports = self->exports;
@@ -185,7 +185,7 @@ static int unmap(struct mapping *self)
 	Py_BEGIN_ALLOW_THREADS
 	rc = bi_unmap(map, &err);
 	Py_END_ALLOW_THREADS
-	/* During a capture the memory stays mapped. */
+	/* During a stream capture the memory stays mapped. */
 	if (rc == BI_ECAPTURE)
 		self->map = map;
 	if (rc)
@@ -199,8 +199,8 @@ static PyObject *close_mapping(PyObject *self, PyObject *none)
 	return unmap((struct mapping *)self) ? NULL : Py_NewRef(Py_None);
 }
 
-/* An exception that is on its way keeps the block's arrays alive, and is not replaced by one about them. */
-static PyObject *leave(PyObject *self, PyObject *args)
+/* An exception of the block keeps its arrays alive. It is not replaced by the BufferError about them. */
+static PyObject *mapping_exit(PyObject *self, PyObject *args)
 {
 	int is_raising = PyTuple_GET_SIZE(args) && PyTuple_GET_ITEM(args, 0) != Py_None;
 
@@ -212,7 +212,7 @@ static PyObject *leave(PyObject *self, PyObject *args)
 	Py_RETURN_NONE;
 }
 
-static void dealloc(PyObject *object)
+static void mapping_dealloc(PyObject *object)
 {
 	struct mapping *self = (struct mapping *)object;
 	PyObject *type, *value, *traceback;
@@ -238,13 +238,13 @@ static int check_open(const struct mapping *self)
 	return -1;
 }
 
-static PyObject *enter(PyObject *self, PyObject *none)
+static PyObject *mapping_enter(PyObject *self, PyObject *none)
 {
 	(void)none;
 	return check_open((struct mapping *)self) ? NULL : Py_NewRef(self);
 }
 
-static PyObject *repr(PyObject *object)
+static PyObject *mapping_repr(PyObject *object)
 {
 	const struct mapping *self = (struct mapping *)object;
 	PyObject *shape = bip_tuple(bi_view_shape(self->view), bi_view_ndim(self->view));
@@ -259,8 +259,8 @@ static PyObject *repr(PyObject *object)
 	return text;
 }
 
-/* Elements of no bytes need no memory. */
-static PyObject *without_bytes(const struct bi_view *view, PyObject *numpy, PyObject *dtype)
+/* For elements of 0 bytes, which ndarray.view() refuses. */
+static PyObject *make_empty_array(const struct bi_view *view, PyObject *numpy, PyObject *dtype)
 {
 	PyObject *shape = bip_tuple(bi_view_shape(view), bi_view_ndim(view));
 	PyObject *array = shape ? PyObject_CallMethod(numpy, "empty", "OO", shape, dtype) : NULL;
@@ -269,8 +269,8 @@ static PyObject *without_bytes(const struct bi_view *view, PyObject *numpy, PyOb
 	return array;
 }
 
-/* ndarray.view(dtype) makes one of the bytes of each element. */
-static PyObject *name_bytes(PyObject *bytes, PyObject *dtype)
+/* Returns bytes.view(dtype)[..., 0]: the bytes of each element become one element. */
+static PyObject *view_bytes(PyObject *bytes, PyObject *dtype)
 {
 	PyObject *elements = PyObject_CallMethod(bytes, "view", "O", dtype);
 	PyObject *key = Py_BuildValue("(Oi)", Py_Ellipsis, 0);
@@ -281,19 +281,19 @@ static PyObject *name_bytes(PyObject *bytes, PyObject *dtype)
 	return result;
 }
 
-static PyObject *name_elements(const struct mapping *self, PyObject *numpy, PyObject *bytes)
+static PyObject *set_element_type(const struct mapping *self, PyObject *numpy, PyObject *bytes)
 {
 	PyObject *dtype = bip_dtype_numpy(self->view), *array = NULL;
 
 	if (dtype && bi_view_dtype(self->view).item_size)
-		array = name_bytes(bytes, dtype);
+		array = view_bytes(bytes, dtype);
 	else if (dtype)
-		array = without_bytes(self->view, numpy, dtype);
+		array = make_empty_array(self->view, numpy, dtype);
 	Py_XDECREF(dtype);
 	return array;
 }
 
-/* From a memoryview: of an object that lends none NumPy would ask for __array__, and so come here again. */
+/* From a memoryview: for an object whose buffer fails NumPy would call __array__, which would call this again. */
 static PyObject *make_array(PyObject *object, PyObject *numpy)
 {
 	const struct mapping *self = (struct mapping *)object;
@@ -302,7 +302,7 @@ static PyObject *make_array(PyObject *object, PyObject *numpy)
 
 	Py_XDECREF(memory);
 	if (array && self->is_bytes)
-		Py_SETREF(array, name_elements(self, numpy, array));
+		Py_SETREF(array, set_element_type(self, numpy, array));
 	return array;
 }
 
@@ -316,7 +316,7 @@ static PyObject *to_numpy(PyObject *self, PyObject *none)
 	return array;
 }
 
-/* ndarray.__array__ knows what dtype= and copy= mean in this version of NumPy. */
+/* ndarray.__array__ applies dtype= and copy= as this version of NumPy does. */
 static PyObject *as_array(PyObject *self, PyObject *args, PyObject *words)
 {
 	PyObject *array = to_numpy(self, NULL);
@@ -364,7 +364,7 @@ static PyObject *get_strides(PyObject *self, void *closure)
 
 /* The buffer protocol */
 
-/* Everything that a consumer can ask for. */
+/* Fills in everything, as for PyBUF_FULL. */
 static void fill_buffer(const struct mapping *self, Py_buffer *buffer)
 {
 	struct bi_layout layout;
@@ -383,63 +383,63 @@ static void fill_buffer(const struct mapping *self, Py_buffer *buffer)
 	buffer->internal = NULL;
 }
 
-static int asks(int flags, int for_what)
+static int has_flags(int flags, int wanted)
 {
-	return (flags & for_what) == for_what;
+	return (flags & wanted) == wanted;
 }
 
-/* Why the buffer is not what a consumer asks for, or NULL. */
-static const char *find_fault(const Py_buffer *buffer, int flags)
+/* Returns why the buffer does not satisfy the request, or NULL. */
+static const char *find_refusal(const Py_buffer *buffer, int flags)
 {
 	if (buffer->ndim > PyBUF_MAX_NDIM)
-		return "a buffer has no more than 64 dimensions, and the bytes of an element are one";
-	if (asks(flags, PyBUF_WRITABLE) && buffer->readonly)
-		return "the array is mapped for reading, and a writable buffer is asked for";
-	if (asks(flags, PyBUF_C_CONTIGUOUS) && !PyBuffer_IsContiguous(buffer, 'C'))
-		return "the array is not C-contiguous, and a buffer that is one is asked for";
-	if (asks(flags, PyBUF_F_CONTIGUOUS) && !PyBuffer_IsContiguous(buffer, 'F'))
-		return "the array is not Fortran-contiguous, and a buffer that is one is asked for";
-	if (asks(flags, PyBUF_ANY_CONTIGUOUS) && !PyBuffer_IsContiguous(buffer, 'A'))
-		return "the array is not contiguous, and a buffer that is one is asked for";
-	if (!asks(flags, PyBUF_STRIDES) && !PyBuffer_IsContiguous(buffer, 'C'))
-		return "the array is not C-contiguous, and a buffer without strides is asked for";
+		return "a buffer has at most 64 dimensions, and the bytes of an element need one more";
+	if (has_flags(flags, PyBUF_WRITABLE) && buffer->readonly)
+		return "the array is mapped for reading, and the request is for a writable buffer";
+	if (has_flags(flags, PyBUF_C_CONTIGUOUS) && !PyBuffer_IsContiguous(buffer, 'C'))
+		return "the array is not C-contiguous, and the request is for a C-contiguous buffer";
+	if (has_flags(flags, PyBUF_F_CONTIGUOUS) && !PyBuffer_IsContiguous(buffer, 'F'))
+		return "the array is not Fortran-contiguous, and the request is for a Fortran-contiguous buffer";
+	if (has_flags(flags, PyBUF_ANY_CONTIGUOUS) && !PyBuffer_IsContiguous(buffer, 'A'))
+		return "the array is not contiguous, and the request is for a contiguous buffer";
+	if (!has_flags(flags, PyBUF_STRIDES) && !PyBuffer_IsContiguous(buffer, 'C'))
+		return "the array is not C-contiguous, and the request is for a buffer without strides";
 	return NULL;
 }
 
-static void leave_out(Py_buffer *buffer, int flags)
+static void clear_unrequested(Py_buffer *buffer, int flags)
 {
-	if (!asks(flags, PyBUF_FORMAT))
+	if (!has_flags(flags, PyBUF_FORMAT))
 		buffer->format = NULL;
-	if (!asks(flags, PyBUF_ND))
+	if (!has_flags(flags, PyBUF_ND))
 		buffer->shape = NULL;
-	if (!asks(flags, PyBUF_STRIDES))
+	if (!has_flags(flags, PyBUF_STRIDES))
 		buffer->strides = NULL;
 }
 
-/* Locked. */
-static const char *lend(struct mapping *self, Py_buffer *buffer, int flags)
+/* Returns why there is no buffer, or NULL. */
+static const char *export_buffer_locked(struct mapping *self, Py_buffer *buffer, int flags)
 {
 	const char *fault;
 
 	if (!self->map)
 		return closed;
 	fill_buffer(self, buffer);
-	fault = find_fault(buffer, flags);
+	fault = find_refusal(buffer, flags);
 	if (fault)
 		return fault;
-	leave_out(buffer, flags);
+	clear_unrequested(buffer, flags);
 	buffer->obj = Py_NewRef((PyObject *)self);
 	self->exports++;
 	return NULL;
 }
 
-static int getbuffer(PyObject *object, Py_buffer *buffer, int flags)
+static int mapping_getbuffer(PyObject *object, Py_buffer *buffer, int flags)
 {
 	const char *fault;
 
 	buffer->obj = NULL;
 	BIP_LOCK(object)
-	fault = lend((struct mapping *)object, buffer, flags);
+	fault = export_buffer_locked((struct mapping *)object, buffer, flags);
 	BIP_UNLOCK()
 	if (!fault)
 		return 0;
@@ -447,7 +447,7 @@ static int getbuffer(PyObject *object, Py_buffer *buffer, int flags)
 	return -1;
 }
 
-static void releasebuffer(PyObject *object, Py_buffer *buffer)
+static void mapping_releasebuffer(PyObject *object, Py_buffer *buffer)
 {
 	(void)buffer;
 	BIP_LOCK(object)
@@ -455,43 +455,43 @@ static void releasebuffer(PyObject *object, Py_buffer *buffer)
 	BIP_UNLOCK()
 }
 
+/* clang-format off */
 static PyMethodDef methods[] = {
 	{ "close", close_mapping, METH_NOARGS,
-	  "close($self, /)\n--\n\nEnds the mapping; what was written comes before later work on the array. "
-	  "BufferError, and "
-	  "the array\n"
-	  "stays mapped, while a buffer of it is in use." },
+	  "close($self, /)\n--\n\n"
+	  "Ends the mapping. Later work on the array sees what was written. BufferError, and the array stays mapped,\n"
+	  "while a buffer of the mapping is in use." },
 	{ "numpy", to_numpy, METH_NOARGS,
-	  "numpy($self, /)\n--\n\nThe mapped elements as a numpy.ndarray of `dtype`, without a copy." },
+	  "numpy($self, /)\n--\n\nReturns the mapped elements as a numpy.ndarray of `dtype`, without a copy." },
 	{ "__array__", (PyCFunction)(void (*)(void))as_array, METH_VARARGS | METH_KEYWORDS,
-	  "__array__($self, dtype=None, *, copy=None)\n--\n\nnumpy(), of another type or copied if that is asked "
-	  "for." },
-	{ "__enter__", enter, METH_NOARGS, "The mapping itself; InvalidArrayError if it is closed." },
-	{ "__exit__", leave, METH_VARARGS, "close(); an exception that is on its way is not replaced." },
+	  "__array__($self, dtype=None, *, copy=None)\n--\n\nReturns numpy(), converted or copied if requested." },
+	{ "__enter__", mapping_enter, METH_NOARGS, "Returns the mapping itself. InvalidArrayError if it is closed." },
+	{ "__exit__", mapping_exit, METH_VARARGS, "close(). Does not replace an exception of the block." },
 	{ NULL, NULL, 0, NULL },
 };
 
 static PyGetSetDef getset[] = {
-	{ "closed", get_closed, NULL, "True once the mapping has ended.", NULL },
+	{ "closed", get_closed, NULL, "True after close().", NULL },
 	{ "mode", get_mode, NULL, "'r', 'w' or 'rw'.", NULL },
 	{ "dtype", get_dtype, NULL,
-	  "numpy.dtype of the elements. Where the buffer protocol cannot name it, a buffer is one of bytes, with an "
-	  "axis more.",
+	  "Element type as a numpy.dtype. For a type that the buffer protocol cannot name, a buffer of the mapping has\n"
+	  "elements of one byte and one more axis.",
 	  NULL },
-	{ "shape", get_shape, NULL, "Extents, a tuple of int.", NULL },
+	{ "shape", get_shape, NULL, "Number of elements along each axis, a tuple of int.", NULL },
 	{ "strides", get_strides, NULL, "Bytes from one element to the next along each axis, a tuple of int.", NULL },
 	{ NULL, NULL, NULL, NULL, NULL },
 };
+/* clang-format on */
 
-static PyBufferProcs buffer_procs = { getbuffer, releasebuffer };
+static PyBufferProcs buffer_procs = { mapping_getbuffer, mapping_releasebuffer };
 
 PyTypeObject bip_map_type = {
 	PyVarObject_HEAD_INIT(NULL, 0).tp_name = "buffer_interface.Mapping",
-	.tp_doc = "The bytes of an array for the CPU. Speaks the buffer protocol until it is closed.",
+	.tp_doc = "The elements of an array in memory that the CPU can use. Speaks the buffer protocol until close().",
 	.tp_basicsize = sizeof(struct mapping),
 	.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
-	.tp_dealloc = dealloc,
-	.tp_repr = repr,
+	.tp_dealloc = mapping_dealloc,
+	.tp_repr = mapping_repr,
 	.tp_methods = methods,
 	.tp_getset = getset,
 	.tp_as_buffer = &buffer_procs,

@@ -1,8 +1,8 @@
 /*
- * Python's numbers as elements of an array, and back
+ * Python's values as elements of an array, and back
  *
- * Booleans, integers, floats and complex numbers of one lane are converted here; for texts, structured types, vector
- * lanes and the types of ml_dtypes NumPy does it.
+ * Booleans, integers, floats and complex numbers of one lane are converted here. NumPy converts texts, structured
+ * types, types of several lanes and those of ml_dtypes.
  */
 #include <math.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static int is_signed(struct bi_dtype dtype)
 	return dtype.type >= BI_INT8 && dtype.type <= BI_INT64;
 }
 
-/* An instance of numpy.generic; NumPy is not imported for it. */
+/* Returns 1 for an instance of numpy.generic. Does not import NumPy. */
 static int is_numpy_scalar(PyObject *value)
 {
 	PyObject *name = PyUnicode_FromString("numpy");
@@ -55,7 +55,7 @@ int bip_is_scalar(PyObject *value, struct bi_dtype dtype)
 
 /* Numbers to bytes */
 
-/* Where the low bytes of a 64-bit word begin. */
+/* Offset of the low `size` bytes in a 64-bit word. */
 static size_t low_bytes(size_t size)
 {
 	return PY_BIG_ENDIAN ? sizeof(uint64_t) - size : 0;
@@ -70,7 +70,7 @@ static int refuse_integer(struct bi_dtype dtype, PyObject *number)
 	return -1;
 }
 
-/* 1 if the number fits; its low bytes are then those of the element. */
+/* Returns 1 if the number fits; then the low bytes of the word are the element. */
 static int read_integer(struct bi_dtype dtype, PyObject *number, uint64_t *word)
 {
 	unsigned bits = 8 * dtype.item_size;
@@ -91,7 +91,7 @@ static int read_integer(struct bi_dtype dtype, PyObject *number, uint64_t *word)
 	return bits == 64 || *word >> bits == 0;
 }
 
-/* Fractions are cut off, as in NumPy's assignments. */
+/* Truncates fractions, as NumPy does. */
 static int pack_integer(struct bi_dtype dtype, PyObject *value, unsigned char *out)
 {
 	PyObject *number =
@@ -111,10 +111,10 @@ static int pack_integer(struct bi_dtype dtype, PyObject *value, unsigned char *o
 	return rc;
 }
 
-/* What is too large becomes infinite, as in NumPy. */
+/* A value that is too large becomes infinite, as in NumPy. */
 static int pack_real(size_t size, double value, unsigned char *out)
 {
-	const double half_limit = 65520; /* from here on the nearest half is infinite */
+	const double half_limit = 65520; /* values from here on round to infinity */
 	float single = (float)value;
 
 	if (size == 8)
@@ -152,7 +152,7 @@ static int pack_bool(PyObject *value, unsigned char *out)
 	return truth < 0 ? -1 : 0;
 }
 
-static void reverse(unsigned char *bytes, size_t size)
+static void reverse_bytes(unsigned char *bytes, size_t size)
 {
 	for (size_t i = 0; i < size / 2; i++) {
 		unsigned char byte = bytes[i];
@@ -162,15 +162,15 @@ static void reverse(unsigned char *bytes, size_t size)
 	}
 }
 
-/* To the other byte order; a complex number has two parts. */
-static void swap(struct bi_dtype dtype, unsigned char *element)
+/* Reverses the bytes of an element whose type is swapped; a complex number has two parts. */
+static void swap_if_needed(struct bi_dtype dtype, unsigned char *element)
 {
 	size_t part = is_complex(dtype) ? dtype.item_size / 2 : dtype.item_size;
 
 	if (!dtype.swapped)
 		return;
 	for (size_t at = 0; at < dtype.item_size; at += part)
-		reverse(element + at, part);
+		reverse_bytes(element + at, part);
 }
 
 static int pack_plain(struct bi_dtype dtype, PyObject *value, unsigned char *out)
@@ -186,7 +186,7 @@ static int pack_plain(struct bi_dtype dtype, PyObject *value, unsigned char *out
 	else
 		rc = pack_integer(dtype, value, out);
 	if (!rc)
-		swap(dtype, out);
+		swap_if_needed(dtype, out);
 	return rc;
 }
 
@@ -224,7 +224,7 @@ static PyObject *unpack_plain(struct bi_dtype dtype, const unsigned char *bytes)
 	size_t half = dtype.item_size / 2;
 
 	memcpy(element, bytes, dtype.item_size);
-	swap(dtype, element);
+	swap_if_needed(dtype, element);
 	if (dtype.type == BI_BOOL)
 		return PyBool_FromLong(*element != 0);
 	if (is_complex(dtype))
@@ -234,9 +234,9 @@ static PyObject *unpack_plain(struct bi_dtype dtype, const unsigned char *bytes)
 	return unpack_integer(dtype, element);
 }
 
-/* By NumPy: the element is the only field of a structured array without dimensions */
+/* By NumPy, in a structured array without dimensions whose only field is the element */
 
-static int copy_bytes(PyObject *bytes, uint32_t item_size, void *element)
+static int copy_element(PyObject *bytes, uint32_t item_size, void *element)
 {
 	if ((uint32_t)PyBytes_GET_SIZE(bytes) != item_size) {
 		PyErr_Format(bip_InvalidArrayError, "an element has %u bytes, but its NumPy type %zd", item_size,
@@ -265,7 +265,7 @@ static int pack_by_numpy(const struct bi_view *view, PyObject *value, void *elem
 	PyObject *dtype = bip_dtype_numpy(view);
 	PyObject *numpy = dtype ? PyImport_ImportModule("numpy") : NULL;
 	PyObject *bytes = numpy ? pack_box(numpy, dtype, value) : NULL;
-	int rc = bytes ? copy_bytes(bytes, bi_view_dtype(view).item_size, element) : -1;
+	int rc = bytes ? copy_element(bytes, bi_view_dtype(view).item_size, element) : -1;
 
 	Py_XDECREF(bytes);
 	Py_XDECREF(numpy);

@@ -1,8 +1,8 @@
 /*
- * Other views of the same memory: indexing, axes, shapes, types
+ * Views of the same memory: indexing, axes, shapes, element types
  *
- * NumPy's basic indexing and its exceptions. Nothing is copied, and nothing is asked of a driver; what only a copy
- * could do is refused. The mask of a masked array follows its array.
+ * They follow NumPy's basic indexing and its exceptions. They copy no element and call no driver; a result that only a
+ * copy could have is refused. The mask of a masked array is changed as its array is.
  */
 #include "dtype.h"
 #include "errors.h"
@@ -13,15 +13,15 @@
 
 /* Changes of a layout */
 
-/* One kind of change, and the exception for the status in which NumPy's differs from that of other operations. */
+/* One kind of view, and the exception of the status for which NumPy raises another one than our operations do. */
 struct change {
 	int (*apply)(const struct bi_view *view, const void *argument, struct bi_view **out, struct bi_error *err);
 	int status;
 	PyObject **exception;
-	int fits_mask; /* 1: it means the same for the mask */
+	int fits_mask; /* 1: applies to the mask as well */
 };
 
-static void *refuse(const struct change *change, int rc, const struct bi_error *err)
+static void *raise_for_change(const struct change *change, int rc, const struct bi_error *err)
 {
 	if (rc != change->status)
 		return bip_raise(rc, err);
@@ -29,9 +29,9 @@ static void *refuse(const struct change *change, int rc, const struct bi_error *
 	return NULL;
 }
 
-/* Extents of a mask may be repeated over the array. */
-static int change_repeated(const struct bi_view *view, const struct bi_view *mask, const struct change *change,
-			   const void *argument, struct bi_view **out, struct bi_error *err)
+/* The mask may be smaller than the array, which repeats it: it is broadcast before. */
+static int change_broadcast_mask(const struct bi_view *view, const struct bi_view *mask, const struct change *change,
+				 const void *argument, struct bi_view **out, struct bi_error *err)
 {
 	struct bi_view *whole;
 	int rc = bi_view_broadcast(mask, bi_view_ndim(view), bi_view_shape(view), &whole, err);
@@ -51,16 +51,17 @@ static PyObject *change_mask(const struct bi_view *view, PyObject *mask, const s
 	int rc;
 
 	if (!change->fits_mask) {
-		PyErr_SetString(bip_UnsupportedError,
-				"the array has a mask, which does not follow to a field or another type");
+		PyErr_SetString(
+			bip_UnsupportedError,
+			"the array is masked, and a mask applies neither to a field nor to another element type");
 		return NULL;
 	}
 	held = bip_hold(mask);
 	if (!held)
 		return NULL;
-	rc = change_repeated(view, held, change, argument, &changed, &err);
+	rc = change_broadcast_mask(view, held, change, argument, &changed, &err);
 	bip_release_view(held);
-	return rc ? refuse(change, rc, &err) : bip_derive((struct bip_object *)mask, changed);
+	return rc ? raise_for_change(change, rc, &err) : bip_derive((struct bip_object *)mask, changed);
 }
 
 static PyObject *change_masked(PyObject *self, const struct change *change, const void *argument,
@@ -82,7 +83,7 @@ static PyObject *change_masked(PyObject *self, const struct change *change, cons
 	return result;
 }
 
-static PyObject *derive(PyObject *self, const struct change *change, const void *argument)
+static PyObject *derive_view(PyObject *self, const struct change *change, const void *argument)
 {
 	struct bi_view *view, *changed = NULL;
 	struct bi_error err;
@@ -96,7 +97,7 @@ static PyObject *derive(PyObject *self, const struct change *change, const void 
 	if (!view)
 		return NULL;
 	if (rc)
-		return refuse(change, rc, &err);
+		return raise_for_change(change, rc, &err);
 	if (((struct bip_object *)self)->mask)
 		return change_masked(self, change, argument, changed);
 	return bip_derive((struct bip_object *)self, changed);
@@ -104,10 +105,10 @@ static PyObject *derive(PyObject *self, const struct change *change, const void 
 
 /* Indexing */
 
-/* Every axis can have an integer or a slice, as many new axes can come, and one ellipsis. */
+/* An integer or a slice for each axis, as many new axes, and one ellipsis. */
 #define MOST_ITEMS (2 * BI_MAX_NDIM + 1)
 
-struct items {
+struct indices {
 	int count;
 	struct bi_index items[MOST_ITEMS];
 };
@@ -121,8 +122,8 @@ static int refuse_key(PyObject *key)
 	return -1;
 }
 
-/* The lowest number says that a limit is left out, so that a limit is the next one. */
-static int64_t limit_of(Py_ssize_t given)
+/* PY_SSIZE_T_MIN is BI_OMITTED, which means something else to the library. */
+static int64_t slice_limit(Py_ssize_t given)
 {
 	return given == PY_SSIZE_T_MIN ? given + 1 : given;
 }
@@ -133,7 +134,7 @@ static int read_slice(PyObject *key, struct bi_index *out)
 
 	if (PySlice_Unpack(key, &start, &stop, &step) < 0)
 		return -1;
-	*out = (struct bi_index){ BI_INDEX_SLICE, limit_of(start), limit_of(stop), step };
+	*out = (struct bi_index){ BI_INDEX_SLICE, slice_limit(start), slice_limit(stop), step };
 	return 0;
 }
 
@@ -147,7 +148,7 @@ static int read_integer(PyObject *key, struct bi_index *out)
 	return 0;
 }
 
-static int read_item(PyObject *key, struct bi_index *out)
+static int read_index(PyObject *key, struct bi_index *out)
 {
 	if (PyLong_CheckExact(key))
 		return read_integer(key, out);
@@ -164,11 +165,11 @@ static int read_item(PyObject *key, struct bi_index *out)
 	return 0;
 }
 
-static int read_items(PyObject *key, struct items *out)
+static int read_indices(PyObject *key, struct indices *out)
 {
 	if (!PyTuple_Check(key)) {
 		out->count = 1;
-		return read_item(key, out->items);
+		return read_index(key, out->items);
 	}
 	if (PyTuple_GET_SIZE(key) > MOST_ITEMS) {
 		PyErr_Format(PyExc_IndexError, "there are %zd indices, and no array takes more than %d",
@@ -177,14 +178,14 @@ static int read_items(PyObject *key, struct items *out)
 	}
 	out->count = (int)PyTuple_GET_SIZE(key);
 	for (int i = 0; i < out->count; i++)
-		if (read_item(PyTuple_GET_ITEM(key, i), &out->items[i]))
+		if (read_index(PyTuple_GET_ITEM(key, i), &out->items[i]))
 			return -1;
 	return 0;
 }
 
 static int apply_items(const struct bi_view *view, const void *argument, struct bi_view **out, struct bi_error *err)
 {
-	const struct items *items = argument;
+	const struct indices *items = argument;
 
 	return bi_view_index(view, items->items, items->count, out, err);
 }
@@ -198,14 +199,14 @@ PyObject *bip_subscript(PyObject *self, PyObject *key)
 {
 	static const struct change index = { apply_items, BI_EINVAL, &PyExc_IndexError, 1 };
 	static const struct change field = { apply_field, BI_EDTYPE, &PyExc_IndexError, 0 };
-	struct items items;
+	struct indices items;
 
 	if (PyUnicode_Check(key)) {
 		const char *name = PyUnicode_AsUTF8(key);
 
-		return name ? derive(self, &field, name) : NULL;
+		return name ? derive_view(self, &field, name) : NULL;
 	}
-	return read_items(key, &items) ? NULL : derive(self, &index, &items);
+	return read_indices(key, &items) ? NULL : derive_view(self, &index, &items);
 }
 
 int bip_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
@@ -252,7 +253,7 @@ static const struct change permutation = { apply_axes, 0, NULL, 1 };
 PyObject *bip_get_T(PyObject *self, void *closure)
 {
 	(void)closure;
-	return derive(self, &permutation, NULL);
+	return derive_view(self, &permutation, NULL);
 }
 
 static int refuse_axes(Py_ssize_t given, int ndim)
@@ -270,7 +271,7 @@ static int read_axes(PyObject *const *args, Py_ssize_t count, int ndim, int axes
 
 		if (axis == -1 && PyErr_Occurred())
 			return -1;
-		/* Whatever does not fit is no axis either. */
+		/* A number that does not fit into an int is replaced by one that is no axis either. */
 		axes[i] = axis < -BI_MAX_NDIM || axis > BI_MAX_NDIM ? BI_MAX_NDIM : (int)axis;
 	}
 	return 0;
@@ -295,16 +296,16 @@ static PyObject *transpose_by(PyObject *self, PyObject *const *args, Py_ssize_t 
 
 	if (ndim < 0 || read_axes(args, count, ndim, axes))
 		return NULL;
-	return derive(self, &permutation, axes);
+	return derive_view(self, &permutation, axes);
 }
 
-/* A sequence, or the arguments themselves. */
+/* The axes are one sequence, or the arguments. */
 PyObject *bip_transpose(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
 	PyObject *axes, *result;
 
 	if (count == 0 || (count == 1 && args[0] == Py_None))
-		return derive(self, &permutation, NULL);
+		return derive_view(self, &permutation, NULL);
 	if (count != 1 || PyIndex_Check(args[0]))
 		return transpose_by(self, args, count);
 	axes = PySequence_Tuple(args[0]);
@@ -346,7 +347,7 @@ PyObject *bip_reshape(PyObject *self, PyObject *const *args, Py_ssize_t count)
 		rc = bip_read_shape(args[0], shape.extents, &shape.ndim);
 	else
 		rc = bip_read_numbers("shape", args, count, shape.extents, &shape.ndim);
-	return rc ? NULL : derive(self, &reshape, &shape);
+	return rc ? NULL : derive_view(self, &reshape, &shape);
 }
 
 PyObject *bip_broadcast_to(PyObject *self, PyObject *object)
@@ -356,14 +357,14 @@ PyObject *bip_broadcast_to(PyObject *self, PyObject *object)
 
 	if (bip_read_shape(object, shape.extents, &shape.ndim))
 		return NULL;
-	return derive(self, &broadcast, &shape);
+	return derive_view(self, &broadcast, &shape);
 }
 
 /* Types */
 
 struct type {
 	struct bi_dtype dtype;
-	const char *descr; /* or NULL */
+	const char *descr; /* fields of a structured type, or NULL */
 };
 
 static int apply_type(const struct bi_view *view, const void *argument, struct bi_view **out, struct bi_error *err)
@@ -384,7 +385,7 @@ PyObject *bip_view_as(PyObject *self, PyObject *object)
 	if (descr)
 		type.descr = PyUnicode_AsUTF8(descr);
 	if (!descr || type.descr)
-		result = derive(self, &reinterpretation, &type);
+		result = derive_view(self, &reinterpretation, &type);
 	Py_XDECREF(descr);
 	return result;
 }
