@@ -1,10 +1,10 @@
-"""Arrays of host, OpenCL and CUDA memory, whoever made them, without a copy.
+"""Arrays in host, OpenCL and CUDA memory of any library, without a copy.
 
     from buffer_interface import buffer_interface
     view = buffer_interface(array)      # NumPy, pyopencl, CuPy, PyTorch, JAX, Numba, ...
 
-`buffer_interface` takes an object that speaks DLPack, the CUDA Array Interface, the buffer protocol, NumPy's array
-interface or the BufferInterface, and gives a `BufferInterface`, which speaks them all as far as its memory allows.
+`buffer_interface` imports an array that speaks DLPack, the CUDA Array Interface, the buffer protocol, NumPy's array
+interface or the BufferInterface. The result, a `BufferInterface`, speaks each of them that suits its memory.
 """
 
 import atexit as _atexit
@@ -42,7 +42,7 @@ __all__ = [
 
 
 def get_include():
-    """Folder of the C headers: buffer_interface.h, buffer_interface/python.h and the others."""
+    """Returns the folder of the C headers: buffer_interface.h, buffer_interface/python.h and the others."""
     return _os.path.join(_os.path.dirname(__file__), "include")
 
 

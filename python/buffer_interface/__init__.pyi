@@ -1,4 +1,4 @@
-"""Arrays of host, OpenCL and CUDA memory, whoever made them, without a copy."""
+"""Arrays in host, OpenCL and CUDA memory of any library, without a copy."""
 
 from collections.abc import Iterable
 from types import EllipsisType, TracebackType
@@ -37,7 +37,7 @@ __all__ = [
     "zeros",
 ]
 
-# Whatever speaks DLPack, the CUDA Array Interface, the buffer protocol, NumPy's array interface or the BufferInterface.
+# An object that speaks DLPack, the CUDA Array Interface, the buffer protocol, NumPy's array interface or the BufferInterface.
 _Array: TypeAlias = Any
 # CUDA: 1, 2, a handle, or a stream object of another library. OpenCL: an object with `int_ptr`.
 _Stream: TypeAlias = Any
@@ -57,20 +57,20 @@ _Protocol: TypeAlias = Literal[
 ]
 
 class InvalidArrayError(BufferError, ValueError):
-    """What a producer says of an array cannot be, or the array was released."""
+    """The description of an array by its producer is wrong, or the array was released."""
 
 class UnsupportedError(BufferError, NotImplementedError):
-    """The array cannot be given, or taken, in this way."""
+    """The array cannot be imported or exported in this way."""
 
 class DriverError(RuntimeError):
     """A device or its driver failed."""
 
     vendor: int
-    """The driver's own code, 0 without one."""
+    """The driver's own code, or 0 if there is none."""
 
 @final
 class Device(structseq[Any], tuple[str, str, str, str, str, int | None, tuple[str, ...], bool, str, str, int, int]):
-    """A device, or a backend that cannot be used. devices() makes them; a tuple whose items have names, as os.stat_result."""
+    """A device, or a backend that cannot be used. A named tuple that devices() returns."""
 
     __match_args__: Final = (
         "spec",
@@ -89,7 +89,7 @@ class Device(structseq[Any], tuple[str, str, str, str, str, int | None, tuple[st
 
     @property
     def spec(self) -> str:
-        """Device string that opens exactly this one: 'opencl:0:1', 'cuda:1'."""
+        """Device string of this device: 'opencl:0:1', 'cuda:1'."""
     @property
     def name(self) -> str: ...
     @property
@@ -97,44 +97,45 @@ class Device(structseq[Any], tuple[str, str, str, str, str, int | None, tuple[st
         """'host', 'opencl' or 'cuda'."""
     @property
     def platform(self) -> str:
-        """Name of the platform; '' where the backend has none."""
+        """Name of the platform, or '' if the backend has none."""
     @property
     def kind(self) -> str:
         """'host', 'cpu', 'gpu', 'accelerator' or 'other'."""
     @property
     def memory(self) -> int | None:
-        """Bytes, or None if not known."""
+        """Bytes of memory, or None if not known."""
     @property
     def capabilities(self) -> tuple[str, ...]:
-        """Of 'async', 'unified', 'out-of-order', 'profiling', 'svm', 'native-copy', 'external-memory'."""
+        """Some of 'async', 'unified', 'out-of-order', 'profiling', 'svm', 'native-copy', 'external-memory'."""
     @property
     def usable(self) -> bool:
-        """False: `reason` says why; then only spec and backend are filled."""
+        """False if the device cannot be used: then only spec, backend and reason are set."""
     @property
-    def reason(self) -> str: ...
+    def reason(self) -> str:
+        """Why the device cannot be used, or ''."""
     @property
     def version(self) -> str:
-        """What the driver says of itself."""
+        """Version that the driver reports."""
     @property
     def platform_number(self) -> int:
-        """Number of the OpenCL platform, else 0."""
+        """Number of the OpenCL platform, or 0."""
     @property
     def ordinal(self) -> int:
         """Number of the device on its platform."""
 
 @final
 class Handle:
-    """Handle of the memory behind an array. Keeps the memory alive."""
+    """The handle of an array's memory, which it keeps alive. int() returns the cl_mem, or the address of the first element."""
 
     @property
     def int_ptr(self) -> int:
-        """The cl_mem; AttributeError for addresses."""
+        """The cl_mem. AttributeError for an address."""
     def __int__(self) -> int: ...
     def __index__(self) -> int: ...
 
 @final
 class Mapping:
-    """The bytes of an array for the CPU. Speaks the buffer protocol until it is closed."""
+    """The elements of an array in memory that the CPU can use. Speaks the buffer protocol until close()."""
 
     @property
     def closed(self) -> bool: ...
@@ -143,16 +144,16 @@ class Mapping:
         """'r', 'w' or 'rw'."""
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Type of the elements. Where the buffer protocol cannot name it, a buffer is one of bytes, with an axis more."""
+        """Element type. For a type that the buffer protocol cannot name, buffers have elements of one byte and one more axis."""
     @property
     def shape(self) -> tuple[int, ...]: ...
     @property
     def strides(self) -> tuple[int, ...]: ...
     def numpy(self) -> NDArray[Any]:
-        """The mapped elements as an array of `dtype`, without a copy."""
+        """Returns the mapped elements as an array of `dtype`, without a copy."""
     def __array__(self, dtype: DTypeLike | None = None, *, copy: bool | None = None) -> NDArray[Any]: ...
     def close(self) -> None:
-        """Ends the mapping. BufferError, and the array stays mapped, while a buffer of it is in use."""
+        """Ends the mapping. BufferError, and the array stays mapped, while a buffer of the mapping is in use."""
     def __enter__(self) -> Mapping: ...
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
@@ -161,7 +162,7 @@ class Mapping:
 
 @final
 class BufferInterface:
-    """An n-dimensional array in host, OpenCL or CUDA memory that somebody made. buffer_interface() gives one."""
+    """An n-dimensional array in host, OpenCL or CUDA memory of any library. buffer_interface() imports one."""
 
     __buffer_interface_c__: CapsuleType
     __dlpack_c_exchange_api__: CapsuleType
@@ -170,24 +171,24 @@ class BufferInterface:
     # What it is
     @property
     def buffer(self) -> Handle:
-        """The handle: `.int_ptr` is the cl_mem (OpenCL); int() the cl_mem, or the address of the first element."""
+        """The handle: .int_ptr is the cl_mem of OpenCL memory; int() is the cl_mem, or the address of the first element."""
     @property
     def offset(self) -> int:
-        """Bytes from the start of the cl_mem to the first element; 0 elsewhere."""
+        """Bytes from the start of the cl_mem to the first element; 0 for other memory."""
     @property
     def shape(self) -> tuple[int, ...]: ...
     @property
     def strides(self) -> tuple[int, ...]:
-        """Bytes; may be negative or 0."""
+        """Bytes from one element to the next along each axis; negative or 0 as well."""
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Imports NumPy, and ml_dtypes for the types that only it has."""
+        """The element type. Imports NumPy, and ml_dtypes for types that only it has."""
     @property
     def typestr(self) -> str:
-        """'<f4'; a name where the array interface has no text: 'bfloat16'."""
+        """The element type as text: '<f4', or the name of a type without a typestr, 'bfloat16'."""
     @property
     def descr(self) -> list[Any] | None:
-        """Fields of a structured type as the array interface lists them."""
+        """The fields of a structured type as the array interface lists them; None for a simple type."""
     @property
     def itemsize(self) -> int: ...
     @property
@@ -196,7 +197,7 @@ class BufferInterface:
     def size(self) -> int: ...
     @property
     def nbytes(self) -> int:
-        """Bytes of as many dense elements."""
+        """Bytes of `size` elements without gaps."""
     @property
     def readonly(self) -> bool: ...
     @property
@@ -204,27 +205,27 @@ class BufferInterface:
         """'host', 'opencl' or 'cuda'."""
     @property
     def device(self) -> int | tuple[int, int] | None:
-        """OpenCL: (platform, ordinal), with -1 for what is not known; CUDA: ordinal; host: None."""
+        """CUDA: the ordinal. OpenCL: (platform, ordinal), with -1 for what is not known. Host: None."""
     @property
     def device_name(self) -> str: ...
     @property
     def device_spec(self) -> str:
-        """Device string, as `device=` takes it."""
+        """Device string of the device, which the argument `device` accepts."""
     @property
     def context(self) -> int | None:
-        """cl_context or CUcontext; None on the host."""
+        """The cl_context or CUcontext; None for host memory."""
     @property
     def cl_context(self) -> int:
-        """AttributeError for memory that is not OpenCL's."""
+        """AttributeError for other memory than OpenCL's."""
     @property
     def cl_command_queue(self) -> int:
-        """The queue on which the memory is ready; AttributeError for memory that is not OpenCL's."""
+        """The queue on which the memory is ready. AttributeError for other memory than OpenCL's."""
     @property
     def stream(self) -> int | None:
-        """The stream on which pending work is; None if nothing is pending."""
+        """The stream of pending work: a cl_command_queue, or CUDA's 1 or a handle. None if no work is pending."""
     @property
     def host_pointer(self) -> int | None:
-        """Address of the first element if the CPU can use the memory as it stands. Does not wait."""
+        """Address of the first element if the CPU can use the memory in place. Does not wait for pending work."""
     @property
     def mask(self) -> BufferInterface | None: ...
     @property
@@ -232,65 +233,67 @@ class BufferInterface:
 
     # Lifetime and order
     def release(self) -> None:
-        """Lets the memory go, once. Exports that were handed out keep it. Ends the cycle of a producer that keeps its own
-        BufferInterface, which the garbage collector cannot see."""
+        """Hands an acquired stream back and releases the memory. Exports that exist keep the memory.
+
+        Ends the cycle of a producer that keeps the BufferInterface made of it, which the garbage collector cannot see.
+        """
     def __enter__(self) -> BufferInterface: ...
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
     ) -> None: ...
     def acquire(self, stream: _Stream, /) -> None:
-        """Work enqueued on the stream from now on comes after all work on the memory."""
+        """Work enqueued on the stream from now on waits for the work that is pending on the memory."""
     def hand_back(self, stream: _Stream, /) -> None:
-        """Later work on the memory comes after all that is now on the stream."""
+        """Later work on the memory waits for the work that is now on the stream."""
     def join(self, *streams: _Stream) -> None:
-        """Later work on the memory comes after what is now on each of the streams."""
+        """hand_back() for each of the streams."""
     def synchronize(self) -> None:
-        """Waits until all work on the memory is done."""
+        """Waits until all work on the memory is complete. DriverError if some of it failed."""
 
     # Other views of the memory
     @property
     def T(self) -> BufferInterface: ...
     def __len__(self) -> int: ...
     def __bool__(self) -> NoReturn:
-        """Always a TypeError, as for int() and float(): item() gives the one element."""
+        """Always a TypeError, as for int() and float(): use item()."""
     def __getitem__(self, key: _Index, /) -> BufferInterface: ...
     def __setitem__(self, key: _Index, value: _Array, /) -> None:
-        """As copyto(). Host memory that a device is to write is complete after synchronize(), or when the `with` block
-        of the array ends."""
+        """As copyto(). Host memory that a device writes is complete after synchronize(), or at the end of the array's `with`
+        block."""
     def __delitem__(self, key: _Index, /) -> None:
         """Always a TypeError."""
     def transpose(self, *axes: _Shape | None) -> BufferInterface: ...
     def reshape(self, *shape: _Shape) -> BufferInterface:
-        """ValueError if only a copy could do it."""
+        """ValueError if only a copy could have the shape."""
     def view(self, dtype: DTypeLike, /) -> BufferInterface:
-        """The same bytes as another type."""
+        """A view of the same bytes with another element type."""
     def broadcast_to(self, shape: _Shape, /) -> BufferInterface:
-        """Read-only."""
+        """A read-only view that repeats the array."""
 
     # Values
     def copy(self, *, stream: _Stream | None = None) -> BufferInterface:
-        """A dense C-order copy on the same device, enqueued."""
+        """Enqueues a dense copy in C order on the same device and returns it."""
     def to(self, device: _Device, *, stream: _Stream | None = None) -> BufferInterface:
-        """The array on another device: a dense copy, or the array itself if it is there."""
+        """Returns the array on another device: a dense copy, or the array itself if it is on the device already."""
     def fill(self, value: Any, *, stream: _Stream | None = None) -> None:
-        """Every element becomes the value, as the element type holds it.
+        """Enqueues that every element becomes the value.
 
-        A Python value is packed into one element: a float loses its fraction in an integer type, is rounded or becomes
-        inf in a smaller float type, a longer text is cut off. An integer that does not fit is OverflowError.
+        The value is converted to the element type: a float loses its fraction in an integer type, is rounded or becomes
+        inf in a smaller float type, a longer text is truncated. OverflowError for an integer that does not fit.
         """
     def item(self, *index: _Shape) -> Any:
-        """One element as a Python object; waits for the work on the memory."""
+        """Returns one element as a Python object, after the work that is pending on the memory."""
     def map(self, mode: Literal["r", "w", "rw"] = "r") -> Mapping:
-        """The bytes for the CPU, for a `with` block: 'r' to read, 'w' to write all, 'rw' both."""
+        """Returns the elements in memory that the CPU can use: 'r' reads, 'w' writes every element, 'rw' does both."""
 
     # Exports
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Version 3; AttributeError for memory that is not CUDA's."""
+        """Version 3. AttributeError for memory that is not CUDA's."""
     def cuda_array_interface(
         self, version: int = 3, *, sync: bool = True, synchronize: bool = False, bfloat16_as_void: bool = False
     ) -> dict[str, Any]:
-        """The dictionary in one of its versions."""
+        """Returns the dictionary in version 0 to 3. UnsupportedError for memory that is not CUDA's."""
     @property
     def __array_interface__(self) -> dict[str, Any]:
         """AttributeError for memory that is not the host's."""
@@ -323,67 +326,68 @@ def buffer_interface(
     protocol: _Protocol | None = None,
     copy: bool = False,
 ) -> BufferInterface:
-    """Any array of host, OpenCL or CUDA memory as a BufferInterface, without a copy.
+    """Returns an array of host, OpenCL or CUDA memory as a BufferInterface, without a copy.
 
-    stream is acquired, and leaving a `with` block hands it back. producer_stream is where the producer works, whatever it
-    says. sync=False: nobody waits for anybody. check=False: pointers are not looked up in the driver.
+    Work enqueued on `stream` from now on waits for the producer's work; leaving a `with` block hands the memory back behind
+    it. producer_stream is the stream of the producer's work. sync=False: nothing is ordered. check=False: pointers are not
+    looked up in the driver.
     """
 
 def devices() -> list[Device]:
-    """All devices, the best first, then backends and devices that cannot be used, with the reason."""
+    """Returns the usable devices, the best first, then those that cannot be used, with the reason."""
 
 def empty(
     shape: _Shape, dtype: DTypeLike, *, device: _Device | None = "auto", stream: _Stream | None = None
 ) -> BufferInterface:
-    """A dense C-order array whose elements are not set."""
+    """Returns a dense array in C order whose elements are undefined."""
 
 def zeros(
     shape: _Shape, dtype: DTypeLike, *, device: _Device | None = "auto", stream: _Stream | None = None
 ) -> BufferInterface:
-    """Every byte is 0."""
+    """Like empty(), with every byte set to 0."""
 
 def full(
     shape: _Shape, value: Any, dtype: DTypeLike, *, device: _Device | None = "auto", stream: _Stream | None = None
 ) -> BufferInterface:
-    """Every element is the value, packed as fill() does: full(2, 1.7, "i4") holds 1."""
+    """Like empty(), with every element set to the value as fill() converts it: full(2, 1.7, "i4") holds 1."""
 
 def empty_like(x: _Array, *, device: _Device | None = None) -> BufferInterface:
-    """A dense array with the shape and type of any array, on its device or another."""
+    """Returns a dense array in C order with the shape and element type of any array, on its device or another."""
 
 def from_numpy(array: _Array, *, device: _Device | None = "auto") -> BufferInterface:
-    """A dense copy of any array on a device."""
+    """Returns a dense copy of any array on a device."""
 
 def copyto(dst: _Array, src: Any, *, stream: _Stream | None = None) -> None:
-    """dst[...] = src between any arrays of any devices; src is broadcast, or a scalar.
+    """Copies dst[...] = src between any arrays on any devices; src is broadcast, or a scalar.
 
-    Arrays are of the same type, since no array is converted; a scalar is packed as fill() does.
+    TypeError if the element types differ: bytes are copied, not converted. A scalar is converted as fill() does.
     """
 
 def asarray(
     obj: _Array, *, dtype: DTypeLike | None = None, device: _Device | None = None, copy: bool | None = None
 ) -> BufferInterface:
-    """Any array as a BufferInterface, copied if it is elsewhere than on `device`, or if copy is True."""
+    """Returns any array as a BufferInterface. It is copied if it is not on `device`, or if copy is True."""
 
 def shares_memory(a: _Array, b: _Array) -> bool:
-    """True if an element of one array shares a byte with one of the other. Exact."""
+    """Returns True if an element of one array shares a byte with an element of the other. Exact."""
 
 def join(streams: Iterable[_Stream], into: _Stream, device: _Device) -> None:
-    """What is enqueued on `into` from now on comes after what is now on each of the streams."""
+    """Work enqueued on `into` from now on waits for the work that is now on each of the streams."""
 
 def trim() -> None:
-    """Gives memory and contexts that nothing uses back to the drivers."""
+    """Returns unused memory to the drivers and closes unused adopted contexts."""
 
 def threads() -> int:
-    """How many threads share a large copy on the processor."""
+    """Returns how many threads share a large copy on the CPU."""
 
 def set_threads(count: int, /) -> None:
-    """How many threads share a large copy on the processor, from the next copy on: 1..64, or 0 for the default.
+    """Sets how many threads share a large copy on the CPU, from the next copy on: 1 to 64, or 0 for the default.
 
-    The default is what the environment variable BI_THREADS says, else as many as this process may use, at most 8.
+    The default is the environment variable BI_THREADS, else the CPUs of this process up to 8.
     """
 
 def pyopencl_array(array: _Array, queue: Any) -> Any:
-    """A pyopencl.array.Array over an array in OpenCL memory, without a copy."""
+    """Returns a pyopencl.array.Array over an array in OpenCL memory, without a copy."""
 
 def get_include() -> str:
-    """Folder of the C headers: buffer_interface.h, buffer_interface/python.h and the others."""
+    """Returns the folder of the C headers: buffer_interface.h, buffer_interface/python.h and the others."""

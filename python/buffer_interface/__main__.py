@@ -3,7 +3,7 @@
     python -m buffer_interface devices [--json]
     python -m buffer_interface --version
 
-It prints what `bi devices` prints, so that whoever reads the one can read the other.
+The output is that of the command `bi devices`.
 """
 
 import argparse
@@ -45,7 +45,7 @@ def print_rows(rows):
 
 
 def auto_text(usable, default):
-    """What 'auto' takes. What BI_DEVICE selects is asked of the library, not imitated."""
+    """Says which device 'auto' opens. The library itself applies BI_DEVICE."""
     if not default:
         return f"'auto' takes {usable[0].spec}, the first of the list, or the next one that opens."
     try:
@@ -83,7 +83,7 @@ def entry(position, device):
 
 def print_json(found, default):
     usable = [device for device in found if device.usable]
-    # As `bi devices --json` has it: "auto" is the best device, and BI_DEVICE, "default", goes before it.
+    # As in `bi devices --json`: "auto" is the best device; BI_DEVICE, "default", overrides it.
     document = {
         "auto": usable[0].spec if usable else None,
         "default": default,
@@ -108,7 +108,7 @@ def main(arguments=None):
         (print_json if options.json else print_table)(found, default)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read the output has seen enough; nothing is to be flushed at exit.
+        # The reader has closed the pipe. Nothing may be flushed at exit, because that would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 

@@ -1,4 +1,4 @@
-"""Arrays for pyopencl over memory of ours."""
+"""Arrays of pyopencl over memory of a BufferInterface."""
 
 from ._core import InvalidArrayError, UnsupportedError, buffer_interface
 
@@ -12,11 +12,11 @@ def _check_queue(queue):
 
 def _check(view, queue):
     if view.backend != "opencl":
-        raise UnsupportedError(f"the array is in {view.backend} memory, not in OpenCL's; to('opencl') copies it there")
+        raise UnsupportedError(f"the array is in {view.backend} memory, not in OpenCL memory; to('opencl') copies it there")
     if view.mask is not None:
-        raise UnsupportedError("the array is masked, which pyopencl cannot say; give .mask aside")
+        raise UnsupportedError("the array is masked, and pyopencl has no masks: pass .mask separately")
     if view.readonly:
-        raise UnsupportedError("the array is read-only, which pyopencl cannot say; a copy() can be written")
+        raise UnsupportedError("the array is read-only, and pyopencl has no read-only arrays: use a copy()")
     if view.context != queue.context.int_ptr:
         raise InvalidArrayError(
             f"the queue belongs to cl_context 0x{queue.context.int_ptr:x}, the array to 0x{view.context:x} [O6]"
@@ -24,7 +24,7 @@ def _check(view, queue):
 
 
 def _element_type(view):
-    """pyopencl has its own types for vectors, and the array type that NumPy has for them is none."""
+    """Returns the dtype for pyopencl, which has its own types for vectors."""
     dtype = view.dtype
     if dtype.subdtype is None:
         return dtype
@@ -37,7 +37,7 @@ def _element_type(view):
 
 
 def _memory(handle):
-    """A buffer that keeps the memory, also where its producer would use it for something else."""
+    """Returns a buffer that keeps the memory, so that its producer does not reuse it."""
     from pyopencl import Buffer
 
     if not handle.int_ptr:
@@ -48,16 +48,16 @@ def _memory(handle):
 
 
 def pyopencl_array(array, queue):
-    """A pyopencl.array.Array over an array in OpenCL memory, without a copy.
+    """Returns a pyopencl.array.Array over an array in OpenCL memory, without a copy.
 
-    `array` is a BufferInterface or whatever buffer_interface() takes. What is enqueued on `queue` from now on comes after
-    all work on the memory. The other way round, call `hand_back(queue)` of the BufferInterface when the work of pyopencl
-    is enqueued, before the memory is used through anything else.
+    `array` is a BufferInterface, or any array that buffer_interface() imports. Work enqueued on `queue` from now on waits
+    for the work that is pending on the memory. Once the work of pyopencl is enqueued, and before the memory is used
+    otherwise, call `hand_back(queue)` of the BufferInterface.
 
     The memory lives as long as `base_data` of the result, even if the BufferInterface is released before.
 
-    UnsupportedError: the memory is not OpenCL's, or the array is read-only or masked, or of a type that pyopencl does not
-    have. InvalidArrayError: the queue belongs to another cl_context.
+    UnsupportedError: the memory is not OpenCL's, the array is read-only or masked, or pyopencl does not have its element
+    type. InvalidArrayError: the queue belongs to another cl_context.
     """
     from pyopencl.array import Array
 
