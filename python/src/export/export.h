@@ -1,8 +1,8 @@
 /*
  * Exports: the protocols that a BufferInterface speaks
  *
- * An export keeps a reference to the view, not to the object. Where consumers are told of a stream, that is the stream
- * on which the memory is ready; where they are not, the calling thread waits for pending work.
+ * An export keeps a reference to the view, not to the object. If the protocol names a stream, the memory is ready on
+ * that stream; otherwise the calling thread waits for pending work.
  */
 #ifndef BIP_EXPORT_EXPORT_H
 #define BIP_EXPORT_EXPORT_H

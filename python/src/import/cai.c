@@ -291,17 +291,20 @@ static int find_device(const struct bi_cai *cai, int *ordinal)
 	return 0;
 }
 
-/*
- * Returns -1 with an exception, or 0 with the status of the import in *status and *err. The memory keeps a new
- * reference to `owner`.
- */
+/* The library's answer to an import. */
+struct outcome {
+	int status;
+	struct bi_error err;
+};
+
+/* Returns -1 with an exception, or 0 with the outcome. The memory keeps a new reference to `owner`. */
 static int import_on(int ordinal, const struct bi_cai *cai, const struct bip_request *request, PyObject *owner,
-		     struct bip_found *found, int *status, struct bi_error *err)
+		     struct bip_found *found, struct outcome *outcome)
 {
 	struct bi_cai_import_options options = BI_CAI_IMPORT_INIT;
 	struct bi_context *context;
 
-	*status = BI_OK;
+	outcome->status = BI_OK;
 	if (bip_context_cuda(ordinal, &context))
 		return -1;
 	options.flags = (request->sync ? 0 : BI_CAI_UNORDERED) | (request->check ? 0 : BI_CAI_UNCHECKED);
@@ -313,8 +316,8 @@ static int import_on(int ordinal, const struct bi_cai *cai, const struct bip_req
 		return -1;
 	}
 	Py_INCREF(owner);
-	*status = bi_cai_import(context, cai, &options, &found->view, err);
-	if (*status)
+	outcome->status = bi_cai_import(context, cai, &options, &found->view, &outcome->err);
+	if (outcome->status)
 		Py_DECREF(owner);
 	bi_stream_release(options.producer_stream);
 	bip_release_context(context);
@@ -326,17 +329,16 @@ static int import_anywhere(const struct bi_cai *cai, const struct bip_request *r
 			   struct bip_found *found)
 {
 	int ordinal = request->check && !request->producer_stream ? atomic_load(&last_device) : -1;
-	int status = BI_EINVAL;
-	struct bi_error err;
+	struct outcome outcome = { .status = BI_EINVAL };
 
-	if (ordinal >= 0 && import_on(ordinal, cai, request, owner, found, &status, &err))
+	if (ordinal >= 0 && import_on(ordinal, cai, request, owner, found, &outcome))
 		return -1;
-	if (status) {
-		if (find_device(cai, &ordinal) || import_on(ordinal, cai, request, owner, found, &status, &err))
+	if (outcome.status) {
+		if (find_device(cai, &ordinal) || import_on(ordinal, cai, request, owner, found, &outcome))
 			return -1;
 	}
-	if (status) {
-		bip_raise_import(status, &err);
+	if (outcome.status) {
+		bip_raise_import(outcome.status, &outcome.err);
 		return -1;
 	}
 	if (atomic_load_explicit(&last_device, memory_order_relaxed) != ordinal)

@@ -137,13 +137,13 @@ static int check_trust(const struct tensor *tensor, int device_type, const struc
 }
 
 /*
- * Returns the context of a tensor: `told`, whose stream the producer was told, if it is not NULL; that of the cl_mem;
+ * Returns the context of a tensor: `announced`, whose stream the producer got, if it is not NULL; that of the cl_mem;
  * any of OpenCL for a tensor without memory.
  */
-static int open_place(const struct bi_dl_tensor *tensor, struct bi_context *told, struct bi_context **out)
+static int open_place(const struct bi_dl_tensor *tensor, struct bi_context *announced, struct bi_context **out)
 {
-	if (told) {
-		*out = bi_context_retain(told);
+	if (announced) {
+		*out = bi_context_retain(announced);
 		return 0;
 	}
 	switch (place_of(tensor->device.device_type)) {
@@ -232,7 +232,7 @@ static int find_home(const struct bi_dl_tensor *tensor, work_stream *ask, struct
 }
 
 /* Takes ownership of the tensor, also on failure. */
-static int import_tensor(const struct tensor *tensor, struct bi_context *told, work_stream *ask,
+static int import_tensor(const struct tensor *tensor, struct bi_context *announced, work_stream *ask,
 			 const struct bip_request *request, struct bip_found *found)
 {
 	const struct bi_dl_tensor *inside = check_version(tensor);
@@ -241,7 +241,7 @@ static int import_tensor(const struct tensor *tensor, struct bi_context *told, w
 	int rc;
 
 	if (!inside || check_place(inside->device.device_type) ||
-	    check_trust(tensor, inside->device.device_type, request) || open_place(inside, told, &context) ||
+	    check_trust(tensor, inside->device.device_type, request) || open_place(inside, announced, &context) ||
 	    find_home(inside, ask, context, request, &stream)) {
 		delete_tensor(tensor);
 		bip_release_context(context);
@@ -406,7 +406,7 @@ static PyObject *call_dlpack(PyObject *method, struct bi_context *context, const
 
 /*
  * Refuses a tensor on another device than __dlpack_device__ returned: it was not ordered with the stream that the
- * producer was told. The device id of managed memory has no meaning.
+ * producer got. The device id of managed memory has no meaning.
  */
 static int check_announced(const struct tensor *tensor, const struct bi_dl_device *announced)
 {
@@ -423,7 +423,7 @@ static int check_announced(const struct tensor *tensor, const struct bi_dl_devic
 	return -1;
 }
 
-static int import_capsule(PyObject *capsule, const struct bi_dl_device *announced, struct bi_context *told,
+static int import_capsule(PyObject *capsule, const struct bi_dl_device *announced, struct bi_context *context,
 			  const struct bip_request *request, struct bip_found *found)
 {
 	struct tensor tensor;
@@ -434,7 +434,7 @@ static int import_capsule(PyObject *capsule, const struct bi_dl_device *announce
 		delete_tensor(&tensor);
 		return -1;
 	}
-	return import_tensor(&tensor, told, NULL, request, found);
+	return import_tensor(&tensor, context, NULL, request, found);
 }
 
 /* The destructor is the producer's and may run Python code. */
@@ -446,7 +446,7 @@ static void release_capsule(PyObject *capsule)
 	bip_put_back(raised);
 }
 
-/* The import uses the context whose stream the producer was told, even if it has left the cache meanwhile. */
+/* The import uses the context whose stream the producer got, even if it has left the cache meanwhile. */
 static int ask_and_import(PyObject *object, PyObject *method, const struct bi_dl_device *device,
 			  struct bi_context *context, const struct bip_request *request, struct bip_found *found)
 {

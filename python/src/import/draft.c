@@ -2,7 +2,7 @@
  * Objects with the attributes of the specification's first draft: buffer, offset, shape, strides, and dtype or typestr
  *
  * `buffer` is an object with int_ptr, a cl_mem, or one that int() accepts: a CUDA pointer, or a host address if
- * `backend` says so. An int is not accepted as a cl_mem: nobody can check it, and a wrong one crashes the driver.
+ * `backend` says so. An int is not accepted as a cl_mem: it cannot be checked, and a wrong one crashes the driver.
  */
 #include <string.h>
 
@@ -270,7 +270,7 @@ static int read_flags(PyObject *object, const struct bip_request *request, unsig
 	return 0;
 }
 
-/* Accepts a number as a command queue only with trust=True: nobody can check it. */
+/* Accepts a number as a command queue only with trust=True, because a number cannot be checked. */
 static int trust_queue(PyObject *number, int trust, struct bi_context *context, struct bi_stream **out)
 {
 	struct bi_error err;

@@ -217,7 +217,7 @@ static int append_event(struct bi_event *event, struct events *events)
 	return 0;
 }
 
-/* Complete ones are passed over; failed ones are kept, so that the first use says so. */
+/* Ignores a complete event. A failed one is added, so that the first use reports it. */
 static int add_event(PyObject *object, struct bi_context *context, struct events *events)
 {
 	int done = is_complete(object);
@@ -234,8 +234,8 @@ static int add_event(PyObject *object, struct bi_context *context, struct events
 }
 
 /*
- * What was collected is released by the caller, also after a failure. The list may change while an event is asked, so
- * what is gone through is a copy.
+ * The caller releases the events, also on failure. The list is copied before, because reading an event may run Python
+ * code that changes it.
  */
 static int collect_events(PyObject *list, struct bi_context *context, struct events *events)
 {
@@ -250,8 +250,8 @@ static int collect_events(PyObject *list, struct bi_context *context, struct eve
 
 /* Views */
 
-/* Memory by itself is its bytes, flat. */
-static int lay_out_flat(const struct bi_memory *memory, struct bi_layout *out, struct bi_error *err)
+/* The layout of memory without an array: its bytes. */
+static int make_byte_layout(const struct bi_memory *memory, struct bi_layout *out, struct bi_error *err)
 {
 	int64_t nbytes = (int64_t)bi_memory_nbytes(memory);
 	struct bi_dtype dtype;
@@ -260,12 +260,12 @@ static int lay_out_flat(const struct bi_memory *memory, struct bi_layout *out, s
 	return rc ? rc : bi_layout_init(out, dtype, 1, &nbytes, NULL, 0, err);
 }
 
-/* `layout` NULL: flat. The memory's reference is taken, also on failure. */
-static int view_all(struct bi_memory *memory, const struct bi_layout *layout, struct bi_view **out)
+/* Without a layout the view is all bytes of the memory. Takes ownership of the memory, also on failure. */
+static int view_memory(struct bi_memory *memory, const struct bi_layout *layout, struct bi_view **out)
 {
 	struct bi_layout flat;
 	struct bi_error err;
-	int rc = layout ? BI_OK : lay_out_flat(memory, &flat, &err);
+	int rc = layout ? BI_OK : make_byte_layout(memory, &flat, &err);
 
 	if (!rc)
 		rc = bi_view_create(memory, layout ? layout : &flat, 0, out, &err);
@@ -273,9 +273,9 @@ static int view_all(struct bi_memory *memory, const struct bi_layout *layout, st
 	return raise_import(rc, &err);
 }
 
-/* `layout` NULL: all of the memory, flat. */
-static int wrap(const struct place *place, struct bi_foreign *foreign, const struct bi_layout *layout, PyObject *owner,
-		struct bi_view **out)
+/* Without a layout the view is all bytes of the memory. The memory keeps `owner`. */
+static int wrap_place(const struct place *place, struct bi_foreign *foreign, const struct bi_layout *layout,
+		      PyObject *owner, struct bi_view **out)
 {
 	struct bi_memory *memory;
 	struct bi_error err;
@@ -283,7 +283,7 @@ static int wrap(const struct place *place, struct bi_foreign *foreign, const str
 
 	if (!place->handle) {
 		rc = bi_memory_create(place->context, 0, BI_MEMORY_DEVICE, &memory, &err);
-		return rc ? raise_import(rc, &err) : view_all(memory, layout, out);
+		return rc ? raise_import(rc, &err) : view_memory(memory, layout, out);
 	}
 	foreign->kind = place->kind;
 	foreign->handle = place->handle;
@@ -294,10 +294,10 @@ static int wrap(const struct place *place, struct bi_foreign *foreign, const str
 		    : bi_memory_wrap(place->context, foreign, &memory, &err);
 	if (rc)
 		Py_DECREF(owner);
-	return rc || layout ? raise_import(rc, &err) : view_all(memory, NULL, out);
+	return rc || layout ? raise_import(rc, &err) : view_memory(memory, NULL, out);
 }
 
-/* A stream that the caller names comes before the queue of the array. Owned, or NULL. */
+/* The argument producer_stream replaces the queue of the array. *out is owned, or NULL. */
 static int read_producer_stream(const struct bip_request *request, struct bi_context *context, struct bi_stream **out)
 {
 	*out = NULL;
@@ -323,7 +323,7 @@ static int make_view(const struct place *place, const struct bip_request *reques
 		foreign.flags = request->sync ? 0 : BI_WRAP_UNORDERED;
 		foreign.events = events.list;
 		foreign.event_count = events.count;
-		rc = wrap(place, &foreign, layout, owner, &found->view);
+		rc = wrap_place(place, &foreign, layout, owner, &found->view);
 	}
 	found->flags = request->sync && !foreign.stream ? BIP_WAIT_AT_EXIT : 0;
 	release_events(&events);
