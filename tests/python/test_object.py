@@ -130,7 +130,7 @@ def test_streams_whose_handle_does_not(bi, cuda, handle):
     array = bi.zeros(64, "u1", device="cuda:0")
     with pytest.raises(TypeError, match="handle of a stream is of type"):
         array.acquire(Stream(handle))
-    with pytest.raises(TypeError, match="no stream of cuda"):
+    with pytest.raises(TypeError, match="not a stream of cuda"):
         array.acquire(True)
 
 
