@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "contexts.h"
-#include "backends.h"
-#include "errors.h"
+#include "base/backends.h"
+#include "base/errors.h"
 
 #define MOST 16
 

@@ -1,8 +1,8 @@
 /* Dense arrays in C order: new ones, and copies of views. */
 #include "dense.h"
 #include "contexts.h"
-#include "errors.h"
 #include "lifetime.h"
+#include "base/errors.h"
 
 int bip_own_context(const struct bi_view *view, struct bi_context **out)
 {

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "device_argument.h"
-#include "backends.h"
 #include "contexts.h"
 #include "lifetime.h"
 #include "object.h"
+#include "base/backends.h"
 
 static int context_of_array(PyObject *array, struct bi_context **out)
 {

@@ -1,6 +1,6 @@
 /* devices(): the devices that can be opened, and why others cannot. */
 #include "devices.h"
-#include "errors.h"
+#include "base/errors.h"
 
 static PyStructSequence_Field fields[] = {
 	{ "spec", "Device string of this device: 'opencl:0:1', 'cuda:1'." },

@@ -4,8 +4,8 @@
  * The extension translates between Python's objects and the public C headers. The library decides what an array is, who
  * waits for whom and what is checked. The extension moves values, keeps references and turns errors into exceptions.
  *
- * Floors: the ground (this folder), then import/ and export/, then operations/, then the roof (type.c, properties.c,
- * module.c). A file includes its own floor and those below it. Paths of #include begin in this folder.
+ * Floors: base/ (values, no objects), the ground (this folder), import/ and export/, operations/, and the roof (type.c,
+ * properties.c, module.c). A file includes its own floor and those below it. Paths of #include begin in this folder.
  *
  * Conventions, unless a comment says otherwise
  *   - A function that returns PyObject * returns a new reference, or NULL with an exception set.

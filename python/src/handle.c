@@ -1,7 +1,7 @@
 /* The type Handle: a cl_mem or an address, as a number that keeps its memory. */
 #include "handle.h"
-#include "backends.h"
 #include "lifetime.h"
+#include "base/backends.h"
 
 struct handle {
 	PyObject_HEAD struct bi_view *view;

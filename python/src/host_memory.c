@@ -1,6 +1,6 @@
 /* Memory that consumers of host memory may read and write. */
 #include "host_memory.h"
-#include "errors.h"
+#include "base/errors.h"
 
 int bip_is_host(const struct bi_view *view)
 {

@@ -1,7 +1,7 @@
 /* References between Python and the library: owners that a memory keeps alive, and releases of views. */
 #include "lifetime.h"
 #include "contexts.h"
-#include "errors.h"
+#include "base/errors.h"
 #include "buffer_interface/binding.h"
 
 /* Release callbacks */

@@ -1,11 +1,11 @@
 /* The module buffer_interface._core. */
 #include "contexts.h"
 #include "devices.h"
-#include "errors.h"
 #include "handle.h"
-#include "names.h"
 #include "threads.h"
 #include "type.h"
+#include "base/errors.h"
+#include "base/names.h"
 #include "import/import.h"
 #include "operations/operations.h"
 

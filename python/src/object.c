@@ -2,9 +2,9 @@
 #include <stddef.h>
 
 #include "object.h"
-#include "errors.h"
 #include "lifetime.h"
 #include "uses.h"
+#include "base/errors.h"
 
 /*
  * Memory of destroyed objects for new ones: a slice takes a quarter less time. The GIL is the lock of the list, so

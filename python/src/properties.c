@@ -2,13 +2,13 @@
 #include <string.h>
 
 #include "properties.h"
-#include "backends.h"
-#include "dtype.h"
-#include "errors.h"
 #include "handle.h"
 #include "lifetime.h"
 #include "object.h"
-#include "shapes.h"
+#include "base/backends.h"
+#include "base/dtype.h"
+#include "base/errors.h"
+#include "base/shapes.h"
 #include "export/export.h"
 #include "operations/operations.h"
 #include "buffer_interface/binding.h"

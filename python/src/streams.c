@@ -2,10 +2,10 @@
 #include <string.h>
 
 #include "streams.h"
-#include "backends.h"
-#include "errors.h"
 #include "lifetime.h"
-#include "names.h"
+#include "base/backends.h"
+#include "base/errors.h"
+#include "base/names.h"
 
 /* CUDA's legacy default stream, whose handle most libraries give as 0. */
 #define LEGACY 1

@@ -2,7 +2,7 @@
 #include <limits.h>
 
 #include "threads.h"
-#include "errors.h"
+#include "base/errors.h"
 
 PyObject *bip_threads(PyObject *module, PyObject *none)
 {

@@ -1,13 +1,13 @@
 /* The CUDA Array Interface as a producer: the result of bi_cai_export as a dictionary. */
 #include <string.h>
 
-#include "arguments.h"
-#include "dtype.h"
-#include "errors.h"
 #include "lifetime.h"
-#include "names.h"
 #include "object.h"
-#include "shapes.h"
+#include "base/arguments.h"
+#include "base/dtype.h"
+#include "base/errors.h"
+#include "base/names.h"
+#include "base/shapes.h"
 #include "export/export.h"
 #include "export/pattern.h"
 

@@ -3,12 +3,12 @@
 
 #include "contexts.h"
 #include "dense.h"
-#include "errors.h"
 #include "host_memory.h"
 #include "lifetime.h"
-#include "names.h"
 #include "object.h"
 #include "uses.h"
+#include "base/errors.h"
+#include "base/names.h"
 #include "export/export.h"
 
 static const char versioned[] = "dltensor_versioned", unversioned[] = "dltensor";

@@ -6,10 +6,10 @@
  */
 #include "contexts.h"
 #include "dlpack_table.h"
-#include "errors.h"
 #include "host_memory.h"
 #include "lifetime.h"
 #include "object.h"
+#include "base/errors.h"
 #include "export/export.h"
 #include "buffer_interface/binding.h"
 

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "export/format.h"
-#include "dtype.h"
-#include "errors.h"
-#include "shapes.h"
+#include "base/dtype.h"
+#include "base/errors.h"
+#include "base/shapes.h"
 
 struct writer {
 	char *text;

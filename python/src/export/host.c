@@ -2,13 +2,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dtype.h"
-#include "errors.h"
 #include "host_memory.h"
 #include "lifetime.h"
-#include "names.h"
 #include "object.h"
-#include "shapes.h"
+#include "base/dtype.h"
+#include "base/errors.h"
+#include "base/names.h"
+#include "base/shapes.h"
 #include "export/export.h"
 #include "export/format.h"
 #include "export/pattern.h"

@@ -1,9 +1,9 @@
 /* The table of buffer_interface/python.h for BufferInterface. */
 #include <stdlib.h>
 
-#include "errors.h"
 #include "lifetime.h"
 #include "object.h"
+#include "base/errors.h"
 #include "export/export.h"
 #include "buffer_interface/binding.h"
 #include "buffer_interface/python.h"

@@ -1,10 +1,10 @@
 /* __array__: host memory as a numpy.ndarray of any type that NumPy or ml_dtypes has. */
-#include "dtype.h"
-#include "errors.h"
 #include "host_memory.h"
 #include "lifetime.h"
-#include "names.h"
 #include "object.h"
+#include "base/dtype.h"
+#include "base/errors.h"
+#include "base/names.h"
 #include "export/export.h"
 
 /* Returns an array of void elements of the same size, which NumPy always reads. Takes ownership of the view. */

@@ -1,7 +1,7 @@
 /* The dictionary that an array keeps to give copies of. */
 #include "export/pattern.h"
-#include "names.h"
 #include "object.h"
+#include "base/names.h"
 #include "buffer_interface/binding.h"
 
 /* Takes ownership of the pattern, which may be NULL. */

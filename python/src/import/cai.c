@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "contexts.h"
-#include "errors.h"
 #include "lifetime.h"
-#include "names.h"
 #include "object.h"
 #include "streams.h"
+#include "base/errors.h"
+#include "base/names.h"
 #include "import/import.h"
 #include "import/values.h"
 

@@ -11,10 +11,10 @@
 
 #include "contexts.h"
 #include "dlpack_table.h"
-#include "errors.h"
-#include "names.h"
 #include "object.h"
 #include "streams.h"
+#include "base/errors.h"
+#include "base/names.h"
 #include "import/import.h"
 
 /* CUDA's legacy default stream, which a producer may call 0. */

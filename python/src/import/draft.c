@@ -6,13 +6,13 @@
  */
 #include <string.h>
 
-#include "backends.h"
 #include "contexts.h"
-#include "dtype.h"
-#include "errors.h"
-#include "names.h"
 #include "object.h"
 #include "streams.h"
+#include "base/backends.h"
+#include "base/dtype.h"
+#include "base/errors.h"
+#include "base/names.h"
 #include "import/import.h"
 #include "import/values.h"
 

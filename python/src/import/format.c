@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "import/format.h"
-#include "dtype.h"
-#include "errors.h"
+#include "base/dtype.h"
+#include "base/errors.h"
 
 /* Levels of structures in structures, as many as the library reads in descr texts. */
 #define DEPTH 32

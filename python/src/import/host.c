@@ -6,10 +6,10 @@
  */
 #include <string.h>
 
-#include "dtype.h"
-#include "errors.h"
 #include "lifetime.h"
-#include "names.h"
+#include "base/dtype.h"
+#include "base/errors.h"
+#include "base/names.h"
 #include "import/format.h"
 #include "import/import.h"
 #include "import/values.h"

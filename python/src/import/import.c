@@ -3,11 +3,11 @@
 
 #include "import/import.h"
 #include "dense.h"
-#include "errors.h"
 #include "lifetime.h"
 #include "object.h"
 #include "streams.h"
 #include "uses.h"
+#include "base/errors.h"
 #include "import/order.h"
 #include "import/values.h"
 

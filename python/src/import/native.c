@@ -4,14 +4,14 @@
  * The import of an object of ours shares its view. Of others the exchange structure is acquired and imported into the
  * context that it names.
  */
-#include "backends.h"
 #include "contexts.h"
-#include "errors.h"
 #include "lifetime.h"
-#include "names.h"
 #include "object.h"
 #include "streams.h"
 #include "uses.h"
+#include "base/backends.h"
+#include "base/errors.h"
+#include "base/names.h"
 #include "import/import.h"
 #include "buffer_interface/python.h"
 

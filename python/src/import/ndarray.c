@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "names.h"
+#include "base/names.h"
 #include "import/import.h"
 #include "import/values.h"
 

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "import/order.h"
-#include "names.h"
+#include "base/names.h"
 #include "import/import.h"
 
 /*

@@ -5,12 +5,12 @@
  * ready on its queue behind its events. A bare buffer names no queue.
  */
 #include "contexts.h"
-#include "dtype.h"
-#include "errors.h"
 #include "lifetime.h"
-#include "names.h"
 #include "object.h"
 #include "streams.h"
+#include "base/dtype.h"
+#include "base/errors.h"
+#include "base/names.h"
 #include "import/import.h"
 #include "import/pyopencl_types.h"
 #include "import/values.h"

@@ -2,7 +2,7 @@
 #include <stdatomic.h>
 
 #include "import/pyopencl_types.h"
-#include "names.h"
+#include "base/names.h"
 
 /* Types */
 

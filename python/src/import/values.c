@@ -2,11 +2,11 @@
 #include <string.h>
 
 #include "import/values.h"
-#include "backends.h"
 #include "contexts.h"
-#include "dtype.h"
-#include "errors.h"
 #include "lifetime.h"
+#include "base/backends.h"
+#include "base/dtype.h"
+#include "base/errors.h"
 #include "buffer_interface/binding.h"
 
 /* Returns the int of an object with __index__. Floats and texts have none. */

@@ -6,16 +6,16 @@
  */
 #include <string.h>
 
-#include "arguments.h"
 #include "contexts.h"
 #include "dense.h"
 #include "device_argument.h"
-#include "dtype.h"
-#include "errors.h"
 #include "lifetime.h"
 #include "object.h"
-#include "shapes.h"
 #include "streams.h"
+#include "base/arguments.h"
+#include "base/dtype.h"
+#include "base/errors.h"
+#include "base/shapes.h"
 #include "operations/operations.h"
 
 /* Places */

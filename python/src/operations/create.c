@@ -1,15 +1,15 @@
 /* New arrays: empty(), zeros(), full(), empty_like(). */
-#include "arguments.h"
 #include "contexts.h"
 #include "dense.h"
 #include "device_argument.h"
-#include "dtype.h"
-#include "errors.h"
 #include "lifetime.h"
 #include "object.h"
-#include "shapes.h"
 #include "streams.h"
 #include "uses.h"
+#include "base/arguments.h"
+#include "base/dtype.h"
+#include "base/errors.h"
+#include "base/shapes.h"
 #include "operations/operations.h"
 
 enum { SHAPE, VALUE, DTYPE, DEVICE, STREAM, ARGUMENTS };

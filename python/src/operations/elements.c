@@ -1,12 +1,12 @@
 /* Values of elements: fill() and item(). */
 #include <string.h>
 
-#include "arguments.h"
-#include "errors.h"
 #include "lifetime.h"
 #include "object.h"
-#include "shapes.h"
 #include "streams.h"
+#include "base/arguments.h"
+#include "base/errors.h"
+#include "base/shapes.h"
 #include "operations/operations.h"
 
 int bip_fill_element(const struct bi_view *view, const void *element, PyObject *stream)

@@ -6,12 +6,12 @@
  */
 #include <string.h>
 
-#include "arguments.h"
-#include "dtype.h"
-#include "errors.h"
 #include "lifetime.h"
 #include "object.h"
-#include "shapes.h"
+#include "base/arguments.h"
+#include "base/dtype.h"
+#include "base/errors.h"
+#include "base/shapes.h"
 #include "export/format.h"
 #include "operations/operations.h"
 

@@ -1,7 +1,7 @@
 /* Arrays that a user gives to an operation. */
-#include "errors.h"
 #include "lifetime.h"
 #include "object.h"
+#include "base/errors.h"
 #include "import/import.h"
 #include "operations/operations.h"
 

@@ -1,12 +1,12 @@
 /* Order of work: synchronize(), acquire(), hand_back(), join(). */
-#include "arguments.h"
 #include "contexts.h"
 #include "device_argument.h"
-#include "errors.h"
 #include "lifetime.h"
 #include "object.h"
 #include "streams.h"
 #include "uses.h"
+#include "base/arguments.h"
+#include "base/errors.h"
 #include "operations/operations.h"
 
 static int synchronize_array(PyObject *self)

@@ -1,6 +1,6 @@
 /* release(), and the end of a `with` block. */
-#include "errors.h"
 #include "object.h"
+#include "base/errors.h"
 #include "operations/operations.h"
 
 PyObject *bip_release(PyObject *self, PyObject *none)

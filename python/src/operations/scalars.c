@@ -7,9 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "dtype.h"
-#include "errors.h"
 #include "object.h"
+#include "base/dtype.h"
+#include "base/errors.h"
 #include "operations/operations.h"
 
 static int is_plain(struct bi_dtype dtype)

@@ -1,6 +1,6 @@
 /* shares_memory(): whether elements of two arrays share bytes. */
-#include "arguments.h"
-#include "backends.h"
+#include "base/arguments.h"
+#include "base/backends.h"
 #include "operations/operations.h"
 
 /* The position of element [0, ..., 0]. All addresses form one space; each cl_mem is a space of its own. */

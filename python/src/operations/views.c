@@ -4,11 +4,11 @@
  * They follow NumPy's basic indexing and its exceptions. They copy no element and call no driver; a result that only a
  * copy could have is refused. The mask of a masked array is changed as its array is.
  */
-#include "dtype.h"
-#include "errors.h"
 #include "lifetime.h"
 #include "object.h"
-#include "shapes.h"
+#include "base/dtype.h"
+#include "base/errors.h"
+#include "base/shapes.h"
 #include "operations/operations.h"
 
 /* Changes of a layout */

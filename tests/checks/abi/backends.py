@@ -26,7 +26,7 @@ TYPED = {
     "src/interop/cai_import.c": "the CUDA Array Interface is about CUDA's memory",
     "src/interop/cai_export.c": "the CUDA Array Interface is about CUDA's memory",
     "src/interop/exchange_import.c": "abi.h gives two of CUDA's streams numbers instead of handles",
-    "python/src/backends.h": "which of abi.h's handles are addresses",
+    "python/src/base/backends.h": "which of abi.h's handles are addresses",
     "python/src/contexts.c": "devices by CUDA's ordinals, as Python's libraries name them",
     "python/src/handle.c": "pyopencl reads a cl_mem as int_ptr",
     "python/src/import/dlpack.c": "DLPack's list of devices",

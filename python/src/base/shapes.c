@@ -1,5 +1,5 @@
 /* Shapes, strides and indices as Python writes them. */
-#include "shapes.h"
+#include "base/shapes.h"
 
 PyObject *bip_tuple(const int64_t *numbers, int count)
 {

@@ -6,8 +6,8 @@
  */
 #include <string.h>
 
-#include "dtype.h"
-#include "errors.h"
+#include "base/dtype.h"
+#include "base/errors.h"
 
 /* Returns a module that has been imported, a new reference, or NULL without an exception. */
 static PyObject *find_module(const char *name)

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "backends.h"
+#include "base/backends.h"
 
 int bip_backend_named(const char *name, size_t length, struct bi_backend *out)
 {

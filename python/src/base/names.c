@@ -1,5 +1,5 @@
 /* Interned names; attributes and items by name. */
-#include "names.h"
+#include "base/names.h"
 
 struct bip_names bip_name;
 

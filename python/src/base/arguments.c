@@ -1,5 +1,5 @@
 /* Arguments of functions with METH_FASTCALL | METH_KEYWORDS. */
-#include "arguments.h"
+#include "base/arguments.h"
 
 static int refuse_count(const struct bip_signature *signature, Py_ssize_t count)
 {

@@ -1,5 +1,5 @@
 /* Exceptions, and the library's statuses as exceptions. */
-#include "errors.h"
+#include "base/errors.h"
 
 PyObject *bip_InvalidArrayError, *bip_UnsupportedError, *bip_DriverError;
 
