@@ -133,7 +133,7 @@ struct holdings {
 	PyObject *pattern;
 };
 
-/* Of several threads that release an object one gets its members, the others get NULL. */
+/* If several threads release an object, one gets its members and the others get NULL. */
 static struct holdings take_holdings(struct bip_object *self)
 {
 	struct holdings held;

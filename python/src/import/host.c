@@ -2,7 +2,7 @@
  * Host memory as a consumer: the buffer protocol (PEP 3118), __array_interface__ and __array_struct__
  *
  * Some exporters count the users of their buffers: a bytearray with users does not grow, a memoryview is not released.
- * The memory keeps such a buffer and returns it when it is released. Of any other exporter it keeps the object.
+ * The memory keeps such a buffer and returns it when it is released. For any other exporter it keeps the object.
  */
 #include <string.h>
 

@@ -84,7 +84,7 @@ static int read_words(PyObject *const *values, PyObject *names, struct arguments
 	return -1;
 }
 
-/* What the arguments ask of the array */
+/* Applying the arguments to the imported array */
 
 /* Replaces *view by a read-only view of the same memory. */
 static int make_readonly(struct bi_view **view)

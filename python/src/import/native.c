@@ -1,8 +1,8 @@
 /*
  * The BufferInterface as a consumer: our own objects, and types with __buffer_interface_c__ (buffer_interface/python.h)
  *
- * The import of an object of ours shares its view. Of others the exchange structure is acquired and imported into the
- * context that it names.
+ * The import of an object of ours shares its view. For other objects the exchange structure is acquired and
+ * imported into the context that it names.
  */
 #include "contexts.h"
 #include "lifetime.h"

@@ -155,7 +155,7 @@ PyObject *bip_map(PyObject *array, PyObject *const *args, Py_ssize_t count, PyOb
 
 /* Ending */
 
-/* Of several threads one gets the map. BufferError if there are exports. */
+/* If several threads close the mapping, one gets the map. BufferError if there are exports. */
 static int take_map(struct mapping *self, struct bi_map **out)
 {
 	Py_ssize_t exports; /* buffers in use; with `map` guarded by BIP_LOCK */
