@@ -138,13 +138,10 @@ static const char *hint_for_code(cl_int code)
 	}
 }
 
-int bi__cl_check(cl_int code, const char *call, struct bi_error *err)
+int bi__cl_fail(cl_int code, const char *call, struct bi_error *err)
 {
-	const struct code *found;
+	const struct code *found = find_code(code);
 
-	if (code == CL_SUCCESS)
-		return BI_OK;
-	found = find_code(code);
 	return bi__fail_vendor(err, found->status, code, "%s failed: %s (%d)%s", call, found->name, code,
 			       hint_for_code(code));
 }

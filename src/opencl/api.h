@@ -78,10 +78,13 @@ int bi__cl_open(struct bi_error *err);
 /* Returns the name of an error code, such as "CL_OUT_OF_RESOURCES", or "unknown code". */
 const char *bi__cl_name(cl_int code);
 
-/*
- * Returns BI_OK for CL_SUCCESS. Otherwise returns the status for the code, with the message "clSomething failed:
- * CL_NAME (-1)".
- */
-int bi__cl_check(cl_int code, const char *call, struct bi_error *err);
+/* Returns the status for the code of a failure, with the message "clSomething failed: CL_NAME (-1)". */
+int bi__cl_fail(cl_int code, const char *call, struct bi_error *err);
+
+/* Returns BI_OK for CL_SUCCESS, and fails for any other code. */
+static inline int bi__cl_check(cl_int code, const char *call, struct bi_error *err)
+{
+	return code == CL_SUCCESS ? BI_OK : bi__cl_fail(code, call, err);
+}
 
 #endif

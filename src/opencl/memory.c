@@ -5,11 +5,6 @@
 
 #include "common/base/checked.h"
 
-cl_mem bi__opencl_buffer(const struct bi__block *block)
-{
-	return (cl_mem)(block->cookie ? block->cookie : block->handle);
-}
-
 static int create_buffer(cl_context context, cl_mem_flags flags, size_t nbytes, void *host, cl_mem *out,
 			 struct bi_error *err)
 {

@@ -32,7 +32,10 @@ struct bi__opencl {
 char *bi__opencl_text(cl_platform_id platform, cl_device_id device, cl_uint what);
 
 /* Returns the buffer behind a block of any kind. */
-cl_mem bi__opencl_buffer(const struct bi__block *block);
+static inline cl_mem bi__opencl_buffer(const struct bi__block *block)
+{
+	return (cl_mem)(block->cookie ? block->cookie : block->handle);
+}
 
 /* Where a command goes. */
 struct bi__opencl_command {

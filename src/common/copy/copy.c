@@ -4,6 +4,7 @@
 #include "common/backend/dispatch.h"
 #include "common/base/status.h"
 #include "common/copy/job.h"
+#include "common/view/view.h"
 
 /* Returns true if there are no elements, or only elements of 0 bytes. */
 static int holds_nothing(const struct bi_view *view)
@@ -20,7 +21,7 @@ static int check_destination(const struct bi_view *view, struct bi_error *err)
 	/* The elements of a contiguous array share no bytes. */
 	if (view->exchange_flags & (BI_EXCHANGE_C_CONTIGUOUS | BI_EXCHANGE_F_CONTIGUOUS))
 		return BI_OK;
-	bi_view_layout(view, &layout);
+	bi__view_get_layout(view, &layout);
 	if (bi_layout_self_overlap(&layout))
 		return bi__fail(err, BI_EOVERLAP, "two elements of the destination share bytes");
 	return BI_OK;
@@ -43,8 +44,8 @@ int bi__copy(const struct bi_view *dst, const struct bi_view *src, struct bi_str
 	int rc;
 
 	start_job(&job, dst->memory, src->memory, stream, operation);
-	bi_view_layout(dst, &job.to);
-	bi_view_layout(src, &job.from);
+	bi__view_get_layout(dst, &job.to);
+	bi__view_get_layout(src, &job.from);
 	rc = bi__plan_check(&job.to, &job.from, err);
 	if (!rc)
 		rc = check_destination(dst, err);
@@ -96,7 +97,7 @@ int bi__copy_in(const struct bi_view *dst, struct bi_memory *bytes, const char *
 		bi__plan_bytes(&job.plan, dst->offset, 0, bytes->nbytes);
 		return bi__job_execute(&job, NULL, err);
 	}
-	bi_view_layout(dst, &job.to);
+	bi__view_get_layout(dst, &job.to);
 	rc = lay_out_bytes(&job.from, dst, err);
 	return rc ? rc : bi__job_run(&job, err);
 }
@@ -113,7 +114,7 @@ int bi__copy_out(struct bi_memory *bytes, const struct bi_view *src, const char 
 		bi__plan_bytes(&job.plan, 0, src->offset, bytes->nbytes);
 		return bi__job_execute(&job, NULL, err);
 	}
-	bi_view_layout(src, &job.from);
+	bi__view_get_layout(src, &job.from);
 	rc = lay_out_bytes(&job.to, src, err);
 	return rc ? rc : bi__job_run(&job, err);
 }
@@ -125,7 +126,7 @@ int bi__fill(const struct bi_view *view, const void *element, struct bi_stream *
 	int rc;
 
 	start_job(&job, view->memory, NULL, stream, operation);
-	bi_view_layout(view, &job.to);
+	bi__view_get_layout(view, &job.to);
 	rc = check_destination(view, err);
 	if (!rc)
 		rc = bi__memory_check_reach(view->memory, err);
@@ -158,7 +159,7 @@ static int lay_out_element(struct bi_layout *layout, const struct bi_view *view,
 	int64_t offset;
 	int rc;
 
-	bi_view_layout(view, layout);
+	bi__view_get_layout(view, layout);
 	rc = bi_layout_element(layout, index, &offset, err);
 	if (rc)
 		return rc;

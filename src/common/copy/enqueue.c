@@ -87,7 +87,7 @@ static int execute_locked(const struct bi__job *job, struct bi_stream *stream, c
 	struct bi_memory *to = job->dst;
 	struct bi_memory *from = job->src != to ? job->src : NULL;
 	const struct bi__operation operation = bi__job_operation(job, element);
-	int rc, to_end, from_end = BI_OK;
+	int rc, end_rc;
 
 	if (bi__inline_begin_locked(job, to, from)) {
 		rc = bi__operation_run_inline(stream, &operation, err);
@@ -99,12 +99,10 @@ static int execute_locked(const struct bi__job *job, struct bi_stream *stream, c
 		return rc;
 	rc = bi__operation_enqueue(stream, &operation, from ? end : NULL, err);
 	/* Also after a failure: commands that were enqueued before it stay ordered. */
-	to_end = bi__order_end_at_locked(to, stream, end, rc ? NULL : err);
-	if (from)
-		from_end = bi__order_end_at_locked(from, stream, end, rc || to_end ? NULL : err);
+	end_rc = bi__order_end_copy_locked(to, from, stream, end, rc ? NULL : err);
 	if (from)
 		note_partner_locked(to, from);
-	return rc ? rc : to_end ? to_end : from_end;
+	return rc ? rc : end_rc;
 }
 
 static void log_job(const struct bi__job *job, const struct bi_stream *stream, int rc)

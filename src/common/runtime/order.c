@@ -410,13 +410,8 @@ void bi__order_catch_up_locked(struct bi_memory *memory)
 	order->is_checked = false;
 }
 
-int bi__order_end_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
-{
-	return bi__order_end_at_locked(memory, stream, NULL, err);
-}
-
-int bi__order_end_at_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi__fence *end,
-			    struct bi_error *err)
+static int end_at_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi__fence *end,
+			 struct bi_error *err)
 {
 	struct bi__order *order = &memory->order;
 	int rc;
@@ -435,6 +430,20 @@ int bi__order_end_at_locked(struct bi_memory *memory, struct bi_stream *stream, 
 	if (stream->queue.per_thread)
 		bi__order_catch_up_locked(memory);
 	return rc;
+}
+
+int bi__order_end_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+{
+	return end_at_locked(memory, stream, NULL, err);
+}
+
+int bi__order_end_copy_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,
+			      struct bi__fence *end, struct bi_error *err)
+{
+	int rc = end_at_locked(to, stream, end, err);
+	int other = from ? end_at_locked(from, stream, end, rc ? NULL : err) : BI_OK;
+
+	return rc ? rc : other;
 }
 
 int bi__order_wait_first_use_locked(struct bi_memory *memory, struct bi_error *err)

@@ -60,11 +60,12 @@ int bi__order_begin_locked(struct bi_memory *memory, struct bi_stream *stream, s
 int bi__order_end_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err);
 
 /*
- * The same with an event `end` behind the work, if the driver made one with it. It becomes the last-use event of host
- * memory, and its ownership is transferred then.
+ * The same for both memories of a copy; `from` may be NULL. `end` is an event behind the work, if the driver made one
+ * with it: it becomes the last-use event of host memory, and its ownership is transferred then. Both are ended whatever
+ * happens; the first failure is returned.
  */
-int bi__order_end_at_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi__fence *end,
-			    struct bi_error *err);
+int bi__order_end_copy_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,
+			      struct bi__fence *end, struct bi_error *err);
 
 /*
  * Records the end of work that could not be recorded when it was enqueued. If the driver refuses again, the calling

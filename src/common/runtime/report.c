@@ -39,13 +39,10 @@ void bi__report_free(struct bi__report *report, const struct bi__device *device)
 	free(report);
 }
 
-int bi__report_active(const struct bi_context *context)
+int bi__report_is_recording(struct bi__report *report)
 {
-	struct bi__report *report = context->report;
 	int active;
 
-	if (!report)
-		return 0;
 	pthread_mutex_lock(&report->lock);
 	active = !report->paused;
 	pthread_mutex_unlock(&report->lock);

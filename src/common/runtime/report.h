@@ -21,8 +21,14 @@ struct bi__report *bi__report_create(void);
 /* Frees the report, which may be NULL, and releases the events that its records still hold. */
 void bi__report_free(struct bi__report *report, const struct bi__device *device);
 
-/* Returns 1 if operations are being recorded now. */
-int bi__report_active(const struct bi_context *context);
+/* Returns 1 unless recording is paused. */
+int bi__report_is_recording(struct bi__report *report);
+
+/* Returns 1 if operations of the context are being recorded now. */
+static inline int bi__report_active(const struct bi_context *context)
+{
+	return context->report && bi__report_is_recording(context->report);
+}
 
 /* Adds a record to the report of the context. Takes ownership of its event, which is an event of that context. */
 void bi__report_add(struct bi_context *context, const struct bi__record *record);

@@ -517,19 +517,7 @@ void bi_view_release_many(struct bi_view *view, unsigned count)
 
 void bi_view_layout(const struct bi_view *view, struct bi_layout *layout)
 {
-	const struct bi__more *more = atomic_load_explicit(&view->more, memory_order_acquire);
-	size_t n = view->ndim;
-
-	layout->dtype = view->dtype;
-	layout->ndim = view->ndim;
-	layout->descr = more ? more->descr : NULL;
-	layout->descr_length = more ? more->descr_length : 0;
-	layout->offset = view->offset;
-	/* There are so few that two calls of memcpy would take longer. */
-	for (size_t i = 0; i < n; i++) {
-		layout->shape[i] = view->dims[i];
-		layout->strides[i] = view->dims[n + i];
-	}
+	bi__view_get_layout(view, layout);
 }
 
 struct bi_memory *bi_view_memory(const struct bi_view *view)

@@ -4,6 +4,24 @@
 
 #include "common/runtime/object.h"
 
+/* Writes the layout of a view. Its descr belongs to the view. */
+static inline void bi__view_get_layout(const struct bi_view *view, struct bi_layout *layout)
+{
+	const struct bi__more *more = atomic_load_explicit(&view->more, memory_order_acquire);
+	size_t n = view->ndim;
+
+	layout->dtype = view->dtype;
+	layout->ndim = view->ndim;
+	layout->descr = more ? more->descr : NULL;
+	layout->descr_length = more ? more->descr_length : 0;
+	layout->offset = view->offset;
+	/* There are so few that two calls of memcpy would take longer. */
+	for (size_t i = 0; i < n; i++) {
+		layout->shape[i] = view->dims[i];
+		layout->strides[i] = view->dims[n + i];
+	}
+}
+
 /*
  * Wraps the memory that *foreign names and makes a view of it, which is read-only as foreign->flags say. bi_layout_init
  * must have checked the layout; this function checks that it lies inside the memory. *out is owned.
