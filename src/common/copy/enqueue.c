@@ -66,8 +66,8 @@ static int begin_step_locked(const struct bi__job *job, struct bi_memory *to, st
 	if (!rc && from)
 		rc = bi__order_check_failed_locked(from, err);
 	if (!rc)
-		rc = bi__order_begin_locked(to, stream, err);
-	return rc || !from ? rc : bi__order_begin_locked(from, stream, err);
+		rc = bi__order_begin_copy_locked(to, from, stream, err);
+	return rc;
 }
 
 /* Returns 1 if the stream keeps the order by itself, so that begin_step_locked would do nothing. */

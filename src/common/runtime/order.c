@@ -328,11 +328,13 @@ static int last_use_is_on(const struct bi_memory *memory, const struct bi_stream
 	       !stream->queue.per_thread;
 }
 
-static int wait_last_use_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+static int wait_last_use_locked(struct bi_memory *memory, struct bi_stream *stream, const struct bi_stream *followed,
+				struct bi_error *err)
 {
 	const struct bi__fence *last_use = &memory->order.last_use;
 	int is_shared = bi__share_events(stream->context, last_use->context);
-	int rc = last_use_is_on(memory, stream) ? BI_OK : wait_fence(stream, last_use, err);
+	int is_ordered = last_use_is_on(memory, stream) || (followed && last_use_is_on(memory, followed));
+	int rc = is_ordered ? BI_OK : wait_fence(stream, last_use, err);
 
 	/* The calling thread has seen the end of an event that is not shared. */
 	if (!rc && !is_shared)
@@ -340,7 +342,18 @@ static int wait_last_use_locked(struct bi_memory *memory, struct bi_stream *stre
 	return rc;
 }
 
-int bi__order_begin_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+/* Returns true if work on the memory waits for its home stream. */
+static int waits_for_home_stream_locked(const struct bi_memory *memory)
+{
+	const struct bi__order *order = &memory->order;
+
+	return memory->home && order->pending && !bi__is_unordered(memory) &&
+	       (!order->last_use.context || order->is_capturing);
+}
+
+/* `followed` is a stream that `stream` waits for already, or NULL. */
+static int begin_after_locked(struct bi_memory *memory, struct bi_stream *stream, const struct bi_stream *followed,
+			      struct bi_error *err)
 {
 	struct bi__order *order = &memory->order;
 	int rc;
@@ -352,8 +365,26 @@ int bi__order_begin_locked(struct bi_memory *memory, struct bi_stream *stream, s
 	if (rc || bi__is_unordered(memory))
 		return rc;
 	if (order->last_use.context && !order->is_capturing)
-		return wait_last_use_locked(memory, stream, err);
-	return memory->home && order->pending ? follow(stream, memory->home, err) : BI_OK;
+		return wait_last_use_locked(memory, stream, followed, err);
+	return waits_for_home_stream_locked(memory) && memory->home != followed ? follow(stream, memory->home, err)
+										: BI_OK;
+}
+
+int bi__order_begin_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+{
+	return begin_after_locked(memory, stream, NULL, err);
+}
+
+int bi__order_begin_copy_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,
+				struct bi_error *err)
+{
+	/* Device memory first: its home stream may be the one that has the last-use event of the host memory. */
+	struct bi_memory *first = from && bi__is_synchronous(to) ? from : to, *second = first == to ? from : to;
+	int rc = begin_after_locked(first, stream, NULL, err);
+
+	if (rc || !second)
+		return rc;
+	return begin_after_locked(second, stream, waits_for_home_stream_locked(first) ? first->home : NULL, err);
 }
 
 /* The last-use event of host memory moves to `end`, or to the end of the work that is on the stream now. */
@@ -380,7 +411,7 @@ static int move_last_use_locked(struct bi_memory *memory, struct bi_stream *stre
 }
 
 static inline int record_end_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi__fence *end,
-				    struct bi_error *err)
+				    const struct bi_stream *follower, struct bi_error *err)
 {
 	struct bi__order *order = &memory->order;
 
@@ -391,7 +422,7 @@ static inline int record_end_locked(struct bi_memory *memory, struct bi_stream *
 	if (bi__is_synchronous(memory))
 		return order->is_capturing ? BI_OK : move_last_use_locked(memory, stream, end, err);
 	order->pending = true;
-	return follow(memory->home, stream, err);
+	return memory->home == follower ? BI_OK : follow(memory->home, stream, err);
 }
 
 void bi__order_catch_up_locked(struct bi_memory *memory)
@@ -401,7 +432,7 @@ void bi__order_catch_up_locked(struct bi_memory *memory)
 
 	if (!stream)
 		return;
-	if (record_end_locked(memory, stream, NULL, NULL) && bi__stream_finish(stream, NULL))
+	if (record_end_locked(memory, stream, NULL, NULL, NULL) && bi__stream_finish(stream, NULL))
 		order->lost = true;
 	else
 		bi__order_end_host_use(memory, stream->context);
@@ -410,15 +441,18 @@ void bi__order_catch_up_locked(struct bi_memory *memory)
 	order->is_checked = false;
 }
 
+/*
+ * `end` is an event behind the work, or NULL; `follower` a stream that waits for the end of `stream` already, or NULL.
+ */
 static int end_at_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi__fence *end,
-			 struct bi_error *err)
+			 const struct bi_stream *follower, struct bi_error *err)
 {
 	struct bi__order *order = &memory->order;
 	int rc;
 
 	if (order->unrecorded)
 		bi__order_catch_up_locked(memory);
-	rc = record_end_locked(memory, stream, end, err);
+	rc = record_end_locked(memory, stream, end, follower, err);
 	order->epoch++;
 	order->is_checked = false;
 	order->first_use.is_over = order->first_use.count > 0;
@@ -434,15 +468,18 @@ static int end_at_locked(struct bi_memory *memory, struct bi_stream *stream, str
 
 int bi__order_end_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
-	return end_at_locked(memory, stream, NULL, err);
+	return end_at_locked(memory, stream, NULL, NULL, err);
 }
 
 int bi__order_end_copy_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,
 			      struct bi__fence *end, struct bi_error *err)
 {
-	int rc = end_at_locked(to, stream, end, err);
-	int other = from ? end_at_locked(from, stream, end, rc ? NULL : err) : BI_OK;
+	int rc = end_at_locked(to, stream, end, NULL, err);
+	int follows = !rc && !bi__is_unordered(to) && !bi__is_synchronous(to);
+	int other = BI_OK;
 
+	if (from)
+		other = end_at_locked(from, stream, end, follows ? to->home : NULL, rc ? NULL : err);
 	return rc ? rc : other;
 }
 

@@ -54,6 +54,13 @@ int bi__order_check_mapped(const struct bi_memory *memory, int writes, struct bi
 int bi__order_begin_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err);
 
 /*
+ * The same for both memories of a copy; `from` may be NULL. A home stream that they share is waited for once. After a
+ * failure nothing may be enqueued.
+ */
+int bi__order_begin_copy_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,
+				struct bi_error *err);
+
+/*
  * Makes work that is enqueued on the memory's home stream next wait for all work that is on `stream` now. Host memory
  * gets a last-use event instead. If the driver fails, bi__order_catch_up_locked tries again later.
  */
@@ -61,8 +68,8 @@ int bi__order_end_locked(struct bi_memory *memory, struct bi_stream *stream, str
 
 /*
  * The same for both memories of a copy; `from` may be NULL. `end` is an event behind the work, if the driver made one
- * with it: it becomes the last-use event of host memory, and its ownership is transferred then. Both are ended whatever
- * happens; the first failure is returned.
+ * with it: it becomes the last-use event of host memory, and its ownership is transferred then. A home stream that they
+ * share waits once. Both are ended whatever happens; the first failure is returned.
  */
 int bi__order_end_copy_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,
 			      struct bi__fence *end, struct bi_error *err);

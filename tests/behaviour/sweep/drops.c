@@ -13,12 +13,10 @@
 
 enum result { NOTICED, UNNOTICED, NO_SUCH_WAIT, BROKEN };
 
-#define TWICE "two memories of one operation are ordered by one stream: each has its own wait, and one does for both"
-
 /*
  * Waits that order nothing new: those that a host wait of the same call makes superfluous, because the call that comes
- * behind them knows that the work is done; where each of several pieces waits for the array and the array for it, all
- * but the first piece's and the last one's; and those of two memories that are ordered by the same stream.
+ * behind them knows that the work is done; and, where each of several pieces waits for the array and the array for it,
+ * all but the first piece's and the last one's.
  */
 static const struct {
 	const char *scenario;
@@ -29,14 +27,7 @@ static const struct {
 	{ "upload_pieces", 2, 5, "the first piece has waited, and the last one is waited for" },
 	{ "download_pieces", 2, 5, "the first piece has waited, and the last one is waited for" },
 	{ "download_pieces", 6, 6, "unpacking on the host waits for the packed bytes (row 17)" },
-	{ "copy_transposed", 1, 4, TWICE },
-	{ "copy_overlapping", 1, 8, TWICE },
-	{ "copy_on_a_stream", 1, 4, TWICE },
-	{ "pinned_upload", 1, 2, TWICE },
-	{ "pinned_download", 1, 2, TWICE },
-	{ "wrap_without_stream", 2, 3, TWICE },
-	{ "wrap_host_with_stream", 2, 3, TWICE },
-	{ "capture_on_two_streams", 2, 5, TWICE },
+	{ "copy_overlapping", 2, 3, "the second of two steps runs on the stream of the first" },
 	{ "cuda_to_opencl_and_back", 1, 1, "the other device gets the bytes after a host wait (row 17)" },
 };
 
