@@ -218,8 +218,12 @@ void scenario_layouts(struct scenario_state *state)
 void scenario_devices(struct scenario_state *state)
 {
 	struct bi_device devices[16];
+	struct bi_backend backend;
 	int count = 0, found = 0;
 
+	while (bi_backend_at(count, &backend))
+		count++;
+	EXPECT(state, count > 0 && strcmp(backend.name, "host") == 0);
 	if (!went_well(state, bi_devices(devices, ARRAY_LENGTH(devices), &count, state->err)))
 		return;
 	for (int i = 0; i < count && i < (int)ARRAY_LENGTH(devices); i++)

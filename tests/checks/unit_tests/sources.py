@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """Every source file of the library has a unit test of its name, and every unit test has a source file.
 
+The test of src/common/layout/index.c is tests/unit/test_index.c. Where two folders have a file of one name, the names of
+the folders are part of it: test_copy_run.c and test_engine_run.c.
+
     sources.py SOURCE_DIR
 """
 import pathlib
@@ -33,9 +36,14 @@ OTHER_TESTS = {
 }
 
 
+def names_of(paths):
+    stems = [path.stem for path in paths]
+    return {path.stem if stems.count(path.stem) == 1 else f"{path.parent.name}_{path.stem}" for path in paths}
+
+
 def main():
     root = pathlib.Path(sys.argv[1])
-    sources = {path.stem for folder in FOLDERS for path in root.glob(f"src/{folder}/*.c")}
+    sources = names_of([path for folder in FOLDERS for path in root.glob(f"src/{folder}/*.c")])
     tests = {path.stem.removeprefix("test_") for path in root.glob("tests/unit/test_*.c")}
     wrong = [f"{name}.c has no tests/unit/test_{name}.c" for name in sorted(sources - tests - EXCEPTIONS.keys())]
     wrong += [f"tests/unit/test_{name}.c has no source file of its name"
