@@ -4,16 +4,7 @@
  * A binding wraps views in objects of another language: Python, Julia, Lua. Programs in C and C++ need nothing of this
  * header; all that it offers can be had from buffer_interface.h, with more calls or more allocations. The functions
  * here exist because a binding makes and exports thousands of small objects per second, and because its runtime has
- * rules of its own about locks, threads and ownership. The Python package (python/src) uses all of them.
- *
- * Counting under a lock of the runtime
- *   An interpreter with a global lock can count references to a view without atomic instructions.
- *   bi_view_retain_many takes a supply of references in one step. The binding gives them to its exports one by one, and
- *   returns the rest with bi_view_release_many. bi_dlpack_export_steal passes such a reference on to a tensor.
- *
- * Contexts that stay open
- *   A binding usually opens one context per device and never closes it, because nobody knows which object is the last.
- *   bi_context_make_immortal says so to the library: retaining and releasing that context cost nothing from then on.
+ * rules of its own about locks and threads. The Python package (python/src) uses all of them.
  *
  * Importing by address
  *   Producers in other languages name the address of the first element and strides of any sign. bi_view_wrap_at derives
@@ -37,25 +28,10 @@
 #define BUFFER_INTERFACE_BINDING_H
 
 #include "buffer_interface.h"
-#include "buffer_interface/dlpack.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/*
- * Keeps the context open until the end of the process. Takes no reference: the caller holds one, and may release it or
- * not. From now on retaining and releasing the context count nothing, which makes wrapping memory in it cheaper. The
- * context is never closed, and its release callback is never called. Other threads may use the context meanwhile.
- */
-BI_API void bi_context_make_immortal(struct bi_context *context);
-
-/*
- * Takes or returns `count` references with one atomic operation. A view can count 2^32 - 1 references. The caller of
- * bi_view_release_many holds at least `count` of them; returning the last reference releases the view.
- */
-BI_API void bi_view_retain_many(struct bi_view *view, unsigned count);
-BI_API void bi_view_release_many(struct bi_view *view, unsigned count);
 
 /*
  * Returns 1 if releasing the last view of the memory would block for no work: the memory is idle, or it is foreign
@@ -92,13 +68,6 @@ BI_API int bi_view_describe(const struct bi_view *view, struct bi_exchange *out,
  * memory that was wrapped with BI_WRAP_UNORDERED. docs/ordering.md, row 35.
  */
 BI_API int bi_view_switch_to_context_stream(const struct bi_view *view, struct bi_error *err);
-
-/*
- * Exports like bi_dlpack_export, but takes ownership of the caller's reference to the view on success. On failure the
- * caller keeps the reference. Owned.
- */
-BI_API int bi_dlpack_export_steal(struct bi_view *view, uint64_t flags, struct bi_dl_managed_versioned **out,
-				  struct bi_error *err);
 
 #ifdef __cplusplus
 }

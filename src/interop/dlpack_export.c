@@ -1,6 +1,5 @@
 /* Exports a view as a DLPack tensor: the rules for producers. */
 #include "interop/dlpack.h"
-#include "buffer_interface/binding.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -165,9 +164,10 @@ static int make_versioned(struct bi_view *view, struct bi_dl_managed_versioned *
 	return BI_OK;
 }
 
-int bi_dlpack_export_steal(struct bi_view *view, uint64_t flags, struct bi_dl_managed_versioned **out,
-			   struct bi_error *err)
+int bi_dlpack_export(const struct bi_view *view, uint64_t flags, struct bi_dl_managed_versioned **out,
+		     struct bi_error *err)
 {
+	struct bi_view *held;
 	int rc;
 
 	if (!out)
@@ -178,20 +178,12 @@ int bi_dlpack_export_steal(struct bi_view *view, uint64_t flags, struct bi_dl_ma
 	if (flags & ~(uint64_t)BI_DL_COPIED)
 		return bi__fail(err, BI_EINVAL, "flags 0x%llx has other bits than %d", (unsigned long long)flags,
 				BI_DL_COPIED);
-	rc = make_versioned(view, out, err);
-	if (!rc)
-		(*out)->flags = flags | flags_of(view, &(*out)->tensor);
-	return rc;
-}
-
-int bi_dlpack_export(const struct bi_view *view, uint64_t flags, struct bi_dl_managed_versioned **out,
-		     struct bi_error *err)
-{
-	struct bi_view *held = view ? bi__view_retain_const(view) : NULL;
-	int rc = bi_dlpack_export_steal(held, flags, out, err);
-
+	held = bi__view_retain_const(view);
+	rc = make_versioned(held, out, err);
 	if (rc)
 		bi_view_release(held);
+	else
+		(*out)->flags = flags | flags_of(view, &(*out)->tensor);
 	return rc;
 }
 

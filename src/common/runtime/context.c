@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "buffer_interface/binding.h"
 #include "common/backend/dispatch.h"
 #include "common/runtime/pinned_pieces.h"
 #include "common/runtime/pool.h"
@@ -108,27 +107,16 @@ static void close_context(struct bi_context *context)
 		release(data);
 }
 
-static int is_immortal(const struct bi_context *context)
-{
-	return (atomic_load_explicit(&context->refs, memory_order_relaxed) & BI__IMMORTAL) != 0;
-}
-
 struct bi_context *bi_context_retain(struct bi_context *context)
 {
-	if (!is_immortal(context))
-		atomic_fetch_add_explicit(&context->refs, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&context->refs, 1, memory_order_relaxed);
 	return context;
 }
 
 void bi_context_release(struct bi_context *context)
 {
-	if (context && !is_immortal(context) && bi__release_reference(&context->refs))
+	if (context && bi__release_reference(&context->refs))
 		close_context(context);
-}
-
-void bi_context_make_immortal(struct bi_context *context)
-{
-	atomic_fetch_or_explicit(&context->refs, BI__IMMORTAL, memory_order_relaxed);
 }
 
 const struct bi_device *bi_context_device(const struct bi_context *context)

@@ -91,7 +91,7 @@ struct bi__report;
  * lock are set while the context is opened and do not change afterwards.
  */
 struct bi_context {
-	atomic_uint refs; /* BI__IMMORTAL set: the context is never closed, and the count is not used */
+	atomic_uint refs;
 	struct bi__device device; /* what calls to the backend need */
 	struct bi_stream stream; /* the context stream */
 	atomic_uint stream_ids; /* number of streams made so far */
@@ -119,12 +119,6 @@ struct bi_context {
 	struct bi__report *report; /* has locks of its own; NULL without option `profile` */
 	struct bi_device own_info; /* device.info points here */
 };
-
-/*
- * A bit beside the count of a context. A context that has it is never closed and no longer counted. Threads that got
- * the context from one that saw the bit see it too, so no reference is given back that was not counted.
- */
-#define BI__IMMORTAL 0x80000000u
 
 /* A counted text: the descr of structured types, shared by the views made of one view. */
 struct bi__text {
@@ -300,19 +294,13 @@ static inline void *bi__address(const struct bi_memory *memory)
 }
 
 /*
- * Releases `held` references and returns 1 if they were the last. If the count equals `held`, the caller has the only
- * references, so nobody else can change the count, and nothing is written. The acquire makes visible what other threads
- * did before they released theirs.
+ * Releases a reference and returns 1 if it was the last. A count of 1 is not written, because nobody else can change
+ * it. The acquire makes visible what other threads did before they released theirs.
  */
-static inline int bi__release_references(atomic_uint *refs, unsigned held)
-{
-	return atomic_load_explicit(refs, memory_order_acquire) == held ||
-	       atomic_fetch_sub_explicit(refs, held, memory_order_acq_rel) == held;
-}
-
 static inline int bi__release_reference(atomic_uint *refs)
 {
-	return bi__release_references(refs, 1);
+	return atomic_load_explicit(refs, memory_order_acquire) == 1 ||
+	       atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel) == 1;
 }
 
 /* Adds one to the times that the calling thread was blocked for this reason. */

@@ -492,27 +492,12 @@ struct bi_view *bi_view_retain(struct bi_view *view)
 	return view;
 }
 
-void bi_view_retain_many(struct bi_view *view, unsigned count)
-{
-	atomic_fetch_add_explicit(&view->refs, count, memory_order_relaxed);
-}
-
-static void end_view(struct bi_view *view)
-{
-	release_more(atomic_load_explicit(&view->more, memory_order_acquire));
-	bi__view_abandon(view);
-}
-
 void bi_view_release(struct bi_view *view)
 {
-	if (view && bi__release_reference(&view->refs))
-		end_view(view);
-}
-
-void bi_view_release_many(struct bi_view *view, unsigned count)
-{
-	if (bi__release_references(&view->refs, count))
-		end_view(view);
+	if (!view || !bi__release_reference(&view->refs))
+		return;
+	release_more(atomic_load_explicit(&view->more, memory_order_acquire));
+	bi__view_abandon(view);
 }
 
 void bi_view_layout(const struct bi_view *view, struct bi_layout *layout)

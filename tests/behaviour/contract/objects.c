@@ -261,26 +261,6 @@ static void test_counts(void **state)
 	fixture.cases++;
 }
 
-/* Counted at once, let go one by one and the rest at once, in either sequence. */
-static void test_many_references(void **state)
-{
-	struct family family = { .bytes = { 0 } };
-
-	(void)state;
-	family_open(&family, 1);
-	bi_view_retain_many(family.view, 3);
-	bi_view_release(family.view);
-	bi_view_release_many(family.view, 2);
-	bi_view_retain_many(family.view, 2);
-	for (int part = 0; part < PARTS; part++)
-		release_part(&family, part);
-	assert_int_equal(family.released, 0);
-	assert_int_equal(bi_view_ndim(family.view), 1);
-	bi_view_release_many(family.view, 2);
-	assert_int_equal(family.released, 1);
-	fixture.cases++;
-}
-
 /*
  * Copies that no driver has a command for, on several streams, none of which is waited for before everything, the
  * context last, is let go. The work still has all that it needs.
@@ -800,7 +780,6 @@ int objects_group(void)
 		TEST(test_orders_of_release),
 		TEST(test_views_of_a_view),
 		TEST(test_counts),
-		TEST(test_many_references),
 		TEST(test_close_with_work),
 		TEST(test_context_stream),
 		TEST(test_streams_and_events),

@@ -724,7 +724,6 @@ static void export_tensors(struct scenario_state *state, struct bi_view *array)
 
 void scenario_dlpack(struct scenario_state *state)
 {
-	struct bi_dl_managed_versioned *held = NULL;
 	struct bi_view *array;
 
 	open_device(state);
@@ -732,12 +731,6 @@ void scenario_dlpack(struct scenario_state *state)
 	if (has_failed(state))
 		return;
 	export_tensors(state, array);
-	if (has_failed(state))
-		return;
-	if (went_well(state, bi_dlpack_export_steal(bi_view_retain(array), 0, &held, state->err)))
-		held->deleter(held);
-	else
-		bi_view_release(array);
 	if (!has_failed(state))
 		import_foreign_tensor(state);
 }
@@ -783,8 +776,6 @@ void scenario_bindings(struct scenario_state *state)
 	dtype = type_of(state, "int32");
 	if (has_failed(state) || !went_well(state, bi_layout_init(&layout, dtype, 2, shape, NULL, 0, state->err)))
 		return;
-	bi_view_retain_many(array, 3);
-	bi_view_release_many(array, 3);
 	(void)bi_view_release_is_immediate(array);
 	went_well(state, bi_view_switch_to_context_stream(array, state->err));
 	foreign.release = note_release;
