@@ -366,7 +366,7 @@ static void dlpack_a_cl_mem_is_taken_on_trust(void **state)
 		return;
 	view = numbered("<f4", 3, cube, BI_MEMORY_DEFAULT);
 	make_tensor(&tensor, view);
-	REFUSED_FOR(BI_EUNSUPPORTED, "trust",
+	REFUSED_FOR(BI_EUNSUPPORTED, "BI_DLPACK_TRUSTED",
 		    bi_dlpack_import(fixture.context, &tensor.versioned, NULL, &taken, &error));
 	assert_null(taken);
 	drop_tensor(&tensor);

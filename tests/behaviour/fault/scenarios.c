@@ -229,6 +229,9 @@ void scenario_devices(struct scenario_state *state)
 	for (int i = 0; i < count && i < (int)ARRAY_LENGTH(devices); i++)
 		found |= devices[i].usable;
 	EXPECT(state, found);
+	for (count = 0; bi_backend_at(count, &backend); count++)
+		EXPECT(state, *backend.name);
+	EXPECT(state, count > 0);
 }
 
 void scenario_open_context(struct scenario_state *state)
