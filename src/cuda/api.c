@@ -6,7 +6,7 @@
 
 enum necessity { optional, required };
 
-/* CUDA 11.2, the first version with memory that is allocated in the order of a stream. */
+/* CUDA 11.2 is the first version with stream-ordered allocation (cuMemAllocAsync). */
 #define OLDEST 11020
 
 static struct bi__cu_api api;
@@ -24,7 +24,7 @@ static int open_symbols(const struct bi__symbol *symbols, size_t count, struct b
 	return bi__dl_open("BI_CUDA_LIBRARY", names, symbols, count, &api, err);
 }
 
-/* Checked first, so that the user of an old driver reads its version and not the name of a missing function. */
+/* Reports an old driver by its version. Without this check the user would read only the name of a missing function. */
 static int check_version(struct bi_error *err)
 {
 	static const struct bi__symbol symbols[] = {
@@ -78,7 +78,7 @@ static const struct code {
 #undef CODE
 };
 
-/* Returns NULL for a code that is newer than this list. */
+/* Returns the entry of an error code, or NULL if the list does not have the code. */
 static const struct code *find_code(bi__cu_result code)
 {
 	for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++)

@@ -1,8 +1,8 @@
 /*
  * The CUDA driver library: its functions, opened at run time, and its error codes.
  *
- * The library is libcuda.so.1 or libcuda.so, or the one that the environment variable BI_CUDA_LIBRARY names. CUDA 11.2
- * has everything that is required here. The runtime library (cudart) is never used.
+ * The library is libcuda.so.1 or libcuda.so, unless the environment variable BI_CUDA_LIBRARY names another file. CUDA
+ * 11.2 has all functions that are required here. The runtime library (cudart) is never used.
  */
 #ifndef BI_CUDA_API_H
 #define BI_CUDA_API_H
@@ -12,7 +12,7 @@
 #include "common/base/status.h"
 #include "cuda/types.h"
 
-/* Member, symbol, whether it is required, parameters. Each function returns a bi__cu_result. */
+/* X(member, symbol, required or optional, parameters). Each function returns a bi__cu_result. */
 #define BI__CU_API(X) \
 	X(Init, cuInit, required, (unsigned flags)) \
 	X(DriverGetVersion, cuDriverGetVersion, required, (int *version)) \
@@ -97,13 +97,16 @@ struct bi__cu_api {
 #undef BI__CU_MEMBER
 };
 
-/* NULL pointers until bi__cu_open has succeeded. Code that holds a CUDA handle may use it. */
+/*
+ * The functions of the driver. The pointers are NULL until bi__cu_open has succeeded. Code that holds a CUDA handle
+ * need not call bi__cu_open.
+ */
 extern const struct bi__cu_api *const bi__cu;
 
-/* Opens the library and initialises the driver with the first call. Later calls return the status of the first. */
+/* The first call opens the library and initialises the driver. Later calls return the status of the first call. */
 int bi__cu_open(struct bi_error *err);
 
-/* Returns the version of the driver: 12040 for 12.4. */
+/* Returns the version of the driver, for example 12040 for CUDA 12.4. */
 int bi__cu_version(void);
 
 /* Returns the name of an error code, such as "CUDA_ERROR_INVALID_VALUE", or "unknown code". */

@@ -1,4 +1,4 @@
-/* The table of the CUDA backend. */
+/* The function table of the CUDA backend. */
 #include "cuda/cuda.h"
 
 extern const struct bi__backend bi__cuda_backend;

@@ -5,12 +5,12 @@
 #include "common/plan/rect.h"
 #include "cuda/cuda.h"
 
-/* Boxes with shorter rows are copied by kernels. */
+/* Bytes of the shortest row that a command of the driver copies. Kernels copy shorter rows. */
 #define SMALLEST_ROW 256
 
 const struct bi__launch_limits bi__cuda_limits = { .group = BI__NEST_GROUP, .tiles = 1 };
 
-/* Returns true for memory of another context. Host memory is addressable from every context. */
+/* Returns true if the device memory belongs to another CUDA context. Host memory is addressable from every context. */
 static int is_foreign(const struct bi__cuda_job *job, const struct bi__place *place)
 {
 	return place->device && place->device->native != (uintptr_t)job->queue->cuda->context && !place->block->host;
@@ -71,7 +71,10 @@ static bi__cu_result copy_slices(const struct bi__cuda_job *job, const struct bi
 	return bi__cu->Memcpy3DAsync(&copy, job->queue->stream);
 }
 
-/* Returns true if the driver has a command for the copy and the rows are long enough for it. */
+/*
+ * Returns true if the plan is a box (equal rows at a fixed pitch) that the driver can copy, and the rows are long
+ * enough.
+ */
 static int is_box(const struct bi__cuda_job *job, struct bi__rect *rect)
 {
 	size_t most = (size_t)job->queue->cuda->facts.max_pitch;
@@ -80,7 +83,7 @@ static int is_box(const struct bi__cuda_job *job, struct bi__rect *rect)
 	       rect->src.row <= most;
 }
 
-/* Returns true for host memory, whether or not it is a block. */
+/* Returns true for host memory, both pageable and pinned. */
 static int is_of_host(const struct bi__place *place)
 {
 	return !place->block || bi__cuda_is_of_host(place->block);
@@ -95,8 +98,8 @@ static int copy_by_kernel(const struct bi__cuda_job *job, bi__cu_pointer to, bi_
 }
 
 /*
- * The driver may refuse a pitch that it did not choose itself. Between two host memories its copies block the calling
- * thread; a kernel does not.
+ * A kernel copies in two cases: the driver refuses the pitch, which is allowed for a pitch that the driver did not
+ * choose; or both sides are host memory, because then the driver's copy would block the calling thread.
  */
 int bi__cuda_copy_nest(const struct bi__cuda_job *job, bi__cu_pointer to, bi__cu_pointer from, struct bi_error *err)
 {

@@ -22,7 +22,9 @@ static int query_attribute(bi__cu_device device, struct bi__cuda_facts *facts, s
 	return bi__cu_check(code, "cuDeviceGetAttribute", err);
 }
 
-/* Reads the device of an ordinal and its attributes. Returns BI_ENODEVICE if it lacks something that is required. */
+/*
+ * Reads the handle and the attributes of a device. Returns BI_ENODEVICE if the device lacks a feature that is required.
+ */
 static int find_device(int ordinal, bi__cu_device *device, struct bi__cuda_facts *facts, struct bi_error *err)
 {
 	int rc = bi__cu_check(bi__cu->DeviceGet(device, ordinal), "cuDeviceGet", err);
@@ -79,7 +81,7 @@ static int describe_device(int ordinal, struct bi_device *out, struct bi_error *
 	return BI_OK;
 }
 
-/* A device that cannot be used is listed, with the reason. */
+/* Describes one device. An unusable device is listed too, with the reason. */
 static void enumerate_one(int ordinal, struct bi_device *out)
 {
 	struct bi_error reason;
@@ -176,8 +178,8 @@ static int open_adopted(struct bi__cuda *cuda, bi__cu_context context, int wante
 }
 
 /*
- * A blocking stream: the driver orders it with work that a producer put on the legacy default stream without naming a
- * stream.
+ * Opens the context stream. It is a blocking stream (it waits for the legacy default stream, and the reverse), so the
+ * driver orders it with work of producers that did not name a stream.
  */
 static int open_stream(struct bi__cuda *cuda, uintptr_t adopted, struct bi__queue *stream, struct bi_error *err)
 {
@@ -195,7 +197,6 @@ static int open_stream(struct bi__cuda *cuda, uintptr_t adopted, struct bi__queu
 	return rc;
 }
 
-/* Releases all members that were set. */
 static void destroy_state(struct bi__cuda *cuda)
 {
 	if (cuda->is_primary)

@@ -26,7 +26,7 @@ static int create_event(unsigned flags, bi__cu_event *out, struct bi_error *err)
 	return bi__cu_check(bi__cu->EventCreate(out, flags), "cuEventCreate", err);
 }
 
-/* Context current. */
+/* The context must be current. */
 static void destroy_event(struct bi__cuda_event *event)
 {
 	if (event->start)
@@ -46,7 +46,10 @@ static void put_event(struct bi__cuda_event *event)
 	pthread_mutex_unlock(&cuda->lock);
 }
 
-/* Takes an event without timing from the list or creates one. It has one reference. Context current. */
+/*
+ * Takes an event without timing from cuda->free_events, or creates an event. *out has one reference. The context must
+ * be current.
+ */
 static int take_event(struct bi__cuda *cuda, struct bi__cuda_event **out, struct bi_error *err)
 {
 	int rc;
@@ -69,7 +72,7 @@ static int take_event(struct bi__cuda *cuda, struct bi__cuda_event **out, struct
 	return rc;
 }
 
-/* Takes an event and records it at the end of the queue. Context current. */
+/* Records an event behind all work on the queue. *out has one reference. The context must be current. */
 static int record_event(struct bi__cuda_queue *queue, struct bi__cuda_event **out, struct bi_error *err)
 {
 	int rc = take_event(queue->cuda, out, err);
@@ -103,7 +106,7 @@ int bi__cuda_record(struct bi__queue *queue, uintptr_t *event, struct bi_error *
 	return BI_OK;
 }
 
-/* Context current. */
+/* The context must be current. */
 static int enqueue_wait(struct bi__cuda_queue *waiter, const struct bi__cuda_event *event, struct bi_error *err)
 {
 	return bi__cu_check(bi__cu->StreamWaitEvent(waiter->stream, event->handle, 0), "cuStreamWaitEvent", err);
@@ -126,7 +129,7 @@ int bi__cuda_wait(struct bi__queue *queue, uintptr_t event, struct bi_error *err
 	return event ? enter_and_wait(bi__cuda_queue_of(queue), event_of(event), err) : BI_OK;
 }
 
-/* The event can be reused after the wait was enqueued: the stream waits for what was recorded by then. */
+/* The event is reused immediately: the waiting stream waits for what was recorded when cuStreamWaitEvent was called. */
 int bi__cuda_follow(struct bi__queue *waiter, struct bi__queue *on, struct bi_error *err)
 {
 	struct bi__cuda_queue *behind = bi__cuda_queue_of(waiter), *before = bi__cuda_queue_of(on);
@@ -149,8 +152,9 @@ int bi__cuda_follow(struct bi__queue *waiter, struct bi__queue *on, struct bi_er
 }
 
 /*
- * A failed context fails in every call, and all its work has ended. A failure that is reported only once is one of an
- * earlier call and says nothing about this event. Context current.
+ * Tells a failure of the work before this event from a failure of other work. After a failure of its work a CUDA
+ * context fails in every call, so the failure is confirmed by a second query. If the second query succeeds, an earlier
+ * call failed, not the work before this event. The context must be current.
  */
 static int explain_failure(const struct bi__cuda_event *event, bi__cu_result code, const char *call,
 			   struct bi_error *err)
@@ -166,7 +170,7 @@ static int explain_failure(const struct bi__cuda_event *event, bi__cu_result cod
 	return bi__fail_vendor(err, BI_EDRIVER, (int)code, "%s failed: %s (%u)", call, bi__cu_name(code), code);
 }
 
-/* Context current. */
+/* The context must be current. */
 static int query_event(const struct bi__cuda_event *event, int block, int *done, struct bi_error *err)
 {
 	bi__cu_result code = block ? bi__cu->EventSynchronize(event->handle) : bi__cu->EventQuery(event->handle);
@@ -289,7 +293,7 @@ int64_t bi__cuda_elapsed(uintptr_t event)
 	return milliseconds < 0 ? -1 : (int64_t)((double)milliseconds * 1e6);
 }
 
-/* Removes complete events from cuda->uses and returns them as a list. Context current. */
+/* Removes the complete events from cuda->uses. Returns them as a list. The context must be current. */
 static struct bi__cuda_event *take_complete_uses_locked(struct bi__cuda *cuda)
 {
 	struct bi__cuda_event **link = &cuda->uses, *complete = NULL;
@@ -308,7 +312,7 @@ static struct bi__cuda_event *take_complete_uses_locked(struct bi__cuda *cuda)
 	return complete;
 }
 
-/* The context is current and the scope relaxed. */
+/* Adds an event to cuda->uses. The context must be current, in a relaxed scope. */
 static void add_use(struct bi__cuda *cuda, struct bi__cuda_event *event)
 {
 	struct bi__cuda_event *complete;
@@ -327,9 +331,9 @@ static void add_use(struct bi__cuda *cuda, struct bi__cuda_event *event)
 }
 
 /*
- * Records an event for a stream that is closed. If that fails twice, waits until the stream is empty. Captured work
- * runs when its graph is launched, which must not happen after the context is closed. The context is current and the
- * scope relaxed.
+ * Adds an event behind all work on the queue to cuda->uses. If recording fails twice, waits until the stream is empty.
+ * Does nothing for a captured stream: its work runs when the graph is launched, and the caller must not launch the
+ * graph after the context is closed. The context must be current, in a relaxed scope.
  */
 static void record_last_use(struct bi__cuda_queue *queue)
 {
@@ -356,7 +360,7 @@ void bi__cuda_use(struct bi__cuda_queue *queue)
 		atomic_store_explicit(&queue->is_used, 1, memory_order_relaxed);
 		return;
 	}
-	/* A per-thread stream means a different stream on another thread. */
+	/* The handle of a per-thread stream names another stream on another thread, so the event is recorded now. */
 	bi__cuda_enter_to_release(queue->cuda->context, &scope);
 	record_last_use(queue);
 	bi__cuda_leave(&scope);
@@ -379,7 +383,7 @@ void bi__cuda_stream_close(struct bi__queue *queue)
 	free(closed);
 }
 
-/* Queries first, because usually the event is complete. */
+/* Waits for an event. Most events are complete, and a query is cheaper than a wait. */
 static void wait_for_use(bi__cu_event event)
 {
 	if (bi__cu->EventQuery(event) == BI__CU_SUCCESS)

@@ -1,9 +1,11 @@
-/* Fills: by the driver's memset, by a kernel with the item in its arguments, or from pinned memory. */
+/*
+ * Fills: by the driver's memset, by a kernel with the item in its arguments, or by copies from a chunk (large items).
+ */
 #include "cuda/cuda.h"
 
 #include <string.h>
 
-/* Returns true if the destination is one run of items. */
+/* Returns true if the items of the destination are adjacent. */
 static int is_run(const struct bi__plan *plan)
 {
 	return plan->ndim == 0 || (plan->ndim == 1 && plan->dst_strides[0] == (int64_t)plan->unit);
@@ -14,7 +16,10 @@ static int is_uniform(const unsigned char *item, size_t nbytes)
 	return memcmp(item, item + 1, nbytes - 1) == 0;
 }
 
-/* Returns the width of the driver's memset for this item in bytes, or 0 if there is none. */
+/*
+ * Returns the bytes of the driver's memset value that has the effect of this item: 1, 2 or 4. Returns 0 if there is
+ * none.
+ */
 static size_t memset_width(const struct bi__plan *plan, bi__cu_pointer to, const unsigned char *item)
 {
 	if (!is_run(plan))
@@ -44,7 +49,7 @@ static int fill_run(const struct bi__cuda_job *job, bi__cu_pointer to, const uns
 	}
 }
 
-/* Copies a part of a large item from the chunk to its place in every element. */
+/* Copies the part of a large item that is in the chunk to its place in every element. */
 static int read_item(void *data, bi__cu_pointer chunk, size_t at, size_t nbytes, struct bi_error *err)
 {
 	const struct bi__cuda_job *whole = data;

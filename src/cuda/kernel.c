@@ -5,7 +5,7 @@
 
 #include "kernels/image.h"
 
-/* Loads machine code for the device, if there is any. */
+/* Loads machine code for the device. Returns BI__CU_ERROR_NO_BINARY_FOR_GPU if there is none. */
 static bi__cu_result load_code(const struct bi__cuda *cuda, bi__cu_module *module)
 {
 	size_t nbytes;
@@ -18,7 +18,7 @@ static bi__cu_result load_code(const struct bi__cuda *cuda, bi__cu_module *modul
 	return code;
 }
 
-/* Loads machine code, or else PTX, which the driver compiles. */
+/* Loads machine code for the device. If that fails, loads PTX, which the driver compiles. */
 static int load_module_locked(struct bi__cuda *cuda, struct bi_error *err)
 {
 	struct bi__cuda_kernels *kernels = &cuda->kernels;
@@ -41,7 +41,7 @@ static int load_module_locked(struct bi__cuda *cuda, struct bi_error *err)
 			       code);
 }
 
-/* Looks up a function on its first use. The scope is relaxed, because another thread may capture a graph. */
+/* Looks up a kernel when it is first used. The scope is relaxed, because another thread may be capturing a graph. */
 static int find_function_locked(struct bi__cuda *cuda, int number, struct bi_error *err)
 {
 	struct bi__cuda_kernels *kernels = &cuda->kernels;

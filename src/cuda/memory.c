@@ -1,4 +1,4 @@
-/* Allocation of memory. */
+/* Memory: allocating, wrapping and freeing. */
 #include "cuda/cuda.h"
 
 #include "common/base/checked.h"
@@ -53,7 +53,10 @@ static int alloc_pinned(size_t nbytes, struct bi__block *block, struct bi_error 
 	return rc;
 }
 
-/* The driver would allocate more managed memory than there is, and then move pages back and forth. */
+/*
+ * Refuses more managed memory than is free on the device. The driver would allocate it, and later move pages between
+ * device and host all the time.
+ */
 static int check_free(size_t nbytes, struct bi_error *err)
 {
 	size_t unused, total;
@@ -111,7 +114,7 @@ int bi__cuda_alloc(struct bi__device_state *device, struct bi__block *block, str
 	return rc;
 }
 
-/* Context current. */
+/* The context must be current. */
 static void free_kind(const struct bi__cuda *cuda, const struct bi__block *block)
 {
 	switch ((enum bi__cuda_source)block->cookie) {

@@ -1,14 +1,17 @@
-/* Copies between the host and the device, and the choice for all other moves. None blocks the calling thread. */
+/*
+ * Copies between the host and the device, and the choice of the function for all other moves. No function here blocks
+ * the calling thread.
+ */
 #include "cuda/cuda.h"
 
-/* How dense bytes are copied between a host address and a block. */
+/* The method by which dense bytes are copied between a host address and a block. */
 enum method {
-	DIRECTLY, /* by the driver, which does not block for memory that it knows */
-	BY_HOST, /* by the CPU in stream order: both sides are host memory */
-	THROUGH_PINNED /* pageable memory, chunk by chunk */
+	DIRECTLY, /* by the driver's copy; it does not block, because the driver knows the host memory */
+	BY_HOST, /* by the CPU in stream order; both sides are host memory */
+	THROUGH_PINNED /* chunk by chunk; the host side is pageable memory */
 };
 
-/* During a graph capture only the driver's own copies are possible, because only they can be replayed. */
+/* During a graph capture only the driver's own copies are allowed, because a graph can replay only these. */
 static int choose_method(const struct bi__cuda_job *job, const struct bi__block *block, const void *host,
 			 enum method *method, struct bi_error *err)
 {
@@ -64,7 +67,7 @@ static int read_linear(const struct bi__cuda_job *job, struct bi_error *err)
 	return bi__cu_check(bi__cu->MemcpyDtoHAsync(to, from, nbytes, job->queue->stream), "cuMemcpyDtoHAsync", err);
 }
 
-/* The range of bytes of one side of a plan. */
+/* The bytes that one side of a plan covers. */
 struct extent {
 	int64_t start;
 	size_t nbytes;
@@ -82,7 +85,10 @@ static struct extent find_extent(const struct bi__plan *plan, int64_t offset, co
 	return (struct extent){ start, (size_t)(end - start) };
 }
 
-/* Writes the device address that the plan's offsets count from, or 0. */
+/*
+ * Sets *out to the device address of the host side, from which the plan's offsets count, or to 0 if the device cannot
+ * access all its bytes.
+ */
 static int find_host(const struct bi__cuda_job *job, bi__cu_pointer *out, struct bi_error *err)
 {
 	const struct bi__plan *plan = job->plan;
@@ -97,7 +103,7 @@ static int find_host(const struct bi__cuda_job *job, bi__cu_pointer *out, struct
 	return rc;
 }
 
-/* For host memory that the device can address: a command of the driver, or a kernel, accesses it directly. */
+/* Copies between a block and host memory that the device can address, by a command of the driver or by a kernel. */
 static int copy_host_nest(const struct bi__cuda_job *job, struct bi_error *err)
 {
 	bi__cu_pointer host;
@@ -112,13 +118,14 @@ static int copy_host_nest(const struct bi__cuda_job *job, struct bi_error *err)
 	return bi__cuda_copy_nest(job, host, bi__cuda_address(job->src, 0), err);
 }
 
-/* Bytes of one access of a device to host memory. */
+/* Bytes that a device transfers in one access to host memory. */
 #define SECTOR 32
 
 /*
- * Returns true if at least half of the transferred bytes are used. Neighbouring threads of a kernel access neighbours
- * along the axis with the shortest steps on the host's side. If these are too far apart, packing them is faster than
- * transferring the gaps. Derived from the size of a sector, not measured.
+ * Returns true if the copy uses at least half of the bytes that it transfers. Neighbouring threads of a kernel access
+ * elements that are neighbours along one axis, the one with the shortest steps on the host's side. If these elements
+ * are too far apart, packing them is faster than transferring the gaps. The limit is derived from the size of a sector,
+ * not measured.
  */
 static int is_worth_reading_in_place(const struct bi__plan *plan, int writes)
 {
@@ -153,7 +160,7 @@ static int run_job(struct bi__cuda_job *job, struct bi_error *err)
 	return job->dst->block ? write_linear(job, err) : read_linear(job, err);
 }
 
-/* Context current. */
+/* The context must be current. */
 static int run_timed(struct bi__cuda_job *job, uintptr_t *event, struct bi_error *err)
 {
 	struct bi__cuda_event *timed;

@@ -1,21 +1,23 @@
 /*
  * Copies of pageable host memory. The driver's own copies of such memory block the calling thread. So the bytes are
- * copied through chunks of pinned memory, which host functions fill and empty in stream order.
+ * copied through chunks of pinned memory. Host functions (functions that CUDA calls in stream order) fill and empty the
+ * chunks.
  *
- * A chunk is reused after its last use. A queue prefers its own chunks, which its order protects, and chunks that are
- * free. Waiting for the chunk of another queue comes last, because that queue may be waiting for work of this one.
+ * A chunk is reused after its last use. A queue prefers the chunks that it used last itself, because the order of the
+ * queue protects them, and chunks that no work uses. It waits for a chunk of another queue only if there is no other
+ * choice, because that queue may be waiting for work of this queue.
  */
 #include "cuda/cuda.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The argument of a host function, which frees it. */
+/* The argument of a host function. The host function frees it. */
 struct job {
 	void *dst;
 	const void *src;
 	size_t nbytes;
-	unsigned char bytes[]; /* the data of an immediate source */
+	unsigned char bytes[]; /* a copy of the bytes of an immediate source */
 };
 
 static void run_job(void *data)
@@ -26,7 +28,10 @@ static void run_job(void *data)
 	free(job);
 }
 
-/* Enqueues a host function that copies. An immediate source is copied now. */
+/*
+ * Enqueues a host function that copies. The bytes of an immediate source are copied into the job before the call
+ * returns.
+ */
 static int enqueue_job(const struct bi__cuda_queue *queue, void *dst, const void *src, size_t nbytes, int is_immediate,
 		       struct bi_error *err)
 {
@@ -80,7 +85,10 @@ static int alloc_bytes(char **out, struct bi_error *err)
 			       BI__CUDA_CHUNK, bi__cu_name(code), code);
 }
 
-/* There must be space for one more. The memory is allocated last, because freeing it would block. Context current. */
+/*
+ * Adds a chunk. There must be a free place in the array. The pinned memory is allocated last, because freeing it after
+ * another failure would block. The context must be current.
+ */
 static int add_chunk_locked(struct bi__cuda_pageable *pageable, struct bi__cuda_chunk **out, struct bi_error *err)
 {
 	struct bi__cuda_chunk *chunk = &pageable->chunks[pageable->count];
@@ -100,13 +108,14 @@ static int add_chunk_locked(struct bi__cuda_pageable *pageable, struct bi__cuda_
 	return BI_OK;
 }
 
-/* The chunks to choose from. */
+/* The candidates for the next chunk. */
 struct choice {
-	struct bi__cuda_chunk *own, *free, *any; /* the one with the oldest use, or NULL */
+	struct bi__cuda_chunk *own, *free, *any; /* a chunk that this queue used last, a chunk that no work uses, any
+						    chunk; the oldest of each (`free`: the first), or NULL */
 	int own_count;
 };
 
-/* Context current. */
+/* The context must be current. */
 static struct choice list_choices_locked(struct bi__cuda_pageable *pageable, const struct bi__cuda_queue *queue)
 {
 	struct choice choice = { NULL, NULL, NULL, 0 };
@@ -130,7 +139,10 @@ static struct choice list_choices_locked(struct bi__cuda_pageable *pageable, con
 	return choice;
 }
 
-/* Chooses a chunk and makes sure that later work on the queue may use it. Context current. */
+/*
+ * Chooses a chunk that later work on the queue may overwrite. Makes the queue wait for the chunk's last use if
+ * necessary. The context must be current.
+ */
 static int pick_chunk_locked(struct bi__cuda_pageable *pageable, const struct bi__cuda_queue *queue,
 			     struct bi__cuda_chunk **out, struct bi_error *err)
 {
@@ -153,7 +165,7 @@ static int pick_chunk_locked(struct bi__cuda_pageable *pageable, const struct bi
 			     "no pinned memory is left for a copy of pageable memory: the driver failed on each piece");
 }
 
-/* On success the lock is held. Context current. */
+/* Locks bi__cuda_pageable.lock and picks a chunk. On failure the lock is not held. The context must be current. */
 static int begin_chunk(const struct bi__cuda_queue *queue, struct bi__cuda_chunk **out, struct bi_error *err)
 {
 	struct bi__cuda_pageable *pageable = &queue->cuda->pageable;
@@ -171,7 +183,10 @@ static int begin_chunk(const struct bi__cuda_queue *queue, struct bi__cuda_chunk
 	return rc;
 }
 
-/* Must also be called after a failure, because enqueued commands use the chunk. Releases the lock. */
+/*
+ * Marks the end of a use of the chunk and unlocks bi__cuda_pageable.lock. Must also be called if enqueuing failed,
+ * because commands that were enqueued before use the chunk.
+ */
 static int end_chunk(struct bi__cuda_queue *queue, struct bi__cuda_chunk *chunk, struct bi_error *err)
 {
 	struct bi__cuda_pageable *pageable = &queue->cuda->pageable;

@@ -1,13 +1,14 @@
-/* The driver's description of memory that somebody else allocated. */
+/* The driver's description of memory that this library did not allocate. */
 #include "cuda/cuda.h"
 
 struct facts {
 	bi__cu_context context; /* NULL: memory of a pool, or mapped by virtual memory management */
-	unsigned type; /* 0: the driver does not know it */
+	unsigned type; /* enum CUmemorytype; 0: the driver does not know the memory */
 	int ordinal;
 	unsigned is_managed;
 	void *host;
-	bi__cu_pointer start; /* of the range that contains the pointer, and the bytes of the range; 0: not reported */
+	bi__cu_pointer
+		start; /* `start` and `nbytes`: the range that contains the pointer; 0: the driver reports no range */
 	size_t nbytes;
 };
 
@@ -36,7 +37,10 @@ int bi__cuda_is_known(const void *host, int *is_known, struct bi_error *err)
 	return rc;
 }
 
-/* The range that the driver reports must contain all bytes. If it reports none, it must know the last byte as well. */
+/*
+ * All bytes must lie in the range that the driver reports. If the driver reports no range, it must know the last byte,
+ * at the expected address.
+ */
 int bi__cuda_reach(const void *host, size_t nbytes, bi__cu_pointer *device, struct bi_error *err)
 {
 	unsigned what[] = { BI__CU_POINTER_DEVICE_POINTER, BI__CU_POINTER_RANGE_START, BI__CU_POINTER_RANGE_SIZE };
@@ -97,7 +101,7 @@ static int refuse_end(bi__cu_pointer pointer, size_t there, size_t nbytes, struc
 }
 
 /*
- * For memory that is not plain device memory a driver may report no range. Then the last byte must be of the same kind.
+ * Checks the end of memory for which the driver reports no range: the last byte must be of the same kind as the first.
  */
 static int check_last(bi__cu_pointer pointer, size_t nbytes, const struct facts *first, struct bi_error *err)
 {
@@ -115,8 +119,8 @@ static int is_not_found(bi__cu_result code)
 }
 
 /*
- * Returns true if the reported range says that all bytes are mapped. Memory without a context may be mapped by virtual
- * memory management, whose range is what was reserved.
+ * Returns true if the reported range shows that all bytes are mapped. For memory without a context the range shows
+ * nothing: it may be virtual memory of which only a part is mapped.
  */
 static int has_whole_range(bi__cu_pointer pointer, size_t nbytes, const struct facts *facts)
 {
@@ -125,8 +129,8 @@ static int has_whole_range(bi__cu_pointer pointer, size_t nbytes, const struct f
 }
 
 /*
- * Plain device memory may consist of several adjacent mapped ranges, of which the driver reports one at a time. Context
- * current.
+ * Checks that all bytes are mapped. Device memory may consist of adjacent mapped ranges, and the driver reports one
+ * range per call. The context must be current.
  */
 static int walk_ranges(bi__cu_pointer pointer, size_t nbytes, const struct facts *facts, struct bi_error *err)
 {
@@ -150,8 +154,8 @@ static int walk_ranges(bi__cu_pointer pointer, size_t nbytes, const struct facts
 }
 
 /*
- * Returns true if one range contains all bytes. Addresses are the same in every context, so most drivers answer without
- * one.
+ * Returns true if one range contains all bytes. Most drivers report ranges without a current context, because an
+ * address means the same in every context.
  */
 static int is_one_range(bi__cu_pointer pointer, size_t nbytes)
 {
@@ -162,7 +166,10 @@ static int is_one_range(bi__cu_pointer pointer, size_t nbytes)
 	       pointer - base <= size && nbytes <= size - (size_t)(pointer - base);
 }
 
-/* Any failure is inconclusive: the driver may report ranges only while the context is current. */
+/*
+ * Checks that all bytes are mapped. First without the context; some drivers report ranges only while the context is
+ * current, so a failure is followed by a second attempt with the context.
+ */
 static int check_range(const struct bi__cuda *cuda, bi__cu_pointer pointer, size_t nbytes, const struct facts *facts,
 		       struct bi_error *err)
 {

@@ -8,7 +8,10 @@ static int is_current(bi__cu_context context)
 	return bi__cu->CtxGetCurrent(&current) == BI__CU_SUCCESS && current == context;
 }
 
-/* A call may return the failure of earlier work although it succeeded itself, so the result is checked. */
+/*
+ * Pops the context. cuCtxPopCurrent may return the failure of earlier work although the context was popped, so the
+ * current context is checked.
+ */
 static void pop_context(bi__cu_context context)
 {
 	bi__cu_context popped;
@@ -70,7 +73,7 @@ void bi__cuda_enter_to_release(bi__cu_context context, struct bi__cuda_scope *sc
 		*scope = (struct bi__cuda_scope){ .pushed = NULL };
 }
 
-/* Setting the mode twice does no harm. */
+/* Sets the capture mode of the thread. Tries twice, because a call may return the failure of earlier work. */
 static void restore_capture(unsigned wanted)
 {
 	unsigned mode = wanted;
@@ -102,7 +105,7 @@ void bi__cuda_leave_device(struct bi__device_state *device)
 {
 	bi__cu_context context = (bi__cu_context)device->native, current = NULL;
 
-	/* If another context is current, this one was never pushed, or the caller has popped it. */
+	/* If another context is current, the context was not pushed, or the caller has popped it. */
 	if (bi__cu->CtxGetCurrent(&current) != BI__CU_SUCCESS || current == context)
 		pop_context(context);
 }

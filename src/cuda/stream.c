@@ -4,13 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Both default streams belong to the context that is current. */
+/* Returns true for the handles of the two default streams. A default stream belongs to the current context. */
 static int is_default(bi__cu_stream stream)
 {
 	return stream == BI__CU_STREAM_LEGACY || stream == BI__CU_STREAM_PER_THREAD;
 }
 
-/* Most drivers answer without a current context. If that fails, the context is entered. */
+/*
+ * Reads the context of a stream. Most drivers report it without a current context. If the call fails because no context
+ * is current, it is repeated with the context current.
+ */
 static bi__cu_result query_context(const struct bi__cuda *cuda, bi__cu_stream stream, bi__cu_context *out)
 {
 	bi__cu_result code = bi__cu->StreamGetCtx(stream, out);
@@ -78,7 +81,7 @@ int bi__cuda_queue_open(struct bi__cuda *cuda, struct bi__queue *queue, unsigned
 	}
 	queue->native = (uintptr_t)made->stream;
 	queue->per_thread = made->per_thread;
-	/* The legacy default stream is named by a number instead of a handle. */
+	/* In exports a number, not a handle, names the legacy default stream. */
 	queue->kind = made->stream == BI__CU_STREAM_LEGACY ? BI_STREAM_KIND_CUDA_LEGACY : BI_STREAM_KIND_CUDA;
 	queue->state = made;
 	return BI_OK;
@@ -89,7 +92,7 @@ int bi__cuda_stream_open(struct bi__device_state *device, struct bi__queue *queu
 	return bi__cuda_queue_open(device->state, queue, BI__CU_STREAM_NON_BLOCKING, err);
 }
 
-/* Synchronising with a stream that is captured would invalidate the capture. */
+/* A captured stream is refused: synchronising with it would invalidate the capture. */
 int bi__cuda_finish(struct bi__queue *queue, struct bi_error *err)
 {
 	struct bi__cuda_queue *finished = bi__cuda_queue_of(queue);
@@ -105,7 +108,9 @@ int bi__cuda_finish(struct bi__queue *queue, struct bi_error *err)
 	return rc;
 }
 
-/* Drivers that cannot report the number of a capture report at least that there is one. */
+/*
+ * Reads the status and the number of the stream's capture. For a driver that reports only the status, the number is 1.
+ */
 static bi__cu_result query_capture(bi__cu_stream stream, unsigned *status, uint64_t *id)
 {
 	bi__cu_graph graph;

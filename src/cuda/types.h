@@ -1,9 +1,9 @@
 /*
- * The types of the CUDA driver that this backend uses, declared under names of its own, so that it builds without a
- * toolkit. A test compares every size, member, number and prototype with the toolkit's cuda.h.
+ * The types of the CUDA driver that this backend uses. They are declared here under other names, so that the backend
+ * builds without a toolkit. A test compares every size, member, number and prototype with the toolkit's cuda.h.
  *
- * The handles point to the driver's own structs, whose names are part of its interface. Enumerations are declared as
- * unsigned integers, which is how compilers represent the driver's.
+ * The handles point to structs of the driver, whose names are part of the driver's interface. Enumerations are unsigned
+ * integers here; compilers represent the driver's enumerations in this way.
  */
 #ifndef BI_CUDA_TYPES_H
 #define BI_CUDA_TYPES_H
@@ -22,7 +22,7 @@ typedef struct CUgraph_st *bi__cu_graph;
 typedef struct CUgraphNode_st *bi__cu_node;
 typedef void (*bi__cu_host_function)(void *data);
 
-/* Numbers of enumerations: our name, the driver's name, value. */
+/* Values of enumerations: X(name here, the driver's name, value). */
 #define BI__CU_CONSTANTS(X) \
 	/* CUdevice_attribute */ \
 	X(BI__CU_DEVICE_MAX_PITCH, CU_DEVICE_ATTRIBUTE_MAX_PITCH, 11) \
@@ -72,11 +72,11 @@ enum bi__cu_constant {
 		BI__CU_CONSTANT_END
 };
 
-/* Streams that are no pointers. 0 is never used: its meaning depends on how the caller was compiled. */
+/* Special values of a stream handle. 0 is never used: its meaning depends on how the caller was compiled. */
 #define BI__CU_STREAM_LEGACY ((bi__cu_stream)0x1)
 #define BI__CU_STREAM_PER_THREAD ((bi__cu_stream)0x2)
 
-/* Code (the driver's name without CUDA_), number, the status that it becomes. */
+/* Error codes: X(the driver's name without CUDA_, number, status of this library). */
 #define BI__CU_CODES(X) \
 	X(ERROR_INVALID_VALUE, 1, BI_EDRIVER) \
 	X(ERROR_OUT_OF_MEMORY, 2, BI_ENOMEM) \
@@ -156,7 +156,7 @@ struct bi__cu_copy_2d {
 	size_t width, height;
 };
 
-/* CUDA_MEMCPY3D. `height` of a side: rows of one plane; depths in planes. */
+/* CUDA_MEMCPY3D. The height of a side is the rows of one plane. Depths are in planes. */
 struct bi__cu_copy_3d {
 	size_t src_x, src_y, src_z, src_level;
 	unsigned src_memory;
