@@ -47,10 +47,13 @@
  *   Reference counts are atomic. Two threads that write the same bytes race about the bytes, not about the objects.
  *   A release callback runs exactly once, on the thread that releases the last reference or sees the last work end. The
  *   library holds no lock while the callback runs.
+ *   No function is a cancellation point of pthread_cancel, but a callback of the caller may be one.
  *
  * Asynchrony
  *   Functions that take a `stream` return when the work is enqueued or done. The comments say which functions block the
  *   calling thread until work is done. docs/ordering.md lists all waits; its rows have a reason such as `export`.
+ *   An allocation, copy or fill blocks (`pressure`) if the retired memory of the context is above its limit: see
+ *   pool_limit. So work that has to wait for something that the calling thread does later can block that thread.
  *
  * Words of ordering (docs/ordering.md has the rules)
  *   context stream  the stream that a context has from the start
@@ -537,7 +540,8 @@ struct bi_options {
 	bi_log_fn log;
 	void *log_data;
 	int log_level;                  /* highest level that is logged; 0: warnings and errors */
-	size_t pool_limit;              /* bytes of free memory kept for reuse, or BI_POOL_… */
+	size_t pool_limit;              /* bytes of free memory kept for reuse, or BI_POOL_…; the limit of retired
+					   memory too, but that is at least 64 MiB (docs/ordering.md, row 15) */
 	int memory;                     /* enum bi_memory_kind that BI_MEMORY_DEFAULT stands for */
 	const char *cache_directory;    /* where compiled kernels may be kept; NULL: no file is written */
 };

@@ -1,6 +1,36 @@
 #include "common/backend/dispatch.h"
 
+#include <pthread.h>
+
 #include "common/backend/registry.h"
+
+/*
+ * A thread that is cancelled inside of a driver would leave locks held and objects half made. So no call of a driver is
+ * a cancellation point: the thread ends at the next one outside of the library. The host backend calls nothing that is.
+ */
+static int disable_cancellation(const struct bi__backend *backend)
+{
+	int state = PTHREAD_CANCEL_ENABLE;
+
+	if (!backend->synchronous)
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	return state;
+}
+
+static void restore_cancellation(const struct bi__backend *backend, int state)
+{
+	if (!backend->synchronous)
+		pthread_setcancelstate(state, NULL);
+}
+
+/* Executes a statement that calls a function of the backend. */
+#define CALL_BACKEND(backend, statement) \
+	do { \
+		int state_before = disable_cancellation(backend); \
+\
+		statement; \
+		restore_cancellation(backend, state_before); \
+	} while (0)
 
 int bi__dispatch_refuse_child(const struct bi__device *device, struct bi_error *err)
 {
@@ -30,44 +60,49 @@ int bi__dispatch_enumerate(const struct bi__backend *backend, struct bi_device *
 	int rc = check_driver(backend, err);
 
 	*count = 0;
-	return rc ? rc : backend->devices.enumerate(devices, capacity, count, err);
+	if (!rc)
+		CALL_BACKEND(backend, rc = backend->devices.enumerate(devices, capacity, count, err));
+	return rc;
 }
 
 int bi__dispatch_open(struct bi__device *device, const struct bi_options *options, struct bi_device *adopted,
 		      struct bi__queue *stream, struct bi_error *err)
 {
-	int rc = check_driver(device->backend, err);
+	const struct bi__backend *backend = device->backend;
+	int rc = check_driver(backend, err);
 
 	device->fork_generation = bi__fork_generation();
-	if (rc || !device->backend->devices.open)
-		return rc;
-	return device->backend->devices.open(options, device->info, adopted, &device->state, stream, err);
+	if (!rc && backend->devices.open)
+		CALL_BACKEND(backend,
+			     rc = backend->devices.open(options, device->info, adopted, &device->state, stream, err));
+	return rc;
 }
 
 void bi__dispatch_close(struct bi__device *device, struct bi__queue *stream)
 {
 	if (device->backend->devices.close && bi__dispatch_alive(device, NULL) == BI_OK)
-		device->backend->devices.close(&device->state, stream);
+		CALL_BACKEND(device->backend, device->backend->devices.close(&device->state, stream));
 }
 
 int bi__dispatch_enter(struct bi__device *device, int *entered, struct bi_error *err)
 {
 	int rc = bi__dispatch_alive(device, err);
 
-	return rc || !device->backend->devices.enter ? rc
-						     : device->backend->devices.enter(&device->state, entered, err);
+	if (!rc && device->backend->devices.enter)
+		CALL_BACKEND(device->backend, rc = device->backend->devices.enter(&device->state, entered, err));
+	return rc;
 }
 
 void bi__dispatch_leave(struct bi__device *device)
 {
 	if (device->backend->devices.leave && bi__dispatch_alive(device, NULL) == BI_OK)
-		device->backend->devices.leave(&device->state);
+		CALL_BACKEND(device->backend, device->backend->devices.leave(&device->state));
 }
 
 void bi__dispatch_drop_caches(struct bi__device *device)
 {
 	if (device->backend->devices.drop_caches && bi__dispatch_alive(device, NULL) == BI_OK)
-		device->backend->devices.drop_caches(&device->state);
+		CALL_BACKEND(device->backend, device->backend->devices.drop_caches(&device->state));
 }
 
 void bi__dispatch_cache_state(const struct bi__device *device, uint64_t *built, uint64_t *loaded)
@@ -82,7 +117,9 @@ int bi__dispatch_alloc(const struct bi__backend *owner, struct bi__device *devic
 {
 	int rc = check_reach(owner, device, err);
 
-	return rc ? rc : owner->memory.alloc(&device->state, block, err);
+	if (!rc)
+		CALL_BACKEND(owner, rc = owner->memory.alloc(&device->state, block, err));
+	return rc;
 }
 
 int bi__dispatch_adopt(const struct bi__backend *owner, struct bi__device *device, const struct bi_foreign *foreign,
@@ -94,13 +131,14 @@ int bi__dispatch_adopt(const struct bi__backend *owner, struct bi__device *devic
 		return rc;
 	if (!owner->memory.adopt)
 		return bi__fail(err, BI_EUNSUPPORTED, "backend %s does not wrap foreign memory", owner->name);
-	return owner->memory.adopt(&device->state, foreign, block, err);
+	CALL_BACKEND(owner, rc = owner->memory.adopt(&device->state, foreign, block, err));
+	return rc;
 }
 
 void bi__dispatch_free(const struct bi__backend *owner, struct bi__device *device, struct bi__block *block)
 {
 	if (check_reach(owner, device, NULL) == BI_OK)
-		owner->memory.free(&device->state, block);
+		CALL_BACKEND(owner, owner->memory.free(&device->state, block));
 }
 
 /* A locating function may open the driver. Its backend is named in the answer. */
@@ -120,7 +158,9 @@ int bi__dispatch_locate(enum bi_handle_kind kind, uintptr_t handle, struct bi__o
 	for (size_t i = 0; (backend = bi__registry_backend(i)); i++)
 		if (backend->handle == kind && backend->devices.locate) {
 			rc = check_locating(backend, name, err);
-			return rc ? rc : backend->devices.locate(handle, out, err);
+			if (!rc)
+				CALL_BACKEND(backend, rc = backend->devices.locate(handle, out, err));
+			return rc;
 		}
 	return bi__fail(err, BI_EUNSUPPORTED, "handle kind %d cannot be located by this build", (int)kind);
 }
@@ -134,7 +174,9 @@ int bi__dispatch_locate_queue(uint32_t kind, uintptr_t queue, struct bi__origin 
 	for (size_t i = 0; (backend = bi__registry_backend(i)); i++)
 		if (bi__wraps_stream_kind(backend, kind) && backend->devices.locate_queue) {
 			rc = check_locating(backend, name, err);
-			return rc ? rc : backend->devices.locate_queue(queue, out, err);
+			if (!rc)
+				CALL_BACKEND(backend, rc = backend->devices.locate_queue(queue, out, err));
+			return rc;
 		}
 	return bi__fail(err, BI_EUNSUPPORTED, "stream kind %u cannot be located by this build", kind);
 }
@@ -147,13 +189,14 @@ int bi__dispatch_stream_open(struct bi__device *device, struct bi__queue *queue,
 		return rc;
 	if (!device->backend->order.stream_open)
 		return bi__fail(err, BI_EUNSUPPORTED, "backend %s has no streams to wrap", device->backend->name);
-	return device->backend->order.stream_open(&device->state, queue, err);
+	CALL_BACKEND(device->backend, rc = device->backend->order.stream_open(&device->state, queue, err));
+	return rc;
 }
 
 void bi__dispatch_stream_close(const struct bi__device *device, struct bi__queue *queue)
 {
 	if (device->backend->order.stream_close && bi__dispatch_alive(device, NULL) == BI_OK)
-		device->backend->order.stream_close(queue);
+		CALL_BACKEND(device->backend, device->backend->order.stream_close(queue));
 }
 
 int bi__dispatch_follow(const struct bi__device *device, struct bi__queue *waiter, struct bi__queue *on,
@@ -161,7 +204,9 @@ int bi__dispatch_follow(const struct bi__device *device, struct bi__queue *waite
 {
 	int rc = bi__dispatch_alive(device, err);
 
-	return rc || !device->backend->order.follow ? rc : device->backend->order.follow(waiter, on, err);
+	if (!rc && device->backend->order.follow)
+		CALL_BACKEND(device->backend, rc = device->backend->order.follow(waiter, on, err));
+	return rc;
 }
 
 int bi__dispatch_record(const struct bi__device *device, struct bi__queue *queue, uintptr_t *event,
@@ -170,14 +215,18 @@ int bi__dispatch_record(const struct bi__device *device, struct bi__queue *queue
 	int rc = bi__dispatch_alive(device, err);
 
 	*event = 0;
-	return rc || !device->backend->order.record ? rc : device->backend->order.record(queue, event, err);
+	if (!rc && device->backend->order.record)
+		CALL_BACKEND(device->backend, rc = device->backend->order.record(queue, event, err));
+	return rc;
 }
 
 int bi__dispatch_wait(const struct bi__device *device, struct bi__queue *queue, uintptr_t event, struct bi_error *err)
 {
 	int rc = bi__dispatch_alive(device, err);
 
-	return rc || !event ? rc : device->backend->order.wait(queue, event, err);
+	if (!rc && event)
+		CALL_BACKEND(device->backend, rc = device->backend->order.wait(queue, event, err));
+	return rc;
 }
 
 int bi__dispatch_poll(const struct bi__device *device, uintptr_t event, int block, int *done, struct bi_error *err)
@@ -185,14 +234,18 @@ int bi__dispatch_poll(const struct bi__device *device, uintptr_t event, int bloc
 	int rc = bi__dispatch_alive(device, err);
 
 	*done = 1;
-	return rc || !event ? rc : device->backend->order.poll(event, block, done, err);
+	if (!rc && event)
+		CALL_BACKEND(device->backend, rc = device->backend->order.poll(event, block, done, err));
+	return rc;
 }
 
 int bi__dispatch_finish(const struct bi__device *device, struct bi__queue *queue, struct bi_error *err)
 {
 	int rc = bi__dispatch_alive(device, err);
 
-	return rc || !device->backend->order.finish ? rc : device->backend->order.finish(queue, err);
+	if (!rc && device->backend->order.finish)
+		CALL_BACKEND(device->backend, rc = device->backend->order.finish(queue, err));
+	return rc;
 }
 
 int bi__dispatch_capture(const struct bi__device *device, struct bi__queue *queue, uint64_t *id, struct bi_error *err)
@@ -200,7 +253,9 @@ int bi__dispatch_capture(const struct bi__device *device, struct bi__queue *queu
 	int rc = bi__dispatch_alive(device, err);
 
 	*id = 0;
-	return rc || !device->backend->order.capture ? rc : device->backend->order.capture(queue, id, err);
+	if (!rc && device->backend->order.capture)
+		CALL_BACKEND(device->backend, rc = device->backend->order.capture(queue, id, err));
+	return rc;
 }
 
 int bi__dispatch_event_wrap(struct bi__device *device, uintptr_t native, uintptr_t *event, struct bi_error *err)
@@ -212,20 +267,23 @@ int bi__dispatch_event_wrap(struct bi__device *device, uintptr_t native, uintptr
 		return rc;
 	if (!device->backend->order.event_wrap)
 		return bi__fail(err, BI_EUNSUPPORTED, "backend %s has no events to wrap", device->backend->name);
-	return device->backend->order.event_wrap(&device->state, native, event, err);
+	CALL_BACKEND(device->backend, rc = device->backend->order.event_wrap(&device->state, native, event, err));
+	return rc;
 }
 
 int bi__dispatch_event_retain(const struct bi__device *device, uintptr_t event, struct bi_error *err)
 {
 	int rc = bi__dispatch_alive(device, err);
 
-	return rc || !event ? rc : device->backend->order.event_retain(event, err);
+	if (!rc && event)
+		CALL_BACKEND(device->backend, rc = device->backend->order.event_retain(event, err));
+	return rc;
 }
 
 void bi__dispatch_event_release(const struct bi__device *device, uintptr_t event)
 {
 	if (event && bi__dispatch_alive(device, NULL) == BI_OK)
-		device->backend->order.event_release(event);
+		CALL_BACKEND(device->backend, device->backend->order.event_release(event));
 }
 
 uintptr_t bi__dispatch_event_handle(const struct bi__device *device, uintptr_t event)
@@ -235,7 +293,11 @@ uintptr_t bi__dispatch_event_handle(const struct bi__device *device, uintptr_t e
 
 int64_t bi__dispatch_elapsed(const struct bi__device *device, uintptr_t event)
 {
-	return device->backend->move.elapsed ? device->backend->move.elapsed(event) : -1;
+	int64_t nanoseconds = -1;
+
+	if (device->backend->move.elapsed)
+		CALL_BACKEND(device->backend, nanoseconds = device->backend->move.elapsed(event));
+	return nanoseconds;
 }
 
 int bi__dispatch_copy(struct bi__device *device, struct bi__queue *queue, const struct bi__move *move, uintptr_t *event,
@@ -245,7 +307,9 @@ int bi__dispatch_copy(struct bi__device *device, struct bi__queue *queue, const 
 
 	if (event)
 		*event = 0;
-	return rc ? rc : device->backend->move.copy(&device->state, queue, move, event, err);
+	if (!rc)
+		CALL_BACKEND(device->backend, rc = device->backend->move.copy(&device->state, queue, move, event, err));
+	return rc;
 }
 
 int bi__dispatch_copy_inline(const struct bi__move *move, struct bi_error *err)
@@ -260,7 +324,8 @@ int bi__dispatch_takes(struct bi__device *device, const struct bi__move *move, i
 	*takes = (device->info->capabilities & BI_CAP_NATIVE_COPY) != 0;
 	if (rc || *takes || !device->backend->move.takes)
 		return rc;
-	return device->backend->move.takes(&device->state, move, takes, err);
+	CALL_BACKEND(device->backend, rc = device->backend->move.takes(&device->state, move, takes, err));
+	return rc;
 }
 
 int bi__dispatch_map(struct bi__device *device, struct bi__queue *queue, const struct bi__range *range, void **pointer,
@@ -269,7 +334,10 @@ int bi__dispatch_map(struct bi__device *device, struct bi__queue *queue, const s
 	int rc = bi__dispatch_alive(device, err);
 
 	*event = 0;
-	return rc ? rc : device->backend->move.map(&device->state, queue, range, pointer, event, err);
+	if (!rc)
+		CALL_BACKEND(device->backend,
+			     rc = device->backend->move.map(&device->state, queue, range, pointer, event, err));
+	return rc;
 }
 
 int bi__dispatch_unmap(struct bi__device *device, struct bi__queue *queue, const struct bi__block *block, void *pointer,
@@ -277,5 +345,8 @@ int bi__dispatch_unmap(struct bi__device *device, struct bi__queue *queue, const
 {
 	int rc = bi__dispatch_alive(device, err);
 
-	return rc ? rc : device->backend->move.unmap(&device->state, queue, block, pointer, err);
+	if (!rc)
+		CALL_BACKEND(device->backend,
+			     rc = device->backend->move.unmap(&device->state, queue, block, pointer, err));
+	return rc;
 }

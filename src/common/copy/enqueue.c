@@ -122,7 +122,7 @@ int bi__job_execute(const struct bi__job *job, const void *element, struct bi_er
 
 	if (!stream)
 		return BI_EINVAL;
-	bi__memory_reap(stream->context, BI__REAP_SOME);
+	bi__memory_limit_retired(stream);
 	bi__order_lock(to, from);
 	rc = execute_locked(job, stream, element, &end, err);
 	bi__order_unlock(to, from);

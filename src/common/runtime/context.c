@@ -10,11 +10,16 @@
 #include "common/runtime/retire.h"
 #include "common/runtime/stream.h"
 
-static void init_retired(struct bi__retired *retired)
+/* Retired memory is bounded by the limit of the pool, but a pool may be small or absent. */
+#define LEAST_RETIRED_LIMIT ((size_t)64 << 20)
+
+static void init_retired(struct bi__retired *retired, size_t pool_limit)
 {
 	retired->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	retired->oldest = retired->newest = NULL;
 	atomic_init(&retired->count, 0);
+	atomic_init(&retired->bytes, 0);
+	retired->limit = pool_limit > LEAST_RETIRED_LIMIT ? pool_limit : LEAST_RETIRED_LIMIT;
 }
 
 /* Returns 1 if the process opted out of the synchronisation of the CUDA Array Interface. */
@@ -48,7 +53,7 @@ static void init_context(struct bi_context *context, const struct bi_options *op
 	bi__pool_init(&context->pool, options->pool_limit);
 	context->pieces.first = NULL;
 	context->pieces.count = 0;
-	init_retired(&context->retired);
+	init_retired(&context->retired, context->pool.limit);
 	atomic_init(&context->host_uses, 0);
 	for (int i = 0; i < BI__WAIT_COUNT; i++)
 		atomic_init(&context->waits[i], 0);

@@ -165,7 +165,8 @@ int bi_memory_create(struct bi_context *context, size_t nbytes, enum bi_memory_k
 		return bi__fail(err, BI_EINVAL, "context is NULL");
 	if ((unsigned)kind > BI_MEMORY_HOST)
 		return bi__fail(err, BI_EINVAL, "memory kind %d is not in 0..%d", (int)kind, BI_MEMORY_HOST);
-	bi__memory_reap(context, BI__REAP_SOME);
+	if (nbytes)
+		bi__memory_limit_retired(&context->stream);
 	if (kind == BI_MEMORY_DEFAULT)
 		kind = context->default_memory;
 	if (kind != BI_MEMORY_HOST && bi__dispatch_alive(&context->device, err))

@@ -21,6 +21,7 @@
 	X(STAGING, "staging") /* a new piece of pinned memory is mapped */ \
 	X(EXPORT, "export") /* the consumer gets no event */ \
 	X(CLOSE, "close") /* pending work is drained when a context closes */ \
+	X(PRESSURE, "pressure") /* retired memory is above its bound */ \
 	X(FAILURE, "failure") /* the end of work could not be recorded */ \
 	X(DEBUG, "debug") \
 	X(REPORT, "report")
@@ -81,6 +82,8 @@ struct bi__retired {
 	pthread_mutex_t lock; /* guards the list */
 	struct bi_memory *oldest, *newest; /* linked by bi_memory.next */
 	atomic_uint count; /* changed under the lock, read without it */
+	atomic_size_t bytes; /* of those that an event completes; the same */
+	size_t limit; /* of the bytes */
 };
 
 struct bi__pinned_piece;

@@ -12,6 +12,9 @@
 /* The number of retired memories that BI__REAP_SOME looks at. */
 #define SOME 4
 
+/* A retired memory counts with at least this many bytes: the library and the driver keep objects for it. */
+#define LEAST_BYTES ((size_t)4096)
+
 void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 {
 	bi_release_fn release = memory->release.fn;
@@ -98,6 +101,14 @@ static int find_end_of_work(struct bi_memory *memory, struct bi__fence *out)
 	return has_work_to_await(memory) ? bi__fence_record(memory->home, out, NULL) : BI_OK;
 }
 
+/* Returns the bytes by which the memory counts for the limit. Waiting cannot free memory that a graph uses. */
+static size_t counted_bytes(const struct bi_memory *memory)
+{
+	if (memory->retirement.is_deferred)
+		return 0;
+	return memory->block.nbytes > LEAST_BYTES ? memory->block.nbytes : LEAST_BYTES;
+}
+
 /* Appends the memory to the list of the context that works on it, which takes ownership of the event. */
 static void append_retired(struct bi_context *context, struct bi_memory *memory, uintptr_t event)
 {
@@ -107,6 +118,7 @@ static void append_retired(struct bi_context *context, struct bi_memory *memory,
 	*(context->retired.oldest ? &context->retired.newest->retirement.next : &context->retired.oldest) = memory;
 	context->retired.newest = memory;
 	atomic_fetch_add(&context->retired.count, 1);
+	atomic_fetch_add(&context->retired.bytes, counted_bytes(memory));
 	pthread_mutex_unlock(&context->retired.lock);
 }
 
@@ -207,15 +219,25 @@ static int is_done(struct bi_context *context, struct bi_memory *memory)
 }
 
 /* The driver may refuse to wait for one event; then the calling thread waits for the whole context stream. */
-static int wait_until_done(struct bi_context *context, const struct bi_memory *memory)
+static int wait_until_done(struct bi_context *context, struct bi_memory *memory, enum bi__wait_reason reason)
 {
 	const struct bi__fence fence = { context, memory->retirement.event };
-	int rc = bi__fence_block(&fence, BI__WAIT_CLOSE, NULL);
+	int rc = bi__fence_block(&fence, reason, NULL);
 
+	if (rc == BI_EPRODUCER)
+		memory->order.failed = 1;
 	return rc == BI_OK || rc == BI_EPRODUCER || bi__stream_finish(&context->stream, NULL) == BI_OK;
 }
 
-/* Unlinks the first retired memory that is done; with BI__REAP_WAIT, the first of all. */
+/* Returns 1 if the memory is one that bi__memory_reap_retired takes from the list. */
+static int is_wanted(struct bi_context *context, struct bi_memory *memory, enum bi__reap how)
+{
+	if (how == BI__REAP_WAIT)
+		return 1;
+	return how == BI__REAP_OLDEST ? !memory->retirement.is_deferred : is_done(context, memory);
+}
+
+/* Unlinks the first retired memory that is done; with BI__REAP_OLDEST or BI__REAP_WAIT the first that there is. */
 static struct bi_memory *unlink_retired(struct bi_context *context, enum bi__reap how)
 {
 	struct bi_memory *before = NULL, *memory;
@@ -223,7 +245,7 @@ static struct bi_memory *unlink_retired(struct bi_context *context, enum bi__rea
 
 	pthread_mutex_lock(&context->retired.lock);
 	memory = context->retired.oldest;
-	while (memory && how != BI__REAP_WAIT && !is_done(context, memory)) {
+	while (memory && !is_wanted(context, memory, how)) {
 		before = memory;
 		/* Memory that a graph uses stays for long, so it does not count. */
 		left -= !memory->retirement.is_deferred;
@@ -234,6 +256,7 @@ static struct bi_memory *unlink_retired(struct bi_context *context, enum bi__rea
 		if (context->retired.newest == memory)
 			context->retired.newest = before;
 		atomic_fetch_sub(&context->retired.count, 1);
+		atomic_fetch_sub(&context->retired.bytes, counted_bytes(memory));
 	}
 	pthread_mutex_unlock(&context->retired.lock);
 	return memory;
@@ -249,9 +272,19 @@ static void reap_deferred(struct bi_context *context, struct bi_memory *memory, 
 		destroy_or_retire(context, memory);
 }
 
+/* Returns 0 if the work on the memory may never be known to end. */
+static int await_retired(struct bi_context *context, struct bi_memory *memory, enum bi__reap how)
+{
+	if (how == BI__REAP_WAIT)
+		return wait_until_done(context, memory, BI__WAIT_CLOSE);
+	if (how == BI__REAP_OLDEST)
+		return is_done(context, memory) || wait_until_done(context, memory, BI__WAIT_PRESSURE);
+	return 1;
+}
+
 static void reap_one(struct bi_context *context, struct bi_memory *memory, enum bi__reap how)
 {
-	int is_safe = how != BI__REAP_WAIT || wait_until_done(context, memory);
+	int is_safe = await_retired(context, memory, how);
 
 	bi__order_end_host_use(memory, context);
 	bi__dispatch_event_release(&context->device, memory->retirement.event);
@@ -275,4 +308,24 @@ void bi__memory_reap_retired(struct bi_context *context, enum bi__reap how)
 		else
 			reap_one(context, memory, how);
 	}
+}
+
+static int is_above(const struct bi_context *context, size_t bytes)
+{
+	return atomic_load_explicit(&context->retired.bytes, memory_order_relaxed) > bytes;
+}
+
+void bi__memory_relieve_pressure(struct bi_stream *stream)
+{
+	struct bi_context *context = stream->context;
+	struct bi_memory *memory;
+
+	bi__memory_reap_retired(context, BI__REAP_ALL);
+	if (!is_above(context, context->retired.limit) || bi__dispatch_alive(&context->device, NULL) != BI_OK)
+		return;
+	if (is_captured(&context->stream) || (stream != &context->stream && is_captured(stream)))
+		return;
+	/* Half of it, so that the list is not gone through again at each call. */
+	while (is_above(context, context->retired.limit / 2) && (memory = unlink_retired(context, BI__REAP_OLDEST)))
+		reap_one(context, memory, BI__REAP_OLDEST);
 }

@@ -33,6 +33,7 @@ void bi__memory_trim_pool(struct bi_context *context, size_t keep);
 enum bi__reap {
 	BI__REAP_SOME, /* looks at the oldest few; cheap enough for every call */
 	BI__REAP_ALL, /* looks at all */
+	BI__REAP_OLDEST, /* blocks the calling thread until the oldest is complete, except those that a graph uses */
 	BI__REAP_WAIT /* blocks the calling thread until all are complete */
 };
 
@@ -43,6 +44,23 @@ static inline void bi__memory_reap(struct bi_context *context, enum bi__reap how
 {
 	if (atomic_load_explicit(&context->retired.count, memory_order_relaxed))
 		bi__memory_reap_retired(context, how);
+}
+
+/*
+ * Brings the bytes of retired memory below their limit: frees what is complete, then blocks the calling thread
+ * (`pressure`) for the oldest until half of the limit is left. Does not block while the context stream or `stream`, a
+ * stream of the context, is captured. No lock may be held.
+ */
+void bi__memory_relieve_pressure(struct bi_stream *stream);
+
+/* Called before memory is allocated or work is enqueued on the stream: row 15 of docs/ordering.md. */
+static inline void bi__memory_limit_retired(struct bi_stream *stream)
+{
+	struct bi_context *context = stream->context;
+
+	bi__memory_reap(context, BI__REAP_SOME);
+	if (atomic_load_explicit(&context->retired.bytes, memory_order_relaxed) > context->retired.limit)
+		bi__memory_relieve_pressure(stream);
 }
 
 #endif

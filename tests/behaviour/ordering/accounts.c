@@ -4,11 +4,11 @@
 
 #include "raw_driver.h"
 
-static const char *const reasons[] = { "synchronize", "value", "map",     "cross", "staging",
-				       "export",      "close", "failure", "debug", "report" };
+static const char *const reasons[] = { "synchronize", "value",    "map",     "cross", "staging", "export",
+				       "close",       "pressure", "failure", "debug", "report" };
 
 /* The rows of docs/ordering.md that block the calling thread. */
-static const int waiting_rows[] = { 11, 12, 16, 17, 19, 21, 25 };
+static const int waiting_rows[] = { 11, 12, 15, 16, 17, 19, 21, 25 };
 
 static struct {
 	const char *name;

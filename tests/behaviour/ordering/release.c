@@ -250,6 +250,99 @@ static void row_15_shown_memory_is_retired(void **state)
 	wait_for_buffers(is_counted() ? buffers - 1 : buffers);
 }
 
+/* An exported array of the context with work that is pending: it is retired when it is released. */
+static struct bi_view *new_pending(struct bi_context *context, int64_t nbytes)
+{
+	/* CUDA may free device memory in the order of the stream: then it is never retired. */
+	enum bi_memory_kind kind = setting.needs & NEED_CUDA ? BI_MEMORY_PINNED : BI_MEMORY_DEVICE;
+	struct bi_memory *memory;
+	struct bi_layout layout;
+	struct bi_dtype dtype;
+	struct bi_view *view;
+
+	OK(bi_dtype_parse("uint8", &dtype, &error));
+	OK(bi_layout_init(&layout, dtype, 1, &nbytes, NULL, 0, &error));
+	OK(bi_memory_create(context, (size_t)nbytes, kind, &memory, &error));
+	OK(bi_view_create(memory, &layout, 0, &view, &error));
+	OK(bi_fill(view, "\1", NULL, &error));
+	handle_of(view);
+	bi_memory_release(memory);
+	return view;
+}
+
+static void retire_bytes(struct bi_context *context, int64_t nbytes)
+{
+	bi_view_release(new_pending(context, nbytes));
+}
+
+static void allocate_bytes(struct bi_context *context, size_t nbytes)
+{
+	struct bi_memory *memory;
+
+	OK(bi_memory_create(context, nbytes, BI_MEMORY_HOST, &memory, &error));
+	bi_memory_release(memory);
+}
+
+/*
+ * The limit is 64 MiB in a context without a pool. Above it the next allocation waits for the oldest array, and not for
+ * the other, which is less than half of the limit. The other is left out where the driver waits for it to free memory
+ * (row 28).
+ */
+static void row_15_retired_memory_has_a_limit(void **state)
+{
+	unsigned others = setting.needs & NEED_OPENCL ? 1 : 0;
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_view *large, *other;
+	struct bi_context *context;
+	struct gate *gate;
+
+	(void)state;
+	options.pool_limit = BI_POOL_NONE;
+	context = open_context(fixture.spec, options);
+	gate = close_gate(home_of(context));
+	retire_bytes(context, (int64_t)64 << 20);
+	allocate_bytes(context, 16);
+	assert_int_equal(reported(context, "retired"), 1);
+	open_and_finish(gate);
+	OK(bi_context_trim(context, 0, &error));
+	gate = close_gate(home_of(context));
+	large = new_pending(context, ((int64_t)64 << 20) + 1);
+	other = others ? new_pending(context, (int64_t)30 << 20) : NULL;
+	bi_view_release(large);
+	bi_view_release(other);
+	allocate_bytes(context, 0);
+	assert_true(!is_open(gate));
+	open_gate_soon(gate);
+	allocate_bytes(context, 16);
+	assert_true(is_open(gate));
+	assert_int_equal(reported(context, "retired"), others);
+	expect_waits("pressure", 1);
+	finish_all();
+	OK(bi_context_trim(context, 0, &error));
+	close_context(context, 0);
+}
+
+/* Few bytes in many arrays count with 4 KiB each. What is complete is freed without a wait. */
+static void row_15_small_arrays_count_with_a_page(void **state)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_context *context;
+	struct gate *gate;
+
+	(void)state;
+	options.pool_limit = BI_POOL_NONE;
+	context = open_context(fixture.spec, options);
+	gate = close_gate(home_of(context));
+	retire_bytes(context, (int64_t)40 << 20);
+	retire_bytes(context, ((int64_t)24 << 20) - 4096);
+	retire_bytes(context, 1);
+	retire_bytes(context, 1);
+	open_and_finish(gate);
+	allocate_bytes(context, 16);
+	assert_int_equal(reported(context, "retired"), 0);
+	close_context(context, 0);
+}
+
 /* Without a gate: nothing may wait, and nothing is left in the end. */
 static void row_15_released_memory_goes_in_the_end(void **state)
 {
@@ -340,6 +433,8 @@ int release_rows(void)
 		ROW(row_15_pooled_host_memory_is_retired, NEED_OPENCL | NEED_GATE),
 		ROW(row_15_own_memory_goes_to_the_pool_at_once, NEED_GATE),
 		ROW(row_15_shown_memory_is_retired, NEED_GATE),
+		ROW(row_15_retired_memory_has_a_limit, NEED_GATE),
+		ROW(row_15_small_arrays_count_with_a_page, NEED_GATE),
 		ROW(row_15_released_memory_goes_in_the_end, 0),
 		ROW(row_16_close_waits_for_what_is_retired, NEED_GATE),
 		ROW(row_16_unused_events_do_not_keep_it_open, NEED_GATE),

@@ -3,6 +3,7 @@
  * forks, executes another program, exits or receives signals.
  *
  *     process CASE DEVICE
+ *     process endurance DEVICE ROUNDS
  *
  * Each case is a process of its own, because it may end in any way. It prints one line and exits with 0 if all went as
  * the headers say. A hang ends by an alarm.
@@ -18,17 +19,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "buffer_interface.h"
+#include "process.h"
 
 #define ARRAY_LENGTH(array) (sizeof(array) / sizeof(*(array)))
 #define SIDE 1500
 #define LARGE ((size_t)SIDE * SIDE * 4)
 #define SECONDS 60
 
-static const char *device;
+const char *device;
+unsigned long rounds;
 static atomic_int must_stop;
 
-static void fail(const char *text, const struct bi_error *err)
+void fail(const char *text, const struct bi_error *err)
 {
 	printf("wrong: %s (%s)\n", text, err ? err->message : "");
 	fflush(stdout);
@@ -115,7 +117,7 @@ static void *copy_for_ever(void *data)
 	return NULL;
 }
 
-static pthread_t start(void *(*run)(void *), void *data)
+pthread_t start(void *(*run)(void *), void *data)
 {
 	pthread_t thread;
 
@@ -156,6 +158,7 @@ static void case_cancel(void)
 	must_use(&theirs);
 	close_work(&theirs);
 	close_work(&ours);
+	cancel_small_calls();
 }
 
 /* In the child device objects are refused in words, and host objects made there work. */
@@ -271,8 +274,7 @@ static void case_signals(void)
 	setitimer(ITIMER_REAL, &often, NULL);
 }
 
-/* Largest resident set so far, in bytes. */
-static size_t resident(void)
+size_t resident(void)
 {
 	FILE *file = fopen("/proc/self/statm", "r");
 	unsigned long total = 0, now = 0;
@@ -283,65 +285,28 @@ static size_t resident(void)
 	return now * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/*
- * Arrays are made, used and released in a loop that never waits. The memory of released arrays whose work is pending
- * stays below a bound, whatever the number of rounds: BOUND bytes above what the first rounds needed.
- */
-#define ROUNDS 3000
-#define ROUND_BYTES ((int64_t)1 << 20)
-#define BOUND ((size_t)400 << 20)
-
-static void case_pressure(void)
-{
-	struct bi_options options = BI_OPTIONS_INIT;
-	struct bi_context *context;
-	struct bi_native native;
-	struct bi_dtype dtype;
-	struct bi_error err;
-	size_t before, most = 0;
-
-	options.device = device;
-	if (bi_context_open(&options, &context, &err) || bi_dtype_parse("uint8", &dtype, &err))
-		fail("a context does not open", &err);
-	before = resident();
-	for (int round = 0; round < ROUNDS; round++) {
-		struct bi_view *view;
-		size_t now;
-
-		if (bi_view_empty(context, dtype, 1, &(int64_t){ ROUND_BYTES }, &view, &err) ||
-		    bi_fill(view, &(uint8_t){ 1 }, NULL, &err))
-			fail("an array cannot be made", &err);
-		/* An exported handle keeps the memory out of the pool. */
-		bi_view_native(view, &native);
-		bi_view_release(view);
-		now = resident();
-		most = now > most ? now : most;
-	}
-	bi_context_release(context);
-	if (most > before + BOUND)
-		fail("released memory grows without a bound", NULL);
-	printf("%zu MiB above the start at most\n", (most - before) >> 20);
-}
-
 static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
-	{ "cancel", case_cancel }, { "fork", case_fork },       { "exec", case_exec },
-	{ "exit", case_exit },     { "signals", case_signals }, { "pressure", case_pressure },
+	{ "cancel", case_cancel },       { "fork", case_fork },       { "exec", case_exec },
+	{ "exit", case_exit },           { "signals", case_signals }, { "pressure", case_pressure },
+	{ "endurance", case_endurance },
 };
 
 int main(int argc, char **argv)
 {
-	if (argc != 3) {
-		fprintf(stderr, "usage: process CASE DEVICE\n");
+	if (argc != 3 && argc != 4) {
+		fprintf(stderr, "usage: process CASE DEVICE [ROUNDS]\n");
 		return 2;
 	}
 	device = argv[2];
+	rounds = argc == 4 ? strtoul(argv[3], NULL, 10) : 20000;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
 		if (strcmp(argv[1], cases[i].name) == 0) {
-			if (strcmp(argv[1], "signals") != 0)
+			/* Signals has its own alarms; a long endurance run takes as long as it takes. */
+			if (strcmp(argv[1], "signals") != 0 && argc == 3)
 				alarm(SECONDS);
 			cases[i].run();
 			printf("%s on %s: as it should be\n", argv[1], device);

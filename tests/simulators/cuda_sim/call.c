@@ -198,6 +198,8 @@ bi__cu_result enter(enum entry entry)
 {
 	struct thread *self;
 
+	/* A driver is free to make any of its calls a cancellation point. */
+	pthread_testcancel();
 	if (!enter_control())
 		return BI__CU_ERROR_NOT_INITIALIZED;
 	remember_call(entry);
@@ -214,6 +216,7 @@ bi__cu_result leave(bi__cu_result code)
 	if (!thread_self()->in_host_function)
 		scheduler_advance();
 	sim_unlock();
+	pthread_testcancel();
 	return code;
 }
 

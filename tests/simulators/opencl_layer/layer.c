@@ -1,6 +1,7 @@
 /* A loader layer: it counts the calls of OpenCL functions, makes them fail when told to, and disguises devices. */
 #include "layer.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,6 +169,8 @@ static cl_int begin(enum entry entry, int is)
 {
 	uint_fast64_t left = atomic_load(&entries[entry].left);
 
+	/* A driver is free to make any of its calls a cancellation point. */
+	pthread_testcancel();
 	atomic_fetch_add(&entries[entry].calls, 1);
 	if (is & WAITS)
 		atomic_fetch_add(&waits, 1);

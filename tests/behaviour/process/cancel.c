@@ -1,0 +1,119 @@
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+
+#include "process.h"
+
+#define ROUNDS 3000
+#define COUNT ((int64_t)6000)
+#define BYTES ((size_t)COUNT * sizeof(int32_t))
+
+/* Objects that the cancelled threads use, and the main thread after them. */
+struct shared {
+	struct bi_context *context;
+	struct bi_view *array, *other;
+	struct bi_dtype dtype;
+};
+
+static atomic_int closed;
+
+static void note_close(void *data)
+{
+	(void)data;
+	atomic_fetch_add(&closed, 1);
+}
+
+static void open_shared(struct shared *shared)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_error err;
+
+	options.device = device;
+	options.release = note_close;
+	if (bi_context_open(&options, &shared->context, &err) || bi_dtype_parse("int32", &shared->dtype, &err) ||
+	    bi_view_empty(shared->context, shared->dtype, 1, &(int64_t){ COUNT }, &shared->array, &err) ||
+	    bi_view_empty(shared->context, shared->dtype, 1, &(int64_t){ COUNT }, &shared->other, &err))
+		fail("a context does not open", &err);
+}
+
+static int map_once(const struct bi_view *view, struct bi_error *err)
+{
+	struct bi_map *map;
+	int rc = bi_view_map(view, BI_MAP_READ, &map, err);
+
+	return rc ? rc : bi_unmap(map, err);
+}
+
+static int make_and_release(const struct shared *shared, struct bi_error *err)
+{
+	struct bi_view *view;
+	int rc = bi_view_empty(shared->context, shared->dtype, 1, &(int64_t){ COUNT }, &view, err);
+
+	if (rc)
+		return rc;
+	rc = bi_copy(view, shared->array, NULL, err);
+	bi_view_release(view);
+	return rc;
+}
+
+static int use_shared(const struct shared *shared, int32_t *numbers, struct bi_error *err)
+{
+	int rc = bi_view_write(shared->array, numbers, BYTES, err);
+
+	rc = rc ? rc : bi_copy(shared->other, shared->array, NULL, err);
+	rc = rc ? rc : make_and_release(shared, err);
+	rc = rc ? rc : map_once(shared->array, err);
+	return rc ? rc : bi_view_read(shared->other, numbers, BYTES, err);
+}
+
+/* The numbers outlive the thread: a call that would end in the middle could leave work on them. */
+static void *use_until_cancelled(void *data)
+{
+	static int32_t numbers[COUNT];
+	struct bi_error err;
+
+	for (;;) {
+		if (use_shared(data, numbers, &err))
+			fail("a call of a thread fails", &err);
+		pthread_testcancel();
+	}
+	return NULL;
+}
+
+static void use_and_compare(const struct shared *shared, int32_t round)
+{
+	static int32_t numbers[COUNT];
+	struct bi_error err;
+
+	for (int64_t i = 0; i < COUNT; i++)
+		numbers[i] = round + (int32_t)i;
+	if (use_shared(shared, numbers, &err))
+		fail("a call after a cancellation fails", &err);
+	for (int64_t i = 0; i < COUNT; i++)
+		if (numbers[i] != round + (int32_t)i)
+			fail("a copy after a cancellation gives wrong elements", NULL);
+}
+
+void cancel_small_calls(void)
+{
+	struct shared shared;
+
+	open_shared(&shared);
+	for (int32_t round = 0; round < ROUNDS; round++) {
+		struct timespec pause = { .tv_nsec = round % 100 * 2000 };
+		pthread_t thread = start(use_until_cancelled, &shared);
+
+		nanosleep(&pause, NULL);
+		pthread_cancel(thread);
+		pthread_join(thread, NULL);
+		if (round % 8 == 0)
+			use_and_compare(&shared, round);
+	}
+	use_and_compare(&shared, ROUNDS);
+	bi_view_release(shared.array);
+	bi_view_release(shared.other);
+	bi_context_release(shared.context);
+	if (atomic_load(&closed) != 1)
+		fail("a cancelled thread kept a reference to the context", NULL);
+}
