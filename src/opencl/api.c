@@ -34,7 +34,7 @@ int bi__cl_open(struct bi_error *err)
 	return BI_OK;
 }
 
-/* Error codes of OpenCL, and the statuses that they become. */
+/* Error codes of OpenCL: X(code, status of this library). */
 #define CODES(X) \
 	X(CL_DEVICE_NOT_FOUND, BI_ENODEVICE) \
 	X(CL_DEVICE_NOT_AVAILABLE, BI_ENODEVICE) \
@@ -96,7 +96,7 @@ int bi__cl_open(struct bi_error *err)
 	X(CL_INVALID_DEVICE_PARTITION_COUNT, BI_EDRIVER) \
 	X(CL_PLATFORM_NOT_FOUND_KHR, BI_ENODEVICE)
 
-/* Codes of the loader; declared in an extension header that may be missing. */
+/* Codes of the OpenCL loader. The extension header that declares them may be missing. */
 #ifndef CL_PLATFORM_NOT_FOUND_KHR
 #define CL_PLATFORM_NOT_FOUND_KHR (-1001)
 #endif

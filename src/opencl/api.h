@@ -1,8 +1,8 @@
 /*
  * The OpenCL library: its functions, opened at run time, and its error codes.
  *
- * The prototypes are those of Khronos' headers. The library is libOpenCL.so.1 or libOpenCL.so, or the one that the
- * environment variable BI_OPENCL_LIBRARY names.
+ * The prototypes come from Khronos' headers. The library is libOpenCL.so.1 or libOpenCL.so, unless the environment
+ * variable BI_OPENCL_LIBRARY names another file.
  */
 #ifndef BI_OPENCL_API_H
 #define BI_OPENCL_API_H
@@ -13,7 +13,7 @@
 
 #include "common/base/status.h"
 
-/* Function without its prefix "cl", and whether it is required (OpenCL 1.2 is). */
+/* X(function without its prefix "cl", required or optional). The functions of OpenCL 1.2 are required. */
 #define BI__CL_API(X) \
 	X(GetPlatformIDs, required) \
 	X(GetPlatformInfo, required) \
@@ -69,19 +69,22 @@ struct bi__cl_api {
 #undef BI__CL_MEMBER
 };
 
-/* NULL pointers until bi__cl_open has succeeded. Code that holds an OpenCL handle may use it. */
+/*
+ * The functions of the library. The pointers are NULL until bi__cl_open has succeeded. Code that holds an OpenCL handle
+ * need not call bi__cl_open.
+ */
 extern const struct bi__cl_api *const bi__cl;
 
-/* Opens the library with the first call. Later calls return the status of the first. */
+/* The first call opens the library. Later calls return the status of the first call. */
 int bi__cl_open(struct bi_error *err);
 
 /* Returns the name of an error code, such as "CL_OUT_OF_RESOURCES", or "unknown code". */
 const char *bi__cl_name(cl_int code);
 
-/* Returns the status for the code of a failure, with the message "clSomething failed: CL_NAME (-1)". */
+/* Returns the status for an error code, and writes the message "clSomething failed: CL_NAME (-1)". */
 int bi__cl_fail(cl_int code, const char *call, struct bi_error *err);
 
-/* Returns BI_OK for CL_SUCCESS, and fails for any other code. */
+/* Returns BI_OK for CL_SUCCESS. For any other code, fails as bi__cl_fail does. */
 static inline int bi__cl_check(cl_int code, const char *call, struct bi_error *err)
 {
 	return code == CL_SUCCESS ? BI_OK : bi__cl_fail(code, call, err);

@@ -1,4 +1,4 @@
-/* The table of the OpenCL backend. */
+/* The function table of the OpenCL backend. */
 #include "opencl/opencl.h"
 
 extern const struct bi__backend bi__opencl_backend;
@@ -8,7 +8,7 @@ extern const struct bi__backend bi__opencl_backend;
 		.device = BI_EXCHANGE_DEVICE_OPENCL, .handle = BI_HANDLE_CL_MEM, .form = BI__FORM_OBJECT \
 	}
 
-/* DLPack's OpenCL memory is a cl_mem. */
+/* In DLPack, the data of OpenCL memory is a cl_mem, so there is no name for SVM (shared virtual memory). */
 #define SHARED \
 	{ \
 		.device = BI_EXCHANGE_DEVICE_OPENCL, .handle = BI_HANDLE_CL_SVM, .form = BI__FORM_BASE, \

@@ -1,4 +1,6 @@
-/* Compiled programs in files. A file is a head and the program; it is used only if the head matches. */
+/*
+ * Compiled programs in files. A file consists of a head and the program. A file whose head does not match is ignored.
+ */
 #define _POSIX_C_SOURCE 200809L
 #include "opencl/opencl.h"
 
@@ -19,7 +21,10 @@ struct head {
 
 static const char magic[8] = "BIPROG01";
 
-/* Larger than any program that a driver makes of this source. Keeps a damaged size from allocating much memory. */
+/*
+ * Bytes of the largest program that is read. Drivers make smaller ones. The limit keeps a damaged file from causing a
+ * large allocation.
+ */
 #define LARGEST (64 << 20)
 
 uint64_t bi__opencl_hash(uint64_t hash, const void *bytes, size_t nbytes)
@@ -31,7 +36,7 @@ uint64_t bi__opencl_hash(uint64_t hash, const void *bytes, size_t nbytes)
 	return hash;
 }
 
-/* Returns "directory/opencl-0123456789abcdef" and a suffix. Freed by the caller. */
+/* Returns "directory/opencl-0123456789abcdef" followed by the suffix. The caller frees the text. */
 static char *path_of(const char *directory, uint64_t key, const char *suffix)
 {
 	size_t size = strlen(directory) + strlen(suffix) + 32;
@@ -64,7 +69,10 @@ static void *read_program(FILE *file, uint64_t key, size_t *nbytes)
 	return NULL;
 }
 
-/* Opens the file only if it is a regular file of this user that nobody else can write. */
+/*
+ * Opens a file for reading. Returns NULL unless it is a regular file that belongs to this user and that nobody else can
+ * write.
+ */
 static FILE *open_own_file(const char *path)
 {
 	int descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);

@@ -16,7 +16,7 @@ static cl_int query_text(cl_platform_id platform, cl_device_id device, cl_uint w
 		      : bi__cl->GetPlatformInfo(platform, what, size, text, needed);
 }
 
-/* Removes blanks around the text in place: drivers pad names with them. */
+/* Removes blanks at both ends of the text, in place. Drivers pad names with blanks. */
 static void trim_blanks(char *text)
 {
 	size_t start = strspn(text, " \t\n"), length = strlen(text + start);
@@ -60,7 +60,7 @@ static int has_extension(cl_device_id device, const char *name)
 	return has;
 }
 
-/* Reads a bit field or a number of 64 bits; 0 if the device does not know it. */
+/* Returns a bit field or a 64-bit number of the device, or 0 if the device does not report it. */
 static uint64_t get_bits(cl_device_id device, cl_device_info what)
 {
 	cl_ulong bits = 0;
@@ -75,7 +75,7 @@ static int get_flag(cl_device_id device, cl_device_info what)
 	return bi__cl->GetDeviceInfo(device, what, sizeof(flag), &flag, NULL) == CL_SUCCESS && flag;
 }
 
-/* Returns 102 for "OpenCL 1.2 something", 0 for any other text. */
+/* Returns the OpenCL version of the device: 102 for "OpenCL 1.2 something", 0 if it cannot be read. */
 static int get_version(cl_device_id device)
 {
 	char *text = bi__opencl_text(NULL, device, CL_DEVICE_VERSION);
@@ -86,7 +86,10 @@ static int get_version(cl_device_id device)
 	return known ? major * 100 + minor : 0;
 }
 
-/* Returns an enum bi_device_kind. A device may report several types; the best one counts. */
+/*
+ * Returns an enum bi_device_kind. If a device reports several types, a CPU counts before a GPU, and a GPU before
+ * others.
+ */
 static int get_kind(cl_device_id device)
 {
 	uint64_t type = get_bits(device, CL_DEVICE_TYPE);
@@ -205,7 +208,7 @@ static int get_devices(cl_platform_id platform, struct devices *out, struct bi_e
 	return rc;
 }
 
-/* Devices that cannot be used are left out. */
+/* Appends the usable devices of a platform, and counts them in *count. */
 static void append_devices(cl_platform_id platform, int number, const struct devices *found, struct bi_device *devices,
 			   int capacity, int *count)
 {
@@ -250,7 +253,7 @@ static int choose_device(const struct devices *devices, int ordinal, cl_device_i
 	return BI_OK;
 }
 
-/* The device that a number of the list means. */
+/* Finds the device with the platform number and the ordinal of `device`. */
 static int find_listed(const struct bi_device *device, cl_device_id *out, struct bi_error *err)
 {
 	struct platforms platforms;
@@ -283,8 +286,10 @@ static int set_device(struct bi__opencl *opencl, cl_device_id device, int ordina
 	return BI_OK;
 }
 
-/* A context without properties is one of the device's own platform. Naming the platform makes the driver search all of
- * them. */
+/*
+ * Opens a context for a device. The properties name no platform: the driver takes the platform of the device. If they
+ * named the platform, the driver would search all platforms.
+ */
 static int open_context(struct bi__opencl *opencl, const struct bi_device *device, struct bi_error *err)
 {
 	cl_device_id id = NULL;
@@ -320,7 +325,10 @@ static int get_context_devices(cl_context context, struct devices *out, struct b
 	return rc;
 }
 
-/* Returns the device for a context whose device the caller did not name: that of the queue, or the first one. */
+/*
+ * Finds the device of an adopted context if the caller named no device: the device of the queue, or without a queue the
+ * first device of the context. Writes its number to *ordinal.
+ */
 static int default_device(const struct devices *devices, cl_command_queue queue, int *ordinal, struct bi_error *err)
 {
 	cl_device_id device;
@@ -361,7 +369,7 @@ int bi__opencl_locate_queue(uintptr_t queue, struct bi__origin *out, struct bi_e
 	return rc;
 }
 
-/* Finds the device in the list of bi_devices. A sub-device is not listed there; it is named "opencl". */
+/* Describes a device as bi_devices lists it. A sub-device is not listed there; its device string is "opencl". */
 static void find_listed_device(cl_device_id device, struct bi_device *out)
 {
 	struct platforms platforms;
@@ -438,7 +446,6 @@ static int apply_options(struct bi__opencl *opencl, const struct bi_options *opt
 	return BI_OK;
 }
 
-/* Releases all members that were set. */
 static inline void destroy_state(struct bi__opencl *opencl)
 {
 	if (opencl->program)

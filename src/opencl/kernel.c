@@ -1,4 +1,6 @@
-/* Strided copies and fills on devices that do not run our C code: the program, and its launches. */
+/*
+ * Strided copies and fills on devices that cannot run the library's own C code: the OpenCL program, and its launches.
+ */
 #include "opencl/opencl.h"
 
 #include <stdlib.h>
@@ -27,7 +29,10 @@
 	"#define bi__thread_y (uint)get_local_id(1)\n" \
 	"#define bi__barrier barrier(CLK_LOCAL_MEM_FENCE)\n"
 
-/* In parts, because a compiler need not accept string literals above 4095 characters. */
+/*
+ * The source text of the program. It is split, because a compiler need not accept string literals above 4095
+ * characters.
+ */
 #define QUOTE(...) #__VA_ARGS__ "\n"
 #define TEXT(...) QUOTE(__VA_ARGS__)
 #define PHASES(size, width) TEXT(BI__KERNEL_PHASES(size, width)),
@@ -49,7 +54,7 @@ static uint64_t hash_text(uint64_t hash, cl_platform_id platform, cl_device_id d
 	return hash;
 }
 
-/* Hashes everything that a compiled program depends on. */
+/* Returns a hash of everything on which a compiled program depends. */
 static uint64_t cache_key(cl_device_id device)
 {
 	static const cl_uint of_platform[] = { CL_PLATFORM_NAME, CL_PLATFORM_VERSION };
@@ -67,7 +72,7 @@ static uint64_t cache_key(cl_device_id device)
 	return hash;
 }
 
-/* Fails with the beginning of the compiler's log. */
+/* Returns the status of a failed build. The message quotes the beginning of the compiler's log. */
 static int fail_with_log(cl_program program, cl_device_id device, cl_int code, struct bi_error *err)
 {
 	size_t size = 0;
@@ -109,7 +114,7 @@ static int build_from_source(struct bi__opencl *opencl, cl_program *out, struct 
 	return rc;
 }
 
-/* Fails for any unusable file; the caller then compiles. */
+/* Makes the program from the cache file. Returns 1, or 0 if there is no usable file. */
 static int build_from_file(struct bi__opencl *opencl, uint64_t key, cl_program *out)
 {
 	size_t nbytes = 0;
@@ -129,7 +134,10 @@ static int build_from_file(struct bi__opencl *opencl, uint64_t key, cl_program *
 	return 0;
 }
 
-/* The binaries of a program are an array over its devices; NULL skips a device. */
+/*
+ * Returns the binary of device number `index` of the program, or NULL. The driver fills an array with one pointer for
+ * each device, and skips NULL pointers.
+ */
 static void *get_binary(cl_program program, cl_uint index, cl_uint count, size_t *nbytes)
 {
 	size_t *sizes = calloc(count, sizeof(*sizes));
@@ -180,7 +188,7 @@ static void keep_in_file(const struct bi__opencl *opencl, uint64_t key)
 	free(binary);
 }
 
-/* Compiles or loads the program if there is none yet. */
+/* Loads the program from the cache file or compiles it, unless this was done before. */
 static int need_program_locked(struct bi__opencl *opencl, struct bi_error *err)
 {
 	uint64_t key = 0;
@@ -265,7 +273,10 @@ static int enqueue_kernel(cl_command_queue queue, cl_kernel kernel, const struct
 			    "clEnqueueNDRangeKernel", err);
 }
 
-/* Creates a kernel object for each launch, because two threads must not set arguments of the same object. */
+/*
+ * Enqueues one launch. Each launch has its own kernel object, because threads must not set the arguments of one kernel
+ * object concurrently.
+ */
 static int run_launch(const struct bi__opencl_command *command, const struct bi__launch *launch, cl_mem dst, cl_mem src,
 		      struct bi_error *err)
 {
@@ -275,7 +286,7 @@ static int run_launch(const struct bi__opencl_command *command, const struct bi_
 	if (rc)
 		return rc;
 	rc = set_kernel_arguments(kernel, launch, dst, src, err);
-	/* The event, if wanted, is that of the last launch. */
+	/* Only the last launch gives the event. */
 	if (!rc)
 		rc = enqueue_kernel(command->queue, kernel, launch, launch->is_last ? command->event : NULL, err);
 	bi__cl->ReleaseKernel(kernel);
@@ -294,8 +305,8 @@ static int run_launches(const struct bi__opencl_command *command, struct bi__lau
 }
 
 /*
- * A buffer over the application's memory has the alignment of that memory. Merges its address into *bits, whose low
- * bits tell the alignment.
+ * Merges the address of the buffer's host memory into *bits by OR; the low bits then tell the alignment. A buffer that
+ * uses memory of the application has the alignment of that memory.
  */
 static int add_misalignment(uintptr_t *bits, cl_mem buffer, struct bi_error *err)
 {
@@ -306,7 +317,10 @@ static int add_misalignment(uintptr_t *bits, cl_mem buffer, struct bi_error *err
 	return bi__cl_check(code, "clGetMemObjectInfo", err);
 }
 
-/* On CPUs, local memory is ordinary memory, and the cache already does what tiles are for. */
+/*
+ * Writes the limits for launches. A CPU gets no tiles: its local memory is ordinary memory, and its cache has the
+ * effect that tiles have on a GPU.
+ */
 static int get_limits(const struct bi__opencl *opencl, cl_mem dst, cl_mem src, struct bi__launch_limits *limits,
 		      struct bi_error *err)
 {

@@ -1,4 +1,4 @@
-/* Buffers: allocated, shared with the CPU, and adopted. */
+/* Buffers: allocating, sharing with the CPU, and wrapping. */
 #include "opencl/opencl.h"
 
 #include <stdlib.h>
@@ -17,9 +17,9 @@ static int create_buffer(cl_context context, cl_mem_flags flags, size_t nbytes, 
 	return bi__cl_check(code, "clCreateBuffer", err);
 }
 
-/* Shared virtual memory that a buffer lies over. */
+/* Shared virtual memory (SVM) that a buffer uses. */
 struct shared {
-	cl_context context; /* kept alive by the buffer */
+	cl_context context; /* borrowed; the buffer keeps it alive */
 	void *bytes;
 };
 
@@ -29,7 +29,7 @@ static void free_shared(struct shared *shared)
 	free(shared);
 }
 
-/* Returns NULL if the driver has none left. */
+/* Allocates shared memory. Returns NULL if the driver has none left. */
 static struct shared *alloc_shared(const struct bi__opencl *opencl, size_t nbytes)
 {
 	struct shared *shared = malloc(sizeof(*shared));
@@ -51,9 +51,9 @@ static void CL_CALLBACK buffer_is_gone(cl_mem buffer, void *data)
 }
 
 /*
- * Creates a buffer over shared memory. The driver calls back when the buffer is gone, after its last command, and the
- * memory is freed then. clEnqueueSVMFree would follow the commands of one queue only, while other queues may still use
- * the buffer. Takes ownership of `shared`, also on failure.
+ * Creates a buffer that uses shared memory. The driver calls back when the last command on the buffer has ended and the
+ * buffer is destroyed; the callback frees the memory. clEnqueueSVMFree would wait for the commands of one queue only,
+ * while other queues may still use the buffer. Takes ownership of `shared`, also on failure.
  */
 static int create_over_shared(struct shared *shared, size_t nbytes, cl_mem *out, struct bi_error *err)
 {
@@ -98,8 +98,8 @@ static int alloc_unified(const struct bi__opencl *opencl, size_t nbytes, struct 
 }
 
 /*
- * PoCL 3.1 searches all shared allocations whenever a buffer is created or destroyed: 16 ns for each. Concurrent
- * allocations may exceed the number slightly.
+ * The number of buffers that use shared memory. PoCL 3.1 searches all shared allocations when a buffer is created or
+ * destroyed, which takes 16 ns for each allocation. Concurrent allocations may exceed the number slightly.
  */
 #define MOST_SHARED 256
 
@@ -110,8 +110,8 @@ static int may_share(const struct bi__opencl *opencl, const struct bi__block *bl
 }
 
 /*
- * The first buffers lie over shared memory, so that the library can use it from the CPU at no cost. If clSVMAlloc
- * fails, an ordinary buffer is created.
+ * Allocates a buffer. The first MOST_SHARED buffers use shared memory, so that the library can access them from the CPU
+ * without commands. If clSVMAlloc fails, an ordinary buffer is created.
  */
 static int alloc_buffer(struct bi__opencl *opencl, size_t nbytes, struct bi__block *block, struct bi_error *err)
 {
@@ -151,8 +151,8 @@ struct facts {
 	cl_mem_object_type type;
 	cl_context context;
 	size_t nbytes;
-	cl_mem root; /* parent of a sub-buffer, else NULL */
-	size_t offset; /* in the root; 0 without one */
+	cl_mem root; /* the parent if the buffer is a sub-buffer, else NULL */
+	size_t offset; /* bytes from the start of the root; 0 without a root */
 };
 
 static int query_buffer(cl_mem buffer, struct facts *facts, struct bi_error *err)
@@ -187,7 +187,10 @@ static int check_buffer(const struct facts *facts, uintptr_t context, size_t nby
 	return BI_OK;
 }
 
-/* Makes one reference of the root ours. A stolen reference to a sub-buffer is replaced by one to the root. */
+/*
+ * Gets the library a reference to the root. With `steal`, the caller's reference to the buffer is used for that; if the
+ * buffer is a sub-buffer, that reference is released and a new one to the root is taken.
+ */
 static int retain_root(cl_mem buffer, cl_mem root, int steal, struct bi_error *err)
 {
 	int rc;
@@ -270,7 +273,7 @@ void bi__opencl_free(struct bi__device_state *device, struct bi__block *block)
 	bi__cl->ReleaseMemObject(bi__opencl_buffer(block));
 }
 
-/* A buffer belongs to all devices of its context. */
+/* The ordinal is 0, because a buffer belongs to all devices of its context. */
 int bi__opencl_locate(uintptr_t handle, struct bi__origin *out, struct bi_error *err)
 {
 	cl_context context = NULL;

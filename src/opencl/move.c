@@ -1,4 +1,4 @@
-/* Chooses the driver's command for each copy, fill and mapping. No command here blocks. */
+/* Chooses the driver's command for each copy, fill and mapping. No function here blocks the calling thread. */
 #include "opencl/opencl.h"
 
 #include <string.h>
@@ -51,16 +51,16 @@ static int read_linear(const struct job *job, struct bi_error *err)
 			    "clEnqueueReadBuffer", err);
 }
 
-/* The driver spends about as much time on a row as on this many bytes; for shorter rows packing is faster. */
+/* For each row the driver takes about as long as for copying this many bytes. Packing is faster for shorter rows. */
 #define ROW_BYTES 64
 
-/* Returns true if one command moves the plan between a buffer and the host. */
+/* Returns true if one command of the driver copies the plan between a buffer and the host. */
 static int is_box(const struct bi__plan *plan, struct bi__rect *out)
 {
 	return plan->unit >= ROW_BYTES && bi__rect_make(plan, out);
 }
 
-/* Converts an offset in a buffer to the driver's three coordinates: bytes, rows, slices. */
+/* Converts an offset in bytes to the driver's three coordinates: bytes, rows, slices. */
 static void find_origin(size_t *origin, size_t offset, const struct bi__pitch *pitch)
 {
 	origin[0] = offset % pitch->row;
@@ -121,19 +121,20 @@ int bi__opencl_takes(struct bi__device_state *device, const struct bi__move *mov
 	return BI_OK;
 }
 
-/* Items up to this size are passed in the arguments of a native kernel. */
+/* Bytes of the largest item that the arguments of a native kernel contain. */
 #define INLINE_BYTES 256
 
 /*
- * Arguments of a native kernel. The driver copies them when the command is enqueued, and stores the address of the
- * linked buffer in them.
+ * Arguments of a native kernel (a C function that the driver calls as a command on the CPU). The driver copies the
+ * arguments when the command is enqueued. Before it calls the function, it stores the address of the linked buffer in
+ * the copy.
  */
 struct native {
-	void *linked; /* address of the linked buffer, if there is one */
+	void *linked; /* address of the linked buffer, which the driver writes */
 	void *dst; /* NULL: the linked buffer */
-	const void *src; /* NULL: the linked buffer, unless `immediate` */
-	int immediate; /* the source is `bytes` */
-	struct bi__plan plan; /* its offsets count from dst and src */
+	const void *src; /* NULL: the linked buffer, or `bytes` if `immediate` */
+	int immediate; /* 1: the source is `bytes` */
+	struct bi__plan plan; /* its offsets count from the addresses dst and src */
 	unsigned char bytes[INLINE_BYTES];
 };
 
@@ -146,7 +147,10 @@ static void CL_CALLBACK run_native(void *arguments)
 	bi__engine_copy(&native->plan, dst, native->immediate ? native->bytes : src);
 }
 
-/* Enqueues with at most one linked buffer: PoCL 3.1 passes the addresses of several in the order of their creation. */
+/*
+ * Enqueues a native kernel with at most one linked buffer. With several, PoCL 3.1 passes their addresses in the order
+ * in which the buffers were created, not in the order of the arguments.
+ */
 static int enqueue_native(const struct job *job, struct native *native, const struct bi__block *linked,
 			  const cl_event *after, cl_event *event, struct bi_error *err)
 {
@@ -159,7 +163,10 @@ static int enqueue_native(const struct job *job, struct native *native, const st
 			    "clEnqueueNativeKernel", err);
 }
 
-/* Links the buffer of one side. Its address is that of the whole buffer, which may begin before our bytes. */
+/*
+ * Returns the buffer to link, dst or else src, and fills in the addresses and offsets. The driver passes the address of
+ * the whole buffer, so the origin of the block is added to the plan's offset.
+ */
 static const struct bi__block *link_buffer(const struct job *job, struct native *native)
 {
 	const struct bi__block *dst = job->dst->block, *src = job->src->block;
@@ -175,7 +182,7 @@ static const struct bi__block *link_buffer(const struct job *job, struct native 
 	return dst ? dst : src;
 }
 
-/* Copies between two buffers on the device itself. */
+/* Copies between two buffers by a command of the driver or by a kernel. */
 static inline int copy_blocks(const struct job *job, struct bi_error *err)
 {
 	struct bi__opencl_place dst = place_of(job->dst), src = place_of(job->src);
@@ -186,8 +193,8 @@ static inline int copy_blocks(const struct job *job, struct bi_error *err)
 }
 
 /*
- * Copies between two buffers by the engine: the source is mapped while the kernel runs, which on such a device costs
- * commands but no copy. A buffer created with CL_MEM_HOST_NO_ACCESS cannot be mapped.
+ * Copies between two buffers by the copy engine (common/copy). The source is mapped while the native kernel runs; a CPU
+ * device maps without a copy. A buffer that was created with CL_MEM_HOST_NO_ACCESS cannot be mapped.
  */
 static int copy_mapped(const struct job *job, struct native *native, struct bi_error *err)
 {
@@ -219,7 +226,7 @@ static int copy_mapped(const struct job *job, struct native *native, struct bi_e
 	return unmapped;
 }
 
-/* Runs the copy engine as a command of a device that runs on this CPU. */
+/* Runs the copy engine as a native kernel on a CPU device. */
 static int copy_native(const struct job *job, struct bi_error *err)
 {
 	const struct bi__block *dst = job->dst->block, *src = job->src->block;
@@ -232,7 +239,7 @@ static int copy_native(const struct job *job, struct bi_error *err)
 	return enqueue_native(job, &native, link_buffer(job, &native), NULL, job->command.event, err);
 }
 
-/* Returns true if the destination is one run and the driver's fill accepts the item. */
+/* Returns true if the items of the destination are adjacent and the driver's fill command accepts the item. */
 static int is_pattern(const struct job *job, size_t to)
 {
 	const struct bi__plan *plan = job->plan;
@@ -244,8 +251,8 @@ static int is_pattern(const struct job *job, size_t to)
 }
 
 /*
- * From this many bytes on the copy engine is several times faster than the fill of a CPU device, which writes item by
- * item.
+ * Fills of at least this many bytes use the copy engine on a CPU device. The driver's fill command is several times
+ * slower there, because it writes item by item.
  */
 #define NATIVE_FILL_BYTES 65536
 
@@ -265,8 +272,9 @@ static int fill_pattern(const struct job *job, const struct bi__opencl_place *ds
 }
 
 /*
- * Returns true if the copy engine executes the copy on a CPU device: strided plans, for which a kernel would be slower
- * and must be compiled first, and large dense plans, for which the driver would use the memcpy of one thread.
+ * Returns true if the copy engine copies the plan as a native kernel on a CPU device. It does so for strided plans,
+ * because a kernel is slower and must be compiled first. It does so for large dense plans, because the driver uses the
+ * memcpy of one thread.
  */
 static int is_native(const struct job *job)
 {
@@ -281,7 +289,7 @@ static inline int copy_between(const struct job *job, struct bi_error *err)
 	return job->dst->block && job->src->block ? copy_blocks(job, err) : copy_host(job, err);
 }
 
-/* Copies through a small buffer, which the driver keeps until the command has finished. */
+/* Copies an immediate source through a small buffer. The driver keeps the buffer until the command has finished. */
 static int copy_through_buffer(const struct job *job, struct bi_error *err)
 {
 	struct bi__block block = { .kind = BI_HANDLE_CL_MEM, .nbytes = job->src->immediate };
@@ -330,7 +338,7 @@ int bi__opencl_copy(struct bi__device_state *device, struct bi__queue *queue, co
 
 	if (rc)
 		return rc;
-	/* Waiting flushes as well. */
+	/* A borrowed side needs no flush: the caller waits, and waiting flushes. */
 	if (!move->dst.borrowed && !move->src.borrowed)
 		rc = bi__cl_check(bi__cl->Flush(job.command.queue), "clFlush", err);
 	if (rc && made)

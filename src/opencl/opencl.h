@@ -9,39 +9,39 @@
 #include "common/backend/backend.h"
 #include "opencl/api.h"
 
-/* The state of an opened device; bi__device_state.state points to it. */
+/* The state of an opened device: bi__device_state.state. */
 struct bi__opencl {
 	cl_context context;
 	cl_device_id device;
 	uint32_t capabilities; /* enum bi_capability */
-	int version; /* of the device: 102, 300 */
-	atomic_uint shared_blocks; /* buffers over memory that is shared with the CPU */
+	int version; /* of the device: 102 for OpenCL 1.2, 300 for 3.0 */
+	atomic_uint shared_blocks; /* number of buffers that use shared memory (memory.c) */
 	bool shares_memory; /* the device runs on this CPU and shares fine-grained virtual memory with it */
-	bool profile; /* queues are created with profiling */
-	size_t group; /* largest work-group of the device */
-	char *cache_directory; /* or NULL */
+	bool profile; /* queues are created with CL_QUEUE_PROFILING_ENABLE */
+	size_t group; /* most threads of a work-group on the device */
+	char *cache_directory; /* directory of compiled programs; NULL: no cache */
 	pthread_mutex_t lock; /* guards the members below */
-	cl_program program; /* NULL until it is needed */
+	cl_program program; /* the kernels; NULL until a kernel is needed */
 	uint64_t built, loaded;
 };
 
 /*
- * Returns information about the device, or about the platform if `device` is NULL, as text without blanks around it.
- * Freed by the caller. NULL on failure.
+ * Returns the text of a clGetDeviceInfo parameter, or of a clGetPlatformInfo parameter if `device` is NULL, without
+ * blanks at its ends. The caller frees the text. Returns NULL on failure.
  */
 char *bi__opencl_text(cl_platform_id platform, cl_device_id device, cl_uint what);
 
-/* Returns the buffer behind a block of any kind. */
+/* Returns the buffer of a block: the cl_mem, or for SVM the buffer that uses the SVM pointer. */
 static inline cl_mem bi__opencl_buffer(const struct bi__block *block)
 {
 	return (cl_mem)(block->cookie ? block->cookie : block->handle);
 }
 
-/* Where a command goes. */
+/* The destination of a command. */
 struct bi__opencl_command {
 	struct bi__opencl *opencl;
 	cl_command_queue queue;
-	cl_event *event; /* NULL: no event is wanted */
+	cl_event *event; /* receives the event of the command; NULL: no event is wanted */
 };
 
 /* One side of a copy on the device. The plan's offset counts from byte `offset` of the buffer. */
@@ -51,8 +51,8 @@ struct bi__opencl_place {
 };
 
 /*
- * Enqueue the kernels of src/kernels/strided.h for a plan. The first call builds the program. They do not flush. A fill
- * copies its item, of at most BI__FILL_BYTES bytes, before it returns.
+ * Enqueue the kernels of src/kernels/strided.h for a plan. The first call builds the program. The calls do not flush
+ * the queue. bi__opencl_launch_fill copies its item before it returns; the item has at most BI__FILL_BYTES bytes.
  */
 int bi__opencl_launch(const struct bi__opencl_command *command, const struct bi__plan *plan,
 		      const struct bi__opencl_place *dst, const struct bi__opencl_place *src, struct bi_error *err);
@@ -60,15 +60,16 @@ int bi__opencl_launch_fill(const struct bi__opencl_command *command, const struc
 			   const struct bi__opencl_place *dst, const void *item, struct bi_error *err);
 
 /*
- * Files with compiled programs, readable by their owner only. The directory is created if its parent exists.
+ * Files with compiled programs. Only their owner can read them. The directory is created if its parent exists.
  *
- * `read` returns bytes that the caller frees. It returns NULL if the file is missing, is damaged, has another key, is a
- * symbolic link, or can be written by somebody else. `write` replaces the whole file and ignores failures.
+ * bi__opencl_cache_read returns bytes that the caller frees. It returns NULL if the file is missing, is damaged, has
+ * another key, is a symbolic link, or can be written by another user. bi__opencl_cache_write replaces the whole file
+ * and ignores failures.
  */
 void *bi__opencl_cache_read(const char *directory, uint64_t key, size_t *nbytes);
 void bi__opencl_cache_write(const char *directory, uint64_t key, const void *bytes, size_t nbytes);
 
-/* FNV-1a. The first hash is BI__OPENCL_HASH. */
+/* Adds bytes to an FNV-1a hash. The hash of no bytes is BI__OPENCL_HASH. */
 #define BI__OPENCL_HASH UINT64_C(0xcbf29ce484222325)
 uint64_t bi__opencl_hash(uint64_t hash, const void *bytes, size_t nbytes);
 

@@ -1,4 +1,7 @@
-/* Command queues and events. Only bi__opencl_poll with `block` and bi__opencl_finish block the calling thread. */
+/*
+ * Command queues and events. Only two functions block the calling thread: bi__opencl_poll with `block`, and
+ * bi__opencl_finish.
+ */
 #include "opencl/opencl.h"
 
 static cl_command_queue queue_handle(const struct bi__queue *queue)
@@ -16,7 +19,10 @@ static int create_queue(const struct bi__opencl *opencl, struct bi__queue *queue
 		wanted |= CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
 	if (opencl->profile)
 		wanted |= CL_QUEUE_PROFILING_ENABLE;
-	/* The later call offers nothing that is needed here, and drivers do more work in it. */
+	/*
+	 * clCreateCommandQueueWithProperties of OpenCL 2.0 has no property that is needed here, and drivers take longer
+	 * for it.
+	 */
 	made = bi__cl->CreateCommandQueue(opencl->context, opencl->device, wanted, &code);
 	queue->native = (uintptr_t)made;
 	return bi__cl_check(code, "clCreateCommandQueue", err);
@@ -62,8 +68,8 @@ static int enqueue_barrier(cl_command_queue queue, cl_event event, struct bi_err
 }
 
 /*
- * On an out-of-order queue of PoCL 3.1, a barrier that waits for an event makes later commands ignore the barriers
- * before it. A second barrier, which waits for everything, restores them.
+ * Makes later work on the queue wait for the event. On an out-of-order queue of PoCL 3.1, after a barrier with a wait
+ * list later commands ignore the earlier barriers. A second barrier without a wait list corrects that.
  */
 static int enqueue_wait(const struct bi__queue *queue, cl_event event, struct bi_error *err)
 {
@@ -72,7 +78,10 @@ static int enqueue_wait(const struct bi__queue *queue, cl_event event, struct bi
 	return rc || !queue->out_of_order ? rc : enqueue_barrier(queue_handle(queue), NULL, err);
 }
 
-/* An event that another queue waits for must be flushed, or it may never complete. */
+/*
+ * Enqueues a marker and flushes the queue. Without the flush, the event of the marker might never complete for another
+ * queue that waits for it.
+ */
 static int enqueue_marker(cl_command_queue queue, cl_event *event, struct bi_error *err)
 {
 	int rc = bi__cl_check(bi__cl->EnqueueMarkerWithWaitList(queue, 0, NULL, event), "clEnqueueMarkerWithWaitList",
@@ -126,7 +135,6 @@ int bi__opencl_poll(uintptr_t event, int block, int *done, struct bi_error *err)
 		return BI_OK;
 	if (block)
 		waited = bi__cl->WaitForEvents(1, &handle);
-	/* A failed event has no times. */
 	if (block && waited == CL_SUCCESS)
 		return BI_OK;
 	code = bi__cl->GetEventInfo(handle, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, NULL);
