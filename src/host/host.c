@@ -3,8 +3,8 @@
 #endif
 
 /*
- * The host backend: memory of this process, and work done synchronously by the calling thread. It is the smallest
- * backend possible, and the example for a new one.
+ * The host backend: memory of this process, and work that the calling thread does before the call returns. It is the
+ * smallest possible backend, and the example for a new one.
  */
 #include <stdlib.h>
 
@@ -16,10 +16,10 @@
 #include "common/base/checked.h"
 #include "common/engine/engine.h"
 
-/* Required by OpenCL's largest built-in type. */
+/* Bytes of the alignment of every block: OpenCL's largest built-in type requires it. */
 #define ALIGNMENT 128
 
-/* A multiple of every page size, and the size from which on large pages are requested. */
+/* PAGE is a multiple of every page size. Large pages are requested for blocks of at least ADVISE_FROM bytes. */
 #define PAGE ((size_t)1 << 16)
 #define ADVISE_FROM ((size_t)4 << 20)
 
@@ -41,15 +41,18 @@ static int host_enumerate(struct bi_device *devices, int capacity, int *count, s
 	return BI_OK;
 }
 
-/* malloc is several times faster than aligned_alloc. Its pointer is stored in front of the first aligned byte. */
+/*
+ * Returns the place in front of the first aligned byte, where the pointer of malloc is stored. malloc is several times
+ * faster than aligned_alloc.
+ */
 static void **allocation_of(char *bytes)
 {
 	return (void **)(void *)bytes - 1;
 }
 
 /*
- * The first write to new memory costs several times the copy itself, one fault for each page. Large pages make faults
- * rare. The system may ignore the request. Smaller blocks seldom contain a large page.
+ * Requests large pages. The first write to new memory causes a fault for each page, which takes several times as long
+ * as the copy. The system may ignore the request. Smaller blocks seldom contain a large page.
  */
 static void advise(char *bytes, size_t nbytes)
 {
@@ -106,7 +109,7 @@ static int host_adopt(struct bi__device_state *device, const struct bi_foreign *
 	return BI_OK;
 }
 
-/* Adopted memory has a cookie; its producer frees it. */
+/* Frees memory of malloc. Adopted memory has a cookie; its producer frees it. */
 static void host_free(struct bi__device_state *device, struct bi__block *block)
 {
 	(void)device;
@@ -125,7 +128,7 @@ static int host_copy(struct bi__device_state *device, struct bi__queue *queue, c
 	return BI_OK;
 }
 
-/* How host memory of any kind is named to other programs. */
+/* The names of host memory in the exchange structure and in DLPack, the same for every enum bi_memory_kind. */
 #define EXPORTED \
 	{ \
 		.device = BI_EXCHANGE_DEVICE_CPU, .handle = BI_HANDLE_HOST, .form = BI__FORM_BASE \

@@ -1,4 +1,4 @@
-/* Exports a view as struct bi_cai: the rules for producers. */
+/* Exports a view as struct bi_cai, with the checks that the rules demand of a producer. */
 #include <string.h>
 
 #include "common/backend/dispatch.h"
@@ -32,7 +32,10 @@ int bi__cai_write(const struct bi_layout *layout, uintptr_t address, struct bi_c
 		return rc;
 	out->ndim = layout->ndim;
 	out->shape = layout->shape;
-	/* Some consumers treat any explicit strides as not contiguous. */
+	/*
+	 * A C-contiguous array is exported without strides, because some consumers take an array with strides for not
+	 * contiguous.
+	 */
 	if (!bi_layout_is_contiguous(layout, 'C'))
 		out->strides = layout->strides;
 	if (layout->dtype.type == BI_VOID && layout->descr) {
@@ -44,7 +47,10 @@ int bi__cai_write(const struct bi_layout *layout, uintptr_t address, struct bi_c
 	return BI_OK;
 }
 
-/* An array without elements never has pending work. */
+/*
+ * Returns true if the export must order the consumer after pending work. An array without elements never has pending
+ * work.
+ */
 static int is_ordered(const struct bi_view *view, unsigned flags, const struct bi_cai *out)
 {
 	int opted_out = view->memory->context->cai_unordered && !(flags & BI_CAI_SYNCHRONIZE);

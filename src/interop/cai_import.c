@@ -18,7 +18,10 @@ struct import {
 	struct bi__cai_array array, mask;
 };
 
-/* A producer that two memories share, the array's and the mask's. */
+/*
+ * A producer with two memories, those of the array and of its mask. The producer is released when both memories are
+ * released.
+ */
 struct owner {
 	atomic_int refs;
 	bi_release_fn release;
@@ -55,7 +58,7 @@ static int make_view(const struct import *import, const struct bi__cai_array *ar
 	return rc == BI_EINVAL || rc == BI_EBOUNDS ? bi__cite(rc, "C15", err) : rc;
 }
 
-/* Writes the stream on which the producer works, or NULL. The caller owns the reference. */
+/* Sets *out to the stream on which the producer works, or to NULL. The caller owns the reference. */
 static int find_stream(const struct import *import, const struct bi_cai *cai, struct bi_stream **out,
 		       struct bi_error *err)
 {
@@ -77,7 +80,7 @@ static int find_stream(const struct import *import, const struct bi_cai *cai, st
 	return bi__cite(bi_stream_wrap(context, (uintptr_t)cai->stream, NULL, NULL, out, err), "C6", err);
 }
 
-/* Checks the memory of the mask before anything is enqueued for the array. */
+/* Checks the memory of the mask, before the import of the array enqueues anything. */
 static int try_mask(const struct import *import, struct bi_error *err)
 {
 	struct bi_view *view;
@@ -165,7 +168,10 @@ static int check_import_options(const struct bi_cai_import_options *options, str
 	return BI_OK;
 }
 
-/* The context is checked last, so that the same struct has the same error on every device. */
+/*
+ * Checks the struct and the options. The context is checked last, so that a wrong struct gives the same error on every
+ * device.
+ */
 static int check_import(struct import *import, const struct bi_cai *cai, struct bi_error *err)
 {
 	const struct bi_context *context = import->context;

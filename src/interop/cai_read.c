@@ -1,4 +1,4 @@
-/* Reads struct bi_cai into a layout: the rules for consumers that need no driver. */
+/* Converts struct bi_cai to a layout, with the checks of a consumer that need no driver. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -32,7 +32,10 @@ static int check_stream(const struct bi_cai *cai, struct bi_error *err)
 	return BI_OK;
 }
 
-/* Must come first, because messages quote the typestr. */
+/*
+ * Checks that the typestr is printable and ends. This check must come first, because the messages of later checks quote
+ * the typestr.
+ */
 static int check_text(const char *typestr, size_t *length, struct bi_error *err)
 {
 	size_t i = 0;
@@ -79,10 +82,10 @@ static int read_type(const struct bi_cai *cai, struct bi_dtype *out, struct bi_e
 	return BI_OK;
 }
 
-/* Space for "[('','<f4')]" with any typestr. */
+/* Bytes for "[('','<f4')]" with the longest typestr. */
 #define SIMPLE_DESCR (BI_CAI_TYPESTR + 16)
 
-/* Copies the text without white space and with one kind of quotes. Returns its length, or 0 if it is too long. */
+/* Copies the text without white space, with ' in place of ". Returns the length of the copy, or 0 if it is too long. */
 static size_t normalize(const char *text, size_t length, char out[SIMPLE_DESCR])
 {
 	size_t n = 0;
@@ -97,7 +100,7 @@ static size_t normalize(const char *text, size_t length, char out[SIMPLE_DESCR])
 	return n;
 }
 
-/* Returns true if it is the descr that NumPy writes for the simple type: one field without a name. */
+/* Returns true if the text is the descr that NumPy writes for this simple type: one field without a name. */
 static int is_descr_of_simple(const char *text, size_t length, struct bi_dtype dtype)
 {
 	static const char before[] = "[('','", after[] = "')]";
@@ -113,8 +116,8 @@ static int is_descr_of_simple(const char *text, size_t length, struct bi_dtype d
 }
 
 /*
- * The descr of a structured type must add up to the item size. The descr of a simple type is ignored if it contradicts
- * the typestr.
+ * Reads the descr. For a structured type, its size must equal the item size. For a simple type, a descr that
+ * contradicts the typestr is ignored.
  */
 static int read_descr(const struct bi_cai *cai, struct bi__cai_array *out, struct bi_error *err)
 {
@@ -161,7 +164,10 @@ static int read_array(const struct bi_cai *cai, struct bi__cai_array *out, struc
 	return rc ? bi__cite(rc, rc == BI_EINVAL ? "C4" : "C11", err) : read_descr(cai, out, err);
 }
 
-/* Extents of 1 are repeated; missing leading dimensions count as 1. */
+/*
+ * Checks that the mask can be broadcast to the array: an extent of 1 is repeated, and a missing leading dimension
+ * counts as an extent of 1.
+ */
 static int check_broadcast(const struct bi_layout *to, const struct bi_layout *mask, struct bi_error *err)
 {
 	int added = to->ndim - mask->ndim;
@@ -177,7 +183,9 @@ static int check_broadcast(const struct bi_layout *to, const struct bi_layout *m
 	return BI_OK;
 }
 
-/* The elements of a mask are tested for being nonzero, so the type must be boolean or numeric. */
+/*
+ * Refuses a mask whose elements are neither boolean nor numeric, because consumers test whether an element is nonzero.
+ */
 static int check_truth(struct bi_dtype dtype, struct bi_error *err)
 {
 	char name[BI_DTYPE_TEXT];

@@ -1,4 +1,4 @@
-/* Exports a view as a DLPack tensor: the rules for producers. */
+/* Exports a view as a DLPack tensor, with the checks that the rules demand of a producer. */
 #include "interop/dlpack.h"
 
 #include <stdlib.h>
@@ -13,13 +13,13 @@ struct bi_dl_device bi_dlpack_device(const struct bi_view *view)
 	const struct bi_memory *memory = view->memory;
 	struct bi_dl_device device = { (int32_t)bi__exported_of(memory)->device, 0 };
 
-	/* Unified memory belongs to all devices. */
+	/* The number of unified memory is 0, because the memory belongs to all devices. */
 	if (bi__place_has_number(memory) && memory->block.memory != BI_MEMORY_UNIFIED)
 		device.device_id = memory->context->device.info->ordinal;
 	return device;
 }
 
-/* Writes the message for a type that DLPack does not have. */
+/* Fails with the message for an element type that DLPack does not have. */
 BI__COLD static int refuse_type(struct bi_dtype dtype, struct bi_dl_type *out, struct bi_error *err)
 {
 	return bi__cite(bi_dtype_to_dlpack(dtype, &out->code, &out->bits, &out->lanes, err), "D9", err);
@@ -33,7 +33,10 @@ static int put_type(const struct bi_view *view, struct bi_dl_type *out, struct b
 	return words.code == BI__TYPE_OPAQUE ? refuse_type(view->dtype, out, err) : BI_OK;
 }
 
-/* Many consumers ignore byte_offset, so it is used only for a cl_mem, where there is no other way. */
+/*
+ * Writes data and byte_offset. Many consumers ignore byte_offset, so it is 0, except for a cl_mem, to which no offset
+ * can be added.
+ */
 static int put_place(const struct bi_view *view, struct bi_dl_tensor *out, struct bi_error *err)
 {
 	const struct bi__exported *exported = bi__exported_of(view->memory);
@@ -68,7 +71,7 @@ static int put_layout(const struct bi_view *view, struct bi_dl_tensor *out, stru
 	if (!more->is_exact)
 		return bi__fail(err, BI_EUNSUPPORTED, "a stride is no multiple of the item size %u [D4]",
 				view->dtype.item_size);
-	/* The interface says that nobody writes through these pointers. */
+	/* These pointers are not const in DLPack, but DLPack forbids consumers to write through them. */
 	out->shape = (int64_t *)(uintptr_t)view->dims;
 	out->strides = (int64_t *)(uintptr_t)more->element_strides;
 	return BI_OK;
@@ -83,7 +86,10 @@ static int describe_tensor(const struct bi_view *view, struct bi_dl_tensor *out,
 	return rc ? rc : put_place(view, out, err);
 }
 
-/* A tensor without flags cannot say that elements of less than a byte are not packed. */
+/*
+ * Refuses elements smaller than a byte in a tensor without flags, because such a tensor cannot say that the elements
+ * are not packed.
+ */
 static int check_packing(const struct bi_dl_tensor *tensor, struct bi_error *err)
 {
 	if (!bi__dlpack_is_small(tensor->dtype.bits))
@@ -144,7 +150,7 @@ static uint64_t flags_of(const struct bi_view *view, const struct bi_dl_tensor *
 	       (bi__dlpack_is_small(tensor->dtype.bits) ? BI_DL_PADDED : 0);
 }
 
-/* The caller sets the flags of the tensor. */
+/* Makes a tensor that takes over the caller's reference to the view. The caller sets the flags of the tensor. */
 static int make_versioned(struct bi_view *view, struct bi_dl_managed_versioned **out, struct bi_error *err)
 {
 	struct bi_dl_managed_versioned *made = malloc(sizeof(*made));

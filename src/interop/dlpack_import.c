@@ -1,4 +1,4 @@
-/* Imports a DLPack tensor as a view: the rules for consumers. */
+/* Imports a DLPack tensor as a view, with the checks that the rules demand of a consumer. */
 #include <inttypes.h>
 
 #include "common/base/sized.h"
@@ -18,8 +18,10 @@ struct import {
 	const struct bi_dlpack_import_options *options;
 	const struct bi_dl_tensor *tensor;
 	uint64_t flags; /* BI_DL_READONLY, BI_DL_COPIED, BI_DL_PADDED */
-	const struct bi__exported *exported; /* what its device type means; set by check_device */
-	struct bi_view *own; /* the view that this library exported, or NULL */
+	const struct bi__exported
+		*exported; /* the entry of the backend for the tensor's device type; set by check_device */
+	struct bi_view
+		*own; /* the view from which this library exported the tensor; NULL: a tensor of another producer */
 	bi_release_fn release;
 	void *data;
 };
@@ -55,7 +57,10 @@ static int is_on_host(const struct import *import)
 	return import->exported->handle == BI_HANDLE_HOST;
 }
 
-/* Memory of a device that is named by its ordinal. Unified memory belongs to all; its number says nothing. */
+/*
+ * Checks the device number of memory whose device is named by an ordinal. The number of unified memory has no meaning,
+ * because the memory belongs to all devices.
+ */
 static int check_ordinal(const struct import *import, enum bi_memory_kind kind, struct bi_error *err)
 {
 	const struct bi_dl_device *device = &import->tensor->device;
@@ -67,7 +72,10 @@ static int check_ordinal(const struct import *import, enum bi_memory_kind kind, 
 	return BI_OK;
 }
 
-/* Memory that belongs to a native context, which DLPack does not name. */
+/*
+ * Checks memory that belongs to a native context. DLPack does not name the context, so only the library's own exports
+ * can be checked; other tensors need BI_DLPACK_TRUSTED.
+ */
 static int check_own(const struct import *import, struct bi_error *err)
 {
 	if (import->own && !bi__same_space(import->own->memory->context, import->context))
@@ -100,7 +108,7 @@ static int check_device(struct import *import, struct bi_error *err)
 	return exporter->named_by_ordinal ? check_ordinal(import, kind, err) : check_own(import, err);
 }
 
-/* Streams and driver contexts matter for device memory only. */
+/* Checks the device, and for device memory also the stream and the driver's context. */
 static int check_place(struct import *import, struct bi_error *err)
 {
 	const struct bi_stream *stream = import->options->producer_stream;
@@ -114,7 +122,9 @@ static int check_place(struct import *import, struct bi_error *err)
 	return bi__dispatch_alive(&import->context->device, err);
 }
 
-/* Packed elements have no addresses, and no layout can describe them. */
+/*
+ * Reads the element type. Packed elements are refused, because they have no addresses and no layout can describe them.
+ */
 static int read_type(const struct import *import, struct bi_dtype *out, struct bi_error *err)
 {
 	const struct bi_dl_type *type = &import->tensor->dtype;
@@ -146,7 +156,7 @@ static int read_strides(const struct bi_dl_tensor *tensor, int64_t item, int64_t
 	return BI_OK;
 }
 
-/* The offset counts from element [0, ..., 0]. */
+/* Reads the layout. Its offset counts from element [0, ..., 0], so it is 0. */
 static int read_layout(const struct import *import, struct bi_layout *out, struct bi_error *err)
 {
 	const struct bi_dl_tensor *tensor = import->tensor;
@@ -164,7 +174,10 @@ static int read_layout(const struct import *import, struct bi_layout *out, struc
 	return bi__cite(rc, "E7", err);
 }
 
-/* The driver reports the size of an object when it is wrapped; an address is that of the lowest byte. */
+/*
+ * Fills in the handle and the size of the memory, and the layout's offset. For a driver object the size stays 0: the
+ * driver reports it later. For an address the handle becomes the address of the lowest byte.
+ */
 static int find_bytes(const struct import *import, struct bi_layout *layout, struct bi_foreign *foreign,
 		      struct bi_error *err)
 {
@@ -205,8 +218,8 @@ static int is_wrong_place(int rc)
 }
 
 /*
- * The producer has ordered its work before later work on the home stream. It learns of the end of our work only when
- * the tensor is released.
+ * Wraps the memory. The producer has ordered its work before later work on the home stream. The producer learns that
+ * this library's work is complete only from the release of the tensor.
  */
 static int import_foreign(const struct import *import, struct bi_view **out, struct bi_error *err)
 {
@@ -233,8 +246,8 @@ static int import_foreign(const struct import *import, struct bi_view **out, str
 }
 
 /*
- * Another view of the same memory, so that there is one ordering state. Pending work of the caller's stream is added to
- * it.
+ * Imports a tensor that this library exported: returns the exported view, so that the memory has one ordering state.
+ * Work on the caller's stream becomes pending work of the memory.
  */
 static int import_own(const struct import *import, struct bi_view **out, struct bi_error *err)
 {

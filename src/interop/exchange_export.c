@@ -10,7 +10,7 @@
 #include "interop/place.h"
 #include "common/runtime/fence.h"
 
-/* The owner of a struct that holds an event. Without an event the owner is the view itself. */
+/* bi_exchange.owner for a struct with an event. For a struct without an event the owner is the view itself. */
 struct export
 {
 	struct bi_view *view;
@@ -37,7 +37,7 @@ static void release_view(struct bi_exchange *self)
 	bi_view_release(view);
 }
 
-/* For a struct that borrows the view: its caller promised to keep the view alive. */
+/* Release function of a struct that borrows the view: the caller of the export keeps the view alive. */
 static void release_nothing(struct bi_exchange *self)
 {
 	self->release = NULL;
@@ -66,7 +66,7 @@ static void put_type(const struct bi_view *view, struct bi_exchange *out)
 	memset(out->reserved_type, 0, sizeof(out->reserved_type));
 }
 
-/* abi.h says which handle kind goes with which device type. */
+/* Writes the device, the handle and the offset. abi.h lists the handle kind of each device type. */
 static void put_place(const struct bi_view *view, struct bi_exchange *out)
 {
 	const struct bi_memory *memory = view->memory;
@@ -84,8 +84,8 @@ static void put_place(const struct bi_view *view, struct bi_exchange *out)
 }
 
 /*
- * Sets all members but release, owner, and those that bi__exchange_offer sets. Clearing the whole struct first would
- * take most of the time of a description.
+ * Sets all members except release, owner, and those that bi__exchange_offer sets. The struct is not cleared first,
+ * because that would take longer than the rest of the function.
  */
 static void put_array(const struct bi_view *view, const struct bi__more *more, struct bi_exchange *out)
 {
@@ -103,7 +103,10 @@ static void put_array(const struct bi_view *view, const struct bi__more *more, s
 	memset(out->reserved, 0, sizeof(out->reserved));
 }
 
-/* Ownership of the event is transferred, also on failure. */
+/*
+ * Makes the struct the owner of the event and of a reference to the view. Ownership of the event is transferred, also
+ * on failure.
+ */
 static int hold_event(const struct bi_view *view, struct bi__fence *event, struct bi_exchange *out,
 		      struct bi_error *err)
 {
@@ -120,7 +123,7 @@ static int hold_event(const struct bi_view *view, struct bi__fence *event, struc
 	return BI_OK;
 }
 
-/* Sets the members that describe the order. `event` is NULL if none is wanted. */
+/* Sets the members that describe the order of work. If `event` is NULL, no event is made. */
 static int put_order(const struct bi_view *view, unsigned flags, struct bi__fence *event, struct bi_exchange *out,
 		     struct bi_error *err)
 {

@@ -15,7 +15,7 @@
 	(BI_EXCHANGE_READONLY | BI_EXCHANGE_C_CONTIGUOUS | BI_EXCHANGE_F_CONTIGUOUS | BI_EXCHANGE_MASKED | \
 	 BI_EXCHANGE_COPIED)
 
-/* Keeps the producer's struct until the memory is released. */
+/* Release callback of an imported memory: releases and frees the producer's struct. */
 static void release_import(void *data)
 {
 	struct bi_exchange *held = data;
@@ -37,7 +37,10 @@ static int check_version(const struct bi_exchange *exchange, struct bi_error *er
 	return BI_OK;
 }
 
-/* Only devices that are named by their ordinal have a number; plain memory of the CPU belongs to no context. */
+/*
+ * Checks members that must be 0: device_id, unless the device is named by an ordinal; context, for plain memory of the
+ * CPU.
+ */
 static int check_numbers(const struct bi__backend *exporter, const struct bi_exchange *exchange, struct bi_error *err)
 {
 	if (exchange->device_id && (!exporter->named_by_ordinal || exchange->handle_kind == BI_HANDLE_HOST))
@@ -58,7 +61,10 @@ static int check_context(const struct bi_context *context, const struct bi__back
 	if (exporter->named_by_ordinal && exchange->device_id != context->device.info->ordinal)
 		return bi__fail(err, BI_EINVAL, "device_id is %d, but device %s has ordinal %d", exchange->device_id,
 				context->device.info->spec, context->device.info->ordinal);
-	/* Memory of a device's pool has no context, and unified memory belongs to all. */
+	/*
+	 * The context is not compared for memory of a pool, which has none, nor for unified memory, which belongs to
+	 * all contexts.
+	 */
 	if (exporter->named_by_ordinal && (!exchange->context || kind == BI_MEMORY_UNIFIED))
 		return BI_OK;
 	if (exchange->context != context->device.state.native)
@@ -97,7 +103,7 @@ static int check_place(const struct bi_context *context, const struct bi_exchang
 	return rc || handle == BI_HANDLE_HOST ? rc : check_context(context, exporter, kind, exchange, err);
 }
 
-/* The kinds of stream that are no handles, and their numbers. */
+/* Checks that stream_kind and the number in `stream` fit together. */
 static int check_stream(const struct bi_exchange *exchange, struct bi_error *err)
 {
 	uint32_t kind = exchange->stream_kind;
@@ -122,7 +128,7 @@ static int is_zero(const struct bi_exchange *exchange)
 	return !sum;
 }
 
-/* A later version may use these members, which must not go unnoticed. */
+/* Refuses reserved members that are not 0: a later version may give them a meaning that must not be ignored. */
 static int check_reserved(const struct bi_exchange *exchange, struct bi_error *err)
 {
 	if (is_zero(exchange))
@@ -138,7 +144,7 @@ static int check_reserved(const struct bi_exchange *exchange, struct bi_error *e
 	return bi__fail(err, BI_EINVAL, "reserved_stream is %u, not 0", exchange->reserved_stream);
 }
 
-/* Types that DLPack does not have are named as in the array interface. */
+/* Reads an element type that DLPack does not have, from its typestr (type_kind, byte_order and item_size). */
 static int read_named_type(const struct bi_exchange *exchange, struct bi_dtype *out, struct bi_error *err)
 {
 	uint32_t size = exchange->item_size;
@@ -153,7 +159,7 @@ static int read_named_type(const struct bi_exchange *exchange, struct bi_dtype *
 	return bi_dtype_parse(text, out, err);
 }
 
-/* The members that describe the type must agree. */
+/* Checks that the members that describe the element type agree. */
 static int check_type(const struct bi_exchange *exchange, struct bi_dtype dtype, struct bi_error *err)
 {
 	if (dtype.item_size != exchange->item_size)
@@ -177,7 +183,7 @@ static int read_type(const struct bi_exchange *exchange, struct bi_dtype *out, s
 	return rc ? rc : check_type(exchange, *out, err);
 }
 
-/* A consumer that trusts a flag does not look at the strides. */
+/* Checks the contiguity flags against the strides, because consumers may trust a flag without reading the strides. */
 static int check_flags(const struct bi_exchange *exchange, const struct bi_layout *layout, struct bi_error *err)
 {
 	if (exchange->flags & BI_EXCHANGE_C_CONTIGUOUS && !bi_layout_is_contiguous(layout, 'C'))
@@ -189,7 +195,10 @@ static int check_flags(const struct bi_exchange *exchange, const struct bi_layou
 	return BI_OK;
 }
 
-/* Strides of extents below 2 are never stepped by. */
+/*
+ * Compares element_strides with the strides in bytes. The stride of an axis of extent 0 or 1 is never used, so it is
+ * not compared.
+ */
 static int check_element_strides(const struct bi_exchange *exchange, const struct bi_layout *layout,
 				 struct bi_error *err)
 {
@@ -206,7 +215,7 @@ static int check_element_strides(const struct bi_exchange *exchange, const struc
 	return BI_OK;
 }
 
-/* Reads the layout; its offset counts from the handle. */
+/* The byte offset in the layout is relative to the handle. */
 static int read_layout(const struct bi_exchange *exchange, struct bi_layout *layout, struct bi_error *err)
 {
 	struct bi_dtype dtype;
@@ -236,13 +245,16 @@ static int read_layout(const struct bi_exchange *exchange, struct bi_layout *lay
 	return BI_OK;
 }
 
-/* A checked structure: its layout, and how such memory is named. */
+/* A structure that was checked: its layout, and the entry of the backend for its kind of memory. */
 struct incoming {
 	struct bi_layout layout;
 	const struct bi__exported *exported;
 };
 
-/* If the producer does not give the size of its host memory, it ends with the last element. */
+/*
+ * Reads the size of the memory. If the producer gives no size of its host memory, the memory ends after the last
+ * element.
+ */
 static int read_size(const struct bi_exchange *exchange, const struct incoming *incoming, size_t *nbytes,
 		     struct bi_error *err)
 {
@@ -258,8 +270,8 @@ static int read_size(const struct bi_exchange *exchange, const struct incoming *
 }
 
 /*
- * An export of our own, of memory that this process already holds: another view of it, so that there is one ordering
- * state.
+ * Imports a struct that this library exported: makes another view of the same memory, so that the memory has one
+ * ordering state.
  */
 static int import_own(const struct bi_exchange *exchange, struct bi_layout *layout, struct bi_view **out,
 		      struct bi_error *err)
@@ -272,7 +284,10 @@ static int import_own(const struct bi_exchange *exchange, struct bi_layout *layo
 	return bi_view_create(memory, layout, flags, out, err);
 }
 
-/* The handle is the address of element [0, ..., 0]; negative strides reach below it. */
+/*
+ * Changes a handle that is the address of element [0, ..., 0] to the address of the lowest byte. With negative strides
+ * the lowest byte is below that element.
+ */
 static void start_at_first_byte(struct bi_layout *layout, struct bi_foreign *foreign)
 {
 	int64_t first, end;
@@ -285,7 +300,7 @@ static void start_at_first_byte(struct bi_layout *layout, struct bi_foreign *for
 	layout->offset -= first;
 }
 
-/* Wraps the memory. Its release callback releases the producer's struct. */
+/* Wraps the memory. The caller sets the release callback. */
 static int import_foreign(struct bi_context *context, struct bi_exchange *exchange, struct incoming *incoming,
 			  unsigned flags, struct bi_view **out, struct bi_error *err)
 {
@@ -312,7 +327,7 @@ static int import_foreign(struct bi_context *context, struct bi_exchange *exchan
 	return rc;
 }
 
-/* Moves the struct to the heap, where it stays until the memory is released. */
+/* Imports the memory, and moves the struct to the heap, where it stays until the memory is released. */
 static int hold_exchange(struct bi_context *context, struct bi_exchange *exchange, struct incoming *incoming,
 			 unsigned flags, struct bi_view **out, struct bi_error *err)
 {

@@ -8,7 +8,8 @@
 #include "common/view/view.h"
 
 /*
- * Messages may quote the producer's text: replaces control characters, so that they stay one line. Returns the length.
+ * Replaces control characters, so that a message that quotes the producer's text stays on one line. Returns the length
+ * of the message.
  */
 static size_t replace_control_characters(char *message)
 {
@@ -20,7 +21,7 @@ static size_t replace_control_characters(char *message)
 	return length;
 }
 
-/* Returns the length of the message without a rule number at its end, such as " [C15]". */
+/* Returns the length of the message without the rule number at its end, such as " [C15]". */
 static size_t length_without_rule(const char *message, size_t length)
 {
 	const char *start = strrchr(message, '[');
@@ -42,7 +43,7 @@ void bi__cite_failure(const char *rule, struct bi_error *err)
 	snprintf(err->message + length, sizeof(err->message) - length, " [%s]", rule);
 }
 
-/* The pointer is that of element [0, ..., 0]. With negative strides the memory begins below it. */
+/* `data` is the address of element [0, ..., 0]. With negative strides the memory begins below that element. */
 int bi__place_bytes(struct bi_layout *layout, uint64_t data, uintptr_t *address, size_t *nbytes, struct bi_error *err)
 {
 	int64_t first, end;
@@ -58,7 +59,7 @@ int bi__place_bytes(struct bi_layout *layout, uint64_t data, uintptr_t *address,
 	return BI_OK;
 }
 
-/* Makes a view of a new memory without bytes, for a producer that gave neither handle nor bytes. */
+/* Makes a view of a new memory of 0 bytes, for a producer that gave no handle and no bytes. */
 static int view_no_bytes(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
 			 struct bi_view **out, struct bi_error *err)
 {

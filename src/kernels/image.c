@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The strings exceed the length that ISO C guarantees, but all known compilers accept them. */
+/* The strings exceed the length that ISO C guarantees. All known compilers accept them. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverlength-strings"
 const char bi__image_ptx[] =
@@ -30,14 +30,17 @@ static const unsigned char packed_12_0[] = {
 static const struct image {
 	int major, minor;
 	const unsigned char *packed;
-	size_t nbytes; /* in packed form */
+	size_t nbytes; /* bytes of `packed` */
 } images[] = {
 #define IMAGE(major, minor) { major, minor, packed_##major##_##minor, sizeof(packed_##major##_##minor) },
 	BI__IMAGE_MAP(IMAGE)
 #undef IMAGE
 };
 
-/* Machine code runs on devices of the same major capability with an equal or higher minor one. */
+/*
+ * Returns the best image for a device, or NULL. An image runs on devices with the same major capability and an equal or
+ * higher minor capability.
+ */
 static const struct image *find_image(int major, int minor)
 {
 	const struct image *best = NULL;
@@ -50,8 +53,8 @@ static const struct image *find_image(int major, int minor)
 }
 
 /*
- * Reads a number as scripts/make-kernels writes it: seven bits in each byte, the lowest first; the top bit means that
- * more follow.
+ * Reads a number as scripts/make-kernels writes it: seven bits in each byte, the lowest bits first. The top bit of a
+ * byte means that more bytes follow. Returns the address behind the number.
  */
 static const unsigned char *read_number(const unsigned char *in, size_t *number)
 {
@@ -66,9 +69,9 @@ static const unsigned char *read_number(const unsigned char *in, size_t *number)
 }
 
 /*
- * Unpacks machine code. The packed form is the number of bytes, then pairs of a run of new bytes and a repetition of
- * earlier bytes, until all bytes are there. A run is its length and its bytes. A repetition is its length and its
- * distance back; if the distance is smaller than the length, it repeats bytes that it has just written.
+ * Unpacks machine code. The packed form is the number of bytes, followed by pairs of a run of new bytes and a
+ * repetition of earlier bytes. A run is its length and its bytes. A repetition is its length and its distance back. If
+ * the distance is smaller than the length, the repetition reads bytes that it has just written.
  */
 static void unpack_image(unsigned char *out, size_t nbytes, const unsigned char *in)
 {

@@ -45,8 +45,9 @@ static int unit_index(uint64_t unit)
 }
 
 /*
- * Returns the largest unit of at most 16 bytes that divides everything. `bits` are the sizes, offsets and addresses,
- * merged by OR: their lowest bit is the largest common power of two.
+ * Returns the bytes of the largest unit, at most 16, that divides all sizes, offsets, addresses and strides. `bits` are
+ * the sizes, offsets and addresses, merged by OR. The lowest bit that is set is the largest power of two that divides
+ * all of them.
  */
 static uint64_t largest_unit(const struct bi__plan *plan, int ndim, uint64_t bits)
 {
@@ -74,7 +75,7 @@ static void add_axis(struct bi__launches *launches, int64_t extent, int64_t dst,
 		launches->axes[launches->ndim++] = (struct bi__launch_axis){ extent, dst, src, 0 };
 }
 
-/* Adds the plan's axes before `end`, except `but`, with steps in units. */
+/* Adds the plan's axes 0 to end - 1, innermost first, except axis `but` (-1: none). Steps are in units. */
 static void add_axes(struct bi__launches *launches, const struct bi__plan *plan, int end, int but, int64_t unit)
 {
 	for (int i = end - 1; i >= 0; i--) {
@@ -83,13 +84,13 @@ static void add_axes(struct bi__launches *launches, const struct bi__plan *plan,
 	}
 }
 
-/* Words are used if they keep at least half a line busy. Derived, not measured. */
+/* The fewest blocks along an axis for which words are used: half the words of a line. Derived, not measured. */
 #define FEWEST_BLOCKS (BI__TILE / 2)
 
-/* How tiles are transposed: unit by unit, or in words. */
+/* The choice between transposing unit by unit and in words (strided.h). */
 struct words {
 	int unit; /* becomes bi__launches.unit */
-	int64_t n; /* units of a word, which is also the side of a block */
+	int64_t n; /* units of a word, and the side of a block in units */
 	int64_t word; /* bytes of a word */
 };
 
@@ -98,7 +99,7 @@ static int64_t tiles_along(int64_t blocks)
 	return (blocks + BI__TILE - 1) / BI__TILE;
 }
 
-/* Returns true if the device transposes the plan in tiles. */
+/* Returns true if a tile kernel copies the plan. */
 static int is_tiled(const struct bi__plan *plan, const struct bi__launch_limits *limits)
 {
 	int64_t most = limits->count ? limits->count : BI__LAUNCH_COUNT;
@@ -111,7 +112,10 @@ static int is_tiled(const struct bi__plan *plan, const struct bi__launch_limits 
 	return nx <= INT32_MAX && ny <= INT32_MAX && tiles_along(nx) * tiles_along(ny) <= most;
 }
 
-/* Adds to `bits` everything that a word must divide: all but the steps from unit to unit along the dense axes. */
+/*
+ * Merges everything that a word must divide into `bits`: all strides and offsets except the dense strides along x and
+ * y.
+ */
 static uint64_t bits_of_words(const struct bi__plan *plan, uint64_t bits)
 {
 	int x = plan->ndim - 1, y = plan->cross;
@@ -123,7 +127,7 @@ static uint64_t bits_of_words(const struct bi__plan *plan, uint64_t bits)
 	return bits | plan->unit * (uint64_t)plan->shape[x] | plan->unit * (uint64_t)plan->shape[y];
 }
 
-/* `bits` are the offsets and addresses, merged by OR. */
+/* Returns the largest words that the plan allows. `bits` are the offsets and addresses, merged by OR. */
 static struct words choose_words(const struct bi__plan *plan, uint64_t bits)
 {
 	static const struct {
@@ -148,7 +152,10 @@ static struct words choose_words(const struct bi__plan *plan, uint64_t bits)
 	return best;
 }
 
-/* The two transposed axes become steps from tile to tile, even if there is only one tile. */
+/*
+ * Starts the launches of a tile kernel. The two transposed axes become steps from tile to tile; they are kept even if
+ * there is only one tile.
+ */
 static void start_tiles(struct bi__launches *launches, const struct bi__plan *plan, uint64_t dst, uint64_t src,
 			const struct bi__launch_limits *limits)
 {
@@ -200,7 +207,8 @@ static int is_fill(const struct bi__plan *plan)
 }
 
 /*
- * Returns the number of bytes after which copies of the item and units begin together again, or 0 if that is too long.
+ * Returns the bytes after which a boundary between items is again a boundary between units, or 0 if the item buffer of
+ * the kernel is shorter.
  */
 static size_t common_period(size_t item, uint64_t unit)
 {
@@ -239,7 +247,10 @@ int bi__launches_fill(struct bi__launches *launches, const struct bi__plan *plan
 	return 1;
 }
 
-/* x / extent = x * magic >> shift for x < 2^31 (Granlund and Montgomery, Division by Invariant Integers). */
+/*
+ * Sets magic and shift of an axis (strided.h) by the method of Granlund and Montgomery, "Division by Invariant Integers
+ * using Multiplication".
+ */
 static void set_division(struct bi__nest *nest, uint32_t axis, uint32_t extent)
 {
 	uint32_t shift = 31;
@@ -260,8 +271,8 @@ static void push_axis(struct bi__nest *nest, const struct bi__launch_axis *axis,
 }
 
 /*
- * Moves as many whole axes as fit into a launch, and a part of the next axis, and advances to where the next launch
- * begins.
+ * Fills `nest` with as many whole axes as fit into a launch, and with a part of the next axis. Advances `launches` to
+ * the beginning of the next launch.
  */
 static void take_axes(struct bi__launches *launches, struct bi__nest *nest)
 {
@@ -290,7 +301,7 @@ static void take_axes(struct bi__launches *launches, struct bi__nest *nest)
 	launches->is_done = 1;
 }
 
-/* Returns true if every position, counted from the first, fits in 31 bits. */
+/* Returns true if the distance of every position from the first position fits in 31 bits. */
 static int fits_31_bits(const uint32_t *shape, const int64_t *steps, uint32_t ndim)
 {
 	uint64_t left = INT32_MAX;

@@ -45,12 +45,12 @@ BI__KERNEL_TYPES
 
 #define BI__LAUNCH_ALIGN 16
 
-/* Most units, or tiles, of one launch. */
+/* The most units (for tile kernels: tiles) of one launch. */
 #define BI__LAUNCH_COUNT INT32_MAX
 
 /*
- * The entry points, without bi__. Each family has one for each unit, in the order of BI__UNITS. The tiles of words
- * follow, in the order of BI__WORDS.
+ * Families of entry points, without the prefix bi__. Each family has one entry point for each unit, in the order of
+ * BI__UNITS. The tile kernels for words follow, in the order of BI__WORDS.
  */
 #define BI__KERNEL_FAMILIES(X) X(strided32) X(strided64) X(fill) X(tile)
 
@@ -72,16 +72,17 @@ enum bi__kernel_number {
 		BI__KERNEL_COUNT
 };
 
-/* Returns "bi__strided32_1" and so on; constant. */
+/* Returns the name of an entry point, such as "bi__strided32_1". The text is constant. */
 const char *bi__kernel_name(int kernel);
 
 /* Limits of the device and of the caller. */
 struct bi__launch_limits {
-	uint32_t group; /* threads of a group of strided and fill: 1 to BI__NEST_GROUP */
-	int tiles; /* groups of BI__TILE by BI__TILE_ROWS threads are possible, and transposing in shared memory is
-		      faster */
-	uint32_t count; /* most units (tiles) of one launch; 0: BI__LAUNCH_COUNT */
-	uintptr_t misalignment; /* low bits of pointers that are not multiples of BI__LAUNCH_ALIGN; 0: there are none */
+	uint32_t group; /* threads of a group for strided and fill kernels: 1 to BI__NEST_GROUP */
+	int tiles; /* 1: the device can run groups of BI__TILE by BI__TILE_ROWS threads, and transposing in shared
+		      memory is faster */
+	uint32_t count; /* the most units (tiles) of one launch; 0: BI__LAUNCH_COUNT */
+	uintptr_t misalignment; /* low bits of pointers that are not multiples of BI__LAUNCH_ALIGN; 0: all are multiples
+				 */
 };
 
 struct bi__launch {
@@ -98,13 +99,13 @@ struct bi__launch {
 	} arguments;
 };
 
-/* An axis; axes are ordered from the innermost to the outermost. Steps in units. */
+/* An axis of the remaining launches. Axes are ordered from the innermost to the outermost. Steps are in units. */
 struct bi__launch_axis {
 	int64_t extent, dst, src;
 	int64_t index; /* index at which the next launch begins */
 };
 
-/* The launches that are still to come. A value; only launch.c uses its members. */
+/* The state of an iteration over launches. It may be copied. Only launch.c uses its members. */
 struct bi__launches {
 	enum bi__kernel_family family;
 	int unit; /* index in BI__UNITS, or BI__KERNEL_UNITS plus an index in BI__WORDS */
@@ -114,23 +115,23 @@ struct bi__launches {
 	int ndim;
 	struct bi__launch_axis axes[BI_MAX_NDIM + 2];
 	union {
-		struct bi__fill fill; /* its item only */
-		struct bi__tile tile; /* all but its nest */
+		struct bi__fill fill; /* only the item is set */
+		struct bi__tile tile; /* all members except the nest are set */
 	} rest;
 };
 
-/* Starts a copy. The plan is not NOTHING; dst and src are byte offsets from the pointers. */
+/* Starts a copy. The plan is not of kind NOTHING. `dst` and `src` are byte offsets from the pointers. */
 void bi__launches_copy(struct bi__launches *launches, const struct bi__plan *plan, uint64_t dst, uint64_t src,
 		       const struct bi__launch_limits *limits);
 
 /*
- * Starts a fill with the item at item + plan->src_offset, which is copied now. Returns 0, and there are no launches, if
- * the plan is no fill with an item of at most BI__FILL_BYTES bytes.
+ * Starts a fill with the item at item + plan->src_offset. The item is copied before the call returns. Returns 1, or 0
+ * without launches if the plan is not a fill or the item has more than BI__FILL_BYTES bytes.
  */
 int bi__launches_fill(struct bi__launches *launches, const struct bi__plan *plan, uint64_t dst, const void *item,
 		      const struct bi__launch_limits *limits);
 
-/* Writes the next launch. Returns 0 if there is none left. */
+/* Writes the next launch. Returns 1, or 0 if there is none left. */
 int bi__launches_next(struct bi__launches *launches, struct bi__launch *launch);
 
 #endif

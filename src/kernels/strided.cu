@@ -1,6 +1,6 @@
 /*
- * The kernels of strided.h as CUDA C++, for scripts/make-kernels: clang compiles it to PTX, nvcc to machine code. No
- * header is included, so that neither compiler needs the other's.
+ * The kernels of strided.h as CUDA C++, for scripts/make-kernels. clang compiles them to PTX, nvcc to machine code. No
+ * header is included, so neither compiler needs a CUDA header.
  */
 typedef unsigned char bi__u8;
 typedef unsigned short bi__u16;
@@ -8,7 +8,10 @@ typedef unsigned bi__u32;
 typedef unsigned long long bi__u64;
 typedef int bi__i32;
 typedef long long bi__i64;
-/* clang keeps an array of structs in memory, nvcc has no other vector types without a header. */
+/*
+ * A vector type for clang, because clang would keep an array of structs in memory instead of registers. A struct for
+ * nvcc, which has vector types only in a header.
+ */
 #ifdef __clang__
 typedef bi__u64 bi__u128 __attribute__((ext_vector_type(2)));
 #else

@@ -1,40 +1,42 @@
 /*
  * The kernels, written once in the common subset of OpenCL C, CUDA C++ and plain C. Each backend expands the macros
- * below into its program; the tests and the simulated driver run them as C. launch.h computes the launches.
+ * below into its program. The tests and the simulated driver run the kernels as C. launch.h computes the launches.
  *
  * strided32, strided64   units from any place to any place, with offsets of 32 or 64 bits
  * fill                   the units of one item, which is part of the arguments, to any place
- * tile                   two axes, the destination dense along one and the source along the other: squares are read
- *                        along one and written along the other, transposed in memory that a group shares
- * words_1x4 and so on    the same in words of several units, if everything but the two dense axes is a multiple of
- *                        a word: a thread transposes square blocks, as wide as a word, in its registers
+ * tile                   two transposed axes: the destination is dense along x, the source along y. Squares are read
+ *                        along y, transposed in memory that a group shares, and written along x
+ * words_1x4 and so on    as tile, but in words of several units, if sizes, offsets and all strides except the two dense
+ *                        ones are multiples of a word. A thread transposes square blocks, as wide as a word, in its
+ *                        registers
  *
  * A unit is 1, 2, 4, 8 or 16 bytes, whatever the element type is. Positions and steps are counted in units. Every count
  * and every index fits in 31 bits, so that a division by an extent is a multiplication. A thread reads several units
  * before it writes the first, so that enough reads are in flight.
  *
- * The code between two barriers is a function of its own (a phase), which gets the numbers of its thread as arguments.
- * These words differ between the languages: bi__u8 to bi__u128 and bi__i32, bi__i64 (types), bi__kernel, bi__device
- * (functions), bi__global, bi__shared (pointers), bi__shared_array, bi__once (before a loop that must not be unrolled),
- * bi__group_id, bi__group_size, bi__thread_x, bi__thread_y, bi__barrier.
+ * The code between two barriers is a function of its own, a phase. Its arguments include the numbers of the thread.
+ * These names are defined for each language before this file is used: bi__u8 to bi__u128 and bi__i32, bi__i64 (types),
+ * bi__kernel, bi__device (functions), bi__global, bi__shared (pointers), bi__shared_array, bi__once (before a loop that
+ * must not be unrolled), bi__group_id, bi__group_size, bi__thread_x, bi__thread_y, bi__barrier.
  *
  * This file includes nothing.
  */
 #ifndef BI_KERNELS_STRIDED_H
 #define BI_KERNELS_STRIDED_H
 
-/* Most axes of one launch. */
+/* The most axes of one launch. */
 #define BI__NEST_NDIM 16
 
-/* Most threads of a group of strided and fill. */
+/* The most threads of a group for strided and fill kernels. */
 #define BI__NEST_GROUP 256
 
-/* Units that a thread moves. The units of a group are consecutive. */
+/* The number of units that a thread moves. A group moves consecutive units. */
 #define BI__NEST_UNITS 4
 
 /*
- * The side of a tile in blocks, the rows of threads of its group (BI__TILE times BI__TILE_ROWS threads), and the blocks
- * that a thread moves. A block is one unit, or a square of units as wide as a word.
+ * BI__TILE: the side of a tile in blocks. A group has BI__TILE by BI__TILE_ROWS threads. BI__TILE_BLOCKS: the blocks
+ * that one thread moves. A block is one unit, or for words a square of units whose side is the number of units of a
+ * word.
  */
 #define BI__TILE 32
 #define BI__TILE_ROWS 8
@@ -43,15 +45,18 @@
 /* Bytes of the largest item of a fill. */
 #define BI__FILL_BYTES 256
 
-/* Bytes of a unit, bits of a unit. */
+/* X(bytes of a unit, bits of a unit) */
 #define BI__UNITS(X) X(1, 8) X(2, 16) X(4, 32) X(8, 64) X(16, 128)
 
-/* Bytes of a unit, units of a word, bits of a word; 32 words are a line of 128 or 256 bytes. */
+/* X(bytes of a unit, units of a word, bits of a word). A line of a tile has 32 words: 128 or 256 bytes. */
 #define BI__WORDS(X) X(1, 4, 32) X(2, 2, 32) X(4, 2, 64)
 
 /*
- * Loops over axes, the innermost first. x / shape[i] = x * magic[i] >> shift[i] for every x below 2^31. The units of a
- * launch are numbered from 0 to count - 1, by their places in the nest.
+ * A nest of loops, one loop for each axis. Axis 0 is the innermost. A launch has `count` units, one for each iteration
+ * of the nest: unit n is iteration n. Kernels split n by a multiplication in place of a division. For every x below
+ * 2^31:
+ *
+ *   x / shape[i] == x * magic[i] >> shift[i]
  */
 #define BI__NEST_STRUCT \
 	struct bi__nest { \
@@ -66,7 +71,7 @@
 		bi__i64 src_steps[BI__NEST_NDIM]; \
 	};
 
-/* Positions in the source count from the start of the item. */
+/* The arguments of a fill. Source positions count from the start of the item. */
 #define BI__FILL_STRUCT \
 	struct bi__fill { \
 		union { \
@@ -80,9 +85,10 @@
 	};
 
 /*
- * The units of this nest are groups. Its first two axes step from tile to tile, along x and along y. Extents are in
- * blocks. The destination is dense along x: dst_x is the step from block to block, dst_y the step from row to row, and
- * a block has several rows. The source is dense along y. With words, all steps count words.
+ * The arguments of a tile kernel. An iteration of the nest is a tile, which one group copies. Axes 0 and 1 of the nest
+ * step from tile to tile along x and along y. Extents are in blocks. The destination is dense along x: dst_x is the
+ * step from block to block, dst_y the step from row to row (a block has several rows). The source is dense along y. For
+ * words, all steps are in words.
  */
 #define BI__TILE_STRUCT \
 	struct bi__tile { \
@@ -102,9 +108,9 @@
 	}
 
 /*
- * Computes the positions of the units first, first + step, ... of the nest, from its start. The outermost axis needs no
- * division. Numbers beyond the last unit give positions that are not used. Because of these, and of negative steps, the
- * arithmetic is unsigned.
+ * Computes the destination and source positions of units first, first + step and so on, relative to the start of the
+ * nest. The outermost axis needs no division. Unit numbers above the last unit give positions that are not used. The
+ * arithmetic is unsigned because of these positions and because of negative steps.
  */
 #define BI__PLACE_FUNCTION(bits) \
 	bi__device void bi__place##bits(const struct bi__nest *nest, bi__u32 first, bi__u32 step, bi__u##bits *to, \
@@ -131,7 +137,7 @@
 		} \
 	}
 
-/* One thread of a group; it moves every `step`-th unit from `first` on. */
+/* Moves the units of one thread: every `step`-th unit, beginning with unit `first`. */
 #define BI__STRIDED_PHASE(bits, size, width) \
 	bi__device void bi__strided##bits##_##size##_copy(bi__global bi__u##width *dst, \
 							  bi__global const bi__u##width *src, \
@@ -165,7 +171,10 @@
 		} \
 	}
 
-/* Computes the first unit of a group's tile, and how many blocks are left from there, which may exceed the tile. */
+/*
+ * Computes the positions of the first unit of a group's tile, and the blocks that are left from there along x and y.
+ * There may be more blocks than the tile has.
+ */
 #define BI__CORNER_FUNCTION \
 	struct bi__corner { \
 		bi__i64 to; \
@@ -193,8 +202,8 @@
 	}
 
 /*
- * Transposes a block of 4 by 4 or 2 by 2 units: word i becomes the i-th units of all words. Quarters are exchanged,
- * then the units of each quarter. BI__LOW: the lower half of each 2 * bits bits.
+ * Transposes a block of 4 by 4 or 2 by 2 units: word i receives unit i of every word. Quarters of the block are
+ * exchanged first, then the units of each quarter. BI__LOW is a mask of the lower half of each group of 2 * bits bits.
  */
 #define BI__LOW(word, bits) ((word) ~(word)0 / (word)(((word)1 << (bits)) + 1))
 #define BI__SWAP_FUNCTION(width) \
@@ -226,9 +235,10 @@
 	}
 
 /*
- * Neighbouring threads read along y, then write along x, words of n units. All words are read before the first is
- * stored. Words with the first units of their blocks come first, then those with the second units, and so on. Together
- * with the odd length of the lines this keeps neighbouring threads in different banks, for reading and for writing.
+ * Copies a tile through shared memory in words of n units. Neighbouring threads read along y, and write along x. All
+ * words are read before the first word is stored. In shared memory, the words with unit 0 of each block come first,
+ * then the words with unit 1, and so on. This order and the odd length of the lines keep neighbouring threads in
+ * different banks when they read and when they write.
  */
 #define BI__TILE_LOAD(name, n, width) \
 	bi__device void bi__##name##_load(bi__global const bi__u##width *src, const struct bi__tile *tile, \
@@ -269,7 +279,7 @@
 		} \
 	}
 
-/* The entry points. Plain C calls the phases instead. */
+/* The entry points. Plain C calls the phases directly. */
 #define BI__STRIDED_KERNEL(bits, size, width) \
 	bi__kernel void bi__strided##bits##_##size(bi__global bi__u##width *dst, bi__global const bi__u##width *src, \
 						   struct bi__nest nest) \
@@ -296,7 +306,10 @@
 		bi__##name##_store(dst, &tile, held, &corner, bi__thread_x, bi__thread_y); \
 	}
 
-/* A program is the types, the functions, then the phases of each unit and each word, then their entry points. */
+/*
+ * A program consists of the types, the functions, the phases for each unit and word, and the entry points for each unit
+ * and word.
+ */
 #define BI__KERNEL_TYPES BI__NEST_STRUCT BI__FILL_STRUCT BI__TILE_STRUCT
 #define BI__KERNEL_FUNCTIONS \
 	BI__DIVIDE_FUNCTION BI__PLACE_FUNCTION(32) BI__PLACE_FUNCTION(64) BI__CORNER_FUNCTION BI__SWAP_FUNCTION(32) \
