@@ -4,8 +4,8 @@
  * The library describes, exchanges, orders and moves n-dimensional arrays. It does not compute. No vendor library is
  * linked: the library opens a driver when the first function that needs it is called.
  *
- * A context is an opened device. A stream is an order of work on it. A memory is a range of bytes on the device or on
- * the host. A layout is the type, shape and strides of an array. A view is a memory seen through a layout: an array.
+ * A context is an opened device. A stream is a queue of work on a device. A memory is a range of bytes on the device or
+ * on the host. A layout is the type, shape and strides of an array. A view is a memory seen through a layout: an array.
  * Copies and fills work on views, and views are exchanged with other libraries.
  *
  *     struct bi_error err;
@@ -39,8 +39,8 @@
  *
  * Structs with struct_size
  *   Start from the …_INIT macro, which sets struct_size. A program that was built with an older header has a shorter
- *   struct: the members that it does not know have their defaults. A program that was built with a newer header has a
- *   longer one: members that this library does not know must be 0, otherwise the call fails with BI_EINVAL.
+ *   struct: the missing members have their defaults. A program that was built with a newer header has a longer struct:
+ *   members that this library does not know must be 0, otherwise the call fails with BI_EINVAL.
  *
  * Threads
  *   Any number of threads may use, retain and release an object at the same time, unless its comment says otherwise.
@@ -51,13 +51,14 @@
  *
  * Asynchrony
  *   Functions that take a `stream` return when the work is enqueued or done. The comments say which functions block the
- *   calling thread until work is done. docs/ordering.md lists all waits; its rows have a reason such as `export`.
- *   An allocation, copy or fill blocks (`pressure`) if the retired memory of the context is above its limit: see
- *   pool_limit. So work that has to wait for something that the calling thread does later can block that thread.
+ *   calling thread until work is done. docs/ordering.md lists all waits. Each wait has a reason such as `export`, which
+ *   the comments name in brackets. An allocation, copy or fill blocks (`pressure`) if the context has more retired
+ *   memory than its limit (pool_limit). So work that has to wait for a later act of the calling thread can block that
+ *   thread for ever.
  *
  * Words of ordering (docs/ordering.md has the rules)
  *   context stream  the stream that a context has from the start
- *   home stream     the stream on which a device memory is ready: the context stream, or the one that the producer
+ *   home stream     the stream on which a device memory is ready: the context stream, or the stream that the producer
  *                   named
  *   pending         work was enqueued on a memory, and the library has not seen its end
  *   retired         a released memory that is kept until its pending work is done
@@ -138,9 +139,9 @@ BI_API const char *bi_status_text(int status);
 /* Element types */
 
 /*
- * Scalar types: name, text, array interface kind (0: it has none), DLPack code, bits of one lane.
- * The float8, float6 and float4 types take one byte per element. BYTES, UNICODE and VOID have the size that the caller
- * gives and no DLPack code. A structured type is VOID with a descr text.
+ * Scalar types: name, text, array interface kind (0: none), DLPack code (-1: none), bits of one lane.
+ * The float8, float6 and float4 types take one byte per element. The caller chooses the item size of BYTES, UNICODE and
+ * VOID. A structured type is VOID with a descr text.
  */
 #define BI_TYPE_MAP(X) \
 	X(BOOL, "bool", 'b', 6, 8) \
@@ -185,7 +186,7 @@ struct bi_dtype {
 	uint32_t item_size;             /* bytes of one element, all lanes; > 0 except for BYTES, UNICODE and VOID */
 	uint16_t lanes;                 /* vector lanes, 1 for scalars */
 	uint8_t type;                   /* enum bi_type */
-	uint8_t swapped;                /* 1: the bytes of each scalar are in the other order than this machine's */
+	uint8_t swapped;                /* 1: the bytes of each scalar are in the reverse of this machine's order */
 };
 
 /*
@@ -197,8 +198,8 @@ BI_API int bi_dtype_make(enum bi_type type, unsigned lanes, uint32_t item_size, 
 
 /*
  * Reads a typestr ("<f4", "|b1", ">i8", "|V12", "=u2"; without the order character the order is native) or a name
- * ("float32", "bfloat16", "float32x4" for four lanes, "void12", "bytes8"). BI_EDTYPE: the text is neither; the message
- * names objects, bit fields, dates and sizes that no type has.
+ * ("float32", "bfloat16", "float32x4" for four lanes, "void12", "bytes8"). BI_EDTYPE: the text is neither. The message
+ * says so if the text means Python objects, bit fields or dates, or if no type has the size.
  */
 BI_API int bi_dtype_parse(const char *text, struct bi_dtype *out, struct bi_error *err);
 
@@ -213,7 +214,10 @@ BI_API int bi_dtype_typestr(struct bi_dtype dtype, char text[BI_DTYPE_TEXT], str
 /* Writes a name that bi_dtype_parse reads: a typestr if the bytes are swapped. Never fails for a valid type. */
 BI_API void bi_dtype_name(struct bi_dtype dtype, char text[BI_DTYPE_TEXT]);
 
-/* Converts from and to DLPack's triple. BI_EDTYPE: the other side has no such type (void, swapped, packed). */
+/*
+ * Convert from and to DLPack's code, bits and lanes. BI_EDTYPE: this library has no such type (packed types), or DLPack
+ * has none (swapped types, BYTES, UNICODE, VOID).
+ */
 BI_API int bi_dtype_from_dlpack(unsigned code, unsigned bits, unsigned lanes, struct bi_dtype *out,
 				struct bi_error *err);
 BI_API int bi_dtype_to_dlpack(struct bi_dtype dtype, uint8_t *code, uint8_t *bits, uint16_t *lanes,
@@ -238,7 +242,7 @@ struct bi_layout {
 	struct bi_dtype dtype;
 	int32_t ndim;                   /* 0..BI_MAX_NDIM */
 	uint32_t descr_length;
-	const char *descr;              /* of a structured type, borrowed, not always followed by a NUL; or NULL */
+	const char *descr;              /* text of a structured type, borrowed, may lack a final NUL; or NULL */
 	int64_t offset;                 /* bytes from the start of the memory to element [0, ..., 0] */
 	int64_t shape[BI_MAX_NDIM];     /* each >= 0 */
 	int64_t strides[BI_MAX_NDIM];   /* bytes, any sign, 0 allowed */
@@ -246,43 +250,48 @@ struct bi_layout {
 
 /*
  * Fills a layout without a descr. `strides` NULL: dense, in C order. `shape` may be NULL if ndim is 0. BI_EDTYPE: the
- * members of the type do not fit each other. BI_EOVERFLOW: a size or an offset does not fit.
+ * members of `dtype` contradict each other. BI_EOVERFLOW: a size or an offset does not fit into int64_t.
  */
 BI_API int bi_layout_init(struct bi_layout *layout, struct bi_dtype dtype, int ndim, const int64_t *shape,
 			  const int64_t *strides, int64_t offset, struct bi_error *err);
 
-/* Return the number of elements, and the bytes of a dense array of these elements. */
+/* Return the number of elements, and the number of bytes of a dense array of these elements. */
 BI_API int64_t bi_layout_size(const struct bi_layout *layout);
 BI_API int64_t bi_layout_nbytes(const struct bi_layout *layout);
 
 /* Returns 1 if the elements follow each other without gaps, row by row ('C') or column by column ('F'). */
 BI_API int bi_layout_is_contiguous(const struct bi_layout *layout, char order);
 
-/* Writes the range of bytes of the elements, [*first, *end) from the start of the memory. Empty array: both are the
- * offset. */
+/*
+ * Writes the range of bytes that the elements cover: [*first, *end) from the start of the memory. If the array is
+ * empty, both are the offset of the layout.
+ */
 BI_API void bi_layout_extent(const struct bi_layout *layout, int64_t *first, int64_t *end);
 
 /* Returns 1 if both describe the same elements: type, shape, offset, and the strides of extents above 1. */
 BI_API int bi_layout_equal(const struct bi_layout *a, const struct bi_layout *b);
 
 /*
- * Returns 1 if an element of one layout shares a byte with an element of the other. Both offsets count from the same
- * start. The search is exact, and its work is bounded: beyond the bound it returns 1. No layout made by slicing a dense
- * array reaches the bound.
+ * Returns 1 if an element of one layout shares a byte with an element of the other layout. Both offsets count from the
+ * same start. The search is exact up to a limit of steps. Beyond the limit the function returns 1. Slices of dense
+ * arrays never reach the limit.
  */
 BI_API int bi_layout_overlap(const struct bi_layout *a, const struct bi_layout *b);
 
-/* Returns 1 if two different indices of the layout share a byte. Bounded like bi_layout_overlap. */
+/* Returns 1 if two elements of the layout share a byte. The search has the limit of bi_layout_overlap. */
 BI_API int bi_layout_self_overlap(const struct bi_layout *layout);
 
-/* Writes the offset of one element. `index` has ndim entries; negative ones count from the end. BI_EBOUNDS: outside. */
+/*
+ * Writes the offset of one element. `index` has ndim entries; negative entries count from the end. BI_EBOUNDS: an entry
+ * lies outside of its axis.
+ */
 BI_API int bi_layout_element(const struct bi_layout *layout, const int64_t *index, int64_t *offset,
 			     struct bi_error *err);
 
 /* One item of NumPy's basic indexing. */
 enum bi_index_kind { BI_INDEX_INTEGER, BI_INDEX_SLICE, BI_INDEX_NEWAXIS, BI_INDEX_ELLIPSIS };
 
-/* A start or stop that a slice leaves out. INT64_MIN + 1 has the meaning that INT64_MIN would have as a limit. */
+/* A start or stop that a slice leaves out. For a limit of INT64_MIN, use INT64_MIN + 1: the slice is the same. */
 #define BI_OMITTED INT64_MIN
 
 struct bi_index {
@@ -298,8 +307,10 @@ struct bi_index {
  */
 BI_API int bi_layout_index(struct bi_layout *layout, const struct bi_index *items, int count, struct bi_error *err);
 
-/* Permutes the axes: axis i of the result is axis axes[i] of the layout. `axes` has ndim entries, each axis once;
- * negative ones count from the end. NULL reverses the order. */
+/*
+ * Permutes the axes: axis i of the result is axis axes[i] of the layout. `axes` has ndim entries and names each axis
+ * once; negative entries count from the end. NULL reverses the order of the axes.
+ */
 BI_API int bi_layout_permute(struct bi_layout *layout, const int *axes, struct bi_error *err);
 
 /* Reverses one axis; negative axes count from the end. */
@@ -318,17 +329,17 @@ BI_API int bi_layout_broadcast(struct bi_layout *layout, int ndim, const int64_t
 BI_API int bi_layout_field(struct bi_layout *layout, const char *name, struct bi_error *err);
 
 /*
- * Changes the type of the elements, but no byte, like ndarray.view. The new type has the old item size, or the last
- * axis has no gaps and its bytes are a multiple of the new item size. `descr` is NULL, or a text that outlives the
- * layout; its fields add up to the item size of a VOID type.
+ * Changes the element type without changing bytes, like ndarray.view. Either the new type has the old item size, or the
+ * last axis has no gaps and its number of bytes is a multiple of the new item size. `descr` is NULL, or a text that
+ * outlives the layout. With a descr, `dtype` is VOID and has the size of all fields together.
  */
 BI_API int bi_layout_reinterpret(struct bi_layout *layout, struct bi_dtype dtype, const char *descr,
 				 struct bi_error *err);
 
 /*
- * Reads a descr text (a Python list of fields: "[('x', '<f4'), ('n', '<i2', (3,))]") and writes the VOID type of its
- * item size. bi_layout_reinterpret, or the members descr and descr_length, give a layout that structure. BI_EDTYPE: the
- * text is no list of fields. BI_EOVERFLOW: the sizes do not fit.
+ * Reads a descr text (a Python list of fields: "[('x', '<f4'), ('n', '<i2', (3,))]") and writes a VOID type that has
+ * the size of all fields together. bi_layout_reinterpret, or the members descr and descr_length, give a layout the
+ * fields. BI_EDTYPE: the text is no list of fields. BI_EOVERFLOW: the size does not fit.
  */
 BI_API int bi_dtype_parse_descr(const char *descr, struct bi_dtype *out, struct bi_error *err);
 
@@ -340,9 +351,9 @@ BI_API int bi_dtype_parse_descr(const char *descr, struct bi_dtype *out, struct 
  *   LINEAR     one run of `unit` bytes
  *   ROWS       runs longer than one element, and none of the kinds below
  *   STRIDED    element by element: on both sides the last axis has the smallest strides, or a transpose does not pay
- *   TILES      transposed in square tiles: the source is read along axis `cross`, the destination written along the
- *   last BROADCAST  the last axis of the source has zero stride FILL       all axes of the source have zero stride: one
- *   unit is repeated
+ *   TILES      transposed in square tiles: read along axis `cross`, written along the last axis
+ *   BROADCAST  the last axis of the source has zero stride
+ *   FILL       all axes of the source have zero stride: one unit is repeated
  */
 #define BI_PLAN_MAP(X) \
 	X(NOTHING, "nothing") \
@@ -369,21 +380,22 @@ enum bi_plan_kind {
 struct bi_plan {
 	int kind;                       /* enum bi_plan_kind */
 	int ndim;                       /* 0 for NOTHING and LINEAR */
-	int cross;                      /* TILES: an axis before the last; else -1 */
+	int cross;                      /* TILES: the axis along which the source is read; else -1 */
 	uint64_t unit;                  /* bytes of a run */
-	uint64_t bytes;                 /* moved in all */
-	int64_t dst_offset;             /* of the first run, from the start of each memory */
-	int64_t src_offset;
+	uint64_t bytes;                 /* number of bytes that the plan moves */
+	int64_t dst_offset;             /* bytes from the start of the destination's memory to the first run */
+	int64_t src_offset;             /* bytes from the start of the source's memory to the first run */
 	int64_t shape[BI_MAX_NDIM];     /* outermost first, each above 1 */
 	int64_t dst_strides[BI_MAX_NDIM]; /* bytes, above 0, falling */
 	int64_t src_strides[BI_MAX_NDIM]; /* bytes, any sign, 0 allowed */
-	char reason[256];               /* why it is of its kind: one sentence; no newline */
+	char reason[256];               /* why the plan has its kind: one sentence, no newline */
 };
 
 /*
- * Writes the plan that bi_copy makes for two layouts whose memories do not overlap; `src` NULL: the plan that bi_fill
- * makes for `dst`. Pure arithmetic. It explains why a copy is slow or fast. A copy through a third array (two contexts,
- * overlap, packing) has a plan for each of its parts. BI_EINVAL: the shapes differ. BI_EDTYPE: the item sizes differ.
+ * Writes the plan that bi_copy makes for two layouts whose memories do not overlap. If `src` is NULL, writes the plan
+ * that bi_fill makes for `dst`. The plan shows why a copy is slow or fast. The call only computes; it uses no device.
+ * Some copies go through a third array (two contexts, overlap, packing). bi_copy makes a plan for each part of such a
+ * copy, and this function does not show these plans. BI_EINVAL: the shapes differ. BI_EDTYPE: the item sizes differ.
  * BI_EOVERLAP: two elements of the destination share bytes. *out is not changed on failure.
  */
 BI_API int bi_plan_make(const struct bi_layout *dst, const struct bi_layout *src, struct bi_plan *out,
@@ -410,8 +422,8 @@ enum bi_device_kind {
  * Capabilities of devices that callers can use: name, bit, text.
  *   ASYNC            work runs after the call that enqueued it has returned
  *   UNIFIED          the device uses the host's memory chips
- *   OUT_OF_ORDER     out-of-order streams
- *   PROFILING        nanoseconds of operations
+ *   OUT_OF_ORDER     out-of-order streams can be created
+ *   PROFILING        the device measures the time of operations in nanoseconds
  *   SVM              BI_MEMORY_UNIFIED can be allocated, and has a host pointer
  *   NATIVE_COPY      strided copies run on the device's own processor without a compiler
  *   EXTERNAL_MEMORY  the driver can import memory of other APIs
@@ -433,12 +445,12 @@ enum bi_capability {
 };
 
 struct bi_device {
-	char spec[24];                  /* device string that opens exactly this one, "opencl:0:1", "cuda:1" */
+	char spec[24];                  /* device string that opens exactly this device, "opencl:0:1", "cuda:1" */
 	char backend[12];
 	int platform;                   /* OpenCL: number of the platform, else 0 */
 	int ordinal;
 	int kind;                       /* enum bi_device_kind */
-	int usable;                     /* 0: `reason` says why, and only spec and backend are filled */
+	int usable;                     /* 0: the device cannot be used; only spec, backend and reason are filled */
 	uint32_t capabilities;          /* enum bi_capability */
 	uint64_t memory;                /* bytes, 0: unknown */
 	char name[128];
@@ -458,12 +470,15 @@ BI_API int bi_devices(struct bi_device *devices, int capacity, int *count, struc
 struct bi_backend {
 	const char *name;               /* device strings begin with it */
 	int numbers;                    /* largest count of numbers behind the name: 1 in "cuda:1", 2 in "opencl:0:1" */
-	enum bi_handle_kind handle;     /* of its device memory */
+	enum bi_handle_kind handle;     /* kind of the handles of its device memory */
 	unsigned stream_kinds;          /* bits 1 << enum bi_stream_kind that bi_stream_wrap accepts; 0: no streams */
 	int named_by_ordinal;           /* 1: exports name a device by its ordinal; 0: by its native context */
 };
 
-/* Writes the backend at a position of the list and returns 1, or returns 0 behind the last. The host is the last. */
+/*
+ * Returns 1 and writes the backend at `position` of the list. Returns 0 if the list has no such position. The host is
+ * the last backend.
+ */
 BI_API int bi_backend_at(int position, struct bi_backend *out);
 
 /* The largest count that bi_set_threads accepts. */
@@ -495,7 +510,7 @@ typedef void (*bi_release_fn)(void *data);
 
 enum bi_log_level { BI_LOG_ERROR = 1, BI_LOG_WARNING = 2, BI_LOG_INFO = 3, BI_LOG_DEBUG = 4 };
 
-/* Called with one line, no newline, on any thread, under no lock of the library. */
+/* Receives one line without a newline. Called on any thread, while the thread holds no lock of the library. */
 typedef void (*bi_log_fn)(void *data, enum bi_log_level level, const char *message);
 
 /* Kinds of memory that can be allocated. */
@@ -535,13 +550,13 @@ struct bi_options {
 	uintptr_t adopt_stream;
 	bi_release_fn release;          /* called once with release_data after the context has closed; or NULL */
 	void *release_data;
-	int debug;                      /* 1: synchronise after every operation, start every allocation 64 bytes in */
+	int debug;                      /* 1: wait for every operation; start allocations 64 bytes behind their handle */
 	int profile;                    /* 1: record operations for bi_context_report */
 	bi_log_fn log;
 	void *log_data;
 	int log_level;                  /* highest level that is logged; 0: warnings and errors */
-	size_t pool_limit;              /* bytes of free memory kept for reuse, or BI_POOL_…; the limit of retired
-					   memory too, but that is at least 64 MiB (docs/ordering.md, row 15) */
+	size_t pool_limit;              /* bytes of free memory kept for reuse, or BI_POOL_…; retired memory has the
+					   same limit, but at least 64 MiB (docs/ordering.md, row 15) */
 	int memory;                     /* enum bi_memory_kind that BI_MEMORY_DEFAULT stands for */
 	const char *cache_directory;    /* where compiled kernels may be kept; NULL: no file is written */
 };
@@ -563,8 +578,8 @@ BI_API void bi_context_release(struct bi_context *context);
 
 /* The device and context that a foreign handle belongs to, for bi_context_open. */
 struct bi_location {
-	char device[24];                /* device string: "cuda:1"; "opencl:1": the position in its cl_context */
-	uintptr_t context;              /* OpenCL: the cl_context, to be adopted. CUDA: 0, the device's primary one */
+	char device[24];                /* device string: "cuda:1", or "opencl:1" for position 1 in the cl_context */
+	uintptr_t context;              /* OpenCL: the cl_context to adopt. CUDA: 0, for the device's primary context */
 };
 
 /*
@@ -573,12 +588,15 @@ struct bi_location {
  * its cl_context: the result names position 0. BI_EUNSUPPORTED: host and SVM pointers do not name their device.
  */
 BI_API int bi_locate_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_location *out, struct bi_error *err);
-/* The same for a stream: BI_STREAM_KIND_CL_QUEUE. BI_EUNSUPPORTED: other kinds do not name their device. */
+/*
+ * Queries the driver for the device and context of a cl_command_queue (`kind` BI_STREAM_KIND_CL_QUEUE). Opens and
+ * retains nothing. BI_EUNSUPPORTED: `kind` is any other kind; such a stream does not name its device.
+ */
 BI_API int bi_locate_queue(enum bi_stream_kind kind, uintptr_t queue, struct bi_location *out, struct bi_error *err);
 
 /* Returns the device. Borrowed. */
 BI_API const struct bi_device *bi_context_device(const struct bi_context *context);
-/* Returns why "auto" passed over better devices: one line each, with newline; "" if there is none. Borrowed. */
+/* Returns one line with newline for each better device that "auto" passed over: the reason. "" if none. Borrowed. */
 BI_API const char *bi_context_notes(const struct bi_context *context);
 /* Returns the context stream. It is in-order, and the home stream of memory allocated in the context. Borrowed. */
 BI_API struct bi_stream *bi_context_stream(const struct bi_context *context);
@@ -586,8 +604,8 @@ BI_API struct bi_stream *bi_context_stream(const struct bi_context *context);
 BI_API uintptr_t bi_context_handle(const struct bi_context *context);
 
 /*
- * Makes the driver's context current on the calling thread, for libraries that look at CUDA's current context. Does
- * nothing on other backends, and if the context is current already.
+ * Makes the driver's context current on the calling thread, for libraries that use CUDA's current context. Does nothing
+ * if the context is current already, or if its backend is not CUDA.
  *
  * bi_context_push_current sets *pushed to 1 if bi_context_pop_current has something to undo, otherwise and after a
  * failure to 0. bi_context_pop_current is called on the same thread with that number. It undoes the push, and does
@@ -598,18 +616,18 @@ BI_API void bi_context_pop_current(struct bi_context *context, int pushed);
 
 /*
  * Gives free memory back to the driver until at most `keep` bytes are pooled, and frees retired memories whose work is
- * complete. Also drops caches if `keep` is 0. Does not wait for work. The CUDA driver may wait for the device when it
+ * complete. Also drops caches if `keep` is 0. The library does not wait for work. The CUDA driver may wait when it
  * frees pinned memory, or device memory on a device without memory pools (docs/ordering.md, row 28).
  */
 BI_API int bi_context_trim(struct bi_context *context, size_t keep, struct bi_error *err);
 
 /*
  * Writes a report as JSON (docs/report.md; stable): the operations recorded while profiling ran, and counters of
- * blocking waits, pool, caches and retired memories. May block the calling thread for recorded work (`report`). Owned;
- * free it with bi_report_free.
+ * blocking waits, pool, caches and retired memories. May block the calling thread until recorded work is complete
+ * (`report`). Owned; free it with bi_report_free.
  */
 BI_API int bi_context_report(struct bi_context *context, char **out, struct bi_error *err);
-/* Stop and continue recording. They do nothing if the options had no `profile`. */
+/* Stop and continue the recording of operations. They do nothing if the options had no `profile`. */
 BI_API void bi_context_profile_pause(struct bi_context *context);
 BI_API void bi_context_profile_resume(struct bi_context *context);
 /* Frees the text of a report. NULL is safe. */
@@ -622,11 +640,11 @@ enum bi_stream_flag { BI_STREAM_IN_ORDER = 0, BI_STREAM_OUT_OF_ORDER = 1 };
 /* Creates a stream. BI_EUNSUPPORTED: the device has no out-of-order streams. Owned. */
 BI_API int bi_stream_create(struct bi_context *context, unsigned flags, struct bi_stream **out, struct bi_error *err);
 /*
- * Wraps a cl_command_queue of this context, which is retained until the stream is released, or a CUstream of this
- * context, which the caller keeps alive until the callback. CUDA: 1 is the legacy default stream, 2 is the per-thread
- * default stream of the thread that calls. `release` (may be NULL) is called when the last reference is released, and
- * ownership of release_data is transferred. BI_EINVAL: the queue belongs to another context, or to another device than
- * the opened one. A number that is no stream crashes the driver and cannot be checked. Owned.
+ * Wraps a cl_command_queue or CUstream of this context. The library retains a cl_command_queue until the stream is
+ * released. The caller keeps a CUstream alive until `release` is called. CUDA: 1 is the legacy default stream, 2 is the
+ * per-thread default stream of the calling thread. `release` (may be NULL) is called when the last reference is
+ * released. Ownership of release_data is transferred. BI_EINVAL: the queue belongs to another context, or to another
+ * device than the opened one. A number that is no stream crashes the driver and cannot be checked. Owned.
  */
 BI_API int bi_stream_wrap(struct bi_context *context, uintptr_t handle, bi_release_fn release, void *release_data,
 			  struct bi_stream **out, struct bi_error *err);
@@ -647,8 +665,8 @@ BI_API int bi_stream_wait(struct bi_stream *stream, struct bi_event *event, stru
 /* Records an event that is complete when all work that is now on the stream is done. Owned. */
 BI_API int bi_event_record(struct bi_stream *stream, struct bi_event **out, struct bi_error *err);
 /*
- * Wraps a cl_event of this context, which is retained, or a recorded CUevent, which the caller keeps alive. The maker
- * of a cl_event flushes its queue. Owned.
+ * Wraps a cl_event of this context or a recorded CUevent. The library retains a cl_event. The caller keeps a CUevent
+ * alive. The queue of a cl_event must have been flushed. Owned.
  */
 BI_API int bi_event_wrap(struct bi_context *context, uintptr_t handle, struct bi_event **out, struct bi_error *err);
 BI_API struct bi_event *bi_event_retain(struct bi_event *event);
@@ -667,11 +685,12 @@ BI_API int bi_memory_create(struct bi_context *context, size_t nbytes, enum bi_m
 			    struct bi_memory **out, struct bi_error *err);
 
 enum bi_wrap_flag {
-	BI_WRAP_READONLY = 1,           /* views of it are read-only */
+	BI_WRAP_READONLY = 1,           /* views of the memory are read-only */
 	BI_WRAP_STEAL = 2,              /* cl_mem: take ownership of the caller's reference instead of retaining */
 	/*
-	 * The caller orders all work on the memory, the library's own included. There is no home stream, nothing waits
-	 * for the memory, bi_use_begin and bi_use_end enqueue nothing, and the last release frees it immediately.
+	 * The caller orders all work on the memory, the library's own included. The memory has no home stream, and the
+	 * library does not wait for work on it. bi_use_begin and bi_use_end enqueue nothing for it. The last release
+	 * frees it immediately.
 	 */
 	BI_WRAP_UNORDERED = 4,
 	BI_WRAP_UNCHECKED = 8           /* CUDA: handle and nbytes are not checked with the driver */
@@ -681,25 +700,26 @@ enum bi_wrap_flag {
 struct bi_foreign {
 	size_t struct_size;
 	/*
-	 * BI_HANDLE_HOST in any context, BI_HANDLE_CL_MEM and BI_HANDLE_CL_SVM in OpenCL ones, BI_HANDLE_CUDA in CUDA
-	 * ones.
+	 * BI_HANDLE_HOST in any context. BI_HANDLE_CL_MEM and BI_HANDLE_CL_SVM in OpenCL contexts. BI_HANDLE_CUDA in
+	 * CUDA contexts.
 	 */
 	enum bi_handle_kind kind;
 	uintptr_t handle;               /* may be 0 for host memory of 0 bytes */
-	size_t nbytes;                  /* size; cl_mem: 0 means the size of the buffer */
+	size_t nbytes;                  /* 0 with a cl_mem: the size of the buffer */
 	unsigned flags;                 /* enum bi_wrap_flag */
 	/*
-	 * The stream on which the memory is ready, as the producer names it (wrap it first); retained. It becomes the
-	 * home stream, with work pending. NULL: the context stream is the home stream, and nothing is pending.
+	 * The stream on which the memory is ready: the producer's stream, wrapped with bi_stream_wrap. The library
+	 * retains it. It becomes the home stream, and work on it counts as pending. NULL: the context stream is the
+	 * home stream, and nothing is pending.
 	 */
 	struct bi_stream *stream;
-	/* Events that the first use waits for, retained. */
+	/* The first use of the memory waits for these events. The library retains them. */
 	struct bi_event *const *events;
 	size_t event_count;
 	/*
 	 * Called once when the memory is freed, at the latest when the context is closed; or NULL. Ownership of
-	 * release_data is transferred. If freeing has to wait for pending work, release_data lives as long: it should
-	 * not be a reference to the context.
+	 * release_data is transferred. It should not be a reference to the context: pending work can delay the callback
+	 * until the context closes, and the reference would keep the context open.
 	 */
 	bi_release_fn release;
 	void *release_data;
@@ -710,9 +730,9 @@ struct bi_foreign {
 /*
  * Wraps memory without a copy. The producer keeps it alive until `release` is called. Retains the context. Owned.
  *
- * cl_mem: retained once. The library retains the root of a sub-buffer, but offsets of views count from the start of the
- * sub-buffer. BI_EINVAL, BI_EBOUNDS: it is no buffer, of another context, or smaller than nbytes. A number that is not
- * a live cl_mem crashes the driver and cannot be checked.
+ * cl_mem: retained once. If it is a sub-buffer, the library retains the root, but offsets of views count from the start
+ * of the sub-buffer. BI_EINVAL: it is no buffer, or belongs to another context. BI_EBOUNDS: it is smaller than nbytes.
+ * A number that is not a live cl_mem crashes the driver and cannot be checked.
  *
  * CUDA pointer: checked with the driver. BI_EINVAL: CUDA does not know the memory, or it belongs to another device or
  * context. BI_EBOUNDS: it ends before nbytes. Pinned, registered and managed memory has a host pointer. Device memory
@@ -727,7 +747,7 @@ BI_API struct bi_memory *bi_memory_retain(struct bi_memory *memory);
  * Memory that the library allocated goes back to the pool.
  */
 BI_API void bi_memory_release(struct bi_memory *memory);
-/* Return the size, and the context. The context is borrowed. */
+/* Return the size in bytes, and the context. The context is borrowed. */
 BI_API size_t bi_memory_nbytes(const struct bi_memory *memory);
 BI_API struct bi_context *bi_memory_context(const struct bi_memory *memory);
 /* Returns 1 if the memory is host memory, in any context. */
@@ -744,9 +764,9 @@ enum bi_view_flag { BI_VIEW_READONLY = 1 };
 BI_API int bi_view_create(struct bi_memory *memory, const struct bi_layout *layout, unsigned flags,
 			  struct bi_view **out, struct bi_error *err);
 /*
- * Wraps memory and makes a view of it in one call. The layout counts from the start of the memory, may be filled by
- * hand, and is checked as in bi_view_create. Ownership of foreign->release_data is transferred. BI_EINVAL: the flags
- * have BI_WRAP_STEAL. Owned.
+ * Wraps memory and makes a view of it in one call. The offset of the layout counts from the start of the memory. The
+ * caller may fill the layout by hand, because it is checked as in bi_view_create. Ownership of foreign->release_data is
+ * transferred. BI_EINVAL: the flags have BI_WRAP_STEAL. Owned.
  */
 BI_API int bi_view_wrap(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
 			struct bi_view **out, struct bi_error *err);
@@ -806,12 +826,15 @@ struct bi_native {
 /* Writes the handle. The memory counts as exported from now on, and never returns to the pool. Does not wait. */
 BI_API void bi_view_native(const struct bi_view *view, struct bi_native *out);
 
-/* Returns the address of element [0, ..., 0] if the CPU can use the memory as it is, otherwise NULL. Does not wait. */
+/*
+ * Returns the address of element [0, ..., 0], or NULL if the CPU cannot use the memory directly. A memory whose address
+ * was returned counts as exported. Does not wait.
+ */
 BI_API void *bi_view_host_pointer(const struct bi_view *view);
 
 /* Ordering */
 
-/* Accesses of work to a memory. A use needs at least one of the bits. */
+/* How work accesses a memory. A use needs at least one of the bits. */
 enum bi_access { BI_ACCESS_READ = 1, BI_ACCESS_WRITE = 2, BI_ACCESS_READ_WRITE = 3 };
 
 /* One array that work enqueued by the caller uses. */
@@ -828,9 +851,9 @@ struct bi_use {
  *     ... enqueue the kernel on the stream ...
  *     rc = bi_use_end(stream, uses, 2, &err);
  *
- * bi_use_begin: work enqueued on `stream` from now on comes after all work on each of the memories. bi_use_end: later
- * work on each of the memories comes after all that is now on `stream`. Both treat the memories one after the other
- * (docs/ordering.md, rows 8 and 9). Neither blocks the calling thread for device memory.
+ * bi_use_begin: work enqueued on `stream` from now on runs after all work on each of the memories. bi_use_end: later
+ * work on each of the memories runs after all work that is now on `stream`. Both functions treat the memories one after
+ * the other (docs/ordering.md, rows 8 and 9). Neither function blocks the calling thread for device memory.
  *
  * The access is checked, but the order does not depend on it yet: two uses that only read are ordered as if they wrote.
  * Callers state the access that they need, because later versions will order reads less strictly.
@@ -839,9 +862,9 @@ struct bi_use {
  * an access has no known bit or an unknown one, or the stream cannot reach the memory. BI_EREADONLY: a use writes to a
  * read-only view. BI_EBUSY (bi_use_begin only): the memory is mapped for writing, or it is mapped and the use writes.
  *
- * bi_use_begin fails: the stream may wait for some of the memories already; nothing has to be undone. bi_use_end fails:
- * the order of the other memories is recorded nevertheless. With BI_EPRODUCER and BI_ECAPTURE the order of the memory
- * that failed is not recorded: synchronise the stream before the memory is released.
+ * If bi_use_begin fails, the stream may already wait for some of the memories. Nothing has to be undone. If bi_use_end
+ * fails for one memory, the order of the remaining memories is still recorded. With BI_EPRODUCER and BI_ECAPTURE the
+ * order of the memory that failed is not recorded: synchronise the stream before you release this memory.
  */
 BI_API int bi_use_begin(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err);
 BI_API int bi_use_end(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err);
@@ -855,28 +878,30 @@ BI_API int bi_view_synchronize(const struct bi_view *view, struct bi_error *err)
 /* Operations */
 
 /*
- * Operations check all arguments before they enqueue work. Arrays without elements: success, no driver call.
+ * Operations check all arguments before they enqueue work. An operation on arrays without elements succeeds without a
+ * driver call.
  *
- * `stream` NULL: the work runs on the home stream of the destination; if the destination is host memory, of the source.
- * Otherwise it runs on `stream`, which belongs to the context of a device memory involved, or to one with the same
- * cl_context. BI_EINVAL: the stream does not.
+ * If `stream` is NULL, the work runs on the home stream of the destination, or of the source if the destination is host
+ * memory. Otherwise the work runs on `stream`, which must reach a device memory of the operation: it belongs to the
+ * context of this memory, or to a context with the same native context. BI_EINVAL: it does not.
  *
- * The calling thread itself does the work between host memories, and small copies and fills if no other work can be
+ * The calling thread itself copies between host memories. It also does small copies and fills if no other work can be
  * pending on either side (docs/ordering.md, row 36; the environment variable BI_AT_ONCE sets the size in bytes).
  *
  * BI_EBUSY: a memory is mapped. BI_EPRODUCER: work of a producer that must come first has failed. If the driver fails
- * in the middle, later work is still ordered, and the contents of the destination are undefined.
+ * during the operation, later work is still ordered, and the contents of the destination are undefined.
  */
 
 /*
  * Copies the bytes of all elements: dst[...] = src[...]. Shapes and item sizes are equal; strides and memories are
  * arbitrary. If source and destination overlap, the result is as if the source had been copied aside first.
- * BI_EREADONLY. BI_EOVERLAP: two elements of dst share bytes.
+ * BI_EREADONLY: `dst` is read-only. BI_EOVERLAP: two elements of `dst` share bytes.
  *
- * Copies between two contexts that share no events, and strided copies between the host and a device that copies only
- * dense bytes, go through staging buffers in chunks of a few megabytes, and block the calling thread for the source
- * (`cross`). Another thread's work on the same memory can come between two chunks. If another thread maps the memory
- * meanwhile, the rest is BI_EBUSY. A caller that needs one step keeps other threads away until the call returns.
+ * Two kinds of copies go through staging buffers in chunks of a few megabytes: copies between two contexts that share
+ * no events, and strided copies between the host and a device that copies only dense bytes. They block the calling
+ * thread while chunks are on the way (`cross`). Work of another thread on the same memory can run between two chunks.
+ * If another thread maps the memory meanwhile, the call fails with BI_EBUSY at the next chunk. A caller that needs one
+ * step keeps other threads away until the call returns.
  */
 BI_API int bi_copy(const struct bi_view *dst, const struct bi_view *src, struct bi_stream *stream,
 		   struct bi_error *err);
@@ -904,22 +929,23 @@ enum bi_map_mode {
 };
 
 /*
- * Makes the bytes of a view accessible to the CPU after all pending work. Blocks the calling thread (`map`). Memory
- * with a host pointer is used in place; other memory is mapped by the driver or, on CUDA, copied to pinned memory and
- * back.
+ * Makes the bytes of a view accessible to the CPU. Blocks the calling thread until pending work is complete (`map`).
+ * Memory with a host pointer is used in place. The driver maps any other memory; on CUDA it is copied to pinned memory
+ * and back.
  *
  * While a memory is mapped for reading, the library may read it and map it again for reading. While it is mapped for
- * writing, each copy, fill, element access, bi_use_begin and other mapping is BI_EBUSY. Both hold for the whole memory.
+ * writing, each copy, fill, element access, bi_use_begin and further mapping fails with BI_EBUSY. Both rules hold for
+ * the whole memory, not only for the bytes of the view.
  *
  * Retains the view. Owned. bi_unmap takes ownership of the mapping, on failure as well, except with BI_ECAPTURE. Only
- * one thread unmaps a mapping.
+ * one thread may unmap a mapping.
  */
 BI_API int bi_view_map(const struct bi_view *view, unsigned mode, struct bi_map **out, struct bi_error *err);
 /* Returns the address of element [0, ..., 0]. The strides are those of the view. NULL: the array has no elements. */
 BI_API void *bi_map_data(const struct bi_map *map);
 /*
- * Ends the mapping. Bytes written by the CPU come before later work on the memory. Does not wait. BI_ECAPTURE: the
- * memory is still mapped; unmap it again when the capture has ended.
+ * Ends the mapping. Later work on the memory sees the bytes that the CPU wrote. Does not wait. BI_ECAPTURE: the memory
+ * is still mapped; call bi_unmap again when the capture has ended.
  */
 BI_API int bi_unmap(struct bi_map *map, struct bi_error *err);
 
@@ -931,9 +957,9 @@ enum bi_export_flag {
 };
 
 /*
- * Fills *out with the array, its stream, and a reference that out->release releases. The handle counts as exported. The
- * struct is read-only if the view is. Overwrites *out without releasing its old content. Pending host memory blocks the
- * calling thread (`export`).
+ * Fills *out with the array, its stream, and a reference that out->release releases. The memory counts as exported. The
+ * struct is read-only if the view is. Overwrites *out without releasing its old content. If work is pending on host
+ * memory, blocks the calling thread until it is complete (`export`).
  */
 BI_API int bi_view_export(const struct bi_view *view, unsigned flags, struct bi_exchange *out, struct bi_error *err);
 
@@ -945,10 +971,11 @@ enum bi_import_flag {
  * Makes a view of an array that a producer describes. Takes ownership of the struct on success: its contents are moved,
  * exchange->release is NULL afterwards, and the producer's release is called when the memory is freed. Owned.
  *
- * `context` reaches the memory: any context for host memory, the same cl_context for a cl_mem, the same device for CUDA
- * memory. BI_EINVAL: it does not. All bytes are checked against the allocation behind the handle. BI_EVERSION,
- * BI_EDTYPE, BI_EBOUNDS. BI_EUNSUPPORTED: the array is masked. A struct that bi_view_export of this library made comes
- * back as another view of the same memory, and is released immediately.
+ * `context` must reach the memory: any context for host memory, the same cl_context for a cl_mem, the same device for
+ * CUDA memory. BI_EINVAL: it does not. BI_EVERSION: the version is not known. BI_EDTYPE: the element type is not known.
+ * BI_EBOUNDS: a byte lies outside of the allocation behind the handle. BI_EUNSUPPORTED: the array is masked. If
+ * bi_view_export of this library made the struct, the result is another view of the same memory, and the struct is
+ * released immediately.
  */
 BI_API int bi_view_import(struct bi_context *context, struct bi_exchange *exchange, unsigned flags,
 			  struct bi_view **out, struct bi_error *err);

@@ -6,7 +6,7 @@
  * <stddef.h> and <stdint.h> only, and compiles as C99, C11 and C++.
  *
  * Until the specification is published the version is 0.x, and the struct may change with every x. A consumer accepts
- * a struct only if it knows the major version. While that is 0, the minor version must be equal to its own.
+ * a struct only if it knows the major version. While the major version is 0, it must know the minor version as well.
  *
  * Ownership
  *   - The struct itself belongs to the code that declares it. All that it points to belongs to the producer and lives
@@ -20,8 +20,8 @@
  * Ordering
  *   The memory is ready for work that is enqueued on `stream` after the struct was received. If stream_kind is
  *   BI_STREAM_KIND_NONE and event is 0, the memory is ready immediately. If `event` is not 0, waiting for the event is
- *   enough, and the stream is not needed. A consumer that works elsewhere makes its work finish before later work on
- *   `stream`.
+ *   enough, and the stream is not needed. A consumer that works on another stream makes later work on `stream` wait for
+ *   its own work.
  *
  * Threads: the struct is read-only data until it is released. Several threads may read it at the same time.
  */
@@ -52,7 +52,7 @@ enum bi_exchange_device {
 enum bi_handle_kind {
 	BI_HANDLE_HOST = 1,         /* address that the CPU can access */
 	BI_HANDLE_CUDA = 2,         /* CUdeviceptr */
-	BI_HANDLE_CL_MEM = 3,       /* cl_mem; for a sub-buffer its root, with the origin in `offset` */
+	BI_HANDLE_CL_MEM = 3,       /* cl_mem; a sub-buffer is named by its root, and `offset` includes its origin */
 	BI_HANDLE_CL_SVM = 4,       /* pointer from clSVMAlloc */
 	BI_HANDLE_CL_USM = 5        /* unified shared memory pointer */
 };
@@ -69,8 +69,8 @@ enum bi_stream_kind {
 /* Bits of `flags`. */
 enum bi_exchange_flag {
 	BI_EXCHANGE_READONLY = 1,       /* the consumer must not write */
-	BI_EXCHANGE_C_CONTIGUOUS = 2,   /* row-major without gaps; extents of 1 and empty arrays do not count */
-	BI_EXCHANGE_F_CONTIGUOUS = 4,   /* column-major without gaps */
+	BI_EXCHANGE_C_CONTIGUOUS = 2,   /* row-major without gaps, or empty; strides of extents of 1 do not matter */
+	BI_EXCHANGE_F_CONTIGUOUS = 4,   /* column-major without gaps, or empty */
 	BI_EXCHANGE_MASKED = 8,         /* `mask` is not NULL */
 	BI_EXCHANGE_COPIED = 16         /* the memory is a copy made for this exchange */
 };
@@ -98,10 +98,10 @@ struct bi_exchange {
 	uint64_t context;               /* cl_context or CUcontext, 0: none */
 
 	/*
-	 * Type of one element: DLPack's triple if it has one. It has none for types with swapped bytes, texts and
-	 * structured types. Those have code 3, 8 bits and lanes = item size (0 if that is above 65535), and type_kind,
-	 * byte_order and item_size describe them. With any other code, type_kind is the kind of that type or 0, and
-	 * byte_order is '|' for lanes of one byte, otherwise the order of this machine.
+	 * Type of one element: code, bits and lanes of DLPack, if DLPack has the type. DLPack has no types with swapped
+	 * bytes, no texts and no structured types. These types have code 3, 8 bits and lanes = item size (0 if that is
+	 * above 65535), and type_kind, byte_order and item_size describe them. With any other code, type_kind is the
+	 * kind of that type or 0, and byte_order is '|' for lanes of one byte, otherwise the order of this machine.
 	 */
 	uint8_t type_code;              /* DLPack type code */
 	uint8_t type_bits;              /* DLPack bits of one lane */
@@ -125,7 +125,7 @@ struct bi_exchange {
 	uint64_t stream;
 	uint64_t event;                 /* cl_event (flushed) or CUevent that lives until release, 0: none */
 
-	struct bi_exchange *mask;       /* another array of this kind, or NULL */
+	struct bi_exchange *mask;       /* the mask array, or NULL */
 	uint64_t reserved[6];           /* 0 */
 };
 

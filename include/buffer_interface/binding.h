@@ -34,16 +34,16 @@ extern "C" {
 #endif
 
 /*
- * Returns 1 if releasing the last view of the memory would block for no work: the memory is idle, or it is foreign
- * memory whose home stream is still the one that its producer named. Otherwise 0. Queries no driver. The answer does
- * not cover the last reference to a context, which blocks while the context closes.
+ * Returns 1 if releasing the last view of the memory would not wait for work: the memory is idle, or it is foreign
+ * memory whose home stream is still the stream that its producer named. Otherwise returns 0. Queries no driver. The
+ * answer does not cover the release of the last reference to a context, which blocks while the context closes.
  */
 BI_API int bi_view_release_is_immediate(const struct bi_view *view);
 
 /*
  * Makes a view of memory whose producer names the address of element [0, ..., 0], without a copy. `data` is that
  * address. The memory is the range that the layout reaches from there; it starts below `data` if strides are negative.
- * Otherwise as bi_view_wrap.
+ * In all else the function is like bi_view_wrap.
  *
  * Overwrites foreign->handle, foreign->nbytes and layout->offset with the derived values, even on failure.
  * BI_EBOUNDS, BI_EOVERFLOW: the range is not a range of addresses. BI_EINVAL: `data` is 0 although there are elements,
@@ -54,18 +54,19 @@ BI_API int bi_view_wrap_at(struct bi_context *context, uint64_t data, struct bi_
 
 /*
  * Fills *out like bi_view_export, but without a reference and without an event. *out borrows from the view, which must
- * outlive it; out->release only marks the struct as released. The handle counts as exported.
+ * outlive *out; out->release only marks the struct as released. The memory counts as exported.
  *
- * Pending device memory: *out names its home stream. Pending host memory: blocks the calling thread (`export`). Arrays
- * that *out points to may be allocated on the first call for a view, and live as long as the view (BI_ENOMEM).
+ * If work is pending on device memory, *out names its home stream. If work is pending on host memory, blocks the
+ * calling thread until it is complete (`export`). The first call for a view may allocate arrays that *out points to;
+ * they live as long as the view (BI_ENOMEM).
  */
 BI_API int bi_view_describe(const struct bi_view *view, struct bi_exchange *out, struct bi_error *err);
 
 /*
- * Makes the context stream the home stream of the memory, after the work that is pending on the memory. For consumers
- * that are told of no other stream: the work that they enqueue on the context stream counts as pending from now on. At
- * the last release a stream that the producer had named waits for that work. Does nothing for host memory and for
- * memory that was wrapped with BI_WRAP_UNORDERED. docs/ordering.md, row 35.
+ * Makes the context stream the home stream of the memory, and makes it wait for the work that is pending on the memory.
+ * Serves consumers that know no stream except the context stream: from now on the memory counts as pending, because
+ * they may enqueue work there. At the last release, the stream that the producer named waits for that work. Does
+ * nothing for host memory and for memory that was wrapped with BI_WRAP_UNORDERED. docs/ordering.md, row 35.
  */
 BI_API int bi_view_switch_to_context_stream(const struct bi_view *view, struct bi_error *err);
 

@@ -2,9 +2,9 @@
  * CUDA Array Interface (CAI), versions 0 to 3, as a plain struct
  *
  * Python libraries exchange arrays in CUDA memory as a dictionary, `__cuda_array_interface__`. Here each key is a
- * member, so a binding of any language only converts its own objects to this struct and back. The two functions below
- * decide the meaning of the members and the order of work. A key that is absent and a key whose value is None differ
- * where the interface says so.
+ * member, so a binding of any language only converts its own objects to this struct and back. bi_cai_export and
+ * bi_cai_import interpret the members, and order the work on the device as the interface requires. For `stream` the
+ * struct tells an absent key from the value None, because the interface gives them different meanings.
  *
  * The rules of buffer_interface.h about errors, NULL, ownership and threads hold. Messages end with the number of the
  * rule that refuses, such as "[C11]"; docs/conformance.md lists the rules.
@@ -33,15 +33,15 @@ struct bi_cai {
 	int32_t version; /* 0..3; a dictionary without the key is version 0 */
 	int32_t ndim;
 	const int64_t *shape; /* ndim entries; may be NULL if ndim is 0 */
-	const int64_t *strides; /* bytes, ndim entries; NULL: None or no key, C-contiguous */
+	const int64_t *strides; /* bytes, ndim entries; NULL: the key is None or absent, the array is C-contiguous */
 	char typestr[BI_CAI_TYPESTR]; /* "<f4", with a final NUL */
 	const char *descr; /* text of the list, "[('x', '<f4'), ('n', '<i2', (3,))]"; NULL: no key */
-	size_t descr_length; /* without a NUL, which need not be there */
+	size_t descr_length; /* characters in descr, which may lack a final NUL */
 	uint64_t data; /* address of element [0, ..., 0]; 0 if there is no element */
 	int32_t readonly;
 	int32_t stream_kind; /* enum bi_cai_stream */
 	uint64_t stream;
-	const struct bi_cai *mask; /* NULL: None or no key */
+	const struct bi_cai *mask; /* NULL: the key is None or absent */
 };
 
 enum bi_cai_flag {
@@ -52,24 +52,26 @@ enum bi_cai_flag {
 	BI_CAI_UNORDERED = 1,
 	BI_CAI_SYNCHRONIZE = 2, /* export: block until the work is done, and name no stream */
 	BI_CAI_UNCHECKED = 4, /* import: the pointer is not checked with the driver */
-	/* Export: BI_EBUSY instead of blocking the calling thread, for a device, a driver or another thread. */
+	/* Export: return BI_EBUSY instead of waiting for a device, a driver or another thread. */
 	BI_CAI_NONBLOCKING = 8
 };
 
 /*
- * Describes a view of CUDA memory. *out borrows shape, strides and descr from the view, which must outlive it.
- * Allocates nothing. Makes no driver call, unless events of a producer are still pending. The handle counts as
+ * Describes a view of CUDA memory. *out borrows shape, strides and descr from the view, which must outlive *out.
+ * Allocates nothing. Makes no driver call, unless events of a producer are still pending. The memory counts as
  * exported.
  *
- * Version 3: `stream` names the home stream if work is pending on the memory, and is never 0; otherwise it is None.
- * Older versions have no stream: pending work blocks the calling thread (`export`).
+ * Version 3: if work is pending on the memory, `stream` names the home stream and is never 0. Otherwise stream_kind is
+ * BI_CAI_STREAM_NONE. Older versions have no stream: the calling thread is blocked until pending work is complete
+ * (`export`).
  *
- * out->mask is NULL. The owner of a mask exports it into a second struct and links that, from version 1 on. The
- * environment variable BI_CAI_SYNC=0, read when a context is opened, opts the process out of synchronisation.
+ * out->mask is NULL. From version 1 on, a caller that has a mask exports it into a second struct and sets out->mask to
+ * that struct. The environment variable BI_CAI_SYNC=0, read when a context is opened, opts the process out of
+ * synchronisation.
  *
  * BI_EUNSUPPORTED: no CUDA device reaches the memory [P14]. BI_EDTYPE: the interface cannot name the type [P12], or the
- * bytes are swapped [P11]. BI_EVERSION: the version is not in 0..3. BI_EBUSY: with BI_CAI_NONBLOCKING; try again
- * without.
+ * bytes are swapped [P11]. BI_EVERSION: the version is not in 0..3. BI_EBUSY: with BI_CAI_NONBLOCKING, the call would
+ * have to wait.
  */
 BI_API int bi_cai_export(const struct bi_view *view, int version, unsigned flags, struct bi_cai *out,
 			 struct bi_error *err);
@@ -78,13 +80,13 @@ BI_API int bi_cai_export(const struct bi_view *view, int version, unsigned flags
 struct bi_cai_import_options {
 	size_t struct_size;
 	unsigned flags; /* enum bi_cai_flag */
-	/* The stream on which the producer works; replaces the producer's own. NULL: the producer's own. */
+	/* The stream on which the producer works. It replaces the stream in the struct. NULL: the one in the struct. */
 	struct bi_stream *producer_stream;
-	/* Receives the mask as a second view, or NULL if there is none. If this is NULL, a masked array is refused. */
+	/* Receives a view of the mask, or NULL if there is no mask. If `mask` is NULL, masked arrays are refused. */
 	struct bi_view **mask;
 	/*
-	 * Called once when the array and its mask are freed; or NULL. Ownership of release_data is transferred: it
-	 * keeps the producing object alive.
+	 * Called once when the array and its mask are freed; or NULL. release_data keeps the producing object alive,
+	 * and its ownership is transferred.
 	 */
 	bi_release_fn release;
 	void *release_data;
@@ -96,15 +98,15 @@ struct bi_cai_import_options {
 	}
 
 /*
- * Makes a view of an array that a producer describes. Keeps no pointer to *cai. `context` is that of the device of the
- * memory (bi_cai_device). `options` may be NULL. On failure no ownership is transferred. Owned.
+ * Makes a view of an array that a producer describes. Keeps no pointer to *cai. `context` is a context on the device of
+ * the memory, which bi_cai_device finds. `options` may be NULL. On failure no ownership is transferred. Owned.
  *
- * The producer's stream becomes the home stream of the memory. Its work never blocks the calling thread. A `stream` is
- * used in any version; stream 2 is the per-thread stream of the calling thread.
+ * The producer's stream becomes the home stream of the memory. Work on this stream never blocks the calling thread. The
+ * member `stream` is used in every version. Stream 2 is the per-thread default stream of the calling thread.
  *
  * All arguments are checked before anything is enqueued, and each byte that the array can reach is checked against the
  * allocation behind the pointer. An array without elements needs no driver, and may have any pointer. BI_EVERSION,
- * BI_EDTYPE, BI_EOVERFLOW, BI_EBOUNDS, BI_EINVAL. BI_EUNSUPPORTED: the array is masked.
+ * BI_EDTYPE, BI_EOVERFLOW, BI_EBOUNDS, BI_EINVAL: a member of *cai is not valid. BI_EUNSUPPORTED: the array is masked.
  */
 BI_API int bi_cai_import(struct bi_context *context, const struct bi_cai *cai,
 			 const struct bi_cai_import_options *options, struct bi_view **out, struct bi_error *err);

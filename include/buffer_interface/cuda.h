@@ -1,6 +1,6 @@
 /*
  * Typed access to CUDA handles, for programs that have the toolkit's cuda.h. All functions are inline translations to
- * those of buffer_interface.h, whose rules about errors, NULL, ownership and threads hold. Handles of the runtime
+ * functions of buffer_interface.h, whose rules about errors, NULL, ownership and threads hold. Handles of the runtime
  * library (cudaStream_t, cudaEvent_t) are handles of the driver.
  */
 #ifndef BUFFER_INTERFACE_CUDA_H
@@ -15,9 +15,9 @@ extern "C" {
 #endif
 
 /*
- * Opens a context on an adopted CUcontext. `stream` becomes the context stream: a stream of that context or
- * CU_STREAM_LEGACY; NULL: the library creates one. The caller keeps both alive until options.release is called. The
- * other options are used as given.
+ * Opens a context on an adopted CUcontext. `stream`, which becomes the context stream, is a stream of that CUcontext or
+ * CU_STREAM_LEGACY; NULL: the library creates one. The caller keeps `context` and `stream` alive until options.release
+ * is called. The remaining options are used as given.
  */
 static inline int bi_cuda_context_wrap(CUcontext context, CUstream stream, struct bi_options options,
 				       struct bi_context **out, struct bi_error *err)
@@ -48,7 +48,7 @@ static inline int bi_cuda_event_wrap(struct bi_context *context, CUevent event, 
 
 /*
  * Wraps nbytes of memory whose pending work is on `stream` (NULL: nothing is pending). The caller keeps the memory
- * alive until the library no longer uses it; bi_memory_wrap has a callback that tells when.
+ * alive until the library no longer uses it. To be called back at that moment, use bi_memory_wrap.
  */
 static inline int bi_cuda_memory_wrap(struct bi_context *context, CUdeviceptr pointer, size_t nbytes,
 				      struct bi_stream *stream, struct bi_memory **out, struct bi_error *err)
@@ -78,7 +78,7 @@ static inline CUevent bi_cuda_event(const struct bi_event *event)
 	return (CUevent)bi_event_handle(event);
 }
 
-/* Returns the address of element [0, ..., 0] of a view, or 0 if it has no elements or is not in CUDA memory. */
+/* Returns the address of element [0, ..., 0] of a view, or 0 if the view has no elements or is not in CUDA memory. */
 static inline CUdeviceptr bi_cuda_pointer(const struct bi_view *view)
 {
 	struct bi_native native;

@@ -7,10 +7,10 @@
  * The rules of buffer_interface.h about errors, NULL, ownership and threads hold. Messages end with the number of the
  * rule that refuses, such as "[D4]"; docs/conformance.md lists the rules.
  *
- * Ordering. DLPack has no member for a stream: producer and consumer agree on one beside the struct. An export enqueues
- * nothing. Before a tensor goes to a consumer that works on a stream, the caller calls bi_use_begin with that stream.
- * An import takes the memory as ready on `producer_stream`, or on the context stream if there is none. docs/ordering.md
- * has the rows.
+ * Ordering. DLPack has no member for a stream: producer and consumer agree on a stream by other means. An export
+ * enqueues nothing. Before a tensor goes to a consumer that works on a stream, the caller calls bi_use_begin with that
+ * stream. An imported memory counts as ready on `producer_stream`, or on the context stream if producer_stream is NULL.
+ * docs/ordering.md has the rules.
  */
 #ifndef BUFFER_INTERFACE_DLPACK_H
 #define BUFFER_INTERFACE_DLPACK_H
@@ -69,17 +69,17 @@ struct bi_dl_managed_versioned {
 };
 
 /*
- * Describes a view. Makes no driver call. *out borrows shape and strides from the view, which must outlive it. The
- * first call for a view may allocate arrays that live as long as the view (BI_ENOMEM). The handle counts as exported.
+ * Describes a view. Makes no driver call. *out borrows shape and strides from the view, which must outlive *out. The
+ * first call for a view may allocate arrays that live as long as the view (BI_ENOMEM). The memory counts as exported.
  *
  * CPU, pinned, managed and CUDA memory: `data` is the address of element [0, ..., 0], and byte_offset is 0 [D7].
- * OpenCL: `data` is the cl_mem, and byte_offset counts from its start [D8]. Strides are in elements; those of extents
- * below 2 are 1 [D4]. Without dimensions shape and strides are NULL [D5]. Without elements data is NULL and byte_offset
- * 0 [D6].
+ * OpenCL: `data` is the cl_mem, and byte_offset counts from its start [D8]. Strides are in elements; axes of extent 0
+ * or 1 have stride 1 [D4]. Without dimensions shape and strides are NULL [D5]. Without elements data is NULL and
+ * byte_offset is 0 [D6].
  *
- * BI_EDTYPE: DLPack cannot name the type, the bytes are swapped, or elements have less than a byte, because only a
- * tensor with flags can say that they are not packed [D9]. BI_EUNSUPPORTED: a stride is no multiple of the item size
- * [D4], or the memory is OpenCL's shared virtual memory, which is no cl_mem [D8].
+ * BI_EDTYPE: DLPack cannot name the type, the bytes are swapped, or an element has less than a byte [D9]: this struct
+ * has no flag for elements that are not packed. BI_EUNSUPPORTED: a stride is no multiple of the item size [D4], or the
+ * memory is OpenCL's shared virtual memory, which is no cl_mem [D8].
  */
 BI_API int bi_dlpack_describe(const struct bi_view *view, struct bi_dl_tensor *out, struct bi_error *err);
 
@@ -93,7 +93,10 @@ BI_API struct bi_dl_device bi_dlpack_device(const struct bi_view *view);
  */
 BI_API int bi_dlpack_export(const struct bi_view *view, uint64_t flags, struct bi_dl_managed_versioned **out,
 			    struct bi_error *err);
-/* The same without version and flags. BI_EREADONLY: such a tensor cannot say that the view is read-only [D3]. */
+/*
+ * Makes a tensor like bi_dlpack_export, but without version and flags. Errors as bi_dlpack_describe. BI_EREADONLY: the
+ * view is read-only, and such a tensor has no flag for this [D3].
+ */
 BI_API int bi_dlpack_export_unversioned(const struct bi_view *view, struct bi_dl_managed **out, struct bi_error *err);
 
 /* Return the view of a tensor that this library exported, or NULL for any other tensor. Borrowed. */
@@ -103,7 +106,7 @@ BI_API struct bi_view *bi_dlpack_view_unversioned(const struct bi_dl_managed *te
 enum bi_dlpack_import_flag {
 	BI_DLPACK_UNORDERED = 1, /* wrapped with BI_WRAP_UNORDERED: the caller orders all work */
 	BI_DLPACK_UNCHECKED = 2, /* the pointer is not checked with the driver */
-	BI_DLPACK_WRITABLE = 4, /* a tensor without version counts as writable; it cannot say read-only */
+	BI_DLPACK_WRITABLE = 4, /* a tensor without version counts as writable instead of read-only */
 	BI_DLPACK_TRUSTED = 8 /* a cl_mem is accepted, although it cannot be checked */
 };
 
@@ -112,9 +115,9 @@ struct bi_dlpack_import_options {
 	size_t struct_size;
 	unsigned flags; /* enum bi_dlpack_import_flag */
 	/*
-	 * The stream on which the memory is ready. It becomes the home stream. NULL: the context stream, after which
-	 * the producer has ordered its work; the memory is pending, and retired if it is released before that work is
-	 * done. Not used for host memory.
+	 * The stream on which the memory is ready. It becomes the home stream. NULL: the context stream becomes the
+	 * home stream, and later work on it runs after the producer's work. The producer's work counts as pending: a
+	 * memory that is released before this work is done is retired. Not used for host memory.
 	 */
 	struct bi_stream *producer_stream;
 };
@@ -123,21 +126,22 @@ struct bi_dlpack_import_options {
 
 /*
  * Makes a view of a producer's tensor. Takes ownership of the tensor on success: its deleter is called once, when the
- * memory is freed. An import that fails does not call it. Never writes to the struct. A tensor that this library
- * exported comes back as another reference to the same view. `options` may be NULL. Owned.
+ * memory is freed. An import that fails does not call the deleter. Never writes to the struct. If this library exported
+ * the tensor, the result is another reference to the same view. `options` may be NULL. Owned.
  *
- * `context` reaches the memory: any context for CPU and pinned memory, the same device for CUDA [E9], any CUDA device
- * for managed memory, the cl_context for OpenCL.
+ * `context` must reach the memory: any context for CPU and pinned memory, the same device for CUDA memory [E9], any
+ * CUDA device for managed memory, the same cl_context for OpenCL memory.
  *
  * BI_EVERSION: the major version is not 1; nothing else was read [E2]. BI_EINVAL: ndim, shape, device or a pointer do
  * not fit [E7]. BI_EUNSUPPORTED: unknown flag bits, elements of less than a byte without BI_DL_PADDED [E11], a device
- * that no backend has, or a cl_mem without BI_DLPACK_TRUSTED. BI_EDTYPE, BI_EOVERFLOW, BI_EBOUNDS.
+ * that no backend has, or a cl_mem without BI_DLPACK_TRUSTED. BI_EDTYPE: the type is not known. BI_EOVERFLOW: a size
+ * does not fit. BI_EBOUNDS: a byte lies outside of the allocation.
  */
 BI_API int bi_dlpack_import(struct bi_context *context, struct bi_dl_managed_versioned *tensor,
 			    const struct bi_dlpack_import_options *options, struct bi_view **out, struct bi_error *err);
 /*
- * The same for a tensor without version: read-only, unless BI_DLPACK_WRITABLE says otherwise [E8] or this library
- * exported it; elements of less than a byte count as packed.
+ * Imports like bi_dlpack_import a tensor that has no version and no flags. The view is read-only [E8], unless `options`
+ * has BI_DLPACK_WRITABLE or this library exported the tensor. Elements of less than a byte count as packed.
  */
 BI_API int bi_dlpack_import_unversioned(struct bi_context *context, struct bi_dl_managed *tensor,
 					const struct bi_dlpack_import_options *options, struct bi_view **out,

@@ -1,6 +1,6 @@
 /*
  * Typed access to OpenCL handles, for programs that have the Khronos headers. All functions are inline translations to
- * those of buffer_interface.h, whose rules about errors, NULL, ownership and threads hold.
+ * functions of buffer_interface.h, whose rules about errors, NULL, ownership and threads hold.
  */
 #ifndef BUFFER_INTERFACE_OPENCL_H
 #define BUFFER_INTERFACE_OPENCL_H
@@ -17,8 +17,8 @@ extern "C" {
 #endif
 
 /*
- * Opens a context on an adopted cl_context. `queue` becomes the context stream; NULL: the library creates one. Both are
- * retained. The other options are used as given.
+ * Opens a context on an adopted cl_context. `queue` becomes the context stream; NULL: the library creates one. The
+ * library retains `context` and `queue`. The remaining options are used as given.
  */
 static inline int bi_opencl_context_wrap(cl_context context, cl_command_queue queue, struct bi_options options,
 					 struct bi_context **out, struct bi_error *err)
@@ -30,21 +30,21 @@ static inline int bi_opencl_context_wrap(cl_context context, cl_command_queue qu
 	return bi_context_open(&options, out, err);
 }
 
-/* Wraps a queue of this context, which is retained. */
+/* Wraps and retains a queue of this context. */
 static inline int bi_opencl_stream_wrap(struct bi_context *context, cl_command_queue queue, struct bi_stream **out,
 					struct bi_error *err)
 {
 	return bi_stream_wrap(context, (uintptr_t)queue, NULL, NULL, out, err);
 }
 
-/* Wraps an event of this context, which is retained. */
+/* Wraps and retains an event of this context. */
 static inline int bi_opencl_event_wrap(struct bi_context *context, cl_event event, struct bi_event **out,
 				       struct bi_error *err)
 {
 	return bi_event_wrap(context, (uintptr_t)event, out, err);
 }
 
-/* Wraps a cl_mem, which is retained. Its pending work is on `stream` (NULL: nothing is pending). */
+/* Wraps and retains a cl_mem whose pending work is on `stream` (NULL: nothing is pending). */
 static inline int bi_opencl_memory_wrap(struct bi_context *context, cl_mem mem, struct bi_stream *stream,
 					struct bi_memory **out, struct bi_error *err)
 {
@@ -72,7 +72,10 @@ static inline cl_event bi_opencl_event(const struct bi_event *event)
 	return (cl_event)bi_event_handle(event);
 }
 
-/* Returns the root cl_mem of a view, or NULL if it is not in a cl_mem. *offset: bytes to element [0, ..., 0]. */
+/*
+ * Returns the root cl_mem of a view, or NULL if the view is not in a cl_mem. *offset receives the number of bytes from
+ * the start of the cl_mem to element [0, ..., 0].
+ */
 static inline cl_mem bi_opencl_mem(const struct bi_view *view, size_t *offset)
 {
 	struct bi_native native;

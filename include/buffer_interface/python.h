@@ -42,23 +42,26 @@ extern "C" {
 #define BI_PYTHON_CAPSULE "buffer_interface.c_api"
 
 /*
- * The content of the capsule, which is an attribute of the type of an object. The functions accept objects of that type
- * and of its subtypes. They return 0, or -1 with an exception set and nothing in *out to release. They overwrite *out.
+ * The table in the capsule of a type. The functions accept objects of that type and of its subtypes. They return 0, or
+ * -1 with an exception set; after -1, *out needs no release. They overwrite *out without releasing its old content.
  */
 struct bi_python_api {
 	uint32_t version;               /* BI_ABI_VERSION of the filled structs; check it before a call */
 	uint32_t struct_size;           /* sizeof(struct bi_python_api) of the producer */
 	/*
-	 * Fills *out without a reference. It is valid as long as the caller keeps the object alive and nobody tells the
-	 * object to release its memory. The first call may allocate strides in elements. out->release may be called or
-	 * not; it only marks the struct as released. BufferError: the array is masked.
+	 * Fills *out without a reference. *out is valid as long as the caller keeps the object alive and nobody makes
+	 * the object release its memory. The first call may allocate strides in elements. The caller need not call
+	 * out->release, which only marks the struct as released. BufferError: the array is masked.
 	 */
 	int (*view)(PyObject *object, struct bi_exchange *out);
 	/* Fills *out with a reference of its own, which out->release releases. */
 	int (*acquire)(PyObject *object, struct bi_exchange *out);
 };
 
-/* Finds the capsule of a type. *out is a new reference, or NULL without an exception if there is none. */
+/*
+ * Sets *out to a new reference to the capsule of a type, or to NULL if the type has none. Returns 0, or -1 with an
+ * exception.
+ */
 static inline int bi_python_find_capsule(PyTypeObject *type, PyObject **out)
 {
 #if PY_VERSION_HEX >= 0x030D0000 && (!defined(Py_LIMITED_API) || Py_LIMITED_API + 0 >= 0x030D0000)
@@ -75,8 +78,8 @@ static inline int bi_python_find_capsule(PyTypeObject *type, PyObject **out)
 }
 
 /*
- * Returns the table in a capsule, or NULL with TypeError (it is no such capsule, or lacks a function) or BufferError
- * (an unknown version).
+ * Returns the table in a capsule, or NULL with an exception. TypeError: the object is not such a capsule, or its table
+ * lacks a function. BufferError: the version is not known.
  */
 static inline const struct bi_python_api *bi_python_open_capsule(PyObject *capsule)
 {
@@ -104,13 +107,13 @@ static inline const struct bi_python_api *bi_python_open_capsule(PyObject *capsu
 }
 
 /*
- * A cache of the last types, because most arguments have few types. The cache keeps the types alive, so that no other
- * type gets their addresses. Without a GIL there is no cache.
+ * A cache of the last types that were looked up, because most arguments have one of few types. The cache keeps the
+ * types alive, so that no other type gets their addresses. Python without a GIL has no cache.
  */
 struct bi_python_memory {
-	PyTypeObject *type;             /* the last one that had a table */
-	const struct bi_python_api *api;
-	PyTypeObject *plain;            /* the last one that had none */
+	PyTypeObject *type;             /* the last type that had a table */
+	const struct bi_python_api *api; /* the table of `type` */
+	PyTypeObject *plain;            /* the last type without a table */
 	PyObject *function;             /* buffer_interface.buffer_interface */
 };
 
@@ -149,7 +152,7 @@ static inline int bi_python_look_up(PyTypeObject *type, const struct bi_python_a
 	return *out ? 1 : -1;
 }
 
-/* Finds the table of a type. Returns 1 and *out, 0 if the type has none, or -1 with an exception. */
+/* Returns 1 and sets *out to the table of a type, 0 if the type has none, or -1 with an exception. */
 static inline int bi_python_api_of(PyTypeObject *type, const struct bi_python_api **out)
 {
 	struct bi_python_memory *memory = bi_python_recall();
@@ -171,7 +174,7 @@ static inline int bi_python_api_of(PyTypeObject *type, const struct bi_python_ap
 	return rc;
 }
 
-/* Returns buffer_interface.buffer_interface, a new reference. */
+/* Returns a new reference to buffer_interface.buffer_interface, or NULL with an exception. */
 static inline PyObject *bi_python_find_function(void)
 {
 	PyObject *name = PyUnicode_FromString("buffer_interface");
@@ -183,7 +186,7 @@ static inline PyObject *bi_python_find_function(void)
 	return function;
 }
 
-/* Returns buffer_interface.buffer_interface(argument), a new reference. */
+/* Returns a new reference to buffer_interface.buffer_interface(argument), or NULL with an exception. */
 static inline PyObject *bi_python_import(PyObject *argument)
 {
 	struct bi_python_memory *memory = bi_python_recall();
@@ -202,7 +205,7 @@ static inline PyObject *bi_python_import(PyObject *argument)
 	return array;
 }
 
-/* Converts an object that does not describe itself. */
+/* Converts an object whose type has no table. Returns 0, or -1 with an exception. */
 static inline int bi_python_take_other(PyObject *argument, struct bi_exchange *out)
 {
 	const struct bi_python_api *api;
@@ -220,9 +223,9 @@ static inline int bi_python_take_other(PyObject *argument, struct bi_exchange *o
 }
 
 /*
- * Fills *out with any array argument and a reference of its own, which out->release(out) releases. Returns 0, or -1
- * with an exception set; then *out needs no release. TypeError: the argument is no array. BufferError and its
- * subclasses: the array cannot be used as it is.
+ * Fills *out with the description of any array argument, and with a reference that out->release(out) releases. Returns
+ * 0, or -1 with an exception set; after -1, *out needs no release. TypeError: the argument is no array. BufferError and
+ * its subclasses: the array cannot be used as it is.
  */
 static inline int bi_python_take(PyObject *argument, struct bi_exchange *out)
 {
@@ -236,8 +239,8 @@ static inline int bi_python_take(PyObject *argument, struct bi_exchange *out)
 }
 
 /*
- * The same for the duration of one call, while the caller's reference keeps the argument alive. An object that
- * describes itself counts no reference. Release *out in the same way.
+ * Does the same as bi_python_take, for one call during which the caller keeps the argument alive. If the type of the
+ * argument has a table, *out holds no reference, which is faster. Release *out as after bi_python_take.
  */
 static inline int bi_python_borrow(PyObject *argument, struct bi_exchange *out)
 {
@@ -252,7 +255,7 @@ static inline int bi_python_borrow(PyObject *argument, struct bi_exchange *out)
 
 /*
  * bi_python_take as a converter: PyArg_ParseTuple(args, "O&O&", bi_python_converter, &a, bi_python_converter, &b). If a
- * later argument is refused, Python has the earlier ones released.
+ * later argument is refused, Python calls the converter with NULL to release the earlier structs.
  */
 static inline int bi_python_converter(PyObject *argument, void *out)
 {
