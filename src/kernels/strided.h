@@ -15,9 +15,9 @@
  * before it writes the first, so that enough reads are in flight.
  *
  * The code between two barriers is a function of its own, a phase. Its arguments include the numbers of the thread.
- * These names are defined for each language before this file is used: bi__u8 to bi__u128 and bi__i32, bi__i64 (types),
- * bi__kernel, bi__device (functions), bi__global, bi__shared (pointers), bi__shared_array, bi__once (before a loop that
- * must not be unrolled), bi__group_id, bi__group_size, bi__thread_x, bi__thread_y, bi__barrier.
+ * These names are defined for each language before this file is used: bi__u8 to bi__u128, bi__i32 and bi__i64
+ * (types), bi__kernel and bi__device (functions), bi__global and bi__shared (pointers), bi__shared_array, bi__once
+ * (before a loop that must not be unrolled), bi__group_id, bi__group_size, bi__thread_x, bi__thread_y, bi__barrier.
  *
  * This file includes nothing.
  */

@@ -1,4 +1,4 @@
-/* The commands, called by main.c. */
+/* The functions that run the commands. main.c calls them. */
 #ifndef BI_TOOL_COMMANDS_H
 #define BI_TOOL_COMMANDS_H
 

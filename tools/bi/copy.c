@@ -24,7 +24,7 @@ static const struct option options[] = {
 	{ NULL, NULL, NULL },
 };
 
-/* The resources of one copy, released at its end. */
+/* The resources of one run of the command copy. They are released at the end of the run. */
 struct job {
 	const struct invocation *invocation;
 	const char *in_path;
@@ -52,7 +52,7 @@ static int report_failure(struct job *job, int code, const char *about, const st
 	return code;
 }
 
-/* Reports a command line that is wrong or does not fit the array. */
+/* Prints the error of a command line that is wrong or does not fit the array. Returns the exit code. */
 static int refuse_usage(struct job *job, const struct bi_error *err)
 {
 	progress_finish(&job->progress);
@@ -60,7 +60,7 @@ static int refuse_usage(struct job *job, const struct bi_error *err)
 	return usage(job->invocation->command);
 }
 
-/* Only one output can be standard output. */
+/* Returns true if the path is standard output. Only one output can be standard output. */
 static int names_stdout(const char *path)
 {
 	return path && (!strcmp(path, "-") || !strcmp(path, "/dev/stdout"));
@@ -94,7 +94,7 @@ static int parse_selection(struct job *job)
 	return EXIT_CODE_OK;
 }
 
-/* Opens the outputs before any work, so that a missing directory is reported at once. */
+/* Opens the files. The outputs are opened before any work, so that a missing directory is reported without delay. */
 static int open_files(struct job *job)
 {
 	const char *profile = job->invocation->values[OPTION_PROFILE];
@@ -109,7 +109,7 @@ static int open_files(struct job *job)
 	return EXIT_CODE_OK;
 }
 
-/* Checks the selection against the array without moving bytes, and computes the size of the result. */
+/* Checks that the selection fits the array, without moving bytes. Computes the size of the result. */
 static int check_selection(struct job *job, size_t *result_bytes)
 {
 	const struct npy *npy = &job->source.npy;
@@ -289,7 +289,7 @@ static void print_shape(FILE *out, const struct npy *npy)
 	fputs(npy->ndim == 1 ? ",)" : ")", out);
 }
 
-/* Prints at most `space` characters of a text; a longer one ends in "…". */
+/* Prints a text. Of a text with more than `space` characters prints the beginning and "…". */
 static void print_cut(FILE *out, const char *text, size_t space)
 {
 	size_t left = strlen(text), shown = 0, length;
@@ -306,7 +306,7 @@ static void print_cut(FILE *out, const char *text, size_t space)
 	fprintf(out, "%.*s…", (int)shown, text);
 }
 
-/* Prints "a.npy  <i4 (3, 4), 48 bytes"; a long type is cut to the space left on the line. */
+/* Prints a line such as "a.npy  <i4 (3, 4), 48 bytes". A long type is cut to the space that is left on the line. */
 static void print_array(FILE *out, const char *arrow, const char *path, const struct npy *npy)
 {
 	char dtype[BI_DTYPE_TEXT], size[40];

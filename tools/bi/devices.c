@@ -38,7 +38,10 @@ static const char *kind_name(int kind)
 	return kind >= 0 && kind < BI_DEVICE_KIND_COUNT ? names[kind] : "other";
 }
 
-/* Returns the device that "auto" tries first, or NULL if none is usable. The list is sorted, the best first. */
+/*
+ * Returns the device that "auto" tries first, or NULL if no device is usable. The list is sorted, the best device
+ * first.
+ */
 static const struct bi_device *first_usable(const struct bi_device *devices, int count)
 {
 	for (int i = 0; i < count; i++)
@@ -47,7 +50,7 @@ static const struct bi_device *first_usable(const struct bi_device *devices, int
 	return NULL;
 }
 
-/* Returns the value of BI_DEVICE, or NULL. An empty value counts as unset. */
+/* Returns the value of the environment variable BI_DEVICE. Returns NULL if it is unset or empty. */
 static const char *environment_choice(void)
 {
 	const char *spec = getenv("BI_DEVICE");
@@ -168,7 +171,7 @@ static void print_rows(const struct row *rows, int count, int colour)
 	}
 }
 
-/* Prints the device that a copy without --device would use, by asking the library. */
+/* Prints the device that a copy without --device would use. Opens that device to find out. */
 static void print_default(const char *spec)
 {
 	struct bi_options opening = BI_OPTIONS_INIT;

@@ -1,8 +1,8 @@
 /*
  * Failures of the command.
  *
- * Functions that can fail return BI_OK or a negative enum bi_status and fill a struct bi_error, as the library's do.
- * Only main.c and the commands turn that into a line on stderr and an exit code.
+ * Functions that can fail return BI_OK or a negative enum bi_status, and fill a struct bi_error, as the library's
+ * functions do. Only main.c and the commands turn an error into a line on stderr and an exit code.
  */
 #ifndef BI_TOOL_FAIL_H
 #define BI_TOOL_FAIL_H
@@ -23,13 +23,13 @@ enum exit_code {
 	EXIT_CODE_INPUT = 4 /* the input file is not valid */
 };
 
-/* Fills *err (may be NULL) and returns `status`. */
+/* Fills *err and returns `status`. `err` may be NULL. */
 int fail(struct bi_error *err, enum bi_status status, const char *format, ...) TOOL_PRINTF(3, 4);
 
-/* The same for a failed system call: "<text>: <reason of errno>". */
+/* Fills *err after a failed system call with "<text>: <reason of errno>". Returns the status for errno. */
 int fail_errno(struct bi_error *err, const char *format, ...) TOOL_PRINTF(2, 3);
 
-/* Puts "<about>: " before the message. Returns the status of the error. */
+/* Puts "<about>: " before the message of *err. Returns the status of *err. */
 int fail_about(struct bi_error *err, const char *about);
 
 /* Prints "bi: <text>" and a newline on stderr. */

@@ -100,7 +100,7 @@ static int is_stdout(const struct stat *info)
 	return !fstat(STDOUT_FILENO, &out) && out.st_dev == info->st_dev && out.st_ino == info->st_ino;
 }
 
-/* Returns "dir/.bi-XXXXXX" in the directory of the target. */
+/* Returns a name for mkstemp, "dir/.bi-XXXXXX", in the directory of the target. The caller frees it. */
 static char *temporary_name(const char *target)
 {
 	const char *slash = strrchr(target, '/');
@@ -114,8 +114,8 @@ static char *temporary_name(const char *target)
 }
 
 /*
- * Writes a message with the target and the directory: errno alone would refer to the temporary file, whose name the
- * user has never seen.
+ * Fails with a message that names the target and its directory. The temporary file is not named, because the user has
+ * never seen its name.
  */
 static int cannot_create(const char *target, struct bi_error *err)
 {
@@ -140,7 +140,7 @@ static mode_t new_file_mode(void)
 	return 0666 & ~mask;
 }
 
-/* Creates the temporary file. Signals are blocked until it is in the list of files to remove. */
+/* Creates the temporary file. Signals are blocked until the file is in the list of files that a signal removes. */
 static int create_temporary(struct output *output, mode_t mode, struct bi_error *err)
 {
 	char *volatile *slot = find_slot(NULL);
@@ -234,7 +234,7 @@ static int close_target(struct output *output, struct bi_error *err)
 	return BI_OK;
 }
 
-/* Removes the entry of the temporary file, which was deleted or renamed. */
+/* Removes the temporary file from the list of files that a signal removes, after it was deleted or renamed. */
 static void forget_temporary(struct output *output)
 {
 	char *volatile *slot = output->temporary ? find_slot(output->temporary) : NULL;

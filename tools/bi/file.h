@@ -1,10 +1,11 @@
 /*
- * Files that are read with bounds, and files that are written completely or not at all.
+ * Files: inputs, and outputs that are written completely or not at all.
  *
- * An output is a temporary file in the directory of its target. Committing renames it to the target. It is deleted when
- * it is discarded, or when SIGINT, SIGTERM or SIGHUP ends the process. It has the permissions of the file that it
- * replaces. A target that is not a regular file (a device, a pipe), or that is the standard output of the process, is
- * written directly. Symbolic links are followed; a dangling one is refused. The path "-" is standard input or output.
+ * An output is a temporary file in the directory of its target. output_commit renames it to the target. output_discard
+ * deletes it, and so do SIGINT, SIGTERM and SIGHUP when they end the process. The new file has the permissions of the
+ * file that it replaces. A target is written directly if it is not a regular file (a device, a pipe) or is the standard
+ * output of the process. Symbolic links are followed; a link to a missing file is refused. The path "-" is standard
+ * input or output.
  */
 #ifndef BI_TOOL_FILE_H
 #define BI_TOOL_FILE_H
@@ -16,12 +17,12 @@
 
 struct input {
 	int fd;
-	int64_t size; /* -1: unknown, because it is not a regular file */
+	int64_t size; /* bytes; -1: unknown, because the input is not a regular file */
 };
 
 int input_open(struct input *input, const char *path, struct bi_error *err);
 
-/* Reads up to `size` bytes; *got is less only at the end of the file. */
+/* Reads up to `size` bytes. *got is less than `size` only at the end of the file. */
 int input_read(struct input *input, void *bytes, size_t size, size_t *got, struct bi_error *err);
 void input_close(struct input *input);
 
@@ -39,16 +40,16 @@ struct output {
 	}
 
 /*
- * Makes signals remove temporary files, and file size limits errors. Must be called once, before a second thread
- * exists.
+ * Installs signal handlers that remove temporary files, and makes a write beyond the file size limit fail with an error
+ * instead of a signal. Must be called once, before a second thread exists.
  */
 void output_prepare(void);
 
-/* Returns BI_EBUSY if two outputs are open already. */
+/* Opens an output. Returns BI_EBUSY if two outputs are open already. */
 int output_open(struct output *output, const char *path, struct bi_error *err);
 int output_write(struct output *output, const void *bytes, size_t size, struct bi_error *err);
 
-/* Completes the target. After a failure nothing of the output is left. */
+/* Writes the output to its target. After a failure nothing of the output is left. */
 int output_commit(struct output *output, struct bi_error *err);
 void output_discard(struct output *output);
 

@@ -25,7 +25,7 @@ static int fail_too_large(const char *text, int length, int64_t limit, struct bi
 		    length < 40 ? "" : "…", limit < 0 ? "small" : "large", limit);
 }
 
-/* Reads an integer and sets *found. Returns BI_EINVAL for text that looks like a number but is no decimal integer. */
+/* Reads an integer and sets *found. Returns BI_EINVAL if the text looks like a number and is not a decimal integer. */
 static int read_integer(struct scan *scan, int64_t *value, enum scan_number *found, struct bi_error *err)
 {
 	struct scan start;
@@ -39,7 +39,7 @@ static int read_integer(struct scan *scan, int64_t *value, enum scan_number *fou
 		    scan_word_length(&start) < 40 ? scan_word_length(&start) : 40, start.at);
 }
 
-/* Reads a number, or None or nothing, which give `otherwise`. */
+/* Reads one part of a slice. If it is None or missing, *value becomes `otherwise`. */
 static int read_part(struct scan *scan, int64_t *value, int64_t otherwise, struct bi_error *err)
 {
 	enum scan_number found;
@@ -186,7 +186,7 @@ static int slice_parse(const char *text, struct selection *out, struct bi_error 
 	return indexing_parse(text, out->items, &out->count, err);
 }
 
-/* Puts the option and its value, cut if it is long, before the message. */
+/* Puts the option and its value before the message. A long value is cut. */
 static int fail_option(struct bi_error *err, const char *name, const char *value)
 {
 	char about[64];
@@ -209,7 +209,10 @@ int selection_parse(const char *slice, const char *transpose, struct selection *
 	return BI_OK;
 }
 
-/* Counts the axes that items index one by one. Returns BI_EINVAL if there are two ellipses. */
+/*
+ * Counts the axes to which an item of the index applies: all except those of an ellipsis and new axes. Returns
+ * BI_EINVAL if there are two ellipses.
+ */
 static int named_axes(const struct selection *selection, int *named, struct bi_error *err)
 {
 	int ellipses = 0;
@@ -224,7 +227,10 @@ static int named_axes(const struct selection *selection, int *named, struct bi_e
 	return ellipses > 1 ? fail(err, BI_EINVAL, "there can be only one '...'") : BI_OK;
 }
 
-/* Refuses too many indices, and indices out of bounds, in words that fit the option. */
+/*
+ * Refuses too many indices, and indices out of bounds. The messages use the words of the option, not of the library's
+ * API.
+ */
 static int check_items(const struct selection *selection, const struct bi_layout *layout, struct bi_error *err)
 {
 	int named, axis = 0, rc = named_axes(selection, &named, err);

@@ -6,42 +6,46 @@
 
 #include "buffer_interface.h"
 
-/* Most items of an index: one for each axis, as many new axes, and an ellipsis. */
+/* The most items of an index: one for each axis, as many new axes, and one ellipsis. */
 #define INDEXING_MAX (2 * BI_MAX_NDIM + 1)
 
-/* A strided view of an array. The items are applied first, then the axes. */
+/* A strided view of an array. The items are applied first, and then the axes. */
 struct selection {
 	int count; /* number of items; 0: the whole array */
-	int axis_count; /* number of axes; -1: their order is kept */
-	const char *slice; /* the original texts, for messages; may be NULL */
+	int axis_count; /* number of axes in `axes`; -1: the order of the axes is kept */
+	const char *slice; /* the original text, for messages; may be NULL */
 	const char *transpose;
 	struct bi_index items[INDEXING_MAX];
 	int axes[BI_MAX_NDIM];
 };
 
 /*
- * Reads "::2, ::-1", "0, ..., newaxis", "None, 3:": integers, slices (each part may be omitted or None), `...`,
- * `newaxis` and `None`. Parts of a slice beyond int64_t are clipped, as any extent would clip them. Returns
- * BI_EOVERFLOW for an integer beyond int64_t, BI_EINVAL for invalid text.
+ * Reads an index such as "::2, ::-1", "0, ..., newaxis" or "None, 3:". Items are integers, slices (each part may be
+ * omitted or None), `...`, `newaxis` and `None`. Parts of a slice outside of int64_t are replaced by the nearest
+ * int64_t, which selects the same elements. Returns BI_EOVERFLOW for an integer outside of int64_t, and BI_EINVAL for
+ * invalid text.
  */
 int indexing_parse(const char *text, struct bi_index items[INDEXING_MAX], int *count, struct bi_error *err);
 
 /*
- * Reads "4,6", "(4, 6)", "(4,)", and "" or "()" as no number. Returns BI_EOVERFLOW for a number beyond INT64_MAX or
- * -INT64_MAX, BI_EINVAL for invalid text and for more than BI_MAX_NDIM numbers.
+ * Reads integers such as "4,6", "(4, 6)" or "(4,)". "" and "()" are no integers: *count becomes 0. Returns BI_EOVERFLOW
+ * for a number above INT64_MAX or below -INT64_MAX. Returns BI_EINVAL for invalid text and for more than BI_MAX_NDIM
+ * numbers.
  */
 int integers_parse(const char *text, int64_t values[BI_MAX_NDIM], int *count, struct bi_error *err);
 
 /*
- * Parses both texts, which must outlive *out; each may be NULL. `err` must not be NULL; its message names the option
- * and its value.
+ * Parses both texts, which must outlive *out. Each text may be NULL. `err` must not be NULL. The message of a failure
+ * names the option and its value.
  */
 int selection_parse(const char *slice, const char *transpose, struct selection *out, struct bi_error *err);
 
-/* Returns BI_EINVAL or BI_EBOUNDS if axes were given that do not fit an array of ndim dimensions. */
+/*
+ * Checks the axes, if any, against an array of `ndim` dimensions. Returns BI_EINVAL or BI_EBOUNDS if they do not fit.
+ */
 int selection_check_axes(const struct selection *selection, int ndim, struct bi_error *err);
 
-/* Changes the layout of an array into that of the view. The message of a failure names the option. */
+/* Changes the layout of an array to the layout of the view. The message of a failure names the option. */
 int selection_apply(const struct selection *selection, struct bi_layout *layout, struct bi_error *err);
 
 #endif

@@ -45,11 +45,14 @@ void locator_init(struct locator *locator, const struct bi_layout *layout)
 /* A search in progress. */
 struct search {
 	const struct locator *locator;
-	int steps; /* taken so far */
+	int steps; /* number of steps so far, to bound the work */
 	struct located found;
 };
 
-/* Counts the elements that begin `low` to `high` bytes away along the axes from `at` on. */
+/*
+ * Counts the elements that begin `low` to `high` bytes away from the current place along the axes from `at` on.
+ * `number` is the C-order number of the element at the current place.
+ */
 static void search_axes(struct search *search, int at, int64_t low, int64_t high, int64_t number)
 {
 	const struct locator *locator = search->locator;

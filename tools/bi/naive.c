@@ -3,8 +3,8 @@
 #include <string.h>
 
 /*
- * One axis of the view: element i is element first + i * step of an axis of the source, whose neighbours are `pitch`
- * items apart.
+ * One axis of the view. Index i of the view is index first + i * step of an axis of the source. Neighbours on the axis
+ * of the source are `pitch` items apart.
  */
 struct axis {
 	int64_t extent;
@@ -15,11 +15,13 @@ struct axis {
 
 struct view {
 	int ndim;
-	int64_t origin; /* in items */
+	int64_t origin; /* position of element [0, ..., 0] in the source, in items */
 	struct axis axes[INDEXING_MAX + BI_MAX_NDIM];
 };
 
-/* Returns the items between neighbours along one axis of a dense array; 0 if the array has no elements. */
+/*
+ * Returns the distance in items between neighbours along one axis of a dense array, or 0 if the array has no elements.
+ */
 static int64_t pitch_of(const struct naive_array *array, int axis)
 {
 	int64_t pitch = 1;
@@ -38,7 +40,10 @@ static int64_t clip_index(int64_t value, int64_t low, int64_t high)
 	return value < low ? low : value > high ? high : value;
 }
 
-/* Python's rules: negative positions count from the end; the result is clipped. */
+/*
+ * Applies Python's rules to a part of a slice: a negative position counts from the end, and the result is clipped to
+ * the axis.
+ */
 static int64_t slice_bound(int64_t value, int64_t otherwise, int64_t extent, int backwards)
 {
 	if (value == BI_OMITTED)
@@ -75,7 +80,7 @@ static void add_whole_axes(struct view *view, const struct naive_array *source, 
 		add_axis(view, (struct axis){ source->shape[*from], 0, 1, pitch_of(source, *from) });
 }
 
-/* Counts the axes of the source that items index one by one. */
+/* Counts the axes of the source to which an item of the index applies: all except those of an ellipsis. */
 static int named_axes(const struct selection *selection)
 {
 	int count = 0;
@@ -138,7 +143,7 @@ static int transpose_view(struct view *view, const struct selection *selection)
 	return 1;
 }
 
-/* Advances to the next index in C order. Returns 0 after the last one. */
+/* Advances to the next index in C order. Returns 1, or 0 after the last index. */
 static int next_index(const struct view *view, int64_t index[BI_MAX_NDIM])
 {
 	for (int i = view->ndim; i-- > 0; index[i] = 0)

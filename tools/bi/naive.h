@@ -1,7 +1,7 @@
 /*
  * Computes array[items].transpose(axes) one element at a time from the bytes of the array.
  *
- * It does not call the library, so that it can check the library's result.
+ * It does not call the library, so its result checks the library's result.
  */
 #ifndef BI_TOOL_NAIVE_H
 #define BI_TOOL_NAIVE_H
@@ -22,11 +22,11 @@ struct naive_array {
 enum naive_verdict {
 	NAIVE_SAME,
 	NAIVE_OTHER_SHAPE, /* *index is not written */
-	NAIVE_OTHER_BYTES, /* *index is the first element that differs, in C order */
+	NAIVE_OTHER_BYTES, /* *index is the index of the first element in C order that differs */
 	NAIVE_NO_VIEW /* the array has no such view */
 };
 
-/* Compares `result` (C order) with the view of `source`. */
+/* Compares `result`, which is in C order, with the view of `source`. */
 enum naive_verdict naive_compare(const struct naive_array *source, const struct selection *selection,
 				 const struct naive_array *result, int64_t index[BI_MAX_NDIM]);
 

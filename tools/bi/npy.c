@@ -13,7 +13,10 @@
 
 #define MAGIC_SIZE 6
 #define ALIGNMENT 64
-/* NumPy pads headers so that the growing extent of a file that is appended to may have this many digits. */
+/*
+ * Digits for which NumPy pads the header. A program that appends to the file can then increase the extent of the first
+ * axis in place.
+ */
 #define GROWTH_DIGITS 21
 #define DESCR_DEPTH 32
 
@@ -96,7 +99,7 @@ static int decode_text(const unsigned char *bytes, size_t size, int major, char 
 	return BI_OK;
 }
 
-/* Writes a string in the quotes that Python's repr would choose. */
+/* Writes a string with the quotes that Python's repr would choose. */
 static void write_string(FILE *out, char quote, const char *start, size_t length)
 {
 	if (quote == '"' && !memchr(start, '\'', length) && !memchr(start, '\\', length))
@@ -140,7 +143,7 @@ static int read_names(struct scan *scan, FILE *out, struct bi_error *err)
 	return BI_OK;
 }
 
-/* Reads a typestr, and writes it as NumPy does. */
+/* Reads a typestr. Writes it in NumPy's spelling to `typestr`. */
 static int read_typestr(struct scan *scan, struct bi_dtype *dtype, char typestr[BI_DTYPE_TEXT], struct bi_error *err)
 {
 	char text[BI_DTYPE_TEXT], quote;
@@ -158,7 +161,7 @@ static int read_typestr(struct scan *scan, struct bi_dtype *dtype, char typestr[
 	return rc == BI_OK ? bi_dtype_typestr(*dtype, typestr, err) : rc;
 }
 
-/* Reads a tuple of extents, and writes it as Python does. */
+/* Reads a tuple of extents. */
 static int read_tuple(struct scan *scan, int64_t shape[BI_MAX_NDIM], int *ndim, struct bi_error *err)
 {
 	int comma = 1;
@@ -345,7 +348,7 @@ static int read_dict(struct scan *scan, struct npy *npy, struct bi_error *err)
 	return scan_done(scan) ? BI_OK : fail_expected(scan, "nothing more", err);
 }
 
-/* Computes nbytes, with the library's checks for overflow. */
+/* Computes npy->nbytes. The library checks for overflow. */
 static int compute_nbytes(struct npy *npy, struct bi_error *err)
 {
 	struct bi_layout layout;
@@ -396,7 +399,7 @@ void npy_clear(struct npy *npy)
 	npy->descr = NULL;
 }
 
-/* Writes the dict as NumPy prints it, in UTF-8. Owned by the caller. */
+/* Makes the text of the dict as NumPy prints it, in UTF-8. The caller frees *text. */
 static int print_dict(const struct npy *npy, char **text, size_t *length, struct bi_error *err)
 {
 	char typestr[BI_DTYPE_TEXT];
@@ -427,7 +430,7 @@ static int print_dict(const struct npy *npy, char **text, size_t *length, struct
 	return fail(err, BI_ENOMEM, "out of memory for the header");
 }
 
-/* Converts UTF-8 to Latin-1 in place. Returns 0, and changes nothing, if there are other characters. */
+/* Converts UTF-8 to Latin-1 in place. Returns 1; or 0, and changes nothing, if the text has other characters. */
 static int to_latin1(char *text, size_t *length)
 {
 	size_t used = 0, step;
@@ -446,7 +449,7 @@ static int to_latin1(char *text, size_t *length)
 	return 1;
 }
 
-/* Returns the size of a header: NumPy pads with 1 to 64 blanks and a newline. */
+/* Returns the bytes of a header with padding: NumPy pads with blanks and a newline to a multiple of 64 bytes. */
 static size_t padded_size(int major, size_t length)
 {
 	size_t bare = prefix_size(major) + length + 1;

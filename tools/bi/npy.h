@@ -17,33 +17,36 @@
 
 struct npy {
 	struct bi_dtype dtype;
-	char *descr; /* of a structured type: the list as Python prints it, UTF-8, owned; otherwise NULL */
+	char *descr; /* the fields of a structured type: a list as Python prints it, UTF-8, owned; NULL for a simple
+			type */
 	int fortran_order;
 	int ndim;
 	int64_t shape[BI_MAX_NDIM];
-	size_t nbytes; /* of all elements */
+	size_t nbytes; /* bytes of all elements */
 };
 
 /*
- * Computes where the elements begin from the first `size` (up to NPY_PREFIX) bytes of a file. Returns BI_EDTYPE if it
- * is not a NumPy file of a known version, BI_EBOUNDS if the file ends within the prefix.
+ * Computes the size of the header from the first `size` bytes of a file (at most NPY_PREFIX). The elements begin after
+ * the header. Returns BI_EDTYPE if it is not a NumPy file of a known version. Returns BI_EBOUNDS if the file ends
+ * within the prefix.
  */
 int npy_header_size(const unsigned char *bytes, size_t size, size_t *header_size, struct bi_error *err);
 
 /*
- * Reads a header of header_size bytes. Returns BI_EDTYPE for an unsupported element type, BI_EOVERFLOW for a shape that
- * is too large, BI_EBOUNDS if the text is longer than `size`, BI_EINVAL for any other defect. On success the caller
- * owns out->descr and calls npy_clear.
+ * Reads a header of `size` bytes. Returns BI_EDTYPE for an unsupported element type, BI_EOVERFLOW for a shape that is
+ * too large, BI_EBOUNDS if the header is longer than `size`, and BI_EINVAL for any other defect. On success the caller
+ * owns *out and calls npy_clear.
  */
 int npy_parse(const unsigned char *bytes, size_t size, struct npy *out, struct bi_error *err);
 
 /*
- * Makes the header that NumPy writes for a C-order array of this type and shape: the lowest version that can represent
- * it, padded for a longer first extent, a multiple of 64 bytes. The caller frees *bytes.
+ * Makes the header that NumPy writes for a C-order array of this type and shape. Its version is the lowest that can
+ * represent the header. It is padded so that the first extent may grow, to a multiple of 64 bytes. The caller frees
+ * *bytes.
  */
 int npy_format(const struct npy *npy, unsigned char **bytes, size_t *size, struct bi_error *err);
 
-/* Frees the members that the structure owns. */
+/* Frees the members that the struct owns. */
 void npy_clear(struct npy *npy);
 
 #endif

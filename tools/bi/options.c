@@ -6,7 +6,10 @@
 
 #define LONGEST_NAME 24
 
-/* Returns the number of insertions, removals and replacements that turn one word into the other. Both are short. */
+/*
+ * Returns the least number of insertions, removals and replacements that turn one word into the other. Both words have
+ * at most LONGEST_NAME characters.
+ */
 static size_t edit_distance(const char *a, const char *b)
 {
 	size_t row[LONGEST_NAME + 1], length = strlen(b), diagonal, above;

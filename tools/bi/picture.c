@@ -34,7 +34,7 @@ static void set_colour(const struct canvas *canvas, const char *code, const char
 		fputs("\033[0m", canvas->out);
 }
 
-/* Each row of the view has one colour. */
+/* Returns the colour of an element. All elements of a row of the view have one colour. */
 static const char *row_colour(const struct bi_layout *view, int64_t number)
 {
 	static const char *const colours[] = { "\033[36m", "\033[33m", "\033[32m", "\033[35m", "\033[34m", "\033[31m" };
@@ -53,11 +53,11 @@ static int digits(int64_t number)
 	return snprintf(NULL, 0, "%" PRId64, number);
 }
 
-/* If only `space` of `count` rows or columns fit, the first ones and the `last` ones are shown. */
+/* The rows or columns that are shown. If not all fit, the first `head` ones and those from `tail` on are shown. */
 struct window {
 	int64_t count;
 	int64_t head;
-	int64_t tail; /* first one of those at the end; equals head if all are shown */
+	int64_t tail; /* number of the first one after the gap; equals head if all are shown */
 };
 
 static struct window window_of(int64_t count, int64_t space, int64_t last)
@@ -81,14 +81,14 @@ static int is_gap(const struct window *window, int64_t at)
 struct memory {
 	struct locator locator;
 	const struct bi_layout *view;
-	int64_t first; /* the bytes that are drawn: [first, end) */
+	int64_t first; /* first byte that is drawn; the drawn bytes are [first, end) */
 	int64_t end;
-	int64_t cell; /* bytes of a cell */
-	int64_t row; /* cells of a row */
-	int width; /* columns of a label */
-	int crowded; /* some drawn cell belongs to several elements */
-	int continued; /* some drawn cell belongs to an element that begins before it */
-	int gaps; /* some drawn cell belongs to no element */
+	int64_t cell; /* bytes that a cell stands for */
+	int64_t row; /* number of cells in a row */
+	int width; /* characters of a label */
+	int crowded; /* 1: a drawn cell belongs to several elements */
+	int continued; /* 1: a drawn cell belongs to an element that begins in an earlier cell */
+	int gaps; /* 1: a drawn cell belongs to no element */
 };
 
 static int64_t gcd(int64_t a, int64_t b)
@@ -112,7 +112,10 @@ static int64_t common_cell(const struct bi_layout *layout, int64_t cell)
 	return cell;
 }
 
-/* Returns the bytes of a row as people would draw the base: its second shortest stride, or 0 if it has only one. */
+/*
+ * Returns the bytes of a row in a natural drawing of the base: its second shortest stride, or 0 if there is only one
+ * stride.
+ */
 static int64_t natural_row(const struct bi_layout *base)
 {
 	int64_t shortest = INT64_MAX, second = INT64_MAX;
@@ -133,15 +136,16 @@ static int64_t natural_row(const struct bi_layout *base)
 }
 
 /*
- * The content of a cell: how many elements cover it, the lowest number among these, and among those that begin in it.
+ * The content of a cell: the number of elements that cover it, the lowest number of an element that begins in it, and
+ * the lowest number of an element that covers it.
  */
 struct cell {
 	int64_t covers;
-	int64_t begins; /* -1: none begins here */
-	int64_t number; /* -1: none covers it */
+	int64_t begins; /* element number; -1: no element begins here */
+	int64_t number; /* element number; -1: no element covers the cell */
 };
 
-/* Finds the elements with some byte in [first, last]. */
+/* Finds the elements that have at least one byte in [first, last]. */
 static struct located find_covering(const struct memory *memory, int64_t first, int64_t last)
 {
 	return locate(&memory->locator, first - memory->view->dtype.item_size + 1, last);
@@ -155,7 +159,8 @@ static struct cell look_at_cell(const struct memory *memory, int64_t byte)
 }
 
 /*
- * Writes the label: "12", "0+2" (element 0 and 2 more), "──" (an element continues), "·" (none). Returns its columns.
+ * Writes the label of a cell: "12" (element 12), "0+2" (element 0 and 2 others), "──" (an element continues), "·" (no
+ * element). Returns the number of characters.
  */
 static int make_label(const struct cell *cell, int width, char text[LABEL])
 {
@@ -235,7 +240,7 @@ static int64_t memory_rows(const struct memory *memory)
 	return bytes / row + (bytes % row != 0);
 }
 
-/* Returns how many cells fit beside the offset. */
+/* Returns the number of cells that fit on a line beside the offset. */
 static int64_t space_for_cells(const struct canvas *canvas, const struct memory *memory)
 {
 	int64_t space = (canvas->columns - digits(memory->end) - 5) / (memory->width + 1);
@@ -276,7 +281,7 @@ static void explain_memory(const struct canvas *canvas, const struct memory *mem
 	fputs("\n\n", canvas->out);
 }
 
-/* One line of the picture: a row, or a run of rows without elements. */
+/* One line of the picture: a row, or several adjacent rows without elements. */
 struct band {
 	int64_t first;
 	int64_t count; /* number of rows; 1 for a row that is drawn */
@@ -292,7 +297,10 @@ static int rows_are_empty(const struct memory *memory, int64_t first, int64_t co
 	return !find_covering(memory, memory->first + first * row, memory->first + last).count;
 }
 
-/* Counts the rows without elements from `at` on, or backwards from `at`, both included. */
+/*
+ * Counts the adjacent rows without elements that begin with row `at`; with `backwards`, those that end with row `at`.
+ * Counts at most `limit` rows.
+ */
 static int64_t empty_run(const struct memory *memory, int64_t at, int64_t limit, int backwards)
 {
 	int64_t low = 0, high = limit;
@@ -369,7 +377,7 @@ void picture_memory(const struct canvas *canvas, const struct bi_layout *base, c
 	if (first != end)
 		memory.cell = gcd(memory.cell, first - memory.first);
 	locator_init(&memory.locator, view);
-	/* The legend depends on what is drawn, so the rows are chosen first. */
+	/* The legend depends on the cells that are drawn, so the rows are drawn into a buffer first. */
 	choose_row(canvas, &memory, base);
 	inner.out = open_memstream(&drawn, &size);
 	if (!inner.out)
@@ -383,7 +391,7 @@ void picture_memory(const struct canvas *canvas, const struct bi_layout *base, c
 
 struct grid {
 	const struct bi_layout *view;
-	int width; /* columns of an offset */
+	int width; /* characters of an offset */
 	int64_t rows;
 	int64_t columns;
 	int64_t row_stride;
@@ -442,7 +450,7 @@ static void draw_block(const struct canvas *canvas, const struct grid *grid, int
 	}
 }
 
-/* Prints "[0, 1, :, :]". */
+/* Prints the title of a block, such as "[0, 1, :, :]". */
 static void draw_block_title(const struct canvas *canvas, const int64_t *index, int leading)
 {
 	fputs("  [", canvas->out);

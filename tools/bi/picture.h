@@ -1,4 +1,4 @@
-/* Draws a layout as text: the memory as rows of cells, and the grid of indices with the byte offset of each element. */
+/* Draws a layout as text: as memory (rows of cells), or as a grid of indices with the byte offset of each element. */
 #ifndef BI_TOOL_PICTURE_H
 #define BI_TOOL_PICTURE_H
 
@@ -12,7 +12,7 @@ struct canvas {
 	int colour;
 };
 
-/* Draws the memory that `base` covers. Each cell has the number of the element of `view` that lies there. */
+/* Draws the memory that `base` covers. Each cell shows the number of the element of `view` that lies there. */
 void picture_memory(const struct canvas *canvas, const struct bi_layout *base, const struct bi_layout *view);
 
 /* Draws the elements of `view` by index, each with the offset of its first byte. */

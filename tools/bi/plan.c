@@ -68,13 +68,13 @@ int plan_print(const struct bi_layout *view, struct bi_error *err)
 	return BI_OK;
 }
 
-/* Each copy is repeated at least this often and for at least this many seconds. */
+/* A copy is repeated at least ROUNDS times and for at least SECONDS seconds. */
 #define ROUNDS 3
 #define SECONDS 0.2
 
 /*
- * Measures the shortest of several copies in seconds. A copy before them is not counted: it may compile a kernel and
- * touch new memory.
+ * Writes the shortest time of several copies in seconds to *best. A copy before them is not counted, because it may
+ * compile a kernel and touch new memory.
  */
 static int measure_copy(const struct bi_view *dst, const struct bi_view *src, double *best, struct bi_error *err)
 {
@@ -97,7 +97,7 @@ static int measure_copy(const struct bi_view *dst, const struct bi_view *src, do
 /* The arrays of one measurement on the device. */
 struct measurement {
 	struct bi_context *context;
-	struct bi_memory *memory; /* of the view; its bytes are 0 */
+	struct bi_memory *memory; /* memory of the view; all its bytes are 0 */
 	struct bi_view *view, *dense, *other;
 };
 
@@ -151,7 +151,10 @@ static void close_measurement(struct measurement *measured)
 	bi_context_release(measured->context);
 }
 
-/* Derived from the device's capabilities. */
+/*
+ * Returns a description of the code that copies on the device. It is derived from the device's capabilities, not
+ * measured.
+ */
 static const char *executor(const struct bi_device *device)
 {
 	if (device->kind == BI_DEVICE_KIND_HOST)

@@ -1,4 +1,4 @@
-/* Explains how a view is copied into a dense array, and measures the copy on a device. */
+/* Prints the plan by which a view is copied into a dense array, and measures the copy on a device. */
 #ifndef BI_TOOL_PLAN_H
 #define BI_TOOL_PLAN_H
 
@@ -8,8 +8,8 @@
 int plan_print(const struct bi_layout *view, struct bi_error *err);
 
 /*
- * Copies the view on a device (NULL: the default one), in new memory. Prints how and how fast it is copied, beside a
- * copy of as many dense bytes. Prints nothing on failure.
+ * Copies the view in new memory of a device; NULL is the default device. Prints the method and the speed of the copy,
+ * and the speed of a dense copy of the same size. Prints nothing on failure.
  */
 int plan_measure(const struct bi_layout *view, const char *device, struct bi_error *err);
 

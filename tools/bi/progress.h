@@ -1,4 +1,4 @@
-/* A progress bar on stderr. Nothing is drawn unless stderr is a terminal and there is much to do. */
+/* A progress bar on stderr. It is drawn only if stderr is a terminal and there is much to do. */
 #ifndef BI_TOOL_PROGRESS_H
 #define BI_TOOL_PROGRESS_H
 
@@ -15,14 +15,14 @@ struct progress {
 /* `total` is the number of bytes of all steps together. */
 void progress_start(struct progress *progress, uint64_t total);
 
-/* Sets the name of the current step. The text must stay valid. */
+/* Sets the name of the current step. The text must stay valid until the next step or the end. */
 void progress_step(struct progress *progress, const char *what);
 void progress_add(struct progress *progress, uint64_t bytes);
 
-/* Erases the bar. May be called twice. */
+/* Erases the bar. A second call does nothing. */
 void progress_finish(struct progress *progress);
 
-/* Returns the seconds of a monotonic clock. */
+/* Returns the time of a monotonic clock in seconds. */
 double seconds_now(void);
 
 #endif

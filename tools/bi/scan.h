@@ -1,6 +1,6 @@
 /*
- * A cursor over text that need not end with a NUL. Every function first skips white space, and stops there if it does
- * not find what it looks for.
+ * A cursor over text that need not end with a NUL. Each function first skips white space. If it then does not find what
+ * it looks for, the cursor stays there.
  */
 #ifndef BI_TOOL_SCAN_H
 #define BI_TOOL_SCAN_H
@@ -13,27 +13,35 @@ struct scan {
 	const char *end;
 };
 
-/* Returns 1 at the end of the text. */
+/* Returns 1 at the end of the text, otherwise 0. */
 int scan_done(struct scan *scan);
 
-/* Returns 1 and moves on if the next character is c. */
+/* If the next character is c, moves behind it and returns 1. Otherwise returns 0. */
 int scan_take(struct scan *scan, char c);
 
-/* Returns 1 and moves on if the next word (letters, digits, '_' and '.') is `word`. */
+/* If the next word (letters, digits, '_' and '.') is `word`, moves behind it and returns 1. Otherwise returns 0. */
 int scan_word(struct scan *scan, const char *word);
 
 enum scan_number { SCAN_NO_INTEGER, SCAN_INTEGER, SCAN_CLIPPED };
 
-/* Reads a decimal integer. One beyond INT64_MAX or -INT64_MAX is set to that limit and reported as SCAN_CLIPPED. */
+/*
+ * Reads a decimal integer. An integer above INT64_MAX or below -INT64_MAX is replaced by that limit, and SCAN_CLIPPED
+ * is returned.
+ */
 enum scan_number scan_integer(struct scan *scan, int64_t *value);
 
-/* Returns the length of the word at the cursor with any signs before it, for messages about malformed numbers. */
+/*
+ * Returns the length of the word at the cursor, with the signs before it. It is for messages about malformed numbers.
+ */
 int scan_word_length(const struct scan *scan);
 
-/* Returns 1 if a Python string follows. *start and *length are the text between the quotes, escapes included. */
+/*
+ * If a Python string follows, moves behind it and returns 1. Otherwise returns 0. *start and *length are the text
+ * between the quotes, with its escapes.
+ */
 int scan_string(struct scan *scan, char *quote, const char **start, size_t *length);
 
-/* Returns how many characters from the cursor on a message should quote. */
+/* Returns the number of characters that a message should quote, counted from the cursor. */
 int scan_shown(const struct scan *scan);
 
 #endif

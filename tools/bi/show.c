@@ -11,7 +11,7 @@
 #include "plan.h"
 #include "terminal.h"
 
-/* Shared bytes are counted in arrays of at most this many bytes. */
+/* Bytes of the largest array in which shared bytes are counted. */
 #define COUNTED_BYTES (INT64_C(16) << 20)
 
 enum {
@@ -25,7 +25,7 @@ enum {
 	OPTION_DEVICE
 };
 
-/* The options before this one describe an array without a file. */
+/* The first option that does not describe an array. The options before it describe an array without a file. */
 #define OPTIONS_OF_ARRAY OPTION_SLICE
 
 static const struct option options[] = {
@@ -67,7 +67,7 @@ static int read_offset(const char *text, int64_t *offset, struct bi_error *err)
 	return rc;
 }
 
-/* Shifts a layout that begins below byte 0 upwards, unless the offset was given. */
+/* Moves a layout that begins below byte 0 up to byte 0, unless the user gave the offset. */
 static int shift_to_zero(struct bi_layout *layout, const char *offset, struct bi_error *err)
 {
 	int64_t first, end;
@@ -121,7 +121,7 @@ static void dense_of(const struct npy *npy, int64_t strides[BI_MAX_NDIM])
 	}
 }
 
-/* Reads the layout of a file's array, with offsets from its first element. The elements are not read. */
+/* Reads the layout of the array in a file. Its offset counts from the first element. The elements are not read. */
 static int read_file(const struct invocation *invocation, struct bi_layout *layout, int *code, struct bi_error *err)
 {
 	const char *path = invocation->arguments[0];
@@ -152,7 +152,7 @@ static int read_file(const struct invocation *invocation, struct bi_layout *layo
 	return rc;
 }
 
-/* Counts the bytes that belong to more than one element. Returns -1 if that would take too long. */
+/* Counts the bytes that belong to more than one element. Returns -1 if the array is too large for that. */
 static int64_t count_shared(const struct bi_layout *layout)
 {
 	int64_t first, end, shared = 0, index[BI_MAX_NDIM] = { 0 }, offset;

@@ -1,16 +1,18 @@
-/* The abilities of an output stream. */
+/* Properties of an output stream. */
 #ifndef BI_TOOL_TERMINAL_H
 #define BI_TOOL_TERMINAL_H
 
 #include <stdio.h>
 
-/* Returns 1 if the stream is a terminal. */
+/* Returns 1 if the stream is a terminal, otherwise 0. */
 int terminal_is(FILE *stream);
 
-/* Returns the value of COLUMNS, or else the width of the terminal, or else 80. */
+/*
+ * Returns the width of a line: the environment variable COLUMNS if it is set, else the width of the terminal, else 80.
+ */
 int terminal_columns(FILE *stream);
 
-/* Returns 1 for a terminal, unless NO_COLOR is set. */
+/* Returns 1 if the stream is a terminal and NO_COLOR is not set, otherwise 0. */
 int terminal_has_colour(FILE *stream);
 
 #endif

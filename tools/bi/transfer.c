@@ -9,7 +9,7 @@
 
 #define SLAB (INT64_C(64) << 20)
 
-/* Adds the fields of a structured type to *view, which has none. */
+/* Replaces *view by a view with the fields of a structured type. */
 static int add_fields(struct bi_view **view, const char *descr, struct bi_error *err)
 {
 	struct bi_layout layout;
@@ -29,7 +29,7 @@ static int add_fields(struct bi_view **view, const char *descr, struct bi_error 
 	return BI_OK;
 }
 
-/* Computes the shape in which the bytes of a file are dense in C order. */
+/* Computes the shape in which the bytes of the file are a dense array in C order: reversed for Fortran order. */
 static void dense_shape(const struct npy *npy, int64_t shape[BI_MAX_NDIM])
 {
 	for (int i = 0; i < npy->ndim; i++)
@@ -52,7 +52,7 @@ static int copy_rows(const struct bi_view *dst, const struct bi_view *src, int64
 	return rc;
 }
 
-/* Copies between two dense views in slabs of rows. It waits for each slab only if a progress bar is shown. */
+/* Copies between two dense views in slabs of rows. Waits for each slab only if a progress bar is shown. */
 static int copy_in_slabs(const struct bi_view *dst, const struct bi_view *src, int64_t nbytes, struct bi_stream *stream,
 			 struct progress *progress, struct bi_error *err)
 {
@@ -77,7 +77,7 @@ static int copy_in_slabs(const struct bi_view *dst, const struct bi_view *src, i
 	return rc;
 }
 
-/* Makes *out, the array on the device in the order of the file's bytes. */
+/* Copies the array to the device. *out is a dense array of the file's bytes in their order. */
 static int upload_array(struct bi_context *context, const struct array *source, struct progress *progress,
 			struct bi_view **out, struct bi_error *err)
 {
@@ -137,7 +137,7 @@ static int select_view(struct bi_view **view, int fortran_order, const struct se
 	return rc;
 }
 
-/* Makes *out, a dense array on the device with the elements of the view. */
+/* Copies the elements of the view to a new dense array on the device. */
 static int make_dense_copy(struct bi_context *context, const struct bi_view *view, struct bi_view **out,
 			   struct bi_error *err)
 {
@@ -148,7 +148,7 @@ static int make_dense_copy(struct bi_context *context, const struct bi_view *vie
 	return rc == BI_OK ? bi_stream_synchronize(bi_context_stream(context), err) : rc;
 }
 
-/* Describes the elements of `dense` in out->npy and allocates their bytes. */
+/* Fills out->npy with the description of `dense`, and allocates out->bytes. */
 static int allocate_bytes(const struct bi_view *dense, const char *descr, struct array *out, struct bi_error *err)
 {
 	struct bi_layout layout;

@@ -1,11 +1,11 @@
-/* The device part of a copy: upload, view, copy on the device, download. */
+/* The part of the command copy that uses the device: upload, view, copy on the device, download. */
 #ifndef BI_TOOL_TRANSFER_H
 #define BI_TOOL_TRANSFER_H
 
 #include "array.h"
 #include "indexing.h"
 
-/* Elapsed seconds of each part, waiting included. */
+/* Elapsed seconds of each part, including waits. */
 struct transfer_times {
 	double upload;
 	double copy;

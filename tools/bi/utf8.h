@@ -5,10 +5,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Decodes the character at `text` into *point. Returns its bytes, or 0 if they are not UTF-8 or size is 0. */
+/*
+ * Decodes the character at `text` into *point. Returns its number of bytes, or 0 if the bytes are not UTF-8 or `size`
+ * is 0.
+ */
 size_t utf8_decode(const char *text, size_t size, uint32_t *point);
 
-/* Writes at most 2 bytes for a character of Latin-1. Returns their number. */
+/* Writes a character of Latin-1 as UTF-8, 1 or 2 bytes. Returns the number of bytes. */
 size_t utf8_from_latin1(unsigned char c, char out[2]);
 
 /* Counts the characters of a text. A byte that is not UTF-8 counts as one. */
