@@ -1,13 +1,13 @@
 /*
  * The cache of contexts
  *
- * A context is opened once for each device, and adopted once for each native context and device. An adopted context
- * keeps the native context of somebody else alive, so the cache is small, and the entry that was unused for longest is
- * replaced.
+ * A context is opened once for each device, and adopted once for each pair of native context and device. An adopted
+ * context keeps a native context of another library alive. So the cache is small, and a new entry replaces the entry
+ * that was unused for longest.
  *
- * The entry of an adopted context also keeps the queue that led to it last. As long as the queue is alive its handle is
- * no other queue's, so the next import by that handle calls no driver. The entry keeps the object that stands for the
- * queue too, so the next import by that object does not read the handle.
+ * The entry of an adopted context also keeps the command queue by which the context was found last. The handle of a
+ * living queue is unique, so the next import with the same handle calls no driver. The entry also keeps the Python
+ * object that stands for the queue, so the next import with the same object does not read the handle.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -22,28 +22,31 @@
 #define MOST 16
 
 struct entry {
-	struct bi_context *context; /* NULL: free */
+	struct bi_context *context; /* NULL: the entry is free */
 	struct bi_location location; /* the key */
-	int cuda; /* ordinal of a CUDA device that was opened, not adopted; else -1 */
-	struct bi_stream *queue; /* the queue that led to the context last, owned; or NULL */
-	PyObject *named_by; /* the object that stands for the queue, owned; or NULL */
+	int cuda; /* ordinal of the CUDA device if the context was opened, not adopted; else -1 */
+	struct bi_stream *queue; /* the queue by which the context was found last, owned; or NULL */
+	PyObject *named_by; /* the Python object that stands for `queue`, owned; or NULL */
 	uint64_t used; /* clock_of_uses at the last use */
 };
 
-/* The device that a word such as "auto" or "opencl" has opened. Finding out again would open the device again. */
+/*
+ * A word such as "auto" or "opencl" and the device that it opened. The word is stored, because finding the device would
+ * open it again.
+ */
 #define WORDS 8
 
 struct word {
 	char text[64];
 	struct bi_location location;
-	pid_t process; /* a forked child cannot use the parent's contexts */
+	pid_t process; /* the process that stored the word; a forked child cannot use the parent's contexts */
 };
 
 static struct entry entries[MOST];
 static struct word words[WORDS];
 static uint64_t clock_of_uses;
 
-/* The lock of the cache is the GIL if there is one. Nothing under it waits or runs Python code. */
+/* The lock of the cache. It is the GIL if there is one. Code that holds it does not wait and runs no Python code. */
 #ifdef Py_GIL_DISABLED
 static pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER;
 #endif
@@ -72,7 +75,7 @@ static void mark_used_locked(int i)
 	entries[i].used = ++clock_of_uses;
 }
 
-/* Returns an owned reference. */
+/* Marks entry i as used. Returns an owned reference to its context. */
 static struct bi_context *use_entry_locked(int i)
 {
 	mark_used_locked(i);
@@ -88,7 +91,7 @@ static struct bi_context *find_context_locked(const struct bi_location *location
 	return NULL;
 }
 
-/* The same for a CUDA device, without making a device string. */
+/* Finds the opened context of a CUDA device, without a device string. Returns an owned reference, or NULL. */
 static struct bi_context *find_cuda_locked(int ordinal)
 {
 	for (int i = 0; i < MOST; i++)
@@ -137,7 +140,10 @@ int bip_context_is_cached(const struct bi_context *context)
 	return found;
 }
 
-/* Releases a reference to a cached context, which is not the last one. Returns 0 if it is not cached. */
+/*
+ * Releases a reference to a context if the context is in the cache; it is then not the last reference. Returns 1, or 0
+ * without a release if the context is not in the cache.
+ */
 static int release_cached(struct bi_context *context)
 {
 	int is_cached;
@@ -150,7 +156,10 @@ static int release_cached(struct bi_context *context)
 	return is_cached;
 }
 
-/* The last reference closes the context, which waits for work on memory that was released. */
+/*
+ * Releases a reference that may be the last. The last release closes the context, which waits for work on memory that
+ * was released. So the GIL is dropped.
+ */
 static void release_last(struct bi_context *context)
 {
 	struct bip_raised raised = bip_put_aside();
@@ -167,7 +176,10 @@ void bip_release_context(struct bi_context *context)
 		release_last(context);
 }
 
-/* Adopted contexts are replaced before opened ones, whose streams other libraries may know. */
+/*
+ * Returns true if entry `a` is replaced before entry `b`. Adopted contexts are replaced first, because other libraries
+ * may know the streams of opened contexts.
+ */
 static int is_replaced_before(const struct entry *a, const struct entry *b)
 {
 	int is_adopted = a->location.context != 0;
@@ -188,7 +200,7 @@ static struct entry *choose_entry_locked(void)
 	return oldest;
 }
 
-/* Returns the ordinal of a CUDA device whose context was opened, else -1. */
+/* Returns the ordinal of the CUDA device if the context was opened, not adopted; else -1. */
 static int cuda_ordinal(const struct bi_location *location, const struct bi_context *context)
 {
 	const struct bi_device *device = bi_context_device(context);
@@ -197,8 +209,9 @@ static int cuda_ordinal(const struct bi_location *location, const struct bi_cont
 }
 
 /*
- * Adds a context that was just opened to the cache, and returns an owned reference to it. If another thread has opened
- * the same meanwhile, returns that one, so that a device has one context stream. Takes ownership of `context`.
+ * Adds a new context to the cache. Returns an owned reference to it. If another thread has added a context for the same
+ * location meanwhile, returns a reference to that context, so that a device has one context stream. Takes ownership of
+ * `context`.
  */
 static struct bi_context *add_to_cache(const struct bi_location *location, struct bi_context *context)
 {
@@ -256,7 +269,7 @@ static int context_at(const struct bi_location *location, struct bi_context **ou
 struct bi_context *bip_host_context(void)
 {
 	static const struct bi_location host = { "host", 0 };
-	static _Atomic(struct bi_context *) kept; /* owned, and never released */
+	static _Atomic(struct bi_context *) kept; /* owned; never released */
 	struct bi_context *context = atomic_load_explicit(&kept, memory_order_acquire);
 
 	if (!context && !context_at(&host, &context))
@@ -297,7 +310,7 @@ static struct bi_context *find_word_locked(const char *text)
 	return NULL;
 }
 
-/* Finds a device string, or a word that was opened before. Returns an owned reference, or NULL. */
+/* Finds a context by its device string, or by a word that was opened before. Returns an owned reference, or NULL. */
 static struct bi_context *look_up_text(const char *text)
 {
 	struct bi_location named = { "", 0 };
@@ -314,7 +327,9 @@ static struct bi_context *look_up_text(const char *text)
 	return found;
 }
 
-/* Replaces the same word, or the word that was added first. */
+/*
+ * Stores the device that a word opened. Replaces an entry with the same word, or else the entry that was stored first.
+ */
 static void remember_word(const char *text, const struct bi_location *location)
 {
 	static int next;
@@ -335,7 +350,7 @@ static void remember_word(const char *text, const struct bi_location *location)
 	unlock_cache();
 }
 
-/* "auto" is the device that the environment variable BI_DEVICE names, if it is set. */
+/* Returns the word to open: for "auto" the value of the environment variable BI_DEVICE if it is set, else `device`. */
 static const char *word_for(const char *device)
 {
 	const char *named = getenv("BI_DEVICE");
@@ -343,7 +358,7 @@ static const char *word_for(const char *device)
 	return strcmp(device, "auto") == 0 && named && *named ? named : device;
 }
 
-/* A word is stored with the device string of the device that it opened. */
+/* Stores the word with the device string of the device that was opened. */
 int bip_context_open(const char *device, struct bi_context **out)
 {
 	struct bi_location location = { "", 0 };
@@ -382,7 +397,10 @@ static struct bi_stream *find_queue_locked(uintptr_t queue)
 	return NULL;
 }
 
-/* Does nothing if the context has left the cache meanwhile. Releases the queue that was there before. */
+/*
+ * Stores the queue in the entry of its context. Releases the queue that was stored there before. Does nothing if the
+ * context is no longer in the cache.
+ */
 static void keep_queue(struct bi_stream *queue)
 {
 	struct entry before = { .queue = NULL, .named_by = NULL };
@@ -427,7 +445,7 @@ int bip_stream_of_queue(uintptr_t queue, struct bi_stream **out)
 	return *out ? 0 : wrap_queue(queue, out);
 }
 
-/* Returns the entry of the queue that the object stands for, or -1. */
+/* Returns the index of the entry whose queue the object stands for, or -1. */
 static int find_named_locked(const PyObject *object)
 {
 	for (int i = 0; i < MOST; i++)
@@ -486,8 +504,8 @@ int bip_context_of_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_
 }
 
 /*
- * Copies the entries. Their references are the caller's: those of contexts that leave the cache are moved, those of the
- * others are new.
+ * Removes the adopted entries, or with `all` all entries, and copies every entry to `taken`. The caller owns all
+ * references in `taken`. Returns their number.
  */
 static int take_entries(struct entry taken[MOST], int all)
 {

@@ -34,7 +34,10 @@ static int context_of_ordinal(PyObject *number, struct bi_context **out)
 	return -1;
 }
 
-/* (platform, ordinal), the attribute `device` of an array whose backend names devices by two numbers. */
+/*
+ * Finds the context of a tuple (platform, ordinal). This is the attribute `device` of an array whose backend names
+ * devices by two numbers.
+ */
 static int context_of_pair(PyObject *pair, struct bi_context **out)
 {
 	struct bi_backend backend;
@@ -54,7 +57,7 @@ static int context_of_pair(PyObject *pair, struct bi_context **out)
 	return bip_context_open(text, out);
 }
 
-/* Returns true for one to `most` numbers with colons between them: "0", "0:1". */
+/* Returns true for one to `most` numbers with colons between them, such as "0" or "0:1". */
 static int is_numbers(const char *text, int most)
 {
 	for (int count = 1; count <= most; count++) {
@@ -72,8 +75,8 @@ static int is_numbers(const char *text, int most)
 }
 
 /*
- * Returns true for a well-formed device string, whether or not there is such a device. The name of a backend is
- * followed by numbers or by a part of a device name.
+ * Returns true for a well-formed device string, whether or not the device exists. It is the name of a backend, alone or
+ * with numbers or a part of a device name behind it.
  */
 static int is_device_text(const char *text)
 {
@@ -106,7 +109,7 @@ static int context_of_text(PyObject *text, struct bi_context **out)
 	return -1;
 }
 
-/* An entry of devices(). */
+/* Finds the context of an entry of devices(). */
 static int context_of_entry(PyObject *device, struct bi_context **out)
 {
 	PyObject *spec = PyObject_GetAttrString(device, "spec");

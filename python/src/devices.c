@@ -1,4 +1,4 @@
-/* devices(): the devices that can be opened, and why others cannot. */
+/* devices(): the devices that can be opened, and the other devices with the reason. */
 #include "devices.h"
 #include "base/errors.h"
 
@@ -70,7 +70,10 @@ static PyObject *make_capabilities(uint32_t bits)
 	return tuple;
 }
 
-/* Drivers do not say how their texts are encoded. */
+/*
+ * Makes a str of a driver's text. Drivers do not report the encoding of their texts, so bytes that are not UTF-8 are
+ * replaced.
+ */
 static PyObject *make_text(const char *text)
 {
 	return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
@@ -122,7 +125,10 @@ static PyObject *make_list(const struct bi_device *devices, int count)
 	return list;
 }
 
-/* Without the GIL, because it opens drivers. A device that appears between the two calls is left out. */
+/*
+ * Lists the devices. Drops the GIL, because the library opens drivers. The first call returns the number of devices; a
+ * device that appears before the second call is left out.
+ */
 static int list_devices(struct bi_device **out, int *count, struct bi_error *err)
 {
 	int capacity, rc;

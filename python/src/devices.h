@@ -1,4 +1,4 @@
-/* devices(), and the type Device of its entries. */
+/* The function devices(), and the type Device of its entries. */
 #ifndef BIP_DEVICES_H
 #define BIP_DEVICES_H
 

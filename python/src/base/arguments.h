@@ -7,15 +7,15 @@
 #define BIP_MOST_ARGUMENTS 8
 
 struct bip_signature {
-	const char *function; /* its name, for messages */
+	const char *function; /* name of the function, for messages */
 	int required; /* the first `required` arguments must be given */
-	int positional; /* the first `positional` may be given by position, all of them by name */
-	const char *names[BIP_MOST_ARGUMENTS + 1]; /* ends with NULL */
+	int positional; /* the first `positional` arguments may be given by position; all may be given by name */
+	const char *names[BIP_MOST_ARGUMENTS + 1]; /* names of the arguments; NULL ends the list */
 };
 
 /*
- * Sorts arguments by their names: values[i] is the argument names[i], borrowed, or NULL if it is not given. `values`
- * has as many entries as the signature has names. TypeError if the arguments do not fit the signature.
+ * Sorts arguments by their names: values[i] is the argument names[i], borrowed, or NULL if the argument is not given.
+ * `values` has as many entries as the signature has names. Raises TypeError if the arguments do not fit the signature.
  */
 int bip_arguments(const struct bip_signature *signature, PyObject *const *args, Py_ssize_t count, PyObject *names,
 		  PyObject **values);

@@ -1,22 +1,22 @@
 /*
- * Element types between Python and the library
+ * Converts element types between Python and the library.
  *
- * Reading a type does not import NumPy or ml_dtypes: if they are not imported, the object is not theirs. Making a
- * numpy.dtype imports them.
+ * Reading a type does not import NumPy or ml_dtypes: an object can be a type of a package only if the package has been
+ * imported. Making a numpy.dtype imports these packages.
  */
 #include <string.h>
 
 #include "base/dtype.h"
 #include "base/errors.h"
 
-/* Returns a module that has been imported, a new reference, or NULL without an exception. */
+/* Returns a new reference to a module that has been imported, or NULL without an exception. */
 static PyObject *find_module(const char *name)
 {
 	PyObject *key = PyUnicode_FromString(name);
 	PyObject *module = key ? PyImport_GetModule(key) : NULL;
 
 	Py_XDECREF(key);
-	/* None in sys.modules forbids the import. */
+	/* None in sys.modules means that the import of the module is forbidden. */
 	if (module == Py_None)
 		Py_CLEAR(module);
 	if (!module)
@@ -49,7 +49,7 @@ static int from_text(PyObject *object, struct bi_dtype *out)
 
 	if (!text)
 		return -1;
-	/* The library would not see the text behind a NUL. */
+	/* A text with a NUL inside is refused: the library would read only the part before the NUL. */
 	return strlen(text) == (size_t)length ? parse_text(text, out) : refuse_type(object);
 }
 
@@ -95,7 +95,7 @@ static int from_descr(PyObject *list, struct bi_dtype *out, PyObject **descr)
 
 /* numpy.dtype */
 
-/* Reads an attribute as text. A longer text is truncated, and then is no type. */
+/* Reads an attribute as text. A text that is too long is truncated; it then names no type and is refused later. */
 static int text_of(PyObject *object, const char *name, char out[BI_DTYPE_TEXT])
 {
 	PyObject *value = PyObject_GetAttrString(object, name);
@@ -107,7 +107,7 @@ static int text_of(PyObject *object, const char *name, char out[BI_DTYPE_TEXT])
 	return text ? 0 : -1;
 }
 
-/* Returns 1 if another package than NumPy made the type, such as ml_dtypes; 0, or -1. */
+/* Returns 1 if another package than NumPy made the type, such as ml_dtypes, 0 if not, -1 with an exception. */
 static int is_registered(PyObject *dtype)
 {
 	PyObject *value = PyObject_GetAttrString(dtype, "isbuiltin");
@@ -127,7 +127,7 @@ static int from_simple(PyObject *dtype, struct bi_dtype *out)
 	return parse_text(text, out);
 }
 
-/* Reads (base, (lanes,)), a type of several lanes. */
+/* Reads the pair (base, (lanes,)), a type with several lanes. */
 static int from_lanes(PyObject *pair, PyObject *dtype, struct bi_dtype *out)
 {
 	PyObject *base, *shape;
@@ -177,7 +177,7 @@ static int from_numpy(PyObject *dtype, struct bi_dtype *out, PyObject **descr)
 	return rc;
 }
 
-/* *out is the type numpy.dtype, or NULL if NumPy was not imported. */
+/* Sets *out to the type numpy.dtype, or to NULL if NumPy was not imported. */
 static int numpy_dtype_type(PyObject **out)
 {
 	PyObject *numpy = find_module("numpy");
@@ -187,7 +187,10 @@ static int numpy_dtype_type(PyObject **out)
 	return numpy && !*out ? -1 : 0;
 }
 
-/* A class of Python, or any that numpy.dtype accepts. */
+/*
+ * Reads a class as an element type: a class of Python (bool, int, float, complex), or any class that numpy.dtype
+ * accepts.
+ */
 static int from_class(PyObject *class, PyObject *numpy_dtype, struct bi_dtype *out, PyObject **descr)
 {
 	PyObject *dtype;
@@ -201,7 +204,7 @@ static int from_class(PyObject *class, PyObject *numpy_dtype, struct bi_dtype *o
 		return bi_dtype_make(BI_BOOL, 1, 0, out, NULL);
 	if (class == (PyObject *)&PyComplex_Type)
 		return bi_dtype_make(BI_COMPLEX128, 1, 0, out, NULL);
-	/* NumPy makes the type object of other classes, which is refused. */
+	/* For other classes NumPy returns its element type "object", which is refused. */
 	dtype = numpy_dtype ? PyObject_CallOneArg(numpy_dtype, class) : NULL;
 	if (!dtype)
 		return numpy_dtype ? -1 : refuse_type(class);
@@ -211,8 +214,8 @@ static int from_class(PyObject *class, PyObject *numpy_dtype, struct bi_dtype *o
 }
 
 /*
- * The simple dtypes of NumPy that were read last. Most programs use one object for each type, which is kept here, so
- * that its address identifies it. Reading a dtype takes a microsecond otherwise.
+ * The simple numpy.dtype objects that were read last. Most programs use one object for each type. References are kept,
+ * so that an address identifies an object. Without this table reading a dtype takes a microsecond.
  */
 #define KNOWN 8
 
@@ -299,7 +302,7 @@ PyObject *bip_dtype_text(struct bi_dtype dtype)
 	return PyUnicode_FromString(text);
 }
 
-/* The text consists of literals. */
+/* The text of a descr consists of literals, so it is evaluated as Python literals. */
 PyObject *bip_dtype_descr(const struct bi_view *view)
 {
 	struct bi_layout layout;
@@ -377,7 +380,10 @@ static PyObject *numpy_of(struct bi_dtype dtype)
 	return result;
 }
 
-/* numpy.dtype would make named fields of the gaps in a descr; NumPy's reader of files recognises them. */
+/*
+ * NumPy's reader of files makes the dtype, because it recognises gaps in a descr. numpy.dtype would make named fields
+ * of the gaps.
+ */
 PyObject *bip_dtype_numpy(const struct bi_view *view)
 {
 	PyObject *descr = bip_dtype_descr(view);

@@ -1,4 +1,4 @@
-/* Exceptions, and the library's statuses as exceptions. */
+/* The exceptions of the package, and the conversion of statuses to exceptions. */
 #include "base/errors.h"
 
 PyObject *bip_InvalidArrayError, *bip_UnsupportedError, *bip_DriverError;
@@ -17,7 +17,7 @@ static PyObject *make_exception(PyObject *module, const char *name, const char *
 	return class;
 }
 
-/* Sets `vendor` on an exception, or on its class as the default. */
+/* Sets the attribute `vendor` on an exception object, or on an exception class as the default. */
 static int set_vendor(PyObject *object, int code)
 {
 	PyObject *vendor = PyLong_FromLong(code);
@@ -55,7 +55,7 @@ static void raise_driver(const struct bi_error *err)
 	Py_XDECREF(exception);
 }
 
-/* Returns the exception of a status, borrowed; NULL stands for DriverError. */
+/* Returns the exception class for a status, borrowed. Returns NULL for DriverError. */
 static PyObject *exception_of(int rc)
 {
 	switch (rc) {

@@ -1,4 +1,7 @@
-/* Exceptions: the package's own, what the library's statuses become, and an exception set aside during a callback. */
+/*
+ * Exceptions: the classes of the package, the conversion of statuses, and the protection of the current exception
+ * during a callback.
+ */
 #ifndef BIP_ERRORS_H
 #define BIP_ERRORS_H
 
@@ -14,16 +17,25 @@ extern PyObject *bip_DriverError;
 /* Creates the exceptions and adds them to the module. */
 int bip_errors_init(PyObject *module);
 
-/* Raises the exception of a failed operation (EBOUNDS: IndexError, EDTYPE: TypeError, ...). Returns NULL. */
+/*
+ * Raises the exception for the status of a failed operation, such as IndexError for BI_EBOUNDS or TypeError for
+ * BI_EDTYPE. Returns NULL.
+ */
 void *bip_raise(int rc, const struct bi_error *err);
-/* The same for an import: an array that is described wrongly is InvalidArrayError. */
+/*
+ * Raises as bip_raise does for a failed import: an array that is described wrongly raises InvalidArrayError. Returns
+ * NULL.
+ */
 void *bip_raise_import(int rc, const struct bi_error *err);
-/* The same for an export: an array that the protocol cannot describe is UnsupportedError. */
+/*
+ * Raises as bip_raise does for a failed export: an array that the protocol cannot describe raises UnsupportedError.
+ * Returns NULL.
+ */
 void *bip_raise_export(int rc, const struct bi_error *err);
 
 /*
- * The exception that is set, if any, while a callback of a producer runs, which may run Python code. bip_put_aside
- * clears it; bip_put_back sets it again, in place of any that was set in between.
+ * Protects the current exception, if any, while a producer's callback runs, which may run Python code. bip_put_aside
+ * clears the exception and returns it. bip_put_back sets it again, and drops an exception that was set in between.
  */
 struct bip_raised {
 	PyObject *exception;

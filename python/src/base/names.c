@@ -18,7 +18,7 @@ int bip_attribute(PyObject *object, PyObject *name, PyObject **out)
 #if PY_VERSION_HEX >= 0x030D0000
 	return PyObject_GetOptionalAttr(object, name, out) < 0 ? -1 : 0;
 #else
-	/* Does not create an AttributeError. */
+	/* This function creates no AttributeError, which saves time. */
 	return _PyObject_LookupAttr(object, name, out) < 0 ? -1 : 0;
 #endif
 }
@@ -42,7 +42,7 @@ int bip_item_of(PyObject *mapping, PyObject *key, PyObject **out)
 	return 0;
 }
 
-/* _PyType_Lookup does not consult a metaclass and does not create an AttributeError. */
+/* _PyType_Lookup looks only at the type and its bases, not at a metaclass. It creates no AttributeError. */
 PyObject *bip_type_attribute(PyTypeObject *type, PyObject *name)
 {
 #if PY_VERSION_HEX >= 0x030D0000

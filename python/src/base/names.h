@@ -13,7 +13,7 @@
 	X(offset) X(ptr) X(queue) X(readonly) X(shape) X(stream) X(strides) X(typestr) X(value) X(version)
 /* clang-format on */
 
-/* bip_name.shape is the interned str "shape". Valid after bip_names_init. */
+/* Interned strings: bip_name.shape is the str "shape". Valid after bip_names_init. */
 struct bip_names {
 #define BIP_NAME_MEMBER(name) PyObject *name;
 	BIP_NAMES(BIP_NAME_MEMBER)
@@ -22,11 +22,20 @@ struct bip_names {
 extern struct bip_names bip_name;
 int bip_names_init(void);
 
-/* *out is the attribute, or NULL if the object has none of that name. AttributeError alone means that. */
+/*
+ * Reads an attribute. Sets *out to NULL and returns 0 if getting it raises AttributeError; any other exception is a
+ * failure.
+ */
 int bip_attribute(PyObject *object, PyObject *name, PyObject **out);
-/* *out is the item of a dict or another mapping, or NULL if there is no such key. KeyError alone means that. */
+/*
+ * Reads an item of a dict or another mapping. Sets *out to NULL and returns 0 if getting it raises KeyError; any other
+ * exception is a failure.
+ */
 int bip_item_of(PyObject *mapping, PyObject *key, PyObject **out);
-/* Returns what the type or one of its bases has under that name, descriptors as they are; or NULL, no exception. */
+/*
+ * Returns the attribute of that name of the type or of one of its bases. A descriptor is returned as it is. Returns
+ * NULL without an exception if there is none.
+ */
 PyObject *bip_type_attribute(PyTypeObject *type, PyObject *name);
 
 #endif

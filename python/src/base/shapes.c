@@ -1,4 +1,4 @@
-/* Shapes, strides and indices as Python writes them. */
+/* Converts shapes, strides and indices from and to Python objects. */
 #include "base/shapes.h"
 
 PyObject *bip_tuple(const int64_t *numbers, int count)
@@ -47,7 +47,7 @@ int bip_read_numbers(const char *name, PyObject *const *objects, Py_ssize_t coun
 	return 0;
 }
 
-/* Returns a sequence as a tuple. A str is refused: it is most likely an element type in the wrong place. */
+/* Returns a sequence as a tuple. A str is refused, because it is most likely an element type in the wrong place. */
 static PyObject *tuple_of_numbers(const char *name, PyObject *object)
 {
 	PyObject *tuple = PyUnicode_Check(object) ? NULL : PySequence_Tuple(object);

@@ -1,4 +1,4 @@
-/* Shapes, strides and indices as Python writes them. */
+/* Converts shapes, strides and indices from and to Python objects. */
 #ifndef BIP_SHAPES_H
 #define BIP_SHAPES_H
 
@@ -8,14 +8,15 @@
 PyObject *bip_tuple(const int64_t *numbers, int count);
 
 /*
- * Reads `count` objects, each an int or an object with __index__, into `numbers`. `name` names them in messages.
- * TypeError for other types, ValueError for more than BI_MAX_NDIM, OverflowError for what exceeds 64 bits.
+ * Reads `count` objects into `numbers`. Each is an int or an object with __index__. `name` is the name of the value in
+ * messages. Raises TypeError for other types, ValueError for more than BI_MAX_NDIM objects, OverflowError for a number
+ * that does not fit into 64 bits.
  */
 int bip_read_numbers(const char *name, PyObject *const *objects, Py_ssize_t count, int64_t numbers[BI_MAX_NDIM],
 		     int *ndim);
-/* The same from one object: an int, or a sequence of them. */
+/* Reads numbers as bip_read_numbers does from one object: an int, or a sequence of ints. */
 int bip_read_sequence(const char *name, PyObject *object, int64_t numbers[BI_MAX_NDIM], int *ndim);
-/* The same for a shape. */
+/* Reads a shape as bip_read_sequence does. */
 int bip_read_shape(PyObject *object, int64_t shape[BI_MAX_NDIM], int *ndim);
 
 #endif

@@ -11,7 +11,10 @@
 #include "export/export.h"
 #include "export/pattern.h"
 
-/* AttributeError if the attribute cannot exist, so that hasattr() returns false [P14]. */
+/*
+ * Raises the exception of a failed export. It is AttributeError if the array cannot have the attribute, so that
+ * hasattr() returns False [P14].
+ */
 static PyObject *raise_missing(int rc, const struct bi_error *err)
 {
 	if (rc != BI_EUNSUPPORTED && rc != BI_EDTYPE)
@@ -20,7 +23,7 @@ static PyObject *raise_missing(int rc, const struct bi_error *err)
 	return NULL;
 }
 
-/* Takes ownership of the value; NULL stands for a failure. */
+/* Sets an item. Takes ownership of the value. If the value is NULL, an exception is set, and -1 is returned. */
 static int put_item(PyObject *dict, PyObject *key, PyObject *value)
 {
 	int rc = value ? PyDict_SetItem(dict, key, value) : -1;
@@ -38,7 +41,7 @@ static PyObject *address_pair(const struct bi_cai *cai)
 	return pair;
 }
 
-/* In version 3 the key is always there, in older versions never without a stream. */
+/* Sets the key "stream". Version 3 always has the key; older versions have it only if there is a stream. */
 static int put_stream(PyObject *dict, const struct bi_cai *cai)
 {
 	if (cai->stream_kind == BI_CAI_STREAM_GIVEN)
@@ -71,7 +74,10 @@ static PyObject *make_dict(PyObject *mask, const struct bi_view *view, const str
 	return dict;
 }
 
-/* Drops the GIL if the call may block: for pending work, or for the lock of memory that another thread waits for. */
+/*
+ * Describes the view. Drops the GIL if the call may block: because of pending work, or because another thread holds the
+ * lock of the memory while it waits for a device.
+ */
 static int describe_view(const struct bi_view *view, int version, unsigned flags, struct bi_cai *cai,
 			 struct bi_error *err)
 {
@@ -85,7 +91,7 @@ static int describe_view(const struct bi_view *view, int version, unsigned flags
 	return rc;
 }
 
-/* Takes ownership of the dictionary, also on failure. */
+/* Sets the key "stream" and returns the dictionary. Takes ownership of the dictionary, also on failure. */
 static PyObject *set_stream(PyObject *dict, const struct bi_cai *cai)
 {
 	if (put_stream(dict, cai))
@@ -105,7 +111,10 @@ static PyObject *make_or_copy(PyObject *self, PyObject *mask, const struct bi_vi
 	return dict;
 }
 
-/* Reads the mask first: a thread that releases the array meanwhile takes both away. */
+/*
+ * Makes a new dictionary. Reads the mask before the view: another thread may release the array in between, and then the
+ * view is missing and the export fails.
+ */
 static PyObject *make_current(PyObject *self)
 {
 	PyObject *mask = bip_mask(self), *dict = NULL;
@@ -135,7 +144,7 @@ PyObject *bip_get_cuda_array_interface(PyObject *self, void *closure)
 
 struct options {
 	int version;
-	int sync; /* 0: neither names a stream nor waits */
+	int sync; /* 0: no stream is named, and nothing waits */
 	int synchronize; /* 1: blocks the calling thread until pending work is complete */
 	int bfloat16_as_void;
 };
@@ -192,7 +201,10 @@ static int describe_with_options(const struct bi_view *view, const struct option
 	return rc ? -1 : 0;
 }
 
-/* Returns bfloat16 as two bytes without a type, as PyTorch exports it [P12]. Takes ownership of the view. */
+/*
+ * Returns a view of bfloat16 elements as two bytes without a type, as PyTorch exports them [P12]. Takes ownership of
+ * the view.
+ */
 static struct bi_view *view_as_void(struct bi_view *view)
 {
 	struct bi_view *pairs;
@@ -206,7 +218,7 @@ static struct bi_view *view_as_void(struct bi_view *view)
 	return rc ? bip_raise_export(rc, &err) : pairs;
 }
 
-/* Takes ownership of the view. */
+/* Makes the dictionary of cuda_array_interface(). Takes ownership of the view. */
 static PyObject *make_with_options(PyObject *mask, struct bi_view *view, const struct options *options)
 {
 	struct bi_dtype dtype = bi_view_dtype(view);

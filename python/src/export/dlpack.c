@@ -1,4 +1,4 @@
-/* __dlpack__ and __dlpack_device__: capsules, and the order of work before one is returned. */
+/* __dlpack__ and __dlpack_device__: capsules, and the order of the work before a capsule is returned. */
 #include <string.h>
 
 #include "contexts.h"
@@ -13,10 +13,10 @@
 
 static const char versioned[] = "dltensor_versioned", unversioned[] = "dltensor";
 
-/* The arguments of __dlpack__. The reference is borrowed. */
+/* The arguments of __dlpack__. References are borrowed. */
 struct request {
 	PyObject *stream; /* NULL: None */
-	int has_version; /* 1: major version 1 or above is understood */
+	int has_version; /* 1: the consumer accepts versioned tensors (max_version is (1, 0) or above) */
 	int has_device;
 	struct bi_dl_device device;
 	int copy; /* -1: None */
@@ -91,7 +91,10 @@ static int read_named(PyObject *name, PyObject *value, struct request *out)
 	return 0;
 }
 
-/* Interned names are compared by address; a name that was made at run time is compared as text [D1]. */
+/*
+ * Reads one keyword argument. Interned names are compared by address. A name that was made at run time is compared as
+ * text [D1].
+ */
 static int read_keyword(PyObject *name, PyObject *value, struct request *out)
 {
 	PyObject *known[] = { bip_name.stream, bip_name.max_version, bip_name.dl_device, bip_name.copy };
@@ -127,7 +130,10 @@ static int refuse_stream(PyObject *stream, const char *rule)
 	return -1;
 }
 
-/* 0 could mean either default stream. -1 means that the consumer needs no order. */
+/*
+ * Reads the argument stream. 0 is refused, because it could mean either default stream. -1 means that the consumer
+ * needs no order.
+ */
 static int read_stream(PyObject *stream, int64_t *out)
 {
 	*out = 1;
@@ -146,7 +152,10 @@ static int read_stream(PyObject *stream, int64_t *out)
 	return -1;
 }
 
-/* Without the GIL: another thread that waits for a device may hold the lock of the memory. */
+/*
+ * Makes the memory ready on the stream with this handle. Drops the GIL, because another thread that waits for a device
+ * may hold the lock of the memory.
+ */
 static int make_ready_on(const struct bi_view *view, int64_t handle)
 {
 	struct bi_stream *stream;
@@ -174,7 +183,9 @@ static int is_minus_one(PyObject *stream)
 	return PyLong_Check(stream) && PyLong_AsLongAndOverflow(stream, &overflow) == -1 && !overflow;
 }
 
-/* Makes the memory ready for the consumer: on its stream, or by waiting for pending work. */
+/*
+ * Makes the memory ready for the consumer: on the consumer's stream, or without a stream by waiting for pending work.
+ */
 static int make_ready(struct bi_view *view, PyObject *stream)
 {
 	struct bi_dl_device device;
@@ -217,7 +228,7 @@ static void delete_plain(struct bi_dl_managed *tensor)
 	bip_release_view(view);
 }
 
-/* Returns true if no consumer has taken the tensor: a consumer renames the capsule. */
+/* Returns true if the capsule still has this name. A consumer that takes the tensor renames the capsule. */
 static int has_name(PyObject *capsule, const char *name)
 {
 	const char *present = PyCapsule_GetName(capsule);
@@ -237,7 +248,7 @@ static void free_unversioned(PyObject *capsule)
 		delete_plain(PyCapsule_GetPointer(capsule, unversioned));
 }
 
-/* Takes ownership of the tensor, also on failure. */
+/* Makes a capsule. Takes ownership of the tensor, also on failure. */
 static PyObject *wrap_versioned(struct bi_dl_managed_versioned *tensor)
 {
 	PyObject *capsule = PyCapsule_New(tensor, versioned, free_versioned);
@@ -267,11 +278,14 @@ static PyObject *unversioned_capsule(struct bi_view *view)
 		return bip_raise_export(rc, &err);
 	capsule = PyCapsule_New(tensor, unversioned, free_unversioned);
 	if (!capsule)
-		tensor->deleter(tensor); /* the caller holds the view */
+		tensor->deleter(tensor); /* this release does not wait: the caller has a reference to the view */
 	return capsule;
 }
 
-/* Releases the view and returns the capsule. If there is one, it has a reference to the view. */
+/*
+ * Releases the view and returns the capsule. A capsule has its own reference to the view, so the release does not wait.
+ * If `capsule` is NULL, the release may wait.
+ */
 static PyObject *release_behind(struct bi_view *view, PyObject *capsule)
 {
 	if (capsule)
@@ -290,7 +304,7 @@ static PyObject *export_view(struct bi_view *view, const struct request *request
 
 /* Copies */
 
-/* Returns a dense copy in host memory. The caller owns a reference to the view. */
+/* Returns a view of a dense copy in host memory. The caller owns a reference to `view`. */
 static struct bi_view *copy_to_host(const struct bi_view *view)
 {
 	struct bi_context *context;
@@ -303,7 +317,10 @@ static struct bi_view *copy_to_host(const struct bi_view *view)
 	return copy;
 }
 
-/* The consumer's stream belongs to the device of the array, so it does not apply to a copy in host memory. */
+/*
+ * Exports a copy in host memory. The consumer's stream belongs to the device of the array, so it is not used for the
+ * copy.
+ */
 static PyObject *export_host_copy(const struct bi_view *view, struct request *request)
 {
 	struct bi_dl_tensor ignored;
@@ -363,13 +380,16 @@ static PyObject *export_held(PyObject *self, struct request *request)
 	return view ? release_behind(view, export_as_requested(view, request)) : NULL;
 }
 
-/* Returns true if idle memory needs nothing else to satisfy the request. */
+/* Returns true if a tensor of idle memory satisfies the request without further work. */
 static int is_plain(const struct request *request)
 {
 	return request->has_version && !request->has_device && !request->stream && request->copy <= 0;
 }
 
-/* For idle memory only the tensor takes a reference. export_held waits, and raises errors. */
+/*
+ * Exports idle memory quickly: only the tensor takes a reference to the view. If work is pending or an error occurs,
+ * export_held does the export, waits, and raises the error.
+ */
 static PyObject *export_idle(PyObject *self, struct request *request)
 {
 	struct bi_dl_managed_versioned *tensor;

@@ -1,8 +1,9 @@
 /*
- * DLPack's table of C functions as a producer: `__dlpack_c_exchange_api__` on the type
+ * DLPack's table of C functions as a producer: the attribute `__dlpack_c_exchange_api__` of the type
  *
- * Consumers launch work on current_work_stream without waiting. On CUDA that is the context stream, which becomes the
- * home stream of exported memory. For host and OpenCL memory there is no such stream, so pending work is waited for.
+ * Consumers launch work on the stream that current_work_stream returns, without waiting. On CUDA this is the context
+ * stream, and it becomes the home stream of exported memory. For host and OpenCL memory there is no such stream, so an
+ * export waits for pending work.
  */
 #include "contexts.h"
 #include "dlpack_table.h"
@@ -37,7 +38,7 @@ static int make_ready(struct bi_view *view, int32_t device_type)
 
 	if (!is_on_cuda(device_type))
 		return bip_settle(view);
-	/* Without the GIL: another thread that waits for a device may hold the lock of the memory. */
+	/* The GIL is dropped, because another thread that waits for a device may hold the lock of the memory. */
 	Py_BEGIN_ALLOW_THREADS
 	rc = bi_view_switch_to_context_stream(view, &err);
 	Py_END_ALLOW_THREADS
@@ -46,7 +47,7 @@ static int make_ready(struct bi_view *view, int32_t device_type)
 	return rc ? -1 : 0;
 }
 
-/* The tensor keeps the view even if the object is released while the memory is made ready. */
+/* Exports the view. The tensor keeps the view even if the object is released while the memory is made ready. */
 static int export_locked(struct bi_view *view, struct bi_dl_managed_versioned **out)
 {
 	struct bi_error err;
@@ -81,7 +82,10 @@ static int is_ready(const struct bi_view *view)
 	return bi_view_is_idle(view) && !is_on_cuda(bi_dlpack_device(view).device_type);
 }
 
-/* For idle memory only the tensor takes a reference. export_pending waits, and raises errors. */
+/*
+ * The function from_object of the table. For idle memory only the tensor takes a reference to the view. If work is
+ * pending or an error occurs, export_pending waits or raises the error.
+ */
 static int from_object(void *object, struct bi_dl_managed_versioned **out)
 {
 	struct bi_view *view;
@@ -107,7 +111,10 @@ static int describe_view(const struct bi_view *view, struct bi_dl_tensor *out)
 	return rc ? -1 : 0;
 }
 
-/* The tensor borrows from the view: it is valid only if the object still has the view afterwards. */
+/*
+ * Describes an array with pending work. The tensor borrows from the view, so it is valid only if the object still has
+ * the view afterwards.
+ */
 static int describe_pending(PyObject *object, struct bi_dl_tensor *out)
 {
 	struct bi_view *view = bip_hold(object);
@@ -120,7 +127,10 @@ static int describe_pending(PyObject *object, struct bi_dl_tensor *out)
 	return rc;
 }
 
-/* For idle memory no reference is taken. describe_pending waits, and raises errors. */
+/*
+ * The function describe_object of the table. For idle memory no reference is taken. If work is pending or an error
+ * occurs, describe_pending waits or raises the error.
+ */
 static int describe_object(void *object, struct bi_dl_tensor *out)
 {
 	struct bi_view *view;
@@ -144,7 +154,7 @@ static int context_of(struct bi_dl_device device, struct bi_context **out)
 	return bip_context_host(out);
 }
 
-/* Takes ownership of the tensor on success. */
+/* Imports a tensor as a view. Takes ownership of the tensor on success. */
 static struct bi_view *import_tensor(struct bi_dl_managed_versioned *tensor)
 {
 	struct bi_context *context;
@@ -164,7 +174,7 @@ static struct bi_view *import_tensor(struct bi_dl_managed_versioned *tensor)
 	return rc ? bip_raise_import(rc, &err) : view;
 }
 
-/* The deleter may run Python code. */
+/* Deletes a tensor. The current exception is put aside, because the deleter may run Python code. */
 static void delete_tensor(struct bi_dl_managed_versioned *tensor)
 {
 	struct bip_raised raised = bip_put_aside();
@@ -174,7 +184,7 @@ static void delete_tensor(struct bi_dl_managed_versioned *tensor)
 	bip_put_back(raised);
 }
 
-/* Takes ownership of the tensor, also on failure [X7]. */
+/* The function to_object of the table. Takes ownership of the tensor, also on failure [X7]. */
 static int to_object(struct bi_dl_managed_versioned *tensor, void **out)
 {
 	struct bi_view *view = import_tensor(tensor);
@@ -196,7 +206,10 @@ static int to_object(struct bi_dl_managed_versioned *tensor, void **out)
 
 /* Streams */
 
-/* Callers ignore failures, so a device that cannot be opened has no stream [X8]. */
+/*
+ * The function current_work_stream of the table. If the device cannot be opened, writes NULL and returns 0, because
+ * callers ignore failures [X8].
+ */
 static int current_work_stream(int32_t device_type, int32_t device_id, void **out)
 {
 	struct bi_context *context;
@@ -222,7 +235,10 @@ static int set_failure(void *error, set_error *set, const char *kind, const char
 	return -1;
 }
 
-/* Reports the exception that is set as text, because the caller may not have the GIL. Clears it. */
+/*
+ * Passes the text of the current exception to `set`, and clears the exception. Returns -1. The caller gets a text
+ * instead of the exception, because the caller may not hold the GIL.
+ */
 static int set_failure_from_exception(void *error, set_error *set)
 {
 	struct bip_raised raised = bip_put_aside();
@@ -237,7 +253,7 @@ static int set_failure_from_exception(void *error, set_error *set)
 	return rc;
 }
 
-/* Takes the GIL, which the cache of contexts needs. */
+/* Finds the context of a device. Takes the GIL, which the cache of contexts needs. */
 static int find_context(struct bi_dl_device device, struct bi_context **out, void *error, set_error *set)
 {
 	PyGILState_STATE state;
@@ -278,7 +294,7 @@ static int allocate_on(struct bi_context *context, const struct bi_dl_tensor *pr
 	return rc;
 }
 
-/* The caller need not have the GIL. */
+/* The function allocate of the table. The caller need not hold the GIL. */
 static int allocate(struct bi_dl_tensor *prototype, struct bi_dl_managed_versioned **out, void *error, set_error *set)
 {
 	struct bi_context *context;

@@ -1,19 +1,22 @@
 /*
- * Exports: the protocols that a BufferInterface speaks
+ * Exports: the protocols that a BufferInterface supports as a producer
  *
  * An export keeps a reference to the view, not to the object. If the protocol names a stream, the memory is ready on
- * that stream; otherwise the calling thread waits for pending work.
+ * that stream. Otherwise the calling thread waits for pending work.
  */
 #ifndef BIP_EXPORT_EXPORT_H
 #define BIP_EXPORT_EXPORT_H
 
 #include "extension.h"
 
-/* Capsules for members of the type. */
+/* Make the capsules that are attributes of the type. */
 PyObject *bip_native_capsule(void); /* native.c: __buffer_interface_c__ */
 PyObject *bip_dlpack_capsule(void); /* dlpack_table.c: __dlpack_c_exchange_api__ */
 
-/* Methods, attributes and buffer functions of the type, with the signatures that CPython gives them. */
+/*
+ * Methods, getters and buffer functions of the type, with the signatures of CPython. The file that defines each is
+ * behind it.
+ */
 PyObject *bip_get_cuda_array_interface(PyObject *self, void *closure); /* cai.c */
 PyObject *bip_cuda_array_interface(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
 PyObject *bip_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names); /* dlpack.c */
@@ -25,12 +28,12 @@ void bip_releasebuffer(PyObject *self, Py_buffer *buffer);
 PyObject *bip_array(PyObject *self, PyObject *args, PyObject *kwargs); /* numpy.c: __array__ */
 
 /*
- * dlpack.c: deletes a tensor of bi_dlpack_export that no consumer has. The tensor may have the last reference to its
- * view, whose release may wait: then the GIL is dropped.
+ * dlpack.c: deletes a tensor of bi_dlpack_export that no consumer owns. The tensor may have the last reference to its
+ * view. If the release of the view may wait, the GIL is dropped.
  */
 void bip_delete_export(struct bi_dl_managed_versioned *tensor);
 
-/* host.c: UnsupportedError if the array has a mask, which the protocols of host memory cannot name [H5]. */
+/* host.c: raises UnsupportedError if the array has a mask, because the protocols of host memory have no masks [H5]. */
 int bip_refuse_host_mask(PyObject *self);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Writing formats of the buffer protocol (PEP 3118), as NumPy and the struct module read them
+ * Writes formats of the buffer protocol (PEP 3118), as NumPy and the struct module read them
  *
- * A structure is "T{...}" with every gap written out as unnamed bytes.
+ * A structure is "T{...}". Every gap between fields is written as unnamed bytes.
  */
 #include <stdarg.h>
 #include <string.h>
@@ -56,7 +56,7 @@ __attribute__((format(printf, 2, 3))) static int append_formatted(struct writer 
 	return 0;
 }
 
-/* `native` is the prefix of types in this machine's byte order. */
+/* Writes the format of a simple type. `native` is the prefix for types in this machine's byte order. */
 static int write_simple(struct writer *out, struct bi_dtype dtype, const char *native)
 {
 	const char *letter = dtype.lanes == 1 ? letters[dtype.type] : NULL;
@@ -74,7 +74,7 @@ static int write_simple(struct writer *out, struct bi_dtype dtype, const char *n
 		return append_formatted(out, "%s%u%s", order, dtype.item_size, letter);
 	if (dtype.type == BI_UNICODE)
 		return append_formatted(out, "%s%u%s", order, dtype.item_size / 4, letter);
-	/* As NumPy writes them: it has another type for 'q'. */
+	/* NumPy writes its 64-bit types as 'l' and 'L' if long has 64 bits. */
 	if (sizeof(long) == 8 && !*order && (dtype.type == BI_INT64 || dtype.type == BI_UINT64))
 		letter = dtype.type == BI_INT64 ? "l" : "L";
 	return (*order && append_text(out, order)) || append_text(out, letter) ? -1 : 0;
@@ -95,7 +95,7 @@ static int write_shape(struct writer *out, PyObject *shape)
 	return count ? append_formatted(out, ")") : 0;
 }
 
-/* The type is a typestr or a list of fields. */
+/* Writes the type of a field. It is a typestr or a list of fields. */
 static int write_type(struct writer *out, PyObject *type)
 {
 	struct bi_dtype dtype;
@@ -105,7 +105,7 @@ static int write_type(struct writer *out, PyObject *type)
 	return bip_dtype_from(type, &dtype) ? -1 : write_simple(out, dtype, "=");
 }
 
-/* The name is a str, or a tuple (title, name). */
+/* Writes the name of a field. It is a str, or a tuple (title, name). */
 static int write_name(struct writer *out, PyObject *name)
 {
 	const char *text;
@@ -132,7 +132,8 @@ static int write_field(struct writer *out, PyObject *field)
 }
 
 /*
- * Each field has a byte order, which also selects standard sizes, and gaps are fields. So a reader adds no padding.
+ * Writes a structure. Each field has an explicit byte order, which also selects the standard sizes, and gaps are
+ * fields. So a reader adds no padding.
  */
 static int write_struct(struct writer *out, PyObject *list)
 {

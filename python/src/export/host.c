@@ -13,7 +13,9 @@
 #include "export/format.h"
 #include "export/pattern.h"
 
-/* The protocols of host memory have no mask, so consumers would use the masked elements. */
+/*
+ * Message for a masked array. The protocols of host memory have no masks, so consumers would use the masked elements.
+ */
 #define MASKED "the array is masked, and this protocol would lose its mask [H5]"
 
 int bip_refuse_host_mask(PyObject *self)
@@ -34,12 +36,12 @@ static int is_contiguous(const struct bi_view *view, char order)
 
 /* The buffer protocol */
 
-/* The memory behind a Py_buffer. It outlives the array if that is released meanwhile. */
+/* The data of an exported Py_buffer. It keeps the view, even if the array is released meanwhile. */
 struct exported_buffer {
 	struct bi_view *view;
-	Py_ssize_t size; /* elements */
+	Py_ssize_t size; /* number of elements */
 	char format[BIP_FORMAT_TEXT];
-	Py_ssize_t dims[]; /* shape, strides */
+	Py_ssize_t dims[]; /* ndim extents, followed by ndim strides */
 };
 
 static int has_flags(int flags, int wanted)
@@ -47,7 +49,7 @@ static int has_flags(int flags, int wanted)
 	return (flags & wanted) == wanted;
 }
 
-/* Returns why the array cannot satisfy the request, or NULL. */
+/* Returns the reason why the array cannot satisfy the request, or NULL if it can. */
 static const char *find_refusal(const struct bi_view *view, int flags)
 {
 	if (has_flags(flags, PyBUF_WRITABLE) && bi_view_flags(view) & BI_VIEW_READONLY)
@@ -78,7 +80,7 @@ static int check_request(const struct bi_view *view, int flags)
 	return text ? -1 : 0;
 }
 
-/* Takes ownership of the view, also on failure. */
+/* Makes the data of a buffer. Takes ownership of the view, also on failure. */
 static struct exported_buffer *export_buffer(struct bi_view *view, int flags)
 {
 	int ndim = bi_view_ndim(view);
@@ -104,7 +106,7 @@ static struct exported_buffer *export_buffer(struct bi_view *view, int flags)
 	return NULL;
 }
 
-/* Without a shape the consumer sees one dimension. */
+/* Fills in the shape and the strides. If the request is for no shape, the consumer sees one dimension. */
 static void fill_layout(struct exported_buffer *exported, int flags, Py_buffer *buffer)
 {
 	int ndim = bi_view_ndim(exported->view);
@@ -158,7 +160,10 @@ void bip_releasebuffer(PyObject *self, Py_buffer *buffer)
 
 /* Shared by __array_interface__ and __array_struct__ */
 
-/* AttributeError if the attribute cannot exist, so that hasattr() returns false. */
+/*
+ * Raises AttributeError if the array cannot have the attribute, so that hasattr() returns False. Otherwise waits for
+ * pending work.
+ */
 static int check_attribute(PyObject *self, struct bi_view *view)
 {
 	if (((struct bip_object *)self)->mask) {
@@ -201,7 +206,7 @@ static PyObject *strides_of(const struct bi_view *view)
 	return bip_tuple(bi_view_strides(view), bi_view_ndim(view));
 }
 
-/* For a structured type. */
+/* Sets the key "descr" for a structured type. */
 static int put_descr(const struct bi_view *view, PyObject *dict)
 {
 	PyObject *descr = bip_dtype_descr(view);
@@ -222,7 +227,7 @@ static PyObject *make_interface(const struct bi_view *view, const char *typestr)
 	return dict;
 }
 
-/* Waits for pending work, and raises errors. */
+/* Makes a new dictionary. Waits for pending work. */
 static PyObject *make_current(PyObject *self)
 {
 	struct bi_view *view = bip_hold(self);
@@ -249,7 +254,7 @@ PyObject *bip_get_array_interface(PyObject *self, void *closure)
 
 /* __array_struct__ */
 
-/* PyArrayInterface of NumPy's documentation, followed by our own members. */
+/* The struct PyArrayInterface of NumPy's documentation, followed by members of this file. */
 struct array_struct {
 	int two;
 	int nd;
@@ -273,12 +278,15 @@ enum array_flag {
 	ARRAY_HAS_DESCR = 0x800
 };
 
-/* Returns true if every element has the strictest alignment that a type of its size can need. */
+/*
+ * Returns true if the address of every element is a multiple of the largest power of two that divides the element size.
+ * No type of that size needs a larger alignment.
+ */
 static int is_aligned(const struct bi_view *view)
 {
 	uint64_t bits = (uintptr_t)bip_host_address(view);
 	uint64_t size = bi_view_dtype(view).item_size;
-	uint64_t alignment = size & (~size + 1); /* the largest power of two that divides it */
+	uint64_t alignment = size & (~size + 1); /* the largest power of two that divides size */
 
 	for (int i = 0; i < bi_view_ndim(view); i++)
 		bits |= (uint64_t)bi_view_strides(view)[i];
@@ -307,7 +315,10 @@ static void free_struct(PyObject *capsule)
 	free(array);
 }
 
-/* The struct has a reference to the view. NULL without an exception if memory is exhausted. */
+/*
+ * Makes the struct of __array_struct__. The struct owns a reference to the view. Returns NULL without an exception if
+ * memory is exhausted.
+ */
 static struct array_struct *make_struct(struct bi_view *view)
 {
 	int ndim = bi_view_ndim(view);

@@ -1,4 +1,4 @@
-/* The table of buffer_interface/python.h for BufferInterface. */
+/* The table of buffer_interface/python.h for the type BufferInterface: the attribute __buffer_interface_c__. */
 #include <stdlib.h>
 
 #include "lifetime.h"
@@ -8,7 +8,7 @@
 #include "buffer_interface/binding.h"
 #include "buffer_interface/python.h"
 
-/* A masked array and its mask, released as one struct. */
+/* The structs of a masked array and of its mask, which are released together. */
 struct masked {
 	struct bi_exchange array;
 	struct bi_exchange mask;
@@ -35,7 +35,10 @@ static int check_type(PyObject *object)
 
 typedef int exporter(const struct bi_view *view, struct bi_exchange *out, struct bi_error *err);
 
-/* Without the GIL: the call may wait for a device, or for the lock of memory that another thread waits for. */
+/*
+ * Calls a function of the library that fills a struct. Drops the GIL, because the function may wait for a device, or
+ * for the lock of memory that another thread holds while it waits.
+ */
 static int call_exporter(exporter *function, const struct bi_view *view, struct bi_exchange *out)
 {
 	struct bi_error err;
@@ -49,7 +52,10 @@ static int call_exporter(exporter *function, const struct bi_view *view, struct 
 	return rc ? -1 : 0;
 }
 
-/* The struct borrows from the view: it is valid only if the object still has the view afterwards. */
+/*
+ * Describes an array with pending work. The struct borrows from the view, so it is valid only if the object still has
+ * the view afterwards.
+ */
 static int describe_pending(PyObject *object, struct bi_exchange *out)
 {
 	struct bi_view *view = bip_hold(object);
@@ -59,7 +65,10 @@ static int describe_pending(PyObject *object, struct bi_exchange *out)
 	return rc;
 }
 
-/* For idle memory no reference is taken. describe_pending waits, and raises errors. */
+/*
+ * Describes an array. For idle memory no reference is taken. If work is pending or an error occurs, describe_pending
+ * waits or raises the error.
+ */
 static int describe_object(PyObject *object, struct bi_exchange *out)
 {
 	struct bi_view *view;
@@ -89,11 +98,14 @@ static int export_pending(PyObject *object, struct bi_exchange *out)
 	if (rc)
 		bip_release_view(view);
 	else
-		bi_view_release(view); /* the struct has a reference */
+		bi_view_release(view); /* not the last reference: the struct has one */
 	return rc;
 }
 
-/* For idle memory only the struct takes a reference. export_pending waits, and raises errors. */
+/*
+ * Exports an array. For idle memory only the struct takes a reference to the view. If work is pending or an error
+ * occurs, export_pending waits or raises the error.
+ */
 static int export_object(PyObject *object, struct bi_exchange *out)
 {
 	struct bi_view *view;
@@ -107,7 +119,7 @@ static int export_object(PyObject *object, struct bi_exchange *out)
 	return rc ? export_pending(object, out) : 0;
 }
 
-/* Keeps the exception that is set. The release may wait, so the GIL is dropped. */
+/* Releases a struct. The current exception is kept. The GIL is dropped, because the release may wait. */
 static void release_struct(struct bi_exchange *exchange)
 {
 	struct bip_raised raised = bip_put_aside();
@@ -118,7 +130,7 @@ static void release_struct(struct bi_exchange *exchange)
 	bip_put_back(raised);
 }
 
-/* On failure the struct of the array is released. */
+/* Adds the struct of the mask to the struct of the array. On failure the struct of the array is released. */
 static int add_mask(PyObject *mask, struct bi_exchange *out)
 {
 	struct masked *both = malloc(sizeof(*both));
@@ -138,7 +150,10 @@ static int add_mask(PyObject *mask, struct bi_exchange *out)
 	return 0;
 }
 
-/* The function `view` of the table. A borrowed struct has no memory for a mask's struct. */
+/*
+ * The function `view` of the table. A masked array is refused, because a borrowed struct has no memory for the struct
+ * of the mask.
+ */
 static int view_object(PyObject *object, struct bi_exchange *out)
 {
 	if (check_type(object))
@@ -157,7 +172,10 @@ static int acquire_object(PyObject *object, struct bi_exchange *out)
 
 	if (check_type(object))
 		return -1;
-	/* The mask first: a thread that releases the array meanwhile takes both away. */
+	/*
+	 * The mask is read before the view: another thread may release the array in between, and then the export of the
+	 * view fails.
+	 */
 	mask = bip_mask(object);
 	rc = export_object(object, out);
 	if (!rc && mask)

@@ -1,4 +1,4 @@
-/* __array__: host memory as a numpy.ndarray of any type that NumPy or ml_dtypes has. */
+/* __array__: host memory as a numpy.ndarray of any element type of NumPy or ml_dtypes. */
 #include "host_memory.h"
 #include "lifetime.h"
 #include "object.h"
@@ -7,7 +7,7 @@
 #include "base/names.h"
 #include "export/export.h"
 
-/* Returns an array of void elements of the same size, which NumPy always reads. Takes ownership of the view. */
+/* Returns an array of void elements of the same size, which NumPy can always read. Takes ownership of the view. */
 static PyObject *make_void_array(struct bi_view *view)
 {
 	struct bi_dtype dtype;
@@ -31,7 +31,7 @@ static PyObject *numpy_view(PyObject *numpy, PyObject *bytes, PyObject *dtype)
 	return array;
 }
 
-/* For a type that the array interface cannot name. */
+/* Makes a NumPy array by its bytes, for an element type that the array interface cannot name. */
 static PyObject *make_by_bytes(PyObject *self, PyObject *numpy)
 {
 	struct bi_view *view = bip_hold(self);
@@ -49,7 +49,7 @@ static PyObject *make_by_bytes(PyObject *self, PyObject *numpy)
 	return array;
 }
 
-/* Returns 1 if the array interface can name the type, 0 if not, -1 with an exception. */
+/* Returns 1 if the array interface can name the element type, 0 if not, -1 with an exception. */
 static int can_name_type(PyObject *self)
 {
 	struct bi_view *view = bip_hold(self);
@@ -63,7 +63,10 @@ static int can_name_type(PyObject *self)
 	return rc == BI_OK;
 }
 
-/* numpy.asarray() uses the buffer protocol or __array_interface__, so it does not call __array__ again. */
+/*
+ * Makes a NumPy array. numpy.asarray() uses the buffer protocol or __array_interface__, so it does not call __array__
+ * again.
+ */
 static PyObject *make_array(PyObject *self, PyObject *numpy)
 {
 	switch (can_name_type(self)) {
@@ -87,7 +90,7 @@ static int is_same_dtype(PyObject *numpy, PyObject *array, PyObject *dtype)
 	return rc;
 }
 
-/* Applies `dtype` and `copy` (-1: None). Takes ownership of the array. */
+/* Applies the arguments `dtype` and `copy` (-1 stands for None) to the array. Takes ownership of the array. */
 static PyObject *convert_array(PyObject *numpy, PyObject *array, PyObject *dtype, int copy)
 {
 	int is_same = dtype == Py_None ? 1 : is_same_dtype(numpy, array, dtype);
@@ -103,7 +106,10 @@ static PyObject *convert_array(PyObject *numpy, PyObject *array, PyObject *dtype
 	return converted;
 }
 
-/* Without an exception NumPy would make a zero-dimensional array of objects [H3]. */
+/*
+ * Raises an exception for memory that is not host memory. If __array__ did not raise one, NumPy would make a
+ * zero-dimensional array of objects [H3].
+ */
 static int check_on_host(PyObject *self)
 {
 	struct bi_view *view = bip_hold(self);

@@ -1,10 +1,10 @@
-/* The dictionary that an array keeps to give copies of. */
+/* The private dictionary of an array interface, of which copies are exported (pattern.h). */
 #include "export/pattern.h"
 #include "object.h"
 #include "base/names.h"
 #include "buffer_interface/binding.h"
 
-/* Takes ownership of the pattern, which may be NULL. */
+/* Returns a copy of the pattern, or NULL without an exception. Takes ownership of the pattern, which may be NULL. */
 static PyObject *copy_and_release(PyObject *pattern)
 {
 	PyObject *dict = pattern ? PyDict_Copy(pattern) : NULL;
@@ -15,7 +15,7 @@ static PyObject *copy_and_release(PyObject *pattern)
 	return dict;
 }
 
-/* Returns a new reference, or NULL. */
+/* Returns a new reference to the pattern if it belongs to this attribute, else NULL. */
 static PyObject *find_pattern_locked(const struct bip_object *self, int is_cuda)
 {
 	return self->pattern && self->is_cuda == is_cuda ? Py_NewRef(self->pattern) : NULL;
@@ -31,7 +31,10 @@ PyObject *bip_copy_pattern(PyObject *self, int is_cuda)
 	return copy_and_release(pattern);
 }
 
-/* Describing the view marks the memory as exported, and fails in a forked child. */
+/*
+ * Returns true if no work is pending on the memory. bi_view_describe is called for its effects: it marks the memory as
+ * exported, and it fails in a forked child.
+ */
 static int is_ready(const struct bi_view *view)
 {
 	struct bi_exchange ignored;
@@ -46,12 +49,15 @@ PyObject *bip_copy_idle_pattern(PyObject *self, int is_cuda)
 	BIP_LOCK(self)
 	pattern = find_pattern_locked((struct bip_object *)self, is_cuda);
 	if (pattern && !is_ready(((struct bip_object *)self)->view))
-		Py_CLEAR(pattern); /* not the last reference */
+		Py_CLEAR(pattern); /* not the last reference, so no code runs */
 	BIP_UNLOCK()
 	return copy_and_release(pattern);
 }
 
-/* The list `descr` would be shared by all copies, and a consumer could change it. */
+/*
+ * Returns true if copies of the dictionary are independent. A dictionary with the list `descr` is refused: all copies
+ * would share the list, and a consumer could change it.
+ */
 static int can_be_pattern(const struct bip_object *self, PyObject *dict)
 {
 	return self->view && !PyDict_GetItemWithError(dict, bip_name.descr);
