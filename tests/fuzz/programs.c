@@ -192,24 +192,33 @@ static struct bi_stream *choose_stream(struct program *program, const struct mod
 	return choice < MOST_STREAMS && !is_on_host ? kept.streams[choice] : NULL;
 }
 
+/* A view of all bytes of a memory. */
+static int view_bytes(const struct model *model, struct bi_view **view, struct bi_error *err)
+{
+	int64_t size = (int64_t)model->nbytes;
+	struct bi_dtype dtype;
+	struct bi_layout layout;
+	int rc = bi_dtype_parse("uint8", &dtype, err);
+
+	*view = NULL;
+	rc = rc ? rc : bi_layout_init(&layout, dtype, 1, &size, NULL, 0, err);
+	return rc ? rc : bi_view_create(model->memory, &layout, 0, view, err);
+}
+
 /* Makes everything in the memory known again by writing all of it. */
 static void write_all(struct program *program, int slot)
 {
 	struct model *model = &program->memories[slot];
-	int64_t size = (int64_t)model->nbytes;
-	struct bi_dtype dtype;
-	struct bi_layout layout;
-	struct bi_view *view = NULL;
-	struct bi_error err;
-	int rc = bi_dtype_parse("uint8", &dtype, &err);
 	unsigned char first = (unsigned char)take(program, 256);
+	struct bi_view *view;
+	struct bi_error err;
+	int rc;
 
 	if (model->map)
 		return;
 	for (size_t i = 0; i < model->nbytes; i++)
 		model->bytes[i] = (unsigned char)(first + i * 7);
-	rc = rc ? rc : bi_layout_init(&layout, dtype, 1, &size, NULL, 0, &err);
-	rc = rc ? rc : bi_view_create(model->memory, &layout, 0, &view, &err);
+	rc = view_bytes(model, &view, &err);
 	rc = rc ? rc : bi_view_write(view, model->bytes, model->nbytes, &err);
 	model->is_unknown = !succeeded(program, rc, &err, "write all");
 	bi_view_release(view);
@@ -219,18 +228,13 @@ static void read_all(struct program *program, int slot, const char *when)
 {
 	static unsigned char found[MOST_BYTES];
 	struct model *model = &program->memories[slot];
-	int64_t size = (int64_t)model->nbytes;
-	struct bi_dtype dtype;
-	struct bi_layout layout;
-	struct bi_view *view = NULL;
+	struct bi_view *view;
 	struct bi_error err;
 	int rc;
 
 	if (model->is_unknown || model->is_written)
 		return;
-	rc = bi_dtype_parse("uint8", &dtype, &err);
-	rc = rc ? rc : bi_layout_init(&layout, dtype, 1, &size, NULL, 0, &err);
-	rc = rc ? rc : bi_view_create(model->memory, &layout, 0, &view, &err);
+	rc = view_bytes(model, &view, &err);
 	rc = rc ? rc : bi_view_read(view, found, model->nbytes, &err);
 	if (succeeded(program, rc, &err, "read all"))
 		for (size_t i = 0; i < model->nbytes; i++)
@@ -704,14 +708,9 @@ static void forget_memory(struct program *program, int slot)
 	/* The caller's bytes must live until pending work is done. */
 	if (model->is_wrapped) {
 		struct bi_error err;
-		int64_t size = (int64_t)model->nbytes;
-		struct bi_layout layout;
-		struct bi_dtype dtype;
-		struct bi_view *view = NULL;
-		int rc = bi_dtype_parse("uint8", &dtype, &err);
+		struct bi_view *view;
+		int rc = view_bytes(model, &view, &err);
 
-		rc = rc ? rc : bi_layout_init(&layout, dtype, 1, &size, NULL, 0, &err);
-		rc = rc ? rc : bi_view_create(model->memory, &layout, 0, &view, &err);
 		rc = rc ? rc : bi_view_synchronize(view, &err);
 		succeeded(program, rc, &err, "synchronise before release");
 		bi_view_release(view);

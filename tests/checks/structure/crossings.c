@@ -1,7 +1,7 @@
 /*
  * Prints the address of every function of the library that one transposed bi_copy enters on the calling thread, in
- * order, each with its depth. The library is compiled with -finstrument-functions; crossings.py turns the addresses into
- * files. The device is named by the first argument.
+ * order, each with its depth. The library is compiled with -finstrument-functions; crossings.py turns the addresses
+ * into files. The device is named by the first argument.
  */
 #define _GNU_SOURCE
 #include <buffer_interface.h>
