@@ -3,10 +3,10 @@
  * defines the table and the small structs that its functions take. It is all that the author of a backend has to know
  * of the library, beside plans (plan.h) and the copy engine (engine.h).
  *
- * Only dispatch.c calls through the table. Before a call it is certain that pointers are not NULL, that devices belong
- * to the backend, that plans are not empty, and that every byte that a plan reaches lies inside the blocks. So a
- * backend only translates to its driver. An optional operation that a backend lacks is NULL. A table never has a
- * function that can only fail.
+ * Only dispatch.c calls through the table. Its callers have checked that pointers are not NULL, that devices belong to
+ * the backend, that plans are not empty, and that every byte that a plan reaches lies inside the blocks. So a backend
+ * only translates to its driver. An optional operation that a backend lacks is NULL. A table never has a function that
+ * can only fail.
  *
  * Threads: several threads may call any function at the same time. Calls that enqueue work for one memory are made
  * under the lock of that memory, so the wait, copy and record of one operation are not interleaved with those of
@@ -29,25 +29,24 @@ struct bi__block {
 	size_t origin; /* bytes from the start of the handle to the first byte of the block */
 	size_t nbytes; /* without origin */
 	void *host; /* address of the first byte if any code may use it, else NULL */
-	void *private_host; /* address of the first byte if the library may use it while no work is pending, else NULL
-			     */
+	void *private_host; /* address of the first byte, for the library only, while no work is pending; else NULL */
 	uintptr_t cookie; /* free for use by the backend */
-	int alloc_pending; /* alloc was work on the context stream: only later work on it may use the block */
-	int free_follows; /* free takes effect after all work that may still use the block */
+	int alloc_pending; /* alloc was work on the context stream: only later work on that stream may use the block */
+	int free_follows; /* the function `free` takes effect after all work that may still use the block */
 };
 
 /* How a handle and an offset name an element. */
 enum bi__handle_form {
-	BI__FORM_BASE, /* the handle is the address of the allocation; offsets count from there */
-	BI__FORM_ELEMENT, /* the handle is an address; exports name the address of the element, and no offset */
-	BI__FORM_OBJECT /* the handle is no address; offsets count from the start of the object */
+	BI__FORM_BASE, /* the handle is the address of the allocation; offsets count from this address */
+	BI__FORM_ELEMENT, /* the handle is an address; exports have the address of the element, and offset 0 */
+	BI__FORM_OBJECT /* the handle is an object, not an address; offsets count from the start of the object */
 };
 
 /* How memory of one kind is named to other programs, in the exchange structure and in DLPack. */
 struct bi__exported {
 	enum bi_exchange_device device; /* 0: there is no such memory */
 	enum bi_handle_kind handle; /* BI_HANDLE_HOST if consumers use it as host memory */
-	enum bi__handle_form form; /* of the handle of the block */
+	enum bi__handle_form form; /* form of the block's handle */
 	int not_in_dlpack; /* 1: DLPack has no name for the handle */
 };
 
@@ -56,10 +55,10 @@ struct bi__device_state;
 /* A place is one side of a copy. The offset of the plan counts from the first byte of `block`, or from `host`. */
 struct bi__place {
 	const struct bi__block *block; /* device memory of the executing backend, or NULL */
-	const struct bi__device_state *device; /* of the block; not the executing one only if has_peers */
-	const void *host; /* used without a block; valid until the work is done */
-	int borrowed; /* the caller waits for the event of this work, or for a later one, before it returns */
-	size_t immediate; /* > 0: `host` points to so many bytes that must be read before the call returns */
+	const struct bi__device_state *device; /* device of the block; another than the executing one if has_peers */
+	const void *host; /* address of host memory if `block` is NULL; valid until the work is done */
+	int borrowed; /* the caller waits for the event of this work, or for a later event, before it returns */
+	size_t immediate; /* > 0: `host` has this many bytes, which must be read before the call returns */
 };
 
 /* A move is a copy or a fill: the elements of the plan go from src to dst. */
@@ -82,9 +81,9 @@ struct bi__device_state {
 	_Alignas(max_align_t) unsigned char embedded[112]; /* storage for a small state */
 };
 
-/* The device that has to be opened to reach something foreign. */
+/* The device that has to be opened to reach a foreign memory or queue. */
 struct bi__origin {
-	int ordinal; /* of the device; with a native context, among the devices of that context */
+	int ordinal; /* position of the device; if `native` is not 0, among the devices of that context */
 	uintptr_t native; /* context to adopt, or 0: the backend opens the device itself */
 };
 
@@ -108,9 +107,9 @@ struct bi__backend {
 	 * work is pending when the process is forked.
 	 */
 	int synchronous;
-	/* 1: blocks are of kind BI_HANDLE_HOST, and any code may use their address, bi__block.host. */
+	/* 1: blocks are of kind BI_HANDLE_HOST, and any code may use the address bi__block.host. */
 	int cpu_addressable;
-	/* How many numbers the string of a device has: 2 in "opencl:0:1". */
+	/* The count of numbers in the string of a device: 2 in "opencl:0:1". */
 	int numbers;
 	/* The kind of native handles of device memory. */
 	enum bi_handle_kind handle;
@@ -124,37 +123,37 @@ struct bi__backend {
 	/* 1: streams of any two contexts may wait for each other, and copy moves dense bytes between their blocks. */
 	int has_peers;
 	/*
-	 * 1: on an in-order queue the event of a copy between a block and host memory stands for all that is on the
-	 * queue then, and costs less than `record`.
+	 * 1: on an in-order queue, the event of a copy between a block and host memory is complete when all work up to
+	 * the copy is complete. Such an event costs less than `record`.
 	 */
 	int copy_marks;
 	/* Bits 1 << enum bi_stream_kind: the kinds of foreign streams that stream_open wraps. */
 	unsigned stream_kinds;
-	/* 1: only an event reports that work failed, so an importer waits for the event beside the stream. */
+	/* 1: only events report that work failed, so an importer waits for the event in addition to the stream. */
 	int fails_by_event;
 
 	struct {
 		/*
-		 * Appends devices up to `capacity` and counts all of them in *count. Devices that cannot be used are
-		 * listed with the reason. Returns BI_ENODEVICE if there is none.
+		 * Writes up to `capacity` devices, and the number of all devices into *count. Devices that cannot be
+		 * used are listed with the reason. Returns BI_ENODEVICE if there is no device.
 		 */
 		int (*enumerate)(struct bi_device *devices, int capacity, int *count, struct bi_error *err);
 		/*
-		 * Opens a device that enumerate described, and creates the queue of the context stream. With
-		 * options->adopt_context it adopts that context and options->adopt_stream instead: device->ordinal then
-		 * selects one of its devices (-1: the device of the stream, else the first), and *adopted, which may be
-		 * *device, receives the description. Optional, together with close: a backend without both has nothing
-		 * to open.
+		 * Opens a device that `enumerate` described, and creates the queue of the context stream. If
+		 * options->adopt_context is not 0, adopts that context and options->adopt_stream instead. Then
+		 * device->ordinal selects one of the context's devices (-1: the device of the stream; without a stream
+		 * the first), and *adopted, which may be *device, receives the description. Optional, together with
+		 * `close`: a backend without both has nothing to open.
 		 */
 		int (*open)(const struct bi_options *options, const struct bi_device *device, struct bi_device *adopted,
 			    struct bi__device_state *out, struct bi__queue *stream, struct bi_error *err);
 		/*
-		 * Makes the native context current on the calling thread. Sets *entered to 1 if it was not current
-		 * before; leave undoes that. Optional, together with leave.
+		 * Makes the native context current on the calling thread. Sets *entered to 1 if the context was not
+		 * current before; `leave` then makes the former context current again. Optional, together with `leave`.
 		 */
 		int (*enter)(struct bi__device_state *device, int *entered, struct bi_error *err);
 		void (*leave)(struct bi__device_state *device);
-		/* Closes the device. All its memory, streams and events have ended before. */
+		/* Closes the device. Called after the end of all its memory, streams and events. */
 		void (*close)(struct bi__device_state *device, struct bi__queue *stream);
 		/*
 		 * Finds the device of a memory that is named by a handle of this backend's kind. Opens nothing.
@@ -165,89 +164,93 @@ struct bi__backend {
 		int (*locate_queue)(uintptr_t queue, struct bi__origin *out, struct bi_error *err);
 		/* Drops caches that can be built again (programs). Optional. */
 		void (*drop_caches)(struct bi__device_state *device);
-		/* Counts the programs that were built, and those that were loaded from the cache, so far. Optional. */
+		/* Writes how many programs were built, and how many were loaded from the cache. Optional. */
 		void (*cache_state)(const struct bi__device_state *device, uint64_t *built, uint64_t *loaded);
 	} devices;
 
 	struct {
 		/*
-		 * Allocates block->origin + block->nbytes bytes; nbytes is > 0. block->memory is set. Sets kind and
-		 * handle, and the addresses if there are any.
+		 * Allocates block->origin + block->nbytes bytes. The caller has set `memory`, `origin` and `nbytes`,
+		 * which is > 0. Sets `kind` and `handle`, and the addresses `host` and `private_host` if there are any.
 		 */
 		int (*alloc)(struct bi__device_state *device, struct bi__block *block, struct bi_error *err);
 		/*
-		 * Wraps a foreign handle, and retains it or takes ownership as the flags of `foreign` say.
-		 * block->nbytes is set (0: not known). Sets kind, handle and nbytes, and origin if the foreign memory
-		 * starts inside a larger one. Optional.
+		 * Wraps a foreign handle, and retains it or takes ownership as foreign->flags say. The caller has set
+		 * block->nbytes (0: not known). Sets `kind`, `handle` and `nbytes`. Sets `origin` if the foreign memory
+		 * is part of a larger allocation. Optional.
 		 */
 		int (*adopt)(struct bi__device_state *device, const struct bi_foreign *foreign, struct bi__block *block,
 			     struct bi_error *err);
-		/* Frees a block that alloc made, or releases the handle of one that adopt made. Work may be pending on
-		 * it. */
+		/*
+		 * Frees a block that `alloc` made, or releases the handle of a block that `adopt` made. Work may be
+		 * pending on the block.
+		 */
 		void (*free)(struct bi__device_state *device, struct bi__block *block);
 	} memory;
 
 	/*
-	 * An event is a number that stands for a counted point on a queue; 0 is an event that is complete. Only
-	 * the backend interprets it. A synchronous backend has none of these functions; any other backend has all of
-	 * them except those called optional.
+	 * An event is a number that stands for a reference to a point on a queue. Event 0 is complete. Only the
+	 * backend interprets other numbers. A synchronous backend has none of these functions. Any other backend has
+	 * all of them, except for the optional ones.
 	 */
 	struct {
-		/* Wraps queue->native, or creates a queue if that is 0; out_of_order is set for a new one. */
+		/* Wraps queue->native. If it is 0, creates a queue, with the order that queue->out_of_order says. */
 		int (*stream_open)(struct bi__device_state *device, struct bi__queue *queue, struct bi_error *err);
 		void (*stream_close)(struct bi__queue *queue);
 		/*
-		 * Later work on `waiter` waits for all that is on `on` now. With waiter == on this is a barrier. Both
-		 * belong to one native context, unless has_peers.
+		 * Makes later work on `waiter` wait for all work that is on `on` now. With waiter == on this is a
+		 * barrier. Both queues belong to one native context, or the backend has has_peers.
 		 */
 		int (*follow)(struct bi__queue *waiter, struct bi__queue *on, struct bi_error *err);
-		/* Makes an event for all that is on the queue now, and flushes the queue. */
+		/* Makes an event for all work that is on the queue now, and flushes the queue. */
 		int (*record)(struct bi__queue *queue, uintptr_t *event, struct bi_error *err);
-		/* Later work on the queue waits for the event. */
+		/* Makes later work on the queue wait for the event. */
 		int (*wait)(struct bi__queue *queue, uintptr_t event, struct bi_error *err);
 		/*
-		 * Sets *done to 1 if the event is complete. With `block` the calling thread waits until it is. Returns
-		 * BI_EPRODUCER if the work before the event failed.
+		 * Sets *done to 1 if the event is complete, else to 0. If `block` is not 0, first blocks the calling
+		 * thread until the event is complete. Returns BI_EPRODUCER if the work before the event failed.
 		 */
 		int (*poll)(uintptr_t event, int block, int *done, struct bi_error *err);
 		/* Blocks the calling thread until the queue is empty. */
 		int (*finish)(struct bi__queue *queue, struct bi_error *err);
-		/* Makes an event of a native one of the caller, counted once. BI_EINVAL if it is of another native
-		 * context. */
+		/*
+		 * Makes an event from a native event of the caller, which is retained once. Returns BI_EINVAL if the
+		 * native event belongs to another native context.
+		 */
 		int (*event_wrap)(struct bi__device_state *device, uintptr_t native, uintptr_t *event,
 				  struct bi_error *err);
 		int (*event_retain)(uintptr_t event, struct bi_error *err);
 		void (*event_release)(uintptr_t event);
-		/* Returns the native handle. Optional: without it the event itself is the handle. */
+		/* Returns the native handle. Optional: in a backend without it, the event itself is the handle. */
 		uintptr_t (*event_handle)(uintptr_t event);
 		/*
-		 * Sets *id to the number of the graph capture that the queue takes part in, or to 0. Returns
-		 * BI_ECAPTURE if the queue must not be used at all while others are captured. Optional: without it
-		 * there are no captures.
+		 * Sets *id to the number of the graph capture that the queue takes part in, or to 0 if it takes part in
+		 * none. Returns BI_ECAPTURE if its capture is invalid, or if another queue is being captured and the
+		 * driver forbids any use of this queue meanwhile. Optional: a backend without it has no captures.
 		 */
 		int (*capture)(struct bi__queue *queue, uint64_t *id, struct bi_error *err);
 	} order;
 
 	struct {
 		/*
-		 * Enqueues a move. At least one side is a block, unless cpu_addressable. Between a block and host
-		 * memory the plan is LINEAR, or one that the device takes. If `event` is not NULL it receives an event
-		 * with times, which `elapsed` reads.
+		 * Enqueues a move. At least one side is a block, except in a backend with cpu_addressable. Between a
+		 * block and host memory the plan is LINEAR, or a plan that `takes` accepts. If `event` is not NULL, it
+		 * receives an event whose duration `elapsed` can read.
 		 */
 		int (*copy)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__move *move,
 			    uintptr_t *event, struct bi_error *err);
 		/*
-		 * Sets *takes to 1 if copy moves this plan, which is not LINEAR, between a block and host memory as it
-		 * is, and does so faster than a dense copy and a packing step. Optional: without it a device with
-		 * BI_CAP_NATIVE_COPY takes all plans, and any other takes none.
+		 * Sets *takes to 1 if `copy` moves this plan, which is not LINEAR, directly between a block and host
+		 * memory, and does so faster than a packing step and a dense copy. Not called for devices with
+		 * BI_CAP_NATIVE_COPY, which take all plans. Optional: in a backend without it, other devices take none.
 		 */
 		int (*takes)(struct bi__device_state *device, const struct bi__move *move, int *takes,
 			     struct bi_error *err);
 		/* Returns the nanoseconds that the work of a complete event took on the device, or -1. Optional. */
 		int64_t (*elapsed)(uintptr_t event);
 		/*
-		 * Enqueues a mapping; *pointer is valid once the event is complete. Optional, together with unmap:
-		 * without both a block with a host address is used as it is, and any other is copied.
+		 * Enqueues a mapping; *pointer is valid once the event is complete. Optional, together with `unmap`. In
+		 * a backend without both, bi_view_map uses the address of a block, or copies a block without address.
 		 */
 		int (*map)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__range *range,
 			   void **pointer, uintptr_t *event, struct bi_error *err);
@@ -256,27 +259,27 @@ struct bi__backend {
 	} move;
 };
 
-/* Returns 1 if the backend wraps streams of that kind: enum bi_stream_kind, or any other number. */
+/* Returns 1 if the backend wraps streams of `kind`, which may be any number. */
 static inline int bi__wraps_stream_kind(const struct bi__backend *backend, uint32_t kind)
 {
 	return kind < sizeof(backend->stream_kinds) * CHAR_BIT && backend->stream_kinds >> kind & 1;
 }
 
-/* Returns 1 if a forked child may go on using contexts of the backend: no driver and no pending work is behind them. */
+/* Returns 1 if a forked child may still use contexts of the backend: they have no driver and no pending work. */
 static inline int bi__survives_fork(const struct bi__backend *backend)
 {
 	return backend->synchronous;
 }
 
 /*
- * An opened device: all that a call to its backend needs. Embedded in struct bi_context; its address is stable. Nothing
- * of it changes while the device is open, except what the backend changes in `state`.
+ * An opened device: all that a call to its backend needs. Embedded in struct bi_context; its address is stable. While
+ * the device is open, only its backend changes a member, which is `state`.
  */
 struct bi__device {
 	const struct bi__backend *backend;
 	const struct bi_device *info; /* description; lives at least as long as the device is open */
 	struct bi__device_state state;
-	unsigned fork_generation; /* of the process that opened it (fork.h) */
+	unsigned fork_generation; /* fork generation of the process that opened the device (fork.h) */
 };
 
 #endif

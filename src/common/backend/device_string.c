@@ -34,7 +34,7 @@ static void sort_devices(struct bi_device *devices, int count)
 	}
 }
 
-/* Appends the devices of one backend, or one entry that says why there are none. */
+/* Appends the devices of one backend, or one entry with the reason why the backend has none. */
 static void append_devices(const struct bi__backend *backend, struct bi__choice *choice)
 {
 	struct bi_error err = { 0, 0, "" };
@@ -57,7 +57,7 @@ static void append_devices(const struct bi__backend *backend, struct bi__choice 
 	choice->count++;
 }
 
-/* Lists the devices of one backend, or of all if `only` is NULL. */
+/* Lists the devices of the backend `only`, or of all backends if it is NULL. */
 static int list_devices(const struct bi__backend *only, struct bi__choice *choice, struct bi_error *err)
 {
 	const struct bi__backend *backend;
@@ -92,7 +92,8 @@ int bi_devices(struct bi_device *devices, int capacity, int *count, struct bi_er
 	return BI_OK;
 }
 
-/* Reads a number of at most six digits that ends the text or is followed by ':'. */
+/* Reads a number of at most six digits that ends at a colon or at the end of the text. Returns 1, or 0 if there is
+ * none. */
 static int read_number(const char **text, int *out)
 {
 	const char *c = *text;
@@ -119,8 +120,8 @@ static int contains_part(const char *text, const char *part)
 }
 
 /*
- * Compares `rest` with the numbers in the device's own string: "1" in "cuda:1", "0:1" in "opencl:0:1". Fewer numbers
- * than the device has fit several devices.
+ * Returns 1 if `rest` has the numbers of the device string: "1" for "cuda:1", "0:1" for "opencl:0:1". `rest` may have
+ * fewer numbers than the device string, and then fits several devices.
  */
 static int fits_numbers(const struct bi_device *device, const char *rest)
 {
@@ -151,7 +152,7 @@ static int fits_device(const struct bi_device *device, const char *rest)
 		contains_part(device->platform_version, rest));
 }
 
-/* Moves the devices that fit to the front and returns their number. If that is 0 the list stays as it is. */
+/* Moves the devices that fit to the front and returns their number. If it is 0, the list is unchanged. */
 static int move_fitting(struct bi__choice *choice, const char *rest)
 {
 	int fitting = 0;
@@ -162,9 +163,9 @@ static int move_fitting(struct bi__choice *choice, const char *rest)
 	return fitting;
 }
 
-/* The device string of a caller, or of the environment. */
+/* A device string with its source. */
 struct request {
-	const char *source; /* for messages: "device", or the environment variable */
+	const char *source; /* for messages: "device", or the name of the environment variable */
 	const char *spec;
 };
 

@@ -37,7 +37,7 @@ int bi__dispatch_refuse_child(const struct bi__device *device, struct bi_error *
 	return bi__fail(err, BI_EFORK, "device %s was opened before this process was forked", device->info->spec);
 }
 
-/* A driver that was opened before a fork hangs after it. */
+/* Returns BI_EFORK in a forked child of a process that had opened a driver: the driver would hang. */
 static int check_driver(const struct bi__backend *backend, struct bi_error *err)
 {
 	if (bi__survives_fork(backend))
@@ -141,7 +141,7 @@ void bi__dispatch_free(const struct bi__backend *owner, struct bi__device *devic
 		CALL_BACKEND(owner, owner->memory.free(&device->state, block));
 }
 
-/* A locating function may open the driver. Its backend is named in the answer. */
+/* Writes the name of the backend. Returns BI_EFORK if its driver cannot be used: a locating function may open it. */
 static int check_locating(const struct bi__backend *backend, const char **name, struct bi_error *err)
 {
 	if (name)

@@ -1,11 +1,11 @@
 /*
- * The only way to a backend: one function for each operation of its table. Each function refuses devices that were
- * opened before a fork (BI_EFORK), supplies what a backend without the operation means, and calls through the table.
- * Callers have checked everything else. No object of the library is known here; the functions take an opened device,
- * its queues, blocks and events.
+ * The only way to a backend: one function for each operation of its table, with the arguments that backend.h describes.
+ * Each function refuses devices that were opened before a fork (BI_EFORK), and calls through the table. If the backend
+ * lacks an optional operation, the function gives the result that backend.h states. Callers have checked everything
+ * else. The functions know no object of the library: they take an opened device, its queues, blocks and events.
  *
- * Parameters: `owner` is the backend of a block. That is the backend of the device, or the host's, whose memory can be
- * used from every device.
+ * Parameters: `owner` is the backend of a block. It is the backend of the device, or the host backend, whose memory can
+ * be used in every context.
  */
 #ifndef BI_COMMON_BACKEND_DISPATCH_H
 #define BI_COMMON_BACKEND_DISPATCH_H
@@ -25,7 +25,7 @@ static inline int bi__dispatch_alive(const struct bi__device *device, struct bi_
 
 /* Devices. */
 
-/* Lists the devices of a backend. Returns BI_EFORK if the parent of this process had opened the driver. */
+/* Lists the devices of a backend. Returns BI_EFORK if the driver may have been opened before a fork of this process. */
 int bi__dispatch_enumerate(const struct bi__backend *backend, struct bi_device *devices, int capacity, int *count,
 			   struct bi_error *err);
 
@@ -37,9 +37,7 @@ int bi__dispatch_open(struct bi__device *device, const struct bi_options *option
 		      struct bi__queue *stream, struct bi_error *err);
 void bi__dispatch_close(struct bi__device *device, struct bi__queue *stream);
 
-/*
- * Makes the native context current on the calling thread, where a backend has such a thing; *entered as in backend.h.
- */
+/* Makes the native context current on the calling thread, if the backend knows current contexts. */
 int bi__dispatch_enter(struct bi__device *device, int *entered, struct bi_error *err);
 void bi__dispatch_leave(struct bi__device *device);
 
@@ -48,35 +46,35 @@ void bi__dispatch_cache_state(const struct bi__device *device, uint64_t *built, 
 
 /* Memory. */
 
-/* Allocates a block; its members origin, nbytes and memory are set. */
+/* Allocates a block. The caller has set its members origin, nbytes and memory. */
 int bi__dispatch_alloc(const struct bi__backend *owner, struct bi__device *device, struct bi__block *block,
 		       struct bi_error *err);
-/* Wraps foreign memory as a block; block->nbytes is set. */
+/* Wraps foreign memory as a block. The caller has set block->nbytes. Returns BI_EUNSUPPORTED if `owner` cannot wrap. */
 int bi__dispatch_adopt(const struct bi__backend *owner, struct bi__device *device, const struct bi_foreign *foreign,
 		       struct bi__block *block, struct bi_error *err);
-/* Frees a block. In a forked child the block of a device is left alone. */
+/* Frees a block. Does nothing in a forked child if the CPU cannot address the block. */
 void bi__dispatch_free(const struct bi__backend *owner, struct bi__device *device, struct bi__block *block);
 
-/* Finds where a memory belongs; *name, unless NULL, becomes the name of the backend for such handles. */
+/* Finds the device of a memory. If `name` is not NULL, *name receives the name of the backend for such handles. */
 int bi__dispatch_locate(enum bi_handle_kind kind, uintptr_t handle, struct bi__origin *out, const char **name,
 			struct bi_error *err);
-/* The same for a stream of the backend whose streams are of that kind. */
+/* Finds the device of a native queue. `kind` selects the backend whose streams are of that kind. */
 int bi__dispatch_locate_queue(uint32_t kind, uintptr_t queue, struct bi__origin *out, const char **name,
 			      struct bi_error *err);
 
-/* Order. Event 0 is complete. */
+/* Order. */
 
 int bi__dispatch_stream_open(struct bi__device *device, struct bi__queue *queue, struct bi_error *err);
 void bi__dispatch_stream_close(const struct bi__device *device, struct bi__queue *queue);
-/* Later work on `waiter`, which is a queue of the device, waits for all that is on `on` now. */
+/* Makes later work on `waiter`, which is a queue of the device, wait for all work that is on `on` now. */
 int bi__dispatch_follow(const struct bi__device *device, struct bi__queue *waiter, struct bi__queue *on,
 			struct bi_error *err);
-/* Makes an event for all that is on the queue now. */
+/* Makes an event for all work that is on the queue now. */
 int bi__dispatch_record(const struct bi__device *device, struct bi__queue *queue, uintptr_t *event,
 			struct bi_error *err);
-/* Later work on the queue waits for the event. */
+/* Makes later work on the queue wait for the event. */
 int bi__dispatch_wait(const struct bi__device *device, struct bi__queue *queue, uintptr_t event, struct bi_error *err);
-/* Sets *done to 1 if the event is complete; with `block` the calling thread waits until it is. */
+/* Sets *done to 1 if the event is complete. If `block` is not 0, first blocks the calling thread until it is. */
 int bi__dispatch_poll(const struct bi__device *device, uintptr_t event, int block, int *done, struct bi_error *err);
 /* Blocks the calling thread until the queue is empty. */
 int bi__dispatch_finish(const struct bi__device *device, struct bi__queue *queue, struct bi_error *err);
@@ -85,7 +83,7 @@ int bi__dispatch_capture(const struct bi__device *device, struct bi__queue *queu
 
 int bi__dispatch_event_wrap(struct bi__device *device, uintptr_t native, uintptr_t *event, struct bi_error *err);
 int bi__dispatch_event_retain(const struct bi__device *device, uintptr_t event, struct bi_error *err);
-/* Releases an event; in a forked child it is left alone. */
+/* Releases an event. Does nothing in a forked child. */
 void bi__dispatch_event_release(const struct bi__device *device, uintptr_t event);
 /* Returns the native event, or 0. */
 uintptr_t bi__dispatch_event_handle(const struct bi__device *device, uintptr_t event);
@@ -94,12 +92,12 @@ int64_t bi__dispatch_elapsed(const struct bi__device *device, uintptr_t event);
 
 /* Move. */
 
-/* Enqueues a move. If `event` is not NULL it receives an event behind the work, or 0 if the backend makes none. */
+/* Enqueues a move. If `event` is not NULL, it receives an event of the work, or 0 if the backend makes none. */
 int bi__dispatch_copy(struct bi__device *device, struct bi__queue *queue, const struct bi__move *move, uintptr_t *event,
 		      struct bi_error *err);
 /* Executes a move between two host addresses on the calling thread. */
 int bi__dispatch_copy_inline(const struct bi__move *move, struct bi_error *err);
-/* Sets *takes to 1 if the device moves this plan between a block and host memory as it is, without packing. */
+/* Sets *takes to 1 if the device moves this plan directly between a block and host memory, without packing. */
 int bi__dispatch_takes(struct bi__device *device, const struct bi__move *move, int *takes, struct bi_error *err);
 /* Enqueues a mapping; *pointer is valid once *event is complete. */
 int bi__dispatch_map(struct bi__device *device, struct bi__queue *queue, const struct bi__range *range, void **pointer,

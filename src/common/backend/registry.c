@@ -62,8 +62,8 @@ const struct bi__backend *bi__registry_find(const char *name, size_t length)
 }
 
 /*
- * Finds the kind of memory that the backend names to other programs by this handle kind and device type; 0 stands for
- * any. Returns 0 if there is none.
+ * Returns 1 and sets *kind to a kind of memory that has this handle kind and this device type in exports, or returns 0
+ * if the backend has no such memory. 0 stands for any handle kind or any device type.
  */
 static int exports_as(const struct bi__backend *backend, uint32_t handle, int32_t device, enum bi_memory_kind *kind)
 {

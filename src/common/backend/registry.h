@@ -4,7 +4,7 @@
 
 #include "common/backend/backend.h"
 
-/* Returns the i-th backend, or NULL if there are not so many. The host is the last. */
+/* Returns backend number i of the list, or NULL if i is not below the count. The host is the last backend. */
 const struct bi__backend *bi__registry_backend(size_t i);
 size_t bi__registry_count(void);
 
@@ -15,9 +15,9 @@ const struct bi__backend *bi__registry_host(void);
 const struct bi__backend *bi__registry_find(const char *name, size_t length);
 
 /*
- * Returns a backend that names memory to other programs by this handle kind and device type, or NULL if none does, and
- * sets *kind to the kind of that memory. 0 stands for any handle kind or device type. `first`, unless NULL, is
- * preferred.
+ * Returns a backend that has memory with this handle kind and this device type in exports, and sets *kind to the kind
+ * of that memory. Returns NULL if no backend has. 0 stands for any handle kind or any device type. `first`, unless
+ * NULL, is preferred.
  */
 const struct bi__backend *bi__registry_exporter(const struct bi__backend *first, uint32_t handle, int32_t device,
 						enum bi_memory_kind *kind);
