@@ -82,7 +82,7 @@ static struct bi_context *use_entry_locked(int i)
 	return bi_context_retain(entries[i].context);
 }
 
-/* Returns an owned reference, or NULL. */
+/* Finds a context by its location. Returns an owned reference, or NULL. */
 static struct bi_context *find_context_locked(const struct bi_location *location)
 {
 	for (int i = 0; i < MOST; i++)
@@ -100,7 +100,6 @@ static struct bi_context *find_cuda_locked(int ordinal)
 	return NULL;
 }
 
-/* Returns an owned reference, or NULL. */
 static struct bi_context *look_up_cuda(int ordinal)
 {
 	struct bi_context *found;
@@ -111,7 +110,6 @@ static struct bi_context *look_up_cuda(int ordinal)
 	return found;
 }
 
-/* Returns an owned reference, or NULL. */
 static struct bi_context *look_up(const struct bi_location *location)
 {
 	struct bi_context *found;
@@ -301,7 +299,7 @@ int bip_context_cuda(int ordinal, struct bi_context **out)
 	return context_at(&location, out);
 }
 
-/* Returns an owned reference, or NULL. */
+/* Finds the context that a word has opened in this process. Returns an owned reference, or NULL. */
 static struct bi_context *find_word_locked(const char *text)
 {
 	for (int i = 0; i < WORDS; i++)
@@ -385,7 +383,7 @@ static int context_at_found(int rc, const struct bi_location *location, const st
 	return -1;
 }
 
-/* Returns an owned reference, or NULL. */
+/* Finds the stream of a command queue. Returns an owned reference, or NULL. */
 static struct bi_stream *find_queue_locked(uintptr_t queue)
 {
 	for (int i = 0; i < MOST; i++) {

@@ -1,23 +1,25 @@
 /*
- * The Python extension buffer_interface._core: what all of its files share
+ * The Python extension buffer_interface._core: declarations and conventions for all of its files
  *
- * The extension translates between Python's objects and the public C headers. The library decides what an array is, who
- * waits for whom and what is checked. The extension moves values, keeps references and turns errors into exceptions.
+ * The extension translates between Python's objects and the public C headers. The library knows what an array is,
+ * orders the work and checks the values. The extension converts values, keeps references, and turns errors into
+ * exceptions.
  *
- * Floors: base/ (values, no objects), the ground (this folder), import/ and export/, operations/, and the roof (type.c,
- * properties.c, module.c). A file includes its own floor and those below it. Paths of #include begin in this folder.
+ * Layers, the lowest first: base/ (values, no objects); this folder; import/ and export/; operations/; and type.c,
+ * properties.c and module.c. A file includes headers of its own layer and of lower layers. Paths of #include begin in
+ * this folder.
  *
  * Conventions, unless a comment says otherwise
  *   - A function that returns PyObject * returns a new reference, or NULL with an exception set.
  *   - A function that returns int returns 0, or -1 with an exception set. A function named is_... or has_... returns
  *     true or false and sets no exception.
  *   - The caller holds the GIL, or is attached to the interpreter where there is no GIL.
- *   - Results of `**out` are owned by the caller; *out is undefined on failure. Arguments are borrowed for the call.
+ *   - The caller owns the results of `**out`; *out is undefined on failure. Arguments are borrowed for the call.
  *   - No borrowed reference is kept across a call that can run Python code.
- *   - The library is called without the GIL where it may wait for a device or run for long: copies, mappings,
+ *   - The GIL is dropped for calls of the library that may wait for a device or take long: copies, mappings,
  *     synchronisation, opening a device. The caller then owns a reference to the view (bip_hold).
- *   - A function named ..._locked needs the object's critical section (BIP_LOCK), in which alone `object->view` is read
- *     without a reference. With a GIL the macros do nothing.
+ *   - A function named ..._locked is called in the object's critical section (BIP_LOCK). Only there `object->view` is
+ *     read without a reference. With a GIL the macros do nothing.
  *   - "[C14]" in a comment or message names a rule of docs/conformance.md.
  */
 #ifndef BIP_EXTENSION_H

@@ -1,4 +1,4 @@
-/* The type Handle: a cl_mem or an address, as a number that keeps its memory. */
+/* The type Handle: a cl_mem or an address as a number. The object keeps the memory. */
 #include "handle.h"
 #include "lifetime.h"
 #include "base/backends.h"
@@ -38,7 +38,7 @@ static PyObject *handle_repr(PyObject *self)
 				    (void *)handle->native.handle);
 }
 
-/* A cl_mem and an address with the same value are not equal. */
+/* Returns true if the handles are equal. A cl_mem is never equal to an address with the same value. */
 static int is_same_handle(const struct handle *a, const struct handle *b)
 {
 	return a->native.handle == b->native.handle &&

@@ -1,4 +1,4 @@
-/* Memory that consumers of host memory may read and write. */
+/* Memory that consumers may read and write as host memory. */
 #include "host_memory.h"
 #include "base/errors.h"
 
@@ -11,7 +11,7 @@ int bip_is_host(const struct bi_view *view)
 
 void *bip_host_address(const struct bi_view *view)
 {
-	static char nothing[16]; /* the address of arrays without elements */
+	static char nothing[16]; /* the address that an array without elements has */
 	void *address = bi_view_host_pointer(view);
 
 	return address ? address : nothing;

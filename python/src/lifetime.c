@@ -1,4 +1,4 @@
-/* References between Python and the library: owners that a memory keeps alive, and releases of views. */
+/* References between Python and the library: the Python objects that a memory keeps alive, and releases of views. */
 #include "lifetime.h"
 #include "contexts.h"
 #include "base/errors.h"
@@ -26,7 +26,7 @@ static int has_gil(void)
 #endif
 }
 
-/* Calls the function with the GIL and without an exception, whatever the thread has. */
+/* Calls the function with the GIL held and no exception set. The thread may hold the GIL and may have an exception. */
 static void call_with_gil(void (*function)(void *), void *data)
 {
 	PyGILState_STATE state = PyGILState_Ensure();
@@ -37,7 +37,10 @@ static void call_with_gil(void (*function)(void *), void *data)
 	PyGILState_Release(state);
 }
 
-/* Does nothing while the interpreter finalises: it stops a thread that asks for the GIL then. */
+/*
+ * Calls the function with the GIL on any thread. Does nothing while the interpreter finalises, because a thread that
+ * takes the GIL then is stopped for ever.
+ */
 static void call_from_any_thread(void (*function)(void *), void *data)
 {
 	if (!Py_IsInitialized() || is_finalizing())
@@ -87,13 +90,16 @@ void bip_return_buffer(void *buffer)
 
 /* Releases of views */
 
-/* The last reference to a context closes it, which waits for work on memory that was released. */
+/*
+ * Returns true if releasing the view does not wait. It may wait if its memory has the last reference to a context: the
+ * context is then closed, which waits for work on memory that was released.
+ */
 static int is_release_immediate(const struct bi_view *view)
 {
 	return bi_view_release_is_immediate(view) && bip_context_is_cached(bi_memory_context(bi_view_memory(view)));
 }
 
-/* A producer's release callback may run Python code, which needs that no exception is set. */
+/* The release must not happen while an exception is set, because a producer's release callback may run Python code. */
 int bip_is_short_release(const struct bi_view *view)
 {
 	return is_release_immediate(view) && !PyErr_Occurred();

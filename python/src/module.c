@@ -105,7 +105,7 @@ static PyMethodDef functions[] = {
 };
 /* clang-format on */
 
-/* Types, exceptions and the cache of contexts are static, so the module is loaded once in a process. */
+/* Refuses a second load in one process, because the types, the exceptions and the cache of contexts are static. */
 static int check_interpreter(void)
 {
 	static int is_loaded;

@@ -1,4 +1,4 @@
-/* The object BufferInterface: its members, references to its view, its end. */
+/* The object BufferInterface: its members, references to its view, and its release. */
 #include <stddef.h>
 
 #include "object.h"
@@ -7,8 +7,8 @@
 #include "base/errors.h"
 
 /*
- * Memory of destroyed objects for new ones: a slice takes a quarter less time. The GIL is the lock of the list, so
- * there is none without a GIL.
+ * Memory of destroyed objects, which is reused for new objects. This saves a quarter of the time of a slice. The GIL is
+ * the lock of the list, so without a GIL there is no list.
  */
 #ifndef Py_GIL_DISABLED
 #define FREE_OBJECTS 16
@@ -125,7 +125,7 @@ int bip_refuse_mask(PyObject *object, const char *operation)
 	return -1;
 }
 
-/* The members that release() takes out of an object. All owned, each may be NULL. */
+/* The members that release() takes out of an object. References are owned. A member may be NULL. */
 struct holdings {
 	struct bi_view *view;
 	struct bi_stream *acquired;
@@ -133,7 +133,10 @@ struct holdings {
 	PyObject *pattern;
 };
 
-/* If several threads release an object, one gets its members and the others get NULL. */
+/*
+ * Takes the members out of the object. If several threads release an object, one thread gets the members, and the
+ * others get NULL.
+ */
 static struct holdings take_holdings(struct bip_object *self)
 {
 	struct holdings held;
@@ -149,8 +152,8 @@ static struct holdings take_holdings(struct bip_object *self)
 }
 
 /*
- * Hands the acquired stream back, so that its work comes before later work on the memory and before its release. If
- * that fails, waits for the stream instead.
+ * Hands the acquired stream back: later work on the memory, and its release, come after the work on the stream. If that
+ * fails, waits for the stream.
  */
 static int hand_back_acquired(const struct holdings *held, int waits, struct bi_error *err)
 {
@@ -168,7 +171,10 @@ static int hand_back_acquired(const struct holdings *held, int waits, struct bi_
 	return rc;
 }
 
-/* The same for the mask, which keeps its view: others may have references to it. */
+/*
+ * Hands the acquired stream of a mask back. The mask keeps its view, because other code may have references to the
+ * mask.
+ */
 static int hand_back_mask(PyObject *mask, int waits, struct bi_error *err)
 {
 	struct bip_object *self = (struct bip_object *)mask;
@@ -227,7 +233,7 @@ static void object_dealloc(PyObject *object)
 	free_object(self);
 }
 
-/* Without methods and attributes, which type.c adds: they are made of everything else. */
+/* The type without methods and attributes. type.c adds them, because their files depend on this one. */
 PyTypeObject bip_type = {
 	PyVarObject_HEAD_INIT(NULL, 0).tp_name = "buffer_interface.BufferInterface",
 	.tp_doc = "An n-dimensional array in host, OpenCL or CUDA memory of any library. buffer_interface() imports "

@@ -13,7 +13,7 @@
 #include "operations/operations.h"
 #include "buffer_interface/binding.h"
 
-/* A getter whose expression reads the view in the object's critical section. */
+/* Defines a getter. The expression reads `view` in the object's critical section. */
 #define GETTER(name, expression) \
 	static PyObject *get_##name(PyObject *self, void *closure) \
 	{ \
@@ -66,8 +66,8 @@ static PyObject *make_context(const struct bi_view *view)
 }
 
 /*
- * *stream is the stream of pending work, or 0 if none is pending. Without the GIL, because another thread that waits
- * for a device may hold the lock of the memory. The caller owns a reference to the view.
+ * Sets *stream to the handle of the stream of pending work, or to 0 if no work is pending. Drops the GIL, because
+ * another thread that waits for a device may hold the lock of the memory. The caller owns a reference to the view.
  */
 static int find_pending_stream(const struct bi_view *view, uint64_t *stream)
 {
@@ -88,7 +88,7 @@ static int find_pending_stream(const struct bi_view *view, uint64_t *stream)
 	return rc ? -1 : 0;
 }
 
-/* The caller owns a reference to the view. */
+/* Makes the value of the attribute stream. The caller owns a reference to the view. */
 static PyObject *make_stream(const struct bi_view *view)
 {
 	uint64_t stream;
@@ -100,7 +100,7 @@ static PyObject *make_stream(const struct bi_view *view)
 	return stream ? PyLong_FromUnsignedLongLong(stream) : Py_NewRef(Py_None);
 }
 
-/* AttributeError for the attributes cl_... of other memory than OpenCL's [O7]. */
+/* Raises AttributeError for an attribute cl_... of memory that is not OpenCL memory [O7]. */
 static int check_opencl(const struct bi_view *view, const char *name)
 {
 	if (!bi_memory_is_host(bi_view_memory(view)) &&
@@ -115,7 +115,10 @@ static PyObject *make_cl_context(const struct bi_view *view)
 	return check_opencl(view, "cl_context") ? NULL : make_context(view);
 }
 
-/* Work enqueued on this queue runs after the pending work. The caller owns a reference to the view. */
+/*
+ * Makes the value of the attribute cl_command_queue. Work that is enqueued on this queue runs after the pending work.
+ * The caller owns a reference to the view.
+ */
 static PyObject *make_cl_command_queue(const struct bi_view *view)
 {
 	uint64_t stream;
@@ -134,7 +137,7 @@ static PyObject *make_host_pointer(const struct bi_view *view)
 	return pointer ? PyLong_FromVoidPtr(pointer) : Py_NewRef(Py_None);
 }
 
-/* Cannot overflow: the library has checked the shape. */
+/* Returns the number of elements. It cannot overflow, because the library has checked the shape. */
 static int64_t count_elements(const struct bi_view *view)
 {
 	int64_t count = 1;
@@ -175,7 +178,10 @@ GETTER(context, make_context(view))
 GETTER(cl_context, make_cl_context(view))
 GETTER(host_pointer, make_host_pointer(view))
 
-/* For what may run Python code or drop the GIL: outside of the critical section, with a reference to the view. */
+/*
+ * Calls `make` outside of the critical section with a reference to the view. It is for attributes whose computation may
+ * run Python code or drop the GIL.
+ */
 static PyObject *get_with_reference(PyObject *self, PyObject *(*make)(const struct bi_view *view))
 {
 	struct bi_view *view = bip_hold(self);
@@ -226,7 +232,7 @@ static PyObject *get_mask(PyObject *self, void *closure)
 	return bip_refuse_released(self) ? NULL : Py_NewRef(Py_None);
 }
 
-/* The name of the type ('float32'), or the typestr of a type with a size ('|S5'). */
+/* Writes the name of the type ('float32'). For a type that has a length, writes the typestr ('|S5'). */
 static void write_type(struct bi_dtype dtype, char text[BI_DTYPE_TEXT])
 {
 	int has_size = dtype.type == BI_BYTES || dtype.type == BI_UNICODE || dtype.type == BI_VOID;

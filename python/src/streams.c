@@ -1,4 +1,4 @@
-/* Streams that users give: ints, and stream objects of other libraries. */
+/* Streams that users give: ints, and stream objects of other packages. */
 #include <string.h>
 
 #include "streams.h"
@@ -7,10 +7,10 @@
 #include "base/errors.h"
 #include "base/names.h"
 
-/* CUDA's legacy default stream, whose handle most libraries give as 0. */
+/* The handle of CUDA's legacy default stream. Most packages give it as 0. */
 #define LEGACY 1
 
-/* Returns a handle as an int, or None. Refuses texts and floats, which int() accepts. */
+/* Returns a handle as an int, or None for None. Refuses texts and floats, although int() accepts them. */
 static PyObject *int_of_handle(PyObject *handle)
 {
 	const PyNumberMethods *number = Py_TYPE(handle)->tp_as_number;
@@ -27,8 +27,8 @@ static PyObject *int_of_handle(PyObject *handle)
 }
 
 /*
- * Reads an attribute of a stream object: an int, an object that int() accepts, such as the handles of CUDA's own Python
- * package, or a ctypes pointer, whose `value` is None for 0.
+ * Reads the handle that an attribute of a stream object contains. It is an int, an object that int() accepts (CUDA's
+ * own Python package has such handles), or a ctypes pointer, whose `value` is None for 0.
  */
 static int read_handle(PyObject *handle, uintptr_t *out)
 {
@@ -45,7 +45,7 @@ static int read_handle(PyObject *handle, uintptr_t *out)
 	return PyErr_Occurred() ? -1 : 0;
 }
 
-/* Reads __cuda_stream__, a method or its result (version, handle). */
+/* Reads __cuda_stream__: the pair (version, handle), or a method that returns the pair. */
 static int read_cuda_stream(PyObject *method, uintptr_t *out)
 {
 	PyObject *pair = PyCallable_Check(method) ? PyObject_CallNoArgs(method) : Py_NewRef(method);
@@ -61,7 +61,10 @@ static int read_cuda_stream(PyObject *method, uintptr_t *out)
 	return rc;
 }
 
-/* Reads the first attribute that the object has. Returns 1, 0 if it has none of them, -1. */
+/*
+ * Reads the handle from the first of the known attributes that the object has. Returns 1, 0 if it has none of them, -1
+ * with an exception.
+ */
 static int read_stream_object(PyObject *object, int is_cuda, uintptr_t *out)
 {
 	PyObject *cuda[] = { bip_name.__cuda_stream__, bip_name.cuda_stream, bip_name.ptr, bip_name.handle };
@@ -101,7 +104,7 @@ static int read_cuda_int(const char *name, PyObject *number, uintptr_t *out)
 	return 0;
 }
 
-/* For objects with __index__, such as NumPy's integers. */
+/* Reads a stream from an object with __index__, such as an integer of NumPy. */
 static int read_cuda_number(const char *name, PyObject *object, uintptr_t *out)
 {
 	PyObject *number = PyNumber_Index(object);

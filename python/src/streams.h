@@ -6,12 +6,12 @@
 
 /*
  * Makes a stream of `context` from the object that a user gave: an int (CUDA: 1, 2 or a handle), an object with
- * __cuda_stream__(), a stream of CuPy (`ptr`), PyTorch (`cuda_stream`), Numba or PyCUDA (`handle`), or a command queue
- * of pyopencl (`int_ptr`). NULL and None give *out == NULL. The stream keeps the object alive. ValueError for the ints
- * 0 and -1, TypeError for other objects.
+ * __cuda_stream__, a stream of CuPy (`ptr`), PyTorch (`cuda_stream`), Numba or PyCUDA (`handle`), or a command queue of
+ * pyopencl (`int_ptr`). For NULL and None *out is NULL. The stream keeps the object alive. Raises ValueError for the
+ * ints 0 and -1, TypeError for other objects.
  */
 int bip_stream(PyObject *object, struct bi_context *context, struct bi_stream **out);
-/* The same for an argument that messages call `name`. */
+/* Makes a stream as bip_stream does. Messages call the argument `name`. */
 int bip_stream_named(const char *name, PyObject *object, struct bi_context *context, struct bi_stream **out);
 
 #endif

@@ -1,11 +1,14 @@
-/* The type BufferInterface: its methods and protocols, by name. */
+/* The type BufferInterface: the tables of its methods and protocols. */
 #include "type.h"
 #include "object.h"
 #include "properties.h"
 #include "export/export.h"
 #include "operations/operations.h"
 
-/* An array is no number: int() would read its bytes as text, and bool() would be its length. */
+/*
+ * Raise TypeError: an array is not a number. Without these functions int() would parse the array's bytes as text, and
+ * bool() would use its length.
+ */
 
 static PyObject *refuse_number(PyObject *self)
 {
@@ -116,7 +119,10 @@ static PyMappingMethods mapping = { .mp_length = bip_length,
 				    .mp_ass_subscript = bip_ass_subscript };
 static PyBufferProcs buffer = { .bf_getbuffer = bip_getbuffer, .bf_releasebuffer = bip_releasebuffer };
 
-/* Stores a capsule under a name of the type. Takes ownership of the capsule; NULL stands for a failure. */
+/*
+ * Adds a capsule to the attributes of the type. Takes ownership of the capsule. If it is NULL, an exception is set, and
+ * -1 is returned.
+ */
 static int add_capsule(PyObject *dict, const char *name, PyObject *capsule)
 {
 	int rc = capsule ? PyDict_SetItemString(dict, name, capsule) : -1;

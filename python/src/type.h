@@ -1,10 +1,13 @@
-/* The type BufferInterface, complete. */
+/* The type BufferInterface with its methods and attributes. */
 #ifndef BIP_TYPE_H
 #define BIP_TYPE_H
 
 #include "extension.h"
 
-/* Adds the methods, attributes and capsules to the type of object.c, and the type to the module. Called once. */
+/*
+ * Adds methods, attributes and capsules to the type that object.c defines. Adds the type to the module. Must be called
+ * once.
+ */
 int bip_type_ready(PyObject *module);
 
 #endif

@@ -1,4 +1,4 @@
-/* The use of one view on a stream by work that may write, unless the view is read-only. */
+/* Begins and ends the use of one view on a stream. The use counts as a write, unless the view is read-only. */
 #ifndef BIP_USES_H
 #define BIP_USES_H
 

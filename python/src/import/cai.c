@@ -2,7 +2,7 @@
  * The CUDA Array Interface as a consumer
  *
  * The dictionary is read into a struct bi_cai, which the library checks and imports. This file checks the types of the
- * Python objects, and numbers that do not fit into the struct.
+ * Python objects, and refuses numbers that do not fit into the struct.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -19,16 +19,16 @@
 /* The keys of the dictionary. */
 enum member { SHAPE, TYPESTR, DATA, STRIDES, VERSION, STREAM, DESCR, MASK, MEMBERS };
 
-/* The dictionary and its values, owned. A value is NULL if there is no such key. */
+/* The dictionary and its values, owned. A value is NULL if the dictionary does not have the key. */
 struct members {
 	PyObject *values[MEMBERS];
 	PyObject *dict;
 };
 
-/* The dictionary as a struct, which borrows from the other members and from the values. */
+/* The dictionary as struct bi_cai. `cai` borrows from the other members and from the values of the dictionary. */
 struct description {
 	struct bi_cai cai;
-	PyObject *descr; /* text, owned, or NULL */
+	PyObject *descr; /* text, a str, owned; or NULL */
 	int64_t shape[BI_MAX_NDIM], strides[BI_MAX_NDIM];
 };
 
@@ -45,7 +45,7 @@ static void release_members(struct members *members)
 	Py_CLEAR(members->dict);
 }
 
-/* Returns the member whose name is this very object, or MEMBERS. */
+/* Returns the member whose interned name is this object, or MEMBERS if there is none. */
 static int member_of(const PyObject *key)
 {
 	int i = 0;
@@ -56,8 +56,8 @@ static int member_of(const PyObject *key)
 }
 
 /*
- * Reads the whole dictionary in one pass, which saves an eighth of an import. Returns 0 if a key is not interned: it
- * may be equal to a name without being the same object.
+ * Reads the whole dictionary in one pass, which saves an eighth of the time of an import. Returns 1, or 0 if a key is
+ * not interned: such a key may be equal to a name and not be the same object.
  */
 static int read_entries_locked(PyObject *dict, PyObject *values[MEMBERS])
 {
@@ -75,7 +75,7 @@ static int read_entries_locked(PyObject *dict, PyObject *values[MEMBERS])
 	return 1;
 }
 
-/* Runs no Python code. */
+/* Calls read_entries_locked in the critical section of the dictionary. Runs no Python code. */
 static int read_in_one_pass(PyObject *dict, PyObject *values[MEMBERS])
 {
 	int is_done;
@@ -98,7 +98,7 @@ static int read_one_by_one(PyObject *dict, PyObject *values[MEMBERS])
 	return 0;
 }
 
-/* Returns a value that is not None, borrowed, or NULL. */
+/* Returns the value of a key, borrowed. Returns NULL if the key is missing or its value is None. */
 static PyObject *value_of(const struct members *members, enum member member)
 {
 	PyObject *value = members->values[member];
@@ -106,7 +106,7 @@ static PyObject *value_of(const struct members *members, enum member member)
 	return value == Py_None ? NULL : value;
 }
 
-/* The same, or KeyError if there is no such key. */
+/* Returns the value of a required key, borrowed. Returns NULL with KeyError if the key is missing. */
 static PyObject *required_value(const struct members *members, enum member member)
 {
 	PyObject *value = members->values[member];
@@ -135,7 +135,7 @@ static int read_version(const struct members *members, int32_t *out)
 	return 0;
 }
 
-/* Version 0 and 1 allow any mapping, later versions a dict only. */
+/* Refuses a description that is no mapping. Versions 0 and 1 allow any mapping; later versions allow only a dict. */
 static int check_mapping(PyObject *dict)
 {
 	if (PyDict_Check(dict) ||
@@ -222,7 +222,7 @@ static int read_stream(const struct members *members, struct description *out)
 	return -1;
 }
 
-/* The caller releases the description, also on failure. */
+/* Converts the values of the dictionary. The caller releases the description, also on failure. */
 static int read_members(const struct members *members, struct description *out)
 {
 	memset(&out->cai, 0, sizeof(out->cai));
@@ -240,7 +240,10 @@ static void release_description(struct description *array)
 	Py_XDECREF(array->descr);
 }
 
-/* Reads the attribute once. Returns 1, 0 if there is none, -1. The caller releases the members in any case. */
+/*
+ * Reads the attribute once. Returns 1, 0 if the object does not have the attribute, -1 with an exception. The caller
+ * releases the members in each of these cases.
+ */
 static int read_attribute(PyObject *object, struct members *out)
 {
 	memset(out, 0, sizeof(*out));
@@ -254,8 +257,8 @@ static int read_attribute(PyObject *object, struct members *out)
 }
 
 /*
- * The device of the last import, or -1. It is tried first, and the library checks it against the pointer: asking the
- * driver for the device beforehand costs a third more.
+ * The device of the last import, or -1. The next import tries this device first, and the library checks it against the
+ * pointer. Querying the driver for the device before each import would take a third more time.
  */
 static atomic_int last_device = -1;
 
@@ -267,8 +270,8 @@ static int ask_driver(const struct bi_cai *cai, int *ordinal, struct bi_error *e
 }
 
 /*
- * Without elements, in array and mask, any device will do. The GIL is dropped only for the first question, which opens
- * the driver.
+ * Finds the device of the array. If neither the array nor its mask has elements, any device will do. The GIL is dropped
+ * only for the first query, because that opens the driver.
  */
 static int find_device(const struct bi_cai *cai, int *ordinal)
 {
@@ -291,13 +294,16 @@ static int find_device(const struct bi_cai *cai, int *ordinal)
 	return 0;
 }
 
-/* The library's answer to an import. */
+/* The result of an import by the library. */
 struct outcome {
 	int status;
 	struct bi_error err;
 };
 
-/* Returns -1 with an exception, or 0 with the outcome. The memory keeps a new reference to `owner`. */
+/*
+ * Imports on one device. Returns 0 and writes the library's status to *outcome, or returns -1 with an exception. The
+ * memory keeps a new reference to `owner`.
+ */
 static int import_on(int ordinal, const struct bi_cai *cai, const struct bip_request *request, PyObject *owner,
 		     struct bip_found *found, struct outcome *outcome)
 {
@@ -324,7 +330,7 @@ static int import_on(int ordinal, const struct bi_cai *cai, const struct bip_req
 	return 0;
 }
 
-/* Tries the last device first. Another context is opened only for the device that has the memory. */
+/* Imports on the device of the last import. If the library refuses that, imports on the device of the memory. */
 static int import_anywhere(const struct bi_cai *cai, const struct bip_request *request, PyObject *owner,
 			   struct bip_found *found)
 {
@@ -355,7 +361,7 @@ static int refuse_mask(void)
 	return -1;
 }
 
-/* `has_cai` is the result of read_attribute for the mask, which may have no mask of its own. */
+/* Checks the object `mask`. `has_cai` is the result of read_attribute for it. A mask may have no mask. */
 static int check_mask(PyObject *object, int has_cai, const struct members *members)
 {
 	if (has_cai < 0)
@@ -370,7 +376,7 @@ static int check_mask(PyObject *object, int has_cai, const struct members *membe
 	return -1;
 }
 
-/* Each of the two memories keeps both objects. */
+/* Imports an array and its mask. The memories of both keep both objects alive. */
 static int import_with_mask(PyObject *object, PyObject *mask_object, const struct members *mask_members,
 			    struct description *array, const struct bip_request *request, struct bip_found *found)
 {

@@ -1,11 +1,12 @@
 /*
  * DLPack as a consumer: the C table on the type, __dlpack__, and bare capsules
  *
- * With the table the memory is ready on the producer's current stream, which becomes its home stream. __dlpack__ gets
- * our context stream, which it makes wait for the producer's work [E10]; never 0, which has two meanings, nor 2, which
- * some producers refuse. A bare capsule names no stream: its memory counts as ready on the context stream.
+ * With the table, the memory is ready on the producer's current stream, which becomes the home stream. With __dlpack__,
+ * the argument `stream` is the context stream, and the producer makes it wait for its work [E10]. The argument is never
+ * 0, which has two meanings, and never 2, which some producers refuse. A bare capsule names no stream, so its memory
+ * counts as ready on the context stream.
  *
- * Once a capsule is renamed, its tensor is deleted exactly once, also on failure [E3].
+ * After a capsule is renamed, its tensor is deleted exactly once, also on failure [E3].
  */
 #include <string.h>
 
@@ -17,12 +18,12 @@
 #include "base/names.h"
 #include "import/import.h"
 
-/* CUDA's legacy default stream, which a producer may call 0. */
+/* The handle of CUDA's legacy default stream. A producer may also name that stream by 0. */
 #define LEGACY 1
 
 /* Tensors */
 
-/* One of the two members is not NULL. */
+/* A tensor of either version. Exactly one of the members is not NULL. */
 struct tensor {
 	struct bi_dl_managed_versioned *versioned;
 	struct bi_dl_managed *plain;
@@ -39,7 +40,10 @@ static void delete_tensor(const struct tensor *tensor)
 	bip_put_back(raised);
 }
 
-/* Returns the tensor itself. NULL with an exception for a major version whose members are unknown [E2]. */
+/*
+ * Returns the unversioned part of the tensor. Returns NULL with an exception for a major version with unknown members
+ * [E2].
+ */
 static const struct bi_dl_tensor *check_version(const struct tensor *tensor)
 {
 	const struct bi_dl_managed_versioned *versioned = tensor->versioned;
@@ -71,7 +75,7 @@ static int raise_no_tensor(PyObject *capsule)
 	return -1;
 }
 
-/* Renames the capsule, which makes us the owner of the tensor [E3]. */
+/* Takes the tensor out of the capsule. Renaming the capsule transfers ownership of the tensor to this library [E3]. */
 static int take_tensor(PyObject *capsule, struct tensor *out)
 {
 	*out = (struct tensor){ NULL, NULL };
@@ -122,8 +126,8 @@ static int is_own(const struct tensor *tensor)
 }
 
 /*
- * Refuses a cl_mem that the caller does not trust, before it reaches the driver, which crashes on another number.
- * `tensor` is NULL while there is none; our own exports need no trust.
+ * Refuses a cl_mem unless the caller trusts it (trust=True) or the tensor is an export of this library. The check comes
+ * before any driver call, because the driver crashes on a number that is no cl_mem. `tensor` may be NULL.
  */
 static int check_trust(const struct tensor *tensor, int device_type, const struct bip_request *request)
 {
@@ -137,8 +141,8 @@ static int check_trust(const struct tensor *tensor, int device_type, const struc
 }
 
 /*
- * Returns the context of a tensor: `announced`, whose stream the producer got, if it is not NULL; that of the cl_mem;
- * any of OpenCL for a tensor without memory.
+ * Sets *out to the context for a tensor: `announced` if it is not NULL (the producer was given its stream), else the
+ * context of the CUDA device or of the cl_mem. For an OpenCL tensor without memory it is any OpenCL context.
  */
 static int open_place(const struct bi_dl_tensor *tensor, struct bi_context *announced, struct bi_context **out)
 {
@@ -174,7 +178,7 @@ static unsigned import_flags(const struct bip_request *request)
 	return flags;
 }
 
-/* Takes ownership of the tensor, also on failure. `stream` may be NULL. */
+/* Makes the view. Takes ownership of the tensor, also on failure. `stream` may be NULL. */
 static int make_view(const struct tensor *tensor, struct bi_context *context, struct bi_stream *stream,
 		     const struct bip_request *request, struct bip_found *found)
 {
@@ -196,10 +200,10 @@ static int make_view(const struct tensor *tensor, struct bi_context *context, st
 	return 1;
 }
 
-/* current_work_stream of a table. */
+/* The function current_work_stream of a table. */
 typedef int work_stream(int32_t device_type, int32_t device_id, void **out);
 
-/* *out is owned, or NULL if the producer works on the context stream. */
+/* Wraps the producer's current stream. *out is owned. It is NULL if the producer works on the context stream. */
 static int wrap_work_stream(work_stream *ask, const struct bi_dl_device *device, struct bi_context *context,
 			    struct bi_stream **out)
 {
@@ -219,7 +223,10 @@ static int wrap_work_stream(work_stream *ask, const struct bi_dl_device *device,
 	return rc ? -1 : 0;
 }
 
-/* *out is the stream that becomes the home stream, owned, or NULL. `ask` is NULL without a table. */
+/*
+ * Finds the stream that becomes the home stream. *out is owned, or NULL for the context stream. `ask` is NULL if there
+ * is no table.
+ */
 static int find_home(const struct bi_dl_tensor *tensor, work_stream *ask, struct bi_context *context,
 		     const struct bip_request *request, struct bi_stream **out)
 {
@@ -231,7 +238,7 @@ static int find_home(const struct bi_dl_tensor *tensor, work_stream *ask, struct
 	return wrap_work_stream(ask, &tensor->device, context, out);
 }
 
-/* Takes ownership of the tensor, also on failure. */
+/* Imports a tensor. Takes ownership of the tensor, also on failure. */
 static int import_tensor(const struct tensor *tensor, struct bi_context *announced, work_stream *ask,
 			 const struct bip_request *request, struct bip_found *found)
 {
@@ -254,8 +261,8 @@ static int import_tensor(const struct tensor *tensor, struct bi_context *announc
 }
 
 /*
- * The producer raised an exception. BufferError means that DLPack cannot describe the array; the buffer protocol may.
- * Returns 0 to try that, or -1 with the exception.
+ * Decides what follows an exception of the producer. BufferError means that DLPack cannot describe the array, but the
+ * buffer protocol may. Returns 0 without an exception if the next protocol is to be tried, or -1 with the exception.
  */
 static int try_next_protocol(PyObject *object, const struct bip_request *request)
 {
@@ -267,7 +274,7 @@ static int try_next_protocol(PyObject *object, const struct bip_request *request
 
 /* The table */
 
-/* Returns the table of the major version that is known here, or NULL. */
+/* Returns the table of the type if its major version is known, else NULL without an exception. */
 static const struct bip_dlpack_table *find_table(PyTypeObject *type)
 {
 	PyObject *capsule = bip_type_attribute(type, bip_name.__dlpack_c_exchange_api__);
@@ -321,7 +328,7 @@ static int read_device(PyObject *pair, struct bi_dl_device *out)
 	return 0;
 }
 
-/* Calls __dlpack_device__. Returns 1, 0 if there is no such method, -1. */
+/* Calls __dlpack_device__. Returns 1, 0 if the object has no such method, -1 with an exception. */
 static int call_dlpack_device(PyObject *object, struct bi_dl_device *out)
 {
 	PyObject *method, *pair;
@@ -340,7 +347,10 @@ static int call_dlpack_device(PyObject *object, struct bi_dl_device *out)
 	return rc ? -1 : 1;
 }
 
-/* Returns the argument `stream`: our context stream on CUDA, -1 if the caller sees to the order, else None. */
+/*
+ * Returns the argument `stream` for __dlpack__: on CUDA the handle of the context stream, or -1 if the caller takes
+ * care of the order; otherwise None. `context` is NULL unless the device is a CUDA device.
+ */
 static PyObject *stream_argument(const struct bi_context *context, const struct bip_request *request)
 {
 	if (!context)
@@ -350,7 +360,7 @@ static PyObject *stream_argument(const struct bi_context *context, const struct 
 	return PyLong_FromSize_t(bi_stream_handle(bi_context_stream(context)));
 }
 
-/* Passes the first `count` of stream and max_version by name. */
+/* Calls the method with keyword arguments: stream if `count` is 1, stream and max_version if it is 2. */
 static PyObject *call_with(PyObject *method, PyObject *stream, PyObject *version, int count)
 {
 	PyObject *names =
@@ -373,7 +383,10 @@ static int is_unknown_argument(const PyObject *result)
 	return 1;
 }
 
-/* Older producers do not know max_version, some know no keyword [E1]. */
+/*
+ * Calls __dlpack__. Older producers do not accept max_version, and some accept no keyword, so a call that fails with
+ * TypeError is repeated with fewer arguments [E1].
+ */
 static PyObject *call_method(PyObject *method, PyObject *stream)
 {
 	PyObject *version = Py_BuildValue("(ii)", BI_DLPACK_MAJOR, BI_DLPACK_MINOR);
@@ -387,7 +400,7 @@ static PyObject *call_method(PyObject *method, PyObject *stream)
 	return capsule;
 }
 
-/* `context` is that of a CUDA device, which is current during the call [E9], or NULL. */
+/* Calls __dlpack__ with a CUDA context current [E9]. `context` is NULL for other devices. */
 static PyObject *call_dlpack(PyObject *method, struct bi_context *context, const struct bip_request *request)
 {
 	PyObject *stream = stream_argument(context, request), *capsule;
@@ -395,7 +408,7 @@ static PyObject *call_dlpack(PyObject *method, struct bi_context *context, const
 
 	if (!stream)
 		return NULL;
-	/* A failure is ignored: a producer may not depend on the current device. */
+	/* A failure is ignored, because a producer may not depend on the current context. */
 	if (context)
 		bi_context_push_current(context, &pushed, NULL);
 	capsule = call_method(method, stream);
@@ -405,8 +418,8 @@ static PyObject *call_dlpack(PyObject *method, struct bi_context *context, const
 }
 
 /*
- * Refuses a tensor on another device than __dlpack_device__ returned: it was not ordered with the stream that the
- * producer got. The device id of managed memory has no meaning.
+ * Refuses a tensor on another device than __dlpack_device__ returned, because it was not ordered with the stream that
+ * the producer was given. The device id of managed memory has no meaning and is not compared.
  */
 static int check_announced(const struct tensor *tensor, const struct bi_dl_device *announced)
 {
@@ -437,7 +450,7 @@ static int import_capsule(PyObject *capsule, const struct bi_dl_device *announce
 	return import_tensor(&tensor, context, NULL, request, found);
 }
 
-/* The destructor is the producer's and may run Python code. */
+/* Releases a capsule. The current exception is put aside, because the producer's destructor may run Python code. */
 static void release_capsule(PyObject *capsule)
 {
 	struct bip_raised raised = bip_put_aside();
@@ -446,7 +459,10 @@ static void release_capsule(PyObject *capsule)
 	bip_put_back(raised);
 }
 
-/* The import uses the context whose stream the producer got, even if it has left the cache meanwhile. */
+/*
+ * Calls __dlpack__ and imports the tensor into `context`, whose stream the producer was given. The cache may have
+ * another context for the device by then.
+ */
 static int ask_and_import(PyObject *object, PyObject *method, const struct bi_dl_device *device,
 			  struct bi_context *context, const struct bip_request *request, struct bip_found *found)
 {

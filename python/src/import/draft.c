@@ -1,8 +1,9 @@
 /*
  * Objects with the attributes of the specification's first draft: buffer, offset, shape, strides, and dtype or typestr
  *
- * `buffer` is an object with int_ptr, a cl_mem, or one that int() accepts: a CUDA pointer, or a host address if
- * `backend` says so. An int is not accepted as a cl_mem: it cannot be checked, and a wrong one crashes the driver.
+ * `buffer` is an object with int_ptr, which is a cl_mem, or an object that int() accepts: a CUDA pointer, or a host
+ * address if the attribute `backend` says so. An int is not accepted as a cl_mem, because it cannot be checked, and a
+ * wrong number crashes the driver.
  */
 #include <string.h>
 
@@ -16,10 +17,10 @@
 #include "import/import.h"
 #include "import/values.h"
 
-/* The attributes and their contents. Objects are owned, or NULL. */
+/* The attributes and their contents. Objects are owned; an object may be NULL. */
 struct draft {
 	PyObject *buffer, *offset, *shape, *strides, *typestr, *dtype;
-	const char *backend; /* the attribute, or NULL */
+	const char *backend; /* text of the attribute `backend`, or NULL */
 	enum bi_handle_kind kind;
 	uint64_t handle;
 	int64_t byte_offset;
@@ -50,8 +51,8 @@ static const char *find_missing(const struct draft *draft)
 }
 
 /*
- * Returns 1 if no attribute is missing. Other objects have a `buffer` too, so an incomplete one is left to other
- * protocols (0), unless protocol= names this one (-1).
+ * Returns 1 if no attribute is missing. If one is missing, returns -1 with an exception if protocol= names this
+ * protocol, and 0 otherwise: objects of other protocols may have an attribute `buffer` too.
  */
 static int check_complete(PyObject *object, const struct draft *draft, int is_named)
 {
@@ -67,7 +68,7 @@ static int check_complete(PyObject *object, const struct draft *draft, int is_na
 	return -1;
 }
 
-/* Reads the attributes. Returns as check_complete. */
+/* Reads the attributes. Returns 1, 0 or -1 as check_complete does. */
 static int read_attributes(PyObject *object, int is_named, struct draft *out)
 {
 	if (bip_attribute(object, bip_name.buffer, &out->buffer) || !out->buffer)
@@ -81,7 +82,7 @@ static int read_attributes(PyObject *object, int is_named, struct draft *out)
 	return check_complete(object, out, is_named);
 }
 
-/* *out is an optional attribute, or NULL if it is absent or None. */
+/* Reads an optional attribute. *out is NULL if the attribute is missing or None. */
 static int get_optional(PyObject *object, PyObject *name, PyObject **out)
 {
 	if (bip_attribute(object, name, out))
@@ -91,7 +92,10 @@ static int get_optional(PyObject *object, PyObject *name, PyObject **out)
 	return 0;
 }
 
-/* Clears the exception and returns 1 if NumPy cannot name the type: beside a typestr that is no error. */
+/*
+ * If the exception says that NumPy cannot name the element type, clears it and returns 1. Otherwise returns 0. Beside a
+ * typestr a missing name is no error.
+ */
 static int clear_unnamed_type(void)
 {
 	if (!PyErr_ExceptionMatches(PyExc_ImportError) && !PyErr_ExceptionMatches(PyExc_TypeError))
@@ -100,7 +104,7 @@ static int clear_unnamed_type(void)
 	return 1;
 }
 
-/* The typestr of void elements goes with any dtype of their size. */
+/* Checks that typestr and dtype agree. A typestr of void elements agrees with any dtype of the same size. */
 static int check_same(struct bi_dtype said, struct bi_dtype named, PyObject *typestr, PyObject *dtype)
 {
 	if (bi_dtype_equal(said, named) || (said.type == BI_VOID && said.item_size == named.item_size))
@@ -109,7 +113,7 @@ static int check_same(struct bi_dtype said, struct bi_dtype named, PyObject *typ
 	return -1;
 }
 
-/* The typestr is enough for simple types; a dtype beside it must not contradict. */
+/* Reads typestr and dtype. The typestr is enough for simple types; a dtype beside it must agree. */
 static int read_both(PyObject *object, struct draft *draft, struct bi_dtype *out)
 {
 	struct bi_dtype named;
@@ -179,7 +183,7 @@ static int find_backend(PyObject *name, struct draft *out)
 	return -1;
 }
 
-/* Without the attribute `backend` an address is a CUDA pointer. */
+/* Reads the attribute `backend`. If it is missing, an address is a CUDA pointer. */
 static int read_backend(PyObject *object, struct draft *out)
 {
 	PyObject *name;
@@ -270,7 +274,7 @@ static int read_flags(PyObject *object, const struct bip_request *request, unsig
 	return 0;
 }
 
-/* Accepts a number as a command queue only with trust=True, because a number cannot be checked. */
+/* Wraps a number as a command queue. It is accepted only with trust=True, because a number cannot be checked. */
 static int trust_queue(PyObject *number, int trust, struct bi_context *context, struct bi_stream **out)
 {
 	struct bi_error err;
@@ -292,7 +296,10 @@ static int trust_queue(PyObject *number, int trust, struct bi_context *context, 
 	return rc ? -1 : 0;
 }
 
-/* A wrong number of the producer is InvalidArrayError; from the caller it would be ValueError. */
+/*
+ * Checks the number that the producer gives as a stream. A wrong number raises InvalidArrayError; as an argument of the
+ * caller it would raise ValueError.
+ */
 static int check_number(PyObject *stream)
 {
 	int64_t number;
@@ -315,7 +322,7 @@ static int own_stream(PyObject *stream, enum bi_handle_kind kind, int trust, str
 	return check_number(stream) ? -1 : bip_stream(stream, context, out);
 }
 
-/* *out is the stream that the caller or else the producer names, or NULL. */
+/* Sets *out to the stream that the caller names, else to the stream that the producer names, else to NULL. */
 static int find_stream(PyObject *object, enum bi_handle_kind kind, const struct bip_request *request,
 		       struct bi_context *context, struct bi_stream **out)
 {
@@ -354,7 +361,7 @@ static int import_on(PyObject *object, struct draft *draft, const struct bip_req
 	return rc;
 }
 
-/* For an array without elements: its address is not used, because it may be of no memory. */
+/* Imports an array without elements into new memory. Its address is not used, because it may be invalid. */
 static int import_empty(struct draft *draft, struct bi_context *context, struct bip_found *found)
 {
 	struct bi_memory *memory;
@@ -370,7 +377,7 @@ static int import_empty(struct draft *draft, struct bi_context *context, struct 
 	return rc ? -1 : 0;
 }
 
-/* For an array without elements the driver is not asked about the address. */
+/* Finds the context of the memory. For an array without elements the driver is not queried for the address. */
 static int find_context(const struct draft *draft, int is_empty, struct bi_context **out)
 {
 	if (draft->kind == BI_HANDLE_HOST || (is_empty && !draft->handle && draft->kind == BI_HANDLE_CL_MEM))

@@ -1,8 +1,8 @@
 /*
- * Reading formats of the buffer protocol (PEP 3118), as the struct module, NumPy, ctypes and Cython write them
+ * Reads formats of the buffer protocol (PEP 3118), as the struct module, NumPy, ctypes and Cython write them
  *
- * A format is one simple type (a letter such as "f", not a typestr), or a structure "T{...}". A structure becomes a
- * descr list, and that the text that the library reads. Its gaps become fields without a name.
+ * A format is one simple type (a letter such as "f", not a typestr), or a structure "T{...}". A structure is converted
+ * to a descr list, and the list to the text that the library reads. Gaps become fields without a name.
  */
 #include <string.h>
 
@@ -10,14 +10,14 @@
 #include "base/dtype.h"
 #include "base/errors.h"
 
-/* Levels of structures in structures, as many as the library reads in descr texts. */
+/* The most levels of nested structures. The library reads as many in descr texts. */
 #define DEPTH 32
 
 struct code {
 	uint8_t is_known;
-	uint8_t is_counted; /* 1: a count before the letter is a length, not a number of elements */
-	uint8_t standard; /* enum bi_type in standard mode; BI_TYPE_COUNT: there is none */
-	struct bi_dtype native; /* item size 0: the count is the size */
+	uint8_t is_counted; /* 1: a count before the letter is a length in units, not a number of elements */
+	uint8_t standard; /* enum bi_type in standard mode; BI_TYPE_COUNT: standard mode does not have the letter */
+	struct bi_dtype native; /* type in native mode; item size 0: the count is the size */
 };
 
 #define SIGNED(type) (sizeof(type) == 8 ? BI_INT64 : sizeof(type) == 4 ? BI_INT32 : BI_INT16)
@@ -57,9 +57,9 @@ struct reader {
 /* One element, or one field of a structure. */
 struct item {
 	struct bi_dtype dtype;
-	PyObject *fields; /* descr list of a structure, owned; else NULL */
-	int64_t align; /* bytes, in native mode */
-	int64_t nbytes; /* of all axes */
+	PyObject *fields; /* descr list of a structure, owned; NULL for a simple type */
+	int64_t align; /* alignment in bytes; used in native mode only */
+	int64_t nbytes; /* bytes of the item with all axes */
 	int is_padding;
 	int ndim;
 	int64_t shape[BI_MAX_NDIM];
@@ -72,7 +72,7 @@ static int refuse_format(const struct reader *in, const char *what)
 	return -1;
 }
 
-/* Skips white space and returns the next character. */
+/* Skips white space. Returns the next character without moving past it. */
 static char peek(struct reader *in)
 {
 	while (*in->at == ' ' || (*in->at >= '\t' && *in->at <= '\r'))
@@ -113,7 +113,7 @@ static int add_axis(const struct reader *in, struct item *item, int64_t extent)
 	return 0;
 }
 
-/* Reads "2,3)". */
+/* Reads the part of a shape after the '(', such as "2,3)". */
 static int read_shape(struct reader *in, struct item *item)
 {
 	int64_t extent;
@@ -210,7 +210,7 @@ static int read_type(struct reader *in, int depth, struct item *item)
 	return read_struct(in, depth + 1, item);
 }
 
-/* Reads [axes][order][count]type. On failure item->fields is NULL. */
+/* Reads an item: [axes][order][count]type. On failure item->fields is NULL. */
 static int read_item(struct reader *in, int depth, struct item *item)
 {
 	item->fields = NULL;
@@ -223,7 +223,7 @@ static int read_item(struct reader *in, int depth, struct item *item)
 		return -1;
 	item->nbytes = item->dtype.item_size;
 	for (int i = 0; i < item->ndim; i++) {
-		/* Both factors are below 2^32. */
+		/* This product cannot overflow: both factors are below 2^32. */
 		if (item->nbytes * item->shape[i] > UINT32_MAX) {
 			Py_CLEAR(item->fields);
 			return refuse_format(in, "an item of more than 4294967295 bytes");
@@ -233,7 +233,7 @@ static int read_item(struct reader *in, int depth, struct item *item)
 	return 0;
 }
 
-/* Reads ":name:". Returns an empty str if there is no name. */
+/* Reads the name of a field, ":name:". Returns an empty str if there is no name. */
 static PyObject *read_name(struct reader *in)
 {
 	const char *start = in->at, *end;
@@ -275,7 +275,10 @@ static PyObject *shape_of(const struct item *item)
 	return shape;
 }
 
-/* Takes ownership of the field, also on failure; NULL stands for a failure. */
+/*
+ * Appends a field to a descr list. Takes ownership of the field, also on failure. If the field is NULL, an exception is
+ * set, and -1 is returned.
+ */
 static int append_entry(PyObject *list, PyObject *field)
 {
 	int rc = field ? PyList_Append(list, field) : -1;
@@ -284,10 +287,10 @@ static int append_entry(PyObject *list, PyObject *field)
 	return rc;
 }
 
-/* The fields of a structure so far, and the unnamed bytes behind them. */
+/* The fields of a structure that were read so far, and the gap of unnamed bytes behind them. */
 struct fields {
 	PyObject *list;
-	int64_t nbytes; /* of the fields and the gap */
+	int64_t nbytes; /* bytes of the fields and the gap */
 	int64_t gap;
 };
 
@@ -303,7 +306,7 @@ static int append_gap(struct fields *fields)
 	return append_entry(fields->list, Py_BuildValue("(ss)", "", type));
 }
 
-/* Adds the bytes of a field. Native mode aligns them. */
+/* Adds the bytes of a field. In native mode, adds the gap before the field that its alignment requires. */
 static int add_bytes(struct fields *fields, const struct reader *in, int64_t align, int64_t nbytes)
 {
 	int64_t gap = in->order == '@' ? -fields->nbytes & (align - 1) : 0;
@@ -380,7 +383,9 @@ static int check_whole(struct reader *in, const struct item *item, Py_ssize_t it
 		return refuse_format(in, "only one item is expected, and no more");
 	if (item->ndim)
 		return refuse_format(in, "an item is one element, not an array");
-	/* A format with fewer bytes is refused, because the missing gaps may be anywhere: ctypes omits gaps. */
+	/*
+	 * A format with fewer bytes is refused. ctypes omits gaps in its formats, and the omitted gaps may be anywhere.
+	 */
 	if (item->dtype.item_size == itemsize)
 		return 0;
 	PyErr_Format(bip_InvalidArrayError, "format '%.200s' has %u bytes, the buffer's itemsize is %zd", in->format,
@@ -388,7 +393,10 @@ static int check_whole(struct reader *in, const struct item *item, Py_ssize_t it
 	return -1;
 }
 
-/* Returns 1 for a format of one letter in native order, which most are; 0 for any other, valid or not. */
+/*
+ * Reads a format that is one letter in native order, as most formats are. Returns 1 with the type in *out, or 0 for any
+ * other format, whether valid or not.
+ */
 static int read_one_letter(const char *format, Py_ssize_t itemsize, struct bi_dtype *out)
 {
 	unsigned letter = (unsigned char)format[0];

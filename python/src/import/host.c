@@ -1,8 +1,9 @@
 /*
  * Host memory as a consumer: the buffer protocol (PEP 3118), __array_interface__ and __array_struct__
  *
- * Some exporters count the users of their buffers: a bytearray with users does not grow, a memoryview is not released.
- * The memory keeps such a buffer and returns it when it is released. For any other exporter it keeps the object.
+ * Some exporters count the users of their buffers: a bytearray with users cannot grow, a memoryview with users cannot
+ * be released. The imported memory keeps a counted buffer, and returns it to the exporter when the memory is released.
+ * For other exporters the memory keeps the object.
  */
 #include <string.h>
 
@@ -42,7 +43,7 @@ static int read_shape(const Py_buffer *buffer, int64_t shape[BI_MAX_NDIM], int64
 	return buffer->suboffsets ? refuse_suboffsets(buffer) : 0;
 }
 
-/* Without strides the buffer is in C order. */
+/* Completes the layout. A buffer without strides is in C order. */
 static int complete_layout(const Py_buffer *buffer, PyObject *descr, struct bi_layout *layout)
 {
 	layout->ndim = buffer->ndim;
@@ -52,7 +53,7 @@ static int complete_layout(const Py_buffer *buffer, PyObject *descr, struct bi_l
 	return bip_layout(layout, layout->dtype, descr, buffer->ndim, layout->shape, NULL);
 }
 
-/* Reads everything but the address. *descr is a new str that the layout borrows, or NULL. */
+/* Reads the layout of a buffer. *descr is a new str from which the layout borrows, or NULL. */
 static int read_buffer(const Py_buffer *buffer, struct bi_layout *layout, PyObject **descr)
 {
 	*descr = NULL;
@@ -62,7 +63,10 @@ static int read_buffer(const Py_buffer *buffer, struct bi_layout *layout, PyObje
 	return complete_layout(buffer, *descr, layout);
 }
 
-/* The memory keeps the buffer, so that the exporter knows. Takes ownership of the buffer, also on failure. */
+/*
+ * Imports a buffer and keeps it, because the exporter counts its users. Takes ownership of the buffer, also on failure.
+ * Returns 1, or -1 with an exception.
+ */
 static int import_counted(Py_buffer *buffer, struct bip_found *found)
 {
 	struct bi_layout layout;
@@ -77,7 +81,10 @@ static int import_counted(Py_buffer *buffer, struct bip_found *found)
 	return rc ? -1 : 1;
 }
 
-/* The memory keeps the exporter, or `object` if the buffer names none. Returns the buffer in any case. */
+/*
+ * Imports a buffer of an exporter that does not count users. The memory keeps the exporter, or `object` if the buffer
+ * names no exporter. Returns the buffer to the exporter, also on failure. The result is 1, or -1 with an exception.
+ */
 static int import_uncounted(Py_buffer *buffer, PyObject *object, struct bip_found *found)
 {
 	PyObject *owner = buffer->obj ? buffer->obj : object, *descr;
@@ -91,10 +98,16 @@ static int import_uncounted(Py_buffer *buffer, PyObject *object, struct bip_foun
 	return rc ? -1 : 1;
 }
 
-/* For a type without a letter in the buffer protocol, such as bfloat16: reads `dtype` and __array_struct__. */
+/*
+ * Imports an array by `dtype` and __array_struct__, for an element type that the buffer protocol has no letter for,
+ * such as bfloat16.
+ */
 static int import_typed(PyObject *object, struct bip_found *found);
 
-/* Returns true if such an array refused its buffer, which NumPy does with ValueError. */
+/*
+ * Returns true if the current exception may come from an array whose element type has no letter: NumPy then refuses the
+ * buffer with ValueError.
+ */
 static int may_be_typed(PyObject *object)
 {
 	struct bip_raised raised;
@@ -108,7 +121,10 @@ static int may_be_typed(PyObject *object)
 	return is_array;
 }
 
-/* The exporter may be another object than the one whose buffer was requested. */
+/*
+ * Returns true if the exporter counts the users of its buffers. The exporter may be another object than the imported
+ * one.
+ */
 static int is_counted(PyObject *exporter)
 {
 	return exporter && Py_TYPE(exporter)->tp_as_buffer && Py_TYPE(exporter)->tp_as_buffer->bf_releasebuffer;
@@ -139,13 +155,13 @@ int bip_refuse_masked(PyObject *object)
 	PyObject *on_type = bip_type_attribute(Py_TYPE(object), bip_name.mask), *mask;
 	int is_masked = 0;
 
-	/* Without `mask` on the type, the attribute may be a field of a record array. */
+	/* Only an attribute `mask` of the type counts. An attribute of the object may be a field of a record array. */
 	if (!on_type)
 		return 0;
 	Py_DECREF(on_type);
 	if (bip_attribute(object, bip_name.mask, &mask))
 		return -1;
-	/* The truth of an array with several elements is ValueError, and such a mask counts. */
+	/* ValueError means that the mask is an array with several elements. Such a mask counts as a mask. */
 	if (mask && mask != Py_None)
 		is_masked = PyObject_IsTrue(mask);
 	Py_XDECREF(mask);
@@ -169,7 +185,7 @@ int bip_import_buffer(PyObject *object, const struct bip_request *request, struc
 	rc = bip_import_ndarray(object, found);
 	if (rc)
 		return rc;
-	/* A type made by Python code may have a mask that the buffer does not show. */
+	/* A class that Python code defines may have a mask that its buffer does not show. */
 	if (PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE) && bip_refuse_masked(object))
 		return -1;
 	return import_exported(object, found);
@@ -180,14 +196,17 @@ int bip_import_buffer(PyObject *object, const struct bip_request *request, struc
 /* The contents of the dictionary. */
 struct description {
 	struct bi_layout layout;
-	PyObject *descr; /* text, owned, or NULL */
+	PyObject *descr; /* text, a str, owned; or NULL */
 	uint64_t address;
-	int64_t offset; /* into `data`, where that is a buffer */
+	int64_t offset; /* bytes into `data`; used if `data` is a buffer */
 	int readonly;
-	PyObject *data; /* a buffer, owned, or NULL */
+	PyObject *data; /* the object whose buffer has the elements, owned; or NULL */
 };
 
-/* *out is a new reference, or NULL for None and for an absent key that is not required. */
+/*
+ * Reads a value of the dictionary. *out is a new reference. It is NULL if the value is None or the key is missing. A
+ * missing or None value that is required is an error.
+ */
 static int get_value(PyObject *dict, PyObject *key, int required, PyObject **out)
 {
 	if (bip_item_of(dict, key, out))
@@ -243,7 +262,9 @@ done:
 	return rc;
 }
 
-/* `data` is an address, or a buffer. Without that key `object` itself is the buffer. */
+/*
+ * Reads the key "data": an address, or an object with a buffer. If the key is missing, `object` itself has the buffer.
+ */
 static int read_data(PyObject *object, PyObject *dict, struct description *out)
 {
 	PyObject *data, *offset;
@@ -278,7 +299,7 @@ static int check_no_mask(PyObject *dict)
 	return -1;
 }
 
-/* Computes the address, and checks that the elements lie inside the buffer. */
+/* Computes the address of the first element, and checks that all elements lie inside the buffer. */
 static int locate_in_buffer(const Py_buffer *buffer, struct description *array)
 {
 	int64_t first, end;
@@ -400,7 +421,10 @@ static int read_struct_type(const struct bip_array_struct *array, struct bi_dtyp
 	return array->flags & HAS_DESCR && array->descr ? bip_descr_for(array->descr, typestr, "", descr) : 0;
 }
 
-/* `dtype` is the array's own, which describes more types than the structure, or NULL. */
+/*
+ * Imports an array by its struct. `dtype` is the attribute dtype of the array, which describes more types than the
+ * struct; or NULL.
+ */
 static int import_struct(const struct bip_array_struct *array, PyObject *dtype, PyObject *owner,
 			 struct bip_found *found)
 {
@@ -414,7 +438,7 @@ static int import_struct(const struct bip_array_struct *array, PyObject *dtype, 
 		shape[i] = array->shape[i];
 		strides[i] = array->strides ? array->strides[i] : 0;
 	}
-	/* Dates and objects are read from the structure, whose message names them. */
+	/* The types of dates and objects are read from the struct, because the message then names them. */
 	if (dtype && !strchr("MmO", array->typekind))
 		rc = bip_dtype_from_with_descr(dtype, &type, &descr);
 	else

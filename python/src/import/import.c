@@ -1,4 +1,4 @@
-/* buffer_interface(): its arguments, and what they ask of the imported array. */
+/* buffer_interface(): reads the arguments, and applies them to the imported array. */
 #include <string.h>
 
 #include "import/import.h"
@@ -29,7 +29,7 @@ static int read_mask(PyObject *value, int *keep)
 	return -1;
 }
 
-/* Refuses None, which would count as false. */
+/* Reads a truth value. Refuses None, which would count as False. */
 static int read_truth(const char *name, PyObject *value, int *out)
 {
 	if (value == Py_None) {
@@ -100,7 +100,7 @@ static int make_readonly(struct bi_view **view)
 		bip_raise(rc, &err);
 		return -1;
 	}
-	bi_view_release(*view); /* the new view keeps the memory */
+	bi_view_release(*view); /* not the last reference to the memory: the new view has one */
 	*view = readonly;
 	return 0;
 }
@@ -110,7 +110,10 @@ static int is_readonly(const struct bi_view *view)
 	return (bi_view_flags(view) & BI_VIEW_READONLY) != 0;
 }
 
-/* writable=True asks for a writable array; its mask may be read-only. */
+/*
+ * Applies the argument `writable`. True refuses a read-only array; its mask may be read-only. False makes the array and
+ * the mask read-only.
+ */
 static int apply_writable(int writable, struct bip_found *found)
 {
 	if (writable == 1 && is_readonly(found->view)) {
@@ -122,7 +125,10 @@ static int apply_writable(int writable, struct bip_found *found)
 	return writable == 0 && found->mask && !is_readonly(found->mask) ? make_readonly(&found->mask) : 0;
 }
 
-/* Drops the GIL if work is pending: a thread that waits for a device may hold the lock of the memory. */
+/*
+ * Makes the memory ready on a stream. Drops the GIL if work is pending, because another thread that waits for a device
+ * may hold the lock of the memory.
+ */
 static int acquire_view(const struct bi_view *view, struct bi_stream *stream)
 {
 	struct bi_error err;
@@ -140,7 +146,7 @@ static int acquire_view(const struct bi_view *view, struct bi_stream *stream)
 	return rc ? -1 : 0;
 }
 
-/* ValueError if a stream is given for host memory. `name` is the argument's. */
+/* Raises ValueError if a stream is given for host memory. `name` is the name of the argument. */
 static int check_no_stream(const char *name, PyObject *stream, const struct bi_view *view)
 {
 	if (!stream || !bi_memory_is_host(bi_view_memory(view)))
@@ -164,7 +170,7 @@ static int apply_stream(PyObject *object, struct bip_object *self)
 	return 0;
 }
 
-/* Waits until the view has been read: a producer that named no stream cannot find out when that is. */
+/* Waits until the copy has read the view. A producer that named no stream cannot find out when that happens. */
 static int finish_reading(const struct bi_view *view)
 {
 	struct bi_error err;
@@ -208,7 +214,7 @@ static int replace_by_copy(struct bip_found *found, PyObject *stream)
 	return rc;
 }
 
-/* Makes an object of an array, or of its mask. Takes ownership of the view, also on failure. */
+/* Makes a BufferInterface of the array or of its mask. Takes ownership of the view, also on failure. */
 static PyObject *make_object(struct bi_view *view, unsigned flags, const struct arguments *arguments)
 {
 	PyObject *self = bip_new(view);
@@ -221,7 +227,7 @@ static PyObject *make_object(struct bi_view *view, unsigned flags, const struct 
 	return self;
 }
 
-/* Takes ownership of the views, also on failure. */
+/* Makes the BufferInterface of the array with its mask. Takes ownership of both views, also on failure. */
 static PyObject *make_with_mask(struct bip_found *found, const struct arguments *arguments)
 {
 	PyObject *mask = NULL, *self;
@@ -256,7 +262,10 @@ static PyObject *import_object(PyObject *object, const struct arguments *argumen
 	return make_with_mask(&found, arguments);
 }
 
-/* Imports a memoryview or a plain NumPy array without options: no protocol has to be looked for. 1, 0 or -1. */
+/*
+ * Imports a memoryview or a plain NumPy array without trying other protocols. Returns 1, 0 for any other object, -1
+ * with an exception.
+ */
 static int import_plain(PyObject *object, struct bip_found *found)
 {
 	return PyMemoryView_Check(object) ? bip_import_memoryview(object, found) : bip_import_ndarray(object, found);

@@ -1,21 +1,21 @@
-/* Imports: what every importer has in common, and buffer_interface() itself. */
+/* Imports: declarations for all importers, and buffer_interface() itself. */
 #ifndef BIP_IMPORT_IMPORT_H
 #define BIP_IMPORT_IMPORT_H
 
 #include "extension.h"
 
-struct bip_protocol; /* an entry of the table in order.c */
+struct bip_protocol; /* an entry of the table of protocols in order.c */
 
 /* The arguments of buffer_interface() that concern importers. All references are borrowed. */
 struct bip_request {
-	PyObject *stream; /* NULL: none */
-	PyObject *producer_stream; /* NULL: the stream that the producer names, if any */
+	PyObject *stream; /* NULL: not given */
+	PyObject *producer_stream; /* NULL: not given, so the stream that the producer names is used, if any */
 	int sync; /* 0: sync=False */
-	int writable; /* -1: as the producer says, 0: a read-only view, 1: refuse what is read-only */
+	int writable; /* -1: as the producer says; 0: make the view read-only; 1: refuse a read-only array */
 	int keep_mask;
-	int check; /* 0: pointers are not looked up in the driver */
-	int trust; /* 1: handles that cannot be checked are accepted */
-	const struct bip_protocol *protocol; /* the only one to try; NULL: all of them in order */
+	int check; /* 0: pointers are not checked by the driver */
+	int trust; /* 1: handles are accepted even if they cannot be checked */
+	const struct bip_protocol *protocol; /* the only protocol to try; NULL: all protocols in their order */
 };
 
 /* The result of an importer. The references are owned. */
@@ -26,10 +26,10 @@ struct bip_found {
 };
 
 /*
- * An importer. Returns 1 if it imported, 0 without an exception if the object does not speak the protocol, or -1 with
- * an exception. It looks each attribute up once, and only AttributeError means that an attribute is absent [C14]. The
- * memory of the view keeps the producer alive until it is released (lifetime.h). The view is as the producer describes
- * it; import.c applies `writable`, `stream` and `copy`.
+ * An importer. Returns 1 if it imported the object, 0 without an exception if the object does not support the protocol,
+ * or -1 with an exception. It reads each attribute once, and takes only AttributeError as a missing attribute [C14].
+ * The memory of the view keeps the producer alive until it is released (lifetime.h). The view is as the producer
+ * describes it; import.c applies `writable`, `stream` and `copy`.
  */
 typedef int bip_importer(PyObject *object, const struct bip_request *request, struct bip_found *found);
 
@@ -42,15 +42,24 @@ bip_importer bip_import_buffer; /* host.c: the buffer protocol (PEP 3118) */
 bip_importer bip_import_array_struct; /* host.c: __array_struct__ */
 bip_importer bip_import_array_interface; /* host.c: __array_interface__ */
 
-/* cai.c: reads the dictionary once. Tries it first if it names a stream, else DLPack first. */
+/*
+ * cai.c: imports by the CUDA Array Interface or by DLPack. Reads the dictionary once. If it names a stream, tries the
+ * dictionary first, otherwise DLPack.
+ */
 bip_importer bip_import_cai_or_dlpack;
 
-/* host.c: UnsupportedError if the object has a mask that the protocols of host memory would lose (numpy.ma) [H5]. */
+/*
+ * host.c: raises UnsupportedError if the object has a mask (numpy.ma), because the protocols of host memory would lose
+ * it [H5].
+ */
 int bip_refuse_masked(PyObject *object);
 
 /* import.c: buffer_interface(obj, ...), METH_FASTCALL | METH_KEYWORDS. */
 PyObject *bip_buffer_interface(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names);
-/* import.c: buffer_interface(obj), except that a BufferInterface is returned itself. A new reference. */
+/*
+ * import.c: returns buffer_interface(obj), or the object itself if it is a BufferInterface. The result is a new
+ * reference.
+ */
 PyObject *bip_as_object(PyObject *object);
 
 #endif

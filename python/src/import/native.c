@@ -1,8 +1,9 @@
 /*
- * The BufferInterface as a consumer: our own objects, and types with __buffer_interface_c__ (buffer_interface/python.h)
+ * Imports of BufferInterface objects, and of objects of other types with __buffer_interface_c__
+ * (buffer_interface/python.h)
  *
- * The import of an object of ours shares its view. For other objects the exchange structure is acquired and
- * imported into the context that it names.
+ * The import of a BufferInterface shares its view. From an object of another type, the exchange structure is acquired
+ * and imported into the context that it names.
  */
 #include "contexts.h"
 #include "lifetime.h"
@@ -17,7 +18,7 @@
 
 /* Our own objects */
 
-/* Makes later work on the memory wait for the work that is now on the argument producer_stream. */
+/* Makes later work on the memory wait for the work that is on the stream producer_stream now. */
 static int follow_producer(struct bi_view *view, const struct bip_request *request)
 {
 	struct bi_stream *stream;
@@ -29,7 +30,7 @@ static int follow_producer(struct bi_view *view, const struct bip_request *reque
 	if (bip_stream_named("producer_stream", request->producer_stream, bi_memory_context(bi_view_memory(view)),
 			     &stream))
 		return -1;
-	/* Without the GIL: another thread that waits for a device may hold the lock of the memory. */
+	/* The GIL is dropped, because another thread that waits for a device may hold the lock of the memory. */
 	Py_BEGIN_ALLOW_THREADS
 	rc = bip_end_use(view, stream, &err);
 	Py_END_ALLOW_THREADS
@@ -39,7 +40,10 @@ static int follow_producer(struct bi_view *view, const struct bip_request *reque
 	return rc ? -1 : 0;
 }
 
-/* Called before the view is read: a thread that releases the array meanwhile takes both away. */
+/*
+ * Gets the mask. Called before the view is read: another thread may release the array in between, and then the view is
+ * missing and the import fails.
+ */
 static int hold_mask(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
 	PyObject *mask = bip_mask(object);
@@ -70,7 +74,10 @@ static int import_own(PyObject *object, const struct bip_request *request, struc
 
 /* Objects of others */
 
-/* The driver knows the native context of a handle. SVM pointers, and arrays without memory, need a queue for that. */
+/*
+ * Finds the context of a struct with an OpenCL handle: the driver reports the context of a cl_mem, and a queue leads to
+ * the context of an SVM pointer. An array without memory and queue gets any context of the backend.
+ */
 static int find_native_context(const struct bi_exchange *exchange, struct bi_context **out)
 {
 	struct bi_backend backend;
@@ -102,7 +109,7 @@ static int find_context(const struct bi_exchange *exchange, struct bi_context **
 	return -1;
 }
 
-/* Takes ownership of the struct on success. */
+/* Imports a struct. Takes ownership of the struct on success. */
 static int import_struct(struct bi_exchange *exchange, const struct bip_request *request, struct bip_found *found)
 {
 	unsigned flags = request->sync ? 0 : BI_IMPORT_UNORDERED;
@@ -129,7 +136,9 @@ static int import_struct(struct bi_exchange *exchange, const struct bip_request 
 	return 0;
 }
 
-/* The release function is the producer's and may run Python code. */
+/*
+ * Releases a struct. The current exception is put aside, because the producer's release function may run Python code.
+ */
 static void release_struct(struct bi_exchange *exchange)
 {
 	struct bip_raised raised = bip_put_aside();
@@ -157,7 +166,7 @@ static int import_foreign(PyObject *object, const struct bi_python_api *api, con
 	return 1;
 }
 
-/* A table of an unknown version is an error only with protocol='native': the object may speak other protocols. */
+/* A table of an unknown version is an error only with protocol='native'. Otherwise the next protocol is tried. */
 int bip_import_native(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
 	const struct bi_python_api *api;

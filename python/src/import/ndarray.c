@@ -1,10 +1,10 @@
 /*
- * Plain arrays of numbers of NumPy, read from their members
+ * Plain NumPy arrays of numbers, read from their members
  *
- * The buffer protocol takes NumPy longer than the rest of an import, because it writes a format. The members of
- * numpy.ndarray are part of NumPy's binary interface: macros such as PyArray_DATA read them. NumPy is not needed to
- * compile this file, and is not imported. The first array is compared with its __array_struct__. If the members are not
- * where they are expected, the buffer protocol is used.
+ * The buffer protocol is slow for NumPy, because NumPy writes a format: that takes longer than the rest of an import.
+ * The members of numpy.ndarray are part of NumPy's binary interface; macros such as PyArray_DATA read them. This file
+ * is compiled without NumPy, and does not import it. The members of the first array are compared with its
+ * __array_struct__. If they differ, the buffer protocol is used from then on.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "import/import.h"
 #include "import/values.h"
 
-/* The first members of PyArray_Descr and PyArrayObject_fields, the same in NumPy 1 and 2. */
+/* The first members of NumPy's structs PyArray_Descr and PyArrayObject_fields. They are the same in NumPy 1 and 2. */
 struct descr {
 	PyObject_HEAD PyTypeObject *type;
 	char kind, letter, byteorder, flags;
@@ -36,7 +36,7 @@ struct ndarray {
 #define SIGNED(type) (sizeof(type) == 8 ? BI_INT64 : sizeof(type) == 4 ? BI_INT32 : BI_INT16)
 #define UNSIGNED(type) (sizeof(type) == 8 ? BI_UINT64 : sizeof(type) == 4 ? BI_UINT32 : BI_UINT16)
 
-/* Indexed by NumPy's type number. Size 0: a type that this file does not read. */
+/* Element types, indexed by NumPy's type number. Size 0: this file does not read the type. */
 static const struct bi_dtype types[] = {
 	[0] = { 1, 1, BI_BOOL, 0 },
 	[1] = { 1, 1, BI_INT8, 0 },
@@ -56,11 +56,11 @@ static const struct bi_dtype types[] = {
 	[23] = { 2, 1, BI_FLOAT16, 0 },
 };
 
-/* numpy.ndarray, once its members were found where they are expected. */
+/* The type numpy.ndarray, after its members were found at the expected places. */
 static _Atomic(PyTypeObject *) known;
-static atomic_int has_other_members; /* 1: they are elsewhere */
+static atomic_int has_other_members; /* 1: the members of numpy.ndarray are at other places */
 
-/* Returns NULL for a type that this file does not read, or in the other byte order. */
+/* Returns the element type. Returns NULL for a type that this file does not read, and for the other byte order. */
 static const struct bi_dtype *dtype_of(const struct ndarray *array)
 {
 	unsigned number = (unsigned)array->descr->number;
@@ -77,7 +77,7 @@ static int is_readonly(const struct ndarray *array)
 	return !(flags & WRITEABLE) || flags & WARN_ON_WRITE;
 }
 
-/* Returns true if the members have the same values as NumPy's own structure. */
+/* Returns true if the members have the values of the array's __array_struct__. */
 static int members_agree(const struct ndarray *array, const struct bip_array_struct *described)
 {
 	size_t nbytes;
@@ -93,7 +93,7 @@ static int members_agree(const struct ndarray *array, const struct bip_array_str
 			   memcmp(array->strides, described->strides, nbytes) == 0);
 }
 
-/* Returns true if the type is numpy.ndarray itself, not another type of that name. */
+/* Returns true if the type is numpy.ndarray itself, not another type of the same name. */
 static int is_numpy_ndarray(PyTypeObject *type)
 {
 	PyObject *name = PyUnicode_FromString("numpy"), *numpy = name ? PyImport_GetModule(name) : NULL;
@@ -107,7 +107,7 @@ static int is_numpy_ndarray(PyTypeObject *type)
 	return is_same && type->tp_basicsize >= (Py_ssize_t)sizeof(struct ndarray);
 }
 
-/* Compares the members of the first array. */
+/* Compares the members of the first array with its __array_struct__, and stores the result. */
 static void check_first_array(PyObject *object)
 {
 	PyObject *capsule;

@@ -1,4 +1,4 @@
-/* Which protocol an object is imported by. */
+/* The choice of the protocol by which an object is imported. */
 #include <string.h>
 
 #include "import/order.h"
@@ -6,16 +6,17 @@
 #include "import/import.h"
 
 /*
- * The order of protocols, from the one that says most of an array to the one that says least. It is the only list of
- * them: `protocol=` takes the names from here.
+ * The protocols in the order in which they are tried. The first describe most of an array, the last describe least.
+ * This is the only list of protocols; the argument `protocol` takes its names from here.
  *
- * The CUDA Array Interface and DLPack share a place, because the dictionary may be read only once [C14]. It comes first
- * if it names a stream, because then nothing has to be waited for; else DLPack does.
+ * The CUDA Array Interface and DLPack share a place, because the dictionary may be read only once [C14]. The dictionary
+ * comes first if it names a stream, because then nothing has to be waited for. Otherwise DLPack comes first.
  */
 struct bip_protocol {
 	const char *name;
-	bip_importer *importer; /* for protocol= */
-	bip_importer *in_order; /* without protocol=; NULL: the entry above tries it */
+	bip_importer *importer; /* used if protocol= names the protocol */
+	bip_importer *in_order; /* used if protocol= is not given; NULL: the importer of the entry above tries this
+				   protocol too */
 };
 
 static const struct bip_protocol order[] = {
@@ -29,7 +30,7 @@ static const struct bip_protocol order[] = {
 	{ "array_interface", bip_import_array_interface, bip_import_array_interface },
 };
 
-/* "'native', 'pyopencl', ...": a new str, or NULL with an exception. */
+/* Returns the names as a str for messages: "'native', 'pyopencl' ...". */
 static PyObject *list_names(void)
 {
 	PyObject *text = PyUnicode_FromFormat("'%s'", order[0].name);
@@ -63,7 +64,10 @@ int bip_read_protocol(PyObject *value, const struct bip_protocol **out)
 	return refuse_protocol(value);
 }
 
-/* Returns numpy.ndarray, which is kept for ever; or NULL without an exception if NumPy has not been imported. */
+/*
+ * Returns numpy.ndarray; the reference is kept until the process ends. Returns NULL without an exception if NumPy has
+ * not been imported.
+ */
 static PyTypeObject *load_ndarray(void)
 {
 	PyObject *modules = PySys_GetObject("modules"), *numpy = NULL, *type = NULL;
@@ -78,7 +82,9 @@ static PyTypeObject *load_ndarray(void)
 	return NULL;
 }
 
-/* Looks for numpy.ndarray once the type, or one of its bases, has that name. */
+/*
+ * Returns numpy.ndarray if it is already known, or if `type` or one of its bases has that name. Otherwise returns NULL.
+ */
 static PyTypeObject *find_ndarray(PyTypeObject *type)
 {
 	static PyTypeObject *known;
@@ -90,8 +96,9 @@ static PyTypeObject *find_ndarray(PyTypeObject *type)
 }
 
 /*
- * Returns true for numpy.ndarray and types derived from it. They speak every protocol of host memory, and some derived
- * types speak one of them wrongly: a masked array exports DLPack without its mask. bip_import_buffer knows these cases.
+ * Returns true for numpy.ndarray and types derived from it. They support every protocol of host memory, but some
+ * derived types support a protocol wrongly: a masked array exports DLPack without its mask. bip_import_buffer handles
+ * these cases.
  */
 static int is_ndarray(PyTypeObject *type)
 {
@@ -104,7 +111,7 @@ static int import_in_order(PyObject *object, const struct bip_request *request, 
 {
 	int rc = 0;
 
-	/* A memoryview speaks no other protocol. */
+	/* A memoryview supports only the buffer protocol. */
 	if (is_ndarray(Py_TYPE(object)) || PyMemoryView_Check(object))
 		return bip_import_buffer(object, request, found);
 	for (size_t i = 0; i < Py_ARRAY_LENGTH(order) && !rc; i++)

@@ -6,14 +6,15 @@
 #include "import/import.h"
 
 /*
- * Reads the argument `protocol`: *out is the protocol of that name, or NULL for None. ValueError if there is none of
- * that name.
+ * Reads the argument `protocol`. *out is the protocol of that name, or NULL for None. Raises ValueError if no protocol
+ * has that name.
  */
 int bip_read_protocol(PyObject *value, const struct bip_protocol **out);
 
 /*
- * Imports an object by request->protocol, or by the first protocol that it speaks. Returns 0, or -1 with an exception:
- * TypeError if it speaks none. `found` is to be empty.
+ * Imports an object by request->protocol, or by the first protocol that the object supports. Returns 0, or -1 with an
+ * exception. The exception is TypeError if the object supports no protocol. The members of *found must be NULL or 0
+ * before the call.
  */
 int bip_find_array(PyObject *object, const struct bip_request *request, struct bip_found *found);
 

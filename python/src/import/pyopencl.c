@@ -1,8 +1,8 @@
 /*
- * Arrays, buffers and SVM of pyopencl
+ * Imports of pyopencl's arrays, buffers and SVM (shared virtual memory)
  *
- * An array is read by base_data and offset, not by `data`, which fails for an offset other than 0 [O4]. Its memory is
- * ready on its queue behind its events. A bare buffer names no queue.
+ * An array is read by base_data and offset. Its attribute `data` is not used, because it fails for an offset other than
+ * 0 [O4]. The memory of an array is ready on its queue after its events. A bare buffer names no queue.
  */
 #include "contexts.h"
 #include "lifetime.h"
@@ -26,11 +26,11 @@ static int raise_import(int rc, const struct bi_error *err)
 
 struct place {
 	enum bi_handle_kind kind;
-	uintptr_t handle; /* 0: an array without elements may have no memory [O3] */
-	size_t nbytes; /* of SVM; 0 for a cl_mem, whose size the driver knows */
-	uintptr_t queue; /* 0: there is none, or `stream` is known */
-	struct bi_stream *stream; /* that queue, owned; or NULL */
-	struct bi_context *context; /* borrowed from `stream`, or owned without one */
+	uintptr_t handle; /* 0: no memory; allowed for an array without elements [O3] */
+	size_t nbytes; /* bytes of SVM; 0 for a cl_mem, whose size the driver reports */
+	uintptr_t queue; /* handle of the array's queue; 0: there is no queue, or `stream` is set */
+	struct bi_stream *stream; /* the array's queue as a stream, owned; or NULL */
+	struct bi_context *context; /* borrowed from `stream` if that is not NULL, else owned */
 };
 
 static void release_place(struct place *place)
@@ -40,7 +40,7 @@ static void release_place(struct place *place)
 	bi_stream_release(place->stream);
 }
 
-/* Returns an attribute. The name is interned, so that the interpreter's attribute cache has one entry for it. */
+/* Returns an attribute. The name is interned, so that the interpreter's attribute cache finds it. */
 static PyObject *get_attribute(PyObject *object, const char *name)
 {
 	PyObject *interned = PyUnicode_InternFromString(name);
@@ -50,7 +50,7 @@ static PyObject *get_attribute(PyObject *object, const char *name)
 	return value;
 }
 
-/* The size is None for an object that was made from an address. */
+/* Reads the size of SVM. It is None for an object that was made from an address. */
 static int read_svm_size(PyObject *svm, size_t *out)
 {
 	PyObject *size = get_attribute(svm, "size");
@@ -66,7 +66,7 @@ static int read_svm_size(PyObject *svm, size_t *out)
 	return PyErr_Occurred() ? -1 : 0;
 }
 
-/* *out is 0 for NULL and None. */
+/* Reads the handle of a queue. *out is 0 if `queue` is NULL or None. */
 static int read_queue(PyObject *queue, uintptr_t *out)
 {
 	*out = 0;
@@ -78,7 +78,7 @@ static int read_queue(PyObject *queue, uintptr_t *out)
 	return -1;
 }
 
-/* An allocation may be bound to a queue, which only a private attribute tells. */
+/* Reads the queue of an SVM allocation. Only a private attribute names the queue to which an allocation is bound. */
 static int read_queue_of_svm(PyObject *svm, uintptr_t *out)
 {
 	PyObject *name = PyUnicode_InternFromString("_queue");
@@ -110,7 +110,10 @@ static int read_svm(PyObject *svm, struct place *place)
 	return PyErr_Occurred() ? -1 : 0;
 }
 
-/* Returns 1, 0 if the object is neither a buffer nor SVM, -1. */
+/*
+ * Reads the memory of an object. Returns 1 with kind, handle and size in *place, 0 if the object is neither a buffer
+ * nor SVM, -1 with an exception.
+ */
 static int read_memory(PyObject *object, struct place *place)
 {
 	int rc = bip_cl_is_a(object, BIP_CL_MEMORY);
@@ -128,7 +131,9 @@ static int read_memory(PyObject *object, struct place *place)
 
 /* Context */
 
-/* An SVM pointer does not name its cl_context; the queue producer_stream= does. */
+/*
+ * Finds the context of an SVM pointer by the queue producer_stream, because the pointer does not name its cl_context.
+ */
 static int context_of_producer_stream(PyObject *queue, struct bi_context **out)
 {
 	uintptr_t handle;
@@ -154,7 +159,10 @@ static int find_context(struct place *place, const struct bip_request *request)
 	return bip_context_of_memory(place->kind, place->handle, &place->context);
 }
 
-/* For an array without memory and queue: a new queue leads to its cl_context. */
+/*
+ * Finds the context of an array that has neither memory nor a queue: makes a queue of its pyopencl context, which leads
+ * to the cl_context.
+ */
 static int find_context_of_nothing(PyObject *array, struct bi_context **out)
 {
 	PyObject *module = PyImport_ImportModule("pyopencl");
@@ -173,7 +181,7 @@ static int find_context_of_nothing(PyObject *array, struct bi_context **out)
 
 /* Order */
 
-/* Events that the first use of the memory waits for. */
+/* The events for which the first use of the memory waits. */
 struct events {
 	struct bi_event **list;
 	size_t count;
@@ -186,7 +194,7 @@ static void release_events(struct events *events)
 	PyMem_Free(events->list);
 }
 
-/* Returns 1 if the event is complete, 0 if it is pending, failed or unknown, -1. */
+/* Returns 1 if the event is complete, 0 if it is pending, failed or cannot be read, -1 with an exception. */
 static int is_complete(PyObject *event)
 {
 	PyObject *status = bip_cl_status(event);
@@ -217,7 +225,7 @@ static int append_event(struct bi_event *event, struct events *events)
 	return 0;
 }
 
-/* Ignores a complete event. A failed one is added, so that the first use reports it. */
+/* Adds an event, unless it is complete. A failed event is added too, so that the first use reports the failure. */
 static int add_event(PyObject *object, struct bi_context *context, struct events *events)
 {
 	int done = is_complete(object);
@@ -234,8 +242,8 @@ static int add_event(PyObject *object, struct bi_context *context, struct events
 }
 
 /*
- * The caller releases the events, also on failure. The list is copied before, because reading an event may run Python
- * code that changes it.
+ * Collects the events of an array. The caller releases them, also on failure. The list is copied first, because reading
+ * an event may run Python code that changes the list.
  */
 static int collect_events(PyObject *list, struct bi_context *context, struct events *events)
 {
@@ -250,7 +258,7 @@ static int collect_events(PyObject *list, struct bi_context *context, struct eve
 
 /* Views */
 
-/* The layout of memory without an array: its bytes. */
+/* Makes the layout of a bare buffer: a dense array of its bytes. */
 static int make_byte_layout(const struct bi_memory *memory, struct bi_layout *out, struct bi_error *err)
 {
 	int64_t nbytes = (int64_t)bi_memory_nbytes(memory);
@@ -260,7 +268,10 @@ static int make_byte_layout(const struct bi_memory *memory, struct bi_layout *ou
 	return rc ? rc : bi_layout_init(out, dtype, 1, &nbytes, NULL, 0, err);
 }
 
-/* Without a layout the view is all bytes of the memory. Takes ownership of the memory, also on failure. */
+/*
+ * Makes a view. If `layout` is NULL, the view has all bytes of the memory. Takes ownership of the memory, also on
+ * failure.
+ */
 static int view_memory(struct bi_memory *memory, const struct bi_layout *layout, struct bi_view **out)
 {
 	struct bi_layout flat;
@@ -273,7 +284,10 @@ static int view_memory(struct bi_memory *memory, const struct bi_layout *layout,
 	return raise_import(rc, &err);
 }
 
-/* Without a layout the view is all bytes of the memory. The memory keeps `owner`. */
+/*
+ * Wraps the memory and makes a view. If `layout` is NULL, the view has all bytes of the memory. The memory keeps
+ * `owner`.
+ */
 static int wrap_place(const struct place *place, struct bi_foreign *foreign, const struct bi_layout *layout,
 		      PyObject *owner, struct bi_view **out)
 {
@@ -297,7 +311,9 @@ static int wrap_place(const struct place *place, struct bi_foreign *foreign, con
 	return rc || layout ? raise_import(rc, &err) : view_memory(memory, NULL, out);
 }
 
-/* The argument producer_stream replaces the queue of the array. *out is owned, or NULL. */
+/*
+ * Reads the argument producer_stream, which replaces the queue of the array. *out is owned, or NULL if it is not given.
+ */
 static int read_producer_stream(const struct bip_request *request, struct bi_context *context, struct bi_stream **out)
 {
 	*out = NULL;
@@ -306,7 +322,7 @@ static int read_producer_stream(const struct bip_request *request, struct bi_con
 	return bip_stream_named("producer_stream", request->producer_stream, context, out);
 }
 
-/* `list` has the array's events, or is NULL. The memory keeps `owner`. */
+/* Makes the view. `list` contains the array's events, or is NULL. The memory keeps `owner`. */
 static int make_view(const struct place *place, const struct bip_request *request, const struct bi_layout *layout,
 		     PyObject *list, PyObject *owner, struct bip_found *found)
 {
@@ -335,7 +351,7 @@ static int make_view(const struct place *place, const struct bip_request *reques
 
 enum { BASE_DATA, OFFSET, SHAPE, STRIDES, DTYPE, QUEUE, EVENTS, MEMBERS };
 
-/* The caller releases the members, also on failure. */
+/* Reads the attributes of an array. The caller releases the members, also on failure. */
 static int read_members(PyObject *array, PyObject *members[MEMBERS])
 {
 	PyObject *const names[MEMBERS] = { bip_name.base_data, bip_name.offset, bip_name.shape, bip_name.strides,
@@ -349,7 +365,7 @@ static int read_members(PyObject *array, PyObject *members[MEMBERS])
 	return 0;
 }
 
-/* The layout borrows from *descr, which the caller releases, also on failure. */
+/* Reads the layout of an array. It borrows from *descr, which the caller releases, also on failure. */
 static int read_layout(PyObject *const members[MEMBERS], struct bi_layout *layout, PyObject **descr)
 {
 	if (bip_number(members[OFFSET], "offset", "", &layout->offset) ||
@@ -386,7 +402,7 @@ static int make_array_view(PyObject *array, PyObject *const members[MEMBERS], co
 	if (!rc)
 		rc = place.handle || place.queue || place.stream ? find_context(&place, request)
 								 : find_context_of_nothing(array, &place.context);
-	/* The handle of an exact CommandQueue does not change. */
+	/* The queue object is stored only if its type is exactly CommandQueue, whose handle does not change. */
 	if (!rc && place.queue && Py_IS_TYPE(members[QUEUE], bip_cl_type(BIP_CL_QUEUE)))
 		bip_name_stream(place.stream, members[QUEUE]);
 	if (!rc)

@@ -1,4 +1,7 @@
-/* The types of pyopencl and attributes of their objects: without pyopencl imported there is no object of it. */
+/*
+ * The types of pyopencl, and attributes of their objects. If pyopencl has not been imported, no object can be of its
+ * types.
+ */
 #include <stdatomic.h>
 
 #include "import/pyopencl_types.h"
@@ -6,7 +9,10 @@
 
 /* Types */
 
-/* Key and type are never freed once found. Threads that look for them at the same time find the same. */
+/*
+ * The types. `key` and `type` are set when they are first needed, and are never freed. Threads that set them
+ * concurrently set the same values.
+ */
 static struct {
 	const char *module, *name;
 	_Atomic(PyObject *) key; /* `module`, interned */
@@ -20,7 +26,7 @@ static struct {
 	[BIP_CL_EVENT_INFO] = { "pyopencl", "event_info", NULL, NULL },
 };
 
-/* Returns the module, or NULL, without an exception if it was not imported. */
+/* Returns a new reference to the module. Returns NULL without an exception if it has not been imported. */
 static PyObject *find_module(enum bip_cl_type which)
 {
 	PyObject *key = atomic_load_explicit(&types[which].key, memory_order_acquire);
@@ -30,7 +36,7 @@ static PyObject *find_module(enum bip_cl_type which)
 		key = PyUnicode_InternFromString(types[which].module);
 		atomic_store_explicit(&types[which].key, key, memory_order_release);
 	}
-	/* PyImport_GetModule would look for sys.modules by name at every import. */
+	/* PyImport_GetModule is not used: it looks up sys.modules by name in each call. */
 	if (key)
 		bip_item_of(PyImport_GetModuleDict(), key, &module);
 	return module;
@@ -69,12 +75,12 @@ int bip_cl_is_a(PyObject *object, enum bip_cl_type which)
 /* Attributes */
 
 /*
- * An attribute that pyopencl computes, and the function that computes it. The function is called directly if the
- * object's type has the same descriptor as the type of pyopencl. That saves the property and, for a status, a Python
- * function. If a version of pyopencl has no such function, the attribute is read as usual.
+ * An attribute that pyopencl computes, and the function that computes it. If the object's type has the same descriptor
+ * as the type of pyopencl, the function is called directly. That saves the call of the property, and for a status the
+ * call of a Python function. If a version of pyopencl has no such function, the attribute is read in the usual way.
  */
 struct computation {
-	PyObject *descriptor; /* NULL: the attribute is read as usual */
+	PyObject *descriptor; /* the descriptor on pyopencl's type; NULL: the attribute is read in the usual way */
 	PyObject *getter;
 	PyObject *argument; /* the second argument of the getter, or NULL */
 };
@@ -82,9 +88,9 @@ struct computation {
 struct computed {
 	enum bip_cl_type type;
 	PyObject **name; /* interned */
-	/* Fills in the getter and its argument: new references, also on failure. */
+	/* Fills in the getter and its argument with new references, which the caller releases also on failure. */
 	int (*find)(struct computation *computation);
-	_Atomic(const struct computation *) computation; /* never freed once found */
+	_Atomic(const struct computation *) computation; /* NULL until it is needed; never freed */
 };
 
 static int find_handle(struct computation *computation)
@@ -94,7 +100,7 @@ static int find_handle(struct computation *computation)
 	return computation->getter && PyCallable_Check(computation->getter) ? 0 : -1;
 }
 
-/* The property is a function that calls get_info. */
+/* Finds the function behind the status. The property is a Python function that calls get_info. */
 static int find_status(struct computation *computation)
 {
 	PyTypeObject *event = bip_cl_type(BIP_CL_EVENT), *info = bip_cl_type(BIP_CL_EVENT_INFO);
@@ -111,7 +117,10 @@ static void clear_computation(struct computation *computation)
 	Py_CLEAR(computation->argument);
 }
 
-/* The first of several threads stores its result. NULL without an exception if memory is exhausted. */
+/*
+ * Finds and stores the computation of an attribute. If several threads do so, the result of the first is used. Returns
+ * NULL without an exception if memory is exhausted.
+ */
 static const struct computation *find_computation(struct computed *computed)
 {
 	struct computation *found = PyMem_RawMalloc(sizeof(*found));

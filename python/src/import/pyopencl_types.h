@@ -1,4 +1,4 @@
-/* The types of pyopencl and attributes of their objects, read without importing pyopencl. */
+/* The types of pyopencl, and attributes of their objects. pyopencl is not imported. */
 #ifndef BIP_PYOPENCL_H
 #define BIP_PYOPENCL_H
 
@@ -14,13 +14,20 @@ enum bip_cl_type {
 	BIP_CL_TYPES
 };
 
-/* Returns a type, borrowed, which is never freed. NULL without an exception if it has not been imported yet. */
+/*
+ * Returns a type, borrowed. The type is never freed. Returns NULL without an exception if its module has not been
+ * imported.
+ */
 PyTypeObject *bip_cl_type(enum bip_cl_type type);
 
-/* Returns 1 if the object is of the type, 0 if not, -1 with an exception. */
+/* Returns 1 if the object is an instance of the type, 0 if not, -1 with an exception. */
 int bip_cl_is_a(PyObject *object, enum bip_cl_type type);
 
-/* Reads int_ptr. `type` is BIP_CL_MEMORY, BIP_CL_QUEUE or BIP_CL_EVENT; the object may be of any other type. */
+/*
+ * Writes the attribute int_ptr of the object to *out. `type` is BIP_CL_MEMORY, BIP_CL_QUEUE or BIP_CL_EVENT; reading is
+ * fastest for an object of this type. An object of another type is accepted if it has the attribute. Returns 0, or -1
+ * with an exception.
+ */
 int bip_cl_handle(PyObject *object, enum bip_cl_type type, uintptr_t *out);
 
 /* Returns the attribute command_execution_status of an event. */

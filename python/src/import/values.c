@@ -1,4 +1,4 @@
-/* Reading the descriptions of arrays. */
+/* Reads numbers, texts and layouts from Python objects, and makes views. */
 #include <string.h>
 
 #include "import/values.h"
@@ -9,7 +9,7 @@
 #include "base/errors.h"
 #include "buffer_interface/binding.h"
 
-/* Returns the int of an object with __index__. Floats and texts have none. */
+/* Returns an int or an object with __index__ as an int. Refuses floats and texts. */
 static PyObject *as_int(PyObject *object, const char *key, const char *rule)
 {
 	if (PyLong_Check(object))
@@ -20,7 +20,10 @@ static PyObject *as_int(PyObject *object, const char *key, const char *rule)
 	return NULL;
 }
 
-/* Returns true for an exact int that fits: nearly all numbers are. */
+/*
+ * Reads the number if the object is of type int itself and fits into 64 bits, as nearly all numbers do. Returns true if
+ * it did.
+ */
 static int read_exact_int(PyObject *object, int64_t *out)
 {
 	int overflow;
@@ -151,7 +154,7 @@ static int is_same_type(const char *a, const char *b)
 				     bi_dtype_parse(b, &second, NULL) == BI_OK && bi_dtype_equal(first, second));
 }
 
-/* Returns true for [('', typestr)]. */
+/* Returns true if the list is [('', typestr)]. */
 static int repeats_typestr(PyObject *list, const char *typestr)
 {
 	PyObject *field = PyList_GET_SIZE(list) == 1 ? PyList_GET_ITEM(list, 0) : NULL;
@@ -213,7 +216,7 @@ int bip_layout(struct bi_layout *layout, struct bi_dtype dtype, PyObject *descr,
 	return bip_set_descr(layout, descr);
 }
 
-/* Takes ownership of foreign->release_data on success. */
+/* Wraps foreign memory. Takes ownership of foreign->release_data on success. */
 static int wrap_foreign(struct bi_context *context, struct bi_foreign *foreign, uint64_t address,
 			struct bi_layout *layout, struct bi_view **out)
 {

@@ -1,8 +1,8 @@
 /*
- * Reading the descriptions of arrays: numbers, texts and layouts from Python objects, and views of the memory described
+ * Reads numbers, texts and layouts from Python objects, and makes views of the memory that they describe
  *
- * `key` is the name of the value in messages ("shape"). `rule` ends the message (" [C11]") or is "". An object of the
- * wrong type is TypeError, a value that no array can have is InvalidArrayError.
+ * `key` is the name of the value in messages ("shape"). `rule` is the end of a message (" [C11]") or "". An object of
+ * the wrong type raises TypeError. A value that no array can have raises InvalidArrayError.
  */
 #ifndef BIP_IMPORT_VALUES_H
 #define BIP_IMPORT_VALUES_H
@@ -13,52 +13,56 @@
 /* Reads an int or an object with __index__. */
 int bip_number(PyObject *object, const char *key, const char *rule, int64_t *out);
 
-/* The same for an address or a handle: 0 to 2^64-1. */
+/* Reads an address or a handle, 0 to 2^64-1: an int or an object with __index__. */
 int bip_address(PyObject *object, const char *key, const char *rule, uint64_t *out);
 
 /* Reads a tuple of at most BI_MAX_NDIM numbers. */
 int bip_numbers(PyObject *object, const char *key, const char *rule, int64_t out[BI_MAX_NDIM], int *count);
 
-/* Reads a tuple of `ndim` strides in bytes. */
+/* Reads a tuple of `ndim` strides. They are in bytes. */
 int bip_strides(PyObject *object, int ndim, const char *rule, int64_t out[BI_MAX_NDIM]);
 
-/* Reads a str without NUL. The text is borrowed from the object. */
+/* Reads a str without NUL characters. *out is borrowed from the object. */
 int bip_text(PyObject *object, const char *key, const char *rule, const char **out);
 
-/* Reads the tuple `data`: an address, where None means 0, and a read-only flag. */
+/* Reads the tuple `data`: an address (None means 0) and a read-only flag. */
 int bip_data_pair(PyObject *pair, const char *rule, uint64_t *address, int *readonly);
 
 /*
- * Reads a descr list beside a typestr. *text is a new str with the fields, or NULL if the list only repeats the
- * typestr, as NumPy writes it for simple types. Any other list beside a simple type is ignored with a RuntimeWarning.
+ * Reads a descr list that stands beside a typestr. *text is a new str with the fields. It is NULL if the list only
+ * repeats the typestr, as NumPy writes it for simple types. Any other list beside the typestr of a simple type is
+ * ignored with a RuntimeWarning, and *text is NULL.
  */
 int bip_descr_for(PyObject *list, const char *typestr, const char *rule, PyObject **text);
 
 /*
- * Makes a layout with offset 0. Strides are in bytes; NULL means C order. The layout borrows the text of `descr`, a str
- * or NULL.
+ * Makes a layout with offset 0. Strides are in bytes; NULL means C order. The layout borrows the text of `descr`, which
+ * is a str or NULL.
  */
 int bip_layout(struct bi_layout *layout, struct bi_dtype dtype, PyObject *descr, int ndim, const int64_t *shape,
 	       const int64_t *strides);
 
-/* Sets only the descr of a layout. The caller fills in the rest, which is checked when a view is made of it. */
+/*
+ * Sets the descr of a layout. The caller fills in the other members. The library checks the layout when a view is made
+ * of it.
+ */
 int bip_set_descr(struct bi_layout *layout, PyObject *descr);
 
 /*
- * Makes a view of foreign memory. `address` is that of element [0, ..., 0]. foreign->handle, foreign->nbytes and
- * layout->offset are overwritten by what follows from the address and the layout; for a cl_mem, which has no address,
- * they are used as they are. The memory keeps a new reference to `owner` until it is released.
+ * Makes a view of foreign memory. `address` is the address of element [0, ..., 0]. foreign->handle, foreign->nbytes and
+ * layout->offset are computed from the address and the layout, and overwritten. A cl_mem has no address; for a cl_mem
+ * these members are used as they are. The memory keeps a new reference to `owner` until it is released.
  */
 int bip_wrap(struct bi_context *context, struct bi_foreign *foreign, uint64_t address, struct bi_layout *layout,
 	     PyObject *owner, struct bi_view **out);
 
-/* The same for host memory. */
+/* Makes a view of host memory as bip_wrap does. */
 int bip_wrap_host(uint64_t address, int readonly, struct bi_layout *layout, PyObject *owner, struct bi_view **out);
 
-/* The same for a buffer of bip_borrow_buffer. Takes ownership of the buffer on success. */
+/* Makes a view of the memory of a buffer that bip_borrow_buffer returned. Takes ownership of the buffer on success. */
 int bip_wrap_buffer(Py_buffer *buffer, struct bi_layout *layout, struct bi_view **out);
 
-/* PyArrayInterface of NumPy's documentation, to which the capsule __array_struct__ points. */
+/* The struct PyArrayInterface of NumPy's documentation. The capsule __array_struct__ points to it. */
 struct bip_array_struct {
 	int two; /* always 2 */
 	int nd;
@@ -71,7 +75,9 @@ struct bip_array_struct {
 	PyObject *descr;
 };
 
-/* ndarray.c: imports a plain array of NumPy. Returns 1, 0 for any other object or element type, -1 with an exception.
+/*
+ * ndarray.c: imports a plain array of NumPy. Returns 1, 0 for any other object or any other element type, -1 with an
+ * exception.
  */
 int bip_import_ndarray(PyObject *object, struct bip_found *found);
 

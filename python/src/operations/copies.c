@@ -1,8 +1,9 @@
 /*
  * Copies: copy(), to(), copyto(), from_numpy(), asarray(), assignment
  *
- * The library enqueues a copy and orders later work on the memory behind it. The producer of an array that was imported
- * for one operation cannot wait for our streams, so that operation is complete when it returns (operands.c).
+ * The library enqueues a copy and orders later work on the memory behind it. If an operation imports an array for
+ * itself, the producer of that array cannot wait for this library's streams. Such an operation waits until its work on
+ * the array is complete (operands.c).
  */
 #include <string.h>
 
@@ -33,7 +34,7 @@ static int is_same_context(const struct bi_context *a, const struct bi_context *
 	       strcmp(bi_context_device(a)->spec, bi_context_device(b)->spec) == 0;
 }
 
-/* Returns true if the array is on the device of the context already. */
+/* Returns true if the array is in the memory of the context's device. */
 static int is_in_context(const struct bi_view *view, const struct bi_context *context)
 {
 	if (is_host(view))
@@ -44,8 +45,8 @@ static int is_in_context(const struct bi_view *view, const struct bi_context *co
 /* Copying */
 
 /*
- * Waits until host memory has been read: its owner may write to it at any time, through NumPy for example. Nothing is
- * pending between host memories, or with sync=False.
+ * Waits until the copy has read host memory, because its owner may write to the memory at any time, for example through
+ * NumPy. Nothing is pending after a copy between host memories or with sync=False.
  */
 static int finish_reading(const struct bi_view *src)
 {
@@ -86,7 +87,7 @@ static PyObject *copy_as_object(struct bi_context *context, const struct bi_view
 	return bip_new(result);
 }
 
-/* Copies a mask to the same context as its array. */
+/* Copies a mask to the context of the copied array, and makes it the mask of the object `to`. */
 static int copy_mask(struct bi_context *context, PyObject *mask, PyObject *to, PyObject *stream)
 {
 	struct bi_view *view = bip_hold(mask);
@@ -98,7 +99,9 @@ static int copy_mask(struct bi_context *context, PyObject *mask, PyObject *to, P
 	return ((struct bip_object *)to)->mask ? 0 : -1;
 }
 
-/* Reads the mask first: another thread may release the array during the copy. */
+/*
+ * Copies an array with its mask. The mask is read first, because another thread may release the array during the copy.
+ */
 static PyObject *copy_with_mask(struct bi_context *context, PyObject *object, const struct bi_view *view,
 				PyObject *stream)
 {
@@ -130,7 +133,7 @@ PyObject *bip_copy(PyObject *self, PyObject *const *args, Py_ssize_t count, PyOb
 	return result;
 }
 
-/* Returns the array itself, ready for work on the stream. */
+/* Returns the array itself, after making it ready for work on the stream. */
 static PyObject *acquire_itself(PyObject *self, PyObject *stream)
 {
 	PyObject *acquired = stream && stream != Py_None ? bip_acquire(self, stream) : Py_NewRef(Py_None);
@@ -175,7 +178,7 @@ static int is_same_structure(const struct bi_layout *a, const struct bi_layout *
 	return a->descr_length == b->descr_length && memcmp(a->descr, b->descr, a->descr_length) == 0;
 }
 
-/* TypeError if the element types differ: bytes are copied, not converted. */
+/* Raises TypeError if the element types differ, because a copy does not convert elements. */
 static int check_types(const struct bi_layout *dst, const struct bi_layout *src)
 {
 	char to[BI_DTYPE_TEXT], from[BI_DTYPE_TEXT];
@@ -339,7 +342,10 @@ static int check_dtype(PyObject *wanted, const struct bi_view *view)
 	return rc;
 }
 
-/* Returns 1 if the array must be copied, 0 if it need not, -1 if it must and copy=False forbids it. */
+/*
+ * Decides whether asarray() copies. `stays` is 1 if the array is on the requested device. Returns 1 to copy, 0 to use
+ * the array itself, -1 with an exception if a copy is necessary and copy=False forbids it.
+ */
 static int decide_copy(PyObject *copy_argument, int stays)
 {
 	int must = 0, may = 1;
@@ -389,7 +395,7 @@ PyObject *bip_asarray(PyObject *module, PyObject *const *args, Py_ssize_t count,
 		return NULL;
 	if (check_dtype(values[1], operand.view) == 0)
 		result = place_operand(&operand, values[2], values[3]);
-	/* An operand that is the result itself is not only for this operation. */
+	/* If the result is the operand itself, it is used after this operation, so it is not temporary. */
 	if (result == operand.object)
 		operand.is_temporary = 0;
 	if (bip_operand_finish(&operand, NULL, result ? 0 : -1))

@@ -14,7 +14,7 @@
 
 enum { SHAPE, VALUE, DTYPE, DEVICE, STREAM, ARGUMENTS };
 
-/* Element type and shape of a new array. layout.descr points into `descr`. */
+/* Element type and shape of a new array. layout.descr points into `descr`, which is owned. */
 struct pattern {
 	struct bi_layout layout;
 	PyObject *descr;
@@ -31,7 +31,7 @@ static int read_fields(struct pattern *pattern)
 	return pattern->layout.descr ? 0 : -1;
 }
 
-/* Sizes are checked when the array is allocated. */
+/* Reads shape and element type. The library checks the size when the array is allocated. */
 static int read_pattern(PyObject *shape, PyObject *dtype, struct pattern *out)
 {
 	out->descr = NULL;
@@ -57,7 +57,7 @@ static int fill_zeros(const struct bi_view *view, PyObject *stream)
 	return rc;
 }
 
-/* Lets work on the stream use the memory: it waits for the allocation. */
+/* Makes the memory ready for work on the stream: the stream waits for the allocation. */
 static int acquire_for(struct bi_view *view, PyObject *stream)
 {
 	struct bi_stream *on;
@@ -112,7 +112,7 @@ static PyObject *make_array(enum contents contents, PyObject *const *values)
 	return view ? bip_new(view) : NULL;
 }
 
-/* The arguments of functions without a value are those of full() without the second. */
+/* Makes an array without the argument fill_value. The arguments are those of full() without the second one. */
 static PyObject *make_without_value(const struct bip_signature *signature, enum contents contents,
 				    PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
@@ -182,7 +182,7 @@ PyObject *bip_empty_like(PyObject *module, PyObject *const *args, Py_ssize_t cou
 	if (bip_arguments(&signature, args, count, names, values) || bip_operand_take(values[0], &like))
 		return NULL;
 	view = allocate_like(&like, values[1]);
-	/* Its elements were not used, so there is no work to wait for. */
+	/* The elements of the operand were not used, so there is no work to wait for. */
 	like.is_temporary = 0;
 	bip_operand_finish(&like, NULL, 0);
 	return view ? bip_new(view) : NULL;

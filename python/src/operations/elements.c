@@ -26,10 +26,10 @@ int bip_fill_element(const struct bi_view *view, const void *element, PyObject *
 	return rc ? -1 : 0;
 }
 
-/* Bytes of an element that need no allocation. */
+/* Bytes of the largest element for which no memory is allocated. */
 #define SMALL 32
 
-/* Returns memory for an element: `small`, or an allocation if that is too small. */
+/* Returns memory for one element: `small`, or an allocation if the element is larger. */
 static void *allocate_element(const struct bi_view *view, unsigned char small[SMALL])
 {
 	size_t size = bi_view_dtype(view).item_size;
@@ -96,7 +96,10 @@ static PyObject *read_element(struct bi_view *view, const int64_t *index)
 	return value;
 }
 
-/* Writes the index of the element at `position` in C order; -1 is the last element. IndexError beyond the array. */
+/*
+ * Writes the index of the element at `position` in C order. A negative position counts from the end: -1 is the last
+ * element. Raises IndexError if there is no such element.
+ */
 static int unravel_position(const struct bi_view *view, int64_t position, int64_t *index)
 {
 	const int64_t *shape = bi_view_shape(view);
@@ -118,7 +121,10 @@ static int unravel_position(const struct bi_view *view, int64_t position, int64_
 	return 0;
 }
 
-/* Writes the full index: from one number per dimension, from one position in C order, or of the only element. */
+/*
+ * Writes the full index of an element. `given` has one number for each dimension, or one position in C order, or no
+ * number if the array has exactly one element.
+ */
 static int complete_index(const struct bi_view *view, const int64_t *given, int count, int64_t *index)
 {
 	struct bi_layout layout;
@@ -140,7 +146,7 @@ static int complete_index(const struct bi_view *view, const int64_t *given, int 
 	return 0;
 }
 
-/* Reads the arguments of item(): numbers, or one sequence of them. */
+/* Reads the arguments of item(): integers, or one sequence of integers. */
 static int read_index(PyObject *const *args, Py_ssize_t count, int64_t given[BI_MAX_NDIM], int *number)
 {
 	PyObject *tuple;

@@ -1,8 +1,8 @@
 /*
- * map(): the elements of an array in memory that the CPU can use, as an object with the buffer protocol
+ * map(): makes the elements of an array available to the CPU, as an object with the buffer protocol
  *
- * Consumers of buffers see the elements with the strides of the array. A mapping with exported buffers cannot end: as
- * PEP 3118 demands, close() is a BufferError then, and the array stays mapped.
+ * Consumers of buffers see the elements with the strides of the array. A mapping whose buffers are in use cannot end,
+ * as PEP 3118 demands: close() raises BufferError, and the array stays mapped.
  */
 #include <string.h>
 
@@ -17,18 +17,18 @@
 
 struct mapping {
 	PyObject_HEAD struct bi_view *view;
-	struct bi_map *map; /* NULL once closed */
-	Py_ssize_t exports; /* buffers in use; with `map` guarded by BIP_LOCK */
+	struct bi_map *map; /* NULL after the mapping was closed */
+	Py_ssize_t exports; /* number of buffers in use; guarded by BIP_LOCK, as is `map` */
 	int is_readonly;
-	int is_bytes; /* 1: the protocol cannot name the type, so buffers have one more axis, for the bytes of an
-			 element */
-	int ndim; /* of exported buffers */
-	Py_ssize_t *dims; /* their shape and strides */
+	int is_bytes; /* 1: the buffer protocol cannot name the element type, so buffers have one more axis for the
+			 bytes of an element */
+	int ndim; /* number of axes of exported buffers */
+	Py_ssize_t *dims; /* shape and strides of exported buffers: 2 * ndim numbers */
 	char mode[3];
 	char format[BIP_FORMAT_TEXT];
 };
 
-/* The address of arrays without elements. */
+/* The address that an array without elements has. */
 static char nowhere;
 
 static const char closed[] = "the mapping is closed";
@@ -66,7 +66,7 @@ static int read_mode(PyObject *object, struct mapping *self, unsigned *mode)
 	return -1;
 }
 
-/* Returns true for void elements without fields: from their format NumPy would make elements that it cannot copy. */
+/* Returns true for void elements without fields. Their format makes NumPy create elements that it cannot copy. */
 static int is_void(const struct bi_view *view)
 {
 	struct bi_layout layout;
@@ -155,10 +155,13 @@ PyObject *bip_map(PyObject *array, PyObject *const *args, Py_ssize_t count, PyOb
 
 /* Ending */
 
-/* If several threads close the mapping, one gets the map. BufferError if there are exports. */
+/*
+ * Takes the map out of the mapping. If several threads close the mapping, one thread gets the map, and the others get
+ * NULL. Raises BufferError if buffers are in use.
+ */
 static int take_map(struct mapping *self, struct bi_map **out)
 {
-	Py_ssize_t exports; /* buffers in use; with `map` guarded by BIP_LOCK */
+	Py_ssize_t exports;
 
 	BIP_LOCK(self)
 	exports = self->exports;
@@ -185,7 +188,7 @@ static int unmap(struct mapping *self)
 	Py_BEGIN_ALLOW_THREADS
 	rc = bi_unmap(map, &err);
 	Py_END_ALLOW_THREADS
-	/* During a stream capture the memory stays mapped. */
+	/* While a stream is captured into a graph, the memory cannot be unmapped and stays mapped. */
 	if (rc == BI_ECAPTURE)
 		self->map = map;
 	if (rc)
@@ -199,7 +202,11 @@ static PyObject *close_mapping(PyObject *self, PyObject *none)
 	return unmap((struct mapping *)self) ? NULL : Py_NewRef(Py_None);
 }
 
-/* An exception of the block keeps its arrays alive. It is not replaced by the BufferError about them. */
+/*
+ * Ends the mapping at the end of the `with` block. If the block raised an exception, its traceback may keep buffers
+ * alive, so closing fails with BufferError. This BufferError is dropped, so that the caller sees the exception of the
+ * block.
+ */
 static PyObject *mapping_exit(PyObject *self, PyObject *args)
 {
 	int is_raising = PyTuple_GET_SIZE(args) && PyTuple_GET_ITEM(args, 0) != Py_None;
@@ -259,7 +266,7 @@ static PyObject *mapping_repr(PyObject *object)
 	return text;
 }
 
-/* For elements of 0 bytes, which ndarray.view() refuses. */
+/* Makes a NumPy array of elements of 0 bytes, which ndarray.view() refuses. */
 static PyObject *make_empty_array(const struct bi_view *view, PyObject *numpy, PyObject *dtype)
 {
 	PyObject *shape = bip_tuple(bi_view_shape(view), bi_view_ndim(view));
@@ -269,7 +276,7 @@ static PyObject *make_empty_array(const struct bi_view *view, PyObject *numpy, P
 	return array;
 }
 
-/* Returns bytes.view(dtype)[..., 0]: the bytes of each element become one element. */
+/* Returns bytes.view(dtype)[..., 0]. The bytes of each element become one element of type dtype. */
 static PyObject *view_bytes(PyObject *bytes, PyObject *dtype)
 {
 	PyObject *elements = PyObject_CallMethod(bytes, "view", "O", dtype);
@@ -293,7 +300,10 @@ static PyObject *set_element_type(const struct mapping *self, PyObject *numpy, P
 	return array;
 }
 
-/* From a memoryview: for an object whose buffer fails NumPy would call __array__, which would call this again. */
+/*
+ * Makes a NumPy array from a memoryview of the mapping. If NumPy got the mapping itself and its buffer failed, NumPy
+ * would call __array__, which calls this function again.
+ */
 static PyObject *make_array(PyObject *object, PyObject *numpy)
 {
 	const struct mapping *self = (struct mapping *)object;
@@ -316,7 +326,10 @@ static PyObject *to_numpy(PyObject *self, PyObject *none)
 	return array;
 }
 
-/* ndarray.__array__ applies dtype= and copy= as this version of NumPy does. */
+/*
+ * The method __array__. It calls ndarray.__array__ of the mapped array, which applies dtype= and copy= by the rules of
+ * the installed NumPy.
+ */
 static PyObject *as_array(PyObject *self, PyObject *args, PyObject *words)
 {
 	PyObject *array = to_numpy(self, NULL);
@@ -364,7 +377,7 @@ static PyObject *get_strides(PyObject *self, void *closure)
 
 /* The buffer protocol */
 
-/* Fills in everything, as for PyBUF_FULL. */
+/* Fills in all members of the buffer, as for a request with PyBUF_FULL. */
 static void fill_buffer(const struct mapping *self, Py_buffer *buffer)
 {
 	struct bi_layout layout;
@@ -388,7 +401,7 @@ static int has_flags(int flags, int wanted)
 	return (flags & wanted) == wanted;
 }
 
-/* Returns why the buffer does not satisfy the request, or NULL. */
+/* Returns the reason why the buffer does not satisfy the request, or NULL if it does. */
 static const char *find_refusal(const Py_buffer *buffer, int flags)
 {
 	if (buffer->ndim > PyBUF_MAX_NDIM)
@@ -416,7 +429,7 @@ static void clear_unrequested(Py_buffer *buffer, int flags)
 		buffer->strides = NULL;
 }
 
-/* Returns why there is no buffer, or NULL. */
+/* Exports a buffer. Returns NULL, or the reason why there is no buffer. */
 static const char *export_buffer_locked(struct mapping *self, Py_buffer *buffer, int flags)
 {
 	const char *fault;

@@ -1,4 +1,4 @@
-/* Arrays that a user gives to an operation. */
+/* Operands: the arrays that a user gives to an operation. */
 #include "lifetime.h"
 #include "object.h"
 #include "base/errors.h"

@@ -1,9 +1,9 @@
 /*
- * Operations: the methods and functions that take arrays, and what they share
+ * Operations: the methods and functions that take arrays, and their shared declarations
  *
- * `stream` is the object that a user gave; NULL and None mean none, and then the work runs on the home stream of the
- * memory. For a pair of arrays it is a stream of the destination's device, or of the source's device if the destination
- * is host memory. Methods and functions have the signatures of PyMethodDef; type.c and module.c describe them.
+ * `stream` is the object that a user gave as a stream. For NULL and None the work runs on the home stream of the
+ * memory. For two arrays it is a stream of the destination's device, or of the source's device if the destination is
+ * host memory. Methods and functions have the signatures of PyMethodDef; type.c and module.c have their docstrings.
  */
 #ifndef BIP_OPERATIONS_OPERATIONS_H
 #define BIP_OPERATIONS_OPERATIONS_H
@@ -15,35 +15,41 @@
 /* An array that a user gave to an operation. */
 struct bip_operand {
 	PyObject *object; /* a BufferInterface, owned */
-	struct bi_view *view; /* its view, owned */
-	int is_temporary; /* 1: imported for this operation alone; may be cleared */
+	struct bi_view *view; /* the view of the object, owned */
+	int is_temporary; /* 1: imported for this operation only; an operation may set it to 0 */
 };
 
-/* Imports any array. A BufferInterface is used as it is. */
+/* Makes an operand of any array. A BufferInterface is used as it is; any other object is imported. */
 int bip_operand_take(PyObject *object, struct bip_operand *out);
 /*
- * Ends the use of an operand. The producer of a temporary one cannot wait for our streams, so the calling thread waits
- * for our work on it: always on host memory, on a device unless the user named a stream. `rc` is the result of the
- * operation. Returns `rc`, or -1 if it was 0 and the wait failed.
+ * Ends the use of an operand. The producer of a temporary operand cannot wait for this library's streams. So the
+ * calling thread waits for the work on the operand: always for host memory, and for device memory unless the user named
+ * a stream. `rc` is the result of the operation. Returns `rc`, or -1 with an exception if `rc` is 0 and the wait fails.
  */
 int bip_operand_finish(struct bip_operand *operand, PyObject *stream, int rc);
-/* Blocks the calling thread until the work on the view is complete. Returns as bip_operand_finish does. */
+/*
+ * Blocks the calling thread until the work on the view is complete. Returns `rc`, or -1 with an exception if `rc` is 0
+ * and the wait fails.
+ */
 int bip_wait_for(const struct bi_view *view, int rc);
 
 /* Scalars ------------------------------------------------------------------------------------------ scalars.c */
 
-/* Returns 1 if the value is one element of this type, 0 if it is an array, -1 with an exception. */
+/* Returns 1 if the value is one element of this type (a scalar), 0 if it is an array, -1 with an exception. */
 int bip_is_scalar(PyObject *value, struct bi_dtype dtype);
-/* Writes a Python value as an element of the view: item_size bytes. OverflowError for an integer that does not fit. */
+/*
+ * Converts a Python value to an element of the view, item_size bytes. Raises OverflowError for an integer that does not
+ * fit.
+ */
 int bip_scalar_pack(const struct bi_view *view, PyObject *value, void *element);
 /* Returns the Python value of an element of the view. */
 PyObject *bip_scalar_unpack(const struct bi_view *view, const void *element);
 
 /* Elements ---------------------------------------------------------------------------------------- elements.c */
 
-/* Enqueues that every element becomes the Python value. The caller owns a reference to the view. */
+/* Enqueues a fill: every element becomes the Python value. The caller owns a reference to the view. */
 int bip_fill_view(struct bi_view *view, PyObject *value, PyObject *stream);
-/* The same from the bytes of an element. */
+/* Enqueues a fill with the bytes of an element. */
 int bip_fill_element(const struct bi_view *view, const void *element, PyObject *stream);
 
 PyObject *bip_fill(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);

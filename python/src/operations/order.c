@@ -26,7 +26,7 @@ static int synchronize_array(PyObject *self)
 	return rc ? -1 : 0;
 }
 
-/* An operation that orders an array orders its mask as well. */
+/* synchronize(). Like every operation here that orders an array, it also orders the mask of the array. */
 PyObject *bip_synchronize(PyObject *self, PyObject *none)
 {
 	PyObject *mask = bip_mask(self);
@@ -39,10 +39,13 @@ PyObject *bip_synchronize(PyObject *self, PyObject *none)
 	return rc ? NULL : Py_NewRef(Py_None);
 }
 
-/* bip_begin_use or bip_end_use. */
+/* The function bip_begin_use or bip_end_use. */
 typedef int order_fn(const struct bi_view *view, struct bi_stream *stream, struct bi_error *err);
 
-/* Without the GIL: handing back from another thread's per-thread stream blocks the calling thread. */
+/*
+ * Calls the function for a view and a stream. Drops the GIL, because handing back from the per-thread stream of another
+ * thread blocks the calling thread.
+ */
 static int order_view(const struct bi_view *view, struct bi_stream *stream, order_fn *function)
 {
 	struct bi_error err;
@@ -56,7 +59,10 @@ static int order_view(const struct bi_view *view, struct bi_stream *stream, orde
 	return rc ? -1 : 0;
 }
 
-/* A stream that the import acquired is handed back only once, because its owner may destroy it afterwards. */
+/*
+ * Forgets the stream that the import acquired, if it is this stream. It is handed back only once, because its owner may
+ * destroy it afterwards.
+ */
 static void forget_acquired(struct bip_object *self, const struct bi_stream *stream)
 {
 	struct bi_stream *forgotten = NULL;
@@ -129,7 +135,10 @@ PyObject *bip_join(PyObject *self, PyObject *const *args, Py_ssize_t count, PyOb
 	return order_with_mask(self, args, count, bip_end_use);
 }
 
-/* Fills `streams`, which holds NULL at first; the caller releases them, also on failure. */
+/*
+ * Wraps the objects as streams. The entries of `streams` are NULL before the call. The caller releases them, also on
+ * failure.
+ */
 static int wrap_streams(PyObject *const *objects, Py_ssize_t count, struct bi_context *context,
 			struct bi_stream **streams)
 {
@@ -157,7 +166,7 @@ static int join_wrapped(struct bi_stream *into, struct bi_stream **streams, Py_s
 	return rc ? -1 : 0;
 }
 
-/* The last of the objects is the stream `into`. */
+/* Joins streams: the last object is the stream `into`, which waits for all others. */
 static int join_objects(PyObject *const *objects, Py_ssize_t count, struct bi_context *context)
 {
 	struct bi_stream **streams = PyMem_Calloc((size_t)count, sizeof(*streams));

@@ -19,8 +19,8 @@ PyObject *bip_enter(PyObject *self, PyObject *none)
 }
 
 /*
- * Returns true if the end of a `with` block waits for pending work: nobody else can wait for it on memory whose
- * producer named no stream, and the readers of host memory do not wait.
+ * Returns true if the end of a `with` block waits for pending work. It does so in two cases. If the producer named no
+ * stream, other code cannot wait for the work. For host memory, readers do not wait.
  */
 static int waits_at_exit(struct bip_object *self)
 {

@@ -1,8 +1,8 @@
 /*
- * Python's values as elements of an array, and back
+ * Converts Python's values to elements of an array, and back
  *
- * Booleans, integers, floats and complex numbers of one lane are converted here. NumPy converts texts, structured
- * types, types of several lanes and those of ml_dtypes.
+ * This file converts booleans, integers, floats and complex numbers of one lane. NumPy converts texts, structured
+ * types, types of several lanes and types of ml_dtypes.
  */
 #include <math.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static int is_signed(struct bi_dtype dtype)
 	return dtype.type >= BI_INT8 && dtype.type <= BI_INT64;
 }
 
-/* Returns 1 for an instance of numpy.generic. Does not import NumPy. */
+/* Returns 1 for an instance of numpy.generic, 0 for any other object, -1 with an exception. Does not import NumPy. */
 static int is_numpy_scalar(PyObject *value)
 {
 	PyObject *name = PyUnicode_FromString("numpy");
@@ -55,7 +55,7 @@ int bip_is_scalar(PyObject *value, struct bi_dtype dtype)
 
 /* Numbers to bytes */
 
-/* Offset of the low `size` bytes in a 64-bit word. */
+/* Returns the offset of the low `size` bytes in a 64-bit word. */
 static size_t low_bytes(size_t size)
 {
 	return PY_BIG_ENDIAN ? sizeof(uint64_t) - size : 0;
@@ -70,7 +70,10 @@ static int refuse_integer(struct bi_dtype dtype, PyObject *number)
 	return -1;
 }
 
-/* Returns 1 if the number fits; then the low bytes of the word are the element. */
+/*
+ * Reads an integer into a word. Returns 1 if it fits into the element type; the low bytes of the word are then the
+ * element.
+ */
 static int read_integer(struct bi_dtype dtype, PyObject *number, uint64_t *word)
 {
 	unsigned bits = 8 * dtype.item_size;
@@ -91,7 +94,7 @@ static int read_integer(struct bi_dtype dtype, PyObject *number, uint64_t *word)
 	return bits == 64 || *word >> bits == 0;
 }
 
-/* Truncates fractions, as NumPy does. */
+/* Converts a number to an integer element. Fractions are truncated, as NumPy does it. */
 static int pack_integer(struct bi_dtype dtype, PyObject *value, unsigned char *out)
 {
 	PyObject *number =
@@ -111,10 +114,10 @@ static int pack_integer(struct bi_dtype dtype, PyObject *value, unsigned char *o
 	return rc;
 }
 
-/* A value that is too large becomes infinite, as in NumPy. */
+/* Converts a number to a floating-point element. A value that is too large becomes infinite, as in NumPy. */
 static int pack_real(size_t size, double value, unsigned char *out)
 {
-	const double half_limit = 65520; /* values from here on round to infinity */
+	const double half_limit = 65520; /* half precision: values from here on round to infinity */
 	float single = (float)value;
 
 	if (size == 8)
@@ -162,7 +165,9 @@ static void reverse_bytes(unsigned char *bytes, size_t size)
 	}
 }
 
-/* Reverses the bytes of an element whose type is swapped; a complex number has two parts. */
+/*
+ * Reverses the bytes of an element if its type is swapped. The two parts of a complex number are reversed separately.
+ */
 static void swap_if_needed(struct bi_dtype dtype, unsigned char *element)
 {
 	size_t part = is_complex(dtype) ? dtype.item_size / 2 : dtype.item_size;
@@ -234,7 +239,7 @@ static PyObject *unpack_plain(struct bi_dtype dtype, const unsigned char *bytes)
 	return unpack_integer(dtype, element);
 }
 
-/* By NumPy, in a structured array without dimensions whose only field is the element */
+/* Conversion by NumPy, in a structured array without dimensions whose only field is the element */
 
 static int copy_element(PyObject *bytes, uint32_t item_size, void *element)
 {

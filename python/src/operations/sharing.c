@@ -1,12 +1,12 @@
-/* shares_memory(): whether elements of two arrays share bytes. */
+/* shares_memory(): reports whether elements of two arrays share bytes. */
 #include "base/arguments.h"
 #include "base/backends.h"
 #include "operations/operations.h"
 
-/* The position of element [0, ..., 0]. All addresses form one space; each cl_mem is a space of its own. */
+/* The position of element [0, ..., 0] in memory. All addresses form one space. Each cl_mem is a space of its own. */
 struct position {
 	uintptr_t space; /* the cl_mem, or 0 for addresses */
-	uintptr_t at; /* bytes */
+	uintptr_t at; /* bytes from the start of the space */
 };
 
 static struct position position_of(const struct bi_view *view)

@@ -1,8 +1,8 @@
 /*
  * Views of the same memory: indexing, axes, shapes, element types
  *
- * They follow NumPy's basic indexing and its exceptions. They copy no element and call no driver; a result that only a
- * copy could have is refused. The mask of a masked array is changed as its array is.
+ * The operations follow NumPy's basic indexing and its exceptions. They copy no element and call no driver. A result
+ * that would need a copy is refused. The mask of a masked array is changed in the same way as the array.
  */
 #include "lifetime.h"
 #include "object.h"
@@ -13,12 +13,15 @@
 
 /* Changes of a layout */
 
-/* One kind of view, and the exception of the status for which NumPy raises another one than our operations do. */
+/*
+ * One kind of view. If the library fails with `status`, `exception` is raised, because NumPy raises another exception
+ * here than bip_raise.
+ */
 struct change {
 	int (*apply)(const struct bi_view *view, const void *argument, struct bi_view **out, struct bi_error *err);
 	int status;
 	PyObject **exception;
-	int fits_mask; /* 1: applies to the mask as well */
+	int fits_mask; /* 1: the change applies to the mask as well */
 };
 
 static void *raise_for_change(const struct change *change, int rc, const struct bi_error *err)
@@ -29,7 +32,7 @@ static void *raise_for_change(const struct change *change, int rc, const struct 
 	return NULL;
 }
 
-/* The mask may be smaller than the array, which repeats it: it is broadcast before. */
+/* Changes a mask that is smaller than the array. Such a mask is repeated over the array, so it is broadcast first. */
 static int change_broadcast_mask(const struct bi_view *view, const struct bi_view *mask, const struct change *change,
 				 const void *argument, struct bi_view **out, struct bi_error *err)
 {
@@ -105,7 +108,7 @@ static PyObject *derive_view(PyObject *self, const struct change *change, const 
 
 /* Indexing */
 
-/* An integer or a slice for each axis, as many new axes, and one ellipsis. */
+/* The most items of an index: an integer or a slice for each axis, as many new axes, and one ellipsis. */
 #define MOST_ITEMS (2 * BI_MAX_NDIM + 1)
 
 struct indices {
@@ -122,7 +125,7 @@ static int refuse_key(PyObject *key)
 	return -1;
 }
 
-/* PY_SSIZE_T_MIN is BI_OMITTED, which means something else to the library. */
+/* Replaces PY_SSIZE_T_MIN by the next number, because the library takes it as BI_OMITTED. The slice stays the same. */
 static int64_t slice_limit(Py_ssize_t given)
 {
 	return given == PY_SSIZE_T_MIN ? given + 1 : given;
@@ -271,7 +274,7 @@ static int read_axes(PyObject *const *args, Py_ssize_t count, int ndim, int axes
 
 		if (axis == -1 && PyErr_Occurred())
 			return -1;
-		/* A number that does not fit into an int is replaced by one that is no axis either. */
+		/* A number that does not fit into an int is replaced by BI_MAX_NDIM, which is no axis either. */
 		axes[i] = axis < -BI_MAX_NDIM || axis > BI_MAX_NDIM ? BI_MAX_NDIM : (int)axis;
 	}
 	return 0;
@@ -299,7 +302,7 @@ static PyObject *transpose_by(PyObject *self, PyObject *const *args, Py_ssize_t 
 	return derive_view(self, &permutation, axes);
 }
 
-/* The axes are one sequence, or the arguments. */
+/* transpose(). The axes are one sequence, or one argument each. */
 PyObject *bip_transpose(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
 	PyObject *axes, *result;
@@ -364,7 +367,7 @@ PyObject *bip_broadcast_to(PyObject *self, PyObject *object)
 
 struct type {
 	struct bi_dtype dtype;
-	const char *descr; /* fields of a structured type, or NULL */
+	const char *descr; /* text of the fields of a structured type, or NULL */
 };
 
 static int apply_type(const struct bi_view *view, const void *argument, struct bi_view **out, struct bi_error *err)
