@@ -83,7 +83,7 @@ struct bi_context *bi__context_new(const struct bi_options *options)
 	return context;
 }
 
-/* Frees all memory that the context owns. No other thread has the context, so its members are read without a lock. */
+/* Frees all memory that the context owns. No other thread uses the context, so no lock is needed to read members. */
 static void free_owned_memory(struct bi_context *context)
 {
 	if (context->pool.oldest)
@@ -99,7 +99,7 @@ static void close_context(struct bi_context *context)
 	bi_release_fn release = context->release.fn;
 	void *data = context->release.data;
 
-	/* The memory that is freed below takes references and gives them back. None of them may be the last again. */
+	/* Freeing memory retains and releases the context. This reference prevents that the context closes again. */
 	atomic_store_explicit(&context->refs, 1, memory_order_relaxed);
 	/* In a forked child the locks may be held by threads that do not exist there. */
 	if (bi__dispatch_alive(&context->device, NULL) == BI_OK)
@@ -167,8 +167,8 @@ int bi_context_trim(struct bi_context *context, size_t keep, struct bi_error *er
 	bi__memory_reap(context, BI__REAP_ALL);
 	bi__memory_trim_pool(context, keep);
 	/*
-	 * Contexts of the host have no pieces. Their lock, the lock of the pool, is never waited for, because a forked
-	 * child may find it held (pool.c).
+	 * Host contexts have no pieces. bi__pinned_pieces_trim must not lock the pool of a host context, because in a
+	 * forked child the lock may be held for ever (pool.c).
 	 */
 	if (keep == 0 && !context->device.backend->synchronous)
 		bi__pinned_pieces_trim(context);

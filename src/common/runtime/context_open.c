@@ -21,7 +21,7 @@ static int check_options(const struct bi_options *options, struct bi_error *err)
 	return BI_OK;
 }
 
-/* Adds a line to the notes. Without memory the note is lost, and the context opens all the same. */
+/* Adds a line to the notes. If there is no memory, the note is dropped. */
 static void add_note(struct bi_context *context, const char *spec, const char *reason)
 {
 	size_t used = context->notes ? strlen(context->notes) : 0;
@@ -50,7 +50,7 @@ static int open_device(struct bi_context *context, const struct bi_device *devic
 		rc = bi__fail(err, BI_EUNSUPPORTED, "device %s has no unified memory", opened->info->spec);
 	}
 	if (rc) {
-		/* The next candidate finds the context as the first one did. */
+		/* Resets the context for the next candidate. */
 		opened->state = (struct bi__device_state){ .native = 0 };
 		context->stream.queue = (struct bi__queue){ .native = 0 };
 		return rc;
@@ -61,8 +61,8 @@ static int open_device(struct bi_context *context, const struct bi_device *devic
 }
 
 /*
- * Opens the first candidate that can be opened. With "auto" the notes say why other devices were passed over; else the
- * first failure is the error.
+ * Opens the first candidate that can be opened. With "auto", adds a note for each device that did not open. Without
+ * "auto", the first failure is the error.
  */
 static int open_first_candidate(struct bi_context *context, const struct bi__choice *choice,
 				const struct bi_options *options, struct bi_error *err)

@@ -16,7 +16,7 @@ static struct bi_event *new_event(struct bi_error *err)
 	return event;
 }
 
-/* Transfers ownership of the event to the caller if its fence could be had, else frees it. */
+/* If rc is BI_OK, sets *out to the event, else frees the event. Returns rc, the result of setting its fence. */
 static int hand_over_event(struct bi_event *event, int rc, struct bi_event **out)
 {
 	if (rc)

@@ -73,7 +73,7 @@ int bi__fence_block(const struct bi__fence *fence, enum bi__wait_reason reason, 
 	if (!fence->context)
 		return BI_OK;
 	rc = bi__dispatch_poll(&fence->context->device, fence->event, 1, &done, err);
-	/* Neither a forked child nor an event of a graph capture waits. */
+	/* These two errors mean that the call has not waited. */
 	if (rc != BI_EFORK && rc != BI_ECAPTURE)
 		bi__count_wait(fence->context, reason);
 	return rc;

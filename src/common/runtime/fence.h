@@ -1,7 +1,7 @@
 /*
- * Fences: points on a stream that can be waited for, on the device or by the calling thread. A fence holds a reference
- * to its context, so the owner of a fence calls bi__fence_clear at the end, under no lock: that may close the context.
- * A cleared fence is complete. In a forked child the functions that reach the driver return BI_EFORK.
+ * Fences: points on a stream that a stream or the calling thread can wait for. A fence holds a reference to its
+ * context. The owner of a fence calls bi__fence_clear at the end, without holding a lock, because the call may close
+ * the context. A cleared fence is complete. In a forked child the functions that reach the driver return BI_EFORK.
  */
 #ifndef BI_COMMON_RUNTIME_FENCE_H
 #define BI_COMMON_RUNTIME_FENCE_H
@@ -10,22 +10,22 @@
 
 #define BI__FENCE_NONE ((struct bi__fence){ NULL, 0 })
 
-/* Makes a fence of an event of the context, and takes ownership of the event. Event 0 is complete. */
+/* Returns a fence with the event, which belongs to the context. Takes ownership of the event. Event 0 is complete. */
 struct bi__fence bi__fence_of(struct bi_context *context, uintptr_t event);
 
-/* Sets *out, after clearing it, to a point behind all work that is on the stream now. */
+/* Clears *out and sets it to the point after all work that is on the stream now. *out is not changed on failure. */
 int bi__fence_record(struct bi_stream *stream, struct bi__fence *out, struct bi_error *err);
 
-/* Sets *out to a native event of the caller. */
+/* Sets *out to a native event of the caller. The content of *out is not cleared before. */
 int bi__fence_wrap(struct bi_context *context, uintptr_t native, struct bi__fence *out, struct bi_error *err);
 
-/* Sets *out to another reference to the same point. */
+/* Sets *out to another reference to the point of `fence`. Does not change *out if `fence` is complete. */
 int bi__fence_share(const struct bi__fence *fence, struct bi__fence *out, struct bi_error *err);
 
 /* Returns the native event, or 0. */
 uintptr_t bi__fence_handle(const struct bi__fence *fence);
 
-/* Releases the event and the context of a fence that has one. */
+/* Releases the event and the context of a fence that has a context. */
 void bi__fence_release(struct bi__fence *fence);
 
 static inline void bi__fence_clear(struct bi__fence *fence)
@@ -34,13 +34,13 @@ static inline void bi__fence_clear(struct bi__fence *fence)
 		bi__fence_release(fence);
 }
 
-/* Later work on the stream waits for the fence. The context of the stream shares events with that of the fence. */
+/* Makes later work on the stream wait for the fence. The contexts of stream and fence must share events. */
 int bi__fence_wait(struct bi_stream *stream, const struct bi__fence *fence, struct bi_error *err);
 
-/* Sets *done to 1 if the fence is complete. */
+/* Sets *done to 1 if the fence is complete, else to 0. Returns BI_EPRODUCER if its work failed. */
 int bi__fence_query(const struct bi__fence *fence, int *done, struct bi_error *err);
 
-/* Blocks the calling thread until the fence is complete, counted under `reason`. */
+/* Blocks the calling thread until the fence is complete, and counts the wait under `reason`. */
 int bi__fence_block(const struct bi__fence *fence, enum bi__wait_reason reason, struct bi_error *err);
 
 #endif

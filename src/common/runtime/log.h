@@ -5,7 +5,7 @@
 #include "common/runtime/object.h"
 #include "common/base/status.h"
 
-/* Returns 1 if the callback wants lines of that level. Callers ask before they do work for a line. */
+/* Returns 1 if the context has a callback for lines of that level. Saves the work for lines that nobody reads. */
 static inline int bi__logs(const struct bi_context *context, enum bi_log_level level)
 {
 	return context->log.fn && (int)level <= context->log.level;

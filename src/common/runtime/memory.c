@@ -14,7 +14,7 @@
 
 #define WRAP_FLAGS ((unsigned)(BI_WRAP_READONLY | BI_WRAP_STEAL | BI_WRAP_UNORDERED | BI_WRAP_UNCHECKED))
 
-/* Option debug: code that forgets the offset of a block reads or writes wrong bytes, instead of being right by luck. */
+/* Origin of blocks with option debug. Code that ignores the origin then uses wrong bytes, which tests can find. */
 #define POISON_OFFSET 64
 
 static void init_identity(struct bi_memory *memory, struct bi_context *context, const struct bi__backend *backend)
@@ -31,7 +31,7 @@ static void init_identity(struct bi_memory *memory, struct bi_context *context, 
 	memory->producer = NULL;
 }
 
-/* Initialises an idle memory. Its links are set by the list that takes it, its partner by the copy that knows it. */
+/* Initialises an idle memory, except for its links. The pool and the retired list set the links. */
 static void init_memory(struct bi_memory *memory, struct bi_context *context, const struct bi__backend *backend)
 {
 	init_identity(memory, context, backend);
@@ -40,15 +40,15 @@ static void init_memory(struct bi_memory *memory, struct bi_context *context, co
 	atomic_init(&memory->mappings.readers, 0);
 	atomic_init(&memory->mappings.writers, 0);
 	atomic_init(&memory->home, backend->synchronous ? NULL : &context->stream);
-	/* The same as pthread_mutex_init without attributes, but no call. */
+	/* Does the same as pthread_mutex_init without attributes, but without a call. */
 	memory->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	bi__order_init(&memory->order);
 	memory->partner.memory = NULL;
 }
 
 /*
- * Allocates and initialises a memory with `behind` bytes behind it. malloc and not calloc, because calloc does not use
- * the C library's cache of a thread: it takes five times as long as all of this.
+ * Allocates and initialises a memory with `behind` more bytes behind the struct. calloc would take five times as long
+ * as this function, because it does not use the C library's cache of the thread.
  */
 static struct bi_memory *new_memory(struct bi_context *context, int on_host, size_t behind)
 {
@@ -114,8 +114,10 @@ int bi__memory_new(struct bi_context *context, size_t nbytes, enum bi_memory_kin
 	return BI_OK;
 }
 
-/* Takes memory from the pool, or allocates it with a size that the pool takes back. Memory that is too large for the
- * pool has the size that was requested. */
+/*
+ * Takes memory from the pool, or allocates it with a rounded size that the pool accepts later. Memory that is too large
+ * for the pool is allocated with the requested size.
+ */
 static int allocate_pooled(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
 			   struct bi_error *err)
 {
@@ -139,7 +141,7 @@ static int allocate_pooled(struct bi_context *context, size_t nbytes, enum bi_me
 	return BI_OK;
 }
 
-/* Tries again after emptying the pool if the driver has no memory left. */
+/* Takes memory from the pool or allocates it. If the driver has no memory left, empties the pool and tries again. */
 static int allocate_or_trim(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
 			    struct bi_error *err)
 {
@@ -221,9 +223,9 @@ static int follow_producer_locked(struct bi_memory *memory, struct bi_stream *st
 }
 
 /*
- * The stream that the producer named becomes the home stream. Host memory has none: its last-use event is recorded on
- * that stream. A per-thread stream is a different one on each thread, so it cannot be a home stream: the context stream
- * is, and waits for the calling thread's.
+ * Makes the stream that the producer named the home stream. There are two exceptions. Host memory has no home stream:
+ * its last-use event is recorded on the producer's stream. A per-thread stream cannot be a home stream, because it is
+ * another stream on each thread: the context stream stays the home stream and waits for that of the calling thread.
  */
 static int adopt_stream(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
@@ -283,12 +285,12 @@ int bi__memory_wrap(struct bi_context *context, const struct bi_foreign *foreign
 		return bi__fail(err, BI_ENOMEM, "no memory for a memory object");
 	memory->block.nbytes = foreign->nbytes;
 	memory->flags = foreign->flags;
-	/* The backend may steal a reference, so everything that can fail for lack of memory comes first. */
+	/* The backend may steal a reference, so all allocations that can fail come first. */
 	if (!bi__is_unordered(memory))
 		rc = retain_first_use(&first_use, foreign, err);
 	if (!rc)
 		rc = adopt_foreign(memory, foreign, err);
-	/* Not earlier: the work on the producer's stream is not the first use. */
+	/* This follows adopt_foreign, because the work on the producer's stream is not the first use. */
 	memory->order.first_use = first_use;
 	bi__order_note_idle(memory);
 	if (rc) {
@@ -325,7 +327,7 @@ static void end_memory(struct bi_memory *memory)
 	struct bi_context *context = memory->context;
 	int is_over;
 
-	/* Nothing is pending, and the pool would not take it; or a forked child cannot use it. */
+	/* Destroys memory that is idle and is not the library's own, and memory that a forked child cannot use. */
 	is_over = (!memory->own && bi__is_idle(memory)) || bi__memory_check_reach(memory, NULL) != BI_OK;
 	memory->context = NULL;
 	if (is_over)

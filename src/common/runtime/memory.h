@@ -1,32 +1,33 @@
-/* Memories: allocated, wrapped, borrowed, released. retire.h has the end of their life, order.h the order of work. */
+/* Makes memories: allocated, wrapped or borrowed. retire.h describes their end, order.h the order of work on them. */
 #ifndef BI_COMMON_RUNTIME_MEMORY_H
 #define BI_COMMON_RUNTIME_MEMORY_H
 
 #include "common/runtime/object.h"
 
-/* Allocates memory from the driver, whatever the pool has. `kind` is not BI_MEMORY_DEFAULT. *out is set on success. */
+/* Allocates memory from the driver, without the pool. `kind` is not BI_MEMORY_DEFAULT. *out is set on success only. */
 int bi__memory_new(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
 		   struct bi_error *err);
 
 /*
- * bi_memory_wrap with space for a view of `behind` bytes (or 0), which is freed with the struct. *out is set on success
- * only.
+ * Does the same as bi_memory_wrap. Allocates `behind` more bytes behind the struct, as the place of a view. *out is set
+ * on success only.
  */
 int bi__memory_wrap(struct bi_context *context, const struct bi_foreign *foreign, size_t behind, struct bi_memory **out,
 		    struct bi_error *err);
 
 /*
- * Makes host memory of bytes that the caller lends for one call, in a struct on the caller's stack. Only the calling
- * thread knows it. It is not retained, and holds no reference to the context. bi__order_finish_borrowed ends it.
+ * Initialises borrowed memory: a struct on the caller's stack for bytes that are borrowed for one call. Only the
+ * calling thread knows the memory. It holds no reference to the context. bi__order_finish_borrowed ends its use.
  */
 void bi__memory_borrow(struct bi_memory *memory, struct bi_context *context, void *bytes, size_t nbytes);
 
-/* Sets the callback that returns wrapped memory to its producer, for a memory that has none yet. */
+/* Sets the callback that returns wrapped memory to its producer. */
 void bi__memory_set_release(struct bi_memory *memory, bi_release_fn release, void *data);
 
 /*
- * Says that the producer ordered its work before later work on the home stream, but named no stream of its own: work is
- * pending, and the memory is retired until it is complete. For a memory that nobody else knows yet.
+ * Marks a new memory as pending. For a producer that named no stream, but ordered its work before later work on the
+ * home stream: a memory that is released before this work is complete is then retired. No other thread may know the
+ * memory yet.
  */
 void bi__memory_mark_pending(struct bi_memory *memory);
 

@@ -26,7 +26,10 @@ static struct bi__move move_of(const struct bi__operation *operation)
 	return (struct bi__move){ operation->plan, place_of(operation->dst), source_of(operation) };
 }
 
-/* The context whose report and whose option `debug` count: that of the device memory, if there is one. */
+/*
+ * Returns the context whose report and whose option `debug` apply: the context of the device memory. Without device
+ * memory it is the context of the destination.
+ */
 static struct bi_context *owner_of(const struct bi__operation *operation)
 {
 	const struct bi_memory *dst = operation->dst, *src = operation->src;
@@ -80,17 +83,17 @@ int bi__operation_run_inline(const struct bi_stream *stream, const struct bi__op
 	return rc;
 }
 
-/* The work that an operation needs beside the move itself. */
+/* The things that have to be done for an operation in addition to the move. */
 struct extras {
-	int is_recorded; /* in the report of the owner */
-	int is_timed; /* by an event, which the report then owns */
-	int waits; /* option `debug` */
-	int has_end; /* the event of the work is one for all that is on the stream */
+	int is_recorded; /* the report of the owner gets a record */
+	int is_timed; /* the record has an event for the time; the report owns the event */
+	int waits; /* option `debug`: the calling thread waits for the operation */
+	int has_end; /* the event of the move is complete when all earlier work on the stream is complete */
 };
 
 /*
- * Work that is captured into a graph does not run now, so it is neither recorded nor waited for. An event of a peer may
- * not outlive the context of the peer, so the report cannot keep it.
+ * Sets all extras except has_end. Work that is captured into a graph does not run now, so it is neither recorded nor
+ * waited for. A report keeps no event of another context, because the event may not outlive that context.
  */
 static int choose_extras(struct bi_stream *stream, struct bi_context *owner, struct extras *extras,
 			 struct bi_error *err)
@@ -109,7 +112,7 @@ static int choose_extras(struct bi_stream *stream, struct bi_context *owner, str
 	return rc;
 }
 
-/* Returns 1 if the backend makes an event with this move that stands for all that is on the stream. */
+/* Returns 1 if the event of this move is complete when all earlier work on the stream is complete (backend.h). */
 static int copy_marks(const struct bi_stream *stream, const struct bi__move *move)
 {
 	return stream->context->device.backend->copy_marks && !stream->queue.out_of_order &&
@@ -117,8 +120,8 @@ static int copy_marks(const struct bi_stream *stream, const struct bi__move *mov
 }
 
 /*
- * One event can serve twice: the report reads its time, and it is the end of the work. If it cannot be retained for the
- * second use, *end stays clear, and the end is recorded when it is needed.
+ * Sets *end to the event of a move. If the report reads the time of the same event, the event is retained once more. If
+ * that fails, *end stays cleared, and the end is recorded later.
  */
 static void keep_end(struct bi_context *context, uintptr_t event, int is_timed, struct bi__fence *end)
 {

@@ -11,7 +11,7 @@ static const struct bi__first_use no_first_use;
 void bi__order_init(struct bi__order *order)
 {
 	order->is_capturing = order->is_checked = false;
-	/* Member by member: an assignment would clear the fences too. */
+	/* Only the counts are set: an assignment of the whole struct would also clear the fences, which takes time. */
 	order->leftovers.fence_count = 0;
 	order->leftovers.streams[0] = order->leftovers.streams[1] = NULL;
 	order->pending = order->consumed = order->captured = order->failed = order->lost = false;
@@ -43,7 +43,7 @@ int bi__order_try_lock(struct bi_memory *memory)
 	return pthread_mutex_trylock(&memory->lock) == 0;
 }
 
-/* Returns 1 if no later work has to wait, and nothing has to be reported or recorded late. */
+/* Returns 1 if no later work has to wait, and no failure and no end of work is still to be handled. */
 static int is_idle_locked(const struct bi_memory *memory)
 {
 	const struct bi__order *order = &memory->order;
@@ -57,7 +57,7 @@ void bi__order_note_idle(struct bi_memory *memory)
 	atomic_store_explicit(&memory->idle, is_idle_locked(memory), memory_order_release);
 }
 
-/* References of a step that are released when no lock is held. */
+/* References that a step leaves, and that are released when no lock is held. */
 struct litter {
 	struct bi__leftovers leftovers;
 	struct bi__first_use first_use;
@@ -96,7 +96,7 @@ static void release_litter(struct litter *litter)
 	release_events(&litter->first_use);
 }
 
-/* Returns 1 if *litter has to be released. */
+/* Unlocks the memory. Returns 1 if the step left references: the caller then releases *litter. */
 static inline int unlock_memory(struct bi_memory *memory, struct litter *litter)
 {
 	int has_litter = has_litter_locked(&memory->order);
@@ -127,7 +127,7 @@ void bi__order_release_first_use(struct bi_memory *memory)
 	memory->order.first_use = no_first_use;
 }
 
-/* Bytes that a caller lends can be those of host memory, but not those that another call has borrowed. */
+/* Returns 1 if a last-use event counts in context->host_uses: for host memory that is not borrowed (order.h). */
 static int is_host_use(const struct bi_memory *memory, const struct bi_context *context)
 {
 	return context && !memory->borrowed && bi__is_cpu_addressable(memory);
@@ -159,7 +159,7 @@ static void set_last_use_locked(struct bi_memory *memory, struct bi__fence last_
 	begin_host_use(memory, last_use.context);
 }
 
-/* The last-use event is known to be complete, or replaced by a later one. */
+/* Removes the last-use event, which is complete or replaced by a later event. The end of the step releases it. */
 static void discard_last_use_locked(struct bi_memory *memory)
 {
 	struct bi__leftovers *leftovers = &memory->order.leftovers;
@@ -170,7 +170,10 @@ static void discard_last_use_locked(struct bi_memory *memory)
 		leftovers->fences[leftovers->fence_count++] = last_use;
 }
 
-/* The work of that epoch is complete. Work that failed counts as complete, and its failure is reported once. */
+/*
+ * Notes that all work up to `epoch` is complete. Work that failed counts as complete, so that its failure is reported
+ * once.
+ */
 static void mark_complete(struct bi_memory *memory, uint64_t epoch, bool has_failed)
 {
 	struct bi__fence last_use = BI__FENCE_NONE;
@@ -228,7 +231,7 @@ int bi__order_check_mapped(const struct bi_memory *memory, int writes, struct bi
 	return BI_OK;
 }
 
-/* Most operations run on the home stream of their memory, so the comparison saves a call. */
+/* Like bi__stream_follow. Most operations run on the home stream of their memory, so the comparison saves a call. */
 static int follow(struct bi_stream *waiter, struct bi_stream *on, struct bi_error *err)
 {
 	return waiter == on && !on->queue.out_of_order ? BI_OK : bi__stream_follow(waiter, on, err);
@@ -243,7 +246,7 @@ static int refuse_outside(const struct bi__fence *fence, const char *what, struc
 	return bi__fail(err, BI_ECAPTURE, "a graph that is being captured cannot wait for %s", what);
 }
 
-/* Work from before the capture that is not on the home stream must be complete. */
+/* Returns BI_ECAPTURE if work from before the capture is not complete: its last-use event or a producer's event. */
 static int check_outside_locked(const struct bi_memory *memory, struct bi_error *err)
 {
 	const struct bi__first_use *first_use = &memory->order.first_use;
@@ -254,7 +257,7 @@ static int check_outside_locked(const struct bi_memory *memory, struct bi_error 
 	return rc;
 }
 
-/* Returns 1 if neither the stream nor the home stream of `other` tells to which capture the home stream belongs. */
+/* Returns 1 if the capture of the home stream must be queried: it is not `stream`, nor the home stream of `other`. */
 static int needs_capture_query(const struct bi_memory *memory, const struct bi_memory *other,
 			       const struct bi_stream *stream)
 {
@@ -264,7 +267,7 @@ static int needs_capture_query(const struct bi_memory *memory, const struct bi_m
 	       !(other && other->home == home && !bi__is_unordered(other));
 }
 
-/* Checks one memory of a step on the stream, which belongs to capture `id`, or to none (0). */
+/* Checks one memory of a step on the stream. `id` is the capture of the stream, or 0 if there is none. */
 static int check_member_locked(struct bi_memory *memory, const struct bi_memory *other, struct bi_stream *stream,
 			       uint64_t id, struct bi_error *err)
 {
@@ -293,7 +296,7 @@ int bi__order_check_capture_locked(struct bi_stream *stream, struct bi_memory *a
 	uint64_t id;
 	int rc = bi__dispatch_alive(&stream->context->device, err);
 
-	/* Streams that work together are of one backend, so the home streams cannot be captured either. */
+	/* The home streams are of the same backend as the stream, so they cannot be captured either. */
 	if (rc || !bi__stream_captures(stream))
 		return rc;
 	rc = bi__stream_capture(stream, &id, err);
@@ -302,7 +305,7 @@ int bi__order_check_capture_locked(struct bi_stream *stream, struct bi_memory *a
 	return rc || !b || b == a ? rc : check_member_locked(b, a, stream, id, err);
 }
 
-/* Waits on the device if the two share events, else blocks the calling thread. */
+/* Makes the stream wait for the fence. Blocks the calling thread instead if the two contexts share no events. */
 static int wait_fence(struct bi_stream *stream, const struct bi__fence *fence, struct bi_error *err)
 {
 	if (!fence->context || bi__share_events(stream->context, fence->context))
@@ -315,13 +318,13 @@ static int begin_first_use_locked(struct bi_memory *memory, struct bi_stream *st
 	const struct bi__first_use *first_use = &memory->order.first_use;
 	int rc = bi__order_check_failed_locked(memory, err);
 
-	/* In a capture they are complete: check_outside_locked has seen it. */
+	/* In a capture the events are complete: check_outside_locked has queried them. */
 	for (size_t i = 0; i < first_use->count && !rc && !memory->order.is_capturing; i++)
 		rc = wait_fence(stream, &first_use->events[i]->fence, err);
 	return rc;
 }
 
-/* Returns 1 if the last-use event was recorded on that very stream, and the stream keeps its order by itself. */
+/* Returns 1 if the last-use event was recorded on this stream, and the stream is in-order: no wait is needed. */
 static int last_use_is_on(const struct bi_memory *memory, const struct bi_stream *stream)
 {
 	return memory->order.last_use_stream == bi__stream_serial(stream) && !stream->queue.out_of_order &&
@@ -336,7 +339,7 @@ static int wait_last_use_locked(struct bi_memory *memory, struct bi_stream *stre
 	int is_ordered = last_use_is_on(memory, stream) || (followed && last_use_is_on(memory, followed));
 	int rc = is_ordered ? BI_OK : wait_fence(stream, last_use, err);
 
-	/* The calling thread has seen the end of an event that is not shared. */
+	/* If the event is not shared, wait_fence has blocked until it was complete. */
 	if (!rc && !is_shared)
 		discard_last_use_locked(memory);
 	return rc;
@@ -351,7 +354,7 @@ static int waits_for_home_stream_locked(const struct bi_memory *memory)
 	       (!order->last_use.context || order->is_capturing);
 }
 
-/* `followed` is a stream that `stream` waits for already, or NULL. */
+/* Does bi__order_begin_locked. `followed` is a stream for which `stream` waits already, or NULL. */
 static int begin_after_locked(struct bi_memory *memory, struct bi_stream *stream, const struct bi_stream *followed,
 			      struct bi_error *err)
 {
@@ -378,7 +381,7 @@ int bi__order_begin_locked(struct bi_memory *memory, struct bi_stream *stream, s
 int bi__order_begin_copy_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,
 				struct bi_error *err)
 {
-	/* Device memory first: its home stream may be the one that has the last-use event of the host memory. */
+	/* Device memory comes first, because the last-use event of the host memory may be on its home stream. */
 	struct bi_memory *first = from && bi__is_synchronous(to) ? from : to, *second = first == to ? from : to;
 	int rc = begin_after_locked(first, stream, NULL, err);
 
@@ -387,7 +390,7 @@ int bi__order_begin_copy_locked(struct bi_memory *to, struct bi_memory *from, st
 	return begin_after_locked(second, stream, waits_for_home_stream_locked(first) ? first->home : NULL, err);
 }
 
-/* The last-use event of host memory moves to `end`, or to the end of the work that is on the stream now. */
+/* Sets the last-use event of host memory to *end, or to a new event for all work that is on the stream now. */
 static int move_last_use_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi__fence *end,
 				struct bi_error *err)
 {
@@ -442,7 +445,8 @@ void bi__order_catch_up_locked(struct bi_memory *memory)
 }
 
 /*
- * `end` is an event behind the work, or NULL; `follower` a stream that waits for the end of `stream` already, or NULL.
+ * Does bi__order_end_locked. `end` is an event of the work, or NULL. `follower` is a stream that waits for all work on
+ * `stream` already, or NULL.
  */
 static int end_at_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi__fence *end,
 			 const struct bi_stream *follower, struct bi_error *err)
@@ -460,7 +464,7 @@ static int end_at_locked(struct bi_memory *memory, struct bi_stream *stream, str
 		return BI_OK;
 	order->unrecorded = bi_stream_retain(stream);
 	begin_host_use(memory, stream->context);
-	/* On another thread it would be another stream. */
+	/* The end cannot be recorded later: on another thread, the handle of a per-thread stream is another stream. */
 	if (stream->queue.per_thread)
 		bi__order_catch_up_locked(memory);
 	return rc;
@@ -496,7 +500,7 @@ int bi__order_wait_first_use_locked(struct bi_memory *memory, struct bi_error *e
 	return rc ? rc : bi__order_end_locked(memory, stream, err);
 }
 
-/* *out = an event behind all work on the memory, or nothing if no work is pending. */
+/* Sets *out to an event for the end of all work on the memory. Does not change *out if no work is pending. */
 static int find_end_of_work_locked(struct bi_memory *memory, struct bi__fence *out, struct bi_error *err)
 {
 	struct bi__order *order = &memory->order;

@@ -14,81 +14,82 @@
 void bi__order_init(struct bi__order *order);
 
 /*
- * Notes whether the memory is idle, for those who ask without the lock. The last act of a step. Called with the lock
- * held, or when nobody else knows the memory.
+ * Sets the member `idle`, which other threads read without the lock. The last act of a step. Called with the lock held,
+ * or before another thread knows the memory.
  */
 void bi__order_note_idle(struct bi_memory *memory);
 
-/* Locks one or two memories (b may be NULL or a) in the order of their addresses. */
+/* Locks one or two memories in the order of their addresses. `b` may be NULL or equal to `a`. */
 void bi__order_lock(struct bi_memory *a, struct bi_memory *b);
-/* Unlocks them, and then releases the references that the step no longer needs, which may close a context. */
+/* Unlocks the memories, then releases the references that the step no longer needs. This may close a context. */
 void bi__order_unlock(struct bi_memory *a, struct bi_memory *b);
-/* Locks one memory and returns 1, or returns 0 if another thread has its lock. */
+/* Returns 1 and locks the memory, or returns 0 if its lock is held. */
 int bi__order_try_lock(struct bi_memory *memory);
 
 /*
- * The first check of a step that uses the stream. Returns BI_ECAPTURE unless the stream and the home streams all belong
- * to one graph capture, or none of them to any, or if the step would wait for work outside its capture. `b` may be
- * NULL.
+ * The first check of a step that uses the stream. Returns BI_OK if the stream and the home streams of the memories
+ * belong to no graph capture. Also returns BI_OK if they all belong to one capture, and the step would wait only for
+ * work in this capture. Otherwise returns BI_ECAPTURE. `b` may be NULL.
  */
 int bi__order_check_capture_locked(struct bi_stream *stream, struct bi_memory *a, struct bi_memory *b,
 				   struct bi_error *err);
 
 /*
- * Returns BI_EPRODUCER if work has failed that the next use would wait for. The driver is queried once in a step, until
- * the step adds work of its own.
+ * Returns BI_EPRODUCER if the next use would wait for work that has failed. The driver is queried by the first call in
+ * a step, and again after the step has added work.
  */
 int bi__order_check_failed_locked(struct bi_memory *memory, struct bi_error *err);
 
 /*
- * Returns BI_EBUSY if the memory is mapped for writing, or mapped at all and `writes`. The answer holds as long as the
- * lock is held; without the lock it can change at any time.
+ * Returns BI_EBUSY if the memory is mapped for writing, or if it is mapped and `writes` is 1. The result holds as long
+ * as the caller holds the lock. Without the lock it can change at any time.
  */
 int bi__order_check_mapped(const struct bi_memory *memory, int writes, struct bi_error *err);
 
 /*
- * Makes work that is enqueued on `stream` next wait for all work on the memory. Returns BI_EPRODUCER if that has
- * failed. Blocks the calling thread (`cross`) if the memory is host memory and the stream shares no events with the
- * device that works on it.
+ * Makes later work on `stream` wait for all work on the memory. Returns BI_EPRODUCER if work on the memory has failed.
+ * Blocks the calling thread (`cross`) if the memory is host memory and the stream shares no events with the device that
+ * works on the memory.
  */
 int bi__order_begin_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err);
 
 /*
- * The same for both memories of a copy; `from` may be NULL. A home stream that they share is waited for once. After a
- * failure nothing may be enqueued.
+ * Does what bi__order_begin_locked does for both memories of a copy; `from` may be NULL. If the memories share a home
+ * stream, `stream` waits for it once. After a failure nothing may be enqueued.
  */
 int bi__order_begin_copy_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,
 				struct bi_error *err);
 
 /*
- * Makes work that is enqueued on the memory's home stream next wait for all work that is on `stream` now. Host memory
- * gets a last-use event instead. If the driver fails, bi__order_catch_up_locked tries again later.
+ * Makes later work on the home stream of the memory wait for all work that is on `stream` now. Host memory gets a
+ * last-use event instead. If the driver fails, bi__order_catch_up_locked tries again later.
  */
 int bi__order_end_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err);
 
 /*
- * The same for both memories of a copy; `from` may be NULL. `end` is an event behind the work, if the driver made one
- * with it: it becomes the last-use event of host memory, and its ownership is transferred then. A home stream that they
- * share waits once. Both are ended whatever happens; the first failure is returned.
+ * Does what bi__order_end_locked does for both memories of a copy; `from` may be NULL. `end` is the event of the copy
+ * if the driver made one, else a cleared fence. If a memory is host memory, *end becomes its last-use event and is
+ * cleared. If the memories share a home stream, it waits for `stream` once. The function handles both memories even if
+ * the first fails, and returns the first failure.
  */
 int bi__order_end_copy_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,
 			      struct bi__fence *end, struct bi_error *err);
 
 /*
- * Records the end of work that could not be recorded when it was enqueued. If the driver refuses again, the calling
- * thread waits for the stream (`failure`); if that fails too, the memory is lost.
+ * Records the end of work that could not be recorded when it was enqueued. If the driver refuses again, blocks the
+ * calling thread until the stream is empty (`failure`). If that fails too, the memory is lost.
  */
 void bi__order_catch_up_locked(struct bi_memory *memory);
 
 /*
- * Makes the home stream (host memory: the context stream) wait for the events of the first use now, so that they become
- * work on the memory like any other.
+ * Makes the home stream (host memory: the context stream) wait for the events of the first use. Afterwards the memory
+ * is pending on that stream, and has no events.
  */
 int bi__order_wait_first_use_locked(struct bi_memory *memory, struct bi_error *err);
 
 /*
- * Returns 1 if the stream orders the next use by itself: all pending work is on that very in-order stream, and nothing
- * has to be refused, reported or recorded late. Then the checks and bi__order_begin_locked would do nothing.
+ * Returns 1 if the checks and bi__order_begin_locked would do nothing for the next use on `stream`: all pending work is
+ * on this in-order stream, the memory is not mapped, and no failure and no end of work is still to be handled.
  */
 static inline int bi__order_is_kept_locked(const struct bi_memory *memory, const struct bi_stream *stream)
 {
@@ -99,30 +100,31 @@ static inline int bi__order_is_kept_locked(const struct bi_memory *memory, const
 	       (!order->pending || (memory->home == stream && !stream->queue.out_of_order));
 }
 
-/* Blocks the calling thread until no work is pending on the memory. Calls no driver if it is idle. */
+/* Blocks the calling thread until no work is pending on the memory. Calls no driver if the memory is idle. */
 int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err);
 
 /*
- * Blocks the calling thread until the work on borrowed memory is complete, and releases its references, whatever is
- * returned. After an error other than BI_EPRODUCER work may still use the caller's bytes.
+ * Blocks the calling thread until the work on borrowed memory is complete. Releases the references of the memory, also
+ * on failure. After an error other than BI_EPRODUCER, work may still use the caller's bytes.
  */
 int bi__order_finish_borrowed(struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err);
 
-/* The calling thread has seen the end of the work of that epoch: the memory is idle if none was added since. */
+/* Called when all work up to `epoch` is complete. The memory becomes idle if its epoch is still the same. */
 void bi__order_note_completion(struct bi_memory *memory, uint64_t epoch);
 
 /*
- * Returns the context whose work on host memory is pending, or NULL. If `context` can share events with it, the
- * last-use event belongs to `context` from then on, and `context` is returned.
+ * Returns the context whose work on host memory is pending, or NULL. If that context has the same native context as
+ * `context`, moves the last-use event to `context` and returns `context`.
  */
 struct bi_context *bi__order_move_last_use(struct bi_memory *memory, struct bi_context *context);
 
-/* Takes the last-use event of host memory that nobody else knows any more. The caller owns it. */
+/* Removes and returns the last-use event of host memory. The caller owns the event. No lock is taken. */
 struct bi__fence bi__order_take_last_use(struct bi_memory *memory);
 
 /*
- * Says that a last-use event of that context is known to be complete, or replaced. As long as a host memory has one,
- * bytes that a caller lends are not copied inline: they may be those of the host memory (docs/ordering.md, row 36).
+ * Counts down context->host_uses. Called when a last-use event of `context` is complete or replaced by a later event.
+ * While the count is above 0, borrowed bytes are not copied inline: they may be bytes of a host memory on which work is
+ * pending (docs/ordering.md, row 36).
  */
 void bi__order_end_host_use(const struct bi_memory *memory, struct bi_context *context);
 

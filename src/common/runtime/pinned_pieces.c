@@ -9,19 +9,19 @@
 #include "common/runtime/pool.h"
 #include "common/runtime/retire.h"
 
-/* A chunked copy uses two pieces, so two copies can give back all of theirs. */
+/* A chunked copy uses two pieces, so the pieces of two copies are kept. */
 #define MOST_FREE_PIECES 4
 
 struct bi__pinned_piece {
 	struct bi_context *context; /* a reference only if holds_context */
 	int holds_context;
 	struct bi_memory *pinned; /* holds no reference to the context */
-	int is_mapped; /* by the driver, as long as the piece lives */
-	void *bytes;
+	int is_mapped; /* 1: the driver has mapped `pinned`, until the piece is destroyed */
+	void *bytes; /* address at which the CPU uses the piece */
 	struct bi__pinned_piece *next; /* in the list of free pieces */
 };
 
-/* Waits for the mapping that `event` ends, and releases the event. */
+/* Blocks the calling thread until `event`, the end of the mapping, is complete. Releases the event. */
 static int wait_for_mapping(struct bi__pinned_piece *piece, struct bi__queue *queue, uintptr_t event,
 			    struct bi_error *err)
 {
@@ -35,7 +35,7 @@ static int wait_for_mapping(struct bi__pinned_piece *piece, struct bi__queue *qu
 	return rc;
 }
 
-/* Maps the new memory of the piece on a queue of its own, so that nothing else is waited for. */
+/* Maps the memory of a new piece. The mapping has a queue of its own, so it waits for no other work. */
 static int map_piece(struct bi__pinned_piece *piece, struct bi_error *err)
 {
 	struct bi__device *device = &piece->context->device;
@@ -53,7 +53,7 @@ static int map_piece(struct bi__pinned_piece *piece, struct bi_error *err)
 	return rc;
 }
 
-/* Memory that the CPU can use only while it is mapped is mapped once, and stays so. */
+/* Sets the address of the piece. If the CPU can use the memory only while it is mapped, maps it once. */
 static int find_bytes(struct bi__pinned_piece *piece, struct bi_error *err)
 {
 	piece->bytes = piece->pinned->block.host;
@@ -69,7 +69,7 @@ static int allocate_piece(struct bi__pinned_piece *piece, struct bi_error *err)
 	if (rc)
 		return rc;
 	rc = find_bytes(piece, err);
-	/* The context owns the piece. The caller has a reference to the context, so this one is not the last. */
+	/* The context owns the piece. The caller has a reference to the context, so this release does not close it. */
 	piece->pinned->context = NULL;
 	bi_context_release(context);
 	/* The memory does not go to the pool, because the state of its mapping is unknown. */
@@ -118,7 +118,7 @@ static struct bi__pinned_piece *pop_free_piece(struct bi_context *context)
 	return piece;
 }
 
-/* Returns 0 if there are enough free pieces. */
+/* Returns 1 if the piece was added to the free pieces, or 0 if there are already enough. */
 static int push_free_piece(struct bi_context *context, struct bi__pinned_piece *piece)
 {
 	int is_pushed;
@@ -134,7 +134,7 @@ static int push_free_piece(struct bi_context *context, struct bi__pinned_piece *
 	return is_pushed;
 }
 
-/* Release callback of the host memory around a piece: no work uses it any more. A forked child leaves it alone. */
+/* Release callback of the memory that bi__pinned_piece_get returned: no work uses the piece any more. */
 static void return_piece(void *data)
 {
 	struct bi__pinned_piece *piece = data;
@@ -151,8 +151,8 @@ static void return_piece(void *data)
 }
 
 /*
- * A new piece is expensive, so pieces whose work has ended meanwhile are looked for first. If the driver has no memory
- * left, the pool is emptied.
+ * Gets a free piece, or makes a new piece. A new piece is expensive, so pieces whose work has ended are collected
+ * first. If the driver has no memory left, empties the pool and tries again.
  */
 static int find_or_create_piece(struct bi_context *context, struct bi__pinned_piece **out, struct bi_error *err)
 {
@@ -204,7 +204,7 @@ void bi__pinned_piece_give_back(struct bi_memory *memory)
 		return;
 	piece = memory->release.data;
 	worker = bi__order_move_last_use(memory, piece->context);
-	/* The context `worker` retires the memory until its work is done; the piece belongs to piece->context. */
+	/* `worker`, whose work uses the piece, retires the memory. The piece belongs to piece->context. */
 	if (worker && worker != piece->context &&
 	    (worker->device.backend != piece->context->device.backend ||
 	     bi__order_synchronize(memory, BI__WAIT_CROSS, NULL))) {

@@ -1,7 +1,7 @@
 /*
  * Pinned host memory of a context in pieces of one size: staging buffers for chunked copies between the host and
- * devices. The CPU can use a piece as it stands, and the driver of the context knows it, so the driver copies from and
- * to it without a buffer of its own. A few free pieces are kept, so that later copies do not allocate.
+ * devices. The CPU can address a piece. The driver of the context knows the piece as pinned memory, so it copies from
+ * and to it without a buffer of its own. A few free pieces are kept, so that later copies do not allocate.
  */
 #ifndef BI_COMMON_RUNTIME_PINNED_PIECES_H
 #define BI_COMMON_RUNTIME_PINNED_PIECES_H
@@ -11,18 +11,19 @@
 #define BI__PINNED_PIECE_BYTES ((size_t)4 << 20)
 
 /*
- * Gets a piece: a free one, else a new one. *out is host memory with a reference that the caller owns, ordered like any
- * other host memory. A new piece waits for no work of the context. Where the driver has to map it, the calling thread
- * is blocked for the mapping (`staging`). Returns BI_ENOMEM after the pool was emptied in vain, or an error of the
- * driver.
+ * Gets a free piece, or makes a new piece if none is free. *out is host memory, ordered like all host memory, with a
+ * reference that the caller owns. Making a piece waits for no work of the context. If the driver has to map the new
+ * piece, the calling thread is blocked until it is mapped (`staging`). If the driver has no memory, the pool is emptied
+ * first; returns BI_ENOMEM if that does not help.
  */
 int bi__pinned_piece_get(struct bi_context *context, struct bi_memory **out, struct bi_error *err);
 
 /*
  * Gives a piece back; NULL is allowed. Work that uses the piece may be pending. The piece is free again when that work
- * is complete, and until then it holds a reference to its context if another backend does the work. Work of the same
- * backend that shares no events with the context blocks the calling thread here (`cross`), because two contexts that
- * hold each other would never close. Only a chunked copy that failed leaves such work.
+ * is complete. If a context of another backend does the work, the piece holds a reference to its own context until
+ * then. If a context of the same backend does the work, and shares no events with the context of the piece, the calling
+ * thread is blocked until the work is complete (`cross`): references in both directions would keep both contexts open.
+ * Only a chunked copy that failed leaves such work.
  */
 void bi__pinned_piece_give_back(struct bi_memory *memory);
 

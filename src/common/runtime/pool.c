@@ -2,10 +2,10 @@
 
 #include <stdlib.h>
 
-/* All sizes up to this share one class. */
+/* All sizes up to SMALLEST bytes share one class. */
 #define SMALLEST ((size_t)256)
 
-/* Smaller memory of a host context is not pooled: malloc reuses it without touching new pages. */
+/* Memory of a host context with fewer bytes is not pooled: malloc reuses it without touching new pages. */
 #define HOST_SMALLEST ((size_t)1 << 20)
 
 int bi__pool_serves(const struct bi_context *context, enum bi_memory_kind kind, size_t nbytes)
@@ -13,7 +13,7 @@ int bi__pool_serves(const struct bi_context *context, enum bi_memory_kind kind, 
 	return context->device.backend->cpu_addressable ? nbytes >= HOST_SMALLEST : nbytes && kind != BI_MEMORY_HOST;
 }
 
-/* Returns the shift that divides by a step of the classes: eight steps to each power of two. */
+/* Returns log2 of the distance between classes of this size: there are eight classes in each power of two. */
 static int step_shift(size_t nbytes)
 {
 	return 63 - __builtin_clzll((unsigned long long)nbytes) - 3;
@@ -31,7 +31,7 @@ size_t bi__pool_round(size_t nbytes)
 	return (nbytes + step - 1) & ~(step - 1);
 }
 
-/* Index of the class of a rounded size, which is 8 to 15 steps. */
+/* Returns the index of the class of a rounded size, which is 8 to 15 times the distance between its classes. */
 static size_t class_of(size_t rounded)
 {
 	int shift = step_shift(rounded);
@@ -87,9 +87,9 @@ static void take_out_locked(struct bi__pool *pool, struct bi_memory *memory)
 }
 
 /*
- * Returns 0 if the lock could not be had. The lock of a host context is only tried: in a forked child a thread that
- * does not exist there may hold it, and the host has memory without a pool. Contexts of other devices are refused
- * earlier.
+ * Returns 1 if the pool is locked. For a host context, returns 0 instead of waiting for the lock: in a forked child,
+ * the lock may be held by a thread that does not exist there, and the host can allocate without a pool. In a forked
+ * child, contexts of other backends are refused earlier.
  */
 static int lock_pool(struct bi_context *context)
 {
@@ -128,7 +128,10 @@ static struct bi_memory *take_oldest_locked(struct bi__pool *pool, size_t keep)
 	return memory;
 }
 
-/* Returns 0 if there is no memory for the classes. They are allocated late because most contexts never need them. */
+/*
+ * Returns 1, or 0 if there is no memory for the array of classes. It is allocated here, because most contexts never
+ * need it.
+ */
 static int put_locked(struct bi__pool *pool, struct bi_memory *memory)
 {
 	if (!pool->classes && !(pool->classes = calloc(BI__POOL_CLASSES, sizeof(*pool->classes))))

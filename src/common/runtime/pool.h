@@ -1,18 +1,17 @@
 /*
  * The pool keeps free memory of one context for reuse.
  *
- * A memory may enter the pool only if all of this holds (checked in one place, put_into_pool in retire.c and its
- * caller's is_reusable):
+ * A memory may enter the pool only if all of this holds (is_reusable and put_into_pool in retire.c check it):
  *
  *  - The library allocated it, on the context's own backend, with a size that bi__pool_round returns and that is not
  *    above the limit of the pool.
- *  - Its handle was never exported, and no captured graph uses it: nobody else can still work on it.
+ *  - Its handle was never exported, and no captured graph uses it: no code outside of the library can work on it.
  *  - No work on it has failed, and the end of all work on it can be known.
- *  - The CPU cannot address it, or all work on it is complete. For other memory, pending work is no obstacle: the
- *    memory still has the context stream as its home stream, so that work is ordered before the next owner's.
+ *  - All work on it is complete, or the CPU cannot address it. In the second case work may be pending: the home stream
+ *    is the context stream, so the pending work is ordered before work of the next owner.
  *
- * Sizes are rounded up to classes, eight to each power of two. The pool only holds memories; its caller destroys the
- * ones that it gives back.
+ * Sizes are rounded up to classes, eight to each power of two. The pool destroys no memory: it returns memories that do
+ * not fit to its caller.
  */
 #ifndef BI_COMMON_RUNTIME_POOL_H
 #define BI_COMMON_RUNTIME_POOL_H
@@ -23,22 +22,22 @@ void bi__pool_init(struct bi__pool *pool, size_t limit);
 /* The pool must be empty. */
 void bi__pool_finish(struct bi__pool *pool);
 
-/* Returns 1 if memory of this kind and size comes from the pool of the context, and goes back to it. */
+/* Returns 1 if memory of this kind and size may come from the pool of the context and enter it. */
 int bi__pool_serves(const struct bi_context *context, enum bi_memory_kind kind, size_t nbytes);
 
-/* Returns the size of the class that serves nbytes, or 0 if it is larger than any class. */
+/* Returns nbytes rounded up to the size of a class, or 0 if nbytes is larger than any class. */
 size_t bi__pool_round(size_t nbytes);
 
-/* Takes a memory of that kind and rounded size out of the pool, or returns NULL. */
+/* Takes a memory of that kind and rounded size out of the pool and returns it, or returns NULL if there is none. */
 struct bi_memory *bi__pool_take(struct bi_context *context, enum bi_memory_kind kind, size_t rounded);
 
 /*
- * Puts a memory into the pool, which owns it from then on. Returns NULL, or one memory that the caller must destroy:
- * the oldest of the pool if its limit is exceeded now, or `memory` itself if the pool could not keep it.
+ * Puts a memory into the pool, which then owns the memory. Returns NULL, or one memory that the caller must destroy:
+ * the oldest memory of the pool if the pool is now above its limit, or `memory` if the pool could not accept it.
  */
 struct bi_memory *bi__pool_put(struct bi_context *context, struct bi_memory *memory);
 
-/* Takes the oldest memory out of the pool if the pool holds more than `keep` bytes; else returns NULL. */
+/* Takes the oldest memory out of the pool and returns it, or returns NULL if the pool holds at most `keep` bytes. */
 struct bi_memory *bi__pool_take_oldest(struct bi_context *context, size_t keep);
 
 #endif

@@ -8,8 +8,8 @@
 #include "common/backend/dispatch.h"
 
 struct bi__report {
-	pthread_mutex_t collecting; /* held while a report reads times, so that one does at a time; the outer lock */
-	pthread_mutex_t lock; /* guards all that follows; not held while the device is waited for */
+	pthread_mutex_t collecting; /* held while a report reads times: one report at a time. Taken before `lock` */
+	pthread_mutex_t lock; /* guards the members below; not held while the calling thread waits for the device */
 	int paused;
 	struct bi__record *records; /* only ever appended, so an index stays valid */
 	size_t count, capacity;
@@ -49,7 +49,7 @@ int bi__report_is_recording(struct bi__report *report)
 	return active;
 }
 
-/* Makes space for one more record. Returns 0 if there is no memory. */
+/* Makes space for one more record. Returns 1, or 0 if there is no memory. */
 static int grow_locked(struct bi__report *report)
 {
 	size_t capacity = report->capacity ? 2 * report->capacity : 64;
@@ -164,7 +164,10 @@ static void put_record(struct text *text, const struct bi__record *record)
 		put(text, "%" PRId64 "}", record->nanoseconds);
 }
 
-/* Takes the event from the next record at or after *index that still has one. Returns 0 if there is none. */
+/*
+ * Finds the first record at or after *index that has an event. Sets *index to its position, removes its event and
+ * returns the event. Returns 0 if no record has one.
+ */
 static uintptr_t take_event(struct bi__report *report, size_t *index)
 {
 	uintptr_t event = 0;
@@ -180,7 +183,7 @@ static uintptr_t take_event(struct bi__report *report, size_t *index)
 	return event;
 }
 
-/* Blocks the calling thread until the event is complete. Returns its nanoseconds, or -1 if its work failed. */
+/* Blocks the calling thread until the event is complete. Returns the time of its work in nanoseconds, or -1. */
 static int64_t wait_for_time(struct bi_context *context, uintptr_t event)
 {
 	int done = 0;
@@ -195,7 +198,7 @@ static int64_t wait_for_time(struct bi_context *context, uintptr_t event)
 	return bi__dispatch_elapsed(&context->device, event);
 }
 
-/* Reads the times of all records that still have an event. Blocks the calling thread until they are complete. */
+/* Reads the times of all records that have an event. Blocks the calling thread until these events are complete. */
 static void collect_times(struct bi_context *context, struct bi__report *report)
 {
 	size_t index = 0;

@@ -13,15 +13,15 @@ struct bi__record {
 	enum bi__plan_kind plan;
 	uint64_t bytes;
 	unsigned stream; /* bi_stream.id */
-	int64_t nanoseconds; /* -1: not known, or not yet */
-	uintptr_t event; /* owned; has the time until a report reads it. 0: `nanoseconds` is the time */
+	int64_t nanoseconds; /* duration; -1: not known, or not read from `event` yet */
+	uintptr_t event; /* owned; a report reads the duration from it and releases it. 0: no event */
 };
 
 struct bi__report *bi__report_create(void);
 /* Frees the report, which may be NULL, and releases the events that its records still hold. */
 void bi__report_free(struct bi__report *report, const struct bi__device *device);
 
-/* Returns 1 unless recording is paused. */
+/* Returns 0 if recording is paused, else 1. */
 int bi__report_is_recording(struct bi__report *report);
 
 /* Returns 1 if operations of the context are being recorded now. */
@@ -30,7 +30,7 @@ static inline int bi__report_active(const struct bi_context *context)
 	return context->report && bi__report_is_recording(context->report);
 }
 
-/* Adds a record to the report of the context. Takes ownership of its event, which is an event of that context. */
+/* Adds a record to the report of the context. Takes ownership of record->event, which is an event of that context. */
 void bi__report_add(struct bi_context *context, const struct bi__record *record);
 
 #endif

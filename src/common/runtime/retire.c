@@ -35,8 +35,7 @@ void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 		release(data);
 }
 
-/* Returns 1 if the next owner may have the memory although work may still be pending on it: the conditions of pool.h
- * but the size. */
+/* Returns 1 if the memory fulfils the conditions of pool.h, except for those on its size. */
 static int is_reusable(const struct bi_context *context, const struct bi_memory *memory)
 {
 	if (!memory->own || memory->backend != context->device.backend)
@@ -75,20 +74,23 @@ void bi__memory_trim_pool(struct bi_context *context, size_t keep)
 		bi__memory_destroy_when_done(context, memory);
 }
 
-/* Returns 1 if pending work must end before the memory is destroyed. Work on a stream that the producer named is
- * ordered before the producer's next work there, and memory that is freed in stream order is ordered as well. */
+/*
+ * Returns 1 if pending work must end before the memory is destroyed. This is not needed for work on a stream that the
+ * producer named, because the producer's next work on the stream runs later, or for memory that is freed in stream
+ * order.
+ */
 static int has_work_to_await(const struct bi_memory *memory)
 {
 	return memory->order.pending && !memory->producer && !(memory->own && memory->block.alloc_pending);
 }
 
-/* Returns 1 if the stream that the producer named must still wait for the home stream, which is another one now. */
+/* Returns 1 if the stream that the producer named must wait for the home stream, because they differ now. */
 static int owes_producer(const struct bi_memory *memory)
 {
 	return memory->order.pending && memory->producer && memory->producer != memory->home;
 }
 
-/* *out = the event that must be complete before the memory is destroyed, or nothing. */
+/* Sets *out to the fence that must be complete before the memory is destroyed, or to a cleared fence. */
 static int find_end_of_work(struct bi_memory *memory, struct bi__fence *out)
 {
 	*out = BI__FENCE_NONE;
@@ -122,7 +124,10 @@ static void append_retired(struct bi_context *context, struct bi_memory *memory,
 	pthread_mutex_unlock(&context->retired.lock);
 }
 
-/* Returns 1 if the event is complete or belongs to another process, BI_EPRODUCER if its work failed, else 0. */
+/*
+ * Returns 1 if the fence is complete, or was made before a fork. Returns BI_EPRODUCER if its work failed, and 0 if it
+ * is not complete.
+ */
 static int has_ended(const struct bi__fence *fence)
 {
 	int done = 1, rc = bi__fence_query(fence, &done, NULL);
@@ -132,7 +137,7 @@ static int has_ended(const struct bi__fence *fence)
 	return rc ? rc == BI_EFORK : done;
 }
 
-/* A driver that cannot tell counts as not capturing, so that memory is freed. */
+/* Returns 1 if the stream is being captured. Returns 0 if the query fails, so that memory is freed. */
 static int is_captured(struct bi_stream *stream)
 {
 	uint64_t id;
@@ -142,9 +147,9 @@ static int is_captured(struct bi_stream *stream)
 }
 
 /*
- * Returns 1 if the memory cannot be destroyed, and nothing can be recorded for it, because of a graph. A graph may be
- * launched for as long as the context lives, so our own memory that it uses lives as long. While a stream is captured,
- * nothing can be recorded on it, or freed in its order.
+ * Returns 1 if a graph prevents that the memory is destroyed or that an event is recorded for it. A graph may be
+ * launched for as long as the context lives, so the library's own memory that it uses lives as long. While a stream is
+ * captured, no event can be recorded on it, and no memory can be freed in its order.
  */
 static int is_deferred(const struct bi_memory *memory)
 {
@@ -159,8 +164,8 @@ static int is_deferred(const struct bi_memory *memory)
 }
 
 /*
- * Destroys the memory, or retires it if work is pending. If no event can be recorded, the calling thread waits for the
- * home stream; if that fails too, the memory is lost.
+ * Destroys the memory, or retires it if work is pending. If no event can be recorded, the calling thread is blocked
+ * until the home stream is empty. If that fails too, the memory is lost.
  */
 static void destroy_or_retire(struct bi_context *context, struct bi_memory *memory)
 {
@@ -200,7 +205,7 @@ void bi__memory_retire(struct bi_context *context, struct bi_memory *memory)
 
 void bi__memory_destroy_when_done(struct bi_context *context, struct bi_memory *memory)
 {
-	/* The driver frees it in stream order, behind all work on it. */
+	/* The driver frees the memory after all work on it, in stream order. */
 	if (memory->block.free_follows && !memory->block.alloc_pending)
 		bi__memory_destroy(context, memory);
 	else
@@ -218,7 +223,10 @@ static int is_done(struct bi_context *context, struct bi_memory *memory)
 	return ended != 0;
 }
 
-/* The driver may refuse to wait for one event; then the calling thread waits for the whole context stream. */
+/*
+ * Blocks the calling thread until the work on the memory is done. If the driver cannot wait for the event, waits for
+ * all work on the context stream. Returns 0 if that fails too, else 1.
+ */
 static int wait_until_done(struct bi_context *context, struct bi_memory *memory, enum bi__wait_reason reason)
 {
 	const struct bi__fence fence = { context, memory->retirement.event };
@@ -247,7 +255,7 @@ static struct bi_memory *unlink_retired(struct bi_context *context, enum bi__rea
 	memory = context->retired.oldest;
 	while (memory && !is_wanted(context, memory, how)) {
 		before = memory;
-		/* Memory that a graph uses stays for long, so it does not count. */
+		/* Deferred memory stays in the list for long, so it does not count. */
 		left -= !memory->retirement.is_deferred;
 		memory = left ? memory->retirement.next : NULL;
 	}

@@ -1,12 +1,13 @@
 /*
  * The end of memories. When the last reference to a memory is released, the memory goes to one of four places:
  *
- *  - It is destroyed immediately if no work on it is pending, or if somebody else keeps the order of that work.
+ *  - It is destroyed immediately if no work on it is pending, or if its producer or its driver orders that work.
  *  - It enters the pool of its context, under the conditions that pool.h states.
- *  - It is retired: it stays on a list of the context that works on it until that work is complete. A memory is
- * deferred if it is retired although nothing can be recorded yet, because its stream is being captured into a graph, or
- *    because a graph that may be launched again uses it.
- *  - It is lost if the end of work on it can never be known. Its bytes may be written for ever, so it is never freed.
+ *  - It is retired: it stays on a list of the context that works on it, until that work is complete.
+ *  - It is lost if the end of work on it can never be known. It is never freed, because that work may still write it.
+ *
+ * A retired memory is deferred if no event for the end of its work can be recorded yet: its stream is being captured
+ * into a graph, or the memory is used by a graph that may be launched again.
  *
  * docs/ordering.md has the states in one diagram. Retired memory holds no reference to its context.
  */
@@ -15,15 +16,15 @@
 
 #include "common/runtime/object.h"
 
-/* Called when the last reference is gone and the memory may still be in use, or of use. `context` must be alive. */
+/* Puts a memory without references into the pool, destroys it or retires it. `context` is the context of the memory. */
 void bi__memory_retire(struct bi_context *context, struct bi_memory *memory);
 
-/* Destroys a memory that must not enter the pool, as soon as its pending work allows. */
+/* Destroys a memory that must not enter the pool: now, or when its pending work is complete. */
 void bi__memory_destroy_when_done(struct bi_context *context, struct bi_memory *memory);
 
 /*
  * Frees the driver's memory and the struct, and calls the producer's callback. No work may be pending, and no lock may
- * be held. `context` is the one that the memory belongs to.
+ * be held. `context` is the context of the memory.
  */
 void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory);
 
@@ -31,10 +32,10 @@ void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory);
 void bi__memory_trim_pool(struct bi_context *context, size_t keep);
 
 enum bi__reap {
-	BI__REAP_SOME, /* looks at the oldest few; cheap enough for every call */
-	BI__REAP_ALL, /* looks at all */
-	BI__REAP_OLDEST, /* blocks the calling thread until the oldest is complete, except those that a graph uses */
-	BI__REAP_WAIT /* blocks the calling thread until all are complete */
+	BI__REAP_SOME, /* checks the oldest few memories; cheap enough for every call */
+	BI__REAP_ALL, /* checks all memories */
+	BI__REAP_OLDEST, /* blocks the calling thread until the oldest memory that is not deferred is complete */
+	BI__REAP_WAIT /* blocks the calling thread until all memories are complete */
 };
 
 void bi__memory_reap_retired(struct bi_context *context, enum bi__reap how);
@@ -47,9 +48,9 @@ static inline void bi__memory_reap(struct bi_context *context, enum bi__reap how
 }
 
 /*
- * Brings the bytes of retired memory below their limit: frees what is complete, then blocks the calling thread
- * (`pressure`) for the oldest until half of the limit is left. Does not block while the context stream or `stream`, a
- * stream of the context, is captured. No lock may be held.
+ * Frees retired memory whose work is complete. If its bytes are still above the limit, blocks the calling thread
+ * (`pressure`) for the oldest memory and then for the next, until the bytes are at most half of the limit. Does not
+ * block while `stream` or the context stream of its context is captured. No lock may be held.
  */
 void bi__memory_relieve_pressure(struct bi_stream *stream);
 

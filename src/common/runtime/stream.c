@@ -25,7 +25,7 @@ uint64_t bi__stream_number(struct bi_stream *stream)
 	if (serial)
 		return serial;
 	made = atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1;
-	/* Another thread may have numbered the stream meanwhile; its number counts. */
+	/* If another thread has set the serial meanwhile, its value is used. */
 	return atomic_compare_exchange_strong_explicit(&stream->serial, &serial, made, memory_order_relaxed,
 						       memory_order_relaxed)
 		       ? made
@@ -72,7 +72,7 @@ int bi__stream_finish(struct bi_stream *stream, struct bi_error *err)
 	struct bi_context *context = stream->context;
 	int rc = bi__dispatch_finish(&context->device, &stream->queue, err);
 
-	/* A forked child does not wait. */
+	/* In a forked child the call has not waited. */
 	if (rc != BI_EFORK && context->device.backend->order.finish)
 		bi__count_wait(context, BI__WAIT_FAILURE);
 	return rc;
@@ -89,7 +89,7 @@ int bi__stream_refuse_capture(struct bi_stream *stream, const char *refusal, str
 			(unsigned long long)id, refusal);
 }
 
-/* Only the members that work between host memories uses are set. It is never closed. */
+/* Context of bi__host_stream, never closed. Only the members that work between host memories uses are set. */
 static struct bi_context host_context;
 static pthread_once_t host_once = PTHREAD_ONCE_INIT;
 
@@ -109,7 +109,7 @@ struct bi_stream *bi__host_stream(void)
 	return &host_context.stream;
 }
 
-/* queue.native is the handle to wrap, or 0. The count of the context rises on success. */
+/* Makes a stream. queue.native is the handle to wrap, or 0 for a new queue. On success the context is retained. */
 static int open_stream(struct bi_context *context, struct bi__queue queue, struct bi_stream **out, struct bi_error *err)
 {
 	struct bi_stream *stream = malloc(sizeof(*stream));
@@ -220,8 +220,8 @@ int bi_stream_synchronize(struct bi_stream *stream, struct bi_error *err)
 }
 
 /*
- * A stream joins a capture when it waits for a stream that takes part. A captured stream cannot wait for work outside
- * of its capture.
+ * Returns BI_ECAPTURE if `stream` is being captured and `other` does not belong to the same capture. A stream that is
+ * not captured may wait for a captured stream: it then joins the capture.
  */
 static int check_same_capture(struct bi_stream *stream, struct bi_stream *other, struct bi_error *err)
 {
@@ -268,7 +268,7 @@ int bi_stream_wait(struct bi_stream *stream, struct bi_event *event, struct bi_e
 	if (event->fence.context && !bi__same_space(stream->context, event->fence.context))
 		return bi__fail(err, BI_EINVAL, "event belongs to another context than the stream");
 	rc = bi__fence_query(&event->fence, &done, &query);
-	/* An event of a capture never completes; the stream that waits for it joins the capture. */
+	/* BI_ECAPTURE: the event was recorded in a capture and never completes. `stream` joins the capture. */
 	if (rc == BI_ECAPTURE || (!rc && !done))
 		return bi__fence_wait(stream, &event->fence, err);
 	if (rc && err)

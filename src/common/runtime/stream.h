@@ -1,5 +1,6 @@
 /*
- * Streams: queues of a device, created or wrapped. A context stream lies inside its context and shares its count.
+ * Streams: queues of a device, created or wrapped. A context stream lies inside its context and shares its reference
+ * count.
  */
 #ifndef BI_COMMON_RUNTIME_STREAM_H
 #define BI_COMMON_RUNTIME_STREAM_H
@@ -17,8 +18,8 @@ static inline uint64_t bi__stream_serial(const struct bi_stream *stream)
 }
 
 /*
- * Returns the serial of the stream, and gives it one first if it has none. Most streams never need one, and numbering
- * all of them would cost time for each context that is opened.
+ * Returns the serial of the stream. The first call for a stream makes its serial. Most streams never need a serial, and
+ * making one for each stream would cost time when a context is opened.
  */
 uint64_t bi__stream_number(struct bi_stream *stream);
 
@@ -28,34 +29,34 @@ uint64_t bi__stream_number(struct bi_stream *stream);
  */
 int bi__stream_reaches(const struct bi_stream *stream, const struct bi_memory *memory);
 
-/* Writes the message for a stream that does not reach the memory, and returns BI_EINVAL. */
+/* Returns BI_EINVAL with the message that the stream does not reach the memory. */
 int bi__stream_refuse(const struct bi_stream *stream, const struct bi_memory *memory, struct bi_error *err);
 
-/* Returns a stream of the host that belongs to no context: work between host memories needs none. */
+/* Returns the stream for work between host memories. It belongs to no context of a caller, and is never closed. */
 struct bi_stream *bi__host_stream(void);
 
-/* Later work on `waiter` waits for all that is on `on` now. Does nothing if both are the same in-order stream. */
+/* Makes later work on `waiter` wait for all work on `on`. Does nothing if both are the same in-order stream. */
 int bi__stream_follow(struct bi_stream *waiter, struct bi_stream *on, struct bi_error *err);
 
 /*
- * Blocks the calling thread until the stream is empty, counted under `failure`. This is the last resort where no event
- * can be had.
+ * Blocks the calling thread until the stream is empty, and counts the wait under `failure`. The last resort if no event
+ * can be recorded.
  */
 int bi__stream_finish(struct bi_stream *stream, struct bi_error *err);
 
-/* Returns 1 if the stream can take part in a graph capture at all. */
+/* Returns 1 if streams of this backend can take part in a graph capture. */
 static inline int bi__stream_captures(const struct bi_stream *stream)
 {
 	return stream->context->device.backend->order.capture != NULL;
 }
 
-/* Sets *id to the graph capture that the stream takes part in, or to 0. */
+/* Sets *id to the number of the graph capture that the stream takes part in, or to 0 if it takes part in none. */
 static inline int bi__stream_capture(struct bi_stream *stream, uint64_t *id, struct bi_error *err)
 {
 	return bi__dispatch_capture(&stream->context->device, &stream->queue, id, err);
 }
 
-/* Returns BI_ECAPTURE if the stream is being captured; `refusal` ends the message: it says what is not possible. */
+/* Returns BI_ECAPTURE if the stream is being captured. `refusal` is the end of the message: the act that is refused. */
 int bi__stream_refuse_capture(struct bi_stream *stream, const char *refusal, struct bi_error *err);
 
 #endif
