@@ -6,9 +6,9 @@
 #include "common/runtime/stream.h"
 
 /*
- * Blocks the calling thread until the copy has ended, also after a failure, because the caller may then free the bytes.
- * If the driver cannot wait for the work, waits until the stream of the copy is empty. Returns rc, or the status of the
- * wait.
+ * Blocks the calling thread until the copy has ended, because the caller may free the bytes when the call returns. This
+ * is also needed after a failure. If the driver cannot wait for the event of the copy, waits until its stream is empty.
+ * Returns `rc` if it is a failure, else the status of the wait.
  */
 static int finish_access(const struct bi_view *view, struct bi_memory *bytes, int rc, struct bi_error *err)
 {

@@ -6,7 +6,7 @@
 #include "common/runtime/pinned_pieces.h"
 #include "common/runtime/stream.h"
 
-/* Returns true if some axis of a device's array has zero stride. Then the order of the other side is as good. */
+/* Returns true if an axis of the array has zero stride. */
 static int has_zero_stride(const struct bi_layout *layout)
 {
 	for (int i = 0; i < layout->ndim; i++)
@@ -16,8 +16,8 @@ static int has_zero_stride(const struct bi_layout *layout)
 }
 
 /*
- * Makes a layout of the nest of a plan, with one more axis for the items of a unit. It has at most BI_MAX_NDIM axes,
- * because 62 axes of extent 2 fill all addresses.
+ * Makes a layout from one side of a plan: the loops of the plan, and one more axis for the items of a unit. The layout
+ * has at most BI_MAX_NDIM axes, because a plan has at most 62: as many axes of extent 2 fill all addresses.
  */
 static void layout_of_nest(struct bi_layout *out, const struct bi__plan *plan, int64_t offset, const int64_t *strides,
 			   struct bi_dtype item)
@@ -32,7 +32,10 @@ static void layout_of_nest(struct bi_layout *out, const struct bi__plan *plan, i
 	out->strides[plan->ndim] = (int64_t)item.item_size;
 }
 
-/* The chunks are cut so that they are dense, or nearly dense, in the device's array. */
+/*
+ * Sets the layouts that are cut into chunks. Their axes have the order of the device's array, so that chunks are nearly
+ * dense there. An array with zero strides has no useful order; then the destination decides.
+ */
 static void make_nests(struct bi__chunked *chunked)
 {
 	const struct bi__job *job = chunked->job;
@@ -80,9 +83,9 @@ int bi__chunked_start(struct bi__chunked *chunked, const struct bi__job *job, st
 }
 
 /*
- * Returns how many chunks stay in the buffers before the oldest is forwarded. A chunk that a device fetches is
- * forwarded while the next one is fetched. A chunk that the host packs is complete when its step returns, so it is
- * forwarded before the host packs the next.
+ * Returns how many chunks stay in the buffers before the oldest chunk is copied out. If the source is device memory,
+ * the oldest chunk is copied out while the next chunk is on the way: 1. If the source is host memory, a chunk is in its
+ * buffer when the step returns, and is copied out before the next chunk: 0.
  */
 static unsigned chunks_behind(const struct bi__chunked *chunked)
 {
@@ -99,13 +102,13 @@ int bi__chunked_has_step(const struct bi__chunked *chunked)
 	return chunked->has_box || has_chunk_to_forward(chunked);
 }
 
-/* Describes a chunk as its buffer holds it: dense, with the shape of the box. */
+/* Makes the layout of a chunk in its buffer: dense, with the shape of the box. */
 static int layout_in_buffer(struct bi_layout *dense, const struct bi_layout *box, struct bi_error *err)
 {
 	return bi_layout_init(dense, box->dtype, box->ndim, box->shape, NULL, 0, err);
 }
 
-/* Copies the next box of the source to its buffer, after the previous chunk has left it. */
+/* Makes the step that copies the next box of the source to a buffer, after the previous chunk was copied out of it. */
 static int make_fill_step(struct bi__chunked *chunked, struct bi__job *step, struct bi_error *err)
 {
 	struct bi__chunk *chunk = &chunked->chunks[chunked->filled++ % 2];
@@ -126,7 +129,7 @@ static int make_fill_step(struct bi__chunked *chunked, struct bi__job *step, str
 	return rc;
 }
 
-/* Copies the oldest chunk to the destination, after it has arrived in its buffer. */
+/* Makes the step that copies the oldest chunk to the destination, after the chunk has arrived in its buffer. */
 static int make_forward_step(struct bi__chunked *chunked, struct bi__job *step, struct bi_error *err)
 {
 	struct bi__chunk *chunk = &chunked->chunks[chunked->emptied++ % 2];

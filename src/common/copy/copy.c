@@ -55,7 +55,7 @@ int bi__copy(const struct bi_view *dst, const struct bi_view *src, struct bi_str
 		rc = bi__memory_check_reach(src->memory, err);
 	if (rc || holds_nothing(dst))
 		return rc;
-	/* Only the item size matters from here on. */
+	/* Both layouts get one type, because the functions below use only its item size. */
 	job.from.dtype = job.to.dtype;
 	return bi__job_run(&job, err);
 }
@@ -68,8 +68,8 @@ int bi_copy(const struct bi_view *dst, const struct bi_view *src, struct bi_stre
 }
 
 /*
- * Returns true if the route is known without checks: contiguous bytes of a buffer object, which cannot overlap the
- * caller's bytes because it has no address.
+ * Returns true if the view is contiguous and its memory is an object without address. Then a copy to or from the
+ * caller's bytes is direct and linear, because the bytes cannot overlap the object.
  */
 static int is_contiguous_object(const struct bi_view *view)
 {
@@ -152,7 +152,7 @@ static void lay_out_one(struct bi_layout *layout, struct bi_dtype dtype, int64_t
 	layout->offset = offset;
 }
 
-/* Lays the element out as an array without dimensions, and checks that the memory can be used. */
+/* Makes the layout of one element: an array without dimensions. Also checks that the memory can be used. */
 static int lay_out_element(struct bi_layout *layout, const struct bi_view *view, const int64_t *index,
 			   struct bi_error *err)
 {

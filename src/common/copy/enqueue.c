@@ -1,4 +1,4 @@
-/* One step of one stream: it waits for earlier work, enqueues its own, and makes later work wait for that. */
+/* One step on one stream: waits for earlier work, enqueues a job, and makes later work wait for the job. */
 #include "common/copy/job.h"
 
 #include "common/backend/dispatch.h"
@@ -38,8 +38,8 @@ static struct bi_stream *choose_stream(const struct bi__job *job, struct bi_erro
 }
 
 /*
- * A thread that has seen the end of the work on host memory has also seen the end of it on the device memory at the
- * other side.
+ * Notes the device memory in the host memory that it was copied to or from. A thread that has waited for the copy on
+ * the host memory then knows that the work on the device memory is complete, too.
  */
 static void note_partner_locked(struct bi_memory *to, struct bi_memory *from)
 {
@@ -51,7 +51,7 @@ static void note_partner_locked(struct bi_memory *to, struct bi_memory *from)
 	host->partner.epoch = other->order.epoch;
 }
 
-/* Checks both memories, and makes the stream wait for the work on them. */
+/* Checks both memories, and makes the stream wait for earlier work on them. */
 static int begin_step_locked(const struct bi__job *job, struct bi_memory *to, struct bi_memory *from,
 			     struct bi_stream *stream, struct bi_error *err)
 {
@@ -62,7 +62,7 @@ static int begin_step_locked(const struct bi__job *job, struct bi_memory *to, st
 	if (rc || job->plan.kind == BI__PLAN_NOTHING)
 		return rc;
 	rc = bi__order_check_capture_locked(stream, to, from, err);
-	/* Nothing is enqueued if the work of either producer failed. */
+	/* Nothing may be enqueued if the work of one of the two producers failed. */
 	if (!rc && from)
 		rc = bi__order_check_failed_locked(from, err);
 	if (!rc)
@@ -70,7 +70,7 @@ static int begin_step_locked(const struct bi__job *job, struct bi_memory *to, st
 	return rc;
 }
 
-/* Returns 1 if the stream keeps the order by itself, so that begin_step_locked would do nothing. */
+/* Returns 1 if begin_step_locked would do nothing, because all pending work is on this in-order stream. */
 static int is_ordered_locked(const struct bi_memory *to, const struct bi_memory *from, const struct bi_stream *stream)
 {
 	return !bi__stream_captures(stream) && bi__order_is_kept_locked(to, stream) &&
@@ -78,8 +78,8 @@ static int is_ordered_locked(const struct bi_memory *to, const struct bi_memory 
 }
 
 /*
- * Enqueues the waits, the work and its end as one step. *end is the event that the driver made with the work, unless a
- * memory has taken it.
+ * Executes the job as one step: inline, or by enqueueing waits for earlier work, the job, and its end. If the driver
+ * made an event with the job and no memory took ownership of it, *end is the event, and the caller clears it.
  */
 static int execute_locked(const struct bi__job *job, struct bi_stream *stream, const void *element,
 			  struct bi__fence *end, struct bi_error *err)
@@ -98,7 +98,7 @@ static int execute_locked(const struct bi__job *job, struct bi_stream *stream, c
 	if (rc || job->plan.kind == BI__PLAN_NOTHING)
 		return rc;
 	rc = bi__operation_enqueue(stream, &operation, from ? end : NULL, err);
-	/* Also after a failure: commands that were enqueued before it stay ordered. */
+	/* This is needed after a failure as well, because some commands may have been enqueued. */
 	end_rc = bi__order_end_copy_locked(to, from, stream, end, rc ? NULL : err);
 	if (from)
 		note_partner_locked(to, from);

@@ -3,8 +3,8 @@
 #include "common/base/inline_limit.h"
 
 /*
- * A call that waits for its bytes copies this many times as many inline: an enqueued copy would cost it the wait as
- * well.
+ * Factor by which the limit is larger for a call that blocks until its copy is done: an enqueued copy would also take
+ * the time of the wait.
  */
 #define WAITING 16
 
@@ -16,8 +16,8 @@ static int is_small_enough(const struct bi__job *job, int waits)
 }
 
 /*
- * Returns 1 if nobody else can have work on the memory. The bytes that a caller lends may be those of host memory on
- * which the context has work, so they are free only if there is none.
+ * Returns 1 if no work can use the memory. Borrowed bytes may also be bytes of a host memory, so no work of the context
+ * on host memory may be pending.
  */
 static int is_free_locked(const struct bi_memory *memory)
 {
@@ -33,7 +33,7 @@ static void clear_inline_mark(struct bi_memory *memory)
 		atomic_fetch_and(&memory->marks, (unsigned char)~BI__MARK_INLINE);
 }
 
-/* Returns 0 if the memory was exported since it was checked: that needs no lock. */
+/* Returns 1, or 0 if another thread has exported the memory since it was checked. An export needs no lock. */
 static int set_inline_mark(struct bi_memory *memory)
 {
 	unsigned char unmarked = 0;

@@ -1,25 +1,25 @@
 /*
- * Inline copies: small copies and fills that the calling thread does itself. Nothing is enqueued, no driver is called,
- * and nobody waits (docs/ordering.md, row 36).
+ * Inline copies: small copies and fills that the calling thread does itself. They enqueue nothing, call no driver and
+ * wait for no work (docs/ordering.md, row 36).
  *
- * This is done where each side is one of these:
+ * A copy is inline if each side is one of these:
  *
- *  - Memory that the library allocated, that was never exported, that is idle, and in which the CPU copies at full
- * speed (bi__address). Nobody else can have enqueued work that uses it, so no stream matters.
- *  - Bytes that the caller lends for the call, while no host memory has work of the context that was not seen complete.
- *    The caller guarantees that no other work uses them.
+ *  - The library's own memory: idle, never exported, and with an address at which the CPU may copy (bi__address). No
+ *    code outside of the library can have enqueued work on it.
+ *  - Borrowed bytes of the caller, if no work of the context on host memory is pending. The caller guarantees that no
+ *    other work uses the bytes.
  */
 #ifndef BI_COMMON_COPY_INLINE_H
 #define BI_COMMON_COPY_INLINE_H
 
 #include "common/copy/job.h"
 
-/* The rest of bi__inline_begin_locked, for two sides of which one is memory that the CPU and a device share. */
+/* The slow part of bi__inline_begin_locked. */
 int bi__inline_begin_checked_locked(const struct bi__job *job, struct bi_memory *to, struct bi_memory *from);
 
 /*
- * Returns 1 if the job can be copied inline and is so small that enqueueing it would take as long. From then on, an
- * export of one of the memories waits until bi__inline_end. `from` may be NULL.
+ * Returns 1 if the job can be copied inline, and is so small that a command for it would take as long. Then an export
+ * of one of the memories waits until bi__inline_end. Otherwise returns 0. `from` may be NULL.
  */
 static inline int bi__inline_begin_locked(const struct bi__job *job, struct bi_memory *to, struct bi_memory *from)
 {

@@ -1,9 +1,9 @@
 /*
  * Mapping: gives the CPU the bytes of a view until bi_unmap.
  *
- * Memory of a device is mapped by its driver if the driver can, otherwise copied to pinned memory and back. Memory that
- * the CPU can access needs only its pending work to end. Meanwhile the memory counts as mapped, which
- * bi__order_check_mapped refuses for other work.
+ * Device memory is mapped by its driver if the driver can map, otherwise it is copied to pinned memory and back. If the
+ * CPU can access the memory directly, the calling thread only waits for pending work. From the start of bi_view_map the
+ * memory counts as mapped, so that bi__order_check_mapped refuses other work.
  */
 #include <stdlib.h>
 
@@ -38,7 +38,10 @@ static int check_map(const struct bi_view *view, unsigned mode, struct bi_error 
 	return BI_OK;
 }
 
-/* DISCARD would lose the bytes between the elements, so the old contents are kept if there are any. */
+/*
+ * Returns the mode for the driver. If there are bytes between the elements, DISCARD would lose them, so the result has
+ * READ and WRITE instead.
+ */
 static unsigned safe_mode(const struct bi_map *map)
 {
 	struct bi_layout layout;
@@ -81,7 +84,7 @@ static int enqueue_map_locked(struct bi_map *map, struct bi__fence *fence, struc
 	rc = bi__dispatch_map(&memory->context->device, &stream->queue, &range, &map->base, &event, err);
 	if (!rc)
 		*fence = bi__fence_of(memory->context, event);
-	/* Also after a failure, because commands may have been enqueued. */
+	/* This is needed after a failure as well, because some commands may have been enqueued. */
 	ended = bi__order_end_locked(memory, stream, rc ? NULL : err);
 	if (rc)
 		return rc;
@@ -89,7 +92,7 @@ static int enqueue_map_locked(struct bi_map *map, struct bi__fence *fence, struc
 	return ended;
 }
 
-/* Enqueues the copy of the mapped bytes, in or out, on the home stream of the memory. */
+/* Enqueues a copy on the home stream of the memory: from the memory to map->copy, or back if `out` is 1. */
 static int move_copy_locked(struct bi_map *map, int out, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
@@ -159,7 +162,7 @@ static int map_device(struct bi_map *map, struct bi_error *err)
 	return rc;
 }
 
-/* Fills the copy. Not called if every byte of it will be overwritten. */
+/* Copies the memory to map->copy. Not called if the caller will overwrite every byte. */
 static int read_copy(struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
@@ -171,7 +174,7 @@ static int read_copy(struct bi_map *map, struct bi_error *err)
 	return rc;
 }
 
-/* Memory that the CPU cannot access is mapped as a copy in pinned memory, which the device transfers fastest. */
+/* Maps memory that the CPU cannot access: copies it to pinned memory, to which the device copies fastest. */
 static int map_copy(struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
@@ -181,14 +184,14 @@ static int map_copy(struct bi_map *map, struct bi_error *err)
 		return rc;
 	if (!(safe_mode(map) & BI_MAP_DISCARD))
 		rc = read_copy(map, err);
-	/* Also needed if nothing was read: the copy may come from the pool, with its last use pending. */
+	/* This is needed even if nothing was read: map->copy may come from the pool while its last use is pending. */
 	if (!rc)
 		rc = bi__order_synchronize(map->copy, BI__WAIT_MAP, err);
 	map->data = (char *)map->copy->block.host + (map->view->offset - map->first);
 	return rc;
 }
 
-/* The memory has an address; only pending work must end. */
+/* Maps memory that the CPU can access. */
 static int map_host(struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
@@ -289,7 +292,7 @@ int bi_unmap(struct bi_map *map, struct bi_error *err)
 	if (!map)
 		return BI_OK;
 	rc = bi__memory_check_reach(map->view->memory, err);
-	/* A write back would become part of the graph. */
+	/* The copy back must not become part of a graph. */
 	if (!rc && map->copy && map->mode & BI_MAP_WRITE &&
 	    refuse_map_in_capture(map->view->memory, &refusal) == BI_ECAPTURE)
 		return bi__fail(err, BI_ECAPTURE, "%s", refusal.message);

@@ -3,7 +3,7 @@
 
 #include "common/layout/layout.h"
 
-/* Returns the address of the first byte that is ours, or 0 if the handle is an object. */
+/* Returns the address of byte 0 of the memory, or 0 if its handle is an object without address. */
 static uintptr_t address_of(const struct bi_memory *memory)
 {
 	const struct bi__block *block = &memory->block;
@@ -14,8 +14,8 @@ static uintptr_t address_of(const struct bi_memory *memory)
 }
 
 /*
- * Returns true if both may contain the same byte. Addresses belong to one address space, whatever made the memory.
- * Other device memories are compared by their handles.
+ * Returns true if the two memories may contain the same byte. All memories with addresses share one address space. Two
+ * memories without addresses can share bytes only if they have the same handle.
  */
 static int shares_place(const struct bi_memory *a, const struct bi_memory *b)
 {
@@ -25,7 +25,7 @@ static int shares_place(const struct bi_memory *a, const struct bi_memory *b)
 	       a->block.handle == b->block.handle;
 }
 
-/* Returns the offset of byte 0 of a's layouts from byte 0 of b's, for two memories that share a place. */
+/* Returns the bytes from byte 0 of `b` to byte 0 of `a`, for two memories for which shares_place is true. */
 static int64_t distance(const struct bi_memory *a, const struct bi_memory *b)
 {
 	if (address_of(a) && address_of(b))
@@ -41,7 +41,7 @@ static int overlaps(const struct bi__job *job)
 	       bi__layout_overlap_at(&job->to, to == from ? 0 : distance(to, from), &job->from);
 }
 
-/* Returns true for two device memories of contexts that share no memory. */
+/* Returns true if both are device memories, and their contexts have different native contexts. */
 static int is_cross(const struct bi__job *job)
 {
 	const struct bi_memory *to = job->dst, *from = job->src;
@@ -57,8 +57,8 @@ static int are_peers(const struct bi__job *job)
 }
 
 /*
- * Sets *needs if one side is host memory, the other is device memory, and the device cannot execute the plan between
- * them directly.
+ * Sets *needs to 1 if one side is host memory, the other side is device memory, and the device cannot execute the plan
+ * directly; else to 0.
  */
 static inline int needs_packing(const struct bi__job *job, int *needs, struct bi_error *err)
 {
@@ -78,7 +78,7 @@ static inline int needs_packing(const struct bi__job *job, int *needs, struct bi
 	return rc;
 }
 
-/* If the host array is not dense, copies in chunks. Otherwise the device packs or unpacks its own side. */
+/* Returns the route for a host array that is not dense: in chunks. For a dense host array the device packs its side. */
 static struct bi__route route_packed(const struct bi__job *job)
 {
 	int to_host = bi__is_cpu_addressable(job->dst);
@@ -89,7 +89,10 @@ static struct bi__route route_packed(const struct bi__job *job)
 	return (struct bi__route){ BI__ROUTE_TWO_STEP, context, BI_MEMORY_DEVICE };
 }
 
-/* Only dense bytes can be copied between devices: the device of the side that is not dense packs or unpacks it. */
+/*
+ * Returns the route between two devices that can copy dense bytes to each other. The new dense array is on the device
+ * of the side that is not dense, which packs or unpacks.
+ */
 static struct bi__route route_dense_side(const struct bi__job *job)
 {
 	const struct bi_memory *side = bi_layout_is_contiguous(&job->from, 'C') ? job->dst : job->src;
@@ -98,8 +101,8 @@ static struct bi__route route_dense_side(const struct bi__job *job)
 }
 
 /*
- * Returns the context, of two that share nothing, whose pinned memory both drivers can use without mapping it, if there
- * is one.
+ * Returns the context that allocates the staging buffers between two contexts that share nothing. A context is
+ * preferred if its driver can use pinned memory without mapping it.
  */
 static struct bi_context *choose_staging(const struct bi__job *job)
 {
@@ -108,7 +111,7 @@ static struct bi_context *choose_staging(const struct bi__job *job)
 	return from->device.backend->move.map ? to : from;
 }
 
-/* Returns true if source and destination are the same elements. */
+/* Returns true if the job would copy every element onto itself. */
 static int is_identity(const struct bi__job *job)
 {
 	return job->dst == job->src && bi_layout_equal(&job->to, &job->from);

@@ -1,11 +1,11 @@
-/* Runs a copy by its route. The steps of a copy are copies themselves, with routes of their own. */
+/* Runs a copy on its route. The steps of a copy are copies as well, and have their own routes. */
 #include "common/copy/chunked.h"
 #include "common/copy/job.h"
 #include "common/copy/two_step.h"
 #include "common/runtime/order.h"
 #include "common/runtime/stream.h"
 
-/* Several steps need memory in between, which cannot be allocated in a graph that is being captured. */
+/* Returns BI_ECAPTURE if a stream is being captured: several steps need new memory, which a graph cannot allocate. */
 static int refuse_any_capture(const struct bi__job *job, struct bi_error *err)
 {
 	static const char what[] = "this copy needs memory of its own";

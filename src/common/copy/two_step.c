@@ -3,8 +3,8 @@
 #include "common/runtime/stream.h"
 
 /*
- * Returns the caller's stream if one step can use it, else NULL. A step between two contexts can use any stream of
- * either; its route finds out what that stream can do.
+ * Returns the caller's stream if the step can use it, else NULL. A step between two device memories can use a stream
+ * that reaches one of them: the route of the step checks the rest.
  */
 static struct bi_stream *step_stream(struct bi_stream *stream, const struct bi_memory *to, const struct bi_memory *from)
 {
@@ -21,7 +21,7 @@ struct side {
 	const struct bi_layout *layout;
 };
 
-/* Makes one of the two steps of a copy. The route makes its plan. */
+/* Sets all members of one of the two steps, except for its plan, which bi__job_choose_route makes. */
 static void make_step(struct bi__job *step, const struct bi__job *whole, struct side dst, struct side src)
 {
 	step->dst = dst.memory;

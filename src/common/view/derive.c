@@ -1,4 +1,4 @@
-/* Views of views. */
+/* Functions that make a view from another view of the same memory. */
 #include "common/base/status.h"
 #include "common/layout/axes.h"
 #include "common/view/view.h"
@@ -12,8 +12,8 @@ static int check_source(const struct bi_view *view, struct bi_view **out, struct
 }
 
 /*
- * Slices, single items and transposes are computed in the dimensions of the new view. They need no check: a part of an
- * array that lies inside its memory lies inside as well.
+ * bi_view_index and bi_view_permute write shape and strides directly into the new view. No check of the bounds is
+ * needed, because the new view has only elements of the old view.
  */
 
 static struct bi__cursor cursor_of(const struct bi_view *source, struct bi_view *made)
@@ -73,7 +73,7 @@ int bi_view_permute(const struct bi_view *view, const int *order, struct bi_view
 	return rc;
 }
 
-/* All other derived views are made from a changed layout. */
+/* The functions below make the new view from a changed layout. */
 
 static int begin_layout(const struct bi_view *view, struct bi_layout *layout, struct bi_view **out,
 			struct bi_error *err)
@@ -162,6 +162,6 @@ int bi_view_reinterpret(const struct bi_view *view, struct bi_dtype dtype, const
 
 	if (!rc)
 		rc = bi_layout_reinterpret(&layout, dtype, descr, err);
-	/* A new descr is borrowed from the caller, so it is copied. */
+	/* If the caller passes a descr, text is NULL, so that bi__view_make copies the descr. */
 	return rc ? rc : make_derived(view, &layout, descr ? NULL : bi__view_text(view), 0, out, err);
 }

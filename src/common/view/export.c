@@ -4,7 +4,7 @@
 #include "common/runtime/fence.h"
 #include "common/runtime/order.h"
 
-/* A consumer that takes the memory as host memory cannot wait for an event of a device. */
+/* Returns 1 if consumers use the memory as host memory, so that they cannot wait for an event of a device. */
 static int is_for_host(const struct bi_memory *memory)
 {
 	return bi__exported_of(memory)->handle == BI_HANDLE_HOST;
@@ -26,7 +26,7 @@ static int name_home_locked(struct bi_memory *memory, unsigned flags, struct bi_
 	return BI_OK;
 }
 
-/* The consumer does not know the events of the first use, so they become work on the home stream. */
+/* Makes the home stream wait for the events of the first use, because the consumer does not know them. */
 static int prepare_export_locked(struct bi_memory *memory, struct bi_error *err)
 {
 	int rc;
@@ -72,7 +72,7 @@ int bi__cai_offer(struct bi_memory *memory, unsigned flags, uintptr_t *stream, s
 	return rc;
 }
 
-/* Returns 1 if all pending work is on the home stream: no event is to be queried, and no end to be recorded late. */
+/* Returns 1 if work is pending and all of it is on the home stream, so that no driver call is needed. */
 static int is_all_on_home_locked(const struct bi_memory *memory)
 {
 	return memory->order.pending && !memory->order.last_use.context && !memory->order.first_use.count &&
@@ -110,7 +110,6 @@ int bi__exchange_accept(struct bi_context *context, const struct bi_exchange *ex
 	if (rc || exchange->stream_kind == BI_STREAM_KIND_NONE)
 		return rc;
 	rc = bi_stream_wrap(context, (uintptr_t)exchange->stream, NULL, NULL, &out->stream, out->event ? NULL : err);
-	/* A queue of another device of the cl_context cannot be wrapped as a stream of this context. Its event is
-	 * enough. */
+	/* The queue of another device of the cl_context cannot be wrapped. Its event is enough. */
 	return out->event ? BI_OK : rc;
 }

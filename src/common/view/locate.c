@@ -1,4 +1,4 @@
-/* Locates memory and queues that other code made: the device string and the context to open. */
+/* Finds the device string and the context to open for memory and queues that other code made. */
 #include <string.h>
 
 #include "common/backend/dispatch.h"

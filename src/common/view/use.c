@@ -1,4 +1,4 @@
-/* Use of memory by streams of the caller, and waits for its work: the public calls. */
+/* The public functions that order work of the caller on memory, and that wait for work on memory. */
 #include "buffer_interface/binding.h"
 #include "common/backend/dispatch.h"
 #include "common/runtime/order.h"
@@ -76,7 +76,7 @@ int bi_use_begin(struct bi_stream *stream, const struct bi_use *uses, size_t cou
 	return rc;
 }
 
-/* Enqueues waits for the work that the end of the stream does not cover yet, then records the end. */
+/* Makes the stream wait for events that it may not have waited for yet, then records its end. */
 static int end_work_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
 	int rc;
@@ -89,7 +89,7 @@ static int end_work_locked(struct bi_memory *memory, struct bi_stream *stream, s
 		rc = bi__order_begin_locked(memory, stream, err);
 	if (!rc)
 		return bi__order_end_locked(memory, stream, err);
-	/* The work is on the stream all the same. The caller deals with a failed producer and with a capture. */
+	/* The caller's work may run without order, so wait for it. After these two errors the caller has to wait. */
 	if (rc != BI_EPRODUCER && rc != BI_ECAPTURE && bi__stream_finish(stream, NULL))
 		memory->order.lost = 1;
 	return rc;
@@ -106,7 +106,7 @@ static int end_use(struct bi_stream *stream, const struct bi_use *use, struct bi
 	return rc;
 }
 
-/* A failure for one memory does not stop the loop, because the stream has work on all of them. */
+/* A failure for one memory does not end the loop, because the stream has work on all of the memories. */
 int bi_use_end(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err)
 {
 	int rc = check_uses(stream, uses, count, err);
@@ -122,8 +122,8 @@ int bi_use_end(struct bi_stream *stream, const struct bi_use *uses, size_t count
 }
 
 /*
- * The new home stream waits for the old one first, so a failure changes nothing. From then on the consumer works on the
- * new one without calling the library, so the memory is never idle again.
+ * Makes `home` the home stream. It waits for the old home stream first, so a failure changes nothing. From now on a
+ * consumer works on `home` without calling the library, so the memory is never idle again.
  */
 static int move_home_locked(struct bi_memory *memory, struct bi_stream *home, struct bi_error *err)
 {
@@ -159,8 +159,8 @@ int bi_view_is_idle(const struct bi_view *view)
 }
 
 /*
- * Work on the stream that the producer named is not waited for. No lock is needed: of the members read here only the
- * home stream changes once others know the memory, atomically and from the producer's stream to another.
+ * A release does not wait for work on the stream that the producer named. The function needs no lock: it reads atomic
+ * members, and members that do not change. The home stream changes at most once.
  */
 int bi_view_release_is_immediate(const struct bi_view *view)
 {

@@ -71,8 +71,8 @@ static struct bi_view *allocate_view(int ndim, struct bi_error *err)
 }
 
 /*
- * Returns 1 if the elements, of which there is at least one, are dense in C order. *several = 1 if more than one extent
- * is above 1, so that the elements cannot be dense in Fortran order too. Items without bytes have no order.
+ * Returns 1 if the elements are dense in C order, else 0. There is at least one element. Sets *several to 1 if the
+ * elements cannot be dense in Fortran order as well: more than one extent is above 1, and items have bytes.
  */
 static int is_c_order(const int64_t *shape, const int64_t *strides, int ndim, int64_t item, int *several)
 {
@@ -117,8 +117,10 @@ static void describe_axes(struct bi_view *view, unsigned flags, int is_empty)
 	view->is_empty = is_empty;
 }
 
-/* Returns 1 if every stride is a multiple of the item size. Most item sizes are powers of two, so the division is a
- * shift. */
+/*
+ * Writes the strides in elements. Returns 1 if every stride is a multiple of the item size, else 0. If the item size is
+ * a power of two, as it mostly is, the division is a shift.
+ */
 static int put_element_strides(const struct bi_view *view, int64_t *out)
 {
 	const int64_t *shape = view->dims, *strides = shape + view->ndim;
@@ -166,7 +168,7 @@ const struct bi__more *bi__view_make_more(const struct bi_view *view, struct bi_
 {
 	struct bi__more *made = new_more(view, NULL, NULL, 0, err), *present = NULL;
 
-	/* The view is const to the caller: the addition describes it, and changes nothing else. */
+	/* The cast removes const: the new part does not change the value of the view. */
 	if (!made || atomic_compare_exchange_strong(&((struct bi_view *)(uintptr_t)view)->more, &present, made))
 		return made;
 	release_more(made);
@@ -174,8 +176,8 @@ const struct bi__more *bi__view_make_more(const struct bi_view *view, struct bi_
 }
 
 /*
- * Sets all members of a view without text but ndim and place, which are set. The layout must be sound and inside the
- * memory. Takes ownership of the reference to the memory.
+ * Sets all members of a view, except for ndim and place, which the caller has set, and without a text. The layout must
+ * be valid and lie inside the memory. Takes ownership of the reference to the memory.
  */
 static void set_view(struct bi_view *view, struct bi_memory *memory, const struct bi_layout *layout, unsigned flags)
 {
@@ -218,7 +220,7 @@ void bi__view_abandon(struct bi_view *view)
 {
 	struct bi_memory *memory = view->memory;
 
-	/* Otherwise it is freed with the memory. */
+	/* A view behind its memory is freed with the memory. */
 	if (view->place == BI__VIEW_ALONE)
 		free(view);
 	bi_memory_release(memory);
@@ -242,7 +244,7 @@ int bi__view_complete(struct bi_view *view, const struct bi_view *source, int64_
 	return BI_OK;
 }
 
-/* Takes ownership of the reference to the memory on success. Retains the text, which may be NULL. */
+/* Makes a view. Takes ownership of the reference to the memory on success. Retains the text, which may be NULL. */
 static int new_view(struct bi_memory *memory, const struct bi_layout *layout, struct bi__text *text, unsigned flags,
 		    struct bi_view **out, struct bi_error *err)
 {
@@ -272,7 +274,7 @@ static int check_descr(struct bi_dtype descr, struct bi_dtype dtype, struct bi_e
 			dtype.item_size);
 }
 
-/* The same as new_view with a copy of the layout's descr. */
+/* Makes a view like new_view, with a copy of layout->descr as its text. */
 static int make_with_descr(struct bi_memory *memory, const struct bi_layout *layout, unsigned flags,
 			   struct bi_view **out, struct bi_error *err)
 {
@@ -296,13 +298,13 @@ static int make_with_descr(struct bi_memory *memory, const struct bi_layout *lay
 int bi__view_make(struct bi_memory *memory, const struct bi_layout *layout, struct bi__text *text, unsigned flags,
 		  struct bi_view **out, struct bi_error *err)
 {
-	/* The descr of a field may be part of a longer text, but that of a view must end with a NUL. */
+	/* The descr of a field may be part of a longer text, but the descr of a view must end with a NUL. */
 	if (layout->descr && (!text || layout->descr[layout->descr_length]))
 		return make_with_descr(memory, layout, flags, out, err);
 	return new_view(memory, layout, layout->descr ? text : NULL, flags, out, err);
 }
 
-/* The same as bi__view_take with the span of the layout. */
+/* Does bi__view_take. `span` is the span of the layout. */
 static int take_memory(struct bi_memory *memory, const struct bi_layout *layout, struct span span, unsigned flags,
 		       struct bi_view **out, struct bi_error *err)
 {
@@ -340,7 +342,7 @@ int bi_view_create(struct bi_memory *memory, const struct bi_layout *layout, uns
 	return rc;
 }
 
-/* Makes a view of all of a memory. Takes ownership of the reference to the memory, also on failure. */
+/* Makes the view of a new memory. Takes ownership of the reference to the memory, also on failure. */
 static int view_all(struct bi_memory *memory, const struct bi_layout *layout, struct bi_view **out,
 		    struct bi_error *err)
 {
@@ -351,7 +353,7 @@ static int view_all(struct bi_memory *memory, const struct bi_layout *layout, st
 	return rc;
 }
 
-/* Releases wrapped memory that has no view. The caller keeps the producer's memory, so its callback is not called. */
+/* Releases wrapped memory without calling the release callback, because the wrapping has failed. */
 static void release_unviewed(struct bi_memory *memory)
 {
 	bi__memory_set_release(memory, NULL, NULL);
@@ -374,7 +376,7 @@ static int view_behind(struct bi_memory *memory, const struct bi_layout *layout,
 	return BI_OK;
 }
 
-/* Wraps memory with its first view. Both are one allocation, unless the view has a text. */
+/* Wraps memory and makes its first view. Both share one allocation, unless the layout has a descr. */
 static int wrap_viewed(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
 		       struct span span, struct bi_view **out, struct bi_error *err)
 {

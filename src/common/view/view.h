@@ -1,4 +1,4 @@
-/* Functions on views for the rest of the library, besides the public ones. */
+/* The internal functions on views. */
 #ifndef BI_COMMON_VIEW_VIEW_H
 #define BI_COMMON_VIEW_VIEW_H
 
@@ -15,7 +15,7 @@ static inline void bi__view_get_layout(const struct bi_view *view, struct bi_lay
 	layout->descr = more ? more->descr : NULL;
 	layout->descr_length = more ? more->descr_length : 0;
 	layout->offset = view->offset;
-	/* There are so few that two calls of memcpy would take longer. */
+	/* Most views have so few dimensions that two calls of memcpy would take longer. */
 	for (size_t i = 0; i < n; i++) {
 		layout->shape[i] = view->dims[i];
 		layout->strides[i] = view->dims[n + i];
@@ -23,45 +23,46 @@ static inline void bi__view_get_layout(const struct bi_view *view, struct bi_lay
 }
 
 /*
- * Wraps the memory that *foreign names and makes a view of it, which is read-only as foreign->flags say. bi_layout_init
- * must have checked the layout; this function checks that it lies inside the memory. *out is owned.
+ * Wraps the memory that *foreign names and makes a view of it. The view is read-only if foreign->flags have
+ * BI_WRAP_READONLY. bi_layout_init must have checked the layout. This function checks that the layout lies inside the
+ * memory. *out is owned.
  */
 int bi__view_wrap(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
 		  struct bi_view **out, struct bi_error *err);
 
 /*
- * The same as bi_view_create for a layout that bi_layout_init has checked, but takes ownership of the reference to the
- * memory on success.
+ * Makes a view like bi_view_create, of a layout that bi_layout_init has checked. Takes ownership of the reference to
+ * the memory on success.
  */
 int bi__view_take(struct bi_memory *memory, const struct bi_layout *layout, unsigned flags, struct bi_view **out,
 		  struct bi_error *err);
 
 /*
- * The same for a layout that is known to lie inside the memory. A descr that lies in `text` (may be NULL) and ends with
- * a NUL is shared with it; any other is copied.
+ * Makes a view like bi__view_take, of a layout that is known to lie inside the memory. If layout->descr lies in `text`
+ * and ends with a NUL, the view retains `text`. Otherwise the descr is copied. `text` may be NULL.
  */
 int bi__view_make(struct bi_memory *memory, const struct bi_layout *layout, struct bi__text *text, unsigned flags,
 		  struct bi_view **out, struct bi_error *err);
 
 /*
- * Allocates a view of the memory of `source`, with a reference to the memory and `ndim` dimensions; nothing else is
- * set. Returns NULL on BI_ENOMEM. Call bi__view_complete or bi__view_abandon next.
+ * Allocates a view of `ndim` dimensions with a reference to the memory of `source`. All other members are not set.
+ * Returns NULL on BI_ENOMEM. Call bi__view_complete or bi__view_abandon next.
  */
 struct bi_view *bi__view_begin(const struct bi_view *source, int ndim, struct bi_error *err);
 
-/* Frees a view that bi__view_begin has made, and releases its memory. */
+/* Frees a view that bi__view_begin made, and releases its memory. */
 void bi__view_abandon(struct bi_view *view);
 
 /*
- * Completes a view whose shape and strides are set and sound. Type, descr and flags are those of `source`. `is_empty`:
- * there is no element. On BI_ENOMEM the view is freed.
+ * Completes a view whose shape and strides are set and valid. Type, descr and flags are those of `source`. `is_empty`
+ * is 1 if the view has no elements. On BI_ENOMEM the view is freed.
  */
 int bi__view_complete(struct bi_view *view, const struct bi_view *source, int64_t offset, int is_empty,
 		      struct bi_view **out, struct bi_error *err);
 
 /*
- * Returns the rarely used part of a view, and makes it if there is none; NULL on BI_ENOMEM. Any number of threads may
- * call it concurrently. It is out of line because only the first call for a view needs it.
+ * Makes and returns the rarely used part of a view, or returns NULL on BI_ENOMEM. If another thread made the part
+ * meanwhile, returns that part. The function is out of line because bi__view_more usually calls it once for a view.
  */
 __attribute__((cold, noinline)) const struct bi__more *bi__view_make_more(const struct bi_view *view,
 									  struct bi_error *err);
@@ -73,7 +74,7 @@ static inline const struct bi__more *bi__view_more(const struct bi_view *view, s
 	return more ? more : bi__view_make_more(view, err);
 }
 
-/* Returns the text that the view of a structured type shares, or NULL. */
+/* Returns the text with the descr of a structured type, or NULL. Borrowed. */
 static inline struct bi__text *bi__view_text(const struct bi_view *view)
 {
 	const struct bi__more *more = atomic_load_explicit(&view->more, memory_order_acquire);
@@ -81,7 +82,7 @@ static inline struct bi__text *bi__view_text(const struct bi_view *view)
 	return more ? more->text : NULL;
 }
 
-/* The same as bi_view_native, for functions that are called often. */
+/* Does the same as bi_view_native; inline for functions that are called often. */
 static inline void bi__view_native(const struct bi_view *view, struct bi_native *out)
 {
 	const struct bi__block *block = &view->memory->block;
@@ -99,7 +100,7 @@ static inline void bi__view_native(const struct bi_view *view, struct bi_native 
 	out->offset = 0;
 }
 
-/* bi_view_retain for a const view: its count is not part of its value. */
+/* Does the same as bi_view_retain for a const view: the reference count is not part of its value. */
 static inline struct bi_view *bi__view_retain_const(const struct bi_view *view)
 {
 	return bi_view_retain((struct bi_view *)(uintptr_t)view);
