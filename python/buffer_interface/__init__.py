@@ -3,8 +3,9 @@
     from buffer_interface import buffer_interface
     view = buffer_interface(array)      # NumPy, pyopencl, CuPy, PyTorch, JAX, Numba, ...
 
-`buffer_interface` imports an array that speaks DLPack, the CUDA Array Interface, the buffer protocol, NumPy's array
-interface or the BufferInterface. The result, a `BufferInterface`, speaks each of them that suits its memory.
+`buffer_interface` imports an array that supports DLPack, the CUDA Array Interface, the buffer protocol, NumPy's array
+interface or the BufferInterface. The result, a `BufferInterface`, supports each of these
+protocols that fits its kind of memory.
 """
 
 import atexit as _atexit

@@ -37,7 +37,7 @@ __all__ = [
     "zeros",
 ]
 
-# An object that speaks DLPack, the CUDA Array Interface, the buffer protocol, NumPy's array interface or the BufferInterface.
+# An object that supports DLPack, the CUDA Array Interface, the buffer protocol, NumPy's array interface or the BufferInterface.
 _Array: TypeAlias = Any
 # CUDA: 1, 2, a handle, or a stream object of another library. OpenCL: an object with `int_ptr`.
 _Stream: TypeAlias = Any
@@ -125,7 +125,7 @@ class Device(structseq[Any], tuple[str, str, str, str, str, int | None, tuple[st
 
 @final
 class Handle:
-    """The handle of an array's memory, which it keeps alive. int() returns the cl_mem, or the address of the first element."""
+    """The handle of an array's memory. It keeps the memory alive. int() returns the cl_mem, or the address of the first element."""
 
     @property
     def int_ptr(self) -> int:
@@ -135,7 +135,7 @@ class Handle:
 
 @final
 class Mapping:
-    """The elements of an array in memory that the CPU can use. Speaks the buffer protocol until close()."""
+    """The elements of an array in memory that the CPU can use. Supports the buffer protocol until close()."""
 
     @property
     def closed(self) -> bool: ...
@@ -168,7 +168,7 @@ class BufferInterface:
     __dlpack_c_exchange_api__: CapsuleType
     __c_dlpack_exchange_api__: CapsuleType
 
-    # What it is
+    # Properties
     @property
     def buffer(self) -> Handle:
         """The handle: .int_ptr is the cl_mem of OpenCL memory; int() is the cl_mem, or the address of the first element."""
@@ -179,13 +179,13 @@ class BufferInterface:
     def shape(self) -> tuple[int, ...]: ...
     @property
     def strides(self) -> tuple[int, ...]:
-        """Bytes from one element to the next along each axis; negative or 0 as well."""
+        """Bytes from one element to the next along each axis. May be negative or 0."""
     @property
     def dtype(self) -> np.dtype[Any]:
         """The element type. Imports NumPy, and ml_dtypes for types that only it has."""
     @property
     def typestr(self) -> str:
-        """The element type as text: '<f4', or the name of a type without a typestr, 'bfloat16'."""
+        """The typestr of the element type, such as '<f4', or its name if it has no typestr: 'bfloat16'."""
     @property
     def descr(self) -> list[Any] | None:
         """The fields of a structured type as the array interface lists them; None for a simple type."""
@@ -197,7 +197,7 @@ class BufferInterface:
     def size(self) -> int: ...
     @property
     def nbytes(self) -> int:
-        """Bytes of `size` elements without gaps."""
+        """Bytes of all elements, without the gaps between them."""
     @property
     def readonly(self) -> bool: ...
     @property
@@ -205,7 +205,7 @@ class BufferInterface:
         """'host', 'opencl' or 'cuda'."""
     @property
     def device(self) -> int | tuple[int, int] | None:
-        """CUDA: the ordinal. OpenCL: (platform, ordinal), with -1 for what is not known. Host: None."""
+        """CUDA: the ordinal. OpenCL: (platform, ordinal), -1 if not known. Host: None."""
     @property
     def device_name(self) -> str: ...
     @property
@@ -235,7 +235,8 @@ class BufferInterface:
     def release(self) -> None:
         """Hands an acquired stream back and releases the memory. Exports that exist keep the memory.
 
-        Ends the cycle of a producer that keeps the BufferInterface made of it, which the garbage collector cannot see.
+        A producer that keeps the BufferInterface of itself forms a cycle that the garbage collector cannot see. release()
+        ends the cycle.
         """
     def __enter__(self) -> BufferInterface: ...
     def __exit__(
@@ -246,7 +247,7 @@ class BufferInterface:
     def hand_back(self, stream: _Stream, /) -> None:
         """Later work on the memory waits for the work that is now on the stream."""
     def join(self, *streams: _Stream) -> None:
-        """hand_back() for each of the streams."""
+        """Calls hand_back() for each of the streams."""
     def synchronize(self) -> None:
         """Waits until all work on the memory is complete. DriverError if some of it failed."""
 
@@ -258,17 +259,17 @@ class BufferInterface:
         """Always a TypeError, as for int() and float(): use item()."""
     def __getitem__(self, key: _Index, /) -> BufferInterface: ...
     def __setitem__(self, key: _Index, value: _Array, /) -> None:
-        """As copyto(). Host memory that a device writes is complete after synchronize(), or at the end of the array's `with`
-        block."""
+        """Copies as copyto() does. If a device writes to host memory, the copy is complete after synchronize(), or at the
+        end of the array's `with` block."""
     def __delitem__(self, key: _Index, /) -> None:
         """Always a TypeError."""
     def transpose(self, *axes: _Shape | None) -> BufferInterface: ...
     def reshape(self, *shape: _Shape) -> BufferInterface:
-        """ValueError if only a copy could have the shape."""
+        """Returns a view with another shape. ValueError if only a copy could have the shape."""
     def view(self, dtype: DTypeLike, /) -> BufferInterface:
-        """A view of the same bytes with another element type."""
+        """Returns a view of the same bytes with another element type."""
     def broadcast_to(self, shape: _Shape, /) -> BufferInterface:
-        """A read-only view that repeats the array."""
+        """Returns a read-only view that repeats the array."""
 
     # Values
     def copy(self, *, stream: _Stream | None = None) -> BufferInterface:
@@ -276,10 +277,10 @@ class BufferInterface:
     def to(self, device: _Device, *, stream: _Stream | None = None) -> BufferInterface:
         """Returns the array on another device: a dense copy, or the array itself if it is on the device already."""
     def fill(self, value: Any, *, stream: _Stream | None = None) -> None:
-        """Enqueues that every element becomes the value.
+        """Enqueues a fill: every element becomes the value.
 
         The value is converted to the element type: a float loses its fraction in an integer type, is rounded or becomes
-        inf in a smaller float type, a longer text is truncated. OverflowError for an integer that does not fit.
+        inf in a smaller float type, and a text that is too long is truncated. OverflowError for an integer that does not fit.
         """
     def item(self, *index: _Shape) -> Any:
         """Returns one element as a Python object, after the work that is pending on the memory."""
@@ -328,9 +329,9 @@ def buffer_interface(
 ) -> BufferInterface:
     """Returns an array of host, OpenCL or CUDA memory as a BufferInterface, without a copy.
 
-    Work enqueued on `stream` from now on waits for the producer's work; leaving a `with` block hands the memory back behind
-    it. producer_stream is the stream of the producer's work. sync=False: nothing is ordered. check=False: pointers are not
-    looked up in the driver.
+    Work enqueued on `stream` from now on waits for the producer's work. At the end of a `with` block the producer's later
+    work waits for the work on `stream`. producer_stream is the stream of the producer's work. sync=False: the library orders
+    nothing. check=False: the driver does not check pointers.
     """
 
 def devices() -> list[Device]:
@@ -352,7 +353,7 @@ def full(
     """Like empty(), with every element set to the value as fill() converts it: full(2, 1.7, "i4") holds 1."""
 
 def empty_like(x: _Array, *, device: _Device | None = None) -> BufferInterface:
-    """Returns a dense array in C order with the shape and element type of any array, on its device or another."""
+    """Returns a dense array in C order with the shape and element type of the array `x`, on its device or on `device`."""
 
 def from_numpy(array: _Array, *, device: _Device | None = "auto") -> BufferInterface:
     """Returns a dense copy of any array on a device."""
@@ -369,7 +370,7 @@ def asarray(
     """Returns any array as a BufferInterface. It is copied if it is not on `device`, or if copy is True."""
 
 def shares_memory(a: _Array, b: _Array) -> bool:
-    """Returns True if an element of one array shares a byte with an element of the other. Exact."""
+    """Returns True if an element of one array shares a byte with an element of the other. The result is exact."""
 
 def join(streams: Iterable[_Stream], into: _Stream, device: _Device) -> None:
     """Work enqueued on `into` from now on waits for the work that is now on each of the streams."""

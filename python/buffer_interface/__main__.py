@@ -3,7 +3,7 @@
     python -m buffer_interface devices [--json]
     python -m buffer_interface --version
 
-The output is that of the command `bi devices`.
+It prints the same as the command `bi devices`.
 """
 
 import argparse
@@ -83,7 +83,7 @@ def entry(position, device):
 
 def print_json(found, default):
     usable = [device for device in found if device.usable]
-    # As in `bi devices --json`: "auto" is the best device; BI_DEVICE, "default", overrides it.
+    # The keys of `bi devices --json`: "auto" is the best device; "default" is BI_DEVICE, which overrides "auto".
     document = {
         "auto": usable[0].spec if usable else None,
         "default": default,

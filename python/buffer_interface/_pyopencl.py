@@ -24,7 +24,7 @@ def _check(view, queue):
 
 
 def _element_type(view):
-    """Returns the dtype for pyopencl, which has its own types for vectors."""
+    """Returns the dtype for pyopencl. For vectors this is a type of pyopencl."""
     dtype = view.dtype
     if dtype.subdtype is None:
         return dtype
@@ -37,7 +37,7 @@ def _element_type(view):
 
 
 def _memory(handle):
-    """Returns a buffer that keeps the memory, so that its producer does not reuse it."""
+    """Returns a pyopencl buffer that keeps the memory, so that the producer does not reuse the memory."""
     from pyopencl import Buffer
 
     if not handle.int_ptr:
@@ -51,8 +51,8 @@ def pyopencl_array(array, queue):
     """Returns a pyopencl.array.Array over an array in OpenCL memory, without a copy.
 
     `array` is a BufferInterface, or any array that buffer_interface() imports. Work enqueued on `queue` from now on waits
-    for the work that is pending on the memory. Once the work of pyopencl is enqueued, and before the memory is used
-    otherwise, call `hand_back(queue)` of the BufferInterface.
+    for the work that is pending on the memory. After the work of pyopencl is enqueued, call
+    `hand_back(queue)` of the BufferInterface before other code uses the memory.
 
     The memory lives as long as `base_data` of the result, even if the BufferInterface is released before.
 

@@ -34,23 +34,23 @@ static PyMethodDef functions[] = {
 	  "buffer_interface($module, obj, /, *, stream=None, producer_stream=None, sync=True, writable=None, "
 	  "mask='refuse', check=True, trust=False, protocol=None, copy=False)\n--\n\n"
 	  "Returns an array of host, OpenCL or CUDA memory as a BufferInterface, without a copy. The array may be of\n"
-	  "any library that speaks one of the protocols below. The memory lives as long as the result or its exports.\n\n"
-	  "stream           work enqueued on it from now on waits for the producer's work; leaving a `with` block\n"
-	  "                 hands the memory back to the producer behind it\n"
+	  "any library that supports one of the protocols below. The memory lives as long as the result or its exports.\n\n"
+	  "stream           work enqueued on it from now on waits for the producer's work; at the end of a\n"
+	  "                 `with` block the producer's later work waits for the work on the stream\n"
 	  "producer_stream  the stream of the producer's work, in place of the one that the producer names\n"
-	  "sync             False: nothing is ordered, the caller sees to the order of work\n"
+	  "sync             False: the library orders nothing; the caller orders the work\n"
 	  "writable         True: refuse a read-only array; False: return a read-only view\n"
 	  "mask             'refuse': UnsupportedError for a masked array; 'keep': the mask becomes .mask\n"
-	  "check            False: pointers are not looked up in the driver, except those of 'native'\n"
+	  "check            False: the driver does not check pointers, except those of 'native'\n"
 	  "trust            True: accept handles that cannot be checked\n"
 	  "protocol         use this protocol only: 'native', 'pyopencl', 'cuda_array_interface', 'dlpack', 'draft',\n"
 	  "                 'buffer', 'array_struct' or 'array_interface'. Without it they are tried in this order,\n"
 	  "                 but DLPack comes before a CUDA dictionary that names no stream\n"
 	  "copy             True: return a dense copy on the same device\n\n"
-	  "A NumPy array is read by the buffer protocol. A DLPack capsule is accepted as well. An address is in bytes,\n"
-	  "and so are strides.\n\n"
-	  "TypeError: obj speaks no protocol. InvalidArrayError: its description is wrong. UnsupportedError: the\n"
-	  "library does not support it." },
+	  "A NumPy array is read by the buffer protocol. A DLPack capsule is accepted as well. The strides and\n"
+	  "the offset of the result are in bytes.\n\n"
+	  "TypeError: obj supports no protocol. InvalidArrayError: obj is described wrongly. UnsupportedError: the\n"
+	  "library does not support the array." },
 	{ "devices", bip_devices, METH_NOARGS,
 	  "devices($module, /)\n--\n\n"
 	  "Returns a list of Device: the usable devices, the best first, then backends and devices that cannot be\n"
@@ -77,7 +77,8 @@ static PyMethodDef functions[] = {
 	  "does not fit." },
 	{ "empty_like", FAST(bip_empty_like), FAST_WORDS,
 	  "empty_like(x, *, device=None)\n--\n\n"
-	  "Returns a dense array in C order with the shape and element type of any array, on its device or another." },
+	  "Returns a dense array in C order with the shape and element type of the array `x`, on its device or\n"
+	  "on `device`." },
 	{ "from_numpy", FAST(bip_from_numpy), FAST_WORDS,
 	  "from_numpy(array, *, device='auto')\n--\n\n"
 	  "Returns a dense copy of any array on a device. Host memory has been read when this returns." },
@@ -91,10 +92,11 @@ static PyMethodDef functions[] = {
 	{ "asarray", FAST(bip_asarray), FAST_WORDS,
 	  "asarray(obj, *, dtype=None, device=None, copy=None)\n--\n\n"
 	  "Returns any array as a BufferInterface. It is copied if it is not on `device`, or if copy is True.\n"
-	  "ValueError if it had to be copied and copy is False, TypeError if its element type is not `dtype`." },
+	  "ValueError if a copy is necessary and copy is False. TypeError if the element type is not `dtype`." },
 	{ "shares_memory", FAST(bip_shares_memory), FAST_WORDS,
 	  "shares_memory(a, b)\n--\n\n"
-	  "Returns True if an element of one array shares a byte with an element of the other. Exact." },
+	  "Returns True if an element of one array shares a byte with an element of the other. The result\n"
+	  "is exact." },
 	{ "join", FAST(bip_join_streams), FAST_WORDS,
 	  "join(streams, into, device)\n--\n\n"
 	  "Work enqueued on the stream `into` from now on waits for the work that is now on each of the streams." },

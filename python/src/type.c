@@ -50,16 +50,16 @@ static PyMethodDef methods[] = {
 	{ "acquire", bip_acquire, METH_O,
 	  "acquire($self, stream, /)\n--\n\n"
 	  "Work that is enqueued on the stream from now on waits for the work that is pending on the memory.\n"
-	  "TypeError if the stream is None or no stream of the memory's device." },
+	  "TypeError if the stream is None or not a stream of the memory's device." },
 	{ "hand_back", bip_hand_back, METH_O,
 	  "hand_back($self, stream, /)\n--\n\n"
 	  "Later work on the memory waits for the work that is now on the stream.\n"
-	  "TypeError if the stream is None or no stream of the memory's device." },
+	  "TypeError if the stream is None or not a stream of the memory's device." },
 	{ "synchronize", bip_synchronize, METH_NOARGS,
 	  "synchronize($self)\n--\n\n"
 	  "Waits until all work on the memory is complete. DriverError if some of it failed." },
 	{ "join", FAST(bip_join), FAST_WORDS,
-	  "join($self, *streams)\n--\n\nhand_back() for each of the streams." },
+	  "join($self, *streams)\n--\n\nCalls hand_back() for each of the streams." },
 	{ "copy", FAST(bip_copy), FAST_WORDS,
 	  "copy($self, *, stream=None)\n--\n\n"
 	  "Enqueues a dense copy in C order on the same device and returns it. A mask is copied as well." },
@@ -67,10 +67,10 @@ static PyMethodDef methods[] = {
 	  "to($self, device, *, stream=None)\n--\n\n"
 	  "Returns the array on another device: a dense copy in C order, or the array itself if it is on the\n"
 	  "device already. `device` is a device string, a CUDA ordinal, (platform, ordinal) of OpenCL, an entry\n"
-	  "of devices() or a BufferInterface. Enqueued." },
+	  "of devices() or a BufferInterface. The copy is enqueued." },
 	{ "fill", FAST(bip_fill), FAST_WORDS,
 	  "fill($self, value, *, stream=None)\n--\n\n"
-	  "Enqueues that every element becomes the value. OverflowError for an integer that does not fit." },
+	  "Enqueues a fill: every element becomes the value. OverflowError for an integer that does not fit." },
 	{ "item", FAST(bip_item), METH_FASTCALL,
 	  "item($self, *index)\n--\n\n"
 	  "Returns one element as a Python object, after the work that is pending on the memory. The index is\n"
@@ -96,13 +96,13 @@ static PyMethodDef methods[] = {
 	{ "cuda_array_interface", FAST(bip_cuda_array_interface), FAST_WORDS,
 	  "cuda_array_interface($self, version=3, *, sync=True, synchronize=False, bfloat16_as_void=False)\n--\n\n"
 	  "Returns the dictionary of the CUDA Array Interface in version 0 to 3. Version 3 names the stream of\n"
-	  "pending work; below that pending work is waited for, as with synchronize=True. sync=False neither names\n"
-	  "a stream nor waits. bfloat16_as_void=True calls bfloat16 '<V2'. UnsupportedError for memory that is not\n"
+	  "pending work; older versions wait for pending work, as synchronize=True does. sync=False names no\n"
+	  "stream and does not wait. bfloat16_as_void=True names the type bfloat16 '<V2'. UnsupportedError for memory that is not\n"
 	  "CUDA's." },
 	{ "__dlpack__", FAST(bip_dlpack), FAST_WORDS,
 	  "__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
 	  "Returns a DLPack capsule. `stream` is -1, or on CUDA 1, 2 or a handle; the memory is ready on it.\n"
-	  "UnsupportedError for what DLPack cannot describe." },
+	  "UnsupportedError for an array that DLPack cannot describe." },
 	{ "__dlpack_device__", bip_dlpack_device, METH_NOARGS,
 	  "__dlpack_device__($self)\n--\n\nReturns DLPack's device type and device id." },
 	{ "__array__", FAST(bip_array), METH_VARARGS | METH_KEYWORDS,
