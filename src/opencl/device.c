@@ -149,9 +149,15 @@ static void describe_device(cl_platform_id platform, int number, cl_device_id de
 
 #define LEAST_VERSION 102
 
-static int is_usable(cl_device_id device, int version)
+/* A device that has disappeared cannot be queried: the error says so. */
+static int query_usable(cl_device_id device, int version, int *usable, struct bi_error *err)
 {
-	return get_flag(device, CL_DEVICE_AVAILABLE) && version >= LEAST_VERSION;
+	cl_bool available = CL_FALSE;
+	int rc = bi__cl_check(bi__cl->GetDeviceInfo(device, CL_DEVICE_AVAILABLE, sizeof(available), &available, NULL),
+			      "clGetDeviceInfo", err);
+
+	*usable = !rc && available && version >= LEAST_VERSION;
+	return rc;
 }
 
 struct platforms {
@@ -208,24 +214,32 @@ static int get_devices(cl_platform_id platform, struct devices *out, struct bi_e
 	return rc;
 }
 
-/* Appends the usable devices of a platform, and counts them in *count. */
-static void append_devices(cl_platform_id platform, int number, const struct devices *found, struct bi_device *devices,
-			   int capacity, int *count)
+/* The devices that are listed, and why others are not. */
+struct listing {
+	struct bi_device *devices; /* `capacity` of them */
+	int capacity, count;
+	struct bi_error reason;
+};
+
+/* Appends the usable devices of a platform. */
+static void append_devices(cl_platform_id platform, int number, const struct devices *found, struct listing *out)
 {
 	for (cl_uint i = 0; i < found->count; i++) {
-		int version = get_version(found->ids[i]);
+		int version = get_version(found->ids[i]), usable;
 
-		if (!is_usable(found->ids[i], version))
+		if (query_usable(found->ids[i], version, &usable, &out->reason) || !usable)
 			continue;
-		if (*count < capacity)
-			describe_device(platform, number, found->ids[i], (int)i, version, &devices[*count]);
-		++*count;
+		if (out->count < out->capacity)
+			describe_device(platform, number, found->ids[i], (int)i, version, &out->devices[out->count]);
+		out->count++;
 	}
 }
 
 int bi__opencl_enumerate(struct bi_device *devices, int capacity, int *count, struct bi_error *err)
 {
-	struct bi_error reason = { BI_ENODEVICE, 0, "no device is available and supports OpenCL 1.2" };
+	struct listing listing = {
+		devices, capacity, 0, { BI_ENODEVICE, 0, "no device is available and supports OpenCL 1.2" }
+	};
 	struct platforms platforms;
 	struct devices found;
 	int rc = get_platforms(&platforms, err);
@@ -234,14 +248,15 @@ int bi__opencl_enumerate(struct bi_device *devices, int capacity, int *count, st
 	if (rc)
 		return rc;
 	for (cl_uint i = 0; i < platforms.count; i++) {
-		if (get_devices(platforms.ids[i], &found, &reason) != BI_OK)
+		if (get_devices(platforms.ids[i], &found, &listing.reason) != BI_OK)
 			continue;
-		append_devices(platforms.ids[i], (int)i, &found, devices, capacity, count);
+		append_devices(platforms.ids[i], (int)i, &found, &listing);
 		free(found.ids);
 	}
 	free(platforms.ids);
+	*count = listing.count;
 	if (*count == 0)
-		return bi__fail_vendor(err, BI_ENODEVICE, reason.vendor, "%s", reason.message);
+		return bi__fail_vendor(err, BI_ENODEVICE, listing.reason.vendor, "%s", listing.reason.message);
 	return BI_OK;
 }
 
@@ -277,13 +292,16 @@ static int find_listed(const struct bi_device *device, cl_device_id *out, struct
 
 static int set_device(struct bi__opencl *opencl, cl_device_id device, int ordinal, struct bi_error *err)
 {
+	int usable, rc;
+
 	opencl->device = device;
 	opencl->version = get_version(device);
 	opencl->capabilities = get_capabilities(device, opencl->version);
 	opencl->group = get_group(device);
-	if (!is_usable(device, opencl->version))
+	rc = query_usable(device, opencl->version, &usable, err);
+	if (!rc && !usable)
 		return bi__fail(err, BI_ENODEVICE, "device number %d is not available or below OpenCL 1.2", ordinal);
-	return BI_OK;
+	return rc;
 }
 
 /*

@@ -141,7 +141,10 @@ static int allocate_pooled(struct bi_context *context, size_t nbytes, enum bi_me
 	return BI_OK;
 }
 
-/* Takes memory from the pool or allocates it. If the driver has no memory left, empties the pool and tries again. */
+/*
+ * Takes memory from the pool or allocates it. If the driver has no memory left, empties the pool, waits for the retired
+ * memory and tries again.
+ */
 static int allocate_or_trim(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
 			    struct bi_error *err)
 {
@@ -154,7 +157,14 @@ static int allocate_or_trim(struct bi_context *context, size_t nbytes, enum bi_m
 		return bi__fail_vendor(err, rc, first.vendor, "%s", first.message);
 	bi__memory_reap(context, BI__REAP_ALL);
 	bi__memory_trim_pool(context, 0);
-	return allocate_pooled(context, nbytes, kind, out, err);
+	bi__memory_await_retired(&context->stream);
+	bi__memory_trim_pool(context, 0);
+	rc = allocate_pooled(context, nbytes, kind, out, &first);
+	if (rc == BI_ENOMEM)
+		return bi__fail_vendor(err, rc, first.vendor,
+				       "no memory for %zu bytes: %s; release memory of the device and try again",
+				       nbytes, first.message);
+	return rc ? bi__fail_vendor(err, rc, first.vendor, "%s", first.message) : BI_OK;
 }
 
 int bi_memory_create(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,

@@ -323,17 +323,31 @@ static int is_above(const struct bi_context *context, size_t bytes)
 	return atomic_load_explicit(&context->retired.bytes, memory_order_relaxed) > bytes;
 }
 
-void bi__memory_relieve_pressure(struct bi_stream *stream)
+/* Frees the oldest memories until at most `keep` bytes are retired. */
+static void await_oldest(struct bi_stream *stream, size_t keep)
 {
 	struct bi_context *context = stream->context;
 	struct bi_memory *memory;
 
-	bi__memory_reap_retired(context, BI__REAP_ALL);
-	if (!is_above(context, context->retired.limit) || bi__dispatch_alive(&context->device, NULL) != BI_OK)
+	if (bi__dispatch_alive(&context->device, NULL) != BI_OK)
 		return;
 	if (is_captured(&context->stream) || (stream != &context->stream && is_captured(stream)))
 		return;
-	/* Half of it, so that the list is not gone through again at each call. */
-	while (is_above(context, context->retired.limit / 2) && (memory = unlink_retired(context, BI__REAP_OLDEST)))
+	while (is_above(context, keep) && (memory = unlink_retired(context, BI__REAP_OLDEST)))
 		reap_one(context, memory, BI__REAP_OLDEST);
+}
+
+void bi__memory_relieve_pressure(struct bi_stream *stream)
+{
+	struct bi_context *context = stream->context;
+
+	bi__memory_reap_retired(context, BI__REAP_ALL);
+	/* Half of it, so that the list is not gone through again at each call. */
+	if (is_above(context, context->retired.limit))
+		await_oldest(stream, context->retired.limit / 2);
+}
+
+void bi__memory_await_retired(struct bi_stream *stream)
+{
+	await_oldest(stream, 0);
 }

@@ -54,6 +54,9 @@ static inline void bi__memory_reap(struct bi_context *context, enum bi__reap how
  */
 void bi__memory_relieve_pressure(struct bi_stream *stream);
 
+/* Frees all retired memory but that which a graph uses, in the same way, because the driver has no memory left. */
+void bi__memory_await_retired(struct bi_stream *stream);
+
 /* Called before memory is allocated or work is enqueued on the stream: row 15 of docs/ordering.md. */
 static inline void bi__memory_limit_retired(struct bi_stream *stream)
 {

@@ -4,6 +4,8 @@
  *     fault allocations DEVICE [SCENARIO]   the n-th allocation fails, for every n, once and from n on
  *     fault cold DEVICE                     the same where it is the first use of the library in a process
  *     fault calls DEVICE [SCENARIO]         the n-th call of each OpenCL function fails, with several codes
+ *     fault gone DEVICE [SCENARIO]          from the n-th call on every call of the driver fails: it has disappeared
+ *     fault memory DEVICE                   the memory of the device is exhausted, and there is some again
  *     fault options DEVICE                  every option at its limits and beside them
  *     fault list                            the names of the scenarios
  *
@@ -18,6 +20,8 @@
 #include <unistd.h>
 
 #include "allocations.h"
+#include "driver_gone.h"
+#include "exhausted.h"
 #include "opencl_layer/layer.h"
 #include "scenarios.h"
 #include "options.h"
@@ -25,6 +29,8 @@
 #define ARRAY_LENGTH(array) (sizeof(array) / sizeof(*(array)))
 /* Failures of one kind beyond these are counted and not described. */
 #define MOST_DESCRIBED 20
+/* A run that takes longer hangs. */
+#define SECONDS_PER_RUN 20
 
 static const struct scenario {
 	const char *name;
@@ -250,6 +256,59 @@ static void sweep_calls(const struct scenario *scenario, const char *device, str
 	check_run(scenario, device, "nothing fails any more", 0, 0, totals);
 }
 
+/* A driver that disappears. */
+
+/* NULL if the outcome is right. What the driver has kept for ever is lost, and its callbacks are not called. */
+static const char *judge_gone(const struct outcome *outcome, const char *code)
+{
+	if (*outcome->wrong)
+		return outcome->wrong;
+	if (outcome->callbacks > 0)
+		return "a release callback was called twice";
+	if (outcome->rc && !strstr(outcome->err.message, code))
+		return "the error does not name the driver's code";
+	return NULL;
+}
+
+/* The host needs no driver. */
+static const char *check_host(const struct scenario *scenario)
+{
+	struct outcome outcome;
+
+	run_scenario(scenario, "host", &outcome);
+	return outcome.rc || *outcome.wrong ? "the host backend does not work" : NULL;
+}
+
+static void sweep_gone(const struct scenario *scenario, const char *device, struct totals *totals)
+{
+	const struct scenario host = { "views", scenario_views };
+	struct outcome outcome;
+	const char *wrong;
+	char injected[80];
+	uint64_t calls;
+
+	driver_gone_reset();
+	run_scenario(scenario, device, &outcome);
+	calls = driver_gone_calls();
+	for (uint64_t n = 1; n <= calls; n++) {
+		snprintf(injected, sizeof(injected), "the driver is gone from call %llu on", (unsigned long long)n);
+		driver_gone_reset();
+		alarm(SECONDS_PER_RUN);
+		driver_gone_from(n);
+		run_scenario(scenario, device, &outcome);
+		wrong = judge_gone(&outcome, driver_gone_code());
+		wrong = wrong ? wrong : check_host(&host);
+		totals->runs++;
+		if (wrong)
+			describe(totals, scenario, &outcome, wrong, injected);
+	}
+	alarm(0);
+	driver_gone_reset();
+	run_scenario(scenario, device, &outcome);
+	if (outcome.rc)
+		describe(totals, scenario, &outcome, "fails although the driver is back", "nothing fails");
+}
+
 static int finish(const struct totals *totals)
 {
 	printf("%lu runs, %lu wrong\n", totals->runs, totals->failures);
@@ -258,7 +317,7 @@ static int finish(const struct totals *totals)
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: fault allocations|calls DEVICE [SCENARIO] | cold|options DEVICE | list\n");
+	fprintf(stderr, "usage: fault allocations|calls|gone DEVICE [SCENARIO] | cold|memory|options DEVICE | list\n");
 	return 2;
 }
 
@@ -275,6 +334,12 @@ int main(int argc, char **argv)
 		return 0;
 	if (!device)
 		return usage();
+	if (strcmp(mode, "gone") == 0 && !driver_gone_open(device)) {
+		printf("neither the layer of the tests nor the simulated driver is loaded\n");
+		return 1;
+	}
+	if (strcmp(mode, "memory") == 0)
+		return check_exhausted_memory(device);
 	if (strcmp(mode, "options") == 0)
 		return check_all_options(device);
 	if (strcmp(mode, "cold") == 0) {
@@ -288,6 +353,8 @@ int main(int argc, char **argv)
 			sweep_allocations(&scenarios[i], device, &totals);
 		else if (strcmp(mode, "calls") == 0)
 			sweep_calls(&scenarios[i], device, &totals);
+		else if (strcmp(mode, "gone") == 0)
+			sweep_gone(&scenarios[i], device, &totals);
 		else
 			return usage();
 	}

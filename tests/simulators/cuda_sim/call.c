@@ -112,16 +112,32 @@ void forget_calls(void)
 
 static uint64_t calls_left, waits_left; /* until the one that is meant, 0: none is */
 static int armed_code;
+static uint64_t gone_from; /* number of the call from which on all fail, 0: none */
+static int gone_code;
 
 void arm_faults(uint64_t fail_call, int fail_code, uint64_t drop_wait)
 {
 	calls_left = fail_call;
 	armed_code = fail_code;
 	waits_left = drop_wait;
+	gone_from = 0;
+}
+
+void shut_down(uint64_t from_call, int code)
+{
+	gone_from = from_call ? sim.counts.calls + from_call : 0;
+	gone_code = code;
 }
 
 static bi__cu_result injected(enum entry entry)
 {
+	/* Names of errors are known without a driver. */
+	if (gone_from && sim.counts.calls >= gone_from && !(traits[entry] & ANYTIME)) {
+		/* What was enqueued has run: a driver that is gone touches no memory any more. */
+		scheduler_settle();
+		sim.counts.failed_calls++;
+		return (bi__cu_result)gone_code;
+	}
 	if (!calls_left || --calls_left)
 		return BI__CU_SUCCESS;
 	sim.counts.failed_calls++;

@@ -153,6 +153,14 @@ void cuda_sim_arm(uint64_t fail_call, int fail_code, uint64_t drop_wait)
 	leave_control();
 }
 
+void cuda_sim_gone(uint64_t from_call, int code)
+{
+	if (!enter_control())
+		return;
+	shut_down(from_call, code);
+	leave_control();
+}
+
 /* Would the access be a race? Memory that the driver does not know has no order. */
 static int is_ordered(uintptr_t handle, uint64_t pointer, size_t nbytes, int writes)
 {

@@ -43,7 +43,10 @@ struct cuda_sim_options {
  * _CAPABILITY, _CONCURRENT_MANAGED, _PEER, _EAGER, _FAIL ("n" or "n:code"), _DROP_WAIT. CUDA_SIM_EXIT=1: the process
  * ends a run at exit and exits with 97 if there were reports, which are written to stderr.
  */
-#define CUDA_SIM_OPTIONS_INIT { 1, 2, 12040, 1, 80, 1, 1, 0, 0, 0, 0 }
+#define CUDA_SIM_OPTIONS_INIT \
+	{ \
+		1, 2, 12040, 1, 80, 1, 1, 0, 0, 0, 0 \
+	}
 
 /* Counters since the run began. */
 struct cuda_sim_counts {
@@ -53,7 +56,8 @@ struct cuda_sim_counts {
 	uint64_t dropped; /* of them forgotten by drop_wait */
 	uint64_t host_waits; /* calls in which the calling thread had to wait for device work, or could have had to:
 				synchronising calls, cuMemFree and cuMemFreeHost with work pending anywhere in the
-				context, copies from and to pageable memory that the interface does not promise to be asynchronous */
+				context, copies from and to pageable memory that the interface does not promise to be
+				asynchronous */
 	uint64_t operations; /* enqueued */
 	uint64_t launches; /* kernels */
 	uint64_t host_functions;
@@ -86,10 +90,14 @@ typedef void cuda_sim_settle_fn(void);
 typedef int cuda_sim_ordered_fn(uintptr_t stream, unsigned long long pointer, size_t nbytes, int writes);
 /* The CPU reads or writes bytes that devices work on (pinned, managed): checked as an operation of this thread. */
 typedef void cuda_sim_touch_fn(const void *pointer, size_t nbytes, int writes);
-/* The bytes as they are now, in memory that is allocated. Checked as nothing, so that a test may look at unfinished work. */
+/* The bytes as they are now, in memory that is allocated. Checked as nothing, so that a test may look at unfinished
+ * work. */
 typedef void cuda_sim_peek_fn(void *to, unsigned long long from, size_t nbytes);
 /* Changes what the next calls meet, without beginning a run: fail_call and drop_wait count from now on. */
 typedef void cuda_sim_arm_fn(uint64_t fail_call, int fail_code, uint64_t drop_wait);
+
+/* From the n-th call on (1: the next) every call returns the code, as after the driver has shut down; 0: none does. */
+typedef void cuda_sim_gone_fn(uint64_t from_call, int code);
 
 #define CUDA_SIM_MAP(X) \
 	X(begin) \
@@ -102,7 +110,8 @@ typedef void cuda_sim_arm_fn(uint64_t fail_call, int fail_code, uint64_t drop_wa
 	X(ordered) \
 	X(touch) \
 	X(peek) \
-	X(arm)
+	X(arm) \
+	X(gone)
 
 struct cuda_sim {
 #define CUDA_SIM_MEMBER(name) cuda_sim_##name##_fn *name;

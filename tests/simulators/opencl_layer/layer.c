@@ -12,7 +12,7 @@
 #include <CL/cl_layer.h>
 
 /* What a call is, besides one more of its name. */
-enum { PLAIN = 0, WAITS = 1, STRIDED = 2, RETAINS = 4, RELEASES = 8, MAKES_BUFFER = 16, NATIVE = 32 };
+enum { PLAIN = 0, WAITS = 1, STRIDED = 2, RETAINS = 4, RELEASES = 8, MAKES_BUFFER = 16, NATIVE = 32, MAKES_QUEUE = 64 };
 
 #define EVENTS_DECLARED cl_uint count, const cl_event *list, cl_event *event
 #define EVENTS count, list, event
@@ -108,10 +108,10 @@ enum { PLAIN = 0, WAITS = 1, STRIDED = 2, RETAINS = 4, RELEASES = 8, MAKES_BUFFE
 	  (const cl_context_properties *properties, cl_uint n, const cl_device_id *ids, \
 	   void(CL_CALLBACK * f)(const char *, const void *, size_t, void *), void *data, cl_int *code), \
 	  (properties, n, ids, f, data, code)) \
-	X(cl_command_queue, clCreateCommandQueue, PLAIN, \
+	X(cl_command_queue, clCreateCommandQueue, MAKES_QUEUE, \
 	  (cl_context c, cl_device_id d, cl_command_queue_properties properties, cl_int * code), \
 	  (c, d, properties, code)) \
-	X(cl_command_queue, clCreateCommandQueueWithProperties, PLAIN, \
+	X(cl_command_queue, clCreateCommandQueueWithProperties, MAKES_QUEUE, \
 	  (cl_context c, cl_device_id d, const cl_queue_properties *properties, cl_int *code), \
 	  (c, d, properties, code)) \
 	X(cl_mem, clCreateBuffer, MAKES_BUFFER, \
@@ -148,6 +148,7 @@ static struct {
 	atomic_uint_fast64_t calls;
 	atomic_uint_fast64_t left; /* calls until the one that fails, 0: none will */
 	atomic_int code;
+	atomic_int stays; /* all later calls fail too */
 } entries[ENTRY_COUNT] = {
 #define STATUS_NAME(function, is, parameters, arguments) [ENTRY_##function] = { .name = #function },
 #define OBJECT_NAME(result, function, is, parameters, arguments) [ENTRY_##function] = { .name = #function },
@@ -155,7 +156,9 @@ static struct {
 	STATUS_CALLS(STATUS_NAME) OBJECT_CALLS(OBJECT_NAME) OTHER_CALLS(OTHER_NAME)
 };
 
-static atomic_uint_fast64_t waits, strided_commands, failures;
+static atomic_uint_fast64_t waits, strided_commands, failures, all_calls;
+static atomic_uint_fast64_t gone_from; /* the driver is gone from this call on; 0: it is there */
+static atomic_int gone_code;
 static atomic_int_fast64_t buffers, memory_references;
 static atomic_int is_loaded;
 static int is_gpu;
@@ -164,10 +167,39 @@ static cl_icd_dispatch ours;
 
 /* --------------------------------------------------------------------------------------------------------- counting */
 
+/* Queues that were created since the reset; more are not known. */
+#define MOST_QUEUES 64
+static _Atomic(cl_command_queue) queues[MOST_QUEUES];
+static atomic_uint queue_count;
+
+static void remember_queue(void *queue)
+{
+	unsigned i = queue ? atomic_fetch_add(&queue_count, 1) : MOST_QUEUES;
+
+	if (i >= MOST_QUEUES || driver->clRetainCommandQueue((cl_command_queue)queue) != CL_SUCCESS)
+		return;
+	atomic_store(&queues[i], (cl_command_queue)queue);
+}
+
+/* A driver that is gone touches no memory any more, so what was enqueued runs first. */
+static void finish_queues(void)
+{
+	for (unsigned i = 0; i < MOST_QUEUES; i++) {
+		cl_command_queue queue = atomic_exchange(&queues[i], NULL);
+
+		if (!queue)
+			continue;
+		driver->clFinish(queue);
+		driver->clReleaseCommandQueue(queue);
+	}
+	atomic_store(&queue_count, 0);
+}
+
 /* Returns the code that the call must fail with, or CL_SUCCESS. */
 static cl_int begin(enum entry entry, int is)
 {
 	uint_fast64_t left = atomic_load(&entries[entry].left);
+	uint_fast64_t number = atomic_fetch_add(&all_calls, 1) + 1, gone = atomic_load(&gone_from);
 
 	/* A driver is free to make any of its calls a cancellation point. */
 	pthread_testcancel();
@@ -176,7 +208,13 @@ static cl_int begin(enum entry entry, int is)
 		atomic_fetch_add(&waits, 1);
 	if (is & STRIDED)
 		atomic_fetch_add(&strided_commands, 1);
-	while (left && !atomic_compare_exchange_weak(&entries[entry].left, &left, left - 1))
+	if (gone && number >= gone) {
+		finish_queues();
+		atomic_fetch_add(&failures, 1);
+		return atomic_load(&gone_code);
+	}
+	while (left && !(left == 1 && atomic_load(&entries[entry].stays)) &&
+	       !atomic_compare_exchange_weak(&entries[entry].left, &left, left - 1))
 		;
 	if (left == 1) {
 		atomic_fetch_add(&failures, 1);
@@ -246,6 +284,8 @@ STATUS_CALLS(STATUS_CALL)
 			*code = failure; \
 		if (what_it_is & MAKES_BUFFER) \
 			end_buffer((cl_mem)made); \
+		if ((what_it_is & MAKES_QUEUE) && atomic_load(&gone_from)) \
+			remember_queue((void *)made); \
 		return made; \
 	}
 OBJECT_CALLS(OBJECT_CALL)
@@ -379,6 +419,9 @@ void bi_layer_reset(void)
 		atomic_store(&entries[i].left, 0);
 		atomic_store(&entries[i].calls, 0);
 	}
+	if (atomic_exchange(&gone_from, 0))
+		finish_queues();
+	atomic_store(&all_calls, 0);
 	atomic_store(&waits, 0);
 	atomic_store(&strided_commands, 0);
 	atomic_store(&failures, 0);
@@ -389,7 +432,25 @@ void bi_layer_arm(const char *name, uint64_t nth, int code)
 	int i = find(name);
 
 	atomic_store(&entries[i].code, code);
+	atomic_store(&entries[i].stays, 0);
 	atomic_store(&entries[i].left, nth);
+}
+
+void bi_layer_arm_from(const char *name, uint64_t nth, int code)
+{
+	bi_layer_arm(name, nth, code);
+	atomic_store(&entries[find(name)].stays, 1);
+}
+
+void bi_layer_fail_from(uint64_t nth, int code)
+{
+	atomic_store(&gone_code, code);
+	atomic_store(&gone_from, nth ? atomic_load(&all_calls) + nth : 0);
+}
+
+uint64_t bi_layer_calls(void)
+{
+	return atomic_load(&all_calls);
 }
 
 uint64_t bi_layer_fired(void)

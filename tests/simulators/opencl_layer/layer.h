@@ -29,6 +29,10 @@
 	X(void, reset, (void)) /* counts become 0, nothing is armed */ \
 	X(void, arm, \
 	  (const char *name, uint64_t nth, int code)) /* the nth call from now on (1: the next) returns code */ \
+	X(void, arm_from, (const char *name, uint64_t nth, int code)) /* the same for all calls from the nth on */ \
+	X(void, fail_from, \
+	  (uint64_t nth, int code)) /* from the nth call of any function on, all return code; 0: none */ \
+	X(uint64_t, calls, (void)) /* calls of all functions since the reset */ \
 	X(uint64_t, fired, (void)) /* calls that were made to fail since the reset */ \
 	X(int, entries, (void)) /* functions that the layer knows */ \
 	X(const char *, entry, (int index)) /* the name of one of them */
