@@ -27,7 +27,7 @@ struct entry {
 	int cuda; /* ordinal of the CUDA device if the context was opened, not adopted; else -1 */
 	struct bi_stream *queue; /* the queue by which the context was found last, owned; or NULL */
 	PyObject *named_by; /* the Python object that stands for `queue`, owned; or NULL */
-	uint64_t used; /* clock_of_uses at the last use */
+	uint64_t used; /* value of clock_of_uses at the last use of the entry */
 };
 
 /*

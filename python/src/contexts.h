@@ -9,7 +9,7 @@
 
 #include "extension.h"
 
-/* Returns the context of host memory, borrowed. It is never closed. NULL with an exception. */
+/* Returns the context of host memory, borrowed; it is never closed. Returns NULL with an exception on failure. */
 struct bi_context *bip_host_context(void);
 /* Sets *out to the context of host memory. */
 int bip_context_host(struct bi_context **out);

@@ -1,4 +1,4 @@
-/* Dense arrays in C order: new ones, and copies of views. */
+/* Makes dense arrays in C order: new arrays, and copies of views. */
 #include "dense.h"
 #include "contexts.h"
 #include "lifetime.h"

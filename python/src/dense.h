@@ -1,4 +1,4 @@
-/* Dense arrays in C order: new ones, and copies of views. */
+/* Makes dense arrays in C order: new arrays, and copies of views. */
 #ifndef BIP_DENSE_H
 #define BIP_DENSE_H
 

@@ -1,4 +1,4 @@
-/* The argument `device` of operations. */
+/* Reads the argument `device` of functions and methods. */
 #include <limits.h>
 #include <string.h>
 

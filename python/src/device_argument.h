@@ -1,4 +1,4 @@
-/* The argument `device` of operations. */
+/* Reads the argument `device` of functions and methods. */
 #ifndef BIP_DEVICE_ARGUMENT_H
 #define BIP_DEVICE_ARGUMENT_H
 

@@ -1,4 +1,4 @@
-/* Streams that users give. */
+/* Streams that users give: ints, and stream objects of other packages. */
 #ifndef BIP_STREAMS_H
 #define BIP_STREAMS_H
 

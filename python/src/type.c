@@ -97,8 +97,8 @@ static PyMethodDef methods[] = {
 	  "cuda_array_interface($self, version=3, *, sync=True, synchronize=False, bfloat16_as_void=False)\n--\n\n"
 	  "Returns the dictionary of the CUDA Array Interface in version 0 to 3. Version 3 names the stream of\n"
 	  "pending work; older versions wait for pending work, as synchronize=True does. sync=False names no\n"
-	  "stream and does not wait. bfloat16_as_void=True names the type bfloat16 '<V2'. UnsupportedError for memory that is not\n"
-	  "CUDA's." },
+	  "stream and does not wait. bfloat16_as_void=True names the type bfloat16 '<V2'. UnsupportedError for\n"
+	  "memory that is not CUDA's." },
 	{ "__dlpack__", FAST(bip_dlpack), FAST_WORDS,
 	  "__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
 	  "Returns a DLPack capsule. `stream` is -1, or on CUDA 1, 2 or a handle; the memory is ready on it.\n"

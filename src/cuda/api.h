@@ -113,8 +113,8 @@ int bi__cu_version(void);
 const char *bi__cu_name(bi__cu_result code);
 
 /*
- * Returns BI_OK for success. Otherwise returns the status for the code, with the message "cuSomething failed:
- * CUDA_ERROR_… (1)".
+ * Returns BI_OK if `code` is success. Otherwise returns the status for the code, and writes the message "cuSomething
+ * failed: CUDA_ERROR_X (1)".
  */
 int bi__cu_check(bi__cu_result code, const char *call, struct bi_error *err);
 

@@ -1,6 +1,6 @@
 /*
- * Copies between memories that the device can address: by a command of the driver if there is one, otherwise by a
- * kernel.
+ * Copies between two memories that the device can address. A command of the driver copies if there is one for the plan,
+ * otherwise a kernel.
  */
 #include "common/plan/rect.h"
 #include "cuda/cuda.h"

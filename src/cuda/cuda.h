@@ -38,7 +38,7 @@ struct bi__cuda_event {
 	atomic_uint refs;
 	struct bi__cuda *cuda;
 	bi__cu_event handle;
-	bi__cu_event start; /* recorded before the work that is timed; NULL: no timing */
+	bi__cu_event start; /* recorded before the work that is timed; NULL: the event has no timing */
 	int is_foreign; /* the handle belongs to the caller */
 	int is_captured; /* recorded in a graph capture: the event never completes, and a query would invalidate the
 			    capture */
@@ -80,14 +80,14 @@ struct bi__cuda {
 	bi__cu_device device;
 	int ordinal;
 	int is_primary; /* 1: the device's primary context, retained; 0: a context of the caller */
-	int has_pools; /* memory is allocated and freed in the order of the context stream */
+	int has_pools; /* 1: device memory is allocated and freed in the order of the context stream */
 	struct bi__cuda_facts facts;
 	bi__cu_stream stream; /* the context stream */
 	atomic_ullong serials; /* serial of the queue that was opened last */
 	struct bi__cuda_pageable pageable;
 
 	pthread_mutex_t lock; /* guards the members below */
-	struct bi__cuda_event *free_events; /* events without timing, for reuse */
+	struct bi__cuda_event *free_events; /* unused events without timing, which take_event reuses */
 	struct bi__cuda_event *uses; /* events behind the kernels and chunk copies of closed and per-thread streams;
 					closing the context waits for them */
 	struct bi__cuda_kernels kernels;
@@ -99,7 +99,7 @@ struct bi__cuda_queue {
 	bi__cu_stream stream;
 	int per_thread;
 	int is_own; /* 1: created by this library; 0: wrapped */
-	uint64_t serial; /* not 0; unique in this context */
+	uint64_t serial; /* number of the stream: not 0, unique in this context */
 	atomic_int is_used; /* 1: kernels or chunk copies were enqueued on the stream */
 };
 

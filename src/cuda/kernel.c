@@ -74,7 +74,7 @@ static int get_function(struct bi__cuda *cuda, int number, bi__cu_function *out,
 	return rc;
 }
 
-/* The driver copies the arguments before it returns. */
+/* Enqueues one launch. The driver copies the arguments before cuLaunchKernel returns. */
 static int enqueue_launch(const struct bi__cuda_queue *queue, struct bi__launch *launch, bi__cu_pointer dst,
 			  bi__cu_pointer src, struct bi_error *err)
 {

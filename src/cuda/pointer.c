@@ -2,7 +2,7 @@
 #include "cuda/cuda.h"
 
 struct facts {
-	bi__cu_context context; /* NULL: memory of a pool, or mapped by virtual memory management */
+	bi__cu_context context; /* NULL: the memory is from a pool, or was mapped by virtual memory management */
 	unsigned type; /* enum CUmemorytype; 0: the driver does not know the memory */
 	int ordinal;
 	unsigned is_managed;

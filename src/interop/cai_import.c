@@ -1,4 +1,7 @@
-/* Imports struct bi_cai as a view: wraps the memory and orders the import after the producer's stream. */
+/*
+ * Imports struct bi_cai as a view: wraps the memory, and orders later work on it after the work on the producer's
+ * stream.
+ */
 #include <stdlib.h>
 
 #include "common/base/sized.h"

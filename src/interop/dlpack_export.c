@@ -114,8 +114,8 @@ int bi_dlpack_describe(const struct bi_view *view, struct bi_dl_tensor *out, str
 }
 
 /*
- * An atomic write waits for all writes before it, and later work waits for the atomic write. So a view is retained
- * first, and released last.
+ * The functions below retain a view first, and release it last: a reference count is changed by an atomic write, which
+ * waits for all earlier writes of the thread and delays the later ones.
  */
 
 static void delete_versioned(struct bi_dl_managed_versioned *self)

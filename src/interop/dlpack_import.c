@@ -17,7 +17,7 @@ struct import {
 	struct bi_context *context;
 	const struct bi_dlpack_import_options *options;
 	const struct bi_dl_tensor *tensor;
-	uint64_t flags; /* BI_DL_READONLY, BI_DL_COPIED, BI_DL_PADDED */
+	uint64_t flags; /* a combination of BI_DL_READONLY, BI_DL_COPIED and BI_DL_PADDED */
 	const struct bi__exported
 		*exported; /* the entry of the backend for the tensor's device type; set by check_device */
 	struct bi_view

@@ -89,7 +89,7 @@ static void add_axes(struct bi__launches *launches, const struct bi__plan *plan,
 
 /* The choice between transposing unit by unit and in words (strided.h). */
 struct words {
-	int unit; /* becomes bi__launches.unit */
+	int unit; /* index of the unit or word, as in bi__launches.unit */
 	int64_t n; /* units of a word, and the side of a block in units */
 	int64_t word; /* bytes of a word */
 };
@@ -227,7 +227,7 @@ int bi__launches_fill(struct bi__launches *launches, const struct bi__plan *plan
 
 	if (!is_fill(plan))
 		return 0;
-	/* Adjacent items are written as one run, in units that may be larger than an item. */
+	/* Adjacent items are written as one dense run. Its units may be larger than an item. */
 	if (outer && plan->dst_strides[outer - 1] == (int64_t)plan->unit)
 		run *= (uint64_t)plan->shape[--outer];
 	unit = largest_unit(plan, outer, run | to | limits->misalignment);

@@ -75,7 +75,7 @@ enum bi__kernel_number {
 /* Returns the name of an entry point, such as "bi__strided32_1". The text is constant. */
 const char *bi__kernel_name(int kernel);
 
-/* Limits of the device and of the caller. */
+/* Limits of launches, given by the device and by the caller. */
 struct bi__launch_limits {
 	uint32_t group; /* threads of a group for strided and fill kernels: 1 to BI__NEST_GROUP */
 	int tiles; /* 1: the device can run groups of BI__TILE by BI__TILE_ROWS threads, and transposing in shared
@@ -87,7 +87,7 @@ struct bi__launch_limits {
 
 struct bi__launch {
 	int kernel;
-	int has_source; /* argument 1 is the source; otherwise the last argument follows argument 0 */
+	int has_source; /* 1: argument 1 is the source; 0: the kernel has no source pointer */
 	int is_last;
 	uint32_t groups; /* 1 to 2^31 - 1 */
 	uint32_t threads[2];
@@ -102,7 +102,7 @@ struct bi__launch {
 /* An axis of the remaining launches. Axes are ordered from the innermost to the outermost. Steps are in units. */
 struct bi__launch_axis {
 	int64_t extent, dst, src;
-	int64_t index; /* index at which the next launch begins */
+	int64_t index; /* index on this axis at which the next launch begins */
 };
 
 /* The state of an iteration over launches. It may be copied. Only launch.c uses its members. */
@@ -111,7 +111,7 @@ struct bi__launches {
 	int unit; /* index in BI__UNITS, or BI__KERNEL_UNITS plus an index in BI__WORDS */
 	int is_done;
 	uint32_t group, count;
-	int64_t dst, src; /* where the next launch begins, in units */
+	int64_t dst, src; /* positions at which the next launch begins, in units */
 	int ndim;
 	struct bi__launch_axis axes[BI_MAX_NDIM + 2];
 	union {

@@ -170,7 +170,7 @@ struct devices {
 	cl_uint count;
 };
 
-/* On success the caller frees out->ids. */
+/* On success the caller must free out->ids. */
 static int get_platforms(struct platforms *out, struct bi_error *err)
 {
 	int rc = bi__cl_open(err);
@@ -192,7 +192,7 @@ static int get_platforms(struct platforms *out, struct bi_error *err)
 	return rc;
 }
 
-/* On success the caller frees out->ids. */
+/* On success the caller must free out->ids. */
 static int get_devices(cl_platform_id platform, struct devices *out, struct bi_error *err)
 {
 	int rc;
@@ -323,7 +323,7 @@ static int open_context(struct bi__opencl *opencl, const struct bi_device *devic
 	return bi__cl_check(code, "clCreateContext", err);
 }
 
-/* On success the caller frees out->ids. */
+/* On success the caller must free out->ids. */
 static int get_context_devices(cl_context context, struct devices *out, struct bi_error *err)
 {
 	size_t size;

@@ -7,7 +7,7 @@
 #include "common/plan/rect.h"
 #include "kernels/launch.h"
 
-/* The arguments of a copy. */
+/* The arguments of a copy or fill. */
 struct job {
 	struct bi__opencl_command command;
 	const struct bi__plan *plan;
@@ -96,7 +96,7 @@ static int read_box(const struct job *job, const struct bi__rect *rect, struct b
 			    "clEnqueueReadBufferRect", err);
 }
 
-/* Copies between a buffer and the host by the driver's commands. */
+/* Copies between a buffer and the host by a read or write command of the driver. */
 static int copy_host(const struct job *job, struct bi_error *err)
 {
 	struct bi__rect rect;

@@ -16,7 +16,7 @@ struct bi__opencl {
 	uint32_t capabilities; /* enum bi_capability */
 	int version; /* of the device: 102 for OpenCL 1.2, 300 for 3.0 */
 	atomic_uint shared_blocks; /* number of buffers that use shared memory (memory.c) */
-	bool shares_memory; /* the device runs on this CPU and shares fine-grained virtual memory with it */
+	bool shares_memory; /* true: the device runs on this CPU, and fine-grained shared virtual memory can be used */
 	bool profile; /* queues are created with CL_QUEUE_PROFILING_ENABLE */
 	size_t group; /* most threads of a work-group on the device */
 	char *cache_directory; /* directory of compiled programs; NULL: no cache */
@@ -44,7 +44,7 @@ struct bi__opencl_command {
 	cl_event *event; /* receives the event of the command; NULL: no event is wanted */
 };
 
-/* One side of a copy on the device. The plan's offset counts from byte `offset` of the buffer. */
+/* One side of a copy between buffers. The plan's offset counts from byte `offset` of the buffer. */
 struct bi__opencl_place {
 	cl_mem buffer;
 	size_t offset;

@@ -17,9 +17,9 @@
 
 enum exit_code {
 	EXIT_CODE_OK = 0,
-	EXIT_CODE_FAILURE = 1, /* a file or a device failed */
+	EXIT_CODE_FAILURE = 1, /* an operation on a file or a device failed */
 	EXIT_CODE_USAGE = 2,
-	EXIT_CODE_DIFFERS = 3, /* --verify found a difference */
+	EXIT_CODE_DIFFERS = 3, /* the option --verify found a difference */
 	EXIT_CODE_INPUT = 4 /* the input file is not valid */
 };
 

@@ -116,7 +116,7 @@ int indexing_parse(const char *text, struct bi_index items[INDEXING_MAX], int *c
 	return scan_done(&scan) ? BI_OK : fail_unreadable(&scan, "','", err);
 }
 
-/* Reads an integer of a list. */
+/* Reads one integer of a list of integers. */
 static int read_listed(struct scan *scan, int64_t *value, enum scan_number *found, struct bi_error *err)
 {
 	const char *start;

@@ -1,4 +1,4 @@
-/* Parses the view options of the command line: NumPy's basic indexing, axes and lists of integers. */
+/* Parses the options that select a view: indices of NumPy's basic indexing, axes, and lists of integers. */
 #ifndef BI_TOOL_INDEXING_H
 #define BI_TOOL_INDEXING_H
 

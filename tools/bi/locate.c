@@ -42,7 +42,7 @@ void locator_init(struct locator *locator, const struct bi_layout *layout)
 	}
 }
 
-/* A search in progress. */
+/* The state of a search. */
 struct search {
 	const struct locator *locator;
 	int steps; /* number of steps so far, to bound the work */

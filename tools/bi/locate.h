@@ -29,7 +29,7 @@ struct locator {
 };
 
 struct located {
-	int64_t count; /* elements that begin in the range */
+	int64_t count; /* number of elements that begin in the range */
 	int64_t number; /* the lowest C-order number among these elements; -1: there are none */
 };
 

@@ -119,7 +119,7 @@ static int read_name(struct scan *scan, FILE *out, struct bi_error *err)
 	return BI_OK;
 }
 
-/* Reads 'name' or ('title', 'name'). */
+/* Reads the name of a field, 'name' or ('title', 'name'), and writes it to `out`. */
 static int read_names(struct scan *scan, FILE *out, struct bi_error *err)
 {
 	int rc;
@@ -203,7 +203,7 @@ static void write_tuple(FILE *out, const int64_t *shape, int ndim)
 
 static int read_fields(struct scan *scan, FILE *out, int depth, struct bi_error *err);
 
-/* Reads the type of a field: a typestr or a nested list. */
+/* Reads the type of a field, a typestr or a nested list, and writes it to `out`. */
 static int read_field_type(struct scan *scan, FILE *out, int depth, struct bi_error *err)
 {
 	char typestr[BI_DTYPE_TEXT];

@@ -1,8 +1,8 @@
 /*
- * Reads and writes the header of a NumPy file, format 1.0, 2.0 and 3.0, in memory.
+ * Reads and writes, in memory, the header of a NumPy file of format 1.0, 2.0 or 3.0.
  *
- * A file is a prefix (magic, version, length of the text: 10 or 12 bytes), the text of a Python dict with the keys
- * descr, fortran_order and shape, and the elements, dense in C or Fortran order.
+ * A file is a prefix (magic number, version and length of the text, 10 or 12 bytes), the text of a Python dict with the
+ * keys descr, fortran_order and shape, and the elements. The elements are dense in C or Fortran order.
  */
 #ifndef BI_TOOL_NPY_H
 #define BI_TOOL_NPY_H

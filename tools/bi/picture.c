@@ -284,7 +284,7 @@ static void explain_memory(const struct canvas *canvas, const struct memory *mem
 /* One line of the picture: a row, or several adjacent rows without elements. */
 struct band {
 	int64_t first;
-	int64_t count; /* number of rows; 1 for a row that is drawn */
+	int64_t count; /* number of rows; 1 if the row is drawn */
 	int empty;
 };
 

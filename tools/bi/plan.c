@@ -46,7 +46,7 @@ static void print_nest(const struct bi_plan *plan)
 		       plan->unit, plan->unit == 1 ? "" : "s", plan->bytes, plan->src_offset);
 }
 
-/* Makes the layout of the dense array that a copy of the view fills. */
+/* Makes the layout of the dense array into which the view is copied. */
 static int dense_layout(const struct bi_layout *view, struct bi_layout *dense, struct bi_error *err)
 {
 	return bi_layout_init(dense, view->dtype, view->ndim, view->shape, NULL, 0, err);

@@ -12,7 +12,7 @@ struct progress {
 	double drawn; /* time of the last drawing in seconds */
 };
 
-/* `total` is the number of bytes of all steps together. */
+/* Starts the bar. `total` is the number of bytes of all steps together. */
 void progress_start(struct progress *progress, uint64_t total);
 
 /* Sets the name of the current step. The text must stay valid until the next step or the end. */

@@ -102,7 +102,6 @@ static int upload_array(struct bi_context *context, const struct array *source, 
 	return rc;
 }
 
-/* Replaces *view by another view of the same memory. */
 static void replace_view(struct bi_view **view, struct bi_view *other)
 {
 	bi_view_release(*view);

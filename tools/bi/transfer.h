@@ -20,8 +20,8 @@ struct transfer_request {
 };
 
 /*
- * Fills out->npy and out->bytes with the view of the source in C order. The device may use both arrays until the
- * context is released. The caller clears them after that, also after a failure.
+ * Fills out->npy and out->bytes with the view of the source in C order. The device may use the arrays `source` and
+ * `out` until the context is released. After that the caller clears both arrays, also after a failure.
  */
 int transfer(struct bi_context *context, const struct transfer_request *request, struct array *out,
 	     struct transfer_times *times, struct bi_error *err);

@@ -1,4 +1,4 @@
-/* Arguments of functions with METH_FASTCALL | METH_KEYWORDS. */
+/* Sorts the arguments of functions with METH_FASTCALL | METH_KEYWORDS. */
 #include "base/arguments.h"
 
 static int refuse_count(const struct bip_signature *signature, Py_ssize_t count)

@@ -1,4 +1,4 @@
-/* Arguments of functions with METH_FASTCALL | METH_KEYWORDS. */
+/* Sorts the arguments of functions with METH_FASTCALL | METH_KEYWORDS. */
 #ifndef BIP_ARGUMENTS_H
 #define BIP_ARGUMENTS_H
 

@@ -1,4 +1,4 @@
-/* Interned names; attributes and items by name. */
+/* Interned names, and access to attributes and items by name. */
 #include "base/names.h"
 
 struct bip_names bip_name;

@@ -1,4 +1,4 @@
-/* Interned names; attributes and items by name. All references are new. */
+/* Interned names, and access to attributes and items by name. All results are new references. */
 #ifndef BIP_NAMES_H
 #define BIP_NAMES_H
 

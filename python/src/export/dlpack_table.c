@@ -16,7 +16,7 @@
 
 typedef void set_error(void *error, const char *kind, const char *message);
 
-/* From our objects */
+/* Exports of BufferInterface objects */
 
 static int check_object(PyObject *object)
 {
@@ -145,7 +145,7 @@ static int describe_object(void *object, struct bi_dl_tensor *out)
 	return is_done ? 0 : describe_pending(object, out);
 }
 
-/* To our objects */
+/* Imports of tensors */
 
 static int context_of(struct bi_dl_device device, struct bi_context **out)
 {

@@ -164,7 +164,7 @@ static int view_object(PyObject *object, struct bi_exchange *out)
 	return -1;
 }
 
-/* The function `acquire` of the table. */
+/* The function `acquire` of the table: exports an array with its mask. */
 static int acquire_object(PyObject *object, struct bi_exchange *out)
 {
 	PyObject *mask;

@@ -16,7 +16,7 @@
 #include "import/import.h"
 #include "import/values.h"
 
-/* The keys of the dictionary. */
+/* The keys of the dictionary, as indices of struct members. */
 enum member { SHAPE, TYPESTR, DATA, STRIDES, VERSION, STREAM, DESCR, MASK, MEMBERS };
 
 /* The dictionary and its values, owned. A value is NULL if the dictionary does not have the key. */

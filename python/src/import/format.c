@@ -154,7 +154,7 @@ static int64_t alignment(struct bi_dtype dtype)
 	}
 }
 
-/* Reads a letter. "Zf" and "Zd" are the complex types. */
+/* Reads the letter of a type. "Zf" and "Zd" are the complex types. Returns its entry in the table of letters. */
 static const struct code *read_letter(struct reader *in)
 {
 	int is_complex = accept(in, 'Z');

@@ -193,7 +193,7 @@ int bip_import_buffer(PyObject *object, const struct bip_request *request, struc
 
 /* __array_interface__ */
 
-/* The contents of the dictionary. */
+/* The contents of the dictionary __array_interface__. */
 struct description {
 	struct bi_layout layout;
 	PyObject *descr; /* text, a str, owned; or NULL */
@@ -400,7 +400,7 @@ static const struct bip_array_struct *read_capsule(PyObject *capsule)
 	return array;
 }
 
-/* Reads the type from typekind, itemsize and flags. */
+/* Reads the element type from the members typekind, itemsize and flags. */
 static int read_struct_type(const struct bip_array_struct *array, struct bi_dtype *out, PyObject **descr)
 {
 	const uint16_t one = 1;

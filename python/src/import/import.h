@@ -33,11 +33,11 @@ struct bip_found {
  */
 typedef int bip_importer(PyObject *object, const struct bip_request *request, struct bip_found *found);
 
-bip_importer bip_import_native; /* native.c: a BufferInterface, or a type with __buffer_interface_c__ */
+bip_importer bip_import_native; /* native.c: a BufferInterface, or an object whose type has __buffer_interface_c__ */
 bip_importer bip_import_pyopencl; /* pyopencl.c: arrays, buffers and SVM of pyopencl */
 bip_importer bip_import_cai; /* cai.c: __cuda_array_interface__ */
 bip_importer bip_import_dlpack; /* dlpack.c: DLPack's C table on the type, __dlpack__, a bare capsule */
-bip_importer bip_import_draft; /* draft.c: buffer, offset, shape, strides, and dtype or typestr */
+bip_importer bip_import_draft; /* draft.c: an object with buffer, offset, shape, strides, and dtype or typestr */
 bip_importer bip_import_buffer; /* host.c: the buffer protocol (PEP 3118) */
 bip_importer bip_import_array_struct; /* host.c: __array_struct__ */
 bip_importer bip_import_array_interface; /* host.c: __array_interface__ */

@@ -16,7 +16,7 @@
 #include "import/import.h"
 #include "buffer_interface/python.h"
 
-/* Our own objects */
+/* BufferInterface objects */
 
 /* Makes later work on the memory wait for the work that is on the stream producer_stream now. */
 static int follow_producer(struct bi_view *view, const struct bip_request *request)
@@ -72,7 +72,7 @@ static int import_own(PyObject *object, const struct bip_request *request, struc
 	return -1;
 }
 
-/* Objects of others */
+/* Objects of other types */
 
 /*
  * Finds the context of a struct with an OpenCL handle: the driver reports the context of a cl_mem, and a queue leads to

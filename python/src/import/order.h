@@ -1,4 +1,4 @@
-/* The protocols, and the order in which they are tried. */
+/* Imports by protocol: the list of protocols, and the order in which they are tried. */
 #ifndef BIP_IMPORT_ORDER_H
 #define BIP_IMPORT_ORDER_H
 

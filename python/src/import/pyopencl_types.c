@@ -15,7 +15,7 @@
  */
 static struct {
 	const char *module, *name;
-	_Atomic(PyObject *) key; /* `module`, interned */
+	_Atomic(PyObject *) key; /* the name `module` as an interned str; NULL until it is needed */
 	_Atomic(PyObject *) type;
 } types[BIP_CL_TYPES] = {
 	[BIP_CL_ARRAY] = { "pyopencl.array", "Array", NULL, NULL },

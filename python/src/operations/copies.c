@@ -53,7 +53,10 @@ static int finish_reading(const struct bi_view *src)
 	return is_host(src) && !bi_view_is_idle(src) ? bip_wait_for(src, 0) : 0;
 }
 
-/* Copies on a stream of the destination's device, or of the source's device if the destination is host memory. */
+/*
+ * Copies on a stream given by the user. It is a stream of the destination's device, or of the source's device if the
+ * destination is host memory.
+ */
 static int copy_on(const struct bi_view *dst, const struct bi_view *src, PyObject *stream)
 {
 	const struct bi_view *device = is_host(dst) ? src : dst;
@@ -71,7 +74,7 @@ static int copy_on(const struct bi_view *dst, const struct bi_view *src, PyObjec
 	return rc ? rc : finish_reading(src);
 }
 
-/* Returns a dense copy in a context as an object without a mask. */
+/* Copies a view to a context. Returns the dense copy as a BufferInterface without a mask. */
 static PyObject *copy_as_object(struct bi_context *context, const struct bi_view *view, PyObject *stream)
 {
 	struct bi_layout layout;
@@ -196,7 +199,7 @@ static int check_types(const struct bi_layout *dst, const struct bi_layout *src)
 	return -1;
 }
 
-/* Removes leading axes of extent 1 that the destination does not have. */
+/* Makes a view without the leading axes of extent 1 that the destination does not have. */
 static int drop_leading_axes(const struct bi_view *src, int ndim, struct bi_view **out, struct bi_error *err)
 {
 	struct bi_index items[BI_MAX_NDIM];
@@ -219,7 +222,7 @@ static void refuse_shapes(const struct bi_view *src, const struct bi_layout *to)
 	Py_XDECREF(wanted);
 }
 
-/* Broadcasts the source to the shape of the destination. */
+/* Makes a view of the source with the shape of the destination, by broadcasting. */
 static int broadcast_source(const struct bi_view *src, const struct bi_layout *to, struct bi_view **out)
 {
 	struct bi_view *dropped;

@@ -42,7 +42,7 @@ int bip_is_scalar(PyObject *value, struct bi_dtype dtype);
  * fit.
  */
 int bip_scalar_pack(const struct bi_view *view, PyObject *value, void *element);
-/* Returns the Python value of an element of the view. */
+/* Converts an element of the view to a Python value. */
 PyObject *bip_scalar_unpack(const struct bi_view *view, const void *element);
 
 /* Elements ---------------------------------------------------------------------------------------- elements.c */
@@ -57,7 +57,7 @@ PyObject *bip_item(PyObject *self, PyObject *const *args, Py_ssize_t count);
 
 /* Copies -------------------------------------------------------------------------------------------- copies.c */
 
-/* Enqueues dst[...] = value, an array or a scalar. `dst` is a BufferInterface. */
+/* Enqueues the assignment dst[...] = value. `value` is an array or a scalar. `dst` is a BufferInterface. */
 int bip_assign(PyObject *dst, PyObject *value, PyObject *stream);
 
 PyObject *bip_copy(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);

@@ -5,7 +5,7 @@
 
 /* The position of element [0, ..., 0] in memory. All addresses form one space. Each cl_mem is a space of its own. */
 struct position {
-	uintptr_t space; /* the cl_mem, or 0 for addresses */
+	uintptr_t space; /* the cl_mem as a number; 0: `at` is an address */
 	uintptr_t at; /* bytes from the start of the space */
 };
 
