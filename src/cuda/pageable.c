@@ -110,8 +110,8 @@ static int add_chunk_locked(struct bi__cuda_pageable *pageable, struct bi__cuda_
 
 /* The candidates for the next chunk. */
 struct choice {
-	struct bi__cuda_chunk *own, *free, *any; /* a chunk that this queue used last, a chunk that no work uses, any
-						    chunk; the oldest of each (`free`: the first), or NULL */
+	struct bi__cuda_chunk *own, *free, *any; /* `own`: used last by this queue; `free`: used by no work; `any`: not
+						    lost; `own` and `any` are the oldest; NULL: none */
 	int own_count;
 };
 
@@ -162,7 +162,7 @@ static int pick_chunk_locked(struct bi__cuda_pageable *pageable, const struct bi
 		return bi__cu_check(bi__cu->StreamWaitEvent(queue->stream, (*out)->used, 0), "cuStreamWaitEvent", err);
 	return rc ? rc
 		  : bi__fail(err, BI_EDRIVER,
-			     "no pinned memory is left for a copy of pageable memory: the driver failed on each piece");
+			     "no pinned memory is left for a copy of pageable memory: the driver failed on each chunk");
 }
 
 /* Locks bi__cuda_pageable.lock and picks a chunk. On failure the lock is not held. The context must be current. */

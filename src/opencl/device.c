@@ -149,7 +149,10 @@ static void describe_device(cl_platform_id platform, int number, cl_device_id de
 
 #define LEAST_VERSION 102
 
-/* A device that has disappeared cannot be queried: the error says so. */
+/*
+ * Sets *usable to 1 if the device is available and its version is supported, else to 0. Fails if the device cannot be
+ * queried, for example because it has disappeared.
+ */
 static int query_usable(cl_device_id device, int version, int *usable, struct bi_error *err)
 {
 	cl_bool available = CL_FALSE;
@@ -214,14 +217,14 @@ static int get_devices(cl_platform_id platform, struct devices *out, struct bi_e
 	return rc;
 }
 
-/* The devices that are listed, and why others are not. */
+/* The usable devices that were found so far, and the last reason why a device or a platform is not usable. */
 struct listing {
-	struct bi_device *devices; /* `capacity` of them */
+	struct bi_device *devices; /* array of `capacity` devices */
 	int capacity, count;
 	struct bi_error reason;
 };
 
-/* Appends the usable devices of a platform. */
+/* Appends the usable devices of a platform, and counts all of them. */
 static void append_devices(cl_platform_id platform, int number, const struct devices *found, struct listing *out)
 {
 	for (cl_uint i = 0; i < found->count; i++) {
