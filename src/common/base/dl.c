@@ -34,9 +34,9 @@ static void *open_first(const char *const *names, char *tried, size_t capacity)
 }
 
 /*
- * Keeps the code of this library loaded until the process ends. A driver may call it at any time from now on: when a
- * buffer is destroyed that the caller still holds, or when it runs a native kernel. A library that is linked into
- * another one keeps that one loaded. It fails for the program itself, which is never unloaded.
+ * Keeps the code of this library loaded until the process ends. From now on a driver may call this code at any time: at
+ * the end of a buffer that the caller still holds, or to run a native kernel. If this library is linked into another
+ * library, that library stays loaded. If it is linked into the program, dlopen fails, which does no harm.
  */
 static void keep_own_code_loaded(void)
 {

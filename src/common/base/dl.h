@@ -4,9 +4,9 @@
 
 #include "common/base/status.h"
 
-/* One function of a driver. A library that lacks a required one is refused. */
+/* One function of a driver. A library that lacks a required function is refused. */
 struct bi__symbol {
-	size_t slot; /* offset of the function pointer in the table */
+	size_t slot; /* offset of the function pointer in `table` of bi__dl_open */
 	const char *name;
 	int required;
 };
@@ -14,14 +14,14 @@ struct bi__symbol {
 /*
  * Opens a driver library and fills `table` with the addresses of its functions.
  *
- * The environment variable `variable` names the library. If it is unset or empty, the first of `names` (NULL at the
- * end) that loads is opened. Slots of optional symbols that are missing become NULL. The library is never closed. Not
- * thread-safe: call it under pthread_once.
+ * The environment variable `variable` names the library. If it is unset or empty, the first of `names` that loads is
+ * opened; `names` ends with NULL. Slots of missing optional symbols become NULL. The driver library is never closed.
+ * The function is not thread-safe: call it under pthread_once.
  *
  * Returns BI_ENODEVICE if no library loads (the message lists every name that was tried, with the reason) or if a
  * required symbol is missing.
  *
- * On success the code of this library stays loaded until the process ends, because the driver may call it back.
+ * On success the code of BufferInterface stays loaded until the process ends, because the driver may call it back.
  */
 int bi__dl_open(const char *variable, const char *const *names, const struct bi__symbol *symbols, size_t count,
 		void *table, struct bi_error *err);

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* Returns the value of the variable if it is a decimal number in low..high without a sign, otherwise `otherwise`. */
+/* Returns the variable's value if it is a decimal number without a sign in low..high, otherwise `otherwise`. */
 static inline unsigned long long bi__environment_number(const char *variable, unsigned long long low,
 							unsigned long long high, unsigned long long otherwise)
 {

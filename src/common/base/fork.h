@@ -4,7 +4,7 @@
 
 #include <stdatomic.h>
 
-/* 0 in the process that loaded the library. Each fork after the first bi__fork_watch adds one in the child. */
+/* 0 in the process that loaded the library. Each fork after the first call of bi__fork_watch adds 1 in the child. */
 extern atomic_uint bi__fork_count;
 
 static inline unsigned bi__fork_generation(void)

@@ -7,10 +7,10 @@
 /* Enqueueing a command for another thread takes about as long as copying this many bytes. */
 #define DEFAULT_LIMIT ((size_t)16 << 10)
 
-/* The memory is locked during the copy, so other threads that use it wait. */
+/* An upper bound is needed, because other threads that use the memory wait while it is copied. */
 #define LARGEST_LIMIT ((size_t)1 << 20)
 
-/* One more than the limit. 0: the environment was not read yet. */
+/* The limit + 1, or 0 if the environment was not read yet. */
 static atomic_size_t chosen;
 
 static size_t read_limit(void)

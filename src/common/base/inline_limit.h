@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 /*
- * Returns the limit in bytes: the environment variable BI_AT_ONCE, read when the limit is needed first, if it is a
- * number up to 1 MiB; else 16 KiB. 0: nothing is copied inline, whether the caller waits for the copy or not.
+ * Returns the limit in bytes: the value of the environment variable BI_AT_ONCE if it is a number up to 1 MiB, else 16
+ * KiB. The variable is read by the first call. With the limit 0, nothing is copied inline.
  */
 size_t bi__inline_limit(void);
 

@@ -4,7 +4,7 @@
 
 #include "common/base/status.h"
 
-/* Returns the number of leading bytes without those that are 0 at the end; not below `least`. */
+/* Returns the size without the zero bytes at the end of the struct, but at least `least`. */
 static size_t used_bytes(const void *given, size_t size, size_t least)
 {
 	const unsigned char *bytes = given;

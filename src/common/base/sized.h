@@ -1,9 +1,9 @@
 /*
  * Public structs that begin with their own size, so that programs built with an older or a newer header work
  *
- * An older program has a shorter struct: the members that it does not know are 0, which means the default. A newer
- * program has a longer one: it is accepted if the members that this library does not know are 0. New members are added
- * at the end, never into padding, because an older program does not clear its padding.
+ * An older program has a shorter struct: the missing members count as 0, which means the default. A newer program has a
+ * longer struct: it is accepted if the members that this library does not know are 0. New members are added at the end,
+ * never into padding, because an older program does not clear its padding.
  */
 #ifndef BI_COMMON_BASE_SIZED_H
 #define BI_COMMON_BASE_SIZED_H
@@ -12,13 +12,13 @@
 
 #include "buffer_interface.h"
 
-/* The largest size that is accepted. No public struct is ever longer, so a larger number is no size. */
+/* The largest size that is accepted. No public struct will be longer, so a larger number is not a size. */
 #define BI__SIZED_MAX 4096
 
 struct bi__sized {
-	const char *name; /* of the parameter, for messages */
-	size_t size; /* of the struct in this library */
-	size_t least; /* end of the members that every version has */
+	const char *name; /* name of the parameter, for messages */
+	size_t size; /* size of the struct in this library */
+	size_t least; /* smallest size: the end of the members that every version has */
 };
 
 /* Bytes from the start of a struct to the end of a member. */
@@ -27,8 +27,9 @@ struct bi__sized {
 const void *bi__sized_convert(const struct bi__sized *type, const void *given, void *copy, struct bi_error *err);
 
 /*
- * Returns the struct as this library knows it, or NULL with BI_EINVAL. That is `given` if it has this library's size,
- * otherwise `copy`, which has room for type->size bytes. `given` is not NULL.
+ * Converts a struct of the caller to this library's version. Returns `given` if it has this library's size. Otherwise
+ * fills `copy`, which has type->size bytes, and returns `copy`. Returns NULL with BI_EINVAL if the size or an unknown
+ * member is not accepted. `given` is not NULL.
  */
 static inline const void *bi__sized_read(const struct bi__sized *type, const void *given, void *copy,
 					 struct bi_error *err)

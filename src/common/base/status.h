@@ -15,7 +15,7 @@
 /* Writes status and message into err and returns status. err may be NULL. A message that is too long is cut. */
 int bi__fail(struct bi_error *err, int status, const char *format, ...) BI__PRINTF(3, 4) BI__COLD;
 
-/* The same for a failed driver call; `vendor` is the driver's error code. */
+/* Does the same as bi__fail for a failed driver call; `vendor` is the driver's error code. */
 int bi__fail_vendor(struct bi_error *err, int status, int vendor, const char *format, ...) BI__PRINTF(4, 5) BI__COLD;
 
 #endif

@@ -1,10 +1,10 @@
 /*
  * Indexing and permuting on bare shapes and strides.
  *
- * A cursor walks over the axes of a source and writes the axes of the result. bi_layout_index and bi_layout_permute use
- * it with a layout on the stack, view/derive.c with the arrays of the new view itself. The source is the shape and
- * strides of a layout that was checked. The functions are inlined into both callers; the error messages are made in
- * index.c and layout.c.
+ * A cursor walks over the axes of a source and writes the axes of the result. bi_layout_index and bi_layout_permute
+ * write to a layout on the stack, view/derive.c writes to the arrays of the new view. The source is the shape and
+ * strides of a layout that was checked. The functions are inlined into both callers. index.c and layout.c make the
+ * error messages.
  */
 #ifndef BI_COMMON_LAYOUT_AXES_H
 #define BI_COMMON_LAYOUT_AXES_H
@@ -14,13 +14,13 @@
 /* Forces inlining where the compiler would refuse because of the size of two copies. */
 #define BI__INLINE static inline __attribute__((always_inline))
 
-/* The next axis of the source, and the next free axis of the result. The result has space for all of its axes. */
+/* Points to the next axis of the source, and to the next free axis of the result, which has space for all axes. */
 struct bi__cursor {
 	const int64_t *shape, *strides;
 	int64_t *to_shape, *to_strides;
 	int64_t offset;
-	int is_empty; /* the source has no element: its strides are not used, and the offset stays */
-	int became_empty; /* a slice selected no element */
+	int is_empty; /* 1: the source has no elements, so its strides are not used and the offset does not change */
+	int became_empty; /* 1: a slice selected no elements */
 };
 
 static inline void bi__cursor_add(struct bi__cursor *at, int64_t extent, int64_t stride)
@@ -35,7 +35,7 @@ static inline void bi__cursor_add_whole(struct bi__cursor *at, int count)
 		bi__cursor_add(at, *at->shape++, *at->strides++);
 }
 
-/* Returns 0, with nothing changed, if the index is out of bounds. */
+/* Applies an integer to the next axis. Returns 1, or 0 and changes nothing if the index is out of bounds. */
 static inline int bi__cursor_add_integer(struct bi__cursor *at, int64_t index)
 {
 	int64_t extent = *at->shape;
@@ -49,7 +49,7 @@ static inline int bi__cursor_add_integer(struct bi__cursor *at, int64_t index)
 	return 1;
 }
 
-/* Normalises a start or stop of a slice, negative ones counted from the end, and clamps it to low..high. */
+/* Clamps a start or stop of a slice to low..high. A negative `limit` counts from the end of the axis. */
 static inline int64_t bi__clip(int64_t limit, int64_t extent, int64_t low, int64_t high)
 {
 	if (limit < 0)
@@ -57,7 +57,7 @@ static inline int64_t bi__clip(int64_t limit, int64_t extent, int64_t low, int64
 	return limit < low ? low : limit > high ? high : limit;
 }
 
-/* Returns the number of steps that begin within `distance`. Powers of two are divided by shifting. */
+/* Returns distance / step, rounded up, or 0 if `distance` is negative. For powers of two the division is a shift. */
 static inline int64_t bi__count_steps(int64_t distance, int64_t step)
 {
 	if (distance <= 0)
@@ -102,7 +102,7 @@ static inline void bi__cursor_add_backward(struct bi__cursor *at, const struct b
 	bi__cursor_add_part(at, start, bi__count_steps(start - stop, step), item->step);
 }
 
-/* Returns 0, with nothing changed, if the step is 0. */
+/* Applies a slice to the next axis. Returns 1, or 0 and changes nothing if the step is 0. */
 static inline int bi__cursor_add_slice(struct bi__cursor *at, const struct bi_index *item)
 {
 	if (item->step > 0)
@@ -112,9 +112,10 @@ static inline int bi__cursor_add_slice(struct bi__cursor *at, const struct bi_in
 	return item->step != 0;
 }
 
-/* The result of counting the items of an index. */
+/* The result of bi__index_begin. */
 struct bi__indexed {
-	int ndim, whole;
+	int ndim; /* dimensions of the result */
+	int whole; /* axes of the source that no item names: the axes of the ellipsis, or of the end */
 };
 
 /*
@@ -128,7 +129,7 @@ int bi__index_refuse(int ndim, const struct bi_index *items, int count, struct b
 
 /*
  * Counts the items of source[items...] and checks their number against the `ndim` dimensions of the source. The four
- * kinds are counted in one word, a byte each. Fails as bi__index_refuse says.
+ * counts, one for each kind of item, are the bytes of one word. Returns BI_OK or the status of bi__index_refuse.
  */
 static inline int bi__index_begin(int ndim, const struct bi_index *items, int count, struct bi__indexed *out,
 				  struct bi_error *err)
@@ -153,7 +154,7 @@ static inline int bi__index_begin(int ndim, const struct bi_index *items, int co
 /* Writes the message for item i and returns BI_EBOUNDS (integer out of bounds) or BI_EINVAL (slice with step 0). */
 int bi__index_refuse_item(const struct bi_index *items, int i, int axis, int64_t extent, struct bi_error *err);
 
-/* Applies the items to a source of `ndim` dimensions at the cursor. `whole` is that of bi__index_begin. */
+/* Applies the items to the cursor of a source of `ndim` dimensions. `whole` is the result of bi__index_begin. */
 BI__INLINE int bi__index_axes(struct bi__cursor *at, int ndim, const struct bi_index *items, int count, int whole,
 			      struct bi_error *err)
 {
@@ -180,7 +181,7 @@ BI__INLINE int bi__index_axes(struct bi__cursor *at, int ndim, const struct bi_i
 /* Writes the message for axes[i], which does not exist or is repeated, and returns BI_EINVAL. */
 int bi__permute_refuse(const int *axes, int i, int ndim, struct bi_error *err);
 
-/* bi_layout_permute for `ndim` dimensions at the cursor. */
+/* Permutes `ndim` axes of the cursor as bi_layout_permute does. */
 BI__INLINE int bi__permute_axes(struct bi__cursor *at, const int *axes, int ndim, struct bi_error *err)
 {
 	uint64_t seen = 0;

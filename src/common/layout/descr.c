@@ -212,8 +212,8 @@ static int add_field_size(const struct reader *in, const struct bi__descr_field 
 }
 
 /*
- * Reads a list. *found becomes the first field with the name `wanted` (may be NULL); its ndim stays -1 if there is
- * none.
+ * Reads a list. *found becomes the first field with the name `wanted`. If no field has the name, or `wanted` is NULL,
+ * found->ndim stays -1.
  */
 static int read_list(struct reader *in, int depth, const char *wanted, struct bi__descr_field *found, uint32_t *size)
 {

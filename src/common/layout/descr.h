@@ -30,8 +30,8 @@ struct bi__descr_field {
 int bi__descr_size(const char *text, size_t length, uint32_t *size, struct bi_error *err);
 
 /*
- * The same, and writes the first field with this name to *out. Returns BI_EINVAL if there is none. The name '' matches
- * no field.
+ * Checks the whole text like bi__descr_size, and writes the first field with this name to *out. Returns BI_EINVAL if no
+ * field has the name. The name '' matches no field.
  */
 int bi__descr_find(const char *text, size_t length, const char *name, struct bi__descr_field *out,
 		   struct bi_error *err);

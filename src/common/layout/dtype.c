@@ -35,7 +35,7 @@ static int is_sized(const struct entry *entry)
 	return entry->code < 0;
 }
 
-/* Bytes of one lane. The item size of a sized type is a multiple of it. */
+/* Returns the bytes of one lane. The item size of a sized type (is_sized) is a multiple of this. */
 static uint32_t unit_size(const struct entry *entry)
 {
 	return (entry->bits + 7) / 8;
@@ -48,7 +48,7 @@ static int has_order(const struct entry *entry)
 
 #define IS_LITTLE (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
 
-/* DLPack names no sized type and no swapped one. */
+/* DLPack has no sized types (is_sized) and no swapped types. */
 const struct bi__type_words bi__type_words[BI_TYPE_COUNT][2] = {
 #define ORDER(bits, is_first) ((bits) <= 8 ? '|' : (is_first) ? '<' : '>')
 #define TYPE(name, text, kind, code, bits) \
@@ -127,7 +127,7 @@ static int is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Returns 1 if the whole text is a decimal number that fits. */
+/* Returns 1 and sets *out if the whole text is a decimal number that fits, else returns 0. */
 static int read_number(const char *text, size_t length, uint32_t *out)
 {
 	uint64_t number = 0;
@@ -147,8 +147,8 @@ static int read_number(const char *text, size_t length, uint32_t *out)
 #define ROW(kind) ((unsigned char)(kind) % ROWS)
 
 /*
- * 1 + the type, by kind and bytes: no kind has two types of one size. Sized types are in column 0. Types without a kind
- * cannot be found here.
+ * The type + 1, indexed by kind and bytes; 0: no type. No kind has two types of the same size. Sized types (is_sized)
+ * are in column 0. Types without a kind are not found by this table.
  */
 static const uint8_t by_typestr[ROWS][BI_TYPE_COUNT] = {
 #define PLACE(name, text, kind, code, bits) \
@@ -157,7 +157,7 @@ static const uint8_t by_typestr[ROWS][BI_TYPE_COUNT] = {
 #undef PLACE
 };
 
-/* Returns the type of this kind in this column, or -1. Several letters share a row, so the kind is compared. */
+/* Returns the type of this kind in this column, or -1. Several kinds share a row, so the kind is compared. */
 static int look_up_kind(char kind, size_t column)
 {
 	int type = kind ? by_typestr[ROW(kind)][column] - 1 : -1;
@@ -165,7 +165,7 @@ static int look_up_kind(char kind, size_t column)
 	return type >= 0 && types[type].kind == kind ? type : -1;
 }
 
-/* Finds the type of a kind and a number of bytes (of characters for sized types). Returns 1 if there is one. */
+/* Returns 1 and sets *out to the type of a kind and a number of bytes (sized types: characters), or returns 0. */
 static int find_typestr(char kind, uint32_t number, struct bi_dtype *out)
 {
 	int type = number && number < BI_TYPE_COUNT ? look_up_kind(kind, number) : -1;
@@ -226,7 +226,7 @@ int bi__dtype_parse_typestr(const char *text, size_t length, struct bi_dtype *ou
 	return BI_OK;
 }
 
-/* Reads the text after the name of a type: nothing, "x" and a number of lanes, or a size. Returns 1 if it is valid. */
+/* Reads the text after the name of a type: nothing, "x" and the lanes, or a size. Returns 1 if it is valid, else 0. */
 static int read_suffix(size_t type, const char *suffix, struct bi_dtype *out)
 {
 	uint32_t number = 1;
@@ -256,7 +256,7 @@ static int find_name(const char *text, struct bi_dtype *out)
 	return 0;
 }
 
-/* Names of other languages, with the names that are accepted here. */
+/* Type names of other languages, with the names that this library accepts. */
 static const struct {
 	const char *name, *ours;
 } foreign_names[] = {
@@ -340,8 +340,8 @@ void bi_dtype_name(struct bi_dtype dtype, char text[BI_DTYPE_TEXT])
 #define LANE_BYTES 17
 
 /*
- * 1 + the type, by DLPack code and bytes of a lane: no code has two types of one size. Sized types have a row of their
- * own.
+ * The type + 1, indexed by DLPack code and bytes of a lane; 0: no type. No code has two types of the same size. The
+ * last row, which find_dlpack does not use, takes the sized types.
  */
 static const uint8_t by_dlpack[CODES + 1][LANE_BYTES] = {
 #define PLACE(name, text, kind, code, bits) \
@@ -350,7 +350,7 @@ static const uint8_t by_dlpack[CODES + 1][LANE_BYTES] = {
 #undef PLACE
 };
 
-/* Returns the type, or -1. */
+/* Returns the type with this DLPack code and these bits, or -1. */
 static int find_dlpack(unsigned code, unsigned bits)
 {
 	int type;

@@ -1,10 +1,10 @@
-/* Element types, for the other files of the library. */
+/* The internal functions on element types. */
 #ifndef BI_COMMON_LAYOUT_DTYPE_H
 #define BI_COMMON_LAYOUT_DTYPE_H
 
 #include "common/base/status.h"
 
-/* Checks a type whose members the caller may have set. Returns BI_EDTYPE if they do not fit each other. */
+/* Checks a type whose members the caller may have set. Returns BI_EDTYPE if the members contradict each other. */
 int bi__dtype_check(struct bi_dtype dtype, struct bi_error *err);
 
 /*
@@ -13,27 +13,27 @@ int bi__dtype_check(struct bi_dtype dtype, struct bi_error *err);
  */
 char bi__dtype_order(struct bi_dtype dtype);
 
-/* How exchange formats name a type, besides its size: DLPack's code and bits; kind and order as in abi.h. */
+/* The description of a type in exchange formats, without its size: DLPack's code and bits; kind and order of abi.h. */
 struct bi__type_words {
-	uint8_t code; /* BI__TYPE_OPAQUE: DLPack has none */
+	uint8_t code; /* BI__TYPE_OPAQUE: DLPack has no such type */
 	uint8_t bits;
 	char kind, order;
 };
 
 #define BI__TYPE_OPAQUE 3
 
-/* By type, and 0 for native or 1 for swapped bytes. */
+/* Indexed by the type, and by 0 for native or 1 for swapped bytes. */
 extern const struct bi__type_words bi__type_words[BI_TYPE_COUNT][2];
 
-/* The type must have passed bi__dtype_check. */
+/* Returns the description of a type that has passed bi__dtype_check. */
 static inline struct bi__type_words bi__dtype_words(struct bi_dtype dtype)
 {
 	return bi__type_words[dtype.type][dtype.swapped];
 }
 
 /*
- * Reads a typestr of `length` characters; names such as "float32" are not accepted. Returns BI_EDTYPE if it is
- * malformed or names no supported type.
+ * Reads a typestr of `length` characters. Names such as "float32" are not accepted. Returns BI_EDTYPE if the text is
+ * malformed or the type is not supported.
  */
 int bi__dtype_parse_typestr(const char *text, size_t length, struct bi_dtype *out, struct bi_error *err);
 

@@ -38,7 +38,7 @@ int bi__index_refuse_item(const struct bi_index *items, int i, int axis, int64_t
 			items[i].start, axis, extent);
 }
 
-/* The layout is changed only after every item was accepted. */
+/* The result is made in arrays on the stack, so that a failure does not change the layout. */
 int bi_layout_index(struct bi_layout *layout, const struct bi_index *items, int count, struct bi_error *err)
 {
 	int64_t shape[BI_MAX_NDIM], strides[BI_MAX_NDIM];

@@ -9,8 +9,8 @@
 #include "common/layout/layout.h"
 
 /*
- * Layouts without elements may have arbitrary strides. Code that adds or multiplies strides must skip them, so that
- * their offset never moves.
+ * Returns 1 if the layout has no elements. Such layouts may have arbitrary strides. Code that adds or multiplies
+ * strides must skip such layouts, so that their offset never changes.
  */
 static int is_empty(const struct bi_layout *layout)
 {
@@ -29,7 +29,7 @@ static int check_ndim(int ndim, const void *shape, struct bi_error *err)
 	return BI_OK;
 }
 
-/* Fails for a layout that is NULL or that bi_layout_init never filled. */
+/* Returns BI_EINVAL for a layout that is NULL or was not filled by bi_layout_init. */
 static int refuse_layout(const struct bi_layout *layout, struct bi_error *err)
 {
 	if (!layout)
@@ -37,7 +37,7 @@ static int refuse_layout(const struct bi_layout *layout, struct bi_error *err)
 	return bi__fail(err, BI_EINVAL, "layout->ndim %d is not in 0..%d", layout->ndim, BI_MAX_NDIM);
 }
 
-/* Extents must not be negative. Elements and bytes must be countable even if extents of 0 are ignored. */
+/* Checks that no extent is negative, and that the number of bytes fits into int64_t, where extents of 0 count as 1. */
 static int check_shape(int ndim, const int64_t *shape, uint32_t item_size, struct bi_error *err)
 {
 	int64_t count = 1, bytes;
@@ -57,13 +57,13 @@ static int check_shape(int ndim, const int64_t *shape, uint32_t item_size, struc
 	return BI_OK;
 }
 
-/* The axes of a layout that is not made yet. */
+/* Axes that are checked before they become those of a layout. */
 struct axes {
 	int ndim;
 	const int64_t *shape, *strides;
 };
 
-/* A later extent of 0 makes the strides irrelevant: then this is no failure. */
+/* Returns BI_EOVERFLOW for a stride, or BI_OK if a later extent is 0: then strides do not matter. */
 static int refuse_stride(const struct axes *axes, int axis, struct bi_error *err)
 {
 	for (int i = axis + 1; i < axes->ndim; i++)
@@ -74,8 +74,8 @@ static int refuse_stride(const struct axes *axes, int axis, struct bi_error *err
 }
 
 /*
- * Extends the offsets low..high of the first bytes of elements by those of an axis with at least one element. Returns 1
- * on overflow, or if the offset along the whole axis cannot be negated.
+ * Extends the range low..high, which holds the offsets of all elements, by an axis with at least one element. Returns 1
+ * on overflow, or if the distance along the whole axis cannot be negated; else 0.
  */
 static inline int add_reach(int64_t extent, int64_t stride, int64_t *low, int64_t *high)
 {
@@ -118,7 +118,7 @@ static void fill_dense(int ndim, const int64_t *shape, int64_t item_size, int64_
 	}
 }
 
-/* Returns the axis counted from the start, or -1 if there is none. */
+/* Returns the axis counted from the start, or -1 if the axis does not exist. */
 static int resolve_axis(int axis, int ndim)
 {
 	if (axis < -ndim || axis >= ndim)
@@ -135,7 +135,7 @@ static void set_shape(struct bi_layout *layout, int ndim, const int64_t *shape, 
 	}
 }
 
-/* Checks everything but the offsets, which depend on the strides. */
+/* Checks type, number of dimensions and shape. */
 static int check_type_and_shape(struct bi_dtype dtype, int ndim, const int64_t *shape, struct bi_error *err)
 {
 	int rc = bi__dtype_check(dtype, err);
@@ -146,14 +146,14 @@ static int check_type_and_shape(struct bi_dtype dtype, int ndim, const int64_t *
 }
 
 /*
- * One pass over a layout that has elements and whose numbers fit, which most have. Returns 0 if the layout needs the
- * slower checks above, which also have the messages.
+ * Checks the common case in one pass: a layout that has elements and whose numbers fit. Returns 1 if the layout is
+ * valid, or 0 if it needs the slower checks above, which also make the messages.
  */
 static inline int check_common_case(const struct bi_layout *layout, int64_t *first, int64_t *end)
 {
 	int64_t low = layout->offset, high = low, count = layout->dtype.item_size, distance;
 
-	/* Items of 0 bytes would not count the elements. */
+	/* With items of 0 bytes, the product below would not check the number of elements. */
 	if (layout->ndim < 0 || layout->ndim > BI_MAX_NDIM || count == 0)
 		return 0;
 	for (int i = 0; i < layout->ndim; i++)
@@ -196,7 +196,7 @@ int bi_layout_init(struct bi_layout *layout, struct bi_dtype dtype, int ndim, co
 		fill_dense(ndim, shape, dtype.item_size, dense);
 		strides = dense;
 	}
-	/* A dense array at offset 0 ends where its bytes, already counted, end. */
+	/* A dense array at offset 0 needs no check: its size was checked above. */
 	if (strides != dense || offset)
 		rc = check_reach(&(struct axes){ ndim, shape, strides }, dtype.item_size, offset, &first, &end, err);
 	if (rc != BI_OK)
@@ -356,7 +356,7 @@ int bi_layout_flip(struct bi_layout *layout, int axis, struct bi_error *err)
 	return BI_OK;
 }
 
-/* Writes the new extents, with the one that is -1 computed. The number of elements must not change. */
+/* Writes the new extents, and computes the extent that is -1. Fails if the number of elements would change. */
 static int infer_shape(const struct bi_layout *layout, int ndim, const int64_t *wanted, int64_t *shape,
 		       struct bi_error *err)
 {
@@ -401,7 +401,7 @@ static void drop_unit_axes(const struct bi_layout *layout, struct joined *out)
 	}
 }
 
-/* Joins neighbouring axes that are stepped through as one. */
+/* Joins neighbouring axes that continue each other. */
 static void join_axes(struct joined *old)
 {
 	int64_t *shape = old->shape, *strides = old->strides, run;
@@ -418,8 +418,8 @@ static void join_axes(struct joined *old)
 }
 
 /*
- * Splits the joined axes, from the last on, into the new extents. Returns 0 if a new extent would span two joined axes.
- * Consumes `old`.
+ * Splits the joined axes into the new extents, beginning with the last axis. Returns 1, or 0 if a new extent would span
+ * two joined axes. Overwrites `old`.
  */
 static int split_axes(struct joined *old, int ndim, const int64_t *shape, int64_t item_size, int64_t *strides)
 {
@@ -435,7 +435,7 @@ static int split_axes(struct joined *old, int ndim, const int64_t *shape, int64_
 		if (old->shape[n - 1] % shape[i])
 			return 0;
 		old->shape[n - 1] /= shape[i];
-		/* A stride that overflows belongs to an axis of extent 1 and is never stepped by. */
+		/* A stride that overflows belongs to an axis of extent 1, so it is never used. */
 		if (bi__mul(stride, shape[i], &stride))
 			stride = 0;
 	}
@@ -572,7 +572,7 @@ static int check_descr(const char *descr, struct bi_dtype dtype, struct bi_error
 	return BI_OK;
 }
 
-/* Returns the last extent after the item size changes to `to`, or a negative status. */
+/* Returns the last extent for items of `to` bytes, or a negative status. */
 static int64_t resize_items(const struct bi_layout *layout, int64_t to, struct bi_error *err)
 {
 	int64_t from = layout->dtype.item_size;

@@ -1,4 +1,4 @@
-/* Layouts, for the other files of the library. */
+/* The internal functions on layouts. */
 #ifndef BI_COMMON_LAYOUT_LAYOUT_H
 #define BI_COMMON_LAYOUT_LAYOUT_H
 
@@ -11,14 +11,17 @@
 int bi__layout_check(const struct bi_layout *layout, int64_t *first, int64_t *end, struct bi_error *err);
 
 /*
- * Computes the range of addresses that a layout covers: *nbytes bytes from *address on. `first` and `end` are those of
- * bi__layout_check; `data` is the address that the layout's offset counts from. Returns BI_EINVAL if data is 0 and the
- * layout has bytes, BI_EBOUNDS or BI_EOVERFLOW if some of the bytes are not addressable.
+ * Computes the range of addresses that a layout covers: *nbytes bytes from *address on. `first` and `end` are the
+ * results of bi__layout_check. `data` is the address from which the offset of the layout counts. Returns BI_EINVAL if
+ * data is 0 and the layout has bytes. Returns BI_EBOUNDS or BI_EOVERFLOW if some of the bytes are not addressable.
  */
 int bi__layout_place(int64_t first, int64_t end, uint64_t data, uintptr_t *address, size_t *nbytes,
 		     struct bi_error *err);
 
-/* bi_layout_overlap of `a`, moved by `distance` bytes, and `b`. Returns 0 if that moves `a` beyond all addresses. */
+/*
+ * Moves `a` by `distance` bytes and returns what bi_layout_overlap returns for `a` and `b`. Returns 0 if the move
+ * overflows.
+ */
 int bi__layout_overlap_at(const struct bi_layout *a, int64_t distance, const struct bi_layout *b);
 
 #endif

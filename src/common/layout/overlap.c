@@ -21,13 +21,13 @@ struct term {
 
 struct sum {
 	int n;
-	int work; /* steps left; 0: give up and assume a common byte */
-	int too_large; /* the largest sum overflows */
+	int work; /* search steps left; at 0 the search ends and assumes a common byte */
+	int too_large; /* 1: the largest sum overflows */
 	int64_t total; /* largest possible sum */
 	struct term terms[MAX_TERMS];
 	int64_t reach[MAX_TERMS + 1]; /* largest possible sum of the terms from i on */
 	int64_t divisor[MAX_TERMS]; /* greatest common divisor of the terms from i to the end of its group */
-	int end[MAX_TERMS]; /* end of the group that i belongs to */
+	int end[MAX_TERMS]; /* end of the group of term i */
 };
 
 static int64_t gcd(int64_t a, int64_t b)
@@ -63,7 +63,7 @@ static void sort_terms(struct sum *sum)
 	}
 }
 
-/* Sets divisor[] and end[] of the group that begins at `begin`; returns its end. */
+/* Sets divisor[] and end[] of the group that begins at `begin`. Returns the end of the group. */
 static int close_group(struct sum *sum, int begin)
 {
 	int end = begin;
@@ -150,7 +150,7 @@ static void add_axes(struct sum *sum, const struct bi_layout *layout)
 				 layout->shape[i] - 1);
 }
 
-/* bi_layout_extent of the layout moved by `distance` bytes; returns 0 if that overflows. */
+/* Writes the extent of the layout moved by `distance` bytes. Returns 1, or 0 if the move overflows. */
 static int move_extent(const struct bi_layout *layout, int64_t distance, int64_t *first, int64_t *end)
 {
 	bi_layout_extent(layout, first, end);
@@ -169,7 +169,7 @@ int bi__layout_overlap_at(const struct bi_layout *a, int64_t distance, const str
 		return 0;
 	if (bi__sub(b_end - 1, a_first, &target))
 		return 1;
-	/* The bytes of a are counted upwards from its first one, those of b downwards from its last one. */
+	/* The bytes of `a` are counted upwards from its first byte, the bytes of `b` downwards from its last byte. */
 	start_sum(&sum, MAX_WORK);
 	add_axes(&sum, a);
 	add_axes(&sum, b);

@@ -18,7 +18,7 @@ static void explain_tiles(const struct bi__plan *plan, char *text, size_t capaci
 		 y, plan->src_strides[y], x, plan->src_strides[x], x, plan->dst_strides[x], plan->unit);
 }
 
-/* Appends the reason why a nest is not transposed although the source is closer to sequential along another axis. */
+/* Appends why a plan is not transposed, if the source has a smaller stride along another axis than the last. */
 static void explain_no_tiles(const struct bi__plan *plan, char *text, size_t capacity)
 {
 	int x = plan->ndim - 1, y = bi__plan_cross(plan, 2);

@@ -28,7 +28,7 @@ const char *bi__plan_name(enum bi__plan_kind kind)
 	return plan_names[kind];
 }
 
-/* One loop of the nest while the plan is made. */
+/* One loop of the plan that is being made: its extent, and its strides on both sides. */
 struct axis {
 	int64_t extent, dst, src;
 };
@@ -48,8 +48,8 @@ static void add_axis(struct bi__plan *plan, struct axis *axes, int64_t extent, i
 }
 
 /*
- * Sorts by the destination's strides, so that it is written as sequentially as possible. No two of them are equal,
- * because no two elements of the destination share bytes.
+ * Sorts the axes by the destination's strides, so that the destination is written as sequentially as possible. No two
+ * strides are equal, because no two elements of the destination share bytes.
  */
 static void sort_axes(struct axis *axes, int n)
 {
@@ -63,7 +63,7 @@ static void sort_axes(struct axis *axes, int n)
 	}
 }
 
-/* Returns true if one step of the outer axis equals a run through the whole inner one. */
+/* Returns true if one step along the outer axis is as long as the whole inner axis, on both sides. */
 static int axes_continue(const struct axis *outer, const struct axis *inner)
 {
 	int64_t dst, src;
@@ -72,7 +72,7 @@ static int axes_continue(const struct axis *outer, const struct axis *inner)
 	       !__builtin_mul_overflow(inner->src, inner->extent, &src) && src == outer->src;
 }
 
-/* Merges axes that continue each other; returns the number of axes left. */
+/* Merges axes that continue each other. Returns the number of axes that are left. */
 static int merge_axes(struct axis *axes, int n)
 {
 	int last = 0;
@@ -160,8 +160,8 @@ void bi__plan_classify(struct bi__plan *plan, size_t item_size)
 }
 
 /*
- * Makes the last axes that are dense on both sides part of the unit before any sorting; returns the number of axes
- * left. No axis before them has a stride below their common reach, so sorting would leave them last.
+ * Makes the last axes part of the unit if they are dense on both sides. Returns the number of axes that are left. This
+ * is possible before the sort, because all other axes have larger strides, so the sort would leave these axes last.
  */
 static int absorb_dense(struct bi__plan *plan, const struct bi_layout *dst, const int64_t *src_strides)
 {
@@ -189,7 +189,7 @@ static void make_nest(struct bi__plan *plan, const struct bi_layout *dst, const 
 	absorb_rows(plan, axes, merge_axes(axes, n));
 }
 
-/* src_strides may be NULL: then the source is one item. */
+/* Makes a plan. If src_strides is NULL, the source is one item. */
 static void make_plan(struct bi__plan *plan, const struct bi_layout *dst, int64_t src_offset,
 		      const int64_t *src_strides)
 {

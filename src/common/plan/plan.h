@@ -1,23 +1,23 @@
 /*
- * A plan describes how bytes move between two layouts. It is in canonical form, made once, and executed by any backend.
+ * A plan describes how bytes move between two layouts. It is in canonical form. Every backend can execute it.
  *
  * Making a plan drops extents of 1, reverses on both sides the axes along which the destination runs backwards, sorts
  * the axes by the destination's strides, merges axes that continue each other on both sides, and makes a dense
  * innermost axis part of the unit. The result is a loop nest over `ndim` axes that moves `unit` bytes at each step. The
  * steps may run in any order, since no byte of the destination belongs to two elements.
  *
- * Canonical means that two pairs of layouts that move the same bytes to the same places have the same plan, whatever
- * the order and the signs of their axes, however often an axis is split in two, and whatever extents of 1 they have.
- * This holds if the axes of the destination nest: each stride is at least the common reach of the smaller ones. Every
- * view of a dense array has such axes. Nothing can then lie between two axes that continue each other, so merging
- * neighbours is enough. The plan of a plan's own nest is the plan itself.
+ * Canonical means that two pairs of layouts have the same plan if they move the same bytes to the same places. The
+ * order, the signs and the splitting of axes do not matter, nor do extents of 1. This holds if the axes of the
+ * destination nest: each stride is at least as large as the range of bytes that all axes with smaller strides cover.
+ * Every view of a dense array has such axes. Two axes that continue each other are then neighbours after the sort, so
+ * only neighbours have to be merged.
  */
 #ifndef BI_COMMON_PLAN_PLAN_H
 #define BI_COMMON_PLAN_PLAN_H
 
 #include "buffer_interface.h"
 
-/* The public list; the kinds here have its numbers. */
+/* The public list. The kinds below have the same numbers as the public kinds. */
 #define BI__PLAN_MAP BI_PLAN_MAP
 
 enum bi__plan_kind {
@@ -30,21 +30,22 @@ enum bi__plan_kind {
 struct bi__plan {
 	enum bi__plan_kind kind;
 	int ndim;
-	int cross; /* TILES: the axis before the last along which the source is read; else -1 */
+	int cross; /* TILES: the axis along which the source is read, not the last; else -1 */
 	size_t unit; /* bytes of the innermost run, a multiple of the item size */
-	uint64_t bytes; /* moved in total */
-	int64_t dst_offset; /* offset of the first run from the start of each memory (as wrapped, origin not added) */
-	int64_t src_offset;
+	uint64_t bytes; /* number of bytes that the plan moves */
+	int64_t dst_offset; /* bytes from the first byte of the destination's memory to the first run */
+	int64_t src_offset; /* bytes from the first byte of the source's memory to the first run */
 	int64_t shape[BI_MAX_NDIM]; /* outermost first, each > 1 */
-	int64_t dst_strides[BI_MAX_NDIM]; /* > 0, each below the one before */
+	int64_t dst_strides[BI_MAX_NDIM]; /* > 0, from the largest to the smallest */
 	int64_t src_strides[BI_MAX_NDIM]; /* any sign, 0 for fills and broadcasts */
 };
 
 /*
- * Units up to TILE_UNIT bytes are transposed in tiles if both axes have at least TILE_EXTENT of them and the steps of
- * the source along axis `cross` are at least TILE_GAIN times shorter than along the last axis. With fewer units,
- * reading across the destination costs less than transposing. The shorter step may be larger than `unit`: both sides
- * may have gaps, and the axis with the shortest steps may be too short for a tile (the three colours of an image).
+ * A plan is transposed in tiles if three conditions hold: a unit has at most TILE_UNIT bytes, axis `cross` and the last
+ * axis have at least TILE_EXTENT units, and the source's stride along axis `cross` is at least TILE_GAIN times smaller
+ * than along the last axis. With fewer units a loop without tiles is faster. The smaller stride may be larger than
+ * `unit`: both sides may have gaps, and the axis with the smallest stride may be too short for a tile (the three
+ * colours of an image).
  */
 #define BI__PLAN_TILE_UNIT 16
 #define BI__PLAN_TILE_EXTENT 8
@@ -59,7 +60,7 @@ int bi__plan_check(const struct bi_layout *dst, const struct bi_layout *src, str
  */
 void bi__plan_make(struct bi__plan *plan, const struct bi_layout *dst, const struct bi_layout *src);
 
-/* Makes the plan of moving nbytes > 0 dense bytes. */
+/* Makes the plan that moves nbytes dense bytes; nbytes > 0. */
 static inline void bi__plan_bytes(struct bi__plan *plan, int64_t dst_offset, int64_t src_offset, size_t nbytes)
 {
 	plan->kind = BI__PLAN_LINEAR;
@@ -71,17 +72,18 @@ static inline void bi__plan_bytes(struct bi__plan *plan, int64_t dst_offset, int
 	plan->src_offset = src_offset;
 }
 
-/* Makes the plan of filling dst with one item at source offset 0. */
+/* Makes the plan that fills dst with one item at source offset 0. */
 void bi__plan_fill(struct bi__plan *plan, const struct bi_layout *dst);
 
-/* Sets kind and cross of a nest that moves at least one byte. Last step of the two functions above. */
+/* Sets kind and cross of a plan that moves at least one byte and is complete otherwise. */
 void bi__plan_classify(struct bi__plan *plan, size_t item_size);
 
 const char *bi__plan_name(enum bi__plan_kind kind);
 
 /*
- * Returns the axis with the shortest steps of the source among those before the last that have at least `extent`
- * elements, or -1 if these steps are not TILE_GAIN times shorter than along the last axis. The plan has an axis.
+ * Looks at the axes before the last axis that have at least `extent` units. Returns the one with the smallest stride in
+ * the source, or -1 if that stride is not TILE_GAIN times smaller than the stride of the last axis. The plan has at
+ * least one axis.
  */
 int bi__plan_cross(const struct bi__plan *plan, int64_t extent);
 

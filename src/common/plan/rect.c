@@ -2,7 +2,7 @@
 
 #include "common/base/checked.h"
 
-/* Computes the pitches of one side. Returns 0 if its strides, outermost first, do not form a box. */
+/* Computes the pitches of one side from its strides, outermost first. Returns 1, or 0 if they do not form a box. */
 static int make_pitch(const struct bi__rect *rect, const int64_t *strides, int ndim, struct bi__pitch *out)
 {
 	size_t slice;

@@ -1,9 +1,9 @@
 /*
  * Boxes of rows: the strided copy that drivers have commands for (clEnqueueCopyBufferRect, cuMemcpy2D, cuMemcpy3D).
  *
- * A box has `slices` times `rows` runs of `width` bytes. On each side rows begin `row` bytes apart and slices `slice`
- * bytes apart. Rows do not overlap, slices do not overlap, and a slice is a whole number of row pitches. The plan's
- * dst_offset and src_offset say where the first row begins.
+ * A box has `slices` slices of `rows` rows of `width` bytes. On each side, the starts of rows are `row` bytes apart,
+ * and the starts of slices `slice` bytes apart. Rows do not overlap, and slices do not overlap. `slice` is a multiple
+ * of `row`. dst_offset and src_offset of the plan are the starts of the first rows.
  */
 #ifndef BI_COMMON_PLAN_RECT_H
 #define BI_COMMON_PLAN_RECT_H
@@ -20,9 +20,9 @@ struct bi__rect {
 };
 
 /*
- * Returns 1 and fills *out if the plan (not NOTHING) is one box on both sides. A plan without axes is a box of one row.
- * Returns 0 for more than two axes, and for a source that runs backwards, has zero strides or is sorted differently
- * from the destination.
+ * Returns 1 and fills *out if the plan is one box on both sides, else returns 0. A plan without axes is a box of one
+ * row. A plan is no box if it has more than two axes, or if the source runs backwards, has a zero stride, or has its
+ * axes in another order of strides than the destination. The plan is not NOTHING.
  */
 int bi__rect_make(const struct bi__plan *plan, struct bi__rect *out);
 

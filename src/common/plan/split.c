@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Every axis whose inner bytes fit the limit is whole in each box; the next one out is cut into equal steps. */
+/* A box has all of as many last axes as fit the limit. The axis before these is cut into equal steps. */
 void bi__split_start(struct bi__split *split, const struct bi_layout *layout, int64_t limit)
 {
 	int64_t inside = layout->dtype.item_size, count;
