@@ -2,8 +2,8 @@
  * The Python extension buffer_interface._core: declarations and conventions for all of its files
  *
  * The extension translates between Python's objects and the public C headers. The library knows what an array is,
- * orders the work and checks the values. The extension converts values, keeps references, and turns errors into
- * exceptions.
+ * orders the work and checks the values. The extension converts values, keeps references, and raises exceptions for
+ * errors.
  *
  * Layers, the lowest first: base/ (values, no objects); this folder; import/ and export/; operations/; and type.c,
  * properties.c and module.c. A file includes headers of its own layer and of lower layers. Paths of #include begin in

@@ -27,8 +27,8 @@ static PyObject *int_of_handle(PyObject *handle)
 }
 
 /*
- * Reads the handle that an attribute of a stream object contains. It is an int, an object that int() accepts (CUDA's
- * own Python package has such handles), or a ctypes pointer, whose `value` is None for 0.
+ * Converts the value of a stream object's attribute to a handle. The value is an int, an object that int() accepts
+ * (CUDA's own Python package has such handles), or a ctypes pointer, whose `value` is None for 0.
  */
 static int read_handle(PyObject *handle, uintptr_t *out)
 {

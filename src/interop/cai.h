@@ -16,9 +16,8 @@ struct bi__cai_array {
 };
 
 /*
- * Reads *cai and checks all rules that need no driver. The mask of a masked array is written to *mask. Without a mask
- * in *cai, *mask is not written. If `mask` is NULL, a masked array is refused. Returns the status of the rule that is
- * broken.
+ * Reads *cai and checks all rules that need no driver. If the array is masked, the mask is written to *mask; otherwise
+ * *mask is not written. If `mask` is NULL, a masked array is refused. Returns the status of the rule that is broken.
  */
 int bi__cai_read(const struct bi_cai *cai, struct bi__cai_array *array, struct bi__cai_array *mask,
 		 struct bi_error *err);

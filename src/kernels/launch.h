@@ -1,6 +1,6 @@
 /*
- * Turns a plan into launches of the kernels of strided.h. Pure arithmetic without a driver and without allocation,
- * shared by the backends.
+ * Converts a plan to launches of the kernels of strided.h. It only computes: it calls no driver and allocates nothing.
+ * The backends share it.
  *
  * 	struct bi__launches launches;
  * 	struct bi__launch launch;
@@ -19,10 +19,11 @@
  * threads, not groups: its global size is groups * threads[0] by threads[1].) The kernels have static shared memory
  * only.
  *
- * The pointers must be multiples of BI__LAUNCH_ALIGN. `dst` and `src` are byte offsets from them, to which the plan's
- * offsets are added. For a buffer object, the pointer is the buffer and the offset is that of the block in it. For a
- * device address, the pointer is address & ~(BI__LAUNCH_ALIGN - 1) and the offset is address & (BI__LAUNCH_ALIGN - 1).
- * Both sides may be one buffer; no byte may be both read and written.
+ * The pointers must be multiples of BI__LAUNCH_ALIGN. `dst` and `src` are byte offsets from the pointers. The plan's
+ * offsets are added to them. For a buffer object, the pointer is the buffer, and the offset is the block's offset in
+ * it. For a device address, the pointer is address & ~(BI__LAUNCH_ALIGN - 1), and the offset is
+ * address & (BI__LAUNCH_ALIGN - 1). The source and the destination may be in one buffer, but no byte may be both read
+ * and written.
  */
 #ifndef BI_KERNELS_LAUNCH_H
 #define BI_KERNELS_LAUNCH_H

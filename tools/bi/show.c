@@ -25,7 +25,7 @@ enum {
 	OPTION_DEVICE
 };
 
-/* The first option that does not describe an array. The options before it describe an array without a file. */
+/* The number of options that describe an array without a file. They come first in the table. */
 #define OPTIONS_OF_ARRAY OPTION_SLICE
 
 static const struct option options[] = {

@@ -99,8 +99,8 @@ static int import_uncounted(Py_buffer *buffer, PyObject *object, struct bip_foun
 }
 
 /*
- * Imports an array by `dtype` and __array_struct__, for an element type that the buffer protocol has no letter for,
- * such as bfloat16.
+ * Imports an array whose element type has no letter in the buffer protocol, such as bfloat16. Reads its `dtype` and its
+ * __array_struct__.
  */
 static int import_typed(PyObject *object, struct bip_found *found);
 
