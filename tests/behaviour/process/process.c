@@ -24,7 +24,7 @@
 #define ARRAY_LENGTH(array) (sizeof(array) / sizeof(*(array)))
 #define SIDE 1500
 #define LARGE ((size_t)SIDE * SIDE * 4)
-#define SECONDS 60
+#define SECONDS 300
 
 const char *device;
 unsigned long rounds;
