@@ -219,10 +219,9 @@ static const int codes[] = { -5 /* out of resources */, -6 /* out of host memory
 static void sweep_function(const struct scenario *scenario, const char *device, const struct bi_layer *layer,
 			   const char *name, uint64_t calls, struct totals *totals)
 {
-	char injected[120];
-
 	const char *effort = getenv("BI_TEST_EFFORT");
 	size_t count = effort && atoi(effort) < 100 ? 1 : ARRAY_LENGTH(codes);
+	char injected[120];
 
 	for (size_t code = 0; code < count; code++)
 		for (uint64_t n = 1; n <= calls; n++) {
