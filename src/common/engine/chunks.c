@@ -15,7 +15,7 @@ static int64_t units_per_cut(const struct bi__plan *plan, int axis)
 	return units;
 }
 
-/* Returns true if the axis is one of the two that are tiled. Cutting any other axis costs nothing. */
+/* Returns true if the axis is one of the two tiled axes. To cut any other axis costs no time. */
 static int is_tiled(const struct bi__plan *plan, int axis)
 {
 	return plan->kind == BI__PLAN_TILES && (axis == plan->cross || axis == plan->ndim - 1);

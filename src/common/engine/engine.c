@@ -7,9 +7,10 @@
 #include "common/engine/workers.h"
 
 /*
- * From how many bytes on non-temporal stores are used. Transposes: once they exceed the second-level cache, because
- * otherwise they cannot write whole cache lines. Sequential writes: later, because a result that fits the last-level
- * cache is read again sooner. Fills: last, because nothing else competes for the bandwidth.
+ * Plans with at least this many bytes use non-temporal stores. Transposes use them if they exceed the second-level
+ * cache, because then ordinary stores do not write whole cache lines. Sequential writes use them only if they are
+ * larger, because a result in the last-level cache can be read again sooner. Fills use them last, because they read
+ * nothing that competes for the bandwidth.
  */
 #define STREAM_TILES_FROM ((uint64_t)1 << 20)
 #define STREAM_LINES_FROM ((uint64_t)8 << 20)
@@ -75,7 +76,10 @@ static void copy_chunk(void *arg, int i)
 	copy_part(&part, job->dst, job->src);
 }
 
-/* Several chunks for each thread, so that a delayed thread does not delay all; few are smaller than tuning->chunk. */
+/*
+ * Returns the number of chunks: several for each thread, so that a delayed thread does not delay the whole copy, but
+ * not so many that chunks have fewer bytes than tuning->chunk.
+ */
 static int64_t wanted_chunks(const struct bi__engine_tuning *tuning, uint64_t bytes)
 {
 	uint64_t most = (uint64_t)bi_threads() * 4;

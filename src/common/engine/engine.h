@@ -5,17 +5,18 @@
 #include "common/plan/plan.h"
 
 /*
- * Executes the plan. dst and src are the addresses that the plan's offsets count from. The ranges of source and
- * destination must not overlap. Only bytes of units are read or written.
+ * Executes the plan. The offsets of the plan count from dst and src. The ranges of source and destination must not
+ * overlap. Only bytes of units are read or written.
  *
- * All bytes are written when it returns; the caller orders other threads after that as after any store. Large plans are
- * cut into chunks for the threads of workers.h. May be called on any thread, also inside a driver's callback.
+ * All bytes are written when the function returns. For other threads they are ordinary stores of the calling thread.
+ * Large plans are cut into chunks for the threads of workers.h. May be called on any thread, also in a callback of a
+ * driver.
  */
 void bi__engine_copy(const struct bi__plan *plan, void *dst, const void *src);
 
 /*
- * Returns true if bi__engine_copy is faster for this plan than memcpy of as many dense bytes on one thread, because it
- * uses several threads or non-temporal stores.
+ * Returns true if bi__engine_copy executes the plan faster than memcpy copies the same number of bytes, because the
+ * engine uses several threads or non-temporal stores.
  */
 int bi__engine_beats_memcpy(const struct bi__plan *plan);
 

@@ -18,7 +18,7 @@ struct lines {
 /* Bytes of a pattern that are written unit by unit; from then on the bytes already written are copied. */
 #define PATTERN_BYTES 2048
 
-/* The unit divides a cache line, so that all lines are equal, a partial last one included. At least one line. */
+/* Repeats a cache line. The unit divides a cache line, so all lines are equal. `bytes` is at least one line. */
 static void repeat_lines(unsigned char *dst, const unsigned char *line, size_t bytes)
 {
 	for (size_t done = 0; done + BI__LINE <= bytes; done += BI__LINE)
@@ -26,7 +26,7 @@ static void repeat_lines(unsigned char *dst, const unsigned char *line, size_t b
 	memcpy(dst + bytes - BI__LINE, line, BI__LINE);
 }
 
-/* Any unit: copies the bytes already written, in growing amounts. */
+/* Repeats a unit of any size: copies the bytes that are already written, in growing amounts. */
 static void repeat_any(unsigned char *dst, const unsigned char *src, size_t bytes, size_t unit)
 {
 	size_t done = unit;
@@ -70,7 +70,7 @@ static void move_units(const struct lines *lines, unsigned char *dst, const unsi
 		bi__run(&lines->run, dst, src, count);
 }
 
-/* Shorter units would often end within a cache line, and each of these ends costs a call. */
+/* Units of at least this many bytes go to the writer directly. For shorter units, a call for each would cost more. */
 #define DIRECT_UNIT 1024
 
 /* Moves `count` units through the writer's buffer. */
@@ -168,7 +168,7 @@ static void copy_columns(void *inner, unsigned char *dst, const unsigned char *s
 	}
 }
 
-/* Shorter runs of the destination would be written in parts of cache lines. */
+/* Only runs of at least this many bytes are streamed. Shorter runs would often write parts of cache lines. */
 #define STREAMED_RUN 512
 
 /* Returns the number of bytes of the destination without a gap. */
@@ -181,7 +181,7 @@ static int64_t dense_bytes(const struct bi__plan *plan)
 	return bytes;
 }
 
-/* Shorter lines cost less by columns, if there are fewer units in a line than lines. */
+/* Lines below these limits are copied by columns, if a line has fewer units than there are lines. */
 #define SHORT_LINE 256
 #define SHORT_COUNT 24
 
@@ -194,8 +194,8 @@ static int has_short_lines(const struct bi__plan *plan)
 }
 
 /*
- * Non-temporal stores need not be sequential, only in pieces of this many bytes. So where the source is sequential
- * along another axis than the last, the loop follows the source.
+ * Non-temporal stores are fast if they are sequential in pieces of this many bytes. So if the source is sequential
+ * along another axis than the last, the loop can follow the source.
  */
 #define PIECE 2048
 
@@ -212,8 +212,8 @@ static int choose_rows(struct lines *lines, const struct bi__plan *plan, int str
 }
 
 /*
- * Columns are collected densely in the writer's buffer, so they are streamed only if each line continues the one
- * before.
+ * Returns 1 if non-temporal stores can be used. Columns are collected densely in the writer's buffer, so each line must
+ * continue the line before it.
  */
 static int can_stream(const struct lines *lines, const struct bi__plan *plan)
 {

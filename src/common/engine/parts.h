@@ -1,4 +1,4 @@
-/* The parts of the copy engine. bi__engine_copy chooses the tuning; everything below obeys it. */
+/* The parts of the copy engine. bi__engine_copy chooses a tuning, which all other parts use. */
 #ifndef BI_COMMON_ENGINE_PARTS_H
 #define BI_COMMON_ENGINE_PARTS_H
 
@@ -8,40 +8,40 @@
 /* The machine-dependent choices of the engine. None of them changes the result. */
 struct bi__engine_tuning {
 	const struct bi__simd *simd;
-	/* Bytes of a plan, by kind, from which on non-temporal stores are used if the processor has them. */
+	/* Plans of at least this many bytes use non-temporal stores, if the processor has them. */
 	uint64_t stream_tiles_from, stream_lines_from, stream_fills_from;
-	uint64_t chunk_from; /* bytes of a plan from which on it is cut into chunks */
+	uint64_t chunk_from; /* plans of at least this many bytes are cut into chunks */
 	uint64_t chunk; /* approximate bytes of a chunk */
 };
 
-/* The tuning that bi__engine_copy uses. */
+/* Writes the tuning that bi__engine_copy uses. */
 void bi__engine_default_tuning(struct bi__engine_tuning *tuning);
 
-/* bi__engine_copy with a given tuning. */
+/* Does what bi__engine_copy does, with a given tuning. */
 void bi__engine_copy_tuned(const struct bi__engine_tuning *tuning, const struct bi__plan *plan, void *dst,
 			   const void *src);
 
-/* Bytes of a tile along the source: two cache lines, because processors fetch pairs of them. */
+/* Bytes of a tile along the source: two cache lines, because processors fetch cache lines in pairs. */
 #define BI__PANEL 128
 
 /* A plan without an axis is cut at multiples of this many bytes. */
 #define BI__PAGE 4096
 
-/* Where a plan is cut: chunk i begins at i * step along the axis, or at byte i * step if the axis is -1. */
+/* The division of a plan: chunk i begins at i * step along the axis, or at byte i * step if the axis is -1. */
 struct bi__engine_split {
 	int axis, chunks;
 	int64_t step;
 };
 
-/* Cuts a plan into about `chunks` (> 0) chunks, or fewer if the plan is too small. Returns their number. */
+/* Cuts a plan into about `chunks` (> 0) chunks, or fewer if the plan is too small. Returns the number of chunks. */
 int bi__engine_split(struct bi__engine_split *split, const struct bi__plan *plan, int64_t chunks);
 
-/* Makes the plan of chunk i. All chunks together move what the plan moves, each byte once. */
+/* Makes the plan of chunk i. All chunks together move the bytes of the plan, each byte once. */
 void bi__engine_chunk(struct bi__plan *chunk, const struct bi__engine_split *split, const struct bi__plan *plan, int i);
 
 /*
- * A plan for one thread. `dst` and `src` below are the addresses of the first unit. The plan has an axis. With
- * `streams`, non-temporal stores are used, and fenced at the end.
+ * A plan for one thread. The plan has at least one axis. If `streams` is 1, non-temporal stores are used, and a fence
+ * at the end. `dst` and `src` of the functions below are the addresses of the first unit.
  */
 struct bi__engine_part {
 	const struct bi__plan *plan;
@@ -56,8 +56,8 @@ void bi__engine_lines(const struct bi__engine_part *part, unsigned char *dst, co
 void bi__engine_tiles(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src);
 
 /*
- * Returns the number of adjacent units, the first of them `phase` bytes after the start of a cache line, until the next
- * one begins with a line. INT64_MAX: none does.
+ * For adjacent units of which the first begins `phase` bytes after the start of a cache line: returns the number of
+ * units before the first unit that begins with a cache line, or INT64_MAX if there is no such unit.
  */
 static inline int64_t bi__units_to_line(size_t phase, size_t unit)
 {

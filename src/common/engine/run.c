@@ -2,13 +2,13 @@
 
 #include <string.h>
 
-/* Smaller copies are done before the table of a shuffle would be ready. */
+/* Only copies of at least this many bytes use a shuffle. Smaller copies take less time than to prepare its table. */
 #define SHUFFLE_FROM 8192
 
-/* In a run of this many units, losing the last shuffles to loads that reach too far costs nothing. */
+/* In a run of this many units, it costs nothing that the last periods cannot be shuffled (is_long). */
 #define LONG_RUN 1024
 
-/* With more loads for each vector, copying through the writer's buffer is faster. */
+/* With more loads for each vector, it is faster to copy through the writer's buffer. */
 #define MOST_LOADS_STREAMED 4
 
 /* memcpy of a constant size is a load and a store. */
@@ -38,7 +38,7 @@ RUN(14)
 RUN(15)
 RUN(16)
 
-/* Both ends of a unit are moved and may overlap: that is cheaper than a loop. */
+/* Moves the first and the last bytes of a unit. The two parts may overlap. This is cheaper than a loop. */
 #define OVERLAPPING(name, size) \
 	static void name(unsigned char *dst, const unsigned char *src, int64_t count, int64_t dst_step, \
 			 int64_t src_step, size_t unit) \
@@ -99,12 +99,12 @@ static int64_t safe_periods(const struct bi__run *run, int64_t count)
 	return periods;
 }
 
-/* Fewer units are not worth making the masks. */
+/* For fewer units, to make the masks would take longer than to move the units one by one. */
 #define PART_UNITS 4
 
 /*
- * Moves periods whose loads would reach too far, and the first part of one, by masked loads. Returns the number of
- * units moved.
+ * Moves, with masked loads, periods whose loads would otherwise reach beyond the run, and the first part of a period.
+ * Returns the number of units moved.
  */
 static int64_t run_parts(const struct bi__run *run, unsigned char *dst, const unsigned char *src, int64_t count)
 {

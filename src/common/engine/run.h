@@ -21,11 +21,10 @@ struct bi__run {
 /* The axis that a run moves along. */
 struct bi__run_axis {
 	size_t unit; /* bytes */
-	int64_t dst_step, src_step; /* as above */
+	int64_t dst_step, src_step; /* bytes, any sign; dst_step is not 0 */
 	int64_t count; /* typical number of units of a run */
-	uint64_t bytes; /* of the whole copy: a shuffle is prepared only if that is worth its cost */
-	int padded; /* bytes between two units of the destination, and up to dst_step after the last, may be overwritten
-		     */
+	uint64_t bytes; /* bytes of the whole copy; for a small copy no shuffle is prepared */
+	int padded; /* 1: bytes between units of the destination, and after the last unit, may be overwritten */
 };
 
 /* Prepares runs along an axis. */
@@ -35,14 +34,14 @@ void bi__run_init(struct bi__run *run, const struct bi__simd *simd, const struct
 void bi__run(const struct bi__run *run, unsigned char *dst, const unsigned char *src, int64_t count);
 
 /*
- * Moves the first of `count` units by shuffles with non-temporal stores, whole cache lines only. dst is aligned to a
- * line. Returns the number of units moved, which may be 0.
+ * Moves units by shuffles with non-temporal stores, as many of the `count` units as fill whole cache lines. dst is
+ * aligned to a cache line. Returns the number of units moved, which may be 0.
  */
 int64_t bi__run_streamed(const struct bi__run *run, unsigned char *dst, const unsigned char *src, int64_t count);
 
 /*
- * Fills the shuffle. Its count becomes 0 if units are better moved one by one. With `is_long`, loads may reach beyond
- * the run, so that its last periods cannot be shuffled.
+ * Fills the shuffle. Its count becomes 0 if it is better to move units one by one. If `is_long` is 1, loads may reach
+ * beyond the run, so the last periods of the run cannot be shuffled.
  */
 void bi__shuffle_make(struct bi__shuffle *shuffle, const struct bi__simd *simd, size_t unit, int64_t dst_step,
 		      int64_t src_step, int is_long);

@@ -21,7 +21,8 @@ static size_t common_divisor(size_t a, size_t b)
 }
 
 /*
- * For each byte [at, at + vector) of the destination: its offset in the source, or PTRDIFF_MIN for a gap between units.
+ * Writes to source[i], for byte `at` + i of the destination, its offset in the source. A byte between two units gets
+ * PTRDIFF_MIN.
  */
 static void find_sources(ptrdiff_t *source, size_t vector, size_t at, size_t unit, size_t dst_step, ptrdiff_t src_step)
 {
@@ -37,7 +38,7 @@ static void find_sources(ptrdiff_t *source, size_t vector, size_t at, size_t uni
 	}
 }
 
-/* The range [*low, *high) of source bytes that one vector needs. */
+/* Writes the range [*low, *high) of source bytes that one vector needs. */
 static void find_span(const ptrdiff_t *source, size_t vector, ptrdiff_t *low, ptrdiff_t *high)
 {
 	*low = PTRDIFF_MAX;
@@ -52,7 +53,7 @@ static void find_span(const ptrdiff_t *source, size_t vector, ptrdiff_t *low, pt
 	}
 }
 
-/* Assigns to a load all bytes in its reach that have no load yet; returns their number. */
+/* Assigns to the load all bytes in its range that no earlier load has. Returns the number of these bytes. */
 static int assign_bytes(struct bi__shuffle_load *load, ptrdiff_t *source, size_t vector, ptrdiff_t offset)
 {
 	int taken = 0;
@@ -70,7 +71,7 @@ static int assign_bytes(struct bi__shuffle_load *load, ptrdiff_t *source, size_t
 	return taken;
 }
 
-/* Adds a load for the bytes that have none yet, unless it would get none. Returns 0 if the table is full. */
+/* Adds a load at `offset`, if it has a byte that no earlier load has. Returns 1, or 0 if the table is full. */
 static int add_load(struct bi__shuffle *shuffle, ptrdiff_t *source, size_t vector, ptrdiff_t offset)
 {
 	const ptrdiff_t end = offset + (ptrdiff_t)vector;
@@ -88,9 +89,9 @@ static int add_load(struct bi__shuffle *shuffle, ptrdiff_t *source, size_t vecto
 }
 
 /*
- * Adds the loads of one vector, side by side over the bytes it needs, from the side where the run begins. In short runs
- * no load reaches beyond these bytes, unless they are fewer than a vector. In long runs that would only make more loads
- * cross a cache line.
+ * Adds the loads of one vector: side by side over the bytes that the vector needs, from the side where the run begins.
+ * In short runs the last load is moved back, so that it does not reach beyond these bytes. In long runs it is not
+ * moved, because then more loads would cross a cache line.
  */
 static int add_vector(struct bi__shuffle *shuffle, ptrdiff_t *source, size_t vector, int backwards, int is_long)
 {

@@ -1,8 +1,8 @@
 /*
  * The inner loops of the copy engine, once for each instruction set that is faster than portable C.
  *
- * All sets have the same result, so the engine is written once, and each set is tested wherever it runs. The portable
- * set is C and always present. bi__simd_best chooses at run time, so the library needs no compiler flags.
+ * A set is a struct bi__simd. All sets have the same results. The portable set is C and always present. bi__simd_best
+ * chooses a set at run time, so the library needs no compiler flags.
  */
 #ifndef BI_COMMON_ENGINE_SIMD_H
 #define BI_COMMON_ENGINE_SIMD_H
@@ -18,12 +18,12 @@
  */
 #define BI__SHUFFLE_LOADS 75
 
-/* One load of source bytes, and where they go in the vector that is assembled. */
+/* One load of source bytes, and the places of these bytes in the vector that is assembled. */
 struct bi__shuffle_load {
-	ptrdiff_t offset; /* from the source address of the period */
-	int last; /* the vector is complete after this load */
-	unsigned char index[BI__LINE]; /* for each byte of the vector its byte in the load, or 255 if it comes from
-					  another load */
+	ptrdiff_t offset; /* bytes from the source address of the period */
+	int last; /* 1: the vector is complete after this load */
+	unsigned char index[BI__LINE]; /* for each byte of the vector: its position in the load, or 255 if the byte
+					  comes from another load */
 };
 
 /*
@@ -31,10 +31,10 @@ struct bi__shuffle_load {
  * period moves `units` units and writes `written` bytes, whole vectors.
  */
 struct bi__shuffle {
-	int count; /* loads; 0: no shuffle is used */
+	int count; /* number of loads; 0: no shuffle is used */
 	size_t units, written;
-	ptrdiff_t step; /* from the source address of a period to that of the next */
-	ptrdiff_t low, high; /* bytes that a period reads, [low, high) from its source address */
+	ptrdiff_t step; /* bytes from the source address of a period to the source address of the next period */
+	ptrdiff_t low, high; /* a period reads the bytes [low, high) from its source address */
 	struct bi__shuffle_load loads[BI__SHUFFLE_LOADS];
 };
 
@@ -50,21 +50,21 @@ struct bi__simd {
 	int (*runs_here)(void);
 	/* By the base-2 logarithm of the size of an element: 1, 2, 4, 8, 16 bytes. */
 	bi__transpose_fn transpose[5];
-	/* The same if the bytes of `width` elements are only a multiple of 16. NULL: `transpose` accepts that. */
+	/* Like `transpose`, for `width` elements whose bytes are a multiple of 16. NULL: `transpose` accepts these. */
 	const bi__transpose_fn *transpose_narrow;
-	/* Bytes of a vector of `shuffle`, and `shuffle` itself. 0 and NULL: units are moved one by one. */
+	/* Moves periods. `vector` is the number of bytes of its vectors. NULL and 0: units are moved one by one. */
 	size_t vector;
 	void (*shuffle)(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
 			size_t periods);
 	/* Writes the first `bytes` of one period, and reads only [low, high) from its source address. May be NULL. */
 	void (*shuffle_part)(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
 			     ptrdiff_t low, ptrdiff_t high, size_t bytes);
-	/* `shuffle` with non-temporal stores; dst is aligned to a line. May be NULL. */
+	/* Like `shuffle`, with non-temporal stores; dst is aligned to a cache line. May be NULL. */
 	void (*shuffle_streamed)(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
 				 size_t periods);
 	/*
-	 * Copies whole lines to an aligned destination with non-temporal stores. Other threads see them only after
-	 * `fence` on this thread. Both are NULL if the processor has no such stores.
+	 * `stream` copies whole cache lines to an aligned destination with non-temporal stores. Other threads see these
+	 * bytes only after this thread has called `fence`. Both are NULL if the processor has no such stores.
 	 */
 	void (*stream)(unsigned char *dst, const unsigned char *src, size_t lines);
 	void (*fence)(void);
@@ -74,11 +74,12 @@ struct bi__simd {
 const struct bi__simd *bi__simd_best(void);
 
 /*
- * Returns all sets of this binary, best first, NULL after the last, which is the portable one. Some may not run here.
+ * Returns all sets of this binary, the best set first, then NULL. The last is the portable set. This processor may not
+ * be able to run all of them (`runs_here`).
  */
 const struct bi__simd *const *bi__simd_all(void);
 
-/* One file for each set. A set that is not built is not declared. */
+/* Each set has a file of its own. A set that is not built is not declared. */
 extern const struct bi__simd bi__simd_portable;
 #if defined(__GNUC__) && (defined(__x86_64__) || defined(__aarch64__))
 #define BI__SIMD_V128

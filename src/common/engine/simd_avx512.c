@@ -49,7 +49,7 @@ TARGET static inline __m512i load_lanes(const unsigned char *p, ptrdiff_t d)
 
 #include "common/engine/simd_transpose.inc"
 
-/* With more loads memory is the limit anyway. */
+/* shuffle_one serves up to this many loads. With more loads, memory limits the speed. */
 #define MOST_LOADS 4
 
 /* `streams` is a constant in each caller, so one loop makes both functions. */
@@ -68,8 +68,8 @@ TARGET static inline __mmask64 bytes_from_load(__m512i index)
 }
 
 /*
- * Hardware prefetching stops at page boundaries, so long runs prefetch explicitly. Nothing useful lies behind short
- * ones.
+ * Hardware prefetching stops at page boundaries, so long runs prefetch explicitly. For short runs a prefetch would load
+ * bytes that are not needed.
  */
 #define AHEAD 8192
 #define AHEAD_FROM ((size_t)64 << 10)
@@ -81,7 +81,7 @@ static ptrdiff_t prefetch_distance(ptrdiff_t step, size_t periods)
 	return step < 0 ? -AHEAD : AHEAD;
 }
 
-/* A period of one vector. `count` is a constant in each caller, so the indices stay in registers. */
+/* Shuffles periods of one vector. `count` is a constant in each caller, so the indices stay in registers. */
 TARGET static inline __attribute__((always_inline)) void shuffle_one(const struct bi__shuffle *shuffle,
 								     unsigned char *dst, const unsigned char *src,
 								     size_t periods, int count, int streams)
@@ -106,7 +106,7 @@ TARGET static inline __attribute__((always_inline)) void shuffle_one(const struc
 	}
 }
 
-/* A period of any length. */
+/* Shuffles periods of any length. */
 TARGET static inline __attribute__((always_inline)) void shuffle_any(const struct bi__shuffle *shuffle,
 								     unsigned char *dst, const unsigned char *src,
 								     size_t periods, int streams)

@@ -55,7 +55,7 @@ struct joint {
 	int64_t width, gap;
 };
 
-/* An axis outside the plane. */
+/* An axis that is not an axis of the plane: extent, and strides on both sides. */
 struct outer {
 	int64_t extent, dst, src;
 };
@@ -80,11 +80,11 @@ struct buffers {
 	_Alignas(BI__LINE) unsigned char rows[WIDTH * PANEL + (PANEL + 1) * 2 * BI__LINE];
 };
 
-/* The tile in work, in units; and the strip [begin, end) that it belongs to. */
+/* The tile that is copied, in units, and its strip [begin, end). */
 struct tile {
 	int64_t x, y, height, width;
 	int64_t begin, end;
-	int first, last; /* of its panel */
+	int first, last; /* 1: the first or the last tile of its panel */
 };
 
 static int64_t round_up(int64_t n, int64_t to)
@@ -97,9 +97,9 @@ static int64_t minimum(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Steps along x through the source. An integer, because it may end up behind the last row. */
+/* Steps along x through the source. */
 struct cursor {
-	uintptr_t at;
+	uintptr_t at; /* address; an integer, because it may lie outside of the source after the last row */
 	int64_t left; /* units before the next gap */
 };
 
@@ -132,7 +132,7 @@ static struct cursor cursor_ahead(const struct tiles *tiles, const unsigned char
 	return cursor;
 }
 
-/* Hardware prefetching works in long runs, but these are short. */
+/* Prefetches the bytes of a panel. Hardware prefetching does not help, because the runs are short. */
 static inline void prefetch_panel(uintptr_t from)
 {
 	for (size_t at = 0; at < PANEL; at += BI__LINE)
@@ -212,7 +212,7 @@ static void write_tile(const struct tiles *tiles, const struct tile *tile, struc
 		memcpy(to, buffers->transposed + y * pitch, (size_t)(tile->width * tiles->unit));
 }
 
-/* Returns the pitch of rows whose cache lines have the phase of those of the destination. */
+/* Returns a pitch for rows that begin at the same position in a cache line as the rows of the destination. */
 static int64_t phased_pitch(const struct tiles *tiles)
 {
 	return WIDTH * tiles->unit + BI__LINE + (int64_t)((uint64_t)tiles->plane.dst_y % BI__LINE);
@@ -335,7 +335,7 @@ static void copy_planes(void *inner, unsigned char *dst, const unsigned char *sr
 {
 	const struct tiles *tiles = inner;
 	const int64_t width = tiles->plane.width;
-	/* One more than whole tiles and a last part: the first strip may be narrower. */
+	/* There may be two more strips than whole tiles: a narrower first strip and a last part. */
 	const int64_t strips = tiles->narrow ? width / WIDTH + 2 : (width + BLOCK - 1) / BLOCK;
 
 	for (int64_t k = 0; k < strips; k += tiles->narrow ? BAND : 1)
@@ -390,8 +390,8 @@ static int nearest_in_source(const struct bi__plan *plan)
 }
 
 /*
- * Returns the outer axis along which each plane continues the rows of the one before in the destination, or -1. The
- * axes are sorted by the destination, so only the axis before x can.
+ * Returns the outer axis along which each plane continues the rows of the plane before it in the destination, or -1 if
+ * there is none. The axes are sorted by the destination's strides, so it can only be the axis before x.
  */
 static int find_continuation(const struct bi__plan *plan, int nearest_in_source)
 {

@@ -9,7 +9,7 @@ void bi__walk_add(struct bi__walk *walk, const struct bi__plan *plan, int axis)
 	walk->src_strides[i] = plan->src_strides[axis];
 }
 
-/* Steps the innermost axis that has a step left and restarts the axes inside it. Returns 0 at the end. */
+/* Steps the innermost axis that has a step left, and restarts the axes inside it. Returns 1, or 0 at the end. */
 static int step_walk(const struct bi__walk *walk, int64_t *at, unsigned char **dst, const unsigned char **src)
 {
 	for (int i = walk->ndim - 1; i >= 0; i--) {

@@ -17,16 +17,16 @@
 #include "common/base/fork.h"
 #include "common/base/status.h"
 
-/* More threads do not make memory faster; they only take processors from others. */
+/* The largest default number of threads. More threads do not make memory faster. */
 #define DEFAULT_MOST 8
 
-/* How long a worker polls for another job before it sleeps: about as long as waking it takes. */
+/* The time for which a worker polls for a job before it sleeps. To wake a worker takes about as long. */
 #define SPIN_NS 50000
 
 /*
- * The job in progress. `ticket` holds its number (32 bits), its chunks (16 bits) and the next chunk that nobody has
- * claimed (16 bits). A thread that claims a chunk by a compare-and-exchange of the ticket knows that the job is not
- * over, so job_fn and job_arg belong to it.
+ * The job in progress. `ticket` holds the number of the job (32 bits), its number of chunks (16 bits) and the first
+ * chunk that no thread has claimed (16 bits). A thread claims a chunk by a compare-and-exchange of the ticket. If that
+ * succeeds, the job is not over, so job_fn and job_arg belong to this job.
  */
 static _Atomic uint64_t ticket;
 static void (*job_fn)(void *arg, int chunk);
@@ -67,7 +67,7 @@ static void broadcast_finished(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Claims and runs one chunk. Returns 0 if there is none. */
+/* Claims and runs one chunk. Returns 1, or 0 if no chunk is left. */
 static int run_next_chunk(void)
 {
 	uint64_t t = atomic_load_explicit(&ticket, memory_order_relaxed);
@@ -97,7 +97,7 @@ static int is_wanted(int index)
 	return has_unclaimed_chunk() && index < atomic_load_explicit(&job_helpers, memory_order_relaxed);
 }
 
-/* Returns 0 if this worker must end. */
+/* Waits for a job. Returns 1, or 0 if this worker must end. */
 static int wait_for_job(int index)
 {
 	const int64_t end = bi__clock_ns() + SPIN_NS;
@@ -118,8 +118,8 @@ static int wait_for_job(int index)
 }
 
 /*
- * The first thread that makes a large copy may be bound to one processor, which its workers would inherit. So a worker
- * takes the affinity of the main thread; if that is refused, it keeps its own.
+ * Gives this worker the processor affinity of the main thread. Otherwise it would inherit the affinity of the thread
+ * that made the first large copy, which may be bound to one processor. A failure is ignored.
  */
 static void adopt_main_affinity(void)
 {
@@ -141,8 +141,8 @@ static void *run_worker(void *index)
 }
 
 /*
- * Blocks all signals but those of a fault in the thread itself: blocked, these would end the process even if it has a
- * handler.
+ * Blocks all signals, except those of a fault in the thread itself. If these were blocked, a fault would end the
+ * process even if the program has a handler.
  */
 static void block_signals(sigset_t *before)
 {
@@ -206,8 +206,8 @@ static int is_finished(int chunks)
 }
 
 /*
- * The last chunks are running on other threads, and each is short. A thread that only polled could keep them from
- * running if its priority is higher, so it sleeps after a while.
+ * Waits until the last chunks, which run on other threads, are done. The calling thread polls, because chunks are
+ * short. It sleeps after a while, because with a higher priority it could keep the other threads from running.
  */
 static void wait_for_chunks(int chunks)
 {
@@ -223,7 +223,7 @@ static void wait_for_chunks(int chunks)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The calling thread owns job_taken. */
+/* Runs a job on the calling thread and on `helpers` workers. The calling thread has set job_taken. */
 static void run_shared_job(int helpers, int chunks, void (*fn)(void *arg, int chunk), void *arg)
 {
 	uint64_t number;
@@ -295,7 +295,7 @@ int bi_threads(void)
 	if (count)
 		return count;
 	count = default_thread_count();
-	/* Another thread may have set the count meanwhile; that count wins. */
+	/* If another thread has set the count meanwhile, its count is used. */
 	return atomic_compare_exchange_strong_explicit(&chosen_count, &none, count, memory_order_relaxed,
 						       memory_order_relaxed)
 		       ? count

@@ -16,7 +16,7 @@ static void write_first(struct bi__writer *writer)
 	writer->skip = 0;
 }
 
-/* Writes the whole lines and keeps the rest. */
+/* Writes the whole cache lines of the buffer, and keeps the rest in the buffer. */
 static void flush_lines(struct bi__writer *writer)
 {
 	size_t lines = writer->fill / BI__LINE, first = writer->skip != 0;

@@ -4,12 +4,12 @@
 
 #include "common/engine/simd.h"
 
-/* Bytes that can be added to the buffer at a time. */
+/* The largest number of bytes that can be added to the buffer in one call. */
 #define BI__WRITER_BYTES 4096
 
 /*
- * The buffer has the phase of the destination: its first byte is stored at the aligned address `line`. Its first `skip`
- * bytes are not written.
+ * The buffer holds the bytes for the aligned address `line` and the addresses after it. The first `skip` bytes of the
+ * buffer are before the start of the run, and are not written.
  */
 struct bi__writer {
 	const struct bi__simd *simd; /* a set with `stream` */
@@ -23,13 +23,16 @@ void bi__writer_init(struct bi__writer *writer, const struct bi__simd *simd);
 /* Sets the address of the next byte. Ends the previous run unless dst continues it. */
 void bi__writer_seek(struct bi__writer *writer, unsigned char *dst);
 
-/* Returns the space for the next BI__WRITER_BYTES bytes; bi__writer_added then says how many were put there. */
+/*
+ * Returns space for the next BI__WRITER_BYTES bytes. After the caller has put bytes there, it calls bi__writer_added
+ * with their number.
+ */
 unsigned char *bi__writer_space(struct bi__writer *writer);
 void bi__writer_added(struct bi__writer *writer, size_t bytes);
 
 /*
- * For an empty buffer: returns the line that comes next, so that the caller can write whole lines there itself;
- * bi__writer_advance then says how many bytes were written.
+ * Returns the address of the next cache line. The buffer must be empty. The caller may write whole cache lines there,
+ * and then calls bi__writer_advance with the number of bytes.
  */
 unsigned char *bi__writer_line(const struct bi__writer *writer);
 void bi__writer_advance(struct bi__writer *writer, size_t bytes);
