@@ -114,7 +114,8 @@ BI_API const char *bi_version(void);
 	X(EPRODUCER, -12, "work that the producer had enqueued has failed") \
 	X(EFORK, -13, "a device object is used in a forked child") \
 	X(EVERSION, -14, "a structure has an unknown version") \
-	X(ECAPTURE, -15, "a stream is being captured into a graph that cannot take this")
+	X(ECAPTURE, -15, "a stream is being captured into a graph that cannot take this") \
+	X(EUNFINISHED, -16, "the driver failed, and the device may still use the caller's bytes")
 
 enum bi_status {
 #define BI_STATUS_ENUM(name, value, text) BI_##name = (value),
@@ -918,6 +919,12 @@ BI_API int bi_view_set_element(const struct bi_view *view, const int64_t *index,
  * Copy the whole array from and to dense bytes in C order. BI_EBOUNDS: `nbytes` is not the dense size of the array.
  * Both block the calling thread (`value`), so the caller may use the bytes afterwards. No enqueued work may use the
  * bytes when the function is called. The same holds for the bytes of bi_view_get_element and bi_view_set_element.
+ *
+ * BI_EUNFINISHED (bi_view_get_element, bi_view_read, bi_view_write): the driver failed after work had been enqueued, and
+ * refused to wait for it, so the device may still read or write the bytes. The bytes must stay valid, the caller must
+ * not write them, and after bi_view_get_element or bi_view_read must not read them, until a call of bi_view_synchronize
+ * for the same view returns BI_OK, or until the process ends. With every other status no work uses the bytes when the
+ * function returns. bi_view_set_element reads the element before it enqueues work.
  */
 BI_API int bi_view_write(const struct bi_view *view, const void *bytes, size_t nbytes, struct bi_error *err);
 BI_API int bi_view_read(const struct bi_view *view, void *bytes, size_t nbytes, struct bi_error *err);

@@ -75,16 +75,16 @@ PyObject *bip_fill(PyObject *self, PyObject *const *args, Py_ssize_t count, PyOb
 	return rc ? NULL : Py_NewRef(Py_None);
 }
 
+/* The element is not on the stack, because a driver that fails may write it after the call. It is never freed then. */
 static PyObject *read_element(struct bi_view *view, const int64_t *index)
 {
-	unsigned char small[SMALL];
-	void *element = allocate_element(view, small);
+	void *element = PyMem_Malloc(bi_view_dtype(view).item_size);
 	PyObject *value = NULL;
 	struct bi_error err;
 	int rc;
 
 	if (!element)
-		return NULL;
+		return PyErr_NoMemory();
 	Py_BEGIN_ALLOW_THREADS
 	rc = bi_view_get_element(view, index, element, &err);
 	Py_END_ALLOW_THREADS
@@ -92,7 +92,8 @@ static PyObject *read_element(struct bi_view *view, const int64_t *index)
 		bip_raise(rc, &err);
 	else
 		value = bip_scalar_unpack(view, element);
-	free_element(element, small);
+	if (rc != BI_EUNFINISHED)
+		PyMem_Free(element);
 	return value;
 }
 

@@ -9,6 +9,7 @@
 
 #include "common/backend/dispatch.h"
 #include "common/backend/registry.h"
+#include "common/base/environment.h"
 
 /* Devices are listed by rank: the lower, the better. Devices that cannot be used come last. */
 static int rank_of(const struct bi_device *device)
@@ -249,7 +250,7 @@ int bi__device_string_choose(const char *spec, struct bi__choice *choice, struct
 	int rc;
 
 	if (!spec)
-		request = (struct request){ "BI_DEVICE", getenv("BI_DEVICE") };
+		request = (struct request){ "BI_DEVICE", bi__environment("BI_DEVICE") };
 	*choice = (struct bi__choice){ 0 };
 	choice->is_auto = !request.spec || (!spec && !*request.spec) || strcmp(request.spec, "auto") == 0;
 	if (choice->is_auto)

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/environment.h"
+
 /* Appends "name: reason" to `tried`, cut to its capacity. Most reasons of dlerror begin with the name already. */
 static void append_reason(char *tried, size_t capacity, const char *name)
 {
@@ -53,7 +55,7 @@ int bi__dl_open(const char *variable, const char *const *names, const struct bi_
 		void *table, struct bi_error *err)
 {
 	char tried[512] = "";
-	const char *chosen = getenv(variable);
+	const char *chosen = bi__environment(variable);
 	const char *const only[] = { chosen, NULL };
 	void *library = open_first(chosen && *chosen ? only : names, tried, sizeof(tried));
 

@@ -1,21 +1,15 @@
-/* Numbers in environment variables. */
+/* Environment variables. Only environment.c reads them. */
 #ifndef BI_COMMON_BASE_ENVIRONMENT_H
 #define BI_COMMON_BASE_ENVIRONMENT_H
 
-#include <stdlib.h>
+/*
+ * Returns the value of the variable, or NULL if it is not set. Returns NULL as well if the process has more rights than
+ * the user who started it, because that user must not choose which library it loads. The value is not freed.
+ */
+const char *bi__environment(const char *variable);
 
-/* Returns the variable's value if it is a decimal number without a sign in low..high, otherwise `otherwise`. */
-static inline unsigned long long bi__environment_number(const char *variable, unsigned long long low,
-							unsigned long long high, unsigned long long otherwise)
-{
-	const char *text = getenv(variable);
-	unsigned long long number;
-	char *end;
-
-	if (!text || *text < '0' || *text > '9')
-		return otherwise;
-	number = strtoull(text, &end, 10);
-	return *end == '\0' && number >= low && number <= high ? number : otherwise;
-}
+/* Returns the value of the variable if it is a decimal number in low..high without a sign, otherwise `otherwise`. */
+unsigned long long bi__environment_number(const char *variable, unsigned long long low, unsigned long long high,
+					  unsigned long long otherwise);
 
 #endif

@@ -5,24 +5,41 @@
 #include "common/runtime/order.h"
 #include "common/runtime/stream.h"
 
+/* Makes the view's memory pending until the work on the stream has ended, which includes the copy of the bytes. */
+static void order_after_access(const struct bi_view *view, struct bi_stream *stream)
+{
+	struct bi_memory *memory = view->memory;
+
+	bi__order_lock(memory, NULL);
+	bi__order_end_locked(memory, stream, NULL);
+	bi__order_unlock(memory, NULL);
+}
+
 /*
  * Blocks the calling thread until the copy has ended, because the caller may free the bytes when the call returns. This
  * is also needed after a failure. If the driver cannot wait for the event of the copy, waits until its stream is empty.
- * Returns `rc` if it is a failure, else the status of the wait.
+ * If that fails as well, the work may still use the bytes, and bi_view_synchronize waits for it later. Returns `rc` if
+ * it is a failure, else the status of the wait.
  */
 static int finish_access(const struct bi_view *view, struct bi_memory *bytes, int rc, struct bi_error *err)
 {
-	struct bi_stream *home = view->memory->home;
+	struct bi_stream *stream = bytes->partner.stream;
 	struct bi_error failure;
 	int waited = bi__order_finish_borrowed(bytes, BI__WAIT_VALUE, &failure);
 
-	if (waited && waited != BI_EPRODUCER && home && bi__stream_finish(home, NULL) == BI_OK)
+	if (waited && waited != BI_EPRODUCER && stream && bi__stream_finish(stream, NULL) == BI_OK)
 		waited = BI_OK;
 	if (!rc && !waited && bytes->partner.memory == view->memory)
 		bi__order_note_completion(view->memory, bytes->partner.epoch);
-	if (rc || !waited)
+	if (!waited)
 		return rc;
-	return bi__fail_vendor(err, waited, failure.vendor, "%s", failure.message);
+	if (!stream || waited == BI_EPRODUCER || waited == BI_EFORK)
+		return rc ? rc : bi__fail_vendor(err, waited, failure.vendor, "%s", failure.message);
+	order_after_access(view, stream);
+	return bi__fail_vendor(
+		err, BI_EUNFINISHED, failure.vendor,
+		"the device may still use the caller's bytes until bi_view_synchronize returns BI_OK: %s",
+		failure.message);
 }
 
 static int read_into(const struct bi_view *view, void *bytes, size_t nbytes, const char *operation,

@@ -41,7 +41,7 @@ static struct bi_stream *choose_stream(const struct bi__job *job, struct bi_erro
  * Notes the device memory in the host memory that it was copied to or from. A thread that has waited for the copy on
  * the host memory then knows that the work on the device memory is complete, too.
  */
-static void note_partner_locked(struct bi_memory *to, struct bi_memory *from)
+static void note_partner_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream)
 {
 	struct bi_memory *host = bi__is_synchronous(to) ? to : from, *other = host == to ? from : to;
 
@@ -49,6 +49,7 @@ static void note_partner_locked(struct bi_memory *to, struct bi_memory *from)
 		return;
 	host->partner.memory = other;
 	host->partner.epoch = other->order.epoch;
+	host->partner.stream = stream;
 }
 
 /* Checks both memories, and makes the stream wait for earlier work on them. */
@@ -101,7 +102,7 @@ static int execute_locked(const struct bi__job *job, struct bi_stream *stream, c
 	/* This is needed after a failure as well, because some commands may have been enqueued. */
 	end_rc = bi__order_end_copy_locked(to, from, stream, end, rc ? NULL : err);
 	if (from)
-		note_partner_locked(to, from);
+		note_partner_locked(to, from, stream);
 	return rc ? rc : end_rc;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/backend/dispatch.h"
+#include "common/base/environment.h"
 #include "common/runtime/pinned_pieces.h"
 #include "common/runtime/pool.h"
 #include "common/runtime/report.h"
@@ -25,7 +26,7 @@ static void init_retired(struct bi__retired *retired, size_t pool_limit)
 /* Returns 1 if the process opted out of the synchronisation of the CUDA Array Interface. */
 static int is_cai_unordered(void)
 {
-	const char *value = getenv("BI_CAI_SYNC");
+	const char *value = bi__environment("BI_CAI_SYNC");
 
 	return value && strcmp(value, "0") == 0;
 }

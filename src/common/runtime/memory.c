@@ -44,6 +44,7 @@ static void init_memory(struct bi_memory *memory, struct bi_context *context, co
 	memory->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	bi__order_init(&memory->order);
 	memory->partner.memory = NULL;
+	memory->partner.stream = NULL;
 }
 
 /*

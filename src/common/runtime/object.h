@@ -203,12 +203,13 @@ struct bi__order {
 };
 
 /*
- * Member of borrowed memory: the device memory that it was copied to or from. The pointer is only compared, because the
- * device memory may have been freed.
+ * Member of borrowed memory: the device memory that it was copied to or from last, and the stream that executes the
+ * copy. `memory` is only compared, because the device memory may have been freed. The copied view keeps the stream alive.
  */
 struct bi__partner {
 	const struct bi_memory *memory;
 	uint64_t epoch; /* epoch of the device memory after the copy was enqueued */
+	struct bi_stream *stream;
 };
 
 /* Guarded by the lock of the pool. */

@@ -99,6 +99,11 @@ void arm(const char *name, unsigned nth)
 	setting.driver->arm(name, nth);
 }
 
+void arm_from(unsigned nth)
+{
+	setting.driver->arm_from(nth);
+}
+
 uint64_t failures(void)
 {
 	return setting.driver->failures();

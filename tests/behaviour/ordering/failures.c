@@ -607,6 +607,181 @@ static void row_19_a_refused_hand_back_leaves_nothing_running(void **state)
 	assert_int_equal(released, 1);
 }
 
+/* Accounts for the waits of a call. A wait that the driver refuses is one for the library, but not for every driver. */
+struct wait_count {
+	uint64_t driver;
+	unsigned long value, failure;
+};
+
+static struct wait_count count_waits(struct bi_context *context)
+{
+	return (struct wait_count){ library_waits(), reported(context, "value"), reported(context, "failure") };
+}
+
+static void expect_waits_since(struct bi_context *context, struct wait_count before)
+{
+	struct wait_count now = count_waits(context);
+	unsigned long value = now.value - before.value, failure = now.failure - before.failure;
+
+	expect_waits("value", (unsigned)value);
+	expect_waits("failure", (unsigned)failure);
+	own_waits(now.driver - before.driver - value - failure);
+}
+
+enum access { ACCESS_READ, ACCESS_WRITE, ACCESS_GET, ACCESS_READ_STRIDED, ACCESS_WRITE_STRIDED, ACCESSES };
+
+/* The memory between two steps is never freed once the driver has refused to wait, and the simulated driver reports it.
+ */
+static int count_accesses(void)
+{
+	return is_cuda(fixture.context) ? ACCESS_READ_STRIDED : ACCESSES;
+}
+
+static int is_reading(enum access access)
+{
+	return access != ACCESS_WRITE && access != ACCESS_WRITE_STRIDED;
+}
+
+static int access_bytes(enum access access, struct bi_view *view, unsigned char bytes[ARRAY_BYTES])
+{
+	struct bi_view *half;
+	int rc;
+
+	if (access == ACCESS_GET)
+		return bi_view_get_element(view, &(int64_t){ 0 }, bytes, &error);
+	if (access == ACCESS_READ)
+		return bi_view_read(view, bytes, ARRAY_BYTES, &error);
+	if (access == ACCESS_WRITE)
+		return bi_view_write(view, bytes, ARRAY_BYTES, &error);
+	half = slice(view, 0, ARRAY_BYTES / 2, 2);
+	rc = access == ACCESS_READ_STRIDED ? bi_view_read(half, bytes, ARRAY_BYTES / 2, &error)
+					   : bi_view_write(half, bytes, ARRAY_BYTES / 2, &error);
+	bi_view_release(half);
+	return rc;
+}
+
+/* Byte 0 of the array, without the library. */
+static unsigned char first_byte(struct bi_view *view)
+{
+	unsigned char bytes[ARRAY_BYTES];
+
+	peek(view, bytes);
+	return bytes[0];
+}
+
+/* Returns 1 if the access fails when the nth call of the driver fails and all after it. */
+static int access_without_gate(struct bi_context *context, enum access access, unsigned nth)
+{
+	static unsigned char bytes[ARRAY_BYTES];
+	struct bi_view *view = wrap_in(context, PLACE_DEVICE, 7,
+				       (struct producer){ .stream = new_producer_in(context, BI_STREAM_IN_ORDER) });
+	struct wait_count before = count_waits(context);
+	uint64_t failed = failures();
+	int rc;
+
+	arm_from(nth);
+	rc = access_bytes(access, view, bytes);
+	arm_from(0);
+	failed = failures() - failed;
+	/* The driver has spoiled something for good if an access fails in which no call did. */
+	assert_true(rc == BI_OK || failed);
+	expect_waits_since(context, before);
+	finish_all();
+	bi_view_release(view);
+	clear_case();
+	return rc != BI_OK;
+}
+
+/*
+ * The work waits behind a gate, and the nth call of the driver fails, and all after it. When the function has returned,
+ * no work may use the bytes unless the status says so. Returns 1 if the status says so.
+ */
+static int access_behind_gate(struct bi_context *context, enum access access, unsigned nth)
+{
+	static unsigned char bytes[ARRAY_BYTES], after[ARRAY_BYTES];
+	struct bi_stream *home = new_producer_in(context, BI_STREAM_IN_ORDER);
+	struct bi_view *view = wrap_in(context, PLACE_DEVICE, 7, (struct producer){ .stream = home });
+	struct wait_count before;
+	struct gate *gate;
+	int rc;
+
+	finish_all();
+	memset(bytes, 9, sizeof(bytes));
+	gate = close_gate(home);
+	before = count_waits(context);
+	arm_from(nth);
+	/* Only for an access that makes fewer calls than the one before, so that none fails. */
+	open_gate_soon(gate);
+	rc = access_bytes(access, view, bytes);
+	arm_from(0);
+	assert_true(rc == BI_OK || error.status == rc);
+	expect_waits_since(context, before);
+	if (rc != BI_EUNFINISHED && !is_reading(access))
+		memset(bytes, 5, sizeof(bytes));
+	memcpy(after, bytes, sizeof(bytes));
+	open_and_finish(gate);
+	settle();
+	if (rc != BI_EUNFINISHED)
+		assert_memory_equal(bytes, after, sizeof(bytes));
+	if (rc != BI_EUNFINISHED && !is_reading(access))
+		assert_int_not_equal(first_byte(view), 5);
+	bi_view_release(view);
+	clear_case();
+	return rc == BI_EUNFINISHED;
+}
+
+static void row_19_the_bytes_of_the_caller_are_free_or_the_status_says_so(void **state)
+{
+	(void)state;
+	for (int access = 0; access < count_accesses(); access++) {
+		/* Staging memory on which the driver failed is not used again, so each access has its own context. */
+		struct bi_context *context = open_context(fixture.spec, (struct bi_options)BI_OPTIONS_INIT);
+		unsigned unfinished = 0;
+
+		for (unsigned nth = 1; access_without_gate(context, (enum access)access, nth); nth++)
+			unfinished += (unsigned)access_behind_gate(context, (enum access)access, nth);
+		assert_true(unfinished > 0);
+	}
+}
+
+/* The wait for the bytes can be made up for. */
+static void row_19_unfinished_work_is_waited_for_later(void **state)
+{
+	static unsigned char bytes[ARRAY_BYTES];
+	struct bi_context *context = open_context(fixture.spec, (struct bi_options)BI_OPTIONS_INIT);
+	struct bi_stream *home;
+	struct bi_view *view;
+	struct wait_count before;
+	unsigned last = 1;
+	struct gate *gate;
+
+	(void)state;
+	while (access_without_gate(context, ACCESS_READ, last + 1))
+		last++;
+	home = new_producer_in(context, BI_STREAM_IN_ORDER);
+	view = wrap_in(context, PLACE_DEVICE, 7, (struct producer){ .stream = home });
+	finish_all();
+	memset(bytes, 9, sizeof(bytes));
+	gate = close_gate(home);
+	before = count_waits(context);
+	arm_from(last);
+	REFUSED_FOR(BI_EUNFINISHED, "until bi_view_synchronize returns BI_OK",
+		    bi_view_read(view, bytes, sizeof(bytes), &error));
+	arm_from(0);
+	expect_waits_since(context, before);
+	assert_false(bi_view_is_idle(view));
+	assert_int_equal(bytes[0], 9);
+	open_gate_soon(gate);
+	OK(bi_view_synchronize(view, &error));
+	expect_waits("synchronize", 1);
+	assert_true(is_open(gate));
+	assert_int_equal(bytes[0], 7);
+	assert_int_equal(bytes[sizeof(bytes) - 1], 7);
+	finish_all();
+	bi_view_release(view);
+	clear_case();
+}
+
 int failures_rows(void)
 {
 	static const struct row rows[] = {
@@ -627,6 +802,8 @@ int failures_rows(void)
 		ROW(row_19_the_end_is_made_up_for_before_the_pool, NEED_GATE | NEED_COUNTS),
 		ROW(row_19_the_end_is_made_up_for_by_the_next_hand_back, NEED_GATE | NEED_COUNTS),
 		ROW(row_19_a_refused_hand_back_leaves_nothing_running, NEED_GATE | NEED_COUNTS),
+		ROW(row_19_the_bytes_of_the_caller_are_free_or_the_status_says_so, NEED_GATE | NEED_COUNTS),
+		ROW(row_19_unfinished_work_is_waited_for_later, NEED_GATE | NEED_COUNTS),
 	};
 
 	return run_rows("failures", rows, ARRAY_LENGTH(rows));

@@ -119,6 +119,8 @@ void check_more(uint64_t now, uint64_t before, uint64_t more, const char *what, 
 
 /* The nth call of that function from now on (1: the next) fails; 0: none will. */
 void arm(const char *name, unsigned nth);
+/* The nth call of any function and all after it fail, but for those that release; 0: none will. */
+void arm_from(unsigned nth);
 uint64_t failures(void);
 
 /* One number of a report: "retired", "hits", or a reason of host waits. */

@@ -188,6 +188,11 @@ static void arm_call(const char *name, unsigned nth)
 	fail_msg("%s: the simulated driver fails calls by their number", name);
 }
 
+static void arm_calls_from(unsigned nth)
+{
+	cuda_sim()->arm_from(nth, BI__CU_ERROR_UNKNOWN);
+}
+
 static uint64_t failed_calls(void)
 {
 	return counts_now().failed_calls;
@@ -713,6 +718,7 @@ const struct raw_driver raw_cuda = {
 	.calls = calls,
 	.live_memory = live_memory_now,
 	.arm = arm_call,
+	.arm_from = arm_calls_from,
 	.failures = failed_calls,
 	.share = share,
 	.unshare = unshare,

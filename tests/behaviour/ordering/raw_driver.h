@@ -49,6 +49,8 @@ struct raw_driver {
 	uint64_t (*calls)(const char *name);
 	int64_t (*live_memory)(void);
 	void (*arm)(const char *name, unsigned nth);
+	/* The nth call of any function and all after it fail, but for those that release; 0: none will. */
+	void (*arm_from)(unsigned nth);
 	uint64_t (*failures)(void);
 
 	/* A native context of one or two devices for contexts to adopt, with their device strings. */

@@ -114,6 +114,11 @@ static void arm_call(const char *name, unsigned nth)
 	layer.arm(name, nth, nth ? CL_OUT_OF_RESOURCES : CL_SUCCESS);
 }
 
+static void arm_calls_from(unsigned nth)
+{
+	layer.refuse_from(nth, CL_OUT_OF_RESOURCES);
+}
+
 static uint64_t failed_calls(void)
 {
 	return layer.fired();
@@ -464,6 +469,7 @@ const struct raw_driver raw_opencl = {
 	.calls = calls,
 	.live_memory = live_memory_now,
 	.arm = arm_call,
+	.arm_from = arm_calls_from,
 	.failures = failed_calls,
 	.share = share,
 	.unshare = unshare,

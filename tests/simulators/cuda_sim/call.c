@@ -1,6 +1,7 @@
 /* The way into each function of the driver, and out of it: lock, count, faults, what must hold for any call. */
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "capture.h"
 #include "context.h"
@@ -114,12 +115,14 @@ static uint64_t calls_left, waits_left; /* until the one that is meant, 0: none 
 static int armed_code;
 static uint64_t gone_from; /* number of the call from which on all fail, 0: none */
 static int gone_code;
+static int arms_rest; /* the calls after the armed one fail as well */
 
 void arm_faults(uint64_t fail_call, int fail_code, uint64_t drop_wait)
 {
 	calls_left = fail_call;
 	armed_code = fail_code;
 	waits_left = drop_wait;
+	arms_rest = 0;
 	gone_from = 0;
 }
 
@@ -127,6 +130,20 @@ void shut_down(uint64_t from_call, int code)
 {
 	gone_from = from_call ? sim.counts.calls + from_call : 0;
 	gone_code = code;
+}
+
+void arm_faults_from(uint64_t nth, int code)
+{
+	calls_left = nth;
+	armed_code = code;
+	arms_rest = 1;
+}
+
+/* Calls that release do so whatever happens to the device. */
+static int releases_only(enum entry entry)
+{
+	return strstr(names[entry], "Destroy") || strstr(names[entry], "Free") || strstr(names[entry], "Release") ||
+	       strstr(names[entry], "PopCurrent");
 }
 
 static bi__cu_result injected(enum entry entry)
@@ -138,8 +155,12 @@ static bi__cu_result injected(enum entry entry)
 		sim.counts.failed_calls++;
 		return (bi__cu_result)gone_code;
 	}
-	if (!calls_left || --calls_left)
+	if (!calls_left || (arms_rest && releases_only(entry)))
 		return BI__CU_SUCCESS;
+	calls_left--;
+	if (calls_left)
+		return BI__CU_SUCCESS;
+	calls_left = arms_rest ? 1 : 0;
 	sim.counts.failed_calls++;
 	if (armed_code)
 		return (bi__cu_result)armed_code;

@@ -161,6 +161,14 @@ void cuda_sim_gone(uint64_t from_call, int code)
 	leave_control();
 }
 
+void cuda_sim_arm_from(uint64_t nth, int code)
+{
+	if (!enter_control())
+		return;
+	arm_faults_from(nth, code);
+	leave_control();
+}
+
 /* Would the access be a race? Memory that the driver does not know has no order. */
 static int is_ordered(uintptr_t handle, uint64_t pointer, size_t nbytes, int writes)
 {

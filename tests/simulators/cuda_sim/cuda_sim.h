@@ -98,6 +98,11 @@ typedef void cuda_sim_arm_fn(uint64_t fail_call, int fail_code, uint64_t drop_wa
 
 /* From the n-th call on (1: the next) every call returns the code, as after the driver has shut down; 0: none does. */
 typedef void cuda_sim_gone_fn(uint64_t from_call, int code);
+/*
+ * The nth call from now on, and all after it, return the code, but for those that destroy, free, or restore the current
+ * context. 0: no call fails any more. Replaces fail_call of cuda_sim_arm and is replaced by it.
+ */
+typedef void cuda_sim_arm_from_fn(uint64_t nth, int code);
 
 #define CUDA_SIM_MAP(X) \
 	X(begin) \
@@ -111,7 +116,8 @@ typedef void cuda_sim_gone_fn(uint64_t from_call, int code);
 	X(touch) \
 	X(peek) \
 	X(arm) \
-	X(gone)
+	X(gone) \
+	X(arm_from)
 
 struct cuda_sim {
 #define CUDA_SIM_MEMBER(name) cuda_sim_##name##_fn *name;

@@ -195,6 +195,30 @@ static void finish_queues(void)
 	atomic_store(&queue_count, 0);
 }
 
+/* Every call fails when `left` has come down to 1; 0: none does. */
+static struct {
+	atomic_uint_fast64_t left;
+	atomic_int code;
+} all;
+
+/* Calls that release do so whatever happens to the device. */
+static int releases_only(enum entry entry)
+{
+	return strncmp(entries[entry].name, "clRelease", 9) == 0 || strncmp(entries[entry].name, "clRetain", 8) == 0;
+}
+
+/* Counts the call, and returns 1 if it is to fail because all do. */
+static int fails_from_now_on(enum entry entry)
+{
+	uint_fast64_t left = atomic_load(&all.left);
+
+	if (!left || releases_only(entry))
+		return 0;
+	while (left > 1 && !atomic_compare_exchange_weak(&all.left, &left, left - 1))
+		;
+	return left == 1;
+}
+
 /* Returns the code that the call must fail with, or CL_SUCCESS. */
 static cl_int begin(enum entry entry, int is)
 {
@@ -219,6 +243,10 @@ static cl_int begin(enum entry entry, int is)
 	if (left == 1) {
 		atomic_fetch_add(&failures, 1);
 		return atomic_load(&entries[entry].code);
+	}
+	if (fails_from_now_on(entry)) {
+		atomic_fetch_add(&failures, 1);
+		return atomic_load(&all.code);
 	}
 	return (is & NATIVE) && is_gpu ? CL_INVALID_OPERATION : CL_SUCCESS;
 }
@@ -422,6 +450,7 @@ void bi_layer_reset(void)
 	if (atomic_exchange(&gone_from, 0))
 		finish_queues();
 	atomic_store(&all_calls, 0);
+	atomic_store(&all.left, 0);
 	atomic_store(&waits, 0);
 	atomic_store(&strided_commands, 0);
 	atomic_store(&failures, 0);
@@ -451,6 +480,12 @@ void bi_layer_fail_from(uint64_t nth, int code)
 uint64_t bi_layer_calls(void)
 {
 	return atomic_load(&all_calls);
+}
+
+void bi_layer_refuse_from(uint64_t nth, int code)
+{
+	atomic_store(&all.code, code);
+	atomic_store(&all.left, nth);
 }
 
 uint64_t bi_layer_fired(void)

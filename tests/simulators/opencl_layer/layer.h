@@ -33,6 +33,9 @@
 	X(void, fail_from, \
 	  (uint64_t nth, int code)) /* from the nth call of any function on, all return code; 0: none */ \
 	X(uint64_t, calls, (void)) /* calls of all functions since the reset */ \
+	X(void, refuse_from, \
+	  (uint64_t nth, int code)) /* the nth call of any function from now on, and all after it, return code, but for \
+				       those that only release or count references; 0: no call fails any more */ \
 	X(uint64_t, fired, (void)) /* calls that were made to fail since the reset */ \
 	X(int, entries, (void)) /* functions that the layer knows */ \
 	X(const char *, entry, (int index)) /* the name of one of them */

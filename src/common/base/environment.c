@@ -1,0 +1,44 @@
+#ifdef __linux__
+#define _GNU_SOURCE /* secure_getenv */
+#elif defined(__APPLE__)
+#define _DARWIN_C_SOURCE /* issetugid */
+#endif
+#include "common/base/environment.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#ifdef __linux__
+/* The kernel's mark also covers file capabilities and security modules. */
+const char *bi__environment(const char *variable)
+{
+	return secure_getenv(variable);
+}
+#else
+static int has_raised_rights(void)
+{
+#if defined(__APPLE__) || defined(__FreeBSD__) || defined(__OpenBSD__) || defined(__NetBSD__)
+	return issetugid();
+#else
+	return geteuid() != getuid() || getegid() != getgid();
+#endif
+}
+
+const char *bi__environment(const char *variable)
+{
+	return has_raised_rights() ? NULL : getenv(variable);
+}
+#endif
+
+unsigned long long bi__environment_number(const char *variable, unsigned long long low, unsigned long long high,
+					  unsigned long long otherwise)
+{
+	const char *text = bi__environment(variable);
+	unsigned long long number;
+	char *end;
+
+	if (!text || *text < '0' || *text > '9')
+		return otherwise;
+	number = strtoull(text, &end, 10);
+	return *end == '\0' && number >= low && number <= high ? number : otherwise;
+}
