@@ -559,7 +559,11 @@ struct bi_options {
 	size_t pool_limit;              /* bytes of free memory kept for reuse, or BI_POOL_…; retired memory has the
 					   same limit, but at least 64 MiB (docs/ordering.md, row 15) */
 	int memory;                     /* enum bi_memory_kind that BI_MEMORY_DEFAULT stands for */
-	const char *cache_directory;    /* where compiled kernels may be kept; NULL: no file is written */
+	/*
+	 * Where compiled kernels may be kept; NULL: no file is written. The last folder of the path is made if it is
+	 * missing. The directory is not used unless it belongs to the user of the process and nobody else can write it.
+	 */
+	const char *cache_directory;
 };
 
 #define BI_OPTIONS_INIT { sizeof(struct bi_options), NULL, 0, 0, NULL, NULL, 0, 0, NULL, NULL, 0, 0, 0, NULL }

@@ -89,9 +89,18 @@ static FILE *open_own_file(const char *path)
 	return file;
 }
 
+/* Returns 1 if the directory belongs to this user and nobody else can write it. */
+static int is_own_directory(const char *directory)
+{
+	struct stat facts;
+
+	return stat(directory, &facts) == 0 && S_ISDIR(facts.st_mode) && facts.st_uid == geteuid() &&
+	       !(facts.st_mode & (S_IWGRP | S_IWOTH));
+}
+
 void *bi__opencl_cache_read(const char *directory, uint64_t key, size_t *nbytes)
 {
-	char *path = path_of(directory, key, ".bin");
+	char *path = is_own_directory(directory) ? path_of(directory, key, ".bin") : NULL;
 	FILE *file = path ? open_own_file(path) : NULL;
 	void *bytes = NULL;
 
@@ -108,6 +117,7 @@ static int write_program(int descriptor, const struct head *head, const void *by
 	FILE *file = fdopen(descriptor, "wb");
 	int whole;
 
+	/* mkstemp has made the file private. A file that a crash cuts short is found out by its hash. */
 	if (!file) {
 		close(descriptor);
 		return 0;
@@ -124,7 +134,7 @@ void bi__opencl_cache_write(const char *directory, uint64_t key, const void *byt
 
 	memcpy(head.magic, magic, sizeof(magic));
 	mkdir(directory, 0700);
-	if (path && temporary)
+	if (path && temporary && is_own_directory(directory))
 		descriptor = mkstemp(temporary);
 	if (descriptor >= 0 && (!write_program(descriptor, &head, bytes) || rename(temporary, path)))
 		unlink(temporary);

@@ -1239,6 +1239,15 @@ static void damage(const char *path, long at, long length)
 		assert_int_equal(truncate(path, length), 0);
 }
 
+static void write_file(const char *path, const unsigned char *bytes, size_t nbytes)
+{
+	FILE *file = fopen(path, "wb");
+
+	assert_non_null(file);
+	assert_int_equal(fwrite(bytes, 1, nbytes, file), nbytes);
+	assert_int_equal(fclose(file), 0);
+}
+
 static unsigned mode_of(const char *path)
 {
 	struct stat facts;
@@ -1267,6 +1276,73 @@ static void check_private(const char *directory, const char *path)
 	assert_int_equal(unlink(moved), 0);
 }
 
+/* Cut at every 64th byte, and with one bit changed in every 64th byte: the program is built, and the file replaced. */
+static void check_damaged_files(const char *directory, const char *path)
+{
+	static unsigned char bytes[1 << 20], changed[1 << 20];
+	FILE *file = fopen(path, "rb");
+	size_t nbytes = 0, kept;
+	uint64_t key;
+	void *program;
+	char empty[96];
+
+	assert_non_null(file);
+	nbytes = fread(bytes, 1, sizeof(bytes), file);
+	fclose(file);
+	assert_in_range(nbytes, 64, sizeof(bytes) - 1);
+	memcpy(&key, bytes + 8, sizeof(key));
+	program = bi__opencl_cache_read(directory, key, &kept);
+	assert_non_null(program);
+	assert_int_equal(kept, nbytes - 32);
+	free(program);
+	assert_null(bi__opencl_cache_read(directory, key + 1, &kept));
+	for (size_t at = 0; at < nbytes; at += 64) {
+		write_file(path, bytes, at);
+		assert_null(bi__opencl_cache_read(directory, key, &kept));
+		memcpy(changed, bytes, nbytes);
+		changed[at + at / 64 % (nbytes - at < 64 ? nbytes - at : 64)] ^= (unsigned char)(1u << at / 64 % 8);
+		write_file(path, changed, nbytes);
+		assert_null(bi__opencl_cache_read(directory, key, &kept));
+	}
+	for (size_t at = 0; at < 32; at++) {
+		memcpy(changed, bytes, nbytes);
+		changed[at] ^= 1;
+		write_file(path, changed, nbytes);
+		assert_null(bi__opencl_cache_read(directory, key, &kept));
+	}
+	copy_with_cache(directory, 1, 0);
+	copy_with_cache(directory, 0, 1);
+	snprintf(empty, sizeof(empty), "%s/none", directory);
+	assert_null(bi__opencl_cache_read(empty, key, &kept));
+}
+
+/* A directory in which others can put files is not used: nothing is read from it or written to it. */
+static void check_directory_of_others(const char *directory, const char *path)
+{
+	static const mode_t modes[] = { 01777, 0720 };
+	char away[420];
+
+	snprintf(away, sizeof(away), "%s.away", path);
+	for (size_t i = 0; i < ARRAY_LENGTH(modes); i++) {
+		assert_int_equal(chmod(directory, modes[i]), 0);
+		copy_with_cache(directory, 1, 0);
+		assert_int_equal(rename(path, away), 0);
+		copy_with_cache(directory, 1, 0);
+		assert_int_equal(access(path, F_OK), -1);
+		assert_int_equal(rename(away, path), 0);
+	}
+	assert_int_equal(chmod(directory, 0700), 0);
+	copy_with_cache(directory, 0, 1);
+	if (geteuid() != 0)
+		return;
+	assert_int_equal(chown(directory, 65534, 65534), 0);
+	copy_with_cache(directory, 1, 0);
+	assert_int_equal(chown(directory, 0, 0), 0);
+	assert_int_equal(chown(path, 65534, 65534), 0);
+	copy_with_cache(directory, 1, 0);
+	copy_with_cache(directory, 0, 1);
+}
+
 static void test_program_files(void **unused)
 {
 	char parent[] = "/tmp/bi-test-XXXXXX", directory[64], path[400];
@@ -1291,6 +1367,8 @@ static void test_program_files(void **unused)
 	copy_with_cache(directory, 0, 1);
 	only_file(directory, path, sizeof(path));
 	check_private(directory, path);
+	check_damaged_files(directory, path);
+	check_directory_of_others(directory, path);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(rmdir(directory), 0);
 	assert_int_equal(rmdir(parent), 0);
