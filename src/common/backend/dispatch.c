@@ -5,8 +5,9 @@
 #include "common/backend/registry.h"
 
 /*
- * A thread that is cancelled inside of a driver would leave locks held and objects half made. So no call of a driver is
- * a cancellation point: the thread ends at the next one outside of the library. The host backend calls nothing that is.
+ * Makes calls of a driver safe from thread cancellation: a thread that is cancelled inside of a driver would leave
+ * locks held and objects half made. A cancelled thread ends at the next cancellation point outside of the library. The
+ * host backend calls no function that is a cancellation point.
  */
 static int disable_cancellation(const struct bi__backend *backend)
 {
@@ -48,7 +49,7 @@ static int check_driver(const struct bi__backend *backend, struct bi_error *err)
 	return BI_OK;
 }
 
-/* Memory that the CPU can address is usable in a forked child, whatever the device. */
+/* Returns BI_EFORK if the memory cannot be used in this process. Memory that the CPU can address is always usable. */
 static int check_reach(const struct bi__backend *owner, const struct bi__device *device, struct bi_error *err)
 {
 	return owner->cpu_addressable ? BI_OK : bi__dispatch_alive(device, err);

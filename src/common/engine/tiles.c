@@ -48,8 +48,8 @@ struct plane {
 };
 
 /*
- * Rows of the destination that run on through several planes: after every `width` units along x the source moves on by
- * another `gap` bytes. Rows that end with their plane have its width and the gap 0.
+ * Rows of the destination may continue through several planes. After every `width` units along x, the source address
+ * then moves by `gap` more bytes. If rows end with their plane, `width` is the width of the plane and `gap` is 0.
  */
 struct joint {
 	int64_t width, gap;
@@ -287,8 +287,8 @@ static void copy_panel(const struct tiles *tiles, struct buffers *buffers, struc
 }
 
 /*
- * Returns where strip k begins, or the width of the plane if there are fewer strips. The first narrow strip is narrower
- * than the others, so that these begin with cache lines of the destination.
+ * Returns the x at which strip k begins, or the width of the plane if there are fewer strips. With narrow strips, the
+ * first strip may be narrower than a tile, so that all later strips begin with cache lines of the destination.
  */
 static int64_t strip_begin(const struct tiles *tiles, const unsigned char *dst, int64_t k)
 {

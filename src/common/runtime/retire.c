@@ -22,7 +22,7 @@ void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 
 	if (memory->block.handle)
 		bi__dispatch_free(memory->backend, &context->device, &memory->block);
-	/* Most memories have neither stream. The comparisons are cheaper than the calls. */
+	/* Most memories have neither of the two streams, and the comparisons are cheaper than calls. */
 	if (memory->producer)
 		bi_stream_release(memory->producer);
 	if (memory->order.unrecorded)
@@ -237,7 +237,7 @@ static int wait_until_done(struct bi_context *context, struct bi_memory *memory,
 	return rc == BI_OK || rc == BI_EPRODUCER || bi__stream_finish(&context->stream, NULL) == BI_OK;
 }
 
-/* Returns 1 if the memory is one that bi__memory_reap_retired takes from the list. */
+/* Returns 1 if bi__memory_reap_retired takes the memory from the list, else 0. */
 static int is_wanted(struct bi_context *context, struct bi_memory *memory, enum bi__reap how)
 {
 	if (how == BI__REAP_WAIT)
@@ -245,7 +245,7 @@ static int is_wanted(struct bi_context *context, struct bi_memory *memory, enum 
 	return how == BI__REAP_OLDEST ? !memory->retirement.is_deferred : is_done(context, memory);
 }
 
-/* Unlinks the first retired memory that is done; with BI__REAP_OLDEST or BI__REAP_WAIT the first that there is. */
+/* Unlinks and returns the first retired memory that is_wanted accepts, or returns NULL if there is none. */
 static struct bi_memory *unlink_retired(struct bi_context *context, enum bi__reap how)
 {
 	struct bi_memory *before = NULL, *memory;
@@ -270,7 +270,9 @@ static struct bi_memory *unlink_retired(struct bi_context *context, enum bi__rea
 	return memory;
 }
 
-/* At close no graph is launched any more. A graph that is still being captured keeps the memory that it uses for ever.
+/*
+ * Destroys or retires a deferred memory. When the context closes, its graphs are not launched any more, so memory of
+ * captured graphs is destroyed. Memory of a graph that is still being captured is never freed.
  */
 static void reap_deferred(struct bi_context *context, struct bi_memory *memory, enum bi__reap how)
 {
@@ -280,7 +282,7 @@ static void reap_deferred(struct bi_context *context, struct bi_memory *memory, 
 		destroy_or_retire(context, memory);
 }
 
-/* Returns 0 if the work on the memory may never be known to end. */
+/* Waits for the work on the memory as `how` demands. Returns 1, or 0 if the end of the work can never be known. */
 static int await_retired(struct bi_context *context, struct bi_memory *memory, enum bi__reap how)
 {
 	if (how == BI__REAP_WAIT)
