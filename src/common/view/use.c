@@ -122,8 +122,8 @@ int bi_use_end(struct bi_stream *stream, const struct bi_use *uses, size_t count
 }
 
 /*
- * Makes `home` the home stream. It waits for the old home stream first, so a failure changes nothing. From now on a
- * consumer works on `home` without calling the library, so the memory is never idle again.
+ * Changes the home stream. The new home stream waits for the old home stream first, so a failure changes nothing. From
+ * now on a consumer works on the new home stream without calling the library, so the memory is never idle again.
  */
 static int move_home_locked(struct bi_memory *memory, struct bi_stream *home, struct bi_error *err)
 {
