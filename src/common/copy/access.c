@@ -27,7 +27,7 @@ static int finish_access(const struct bi_view *view, struct bi_memory *bytes, in
 	struct bi_error failure;
 	int waited = bi__order_finish_borrowed(bytes, BI__WAIT_VALUE, &failure);
 
-	if (waited && waited != BI_EPRODUCER && stream && bi__stream_finish(stream, NULL) == BI_OK)
+	if (waited && waited != BI_EPRODUCER && stream && bi__stream_finish(stream, &failure) == BI_OK)
 		waited = BI_OK;
 	if (!rc && !waited && bytes->partner.memory == view->memory)
 		bi__order_note_completion(view->memory, bytes->partner.epoch);
