@@ -4,7 +4,7 @@
 #include "common/copy/inline.h"
 #include "common/runtime/order.h"
 
-#define LIMIT 4096 /* BI_AT_ONCE, as ctest sets it */
+#define LIMIT 4096 /* BI_INLINE_LIMIT, as ctest sets it */
 
 static struct bi_context *device;
 

@@ -1,4 +1,4 @@
-/* BI_AT_ONCE: numbers up to 1 MiB are the limit, everything else leaves the default. Read once in a process. */
+/* BI_INLINE_LIMIT: numbers up to 1 MiB are the limit, everything else leaves the default. Read once in a process. */
 #define _POSIX_C_SOURCE 200809L
 #include "unit.h"
 
@@ -15,12 +15,12 @@ static int has_limit(void *data)
 	const struct expectation *expectation = data;
 
 	if (expectation->text)
-		setenv("BI_AT_ONCE", expectation->text, 1);
+		setenv("BI_INLINE_LIMIT", expectation->text, 1);
 	else
-		unsetenv("BI_AT_ONCE");
+		unsetenv("BI_INLINE_LIMIT");
 	if (bi__inline_limit() != expectation->limit)
 		return 1;
-	setenv("BI_AT_ONCE", "77", 1);
+	setenv("BI_INLINE_LIMIT", "77", 1);
 	return bi__inline_limit() == expectation->limit ? 0 : 2;
 }
 
@@ -37,7 +37,7 @@ static void the_environment_sets_the_limit(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LENGTH(all); i++)
 		if (status_of_child(has_limit, &all[i]))
-			fail_msg("BI_AT_ONCE=%s does not give %zu", all[i].text ? all[i].text : "(unset)",
+			fail_msg("BI_INLINE_LIMIT=%s does not give %zu", all[i].text ? all[i].text : "(unset)",
 				 all[i].limit);
 }
 

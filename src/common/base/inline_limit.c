@@ -15,7 +15,7 @@ static atomic_size_t chosen;
 
 static size_t read_limit(void)
 {
-	return (size_t)bi__environment_number("BI_AT_ONCE", 0, LARGEST_LIMIT, DEFAULT_LIMIT);
+	return (size_t)bi__environment_number("BI_INLINE_LIMIT", 0, LARGEST_LIMIT, DEFAULT_LIMIT);
 }
 
 size_t bi__inline_limit(void)

@@ -44,7 +44,7 @@ int capture_rows(void);
 int cuda_memory_rows(void);
 int peers_rows(void);
 int dlpack_rows(void);
-int at_once_rows(void);
+int inline_copies_rows(void);
 
 /*
  * The test makes one piece of pinned memory, of one of the two (`b` may be NULL). OpenCL maps it once; who makes it

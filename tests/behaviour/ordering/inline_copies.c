@@ -395,7 +395,7 @@ static void row_36_showing_it_waits_for_what_is_under_way(void **state)
 	bi_view_release(result);
 }
 
-int at_once_rows(void)
+int inline_copies_rows(void)
 {
 	static const struct row rows[] = {
 		ROW(row_36_nothing_is_enqueued, NEED_NEAR | NEED_COUNTS),
