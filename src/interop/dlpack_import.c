@@ -156,7 +156,7 @@ static int read_strides(const struct bi_dl_tensor *tensor, int64_t item, int64_t
 	return BI_OK;
 }
 
-/* Reads the layout. Its offset counts from element [0, ..., 0], so it is 0. */
+/* Reads the layout. Its offset is 0, because the memory is wrapped at the address of element [0, ..., 0]. */
 static int read_layout(const struct import *import, struct bi_layout *out, struct bi_error *err)
 {
 	const struct bi_dl_tensor *tensor = import->tensor;

@@ -10,7 +10,8 @@
 #include "interop/place.h"
 #include "common/runtime/fence.h"
 
-/* bi_exchange.owner for a struct with an event. For a struct without an event the owner is the view itself. */
+/* The object that bi_exchange.owner points to if the bi_exchange has an event. Without an event it points to the view.
+ */
 struct export
 {
 	struct bi_view *view;

@@ -307,8 +307,8 @@
 	}
 
 /*
- * A program consists of the types, the functions, the phases for each unit and word, and the entry points for each unit
- * and word.
+ * A program consists of the types and the functions, and, for each unit (`size` bytes that are moved together) and each
+ * width of an index (32 or 64 bits), of the phases and the entry points.
  */
 #define BI__KERNEL_TYPES BI__NEST_STRUCT BI__FILL_STRUCT BI__TILE_STRUCT
 #define BI__KERNEL_FUNCTIONS \

@@ -10,7 +10,7 @@
  * fields, for a simple type NULL.
  */
 int bip_dtype_from_with_descr(PyObject *object, struct bi_dtype *out, PyObject **descr);
-/* Reads an element type as bip_dtype_from_with_descr does, without the fields. */
+/* Reads an element type like bip_dtype_from_with_descr, but drops the fields: a structured type becomes void. */
 int bip_dtype_from(PyObject *object, struct bi_dtype *out);
 
 /* Returns the numpy.dtype of a view. Imports NumPy. Imports ml_dtypes for a type that NumPy does not have. */

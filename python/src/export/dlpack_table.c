@@ -47,7 +47,10 @@ static int make_ready(struct bi_view *view, int32_t device_type)
 	return rc ? -1 : 0;
 }
 
-/* Exports the view. The tensor keeps the view even if the object is released while the memory is made ready. */
+/*
+ * Exports the view and makes its memory ready for the consumer. The tensor holds its own reference to the view, so
+ * another thread may release the Python object while the GIL is dropped. The caller holds the lock of the object.
+ */
 static int export_locked(struct bi_view *view, struct bi_dl_managed_versioned **out)
 {
 	struct bi_error err;

@@ -29,7 +29,7 @@ struct bi__block {
 	size_t origin; /* bytes from the start of the handle to the first byte of the block */
 	size_t nbytes; /* without origin */
 	void *host; /* address of the first byte if any code may use it, else NULL */
-	void *private_host; /* address of the first byte, for the library only, while no work is pending; else NULL */
+	void *private_host; /* address of the first byte, or NULL; the library alone uses it, and only while no work is pending */
 	uintptr_t cookie; /* free for use by the backend */
 	int alloc_pending; /* alloc was work on the context stream: only later work on that stream may use the block */
 	int free_follows; /* the function `free` takes effect after all work that may still use the block */

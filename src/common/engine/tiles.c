@@ -443,8 +443,9 @@ static void set_runs(struct tiles *tiles, uint64_t bytes)
 }
 
 /*
- * The order matters: dense_source needs the plane in its direction, a continuation is only used with `streams`, joined
- * rows change the width of the plane, and that decides on narrow strips.
+ * The order of the steps matters. set_plane chooses the direction of the plane, which dense_source reads. `streams` is
+ * set before find_continuation, which only streamed copies use. join_rows changes the width of the plane, which
+ * has_narrow_strips reads.
  */
 void bi__engine_tiles(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src)
 {

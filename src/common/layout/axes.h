@@ -124,7 +124,8 @@ struct bi__indexed {
  */
 int bi__index_refuse(int ndim, const struct bi_index *items, int count, struct bi_error *err);
 
-/* A valid list has at most one item for each axis of the source, one for each of the result, and an ellipsis. */
+/* A valid list has at most one integer or slice for each axis of the source, one new axis for each axis of the result,
+ * and one ellipsis. */
 #define BI__MAX_ITEMS (2 * BI_MAX_NDIM + 1)
 
 /*

@@ -71,8 +71,9 @@ static struct bi_view *allocate_view(int ndim, struct bi_error *err)
 }
 
 /*
- * Returns 1 if the elements are dense in C order, else 0. There is at least one element. Sets *several to 1 if the
- * elements cannot be dense in Fortran order as well: more than one extent is above 1, and items have bytes.
+ * Returns 1 if the elements are dense in C order, else 0. The caller has checked that there is at least one element.
+ * Sets *several to 1 if more than one extent is above 1 and the item size is not 0, else to 0. Elements that are dense
+ * in C order are dense in Fortran order too if *several is 0.
  */
 static int is_c_order(const int64_t *shape, const int64_t *strides, int ndim, int64_t item, int *several)
 {
