@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Counts the instructions of hot calls with callgrind and compares them with those that are recorded.
 
-    count.py [--record] [--outside PATTERN]... EXPECTED -- PROGRAM [ARGUMENT]...
+    count.py [--record] --inside PATTERN... [--outside PATTERN]... EXPECTED -- PROGRAM [ARGUMENT]...
 
-PROGRAM marks its cases with marks.h. EXPECTED has one line for each, "name count": instructions per call. What objects
-(shared libraries) that match a PATTERN execute themselves, such as a driver, is not counted.
+PROGRAM marks its cases with marks.h. EXPECTED has one line for each, "name count": instructions per call. A PATTERN is
+matched with the file names of objects (programs and shared libraries). Two sorts of instructions are counted: those of
+objects that match an inside PATTERN, and those of the functions that these objects call in objects that match no
+PATTERN, such as the C library. Calls into objects that match an outside PATTERN, such as a driver, are not counted, nor
+are the functions of the C library that a driver calls: they depend on the driver and on the processor.
 
 A case fails if its count differs from the record by more than TOLERANCE and by more than ALLOWANCE. That lets in a check
 that a mend needs. A case that became cheaper fails too, because a gain has to be recorded before it can be lost again.
@@ -38,30 +41,39 @@ def run(command, folder):
     return [path.read_text(errors="replace") for path in pathlib.Path(folder).glob("dump.*")]
 
 
-def count(dump, outside):
-    """The instructions that the objects execute themselves. A line after calls= is what a callee took."""
-    total, counted, skip = 0, True, False
+def matches(path, patterns):
+    return any(fnmatch.fnmatch(os.path.basename(path), pattern) for pattern in patterns)
+
+
+def count(dump, inside, outside):
+    """The instructions of the inside objects and of the neutral functions that they call.
+
+    The line after calls= has the instructions of the callee and of its callees. cob= names the object of the callee
+    and is missing where that is the object of the caller."""
+    total, is_inside, callee, is_call = 0, False, None, False
     for line in dump.splitlines():
         if line.startswith("ob="):
-            name = os.path.basename(line[3:])
-            counted = not any(fnmatch.fnmatch(name, pattern) for pattern in outside)
+            is_inside = matches(line[3:], inside)
+        elif line.startswith("cob="):
+            callee = line[4:]
         elif line.startswith("calls="):
-            skip = True
+            is_call = True
         elif line[:1].isdigit():
-            if counted and not skip:
+            is_neutral = callee is not None and not matches(callee, inside + outside)
+            if is_inside and (is_neutral or not is_call):
                 total += int(line.split()[1])
-            skip = False
+            callee, is_call = None, False
     return total
 
 
-def measure(command, outside):
+def measure(command, inside, outside):
     """{name: instructions per call}"""
     counts = {}
     with tempfile.TemporaryDirectory() as folder:
         for dump in run(command, folder):
             mark = re.search(r"^desc: Trigger: Client Request: (\w+) (\d+)$", dump, re.MULTILINE)
             if mark:
-                counts[mark[1]] = round(count(dump, outside) / int(mark[2]))
+                counts[mark[1]] = round(count(dump, inside, outside) / int(mark[2]))
     if not counts:
         sys.exit("the program marked no case")
     return counts
@@ -105,11 +117,12 @@ def compare(expected, counts):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--record", action="store_true", help="write EXPECTED")
+    parser.add_argument("--inside", action="append", required=True, metavar="PATTERN")
     parser.add_argument("--outside", action="append", default=[], metavar="PATTERN")
     parser.add_argument("expected", type=pathlib.Path)
     parser.add_argument("command", nargs="+")
     arguments = parser.parse_args()
-    counts = measure(arguments.command, arguments.outside)
+    counts = measure(arguments.command, arguments.inside, arguments.outside)
     if arguments.record:
         write(arguments.expected, counts)
         return 0

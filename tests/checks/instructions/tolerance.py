@@ -1,8 +1,43 @@
 #!/usr/bin/env python3
-"""The rule of count.py: which changes of a count pass, and that the words for the others say what to do."""
+"""The rules of count.py: which instructions are counted, which changes of a count pass, and which words explain a failure."""
 import unittest
 
-from count import judge
+from count import count, judge
+
+# Each number is a power of ten of its own, so that the total tells which lines were counted.
+DUMP = """
+ob=/usr/lib/libbufferinterface.so.0
+fn=bi_copy
+10 1
+cob=/usr/lib/libc.so.6
+cfn=malloc
+calls=1 5
+10 10
+cfn=plan
+calls=1 20
+10 100
+cob=/usr/lib/libpocl.so.2
+cfn=clEnqueueCopyBuffer
+calls=1 7
+10 1000
+
+ob=/usr/lib/libc.so.6
+fn=malloc
+5 20000
+
+ob=/usr/lib/libpocl.so.2
+fn=clEnqueueCopyBuffer
+7 200000
+cob=/usr/lib/libc.so.6
+cfn=malloc
+calls=1 5
+7 2000000
+"""
+
+
+class Count(unittest.TestCase):
+    def test_a_driver_and_its_use_of_the_c_library_are_not_counted(self):
+        self.assertEqual(count(DUMP, ["libbufferinterface.*"], ["libpocl*"]), 11)
 
 
 class Tolerance(unittest.TestCase):
