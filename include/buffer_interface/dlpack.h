@@ -79,7 +79,7 @@ struct bi_dl_managed_versioned {
  *
  * BI_EDTYPE: DLPack cannot name the type, the bytes are swapped, or an element has less than a byte [D9]: this struct
  * has no flag for elements that are not packed. BI_EUNSUPPORTED: a stride is no multiple of the item size [D4], or the
- * memory is OpenCL's shared virtual memory, which is no cl_mem [D8].
+ * memory is OpenCL's shared virtual memory, which is no cl_mem [D8]. BI_EBUSY: the memory is mapped for writing.
  */
 BI_API int bi_dlpack_describe(const struct bi_view *view, struct bi_dl_tensor *out, struct bi_error *err);
 
@@ -128,6 +128,10 @@ struct bi_dlpack_import_options {
  * Makes a view of a producer's tensor. Takes ownership of the tensor on success: its deleter is called once, when the
  * memory is freed. An import that fails does not call the deleter. Never writes to the struct. If this library exported
  * the tensor, the result is another reference to the same view. `options` may be NULL. Owned.
+ *
+ * The producer keeps the memory and everything else that the tensor points to until the deleter has returned. The library
+ * keeps nothing of the producer but the tensor. A caller that knows an object behind the tensor, as bindings do, keeps
+ * the object until then: it passes a tensor of its own, whose deleter calls the producer's and then releases the object.
  *
  * `context` must reach the memory: any context for CPU and pinned memory, the same device for CUDA memory [E9], any
  * CUDA device for managed memory, the same cl_context for OpenCL memory.

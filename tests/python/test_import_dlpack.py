@@ -616,3 +616,60 @@ def test_X3_table_that_gives_nothing(status, lacks):
     table, _ = new_table(give=give)
     with pytest.raises(InvalidArrayError, match=f"returns {status}, and gives no {lacks}"):
         buffer_interface(with_table(table)(None))
+
+
+class Lender:
+    """A producer whose tensor does not own its memory, and whose deleter uses the producer, as mpi4py's test double."""
+
+    def __init__(self, versioned):
+        self.memory = Memory()
+        block = (dl.ManagedVersioned if versioned else dl.Managed)()
+        self.shape = (ctypes.c_int64 * 1)(12)
+        self.strides = (ctypes.c_int64 * 1)(1)
+        block.tensor = dl.DLTensor(
+            self.memory.address, dl.Device(dl.CPU, 0), 1, dl.Type(dl.FLOAT, 32, 1), self.shape, self.strides, 0
+        )
+        if versioned:
+            block.major = 1
+        self.alive_at_deletion = alive = []
+        me = weakref.ref(self)
+        self.deleter = dl.DELETER(lambda _: alive.append(me() is not None))
+        block.deleter = ctypes.cast(self.deleter, ctypes.c_void_p)
+        self.block, self.name = block, dl.VERSIONED if versioned else dl.UNVERSIONED
+
+    def __dlpack_device__(self):
+        return (dl.CPU, 0)
+
+    def __dlpack__(self, **_):
+        return dl.plain_capsule(ctypes.addressof(self.block), self.name)
+
+
+@pytest.mark.parametrize("versioned", KINDS)
+def test_E3_the_producer_lives_until_its_deleter_has_returned(versioned):
+    producer = Lender(versioned)
+    gone, deleted, deleter = weakref.ref(producer), producer.alive_at_deletion, producer.deleter
+    view = buffer_interface(producer)
+    part = view[3:5]
+    del producer, view
+    gc.collect()
+    assert gone() is not None and deleted == []
+    assert np.asarray(part).tolist() == [3, 4]
+    del part
+    gc.collect()
+    assert deleted == [True]
+    assert gone() is None
+    del deleter
+
+
+@pytest.mark.parametrize("versioned", KINDS)
+def test_E3_the_producer_of_a_refused_tensor_is_released(versioned):
+    producer = Lender(versioned)
+    producer.block.tensor.ndim = -1
+    gone, deleted, deleter = weakref.ref(producer), producer.alive_at_deletion, producer.deleter
+    with pytest.raises(InvalidArrayError):
+        buffer_interface(producer)
+    del producer
+    gc.collect()
+    assert deleted == [True]
+    assert gone() is None
+    del deleter

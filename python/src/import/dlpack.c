@@ -6,12 +6,16 @@
  * 0, which has two meanings, and never 2, which some producers refuse. A bare capsule names no stream, so its memory
  * counts as ready on the context stream.
  *
- * After a capsule is renamed, its tensor is deleted exactly once, also on failure [E3].
+ * After a capsule is renamed, its tensor is deleted exactly once, also on failure [E3]. The object that exported the
+ * tensor lives until the deleter has returned, because some tensors do not own their memory, and some deleters use the
+ * object. A bare capsule has no such object.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "contexts.h"
 #include "dlpack_table.h"
+#include "lifetime.h"
 #include "object.h"
 #include "streams.h"
 #include "base/errors.h"
@@ -29,15 +33,74 @@ struct tensor {
 	struct bi_dl_managed *plain;
 };
 
-static void delete_tensor(const struct tensor *tensor)
+static void call_deleter(const struct tensor *tensor)
 {
-	struct bip_raised raised = bip_put_aside();
-
 	if (tensor->versioned && tensor->versioned->deleter)
 		tensor->versioned->deleter(tensor->versioned);
 	if (tensor->plain && tensor->plain->deleter)
 		tensor->plain->deleter(tensor->plain);
+}
+
+static void delete_tensor(const struct tensor *tensor)
+{
+	struct bip_raised raised = bip_put_aside();
+
+	call_deleter(tensor);
 	bip_put_back(raised);
+}
+
+/* A tensor that keeps the object which exported the producer's tensor. */
+struct kept_tensor {
+	union {
+		struct bi_dl_managed_versioned versioned;
+		struct bi_dl_managed plain;
+	} copy; /* of the producer's tensor, with a deleter of this file; manager_ctx is the kept_tensor */
+	struct tensor producers;
+	PyObject *owner;
+};
+
+/* Runs on any thread, with or without the GIL. */
+static void delete_kept(struct kept_tensor *kept)
+{
+	call_deleter(&kept->producers);
+	bip_release_owner(kept->owner);
+	free(kept);
+}
+
+static void delete_kept_versioned(struct bi_dl_managed_versioned *tensor)
+{
+	delete_kept(tensor->manager_ctx);
+}
+
+static void delete_kept_plain(struct bi_dl_managed *tensor)
+{
+	delete_kept(tensor->manager_ctx);
+}
+
+/* Replaces *tensor by one that keeps `owner` too. Returns -1 with an exception on failure; *tensor is unchanged then.
+ */
+static int keep_owner(struct tensor *tensor, PyObject *owner)
+{
+	struct kept_tensor *kept = malloc(sizeof(*kept));
+
+	if (!kept) {
+		PyErr_NoMemory();
+		return -1;
+	}
+	kept->producers = *tensor;
+	kept->owner = Py_NewRef(owner);
+	if (tensor->versioned) {
+		kept->copy.versioned = *tensor->versioned;
+		kept->copy.versioned.manager_ctx = kept;
+		kept->copy.versioned.deleter = delete_kept_versioned;
+		tensor->versioned = &kept->copy.versioned;
+	} else {
+		kept->copy.plain = *tensor->plain;
+		kept->copy.plain.manager_ctx = kept;
+		kept->copy.plain.deleter = delete_kept_plain;
+		tensor->plain = &kept->copy.plain;
+	}
+	return 0;
 }
 
 /*
@@ -238,8 +301,11 @@ static int find_home(const struct bi_dl_tensor *tensor, work_stream *ask, struct
 	return wrap_work_stream(ask, &tensor->device, context, out);
 }
 
-/* Imports a tensor. Takes ownership of the tensor, also on failure. */
-static int import_tensor(const struct tensor *tensor, struct bi_context *announced, work_stream *ask,
+/*
+ * Imports a tensor. Takes ownership of the tensor, also on failure. `owner` is the object that exported it, or NULL. A
+ * tensor that this library exported keeps its memory itself.
+ */
+static int import_tensor(struct tensor *tensor, PyObject *owner, struct bi_context *announced, work_stream *ask,
 			 const struct bip_request *request, struct bip_found *found)
 {
 	const struct bi_dl_tensor *inside = check_version(tensor);
@@ -249,6 +315,7 @@ static int import_tensor(const struct tensor *tensor, struct bi_context *announc
 
 	if (!inside || check_place(inside->device.device_type) ||
 	    check_trust(tensor, inside->device.device_type, request) || open_place(inside, announced, &context) ||
+	    (owner && !is_own(tensor) && keep_owner(tensor, owner)) ||
 	    find_home(inside, ask, context, request, &stream)) {
 		delete_tensor(tensor);
 		bip_release_context(context);
@@ -297,7 +364,7 @@ static int import_by_table(PyObject *object, const struct bip_dlpack_table *tabl
 	if (rc && PyErr_Occurred())
 		return try_next_protocol(object, request);
 	if (!rc && tensor.versioned)
-		return import_tensor(&tensor, NULL, table->current_work_stream, request, found);
+		return import_tensor(&tensor, object, NULL, table->current_work_stream, request, found);
 	PyErr_Format(bip_InvalidArrayError, "the DLPack table of type %.100s returns %d, and gives no %s [X3]",
 		     Py_TYPE(object)->tp_name, rc, rc ? "exception" : "tensor");
 	return -1;
@@ -436,8 +503,10 @@ static int check_announced(const struct tensor *tensor, const struct bi_dl_devic
 	return -1;
 }
 
-static int import_capsule(PyObject *capsule, const struct bi_dl_device *announced, struct bi_context *context,
-			  const struct bip_request *request, struct bip_found *found)
+/* `owner` is the object that gave the capsule, and `announced` is the device that it named. Both are NULL if unknown.
+ */
+static int import_capsule(PyObject *capsule, PyObject *owner, const struct bi_dl_device *announced,
+			  struct bi_context *context, const struct bip_request *request, struct bip_found *found)
 {
 	struct tensor tensor;
 
@@ -447,7 +516,7 @@ static int import_capsule(PyObject *capsule, const struct bi_dl_device *announce
 		delete_tensor(&tensor);
 		return -1;
 	}
-	return import_tensor(&tensor, context, NULL, request, found);
+	return import_tensor(&tensor, owner, context, NULL, request, found);
 }
 
 /* Releases a capsule. The current exception is put aside, because the producer's destructor may run Python code. */
@@ -471,7 +540,7 @@ static int ask_and_import(PyObject *object, PyObject *method, const struct bi_dl
 
 	if (!capsule)
 		return try_next_protocol(object, request);
-	rc = import_capsule(capsule, device, context, request, found);
+	rc = import_capsule(capsule, object, device, context, request, found);
 	release_capsule(capsule);
 	return rc;
 }
@@ -503,7 +572,7 @@ int bip_import_dlpack(PyObject *object, const struct bip_request *request, struc
 	int rc;
 
 	if (PyCapsule_CheckExact(object))
-		return import_capsule(object, NULL, NULL, request, found);
+		return import_capsule(object, NULL, NULL, NULL, request, found);
 	table = find_table(Py_TYPE(object));
 	if (table)
 		return import_by_table(object, table, request, found);
