@@ -945,8 +945,9 @@ enum bi_map_mode {
  * and back.
  *
  * While a memory is mapped for reading, the library may read it and map it again for reading. While it is mapped for
- * writing, each copy, fill, element access, bi_use_begin and further mapping fails with BI_EBUSY. Both rules hold for
- * the whole memory, not only for the bytes of the view.
+ * writing, each copy, fill, element access, bi_use_begin, export and further mapping fails with BI_EBUSY. Both rules
+ * hold for the whole memory, not only for the bytes of the view. bi_view_native and bi_view_host_pointer cannot fail:
+ * their callers announce their work with bi_use_begin.
  *
  * Retains the view. Owned. bi_unmap takes ownership of the mapping, on failure as well, except with BI_ECAPTURE. Only
  * one thread may unmap a mapping.
@@ -970,7 +971,7 @@ enum bi_export_flag {
 /*
  * Fills *out with the array, its stream, and a reference that out->release releases. The memory counts as exported. The
  * struct is read-only if the view is. Overwrites *out without releasing its old content. If work is pending on host
- * memory, blocks the calling thread until it is complete (`export`).
+ * memory, blocks the calling thread until it is complete (`export`). BI_EBUSY: the memory is mapped for writing.
  */
 BI_API int bi_view_export(const struct bi_view *view, unsigned flags, struct bi_exchange *out, struct bi_error *err);
 

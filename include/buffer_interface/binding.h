@@ -58,7 +58,7 @@ BI_API int bi_view_wrap_at(struct bi_context *context, uint64_t data, struct bi_
  *
  * If work is pending on device memory, *out names its home stream. If work is pending on host memory, blocks the
  * calling thread until it is complete (`export`). The first call for a view may allocate arrays that *out points to;
- * they live as long as the view (BI_ENOMEM).
+ * they live as long as the view (BI_ENOMEM). BI_EBUSY: the memory is mapped for writing.
  */
 BI_API int bi_view_describe(const struct bi_view *view, struct bi_exchange *out, struct bi_error *err);
 

@@ -70,8 +70,8 @@ enum bi_cai_flag {
  * synchronisation.
  *
  * BI_EUNSUPPORTED: no CUDA device reaches the memory [P14]. BI_EDTYPE: the interface cannot name the type [P12], or the
- * bytes are swapped [P11]. BI_EVERSION: the version is not in 0..3. BI_EBUSY: with BI_CAI_NONBLOCKING, the call would
- * have to wait.
+ * bytes are swapped [P11]. BI_EVERSION: the version is not in 0..3. BI_EBUSY: the memory is mapped for writing;
+ * or, with BI_CAI_NONBLOCKING, the call would have to wait.
  */
 BI_API int bi_cai_export(const struct bi_view *view, int version, unsigned flags, struct bi_cai *out,
 			 struct bi_error *err);

@@ -108,8 +108,8 @@ static int export_cai(const struct bi_view *view, int version, unsigned flags, s
 	if (out->strides)
 		out->strides = bi_view_strides(view);
 	if (out->data)
-		bi__memory_mark_exported(view->memory);
-	return write_stream(view, flags, out, err);
+		rc = bi__memory_mark_exported(view->memory, err);
+	return rc ? rc : write_stream(view, flags, out, err);
 }
 
 int bi_cai_export(const struct bi_view *view, int version, unsigned flags, struct bi_cai *out, struct bi_error *err)

@@ -42,6 +42,7 @@ static int put_place(const struct bi_view *view, struct bi_dl_tensor *out, struc
 	const struct bi__exported *exported = bi__exported_of(view->memory);
 	const struct bi__block *block = &view->memory->block;
 	size_t offset = block->handle ? block->origin + (size_t)view->offset : 0;
+	int rc;
 
 	out->device = bi_dlpack_device(view);
 	out->data = NULL;
@@ -51,7 +52,9 @@ static int put_place(const struct bi_view *view, struct bi_dl_tensor *out, struc
 	if (exported->not_in_dlpack)
 		return bi__fail(err, BI_EUNSUPPORTED, "DLPack has no name for memory of handle kind %d [D8]",
 				(int)block->kind);
-	bi__memory_mark_exported(view->memory);
+	rc = bi__memory_mark_exported(view->memory, err);
+	if (rc)
+		return rc;
 	out->byte_offset = exported->form == BI__FORM_OBJECT ? offset : 0;
 	out->data = (void *)(exported->form == BI__FORM_OBJECT ? block->handle : block->handle + offset);
 	return BI_OK;

@@ -128,6 +128,10 @@ static int hold_event(const struct bi_view *view, struct bi__fence *event, struc
 static int put_order(const struct bi_view *view, unsigned flags, struct bi__fence *event, struct bi_exchange *out,
 		     struct bi_error *err)
 {
+	int rc = bi__memory_mark_exported(view->memory, err);
+
+	if (rc)
+		return rc;
 	out->stream_kind = BI_STREAM_KIND_NONE;
 	out->reserved_stream = 0;
 	out->stream = out->event = 0;

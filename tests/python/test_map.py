@@ -201,6 +201,32 @@ def test_mapped_memory_belongs_to_the_cpu(view):
     view.fill(0)
 
 
+def exports_of(view):
+    """Each way by which a consumer gets memory on which it may enqueue work."""
+    yield view.__dlpack__
+    yield lambda: view.__dlpack__(max_version=(1, 0))
+    yield lambda: bi.buffer_interface(Lending(view))
+    if view.backend == "cuda":
+        yield lambda: view.__cuda_array_interface__
+
+
+class Lending:
+    """A producer that exports the array of another, as a wrapper does."""
+
+    def __init__(self, view):
+        self.__dlpack__, self.__dlpack_device__ = view.__dlpack__, view.__dlpack_device__
+
+
+def test_memory_that_is_mapped_for_writing_is_not_exported(view):
+    for mode in ("w", "rw"):
+        with view.map(mode):
+            for export in exports_of(view):
+                with pytest.raises(BufferError, match="end the mapping first"):
+                    export()
+        for export in exports_of(view):
+            export()
+
+
 def test_a_mapping_keeps_the_memory(view, expected):
     mapped = view.map()
     view.release()

@@ -24,7 +24,7 @@ static int is_free_locked(const struct bi_memory *memory)
 	if (memory->borrowed)
 		return !atomic_load_explicit(&memory->context->host_uses, memory_order_relaxed);
 	return memory->own && !bi__is_exported(memory) && !memory->order.failed && bi__is_idle(memory) &&
-	       !memory->mappings.readers && !memory->mappings.writers && bi__address(memory);
+	       !memory->readers && bi__address(memory);
 }
 
 static void clear_inline_mark(struct bi_memory *memory)
@@ -33,7 +33,10 @@ static void clear_inline_mark(struct bi_memory *memory)
 		atomic_fetch_and(&memory->marks, (unsigned char)~BI__MARK_INLINE);
 }
 
-/* Returns 1, or 0 if another thread has exported the memory since it was checked. An export needs no lock. */
+/*
+ * Returns 1, or 0 if the memory is mapped for writing, or if another thread has exported it since it was checked. An
+ * export needs no lock.
+ */
 static int set_inline_mark(struct bi_memory *memory)
 {
 	unsigned char unmarked = 0;

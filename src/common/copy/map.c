@@ -56,14 +56,21 @@ static int enter_map_locked(struct bi_memory *memory, unsigned mode, struct bi_e
 {
 	int rc = bi__order_check_mapped(memory, (mode & BI_MAP_WRITE) != 0, err);
 
-	if (!rc)
-		*(mode & BI_MAP_WRITE ? &memory->mappings.writers : &memory->mappings.readers) += 1;
-	return rc;
+	if (rc)
+		return rc;
+	if (mode & BI_MAP_WRITE)
+		atomic_fetch_or(&memory->marks, BI__MARK_WRITTEN);
+	else
+		memory->readers++;
+	return BI_OK;
 }
 
 static void leave_map_locked(struct bi_memory *memory, unsigned mode)
 {
-	*(mode & BI_MAP_WRITE ? &memory->mappings.writers : &memory->mappings.readers) -= 1;
+	if (mode & BI_MAP_WRITE)
+		atomic_fetch_and(&memory->marks, (unsigned char)~BI__MARK_WRITTEN);
+	else
+		memory->readers--;
 }
 
 static int enqueue_map_locked(struct bi_map *map, struct bi__fence *fence, struct bi_error *err)

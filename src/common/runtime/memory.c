@@ -37,8 +37,7 @@ static void init_memory(struct bi_memory *memory, struct bi_context *context, co
 	init_identity(memory, context, backend);
 	atomic_init(&memory->marks, 0);
 	atomic_init(&memory->idle, true);
-	atomic_init(&memory->mappings.readers, 0);
-	atomic_init(&memory->mappings.writers, 0);
+	atomic_init(&memory->readers, 0);
 	atomic_init(&memory->home, backend->synchronous ? NULL : &context->stream);
 	/* Does the same as pthread_mutex_init without attributes, but without a call. */
 	memory->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
@@ -354,7 +353,7 @@ void bi_memory_release(struct bi_memory *memory)
 		end_memory(memory);
 }
 
-void bi__memory_mark_first_export(struct bi_memory *memory)
+int bi__memory_mark_first_export(struct bi_memory *memory, struct bi_error *err)
 {
 	unsigned char marks = atomic_fetch_or(&memory->marks, BI__MARK_EXPORTED);
 
@@ -366,6 +365,9 @@ void bi__memory_mark_first_export(struct bi_memory *memory)
 		sched_yield();
 		marks = atomic_load_explicit(&memory->marks, memory_order_acquire);
 	}
+	if (!(marks & BI__MARK_WRITTEN))
+		return BI_OK;
+	return bi__fail(err, BI_EBUSY, "the memory is mapped for writing: end the mapping first");
 }
 
 size_t bi_memory_nbytes(const struct bi_memory *memory)

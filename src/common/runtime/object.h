@@ -204,7 +204,8 @@ struct bi__order {
 
 /*
  * Member of borrowed memory: the device memory that it was copied to or from last, and the stream that executes the
- * copy. `memory` is only compared, because the device memory may have been freed. The copied view keeps the stream alive.
+ * copy. `memory` is only compared, because the device memory may have been freed. The copied view keeps the stream
+ * alive.
  */
 struct bi__partner {
 	const struct bi_memory *memory;
@@ -228,7 +229,8 @@ struct bi__retirement {
 
 enum bi__memory_mark {
 	BI__MARK_EXPORTED = 1, /* the handle has escaped: the memory is never pooled and never copied inline */
-	BI__MARK_INLINE = 2 /* a thread copies bytes of the memory inline, and holds its lock */
+	BI__MARK_INLINE = 2, /* a thread copies bytes of the memory inline, and holds its lock */
+	BI__MARK_WRITTEN = 4 /* the memory is mapped for writing; changed under its lock */
 };
 
 struct bi_memory {
@@ -251,9 +253,7 @@ struct bi_memory {
 	/* Read without the lock. */
 	atomic_uchar marks; /* enum bi__memory_mark */
 	atomic_bool idle; /* at the end of the last step no work was pending */
-	struct {
-		atomic_uint readers, writers;
-	} mappings; /* changed under the lock */
+	atomic_uint readers; /* mappings for reading; changed under the lock */
 	struct bi_stream *_Atomic home; /* home stream, changed under the lock; NULL in host memory. A former home
 					   stream stays valid */
 
@@ -333,17 +333,24 @@ static inline int bi__share_events(const struct bi_context *a, const struct bi_c
 }
 
 /* The slow part of bi__memory_mark_exported: sets the mark and waits until no thread copies the bytes inline. */
-void bi__memory_mark_first_export(struct bi_memory *memory);
+int bi__memory_mark_first_export(struct bi_memory *memory, struct bi_error *err);
 
 /*
  * Marks the memory as exported. Called before its handle is given out, with no lock held. When the function returns, no
  * inline copy of the memory is under way, and none will start. Only the first call writes, so threads that describe one
- * memory do not compete for its cache line.
+ * memory do not compete for its cache line. Returns BI_EBUSY if the memory is mapped for writing; it is marked then
+ * too.
  */
-static inline void bi__memory_mark_exported(struct bi_memory *memory)
+static inline int bi__memory_mark_exported(struct bi_memory *memory, struct bi_error *err)
 {
-	if (atomic_load_explicit(&memory->marks, memory_order_acquire) != BI__MARK_EXPORTED)
-		bi__memory_mark_first_export(memory);
+	if (atomic_load_explicit(&memory->marks, memory_order_acquire) == BI__MARK_EXPORTED)
+		return BI_OK;
+	return bi__memory_mark_first_export(memory, err);
+}
+
+static inline int bi__is_mapped_for_writing(const struct bi_memory *memory)
+{
+	return atomic_load_explicit(&memory->marks, memory_order_relaxed) & BI__MARK_WRITTEN;
 }
 
 static inline int bi__is_exported(const struct bi_memory *memory)

@@ -222,10 +222,10 @@ int bi__order_check_failed_locked(struct bi_memory *memory, struct bi_error *err
 
 int bi__order_check_mapped(const struct bi_memory *memory, int writes, struct bi_error *err)
 {
-	unsigned readers = memory->mappings.readers;
+	unsigned readers = memory->readers;
 
-	if (memory->mappings.writers)
-		return bi__fail(err, BI_EBUSY, "the memory is mapped for writing");
+	if (bi__is_mapped_for_writing(memory))
+		return bi__fail(err, BI_EBUSY, "the memory is mapped for writing: end the mapping first");
 	if (writes && readers)
 		return bi__fail(err, BI_EBUSY, "the memory is mapped for reading (mappings: %u)", readers);
 	return BI_OK;

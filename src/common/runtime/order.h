@@ -95,7 +95,7 @@ static inline int bi__order_is_kept_locked(const struct bi_memory *memory, const
 {
 	const struct bi__order *order = &memory->order;
 
-	return !memory->mappings.readers && !memory->mappings.writers && !order->last_use.context &&
+	return !memory->readers && !bi__is_mapped_for_writing(memory) && !order->last_use.context &&
 	       !order->first_use.count && !order->unrecorded && !order->lost &&
 	       (!order->pending || (memory->home == stream && !stream->queue.out_of_order));
 }

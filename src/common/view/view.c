@@ -549,6 +549,6 @@ void *bi_view_host_pointer(const struct bi_view *view)
 
 	if (!host)
 		return NULL;
-	bi__memory_mark_exported(view->memory);
+	bi__memory_mark_exported(view->memory, NULL);
 	return host + view->offset;
 }

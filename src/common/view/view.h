@@ -87,7 +87,7 @@ static inline void bi__view_native(const struct bi_view *view, struct bi_native 
 {
 	const struct bi__block *block = &view->memory->block;
 
-	bi__memory_mark_exported(view->memory);
+	bi__memory_mark_exported(view->memory, NULL); /* also while the memory is mapped: the function cannot fail */
 	*out = (struct bi_native){ block->kind, block->handle, 0, 0 };
 	if (!block->handle)
 		return;

@@ -1,6 +1,10 @@
 /* Mappings: what the CPU sees and writes, and who may do what meanwhile. */
 #include "contract.h"
 
+#include "buffer_interface/binding.h"
+#include "buffer_interface/cai.h"
+#include "buffer_interface/dlpack.h"
+
 #include <stdlib.h>
 
 static enum place some_place(int i)
@@ -175,6 +179,74 @@ static void check_reading(const struct pair *pair, int allowed)
 	fixture.cases += 4;
 }
 
+static enum bi_handle_kind kind_of(const struct bi_view *view)
+{
+	struct bi_native native;
+
+	bi_view_native(view, &native);
+	return native.kind;
+}
+
+/* The CUDA Array Interface names only the memory of a CUDA device. */
+static int has_cai(const struct bi_view *view)
+{
+	return kind_of(view) == BI_HANDLE_CUDA;
+}
+
+/* DLPack has no name for shared virtual memory. */
+static int has_dlpack(const struct bi_view *view)
+{
+	return kind_of(view) != BI_HANDLE_CL_SVM && kind_of(view) != BI_HANDLE_CL_USM;
+}
+
+static void check_tensors_are_busy(const struct bi_view *view, const char *words)
+{
+	struct bi_dl_managed_versioned *versioned = STALE(struct bi_dl_managed_versioned);
+	struct bi_dl_managed *unversioned = STALE(struct bi_dl_managed);
+	struct bi_dl_tensor tensor;
+
+	REFUSED_FOR(BI_EBUSY, words, bi_dlpack_describe(view, &tensor, &error));
+	REFUSED_FOR(BI_EBUSY, words, bi_dlpack_export(view, 0, &versioned, &error));
+	REFUSED_FOR(BI_EBUSY, words, bi_dlpack_export_unversioned(view, &unversioned, &error));
+	assert_null(versioned);
+	assert_null(unversioned);
+}
+
+/* A consumer of an export works beside the library, which cannot refuse the work later. */
+static void check_exports_are_busy(const struct bi_view *view)
+{
+	static const char words[] = "end the mapping first";
+	struct bi_exchange exchange;
+	struct bi_cai cai;
+
+	REFUSED_FOR(BI_EBUSY, words, bi_view_describe(view, &exchange, &error));
+	REFUSED_FOR(BI_EBUSY, words, bi_view_export(view, 0, &exchange, &error));
+	REFUSED_FOR(BI_EBUSY, words, bi_view_export(view, BI_EXPORT_EVENT, &exchange, &error));
+	if (has_dlpack(view))
+		check_tensors_are_busy(view, words);
+	if (has_cai(view))
+		REFUSED_FOR(BI_EBUSY, words, bi_cai_export(view, 3, 0, &cai, &error));
+	fixture.cases += 6;
+}
+
+static void check_exports_are_free(const struct bi_view *view)
+{
+	struct bi_dl_managed_versioned *tensor;
+	struct bi_exchange exchange;
+	struct bi_cai cai;
+
+	OK(bi_view_describe(view, &exchange, &error));
+	OK(bi_view_export(view, 0, &exchange, &error));
+	exchange.release(&exchange);
+	if (has_dlpack(view)) {
+		OK(bi_dlpack_export(view, 0, &tensor, &error));
+		tensor->deleter(tensor);
+	}
+	if (has_cai(view))
+		OK(bi_cai_export(view, 3, 0, &cai, &error));
+	fixture.cases += 3;
+}
+
 static void check_free(const struct pair *pair)
 {
 	check_reading(pair, 1);
@@ -196,6 +268,7 @@ static void test_busy_while_read(void **state)
 		check_reading(&pair, 1);
 		OK(bi_unmap(first, &error));
 		check_writing_is_busy(&pair);
+		check_exports_are_free(pair.view);
 		cpu_reads(bi_map_data(second), 16);
 		assert_memory_equal(bi_map_data(second), pair.oracle.bytes, 16);
 		OK(bi_unmap(second, &error));
@@ -215,11 +288,13 @@ static void test_busy_while_written(void **state)
 		OK(bi_view_map(pair.view, BI_MAP_WRITE | BI_MAP_DISCARD, &map, &error));
 		check_writing_is_busy(&pair);
 		check_reading(&pair, 0);
+		check_exports_are_busy(pair.view);
 		cpu_writes(bi_map_data(map), 16);
 		memcpy(bi_map_data(map), "sixteen bytes...", 16);
 		memcpy(pair.oracle.bytes, "sixteen bytes...", 16);
 		OK(bi_unmap(map, &error));
 		oracle_check(&pair.oracle, "written while mapped");
+		check_exports_are_free(pair.view);
 		check_free(&pair);
 		pair_close(&pair);
 	}
