@@ -16,7 +16,8 @@ compiles() { # COMPILER FILE
 fresh() {
     mkdir -p "$work/cuda"
     cp "$source/src/cuda/types.h" "$source/src/cuda/api.h" "$work/cuda"
-    cp "$source/tests/simulators/cuda_driver/cuda_driver.h" "$source/tests/checks/cuda_types/cuda_types.h" "$work"
+    cp "$source/tests/simulators/cuda_driver/cuda_driver.h" "$source/tests/simulators/cuda_facts/newer.h" \
+        "$source/tests/checks/cuda_types/cuda_types.h" "$work"
 }
 
 refused() { # COMPILER FILE HEADER SED_EXPRESSION

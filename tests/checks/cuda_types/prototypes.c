@@ -1,6 +1,7 @@
 /*
- * Prototypes of src/cuda/api.h and of CUDA_DRIVER_MORE, compared with the declarations of the vendor's header when this
- * is compiled. For that our types are the vendor's here, and types.h, which would declare them, is left out.
+ * Prototypes of src/cuda/api.h, of CUDA_DRIVER_MORE and of NEWER_API, compared with the declarations of the vendor's
+ * header when this is compiled. For that our types are the vendor's here, and types.h, which would declare them, is
+ * left out.
  *
  * A version of a function that is no longer the current one is declared only for whoever builds the driver itself,
  * under this macro, which also takes the macros back that rename a function to its current version.
@@ -28,6 +29,7 @@ typedef CUhostFn bi__cu_host_function;
 #define bi__cu_copy_3d CUDA_MEMCPY3D_st
 
 #include "cuda_driver.h"
+#include "newer.h"
 
 /* What this toolkit's header does not declare, as LISTED_symbol. Made by CMake. */
 #include "cuda_undeclared.h"
@@ -73,6 +75,9 @@ _Static_assert(sizeof(uint64_t) == sizeof(unsigned long long), "uint64_t is pass
 OPAQUE_MAP(DECLARE_OPAQUE)
 #define DECLARE_VERSION(symbol, parameters) typedef CUresult(*version_##symbol) parameters;
 VERSIONS_MAP(DECLARE_VERSION)
+/* Where the toolkit is too old to know these, ours are compared with nothing. */
+#define DECLARE_NEWER(name, symbol, necessity, parameters) typedef CUresult(*version_##symbol) parameters;
+NEWER_API(DECLARE_NEWER)
 
 #ifndef LISTED_cuGraphInstantiateWithFlags
 #define LISTED_cuGraphInstantiateWithFlags x, OPAQUE
@@ -105,6 +110,7 @@ VERSIONS_MAP(DECLARE_VERSION)
 	JOIN(COMPARE_, SECOND(LISTED_##symbol))(symbol, ours_##symbol)
 BI__CU_API(COMPARE)
 CUDA_DRIVER_MORE(COMPARE)
+NEWER_API(COMPARE)
 
 #define TEXT_OF(word) #word
 #define TEXT(word) TEXT_OF(word)
@@ -112,7 +118,7 @@ CUDA_DRIVER_MORE(COMPARE)
 
 static const struct {
 	const char *symbol, *how;
-} functions[] = { BI__CU_API(ENTRY) CUDA_DRIVER_MORE(ENTRY) };
+} functions[] = { BI__CU_API(ENTRY) CUDA_DRIVER_MORE(ENTRY) NEWER_API(ENTRY) };
 
 /* The comparison happened when this was compiled; what is said here is with what, and where it could not be exact. */
 int main(void)

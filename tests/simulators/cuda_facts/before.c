@@ -1,4 +1,4 @@
-/* Answers of a driver before cuInit. */
+/* Answers of a driver before cuInit: documented as "not initialised", but for two functions. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,9 +6,12 @@
 
 #include "facts.h"
 
-static void find(void *library, const char *symbol, void *slot)
+/* cuda_driver() would call cuInit. */
+static void find_before(const char *symbol, void *slot)
 {
-	void *found = dlsym(library, symbol);
+	const char *name = getenv("BI_CUDA_LIBRARY");
+	void *library = dlopen(name && *name ? name : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+	void *found = library ? dlsym(library, symbol) : NULL;
 
 	if (!found) {
 		fprintf(stderr, "the driver has no %s\n", symbol);
@@ -17,36 +20,65 @@ static void find(void *library, const char *symbol, void *slot)
 	memcpy(slot, &found, sizeof(found));
 }
 
-/* Documented: every function but these two answers that the driver is not initialised. */
-static void ask(void *library)
+static const char *device_count(struct objects *objects)
 {
-	bi__cu_result (*init)(unsigned), (*get_version)(int *), (*get_count)(int *);
-	bi__cu_result (*get_name)(bi__cu_result, const char **), (*get_current)(bi__cu_context *);
+	bi__cu_result (*get_count)(int *);
+	int count;
+
+	(void)objects;
+	find_before("cuDeviceGetCount", &get_count);
+	return code(get_count(&count));
+}
+
+static const char *current_context(struct objects *objects)
+{
+	bi__cu_result (*get_current)(bi__cu_context *);
 	bi__cu_context context;
-	bi__cu_result result;
-	const char *name = NULL;
+
+	(void)objects;
+	find_before("cuCtxGetCurrent", &get_current);
+	return code(get_current(&context));
+}
+
+static const char *version(struct objects *objects)
+{
+	bi__cu_result (*get_version)(int *);
 	int number;
 
-	find(library, "cuInit", &init);
-	find(library, "cuDriverGetVersion", &get_version);
-	find(library, "cuDeviceGetCount", &get_count);
-	find(library, "cuGetErrorName", &get_name);
-	find(library, "cuCtxGetCurrent", &get_current);
-	printf("before.device_count: %s\n", code(get_count(&number)));
-	printf("before.current_context: %s\n", code(get_current(&context)));
-	printf("before.version: %s\n", code(get_version(&number)));
-	result = get_name(BI__CU_ERROR_INVALID_VALUE, &name);
-	printf("before.error_name: %s %s\n", code(result), name ? name : "NULL");
-	printf("before.init_with_flags: %s\n", code(init(1)));
-	printf("before.device_count_after_failed_init: %s\n", code(get_count(&number)));
+	(void)objects;
+	find_before("cuDriverGetVersion", &get_version);
+	return code(get_version(&number));
 }
 
-void ask_before(void)
+static const char *error_name(struct objects *objects)
 {
-	const char *name = getenv("BI_CUDA_LIBRARY");
-	void *library = dlopen(name && *name ? name : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+	bi__cu_result (*get_name)(bi__cu_result, const char **);
+	const char *name = NULL;
+	bi__cu_result result;
 
-	/* cuda_driver() says why, a moment later. */
-	if (library)
-		ask(library);
+	(void)objects;
+	find_before("cuGetErrorName", &get_name);
+	result = get_name(BI__CU_ERROR_INVALID_VALUE, &name);
+	return say("%s %s", code(result), name ? name : "NULL");
 }
+
+static const char *init_with_flags(struct objects *objects)
+{
+	bi__cu_result (*init)(unsigned);
+
+	(void)objects;
+	find_before("cuInit", &init);
+	return code(init(1));
+}
+
+static const char *device_count_after_failed_init(struct objects *objects)
+{
+	return device_count(objects);
+}
+
+const struct fact before_facts[] = {
+	FACT(device_count, documented),    FACT(current_context, documented),
+	FACT(version, documented),         FACT(error_name, documented),
+	FACT(init_with_flags, documented), FACT(device_count_after_failed_init, documented),
+	{ NULL, assumed, NULL },
+};

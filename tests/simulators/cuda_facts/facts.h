@@ -1,15 +1,13 @@
 /*
- * Small questions about the CUDA driver's behaviour, asked of whatever driver BI_CUDA_LIBRARY names. The answers are
- * words, without addresses, times and names, so that those of the simulated driver can be compared with those of
- * hardware.
+ * Questions about the behaviour of the CUDA driver that BI_CUDA_LIBRARY names. The answers are words, without addresses
+ * and names, so that those of the simulated driver can be compared with those of hardware.
  *
  * Each question is a function in a table of its topic, marked as `documented` (NVIDIA's reference or programming guide
- * says what the answer is) or `assumed` (it does not, or not completely). Nothing is asked that is undefined or that
- * may end the process: no freed handle is used, no memory is touched that is not there.
+ * gives the answer) or `assumed` (it does not, or not completely). A question may end its process: another one asks
+ * the rest.
  *
- * expected.txt holds the answers of the simulated driver. It knowingly differs from the documentation where it is
- * stricter (wrong_for_copy: a copy may be put on a stream of a context that is not current; captured_alloc: a capture
- * takes allocations in the order of its stream) or knows less (of_ptx_with_mistake: it does not compile PTX).
+ * expected.txt holds the answers of the simulated driver. accepted.txt lists the answers of hardware that are known to
+ * differ, with the reasons.
  */
 #ifndef BI_TESTS_CUDA_FACTS_H
 #define BI_TESTS_CUDA_FACTS_H
@@ -54,24 +52,39 @@ struct fact {
 #name, source, name \
 	}
 
-/* Topic: its table ends with an empty entry. */
+/*
+ * Topic, whose table ends with an empty entry, and how it is asked: usual (with the objects above) or bare (without
+ * objects and contexts).
+ */
 #define FACT_TOPICS(X) \
-	X(errors) \
-	X(devices) \
-	X(contexts) \
-	X(current) \
-	X(memory) \
-	X(pointers) \
-	X(ranges) \
-	X(streams) \
-	X(events) \
-	X(copies) \
-	X(modules) \
-	X(launches) \
-	X(capture) \
-	X(prohibitions) \
-	X(graphs)
-#define FACT_TABLE(topic) extern const struct fact topic##_facts[];
+	X(no_context, bare) \
+	X(before, bare) \
+	X(gated, usual) \
+	X(programmatic, usual) \
+	X(errors, usual) \
+	X(devices, usual) \
+	X(contexts, usual) \
+	X(current, usual) \
+	X(memory, usual) \
+	X(pointers, usual) \
+	X(ranges, usual) \
+	X(pageable, usual) \
+	X(partly, usual) \
+	X(mapped, usual) \
+	X(streams, usual) \
+	X(events, usual) \
+	X(copies, usual) \
+	X(modules, usual) \
+	X(launches, usual) \
+	X(capture, usual) \
+	X(prohibitions, usual) \
+	X(graphs, usual) \
+	X(green, usual) \
+	X(destroyed, usual) \
+	X(reset, bare) \
+	X(host_functions, usual) \
+	X(times, usual)
+#define FACT_TABLE(topic, how) extern const struct fact topic##_facts[];
 FACT_TOPICS(FACT_TABLE)
 #undef FACT_TABLE
 
@@ -93,8 +106,5 @@ void open_gate(struct objects *objects);
 /* Runs the function in another thread, which has the primary context as its only one, and waits for its end. */
 typedef void task(struct objects *objects, void *data);
 void in_another_thread(struct objects *objects, task *run, void *data);
-
-/* before.c: prints the facts about a driver that is not initialised; called before any other use of it. */
-void ask_before(void);
 
 #endif

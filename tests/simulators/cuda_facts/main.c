@@ -1,6 +1,8 @@
 /*
- * cuda_facts              prints the facts, one line each: "topic.name: answer"
- * cuda_facts --sources    prints which of them are documented
+ * cuda_facts TOPIC [FIRST]    prints the facts of a topic from number FIRST (0) on, one line each: "topic.name: answer"
+ * cuda_facts --sources        prints which facts are documented, in the order in which they are asked
+ *
+ * `compare --run` gives each topic a process, and goes on behind a fact that ends its process.
  */
 #include <pthread.h>
 #include <stdarg.h>
@@ -15,7 +17,7 @@
 const struct cuda_driver *cu;
 
 /* A question that takes longer will not be answered. */
-enum { SECONDS = 60 };
+enum { SECONDS = 20 };
 
 const char *say(const char *format, ...)
 {
@@ -155,13 +157,25 @@ static void *ask_in_thread(void *data)
 {
 	const struct asked *asked = data;
 
+	const char *answer;
+
 	enter(asked->objects);
 	make(asked->objects);
-	printf("%s.%s: %s\n", asked->topic, asked->fact->name, asked->fact->ask(asked->objects));
+	answer = asked->fact->ask(asked->objects);
 	empty_stack();
 	enter(asked->objects);
 	take_away(asked->objects);
 	empty_stack();
+	printf("%s.%s: %s\n", asked->topic, asked->fact->name, answer);
+	return NULL;
+}
+
+/* In a thread that has no context. The fact makes what it needs, and leaves what it likes. */
+static void *ask_bare_in_thread(void *data)
+{
+	const struct asked *asked = data;
+
+	printf("%s.%s: %s\n", asked->topic, asked->fact->name, asked->fact->ask(asked->objects));
 	return NULL;
 }
 
@@ -193,13 +207,13 @@ void in_another_thread(struct objects *objects, task *run, void *data)
 	in_thread(run_in_thread, &asked);
 }
 
-static void ask_topic(const char *topic, const struct fact *facts, struct objects *objects)
+static void ask_each(const char *topic, const struct fact *facts, void *(*ask)(void *), struct objects *objects)
 {
 	for (; facts->name; facts++) {
 		struct asked asked = { .objects = objects, .topic = topic, .fact = facts };
 
 		alarm(SECONDS);
-		in_thread(ask_in_thread, &asked);
+		in_thread(ask, &asked);
 		alarm(0);
 	}
 }
@@ -225,7 +239,7 @@ static void warm_up(struct objects *objects)
 }
 
 /* The other context is on no thread's stack between the questions. */
-static void ask_all(void)
+static void ask_usual(const char *topic, const struct fact *facts)
 {
 	static struct objects objects;
 
@@ -234,25 +248,60 @@ static void ask_all(void)
 	must(cu->CtxCreate(&objects.other, 0, objects.device), "cuCtxCreate");
 	warm_up(&objects);
 	empty_stack();
-#define ASK_TOPIC(topic) ask_topic(#topic, topic##_facts, &objects);
-	FACT_TOPICS(ASK_TOPIC)
-#undef ASK_TOPIC
+	ask_each(topic, facts, ask_in_thread, &objects);
 	must(cu->CtxDestroy(objects.other), "cuCtxDestroy");
 	must(cu->DevicePrimaryCtxRelease(objects.device), "cuDevicePrimaryCtxRelease");
 }
 
+/* Before this process has made a context. */
+static void ask_bare(const char *topic, const struct fact *facts)
+{
+	ask_each(topic, facts, ask_bare_in_thread, NULL);
+}
+
+typedef void ask_fn(const char *topic, const struct fact *facts);
+
+static const struct topic {
+	const char *name;
+	const struct fact *facts;
+	ask_fn *ask;
+} topics[] = {
+#define TOPIC_ENTRY(topic, how) { #topic, topic##_facts, ask_##how },
+	FACT_TOPICS(TOPIC_ENTRY)
+#undef TOPIC_ENTRY
+};
+
+static int ask_topic(const char *name, int first)
+{
+	const struct fact *facts;
+
+	for (size_t i = 0; i < ARRAY_LENGTH(topics); i++) {
+		if (strcmp(topics[i].name, name) != 0)
+			continue;
+		facts = topics[i].facts;
+		while (first-- > 0 && facts->name)
+			facts++;
+		if (strcmp(name, "before") != 0)
+			cu = cuda_driver();
+		topics[i].ask(name, facts);
+		return EXIT_SUCCESS;
+	}
+	fprintf(stderr, "cuda_facts: %s is no topic; --sources lists the facts as topic.name\n", name);
+	return 2;
+}
+
 int main(int argc, char **argv)
 {
-	if (argc > 1 && strcmp(argv[1], "--sources") == 0) {
-#define PRINT_SOURCES(topic) print_sources(#topic, topic##_facts);
-		FACT_TOPICS(PRINT_SOURCES)
-#undef PRINT_SOURCES
-		return 0;
+	if (argc < 2) {
+		fprintf(stderr, "usage: cuda_facts TOPIC [FIRST] | --sources\n");
+		return 2;
+	}
+	if (strcmp(argv[1], "--sources") == 0) {
+		for (size_t i = 0; i < ARRAY_LENGTH(topics); i++)
+			print_sources(topics[i].name, topics[i].facts);
+		return EXIT_SUCCESS;
 	}
 	/* What was printed stays printed if a driver ends the process. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	ask_before();
-	cu = cuda_driver();
-	ask_all();
-	return 0;
+	return ask_topic(argv[1], argc > 2 ? atoi(argv[2]) : 0);
 }

@@ -1,0 +1,202 @@
+/* Calls that may wait for the device, made while a stream of the device waits for a closed gate. */
+#define _POSIX_C_SOURCE 200809L
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "facts.h"
+#include "kernels/image.h"
+
+/* A call that has not returned by then waits for the gate. */
+enum { MILLISECONDS = 2000 };
+
+typedef bi__cu_result gated_call(struct objects *objects);
+
+struct attempt {
+	struct objects *objects;
+	gated_call *make;
+	bi__cu_result result;
+	int is_done;
+};
+
+static void *attempt_in_thread(void *data)
+{
+	struct attempt *attempt = data;
+
+	cu->CtxPushCurrent(attempt->objects->context);
+	attempt->result = attempt->make(attempt->objects);
+	__atomic_store_n(&attempt->is_done, 1, __ATOMIC_SEQ_CST);
+	return NULL;
+}
+
+static const char *behind_gate(struct objects *objects, gated_call *make)
+{
+	struct attempt attempt = { .objects = objects, .make = make };
+	pthread_t thread;
+	int returned;
+
+	if (!close_gate(objects, objects->stream))
+		return NO_GATE;
+	if (pthread_create(&thread, NULL, attempt_in_thread, &attempt))
+		return "not asked: no thread";
+	for (int i = 0; i < MILLISECONDS && !__atomic_load_n(&attempt.is_done, __ATOMIC_SEQ_CST); i++)
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	returned = __atomic_load_n(&attempt.is_done, __ATOMIC_SEQ_CST);
+	open_gate(objects);
+	pthread_join(thread, NULL);
+	return say("%s, %s", code(attempt.result), returned ? "returns" : "waits for the gate");
+}
+
+static bi__cu_result load_image(const void *image)
+{
+	bi__cu_module module;
+
+	return cu->ModuleLoadData(&module, image);
+}
+
+static bi__cu_result load_ptx(struct objects *objects)
+{
+	(void)objects;
+	return load_image(bi__image_ptx);
+}
+
+static bi__cu_result load_code(struct objects *objects)
+{
+	int major = 0, minor = 0;
+	size_t nbytes;
+	void *image;
+	bi__cu_result result;
+
+	cu->DeviceGetAttribute(&major, BI__CU_DEVICE_MAJOR, objects->device);
+	cu->DeviceGetAttribute(&minor, BI__CU_DEVICE_MINOR, objects->device);
+	image = bi__image_load(major, minor, &nbytes);
+	result = image ? load_image(image) : BI__CU_ERROR_NOT_FOUND;
+	free(image);
+	return result;
+}
+
+static bi__cu_result alloc(struct objects *objects)
+{
+	bi__cu_pointer memory;
+
+	(void)objects;
+	return cu->MemAlloc(&memory, 1 << 20);
+}
+
+static bi__cu_result free_device(struct objects *objects)
+{
+	bi__cu_result result = cu->MemFree(objects->memory);
+
+	cu->MemAlloc(&objects->memory, OBJECT_BYTES);
+	return result;
+}
+
+static bi__cu_result alloc_pinned(struct objects *objects)
+{
+	void *memory;
+
+	(void)objects;
+	return cu->MemHostAlloc(&memory, 1 << 20, BI__CU_HOST_ALLOC_PORTABLE);
+}
+
+static bi__cu_result free_pinned(struct objects *objects)
+{
+	void *memory;
+	bi__cu_result result = cu->MemFreeHost(objects->pinned);
+
+	if (cu->MemHostAlloc(&memory, OBJECT_BYTES, BI__CU_HOST_ALLOC_PORTABLE) == BI__CU_SUCCESS)
+		objects->pinned = memory;
+	return result;
+}
+
+static bi__cu_result alloc_managed(struct objects *objects)
+{
+	bi__cu_pointer memory;
+
+	(void)objects;
+	return cu->MemAllocManaged(&memory, OBJECT_BYTES, BI__CU_MEM_ATTACH_GLOBAL);
+}
+
+static bi__cu_result alloc_from_pool(struct objects *objects)
+{
+	bi__cu_pointer memory;
+
+	return cu->MemAllocAsync ? cu->MemAllocAsync(&memory, 1 << 20, objects->second) : BI__CU_ERROR_NOT_SUPPORTED;
+}
+
+static bi__cu_result register_memory(struct objects *objects)
+{
+	(void)objects;
+	return cu->MemHostRegister(aligned_alloc(4096, 4096), 4096, 0);
+}
+
+static bi__cu_result create_stream(struct objects *objects)
+{
+	bi__cu_stream stream;
+
+	(void)objects;
+	return cu->StreamCreate(&stream, BI__CU_STREAM_NON_BLOCKING);
+}
+
+static bi__cu_result destroy_stream(struct objects *objects)
+{
+	bi__cu_result result = cu->StreamDestroy(objects->second);
+
+	cu->StreamCreate(&objects->second, BI__CU_STREAM_NON_BLOCKING);
+	return result;
+}
+
+static bi__cu_result create_event(struct objects *objects)
+{
+	bi__cu_event event;
+
+	(void)objects;
+	return cu->EventCreate(&event, BI__CU_EVENT_DISABLE_TIMING);
+}
+
+static bi__cu_result copy_pageable(struct objects *objects)
+{
+	return cu->MemcpyHtoDAsync(objects->memory, objects->pageable, OBJECT_BYTES, objects->second);
+}
+
+static bi__cu_result copy_pageable_back(struct objects *objects)
+{
+	return cu->MemcpyDtoHAsync(objects->pageable, objects->memory, OBJECT_BYTES, objects->second);
+}
+
+static bi__cu_result retain_context(struct objects *objects)
+{
+	bi__cu_context context;
+	bi__cu_result result = cu->DevicePrimaryCtxRetain(&context, objects->device);
+
+	return result ? result : cu->DevicePrimaryCtxRelease(objects->device);
+}
+
+#define GATED_CALLS(X) \
+	X(load_ptx) \
+	X(load_code) \
+	X(alloc) \
+	X(free_device) \
+	X(alloc_pinned) \
+	X(free_pinned) \
+	X(alloc_managed) \
+	X(alloc_from_pool) \
+	X(register_memory) \
+	X(create_stream) \
+	X(destroy_stream) \
+	X(create_event) \
+	X(copy_pageable) \
+	X(copy_pageable_back) \
+	X(retain_context)
+
+#define GATED_QUESTION(name) \
+	static const char *ask_##name(struct objects *objects) \
+	{ \
+		return behind_gate(objects, name); \
+	}
+GATED_CALLS(GATED_QUESTION)
+#undef GATED_QUESTION
+
+#define GATED_FACT(name) { #name, assumed, ask_##name },
+
+const struct fact gated_facts[] = { GATED_CALLS(GATED_FACT){ NULL, assumed, NULL } };

@@ -1,0 +1,54 @@
+/* Functions that only the facts use, most of them newer than CUDA 11.2. checks/cuda_types compares the prototypes. */
+#ifndef BI_TESTS_CUDA_FACTS_NEWER_H
+#define BI_TESTS_CUDA_FACTS_NEWER_H
+
+#include "cuda_driver.h"
+
+struct CUgreenCtx_st;
+struct CUdevResource_st;
+struct CUdevResourceDesc_st;
+struct CUlaunchConfig_st;
+struct CUmemPoolHandle_st;
+
+/* X(name here, the driver's symbol, optional, parameters) */
+#define NEWER_API(X) \
+	X(CtxGetId, cuCtxGetId, optional, (bi__cu_context context, unsigned long long *id)) \
+	X(StreamGetId, cuStreamGetId, optional, (bi__cu_stream stream, unsigned long long *id)) \
+	X(StreamGetCtx_v2, cuStreamGetCtx_v2, optional, \
+	  (bi__cu_stream stream, bi__cu_context * context, struct CUgreenCtx_st * *green)) \
+	X(DevicePrimaryCtxReset, cuDevicePrimaryCtxReset_v2, optional, (bi__cu_device device)) \
+	X(DeviceGetDevResource, cuDeviceGetDevResource, optional, \
+	  (bi__cu_device device, struct CUdevResource_st * resource, unsigned type)) \
+	X(DevResourceGenerateDesc, cuDevResourceGenerateDesc, optional, \
+	  (struct CUdevResourceDesc_st * *description, struct CUdevResource_st * resources, unsigned count)) \
+	X(GreenCtxCreate, cuGreenCtxCreate, optional, \
+	  (struct CUgreenCtx_st * *green, struct CUdevResourceDesc_st * description, bi__cu_device device, \
+	   unsigned flags)) \
+	X(GreenCtxDestroy, cuGreenCtxDestroy, optional, (struct CUgreenCtx_st * green)) \
+	X(GreenCtxStreamCreate, cuGreenCtxStreamCreate, optional, \
+	  (bi__cu_stream * stream, struct CUgreenCtx_st * green, unsigned flags, int priority)) \
+	X(CtxFromGreenCtx, cuCtxFromGreenCtx, optional, (bi__cu_context * context, struct CUgreenCtx_st * green)) \
+	X(LaunchKernelEx, cuLaunchKernelEx, optional, \
+	  (const struct CUlaunchConfig_st *configuration, bi__cu_function function, void **arguments, void **extra)) \
+	X(DeviceGetDefaultMemPool, cuDeviceGetDefaultMemPool, optional, \
+	  (struct CUmemPoolHandle_st * *pool, bi__cu_device device)) \
+	X(MemPoolGetAttribute, cuMemPoolGetAttribute, optional, \
+	  (struct CUmemPoolHandle_st * pool, unsigned what, void *value))
+
+struct newer {
+#define NEWER_MEMBER(name, symbol, necessity, parameters) bi__cu_result(*name) parameters;
+	NEWER_API(NEWER_MEMBER)
+#undef NEWER_MEMBER
+};
+
+/* The functions of the driver; NULL: it lacks them. */
+const struct newer *newer(void);
+
+/* Leaves the question if the driver lacks a function. */
+#define NEEDS(name) \
+	do { \
+		if (!newer()->name) \
+			return "not asked: cu" #name " is missing"; \
+	} while (0)
+
+#endif
