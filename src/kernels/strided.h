@@ -19,10 +19,20 @@
  * (types), bi__kernel and bi__device (functions), bi__global and bi__shared (pointers), bi__shared_array, bi__once
  * (before a loop that must not be unrolled), bi__group_id, bi__group_size, bi__thread_x, bi__thread_y, bi__barrier.
  *
+ * Every access to an array is one of the four macros below, so that a test can record the accesses.
+ *
  * This file includes nothing.
  */
 #ifndef BI_KERNELS_STRIDED_H
 #define BI_KERNELS_STRIDED_H
+
+/* Accesses to the source and the destination, and to the memory that a group shares. */
+#ifndef bi__read
+#define bi__read(from) (*(from))
+#define bi__write(to, value) (*(to) = (value))
+#define bi__put(to, value) (*(to) = (value))
+#define bi__take(from) (*(from))
+#endif
 
 /* The most axes of one launch. */
 #define BI__NEST_NDIM 16
@@ -150,11 +160,11 @@
 		src += nest->src; \
 		for (int k = 0; k < BI__NEST_UNITS; k++) { \
 			if (first + (bi__u32)k * step < nest->count) \
-				held[k] = src[(bi__i##bits)from[k]]; \
+				held[k] = bi__read(&src[(bi__i##bits)from[k]]); \
 		} \
 		for (int k = 0; k < BI__NEST_UNITS; k++) { \
 			if (first + (bi__u32)k * step < nest->count) \
-				dst[(bi__i##bits)to[k]] = held[k]; \
+				bi__write(&dst[(bi__i##bits)to[k]], held[k]); \
 		} \
 	}
 
@@ -167,7 +177,8 @@
 		dst += fill->nest.dst; \
 		for (int k = 0; k < BI__NEST_UNITS; k++) { \
 			if (first + (bi__u32)k * step < fill->nest.count) \
-				dst[(bi__i64)to[k]] = fill->item.of_##size[fill->nest.src + (bi__i64)from[k]]; \
+				bi__write(&dst[(bi__i64)to[k]], \
+					  fill->item.of_##size[fill->nest.src + (bi__i64)from[k]]); \
 		} \
 	}
 
@@ -250,7 +261,7 @@
 		for (int k = 0; k < BI__TILE_BLOCKS; k++) { \
 			if (ty + (bi__u32)k * BI__TILE_ROWS < corner->nx && tx < corner->ny) { \
 				for (int i = 0; i < (n); i++) \
-					words[k][i] = src[(k * BI__TILE_ROWS * (n) + i) * tile->src_x]; \
+					words[k][i] = bi__read(&src[(k * BI__TILE_ROWS * (n) + i) * tile->src_x]); \
 			} \
 		} \
 		for (int k = 0; k < BI__TILE_BLOCKS; k++) { \
@@ -258,7 +269,7 @@
 			if (x < corner->nx && tx < corner->ny) { \
 				bi__##name##_turn(words[k]); \
 				for (int i = 0; i < (n); i++) \
-					held[(bi__u32)i * BI__TILE + tx][x] = words[k][i]; \
+					bi__put(&held[(bi__u32)i * BI__TILE + tx][x], words[k][i]); \
 			} \
 		} \
 	}
@@ -273,8 +284,8 @@
 			bi__u32 y = ty + (bi__u32)k * BI__TILE_ROWS; \
 			if (y < corner->ny && tx < corner->nx) { \
 				for (int i = 0; i < (n); i++) \
-					dst[(k * BI__TILE_ROWS * (n) + i) * tile->dst_y] = \
-						held[(bi__u32)i * BI__TILE + y][tx]; \
+					bi__write(&dst[(k * BI__TILE_ROWS * (n) + i) * tile->dst_y], \
+						  bi__take(&held[(bi__u32)i * BI__TILE + y][tx])); \
 			} \
 		} \
 	}
