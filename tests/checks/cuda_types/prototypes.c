@@ -22,11 +22,14 @@ typedef CUstream bi__cu_stream;
 typedef CUevent bi__cu_event;
 typedef CUmodule bi__cu_module;
 typedef CUfunction bi__cu_function;
+typedef CUmemoryPool bi__cu_pool;
+typedef CUgreenCtx bi__cu_green_context;
 typedef CUgraph bi__cu_graph;
 typedef CUgraphNode bi__cu_node;
 typedef CUhostFn bi__cu_host_function;
 #define bi__cu_copy_2d CUDA_MEMCPY2D_st
 #define bi__cu_copy_3d CUDA_MEMCPY3D_st
+#define bi__cu_pool_properties CUmemPoolProps_st
 
 #include "cuda_driver.h"
 #include "newer.h"

@@ -17,6 +17,8 @@ SAME_TYPE(bi__cu_stream, CUstream);
 SAME_TYPE(bi__cu_event, CUevent);
 SAME_TYPE(bi__cu_module, CUmodule);
 SAME_TYPE(bi__cu_function, CUfunction);
+SAME_TYPE(bi__cu_pool, CUmemoryPool);
+SAME_TYPE(bi__cu_green_context, CUgreenCtx);
 SAME_TYPE(bi__cu_graph, CUgraph);
 SAME_TYPE(bi__cu_node, CUgraphNode);
 SAME_TYPE(bi__cu_host_function, CUhostFn);
@@ -27,6 +29,7 @@ SAME_TYPE(void (*)(bi__cu_result), void (*)(CUresult));
 PASSED_AS_UNSIGNED(CUdevice_attribute);
 PASSED_AS_UNSIGNED(CUpointer_attribute);
 PASSED_AS_UNSIGNED(CUmemorytype);
+PASSED_AS_UNSIGNED(CUmemPool_attribute);
 PASSED_AS_UNSIGNED(CUstreamCaptureStatus);
 PASSED_AS_UNSIGNED(CUstreamCaptureMode);
 PASSED_AS_UNSIGNED(CUmemAllocationGranularity_flags);
@@ -93,6 +96,15 @@ SAME_TYPE(__typeof__(((struct bi__cu_copy_2d *)0)->src_host), __typeof__(((CUDA_
 SAME_TYPE(__typeof__(((struct bi__cu_copy_2d *)0)->src_device), __typeof__(((CUDA_MEMCPY2D *)0)->srcDevice));
 SAME_TYPE(__typeof__(((struct bi__cu_copy_3d *)0)->src_host), __typeof__(((CUDA_MEMCPY3D *)0)->srcHost));
 SAME_TYPE(__typeof__(((struct bi__cu_copy_3d *)0)->src_device), __typeof__(((CUDA_MEMCPY3D *)0)->srcDevice));
+
+/* The rest of the struct is zero. */
+#define COMPARE_POOL(member, their_member) \
+	COMPARE_MEMBER(struct bi__cu_pool_properties, CUmemPoolProps, member, their_member)
+COMPARE_POOL(type, allocType)
+COMPARE_POOL(handle_types, handleTypes)
+COMPARE_POOL(location.type, location.type)
+COMPARE_POOL(location.id, location.id)
+_Static_assert(sizeof(struct bi__cu_pool_properties) == sizeof(CUmemPoolProps), "CUmemPoolProps");
 
 /* What the driver-facts program passes to the functions of virtual memory. */
 #define COMPARE_PROPERTY(member, their_member) \

@@ -331,6 +331,8 @@ static bi__cu_result info(bi__cu_stream handle, unsigned *status, uint64_t *id, 
 
 	if (!stream)
 		return code;
+	if (switched(SWITCH_capture_context) && !thread_top())
+		return BI__CU_ERROR_INVALID_CONTEXT;
 	if (!status)
 		return BI__CU_ERROR_INVALID_VALUE;
 	if (is_legacy_unusable(stream, 0))
@@ -381,11 +383,13 @@ bi__cu_result cuStreamGetCaptureInfo_v2(bi__cu_stream stream, unsigned *status, 
 					const bi__cu_node **nodes, size_t *count)
 {
 	bi__cu_result code = ENTER(cuStreamGetCaptureInfo_v2);
-	struct stream *found;
+	struct stream *found = NULL;
 
 	if (!code)
 		code = info(stream, status, id, &found);
-	if (!code && *status == BI__CU_CAPTURE_ACTIVE)
+	if (!code && *status == BI__CU_CAPTURE_ACTIVE && nodes && switched(SWITCH_lossy_query))
+		code = BI__CU_ERROR_LOSSY_QUERY;
+	else if (!code && *status == BI__CU_CAPTURE_ACTIVE)
 		show(found, graph, nodes, count);
 	return leave(code);
 }

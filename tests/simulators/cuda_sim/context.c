@@ -9,6 +9,7 @@
 #include "stream.h"
 
 static struct context *contexts;
+static uint64_t last_id;
 static struct {
 	struct context *context;
 	unsigned retained;
@@ -53,12 +54,24 @@ int is_device(int device)
 	return device >= 0 && device < sim.options.devices;
 }
 
+/* A handle for a new context. */
+static bi__cu_context name_context(struct context *context)
+{
+	for (struct context *old = contexts; old && switched(SWITCH_context_returns); old = old->next)
+		if (old->is_destroyed && !old->has_successor) {
+			old->has_successor = 1;
+			return handle_rebind(old->handle, context);
+		}
+	return handle_make(OBJECT_CONTEXT, context);
+}
+
 static struct context *create(int device)
 {
 	struct context *context = must_alloc(1, sizeof(*context));
 
 	context->device = device;
-	context->handle = handle_make(OBJECT_CONTEXT, context);
+	context->handle = name_context(context);
+	context->id = ++last_id;
 	context->legacy = stream_new(context, STREAM_LEGACY);
 	context->next = contexts;
 	contexts = context;
@@ -149,7 +162,7 @@ static bi__cu_result retain(bi__cu_context *out, int device)
 		return BI__CU_ERROR_INVALID_VALUE;
 	if (!is_device(device))
 		return BI__CU_ERROR_INVALID_DEVICE;
-	if (!primaries[device].retained++)
+	if (!primaries[device].retained++ || primaries[device].context->is_destroyed)
 		primaries[device].context = create(device);
 	*out = primaries[device].context->handle;
 	return BI__CU_SUCCESS;
@@ -172,7 +185,7 @@ static bi__cu_result release(int device)
 		report(REPORT_WRONG_CONTEXT, "the primary context of device %d is not retained", device);
 		return BI__CU_ERROR_INVALID_CONTEXT;
 	}
-	if (primaries[device].retained == 1) {
+	if (primaries[device].retained == 1 && !primaries[device].context->is_destroyed) {
 		code = destroy(primaries[device].context);
 		if (code)
 			return code;
@@ -197,6 +210,28 @@ static bi__cu_result primary_state(int device, unsigned *flags, int *active)
 	*flags = 0;
 	*active = primaries[device].retained > 0;
 	return BI__CU_SUCCESS;
+}
+
+/* Destroys the context although it is retained. Who retained it releases it still, or retains the next one. */
+static bi__cu_result reset(int device)
+{
+	bi__cu_result code;
+
+	if (!is_device(device))
+		return BI__CU_ERROR_INVALID_DEVICE;
+	if (!primaries[device].context || primaries[device].context->is_destroyed)
+		return BI__CU_SUCCESS;
+	sim.is_resetting = 1;
+	code = destroy(primaries[device].context);
+	sim.is_resetting = 0;
+	return code;
+}
+
+bi__cu_result cuDevicePrimaryCtxReset_v2(bi__cu_device device)
+{
+	bi__cu_result code = ENTER(cuDevicePrimaryCtxReset_v2);
+
+	return leave(code ? code : reset(device));
 }
 
 bi__cu_result cuDevicePrimaryCtxGetState(bi__cu_device device, unsigned *flags, int *active)
@@ -368,4 +403,24 @@ bi__cu_result cuCtxSynchronize(void)
 	bi__cu_result code = ENTER(cuCtxSynchronize);
 
 	return leave(code ? code : synchronize());
+}
+
+static bi__cu_result get_id(bi__cu_context handle, unsigned long long *id)
+{
+	bi__cu_result code = BI__CU_SUCCESS;
+	const struct context *context = handle ? context_find(handle, &code) : context_current(&code);
+
+	if (!context)
+		return code;
+	if (!id)
+		return BI__CU_ERROR_INVALID_VALUE;
+	*id = context->id;
+	return BI__CU_SUCCESS;
+}
+
+bi__cu_result cuCtxGetId(bi__cu_context context, unsigned long long *id)
+{
+	bi__cu_result code = ENTER(cuCtxGetId);
+
+	return leave(code ? code : get_id(context, id));
 }

@@ -9,8 +9,10 @@
 struct context {
 	struct context *next; /* in the list of all */
 	bi__cu_context handle;
+	uint64_t id; /* unique in the process */
 	int device;
 	int is_destroyed;
+	int has_successor; /* the handle means another context now */
 	struct stream *streams; /* the legacy stream, streams of threads, created streams */
 	struct stream *legacy;
 	struct op *gone; /* comes after the work of blocking streams that are destroyed */

@@ -12,6 +12,7 @@
 void run_begin(const struct cuda_sim_options *options)
 {
 	sim.options = *options;
+	switches_choose(NULL);
 	if (sim.options.devices < 0 || sim.options.devices > SIM_DEVICES)
 		sim.options.devices = SIM_DEVICES;
 	memset(&sim.counts, 0, sizeof(sim.counts));
@@ -36,12 +37,14 @@ static void run_end(void)
 	captures_forget();
 	graphs_report_left();
 	memory_report_left();
+	pools_report_left();
 	mappings_report_left();
 	contexts_report_left();
 	graphs_forget();
 	contexts_forget();
 	mappings_forget();
 	memory_forget();
+	pools_forget();
 	handles_forget();
 	clocks_forget();
 }
@@ -166,6 +169,14 @@ void cuda_sim_arm_from(uint64_t nth, int code)
 	if (!enter_control())
 		return;
 	arm_faults_from(nth, code);
+	leave_control();
+}
+
+void cuda_sim_behave(const char *names)
+{
+	if (!enter_control())
+		return;
+	switches_choose(names);
 	leave_control();
 }
 

@@ -22,10 +22,23 @@ static int is_empty(const struct copy *copy)
 	return !copy->width || !copy->height || !copy->depth;
 }
 
-static bi__cu_result check_side(enum side side, uint64_t address, int *is_pageable, int *device)
+/* Is some of the host memory registered, and some not? */
+static int is_registered_in_part(uint64_t address, size_t nbytes)
+{
+	const struct allocation *allocation = memory_at(address);
+
+	return !arena_at(address) && memory_overlaps(address, nbytes) &&
+	       (!allocation || allocation->start + allocation->nbytes < address + nbytes);
+}
+
+/* nbytes: of a linear copy; 0: of none. */
+static bi__cu_result check_side(enum side side, uint64_t address, size_t nbytes, int *is_pageable, int *device)
 {
 	const struct allocation *allocation = memory_at(address);
 	char text[128];
+
+	if (nbytes && switched(SWITCH_partly_registered) && is_registered_in_part(address, nbytes))
+		return BI__CU_ERROR_INVALID_VALUE;
 
 	*is_pageable = !allocation && !arena_at(address);
 	*device = allocation && !is_host_memory(allocation) && allocation->kind != MEMORY_MANAGED ? allocation->device
@@ -45,12 +58,14 @@ static bi__cu_result check_side(enum side side, uint64_t address, int *is_pageab
 
 static bi__cu_result check_sides(struct request *request)
 {
+	const struct copy *copy = &request->copy;
+	size_t nbytes = copy->height == 1 && copy->depth == 1 ? copy->width : 0;
 	int dst_device, src_device;
 	bi__cu_result code;
 
-	code = check_side(request->dst_side, request->copy.dst.address, &request->is_dst_pageable, &dst_device);
+	code = check_side(request->dst_side, copy->dst.address, nbytes, &request->is_dst_pageable, &dst_device);
 	if (!code)
-		code = check_side(request->src_side, request->copy.src.address, &request->is_src_pageable, &src_device);
+		code = check_side(request->src_side, copy->src.address, nbytes, &request->is_src_pageable, &src_device);
 	if (!code && dst_device >= 0 && src_device >= 0 && dst_device != src_device && !sim.options.peer)
 		code = (bi__cu_result)DECIDED_NO_PEER;
 	return code;

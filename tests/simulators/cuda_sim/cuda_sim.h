@@ -42,6 +42,9 @@ struct cuda_sim_options {
  * Environment variables that set the same before the first call: CUDA_SIM_SEED, _DEVICES, _VERSION, _POOLS,
  * _CAPABILITY, _CONCURRENT_MANAGED, _PEER, _EAGER, _FAIL ("n" or "n:code"), _DROP_WAIT. CUDA_SIM_EXIT=1: the process
  * ends a run at exit and exits with 97 if there were reports, which are written to stderr.
+ *
+ * CUDA_SIM_SWITCHES names behaviours that no document fixes, and that the driver may have: names of SIM_SWITCHES
+ * (decisions.h) separated by commas, or "all". They are valid for every run of the process.
  */
 #define CUDA_SIM_OPTIONS_INIT \
 	{ \
@@ -104,6 +107,9 @@ typedef void cuda_sim_gone_fn(uint64_t from_call, int code);
  */
 typedef void cuda_sim_arm_from_fn(uint64_t nth, int code);
 
+/* Switches (a name, "all", or names separated by commas) are on until the next call; NULL: those of the environment. */
+typedef void cuda_sim_behave_fn(const char *names);
+
 #define CUDA_SIM_MAP(X) \
 	X(begin) \
 	X(end) \
@@ -117,7 +123,8 @@ typedef void cuda_sim_arm_from_fn(uint64_t nth, int code);
 	X(peek) \
 	X(arm) \
 	X(gone) \
-	X(arm_from)
+	X(arm_from) \
+	X(behave)
 
 struct cuda_sim {
 #define CUDA_SIM_MEMBER(name) cuda_sim_##name##_fn *name;

@@ -54,6 +54,40 @@ enum { SIM_HOST_MEMORY_ALREADY_REGISTERED = 712, SIM_HOST_MEMORY_NOT_REGISTERED 
 	X(PTX_FOR_NEWER_DEVICE, BI__CU_ERROR_INVALID_PTX, "PTX whose target is a newer device than this one", \
 	  "seen with the PTX compiler")
 
+/*
+ * Behaviours that a driver may have and that this one has only if CUDA_SIM_SWITCHES names them. The suites pass with
+ * each of them, and with all of them (tests/simulators/switches). Name, behaviour, where it comes from.
+ */
+#define SIM_SWITCHES(X) \
+	X(capture_context, "capture queries fail with INVALID_CONTEXT if no context is current", "not documented") \
+	X(load_waits, "cuModuleLoadData and cuModuleUnload wait for the work of the context", \
+	  "not documented; seen: torchcomms 2334, KernelAbstractions.jl 76, nvbench 136") \
+	X(pinned_waits, "cuMemHostAlloc and cuMemFreeHost wait for the work of the context", \
+	  "not documented; seen: nccl 48, yaksa 228") \
+	X(stream_waits, "cuStreamCreate waits for the work of the context", "not documented; seen: yaksa 228") \
+	X(lossy_query, "cuStreamGetCaptureInfo_v2 gives LOSSY_QUERY if it is to write the nodes of a capture", \
+	  "documented: the result if edges have data and the caller takes none (programmatic dependent launch)") \
+	X(green_streams, "created streams are those of a green context: cuStreamGetCtx gives another context", \
+	  "documented: cuStreamGetCtx gives what cuCtxFromGreenCtx gives, cuStreamGetCtx_v2 the primary context") \
+	X(context_returns, "a new context gets the handle of a destroyed one; cuCtxGetId tells them apart", \
+	  "the handle is not documented; the number is documented as unique in the process") \
+	X(stream_returns, "a new stream gets the handle of a destroyed one", \
+	  "documented: an invalid handle is undefined behaviour") \
+	X(stream_crashes, "a call with the handle of a destroyed stream ends the process", \
+	  "documented: an invalid handle is undefined behaviour") \
+	X(hmm, "pageable memory has type 0 and a device pointer", "not documented; seen on HMM and ATS systems") \
+	X(partly_registered, "a copy of host memory that is registered in part fails with INVALID_VALUE", \
+	  "documented for cuMemcpy: such copies fail; for the asynchronous ones not documented") \
+	X(mapped_ranges, "cuMemGetAddressRange gives the reserved range of mapped memory, mapped or not", \
+	  "not documented")
+
+enum sim_switch {
+#define SIM_SWITCH(name, behaviour, source) SWITCH_##name,
+	SIM_SWITCHES(SIM_SWITCH)
+#undef SIM_SWITCH
+		SWITCH_COUNT
+};
+
 enum decision {
 #define SIM_DECISION(name, answer, question, source) DECIDED_##name = (answer),
 	SIM_DECISIONS(SIM_DECISION)

@@ -1,4 +1,6 @@
 /* Memory of a device: at once, and in the order of a stream. */
+#include <stdlib.h>
+
 #include "decisions.h"
 #include "memory.h"
 #include "scheduler.h"
@@ -6,6 +8,13 @@
 
 /* What the driver promises, and no more. */
 #define ALIGNMENT ((size_t)256)
+
+static struct pool {
+	struct pool *next;
+	bi__cu_pool handle;
+	int device;
+	struct place made;
+} * pools;
 
 /* NULL: the device has no such memory left. `writer` is taken. */
 static struct allocation *allocate(enum memory_kind kind, struct context *context, size_t nbytes, struct stamp *writer)
@@ -130,7 +139,7 @@ static struct stream *stream_with_pools(bi__cu_stream handle, bi__cu_result *cod
 	return *code ? NULL : stream;
 }
 
-static bi__cu_result alloc_async(bi__cu_pointer *out, size_t nbytes, bi__cu_stream handle)
+static bi__cu_result alloc_async(bi__cu_pointer *out, size_t nbytes, const struct pool *pool, bi__cu_stream handle)
 {
 	bi__cu_result code;
 	struct stream *stream = stream_with_pools(handle, &code);
@@ -138,6 +147,10 @@ static bi__cu_result alloc_async(bi__cu_pointer *out, size_t nbytes, bi__cu_stre
 
 	if (!stream)
 		return code;
+	if (pool && pool->device != stream->context->device) {
+		report(REPORT_WRONG_CONTEXT, "the pool is of another device than the stream");
+		return BI__CU_ERROR_INVALID_VALUE;
+	}
 	if (!out)
 		return BI__CU_ERROR_INVALID_VALUE;
 	if (!nbytes)
@@ -153,7 +166,118 @@ bi__cu_result cuMemAllocAsync(bi__cu_pointer *pointer, size_t nbytes, bi__cu_str
 {
 	bi__cu_result code = ENTER(cuMemAllocAsync);
 
-	return leave(code ? code : alloc_async(pointer, nbytes, stream));
+	return leave(code ? code : alloc_async(pointer, nbytes, NULL, stream));
+}
+
+static bi__cu_result alloc_from_pool(bi__cu_pointer *out, size_t nbytes, bi__cu_pool handle, bi__cu_stream stream)
+{
+	bi__cu_result code;
+	const struct pool *pool = handle_find(OBJECT_POOL, handle, &code);
+
+	return pool ? alloc_async(out, nbytes, pool, stream) : code;
+}
+
+bi__cu_result cuMemAllocFromPoolAsync(bi__cu_pointer *pointer, size_t nbytes, bi__cu_pool pool, bi__cu_stream stream)
+{
+	bi__cu_result code = ENTER(cuMemAllocFromPoolAsync);
+
+	return leave(code ? code : alloc_from_pool(pointer, nbytes, pool, stream));
+}
+
+static bi__cu_result create_pool(bi__cu_pool *out, const struct bi__cu_pool_properties *properties)
+{
+	struct pool *pool;
+
+	if (!out || !properties || properties->type != BI__CU_ALLOCATION_PINNED ||
+	    properties->location.type != BI__CU_LOCATION_DEVICE)
+		return BI__CU_ERROR_INVALID_VALUE;
+	if (!is_device(properties->location.id))
+		return BI__CU_ERROR_INVALID_DEVICE;
+	if (!sim.options.pools || sim.options.version < 11020)
+		return (bi__cu_result)DECIDED_NO_POOLS;
+	pool = must_alloc(1, sizeof(*pool));
+	pool->device = properties->location.id;
+	pool->handle = handle_make(OBJECT_POOL, pool);
+	pool->made = place_now(PLACE_HOST);
+	pool->next = pools;
+	pools = pool;
+	*out = pool->handle;
+	return BI__CU_SUCCESS;
+}
+
+bi__cu_result cuMemPoolCreate(bi__cu_pool *pool, const struct bi__cu_pool_properties *properties)
+{
+	bi__cu_result code = ENTER(cuMemPoolCreate);
+
+	return leave(code ? code : create_pool(pool, properties));
+}
+
+static bi__cu_result set_attribute(bi__cu_pool handle, unsigned what, const void *value)
+{
+	bi__cu_result code;
+
+	if (!handle_find(OBJECT_POOL, handle, &code))
+		return code;
+	return what == BI__CU_POOL_RELEASE_THRESHOLD && value ? BI__CU_SUCCESS : BI__CU_ERROR_INVALID_VALUE;
+}
+
+bi__cu_result cuMemPoolSetAttribute(bi__cu_pool pool, unsigned what, void *value)
+{
+	bi__cu_result code = ENTER(cuMemPoolSetAttribute);
+
+	return leave(code ? code : set_attribute(pool, what, value));
+}
+
+/* Memory that is freed is the device's again at once here, so there is nothing to give back. */
+bi__cu_result cuMemPoolTrimTo(bi__cu_pool pool, size_t keep)
+{
+	bi__cu_result code = ENTER(cuMemPoolTrimTo);
+
+	(void)keep;
+	if (!code)
+		handle_find(OBJECT_POOL, pool, &code);
+	return leave(code);
+}
+
+/* What was allocated from it stays until it is freed. */
+static bi__cu_result destroy_pool(bi__cu_pool handle)
+{
+	bi__cu_result code;
+	struct pool *pool = handle_find(OBJECT_POOL, handle, &code), **place = &pools;
+
+	if (!pool)
+		return code;
+	while (*place != pool)
+		place = &(*place)->next;
+	*place = pool->next;
+	handle_destroy(handle);
+	free(pool);
+	return BI__CU_SUCCESS;
+}
+
+bi__cu_result cuMemPoolDestroy(bi__cu_pool pool)
+{
+	bi__cu_result code = ENTER(cuMemPoolDestroy);
+
+	return leave(code ? code : destroy_pool(pool));
+}
+
+void pools_report_left(void)
+{
+	char text[128];
+
+	for (const struct pool *pool = pools; pool; pool = pool->next)
+		report(REPORT_LEFT, "a memory pool of %s", place_text(pool->made, text));
+}
+
+void pools_forget(void)
+{
+	while (pools) {
+		struct pool *pool = pools;
+
+		pools = pool->next;
+		free(pool);
+	}
 }
 
 static bi__cu_result check_freed_by_stream(const struct allocation *allocation, const struct stream *stream)

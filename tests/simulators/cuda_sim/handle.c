@@ -1,4 +1,5 @@
 #define _DEFAULT_SOURCE
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -11,7 +12,7 @@
 static const char *const type_names[OBJECT_TYPES] = {
 	[OBJECT_CONTEXT] = "context", [OBJECT_STREAM] = "stream",         [OBJECT_EVENT] = "event",
 	[OBJECT_MODULE] = "module",   [OBJECT_FUNCTION] = "function",     [OBJECT_GRAPH] = "graph",
-	[OBJECT_NODE] = "node",       [OBJECT_EXEC] = "executable graph",
+	[OBJECT_NODE] = "node",       [OBJECT_EXEC] = "executable graph", [OBJECT_POOL] = "memory pool",
 };
 
 static struct entry_of {
@@ -66,6 +67,11 @@ void *handle_find(enum object_type type, const void *handle, bi__cu_result *code
 		       entry ? ", it is a " : "", entry ? type_names[entry->type] : "");
 		return NULL;
 	}
+	if (!entry->object && type == OBJECT_STREAM && switched(SWITCH_stream_crashes)) {
+		fprintf(stderr, "cuda_sim: %s (call %ju) with a destroyed stream\n", entry_name(thread_self()->entry),
+			(uintmax_t)thread_self()->call);
+		abort();
+	}
 	if (!entry->object) {
 		report(REPORT_DESTROYED_HANDLE, "destroyed %s: %p was destroyed by call %ju", type_names[type], handle,
 		       (uintmax_t)entry->made);
@@ -81,6 +87,23 @@ void handle_destroy(const void *handle)
 
 	entry->object = NULL;
 	entry->made = thread_self()->call;
+}
+
+void *handle_rebind(void *handle, void *object)
+{
+	struct entry_of *entry = entry_at(handle);
+
+	entry->object = object;
+	entry->made = thread_self()->call;
+	return handle;
+}
+
+void *handle_reuse(enum object_type type, void *object)
+{
+	for (size_t i = count; i-- > 0;)
+		if (entries[i].type == type && !entries[i].object)
+			return handle_rebind(base + STEP * (first + i), object);
+	return NULL;
 }
 
 void handles_forget(void)

@@ -22,11 +22,16 @@ static struct allocation *allocate(enum memory_kind kind, size_t nbytes)
 static bi__cu_result alloc_pinned(void **out, size_t nbytes, unsigned flags)
 {
 	const struct allocation *allocation;
+	bi__cu_result code = BI__CU_SUCCESS;
 
 	if (!out || flags > 7)
 		return BI__CU_ERROR_INVALID_VALUE;
 	if (!nbytes)
 		return (bi__cu_result)DECIDED_ALLOC_NOTHING;
+	if (switched(SWITCH_pinned_waits))
+		code = context_drain(thread_top());
+	if (code)
+		return code;
 	allocation = allocate(MEMORY_PINNED, nbytes);
 	if (!allocation)
 		return BI__CU_ERROR_OUT_OF_MEMORY;

@@ -113,6 +113,10 @@ void memory_report_left(void);
 void memory_forget(void);
 uint64_t memory_live(void);
 
+/* device_memory.c */
+void pools_report_left(void);
+void pools_forget(void);
+
 /* mapping.c */
 void mappings_report_left(void);
 void mappings_forget(void);

@@ -63,6 +63,8 @@ static bi__cu_result load(bi__cu_module *out, const void *image)
 	if (!out || !image)
 		return BI__CU_ERROR_INVALID_VALUE;
 	code = image_check(image, &nbytes);
+	if (!code && switched(SWITCH_load_waits))
+		code = context_drain(context);
 	if (code)
 		return code;
 	module = must_alloc(1, sizeof(*module));

@@ -1,5 +1,6 @@
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "sim.h"
 
@@ -47,4 +48,35 @@ void options_from_environment(struct cuda_sim_options *options)
 	rest = number("CUDA_SIM_FAIL", &value);
 	if (rest && *rest == ':')
 		options->fail_code = atoi(rest + 1);
+}
+
+static unsigned find_switch(const char *name, size_t length)
+{
+	static const char *const names[] = {
+#define SWITCH_NAME(name, behaviour, source) #name,
+		SIM_SWITCHES(SWITCH_NAME)
+#undef SWITCH_NAME
+	};
+
+	if (length == 3 && !strncmp(name, "all", length))
+		return (1u << SWITCH_COUNT) - 1;
+	for (unsigned i = 0; i < SWITCH_COUNT; i++)
+		if (strlen(names[i]) == length && !strncmp(name, names[i], length))
+			return 1u << i;
+	fprintf(stderr, "CUDA_SIM_SWITCHES: %.*s is no switch\n", (int)length, name);
+	abort();
+}
+
+void switches_choose(const char *names)
+{
+	const char *at = names ? names : getenv("CUDA_SIM_SWITCHES");
+
+	sim.switches = 0;
+	while (at && *at) {
+		size_t length = strcspn(at, ",");
+
+		if (length)
+			sim.switches |= find_switch(at, length);
+		at += length + (at[length] == ',');
+	}
 }

@@ -4,7 +4,7 @@
 #include "memory.h"
 
 /* Attributes beside those of types.h. */
-enum { BUFFER_ID = 7, MAPPED = 13 };
+enum { BUFFER_ID = 7 };
 
 /* CU_DEVICE_INVALID */
 #define NO_DEVICE (-2)
@@ -35,7 +35,7 @@ static int is_attribute(unsigned what)
 		[BI__CU_POINTER_RANGE_START] = 1,
 		[BI__CU_POINTER_RANGE_SIZE] = 1,
 		[BUFFER_ID] = 1,
-		[MAPPED] = 1,
+		[BI__CU_POINTER_MAPPED] = 1,
 	};
 
 	return what < sizeof(are) && are[what];
@@ -57,6 +57,12 @@ static void find_range(const struct allocation *a, uint64_t pointer, uint64_t *s
 		is_reserved(pointer, start, nbytes);
 }
 
+/* Do devices use the memory of the process without being told of it? */
+static int is_pageable_for_device(uint64_t pointer)
+{
+	return switched(SWITCH_hmm) && pointer && !arena_at(pointer);
+}
+
 /* Writes an answer in the type that the attribute has; `a` may be NULL. */
 static void answer(const struct allocation *a, uint64_t pointer, unsigned what, void *value)
 {
@@ -71,7 +77,7 @@ static void answer(const struct allocation *a, uint64_t pointer, unsigned what, 
 		*(unsigned *)value = type_of(a);
 		break;
 	case BI__CU_POINTER_DEVICE_POINTER:
-		*(bi__cu_pointer *)value = a ? pointer : 0;
+		*(bi__cu_pointer *)value = a || is_pageable_for_device(pointer) ? pointer : 0;
 		break;
 	case BI__CU_POINTER_HOST_POINTER:
 		*(bi__cu_pointer *)value = a && is_for_cpu(a) ? pointer : 0;
@@ -93,7 +99,7 @@ static void answer(const struct allocation *a, uint64_t pointer, unsigned what, 
 	case BUFFER_ID:
 		*(bi__cu_pointer *)value = a ? a->made.call : 0;
 		break;
-	case MAPPED:
+	case BI__CU_POINTER_MAPPED:
 		*(unsigned *)value = a != NULL;
 		break;
 	}
@@ -144,13 +150,19 @@ bi__cu_result cuPointerGetAttributes(unsigned count, unsigned *what, void **valu
 static bi__cu_result get_range(bi__cu_pointer *base, size_t *nbytes, uint64_t pointer)
 {
 	const struct allocation *allocation = find(pointer);
+	uint64_t start;
+	size_t size;
 
 	if (!allocation)
 		return (bi__cu_result)DECIDED_RANGE_OF_UNKNOWN;
+	start = allocation->start;
+	size = allocation->nbytes;
+	if (switched(SWITCH_mapped_ranges))
+		find_range(allocation, pointer, &start, &size);
 	if (base)
-		*base = allocation->start;
+		*base = start;
 	if (nbytes)
-		*nbytes = allocation->nbytes;
+		*nbytes = size;
 	return BI__CU_SUCCESS;
 }
 

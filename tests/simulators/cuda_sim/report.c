@@ -41,6 +41,8 @@ void report(enum report what, const char *format, ...)
 	int length;
 	va_list arguments;
 
+	if (sim.is_resetting && what == REPORT_LEFT)
+		return;
 	if (self->entry < ENTRY_COUNT)
 		length = snprintf(text, sizeof(text), "%s: %s (call %ju): ", words[what], entry_name(self->entry),
 				  (uintmax_t)self->call);

@@ -6,7 +6,7 @@
 #include <time.h>
 
 /* How long everything may stand still, and how often is looked whether it moves. */
-#define PATIENCE_SECONDS 20
+#define PATIENCE_SECONDS (sim.switches ? 3 : 20)
 #define LOOK_NS 200000
 
 static struct op **ready; /* wait for nothing that is not done */
@@ -211,7 +211,7 @@ static bi__cu_result run_until(const struct goal *goal)
 		if (finished != seen || seconds() - since <= PATIENCE_SECONDS)
 			continue;
 		report(REPORT_DEADLOCK,
-		       "nothing has moved for 20 seconds: a gate that nobody opens, or a host function that "
+		       "nothing has moved for seconds: a gate that nobody opens, or a host function that "
 		       "does not return");
 		return BI__CU_ERROR_LAUNCH_TIMEOUT;
 	}

@@ -6,6 +6,7 @@
 #define BI_TESTS_CUDA_SIM_SIM_H
 
 #include "cuda_driver.h"
+#include "decisions.h"
 
 #define SIM_EXPORT __attribute__((visibility("default")))
 #define SIM_DEVICES 8
@@ -32,8 +33,10 @@ enum entry {
 
 struct sim {
 	struct cuda_sim_options options;
+	unsigned switches; /* bits 1 << enum sim_switch */
 	struct cuda_sim_counts counts;
 	int is_initialised; /* cuInit has succeeded */
+	int is_resetting; /* a context is destroyed with all that is in it, which is nobody's mistake */
 };
 
 extern struct sim sim;
@@ -52,6 +55,12 @@ struct thread {
 	uint64_t call;
 	int in_host_function;
 };
+
+/* Does the driver behave so in this run? */
+static inline int switched(enum sim_switch which)
+{
+	return sim.switches >> which & 1;
+}
 
 /* call.c: the way in and out. */
 
@@ -79,6 +88,8 @@ int drops_wait(void);
 void forget_calls(void);
 
 /* options.c */
+/* NULL: those of the environment. */
+void switches_choose(const char *names);
 void options_from_environment(struct cuda_sim_options *options);
 
 /* random.c: the seed's numbers. */
@@ -145,6 +156,7 @@ enum object_type {
 	OBJECT_GRAPH,
 	OBJECT_NODE,
 	OBJECT_EXEC,
+	OBJECT_POOL,
 	OBJECT_TYPES
 };
 
@@ -152,6 +164,10 @@ void *handle_make(enum object_type type, void *object);
 /* The object, or NULL after a report, with *code set. */
 void *handle_find(enum object_type type, const void *handle, bi__cu_result *code);
 void handle_destroy(const void *handle);
+/* The handle of an object that is destroyed means this one from now on. Returns the handle. */
+void *handle_rebind(void *handle, void *object);
+/* The same with the handle that was made last; NULL: no object of the type is destroyed. */
+void *handle_reuse(enum object_type type, void *object);
 void handles_forget(void);
 
 /* control.c */

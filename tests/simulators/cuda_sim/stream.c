@@ -36,7 +36,9 @@ struct stream *stream_new(struct context *context, enum stream_kind kind)
 	context->streams = stream;
 	if (is_created(stream)) {
 		stream->number = ++last_number;
-		stream->handle = handle_make(OBJECT_STREAM, stream);
+		stream->handle = switched(SWITCH_stream_returns) ? handle_reuse(OBJECT_STREAM, stream) : NULL;
+		if (!stream->handle)
+			stream->handle = handle_make(OBJECT_STREAM, stream);
 		live++;
 	} else {
 		stream->number = kind == STREAM_LEGACY ? PLACE_LEGACY : PLACE_PER_THREAD;
@@ -168,10 +170,15 @@ void streams_count_anew(void)
 
 static bi__cu_result create_stream(bi__cu_stream *out, unsigned flags)
 {
+	bi__cu_result code = BI__CU_SUCCESS;
+
 	if (!out || flags > BI__CU_STREAM_NON_BLOCKING)
 		return BI__CU_ERROR_INVALID_VALUE;
-	*out = stream_new(thread_top(), flags ? STREAM_NON_BLOCKING : STREAM_BLOCKING)->handle;
-	return BI__CU_SUCCESS;
+	if (switched(SWITCH_stream_waits))
+		code = context_drain(thread_top());
+	if (!code)
+		*out = stream_new(thread_top(), flags ? STREAM_NON_BLOCKING : STREAM_BLOCKING)->handle;
+	return code;
 }
 
 bi__cu_result cuStreamCreate(bi__cu_stream *stream, unsigned flags)
@@ -203,6 +210,14 @@ bi__cu_result cuStreamDestroy_v2(bi__cu_stream stream)
 	return leave(code ? code : destroy_stream(stream));
 }
 
+/* The context of a green context, and the green context: nothing is called with them. */
+#define GREEN ((uintptr_t)0x9000)
+
+static int is_green(const struct stream *stream)
+{
+	return is_created(stream) && switched(SWITCH_green_streams);
+}
+
 static bi__cu_result get_context(bi__cu_stream handle, bi__cu_context *out)
 {
 	bi__cu_result code;
@@ -212,7 +227,7 @@ static bi__cu_result get_context(bi__cu_stream handle, bi__cu_context *out)
 		return code;
 	if (!out)
 		return BI__CU_ERROR_INVALID_VALUE;
-	*out = stream->context->handle;
+	*out = is_green(stream) ? (bi__cu_context)GREEN : stream->context->handle;
 	return BI__CU_SUCCESS;
 }
 
@@ -221,6 +236,27 @@ bi__cu_result cuStreamGetCtx(bi__cu_stream stream, bi__cu_context *context)
 	bi__cu_result code = ENTER(cuStreamGetCtx);
 
 	return leave(code ? code : get_context(stream, context));
+}
+
+static bi__cu_result get_contexts(bi__cu_stream handle, bi__cu_context *out, bi__cu_green_context *green)
+{
+	bi__cu_result code;
+	const struct stream *stream = stream_find(handle, &code);
+
+	if (!stream)
+		return code;
+	if (!out || !green)
+		return BI__CU_ERROR_INVALID_VALUE;
+	*out = stream->context->handle;
+	*green = is_green(stream) ? (bi__cu_green_context)GREEN : NULL;
+	return BI__CU_SUCCESS;
+}
+
+bi__cu_result cuStreamGetCtx_v2(bi__cu_stream stream, bi__cu_context *context, bi__cu_green_context *green)
+{
+	bi__cu_result code = ENTER(cuStreamGetCtx_v2);
+
+	return leave(code ? code : get_contexts(stream, context, green));
 }
 
 static bi__cu_result synchronize(bi__cu_stream handle)
