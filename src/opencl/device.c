@@ -295,13 +295,12 @@ static int find_listed(const struct bi_device *device, cl_device_id *out, struct
 
 static int set_device(struct bi__opencl *opencl, cl_device_id device, int ordinal, struct bi_error *err)
 {
-	int usable, rc;
+	int version = get_version(device), usable, rc;
 
 	opencl->device = device;
-	opencl->version = get_version(device);
-	opencl->capabilities = get_capabilities(device, opencl->version);
+	opencl->capabilities = get_capabilities(device, version);
 	opencl->group = get_group(device);
-	rc = query_usable(device, opencl->version, &usable, err);
+	rc = query_usable(device, version, &usable, err);
 	if (!rc && !usable)
 		return bi__fail(err, BI_ENODEVICE, "device number %d is not available or below OpenCL 1.2", ordinal);
 	return rc;
@@ -502,5 +501,6 @@ int bi__opencl_open(const struct bi_options *options, const struct bi_device *de
 void bi__opencl_close(struct bi__device_state *device, struct bi__queue *stream)
 {
 	bi__opencl_stream_close(stream);
+	bi__opencl_release_spares(device->state);
 	destroy_state(device->state);
 }

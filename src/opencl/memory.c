@@ -151,7 +151,7 @@ struct facts {
 	cl_mem_object_type type;
 	cl_context context;
 	size_t nbytes;
-	cl_mem root; /* the parent if the buffer is a sub-buffer, else NULL */
+	cl_mem root; /* the parent if the buffer is a sub-buffer, and is a buffer itself; else NULL */
 	size_t offset; /* bytes from the start of the root; 0 without a root */
 };
 
@@ -167,10 +167,15 @@ static int query_buffer(cl_mem buffer, struct facts *facts, struct bi_error *err
 		{ CL_MEM_SIZE, sizeof(facts->nbytes), &facts->nbytes },
 		{ CL_MEM_ASSOCIATED_MEMOBJECT, sizeof(facts->root), &facts->root },
 	};
+	cl_mem_object_type type;
 	cl_int code = CL_SUCCESS;
 
 	for (size_t i = 0; i < sizeof(questions) / sizeof(*questions) && code == CL_SUCCESS; i++)
 		code = bi__cl->GetMemObjectInfo(buffer, questions[i].what, questions[i].size, questions[i].out, NULL);
+	/* Of a buffer over shared memory, Intel's CPU driver reports an object of its own, which it does not accept. */
+	if (code == CL_SUCCESS && facts->root &&
+	    bi__cl->GetMemObjectInfo(facts->root, CL_MEM_TYPE, sizeof(type), &type, NULL) == CL_INVALID_MEM_OBJECT)
+		facts->root = NULL;
 	if (code == CL_SUCCESS && facts->root)
 		code = bi__cl->GetMemObjectInfo(buffer, CL_MEM_OFFSET, sizeof(facts->offset), &facts->offset, NULL);
 	return bi__cl_check(code, "clGetMemObjectInfo", err);

@@ -193,8 +193,20 @@ static inline int copy_blocks(const struct job *job, struct bi_error *err)
 }
 
 /*
- * Copies between two buffers by the copy engine (common/copy). The source is mapped while the native kernel runs; a CPU
- * device maps without a copy. A buffer that was created with CL_MEM_HOST_NO_ACCESS cannot be mapped.
+ * Returns true unless the buffer was created with a flag that forbids the host to read it. The error code of a refused
+ * mapping does not say so: Intel's CPU driver returns CL_INVALID_VALUE.
+ */
+static int is_mappable(cl_mem buffer)
+{
+	cl_mem_flags flags = 0;
+
+	bi__cl->GetMemObjectInfo(buffer, CL_MEM_FLAGS, sizeof(flags), &flags, NULL);
+	return !(flags & (CL_MEM_HOST_NO_ACCESS | CL_MEM_HOST_WRITE_ONLY));
+}
+
+/*
+ * Copies between two buffers by the copy engine (common/engine). The source is mapped while the native kernel runs; a
+ * CPU device maps without a copy.
  */
 static int copy_mapped(const struct job *job, struct native *native, struct bi_error *err)
 {
@@ -206,7 +218,7 @@ static int copy_mapped(const struct job *job, struct native *native, struct bi_e
 
 	native->src = bi__cl->EnqueueMapBuffer(job->command.queue, source, CL_FALSE, CL_MAP_READ, src->origin,
 					       src->nbytes, 0, NULL, &mapped, &code);
-	if (code == CL_INVALID_OPERATION)
+	if (code != CL_SUCCESS && !is_mappable(source))
 		return copy_blocks(job, err);
 	if (code != CL_SUCCESS)
 		return bi__cl_check(code, "clEnqueueMapBuffer", err);

@@ -14,7 +14,6 @@ struct bi__opencl {
 	cl_context context;
 	cl_device_id device;
 	uint32_t capabilities; /* enum bi_capability */
-	int version; /* of the device: 102 for OpenCL 1.2, 300 for 3.0 */
 	atomic_uint shared_blocks; /* number of buffers that use shared memory (memory.c) */
 	bool shares_memory; /* true: the device runs on this CPU, and fine-grained shared virtual memory can be used */
 	bool profile; /* queues are created with CL_QUEUE_PROFILING_ENABLE */
@@ -22,7 +21,8 @@ struct bi__opencl {
 	char *cache_directory; /* directory of compiled programs; NULL: no cache */
 	pthread_mutex_t lock; /* guards the members below */
 	cl_program program; /* the kernels; NULL until a kernel is needed */
-	uint64_t built, loaded;
+	unsigned built, loaded;
+	struct bi__opencl_spare *spares; /* the out-of-order queues of closed streams (order.c) */
 };
 
 /*
@@ -85,6 +85,7 @@ void bi__opencl_free(struct bi__device_state *device, struct bi__block *block);
 
 int bi__opencl_stream_open(struct bi__device_state *device, struct bi__queue *queue, struct bi_error *err);
 void bi__opencl_stream_close(struct bi__queue *queue);
+void bi__opencl_release_spares(struct bi__opencl *opencl);
 int bi__opencl_follow(struct bi__queue *waiter, struct bi__queue *on, struct bi_error *err);
 int bi__opencl_record(struct bi__queue *queue, uintptr_t *event, struct bi_error *err);
 int bi__opencl_wait(struct bi__queue *queue, uintptr_t event, struct bi_error *err);

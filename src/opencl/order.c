@@ -4,19 +4,19 @@
  */
 #include "opencl/opencl.h"
 
+#include <stdlib.h>
+
 static cl_command_queue queue_handle(const struct bi__queue *queue)
 {
 	return (cl_command_queue)queue->native;
 }
 
-static int create_queue(const struct bi__opencl *opencl, struct bi__queue *queue, struct bi_error *err)
+static int create_queue(const struct bi__opencl *opencl, cl_command_queue_properties wanted, struct bi__queue *queue,
+			struct bi_error *err)
 {
-	cl_command_queue_properties wanted = 0;
 	cl_command_queue made;
 	cl_int code;
 
-	if (queue->out_of_order)
-		wanted |= CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
 	if (opencl->profile)
 		wanted |= CL_QUEUE_PROFILING_ENABLE;
 	/*
@@ -48,17 +48,6 @@ static int wrap_queue(const struct bi__opencl *opencl, struct bi__queue *queue, 
 		return bi__fail(err, BI_EINVAL, "the cl_command_queue belongs to another device of the cl_context");
 	queue->out_of_order = (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0;
 	return bi__cl_check(bi__cl->RetainCommandQueue(handle), "clRetainCommandQueue", err);
-}
-
-int bi__opencl_stream_open(struct bi__device_state *device, struct bi__queue *queue, struct bi_error *err)
-{
-	queue->kind = BI_STREAM_KIND_CL_QUEUE;
-	return queue->native ? wrap_queue(device->state, queue, err) : create_queue(device->state, queue, err);
-}
-
-void bi__opencl_stream_close(struct bi__queue *queue)
-{
-	bi__cl->ReleaseCommandQueue(queue_handle(queue));
 }
 
 static int enqueue_barrier(cl_command_queue queue, cl_event event, struct bi_error *err)
@@ -93,6 +82,97 @@ static int enqueue_marker(cl_command_queue queue, cl_event *event, struct bi_err
 	if (rc)
 		bi__cl->ReleaseEvent(*event);
 	return rc;
+}
+
+/*
+ * An out-of-order queue that the library created. Intel's CPU driver deadlocks if such a queue is released before its
+ * work has ended, even for some time after its events are complete. Therefore a closed stream leaves its queue to a
+ * later stream, and the context releases it after clFinish.
+ */
+struct bi__opencl_spare {
+	struct bi__opencl *opencl;
+	cl_command_queue queue;
+	cl_event end; /* of the work of the closed stream; NULL: unknown */
+	struct bi__opencl_spare *next;
+};
+
+/* Removes a queue whose work has ended from the list, and returns it. Returns NULL if there is none. */
+static struct bi__opencl_spare *take_spare(struct bi__opencl *opencl)
+{
+	struct bi__opencl_spare *spare, **link = &opencl->spares;
+	int done = 0;
+
+	pthread_mutex_lock(&opencl->lock);
+	while ((spare = *link) && (!spare->end || bi__opencl_poll((uintptr_t)spare->end, 0, &done, NULL) || !done))
+		link = &spare->next;
+	if (spare)
+		*link = spare->next;
+	pthread_mutex_unlock(&opencl->lock);
+	return spare;
+}
+
+static void free_spare(struct bi__opencl_spare *spare)
+{
+	bi__cl->Finish(spare->queue);
+	bi__opencl_event_release((uintptr_t)spare->end);
+	bi__cl->ReleaseCommandQueue(spare->queue);
+	free(spare);
+}
+
+void bi__opencl_release_spares(struct bi__opencl *opencl)
+{
+	for (struct bi__opencl_spare *spare; (spare = opencl->spares);) {
+		opencl->spares = spare->next;
+		free_spare(spare);
+	}
+}
+
+static int open_out_of_order(struct bi__opencl *opencl, struct bi__queue *queue, struct bi_error *err)
+{
+	struct bi__opencl_spare *spare = take_spare(opencl);
+	int rc;
+
+	if (spare) {
+		bi__opencl_event_release((uintptr_t)spare->end);
+		queue->native = (uintptr_t)spare->queue;
+	} else {
+		spare = malloc(sizeof(*spare));
+		if (!spare)
+			return bi__fail(err, BI_ENOMEM, "no memory for a stream");
+		rc = create_queue(opencl, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, queue, err);
+		if (rc) {
+			free(spare);
+			return rc;
+		}
+	}
+	*spare = (struct bi__opencl_spare){ .opencl = opencl, .queue = queue_handle(queue) };
+	queue->state = spare;
+	return BI_OK;
+}
+
+int bi__opencl_stream_open(struct bi__device_state *device, struct bi__queue *queue, struct bi_error *err)
+{
+	queue->kind = BI_STREAM_KIND_CL_QUEUE;
+	if (queue->native)
+		return wrap_queue(device->state, queue, err);
+	return queue->out_of_order ? open_out_of_order(device->state, queue, err)
+				   : create_queue(device->state, 0, queue, err);
+}
+
+void bi__opencl_stream_close(struct bi__queue *queue)
+{
+	struct bi__opencl_spare *spare = queue->state;
+
+	if (!spare) {
+		bi__cl->ReleaseCommandQueue(queue_handle(queue));
+		return;
+	}
+	if (enqueue_marker(spare->queue, &spare->end, NULL))
+		spare->end = NULL;
+	pthread_mutex_lock(&spare->opencl->lock);
+	spare->next = spare->opencl->spares;
+	spare->opencl->spares = spare;
+	pthread_mutex_unlock(&spare->opencl->lock);
 }
 
 int bi__opencl_follow(struct bi__queue *waiter, struct bi__queue *on, struct bi_error *err)

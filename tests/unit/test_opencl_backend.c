@@ -536,11 +536,12 @@ static void test_adopt_sub_buffer(void **unused)
 	struct bi_foreign foreign;
 	unsigned char *bytes = random_bytes(4096), back[512];
 	cl_mem root, part;
-	cl_uint before;
+	cl_uint alone, before;
 
 	(void)unused;
 	open_default(&opened);
 	root = make_buffer(&opened, 4096);
+	alone = references(root);
 	part = make_sub_buffer(root, 1024, 512);
 	before = references(root);
 	foreign = foreign_buffer(root, 0, 0);
@@ -562,10 +563,10 @@ static void test_adopt_sub_buffer(void **unused)
 
 	foreign = foreign_buffer(part, 512, BI_WRAP_STEAL);
 	OK(backend->memory.adopt(&opened.state, &foreign, &block, &error));
-	/* The stolen reference was the last one of the sub-buffer, which held one of the root. */
-	assert_references(root, before);
+	/* The stolen reference was the last one of the sub-buffer. On PoCL, the sub-buffer held one of the root. */
+	assert_references(root, alone + 1);
 	backend->memory.free(&opened.state, &block);
-	assert_references(root, 1);
+	assert_references(root, alone);
 	bi__cl->ReleaseMemObject(root);
 	close_opened(&opened);
 	free(bytes);
@@ -930,8 +931,11 @@ static void test_dense_copy_of_a_closed_buffer(void **unused)
 	OK(backend->memory.adopt(&opened.state, &foreign, &from, &error));
 	to = allocate(&opened, nbytes, 0, BI_MEMORY_DEVICE);
 	layer.reset();
+	/* The code with which Intel's CPU driver refuses. */
+	layer.arm("clEnqueueMapBuffer", 1, CL_INVALID_VALUE);
 	OK(backend->move.copy(&opened.state, &opened.queue, &(struct bi__move){ &plan, dst, src }, NULL, &error));
 	assert_int_equal(layer.count("clEnqueueCopyBuffer"), 1);
+	layer.reset();
 	read_block(&opened, &to, back);
 	assert_memory_equal(back, bytes, nbytes);
 	backend->memory.free(&opened.state, &from);
@@ -1526,6 +1530,39 @@ static void test_wait_asks_nothing_more(void **unused)
 	close_opened(&opened);
 }
 
+/* A closed stream leaves its out-of-order queue to a later stream once its work has ended; the context finishes it. */
+static void test_out_of_order_queues_are_kept(void **unused)
+{
+	struct bi__queue first = { .out_of_order = 1 }, second = first, third = first;
+	struct opened opened;
+	cl_event event;
+
+	(void)unused;
+	open_default(&opened);
+	OK(backend->order.stream_open(&opened.state, &first, &error));
+	backend->order.stream_close(&first);
+	assert_int_equal(driver.Finish((cl_command_queue)first.native), CL_SUCCESS);
+	layer.reset();
+	OK(backend->order.stream_open(&opened.state, &second, &error));
+	assert_true(second.native == first.native);
+	if (!is_synchronous(&opened)) {
+		event = user_event(&opened);
+		OK(backend->order.wait(&second, (uintptr_t)event, &error));
+		backend->order.stream_close(&second);
+		OK(backend->order.stream_open(&opened.state, &third, &error));
+		assert_true(third.native != first.native);
+		assert_int_equal(driver.SetUserEventStatus(event, CL_COMPLETE), CL_SUCCESS);
+		backend->order.event_release((uintptr_t)event);
+		second = third;
+	}
+	backend->order.stream_close(&second);
+	assert_int_equal(layer.count("clReleaseCommandQueue"), 0);
+	assert_int_equal(layer.host_waits(), 0);
+	close_opened(&opened);
+	assert_int_equal(layer.count("clFinish"), is_synchronous(&opened) ? 1 : 2);
+	assert_int_equal(layer.count("clReleaseCommandQueue"), is_synchronous(&opened) ? 2 : 3);
+}
+
 /*
  * Work that somebody else enqueued has failed: whoever waits for it is told. The event of the command in between is
  * kept, because PoCL 3.1 aborts the process when a command fails whose event nobody holds.
@@ -1535,7 +1572,7 @@ static void test_failed_event(void **unused)
 	struct opened opened;
 	uintptr_t after = 0;
 	cl_event event, between_them = NULL;
-	int done = 0;
+	int done = 0, is_told;
 
 	(void)unused;
 	open_default(&opened);
@@ -1551,7 +1588,12 @@ static void test_failed_event(void **unused)
 	assert_int_equal(error.vendor, -5);
 	FAILS(BI_EPRODUCER, "-5", backend->order.poll((uintptr_t)event, 1, &done, &error));
 	if (after) {
-		FAILS(BI_EPRODUCER, "failed", backend->order.poll(after, 1, &done, &error));
+		/* On Intel's CPU driver, work on an in-order queue succeeds after failed work (docs/drivers.md). */
+		is_told = bi__cl->WaitForEvents(1, (cl_event *)&after) != CL_SUCCESS;
+		if (is_told)
+			FAILS(BI_EPRODUCER, "failed", backend->order.poll(after, 1, &done, &error));
+		else
+			OK(backend->order.poll(after, 1, &done, &error));
 		backend->order.event_release(after);
 		backend->order.event_release((uintptr_t)between_them);
 	}
@@ -1838,6 +1880,7 @@ int main(void)
 		cmocka_unit_test(test_same_kernel_object_is_never_shared),
 		cmocka_unit_test(test_program_files),
 		cmocka_unit_test(test_queues),
+		cmocka_unit_test(test_out_of_order_queues_are_kept),
 		cmocka_unit_test(test_order_across_queues),
 		cmocka_unit_test(test_wait_holds_back),
 		cmocka_unit_test(test_wait_asks_nothing_more),
