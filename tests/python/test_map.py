@@ -205,7 +205,7 @@ def exports_of(view):
     """Each way by which a consumer gets memory on which it may enqueue work."""
     yield view.__dlpack__
     yield lambda: view.__dlpack__(max_version=(1, 0))
-    yield lambda: bi.buffer_interface(Lending(view))
+    yield lambda: bi.buffer_interface(Lending(view), trust=True)
     if view.backend == "cuda":
         yield lambda: view.__cuda_array_interface__
 
