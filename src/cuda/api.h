@@ -29,6 +29,7 @@
 	X(CtxPushCurrent, cuCtxPushCurrent_v2, required, (bi__cu_context context)) \
 	X(CtxPopCurrent, cuCtxPopCurrent_v2, required, (bi__cu_context * context)) \
 	X(CtxGetDevice, cuCtxGetDevice, required, (bi__cu_device * device)) \
+	X(CtxSynchronize, cuCtxSynchronize, required, (void)) \
 	X(CtxGetId, cuCtxGetId, optional, (bi__cu_context context, unsigned long long *id)) \
 	X(MemGetInfo, cuMemGetInfo_v2, required, (size_t * free, size_t * total)) \
 	X(MemAlloc, cuMemAlloc_v2, required, (bi__cu_pointer * pointer, size_t nbytes)) \

@@ -63,7 +63,7 @@ struct bi__cuda_chunk {
 	bi__cu_event used; /* recorded on the queue after the chunk's last use */
 	uint64_t queue; /* serial of the queue that used the chunk last; 0: not used yet */
 	uint64_t last_use; /* number of the chunk's last use; a lower number is an older use */
-	int is_lost; /* recording `used` failed, so the chunk is never used again */
+	int is_lost; /* recording `used` failed: the chunk is unused until take_back_chunks_locked */
 };
 
 struct bi__cuda_pageable {

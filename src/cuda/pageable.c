@@ -140,6 +140,21 @@ static struct choice list_choices_locked(struct bi__cuda_pageable *pageable, con
 }
 
 /*
+ * Makes lost chunks usable: blocks the calling thread until all work of the context is complete. The context must be
+ * current. It is called only when no chunk is left, so few copies wait.
+ */
+static int take_back_chunks_locked(struct bi__cuda_pageable *pageable, struct bi_error *err)
+{
+	int rc = bi__cu_check(bi__cu->CtxSynchronize(), "cuCtxSynchronize", err);
+
+	for (int i = 0; i < pageable->count && !rc; i++) {
+		pageable->chunks[i].queue = 0;
+		pageable->chunks[i].is_lost = 0;
+	}
+	return rc;
+}
+
+/*
  * Chooses a chunk that later work on the queue may overwrite. Makes the queue wait for the chunk's last use if
  * necessary. The context must be current.
  */
@@ -151,7 +166,7 @@ static int pick_chunk_locked(struct bi__cuda_pageable *pageable, const struct bi
 
 	*out = choice.free;
 	if (!*out && choice.own_count < BI__CUDA_QUEUE_CHUNKS && pageable->count < BI__CUDA_CHUNKS)
-		rc = add_chunk_locked(pageable, out, choice.any ? NULL : err);
+		rc = add_chunk_locked(pageable, out, pageable->count ? NULL : err);
 	if (*out)
 		return BI_OK;
 	*out = choice.own;
@@ -160,9 +175,11 @@ static int pick_chunk_locked(struct bi__cuda_pageable *pageable, const struct bi
 	*out = choice.any;
 	if (*out)
 		return bi__cu_check(bi__cu->StreamWaitEvent(queue->stream, (*out)->used, 0), "cuStreamWaitEvent", err);
-	return rc ? rc
-		  : bi__fail(err, BI_EDRIVER,
-			     "no pinned memory is left for a copy of pageable memory: the driver failed on each chunk");
+	if (!pageable->count)
+		return rc;
+	rc = take_back_chunks_locked(pageable, err);
+	*out = &pageable->chunks[0];
+	return rc;
 }
 
 /* Locks bi__cuda_pageable.lock and picks a chunk. On failure the lock is not held. The context must be current. */

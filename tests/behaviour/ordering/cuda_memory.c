@@ -217,6 +217,41 @@ static void row_29_streams_do_not_stop_each_other(void **state)
 	bi_view_release(other);
 }
 
+/* Returns 1 if a call failed: there are fewer calls than `nth` otherwise. */
+static int copy_with_one_failure(struct bi_view *view, struct bi_view *host, unsigned nth)
+{
+	uint64_t before = failures();
+
+	cuda_fail_call(nth, BI__CU_ERROR_UNKNOWN);
+	if (bi_copy(view, host, NULL, &error))
+		assert_string_not_equal(error.message, "");
+	cuda_fail_call(0, 0);
+	finish_all();
+	return failures() != before;
+}
+
+/* More failures than there are staging buffers, at each call of a copy. The driver works again, so the copies do. */
+static void row_29_failures_cost_no_staging_buffer(void **state)
+{
+	enum { ROUNDS = 40 };
+	uint64_t before = calls_of("cuCtxSynchronize");
+
+	(void)state;
+	for (int round = 0; round < ROUNDS; round++) {
+		struct bi_view *host = wrap(PLACE_HOST, 7, nobody), *view = wrap(PLACE_DEVICE, 1, nobody);
+
+		for (unsigned nth = 1; copy_with_one_failure(view, host, nth); nth++)
+			;
+		copy(view, host, NULL);
+		finish_all();
+		assert_int_equal(value_of(view), 7);
+		bi_view_release(host);
+		bi_view_release(view);
+		clear_case();
+	}
+	own_waits(calls_of("cuCtxSynchronize") - before); /* no reason counts these waits of the library */
+}
+
 int cuda_memory_rows(void)
 {
 	static const struct row rows[] = {
@@ -227,6 +262,7 @@ int cuda_memory_rows(void)
 		ROW(row_28_freeing_does_not_wait_for_other_work, NEED_CUDA | NEED_GATE),
 		ROW(row_29_many_pageable_bytes_do_not_wait, NEED_CUDA | NEED_GATE),
 		ROW(row_29_streams_do_not_stop_each_other, NEED_CUDA | NEED_GATE),
+		ROW(row_29_failures_cost_no_staging_buffer, NEED_CUDA | NEED_SIM),
 	};
 
 	return run_rows("CUDA's memory", rows, ARRAY_LENGTH(rows));

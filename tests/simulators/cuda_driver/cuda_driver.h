@@ -14,7 +14,6 @@
 	X(CtxCreate, cuCtxCreate_v2, required, (bi__cu_context * context, unsigned flags, bi__cu_device device)) \
 	X(CtxDestroy, cuCtxDestroy_v2, required, (bi__cu_context context)) \
 	X(CtxSetCurrent, cuCtxSetCurrent, required, (bi__cu_context context)) \
-	X(CtxSynchronize, cuCtxSynchronize, required, (void)) \
 	X(DevicePrimaryCtxGetState, cuDevicePrimaryCtxGetState, required, \
 	  (bi__cu_device device, unsigned *flags, int *active)) \
 	X(DevicePrimaryCtxReset, cuDevicePrimaryCtxReset_v2, required, (bi__cu_device device)) \
