@@ -348,25 +348,35 @@ static void remember_word(const char *text, const struct bi_location *location)
 	unlock_cache();
 }
 
-/* Returns the word to open: for "auto" the value of the environment variable BI_DEVICE if it is set, else `device`. */
-static const char *word_for(const char *device)
+/*
+ * Writes the word under which the device of "auto" is stored, or "" if it is too long. The word has the value of the
+ * environment variable BI_DEVICE, because the value may change. The library alone decides what the variable means.
+ */
+static void write_auto(char word[sizeof(words->text)])
 {
-	const char *named = getenv("BI_DEVICE");
+	const char *value = getenv("BI_DEVICE");
 
-	return strcmp(device, "auto") == 0 && named && *named ? named : device;
+	if (PyOS_snprintf(word, sizeof(words->text), "auto %s", value ? value : "") >= (int)sizeof(words->text))
+		*word = '\0';
 }
 
 /* Stores the word with the device string of the device that was opened. */
 int bip_context_open(const char *device, struct bi_context **out)
 {
+	int is_auto = strcmp(device, "auto") == 0;
 	struct bi_location location = { "", 0 };
-	const char *word = word_for(device);
+	char auto_word[sizeof(words->text)];
+	const char *word = device;
 	struct bi_context *opened;
 
+	if (is_auto) {
+		write_auto(auto_word);
+		word = auto_word;
+	}
 	*out = look_up_text(word);
 	if (*out)
 		return 0;
-	if (open_location(&location, word, &opened))
+	if (open_location(&location, is_auto ? NULL : device, &opened))
 		return -1;
 	memcpy(location.device, bi_context_device(opened)->spec, sizeof(location.device));
 	*out = add_to_cache(&location, opened);
