@@ -19,10 +19,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/base/dl.h"
 #include "common/engine/simd.h"
 #include "kernels/strided.h"
 #include "opencl/opencl.h"
+#include "opencl_driver.h"
 #include "opencl_layer/layer.h"
 #include "support/random.h"
 
@@ -32,19 +32,6 @@ static const struct bi__backend *const backend = &bi__opencl_backend;
 static struct bi_layer layer;
 static struct test_random randomness;
 static struct bi_error error;
-
-/* Functions of OpenCL that the library itself does not use. */
-#define DRIVER_API(X) X(CreateSubBuffer) X(CreateUserEvent) X(SetUserEventStatus) X(Finish)
-
-static struct driver {
-#define DRIVER_MEMBER(name) __typeof__(cl##name) *name;
-	DRIVER_API(DRIVER_MEMBER)
-} driver;
-
-static const struct bi__symbol driver_symbols[] = {
-#define DRIVER_SYMBOL(name) { offsetof(struct driver, name), "cl" #name, 1 },
-	DRIVER_API(DRIVER_SYMBOL)
-};
 
 /* An opened device. */
 struct opened {
@@ -83,10 +70,9 @@ static int is_masked(void)
 	return mask && strcmp(mask, "gpu") == 0;
 }
 
-/* PoCL's synchronous device runs commands inside clFlush, which a pending user event would block for ever. */
 static int is_synchronous(const struct opened *opened)
 {
-	return strncmp(opened->device.name, "basic", 5) == 0 || strncmp(opened->device.name, "cpu-minimal", 11) == 0;
+	return works_in_calling_thread(driver_device((cl_context)opened->state.native));
 }
 
 static void open_with(struct opened *opened, const struct bi_options *options)
@@ -482,7 +468,7 @@ static cl_mem make_sub_buffer(cl_mem buffer, size_t origin, size_t nbytes)
 {
 	const cl_buffer_region region = { origin, nbytes };
 	cl_int code;
-	cl_mem made = driver.CreateSubBuffer(buffer, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
+	cl_mem made = driver()->clCreateSubBuffer(buffer, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
 
 	assert_int_equal(code, CL_SUCCESS);
 	return made;
@@ -1459,7 +1445,7 @@ static void test_order_across_queues(void **unused)
 static cl_event user_event(struct opened *opened)
 {
 	cl_int code;
-	cl_event event = driver.CreateUserEvent((cl_context)opened->state.native, &code);
+	cl_event event = driver()->clCreateUserEvent((cl_context)opened->state.native, &code);
 
 	assert_int_equal(code, CL_SUCCESS);
 	return event;
@@ -1493,7 +1479,7 @@ static void test_wait_holds_back(void **unused)
 	assert_int_equal(done, 0);
 	OK(backend->order.poll(there, 0, &done, &error));
 	assert_int_equal(done, 0);
-	assert_int_equal(driver.SetUserEventStatus(event, CL_COMPLETE), CL_SUCCESS);
+	assert_int_equal(driver()->clSetUserEventStatus(event, CL_COMPLETE), CL_SUCCESS);
 	OK(backend->order.poll(there, 1, &done, &error));
 	assert_int_equal(done, 1);
 	OK(backend->order.poll(here, 0, &done, &error));
@@ -1525,7 +1511,7 @@ static void test_wait_asks_nothing_more(void **unused)
 	layer.arm("clWaitForEvents", 1, CL_OUT_OF_RESOURCES);
 	FAILS(BI_ENOMEM, "clWaitForEvents", backend->order.poll(event, 1, &done, &error));
 	assert_int_equal(done, 0);
-	assert_int_equal(driver.SetUserEventStatus((cl_event)event, CL_COMPLETE), CL_SUCCESS);
+	assert_int_equal(driver()->clSetUserEventStatus((cl_event)event, CL_COMPLETE), CL_SUCCESS);
 	backend->order.event_release(event);
 	close_opened(&opened);
 }
@@ -1536,22 +1522,24 @@ static void test_out_of_order_queues_are_kept(void **unused)
 	struct bi__queue first = { .out_of_order = 1 }, second = first, third = first;
 	struct opened opened;
 	cl_event event;
+	int is_alone;
 
 	(void)unused;
 	open_default(&opened);
+	is_alone = is_synchronous(&opened);
 	OK(backend->order.stream_open(&opened.state, &first, &error));
 	backend->order.stream_close(&first);
-	assert_int_equal(driver.Finish((cl_command_queue)first.native), CL_SUCCESS);
+	assert_int_equal(driver()->clFinish((cl_command_queue)first.native), CL_SUCCESS);
 	layer.reset();
 	OK(backend->order.stream_open(&opened.state, &second, &error));
 	assert_true(second.native == first.native);
-	if (!is_synchronous(&opened)) {
+	if (!is_alone) {
 		event = user_event(&opened);
 		OK(backend->order.wait(&second, (uintptr_t)event, &error));
 		backend->order.stream_close(&second);
 		OK(backend->order.stream_open(&opened.state, &third, &error));
 		assert_true(third.native != first.native);
-		assert_int_equal(driver.SetUserEventStatus(event, CL_COMPLETE), CL_SUCCESS);
+		assert_int_equal(driver()->clSetUserEventStatus(event, CL_COMPLETE), CL_SUCCESS);
 		backend->order.event_release((uintptr_t)event);
 		second = third;
 	}
@@ -1559,8 +1547,8 @@ static void test_out_of_order_queues_are_kept(void **unused)
 	assert_int_equal(layer.count("clReleaseCommandQueue"), 0);
 	assert_int_equal(layer.host_waits(), 0);
 	close_opened(&opened);
-	assert_int_equal(layer.count("clFinish"), is_synchronous(&opened) ? 1 : 2);
-	assert_int_equal(layer.count("clReleaseCommandQueue"), is_synchronous(&opened) ? 2 : 3);
+	assert_int_equal(layer.count("clFinish"), is_alone ? 1 : 2);
+	assert_int_equal(layer.count("clReleaseCommandQueue"), is_alone ? 2 : 3);
 }
 
 /*
@@ -1583,7 +1571,7 @@ static void test_failed_event(void **unused)
 				 CL_SUCCESS);
 		OK(backend->order.record(&opened.queue, &after, &error));
 	}
-	assert_int_equal(driver.SetUserEventStatus(event, -5), CL_SUCCESS);
+	assert_int_equal(driver()->clSetUserEventStatus(event, -5), CL_SUCCESS);
 	FAILS(BI_EPRODUCER, "CL_OUT_OF_RESOURCES (-5)", backend->order.poll((uintptr_t)event, 0, &done, &error));
 	assert_int_equal(error.vendor, -5);
 	FAILS(BI_EPRODUCER, "-5", backend->order.poll((uintptr_t)event, 1, &done, &error));
@@ -1827,14 +1815,11 @@ static void test_nothing_is_left(void **unused)
 
 static int setup(void **unused)
 {
-	static const char *const names[] = { "libOpenCL.so.1", NULL };
 	cl_uint count;
 
 	(void)unused;
 	randomness.state = test_seed();
-	if (bi__dl_open("BI_OPENCL_LIBRARY", names, driver_symbols, ARRAY_LENGTH(driver_symbols), &driver, &error) !=
-		    BI_OK ||
-	    bi__cl_open(&error) != BI_OK ||
+	if (bi__cl_open(&error) != BI_OK ||
 	    bi__cl_check(bi__cl->GetPlatformIDs(0, NULL, &count), "clGetPlatformIDs", &error) != BI_OK) {
 		fprintf(stderr, "%s\n", error.message);
 		return -1;

@@ -2,16 +2,6 @@
 
 #include "contract.h"
 
-/* The only, or first, device of a native context. */
-static cl_device_id device_of(cl_context context)
-{
-	cl_device_id devices[8] = { NULL };
-
-	assert_int_equal(driver()->clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof(devices), devices, NULL),
-			 CL_SUCCESS);
-	return devices[0];
-}
-
 cl_context opencl_context(const struct bi_context *context)
 {
 	cl_context handle = (cl_context)bi_context_handle(context);
@@ -32,8 +22,8 @@ size_t opencl_alignment(const struct bi_context *context)
 {
 	cl_uint bits = 0;
 
-	assert_int_equal(driver()->clGetDeviceInfo(device_of(opencl_context(context)), CL_DEVICE_MEM_BASE_ADDR_ALIGN,
-						   sizeof(bits), &bits, NULL),
+	assert_int_equal(driver()->clGetDeviceInfo(driver_device(opencl_context(context)),
+						   CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof(bits), &bits, NULL),
 			 CL_SUCCESS);
 	return bits / 8;
 }
@@ -45,7 +35,7 @@ void expect_buffer_references(cl_mem buffer, unsigned expected)
 
 static uintptr_t new_context(const struct bi_context *context)
 {
-	cl_device_id device = device_of(opencl_context(context));
+	cl_device_id device = driver_device(opencl_context(context));
 	cl_context made = driver()->clCreateContext(NULL, 1, &device, NULL, NULL, NULL);
 
 	assert_non_null(made);
@@ -55,7 +45,7 @@ static uintptr_t new_context(const struct bi_context *context)
 static uintptr_t new_stream(uintptr_t context)
 {
 	cl_command_queue queue =
-		driver()->clCreateCommandQueue((cl_context)context, device_of((cl_context)context), 0, NULL);
+		driver()->clCreateCommandQueue((cl_context)context, driver_device((cl_context)context), 0, NULL);
 
 	assert_non_null(queue);
 	return (uintptr_t)queue;

@@ -3,6 +3,7 @@
 #include "buffer_interface/dlpack.h"
 #include "buffer_interface/binding.h"
 #include "contract.h"
+#include "driver_opencl.h"
 #include "support/use.h"
 
 #include <pthread.h>
@@ -60,13 +61,9 @@ static void expect(struct scene *scene, int condition)
 		atomic_fetch_add(&scene->failures, 1);
 }
 
-/* PoCL's synchronous device executes in the calling thread, and deadlocks when two threads enqueue in one cl_context.
- */
 static void skip_where_threads_deadlock(void)
 {
-	const char *name = bi_context_device(fixture.context)->name;
-
-	if (is_opencl(fixture.context) && (strncmp(name, "basic", 5) == 0 || strncmp(name, "cpu-minimal", 11) == 0))
+	if (is_opencl(fixture.context) && works_in_calling_thread(driver_device(opencl_context(fixture.context))))
 		skip();
 }
 

@@ -5,6 +5,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "contract.h"
+#include "driver_opencl.h"
 #include "layer.h"
 
 #include <pthread.h>
@@ -172,12 +173,9 @@ static void assert_one_of(const unsigned char *bytes, size_t nbytes, int least)
 			fail_msg("byte %zu is %d", i, bytes[i]);
 }
 
-/* PoCL's synchronous device deadlocks when two threads enqueue in one cl_context. */
 static int is_synchronous(const struct bi_context *context)
 {
-	const char *name = bi_context_device(context)->name;
-
-	return is_opencl(context) && (strncmp(name, "basic", 5) == 0 || strncmp(name, "cpu-minimal", 11) == 0);
+	return is_opencl(context) && works_in_calling_thread(driver_device(opencl_context(context)));
 }
 
 static void test_threads(void **state)

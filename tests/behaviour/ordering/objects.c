@@ -272,6 +272,13 @@ void finish_all(void)
 		driver->finish(streams, streams_of(driver, streams));
 }
 
+int stream_works(struct bi_stream *stream)
+{
+	const struct raw_driver *driver = driver_of(bi_stream_context(stream));
+
+	return !driver->works || driver->works(stream);
+}
+
 void settle(void)
 {
 	for (size_t i = 0; i < kept.context_count; i++)

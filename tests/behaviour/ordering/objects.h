@@ -37,7 +37,8 @@ enum need {
 	NEED_PEERS = 64, /* two CUDA devices */
 	NEED_SIM = 128, /* the simulated driver */
 	NEED_COUNTS = 256, /* calls of the driver are counted */
-	NEED_NEAR = 512 /* small work on memory of the library's own is done at once */
+	NEED_NEAR = 512, /* small work on memory of the library's own is done at once */
+	NEED_TOLD = 1024 /* the driver fails the work behind failed work, and its events */
 };
 
 /* A test is named after the row that it belongs to: row_03_..., 3. */
@@ -247,6 +248,8 @@ int is_open(const struct gate *gate);
 
 /* Time for everything that may run. */
 void settle(void);
+/* Does the driver still do work on the stream? */
+int stream_works(struct bi_stream *stream);
 /* Waits for everything on the streams of the test, without the library. */
 void finish_all(void);
 /* Waits for everything, and lets the library let go of all that it can. */

@@ -64,6 +64,8 @@ struct raw_driver {
 	/* Waits until all of them are empty, in a way that no driver counts. */
 	void (*finish)(struct bi_stream *const *streams, size_t count);
 	void (*settle)(struct bi_context *context);
+	/* Does the stream still do work? Drivers may refuse work on a stream whose work has failed. Optional. */
+	int (*works)(struct bi_stream *stream);
 
 	uintptr_t (*alloc)(struct bi_context *context, int value);
 	/* Its handle is taken by the library that wraps it, or else let go with this when the test has ended. */

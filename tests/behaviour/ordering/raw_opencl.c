@@ -31,24 +31,40 @@ static cl_device_id device_of(const char *spec)
 	return device;
 }
 
-/* PoCL has a device that works in the calling thread; opening a gate after it was flushed would never happen there. */
-static int is_asynchronous(cl_device_id device)
+/* Returns 1 if the event of work behind failed work on an in-order queue fails too. */
+static int tells_failures(cl_device_id device)
 {
-	char name[128] = "";
+	cl_context context = driver()->clCreateContext(NULL, 1, &device, NULL, NULL, NULL);
+	cl_command_queue queue = driver()->clCreateCommandQueue(context, device, 0, NULL);
+	cl_event gate = driver()->clCreateUserEvent(context, NULL), failed = NULL, behind = NULL;
+	cl_int status = CL_COMPLETE;
 
-	driver()->clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof(name) - 1, name, NULL);
-	return strncmp(name, "basic", 5) != 0 && strncmp(name, "cpu-minimal", 11) != 0;
+	driver()->clEnqueueBarrierWithWaitList(queue, 1, &gate, &failed);
+	driver()->clEnqueueMarkerWithWaitList(queue, 0, NULL, &behind);
+	driver()->clFlush(queue);
+	driver()->clSetUserEventStatus(gate, CL_OUT_OF_RESOURCES);
+	driver()->clWaitForEvents(1, &behind);
+	driver()->clGetEventInfo(behind, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, NULL);
+	driver()->clReleaseEvent(gate);
+	driver()->clReleaseEvent(failed);
+	driver()->clReleaseEvent(behind);
+	driver()->clReleaseCommandQueue(queue);
+	driver()->clReleaseContext(context);
+	return status < 0;
 }
 
 static unsigned open_device(const char *spec)
 {
 	cl_device_id device = device_of(spec);
+	unsigned found = NEED_DEVICE | NEED_OPENCL | NEED_COUNTS;
 
 	if (!layer.host_waits && !bi_layer_open(getenv("BI_TEST_LAYER"), &layer)) {
 		fprintf(stderr, "ordering: the layer is not loaded: set OPENCL_LAYERS and BI_TEST_LAYER to its file\n");
 		exit(EXIT_FAILURE);
 	}
-	return NEED_DEVICE | NEED_OPENCL | NEED_COUNTS | (is_asynchronous(device) ? NEED_GATE : 0);
+	if (works_in_calling_thread(device))
+		return found;
+	return found | NEED_GATE | (tells_failures(device) ? NEED_TOLD : 0);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- counts
@@ -148,7 +164,7 @@ static void choose_devices(const char *const specs[2], cl_device_id devices[2])
 
 	devices[0] = first = device_of(specs[0]);
 	devices[1] = specs[1] ? device_of(specs[1]) : first;
-	if (!is_asynchronous(first)) {
+	if (works_in_calling_thread(first)) {
 		devices[0] = devices[1];
 		devices[1] = first;
 	}
@@ -211,6 +227,19 @@ static void finish_queue(cl_command_queue queue)
 {
 	own_waits(1);
 	assert_int_equal(driver()->clFinish(queue), CL_SUCCESS);
+}
+
+static int queue_works(struct bi_stream *stream)
+{
+	cl_event event = NULL;
+	cl_int code = driver()->clEnqueueMarkerWithWaitList(queue_of(stream), 0, NULL, &event);
+
+	if (code == CL_SUCCESS) {
+		own_waits(1);
+		code = driver()->clWaitForEvents(1, &event);
+		driver()->clReleaseEvent(event);
+	}
+	return code == CL_SUCCESS;
 }
 
 static void flush(const struct bi_stream *stream)
@@ -477,6 +506,7 @@ const struct raw_driver raw_opencl = {
 	.stream_release = stream_release,
 	.finish = finish,
 	.settle = settle_context,
+	.works = queue_works,
 	.alloc = alloc_buffer,
 	.wrap_flags = BI_WRAP_STEAL,
 	.bury = bury,

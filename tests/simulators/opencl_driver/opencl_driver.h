@@ -2,8 +2,12 @@
 #ifndef BI_TESTS_OPENCL_DRIVER_H
 #define BI_TESTS_OPENCL_DRIVER_H
 
+#ifndef CL_TARGET_OPENCL_VERSION
 #define CL_TARGET_OPENCL_VERSION 120
+#endif
+#ifndef CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#endif
 #include <CL/cl.h>
 
 #define DRIVER_MAP(X) \
@@ -15,7 +19,9 @@
 	X(clEnqueueBarrierWithWaitList) \
 	X(clEnqueueCopyBuffer) \
 	X(clEnqueueFillBuffer) \
+	X(clEnqueueMapBuffer) \
 	X(clEnqueueMarkerWithWaitList) \
+	X(clEnqueueNativeKernel) \
 	X(clEnqueueReadBuffer) \
 	X(clEnqueueWriteBuffer) \
 	X(clFinish) \
@@ -33,7 +39,8 @@
 	X(clReleaseMemObject) \
 	X(clRetainMemObject) \
 	X(clSetMemObjectDestructorCallback) \
-	X(clSetUserEventStatus)
+	X(clSetUserEventStatus) \
+	X(clWaitForEvents)
 
 struct driver {
 #define DRIVER_MEMBER(name) __typeof__(name) *name;
@@ -43,5 +50,15 @@ struct driver {
 
 /* Ends the program if there is no driver. */
 const struct driver *driver(void);
+
+/* The first device of a context. */
+cl_device_id driver_device(cl_context context);
+
+/*
+ * Returns 1 if the device runs commands inside clFlush, in the calling thread, as PoCL's basic device and oclgrind do.
+ * There, a flush behind an unfinished user event does not return, and on PoCL two threads that enqueue deadlock. A
+ * device without native kernels is taken for one that does not.
+ */
+int works_in_calling_thread(cl_device_id device);
 
 #endif
