@@ -135,7 +135,7 @@ static int put_order(const struct bi_view *view, unsigned flags, struct bi__fenc
 	out->stream_kind = BI_STREAM_KIND_NONE;
 	out->reserved_stream = 0;
 	out->stream = out->event = 0;
-	if (bi__is_synchronous(view->memory) && bi__is_idle(view->memory))
+	if (view->memory->backend->synchronous && bi__is_idle(view->memory))
 		return BI_OK;
 	return bi__exchange_offer(view->memory, flags, out, event, err);
 }

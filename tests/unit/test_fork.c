@@ -7,7 +7,7 @@
 static int own_generation(void *unused)
 {
 	(void)unused;
-	return (int)bi__fork_generation();
+	return (int)bi__fork_generation;
 }
 
 static int generation_of_grandchild(void *unused)
@@ -18,13 +18,13 @@ static int generation_of_grandchild(void *unused)
 static void forks_are_counted_once_watched(void **state)
 {
 	(void)state;
-	assert_int_equal(bi__fork_generation(), 0);
+	assert_int_equal(bi__fork_generation, 0);
 	assert_int_equal(status_of_child(own_generation, NULL), 0);
 	bi__fork_watch();
 	bi__fork_watch();
 	assert_int_equal(status_of_child(own_generation, NULL), 1);
 	assert_int_equal(status_of_child(generation_of_grandchild, NULL), 2);
-	assert_int_equal(bi__fork_generation(), 0);
+	assert_int_equal(bi__fork_generation, 0);
 }
 
 int main(void)

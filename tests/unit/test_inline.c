@@ -16,9 +16,9 @@ static int can_be_inline(struct bi_view *to, struct bi_view *from, size_t nbytes
 
 	bi__plan_bytes(&job.plan, 0, 0, nbytes);
 	bi__order_lock(dst, src);
-	can = bi__inline_begin_locked(&job, dst, src);
+	can = bi__inline_begin_locked(&job);
 	if (can)
-		bi__inline_end(dst, src);
+		bi__inline_end(&job);
 	bi__order_unlock(dst, src);
 	return can;
 }

@@ -29,7 +29,8 @@ struct bi__block {
 	size_t origin; /* bytes from the start of the handle to the first byte of the block */
 	size_t nbytes; /* without origin */
 	void *host; /* address of the first byte if any code may use it, else NULL */
-	void *private_host; /* address of the first byte, or NULL; the library alone uses it, and only while no work is pending */
+	void *private_host; /* address of the first byte, or NULL; the library alone uses it, and only while no work is
+			       pending */
 	uintptr_t cookie; /* free for use by the backend */
 	int alloc_pending; /* alloc was work on the context stream: only later work on that stream may use the block */
 	int free_follows; /* the function `free` takes effect after all work that may still use the block */
@@ -103,8 +104,8 @@ struct bi__queue {
 struct bi__backend {
 	const char *name; /* the first word of a device string */
 	/*
-	 * 1: work is done when a call returns. Streams are always complete, memory has no home stream, and no
-	 * work is pending when the process is forked.
+	 * 1: work is done when a call returns. Streams are always complete, and memory has no home stream. A forked
+	 * child may still use contexts of the backend, because they have no pending work.
 	 */
 	int synchronous;
 	/* 1: blocks are of kind BI_HANDLE_HOST, and any code may use the address bi__block.host. */
@@ -263,12 +264,6 @@ struct bi__backend {
 static inline int bi__wraps_stream_kind(const struct bi__backend *backend, uint32_t kind)
 {
 	return kind < sizeof(backend->stream_kinds) * CHAR_BIT && backend->stream_kinds >> kind & 1;
-}
-
-/* Returns 1 if a forked child may still use contexts of the backend: they have no driver and no pending work. */
-static inline int bi__survives_fork(const struct bi__backend *backend)
-{
-	return backend->synchronous;
 }
 
 /*

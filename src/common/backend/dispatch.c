@@ -41,18 +41,12 @@ int bi__dispatch_refuse_child(const struct bi__device *device, struct bi_error *
 /* Returns BI_EFORK in a forked child of a process that had opened a driver: the driver would hang. */
 static int check_driver(const struct bi__backend *backend, struct bi_error *err)
 {
-	if (bi__survives_fork(backend))
+	if (backend->synchronous)
 		return BI_OK;
 	bi__fork_watch();
-	if (bi__fork_generation() > 0)
+	if (bi__fork_generation > 0)
 		return bi__fail(err, BI_EFORK, "%s was opened before this process was forked", backend->name);
 	return BI_OK;
-}
-
-/* Returns BI_EFORK if the memory cannot be used in this process. Memory that the CPU can address is always usable. */
-static int check_reach(const struct bi__backend *owner, const struct bi__device *device, struct bi_error *err)
-{
-	return owner->cpu_addressable ? BI_OK : bi__dispatch_alive(device, err);
 }
 
 int bi__dispatch_enumerate(const struct bi__backend *backend, struct bi_device *devices, int capacity, int *count,
@@ -72,7 +66,7 @@ int bi__dispatch_open(struct bi__device *device, const struct bi_options *option
 	const struct bi__backend *backend = device->backend;
 	int rc = check_driver(backend, err);
 
-	device->fork_generation = bi__fork_generation();
+	device->fork_generation = bi__fork_generation;
 	if (!rc && backend->devices.open)
 		CALL_BACKEND(backend,
 			     rc = backend->devices.open(options, device->info, adopted, &device->state, stream, err));
@@ -116,7 +110,7 @@ void bi__dispatch_cache_state(const struct bi__device *device, uint64_t *built, 
 int bi__dispatch_alloc(const struct bi__backend *owner, struct bi__device *device, struct bi__block *block,
 		       struct bi_error *err)
 {
-	int rc = check_reach(owner, device, err);
+	int rc = bi__dispatch_check_reach(owner, device, err);
 
 	if (!rc)
 		CALL_BACKEND(owner, rc = owner->memory.alloc(&device->state, block, err));
@@ -126,7 +120,7 @@ int bi__dispatch_alloc(const struct bi__backend *owner, struct bi__device *devic
 int bi__dispatch_adopt(const struct bi__backend *owner, struct bi__device *device, const struct bi_foreign *foreign,
 		       struct bi__block *block, struct bi_error *err)
 {
-	int rc = check_reach(owner, device, err);
+	int rc = bi__dispatch_check_reach(owner, device, err);
 
 	if (rc)
 		return rc;
@@ -138,7 +132,7 @@ int bi__dispatch_adopt(const struct bi__backend *owner, struct bi__device *devic
 
 void bi__dispatch_free(const struct bi__backend *owner, struct bi__device *device, struct bi__block *block)
 {
-	if (check_reach(owner, device, NULL) == BI_OK)
+	if (bi__dispatch_check_reach(owner, device, NULL) == BI_OK)
 		CALL_BACKEND(owner, owner->memory.free(&device->state, block));
 }
 

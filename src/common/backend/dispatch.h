@@ -18,9 +18,16 @@ int bi__dispatch_refuse_child(const struct bi__device *device, struct bi_error *
 /* Returns BI_OK, or BI_EFORK if the device was opened by the process that this one was forked from. */
 static inline int bi__dispatch_alive(const struct bi__device *device, struct bi_error *err)
 {
-	if (bi__survives_fork(device->backend) || device->fork_generation == bi__fork_generation())
+	if (device->backend->synchronous || device->fork_generation == bi__fork_generation)
 		return BI_OK;
 	return bi__dispatch_refuse_child(device, err);
+}
+
+/* Returns BI_EFORK if memory of `owner` cannot be used in this process. Memory that the CPU can address always can. */
+static inline int bi__dispatch_check_reach(const struct bi__backend *owner, const struct bi__device *device,
+					   struct bi_error *err)
+{
+	return owner->cpu_addressable ? BI_OK : bi__dispatch_alive(device, err);
 }
 
 /* Devices. */

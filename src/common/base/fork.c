@@ -2,12 +2,12 @@
 
 #include <pthread.h>
 
-atomic_uint bi__fork_count;
+atomic_uint bi__fork_generation;
 static pthread_once_t is_registered = PTHREAD_ONCE_INIT;
 
 static void count_child(void)
 {
-	atomic_fetch_add_explicit(&bi__fork_count, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&bi__fork_generation, 1, memory_order_relaxed);
 }
 
 static void register_fork_handler(void)

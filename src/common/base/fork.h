@@ -5,12 +5,7 @@
 #include <stdatomic.h>
 
 /* 0 in the process that loaded the library. Each fork after the first call of bi__fork_watch adds 1 in the child. */
-extern atomic_uint bi__fork_count;
-
-static inline unsigned bi__fork_generation(void)
-{
-	return atomic_load_explicit(&bi__fork_count, memory_order_relaxed);
-}
+extern atomic_uint bi__fork_generation;
 
 /* Starts to count forks. Must be called before a driver is opened. Further calls do nothing. */
 void bi__fork_watch(void);

@@ -1,9 +1,13 @@
-/* Copies between arrays and the caller's bytes: whole arrays and single elements. */
+/*
+ * Copies between arrays and the caller's bytes: whole arrays, whose elements the bytes have in C order, and single
+ * elements. The bytes are borrowed memory (memory.h) for the duration of the call.
+ */
 #include "common/backend/dispatch.h"
-#include "common/copy/copy.h"
+#include "common/copy/job.h"
 #include "common/runtime/memory.h"
 #include "common/runtime/order.h"
 #include "common/runtime/stream.h"
+#include "common/view/view.h"
 
 /* Makes the view's memory pending until the work on the stream has ended, which includes the copy of the bytes. */
 static void order_after_access(const struct bi_view *view, struct bi_stream *stream)
@@ -42,15 +46,6 @@ static int finish_access(const struct bi_view *view, struct bi_memory *bytes, in
 		failure.message);
 }
 
-static int read_into(const struct bi_view *view, void *bytes, size_t nbytes, const char *operation,
-		     struct bi_error *err)
-{
-	struct bi_memory out;
-
-	bi__memory_borrow(&out, view->memory->context, bytes, nbytes);
-	return finish_access(view, &out, bi__copy_out(&out, view, operation, err), err);
-}
-
 static int check_bytes(const struct bi_view *view, const void *bytes, size_t nbytes, struct bi_error *err)
 {
 	size_t held;
@@ -65,38 +60,59 @@ static int check_bytes(const struct bi_view *view, const void *bytes, size_t nby
 	return BI_OK;
 }
 
-static int check_element(const struct bi_view *view, const int64_t *index, const void *element, struct bi_error *err)
+/*
+ * Returns true if the view is contiguous and its memory is an object without address. Then a copy to or from the
+ * caller's bytes is direct and linear, because the bytes cannot overlap the object.
+ */
+static int is_contiguous_object(const struct bi_view *view)
 {
-	if (!element)
-		return bi__fail(err, BI_EINVAL, "element is NULL");
-	if (!view || (view->ndim && !index))
-		return bi__fail(err, BI_EINVAL, "view or index is NULL");
-	return BI_OK;
+	return bi__exported_of(view->memory)->form == BI__FORM_OBJECT &&
+	       view->exchange_flags & BI_EXCHANGE_C_CONTIGUOUS;
 }
 
-int bi_view_get_element(const struct bi_view *view, const int64_t *index, void *element, struct bi_error *err)
+static int write_array(const struct bi_view *dst, struct bi_memory *bytes, struct bi_error *err)
 {
-	struct bi_memory out;
-	int rc = check_element(view, index, element, err);
+	struct bi__job job;
+	int rc = bi__job_check_destination(dst, err);
 
-	if (rc)
+	if (!rc)
+		rc = bi__job_start(&job, "write", dst->memory, bytes, err);
+	if (rc || !bytes->nbytes)
 		return rc;
-	bi__memory_borrow(&out, view->memory->context, element, view->dtype.item_size);
-	return finish_access(view, &out, bi__get_element(&out, view, index, err), err);
+	if (is_contiguous_object(dst)) {
+		bi__plan_bytes(&job.plan, dst->offset, 0, bytes->nbytes);
+		return bi__job_enqueue(&job, err);
+	}
+	bi__view_get_layout(dst, &job.to);
+	rc = bi_layout_init(&job.from, dst->dtype, dst->ndim, dst->dims, NULL, 0, err);
+	return rc ? rc : bi__job_run(&job, err);
 }
 
-int bi_view_set_element(const struct bi_view *view, const int64_t *index, const void *element, struct bi_error *err)
+static int read_array(struct bi_memory *bytes, const struct bi_view *src, struct bi_error *err)
 {
-	int rc = check_element(view, index, element, err);
+	struct bi__job job;
+	int rc = bi__job_start(&job, "read", bytes, src->memory, err);
 
-	return rc ? rc : bi__set_element(view, index, element, err);
+	if (rc || !bytes->nbytes)
+		return rc;
+	if (is_contiguous_object(src)) {
+		bi__plan_bytes(&job.plan, 0, src->offset, bytes->nbytes);
+		return bi__job_enqueue(&job, err);
+	}
+	bi__view_get_layout(src, &job.from);
+	rc = bi_layout_init(&job.to, src->dtype, src->ndim, src->dims, NULL, 0, err);
+	return rc ? rc : bi__job_run(&job, err);
 }
 
 int bi_view_read(const struct bi_view *view, void *bytes, size_t nbytes, struct bi_error *err)
 {
+	struct bi_memory out;
 	int rc = check_bytes(view, bytes, nbytes, err);
 
-	return rc ? rc : read_into(view, bytes, nbytes, "read", err);
+	if (rc)
+		return rc;
+	bi__memory_borrow(&out, view->memory->context, bytes, nbytes);
+	return finish_access(view, &out, read_array(&out, view, err), err);
 }
 
 int bi_view_write(const struct bi_view *view, const void *bytes, size_t nbytes, struct bi_error *err)
@@ -107,5 +123,79 @@ int bi_view_write(const struct bi_view *view, const void *bytes, size_t nbytes, 
 	if (rc)
 		return rc;
 	bi__memory_borrow(&in, view->memory->context, (void *)(uintptr_t)bytes, nbytes);
-	return finish_access(view, &in, bi__copy_in(view, &in, "write", err), err);
+	return finish_access(view, &in, write_array(view, &in, err), err);
+}
+
+static int check_element(const struct bi_view *view, const int64_t *index, const void *element, struct bi_error *err)
+{
+	if (!element)
+		return bi__fail(err, BI_EINVAL, "element is NULL");
+	if (!view || (view->ndim && !index))
+		return bi__fail(err, BI_EINVAL, "view or index is NULL");
+	return BI_OK;
+}
+
+/* Makes the layout of one element: an array without dimensions. */
+static void lay_out_one(struct bi_layout *layout, struct bi_dtype dtype, int64_t offset)
+{
+	layout->dtype = dtype;
+	layout->ndim = 0;
+	layout->descr_length = 0;
+	layout->descr = NULL;
+	layout->offset = offset;
+}
+
+static int lay_out_element(struct bi_layout *layout, const struct bi_view *view, const int64_t *index,
+			   struct bi_error *err)
+{
+	int64_t offset;
+	int rc;
+
+	bi__view_get_layout(view, layout);
+	rc = bi_layout_element(layout, index, &offset, err);
+	if (!rc)
+		lay_out_one(layout, view->dtype, offset);
+	return rc;
+}
+
+static int get_element(struct bi_memory *bytes, const struct bi_view *view, const int64_t *index, struct bi_error *err)
+{
+	struct bi__job job;
+	int rc = lay_out_element(&job.from, view, index, err);
+
+	if (!rc)
+		rc = bi__job_start(&job, "get", bytes, view->memory, err);
+	if (rc || !bytes->nbytes)
+		return rc;
+	lay_out_one(&job.to, view->dtype, 0);
+	return bi__job_run(&job, err);
+}
+
+int bi_view_get_element(const struct bi_view *view, const int64_t *index, void *element, struct bi_error *err)
+{
+	struct bi_memory out;
+	int rc = check_element(view, index, element, err);
+
+	if (rc)
+		return rc;
+	bi__memory_borrow(&out, view->memory->context, element, view->dtype.item_size);
+	return finish_access(view, &out, get_element(&out, view, index, err), err);
+}
+
+int bi_view_set_element(const struct bi_view *view, const int64_t *index, const void *element, struct bi_error *err)
+{
+	struct bi__job job;
+	int rc = check_element(view, index, element, err);
+
+	if (!rc)
+		rc = lay_out_element(&job.to, view, index, err);
+	if (!rc)
+		rc = bi__job_start(&job, "set", view->memory, NULL, err);
+	if (!rc && view->flags & BI_VIEW_READONLY)
+		rc = bi__fail(err, BI_EREADONLY, "the destination is read-only");
+	if (rc || !view->dtype.item_size)
+		return rc;
+	job.element = element;
+	bi__plan_fill(&job.plan, &job.to);
+	return bi__job_enqueue(&job, err);
 }

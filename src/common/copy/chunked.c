@@ -39,7 +39,7 @@ static void layout_of_nest(struct bi_layout *out, const struct bi__plan *plan, i
 static void make_nests(struct bi__chunked *chunked)
 {
 	const struct bi__job *job = chunked->job;
-	int by_source = bi__is_cpu_addressable(job->dst) && !has_zero_stride(&job->from);
+	int by_source = job->dst->backend->cpu_addressable && !has_zero_stride(&job->from);
 	struct bi_dtype item = { .item_size = job->to.dtype.item_size, .lanes = 1, .type = BI_VOID };
 	struct bi__plan plan = job->plan;
 
@@ -57,7 +57,7 @@ static void make_nests(struct bi__chunked *chunked)
 /* Returns the caller's stream if it can execute the step that works on that memory, or NULL. */
 static struct bi_stream *stream_for_step(struct bi_stream *stream, const struct bi_memory *memory)
 {
-	return stream && !bi__is_synchronous(memory) && bi__stream_reaches(stream, memory) ? stream : NULL;
+	return stream && !memory->backend->synchronous && bi__stream_reaches(stream, memory) ? stream : NULL;
 }
 
 static void find_next_box(struct bi__chunked *chunked)
@@ -89,7 +89,7 @@ int bi__chunked_start(struct bi__chunked *chunked, const struct bi__job *job, st
  */
 static unsigned chunks_behind(const struct bi__chunked *chunked)
 {
-	return chunked->has_box && !bi__is_synchronous(chunked->job->src);
+	return chunked->has_box && !chunked->job->src->backend->synchronous;
 }
 
 static int has_chunk_to_forward(const struct bi__chunked *chunked)

@@ -1,7 +1,6 @@
 /* One step on one stream: waits for earlier work, enqueues a job, and makes later work wait for the job. */
 #include "common/copy/job.h"
 
-#include "common/backend/dispatch.h"
 #include "common/base/status.h"
 #include "common/copy/inline.h"
 #include "common/runtime/fence.h"
@@ -12,25 +11,28 @@
 
 int bi__job_serves(const struct bi_stream *stream, const struct bi_memory *to, const struct bi_memory *from)
 {
-	if (bi__is_cpu_addressable(to) || bi__is_cpu_addressable(from))
-		return bi__stream_reaches(stream, bi__is_cpu_addressable(to) ? from : to);
+	if (to->backend->cpu_addressable || from->backend->cpu_addressable)
+		return bi__stream_reaches(stream, to->backend->cpu_addressable ? from : to);
 	if (bi__stream_reaches(stream, to))
 		return 1;
 	return bi__share_events(to->context, from->context) && bi__stream_reaches(stream, from);
 }
 
-/*
- * Returns the stream that executes the job, or NULL with an error if the caller's stream cannot reach the device
- * memory.
- */
+int bi__job_refuse_stream(const struct bi__job *job, struct bi_error *err)
+{
+	return bi__fail(err, BI_EINVAL, "the stream of device %s reaches neither source nor destination",
+			job->stream->context->device.info->spec);
+}
+
+/* Returns the stream for the job, or NULL with an error if the caller's stream cannot reach the device memory. */
 static struct bi_stream *choose_stream(const struct bi__job *job, struct bi_error *err)
 {
 	struct bi_memory *to = job->dst;
 	struct bi_memory *from = job->src ? job->src : to;
-	struct bi_memory *worker = bi__is_cpu_addressable(to) ? from : to;
+	struct bi_memory *worker = to->backend->cpu_addressable ? from : to;
 
 	if (!job->stream)
-		return bi__is_synchronous(worker) ? bi__host_stream() : worker->home;
+		return worker->backend->synchronous ? bi__host_stream() : worker->home;
 	if (bi__job_serves(job->stream, to, from))
 		return job->stream;
 	bi__stream_refuse(job->stream, worker, err);
@@ -43,62 +45,25 @@ static struct bi_stream *choose_stream(const struct bi__job *job, struct bi_erro
  */
 static void note_partner_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream)
 {
-	struct bi_memory *host = bi__is_synchronous(to) ? to : from, *other = host == to ? from : to;
+	struct bi_memory *host = to->backend->synchronous ? to : from, *other = host == to ? from : to;
 
-	if (!bi__is_synchronous(host) || bi__is_synchronous(other))
+	if (!host->backend->synchronous || other->backend->synchronous)
 		return;
 	host->partner.memory = other;
 	host->partner.epoch = other->order.epoch;
 	host->partner.stream = stream;
 }
 
-/* Checks both memories, and makes the stream wait for earlier work on them. */
-static int begin_step_locked(const struct bi__job *job, struct bi_memory *to, struct bi_memory *from,
-			     struct bi_stream *stream, struct bi_error *err)
-{
-	int rc = bi__order_check_mapped(to, 1, err);
-
-	if (!rc && from)
-		rc = bi__order_check_mapped(from, 0, err);
-	if (rc || job->plan.kind == BI__PLAN_NOTHING)
-		return rc;
-	rc = bi__order_check_capture_locked(stream, to, from, err);
-	/* Nothing may be enqueued if the work of one of the two producers failed. */
-	if (!rc && from)
-		rc = bi__order_check_failed_locked(from, err);
-	if (!rc)
-		rc = bi__order_begin_copy_locked(to, from, stream, err);
-	return rc;
-}
-
-/* Returns 1 if begin_step_locked would do nothing, because all pending work is on this in-order stream. */
-static int is_ordered_locked(const struct bi_memory *to, const struct bi_memory *from, const struct bi_stream *stream)
-{
-	return !bi__stream_captures(stream) && bi__order_is_kept_locked(to, stream) &&
-	       (!from || bi__order_is_kept_locked(from, stream));
-}
-
-/*
- * Executes the job as one step: inline, or by enqueueing waits for earlier work, the job, and its end. If the driver
- * made an event with the job and no memory took ownership of it, *end is the event, and the caller clears it.
- */
-static int execute_locked(const struct bi__job *job, struct bi_stream *stream, const void *element,
-			  struct bi__fence *end, struct bi_error *err)
+static int enqueue_locked(const struct bi__job *job, struct bi_stream *stream, struct bi_error *err)
 {
 	struct bi_memory *to = job->dst;
 	struct bi_memory *from = job->src != to ? job->src : NULL;
-	const struct bi__operation operation = bi__job_operation(job, element);
-	int rc, end_rc;
+	struct bi__fence end = BI__FENCE_NONE;
+	int rc = bi__order_begin_copy_locked(to, from, stream, err), end_rc;
 
-	if (bi__inline_begin_locked(job, to, from)) {
-		rc = bi__operation_run_inline(stream, &operation, err);
-		bi__inline_end(to, from);
+	if (rc)
 		return rc;
-	}
-	rc = is_ordered_locked(to, from, stream) ? BI_OK : begin_step_locked(job, to, from, stream, err);
-	if (rc || job->plan.kind == BI__PLAN_NOTHING)
-		return rc;
-	rc = bi__operation_enqueue(stream, &operation, from ? end : NULL, err);
+	rc = bi__job_execute(job, stream, from ? &end : NULL, err);
 	/* This is needed after a failure as well, because some commands may have been enqueued. */
 	end_rc = bi__order_end_copy_locked(to, from, stream, end, rc ? NULL : err);
 	if (from)
@@ -106,28 +71,38 @@ static int execute_locked(const struct bi__job *job, struct bi_stream *stream, c
 	return rc ? rc : end_rc;
 }
 
+static int run_step_locked(const struct bi__job *job, struct bi_stream *stream, struct bi_error *err)
+{
+	int rc;
+
+	if (job->plan.kind == BI__PLAN_NOTHING)
+		return bi__order_check_mapped(job->dst, 1, err);
+	if (!bi__inline_begin_locked(job))
+		return enqueue_locked(job, stream, err);
+	rc = bi__job_execute_inline(job, stream, err);
+	bi__inline_end(job);
+	return rc;
+}
+
 static void log_job(const struct bi__job *job, const struct bi_stream *stream, int rc)
 {
-	if (!bi__logs(job->dst->context, BI_LOG_DEBUG))
+	if (job->dst->context->log.level < BI_LOG_DEBUG)
 		return;
 	bi__log(job->dst->context, BI_LOG_DEBUG, "%s: %s, %llu bytes, stream %u: %s", job->operation,
 		bi__plan_name(job->plan.kind), (unsigned long long)job->plan.bytes, stream->id, bi_status_text(rc));
 }
 
-int bi__job_execute(const struct bi__job *job, const void *element, struct bi_error *err)
+int bi__job_enqueue(const struct bi__job *job, struct bi_error *err)
 {
-	struct bi_memory *to = job->dst, *from = job->src;
 	struct bi_stream *stream = choose_stream(job, err);
-	struct bi__fence end = BI__FENCE_NONE;
 	int rc;
 
 	if (!stream)
 		return BI_EINVAL;
 	bi__memory_limit_retired(stream);
-	bi__order_lock(to, from);
-	rc = execute_locked(job, stream, element, &end, err);
-	bi__order_unlock(to, from);
-	bi__fence_clear(&end);
+	bi__order_lock(job->dst, job->src);
+	rc = run_step_locked(job, stream, err);
+	bi__order_unlock(job->dst, job->src);
 	log_job(job, stream, rc);
 	return rc;
 }

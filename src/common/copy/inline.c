@@ -8,11 +8,13 @@
  */
 #define WAITING 16
 
-static int is_small_enough(const struct bi__job *job, int waits)
+/* Returns 1 if one side is device memory at which the CPU may copy, and a command would take as long as the copy. */
+static int is_worth_it(const struct bi__job *job)
 {
-	size_t limit = bi__inline_limit();
+	const struct bi_memory *to = job->dst, *from = job->src ? job->src : to;
+	size_t factor = to->borrowed || from->borrowed ? WAITING : 1;
 
-	return job->plan.bytes <= (waits ? limit * WAITING : limit);
+	return (to->block.private_host || from->block.private_host) && job->plan.bytes <= factor * bi__inline_limit();
 }
 
 /*
@@ -23,8 +25,8 @@ static int is_free_locked(const struct bi_memory *memory)
 {
 	if (memory->borrowed)
 		return !atomic_load_explicit(&memory->context->host_uses, memory_order_relaxed);
-	return memory->own && !bi__is_exported(memory) && !memory->order.failed && bi__is_idle(memory) &&
-	       !memory->readers && bi__address(memory);
+	return memory->own && !memory->marks && !memory->order.failed && bi__is_idle(memory) && !memory->readers &&
+	       bi__address(memory);
 }
 
 static void clear_inline_mark(struct bi_memory *memory)
@@ -33,10 +35,7 @@ static void clear_inline_mark(struct bi_memory *memory)
 		atomic_fetch_and(&memory->marks, (unsigned char)~BI__MARK_INLINE);
 }
 
-/*
- * Returns 1, or 0 if the memory is mapped for writing, or if another thread has exported it since it was checked. An
- * export needs no lock.
- */
+/* Returns 1, or 0 if another thread has exported the memory since it was checked. An export needs no lock. */
 static int set_inline_mark(struct bi_memory *memory)
 {
 	unsigned char unmarked = 0;
@@ -44,14 +43,11 @@ static int set_inline_mark(struct bi_memory *memory)
 	return memory->borrowed || atomic_compare_exchange_strong(&memory->marks, &unmarked, BI__MARK_INLINE);
 }
 
-int bi__inline_begin_checked_locked(const struct bi__job *job, struct bi_memory *to, struct bi_memory *from)
+int bi__inline_begin_locked(const struct bi__job *job)
 {
-	const int waits = to->borrowed || (from && from->borrowed);
+	struct bi_memory *to = job->dst, *from = job->src != to ? job->src : NULL;
 
-	if (!is_free_locked(to) || (from && !is_free_locked(from)) || job->plan.kind == BI__PLAN_NOTHING ||
-	    !is_small_enough(job, waits))
-		return 0;
-	if (!set_inline_mark(to))
+	if (!is_worth_it(job) || !is_free_locked(to) || (from && !is_free_locked(from)) || !set_inline_mark(to))
 		return 0;
 	if (!from || set_inline_mark(from))
 		return 1;
@@ -59,9 +55,9 @@ int bi__inline_begin_checked_locked(const struct bi__job *job, struct bi_memory 
 	return 0;
 }
 
-void bi__inline_end(struct bi_memory *to, struct bi_memory *from)
+void bi__inline_end(const struct bi__job *job)
 {
-	clear_inline_mark(to);
-	if (from)
-		clear_inline_mark(from);
+	clear_inline_mark(job->dst);
+	if (job->src)
+		clear_inline_mark(job->src);
 }

@@ -2,7 +2,7 @@
  * Inline copies: small copies and fills that the calling thread does itself. They enqueue nothing, call no driver and
  * wait for no work (docs/ordering.md, row 36).
  *
- * A copy is inline if each side is one of these:
+ * A copy is inline if one side is device memory at whose address the CPU may copy, and each side is one of these:
  *
  *  - The library's own memory: idle, never exported, and with an address at which the CPU may copy (bi__address). No
  *    code outside of the library can have enqueued work on it.
@@ -14,19 +14,12 @@
 
 #include "common/copy/job.h"
 
-/* The slow part of bi__inline_begin_locked. */
-int bi__inline_begin_checked_locked(const struct bi__job *job, struct bi_memory *to, struct bi_memory *from);
-
 /*
  * Returns 1 if the job can be copied inline, and is so small that a command for it would take as long. Then an export
- * of one of the memories waits until bi__inline_end. Otherwise returns 0. `from` may be NULL.
+ * of one of the memories waits until bi__inline_end. Otherwise returns 0.
  */
-static inline int bi__inline_begin_locked(const struct bi__job *job, struct bi_memory *to, struct bi_memory *from)
-{
-	return (to->block.private_host || (from && from->block.private_host)) &&
-	       bi__inline_begin_checked_locked(job, to, from);
-}
+int bi__inline_begin_locked(const struct bi__job *job);
 
-void bi__inline_end(struct bi_memory *to, struct bi_memory *from);
+void bi__inline_end(const struct bi__job *job);
 
 #endif

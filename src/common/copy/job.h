@@ -1,34 +1,31 @@
 /*
- * A job is a copy or fill in progress. It is checked (copy.c), gets a route (route.c), and is ordered and enqueued
- * (enqueue.c). If one step on one stream is not enough, the job is replaced by several steps: two (two_step.c), or two
- * for each chunk (chunked.c). Each step is a job as well. run.c runs jobs.
+ * A job is a copy or fill in progress. It is checked (copy.c, access.c), gets a route (route.c), is ordered and
+ * enqueued (enqueue.c), and is passed to a backend (execute.c). If one step on one stream is not enough, run.c replaces
+ * the job by several steps: two, or two for each chunk (chunked.c). Each step is a job as well.
  */
 #ifndef BI_COMMON_COPY_JOB_H
 #define BI_COMMON_COPY_JOB_H
 
 #include "common/runtime/object.h"
-#include "common/runtime/operation.h"
 
 struct bi__job {
-	struct bi_memory *dst, *src; /* src is NULL for a fill */
-	struct bi_layout to, from; /* layouts of dst and src; not set if the plan was made without layouts */
-	struct bi_stream *stream; /* the stream that the caller passed, or NULL */
 	const char *operation; /* name in reports */
+	struct bi_memory *dst, *src; /* src is NULL for a fill */
+	const void *element; /* if src is NULL: the item that fills dst; read before the call returns */
+	struct bi_stream *stream; /* the stream that the caller passed, or NULL */
+	struct bi_layout to, from; /* layouts of dst and src; not set if the plan was made without layouts */
 	struct bi__plan plan;
 };
 
-/* Returns the job as an operation. `element` is the source of a fill, else NULL. */
-static inline struct bi__operation bi__job_operation(const struct bi__job *job, const void *element)
-{
-	return (struct bi__operation){
-		.name = job->operation,
-		.plan = &job->plan,
-		.dst = job->dst,
-		.src = job->src,
-		.element = element,
-		.element_size = element ? job->to.dtype.item_size : 0,
-	};
-}
+/*
+ * Sets all members but the layouts, the plan and the element. Returns BI_EFORK if one of the memories cannot be used in
+ * this process. `src` may be NULL.
+ */
+int bi__job_start(struct bi__job *job, const char *operation, struct bi_memory *dst, struct bi_memory *src,
+		  struct bi_error *err);
+
+/* Returns an error if the view cannot be the destination of a copy or fill. */
+int bi__job_check_destination(const struct bi_view *view, struct bi_error *err);
 
 enum bi__route_kind {
 	BI__ROUTE_DIRECT, /* one step on one stream */
@@ -46,16 +43,16 @@ struct bi__route {
 int bi__job_choose_route(struct bi__job *job, struct bi__route *route, struct bi_error *err);
 
 /*
- * Chooses the route of a copy and executes the copy. Returns when the last command is enqueued. A chunked copy blocks
- * the calling thread between its steps.
+ * Chooses the route of a copy and runs the copy. Returns when the last command is enqueued. A chunked copy blocks the
+ * calling thread between its steps.
  */
 int bi__job_run(struct bi__job *job, struct bi_error *err);
 
 /*
- * Executes a job with a plan in one step on one stream: inline if that is possible and cheaper, otherwise as one
- * command of the device. `element` is the source of a fill, else NULL.
+ * Runs a job with a plan in one step on one stream: inline if that is possible and cheaper, otherwise as one command of
+ * the device.
  */
-int bi__job_execute(const struct bi__job *job, const void *element, struct bi_error *err);
+int bi__job_enqueue(const struct bi__job *job, struct bi_error *err);
 
 /*
  * Returns true if the stream can move bytes between the two memories. If their contexts are peers, the stream needs to
@@ -64,10 +61,20 @@ int bi__job_execute(const struct bi__job *job, const void *element, struct bi_er
 int bi__job_serves(const struct bi_stream *stream, const struct bi_memory *to, const struct bi_memory *from);
 
 /* Returns BI_EINVAL, because none of the steps can use the stream of the caller. */
-static inline int bi__job_refuse_stream(const struct bi__job *job, struct bi_error *err)
-{
-	return bi__fail(err, BI_EINVAL, "the stream of device %s reaches neither source nor destination",
-			job->stream->context->device.info->spec);
-}
+int bi__job_refuse_stream(const struct bi__job *job, struct bi_error *err);
+
+/*
+ * Passes the job to the backend of the stream, and records it for the report. The caller orders the work (order.h).
+ * Blocks the calling thread (`debug`) if the option is set. `end` is NULL or a cleared fence. If the driver makes an
+ * event with the copy, which is possible between device and host memory, *end becomes a fence for all work that is on
+ * the stream now.
+ */
+int bi__job_execute(const struct bi__job *job, struct bi_stream *stream, struct bi__fence *end, struct bi_error *err);
+
+/* Executes the job on the calling thread, at the CPU addresses of both memories. `stream` is named in the report. */
+int bi__job_execute_inline(const struct bi__job *job, const struct bi_stream *stream, struct bi_error *err);
+
+/* Sets *takes to 1 if the device of the context moves the plan between device and host memory without packing. */
+int bi__job_is_taken(const struct bi__job *job, struct bi_context *context, int *takes, struct bi_error *err);
 
 #endif

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "common/backend/dispatch.h"
+#include "common/copy/job.h"
 #include "common/runtime/fence.h"
-#include "common/runtime/operation.h"
 #include "common/runtime/order.h"
 #include "common/runtime/stream.h"
 #include "common/view/view.h"
@@ -104,23 +104,21 @@ static int move_copy_locked(struct bi_map *map, int out, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
 	struct bi_stream *stream = memory->home;
-	struct bi__plan plan;
-	const struct bi__operation operation = {
-		.name = out ? "unmap" : "map",
-		.plan = &plan,
-		.dst = out ? memory : map->copy,
-		.src = out ? map->copy : memory,
-	};
-	int ended, copy_ended, rc = bi__order_check_capture_locked(stream, memory, map->copy, err);
+	struct bi__job job;
+	int ended, copy_ended,
+		rc = bi__job_start(&job, out ? "unmap" : "map", out ? memory : map->copy, out ? map->copy : memory,
+				   err);
 
+	if (!rc)
+		rc = bi__order_check_capture_locked(stream, memory, map->copy, err);
 	if (!rc)
 		rc = bi__order_begin_locked(memory, stream, err);
 	if (!rc)
 		rc = bi__order_begin_locked(map->copy, stream, err);
 	if (rc)
 		return rc;
-	bi__plan_bytes(&plan, out ? map->first : 0, out ? 0 : map->first, (size_t)(map->end - map->first));
-	rc = bi__operation_enqueue(stream, &operation, NULL, err);
+	bi__plan_bytes(&job.plan, out ? map->first : 0, out ? 0 : map->first, (size_t)(map->end - map->first));
+	rc = bi__job_execute(&job, stream, NULL, err);
 	ended = bi__order_end_locked(memory, stream, rc ? NULL : err);
 	copy_ended = bi__order_end_locked(map->copy, stream, rc || ended ? NULL : err);
 	return rc ? rc : ended ? ended : copy_ended;
@@ -207,7 +205,7 @@ static int map_host(struct bi_map *map, struct bi_error *err)
 	return bi__order_synchronize(memory, BI__WAIT_MAP, err);
 }
 
-static int refuse_map_in_capture(struct bi_memory *memory, struct bi_error *err)
+static int refuse_map_in_capture(const struct bi_memory *memory, struct bi_error *err)
 {
 	return memory->home ? bi__stream_refuse_capture(memory->home, "its memory is not mapped", err) : BI_OK;
 }
@@ -245,7 +243,7 @@ static int has_no_bytes(const struct bi_view *view)
 static int map_view(struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
-	int rc = bi__memory_check_reach(memory, err);
+	int rc = bi__dispatch_check_reach(memory->backend, &memory->context->device, err);
 
 	if (rc || has_no_bytes(map->view))
 		return rc;
@@ -293,15 +291,16 @@ void *bi_map_data(const struct bi_map *map)
 
 int bi_unmap(struct bi_map *map, struct bi_error *err)
 {
+	const struct bi_memory *memory;
 	struct bi_error refusal;
 	int rc;
 
 	if (!map)
 		return BI_OK;
-	rc = bi__memory_check_reach(map->view->memory, err);
+	memory = map->view->memory;
+	rc = bi__dispatch_check_reach(memory->backend, &memory->context->device, err);
 	/* The copy back must not become part of a graph. */
-	if (!rc && map->copy && map->mode & BI_MAP_WRITE &&
-	    refuse_map_in_capture(map->view->memory, &refusal) == BI_ECAPTURE)
+	if (!rc && map->copy && map->mode & BI_MAP_WRITE && refuse_map_in_capture(memory, &refusal) == BI_ECAPTURE)
 		return bi__fail(err, BI_ECAPTURE, "%s", refusal.message);
 	if (!rc && map->data)
 		rc = end_map(map, err);

@@ -8,7 +8,7 @@ static uintptr_t address_of(const struct bi_memory *memory)
 {
 	const struct bi__block *block = &memory->block;
 
-	if (bi__is_cpu_addressable(memory))
+	if (memory->backend->cpu_addressable)
 		return (uintptr_t)block->host;
 	return bi__exported_of(memory)->form == BI__FORM_OBJECT ? 0 : block->handle + block->origin;
 }
@@ -21,7 +21,7 @@ static int shares_place(const struct bi_memory *a, const struct bi_memory *b)
 {
 	if (a == b || (address_of(a) && address_of(b)))
 		return 1;
-	return !bi__is_cpu_addressable(a) && !bi__is_cpu_addressable(b) && bi__same_space(a->context, b->context) &&
+	return !a->backend->cpu_addressable && !b->backend->cpu_addressable && bi__same_space(a->context, b->context) &&
 	       a->block.handle == b->block.handle;
 }
 
@@ -46,7 +46,7 @@ static int is_cross(const struct bi__job *job)
 {
 	const struct bi_memory *to = job->dst, *from = job->src;
 
-	return !bi__is_cpu_addressable(to) && !bi__is_cpu_addressable(from) &&
+	return !to->backend->cpu_addressable && !from->backend->cpu_addressable &&
 	       !bi__same_space(to->context, from->context);
 }
 
@@ -63,17 +63,15 @@ static int are_peers(const struct bi__job *job)
 static inline int needs_packing(const struct bi__job *job, int *needs, struct bi_error *err)
 {
 	const struct bi_memory *to = job->dst, *from = job->src;
-	struct bi_context *context = bi__is_cpu_addressable(to) ? from->context : to->context;
-	struct bi__operation operation;
+	struct bi_context *context = to->backend->cpu_addressable ? from->context : to->context;
 	int takes, rc;
 
 	*needs = 0;
-	if (job->plan.kind == BI__PLAN_LINEAR || bi__is_cpu_addressable(to) == bi__is_cpu_addressable(from))
+	if (job->plan.kind == BI__PLAN_LINEAR || to->backend->cpu_addressable == from->backend->cpu_addressable)
 		return BI_OK;
 	if (job->stream)
 		context = job->stream->context;
-	operation = bi__job_operation(job, NULL);
-	rc = bi__operation_is_taken(context, &operation, &takes, err);
+	rc = bi__job_is_taken(job, context, &takes, err);
 	*needs = !takes;
 	return rc;
 }
@@ -81,7 +79,7 @@ static inline int needs_packing(const struct bi__job *job, int *needs, struct bi
 /* Returns the route for a host array that is not dense: in chunks. For a dense host array the device packs its side. */
 static struct bi__route route_packed(const struct bi__job *job)
 {
-	int to_host = bi__is_cpu_addressable(job->dst);
+	int to_host = job->dst->backend->cpu_addressable;
 	struct bi_context *context = (to_host ? job->src : job->dst)->context;
 
 	if (!bi_layout_is_contiguous(to_host ? &job->to : &job->from, 'C'))
@@ -130,7 +128,7 @@ int bi__job_choose_route(struct bi__job *job, struct bi__route *route, struct bi
 	}
 	if (overlaps(job)) {
 		*route = (struct bi__route){ BI__ROUTE_TWO_STEP, to->context,
-					     bi__is_cpu_addressable(to) ? BI_MEMORY_HOST : BI_MEMORY_DEVICE };
+					     to->backend->cpu_addressable ? BI_MEMORY_HOST : BI_MEMORY_DEVICE };
 		return BI_OK;
 	}
 	bi__plan_make(&job->plan, &job->to, &job->from);

@@ -1,7 +1,6 @@
 /* Runs a copy on its route. The steps of a copy are copies as well, and have their own routes. */
 #include "common/copy/chunked.h"
 #include "common/copy/job.h"
-#include "common/copy/two_step.h"
 #include "common/runtime/order.h"
 #include "common/runtime/stream.h"
 
@@ -38,17 +37,57 @@ static int check_steps(const struct bi__job *job, struct bi_error *err)
 	return rc;
 }
 
+/*
+ * Returns the caller's stream if the step can use it, else NULL. A step between two device memories can use a stream
+ * that reaches one of them: the route of the step checks the rest.
+ */
+static struct bi_stream *step_stream(struct bi_stream *stream, const struct bi__job *step)
+{
+	const struct bi_memory *to = step->dst, *from = step->src;
+
+	if (!stream)
+		return NULL;
+	if (to->backend->cpu_addressable || from->backend->cpu_addressable)
+		return bi__job_serves(stream, to, from) ? stream : NULL;
+	return bi__stream_reaches(stream, to) || bi__stream_reaches(stream, from) ? stream : NULL;
+}
+
+/*
+ * Splits the job into a copy to `between`, memory for a dense array with the layout that first->to already has, and a
+ * copy from there.
+ */
+static int make_two_steps(const struct bi__job *job, struct bi_memory *between, struct bi__job *first,
+			  struct bi__job *second, struct bi_error *err)
+{
+	first->operation = second->operation = job->operation;
+	first->src = job->src;
+	first->from = job->from;
+	first->dst = second->src = between;
+	second->from = first->to;
+	second->dst = job->dst;
+	second->to = job->to;
+	first->stream = step_stream(job->stream, first);
+	second->stream = step_stream(job->stream, second);
+	return job->stream && !first->stream && !second->stream ? bi__job_refuse_stream(job, err) : BI_OK;
+}
+
 static int run_two_step(const struct bi__job *job, const struct bi__route *route, struct bi_error *err)
 {
-	struct bi__two_step steps;
-	int rc = bi__two_step_start(&steps, job, route, err);
+	struct bi__job first, second;
+	struct bi_memory *between;
+	int rc = bi_layout_init(&first.to, job->to.dtype, job->to.ndim, job->to.shape, NULL, 0, err);
 
+	if (!rc)
+		rc = bi_memory_create(route->context, (size_t)bi_layout_nbytes(&first.to), route->memory, &between,
+				      err);
 	if (rc)
 		return rc;
-	rc = bi__job_run(&steps.first, err);
+	rc = make_two_steps(job, between, &first, &second, err);
 	if (!rc)
-		rc = bi__job_run(&steps.second, err);
-	bi__two_step_finish(&steps);
+		rc = bi__job_run(&first, err);
+	if (!rc)
+		rc = bi__job_run(&second, err);
+	bi_memory_release(between);
 	return rc;
 }
 
@@ -75,7 +114,7 @@ int bi__job_run(struct bi__job *job, struct bi_error *err)
 	if (rc)
 		return rc;
 	if (route.kind == BI__ROUTE_DIRECT)
-		return bi__job_execute(job, NULL, err);
+		return bi__job_enqueue(job, err);
 	rc = check_steps(job, err);
 	if (rc)
 		return rc;

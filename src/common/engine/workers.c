@@ -173,7 +173,7 @@ __attribute__((destructor)) static void stop_threads(void)
 {
 	int count;
 
-	if (bi__fork_generation())
+	if (bi__fork_generation)
 		return;
 	pthread_mutex_lock(&lock);
 	stopping = 1;
@@ -290,7 +290,7 @@ int bi_threads(void)
 {
 	int count = atomic_load_explicit(&chosen_count, memory_order_relaxed), none = 0;
 
-	if (bi__fork_generation())
+	if (bi__fork_generation)
 		return 1;
 	if (count)
 		return count;

@@ -38,7 +38,7 @@ static void init_settings(struct bi_context *context, const struct bi_options *o
 	context->default_memory = options->memory ? (enum bi_memory_kind)options->memory : BI_MEMORY_DEVICE;
 	context->log.fn = options->log;
 	context->log.data = options->log_data;
-	context->log.level = options->log_level ? options->log_level : BI_LOG_WARNING;
+	context->log.level = !options->log ? 0 : options->log_level ? options->log_level : BI_LOG_WARNING;
 	context->release.fn = options->release;
 	context->release.data = options->release_data;
 }

@@ -55,8 +55,7 @@ static int open_device(struct bi_context *context, const struct bi_device *devic
 		context->stream.queue = (struct bi__queue){ .native = 0 };
 		return rc;
 	}
-	if (bi__logs(context, BI_LOG_INFO))
-		bi__log(context, BI_LOG_INFO, "opened %s: %s", opened->info->spec, opened->info->name);
+	bi__log(context, BI_LOG_INFO, "opened %s: %s", opened->info->spec, opened->info->name);
 	return BI_OK;
 }
 

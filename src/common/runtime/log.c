@@ -8,7 +8,7 @@ void bi__log(const struct bi_context *context, enum bi_log_level level, const ch
 	char line[512];
 	va_list args;
 
-	if (!bi__logs(context, level))
+	if ((int)level > context->log.level)
 		return;
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);

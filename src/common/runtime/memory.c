@@ -84,7 +84,7 @@ static int allocate_block(struct bi_memory *memory, struct bi_error *err)
 	struct bi_context *context = memory->context;
 	int rc = BI_OK;
 
-	if (!bi__is_synchronous(memory))
+	if (!memory->backend->synchronous)
 		rc = bi__stream_refuse_capture(&context->stream, "no memory is allocated", err);
 	return rc ? rc : bi__dispatch_alloc(memory->backend, &context->device, &memory->block, err);
 }
@@ -241,7 +241,7 @@ static int adopt_stream(struct bi_memory *memory, struct bi_stream *stream, stru
 {
 	int rc;
 
-	if (!bi__is_synchronous(memory) && !stream->queue.per_thread) {
+	if (!memory->backend->synchronous && !stream->queue.per_thread) {
 		memory->home = memory->producer = bi_stream_retain(stream);
 		memory->order.pending = true;
 		return BI_OK;
@@ -258,7 +258,7 @@ static int adopt_foreign(struct bi_memory *memory, const struct bi_foreign *fore
 	struct bi__device *device = &memory->context->device;
 	int rc = bi__dispatch_adopt(memory->backend, device, foreign, &memory->block, err);
 
-	if (rc || !foreign->stream || bi__is_unordered(memory))
+	if (rc || !foreign->stream || memory->flags & BI_WRAP_UNORDERED)
 		return rc;
 	return adopt_stream(memory, foreign->stream, err);
 }
@@ -278,7 +278,7 @@ int bi__memory_wrap(struct bi_context *context, const struct bi_foreign *foreign
 	static const struct bi__sized foreign_size = { "foreign", sizeof(*foreign),
 						       BI__SIZED_END(struct bi_foreign, flags) };
 	struct bi_foreign known;
-	struct bi__first_use first_use = { NULL, 0, false };
+	struct bi__first_use first_use = { NULL, 0 };
 	struct bi_memory *memory;
 	int rc;
 
@@ -296,7 +296,7 @@ int bi__memory_wrap(struct bi_context *context, const struct bi_foreign *foreign
 	memory->block.nbytes = foreign->nbytes;
 	memory->flags = foreign->flags;
 	/* The backend may steal a reference, so all allocations that can fail come first. */
-	if (!bi__is_unordered(memory))
+	if (!(memory->flags & BI_WRAP_UNORDERED))
 		rc = retain_first_use(&first_use, foreign, err);
 	if (!rc)
 		rc = adopt_foreign(memory, foreign, err);
@@ -338,7 +338,8 @@ static void end_memory(struct bi_memory *memory)
 	int is_over;
 
 	/* Destroys memory that is idle and is not the library's own, and memory that a forked child cannot use. */
-	is_over = (!memory->own && bi__is_idle(memory)) || bi__memory_check_reach(memory, NULL) != BI_OK;
+	is_over = (!memory->own && bi__is_idle(memory)) ||
+		  bi__dispatch_check_reach(memory->backend, &context->device, NULL) != BI_OK;
 	memory->context = NULL;
 	if (is_over)
 		bi__memory_destroy(context, memory);
@@ -361,7 +362,7 @@ int bi__memory_mark_first_export(struct bi_memory *memory, struct bi_error *err)
 	 * An inline copy is short, but the holder of the lock may be waiting for the device. In a forked child the
 	 * thread that copied does not exist.
 	 */
-	while (marks & BI__MARK_INLINE && memory->context->device.fork_generation == bi__fork_generation()) {
+	while (marks & BI__MARK_INLINE && memory->context->device.fork_generation == bi__fork_generation) {
 		sched_yield();
 		marks = atomic_load_explicit(&memory->marks, memory_order_acquire);
 	}
@@ -382,5 +383,5 @@ struct bi_context *bi_memory_context(const struct bi_memory *memory)
 
 int bi_memory_is_host(const struct bi_memory *memory)
 {
-	return bi__is_cpu_addressable(memory);
+	return memory->backend->cpu_addressable;
 }

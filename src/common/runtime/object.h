@@ -102,9 +102,9 @@ struct bi_context {
 	int cai_unordered; /* 1: the CUDA Array Interface is used without synchronisation (BI_CAI_SYNC=0) */
 	enum bi_memory_kind default_memory; /* the kind that BI_MEMORY_DEFAULT stands for */
 	struct {
-		bi_log_fn fn; /* or NULL */
+		bi_log_fn fn;
 		void *data;
-		int level;
+		int level; /* 0: there is no callback, and no line is passed to it */
 	} log;
 	struct {
 		bi_release_fn fn;
@@ -166,7 +166,6 @@ struct bi_view {
 struct bi__first_use {
 	struct bi_event **events; /* retained; or NULL */
 	size_t count;
-	bool is_over; /* the first use took place in this step: the end of the step releases the events */
 };
 
 /*
@@ -175,8 +174,9 @@ struct bi__first_use {
  */
 struct bi__leftovers {
 	unsigned fence_count;
-	struct bi__fence fences[3]; /* earlier last-use events; one step leaves at most three */
+	struct bi__fence fences[4]; /* earlier last-use events, at most three, and the event of a copy */
 	struct bi_stream *streams[2]; /* one step leaves at most two; unused entries are NULL and come last */
+	struct bi__first_use first_use; /* the events of a first use that took place in this step */
 };
 
 /*
@@ -270,27 +270,6 @@ static inline struct bi_view *bi__view_behind(struct bi_memory *memory)
 	return (struct bi_view *)(void *)(memory + 1);
 }
 
-/* Returns 1 if the backend of the memory is synchronous: no home stream, but maybe a last-use event. */
-static inline int bi__is_synchronous(const struct bi_memory *memory)
-{
-	return memory->backend->synchronous;
-}
-
-/* Returns 1 if any code may use the address block.host of the memory. */
-static inline int bi__is_cpu_addressable(const struct bi_memory *memory)
-{
-	return memory->backend->cpu_addressable;
-}
-
-/*
- * Returns BI_EFORK in a forked child for device memory that the parent made, else BI_OK. Memory that the CPU can
- * address is usable in a forked child.
- */
-static inline int bi__memory_check_reach(const struct bi_memory *memory, struct bi_error *err)
-{
-	return bi__is_cpu_addressable(memory) ? BI_OK : bi__dispatch_alive(&memory->context->device, err);
-}
-
 /* Returns the description of the memory for exports. */
 static inline const struct bi__exported *bi__exported_of(const struct bi_memory *memory)
 {
@@ -300,7 +279,7 @@ static inline const struct bi__exported *bi__exported_of(const struct bi_memory 
 /* Returns the address at which the library's own code may copy the bytes, or NULL. */
 static inline void *bi__address(const struct bi_memory *memory)
 {
-	return bi__is_cpu_addressable(memory) ? memory->block.host : memory->block.private_host;
+	return memory->backend->cpu_addressable ? memory->block.host : memory->block.private_host;
 }
 
 /*
@@ -348,25 +327,10 @@ static inline int bi__memory_mark_exported(struct bi_memory *memory, struct bi_e
 	return bi__memory_mark_first_export(memory, err);
 }
 
-static inline int bi__is_mapped_for_writing(const struct bi_memory *memory)
-{
-	return atomic_load_explicit(&memory->marks, memory_order_relaxed) & BI__MARK_WRITTEN;
-}
-
-static inline int bi__is_exported(const struct bi_memory *memory)
-{
-	return atomic_load_explicit(&memory->marks, memory_order_relaxed) & BI__MARK_EXPORTED;
-}
-
 /* Returns 1 if no work is pending. Needs no lock: work that other threads enqueue meanwhile counts as later work. */
 static inline int bi__is_idle(const struct bi_memory *memory)
 {
 	return atomic_load_explicit(&memory->idle, memory_order_acquire);
-}
-
-static inline int bi__is_unordered(const struct bi_memory *memory)
-{
-	return (memory->flags & BI_WRAP_UNORDERED) != 0;
 }
 
 #endif

@@ -8,12 +8,18 @@
 
 static const struct bi__first_use no_first_use;
 
+/* Does not clear the fences: they count for nothing without fence_count, and this takes part in every wrap. */
+static void clear_leftovers(struct bi__leftovers *leftovers)
+{
+	leftovers->fence_count = 0;
+	leftovers->streams[0] = leftovers->streams[1] = NULL;
+	leftovers->first_use = no_first_use;
+}
+
 void bi__order_init(struct bi__order *order)
 {
 	order->is_capturing = order->is_checked = false;
-	/* Only the counts are set: an assignment of the whole struct would also clear the fences, which takes time. */
-	order->leftovers.fence_count = 0;
-	order->leftovers.streams[0] = order->leftovers.streams[1] = NULL;
+	clear_leftovers(&order->leftovers);
 	order->pending = order->consumed = order->captured = order->failed = order->lost = false;
 	order->epoch = 0;
 	order->first_use = no_first_use;
@@ -57,27 +63,9 @@ void bi__order_note_idle(struct bi_memory *memory)
 	atomic_store_explicit(&memory->idle, is_idle_locked(memory), memory_order_release);
 }
 
-/* References that a step leaves, and that are released when no lock is held. */
-struct litter {
-	struct bi__leftovers leftovers;
-	struct bi__first_use first_use;
-};
-
-static int has_litter_locked(const struct bi__order *order)
+static int has_leftovers(const struct bi__leftovers *leftovers)
 {
-	return order->leftovers.fence_count || order->leftovers.streams[0] || order->first_use.is_over;
-}
-
-static void take_litter_locked(struct bi__order *order, struct litter *out)
-{
-	out->leftovers = order->leftovers;
-	order->leftovers.fence_count = 0;
-	order->leftovers.streams[0] = order->leftovers.streams[1] = NULL;
-	out->first_use = no_first_use;
-	if (!order->first_use.is_over)
-		return;
-	out->first_use = order->first_use;
-	order->first_use = no_first_use;
+	return leftovers->fence_count || leftovers->streams[0] || leftovers->first_use.count;
 }
 
 static void release_events(const struct bi__first_use *first_use)
@@ -87,38 +75,41 @@ static void release_events(const struct bi__first_use *first_use)
 	free(first_use->events);
 }
 
-static void release_litter(struct litter *litter)
+static void release_leftovers(struct bi__leftovers *leftovers)
 {
-	for (unsigned i = 0; i < litter->leftovers.fence_count; i++)
-		bi__fence_clear(&litter->leftovers.fences[i]);
+	for (unsigned i = 0; i < leftovers->fence_count; i++)
+		bi__fence_clear(&leftovers->fences[i]);
 	for (int i = 0; i < 2; i++)
-		bi_stream_release(litter->leftovers.streams[i]);
-	release_events(&litter->first_use);
+		bi_stream_release(leftovers->streams[i]);
+	release_events(&leftovers->first_use);
 }
 
-/* Unlocks the memory. Returns 1 if the step left references: the caller then releases *litter. */
-static inline int unlock_memory(struct bi_memory *memory, struct litter *litter)
+/* Unlocks the memory. Returns 1 if the step left references: the caller then releases *leftovers. */
+static inline int unlock_memory(struct bi_memory *memory, struct bi__leftovers *leftovers)
 {
-	int has_litter = has_litter_locked(&memory->order);
+	struct bi__order *order = &memory->order;
+	int is_left = has_leftovers(&order->leftovers);
 
-	if (has_litter)
-		take_litter_locked(&memory->order, litter);
-	memory->order.is_capturing = memory->order.is_checked = false;
+	if (is_left) {
+		*leftovers = order->leftovers;
+		clear_leftovers(&order->leftovers);
+	}
+	order->is_capturing = order->is_checked = false;
 	bi__order_note_idle(memory);
 	if (!memory->borrowed)
 		pthread_mutex_unlock(&memory->lock);
-	return has_litter;
+	return is_left;
 }
 
 void bi__order_unlock(struct bi_memory *a, struct bi_memory *b)
 {
-	struct litter litter, other;
-	int has_litter = unlock_memory(a, &litter);
+	struct bi__leftovers left, other;
+	int is_left = unlock_memory(a, &left);
 
 	if (b && b != a && unlock_memory(b, &other))
-		release_litter(&other);
-	if (has_litter)
-		release_litter(&litter);
+		release_leftovers(&other);
+	if (is_left)
+		release_leftovers(&left);
 }
 
 void bi__order_release_first_use(struct bi_memory *memory)
@@ -130,7 +121,7 @@ void bi__order_release_first_use(struct bi_memory *memory)
 /* Returns 1 if a last-use event counts in context->host_uses: for host memory that is not borrowed (order.h). */
 static int is_host_use(const struct bi_memory *memory, const struct bi_context *context)
 {
-	return context && !memory->borrowed && bi__is_cpu_addressable(memory);
+	return context && !memory->borrowed && memory->backend->cpu_addressable;
 }
 
 static void begin_host_use(const struct bi_memory *memory, struct bi_context *context)
@@ -159,15 +150,22 @@ static void set_last_use_locked(struct bi_memory *memory, struct bi__fence last_
 	begin_host_use(memory, last_use.context);
 }
 
+/* Leaves the fence, unless it is complete, to the end of the step, which releases it. */
+static void leave_fence_locked(struct bi_memory *memory, struct bi__fence fence)
+{
+	struct bi__leftovers *leftovers = &memory->order.leftovers;
+
+	if (fence.context)
+		leftovers->fences[leftovers->fence_count++] = fence;
+}
+
 /* Removes the last-use event, which is complete or replaced by a later event. The end of the step releases it. */
 static void discard_last_use_locked(struct bi_memory *memory)
 {
-	struct bi__leftovers *leftovers = &memory->order.leftovers;
 	struct bi__fence last_use = bi__order_take_last_use(memory);
 
 	bi__order_end_host_use(memory, last_use.context);
-	if (last_use.context)
-		leftovers->fences[leftovers->fence_count++] = last_use;
+	leave_fence_locked(memory, last_use);
 }
 
 /*
@@ -192,7 +190,7 @@ static void mark_complete(struct bi_memory *memory, uint64_t epoch, bool has_fai
 
 void bi__order_note_completion(struct bi_memory *memory, uint64_t epoch)
 {
-	if (!bi__is_synchronous(memory))
+	if (!memory->backend->synchronous)
 		mark_complete(memory, epoch, false);
 }
 
@@ -224,7 +222,7 @@ int bi__order_check_mapped(const struct bi_memory *memory, int writes, struct bi
 {
 	unsigned readers = memory->readers;
 
-	if (bi__is_mapped_for_writing(memory))
+	if (memory->marks & BI__MARK_WRITTEN)
 		return bi__fail(err, BI_EBUSY, "the memory is mapped for writing: end the mapping first");
 	if (writes && readers)
 		return bi__fail(err, BI_EBUSY, "the memory is mapped for reading (mappings: %u)", readers);
@@ -263,8 +261,8 @@ static int needs_capture_query(const struct bi_memory *memory, const struct bi_m
 {
 	struct bi_stream *home = memory->home;
 
-	return home && home != stream && !bi__is_unordered(memory) &&
-	       !(other && other->home == home && !bi__is_unordered(other));
+	return home && home != stream && !(memory->flags & BI_WRAP_UNORDERED) &&
+	       !(other && other->home == home && !(other->flags & BI_WRAP_UNORDERED));
 }
 
 /* Checks one memory of a step on the stream. `id` is the capture of the stream, or 0 if there is none. */
@@ -290,6 +288,11 @@ static int check_member_locked(struct bi_memory *memory, const struct bi_memory 
 	return id ? check_outside_locked(memory, err) : BI_OK;
 }
 
+static int can_be_captured(const struct bi_stream *stream)
+{
+	return stream->context->device.backend->order.capture != NULL;
+}
+
 int bi__order_check_capture_locked(struct bi_stream *stream, struct bi_memory *a, struct bi_memory *b,
 				   struct bi_error *err)
 {
@@ -297,7 +300,7 @@ int bi__order_check_capture_locked(struct bi_stream *stream, struct bi_memory *a
 	int rc = bi__dispatch_alive(&stream->context->device, err);
 
 	/* The home streams are of the same backend as the stream, so they cannot be captured either. */
-	if (rc || !bi__stream_captures(stream))
+	if (rc || !can_be_captured(stream))
 		return rc;
 	rc = bi__stream_capture(stream, &id, err);
 	if (!rc)
@@ -350,7 +353,7 @@ static int waits_for_home_stream_locked(const struct bi_memory *memory)
 {
 	const struct bi__order *order = &memory->order;
 
-	return memory->home && order->pending && !bi__is_unordered(memory) &&
+	return memory->home && order->pending && !(memory->flags & BI_WRAP_UNORDERED) &&
 	       (!order->last_use.context || order->is_capturing);
 }
 
@@ -365,7 +368,7 @@ static int begin_after_locked(struct bi_memory *memory, struct bi_stream *stream
 	if (is_idle_locked(memory))
 		return BI_OK;
 	rc = begin_first_use_locked(memory, stream, err);
-	if (rc || bi__is_unordered(memory))
+	if (rc || memory->flags & BI_WRAP_UNORDERED)
 		return rc;
 	if (order->last_use.context && !order->is_capturing)
 		return wait_last_use_locked(memory, stream, followed, err);
@@ -378,16 +381,48 @@ int bi__order_begin_locked(struct bi_memory *memory, struct bi_stream *stream, s
 	return begin_after_locked(memory, stream, NULL, err);
 }
 
-int bi__order_begin_copy_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,
+/*
+ * Returns 1 if nothing has to be checked or waited for: all pending work is on this in-order stream, the memory is not
+ * mapped, and no failure and no end of work is still to be handled.
+ */
+static int is_in_order_locked(const struct bi_memory *memory, const struct bi_stream *stream)
+{
+	const struct bi__order *order = &memory->order;
+
+	return !memory->readers && !(memory->marks & BI__MARK_WRITTEN) && !order->last_use.context &&
+	       !order->first_use.count && !order->unrecorded && !order->lost &&
+	       (!order->pending || (memory->home == stream && !stream->queue.out_of_order));
+}
+
+/* Makes the stream wait for earlier work on both memories of a copy. */
+static int wait_for_both_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,
 				struct bi_error *err)
 {
 	/* Device memory comes first, because the last-use event of the host memory may be on its home stream. */
-	struct bi_memory *first = from && bi__is_synchronous(to) ? from : to, *second = first == to ? from : to;
+	struct bi_memory *first = from && to->backend->synchronous ? from : to, *second = first == to ? from : to;
 	int rc = begin_after_locked(first, stream, NULL, err);
 
 	if (rc || !second)
 		return rc;
 	return begin_after_locked(second, stream, waits_for_home_stream_locked(first) ? first->home : NULL, err);
+}
+
+int bi__order_begin_copy_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,
+				struct bi_error *err)
+{
+	int rc;
+
+	if (!can_be_captured(stream) && is_in_order_locked(to, stream) && (!from || is_in_order_locked(from, stream)))
+		return BI_OK;
+	rc = bi__order_check_mapped(to, 1, err);
+	if (!rc && from)
+		rc = bi__order_check_mapped(from, 0, err);
+	if (!rc)
+		rc = bi__order_check_capture_locked(stream, to, from, err);
+	/* Nothing may be enqueued if the work of one of the two producers failed. */
+	if (!rc && from)
+		rc = bi__order_check_failed_locked(from, err);
+	return rc ? rc : wait_for_both_locked(to, from, stream, err);
 }
 
 /* Sets the last-use event of host memory to *end, or to a new event for all work that is on the stream now. */
@@ -419,10 +454,10 @@ static inline int record_end_locked(struct bi_memory *memory, struct bi_stream *
 	struct bi__order *order = &memory->order;
 
 	order->captured |= order->is_capturing;
-	if (bi__is_unordered(memory))
+	if (memory->flags & BI_WRAP_UNORDERED)
 		return BI_OK;
 	/* Captured work runs when the caller launches the graph, and the caller orders it. */
-	if (bi__is_synchronous(memory))
+	if (memory->backend->synchronous)
 		return order->is_capturing ? BI_OK : move_last_use_locked(memory, stream, end, err);
 	order->pending = true;
 	return memory->home == follower ? BI_OK : follow(memory->home, stream, err);
@@ -459,7 +494,10 @@ static int end_at_locked(struct bi_memory *memory, struct bi_stream *stream, str
 	rc = record_end_locked(memory, stream, end, follower, err);
 	order->epoch++;
 	order->is_checked = false;
-	order->first_use.is_over = order->first_use.count > 0;
+	if (order->first_use.count) {
+		order->leftovers.first_use = order->first_use;
+		order->first_use = no_first_use;
+	}
 	if (!rc)
 		return BI_OK;
 	order->unrecorded = bi_stream_retain(stream);
@@ -476,14 +514,15 @@ int bi__order_end_locked(struct bi_memory *memory, struct bi_stream *stream, str
 }
 
 int bi__order_end_copy_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,
-			      struct bi__fence *end, struct bi_error *err)
+			      struct bi__fence end, struct bi_error *err)
 {
-	int rc = end_at_locked(to, stream, end, NULL, err);
-	int follows = !rc && !bi__is_unordered(to) && !bi__is_synchronous(to);
+	int rc = end_at_locked(to, stream, &end, NULL, err);
+	int follows = !rc && !(to->flags & BI_WRAP_UNORDERED) && !to->backend->synchronous;
 	int other = BI_OK;
 
 	if (from)
-		other = end_at_locked(from, stream, end, follows ? to->home : NULL, rc ? NULL : err);
+		other = end_at_locked(from, stream, &end, follows ? to->home : NULL, rc ? NULL : err);
+	leave_fence_locked(to, end);
 	return rc ? rc : other;
 }
 
@@ -523,7 +562,7 @@ int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason,
 {
 	struct bi__fence end = BI__FENCE_NONE;
 	uint64_t epoch;
-	int rc = bi__memory_check_reach(memory, err);
+	int rc = bi__dispatch_check_reach(memory->backend, &memory->context->device, err);
 
 	if (rc || bi__is_idle(memory))
 		return rc;
@@ -542,7 +581,6 @@ int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason,
 
 int bi__order_finish_borrowed(struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err)
 {
-	struct litter litter;
 	int rc;
 
 	if (bi__is_idle(memory))
@@ -552,10 +590,8 @@ int bi__order_finish_borrowed(struct bi_memory *memory, enum bi__wait_reason rea
 	if (!rc)
 		rc = bi__fence_block(&memory->order.last_use, reason, err);
 	bi__fence_clear(&memory->order.last_use);
-	if (has_litter_locked(&memory->order)) {
-		take_litter_locked(&memory->order, &litter);
-		release_litter(&litter);
-	}
+	if (has_leftovers(&memory->order.leftovers))
+		release_leftovers(&memory->order.leftovers);
 	return rc;
 }
 

@@ -54,8 +54,9 @@ int bi__order_check_mapped(const struct bi_memory *memory, int writes, struct bi
 int bi__order_begin_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err);
 
 /*
- * Does what bi__order_begin_locked does for both memories of a copy; `from` may be NULL. If the memories share a home
- * stream, `stream` waits for it once. After a failure nothing may be enqueued.
+ * Checks both memories of a copy for mappings, captures and failed work, and makes `stream` wait for all work on them;
+ * `from` may be NULL. If the memories share a home stream, `stream` waits for it once. After a failure nothing may be
+ * enqueued.
  */
 int bi__order_begin_copy_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,
 				struct bi_error *err);
@@ -68,12 +69,12 @@ int bi__order_end_locked(struct bi_memory *memory, struct bi_stream *stream, str
 
 /*
  * Does what bi__order_end_locked does for both memories of a copy; `from` may be NULL. `end` is the event of the copy
- * if the driver made one, else a cleared fence. If a memory is host memory, *end becomes its last-use event and is
- * cleared. If the memories share a home stream, it waits for `stream` once. The function handles both memories even if
- * the first fails, and returns the first failure.
+ * if the driver made one, else a cleared fence; the function takes ownership of it. It becomes the last-use event of
+ * host memory. If the memories share a home stream, it waits for `stream` once. The function handles both memories even
+ * if the first fails, and returns the first failure.
  */
 int bi__order_end_copy_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,
-			      struct bi__fence *end, struct bi_error *err);
+			      struct bi__fence end, struct bi_error *err);
 
 /*
  * Records the end of work that could not be recorded when it was enqueued. If the driver refuses again, blocks the
@@ -86,19 +87,6 @@ void bi__order_catch_up_locked(struct bi_memory *memory);
  * is pending on that stream, and has no events.
  */
 int bi__order_wait_first_use_locked(struct bi_memory *memory, struct bi_error *err);
-
-/*
- * Returns 1 if the checks and bi__order_begin_locked would do nothing for the next use on `stream`: all pending work is
- * on this in-order stream, the memory is not mapped, and no failure and no end of work is still to be handled.
- */
-static inline int bi__order_is_kept_locked(const struct bi_memory *memory, const struct bi_stream *stream)
-{
-	const struct bi__order *order = &memory->order;
-
-	return !memory->readers && !bi__is_mapped_for_writing(memory) && !order->last_use.context &&
-	       !order->first_use.count && !order->unrecorded && !order->lost &&
-	       (!order->pending || (memory->home == stream && !stream->queue.out_of_order));
-}
 
 /* Blocks the calling thread until no work is pending on the memory. Calls no driver if the memory is idle. */
 int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err);

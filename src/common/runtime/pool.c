@@ -93,7 +93,7 @@ static void take_out_locked(struct bi__pool *pool, struct bi_memory *memory)
  */
 static int lock_pool(struct bi_context *context)
 {
-	if (bi__survives_fork(context->device.backend))
+	if (context->device.backend->synchronous)
 		return pthread_mutex_trylock(&context->pool.lock) == 0;
 	pthread_mutex_lock(&context->pool.lock);
 	return 1;

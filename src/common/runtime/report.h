@@ -24,12 +24,6 @@ void bi__report_free(struct bi__report *report, const struct bi__device *device)
 /* Returns 0 if recording is paused, else 1. */
 int bi__report_is_recording(struct bi__report *report);
 
-/* Returns 1 if operations of the context are being recorded now. */
-static inline int bi__report_active(const struct bi_context *context)
-{
-	return context->report && bi__report_is_recording(context->report);
-}
-
 /* Adds a record to the report of the context. Takes ownership of record->event, which is an event of that context. */
 void bi__report_add(struct bi_context *context, const struct bi__record *record);
 

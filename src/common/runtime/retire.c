@@ -40,8 +40,8 @@ static int is_reusable(const struct bi_context *context, const struct bi_memory 
 {
 	if (!memory->own || memory->backend != context->device.backend)
 		return 0;
-	if (bi__is_exported(memory) || memory->order.consumed || memory->order.captured || memory->order.failed ||
-	    memory->order.lost)
+	if (memory->marks & BI__MARK_EXPORTED || memory->order.consumed || memory->order.captured ||
+	    memory->order.failed || memory->order.lost)
 		return 0;
 	if (memory->block.host && (memory->order.pending || memory->order.last_use.context))
 		return 0;
@@ -94,7 +94,7 @@ static int owes_producer(const struct bi_memory *memory)
 static int find_end_of_work(struct bi_memory *memory, struct bi__fence *out)
 {
 	*out = BI__FENCE_NONE;
-	if (bi__is_synchronous(memory)) {
+	if (memory->backend->synchronous) {
 		*out = bi__order_take_last_use(memory);
 		return BI_OK;
 	}
@@ -153,7 +153,7 @@ static int is_captured(struct bi_stream *stream)
  */
 static int is_deferred(const struct bi_memory *memory)
 {
-	if (bi__is_synchronous(memory))
+	if (memory->backend->synchronous)
 		return 0;
 	if (memory->own && memory->order.captured)
 		return 1;

@@ -41,13 +41,13 @@ int bi__stream_reaches(const struct bi_stream *stream, const struct bi_memory *m
 {
 	if (memory->backend != stream->context->device.backend)
 		return 0;
-	return bi__is_synchronous(memory) || bi__same_space(stream->context, memory->context);
+	return memory->backend->synchronous || bi__same_space(stream->context, memory->context);
 }
 
 int bi__stream_refuse(const struct bi_stream *stream, const struct bi_memory *memory, struct bi_error *err)
 {
 	const char *device = stream->context->device.info->spec;
-	const char *place = bi__is_synchronous(memory) ? "the host" : memory->context->device.info->spec;
+	const char *place = memory->backend->synchronous ? "the host" : memory->context->device.info->spec;
 
 	if (!strcmp(device, place))
 		return bi__fail(

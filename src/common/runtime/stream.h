@@ -44,12 +44,6 @@ int bi__stream_follow(struct bi_stream *waiter, struct bi_stream *on, struct bi_
  */
 int bi__stream_finish(struct bi_stream *stream, struct bi_error *err);
 
-/* Returns 1 if streams of this backend can take part in a graph capture. */
-static inline int bi__stream_captures(const struct bi_stream *stream)
-{
-	return stream->context->device.backend->order.capture != NULL;
-}
-
 /* Sets *id to the number of the graph capture that the stream takes part in, or to 0 if it takes part in none. */
 static inline int bi__stream_capture(struct bi_stream *stream, uint64_t *id, struct bi_error *err)
 {

@@ -6,7 +6,7 @@
 
 static int check_stream_reaches(const struct bi_view *view, const struct bi_stream *stream, struct bi_error *err)
 {
-	if (!bi__is_cpu_addressable(view->memory) && !bi__stream_reaches(stream, view->memory))
+	if (!view->memory->backend->cpu_addressable && !bi__stream_reaches(stream, view->memory))
 		return bi__stream_refuse(stream, view->memory, err);
 	return BI_OK;
 }
@@ -81,7 +81,7 @@ static int end_work_locked(struct bi_memory *memory, struct bi_stream *stream, s
 {
 	int rc;
 
-	if (bi__is_unordered(memory))
+	if (memory->flags & BI_WRAP_UNORDERED)
 		return BI_OK;
 	bi__order_catch_up_locked(memory);
 	rc = bi__order_check_capture_locked(stream, memory, NULL, err);
@@ -144,8 +144,8 @@ int bi_view_switch_to_context_stream(const struct bi_view *view, struct bi_error
 
 	if (!view)
 		return bi__fail(err, BI_EINVAL, "view is NULL");
-	rc = bi__memory_check_reach(memory, err);
-	if (rc || bi__is_synchronous(memory) || bi__is_unordered(memory))
+	rc = bi__dispatch_check_reach(memory->backend, &memory->context->device, err);
+	if (rc || memory->backend->synchronous || memory->flags & BI_WRAP_UNORDERED)
 		return rc;
 	bi__order_lock(memory, NULL);
 	rc = move_home_locked(memory, &memory->context->stream, err);

@@ -140,7 +140,7 @@ static int is_ordered(const struct bi_memory *memory)
 	const struct bi__block *block = &memory->block;
 	int answer;
 
-	if (!cuda_sim() || bi__is_synchronous(memory) || !block->nbytes)
+	if (!cuda_sim() || memory->backend->synchronous || !block->nbytes)
 		return 1;
 	cuda_enter(memory->context->device.state.native);
 	answer = cuda_sim()->ordered(memory->home->queue.native, block->handle + block->origin, memory->nbytes, 1);

@@ -803,7 +803,7 @@ static struct bi_stream *known_home(const struct bi_view *view)
 	for (size_t i = 0; i < kept.home_count; i++)
 		if (kept.homes[i].memory == memory)
 			return kept.homes[i].stream;
-	return bi__is_unordered(memory) ? NULL : memory->home;
+	return memory->flags & BI_WRAP_UNORDERED ? NULL : memory->home;
 }
 
 void assert_home_follows(struct bi_view *view)

@@ -1,5 +1,6 @@
+/* Passes one copy or fill to a backend, records it for the report, and waits for it if option `debug` is set. */
 #define _POSIX_C_SOURCE 200809L
-#include "common/runtime/operation.h"
+#include "common/copy/job.h"
 
 #include "common/backend/dispatch.h"
 #include "common/base/clock.h"
@@ -9,50 +10,70 @@
 
 static struct bi__place place_of(const struct bi_memory *memory)
 {
-	if (bi__is_cpu_addressable(memory))
+	if (memory->backend->cpu_addressable)
 		return (struct bi__place){ .host = memory->block.host, .borrowed = memory->borrowed };
 	return (struct bi__place){ .block = &memory->block, .device = &memory->context->device.state };
 }
 
-static struct bi__place source_of(const struct bi__operation *operation)
+static struct bi__place source_of(const struct bi__job *job)
 {
-	if (operation->src)
-		return place_of(operation->src);
-	return (struct bi__place){ .host = operation->element, .immediate = operation->element_size };
+	if (job->src)
+		return place_of(job->src);
+	return (struct bi__place){ .host = job->element, .immediate = job->to.dtype.item_size };
 }
 
-static struct bi__move move_of(const struct bi__operation *operation)
+static struct bi__move move_of(const struct bi__job *job)
 {
-	return (struct bi__move){ operation->plan, place_of(operation->dst), source_of(operation) };
+	return (struct bi__move){ &job->plan, place_of(job->dst), source_of(job) };
 }
 
 /*
  * Returns the context whose report and whose option `debug` apply: the context of the device memory. Without device
  * memory it is the context of the destination.
  */
-static struct bi_context *owner_of(const struct bi__operation *operation)
+static struct bi_context *owner_of(const struct bi__job *job)
 {
-	const struct bi_memory *dst = operation->dst, *src = operation->src;
+	const struct bi_memory *dst = job->dst, *src = job->src;
 
-	return src && bi__is_cpu_addressable(dst) && !bi__is_cpu_addressable(src) ? src->context : dst->context;
+	return src && dst->backend->cpu_addressable && !src->backend->cpu_addressable ? src->context : dst->context;
 }
 
-static void record_operation(const struct bi_stream *stream, const struct bi__operation *operation, int64_t nanoseconds,
-			     uintptr_t event)
+static int is_recording(const struct bi_context *owner)
+{
+	return owner->report && bi__report_is_recording(owner->report);
+}
+
+/* Adds the job to the report, which takes ownership of the event. `nanoseconds` is -1 if the event has the time. */
+static void record_job(const struct bi__job *job, const struct bi_stream *stream, int64_t nanoseconds, uintptr_t event)
 {
 	const struct bi__record record = {
-		.operation = operation->name,
-		.plan = operation->plan->kind,
-		.bytes = operation->plan->bytes,
+		.operation = job->operation,
+		.plan = job->plan.kind,
+		.bytes = job->plan.bytes,
 		.stream = stream->id,
 		.nanoseconds = nanoseconds,
 		.event = event,
 	};
 
-	bi__report_add(owner_of(operation), &record);
+	bi__report_add(owner_of(job), &record);
 }
 
-/* Option `debug`: every operation is complete before its call returns. */
+int bi__job_execute_inline(const struct bi__job *job, const struct bi_stream *stream, struct bi_error *err)
+{
+	const struct bi__move move = {
+		.plan = &job->plan,
+		.dst = { .host = bi__address(job->dst) },
+		.src = { .host = job->src ? bi__address(job->src) : job->element },
+	};
+	int is_recorded = is_recording(owner_of(job));
+	int64_t start = is_recorded ? bi__clock_ns() : 0;
+	int rc = bi__dispatch_copy_inline(&move, err);
+
+	if (!rc && is_recorded)
+		record_job(job, stream, bi__clock_ns() - start, 0);
+	return rc;
+}
+
 static int wait_for_debug(struct bi_stream *stream, struct bi_error *err)
 {
 	struct bi__fence fence = BI__FENCE_NONE;
@@ -64,30 +85,11 @@ static int wait_for_debug(struct bi_stream *stream, struct bi_error *err)
 	return rc;
 }
 
-int bi__operation_run_inline(const struct bi_stream *stream, const struct bi__operation *operation,
-			     struct bi_error *err)
-{
-	const struct bi_memory *src = operation->src;
-	const struct bi__move move = {
-		.plan = operation->plan,
-		.dst = { .host = bi__address(operation->dst) },
-		.src = { .host = src ? bi__address(src) : operation->element },
-	};
-	struct bi_context *owner = owner_of(operation);
-	int is_recorded = bi__report_active(owner);
-	int64_t start = is_recorded ? bi__clock_ns() : 0;
-	int rc = bi__dispatch_copy_inline(&move, err);
-
-	if (!rc && is_recorded)
-		record_operation(stream, operation, bi__clock_ns() - start, 0);
-	return rc;
-}
-
-/* The things that have to be done for an operation in addition to the move. */
+/* The things that have to be done for a job in addition to the move. */
 struct extras {
 	int is_recorded; /* the report of the owner gets a record */
 	int is_timed; /* the record has an event for the time; the report owns the event */
-	int waits; /* option `debug`: the calling thread waits for the operation */
+	int waits; /* option `debug`: the calling thread waits for the job */
 	int has_end; /* the event of the move is complete when all earlier work on the stream is complete */
 };
 
@@ -102,7 +104,7 @@ static int choose_extras(struct bi_stream *stream, struct bi_context *owner, str
 	uint64_t capture = 0;
 	int rc = BI_OK;
 
-	extras->is_recorded = bi__report_active(owner);
+	extras->is_recorded = is_recording(owner);
 	extras->waits = owner->debug;
 	if (extras->is_recorded || extras->waits)
 		rc = bi__stream_capture(stream, &capture, err);
@@ -129,21 +131,19 @@ static void keep_end(struct bi_context *context, uintptr_t event, int is_timed, 
 		*end = bi__fence_of(context, event);
 }
 
-int bi__operation_enqueue(struct bi_stream *stream, const struct bi__operation *operation, struct bi__fence *end,
-			  struct bi_error *err)
+int bi__job_execute(const struct bi__job *job, struct bi_stream *stream, struct bi__fence *end, struct bi_error *err)
 {
-	struct bi_context *context = stream->context, *owner = owner_of(operation);
-	const struct bi__move move = move_of(operation);
+	struct bi_context *context = stream->context;
+	const struct bi__move move = move_of(job);
 	struct extras extras;
-	uintptr_t event;
+	uintptr_t event = 0;
 	int64_t start;
-	int rc = choose_extras(stream, owner, &extras, err);
+	int rc = choose_extras(stream, owner_of(job), &extras, err);
 
 	if (rc)
 		return rc;
 	extras.has_end = end && copy_marks(stream, &move);
 	start = extras.is_recorded ? bi__clock_ns() : 0;
-	event = 0;
 	rc = bi__dispatch_copy(&context->device, &stream->queue, &move,
 			       extras.is_timed || extras.has_end ? &event : NULL, err);
 	if (rc)
@@ -151,15 +151,14 @@ int bi__operation_enqueue(struct bi_stream *stream, const struct bi__operation *
 	if (extras.has_end)
 		keep_end(context, event, extras.is_timed, end);
 	if (extras.is_recorded)
-		record_operation(stream, operation, extras.is_timed && !event ? bi__clock_ns() - start : -1,
-				 extras.is_timed ? event : 0);
+		record_job(job, stream, extras.is_timed && !event ? bi__clock_ns() - start : -1,
+			   extras.is_timed ? event : 0);
 	return extras.waits ? wait_for_debug(stream, err) : BI_OK;
 }
 
-int bi__operation_is_taken(struct bi_context *context, const struct bi__operation *operation, int *takes,
-			   struct bi_error *err)
+int bi__job_is_taken(const struct bi__job *job, struct bi_context *context, int *takes, struct bi_error *err)
 {
-	const struct bi__move move = move_of(operation);
+	const struct bi__move move = move_of(job);
 
 	return bi__dispatch_takes(&context->device, &move, takes, err);
 }
