@@ -11,7 +11,7 @@
 struct bi_dl_device bi_dlpack_device(const struct bi_view *view)
 {
 	const struct bi_memory *memory = view->memory;
-	struct bi_dl_device device = { (int32_t)bi__exported_of(memory)->device, 0 };
+	struct bi_dl_device device = { (int32_t)memory->backend->exported[memory->block.memory].device, 0 };
 
 	/* The number of unified memory is 0, because the memory belongs to all devices. */
 	if (bi__place_has_number(memory) && memory->block.memory != BI_MEMORY_UNIFIED)
@@ -39,7 +39,7 @@ static int put_type(const struct bi_view *view, struct bi_dl_type *out, struct b
  */
 static int put_place(const struct bi_view *view, struct bi_dl_tensor *out, struct bi_error *err)
 {
-	const struct bi__exported *exported = bi__exported_of(view->memory);
+	const struct bi__exported *exported = &view->memory->backend->exported[view->memory->block.memory];
 	const struct bi__block *block = &view->memory->block;
 	size_t offset = block->handle ? block->origin + (size_t)view->offset : 0;
 	int rc;

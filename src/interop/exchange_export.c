@@ -71,7 +71,7 @@ static void put_type(const struct bi_view *view, struct bi_exchange *out)
 static void put_place(const struct bi_view *view, struct bi_exchange *out)
 {
 	const struct bi_memory *memory = view->memory;
-	const struct bi__exported *exported = bi__exported_of(memory);
+	const struct bi__exported *exported = &memory->backend->exported[memory->block.memory];
 	struct bi_native native;
 
 	bi__view_native(view, &native);
@@ -135,7 +135,7 @@ static int put_order(const struct bi_view *view, unsigned flags, struct bi__fenc
 	out->stream_kind = BI_STREAM_KIND_NONE;
 	out->reserved_stream = 0;
 	out->stream = out->event = 0;
-	if (view->memory->backend->synchronous && bi__is_idle(view->memory))
+	if (view->memory->backend->synchronous && view->memory->idle)
 		return BI_OK;
 	return bi__exchange_offer(view->memory, flags, out, event, err);
 }

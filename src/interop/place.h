@@ -22,7 +22,8 @@ int bi__place_view(struct bi_context *context, const struct bi_foreign *foreign,
 /* Returns 1 if exports name the device of the memory by its ordinal (device_id), otherwise 0. */
 static inline int bi__place_has_number(const struct bi_memory *memory)
 {
-	return memory->backend->named_by_ordinal && bi__exported_of(memory)->handle != BI_HANDLE_HOST;
+	return memory->backend->named_by_ordinal &&
+	       memory->backend->exported[memory->block.memory].handle != BI_HANDLE_HOST;
 }
 
 void bi__cite_failure(const char *rule, struct bi_error *err);

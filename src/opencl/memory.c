@@ -125,8 +125,7 @@ static int alloc_buffer(struct bi__opencl *opencl, size_t nbytes, struct bi__blo
 	if (rc)
 		return rc;
 	block->kind = BI_HANDLE_CL_MEM;
-	block->handle = (uintptr_t)buffer;
-	block->cookie = 0;
+	block->handle = block->cookie = (uintptr_t)buffer;
 	block->host = NULL;
 	block->private_host = bytes ? bytes + block->origin : NULL;
 	if (bytes)
@@ -224,7 +223,7 @@ static int adopt_buffer(uintptr_t context, const struct bi_foreign *foreign, str
 	if (rc)
 		return rc;
 	block->kind = BI_HANDLE_CL_MEM;
-	block->handle = (uintptr_t)root;
+	block->handle = block->cookie = (uintptr_t)root;
 	block->origin = facts.root ? facts.offset : 0;
 	block->nbytes = foreign->nbytes ? foreign->nbytes : facts.nbytes;
 	return BI_OK;
@@ -261,7 +260,6 @@ int bi__opencl_adopt(struct bi__device_state *device, const struct bi_foreign *f
 		     struct bi_error *err)
 {
 	block->host = NULL;
-	block->cookie = 0;
 	if (foreign->kind == BI_HANDLE_CL_MEM)
 		return adopt_buffer(device->native, foreign, block, err);
 	if (foreign->kind == BI_HANDLE_CL_SVM)
@@ -275,7 +273,7 @@ void bi__opencl_free(struct bi__device_state *device, struct bi__block *block)
 
 	if (block->private_host && block->kind == BI_HANDLE_CL_MEM)
 		atomic_fetch_sub_explicit(&opencl->shared_blocks, 1, memory_order_relaxed);
-	bi__cl->ReleaseMemObject(bi__opencl_buffer(block));
+	bi__cl->ReleaseMemObject((cl_mem)block->cookie);
 }
 
 /* The ordinal is 0, because a buffer belongs to all devices of its context. */

@@ -16,7 +16,7 @@ struct job {
 
 static struct bi__opencl_place place_of(const struct bi__place *place)
 {
-	return (struct bi__opencl_place){ bi__opencl_buffer(place->block), place->block->origin };
+	return (struct bi__opencl_place){ (cl_mem)place->block->cookie, place->block->origin };
 }
 
 static inline int copy_linear(const struct job *job, const struct bi__opencl_place *dst,
@@ -155,7 +155,7 @@ static int enqueue_native(const struct job *job, struct native *native, const st
 			  const cl_event *after, cl_event *event, struct bi_error *err)
 {
 	const void *place = &native->linked;
-	cl_mem buffer = linked ? bi__opencl_buffer(linked) : NULL;
+	cl_mem buffer = linked ? (cl_mem)linked->cookie : NULL;
 
 	return bi__cl_check(bi__cl->EnqueueNativeKernel(job->command.queue, run_native, native, sizeof(*native),
 							linked != NULL, linked ? &buffer : NULL, linked ? &place : NULL,
@@ -211,7 +211,7 @@ static int is_mappable(cl_mem buffer)
 static int copy_mapped(const struct job *job, struct native *native, struct bi_error *err)
 {
 	const struct bi__block *dst = job->dst->block, *src = job->src->block;
-	cl_mem source = bi__opencl_buffer(src);
+	cl_mem source = (cl_mem)src->cookie;
 	cl_event mapped, moved = NULL;
 	cl_int code;
 	int rc, unmapped;
@@ -246,7 +246,7 @@ static int copy_native(const struct job *job, struct bi_error *err)
 
 	if (native.immediate)
 		memcpy(native.bytes, job->src->host, job->src->immediate);
-	if (dst && src && bi__opencl_buffer(dst) != bi__opencl_buffer(src))
+	if (dst && src && dst->cookie != src->cookie)
 		return copy_mapped(job, &native, err);
 	return enqueue_native(job, &native, link_buffer(job, &native), NULL, job->command.event, err);
 }
@@ -315,7 +315,7 @@ static int copy_through_buffer(const struct job *job, struct bi_error *err)
 				      block.nbytes, (void *)(uintptr_t)job->src->host, &code);
 	if (code != CL_SUCCESS)
 		return bi__cl_check(code, "clCreateBuffer", err);
-	block.handle = (uintptr_t)buffer;
+	block.cookie = (uintptr_t)buffer;
 	through.src = &src;
 	rc = copy_between(&through, err);
 	bi__cl->ReleaseMemObject(buffer);
@@ -371,7 +371,7 @@ int bi__opencl_map(struct bi__device_state *device, struct bi__queue *queue, con
 		   void **pointer, uintptr_t *event, struct bi_error *err)
 {
 	cl_command_queue handle = (cl_command_queue)queue->native;
-	cl_mem buffer = bi__opencl_buffer(range->block);
+	cl_mem buffer = (cl_mem)range->block->cookie;
 	cl_event made;
 	cl_int code;
 	int rc;
@@ -396,7 +396,7 @@ int bi__opencl_unmap(struct bi__device_state *device, struct bi__queue *queue, c
 		     void *pointer, struct bi_error *err)
 {
 	cl_command_queue handle = (cl_command_queue)queue->native;
-	int rc = bi__cl_check(bi__cl->EnqueueUnmapMemObject(handle, bi__opencl_buffer(block), pointer, 0, NULL, NULL),
+	int rc = bi__cl_check(bi__cl->EnqueueUnmapMemObject(handle, (cl_mem)block->cookie, pointer, 0, NULL, NULL),
 			      "clEnqueueUnmapMemObject", err);
 
 	(void)device;

@@ -31,12 +31,6 @@ struct bi__opencl {
  */
 char *bi__opencl_text(cl_platform_id platform, cl_device_id device, cl_uint what);
 
-/* Returns the buffer of a block: the cl_mem, or for SVM the buffer that uses the SVM pointer. */
-static inline cl_mem bi__opencl_buffer(const struct bi__block *block)
-{
-	return (cl_mem)(block->cookie ? block->cookie : block->handle);
-}
-
 /* The destination of a command. */
 struct bi__opencl_command {
 	struct bi__opencl *opencl;
@@ -46,7 +40,7 @@ struct bi__opencl_command {
 
 /* One side of a copy between buffers. The plan's offset counts from byte `offset` of the buffer. */
 struct bi__opencl_place {
-	cl_mem buffer;
+	cl_mem buffer; /* the cookie of the block: its cl_mem, or for SVM the buffer that uses the SVM pointer */
 	size_t offset;
 };
 

@@ -392,7 +392,7 @@ static void test_alloc_kinds(void **unused)
 		write_block(&opened, &block, bytes);
 		read_block(&opened, &block, back);
 		assert_memory_equal(back, bytes, sizeof(back));
-		assert_references(bi__opencl_buffer(&block), 1);
+		assert_references((cl_mem)block.cookie, 1);
 		assert_int_equal(!!block.host, kinds[i] == BI_MEMORY_UNIFIED);
 		if (block.host)
 			assert_memory_equal(block.host, bytes, sizeof(back));

@@ -16,9 +16,9 @@ static void a_memory_is_idle_once_it_was_waited_for(void **state)
 
 	(void)state;
 	OK(bi_fill(a, &byte, NULL, &error));
-	assert_false(bi__is_idle(memory));
+	assert_false(memory->idle);
 	OK(bi__order_synchronize(memory, BI__WAIT_SYNCHRONIZE, &error));
-	assert_true(bi__is_idle(memory));
+	assert_true(memory->idle);
 	bi_view_release(a);
 }
 
@@ -48,7 +48,7 @@ static void device_work_on_host_memory_is_waited_for(void **state)
 	OK(bi_copy(b, a, NULL, &error));
 	assert_same_elements(b, a);
 	OK(bi_view_synchronize(b, &error));
-	assert_true(bi__is_idle(bi_view_memory(b)));
+	assert_true(bi_view_memory(b)->idle);
 	bi_view_release(b);
 	bi_view_release(a);
 }

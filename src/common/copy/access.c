@@ -66,7 +66,7 @@ static int check_bytes(const struct bi_view *view, const void *bytes, size_t nby
  */
 static int is_contiguous_object(const struct bi_view *view)
 {
-	return bi__exported_of(view->memory)->form == BI__FORM_OBJECT &&
+	return view->memory->backend->exported[view->memory->block.memory].form == BI__FORM_OBJECT &&
 	       view->exchange_flags & BI_EXCHANGE_C_CONTIGUOUS;
 }
 

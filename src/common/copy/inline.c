@@ -25,7 +25,7 @@ static int is_free_locked(const struct bi_memory *memory)
 {
 	if (memory->borrowed)
 		return !atomic_load_explicit(&memory->context->host_uses, memory_order_relaxed);
-	return memory->own && !memory->marks && !memory->order.failed && bi__is_idle(memory) && !memory->readers &&
+	return memory->own && !memory->marks && !memory->order.failed && memory->idle && !memory->readers &&
 	       bi__address(memory);
 }
 
@@ -47,7 +47,7 @@ int bi__inline_begin_locked(const struct bi__job *job)
 {
 	struct bi_memory *to = job->dst, *from = job->src != to ? job->src : NULL;
 
-	if (!is_worth_it(job) || !is_free_locked(to) || (from && !is_free_locked(from)) || !set_inline_mark(to))
+	if (!is_free_locked(to) || (from && !is_free_locked(from)) || !is_worth_it(job) || !set_inline_mark(to))
 		return 0;
 	if (!from || set_inline_mark(from))
 		return 1;

@@ -27,21 +27,6 @@ int bi__job_start(struct bi__job *job, const char *operation, struct bi_memory *
 /* Returns an error if the view cannot be the destination of a copy or fill. */
 int bi__job_check_destination(const struct bi_view *view, struct bi_error *err);
 
-enum bi__route_kind {
-	BI__ROUTE_DIRECT, /* one step on one stream */
-	BI__ROUTE_TWO_STEP, /* through a new dense array */
-	BI__ROUTE_CHUNKED /* in chunks through pinned staging buffers */
-};
-
-struct bi__route {
-	enum bi__route_kind kind;
-	struct bi_context *context; /* TWO_STEP: context of the new array. CHUNKED: context of the staging buffers */
-	enum bi_memory_kind memory; /* TWO_STEP: kind of memory of the new array */
-};
-
-/* Chooses the route that the memories and the device allow, and makes the plan of a direct job. */
-int bi__job_choose_route(struct bi__job *job, struct bi__route *route, struct bi_error *err);
-
 /*
  * Chooses the route of a copy and runs the copy. Returns when the last command is enqueued. A chunked copy blocks the
  * calling thread between its steps.

@@ -1,7 +1,19 @@
-/* Chooses the route of a copy. */
+/* Chooses the route of a copy and runs its steps. The steps are copies as well, and have their own routes. */
+#include "common/copy/chunked.h"
 #include "common/copy/job.h"
-
 #include "common/layout/layout.h"
+#include "common/runtime/order.h"
+#include "common/runtime/stream.h"
+
+struct route {
+	enum {
+		DIRECT, /* one step on one stream */
+		TWO_STEP, /* through a new dense array */
+		CHUNKED /* in chunks through pinned staging buffers */
+	} kind;
+	struct bi_context *context; /* TWO_STEP: context of the new array. CHUNKED: context of the staging buffers */
+	enum bi_memory_kind memory; /* TWO_STEP: kind of memory of the new array */
+};
 
 /* Returns the address of byte 0 of the memory, or 0 if its handle is an object without address. */
 static uintptr_t address_of(const struct bi_memory *memory)
@@ -10,7 +22,8 @@ static uintptr_t address_of(const struct bi_memory *memory)
 
 	if (memory->backend->cpu_addressable)
 		return (uintptr_t)block->host;
-	return bi__exported_of(memory)->form == BI__FORM_OBJECT ? 0 : block->handle + block->origin;
+	return memory->backend->exported[memory->block.memory].form == BI__FORM_OBJECT ? 0
+										       : block->handle + block->origin;
 }
 
 /*
@@ -21,8 +34,8 @@ static int shares_place(const struct bi_memory *a, const struct bi_memory *b)
 {
 	if (a == b || (address_of(a) && address_of(b)))
 		return 1;
-	return !a->backend->cpu_addressable && !b->backend->cpu_addressable && bi__same_space(a->context, b->context) &&
-	       a->block.handle == b->block.handle;
+	return !a->backend->cpu_addressable && !b->backend->cpu_addressable && a->block.handle == b->block.handle &&
+	       bi__same_space(a->context, b->context);
 }
 
 /* Returns the bytes from byte 0 of `b` to byte 0 of `a`, for two memories for which shares_place is true. */
@@ -46,21 +59,15 @@ static int is_cross(const struct bi__job *job)
 {
 	const struct bi_memory *to = job->dst, *from = job->src;
 
-	return !to->backend->cpu_addressable && !from->backend->cpu_addressable &&
+	return to->context != from->context && !to->backend->cpu_addressable && !from->backend->cpu_addressable &&
 	       !bi__same_space(to->context, from->context);
-}
-
-/* Returns true if the streams of both contexts can wait for each other and dense bytes can be copied between them. */
-static int are_peers(const struct bi__job *job)
-{
-	return bi__share_events(job->dst->context, job->src->context);
 }
 
 /*
  * Sets *needs to 1 if one side is host memory, the other side is device memory, and the device cannot execute the plan
  * directly; else to 0.
  */
-static inline int needs_packing(const struct bi__job *job, int *needs, struct bi_error *err)
+static int needs_packing(const struct bi__job *job, int *needs, struct bi_error *err)
 {
 	const struct bi_memory *to = job->dst, *from = job->src;
 	struct bi_context *context = to->backend->cpu_addressable ? from->context : to->context;
@@ -77,25 +84,25 @@ static inline int needs_packing(const struct bi__job *job, int *needs, struct bi
 }
 
 /* Returns the route for a host array that is not dense: in chunks. For a dense host array the device packs its side. */
-static struct bi__route route_packed(const struct bi__job *job)
+static struct route route_packed(const struct bi__job *job)
 {
 	int to_host = job->dst->backend->cpu_addressable;
 	struct bi_context *context = (to_host ? job->src : job->dst)->context;
 
 	if (!bi_layout_is_contiguous(to_host ? &job->to : &job->from, 'C'))
-		return (struct bi__route){ BI__ROUTE_CHUNKED, context, BI_MEMORY_PINNED };
-	return (struct bi__route){ BI__ROUTE_TWO_STEP, context, BI_MEMORY_DEVICE };
+		return (struct route){ CHUNKED, context, BI_MEMORY_PINNED };
+	return (struct route){ TWO_STEP, context, BI_MEMORY_DEVICE };
 }
 
 /*
  * Returns the route between two devices that can copy dense bytes to each other. The new dense array is on the device
  * of the side that is not dense, which packs or unpacks.
  */
-static struct bi__route route_dense_side(const struct bi__job *job)
+static struct route route_dense_side(const struct bi__job *job)
 {
 	const struct bi_memory *side = bi_layout_is_contiguous(&job->from, 'C') ? job->dst : job->src;
 
-	return (struct bi__route){ BI__ROUTE_TWO_STEP, side->context, BI_MEMORY_DEVICE };
+	return (struct route){ TWO_STEP, side->context, BI_MEMORY_DEVICE };
 }
 
 /*
@@ -115,26 +122,27 @@ static int is_identity(const struct bi__job *job)
 	return job->dst == job->src && bi_layout_equal(&job->to, &job->from);
 }
 
-int bi__job_choose_route(struct bi__job *job, struct bi__route *route, struct bi_error *err)
+/* Chooses the route that the memories and the device allow, and makes the plan of a direct job. */
+static int choose_route(struct bi__job *job, struct route *route, struct bi_error *err)
 {
 	struct bi_memory *to = job->dst;
 	int needs, rc;
 
-	*route = (struct bi__route){ .kind = BI__ROUTE_DIRECT };
+	*route = (struct route){ .kind = DIRECT };
 	if (is_identity(job)) {
 		job->plan.kind = BI__PLAN_NOTHING;
 		job->plan.bytes = 0;
 		return BI_OK;
 	}
 	if (overlaps(job)) {
-		*route = (struct bi__route){ BI__ROUTE_TWO_STEP, to->context,
-					     to->backend->cpu_addressable ? BI_MEMORY_HOST : BI_MEMORY_DEVICE };
+		*route = (struct route){ TWO_STEP, to->context,
+					 to->backend->cpu_addressable ? BI_MEMORY_HOST : BI_MEMORY_DEVICE };
 		return BI_OK;
 	}
 	bi__plan_make(&job->plan, &job->to, &job->from);
 	if (is_cross(job)) {
-		if (!are_peers(job))
-			*route = (struct bi__route){ BI__ROUTE_CHUNKED, choose_staging(job), BI_MEMORY_PINNED };
+		if (!bi__share_events(to->context, job->src->context))
+			*route = (struct route){ CHUNKED, choose_staging(job), BI_MEMORY_PINNED };
 		else if (job->plan.kind != BI__PLAN_LINEAR)
 			*route = route_dense_side(job);
 		return BI_OK;
@@ -143,4 +151,121 @@ int bi__job_choose_route(struct bi__job *job, struct bi__route *route, struct bi
 	if (!rc && needs)
 		*route = route_packed(job);
 	return rc;
+}
+
+/* Returns BI_ECAPTURE if a stream is being captured: several steps need new memory, which a graph cannot allocate. */
+static int refuse_any_capture(const struct bi__job *job, struct bi_error *err)
+{
+	static const char what[] = "this copy needs memory of its own";
+	struct bi_stream *streams[] = { job->stream, job->dst->home, job->src->home };
+	int rc = BI_OK;
+
+	for (int i = 0; i < 3 && !rc; i++)
+		if (streams[i])
+			rc = bi__stream_refuse_capture(streams[i], what, err);
+	return rc;
+}
+
+/* Checks, before the first of several steps, everything that could make a later step fail. */
+static int check_steps(const struct bi__job *job, struct bi_error *err)
+{
+	struct bi_memory *to = job->dst, *from = job->src;
+	int rc = refuse_any_capture(job, err);
+
+	if (rc)
+		return rc;
+	bi__order_lock(to, from);
+	rc = bi__order_check_mapped(to, 1, err);
+	if (!rc && from != to)
+		rc = bi__order_check_mapped(from, 0, err);
+	if (!rc)
+		rc = bi__order_check_failed_locked(to, err);
+	if (!rc)
+		rc = bi__order_check_failed_locked(from, err);
+	bi__order_unlock(to, from);
+	return rc;
+}
+
+/*
+ * Returns the caller's stream if the step can use it, else NULL. A step between two device memories can use a stream
+ * that reaches one of them: the route of the step checks the rest.
+ */
+static struct bi_stream *step_stream(struct bi_stream *stream, const struct bi__job *step)
+{
+	const struct bi_memory *to = step->dst, *from = step->src;
+
+	if (!stream)
+		return NULL;
+	if (to->backend->cpu_addressable || from->backend->cpu_addressable)
+		return bi__job_serves(stream, to, from) ? stream : NULL;
+	return bi__stream_reaches(stream, to) || bi__stream_reaches(stream, from) ? stream : NULL;
+}
+
+/*
+ * Splits the job into a copy to `between`, memory for a dense array with the layout that first->to already has, and a
+ * copy from there.
+ */
+static int make_two_steps(const struct bi__job *job, struct bi_memory *between, struct bi__job *first,
+			  struct bi__job *second, struct bi_error *err)
+{
+	first->operation = second->operation = job->operation;
+	first->src = job->src;
+	first->from = job->from;
+	first->dst = second->src = between;
+	second->from = first->to;
+	second->dst = job->dst;
+	second->to = job->to;
+	first->stream = step_stream(job->stream, first);
+	second->stream = step_stream(job->stream, second);
+	return job->stream && !first->stream && !second->stream ? bi__job_refuse_stream(job, err) : BI_OK;
+}
+
+static int run_two_step(const struct bi__job *job, const struct route *route, struct bi_error *err)
+{
+	struct bi__job first, second;
+	struct bi_memory *between;
+	int rc = bi_layout_init(&first.to, job->to.dtype, job->to.ndim, job->to.shape, NULL, 0, err);
+
+	if (!rc)
+		rc = bi_memory_create(route->context, (size_t)bi_layout_nbytes(&first.to), route->memory, &between,
+				      err);
+	if (rc)
+		return rc;
+	rc = make_two_steps(job, between, &first, &second, err);
+	if (!rc)
+		rc = bi__job_run(&first, err);
+	if (!rc)
+		rc = bi__job_run(&second, err);
+	bi_memory_release(between);
+	return rc;
+}
+
+static int run_chunked(const struct bi__job *job, const struct route *route, struct bi_error *err)
+{
+	struct bi__chunked chunked;
+	struct bi__job step;
+	int rc = bi__chunked_start(&chunked, job, route->context, err);
+
+	while (!rc && bi__chunked_has_step(&chunked)) {
+		rc = bi__chunked_next(&chunked, &step, err);
+		if (!rc)
+			rc = bi__job_run(&step, err);
+	}
+	bi__chunked_finish(&chunked);
+	return rc;
+}
+
+int bi__job_run(struct bi__job *job, struct bi_error *err)
+{
+	struct route route;
+	int rc = choose_route(job, &route, err);
+
+	if (rc)
+		return rc;
+	if (route.kind == DIRECT)
+		return bi__job_enqueue(job, err);
+	rc = check_steps(job, err);
+	if (rc)
+		return rc;
+	return route.kind == TWO_STEP ? run_two_step(job, &route, err) : run_chunked(job, &route, err);
 }

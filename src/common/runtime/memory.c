@@ -338,7 +338,7 @@ static void end_memory(struct bi_memory *memory)
 	int is_over;
 
 	/* Destroys memory that is idle and is not the library's own, and memory that a forked child cannot use. */
-	is_over = (!memory->own && bi__is_idle(memory)) ||
+	is_over = (!memory->own && memory->idle) ||
 		  bi__dispatch_check_reach(memory->backend, &context->device, NULL) != BI_OK;
 	memory->context = NULL;
 	if (is_over)

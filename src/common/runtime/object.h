@@ -252,7 +252,9 @@ struct bi_memory {
 
 	/* Read without the lock. */
 	atomic_uchar marks; /* enum bi__memory_mark */
-	atomic_bool idle; /* at the end of the last step no work was pending */
+	/* No work was pending at the end of the last step. Work that other threads enqueue meanwhile counts as later.
+	 */
+	atomic_bool idle;
 	atomic_uint readers; /* mappings for reading; changed under the lock */
 	struct bi_stream *_Atomic home; /* home stream, changed under the lock; NULL in host memory. A former home
 					   stream stays valid */
@@ -268,12 +270,6 @@ struct bi_memory {
 static inline struct bi_view *bi__view_behind(struct bi_memory *memory)
 {
 	return (struct bi_view *)(void *)(memory + 1);
-}
-
-/* Returns the description of the memory for exports. */
-static inline const struct bi__exported *bi__exported_of(const struct bi_memory *memory)
-{
-	return &memory->backend->exported[memory->block.memory];
 }
 
 /* Returns the address at which the library's own code may copy the bytes, or NULL. */
@@ -325,12 +321,6 @@ static inline int bi__memory_mark_exported(struct bi_memory *memory, struct bi_e
 	if (atomic_load_explicit(&memory->marks, memory_order_acquire) == BI__MARK_EXPORTED)
 		return BI_OK;
 	return bi__memory_mark_first_export(memory, err);
-}
-
-/* Returns 1 if no work is pending. Needs no lock: work that other threads enqueue meanwhile counts as later work. */
-static inline int bi__is_idle(const struct bi_memory *memory)
-{
-	return atomic_load_explicit(&memory->idle, memory_order_acquire);
 }
 
 #endif

@@ -564,7 +564,7 @@ int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason,
 	uint64_t epoch;
 	int rc = bi__dispatch_check_reach(memory->backend, &memory->context->device, err);
 
-	if (rc || bi__is_idle(memory))
+	if (rc || memory->idle)
 		return rc;
 	bi__order_lock(memory, NULL);
 	rc = find_end_of_work_locked(memory, &end, err);
@@ -583,7 +583,7 @@ int bi__order_finish_borrowed(struct bi_memory *memory, enum bi__wait_reason rea
 {
 	int rc;
 
-	if (bi__is_idle(memory))
+	if (memory->idle)
 		return BI_OK;
 	bi__order_catch_up_locked(memory);
 	rc = check_lost(memory, err);

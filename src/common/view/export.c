@@ -7,7 +7,7 @@
 /* Returns 1 if consumers use the memory as host memory, so that they cannot wait for an event of a device. */
 static int is_for_host(const struct bi_memory *memory)
 {
-	return bi__exported_of(memory)->handle == BI_HANDLE_HOST;
+	return memory->backend->exported[memory->block.memory].handle == BI_HANDLE_HOST;
 }
 
 static int name_home_locked(struct bi_memory *memory, unsigned flags, struct bi_exchange *out, struct bi__fence *event,
@@ -44,7 +44,7 @@ int bi__exchange_offer(struct bi_memory *memory, unsigned flags, struct bi_excha
 	if (is_for_host(memory) || flags & BI_EXPORT_SYNCHRONIZE)
 		return bi__order_synchronize(memory, BI__WAIT_EXPORT, err);
 	rc = bi__dispatch_alive(&memory->context->device, err);
-	if (rc || bi__is_idle(memory))
+	if (rc || memory->idle)
 		return rc;
 	bi__order_lock(memory, NULL);
 	rc = prepare_export_locked(memory, err);
@@ -62,7 +62,7 @@ int bi__cai_offer(struct bi_memory *memory, unsigned flags, uintptr_t *stream, s
 	if (flags & BI_EXPORT_SYNCHRONIZE)
 		return bi__order_synchronize(memory, BI__WAIT_EXPORT, err);
 	rc = bi__dispatch_alive(&memory->context->device, err);
-	if (rc || bi__is_idle(memory))
+	if (rc || memory->idle)
 		return rc;
 	bi__order_lock(memory, NULL);
 	rc = prepare_export_locked(memory, err);
@@ -84,7 +84,7 @@ int bi__cai_offer_nonblocking(struct bi_memory *memory, unsigned flags, uintptr_
 	int rc = bi__dispatch_alive(&memory->context->device, err), is_named = 0;
 
 	*stream = 0;
-	if (rc || bi__is_idle(memory))
+	if (rc || memory->idle)
 		return rc;
 	if (!(flags & BI_EXPORT_SYNCHRONIZE) && bi__order_try_lock(memory)) {
 		is_named = is_all_on_home_locked(memory);

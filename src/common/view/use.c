@@ -55,7 +55,7 @@ static int begin_use(struct bi_stream *stream, const struct bi_use *use, struct 
 	struct bi_memory *memory = use->view->memory;
 	int rc;
 
-	if (bi__is_idle(memory))
+	if (memory->idle)
 		return BI_OK;
 	bi__order_lock(memory, NULL);
 	rc = check_use_mapped(use, err);
@@ -155,7 +155,7 @@ int bi_view_switch_to_context_stream(const struct bi_view *view, struct bi_error
 
 int bi_view_is_idle(const struct bi_view *view)
 {
-	return bi__is_idle(view->memory);
+	return view->memory->idle;
 }
 
 /*
@@ -166,7 +166,7 @@ int bi_view_release_is_immediate(const struct bi_view *view)
 {
 	const struct bi_memory *memory = view->memory;
 
-	return bi__is_idle(memory) || (!memory->own && memory->producer && memory->home == memory->producer);
+	return memory->idle || (!memory->own && memory->producer && memory->home == memory->producer);
 }
 
 int bi_view_synchronize(const struct bi_view *view, struct bi_error *err)

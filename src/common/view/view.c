@@ -48,7 +48,7 @@ static int check_inside(const struct bi_memory *memory, struct span span, struct
 	if (first < 0 || (uint64_t)end > memory->nbytes)
 		return bi__fail(err, BI_EBOUNDS, "the layout reaches bytes [%lld, %lld) of a memory of %zu bytes%s",
 				(long long)first, (long long)end, memory->nbytes,
-				bi__exported_of(memory)->form == BI__FORM_OBJECT ? " [O5]" : "");
+				memory->backend->exported[memory->block.memory].form == BI__FORM_OBJECT ? " [O5]" : "");
 	return BI_OK;
 }
 

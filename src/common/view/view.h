@@ -93,7 +93,7 @@ static inline void bi__view_native(const struct bi_view *view, struct bi_native 
 		return;
 	out->offset = block->origin + (size_t)view->offset;
 	out->nbytes = block->origin + view->memory->nbytes;
-	if (bi__exported_of(view->memory)->form != BI__FORM_ELEMENT)
+	if (view->memory->backend->exported[view->memory->block.memory].form != BI__FORM_ELEMENT)
 		return;
 	out->handle += out->offset;
 	out->nbytes -= out->offset;

@@ -3,14 +3,12 @@
 
     crossings.py SOURCE_DIR [--device DEVICE] [--most N] [--show]
 
-Compiles the library with -finstrument-functions, runs crossings.c and counts the calls whose callee is compiled with
-another source file than the caller. An inline function of a header belongs to the source file that includes it. --show
-prints the calls as a tree; with --most it exits with 1 if there are more crossings than N.
+Compiles the library with -finstrument-functions, runs crossings.c and counts the calls whose callee lies in another file
+than the caller. Functions of a header belong to the source file of the same name. --show prints the calls as a tree;
+with --most it exits with 1 if there are more crossings than N.
 """
 
 import argparse
-import bisect
-import re
 import subprocess
 import sys
 import tempfile
@@ -22,7 +20,8 @@ HERE = Path(__file__).resolve().parent
 def build(root, work):
     sources = sorted(root.glob("src/*/*.c")) + sorted(root.glob("src/*/*/*.c"))
     library = work / "libcrossings.so"
-    flags = ["-std=c11", "-O0", "-g1", "-fPIC", "-fvisibility=hidden", f"-I{root}/include", f"-I{root}/src"]
+    # addr2line names the wrong file for many inline functions with DWARF 5.
+    flags = ["-std=c11", "-O0", "-g1", "-gdwarf-4", "-fPIC", "-fvisibility=hidden", f"-I{root}/include", f"-I{root}/src"]
     objects = []
     jobs = []
     for number, source in enumerate(sources):
@@ -31,34 +30,29 @@ def build(root, work):
         while len(jobs) == 2 or (jobs and number == len(sources) - 1):
             if jobs.pop(0).wait():
                 sys.exit("the library does not compile")
-    layout = work / "map"
-    subprocess.run(["cc", "-shared", "-o", library, *objects, f"-Wl,-Map={layout}", "-lpthread", "-ldl"], check=True)
+    subprocess.run(["cc", "-shared", "-o", library, *objects, "-lpthread", "-ldl"], check=True)
     program = work / "crossings"
     subprocess.run(["cc", "-std=c11", f"-I{root}/include", HERE / "crossings.c", library, f"-Wl,-rpath,{work}", "-rdynamic", "-ldl",
                     "-o", program], check=True)
-    return program, library, places_of(layout.read_text(), root, sources)
+    return program, library
 
 
-def places_of(layout, root, sources):
-    """(address, source file) of the code of each object, by address; from the linker's map."""
-    found = []
-    for address, number in re.findall(r"^ \.text\S*\s+(0x[0-9a-f]+)\s+0x[1-9a-f][0-9a-f]*\s+\S*/(\d+)\.o$", layout, re.M):
-        found.append((int(address, 16), str(sources[int(number)].relative_to(root / "src").with_suffix(""))))
-    return sorted(found)
+def module_of(root, place):
+    path = Path(place.split(":")[0])
+    try:
+        path = path.relative_to(root / "src")
+    except ValueError:
+        pass
+    return str(path.with_suffix(""))
 
 
-def module_at(places, address):
-    return places[bisect.bisect_right(places, (address, "~")) - 1][1]
-
-
-def entered(program, library, places, device):
+def entered(root, program, library, device):
     """(depth, function, module) of each function, in the order in which they were entered."""
     lines = subprocess.run([program, device], check=True, capture_output=True, text=True).stdout.split("\n")[:-1]
     depths = [int(line.split()[0]) for line in lines]
-    addresses = [line.split()[1] for line in lines]
-    names = subprocess.run(["addr2line", "-f", "-e", library, *addresses],
-                           check=True, capture_output=True, text=True).stdout.split("\n")[::2]
-    return [(depth, names[i], module_at(places, int(addresses[i], 16))) for i, depth in enumerate(depths)]
+    told = subprocess.run(["addr2line", "-f", "-e", library, *[line.split()[1] for line in lines]],
+                          check=True, capture_output=True, text=True).stdout.split("\n")
+    return [(depth, told[2 * i], module_of(root, told[2 * i + 1])) for i, depth in enumerate(depths)]
 
 
 def crossings(calls):
@@ -79,7 +73,8 @@ def main():
     options = parser.parse_args()
     root = options.source_dir.resolve()
     with tempfile.TemporaryDirectory() as folder:
-        calls = entered(*build(root, Path(folder)), options.device)
+        program, library = build(root, Path(folder))
+        calls = entered(root, program, library, options.device)
     if options.show:
         for depth, function, module in calls:
             print(f"{'  ' * depth}{function}  ({module})")

@@ -2,7 +2,7 @@
 """Every source file of the library has a unit test of its name, and every unit test has a source file.
 
 The test of src/common/layout/index.c is tests/unit/test_index.c. Where two folders have a file of one name, the names of
-the folders are part of it: test_copy_run.c and test_engine_run.c.
+the folders are part of it.
 
     sources.py SOURCE_DIR
 """
