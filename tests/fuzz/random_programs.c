@@ -1,21 +1,26 @@
 /*
- * Runs random programs (programs.h), or files that hold one each.
+ * Runs random programs (programs.h).
  *
- *     random_programs DEVICE SEED COUNT     COUNT programs of random bytes, from that seed on
- *     random_programs DEVICE FILE           the program in the file, each step printed
+ *     random_programs DEVICE SEED COUNT [trace]
  *
- * A program that goes wrong is written to the file failing-program and named with its seed.
+ * Programs of one block (PROGRAMS_PER_BLOCK) share a context, so a failing program is named with the first seed of its
+ * block: the same command from that seed on fails again. `trace` prints each call.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "programs.h"
 #include "support/random.h"
 
-#define MOST_INPUT 1200
+#define MOST_INPUT 500
+/* A program that takes longer hangs. */
+#define SECONDS_PER_PROGRAM 100
 
 static uint8_t input[MOST_INPUT];
+static char hanging[200];
 
 static size_t make_input(unsigned long long seed)
 {
@@ -27,56 +32,51 @@ static size_t make_input(unsigned long long seed)
 	return size;
 }
 
-static int run_file(const char *device, const char *path)
+static void hang(int number)
 {
-	FILE *file = fopen(path, "rb");
-	size_t size = file ? fread(input, 1, sizeof(input), file) : 0;
-	const char *wrong;
-
-	if (!file) {
-		perror(path);
-		return 2;
-	}
-	fclose(file);
-	wrong = run_program(device, input, size, 1);
-	printf("%s\n", wrong ? wrong : "as the model says");
-	close_programs();
-	return wrong != NULL;
+	(void)number;
+	if (write(STDOUT_FILENO, hanging, strlen(hanging)) < 0)
+		_exit(4);
+	_exit(3);
 }
 
-static void keep_input(size_t size)
+static int run_one(const char *device, unsigned long long seed, int trace)
 {
-	FILE *file = fopen("failing-program", "wb");
+	unsigned long long first = seed - seed % PROGRAMS_PER_BLOCK;
+	size_t size = make_input(seed);
+	const char *wrong;
 
-	if (file && fwrite(input, 1, size, file) == size)
-		printf("the input is in the file failing-program\n");
-	if (file)
-		fclose(file);
+	snprintf(hanging, sizeof(hanging), "program %llu on %s hangs; again: %s %llu %llu\n", seed, device, device,
+		 first, seed - first + 1);
+	alarm(SECONDS_PER_PROGRAM);
+	if (trace)
+		printf("program %llu\n", seed);
+	wrong = run_program(device, seed, input, size, trace);
+	if (wrong)
+		printf("program %llu on %s: %s\nagain: %s %llu %llu trace\n", seed, device, wrong, device, first,
+		       seed - first + 1);
+	return wrong != NULL;
 }
 
 int main(int argc, char **argv)
 {
 	unsigned long long seed, count;
+	const char *wrong;
 
-	if (argc == 3)
-		return run_file(argv[1], argv[2]);
-	if (argc != 4) {
-		fprintf(stderr, "usage: random_programs DEVICE SEED COUNT | DEVICE FILE\n");
+	if (argc != 4 && argc != 5) {
+		fprintf(stderr, "usage: random_programs DEVICE SEED COUNT [trace]\n");
 		return 2;
 	}
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	signal(SIGALRM, hang);
 	seed = strtoull(argv[2], NULL, 10);
 	count = strtoull(argv[3], NULL, 10);
-	for (unsigned long long i = 0; i < count; i++) {
-		size_t size = make_input(seed + i);
-		const char *wrong = run_program(argv[1], input, size, 0);
-
-		if (wrong) {
-			printf("program %llu on %s: %s\n", seed + i, argv[1], wrong);
-			keep_input(size);
+	for (unsigned long long i = 0; i < count; i++)
+		if (run_one(argv[1], seed + i, argc == 5))
 			return 1;
-		}
-	}
-	close_programs();
+	wrong = close_programs();
+	if (wrong)
+		printf("at the end of programs %llu to %llu: %s\n", seed, seed + count - 1, wrong);
 	printf("%llu random programs on %s\n", count, argv[1]);
-	return count == 0;
+	return count == 0 || wrong;
 }

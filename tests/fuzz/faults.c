@@ -1,0 +1,95 @@
+#include "faults.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "behaviour/fault/allocations.h"
+#include "buffer_interface.h"
+#include "cuda_driver.h"
+#include "opencl_layer/layer.h"
+
+static struct {
+	int is_open;
+	struct bi_layer layer;
+	const struct cuda_sim *sim;
+} kept_faults;
+
+#define ARRAY_LENGTH(array) (sizeof(array) / sizeof(*(array)))
+
+void faults_open(const char *device)
+{
+	if (kept_faults.is_open)
+		return;
+	kept_faults.is_open = 1;
+	if (strncmp(device, "cuda", 4) == 0)
+		kept_faults.sim = cuda_sim();
+	else if (strncmp(device, "opencl", 6) == 0 && !bi_layer_open(getenv("BI_TEST_LAYER"), &kept_faults.layer))
+		memset(&kept_faults.layer, 0, sizeof(kept_faults.layer));
+}
+
+static int has_driver(void)
+{
+	return kept_faults.sim || kept_faults.layer.loaded;
+}
+
+static void fail_one_call(unsigned choice, unsigned n)
+{
+	static const int opencl_codes[] = { -5 /* out of resources */, -6 /* out of host memory */,
+					    -4 /* allocation failed */, -59 /* invalid operation */ };
+	static const int cuda_codes[] = { 0, BI__CU_ERROR_OUT_OF_MEMORY, BI__CU_ERROR_INVALID_VALUE,
+					  BI__CU_ERROR_UNKNOWN };
+
+	if (kept_faults.sim)
+		kept_faults.sim->arm(n, cuda_codes[choice % ARRAY_LENGTH(cuda_codes)], 0);
+	else
+		kept_faults.layer.arm(kept_faults.layer.entry((int)(choice % (unsigned)kept_faults.layer.entries())),
+				      1 + n % 3, opencl_codes[n % ARRAY_LENGTH(opencl_codes)]);
+}
+
+static void fail_calls_from(unsigned n)
+{
+	if (kept_faults.sim)
+		kept_faults.sim->arm_from(n, BI__CU_ERROR_UNKNOWN);
+	else
+		kept_faults.layer.refuse_from(n, -5);
+}
+
+enum fault faults_arm(unsigned choice, unsigned n)
+{
+	unsigned kind = choice % 4;
+
+	choice /= 4;
+	if (kind < 2 || !has_driver()) {
+		allocations_arm(1 + n % 6, kind ? FAIL_FROM : FAIL_ONCE);
+		return FAULT_ALLOCATION;
+	}
+	if (kind == 2)
+		fail_one_call(choice, 1 + n);
+	else
+		fail_calls_from(1 + n);
+	return kind == 2 ? FAULT_CALL : FAULT_CALLS;
+}
+
+void faults_spare_driver(void)
+{
+	if (kept_faults.sim)
+		kept_faults.sim->arm(0, 0, 0);
+	if (kept_faults.layer.loaded)
+		kept_faults.layer.reset();
+}
+
+void faults_disarm(void)
+{
+	allocations_arm(0, FAIL_ONCE);
+	faults_spare_driver();
+}
+
+int faults_explain(enum fault fault, int rc)
+{
+	if (fault == FAULT_NONE)
+		return 0;
+	if (fault == FAULT_ALLOCATION)
+		return rc == BI_ENOMEM;
+	return rc == BI_ENOMEM || rc == BI_EDRIVER || rc == BI_EUNFINISHED;
+}

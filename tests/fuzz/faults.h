@@ -1,0 +1,25 @@
+/*
+ * Faults that a random program injects: allocations of the library and calls of the driver that fail. One fault is
+ * armed at a time, for one step.
+ */
+#ifndef BI_TESTS_FUZZ_FAULTS_H
+#define BI_TESTS_FUZZ_FAULTS_H
+
+enum fault {
+	FAULT_NONE,
+	FAULT_ALLOCATION, /* one allocation, or all from one on */
+	FAULT_CALL, /* one call of the driver */
+	FAULT_CALLS /* all calls of the driver from one on */
+};
+
+/* Finds the driver of the device whose calls can be made to fail. Call it after the device was opened. */
+void faults_open(const char *device);
+/* `choice` and `n` come from the input. Returns the fault that is armed now. */
+enum fault faults_arm(unsigned choice, unsigned n);
+void faults_disarm(void);
+/* No call of the driver fails any more. */
+void faults_spare_driver(void);
+/* Returns 1 if the status can be the result of the fault; `moves_bytes`: of a read or write of the caller's bytes. */
+int faults_explain(enum fault fault, int rc);
+
+#endif

@@ -1,0 +1,74 @@
+/*
+ * Work of a driver behind the library's back, for random programs: streams, memory and copies of a producer or a
+ * consumer. raw_opencl.c and raw_cuda.c fill the table; the host has none.
+ *
+ * All objects live as long as the context that the programs share. A function that cannot do its work ends the process,
+ * but for a call that fails once because a fault is armed: it is made again.
+ */
+#ifndef BI_TESTS_FUZZ_RAW_H
+#define BI_TESTS_FUZZ_RAW_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "buffer_interface.h"
+#include "faults.h"
+
+/* Threads of a program; each has its own memories and witnesses. */
+#define RAW_PARTS 3
+#define RAW_STREAMS 2
+#define RAW_BYTES 3000
+#define RAW_STOCK 3
+/* Four that steps share, and one for each memory of the stock. */
+#define RAW_WITNESSES (4 + RAW_STOCK)
+
+/* Bytes of a memory of the library or of the stock. */
+struct raw_place {
+	uintptr_t handle; /* of the driver, or 0 */
+	size_t offset; /* from the start of the handle or of `host` */
+	void *host; /* host memory, or NULL */
+};
+
+struct raw {
+	void (*open)(struct bi_context *context);
+	/* The streams are finished, and nothing of the library refers to the objects. */
+	void (*close)(void);
+	/* Handle of a stream: the first is in order, the second out of order if the device has such streams. */
+	uintptr_t (*stream)(int index);
+	uintptr_t (*memory)(int part, int index);
+	/* RAW_BYTES that `get` writes. */
+	unsigned char *(*witness)(int part, int index);
+	/* Enqueues a copy of constant bytes into the place, and one out of the place. */
+	void (*put)(uintptr_t stream, struct raw_place place, size_t from, size_t nbytes);
+	void (*get)(uintptr_t stream, struct raw_place place, unsigned char *witness, size_t nbytes);
+	/* Waits until the stream is empty. */
+	void (*finish)(uintptr_t stream);
+	/* Count references to stock memory; NULL if the driver does not. */
+	void (*retain)(int part, int index);
+	void (*release)(int part, int index);
+	/* Returns what is wrong with the stock memory that the library has released, or NULL. */
+	const char *(*check)(int part, int index);
+	enum bi_handle_kind kind;
+};
+
+extern const struct raw raw_opencl, raw_cuda;
+
+static inline unsigned char raw_source(size_t from)
+{
+	return (unsigned char)(from * 13 + 7);
+}
+
+static inline void raw_check(long code, const char *call)
+{
+	if (!code)
+		return;
+	fprintf(stderr, "random_programs: %s returned %ld\n", call, code);
+	abort();
+}
+
+/* Makes the call once more if an armed fault failed it. */
+#define RAW(call) raw_check((call) == 0 ? 0 : (faults_spare_driver(), (long)(call)), #call)
+
+#endif
