@@ -13,6 +13,7 @@ static struct {
 	int is_open;
 	struct bi_layer layer;
 	const struct cuda_sim *sim;
+	uint64_t armed_call; /* number of the call of the simulated driver that fails, or 0 */
 } kept_faults;
 
 #define ARRAY_LENGTH(array) (sizeof(array) / sizeof(*(array)))
@@ -33,18 +34,39 @@ static int has_driver(void)
 	return kept_faults.sim || kept_faults.layer.loaded;
 }
 
+static struct cuda_sim_counts counts_now(void)
+{
+	struct cuda_sim_counts counts;
+
+	kept_faults.sim->count(&counts);
+	return counts;
+}
+
+static void fail_one_cuda_call(unsigned choice, unsigned n)
+{
+	static const int codes[] = { 0, BI__CU_ERROR_OUT_OF_MEMORY, BI__CU_ERROR_INVALID_VALUE, BI__CU_ERROR_UNKNOWN };
+
+	kept_faults.armed_call = counts_now().calls + n;
+	kept_faults.sim->arm(n, codes[choice % ARRAY_LENGTH(codes)], 0);
+}
+
+/* A driver that fails to release keeps the object, so such calls succeed. */
+static void fail_one_opencl_call(unsigned choice, unsigned n)
+{
+	static const int codes[] = { -5 /* out of resources */, -6 /* out of host memory */, -4 /* allocation failed */,
+				     -59 /* invalid operation */ };
+	const char *name = kept_faults.layer.entry((int)(choice % (unsigned)kept_faults.layer.entries()));
+
+	if (strncmp(name, "clRelease", 9) != 0)
+		kept_faults.layer.arm(name, 1 + n % 3, codes[n % ARRAY_LENGTH(codes)]);
+}
+
 static void fail_one_call(unsigned choice, unsigned n)
 {
-	static const int opencl_codes[] = { -5 /* out of resources */, -6 /* out of host memory */,
-					    -4 /* allocation failed */, -59 /* invalid operation */ };
-	static const int cuda_codes[] = { 0, BI__CU_ERROR_OUT_OF_MEMORY, BI__CU_ERROR_INVALID_VALUE,
-					  BI__CU_ERROR_UNKNOWN };
-
 	if (kept_faults.sim)
-		kept_faults.sim->arm(n, cuda_codes[choice % ARRAY_LENGTH(cuda_codes)], 0);
+		fail_one_cuda_call(choice, n);
 	else
-		kept_faults.layer.arm(kept_faults.layer.entry((int)(choice % (unsigned)kept_faults.layer.entries())),
-				      1 + n % 3, opencl_codes[n % ARRAY_LENGTH(opencl_codes)]);
+		fail_one_opencl_call(choice, n);
 }
 
 static void fail_calls_from(unsigned n)
@@ -55,9 +77,9 @@ static void fail_calls_from(unsigned n)
 		kept_faults.layer.refuse_from(n, -5);
 }
 
-enum fault faults_arm(unsigned choice, unsigned n)
+enum fault faults_arm(unsigned choice, unsigned n, int may_refuse)
 {
-	unsigned kind = choice % 4;
+	unsigned kind = choice % (may_refuse ? 4 : 3);
 
 	choice /= 4;
 	if (kind < 2 || !has_driver()) {
@@ -77,6 +99,17 @@ void faults_spare_driver(void)
 		kept_faults.sim->arm(0, 0, 0);
 	if (kept_faults.layer.loaded)
 		kept_faults.layer.reset();
+}
+
+int faults_refused_release(void)
+{
+	const char *name = NULL;
+
+	if (kept_faults.armed_call && counts_now().calls >= kept_faults.armed_call)
+		name = kept_faults.sim->call_name(kept_faults.armed_call);
+	kept_faults.armed_call = 0;
+	return name && (strstr(name, "Free") || strstr(name, "Destroy") || strstr(name, "Release") ||
+			strstr(name, "Unload") || strstr(name, "PushCurrent"));
 }
 
 void faults_disarm(void)

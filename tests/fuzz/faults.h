@@ -14,12 +14,14 @@ enum fault {
 
 /* Finds the driver of the device whose calls can be made to fail. Call it after the device was opened. */
 void faults_open(const char *device);
-/* `choice` and `n` come from the input. Returns the fault that is armed now. */
-enum fault faults_arm(unsigned choice, unsigned n);
+/* `choice` and `n` come from the input. Returns the fault that is armed now; FAULT_CALLS only if `may_refuse`. */
+enum fault faults_arm(unsigned choice, unsigned n, int may_refuse);
+/* Returns 1 if the call that failed last would have released an object, which the driver keeps now. */
+int faults_refused_release(void);
 void faults_disarm(void);
 /* No call of the driver fails any more. */
 void faults_spare_driver(void);
-/* Returns 1 if the status can be the result of the fault; `moves_bytes`: of a read or write of the caller's bytes. */
+/* Returns 1 if the status can be the result of the fault. */
 int faults_explain(enum fault fault, int rc);
 
 #endif

@@ -154,8 +154,11 @@ void begin_program(struct program *program, int part, const uint8_t *data, size_
 
 static void disarm(struct program *program)
 {
-	if (program->may_fail)
-		faults_disarm();
+	if (!program->may_fail)
+		return;
+	faults_disarm();
+	if (faults_refused_release())
+		program->was_refused = kept.was_refused = 1;
 	program->may_fail = FAULT_NONE;
 }
 
@@ -204,9 +207,12 @@ void finish_program(struct program *program)
 	await_releases(program);
 	for (int i = 0; i < RAW_WITNESSES; i++)
 		settle_witness(program, i);
-	if (is_owing(program) && !kept.was_refused)
+	/* A driver that refuses everything may keep what it was given. */
+	if (kept.was_refused)
+		return;
+	if (is_owing(program))
 		wrong(program, "%d release callbacks of %d were called", program->released, program->taken);
-	if (!is_owing(program))
+	else
 		check_stock(program);
 }
 
