@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "behaviour/fault/allocations.h"
 #include "cuda_driver.h"
 #include "program.h"
 
@@ -67,10 +68,22 @@ static void close_streams(void)
 	kept.streams[0] = NULL;
 }
 
+/* Returns what is wrong if the library has more blocks than after the context before. */
+static const char *check_blocks(void)
+{
+	static char text[80];
+	static long before = -1;
+	long leaked = before < 0 ? 0 : allocations_alive() - before;
+
+	before = allocations_alive();
+	snprintf(text, sizeof(text), "%ld blocks of memory are leaked", leaked);
+	return leaked > 0 ? text : NULL;
+}
+
 const char *close_programs(void)
 {
 	const struct cuda_sim *sim = simulator(kept.device);
-	const char *report = NULL;
+	const char *leak, *report = NULL;
 
 	if (!kept.context)
 		return NULL;
@@ -80,10 +93,13 @@ const char *close_programs(void)
 	kept.context = NULL;
 	if (kept.raw)
 		kept.raw->close();
-	/* What a driver that failed has kept is left. */
-	if (sim && sim->end() && !kept.was_refused)
+	leak = check_blocks();
+	if (sim && sim->end())
 		report = sim->report(0);
-	return report;
+	/* A driver that has refused everything keeps objects, and the library what they use. */
+	if (kept.was_refused)
+		return NULL;
+	return report ? report : leak;
 }
 
 static int open_streams(struct bi_error *err)
