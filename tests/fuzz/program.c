@@ -140,6 +140,52 @@ void await_bytes(struct program *program, const struct bi_view *view, int rc)
 		      err.message);
 }
 
+/* Nothing is written into the bytes any more. */
+static void check_read_is_over(struct program *program, size_t nbytes)
+{
+	memcpy(program->dense, program->other, nbytes);
+	synchronize_streams(program);
+	if (memcmp(program->dense, program->other, nbytes) != 0)
+		wrong(program, "the device has written into the bytes of a read that had failed");
+}
+
+/* Nothing is read from the bytes any more: none of those that they have now comes to the array. */
+static void check_write_is_over(struct program *program, const struct array *array, size_t nbytes)
+{
+	const struct model *model = model_of(program, array);
+	struct bi_layout layout;
+	struct bi_error err;
+
+	bi_view_layout(array->view, &layout);
+	gather(model, &layout, program->other);
+	for (size_t i = 0; i < nbytes; i++) {
+		unsigned char written = program->dense[i], old = program->other[i], other = 0;
+
+		while (other == written || other == old)
+			other++;
+		program->dense[i] = other;
+	}
+	synchronize_streams(program);
+	if (bi_view_read(array->view, program->other, nbytes, &err))
+		return;
+	for (size_t i = 0; i < nbytes; i++)
+		if (program->other[i] == program->dense[i])
+			wrong(program, "the device has read the bytes of a write that had failed");
+}
+
+void check_bytes_are_free(struct program *program, const struct array *array, int rc, size_t nbytes, int is_write)
+{
+	const struct model *model = model_of(program, array);
+
+	if (!rc || rc == BI_EUNFINISHED || !program->may_fail || !program->is_alone)
+		return;
+	faults_disarm();
+	if (!is_write)
+		check_read_is_over(program, nbytes);
+	else if (!model->is_unknown && !model->map)
+		check_write_is_over(program, array, nbytes);
+}
+
 void write_all(struct program *program, int slot)
 {
 	struct model *model = &program->memories[slot];

@@ -136,6 +136,11 @@ int view_all(const struct model *model, struct bi_view **view, struct bi_error *
 void write_all(struct program *program, int slot);
 void read_all(struct program *program, int slot, const char *when);
 void synchronize_streams(struct program *program);
+/*
+ * After a call on the caller's bytes in program->dense or program->other has failed with a status other than
+ * BI_EUNFINISHED: no work uses them any more, whatever the device still does. `is_write`: of bi_view_write.
+ */
+void check_bytes_are_free(struct program *program, const struct array *array, int rc, size_t nbytes, int is_write);
 /* Waits for the bytes that the last call may have left with the device. */
 void await_bytes(struct program *program, const struct bi_view *view, int rc);
 

@@ -145,8 +145,8 @@ static int open_context(const char *device, unsigned long long block, struct bi_
 		begin_simulation(simulator(device), block);
 	options.device = device;
 	options.pool_limit = limits[block % 8];
-	options.debug = block / 8 % 8 == 0;
-	options.profile = block / 8 % 8 == 1;
+	options.debug = block % 8 == 5;
+	options.profile = block % 8 == 6;
 	rc = bi_context_open(&options, &kept.context, err);
 	if (rc)
 		return rc;

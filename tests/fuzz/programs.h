@@ -13,7 +13,7 @@
 
 /* So many programs, whose seeds have one quotient, share a context; the next block opens another, with other options.
  */
-#define PROGRAMS_PER_BLOCK 64
+#define PROGRAMS_PER_BLOCK 256
 
 /*
  * Runs the program that the bytes describe on the device. Returns NULL, or a sentence that says what is wrong; it stays

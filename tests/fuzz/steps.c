@@ -178,6 +178,7 @@ static void step_write(struct program *program)
 		return;
 	if (succeeded(program, rc, &err, "bi_view_write"))
 		scatter(model_of(program, array), &layout, program->dense);
+	check_bytes_are_free(program, array, rc, nbytes, 1);
 	note_result(model_of(program, array), !rc);
 	await_bytes(program, array->view, rc);
 }
@@ -198,6 +199,7 @@ static void step_read(struct program *program)
 	if (is_busy(model_of(program, array), rc, 0))
 		return;
 	if (!succeeded(program, rc, &err, "bi_view_read")) {
+		check_bytes_are_free(program, array, rc, nbytes, 0);
 		await_bytes(program, array->view, rc);
 		return;
 	}
@@ -459,7 +461,7 @@ static void step_exchange(struct program *program)
 	if (!array || slot < 0)
 		return;
 	rc = bi_view_export(array->view, take(program, 2) ? BI_EXPORT_EVENT : 0, &exchange, &err);
-	if (!succeeded(program, rc, &err, "bi_view_export"))
+	if (is_busy(model_of(program, array), rc, 0) || !succeeded(program, rc, &err, "bi_view_export"))
 		return;
 	rc = bi_view_import(kept.context, &exchange, 0, &view, &err);
 	if (!succeeded(program, rc, &err, "bi_view_import")) {
@@ -481,7 +483,7 @@ static void step_dlpack(struct program *program)
 		return;
 	rc = bi_dlpack_export(array->view, 0, &tensor, &err);
 	/* No type of DLPack for these items, or strides that are no multiples of them. */
-	if (rc == BI_EDTYPE || rc == BI_EUNSUPPORTED || rc == BI_EINVAL)
+	if (rc == BI_EDTYPE || rc == BI_EUNSUPPORTED || rc == BI_EINVAL || is_busy(model_of(program, array), rc, 0))
 		return;
 	if (!succeeded(program, rc, &err, "bi_dlpack_export"))
 		return;

@@ -116,12 +116,13 @@ static void step_silent_consumer(struct program *program)
 	struct raw_place place;
 	struct bi_error err;
 	struct model *model;
+	int rc;
 
 	if (!array)
 		return;
 	model = model_of(program, array);
-	if (!succeeded(program, bi_view_switch_to_context_stream(array->view, &err), &err,
-		       "bi_view_switch_to_context_stream"))
+	rc = bi_view_switch_to_context_stream(array->view, &err);
+	if (is_busy(model, rc, 0) || !succeeded(program, rc, &err, "bi_view_switch_to_context_stream"))
 		return;
 	if (bi_memory_is_host(model->memory) || !find_place(program, model, &place))
 		return;

@@ -10,6 +10,8 @@
 #include "buffer_interface/cai.h"
 #include "buffer_interface/dlpack.h"
 
+#include "opencl_driver.h"
+
 #define ARRAY_LENGTH(array) (sizeof(array) / sizeof(*(array)))
 #define ROWS 6
 #define COLUMNS 10
@@ -427,6 +429,56 @@ void scenario_wrapped_memories(struct scenario_state *state)
 	expect_numbers(state, array, 40, 0);
 	if (!has_failed(state))
 		wrap_device_memory(state, array);
+}
+
+static cl_uint references_of(cl_mem buffer)
+{
+	cl_uint count = 0;
+
+	driver()->clGetMemObjectInfo(buffer, CL_MEM_REFERENCE_COUNT, sizeof(count), &count, NULL);
+	return count;
+}
+
+/* A wrap with an event takes the caller's reference if it succeeds, and leaves it alone if it fails. */
+static void steal_buffer(struct scenario_state *state, cl_mem buffer)
+{
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	cl_uint before = references_of(buffer), after;
+	struct bi_memory *memory = NULL;
+	struct bi_event *event = NULL;
+
+	if (!went_well(state, bi_event_record(bi_context_stream(state->context), &event, state->err)))
+		return;
+	foreign.kind = BI_HANDLE_CL_MEM;
+	foreign.handle = (uintptr_t)buffer;
+	foreign.flags = BI_WRAP_STEAL;
+	foreign.events = &event;
+	foreign.event_count = 1;
+	/* The call may be the one that is made to fail. */
+	if (driver()->clRetainMemObject(buffer) && driver()->clRetainMemObject(buffer))
+		goto out;
+	if (!went_well(state, bi_memory_wrap(state->context, &foreign, &memory, state->err))) {
+		after = references_of(buffer);
+		EXPECT(state, !before || !after || after == before + 1);
+		driver()->clReleaseMemObject(buffer);
+	}
+	bi_memory_release(memory);
+out:
+	bi_event_release(event);
+}
+
+void scenario_stolen_buffers(struct scenario_state *state)
+{
+	struct bi_native native;
+	struct bi_view *array;
+
+	open_device(state);
+	array = new_array(state, state->context, ROWS, COLUMNS);
+	if (has_failed(state))
+		return;
+	bi_view_native(array, &native);
+	if (native.kind == BI_HANDLE_CL_MEM)
+		steal_buffer(state, (cl_mem)native.handle);
 }
 
 /* Views. */

@@ -36,6 +36,7 @@ typedef void scenario_fn(struct scenario_state *state);
 	X(memories) \
 	X(pooled_memories) \
 	X(wrapped_memories) \
+	X(stolen_buffers) \
 	X(views) \
 	X(structured_views) \
 	X(elements) \

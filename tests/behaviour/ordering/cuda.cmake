@@ -14,6 +14,12 @@ foreach(seed 2 3 4)
     add_one_test(NAME ordering-cuda-seed-${seed} LABEL ordering COMMAND ${command} cuda
         ENVIRONMENT ${cuda_environment} CUDA_SIM_SEED=${seed})
 endforeach()
+if(BI_TEST_SEEDS GREATER 1000)
+    math(EXPR seeds "${BI_TEST_SEEDS} / 100")
+    add_one_test(NAME ordering-seeds-cuda LABEL ordering
+        COMMAND ${BI_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/behaviour/contract/seeds 5 ${seeds} --jobs 2 -- ${command} cuda
+        ENVIRONMENT ${cuda_environment})
+endif()
 add_one_test(NAME ordering-cuda-two-devices LABEL ordering COMMAND ${command} cuda:0 cuda:1
     ENVIRONMENT ${cuda_environment})
 add_one_test(NAME ordering-cuda-opencl LABEL ordering COMMAND ${command} cuda opencl
