@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from array_struct import ArrayStruct
+from test_hostile_objects import Exporter, PyBuffer
 
 
 class Interface:
@@ -159,6 +160,19 @@ def test_host_suboffsets_are_refused(bi):
 def test_host_indirect_arrays_of_one_dimension_are_refused_too(bi):
     producer = _testbuffer.ndarray(list(range(4)), shape=[4], format="B", flags=_testbuffer.ND_PIL)
     refused(bi, producer, "buffer", "suboffsets")
+
+
+@pytest.mark.parametrize("nbytes", [95, 4, 0, -1])
+def test_host_a_buffer_with_less_bytes_than_elements_is_refused(bi, nbytes):
+    memory = np.arange(24, dtype="<i4")
+    shape, strides = (ctypes.c_ssize_t * 2)(4, 6), (ctypes.c_ssize_t * 2)(24, 4)
+    fields = PyBuffer(memory.ctypes.data, None, 96, 4, 0, 2, b"i", shape, strides, None, None)
+    producer = Exporter(None, fields, (memory, shape, strides))
+    assert np.asarray(bi.buffer_interface(producer)).tolist() == memory.reshape(4, 6).tolist()
+    fields.len = nbytes
+    with pytest.raises(bi.InvalidArrayError, match=f"the buffer has {nbytes} bytes"):
+        bi.buffer_interface(producer)
+    assert sum(producer.given) == 0
 
 
 def test_host_a_format_that_does_not_fit_the_item_size_is_refused(bi):

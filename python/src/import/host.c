@@ -43,6 +43,24 @@ static int read_shape(const Py_buffer *buffer, int64_t shape[BI_MAX_NDIM], int64
 	return buffer->suboffsets ? refuse_suboffsets(buffer) : 0;
 }
 
+/* Refuses a buffer that has less bytes than its elements. The shape may be negative; the layout refuses that later. */
+static int check_length(const Py_buffer *buffer)
+{
+	Py_ssize_t left = buffer->len;
+
+	for (int i = 0; i < buffer->ndim; i++) {
+		if (buffer->shape[i] <= 0)
+			return 0;
+		left /= buffer->shape[i];
+	}
+	if (left >= buffer->itemsize)
+		return 0;
+	PyErr_Format(bip_InvalidArrayError,
+		     "the buffer has %zd bytes, which is less than its shape and its item size %zd need", buffer->len,
+		     buffer->itemsize);
+	return -1;
+}
+
 /* Completes the layout. A buffer without strides is in C order. */
 static int complete_layout(const Py_buffer *buffer, PyObject *descr, struct bi_layout *layout)
 {
@@ -57,7 +75,7 @@ static int complete_layout(const Py_buffer *buffer, PyObject *descr, struct bi_l
 static int read_buffer(const Py_buffer *buffer, struct bi_layout *layout, PyObject **descr)
 {
 	*descr = NULL;
-	if (read_shape(buffer, layout->shape, layout->strides) ||
+	if (read_shape(buffer, layout->shape, layout->strides) || check_length(buffer) ||
 	    bip_format_read(buffer->format, buffer->itemsize, &layout->dtype, descr))
 		return -1;
 	return complete_layout(buffer, *descr, layout);
