@@ -534,8 +534,9 @@ struct bi_options {
 	 * Device string: "auto", "host", "cuda", "cuda:1" (device), "opencl", "opencl:0:1" (platform, device),
 	 * "opencl:0", "opencl:pocl", "cuda:H200" (part of the name or version of the device or platform, any case),
 	 * "#2" (position in bi_devices). NULL: the environment variable BI_DEVICE; if that is unset or empty, "auto".
-	 * "auto" takes the best device that opens, and the host if none does. With an adopted handle: the name of its
-	 * backend, optionally with the position among the devices of that cl_context ("opencl:1").
+	 * "auto" takes the best device that opens, and the host if none does. "cpu" is the host, "gpu" the first GPU that
+	 * opens. With an adopted handle: the name of its backend, optionally with the position among the devices of that
+	 * cl_context ("opencl:1").
 	 */
 	const char *device;
 	/*

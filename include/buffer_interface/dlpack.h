@@ -95,9 +95,11 @@ BI_API int bi_dlpack_export(const struct bi_view *view, uint64_t flags, struct b
 			    struct bi_error *err);
 /*
  * Makes a tensor like bi_dlpack_export, but without version and flags. Errors as bi_dlpack_describe. BI_EREADONLY: the
- * view is read-only, and such a tensor has no flag for this [D3].
+ * view is read-only, such a tensor has no flag for this [D3], and `flags` is not BI_DL_READONLY. BI_DL_READONLY is for a
+ * view that is read-only only because it was imported from such a tensor [E8].
  */
-BI_API int bi_dlpack_export_unversioned(const struct bi_view *view, struct bi_dl_managed **out, struct bi_error *err);
+BI_API int bi_dlpack_export_unversioned(const struct bi_view *view, uint64_t flags, struct bi_dl_managed **out,
+					struct bi_error *err);
 
 /* Return the view of a tensor that this library exported, or NULL for any other tensor. Borrowed. */
 BI_API struct bi_view *bi_dlpack_view(const struct bi_dl_managed_versioned *tensor);

@@ -13,6 +13,17 @@ import os as _os
 
 from ._core import *  # noqa: F403
 from ._core import __version__, _close_contexts
+from ._functions import (
+    arange,
+    broadcast_to,
+    expand_dims,
+    flip,
+    from_dlpack,
+    moveaxis,
+    ones,
+    ravel,
+    squeeze,
+)
 from ._pyopencl import pyopencl_array
 
 __all__ = [
@@ -23,19 +34,29 @@ __all__ = [
     "InvalidArrayError",
     "Mapping",
     "UnsupportedError",
+    "UnsupportedTypeError",
+    "arange",
     "asarray",
+    "broadcast_to",
     "buffer_interface",
     "copyto",
     "devices",
     "empty",
     "empty_like",
+    "expand_dims",
+    "flip",
+    "from_dlpack",
     "from_numpy",
     "full",
     "get_include",
     "join",
+    "moveaxis",
+    "ones",
     "pyopencl_array",
+    "ravel",
     "set_threads",
     "shares_memory",
+    "squeeze",
     "threads",
     "trim",
     "zeros",

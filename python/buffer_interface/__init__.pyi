@@ -1,8 +1,8 @@
 """Arrays in host, OpenCL and CUDA memory of any library, without a copy."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import EllipsisType, TracebackType
-from typing import Any, Final, Literal, NoReturn, SupportsIndex, TypeAlias, final
+from typing import Any, Final, Literal, SupportsIndex, TypeAlias, final
 
 import numpy as np
 from _typeshed import structseq
@@ -19,19 +19,29 @@ __all__ = [
     "InvalidArrayError",
     "Mapping",
     "UnsupportedError",
+    "UnsupportedTypeError",
+    "arange",
     "asarray",
+    "broadcast_to",
     "buffer_interface",
     "copyto",
     "devices",
     "empty",
     "empty_like",
+    "expand_dims",
+    "flip",
+    "from_dlpack",
     "from_numpy",
     "full",
     "get_include",
     "join",
+    "moveaxis",
+    "ones",
     "pyopencl_array",
+    "ravel",
     "set_threads",
     "shares_memory",
+    "squeeze",
     "threads",
     "trim",
     "zeros",
@@ -61,6 +71,9 @@ class InvalidArrayError(BufferError, ValueError):
 
 class UnsupportedError(BufferError, NotImplementedError):
     """The array cannot be imported or exported in this way."""
+
+class UnsupportedTypeError(InvalidArrayError, UnsupportedError, TypeError):
+    """The library, or a protocol, does not have the element type."""
 
 class DriverError(RuntimeError):
     """A device or its driver failed."""
@@ -231,6 +244,22 @@ class BufferInterface:
     @property
     def released(self) -> bool: ...
 
+    # Contents
+    def numpy(self) -> NDArray[Any]:
+        """Returns the elements after pending work: host memory without a copy, memory of a device as a copy."""
+    def get(self) -> NDArray[Any]:
+        """The same as numpy(), by the name of CuPy and pyopencl."""
+    def tolist(self) -> Any: ...
+    def tobytes(self) -> bytes: ...
+    async def ready(self) -> None:
+        """Ends when the work that is pending now is complete. asyncio goes on meanwhile."""
+    def to_device(self, device: _Device, /, *, stream: _Stream | None = None) -> BufferInterface:
+        """The same as to(), by the name of the Array API standard."""
+    def __copy__(self) -> BufferInterface: ...
+    def __deepcopy__(self, memo: dict[int, Any], /) -> BufferInterface: ...
+    def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]: ...
+    def _repr_html_(self) -> str: ...
+
     # Lifetime and order
     def release(self) -> None:
         """Hands an acquired stream back and releases the memory. Exports that exist keep the memory.
@@ -254,9 +283,26 @@ class BufferInterface:
     # Other views of the memory
     @property
     def T(self) -> BufferInterface: ...
+    @property
+    def mT(self) -> BufferInterface:
+        """A view with the last two axes swapped."""
+    def ravel(self) -> BufferInterface:
+        """Returns the elements along one axis in C order: a view if they are dense, else a copy."""
+    def squeeze(self, axis: int | tuple[int, ...] | None = None) -> BufferInterface:
+        """Returns a view without the axes of one element, or without those that `axis` names."""
     def __len__(self) -> int: ...
-    def __bool__(self) -> NoReturn:
-        """Always a TypeError, as for int() and float(): use item()."""
+    def __iter__(self) -> Iterator[Any]:
+        """Iterates over Python objects, copies of the elements, with one axis; with more over views along the first."""
+    def __contains__(self, value: object, /) -> bool:
+        """Compares host memory by NumPy. UnsupportedError for memory of a device."""
+    def __eq__(self, other: object, /) -> NDArray[np.bool_]:  # type: ignore[override]
+        """Compares host memory element by element, by NumPy. UnsupportedError for memory of a device."""
+    def __ne__(self, other: object, /) -> NDArray[np.bool_]: ...  # type: ignore[override]
+    def __bool__(self) -> bool:
+        """The truth of the only element. TypeError for an array with another number of elements."""
+    def __int__(self) -> int: ...
+    def __float__(self) -> float: ...
+    def __index__(self) -> int: ...
     def __getitem__(self, key: _Index, /) -> BufferInterface: ...
     def __setitem__(self, key: _Index, value: _Array, /) -> None:
         """Copies as copyto() does. If a device writes to host memory, the copy is complete after synchronize(), or at the
@@ -338,19 +384,29 @@ def devices() -> list[Device]:
     """Returns the usable devices, the best first, then those that cannot be used, with the reason."""
 
 def empty(
-    shape: _Shape, dtype: DTypeLike, *, device: _Device | None = "auto", stream: _Stream | None = None
+    shape: _Shape, dtype: DTypeLike = "float64", *, device: _Device | None = "auto", stream: _Stream | None = None
 ) -> BufferInterface:
     """Returns a dense array in C order whose elements are undefined."""
 
 def zeros(
-    shape: _Shape, dtype: DTypeLike, *, device: _Device | None = "auto", stream: _Stream | None = None
+    shape: _Shape, dtype: DTypeLike = "float64", *, device: _Device | None = "auto", stream: _Stream | None = None
 ) -> BufferInterface:
     """Like empty(), with every byte set to 0."""
 
 def full(
-    shape: _Shape, value: Any, dtype: DTypeLike, *, device: _Device | None = "auto", stream: _Stream | None = None
+    shape: _Shape, value: Any, dtype: DTypeLike | None = None, *, device: _Device | None = "auto", stream: _Stream | None = None
 ) -> BufferInterface:
     """Like empty(), with every element set to the value as fill() converts it: full(2, 1.7, "i4") holds 1."""
+
+def ones(
+    shape: _Shape, dtype: DTypeLike = "float64", *, device: _Device | None = "auto", stream: _Stream | None = None
+) -> BufferInterface:
+    """Returns a dense array in C order whose elements are 1."""
+
+def arange(
+    start: float, stop: float | None = None, step: float = 1, dtype: DTypeLike | None = None, *, device: _Device | None = "auto"
+) -> BufferInterface:
+    """Returns the numbers from `start` to below `stop` with the distance `step`. arange(n) starts at 0. Needs NumPy."""
 
 def empty_like(x: _Array, *, device: _Device | None = None) -> BufferInterface:
     """Returns a dense array in C order with the shape and element type of the array `x`, on its device or on `device`."""
@@ -368,6 +424,29 @@ def asarray(
     obj: _Array, *, dtype: DTypeLike | None = None, device: _Device | None = None, copy: bool | None = None
 ) -> BufferInterface:
     """Returns any array as a BufferInterface. It is copied if it is not on `device`, or if copy is True."""
+
+def from_dlpack(x: _Array, /, *, device: _Device | None = None, copy: bool | None = None) -> BufferInterface:
+    """Returns an array of a library with DLPack, on `device` if it is given."""
+
+def broadcast_to(x: _Array, /, shape: _Shape) -> BufferInterface:
+    """Returns a read-only view that repeats the array to a larger shape."""
+
+def expand_dims(x: _Array, /, axis: int | tuple[int, ...] = 0) -> BufferInterface:
+    """Returns a view with new axes of one element at the positions `axis` of the result."""
+
+def flip(x: _Array, /, axis: int | tuple[int, ...] | None = None) -> BufferInterface:
+    """Returns a view with the elements in reverse order along `axis`, or along all axes."""
+
+def moveaxis(
+    x: _Array, source: int | tuple[int, ...], destination: int | tuple[int, ...], /
+) -> BufferInterface:
+    """Returns a view in which the axes `source` are at the positions `destination`."""
+
+def ravel(x: _Array, /) -> BufferInterface:
+    """Returns the elements along one axis in C order: a view if they are dense, else a copy."""
+
+def squeeze(x: _Array, /, axis: int | tuple[int, ...] | None = None) -> BufferInterface:
+    """Returns a view without the axes of one element, or without those that `axis` names."""
 
 def shares_memory(a: _Array, b: _Array) -> bool:
     """Returns True if an element of one array shares a byte with an element of the other. The result is exact."""

@@ -86,7 +86,7 @@ static int is_device_text(const char *text)
 
 	if (*text == '#')
 		return is_numbers(text + 1, 1);
-	if (strcmp(text, "auto") == 0)
+	if (strcmp(text, "auto") == 0 || strcmp(text, "cpu") == 0 || strcmp(text, "gpu") == 0)
 		return 1;
 	if (!bip_backend_named(text, length, &backend))
 		return 0;
@@ -103,7 +103,8 @@ static int context_of_text(PyObject *text, struct bi_context **out)
 		return bip_context_open(spec, out);
 	if (spec)
 		PyErr_Format(PyExc_ValueError,
-			     "device is %R, not a device string: 'auto', '#N', 'host', 'cuda', 'cuda:N', 'opencl', "
+			     "device is %R, not a device string: 'auto', 'cpu', 'gpu', '#N', 'host', 'cuda', 'cuda:N', "
+			     "'opencl', "
 			     "'opencl:N', 'opencl:N:N', or 'cuda:' or 'opencl:' and a part of a name",
 			     text);
 	return -1;

@@ -63,18 +63,18 @@ static PyMethodDef functions[] = {
 	  "which is the environment variable BI_THREADS, else the CPUs of this process up to 8. ValueError for other\n"
 	  "counts." },
 	{ "empty", FAST(bip_empty), FAST_WORDS,
-	  "empty(shape, dtype, *, device='auto', stream=None)\n--\n\n"
+	  "empty(shape, dtype='float64', *, device='auto', stream=None)\n--\n\n"
 	  "Returns a dense array in C order whose elements are undefined. `device` is a device string, a CUDA ordinal,\n"
 	  "(platform, ordinal) of OpenCL, an entry of devices() or a BufferInterface; 'auto' is the device that the\n"
 	  "environment variable BI_DEVICE names, else the best one. Work enqueued on the stream from now on may use\n"
 	  "the array. DriverError if the device cannot be opened." },
 	{ "zeros", FAST(bip_zeros), FAST_WORDS,
-	  "zeros(shape, dtype, *, device='auto', stream=None)\n--\n\n"
+	  "zeros(shape, dtype='float64', *, device='auto', stream=None)\n--\n\n"
 	  "Like empty(), with every byte set to 0. The fill is enqueued." },
 	{ "full", FAST(bip_full), FAST_WORDS,
-	  "full(shape, value, dtype, *, device='auto', stream=None)\n--\n\n"
-	  "Like empty(), with every element set to the value. The fill is enqueued. OverflowError for an integer that\n"
-	  "does not fit." },
+	  "full(shape, value, dtype=None, *, device='auto', stream=None)\n--\n\n"
+	  "Like empty(), with every element set to the value. Without a dtype the type is NumPy's for the value: bool,\n"
+	  "int64, float64 or complex128. The fill is enqueued. OverflowError for an integer that does not fit." },
 	{ "empty_like", FAST(bip_empty_like), FAST_WORDS,
 	  "empty_like(x, *, device=None)\n--\n\n"
 	  "Returns a dense array in C order with the shape and element type of the array `x`, on its device or\n"

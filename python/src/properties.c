@@ -137,8 +137,7 @@ static PyObject *make_host_pointer(const struct bi_view *view)
 	return pointer ? PyLong_FromVoidPtr(pointer) : Py_NewRef(Py_None);
 }
 
-/* Returns the number of elements. It cannot overflow, because the library has checked the shape. */
-static int64_t count_elements(const struct bi_view *view)
+int64_t bip_view_size(const struct bi_view *view)
 {
 	int64_t count = 1;
 
@@ -167,8 +166,8 @@ GETTER(typestr, bip_dtype_text(bi_view_dtype(view)))
 GETTER(descr, make_descr(view))
 GETTER(itemsize, PyLong_FromUnsignedLong(bi_view_dtype(view).item_size))
 GETTER(ndim, PyLong_FromLong(bi_view_ndim(view)))
-GETTER(size, PyLong_FromLongLong(count_elements(view)))
-GETTER(nbytes, PyLong_FromLongLong(count_elements(view) * bi_view_dtype(view).item_size))
+GETTER(size, PyLong_FromLongLong(bip_view_size(view)))
+GETTER(nbytes, PyLong_FromLongLong(bip_view_size(view) * bi_view_dtype(view).item_size))
 GETTER(readonly, PyBool_FromLong(is_readonly(view)))
 GETTER(backend, PyUnicode_FromString(backend_of(view)))
 GETTER(device, make_device(view))
@@ -244,18 +243,18 @@ static void write_type(struct bi_dtype dtype, char text[BI_DTYPE_TEXT])
 static PyObject *repr_of_view(const struct bi_view *view, int is_masked)
 {
 	PyObject *shape = bip_tuple(bi_view_shape(view), bi_view_ndim(view));
-	PyObject *offset = make_offset(view);
 	PyObject *result = NULL;
-	char name[BI_DTYPE_TEXT];
+	char name[BI_DTYPE_TEXT], offset[32] = "";
 
 	write_type(bi_view_dtype(view), name);
-	if (shape && offset)
-		result = PyUnicode_FromFormat("<BufferInterface %s %S on %s, offset %S%s%s>", name, shape,
+	if (bip_native(view).offset)
+		PyOS_snprintf(offset, sizeof(offset), ", offset %zu", (size_t)bip_native(view).offset);
+	if (shape)
+		result = PyUnicode_FromFormat("<BufferInterface %s %S on %s%s%s%s>", name, shape,
 					      bi_memory_is_host(bi_view_memory(view)) ? "host" : device_of(view)->spec,
 					      offset, is_readonly(view) ? ", read-only" : "",
 					      is_masked ? ", masked" : "");
 	Py_XDECREF(shape);
-	Py_XDECREF(offset);
 	return result;
 }
 
@@ -309,6 +308,7 @@ PyGetSetDef bip_properties[] = {
 	ATTRIBUTE(mask, "The mask of a masked array, a BufferInterface; None without a mask."),
 	ATTRIBUTE(released, "True after release()."),
 	{ "T", bip_get_T, NULL, "A view with the axes in reverse order.", NULL },
+	{ "mT", bip_get_mT, NULL, "A view with the last two axes swapped. ValueError with fewer axes.", NULL },
 	{ "__cuda_array_interface__", bip_get_cuda_array_interface, NULL,
 	  "The CUDA Array Interface, version 3. AttributeError for memory that is not CUDA's.", NULL },
 	{ "__array_interface__", bip_get_array_interface, NULL,

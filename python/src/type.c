@@ -5,24 +5,6 @@
 #include "export/export.h"
 #include "operations/operations.h"
 
-/*
- * Raise TypeError: an array is not a number. Without these functions int() would parse the array's bytes as text, and
- * bool() would use its length.
- */
-
-static PyObject *refuse_number(PyObject *self)
-{
-	(void)self;
-	PyErr_SetString(PyExc_TypeError, "a BufferInterface is not a number, even with one element: use item()");
-	return NULL;
-}
-
-static int refuse_truth(PyObject *self)
-{
-	refuse_number(self);
-	return -1;
-}
-
 static PyObject *refuse_new(PyTypeObject *type, PyObject *args, PyObject *words)
 {
 	(void)type;
@@ -93,6 +75,35 @@ static PyMethodDef methods[] = {
 	{ "broadcast_to", bip_broadcast_to, METH_O,
 	  "broadcast_to($self, shape, /)\n--\n\n"
 	  "Returns a read-only view that repeats the array to a larger shape. ValueError if the shapes do not fit." },
+	{ "ravel", FAST(bip_ravel), FAST_WORDS,
+	  "ravel($self)\n--\n\nReturns the elements along one axis in C order: a view if they are dense, else a copy." },
+	{ "squeeze", FAST(bip_squeeze), FAST_WORDS,
+	  "squeeze($self, axis=None)\n--\n\n"
+	  "Returns a view without the axes of one element, or without those that `axis` names, an int or a tuple of\n"
+	  "int. ValueError if a named axis has more elements." },
+	{ "numpy", FAST(bip_numpy), FAST_WORDS,
+	  "numpy($self)\n--\n\n"
+	  "Returns the elements as a numpy.ndarray after pending work: host memory without a copy, memory of a device\n"
+	  "as a copy." },
+	{ "get", FAST(bip_numpy), FAST_WORDS, "get($self)\n--\n\nThe same as numpy(), by the name of CuPy and pyopencl." },
+	{ "tolist", FAST(bip_tolist), FAST_WORDS,
+	  "tolist($self)\n--\n\nReturns the elements as Python objects in nested lists, after pending work." },
+	{ "tobytes", FAST(bip_tobytes), FAST_WORDS,
+	  "tobytes($self)\n--\n\nReturns the bytes of the elements in C order, after pending work." },
+	{ "to_device", FAST(bip_to_device), FAST_WORDS,
+	  "to_device($self, device, /, *, stream=None)\n--\n\nThe same as to(), by the name of the Array API standard." },
+	{ "ready", FAST(bip_ready), FAST_WORDS,
+	  "ready($self)\n--\n\n"
+	  "Returns an awaitable that ends when the work that is pending now is complete. asyncio goes on meanwhile.\n"
+	  "DriverError if some of the work failed." },
+	{ "__copy__", bip_copy_protocol, METH_NOARGS, "__copy__($self)\n--\n\nThe same as copy()." },
+	{ "__deepcopy__", FAST(bip_deepcopy), FAST_WORDS, "__deepcopy__($self, memo)\n--\n\nThe same as copy()." },
+	{ "__reduce_ex__", FAST(bip_reduce), FAST_WORDS,
+	  "__reduce_ex__($self, protocol, /)\n--\n\n"
+	  "For pickle. The contents of host memory go out of band with protocol 5. The contents of a device travel\n"
+	  "through the host, and the device string with them: loading needs that device." },
+	{ "_repr_html_", FAST(bip_html), FAST_WORDS,
+	  "_repr_html_($self)\n--\n\nFor notebooks: a table with a picture of the memory." },
 	{ "cuda_array_interface", FAST(bip_cuda_array_interface), FAST_WORDS,
 	  "cuda_array_interface($self, version=3, *, sync=True, synchronize=False, bfloat16_as_void=False)\n--\n\n"
 	  "Returns the dictionary of the CUDA Array Interface in version 0 to 3. Version 3 names the stream of\n"
@@ -113,7 +124,7 @@ static PyMethodDef methods[] = {
 };
 /* clang-format on */
 
-static PyNumberMethods number = { .nb_bool = refuse_truth, .nb_int = refuse_number, .nb_float = refuse_number };
+static PySequenceMethods sequence = { .sq_contains = bip_contains };
 static PyMappingMethods mapping = { .mp_length = bip_length,
 				    .mp_subscript = bip_subscript,
 				    .mp_ass_subscript = bip_ass_subscript };
@@ -139,10 +150,13 @@ int bip_type_ready(PyObject *module)
 		return -1;
 	bip_type.tp_dict = dict;
 	bip_type.tp_new = refuse_new;
-	bip_type.tp_repr = bip_repr;
+	bip_type.tp_repr = bip_text_of;
+	bip_type.tp_iter = bip_iterate;
+	bip_type.tp_richcompare = bip_compare;
 	bip_type.tp_methods = methods;
 	bip_type.tp_getset = bip_properties;
-	bip_type.tp_as_number = &number;
+	bip_type.tp_as_number = &bip_number_methods;
+	bip_type.tp_as_sequence = &sequence;
 	bip_type.tp_as_mapping = &mapping;
 	bip_type.tp_as_buffer = &buffer;
 	if (add_capsule(dict, "__buffer_interface_c__", bip_native_capsule()) ||

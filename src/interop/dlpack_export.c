@@ -196,7 +196,8 @@ int bi_dlpack_export(const struct bi_view *view, uint64_t flags, struct bi_dl_ma
 	return rc;
 }
 
-int bi_dlpack_export_unversioned(const struct bi_view *view, struct bi_dl_managed **out, struct bi_error *err)
+int bi_dlpack_export_unversioned(const struct bi_view *view, uint64_t flags, struct bi_dl_managed **out,
+				 struct bi_error *err)
 {
 	struct bi_dl_managed *made;
 	struct bi_dl_tensor tensor;
@@ -207,7 +208,7 @@ int bi_dlpack_export_unversioned(const struct bi_view *view, struct bi_dl_manage
 	*out = NULL;
 	if (!view)
 		return bi__fail(err, BI_EINVAL, "view is NULL");
-	if (view->flags & BI_VIEW_READONLY)
+	if (view->flags & BI_VIEW_READONLY && !(flags & BI_DL_READONLY))
 		return bi__fail(err, BI_EREADONLY,
 				"the view is read-only, which a tensor without version cannot say [D3]");
 	rc = bi_dlpack_describe(view, &tensor, err);

@@ -308,6 +308,16 @@ def test_E8_without_a_version_it_is_readonly_unless_the_caller_says_otherwise():
     assert buffer_interface(make(True, flags=dl.READONLY).capsule()).readonly
 
 
+def test_D3_what_came_without_a_version_goes_out_without_one():
+    array = buffer_interface(make(False).capsule())
+    assert array.readonly
+    for view in (array, array[...], array.T):
+        assert buffer_interface(view.__dlpack__()).shape == view.shape
+    for readonly in (make(True, flags=dl.READONLY).capsule(), make(False).capsule()):
+        with pytest.raises(UnsupportedError, match="D3"):
+            buffer_interface(readonly, writable=False).__dlpack__()
+
+
 # E11, E12: flags and types
 
 

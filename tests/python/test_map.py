@@ -144,19 +144,34 @@ def test_close(view):
 
 
 def test_a_buffer_in_use_keeps_the_mapping(view, expected):
-    with pytest.raises(BufferError, match="1 buffers"):
-        with view.map("rw") as mapped:
-            array = np.asarray(mapped)
+    mapped = view.map("rw")
+    array = np.asarray(mapped)
+    with pytest.raises(BufferError, match="1 buffers.*del v"):
+        mapped.close()
     assert not mapped.closed
     array[...] = 7
-    with pytest.raises(BufferError):
-        mapped.close()
-    with pytest.raises(BufferError):
+    with pytest.raises(BufferError, match="del v"):
         view.fill(0)
     del array
     mapped.close()
     assert view.item(0) == 7
     view.fill(0)
+
+
+def test_an_array_that_outlives_the_block_ends_the_mapping_when_it_is_freed(view, expected):
+    with view.map("rw") as mapped:
+        array = mapped.numpy()
+        array[...] = 7
+    assert mapped.closed
+    with pytest.raises(bi.InvalidArrayError, match="closed"):
+        mapped.numpy()
+    with pytest.raises(BufferError, match="del v"):
+        view.fill(0)
+    array[0] = 9
+    del array
+    assert view[0].numpy().tolist() == np.full(expected.shape[1:], 9).tolist()
+    view.fill(0)
+    assert view.item(0) == 0
 
 
 def test_an_exception_is_not_replaced(view):

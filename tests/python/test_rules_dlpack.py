@@ -226,7 +226,7 @@ def test_D14_deleter_after_the_interpreter_is_gone(max_version):
 
 
 def is_both(bi, error):
-    return isinstance(error, BufferError) and isinstance(error, NotImplementedError) and type(error) is bi.UnsupportedError
+    return isinstance(error, BufferError) and isinstance(error, NotImplementedError) and isinstance(error, bi.UnsupportedError)
 
 
 def refused(bi, call):

@@ -13,8 +13,9 @@ PACKAGE = pathlib.Path(bi.__file__).parent
 STUB = ast.parse((PACKAGE / "__init__.pyi").read_text())
 # The slot is there in every version; its name came with Python 3.12.
 SLOTS = {"__buffer__", "__release_buffer__"}
-# Slots that only refuse: who reads the stub is not told that there is a number.
-REFUSED = {"__int__", "__float__"}
+# The operators of arithmetic only refuse, so the stub does not have them.
+BINARY = ["add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor"]
+REFUSED = {f"__{side}{name}__" for name in BINARY for side in ("", "r")} | {"__neg__", "__pos__", "__abs__", "__invert__"}
 DESCRIPTORS = (types.GetSetDescriptorType, types.MemberDescriptorType)
 # What every class has.
 COMMON = set(dir(object)) | {"__module__", "__doc__", "__weakref__"}
@@ -24,7 +25,7 @@ def members(body):
     """Names that a body of the stub defines, with their definitions."""
     found = {}
     for node in body:
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             found[node.name] = node
         elif isinstance(node, ast.AnnAssign):
             found[node.target.id] = node
@@ -72,7 +73,7 @@ def test_classes_have_the_names_of_the_stub():
 @pytest.mark.parametrize("name", ["BufferInterface", "Mapping", "Handle"])
 def test_members_of_classes(name):
     cls = classes()[name]
-    stub = set(members(NAMES[name].body)) - SLOTS
+    stub = set(members(NAMES[name].body)) - SLOTS - COMMON
     refused = REFUSED if name == "BufferInterface" else set()
     assert stub == {member for member in vars(cls) if member not in COMMON | SLOTS | refused}
 
@@ -87,7 +88,7 @@ def test_members_of_a_device():
 
 
 def test_bases_of_exceptions():
-    for name in ("InvalidArrayError", "UnsupportedError", "DriverError"):
+    for name in ("InvalidArrayError", "UnsupportedError", "UnsupportedTypeError", "DriverError"):
         stub = [base.id for base in NAMES[name].bases]
         assert stub == [base.__name__ for base in getattr(bi, name).__bases__]
 

@@ -35,6 +35,8 @@ static void strings_name_devices(void **state)
 	expect_choice("cuda:device 1", "cuda:1", 1);
 	expect_choice("#1", "cuda:1", 1);
 	expect_choice("auto", "cuda:0", 0);
+	expect_choice("gpu", "cuda:0", 2);
+	expect_choice("cpu", "host", 1);
 	expect_choice(NULL, "cuda:0", 0);
 }
 

@@ -26,7 +26,8 @@ static PyObject *find_module(const char *name)
 
 static int refuse_type(PyObject *object)
 {
-	PyErr_Format(PyExc_TypeError, "%R is not an element type, such as a numpy.dtype, a typestr or a name", object);
+	PyErr_Format(bip_UnsupportedTypeError, "%R is not an element type, such as a numpy.dtype, a typestr or a name",
+		     object);
 	return -1;
 }
 
@@ -37,8 +38,8 @@ static int parse_text(const char *text, struct bi_dtype *out)
 
 	if (!rc)
 		return 0;
-	PyErr_Format(PyExc_TypeError, "%s; an element type is a typestr such as '<f4', or a name such as 'float16'",
-		     err.message);
+	PyErr_Format(bip_UnsupportedTypeError,
+		     "%s; an element type is a typestr such as '<f4', or a name such as 'float16'", err.message);
 	return -1;
 }
 
@@ -76,7 +77,8 @@ PyObject *bip_descr_text(PyObject *list)
 	rc = bi_dtype_parse_descr(words, &dtype, &err);
 	if (rc) {
 		Py_DECREF(text);
-		return bip_raise_import(rc, &err);
+		PyErr_SetString(bip_InvalidArrayError, err.message);
+		return NULL;
 	}
 	return text;
 }
@@ -153,8 +155,8 @@ static int from_structured(PyObject *dtype, struct bi_dtype *out, PyObject **des
 
 	if (!list) {
 		if (PyErr_ExceptionMatches(PyExc_ValueError))
-			PyErr_Format(PyExc_TypeError, "%R: fields that overlap or are out of order are not supported",
-				     dtype);
+			PyErr_Format(bip_UnsupportedTypeError,
+				     "%R: fields that overlap or are out of order are not supported", dtype);
 		return -1;
 	}
 	rc = from_descr(list, out, descr);
@@ -291,6 +293,53 @@ int bip_dtype_from(PyObject *object, struct bi_dtype *out)
 	return rc;
 }
 
+/* Imports a module and returns one of its attributes. */
+static PyObject *import_from(const char *module_name, const char *name)
+{
+	PyObject *module = PyImport_ImportModule(module_name);
+	PyObject *value = module ? PyObject_GetAttrString(module, name) : NULL;
+
+	Py_XDECREF(module);
+	return value;
+}
+
+static PyObject *call_from(const char *module_name, const char *name, PyObject *argument)
+{
+	PyObject *function = argument ? import_from(module_name, name) : NULL;
+	PyObject *result = function ? PyObject_CallOneArg(function, argument) : NULL;
+
+	Py_XDECREF(function);
+	return result;
+}
+
+/* Reads an object that numpy.dtype() accepts, such as 'double', 'i4,f8' or a dict of fields. Imports NumPy. */
+static int from_any(PyObject *object, struct bi_dtype *out, PyObject **descr)
+{
+	PyObject *dtype = call_from("numpy", "dtype", object);
+	int rc = dtype ? from_numpy(dtype, out, descr) : -1;
+
+	Py_XDECREF(dtype);
+	return rc;
+}
+
+int bip_dtype_argument(PyObject *object, struct bi_dtype *out, PyObject **descr)
+{
+	struct bip_raised refusal;
+
+	if (bip_dtype_from_with_descr(object, out, descr) == 0)
+		return 0;
+	if (!PyErr_ExceptionMatches(bip_UnsupportedTypeError) && !PyErr_ExceptionMatches(bip_InvalidArrayError))
+		return -1;
+	refusal = bip_put_aside();
+	if (object != Py_None && from_any(object, out, descr) == 0) {
+		bip_drop_raised(&refusal);
+		return 0;
+	}
+	/* The first refusal names the types of this library. */
+	bip_put_back(refusal);
+	return -1;
+}
+
 /* To Python */
 
 PyObject *bip_dtype_text(struct bi_dtype dtype)
@@ -319,25 +368,6 @@ PyObject *bip_dtype_descr(const struct bi_view *view)
 	return list;
 }
 
-/* Imports a module and returns one of its attributes. */
-static PyObject *import_from(const char *module_name, const char *name)
-{
-	PyObject *module = PyImport_ImportModule(module_name);
-	PyObject *value = module ? PyObject_GetAttrString(module, name) : NULL;
-
-	Py_XDECREF(module);
-	return value;
-}
-
-static PyObject *call_from(const char *module_name, const char *name, PyObject *argument)
-{
-	PyObject *function = argument ? import_from(module_name, name) : NULL;
-	PyObject *result = function ? PyObject_CallOneArg(function, argument) : NULL;
-
-	Py_XDECREF(function);
-	return result;
-}
-
 /* Returns the class of ml_dtypes for a type that NumPy does not have. */
 static PyObject *extra_type(struct bi_dtype dtype)
 {
@@ -348,8 +378,8 @@ static PyObject *extra_type(struct bi_dtype dtype)
 	class = import_from("ml_dtypes", name);
 	if (!class && (PyErr_ExceptionMatches(PyExc_ImportError) || PyErr_ExceptionMatches(PyExc_AttributeError))) {
 		PyErr_Clear();
-		PyErr_Format(PyExc_TypeError, "NumPy has no type %s, and the package ml_dtypes does not provide it",
-			     name);
+		PyErr_Format(bip_UnsupportedTypeError,
+			     "NumPy has no type %s, and the package ml_dtypes does not provide it", name);
 	}
 	return class;
 }

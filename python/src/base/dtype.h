@@ -6,10 +6,15 @@
 
 /*
  * Reads an element type: a numpy.dtype, an object that numpy.dtype accepts, a typestr, a name of the library, a type of
- * ml_dtypes, or a descr list. Raises TypeError for any other object. For a structured type *descr is a new str with the
+ * ml_dtypes, or a descr list. Raises UnsupportedTypeError for any other object. For a structured type *descr is a new str with the
  * fields, for a simple type NULL.
  */
 int bip_dtype_from_with_descr(PyObject *object, struct bi_dtype *out, PyObject **descr);
+/*
+ * Reads an element type that the caller of a function gives. Accepts what bip_dtype_from_with_descr accepts, and each
+ * object from which numpy.dtype() makes a type that the library has. Imports NumPy for such an object.
+ */
+int bip_dtype_argument(PyObject *object, struct bi_dtype *out, PyObject **descr);
 /* Reads an element type like bip_dtype_from_with_descr, but drops the fields: a structured type becomes void. */
 int bip_dtype_from(PyObject *object, struct bi_dtype *out);
 

@@ -1,12 +1,12 @@
 /* The exceptions of the package, and the conversion of statuses to exceptions. */
 #include "base/errors.h"
 
-PyObject *bip_InvalidArrayError, *bip_UnsupportedError, *bip_DriverError;
+PyObject *bip_InvalidArrayError, *bip_UnsupportedError, *bip_UnsupportedTypeError, *bip_DriverError;
 
-/* Creates an exception with one or two bases and adds it to the module. `second` may be NULL. */
-static PyObject *make_exception(PyObject *module, const char *name, const char *doc, PyObject *first, PyObject *second)
+/* Creates an exception with one to three bases, a list that ends with NULL, and adds it to the module. */
+static PyObject *make_exception(PyObject *module, const char *name, const char *doc, PyObject *const *base)
 {
-	PyObject *bases = PyTuple_Pack(second ? 2 : 1, first, second);
+	PyObject *bases = PyTuple_Pack(!base[1] ? 1 : !base[2] ? 2 : 3, base[0], base[1], base[1] ? base[2] : NULL);
 	PyObject *class = bases ? PyErr_NewExceptionWithDoc(name, doc, bases, NULL) : NULL;
 
 	Py_XDECREF(bases);
@@ -32,15 +32,21 @@ int bip_errors_init(PyObject *module)
 	bip_InvalidArrayError =
 		make_exception(module, "buffer_interface.InvalidArrayError",
 			       "The description of an array by its producer is wrong, or the array was released.",
-			       PyExc_BufferError, PyExc_ValueError);
+			       (PyObject *[]){ PyExc_BufferError, PyExc_ValueError, NULL });
 	bip_UnsupportedError = make_exception(module, "buffer_interface.UnsupportedError",
 					      "The array cannot be imported or exported in this way.",
-					      PyExc_BufferError, PyExc_NotImplementedError);
+					      (PyObject *[]){ PyExc_BufferError, PyExc_NotImplementedError, NULL });
+	if (!bip_InvalidArrayError || !bip_UnsupportedError)
+		return -1;
+	bip_UnsupportedTypeError =
+		make_exception(module, "buffer_interface.UnsupportedTypeError",
+			       "The library, or a protocol, does not have the element type.",
+			       (PyObject *[]){ bip_InvalidArrayError, bip_UnsupportedError, PyExc_TypeError, NULL });
 	bip_DriverError = make_exception(
 		module, "buffer_interface.DriverError",
 		"A device or its driver failed. `vendor` is the driver's own code, or 0 if there is none.",
-		PyExc_RuntimeError, NULL);
-	if (!bip_InvalidArrayError || !bip_UnsupportedError || !bip_DriverError)
+		(PyObject *[]){ PyExc_RuntimeError, NULL });
+	if (!bip_UnsupportedTypeError || !bip_DriverError)
 		return -1;
 	return set_vendor(bip_DriverError, 0);
 }
@@ -84,7 +90,10 @@ static PyObject *exception_of(int rc)
 
 static void *raise_as(PyObject *class, const struct bi_error *err)
 {
-	if (class)
+	if (class == PyExc_BufferError)
+		PyErr_Format(class, "%s; an array that was made from a mapping keeps the mapping: delete it (del v)",
+			     err->message);
+	else if (class)
 		PyErr_SetString(class, err->message);
 	else
 		raise_driver(err);
@@ -103,8 +112,9 @@ void *bip_raise_import(int rc, const struct bi_error *err)
 	case BI_EREADONLY:
 	case BI_EOVERFLOW:
 	case BI_EBOUNDS:
-	case BI_EDTYPE:
 		return raise_as(bip_InvalidArrayError, err);
+	case BI_EDTYPE:
+		return raise_as(bip_UnsupportedTypeError, err);
 	default:
 		return bip_raise(rc, err);
 	}
@@ -114,7 +124,6 @@ void *bip_raise_export(int rc, const struct bi_error *err)
 {
 	switch (rc) {
 	case BI_EREADONLY:
-	case BI_EDTYPE:
 		return raise_as(bip_UnsupportedError, err);
 	default:
 		return bip_raise_import(rc, err);
@@ -131,6 +140,11 @@ void bip_put_back(struct bip_raised raised)
 {
 	PyErr_SetRaisedException(raised.exception);
 }
+
+void bip_drop_raised(struct bip_raised *raised)
+{
+	Py_CLEAR(raised->exception);
+}
 #else
 struct bip_raised bip_put_aside(void)
 {
@@ -144,4 +158,20 @@ void bip_put_back(struct bip_raised raised)
 {
 	PyErr_Restore(raised.type, raised.exception, raised.traceback);
 }
+
+void bip_drop_raised(struct bip_raised *raised)
+{
+	Py_CLEAR(raised->type);
+	Py_CLEAR(raised->exception);
+	Py_CLEAR(raised->traceback);
+}
 #endif
+
+PyObject *bip_take_message(void)
+{
+	struct bip_raised raised = bip_put_aside();
+	PyObject *text = PyObject_Str(raised.exception);
+
+	bip_drop_raised(&raised);
+	return text;
+}

@@ -11,6 +11,11 @@
 extern PyObject *bip_InvalidArrayError;
 /* UnsupportedError(BufferError, NotImplementedError): the array cannot be imported or exported in this way. */
 extern PyObject *bip_UnsupportedError;
+/*
+ * UnsupportedTypeError(InvalidArrayError, UnsupportedError, TypeError): the library, or a protocol, does not have the
+ * element type. It is one class for arguments, imports and exports.
+ */
+extern PyObject *bip_UnsupportedTypeError;
 /* DriverError(RuntimeError) with the attribute `vendor`, the driver's own code. */
 extern PyObject *bip_DriverError;
 
@@ -45,5 +50,9 @@ struct bip_raised {
 };
 struct bip_raised bip_put_aside(void);
 void bip_put_back(struct bip_raised raised);
+/* Clears the current exception and returns its text. */
+PyObject *bip_take_message(void);
+/* Drops an exception that was put aside. */
+void bip_drop_raised(struct bip_raised *raised);
 
 #endif

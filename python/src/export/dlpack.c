@@ -20,6 +20,7 @@ struct request {
 	int has_device;
 	struct bi_dl_device device;
 	int copy; /* -1: None */
+	uint64_t presumed; /* BI_DL_READONLY: the array is read-only only because a tensor without version is */
 };
 
 /* Arguments */
@@ -267,12 +268,13 @@ static PyObject *versioned_capsule(struct bi_view *view, uint64_t flags)
 	return rc ? bip_raise_export(rc, &err) : wrap_versioned(tensor);
 }
 
-static PyObject *unversioned_capsule(struct bi_view *view)
+/* Makes a tensor without version. `flags` is 0 or BI_DL_READONLY, as in bi_dlpack_export_unversioned. */
+static PyObject *unversioned_capsule(struct bi_view *view, uint64_t flags)
 {
 	struct bi_dl_managed *tensor;
 	struct bi_error err;
 	PyObject *capsule;
-	int rc = bi_dlpack_export_unversioned(view, &tensor, &err);
+	int rc = bi_dlpack_export_unversioned(view, flags, &tensor, &err);
 
 	if (rc)
 		return bip_raise_export(rc, &err);
@@ -299,7 +301,7 @@ static PyObject *export_view(struct bi_view *view, const struct request *request
 {
 	if (make_ready(view, request->stream))
 		return NULL;
-	return request->has_version ? versioned_capsule(view, flags) : unversioned_capsule(view);
+	return request->has_version ? versioned_capsule(view, flags) : unversioned_capsule(view, request->presumed);
 }
 
 /* Copies */
@@ -377,6 +379,8 @@ static PyObject *export_held(PyObject *self, struct request *request)
 {
 	struct bi_view *view = bip_hold(self);
 
+	if (((struct bip_object *)self)->flags & BIP_PRESUMED_READONLY)
+		request->presumed = BI_DL_READONLY;
 	return view ? release_behind(view, export_as_requested(view, request)) : NULL;
 }
 

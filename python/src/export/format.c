@@ -67,9 +67,12 @@ static int write_simple(struct writer *out, struct bi_dtype dtype, const char *n
 
 	if (!letter) {
 		bi_dtype_name(dtype, name);
-		PyErr_Format(bip_UnsupportedError, "the buffer protocol has no format for %s", name);
+		PyErr_Format(bip_UnsupportedTypeError, "the buffer protocol has no format for %s", name);
 		return -1;
 	}
+	/* memoryview can index elements of format "c", but not of "1s". NumPy reads both. */
+	if (dtype.type == BI_BYTES && dtype.item_size == 1)
+		return append_text(out, "c");
 	if (dtype.type == BI_BYTES || dtype.type == BI_VOID)
 		return append_formatted(out, "%s%u%s", order, dtype.item_size, letter);
 	if (dtype.type == BI_UNICODE)

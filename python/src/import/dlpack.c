@@ -259,7 +259,9 @@ static int make_view(const struct tensor *tensor, struct bi_context *context, st
 		return -1;
 	}
 	if (request->sync && !stream && !bi_memory_is_host(bi_view_memory(found->view)))
-		found->flags = BIP_WAIT_AT_EXIT;
+		found->flags |= BIP_WAIT_AT_EXIT;
+	if (!tensor->versioned && bi_view_flags(found->view) & BI_VIEW_READONLY)
+		found->flags |= BIP_PRESUMED_READONLY;
 	return 1;
 }
 

@@ -377,6 +377,26 @@ static int import_empty(struct draft *draft, struct bi_context *context, struct 
 	return rc ? -1 : 0;
 }
 
+/* A number without the attribute `backend` is a CUDA pointer. The message says so, because it may be meant otherwise.
+ */
+static int find_context_of_number(const struct draft *draft, struct bi_context **out)
+{
+	PyObject *text;
+
+	if (bip_context_of_memory(draft->kind, (uintptr_t)draft->handle, out) == 0)
+		return 0;
+	if (!PyErr_ExceptionMatches(bip_DriverError) && !PyErr_ExceptionMatches(bip_InvalidArrayError))
+		return -1;
+	text = bip_take_message();
+	if (text)
+		PyErr_Format(bip_InvalidArrayError,
+			     "buffer is a number, which is a CUDA pointer: %U. A cl_mem is an object with int_ptr, and "
+			     "host memory has backend = 'host'",
+			     text);
+	Py_XDECREF(text);
+	return -1;
+}
+
 /* Finds the context of the memory. For an array without elements the driver is not queried for the address. */
 static int find_context(const struct draft *draft, int is_empty, struct bi_context **out)
 {
@@ -385,7 +405,9 @@ static int find_context(const struct draft *draft, int is_empty, struct bi_conte
 	if (is_empty && draft->kind == BI_HANDLE_CUDA)
 		return bip_context_cuda(0, out);
 	if (draft->handle)
-		return bip_context_of_memory(draft->kind, (uintptr_t)draft->handle, out);
+		return draft->backend || draft->kind != BI_HANDLE_CUDA
+			       ? bip_context_of_memory(draft->kind, (uintptr_t)draft->handle, out)
+			       : find_context_of_number(draft, out);
 	PyErr_SetString(bip_InvalidArrayError, "buffer is 0, but the array has elements");
 	return -1;
 }

@@ -1,7 +1,8 @@
 /*
  * Reads formats of the buffer protocol (PEP 3118), as the struct module, NumPy, ctypes and Cython write them
  *
- * A format is one simple type (a letter such as "f", not a typestr), or a structure "T{...}". A structure is converted
+ * A format is one simple type (a letter such as "f", not a typestr), a count of them ("2h"), a structure "T{...}", or
+ * several types, which form a structure. A structure is converted
  * to a descr list, and the list to the text that the library reads. Gaps become fields without a name.
  */
 #include <string.h>
@@ -377,20 +378,68 @@ static int read_struct(struct reader *in, int depth, struct item *item)
 	return list ? 0 : -1;
 }
 
-static int check_whole(struct reader *in, const struct item *item, Py_ssize_t itemsize)
+/*
+ * A format with fewer bytes than the element is refused. ctypes omits gaps in its formats, and the omitted gaps may be
+ * anywhere.
+ */
+static int check_size(const struct reader *in, const struct item *item, Py_ssize_t itemsize)
 {
-	if (peek(in))
-		return refuse_format(in, "only one item is expected, and no more");
-	if (item->ndim)
-		return refuse_format(in, "an item is one element, not an array");
-	/*
-	 * A format with fewer bytes is refused. ctypes omits gaps in its formats, and the omitted gaps may be anywhere.
-	 */
 	if (item->dtype.item_size == itemsize)
 		return 0;
 	PyErr_Format(bip_InvalidArrayError, "format '%.200s' has %u bytes, the buffer's itemsize is %zd", in->format,
 		     item->dtype.item_size, itemsize);
 	return -1;
+}
+
+/* Makes a type of several lanes of an item such as "2h". */
+static int make_lanes(const struct reader *in, struct item *item)
+{
+	if (!item->ndim)
+		return 0;
+	if (item->ndim == 1 && !item->fields && !item->dtype.swapped && item->shape[0] >= 1 &&
+	    item->shape[0] <= UINT16_MAX &&
+	    bi_dtype_make((enum bi_type)item->dtype.type, (unsigned)item->shape[0], 0, &item->dtype, NULL) == BI_OK)
+		return 0;
+	return refuse_format(in, "an item is one element or several lanes of a simple type, not an array");
+}
+
+/* Reads items without names, such as "hQ", as the fields f0, f1 ... of a structure. This is what NumPy does. */
+static int read_unnamed(struct reader *in, struct item *item)
+{
+	struct fields fields = { item->fields, 0, 0 };
+	int count = 0;
+
+	for (item->align = 1; peek(in);) {
+		struct item field;
+		PyObject *name;
+		int rc = read_item(in, 0, &field);
+
+		if (rc)
+			return -1;
+		name = field.is_padding ? PyUnicode_FromStringAndSize(NULL, 0) : PyUnicode_FromFormat("f%d", count++);
+		rc = name && !add_bytes(&fields, in, field.align, field.nbytes)
+			     ? append_field(&fields, in, &field, name)
+			     : -1;
+		Py_XDECREF(name);
+		Py_XDECREF(field.fields);
+		if (rc)
+			return -1;
+	}
+	item->dtype = (struct bi_dtype){ (uint32_t)fields.nbytes, 1, BI_VOID, 0 };
+	return append_gap(&fields);
+}
+
+/* Reads one item, or several as a structure. */
+static int read_whole(struct reader *in, struct item *item)
+{
+	if (read_item(in, 0, item))
+		return -1;
+	if (!peek(in))
+		return make_lanes(in, item);
+	Py_XDECREF(item->fields);
+	item->fields = PyList_New(0);
+	*in = (struct reader){ in->format, in->format, '@' };
+	return item->fields ? read_unnamed(in, item) : -1;
 }
 
 /*
@@ -413,10 +462,10 @@ static int read_any(const char *format, Py_ssize_t itemsize, struct bi_dtype *ou
 {
 	struct reader in = { format, format, '@' };
 	struct item item;
-	int rc = read_item(&in, 0, &item);
+	int rc = read_whole(&in, &item);
 
 	if (!rc)
-		rc = check_whole(&in, &item, itemsize);
+		rc = check_size(&in, &item, itemsize);
 	if (!rc && item.fields) {
 		*descr = bip_descr_text(item.fields);
 		rc = *descr ? 0 : -1;

@@ -192,17 +192,41 @@ int bip_refuse_masked(PyObject *object)
 	return -1;
 }
 
+/* Returns true for a type derived from numpy.generic. */
+static int is_numpy_scalar(const PyTypeObject *type)
+{
+	/* Types that were not made ready have no tp_mro. */
+	for (Py_ssize_t i = 0; type->tp_mro && i < PyTuple_GET_SIZE(type->tp_mro); i++)
+		if (strcmp(((const PyTypeObject *)PyTuple_GET_ITEM(type->tp_mro, i))->tp_name, "numpy.generic") == 0)
+			return 1;
+	return 0;
+}
+
+/*
+ * Imports the array without axes that NumPy makes of a scalar. The buffer of the scalar itself loses the type: a
+ * datetime64 is eight bytes, and a structured scalar has no fields.
+ */
+static int import_scalar(PyObject *object, const struct bip_request *request, struct bip_found *found)
+{
+	PyObject *array = PyObject_CallMethod(object, "__array__", NULL);
+	int rc = array ? bip_import_buffer(array, request, found) : -1;
+
+	Py_XDECREF(array);
+	return rc;
+}
+
 int bip_import_buffer(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
 	const PyBufferProcs *procs = Py_TYPE(object)->tp_as_buffer;
 	int rc;
 
-	(void)request;
 	if (!procs || !procs->bf_getbuffer)
 		return 0;
 	rc = bip_import_ndarray(object, found);
 	if (rc)
 		return rc;
+	if (is_numpy_scalar(Py_TYPE(object)))
+		return import_scalar(object, request, found);
 	/* A class that Python code defines may have a mask that its buffer does not show. */
 	if (PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE) && bip_refuse_masked(object))
 		return -1;

@@ -120,6 +120,8 @@ static int apply_writable(int writable, struct bip_found *found)
 		PyErr_SetString(bip_InvalidArrayError, "writable is True, but the array is read-only");
 		return -1;
 	}
+	if (writable == 0)
+		found->flags &= ~(unsigned)BIP_PRESUMED_READONLY;
 	if (writable == 0 && !is_readonly(found->view) && make_readonly(&found->view))
 		return -1;
 	return writable == 0 && found->mask && !is_readonly(found->mask) ? make_readonly(&found->mask) : 0;

@@ -97,8 +97,9 @@ static PyTypeObject *find_ndarray(PyTypeObject *type)
 
 /*
  * Returns true for numpy.ndarray and types derived from it. They support every protocol of host memory, but some
- * derived types support a protocol wrongly: a masked array exports DLPack without its mask. bip_import_buffer handles
- * these cases.
+ * derived types support a protocol wrongly: a masked array exports DLPack without its mask. So they are imported by the
+ * CUDA Array Interface, which numpy.ndarray itself does not have, or by the buffer protocol. bip_import_buffer handles
+ * the wrong cases.
  */
 static int is_ndarray(PyTypeObject *type)
 {
@@ -112,8 +113,14 @@ static int import_in_order(PyObject *object, const struct bip_request *request, 
 	int rc = 0;
 
 	/* A memoryview supports only the buffer protocol. */
-	if (is_ndarray(Py_TYPE(object)) || PyMemoryView_Check(object))
+	if (PyMemoryView_Check(object))
 		return bip_import_buffer(object, request, found);
+	/* Numba's managed and mapped arrays are derived from numpy.ndarray, and only their dictionary names a stream.
+	 */
+	if (is_ndarray(Py_TYPE(object))) {
+		rc = bip_import_cai(object, request, found);
+		return rc ? rc : bip_import_buffer(object, request, found);
+	}
 	for (size_t i = 0; i < Py_ARRAY_LENGTH(order) && !rc; i++)
 		if (order[i].in_order)
 			rc = order[i].in_order(object, request, found);
@@ -127,6 +134,16 @@ static int import_by_name(PyObject *object, const struct bip_request *request, s
 	return request->protocol->importer(object, request, found);
 }
 
+/* Returns the words that say how an object of no protocol becomes an array. */
+static const char *find_remedy(PyObject *object)
+{
+	if (PyList_Check(object) || PyTuple_Check(object) || PyNumber_Check(object))
+		return "np.asarray(x) makes an array of it";
+	if (PyObject_HasAttrString(object, "to_numpy"))
+		return "pass x.to_numpy()";
+	return "np.asarray(x), or a method of the library that made it, may convert it";
+}
+
 static void raise_no_protocol(PyObject *object, const struct bip_protocol *protocol)
 {
 	const char *type = Py_TYPE(object)->tp_name;
@@ -135,7 +152,8 @@ static void raise_no_protocol(PyObject *object, const struct bip_protocol *proto
 		PyErr_Format(PyExc_TypeError, "an object of type %.100s does not speak the protocol '%s'", type,
 			     protocol->name);
 	else
-		PyErr_Format(PyExc_TypeError, "an object of type %.100s speaks no protocol of arrays", type);
+		PyErr_Format(PyExc_TypeError, "an object of type %.100s speaks no protocol of arrays: %s", type,
+			     find_remedy(object));
 }
 
 int bip_find_array(PyObject *object, const struct bip_request *request, struct bip_found *found)

@@ -334,7 +334,7 @@ static int check_dtype(PyObject *wanted, const struct bi_view *view)
 	if (!wanted || wanted == Py_None)
 		return 0;
 	memset(&asked, 0, sizeof(asked));
-	if (bip_dtype_from_with_descr(wanted, &asked.dtype, &descr))
+	if (bip_dtype_argument(wanted, &asked.dtype, &descr))
 		return -1;
 	if (descr)
 		asked.descr = PyUnicode_AsUTF8AndSize(descr, &length);

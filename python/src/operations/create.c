@@ -31,14 +31,27 @@ static int read_fields(struct pattern *pattern)
 	return pattern->layout.descr ? 0 : -1;
 }
 
-/* Reads shape and element type. The library checks the size when the array is allocated. */
-static int read_pattern(PyObject *shape, PyObject *dtype, struct pattern *out)
+/*
+ * Returns the element type that an array gets without the argument dtype: float64, or NumPy's type for the value of
+ * full(). Borrowed.
+ */
+static PyObject *default_type(PyObject *value)
 {
+	if (!value || !(PyBool_Check(value) || PyLong_Check(value) || PyComplex_Check(value)))
+		return (PyObject *)&PyFloat_Type;
+	return (PyObject *)(PyBool_Check(value) ? &PyBool_Type : PyLong_Check(value) ? &PyLong_Type : &PyComplex_Type);
+}
+
+/* Reads shape and element type. The library checks the size when the array is allocated. */
+static int read_pattern(PyObject *const *values, struct pattern *out)
+{
+	PyObject *dtype = values[DTYPE] && values[DTYPE] != Py_None ? values[DTYPE] : default_type(values[VALUE]);
+
 	out->descr = NULL;
 	out->layout.descr = NULL;
 	out->layout.descr_length = 0;
-	if (bip_read_sequence("shape", shape, out->layout.shape, &out->layout.ndim) ||
-	    bip_dtype_from_with_descr(dtype, &out->layout.dtype, &out->descr))
+	if (bip_read_sequence("shape", values[SHAPE], out->layout.shape, &out->layout.ndim) ||
+	    bip_dtype_argument(dtype, &out->layout.dtype, &out->descr))
 		return -1;
 	return read_fields(out);
 }
@@ -102,7 +115,7 @@ static PyObject *make_array(enum contents contents, PyObject *const *values)
 	struct pattern pattern;
 	struct bi_view *view = NULL;
 
-	if (read_pattern(values[SHAPE], values[DTYPE], &pattern) == 0)
+	if (read_pattern(values, &pattern) == 0)
 		view = allocate_view(&pattern.layout, values[DEVICE]);
 	Py_XDECREF(pattern.descr);
 	if (view && fill_new(view, contents, values)) {
@@ -125,7 +138,7 @@ static PyObject *make_without_value(const struct bip_signature *signature, enum 
 
 PyObject *bip_empty(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
-	static const struct bip_signature signature = { "empty", 2, 2, { "shape", "dtype", "device", "stream", NULL } };
+	static const struct bip_signature signature = { "empty", 1, 2, { "shape", "dtype", "device", "stream", NULL } };
 
 	(void)module;
 	return make_without_value(&signature, UNDEFINED, args, count, names);
@@ -133,7 +146,7 @@ PyObject *bip_empty(PyObject *module, PyObject *const *args, Py_ssize_t count, P
 
 PyObject *bip_zeros(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
-	static const struct bip_signature signature = { "zeros", 2, 2, { "shape", "dtype", "device", "stream", NULL } };
+	static const struct bip_signature signature = { "zeros", 1, 2, { "shape", "dtype", "device", "stream", NULL } };
 
 	(void)module;
 	return make_without_value(&signature, ZEROS, args, count, names);
@@ -142,7 +155,7 @@ PyObject *bip_zeros(PyObject *module, PyObject *const *args, Py_ssize_t count, P
 PyObject *bip_full(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
 	static const struct bip_signature signature = {
-		"full", 3, 3, { "shape", "value", "dtype", "device", "stream", NULL }
+		"full", 2, 3, { "shape", "value", "dtype", "device", "stream", NULL }
 	};
 	PyObject *values[ARGUMENTS];
 

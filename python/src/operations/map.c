@@ -19,6 +19,7 @@ struct mapping {
 	PyObject_HEAD struct bi_view *view;
 	struct bi_map *map; /* NULL after the mapping was closed */
 	Py_ssize_t exports; /* number of buffers in use; guarded by BIP_LOCK, as is `map` */
+	int is_ending; /* 1: the `with` block has ended; the last buffer ends the mapping; guarded by BIP_LOCK */
 	int is_readonly;
 	int is_bytes; /* 1: the buffer protocol cannot name the element type, so buffers have one more axis for the
 			 bytes of an element */
@@ -147,6 +148,7 @@ PyObject *bip_map(PyObject *array, PyObject *const *args, Py_ssize_t count, PyOb
 	self->map = NULL;
 	self->dims = NULL;
 	self->exports = 0;
+	self->is_ending = 0;
 	self->view = bip_hold(array);
 	if (open_mapping(self, mode))
 		Py_CLEAR(self);
@@ -172,7 +174,8 @@ static int take_map(struct mapping *self, struct bi_map **out)
 	if (!exports)
 		return 0;
 	PyErr_Format(PyExc_BufferError,
-		     "%zd buffers of the mapping are in use, for example by arrays made of it: it stays mapped",
+		     "%zd buffers of the mapping are in use, so it stays mapped: delete the arrays and memoryviews "
+		     "that were made from it (del v), then call close() again",
 		     exports);
 	return -1;
 }
@@ -202,34 +205,46 @@ static PyObject *close_mapping(PyObject *self, PyObject *none)
 	return unmap((struct mapping *)self) ? NULL : Py_NewRef(Py_None);
 }
 
+/* Marks the mapping as ending if buffers are in use. Returns 1 if there are some. */
+static int end_with_last_buffer(struct mapping *self)
+{
+	int has_buffers;
+
+	BIP_LOCK((PyObject *)self)
+	has_buffers = self->exports > 0;
+	self->is_ending = has_buffers;
+	BIP_UNLOCK()
+	return has_buffers;
+}
+
 /*
- * Ends the mapping at the end of the `with` block. If the block raised an exception, its traceback may keep buffers
- * alive, so closing fails with BufferError. This BufferError is dropped, so that the caller sees the exception of the
- * block.
+ * Ends the mapping at the end of the `with` block. An array that was made from the mapping may outlive the block, as
+ * variables do. The mapping then ends when the last such array is freed, because a pointer cannot be taken from NumPy.
  */
 static PyObject *mapping_exit(PyObject *self, PyObject *args)
 {
-	int is_raising = PyTuple_GET_SIZE(args) && PyTuple_GET_ITEM(args, 0) != Py_None;
-
-	if (unmap((struct mapping *)self) == 0)
+	(void)args;
+	if (end_with_last_buffer((struct mapping *)self))
 		Py_RETURN_NONE;
-	if (!is_raising || !PyErr_ExceptionMatches(PyExc_BufferError))
-		return NULL;
-	PyErr_Clear();
-	Py_RETURN_NONE;
+	return close_mapping(self, NULL);
+}
+
+/* Ends the mapping outside of a call that can raise. An exception is written to sys.unraisablehook. */
+static void unmap_unraisable(struct mapping *self)
+{
+	struct bip_raised raised = bip_put_aside();
+
+	if (unmap(self))
+		PyErr_WriteUnraisable(NULL);
+	bip_put_back(raised);
 }
 
 static void mapping_dealloc(PyObject *object)
 {
 	struct mapping *self = (struct mapping *)object;
-	PyObject *type, *value, *traceback;
 
-	if (self->map) {
-		PyErr_Fetch(&type, &value, &traceback);
-		if (unmap(self))
-			PyErr_WriteUnraisable(NULL);
-		PyErr_Restore(type, value, traceback);
-	}
+	if (self->map)
+		unmap_unraisable(self);
 	bip_release_view(self->view);
 	PyMem_Free(self->dims);
 	PyObject_Free(self);
@@ -239,7 +254,7 @@ static void mapping_dealloc(PyObject *object)
 
 static int check_open(const struct mapping *self)
 {
-	if (self->map)
+	if (self->map && !self->is_ending)
 		return 0;
 	PyErr_SetString(bip_InvalidArrayError, closed);
 	return -1;
@@ -344,7 +359,7 @@ static PyObject *as_array(PyObject *self, PyObject *args, PyObject *words)
 static PyObject *get_closed(PyObject *self, void *closure)
 {
 	(void)closure;
-	return PyBool_FromLong(!((struct mapping *)self)->map);
+	return PyBool_FromLong(!((struct mapping *)self)->map || ((struct mapping *)self)->is_ending);
 }
 
 static PyObject *get_mode(PyObject *self, void *closure)
@@ -434,7 +449,7 @@ static const char *export_buffer_locked(struct mapping *self, Py_buffer *buffer,
 {
 	const char *fault;
 
-	if (!self->map)
+	if (!self->map || self->is_ending)
 		return closed;
 	fill_buffer(self, buffer);
 	fault = find_refusal(buffer, flags);
@@ -462,10 +477,15 @@ static int mapping_getbuffer(PyObject *object, Py_buffer *buffer, int flags)
 
 static void mapping_releasebuffer(PyObject *object, Py_buffer *buffer)
 {
+	struct mapping *self = (struct mapping *)object;
+	int is_last;
+
 	(void)buffer;
 	BIP_LOCK(object)
-	((struct mapping *)object)->exports--;
+	is_last = --self->exports == 0 && self->is_ending;
 	BIP_UNLOCK()
+	if (is_last)
+		unmap_unraisable(self);
 }
 
 /* clang-format off */
@@ -479,7 +499,10 @@ static PyMethodDef methods[] = {
 	{ "__array__", (PyCFunction)(void (*)(void))as_array, METH_VARARGS | METH_KEYWORDS,
 	  "__array__($self, dtype=None, *, copy=None)\n--\n\nReturns numpy(), converted or copied if requested." },
 	{ "__enter__", mapping_enter, METH_NOARGS, "Returns the mapping itself. InvalidArrayError if it is closed." },
-	{ "__exit__", mapping_exit, METH_VARARGS, "close(). Does not replace an exception of the block." },
+	{ "__exit__", mapping_exit, METH_VARARGS,
+	  "__exit__($self, *args)\n--\n\n"
+	  "Ends the mapping, or leaves that to the last array that was made from it and still exists. Until then the\n"
+	  "array is mapped, and uses that a mapping excludes raise BufferError." },
 	{ NULL, NULL, 0, NULL },
 };
 

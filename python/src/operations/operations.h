@@ -104,6 +104,30 @@ PyObject *bip_broadcast_to(PyObject *self, PyObject *shape);
 PyObject *bip_map(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
 extern PyTypeObject bip_map_type;
 
+/* Operators ---------------------------------------------------------------------------------------- numbers.c */
+
+extern PyNumberMethods bip_number_methods;
+
+/* Functions of _array.py ------------------------------------------------------------------------- in_python.c */
+
+PyObject *bip_numpy(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
+PyObject *bip_tolist(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
+PyObject *bip_tobytes(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
+PyObject *bip_deepcopy(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
+PyObject *bip_reduce(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
+PyObject *bip_ravel(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
+PyObject *bip_squeeze(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
+PyObject *bip_to_device(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
+PyObject *bip_html(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
+PyObject *bip_ready(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
+PyObject *bip_copy_protocol(PyObject *self, PyObject *none);
+PyObject *bip_get_mT(PyObject *self, void *closure);
+PyObject *bip_iterate(PyObject *self);
+PyObject *bip_compare(PyObject *self, PyObject *other, int operation);
+int bip_contains(PyObject *self, PyObject *value);
+/* Returns the text of bip_repr(), followed by the elements. Waits for pending work, as CuPy and pyopencl do. */
+PyObject *bip_text_of(PyObject *self);
+
 /* shares_memory() ---------------------------------------------------------------------------------- sharing.c */
 
 PyObject *bip_shares_memory(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names);

@@ -330,7 +330,12 @@ static int apply_reshape(const struct bi_view *view, const void *argument, struc
 {
 	const struct shape *shape = argument;
 
-	return bi_view_reshape(view, shape->ndim, shape->extents, out, err);
+	int rc = bi_view_reshape(view, shape->ndim, shape->extents, out, err);
+	size_t used = rc == BI_EUNSUPPORTED ? strlen(err->message) : 0;
+
+	if (used)
+		snprintf(err->message + used, sizeof(err->message) - used, ": use .copy().reshape()");
+	return rc;
 }
 
 static int apply_broadcast(const struct bi_view *view, const void *argument, struct bi_view **out, struct bi_error *err)
@@ -383,7 +388,7 @@ PyObject *bip_view_as(PyObject *self, PyObject *object)
 	struct type type = { { 0, 0, 0, 0 }, NULL };
 	PyObject *descr = NULL, *result = NULL;
 
-	if (bip_dtype_from_with_descr(object, &type.dtype, &descr))
+	if (bip_dtype_argument(object, &type.dtype, &descr))
 		return NULL;
 	if (descr)
 		type.descr = PyUnicode_AsUTF8(descr);

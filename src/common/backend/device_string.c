@@ -219,6 +219,25 @@ static const char *device_names(const struct bi__choice *choice, char *text, siz
 	return text;
 }
 
+/* The list begins with the GPUs that can be used. */
+static int choose_gpus(struct request request, struct bi__choice *choice, struct bi_error *err)
+{
+	char names[200];
+	int count = 0, rc = list_devices(NULL, choice, err);
+
+	if (rc)
+		return rc;
+	while (count < choice->count && choice->devices[count].usable &&
+	       choice->devices[count].kind == BI_DEVICE_KIND_GPU)
+		count++;
+	choice->is_auto = 1;
+	choice->count = count ? count : count_usable(choice);
+	if (count)
+		return BI_OK;
+	return bi__fail(err, BI_ENODEVICE, "%s \"gpu\": no GPU can be used; there are: %s", request.source,
+			device_names(choice, names, sizeof(names)));
+}
+
 static int choose_backend(struct request request, struct bi__choice *choice, struct bi_error *err)
 {
 	size_t length = strcspn(request.spec, ":");
@@ -228,7 +247,7 @@ static int choose_backend(struct request request, struct bi__choice *choice, str
 	int fitting, rc;
 
 	if (!backend)
-		return bi__fail(err, BI_ENODEVICE, "%s \"%s\" names no backend of this build (auto, #N, %s)",
+		return bi__fail(err, BI_ENODEVICE, "%s \"%s\" names no backend of this build (auto, cpu, gpu, #N, %s)",
 				request.source, request.spec, backend_names(names, sizeof(names)));
 	rc = list_devices(backend, choice, err);
 	if (rc)
@@ -251,10 +270,14 @@ int bi__device_string_choose(const char *spec, struct bi__choice *choice, struct
 
 	if (!spec)
 		request = (struct request){ "BI_DEVICE", bi__environment("BI_DEVICE") };
+	if (request.spec && strcmp(request.spec, "cpu") == 0)
+		request.spec = bi__registry_host()->name;
 	*choice = (struct bi__choice){ 0 };
 	choice->is_auto = !request.spec || (!spec && !*request.spec) || strcmp(request.spec, "auto") == 0;
 	if (choice->is_auto)
 		rc = list_devices(NULL, choice, err);
+	else if (strcmp(request.spec, "gpu") == 0)
+		rc = choose_gpus(request, choice, err);
 	else if (*request.spec == '#')
 		rc = choose_position(request, choice, err);
 	else

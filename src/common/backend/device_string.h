@@ -13,7 +13,7 @@
 /* The devices that fit a device string, the best first. */
 struct bi__choice {
 	int count;
-	int is_auto; /* "auto": if a device does not open, the next device is tried */
+	int is_auto; /* "auto" or "gpu": if a device does not open, the next device is tried */
 	const struct bi_device *devices; /* the `count` devices, a part of `list` */
 	struct bi_device *list; /* owned */
 };

@@ -207,7 +207,7 @@ static void check_tensors_are_busy(const struct bi_view *view, const char *words
 
 	REFUSED_FOR(BI_EBUSY, words, bi_dlpack_describe(view, &tensor, &error));
 	REFUSED_FOR(BI_EBUSY, words, bi_dlpack_export(view, 0, &versioned, &error));
-	REFUSED_FOR(BI_EBUSY, words, bi_dlpack_export_unversioned(view, &unversioned, &error));
+	REFUSED_FOR(BI_EBUSY, words, bi_dlpack_export_unversioned(view, 0, &unversioned, &error));
 	assert_null(versioned);
 	assert_null(unversioned);
 }

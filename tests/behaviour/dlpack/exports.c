@@ -26,14 +26,14 @@ static void dlpack_D3_read_only_needs_a_version(void **state)
 	struct bi_dl_managed *plain;
 
 	(void)state;
-	REFUSED_FOR(BI_EREADONLY, "[D3]", bi_dlpack_export_unversioned(locked, &plain, &error));
+	REFUSED_FOR(BI_EREADONLY, "[D3]", bi_dlpack_export_unversioned(locked, 0, &plain, &error));
 	assert_null(plain);
 	OK(bi_dlpack_export(locked, 0, &tensor, &error));
 	assert_int_equal(tensor->version.major, 1);
 	assert_int_equal(tensor->version.minor, 3);
 	assert_int_equal(tensor->flags, BI_DL_READONLY);
 	release(tensor);
-	OK(bi_dlpack_export_unversioned(view, &plain, &error));
+	OK(bi_dlpack_export_unversioned(view, 0, &plain, &error));
 	assert_int_equal(plain->tensor.ndim, 3);
 	plain->deleter(plain);
 	OK(bi_dlpack_export(view, 0, &tensor, &error));
@@ -205,7 +205,7 @@ static void export_type(struct bi_dtype dtype)
 	release(tensor);
 	if (bits < 8) {
 		REFUSED_FOR(BI_EDTYPE, "[D9]", bi_dlpack_describe(view, &described, &error));
-		REFUSED_FOR(BI_EDTYPE, "[D9]", bi_dlpack_export_unversioned(view, &plain, &error));
+		REFUSED_FOR(BI_EDTYPE, "[D9]", bi_dlpack_export_unversioned(view, 0, &plain, &error));
 	} else {
 		OK(bi_dlpack_describe(view, &described, &error));
 	}
@@ -288,7 +288,7 @@ static void dlpack_D13_a_tensor_is_a_reference(void **state)
 	OK(bi_view_wrap_host(fixture.context, bytes, dtype_of("|u1"), 3, cube, count_release, &released, &view,
 			     &error));
 	OK(bi_dlpack_export(view, 0, &tensor, &error));
-	OK(bi_dlpack_export_unversioned(view, &plain, &error));
+	OK(bi_dlpack_export_unversioned(view, 0, &plain, &error));
 	assert_ptr_equal(bi_dlpack_view(tensor), view);
 	assert_ptr_equal(bi_dlpack_view_unversioned(plain), view);
 	bi_view_release(view);
@@ -348,8 +348,8 @@ static void dlpack_arguments_of_exports(void **state)
 	REFUSED_FOR(BI_EINVAL, "NULL", bi_dlpack_describe(view, NULL, &error));
 	REFUSED_FOR(BI_EINVAL, "NULL", bi_dlpack_export(NULL, 0, &tensor, &error));
 	REFUSED_FOR(BI_EINVAL, "NULL", bi_dlpack_export(view, 0, NULL, &error));
-	REFUSED_FOR(BI_EINVAL, "NULL", bi_dlpack_export_unversioned(NULL, &plain, &error));
-	REFUSED_FOR(BI_EINVAL, "NULL", bi_dlpack_export_unversioned(view, NULL, &error));
+	REFUSED_FOR(BI_EINVAL, "NULL", bi_dlpack_export_unversioned(NULL, 0, &plain, &error));
+	REFUSED_FOR(BI_EINVAL, "NULL", bi_dlpack_export_unversioned(view, 0, NULL, &error));
 	bi_view_release(view);
 }
 

@@ -501,7 +501,7 @@ static void dlpack_own_exports_come_back(void **state)
 	assert_ptr_equal(bi_view_memory(taken), bi_view_memory(all));
 	assert_same_bytes(view, taken);
 	bi_view_release(taken);
-	OK(bi_dlpack_export_unversioned(view, &plain, &error));
+	OK(bi_dlpack_export_unversioned(view, 0, &plain, &error));
 	OK(bi_dlpack_import_unversioned(fixture.context, plain, NULL, &taken, &error));
 	assert_ptr_equal(bi_view_memory(taken), bi_view_memory(all));
 	assert_int_equal(bi_view_flags(taken), 0);

@@ -768,7 +768,7 @@ static void export_tensors(struct scenario_state *state, struct bi_view *array)
 	if (!went_well(state, bi_dlpack_import(state->context, tensor, NULL, &back, state->err)))
 		tensor->deleter(tensor);
 	keep_object(state, release_view, back);
-	if (has_failed(state) || !went_well(state, bi_dlpack_export_unversioned(array, &unversioned, state->err)))
+	if (has_failed(state) || !went_well(state, bi_dlpack_export_unversioned(array, 0, &unversioned, state->err)))
 		return;
 	EXPECT(state, bi_dlpack_view_unversioned(unversioned) == array);
 	back = NULL;

@@ -1,0 +1,248 @@
+"""Methods of BufferInterface that use NumPy or Python's own types.
+
+The methods of the type call these functions. The module is imported at the first such call, and NumPy where a function
+needs it. No function here computes with elements: each of them describes, copies or converts.
+"""
+
+import pickle
+
+from ._core import InvalidArrayError, UnsupportedError, buffer_interface
+
+# A repr shows this many elements, and from there on the first and last EDGE elements of each axis.
+THRESHOLD = 1000
+EDGE = 3
+
+
+def _is_host(array):
+    return array.backend == "host"
+
+
+def _numpy_module(purpose):
+    try:
+        import numpy
+    except ImportError as error:
+        raise ImportError(f"{purpose} needs NumPy, which is not installed: pip install numpy") from error
+    return numpy
+
+
+def numpy(array):
+    _numpy_module("numpy()")
+    return (array if _is_host(array) else array.to("host")).__array__()
+
+
+def tolist(array):
+    return numpy(array).tolist()
+
+
+def tobytes(array):
+    """The copy is made even of host memory, because bytes() needs dense elements."""
+    return b"" if array.nbytes == 0 else bytes(_bytes_of(array))
+
+
+def _bytes_of(array):
+    """Returns the elements in C order as a dense array of uint8 in host memory, without a copy where possible."""
+    host = array if _is_host(array) else array.to("host")
+    if not _is_dense(host):
+        host = host.copy()
+    return host.reshape(-1).view("u1")
+
+
+def _is_dense(array):
+    expected = array.itemsize
+    for extent, stride in zip(reversed(array.shape), reversed(array.strides)):
+        if extent != 1 and stride != expected:
+            return False
+        expected *= extent
+    return True
+
+
+# Comparisons, iteration, truth
+
+
+def _refuse_device(array, operation, instead):
+    if not _is_host(array):
+        raise UnsupportedError(
+            f"{operation} of memory of {array.device_spec} would copy it to the host: write {instead}, "
+            "or use a library that computes on the device"
+        )
+
+
+def compare(array, other, is_equal):
+    if isinstance(other, type(array)):
+        _refuse_device(other, "a comparison", "a.numpy() == b.numpy()")
+        other = other.numpy()
+    _refuse_device(array, "a comparison", "a.numpy() == b")
+    module = _numpy_module("a comparison")
+    return (module.equal if is_equal else module.not_equal)(numpy(array), other)
+
+
+def contains(array, value):
+    _refuse_device(array, "`in`", "x in a.numpy()")
+    return value in numpy(array)
+
+
+def iterate(array):
+    """Iterates over copies of the elements of a one-dimensional array, else over views along the first axis."""
+    if array.ndim == 0:
+        raise TypeError("an array without axes cannot be iterated over: use item()")
+    if array.ndim == 1:
+        return iter(tolist(array))
+    return (array[i] for i in range(len(array)))
+
+
+# Copies and pickles
+
+
+def deepcopy(array, memo):
+    copied = array.copy()
+    memo[id(array)] = copied
+    return copied
+
+
+def reduce(array, protocol):
+    if array.mask is not None:
+        raise UnsupportedError("the array is masked: pickle the array without its mask, and .mask, one by one")
+    dtype = array.descr or array.typestr
+    device = "host" if _is_host(array) else array.device_spec
+    contents = b"" if array.nbytes == 0 else _bytes_of(array)
+    if array.nbytes and protocol >= 5:
+        contents = pickle.PickleBuffer(contents)
+    elif array.nbytes:
+        contents = bytearray(contents)
+    return rebuild, (contents, array.shape, dtype, device)
+
+
+def rebuild(contents, shape, dtype, device):
+    """Makes an array of what reduce() returned. Uses `contents` without a copy if the array was in host memory."""
+    flat = buffer_interface(contents)
+    if flat.ndim != 1 or flat.itemsize != 1:
+        raise InvalidArrayError(f"the pickled contents have type {flat.typestr} and shape {flat.shape}, not bytes")
+    array = flat.view(dtype).reshape(shape) if flat.nbytes else _rebuild_empty(shape, dtype)
+    return array if device == "host" else array.to(device)
+
+
+def _rebuild_empty(shape, dtype):
+    from ._core import empty
+
+    return empty(shape, dtype, device="host")
+
+
+# Views
+
+
+def ravel(array):
+    return (array if _is_dense(array) else array.copy()).reshape(-1)
+
+
+def _axis_in(axis, ndim):
+    if not -ndim <= axis < ndim:
+        raise IndexError(f"axis {axis} of an array with {ndim} axes")
+    return axis % ndim
+
+
+def _axes_in(axes, ndim):
+    axes = axes if isinstance(axes, (tuple, list)) else (axes,)
+    found = [_axis_in(axis, ndim) for axis in axes]
+    if len(set(found)) != len(found):
+        raise ValueError(f"axes {tuple(axes)} name an axis twice")
+    return found
+
+
+def squeeze(array, axis=None):
+    shape = array.shape
+    axes = [i for i, extent in enumerate(shape) if extent == 1] if axis is None else _axes_in(axis, array.ndim)
+    for i in axes:
+        if shape[i] != 1:
+            raise ValueError(f"axis {i} has {shape[i]} elements: only axes of one element can be removed")
+    return array[tuple(0 if i in axes else slice(None) for i in range(array.ndim))]
+
+
+def expand_dims(array, axis=0):
+    """Returns a view with new axes of one element at the positions `axis` of the result, an int or a tuple of int."""
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    new = _axes_in(axes, array.ndim + len(axes))
+    return array[tuple(None if i in new else slice(None) for i in range(array.ndim + len(new)))]
+
+
+def flip(array, axis=None):
+    """Returns a view with the elements in reverse order along `axis`: an int, a tuple of int, or None for all axes."""
+    axes = range(array.ndim) if axis is None else _axes_in(axis, array.ndim)
+    return array[tuple(slice(None, None, -1) if i in axes else slice(None) for i in range(array.ndim))]
+
+
+def moveaxis(array, source, destination):
+    """Returns a view in which the axes `source` are at the positions `destination`, each an int or a tuple of int."""
+    sources, destinations = _axes_in(source, array.ndim), _axes_in(destination, array.ndim)
+    if len(sources) != len(destinations):
+        raise ValueError(f"source has {len(sources)} axes, destination has {len(destinations)}")
+    order = [i for i in range(array.ndim) if i not in sources]
+    for place, axis in sorted(zip(destinations, sources)):
+        order.insert(place, axis)
+    return array.transpose(*order) if order else array
+
+
+def swap_last_axes(array):
+    if array.ndim < 2:
+        raise ValueError(f"mT needs at least two axes, the array has {array.ndim}")
+    return moveaxis(array, -1, -2)
+
+
+def to_device(array, device, stream=None):
+    return array.to(device, stream=stream)
+
+
+# Waiting
+
+
+async def ready(array):
+    """One thread of the event loop's executor waits for the driver while asyncio runs other tasks."""
+    import asyncio
+
+    await asyncio.get_running_loop().run_in_executor(None, array.synchronize)
+
+
+# Text
+
+
+def _edges(array):
+    """Returns a NumPy array that NumPy prints as the whole one. Copies only the elements that are printed."""
+    module = _numpy_module("repr()")
+    if array.size <= THRESHOLD:
+        return numpy(array), False
+    shape = tuple(min(extent, 2 * EDGE + 1) for extent in array.shape)
+    shown = module.zeros(shape, dtype=array.dtype)
+    for corner in _corners(array.shape):
+        source = tuple(part for part, _ in corner)
+        target = tuple(part for _, part in corner)
+        shown[target] = numpy(array[source])
+    return shown, True
+
+
+def _corners(shape):
+    """Yields tuples with a pair for each axis: the slice of the array, and the slice of the array that is printed."""
+    import itertools
+
+    axes = []
+    for extent in shape:
+        if extent <= 2 * EDGE + 1:
+            axes.append([(slice(None), slice(None))])
+        else:
+            axes.append([(slice(None, EDGE), slice(None, EDGE)), (slice(extent - EDGE, None), slice(EDGE + 1, None))])
+    return itertools.product(*axes)
+
+
+def contents_text(array):
+    """Returns the elements as text. Returns '' if NumPy or a type of it is missing, a copy fails, or there is a mask."""
+    if array.mask is not None:
+        return ""
+    try:
+        shown, is_cut = _edges(array)
+        return _numpy_module("repr()").array2string(shown, threshold=0 if is_cut else THRESHOLD, edgeitems=EDGE)
+    except (ImportError, TypeError, ValueError, BufferError, RuntimeError):
+        return ""
+
+
+def html(array):
+    from . import _html
+
+    return _html.page(array)

@@ -1,0 +1,55 @@
+"""Functions of the module that combine others: they make arrays and views with the names of the Array API standard."""
+
+from . import _array
+from ._core import asarray, buffer_interface, from_numpy, full
+
+
+def ones(shape, dtype="float64", *, device="auto", stream=None):
+    """Returns a dense array in C order whose elements are 1. The arguments are those of zeros()."""
+    return full(shape, 1, dtype, device=device, stream=stream)
+
+
+def arange(start, stop=None, step=1, dtype=None, *, device="auto"):
+    """Returns the numbers from `start` to below `stop` with the distance `step`, as numpy.arange() makes them.
+
+    arange(n) starts at 0. Needs NumPy.
+    """
+    numbers = _array._numpy_module("arange()")
+    start, stop = (0, start) if stop is None else (start, stop)
+    return from_numpy(numbers.arange(start, stop, step, dtype=dtype), device=device)
+
+
+def from_dlpack(x, /, *, device=None, copy=None):
+    """Returns an array of a library with DLPack, on `device` if it is given. The arguments are those of asarray()."""
+    array = buffer_interface(x, protocol="dlpack")
+    return asarray(array, device=device, copy=copy)
+
+
+def broadcast_to(x, /, shape):
+    """Returns a read-only view that repeats the array to a larger shape. ValueError if the shapes do not fit."""
+    return buffer_interface(x).broadcast_to(shape)
+
+
+def expand_dims(x, /, axis=0):
+    """Returns a view with new axes of one element at the positions `axis` of the result, an int or a tuple of int."""
+    return _array.expand_dims(buffer_interface(x), axis)
+
+
+def flip(x, /, axis=None):
+    """Returns a view with the elements in reverse order along `axis`: an int, a tuple of int, or None for all axes."""
+    return _array.flip(buffer_interface(x), axis)
+
+
+def moveaxis(x, source, destination, /):
+    """Returns a view in which the axes `source` are at the positions `destination`, each an int or a tuple of int."""
+    return _array.moveaxis(buffer_interface(x), source, destination)
+
+
+def ravel(x, /):
+    """Returns the elements along one axis in C order: a view if they are dense, else a copy."""
+    return buffer_interface(x).ravel()
+
+
+def squeeze(x, /, axis=None):
+    """Returns a view without the axes of one element, or without those that `axis` names, an int or a tuple of int."""
+    return buffer_interface(x).squeeze(axis)

@@ -1,0 +1,328 @@
+"""Ordinary tasks, with the same results for memory of the host, of OpenCL and of the simulated CUDA driver."""
+
+import asyncio
+import copy
+import itertools
+import operator
+import pickle
+import re
+
+import numpy as np
+import pytest
+
+import buffer_interface as bi
+
+EXPECTED = np.arange(24, dtype="f4").reshape(2, 3, 4)
+
+
+@pytest.fixture(params=["host", "opencl", "cuda"])
+def device(request):
+    if request.param == "cuda":
+        request.getfixturevalue("cuda")
+    return request.param
+
+
+@pytest.fixture
+def array(device):
+    return bi.from_numpy(EXPECTED, device=device)
+
+
+# Contents
+
+
+def views(array):
+    yield array, EXPECTED
+    yield array[:, ::-1, 1::2], EXPECTED[:, ::-1, 1::2]
+    yield array.T, EXPECTED.T
+    yield array[:, 1:1], EXPECTED[:, 1:1]
+    yield array[1, 2, 3], EXPECTED[1, 2, 3]
+
+
+def test_contents_in_every_form(array):
+    for view, expected in views(array):
+        np.testing.assert_array_equal(view.numpy(), expected)
+        np.testing.assert_array_equal(view.get(), expected)
+        assert view.numpy().dtype == expected.dtype and view.numpy().shape == expected.shape
+        assert view.tolist() == expected.tolist()
+        assert view.tobytes() == expected.tobytes()
+
+
+def test_numpy_of_host_memory_is_a_view():
+    array = bi.zeros(3, device="host")
+    array.numpy()[1] = 5
+    assert array.tolist() == [0, 5, 0]
+
+
+def test_numpy_comes_after_pending_work(array):
+    array.fill(7)
+    assert (array.numpy() == 7).all()
+
+
+def test_iteration_is_that_of_numpy(array):
+    for row, expected in itertools.zip_longest(array, EXPECTED):
+        assert isinstance(row, bi.BufferInterface) and row.tolist() == expected.tolist()
+    assert list(array[0, 1]) == EXPECTED[0, 1].tolist()
+    with pytest.raises(TypeError, match=r"item\(\)"):
+        iter(array[0, 0, 0])
+
+
+def test_one_element_is_a_number(array):
+    for one in (array[1, 2, 3], array[1:, 2:, 3:]):
+        assert bool(one) and int(one) == 23 and float(one) == 23.0
+    assert not array[0, 0, 0]
+    assert operator.index(bi.full((), 3, device="host")) == 3
+    with pytest.raises(TypeError):
+        operator.index(array[0, 0, 0])
+    for convert in (bool, int, float):
+        with pytest.raises(TypeError, match="24 elements"):
+            convert(array)
+
+
+# Comparisons
+
+
+def test_host_memory_is_compared_by_numpy():
+    array = bi.from_numpy(EXPECTED, device="host")
+    for other in (EXPECTED, array, 3.0, EXPECTED[0]):
+        expected = EXPECTED == (EXPECTED if other is array else other)
+        np.testing.assert_array_equal(array == other, expected)
+        np.testing.assert_array_equal(array != other, ~expected)
+    assert 3.0 in array and 99 not in array
+    with pytest.raises(TypeError):
+        array < array  # noqa: B015
+    with pytest.raises(TypeError):
+        hash(array)
+
+
+@pytest.mark.parametrize("device", ["opencl", "cuda"], indirect=True)
+def test_memory_of_a_device_is_not_compared_silently(array):
+    host = bi.from_numpy(EXPECTED, device="host")
+    for call in (lambda: array == 3, lambda: array != array, lambda: 3 in array, lambda: host == array):
+        with pytest.raises(bi.UnsupportedError, match=r"\.numpy\(\)"):
+            call()
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor"])
+def test_arithmetic_names_libraries_that_compute(array, name):
+    compute = getattr(operator, name)
+    for call in (lambda: compute(array, array), lambda: compute(array, 2), lambda: compute(2, array)):
+        with pytest.raises(TypeError, match="from_dlpack"):
+            call()
+
+
+@pytest.mark.parametrize("name", ["neg", "pos", "abs", "invert"])
+def test_arithmetic_of_one_array_names_libraries_that_compute(array, name):
+    with pytest.raises(TypeError, match=r"a\.numpy\(\)"):
+        getattr(operator, name)(array)
+
+
+def test_an_operand_of_another_library_computes():
+    array = bi.from_numpy(EXPECTED, device="host")
+    np.testing.assert_array_equal(EXPECTED + array, EXPECTED + EXPECTED)
+    np.testing.assert_array_equal(array * EXPECTED, EXPECTED * EXPECTED)
+
+
+# Copies and pickles
+
+
+def test_copies_share_nothing(array):
+    for made in (copy.copy(array), copy.deepcopy(array), copy.deepcopy([array])[0]):
+        assert made.device_spec == array.device_spec and not bi.shares_memory(made, array)
+        assert made.tolist() == EXPECTED.tolist()
+
+
+def test_a_deep_copy_keeps_identity(array):
+    first, second = copy.deepcopy([array, array])
+    assert first is second
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_pickles(array, protocol):
+    for view, expected in views(array):
+        made = pickle.loads(pickle.dumps(view, protocol))
+        assert made.device_spec == array.device_spec and made.typestr == view.typestr and not made.readonly
+        np.testing.assert_array_equal(made.numpy(), expected)
+
+
+@pytest.mark.parametrize("dtype", ["?", "f2", "c16", "U3", "S5", "V7", ">i4", [("x", "i4"), ("y", "f8", (2,))], "bfloat16"])
+def test_pickles_of_element_types(dtype):
+    array = bi.zeros((2, 3), dtype, device="host")
+    made = pickle.loads(pickle.dumps(array))
+    assert (made.typestr, made.descr, made.shape) == (array.typestr, array.descr, array.shape)
+    assert made.tobytes() == array.tobytes()
+
+
+def test_a_pickle_of_host_memory_copies_nothing_out_of_band():
+    array, buffers = bi.from_numpy(EXPECTED, device="host"), []
+    text = pickle.dumps(array, 5, buffer_callback=buffers.append)
+    assert len(text) < 200 and len(buffers) == 1
+    made = pickle.loads(text, buffers=buffers)
+    assert bi.shares_memory(made, array) and made.tolist() == EXPECTED.tolist()
+
+
+def test_a_changed_pickle_is_refused():
+    text = pickle.dumps(bi.from_numpy(EXPECTED, device="host"), 4)
+    with pytest.raises((ValueError, TypeError)):
+        pickle.loads(text.replace(b"\x03", b"\x05"))
+
+
+# Shapes
+
+
+def test_shapes_as_in_numpy(array):
+    for view, expected in list(views(array))[:3]:
+        np.testing.assert_array_equal(view.ravel().numpy(), expected.ravel())
+        np.testing.assert_array_equal(view.mT.numpy(), np.swapaxes(expected, -1, -2))
+        np.testing.assert_array_equal(bi.flip(view).numpy(), np.flip(expected))
+        for axis in (0, -1, (0, 2), (1, -1)):
+            np.testing.assert_array_equal(bi.flip(view, axis).numpy(), np.flip(expected, axis))
+            np.testing.assert_array_equal(bi.expand_dims(view, axis).numpy(), np.expand_dims(expected, axis))
+        for source, destination in ((0, 2), (-1, 0), ((0, 1), (2, 0)), ((2, 0), (0, 1))):
+            np.testing.assert_array_equal(
+                bi.moveaxis(view, source, destination).numpy(), np.moveaxis(expected, source, destination)
+            )
+        long = bi.expand_dims(view, (0, 2, 5))
+        assert long.squeeze().shape == expected.shape and long.squeeze(0).shape == long.shape[1:]
+        assert bi.broadcast_to(view, (5, *expected.shape)).shape == (5, *expected.shape)
+
+
+def test_ravel_copies_only_if_it_must(array):
+    assert bi.shares_memory(array.ravel(), array) and not bi.shares_memory(array.T.ravel(), array)
+
+
+def test_axes_that_cannot_be(array):
+    for call in (lambda: array.squeeze(0), lambda: bi.flip(array, (0, 0)), lambda: bi.moveaxis(array, (0, 1), 0),
+                 lambda: array[0, 0].mT):  # fmt: skip
+        with pytest.raises(ValueError):
+            call()
+    for call in (lambda: array.squeeze(3), lambda: bi.flip(array, -4), lambda: bi.expand_dims(array, 4)):
+        with pytest.raises(IndexError):
+            call()
+
+
+def test_new_arrays(device):
+    assert bi.ones((2, 3), device=device).tolist() == [[1.0] * 3] * 2
+    assert bi.arange(2, 8, 3, device=device).tolist() == [2, 5] and bi.arange(3, device=device).typestr == "<i8"
+    for value, typestr in ((True, "|b1"), (1, "<i8"), (1.0, "<f8"), (1j, "<c16")):
+        assert bi.full(2, value, device=device).typestr == typestr
+    for make in (bi.empty, bi.zeros, bi.ones):
+        assert make(2, device=device).typestr == "<f8"
+
+
+@pytest.mark.parametrize("name", ["float", "double", "half", "f", "d", "?", "i4,f8", "|i4", "int8", float, bool])
+def test_element_types_by_any_name_of_numpy(name):
+    assert bi.zeros(2, name, device="host").dtype == np.dtype(name)
+
+
+def test_one_class_for_element_types_that_are_not_supported():
+    class Producer:
+        __array_interface__ = {"shape": (1,), "typestr": "<f3", "data": (8, False), "version": 3}
+
+    for call in (lambda: bi.zeros(2, "O", device="host"), lambda: bi.buffer_interface(np.zeros(2, "M8[s]")),
+                 lambda: bi.buffer_interface(Producer()), lambda: bi.zeros(2, ">i4", device="host").__dlpack__()):  # fmt: skip
+        with pytest.raises(bi.UnsupportedTypeError):
+            call()
+
+
+def test_the_array_api_names(array):
+    made = array.to_device("cpu")
+    assert made.backend == "host" and made.tolist() == EXPECTED.tolist()
+    assert bi.from_dlpack(EXPECTED).tolist() == EXPECTED.tolist()
+    assert bi.from_dlpack(EXPECTED, device=array).device_spec == array.device_spec
+
+
+# Scalars of NumPy
+
+
+@pytest.mark.parametrize("scalar", [np.float32(3), np.bool_(True), np.str_("ab"), np.bytes_(b"abc"), np.complex128(1j),
+                                    np.array([(1, 2.0)], "i4,f8")[0]])  # fmt: skip
+def test_scalars_of_numpy_keep_their_type(scalar):
+    array = bi.buffer_interface(scalar)
+    assert array.shape == () and array.dtype == scalar.dtype and array.numpy() == np.asarray(scalar)
+
+
+def test_a_date_is_refused_as_a_scalar_too():
+    for date in (np.datetime64("2021-05-27"), np.array(np.datetime64("2021-05-27"))):
+        with pytest.raises(bi.UnsupportedTypeError):
+            bi.buffer_interface(date)
+
+
+# Text
+
+
+def test_text_has_the_elements(array):
+    assert repr(array) == f"<BufferInterface float32 (2, 3, 4) on {array.device_spec}>\n{EXPECTED}"
+
+
+def test_text_comes_after_pending_work(array):
+    array.fill(7)
+    assert repr(array).endswith(f"\n{np.full_like(EXPECTED, 7)}")
+
+
+def test_text_without_contents(array):
+    with array.map("w"):
+        assert array.backend == "host" or repr(array) == f"<BufferInterface float32 (2, 3, 4) on {array.device_spec}>"
+    array.release()
+    assert repr(array) == "<BufferInterface, released>"
+
+
+def test_text_of_many_elements_is_that_of_numpy(device):
+    expected = np.arange(7 * 40 * 50, dtype="i4").reshape(7, 40, 50)
+    array = bi.from_numpy(expected, device=device)
+    assert repr(array).split("\n", 1)[1] == np.array2string(expected)
+    assert repr(array[:, :, 0]).split("\n", 1)[1] == np.array2string(expected[:, :, 0])
+
+
+def test_page_of_a_notebook(array):
+    for view, expected in views(array):
+        page = view._repr_html_()
+        assert page.count("<div>") == page.count("</div>") and str(expected.shape) in page
+        assert page.count("<title>element") == expected.size
+    steps = bi.buffer_interface(EXPECTED)[0, 0, ::2]._repr_html_()
+    assert re.findall("<title>(.*?)</title>", steps) == ["element [0]", "not an element", "element [1]"]
+
+
+# asyncio
+
+
+def test_asyncio_goes_on_while_work_is_pending(array):
+    async def main():
+        array.fill(3)
+        await asyncio.gather(array.ready(), asyncio.sleep(0))
+
+    asyncio.run(main())
+    assert array[0, 0].tolist() == [3, 3, 3, 3]
+
+
+# Misuse: the text says what to write instead
+
+
+class Frame:
+    def to_numpy(self):
+        """As pandas has it."""
+
+
+class Number:
+    """An address without the attribute `backend`."""
+
+    buffer, offset, shape, strides, typestr = 4096, 0, (2,), None, "<f4"
+
+
+@pytest.mark.parametrize(
+    "call, text",
+    [
+        (lambda: bi.buffer_interface([1, 2]), "np.asarray"),
+        (lambda: bi.buffer_interface(3), "np.asarray"),
+        (lambda: bi.buffer_interface(Frame()), r"\.to_numpy\(\)"),
+        (lambda: bi.zeros((2, 3), device="host").T.reshape(6), r"\.copy\(\)\.reshape"),
+        (lambda: bi.buffer_interface(Number()), "int_ptr"),
+        (lambda: bi.zeros(3, device="tpu"), "'gpu'"),
+        (lambda: bi.zeros(3, "float31", device="host"), "'<f4'"),
+        (lambda: bool(bi.zeros(3, device="host")), r"item\(\)"),
+        (lambda: bi.zeros(3, device="host") + 1, r"a\.numpy\(\)"),
+        (lambda: memoryview(bi.zeros(3, device="opencl")), r"to\('host'\)"),
+    ],
+)
+def test_messages_say_what_to_write(call, text):
+    with pytest.raises(Exception, match=text):
+        call()
