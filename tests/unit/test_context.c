@@ -1,17 +1,94 @@
-/* A context lives until its last reference is released: by the caller, or by what was made in it. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+/* Opening of contexts. A context lives until its last reference is released: by the caller, or by what was made in it.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "unit.h"
 
-#include "buffer_interface.h"
-
-static struct bi_error error;
-
-static void count_release(void *data)
+static void expect_refusal(struct bi_options options, int status, const char *reason)
 {
-	++*(int *)data;
+	struct bi_context *context = STALE(struct bi_context);
+
+	if (!options.device)
+		options.device = "host";
+	REFUSED_FOR(status, reason, bi_context_open(&options, &context, &error));
+	assert_null(context);
+}
+
+static void options_are_checked(void **state)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+
+	(void)state;
+	REFUSED(BI_EINVAL, bi_context_open(&options, NULL, &error));
+	options.adopt_stream = 1;
+	expect_refusal(options, BI_EINVAL, "adopt_stream is given without adopt_context");
+	options = (struct bi_options)BI_OPTIONS_INIT;
+	options.memory = BI_MEMORY_HOST + 1;
+	expect_refusal(options, BI_EINVAL, "options->memory");
+	options = (struct bi_options)BI_OPTIONS_INIT;
+	options.log_level = BI_LOG_DEBUG + 1;
+	expect_refusal(options, BI_EINVAL, "options->log_level");
+	options = (struct bi_options)BI_OPTIONS_INIT;
+	options.device = "cuda:77";
+	expect_refusal(options, BI_ENODEVICE, "fits no device");
+}
+
+static void memory_that_the_device_lacks_is_refused(void **state)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_context *context;
+
+	(void)state;
+	options.memory = BI_MEMORY_UNIFIED;
+	options.device = "cuda:0";
+	OK(bi_context_open(&options, &context, &error));
+	bi_context_release(context);
+	options.device = "host";
+	if (bi_context_open(&options, &context, NULL) == BI_OK)
+		bi_context_release(context);
+	else
+		expect_refusal(options, BI_EUNSUPPORTED, "no unified memory");
+}
+
+static void opening_is_logged(void **state)
+{
+	struct log_lines log = { 0 };
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_context *context;
+
+	(void)state;
+	options.device = "cuda:1";
+	options.log = keep_log_line;
+	options.log_data = &log;
+	options.log_level = BI_LOG_INFO;
+	OK(bi_context_open(&options, &context, &error));
+	assert_int_equal(count_lines(&log, "opened cuda:1: "), 1);
+	assert_string_equal(bi_context_device(context)->spec, "cuda:1");
+	assert_string_equal(bi_context_notes(context), "");
+	bi_context_release(context);
+}
+
+/* The OpenCL loader has no driver here, so "auto" on a machine without CUDA says why OpenCL was passed over. */
+static int notes_of_auto(void *unused)
+{
+	struct bi_context *context;
+	int rc;
+
+	(void)unused;
+	setenv("BI_CUDA_LIBRARY", "libbi-no-such-driver.so", 1);
+	setenv("BI_OPENCL_LIBRARY", "libbi-no-such-loader.so", 1);
+	if (bi_context_open(NULL, &context, NULL) != BI_OK)
+		return 1;
+	rc = strcmp(bi_context_device(context)->spec, "host") ? 2 : 0;
+	if (!strstr(bi_context_notes(context), "cuda: ") || !strstr(bi_context_notes(context), "no-such-loader"))
+		rc = 3;
+	bi_context_release(context);
+	return rc;
+}
+
+static void auto_says_what_it_passed_over(void **state)
+{
+	(void)state;
+	assert_int_equal(status_of_child(notes_of_auto, NULL), 0);
 }
 
 static struct bi_context *open_host(int *closed)
@@ -79,7 +156,12 @@ static void test_trim_and_current(void **state)
 
 int main(void)
 {
+	/* The child must be the first to open a driver. */
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(auto_says_what_it_passed_over),
+		cmocka_unit_test(options_are_checked),
+		cmocka_unit_test(memory_that_the_device_lacks_is_refused),
+		cmocka_unit_test(opening_is_logged),
 		cmocka_unit_test(test_last_reference),
 		cmocka_unit_test(test_view_keeps_it_open),
 		cmocka_unit_test(test_trim_and_current),

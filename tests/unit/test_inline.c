@@ -1,7 +1,7 @@
 /* Which copies the calling thread does itself: small ones, of memory that nobody else knows, with no work pending. */
 #include "unit.h"
 
-#include "common/copy/inline.h"
+#include "common/copy/job.h"
 #include "common/runtime/order.h"
 
 #define LIMIT 4096 /* BI_INLINE_LIMIT, as ctest sets it */

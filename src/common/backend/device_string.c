@@ -35,7 +35,7 @@ static void sort_devices(struct bi_device *devices, int count)
 	}
 }
 
-/* Appends the devices of one backend, or one entry with the reason why the backend has none. */
+/* If the backend has no devices, appends one entry with the reason. */
 static void append_devices(const struct bi__backend *backend, struct bi__choice *choice)
 {
 	struct bi_error err = { 0, 0, "" };
@@ -93,8 +93,7 @@ int bi_devices(struct bi_device *devices, int capacity, int *count, struct bi_er
 	return BI_OK;
 }
 
-/* Reads a number of at most six digits that ends at a colon or at the end of the text. Returns 1, or 0 if there is
- * none. */
+/* Reads at most six digits that end at a colon or at the end of the text. Returns 1, or 0 if there are none. */
 static int read_number(const char **text, int *out)
 {
 	const char *c = *text;
@@ -109,7 +108,7 @@ static int read_number(const char **text, int *out)
 	return 1;
 }
 
-/* Returns 1 if the text contains the part, ignoring case. */
+/* Ignores case. */
 static int contains_part(const char *text, const char *part)
 {
 	size_t n = strlen(part);
@@ -164,7 +163,6 @@ static int move_fitting(struct bi__choice *choice, const char *rest)
 	return fitting;
 }
 
-/* A device string with its source. */
 struct request {
 	const char *source; /* for messages: "device", or the name of the environment variable */
 	const char *spec;

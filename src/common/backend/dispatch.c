@@ -24,7 +24,6 @@ static void restore_cancellation(const struct bi__backend *backend, int state)
 		pthread_setcancelstate(state, NULL);
 }
 
-/* Executes a statement that calls a function of the backend. */
 #define CALL_BACKEND(backend, statement) \
 	do { \
 		int state_before = disable_cancellation(backend); \

@@ -1,11 +1,14 @@
-/* Copies and fills of views: checks the arguments and starts a job. */
+/* Copies, fills, reads and writes: checks the arguments and starts a job. */
 #include "common/copy/job.h"
 
 #include "common/backend/dispatch.h"
 #include "common/base/status.h"
+#include "common/runtime/memory.h"
+#include "common/runtime/order.h"
+#include "common/runtime/stream.h"
 #include "common/view/view.h"
 
-int bi__job_check_destination(const struct bi_view *view, struct bi_error *err)
+static int check_destination(const struct bi_view *view, struct bi_error *err)
 {
 	struct bi_layout layout;
 
@@ -20,9 +23,12 @@ int bi__job_check_destination(const struct bi_view *view, struct bi_error *err)
 	return BI_OK;
 }
 
-/* Sets the members one by one: an initialiser would clear the arrays of the layouts and the plan as well. */
-int bi__job_start(struct bi__job *job, const char *operation, struct bi_memory *dst, struct bi_memory *src,
-		  struct bi_error *err)
+/*
+ * Checks that this process can use the memories; `src` may be NULL. Sets the members one by one: an initialiser would
+ * clear the arrays of the layouts and the plan as well.
+ */
+static inline int start_job(struct bi__job *job, const char *operation, struct bi_memory *dst, struct bi_memory *src,
+			    struct bi_error *err)
 {
 	int rc = bi__dispatch_check_reach(dst->backend, &dst->context->device, err);
 
@@ -50,9 +56,9 @@ int bi_copy(const struct bi_view *dst, const struct bi_view *src, struct bi_stre
 	bi__view_get_layout(src, &job.from);
 	rc = bi__plan_check(&job.to, &job.from, err);
 	if (!rc)
-		rc = bi__job_check_destination(dst, err);
+		rc = check_destination(dst, err);
 	if (!rc)
-		rc = bi__job_start(&job, "copy", dst->memory, src->memory, err);
+		rc = start_job(&job, "copy", dst->memory, src->memory, err);
 	if (rc || holds_nothing(dst))
 		return rc;
 	job.stream = stream;
@@ -68,14 +74,210 @@ int bi_fill(const struct bi_view *view, const void *element, struct bi_stream *s
 
 	if (!view || !element)
 		return bi__fail(err, BI_EINVAL, "view or element is NULL");
-	rc = bi__job_check_destination(view, err);
+	rc = check_destination(view, err);
 	if (!rc)
-		rc = bi__job_start(&job, "fill", view->memory, NULL, err);
+		rc = start_job(&job, "fill", view->memory, NULL, err);
 	if (rc || holds_nothing(view))
 		return rc;
 	bi__view_get_layout(view, &job.to);
 	bi__plan_fill(&job.plan, &job.to);
 	job.element = element;
 	job.stream = stream;
+	return bi__job_enqueue(&job, err);
+}
+
+/*
+ * Copies between arrays and the caller's bytes: whole arrays, whose elements the bytes have in C order, and single
+ * elements. The bytes are borrowed memory (memory.h) for the duration of the call.
+ */
+
+/* Makes the view's memory pending until the work on the stream has ended, which includes the copy of the bytes. */
+static void order_after_access(const struct bi_view *view, struct bi_stream *stream)
+{
+	struct bi_memory *memory = view->memory;
+
+	bi__order_lock(memory, NULL);
+	bi__order_end_locked(memory, stream, NULL);
+	bi__order_unlock(memory, NULL);
+}
+
+/*
+ * Blocks the calling thread until the copy has ended, because the caller may free the bytes when the call returns. This
+ * is also needed after a failure. If the driver cannot wait for the event of the copy, waits until its stream is empty.
+ * If that fails as well, the work may still use the bytes, and bi_view_synchronize waits for it later. Returns `rc` if
+ * it is a failure, else the status of the wait.
+ */
+static int finish_access(const struct bi_view *view, struct bi_memory *bytes, int rc, struct bi_error *err)
+{
+	struct bi_stream *stream = bytes->partner.stream;
+	struct bi_error failure;
+	int waited = bi__order_finish_borrowed(bytes, BI__WAIT_VALUE, &failure);
+
+	if (waited && waited != BI_EPRODUCER && stream && bi__stream_finish(stream, &failure) == BI_OK)
+		waited = BI_OK;
+	if (!rc && !waited && bytes->partner.memory == view->memory)
+		bi__order_note_completion(view->memory, bytes->partner.epoch);
+	if (!waited)
+		return rc;
+	if (!stream || waited == BI_EPRODUCER || waited == BI_EFORK)
+		return rc ? rc : bi__fail_vendor(err, waited, failure.vendor, "%s", failure.message);
+	order_after_access(view, stream);
+	return bi__fail_vendor(
+		err, BI_EUNFINISHED, failure.vendor,
+		"the device may still use the caller's bytes until bi_view_synchronize returns BI_OK: %s",
+		failure.message);
+}
+
+static int check_bytes(const struct bi_view *view, const void *bytes, size_t nbytes, struct bi_error *err)
+{
+	size_t held;
+
+	if (!view || (nbytes && !bytes))
+		return bi__fail(err, BI_EINVAL, "view or bytes is NULL");
+	held = view->dtype.item_size;
+	for (int i = 0; i < view->ndim; i++)
+		held *= (size_t)view->dims[i];
+	if (nbytes != held)
+		return bi__fail(err, BI_EBOUNDS, "nbytes is %zu, but the array holds %zu", nbytes, held);
+	return BI_OK;
+}
+
+/*
+ * Returns true if the view is contiguous and its memory is an object without address. Then a copy to or from the
+ * caller's bytes is direct and linear, because the bytes cannot overlap the object.
+ */
+static int is_contiguous_object(const struct bi_view *view)
+{
+	return view->memory->backend->exported[view->memory->block.memory].form == BI__FORM_OBJECT &&
+	       view->exchange_flags & BI_EXCHANGE_C_CONTIGUOUS;
+}
+
+static int write_array(const struct bi_view *dst, struct bi_memory *bytes, struct bi_error *err)
+{
+	struct bi__job job;
+	int rc = check_destination(dst, err);
+
+	if (!rc)
+		rc = start_job(&job, "write", dst->memory, bytes, err);
+	if (rc || !bytes->nbytes)
+		return rc;
+	if (is_contiguous_object(dst)) {
+		bi__plan_bytes(&job.plan, dst->offset, 0, bytes->nbytes);
+		return bi__job_enqueue(&job, err);
+	}
+	bi__view_get_layout(dst, &job.to);
+	rc = bi_layout_init(&job.from, dst->dtype, dst->ndim, dst->dims, NULL, 0, err);
+	return rc ? rc : bi__job_run(&job, err);
+}
+
+static int read_array(struct bi_memory *bytes, const struct bi_view *src, struct bi_error *err)
+{
+	struct bi__job job;
+	int rc = start_job(&job, "read", bytes, src->memory, err);
+
+	if (rc || !bytes->nbytes)
+		return rc;
+	if (is_contiguous_object(src)) {
+		bi__plan_bytes(&job.plan, 0, src->offset, bytes->nbytes);
+		return bi__job_enqueue(&job, err);
+	}
+	bi__view_get_layout(src, &job.from);
+	rc = bi_layout_init(&job.to, src->dtype, src->ndim, src->dims, NULL, 0, err);
+	return rc ? rc : bi__job_run(&job, err);
+}
+
+int bi_view_read(const struct bi_view *view, void *bytes, size_t nbytes, struct bi_error *err)
+{
+	struct bi_memory out;
+	int rc = check_bytes(view, bytes, nbytes, err);
+
+	if (rc)
+		return rc;
+	bi__memory_borrow(&out, view->memory->context, bytes, nbytes);
+	return finish_access(view, &out, read_array(&out, view, err), err);
+}
+
+int bi_view_write(const struct bi_view *view, const void *bytes, size_t nbytes, struct bi_error *err)
+{
+	struct bi_memory in;
+	int rc = check_bytes(view, bytes, nbytes, err);
+
+	if (rc)
+		return rc;
+	bi__memory_borrow(&in, view->memory->context, (void *)(uintptr_t)bytes, nbytes);
+	return finish_access(view, &in, write_array(view, &in, err), err);
+}
+
+static int check_element(const struct bi_view *view, const int64_t *index, const void *element, struct bi_error *err)
+{
+	if (!element)
+		return bi__fail(err, BI_EINVAL, "element is NULL");
+	if (!view || (view->ndim && !index))
+		return bi__fail(err, BI_EINVAL, "view or index is NULL");
+	return BI_OK;
+}
+
+/* Makes the layout of one element: an array without dimensions. */
+static void lay_out_one(struct bi_layout *layout, struct bi_dtype dtype, int64_t offset)
+{
+	layout->dtype = dtype;
+	layout->ndim = 0;
+	layout->descr_length = 0;
+	layout->descr = NULL;
+	layout->offset = offset;
+}
+
+static int lay_out_element(struct bi_layout *layout, const struct bi_view *view, const int64_t *index,
+			   struct bi_error *err)
+{
+	int64_t offset;
+	int rc;
+
+	bi__view_get_layout(view, layout);
+	rc = bi_layout_element(layout, index, &offset, err);
+	if (!rc)
+		lay_out_one(layout, view->dtype, offset);
+	return rc;
+}
+
+static int get_element(struct bi_memory *bytes, const struct bi_view *view, const int64_t *index, struct bi_error *err)
+{
+	struct bi__job job;
+	int rc = lay_out_element(&job.from, view, index, err);
+
+	if (!rc)
+		rc = start_job(&job, "get", bytes, view->memory, err);
+	if (rc || !bytes->nbytes)
+		return rc;
+	lay_out_one(&job.to, view->dtype, 0);
+	return bi__job_run(&job, err);
+}
+
+int bi_view_get_element(const struct bi_view *view, const int64_t *index, void *element, struct bi_error *err)
+{
+	struct bi_memory out;
+	int rc = check_element(view, index, element, err);
+
+	if (rc)
+		return rc;
+	bi__memory_borrow(&out, view->memory->context, element, view->dtype.item_size);
+	return finish_access(view, &out, get_element(&out, view, index, err), err);
+}
+
+int bi_view_set_element(const struct bi_view *view, const int64_t *index, const void *element, struct bi_error *err)
+{
+	struct bi__job job;
+	int rc = check_element(view, index, element, err);
+
+	if (!rc)
+		rc = lay_out_element(&job.to, view, index, err);
+	if (!rc)
+		rc = start_job(&job, "set", view->memory, NULL, err);
+	if (!rc && view->flags & BI_VIEW_READONLY)
+		rc = bi__fail(err, BI_EREADONLY, "the destination is read-only");
+	if (rc || !view->dtype.item_size)
+		return rc;
+	job.element = element;
+	bi__plan_fill(&job.plan, &job.to);
 	return bi__job_enqueue(&job, err);
 }

@@ -2,7 +2,6 @@
 #include "common/copy/job.h"
 
 #include "common/base/status.h"
-#include "common/copy/inline.h"
 #include "common/runtime/fence.h"
 #include "common/runtime/log.h"
 #include "common/runtime/order.h"

@@ -1,4 +1,15 @@
-#include "common/copy/inline.h"
+/*
+ * Inline copies: small copies and fills that the calling thread does itself. They enqueue nothing, call no driver and
+ * wait for no work (docs/ordering.md, row 36).
+ *
+ * A copy is inline if one side is device memory at whose address the CPU may copy, and each side is one of these:
+ *
+ *  - The library's own memory: idle, never exported, and with an address at which the CPU may copy (bi__address). No
+ *    code outside of the library can have enqueued work on it.
+ *  - Borrowed bytes of the caller, if no work of the context on host memory is pending. The caller guarantees that no
+ *    other work uses the bytes.
+ */
+#include "common/copy/job.h"
 
 #include "common/base/inline_limit.h"
 
@@ -8,13 +19,12 @@
  */
 #define WAITING 16
 
-/* Returns 1 if one side is device memory at which the CPU may copy, and a command would take as long as the copy. */
-static int is_worth_it(const struct bi__job *job)
+/* Returns 1 if a command for the job would take as long as the copy. */
+static int is_small(const struct bi__job *job)
 {
-	const struct bi_memory *to = job->dst, *from = job->src ? job->src : to;
-	size_t factor = to->borrowed || from->borrowed ? WAITING : 1;
+	size_t factor = job->dst->borrowed || (job->src && job->src->borrowed) ? WAITING : 1;
 
-	return (to->block.private_host || from->block.private_host) && job->plan.bytes <= factor * bi__inline_limit();
+	return job->plan.bytes <= factor * bi__inline_limit();
 }
 
 /*
@@ -47,7 +57,9 @@ int bi__inline_begin_locked(const struct bi__job *job)
 {
 	struct bi_memory *to = job->dst, *from = job->src != to ? job->src : NULL;
 
-	if (!is_free_locked(to) || (from && !is_free_locked(from)) || !is_worth_it(job) || !set_inline_mark(to))
+	if (!to->block.private_host && !(from && from->block.private_host))
+		return 0;
+	if (!is_free_locked(to) || (from && !is_free_locked(from)) || !is_small(job) || !set_inline_mark(to))
 		return 0;
 	if (!from || set_inline_mark(from))
 		return 1;

@@ -1,5 +1,5 @@
 /*
- * A job is a copy or fill in progress. It is checked (copy.c, access.c), gets a route (route.c), is ordered and
+ * A job is a copy or fill in progress. It is checked (copy.c), gets a route (route.c), is ordered and
  * enqueued (enqueue.c), and is passed to a backend (execute.c). If one step on one stream is not enough, run.c replaces
  * the job by several steps: two, or two for each chunk (chunked.c). Each step is a job as well.
  */
@@ -16,16 +16,6 @@ struct bi__job {
 	struct bi_layout to, from; /* layouts of dst and src; not set if the plan was made without layouts */
 	struct bi__plan plan;
 };
-
-/*
- * Sets all members but the layouts, the plan and the element. Returns BI_EFORK if one of the memories cannot be used in
- * this process. `src` may be NULL.
- */
-int bi__job_start(struct bi__job *job, const char *operation, struct bi_memory *dst, struct bi_memory *src,
-		  struct bi_error *err);
-
-/* Returns an error if the view cannot be the destination of a copy or fill. */
-int bi__job_check_destination(const struct bi_view *view, struct bi_error *err);
 
 /*
  * Chooses the route of a copy and runs the copy. Returns when the last command is enqueued. A chunked copy blocks the
@@ -55,6 +45,14 @@ int bi__job_refuse_stream(const struct bi__job *job, struct bi_error *err);
  * the stream now.
  */
 int bi__job_execute(const struct bi__job *job, struct bi_stream *stream, struct bi__fence *end, struct bi_error *err);
+
+/*
+ * Returns 1 if the calling thread can copy the job inline (inline.c), and the job is so small that a command for it
+ * would take as long. Then an export of one of the memories waits until bi__inline_end. Otherwise returns 0.
+ */
+int bi__inline_begin_locked(const struct bi__job *job);
+
+void bi__inline_end(const struct bi__job *job);
 
 /* Executes the job on the calling thread, at the CPU addresses of both memories. `stream` is named in the report. */
 int bi__job_execute_inline(const struct bi__job *job, const struct bi_stream *stream, struct bi_error *err);

@@ -38,31 +38,18 @@ static int check_map(const struct bi_view *view, unsigned mode, struct bi_error 
 	return BI_OK;
 }
 
-/*
- * Returns the mode for the driver. If there are bytes between the elements, DISCARD would lose them, so the result has
- * READ and WRITE instead.
- */
-static unsigned safe_mode(const struct bi_map *map)
+static int enter_map(struct bi_memory *memory, unsigned mode, struct bi_error *err)
 {
-	struct bi_layout layout;
+	int rc;
 
-	bi_view_layout(map->view, &layout);
-	if (map->mode & BI_MAP_DISCARD && bi_layout_nbytes(&layout) != map->end - map->first)
-		return BI_MAP_READ | BI_MAP_WRITE;
-	return map->mode;
-}
-
-static int enter_map_locked(struct bi_memory *memory, unsigned mode, struct bi_error *err)
-{
-	int rc = bi__order_check_mapped(memory, (mode & BI_MAP_WRITE) != 0, err);
-
-	if (rc)
-		return rc;
-	if (mode & BI_MAP_WRITE)
+	bi__order_lock(memory, NULL);
+	rc = bi__order_check_mapped(memory, (mode & BI_MAP_WRITE) != 0, err);
+	if (!rc && mode & BI_MAP_WRITE)
 		atomic_fetch_or(&memory->marks, BI__MARK_WRITTEN);
-	else
+	else if (!rc)
 		memory->readers++;
-	return BI_OK;
+	bi__order_unlock(memory, NULL);
+	return rc;
 }
 
 static void leave_map_locked(struct bi_memory *memory, unsigned mode)
@@ -81,7 +68,7 @@ static int enqueue_map_locked(struct bi_map *map, struct bi__fence *fence, struc
 		.block = &memory->block,
 		.offset = (size_t)map->first,
 		.nbytes = (size_t)(map->end - map->first),
-		.mode = safe_mode(map),
+		.mode = map->mode,
 	};
 	uintptr_t event;
 	int ended, rc = bi__order_begin_locked(memory, stream, err);
@@ -105,18 +92,17 @@ static int move_copy_locked(struct bi_map *map, int out, struct bi_error *err)
 	struct bi_memory *memory = map->view->memory;
 	struct bi_stream *stream = memory->home;
 	struct bi__job job;
-	int ended, copy_ended,
-		rc = bi__job_start(&job, out ? "unmap" : "map", out ? memory : map->copy, out ? map->copy : memory,
-				   err);
+	int ended, copy_ended, rc = bi__order_check_capture_locked(stream, memory, map->copy, err);
 
-	if (!rc)
-		rc = bi__order_check_capture_locked(stream, memory, map->copy, err);
 	if (!rc)
 		rc = bi__order_begin_locked(memory, stream, err);
 	if (!rc)
 		rc = bi__order_begin_locked(map->copy, stream, err);
 	if (rc)
 		return rc;
+	job.operation = out ? "unmap" : "map";
+	job.dst = out ? memory : map->copy;
+	job.src = out ? map->copy : memory;
 	bi__plan_bytes(&job.plan, out ? map->first : 0, out ? 0 : map->first, (size_t)(map->end - map->first));
 	rc = bi__job_execute(&job, stream, NULL, err);
 	ended = bi__order_end_locked(memory, stream, rc ? NULL : err);
@@ -124,7 +110,6 @@ static int move_copy_locked(struct bi_map *map, int out, struct bi_error *err)
 	return rc ? rc : ended ? ended : copy_ended;
 }
 
-/* Ends the mapping in the driver, or enqueues the copy back. */
 static int end_map(struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
@@ -142,20 +127,10 @@ static int end_map(struct bi_map *map, struct bi_error *err)
 	return rc ? rc : end;
 }
 
-static int enter_map(struct bi_memory *memory, unsigned mode, struct bi_error *err)
-{
-	int rc;
-
-	bi__order_lock(memory, NULL);
-	rc = enter_map_locked(memory, mode, err);
-	bi__order_unlock(memory, NULL);
-	return rc;
-}
-
 static int map_device(struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
-	struct bi__fence fence = { NULL, 0 };
+	struct bi__fence fence = BI__FENCE_NONE;
 	int rc;
 
 	bi__order_lock(memory, NULL);
@@ -167,18 +142,6 @@ static int map_device(struct bi_map *map, struct bi_error *err)
 	return rc;
 }
 
-/* Copies the memory to map->copy. Not called if the caller will overwrite every byte. */
-static int read_copy(struct bi_map *map, struct bi_error *err)
-{
-	struct bi_memory *memory = map->view->memory;
-	int rc;
-
-	bi__order_lock(memory, map->copy);
-	rc = move_copy_locked(map, 0, err);
-	bi__order_unlock(memory, map->copy);
-	return rc;
-}
-
 /* Maps memory that the CPU cannot access: copies it to pinned memory, to which the device copies fastest. */
 static int map_copy(struct bi_map *map, struct bi_error *err)
 {
@@ -187,8 +150,11 @@ static int map_copy(struct bi_map *map, struct bi_error *err)
 
 	if (rc)
 		return rc;
-	if (!(safe_mode(map) & BI_MAP_DISCARD))
-		rc = read_copy(map, err);
+	if (!(map->mode & BI_MAP_DISCARD)) {
+		bi__order_lock(memory, map->copy);
+		rc = move_copy_locked(map, 0, err);
+		bi__order_unlock(memory, map->copy);
+	}
 	/* This is needed even if nothing was read: map->copy may come from the pool while its last use is pending. */
 	if (!rc)
 		rc = bi__order_synchronize(map->copy, BI__WAIT_MAP, err);
@@ -196,7 +162,6 @@ static int map_copy(struct bi_map *map, struct bi_error *err)
 	return rc;
 }
 
-/* Maps memory that the CPU can access. */
 static int map_host(struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
@@ -210,19 +175,24 @@ static int refuse_map_in_capture(const struct bi_memory *memory, struct bi_error
 	return memory->home ? bi__stream_refuse_capture(memory->home, "its memory is not mapped", err) : BI_OK;
 }
 
-static int map_by_kind(struct bi_map *map, struct bi_error *err)
+/* Sets the bytes to map, from the first to the last element. Returns 0 if there are none. */
+static int find_bytes(struct bi_map *map)
 {
-	const struct bi_memory *memory = map->view->memory;
 	struct bi_layout layout;
+	int64_t nbytes;
 
 	bi_view_layout(map->view, &layout);
+	nbytes = bi_layout_nbytes(&layout);
+	if (!nbytes)
+		return 0;
 	bi_layout_extent(&layout, &map->first, &map->end);
-	if (memory->backend->move.map)
-		return map_device(map, err);
-	return memory->block.host ? map_host(map, err) : map_copy(map, err);
+	/* DISCARD would lose the bytes between the elements. */
+	if (map->mode & BI_MAP_DISCARD && nbytes != map->end - map->first)
+		map->mode = BI_MAP_READ | BI_MAP_WRITE;
+	return 1;
 }
 
-/* Undoes a mapping that failed, without writing anything back. */
+/* Writes nothing back. */
 static void undo_map(struct bi_map *map)
 {
 	struct bi_memory *copy = map->copy;
@@ -232,27 +202,22 @@ static void undo_map(struct bi_map *map)
 	bi_memory_release(copy);
 }
 
-static int has_no_bytes(const struct bi_view *view)
-{
-	struct bi_layout layout;
-
-	bi_view_layout(view, &layout);
-	return bi_layout_nbytes(&layout) == 0;
-}
-
 static int map_view(struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
 	int rc = bi__dispatch_check_reach(memory->backend, &memory->context->device, err);
 
-	if (rc || has_no_bytes(map->view))
+	if (rc || !find_bytes(map))
 		return rc;
 	rc = refuse_map_in_capture(memory, err);
 	if (!rc)
 		rc = enter_map(memory, map->mode, err);
 	if (rc)
 		return rc;
-	rc = map_by_kind(map, err);
+	if (memory->backend->move.map)
+		rc = map_device(map, err);
+	else
+		rc = memory->block.host ? map_host(map, err) : map_copy(map, err);
 	if (rc)
 		undo_map(map);
 	return rc;

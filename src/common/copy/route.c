@@ -63,10 +63,7 @@ static int is_cross(const struct bi__job *job)
 	       !bi__same_space(to->context, from->context);
 }
 
-/*
- * Sets *needs to 1 if one side is host memory, the other side is device memory, and the device cannot execute the plan
- * directly; else to 0.
- */
+/* Sets *needs to 1 if the job is between host and device memory, and the device cannot execute the plan directly. */
 static int needs_packing(const struct bi__job *job, int *needs, struct bi_error *err)
 {
 	const struct bi_memory *to = job->dst, *from = job->src;
@@ -116,13 +113,12 @@ static struct bi_context *choose_staging(const struct bi__job *job)
 	return from->device.backend->move.map ? to : from;
 }
 
-/* Returns true if the job would copy every element onto itself. */
 static int is_identity(const struct bi__job *job)
 {
 	return job->dst == job->src && bi_layout_equal(&job->to, &job->from);
 }
 
-/* Chooses the route that the memories and the device allow, and makes the plan of a direct job. */
+/* Also makes the plan of a direct job. */
 static int choose_route(struct bi__job *job, struct route *route, struct bi_error *err)
 {
 	struct bi_memory *to = job->dst;

@@ -1,4 +1,7 @@
+/* Fences, and events, which are fences with a reference count. */
 #include "common/runtime/fence.h"
+
+#include <stdlib.h>
 
 #include "common/backend/dispatch.h"
 
@@ -17,16 +20,6 @@ int bi__fence_record(struct bi_stream *stream, struct bi__fence *out, struct bi_
 	bi__fence_clear(out);
 	*out = bi__fence_of(stream->context, event);
 	return BI_OK;
-}
-
-int bi__fence_wrap(struct bi_context *context, uintptr_t native, struct bi__fence *out, struct bi_error *err)
-{
-	uintptr_t event;
-	int rc = bi__dispatch_event_wrap(&context->device, native, &event, err);
-
-	if (!rc)
-		*out = bi__fence_of(context, event);
-	return rc;
 }
 
 int bi__fence_share(const struct bi__fence *fence, struct bi__fence *out, struct bi_error *err)
@@ -77,4 +70,81 @@ int bi__fence_block(const struct bi__fence *fence, enum bi__wait_reason reason, 
 	if (rc != BI_EFORK && rc != BI_ECAPTURE)
 		bi__count_wait(fence->context, reason);
 	return rc;
+}
+/* Sets *out to an event with the backend's event, and takes ownership of it. `rc` is the status of making that. */
+static int make_event(struct bi_context *context, uintptr_t made, int rc, struct bi_event **out, struct bi_error *err)
+{
+	struct bi_event *event = rc ? NULL : malloc(sizeof(*event));
+
+	if (rc)
+		return rc;
+	if (!event) {
+		bi__dispatch_event_release(&context->device, made);
+		return bi__fail(err, BI_ENOMEM, "no memory for an event");
+	}
+	atomic_init(&event->refs, 1);
+	event->fence = bi__fence_of(context, made);
+	*out = event;
+	return BI_OK;
+}
+
+int bi_event_record(struct bi_stream *stream, struct bi_event **out, struct bi_error *err)
+{
+	uintptr_t made;
+	int rc;
+
+	if (!out)
+		return bi__fail(err, BI_EINVAL, "out is NULL");
+	*out = NULL;
+	if (!stream)
+		return bi__fail(err, BI_EINVAL, "stream is NULL");
+	rc = bi__dispatch_record(&stream->context->device, &stream->queue, &made, err);
+	return make_event(stream->context, made, rc, out, err);
+}
+
+int bi_event_wrap(struct bi_context *context, uintptr_t handle, struct bi_event **out, struct bi_error *err)
+{
+	uintptr_t made;
+	int rc;
+
+	if (!out)
+		return bi__fail(err, BI_EINVAL, "out is NULL");
+	*out = NULL;
+	if (!context || !handle)
+		return bi__fail(err, BI_EINVAL, "context is NULL or handle is 0");
+	rc = bi__dispatch_event_wrap(&context->device, handle, &made, err);
+	return make_event(context, made, rc, out, err);
+}
+
+struct bi_event *bi_event_retain(struct bi_event *event)
+{
+	atomic_fetch_add_explicit(&event->refs, 1, memory_order_relaxed);
+	return event;
+}
+
+void bi_event_release(struct bi_event *event)
+{
+	if (!event || atomic_fetch_sub_explicit(&event->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	bi__fence_clear(&event->fence);
+	free(event);
+}
+
+uintptr_t bi_event_handle(const struct bi_event *event)
+{
+	return bi__fence_handle(&event->fence);
+}
+
+int bi_event_query(struct bi_event *event, int *done, struct bi_error *err)
+{
+	if (!event || !done)
+		return bi__fail(err, BI_EINVAL, "event or done is NULL");
+	return bi__fence_query(&event->fence, done, err);
+}
+
+int bi_event_synchronize(struct bi_event *event, struct bi_error *err)
+{
+	if (!event)
+		return bi__fail(err, BI_EINVAL, "event is NULL");
+	return bi__fence_block(&event->fence, BI__WAIT_SYNCHRONIZE, err);
 }

@@ -16,9 +16,6 @@ struct bi__fence bi__fence_of(struct bi_context *context, uintptr_t event);
 /* Clears *out and sets it to the point after all work that is on the stream now. *out is not changed on failure. */
 int bi__fence_record(struct bi_stream *stream, struct bi__fence *out, struct bi_error *err);
 
-/* Sets *out to a native event of the caller. The content of *out is not cleared before. */
-int bi__fence_wrap(struct bi_context *context, uintptr_t native, struct bi__fence *out, struct bi_error *err);
-
 /* Sets *out to another reference to the point of `fence`. Does not change *out if `fence` is complete. */
 int bi__fence_share(const struct bi__fence *fence, struct bi__fence *out, struct bi_error *err);
 

@@ -17,7 +17,8 @@
 /* Origin of blocks with option debug. Code that ignores the origin then uses wrong bytes, which tests can find. */
 #define POISON_OFFSET 64
 
-static void init_identity(struct bi_memory *memory, struct bi_context *context, const struct bi__backend *backend)
+/* Initialises an idle memory, except for its links. The pool and the retired list set the links. */
+static void init_memory(struct bi_memory *memory, struct bi_context *context, const struct bi__backend *backend)
 {
 	atomic_init(&memory->refs, 1);
 	memory->flags = 0;
@@ -29,12 +30,6 @@ static void init_identity(struct bi_memory *memory, struct bi_context *context, 
 	memory->release.data = NULL;
 	memory->own = memory->borrowed = false;
 	memory->producer = NULL;
-}
-
-/* Initialises an idle memory, except for its links. The pool and the retired list set the links. */
-static void init_memory(struct bi_memory *memory, struct bi_context *context, const struct bi__backend *backend)
-{
-	init_identity(memory, context, backend);
 	atomic_init(&memory->marks, 0);
 	atomic_init(&memory->idle, true);
 	atomic_init(&memory->readers, 0);
@@ -69,7 +64,6 @@ void bi__memory_borrow(struct bi_memory *memory, struct bi_context *context, voi
 	memory->borrowed = true;
 }
 
-/* Undoes new_memory for a memory without a block. */
 static void free_unused(struct bi_memory *memory)
 {
 	struct bi_context *context = memory->context;
@@ -114,14 +108,12 @@ int bi__memory_new(struct bi_context *context, size_t nbytes, enum bi_memory_kin
 	return BI_OK;
 }
 
-/*
- * Takes memory from the pool, or allocates it with a rounded size that the pool accepts later. Memory that is too large
- * for the pool is allocated with the requested size.
- */
+/* Memory that the pool can accept later is allocated with the rounded size of its class. */
 static int allocate_pooled(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
 			   struct bi_error *err)
 {
 	size_t rounded = bi__pool_round(nbytes);
+	int rc = BI_OK;
 
 	if (!rounded)
 		return bi__fail(err, BI_ENOMEM, "%zu bytes do not fit into the address space", nbytes);
@@ -132,19 +124,14 @@ static int allocate_pooled(struct bi_context *context, size_t nbytes, enum bi_me
 		atomic_store(&(*out)->refs, 1);
 		(*out)->context = bi_context_retain(context);
 	} else {
-		int rc = bi__memory_new(context, rounded, kind, out, err);
-
-		if (rc)
-			return rc;
+		rc = bi__memory_new(context, rounded, kind, out, err);
 	}
+	if (rc)
+		return rc;
 	(*out)->nbytes = nbytes;
 	return BI_OK;
 }
 
-/*
- * Takes memory from the pool or allocates it. If the driver has no memory left, empties the pool, waits for the retired
- * memory and tries again.
- */
 static int allocate_or_trim(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
 			    struct bi_error *err)
 {
@@ -224,7 +211,6 @@ static int retain_first_use(struct bi__first_use *first_use, const struct bi_for
 	return BI_OK;
 }
 
-/* Orders later work on the memory after the work that is on the producer's stream now. */
 static int follow_producer_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
 	int rc = bi__order_check_capture_locked(stream, memory, NULL, err);
@@ -252,7 +238,6 @@ static int adopt_stream(struct bi_memory *memory, struct bi_stream *stream, stru
 	return rc;
 }
 
-/* Adopts the block, and the producer's stream. */
 static int adopt_foreign(struct bi_memory *memory, const struct bi_foreign *foreign, struct bi_error *err)
 {
 	struct bi__device *device = &memory->context->device;
@@ -331,7 +316,6 @@ struct bi_memory *bi_memory_retain(struct bi_memory *memory)
 	return memory;
 }
 
-/* Ends a memory whose last reference is gone. */
 static void end_memory(struct bi_memory *memory)
 {
 	struct bi_context *context = memory->context;

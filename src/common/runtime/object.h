@@ -174,7 +174,7 @@ struct bi__first_use {
  */
 struct bi__leftovers {
 	unsigned fence_count;
-	struct bi__fence fences[4]; /* earlier last-use events, at most three, and the event of a copy */
+	struct bi__fence fences[3]; /* at most three earlier last-use events; without any, the event of a copy */
 	struct bi_stream *streams[2]; /* one step leaves at most two; unused entries are NULL and come last */
 	struct bi__first_use first_use; /* the events of a first use that took place in this step */
 };

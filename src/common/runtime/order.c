@@ -159,7 +159,6 @@ static void leave_fence_locked(struct bi_memory *memory, struct bi__fence fence)
 		leftovers->fences[leftovers->fence_count++] = fence;
 }
 
-/* Removes the last-use event, which is complete or replaced by a later event. The end of the step releases it. */
 static void discard_last_use_locked(struct bi_memory *memory)
 {
 	struct bi__fence last_use = bi__order_take_last_use(memory);
@@ -168,10 +167,7 @@ static void discard_last_use_locked(struct bi_memory *memory)
 	leave_fence_locked(memory, last_use);
 }
 
-/*
- * Notes that all work up to `epoch` is complete. Work that failed counts as complete, so that its failure is reported
- * once.
- */
+/* Work that failed counts as complete, so that its failure is reported once. */
 static void mark_complete(struct bi_memory *memory, uint64_t epoch, bool has_failed)
 {
 	struct bi__fence last_use = BI__FENCE_NONE;
@@ -244,7 +240,7 @@ static int refuse_outside(const struct bi__fence *fence, const char *what, struc
 	return bi__fail(err, BI_ECAPTURE, "a graph that is being captured cannot wait for %s", what);
 }
 
-/* Returns BI_ECAPTURE if work from before the capture is not complete: its last-use event or a producer's event. */
+/* Refuses work from before the capture that is not complete. */
 static int check_outside_locked(const struct bi_memory *memory, struct bi_error *err)
 {
 	const struct bi__first_use *first_use = &memory->order.first_use;
@@ -265,7 +261,7 @@ static int needs_capture_query(const struct bi_memory *memory, const struct bi_m
 	       !(other && other->home == home && !(other->flags & BI_WRAP_UNORDERED));
 }
 
-/* Checks one memory of a step on the stream. `id` is the capture of the stream, or 0 if there is none. */
+/* `id` is the capture of the stream, or 0 if there is none. */
 static int check_member_locked(struct bi_memory *memory, const struct bi_memory *other, struct bi_stream *stream,
 			       uint64_t id, struct bi_error *err)
 {
@@ -308,7 +304,7 @@ int bi__order_check_capture_locked(struct bi_stream *stream, struct bi_memory *a
 	return rc || !b || b == a ? rc : check_member_locked(b, a, stream, id, err);
 }
 
-/* Makes the stream wait for the fence. Blocks the calling thread instead if the two contexts share no events. */
+/* Blocks the calling thread if the two contexts share no events. */
 static int wait_fence(struct bi_stream *stream, const struct bi__fence *fence, struct bi_error *err)
 {
 	if (!fence->context || bi__share_events(stream->context, fence->context))
@@ -348,7 +344,6 @@ static int wait_last_use_locked(struct bi_memory *memory, struct bi_stream *stre
 	return rc;
 }
 
-/* Returns true if work on the memory waits for its home stream. */
 static int waits_for_home_stream_locked(const struct bi_memory *memory)
 {
 	const struct bi__order *order = &memory->order;
@@ -385,7 +380,7 @@ int bi__order_begin_locked(struct bi_memory *memory, struct bi_stream *stream, s
  * Returns 1 if nothing has to be checked or waited for: all pending work is on this in-order stream, the memory is not
  * mapped, and no failure and no end of work is still to be handled.
  */
-static int is_in_order_locked(const struct bi_memory *memory, const struct bi_stream *stream)
+static inline int is_in_order_locked(const struct bi_memory *memory, const struct bi_stream *stream)
 {
 	const struct bi__order *order = &memory->order;
 
@@ -394,7 +389,6 @@ static int is_in_order_locked(const struct bi_memory *memory, const struct bi_st
 	       (!order->pending || (memory->home == stream && !stream->queue.out_of_order));
 }
 
-/* Makes the stream wait for earlier work on both memories of a copy. */
 static int wait_for_both_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,
 				struct bi_error *err)
 {

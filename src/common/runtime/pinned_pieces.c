@@ -21,7 +21,6 @@ struct bi__pinned_piece {
 	struct bi__pinned_piece *next; /* in the list of free pieces */
 };
 
-/* Blocks the calling thread until `event`, the end of the mapping, is complete. Releases the event. */
 static int wait_for_mapping(struct bi__pinned_piece *piece, struct bi__queue *queue, uintptr_t event,
 			    struct bi_error *err)
 {
@@ -53,14 +52,7 @@ static int map_piece(struct bi__pinned_piece *piece, struct bi_error *err)
 	return rc;
 }
 
-/* Sets the address of the piece. If the CPU can use the memory only while it is mapped, maps it once. */
-static int find_bytes(struct bi__pinned_piece *piece, struct bi_error *err)
-{
-	piece->bytes = piece->pinned->block.host;
-	piece->is_mapped = !piece->bytes;
-	return piece->is_mapped ? map_piece(piece, err) : BI_OK;
-}
-
+/* Allocates the memory of a piece. If the CPU can use the memory only while it is mapped, maps it once. */
 static int allocate_piece(struct bi__pinned_piece *piece, struct bi_error *err)
 {
 	struct bi_context *context = piece->context;
@@ -68,7 +60,10 @@ static int allocate_piece(struct bi__pinned_piece *piece, struct bi_error *err)
 
 	if (rc)
 		return rc;
-	rc = find_bytes(piece, err);
+	piece->bytes = piece->pinned->block.host;
+	piece->is_mapped = !piece->bytes;
+	if (piece->is_mapped)
+		rc = map_piece(piece, err);
 	/* The context owns the piece. The caller has a reference to the context, so this release does not close it. */
 	piece->pinned->context = NULL;
 	bi_context_release(context);
@@ -118,7 +113,7 @@ static struct bi__pinned_piece *pop_free_piece(struct bi_context *context)
 	return piece;
 }
 
-/* Returns 1 if the piece was added to the free pieces, or 0 if there are already enough. */
+/* Returns 0 if there are enough free pieces. */
 static int push_free_piece(struct bi_context *context, struct bi__pinned_piece *piece)
 {
 	int is_pushed;
@@ -150,10 +145,7 @@ static void return_piece(void *data)
 		bi_context_release(context);
 }
 
-/*
- * Gets a free piece, or makes a new piece. A new piece is expensive, so pieces whose work has ended are collected
- * first. If the driver has no memory left, empties the pool and tries again.
- */
+/* A new piece is expensive, so pieces whose work has ended are collected first. */
 static int find_or_create_piece(struct bi_context *context, struct bi__pinned_piece **out, struct bi_error *err)
 {
 	struct bi_error first;

@@ -31,7 +31,7 @@ size_t bi__pool_round(size_t nbytes)
 	return (nbytes + step - 1) & ~(step - 1);
 }
 
-/* Returns the index of the class of a rounded size, which is 8 to 15 times the distance between its classes. */
+/* A rounded size is 8 to 15 times the distance between its classes. */
 static size_t class_of(size_t rounded)
 {
 	int shift = step_shift(rounded);
@@ -87,9 +87,8 @@ static void take_out_locked(struct bi__pool *pool, struct bi_memory *memory)
 }
 
 /*
- * Returns 1 if the pool is locked. For a host context, returns 0 instead of waiting for the lock: in a forked child,
- * the lock may be held by a thread that does not exist there, and the host can allocate without a pool. In a forked
- * child, contexts of other backends are refused earlier.
+ * Returns 0 instead of waiting for the lock of a host context: in a forked child, a thread that does not exist there
+ * may hold the lock, and the host can allocate without a pool. Contexts of other backends are refused there earlier.
  */
 static int lock_pool(struct bi_context *context)
 {
@@ -128,10 +127,7 @@ static struct bi_memory *take_oldest_locked(struct bi__pool *pool, size_t keep)
 	return memory;
 }
 
-/*
- * Returns 1, or 0 if there is no memory for the array of classes. It is allocated here, because most contexts never
- * need it.
- */
+/* Returns 0 if there is no memory for the array of classes, which most contexts never need. */
 static int put_locked(struct bi__pool *pool, struct bi_memory *memory)
 {
 	if (!pool->classes && !(pool->classes = calloc(BI__POOL_CLASSES, sizeof(*pool->classes))))

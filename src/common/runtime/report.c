@@ -1,7 +1,7 @@
+#define _POSIX_C_SOURCE 200809L
 #include "common/runtime/report.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -41,15 +41,14 @@ void bi__report_free(struct bi__report *report, const struct bi__device *device)
 
 int bi__report_is_recording(struct bi__report *report)
 {
-	int active;
+	int is_recording;
 
 	pthread_mutex_lock(&report->lock);
-	active = !report->paused;
+	is_recording = !report->paused;
 	pthread_mutex_unlock(&report->lock);
-	return active;
+	return is_recording;
 }
 
-/* Makes space for one more record. Returns 1, or 0 if there is no memory. */
 static int grow_locked(struct bi__report *report)
 {
 	size_t capacity = report->capacity ? 2 * report->capacity : 64;
@@ -105,69 +104,35 @@ void bi_report_free(char *report)
 	free(report);
 }
 
-struct text {
-	char *bytes;
-	size_t used, capacity;
-	int failed;
-};
-
-BI__PRINTF(2, 3)
-static void put(struct text *text, const char *format, ...)
-{
-	char piece[512];
-	va_list args;
-	int n;
-
-	va_start(args, format);
-	n = vsnprintf(piece, sizeof(piece), format, args);
-	va_end(args);
-	if (text->used + (size_t)n + 1 > text->capacity) {
-		size_t capacity = 2 * text->capacity + (size_t)n + 1;
-		char *bytes = realloc(text->bytes, capacity);
-
-		if (!bytes) {
-			text->failed = 1;
-			return;
-		}
-		text->bytes = bytes;
-		text->capacity = capacity;
-	}
-	for (int i = 0; i <= n; i++)
-		text->bytes[text->used + (size_t)i] = piece[i];
-	text->used += (size_t)n;
-}
-
 /* Writes a JSON string. Names that come from a driver may hold any character. */
-static void put_string(struct text *text, const char *string)
+static void put_string(FILE *out, const char *string)
 {
-	put(text, "\"");
+	fprintf(out, "\"");
 	for (; *string; string++) {
 		unsigned char c = (unsigned char)*string;
 
 		if (c == '"' || c == '\\')
-			put(text, "\\%c", c);
+			fprintf(out, "\\%c", c);
 		else if (c < 0x20)
-			put(text, "\\u%04x", c);
+			fprintf(out, "\\u%04x", c);
 		else
-			put(text, "%c", c);
+			fprintf(out, "%c", c);
 	}
-	put(text, "\"");
+	fprintf(out, "\"");
 }
 
-static void put_record(struct text *text, const struct bi__record *record)
+static void put_record(FILE *out, const struct bi__record *record)
 {
-	put(text, "{\"operation\": \"%s\", \"plan\": \"%s\", \"bytes\": %" PRIu64 ", \"stream\": %u, \"nanoseconds\": ",
-	    record->operation, bi__plan_name(record->plan), record->bytes, record->stream);
+	fprintf(out,
+		"{\"operation\": \"%s\", \"plan\": \"%s\", \"bytes\": %" PRIu64 ", \"stream\": %u, \"nanoseconds\": ",
+		record->operation, bi__plan_name(record->plan), record->bytes, record->stream);
 	if (record->nanoseconds < 0)
-		put(text, "null}");
+		fprintf(out, "null}");
 	else
-		put(text, "%" PRId64 "}", record->nanoseconds);
+		fprintf(out, "%" PRId64 "}", record->nanoseconds);
 }
 
-/*
- * Finds the first record at or after *index that has an event. Sets *index to its position, removes its event and
- * returns the event. Returns 0 if no record has one.
- */
+/* Takes the event out of the first record from *index on that has one. Returns 0 if none has. */
 static uintptr_t take_event(struct bi__report *report, size_t *index)
 {
 	uintptr_t event = 0;
@@ -183,7 +148,6 @@ static uintptr_t take_event(struct bi__report *report, size_t *index)
 	return event;
 }
 
-/* Blocks the calling thread until the event is complete. Returns the time of its work in nanoseconds, or -1. */
 static int64_t wait_for_time(struct bi_context *context, uintptr_t event)
 {
 	int done = 0;
@@ -198,7 +162,6 @@ static int64_t wait_for_time(struct bi_context *context, uintptr_t event)
 	return bi__dispatch_elapsed(&context->device, event);
 }
 
-/* Reads the times of all records that have an event. Blocks the calling thread until these events are complete. */
 static void collect_times(struct bi_context *context, struct bi__report *report)
 {
 	size_t index = 0;
@@ -216,32 +179,32 @@ static void collect_times(struct bi_context *context, struct bi__report *report)
 	pthread_mutex_unlock(&report->collecting);
 }
 
-static void put_records(struct text *text, struct bi__report *report)
+static void put_records(FILE *out, struct bi__report *report)
 {
 	pthread_mutex_lock(&report->lock);
 	for (size_t i = 0; i < report->count; i++) {
-		put(text, i ? ",\n    " : "\n    ");
-		put_record(text, &report->records[i]);
+		fprintf(out, i ? ",\n    " : "\n    ");
+		put_record(out, &report->records[i]);
 	}
-	put(text, report->count ? "\n  ],\n  \"lost\": %" PRIu64 ",\n" : "],\n  \"lost\": %" PRIu64 ",\n",
-	    report->lost);
+	fprintf(out, report->count ? "\n  ],\n  \"lost\": %" PRIu64 ",\n" : "],\n  \"lost\": %" PRIu64 ",\n",
+		report->lost);
 	pthread_mutex_unlock(&report->lock);
 }
 
-static void put_operations(struct text *text, struct bi_context *context)
+static void put_operations(FILE *out, struct bi_context *context)
 {
 	struct bi__report *report = context->report;
 
-	put(text, "  \"profiling\": %s,\n  \"operations\": [", report ? "true" : "false");
+	fprintf(out, "  \"profiling\": %s,\n  \"operations\": [", report ? "true" : "false");
 	if (!report) {
-		put(text, "],\n  \"lost\": 0,\n");
+		fprintf(out, "],\n  \"lost\": 0,\n");
 		return;
 	}
 	collect_times(context, report);
-	put_records(text, report);
+	put_records(out, report);
 }
 
-static void put_waits(struct text *text, struct bi_context *context)
+static void put_waits(FILE *out, struct bi_context *context)
 {
 	static const char *const reasons[] = {
 #define REASON(name, words) [BI__WAIT_##name] = words,
@@ -249,24 +212,42 @@ static void put_waits(struct text *text, struct bi_context *context)
 #undef REASON
 	};
 
-	put(text, "  \"host_waits\": {");
+	fprintf(out, "  \"host_waits\": {");
 	for (size_t i = 0; i < BI__WAIT_COUNT; i++)
-		put(text, "%s\"%s\": %llu", i ? ", " : "", reasons[i], atomic_load(&context->waits[i]));
-	put(text, "},\n");
+		fprintf(out, "%s\"%s\": %llu", i ? ", " : "", reasons[i], atomic_load(&context->waits[i]));
+	fprintf(out, "},\n");
 }
 
-static void put_pool(struct text *text, struct bi__pool *pool)
+static void put_pool(FILE *out, struct bi__pool *pool)
 {
 	pthread_mutex_lock(&pool->lock);
-	put(text, "  \"pool\": {\"bytes\": %zu, \"limit\": %zu, \"hits\": %" PRIu64 ", \"misses\": %" PRIu64 "},\n",
-	    pool->bytes, pool->limit, pool->hits, pool->misses);
+	fprintf(out, "  \"pool\": {\"bytes\": %zu, \"limit\": %zu, \"hits\": %" PRIu64 ", \"misses\": %" PRIu64 "},\n",
+		pool->bytes, pool->limit, pool->hits, pool->misses);
 	pthread_mutex_unlock(&pool->lock);
+}
+
+static void put_report(FILE *out, struct bi_context *context)
+{
+	uint64_t built, loaded;
+
+	bi__dispatch_cache_state(&context->device, &built, &loaded);
+	fprintf(out,
+		"{\n  \"version\": 1,\n  \"library\": \"%s\",\n  \"device\": \"%s\",\n  \"name\": ", BI_VERSION_STRING,
+		context->device.info->spec);
+	put_string(out, context->device.info->name);
+	fprintf(out, ",\n");
+	put_operations(out, context);
+	put_waits(out, context);
+	put_pool(out, &context->pool);
+	fprintf(out, "  \"retired\": %u,\n", atomic_load(&context->retired.count));
+	fprintf(out, "  \"programs\": {\"built\": %" PRIu64 ", \"loaded\": %" PRIu64 "}\n}\n", built, loaded);
 }
 
 int bi_context_report(struct bi_context *context, char **out, struct bi_error *err)
 {
-	struct text text = { NULL, 0, 0, 0 };
-	uint64_t built, loaded;
+	FILE *text;
+	size_t size;
+	int failed = 0;
 
 	if (!out)
 		return bi__fail(err, BI_EINVAL, "out is NULL");
@@ -275,21 +256,15 @@ int bi_context_report(struct bi_context *context, char **out, struct bi_error *e
 		return bi__fail(err, BI_EINVAL, "context is NULL");
 	if (bi__dispatch_alive(&context->device, err))
 		return BI_EFORK;
-	bi__dispatch_cache_state(&context->device, &built, &loaded);
-	put(&text,
-	    "{\n  \"version\": 1,\n  \"library\": \"%s\",\n  \"device\": \"%s\",\n  \"name\": ", BI_VERSION_STRING,
-	    context->device.info->spec);
-	put_string(&text, context->device.info->name);
-	put(&text, ",\n");
-	put_operations(&text, context);
-	put_waits(&text, context);
-	put_pool(&text, &context->pool);
-	put(&text, "  \"retired\": %u,\n", atomic_load(&context->retired.count));
-	put(&text, "  \"programs\": {\"built\": %" PRIu64 ", \"loaded\": %" PRIu64 "}\n}\n", built, loaded);
-	if (text.failed) {
-		free(text.bytes);
-		return bi__fail(err, BI_ENOMEM, "no memory for the report");
+	text = open_memstream(out, &size);
+	if (text) {
+		put_report(text, context);
+		failed = ferror(text);
+		failed |= fclose(text);
 	}
-	*out = text.bytes;
-	return BI_OK;
+	if (text && !failed)
+		return BI_OK;
+	free(*out);
+	*out = NULL;
+	return bi__fail(err, BI_ENOMEM, "no memory for the report");
 }

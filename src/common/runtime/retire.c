@@ -53,7 +53,6 @@ static int fits_pool(const struct bi_context *context, size_t nbytes)
 	return nbytes <= context->pool.limit && bi__pool_round(nbytes) == nbytes;
 }
 
-/* Takes ownership of reusable memory. */
 static void put_into_pool(struct bi_context *context, struct bi_memory *memory)
 {
 	int fits = fits_pool(context, memory->block.nbytes);
@@ -111,7 +110,7 @@ static size_t counted_bytes(const struct bi_memory *memory)
 	return memory->block.nbytes > LEAST_BYTES ? memory->block.nbytes : LEAST_BYTES;
 }
 
-/* Appends the memory to the list of the context that works on it, which takes ownership of the event. */
+/* `context` is the context that works on the memory. It takes ownership of the event. */
 static void append_retired(struct bi_context *context, struct bi_memory *memory, uintptr_t event)
 {
 	memory->retirement.event = event;
@@ -124,10 +123,7 @@ static void append_retired(struct bi_context *context, struct bi_memory *memory,
 	pthread_mutex_unlock(&context->retired.lock);
 }
 
-/*
- * Returns 1 if the fence is complete, or was made before a fork. Returns BI_EPRODUCER if its work failed, and 0 if it
- * is not complete.
- */
+/* Returns 1 if the fence is complete or was made before a fork, BI_EPRODUCER if its work failed, else 0. */
 static int has_ended(const struct bi__fence *fence)
 {
 	int done = 1, rc = bi__fence_query(fence, &done, NULL);
@@ -163,10 +159,7 @@ static int is_deferred(const struct bi_memory *memory)
 	       is_captured(memory->home);
 }
 
-/*
- * Destroys the memory, or retires it if work is pending. If no event can be recorded, the calling thread is blocked
- * until the home stream is empty. If that fails too, the memory is lost.
- */
+/* If no event can be recorded, blocks until the home stream is empty. If that fails too, the memory is lost. */
 static void destroy_or_retire(struct bi_context *context, struct bi_memory *memory)
 {
 	struct bi__fence work;
@@ -212,7 +205,6 @@ void bi__memory_destroy_when_done(struct bi_context *context, struct bi_memory *
 		destroy_or_retire(context, memory);
 }
 
-/* Returns 1 if a retired memory can leave the list. */
 static int is_done(struct bi_context *context, struct bi_memory *memory)
 {
 	const struct bi__fence fence = { context, memory->retirement.event };
@@ -237,7 +229,6 @@ static int wait_until_done(struct bi_context *context, struct bi_memory *memory,
 	return rc == BI_OK || rc == BI_EPRODUCER || bi__stream_finish(&context->stream, NULL) == BI_OK;
 }
 
-/* Returns 1 if bi__memory_reap_retired takes the memory from the list, else 0. */
 static int is_wanted(struct bi_context *context, struct bi_memory *memory, enum bi__reap how)
 {
 	if (how == BI__REAP_WAIT)

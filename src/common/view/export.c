@@ -10,22 +10,6 @@ static int is_for_host(const struct bi_memory *memory)
 	return memory->backend->exported[memory->block.memory].handle == BI_HANDLE_HOST;
 }
 
-static int name_home_locked(struct bi_memory *memory, unsigned flags, struct bi_exchange *out, struct bi__fence *event,
-			    struct bi_error *err)
-{
-	int rc = BI_OK;
-
-	if (flags & BI_EXPORT_EVENT)
-		rc = bi__fence_record(memory->home, event, err);
-	if (rc)
-		return rc;
-	out->stream_kind = memory->home->queue.kind;
-	out->stream = memory->home->queue.native;
-	if (flags & BI_EXPORT_EVENT)
-		out->event = bi__fence_handle(event);
-	return BI_OK;
-}
-
 /* Makes the home stream wait for the events of the first use, because the consumer does not know them. */
 static int prepare_export_locked(struct bi_memory *memory, struct bi_error *err)
 {
@@ -36,29 +20,13 @@ static int prepare_export_locked(struct bi_memory *memory, struct bi_error *err)
 	return rc ? rc : bi__order_wait_first_use_locked(memory, err);
 }
 
-int bi__exchange_offer(struct bi_memory *memory, unsigned flags, struct bi_exchange *out, struct bi__fence *event,
-		       struct bi_error *err)
+/* Sets *home to the stream that the export names, and *event if the flags demand an event; or *home to NULL. */
+static inline int offer_home(struct bi_memory *memory, unsigned flags, struct bi_stream **home, struct bi__fence *event,
+			     struct bi_error *err)
 {
 	int rc;
 
-	if (is_for_host(memory) || flags & BI_EXPORT_SYNCHRONIZE)
-		return bi__order_synchronize(memory, BI__WAIT_EXPORT, err);
-	rc = bi__dispatch_alive(&memory->context->device, err);
-	if (rc || memory->idle)
-		return rc;
-	bi__order_lock(memory, NULL);
-	rc = prepare_export_locked(memory, err);
-	if (!rc && memory->order.pending)
-		rc = name_home_locked(memory, flags, out, event, err);
-	bi__order_unlock(memory, NULL);
-	return rc;
-}
-
-int bi__cai_offer(struct bi_memory *memory, unsigned flags, uintptr_t *stream, struct bi_error *err)
-{
-	int rc;
-
-	*stream = 0;
+	*home = NULL;
 	if (flags & BI_EXPORT_SYNCHRONIZE)
 		return bi__order_synchronize(memory, BI__WAIT_EXPORT, err);
 	rc = bi__dispatch_alive(&memory->context->device, err);
@@ -66,9 +34,36 @@ int bi__cai_offer(struct bi_memory *memory, unsigned flags, uintptr_t *stream, s
 		return rc;
 	bi__order_lock(memory, NULL);
 	rc = prepare_export_locked(memory, err);
-	if (!rc && memory->order.pending)
-		*stream = memory->home->queue.native;
+	if (!rc && memory->order.pending) {
+		*home = memory->home;
+		if (flags & BI_EXPORT_EVENT)
+			rc = bi__fence_record(*home, event, err);
+	}
 	bi__order_unlock(memory, NULL);
+	return rc;
+}
+
+int bi__exchange_offer(struct bi_memory *memory, unsigned flags, struct bi_exchange *out, struct bi__fence *event,
+		       struct bi_error *err)
+{
+	struct bi_stream *home;
+	int rc = offer_home(memory, is_for_host(memory) ? BI_EXPORT_SYNCHRONIZE : flags, &home, event, err);
+
+	if (rc || !home)
+		return rc;
+	out->stream_kind = home->queue.kind;
+	out->stream = home->queue.native;
+	if (flags & BI_EXPORT_EVENT)
+		out->event = bi__fence_handle(event);
+	return BI_OK;
+}
+
+int bi__cai_offer(struct bi_memory *memory, unsigned flags, uintptr_t *stream, struct bi_error *err)
+{
+	struct bi_stream *home;
+	int rc = offer_home(memory, flags, &home, NULL, err);
+
+	*stream = rc || !home ? 0 : home->queue.native;
 	return rc;
 }
 

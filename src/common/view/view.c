@@ -91,7 +91,6 @@ static int is_c_order(const int64_t *shape, const int64_t *strides, int ndim, in
 	return 1;
 }
 
-/* Returns 1 if the elements are dense in Fortran order. */
 static int is_fortran_order(const int64_t *shape, const int64_t *strides, int ndim, int64_t item)
 {
 	for (int i = 0; i < ndim; i++) {
@@ -102,7 +101,7 @@ static int is_fortran_order(const int64_t *shape, const int64_t *strides, int nd
 	return 1;
 }
 
-/* Computes the flags of a view whose shape and strides are set. */
+/* The shape and strides of the view are set. */
 static void describe_axes(struct bi_view *view, unsigned flags, int is_empty)
 {
 	const int64_t *shape = view->dims, *strides = shape + view->ndim;
