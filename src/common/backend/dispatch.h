@@ -44,7 +44,6 @@ int bi__dispatch_open(struct bi__device *device, const struct bi_options *option
 		      struct bi__queue *stream, struct bi_error *err);
 void bi__dispatch_close(struct bi__device *device, struct bi__queue *stream);
 
-/* Makes the native context current on the calling thread, if the backend knows current contexts. */
 int bi__dispatch_enter(struct bi__device *device, int *entered, struct bi_error *err);
 void bi__dispatch_leave(struct bi__device *device);
 
@@ -53,7 +52,6 @@ void bi__dispatch_cache_state(const struct bi__device *device, uint64_t *built, 
 
 /* Memory. */
 
-/* Allocates a block. The caller has set its members origin, nbytes and memory. */
 int bi__dispatch_alloc(const struct bi__backend *owner, struct bi__device *device, struct bi__block *block,
 		       struct bi_error *err);
 /* Wraps foreign memory as a block. The caller has set block->nbytes. Returns BI_EUNSUPPORTED if `owner` cannot wrap. */
@@ -73,28 +71,19 @@ int bi__dispatch_locate_queue(uint32_t kind, uintptr_t queue, struct bi__origin 
 
 int bi__dispatch_stream_open(struct bi__device *device, struct bi__queue *queue, struct bi_error *err);
 void bi__dispatch_stream_close(const struct bi__device *device, struct bi__queue *queue);
-/* Makes later work on `waiter`, which is a queue of the device, wait for all work that is on `on` now. */
 int bi__dispatch_follow(const struct bi__device *device, struct bi__queue *waiter, struct bi__queue *on,
 			struct bi_error *err);
-/* Makes an event for all work that is on the queue now. */
 int bi__dispatch_record(const struct bi__device *device, struct bi__queue *queue, uintptr_t *event,
 			struct bi_error *err);
-/* Makes later work on the queue wait for the event. */
 int bi__dispatch_wait(const struct bi__device *device, struct bi__queue *queue, uintptr_t event, struct bi_error *err);
-/* Sets *done to 1 if the event is complete. If `block` is not 0, first blocks the calling thread until it is. */
 int bi__dispatch_poll(const struct bi__device *device, uintptr_t event, int block, int *done, struct bi_error *err);
-/* Blocks the calling thread until the queue is empty. */
 int bi__dispatch_finish(const struct bi__device *device, struct bi__queue *queue, struct bi_error *err);
-/* Sets *id to the graph capture that the queue takes part in, or to 0. */
 int bi__dispatch_capture(const struct bi__device *device, struct bi__queue *queue, uint64_t *id, struct bi_error *err);
 
 int bi__dispatch_event_wrap(struct bi__device *device, uintptr_t native, uintptr_t *event, struct bi_error *err);
 int bi__dispatch_event_retain(const struct bi__device *device, uintptr_t event, struct bi_error *err);
-/* Releases an event. Does nothing in a forked child. */
 void bi__dispatch_event_release(const struct bi__device *device, uintptr_t event);
-/* Returns the native event, or 0. */
 uintptr_t bi__dispatch_event_handle(const struct bi__device *device, uintptr_t event);
-/* Returns the nanoseconds that the work of a complete event took, or -1. */
 int64_t bi__dispatch_elapsed(const struct bi__device *device, uintptr_t event);
 
 /* Move. */
@@ -104,9 +93,7 @@ int bi__dispatch_copy(struct bi__device *device, struct bi__queue *queue, const 
 		      struct bi_error *err);
 /* Executes a move between two host addresses on the calling thread. */
 int bi__dispatch_copy_inline(const struct bi__move *move, struct bi_error *err);
-/* Sets *takes to 1 if the device moves this plan directly between a block and host memory, without packing. */
 int bi__dispatch_takes(struct bi__device *device, const struct bi__move *move, int *takes, struct bi_error *err);
-/* Enqueues a mapping; *pointer is valid once *event is complete. */
 int bi__dispatch_map(struct bi__device *device, struct bi__queue *queue, const struct bi__range *range, void **pointer,
 		     uintptr_t *event, struct bi_error *err);
 int bi__dispatch_unmap(struct bi__device *device, struct bi__queue *queue, const struct bi__block *block, void *pointer,
