@@ -12,6 +12,10 @@ ITEM_SIZES = (1, 2, 4, 8, 16)
 QUICK_BYTES = MIB // 16
 COPY_OF_DEVICE = "device's own copy"
 PINNED = "pinned, contiguous"
+# Both ways, of pinned and of pageable memory: source, destination, whether the memory is pinned.
+TRANSFERS = {f"{words}, {memory}": (source, destination, pinned)
+             for words, source, destination in (("host to device", HOST, DEVICE), ("device to host", DEVICE, HOST))
+             for pinned, memory in ((1, "pinned"), (0, "pageable"))}
 
 
 def run(report, here, quick):
@@ -23,9 +27,10 @@ def run(report, here, quick):
                     with native.Array(here, make(QUICK_BYTES if quick else GIB, item_size)) as array:
                         on_device(report, array, spec, operation)
         for name, make in (LAYOUTS | TRANSFERRED_LAYOUTS).items():
-            if report.wants(name):
+            chosen = {operation: job for words, job in TRANSFERS.items() if report.wants(operation := f"{name}, {words}, {spec}")}
+            if chosen:
                 with native.Array(here, make(QUICK_BYTES if quick else GIB // 4, 4)) as array:
-                    transfers(report, array, spec, name)
+                    transfers(report, array, spec, chosen)
 
 
 def on_device(report, array, spec, operation):
@@ -39,13 +44,10 @@ def on_device(report, array, spec, operation):
                    bounds, 2 * array.layout.bytes)
 
 
-def transfers(report, array, spec, name):
-    """Transfers both ways, of pinned and of pageable memory."""
-    for words, source, destination in (("host to device", HOST, DEVICE), ("device to host", DEVICE, HOST)):
-        for pinned, memory in ((1, "pinned"), (0, "pageable")):
-            array.release_jobs()
-            transfer(report, array, spec, f"{name}, {words}, {memory}, {spec}",
-                     request(COPY, source, destination, pinned=pinned))
+def transfers(report, array, spec, chosen):
+    for operation, (source, destination, pinned) in chosen.items():
+        array.release_jobs()
+        transfer(report, array, spec, operation, request(COPY, source, destination, pinned=pinned))
 
 
 def transfer(report, array, spec, operation, wanted):

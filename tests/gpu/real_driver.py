@@ -1,127 +1,151 @@
 """pytest plugin: tests/python on a real CUDA driver (tests/gpu/run; BI_TEST_CUDA=real, pytest -p real_driver).
 
-Those tests were written beside the simulated driver and never skip. Here a test whose answer only the simulator knows, or
-whose device, library or OpenCL driver is not on this machine, is not run, and the summary says how many and why. What
-is in NEEDS_SIMULATOR and no longer exists is an error, so that the list cannot grow old.
+Elsewhere those tests never skip. Here a test is not run if it needs what this machine lacks, and the summary says how
+many and why. The mark `needs` and a test's fixtures and parameters say what it needs. A file is not run if a library
+that it imports is missing; pyopencl is replaced while the tests are collected, because many files need it for few tests.
+
+BI_GPU_JOURNAL names a file of the tests that have begun: they are not run again. BI_GPU_SHARE=20: every 20th test.
 """
 
 import ast
 import collections
+import faulthandler
 import importlib.util
-import inspect
 import os
-import pathlib
 import re
+import shutil
 import sys
+import types
+from pathlib import Path
 
 import pytest
 
-# They count calls, waits or objects of the driver, ask whether work is ordered and expect that it is not, or name the
-# simulator's devices.
-NEEDS_SIMULATOR = {
-    "test_C5_without_elements_no_pointer_is_asked_about",
-    "test_C7_the_end_of_a_with_block_waits_only_where_no_stream_is_named",
-    "test_a_foreign_thread_lets_go_of_device_memory",
-    "test_acquire_and_hand_back",
-    "test_copies_between_our_arrays_do_not_wait",
-    "test_join_streams_into_one",
-    "test_other_threads_run_while_a_copy_waits",
-    "test_pending_work_is_waited_for_without_the_gil",
-    "test_synchronize_reports_what_failed",
-    "test_what_will_be_written_is_not_read",
+SECONDS_OF_A_TEST = 60
+FIXTURES = {
+    "cuda_run": "simulator",
+    "second": "second device",
+    "pocl": "opencl",
+    "opencl_queue": "opencl",
+    "nanobind_peer": "c++",
 }
-SIMULATOR = "only the simulated driver can tell"
-NO_POCL = "there is no PoCL"
-NO_SECOND = "there is one CUDA device"
-PYTHON_TESTS = pathlib.Path(__file__).resolve().parent.parent / "python"
-POCL = "Portable Computing Language"
-# What uses OpenCL has the word in its name, its parameters, its text, its fixtures or the name of its file, but for these.
-NEEDS_OPENCL = {"test_block_runs_and_prints_what_it_says"}
+WHY = {
+    "simulator": "only the simulated driver can tell",
+    "opencl": "there is no PoCL, or no pyopencl",
+    "c++": "there is no C++ compiler, or no nanobind",
+    "second device": "there is one CUDA device",
+}
+STAND_INS = ("pyopencl", "pyopencl.array", "pyopencl.tools")
 
 not_run = collections.Counter()
 
 
+class StandIn(types.ModuleType):
+    """A module of a library that is missing. Whatever is asked of it is another one."""
+
+    __path__ = ()
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return StandIn(name)
+
+
 def pytest_sessionstart(session):
-    """A simulator that stands in for the real driver (BI_GPU_RUN_SIMULATED) has no say either."""
     if os.environ.get("BI_TEST_CUDA") != "real":
         raise pytest.UsageError("the plugin real_driver is for BI_TEST_CUDA=real")
-    import cuda_sim
+    if is_missing("pyopencl"):
+        sys.modules.update({name: StandIn(name) for name in STAND_INS})
 
-    cuda_sim.open_simulator = lambda: None
-    texts = "".join(path.read_text(encoding="utf-8") for path in PYTHON_TESTS.glob("test_*.py"))
-    gone = [name for name in sorted(NEEDS_SIMULATOR | NEEDS_OPENCL) if f"def {name}(" not in texts]
-    if gone:
-        raise pytest.UsageError(f"real_driver names what is no test: {', '.join(gone)}")
+
+def is_missing(library):
+    return isinstance(sys.modules.get(library), StandIn) or importlib.util.find_spec(library) is None
+
+
+def pytest_collection_finish(session):
+    for name in STAND_INS:
+        if isinstance(sys.modules.get(name), StandIn):
+            del sys.modules[name]
 
 
 def pytest_ignore_collect(collection_path, config):
     if collection_path.suffix != ".py" or not collection_path.name.startswith("test_"):
         return None
-    absent = [name for name in imported(collection_path) if not is_there(name, collection_path.parent)]
-    if not absent:
-        return None
-    not_run[f"no package {absent[0]}, which all of {collection_path.name} needs", "files"] += 1
-    return True
+    why = why_not_importable(collection_path)
+    if why:
+        not_run[f"{collection_path.name} cannot be imported: {why}", "files"] += 1
+    return True if why else None
 
 
-def imported(path):
-    """The first names of the modules that a file imports when it is imported."""
+def why_not_importable(path):
+    """Tries the imports of a file. Those of the package itself must not fail. A peer's file has its name."""
+    peer = path.stem.removeprefix("test_peers_")
+    if peer != path.stem and is_missing(peer):
+        return f"no module {peer}"
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Import):
-            yield from (name.name.split(".")[0] for name in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield node.module.split(".")[0]
-            if node.module == "peers.fixtures":
-                yield "pyopencl"
-
-
-def is_there(name, folder):
-    beside = (folder / name).is_dir() or (folder / f"{name}.py").exists()
-    return beside or name in sys.builtin_module_names or importlib.util.find_spec(name) is not None
+        if not isinstance(node, (ast.Import, ast.ImportFrom)) or "buffer_interface" in ast.unparse(node):
+            continue
+        try:
+            exec(compile(ast.Module([node], []), str(path), "exec"), {})
+        except (ImportError, OSError, RuntimeError) as error:
+            return str(error).split("\n")[0]
+    return None
 
 
 def pytest_collection_modifyitems(config, items):
-    here = Here()
+    lacks = lacking()
+    journal = os.environ.get("BI_GPU_JOURNAL")
+    begun = set(Path(journal).read_text().splitlines()) if journal else set()
     chosen, others = [], []
     for item in items:
-        why = here.why_not(item)
+        why = next((WHY[need] for need in needs(item) if need in lacks), None)
         (others if why else chosen).append(item)
-        if why:
+        if why and not begun:
             not_run[why, "tests"] += 1
-    items[:] = chosen
+    items[:] = [item for item in chosen[:: int(os.environ.get("BI_GPU_SHARE", "1"))] if item.nodeid not in begun]
     config.hook.pytest_deselected(items=others)
 
 
-class Here:
-    """What this machine has."""
+def lacking():
+    """The needs that this machine does not meet. The simulator's controls are never there."""
+    import buffer_interface
 
-    def __init__(self):
-        import buffer_interface
-
-        usable = [device for device in buffer_interface.devices() if device.usable]
-        self.has_pocl = any(device.platform == POCL for device in usable)
-        self.has_second = sum(device.backend == "cuda" for device in usable) > 1
-
-    def why_not(self, item):
-        fixtures, values = set(item.fixturenames), parameters(item)
-        options = values.get("cuda_options", {})
-        if "cuda_run" in fixtures or item.originalname in NEEDS_SIMULATOR or set(options) - {"seed"}:
-            return SIMULATOR
-        if not self.has_second and ("second" in fixtures or says(item, "cuda:1")):
-            return NO_SECOND
-        if not self.has_pocl and (item.originalname in NEEDS_OPENCL or says(item, "opencl|pocl", *fixtures)):
-            return NO_POCL
-        return None
+    usable = [device for device in buffer_interface.devices() if device.usable]
+    lacks = {"simulator"}
+    has_pocl = any(device.platform == "Portable Computing Language" for device in usable)
+    if not has_pocl or is_missing("pyopencl"):
+        lacks.add("opencl")
+    if not shutil.which("c++") or is_missing("nanobind"):
+        lacks.add("c++")
+    if sum(device.backend == "cuda" for device in usable) < 2:
+        lacks.add("second device")
+    return lacks
 
 
-def parameters(item):
-    return item.callspec.params if hasattr(item, "callspec") else {}
+def needs(item):
+    yield from (mark.args[0] for mark in item.iter_markers("needs"))
+    yield from (FIXTURES[name] for name in item.fixturenames if name in FIXTURES)
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    if set(parameters.get("cuda_options", {})) - {"seed"}:
+        yield "simulator"
+    if re.search("opencl|pocl", item.name):
+        yield "opencl"
+    if "c++" in item.name:
+        yield "c++"
+    if "cuda:1" in item.name:
+        yield "second device"
 
 
-def says(item, pattern, *more):
-    """Whether a test's file, its name, which has its parameters, its text or something more says this."""
-    texts = (item.path.name, item.name, inspect.getsource(item.function), *more)
-    return any(re.search(pattern, text, re.IGNORECASE) for text in texts)
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """A test that takes too long ends the process; tests/gpu/run goes on behind it."""
+    if journal := os.environ.get("BI_GPU_JOURNAL"):
+        with open(journal, "a", encoding="utf-8") as file:
+            print(item.nodeid, file=file)
+    faulthandler.dump_traceback_later(SECONDS_OF_A_TEST, exit=True, file=sys.__stderr__)
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 def pytest_terminal_summary(terminalreporter):

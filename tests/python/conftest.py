@@ -47,6 +47,12 @@ sys.path.insert(0, str(HERE))
 import cuda_sim  # noqa: E402
 
 
+def pytest_configure(config):
+    config.addinivalue_line(
+        "markers", "needs(what): simulator, opencl or second device, which a real driver's machine may lack (tests/gpu)"
+    )
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     """The locals of a test that failed are let go, so that its views are not what the next test finds alive."""

@@ -145,6 +145,9 @@ def open_simulator():
     return Simulator(library) if hasattr(library, "cuda_sim_begin") else None
 
 
+_held = set()  # devices whose primary context this process keeps
+
+
 class Driver:
     """Everything that is made here and not given back is given back by close(). With `current` its context is current on
     the calling thread until then."""
@@ -158,6 +161,9 @@ class Driver:
         self.call("cuInit", 0)
         self.context = ctypes.c_void_p()
         self.call("cuDevicePrimaryCtxRetain", ctypes.byref(self.context), ordinal)
+        if not self.sim and ordinal not in _held:  # to create one takes a third of a second
+            self.call("cuDevicePrimaryCtxRetain", ctypes.byref(self.context), ordinal)
+            _held.add(ordinal)
         if current:
             self.call("cuCtxPushCurrent_v2", self.context)
 

@@ -24,6 +24,7 @@ def command(*arguments, **environment):
     )
 
 
+@pytest.mark.needs("second device")
 def test_what_is_said_of_devices(cuda):
     devices = bi.devices()
     assert isinstance(devices, list) and {"host", "opencl", "cuda"} <= {device.backend for device in devices}

@@ -189,6 +189,7 @@ def test_C4_a_pointer_that_is_no_int(refuse, number):
 
 
 @pytest.mark.parametrize("number", [0, None, 1, 2**64 - 1])
+@pytest.mark.needs("simulator")
 def test_C5_without_elements_no_pointer_is_asked_about(cuda, take, number):
     take()
     before = cuda.calls()
@@ -237,6 +238,7 @@ def test_C7_sync_false_leaves_the_order_to_the_caller(cuda, take):
     assert view.stream is None
 
 
+@pytest.mark.needs("simulator")
 def test_C7_the_end_of_a_with_block_waits_only_where_no_stream_is_named(cuda, take):
     def waits(**entries):
         with take(**entries) as view:

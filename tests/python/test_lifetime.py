@@ -451,6 +451,7 @@ def test_views_do_not_allocate_traced_memory_beyond_themselves():
         tracemalloc.stop()
 
 
+@pytest.mark.needs("simulator")
 def test_a_foreign_thread_lets_go_of_device_memory(cuda):
     foreign = compiled.foreign()
     live = cuda.counts().live_memory

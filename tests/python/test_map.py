@@ -318,6 +318,7 @@ def test_bytes_of_an_element_are_an_axis():
             memoryview(mapped)
 
 
+@pytest.mark.needs("simulator")
 def test_pending_work_is_waited_for_without_the_gil(cuda):
     if not cuda.sim:
         return
@@ -344,6 +345,7 @@ def test_what_was_written_comes_before_later_work(cuda):
     assert copied.item(63) == 9
 
 
+@pytest.mark.needs("simulator")
 def test_what_will_be_written_is_not_read(cuda):
     if not cuda.sim:
         return

@@ -420,6 +420,7 @@ def test_to_is_the_array_itself_where_it_is(device):
     assert view.to(device) is view and view.to(view) is view and view.to(view.device_spec) is view
 
 
+@pytest.mark.needs("simulator")
 def test_to_where_it_is_is_acquired_for_the_stream(cuda):
     stream, view = cuda.stream(), bi.zeros(64, "u1", device="cuda")
     assert not ordered(cuda, stream, view)
@@ -432,6 +433,7 @@ def test_to_where_it_is_is_acquired_for_the_stream(cuda):
         view.to("cuda", stream="stream")
 
 
+@pytest.mark.needs("opencl")
 def test_to_an_adopted_context():
     """A device string means the library's own context, another array the context of that array."""
     import pyopencl as cl
@@ -491,6 +493,7 @@ def ordered(cuda, stream, view):
     return cuda.ordered(stream, int(view.buffer), view.nbytes)
 
 
+@pytest.mark.needs("simulator")
 def test_acquire_and_hand_back(cuda):
     stream = cuda.stream()
     view = bi.zeros(64, "u1", device="cuda")
@@ -533,6 +536,7 @@ def test_join_into_the_home_of_an_array(cuda):
 
 
 @pytest.mark.parametrize("kind", [tuple, list, iter])
+@pytest.mark.needs("simulator")
 def test_join_streams_into_one(cuda, kind):
     """The example of the CUDA Array Interface: streams 7, 9 and 15 into 3."""
     *streams, into = [cuda.stream() for _ in range(4)]
@@ -621,6 +625,7 @@ def test_host_memory_is_written_when_its_block_ends(device):
 
 
 @pytest.mark.parametrize("word", ["auto", "cuda", "cuda:0"])
+@pytest.mark.needs("simulator")
 def test_word_for_a_device_is_opened_once(cuda, monkeypatch, word):
     """And obeys the environment each time."""
     monkeypatch.setenv("BI_DEVICE", "cuda:0")
@@ -633,6 +638,7 @@ def test_word_for_a_device_is_opened_once(cuda, monkeypatch, word):
     assert bi.empty(3, "f4").backend == "host"
 
 
+@pytest.mark.needs("simulator")
 def test_copies_between_our_arrays_do_not_wait(cuda):
     source, target = bi.zeros(1 << 16, "f4", device="cuda"), bi.empty(1 << 16, "f4", device="cuda")
     waits = cuda.counts().host_waits
@@ -653,6 +659,7 @@ def test_synchronize(device):
         view.synchronize()
 
 
+@pytest.mark.needs("simulator")
 def test_synchronize_reports_what_failed(cuda):
     if not cuda.sim:
         return
@@ -663,6 +670,7 @@ def test_synchronize_reports_what_failed(cuda):
     assert info.value.vendor == 700
 
 
+@pytest.mark.needs("simulator")
 def test_other_threads_run_while_a_copy_waits(cuda):
     """The GIL is free: a thread that opens the gate for the copy can run."""
     if not cuda.sim:

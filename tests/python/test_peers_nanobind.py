@@ -49,6 +49,7 @@ def test_D8_sees_opencl_memory_as_such(nanobind_peer, opencl_queue):
         nanobind_peer.sum(buffer_interface(memory))
 
 
+@pytest.mark.needs("second device")
 def test_D7_sees_cuda_memory(nanobind_peer, cuda):
     view = empty(16, "f4", device="cuda:1")[4:]
     kind, number, address, *_ = nanobind_peer.describe(view)

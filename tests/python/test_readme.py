@@ -14,6 +14,7 @@ def test_there_are_blocks():
 
 
 @pytest.mark.parametrize("number", range(len(BLOCKS)))
+@pytest.mark.needs("opencl")
 def test_block_runs_and_prints_what_it_says(number, capsys):
     namespace = {}
     exec(compile(BLOCKS[number], "README.md", "exec"), namespace)

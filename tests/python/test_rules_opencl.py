@@ -7,6 +7,8 @@ import pytest
 
 import dlpack_structs as dl
 
+pytestmark = pytest.mark.needs("opencl")
+
 
 @pytest.fixture(scope="module")
 def queue():

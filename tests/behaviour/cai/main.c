@@ -14,6 +14,7 @@ int main(int argc, char **argv)
 
 	if (!fixture_start("cai", argc, argv))
 		return 2;
+	cuda_driver_hold(fixture.spec);
 	for (int kind = 0; kind < (cuda_sim() ? 4 : 1); kind++) {
 		cai_test.has_pools = kind & 1;
 		cai_test.has_concurrent_managed = kind >> 1;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "cuda/types.h"
+#include "cuda_driver.h"
 #include "driver.h"
 #include "contract.h"
 
@@ -151,6 +152,7 @@ int main(int argc, char **argv)
 
 	if (!fixture_start("contract", argc, argv))
 		return 2;
+	cuda_driver_hold(fixture.spec);
 	share.context = 100;
 	share.effort = percentage("BI_TEST_EFFORT");
 	oracle_cpu_access = cpu_accesses;

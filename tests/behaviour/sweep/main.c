@@ -103,8 +103,8 @@ static int do_all(const struct work *work)
 			do_scenario(&scenarios[i], work, &all);
 			count++;
 		}
-	printf("sweep: %u scenarios, %lu runs, %lu calls, %lu waits, %lu failures, on %s driver\n", count,
-	       all.runs, all.calls, all.waits, all.failures, cuda_sim() ? "the simulated" : "a real");
+	printf("sweep: %u scenarios, %lu runs, %lu calls, %lu waits, %lu failures, on %s driver\n", count, all.runs,
+	       all.calls, all.waits, all.failures, cuda_sim() ? "the simulated" : "a real");
 	return all.failures || !count ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
@@ -132,7 +132,7 @@ static void warm_up(void)
 {
 	int count;
 
-	cuda_driver();
+	cuda_driver_hold("cuda");
 	bi_devices(NULL, 0, &count, NULL);
 }
 

@@ -85,3 +85,15 @@ const struct cuda_sim *cuda_sim(void)
 	pthread_once(&once, open_sim);
 	return is_simulated ? &sim : NULL;
 }
+
+void cuda_driver_hold(const char *spec)
+{
+	bi__cu_context context;
+	int count = 0;
+
+	if (strncmp(spec, "cuda", 4) != 0 || cuda_sim())
+		return;
+	cuda_driver()->DeviceGetCount(&count);
+	for (int i = 0; i < count; i++)
+		cuda_driver()->DevicePrimaryCtxRetain(&context, i);
+}

@@ -58,6 +58,12 @@ struct cuda_driver {
 /* Opens the driver and calls cuInit once. Ends the program with a sentence if there is none. */
 const struct cuda_driver *cuda_driver(void);
 
+/*
+ * Retains the primary contexts of all devices until the program ends, if the device string names CUDA and the driver is
+ * a real one: to create one takes a third of a second. The simulated driver reports contexts that stay retained.
+ */
+void cuda_driver_hold(const char *spec);
+
 /* The controls of the simulated driver, or NULL: the driver is a real one. */
 const struct cuda_sim *cuda_sim(void);
 
