@@ -5,7 +5,7 @@
 enum { RESOURCE_SM = 1, GREEN_DEFAULT_STREAM = 1 };
 
 struct green {
-	struct CUgreenCtx_st *green;
+	bi__cu_green_context green;
 	bi__cu_stream stream;
 };
 
@@ -70,11 +70,12 @@ static const char *ask_context(struct objects *objects, struct green *made)
 static const char *ask_context_v2(struct objects *objects, struct green *made)
 {
 	bi__cu_context context = NULL;
-	struct CUgreenCtx_st *green = NULL;
+	bi__cu_green_context green = NULL;
 	bi__cu_result result;
 
-	NEEDS(StreamGetCtx_v2);
-	result = newer()->StreamGetCtx_v2(made->stream, &context, &green);
+	if (!cu->StreamGetCtx_v2)
+		return "not asked: cuStreamGetCtx_v2 is missing";
+	result = cu->StreamGetCtx_v2(made->stream, &context, &green);
 	return say("%s %s, %s", code(result), name_of_context(objects, made, context),
 		   green == made->green ? "the green context" : "no green context");
 }

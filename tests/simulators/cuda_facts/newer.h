@@ -4,36 +4,28 @@
 
 #include "cuda_driver.h"
 
-struct CUgreenCtx_st;
 struct CUdevResource_st;
 struct CUdevResourceDesc_st;
 struct CUlaunchConfig_st;
-struct CUmemPoolHandle_st;
 
 /* X(name here, the driver's symbol, optional, parameters) */
 #define NEWER_API(X) \
-	X(CtxGetId, cuCtxGetId, optional, (bi__cu_context context, unsigned long long *id)) \
 	X(StreamGetId, cuStreamGetId, optional, (bi__cu_stream stream, unsigned long long *id)) \
-	X(StreamGetCtx_v2, cuStreamGetCtx_v2, optional, \
-	  (bi__cu_stream stream, bi__cu_context * context, struct CUgreenCtx_st * *green)) \
-	X(DevicePrimaryCtxReset, cuDevicePrimaryCtxReset_v2, optional, (bi__cu_device device)) \
 	X(DeviceGetDevResource, cuDeviceGetDevResource, optional, \
-	  (bi__cu_device device, struct CUdevResource_st * resource, unsigned type)) \
+	  (bi__cu_device device, struct CUdevResource_st *resource, unsigned type)) \
 	X(DevResourceGenerateDesc, cuDevResourceGenerateDesc, optional, \
-	  (struct CUdevResourceDesc_st * *description, struct CUdevResource_st * resources, unsigned count)) \
+	  (struct CUdevResourceDesc_st **description, struct CUdevResource_st *resources, unsigned count)) \
 	X(GreenCtxCreate, cuGreenCtxCreate, optional, \
-	  (struct CUgreenCtx_st * *green, struct CUdevResourceDesc_st * description, bi__cu_device device, \
+	  (bi__cu_green_context *green, struct CUdevResourceDesc_st *description, bi__cu_device device, \
 	   unsigned flags)) \
-	X(GreenCtxDestroy, cuGreenCtxDestroy, optional, (struct CUgreenCtx_st * green)) \
+	X(GreenCtxDestroy, cuGreenCtxDestroy, optional, (bi__cu_green_context green)) \
 	X(GreenCtxStreamCreate, cuGreenCtxStreamCreate, optional, \
-	  (bi__cu_stream * stream, struct CUgreenCtx_st * green, unsigned flags, int priority)) \
-	X(CtxFromGreenCtx, cuCtxFromGreenCtx, optional, (bi__cu_context * context, struct CUgreenCtx_st * green)) \
+	  (bi__cu_stream *stream, bi__cu_green_context green, unsigned flags, int priority)) \
+	X(CtxFromGreenCtx, cuCtxFromGreenCtx, optional, (bi__cu_context *context, bi__cu_green_context green)) \
 	X(LaunchKernelEx, cuLaunchKernelEx, optional, \
 	  (const struct CUlaunchConfig_st *configuration, bi__cu_function function, void **arguments, void **extra)) \
-	X(DeviceGetDefaultMemPool, cuDeviceGetDefaultMemPool, optional, \
-	  (struct CUmemPoolHandle_st * *pool, bi__cu_device device)) \
-	X(MemPoolGetAttribute, cuMemPoolGetAttribute, optional, \
-	  (struct CUmemPoolHandle_st * pool, unsigned what, void *value))
+	X(DeviceGetDefaultMemPool, cuDeviceGetDefaultMemPool, optional, (bi__cu_pool *pool, bi__cu_device device)) \
+	X(MemPoolGetAttribute, cuMemPoolGetAttribute, optional, (bi__cu_pool pool, unsigned what, void *value))
 
 struct newer {
 #define NEWER_MEMBER(name, symbol, necessity, parameters) bi__cu_result(*name) parameters;

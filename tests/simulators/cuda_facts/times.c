@@ -241,7 +241,7 @@ enum { RELEASE_THRESHOLD = 4 };
 
 static const char *bytes_that_the_pool_keeps(struct objects *objects)
 {
-	struct CUmemPoolHandle_st *pool;
+	bi__cu_pool pool;
 	uint64_t nbytes = 1;
 	bi__cu_result result;
 
