@@ -45,20 +45,13 @@ static int make_view(const struct import *import, const struct bi__cai_array *ar
 		     struct bi_stream *stream, struct bi_view **out, struct bi_error *err)
 {
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
-	int rc;
 
 	foreign.kind = BI_HANDLE_CUDA;
 	foreign.handle = array->address;
 	foreign.nbytes = array->nbytes;
 	foreign.stream = stream;
-	if (readonly)
-		foreign.flags |= BI_WRAP_READONLY;
-	if (import->is_unordered)
-		foreign.flags |= BI_WRAP_UNORDERED;
-	if (import->options->flags & BI_CAI_UNCHECKED)
-		foreign.flags |= BI_WRAP_UNCHECKED;
-	rc = bi__place_view(import->context, &foreign, &array->layout, out, err);
-	return rc == BI_EINVAL || rc == BI_EBOUNDS ? bi__cite(rc, "C15", err) : rc;
+	foreign.flags = bi__place_flags(readonly, import->is_unordered, import->options->flags & BI_CAI_UNCHECKED);
+	return bi__place_view(import->context, &foreign, &array->layout, "C15", out, err);
 }
 
 /* Sets *out to the stream on which the producer works, or to NULL. The caller owns the reference. */
@@ -161,16 +154,6 @@ static int import_plain(const struct import *import, const struct bi_cai *cai, s
 	return rc;
 }
 
-static int check_import_options(const struct bi_cai_import_options *options, struct bi_error *err)
-{
-	if (options->flags & ~IMPORT_FLAGS)
-		return bi__fail(err, BI_EINVAL, "options->flags 0x%x has unknown bits", options->flags);
-	if (options->producer_stream && options->flags & BI_CAI_UNORDERED)
-		return bi__fail(err, BI_EINVAL, "options->flags 0x%x says unordered, but producer_stream is given",
-				options->flags);
-	return BI_OK;
-}
-
 /*
  * Checks the struct and the options. The context is checked last, so that a wrong struct gives the same error on every
  * device.
@@ -178,17 +161,14 @@ static int check_import_options(const struct bi_cai_import_options *options, str
 static int check_import(struct import *import, const struct bi_cai *cai, struct bi_error *err)
 {
 	const struct bi_context *context = import->context;
-	const struct bi_stream *stream = import->options->producer_stream;
 	int rc = bi__cai_read(cai, &import->array, import->options->mask ? &import->mask : NULL, err);
 
 	if (rc)
 		return rc;
 	if (context->device.backend->handle != BI_HANDLE_CUDA)
 		return bi__fail(err, BI_EINVAL, "device %s is not a CUDA device", context->device.info->spec);
-	if (stream && !bi__same_space(stream->context, context))
-		return bi__fail(err, BI_EINVAL, "producer_stream belongs to device %s, not to the context of %s [C7]",
-				stream->context->device.info->spec, context->device.info->spec);
-	return bi__dispatch_alive(&context->device, err);
+	rc = bi__place_check_device(context, import->options->producer_stream, err);
+	return rc == BI_EINVAL ? bi__cite(rc, "C7", err) : rc;
 }
 
 static void warn_caller(const struct bi_context *context, const struct bi__cai_array *array, const struct bi_cai *cai)
@@ -215,7 +195,8 @@ int bi_cai_import(struct bi_context *context, const struct bi_cai *cai, const st
 	import.options = bi__sized_read(&options_size, options ? options : &defaults, &known, err);
 	if (!import.options)
 		return BI_EINVAL;
-	rc = check_import_options(import.options, err);
+	rc = bi__place_check_options(import.options->flags, IMPORT_FLAGS, BI_CAI_UNORDERED,
+				     import.options->producer_stream, err);
 	if (rc)
 		return rc;
 	if (import.options->mask)

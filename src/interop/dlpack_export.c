@@ -8,7 +8,7 @@
 #include "common/view/view.h"
 #include "interop/place.h"
 
-struct bi_dl_device bi_dlpack_device(const struct bi_view *view)
+static inline struct bi_dl_device device_of(const struct bi_view *view)
 {
 	const struct bi_memory *memory = view->memory;
 	struct bi_dl_device device = { (int32_t)memory->backend->exported[memory->block.memory].device, 0 };
@@ -17,6 +17,11 @@ struct bi_dl_device bi_dlpack_device(const struct bi_view *view)
 	if (bi__place_has_number(memory) && memory->block.memory != BI_MEMORY_UNIFIED)
 		device.device_id = memory->context->device.info->ordinal;
 	return device;
+}
+
+struct bi_dl_device bi_dlpack_device(const struct bi_view *view)
+{
+	return device_of(view);
 }
 
 /* Fails with the message for an element type that DLPack does not have. */
@@ -37,14 +42,14 @@ static int put_type(const struct bi_view *view, struct bi_dl_type *out, struct b
  * Writes data and byte_offset. Many consumers ignore byte_offset, so it is 0, except for a cl_mem, to which no offset
  * can be added.
  */
-static int put_place(const struct bi_view *view, struct bi_dl_tensor *out, struct bi_error *err)
+static inline int put_place(const struct bi_view *view, struct bi_dl_tensor *out, struct bi_error *err)
 {
 	const struct bi__exported *exported = &view->memory->backend->exported[view->memory->block.memory];
 	const struct bi__block *block = &view->memory->block;
 	size_t offset = block->handle ? block->origin + (size_t)view->offset : 0;
 	int rc;
 
-	out->device = bi_dlpack_device(view);
+	out->device = device_of(view);
 	out->data = NULL;
 	out->byte_offset = 0;
 	if (view->is_empty)
@@ -60,7 +65,7 @@ static int put_place(const struct bi_view *view, struct bi_dl_tensor *out, struc
 	return BI_OK;
 }
 
-static int put_layout(const struct bi_view *view, struct bi_dl_tensor *out, struct bi_error *err)
+static inline int put_layout(const struct bi_view *view, struct bi_dl_tensor *out, struct bi_error *err)
 {
 	const struct bi__more *more;
 
@@ -80,7 +85,7 @@ static int put_layout(const struct bi_view *view, struct bi_dl_tensor *out, stru
 	return BI_OK;
 }
 
-static int describe_tensor(const struct bi_view *view, struct bi_dl_tensor *out, struct bi_error *err)
+static inline int describe_tensor(const struct bi_view *view, struct bi_dl_tensor *out, struct bi_error *err)
 {
 	int rc = put_type(view, &out->dtype, err);
 

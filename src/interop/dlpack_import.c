@@ -3,7 +3,6 @@
 
 #include "common/base/sized.h"
 #include "common/base/checked.h"
-#include "common/backend/dispatch.h"
 #include "common/backend/registry.h"
 #include "common/runtime/memory.h"
 #include "interop/dlpack.h"
@@ -40,16 +39,6 @@ static void release_unversioned(void *data)
 
 	if (tensor->deleter)
 		tensor->deleter(tensor);
-}
-
-static int check_options(const struct bi_dlpack_import_options *options, struct bi_error *err)
-{
-	if (options->flags & ~IMPORT_FLAGS)
-		return bi__fail(err, BI_EINVAL, "options->flags 0x%x has unknown bits", options->flags);
-	if (options->producer_stream && options->flags & BI_DLPACK_UNORDERED)
-		return bi__fail(err, BI_EINVAL, "options->flags 0x%x says unordered, but producer_stream is given",
-				options->flags);
-	return BI_OK;
 }
 
 static int is_on_host(const struct import *import)
@@ -111,15 +100,11 @@ static int check_device(struct import *import, struct bi_error *err)
 /* Checks the device, and for device memory also the stream and the driver's context. */
 static int check_place(struct import *import, struct bi_error *err)
 {
-	const struct bi_stream *stream = import->options->producer_stream;
 	int rc = check_device(import, err);
 
 	if (rc || is_on_host(import))
 		return rc;
-	if (stream && !bi__same_space(stream->context, import->context))
-		return bi__fail(err, BI_EINVAL, "producer_stream belongs to device %s, not to the context of %s",
-				stream->context->device.info->spec, import->context->device.info->spec);
-	return bi__dispatch_alive(&import->context->device, err);
+	return bi__place_check_device(import->context, import->options->producer_stream, err);
 }
 
 /*
@@ -201,22 +186,6 @@ static int find_bytes(const struct import *import, struct bi_layout *layout, str
 	return bi__fail(err, BI_EOVERFLOW, "byte_offset %" PRIu64 " does not fit [E6]", tensor->byte_offset);
 }
 
-static unsigned wrap_flags(const struct import *import)
-{
-	unsigned flags = import->flags & BI_DL_READONLY ? BI_WRAP_READONLY : 0;
-
-	if (import->options->flags & BI_DLPACK_UNORDERED)
-		flags |= BI_WRAP_UNORDERED;
-	if (import->options->flags & BI_DLPACK_UNCHECKED)
-		flags |= BI_WRAP_UNCHECKED;
-	return flags;
-}
-
-static int is_wrong_place(int rc)
-{
-	return rc == BI_EINVAL || rc == BI_EBOUNDS;
-}
-
 /*
  * Wraps the memory. The producer has ordered its work before later work on the home stream. The producer learns that
  * this library's work is complete only from the release of the tensor.
@@ -229,16 +198,17 @@ static int import_foreign(const struct import *import, struct bi_view **out, str
 	int rc = read_layout(import, &layout, err);
 
 	foreign.kind = import->exported->handle;
-	foreign.flags = wrap_flags(import);
+	foreign.flags = bi__place_flags(import->flags & BI_DL_READONLY, options->flags & BI_DLPACK_UNORDERED,
+					options->flags & BI_DLPACK_UNCHECKED);
 	if (!rc)
 		rc = find_bytes(import, &layout, &foreign, err);
 	if (rc)
 		return rc;
 	if (!is_on_host(import))
 		foreign.stream = options->producer_stream;
-	rc = bi__place_view(import->context, &foreign, &layout, out, err);
+	rc = bi__place_view(import->context, &foreign, &layout, "E7", out, err);
 	if (rc)
-		return is_wrong_place(rc) ? bi__cite(rc, "E7", err) : rc;
+		return rc;
 	if (foreign.handle && !is_on_host(import) && !foreign.stream && !(options->flags & BI_DLPACK_UNORDERED))
 		bi__memory_mark_pending((*out)->memory);
 	bi__memory_set_release((*out)->memory, import->release, import->data);
@@ -276,8 +246,8 @@ static int import_tensor(struct import *import, struct bi_view **out, struct bi_
 	import->options = bi__sized_read(&options_size, import->options, &known, err);
 	if (!import->options)
 		return BI_EINVAL;
-	rc = check_options(import->options, err);
-
+	rc = bi__place_check_options(import->options->flags, IMPORT_FLAGS, BI_DLPACK_UNORDERED,
+				     import->options->producer_stream, err);
 	if (!rc && import->flags & ~TENSOR_FLAGS)
 		rc = bi__fail(err, BI_EUNSUPPORTED, "flags 0x%" PRIx64 " has unknown bits [E11]", import->flags);
 	if (!rc)

@@ -321,7 +321,7 @@ static int import_foreign(struct bi_context *context, struct bi_exchange *exchan
 	foreign.stream = acceptance.stream;
 	foreign.events = &acceptance.event;
 	foreign.event_count = acceptance.event ? 1 : 0;
-	rc = bi__place_view(context, &foreign, layout, out, err);
+	rc = bi__place_view(context, &foreign, layout, NULL, out, err);
 	bi_stream_release(acceptance.stream);
 	bi_event_release(acceptance.event);
 	return rc;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/backend/dispatch.h"
 #include "common/layout/layout.h"
 #include "common/view/view.h"
 
@@ -77,9 +78,31 @@ static int view_no_bytes(struct bi_context *context, const struct bi_foreign *fo
 }
 
 int bi__place_view(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
-		   struct bi_view **out, struct bi_error *err)
+		   const char *rule, struct bi_view **out, struct bi_error *err)
 {
-	if (foreign->handle || foreign->nbytes)
-		return bi__view_wrap(context, foreign, layout, out, err);
-	return view_no_bytes(context, foreign, layout, out, err);
+	int rc;
+
+	if (!foreign->handle && !foreign->nbytes)
+		return view_no_bytes(context, foreign, layout, out, err);
+	rc = bi__view_wrap(context, foreign, layout, out, err);
+	return rule && (rc == BI_EINVAL || rc == BI_EBOUNDS) ? bi__cite(rc, rule, err) : rc;
+}
+
+int bi__place_check_options(unsigned flags, unsigned known, unsigned unordered, const struct bi_stream *stream,
+			    struct bi_error *err)
+{
+	if (flags & ~known)
+		return bi__fail(err, BI_EINVAL, "options->flags 0x%x has unknown bits", flags);
+	if (stream && flags & unordered)
+		return bi__fail(err, BI_EINVAL, "options->flags 0x%x says unordered, but producer_stream is given",
+				flags);
+	return BI_OK;
+}
+
+int bi__place_check_device(const struct bi_context *context, const struct bi_stream *stream, struct bi_error *err)
+{
+	if (stream && !bi__same_space(stream->context, context))
+		return bi__fail(err, BI_EINVAL, "producer_stream belongs to device %s, not to the context of %s",
+				stream->context->device.info->spec, context->device.info->spec);
+	return bi__dispatch_alive(&context->device, err);
 }

@@ -14,10 +14,27 @@ int bi__place_bytes(struct bi_layout *layout, uint64_t data, uintptr_t *address,
 
 /*
  * Makes a view of foreign memory as bi__view_wrap does. Also accepts memory with neither handle nor bytes, for which it
- * calls no driver.
+ * calls no driver. `rule` is cited if the handle or the range of bytes is not valid; NULL: no rule is cited.
  */
 int bi__place_view(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
-		   struct bi_view **out, struct bi_error *err);
+		   const char *rule, struct bi_view **out, struct bi_error *err);
+
+/*
+ * Checks the options of an import: `flags` has only bits of `known`, and has not the bit `unordered` if a stream is
+ * given. `stream` may be NULL.
+ */
+int bi__place_check_options(unsigned flags, unsigned known, unsigned unordered, const struct bi_stream *stream,
+			    struct bi_error *err);
+
+/* Checks that device memory can be imported: the driver is alive, and the stream reaches the context; or it is NULL. */
+int bi__place_check_device(const struct bi_context *context, const struct bi_stream *stream, struct bi_error *err);
+
+/* Returns the flags of struct bi_foreign. Each argument is a condition. */
+static inline unsigned bi__place_flags(int is_readonly, int is_unordered, int is_unchecked)
+{
+	return (is_readonly ? BI_WRAP_READONLY : 0) | (is_unordered ? BI_WRAP_UNORDERED : 0) |
+	       (is_unchecked ? BI_WRAP_UNCHECKED : 0);
+}
 
 /* Returns 1 if exports name the device of the memory by its ordinal (device_id), otherwise 0. */
 static inline int bi__place_has_number(const struct bi_memory *memory)

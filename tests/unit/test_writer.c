@@ -71,9 +71,9 @@ static void the_caller_may_write_lines_itself(void **state)
 	memset(to, 0xa5, sizeof(to));
 	bi__writer_init(&writer, simd);
 	bi__writer_seek(&writer, to + BI__LINE);
-	assert_ptr_equal(bi__writer_line(&writer), to + BI__LINE);
-	memcpy(bi__writer_line(&writer), from, 2 * BI__LINE);
-	bi__writer_advance(&writer, 2 * BI__LINE);
+	assert_ptr_equal(writer.line, to + BI__LINE);
+	memcpy(writer.line, from, 2 * BI__LINE);
+	writer.line += 2 * BI__LINE;
 	bi__writer_put(&writer, from + 2 * BI__LINE, 10);
 	bi__writer_finish(&writer);
 	assert_memory_equal(to + BI__LINE, from, 2 * BI__LINE + 10);

@@ -101,8 +101,8 @@ static void shuffle_units(const struct lines *lines, const unsigned char *src, i
 	if (first > count)
 		first = count;
 	collect_units(lines, src, first);
-	went = bi__run_streamed(&lines->run, bi__writer_line(lines->writer), src + first * step, count - first);
-	bi__writer_advance(lines->writer, (size_t)went * lines->run.unit);
+	went = bi__run_streamed(&lines->run, lines->writer->line, src + first * step, count - first);
+	lines->writer->line += (size_t)went * lines->run.unit;
 	collect_units(lines, src + (first + went) * step, count - first - went);
 }
 
@@ -241,11 +241,10 @@ static int set_up_lines(struct lines *lines, const struct bi__engine_part *part,
 	lines->rows = y < 0 ? 1 : plan->shape[y];
 	lines->dst_row = y < 0 ? 0 : plan->dst_strides[y];
 	lines->src_row = y < 0 ? 0 : plan->src_strides[y];
-	inner = (struct bi__run_axis){ plan->unit, lines->dst_x, lines->src_x, lines->count, plan->bytes, 0 };
+	inner = (struct bi__run_axis){ plan->unit, lines->dst_x, lines->src_x, plan->bytes, 0 };
 	if (lines->columns) {
 		inner.dst_step = lines->dst_row;
 		inner.src_step = lines->src_row;
-		inner.count = lines->rows;
 	}
 	bi__run_init(&lines->run, part->simd, &inner);
 	return y;

@@ -5,9 +5,6 @@
 /* Only copies of at least this many bytes use a shuffle. Smaller copies take less time than to prepare its table. */
 #define SHUFFLE_FROM 8192
 
-/* In a run of this many units, it costs nothing that the last periods cannot be shuffled (is_long). */
-#define LONG_RUN 1024
-
 /* With more loads for each vector, it is faster to copy through the writer's buffer. */
 #define MOST_LOADS_STREAMED 4
 
@@ -81,8 +78,7 @@ void bi__run_init(struct bi__run *run, const struct bi__simd *simd, const struct
 	run->simd = simd;
 	run->shuffle.count = 0;
 	if ((axis->padded || axis->dst_step == (int64_t)axis->unit) && axis->bytes >= SHUFFLE_FROM)
-		bi__shuffle_make(&run->shuffle, simd, axis->unit, axis->dst_step, axis->src_step,
-				 axis->count >= LONG_RUN);
+		bi__shuffle_make(&run->shuffle, simd, axis->unit, axis->dst_step, axis->src_step);
 }
 
 /* Returns the number of periods whose loads stay inside the `count` units. */

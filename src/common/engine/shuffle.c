@@ -90,10 +90,9 @@ static int add_load(struct bi__shuffle *shuffle, ptrdiff_t *source, size_t vecto
 
 /*
  * Adds the loads of one vector: side by side over the bytes that the vector needs, from the side where the run begins.
- * In short runs the last load is moved back, so that it does not reach beyond these bytes. In long runs it is not
- * moved, because then more loads would cross a cache line.
+ * The last load is moved back, so that it does not reach beyond these bytes.
  */
-static int add_vector(struct bi__shuffle *shuffle, ptrdiff_t *source, size_t vector, int backwards, int is_long)
+static int add_vector(struct bi__shuffle *shuffle, ptrdiff_t *source, size_t vector, int backwards)
 {
 	const ptrdiff_t size = (ptrdiff_t)vector;
 	const int first = shuffle->count;
@@ -103,9 +102,9 @@ static int add_vector(struct bi__shuffle *shuffle, ptrdiff_t *source, size_t vec
 	for (ptrdiff_t done = 0; done < high - low; done += size) {
 		ptrdiff_t offset = backwards ? high - size - done : low + done;
 
-		if (!is_long && high - low >= size && offset < low)
+		if (high - low >= size && offset < low)
 			offset = low;
-		if (!is_long && high - low >= size && offset > high - size)
+		if (high - low >= size && offset > high - size)
 			offset = high - size;
 		if (!add_load(shuffle, source, vector, offset))
 			return 0;
@@ -115,7 +114,7 @@ static int add_vector(struct bi__shuffle *shuffle, ptrdiff_t *source, size_t vec
 }
 
 void bi__shuffle_make(struct bi__shuffle *shuffle, const struct bi__simd *simd, size_t unit, int64_t dst_step,
-		      int64_t src_step, int is_long)
+		      int64_t src_step)
 {
 	const size_t vector = simd->vector;
 	int64_t length = src_step < 0 ? -src_step : src_step;
@@ -132,7 +131,7 @@ void bi__shuffle_make(struct bi__shuffle *shuffle, const struct bi__simd *simd, 
 		ptrdiff_t source[BI__LINE];
 
 		find_sources(source, vector, done, unit, (size_t)dst_step, (ptrdiff_t)src_step);
-		if (!add_vector(shuffle, source, vector, src_step < 0, is_long)) {
+		if (!add_vector(shuffle, source, vector, src_step < 0)) {
 			shuffle->count = 0;
 			return;
 		}

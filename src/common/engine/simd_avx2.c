@@ -1,4 +1,4 @@
-/* 256-bit vectors. Runs are shuffled 128 bits at a time, because the byte shuffle cannot cross lanes. */
+/* 256-bit vectors for transposes. The byte shuffle cannot cross lanes, and streams are limited by the memory. */
 #include "common/engine/simd.h"
 
 #ifdef BI__SIMD_X86
@@ -22,11 +22,6 @@ TARGET static inline __m256i load_lanes(const unsigned char *p, ptrdiff_t d)
 	return _mm256_inserti128_si256(_mm256_castsi128_si256(load_lane(p)), load_lane(p + d), 1);
 }
 
-TARGET static inline __m256i load_vector(const unsigned char *p)
-{
-	return _mm256_loadu_si256((const __m256i *)(const void *)p);
-}
-
 #define VECTOR __m256i
 #define LANES 2
 #define LOAD(p, d) load_lanes(p, d)
@@ -42,70 +37,16 @@ TARGET static inline __m256i load_vector(const unsigned char *p)
 
 #include "common/engine/simd_transpose.inc"
 
-/* `streams` is a constant in each caller. */
-TARGET static inline __attribute__((always_inline)) void shuffle_any(const struct bi__shuffle *shuffle,
-								     unsigned char *dst, const unsigned char *src,
-								     size_t periods, int streams)
-{
-	for (; periods; periods--, src += shuffle->step) {
-		__m128i made = _mm_setzero_si128();
-
-		for (int i = 0; i < shuffle->count; i++) {
-			const struct bi__shuffle_load *from = &shuffle->loads[i];
-
-			made = _mm_or_si128(made,
-					    _mm_shuffle_epi8(load_lane(src + from->offset), load_lane(from->index)));
-			if (!from->last)
-				continue;
-			if (streams)
-				_mm_stream_si128((__m128i *)(void *)dst, made);
-			else
-				_mm_storeu_si128((__m128i *)(void *)dst, made);
-			dst += sizeof(made);
-			made = _mm_setzero_si128();
-		}
-	}
-}
-
-TARGET static void shuffle_periods(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
-				   size_t periods)
-{
-	shuffle_any(shuffle, dst, src, periods, 0);
-}
-
-TARGET static void shuffle_streamed(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
-				    size_t periods)
-{
-	shuffle_any(shuffle, dst, src, periods, 1);
-}
-
-TARGET static inline void stream_line(unsigned char *dst, const unsigned char *src)
-{
-	__m256i low = load_vector(src), high = load_vector(src + 32);
-
-	_mm256_stream_si256((__m256i *)(void *)dst, low);
-	_mm256_stream_si256((__m256i *)(void *)(dst + 32), high);
-}
-
-#define STREAM_LINE(to, from) stream_line(to, from)
-
-#include "common/engine/simd_stream.inc"
-
-static void fence_stores(void)
-{
-	_mm_sfence();
-}
-
 const struct bi__simd bi__simd_avx2 = {
 	.name = "avx2",
 	.runs_here = runs_here,
 	.transpose = TRANSPOSES,
 	.transpose_narrow = bi__simd_transpose_v128,
 	.vector = 16,
-	.shuffle = shuffle_periods,
-	.shuffle_streamed = shuffle_streamed,
-	.stream = stream_lines,
-	.fence = fence_stores,
+	.shuffle = bi__simd_shuffle_v128,
+	.shuffle_streamed = bi__simd_shuffle_streamed_v128,
+	.stream = bi__simd_stream_v128,
+	.fence = bi__simd_fence,
 };
 
 #endif

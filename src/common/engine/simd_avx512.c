@@ -67,20 +67,6 @@ TARGET static inline __mmask64 bytes_from_load(__m512i index)
 	return _knot_mask64(_mm512_movepi8_mask(index));
 }
 
-/*
- * Hardware prefetching stops at page boundaries, so long runs prefetch explicitly. For short runs a prefetch would load
- * bytes that are not needed.
- */
-#define AHEAD 8192
-#define AHEAD_FROM ((size_t)64 << 10)
-
-static ptrdiff_t prefetch_distance(ptrdiff_t step, size_t periods)
-{
-	if ((size_t)(step < 0 ? -step : step) * periods < AHEAD_FROM)
-		return 0;
-	return step < 0 ? -AHEAD : AHEAD;
-}
-
 /* Shuffles periods of one vector. `count` is a constant in each caller, so the indices stay in registers. */
 TARGET static inline __attribute__((always_inline)) void shuffle_one(const struct bi__shuffle *shuffle,
 								     unsigned char *dst, const unsigned char *src,
@@ -88,7 +74,6 @@ TARGET static inline __attribute__((always_inline)) void shuffle_one(const struc
 {
 	__m512i index[MOST_LOADS];
 	const unsigned char *from[MOST_LOADS];
-	const ptrdiff_t ahead = prefetch_distance(shuffle->step, periods);
 
 	UNROLL for (int i = 0; i < count; i++)
 	{
@@ -98,8 +83,6 @@ TARGET static inline __attribute__((always_inline)) void shuffle_one(const struc
 	for (ptrdiff_t at = 0; periods; periods--, at += shuffle->step, dst += BI__LINE) {
 		__m512i made = _mm512_permutexvar_epi8(index[0], load_vector(from[0] + at));
 
-		if (ahead)
-			UNROLL for (int i = 0; i < count; i++) _mm_prefetch(from[i] + at + ahead, _MM_HINT_T1);
 		UNROLL for (int i = 1; i < count; i++) made = _mm512_mask_permutexvar_epi8(
 			made, bytes_from_load(index[i]), index[i], load_vector(from[i] + at));
 		store_vector(dst, made, streams);
@@ -185,11 +168,6 @@ TARGET static void shuffle_part(const struct bi__shuffle *shuffle, unsigned char
 
 #include "common/engine/simd_stream.inc"
 
-static void fence_stores(void)
-{
-	_mm_sfence();
-}
-
 const struct bi__simd bi__simd_avx512 = {
 	.name = "avx512",
 	.runs_here = runs_here,
@@ -200,7 +178,7 @@ const struct bi__simd bi__simd_avx512 = {
 	.shuffle_part = shuffle_part,
 	.shuffle_streamed = shuffle_streamed,
 	.stream = stream_lines,
-	.fence = fence_stores,
+	.fence = bi__simd_fence,
 };
 
 #endif

@@ -29,11 +29,6 @@ static int runs_here(void)
 #define LOW_8(a, b) ((v128)_mm_unpacklo_epi64((__m128i)(a), (__m128i)(b)))
 #define HIGH_8(a, b) ((v128)_mm_unpackhi_epi64((__m128i)(a), (__m128i)(b)))
 
-static void fence_stores(void)
-{
-	_mm_sfence();
-}
-
 #else
 
 #include <arm_neon.h>
@@ -84,10 +79,28 @@ static inline void stream_line(unsigned char *dst, const unsigned char *src)
 
 #include "common/engine/simd_stream.inc"
 
+void bi__simd_stream_v128(unsigned char *dst, const unsigned char *src, size_t lines)
+{
+	stream_lines(dst, src, lines);
+}
+
+void bi__simd_fence(void)
+{
+	_mm_sfence();
+}
+
+#define STREAM(p, v) _mm_stream_si128((__m128i *)(void *)(p), (__m128i)(v))
+
+#else
+
+#define STREAM STORE
+
 #endif
 
-TARGET static void shuffle_periods(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
-				   size_t periods)
+/* `streams` is a constant in each caller. */
+TARGET static inline __attribute__((always_inline)) void shuffle_any(const struct bi__shuffle *shuffle,
+								     unsigned char *dst, const unsigned char *src,
+								     size_t periods, int streams)
 {
 	for (; periods; periods--, src += shuffle->step) {
 		v128 made = { 0 };
@@ -98,12 +111,29 @@ TARGET static void shuffle_periods(const struct bi__shuffle *shuffle, unsigned c
 			made |= LOOK_UP(load(src + from->offset), load(from->index));
 			if (!from->last)
 				continue;
-			memcpy(dst, &made, sizeof(made));
+			if (streams)
+				STREAM(dst, made);
+			else
+				STORE(dst, made);
 			dst += sizeof(made);
 			made = (v128){ 0 };
 		}
 	}
 }
+
+TARGET void bi__simd_shuffle_v128(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
+				  size_t periods)
+{
+	shuffle_any(shuffle, dst, src, periods, 0);
+}
+
+#ifdef __x86_64__
+TARGET void bi__simd_shuffle_streamed_v128(const struct bi__shuffle *shuffle, unsigned char *dst,
+					   const unsigned char *src, size_t periods)
+{
+	shuffle_any(shuffle, dst, src, periods, 1);
+}
+#endif
 
 const bi__transpose_fn bi__simd_transpose_v128[5] = TRANSPOSES;
 
@@ -112,10 +142,11 @@ const struct bi__simd bi__simd_v128 = {
 	.runs_here = runs_here,
 	.transpose = TRANSPOSES,
 	.vector = sizeof(v128),
-	.shuffle = shuffle_periods,
+	.shuffle = bi__simd_shuffle_v128,
 #ifdef __x86_64__
-	.stream = stream_lines,
-	.fence = fence_stores,
+	.shuffle_streamed = bi__simd_shuffle_streamed_v128,
+	.stream = bi__simd_stream_v128,
+	.fence = bi__simd_fence,
 #endif
 };
 

@@ -435,8 +435,8 @@ static void set_runs(struct tiles *tiles, uint64_t bytes)
 {
 	const int element = 1 << tiles->level;
 	const size_t unit = (size_t)tiles->unit;
-	const struct bi__run_axis gather = { unit, element, tiles->plane.src_y, PANEL >> tiles->level, bytes, 1 };
-	const struct bi__run_axis pack = { unit, tiles->plane.dst_x, element, WIDTH, bytes, 0 };
+	const struct bi__run_axis gather = { unit, element, tiles->plane.src_y, bytes, 1 };
+	const struct bi__run_axis pack = { unit, tiles->plane.dst_x, element, bytes, 0 };
 
 	bi__run_init(&tiles->gather, tiles->simd, &gather);
 	bi__run_init(&tiles->pack, tiles->simd, &pack);

@@ -58,16 +58,6 @@ void bi__writer_added(struct bi__writer *writer, size_t bytes)
 	flush_lines(writer);
 }
 
-unsigned char *bi__writer_line(const struct bi__writer *writer)
-{
-	return writer->line;
-}
-
-void bi__writer_advance(struct bi__writer *writer, size_t bytes)
-{
-	writer->line += bytes;
-}
-
 void bi__writer_put(struct bi__writer *writer, const unsigned char *src, size_t bytes)
 {
 	if (writer->fill) {

@@ -9,7 +9,8 @@
 
 /*
  * The buffer holds the bytes for the aligned address `line` and the addresses after it. The first `skip` bytes of the
- * buffer are before the start of the run, and are not written.
+ * buffer are before the start of the run, and are not written. While the buffer is empty, the caller may write whole
+ * cache lines at `line`, and add their bytes to `line`.
  */
 struct bi__writer {
 	const struct bi__simd *simd; /* a set with `stream` */
@@ -29,13 +30,6 @@ void bi__writer_seek(struct bi__writer *writer, unsigned char *dst);
  */
 unsigned char *bi__writer_space(struct bi__writer *writer);
 void bi__writer_added(struct bi__writer *writer, size_t bytes);
-
-/*
- * Returns the address of the next cache line. The buffer must be empty. The caller may write whole cache lines there,
- * and then calls bi__writer_advance with the number of bytes.
- */
-unsigned char *bi__writer_line(const struct bi__writer *writer);
-void bi__writer_advance(struct bi__writer *writer, size_t bytes);
 
 /* Writes any number of bytes next. */
 void bi__writer_put(struct bi__writer *writer, const unsigned char *src, size_t bytes);
