@@ -51,11 +51,6 @@ static int check_text(const char *typestr, size_t *length, struct bi_error *err)
 	return BI_OK;
 }
 
-static int is_order(char c)
-{
-	return c == '<' || c == '>' || c == '|' || c == '=';
-}
-
 static int read_type(const struct bi_cai *cai, struct bi_dtype *out, struct bi_error *err)
 {
 	size_t length;
@@ -63,7 +58,7 @@ static int read_type(const struct bi_cai *cai, struct bi_dtype *out, struct bi_e
 
 	if (rc)
 		return rc;
-	if (!is_order(cai->typestr[0]))
+	if (!bi__dtype_is_order(cai->typestr[0]))
 		return bi__fail(err, BI_EDTYPE, "typestr \"%s\" does not begin with one of < > | = [C12]",
 				cai->typestr);
 	if (cai->typestr[1] == 't')

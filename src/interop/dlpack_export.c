@@ -1,5 +1,5 @@
 /* Exports a view as a DLPack tensor, with the checks that the rules demand of a producer. */
-#include "interop/dlpack.h"
+#include "buffer_interface/dlpack.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -121,11 +121,6 @@ int bi_dlpack_describe(const struct bi_view *view, struct bi_dl_tensor *out, str
 	return rc;
 }
 
-/*
- * The functions below retain a view first, and release it last: a reference count is changed by an atomic write, which
- * waits for all earlier writes of the thread and delays the later ones.
- */
-
 static void delete_versioned(struct bi_dl_managed_versioned *self)
 {
 	struct bi_view *view = self->manager_ctx;
@@ -158,30 +153,10 @@ static uint64_t flags_of(const struct bi_view *view, const struct bi_dl_tensor *
 	       (bi__dlpack_is_small(tensor->dtype.bits) ? BI_DL_PADDED : 0);
 }
 
-/* Makes a tensor that takes over the caller's reference to the view. The caller sets the flags of the tensor. */
-static int make_versioned(struct bi_view *view, struct bi_dl_managed_versioned **out, struct bi_error *err)
-{
-	struct bi_dl_managed_versioned *made = malloc(sizeof(*made));
-	int rc;
-
-	if (!made)
-		return bi__fail(err, BI_ENOMEM, "no memory to export a view of %d dimensions", view->ndim);
-	rc = describe_tensor(view, &made->tensor, err);
-	if (rc) {
-		free(made);
-		return rc;
-	}
-	made->version = (struct bi_dl_version){ BI_DLPACK_MAJOR, BI_DLPACK_MINOR };
-	made->manager_ctx = view;
-	made->deleter = delete_versioned;
-	*out = made;
-	return BI_OK;
-}
-
 int bi_dlpack_export(const struct bi_view *view, uint64_t flags, struct bi_dl_managed_versioned **out,
 		     struct bi_error *err)
 {
-	struct bi_view *held;
+	struct bi_dl_managed_versioned *made;
 	int rc;
 
 	if (!out)
@@ -192,13 +167,20 @@ int bi_dlpack_export(const struct bi_view *view, uint64_t flags, struct bi_dl_ma
 	if (flags & ~(uint64_t)BI_DL_COPIED)
 		return bi__fail(err, BI_EINVAL, "flags 0x%llx has other bits than %d", (unsigned long long)flags,
 				BI_DL_COPIED);
-	held = bi__view_retain_const(view);
-	rc = make_versioned(held, out, err);
-	if (rc)
-		bi_view_release(held);
-	else
-		(*out)->flags = flags | flags_of(view, &(*out)->tensor);
-	return rc;
+	made = malloc(sizeof(*made));
+	if (!made)
+		return bi__fail(err, BI_ENOMEM, "no memory to export a view of %d dimensions", view->ndim);
+	made->manager_ctx = bi__view_retain_const(view);
+	made->deleter = delete_versioned;
+	rc = describe_tensor(view, &made->tensor, err);
+	if (rc) {
+		delete_versioned(made);
+		return rc;
+	}
+	made->version = (struct bi_dl_version){ BI_DLPACK_MAJOR, BI_DLPACK_MINOR };
+	made->flags = flags | flags_of(view, &made->tensor);
+	*out = made;
+	return BI_OK;
 }
 
 int bi_dlpack_export_unversioned(const struct bi_view *view, uint64_t flags, struct bi_dl_managed **out,

@@ -5,7 +5,7 @@
 #include "common/base/checked.h"
 #include "common/backend/registry.h"
 #include "common/runtime/memory.h"
-#include "interop/dlpack.h"
+#include "buffer_interface/dlpack.h"
 #include "interop/place.h"
 
 #define IMPORT_FLAGS ((unsigned)(BI_DLPACK_UNORDERED | BI_DLPACK_UNCHECKED | BI_DLPACK_WRITABLE | BI_DLPACK_TRUSTED))
@@ -97,7 +97,6 @@ static int check_device(struct import *import, struct bi_error *err)
 	return exporter->named_by_ordinal ? check_ordinal(import, kind, err) : check_own(import, err);
 }
 
-/* Checks the device, and for device memory also the stream and the driver's context. */
 static int check_place(struct import *import, struct bi_error *err)
 {
 	int rc = check_device(import, err);
@@ -121,15 +120,6 @@ static int read_type(const struct import *import, struct bi_dtype *out, struct b
 			"elements of %u bits are packed; only those padded to a byte are supported [E11]", type->bits);
 }
 
-static int check_arrays(const struct bi_dl_tensor *tensor, struct bi_error *err)
-{
-	if (tensor->ndim < 0 || tensor->ndim > BI_MAX_NDIM)
-		return bi__fail(err, BI_EINVAL, "ndim %" PRId32 " is not in 0..%d [E7]", tensor->ndim, BI_MAX_NDIM);
-	if (tensor->ndim && !tensor->shape)
-		return bi__fail(err, BI_EINVAL, "shape is NULL, but ndim is %" PRId32 " [E7]", tensor->ndim);
-	return BI_OK;
-}
-
 static int read_strides(const struct bi_dl_tensor *tensor, int64_t item, int64_t out[BI_MAX_NDIM], struct bi_error *err)
 {
 	for (int i = 0; i < tensor->ndim; i++)
@@ -149,9 +139,8 @@ static int read_layout(const struct import *import, struct bi_layout *out, struc
 	struct bi_dtype dtype;
 	int rc = read_type(import, &dtype, err);
 
-	if (!rc)
-		rc = check_arrays(tensor, err);
-	if (!rc && tensor->strides)
+	/* bi_layout_init refuses a wrong ndim, and a shape that is NULL. */
+	if (!rc && tensor->strides && tensor->ndim <= BI_MAX_NDIM)
 		rc = read_strides(tensor, dtype.item_size, strides, err);
 	if (rc)
 		return rc;

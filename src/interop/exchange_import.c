@@ -15,7 +15,6 @@
 	(BI_EXCHANGE_READONLY | BI_EXCHANGE_C_CONTIGUOUS | BI_EXCHANGE_F_CONTIGUOUS | BI_EXCHANGE_MASKED | \
 	 BI_EXCHANGE_COPIED)
 
-/* Release callback of an imported memory: releases and frees the producer's struct. */
 static void release_import(void *data)
 {
 	struct bi_exchange *held = data;
@@ -159,7 +158,6 @@ static int read_named_type(const struct bi_exchange *exchange, struct bi_dtype *
 	return bi_dtype_parse(text, out, err);
 }
 
-/* Checks that the members that describe the element type agree. */
 static int check_type(const struct bi_exchange *exchange, struct bi_dtype dtype, struct bi_error *err)
 {
 	if (dtype.item_size != exchange->item_size)

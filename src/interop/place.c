@@ -44,7 +44,6 @@ void bi__cite_failure(const char *rule, struct bi_error *err)
 	snprintf(err->message + length, sizeof(err->message) - length, " [%s]", rule);
 }
 
-/* `data` is the address of element [0, ..., 0]. With negative strides the memory begins below that element. */
 int bi__place_bytes(struct bi_layout *layout, uint64_t data, uintptr_t *address, size_t *nbytes, struct bi_error *err)
 {
 	int64_t first, end;

@@ -1,4 +1,4 @@
-/* Helpers of all imports: they find the bytes that a producer describes, and make a view of them. */
+/* Helpers of imports and exports: they find the bytes that a producer describes, and make a view of them. */
 #ifndef BI_INTEROP_PLACE_H
 #define BI_INTEROP_PLACE_H
 
@@ -34,6 +34,12 @@ static inline unsigned bi__place_flags(int is_readonly, int is_unordered, int is
 {
 	return (is_readonly ? BI_WRAP_READONLY : 0) | (is_unordered ? BI_WRAP_UNORDERED : 0) |
 	       (is_unchecked ? BI_WRAP_UNCHECKED : 0);
+}
+
+/* Returns true if an element of that many bits is smaller than a byte. In DLPack such elements may be packed. */
+static inline int bi__dlpack_is_small(unsigned bits)
+{
+	return bits < 8;
 }
 
 /* Returns 1 if exports name the device of the memory by its ordinal (device_id), otherwise 0. */

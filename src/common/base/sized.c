@@ -4,7 +4,6 @@
 
 #include "common/base/status.h"
 
-/* Returns 1 if all bytes from `first` up to `end` are 0. */
 static int is_zero(const void *given, size_t first, size_t end)
 {
 	const unsigned char *bytes = given;

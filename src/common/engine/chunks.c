@@ -21,7 +21,6 @@ static int is_tiled(const struct bi__plan *plan, int axis)
 	return plan->kind == BI__PLAN_TILES && (axis == plan->cross || axis == plan->ndim - 1);
 }
 
-/* Returns the largest number of chunks that an axis can be cut into. */
 static int64_t most_chunks(const struct bi__plan *plan, int axis)
 {
 	int64_t units = units_per_cut(plan, axis);

@@ -42,7 +42,6 @@ static void copy_linear(const struct bi__engine_part *part, unsigned char *dst, 
 	bi__writer_finish(&writer);
 }
 
-/* Copies a part on the calling thread. */
 static void copy_part(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src)
 {
 	const struct bi__plan *plan = part->plan;

@@ -122,7 +122,6 @@ static void stream_units(const struct lines *lines, unsigned char *dst, const un
 	}
 }
 
-/* Moves `count` units of each row. */
 static void copy_some_of_rows(const struct lines *lines, unsigned char *dst, const unsigned char *src, int64_t count)
 {
 	for (int64_t i = 0; i < lines->rows; i++, dst += lines->dst_row, src += lines->src_row) {

@@ -20,19 +20,8 @@
 
 RUN(1)
 RUN(2)
-RUN(3)
 RUN(4)
-RUN(5)
-RUN(6)
-RUN(7)
 RUN(8)
-RUN(9)
-RUN(10)
-RUN(11)
-RUN(12)
-RUN(13)
-RUN(14)
-RUN(15)
 RUN(16)
 
 /* Moves the first and the last bytes of a unit. The two parts may overlap. This is cheaper than a loop. */
@@ -46,6 +35,9 @@ RUN(16)
 		} \
 	}
 
+OVERLAPPING(run_to_4, 2)
+OVERLAPPING(run_to_8, 4)
+OVERLAPPING(run_to_16, 8)
 OVERLAPPING(run_to_32, 16)
 OVERLAPPING(run_to_64, 32)
 
@@ -58,14 +50,15 @@ static void run_long(unsigned char *dst, const unsigned char *src, int64_t count
 
 static bi__run_fn choose_run(size_t unit)
 {
-	static const bi__run_fn exact[] = {
-		[1] = run_1,   [2] = run_2,   [3] = run_3,   [4] = run_4,   [5] = run_5,   [6] = run_6,
-		[7] = run_7,   [8] = run_8,   [9] = run_9,   [10] = run_10, [11] = run_11, [12] = run_12,
-		[13] = run_13, [14] = run_14, [15] = run_15, [16] = run_16,
+	static const bi__run_fn short_units[] = {
+		[1] = run_1,      [2] = run_2,      [3] = run_to_4,   [4] = run_4,
+		[5] = run_to_8,   [6] = run_to_8,   [7] = run_to_8,   [8] = run_8,
+		[9] = run_to_16,  [10] = run_to_16, [11] = run_to_16, [12] = run_to_16,
+		[13] = run_to_16, [14] = run_to_16, [15] = run_to_16, [16] = run_16,
 	};
 
 	if (unit <= 16)
-		return exact[unit];
+		return short_units[unit];
 	return unit <= 32 ? run_to_32 : unit <= BI__LONG_UNIT ? run_to_64 : run_long;
 }
 

@@ -26,7 +26,6 @@ struct bi__run_axis {
 	int padded; /* 1: bytes between units of the destination, and after the last unit, may be overwritten */
 };
 
-/* Prepares runs along an axis. */
 void bi__run_init(struct bi__run *run, const struct bi__simd *simd, const struct bi__run_axis *axis);
 
 /* Moves `count` units. Reads no byte before the first unit or after the last one. */

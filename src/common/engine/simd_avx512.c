@@ -61,7 +61,6 @@ TARGET static inline void store_vector(unsigned char *dst, __m512i v, int stream
 		_mm512_storeu_si512((void *)dst, v);
 }
 
-/* Returns the mask of the bytes that come from this load. */
 TARGET static inline __mmask64 bytes_from_load(__m512i index)
 {
 	return _knot_mask64(_mm512_movepi8_mask(index));

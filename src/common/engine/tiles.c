@@ -343,7 +343,6 @@ static void copy_planes(void *inner, unsigned char *dst, const unsigned char *sr
 			copy_square(tiles, k, i, dst, src);
 }
 
-/* Returns the level of the smallest element that holds a unit. */
 static int level_of(size_t unit)
 {
 	int level = 0;

@@ -261,7 +261,6 @@ void bi__workers_run(int chunks, void (*fn)(void *arg, int chunk), void *arg)
 	pthread_setcancelstate(state, NULL);
 }
 
-/* Returns the number of processors that the process may use. */
 static int count_processors(void)
 {
 	long count;

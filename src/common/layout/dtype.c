@@ -193,14 +193,9 @@ static const char *refused_kind(const char *text, size_t length)
 	return NULL;
 }
 
-static int is_order(char c)
-{
-	return c == '<' || c == '>' || c == '|' || c == '=';
-}
-
 int bi__dtype_parse_typestr(const char *text, size_t length, struct bi_dtype *out, struct bi_error *err)
 {
-	size_t prefix = length > 0 && is_order(text[0]);
+	size_t prefix = length > 0 && bi__dtype_is_order(text[0]);
 	char order = prefix ? text[0] : '=';
 	const char *what;
 	uint32_t number;
@@ -269,7 +264,6 @@ static const struct {
 	{ "int", "int32 or int64" },
 };
 
-/* Returns the name or names that `text` probably means, or NULL. */
 static const char *suggest_name(const char *text)
 {
 	for (size_t i = 0; i < sizeof(foreign_names) / sizeof(*foreign_names); i++)
@@ -350,7 +344,6 @@ static const uint8_t by_dlpack[CODES + 1][LANE_BYTES] = {
 #undef PLACE
 };
 
-/* Returns the type with this DLPack code and these bits, or -1. */
 static int find_dlpack(unsigned code, unsigned bits)
 {
 	int type;

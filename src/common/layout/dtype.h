@@ -31,6 +31,12 @@ static inline struct bi__type_words bi__dtype_words(struct bi_dtype dtype)
 	return bi__type_words[dtype.type][dtype.swapped];
 }
 
+/* Returns true for a character that names a byte order in a typestr. */
+static inline int bi__dtype_is_order(char c)
+{
+	return c == '<' || c == '>' || c == '|' || c == '=';
+}
+
 /*
  * Reads a typestr of `length` characters. Names such as "float32" are not accepted. Returns BI_EDTYPE if the text is
  * malformed or the type is not supported.

@@ -135,7 +135,6 @@ static void set_shape(struct bi_layout *layout, int ndim, const int64_t *shape, 
 	}
 }
 
-/* Checks type, number of dimensions and shape. */
 static int check_type_and_shape(struct bi_dtype dtype, int ndim, const int64_t *shape, struct bi_error *err)
 {
 	int rc = bi__dtype_check(dtype, err);
@@ -389,7 +388,6 @@ struct joined {
 	int64_t shape[BI_MAX_NDIM], strides[BI_MAX_NDIM];
 };
 
-/* Copies the axes without the extents of 1. */
 static void drop_unit_axes(const struct bi_layout *layout, struct joined *out)
 {
 	out->n = 0;
