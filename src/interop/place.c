@@ -87,17 +87,6 @@ int bi__place_view(struct bi_context *context, const struct bi_foreign *foreign,
 	return rule && (rc == BI_EINVAL || rc == BI_EBOUNDS) ? bi__cite(rc, rule, err) : rc;
 }
 
-int bi__place_check_options(unsigned flags, unsigned known, unsigned unordered, const struct bi_stream *stream,
-			    struct bi_error *err)
-{
-	if (flags & ~known)
-		return bi__fail(err, BI_EINVAL, "options->flags 0x%x has unknown bits", flags);
-	if (stream && flags & unordered)
-		return bi__fail(err, BI_EINVAL, "options->flags 0x%x says unordered, but producer_stream is given",
-				flags);
-	return BI_OK;
-}
-
 int bi__place_check_device(const struct bi_context *context, const struct bi_stream *stream, struct bi_error *err)
 {
 	if (stream && !bi__same_space(stream->context, context))

@@ -2,6 +2,7 @@
 #ifndef BI_INTEROP_PLACE_H
 #define BI_INTEROP_PLACE_H
 
+#include "common/base/status.h"
 #include "common/runtime/object.h"
 
 /*
@@ -23,8 +24,16 @@ int bi__place_view(struct bi_context *context, const struct bi_foreign *foreign,
  * Checks the options of an import: `flags` has only bits of `known`, and has not the bit `unordered` if a stream is
  * given. `stream` may be NULL.
  */
-int bi__place_check_options(unsigned flags, unsigned known, unsigned unordered, const struct bi_stream *stream,
-			    struct bi_error *err);
+static inline int bi__place_check_options(unsigned flags, unsigned known, unsigned unordered,
+					  const struct bi_stream *stream, struct bi_error *err)
+{
+	if (flags & ~known)
+		return bi__fail(err, BI_EINVAL, "options->flags 0x%x has unknown bits", flags);
+	if (stream && flags & unordered)
+		return bi__fail(err, BI_EINVAL, "options->flags 0x%x says unordered, but producer_stream is given",
+				flags);
+	return BI_OK;
+}
 
 /* Checks that device memory can be imported: the driver is alive, and the stream reaches the context; or it is NULL. */
 int bi__place_check_device(const struct bi_context *context, const struct bi_stream *stream, struct bi_error *err);

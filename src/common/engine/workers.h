@@ -13,13 +13,11 @@
 #ifndef BI_COMMON_ENGINE_WORKERS_H
 #define BI_COMMON_ENGINE_WORKERS_H
 
-/* Upper bound of the chunks of one job. The number of threads is bi_threads() of the public header. */
-#define BI__WORKERS_CHUNKS 32767
-
 /*
  * Calls fn(arg, i) once for each i in 0..chunks - 1, on the calling thread and on workers. Returns when all calls have
  * returned; the caller then sees the bytes that they wrote. fn must not call this function. Only one job uses the
- * workers at a time: meanwhile another caller makes all its calls on its own thread, without waiting.
+ * workers at a time: meanwhile another caller makes all its calls on its own thread, without waiting. `chunks` is at
+ * most 32767. The number of threads is bi_threads() of the public header.
  */
 void bi__workers_run(int chunks, void (*fn)(void *arg, int chunk), void *arg);
 
