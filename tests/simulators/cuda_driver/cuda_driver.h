@@ -11,7 +11,7 @@
 /* Functions that tests need beside those of BI__CU_API (whose optional ones may be NULL here too). */
 #define CUDA_DRIVER_MORE(X) \
 	X(GetErrorString, cuGetErrorString, required, (bi__cu_result code, const char **text)) \
-	X(CtxCreate, cuCtxCreate_v2, required, (bi__cu_context * context, unsigned flags, bi__cu_device device)) \
+	X(CtxCreate, cuCtxCreate_v2, required, (bi__cu_context *context, unsigned flags, bi__cu_device device)) \
 	X(CtxDestroy, cuCtxDestroy_v2, required, (bi__cu_context context)) \
 	X(CtxSetCurrent, cuCtxSetCurrent, required, (bi__cu_context context)) \
 	X(DevicePrimaryCtxGetState, cuDevicePrimaryCtxGetState, required, \
@@ -21,9 +21,9 @@
 	X(MemHostRegister, cuMemHostRegister_v2, required, (void *pointer, size_t nbytes, unsigned flags)) \
 	X(MemHostUnregister, cuMemHostUnregister, required, (void *pointer)) \
 	X(MemHostGetDevicePointer, cuMemHostGetDevicePointer_v2, required, \
-	  (bi__cu_pointer * device, void *host, unsigned flags)) \
+	  (bi__cu_pointer *device, void *host, unsigned flags)) \
 	X(StreamBeginCapture, cuStreamBeginCapture_v2, required, (bi__cu_stream stream, unsigned mode)) \
-	X(StreamEndCapture, cuStreamEndCapture, required, (bi__cu_stream stream, bi__cu_graph * graph)) \
+	X(StreamEndCapture, cuStreamEndCapture, required, (bi__cu_stream stream, bi__cu_graph *graph)) \
 	X(GraphDestroy, cuGraphDestroy, required, (bi__cu_graph graph)) \
 	X(GraphInstantiate, cuGraphInstantiateWithFlags, optional, (void **exec, bi__cu_graph graph, uint64_t flags)) \
 	X(GraphLaunch, cuGraphLaunch, required, (void *exec, bi__cu_stream stream)) \
@@ -35,10 +35,10 @@
 	X(MemcpyHtoD, cuMemcpyHtoD_v2, required, (bi__cu_pointer dst, const void *src, size_t nbytes)) \
 	X(MemcpyDtoH, cuMemcpyDtoH_v2, required, (void *dst, bi__cu_pointer src, size_t nbytes)) \
 	X(MemAddressReserve, cuMemAddressReserve, optional, \
-	  (bi__cu_pointer * pointer, size_t nbytes, size_t alignment, bi__cu_pointer wanted, uint64_t flags)) \
+	  (bi__cu_pointer *pointer, size_t nbytes, size_t alignment, bi__cu_pointer wanted, uint64_t flags)) \
 	X(MemAddressFree, cuMemAddressFree, optional, (bi__cu_pointer pointer, size_t nbytes)) \
 	X(MemCreate, cuMemCreate, optional, \
-	  (uint64_t * handle, size_t nbytes, const void *properties, uint64_t flags)) \
+	  (uint64_t *handle, size_t nbytes, const void *properties, uint64_t flags)) \
 	X(MemRelease, cuMemRelease, optional, (uint64_t handle)) \
 	X(MemMap, cuMemMap, optional, \
 	  (bi__cu_pointer pointer, size_t nbytes, size_t offset, uint64_t handle, uint64_t flags)) \
@@ -46,7 +46,7 @@
 	X(MemSetAccess, cuMemSetAccess, optional, \
 	  (bi__cu_pointer pointer, size_t nbytes, const void *access, size_t count)) \
 	X(MemGetAllocationGranularity, cuMemGetAllocationGranularity, optional, \
-	  (size_t * nbytes, const void *properties, unsigned option))
+	  (size_t *nbytes, const void *properties, unsigned option))
 
 struct cuda_driver {
 #define CUDA_DRIVER_MEMBER(name, symbol, necessity, parameters) bi__cu_result(*name) parameters;
