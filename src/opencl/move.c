@@ -383,7 +383,7 @@ int bi__opencl_map(struct bi__device_state *device, struct bi__queue *queue, con
 		return bi__cl_check(code, "clEnqueueMapBuffer", err);
 	rc = bi__cl_check(bi__cl->Flush(handle), "clFlush", err);
 	if (rc) {
-		bi__cl->EnqueueUnmapMemObject(handle, buffer, *pointer, 0, NULL, NULL);
+		bi__cl->EnqueueUnmapMemObject(handle, buffer, *pointer, 1, &made, NULL);
 		bi__cl->ReleaseEvent(made);
 		*pointer = NULL;
 		return rc;

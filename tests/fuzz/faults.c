@@ -50,14 +50,14 @@ static void fail_one_cuda_call(unsigned choice, unsigned n)
 	kept_faults.sim->arm(n, codes[choice % ARRAY_LENGTH(codes)], 0);
 }
 
-/* A driver that fails to release keeps the object, so such calls succeed. */
+/* A driver that fails to release or to unmap keeps the object, so such calls succeed. */
 static void fail_one_opencl_call(unsigned choice, unsigned n)
 {
 	static const int codes[] = { -5 /* out of resources */, -6 /* out of host memory */, -4 /* allocation failed */,
 				     -59 /* invalid operation */ };
 	const char *name = kept_faults.layer.entry((int)(choice % (unsigned)kept_faults.layer.entries()));
 
-	if (strncmp(name, "clRelease", 9) != 0)
+	if (strncmp(name, "clRelease", 9) != 0 && strcmp(name, "clEnqueueUnmapMemObject") != 0)
 		kept_faults.layer.arm(name, 1 + n % 3, codes[n % ARRAY_LENGTH(codes)]);
 }
 

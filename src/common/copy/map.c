@@ -131,15 +131,15 @@ static int map_device(struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
 	struct bi__fence fence = BI__FENCE_NONE;
-	int rc;
+	int waited, rc;
 
 	bi__order_lock(memory, NULL);
 	rc = enqueue_map_locked(map, &fence, err);
 	bi__order_unlock(memory, NULL);
-	if (!rc)
-		rc = bi__fence_block(&fence, BI__WAIT_MAP, err);
+	/* This is needed after a failure as well: an out-of-order stream could unmap before it maps. */
+	waited = bi__fence_block(&fence, BI__WAIT_MAP, rc ? NULL : err);
 	bi__fence_clear(&fence);
-	return rc;
+	return rc ? rc : waited;
 }
 
 /* Maps memory that the CPU cannot access: copies it to pinned memory, to which the device copies fastest. */

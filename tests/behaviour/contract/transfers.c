@@ -286,12 +286,72 @@ static void test_faults(void **state)
 	transfer_close(&transfer);
 }
 
+/* An array whose home stream is out of order. */
+static struct bi_view *out_of_order_view(struct bi_view *owner, struct bi_stream *home)
+{
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	struct bi_native native;
+	struct bi_layout layout;
+	struct bi_view *view;
+
+	bi_view_native(owner, &native);
+	bi_view_layout(owner, &layout);
+	foreign.kind = native.kind;
+	foreign.handle = native.handle;
+	foreign.stream = home;
+	OK(bi_view_wrap(fixture.context, &foreign, &layout, &view, &error));
+	return view;
+}
+
+/*
+ * A mapping that is undone because a later call failed has ended before. An out-of-order queue could end the mapping
+ * before it begins.
+ */
+static void test_undone_mapping(void **state)
+{
+	static const int64_t shape[] = { 64 };
+	struct bi_layer layer = { .count = NULL };
+	struct bi_stream *home;
+	struct bi_view *owner, *view;
+	struct bi_map *map = NULL;
+	int undone = 0;
+
+	(void)state;
+	if (!is_opencl(fixture.context) || !bi_layer_open(getenv("BI_TEST_LAYER"), &layer) ||
+	    !(bi_context_device(fixture.context)->capabilities & BI_CAP_OUT_OF_ORDER))
+		skip();
+	OK(bi_stream_create(fixture.context, BI_STREAM_OUT_OF_ORDER, &home, &error));
+	OK(bi_view_empty(fixture.context, dtype_of("uint8"), 1, shape, &owner, &error));
+	view = out_of_order_view(owner, home);
+	for (uint64_t nth = 1; !map; nth++) {
+		uint64_t maps, waits;
+
+		layer.reset();
+		maps = layer.count("clEnqueueMapBuffer");
+		waits = layer.count("clWaitForEvents");
+		layer.arm("clEnqueueBarrierWithWaitList", nth, -6);
+		bi_view_map(view, BI_MAP_READ, &map, NULL);
+		layer.arm("clEnqueueBarrierWithWaitList", 0, 0);
+		if (map || layer.count("clEnqueueMapBuffer") == maps)
+			continue;
+		assert_true(layer.count("clWaitForEvents") > waits);
+		undone++;
+	}
+	assert_true(undone > 0);
+	OK(bi_unmap(map, &error));
+	OK(bi_view_synchronize(view, &error));
+	bi_view_release(view);
+	bi_view_release(owner);
+	bi_stream_release(home);
+}
+
 int transfers_group(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(test_pieces),
 		TEST(test_threads),
 		TEST(test_faults),
+		TEST(test_undone_mapping),
 	};
 
 	return cmocka_run_group_tests_name("transfers", tests, NULL, NULL);
