@@ -89,7 +89,7 @@ enum fault faults_arm(unsigned choice, unsigned n, int may_refuse)
 	if (kind == 2)
 		fail_one_call(choice, 1 + n);
 	else
-		fail_calls_from(1 + n);
+		fail_calls_from(1 + n % 14);
 	return kind == 2 ? FAULT_CALL : FAULT_CALLS;
 }
 

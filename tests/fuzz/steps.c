@@ -195,6 +195,7 @@ static void step_read(struct program *program)
 		return;
 	bi_view_layout(array->view, &layout);
 	nbytes = (size_t)bi_layout_nbytes(&layout);
+	memset(program->other, 0xa5, nbytes);
 	rc = bi_view_read(array->view, program->other, nbytes, &err);
 	if (is_busy(model_of(program, array), rc, 0))
 		return;
@@ -204,8 +205,10 @@ static void step_read(struct program *program)
 		return;
 	}
 	gather(model_of(program, array), &layout, program->dense);
-	if (!model_of(program, array)->is_unknown && memcmp(program->other, program->dense, nbytes) != 0)
-		wrong(program, "bi_view_read gives other bytes than the model");
+	for (size_t i = 0; i < nbytes && !model_of(program, array)->is_unknown; i++)
+		if (program->other[i] != program->dense[i])
+			wrong(program, "bi_view_read of memory %d: byte %zu of %zu is %u, not %u", array->memory, i,
+			      nbytes, program->other[i], program->dense[i]);
 }
 
 static void step_fill(struct program *program)
@@ -312,6 +315,28 @@ static void step_copy(struct program *program)
 	note_result(model_of(program, to), !rc);
 }
 
+/* Enqueues a copy of device memory into the wrapped bytes, on the context stream. */
+static void copy_into_wrapped(struct program *program, struct model *to, struct model *from)
+{
+	int64_t size = (int64_t)(to->nbytes < from->nbytes ? to->nbytes : from->nbytes);
+	struct bi_view *target = NULL, *source = NULL;
+	struct bi_dtype dtype;
+	struct bi_layout layout;
+	struct bi_error err;
+	int rc = bi_dtype_parse("uint8", &dtype, &err);
+
+	rc = rc ? rc : bi_layout_init(&layout, dtype, 1, &size, NULL, 0, &err);
+	rc = rc ? rc : bi_view_create(to->memory, &layout, 0, &target, &err);
+	rc = rc ? rc : bi_view_create(from->memory, &layout, 0, &source, &err);
+	rc = rc ? rc : bi_copy(target, source, kept.streams[0], &err);
+	if (succeeded(program, rc, &err, "bi_copy into wrapped bytes"))
+		memcpy(to->bytes, from->bytes, (size_t)size);
+	to->is_unknown |= from->is_unknown;
+	note_result(to, !rc);
+	bi_view_release(target);
+	bi_view_release(source);
+}
+
 /*
  * Writes into an array from the bytes that a wrapped memory has. Work that was enqueued on the context stream comes
  * first, however small the write is.
@@ -319,8 +344,8 @@ static void step_copy(struct program *program)
 static void step_write_from_wrapped(struct program *program)
 {
 	struct array *array = choose_writable(program);
-	int memory = choose_memory(program);
-	struct model *from, *to;
+	int memory = choose_memory(program), source = choose_memory(program);
+	struct model *from, *to, *before;
 	struct bi_layout layout;
 	struct bi_error err;
 	size_t nbytes;
@@ -329,11 +354,18 @@ static void step_write_from_wrapped(struct program *program)
 	if (!array)
 		return;
 	from = &program->memories[memory];
+	before = &program->memories[source];
 	to = model_of(program, array);
 	bi_view_layout(array->view, &layout);
 	nbytes = (size_t)bi_layout_nbytes(&layout);
-	if (!from->lent || from->is_written || from->is_unknown || from->is_used_elsewhere || nbytes > from->nbytes ||
-	    to == from)
+	if (!from->lent || from->map || from->is_shared || from->is_used_elsewhere || nbytes > from->nbytes)
+		return;
+	/* The context stream writes device memory, unless a producer named another stream. */
+	if (to == from || to->producer || bi_memory_is_host(to->memory))
+		return;
+	if (!before->map && !bi_memory_is_host(before->memory))
+		copy_into_wrapped(program, from, before);
+	if (from->is_unknown)
 		return;
 	rc = bi_view_write(array->view, from->lent->bytes, nbytes, &err);
 	if (is_busy(to, rc, 1) || (rc == BI_EOVERLAP && bi_layout_self_overlap(&layout)))

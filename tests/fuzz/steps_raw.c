@@ -250,6 +250,8 @@ static void step_wrap_device(struct program *program)
 		model->bytes[i] = raw_source(i);
 	if (steals)
 		kept.raw->retain(program->part, producer->stock);
+	if (program->is_alone && !program->may_fail && !take(program, 4))
+		program->may_fail = (int)faults_arm(0, take(program, 8), 0);
 	producer->stream = stream;
 	if (!wrap_stock(program, producer, model, how, steals ? BI_WRAP_STEAL : 0)) {
 		kept.raw->finish(bi_stream_handle(kept.streams[stream]));
