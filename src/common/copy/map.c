@@ -162,14 +162,6 @@ static int map_copy(struct bi_map *map, struct bi_error *err)
 	return rc;
 }
 
-static int map_host(struct bi_map *map, struct bi_error *err)
-{
-	struct bi_memory *memory = map->view->memory;
-
-	map->data = (char *)memory->block.host + map->view->offset;
-	return bi__order_synchronize(memory, BI__WAIT_MAP, err);
-}
-
 static int refuse_map_in_capture(const struct bi_memory *memory, struct bi_error *err)
 {
 	return memory->home ? bi__stream_refuse_capture(memory->home, "its memory is not mapped", err) : BI_OK;
@@ -214,10 +206,14 @@ static int map_view(struct bi_map *map, struct bi_error *err)
 		rc = enter_map(memory, map->mode, err);
 	if (rc)
 		return rc;
-	if (memory->backend->move.map)
+	if (memory->backend->move.map) {
 		rc = map_device(map, err);
-	else
-		rc = memory->block.host ? map_host(map, err) : map_copy(map, err);
+	} else if (memory->block.host) {
+		map->data = (char *)memory->block.host + map->view->offset;
+		rc = bi__order_synchronize(memory, BI__WAIT_MAP, err);
+	} else {
+		rc = map_copy(map, err);
+	}
 	if (rc)
 		undo_map(map);
 	return rc;

@@ -113,11 +113,6 @@ static struct bi_context *choose_staging(const struct bi__job *job)
 	return from->device.backend->move.map ? to : from;
 }
 
-static int is_identity(const struct bi__job *job)
-{
-	return job->dst == job->src && bi_layout_equal(&job->to, &job->from);
-}
-
 /* Also makes the plan of a direct job. */
 static int choose_route(struct bi__job *job, struct route *route, struct bi_error *err)
 {
@@ -125,7 +120,7 @@ static int choose_route(struct bi__job *job, struct route *route, struct bi_erro
 	int needs, rc;
 
 	*route = (struct route){ .kind = DIRECT };
-	if (is_identity(job)) {
+	if (to == job->src && bi_layout_equal(&job->to, &job->from)) {
 		job->plan.kind = BI__PLAN_NOTHING;
 		job->plan.bytes = 0;
 		return BI_OK;

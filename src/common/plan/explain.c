@@ -39,12 +39,6 @@ static void explain_no_tiles(const struct bi__plan *plan, char *text, size_t cap
 			 plan->shape[x] < BI__PLAN_TILE_EXTENT ? plan->shape[x] : plan->shape[y]);
 }
 
-static void explain_rows(const struct bi__plan *plan, char *text, size_t capacity)
-{
-	snprintf(text, capacity, "both sides are dense in runs of %zu bytes", plan->unit);
-	explain_no_tiles(plan, text, capacity);
-}
-
 static void explain_strided(const struct bi__plan *plan, char *text, size_t capacity)
 {
 	int x = plan->ndim - 1;
@@ -56,12 +50,6 @@ static void explain_strided(const struct bi__plan *plan, char *text, size_t capa
 	explain_no_tiles(plan, text, capacity);
 }
 
-static void explain_broadcast(const struct bi__plan *plan, char *text, size_t capacity)
-{
-	snprintf(text, capacity, "the source has stride 0 along axis %d: %zu bytes are written %" PRId64 " times",
-		 plan->ndim - 1, plan->unit, plan->shape[plan->ndim - 1]);
-}
-
 static void explain_kind(const struct bi__plan *plan, char *text, size_t capacity)
 {
 	switch (plan->kind) {
@@ -69,7 +57,8 @@ static void explain_kind(const struct bi__plan *plan, char *text, size_t capacit
 		snprintf(text, capacity, "both sides are one run of %zu bytes", plan->unit);
 		break;
 	case BI__PLAN_ROWS:
-		explain_rows(plan, text, capacity);
+		snprintf(text, capacity, "both sides are dense in runs of %zu bytes", plan->unit);
+		explain_no_tiles(plan, text, capacity);
 		break;
 	case BI__PLAN_STRIDED:
 		explain_strided(plan, text, capacity);
@@ -78,7 +67,9 @@ static void explain_kind(const struct bi__plan *plan, char *text, size_t capacit
 		explain_tiles(plan, text, capacity);
 		break;
 	case BI__PLAN_BROADCAST:
-		explain_broadcast(plan, text, capacity);
+		snprintf(text, capacity,
+			 "the source has stride 0 along axis %d: %zu bytes are written %" PRId64 " times",
+			 plan->ndim - 1, plan->unit, plan->shape[plan->ndim - 1]);
 		break;
 	case BI__PLAN_FILL:
 		snprintf(text, capacity, "the same %zu bytes are written everywhere", plan->unit);

@@ -19,7 +19,7 @@ int bi__plan_check(const struct bi_layout *dst, const struct bi_layout *src, str
 
 static const char *const plan_names[BI__PLAN_COUNT] = {
 #define PLAN(name, text) [BI__PLAN_##name] = text,
-	BI__PLAN_MAP(PLAN)
+	BI_PLAN_MAP(PLAN)
 #undef PLAN
 };
 

@@ -17,12 +17,10 @@
 
 #include "buffer_interface.h"
 
-/* The public list. The kinds below have the same numbers as the public kinds. */
-#define BI__PLAN_MAP BI_PLAN_MAP
-
+/* The kinds have the same numbers as the public kinds. */
 enum bi__plan_kind {
 #define BI__PLAN_ENUM(name, text) BI__PLAN_##name,
-	BI__PLAN_MAP(BI__PLAN_ENUM)
+	BI_PLAN_MAP(BI__PLAN_ENUM)
 #undef BI__PLAN_ENUM
 		BI__PLAN_COUNT
 };

@@ -211,13 +211,6 @@ static int retain_first_use(struct bi__first_use *first_use, const struct bi_for
 	return BI_OK;
 }
 
-static int follow_producer_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
-{
-	int rc = bi__order_check_capture_locked(stream, memory, NULL, err);
-
-	return rc ? rc : bi__order_end_locked(memory, stream, err);
-}
-
 /*
  * Makes the stream that the producer named the home stream. There are two exceptions. Host memory has no home stream:
  * its last-use event is recorded on the producer's stream. A per-thread stream cannot be a home stream, because it is
@@ -233,7 +226,9 @@ static int adopt_stream(struct bi_memory *memory, struct bi_stream *stream, stru
 		return BI_OK;
 	}
 	bi__order_lock(memory, NULL);
-	rc = follow_producer_locked(memory, stream, err);
+	rc = bi__order_check_capture_locked(stream, memory, NULL, err);
+	if (!rc)
+		rc = bi__order_end_locked(memory, stream, err);
 	bi__order_unlock(memory, NULL);
 	return rc;
 }

@@ -141,12 +141,6 @@ struct bi__more {
 	int64_t element_strides[]; /* strides / item size; 1 for axes of extent 0 or 1 */
 };
 
-/* The allocation that holds a view. */
-enum bi__view_place {
-	BI__VIEW_ALONE, /* an allocation of its own */
-	BI__VIEW_BEHIND /* the allocation of its memory, behind the struct; freed with the memory */
-};
-
 /* A view has few bytes, because there are many views: five words, shape and strides. */
 struct bi_view {
 	atomic_uint refs;
@@ -154,7 +148,7 @@ struct bi_view {
 	uint8_t flags; /* enum bi_view_flag */
 	uint8_t exchange_flags; /* enum bi_exchange_flag: the READONLY and CONTIGUOUS bits of this view */
 	bool is_empty : 1; /* the view has no elements */
-	uint8_t place : 1; /* enum bi__view_place */
+	bool is_behind : 1; /* the view lies in the allocation of its memory, behind the struct, and is freed with it */
 	struct bi_memory *memory; /* retained */
 	struct bi_dtype dtype;
 	int64_t offset;

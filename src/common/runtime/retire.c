@@ -48,14 +48,10 @@ static int is_reusable(const struct bi_context *context, const struct bi_memory 
 	return bi__pool_serves(context, memory->block.memory, memory->block.nbytes);
 }
 
-static int fits_pool(const struct bi_context *context, size_t nbytes)
-{
-	return nbytes <= context->pool.limit && bi__pool_round(nbytes) == nbytes;
-}
-
 static void put_into_pool(struct bi_context *context, struct bi_memory *memory)
 {
-	int fits = fits_pool(context, memory->block.nbytes);
+	size_t nbytes = memory->block.nbytes;
+	int fits = nbytes <= context->pool.limit && bi__pool_round(nbytes) == nbytes;
 	struct bi_memory *rejected = fits ? bi__pool_put(context, memory) : memory;
 
 	if (!rejected)

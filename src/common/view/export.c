@@ -4,12 +4,6 @@
 #include "common/runtime/fence.h"
 #include "common/runtime/order.h"
 
-/* Returns 1 if consumers use the memory as host memory, so that they cannot wait for an event of a device. */
-static int is_for_host(const struct bi_memory *memory)
-{
-	return memory->backend->exported[memory->block.memory].handle == BI_HANDLE_HOST;
-}
-
 /* Makes the home stream wait for the events of the first use, because the consumer does not know them. */
 static int prepare_export_locked(struct bi_memory *memory, struct bi_error *err)
 {
@@ -46,8 +40,10 @@ static inline int offer_home(struct bi_memory *memory, unsigned flags, struct bi
 int bi__exchange_offer(struct bi_memory *memory, unsigned flags, struct bi_exchange *out, struct bi__fence *event,
 		       struct bi_error *err)
 {
+	/* Consumers that use the memory as host memory cannot wait for an event of a device. */
+	int for_host = memory->backend->exported[memory->block.memory].handle == BI_HANDLE_HOST;
 	struct bi_stream *home;
-	int rc = offer_home(memory, is_for_host(memory) ? BI_EXPORT_SYNCHRONIZE : flags, &home, event, err);
+	int rc = offer_home(memory, for_host ? BI_EXPORT_SYNCHRONIZE : flags, &home, event, err);
 
 	if (rc || !home)
 		return rc;

@@ -4,13 +4,6 @@
 #include "common/runtime/order.h"
 #include "common/runtime/stream.h"
 
-static int check_stream_reaches(const struct bi_view *view, const struct bi_stream *stream, struct bi_error *err)
-{
-	if (!view->memory->backend->cpu_addressable && !bi__stream_reaches(stream, view->memory))
-		return bi__stream_refuse(stream, view->memory, err);
-	return BI_OK;
-}
-
 static int check_use(const struct bi_stream *stream, const struct bi_use *use, size_t index, struct bi_error *err)
 {
 	if (!use->view)
@@ -20,7 +13,9 @@ static int check_use(const struct bi_stream *stream, const struct bi_use *use, s
 				index, use->access);
 	if (use->access & BI_ACCESS_WRITE && use->view->flags & BI_VIEW_READONLY)
 		return bi__fail(err, BI_EREADONLY, "uses[%zu] writes to a read-only view", index);
-	return check_stream_reaches(use->view, stream, err);
+	if (!use->view->memory->backend->cpu_addressable && !bi__stream_reaches(stream, use->view->memory))
+		return bi__stream_refuse(stream, use->view->memory, err);
+	return BI_OK;
 }
 
 static int check_use_mapped(const struct bi_use *use, struct bi_error *err)

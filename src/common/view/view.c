@@ -66,7 +66,7 @@ static struct bi_view *allocate_view(int ndim, struct bi_error *err)
 		return NULL;
 	}
 	view->ndim = (uint8_t)ndim;
-	view->place = BI__VIEW_ALONE;
+	view->is_behind = false;
 	return view;
 }
 
@@ -221,7 +221,7 @@ void bi__view_abandon(struct bi_view *view)
 	struct bi_memory *memory = view->memory;
 
 	/* A view behind its memory is freed with the memory. */
-	if (view->place == BI__VIEW_ALONE)
+	if (!view->is_behind)
 		free(view);
 	bi_memory_release(memory);
 }
@@ -342,24 +342,6 @@ int bi_view_create(struct bi_memory *memory, const struct bi_layout *layout, uns
 	return rc;
 }
 
-/* Makes the view of a new memory. Takes ownership of the reference to the memory, also on failure. */
-static int view_all(struct bi_memory *memory, const struct bi_layout *layout, struct bi_view **out,
-		    struct bi_error *err)
-{
-	int rc = bi__view_take(memory, layout, 0, out, err);
-
-	if (rc)
-		bi_memory_release(memory);
-	return rc;
-}
-
-/* Releases wrapped memory without calling the release callback, because the wrapping has failed. */
-static void release_unviewed(struct bi_memory *memory)
-{
-	bi__memory_set_release(memory, NULL, NULL);
-	bi_memory_release(memory);
-}
-
 /* Makes the view that lies behind the memory. Takes ownership of the reference to the memory on success. */
 static int view_behind(struct bi_memory *memory, const struct bi_layout *layout, struct span span, struct bi_view **out,
 		       struct bi_error *err)
@@ -370,7 +352,7 @@ static int view_behind(struct bi_memory *memory, const struct bi_layout *layout,
 	if (rc)
 		return rc;
 	view->ndim = (uint8_t)layout->ndim;
-	view->place = BI__VIEW_BEHIND;
+	view->is_behind = true;
 	set_view(view, memory, layout, memory->flags & BI_WRAP_READONLY ? BI_VIEW_READONLY : 0);
 	*out = view;
 	return BI_OK;
@@ -387,8 +369,11 @@ static int wrap_viewed(struct bi_context *context, const struct bi_foreign *fore
 		return rc;
 	rc = layout->descr ? take_memory(memory, layout, span, 0, out, err)
 			   : view_behind(memory, layout, span, out, err);
-	if (rc)
-		release_unviewed(memory);
+	if (!rc)
+		return BI_OK;
+	/* The release callback is not called, because the wrapping has failed. */
+	bi__memory_set_release(memory, NULL, NULL);
+	bi_memory_release(memory);
 	return rc;
 }
 
@@ -445,18 +430,10 @@ int bi__view_wrap(struct bi_context *context, const struct bi_foreign *foreign, 
 	return wrap_viewed(context, foreign, layout, span_of(layout), out, err);
 }
 
-static int make_empty(struct bi_context *context, const struct bi_layout *dense, enum bi_memory_kind kind,
-		      struct bi_view **out, struct bi_error *err)
-{
-	struct bi_memory *memory;
-	int rc = bi_memory_create(context, (size_t)bi_layout_nbytes(dense), kind, &memory, err);
-
-	return rc ? rc : view_all(memory, dense, out, err);
-}
-
 int bi_view_empty(struct bi_context *context, struct bi_dtype dtype, int ndim, const int64_t *shape,
 		  struct bi_view **out, struct bi_error *err)
 {
+	struct bi_memory *memory;
 	struct bi_layout layout;
 	int rc;
 
@@ -464,7 +441,14 @@ int bi_view_empty(struct bi_context *context, struct bi_dtype dtype, int ndim, c
 		return bi__fail(err, BI_EINVAL, "out is NULL");
 	*out = NULL;
 	rc = bi_layout_init(&layout, dtype, ndim, shape, NULL, 0, err);
-	return rc ? rc : make_empty(context, &layout, BI_MEMORY_DEFAULT, out, err);
+	if (!rc)
+		rc = bi_memory_create(context, (size_t)bi_layout_nbytes(&layout), BI_MEMORY_DEFAULT, &memory, err);
+	if (rc)
+		return rc;
+	rc = bi__view_take(memory, &layout, 0, out, err);
+	if (rc)
+		bi_memory_release(memory);
+	return rc;
 }
 
 int bi_view_wrap_host(struct bi_context *context, void *data, struct bi_dtype dtype, int ndim, const int64_t *shape,
