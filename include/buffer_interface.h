@@ -421,7 +421,7 @@ enum bi_device_kind {
 
 /*
  * Capabilities of devices that callers can use: name, bit, text.
- *   ASYNC            work runs after the call that enqueued it has returned
+ *   ASYNC            work may run after the call that enqueued it has returned
  *   UNIFIED          the device uses the host's memory chips
  *   OUT_OF_ORDER     out-of-order streams can be created
  *   PROFILING        the device measures the time of operations in nanoseconds

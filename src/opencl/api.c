@@ -1,19 +1,18 @@
 #include "opencl/api.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "common/base/dl.h"
 
 enum necessity { optional, required };
 
 static struct bi__cl_api api;
-static int opened;
-static struct bi_error opening_error;
-static pthread_once_t opening = PTHREAD_ONCE_INIT;
+static atomic_bool is_open;
 
 const struct bi__cl_api *const bi__cl = &api;
 
-static void open_library(void)
+static int open_library_locked(struct bi_error *err)
 {
 	static const char *const names[] = { "libOpenCL.so.1", "libOpenCL.so", NULL };
 	static const struct bi__symbol symbols[] = {
@@ -22,19 +21,26 @@ static void open_library(void)
 #undef SYMBOL
 	};
 
-	opened = bi__dl_open("BI_OPENCL_LIBRARY", names, symbols, sizeof(symbols) / sizeof(*symbols), &api,
-			     &opening_error);
+	return bi__dl_open("BI_OPENCL_LIBRARY", names, symbols, sizeof(symbols) / sizeof(*symbols), &api, err);
 }
 
 int bi__cl_open(struct bi_error *err)
 {
-	pthread_once(&opening, open_library);
-	if (opened != BI_OK)
-		return bi__fail_vendor(err, opening_error.status, opening_error.vendor, "%s", opening_error.message);
-	return BI_OK;
+	static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+	int rc = BI_OK;
+
+	if (atomic_load_explicit(&is_open, memory_order_acquire))
+		return BI_OK;
+	pthread_mutex_lock(&opening);
+	if (!is_open) {
+		rc = open_library_locked(err);
+		is_open = rc == BI_OK;
+	}
+	pthread_mutex_unlock(&opening);
+	return rc;
 }
 
-/* Error codes of OpenCL: X(code, status of this library). */
+/* Error codes of OpenCL without images, linking and sub-devices: X(code, status of this library). */
 #define CODES(X) \
 	X(CL_DEVICE_NOT_FOUND, BI_ENODEVICE) \
 	X(CL_DEVICE_NOT_AVAILABLE, BI_ENODEVICE) \
@@ -44,17 +50,10 @@ int bi__cl_open(struct bi_error *err)
 	X(CL_OUT_OF_HOST_MEMORY, BI_ENOMEM) \
 	X(CL_PROFILING_INFO_NOT_AVAILABLE, BI_EDRIVER) \
 	X(CL_MEM_COPY_OVERLAP, BI_EDRIVER) \
-	X(CL_IMAGE_FORMAT_MISMATCH, BI_EDRIVER) \
-	X(CL_IMAGE_FORMAT_NOT_SUPPORTED, BI_EDRIVER) \
 	X(CL_BUILD_PROGRAM_FAILURE, BI_EDRIVER) \
 	X(CL_MAP_FAILURE, BI_EDRIVER) \
 	X(CL_MISALIGNED_SUB_BUFFER_OFFSET, BI_EDRIVER) \
 	X(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, BI_EPRODUCER) \
-	X(CL_COMPILE_PROGRAM_FAILURE, BI_EDRIVER) \
-	X(CL_LINKER_NOT_AVAILABLE, BI_EDRIVER) \
-	X(CL_LINK_PROGRAM_FAILURE, BI_EDRIVER) \
-	X(CL_DEVICE_PARTITION_FAILED, BI_EDRIVER) \
-	X(CL_KERNEL_ARG_INFO_NOT_AVAILABLE, BI_EDRIVER) \
 	X(CL_INVALID_VALUE, BI_EDRIVER) \
 	X(CL_INVALID_DEVICE_TYPE, BI_EDRIVER) \
 	X(CL_INVALID_PLATFORM, BI_EDRIVER) \
@@ -64,9 +63,6 @@ int bi__cl_open(struct bi_error *err)
 	X(CL_INVALID_COMMAND_QUEUE, BI_EDRIVER) \
 	X(CL_INVALID_HOST_PTR, BI_EDRIVER) \
 	X(CL_INVALID_MEM_OBJECT, BI_EDRIVER) \
-	X(CL_INVALID_IMAGE_FORMAT_DESCRIPTOR, BI_EDRIVER) \
-	X(CL_INVALID_IMAGE_SIZE, BI_EDRIVER) \
-	X(CL_INVALID_SAMPLER, BI_EDRIVER) \
 	X(CL_INVALID_BINARY, BI_EDRIVER) \
 	X(CL_INVALID_BUILD_OPTIONS, BI_EDRIVER) \
 	X(CL_INVALID_PROGRAM, BI_EDRIVER) \
@@ -85,21 +81,10 @@ int bi__cl_open(struct bi_error *err)
 	X(CL_INVALID_EVENT_WAIT_LIST, BI_EDRIVER) \
 	X(CL_INVALID_EVENT, BI_EDRIVER) \
 	X(CL_INVALID_OPERATION, BI_EDRIVER) \
-	X(CL_INVALID_GL_OBJECT, BI_EDRIVER) \
 	X(CL_INVALID_BUFFER_SIZE, BI_EDRIVER) \
-	X(CL_INVALID_MIP_LEVEL, BI_EDRIVER) \
 	X(CL_INVALID_GLOBAL_WORK_SIZE, BI_EDRIVER) \
 	X(CL_INVALID_PROPERTY, BI_EDRIVER) \
-	X(CL_INVALID_IMAGE_DESCRIPTOR, BI_EDRIVER) \
-	X(CL_INVALID_COMPILER_OPTIONS, BI_EDRIVER) \
-	X(CL_INVALID_LINKER_OPTIONS, BI_EDRIVER) \
-	X(CL_INVALID_DEVICE_PARTITION_COUNT, BI_EDRIVER) \
 	X(CL_PLATFORM_NOT_FOUND_KHR, BI_ENODEVICE)
-
-/* Codes of the OpenCL loader. The extension header that declares them may be missing. */
-#ifndef CL_PLATFORM_NOT_FOUND_KHR
-#define CL_PLATFORM_NOT_FOUND_KHR (-1001)
-#endif
 
 static const struct code {
 	cl_int code;
@@ -126,22 +111,9 @@ const char *bi__cl_name(cl_int code)
 	return find_code(code)->name;
 }
 
-static const char *hint_for_code(cl_int code)
-{
-	switch (code) {
-	case CL_PLATFORM_NOT_FOUND_KHR:
-		return "; is a driver (ICD) installed?";
-	case CL_DEVICE_NOT_FOUND:
-		return "; is POCL_CACHE_DIR, or HOME, writable?";
-	default:
-		return "";
-	}
-}
-
 int bi__cl_fail(cl_int code, const char *call, struct bi_error *err)
 {
 	const struct code *found = find_code(code);
 
-	return bi__fail_vendor(err, found->status, code, "%s failed: %s (%d)%s", call, found->name, code,
-			       hint_for_code(code));
+	return bi__fail_vendor(err, found->status, code, "%s failed: %s (%d)", call, found->name, code);
 }

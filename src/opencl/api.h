@@ -63,6 +63,11 @@
 	X(EnqueueMarkerWithWaitList, required) \
 	X(EnqueueBarrierWithWaitList, required)
 
+/* A code of the OpenCL loader. The extension header that declares it may be missing. */
+#ifndef CL_PLATFORM_NOT_FOUND_KHR
+#define CL_PLATFORM_NOT_FOUND_KHR (-1001)
+#endif
+
 struct bi__cl_api {
 #define BI__CL_MEMBER(name, necessity) __typeof__(cl##name) *name;
 	BI__CL_API(BI__CL_MEMBER)
@@ -75,7 +80,7 @@ struct bi__cl_api {
  */
 extern const struct bi__cl_api *const bi__cl;
 
-/* The first call opens the library. Later calls return the status of the first call. */
+/* Opens the library, unless an earlier call has. A call that failed leaves nothing, and the next call tries again. */
 int bi__cl_open(struct bi_error *err);
 
 /* Returns the name of an error code, such as "CL_OUT_OF_RESOURCES", or "unknown code". */

@@ -2,10 +2,13 @@
 #include "opencl/opencl.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/dl.h"
+#include "common/base/environment.h"
 #include "common/base/inline_limit.h"
 #include "kernels/strided.h"
 
@@ -173,19 +176,57 @@ struct devices {
 	cl_uint count;
 };
 
+/* If a loader entry names no library that loads, writes the reason into *err and returns 1. */
+static int is_broken(const char *folder, const char *name, struct bi_error *err)
+{
+	char path[512], library[256] = "", reason[256] = "names no library";
+	FILE *file;
+
+	if (!strstr(name, ".icd") || (size_t)snprintf(path, sizeof(path), "%s/%s", folder, name) >= sizeof(path))
+		return 0;
+	file = fopen(path, "r");
+	if (file && fgets(library, sizeof(library), file))
+		trim_blanks(library);
+	if (file)
+		fclose(file);
+	if (*library && bi__dl_loads(library, reason, sizeof(reason)))
+		return 0;
+	bi__fail(err, BI_ENODEVICE, "no OpenCL platform: %s: %s; reinstall that driver", path, reason);
+	return 1;
+}
+
+/* Fails because the loader has no platform. The message names the first loader entry that is broken. */
+static int fail_without_platform(struct bi_error *err)
+{
+	const char *named = bi__environment("OCL_ICD_VENDORS");
+	const char *folder = named && *named ? named : "/etc/OpenCL/vendors";
+	DIR *entries = opendir(folder);
+	int found = 0;
+
+	for (struct dirent *entry; entries && !found && (entry = readdir(entries));)
+		found = is_broken(folder, entry->d_name, err);
+	if (entries)
+		closedir(entries);
+	if (found)
+		return BI_ENODEVICE;
+	return bi__fail(err, BI_ENODEVICE, "no OpenCL platform; install a driver, which puts a file *.icd into %s",
+			folder);
+}
+
 /* On success the caller must free out->ids. */
 static int get_platforms(struct platforms *out, struct bi_error *err)
 {
+	cl_int code;
 	int rc = bi__cl_open(err);
 
 	if (rc)
 		return rc;
 	out->count = 0;
-	rc = bi__cl_check(bi__cl->GetPlatformIDs(0, NULL, &out->count), "clGetPlatformIDs", err);
-	if (rc)
-		return rc;
-	if (out->count == 0)
-		return bi__fail(err, BI_ENODEVICE, "the OpenCL loader knows no platform; is a driver (ICD) installed?");
+	code = bi__cl->GetPlatformIDs(0, NULL, &out->count);
+	if (code == CL_PLATFORM_NOT_FOUND_KHR || (code == CL_SUCCESS && out->count == 0))
+		return fail_without_platform(err);
+	if (code != CL_SUCCESS)
+		return bi__cl_check(code, "clGetPlatformIDs", err);
 	out->ids = malloc(out->count * sizeof(*out->ids));
 	if (!out->ids)
 		return bi__fail(err, BI_ENOMEM, "no memory for %u platforms", out->count);
@@ -195,18 +236,35 @@ static int get_platforms(struct platforms *out, struct bi_error *err)
 	return rc;
 }
 
+/* The usual reason why a platform has no device. */
+static const char *hint_for_platform(const char *name)
+{
+	if (strcmp(name, "rusticl") == 0)
+		return "; set RUSTICL_ENABLE to the names of its drivers, such as llvmpipe";
+	return strcmp(name, "Portable Computing Language") == 0 ? "; is POCL_CACHE_DIR, or HOME, writable?" : "";
+}
+
+/* Fails because a platform has no device, or does not list them. */
+static int fail_without_device(cl_platform_id platform, cl_int code, struct bi_error *err)
+{
+	char name[128];
+
+	copy_text(name, sizeof(name), platform, NULL, CL_PLATFORM_NAME);
+	return bi__fail_vendor(err, bi__cl_fail(code, "", NULL), code,
+			       "platform \"%s\": clGetDeviceIDs failed: %s (%d)%s", name, bi__cl_name(code), code,
+			       code == CL_DEVICE_NOT_FOUND ? hint_for_platform(name) : "");
+}
+
 /* On success the caller must free out->ids. */
 static int get_devices(cl_platform_id platform, struct devices *out, struct bi_error *err)
 {
+	cl_int code;
 	int rc;
 
 	out->count = 0;
-	rc = bi__cl_check(bi__cl->GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &out->count), "clGetDeviceIDs",
-			  err);
-	if (rc)
-		return rc;
-	if (out->count == 0)
-		return bi__cl_check(CL_DEVICE_NOT_FOUND, "clGetDeviceIDs", err);
+	code = bi__cl->GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &out->count);
+	if (code != CL_SUCCESS || out->count == 0)
+		return fail_without_device(platform, code ? code : CL_DEVICE_NOT_FOUND, err);
 	out->ids = malloc(out->count * sizeof(*out->ids));
 	if (!out->ids)
 		return bi__fail(err, BI_ENOMEM, "no memory for %u devices", out->count);

@@ -2,6 +2,9 @@
 #define _POSIX_C_SOURCE 200809L
 #include "unit.h"
 
+#include <dlfcn.h>
+#include <stdio.h>
+
 #include "common/base/dl.h"
 
 #define VARIABLE "BI_TEST_DL_LIBRARY"
@@ -62,8 +65,50 @@ static void only_optional_symbols_may_be_missing(void **state)
 	assert_true(table.cosine != NULL);
 	assert_true(table.missing == NULL);
 	symbols[1].required = 1;
+	table.cosine = NULL;
 	REFUSED_FOR(BI_ENODEVICE, "lacks bi_no_such_function",
 		    bi__dl_open(VARIABLE, names, symbols, 2, &table, &error));
+	/* A table is filled completely or not at all. */
+	assert_true(table.cosine == NULL);
+}
+
+/* A Python package brings a library under another name, and only its own code is linked with it. */
+static void a_library_of_the_process_is_taken_last(void **state)
+{
+	static const char *const carried[] = { "libbi-carried.so.1", NULL };
+	static const char path[] = "./libbi-carried-0a1b2c.so.1.0.0";
+	const struct bi__symbol symbol = { offsetof(struct table, missing), "bi_layer_reset", 1 };
+	struct table table = { NULL, NULL };
+	char command[1024];
+	void *library;
+
+	(void)state;
+	snprintf(command, sizeof(command), "cp '%s' %s", getenv("BI_TEST_LAYER"), path);
+	assert_int_equal(system(command), 0);
+	REFUSED(BI_ENODEVICE, bi__dl_open(VARIABLE, carried, &symbol, 1, &table, &error));
+	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	assert_non_null(library);
+	OK(bi__dl_open(VARIABLE, carried, &symbol, 1, &table, &error));
+	assert_true(table.missing != NULL);
+	/* Not if another one is named, and not for a name of which it has only the beginning. */
+	setenv(VARIABLE, "libbi-chosen.so", 1);
+	REFUSED(BI_ENODEVICE, bi__dl_open(VARIABLE, carried, &symbol, 1, &table, &error));
+	unsetenv(VARIABLE);
+	REFUSED(BI_ENODEVICE,
+		bi__dl_open(VARIABLE, (const char *const[]){ "libbi-carr.so.1", NULL }, &symbol, 1, &table, &error));
+	dlclose(library);
+	remove(path);
+}
+
+static void a_library_is_tried(void **state)
+{
+	char reason[200];
+
+	(void)state;
+	assert_true(bi__dl_loads(PRESENT, reason, sizeof(reason)));
+	assert_string_equal(reason, "");
+	assert_false(bi__dl_loads("libbi-one.so", reason, sizeof(reason)));
+	assert_memory_equal(reason, "libbi-one.so: ", 14);
 }
 
 int main(void)
@@ -73,6 +118,8 @@ int main(void)
 		cmocka_unit_test(the_environment_names_the_only_one),
 		cmocka_unit_test(the_error_lists_what_was_tried),
 		cmocka_unit_test(only_optional_symbols_may_be_missing),
+		cmocka_unit_test(a_library_of_the_process_is_taken_last),
+		cmocka_unit_test(a_library_is_tried),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -332,30 +332,84 @@ static void test_adopted_queue_is_in_order(void **unused)
 	close_opened(&own);
 }
 
-static void test_unknown_library(void **unused)
+/* Runs before OpenCL is opened, in a child: 0 if the list of devices fails with these words, and then does not. */
+static int list_fails_once(const char *variable, const char *value, const char *words)
+{
+	int count;
+
+	setenv(variable, value, 1);
+	memset(&error, 0, sizeof(error));
+	if (backend->devices.enumerate(NULL, 0, &count, &error) != BI_ENODEVICE || !strstr(error.message, words)) {
+		fprintf(stderr, "%s=%s: %s\n", variable, value, error.message);
+		return 1;
+	}
+	if (strcmp(variable, "BI_OPENCL_LIBRARY") != 0)
+		return 0;
+	/* A failed open is forgotten. */
+	unsetenv(variable);
+	return backend->devices.enumerate(NULL, 0, &count, &error) == BI_OK ? 0 : 2;
+}
+
+static void assert_list_fails_once(const char *variable, const char *value, const char *words)
 {
 	pid_t child = fork();
 	int status = 0;
 
-	(void)unused;
 	assert_true(child >= 0);
-	if (child == 0) {
-		struct bi_error first = { 0 }, second = { 0 };
-		int count;
-
-		setenv("BI_OPENCL_LIBRARY", "/nonexistent/libOpenCL.so", 1);
-		if (backend->devices.enumerate(NULL, 0, &count, &first) != BI_ENODEVICE)
-			_exit(1);
-		setenv("BI_OPENCL_LIBRARY", "", 1);
-		if (backend->devices.enumerate(NULL, 0, &count, &second) != BI_ENODEVICE)
-			_exit(2);
-		if (!strstr(first.message, "/nonexistent/libOpenCL.so") || strcmp(first.message, second.message) != 0)
-			_exit(3);
-		_exit(0);
-	}
+	if (child == 0)
+		_exit(list_fails_once(variable, value, words));
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* Writes a loader entry into a new folder, and returns the name of the folder. */
+static const char *folder_with_entry(const char *text)
+{
+	static char folder[] = "vendors.XXXXXX";
+	char path[64];
+	FILE *file;
+
+	strcpy(folder, "vendors.XXXXXX");
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/broken.icd", folder);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0 && fclose(file) == 0);
+	return folder;
+}
+
+static void remove_folder(const char *folder)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/broken.icd", folder);
+	assert_int_equal(unlink(path) + rmdir(folder), 0);
+}
+
+/* The message names the file, the cause and what helps. */
+static void test_missing_drivers(void **unused)
+{
+	static const char *const entries[][2] = {
+		{ "libbi-no-such-driver.so\n", "/broken.icd: libbi-no-such-driver.so: " },
+		{ "", "/broken.icd: names no library; reinstall" },
+		{ "libm.so.6\n", "install a driver, which puts a file *.icd into vendors." },
+	};
+
+	(void)unused;
+	assert_list_fails_once("BI_OPENCL_LIBRARY", "/nonexistent/libOpenCL.so", "/nonexistent/libOpenCL.so: ");
+	assert_list_fails_once("BI_OPENCL_LIBRARY", "libm.so.6",
+			       "libm.so.6 lacks clGetPlatformIDs; BI_OPENCL_LIBRARY names another");
+	for (size_t i = 0; i < ARRAY_LENGTH(entries); i++) {
+		const char *folder = folder_with_entry(entries[i][0]);
+
+		assert_list_fails_once("OCL_ICD_VENDORS", folder, entries[i][1]);
+		remove_folder(folder);
+	}
+	assert_list_fails_once(
+		"POCL_CACHE_DIR", "/proc/nothing",
+		"platform \"Portable Computing Language\": clGetDeviceIDs failed: CL_DEVICE_NOT_FOUND (-1); "
+		"is POCL_CACHE_DIR, or HOME, writable?");
 }
 
 static void test_codes(void **unused)
@@ -368,8 +422,8 @@ static void test_codes(void **unused)
 	FAILS(BI_ENOMEM, "CL_OUT_OF_RESOURCES", bi__cl_check(-5, "clX", &error));
 	FAILS(BI_ENOMEM, "CL_OUT_OF_HOST_MEMORY", bi__cl_check(-6, "clX", &error));
 	FAILS(BI_EPRODUCER, "WAIT_LIST", bi__cl_check(-14, "clX", &error));
-	FAILS(BI_ENODEVICE, "POCL_CACHE_DIR", bi__cl_check(-1, "clX", &error));
-	FAILS(BI_ENODEVICE, "driver (ICD)", bi__cl_check(-1001, "clX", &error));
+	FAILS(BI_ENODEVICE, "clX failed: CL_DEVICE_NOT_FOUND (-1)", bi__cl_check(-1, "clX", &error));
+	FAILS(BI_ENODEVICE, "clX failed: CL_PLATFORM_NOT_FOUND_KHR (-1001)", bi__cl_check(-1001, "clX", &error));
 	FAILS(BI_EDRIVER, "unknown code (-9999)", bi__cl_check(-9999, "clX", &error));
 }
 
@@ -1833,9 +1887,9 @@ static int setup(void **unused)
 
 int main(void)
 {
-	/* Before OpenCL is opened, because it happens in a child of its own. */
+	/* Before OpenCL is opened, because each case has a child of its own. */
 	const struct CMUnitTest unopened[] = {
-		cmocka_unit_test(test_unknown_library),
+		cmocka_unit_test(test_missing_drivers),
 	};
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing_half_known_is_kept), /* before any other list of the process */

@@ -1,5 +1,6 @@
 #ifdef __linux__
-#define _GNU_SOURCE /* dladdr */
+#define _GNU_SOURCE /* dladdr, dl_iterate_phdr */
+#include <link.h>
 #endif
 #include "common/base/dl.h"
 
@@ -23,14 +24,57 @@ static void append_reason(char *tried, size_t capacity, const char *name)
 	snprintf(tried + used, capacity - used, "%s%s: %s", used ? "; " : "", name, reason);
 }
 
+int bi__dl_loads(const char *name, char *reason, size_t capacity)
+{
+	*reason = '\0';
+	if (dlopen(name, RTLD_LAZY | RTLD_LOCAL))
+		return 1;
+	append_reason(reason, capacity, name);
+	return 0;
+}
+
+#ifdef __linux__
+/* The search for a library that is loaded under another file name, such as "libOpenCL-1a2b3c.so.1.0.0". */
+struct search {
+	const char *name; /* "libOpenCL.so.1" */
+	size_t stem; /* bytes of "libOpenCL" */
+	char path[1024]; /* receives the path of the library */
+};
+
+static int is_searched(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct search *search = data;
+	const char *slash = strrchr(info->dlpi_name, '/'), *file = slash ? slash + 1 : "";
+
+	(void)size;
+	if (strncmp(file, search->name, search->stem) != 0 || (file[search->stem] != '-' && file[search->stem] != '.'))
+		return 0;
+	return (size_t)snprintf(search->path, sizeof(search->path), "%s", info->dlpi_name) < sizeof(search->path);
+}
+
+/* Opens a library of that name that the process has loaded, as Python packages bring one in their own folder. */
+static void *open_loaded(const char *name)
+{
+	struct search search = { .name = name, .stem = strcspn(name, ".") };
+
+	return dl_iterate_phdr(is_searched, &search) ? dlopen(search.path, RTLD_NOW | RTLD_NOLOAD) : NULL;
+}
+#else
+static void *open_loaded(const char *name)
+{
+	(void)name;
+	return NULL;
+}
+#endif
+
 static void *open_first(const char *const *names, char *tried, size_t capacity)
 {
-	for (; *names; names++) {
-		void *library = dlopen(*names, RTLD_NOW | RTLD_LOCAL);
+	for (size_t i = 0; names[i]; i++) {
+		void *library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
 
 		if (library)
 			return library;
-		append_reason(tried, capacity, *names);
+		append_reason(tried, capacity, names[i]);
 	}
 	return NULL;
 }
@@ -56,18 +100,22 @@ int bi__dl_open(const char *variable, const char *const *names, const struct bi_
 {
 	char tried[512] = "";
 	const char *chosen = bi__environment(variable);
-	const char *const only[] = { chosen, NULL };
-	void *library = open_first(chosen && *chosen ? only : names, tried, sizeof(tried));
+	int is_chosen = chosen && *chosen;
+	void *library = open_first(is_chosen ? (const char *const[]){ chosen, NULL } : names, tried, sizeof(tried));
 
+	if (!library && !is_chosen)
+		library = open_loaded(names[0]);
 	if (!library)
 		return bi__fail(err, BI_ENODEVICE, "no driver library (%s names another): %s", variable, tried);
+	for (size_t i = 0; i < count; i++)
+		if (symbols[i].required && !dlsym(library, symbols[i].name)) {
+			dlclose(library);
+			return bi__fail(err, BI_ENODEVICE, "the driver library %s lacks %s; %s names another",
+					is_chosen ? chosen : names[0], symbols[i].name, variable);
+		}
 	for (size_t i = 0; i < count; i++) {
 		void *address = dlsym(library, symbols[i].name);
 
-		if (!address && symbols[i].required) {
-			dlclose(library);
-			return bi__fail(err, BI_ENODEVICE, "the driver library lacks %s", symbols[i].name);
-		}
 		memcpy((char *)table + symbols[i].slot, &address, sizeof(address));
 	}
 	keep_own_code_loaded();

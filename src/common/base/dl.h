@@ -15,15 +15,19 @@ struct bi__symbol {
  * Opens a driver library and fills `table` with the addresses of its functions.
  *
  * The environment variable `variable` names the library. If it is unset or empty, the first of `names` that loads is
- * opened; `names` ends with NULL. Slots of missing optional symbols become NULL. The driver library is never closed.
- * The function is not thread-safe: call it under pthread_once.
+ * opened; `names` ends with NULL. If none loads, a library is taken that the process has already loaded from a file of
+ * the same name up to the first dot, with a suffix or not (only on Linux). Slots of missing optional symbols become
+ * NULL. The driver library is never closed. The function is not thread-safe: call it with a lock held.
  *
  * Returns BI_ENODEVICE if no library loads (the message lists every name that was tried, with the reason) or if a
- * required symbol is missing.
+ * required symbol is missing. Then the table is unchanged.
  *
  * On success the code of BufferInterface stays loaded until the process ends, because the driver may call it back.
  */
 int bi__dl_open(const char *variable, const char *const *names, const struct bi__symbol *symbols, size_t count,
 		void *table, struct bi_error *err);
+
+/* Returns 1 if the library loads; it stays loaded. Otherwise returns 0, and writes "name: reason" into `reason`. */
+int bi__dl_loads(const char *name, char *reason, size_t capacity);
 
 #endif

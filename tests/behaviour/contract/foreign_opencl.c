@@ -5,6 +5,7 @@
 #include "fail_malloc.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <time.h>
 
 static void skip_unless_opencl(void)
@@ -191,14 +192,16 @@ static void test_overlapping_wrappings(void **state)
 	struct bi_memory *all, *part;
 	struct bi_layout layout;
 	struct bi_view *whole, *dst, *src;
-	unsigned char bytes[1024], back[1024];
+	unsigned char *bytes, *back;
 	int64_t shape[1];
 
 	(void)state;
 	skip_unless_opencl();
 	step = opencl_alignment(fixture.context);
 	nbytes = 4 * step;
-	assert_true(nbytes <= sizeof(bytes));
+	bytes = malloc(nbytes);
+	back = malloc(nbytes);
+	assert_true(bytes && back);
 	root = opencl_buffer(fixture.context, CL_MEM_READ_WRITE, nbytes);
 	sub = new_sub_buffer(root, step, 3 * step);
 	all = wrap_buffer(root, 0, 0, &released);
@@ -223,6 +226,8 @@ static void test_overlapping_wrappings(void **state)
 	assert_int_equal(released, 2);
 	driver()->clReleaseMemObject(sub);
 	expect_buffer_references(root, 1);
+	free(bytes);
+	free(back);
 	driver()->clReleaseMemObject(root);
 	fixture.cases++;
 }

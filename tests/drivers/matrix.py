@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+"""Runs the command, the facts program and the suites on every OpenCL driver that can be had, and writes docs/drivers.md.
+
+    tests/drivers/matrix.py              the drivers of PyPI and Debian 12: what scripts/test does
+    tests/drivers/matrix.py --all        also the drivers of other Debian releases (needs root and debootstrap), every
+                                         suite, and the Python package; records the results and writes docs/drivers.md
+    tests/drivers/matrix.py --page       tests only that docs/drivers.md is the page of the recorded results
+
+Without --all, the answers of the drivers must equal the recorded ones. Drivers are installed into build/drivers. The
+programs come from build/default.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+BUILD = ROOT / "build/default"
+WORK = ROOT / "build/drivers"
+RECORDED = HERE / "results.json"
+PAGE = ROOT / "docs/drivers.md"
+PROGRAMS = ["tests/contract", "tests/ordering", "tests/drivers/opencl_facts", "tests/libbi_opencl_layer.so", "bi"]
+SUITES = ["command", "contract", "ordering", "README", "package"]
+SECONDS = 1500  # a suite that takes longer hangs
+
+
+# Runs a program in a root folder. What is mounted there is gone when the program has ended.
+IN_ROOT = 'mount -t proc proc "$0/proc" && mount -t sysfs sys "$0/sys" && exec chroot "$0" "$@"'
+
+
+class Driver:
+    """A driver: where it comes from, its library, and the suites that the short form runs on it."""
+
+    def __init__(self, name, source, library, *, release=None, suites=("command",), **environment):
+        self.name, self.source, self.library, self.release = name, source, library, release
+        self.suites, self.environment = suites, environment
+
+
+DRIVERS = [
+    Driver("PoCL 3.1", "Debian 12, `pocl-opencl-icd`", "/etc/OpenCL/vendors/pocl.icd"),
+    Driver("PoCL 3.0", "PyPI, `pocl-binary-distribution` 3.0", "lib/python3*/site-packages/pyopencl/.libs/libpocl-*.so"),
+    Driver("Intel CPU 2026.2", "PyPI, `intel-opencl-rt` and `intel-cmplr-lib-rt` 2026.2.0", "lib/libintelocl.so",
+           suites=("command", "contract", "ordering")),
+    Driver("oclgrind 21.10", "Debian 12, `oclgrind`", "/usr/lib/oclgrind/liboclgrind-rt-icd.so"),
+    Driver("PoCL 6.0", "Debian 13, `pocl-opencl-icd`", "/etc/OpenCL/vendors/pocl.icd", release="trixie"),
+    Driver("rusticl 25.0 (llvmpipe)", "Debian 13, `mesa-opencl-icd`", "/etc/OpenCL/vendors/rusticl.icd",
+           release="trixie", RUSTICL_ENABLE="llvmpipe"),
+    Driver("PoCL 7", "Debian sid, `pocl-opencl-icd`", "/etc/OpenCL/vendors/pocl.icd", release="sid"),
+]  # fmt: skip
+
+
+def run(command, **options):
+    options.setdefault("timeout", SECONDS)
+    return subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          stdin=subprocess.DEVNULL, text=True, errors="replace", **options)  # fmt: skip
+
+
+def install_from_pypi():
+    """An environment with the drivers of PyPI."""
+    environment = WORK / "venv"
+    if not environment.exists():
+        run([sys.executable, "-m", "venv", environment])
+    pip = [environment / "bin/pip", "--disable-pip-version-check", "install", "-q", "-r", HERE / "requirements.txt"]
+    done = run(pip)
+    if done.returncode:
+        sys.exit(f"The drivers of PyPI cannot be installed ({HERE}/requirements.txt):\n{done.stdout}")
+    return environment
+
+
+def install_release(release):
+    """A root folder with another Debian release and its drivers."""
+    root = WORK / release
+    packages = "ocl-icd-libopencl1,pocl-opencl-icd,mesa-opencl-icd," + ("libcmocka0" if release == "trixie" else "libcmocka1")
+    if not (root / "etc/OpenCL/vendors/pocl.icd").exists():
+        done = run(["debootstrap", "--variant=minbase", f"--include={packages}", release, root], timeout=3600)
+        if done.returncode:
+            return None
+    (root / "bi").mkdir(exist_ok=True)
+    for program in PROGRAMS:
+        shutil.copy(BUILD / program, root / "bi")
+    shutil.copy(BUILD / "libbufferinterface.so.0", root / "bi")
+    return root
+
+
+class Machine:
+    """One driver, ready: the command line before a program, where programs are, and the environment."""
+
+    def __init__(self, driver):
+        self.driver, self.prefix, self.programs = driver, [], {}
+        root = pathlib.Path("/")
+        if driver.release:
+            root = install_release(driver.release)
+            if not root:
+                raise FileNotFoundError(f"Debian's {driver.release} cannot be installed; are you root, with debootstrap?")
+            self.prefix = ["unshare", "--mount", "sh", "-c", IN_ROOT, root]
+        for program in PROGRAMS:
+            name = pathlib.Path(program).name
+            self.programs[name] = f"/bi/{name}" if driver.release else str(BUILD / program)
+        vendors = root / "bi/vendors" if driver.release else WORK / "vendors"
+        folder = vendors / driver.name.replace(" ", "-")
+        folder.mkdir(parents=True, exist_ok=True)
+        self.write_entry(folder / "driver.icd", root)
+        inside = "/" + str(folder.relative_to(root)) if driver.release else str(folder)
+        self.environment = {**os.environ, **driver.environment, "OCL_ICD_VENDORS": inside, "BI_CUDA_LIBRARY": "none",
+                            "POCL_CACHE_DIR": inside, "HOME": inside, "LD_LIBRARY_PATH": "/bi"}  # fmt: skip
+        for name in ("BI_DEVICE", "BI_OPENCL_LIBRARY", "POCL_DEVICES", "OPENCL_LAYERS", "BI_INLINE_LIMIT"):
+            self.environment.pop(name, None)
+
+    def write_entry(self, entry, root):
+        library = self.driver.library
+        if library.endswith(".icd"):
+            library = (root / library.lstrip("/")).read_text()
+        elif not library.startswith("/"):
+            library = str(next(install_from_pypi().glob(library)))
+        entry.write_text(library.strip() + "\n")
+
+    def run(self, program, *arguments, **environment):
+        return run([*self.prefix, self.programs.get(program, program), *arguments],
+                   env={**self.environment, **environment})  # fmt: skip
+
+    def layered(self, program):
+        """A suite below the layer that counts calls."""
+        layer = self.programs["libbi_opencl_layer.so"]
+        return self.run(program, "opencl", OPENCL_LAYERS=layer, BI_TEST_LAYER=layer, BI_INLINE_LIMIT="0")
+
+
+def facts(machine):
+    done = machine.run("opencl_facts")
+    lines = [line.split(": ", 1) for line in done.stdout.splitlines() if ": " in line]
+    return dict(lines) if done.returncode == 0 else {"the program": f"ends with {done.returncode}: {done.stdout[-200:]}"}
+
+
+def write_array(path):
+    """A file of NumPy without NumPy: 64 by 48 numbers of 2 bytes."""
+    head = "{'descr': '<u2', 'fortran_order': False, 'shape': (64, 48), }".ljust(117) + "\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00\x76\x00" + head.encode() + bytes(i & 255 for i in range(64 * 48 * 2)))
+
+
+def command(machine):
+    listed = machine.run("bi", "devices", "--json")
+    if listed.returncode or '"opencl:0:0"' not in listed.stdout:
+        return listed
+    folder = pathlib.Path("/bi") if machine.driver.release else WORK
+    outside = WORK / machine.driver.release / "bi" if machine.driver.release else WORK
+    write_array(outside / "in.npy")
+    return machine.run("bi", "copy", folder / "in.npy", folder / "out.npy", "--device", "opencl", "--slice",
+                       "::-1, ::3", "--transpose", "1,0", "--verify")  # fmt: skip
+
+
+def python_environment():
+    """The environment of scripts/test-python."""
+    python = ROOT / "build/python/venv/bin/python"
+    if not python.exists():
+        sys.exit("build/python has no environment; run scripts/test-python first")
+    return str(python)
+
+
+def readme(machine):
+    return machine.run(python_environment(), "-m", "pytest", "-q", "-p", "no:cacheprovider",
+                       ROOT / "tests/python/test_readme.py")  # fmt: skip
+
+
+def package(machine):
+    return machine.run(python_environment(), "-m", "pytest", "-q", "-p", "no:cacheprovider", ROOT / "tests/python")
+
+
+def run_suite(machine, suite):
+    """"pass", or what failed."""
+    if machine.driver.release and suite in ("README", "package"):
+        return "not run"
+    print(f"  {suite} ...", end="", flush=True)
+    start = time.monotonic()
+    functions = {"command": command, "README": readme, "package": package}
+    try:
+        done = functions[suite](machine) if suite in functions else machine.layered(suite)
+    except subprocess.TimeoutExpired:
+        done = None
+    took = time.monotonic() - start
+    if done is None:
+        answer = "hangs"
+    else:
+        answer = "pass" if done.returncode == 0 else f"fails ({done.returncode})"
+    print(f" {answer}, {took:.0f} s", flush=True)
+    if done is not None and done.returncode:
+        (WORK / f"{machine.driver.name}-{suite}.log".replace(" ", "-")).write_text(done.stdout)
+        print("\n".join(done.stdout.splitlines()[-30:]))
+    return answer
+
+
+def table(head, rows):
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join("| " + " | ".join(cells) + " |\n" for cells in lines)
+
+
+def page(results):
+    """The text of docs/drivers.md."""
+    met = [driver for driver in DRIVERS if driver.name in results]
+    questions = list(dict.fromkeys(q for driver in met for q in results[driver.name]["facts"]))
+    suites = [[driver.name, driver.source, *(results[driver.name]["suites"].get(s, "not run") for s in SUITES)]
+              for driver in met]  # fmt: skip
+    asked = [[q, *(results[driver.name]["facts"].get(q, "") for driver in met)] for q in questions]
+    return f"""# OpenCL drivers that the library has met
+
+This page is made by `scripts/test drivers --all`. `scripts/test` repeats a part of it: the command and the questions on
+the drivers of Debian 12 and PyPI, and the suites on Intel's.
+
+{table(["driver", "from", *SUITES], suites)}
+`command`: `bi devices` and `bi copy --verify`. `README`: the Python code of the README. `package`: the tests of the
+Python package, of which some are about PoCL alone. Python is not run on the drivers of other releases.
+
+## Where drivers differ
+
+`tests/drivers/opencl_facts.c` asks each driver by plain OpenCL, without this library. [opencl.md](opencl.md) says what
+the backend does about the answers.
+
+{table(["question", *(driver.name for driver in met)], asked)}"""
+
+
+def compare(driver, answers, suites, recorded):
+    """Prints what differs from the recorded results; returns how many do."""
+    expected = recorded.get(driver.name, {"facts": {}, "suites": {}})
+    wrong = [f"{suite}: {answer}" for suite, answer in suites.items() if answer != "pass"]
+    wrong += [f"{q}: {answers.get(q)}, recorded: {a}" for q, a in expected["facts"].items() if answers.get(q) != a]
+    for words in wrong:
+        print(f"  {driver.name}: {words}")
+    return len(wrong)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--all", action="store_true", help="all drivers and suites; writes docs/drivers.md")
+    parser.add_argument("--page", action="store_true", help="tests that docs/drivers.md is what the results say")
+    parser.add_argument("--only", metavar="WORD", help="drivers whose name contains WORD")
+    arguments = parser.parse_args()
+    recorded = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
+    if arguments.page:
+        return 0 if PAGE.read_text() == page(recorded) else "docs/drivers.md is not what tests/drivers/results.json says"
+    WORK.mkdir(parents=True, exist_ok=True)
+    wrong = 0
+    for driver in DRIVERS:
+        if (arguments.only or "") not in driver.name or (driver.release and not arguments.all):
+            continue
+        print(driver.name, flush=True)
+        machine = Machine(driver)
+        answers = facts(machine)
+        suites = {suite: run_suite(machine, suite) for suite in (SUITES if arguments.all else driver.suites)}
+        if arguments.all:
+            recorded[driver.name] = {"facts": answers, "suites": suites}
+            RECORDED.write_text(json.dumps(recorded, indent=1) + "\n")
+        else:
+            wrong += compare(driver, answers, suites, recorded)
+    if arguments.all:
+        PAGE.write_text(page(recorded))
+    print(f"{wrong} differences" if wrong else "as recorded" if not arguments.all else f"wrote {PAGE}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

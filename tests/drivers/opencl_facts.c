@@ -1,0 +1,218 @@
+/*
+ * What an OpenCL driver does where drivers differ, by plain OpenCL: one line for each question. Each question has a
+ * process of its own, because an answer may be that the driver hangs or ends the process.
+ */
+#define _POSIX_C_SOURCE 200809L
+#define CL_TARGET_OPENCL_VERSION 300
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "opencl/api.h"
+#include "opencl_driver.h"
+
+/* After this time a call hangs. */
+#define SECONDS 10
+
+static cl_context context;
+static cl_device_id device;
+
+static void open_device(void)
+{
+	struct bi_error error;
+	cl_platform_id platform;
+
+	if (bi__cl_open(&error) || driver()->clGetPlatformIDs(1, &platform, NULL) ||
+	    driver()->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL)) {
+		fprintf(stderr, "opencl_facts: no device; does OCL_ICD_VENDORS name a folder with a driver?\n");
+		exit(2);
+	}
+	context = driver()->clCreateContext(NULL, 1, &device, NULL, NULL, NULL);
+}
+
+static cl_command_queue new_queue(cl_command_queue_properties properties)
+{
+	return driver()->clCreateCommandQueue(context, device, properties, NULL);
+}
+
+static cl_mem new_buffer(cl_mem_flags flags, void *host)
+{
+	return driver()->clCreateBuffer(context, CL_MEM_READ_WRITE | flags, 4096, host, NULL);
+}
+
+static void fill(cl_command_queue queue, const cl_event *after, cl_event *event)
+{
+	static cl_mem buffer;
+	const char zero = 0;
+
+	if (!buffer)
+		buffer = new_buffer(0, NULL);
+	driver()->clEnqueueFillBuffer(queue, buffer, &zero, 1, 0, 4096, after != NULL, after, event);
+}
+
+static int status_of(cl_event event)
+{
+	cl_int status = CL_COMPLETE;
+
+	driver()->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, NULL);
+	return status;
+}
+
+static void say_code(cl_int code)
+{
+	printf("%s (%d)\n", code == CL_SUCCESS ? "CL_SUCCESS" : bi__cl_name(code), code);
+}
+
+static void parent_over_shared_memory(void)
+{
+	cl_device_svm_capabilities can = 0;
+	cl_mem parent = NULL;
+	cl_mem_object_type type;
+	void *bytes;
+
+	driver()->clGetDeviceInfo(device, CL_DEVICE_SVM_CAPABILITIES, sizeof(can), &can, NULL);
+	bytes = can & CL_DEVICE_SVM_FINE_GRAIN_BUFFER
+			? bi__cl->SVMAlloc(context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, 4096, 0)
+			: NULL;
+	if (!bytes) {
+		puts("no such memory");
+		return;
+	}
+	driver()->clGetMemObjectInfo(new_buffer(CL_MEM_USE_HOST_PTR, bytes), CL_MEM_ASSOCIATED_MEMOBJECT,
+				     sizeof(parent), &parent, NULL);
+	if (!parent)
+		puts("NULL");
+	else
+		puts(driver()->clGetMemObjectInfo(parent, CL_MEM_TYPE, sizeof(type), &type, NULL) ? "no `cl_mem`"
+												  : "a buffer");
+}
+
+/* If a thread of the driver hangs, a later wait does. */
+static void release_out_of_order(void)
+{
+	cl_command_queue in_order = new_queue(0);
+
+	for (int i = 0; i < 1000; i++) {
+		cl_command_queue queue = new_queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+		cl_event end;
+
+		fill(queue, NULL, NULL);
+		driver()->clEnqueueMarkerWithWaitList(queue, 0, NULL, &end);
+		driver()->clFlush(queue);
+		driver()->clEnqueueBarrierWithWaitList(in_order, 1, &end, NULL);
+		driver()->clReleaseEvent(end);
+		driver()->clReleaseCommandQueue(queue);
+		driver()->clFinish(in_order);
+	}
+	puts("works");
+}
+
+static void forbidden_mapping(void)
+{
+	cl_int code;
+
+	driver()->clEnqueueMapBuffer(new_queue(0), new_buffer(CL_MEM_HOST_NO_ACCESS, NULL), CL_FALSE, CL_MAP_READ, 0,
+				     4096, 0, NULL, NULL, &code);
+	say_code(code);
+}
+
+/* A command that waits for an event that fails, and a marker behind it. */
+struct failed {
+	cl_command_queue queue;
+	cl_event command, behind;
+};
+
+static struct failed fail_command(void)
+{
+	struct failed failed = { .queue = new_queue(0) };
+	cl_event gate = driver()->clCreateUserEvent(context, NULL);
+
+	fill(failed.queue, &gate, &failed.command);
+	driver()->clEnqueueMarkerWithWaitList(failed.queue, 0, NULL, &failed.behind);
+	if (works_in_calling_thread(device)) {
+		driver()->clSetUserEventStatus(gate, CL_OUT_OF_RESOURCES);
+		driver()->clFlush(failed.queue);
+	} else {
+		driver()->clFlush(failed.queue);
+		driver()->clSetUserEventStatus(gate, CL_OUT_OF_RESOURCES);
+	}
+	return failed;
+}
+
+static void failed_command(void)
+{
+	struct failed failed = fail_command();
+	cl_int code = driver()->clWaitForEvents(1, &failed.command);
+
+	printf("status %d, wait %d\n", status_of(failed.command), code);
+}
+
+static void behind_failed_command(void)
+{
+	struct failed failed = fail_command();
+
+	driver()->clWaitForEvents(1, &failed.behind);
+	puts(status_of(failed.behind) < 0 ? "fails" : "succeeds");
+}
+
+static void after_failed_command(void)
+{
+	struct failed failed = fail_command();
+	cl_event later = NULL;
+
+	driver()->clWaitForEvents(1, &failed.behind);
+	fill(failed.queue, NULL, &later);
+	driver()->clWaitForEvents(1, &later);
+	puts(status_of(later) < 0 ? "fails" : "succeeds");
+}
+
+static void where_commands_run(void)
+{
+	puts(works_in_calling_thread(device) ? "inside clFlush" : "in threads of the driver");
+}
+
+static const struct question {
+	const char *words;
+	void (*answer)(void);
+} questions[] = {
+	{ "commands run", where_commands_run },
+	{ "parent of a buffer over shared memory", parent_over_shared_memory },
+	{ "release of an out-of-order queue whose last command is not complete", release_out_of_order },
+	{ "code of a mapping that CL_MEM_HOST_NO_ACCESS forbids", forbidden_mapping },
+	{ "a command whose wait failed", failed_command },
+	{ "a marker behind it, enqueued before the failure", behind_failed_command },
+	{ "a command on its queue, enqueued after the failure", after_failed_command },
+};
+
+/* Answers in a child. */
+static void ask_question(const struct question *question)
+{
+	pid_t child;
+	int status = 0;
+
+	printf("%s: ", question->words);
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		open_device();
+		alarm(SECONDS);
+		question->answer();
+		fflush(stdout);
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	if (WIFSIGNALED(status))
+		puts(WTERMSIG(status) == SIGALRM ? "hangs" : "ends the process");
+	else if (WEXITSTATUS(status))
+		exit(WEXITSTATUS(status));
+}
+
+int main(void)
+{
+	for (size_t i = 0; i < sizeof(questions) / sizeof(*questions); i++)
+		ask_question(&questions[i]);
+	return 0;
+}
