@@ -27,7 +27,8 @@ def run(report, here, quick):
                     with native.Array(here, make(QUICK_BYTES if quick else GIB, item_size)) as array:
                         on_device(report, array, spec, operation)
         for name, make in (LAYOUTS | TRANSFERRED_LAYOUTS).items():
-            chosen = {operation: job for words, job in TRANSFERS.items() if report.wants(operation := f"{name}, {words}, {spec}")}
+            named = {f"{name}, {words}, {spec}": job for words, job in TRANSFERS.items()}
+            chosen = {operation: job for operation, job in named.items() if report.wants(operation)}
             if chosen:
                 with native.Array(here, make(QUICK_BYTES if quick else GIB // 4, 4)) as array:
                     transfers(report, array, spec, chosen)
