@@ -84,8 +84,8 @@ static int enqueue_launch(const struct bi__cuda_queue *queue, struct bi__launch 
 
 	if (rc)
 		return rc;
-	return bi__cu_check(bi__cu->LaunchKernel(function, launch->groups, 1, 1, launch->threads[0], launch->threads[1],
-						 1, 0, queue->stream, launch->has_source ? with_source : without, NULL),
+	return bi__cu_check(bi__cu->LaunchKernel(function, launch->groups, 1, 1, launch->threads, 1, 1, 0,
+						 queue->stream, launch->has_source ? with_source : without, NULL),
 			    "cuLaunchKernel", err);
 }
 

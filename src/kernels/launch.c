@@ -7,9 +7,7 @@ static const char *const kernel_names[BI__KERNEL_COUNT] = {
 #define NAME_STRIDED64(size, bits) "bi__strided64_" #size,
 #define NAME_FILL(size, bits) "bi__fill_" #size,
 #define NAME_TILE(size, bits) "bi__tile_" #size,
-#define NAME_WORDS(size, n, bits) "bi__words_" #size "x" #n,
 	BI__UNITS(NAME_STRIDED32) BI__UNITS(NAME_STRIDED64) BI__UNITS(NAME_FILL) BI__UNITS(NAME_TILE)
-		BI__WORDS(NAME_WORDS)
 };
 
 const char *bi__kernel_name(int kernel)
@@ -20,7 +18,7 @@ const char *bi__kernel_name(int kernel)
 /* The structs have the same layout in every language that the kernels are compiled in. */
 _Static_assert(sizeof(struct bi__nest) == 472, "OpenCL C and CUDA C++ lay out struct bi__nest in 472 bytes");
 _Static_assert(sizeof(struct bi__fill) == 736, "OpenCL C and CUDA C++ lay out struct bi__fill in 736 bytes");
-_Static_assert(sizeof(struct bi__tile) == 512, "OpenCL C and CUDA C++ lay out struct bi__tile in 512 bytes");
+_Static_assert(sizeof(struct bi__tile) == 576, "OpenCL C and CUDA C++ lay out struct bi__tile in 576 bytes");
 _Static_assert(sizeof(struct bi__fill) <= 1000, "with two pointers, the 1024 bytes that every OpenCL device takes");
 
 static uint64_t magnitude(int64_t step)
@@ -75,111 +73,285 @@ static void add_axis(struct bi__launches *launches, int64_t extent, int64_t dst,
 		launches->axes[launches->ndim++] = (struct bi__launch_axis){ extent, dst, src, 0 };
 }
 
-/* Adds the plan's axes 0 to end - 1, innermost first, except axis `but` (-1: none). Steps are in units. */
-static void add_axes(struct bi__launches *launches, const struct bi__plan *plan, int end, int but, int64_t unit)
+/* Adds the plan's axes 0 to end - 1, innermost first. Steps are in units. */
+static void add_axes(struct bi__launches *launches, const struct bi__plan *plan, int end, int64_t unit)
 {
-	for (int i = end - 1; i >= 0; i--) {
-		if (i != but)
-			add_axis(launches, plan->shape[i], plan->dst_strides[i] / unit, plan->src_strides[i] / unit);
-	}
-}
-
-/* The fewest blocks along an axis for which words are used: half the words of a line. Derived, not measured. */
-#define FEWEST_BLOCKS (BI__TILE / 2)
-
-/* The choice between transposing unit by unit and in words (strided.h). */
-struct words {
-	int unit; /* index of the unit or word, as in bi__launches.unit */
-	int64_t n; /* units of a word, and the side of a block in units */
-	int64_t word; /* bytes of a word */
-};
-
-static int64_t tiles_along(int64_t blocks)
-{
-	return (blocks + BI__TILE - 1) / BI__TILE;
-}
-
-/* Returns true if a tile kernel copies the plan. */
-static int is_tiled(const struct bi__plan *plan, const struct bi__launch_limits *limits)
-{
-	int64_t most = limits->count ? limits->count : BI__LAUNCH_COUNT;
-	int64_t nx, ny;
-
-	if (!limits->tiles || plan->kind != BI__PLAN_TILES)
-		return 0;
-	nx = plan->shape[plan->ndim - 1];
-	ny = plan->shape[plan->cross];
-	return nx <= INT32_MAX && ny <= INT32_MAX && tiles_along(nx) * tiles_along(ny) <= most;
+	for (int i = end - 1; i >= 0; i--)
+		add_axis(launches, plan->shape[i], plan->dst_strides[i] / unit, plan->src_strides[i] / unit);
 }
 
 /*
- * Merges everything that a word must divide into `bits`: all strides and offsets except the dense strides along x and
- * y.
+ * Sets magic and shift for a division by `extent` (strided.h) by the method of Granlund and Montgomery, "Division by
+ * Invariant Integers using Multiplication".
  */
-static uint64_t bits_of_words(const struct bi__plan *plan, uint64_t bits)
+static void set_division(uint32_t extent, uint32_t *magic, uint32_t *shift)
 {
-	int x = plan->ndim - 1, y = plan->cross;
-
-	for (int i = 0; i < plan->ndim; i++) {
-		bits |= i == x ? 0 : (uint64_t)plan->dst_strides[i];
-		bits |= i == y ? 0 : (uint64_t)plan->src_strides[i];
-	}
-	return bits | plan->unit * (uint64_t)plan->shape[x] | plan->unit * (uint64_t)plan->shape[y];
+	*shift = 31;
+	while (UINT64_C(1) << (*shift - 31) < extent)
+		++*shift;
+	*magic = (uint32_t)((UINT64_C(1) << *shift) / extent + 1);
 }
 
-/* Returns the largest words that the plan allows. `bits` are the offsets and addresses, merged by OR. */
-static struct words choose_words(const struct bi__plan *plan, uint64_t bits)
+/* Units from element to element up to which a line is read with its gaps. */
+#define WIDEST_STEP 4
+
+/* Bytes of the shortest runs and lines, unless they follow each other, and of the smallest tile. */
+#define SHORTEST 64
+#define SMALLEST_TILE 1024
+
+/* The fewest lines of a tile if the lines are along x and long. */
+#define LEAST_LINES 8
+
+/* The two axes of a tile. x is axis 0 of the copy. */
+struct pair {
+	struct bi__launch_axis axes[2];
+	int64_t steps[2]; /* units from element to element in the source, without the sign */
+	int64_t extents[2], more[2]; /* of a tile, as in struct bi__tile */
+	int64_t n; /* units of a word */
+	int64_t slack[2]; /* units by which a run (0) may miss the start of a sector, and a line (1) that of a word */
+	int y; /* number of the axis y of the copy; 0: y has a single element */
+	int line; /* lines are along x (0) or y (1) */
+	int is_one_line, is_one_run;
+};
+
+static int64_t at_most(int64_t value, int64_t limit)
 {
-	static const struct {
-		int64_t size, n;
-	} words[] = {
-#define WORD(size, n, width) { size, n },
-		BI__WORDS(WORD)
-	};
-	int64_t unit = (int64_t)plan->unit, nx = plan->shape[plan->ndim - 1], ny = plan->shape[plan->cross];
-	struct words best = { unit_index(plan->unit), 1, unit };
+	return value < limit ? value : limit;
+}
 
-	if (plan->dst_strides[plan->ndim - 1] != unit || plan->src_strides[plan->cross] != unit)
-		return best;
-	bits = lowest_bit(bits_of_words(plan, bits));
-	for (int i = 0; i < (int)(sizeof(words) / sizeof(*words)); i++) {
-		int64_t n = words[i].n;
+/* Returns the axis, except x, along which the source has the smallest step other than 0; or 0. */
+static int closest_axis(const struct bi__launches *launches)
+{
+	int best = 0;
 
-		if (words[i].size == unit && bits >= (uint64_t)(n * unit) && nx / n >= FEWEST_BLOCKS &&
-		    ny / n >= FEWEST_BLOCKS)
-			best = (struct words){ BI__KERNEL_UNITS + i, n, n * unit };
+	for (int i = 1; i < launches->ndim; i++) {
+		uint64_t step = magnitude(launches->axes[i].src);
+
+		if (step && (!best || step < magnitude(launches->axes[best].src)))
+			best = i;
 	}
 	return best;
 }
 
-/*
- * Starts the launches of a tile kernel. The two transposed axes become steps from tile to tile; they are kept even if
- * there is only one tile.
- */
-static void start_tiles(struct bi__launches *launches, const struct bi__plan *plan, uint64_t dst, uint64_t src,
-			const struct bi__launch_limits *limits)
+/* Chooses y, and the axis of the lines. */
+static void choose_axes(const struct bi__launches *launches, struct pair *pair)
 {
-	struct words best = choose_words(plan, dst | src | limits->misalignment);
-	struct bi__tile *tile = &launches->rest.tile;
-	int x = plan->ndim - 1, y = plan->cross;
+	int closest = closest_axis(launches);
 
-	start_launches(launches, (uint64_t)best.word, dst, src, limits);
-	launches->family = BI__KERNEL_tile;
-	launches->unit = best.unit;
+	pair->axes[0] = launches->axes[0];
+	pair->steps[0] = (int64_t)magnitude(pair->axes[0].src);
+	pair->line = closest && (int64_t)magnitude(launches->axes[closest].src) < pair->steps[0];
+	pair->y = pair->line ? closest : launches->ndim > 1;
+	pair->axes[1] = pair->y ? launches->axes[pair->y] : (struct bi__launch_axis){ 1, 0, 0, 0 };
+	pair->steps[1] = (int64_t)magnitude(pair->axes[1].src);
+}
+
+/*
+ * Returns true if the lines and the runs of the pair are long enough for words. For lines along x, units of 8 and 16
+ * bytes are not worth a tile, because strided kernels need as few accesses.
+ */
+static int is_worth_tiles(struct pair *pair, int64_t side)
+{
+	const struct bi__launch_axis *x = &pair->axes[0], *y = &pair->axes[1], *line = &pair->axes[pair->line];
+	int64_t step = pair->steps[pair->line], next = pair->steps[!pair->line], shortest = SHORTEST * pair->n / 16;
+
+	if (x->dst != 1 || step > WIDEST_STEP || (!pair->line && pair->n < 4))
+		return 0;
+	if (x->extent > INT32_MAX / WIDEST_STEP || y->extent > INT32_MAX / WIDEST_STEP)
+		return 0;
+	pair->is_one_run =
+		x->extent < side && y->dst == x->extent && (x->extent < shortest || x->extent % (2 * pair->n));
+	pair->is_one_line =
+		line->extent < side && next && next >= line->extent * step && next <= 2 * line->extent * step;
+	return (pair->is_one_run || x->extent >= shortest) && (pair->is_one_line || line->extent >= shortest);
+}
+
+/*
+ * Sets slack[] and more[]. Axes along which runs or lines continue do not count, because the extents of tiles along
+ * them are multiples of a word.
+ */
+static void set_slack(const struct bi__launches *launches, struct pair *pair)
+{
+	int64_t n = pair->n, dst = launches->dst, src = launches->src;
+
+	for (int i = 0; i < launches->ndim; i++) {
+		if (i != (pair->is_one_run ? pair->y : 0))
+			dst |= i ? launches->axes[i].dst : 0;
+		if (i != (pair->line ? pair->y : 0))
+			src |= launches->axes[i].src;
+	}
+	pair->slack[0] = dst & (2 * n - 1) ? 2 * n - 1 : 0;
+	pair->slack[1] = src & (n - 1) || pair->is_one_line || pair->axes[pair->line].src != 1 ? n - 1 : 0;
+	if (pair->is_one_run)
+		pair->more[1] = ((pair->slack[0] ? n - 1 : 0) + pair->axes[0].extent - 1) / pair->axes[0].extent;
+	else
+		pair->more[0] = pair->slack[0] ? n - 1 : 0;
+}
+
+/* Returns the units of a line of a whole tile. */
+static int64_t line_length(const struct pair *pair)
+{
+	int in = pair->line, out = !in;
+	int64_t length = (pair->extents[in] + pair->more[in] - 1) * pair->steps[in] + 1;
+
+	return pair->is_one_line ? length + (pair->extents[out] + pair->more[out] - 1) * pair->steps[out] : length;
+}
+
+/*
+ * Returns the units from line to line in shared memory. The number is congruent to the step in the source. An odd
+ * number of words spreads the lines over the banks.
+ */
+static int64_t line_pitch(const struct pair *pair)
+{
+	int64_t n = pair->n, pitch = line_length(pair) + 2 * pair->slack[1];
+
+	pitch += (pair->axes[!pair->line].src - pitch) & (n - 1);
+	return pitch / n % 2 ? pitch : pitch + n;
+}
+
+/*
+ * Rounds an extent down so that tiles begin with a whole word of an aligned line, and end with a whole sector of an
+ * aligned run. Returns 0 if nothing is left.
+ */
+static int64_t round_extent(const struct pair *pair, int axis, int64_t extent)
+{
+	int is_aligned = (axis == pair->is_one_run && !pair->slack[0]) || (axis == pair->line && !pair->slack[1]);
+
+	return extent < pair->axes[axis].extent && is_aligned ? extent - extent % (2 * pair->n) : extent;
+}
+
+static uint32_t log2_above(int64_t value)
+{
+	uint32_t shift = 0;
+
+	while (INT64_C(1) << shift < value)
+		shift++;
+	return shift;
+}
+
+static int64_t words_of_line(const struct pair *pair)
+{
+	return (line_length(pair) + pair->slack[1] + pair->n - 1) / pair->n;
+}
+
+/* Returns the most elements of a tile along the axis of the lines, for lines that do not follow each other. */
+static int64_t most_inside(const struct pair *pair, int64_t side)
+{
+	int in = pair->line, out = !in;
+	int64_t outer = pair->axes[out].extent, step = pair->steps[in] ? pair->steps[in] : 1;
+	int64_t lines = at_most(outer, in ? side : LEAST_LINES) + pair->more[out];
+	/* Each line has a power of two of words. */
+	int64_t words = INT64_C(1) << log2_above(BI__TILE_READS * BI__TILE_GROUP / 2 / lines + 1);
+
+	words = at_most(words, (BI__TILE_WORDS - 4) / lines - 4);
+	if (in && outer >= side)
+		words = side / pair->n;
+	return (words * pair->n - pair->slack[1]) / step - pair->more[in];
+}
+
+/* Sets the extents of a tile. Returns 0 if a tile would be too small. */
+static int size_tile(struct pair *pair, int64_t side)
+{
+	int in = pair->line, out = !in;
+	int64_t n = pair->n, most = BI__TILE_READS * BI__TILE_GROUP;
+	int64_t inner = pair->axes[in].extent, outer = pair->axes[out].extent;
+
+	pair->extents[in] = round_extent(pair, in, pair->is_one_line ? inner : at_most(inner, most_inside(pair, side)));
+	if (pair->extents[in] < 1)
+		return 0;
+	if (pair->is_one_line)
+		outer = at_most(outer, (most - 2) * n / pair->steps[out] - pair->more[out] - 1);
+	else
+		outer = at_most(outer, at_most((BI__TILE_WORDS - 4) * n / line_pitch(pair),
+					       most >> log2_above(words_of_line(pair))) -
+					       pair->more[out]);
+	pair->extents[out] = round_extent(pair, out, outer);
+	if (pair->extents[out] < 1 || (pair->is_one_run && pair->extents[0] < pair->axes[0].extent))
+		return 0;
+	return pair->extents[0] * pair->extents[1] >= SMALLEST_TILE / 16 * n;
+}
+
+/* Returns 1 if tiles along a pair of axes are good for the copy. */
+static int choose_pair(const struct bi__launches *launches, int64_t size, struct pair *pair)
+{
+	/* Units of lines and runs of 128 to 512 bytes. */
+	int64_t side = size <= 2 ? 128 : size == 4 ? 64 : 32;
+
+	*pair = (struct pair){ .n = 16 / size };
+	if (!launches->ndim)
+		return 0;
+	choose_axes(launches, pair);
+	if (!is_worth_tiles(pair, side))
+		return 0;
+	set_slack(launches, pair);
+	return size_tile(pair, side);
+}
+
+/* Sets how threads share the words of lines and of runs. */
+static void share_words(struct bi__tile *tile, const struct pair *pair)
+{
+	uint32_t words = log2_above(pair->is_one_line ? BI__TILE_READS * BI__TILE_GROUP : words_of_line(pair));
+	uint32_t group = log2_above(BI__TILE_GROUP);
+
+	tile->threads = words < group ? words : group;
+	tile->parts = words - tile->threads;
+	tile->runs = pair->is_one_run ? 0 : log2_above(at_most(pair->extents[1], BI__TILE_GROUP / 2));
+	tile->row = pair->is_one_run ? (uint32_t)pair->extents[0] : 0;
+	if (pair->is_one_run)
+		set_division(tile->row, &tile->magic, &tile->shift);
+}
+
+/* Sets all members of the arguments except the nest. */
+static void set_tile(struct bi__tile *tile, const struct pair *pair)
+{
+	int in = pair->line, out = !in;
+
 	*tile = (struct bi__tile){
-		.dst_x = plan->dst_strides[x] * best.n / best.word,
-		.dst_y = plan->dst_strides[y] / best.word,
-		.src_x = plan->src_strides[x] / best.word,
-		.src_y = plan->src_strides[y] * best.n / best.word,
-		.nx = (uint32_t)(plan->shape[x] / best.n),
-		.ny = (uint32_t)(plan->shape[y] / best.n),
+		.dst_run = pair->axes[1].dst,
+		.src_line = pair->is_one_line ? 0 : pair->axes[out].src,
+		.line_axis = pair->is_one_line ? 2 : (uint32_t)out,
+		.is_one_run = (uint32_t)pair->is_one_run,
+		.has_edges = pair->slack[1] || pair->axes[in].extent % pair->n,
+		.pitch = (int32_t)line_pitch(pair),
+		.mask = (int32_t)pair->n - 1,
 	};
-	launches->ndim = 2;
-	launches->axes[0] = (struct bi__launch_axis){ tiles_along(tile->nx), tile->dst_x * BI__TILE,
-						      tile->src_x * BI__TILE * best.n, 0 };
-	launches->axes[1] = (struct bi__launch_axis){ tiles_along(tile->ny), tile->dst_y * BI__TILE * best.n,
-						      tile->src_y * BI__TILE, 0 };
-	add_axes(launches, plan, x, y, best.word);
+	for (int i = 0; i < 2; i++) {
+		tile->shape[i] = (uint32_t)pair->axes[i].extent;
+		tile->extents[i] = (uint32_t)pair->extents[i];
+		tile->more[i] = (uint32_t)pair->more[i];
+		if (i == in || pair->is_one_line)
+			tile->held_steps[i] = tile->src_steps[i] = (int32_t)pair->axes[i].src;
+		else
+			tile->held_steps[i] = tile->pitch;
+	}
+	share_words(tile, pair);
+}
+
+static int64_t tiles_along(const struct pair *pair, int axis)
+{
+	return (pair->axes[axis].extent - 1) / pair->extents[axis] + 1;
+}
+
+/*
+ * Makes launches of a tile kernel of launches of a strided kernel, if the copy gains from tiles. The axes of the pair
+ * become steps from tile to tile; they are kept even if there is only one tile.
+ */
+static void start_tiles(struct bi__launches *launches, int64_t size)
+{
+	struct bi__launch_axis *axes = launches->axes;
+	struct pair pair;
+	size_t between;
+
+	if (!choose_pair(launches, size, &pair) || tiles_along(&pair, 0) * tiles_along(&pair, 1) > launches->count)
+		return;
+	launches->family = BI__KERNEL_tile;
+	set_tile(&launches->rest.tile, &pair);
+	/* The axes between x and y make room for the tiles along y. */
+	between = (size_t)(pair.y ? pair.y : launches->ndim++) - 1;
+	memmove(axes + 2, axes + 1, between * sizeof(*axes));
+	for (int i = 0; i < 2; i++)
+		axes[i] = (struct bi__launch_axis){ tiles_along(&pair, i), pair.extents[i] * pair.axes[i].dst,
+						    pair.extents[i] * pair.axes[i].src, 0 };
 }
 
 void bi__launches_copy(struct bi__launches *launches, const struct bi__plan *plan, uint64_t dst, uint64_t src,
@@ -188,13 +360,11 @@ void bi__launches_copy(struct bi__launches *launches, const struct bi__plan *pla
 	uint64_t to = dst + (uint64_t)plan->dst_offset, from = src + (uint64_t)plan->src_offset;
 	uint64_t unit = largest_unit(plan, plan->ndim, plan->unit | to | from | limits->misalignment);
 
-	if (plan->unit == unit && is_tiled(plan, limits)) {
-		start_tiles(launches, plan, to, from, limits);
-		return;
-	}
 	start_launches(launches, unit, to, from, limits);
 	add_axis(launches, (int64_t)(plan->unit / unit), 1, 1);
-	add_axes(launches, plan, plan->ndim, -1, (int64_t)unit);
+	add_axes(launches, plan, plan->ndim, (int64_t)unit);
+	if (limits->tiles && !(limits->misalignment & (BI__LAUNCH_ALIGN - 1)))
+		start_tiles(launches, (int64_t)unit);
 }
 
 static int is_fill(const struct bi__plan *plan)
@@ -240,25 +410,11 @@ int bi__launches_fill(struct bi__launches *launches, const struct bi__plan *plan
 	launches->family = BI__KERNEL_fill;
 	add_axis(launches, (int64_t)(period / unit), 1, 1);
 	add_axis(launches, (int64_t)(run / period), (int64_t)(period / unit), 0);
-	add_axes(launches, plan, outer, -1, (int64_t)unit);
+	add_axes(launches, plan, outer, (int64_t)unit);
 	memset(&launches->rest.fill.item, 0, sizeof(launches->rest.fill.item));
 	for (size_t i = 0; i < period; i += plan->unit)
 		memcpy(launches->rest.fill.item.of_1 + i, (const char *)item + plan->src_offset, plan->unit);
 	return 1;
-}
-
-/*
- * Sets magic and shift of an axis (strided.h) by the method of Granlund and Montgomery, "Division by Invariant Integers
- * using Multiplication".
- */
-static void set_division(struct bi__nest *nest, uint32_t axis, uint32_t extent)
-{
-	uint32_t shift = 31;
-
-	while (UINT64_C(1) << (shift - 31) < extent)
-		shift++;
-	nest->shift[axis] = shift;
-	nest->magic[axis] = (uint32_t)((UINT64_C(1) << shift) / extent + 1);
 }
 
 static void push_axis(struct bi__nest *nest, const struct bi__launch_axis *axis, int64_t extent)
@@ -266,7 +422,8 @@ static void push_axis(struct bi__nest *nest, const struct bi__launch_axis *axis,
 	nest->shape[nest->ndim] = (uint32_t)extent;
 	nest->dst_steps[nest->ndim] = axis->dst;
 	nest->src_steps[nest->ndim] = axis->src;
-	set_division(nest, nest->ndim++, (uint32_t)extent);
+	set_division((uint32_t)extent, &nest->magic[nest->ndim], &nest->shift[nest->ndim]);
+	nest->ndim++;
 	nest->count *= (uint32_t)extent;
 }
 
@@ -353,7 +510,6 @@ int bi__launches_next(struct bi__launches *launches, struct bi__launch *launch)
 	launch->is_last = launches->is_done;
 	each = family == BI__KERNEL_tile ? 1 : launches->group * BI__NEST_UNITS;
 	launch->groups = (nest->count - 1) / each + 1;
-	launch->threads[0] = family == BI__KERNEL_tile ? BI__TILE : launches->group;
-	launch->threads[1] = family == BI__KERNEL_tile ? BI__TILE_ROWS : 1;
+	launch->threads = family == BI__KERNEL_tile ? BI__TILE_GROUP : launches->group;
 	return 1;
 }

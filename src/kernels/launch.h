@@ -15,9 +15,8 @@
  * 	argument 1     pointer to the source (not for fills)
  * 	last argument  launch.arguments, launch.nbytes bytes by value
  *
- * and enqueues `groups` groups along one dimension, each of `threads[0]` by `threads[1]` threads. (OpenCL counts
- * threads, not groups: its global size is groups * threads[0] by threads[1].) The kernels have static shared memory
- * only.
+ * and enqueues `groups` groups of `threads` threads along one dimension. (OpenCL counts threads, not groups: its global
+ * size is groups * threads.) The kernels have static shared memory only.
  *
  * The pointers must be multiples of BI__LAUNCH_ALIGN. `dst` and `src` are byte offsets from the pointers. The plan's
  * offsets are added to them. For a buffer object, the pointer is the buffer, and the offset is the block's offset in
@@ -51,7 +50,7 @@ BI__KERNEL_TYPES
 
 /*
  * Families of entry points, without the prefix bi__. Each family has one entry point for each unit, in the order of
- * BI__UNITS. The tile kernels for words follow, in the order of BI__WORDS.
+ * BI__UNITS.
  */
 #define BI__KERNEL_FAMILIES(X) X(strided32) X(strided64) X(fill) X(tile)
 
@@ -65,13 +64,7 @@ enum bi__kernel_family {
 #define BI__KERNEL_UNITS 5
 
 /* Numbers of entry points: 0 to BI__KERNEL_COUNT - 1. */
-enum bi__kernel_number {
-	BI__KERNEL_LAST_OF_UNITS = BI__KERNEL_FAMILY_COUNT * BI__KERNEL_UNITS - 1,
-#define BI__KERNEL_WORD_ENUM(size, n, width) BI__KERNEL_words_##size##x##n,
-	BI__WORDS(BI__KERNEL_WORD_ENUM)
-#undef BI__KERNEL_WORD_ENUM
-		BI__KERNEL_COUNT
-};
+#define BI__KERNEL_COUNT (BI__KERNEL_FAMILY_COUNT * BI__KERNEL_UNITS)
 
 /* Returns the name of an entry point, such as "bi__strided32_1". The text is constant. */
 const char *bi__kernel_name(int kernel);
@@ -79,8 +72,7 @@ const char *bi__kernel_name(int kernel);
 /* Limits of launches, given by the device and by the caller. */
 struct bi__launch_limits {
 	uint32_t group; /* threads of a group for strided and fill kernels: 1 to BI__NEST_GROUP */
-	int tiles; /* 1: the device can run groups of BI__TILE by BI__TILE_ROWS threads, and transposing in shared
-		      memory is faster */
+	int tiles; /* 1: the device can run groups of BI__TILE_GROUP threads, and has fast shared memory */
 	uint32_t count; /* the most units (tiles) of one launch; 0: BI__LAUNCH_COUNT */
 	uintptr_t misalignment; /* low bits of pointers that are not multiples of BI__LAUNCH_ALIGN; 0: all are multiples
 				 */
@@ -91,7 +83,7 @@ struct bi__launch {
 	int has_source; /* 1: argument 1 is the source; 0: the kernel has no source pointer */
 	int is_last;
 	uint32_t groups; /* 1 to 2^31 - 1 */
-	uint32_t threads[2];
+	uint32_t threads;
 	size_t nbytes;
 	union {
 		struct bi__nest nest;
@@ -109,7 +101,7 @@ struct bi__launch_axis {
 /* The state of an iteration over launches. It may be copied. Only launch.c uses its members. */
 struct bi__launches {
 	enum bi__kernel_family family;
-	int unit; /* index in BI__UNITS, or BI__KERNEL_UNITS plus an index in BI__WORDS */
+	int unit; /* index in BI__UNITS */
 	int is_done;
 	uint32_t group, count;
 	int64_t dst, src; /* positions at which the next launch begins, in units */

@@ -4,11 +4,9 @@
  *
  * strided32, strided64   units from any place to any place, with offsets of 32 or 64 bits
  * fill                   the units of one item, which is part of the arguments, to any place
- * tile                   two transposed axes: the destination is dense along x, the source along y. Squares are read
- *                        along y, transposed in memory that a group shares, and written along x
- * words_1x4 and so on    as tile, but in words of several units, if sizes, offsets and all strides except the two dense
- *                        ones are multiples of a word. A thread transposes square blocks, as wide as a word, in its
- *                        registers
+ * tile                   two axes, x and y, in tiles. The destination is dense along x. The source is nearly dense
+ * along x or y. A group reads the lines of a tile into memory that it shares, and writes the runs of the destination.
+ * Both sides are accessed in words of 16 bytes, whatever their alignment
  *
  * A unit is 1, 2, 4, 8 or 16 bytes, whatever the element type is. Positions and steps are counted in units. Every count
  * and every index fits in 31 bits, so that a division by an extent is a multiplication. A thread reads several units
@@ -17,21 +15,26 @@
  * The code between two barriers is a function of its own, a phase. Its arguments include the numbers of the thread.
  * These names are defined for each language before this file is used: bi__u8 to bi__u128, bi__i32 and bi__i64
  * (types), bi__kernel and bi__device (functions), bi__global and bi__shared (pointers), bi__shared_array, bi__once
- * (before a loop that must not be unrolled), bi__group_id, bi__group_size, bi__thread_x, bi__thread_y, bi__barrier.
+ * (before a loop that must not be unrolled), bi__word(a, b, c, d) (a bi__u128 of four bi__u32, the lowest first),
+ * bi__group_id, bi__group_size, bi__thread_x, bi__barrier.
  *
- * Every access to an array is one of the four macros below, so that a test can record the accesses.
+ * Every access to an array is one of the macros below, so that a test can record the accesses.
  *
  * This file includes nothing.
  */
 #ifndef BI_KERNELS_STRIDED_H
 #define BI_KERNELS_STRIDED_H
 
-/* Accesses to the source and the destination, and to the memory that a group shares. */
+/*
+ * Accesses to the source and the destination, and to the memory that a group shares. bi__round begins a round of a
+ * loop, in which all threads of a group take part.
+ */
 #ifndef bi__read
 #define bi__read(from) (*(from))
 #define bi__write(to, value) (*(to) = (value))
 #define bi__put(to, value) (*(to) = (value))
 #define bi__take(from) (*(from))
+#define bi__round
 #endif
 
 /* The most axes of one launch. */
@@ -43,23 +46,18 @@
 /* The number of units that a thread moves. A group moves consecutive units. */
 #define BI__NEST_UNITS 4
 
-/*
- * BI__TILE: the side of a tile in blocks. A group has BI__TILE by BI__TILE_ROWS threads. BI__TILE_BLOCKS: the blocks
- * that one thread moves. A block is one unit, or for words a square of units whose side is the number of units of a
- * word.
- */
-#define BI__TILE 32
-#define BI__TILE_ROWS 8
-#define BI__TILE_BLOCKS (BI__TILE / BI__TILE_ROWS)
+/* The threads of a group for tile kernels, and the words of 16 bytes that they share. */
+#define BI__TILE_GROUP 128
+#define BI__TILE_WORDS 1280
+
+/* The most words that a thread reads. */
+#define BI__TILE_READS 8
 
 /* Bytes of the largest item of a fill. */
 #define BI__FILL_BYTES 256
 
 /* X(bytes of a unit, bits of a unit) */
 #define BI__UNITS(X) X(1, 8) X(2, 16) X(4, 32) X(8, 64) X(16, 128)
-
-/* X(bytes of a unit, units of a word, bits of a word). A line of a tile has 32 words: 128 or 256 bytes. */
-#define BI__WORDS(X) X(1, 4, 32) X(2, 2, 32) X(4, 2, 64)
 
 /*
  * A nest of loops, one loop for each axis. Axis 0 is the innermost. A launch has `count` units, one for each iteration
@@ -96,25 +94,44 @@
 
 /*
  * The arguments of a tile kernel. An iteration of the nest is a tile, which one group copies. Axes 0 and 1 of the nest
- * step from tile to tile along x and along y. Extents are in blocks. The destination is dense along x: dst_x is the
- * step from block to block, dst_y the step from row to row (a block has several rows). The source is dense along y. For
- * words, all steps are in words.
+ * step from tile to tile along x and along y. Pairs are of x and y. All steps are in units.
+ *
+ * The source of a tile is read in lines. Either each x has a line, or each y, or there is one line. A line may have
+ * gaps between its elements; they are read too, but nothing outside of the first and the last element of the axis. In
+ * shared memory, lines are `pitch` units apart, which is congruent to src_line modulo the units of a word. So a word of
+ * the source is a word in shared memory.
+ *
+ * The destination of a tile is written in runs. Each y has a run, or, if the runs follow each other, there is one run.
+ * A word of the destination is written by the tile that has its first unit. For this purpose a tile reads more[]
+ * elements of the next tile.
  */
 #define BI__TILE_STRUCT \
 	struct bi__tile { \
 		struct bi__nest nest; \
-		bi__i64 dst_x; \
-		bi__i64 dst_y; \
-		bi__i64 src_x; \
-		bi__i64 src_y; \
-		bi__u32 nx; \
-		bi__u32 ny; \
+		bi__i64 dst_run; \
+		bi__i64 src_line; \
+		bi__u32 shape[2]; \
+		bi__u32 extents[2]; /* elements of a tile, without more[] */ \
+		bi__u32 more[2]; \
+		bi__i32 src_steps[2]; /* inside of a line; 0 for the axis that has a line for each element */ \
+		bi__i32 held_steps[2]; /* in shared memory */ \
+		bi__u32 line_axis; /* 0 or 1: the axis that has a line for each element; 2: there is one line */ \
+		bi__u32 is_one_run; \
+		bi__u32 has_edges; /* lines begin or end inside of a word */ \
+		bi__i32 pitch; \
+		bi__i32 mask; /* units of a word, less 1; a constant is too much for clang 14 */ \
+		bi__u32 threads; /* of a line, a power of two, as a shift */ \
+		bi__u32 parts; /* of a line, each of a word for each thread; a power of two, as a shift */ \
+		bi__u32 runs; /* that threads write side by side, a power of two, as a shift */ \
+		bi__u32 row; /* x and y of unit u of a run: u % row and u / row */ \
+		bi__u32 magic; \
+		bi__u32 shift; \
 	};
 
 #define BI__DIVIDE_FUNCTION \
-	bi__device bi__u32 bi__divide(const struct bi__nest *nest, bi__u32 axis, bi__u32 x) \
+	bi__device bi__u32 bi__divide(bi__u32 x, bi__u32 magic, bi__u32 shift) \
 	{ \
-		return (bi__u32)((bi__u64)x * nest->magic[axis] >> nest->shift[axis]); \
+		return (bi__u32)((bi__u64)x * magic >> shift); \
 	}
 
 /*
@@ -134,7 +151,7 @@
 		bi__once for (bi__u32 i = 0; i + 1 < nest->ndim; i++) \
 		{ \
 			for (int k = 0; k < BI__NEST_UNITS; k++) { \
-				bi__u32 outer = bi__divide(nest, i, rest[k]); \
+				bi__u32 outer = bi__divide(rest[k], nest->magic[i], nest->shift[i]); \
 				bi__u32 at = rest[k] - outer * nest->shape[i]; \
 				to[k] += at * (bi__u##bits)nest->dst_steps[i]; \
 				from[k] += at * (bi__u##bits)nest->src_steps[i]; \
@@ -183,109 +200,193 @@
 	}
 
 /*
- * Computes the positions of the first unit of a group's tile, and the blocks that are left from there along x and y.
- * There may be more blocks than the tile has.
+ * The part of a tile that a group copies. Tiles at the end of an axis are smaller.
+ *
+ * before, after   units in front of and behind a line that may be read: they are between elements of the source
+ * low             the lowest unit of the first line, counted from the element with x = y = 0; negative if a step is
+ * run, loaded     units of a run of this tile, and with the elements of the next tile
+ * follows         1: the tile continues runs of the tile before it
  */
 #define BI__CORNER_FUNCTION \
 	struct bi__corner { \
 		bi__i64 to; \
-		bi__i64 from; \
-		bi__u32 nx; \
-		bi__u32 ny; \
+		bi__i64 from; /* the lowest unit of the first line */ \
+		bi__i32 low, length, before, after, run, loaded; \
+		bi__u32 lines, runs, follows; \
 	}; \
 	bi__device struct bi__corner bi__corner(const struct bi__tile *tile, bi__u32 group) \
 	{ \
-		struct bi__corner corner = { tile->nest.dst, tile->nest.src, tile->nx, tile->ny }; \
-		bi__u32 rest = group; \
+		struct bi__corner corner = { tile->nest.dst, tile->nest.src, 0, 1, 0, 0, 0, 0, 1, 1, 0 }; \
+		bi__u32 done[2] = { 0, 0 }, own[2], load[2], rest = group; \
 		bi__once for (bi__u32 i = 0; i < tile->nest.ndim; i++) \
 		{ \
-			bi__u32 outer = bi__divide(&tile->nest, i, rest); \
+			bi__u32 outer = bi__divide(rest, tile->nest.magic[i], tile->nest.shift[i]); \
 			bi__u32 at = rest - outer * tile->nest.shape[i]; \
 			corner.to += at * tile->nest.dst_steps[i]; \
 			corner.from += at * tile->nest.src_steps[i]; \
 			if (i == 0) \
-				corner.nx -= at * BI__TILE; \
+				done[0] = at * tile->extents[0]; \
 			if (i == 1) \
-				corner.ny -= at * BI__TILE; \
+				done[1] = at * tile->extents[1]; \
 			rest = outer; \
 		} \
+		for (int i = 0; i < 2; i++) { \
+			bi__u32 left = tile->shape[i] - done[i], most = tile->extents[i] + tile->more[i]; \
+			bi__i32 step = tile->src_steps[i], size = step < 0 ? -step : step; \
+			own[i] = left < tile->extents[i] ? left : tile->extents[i]; \
+			load[i] = left < most ? left : most; \
+			if (tile->line_axis == (bi__u32)i) \
+				corner.lines = load[i]; \
+			bi__i32 span = (bi__i32)(load[i] - 1) * size; \
+			bi__i32 ahead = (done[i] < 16 ? (bi__i32)done[i] : 16) * size; \
+			bi__i32 behind = (left - load[i] < 16 ? (bi__i32)(left - load[i]) : 16) * size; \
+			corner.length += span; \
+			corner.low -= step < 0 ? span : 0; \
+			corner.before += step < 0 ? behind : ahead; \
+			corner.after += step < 0 ? ahead : behind; \
+		} \
+		corner.from += corner.low; \
+		corner.runs = tile->is_one_run ? 1 : own[1]; \
+		corner.run = (bi__i32)(tile->is_one_run ? own[0] * own[1] : own[0]); \
+		corner.loaded = (bi__i32)(tile->is_one_run ? own[0] * load[1] : load[0]); \
+		corner.follows = (tile->is_one_run ? done[1] : done[0]) > 0; \
 		return corner; \
 	}
 
 /*
- * Transposes a block of 4 by 4 or 2 by 2 units: word i receives unit i of every word. Quarters of the block are
- * exchanged first, then the units of each quarter. BI__LOW is a mask of the lower half of each group of 2 * bits bits.
+ * Reads the lines of a tile: first all whole words, all of a thread before the first is stored, then the units of words
+ * that the line does not fill.
  */
-#define BI__LOW(word, bits) ((word) ~(word)0 / (word)(((word)1 << (bits)) + 1))
-#define BI__SWAP_FUNCTION(width) \
-	bi__device void bi__swap_##width(bi__u##width *low, bi__u##width *high, int bits) \
+#define BI__TILE_LOAD(size, width) \
+	bi__device void bi__tile_##size##_words(bi__global const bi__u##width *src, const struct bi__tile *tile, \
+						bi__shared bi__u##width *held, const struct bi__corner *corner, \
+						bi__u32 thread) \
 	{ \
-		bi__u##width mask = BI__LOW(bi__u##width, bits), kept = *low; \
-		*low = (kept & mask) | (*high & mask) << bits; \
-		*high = (kept >> bits & mask) | (*high & ~mask); \
-	}
-#define BI__TURN_FUNCTION_2(name, size, width) \
-	bi__device void bi__##name##_turn(bi__u##width *words) \
+		const bi__i32 n = 16 / (size), first = -corner->before, last = corner->length + corner->after - n; \
+		bi__u32 part = thread >> tile->threads; \
+		bi__i32 column = (bi__i32)(thread & ((1u << tile->threads) - 1)) * n; \
+		bi__u128 words[BI__TILE_READS]; \
+		bi__i32 places[BI__TILE_READS]; \
+		for (int k = 0; k < BI__TILE_READS; k++) { \
+			bi__round; \
+			bi__u32 line = part >> tile->parts; \
+			bi__i32 word = column + (bi__i32)(part - (line << tile->parts)) * n * BI__TILE_GROUP; \
+			bi__i64 from = corner->from + line * tile->src_line; \
+			bi__i32 phase = (bi__i32)from & tile->mask, unit = word - phase; \
+			places[k] = -n; \
+			if (line < corner->lines && unit < corner->length && unit >= first && unit <= last) { \
+				places[k] = (bi__i32)line * tile->pitch + unit; \
+				words[k] = bi__read((bi__global const bi__u128 *)(src + from + unit)); \
+			} \
+			part += BI__TILE_GROUP >> tile->threads; \
+		} \
+		for (int k = 0; k < BI__TILE_READS; k++) { \
+			if (places[k] != -n) \
+				bi__put((bi__shared bi__u128 *)(held + places[k]), words[k]); \
+		} \
+	} \
+	bi__device void bi__tile_##size##_load(bi__global const bi__u##width *src, const struct bi__tile *tile, \
+					       bi__shared bi__u##width *held, const struct bi__corner *corner, \
+					       bi__u32 thread) \
 	{ \
-		bi__swap_##width(&words[0], &words[1], 8 * (size)); \
-	}
-#define BI__TURN_FUNCTION_4(name, size, width) \
-	bi__device void bi__##name##_turn(bi__u##width *words) \
-	{ \
-		bi__swap_##width(&words[0], &words[2], 16 * (size)); \
-		bi__swap_##width(&words[1], &words[3], 16 * (size)); \
-		bi__swap_##width(&words[0], &words[1], 8 * (size)); \
-		bi__swap_##width(&words[2], &words[3], 8 * (size)); \
+		const bi__u32 n = 16 / (size); \
+		const bi__i32 end = corner->length + corner->after; \
+		held += tile->mask + 1 + ((bi__i32)corner->from & tile->mask); \
+		bi__tile_##size##_words(src, tile, held, corner, thread); \
+		if (n == 1 || !tile->has_edges || (corner->before >= tile->mask && corner->after >= tile->mask)) \
+			return; \
+		bi__once for (bi__u32 i = thread; i < 2 * n * corner->lines; i += BI__TILE_GROUP) \
+		{ \
+			bi__u32 line = i / (2 * n), slot = i % n; \
+			bi__i64 from = corner->from + line * tile->src_line; \
+			bi__i32 phase = (bi__i32)from & tile->mask, unit = (bi__i32)slot - phase; \
+			bi__i32 word = ((corner->length - 1 + phase) & ~tile->mask) - phase; \
+			int is_partial = phase > corner->before || (word == -phase && word + (bi__i32)n > end); \
+			if (i & n) { \
+				unit += word + phase; \
+				is_partial = word > -phase && word + (bi__i32)n > end; \
+			} \
+			if (is_partial && unit >= 0 && unit < corner->length) \
+				bi__put(held + (bi__i32)line * tile->pitch + unit, bi__read(src + from + unit)); \
+		} \
 	}
 
-/* A block of one unit is its own transpose. */
-#define BI__TURN_FUNCTION_1(name, size, width) \
-	bi__device void bi__##name##_turn(bi__u##width *words) \
+/* Returns a word of units `step` units apart. After `left` units, the next unit is `turn` units further. */
+#define BI__GATHER(size, width, body) \
+	bi__device bi__u128 bi__gather_##size(bi__shared const bi__u##width *held, bi__i32 step, int left, \
+					      bi__u32 row, bi__i32 turn) \
 	{ \
-		(void)words; \
+		bi__u32 words[4] = { 0, 0, 0, 0 }; \
+		for (int k = 0; k < 16 / (size); k++) { \
+			bi__u##width unit = bi__take(held); \
+			body; \
+			held += step; \
+			if (--left == 0) { \
+				held += turn; \
+				left = (int)row; \
+			} \
+		} \
+		return bi__word(words[0], words[1], words[2], words[3]); \
+	}
+#define BI__GATHER_FUNCTION_1 BI__GATHER(1, 8, words[k / 4] |= (bi__u32)unit << 8 * (k % 4))
+#define BI__GATHER_FUNCTION_2 BI__GATHER(2, 16, words[k / 2] |= (bi__u32)unit << 16 * (k % 2))
+#define BI__GATHER_FUNCTION_4 BI__GATHER(4, 32, words[k] = unit)
+#define BI__GATHER_FUNCTION_8 BI__GATHER(8, 64, words[2 * k] = (bi__u32)unit; words[2 * k + 1] = (bi__u32)(unit >> 32))
+#define BI__GATHER_FUNCTION_16 \
+	bi__device bi__u128 bi__gather_16(bi__shared const bi__u128 *held, bi__i32 step, int left, bi__u32 row, \
+					  bi__i32 turn) \
+	{ \
+		(void)step, (void)left, (void)row, (void)turn; \
+		return bi__take(held); \
 	}
 
 /*
- * Copies a tile through shared memory in words of n units. Neighbouring threads read along y, and write along x. All
- * words are read before the first word is stored. In shared memory, the words with unit 0 of each block come first,
- * then the words with unit 1, and so on. This order and the odd length of the lines keep neighbouring threads in
- * different banks when they read and when they write.
+ * Writes the runs of a tile. Two neighbouring threads write the two words of a sector of memory. The next two write to
+ * the next run, so that threads read neighbouring units of a line.
  */
-#define BI__TILE_LOAD(name, n, width) \
-	bi__device void bi__##name##_load(bi__global const bi__u##width *src, const struct bi__tile *tile, \
-					  bi__shared bi__u##width(*held)[BI__TILE + 1], \
-					  const struct bi__corner *corner, bi__u32 tx, bi__u32 ty) \
+#define BI__TILE_STORE(size, width) \
+	bi__device void bi__tile_##size##_store(bi__global bi__u##width *dst, const struct bi__tile *tile, \
+						bi__shared const bi__u##width *held, const struct bi__corner *corner, \
+						bi__u32 thread) \
 	{ \
-		bi__u##width words[BI__TILE_BLOCKS][n]; \
-		src += corner->from + tx * tile->src_y + ty * (n)*tile->src_x; \
-		for (int k = 0; k < BI__TILE_BLOCKS; k++) { \
-			if (ty + (bi__u32)k * BI__TILE_ROWS < corner->nx && tx < corner->ny) { \
-				for (int i = 0; i < (n); i++) \
-					words[k][i] = bi__read(&src[(k * BI__TILE_ROWS * (n) + i) * tile->src_x]); \
-			} \
-		} \
-		for (int k = 0; k < BI__TILE_BLOCKS; k++) { \
-			bi__u32 x = ty + (bi__u32)k * BI__TILE_ROWS; \
-			if (x < corner->nx && tx < corner->ny) { \
-				bi__##name##_turn(words[k]); \
-				for (int i = 0; i < (n); i++) \
-					bi__put(&held[(bi__u32)i * BI__TILE + tx][x], words[k][i]); \
-			} \
-		} \
-	}
-
-#define BI__TILE_STORE(name, n, width) \
-	bi__device void bi__##name##_store(bi__global bi__u##width *dst, const struct bi__tile *tile, \
-					   bi__shared bi__u##width(*held)[BI__TILE + 1], \
-					   const struct bi__corner *corner, bi__u32 tx, bi__u32 ty) \
-	{ \
-		dst += corner->to + tx * tile->dst_x + ty * (n)*tile->dst_y; \
-		for (int k = 0; k < BI__TILE_BLOCKS; k++) { \
-			bi__u32 y = ty + (bi__u32)k * BI__TILE_ROWS; \
-			if (y < corner->ny && tx < corner->nx) { \
-				for (int i = 0; i < (n); i++) \
-					bi__write(&dst[(k * BI__TILE_ROWS * (n) + i) * tile->dst_y], \
-						  bi__take(&held[(bi__u32)i * BI__TILE + y][tx])); \
+		const bi__i32 n = 16 / (size), step_x = tile->held_steps[0], step_y = tile->held_steps[1]; \
+		const bi__i32 turn = step_y - (bi__i32)tile->row * step_x; \
+		bi__u32 run = (thread >> 1) & ((1u << tile->runs) - 1), sector = thread >> 1 >> tile->runs; \
+		held += tile->mask + 1 + ((bi__i32)corner->from & tile->mask) - corner->low; \
+		bi__once for (; run < corner->runs; run += 1u << tile->runs) \
+		{ \
+			bi__i64 to = corner->to + run * tile->dst_run; \
+			bi__i32 unit = \
+				(bi__i32)(2 * sector + (thread & 1)) * n - ((bi__i32)to & (2 * tile->mask + 1)); \
+			bi__once for (; unit < corner->run; unit += n * (BI__TILE_GROUP >> tile->runs)) \
+			{ \
+				bi__round; \
+				bi__i32 first = unit < 0 ? 0 : unit; \
+				bi__u32 y = \
+					tile->is_one_run ? bi__divide((bi__u32)first, tile->magic, tile->shift) : 0; \
+				bi__i32 x = first - (bi__i32)(y * tile->row), \
+					place = x * step_x + (bi__i32)(run + y) * step_y; \
+				int left = (bi__i32)tile->row - x; \
+				if (unit + n <= 0 || (unit < 0 && corner->follows)) \
+					continue; \
+				if (unit >= 0 && unit + n <= corner->loaded) { \
+					bi__u128 word; \
+					if (tile->is_one_run) \
+						word = bi__gather_##size(held + place, step_x, left, tile->row, turn); \
+					else \
+						word = bi__gather_##size(held + place, step_x, n, 0, 0); \
+					bi__write((bi__global bi__u128 *)(dst + to + unit), word); \
+					continue; \
+				} \
+				bi__once for (; first < unit + n && first < corner->loaded; first++) \
+				{ \
+					bi__write(dst + to + first, bi__take(held + place)); \
+					place += step_x; \
+					if (--left == 0) { \
+						place += turn; \
+						left = (bi__i32)tile->row; \
+					} \
+				} \
 			} \
 		} \
 	}
@@ -306,15 +407,15 @@
 		bi__fill_##size##_store(dst, &fill, first, bi__group_size); \
 	}
 
-#define BI__TILE_KERNEL(name, n, width) \
-	bi__kernel void bi__##name(bi__global bi__u##width *dst, bi__global const bi__u##width *src, \
-				   struct bi__tile tile) \
+#define BI__TILE_KERNEL(size, width) \
+	bi__kernel void bi__tile_##size(bi__global bi__u##width *dst, bi__global const bi__u##width *src, \
+					struct bi__tile tile) \
 	{ \
-		bi__shared_array bi__u##width held[(n)*BI__TILE][BI__TILE + 1]; \
+		bi__shared_array bi__u##width held[BI__TILE_WORDS * 16 / (size)] __attribute__((aligned(16))); \
 		struct bi__corner corner = bi__corner(&tile, bi__group_id); \
-		bi__##name##_load(src, &tile, held, &corner, bi__thread_x, bi__thread_y); \
+		bi__tile_##size##_load(src, &tile, held, &corner, bi__thread_x); \
 		bi__barrier; \
-		bi__##name##_store(dst, &tile, held, &corner, bi__thread_x, bi__thread_y); \
+		bi__tile_##size##_store(dst, &tile, held, &corner, bi__thread_x); \
 	}
 
 /*
@@ -322,22 +423,14 @@
  * width of an index (32 or 64 bits), of the phases and the entry points.
  */
 #define BI__KERNEL_TYPES BI__NEST_STRUCT BI__FILL_STRUCT BI__TILE_STRUCT
-#define BI__KERNEL_FUNCTIONS \
-	BI__DIVIDE_FUNCTION BI__PLACE_FUNCTION(32) BI__PLACE_FUNCTION(64) BI__CORNER_FUNCTION BI__SWAP_FUNCTION(32) \
-		BI__SWAP_FUNCTION(64)
-#define BI__TILE_PHASES(name, size, n, width) \
-	BI__TURN_FUNCTION_##n(name, size, width) BI__TILE_LOAD(name, n, width) BI__TILE_STORE(name, n, width)
+#define BI__KERNEL_FUNCTIONS BI__DIVIDE_FUNCTION BI__PLACE_FUNCTION(32) BI__PLACE_FUNCTION(64) BI__CORNER_FUNCTION
 #define BI__KERNEL_PHASES(size, width) \
-	BI__STRIDED_PHASE(32, size, width) \
-	BI__STRIDED_PHASE(64, size, width) \
-	BI__FILL_PHASE(size, width) \
-	BI__TILE_PHASES(tile_##size, size, 1, width)
-#define BI__WORD_PHASES(size, n, width) BI__TILE_PHASES(words_##size##x##n, size, n, width)
+	BI__STRIDED_PHASE(32, size, width) BI__STRIDED_PHASE(64, size, width) BI__FILL_PHASE(size, width)
+#define BI__TILE_PHASES(size, width) BI__GATHER_FUNCTION_##size BI__TILE_STORE(size, width)
 #define BI__KERNEL_ENTRIES(size, width) \
 	BI__STRIDED_KERNEL(32, size, width) \
 	BI__STRIDED_KERNEL(64, size, width) \
 	BI__FILL_KERNEL(size, width) \
-	BI__TILE_KERNEL(tile_##size, 1, width)
-#define BI__WORD_ENTRIES(size, n, width) BI__TILE_KERNEL(words_##size##x##n, n, width)
+	BI__TILE_KERNEL(size, width)
 
 #endif

@@ -26,7 +26,7 @@
 	"#define bi__group_id (uint)get_group_id(0)\n" \
 	"#define bi__group_size (uint)get_local_size(0)\n" \
 	"#define bi__thread_x (uint)get_local_id(0)\n" \
-	"#define bi__thread_y (uint)get_local_id(1)\n" \
+	"#define bi__word(a, b, c, d) (uint4)(a, b, c, d)\n" \
 	"#define bi__barrier barrier(CLK_LOCAL_MEM_FENCE)\n"
 
 /*
@@ -35,13 +35,11 @@
  */
 #define QUOTE(...) #__VA_ARGS__ "\n"
 #define TEXT(...) QUOTE(__VA_ARGS__)
-#define PHASES(size, width) TEXT(BI__KERNEL_PHASES(size, width)),
+#define PHASES(size, width) \
+	TEXT(BI__KERNEL_PHASES(size, width)), TEXT(BI__TILE_LOAD(size, width)), TEXT(BI__TILE_PHASES(size, width)),
 #define ENTRIES(size, width) TEXT(BI__KERNEL_ENTRIES(size, width)),
-#define WORD_PHASES(size, n, width) TEXT(BI__WORD_PHASES(size, n, width)),
-#define WORD_ENTRIES(size, n, width) TEXT(BI__WORD_ENTRIES(size, n, width)),
 static const char *const source[] = { WORDS, TEXT(BI__KERNEL_TYPES), TEXT(BI__KERNEL_FUNCTIONS),
-				      BI__UNITS(PHASES) BI__WORDS(WORD_PHASES) BI__UNITS(ENTRIES)
-					      BI__WORDS(WORD_ENTRIES) };
+				      BI__UNITS(PHASES) BI__UNITS(ENTRIES) };
 #define PIECES (sizeof(source) / sizeof(*source))
 
 static uint64_t hash_text(uint64_t hash, cl_platform_id platform, cl_device_id device, cl_uint what)
@@ -266,10 +264,9 @@ static int set_kernel_arguments(cl_kernel kernel, const struct bi__launch *launc
 static int enqueue_kernel(cl_command_queue queue, cl_kernel kernel, const struct bi__launch *launch, cl_event *event,
 			  struct bi_error *err)
 {
-	const size_t local[] = { launch->threads[0], launch->threads[1] };
-	const size_t global[] = { launch->groups * local[0], local[1] };
+	const size_t local = launch->threads, global = launch->groups * local;
 
-	return bi__cl_check(bi__cl->EnqueueNDRangeKernel(queue, kernel, 2, NULL, global, local, 0, NULL, event),
+	return bi__cl_check(bi__cl->EnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, &local, 0, NULL, event),
 			    "clEnqueueNDRangeKernel", err);
 }
 
@@ -328,7 +325,7 @@ static int get_limits(const struct bi__opencl *opencl, cl_mem dst, cl_mem src, s
 
 	*limits = (struct bi__launch_limits){
 		.group = (uint32_t)opencl->group,
-		.tiles = opencl->group >= BI__TILE * BI__TILE_ROWS && !(opencl->capabilities & BI_CAP_NATIVE_COPY),
+		.tiles = opencl->group >= BI__TILE_GROUP && !(opencl->capabilities & BI_CAP_NATIVE_COPY),
 	};
 	rc = add_misalignment(&limits->misalignment, dst, err);
 	if (!rc && src)

@@ -100,7 +100,7 @@ static void run_launch(const struct bi__launch *launch, struct side *dst, struct
 {
 	int number = choose(launch->kernel);
 	const struct sim_kernel *kernel = sim_kernel_find(bi__kernel_name(number));
-	const unsigned grid[] = { launch->groups, 1, 1 }, block[] = { launch->threads[0], launch->threads[1], 1 };
+	const unsigned grid[] = { launch->groups, 1, 1 }, block[] = { launch->threads, 1, 1 };
 	uint64_t to = (uintptr_t)dst->bytes, from = src ? (uintptr_t)src->bytes : 0;
 	struct bi__launch copy = *launch;
 	void *both[] = { &to, &from, &copy.arguments }, *one[] = { &to, &copy.arguments };
@@ -264,135 +264,81 @@ static void test_copies(void **unused)
 	}
 }
 
-/* Two crossed axes of any length that tiles take, with a few around them, in launches of at least all tiles of the two.
+/*
+ * Axes of all lengths: shorter than a word, than a line of a tile, and longer. Inside of a run the destination is
+ * dense. Returns its bytes.
  */
-static void test_tiles(void **unused)
+static size_t random_runs(struct bi__plan *plan)
 {
-	static const size_t tiled[] = { 1, 2, 4, 8, 16 };
+	int64_t stride = (int64_t)plan->unit, room = 60000;
 
-	(void)unused;
-	for (int round = 0; round < 200; round++) {
-		struct bi__launch_limits limits = { .tiles = 1, .count = (uint32_t)between(9, 30) };
-		struct bi__plan plan = { .kind = BI__PLAN_STRIDED, .unit = tiled[round % (int)ARRAY_LENGTH(tiled)] };
-		int64_t stride = (int64_t)plan.unit;
-		struct bi__launches launches;
-		struct bi__launch launch;
-		size_t dst;
-		int y;
+	plan->ndim = (int)between(1, 4);
+	plan->bytes = plan->unit;
+	for (int i = plan->ndim - 1; i >= 0; i--) {
+		static const int64_t most[] = { 4, 20, 150, 150, 1500 };
+		int64_t extent = between(2, most[between(0, (int)ARRAY_LENGTH(most) - 1)]);
 
-		plan.ndim = (int)between(2, 4);
-		y = (int)between(0, plan.ndim - 2);
-		for (int i = 0; i < plan.ndim; i++)
-			plan.shape[i] = i == y || i == plan.ndim - 1 ? between(8, 80) : between(2, 4);
-		dst = random_dst(&plan, plan.unit);
-		plan.src_strides[y] = stride;
-		stride *= plan.shape[y];
-		for (int i = 0; i < plan.ndim; i++) {
-			if (i != y) {
-				plan.src_strides[i] = stride;
-				stride *= plan.shape[i];
-			}
-		}
-		bi__plan_classify(&plan, plan.unit);
-		bi__launches_copy(&launches, &plan, 0, 0, &limits);
-		assert_true(bi__launches_next(&launches, &launch));
-		assert_true(launch.kernel >= BI__KERNEL_tile * BI__KERNEL_UNITS);
-		check_copy(&plan, dst, (size_t)stride, plan.unit, &limits);
+		while (extent > 2 && extent * (int64_t)plan->bytes > room)
+			extent /= 2;
+		plan->shape[i] = extent;
+		plan->dst_strides[i] = stride;
+		stride = stride * extent + (between(0, 3) ? 0 : between(0, 40) * (int64_t)plan->unit);
+		plan->bytes *= (uint64_t)extent;
 	}
+	plan->dst_offset = between(0, 1) * between(0, 20) * (int64_t)plan->unit;
+	return (size_t)(plan->dst_offset + stride);
 }
 
-struct word {
-	int kernel;
-	int64_t size, n;
-};
+/* Tiles that have run: by the bytes of a unit, by the axis of their lines or one line, with runs of rows or one run. */
+static unsigned tiles_seen[BI__KERNEL_UNITS][3][2];
 
-static const struct word words[] = {
-#define WORD(size, n, width) { BI__KERNEL_words_##size##x##n, size, n },
-	BI__WORDS(WORD)
-#undef WORD
-};
-#define WORDS (int)(ARRAY_LENGTH(words))
-
-static int kernel_of(const struct bi__plan *plan, uint64_t dst, uint64_t src, uintptr_t misalignment)
+static void note_tiles(const struct bi__plan *plan, const struct bi__launch_limits *limits)
 {
-	const struct bi__launch_limits limits = { .group = 32, .tiles = 1, .misalignment = misalignment };
 	struct bi__launches launches;
 	struct bi__launch launch;
+	const struct bi__tile *tile = &launch.arguments.tile;
 
-	bi__launches_copy(&launches, plan, dst, src, &limits);
+	bi__launches_copy(&launches, plan, 0, 0, limits);
 	assert_true(bi__launches_next(&launches, &launch));
-	return launch.kernel;
+	if (launch.kernel / BI__KERNEL_UNITS == BI__KERNEL_tile)
+		tiles_seen[launch.kernel % BI__KERNEL_UNITS][tile->line_axis][tile->is_one_run]++;
 }
 
-/* A batch of matrices, dense on both sides, that words turn: a multiple of a word whichever way one looks at it. */
-static void make_turned(struct bi__plan *plan, const struct word *word, int64_t batch, int64_t ny, int64_t nx)
+/* Units of 8 and 16 bytes are read along y only. */
+static int are_tiles_seen(void)
 {
-	int64_t size = word->size;
+	for (int unit = 0; unit < BI__KERNEL_UNITS; unit++) {
+		unsigned(*seen)[2] = tiles_seen[unit];
 
-	*plan = (struct bi__plan){ .kind = BI__PLAN_STRIDED,
-				   .unit = (size_t)size,
-				   .ndim = 3,
-				   .bytes = (uint64_t)(batch * ny * nx * size),
-				   .shape = { batch, ny, nx },
-				   .dst_strides = { ny * nx * size, nx * size, size },
-				   .src_strides = { ny * nx * size, size, ny * size } };
+		if (!(seen[0][0] && seen[0][1] && seen[2][0] + seen[2][1] && (unit > 2 || seen[1][0] + seen[1][1])))
+			return 0;
+	}
+	return 1;
 }
 
-static void test_words(void **unused)
+static void test_tiles(void **unused)
 {
+	static const size_t sizes[] = { 1, 2, 4, 8, 16, 3, 12 };
+
 	(void)unused;
-	for (int round = 0; round < 30; round++) {
-		const struct word *word = &words[round % WORDS];
-		struct bi__launch_limits limits = { .group = 32, .tiles = 1, .count = round % 2 ? 30 : 0 };
-		int64_t nx = between(16, 70) * word->n, ny = between(16, 70) * word->n;
-		struct bi__plan plan;
+	for (int round = 0; round < 700 || (round < 10000 && !are_tiles_seen()); round++) {
+		struct bi__launch_limits limits = { .group = 32, .tiles = 1 };
+		struct bi__plan plan = { .kind = BI__PLAN_STRIDED, .unit = sizes[round % (int)ARRAY_LENGTH(sizes)] };
+		size_t dst = random_runs(&plan), src = random_src(&plan, plan.unit);
 
-		make_turned(&plan, word, between(2, 3), ny, nx);
-		assert_int_equal(kernel_of(&plan, 0, 0, 0), BI__KERNEL_strided32 * BI__KERNEL_UNITS + plan.unit / 2);
+		if (between(0, 2) == 0) {
+			for (int i = 0; i < plan.ndim; i++)
+				plan.src_strides[i] *= 2;
+			plan.src_offset *= 2;
+			src *= 2;
+		}
+		if (between(0, 2) == 0)
+			limits.count = (uint32_t)between(20, 60);
 		bi__plan_classify(&plan, plan.unit);
-		assert_int_equal(kernel_of(&plan, 0, 0, 0), word->kernel);
-		check_copy(&plan, (size_t)plan.bytes, (size_t)plan.bytes, (size_t)(word->size * word->n), &limits);
+		note_tiles(&plan, &limits);
+		check_copy(&plan, dst, src, plan.unit, &limits);
 	}
-}
-
-/* Each of what must be a multiple of a word, or long enough, or dense, alone is not: the units are turned one by one.
- */
-static void test_no_words(void **unused)
-{
-	(void)unused;
-	for (int i = 0; i < WORDS; i++) {
-		const struct word *word = &words[i];
-		int64_t side = 20 * word->n, short_side = 15 * word->n + word->n - 1, size = word->size;
-		int plain = BI__KERNEL_tile * BI__KERNEL_UNITS + (int)size / 2;
-		uint64_t half = (uint64_t)(size * word->n / 2);
-		struct bi__plan plan, base;
-
-		make_turned(&base, word, 2, side, side);
-		bi__plan_classify(&base, base.unit);
-		assert_int_equal(kernel_of(&base, 16, 16, 16), word->kernel);
-		assert_int_equal(kernel_of(&base, half, 0, 0), plain);
-		assert_int_equal(kernel_of(&base, 0, half, 0), plain);
-		assert_int_equal(kernel_of(&base, 0, 0, half), plain);
-#define BROKEN(change) \
-	do { \
-		plan = base; \
-		change; \
-		assert_int_equal(kernel_of(&plan, 0, 0, 0), plain); \
-	} while (0)
-		BROKEN(plan.dst_offset = (int64_t)half);
-		BROKEN(plan.src_offset = (int64_t)half);
-		BROKEN(plan.dst_strides[0] += (int64_t)half);
-		BROKEN(plan.src_strides[0] += (int64_t)half);
-		BROKEN(plan.dst_strides[1] += (int64_t)half);
-		BROKEN(plan.src_strides[2] += (int64_t)half);
-		BROKEN(plan.shape[1]++);
-		BROKEN(plan.shape[2]++);
-		BROKEN(plan.shape[1] = short_side - short_side % word->n);
-		BROKEN(plan.shape[2] = short_side - short_side % word->n);
-		BROKEN(plan.dst_strides[2] *= word->n);
-		BROKEN(plan.src_strides[1] *= word->n);
-#undef BROKEN
-	}
+	assert_true(are_tiles_seen());
 }
 
 static void check_fill(const struct bi__plan *plan, size_t dst_nbytes, size_t align)
@@ -521,6 +467,7 @@ struct expectation {
 	const char *kernel;
 	int launches;
 	uint64_t groups; /* of all launches */
+	int tiles; /* as in the limits of launches */
 };
 
 #define BIG ((int64_t)1 << 40)
@@ -528,56 +475,63 @@ struct expectation {
 /* Only the arithmetic: most of these arrays would not fit in any memory. */
 static const struct expectation expectations[] = {
 	/* The unit: the largest that divides offsets, strides and run. */
-	{ { .ndim = 0, .unit = 4096 }, 0, 0, "bi__strided32_16", 1, 1 },
-	{ { .ndim = 0, .unit = 4096 }, 8, 0, "bi__strided32_8", 1, 1 },
-	{ { .ndim = 0, .unit = 4096 }, 0, 4, "bi__strided32_4", 1, 1 },
-	{ { .ndim = 0, .unit = 4096, .src_offset = 2 }, 0, 4, "bi__strided32_2", 1, 2 },
-	{ { .ndim = 0, .unit = 4095 }, 0, 0, "bi__strided32_1", 1, 4 },
+	{ { .ndim = 0, .unit = 4096 }, 0, 0, "bi__strided32_16", 1, 1, 0 },
+	{ { .ndim = 0, .unit = 4096 }, 8, 0, "bi__strided32_8", 1, 1, 0 },
+	{ { .ndim = 0, .unit = 4096 }, 0, 4, "bi__strided32_4", 1, 1, 0 },
+	{ { .ndim = 0, .unit = 4096, .src_offset = 2 }, 0, 4, "bi__strided32_2", 1, 2, 0 },
+	{ { .ndim = 0, .unit = 4095 }, 0, 0, "bi__strided32_1", 1, 4, 0 },
 	{ { .ndim = 1, .unit = 4, .shape = { 9 }, .dst_strides = { 6 }, .src_strides = { 4 } },
 	  0,
 	  0,
 	  "bi__strided32_2",
 	  1,
-	  1 },
+	  1,
+	  0 },
 	{ { .ndim = 1, .unit = 4, .shape = { 9 }, .dst_strides = { 8 }, .src_strides = { -4 } },
 	  0,
 	  32,
 	  "bi__strided32_4",
 	  1,
-	  1 },
+	  1,
+	  0 },
 	/* Offsets of 32 bits as far as they reach, whatever the launch starts at. */
 	{ { .ndim = 1, .unit = 1, .shape = { 2 }, .dst_strides = { INT32_MAX }, .src_strides = { 1 } },
 	  BIG,
 	  BIG,
 	  "bi__strided32_1",
 	  1,
-	  1 },
+	  1,
+	  0 },
 	{ { .ndim = 1, .unit = 1, .shape = { 2 }, .dst_strides = { 3 }, .src_strides = { -INT64_C(2147483647) } },
 	  0,
 	  BIG,
 	  "bi__strided32_1",
 	  1,
-	  1 },
+	  1,
+	  0 },
 	{ { .ndim = 1, .unit = 1, .shape = { 2 }, .dst_strides = { INT64_C(1) << 31 }, .src_strides = { 1 } },
 	  0,
 	  0,
 	  "bi__strided64_1",
 	  1,
-	  1 },
+	  1,
+	  0 },
 	{ { .ndim = 1, .unit = 1, .shape = { 2 }, .dst_strides = { 3 }, .src_strides = { -(INT64_C(1) << 31) } },
 	  0,
 	  BIG,
 	  "bi__strided64_1",
 	  1,
-	  1 },
+	  1,
+	  0 },
 	{ { .ndim = 2, .unit = 1, .shape = { 2, 3 }, .dst_strides = { 1 << 30, 1 << 29 }, .src_strides = { 1, 2 } },
 	  0,
 	  0,
 	  "bi__strided64_1",
 	  1,
-	  1 },
+	  1,
+	  0 },
 	/* No more than 2^31 - 1 units in a launch: 2^33 - 4 of them are four full ones and four units. */
-	{ { .ndim = 0, .unit = ((size_t)1 << 33) - 4 + 3 }, 1, 0, "bi__strided32_1", 5, 4 * 2097152 + 1 },
+	{ { .ndim = 0, .unit = ((size_t)1 << 33) - 4 + 3 }, 1, 0, "bi__strided32_1", 5, 4 * 2097152 + 1, 0 },
 	/* 3000 times 10^6 units: 2147 times 10^6 and the rest. */
 	{ { .ndim = 2,
 	    .unit = 2,
@@ -588,8 +542,10 @@ static const struct expectation expectations[] = {
 	  0,
 	  "bi__strided64_2",
 	  2,
-	  2096680 + 833008 },
-	/* Tiles: 40 by 100 units are 2 by 4 of them, three times. At this offset words do not do. */
+	  2096680 + 833008,
+	  0 },
+	/* Tiles of 64 by 64 units, if nothing is out of alignment: 40 by 100 units are one by two of them, three times.
+	 */
 	{ { .ndim = 3,
 	    .unit = 4,
 	    .shape = { 3, 100, 40 },
@@ -599,8 +555,8 @@ static const struct expectation expectations[] = {
 	  0,
 	  "bi__tile_4",
 	  1,
-	  24 },
-	/* The same in words of two: 80 by 100 units are 2 by 2 tiles. */
+	  6,
+	  1 },
 	{ { .ndim = 3,
 	    .unit = 4,
 	    .shape = { 3, 100, 80 },
@@ -608,37 +564,33 @@ static const struct expectation expectations[] = {
 	    .src_strides = { 32000, 4, 400 } },
 	  8,
 	  0,
-	  "bi__words_4x2",
+	  "bi__tile_4",
 	  1,
-	  12 },
-	/* No tiles: an axis is short, the source does not gain, an item is no unit. */
-	{ { .ndim = 2, .unit = 4, .shape = { 100, 7 }, .dst_strides = { 28, 4 }, .src_strides = { 4, 400 } },
+	  12,
+	  1 },
+	/* No tiles: runs are short and do not follow each other, the source is not dense. */
+	{ { .ndim = 2, .unit = 4, .shape = { 100, 7 }, .dst_strides = { 32, 4 }, .src_strides = { 4, 400 } },
 	  0,
 	  0,
 	  "bi__strided32_4",
+	  1,
 	  1,
 	  1 },
-	{ { .ndim = 2, .unit = 4, .shape = { 100, 40 }, .dst_strides = { 160, 4 }, .src_strides = { 4, 12 } },
+	{ { .ndim = 2, .unit = 4, .shape = { 100, 40 }, .dst_strides = { 164, 4 }, .src_strides = { 20, 800 } },
 	  0,
 	  0,
 	  "bi__strided32_4",
 	  1,
-	  4 },
-	{ { .ndim = 2, .unit = 12, .shape = { 100, 40 }, .dst_strides = { 480, 12 }, .src_strides = { 12, 1200 } },
-	  0,
-	  0,
-	  "bi__strided32_4",
-	  1,
-	  12 },
+	  4,
+	  1 },
 };
 
 static void test_arithmetic(void **unused)
 {
-	const struct bi__launch_limits limits = { .group = 256, .tiles = 1 };
-
 	(void)unused;
 	for (size_t i = 0; i < ARRAY_LENGTH(expectations); i++) {
 		const struct expectation *expect = &expectations[i];
+		const struct bi__launch_limits limits = { .group = 256, .tiles = expect->tiles };
 		struct bi__launches launches;
 		struct bi__launch launch;
 		uint64_t groups = 0;
@@ -691,8 +643,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_copies),
 		cmocka_unit_test(test_tiles),
-		cmocka_unit_test(test_words),
-		cmocka_unit_test(test_no_words),
 		cmocka_unit_test(test_fills),
 		cmocka_unit_test(test_every_entry_point_ran),
 		cmocka_unit_test(test_fills_that_do_not_fit),

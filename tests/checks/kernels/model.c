@@ -10,6 +10,8 @@
  *moved waves           passes of the load and store unit for 512 bytes: 128-byte lines of each access to the arrays,
  *and bank conflicts of each access to shared memory pages           pages of 2 MiB that SAMPLE groups of a wave touch
  *	warps           warps that move 512 bytes; the instructions of a warp times this number are those for 512 bytes
+ *	stores/warp
+ *	is_one_run      as in struct bi__tile
  *
  * The kernels run as plain C with accesses that are recorded instead of executed, so no array is allocated. SAMPLE
  * groups out of WAVE consecutive ones in the middle of a launch stand for the launch.
@@ -33,11 +35,15 @@
 
 enum access { READ, WRITE, PUT, TAKE, ACCESSES };
 #define SIZES 5 /* 1, 2, 4, 8, 16 bytes */
-#define MOST_ACCESSES 1024
+#define MOST_ACCESSES 4096
+#define PER_ROUND 16
 
-/* The accesses of one thread, by kind and size, in the order in which it makes them. */
+/*
+ * The accesses of one thread, by kind and size. Each round of a loop begins at a multiple of PER_ROUND, because a
+ * thread may leave out a round; there the address is 0.
+ */
 struct lane {
-	uint32_t counts[ACCESSES][SIZES];
+	uint32_t round, counts[ACCESSES][SIZES];
 	uint64_t addresses[ACCESSES][SIZES][MOST_ACCESSES];
 };
 
@@ -59,7 +65,10 @@ static void *record(enum access access, uintptr_t address, size_t nbytes)
 {
 	static bi__u128 scratch;
 	int size = size_index(nbytes);
-	uint32_t *count = &lane->counts[access][size];
+	uint32_t *count = &lane->counts[access][size], start = lane->round * PER_ROUND;
+
+	while (*count < start && *count < MOST_ACCESSES)
+		lane->addresses[access][size][(*count)++] = 0;
 
 	if (*count == MOST_ACCESSES || address % nbytes) {
 		fprintf(stderr, "model: too many accesses, or an address that is not aligned\n");
@@ -73,11 +82,14 @@ static void *record(enum access access, uintptr_t address, size_t nbytes)
 #undef bi__write
 #undef bi__put
 #undef bi__take
+#undef bi__round
 #define bi__access(access, at) (*(__typeof__(at))record(access, (uintptr_t)(at), sizeof(*(at))))
 #define bi__read(from) bi__access(READ, from)
 #define bi__write(to, value) (bi__access(WRITE, to) = (value))
 #define bi__put(to, value) (bi__access(PUT, to) = (value))
 #define bi__take(from) bi__access(TAKE, from)
+#define bi__round lane->round++
+#define bi__word(a, b, c, d) ((bi__u128){ (a) | (bi__u64)(b) << 32, (c) | (bi__u64)(d) << 32 })
 #define bi__device static inline
 #define bi__global
 #define bi__shared
@@ -85,7 +97,8 @@ static void *record(enum access access, uintptr_t address, size_t nbytes)
 
 BI__KERNEL_FUNCTIONS
 BI__UNITS(BI__KERNEL_PHASES)
-BI__WORDS(BI__WORD_PHASES)
+BI__UNITS(BI__TILE_LOAD)
+BI__UNITS(BI__TILE_PHASES)
 
 /* The arrays of a launch begin here, and so does the shared memory. */
 #define DST ((uintptr_t)1 << 44)
@@ -98,23 +111,20 @@ typedef void thread_fn(const struct bi__launch *launch, uint32_t group, uint32_t
 #define STRIDED(bits, size, width) \
 	static void strided##bits##_##size(const struct bi__launch *launch, uint32_t group, uint32_t thread) \
 	{ \
-		uint32_t step = launch->threads[0]; \
+		uint32_t step = launch->threads; \
 		bi__strided##bits##_##size##_copy((bi__u##width *)DST, (bi__u##width *)SRC, &launch->arguments.nest, \
 						  group *step *BI__NEST_UNITS + thread, step); \
 	}
-#define TILE(name, width) \
-	static void name(const struct bi__launch *launch, uint32_t group, uint32_t thread) \
+#define TILE(size, width) \
+	static void tile_##size(const struct bi__launch *launch, uint32_t group, uint32_t thread) \
 	{ \
 		const struct bi__tile *tile = &launch->arguments.tile; \
 		struct bi__corner corner = bi__corner(tile, group); \
-		uint32_t x = thread % BI__TILE, y = thread / BI__TILE; \
-		bi__##name##_load((bi__u##width *)SRC, tile, (void *)HELD, &corner, x, y); \
-		bi__##name##_store((bi__u##width *)DST, tile, (void *)HELD, &corner, x, y); \
+		bi__tile_##size##_load((bi__u##width *)SRC, tile, (bi__u##width *)HELD, &corner, thread); \
+		bi__tile_##size##_store((bi__u##width *)DST, tile, (bi__u##width *)HELD, &corner, thread); \
 	}
-#define THREADS(size, width) STRIDED(32, size, width) STRIDED(64, size, width) TILE(tile_##size, width)
-#define WORD_THREADS(size, n, width) TILE(words_##size##x##n, width)
+#define THREADS(size, width) STRIDED(32, size, width) STRIDED(64, size, width) TILE(size, width)
 BI__UNITS(THREADS)
-BI__WORDS(WORD_THREADS)
 
 static thread_fn *const threads[BI__KERNEL_COUNT] = {
 #define OF_UNIT(size, width) \
@@ -124,8 +134,7 @@ static thread_fn *const threads[BI__KERNEL_COUNT] = {
 				(size > 8)] = strided64_##size, \
 			[BI__KERNEL_tile * BI__KERNEL_UNITS + (size > 1) + (size > 2) + (size > 4) + (size > 8)] = \
 				tile_##size,
-#define OF_WORD(size, n, width) [BI__KERNEL_words_##size##x##n] = words_##size##x##n,
-	BI__UNITS(OF_UNIT) BI__WORDS(OF_WORD)
+	BI__UNITS(OF_UNIT)
 };
 
 /* A set of numbers that is emptied often. */
@@ -231,14 +240,17 @@ static void add_warp(struct sums *sums)
 {
 	for (int access = 0; access < ACCESSES; access++) {
 		for (int size = 0; size < SIZES; size++) {
-			int found = 1;
+			int active = 1;
 
-			for (uint32_t n = 0; found; n++) {
+			for (uint32_t n = 0; active; n++) {
 				uint64_t addresses[WARP];
+				int found = active = 0;
 
-				found = 0;
 				for (int i = 0; i < WARP; i++) {
-					if (n < lanes[i].counts[access][size])
+					if (n >= lanes[i].counts[access][size])
+						continue;
+					active = 1;
+					if (lanes[i].addresses[access][size][n])
 						addresses[found++] = lanes[i].addresses[access][size][n];
 				}
 				if (found && access <= WRITE)
@@ -253,13 +265,14 @@ static void add_warp(struct sums *sums)
 
 static void run_group(struct sums *sums, const struct bi__launch *launch, uint32_t group)
 {
-	uint32_t count = launch->threads[0] * launch->threads[1];
+	uint32_t count = launch->threads;
 
 	empty_set(&sectors_read);
 	for (uint32_t first = 0; first < count; first += WARP) {
 		for (uint32_t i = 0; i < WARP; i++) {
 			lane = &lanes[i];
 			memset(lane->counts, 0, sizeof(lane->counts));
+			lane->round = 0;
 			if (first + i < count)
 				threads[launch->kernel](launch, group, first + i);
 		}
@@ -271,7 +284,8 @@ static void run_group(struct sums *sums, const struct bi__launch *launch, uint32
 static void run_launch(struct sums *sums, const struct bi__launch *launch)
 {
 	uint32_t wave = launch->groups < WAVE ? launch->groups : WAVE;
-	uint32_t first = (launch->groups - wave) / 2, step = (wave + SAMPLE - 1) / SAMPLE;
+	/* An odd step, so that the tiles are not all of one column. */
+	uint32_t first = (launch->groups - wave) / 2, step = (wave + SAMPLE - 1) / SAMPLE | 1;
 
 	empty_set(&pages);
 	for (uint32_t group = first; group < first + wave; group += step)
@@ -282,12 +296,14 @@ static void print_row(const char *name, size_t item, const struct bi__launch *la
 {
 	double bytes = (double)sums->bytes;
 
-	printf("%-22s %2zu %-14s %2u %6.1f %6.2f %6.1f %6.2f %6.1f %5llu %7.3f\n", name, item,
+	printf("%-22s %2zu %-14s %2u %6.1f %6.2f %6.1f %6.2f %6.1f %5llu %7.3f %5.2f %d\n", name, item,
 	       bi__kernel_name(launch->kernel) + 4, launch->arguments.nest.ndim,
 	       (double)sums->sectors[READ] / (double)sums->accesses[READ], (double)sums->sectors_read * SECTOR / bytes,
 	       (double)sums->sectors[WRITE] / (double)sums->accesses[WRITE],
 	       (double)sums->sectors[WRITE] * SECTOR / bytes, (double)sums->waves * 512 / bytes,
-	       (unsigned long long)pages.count, (double)sums->warps * 512 / bytes);
+	       (unsigned long long)pages.count, (double)sums->warps * 512 / bytes,
+	       (double)sums->accesses[WRITE] / (double)sums->warps,
+	       launch->kernel / BI__KERNEL_UNITS == BI__KERNEL_tile && launch->arguments.tile.is_one_run);
 }
 
 /* A source: a dense array of `whole` with its axes permuted, then cut: out[i] = source axis axes[i], first, step. */

@@ -5,7 +5,7 @@
     model.py MODEL EXPECTED --record    writes the list
 
 MODEL (model.c) computes the accesses. The instructions are those of the shipped machine code for compute capability 9.0,
-read by nvdisasm (in PATH, or as scripts/fetch-cuda gets it). Where it is missing, all other columns are compared.
+read by nvdisasm (as scripts/fetch-cuda gets it, or in PATH). Where it is missing, all other columns are compared.
 
 The last column is the share of a plain copy's speed that three limits leave. Each is derived from the published figures of
 an H100 (132 processors with four schedulers, 1755 MHz, 3.35 TB/s of which a copy reaches nine tenths); none is measured:
@@ -31,8 +31,7 @@ HEAD = "layout                 item kernel  axes loads/access loads stores/acces
 
 
 def find_nvdisasm():
-    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    folders += ["/usr/local/cuda/bin", str(ROOT / "build/cuda-toolkit/bin")]
+    folders = [str(ROOT / "build/cuda-toolkit/bin"), os.environ.get("PATH", os.defpath)]
     return shutil.which("nvdisasm", path=os.pathsep.join(folders))
 
 
@@ -51,34 +50,63 @@ def read_kernels(model, nvdisasm):
     return kernels
 
 
-def count(lines):
-    """The instructions outside of loops, and the pairs (depth, instructions) of the loops in the order of their starts."""
+def follow(lines, is_one_run):
+    """
+    The instructions of a thread that meets no edge: those outside of loops, and those of each loop, in the order of
+    their ends. Edges are the only code that reads or writes units of a tile instead of words. Where the code forks
+    without an access, the longer branch is for runs that follow each other.
+    """
     labels, code = {}, []
     for line in lines:
         if line.startswith(".L"):
             labels[line.rstrip(":")] = len(code)
         else:
             code.append(line)
-    jumps = [(i, labels[found.group(1)]) for i, line in enumerate(code)
-             if (found := re.search(r"\bBRA(?:\.\w+)* .*?`\((\.L_x_\d+)\)", line))]
-    end = next(i for i, to in jumps if to == i)
-    ends = {}
-    for i, to in jumps:
-        if to < i < end:
-            ends[to] = max(i, ends.get(to, i))
-    loops = sorted(ends.items())
-    inner = [min((last - first, n) for n, (first, last) in enumerate(loops) if first <= i <= last)[1]
-             if any(first <= i <= last for first, last in loops) else None for i in range(end)]
-    depth = [sum(a <= first and last <= b for a, b in loops) for first, last in loops]
-    return inner.count(None), [(depth[n], inner.count(n)) for n in range(len(loops))]
+
+    def target(i):
+        found = re.search(r"\bBRA.*?`\((\.L_x_\d+)\)", code[i])
+        return labels[found.group(1)] if found else None
+
+    def is_edge(first, last):
+        accesses = [line for line in code[first:last] if re.search(r"\b(LDG|STG)\b", line)]
+        return accesses and not any(".128" in line for line in accesses)
+
+    def is_skipped(i, to):
+        """Whether the branch at i is taken: over an edge, or to the branch of a fork that is_one_run selects."""
+        if is_edge(i + 1, to):
+            return True
+        end = target(to - 1) if not code[to - 1].startswith("@") else None
+        if end is None or end <= to or re.search(r"\b(LDG|STG)\b", " ".join(code[i + 1:end])):
+            return False
+        return (end - to > to - i) == is_one_run
+
+    tile, taken, loops, i = any(".128" in line for line in code), [], [], 0
+    while not re.match(r"EXIT", code[i]):
+        taken.append(i)
+        to = target(i)
+        if to is not None and to <= i:
+            inside = [at for at in taken if at >= to]
+            loops.append(len(inside))
+            taken = [at for at in taken if at < to]
+            if not code[i].startswith("@"):
+                break
+        elif to is not None and (not code[i].startswith("@") or (tile and is_skipped(i, to))):
+            i = to - 1
+        i += 1
+    return len(taken), loops
 
 
-def instructions_of(kernel, axes, kernels):
-    """Instructions of a thread that does not meet an edge. The one loop is over the axes that need a division."""
-    straight, loops = count(kernels[kernel])
-    if len(loops) != 1:
-        sys.exit(f"{kernel} has {len(loops)} loops, not one over the axes")
-    return straight + loops[0][1] * (axes if kernel.startswith(("tile", "words")) else max(axes - 1, 0))
+def instructions_of(kernel, axes, words, is_one_run, kernels):
+    """
+    Strided kernels have a loop over the axes that need a division. Tile kernels have a loop over all axes, a loop over
+    the words that a thread writes, and around it a loop over runs, of which there is one round.
+    """
+    straight, loops = follow(kernels[kernel], is_one_run)
+    if len(loops) != (3 if kernel.startswith("tile") else 1):
+        sys.exit(f"{kernel} has {len(loops)} loops; model.py counts other ones")
+    if kernel.startswith("tile"):
+        return straight + axes * loops[0] + words * loops[1] + loops[2]
+    return straight + max(axes - 1, 0) * loops[0]
 
 
 def make_rows(model, kernels):
@@ -87,9 +115,10 @@ def make_rows(model, kernels):
         name, kernel, axes, *figures = line[:25], *line[26:].split()
         loads, stores, waves = float(figures[1]), float(figures[3]), float(figures[4])
         share = min(1, 2 / (loads + stores), WAVES / waves)
-        row = f"{line.rsplit(maxsplit=1)[0]}"
+        row = line.rsplit(maxsplit=3)[0]
         if kernels:
-            instructions = instructions_of(kernel, int(axes), kernels) * float(figures[6])
+            warps, words, is_one_run = float(figures[6]), float(figures[7]), figures[8] == "1"
+            instructions = instructions_of(kernel, int(axes), words, is_one_run, kernels) * warps
             row += f" {instructions:6.0f} {min(share, INSTRUCTIONS / instructions):5.2f}"
         rows.append(row.rstrip())
     return rows

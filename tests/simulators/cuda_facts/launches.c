@@ -26,8 +26,8 @@ static bi__cu_result launch(struct objects *objects, bi__cu_function function, c
 	if (change->without_function)
 		function = NULL;
 	if (!block[0])
-		return cu->LaunchKernel(function, one.groups, 1, 1, one.threads[0], one.threads[1], 1, change->shared,
-					objects->stream, arguments, NULL);
+		return cu->LaunchKernel(function, one.groups, 1, 1, one.threads, 1, 1, change->shared, objects->stream,
+					arguments, NULL);
 	return cu->LaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], change->shared,
 				objects->stream, arguments, NULL);
 }

@@ -7,14 +7,16 @@
 
 #include "kernels/launch.h"
 
-#define bi__device static
+#define bi__word(a, b, c, d) ((bi__u128){ (a) | (bi__u64)(b) << 32, (c) | (bi__u64)(d) << 32 })
+#define bi__device static inline
 #define bi__global
 #define bi__shared
 #define bi__once
 
 BI__KERNEL_FUNCTIONS
 BI__UNITS(BI__KERNEL_PHASES)
-BI__WORDS(BI__WORD_PHASES)
+BI__UNITS(BI__TILE_LOAD)
+BI__UNITS(BI__TILE_PHASES)
 
 /* What the driver hands to all threads of a launch. */
 struct job {
@@ -25,7 +27,7 @@ struct job {
 	unsigned group_size;
 };
 
-typedef void phase_fn(const struct job *job, unsigned group, unsigned x, unsigned y);
+typedef void phase_fn(const struct job *job, unsigned group, unsigned thread);
 
 static bi__u32 first_unit(const struct job *job, unsigned group, unsigned x)
 {
@@ -34,35 +36,29 @@ static bi__u32 first_unit(const struct job *job, unsigned group, unsigned x)
 
 /* One thread of each phase. */
 #define STRIDED_PHASE(bits, size) \
-	static void strided##bits##_##size(const struct job *job, unsigned group, unsigned x, unsigned y) \
+	static void strided##bits##_##size(const struct job *job, unsigned group, unsigned thread) \
 	{ \
-		(void)y; \
-		bi__strided##bits##_##size##_copy(job->dst, job->src, job->arguments, first_unit(job, group, x), \
+		bi__strided##bits##_##size##_copy(job->dst, job->src, job->arguments, first_unit(job, group, thread), \
 						  job->group_size); \
 	}
 #define PHASES(size, width) \
 	STRIDED_PHASE(32, size) \
 	STRIDED_PHASE(64, size) \
-	static void fill_##size(const struct job *job, unsigned group, unsigned x, unsigned y) \
+	static void fill_##size(const struct job *job, unsigned group, unsigned thread) \
 	{ \
-		(void)y; \
-		bi__fill_##size##_store(job->dst, job->arguments, first_unit(job, group, x), job->group_size); \
-	}
-#define TILE_PHASES(name) \
-	static void load_##name(const struct job *job, unsigned group, unsigned x, unsigned y) \
-	{ \
-		struct bi__corner corner = bi__corner(job->arguments, group); \
-		bi__##name##_load(job->src, job->arguments, job->held, &corner, x, y); \
+		bi__fill_##size##_store(job->dst, job->arguments, first_unit(job, group, thread), job->group_size); \
 	} \
-	static void store_##name(const struct job *job, unsigned group, unsigned x, unsigned y) \
+	static void load_##size(const struct job *job, unsigned group, unsigned thread) \
 	{ \
 		struct bi__corner corner = bi__corner(job->arguments, group); \
-		bi__##name##_store(job->dst, job->arguments, job->held, &corner, x, y); \
+		bi__tile_##size##_load(job->src, job->arguments, job->held, &corner, thread); \
+	} \
+	static void store_##size(const struct job *job, unsigned group, unsigned thread) \
+	{ \
+		struct bi__corner corner = bi__corner(job->arguments, group); \
+		bi__tile_##size##_store(job->dst, job->arguments, job->held, &corner, thread); \
 	}
-#define UNIT_PHASES(size, width) PHASES(size, width) TILE_PHASES(tile_##size)
-#define WORD_PHASES(size, n, width) TILE_PHASES(words_##size##x##n)
-BI__UNITS(UNIT_PHASES)
-BI__WORDS(WORD_PHASES)
+BI__UNITS(PHASES)
 
 static uint64_t next_random(uint64_t *state)
 {
@@ -96,22 +92,22 @@ static void shuffle(unsigned *order, unsigned count, uint64_t *random)
 
 static void run_phase(phase_fn *phase, const struct job *job, unsigned group, const unsigned block[3], uint64_t *random)
 {
-	unsigned order[MOST_THREADS], count = block[0] * block[1];
+	unsigned order[MOST_THREADS], count = block[0];
 
 	shuffle(order, count, random);
 	for (unsigned i = 0; i < count; i++)
-		phase(job, group, order[i] % block[0], order[i] / block[0]);
+		phase(job, group, order[i]);
 }
 
 /* Of the shared memory, which is large enough for the largest kernel, each group finds what no thread has written. */
 static void run_groups(phase_fn *const phases[2], struct job *job, const unsigned grid[3], const unsigned block[3],
 		       uint64_t seed)
 {
-	size_t nbytes = (size_t)BI__TILE * (BI__TILE + 1) * sizeof(bi__u128);
+	size_t nbytes = BI__TILE_WORDS * sizeof(bi__u128);
 	unsigned start;
 
 	require(grid[0] > 0 && grid[1] == 1 && grid[2] == 1, "the grid has one dimension");
-	require(block[0] * block[1] <= MOST_THREADS && block[2] == 1, "a group has two dimensions");
+	require(block[0] <= MOST_THREADS && block[1] == 1 && block[2] == 1, "a group has one dimension");
 	start = (unsigned)(next_random(&seed) % grid[0]);
 	job->group_size = block[0];
 	job->held = aligned_alloc(sizeof(bi__u128), nbytes);
@@ -158,7 +154,7 @@ static void run_fill(phase_fn *const phases[2], void *const *arguments, const un
 static void run_tiles(phase_fn *const phases[2], void *const *arguments, const unsigned grid[3],
 		      const unsigned block[3], uint64_t seed)
 {
-	require(block[0] == BI__TILE && block[1] == BI__TILE_ROWS, "a tile has a fixed number of threads");
+	require(block[0] == BI__TILE_GROUP, "a tile has a fixed number of threads");
 	run_copy(phases, arguments, grid, block, seed);
 }
 
@@ -247,27 +243,32 @@ static void touch_nest(const struct bi__nest *nest, uint64_t units, uint64_t dst
 	}
 }
 
-/* In blocks. */
-static uint32_t side(uint32_t extent, uint32_t tile)
+static int64_t side(const struct bi__tile *tile, const struct walk *walk, int axis)
 {
-	uint32_t left = extent - tile * BI__TILE;
+	uint32_t left = tile->shape[axis] - walk->index[axis] * tile->extents[axis];
 
-	return left < BI__TILE ? left : BI__TILE;
+	return left < tile->extents[axis] ? left : tile->extents[axis];
 }
 
-/* The words of one tile, in the order in which they are next to each other on each side; n is the side of a block. */
-static void touch_tile(const struct bi__tile *tile, const struct walk *walk, uint64_t dst, uint64_t src, uint32_t n,
-		       size_t size, struct range *writes, struct range *reads)
+static int64_t src_step(const struct bi__tile *tile, int axis)
 {
-	uint32_t nx = side(tile->nx, walk->index[0]), ny = side(tile->ny, walk->index[1]);
+	return tile->line_axis == (uint32_t)axis ? tile->src_line : tile->src_steps[axis];
+}
 
-	for (int64_t y = 0; y < (int64_t)ny * n; y++) {
+/* The elements of one tile, in the order in which they are next to each other on each side. */
+static void touch_tile(const struct bi__tile *tile, const struct walk *walk, uint64_t dst, uint64_t src, size_t size,
+		       struct range *writes, struct range *reads)
+{
+	int64_t nx = side(tile, walk, 0), ny = side(tile, walk, 1);
+	int64_t step_x = src_step(tile, 0), step_y = src_step(tile, 1);
+
+	for (int64_t y = 0; y < ny; y++) {
 		for (int64_t x = 0; x < nx; x++)
-			touch(writes, place(dst, walk->to + x * tile->dst_x + y * tile->dst_y, size), size);
+			touch(writes, place(dst, walk->to + x + y * tile->dst_run, size), size);
 	}
-	for (int64_t x = 0; x < (int64_t)nx * n; x++) {
+	for (int64_t x = 0; x < nx; x++) {
 		for (int64_t y = 0; y < ny; y++)
-			touch(reads, place(src, walk->from + x * tile->src_x + y * tile->src_y, size), size);
+			touch(reads, place(src, walk->from + x * step_x + y * step_y, size), size);
 	}
 }
 
@@ -298,8 +299,8 @@ static void footprint_fill(size_t size, void *const *arguments, const unsigned g
 	flush(&writes);
 }
 
-static void footprint_tiles(uint32_t n, size_t size, void *const *arguments, const unsigned grid[3],
-			    const unsigned block[3], sim_access_fn *access, void *state)
+static void footprint_tiles(size_t size, void *const *arguments, const unsigned grid[3], const unsigned block[3],
+			    sim_access_fn *access, void *state)
 {
 	const struct bi__tile *tile = arguments[2];
 	struct walk walk = begin_walk(&tile->nest);
@@ -307,20 +308,10 @@ static void footprint_tiles(uint32_t n, size_t size, void *const *arguments, con
 
 	(void)block;
 	for (unsigned group = 0; group < grid[0]; group++, step(&walk))
-		touch_tile(tile, &walk, get_pointer(arguments[0]), get_pointer(arguments[1]), n, size, &writes, &reads);
+		touch_tile(tile, &walk, get_pointer(arguments[0]), get_pointer(arguments[1]), size, &writes, &reads);
 	flush(&writes);
 	flush(&reads);
 }
-
-#define FOOTPRINT_TILES(name, n) \
-	static void footprint_##name(size_t size, void *const *arguments, const unsigned grid[3], \
-				     const unsigned block[3], sim_access_fn *access, void *state) \
-	{ \
-		footprint_tiles(n, size, arguments, grid, block, access, state); \
-	}
-FOOTPRINT_TILES(units, 1)
-FOOTPRINT_TILES(words_2, 2)
-FOOTPRINT_TILES(words_4, 4)
 
 /* The two functions of each entry point: its name, those of its kind, its size, its phases. */
 #define FUNCTIONS(name, kind_of_run, kind_of_footprint, size, ...) \
@@ -338,12 +329,8 @@ FOOTPRINT_TILES(words_4, 4)
 	FUNCTIONS(strided32_##size, run_copy, footprint_copy, size, strided32_##size) \
 	FUNCTIONS(strided64_##size, run_copy, footprint_copy, size, strided64_##size) \
 	FUNCTIONS(fill_##size, run_fill, footprint_fill, size, fill_##size) \
-	FUNCTIONS(tile_##size, run_tiles, footprint_units, size, load_tile_##size, store_tile_##size)
-#define WORD_FUNCTIONS(size, n, width) \
-	FUNCTIONS(words_##size##x##n, run_tiles, footprint_words_##n, size *n, load_words_##size##x##n, \
-		  store_words_##size##x##n)
+	FUNCTIONS(tile_##size, run_tiles, footprint_tiles, size, load_##size, store_##size)
 BI__UNITS(UNIT_FUNCTIONS)
-BI__WORDS(WORD_FUNCTIONS)
 
 static const size_t copy_sizes[] = { sizeof(uint64_t), sizeof(uint64_t), sizeof(struct bi__nest) };
 static const size_t fill_sizes[] = { sizeof(uint64_t), sizeof(struct bi__fill) };
@@ -355,10 +342,9 @@ static const size_t tile_sizes[] = { sizeof(uint64_t), sizeof(uint64_t), sizeof(
 	KERNEL(strided32_##size, copy_sizes, 0) \
 	KERNEL(strided64_##size, copy_sizes, 0) \
 	KERNEL(fill_##size, fill_sizes, 0) \
-	KERNEL(tile_##size, tile_sizes, BI__TILE *(BI__TILE + 1) * size)
-#define WORD_KERNELS(size, n, width) KERNEL(words_##size##x##n, tile_sizes, (n)*BI__TILE *(BI__TILE + 1) * (size) * (n))
+	KERNEL(tile_##size, tile_sizes, BI__TILE_WORDS * 16)
 
-static const struct sim_kernel kernels[] = { BI__UNITS(UNIT_KERNELS) BI__WORDS(WORD_KERNELS) };
+static const struct sim_kernel kernels[] = { BI__UNITS(UNIT_KERNELS) };
 
 const struct sim_kernel *sim_kernel_find(const char *name)
 {

@@ -23,8 +23,7 @@ static bi__cu_result fill(bi__cu_pointer pointer, int64_t count, bi__cu_module m
 	assert_true(bi__launches_next(&launches, &launch));
 	assert_true(launch.is_last);
 	must(cu->ModuleGetFunction(&function, module, bi__kernel_name(launch.kernel)));
-	return cu->LaunchKernel(function, launch.groups, 1, 1, launch.threads[0], launch.threads[1], 1, 0, stream,
-				arguments, NULL);
+	return cu->LaunchKernel(function, launch.groups, 1, 1, launch.threads, 1, 1, 0, stream, arguments, NULL);
 }
 
 static bi__cu_module load(void)
