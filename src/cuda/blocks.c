@@ -1,6 +1,6 @@
 /*
- * Copies between two memories that the device can address. A command of the driver copies if there is one for the plan,
- * otherwise a kernel.
+ * Copies between two memories that the device can address. The driver copies dense bytes, and boxes from and to the
+ * host; a kernel copies all else.
  */
 #include "common/plan/rect.h"
 #include "cuda/cuda.h"
@@ -98,8 +98,9 @@ static int copy_by_kernel(const struct bi__cuda_job *job, bi__cu_pointer to, bi_
 }
 
 /*
- * A kernel copies in two cases: the driver refuses the pitch, which is allowed for a pitch that the driver did not
- * choose; or both sides are host memory, because then the driver's copy would block the calling thread.
+ * The driver copies boxes between the host and the device. A kernel copies all else: inside a device, because it has to
+ * copy short rows there anyway; if both sides are host memory, because the driver's copy would block the calling
+ * thread; and if the driver refuses a pitch that it did not choose, which is allowed.
  */
 int bi__cuda_copy_nest(const struct bi__cuda_job *job, bi__cu_pointer to, bi__cu_pointer from, struct bi_error *err)
 {
@@ -108,7 +109,7 @@ int bi__cuda_copy_nest(const struct bi__cuda_job *job, bi__cu_pointer to, bi__cu
 	bi__cu_result code = BI__CU_ERROR_INVALID_VALUE;
 	struct bi__rect rect = { .slices = 1 };
 
-	if (!(is_of_host(job->dst) && is_of_host(job->src)) && is_box(job, &rect))
+	if (is_of_host(job->dst) != is_of_host(job->src) && is_box(job, &rect))
 		code = rect.slices == 1 ? copy_rows(job, &rect, first_to, first_from)
 					: copy_slices(job, &rect, first_to, first_from);
 	if (code == BI__CU_ERROR_INVALID_VALUE)
