@@ -1271,18 +1271,6 @@ static void copy_with_cache(const char *directory, uint64_t built, uint64_t load
 	close_opened(&opened);
 }
 
-static void damage(const char *path, long at, long length)
-{
-	FILE *file = fopen(path, "r+b");
-
-	assert_non_null(file);
-	assert_int_equal(fseek(file, at, SEEK_SET), 0);
-	assert_int_equal(fwrite("damaged!", 1, 8, file), 8);
-	fclose(file);
-	if (length)
-		assert_int_equal(truncate(path, length), 0);
-}
-
 static void write_file(const char *path, const unsigned char *bytes, size_t nbytes)
 {
 	FILE *file = fopen(path, "wb");
@@ -1399,17 +1387,6 @@ static void test_program_files(void **unused)
 	copy_with_cache(directory, 1, 0);
 	only_file(directory, path, sizeof(path));
 	copy_with_cache(directory, 0, 1);
-	damage(path, 3000, 0);
-	copy_with_cache(directory, 1, 0);
-	copy_with_cache(directory, 0, 1);
-	damage(path, 0, 0);
-	copy_with_cache(directory, 1, 0);
-	damage(path, 100, 2000);
-	copy_with_cache(directory, 1, 0);
-	damage(path, 16, 5000);
-	copy_with_cache(directory, 1, 0);
-	copy_with_cache(directory, 0, 1);
-	only_file(directory, path, sizeof(path));
 	check_private(directory, path);
 	check_damaged_files(directory, path);
 	check_directory_of_others(directory, path);
