@@ -137,7 +137,8 @@ static PyObject *make_host_pointer(const struct bi_view *view)
 	return pointer ? PyLong_FromVoidPtr(pointer) : Py_NewRef(Py_None);
 }
 
-int64_t bip_view_size(const struct bi_view *view)
+/* Returns the number of elements. It cannot overflow, because the library has checked the shape. */
+static int64_t count_elements(const struct bi_view *view)
 {
 	int64_t count = 1;
 
@@ -166,8 +167,8 @@ GETTER(typestr, bip_dtype_text(bi_view_dtype(view)))
 GETTER(descr, make_descr(view))
 GETTER(itemsize, PyLong_FromUnsignedLong(bi_view_dtype(view).item_size))
 GETTER(ndim, PyLong_FromLong(bi_view_ndim(view)))
-GETTER(size, PyLong_FromLongLong(bip_view_size(view)))
-GETTER(nbytes, PyLong_FromLongLong(bip_view_size(view) * bi_view_dtype(view).item_size))
+GETTER(size, PyLong_FromLongLong(count_elements(view)))
+GETTER(nbytes, PyLong_FromLongLong(count_elements(view) * bi_view_dtype(view).item_size))
 GETTER(readonly, PyBool_FromLong(is_readonly(view)))
 GETTER(backend, PyUnicode_FromString(backend_of(view)))
 GETTER(device, make_device(view))
@@ -258,7 +259,7 @@ static PyObject *repr_of_view(const struct bi_view *view, int is_masked)
 	return result;
 }
 
-PyObject *bip_repr(PyObject *self)
+static PyObject *first_line(PyObject *self)
 {
 	int is_masked = ((struct bip_object *)self)->mask != NULL;
 	struct bi_view *view = ((struct bip_object *)self)->view ? bip_hold(self) : NULL;
@@ -270,6 +271,25 @@ PyObject *bip_repr(PyObject *self)
 	}
 	result = repr_of_view(view, is_masked);
 	bip_release_view(view);
+	return result;
+}
+
+PyObject *bip_repr(PyObject *self)
+{
+	PyObject *head = first_line(self), *contents, *result;
+
+	if (!head)
+		return NULL;
+	if (bip_refuse_released(self)) {
+		PyErr_Clear();
+		return head;
+	}
+	contents = bip_call_python("contents_text", self, NULL, 0, NULL);
+	result = contents && PyUnicode_GetLength(contents) ? PyUnicode_FromFormat("%U\n%U", head, contents) : NULL;
+	if (!result && !PyErr_Occurred())
+		result = Py_NewRef(head);
+	Py_DECREF(head);
+	Py_XDECREF(contents);
 	return result;
 }
 

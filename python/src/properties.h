@@ -5,9 +5,7 @@
 #include "extension.h"
 
 extern PyGetSetDef bip_properties[];
-/* Returns one line of text that describes the array. Does not read elements. */
+/* Returns a line that describes the array, and the elements. Waits for pending work, as CuPy and pyopencl do. */
 PyObject *bip_repr(PyObject *self);
-/* Returns the number of elements. It cannot overflow, because the library has checked the shape. */
-int64_t bip_view_size(const struct bi_view *view);
 
 #endif

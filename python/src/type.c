@@ -150,7 +150,7 @@ int bip_type_ready(PyObject *module)
 		return -1;
 	bip_type.tp_dict = dict;
 	bip_type.tp_new = refuse_new;
-	bip_type.tp_repr = bip_text_of;
+	bip_type.tp_repr = bip_repr;
 	bip_type.tp_iter = bip_iterate;
 	bip_type.tp_richcompare = bip_compare;
 	bip_type.tp_methods = methods;

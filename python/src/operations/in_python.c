@@ -1,11 +1,9 @@
 /* Methods and operators that are functions of the module buffer_interface._array. */
 #include "lifetime.h"
 #include "object.h"
-#include "properties.h"
 #include "operations/operations.h"
 
-/* Calls a function of the module buffer_interface._array with the array as the first argument. */
-static PyObject *call_python(const char *name, PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
+PyObject *bip_call_python(const char *name, PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
 	PyObject *module = PyImport_ImportModule("buffer_interface._array");
 	PyObject *function = module ? PyObject_GetAttrString(module, name) : NULL;
@@ -30,7 +28,7 @@ static PyObject *call_python(const char *name, PyObject *self, PyObject *const *
 #define IN_PYTHON(name) \
 	PyObject *bip_##name(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) \
 	{ \
-		return bip_refuse_released(self) ? NULL : call_python(#name, self, args, count, names); \
+		return bip_refuse_released(self) ? NULL : bip_call_python(#name, self, args, count, names); \
 	}
 
 IN_PYTHON(numpy)
@@ -46,18 +44,18 @@ IN_PYTHON(ready)
 
 PyObject *bip_iterate(PyObject *self)
 {
-	return bip_refuse_released(self) ? NULL : call_python("iterate", self, NULL, 0, NULL);
+	return bip_refuse_released(self) ? NULL : bip_call_python("iterate", self, NULL, 0, NULL);
 }
 
 PyObject *bip_get_mT(PyObject *self, void *closure)
 {
 	(void)closure;
-	return bip_refuse_released(self) ? NULL : call_python("swap_last_axes", self, NULL, 0, NULL);
+	return bip_refuse_released(self) ? NULL : bip_call_python("swap_last_axes", self, NULL, 0, NULL);
 }
 
 int bip_contains(PyObject *self, PyObject *value)
 {
-	PyObject *result = bip_refuse_released(self) ? NULL : call_python("contains", self, &value, 1, NULL);
+	PyObject *result = bip_refuse_released(self) ? NULL : bip_call_python("contains", self, &value, 1, NULL);
 	int found = result ? PyObject_IsTrue(result) : -1;
 
 	Py_XDECREF(result);
@@ -71,30 +69,11 @@ PyObject *bip_compare(PyObject *self, PyObject *other, int operation)
 
 	if (operation != Py_EQ && operation != Py_NE)
 		Py_RETURN_NOTIMPLEMENTED;
-	return bip_refuse_released(self) ? NULL : call_python("compare", self, args, 2, NULL);
+	return bip_refuse_released(self) ? NULL : bip_call_python("compare", self, args, 2, NULL);
 }
 
 PyObject *bip_copy_protocol(PyObject *self, PyObject *none)
 {
 	(void)none;
 	return bip_copy(self, NULL, 0, NULL);
-}
-
-PyObject *bip_text_of(PyObject *self)
-{
-	PyObject *head = bip_repr(self), *contents, *result;
-
-	if (!head)
-		return NULL;
-	if (bip_refuse_released(self)) {
-		PyErr_Clear();
-		return head;
-	}
-	contents = call_python("contents_text", self, NULL, 0, NULL);
-	result = contents && PyUnicode_GetLength(contents) ? PyUnicode_FromFormat("%U\n%U", head, contents) : NULL;
-	if (!result && !PyErr_Occurred())
-		result = Py_NewRef(head);
-	Py_DECREF(head);
-	Py_XDECREF(contents);
-	return result;
 }

@@ -1,7 +1,6 @@
 /* An array as an operand: int(), float(), bool(), and the operators of arithmetic. */
 #include "lifetime.h"
 #include "object.h"
-#include "properties.h"
 #include "operations/operations.h"
 
 /*
@@ -11,11 +10,13 @@
 static PyObject *only_element(PyObject *self, const char *function)
 {
 	struct bi_view *view = bip_hold(self);
+	struct bi_layout layout;
 	int64_t size;
 
 	if (!view)
 		return NULL;
-	size = bip_view_size(view);
+	bi_view_layout(view, &layout);
+	size = bi_layout_size(&layout);
 	bip_release_view(view);
 	if (size == 1)
 		return bip_item(self, NULL, 0);

@@ -125,8 +125,8 @@ PyObject *bip_get_mT(PyObject *self, void *closure);
 PyObject *bip_iterate(PyObject *self);
 PyObject *bip_compare(PyObject *self, PyObject *other, int operation);
 int bip_contains(PyObject *self, PyObject *value);
-/* Returns the text of bip_repr(), followed by the elements. Waits for pending work, as CuPy and pyopencl do. */
-PyObject *bip_text_of(PyObject *self);
+/* Calls a function of the module buffer_interface._array with the array as the first argument. */
+PyObject *bip_call_python(const char *name, PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
 
 /* shares_memory() ---------------------------------------------------------------------------------- sharing.c */
 
