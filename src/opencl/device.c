@@ -166,15 +166,24 @@ static int query_usable(cl_device_id device, int version, int *usable, struct bi
 	return rc;
 }
 
+/* More platforms are not seen, nor more devices of a platform. A context with more devices cannot be adopted. */
+#define MOST_LISTED 256
+
 struct platforms {
-	cl_platform_id *ids;
+	cl_platform_id ids[MOST_LISTED];
 	cl_uint count;
 };
 
 struct devices {
-	cl_device_id *ids;
+	cl_device_id ids[MOST_LISTED];
 	cl_uint count;
 };
+
+static void limit_count(cl_uint *count)
+{
+	if (*count > MOST_LISTED)
+		*count = MOST_LISTED;
+}
 
 /* If a loader entry names no library that loads, writes the reason into *err and returns 1. */
 static int is_broken(const char *folder, const char *name, struct bi_error *err)
@@ -213,7 +222,6 @@ static int fail_without_platform(struct bi_error *err)
 			folder);
 }
 
-/* On success the caller must free out->ids. */
 static int get_platforms(struct platforms *out, struct bi_error *err)
 {
 	cl_int code;
@@ -222,18 +230,11 @@ static int get_platforms(struct platforms *out, struct bi_error *err)
 	if (rc)
 		return rc;
 	out->count = 0;
-	code = bi__cl->GetPlatformIDs(0, NULL, &out->count);
+	code = bi__cl->GetPlatformIDs(MOST_LISTED, out->ids, &out->count);
 	if (code == CL_PLATFORM_NOT_FOUND_KHR || (code == CL_SUCCESS && out->count == 0))
 		return fail_without_platform(err);
-	if (code != CL_SUCCESS)
-		return bi__cl_check(code, "clGetPlatformIDs", err);
-	out->ids = malloc(out->count * sizeof(*out->ids));
-	if (!out->ids)
-		return bi__fail(err, BI_ENOMEM, "no memory for %u platforms", out->count);
-	rc = bi__cl_check(bi__cl->GetPlatformIDs(out->count, out->ids, NULL), "clGetPlatformIDs", err);
-	if (rc)
-		free(out->ids);
-	return rc;
+	limit_count(&out->count);
+	return bi__cl_check(code, "clGetPlatformIDs", err);
 }
 
 /* The usual reason why a platform has no device. */
@@ -255,24 +256,16 @@ static int fail_without_device(cl_platform_id platform, cl_int code, struct bi_e
 			       code == CL_DEVICE_NOT_FOUND ? hint_for_platform(name) : "");
 }
 
-/* On success the caller must free out->ids. */
 static int get_devices(cl_platform_id platform, struct devices *out, struct bi_error *err)
 {
 	cl_int code;
-	int rc;
 
 	out->count = 0;
-	code = bi__cl->GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &out->count);
+	code = bi__cl->GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MOST_LISTED, out->ids, &out->count);
 	if (code != CL_SUCCESS || out->count == 0)
 		return fail_without_device(platform, code ? code : CL_DEVICE_NOT_FOUND, err);
-	out->ids = malloc(out->count * sizeof(*out->ids));
-	if (!out->ids)
-		return bi__fail(err, BI_ENOMEM, "no memory for %u devices", out->count);
-	rc = bi__cl_check(bi__cl->GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, out->count, out->ids, NULL),
-			  "clGetDeviceIDs", err);
-	if (rc)
-		free(out->ids);
-	return rc;
+	limit_count(&out->count);
+	return BI_OK;
 }
 
 /* The usable devices that were found so far, and the last reason why a device or a platform is not usable. */
@@ -312,9 +305,7 @@ int bi__opencl_enumerate(struct bi_device *devices, int capacity, int *count, st
 		if (get_devices(platforms.ids[i], &found, &listing.reason) != BI_OK)
 			continue;
 		append_devices(platforms.ids[i], (int)i, &found, &listing);
-		free(found.ids);
 	}
-	free(platforms.ids);
 	*count = listing.count;
 	if (*count == 0)
 		return bi__fail_vendor(err, BI_ENODEVICE, listing.reason.vendor, "%s", listing.reason.message);
@@ -343,11 +334,9 @@ static int find_listed(const struct bi_device *device, cl_device_id *out, struct
 			      platforms.count);
 	else
 		rc = get_devices(platforms.ids[device->platform], &found, err);
-	free(platforms.ids);
 	if (rc)
 		return rc;
 	rc = choose_device(&found, device->ordinal, out, err);
-	free(found.ids);
 	return rc;
 }
 
@@ -383,23 +372,13 @@ static int open_context(struct bi__opencl *opencl, const struct bi_device *devic
 	return bi__cl_check(code, "clCreateContext", err);
 }
 
-/* On success the caller must free out->ids. */
 static int get_context_devices(cl_context context, struct devices *out, struct bi_error *err)
 {
-	size_t size;
-	int rc = bi__cl_check(bi__cl->GetContextInfo(context, CL_CONTEXT_DEVICES, 0, NULL, &size), "clGetContextInfo",
-			      err);
+	size_t size = 0;
+	int rc = bi__cl_check(bi__cl->GetContextInfo(context, CL_CONTEXT_DEVICES, sizeof(out->ids), out->ids, &size),
+			      "clGetContextInfo", err);
 
-	if (rc)
-		return rc;
-	out->ids = malloc(size);
-	if (!out->ids)
-		return bi__fail(err, BI_ENOMEM, "no memory for %zu bytes", size);
 	out->count = (cl_uint)(size / sizeof(*out->ids));
-	rc = bi__cl_check(bi__cl->GetContextInfo(context, CL_CONTEXT_DEVICES, size, out->ids, NULL), "clGetContextInfo",
-			  err);
-	if (rc)
-		free(out->ids);
 	return rc;
 }
 
@@ -441,7 +420,6 @@ int bi__opencl_locate_queue(uintptr_t queue, struct bi__origin *out, struct bi_e
 	if (rc)
 		return rc;
 	rc = default_device(&devices, native, &ordinal, err);
-	free(devices.ids);
 	if (!rc)
 		*out = (struct bi__origin){ ordinal, (uintptr_t)context };
 	return rc;
@@ -465,16 +443,14 @@ static void find_listed_device(cl_device_id device, struct bi_device *out)
 		for (cl_uint d = 0; d < devices.count; d++)
 			if (devices.ids[d] == device)
 				describe_device(own, (int)p, device, (int)d, get_version(device), out);
-		free(devices.ids);
 	}
-	free(platforms.ids);
 }
 
 static int open_adopted(struct bi__opencl *opencl, const struct bi_options *options, int ordinal,
 			struct bi_device *adopted, struct bi_error *err)
 {
 	cl_context context = (cl_context)options->adopt_context;
-	struct devices devices = { NULL, 0 };
+	struct devices devices;
 	cl_device_id id = NULL;
 	int rc = bi__cl_open(err);
 
@@ -486,7 +462,6 @@ static int open_adopted(struct bi__opencl *opencl, const struct bi_options *opti
 		rc = default_device(&devices, (cl_command_queue)options->adopt_stream, &ordinal, err);
 	if (!rc)
 		rc = choose_device(&devices, ordinal, &id, err);
-	free(devices.ids);
 	if (!rc)
 		rc = set_device(opencl, id, ordinal, err);
 	if (rc)

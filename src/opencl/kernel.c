@@ -132,48 +132,31 @@ static int build_from_file(struct bi__opencl *opencl, uint64_t key, cl_program *
 	return 0;
 }
 
+/* Devices of the largest context whose programs are kept in files. */
+#define MOST_DEVICES 256
+
 /*
- * Returns the binary of device number `index` of the program, or NULL. The driver fills an array with one pointer for
- * each device, and skips NULL pointers.
+ * Returns the binary of the device, or NULL. The driver fills an array with one pointer for each device of the program,
+ * and skips NULL pointers.
  */
-static void *get_binary(cl_program program, cl_uint index, cl_uint count, size_t *nbytes)
-{
-	size_t *sizes = calloc(count, sizeof(*sizes));
-	unsigned char **binaries = calloc(count, sizeof(*binaries));
-	unsigned char *binary = NULL;
-
-	if (sizes && binaries &&
-	    bi__cl->GetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, count * sizeof(*sizes), sizes, NULL) ==
-		    CL_SUCCESS &&
-	    sizes[index] && (binary = malloc(sizes[index]))) {
-		*nbytes = sizes[index];
-		binaries[index] = binary;
-		if (bi__cl->GetProgramInfo(program, CL_PROGRAM_BINARIES, count * sizeof(*binaries), binaries, NULL)) {
-			free(binary);
-			binary = NULL;
-		}
-	}
-	free(sizes);
-	free(binaries);
-	return binary;
-}
-
 static void *get_device_binary(cl_program program, cl_device_id device, size_t *nbytes)
 {
-	cl_device_id *devices;
-	size_t size = 0;
-	cl_uint count, index = 0;
+	cl_device_id devices[MOST_DEVICES];
+	unsigned char *binaries[MOST_DEVICES] = { NULL };
+	size_t sizes[MOST_DEVICES], size = 0, index = 0;
 
-	if (bi__cl->GetProgramInfo(program, CL_PROGRAM_DEVICES, 0, NULL, &size) != CL_SUCCESS ||
-	    !(devices = malloc(size)))
+	if (bi__cl->GetProgramInfo(program, CL_PROGRAM_DEVICES, sizeof(devices), devices, &size) ||
+	    bi__cl->GetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof(sizes), sizes, NULL))
 		return NULL;
-	count = (cl_uint)(size / sizeof(*devices));
-	if (bi__cl->GetProgramInfo(program, CL_PROGRAM_DEVICES, size, devices, NULL) != CL_SUCCESS)
-		count = 0;
-	while (index < count && devices[index] != device)
+	while (index < size / sizeof(*devices) && devices[index] != device)
 		index++;
-	free(devices);
-	return index < count ? get_binary(program, index, count, nbytes) : NULL;
+	if (index == size / sizeof(*devices) || !sizes[index] || !(binaries[index] = malloc(sizes[index])))
+		return NULL;
+	*nbytes = sizes[index];
+	if (bi__cl->GetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof(binaries), binaries, NULL) == CL_SUCCESS)
+		return binaries[index];
+	free(binaries[index]);
+	return NULL;
 }
 
 static void keep_in_file(const struct bi__opencl *opencl, uint64_t key)

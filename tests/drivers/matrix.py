@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -76,7 +77,7 @@ def install_from_pypi():
 def install_release(release):
     """A root folder with another Debian release and its drivers."""
     root = WORK / release
-    packages = "ocl-icd-libopencl1,pocl-opencl-icd,mesa-opencl-icd," + ("libcmocka0" if release == "trixie" else "libcmocka1")
+    packages = "ocl-icd-libopencl1,pocl-opencl-icd,mesa-opencl-icd"
     if not (root / "etc/OpenCL/vendors/pocl.icd").exists():
         done = run(["debootstrap", "--variant=minbase", f"--include={packages}", release, root], timeout=3600)
         if done.returncode:
@@ -85,6 +86,9 @@ def install_release(release):
     for program in PROGRAMS:
         shutil.copy(BUILD / program, root / "bi")
     shutil.copy(BUILD / "libbufferinterface.so.0", root / "bi")
+    # The suites are linked with this system's cmocka, of which another release may have another version.
+    linked = run(["ldd", BUILD / "tests/contract"]).stdout.splitlines()
+    shutil.copy(next(line.split()[2] for line in linked if "libcmocka" in line), root / "bi")
     return root
 
 
@@ -170,6 +174,13 @@ def package(machine):
     return machine.run(python_environment(), "-m", "pytest", "-q", "-p", "no:cacheprovider", ROOT / "tests/python")
 
 
+def failure(done):
+    """The tests that failed, or else the exit status."""
+    tests = re.findall(r"^\[  FAILED  \] (\w+)$|^FAILED (\S+)", done.stdout, re.MULTILINE)
+    names = sorted({name or other for name, other in tests})
+    return "fails: " + (", ".join(f"`{name}`" for name in names[:4]) or f"exit status {done.returncode}")
+
+
 def run_suite(machine, suite):
     """"pass", or what failed."""
     if machine.driver.release and suite in ("README", "package"):
@@ -185,7 +196,7 @@ def run_suite(machine, suite):
     if done is None:
         answer = "hangs"
     else:
-        answer = "pass" if done.returncode == 0 else f"fails ({done.returncode})"
+        answer = "pass" if done.returncode == 0 else failure(done)
     print(f" {answer}, {took:.0f} s", flush=True)
     if done is not None and done.returncode:
         (WORK / f"{machine.driver.name}-{suite}.log".replace(" ", "-")).write_text(done.stdout)
@@ -211,6 +222,7 @@ This page is made by `scripts/test drivers --all`. `scripts/test` repeats a part
 the drivers of Debian 12 and PyPI, and the suites on Intel's.
 
 {table(["driver", "from", *SUITES], suites)}
+On PoCL 7, `row_19_every_call_fails_once` of the ordering suite failed in one of two runs; the cause is not known.
 `command`: `bi devices` and `bi copy --verify`. `README`: the Python code of the README. `package`: the tests of the
 Python package, of which some are about PoCL alone. Python is not run on the drivers of other releases.
 
@@ -236,12 +248,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--all", action="store_true", help="all drivers and suites; writes docs/drivers.md")
     parser.add_argument("--page", action="store_true", help="tests that docs/drivers.md is what the results say")
+    parser.add_argument("--suites", default=",".join(SUITES), help="with --all: the suites to run, separated by commas")
     parser.add_argument("--only", metavar="WORD", help="drivers whose name contains WORD")
     arguments = parser.parse_args()
     recorded = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
     if arguments.page:
         return 0 if PAGE.read_text() == page(recorded) else "docs/drivers.md is not what tests/drivers/results.json says"
     WORK.mkdir(parents=True, exist_ok=True)
+    chosen = [suite for suite in SUITES if suite in arguments.suites.split(",")]
     wrong = 0
     for driver in DRIVERS:
         if (arguments.only or "") not in driver.name or (driver.release and not arguments.all):
@@ -249,9 +263,10 @@ def main():
         print(driver.name, flush=True)
         machine = Machine(driver)
         answers = facts(machine)
-        suites = {suite: run_suite(machine, suite) for suite in (SUITES if arguments.all else driver.suites)}
+        suites = {suite: run_suite(machine, suite) for suite in (chosen if arguments.all else driver.suites)}
         if arguments.all:
-            recorded[driver.name] = {"facts": answers, "suites": suites}
+            kept = recorded.get(driver.name, {"suites": {}})["suites"]
+            recorded[driver.name] = {"facts": answers, "suites": {**kept, **suites}}
             RECORDED.write_text(json.dumps(recorded, indent=1) + "\n")
         else:
             wrong += compare(driver, answers, suites, recorded)
