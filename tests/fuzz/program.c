@@ -35,7 +35,8 @@ unsigned take(struct program *program, unsigned below)
 
 int is_lost(const struct program *program, int rc, const struct bi_error *err)
 {
-	return program->was_refused && rc == BI_EDRIVER && strstr(err->message, "may never be known to end");
+	return (program->was_refused || program->is_child) && rc == BI_EDRIVER &&
+	       strstr(err->message, "may never be known to end");
 }
 
 int succeeded(struct program *program, int rc, const struct bi_error *err, const char *call)

@@ -116,7 +116,10 @@ unsigned take(struct program *program, unsigned below);
  * otherwise notes what is wrong.
  */
 int succeeded(struct program *program, int rc, const struct bi_error *err, const char *call);
-/* Returns 1 if the driver refused so much that nobody knows when work on the memory ends (row 19 of ordering.md). */
+/*
+ * Returns 1 if the driver refused so much that nobody knows when work on the memory ends (row 19 of ordering.md). In a
+ * child one refusal is enough.
+ */
 int is_lost(const struct program *program, int rc, const struct bi_error *err);
 /* Returns 1 if the memory is mapped and the status says so. */
 int is_busy(const struct model *model, int rc, int writes);

@@ -9,7 +9,7 @@
  * have what they keep. Every so often many views are alive at once.
  */
 #define VIEWS 100000
-#define MOST_GROWTH ((size_t)8 << 20)
+#define MOST_GROWTH ((size_t)3 << 20)
 
 struct arrays {
 	struct bi_context *context;

@@ -48,15 +48,18 @@ def targets(tests):
 
 
 def copy_tree(folder):
-    """The files that git knows, newer where they are newer."""
-    names = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
-    for name in filter(None, names):
+    """The files that git knows, if they differ. Files that are gone are removed."""
+    done = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    names = {name for name in done.stdout.split("\n") if name and (ROOT / name).is_file()}
+    for name in names:
         to = folder / name
-        if not (ROOT / name).is_file():
-            continue
         if not to.exists() or to.read_bytes() != (ROOT / name).read_bytes():
             to.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, to)
+    for path in [path for path in folder.rglob("*") if path.is_file()]:
+        name = path.relative_to(folder)
+        if name.parts[0] != "build" and str(name) not in names:
+            path.unlink()
 
 
 def run(command, folder):
