@@ -75,8 +75,10 @@ void step_threads(struct program *program)
 	program->data += (MOST_PARTS - 1) * size;
 	program->size -= (MOST_PARTS - 1) * size;
 	run_steps(program, 30);
-	for (int i = 1; i < MOST_PARTS; i++) {
+	for (int i = 1; i < MOST_PARTS; i++)
 		pthread_join(threads[i], NULL);
+	/* Only now, because each thread may be about to call release callbacks of the others. */
+	for (int i = 1; i < MOST_PARTS; i++) {
 		finish_program(&parts[i]);
 		if (*parts[i].wrong)
 			wrong(program, "thread %d: %s", i, parts[i].wrong);
