@@ -313,12 +313,36 @@ static void test_retained_handle(void **state)
 	fixture.cases++;
 }
 
+/* The library's own buffer, which may use shared memory, is wrapped by its handle like any other. */
+static void test_own_buffer_by_handle(void **state)
+{
+	atomic_int released = 0;
+	struct bi_memory *own, *wrapped;
+	struct bi_view *view;
+	cl_mem handle;
+
+	(void)state;
+	skip_unless_opencl();
+	own = new_memory(fixture.context, 256);
+	handle = (cl_mem)native_of(own).handle;
+	wrapped = wrap_buffer(handle, 0, 0, &released);
+	assert_ptr_equal(native_of(wrapped).handle, handle);
+	fill_memory(wrapped, "o");
+	view = bytes_of(wrapped);
+	OK(bi_view_synchronize(view, &error));
+	check_contents(handle, 0, 256, 'o');
+	bi_view_release(view);
+	bi_memory_release(wrapped);
+	bi_memory_release(own);
+	fixture.cases++;
+}
+
 int foreign_opencl_group(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(test_size_of_buffer),     TEST(test_stolen_buffer),         TEST(test_stolen_buffer_on_failure),
 		TEST(test_wrapped_sub_buffer), TEST(test_overlapping_wrappings), TEST(test_closed_buffer),
-		TEST(test_retained_handle),
+		TEST(test_retained_handle),    TEST(test_own_buffer_by_handle),
 	};
 
 	return cmocka_run_group_tests_name("foreign_opencl", tests, NULL, NULL);
