@@ -278,7 +278,7 @@
 				places[k] = (bi__i32)line * tile->pitch + unit; \
 				words[k] = bi__read((bi__global const bi__u128 *)(src + from + unit)); \
 			} \
-			part += BI__TILE_GROUP >> tile->threads; \
+			part += (bi__u32)BI__TILE_GROUP >> tile->threads; \
 		} \
 		for (int k = 0; k < BI__TILE_READS; k++) { \
 			if (places[k] != -n) \
