@@ -124,7 +124,10 @@ enum bi_status {
 	BI_STATUS_END = 1               /* not a status */
 };
 
-/* Description of a failure. The caller owns it; the library writes it on failure only. */
+/*
+ * Description of a failure. The caller owns it; the library writes it on failure only. A message that ends with a number
+ * in brackets, such as "[O6]", names the rule that refuses; docs/conformance.md lists the rules.
+ */
 struct bi_error {
 	int status;                     /* enum bi_status */
 	int vendor;                     /* the driver's own code, 0 if no driver was involved */
