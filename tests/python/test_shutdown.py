@@ -57,7 +57,9 @@ class Producer:
         buffer_interface(np.zeros(3)).release()
 view = buffer_interface(Producer())
 """,
+    # The driver is opened before: PoCL cannot be loaded while the process ends.
     "a thread that works": """
+empty(4, 'f4', device=device).release()
 def work():
     while True:
         buffer_interface(empty(4, 'f4', device=device))[1:].release()
