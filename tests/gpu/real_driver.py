@@ -33,6 +33,7 @@ WHY = {
     "opencl": "there is no PoCL, or no pyopencl",
     "c++": "there is no C++ compiler, or no nanobind",
     "second device": "there is one CUDA device",
+    "setuptools": "no module setuptools",
 }
 STAND_INS = ("pyopencl", "pyopencl.array", "pyopencl.tools")
 
@@ -116,6 +117,8 @@ def lacking():
         lacks.add("opencl")
     if not shutil.which("c++") or is_missing("nanobind"):
         lacks.add("c++")
+    if is_missing("setuptools"):
+        lacks.add("setuptools")
     if sum(device.backend == "cuda" for device in usable) < 2:
         lacks.add("second device")
     return lacks

@@ -61,6 +61,7 @@ def test_header_compiles_alone(tmp_path, language, standard, limited):
     subprocess.run([*command, unit], check=True)
 
 
+@pytest.mark.needs("setuptools")
 def test_example_builds_with_its_setup(tmp_path):
     folder = tmp_path / "example"
     shutil.copytree(EXAMPLE, folder)
