@@ -71,8 +71,8 @@ static void close_streams(void)
 }
 
 /*
- * Returns what is wrong if the library has more blocks than after the context before. A driver calls it back on threads
- * of its own when a buffer is deleted, so the last block may be freed later.
+ * Returns what is wrong if the library has more blocks than after the context before. Some drivers delete
+ * buffers on threads of their own, so the last block may be freed a little later.
  */
 static const char *check_blocks(void)
 {

@@ -155,7 +155,8 @@ static int witness_of(const struct producer *producer)
 }
 
 /*
- * The memory is its producer's again, which works on it at once, on the stream of its earlier work. Runs on any thread.
+ * Enqueues the producer's next work, on the stream of its earlier work: the memory was released, so the producer may
+ * change it. Runs on any thread.
  */
 static void stock_is_released(void *data)
 {

@@ -1,7 +1,7 @@
 /*
  * A job is a copy or fill in progress. It is checked (copy.c), gets a route (route.c), is ordered and
- * enqueued (enqueue.c), and is passed to a backend (execute.c). If one step on one stream is not enough, run.c replaces
- * the job by several steps: two, or two for each chunk (chunked.c). Each step is a job as well.
+ * enqueued (enqueue.c), and is passed to a backend (execute.c). If one step on one stream is not enough, route.c
+ * replaces the job by several steps: two, or two for each chunk (chunked.c). Each step is a job as well.
  */
 #ifndef BI_COMMON_COPY_JOB_H
 #define BI_COMMON_COPY_JOB_H

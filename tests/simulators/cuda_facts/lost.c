@@ -86,7 +86,7 @@ const struct fact destroyed_facts[] = {
 	{ NULL, assumed, NULL },
 };
 
-/* What was there before the reset. */
+/* The objects made before the reset. */
 struct before_reset {
 	bi__cu_context context;
 	bi__cu_stream stream;

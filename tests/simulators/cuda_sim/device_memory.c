@@ -228,7 +228,7 @@ bi__cu_result cuMemPoolSetAttribute(bi__cu_pool pool, unsigned what, void *value
 	return leave(code ? code : set_attribute(pool, what, value));
 }
 
-/* Memory that is freed is the device's again at once here, so there is nothing to give back. */
+/* Does nothing: the simulator returns freed memory to the device without delay. */
 bi__cu_result cuMemPoolTrimTo(bi__cu_pool pool, size_t keep)
 {
 	bi__cu_result code = ENTER(cuMemPoolTrimTo);
@@ -239,7 +239,7 @@ bi__cu_result cuMemPoolTrimTo(bi__cu_pool pool, size_t keep)
 	return leave(code);
 }
 
-/* What was allocated from it stays until it is freed. */
+/* Allocations from the pool stay until they are freed. */
 static bi__cu_result destroy_pool(bi__cu_pool handle)
 {
 	bi__cu_result code;
