@@ -72,6 +72,9 @@ BENCH_API void *bench_array_destination(struct bench_array *array);
  */
 BENCH_API int bench_array_check(struct bench_array *array, const void *bytes, int is_linear);
 
+/* Returns the kind of the library's plan for this copy. */
+BENCH_API const char *bench_array_plan(const struct bench_array *array);
+
 /* Peers on the host: memcpy of as many bytes, and naive loops. They copy to the destination. */
 BENCH_API struct bench_job *bench_memcpy(struct bench_array *array);
 BENCH_API struct bench_job *bench_naive(struct bench_array *array);

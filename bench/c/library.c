@@ -284,6 +284,25 @@ struct bench_job *bench_library(struct bench_array *array, const char *device, c
 	return &job->job;
 }
 
+const char *bench_array_plan(const struct bench_array *array)
+{
+	static const char *const kinds[] = {
+#define KIND(name, text) text,
+		BI_PLAN_MAP(KIND)
+#undef KIND
+	};
+	struct bi_layout source, destination;
+	struct bi_dtype type;
+	struct bi_plan plan;
+
+	if (item_type(array, &type, NULL) ||
+	    bi_layout_init(&source, type, array->ndim, array->shape, array->strides, array->offset, NULL) ||
+	    bi_layout_init(&destination, type, array->ndim, array->shape, NULL, 0, NULL) ||
+	    bi_plan_make(&destination, &source, &plan, NULL))
+		return "none";
+	return kinds[plan.kind];
+}
+
 const char *bench_device(int i)
 {
 	static const char *const kinds[] = {

@@ -30,7 +30,7 @@ SIGNATURES = {
     "time": (c_double, c_void_p, c_long), "verify": (c_int, c_void_p), "release": (None, c_void_p),
     "array_create": (c_void_p, c_int, POINTER(c_int64), POINTER(c_int64), c_int64, c_int64, c_size_t),
     "array_release": (None, c_void_p), "array_source": (c_void_p, c_void_p), "array_destination": (c_void_p, c_void_p),
-    "array_check": (c_int, c_void_p, c_void_p, c_int),
+    "array_plan": (c_char_p, c_void_p), "array_check": (c_int, c_void_p, c_void_p, c_int),
     "memcpy": (c_void_p, c_void_p), "naive": (c_void_p, c_void_p), "malloc_copy": (c_void_p, c_void_p),
     "library": (c_void_p, c_void_p, c_char_p, POINTER(Request)),
     "opencl": (c_void_p, c_void_p, c_int, c_int, POINTER(Request)),

@@ -10,6 +10,9 @@ GROUPS = {
     "moving": ("Moving bytes",
                "Strided → contiguous, float32, a source of 64 MiB, a destination that has been written to before. "
                "GB/s read and written; in brackets the share of a one-thread `memcpy` of the same bytes."),
+    "any": ("Any layout",
+            "Layouts that programs use, into a dense array; in brackets the share of a one-thread `memcpy` of the same "
+            "bytes."),
     "further": ("Further",
                 "Small operations are enqueued 64 at a time, then waited for; *blocking* ones return when done. On a CPU "
                 "device the library copies inline, on the calling thread, if no other code knows the memory; in rows of "

@@ -62,6 +62,21 @@ def cores(run):
     return svg.lines_plot("From one to all cores, float32", axes, [svg.Panel("all layouts", lines)] if lines else [], 1)
 
 
+def any_layout(run):
+    """The random layouts in the order of their share of memcpy: one panel for each place."""
+    found = {}
+    for point in run["points"]:
+        if point["plot"] == "any":
+            memcpy = point["figures"]["memcpy, 1 thread"]["median"]
+            for name, figure in point["figures"].items():
+                if name != "memcpy, 1 thread":
+                    found.setdefault(point["panel"], {}).setdefault(name, []).append(memcpy / figure["median"])
+    axes = svg.Axes("percentile of the random layouts", "share of a one-thread memcpy")
+    panels_ = [svg.Panel(place, {name: [(100 * (i + .5) / len(shares), y, y, y) for i, y in enumerate(sorted(shares))]
+                                 for name, shares in lines.items()}) for place, lines in found.items()]
+    return svg.lines_plot("Random layouts, 4 to 32 MiB", axes, panels_, 2)
+
+
 def exchange(run):
     """Bars of the operations that take less than five microseconds."""
     groups = {"In C": [], "In Python": []}
@@ -84,6 +99,7 @@ PLOTS = {
     "sizes": ("cost by size", sizes),
     "dimensions": ("cost by dimensions", dimensions),
     "items": ("bandwidth by the size of an item", items),
+    "any": ("random layouts, by their share of memcpy", any_layout),
     "cores": ("from one to all cores", cores),
 }
 

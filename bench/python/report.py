@@ -126,7 +126,7 @@ class Point:
 class Report:
     def __init__(self, pace, gauge, only_rows=""):
         self.pace, self.gauge, self.only_rows = pace, gauge, only_rows.lower()
-        self.rows, self.points, self.not_run = [], [], []
+        self.rows, self.points, self.not_run, self.texts = [], [], [], []
 
     def wants(self, operation):
         return self.only_rows in operation.lower()
@@ -159,6 +159,10 @@ class Report:
         print(f"{plot}, {panel}: {x}", file=sys.stderr, flush=True)
         figures, _ = self.compare(runners, bool(moved))
         self.points.append(Point(plot, panel, x, figures, moved))
+
+    def say(self, text):
+        """Adds a text that `show` prints after the table."""
+        self.texts.append(text)
 
     def skip(self, what, why):
         entry = (what, str(why).splitlines()[0] if str(why) else type(why).__name__)
@@ -240,6 +244,8 @@ def show(report, facts):
     for line in cells:
         print("  ".join(text.ljust(width) for text, width in zip(line, widths)) + "  " + line[5])
     print("†: measured while the machine was not steady")
+    for text in report.texts:
+        print(text)
     for what, why in report.not_run:
         print(f"not run: {what}: {why}")
 

@@ -60,9 +60,9 @@ class Run(unittest.TestCase):
 
     def test_every_group_has_rows(self):
         groups = {row["group"] for row in self.run_["rows"]}
-        self.assertEqual(groups, {"exchange", "moving", "further", "gpu"})
+        self.assertEqual(groups, {"exchange", "moving", "any", "further", "gpu"})
         plots = {point["plot"] for point in self.run_["points"]}
-        self.assertLessEqual({"layouts", "sizes", "dimensions", "items"}, plots)
+        self.assertLessEqual({"any", "layouts", "sizes", "dimensions", "items"}, plots)
 
     def test_every_layout_is_there_on_host_and_opencl(self):
         names = [row["operation"] for row in self.run_["rows"] if row["group"] == "moving"]
