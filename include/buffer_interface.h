@@ -84,7 +84,9 @@ extern "C" {
 #define BI_VERSION_PATCH 0
 #define BI_VERSION_STRING "0.1.0"
 
-#if defined(__GNUC__)
+#if defined(_WIN32) && defined(BI_BUILDS_LIBRARY)
+#define BI_API __declspec(dllexport)
+#elif defined(__GNUC__) && !defined(_WIN32)
 #define BI_API __attribute__((visibility("default")))
 #else
 #define BI_API

@@ -19,7 +19,8 @@ const struct bi__cu_api *const bi__cu = &api;
 
 static int open_symbols(const struct bi__symbol *symbols, size_t count, struct bi_error *err)
 {
-	static const char *const names[] = { "libcuda.so.1", "libcuda.so", NULL };
+	static const char *const names[] = { BI__DL_NAMES("libcuda.so.1", "nvcuda.dll", "libcuda.dylib"),
+					     BI__DL_NAMES("libcuda.so", NULL, NULL), NULL };
 
 	return bi__dl_open("BI_CUDA_LIBRARY", names, symbols, count, &api, err);
 }

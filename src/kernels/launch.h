@@ -35,7 +35,7 @@ typedef uint16_t bi__u16;
 typedef uint32_t bi__u32;
 typedef uint64_t bi__u64;
 typedef int32_t bi__i32;
-typedef int64_t bi__i64;
+typedef int64_t bi__i64 __attribute__((aligned(8))); /* also on i386 */
 typedef struct {
 	_Alignas(16) bi__u64 low;
 	bi__u64 high;

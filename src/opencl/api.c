@@ -14,7 +14,9 @@ const struct bi__cl_api *const bi__cl = &api;
 
 static int open_library_locked(struct bi_error *err)
 {
-	static const char *const names[] = { "libOpenCL.so.1", "libOpenCL.so", NULL };
+	static const char *const names[] = { BI__DL_NAMES("libOpenCL.so.1", "OpenCL.dll",
+							  "/System/Library/Frameworks/OpenCL.framework/OpenCL"),
+					     BI__DL_NAMES("libOpenCL.so", NULL, "libOpenCL.dylib"), NULL };
 	static const struct bi__symbol symbols[] = {
 #define SYMBOL(name, necessity) { offsetof(struct bi__cl_api, name), "cl" #name, necessity },
 		BI__CL_API(SYMBOL)

@@ -1,16 +1,14 @@
 /*
  * Compiled programs in files. A file consists of a head and the program. A file whose head does not match is ignored.
  */
-#define _POSIX_C_SOURCE 200809L
 #include "opencl/opencl.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+
+#include "common/base/files.h"
 
 struct head {
 	char magic[8];
@@ -19,7 +17,7 @@ struct head {
 	uint64_t hash; /* of the program */
 };
 
-static const char magic[8] = "BIPROG01";
+static const char magic[8] = { 'B', 'I', 'P', 'R', 'O', 'G', '0', '1' };
 
 /*
  * Bytes of the largest program that is read. Drivers make smaller ones. The limit keeps a damaged file from causing a
@@ -69,39 +67,10 @@ static void *read_program(FILE *file, uint64_t key, size_t *nbytes)
 	return NULL;
 }
 
-/*
- * Opens a file for reading. Returns NULL unless it is a regular file that belongs to this user and that nobody else can
- * write.
- */
-static FILE *open_own_file(const char *path)
-{
-	int descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-	struct stat facts;
-	FILE *file = NULL;
-
-	if (descriptor < 0)
-		return NULL;
-	if (fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_uid == geteuid() &&
-	    !(facts.st_mode & (S_IWGRP | S_IWOTH)))
-		file = fdopen(descriptor, "rb");
-	if (!file)
-		close(descriptor);
-	return file;
-}
-
-/* Returns 1 if the directory belongs to this user and nobody else can write it. */
-static int is_own_directory(const char *directory)
-{
-	struct stat facts;
-
-	return stat(directory, &facts) == 0 && S_ISDIR(facts.st_mode) && facts.st_uid == geteuid() &&
-	       !(facts.st_mode & (S_IWGRP | S_IWOTH));
-}
-
 void *bi__opencl_cache_read(const char *directory, uint64_t key, size_t *nbytes)
 {
-	char *path = is_own_directory(directory) ? path_of(directory, key, ".bin") : NULL;
-	FILE *file = path ? open_own_file(path) : NULL;
+	char *path = path_of(directory, key, ".bin");
+	FILE *file = path ? bi__file_open_own(directory, path) : NULL;
 	void *bytes = NULL;
 
 	if (file) {
@@ -112,17 +81,11 @@ void *bi__opencl_cache_read(const char *directory, uint64_t key, size_t *nbytes)
 	return bytes;
 }
 
-static int write_program(int descriptor, const struct head *head, const void *bytes)
+static int write_program(FILE *file, const struct head *head, const void *bytes)
 {
-	FILE *file = fdopen(descriptor, "wb");
-	int whole;
+	int whole = fwrite(head, sizeof(*head), 1, file) == 1 && fwrite(bytes, (size_t)head->nbytes, 1, file) == 1;
 
-	/* mkstemp has made the file private. A file that a crash cuts short is found out by its hash. */
-	if (!file) {
-		close(descriptor);
-		return 0;
-	}
-	whole = fwrite(head, sizeof(*head), 1, file) == 1 && fwrite(bytes, (size_t)head->nbytes, 1, file) == 1;
+	/* A file that a crash cuts short is found out by its hash. */
 	return !fclose(file) && whole;
 }
 
@@ -130,14 +93,11 @@ void bi__opencl_cache_write(const char *directory, uint64_t key, const void *byt
 {
 	struct head head = { .key = key, .nbytes = nbytes, .hash = bi__opencl_hash(BI__OPENCL_HASH, bytes, nbytes) };
 	char *path = path_of(directory, key, ".bin"), *temporary = path_of(directory, key, ".XXXXXX");
-	int descriptor = -1;
+	FILE *file = path && temporary ? bi__file_create_own(directory, temporary) : NULL;
 
 	memcpy(head.magic, magic, sizeof(magic));
-	mkdir(directory, 0700);
-	if (path && temporary && is_own_directory(directory))
-		descriptor = mkstemp(temporary);
-	if (descriptor >= 0 && (!write_program(descriptor, &head, bytes) || rename(temporary, path)))
-		unlink(temporary);
+	if (file && (!write_program(file, &head, bytes) || rename(temporary, path)))
+		remove(temporary);
 	free(temporary);
 	free(path);
 }

@@ -499,7 +499,7 @@ static int apply_options(struct bi__opencl *opencl, const struct bi_options *opt
 	return BI_OK;
 }
 
-static inline void destroy_state(struct bi__opencl *opencl)
+static void destroy_state(struct bi__opencl *opencl)
 {
 	if (opencl->program)
 		bi__cl->ReleaseProgram(opencl->program);
@@ -507,15 +507,17 @@ static inline void destroy_state(struct bi__opencl *opencl)
 		bi__cl->ReleaseContext(opencl->context);
 	pthread_mutex_destroy(&opencl->lock);
 	free(opencl->cache_directory);
+	free(opencl);
 }
 
 int bi__opencl_open(const struct bi_options *options, const struct bi_device *device, struct bi_device *adopted,
 		    struct bi__device_state *out, struct bi__queue *stream, struct bi_error *err)
 {
-	struct bi__opencl *opencl = (struct bi__opencl *)(void *)out->embedded;
+	struct bi__opencl *opencl = malloc(sizeof(*opencl));
 	int rc;
 
-	_Static_assert(sizeof(*opencl) <= sizeof(out->embedded), "the state of an OpenCL context does not fit");
+	if (!opencl)
+		return bi__fail(err, BI_ENOMEM, "no memory for the state of an OpenCL context");
 	*opencl = (struct bi__opencl){ .lock = PTHREAD_MUTEX_INITIALIZER };
 	rc = options->adopt_context ? open_adopted(opencl, options, device->ordinal, adopted, err)
 				    : open_context(opencl, device, err);

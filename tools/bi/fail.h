@@ -9,7 +9,9 @@
 
 #include "buffer_interface.h"
 
-#if defined(__GNUC__)
+#if defined(__MINGW32__) && !defined(__clang__)
+#define TOOL_PRINTF(text, first) __attribute__((format(gnu_printf, text, first)))
+#elif defined(__GNUC__)
 #define TOOL_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
 #define TOOL_PRINTF(text, first)

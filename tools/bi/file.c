@@ -12,6 +12,9 @@
 #include <unistd.h>
 
 #include "fail.h"
+#ifdef _WIN32
+#include "posix.h"
+#endif
 
 #define OUTPUTS 2
 
@@ -72,7 +75,9 @@ void output_prepare(void)
 	for (size_t i = 0; i < sizeof(fatal_signals) / sizeof(fatal_signals[0]); i++)
 		if (!sigaction(fatal_signals[i], NULL, &old) && old.sa_handler != SIG_IGN)
 			sigaction(fatal_signals[i], &action, NULL);
+#ifdef SIGXFSZ
 	signal(SIGXFSZ, SIG_IGN);
+#endif
 }
 
 static void hold_signals(sigset_t *old)
@@ -93,11 +98,12 @@ static char *volatile *find_slot(const char *temporary)
 	return NULL;
 }
 
+/* Returns 0 where files have no number. */
 static int is_stdout(const struct stat *info)
 {
 	struct stat out;
 
-	return !fstat(STDOUT_FILENO, &out) && out.st_dev == info->st_dev && out.st_ino == info->st_ino;
+	return !fstat(STDOUT_FILENO, &out) && out.st_dev == info->st_dev && out.st_ino == info->st_ino && out.st_ino;
 }
 
 /* Returns a name for mkstemp, "dir/.bi-XXXXXX", in the directory of the target. The caller frees it. */
@@ -134,7 +140,7 @@ static int cannot_create(const char *target, struct bi_error *err)
 
 static mode_t new_file_mode(void)
 {
-	mode_t mask = umask(0);
+	mode_t mask = (mode_t)umask(0);
 
 	umask(mask);
 	return 0666 & ~mask;

@@ -9,6 +9,7 @@
 
 #include "fail.h"
 #include "scan.h"
+#include "text.h"
 #include "utf8.h"
 
 #define MAGIC_SIZE 6
@@ -281,11 +282,11 @@ static int read_descr(struct scan *scan, struct npy *npy, struct bi_error *err)
 
 	if (!scan_take(scan, '['))
 		return read_typestr(scan, &npy->dtype, typestr, err);
-	out = open_memstream(&npy->descr, &length);
+	out = text_open(&npy->descr, &length);
 	if (!out)
 		return fail(err, BI_ENOMEM, "out of memory for the type");
 	rc = read_fields(scan, out, 1, err);
-	if (fclose(out) && rc == BI_OK)
+	if (text_close(out, &npy->descr, &length) && rc == BI_OK)
 		return fail(err, BI_ENOMEM, "out of memory for the type");
 	return rc == BI_OK ? bi_dtype_parse_descr(npy->descr, &npy->dtype, err) : rc;
 }
@@ -411,8 +412,7 @@ static int print_dict(const struct npy *npy, char **text, size_t *length, struct
 		if (rc != BI_OK)
 			return rc;
 	}
-	*text = NULL;
-	out = open_memstream(text, length);
+	out = text_open(text, length);
 	if (!out)
 		return fail(err, BI_ENOMEM, "out of memory for the header");
 	if (npy->descr)
@@ -424,9 +424,8 @@ static int print_dict(const struct npy *npy, char **text, size_t *length, struct
 	fputs(", }", out);
 	if (npy->ndim)
 		fprintf(out, "%*s", GROWTH_DIGITS - snprintf(NULL, 0, "%" PRId64, npy->shape[0]), "");
-	if (!fclose(out))
+	if (!text_close(out, text, length))
 		return BI_OK;
-	free(*text);
 	return fail(err, BI_ENOMEM, "out of memory for the header");
 }
 

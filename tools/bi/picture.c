@@ -9,6 +9,7 @@
 
 #include "fail.h"
 #include "locate.h"
+#include "text.h"
 
 #define ROWS_SHOWN 16
 #define ROWS_AT_END 3
@@ -379,11 +380,11 @@ void picture_memory(const struct canvas *canvas, const struct bi_layout *base, c
 	locator_init(&memory.locator, view);
 	/* The legend depends on the cells that are drawn, so the rows are drawn into a buffer first. */
 	choose_row(canvas, &memory, base);
-	inner.out = open_memstream(&drawn, &size);
+	inner.out = text_open(&drawn, &size);
 	if (!inner.out)
 		return;
 	draw_rows(&inner, &memory);
-	fclose(inner.out);
+	text_close(inner.out, &drawn, &size);
 	explain_memory(canvas, &memory);
 	fputs(drawn ? drawn : "", canvas->out);
 	free(drawn);

@@ -4,25 +4,54 @@
 
 #include <stdlib.h>
 #include <string.h>
+#ifdef _WIN32
+#include <io.h>
+#include <windows.h>
+#else
 #include <sys/ioctl.h>
 #include <unistd.h>
+#endif
 
+#ifdef _WIN32
+/* Only a console that reads escape sequences is a terminal. */
+int terminal_is(FILE *stream)
+{
+	HANDLE console = (HANDLE)_get_osfhandle(_fileno(stream));
+	DWORD mode;
+
+	SetConsoleOutputCP(CP_UTF8);
+	return GetConsoleMode(console, &mode) && SetConsoleMode(console, mode | ENABLE_VIRTUAL_TERMINAL_PROCESSING);
+}
+
+static int window_columns(FILE *stream)
+{
+	CONSOLE_SCREEN_BUFFER_INFO info;
+
+	return GetConsoleScreenBufferInfo((HANDLE)_get_osfhandle(_fileno(stream)), &info) ? info.dwSize.X : 0;
+}
+#else
 int terminal_is(FILE *stream)
 {
 	return isatty(fileno(stream));
 }
 
+static int window_columns(FILE *stream)
+{
+	struct winsize size;
+
+	return ioctl(fileno(stream), TIOCGWINSZ, &size) ? 0 : size.ws_col;
+}
+#endif
+
 int terminal_columns(FILE *stream)
 {
 	const char *text = getenv("COLUMNS");
 	long columns = text ? strtol(text, NULL, 10) : 0;
-	struct winsize size;
 
 	if (columns >= 20 && columns <= 10000)
 		return (int)columns;
-	if (!ioctl(fileno(stream), TIOCGWINSZ, &size) && size.ws_col >= 20)
-		return size.ws_col;
-	return 80;
+	columns = window_columns(stream);
+	return columns >= 20 ? (int)columns : 80;
 }
 
 int terminal_has_colour(FILE *stream)

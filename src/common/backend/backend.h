@@ -78,8 +78,7 @@ struct bi__range {
 /* The part of an opened device that belongs to the backend. Embedded in struct bi__device; its address is stable. */
 struct bi__device_state {
 	uintptr_t native; /* cl_context, CUcontext; devices with equal natives can share events and memory */
-	void *state; /* points to `embedded`, or to memory that the backend allocates */
-	_Alignas(max_align_t) unsigned char embedded[112]; /* storage for a small state */
+	void *state; /* memory that the backend allocates, or NULL */
 };
 
 /* The device that has to be opened to reach a foreign memory or queue. */

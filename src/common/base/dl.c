@@ -1,15 +1,45 @@
 #ifdef __linux__
 #define _GNU_SOURCE /* dladdr, dl_iterate_phdr */
 #include <link.h>
+#elif defined(__APPLE__)
+#define _DARWIN_C_SOURCE /* dladdr */
 #endif
 #include "common/base/dl.h"
 
+#ifdef _WIN32
+#include <windows.h>
+#else
 #include <dlfcn.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/environment.h"
+
+#ifdef _WIN32
+#define RTLD_LAZY 0
+#define RTLD_NOW 0
+#define RTLD_LOCAL 0
+#define dlsym(library, name) ((void *)(uintptr_t)GetProcAddress(library, name))
+#define dlclose(library) FreeLibrary(library)
+
+/* A name without a folder is not looked for in the current folder. */
+static void *dlopen(const char *name, int flags)
+{
+	(void)flags;
+	return LoadLibraryExA(name, NULL, strpbrk(name, "/\\") ? 0 : LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
+}
+
+static const char *dlerror(void)
+{
+	DWORD code = GetLastError();
+
+	return code == ERROR_MOD_NOT_FOUND    ? "this library, or one that it needs, was not found"
+	       : code == ERROR_BAD_EXE_FORMAT ? "no library for this processor"
+					      : NULL;
+}
+#endif
 
 /* Appends "name: reason" to `tried`, cut to its capacity. Most reasons of dlerror begin with the name already. */
 static void append_reason(char *tried, size_t capacity, const char *name)
@@ -86,8 +116,12 @@ static void *open_first(const char *const *names, char *tried, size_t capacity)
  */
 static void keep_own_code_loaded(void)
 {
-#ifdef RTLD_NODELETE
 	static const char own = 0;
+#ifdef _WIN32
+	HMODULE module;
+
+	GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN, &own, &module);
+#else
 	Dl_info info;
 
 	if (dladdr(&own, &info) && info.dli_fname)

@@ -4,6 +4,15 @@
 
 #include "common/base/status.h"
 
+/* The file names of a library: a list for each kind of system. */
+#ifdef _WIN32
+#define BI__DL_NAMES(elf, windows, macos) windows
+#elif defined(__APPLE__)
+#define BI__DL_NAMES(elf, windows, macos) macos
+#else
+#define BI__DL_NAMES(elf, windows, macos) elf
+#endif
+
 /* One function of a driver. A library that lacks a required function is refused. */
 struct bi__symbol {
 	size_t slot; /* offset of the function pointer in `table` of bi__dl_open */

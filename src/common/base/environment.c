@@ -6,7 +6,9 @@
 #include "common/base/environment.h"
 
 #include <stdlib.h>
+#ifndef _WIN32
 #include <unistd.h>
+#endif
 
 #ifdef __linux__
 /* The kernel's mark also covers file capabilities and security modules. */
@@ -19,6 +21,8 @@ static int has_raised_rights(void)
 {
 #if defined(__APPLE__) || defined(__FreeBSD__) || defined(__OpenBSD__) || defined(__NetBSD__)
 	return issetugid();
+#elif defined(_WIN32)
+	return 0;
 #else
 	return geteuid() != getuid() || getegid() != getgid();
 #endif

@@ -3,6 +3,13 @@
 #include <pthread.h>
 
 atomic_uint bi__fork_generation;
+
+#ifdef _WIN32
+/* Windows has no fork. */
+void bi__fork_watch(void)
+{
+}
+#else
 static pthread_once_t is_registered = PTHREAD_ONCE_INIT;
 
 static void count_child(void)
@@ -19,3 +26,4 @@ void bi__fork_watch(void)
 {
 	pthread_once(&is_registered, register_fork_handler);
 }
+#endif

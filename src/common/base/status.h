@@ -4,11 +4,17 @@
 
 #include "buffer_interface.h"
 
-#if defined(__GNUC__)
+#if defined(__MINGW32__) && !defined(__clang__)
+#define BI__PRINTF(text, first) __attribute__((format(gnu_printf, text, first)))
+#elif defined(__GNUC__)
 #define BI__PRINTF(text, first) __attribute__((format(printf, text, first)))
-#define BI__COLD __attribute__((cold)) /* keeps the failing branches out of the hot code */
 #else
 #define BI__PRINTF(text, first)
+#endif
+
+#if defined(__GNUC__)
+#define BI__COLD __attribute__((cold)) /* keeps the failing branches out of the hot code */
+#else
 #define BI__COLD
 #endif
 

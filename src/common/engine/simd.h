@@ -20,7 +20,7 @@
 
 /* One load of source bytes, and the places of these bytes in the vector that is assembled. */
 struct bi__shuffle_load {
-	ptrdiff_t offset; /* bytes from the source address of the period */
+	int64_t offset; /* bytes from the source address of the period */
 	int last; /* 1: the vector is complete after this load */
 	unsigned char index[BI__LINE]; /* for each byte of the vector: its position in the load, or 255 if the byte
 					  comes from another load */
@@ -33,8 +33,8 @@ struct bi__shuffle_load {
 struct bi__shuffle {
 	int count; /* number of loads; 0: no shuffle is used */
 	size_t units, written;
-	ptrdiff_t step; /* bytes from the source address of a period to the source address of the next period */
-	ptrdiff_t low, high; /* a period reads the bytes [low, high) from its source address */
+	int64_t step; /* bytes from the source address of a period to the source address of the next period */
+	int64_t low, high; /* a period reads the bytes [low, high) from its source address */
 	struct bi__shuffle_load loads[BI__SHUFFLE_LOADS];
 };
 
@@ -42,8 +42,8 @@ struct bi__shuffle {
  * dst[y][x] = src[x][y] for elements of one size, y < height, x < width. Pitches in bytes. The bytes of `height`
  * elements are a multiple of 16, those of `width` elements a multiple of BI__LINE.
  */
-typedef void (*bi__transpose_fn)(unsigned char *dst, ptrdiff_t dst_pitch, const unsigned char *src, ptrdiff_t src_pitch,
-				 ptrdiff_t height, ptrdiff_t width);
+typedef void (*bi__transpose_fn)(unsigned char *dst, int64_t dst_pitch, const unsigned char *src, int64_t src_pitch,
+				 int64_t height, int64_t width);
 
 struct bi__simd {
 	const char *name;
@@ -58,7 +58,7 @@ struct bi__simd {
 			size_t periods);
 	/* Writes the first `bytes` of one period, and reads only [low, high) from its source address. May be NULL. */
 	void (*shuffle_part)(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
-			     ptrdiff_t low, ptrdiff_t high, size_t bytes);
+			     int64_t low, int64_t high, size_t bytes);
 	/* Like `shuffle`, with non-temporal stores; dst is aligned to a cache line. May be NULL. */
 	void (*shuffle_streamed)(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
 				 size_t periods);

@@ -17,7 +17,7 @@ TARGET static inline __m128i load_lane(const unsigned char *p)
 	return _mm_loadu_si128((const __m128i *)(const void *)p);
 }
 
-TARGET static inline __m256i load_lanes(const unsigned char *p, ptrdiff_t d)
+TARGET static inline __m256i load_lanes(const unsigned char *p, int64_t d)
 {
 	return _mm256_inserti128_si256(_mm256_castsi128_si256(load_lane(p)), load_lane(p + d), 1);
 }

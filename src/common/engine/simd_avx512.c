@@ -25,7 +25,7 @@ TARGET static inline __m128i load_lane(const unsigned char *p)
 }
 
 /* Masked broadcasts from memory do not use the shuffle port, which the transpose itself fills. */
-TARGET static inline __m512i load_lanes(const unsigned char *p, ptrdiff_t d)
+TARGET static inline __m512i load_lanes(const unsigned char *p, int64_t d)
 {
 	__m512i v = _mm512_castsi128_si512(load_lane(p));
 
@@ -79,7 +79,7 @@ TARGET static inline __attribute__((always_inline)) void shuffle_one(const struc
 		index[i] = load_vector(shuffle->loads[i].index);
 		from[i] = src + shuffle->loads[i].offset;
 	}
-	for (ptrdiff_t at = 0; periods; periods--, at += shuffle->step, dst += BI__LINE) {
+	for (int64_t at = 0; periods; periods--, at += shuffle->step, dst += BI__LINE) {
 		__m512i made = _mm512_permutexvar_epi8(index[0], load_vector(from[0] + at));
 
 		UNROLL for (int i = 1; i < count; i++) made = _mm512_mask_permutexvar_epi8(
@@ -136,16 +136,16 @@ SHUFFLE(shuffle_periods, 0)
 SHUFFLE(shuffle_streamed, 1)
 
 /* Returns a mask of the lowest n bits, for any n. */
-static __mmask64 low_bits(ptrdiff_t n)
+static __mmask64 low_bits(int64_t n)
 {
 	return n >= BI__LINE ? ~(__mmask64)0 : n > 0 ? ((__mmask64)1 << n) - 1 : 0;
 }
 
 /* Masked loads and stores do not touch bytes outside, which may lie in an unmapped page. */
 TARGET static void shuffle_part(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
-				ptrdiff_t low, ptrdiff_t high, size_t bytes)
+				int64_t low, int64_t high, size_t bytes)
 {
-	ptrdiff_t left = (ptrdiff_t)bytes;
+	int64_t left = (int64_t)bytes;
 	__m512i made = _mm512_setzero_si512();
 
 	for (int i = 0; i < shuffle->count && left > 0; i++) {

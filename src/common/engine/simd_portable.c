@@ -8,11 +8,11 @@ static int runs_here(void)
 }
 
 #define TRANSPOSE(size) \
-	static void transpose_##size(unsigned char *dst, ptrdiff_t dst_pitch, const unsigned char *src, \
-				     ptrdiff_t src_pitch, ptrdiff_t height, ptrdiff_t width) \
+	static void transpose_##size(unsigned char *dst, int64_t dst_pitch, const unsigned char *src, \
+				     int64_t src_pitch, int64_t height, int64_t width) \
 	{ \
-		for (ptrdiff_t y = 0; y < height; y++) \
-			for (ptrdiff_t x = 0; x < width; x++) \
+		for (int64_t y = 0; y < height; y++) \
+			for (int64_t x = 0; x < width; x++) \
 				memcpy(dst + y * dst_pitch + x * (size), src + x * src_pitch + y * (size), size); \
 	}
 

@@ -1,21 +1,16 @@
-#ifdef __linux__
-#define _GNU_SOURCE /* sched_getaffinity */
-#endif
-
+#define _POSIX_C_SOURCE 200809L
 #include "common/engine/workers.h"
 
 #include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/environment.h"
 #include "common/base/fork.h"
 #include "common/base/status.h"
+#include "common/base/threads.h"
 
 /* The largest default number of threads. More threads do not make memory faster. */
 #define DEFAULT_MOST 8
@@ -117,55 +112,20 @@ static int wait_for_job(int index)
 	return goes_on;
 }
 
-/*
- * Gives this worker the processor affinity of the main thread. Otherwise it would inherit the affinity of the thread
- * that made the first large copy, which may be bound to one processor. A failure is ignored.
- */
-static void adopt_main_affinity(void)
-{
-#ifdef __linux__
-	cpu_set_t set;
-
-	if (!sched_getaffinity(getpid(), sizeof(set), &set))
-		(void)sched_setaffinity(0, sizeof(set), &set);
-#endif
-}
-
 static void *run_worker(void *index)
 {
-	adopt_main_affinity();
+	bi__thread_adopt_affinity();
 	while (wait_for_job((int)(intptr_t)index))
 		while (run_next_chunk())
 			;
 	return NULL;
 }
 
-/*
- * Blocks all signals, except those of a fault in the thread itself. If these were blocked, a fault would end the
- * process even if the program has a handler.
- */
-static void block_signals(sigset_t *before)
-{
-	static const int own[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL };
-	sigset_t others;
-
-	sigfillset(&others);
-	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
-		sigdelset(&others, own[i]);
-	pthread_sigmask(SIG_SETMASK, &others, before);
-}
-
 static void start_threads_locked(int count)
 {
-	sigset_t before;
-
-	if (thread_count >= count || stopping)
-		return;
-	block_signals(&before);
-	while (thread_count < count &&
-	       !pthread_create(&threads[thread_count], NULL, run_worker, (void *)(intptr_t)thread_count))
+	while (thread_count < count && !stopping &&
+	       !bi__thread_start(&threads[thread_count], run_worker, (void *)(intptr_t)thread_count))
 		thread_count++;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* Runs when the process ends or the library is unloaded. The library has no other destructor that could run later. */
@@ -261,27 +221,13 @@ void bi__workers_run(int chunks, void (*fn)(void *arg, int chunk), void *arg)
 	pthread_setcancelstate(state, NULL);
 }
 
-static int count_processors(void)
-{
-	long count;
-
-#ifdef __linux__
-	cpu_set_t set;
-
-	if (!sched_getaffinity(getpid(), sizeof(set), &set))
-		return CPU_COUNT(&set);
-#endif
-	count = sysconf(_SC_NPROCESSORS_ONLN);
-	return count < 1 ? 1 : count > BI_MAX_THREADS ? BI_MAX_THREADS : (int)count;
-}
-
 static int default_thread_count(void)
 {
 	int count = (int)bi__environment_number("BI_THREADS", 1, BI_MAX_THREADS, 0);
 
 	if (count)
 		return count;
-	count = count_processors();
+	count = bi__count_processors();
 	return count < DEFAULT_MOST ? count : DEFAULT_MOST;
 }
 

@@ -2,6 +2,7 @@
 #include "common/runtime/report.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -104,32 +105,67 @@ void bi_report_free(char *report)
 	free(report);
 }
 
-/* Writes a JSON string. Names that come from a driver may hold any character. */
-static void put_string(FILE *out, const char *string)
+/* A text that grows. */
+struct text {
+	char *bytes;
+	size_t used, capacity;
+	int failed; /* 1: memory was missing, and the text is not complete */
+};
+
+static int grow_text(struct text *text, size_t needed)
 {
-	fprintf(out, "\"");
+	size_t capacity = needed * 2;
+	char *bytes = realloc(text->bytes, capacity);
+
+	if (!bytes)
+		return 0;
+	text->bytes = bytes;
+	text->capacity = capacity;
+	return 1;
+}
+
+BI__PRINTF(2, 3) static void put(struct text *text, const char *format, ...)
+{
+	va_list arguments, again;
+	int length;
+
+	va_start(arguments, format);
+	va_copy(again, arguments);
+	length = vsnprintf(NULL, 0, format, arguments);
+	if (length < 0 ||
+	    (text->used + (size_t)length >= text->capacity && !grow_text(text, text->used + (size_t)length + 1)))
+		text->failed = 1;
+	if (!text->failed)
+		text->used += (size_t)vsnprintf(text->bytes + text->used, text->capacity - text->used, format, again);
+	va_end(again);
+	va_end(arguments);
+}
+
+/* Writes a JSON string. Names that come from a driver may hold any character. */
+static void put_string(struct text *out, const char *string)
+{
+	put(out, "\"");
 	for (; *string; string++) {
 		unsigned char c = (unsigned char)*string;
 
 		if (c == '"' || c == '\\')
-			fprintf(out, "\\%c", c);
+			put(out, "\\%c", c);
 		else if (c < 0x20)
-			fprintf(out, "\\u%04x", c);
+			put(out, "\\u%04x", c);
 		else
-			fprintf(out, "%c", c);
+			put(out, "%c", c);
 	}
-	fprintf(out, "\"");
+	put(out, "\"");
 }
 
-static void put_record(FILE *out, const struct bi__record *record)
+static void put_record(struct text *out, const struct bi__record *record)
 {
-	fprintf(out,
-		"{\"operation\": \"%s\", \"plan\": \"%s\", \"bytes\": %" PRIu64 ", \"stream\": %u, \"nanoseconds\": ",
-		record->operation, bi__plan_name(record->plan), record->bytes, record->stream);
+	put(out, "{\"operation\": \"%s\", \"plan\": \"%s\", \"bytes\": %" PRIu64 ", \"stream\": %u, \"nanoseconds\": ",
+	    record->operation, bi__plan_name(record->plan), record->bytes, record->stream);
 	if (record->nanoseconds < 0)
-		fprintf(out, "null}");
+		put(out, "null}");
 	else
-		fprintf(out, "%" PRId64 "}", record->nanoseconds);
+		put(out, "%" PRId64 "}", record->nanoseconds);
 }
 
 /* Takes the event out of the first record from *index on that has one. Returns 0 if none has. */
@@ -179,32 +215,31 @@ static void collect_times(struct bi_context *context, struct bi__report *report)
 	pthread_mutex_unlock(&report->collecting);
 }
 
-static void put_records(FILE *out, struct bi__report *report)
+static void put_records(struct text *out, struct bi__report *report)
 {
 	pthread_mutex_lock(&report->lock);
 	for (size_t i = 0; i < report->count; i++) {
-		fprintf(out, i ? ",\n    " : "\n    ");
+		put(out, i ? ",\n    " : "\n    ");
 		put_record(out, &report->records[i]);
 	}
-	fprintf(out, report->count ? "\n  ],\n  \"lost\": %" PRIu64 ",\n" : "],\n  \"lost\": %" PRIu64 ",\n",
-		report->lost);
+	put(out, report->count ? "\n  ],\n  \"lost\": %" PRIu64 ",\n" : "],\n  \"lost\": %" PRIu64 ",\n", report->lost);
 	pthread_mutex_unlock(&report->lock);
 }
 
-static void put_operations(FILE *out, struct bi_context *context)
+static void put_operations(struct text *out, struct bi_context *context)
 {
 	struct bi__report *report = context->report;
 
-	fprintf(out, "  \"profiling\": %s,\n  \"operations\": [", report ? "true" : "false");
+	put(out, "  \"profiling\": %s,\n  \"operations\": [", report ? "true" : "false");
 	if (!report) {
-		fprintf(out, "],\n  \"lost\": 0,\n");
+		put(out, "],\n  \"lost\": 0,\n");
 		return;
 	}
 	collect_times(context, report);
 	put_records(out, report);
 }
 
-static void put_waits(FILE *out, struct bi_context *context)
+static void put_waits(struct text *out, struct bi_context *context)
 {
 	static const char *const reasons[] = {
 #define REASON(name, words) [BI__WAIT_##name] = words,
@@ -212,42 +247,39 @@ static void put_waits(FILE *out, struct bi_context *context)
 #undef REASON
 	};
 
-	fprintf(out, "  \"host_waits\": {");
+	put(out, "  \"host_waits\": {");
 	for (size_t i = 0; i < BI__WAIT_COUNT; i++)
-		fprintf(out, "%s\"%s\": %llu", i ? ", " : "", reasons[i], atomic_load(&context->waits[i]));
-	fprintf(out, "},\n");
+		put(out, "%s\"%s\": %llu", i ? ", " : "", reasons[i], atomic_load(&context->waits[i]));
+	put(out, "},\n");
 }
 
-static void put_pool(FILE *out, struct bi__pool *pool)
+static void put_pool(struct text *out, struct bi__pool *pool)
 {
 	pthread_mutex_lock(&pool->lock);
-	fprintf(out, "  \"pool\": {\"bytes\": %zu, \"limit\": %zu, \"hits\": %" PRIu64 ", \"misses\": %" PRIu64 "},\n",
-		pool->bytes, pool->limit, pool->hits, pool->misses);
+	put(out, "  \"pool\": {\"bytes\": %zu, \"limit\": %zu, \"hits\": %" PRIu64 ", \"misses\": %" PRIu64 "},\n",
+	    pool->bytes, pool->limit, pool->hits, pool->misses);
 	pthread_mutex_unlock(&pool->lock);
 }
 
-static void put_report(FILE *out, struct bi_context *context)
+static void put_report(struct text *out, struct bi_context *context)
 {
 	uint64_t built, loaded;
 
 	bi__dispatch_cache_state(&context->device, &built, &loaded);
-	fprintf(out,
-		"{\n  \"version\": 1,\n  \"library\": \"%s\",\n  \"device\": \"%s\",\n  \"name\": ", BI_VERSION_STRING,
-		context->device.info->spec);
+	put(out, "{\n  \"version\": 1,\n  \"library\": \"%s\",\n  \"device\": \"%s\",\n  \"name\": ", BI_VERSION_STRING,
+	    context->device.info->spec);
 	put_string(out, context->device.info->name);
-	fprintf(out, ",\n");
+	put(out, ",\n");
 	put_operations(out, context);
 	put_waits(out, context);
 	put_pool(out, &context->pool);
-	fprintf(out, "  \"retired\": %u,\n", atomic_load(&context->retired.count));
-	fprintf(out, "  \"programs\": {\"built\": %" PRIu64 ", \"loaded\": %" PRIu64 "}\n}\n", built, loaded);
+	put(out, "  \"retired\": %u,\n", atomic_load(&context->retired.count));
+	put(out, "  \"programs\": {\"built\": %" PRIu64 ", \"loaded\": %" PRIu64 "}\n}\n", built, loaded);
 }
 
 int bi_context_report(struct bi_context *context, char **out, struct bi_error *err)
 {
-	FILE *text;
-	size_t size;
-	int failed = 0;
+	struct text text = { NULL, 0, 0, 0 };
 
 	if (!out)
 		return bi__fail(err, BI_EINVAL, "out is NULL");
@@ -256,15 +288,11 @@ int bi_context_report(struct bi_context *context, char **out, struct bi_error *e
 		return bi__fail(err, BI_EINVAL, "context is NULL");
 	if (bi__dispatch_alive(&context->device, err))
 		return BI_EFORK;
-	text = open_memstream(out, &size);
-	if (text) {
-		put_report(text, context);
-		failed = ferror(text);
-		failed |= fclose(text);
+	put_report(&text, context);
+	if (text.failed) {
+		free(text.bytes);
+		return bi__fail(err, BI_ENOMEM, "no memory for the report");
 	}
-	if (text && !failed)
-		return BI_OK;
-	free(*out);
-	*out = NULL;
-	return bi__fail(err, BI_ENOMEM, "no memory for the report");
+	*out = text.bytes;
+	return BI_OK;
 }

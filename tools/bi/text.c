@@ -1,0 +1,61 @@
+#define _POSIX_C_SOURCE 200809L
+
+#include "text.h"
+
+#include <stdlib.h>
+
+#ifdef _WIN32
+#include <windows.h>
+
+/* Windows has no open_memstream. The file is deleted when it is closed (D). */
+FILE *text_open(char **text, size_t *length)
+{
+	char folder[MAX_PATH + 1], path[MAX_PATH + 1];
+
+	*text = NULL;
+	*length = 0;
+	if (!GetTempPathA(sizeof(folder), folder) || !GetTempFileNameA(folder, "bi", 0, path))
+		return NULL;
+	return fopen(path, "w+bD");
+}
+
+static int read_back(FILE *stream, char **text, size_t *length)
+{
+	long end = ftell(stream);
+	char *bytes = end < 0 ? NULL : calloc(1, (size_t)end + 1);
+
+	rewind(stream);
+	if (!bytes || ferror(stream) || fread(bytes, 1, (size_t)end, stream) != (size_t)end) {
+		free(bytes);
+		return -1;
+	}
+	*text = bytes;
+	*length = (size_t)end;
+	return 0;
+}
+
+int text_close(FILE *stream, char **text, size_t *length)
+{
+	int rc = read_back(stream, text, length);
+
+	fclose(stream);
+	return rc;
+}
+#else
+FILE *text_open(char **text, size_t *length)
+{
+	return open_memstream(text, length);
+}
+
+int text_close(FILE *stream, char **text, size_t *length)
+{
+	int failed = ferror(stream);
+
+	(void)length;
+	if (!fclose(stream) && !failed)
+		return 0;
+	free(*text);
+	*text = NULL;
+	return -1;
+}
+#endif
