@@ -312,7 +312,7 @@ class BufferInterface:
     def transpose(self, *axes: _Shape | None) -> BufferInterface: ...
     def reshape(self, *shape: _Shape) -> BufferInterface:
         """Returns a view with another shape. ValueError if only a copy could have the shape."""
-    def view(self, dtype: DTypeLike, /) -> BufferInterface:
+    def view(self, dtype: DTypeLike) -> BufferInterface:
         """Returns a view of the same bytes with another element type."""
     def broadcast_to(self, shape: _Shape, /) -> BufferInterface:
         """Returns a read-only view that repeats the array."""

@@ -17,6 +17,8 @@ def _check(view, queue):
         raise UnsupportedError("the array is masked, and pyopencl has no masks: pass .mask separately")
     if view.readonly:
         raise UnsupportedError("the array is read-only, and pyopencl has no read-only arrays: use a copy()")
+    if not hasattr(view.buffer, "int_ptr"):
+        raise UnsupportedError("the array is in shared virtual memory, which has an address and no cl_mem: use a copy()")
     if view.context != queue.context.int_ptr:
         raise InvalidArrayError(
             f"the queue belongs to cl_context 0x{queue.context.int_ptr:x}, the array to 0x{view.context:x} [O6]"
@@ -57,7 +59,7 @@ def pyopencl_array(array, queue):
     The memory lives as long as `base_data` of the result, even if the BufferInterface is released before.
 
     UnsupportedError: the memory is not OpenCL's, the array is read-only or masked, or pyopencl does not have its element
-    type. InvalidArrayError: the queue belongs to another cl_context.
+    type. Shared virtual memory has no cl_mem, so it is refused too. InvalidArrayError: the queue belongs to another cl_context.
     """
     from pyopencl.array import Array
 

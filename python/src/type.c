@@ -69,8 +69,8 @@ static PyMethodDef methods[] = {
 	  "reshape($self, *shape)\n--\n\n"
 	  "Returns a view with another shape and the same elements in C order. One extent may be -1. ValueError\n"
 	  "if the number of elements differs or only a copy could have the shape." },
-	{ "view", bip_view_as, METH_O,
-	  "view($self, dtype, /)\n--\n\n"
+	{ "view", FAST(bip_view_as), FAST_WORDS,
+	  "view($self, dtype)\n--\n\n"
 	  "Returns a view of the same bytes with another element type, whose size may change the last axis." },
 	{ "broadcast_to", bip_broadcast_to, METH_O,
 	  "broadcast_to($self, shape, /)\n--\n\n"

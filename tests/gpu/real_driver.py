@@ -34,6 +34,7 @@ WHY = {
     "c++": "there is no C++ compiler, or no nanobind",
     "second device": "there is one CUDA device",
     "setuptools": "no module setuptools",
+    "libraries": "no module pandas",
 }
 STAND_INS = ("pyopencl", "pyopencl.array", "pyopencl.tools")
 
@@ -119,6 +120,8 @@ def lacking():
         lacks.add("c++")
     if is_missing("setuptools"):
         lacks.add("setuptools")
+    if is_missing("pandas"):
+        lacks.add("libraries")
     if sum(device.backend == "cuda" for device in usable) < 2:
         lacks.add("second device")
     return lacks

@@ -49,7 +49,7 @@ import cuda_sim  # noqa: E402
 
 def pytest_configure(config):
     config.addinivalue_line(
-        "markers", "needs(what): simulator, opencl, setuptools or second device, which a real driver's machine may lack (tests/gpu)"
+        "markers", "needs(what): simulator, opencl, libraries, setuptools or second device, which a real driver's machine may lack (tests/gpu)"
     )
 
 

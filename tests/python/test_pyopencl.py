@@ -234,6 +234,15 @@ def test_O6_pyopencl_array_with_a_queue_of_another_context(array, other_queue):
         pyopencl_array(buffer_interface(array), other_queue)
 
 
+def test_shared_virtual_memory_has_no_cl_mem_for_pyopencl_array(opencl_queue):
+    flags = cl.svm_mem_flags.READ_WRITE
+    allocator = cl.tools.SVMAllocator(opencl_queue.context, flags=flags, queue=opencl_queue)
+    view = buffer_interface(cl.array.to_device(opencl_queue, np.arange(4), allocator=allocator))
+    with pytest.raises(UnsupportedError, match="no cl_mem"):
+        pyopencl_array(view, opencl_queue)
+    assert pyopencl_array(view.copy(), opencl_queue).get().tolist() == [0, 1, 2, 3]
+
+
 # Order
 
 

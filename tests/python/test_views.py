@@ -243,6 +243,7 @@ def test_view_as(view, array):
     same(view.view("<u4"), array.view("<u4"))
     same(view.view(np.float32), array.view(np.float32))
     same(view.view("<i2"), array.view("<i2"))
+    same(view.view(dtype="<i2"), array.view(dtype="<i2"))
     same(view[..., :4].view("<i8"), array[..., :4].view("<i8"))
     pairs = np.dtype([("a", "<i2"), ("b", "<u2")])
     same(view.view(pairs), array.view(pairs))

@@ -96,7 +96,7 @@ Py_ssize_t bip_length(PyObject *self);
 PyObject *bip_transpose(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *bip_get_T(PyObject *self, void *closure);
 PyObject *bip_reshape(PyObject *self, PyObject *const *args, Py_ssize_t count);
-PyObject *bip_view_as(PyObject *self, PyObject *dtype);
+PyObject *bip_view_as(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
 PyObject *bip_broadcast_to(PyObject *self, PyObject *shape);
 
 /* map() ------------------------------------------------------------------------------------------------ map.c */

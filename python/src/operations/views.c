@@ -6,6 +6,7 @@
  */
 #include "lifetime.h"
 #include "object.h"
+#include "base/arguments.h"
 #include "base/dtype.h"
 #include "base/errors.h"
 #include "base/shapes.h"
@@ -382,13 +383,14 @@ static int apply_type(const struct bi_view *view, const void *argument, struct b
 	return bi_view_reinterpret(view, type->dtype, type->descr, out, err);
 }
 
-PyObject *bip_view_as(PyObject *self, PyObject *object)
+PyObject *bip_view_as(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
+	static const struct bip_signature signature = { "view", 1, 1, { "dtype", NULL } };
 	static const struct change reinterpretation = { apply_type, BI_EDTYPE, &PyExc_ValueError, 0 };
 	struct type type = { { 0, 0, 0, 0 }, NULL };
-	PyObject *descr = NULL, *result = NULL;
+	PyObject *object, *descr = NULL, *result = NULL;
 
-	if (bip_dtype_argument(object, &type.dtype, &descr))
+	if (bip_arguments(&signature, args, count, names, &object) || bip_dtype_argument(object, &type.dtype, &descr))
 		return NULL;
 	if (descr)
 		type.descr = PyUnicode_AsUTF8(descr);

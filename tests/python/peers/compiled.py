@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
+EXTENSION = sysconfig.get_config_var("EXT_SUFFIX")
 
 
 def folder():
@@ -26,13 +27,13 @@ def folder():
 
 
 def build(name, suffix, command, *versions):
-    """Runs `command` + [-o, file, source] unless that was done before, and returns the file."""
+    """Runs `command` + [-o, file, source] unless that was done before, and returns the file. `name` is a file of this folder, or a path."""
     source = HERE / name
     key = repr((command, versions, sys.version)).encode() + source.read_bytes()
     path = folder() / hashlib.sha256(key).hexdigest()[:16] / (source.stem + suffix)
     if not path.exists():
         path.parent.mkdir(exist_ok=True)
-        unfinished = path.with_suffix(f".{os.getpid()}")
+        unfinished = path.with_name(f"{os.getpid()}{suffix}")
         done = subprocess.run([*command, "-o", str(unfinished), str(source)], capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(f"{source.name} does not compile:\n{done.stderr}")
@@ -53,29 +54,49 @@ def foreign():
     return library
 
 
+def load(path):
+    """Imports an extension module from a file, which is named <module><suffix>."""
+    specification = importlib.util.spec_from_file_location(path.name.split(".")[0], path)
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def extension_command(language, *options):
+    """The command that makes an extension module of a source file."""
+    names = {"c": ("CC", "cc"), "c++": ("CXX", "c++")}
+    shared = ["-O1", "-shared", "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing", "-DNDEBUG"]
+    return [os.environ.get(*names[language]), *shared, "-I" + sysconfig.get_path("include"), *options]
+
+
 @functools.cache
 def nanobind_peer():
     """The module of peers/nanobind_peer.cpp, made of nanobind's combined source."""
     import nanobind
 
     package = Path(nanobind.__file__).parent
-    command = [
-        os.environ.get("CXX", "c++"),
+    command = extension_command(
+        "c++",
         "-std=c++17",
-        "-O1",
-        "-shared",
-        "-fPIC",
-        "-fvisibility=hidden",
-        "-fno-strict-aliasing",
-        "-DNDEBUG",
         "-DNB_COMPACT_ASSERTIONS",
-        "-I" + sysconfig.get_path("include"),
         "-I" + nanobind.include_dir(),
         "-I" + str(package / "ext" / "robin_map" / "include"),
         str(package / "src" / "nb_combined.cpp"),
-    ]
-    path = build("nanobind_peer.cpp", sysconfig.get_config_var("EXT_SUFFIX"), command, nanobind.__version__)
-    specification = importlib.util.spec_from_file_location("nanobind_peer", path)
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
+    )
+    return load(build("nanobind_peer.cpp", EXTENSION, command, nanobind.__version__))
+
+
+@functools.cache
+def pybind11_peer():
+    import pybind11
+
+    command = extension_command("c++", "-std=c++17", "-I" + pybind11.get_include())
+    return load(build("pybind11_peer.cpp", EXTENSION, command, pybind11.__version__))
+
+
+@functools.cache
+def cython_peer():
+    import Cython
+
+    source = build("cython_peer.pyx", ".c", [sys.executable, "-m", "cython"], Cython.__version__)
+    return load(build(source, EXTENSION, extension_command("c"), Cython.__version__))
