@@ -1,10 +1,11 @@
 /*
  * Declarations for the files of the CUDA backend. The operations are described in common/backend/backend.h.
  *
- * Threads: several threads may call any function concurrently. A function makes the context that it needs current, and
- * restores the calling thread's stack of contexts and its capture mode before it returns. A function whose comment says
- * "The context must be current" leaves this to its caller. No lock is held while a thread waits for the device. CUDA
- * calls the host functions of pageable.c on a thread of its own; they take no lock and do not call the driver.
+ * Threads: several threads may call any function concurrently. The context is current in the functions that backend.h
+ * lists at `begin`, and where a comment says so; other functions make it current themselves. A function restores the
+ * calling thread's stack of contexts and its capture mode before it returns. No lock is held while a thread waits for
+ * the device. CUDA calls the host functions of pageable.c on a thread of its own; they take no lock and do not call the
+ * driver.
  */
 #ifndef BI_CUDA_CUDA_H
 #define BI_CUDA_CUDA_H
@@ -13,6 +14,7 @@
 #include <stdatomic.h>
 
 #include "common/backend/backend.h"
+#include "common/backend/scope.h"
 #include "cuda/api.h"
 #include "kernels/launch.h"
 
@@ -43,19 +45,22 @@ struct bi__cuda_event {
 	int is_captured; /* recorded in a graph capture: the event never completes, and a query would invalidate the
 			    capture */
 	struct bi__cuda_event *next; /* in one of the lists of struct bi__cuda */
-};
-
-/* The kernels of src/kernels, loaded when the first of them is needed. */
-struct bi__cuda_kernels {
-	bi__cu_module module; /* NULL until it is loaded */
-	bi__cu_function functions[BI__KERNEL_COUNT]; /* NULL until it is used */
-	uint64_t built, loaded; /* numbers of modules: compiled from PTX by the driver; loaded as machine code */
+	struct {
+		char *slot; /* pinned memory to which few bytes were copied; NULL: the event is not of this kind */
+		void *dst;
+		size_t nbytes;
+		bi__cu_stream stream; /* complete when this is empty; there is no handle */
+	} read;
 };
 
 /* Bytes of a chunk, the most chunks that one queue uses, and the most chunks of a context. */
 #define BI__CUDA_CHUNK ((size_t)1 << 20)
 #define BI__CUDA_QUEUE_CHUNKS 4
 #define BI__CUDA_CHUNKS 32
+
+/* Few bytes are read through a slot of pinned memory: bytes of a slot, and number of slots. */
+#define BI__CUDA_SLOT ((size_t)1 << 10)
+#define BI__CUDA_SLOTS 64
 
 /* A chunk is a staging buffer of pinned memory. Pageable memory is copied through it. */
 struct bi__cuda_chunk {
@@ -72,6 +77,29 @@ struct bi__cuda_pageable {
 	struct bi__cuda_chunk chunks[BI__CUDA_CHUNKS];
 	int count;
 	uint64_t uses;
+	char *slots; /* behind the bytes of the first chunk; or NULL */
+	uint64_t claimed; /* bits 1 << number of a slot in use */
+};
+
+/* The kernels of src/kernels. */
+struct bi__cuda_kernels {
+	bi__cu_module module; /* NULL: loading has failed. The first use tries again */
+	bi__cu_function functions[BI__KERNEL_COUNT];
+	uint64_t built, loaded; /* numbers of modules: compiled from PTX by the driver; loaded as machine code */
+};
+
+/*
+ * What all opened devices of the process with one CUcontext share. Loading kernels may wait for work of the device, so
+ * they are loaded when the first of the devices is opened. They are unloaded when the last is closed.
+ */
+struct bi__cuda_shared {
+	struct bi__cuda_shared *next;
+	bi__cu_context context;
+	unsigned long long context_id; /* of cuCtxGetId; 0: the driver has no such numbers */
+	unsigned users;
+	atomic_ullong serials; /* serial of the queue that was opened last */
+	struct bi__cuda_kernels kernels;
+	struct bi__cuda_pageable pageable;
 };
 
 /* The state of an opened device: bi__device_state.state. */
@@ -80,17 +108,16 @@ struct bi__cuda {
 	bi__cu_device device;
 	int ordinal;
 	int is_primary; /* 1: the device's primary context, retained; 0: a context of the caller */
-	int has_pools; /* 1: device memory is allocated and freed in the order of the context stream */
 	struct bi__cuda_facts facts;
 	bi__cu_stream stream; /* the context stream */
-	atomic_ullong serials; /* serial of the queue that was opened last */
-	struct bi__cuda_pageable pageable;
+	atomic_int is_reset; /* the context was destroyed by other code: its handles must not be used */
+	bi__cu_pool pool; /* of the device memory; NULL: the device has no memory pools */
+	struct bi__cuda_shared *shared;
 
 	pthread_mutex_t lock; /* guards the members below */
 	struct bi__cuda_event *free_events; /* unused events without timing, which take_event reuses */
-	struct bi__cuda_event *uses; /* events behind the kernels and chunk copies of closed and per-thread streams;
-					closing the context waits for them */
-	struct bi__cuda_kernels kernels;
+	struct bi__cuda_event *uses; /* events behind the kernels of closed and per-thread streams; closing the context
+					waits for them */
 };
 
 /* The state of a stream: bi__queue.state. */
@@ -99,8 +126,11 @@ struct bi__cuda_queue {
 	bi__cu_stream stream;
 	int per_thread;
 	int is_own; /* 1: created by this library; 0: wrapped */
-	uint64_t serial; /* number of the stream: not 0, unique in this context */
-	atomic_int is_used; /* 1: kernels or chunk copies were enqueued on the stream */
+	uint64_t serial; /* number of the stream: not 0, unique in this CUcontext */
+	atomic_int is_used; /* the close records the end: kernels on an own stream; a chunk whose last use was not
+			       recorded */
+	struct bi__cuda_event
+		*used; /* wrapped stream: an event behind its kernels, or NULL; guarded by bi__cuda.lock */
 };
 
 static inline struct bi__cuda_queue *bi__cuda_queue_of(const struct bi__queue *queue)
@@ -127,31 +157,25 @@ static inline int bi__cuda_is_of_host(const struct bi__block *block)
 	return block->cookie == BI__CUDA_PINNED || block->cookie == BI__CUDA_ADOPTED_HOST;
 }
 
-/* What bi__cuda_enter changed on the calling thread, and bi__cuda_leave restores. */
+/* What bi__cuda_leave restores on the calling thread. */
 struct bi__cuda_scope {
-	bi__cu_context pushed; /* the context that was pushed; NULL: it was current already */
+	bi__cu_context pushed; /* NULL: none was pushed */
 	int is_relaxed;
 	unsigned mode; /* the thread's capture mode before; valid if is_relaxed */
 };
 
 /*
- * Make a context current on the calling thread until bi__cuda_leave, which cannot fail. Scopes may be nested. After a
- * failure bi__cuda_leave must not be called.
- *
- * A relaxed scope allows calls that would otherwise invalidate a graph capture of any thread in the process.
- * bi__cuda_relax only relaxes: the context must be current. bi__cuda_enter_to_release makes a relaxed scope. It tries
- * twice; if both attempts fail, bi__cuda_leave does nothing.
+ * bi__cuda_enter makes a context current on the calling thread, bi__cuda_relax allows calls that would otherwise
+ * invalidate a graph capture of any thread in the process; both until bi__cuda_leave, which cannot fail. After a
+ * failure bi__cuda_leave must not be called. bi__cuda_enter_to_release does both. It tries each twice, and cannot fail.
  */
 int bi__cuda_enter(bi__cu_context context, struct bi__cuda_scope *scope, struct bi_error *err);
-int bi__cuda_enter_relaxed(bi__cu_context context, struct bi__cuda_scope *scope, struct bi_error *err);
 int bi__cuda_relax(struct bi__cuda_scope *scope, struct bi_error *err);
 void bi__cuda_enter_to_release(bi__cu_context context, struct bi__cuda_scope *scope);
 void bi__cuda_leave(struct bi__cuda_scope *scope);
 
-/*
- * bi__cuda_enter and bi__cuda_leave for callers that keep no scope. *entered becomes 1 if the context was not current
- * before.
- */
+int bi__cuda_begin(const struct bi__device_state *device, struct bi_error *err);
+void bi__cuda_end(const struct bi__device_state *device);
 int bi__cuda_enter_device(struct bi__device_state *device, int *entered, struct bi_error *err);
 void bi__cuda_leave_device(struct bi__device_state *device);
 
@@ -165,6 +189,13 @@ int bi__cuda_timing_start(struct bi__cuda_queue *queue, struct bi__cuda_event **
 int bi__cuda_timing_end(struct bi__cuda_queue *queue, struct bi__cuda_event *event, struct bi_error *err);
 
 /*
+ * Copies `nbytes` bytes, at most BI__CUDA_SLOT, to a slot. When *out is polled and found complete, they are in `dst`.
+ * *out is NULL if no slot is free. The context must be current.
+ */
+int bi__cuda_read(struct bi__cuda_queue *queue, void *dst, bi__cu_pointer src, size_t nbytes,
+		  struct bi__cuda_event **out, struct bi_error *err);
+
+/*
  * bi__cuda_find_capture sets *id to the number of the graph capture that the queue takes part in, or to 0 if there is
  * none. bi__cuda_refuse_capture returns BI_ECAPTURE if there is a capture, with `what` at the end of the message.
  */
@@ -172,29 +203,54 @@ int bi__cuda_find_capture(const struct bi__cuda_queue *queue, uint64_t *id, stru
 int bi__cuda_refuse_capture(const struct bi__cuda_queue *queue, const char *what, struct bi_error *err);
 
 /*
- * Must be called whenever a kernel or a chunk copy is enqueued on the queue. Closing the context then waits for this
- * work before it frees the kernels and chunks. The context must be current.
+ * Must be called whenever kernels are enqueued on the queue. Closing the context then waits for them before it unloads
+ * the kernels. A wrapped stream is not used after it was closed, so its event is recorded now. The context must be
+ * current.
  */
 void bi__cuda_use(struct bi__cuda_queue *queue);
 
 /*
- * Blocks the calling thread until all work that uses the kernels and chunks is complete. All queues must be closed. The
- * context must be current.
+ * Blocks the calling thread until the event is complete. Most events are, and a query is cheaper than a wait. The
+ * context must be current, in a relaxed scope.
+ */
+static inline void bi__cuda_wait_for_event(bi__cu_event event)
+{
+	if (bi__cu->EventQuery(event) == BI__CU_SUCCESS)
+		return;
+	if (bi__cu->EventSynchronize(event) != BI__CU_SUCCESS)
+		bi__cu->EventSynchronize(event);
+}
+
+/*
+ * Blocks the calling thread until all work that uses the kernels is complete. All queues must be closed. The context
+ * must be current, in a relaxed scope.
  */
 void bi__cuda_wait_for_uses(struct bi__cuda *cuda);
+
+/* The pool of the device memory. The context must be current. */
+void bi__cuda_open_pool(struct bi__cuda *cuda);
+void bi__cuda_close_pool(struct bi__cuda *cuda);
 
 /* Destroys the events in both lists of struct bi__cuda. The context must be current. */
 void bi__cuda_destroy_events(struct bi__cuda *cuda);
 
 /*
- * Enqueues all launches. Loads the kernels first if necessary. `dst` and `src` must be multiples of BI__LAUNCH_ALIGN.
+ * bi__cuda_open_shared finds or makes cuda->shared. A failure to load kernels is reported by the first use. Before
+ * bi__cuda_close_shared, the work that uses the kernels must be complete. The context must be current; to close, in a
+ * relaxed scope.
+ */
+int bi__cuda_open_shared(struct bi__cuda *cuda, struct bi_error *err);
+void bi__cuda_close_shared(struct bi__cuda *cuda);
+
+/*
+ * Enqueues all launches. `dst` and `src` must be multiples of BI__LAUNCH_ALIGN.
  * The context must be current.
  */
 int bi__cuda_launch(struct bi__cuda_queue *queue, struct bi__launches *launches, bi__cu_pointer dst, bi__cu_pointer src,
 		    struct bi_error *err);
 
-/* The work that uses the kernels must be complete. The context must be current. */
-void bi__cuda_unload_kernels(struct bi__cuda *cuda);
+/* Returns true if other code has destroyed the context: cudaDeviceReset does so although the context is retained. */
+int bi__cuda_is_reset(struct bi__cuda *cuda);
 
 /* The arguments of a copy or fill. The context must be current while a job is used. */
 struct bi__cuda_job {
@@ -255,6 +311,10 @@ typedef int (*bi__cuda_read_fn)(void *data, bi__cu_pointer chunk, size_t at, siz
  */
 int bi__cuda_send_pageable(struct bi__cuda_queue *queue, const struct bi__cuda_pageable_source *source,
 			   bi__cuda_read_fn read, void *data, struct bi_error *err);
+/* Claims a slot, or returns NULL if none is free. The context must be current. A slot is freed when no work uses it. */
+char *bi__cuda_claim_slot(struct bi__cuda_pageable *pageable);
+void bi__cuda_free_slot(struct bi__cuda_pageable *pageable, const char *slot);
+
 int bi__cuda_upload(struct bi__cuda_queue *queue, bi__cu_pointer dst, const void *src, size_t nbytes,
 		    struct bi_error *err);
 int bi__cuda_download(struct bi__cuda_queue *queue, void *dst, bi__cu_pointer src, size_t nbytes, struct bi_error *err);
@@ -266,11 +326,11 @@ int bi__cuda_download(struct bi__cuda_queue *queue, void *dst, bi__cu_pointer sr
 int bi__cuda_copy_by_host(const struct bi__cuda_queue *queue, void *dst, const void *src, size_t nbytes,
 			  struct bi_error *err);
 
-/* The work that uses the chunks must be complete. The context must be current. */
-void bi__cuda_free_chunks(struct bi__cuda *cuda);
+/* Waits for the work that uses the chunks. The context must be current, in a relaxed scope. */
+void bi__cuda_free_chunks(struct bi__cuda_pageable *pageable);
 
-/* Sets *is_known to 1 if the driver knows the address as pinned, registered or managed memory, otherwise to 0. */
-int bi__cuda_is_known(const void *host, int *is_known, struct bi_error *err);
+/* Sets *is_known to 1 if the driver knows all the bytes as pinned, registered or managed memory, otherwise to 0. */
+int bi__cuda_is_known(const void *host, size_t nbytes, int *is_known, struct bi_error *err);
 
 /*
  * Sets *device to the device address of `nbytes` bytes of host memory, or to 0 if the device may not access all of
@@ -306,6 +366,7 @@ int bi__cuda_copy(struct bi__device_state *device, struct bi__queue *queue, cons
 		  uintptr_t *event, struct bi_error *err);
 int bi__cuda_takes(struct bi__device_state *device, const struct bi__move *move, int *takes, struct bi_error *err);
 int64_t bi__cuda_elapsed(uintptr_t event);
+void bi__cuda_drop_caches(struct bi__device_state *device);
 void bi__cuda_cache_state(const struct bi__device_state *device, uint64_t *built, uint64_t *loaded);
 
 #endif

@@ -201,9 +201,27 @@ static void destroy_state(struct bi__cuda *cuda)
 {
 	if (cuda->is_primary)
 		bi__cu->DevicePrimaryCtxRelease(cuda->device);
-	pthread_mutex_destroy(&cuda->pageable.lock);
 	pthread_mutex_destroy(&cuda->lock);
 	free(cuda);
+}
+
+static int open_handles(struct bi__cuda *cuda, uintptr_t adopted, struct bi__queue *stream, struct bi_error *err)
+{
+	struct bi__cuda_scope scope;
+	int rc = bi__cuda_enter(cuda->context, &scope, err);
+
+	if (rc)
+		return rc;
+	rc = bi__cuda_open_shared(cuda, err);
+	if (!rc) {
+		rc = open_stream(cuda, adopted, stream, err);
+		if (rc)
+			bi__cuda_close_shared(cuda);
+		else
+			bi__cuda_open_pool(cuda);
+	}
+	bi__cuda_leave(&scope);
+	return rc;
 }
 
 int bi__cuda_open(const struct bi_options *options, const struct bi_device *device, struct bi_device *adopted,
@@ -215,21 +233,40 @@ int bi__cuda_open(const struct bi_options *options, const struct bi_device *devi
 	if (!cuda)
 		return bi__fail(err, BI_ENOMEM, "no memory for a context");
 	pthread_mutex_init(&cuda->lock, NULL);
-	pthread_mutex_init(&cuda->pageable.lock, NULL);
 	if (options->adopt_context)
 		rc = open_adopted(cuda, (bi__cu_context)options->adopt_context, device->ordinal, adopted, err);
 	else
 		rc = open_own(cuda, device, err);
 	if (!rc)
-		rc = open_stream(cuda, options->adopt_stream, stream, err);
+		rc = open_handles(cuda, options->adopt_stream, stream, err);
 	if (rc) {
 		destroy_state(cuda);
 		return rc;
 	}
-	cuda->has_pools = cuda->facts.memory_pools && bi__cu->MemAllocAsync && bi__cu->MemFreeAsync;
 	out->native = (uintptr_t)cuda->context;
 	out->state = cuda;
 	return BI_OK;
+}
+
+/* The context must be current. */
+static void close_handles(struct bi__cuda *cuda, struct bi__queue *stream)
+{
+	bi__cuda_stream_close(stream);
+	bi__cuda_wait_for_uses(cuda);
+	bi__cuda_close_shared(cuda);
+	bi__cuda_destroy_events(cuda);
+	bi__cuda_close_pool(cuda);
+}
+
+int bi__cuda_is_reset(struct bi__cuda *cuda)
+{
+	unsigned long long id = 0, expected = cuda->shared->context_id;
+	bi__cu_result code = expected ? bi__cu->CtxGetId(cuda->context, &id) : BI__CU_ERROR_UNKNOWN;
+
+	if (code == BI__CU_ERROR_CONTEXT_IS_DESTROYED || code == BI__CU_ERROR_INVALID_CONTEXT ||
+	    (code == BI__CU_SUCCESS && id != expected))
+		atomic_store(&cuda->is_reset, 1);
+	return atomic_load(&cuda->is_reset);
 }
 
 void bi__cuda_close(struct bi__device_state *device, struct bi__queue *stream)
@@ -237,12 +274,13 @@ void bi__cuda_close(struct bi__device_state *device, struct bi__queue *stream)
 	struct bi__cuda *cuda = device->state;
 	struct bi__cuda_scope scope;
 
-	bi__cuda_enter_to_release(cuda->context, &scope);
-	bi__cuda_stream_close(stream);
-	bi__cuda_wait_for_uses(cuda);
-	bi__cuda_unload_kernels(cuda);
-	bi__cuda_free_chunks(cuda);
-	bi__cuda_destroy_events(cuda);
-	bi__cuda_leave(&scope);
+	if (bi__cuda_is_reset(cuda)) {
+		bi__cuda_stream_close(stream);
+		bi__cuda_close_shared(cuda);
+	} else {
+		bi__cuda_enter_to_release(cuda->context, &scope);
+		close_handles(cuda, stream);
+		bi__cuda_leave(&scope);
+	}
 	destroy_state(cuda);
 }

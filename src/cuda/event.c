@@ -2,6 +2,7 @@
 #include "cuda/cuda.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static struct bi__cuda_event *event_of(uintptr_t event)
 {
@@ -89,16 +90,11 @@ int bi__cuda_record(struct bi__queue *queue, uintptr_t *event, struct bi_error *
 {
 	struct bi__cuda_queue *on = bi__cuda_queue_of(queue);
 	struct bi__cuda_event *made;
-	struct bi__cuda_scope scope;
 	uint64_t capture;
-	int rc = bi__cuda_enter(on->cuda->context, &scope, err);
+	int rc = bi__cuda_find_capture(on, &capture, err);
 
-	if (rc)
-		return rc;
-	rc = bi__cuda_find_capture(on, &capture, err);
 	if (!rc)
 		rc = record_event(on, &made, err);
-	bi__cuda_leave(&scope);
 	if (rc)
 		return rc;
 	made->is_captured = capture != 0;
@@ -106,27 +102,29 @@ int bi__cuda_record(struct bi__queue *queue, uintptr_t *event, struct bi_error *
 	return BI_OK;
 }
 
-/* The context must be current. */
+/* The waiting stream may join the capture in which the event was recorded. */
 static int enqueue_wait(struct bi__cuda_queue *waiter, const struct bi__cuda_event *event, struct bi_error *err)
 {
+	bi__scope_forget();
 	return bi__cu_check(bi__cu->StreamWaitEvent(waiter->stream, event->handle, 0), "cuStreamWaitEvent", err);
-}
-
-static int enter_and_wait(struct bi__cuda_queue *waiter, const struct bi__cuda_event *event, struct bi_error *err)
-{
-	struct bi__cuda_scope scope;
-	int rc = bi__cuda_enter(waiter->cuda->context, &scope, err);
-
-	if (rc)
-		return rc;
-	rc = enqueue_wait(waiter, event, err);
-	bi__cuda_leave(&scope);
-	return rc;
 }
 
 int bi__cuda_wait(struct bi__queue *queue, uintptr_t event, struct bi_error *err)
 {
-	return event ? enter_and_wait(bi__cuda_queue_of(queue), event_of(event), err) : BI_OK;
+	return event ? enqueue_wait(bi__cuda_queue_of(queue), event_of(event), err) : BI_OK;
+}
+
+/* Records an event while the context of the queue is current, which need not be the one of the waiter. */
+static int record_elsewhere(struct bi__cuda_queue *queue, struct bi__cuda_event **out, struct bi_error *err)
+{
+	struct bi__cuda_scope scope;
+	int rc = bi__cuda_enter(queue->cuda->context, &scope, err);
+
+	if (rc)
+		return rc;
+	rc = record_event(queue, out, err);
+	bi__cuda_leave(&scope);
+	return rc;
 }
 
 /* The event is reused immediately: the waiting stream waits for what was recorded when cuStreamWaitEvent was called. */
@@ -135,20 +133,22 @@ int bi__cuda_follow(struct bi__queue *waiter, struct bi__queue *on, struct bi_er
 	struct bi__cuda_queue *behind = bi__cuda_queue_of(waiter), *before = bi__cuda_queue_of(on);
 	int is_same = behind->cuda->context == before->cuda->context, rc;
 	struct bi__cuda_event *event;
-	struct bi__cuda_scope scope;
 
 	if (is_same && behind->stream == before->stream)
 		return BI_OK;
-	rc = bi__cuda_enter(before->cuda->context, &scope, err);
+	rc = is_same ? record_event(before, &event, err) : record_elsewhere(before, &event, err);
 	if (rc)
 		return rc;
-	rc = record_event(before, &event, err);
-	if (!rc) {
-		rc = is_same ? enqueue_wait(behind, event, err) : enter_and_wait(behind, event, err);
-		put_event(event);
-	}
-	bi__cuda_leave(&scope);
+	rc = enqueue_wait(behind, event, err);
+	put_event(event);
 	return rc;
+}
+
+static bi__cu_result query_once(const struct bi__cuda_event *event, int block)
+{
+	if (event->read.slot)
+		return block ? bi__cu->StreamSynchronize(event->read.stream) : bi__cu->StreamQuery(event->read.stream);
+	return block ? bi__cu->EventSynchronize(event->handle) : bi__cu->EventQuery(event->handle);
 }
 
 /*
@@ -163,27 +163,40 @@ static int explain_failure(const struct bi__cuda_event *event, bi__cu_result cod
 
 	if (rc != BI_EPRODUCER)
 		return rc;
-	rc = bi__cu_check(bi__cu->EventQuery(event->handle), call, NULL);
+	rc = bi__cu_check(query_once(event, 0), call, NULL);
 	if (rc == BI_EPRODUCER)
 		return bi__fail_vendor(err, BI_EPRODUCER, (int)code, "work that was waited for failed: %s (%u)",
 				       bi__cu_name(code), code);
 	return bi__fail_vendor(err, BI_EDRIVER, (int)code, "%s failed: %s (%u)", call, bi__cu_name(code), code);
 }
 
-/* The context must be current. */
-static int query_event(const struct bi__cuda_event *event, int block, int *done, struct bi_error *err)
+/* Copies the bytes that were read to where they belong, once. */
+static void end_read(struct bi__cuda_event *event)
 {
-	bi__cu_result code = block ? bi__cu->EventSynchronize(event->handle) : bi__cu->EventQuery(event->handle);
+	if (!event->read.dst)
+		return;
+	memcpy(event->read.dst, event->read.slot, event->read.nbytes);
+	event->read.dst = NULL;
+}
+
+/* The context must be current. */
+static int query_event(struct bi__cuda_event *event, int block, int *done, struct bi_error *err)
+{
+	bi__cu_result code = query_once(event, block);
+	const char *calls[2][2] = { { "cuEventQuery", "cuEventSynchronize" },
+				    { "cuStreamQuery", "cuStreamSynchronize" } };
 
 	*done = code == BI__CU_SUCCESS;
+	if (*done && event->read.slot)
+		end_read(event);
 	if (*done || (code == BI__CU_ERROR_NOT_READY && !block))
 		return BI_OK;
-	return explain_failure(event, code, block ? "cuEventSynchronize" : "cuEventQuery", err);
+	return explain_failure(event, code, calls[event->read.slot != NULL][block != 0], err);
 }
 
 int bi__cuda_poll(uintptr_t event, int block, int *done, struct bi_error *err)
 {
-	const struct bi__cuda_event *queried = event_of(event);
+	struct bi__cuda_event *queried = event_of(event);
 	struct bi__cuda_scope scope;
 	int rc;
 
@@ -192,9 +205,9 @@ int bi__cuda_poll(uintptr_t event, int block, int *done, struct bi_error *err)
 		return BI_OK;
 	if (queried->is_captured)
 		return bi__fail(err, BI_ECAPTURE, "the event was recorded in a graph capture and never completes");
-	rc = bi__cuda_enter_relaxed(queried->cuda->context, &scope, err);
+	rc = bi__cuda_relax(&scope, err);
 	if (rc == BI_EPRODUCER)
-		rc = bi__cuda_enter_relaxed(queried->cuda->context, &scope, err);
+		rc = bi__cuda_relax(&scope, err);
 	if (rc)
 		return rc;
 	rc = query_event(queried, block, done, err);
@@ -235,13 +248,47 @@ static void destroy_timed(struct bi__cuda_event *event)
 	bi__cuda_leave(&scope);
 }
 
+/* If the end of the copy was not seen, the slot is never used again, because the copy may still write to it. */
+static void release_read(struct bi__cuda_event *event)
+{
+	if (!event->read.dst)
+		bi__cuda_free_slot(&event->cuda->shared->pageable, event->read.slot);
+	free(event);
+}
+
+int bi__cuda_read(struct bi__cuda_queue *queue, void *dst, bi__cu_pointer src, size_t nbytes,
+		  struct bi__cuda_event **out, struct bi_error *err)
+{
+	struct bi__cuda_pageable *pageable = &queue->cuda->shared->pageable;
+	char *slot = bi__cuda_claim_slot(pageable);
+	int rc = BI_ENOMEM;
+
+	*out = slot ? new_event(queue->cuda, err) : NULL;
+	if (!slot)
+		return BI_OK;
+	if (*out) {
+		(*out)->read.slot = slot;
+		(*out)->read.nbytes = nbytes;
+		(*out)->read.stream = queue->stream;
+		rc = bi__cu_check(bi__cu->MemcpyDtoHAsync(slot, src, nbytes, queue->stream), "cuMemcpyDtoHAsync", err);
+		(*out)->read.dst = rc ? NULL : dst;
+	}
+	if (rc && *out)
+		release_read(*out);
+	else if (rc)
+		bi__cuda_free_slot(pageable, slot);
+	return rc;
+}
+
 void bi__cuda_event_release(uintptr_t event)
 {
 	struct bi__cuda_event *released = event_of(event);
 
 	if (!event || atomic_fetch_sub_explicit(&released->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	if (released->is_foreign)
+	if (released->read.slot)
+		release_read(released);
+	else if (released->is_foreign)
 		free(released);
 	else if (released->start)
 		destroy_timed(released);
@@ -330,72 +377,108 @@ static void add_use(struct bi__cuda *cuda, struct bi__cuda_event *event)
 	}
 }
 
-/*
- * Adds an event behind all work on the queue to cuda->uses. If recording fails twice, waits until the stream is empty.
- * Does nothing for a captured stream: its work runs when the graph is launched, and the caller must not launch the
- * graph after the context is closed. The context must be current, in a relaxed scope.
- */
-static void record_last_use(struct bi__cuda_queue *queue)
-{
-	struct bi__cuda_event *event;
-	uint64_t id;
-
-	int rc = bi__cuda_find_capture(queue, &id, NULL);
-
-	if (rc == BI_ECAPTURE || (rc == BI_OK && id))
-		return;
-	if (bi__cu->StreamQuery(queue->stream) == BI__CU_SUCCESS)
-		return;
-	if (record_event(queue, &event, NULL) == BI_OK || record_event(queue, &event, NULL) == BI_OK)
-		add_use(queue->cuda, event);
-	else
-		bi__cu->StreamSynchronize(queue->stream);
-}
-
-void bi__cuda_use(struct bi__cuda_queue *queue)
+/* Waits until a stream is empty whose end could not be recorded. The context must be current. */
+static void drain(struct bi__cuda_queue *queue)
 {
 	struct bi__cuda_scope scope;
+	int rc = bi__cuda_relax(&scope, NULL);
 
-	if (!queue->per_thread) {
+	if (bi__cu->StreamSynchronize(queue->stream) != BI__CU_SUCCESS)
+		bi__cu->StreamSynchronize(queue->stream);
+	if (!rc)
+		bi__cuda_leave(&scope);
+}
+
+/* Records the event of the queue again, which is behind all its kernels then. The context must be current. */
+static int record_use(struct bi__cuda_queue *queue)
+{
+	struct bi__cuda *cuda = queue->cuda;
+	struct bi__cuda_event *spare;
+	bi__cu_result code;
+
+	if (take_event(cuda, &spare, NULL))
+		return BI_ENOMEM;
+	pthread_mutex_lock(&cuda->lock);
+	if (!queue->used) {
+		queue->used = spare;
+		spare = NULL;
+	}
+	code = bi__cu->EventRecord(queue->used->handle, queue->stream);
+	pthread_mutex_unlock(&cuda->lock);
+	if (spare)
+		put_event(spare);
+	return bi__cu_check(code, "", NULL);
+}
+
+/* The handle of a per-thread stream names another stream on another thread, so each use has an event. */
+static int record_use_of_thread(struct bi__cuda_queue *queue)
+{
+	struct bi__cuda_event *event;
+	struct bi__cuda_scope scope;
+	int rc = record_event(queue, &event, NULL);
+
+	if (rc)
+		return rc;
+	bi__cuda_enter_to_release(queue->cuda->context, &scope);
+	add_use(queue->cuda, event);
+	bi__cuda_leave(&scope);
+	return BI_OK;
+}
+
+/*
+ * Captured work runs when the graph is launched, and the caller must not launch the graph after the context is closed.
+ */
+void bi__cuda_use(struct bi__cuda_queue *queue)
+{
+	int (*record)(struct bi__cuda_queue *) = queue->per_thread ? record_use_of_thread : record_use;
+	uint64_t id;
+	int rc;
+
+	if (queue->is_own) {
 		atomic_store_explicit(&queue->is_used, 1, memory_order_relaxed);
 		return;
 	}
-	/* The handle of a per-thread stream names another stream on another thread, so the event is recorded now. */
-	bi__cuda_enter_to_release(queue->cuda->context, &scope);
-	record_last_use(queue);
-	bi__cuda_leave(&scope);
+	rc = bi__cuda_find_capture(queue, &id, NULL);
+	if (rc != BI_ECAPTURE && !(rc == BI_OK && id) && record(queue) && record(queue))
+		drain(queue);
 }
 
+/* Records the end of the work that uses kernels or chunks, and destroys an own stream. */
+static void close_used(struct bi__cuda_queue *queue)
+{
+	uint64_t id;
+
+	if (atomic_load_explicit(&queue->is_used, memory_order_relaxed) && !bi__cuda_find_capture(queue, &id, NULL) &&
+	    !id && bi__cu->StreamQuery(queue->stream) != BI__CU_SUCCESS && record_use(queue) && record_use(queue))
+		drain(queue);
+	if (queue->is_own)
+		bi__cu->StreamDestroy(queue->stream);
+}
+
+/*
+ * The handle of a wrapped stream is not used, because its owner may have destroyed it, unless the driver has failed to
+ * record the last use of a chunk.
+ */
 void bi__cuda_stream_close(struct bi__queue *queue)
 {
 	struct bi__cuda_queue *closed = bi__cuda_queue_of(queue);
-	int is_used = atomic_load_explicit(&closed->is_used, memory_order_relaxed);
 	struct bi__cuda_scope scope;
 
-	if (is_used || closed->is_own) {
+	if ((closed->is_own || closed->used || closed->is_used) && !atomic_load(&closed->cuda->is_reset)) {
 		bi__cuda_enter_to_release(closed->cuda->context, &scope);
-		if (is_used)
-			record_last_use(closed);
-		if (closed->is_own)
-			bi__cu->StreamDestroy(closed->stream);
+		if (closed->is_own || closed->is_used)
+			close_used(closed);
+		if (closed->used)
+			add_use(closed->cuda, closed->used);
 		bi__cuda_leave(&scope);
 	}
 	free(closed);
 }
 
-/* Waits for an event. Most events are complete, and a query is cheaper than a wait. */
-static void wait_for_use(bi__cu_event event)
-{
-	if (bi__cu->EventQuery(event) == BI__CU_SUCCESS)
-		return;
-	if (bi__cu->EventSynchronize(event) != BI__CU_SUCCESS)
-		bi__cu->EventSynchronize(event);
-}
-
 void bi__cuda_wait_for_uses(struct bi__cuda *cuda)
 {
 	for (struct bi__cuda_event *event = cuda->uses; event; event = event->next)
-		wait_for_use(event->handle);
+		bi__cuda_wait_for_event(event->handle);
 }
 
 static void destroy_list(struct bi__cuda_event *event)

@@ -19,9 +19,8 @@ static bi__cu_result load_code(const struct bi__cuda *cuda, bi__cu_module *modul
 }
 
 /* Loads machine code for the device. If that fails, loads PTX, which the driver compiles. */
-static int load_module_locked(struct bi__cuda *cuda, struct bi_error *err)
+static int load_module(const struct bi__cuda *cuda, struct bi__cuda_kernels *kernels, struct bi_error *err)
 {
-	struct bi__cuda_kernels *kernels = &cuda->kernels;
 	bi__cu_result refused, code;
 
 	refused = load_code(cuda, &kernels->module);
@@ -34,43 +33,114 @@ static int load_module_locked(struct bi__cuda *cuda, struct bi_error *err)
 		kernels->built++;
 		return BI_OK;
 	}
-	kernels->module = NULL;
 	return bi__fail_vendor(err, bi__cu_check(code, "", NULL), (int)code,
 			       "no kernel for compute capability %d.%d: machine code: %s (%u), PTX: %s (%u)",
 			       cuda->facts.major, cuda->facts.minor, bi__cu_name(refused), refused, bi__cu_name(code),
 			       code);
 }
 
-/* Looks up a kernel when it is first used. The scope is relaxed, because another thread may be capturing a graph. */
-static int find_function_locked(struct bi__cuda *cuda, int number, struct bi_error *err)
+/* Looks up every kernel: with lazy loading, the driver loads the code of a kernel now. */
+static int find_functions(struct bi__cuda_kernels *kernels, struct bi_error *err)
 {
-	struct bi__cuda_kernels *kernels = &cuda->kernels;
-	bi__cu_function function = NULL;
+	bi__cu_result code = BI__CU_SUCCESS;
+
+	for (int i = 0; i < BI__KERNEL_COUNT && code == BI__CU_SUCCESS; i++)
+		code = bi__cu->ModuleGetFunction(&kernels->functions[i], kernels->module, bi__kernel_name(i));
+	return bi__cu_check(code, "cuModuleGetFunction", err);
+}
+
+/* The scope is relaxed, because another thread may be capturing a graph. The context must be current. */
+static int load_kernels_locked(struct bi__cuda *cuda, struct bi_error *err)
+{
+	struct bi__cuda_kernels *kernels = &cuda->shared->kernels;
 	struct bi__cuda_scope scope;
-	int rc = bi__cuda_enter_relaxed(cuda->context, &scope, err);
+	int rc = bi__cuda_relax(&scope, err);
 
 	if (rc)
 		return rc;
-	if (!kernels->module)
-		rc = load_module_locked(cuda, err);
-	if (!rc)
-		rc = bi__cu_check(bi__cu->ModuleGetFunction(&function, kernels->module, bi__kernel_name(number)),
-				  "cuModuleGetFunction", err);
-	if (!rc)
-		kernels->functions[number] = function;
+	rc = load_module(cuda, kernels, err);
+	if (!rc) {
+		rc = find_functions(kernels, err);
+		if (rc)
+			bi__cu->ModuleUnload(kernels->module);
+	}
+	if (rc)
+		kernels->module = NULL;
 	bi__cuda_leave(&scope);
 	return rc;
+}
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list, its users and kernels */
+static struct bi__cuda_shared *all;
+
+static struct bi__cuda_shared *find_shared_locked(bi__cu_context context, unsigned long long id)
+{
+	struct bi__cuda_shared *shared = all;
+
+	while (shared && (shared->context != context || shared->context_id != id))
+		shared = shared->next;
+	return shared;
+}
+
+static struct bi__cuda_shared *make_shared_locked(bi__cu_context context, unsigned long long id)
+{
+	struct bi__cuda_shared *shared = calloc(1, sizeof(*shared));
+
+	if (!shared)
+		return NULL;
+	shared->context = context;
+	shared->context_id = id;
+	pthread_mutex_init(&shared->pageable.lock, NULL);
+	shared->next = all;
+	all = shared;
+	return shared;
+}
+
+int bi__cuda_open_shared(struct bi__cuda *cuda, struct bi_error *err)
+{
+	unsigned long long id = 0;
+
+	if (bi__cu->CtxGetId && bi__cu->CtxGetId(cuda->context, &id) != BI__CU_SUCCESS)
+		id = 0;
+	pthread_mutex_lock(&lock);
+	cuda->shared = find_shared_locked(cuda->context, id);
+	if (!cuda->shared)
+		cuda->shared = make_shared_locked(cuda->context, id);
+	if (cuda->shared && !cuda->shared->users++)
+		load_kernels_locked(cuda, NULL);
+	pthread_mutex_unlock(&lock);
+	return cuda->shared ? BI_OK : bi__fail(err, BI_ENOMEM, "no memory for the kernels of a context");
+}
+
+void bi__cuda_close_shared(struct bi__cuda *cuda)
+{
+	struct bi__cuda_shared *shared = cuda->shared, **link = &all;
+
+	pthread_mutex_lock(&lock);
+	if (!--shared->users) {
+		while (*link != shared)
+			link = &(*link)->next;
+		*link = shared->next;
+		if (!atomic_load(&cuda->is_reset)) {
+			bi__cuda_free_chunks(&shared->pageable);
+			if (shared->kernels.module)
+				bi__cu->ModuleUnload(shared->kernels.module);
+		}
+		pthread_mutex_destroy(&shared->pageable.lock);
+		free(shared);
+	}
+	pthread_mutex_unlock(&lock);
 }
 
 static int get_function(struct bi__cuda *cuda, int number, bi__cu_function *out, struct bi_error *err)
 {
 	int rc = BI_OK;
 
-	pthread_mutex_lock(&cuda->lock);
-	if (!cuda->kernels.functions[number])
-		rc = find_function_locked(cuda, number, err);
-	*out = cuda->kernels.functions[number];
-	pthread_mutex_unlock(&cuda->lock);
+	pthread_mutex_lock(&lock);
+	if (!cuda->shared->kernels.module)
+		rc = load_kernels_locked(cuda, err);
+	*out = cuda->shared->kernels.functions[number];
+	pthread_mutex_unlock(&lock);
 	return rc;
 }
 
@@ -101,19 +171,12 @@ int bi__cuda_launch(struct bi__cuda_queue *queue, struct bi__launches *launches,
 	return rc;
 }
 
-void bi__cuda_unload_kernels(struct bi__cuda *cuda)
-{
-	if (cuda->kernels.module)
-		bi__cu->ModuleUnload(cuda->kernels.module);
-	cuda->kernels.module = NULL;
-}
-
 void bi__cuda_cache_state(const struct bi__device_state *device, uint64_t *built, uint64_t *loaded)
 {
-	struct bi__cuda *cuda = device->state;
+	const struct bi__cuda *cuda = device->state;
 
-	pthread_mutex_lock(&cuda->lock);
-	*built = cuda->kernels.built;
-	*loaded = cuda->kernels.loaded;
-	pthread_mutex_unlock(&cuda->lock);
+	pthread_mutex_lock(&lock);
+	*built = cuda->shared->kernels.built;
+	*loaded = cuda->shared->kernels.loaded;
+	pthread_mutex_unlock(&lock);
 }

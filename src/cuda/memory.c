@@ -25,15 +25,47 @@ static void describe_block(struct bi__block *block, enum bi__cuda_source source,
 	block->free_follows = follows;
 }
 
+/*
+ * Opens a pool that keeps freed memory until drop_caches. The default pool gives it back to the system at each
+ * synchronisation, which costs milliseconds. Without a pool, memory is allocated and freed outside of stream order.
+ */
+void bi__cuda_open_pool(struct bi__cuda *cuda)
+{
+	const struct bi__cu_pool_properties properties = { .type = BI__CU_ALLOCATION_PINNED,
+							   .location = { BI__CU_LOCATION_DEVICE, cuda->device } };
+	uint64_t everything = UINT64_MAX;
+
+	cuda->pool = NULL;
+	if (!cuda->facts.memory_pools || !bi__cu->MemPoolCreate || !bi__cu->MemAllocFromPoolAsync ||
+	    !bi__cu->MemFreeAsync || bi__cu->MemPoolCreate(&cuda->pool, &properties) != BI__CU_SUCCESS)
+		cuda->pool = NULL;
+	else
+		bi__cu->MemPoolSetAttribute(cuda->pool, BI__CU_POOL_RELEASE_THRESHOLD, &everything);
+}
+
+void bi__cuda_drop_caches(struct bi__device_state *device)
+{
+	const struct bi__cuda *cuda = device->state;
+
+	if (cuda->pool)
+		bi__cu->MemPoolTrimTo(cuda->pool, 0);
+}
+
+void bi__cuda_close_pool(struct bi__cuda *cuda)
+{
+	if (cuda->pool && bi__cu->MemPoolDestroy(cuda->pool) != BI__CU_SUCCESS)
+		bi__cu->MemPoolDestroy(cuda->pool);
+}
+
 static int alloc_device(const struct bi__cuda *cuda, size_t nbytes, struct bi__block *block, struct bi_error *err)
 {
-	enum bi__cuda_source source = cuda->has_pools ? BI__CUDA_POOL : BI__CUDA_PLAIN;
+	enum bi__cuda_source source = cuda->pool ? BI__CUDA_POOL : BI__CUDA_PLAIN;
 	bi__cu_pointer address = 0;
 	int rc;
 
 	if (source == BI__CUDA_POOL)
-		rc = check_allocation(bi__cu->MemAllocAsync(&address, nbytes, cuda->stream), "cuMemAllocAsync", nbytes,
-				      err);
+		rc = check_allocation(bi__cu->MemAllocFromPoolAsync(&address, nbytes, cuda->pool, cuda->stream),
+				      "cuMemAllocFromPoolAsync", nbytes, err);
 	else
 		rc = check_allocation(bi__cu->MemAlloc(&address, nbytes), "cuMemAlloc", nbytes, err);
 	if (!rc)
@@ -106,7 +138,7 @@ int bi__cuda_alloc(struct bi__device_state *device, struct bi__block *block, str
 
 	if (bi__add_size(block->nbytes, block->origin, &total))
 		return bi__fail(err, BI_EOVERFLOW, "%zu bytes do not fit into the address space", block->nbytes);
-	rc = bi__cuda_enter_relaxed(cuda->context, &scope, err);
+	rc = bi__cuda_relax(&scope, err);
 	if (rc)
 		return rc;
 	rc = alloc_kind(cuda, total, block, err);
@@ -139,7 +171,7 @@ void bi__cuda_free(struct bi__device_state *device, struct bi__block *block)
 	const struct bi__cuda *cuda = device->state;
 	struct bi__cuda_scope scope;
 
-	if (block->cookie == BI__CUDA_ADOPTED || block->cookie == BI__CUDA_ADOPTED_HOST)
+	if (block->cookie == BI__CUDA_ADOPTED || block->cookie == BI__CUDA_ADOPTED_HOST || atomic_load(&cuda->is_reset))
 		return;
 	bi__cuda_enter_to_release(cuda->context, &scope);
 	free_kind(cuda, block);

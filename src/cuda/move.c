@@ -16,7 +16,7 @@ static int choose_method(const struct bi__cuda_job *job, const struct bi__block 
 			 enum method *method, struct bi_error *err)
 {
 	uint64_t capture;
-	int is_known, rc = bi__cuda_is_known(host, &is_known, err);
+	int is_known, rc = bi__cuda_is_known(host, job->plan->unit, &is_known, err);
 
 	*method = is_known ? DIRECTLY : THROUGH_PINNED;
 	if (rc || (is_known && !bi__cuda_is_of_host(block)))
@@ -178,17 +178,33 @@ static int run_timed(struct bi__cuda_job *job, uintptr_t *event, struct bi_error
 	return rc;
 }
 
+/* Returns true for few bytes that the calling thread is going to wait for. */
+static int is_short_read(const struct bi__cuda_job *job)
+{
+	return !job->dst->block && job->dst->borrowed && job->plan->kind == BI__PLAN_LINEAR &&
+	       job->plan->unit <= BI__CUDA_SLOT && !bi__cuda_is_of_host(job->src->block) && !job->queue->per_thread;
+}
+
+static int run_short_read(struct bi__cuda_job *job, uintptr_t *event, struct bi_error *err)
+{
+	char *to = (char *)(uintptr_t)job->dst->host + job->plan->dst_offset;
+	struct bi__cuda_event *read = NULL;
+	int rc = bi__cuda_refuse_capture(job->queue, "pageable host memory is not copied", err);
+
+	if (!rc)
+		rc = bi__cuda_read(job->queue, to, bi__cuda_address(job->src, job->plan->src_offset), job->plan->unit,
+				   &read, err);
+	*event = (uintptr_t)read;
+	return rc || read ? rc : run_job(job, err);
+}
+
 int bi__cuda_copy(struct bi__device_state *device, struct bi__queue *queue, const struct bi__move *move,
 		  uintptr_t *event, struct bi_error *err)
 {
 	struct bi__cuda_job job = { bi__cuda_queue_of(queue), move->plan, &move->dst, &move->src };
-	struct bi__cuda_scope scope;
-	int rc = bi__cuda_enter(job.queue->cuda->context, &scope, err);
 
 	(void)device;
-	if (rc)
-		return rc;
-	rc = event ? run_timed(&job, event, err) : run_job(&job, err);
-	bi__cuda_leave(&scope);
-	return rc;
+	if (event && move->is_timed)
+		return run_timed(&job, event, err);
+	return event && is_short_read(&job) ? run_short_read(&job, event, err) : run_job(&job, err);
 }

@@ -72,17 +72,17 @@ static struct bi__cuda_chunk *older_chunk(struct bi__cuda_chunk *a, struct bi__c
 	return !a || b->last_use < a->last_use ? b : a;
 }
 
-static int alloc_bytes(char **out, struct bi_error *err)
+static int alloc_bytes(char **out, size_t nbytes, struct bi_error *err)
 {
 	void *bytes = NULL;
 	bi__cu_result code =
-		bi__cu->MemHostAlloc(&bytes, BI__CUDA_CHUNK, BI__CU_HOST_ALLOC_PORTABLE | BI__CU_HOST_ALLOC_DEVICEMAP);
+		bi__cu->MemHostAlloc(&bytes, nbytes, BI__CU_HOST_ALLOC_PORTABLE | BI__CU_HOST_ALLOC_DEVICEMAP);
 
 	*out = bytes;
 	if (code != BI__CU_ERROR_OUT_OF_MEMORY)
 		return bi__cu_check(code, "cuMemHostAlloc", err);
 	return bi__fail_vendor(err, BI_ENOMEM, (int)code, "the driver has no %zu bytes of pinned memory: %s (%u)",
-			       BI__CUDA_CHUNK, bi__cu_name(code), code);
+			       nbytes, bi__cu_name(code), code);
 }
 
 /*
@@ -98,12 +98,13 @@ static int add_chunk_locked(struct bi__cuda_pageable *pageable, struct bi__cuda_
 	rc = bi__cu_check(bi__cu->EventCreate(&chunk->used, BI__CU_EVENT_DISABLE_TIMING), "cuEventCreate", err);
 	if (rc)
 		return rc;
-	rc = alloc_bytes(&chunk->bytes, err);
+	rc = alloc_bytes(&chunk->bytes, BI__CUDA_CHUNK + (pageable->count ? 0 : BI__CUDA_SLOTS * BI__CUDA_SLOT), err);
 	if (rc) {
 		bi__cu->EventDestroy(chunk->used);
 		return rc;
 	}
-	pageable->count++;
+	if (!pageable->count++)
+		pageable->slots = chunk->bytes + BI__CUDA_CHUNK;
 	*out = chunk;
 	return BI_OK;
 }
@@ -185,7 +186,7 @@ static int pick_chunk_locked(struct bi__cuda_pageable *pageable, const struct bi
 /* Locks bi__cuda_pageable.lock and picks a chunk. On failure the lock is not held. The context must be current. */
 static int begin_chunk(const struct bi__cuda_queue *queue, struct bi__cuda_chunk **out, struct bi_error *err)
 {
-	struct bi__cuda_pageable *pageable = &queue->cuda->pageable;
+	struct bi__cuda_pageable *pageable = &queue->cuda->shared->pageable;
 	struct bi__cuda_scope scope;
 	int rc;
 
@@ -206,14 +207,15 @@ static int begin_chunk(const struct bi__cuda_queue *queue, struct bi__cuda_chunk
  */
 static int end_chunk(struct bi__cuda_queue *queue, struct bi__cuda_chunk *chunk, struct bi_error *err)
 {
-	struct bi__cuda_pageable *pageable = &queue->cuda->pageable;
+	struct bi__cuda_pageable *pageable = &queue->cuda->shared->pageable;
 	int rc = bi__cu_check(bi__cu->EventRecord(chunk->used, queue->stream), "cuEventRecord", err);
 
 	chunk->queue = queue->serial;
 	chunk->last_use = ++pageable->uses;
 	chunk->is_lost = rc != BI_OK;
+	/* The close of the stream records the end then. */
+	atomic_fetch_or(&queue->is_used, rc != BI_OK);
 	pthread_mutex_unlock(&pageable->lock);
-	bi__cuda_use(queue);
 	return rc;
 }
 
@@ -287,11 +289,38 @@ int bi__cuda_download(struct bi__cuda_queue *queue, void *dst, bi__cu_pointer sr
 	return rc;
 }
 
-void bi__cuda_free_chunks(struct bi__cuda *cuda)
+char *bi__cuda_claim_slot(struct bi__cuda_pageable *pageable)
 {
-	struct bi__cuda_pageable *pageable = &cuda->pageable;
+	struct bi__cuda_scope scope;
+	struct bi__cuda_chunk *first;
+	char *slot = NULL;
 
+	pthread_mutex_lock(&pageable->lock);
+	if (!pageable->count && bi__cuda_relax(&scope, NULL) == BI_OK) {
+		add_chunk_locked(pageable, &first, NULL);
+		bi__cuda_leave(&scope);
+	}
+	for (unsigned i = 0; i < BI__CUDA_SLOTS && pageable->slots && !slot; i++)
+		if (!(pageable->claimed >> i & 1)) {
+			pageable->claimed |= (uint64_t)1 << i;
+			slot = pageable->slots + i * BI__CUDA_SLOT;
+		}
+	pthread_mutex_unlock(&pageable->lock);
+	return slot;
+}
+
+void bi__cuda_free_slot(struct bi__cuda_pageable *pageable, const char *slot)
+{
+	pthread_mutex_lock(&pageable->lock);
+	pageable->claimed &= ~((uint64_t)1 << (size_t)(slot - pageable->slots) / BI__CUDA_SLOT);
+	pthread_mutex_unlock(&pageable->lock);
+}
+
+void bi__cuda_free_chunks(struct bi__cuda_pageable *pageable)
+{
 	for (int i = 0; i < pageable->count; i++) {
+		if (pageable->chunks[i].queue && !pageable->chunks[i].is_lost)
+			bi__cuda_wait_for_event(pageable->chunks[i].used);
 		bi__cu->EventDestroy(pageable->chunks[i].used);
 		bi__cu->MemFreeHost(pageable->chunks[i].bytes);
 	}

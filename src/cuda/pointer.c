@@ -26,31 +26,33 @@ static int query_pointer(bi__cu_pointer pointer, struct facts *facts, struct bi_
 	return bi__cu_check(code, "cuPointerGetAttributes", err);
 }
 
-int bi__cuda_is_known(const void *host, int *is_known, struct bi_error *err)
+int bi__cuda_is_known(const void *host, size_t nbytes, int *is_known, struct bi_error *err)
 {
-	unsigned what[] = { BI__CU_POINTER_MEMORY_TYPE }, type = 0;
-	void *values[] = { &type };
-	int rc = bi__cu_check(bi__cu->PointerGetAttributes(1, what, values, (bi__cu_pointer)(uintptr_t)host),
-			      "cuPointerGetAttributes", err);
+	bi__cu_pointer device;
+	int rc = bi__cuda_reach(host, nbytes, &device, err);
 
-	*is_known = type != 0;
+	*is_known = device != 0;
 	return rc;
 }
 
 /*
  * All bytes must lie in the range that the driver reports. If the driver reports no range, it must know the last byte,
- * at the expected address.
+ * at the expected address. Memory without a type is pageable, although some devices have an address for it.
  */
 int bi__cuda_reach(const void *host, size_t nbytes, bi__cu_pointer *device, struct bi_error *err)
 {
-	unsigned what[] = { BI__CU_POINTER_DEVICE_POINTER, BI__CU_POINTER_RANGE_START, BI__CU_POINTER_RANGE_SIZE };
+	unsigned what[] = { BI__CU_POINTER_MEMORY_TYPE, BI__CU_POINTER_DEVICE_POINTER, BI__CU_POINTER_RANGE_START,
+			    BI__CU_POINTER_RANGE_SIZE };
 	bi__cu_pointer first = (bi__cu_pointer)(uintptr_t)host, start = 0, last = 0;
+	unsigned type = 0;
 	size_t size = 0;
-	void *values[] = { device, &start, &size }, *values_of_last[] = { &last };
+	void *values[] = { &type, device, &start, &size }, *values_of_last[] = { &type, &last };
 	int rc;
 
 	*device = 0;
-	rc = bi__cu_check(bi__cu->PointerGetAttributes(3, what, values, first), "cuPointerGetAttributes", err);
+	rc = bi__cu_check(bi__cu->PointerGetAttributes(4, what, values, first), "cuPointerGetAttributes", err);
+	if (!type)
+		*device = 0;
 	if (rc || !*device)
 		return rc;
 	if (size) {
@@ -58,9 +60,9 @@ int bi__cuda_reach(const void *host, size_t nbytes, bi__cu_pointer *device, stru
 			*device = 0;
 		return BI_OK;
 	}
-	rc = bi__cu_check(bi__cu->PointerGetAttributes(1, what, values_of_last, first + nbytes - 1),
+	rc = bi__cu_check(bi__cu->PointerGetAttributes(2, what, values_of_last, first + nbytes - 1),
 			  "cuPointerGetAttributes", err);
-	if (last != *device + nbytes - 1)
+	if (!type || last != *device + nbytes - 1)
 		*device = 0;
 	return rc;
 }
@@ -154,16 +156,18 @@ static int walk_ranges(bi__cu_pointer pointer, size_t nbytes, const struct facts
 }
 
 /*
- * Returns true if one range contains all bytes. Most drivers report ranges without a current context, because an
- * address means the same in every context.
+ * Returns true if the last byte is mapped and lies in the same range as the first. For memory that consists of many
+ * mappings this saves a call for each.
  */
-static int is_one_range(bi__cu_pointer pointer, size_t nbytes)
+static int is_one_range(bi__cu_pointer pointer, size_t nbytes, const struct facts *facts)
 {
-	bi__cu_pointer base = 0;
-	size_t size = 0;
+	unsigned what[] = { BI__CU_POINTER_MEMORY_TYPE, BI__CU_POINTER_RANGE_START, BI__CU_POINTER_MAPPED };
+	unsigned type = 0, is_mapped = 0;
+	bi__cu_pointer start = 0;
+	void *values[] = { &type, &start, &is_mapped };
 
-	return bi__cu->MemGetAddressRange(&base, &size, pointer) == BI__CU_SUCCESS && base <= pointer &&
-	       pointer - base <= size && nbytes <= size - (size_t)(pointer - base);
+	return facts->start && bi__cu->PointerGetAttributes(3, what, values, pointer + nbytes - 1) == BI__CU_SUCCESS &&
+	       type == facts->type && is_mapped && start == facts->start;
 }
 
 /*
@@ -176,7 +180,7 @@ static int check_range(const struct bi__cuda *cuda, bi__cu_pointer pointer, size
 	struct bi__cuda_scope scope;
 	int rc;
 
-	if (has_whole_range(pointer, nbytes, facts) || is_one_range(pointer, nbytes))
+	if (has_whole_range(pointer, nbytes, facts) || is_one_range(pointer, nbytes, facts))
 		return BI_OK;
 	rc = bi__cuda_enter(cuda->context, &scope, err);
 	if (rc)

@@ -20,57 +20,45 @@ static void pop_context(bi__cu_context context)
 		bi__cu->CtxPopCurrent(&popped);
 }
 
-int bi__cuda_enter(bi__cu_context context, struct bi__cuda_scope *scope, struct bi_error *err)
+static int push_context(bi__cu_context context, struct bi_error *err)
 {
-	bi__cu_context current = NULL;
-	int rc;
-
-	*scope = (struct bi__cuda_scope){ .pushed = NULL };
-	rc = bi__cu_check(bi__cu->CtxGetCurrent(&current), "cuCtxGetCurrent", err);
-	if (rc || current == context)
-		return rc;
-	rc = bi__cu_check(bi__cu->CtxPushCurrent(context), "cuCtxPushCurrent", err);
-	if (!rc)
-		scope->pushed = context;
-	else if (is_current(context))
-		pop_context(context);
-	return rc;
+	return bi__cu_check(bi__cu->CtxPushCurrent(context), "cuCtxPushCurrent", err);
 }
 
-static int relax_capture(struct bi__cuda_scope *scope, struct bi_error *err)
+int bi__cuda_begin(const struct bi__device_state *device, struct bi_error *err)
 {
-	unsigned mode = BI__CU_CAPTURE_MODE_RELAXED;
-	int rc = bi__cu_check(bi__cu->ThreadExchangeStreamCaptureMode(&mode), "cuThreadExchangeStreamCaptureMode", err);
+	return push_context((bi__cu_context)device->native, err);
+}
 
-	if (rc)
-		return rc;
-	scope->is_relaxed = 1;
-	scope->mode = mode;
-	return BI_OK;
+void bi__cuda_end(const struct bi__device_state *device)
+{
+	pop_context((bi__cu_context)device->native);
 }
 
 int bi__cuda_relax(struct bi__cuda_scope *scope, struct bi_error *err)
 {
-	*scope = (struct bi__cuda_scope){ .pushed = NULL };
-	return relax_capture(scope, err);
+	unsigned mode = BI__CU_CAPTURE_MODE_RELAXED;
+	int rc = bi__cu_check(bi__cu->ThreadExchangeStreamCaptureMode(&mode), "cuThreadExchangeStreamCaptureMode", err);
+
+	*scope = (struct bi__cuda_scope){ .is_relaxed = !rc, .mode = mode };
+	return rc;
 }
 
-int bi__cuda_enter_relaxed(bi__cu_context context, struct bi__cuda_scope *scope, struct bi_error *err)
+int bi__cuda_enter(bi__cu_context context, struct bi__cuda_scope *scope, struct bi_error *err)
 {
-	int rc = bi__cuda_enter(context, scope, err);
+	int rc = push_context(context, err);
 
-	if (rc)
-		return rc;
-	rc = relax_capture(scope, err);
-	if (rc)
-		bi__cuda_leave(scope);
+	*scope = (struct bi__cuda_scope){ .pushed = rc ? NULL : context };
 	return rc;
 }
 
 void bi__cuda_enter_to_release(bi__cu_context context, struct bi__cuda_scope *scope)
 {
-	if (bi__cuda_enter_relaxed(context, scope, NULL) && bi__cuda_enter_relaxed(context, scope, NULL))
-		*scope = (struct bi__cuda_scope){ .pushed = NULL };
+	int rc = push_context(context, NULL) ? push_context(context, NULL) : BI_OK;
+
+	if (bi__cuda_relax(scope, NULL))
+		bi__cuda_relax(scope, NULL);
+	scope->pushed = rc ? NULL : context;
 }
 
 /* Sets the capture mode of the thread. Tries twice, because a call may return the failure of earlier work. */
@@ -94,18 +82,19 @@ void bi__cuda_leave(struct bi__cuda_scope *scope)
 
 int bi__cuda_enter_device(struct bi__device_state *device, int *entered, struct bi_error *err)
 {
-	struct bi__cuda_scope scope;
-	int rc = bi__cuda_enter((bi__cu_context)device->native, &scope, err);
+	int rc;
 
-	*entered = !rc && scope.pushed;
+	*entered = 0;
+	if (is_current((bi__cu_context)device->native))
+		return BI_OK;
+	rc = bi__cuda_begin(device, err);
+	*entered = !rc;
 	return rc;
 }
 
+/* If another context is current, the context was not pushed, or the caller has popped it. */
 void bi__cuda_leave_device(struct bi__device_state *device)
 {
-	bi__cu_context context = (bi__cu_context)device->native, current = NULL;
-
-	/* If another context is current, the context was not pushed, or the caller has popped it. */
-	if (bi__cu->CtxGetCurrent(&current) != BI__CU_SUCCESS || current == context)
-		pop_context(context);
+	if (is_current((bi__cu_context)device->native))
+		bi__cuda_end(device);
 }

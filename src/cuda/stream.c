@@ -11,17 +11,27 @@ static int is_default(bi__cu_stream stream)
 }
 
 /*
- * Reads the context of a stream. Most drivers report it without a current context. If the call fails because no context
- * is current, it is repeated with the context current.
+ * Reads the context of a stream. The stream of a green context belongs to two: only cuStreamGetCtx_v2 gives the primary
+ * context, whose memory and events it uses.
  */
+static bi__cu_result query_context_once(bi__cu_stream stream, bi__cu_context *out)
+{
+	bi__cu_green_context green;
+
+	if (!bi__cu->StreamGetCtx_v2)
+		return bi__cu->StreamGetCtx(stream, out);
+	return bi__cu->StreamGetCtx_v2(stream, out, &green);
+}
+
+/* Most drivers report the context without a current one. If that is refused, the call is repeated with one. */
 static bi__cu_result query_context(const struct bi__cuda *cuda, bi__cu_stream stream, bi__cu_context *out)
 {
-	bi__cu_result code = bi__cu->StreamGetCtx(stream, out);
+	bi__cu_result code = query_context_once(stream, out);
 	struct bi__cuda_scope scope;
 
 	if (code != BI__CU_ERROR_INVALID_CONTEXT || bi__cuda_enter(cuda->context, &scope, NULL))
 		return code;
-	code = bi__cu->StreamGetCtx(stream, out);
+	code = query_context_once(stream, out);
 	bi__cuda_leave(&scope);
 	return code;
 }
@@ -73,7 +83,7 @@ int bi__cuda_queue_open(struct bi__cuda *cuda, struct bi__queue *queue, unsigned
 		return bi__fail(err, BI_ENOMEM, "no memory for a stream");
 	memset(made, 0, sizeof(*made));
 	made->cuda = cuda;
-	made->serial = atomic_fetch_add_explicit(&cuda->serials, 1, memory_order_relaxed) + 1;
+	made->serial = atomic_fetch_add_explicit(&cuda->shared->serials, 1, memory_order_relaxed) + 1;
 	rc = queue->native ? wrap_stream(made, queue->native, err) : create_stream(made, flags, err);
 	if (rc) {
 		free(made);
@@ -100,7 +110,7 @@ int bi__cuda_finish(struct bi__queue *queue, struct bi_error *err)
 	int rc = bi__cuda_refuse_capture(finished, "it cannot be waited for", err);
 
 	if (!rc)
-		rc = bi__cuda_enter_relaxed(finished->cuda->context, &scope, err);
+		rc = bi__cuda_relax(&scope, err);
 	if (rc)
 		return rc;
 	rc = bi__cu_check(bi__cu->StreamSynchronize(finished->stream), "cuStreamSynchronize", err);
@@ -110,15 +120,12 @@ int bi__cuda_finish(struct bi__queue *queue, struct bi_error *err)
 
 /*
  * Reads the status and the number of the stream's capture. For a driver that reports only the status, the number is 1.
+ * The nodes are not asked for: that fails if their edges have data (programmatic dependent launch).
  */
 static bi__cu_result query_capture(bi__cu_stream stream, unsigned *status, uint64_t *id)
 {
-	bi__cu_graph graph;
-	const bi__cu_node *nodes;
-	size_t count;
-
 	if (bi__cu->StreamGetCaptureInfo_v2)
-		return bi__cu->StreamGetCaptureInfo_v2(stream, status, id, &graph, &nodes, &count);
+		return bi__cu->StreamGetCaptureInfo_v2(stream, status, id, NULL, NULL, NULL);
 	if (bi__cu->StreamGetCaptureInfo)
 		return bi__cu->StreamGetCaptureInfo(stream, status, id);
 	*id = 1;
@@ -141,23 +148,20 @@ static int check_capture_status(bi__cu_result code, unsigned status, struct bi_e
 
 int bi__cuda_find_capture(const struct bi__cuda_queue *queue, uint64_t *id, struct bi_error *err)
 {
-	struct bi__cuda_scope scope = { .pushed = NULL };
 	unsigned status = BI__CU_CAPTURE_NONE;
 	uint64_t found = 0;
-	bi__cu_result code;
-	int rc = BI_OK;
+	int rc;
 
+	if (bi__scope_recall(queue, id))
+		return BI_OK;
 	*id = 0;
-	if (is_default(queue->stream))
-		rc = bi__cuda_enter(queue->cuda->context, &scope, err);
+	rc = check_capture_status(query_capture(queue->stream, &status, &found), status, err);
 	if (rc)
 		return rc;
-	code = query_capture(queue->stream, &status, &found);
-	bi__cuda_leave(&scope);
-	rc = check_capture_status(code, status, err);
-	if (!rc && status == BI__CU_CAPTURE_ACTIVE)
+	if (status == BI__CU_CAPTURE_ACTIVE)
 		*id = found ? found : 1;
-	return rc;
+	bi__scope_note(queue, *id);
+	return BI_OK;
 }
 
 int bi__cuda_capture(struct bi__queue *queue, uint64_t *id, struct bi_error *err)

@@ -161,7 +161,7 @@ static void copy_bytes(struct opened *opened, struct bi__place dst, struct bi__p
 {
 	const struct bi__plan plan = { .kind = BI__PLAN_LINEAR, .unit = nbytes, .bytes = nbytes };
 
-	OK(backend->move.copy(&opened->state, &opened->queue, &(struct bi__move){ &plan, dst, src }, NULL, &error));
+	OK(backend->move.copy(&opened->state, &opened->queue, &(struct bi__move){ &plan, dst, src, 0 }, NULL, &error));
 	drain(&opened->queue);
 }
 
@@ -498,7 +498,7 @@ static void test_free_with_pending_work(void **unused)
 
 		memset(back, 0, nbytes);
 		write_block(&opened, &block, bytes);
-		OK(backend->move.copy(&opened.state, &opened.queue, &(struct bi__move){ &plan, dst, src }, NULL,
+		OK(backend->move.copy(&opened.state, &opened.queue, &(struct bi__move){ &plan, dst, src, 0 }, NULL,
 				      &error));
 		backend->memory.free(&opened.state, &block);
 		drain(&opened.queue);
@@ -782,7 +782,7 @@ static int is_refused(struct opened *opened, const struct bi__plan *plan, const 
 
 	if (!is_masked() || plan->kind == BI__PLAN_LINEAR || src->immediate || (dst->block && src->block))
 		return 0;
-	OK(backend->move.takes(&opened->state, &(struct bi__move){ plan, *dst, *src }, &takes, &error));
+	OK(backend->move.takes(&opened->state, &(struct bi__move){ plan, *dst, *src, 0 }, &takes, &error));
 	return !takes;
 }
 
@@ -810,12 +810,12 @@ static void check_copy(struct opened *opened, const struct pair *pair, enum rout
 	write_block(opened, &from, bytes);
 	if (refused) {
 		FAILS(BI_EUNSUPPORTED, "dense",
-		      backend->move.copy(&opened->state, &opened->queue, &(struct bi__move){ &pair->plan, dst, src },
+		      backend->move.copy(&opened->state, &opened->queue, &(struct bi__move){ &pair->plan, dst, src, 0 },
 					 NULL, &error));
 	} else {
 		uint64_t waits = layer.host_waits();
 
-		OK(backend->move.copy(&opened->state, &opened->queue, &(struct bi__move){ &pair->plan, dst, src },
+		OK(backend->move.copy(&opened->state, &opened->queue, &(struct bi__move){ &pair->plan, dst, src, 0 },
 				      timed ? &event : NULL, &error));
 		assert_true(layer.host_waits() == waits);
 		naive_copy(pair, route == FILL, expected, bytes);
@@ -973,7 +973,7 @@ static void test_dense_copy_of_a_closed_buffer(void **unused)
 	layer.reset();
 	/* The code with which Intel's CPU driver refuses. */
 	layer.arm("clEnqueueMapBuffer", 1, CL_INVALID_VALUE);
-	OK(backend->move.copy(&opened.state, &opened.queue, &(struct bi__move){ &plan, dst, src }, NULL, &error));
+	OK(backend->move.copy(&opened.state, &opened.queue, &(struct bi__move){ &plan, dst, src, 0 }, NULL, &error));
 	assert_int_equal(layer.count("clEnqueueCopyBuffer"), 1);
 	layer.reset();
 	read_block(&opened, &to, back);
@@ -1056,7 +1056,7 @@ static void test_copy_within_a_buffer(void **unused)
 		expected = random_bytes(nbytes);
 		actual = malloc(nbytes);
 		write_block(&opened, &block, expected);
-		OK(backend->move.copy(&opened.state, &opened.queue, &(struct bi__move){ &pair.plan, place, place },
+		OK(backend->move.copy(&opened.state, &opened.queue, &(struct bi__move){ &pair.plan, place, place, 0 },
 				      NULL, &error));
 		drain(&opened.queue);
 		naive_copy(&pair, 0, expected, expected);
@@ -1100,7 +1100,7 @@ static void test_fill_commands(void **unused)
 		actual = malloc(block.nbytes);
 		write_block(&opened, &block, expected);
 		layer.reset();
-		OK(backend->move.copy(&opened.state, &opened.queue, &(struct bi__move){ &pair.plan, dst, src }, NULL,
+		OK(backend->move.copy(&opened.state, &opened.queue, &(struct bi__move){ &pair.plan, dst, src, 0 }, NULL,
 				      &error));
 		assert_int_equal(layer.count("clEnqueueFillBuffer"), cases[i].by_driver);
 		assert_int_equal(layer.strided(), !cases[i].by_driver);
@@ -1184,7 +1184,7 @@ static void test_copy_faults(void **unused)
 			layer.reset();
 			layer.arm(layer.entry(i), 1, CL_OUT_OF_RESOURCES);
 			rc = backend->move.copy(&opened.state, &opened.queue,
-						&(struct bi__move){ &pair.plan, dst, src }, &event, &error);
+						&(struct bi__move){ &pair.plan, dst, src, 0 }, &event, &error);
 			if (layer.fired()) {
 				fired++;
 				assert_true(rc == BI_ENOMEM || rc == BI_EDRIVER);
@@ -1447,18 +1447,18 @@ static void test_order_across_queues(void **unused)
 		struct bi__place from_second = at_host(second), to_back = at_host(back);
 		uintptr_t event = 0;
 
-		OK(backend->move.copy(&opened.state, &opened.queue, &(struct bi__move){ &plan, at_a, from_second },
+		OK(backend->move.copy(&opened.state, &opened.queue, &(struct bi__move){ &plan, at_a, from_second, 0 },
 				      NULL, &error));
-		OK(backend->move.copy(&opened.state, &opened.queue, &(struct bi__move){ &plan, at_a, from_first }, NULL,
-				      &error));
+		OK(backend->move.copy(&opened.state, &opened.queue, &(struct bi__move){ &plan, at_a, from_first, 0 },
+				      NULL, &error));
 		OK(backend->order.follow(&other, &opened.queue, &error));
-		OK(backend->move.copy(&opened.state, &other, &(struct bi__move){ &plan, at_b, at_a }, NULL, &error));
+		OK(backend->move.copy(&opened.state, &other, &(struct bi__move){ &plan, at_b, at_a, 0 }, NULL, &error));
 		OK(backend->order.record(&other, &event, &error));
 		OK(backend->order.wait(&opened.queue, event, &error));
 		backend->order.event_release(event);
-		OK(backend->move.copy(&opened.state, &opened.queue, &(struct bi__move){ &plan, at_a, from_second },
+		OK(backend->move.copy(&opened.state, &opened.queue, &(struct bi__move){ &plan, at_a, from_second, 0 },
 				      NULL, &error));
-		OK(backend->move.copy(&opened.state, &opened.queue, &(struct bi__move){ &plan, to_back, at_b }, NULL,
+		OK(backend->move.copy(&opened.state, &opened.queue, &(struct bi__move){ &plan, to_back, at_b, 0 }, NULL,
 				      &error));
 		drain(&opened.queue);
 		assert_memory_equal(back, first, nbytes);

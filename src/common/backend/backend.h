@@ -66,6 +66,7 @@ struct bi__place {
 struct bi__move {
 	const struct bi__plan *plan; /* never of kind NOTHING */
 	struct bi__place dst, src;
+	int is_timed; /* the event that `copy` gives must have a duration */
 };
 
 /* The bytes [offset, offset + nbytes) of a block, to be mapped. */
@@ -123,8 +124,8 @@ struct bi__backend {
 	/* 1: streams of any two contexts may wait for each other, and copy moves dense bytes between their blocks. */
 	int has_peers;
 	/*
-	 * 1: on an in-order queue, the event of a copy between a block and host memory is complete when all work up to
-	 * the copy is complete. Such an event costs less than `record`.
+	 * 1: on an in-order queue, the event of a copy between a block and host memory, if the backend gives one, is
+	 * complete when all work up to the copy is complete. Such an event costs less than `record`.
 	 */
 	int copy_marks;
 	/* Bits 1 << enum bi_stream_kind: the kinds of foreign streams that stream_open wraps. */
@@ -153,6 +154,13 @@ struct bi__backend {
 		 */
 		int (*enter)(struct bi__device_state *device, int *entered, struct bi_error *err);
 		void (*leave)(struct bi__device_state *device);
+		/*
+		 * Makes the native context current on the calling thread until `end`. Between the two, `alloc`,
+		 * `follow`, `record`, `wait`, `poll`, `finish`, `capture` and `copy` are called; other functions are
+		 * called anywhere. Optional, together with `end`.
+		 */
+		int (*begin)(const struct bi__device_state *device, struct bi_error *err);
+		void (*end)(const struct bi__device_state *device);
 		/* Closes the device. Called after the end of all its memory, streams and events. */
 		void (*close)(struct bi__device_state *device, struct bi__queue *stream);
 		/*
@@ -235,7 +243,7 @@ struct bi__backend {
 		/*
 		 * Enqueues a move. At least one side is a block, except in a backend with cpu_addressable. Between a
 		 * block and host memory the plan is LINEAR, or a plan that `takes` accepts. If `event` is not NULL, it
-		 * receives an event whose duration `elapsed` can read.
+		 * receives an event, or 0 if move->is_timed is 0 and an event would cost as much as `record`.
 		 */
 		int (*copy)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__move *move,
 			    uintptr_t *event, struct bi_error *err);

@@ -32,6 +32,75 @@ static void restore_cancellation(const struct bi__backend *backend, int state)
 		restore_cancellation(backend, state_before); \
 	} while (0)
 
+/*
+ * Makes the context of the scope current. A driver may return the failure of earlier work here once, which does not say
+ * that the call of the caller fails.
+ */
+static int enter_scope(struct bi__scope *scope, struct bi_error *err)
+{
+	const struct bi__device *device = scope->device;
+	int rc = BI_OK;
+
+	for (int tries = 0; !scope->is_entered && (!tries || (tries == 1 && rc == BI_EPRODUCER)); tries++) {
+		CALL_BACKEND(device->backend, rc = device->backend->devices.begin(&device->state, err));
+		scope->is_entered = !rc;
+	}
+	return rc;
+}
+
+static void leave_scope(struct bi__scope *scope)
+{
+	const struct bi__device *device = scope->device;
+
+	if (scope->is_entered)
+		CALL_BACKEND(device->backend, device->backend->devices.end(&device->state));
+	scope->is_entered = 0;
+}
+
+void bi__dispatch_begin_scope(struct bi__scope *scope, const struct bi__device *device)
+{
+	struct bi__scope *outer = bi__scope_current();
+
+	if (outer && outer->device->state.native == device->state.native)
+		return;
+	*scope = (struct bi__scope){ .outer = outer, .device = device };
+	bi__scope_set_current(scope);
+}
+
+void bi__dispatch_end_scope(struct bi__scope *scope)
+{
+	leave_scope(scope);
+	bi__scope_set_current(scope->outer);
+}
+
+struct bi__scope *bi__dispatch_pause(void)
+{
+	struct bi__scope *scope = bi__scope_current();
+
+	if (scope)
+		leave_scope(scope);
+	bi__scope_set_current(NULL);
+	return scope;
+}
+
+void bi__dispatch_resume(struct bi__scope *scope)
+{
+	bi__scope_set_current(scope);
+}
+
+/* Executes a statement that calls a function of the device's backend for which the native context must be current. */
+#define CALL_IN_SCOPE(device, rc, statement, err) \
+	do { \
+		struct bi__scope scope_of_call; \
+\
+		bi__dispatch_begin(&scope_of_call, device); \
+		if ((device)->backend->devices.begin) \
+			rc = enter_scope(bi__scope_current(), err); \
+		if (!rc) \
+			CALL_BACKEND((device)->backend, statement); \
+		bi__dispatch_end(&scope_of_call); \
+	} while (0)
+
 int bi__dispatch_refuse_child(const struct bi__device *device, struct bi_error *err)
 {
 	return bi__fail(err, BI_EFORK, "device %s was opened before this process was forked", device->info->spec);
@@ -111,7 +180,9 @@ int bi__dispatch_alloc(const struct bi__backend *owner, struct bi__device *devic
 {
 	int rc = bi__dispatch_check_reach(owner, device, err);
 
-	if (!rc)
+	if (!rc && owner == device->backend)
+		CALL_IN_SCOPE(device, rc, rc = owner->memory.alloc(&device->state, block, err), err);
+	else if (!rc)
 		CALL_BACKEND(owner, rc = owner->memory.alloc(&device->state, block, err));
 	return rc;
 }
@@ -199,7 +270,7 @@ int bi__dispatch_follow(const struct bi__device *device, struct bi__queue *waite
 	int rc = bi__dispatch_alive(device, err);
 
 	if (!rc && device->backend->order.follow)
-		CALL_BACKEND(device->backend, rc = device->backend->order.follow(waiter, on, err));
+		CALL_IN_SCOPE(device, rc, rc = device->backend->order.follow(waiter, on, err), err);
 	return rc;
 }
 
@@ -210,7 +281,7 @@ int bi__dispatch_record(const struct bi__device *device, struct bi__queue *queue
 
 	*event = 0;
 	if (!rc && device->backend->order.record)
-		CALL_BACKEND(device->backend, rc = device->backend->order.record(queue, event, err));
+		CALL_IN_SCOPE(device, rc, rc = device->backend->order.record(queue, event, err), err);
 	return rc;
 }
 
@@ -219,7 +290,7 @@ int bi__dispatch_wait(const struct bi__device *device, struct bi__queue *queue, 
 	int rc = bi__dispatch_alive(device, err);
 
 	if (!rc && event)
-		CALL_BACKEND(device->backend, rc = device->backend->order.wait(queue, event, err));
+		CALL_IN_SCOPE(device, rc, rc = device->backend->order.wait(queue, event, err), err);
 	return rc;
 }
 
@@ -229,7 +300,7 @@ int bi__dispatch_poll(const struct bi__device *device, uintptr_t event, int bloc
 
 	*done = 1;
 	if (!rc && event)
-		CALL_BACKEND(device->backend, rc = device->backend->order.poll(event, block, done, err));
+		CALL_IN_SCOPE(device, rc, rc = device->backend->order.poll(event, block, done, err), err);
 	return rc;
 }
 
@@ -238,7 +309,7 @@ int bi__dispatch_finish(const struct bi__device *device, struct bi__queue *queue
 	int rc = bi__dispatch_alive(device, err);
 
 	if (!rc && device->backend->order.finish)
-		CALL_BACKEND(device->backend, rc = device->backend->order.finish(queue, err));
+		CALL_IN_SCOPE(device, rc, rc = device->backend->order.finish(queue, err), err);
 	return rc;
 }
 
@@ -248,7 +319,7 @@ int bi__dispatch_capture(const struct bi__device *device, struct bi__queue *queu
 
 	*id = 0;
 	if (!rc && device->backend->order.capture)
-		CALL_BACKEND(device->backend, rc = device->backend->order.capture(queue, id, err));
+		CALL_IN_SCOPE(device, rc, rc = device->backend->order.capture(queue, id, err), err);
 	return rc;
 }
 
@@ -302,7 +373,8 @@ int bi__dispatch_copy(struct bi__device *device, struct bi__queue *queue, const 
 	if (event)
 		*event = 0;
 	if (!rc)
-		CALL_BACKEND(device->backend, rc = device->backend->move.copy(&device->state, queue, move, event, err));
+		CALL_IN_SCOPE(device, rc, rc = device->backend->move.copy(&device->state, queue, move, event, err),
+			      err);
 	return rc;
 }
 

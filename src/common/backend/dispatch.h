@@ -11,6 +11,7 @@
 #define BI_COMMON_BACKEND_DISPATCH_H
 
 #include "common/backend/backend.h"
+#include "common/backend/scope.h"
 #include "common/base/fork.h"
 
 int bi__dispatch_refuse_child(const struct bi__device *device, struct bi_error *err);
@@ -29,6 +30,31 @@ static inline int bi__dispatch_check_reach(const struct bi__backend *owner, cons
 {
 	return owner->cpu_addressable ? BI_OK : bi__dispatch_alive(device, err);
 }
+
+/*
+ * Scopes. The first call in a scope that needs it makes the native context of the device current on the calling thread,
+ * until the end of the scope. Scopes nest. A call outside of a scope of its native context has one of its own. No code
+ * of the caller may run in a scope, except between bi__dispatch_pause and bi__dispatch_resume.
+ */
+void bi__dispatch_begin_scope(struct bi__scope *scope, const struct bi__device *device);
+void bi__dispatch_end_scope(struct bi__scope *scope);
+
+static inline void bi__dispatch_begin(struct bi__scope *scope, const struct bi__device *device)
+{
+	scope->device = NULL;
+	if (device->backend->devices.begin)
+		bi__dispatch_begin_scope(scope, device);
+}
+
+static inline void bi__dispatch_end(struct bi__scope *scope)
+{
+	if (scope->device)
+		bi__dispatch_end_scope(scope);
+}
+
+/* Leaves the scope of the calling thread. The next call to its device enters it again. */
+struct bi__scope *bi__dispatch_pause(void);
+void bi__dispatch_resume(struct bi__scope *scope);
 
 /* Devices. */
 

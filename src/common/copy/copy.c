@@ -101,20 +101,36 @@ static void order_after_access(const struct bi_view *view, struct bi_stream *str
 	bi__order_unlock(memory, NULL);
 }
 
+/* Bytes of the caller that one call reads or writes. */
+struct access {
+	const struct bi_view *view;
+	struct bi_memory bytes;
+	struct bi__scope scope;
+};
+
+static void begin_access(struct access *access, const struct bi_view *view, const void *bytes, size_t nbytes)
+{
+	struct bi_context *context = view->memory->context;
+
+	access->view = view;
+	bi__memory_borrow(&access->bytes, context, (void *)(uintptr_t)bytes, nbytes);
+	bi__dispatch_begin(&access->scope, &context->device);
+}
+
 /*
  * Blocks the calling thread until the copy has ended, because the caller may free the bytes when the call returns. This
- * is also needed after a failure. If the driver cannot wait for the event of the copy, waits until its stream is empty.
- * If that fails as well, the work may still use the bytes, and bi_view_synchronize waits for it later. Returns `rc` if
- * it is a failure, else the status of the wait.
+ * is also needed after a failure. If that fails, the work may still use the bytes, and bi_view_synchronize waits for it
+ * later. Returns `rc` if it is a failure, else the status of the wait.
  */
-static int finish_access(const struct bi_view *view, struct bi_memory *bytes, int rc, struct bi_error *err)
+static int finish_access(struct access *access, int rc, struct bi_error *err)
 {
+	const struct bi_view *view = access->view;
+	struct bi_memory *bytes = &access->bytes;
 	struct bi_stream *stream = bytes->partner.stream;
 	struct bi_error failure;
 	int waited = bi__order_finish_borrowed(bytes, BI__WAIT_VALUE, &failure);
 
-	if (waited && waited != BI_EPRODUCER && stream && bi__stream_finish(stream, &failure) == BI_OK)
-		waited = BI_OK;
+	bi__dispatch_end(&access->scope);
 	if (!rc && !waited && bytes->partner.memory == view->memory)
 		bi__order_note_completion(view->memory, bytes->partner.epoch);
 	if (!waited)
@@ -188,24 +204,24 @@ static int read_array(struct bi_memory *bytes, const struct bi_view *src, struct
 
 int bi_view_read(const struct bi_view *view, void *bytes, size_t nbytes, struct bi_error *err)
 {
-	struct bi_memory out;
+	struct access access;
 	int rc = check_bytes(view, bytes, nbytes, err);
 
 	if (rc)
 		return rc;
-	bi__memory_borrow(&out, view->memory->context, bytes, nbytes);
-	return finish_access(view, &out, read_array(&out, view, err), err);
+	begin_access(&access, view, bytes, nbytes);
+	return finish_access(&access, read_array(&access.bytes, view, err), err);
 }
 
 int bi_view_write(const struct bi_view *view, const void *bytes, size_t nbytes, struct bi_error *err)
 {
-	struct bi_memory in;
+	struct access access;
 	int rc = check_bytes(view, bytes, nbytes, err);
 
 	if (rc)
 		return rc;
-	bi__memory_borrow(&in, view->memory->context, (void *)(uintptr_t)bytes, nbytes);
-	return finish_access(view, &in, write_array(view, &in, err), err);
+	begin_access(&access, view, bytes, nbytes);
+	return finish_access(&access, write_array(view, &access.bytes, err), err);
 }
 
 static int check_element(const struct bi_view *view, const int64_t *index, const void *element, struct bi_error *err)
@@ -255,13 +271,13 @@ static int get_element(struct bi_memory *bytes, const struct bi_view *view, cons
 
 int bi_view_get_element(const struct bi_view *view, const int64_t *index, void *element, struct bi_error *err)
 {
-	struct bi_memory out;
+	struct access access;
 	int rc = check_element(view, index, element, err);
 
 	if (rc)
 		return rc;
-	bi__memory_borrow(&out, view->memory->context, element, view->dtype.item_size);
-	return finish_access(view, &out, get_element(&out, view, index, err), err);
+	begin_access(&access, view, element, view->dtype.item_size);
+	return finish_access(&access, get_element(&access.bytes, view, index, err), err);
 }
 
 int bi_view_set_element(const struct bi_view *view, const int64_t *index, const void *element, struct bi_error *err)

@@ -24,7 +24,7 @@ static struct bi__place source_of(const struct bi__job *job)
 
 static struct bi__move move_of(const struct bi__job *job)
 {
-	return (struct bi__move){ &job->plan, place_of(job->dst), source_of(job) };
+	return (struct bi__move){ &job->plan, place_of(job->dst), source_of(job), 0 };
 }
 
 /*
@@ -134,7 +134,7 @@ static void keep_end(struct bi_context *context, uintptr_t event, int is_timed, 
 int bi__job_execute(const struct bi__job *job, struct bi_stream *stream, struct bi__fence *end, struct bi_error *err)
 {
 	struct bi_context *context = stream->context;
-	const struct bi__move move = move_of(job);
+	struct bi__move move = move_of(job);
 	struct extras extras;
 	uintptr_t event = 0;
 	int64_t start;
@@ -143,6 +143,7 @@ int bi__job_execute(const struct bi__job *job, struct bi_stream *stream, struct 
 	if (rc)
 		return rc;
 	extras.has_end = end && copy_marks(stream, &move);
+	move.is_timed = extras.is_timed;
 	start = extras.is_recorded ? bi__clock_ns() : 0;
 	rc = bi__dispatch_copy(&context->device, &stream->queue, &move,
 			       extras.is_timed || extras.has_end ? &event : NULL, err);

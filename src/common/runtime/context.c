@@ -118,6 +118,8 @@ static int open_device(struct bi_context *context, const struct bi_device *devic
 	opened->info = &context->own_info;
 	opened->backend = bi__registry_find(device->backend, strlen(device->backend));
 	rc = bi__dispatch_open(opened, options, &context->own_info, &context->stream.queue, err);
+	if (options->adopt_stream)
+		bi__stream_share(&context->stream);
 	if (!rc && context->default_memory == BI_MEMORY_UNIFIED && !(opened->info->capabilities & BI_CAP_SVM)) {
 		bi__dispatch_close(opened, &context->stream.queue);
 		rc = bi__fail(err, BI_EUNSUPPORTED, "device %s has no unified memory", opened->info->spec);

@@ -76,11 +76,17 @@ static void free_unused(struct bi_memory *memory)
 static int allocate_block(struct bi_memory *memory, struct bi_error *err)
 {
 	struct bi_context *context = memory->context;
-	int rc = BI_OK;
+	struct bi__scope scope;
+	int rc;
 
-	if (!memory->backend->synchronous)
-		rc = bi__stream_refuse_capture(&context->stream, "no memory is allocated", err);
-	return rc ? rc : bi__dispatch_alloc(memory->backend, &context->device, &memory->block, err);
+	if (memory->backend->synchronous)
+		return bi__dispatch_alloc(memory->backend, &context->device, &memory->block, err);
+	bi__dispatch_begin(&scope, &context->device);
+	rc = bi__stream_refuse_capture(&context->stream, "no memory is allocated", err);
+	if (!rc)
+		rc = bi__dispatch_alloc(memory->backend, &context->device, &memory->block, err);
+	bi__dispatch_end(&scope);
+	return rc;
 }
 
 int bi__memory_new(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
@@ -218,6 +224,7 @@ static int retain_first_use(struct bi__first_use *first_use, const struct bi_for
  */
 static int adopt_stream(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
+	struct bi__scope scope;
 	int rc;
 
 	if (!memory->backend->synchronous && !stream->queue.per_thread) {
@@ -226,9 +233,11 @@ static int adopt_stream(struct bi_memory *memory, struct bi_stream *stream, stru
 		return BI_OK;
 	}
 	bi__order_lock(memory, NULL);
+	bi__dispatch_begin(&scope, &stream->context->device);
 	rc = bi__order_check_capture_locked(stream, memory, NULL, err);
 	if (!rc)
 		rc = bi__order_end_locked(memory, stream, err);
+	bi__dispatch_end(&scope);
 	bi__order_unlock(memory, NULL);
 	return rc;
 }

@@ -43,7 +43,7 @@ struct bi__fence {
 };
 
 /*
- * A stream is a queue of a device. After it was made, only its two atomic members change. The context stream, which
+ * A stream is a queue of a device. After it was made, only its atomic members change. The context stream, which
  * each context has from the start, lies inside the context and shares the reference count of the context.
  */
 struct bi_stream {
@@ -52,6 +52,8 @@ struct bi_stream {
 	struct bi__queue queue;
 	unsigned id; /* number of the stream in reports; 0 is the context stream */
 	atomic_ullong serial; /* unique for the life of the process; 0 until a serial is needed */
+	atomic_bool is_shared; /* other code may know the handle, or the stream has waited for a captured stream. No
+				  other stream can be captured into a graph */
 	struct {
 		bi_release_fn fn;
 		void *data;
@@ -194,6 +196,9 @@ struct bi__order {
 	struct bi_stream *unrecorded; /* retained: the end of work on this stream could not be recorded yet; or NULL */
 	struct bi__fence last_use; /* host memory: the last-use event; a fence without context if none is pending */
 	uint64_t last_use_stream; /* serial of the stream on which last_use was recorded */
+	uint64_t ordered_stream; /* device memory: serial of the in-order stream that ran the last work, which comes
+				    after all work that the library enqueued or was informed of; 0: only the home stream
+				    does */
 };
 
 /*

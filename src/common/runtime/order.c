@@ -25,7 +25,7 @@ void bi__order_init(struct bi__order *order)
 	order->first_use = no_first_use;
 	order->unrecorded = NULL;
 	order->last_use = BI__FENCE_NONE;
-	order->last_use_stream = 0;
+	order->last_use_stream = order->ordered_stream = 0;
 }
 
 static void lock_memory(struct bi_memory *memory)
@@ -206,7 +206,8 @@ int bi__order_check_failed_locked(struct bi_memory *memory, struct bi_error *err
 	if (!can_fail || order->is_checked)
 		return BI_OK;
 	rc = check_lost(memory, err);
-	if (!rc)
+	/* Other drivers report a failure of earlier work when more work is enqueued. */
+	if (!rc && order->last_use.context && order->last_use.context->device.backend->fails_by_event)
 		rc = bi__fence_query(&order->last_use, &done, err);
 	for (size_t i = 0; i < order->first_use.count && !rc; i++)
 		rc = bi__fence_query(&order->first_use.events[i]->fence, &done, err);
@@ -317,6 +318,8 @@ static int begin_first_use_locked(struct bi_memory *memory, struct bi_stream *st
 	const struct bi__first_use *first_use = &memory->order.first_use;
 	int rc = bi__order_check_failed_locked(memory, err);
 
+	if (first_use->count)
+		bi__stream_share(stream);
 	/* In a capture the events are complete: check_outside_locked has queried them. */
 	for (size_t i = 0; i < first_use->count && !rc && !memory->order.is_capturing; i++)
 		rc = wait_fence(stream, &first_use->events[i]->fence, err);
@@ -352,6 +355,24 @@ static int waits_for_home_stream_locked(const struct bi_memory *memory)
 	       (!order->last_use.context || order->is_capturing);
 }
 
+/* Returns 1 if work on the stream comes after all work on the memory, and no other code can have added work. */
+static int is_ordered_on_locked(const struct bi_memory *memory, const struct bi_stream *stream)
+{
+	const struct bi__order *order = &memory->order;
+
+	return order->ordered_stream && order->ordered_stream == bi__stream_serial(stream) && memory->own &&
+	       !(memory->marks & BI__MARK_EXPORTED) && !order->consumed && !order->is_capturing;
+}
+
+/* Notes that work on the stream comes after all work on the memory. */
+static void note_ordered_locked(struct bi_memory *memory, struct bi_stream *stream)
+{
+	int is_usable =
+		memory->own && memory->home != stream && !stream->queue.out_of_order && !stream->queue.per_thread;
+
+	memory->order.ordered_stream = is_usable && !memory->order.is_capturing ? bi__stream_number(stream) : 0;
+}
+
 /* Does bi__order_begin_locked. `followed` is a stream for which `stream` waits already, or NULL. */
 static int begin_after_locked(struct bi_memory *memory, struct bi_stream *stream, const struct bi_stream *followed,
 			      struct bi_error *err)
@@ -367,8 +388,12 @@ static int begin_after_locked(struct bi_memory *memory, struct bi_stream *stream
 		return rc;
 	if (order->last_use.context && !order->is_capturing)
 		return wait_last_use_locked(memory, stream, followed, err);
-	return waits_for_home_stream_locked(memory) && memory->home != followed ? follow(stream, memory->home, err)
-										: BI_OK;
+	if (!waits_for_home_stream_locked(memory) || is_ordered_on_locked(memory, stream))
+		return BI_OK;
+	rc = memory->home == followed ? BI_OK : follow(stream, memory->home, err);
+	if (!rc)
+		note_ordered_locked(memory, stream);
+	return rc;
 }
 
 int bi__order_begin_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
@@ -394,11 +419,12 @@ static int wait_for_both_locked(struct bi_memory *to, struct bi_memory *from, st
 {
 	/* Device memory comes first, because the last-use event of the host memory may be on its home stream. */
 	struct bi_memory *first = from && to->backend->synchronous ? from : to, *second = first == to ? from : to;
+	int waits = waits_for_home_stream_locked(first) && !is_ordered_on_locked(first, stream);
 	int rc = begin_after_locked(first, stream, NULL, err);
 
 	if (rc || !second)
 		return rc;
-	return begin_after_locked(second, stream, waits_for_home_stream_locked(first) ? first->home : NULL, err);
+	return begin_after_locked(second, stream, waits ? first->home : NULL, err);
 }
 
 int bi__order_begin_copy_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,
@@ -453,6 +479,10 @@ static inline int record_end_locked(struct bi_memory *memory, struct bi_stream *
 	/* Captured work runs when the caller launches the graph, and the caller orders it. */
 	if (memory->backend->synchronous)
 		return order->is_capturing ? BI_OK : move_last_use_locked(memory, stream, end, err);
+	if (!order->pending)
+		note_ordered_locked(memory, stream);
+	else if (order->ordered_stream && order->ordered_stream != bi__stream_serial(stream))
+		order->ordered_stream = 0;
 	order->pending = true;
 	return memory->home == follower ? BI_OK : follow(memory->home, stream, err);
 }
@@ -555,13 +585,16 @@ static int find_end_of_work_locked(struct bi_memory *memory, struct bi__fence *o
 int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err)
 {
 	struct bi__fence end = BI__FENCE_NONE;
+	struct bi__scope scope;
 	uint64_t epoch;
 	int rc = bi__dispatch_check_reach(memory->backend, &memory->context->device, err);
 
 	if (rc || memory->idle)
 		return rc;
 	bi__order_lock(memory, NULL);
+	bi__dispatch_begin(&scope, &memory->context->device);
 	rc = find_end_of_work_locked(memory, &end, err);
+	bi__dispatch_end(&scope);
 	epoch = memory->order.epoch;
 	bi__order_unlock(memory, NULL);
 	if (rc)
@@ -573,6 +606,24 @@ int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason,
 	return rc;
 }
 
+/*
+ * Waits for the end of the work on borrowed memory. If the driver cannot wait for its event, waits until its stream is
+ * empty. Some events bring the bytes when they are found complete, so the event is queried after that.
+ */
+static int finish_last_use(const struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err)
+{
+	const struct bi__fence *last_use = &memory->order.last_use;
+	struct bi_stream *stream = memory->partner.stream;
+	int done, rc = check_lost(memory, err);
+
+	if (!rc)
+		rc = bi__fence_block(last_use, reason, err);
+	if (!rc || rc == BI_EPRODUCER || !stream || bi__stream_finish(stream, err))
+		return rc;
+	rc = bi__fence_query(last_use, &done, err);
+	return rc || done ? rc : bi__fail(err, BI_EDRIVER, "the stream is empty, but its last event is not complete");
+}
+
 int bi__order_finish_borrowed(struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err)
 {
 	int rc;
@@ -580,9 +631,7 @@ int bi__order_finish_borrowed(struct bi_memory *memory, enum bi__wait_reason rea
 	if (memory->idle)
 		return BI_OK;
 	bi__order_catch_up_locked(memory);
-	rc = check_lost(memory, err);
-	if (!rc)
-		rc = bi__fence_block(&memory->order.last_use, reason, err);
+	rc = finish_last_use(memory, reason, err);
 	bi__fence_clear(&memory->order.last_use);
 	if (has_leftovers(&memory->order.leftovers))
 		release_leftovers(&memory->order.leftovers);

@@ -18,6 +18,7 @@
 void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 {
 	bi_release_fn release = memory->release.fn;
+	struct bi__scope *scope;
 	void *data = memory->release.data;
 
 	if (memory->block.handle)
@@ -31,8 +32,11 @@ void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 	bi__fence_clear(&memory->order.last_use);
 	pthread_mutex_destroy(&memory->lock);
 	free(memory);
-	if (release)
+	if (release) {
+		scope = bi__dispatch_pause();
 		release(data);
+		bi__dispatch_resume(scope);
+	}
 }
 
 /* Returns 1 if the memory fulfils the conditions of pool.h, except for those on its size. */
@@ -155,20 +159,34 @@ static int is_deferred(const struct bi_memory *memory)
 	       is_captured(memory->home);
 }
 
-/* If no event can be recorded, blocks until the home stream is empty. If that fails too, the memory is lost. */
+/*
+ * Returns 1 if work is pending whose end is *out. If no event can be recorded, the calling thread is blocked until the
+ * home stream is empty. If that fails too, the memory is lost.
+ */
+static int find_last_work(struct bi_memory *memory, struct bi__fence *out)
+{
+	if (find_end_of_work(memory, out) && bi__stream_finish(memory->home, NULL))
+		memory->order.lost = 1;
+	return out->context && !has_ended(out);
+}
+
+/* Destroys the memory, or retires it if work is pending. */
 static void destroy_or_retire(struct bi_context *context, struct bi_memory *memory)
 {
+	struct bi__scope scope;
 	struct bi__fence work;
+	int has_work;
 
 	bi__order_release_first_use(memory);
+	bi__dispatch_begin(&scope, &context->device);
 	memory->retirement.is_deferred = is_deferred(memory);
+	has_work = !memory->retirement.is_deferred && find_last_work(memory, &work);
+	bi__dispatch_end(&scope);
 	if (memory->retirement.is_deferred) {
 		append_retired(context, memory, 0);
 		return;
 	}
-	if (find_end_of_work(memory, &work) && bi__stream_finish(memory->home, NULL))
-		memory->order.lost = 1;
-	if (work.context && !has_ended(&work)) {
+	if (has_work) {
 		append_retired(work.context, memory, work.event);
 		bi_context_release(work.context);
 		return;

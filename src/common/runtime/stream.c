@@ -13,6 +13,7 @@ void bi__stream_init(struct bi_stream *stream, struct bi_context *context)
 	stream->queue = (struct bi__queue){ .native = 0 };
 	stream->id = 0;
 	atomic_init(&stream->serial, 0);
+	atomic_init(&stream->is_shared, false);
 	stream->release.fn = NULL;
 	stream->release.data = NULL;
 }
@@ -57,10 +58,24 @@ int bi__stream_refuse(const struct bi_stream *stream, const struct bi_memory *me
 	return bi__fail(err, BI_EINVAL, "the stream of device %s cannot reach memory of %s", device, place);
 }
 
+/* A stream that waits for a captured stream joins its capture. */
+static void join_capture(struct bi_stream *waiter, struct bi_stream *on)
+{
+	uint64_t id;
+
+	if (!on->context->device.backend->order.capture || !atomic_load(&on->is_shared) ||
+	    atomic_load(&waiter->is_shared))
+		return;
+	if (bi__stream_capture(on, &id, NULL) || id)
+		bi__stream_share(waiter);
+}
+
 int bi__stream_follow(struct bi_stream *waiter, struct bi_stream *on, struct bi_error *err)
 {
 	const struct bi__device *device = &waiter->context->device;
 	int is_same = waiter->queue.native == on->queue.native && bi__same_space(waiter->context, on->context);
+
+	join_capture(waiter, on);
 
 	if (is_same && !on->queue.out_of_order)
 		return bi__dispatch_alive(device, err);
@@ -119,6 +134,7 @@ static int open_stream(struct bi_context *context, struct bi__queue queue, struc
 		return bi__fail(err, BI_ENOMEM, "no memory for a stream");
 	bi__stream_init(stream, context);
 	stream->queue = queue;
+	atomic_init(&stream->is_shared, queue.native != 0);
 	rc = bi__dispatch_stream_open(&context->device, &stream->queue, err);
 	if (rc) {
 		free(stream);
@@ -175,10 +191,14 @@ struct bi_stream *bi_stream_retain(struct bi_stream *stream)
 static void destroy_stream(struct bi_stream *stream)
 {
 	struct bi_context *context = stream->context;
+	struct bi__scope *scope;
 
 	bi__dispatch_stream_close(&context->device, &stream->queue);
-	if (stream->release.fn)
+	if (stream->release.fn) {
+		scope = bi__dispatch_pause();
 		stream->release.fn(stream->release.data);
+		bi__dispatch_resume(scope);
+	}
 	free(stream);
 	bi_context_release(context);
 }
@@ -200,21 +220,24 @@ struct bi_context *bi_stream_context(const struct bi_stream *stream)
 
 uintptr_t bi_stream_handle(const struct bi_stream *stream)
 {
-	return stream->queue.native;
+	return bi__stream_share((struct bi_stream *)(uintptr_t)stream);
 }
 
 int bi_stream_synchronize(struct bi_stream *stream, struct bi_error *err)
 {
 	struct bi__fence fence = BI__FENCE_NONE;
+	struct bi__scope scope;
 	int rc;
 
 	if (!stream)
 		return bi__fail(err, BI_EINVAL, "stream is NULL");
+	bi__dispatch_begin(&scope, &stream->context->device);
 	rc = bi__stream_refuse_capture(stream, "its work cannot be waited for", err);
 	if (!rc)
 		rc = bi__fence_record(stream, &fence, err);
 	if (!rc)
 		rc = bi__fence_block(&fence, BI__WAIT_SYNCHRONIZE, err);
+	bi__dispatch_end(&scope);
 	bi__fence_clear(&fence);
 	return rc;
 }
@@ -267,6 +290,7 @@ int bi_stream_wait(struct bi_stream *stream, struct bi_event *event, struct bi_e
 		return bi__fail(err, BI_EINVAL, "stream or event is NULL");
 	if (event->fence.context && !bi__same_space(stream->context, event->fence.context))
 		return bi__fail(err, BI_EINVAL, "event belongs to another context than the stream");
+	bi__stream_share(stream);
 	rc = bi__fence_query(&event->fence, &done, &query);
 	/* BI_ECAPTURE: the event was recorded in a capture and never completes. `stream` joins the capture. */
 	if (rc == BI_ECAPTURE || (!rc && !done))

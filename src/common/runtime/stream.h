@@ -44,9 +44,22 @@ int bi__stream_follow(struct bi_stream *waiter, struct bi_stream *on, struct bi_
  */
 int bi__stream_finish(struct bi_stream *stream, struct bi_error *err);
 
+/* Returns the handle. From now on, other code may capture the stream into a graph. */
+static inline uintptr_t bi__stream_share(struct bi_stream *stream)
+{
+	if (!atomic_load_explicit(&stream->is_shared, memory_order_relaxed))
+		atomic_store_explicit(&stream->is_shared, true, memory_order_relaxed);
+	return stream->queue.native;
+}
+
 /* Sets *id to the number of the graph capture that the stream takes part in, or to 0 if it takes part in none. */
 static inline int bi__stream_capture(struct bi_stream *stream, uint64_t *id, struct bi_error *err)
 {
+	if (!atomic_load_explicit(&stream->is_shared, memory_order_relaxed)) {
+		*id = 0;
+		bi__scope_note(stream->queue.state, 0);
+		return bi__dispatch_alive(&stream->context->device, err);
+	}
 	return bi__dispatch_capture(&stream->context->device, &stream->queue, id, err);
 }
 

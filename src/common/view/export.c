@@ -3,6 +3,7 @@
 #include "common/backend/dispatch.h"
 #include "common/runtime/fence.h"
 #include "common/runtime/order.h"
+#include "common/runtime/stream.h"
 
 /* Makes the home stream wait for the events of the first use, because the consumer does not know them. */
 static int prepare_export_locked(struct bi_memory *memory, struct bi_error *err)
@@ -18,6 +19,7 @@ static int prepare_export_locked(struct bi_memory *memory, struct bi_error *err)
 static inline int offer_home(struct bi_memory *memory, unsigned flags, struct bi_stream **home, struct bi__fence *event,
 			     struct bi_error *err)
 {
+	struct bi__scope scope;
 	int rc;
 
 	*home = NULL;
@@ -27,12 +29,15 @@ static inline int offer_home(struct bi_memory *memory, unsigned flags, struct bi
 	if (rc || memory->idle)
 		return rc;
 	bi__order_lock(memory, NULL);
+	bi__dispatch_begin(&scope, &memory->context->device);
 	rc = prepare_export_locked(memory, err);
 	if (!rc && memory->order.pending) {
 		*home = memory->home;
+		bi__stream_share(*home);
 		if (flags & BI_EXPORT_EVENT)
 			rc = bi__fence_record(*home, event, err);
 	}
+	bi__dispatch_end(&scope);
 	bi__order_unlock(memory, NULL);
 	return rc;
 }
@@ -80,7 +85,7 @@ int bi__cai_offer_nonblocking(struct bi_memory *memory, unsigned flags, uintptr_
 	if (!(flags & BI_EXPORT_SYNCHRONIZE) && bi__order_try_lock(memory)) {
 		is_named = is_all_on_home_locked(memory);
 		if (is_named)
-			*stream = memory->home->queue.native;
+			*stream = bi__stream_share(memory->home);
 		bi__order_unlock(memory, NULL);
 	}
 	return is_named ? BI_OK : bi__fail(err, BI_EBUSY, "work on the memory is pending and has to be waited for");

@@ -40,9 +40,16 @@ static int check_uses(const struct bi_stream *stream, const struct bi_use *uses,
 static int begin_work_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
 	int is_idle = !memory->order.pending && !memory->order.last_use.context && !memory->order.first_use.count;
-	int rc = is_idle ? BI_OK : bi__order_check_capture_locked(stream, memory, NULL, err);
+	struct bi__scope scope;
+	int rc = BI_OK;
 
-	return rc ? rc : bi__order_begin_locked(memory, stream, err);
+	bi__dispatch_begin(&scope, &stream->context->device);
+	if (!is_idle)
+		rc = bi__order_check_capture_locked(stream, memory, NULL, err);
+	if (!rc)
+		rc = bi__order_begin_locked(memory, stream, err);
+	bi__dispatch_end(&scope);
+	return rc;
 }
 
 static int begin_use(struct bi_stream *stream, const struct bi_use *use, struct bi_error *err)
@@ -93,10 +100,13 @@ static int end_work_locked(struct bi_memory *memory, struct bi_stream *stream, s
 static int end_use(struct bi_stream *stream, const struct bi_use *use, struct bi_error *err)
 {
 	struct bi_memory *memory = use->view->memory;
+	struct bi__scope scope;
 	int rc;
 
 	bi__order_lock(memory, NULL);
+	bi__dispatch_begin(&scope, &stream->context->device);
 	rc = end_work_locked(memory, stream, err);
+	bi__dispatch_end(&scope);
 	bi__order_unlock(memory, NULL);
 	return rc;
 }
@@ -135,6 +145,7 @@ static int move_home_locked(struct bi_memory *memory, struct bi_stream *home, st
 int bi_view_switch_to_context_stream(const struct bi_view *view, struct bi_error *err)
 {
 	struct bi_memory *memory = view ? view->memory : NULL;
+	struct bi__scope scope;
 	int rc;
 
 	if (!view)
@@ -143,7 +154,9 @@ int bi_view_switch_to_context_stream(const struct bi_view *view, struct bi_error
 	if (rc || memory->backend->synchronous || memory->flags & BI_WRAP_UNORDERED)
 		return rc;
 	bi__order_lock(memory, NULL);
+	bi__dispatch_begin(&scope, &memory->context->device);
 	rc = move_home_locked(memory, &memory->context->stream, err);
+	bi__dispatch_end(&scope);
 	bi__order_unlock(memory, NULL);
 	return rc;
 }

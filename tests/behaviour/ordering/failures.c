@@ -554,6 +554,8 @@ static void rehearse_hand_back(void)
 	struct bi_view *view = wrap(PLACE_HOST, 1, nobody);
 	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
 
+	/* As in the test: a stream whose handle is known may be captured, so the driver is asked. */
+	bi_stream_handle(stream);
 	rehearsed.begin = cuda_calls();
 	hand_back(view, stream);
 	rehearsed.end = cuda_calls();

@@ -1,0 +1,36 @@
+/*
+ * The steps of an operation during which the native context of a device stays current on the calling thread, and each
+ * queue is asked once whether it is captured. dispatch.h begins and ends scopes; here is what a thread knows in one.
+ */
+#ifndef BI_COMMON_BACKEND_SCOPE_H
+#define BI_COMMON_BACKEND_SCOPE_H
+
+#include "common/backend/backend.h"
+
+#define BI__SCOPE_QUEUES 3
+
+struct bi__scope {
+	struct bi__scope *outer;
+	const struct bi__device *device; /* NULL: the scope does nothing (bi__dispatch_begin) */
+	int is_entered; /* the context was made current */
+	unsigned count;
+	struct {
+		const void *queue;
+		uint64_t id;
+	} captures[BI__SCOPE_QUEUES]; /* noted by bi__scope_note */
+};
+
+/* The innermost scope of the calling thread, or NULL. */
+struct bi__scope *bi__scope_current(void);
+void bi__scope_set_current(struct bi__scope *scope);
+
+/*
+ * bi__scope_note notes the capture of a queue until the end of the scope. bi__scope_recall returns 1 and sets *id if it
+ * was noted. `queue` is the member `state` of the queue.
+ */
+void bi__scope_note(const void *queue, uint64_t id);
+int bi__scope_recall(const void *queue, uint64_t *id);
+/* Forgets all captures: a queue may have joined one. */
+void bi__scope_forget(void);
+
+#endif

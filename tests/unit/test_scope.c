@@ -1,0 +1,77 @@
+/* Scopes: the context is current from the first call that needs it to the end, and captures are asked for once. */
+#include "unit.h"
+
+#include "common/backend/dispatch.h"
+#include "common/runtime/object.h"
+
+static struct bi_context *device, *host;
+
+static void captures_are_known_until_the_end(void **state)
+{
+	struct bi__scope outer, inner;
+	int queue = 0, other = 0;
+	uint64_t id = 0;
+
+	(void)state;
+	bi__scope_note(&queue, 7);
+	assert_int_equal(bi__scope_recall(&queue, &id), 0);
+	bi__dispatch_begin(&outer, &device->device);
+	bi__dispatch_begin(&inner, &device->device);
+	bi__scope_note(&queue, 7);
+	bi__scope_note(&queue, 8);
+	bi__dispatch_end(&inner);
+	assert_int_equal(bi__scope_recall(&queue, &id), 1);
+	assert_int_equal(id, 7);
+	assert_int_equal(bi__scope_recall(&other, &id), 0);
+	bi__scope_forget();
+	assert_int_equal(bi__scope_recall(&queue, &id), 0);
+	bi__dispatch_end(&outer);
+}
+
+static void code_of_the_caller_runs_in_no_scope(void **state)
+{
+	struct bi__scope scope, *paused;
+	uint64_t id;
+	int queue = 0;
+
+	(void)state;
+	bi__dispatch_begin(&scope, &device->device);
+	bi__scope_note(&queue, 7);
+	OK(bi__dispatch_finish(&device->device, &device->stream.queue, &error));
+	assert_int_equal(scope.is_entered, 1);
+	paused = bi__dispatch_pause();
+	assert_ptr_equal(paused, &scope);
+	assert_int_equal(scope.is_entered, 0);
+	assert_int_equal(bi__scope_recall(&queue, &id), 0);
+	bi__dispatch_resume(paused);
+	assert_int_equal(bi__scope_recall(&queue, &id), 1);
+	bi__dispatch_end(&scope);
+	assert_null(bi__dispatch_pause());
+}
+
+static void the_host_has_no_scopes(void **state)
+{
+	struct bi__scope scope;
+
+	(void)state;
+	bi__dispatch_begin(&scope, &host->device);
+	assert_null(bi__scope_current());
+	bi__dispatch_end(&scope);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(captures_are_known_until_the_end),
+		cmocka_unit_test(code_of_the_caller_runs_in_no_scope),
+		cmocka_unit_test(the_host_has_no_scopes),
+	};
+	int failed;
+
+	device = open_device("cuda:0");
+	host = open_device("host");
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	bi_context_release(device);
+	bi_context_release(host);
+	return failed;
+}
