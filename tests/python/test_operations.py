@@ -664,7 +664,7 @@ def test_synchronize_reports_what_failed(cuda):
     if not cuda.sim:
         return
     view = bi.zeros(64, "u1", device="cuda")
-    cuda.sim.arm(fail_call=1, fail_code=700)
+    cuda.sim.arm(fail_call=2, fail_code=700)  # the first call makes the context current, and is tried again
     with pytest.raises(bi.DriverError) as info:
         view.synchronize()
     assert info.value.vendor == 700
