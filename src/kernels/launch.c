@@ -18,7 +18,7 @@ const char *bi__kernel_name(int kernel)
 /* The structs have the same layout in every language that the kernels are compiled in. */
 _Static_assert(sizeof(struct bi__nest) == 472, "OpenCL C and CUDA C++ lay out struct bi__nest in 472 bytes");
 _Static_assert(sizeof(struct bi__fill) == 736, "OpenCL C and CUDA C++ lay out struct bi__fill in 736 bytes");
-_Static_assert(sizeof(struct bi__tile) == 576, "OpenCL C and CUDA C++ lay out struct bi__tile in 576 bytes");
+_Static_assert(sizeof(struct bi__tile) == 584, "OpenCL C and CUDA C++ lay out struct bi__tile in 584 bytes");
 _Static_assert(sizeof(struct bi__fill) <= 1000, "with two pointers, the 1024 bytes that every OpenCL device takes");
 
 static uint64_t magnitude(int64_t step)
@@ -31,15 +31,13 @@ static uint64_t lowest_bit(uint64_t bits)
 	return bits & -bits;
 }
 
-static int unit_index(uint64_t unit)
+static uint32_t log2_above(int64_t value)
 {
-	int index = 0;
+	uint32_t shift = 0;
 
-	while (unit > 1) {
-		unit /= 2;
-		index++;
-	}
-	return index;
+	while (INT64_C(1) << shift < value)
+		shift++;
+	return shift;
 }
 
 /*
@@ -58,7 +56,7 @@ static void start_launches(struct bi__launches *launches, uint64_t unit, uint64_
 			   const struct bi__launch_limits *limits)
 {
 	launches->family = BI__KERNEL_strided64;
-	launches->unit = unit_index(unit);
+	launches->unit = (int)log2_above((int64_t)unit);
 	launches->is_done = 0;
 	launches->group = limits->group;
 	launches->count = limits->count ? limits->count : BI__LAUNCH_COUNT;
@@ -86,13 +84,11 @@ static void add_axes(struct bi__launches *launches, const struct bi__plan *plan,
  */
 static void set_division(uint32_t extent, uint32_t *magic, uint32_t *shift)
 {
-	*shift = 31;
-	while (UINT64_C(1) << (*shift - 31) < extent)
-		++*shift;
+	*shift = 31 + log2_above(extent);
 	*magic = (uint32_t)((UINT64_C(1) << *shift) / extent + 1);
 }
 
-/* Units from element to element up to which a line is read with its gaps. */
+/* Units from element to element up to which a line along x is read with its gaps. */
 #define WIDEST_STEP 4
 
 /* Bytes of the shortest runs and lines, unless they follow each other, and of the smallest tile. */
@@ -119,48 +115,47 @@ static int64_t at_most(int64_t value, int64_t limit)
 	return value < limit ? value : limit;
 }
 
-/* Returns the axis, except x, along which the source has the smallest step other than 0; or 0. */
-static int closest_axis(const struct bi__launches *launches)
-{
-	int best = 0;
-
-	for (int i = 1; i < launches->ndim; i++) {
-		uint64_t step = magnitude(launches->axes[i].src);
-
-		if (step && (!best || step < magnitude(launches->axes[best].src)))
-			best = i;
-	}
-	return best;
-}
-
-/* Chooses y, and the axis of the lines. */
+/*
+ * Chooses y, and the axis of the lines: the axis along which the source has the smallest step other than 0. If that is
+ * x, y is the next axis.
+ */
 static void choose_axes(const struct bi__launches *launches, struct pair *pair)
 {
-	int closest = closest_axis(launches);
+	const struct bi__launch_axis *axes = launches->axes;
 
-	pair->axes[0] = launches->axes[0];
-	pair->steps[0] = (int64_t)magnitude(pair->axes[0].src);
-	pair->line = closest && (int64_t)magnitude(launches->axes[closest].src) < pair->steps[0];
-	pair->y = pair->line ? closest : launches->ndim > 1;
-	pair->axes[1] = pair->y ? launches->axes[pair->y] : (struct bi__launch_axis){ 1, 0, 0, 0 };
+	pair->axes[0] = axes[0];
+	pair->steps[0] = pair->steps[1] = (int64_t)magnitude(axes[0].src);
+	for (int i = 1; i < launches->ndim; i++) {
+		int64_t step = (int64_t)magnitude(axes[i].src);
+
+		if (step && step < pair->steps[1]) {
+			pair->line = 1;
+			pair->y = i;
+			pair->steps[1] = step;
+		}
+	}
+	if (!pair->line)
+		pair->y = launches->ndim > 1;
+	pair->axes[1] = pair->y ? axes[pair->y] : (struct bi__launch_axis){ 1, 0, 0, 0 };
 	pair->steps[1] = (int64_t)magnitude(pair->axes[1].src);
 }
 
 /*
- * Returns true if the lines and the runs of the pair are long enough for words. For lines along x, units of 8 and 16
- * bytes are not worth a tile, because strided kernels need as few accesses.
+ * Returns true if the lines and the runs of the pair are long enough for words. A line along y is worth a tile if a
+ * sector of the source has more than one of its elements. A line along x is worth one if units have at most 4 bytes and
+ * runs are dense; otherwise strided kernels need as few accesses.
  */
 static int is_worth_tiles(struct pair *pair, int64_t side)
 {
 	const struct bi__launch_axis *x = &pair->axes[0], *y = &pair->axes[1], *line = &pair->axes[pair->line];
 	int64_t step = pair->steps[pair->line], next = pair->steps[!pair->line], shortest = SHORTEST * pair->n / 16;
 
-	if (x->dst != 1 || step > WIDEST_STEP || (!pair->line && pair->n < 4))
+	if (pair->line ? step >= 2 * pair->n : step > WIDEST_STEP || pair->n < 4 || x->dst != 1)
 		return 0;
-	if (x->extent > INT32_MAX / WIDEST_STEP || y->extent > INT32_MAX / WIDEST_STEP)
+	if (x->extent > INT32_MAX / 32 || y->extent > INT32_MAX / 32)
 		return 0;
-	pair->is_one_run =
-		x->extent < side && y->dst == x->extent && (x->extent < shortest || x->extent % (2 * pair->n));
+	pair->is_one_run = x->dst == 1 && x->extent < side && y->dst == x->extent &&
+			   (x->extent < shortest || x->extent % (2 * pair->n));
 	pair->is_one_line =
 		line->extent < side && next && next >= line->extent * step && next <= 2 * line->extent * step;
 	return (pair->is_one_run || x->extent >= shortest) && (pair->is_one_line || line->extent >= shortest);
@@ -180,7 +175,7 @@ static void set_slack(const struct bi__launches *launches, struct pair *pair)
 		if (i != (pair->line ? pair->y : 0))
 			src |= launches->axes[i].src;
 	}
-	pair->slack[0] = dst & (2 * n - 1) ? 2 * n - 1 : 0;
+	pair->slack[0] = dst & (2 * n - 1) && launches->axes[0].dst == 1 ? 2 * n - 1 : 0;
 	pair->slack[1] = src & (n - 1) || pair->is_one_line || pair->axes[pair->line].src != 1 ? n - 1 : 0;
 	if (pair->is_one_run)
 		pair->more[1] = ((pair->slack[0] ? n - 1 : 0) + pair->axes[0].extent - 1) / pair->axes[0].extent;
@@ -218,15 +213,6 @@ static int64_t round_extent(const struct pair *pair, int axis, int64_t extent)
 	int is_aligned = (axis == pair->is_one_run && !pair->slack[0]) || (axis == pair->line && !pair->slack[1]);
 
 	return extent < pair->axes[axis].extent && is_aligned ? extent - extent % (2 * pair->n) : extent;
-}
-
-static uint32_t log2_above(int64_t value)
-{
-	uint32_t shift = 0;
-
-	while (INT64_C(1) << shift < value)
-		shift++;
-	return shift;
 }
 
 static int64_t words_of_line(const struct pair *pair)
@@ -307,6 +293,7 @@ static void set_tile(struct bi__tile *tile, const struct pair *pair)
 	int in = pair->line, out = !in;
 
 	*tile = (struct bi__tile){
+		.dst_step = pair->axes[0].dst,
 		.dst_run = pair->axes[1].dst,
 		.src_line = pair->is_one_line ? 0 : pair->axes[out].src,
 		.line_axis = pair->is_one_line ? 2 : (uint32_t)out,
@@ -345,7 +332,7 @@ static void start_tiles(struct bi__launches *launches, int64_t size)
 	if (!choose_pair(launches, size, &pair) || tiles_along(&pair, 0) * tiles_along(&pair, 1) > launches->count)
 		return;
 	launches->family = BI__KERNEL_tile;
-	set_tile(&launches->rest.tile, &pair);
+	set_tile(&launches->arguments.tile, &pair);
 	/* The axes between x and y make room for the tiles along y. */
 	between = (size_t)(pair.y ? pair.y : launches->ndim++) - 1;
 	memmove(axes + 2, axes + 1, between * sizeof(*axes));
@@ -411,9 +398,9 @@ int bi__launches_fill(struct bi__launches *launches, const struct bi__plan *plan
 	add_axis(launches, (int64_t)(period / unit), 1, 1);
 	add_axis(launches, (int64_t)(run / period), (int64_t)(period / unit), 0);
 	add_axes(launches, plan, outer, (int64_t)unit);
-	memset(&launches->rest.fill.item, 0, sizeof(launches->rest.fill.item));
+	memset(&launches->arguments.fill.item, 0, sizeof(launches->arguments.fill.item));
 	for (size_t i = 0; i < period; i += plan->unit)
-		memcpy(launches->rest.fill.item.of_1 + i, (const char *)item + plan->src_offset, plan->unit);
+		memcpy(launches->arguments.fill.item.of_1 + i, (const char *)item + plan->src_offset, plan->unit);
 	return 1;
 }
 
@@ -473,33 +460,19 @@ static int fits_31_bits(const uint32_t *shape, const int64_t *steps, uint32_t nd
 	return 1;
 }
 
-static struct bi__nest *put_arguments(const struct bi__launches *launches, struct bi__launch *launch)
-{
-	switch (launches->family) {
-	case BI__KERNEL_fill:
-		launch->nbytes = sizeof(struct bi__fill);
-		launch->arguments.fill.item = launches->rest.fill.item;
-		return &launch->arguments.fill.nest;
-	case BI__KERNEL_tile:
-		launch->nbytes = sizeof(struct bi__tile);
-		launch->arguments.tile = launches->rest.tile;
-		return &launch->arguments.tile.nest;
-	default:
-		launch->nbytes = sizeof(struct bi__nest);
-		return &launch->arguments.nest;
-	}
-}
-
 int bi__launches_next(struct bi__launches *launches, struct bi__launch *launch)
 {
+	static const size_t sizes[] = { [BI__KERNEL_strided64] = sizeof(struct bi__nest),
+					[BI__KERNEL_fill] = sizeof(struct bi__fill),
+					[BI__KERNEL_tile] = sizeof(struct bi__tile) };
 	enum bi__kernel_family family = launches->family;
-	struct bi__nest *nest;
+	struct bi__nest *nest = &launch->arguments.nest;
 	uint32_t each;
 
 	if (launches->is_done)
 		return 0;
-	memset(launch, 0, sizeof(*launch));
-	nest = put_arguments(launches, launch);
+	launch->nbytes = sizes[family];
+	memcpy(&launch->arguments, &launches->arguments, launch->nbytes);
 	*nest = (struct bi__nest){ .dst = launches->dst, .src = launches->src, .count = 1 };
 	take_axes(launches, nest);
 	if (family == BI__KERNEL_strided64 && fits_31_bits(nest->shape, nest->dst_steps, nest->ndim) &&

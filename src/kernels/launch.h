@@ -78,6 +78,13 @@ struct bi__launch_limits {
 				 */
 };
 
+/* Every member begins with a nest. */
+union bi__arguments {
+	struct bi__nest nest;
+	struct bi__fill fill;
+	struct bi__tile tile;
+};
+
 struct bi__launch {
 	int kernel;
 	int has_source; /* 1: argument 1 is the source; 0: the kernel has no source pointer */
@@ -85,11 +92,7 @@ struct bi__launch {
 	uint32_t groups; /* 1 to 2^31 - 1 */
 	uint32_t threads;
 	size_t nbytes;
-	union {
-		struct bi__nest nest;
-		struct bi__fill fill;
-		struct bi__tile tile;
-	} arguments;
+	union bi__arguments arguments;
 };
 
 /* An axis of the remaining launches. Axes are ordered from the innermost to the outermost. Steps are in units. */
@@ -107,10 +110,7 @@ struct bi__launches {
 	int64_t dst, src; /* positions at which the next launch begins, in units */
 	int ndim;
 	struct bi__launch_axis axes[BI_MAX_NDIM + 2];
-	union {
-		struct bi__fill fill; /* only the item is set */
-		struct bi__tile tile; /* all members except the nest are set */
-	} rest;
+	union bi__arguments arguments; /* all members except the nest are set */
 };
 
 /* Starts a copy. The plan is not of kind NOTHING. `dst` and `src` are byte offsets from the pointers. */

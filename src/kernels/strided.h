@@ -4,9 +4,9 @@
  *
  * strided32, strided64   units from any place to any place, with offsets of 32 or 64 bits
  * fill                   the units of one item, which is part of the arguments, to any place
- * tile                   two axes, x and y, in tiles. The destination is dense along x. The source is nearly dense
- * along x or y. A group reads the lines of a tile into memory that it shares, and writes the runs of the destination.
- * Both sides are accessed in words of 16 bytes, whatever their alignment
+ * tile                   two axes, x and y, in tiles. The source is nearly dense along x or y. A group reads the lines
+ * of a tile into memory that it shares, and writes the runs of the destination, which are along x. The source is
+ * accessed in words of 16 bytes, whatever its alignment, and so is a destination that is dense along x
  *
  * A unit is 1, 2, 4, 8 or 16 bytes, whatever the element type is. Positions and steps are counted in units. Every count
  * and every index fits in 31 bits, so that a division by an extent is a multiplication. A thread reads several units
@@ -82,6 +82,7 @@
 /* The arguments of a fill. Source positions count from the start of the item. */
 #define BI__FILL_STRUCT \
 	struct bi__fill { \
+		struct bi__nest nest; \
 		union { \
 			bi__u8 of_1[BI__FILL_BYTES]; \
 			bi__u16 of_2[BI__FILL_BYTES / 2]; \
@@ -89,7 +90,6 @@
 			bi__u64 of_8[BI__FILL_BYTES / 8]; \
 			bi__u128 of_16[BI__FILL_BYTES / 16]; \
 		} item; \
-		struct bi__nest nest; \
 	};
 
 /*
@@ -102,12 +102,13 @@
  * the source is a word in shared memory.
  *
  * The destination of a tile is written in runs. Each y has a run, or, if the runs follow each other, there is one run.
- * A word of the destination is written by the tile that has its first unit. For this purpose a tile reads more[]
- * elements of the next tile.
+ * If dst_step is not 1, runs are written in units. Otherwise they are written in words: a word of the destination is
+ * written by the tile that has its first unit. For this purpose a tile reads more[] elements of the next tile.
  */
 #define BI__TILE_STRUCT \
 	struct bi__tile { \
 		struct bi__nest nest; \
+		bi__i64 dst_step; /* from x to x */ \
 		bi__i64 dst_run; \
 		bi__i64 src_line; \
 		bi__u32 shape[2]; \
@@ -340,6 +341,24 @@
 		return bi__take(held); \
 	}
 
+/* Writes the runs of a tile in units. */
+#define BI__TILE_SCATTER(size, width) \
+	bi__device void bi__tile_##size##_scatter(bi__global bi__u##width *dst, const struct bi__tile *tile, \
+						  bi__shared const bi__u##width *held, \
+						  const struct bi__corner *corner, bi__u32 thread) \
+	{ \
+		bi__once for (bi__u32 run = thread / 32; run < corner->runs; run += BI__TILE_GROUP / 32) \
+		{ \
+			bi__once for (bi__i32 x = (bi__i32)(thread % 32); x < corner->run; x += 32) \
+			{ \
+				bi__round; \
+				bi__write(dst + corner->to + run * tile->dst_run + x * tile->dst_step, \
+					  bi__take(held + x * tile->held_steps[0] + \
+						   (bi__i32)run * tile->held_steps[1])); \
+			} \
+		} \
+	}
+
 /*
  * Writes the runs of a tile. Two neighbouring threads write the two words of a sector of memory. The next two write to
  * the next run, so that threads read neighbouring units of a line.
@@ -353,6 +372,10 @@
 		const bi__i32 turn = step_y - (bi__i32)tile->row * step_x; \
 		bi__u32 run = (thread >> 1) & ((1u << tile->runs) - 1), sector = thread >> 1 >> tile->runs; \
 		held += tile->mask + 1 + ((bi__i32)corner->from & tile->mask) - corner->low; \
+		if (tile->dst_step != 1) { \
+			bi__tile_##size##_scatter(dst, tile, held, corner, thread); \
+			return; \
+		} \
 		bi__once for (; run < corner->runs; run += 1u << tile->runs) \
 		{ \
 			bi__i64 to = corner->to + run * tile->dst_run; \
@@ -426,7 +449,8 @@
 #define BI__KERNEL_FUNCTIONS BI__DIVIDE_FUNCTION BI__PLACE_FUNCTION(32) BI__PLACE_FUNCTION(64) BI__CORNER_FUNCTION
 #define BI__KERNEL_PHASES(size, width) \
 	BI__STRIDED_PHASE(32, size, width) BI__STRIDED_PHASE(64, size, width) BI__FILL_PHASE(size, width)
-#define BI__TILE_PHASES(size, width) BI__GATHER_FUNCTION_##size BI__TILE_STORE(size, width)
+#define BI__TILE_PHASES(size, width) \
+	BI__GATHER_FUNCTION_##size BI__TILE_SCATTER(size, width) BI__TILE_STORE(size, width)
 #define BI__KERNEL_ENTRIES(size, width) \
 	BI__STRIDED_KERNEL(32, size, width) \
 	BI__STRIDED_KERNEL(64, size, width) \

@@ -1311,7 +1311,7 @@ static void check_private(const char *directory, const char *path)
 /* Cut at every 64th byte, and with one bit changed in every 64th byte: the program is built, and the file replaced. */
 static void check_damaged_files(const char *directory, const char *path)
 {
-	static unsigned char bytes[1 << 20], changed[1 << 20];
+	static unsigned char bytes[2 << 20], changed[2 << 20];
 	FILE *file = fopen(path, "rb");
 	size_t nbytes = 0, kept;
 	uint64_t key;

@@ -289,8 +289,44 @@ static size_t random_runs(struct bi__plan *plan)
 	return (size_t)(plan->dst_offset + stride);
 }
 
-/* Tiles that have run: by the bytes of a unit, by the axis of their lines or one line, with runs of rows or one run. */
-static unsigned tiles_seen[BI__KERNEL_UNITS][3][2];
+/* Random runs from any source, in which all axes have gaps now and then. Sets the bytes of both sides. */
+static void random_rows(struct bi__plan *plan, size_t *dst, size_t *src)
+{
+	*dst = random_runs(plan);
+	*src = random_src(plan, plan->unit);
+	if (between(0, 2) == 0) {
+		for (int i = 0; i < plan->ndim; i++)
+			plan->src_strides[i] *= 2;
+		plan->src_offset *= 2;
+		*src *= 2;
+	}
+}
+
+/* Transposes between steps of any size, with and without gaps. Sets the bytes of both sides. */
+static void random_transpose(struct bi__plan *plan, size_t *dst, size_t *src)
+{
+	int64_t unit = (int64_t)plan->unit, x = between(2, 200), y = between(2, 200);
+	int64_t to_x = between(0, 1) ? unit : unit * between(1, 9), from_y = unit * between(1, 9);
+	int64_t to_y = to_x * (x + between(0, 1) * between(0, 5)), from_x = from_y * (y + between(0, 5));
+	int is_reversed = (int)between(0, 1);
+
+	plan->ndim = 2;
+	plan->bytes = (uint64_t)(unit * x * y);
+	memcpy(plan->shape, (int64_t[]){ y, x }, 2 * sizeof(int64_t));
+	memcpy(plan->dst_strides, (int64_t[]){ to_y, to_x }, 2 * sizeof(int64_t));
+	memcpy(plan->src_strides, (int64_t[]){ is_reversed ? -from_y : from_y, from_x }, 2 * sizeof(int64_t));
+	plan->src_offset = is_reversed ? from_y * (y - 1) : 0;
+	plan->dst_offset = between(0, 20) * unit;
+	*dst = (size_t)(plan->dst_offset + to_y * y);
+	*src = (size_t)(from_x * x);
+}
+
+/*
+ * Tiles that have run: by the bytes of a unit, by the axis of their lines or one line, with runs of rows, one run, or
+ * units. Those of lines along y with steps of more than four units are counted too.
+ */
+enum form { RUNS, ONE_RUN, IN_UNITS, FORMS };
+static unsigned tiles_seen[BI__KERNEL_UNITS][3][FORMS], wide_steps_seen[BI__KERNEL_UNITS];
 
 static void note_tiles(const struct bi__plan *plan, const struct bi__launch_limits *limits)
 {
@@ -300,18 +336,25 @@ static void note_tiles(const struct bi__plan *plan, const struct bi__launch_limi
 
 	bi__launches_copy(&launches, plan, 0, 0, limits);
 	assert_true(bi__launches_next(&launches, &launch));
-	if (launch.kernel / BI__KERNEL_UNITS == BI__KERNEL_tile)
-		tiles_seen[launch.kernel % BI__KERNEL_UNITS][tile->line_axis][tile->is_one_run]++;
+	if (launch.kernel / BI__KERNEL_UNITS != BI__KERNEL_tile)
+		return;
+	tiles_seen[launch.kernel % BI__KERNEL_UNITS][tile->line_axis]
+		  [tile->dst_step != 1 ? IN_UNITS : tile->is_one_run]++;
+	wide_steps_seen[launch.kernel % BI__KERNEL_UNITS] += tile->line_axis == 0 && abs(tile->src_steps[1]) > 4;
 }
 
-/* Units of 8 and 16 bytes are read along y only. */
+/* Units of 8 and 16 bytes are read along y only, and never with wide steps. */
 static int are_tiles_seen(void)
 {
 	for (int unit = 0; unit < BI__KERNEL_UNITS; unit++) {
-		unsigned(*seen)[2] = tiles_seen[unit];
+		unsigned(*seen)[FORMS] = tiles_seen[unit];
+		int is_small = unit <= 2;
 
-		if (!(seen[0][0] && seen[0][1] && seen[2][0] + seen[2][1] && (unit > 2 || seen[1][0] + seen[1][1])))
+		if (!seen[0][RUNS] || !seen[0][ONE_RUN] || !seen[0][IN_UNITS] || !(seen[2][RUNS] + seen[2][ONE_RUN]))
 			return 0;
+		if (is_small != (seen[1][RUNS] + seen[1][ONE_RUN] > 0) || is_small != (wide_steps_seen[unit] > 0))
+			return 0;
+		assert_false(seen[1][IN_UNITS]);
 	}
 	return 1;
 }
@@ -324,14 +367,12 @@ static void test_tiles(void **unused)
 	for (int round = 0; round < 700 || (round < 10000 && !are_tiles_seen()); round++) {
 		struct bi__launch_limits limits = { .group = 32, .tiles = 1 };
 		struct bi__plan plan = { .kind = BI__PLAN_STRIDED, .unit = sizes[round % (int)ARRAY_LENGTH(sizes)] };
-		size_t dst = random_runs(&plan), src = random_src(&plan, plan.unit);
+		size_t dst, src;
 
-		if (between(0, 2) == 0) {
-			for (int i = 0; i < plan.ndim; i++)
-				plan.src_strides[i] *= 2;
-			plan.src_offset *= 2;
-			src *= 2;
-		}
+		if (between(0, 3) == 0)
+			random_transpose(&plan, &dst, &src);
+		else
+			random_rows(&plan, &dst, &src);
 		if (between(0, 2) == 0)
 			limits.count = (uint32_t)between(20, 60);
 		bi__plan_classify(&plan, plan.unit);
@@ -568,7 +609,26 @@ static const struct expectation expectations[] = {
 	  1,
 	  12,
 	  1 },
-	/* No tiles: runs are short and do not follow each other, the source is not dense. */
+	/* The same in units, with gaps in the destination, and with lines of 5 units from element to element. */
+	{ { .ndim = 3,
+	    .unit = 4,
+	    .shape = { 3, 100, 40 },
+	    .dst_strides = { 32000, 320, 8 },
+	    .src_strides = { 16000, 4, 400 } },
+	  0,
+	  0,
+	  "bi__tile_4",
+	  1,
+	  6,
+	  1 },
+	{ { .ndim = 2, .unit = 4, .shape = { 100, 40 }, .dst_strides = { 160, 4 }, .src_strides = { 20, 2000 } },
+	  0,
+	  0,
+	  "bi__tile_4",
+	  1,
+	  9,
+	  1 },
+	/* No tiles: runs are short and do not follow each other, each sector of the source has a single element. */
 	{ { .ndim = 2, .unit = 4, .shape = { 100, 7 }, .dst_strides = { 32, 4 }, .src_strides = { 4, 400 } },
 	  0,
 	  0,
@@ -576,7 +636,7 @@ static const struct expectation expectations[] = {
 	  1,
 	  1,
 	  1 },
-	{ { .ndim = 2, .unit = 4, .shape = { 100, 40 }, .dst_strides = { 164, 4 }, .src_strides = { 20, 800 } },
+	{ { .ndim = 2, .unit = 4, .shape = { 100, 40 }, .dst_strides = { 164, 4 }, .src_strides = { 32, 3200 } },
 	  0,
 	  0,
 	  "bi__strided32_4",

@@ -12,6 +12,7 @@
  *	warps           warps that move 512 bytes; the instructions of a warp times this number are those for 512 bytes
  *	stores/warp
  *	is_one_run      as in struct bi__tile
+ *	units           units of a run that a thread writes one by one; 0: runs are written in words
  *
  * The kernels run as plain C with accesses that are recorded instead of executed, so no array is allocated. SAMPLE
  * groups out of WAVE consecutive ones in the middle of a launch stand for the launch.
@@ -296,21 +297,27 @@ static void run_launch(struct sums *sums, const struct bi__launch *launch)
 static void print_row(const char *name, size_t item, const struct bi__launch *launch, const struct sums *sums)
 {
 	double bytes = (double)sums->bytes;
+	int is_tile = launch->kernel / BI__KERNEL_UNITS == BI__KERNEL_tile;
+	const struct bi__tile *tile = is_tile ? &launch->arguments.tile : NULL;
 
-	printf("%-22s %2zu %-14s %2u %6.1f %6.2f %6.1f %6.2f %6.1f %5llu %7.3f %5.2f %d\n", name, item,
+	printf("%-22s %2zu %-14s %2u %6.1f %6.2f %6.1f %6.2f %6.1f %5llu %7.3f %5.2f %d %u\n", name, item,
 	       bi__kernel_name(launch->kernel) + 4, launch->arguments.nest.ndim,
 	       (double)sums->sectors[READ] / (double)sums->accesses[READ], (double)sums->sectors_read * SECTOR / bytes,
 	       (double)sums->sectors[WRITE] / (double)sums->accesses[WRITE],
 	       (double)sums->sectors[WRITE] * SECTOR / bytes, (double)sums->waves * 512 / bytes,
 	       (unsigned long long)pages.count, (double)sums->warps * 512 / bytes,
-	       (double)sums->accesses[WRITE] / (double)sums->warps,
-	       launch->kernel / BI__KERNEL_UNITS == BI__KERNEL_tile && launch->arguments.tile.is_one_run);
+	       (double)sums->accesses[WRITE] / (double)sums->warps, tile && tile->is_one_run,
+	       tile && tile->dst_step != 1 ? (tile->extents[0] + 31) / 32 : 0);
 }
 
-/* A source: a dense array of `whole` with its axes permuted, then cut: out[i] = source axis axes[i], first, step. */
+/*
+ * A source: a dense array of `whole` with its axes permuted, then cut: out[i] = source axis axes[i], first, step. The
+ * destination is dense, or it is [..., ::gap] of a dense array.
+ */
 struct layout {
 	const char *name;
 	int ndim;
+	int64_t gap; /* units from element to element of the destination */
 	int64_t whole[4];
 	struct {
 		int axis;
@@ -320,39 +327,47 @@ struct layout {
 
 /* Sizes are such that an array has 16 to 256 MiB. */
 static const struct layout layouts[] = {
-	{ "[::-1]", 2, { 4096, 4096 }, { { 0, 4096, 4095, -1 }, { 1, 4096, 0, 1 } } },
+	{ "[::-1]", 2, 1, { 4096, 4096 }, { { 0, 4096, 4095, -1 }, { 1, 4096, 0, 1 } } },
 	{
 		"permute (0,2,1,3)",
 		4,
+		1,
 		{ 64, 64, 64, 64 },
 		{ { 0, 64, 0, 1 }, { 2, 64, 0, 1 }, { 1, 64, 0, 1 }, { 3, 64, 0, 1 } },
 	},
-	{ "[:, ::-1]", 2, { 4096, 4096 }, { { 0, 4096, 0, 1 }, { 1, 4096, 4095, -1 } } },
-	{ "[:, ::2]", 2, { 4096, 8192 }, { { 0, 4096, 0, 1 }, { 1, 4096, 0, 2 } } },
-	{ "[:, 1:]", 2, { 4096, 4096 }, { { 0, 4096, 0, 1 }, { 1, 4095, 1, 1 } } },
-	{ "transpose", 2, { 4096, 4096 }, { { 1, 4096, 0, 1 }, { 0, 4096, 0, 1 } } },
-	{ "transpose, odd sizes", 2, { 4095, 4093 }, { { 1, 4093, 0, 1 }, { 0, 4095, 0, 1 } } },
+	{ "[:, ::-1]", 2, 1, { 4096, 4096 }, { { 0, 4096, 0, 1 }, { 1, 4096, 4095, -1 } } },
+	{ "[:, ::2]", 2, 1, { 4096, 8192 }, { { 0, 4096, 0, 1 }, { 1, 4096, 0, 2 } } },
+	{ "[:, 1:]", 2, 1, { 4096, 4096 }, { { 0, 4096, 0, 1 }, { 1, 4095, 1, 1 } } },
+	{ "transpose", 2, 1, { 4096, 4096 }, { { 1, 4096, 0, 1 }, { 0, 4096, 0, 1 } } },
+	{ "transpose, odd sizes", 2, 1, { 4095, 4093 }, { { 1, 4093, 0, 1 }, { 0, 4095, 0, 1 } } },
 	{
 		"permute (3,2,1,0)",
 		4,
+		1,
 		{ 128, 128, 128, 128 },
 		{ { 3, 128, 0, 1 }, { 2, 128, 0, 1 }, { 1, 128, 0, 1 }, { 0, 128, 0, 1 } },
 	},
-	{ "HWC to CHW", 3, { 2160, 3840, 3 }, { { 2, 3, 0, 1 }, { 0, 2160, 0, 1 }, { 1, 3840, 0, 1 } } },
-	{ "CHW to HWC", 3, { 3, 2160, 3840 }, { { 1, 2160, 0, 1 }, { 2, 3840, 0, 1 }, { 0, 3, 0, 1 } } },
-	{ "[..., ::-1] of HWC", 3, { 2160, 3840, 3 }, { { 0, 2160, 0, 1 }, { 1, 3840, 0, 1 }, { 2, 3, 2, -1 } } },
+	{ "HWC to CHW", 3, 1, { 2160, 3840, 3 }, { { 2, 3, 0, 1 }, { 0, 2160, 0, 1 }, { 1, 3840, 0, 1 } } },
+	{ "CHW to HWC", 3, 1, { 3, 2160, 3840 }, { { 1, 2160, 0, 1 }, { 2, 3840, 0, 1 }, { 0, 3, 0, 1 } } },
+	{ "[..., ::-1] of HWC", 3, 1, { 2160, 3840, 3 }, { { 0, 2160, 0, 1 }, { 1, 3840, 0, 1 }, { 2, 3, 2, -1 } } },
 	{
 		"NCHW to NHWC, 64",
 		4,
+		1,
 		{ 16, 64, 112, 112 },
 		{ { 0, 16, 0, 1 }, { 2, 112, 0, 1 }, { 3, 112, 0, 1 }, { 1, 64, 0, 1 } },
 	},
 	{
 		"NHWC to NCHW, 64",
 		4,
+		1,
 		{ 16, 112, 112, 64 },
 		{ { 0, 16, 0, 1 }, { 3, 64, 0, 1 }, { 1, 112, 0, 1 }, { 2, 112, 0, 1 } },
 	},
+	{ "transpose to [:, ::2]", 2, 2, { 4096, 4096 }, { { 1, 4096, 0, 1 }, { 0, 4096, 0, 1 } } },
+	{ "transpose to [:, ::6]", 2, 6, { 4096, 4096 }, { { 1, 4096, 0, 1 }, { 0, 4096, 0, 1 } } },
+	{ "transpose of [:, ::3]", 2, 1, { 2048, 6144 }, { { 1, 2048, 0, 3 }, { 0, 2048, 0, 1 } } },
+	{ "transpose of [:, ::6]", 2, 1, { 2048, 12288 }, { { 1, 2048, 0, 6 }, { 0, 2048, 0, 1 } } },
 };
 
 static int make_plan(struct bi__plan *plan, const struct layout *layout, size_t item)
@@ -376,6 +391,8 @@ static int make_plan(struct bi__plan *plan, const struct layout *layout, size_t 
 		rc = bi_layout_init(&src, dtype, layout->ndim, shape, strides, offset, &err);
 	if (!rc)
 		rc = bi_layout_init(&dst, dtype, layout->ndim, shape, NULL, 0, &err);
+	for (int i = 0; !rc && i < layout->ndim; i++)
+		dst.strides[i] *= layout->gap;
 	if (rc)
 		fprintf(stderr, "model: %s: %s\n", layout->name, err.message);
 	else

@@ -96,14 +96,40 @@ def follow(lines, is_one_run):
     return len(taken), loops
 
 
-def instructions_of(kernel, axes, words, is_one_run, kernels):
+def follow_units(kernel, lines):
+    """
+    The code that writes a tile in units: the instructions of the loop over runs without those of the loop inside of it,
+    and those of the inner loop for a unit. The inner loop is the only one that has several stores and nothing else to do with the arrays.
+    """
+    labels, code = {}, []
+    for line in lines:
+        if line.startswith(".L"):
+            labels[line.rstrip(":")] = len(code)
+        else:
+            code.append(line)
+    ends = [(i, labels[found.group(1)]) for i, line in enumerate(code)
+            if (found := re.search(r"\bBRA.*?`\((\.L_x_\d+)\)", line)) and labels[found.group(1)] < i]
+    for end, start in ends:
+        stores = ["STG" in line and (".128" in line) == (kernel == "tile_16") for line in code[start:end]]
+        others = [line for line, store in zip(code[start:end], stores) if not store and re.search("STG|LDG", line)]
+        if sum(stores) > 1 and not others:
+            outer_end, outer_start = min((e, s) for e, s in ends if s < start and e > end)
+            return outer_end - outer_start - (end - start), (end - start + 1) / sum(stores)
+    sys.exit("a tile kernel has no loop over units; model.py counts another one")
+
+
+def instructions_of(kernel, axes, words, is_one_run, units, kernels):
     """
     Strided kernels have a loop over the axes that need a division. Tile kernels have a loop over all axes, a loop over
-    the words that a thread writes, and around it a loop over runs, of which there is one round.
+    the words that a thread writes, and around it a loop over runs, of which there is one round. If `units` is not 0,
+    `words` are units instead.
     """
     straight, loops = follow(kernels[kernel], is_one_run)
     if len(loops) != (3 if kernel.startswith("tile") else 1):
         sys.exit(f"{kernel} has {len(loops)} loops; model.py counts other ones")
+    if units:
+        each_run, each_unit = follow_units(kernel, kernels[kernel])
+        return straight + axes * loops[0] + words / units * each_run + words * each_unit
     if kernel.startswith("tile"):
         return straight + axes * loops[0] + words * loops[1] + loops[2]
     return straight + max(axes - 1, 0) * loops[0]
@@ -115,10 +141,10 @@ def make_rows(model, kernels):
         name, kernel, axes, *figures = line[:25], *line[26:].split()
         loads, stores, waves = float(figures[1]), float(figures[3]), float(figures[4])
         share = min(1, 2 / (loads + stores), WAVES / waves)
-        row = line.rsplit(maxsplit=3)[0]
+        row = line.rsplit(maxsplit=4)[0]
         if kernels:
             warps, words, is_one_run = float(figures[6]), float(figures[7]), figures[8] == "1"
-            instructions = instructions_of(kernel, int(axes), words, is_one_run, kernels) * warps
+            instructions = warps * instructions_of(kernel, int(axes), words, is_one_run, int(figures[9]), kernels)
             row += f" {instructions:6.0f} {min(share, INSTRUCTIONS / instructions):5.2f}"
         rows.append(row.rstrip())
     return rows

@@ -264,7 +264,7 @@ static void touch_tile(const struct bi__tile *tile, const struct walk *walk, uin
 
 	for (int64_t y = 0; y < ny; y++) {
 		for (int64_t x = 0; x < nx; x++)
-			touch(writes, place(dst, walk->to + x + y * tile->dst_run, size), size);
+			touch(writes, place(dst, walk->to + x * tile->dst_step + y * tile->dst_run, size), size);
 	}
 	for (int64_t x = 0; x < nx; x++) {
 		for (int64_t y = 0; y < ny; y++)
