@@ -53,10 +53,9 @@ struct bi__cuda_event {
 	} read;
 };
 
-/* Bytes of a chunk, the most chunks that one queue uses, and the most chunks of a context. */
+/* Bytes of a chunk, and number of chunks of a context. */
 #define BI__CUDA_CHUNK ((size_t)1 << 20)
-#define BI__CUDA_QUEUE_CHUNKS 4
-#define BI__CUDA_CHUNKS 32
+#define BI__CUDA_CHUNKS 8
 
 /* Few bytes are read through a slot of pinned memory: bytes of a slot, and number of slots. */
 #define BI__CUDA_SLOT ((size_t)1 << 10)
@@ -64,20 +63,19 @@ struct bi__cuda_event {
 
 /* A chunk is a staging buffer of pinned memory. Pageable memory is copied through it. */
 struct bi__cuda_chunk {
-	char *bytes;
-	bi__cu_event used; /* recorded on the queue after the chunk's last use */
+	bi__cu_event used; /* recorded on the queue after the chunk's last use; made for the first use */
 	uint64_t queue; /* serial of the queue that used the chunk last; 0: not used yet */
 	uint64_t last_use; /* number of the chunk's last use; a lower number is an older use */
-	int is_lost; /* recording `used` failed: the chunk is unused until take_back_chunks_locked */
+	int is_lost; /* recording `used` failed: no other queue uses the chunk until take_back_chunks_locked */
 };
 
 struct bi__cuda_pageable {
 	pthread_mutex_t lock; /* guards the members below; held while the commands for one chunk are enqueued; taken
 				 before bi__cuda.lock */
+	char *bytes; /* pinned memory: those of the chunks, then those of the slots; NULL: the allocation has failed,
+			and the next copy tries again */
 	struct bi__cuda_chunk chunks[BI__CUDA_CHUNKS];
-	int count;
 	uint64_t uses;
-	char *slots; /* behind the bytes of the first chunk; or NULL */
 	uint64_t claimed; /* bits 1 << number of a slot in use */
 };
 
@@ -311,7 +309,7 @@ typedef int (*bi__cuda_read_fn)(void *data, bi__cu_pointer chunk, size_t at, siz
  */
 int bi__cuda_send_pageable(struct bi__cuda_queue *queue, const struct bi__cuda_pageable_source *source,
 			   bi__cuda_read_fn read, void *data, struct bi_error *err);
-/* Claims a slot, or returns NULL if none is free. The context must be current. A slot is freed when no work uses it. */
+/* Claims a slot, or returns NULL if none is free. A slot is freed when no work uses it. */
 char *bi__cuda_claim_slot(struct bi__cuda_pageable *pageable);
 void bi__cuda_free_slot(struct bi__cuda_pageable *pageable, const char *slot);
 
@@ -326,7 +324,12 @@ int bi__cuda_download(struct bi__cuda_queue *queue, void *dst, bi__cu_pointer sr
 int bi__cuda_copy_by_host(const struct bi__cuda_queue *queue, void *dst, const void *src, size_t nbytes,
 			  struct bi_error *err);
 
-/* Waits for the work that uses the chunks. The context must be current, in a relaxed scope. */
+/*
+ * bi__cuda_make_chunks allocates the pinned memory. It is called when the context is opened, because the allocation may
+ * wait for work of the device. bi__cuda_free_chunks waits for the work that uses the chunks. The context must be
+ * current; to free, in a relaxed scope.
+ */
+int bi__cuda_make_chunks(struct bi__cuda_pageable *pageable, struct bi_error *err);
 void bi__cuda_free_chunks(struct bi__cuda_pageable *pageable);
 
 /* Sets *is_known to 1 if the driver knows all the bytes as pinned, registered or managed memory, otherwise to 0. */

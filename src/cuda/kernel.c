@@ -106,8 +106,10 @@ int bi__cuda_open_shared(struct bi__cuda *cuda, struct bi_error *err)
 	cuda->shared = find_shared_locked(cuda->context, id);
 	if (!cuda->shared)
 		cuda->shared = make_shared_locked(cuda->context, id);
-	if (cuda->shared && !cuda->shared->users++)
+	if (cuda->shared && !cuda->shared->users++) {
 		load_kernels_locked(cuda, NULL);
+		bi__cuda_make_chunks(&cuda->shared->pageable, NULL);
+	}
 	pthread_mutex_unlock(&lock);
 	return cuda->shared ? BI_OK : bi__fail(err, BI_ENOMEM, "no memory for the kernels of a context");
 }

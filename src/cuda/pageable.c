@@ -57,21 +57,6 @@ int bi__cuda_copy_by_host(const struct bi__cuda_queue *queue, void *dst, const v
 	return enqueue_job(queue, dst, src, nbytes, 0, err);
 }
 
-static int is_own_chunk(const struct bi__cuda_chunk *chunk, const struct bi__cuda_queue *queue)
-{
-	return chunk->queue == queue->serial && !queue->per_thread;
-}
-
-static int is_free_chunk(const struct bi__cuda_chunk *chunk)
-{
-	return !chunk->queue || bi__cu->EventQuery(chunk->used) == BI__CU_SUCCESS;
-}
-
-static struct bi__cuda_chunk *older_chunk(struct bi__cuda_chunk *a, struct bi__cuda_chunk *b)
-{
-	return !a || b->last_use < a->last_use ? b : a;
-}
-
 static int alloc_bytes(char **out, size_t nbytes, struct bi_error *err)
 {
 	void *bytes = NULL;
@@ -85,59 +70,57 @@ static int alloc_bytes(char **out, size_t nbytes, struct bi_error *err)
 			       nbytes, bi__cu_name(code), code);
 }
 
-/*
- * Adds a chunk. There must be a free place in the array. The pinned memory is allocated last, because freeing it after
- * another failure would block. The context must be current.
- */
-static int add_chunk_locked(struct bi__cuda_pageable *pageable, struct bi__cuda_chunk **out, struct bi_error *err)
+/* The context must be current, in a relaxed scope. */
+static int make_chunks_locked(struct bi__cuda_pageable *pageable, struct bi_error *err)
 {
-	struct bi__cuda_chunk *chunk = &pageable->chunks[pageable->count];
-	int rc;
-
-	*chunk = (struct bi__cuda_chunk){ .bytes = NULL };
-	rc = bi__cu_check(bi__cu->EventCreate(&chunk->used, BI__CU_EVENT_DISABLE_TIMING), "cuEventCreate", err);
-	if (rc)
-		return rc;
-	rc = alloc_bytes(&chunk->bytes, BI__CUDA_CHUNK + (pageable->count ? 0 : BI__CUDA_SLOTS * BI__CUDA_SLOT), err);
-	if (rc) {
-		bi__cu->EventDestroy(chunk->used);
-		return rc;
-	}
-	if (!pageable->count++)
-		pageable->slots = chunk->bytes + BI__CUDA_CHUNK;
-	*out = chunk;
-	return BI_OK;
+	if (pageable->bytes)
+		return BI_OK;
+	return alloc_bytes(&pageable->bytes, BI__CUDA_CHUNKS * BI__CUDA_CHUNK + BI__CUDA_SLOTS * BI__CUDA_SLOT, err);
 }
 
-/* The candidates for the next chunk. */
-struct choice {
-	struct bi__cuda_chunk *own, *free, *any; /* `own`: used last by this queue; `free`: used by no work; `any`: not
-						    lost; `own` and `any` are the oldest; NULL: none */
-	int own_count;
-};
-
-/* The context must be current. */
-static struct choice list_choices_locked(struct bi__cuda_pageable *pageable, const struct bi__cuda_queue *queue)
+int bi__cuda_make_chunks(struct bi__cuda_pageable *pageable, struct bi_error *err)
 {
-	struct choice choice = { NULL, NULL, NULL, 0 };
+	struct bi__cuda_scope scope;
+	int rc = bi__cuda_relax(&scope, err);
 
-	for (int i = 0; i < pageable->count; i++) {
+	if (rc)
+		return rc;
+	rc = make_chunks_locked(pageable, err);
+	bi__cuda_leave(&scope);
+	return rc;
+}
+
+/* The chunk that the queue used last, which the order of the queue protects; or NULL. */
+static struct bi__cuda_chunk *find_own_chunk_locked(struct bi__cuda_pageable *pageable,
+						    const struct bi__cuda_queue *queue)
+{
+	for (int i = 0; i < BI__CUDA_CHUNKS && !queue->per_thread; i++)
+		if (pageable->chunks[i].queue == queue->serial)
+			return &pageable->chunks[i];
+	return NULL;
+}
+
+/* A chunk that no work uses, or NULL. The context must be current, in a relaxed scope. */
+static struct bi__cuda_chunk *find_free_chunk_locked(struct bi__cuda_pageable *pageable)
+{
+	for (int i = 0; i < BI__CUDA_CHUNKS; i++) {
 		struct bi__cuda_chunk *chunk = &pageable->chunks[i];
 
-		if (chunk->is_lost)
-			continue;
-		choice.any = older_chunk(choice.any, chunk);
-		if (is_own_chunk(chunk, queue)) {
-			choice.own = older_chunk(choice.own, chunk);
-			choice.own_count++;
-		}
+		if (!chunk->queue || (!chunk->is_lost && bi__cu->EventQuery(chunk->used) == BI__CU_SUCCESS))
+			return chunk;
 	}
-	if (choice.own_count >= BI__CUDA_QUEUE_CHUNKS)
-		return choice;
-	for (int i = 0; i < pageable->count && !choice.free; i++)
-		if (!pageable->chunks[i].is_lost && is_free_chunk(&pageable->chunks[i]))
-			choice.free = &pageable->chunks[i];
-	return choice;
+	return NULL;
+}
+
+/* The chunk whose last use is the oldest, or NULL if all are lost. */
+static struct bi__cuda_chunk *find_oldest_chunk_locked(struct bi__cuda_pageable *pageable)
+{
+	struct bi__cuda_chunk *oldest = NULL;
+
+	for (int i = 0; i < BI__CUDA_CHUNKS; i++)
+		if (!pageable->chunks[i].is_lost && (!oldest || pageable->chunks[i].last_use < oldest->last_use))
+			oldest = &pageable->chunks[i];
+	return oldest;
 }
 
 /*
@@ -148,54 +131,65 @@ static int take_back_chunks_locked(struct bi__cuda_pageable *pageable, struct bi
 {
 	int rc = bi__cu_check(bi__cu->CtxSynchronize(), "cuCtxSynchronize", err);
 
-	for (int i = 0; i < pageable->count && !rc; i++) {
+	for (int i = 0; i < BI__CUDA_CHUNKS && !rc; i++) {
 		pageable->chunks[i].queue = 0;
 		pageable->chunks[i].is_lost = 0;
 	}
 	return rc;
 }
 
-/*
- * Chooses a chunk that later work on the queue may overwrite. Makes the queue wait for the chunk's last use if
- * necessary. The context must be current.
- */
+/* Chooses a chunk that another queue used last, if any. The context must be current, in a relaxed scope. */
+static int take_chunk_locked(struct bi__cuda_pageable *pageable, const struct bi__cuda_queue *queue,
+			     struct bi__cuda_chunk **out, struct bi_error *err)
+{
+	int rc = make_chunks_locked(pageable, err);
+
+	*out = rc ? NULL : find_free_chunk_locked(pageable);
+	if (rc || *out)
+		return rc;
+	*out = find_oldest_chunk_locked(pageable);
+	if (*out)
+		return bi__cu_check(bi__cu->StreamWaitEvent(queue->stream, (*out)->used, 0), "cuStreamWaitEvent", err);
+	*out = &pageable->chunks[0];
+	return take_back_chunks_locked(pageable, err);
+}
+
+/* Chooses a chunk that later work on the queue may overwrite. The context must be current. */
 static int pick_chunk_locked(struct bi__cuda_pageable *pageable, const struct bi__cuda_queue *queue,
 			     struct bi__cuda_chunk **out, struct bi_error *err)
 {
-	struct choice choice = list_choices_locked(pageable, queue);
-	int rc = BI_OK;
+	struct bi__cuda_scope scope;
+	int rc;
 
-	*out = choice.free;
-	if (!*out && choice.own_count < BI__CUDA_QUEUE_CHUNKS && pageable->count < BI__CUDA_CHUNKS)
-		rc = add_chunk_locked(pageable, out, pageable->count ? NULL : err);
+	*out = find_own_chunk_locked(pageable, queue);
 	if (*out)
 		return BI_OK;
-	*out = choice.own;
-	if (*out)
-		return BI_OK;
-	*out = choice.any;
-	if (*out)
-		return bi__cu_check(bi__cu->StreamWaitEvent(queue->stream, (*out)->used, 0), "cuStreamWaitEvent", err);
-	if (!pageable->count)
+	rc = bi__cuda_relax(&scope, err);
+	if (rc)
 		return rc;
-	rc = take_back_chunks_locked(pageable, err);
-	*out = &pageable->chunks[0];
+	rc = take_chunk_locked(pageable, queue, out, err);
+	bi__cuda_leave(&scope);
+	if (!rc && !(*out)->used)
+		rc = bi__cu_check(bi__cu->EventCreate(&(*out)->used, BI__CU_EVENT_DISABLE_TIMING), "cuEventCreate",
+				  err);
 	return rc;
+}
+
+static char *bytes_of(const struct bi__cuda_queue *queue, const struct bi__cuda_chunk *chunk)
+{
+	const struct bi__cuda_pageable *pageable = &queue->cuda->shared->pageable;
+
+	return pageable->bytes + (size_t)(chunk - pageable->chunks) * BI__CUDA_CHUNK;
 }
 
 /* Locks bi__cuda_pageable.lock and picks a chunk. On failure the lock is not held. The context must be current. */
 static int begin_chunk(const struct bi__cuda_queue *queue, struct bi__cuda_chunk **out, struct bi_error *err)
 {
 	struct bi__cuda_pageable *pageable = &queue->cuda->shared->pageable;
-	struct bi__cuda_scope scope;
 	int rc;
 
 	pthread_mutex_lock(&pageable->lock);
-	rc = bi__cuda_relax(&scope, err);
-	if (!rc) {
-		rc = pick_chunk_locked(pageable, queue, out, err);
-		bi__cuda_leave(&scope);
-	}
+	rc = pick_chunk_locked(pageable, queue, out, err);
 	if (rc)
 		pthread_mutex_unlock(&pageable->lock);
 	return rc;
@@ -236,9 +230,10 @@ int bi__cuda_send_pageable(struct bi__cuda_queue *queue, const struct bi__cuda_p
 		rc = begin_chunk(queue, &chunk, err);
 		if (rc)
 			return rc;
-		rc = enqueue_job(queue, chunk->bytes, (const char *)source->bytes + at, n, source->is_immediate, err);
+		rc = enqueue_job(queue, bytes_of(queue, chunk), (const char *)source->bytes + at, n,
+				 source->is_immediate, err);
 		if (!rc)
-			rc = read(data, (bi__cu_pointer)(uintptr_t)chunk->bytes, at, n, err);
+			rc = read(data, (bi__cu_pointer)(uintptr_t)bytes_of(queue, chunk), at, n, err);
 		ended = end_chunk(queue, chunk, rc ? NULL : err);
 		rc = rc ? rc : ended;
 	}
@@ -278,11 +273,11 @@ int bi__cuda_download(struct bi__cuda_queue *queue, void *dst, bi__cu_pointer sr
 		rc = begin_chunk(queue, &chunk, err);
 		if (rc)
 			return rc;
-		rc = bi__cu_check(
-			bi__cu->MemcpyAsync((bi__cu_pointer)(uintptr_t)chunk->bytes, src + at, n, queue->stream),
-			"cuMemcpyAsync", err);
+		rc = bi__cu_check(bi__cu->MemcpyAsync((bi__cu_pointer)(uintptr_t)bytes_of(queue, chunk), src + at, n,
+						      queue->stream),
+				  "cuMemcpyAsync", err);
 		if (!rc)
-			rc = enqueue_job(queue, (char *)dst + at, chunk->bytes, n, 0, err);
+			rc = enqueue_job(queue, (char *)dst + at, bytes_of(queue, chunk), n, 0, err);
 		ended = end_chunk(queue, chunk, rc ? NULL : err);
 		rc = rc ? rc : ended;
 	}
@@ -291,19 +286,13 @@ int bi__cuda_download(struct bi__cuda_queue *queue, void *dst, bi__cu_pointer sr
 
 char *bi__cuda_claim_slot(struct bi__cuda_pageable *pageable)
 {
-	struct bi__cuda_scope scope;
-	struct bi__cuda_chunk *first;
-	char *slot = NULL;
+	char *slots = pageable->bytes + BI__CUDA_CHUNKS * BI__CUDA_CHUNK, *slot = NULL;
 
 	pthread_mutex_lock(&pageable->lock);
-	if (!pageable->count && bi__cuda_relax(&scope, NULL) == BI_OK) {
-		add_chunk_locked(pageable, &first, NULL);
-		bi__cuda_leave(&scope);
-	}
-	for (unsigned i = 0; i < BI__CUDA_SLOTS && pageable->slots && !slot; i++)
+	for (unsigned i = 0; i < BI__CUDA_SLOTS && pageable->bytes && !slot; i++)
 		if (!(pageable->claimed >> i & 1)) {
 			pageable->claimed |= (uint64_t)1 << i;
-			slot = pageable->slots + i * BI__CUDA_SLOT;
+			slot = slots + i * BI__CUDA_SLOT;
 		}
 	pthread_mutex_unlock(&pageable->lock);
 	return slot;
@@ -311,18 +300,23 @@ char *bi__cuda_claim_slot(struct bi__cuda_pageable *pageable)
 
 void bi__cuda_free_slot(struct bi__cuda_pageable *pageable, const char *slot)
 {
+	const char *slots = pageable->bytes + BI__CUDA_CHUNKS * BI__CUDA_CHUNK;
+
 	pthread_mutex_lock(&pageable->lock);
-	pageable->claimed &= ~((uint64_t)1 << (size_t)(slot - pageable->slots) / BI__CUDA_SLOT);
+	pageable->claimed &= ~((uint64_t)1 << (size_t)(slot - slots) / BI__CUDA_SLOT);
 	pthread_mutex_unlock(&pageable->lock);
 }
 
 void bi__cuda_free_chunks(struct bi__cuda_pageable *pageable)
 {
-	for (int i = 0; i < pageable->count; i++) {
-		if (pageable->chunks[i].queue && !pageable->chunks[i].is_lost)
-			bi__cuda_wait_for_event(pageable->chunks[i].used);
-		bi__cu->EventDestroy(pageable->chunks[i].used);
-		bi__cu->MemFreeHost(pageable->chunks[i].bytes);
+	for (int i = 0; i < BI__CUDA_CHUNKS; i++) {
+		struct bi__cuda_chunk *chunk = &pageable->chunks[i];
+
+		if (chunk->queue && !chunk->is_lost)
+			bi__cuda_wait_for_event(chunk->used);
+		if (chunk->used)
+			bi__cu->EventDestroy(chunk->used);
 	}
-	pageable->count = 0;
+	if (pageable->bytes)
+		bi__cu->MemFreeHost(pageable->bytes);
 }

@@ -140,25 +140,24 @@ int contexts_closed(void)
 	return kept.closed;
 }
 
-/* Calls of clFinish: a context finishes the queues of closed out-of-order streams, whose work has ended (16.1). */
-static uint64_t finishes(const struct raw_driver *driver)
+static uint64_t closing_waits_of(const struct raw_driver *driver)
 {
-	return driver && driver->handle_kind == BI_HANDLE_CL_MEM ? driver->calls("clFinish") : 0;
+	return driver && driver->closing_waits && driver->counts() ? driver->closing_waits() : 0;
 }
 
 static void release_context(struct bi_context *context, unsigned count)
 {
 	const struct raw_driver *driver = driver_of(context);
 	int closed = kept.closed;
-	uint64_t before, finished;
+	uint64_t before, closing;
 
 	account_for(context);
 	before = library_waits();
-	finished = finishes(driver);
+	closing = closing_waits_of(driver);
 	bi_context_release(context);
 	if (kept.closed == closed)
 		fail_msg("something still refers to the context");
-	check_waits(before, count + finishes(driver) - finished);
+	check_waits(before, count + closing_waits_of(driver) - closing);
 	own_waits(library_waits() - before);
 }
 

@@ -132,6 +132,16 @@ static void tell_waits(void)
 		print_error("  waited: %s\n", cuda_sim()->host_wait(i));
 }
 
+/* The driver may wait for other work when staging buffers are freed (28.3). */
+static uint64_t closing_waits(void)
+{
+	uint64_t end = counts_now().host_waits, found = 0;
+
+	for (uint64_t i = 0; i < end; i++)
+		found += !strcmp(cuda_sim()->host_wait(i), "cuMemFreeHost");
+	return found;
+}
+
 static uint64_t count_prefix(const char *prefix)
 {
 	uint64_t end = cuda_calls(), sum = 0;
@@ -714,6 +724,7 @@ const struct raw_driver raw_cuda = {
 	.counts = counts,
 	.host_waits = host_waits,
 	.tell_waits = tell_waits,
+	.closing_waits = closing_waits,
 	.count = count,
 	.calls = calls,
 	.live_memory = live_memory_now,

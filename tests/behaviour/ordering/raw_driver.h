@@ -44,6 +44,8 @@ struct raw_driver {
 
 	int (*counts)(void); /* 0: the driver does not, and everything below is 0 */
 	uint64_t (*host_waits)(void);
+	/* Waits of a kind that the end of a context may add. Optional. */
+	uint64_t (*closing_waits)(void);
 	void (*tell_waits)(void); /* names the last calls that waited, for the words of a failure; optional */
 	uint64_t (*count)(enum counted what);
 	uint64_t (*calls)(const char *name);

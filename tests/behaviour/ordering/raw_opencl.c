@@ -94,6 +94,12 @@ static uint64_t calls(const char *name)
 	return layer.count(name);
 }
 
+/* A context finishes the queues of closed out-of-order streams, whose work has ended (16.1). */
+static uint64_t closing_waits(void)
+{
+	return calls("clFinish");
+}
+
 static uint64_t sum_of(const char *prefix)
 {
 	uint64_t sum = 0;
@@ -496,6 +502,7 @@ const struct raw_driver raw_opencl = {
 	.host_waits = host_waits,
 	.count = count,
 	.calls = calls,
+	.closing_waits = closing_waits,
 	.live_memory = live_memory_now,
 	.arm = arm_call,
 	.arm_from = arm_calls_from,
