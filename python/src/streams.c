@@ -141,6 +141,46 @@ static int read_stream(const char *name, PyObject *object, const struct bi_backe
 	return rc == 1 ? 0 : -1;
 }
 
+/* Returns true if the object is a stream object, not a number, whose handle is `handle`. Leaves no exception. */
+static int has_handle(PyObject *object, uintptr_t handle)
+{
+	uintptr_t found = 0;
+	int is_behind =
+		object && !PyIndex_Check(object) && read_stream_object(object, 1, &found) == 1 && found == handle;
+
+	PyErr_Clear();
+	return is_behind;
+}
+
+/* CuPy's current stream object, as a new reference; or NULL, perhaps with an exception. */
+static PyObject *current_stream_of_cupy(void)
+{
+	PyObject *name = PyUnicode_FromString("cupy"), *module = name ? PyImport_GetModule(name) : NULL;
+	PyObject *cuda = module ? PyObject_GetAttrString(module, "cuda") : NULL;
+	PyObject *stream = cuda ? PyObject_CallMethod(cuda, "get_current_stream", NULL) : NULL;
+
+	Py_XDECREF(name);
+	Py_XDECREF(module);
+	Py_XDECREF(cuda);
+	return stream;
+}
+
+PyObject *bip_stream_behind(PyObject *array, uintptr_t handle)
+{
+	PyObject *found = PyObject_GetAttr(array, bip_name.stream);
+
+	PyErr_Clear();
+	if (has_handle(found, handle))
+		return found;
+	Py_XDECREF(found);
+	found = current_stream_of_cupy();
+	PyErr_Clear();
+	if (has_handle(found, handle))
+		return found;
+	Py_XDECREF(found);
+	return NULL;
+}
+
 int bip_stream(PyObject *object, struct bi_context *context, struct bi_stream **out)
 {
 	return bip_stream_named("stream", object, context, out);

@@ -2,6 +2,8 @@
 
 import collections
 import gc
+import sys
+import types
 import warnings
 import weakref
 
@@ -231,6 +233,63 @@ def test_C7_producer_stream_is_taken_for_what_the_producer_says(cuda, take):
     assert take({"producer_stream": stream}).stream == stream
     assert take({"producer_stream": stream}, stream=1).stream == stream
     assert take({"producer_stream": stream}, stream=None).stream == stream
+
+
+class Stream:
+    """A stream object as array libraries have one: the handle is an attribute of it."""
+
+    def __init__(self, ptr):
+        self.ptr = ptr
+
+
+def imported_with(bi, cuda, handle, **attributes):
+    producer = Producer(cuda, stream=handle)
+    for name, value in attributes.items():
+        setattr(producer, name, value)
+    return producer, bi.buffer_interface(producer, protocol="cuda_array_interface")
+
+
+def assert_held_until_release(view, forget, stream):
+    forget()
+    gc.collect()
+    assert stream() is not None
+    view.fill(1)
+    view.release()
+    gc.collect()
+    assert stream() is None
+
+
+def test_C7_the_stream_object_of_an_array_is_held(bi, cuda):
+    handle = cuda.stream()
+    stream = Stream(handle)
+    producer, view = imported_with(bi, cuda, handle, stream=stream)
+    stream = weakref.ref(stream)
+    assert view.stream == handle
+    assert_held_until_release(view, lambda: delattr(producer, "stream"), stream)
+
+
+def test_C7_the_current_stream_object_of_cupy_is_held(bi, cuda, monkeypatch):
+    handle = cuda.stream()
+    current = [Stream(handle)]
+    cupy = types.SimpleNamespace(cuda=types.SimpleNamespace(get_current_stream=lambda: current[0]))
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    _, view = imported_with(bi, cuda, handle)
+    assert_held_until_release(view, current.clear, weakref.ref(current[0]))
+
+
+def test_C7_a_stream_object_with_another_handle_is_left_alone(bi, cuda, monkeypatch):
+    def fail():
+        raise RuntimeError("no current stream")
+
+    handle, other = cuda.stream(), Stream(cuda.stream())
+    cupy = types.SimpleNamespace(cuda=types.SimpleNamespace(get_current_stream=fail))
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    producer, view = imported_with(bi, cuda, handle, stream=other)
+    assert view.stream == handle
+    del producer.stream
+    other = weakref.ref(other)
+    gc.collect()
+    assert other() is None
 
 
 def test_C7_sync_false_leaves_the_order_to_the_caller(cuda, take):

@@ -301,6 +301,24 @@ struct outcome {
 };
 
 /*
+ * Sets *out to the stream that the caller names, or to the stream of the dictionary if an object is behind it, which
+ * the stream keeps alive then [C7]; else to NULL. The handles 1 and 2 are streams of the driver.
+ */
+static int find_stream(const struct bi_cai *cai, const struct bip_request *request, PyObject *owner,
+		       struct bi_context *context, struct bi_stream **out)
+{
+	PyObject *array = PyTuple_CheckExact(owner) ? PyTuple_GET_ITEM(owner, 0) : owner;
+	PyObject *behind = NULL;
+	int rc;
+
+	if (!request->producer_stream && request->sync && cai->stream_kind == BI_CAI_STREAM_GIVEN && cai->stream > 2)
+		behind = bip_stream_behind(array, cai->stream);
+	rc = bip_stream_named("producer_stream", behind ? behind : request->producer_stream, context, out);
+	Py_XDECREF(behind);
+	return rc;
+}
+
+/*
  * Imports on one device. Returns 0 and writes the library's status to *outcome, or returns -1 with an exception. The
  * memory keeps a new reference to `owner`.
  */
@@ -317,7 +335,7 @@ static int import_on(int ordinal, const struct bi_cai *cai, const struct bip_req
 	options.mask = request->keep_mask ? &found->mask : NULL;
 	options.release = bip_release_owner;
 	options.release_data = owner;
-	if (bip_stream_named("producer_stream", request->producer_stream, context, &options.producer_stream)) {
+	if (find_stream(cai, request, owner, context, &options.producer_stream)) {
 		bip_release_context(context);
 		return -1;
 	}
