@@ -127,7 +127,8 @@ def opencl(report):
     try:
         import pyopencl
         import pyopencl.array
-        queue = pyopencl.CommandQueue(pyopencl.create_some_context(interactive=False))
+        context = pyopencl.create_some_context(interactive=False)
+        queue = pyopencl.CommandQueue(context)
         x = pyopencl.array.to_device(queue, np.arange(12, dtype="<f4").reshape(SHAPE))
         queue.finish()
         view = bi.buffer_interface(x)

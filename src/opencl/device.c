@@ -334,10 +334,7 @@ static int find_listed(const struct bi_device *device, cl_device_id *out, struct
 			      platforms.count);
 	else
 		rc = get_devices(platforms.ids[device->platform], &found, err);
-	if (rc)
-		return rc;
-	rc = choose_device(&found, device->ordinal, out, err);
-	return rc;
+	return rc ? rc : choose_device(&found, device->ordinal, out, err);
 }
 
 static int set_device(struct bi__opencl *opencl, cl_device_id device, int ordinal, struct bi_error *err)
@@ -501,6 +498,7 @@ static int apply_options(struct bi__opencl *opencl, const struct bi_options *opt
 
 static void destroy_state(struct bi__opencl *opencl)
 {
+	bi__opencl_release_spares(opencl);
 	if (opencl->program)
 		bi__cl->ReleaseProgram(opencl->program);
 	if (opencl->context)
@@ -536,6 +534,5 @@ int bi__opencl_open(const struct bi_options *options, const struct bi_device *de
 void bi__opencl_close(struct bi__device_state *device, struct bi__queue *stream)
 {
 	bi__opencl_stream_close(stream);
-	bi__opencl_release_spares(device->state);
 	destroy_state(device->state);
 }

@@ -171,7 +171,7 @@ static int query_buffer(cl_mem buffer, struct facts *facts, struct bi_error *err
 
 	for (size_t i = 0; i < sizeof(questions) / sizeof(*questions) && code == CL_SUCCESS; i++)
 		code = bi__cl->GetMemObjectInfo(buffer, questions[i].what, questions[i].size, questions[i].out, NULL);
-	/* Of a buffer over shared memory, Intel's CPU driver reports an object of its own, which it does not accept. */
+	/* Intel's CPU driver reports an object that is no cl_mem if the buffer is over shared memory. */
 	if (code == CL_SUCCESS && facts->root &&
 	    bi__cl->GetMemObjectInfo(facts->root, CL_MEM_TYPE, sizeof(type), &type, NULL) == CL_INVALID_MEM_OBJECT)
 		facts->root = NULL;

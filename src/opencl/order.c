@@ -11,9 +11,9 @@ static cl_command_queue queue_handle(const struct bi__queue *queue)
 	return (cl_command_queue)queue->native;
 }
 
-static int create_queue(const struct bi__opencl *opencl, cl_command_queue_properties wanted, struct bi__queue *queue,
-			struct bi_error *err)
+static int create_queue(const struct bi__opencl *opencl, struct bi__queue *queue, struct bi_error *err)
 {
+	cl_command_queue_properties wanted = queue->out_of_order ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0;
 	cl_command_queue made;
 	cl_int code;
 
@@ -85,25 +85,47 @@ static int enqueue_marker(cl_command_queue queue, cl_event *event, struct bi_err
 }
 
 /*
- * An out-of-order queue that the library created. Intel's CPU driver deadlocks if such a queue is released before its
- * work has ended, even for some time after its events are complete. Therefore a closed stream leaves its queue to a
- * later stream, and the context releases it after clFinish.
+ * An out-of-order queue of a closed stream. Intel's CPU driver deadlocks if such a queue is destroyed before its work
+ * has ended, even for some time after its events are complete. Therefore the library keeps its reference until it is
+ * the last one and the work has ended, and releases it after clFinish: when the context is closed, or when many queues
+ * are kept. A later stream reuses a queue of the library.
  */
 struct bi__opencl_spare {
 	struct bi__opencl *opencl;
 	cl_command_queue queue;
-	cl_event end; /* of the work of the closed stream; NULL: unknown */
+	bool wrapped; /* the caller created the queue, so other streams do not reuse it */
+	cl_event end; /* of all work; NULL: the caller has a reference, and can enqueue more */
 	struct bi__opencl_spare *next;
 };
 
-/* Removes a queue whose work has ended from the list, and returns it. Returns NULL if there is none. */
-static struct bi__opencl_spare *take_spare(struct bi__opencl *opencl)
+/* While commands are pending, PoCL counts references of its own. */
+static bool is_last_reference(const struct bi__opencl_spare *spare)
 {
-	struct bi__opencl_spare *spare, **link = &opencl->spares;
+	cl_uint references = 0;
+
+	if (!spare->wrapped)
+		return true;
+	bi__cl->GetCommandQueueInfo(spare->queue, CL_QUEUE_REFERENCE_COUNT, sizeof(references), &references, NULL);
+	return references == 1;
+}
+
+/* Marks the end of the work once the caller has no reference. Returns true if the work has ended. */
+static bool has_ended(struct bi__opencl_spare *spare)
+{
 	int done = 0;
 
+	if (!spare->end && (!is_last_reference(spare) || enqueue_marker(spare->queue, &spare->end, NULL)))
+		spare->end = NULL;
+	return spare->end && !bi__opencl_poll((uintptr_t)spare->end, 0, &done, NULL) && done;
+}
+
+/* Removes a queue whose work has ended from the list, and returns it. Returns NULL if there is none. */
+static struct bi__opencl_spare *take_spare(struct bi__opencl *opencl, bool wrapped)
+{
+	struct bi__opencl_spare *spare, **link = &opencl->spares;
+
 	pthread_mutex_lock(&opencl->lock);
-	while ((spare = *link) && (!spare->end || bi__opencl_poll((uintptr_t)spare->end, 0, &done, NULL) || !done))
+	while ((spare = *link) && (spare->wrapped != wrapped || !has_ended(spare)))
 		link = &spare->next;
 	if (spare)
 		*link = spare->next;
@@ -111,9 +133,32 @@ static struct bi__opencl_spare *take_spare(struct bi__opencl *opencl)
 	return spare;
 }
 
+/*
+ * Adds a queue to the list, and returns the number of queues before it. If the list has a reference to this queue
+ * already, adds nothing and returns -1.
+ */
+static int put_spare(struct bi__opencl_spare *spare)
+{
+	struct bi__opencl_spare **link = &spare->opencl->spares;
+	int count = 0;
+
+	pthread_mutex_lock(&spare->opencl->lock);
+	for (; *link && (*link)->queue != spare->queue; count++)
+		link = &(*link)->next;
+	if (*link) {
+		count = -1;
+	} else {
+		*link = spare;
+		has_ended(spare);
+	}
+	pthread_mutex_unlock(&spare->opencl->lock);
+	return count;
+}
+
 static void free_spare(struct bi__opencl_spare *spare)
 {
-	bi__cl->Finish(spare->queue);
+	if (spare->end || !spare->wrapped)
+		bi__cl->Finish(spare->queue);
 	bi__opencl_event_release((uintptr_t)spare->end);
 	bi__cl->ReleaseCommandQueue(spare->queue);
 	free(spare);
@@ -123,56 +168,68 @@ void bi__opencl_release_spares(struct bi__opencl *opencl)
 {
 	for (struct bi__opencl_spare *spare; (spare = opencl->spares);) {
 		opencl->spares = spare->next;
+		has_ended(spare);
 		free_spare(spare);
 	}
 }
 
-static int open_out_of_order(struct bi__opencl *opencl, struct bi__queue *queue, struct bi_error *err)
+/* Gives the stream a queue of a closed stream. Returns false if there is none whose work has ended. */
+static bool reuse_spare(struct bi__opencl *opencl, struct bi__queue *queue)
 {
-	struct bi__opencl_spare *spare = take_spare(opencl);
-	int rc;
+	struct bi__opencl_spare *spare = take_spare(opencl, false);
 
-	if (spare) {
-		bi__opencl_event_release((uintptr_t)spare->end);
-		queue->native = (uintptr_t)spare->queue;
-	} else {
-		spare = malloc(sizeof(*spare));
-		if (!spare)
-			return bi__fail(err, BI_ENOMEM, "no memory for a stream");
-		rc = create_queue(opencl, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, queue, err);
-		if (rc) {
-			free(spare);
-			return rc;
-		}
-	}
-	*spare = (struct bi__opencl_spare){ .opencl = opencl, .queue = queue_handle(queue) };
+	if (!spare)
+		return false;
+	bi__opencl_event_release((uintptr_t)spare->end);
+	*spare = (struct bi__opencl_spare){ .opencl = opencl, .queue = spare->queue };
+	queue->native = (uintptr_t)spare->queue;
 	queue->state = spare;
+	return true;
+}
+
+/* Prepares the closing of an out-of-order stream. On failure, releases the reference to its queue. */
+static int prepare_spare(struct bi__opencl *opencl, struct bi__queue *queue, bool wrapped, struct bi_error *err)
+{
+	struct bi__opencl_spare *spare = malloc(sizeof(*spare));
+
+	queue->state = spare;
+	if (!spare) {
+		bi__cl->ReleaseCommandQueue(queue_handle(queue));
+		return bi__fail(err, BI_ENOMEM, "no memory for a stream");
+	}
+	*spare = (struct bi__opencl_spare){ .opencl = opencl, .queue = queue_handle(queue), .wrapped = wrapped };
 	return BI_OK;
 }
 
 int bi__opencl_stream_open(struct bi__device_state *device, struct bi__queue *queue, struct bi_error *err)
 {
+	const bool wrapped = queue->native != 0;
+	int rc;
+
 	queue->kind = BI_STREAM_KIND_CL_QUEUE;
-	if (queue->native)
-		return wrap_queue(device->state, queue, err);
-	return queue->out_of_order ? open_out_of_order(device->state, queue, err)
-				   : create_queue(device->state, 0, queue, err);
+	if (!wrapped && queue->out_of_order && reuse_spare(device->state, queue))
+		return BI_OK;
+	rc = wrapped ? wrap_queue(device->state, queue, err) : create_queue(device->state, queue, err);
+	if (rc || !queue->out_of_order)
+		return rc;
+	return prepare_spare(device->state, queue, wrapped, err);
 }
+
+/* If more queues are kept, those of the caller whose work has ended are released. */
+#define MOST_SPARES 256
 
 void bi__opencl_stream_close(struct bi__queue *queue)
 {
 	struct bi__opencl_spare *spare = queue->state;
+	struct bi__opencl *opencl = spare ? spare->opencl : NULL;
+	int count = spare ? put_spare(spare) : -1;
 
-	if (!spare) {
+	if (count < 0) {
 		bi__cl->ReleaseCommandQueue(queue_handle(queue));
-		return;
+		free(spare);
 	}
-	if (enqueue_marker(spare->queue, &spare->end, NULL))
-		spare->end = NULL;
-	pthread_mutex_lock(&spare->opencl->lock);
-	spare->next = spare->opencl->spares;
-	spare->opencl->spares = spare;
-	pthread_mutex_unlock(&spare->opencl->lock);
+	while (count >= MOST_SPARES && (spare = take_spare(opencl, true)))
+		free_spare(spare);
 }
 
 int bi__opencl_follow(struct bi__queue *waiter, struct bi__queue *on, struct bi_error *err)

@@ -169,6 +169,32 @@ static void after_failed_command(void)
 	puts(status_of(later) < 0 ? "fails" : "succeeds");
 }
 
+/* By the specification, a context lives until the objects in it are released. */
+static void say_whether_context_lives(void)
+{
+	cl_device_id found;
+	cl_int code;
+
+	driver()->clReleaseContext(context);
+	code = driver()->clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof(found), &found, NULL);
+	if (code == CL_SUCCESS)
+		puts("lives");
+	else
+		say_code(code);
+}
+
+static void context_of_a_queue(void)
+{
+	new_queue(0);
+	say_whether_context_lives();
+}
+
+static void context_of_a_buffer(void)
+{
+	new_buffer(0, NULL);
+	say_whether_context_lives();
+}
+
 static void where_commands_run(void)
 {
 	puts(works_in_calling_thread(device) ? "inside clFlush" : "in threads of the driver");
@@ -182,6 +208,8 @@ static const struct question {
 	{ "parent of a buffer over shared memory", parent_over_shared_memory },
 	{ "release of an out-of-order queue whose last command is not complete", release_out_of_order },
 	{ "code of a mapping that CL_MEM_HOST_NO_ACCESS forbids", forbidden_mapping },
+	{ "a released context that a queue uses", context_of_a_queue },
+	{ "a released context that a buffer uses", context_of_a_buffer },
 	{ "a command whose wait failed", failed_command },
 	{ "a marker behind it, enqueued before the failure", behind_failed_command },
 	{ "a command on its queue, enqueued after the failure", after_failed_command },

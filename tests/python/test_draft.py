@@ -10,6 +10,8 @@ import numpy as np
 import pyopencl as cl
 import pytest
 
+from peers.fixtures import first_devices, new_queue
+
 
 class Draft:
     """The attributes as they are given; ABSENT ones are not there."""
@@ -281,9 +283,8 @@ def test_draft_without_elements_has_any_pointer(bi, cuda, pointer):
 
 
 @pytest.fixture
-def queue(pocl):
-    context = cl.Context(cl.get_platforms()[0].get_devices()[:1])
-    return cl.CommandQueue(context)
+def queue():
+    return new_queue(first_devices())
 
 
 @pytest.fixture
@@ -338,7 +339,7 @@ def test_O3_no_cl_mem_only_without_elements(bi):
 
 
 def test_O6_a_queue_of_another_context_is_refused(bi, memory_object):
-    other = cl.CommandQueue(cl.Context(cl.get_platforms()[0].get_devices()[:1]))
+    other = new_queue(first_devices())
     with pytest.raises(ValueError):
         draft(bi, buffer=memory_object, stream=other)
 

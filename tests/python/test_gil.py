@@ -13,6 +13,7 @@ import pytest
 
 import dlpack_structs as dl
 from buffer_interface import _core, buffer_interface, copyto, trim, zeros
+from peers import fixtures
 from peers.fixtures import gate, opencl_queue  # noqa: F401
 from producers import DLPackArray
 from test_rules_exchange import borrowed, table_of
@@ -30,7 +31,7 @@ def watchdog():
 @pytest.fixture
 def new_queue(opencl_queue):
     """A function that makes a queue of a context of its own."""
-    return lambda: pyopencl.CommandQueue(pyopencl.Context(opencl_queue.context.devices))
+    return lambda: fixtures.new_queue(opencl_queue.context.devices)
 
 
 class Later:

@@ -19,7 +19,7 @@ import pytest
 
 from buffer_interface import InvalidArrayError, UnsupportedError, buffer_interface, empty, from_numpy
 from peers import compiled, dlpack
-from peers.fixtures import opencl_queue  # noqa: F401
+from peers.fixtures import new_queue, opencl_queue  # noqa: F401
 from peers.threads import THREADS, together
 
 NON_BLOCKING = 1
@@ -531,7 +531,7 @@ def test_number_instead_of_an_object(number):
 def test_context_travels_with_the_handle(opencl_queue):
     view = buffer_interface(pyopencl.array.zeros(opencl_queue, 4, "f4"))
     assert view.context == opencl_queue.context.int_ptr
-    other = pyopencl.CommandQueue(pyopencl.Context(opencl_queue.context.devices))
+    other = new_queue(opencl_queue.context.devices)
     with pytest.raises((ValueError, BufferError), match="context"):
         view.acquire(other)
 

@@ -439,7 +439,8 @@ def test_to_an_adopted_context():
     import pyopencl as cl
     import pyopencl.array
 
-    queue = cl.CommandQueue(cl.create_some_context(interactive=False))
+    context = cl.create_some_context(interactive=False)
+    queue = cl.CommandQueue(context)
     theirs = buffer_interface(pyopencl.array.zeros(queue, 4, "f4"))
     ours = bi.full(4, 3, "f4", device="opencl")
     moved = ours.to(theirs)

@@ -10,7 +10,7 @@ import pytest
 
 import buffer_interface as bi
 from buffer_interface import buffer_interface, pyopencl_array
-from peers.fixtures import opencl_queue  # noqa: F401
+from peers.fixtures import new_queue, opencl_queue  # noqa: F401
 
 SOURCE = """
 __kernel void add(__global float *a, ulong offset, float x) { a[offset / 4 + get_global_id(0)] += x; }
@@ -104,7 +104,7 @@ def test_what_is_no_queue_is_named(opencl_queue):
 
 
 def test_O6_a_queue_of_another_context_is_refused(opencl_queue):
-    other = pyopencl.CommandQueue(pyopencl.Context(opencl_queue.context.devices))
+    other = new_queue(opencl_queue.context.devices)
     view = buffer_interface(pyopencl.array.zeros(opencl_queue, 4, "f4"))
     with pytest.raises((BufferError, ValueError), match="context"):
         pyopencl_array(view, other)

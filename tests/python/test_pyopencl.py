@@ -15,7 +15,7 @@ import pyopencl.array
 import pytest
 
 from buffer_interface import InvalidArrayError, UnsupportedError, buffer_interface, empty, pyopencl_array, trim
-from peers.fixtures import gate, opencl_queue  # noqa: F401
+from peers.fixtures import gate, new_queue, opencl_queue  # noqa: F401
 
 ORDERS = [np.s_[:], np.s_[::-1], np.s_[:, ::-1], np.s_[::2, 1:3], np.s_[1:, 2], np.s_[2:2], np.s_[1, 1]]
 
@@ -38,7 +38,7 @@ def buffer(opencl_queue):
 @pytest.fixture
 def other_queue(opencl_queue):
     """In another cl_context of the same device."""
-    return cl.CommandQueue(cl.Context(opencl_queue.context.devices))
+    return new_queue(opencl_queue.context.devices)
 
 
 @pytest.fixture

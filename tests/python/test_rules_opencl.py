@@ -6,13 +6,14 @@ import pyopencl.array
 import pytest
 
 import dlpack_structs as dl
+from peers.fixtures import first_devices, new_queue
 
 pytestmark = pytest.mark.needs("opencl")
 
 
 @pytest.fixture(scope="module")
 def queue():
-    return pyopencl.CommandQueue(pyopencl.Context(pyopencl.get_platforms()[0].get_devices()))
+    return new_queue(first_devices())
 
 
 @pytest.fixture

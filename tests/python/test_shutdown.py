@@ -100,8 +100,10 @@ def test_os_exit_and_sys_exit():
 
 # PoCL crashes, without this library as well, if the process ends while it compiles a kernel: they are compiled before.
 PYOPENCL = """
-import pyopencl, pyopencl.array
-queue = pyopencl.CommandQueue(pyopencl.create_some_context(interactive=False))
+import pyopencl, pyopencl.array, warnings
+warnings.filterwarnings('ignore', category=pyopencl.CompilerWarning)
+context = pyopencl.create_some_context(interactive=False)
+queue = pyopencl.CommandQueue(context)
 array = pyopencl.array.zeros(queue, 64, 'f4')
 view = buffer_interface(array)[1:]
 bi.pyopencl_array(view, queue).fill(2)

@@ -12,7 +12,7 @@ import pyopencl.array
 import pytest
 
 from buffer_interface import buffer_interface, pyopencl_array
-from peers.fixtures import gate, opencl_queue  # noqa: F401
+from peers.fixtures import gate, new_queue, opencl_queue  # noqa: F401
 
 # Some tenths of a second on PoCL.
 SLOW_ROUNDS = 400_000
@@ -156,7 +156,7 @@ def test_copies_to_numpy_are_the_one_wait(opencl_queue, kernels, gate):
 
 def test_a_queue_of_the_other_context_is_ordered_through_the_host(opencl_queue, kernels):
     """Two contexts share no events: a copy between them is right, and is the place where the host waits."""
-    other = pyopencl.CommandQueue(pyopencl.Context(opencl_queue.context.devices))
+    other = new_queue(opencl_queue.context.devices)
     array = pyopencl.array.zeros(opencl_queue, 64, "f4")
     start_work(array, kernels)
     target = pyopencl.array.zeros(other, 64, "f4")

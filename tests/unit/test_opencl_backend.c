@@ -1582,6 +1582,58 @@ static void test_out_of_order_queues_are_kept(void **unused)
 	assert_int_equal(layer.count("clReleaseCommandQueue"), is_alone ? 2 : 3);
 }
 
+/* Wraps an out-of-order queue of which the stream has the only reference then. */
+static struct bi__queue wrap_last_reference(struct opened *opened)
+{
+	struct bi__queue queue = { 0 };
+	cl_command_queue native = driver()->clCreateCommandQueue((cl_context)opened->state.native,
+								 driver_device((cl_context)opened->state.native),
+								 CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, NULL);
+
+	queue.native = (uintptr_t)native;
+	OK(backend->order.stream_open(&opened->state, &queue, &error));
+	assert_int_equal(driver()->clReleaseCommandQueue(native), CL_SUCCESS);
+	return queue;
+}
+
+/*
+ * The library keeps one reference to a caller's out-of-order queue. If many are kept, it releases those whose work has
+ * ended and that the caller has released, after clFinish. The driver may count references of its own for some time.
+ */
+static void test_last_reference_to_an_out_of_order_queue(void **unused)
+{
+	struct opened opened;
+	struct bi__queue first, again = { .out_of_order = 1 }, other;
+	int released = 0;
+
+	(void)unused;
+	open_default(&opened);
+	first = wrap_last_reference(&opened);
+	again.native = first.native;
+	OK(backend->order.stream_open(&opened.state, &again, &error));
+	layer.reset();
+	backend->order.stream_close(&first);
+	assert_int_equal(layer.count("clReleaseCommandQueue"), 0);
+	backend->order.stream_close(&again);
+	assert_int_equal(layer.count("clReleaseCommandQueue"), 1);
+	for (int i = 0; i < 1000 && !released; i++) {
+		other = wrap_last_reference(&opened);
+		layer.reset();
+		backend->order.stream_close(&other);
+		released = (int)layer.count("clReleaseCommandQueue");
+		assert_int_equal(layer.count("clFinish"), released);
+		assert_true(i > 250 || !released);
+		if (i > 250)
+			nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+	}
+	assert_true(released);
+	other = wrap_last_reference(&opened);
+	assert_int_equal(driver()->clRetainCommandQueue((cl_command_queue)other.native), CL_SUCCESS);
+	backend->order.stream_close(&other);
+	close_opened(&opened);
+	assert_int_equal(driver()->clReleaseCommandQueue((cl_command_queue)other.native), CL_SUCCESS);
+}
+
 /*
  * Work that somebody else enqueued has failed: whoever waits for it is told. The event of the command in between is
  * kept, because PoCL 3.1 aborts the process when a command fails whose event nobody holds.
@@ -1897,6 +1949,7 @@ int main(void)
 		cmocka_unit_test(test_program_files),
 		cmocka_unit_test(test_queues),
 		cmocka_unit_test(test_out_of_order_queues_are_kept),
+		cmocka_unit_test(test_last_reference_to_an_out_of_order_queue),
 		cmocka_unit_test(test_order_across_queues),
 		cmocka_unit_test(test_wait_holds_back),
 		cmocka_unit_test(test_wait_asks_nothing_more),

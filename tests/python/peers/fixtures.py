@@ -6,17 +6,32 @@ import pytest
 from peers import compiled
 
 
-@pytest.fixture(scope="module")
-def opencl_queue():
-    """A queue of pyopencl in a context of its own, on the first device."""
+def new_queue(devices):
+    """A queue of pyopencl in a context of its own.
+
+    On Intel's CPU driver, a queue does not keep its context alive. pyopencl's object keeps the context that was read.
+    """
+    context = pyopencl.Context(devices)
+    queue = pyopencl.CommandQueue(context)
+    assert queue.context == context
+    return queue
+
+
+def first_devices():
+    """The first device, in a list."""
     for platform in pyopencl.get_platforms():
         devices = platform.get_devices()
         if devices:
-            queue = pyopencl.CommandQueue(pyopencl.Context(devices[:1]))
-            yield queue
-            queue.finish()
-            return
+            return devices[:1]
     pytest.fail("pyopencl sees no device. Install a driver (Debian: pocl-opencl-icd).")
+
+
+@pytest.fixture(scope="module")
+def opencl_queue():
+    """A queue of pyopencl in a context of its own, on the first device."""
+    queue = new_queue(first_devices())
+    yield queue
+    queue.finish()
 
 
 @pytest.fixture(scope="session")

@@ -37,6 +37,7 @@
 	X(clReleaseContext) \
 	X(clReleaseEvent) \
 	X(clReleaseMemObject) \
+	X(clRetainCommandQueue) \
 	X(clRetainMemObject) \
 	X(clSetMemObjectDestructorCallback) \
 	X(clSetUserEventStatus) \
