@@ -15,6 +15,7 @@
 #include "common/backend/backend.h"
 #include "common/base/checked.h"
 #include "common/engine/engine.h"
+#include "host/program.h"
 
 /* Bytes of the alignment of every block: OpenCL's largest built-in type requires it. */
 #define ALIGNMENT 128
@@ -150,5 +151,12 @@ const struct bi__backend bi__host_backend = {
 	},
 	.move = {
 		.copy = host_copy,
+	},
+	.launch = {
+		.build = bi__host_build,
+		.unload = bi__host_unload,
+		.get = bi__host_get_kernel,
+		.put = bi__host_put_kernel,
+		.enqueue = bi__host_launch,
 	},
 };

@@ -45,6 +45,9 @@
 	X(CreateKernel, required) \
 	X(ReleaseKernel, required) \
 	X(SetKernelArg, required) \
+	X(GetKernelInfo, required) \
+	X(GetKernelArgInfo, required) \
+	X(GetKernelWorkGroupInfo, required) \
 	X(WaitForEvents, required) \
 	X(GetEventInfo, required) \
 	X(RetainEvent, required) \

@@ -56,4 +56,11 @@ const struct bi__backend bi__opencl_backend = {
 		.map = bi__opencl_map,
 		.unmap = bi__opencl_unmap,
 	},
+	.launch = {
+		.build = bi__opencl_build,
+		.unload = bi__opencl_unload,
+		.get = bi__opencl_get_kernel,
+		.put = bi__opencl_put_kernel,
+		.enqueue = bi__opencl_launch_kernel,
+	},
 };

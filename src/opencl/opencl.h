@@ -104,4 +104,13 @@ int bi__opencl_locate_queue(uintptr_t queue, struct bi__origin *out, struct bi_e
 void bi__opencl_drop_caches(struct bi__device_state *device);
 void bi__opencl_cache_state(const struct bi__device_state *device, uint64_t *built, uint64_t *loaded);
 
+int bi__opencl_build(struct bi__device_state *device, struct bi__source *source, uintptr_t *program,
+		     struct bi_error *err);
+void bi__opencl_unload(struct bi__device_state *device, uintptr_t program);
+int bi__opencl_get_kernel(struct bi__device_state *device, uintptr_t program, const char *name, struct bi__kernel *out,
+			  struct bi_error *err);
+void bi__opencl_put_kernel(struct bi__device_state *device, struct bi__kernel *kernel);
+int bi__opencl_launch_kernel(struct bi__device_state *device, struct bi__queue *queue,
+			     const struct bi__kernel_launch *launch, struct bi_error *err);
+
 #endif

@@ -52,6 +52,9 @@ struct bi__exported {
 };
 
 struct bi__device_state;
+struct bi__source;
+struct bi__kernel;
+struct bi__kernel_launch;
 
 /* A place is one side of a copy. The offset of the plan counts from the first byte of `block`, or from `host`. */
 struct bi__place {
@@ -98,7 +101,7 @@ struct bi__queue {
 };
 
 /*
- * The table. Its first members are properties of the backend; the functions follow in four groups. A synchronous
+ * The table. Its first members are properties of the backend; the functions follow in five groups. A synchronous
  * backend leaves out the group `order`.
  */
 struct bi__backend {
@@ -265,6 +268,23 @@ struct bi__backend {
 		int (*unmap)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__block *block,
 			     void *pointer, struct bi_error *err);
 	} move;
+
+	/* Kernels of the caller (kernel.h). A backend has all of these functions or none. */
+	struct {
+		/* Compiles the source, or loads it. *program is a handle of the backend. */
+		int (*build)(struct bi__device_state *device, struct bi__source *source, uintptr_t *program,
+			     struct bi_error *err);
+		/* Work with kernels of the program may be pending. All its kernels were put back. */
+		void (*unload)(struct bi__device_state *device, uintptr_t program);
+		/* Finds a kernel. Sets all members of *out. BI_EINVAL: there is none of this name. */
+		int (*get)(struct bi__device_state *device, uintptr_t program, const char *name, struct bi__kernel *out,
+			   struct bi_error *err);
+		/* Frees kernel->state. */
+		void (*put)(struct bi__device_state *device, struct bi__kernel *kernel);
+		/* Enqueues a launch. The values are copied before the function returns. */
+		int (*enqueue)(struct bi__device_state *device, struct bi__queue *queue,
+			       const struct bi__kernel_launch *launch, struct bi_error *err);
+	} launch;
 };
 
 /* Returns 1 if the backend wraps streams of `kind`, which may be any number. */

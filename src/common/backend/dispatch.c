@@ -416,3 +416,49 @@ int bi__dispatch_unmap(struct bi__device *device, struct bi__queue *queue, const
 			     rc = device->backend->move.unmap(&device->state, queue, block, pointer, err));
 	return rc;
 }
+
+int bi__dispatch_build(struct bi__device *device, struct bi__source *source, uintptr_t *program, struct bi_error *err)
+{
+	int rc = bi__dispatch_alive(device, err);
+
+	if (rc)
+		return rc;
+	if (!device->backend->launch.build)
+		return bi__fail(err, BI_EUNSUPPORTED, "backend %s runs no kernels of the caller",
+				device->backend->name);
+	CALL_BACKEND(device->backend, rc = device->backend->launch.build(&device->state, source, program, err));
+	return rc;
+}
+
+void bi__dispatch_unload(struct bi__device *device, uintptr_t program)
+{
+	if (bi__dispatch_alive(device, NULL) == BI_OK)
+		CALL_BACKEND(device->backend, device->backend->launch.unload(&device->state, program));
+}
+
+int bi__dispatch_get_kernel(struct bi__device *device, uintptr_t program, const char *name, struct bi__kernel *out,
+			    struct bi_error *err)
+{
+	int rc = bi__dispatch_alive(device, err);
+
+	if (!rc)
+		CALL_BACKEND(device->backend,
+			     rc = device->backend->launch.get(&device->state, program, name, out, err));
+	return rc;
+}
+
+void bi__dispatch_put_kernel(struct bi__device *device, struct bi__kernel *kernel)
+{
+	if (bi__dispatch_alive(device, NULL) == BI_OK)
+		CALL_BACKEND(device->backend, device->backend->launch.put(&device->state, kernel));
+}
+
+int bi__dispatch_launch(struct bi__device *device, struct bi__queue *queue, const struct bi__kernel_launch *launch,
+			struct bi_error *err)
+{
+	int rc = bi__dispatch_alive(device, err);
+
+	if (!rc)
+		CALL_BACKEND(device->backend, rc = device->backend->launch.enqueue(&device->state, queue, launch, err));
+	return rc;
+}

@@ -125,4 +125,15 @@ int bi__dispatch_map(struct bi__device *device, struct bi__queue *queue, const s
 int bi__dispatch_unmap(struct bi__device *device, struct bi__queue *queue, const struct bi__block *block, void *pointer,
 		       struct bi_error *err);
 
+/* Launch. */
+
+/* Returns BI_EUNSUPPORTED if the backend runs no kernels of the caller. */
+int bi__dispatch_build(struct bi__device *device, struct bi__source *source, uintptr_t *program, struct bi_error *err);
+void bi__dispatch_unload(struct bi__device *device, uintptr_t program);
+int bi__dispatch_get_kernel(struct bi__device *device, uintptr_t program, const char *name, struct bi__kernel *out,
+			    struct bi_error *err);
+void bi__dispatch_put_kernel(struct bi__device *device, struct bi__kernel *kernel);
+int bi__dispatch_launch(struct bi__device *device, struct bi__queue *queue, const struct bi__kernel_launch *launch,
+			struct bi_error *err);
+
 #endif

@@ -9,6 +9,8 @@
 #include "buffer_interface/binding.h"
 #include "buffer_interface/cai.h"
 #include "buffer_interface/dlpack.h"
+#include "buffer_interface/kernel.h"
+#include "buffer_interface/launch.h"
 
 #include "opencl_driver.h"
 
@@ -692,6 +694,73 @@ void scenario_uses(struct scenario_state *state)
 	if (went_well(state, bi_use_begin(stream, uses, 2, state->err)))
 		went_well(state, bi_use_end(stream, uses, 2, state->err));
 	expect_numbers(state, array, 31, 0);
+}
+
+/* Launches. */
+
+/* Kernels as C, and their text. */
+#define KERNELS(...) \
+	static const char kernel_text[] = #__VA_ARGS__; \
+	__VA_ARGS__
+
+KERNELS(BI_KERNEL(add, (BI_STRIDED_INOUT(int, 2, data), BI_VALUE(int, amount))) {
+	BI_AT2(data, BI_GLOBAL_ID(y), BI_GLOBAL_ID(x)) += amount;
+})
+
+static void release_program(void *program)
+{
+	bi_program_release(program);
+}
+
+static void release_kernel(void *kernel)
+{
+	bi_kernel_release(kernel);
+}
+
+static struct bi_kernel *build_kernel(struct scenario_state *state)
+{
+	static const struct bi_host_kernel *const functions[] = { &bi_kernel_add };
+	struct bi_program_source source = BI_PROGRAM_SOURCE_INIT;
+	struct bi_program *program = NULL;
+	struct bi_kernel *kernel = NULL;
+	char log[100];
+	int rc;
+
+	source.text = kernel_text;
+	source.functions = functions;
+	source.function_count = 1;
+	source.log = log;
+	source.log_capacity = sizeof(log);
+	rc = bi_program_build(state->context, &source, &program, state->err);
+	/* The simulated CUDA driver has no compiler. */
+	if (rc == BI_EUNSUPPORTED || !went_well(state, rc))
+		return NULL;
+	bi_program_release(bi_program_retain(program));
+	keep_object(state, release_program, program);
+	if (!went_well(state, bi_kernel_get(program, "add", &kernel, state->err)))
+		return NULL;
+	bi_kernel_release(bi_kernel_retain(kernel));
+	keep_object(state, release_kernel, kernel);
+	return kernel;
+}
+
+void scenario_launches(struct scenario_state *state)
+{
+	const struct bi_grid grid = { 2, { ROWS, COLUMNS }, { 0, 0 } };
+	struct bi_kernel *kernel;
+	struct bi_stream *stream;
+	struct bi_view *array;
+
+	open_device(state);
+	array = new_array(state, state->context, ROWS, COLUMNS);
+	write_numbers(state, array, 31);
+	stream = new_stream(state);
+	kernel = has_failed(state) ? NULL : build_kernel(state);
+	if (!kernel)
+		return;
+	if (went_well(state, bi_launch(kernel, stream, &grid, (struct bi_argument[]){ BI_UPDATES(array), BI_INT(7) }, 2,
+				       state->err)))
+		expect_numbers(state, array, 38, 0);
 }
 
 /* Exchange. */

@@ -46,6 +46,7 @@ typedef void scenario_fn(struct scenario_state *state);
 	X(copies_between_contexts) \
 	X(maps) \
 	X(uses) \
+	X(launches) \
 	X(exchange) \
 	X(dlpack) \
 	X(cuda_array_interface) \

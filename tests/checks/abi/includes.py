@@ -30,6 +30,7 @@ ALLOWED = {
     "common/runtime": TABLE,
     "common/view": RUNTIME,
     "common/copy": VIEW,
+    "common/launch": VIEW,
     "interop": VIEW,
     "kernels": PLAN,
     "BACKEND": TABLE | {"common/engine", "kernels"},

@@ -23,6 +23,9 @@ EXCEPTIONS = {
     "dlpack_import": "tests/behaviour/dlpack/imports.c",
     "exchange_export": "tests/behaviour/exchange/exchange.c, between programs that share no code",
     "exchange_import": "as exchange_export",
+    "arguments": "tests/behaviour/launch, on every device",
+    "build": "as arguments",
+    "program": "as arguments",
     "launch": "needs a driver that compiles: the contract suite, and test_strided.c for the kernels themselves",
 }
 

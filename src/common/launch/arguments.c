@@ -1,0 +1,311 @@
+/* Launches: the checks of grid and arguments, the order, and the call of the backend. */
+#include <string.h>
+
+#include "common/launch/launch.h"
+#include "common/runtime/fence.h"
+#include "common/runtime/stream.h"
+#include "common/view/view.h"
+
+/* An argument of a launch, named by its kernel and index. */
+struct slot {
+	const struct bi_kernel *kernel;
+	size_t index;
+};
+
+static const struct bi_parameter *parameter_of(struct slot slot)
+{
+	return &slot.kernel->kernel.parameters[slot.index];
+}
+
+#define FAIL(slot, err, status, format, ...) \
+	bi__fail(err, status, "arguments[%zu] ('%s') " format, (slot).index, parameter_of(slot)->name, __VA_ARGS__)
+
+/* Returns the class of an element type for which it is certain, otherwise 0. */
+static char class_of(struct bi_dtype dtype)
+{
+	if (dtype.lanes != 1)
+		return 0;
+	if (dtype.type >= BI_INT8 && dtype.type <= BI_UINT64)
+		return 'i';
+	return dtype.type == BI_FLOAT32 || dtype.type == BI_FLOAT64 ? 'f' : 0;
+}
+
+static int classes_differ(char a, char b)
+{
+	return a && b && a != b;
+}
+
+static int check_type(struct slot slot, const struct bi_view *view, struct bi_error *err)
+{
+	const struct bi_parameter *parameter = parameter_of(slot);
+	char name[BI_DTYPE_TEXT];
+
+	bi_dtype_name(view->dtype, name);
+	if (view->dtype.swapped)
+		return FAIL(slot, err, BI_EINVAL, "has elements with swapped bytes (%s): copy the array first", name);
+	if (view->dtype.item_size != parameter->size)
+		return FAIL(slot, err, BI_EINVAL, "has elements of %u bytes (%s), and the kernel takes %u bytes",
+			    view->dtype.item_size, name, parameter->size);
+	if (classes_differ(class_of(view->dtype), parameter->type_class))
+		return FAIL(slot, err, BI_EINVAL, "is an array of %s, and the kernel takes %s", name,
+			    parameter->type_class == 'f' ? "floating-point numbers" : "integers");
+	return BI_OK;
+}
+
+static int check_access(struct slot slot, const struct bi_argument *argument, struct bi_error *err)
+{
+	int writes = (argument->access & BI_ACCESS_WRITE) != 0;
+
+	if (writes == ((parameter_of(slot)->access & BI_ACCESS_WRITE) != 0))
+		return BI_OK;
+	return FAIL(slot, err, BI_EINVAL, "is %s, and the kernel %s it", writes ? "to be written" : "only to be read",
+		    writes ? "only reads" : "writes");
+}
+
+static int check_layout(struct slot slot, const struct bi_view *view, struct bi_error *err)
+{
+	const struct bi_parameter *parameter = parameter_of(slot);
+
+	if (parameter->kind == BI_PARAMETER_STRIDED && view->ndim != parameter->rank)
+		return FAIL(slot, err, BI_EINVAL, "has %d dimensions, and the kernel takes %d", view->ndim,
+			    parameter->rank);
+	if (parameter->kind == BI_PARAMETER_ARRAY && !(view->exchange_flags & BI_EXCHANGE_C_CONTIGUOUS))
+		return FAIL(slot, err, BI_EINVAL, "is not dense in C order: %s", "copy it, or use BI_STRIDED_IN");
+	return BI_OK;
+}
+
+/* bi_use_begin checks the memory as well, but accepts host memory for work on a device. */
+static int check_place(struct slot slot, const struct bi_view *view, const struct bi_stream *stream,
+		       struct bi_error *err)
+{
+	const struct bi_memory *memory = view->memory;
+
+	if (memory->backend != stream->context->device.backend)
+		return FAIL(slot, err, BI_EINVAL, "is memory of %s, which kernels on %s cannot use: copy it there",
+			    memory->backend->synchronous ? "the host" : memory->context->device.info->spec,
+			    stream->context->device.info->spec);
+	if (!bi__stream_reaches(stream, memory))
+		return FAIL(slot, err, BI_EINVAL, "belongs to another context of %s than the launch",
+			    memory->context->device.info->spec);
+	return BI_OK;
+}
+
+static int check_array(struct slot slot, const struct bi_argument *argument, const struct bi_stream *stream,
+		       struct bi__kernel_value *out, struct bi_error *err)
+{
+	const struct bi_view *view = argument->view;
+	int rc;
+
+	if (!view)
+		return FAIL(slot, err, BI_EINVAL, "is an array, and its view is %s", "NULL");
+	rc = check_access(slot, argument, err);
+	if (!rc)
+		rc = check_place(slot, view, stream, err);
+	if (!rc)
+		rc = check_type(slot, view, err);
+	if (!rc)
+		rc = check_layout(slot, view, err);
+	if (rc)
+		return rc;
+	if (argument->access & BI_ACCESS_WRITE && view->flags & BI_VIEW_READONLY)
+		return FAIL(slot, err, BI_EREADONLY, "is a read-only view, and the kernel %s it", "writes");
+	*out = (struct bi__kernel_value){ .block = &view->memory->block,
+					  .offset = (size_t)view->offset,
+					  .strides = view->dims + view->ndim };
+	return BI_OK;
+}
+
+static int check_value(struct slot slot, const struct bi_argument *argument, struct bi__kernel_value *out,
+		       struct bi_error *err)
+{
+	const struct bi_parameter *parameter = parameter_of(slot);
+
+	if (argument->nbytes != parameter->size)
+		return FAIL(slot, err, BI_EINVAL, "is a value of %zu bytes, and the kernel takes %u bytes",
+			    argument->nbytes, parameter->size);
+	if (classes_differ(argument->type_class, parameter->type_class))
+		return FAIL(slot, err, BI_EINVAL, "is %s, and the kernel takes %s",
+			    argument->type_class == 'f' ? "a floating-point number" : "an integer",
+			    parameter->type_class == 'f' ? "a floating-point number" : "an integer");
+	*out = (struct bi__kernel_value){ .bytes = argument->bytes ? argument->bytes : &argument->value,
+					  .nbytes = argument->nbytes };
+	return BI_OK;
+}
+
+static int check_local(struct slot slot, const struct bi_argument *argument, struct bi__kernel_value *out,
+		       struct bi_error *err)
+{
+	const struct bi_parameter *parameter = parameter_of(slot);
+
+	if (!argument->nbytes || argument->nbytes % parameter->size)
+		return FAIL(slot, err, BI_EINVAL, "is local memory of %zu bytes, not a multiple of %u above 0",
+			    argument->nbytes, parameter->size);
+	*out = (struct bi__kernel_value){ .nbytes = argument->nbytes };
+	return BI_OK;
+}
+
+static const char *name_kind(int kind)
+{
+	return kind == BI_ARGUMENT_ARRAY ? "an array" : kind == BI_ARGUMENT_VALUE ? "a value" : "local memory";
+}
+
+/* Checks an argument against its parameter and fills *out. `stream` is the stream of the launch. */
+static int check_argument(struct slot slot, const struct bi_argument *argument, const struct bi_stream *stream,
+			  struct bi__kernel_value *out, struct bi_error *err)
+{
+	static const unsigned char takes[] = { [BI_PARAMETER_ARRAY] = BI_ARGUMENT_ARRAY,
+					       [BI_PARAMETER_STRIDED] = BI_ARGUMENT_ARRAY,
+					       [BI_PARAMETER_VALUE] = BI_ARGUMENT_VALUE,
+					       [BI_PARAMETER_LOCAL] = BI_ARGUMENT_LOCAL };
+	int wanted = takes[parameter_of(slot)->kind];
+
+	if (argument->kind < BI_ARGUMENT_ARRAY || argument->kind > BI_ARGUMENT_LOCAL)
+		return FAIL(slot, err, BI_EINVAL, "has kind %d, which is no kind", argument->kind);
+	if (argument->kind != wanted)
+		return FAIL(slot, err, BI_EINVAL, "is %s, and the kernel takes %s", name_kind(argument->kind),
+			    name_kind(wanted));
+	if (wanted == BI_ARGUMENT_ARRAY)
+		return check_array(slot, argument, stream, out, err);
+	return wanted == BI_ARGUMENT_VALUE ? check_value(slot, argument, out, err)
+					   : check_local(slot, argument, out, err);
+}
+
+static int check_axis(const struct bi_grid *grid, int i, struct bi_error *err)
+{
+	if (grid->size[i] <= 0)
+		return bi__fail(err, BI_EINVAL, "grid.size[%d] is %lld: a launch needs at least one item", i,
+				(long long)grid->size[i]);
+	if (grid->group[i] < 0 || !grid->group[i] != !grid->group[0])
+		return bi__fail(err, BI_EINVAL, "grid.group[%d] is %lld: give each axis a size above 0, or all 0", i,
+				(long long)grid->group[i]);
+	if (grid->group[i] && grid->size[i] % grid->group[i])
+		return bi__fail(err, BI_EINVAL, "grid.group[%d] is %lld, which does not divide grid.size[%d] = %lld", i,
+				(long long)grid->group[i], i, (long long)grid->size[i]);
+	return BI_OK;
+}
+
+static int check_items(const struct bi__kernel_launch *launch, struct bi_error *err)
+{
+	if (launch->size[0] > INT64_MAX / launch->size[1] ||
+	    launch->size[0] * launch->size[1] > INT64_MAX / launch->size[2])
+		return bi__fail(err, BI_EINVAL, "the grid has more than %lld items", (long long)INT64_MAX);
+	return BI_OK;
+}
+
+static int check_group(const struct bi_kernel *kernel, const struct bi__kernel_launch *launch, struct bi_error *err)
+{
+	const struct bi__kernel *limits = &kernel->kernel;
+	uint64_t items = 1;
+
+	if (!launch->group[0])
+		return !limits->has_groups
+			       ? BI_OK
+			       : bi__fail(err, BI_EINVAL, "kernel '%s' works in groups: set grid.group", kernel->name);
+	for (int i = 0; i < 3; i++) {
+		if ((uint64_t)launch->group[i] > limits->most_along[i])
+			return bi__fail(err, BI_EINVAL, "a group of %lld items along %c is above the limit of %zu",
+					(long long)launch->group[i], "xyz"[i], limits -> most_along[i]);
+		items = (uint64_t)launch->group[i] > UINT64_MAX / items ? UINT64_MAX
+									: items * (uint64_t)launch->group[i];
+	}
+	if (items > limits->most_items)
+		return bi__fail(err, BI_EINVAL, "a group of %llu items is above the limit of %zu for kernel '%s'",
+				(unsigned long long)items, limits->most_items, kernel->name);
+	return BI_OK;
+}
+
+/* Checks a grid against the limits of the kernel, and fills the grid of *out. */
+static int check_grid(const struct bi_kernel *kernel, const struct bi_grid *grid, struct bi__kernel_launch *out,
+		      struct bi_error *err)
+{
+	int rc = BI_OK;
+
+	if (grid->ndim < 1 || grid->ndim > 3)
+		return bi__fail(err, BI_EINVAL, "grid.ndim is %d, not 1, 2 or 3", grid->ndim);
+	out->ndim = grid->ndim;
+	for (int i = 0, axis = grid->ndim - 1; i < grid->ndim && !rc; i++, axis--) {
+		rc = check_axis(grid, i, err);
+		out->size[axis] = grid->size[i];
+		out->group[axis] = grid->group[i];
+	}
+	if (rc)
+		return rc;
+	for (int axis = grid->ndim; axis < 3; axis++) {
+		out->size[axis] = 1;
+		out->group[axis] = out->group[0] ? 1 : 0;
+	}
+	rc = check_items(out, err);
+	return rc ? rc : check_group(kernel, out, err);
+}
+
+static int check_launch(const struct bi_kernel *kernel, const struct bi_stream *stream,
+			const struct bi_argument *arguments, size_t count, struct bi_error *err)
+{
+	const struct bi_context *context = kernel->program->context;
+
+	if (!bi__same_space(stream->context, context))
+		return bi__fail(err, BI_EINVAL, "the stream belongs to %s, and kernel '%s' to another context of %s",
+				stream->context->device.info->spec, kernel->name, context->device.info->spec);
+	if (count != kernel->kernel.count)
+		return bi__fail(err, BI_EINVAL, "kernel '%s' takes %u arguments, not %zu", kernel->name,
+				kernel->kernel.count, count);
+	return arguments ? BI_OK : bi__fail(err, BI_EINVAL, "arguments is NULL");
+}
+
+/* Under the option `debug`: blocks the calling thread, unless the stream is being captured. */
+static int wait_for_launch(struct bi_stream *stream, struct bi_error *err)
+{
+	struct bi__fence fence = BI__FENCE_NONE;
+	uint64_t capture;
+	int rc = bi__stream_capture(stream, &capture, err);
+
+	if (rc || capture)
+		return rc;
+	rc = bi__fence_record(stream, &fence, err);
+	if (!rc)
+		rc = bi__fence_block(&fence, BI__WAIT_DEBUG, err);
+	bi__fence_clear(&fence);
+	return rc;
+}
+
+/* After a failure the end is recorded as well, because the driver may have enqueued the kernel. */
+static int enqueue_in_order(struct bi_stream *stream, const struct bi__kernel_launch *launch, const struct bi_use *uses,
+			    size_t count, struct bi_error *err)
+{
+	int rc = bi_use_begin(stream, uses, count, err), end;
+
+	if (rc)
+		return rc;
+	rc = bi__dispatch_launch(&stream->context->device, &stream->queue, launch, err);
+	end = bi_use_end(stream, uses, count, rc ? NULL : err);
+	rc = rc ? rc : end;
+	return rc || !stream->context->debug ? rc : wait_for_launch(stream, err);
+}
+
+int bi_launch(struct bi_kernel *kernel, struct bi_stream *stream, const struct bi_grid *grid,
+	      const struct bi_argument *arguments, size_t count, struct bi_error *err)
+{
+	struct bi__kernel_value values[BI_MAX_ARGUMENTS];
+	struct bi_use uses[BI_MAX_ARGUMENTS];
+	struct bi__kernel_launch launch;
+	size_t use_count = 0;
+	int rc;
+
+	if (!kernel || !grid)
+		return bi__fail(err, BI_EINVAL, "kernel or grid is NULL");
+	if (!stream)
+		stream = &kernel->program->context->stream;
+	rc = check_launch(kernel, stream, arguments, count, err);
+	if (!rc)
+		rc = check_grid(kernel, grid, &launch, err);
+	for (size_t i = 0; i < count && !rc; i++) {
+		rc = check_argument((struct slot){ kernel, i }, &arguments[i], stream, &values[i], err);
+		if (arguments[i].kind == BI_ARGUMENT_ARRAY)
+			uses[use_count++] = (struct bi_use){ arguments[i].view, arguments[i].access };
+	}
+	if (rc)
+		return rc;
+	launch.kernel = &kernel->kernel;
+	launch.values = values;
+	return enqueue_in_order(stream, &launch, uses, use_count, err);
+}

@@ -1,0 +1,207 @@
+/* Programs and kernels: building, finding and releasing them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/sized.h"
+#include "common/launch/launch.h"
+
+static const char *const preamble[] = {
+#include "common/launch/preamble.inc"
+	"#line 1 \"source\"\n",
+};
+
+#define PREAMBLE_LINES (sizeof(preamble) / sizeof(*preamble))
+
+/* Returns the preamble with the text behind it, or NULL if there is no memory. */
+static char *prepend_preamble(const char *text)
+{
+	size_t nbytes = strlen(text) + 1;
+	char *joined, *end;
+
+	for (size_t i = 0; i < PREAMBLE_LINES; i++)
+		nbytes += strlen(preamble[i]);
+	joined = end = malloc(nbytes);
+	if (!joined)
+		return NULL;
+	for (size_t i = 0; i <= PREAMBLE_LINES; i++) {
+		const char *part = i < PREAMBLE_LINES ? preamble[i] : text;
+		size_t length = strlen(part);
+
+		memcpy(end, part, length + 1);
+		end += length;
+	}
+	return joined;
+}
+
+static void copy_log(const struct bi_program_source *wanted, const char *log)
+{
+	size_t length = log ? strlen(log) : 0;
+
+	if (!wanted->log || !wanted->log_capacity)
+		return;
+	if (length >= wanted->log_capacity)
+		length = wanted->log_capacity - 1;
+	if (length)
+		memcpy(wanted->log, log, length);
+	wanted->log[length] = '\0';
+}
+
+/*
+ * Fails with the first line of the log that names an error. Compilers write "error: source:3:32: ...", "source:3:32:
+ * error: ..." or "source(3): error: ...".
+ */
+static int fail_with_first_error(const char *log, struct bi_error *err)
+{
+	const char *line = strstr(log, "error:");
+
+	while (line && line > log && line[-1] != '\n')
+		line--;
+	if (!line)
+		line = log + strspn(log, " \n");
+	return bi__fail(err, BI_EINVAL, "the source does not compile: %.*s", (int)strcspn(line, "\n"), line);
+}
+
+static int build_program(struct bi_context *context, const struct bi_program_source *wanted, uintptr_t *handle,
+			 struct bi_error *err)
+{
+	struct bi__source source = {
+		.options = wanted->options ? wanted->options : "",
+		.functions = wanted->functions,
+		.function_count = wanted->functions ? wanted->function_count : 0,
+		.image = wanted->image,
+	};
+	char *text = wanted->text ? prepend_preamble(wanted->text) : NULL;
+	int rc;
+
+	if (wanted->text && !text)
+		return bi__fail(err, BI_ENOMEM, "no memory for the source");
+	source.text = text;
+	rc = bi__dispatch_build(&context->device, &source, handle, err);
+	copy_log(wanted, source.log);
+	if (rc && source.is_refused && source.log)
+		rc = fail_with_first_error(source.log, err);
+	free(source.log);
+	free(text);
+	return rc;
+}
+
+static const struct bi_program_source *read_source(const struct bi_program_source *source,
+						   struct bi_program_source *known, struct bi_error *err)
+{
+	static const struct bi__sized size = { "source", sizeof(*source),
+					       BI__SIZED_END(struct bi_program_source, log_capacity) };
+
+	return bi__sized_read(&size, source, known, err);
+}
+
+int bi_program_build(struct bi_context *context, const struct bi_program_source *source, struct bi_program **out,
+		     struct bi_error *err)
+{
+	struct bi_program_source known;
+	struct bi_program *program;
+	int rc;
+
+	if (!out)
+		return bi__fail(err, BI_EINVAL, "out is NULL");
+	*out = NULL;
+	if (!context || !source)
+		return bi__fail(err, BI_EINVAL, "context or source is NULL");
+	source = read_source(source, &known, err);
+	if (!source)
+		return BI_EINVAL;
+	program = malloc(sizeof(*program));
+	if (!program)
+		return bi__fail(err, BI_ENOMEM, "no memory for a program");
+	rc = build_program(context, source, &program->handle, err);
+	if (rc) {
+		free(program);
+		return rc;
+	}
+	atomic_init(&program->refs, 1);
+	program->context = bi_context_retain(context);
+	*out = program;
+	return BI_OK;
+}
+
+struct bi_program *bi_program_retain(struct bi_program *program)
+{
+	atomic_fetch_add_explicit(&program->refs, 1, memory_order_relaxed);
+	return program;
+}
+
+void bi_program_release(struct bi_program *program)
+{
+	if (!program || !bi__release_reference(&program->refs))
+		return;
+	bi__dispatch_unload(&program->context->device, program->handle);
+	bi_context_release(program->context);
+	free(program);
+}
+
+static struct bi_kernel *make_kernel(struct bi_program *program, const char *name, struct bi_error *err)
+{
+	struct bi_kernel *kernel = calloc(1, sizeof(*kernel));
+	size_t length = strlen(name) + 1;
+
+	if (kernel)
+		kernel->name = malloc(length);
+	if (!kernel || !kernel->name) {
+		free(kernel);
+		bi__fail(err, BI_ENOMEM, "no memory for a kernel");
+		return NULL;
+	}
+	memcpy(kernel->name, name, length);
+	atomic_init(&kernel->refs, 1);
+	kernel->program = bi_program_retain(program);
+	return kernel;
+}
+
+static void free_kernel(struct bi_kernel *kernel)
+{
+	bi_program_release(kernel->program);
+	free(kernel->kernel.parameters);
+	free(kernel->name);
+	free(kernel);
+}
+
+int bi_kernel_get(struct bi_program *program, const char *name, struct bi_kernel **out, struct bi_error *err)
+{
+	struct bi_kernel *kernel;
+	int rc;
+
+	if (!out)
+		return bi__fail(err, BI_EINVAL, "out is NULL");
+	*out = NULL;
+	if (!program || !name)
+		return bi__fail(err, BI_EINVAL, "program or name is NULL");
+	kernel = make_kernel(program, name, err);
+	if (!kernel)
+		return BI_ENOMEM;
+	rc = bi__dispatch_get_kernel(&program->context->device, program->handle, name, &kernel->kernel, err);
+	if (rc) {
+		free_kernel(kernel);
+		return rc;
+	}
+	if (kernel->kernel.count > BI_MAX_ARGUMENTS) {
+		rc = bi__fail(err, BI_EINVAL, "kernel '%s' has %u parameters, and the limit is %d", name,
+			      kernel->kernel.count, BI_MAX_ARGUMENTS);
+		bi_kernel_release(kernel);
+		return rc;
+	}
+	*out = kernel;
+	return BI_OK;
+}
+
+struct bi_kernel *bi_kernel_retain(struct bi_kernel *kernel)
+{
+	atomic_fetch_add_explicit(&kernel->refs, 1, memory_order_relaxed);
+	return kernel;
+}
+
+void bi_kernel_release(struct bi_kernel *kernel)
+{
+	if (!kernel || !bi__release_reference(&kernel->refs))
+		return;
+	bi__dispatch_put_kernel(&kernel->program->context->device, &kernel->kernel);
+	free_kernel(kernel);
+}

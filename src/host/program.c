@@ -1,0 +1,175 @@
+/* Kernels of the caller on the host: C functions that run over boxes of items or groups, on several threads. */
+#include "host/program.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/backend/kernel.h"
+#include "common/engine/workers.h"
+
+/* Below this number of items the calling thread runs all of them. Waking other threads would take longer. */
+#define LEAST_SHARED 4096
+
+/* The boxes of a grid for each thread, so that a thread that is delayed leaves boxes to the others. */
+#define BOXES_PER_THREAD 4
+
+struct program {
+	const struct bi_host_kernel *const *functions;
+	size_t count;
+};
+
+int bi__host_build(struct bi__device_state *device, struct bi__source *source, uintptr_t *program, struct bi_error *err)
+{
+	struct program *made;
+
+	(void)device;
+	if (!source->function_count)
+		return bi__fail(err, BI_EINVAL, "the host runs kernels as C functions: set source.functions");
+	for (size_t i = 0; i < source->function_count; i++)
+		if (!source->functions[i])
+			return bi__fail(err, BI_EINVAL, "source.functions[%zu] is NULL", i);
+	made = malloc(sizeof(*made));
+	if (!made)
+		return bi__fail(err, BI_ENOMEM, "no memory for a program");
+	*made = (struct program){ source->functions, source->function_count };
+	*program = (uintptr_t)made;
+	return BI_OK;
+}
+
+void bi__host_unload(struct bi__device_state *device, uintptr_t program)
+{
+	(void)device;
+	free((struct program *)program);
+}
+
+static const struct bi_host_kernel *find_function(const struct program *program, const char *name)
+{
+	for (size_t i = 0; i < program->count; i++)
+		if (!strcmp(program->functions[i]->name, name))
+			return program->functions[i];
+	return NULL;
+}
+
+int bi__host_get_kernel(struct bi__device_state *device, uintptr_t program, const char *name, struct bi__kernel *out,
+			struct bi_error *err)
+{
+	const struct bi_host_kernel *function = find_function((const struct program *)program, name);
+	unsigned count = 0;
+
+	(void)device;
+	if (!function)
+		return bi__fail(err, BI_EINVAL, "source.functions has no kernel '%s'", name);
+	while (function->parameters[count].kind)
+		count++;
+	out->parameters = malloc((count + 1) * sizeof(*out->parameters));
+	if (!out->parameters)
+		return bi__fail(err, BI_ENOMEM, "no memory for a kernel");
+	memcpy(out->parameters, function->parameters, (count + 1) * sizeof(*out->parameters));
+	out->count = count;
+	out->state = (void *)(uintptr_t)function;
+	out->has_groups = function->has_groups;
+	out->most_items = out->most_along[0] = out->most_along[1] = out->most_along[2] = INT_MAX;
+	return BI_OK;
+}
+
+void bi__host_put_kernel(struct bi__device_state *device, struct bi__kernel *kernel)
+{
+	(void)device;
+	(void)kernel;
+}
+
+/* A launch, cut into boxes along its slowest axis. */
+struct job {
+	const struct bi_host_kernel *function;
+	const struct bi__kernel *kernel;
+	struct bi_host_argument arguments[BI_MAX_ARGUMENTS];
+	size_t offsets[BI_MAX_ARGUMENTS]; /* of local memory in the allocation of a box */
+	size_t local; /* bytes of local memory */
+	char *locals; /* local memory of all boxes */
+	struct bi_host_box whole; /* first and end in groups if the function has groups, otherwise in items */
+	int axis, boxes;
+};
+
+static void run_box(void *data, int index)
+{
+	const struct job *job = data;
+	struct bi_host_argument arguments[BI_MAX_ARGUMENTS];
+	struct bi_host_box box = job->whole;
+	int64_t extent = job->whole.end[job->axis], rest = extent % job->boxes, each = extent / job->boxes;
+
+	for (unsigned i = 0; i < job->kernel->count; i++) {
+		arguments[i] = job->arguments[i];
+		if (job->kernel->parameters[i].kind == BI_PARAMETER_LOCAL)
+			arguments[i].data = job->locals + (size_t)index * job->local + job->offsets[i];
+	}
+	box.first[job->axis] = index * each + (index < rest ? index : rest);
+	box.end[job->axis] = box.first[job->axis] + each + (index < rest);
+	job->function->run(&box, arguments);
+}
+
+/* Local memory of a kernel starts at multiples of 128 bytes, so that boxes share no cache line. */
+static size_t align_local(size_t nbytes)
+{
+	return (nbytes + 127) / 128 * 128;
+}
+
+static void set_arguments(struct job *job, const struct bi__kernel_launch *launch)
+{
+	for (unsigned i = 0; i < job->kernel->count; i++) {
+		const struct bi__kernel_value *value = &launch->values[i];
+
+		job->arguments[i].strides = value->strides;
+		job->arguments[i].data = (void *)(uintptr_t)value->bytes;
+		if (value->block)
+			job->arguments[i].data = value->block->host ? (char *)value->block->host + value->offset : NULL;
+		if (job->kernel->parameters[i].kind == BI_PARAMETER_LOCAL) {
+			job->offsets[i] = job->local;
+			job->local += align_local(value->nbytes);
+		}
+	}
+}
+
+/* Chooses the axis along which the grid is cut, and the number of boxes. */
+static void cut_grid(struct job *job, const struct bi__kernel_launch *launch)
+{
+	int64_t items = launch->size[0] * launch->size[1] * launch->size[2];
+	int most = bi_threads() * BOXES_PER_THREAD;
+
+	for (int i = 0; i < 3; i++) {
+		job->whole.size[i] = launch->size[i];
+		job->whole.group[i] = launch->group[i];
+		job->whole.first[i] = 0;
+		job->whole.end[i] = launch->size[i] / (job->function->has_groups ? launch->group[i] : 1);
+		if (job->whole.end[i] > 1)
+			job->axis = i;
+	}
+	job->boxes = 1;
+	if (items >= LEAST_SHARED && bi_threads() > 1)
+		job->boxes = job->whole.end[job->axis] < most ? (int)job->whole.end[job->axis] : most;
+}
+
+int bi__host_launch(struct bi__device_state *device, struct bi__queue *queue, const struct bi__kernel_launch *launch,
+		    struct bi_error *err)
+{
+	struct job job = { .function = launch->kernel->state, .kernel = launch->kernel };
+
+	(void)device;
+	(void)queue;
+	cut_grid(&job, launch);
+	set_arguments(&job, launch);
+	if (job.local) {
+		if (job.local > SIZE_MAX / 2 / (size_t)job.boxes)
+			return bi__fail(err, BI_ENOMEM, "%zu bytes of local memory are too many", job.local);
+		job.locals = aligned_alloc(128, job.local * (size_t)job.boxes);
+		if (!job.locals)
+			return bi__fail(err, BI_ENOMEM, "no %zu bytes of local memory for each of %d threads",
+					job.local, job.boxes);
+	}
+	if (job.boxes == 1)
+		run_box(&job, 0);
+	else
+		bi__workers_run(job.boxes, run_box, &job);
+	free(job.locals);
+	return BI_OK;
+}

@@ -1,0 +1,395 @@
+/* Kernels of the caller: OpenCL programs from source text, their signatures, and launches. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/backend/kernel.h"
+#include "opencl/opencl.h"
+
+#define PREFIX "bi_kernel_"
+#define BASE "bi__base_"
+#define STRIDES "struct bi_strides_"
+
+struct program {
+	cl_program program;
+	char *text, *options; /* to measure a type of the source */
+};
+
+/*
+ * Arguments of a cl_kernel must not be set by two threads at the same time, so a launch takes one of the kernels here,
+ * or creates one, and puts it back.
+ */
+#define SPARES 4
+
+struct kernel {
+	struct program *program; /* lives at least as long */
+	char name[256];
+	cl_kernel _Atomic spares[SPARES];
+};
+
+static char *get_log(cl_program program, cl_device_id device)
+{
+	size_t size = 0;
+	char *log;
+
+	bi__cl->GetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, NULL, &size);
+	log = size ? calloc(1, size + 1) : NULL;
+	if (log)
+		bi__cl->GetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, size, log, NULL);
+	return log;
+}
+
+/* Compiles `text` followed by `more`. After a failure of the compiler, *out is a program that only has a log. */
+static cl_int compile(const struct bi__opencl *opencl, const struct program *source, const char *more, cl_program *out)
+{
+	const char *texts[] = { source->text, more };
+	cl_int code;
+
+	*out = bi__cl->CreateProgramWithSource(opencl->context, 2, texts, NULL, &code);
+	if (code != CL_SUCCESS) {
+		*out = NULL;
+		return code;
+	}
+	return bi__cl->BuildProgram(*out, 1, &opencl->device, source->options, NULL, NULL);
+}
+
+static void free_program(struct program *program)
+{
+	if (program->program)
+		bi__cl->ReleaseProgram(program->program);
+	free(program->text);
+	free(program->options);
+	free(program);
+}
+
+/* Kernels are asked for the names and types of their arguments. */
+#define INFO " -cl-kernel-arg-info"
+
+static struct program *copy_source(const struct bi__source *source)
+{
+	size_t text = strlen(source->text) + 1, options = strlen(source->options) + sizeof(INFO);
+	struct program *program = calloc(1, sizeof(*program));
+
+	if (!program)
+		return NULL;
+	program->text = malloc(text);
+	program->options = malloc(options);
+	if (!program->text || !program->options) {
+		free_program(program);
+		return NULL;
+	}
+	memcpy(program->text, source->text, text);
+	snprintf(program->options, options, "%s" INFO, source->options);
+	return program;
+}
+
+int bi__opencl_build(struct bi__device_state *device, struct bi__source *source, uintptr_t *program,
+		     struct bi_error *err)
+{
+	const struct bi__opencl *opencl = device->state;
+	struct program *made;
+	cl_int code;
+
+	if (!source->text)
+		return bi__fail(err, BI_EINVAL, "an OpenCL device compiles source text: set source.text");
+	made = copy_source(source);
+	if (!made)
+		return bi__fail(err, BI_ENOMEM, "no memory for a program");
+	code = compile(opencl, made, "", &made->program);
+	if (made->program)
+		source->log = get_log(made->program, opencl->device);
+	if (code == CL_SUCCESS) {
+		*program = (uintptr_t)made;
+		return BI_OK;
+	}
+	source->is_refused = code == CL_BUILD_PROGRAM_FAILURE;
+	free_program(made);
+	return bi__cl_check(code, "clBuildProgram", err);
+}
+
+void bi__opencl_unload(struct bi__device_state *device, uintptr_t program)
+{
+	(void)device;
+	free_program((struct program *)program);
+}
+
+/* Number types: their names in OpenCL C and in kernel.h. All others are measured. */
+static const struct type {
+	const char *name;
+	unsigned size;
+	char type_class;
+} types[] = {
+	{ "char", 1, 'i' },   { "uchar", 1, 'i' },  { "short", 2, 'i' },   { "ushort", 2, 'i' }, { "int", 4, 'i' },
+	{ "uint", 4, 'i' },   { "long", 8, 'i' },   { "ulong", 8, 'i' },   { "float", 4, 'f' },  { "double", 8, 'f' },
+	{ "bi_i64", 8, 'i' }, { "bi_u64", 8, 'i' }, { "bi_bool", 1, 'i' },
+};
+
+/*
+ * Finds the size of a type of the source: compiles the source with a kernel whose work-group size is the size of the
+ * type, because the driver can be asked for that number.
+ */
+static int measure_type(const struct bi__opencl *opencl, const struct program *source, const char *type, bi__u32 *size,
+			struct bi_error *err)
+{
+	char more[256];
+	size_t group[3] = { 0, 0, 0 };
+	cl_program program = NULL;
+	cl_kernel kernel = NULL;
+	cl_int code;
+
+	snprintf(more, sizeof(more),
+		 "\n__kernel __attribute__((reqd_work_group_size(sizeof(%s), 1, 1))) void bi__size(__global int *x) "
+		 "{}\n",
+		 type);
+	code = compile(opencl, source, more, &program);
+	if (code == CL_SUCCESS)
+		kernel = bi__cl->CreateKernel(program, "bi__size", &code);
+	if (code == CL_SUCCESS)
+		code = bi__cl->GetKernelWorkGroupInfo(kernel, opencl->device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
+						      sizeof(group), group, NULL);
+	if (kernel)
+		bi__cl->ReleaseKernel(kernel);
+	if (program)
+		bi__cl->ReleaseProgram(program);
+	*size = (bi__u32)group[0];
+	return code == CL_SUCCESS && *size
+		       ? BI_OK
+		       : bi__fail_vendor(err, BI_EDRIVER, code, "the size of type '%s' cannot be found: %s", type,
+					 bi__cl_name(code));
+}
+
+static int find_type(const struct bi__opencl *opencl, const struct program *source, const char *name,
+		     struct bi_parameter *out, struct bi_error *err)
+{
+	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+		if (!strcmp(types[i].name, name)) {
+			out->size = types[i].size;
+			out->type_class = types[i].type_class;
+			return BI_OK;
+		}
+	return measure_type(opencl, source, name, &out->size, err);
+}
+
+/* An argument of the cl_kernel as the driver describes it. */
+struct described {
+	char name[64], type[128];
+	cl_kernel_arg_address_qualifier place;
+	cl_kernel_arg_type_qualifier qualifiers;
+};
+
+static int describe_argument(cl_kernel kernel, cl_uint index, struct described *out, struct bi_error *err)
+{
+	cl_int code = bi__cl->GetKernelArgInfo(kernel, index, CL_KERNEL_ARG_NAME, sizeof(out->name), out->name, NULL);
+
+	if (code == CL_SUCCESS)
+		code = bi__cl->GetKernelArgInfo(kernel, index, CL_KERNEL_ARG_TYPE_NAME, sizeof(out->type), out->type,
+						NULL);
+	if (code == CL_SUCCESS)
+		code = bi__cl->GetKernelArgInfo(kernel, index, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof(out->place),
+						&out->place, NULL);
+	if (code == CL_SUCCESS)
+		code = bi__cl->GetKernelArgInfo(kernel, index, CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof(out->qualifiers),
+						&out->qualifiers, NULL);
+	return bi__cl_check(code, "clGetKernelArgInfo", err);
+}
+
+/* Cuts "float*" to "float". */
+static void cut_pointer(char *type)
+{
+	size_t length = strlen(type);
+
+	while (length && (type[length - 1] == '*' || type[length - 1] == ' '))
+		type[--length] = '\0';
+}
+
+/* Makes a parameter of the argument at `index`, unless it belongs to the array before it. */
+static int add_parameter(const struct bi__opencl *opencl, const struct program *source,
+			 const struct described *argument, struct bi__kernel *out, struct bi_error *err)
+{
+	int is_array = !strncmp(argument->name, BASE, sizeof(BASE) - 1);
+	const char *name = is_array ? argument->name + sizeof(BASE) - 1 : argument->name;
+	struct bi_parameter *parameter = &out->parameters[out->count];
+	char type[sizeof(argument->type)];
+
+	if (!strncmp(name, "bi__offset_", 11))
+		return BI_OK;
+	if (!strncmp(argument->type, STRIDES, sizeof(STRIDES) - 1)) {
+		parameter[-1].kind = BI_PARAMETER_STRIDED;
+		parameter[-1].rank = (unsigned char)(argument->type[sizeof(STRIDES) - 1] - '0');
+		return BI_OK;
+	}
+	parameter->kind = is_array                                         ? BI_PARAMETER_ARRAY
+			  : argument->place == CL_KERNEL_ARG_ADDRESS_LOCAL ? BI_PARAMETER_LOCAL
+									   : BI_PARAMETER_VALUE;
+	if (is_array)
+		parameter->access = argument->qualifiers & CL_KERNEL_ARG_TYPE_CONST ? BI_ACCESS_READ : BI_ACCESS_WRITE;
+	snprintf(parameter->name, sizeof(parameter->name), "%.*s", (int)sizeof(parameter->name) - 1, name);
+	memcpy(type, argument->type, sizeof(type));
+	if (parameter->kind != BI_PARAMETER_VALUE)
+		cut_pointer(type);
+	out->count++;
+	return find_type(opencl, source, type, parameter, err);
+}
+
+static int read_signature(const struct bi__opencl *opencl, const struct kernel *state, struct bi__kernel *out,
+			  struct bi_error *err)
+{
+	cl_kernel kernel = state->spares[0];
+	struct described argument;
+	cl_uint count;
+	int rc = bi__cl_check(bi__cl->GetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof(count), &count, NULL),
+			      "clGetKernelInfo", err);
+
+	if (rc)
+		return rc;
+	out->parameters = calloc(count + 1, sizeof(*out->parameters));
+	if (!out->parameters)
+		return bi__fail(err, BI_ENOMEM, "no memory for a kernel");
+	for (cl_uint i = 0; i < count && !rc; i++) {
+		rc = describe_argument(kernel, i, &argument, err);
+		if (!rc)
+			rc = add_parameter(opencl, state->program, &argument, out, err);
+	}
+	return rc;
+}
+
+static int read_limits(const struct bi__opencl *opencl, cl_kernel kernel, struct bi__kernel *out, struct bi_error *err)
+{
+	size_t along[16] = { 0 };
+	cl_int code = bi__cl->GetKernelWorkGroupInfo(kernel, opencl->device, CL_KERNEL_WORK_GROUP_SIZE,
+						     sizeof(out->most_items), &out->most_items, NULL);
+
+	if (code == CL_SUCCESS)
+		code = bi__cl->GetDeviceInfo(opencl->device, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof(along), along, NULL);
+	memcpy(out->most_along, along, sizeof(out->most_along));
+	return bi__cl_check(code, "clGetKernelWorkGroupInfo", err);
+}
+
+void bi__opencl_put_kernel(struct bi__device_state *device, struct bi__kernel *kernel)
+{
+	struct kernel *state = kernel->state;
+
+	(void)device;
+	for (size_t i = 0; i < SPARES; i++)
+		if (state->spares[i])
+			bi__cl->ReleaseKernel(state->spares[i]);
+	free(state);
+}
+
+int bi__opencl_get_kernel(struct bi__device_state *device, uintptr_t program, const char *name, struct bi__kernel *out,
+			  struct bi_error *err)
+{
+	const struct bi__opencl *opencl = device->state;
+	struct kernel *state = calloc(1, sizeof(*state));
+	cl_kernel kernel;
+	cl_int code;
+	int rc;
+
+	if (!state)
+		return bi__fail(err, BI_ENOMEM, "no memory for a kernel");
+	state->program = (struct program *)program;
+	out->state = state;
+	snprintf(state->name, sizeof(state->name), PREFIX "%s", name);
+	kernel = bi__cl->CreateKernel(state->program->program, state->name, &code);
+	if (code != CL_SUCCESS) {
+		free(state);
+		return code == CL_INVALID_KERNEL_NAME
+			       ? bi__fail_vendor(err, BI_EINVAL, code, "the program has no kernel '%s'", name)
+			       : bi__cl_check(code, "clCreateKernel", err);
+	}
+	state->spares[0] = kernel;
+	rc = read_signature(opencl, state, out, err);
+	if (!rc)
+		rc = read_limits(opencl, kernel, out, err);
+	if (rc)
+		bi__opencl_put_kernel(device, out);
+	return rc;
+}
+
+static int take_kernel(struct kernel *state, cl_kernel *out, struct bi_error *err)
+{
+	cl_int code;
+
+	for (size_t i = 0; i < SPARES; i++) {
+		*out = atomic_exchange_explicit(&state->spares[i], NULL, memory_order_acquire);
+		if (*out)
+			return BI_OK;
+	}
+	*out = bi__cl->CreateKernel(state->program->program, state->name, &code);
+	return bi__cl_check(code, "clCreateKernel", err);
+}
+
+static void give_kernel(struct kernel *state, cl_kernel kernel)
+{
+	for (size_t i = 0; i < SPARES; i++) {
+		cl_kernel none = NULL;
+
+		if (atomic_compare_exchange_strong_explicit(&state->spares[i], &none, kernel, memory_order_release,
+							    memory_order_relaxed))
+			return;
+	}
+	bi__cl->ReleaseKernel(kernel);
+}
+
+static cl_int set_array(cl_kernel kernel, cl_uint *index, const struct bi__kernel_value *value)
+{
+	cl_mem buffer = (cl_mem)value->block->cookie;
+	cl_long offset = (cl_long)(value->block->origin + value->offset);
+	cl_int code = bi__cl->SetKernelArg(kernel, (*index)++, sizeof(buffer), &buffer);
+
+	return code == CL_SUCCESS ? bi__cl->SetKernelArg(kernel, (*index)++, sizeof(offset), &offset) : code;
+}
+
+static int set_arguments(cl_kernel kernel, const struct bi__kernel_launch *launch, struct bi_error *err)
+{
+	cl_int code = CL_SUCCESS;
+	cl_uint index = 0;
+
+	for (unsigned i = 0; i < launch->kernel->count && code == CL_SUCCESS; i++) {
+		const struct bi_parameter *parameter = &launch->kernel->parameters[i];
+		const struct bi__kernel_value *value = &launch->values[i];
+
+		if (value->block)
+			code = set_array(kernel, &index, value);
+		else
+			code = bi__cl->SetKernelArg(kernel, index++, value->nbytes, value->bytes);
+		if (code == CL_SUCCESS && parameter->kind == BI_PARAMETER_STRIDED)
+			code = bi__cl->SetKernelArg(kernel, index++, parameter->rank * sizeof(*value->strides),
+						    value->strides);
+	}
+	return bi__cl_check(code, "clSetKernelArg", err);
+}
+
+static int enqueue_kernel(cl_command_queue queue, cl_kernel kernel, const struct bi__kernel_launch *launch,
+			  struct bi_error *err)
+{
+	size_t global[3], local[3];
+	int rc;
+
+	for (int i = 0; i < 3; i++) {
+		global[i] = (size_t)launch->size[i];
+		local[i] = (size_t)launch->group[i];
+	}
+	rc = bi__cl_check(bi__cl->EnqueueNDRangeKernel(queue, kernel, (cl_uint)launch->ndim, NULL, global,
+						       local[0] ? local : NULL, 0, NULL, NULL),
+			  "clEnqueueNDRangeKernel", err);
+	return rc ? rc : bi__cl_check(bi__cl->Flush(queue), "clFlush", err);
+}
+
+int bi__opencl_launch_kernel(struct bi__device_state *device, struct bi__queue *queue,
+			     const struct bi__kernel_launch *launch, struct bi_error *err)
+{
+	struct kernel *state = launch->kernel->state;
+	cl_kernel kernel;
+	int rc = take_kernel(state, &kernel, err);
+
+	(void)device;
+	if (rc)
+		return rc;
+	rc = set_arguments(kernel, launch, err);
+	if (!rc)
+		rc = enqueue_kernel((cl_command_queue)queue->native, kernel, launch, err);
+	give_kernel(state, kernel);
+	return rc;
+}

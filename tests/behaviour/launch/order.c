@@ -1,0 +1,166 @@
+/* Launches and other work on the same arrays run in the order of the calls, on any streams (docs/ordering.md, row 37).
+ */
+#include "programs.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+static struct bi_stream *open_stream(unsigned flags)
+{
+	struct bi_stream *stream;
+
+	OK(bi_stream_create(fixture.context, flags, &stream, &error));
+	return stream;
+}
+
+/* The kernel takes long enough for later work to overtake it, if nothing holds that work back. */
+static void spin(struct bi_kernel *kernel, struct bi_stream *stream, const struct bi_view *in,
+		 const struct bi_view *out, int32_t turns)
+{
+	OK(bi_launch(kernel, stream, &(struct bi_grid){ 1, { 8 }, { 0 } },
+		     (struct bi_argument[]){ BI_READS(in), BI_WRITES(out), BI_INT(turns) }, 3, &error));
+}
+
+static void row_37_launches_on_several_streams_are_ordered(void **state)
+{
+	struct bi_kernel *kernel = get_kernel(fixture.context, "spin");
+	struct bi_stream *streams[] = { NULL, open_stream(0), open_stream(0),
+					can(fixture.context, BI_CAP_OUT_OF_ORDER) ? open_stream(BI_STREAM_OUT_OF_ORDER)
+										  : open_stream(0) };
+	struct bi_view *a = make_numbers(fixture.context, 1, (int64_t[]){ 8 });
+	struct bi_view *b = make_numbers(fixture.context, 1, (int64_t[]){ 8 });
+	int32_t values[8];
+
+	(void)state;
+	for (int i = 0; i < 40; i++)
+		spin(kernel, streams[test_between(&fixture.random, 0, 3)], i % 2 ? b : a, i % 2 ? a : b,
+		     i % 3 ? 1 : 20000);
+	OK(bi_copy(b, a, streams[2], &error));
+	OK(bi_view_read(b, values, sizeof(values), &error));
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(values[i], i + 40);
+	bi_view_release(a);
+	bi_view_release(b);
+	for (int i = 1; i < 4; i++)
+		bi_stream_release(streams[i]);
+	bi_kernel_release(kernel);
+}
+
+/* Arrays, program, kernel and stream may be released while the launch is pending. */
+static void row_37_a_launch_outlives_its_objects(void **state)
+{
+	struct bi_kernel *kernel = get_kernel(fixture.context, "spin");
+	struct bi_stream *stream = open_stream(0);
+	struct bi_view *in = make_numbers(fixture.context, 1, (int64_t[]){ 8 });
+	struct bi_view *out = make_numbers(fixture.context, 1, (int64_t[]){ 8 });
+	struct bi_view *last = make_numbers(fixture.context, 1, (int64_t[]){ 8 });
+	int32_t values[8];
+
+	(void)state;
+	spin(kernel, stream, in, out, 200000);
+	bi_view_release(in);
+	spin(kernel, NULL, out, last, 1);
+	bi_view_release(out);
+	bi_stream_release(stream);
+	bi_kernel_release(kernel);
+	OK(bi_view_read(last, values, sizeof(values), &error));
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(values[i], i + 2);
+	bi_view_release(last);
+}
+
+/* Returns how often an allocation was served by the pool. */
+static long pool_hits(void)
+{
+	char *report, *hits;
+	long count;
+
+	OK(bi_context_report(fixture.context, &report, &error));
+	hits = strstr(report, "\"hits\"");
+	assert_non_null(hits);
+	count = strtol(hits + strcspn(hits, ":") + 1, NULL, 10);
+	bi_report_free(report);
+	return count;
+}
+
+/* A launch is no export. */
+static void row_37_memory_of_launches_is_pooled(void **state)
+{
+	static const int64_t shape[] = { 1 << 19 };
+	struct bi_kernel *kernel = get_kernel(fixture.context, "spin");
+	struct bi_view *in = make_numbers(fixture.context, 1, (int64_t[]){ 8 }), *out;
+	long before = pool_hits();
+
+	(void)state;
+	for (int i = 0; i < 10; i++) {
+		OK(bi_view_empty(fixture.context, dtype_of("int32"), 1, shape, &out, &error));
+		spin(kernel, NULL, in, out, 1);
+		bi_view_release(out);
+	}
+	assert_int_equal(pool_hits() - before, 9);
+	bi_view_release(in);
+	bi_kernel_release(kernel);
+}
+
+struct launcher {
+	struct bi_kernel *kernel;
+	int failures;
+};
+
+static void *launch_often(void *data)
+{
+	struct launcher *launcher = data;
+	struct bi_view *view, *next;
+	int32_t values[8] = { 0 };
+
+	if (bi_view_empty(fixture.context, (struct bi_dtype){ 4, 1, BI_INT32, 0 }, 1, (int64_t[]){ 8 }, &view, NULL) ||
+	    bi_view_empty(fixture.context, (struct bi_dtype){ 4, 1, BI_INT32, 0 }, 1, (int64_t[]){ 8 }, &next, NULL) ||
+	    bi_view_write(view, values, sizeof(values), NULL)) {
+		launcher->failures++;
+		return NULL;
+	}
+	for (int i = 0; i < 100; i++) {
+		const struct bi_argument arguments[] = { BI_READS(i % 2 ? next : view), BI_WRITES(i % 2 ? view : next),
+							 BI_INT(1) };
+
+		launcher->failures += bi_launch(launcher->kernel, NULL, &(struct bi_grid){ 1, { 8 }, { 0 } }, arguments,
+						3, NULL) != BI_OK;
+	}
+	launcher->failures += bi_view_read(view, values, sizeof(values), NULL) != BI_OK || values[7] != 100;
+	bi_view_release(view);
+	bi_view_release(next);
+	return NULL;
+}
+
+/* Several threads launch one kernel with arguments of their own. */
+static void row_37_threads_share_a_kernel(void **state)
+{
+	struct bi_kernel *kernel = get_kernel(fixture.context, "spin");
+	struct launcher launchers[6];
+	pthread_t threads[6];
+
+	(void)state;
+	for (int i = 0; i < 6; i++) {
+		launchers[i] = (struct launcher){ kernel, 0 };
+		assert_int_equal(pthread_create(&threads[i], NULL, launch_often, &launchers[i]), 0);
+	}
+	for (int i = 0; i < 6; i++) {
+		pthread_join(threads[i], NULL);
+		assert_int_equal(launchers[i].failures, 0);
+	}
+	bi_kernel_release(kernel);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, fixture_open_contexts, fixture_close_contexts)
+
+int order_group(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(row_37_launches_on_several_streams_are_ordered),
+		TEST(row_37_a_launch_outlives_its_objects),
+		TEST(row_37_memory_of_launches_is_pooled),
+		TEST(row_37_threads_share_a_kernel),
+	};
+
+	return cmocka_run_group_tests_name("order", tests, NULL, NULL);
+}

@@ -1,0 +1,74 @@
+#include "programs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "buffer_interface/kernel.h"
+#include "kernels.kernel.h"
+
+static const struct bi_host_kernel *const functions[] = {
+	&bi_kernel_scale,    &bi_kernel_step,   &bi_kernel_number,  &bi_kernel_transpose,
+	&bi_kernel_add_pair, &bi_kernel_reduce, &bi_kernel_reverse, &bi_kernel_spin,
+};
+
+const char *kernel_text(void)
+{
+	static char text[1 << 14];
+	FILE *file;
+
+	if (*text)
+		return text;
+	file = fopen(KERNELS, "r");
+	assert_non_null(file);
+	assert_true(fread(text, 1, sizeof(text) - 1, file) > 0);
+	assert_true(feof(file));
+	fclose(file);
+	return text;
+}
+
+struct bi_program_source suite_source(void)
+{
+	struct bi_program_source source = BI_PROGRAM_SOURCE_INIT;
+
+	source.text = kernel_text();
+	source.functions = functions;
+	source.function_count = ARRAY_LENGTH(functions);
+	return source;
+}
+
+struct bi_program *build_suite(struct bi_context *context)
+{
+	struct bi_program_source source = suite_source();
+	struct bi_program *program;
+
+	OK(bi_program_build(context, &source, &program, &error));
+	return program;
+}
+
+struct bi_kernel *get_kernel(struct bi_context *context, const char *name)
+{
+	struct bi_program *program = build_suite(context);
+	struct bi_kernel *kernel;
+
+	OK(bi_kernel_get(program, name, &kernel, &error));
+	bi_program_release(program);
+	return kernel;
+}
+
+struct bi_view *make_numbers(struct bi_context *context, int ndim, const int64_t *shape)
+{
+	size_t count = 1;
+	struct bi_view *view;
+	int32_t *values;
+
+	for (int i = 0; i < ndim; i++)
+		count *= (size_t)shape[i];
+	values = malloc(count * sizeof(*values));
+	assert_non_null(values);
+	for (size_t i = 0; i < count; i++)
+		values[i] = (int32_t)i;
+	OK(bi_view_empty(context, dtype_of("int32"), ndim, shape, &view, &error));
+	OK(bi_view_write(view, values, count * sizeof(*values), &error));
+	free(values);
+	return view;
+}

@@ -1,0 +1,26 @@
+/* The program of the suite's kernels, on the device under test. */
+#ifndef BI_TESTS_LAUNCH_PROGRAMS_H
+#define BI_TESTS_LAUNCH_PROGRAMS_H
+
+#include "buffer_interface/launch.h"
+#include "fixture.h"
+
+/* The text of the suite's kernels. Read once. */
+const char *kernel_text(void);
+
+/* A source with the suite's kernels in all forms. */
+struct bi_program_source suite_source(void);
+
+struct bi_program *build_suite(struct bi_context *context);
+
+/* Returns a kernel that owns its program. */
+struct bi_kernel *get_kernel(struct bi_context *context, const char *name);
+
+/* A dense array of the device with the values 0, 1, 2, ... as int32. */
+struct bi_view *make_numbers(struct bi_context *context, int ndim, const int64_t *shape);
+
+int results_group(void);
+int refusals_group(void);
+int order_group(void);
+
+#endif

@@ -1,0 +1,302 @@
+/* What is refused, with the sentence that says so. Nothing is enqueued, and nothing leaks. */
+#include "programs.h"
+
+static const struct bi_grid grid8 = { 1, { 8 }, { 0 } };
+
+static int runs_functions(void)
+{
+	return !strcmp(fixture.spec, "host");
+}
+
+static void refuse_text(int status, const char *text, const char *reason)
+{
+	struct bi_program_source source = BI_PROGRAM_SOURCE_INIT;
+	struct bi_program *program = STALE(struct bi_program);
+	char log[4096] = "untouched";
+
+	source.text = text;
+	source.log = log;
+	source.log_capacity = sizeof(log);
+	REFUSED_FOR(status, reason, bi_program_build(fixture.context, &source, &program, &error));
+	assert_null(program);
+	if (text && !runs_functions() && !is_cuda(fixture.context))
+		assert_non_null(strstr(log, "error"));
+}
+
+static void test_source_that_does_not_compile(void **state)
+{
+	static const char undeclared[] = "BI_KERNEL(a, (BI_OUT(float, b)))\n{\n\tBI_DATA(b)[0] = missing;\n}\n";
+	static const char cuda[] = "extern \"C\" __global__ void f(float *x)\n{\n\t*x = threadIdx.x;\n}\n";
+	static const char bare[] = "BI_KERNEL(a, (BI_OUT(float, data)))\n{\n\tdata[0] = 1;\n}\n";
+
+	(void)state;
+	if (runs_functions()) {
+		refuse_text(BI_EINVAL, undeclared, "the host runs kernels as C functions: set source.functions");
+		return;
+	}
+	refuse_text(BI_EINVAL, undeclared, "source:3:");
+	assert_non_null(strstr(error.message, "missing"));
+	refuse_text(BI_EINVAL, cuda, "does not compile");
+	refuse_text(BI_EINVAL, bare, "data");
+	refuse_text(BI_EINVAL, NULL, "source.text");
+}
+
+/* A log that is too long is cut, and an empty buffer is not written. */
+static void test_log_is_cut(void **state)
+{
+	struct bi_program_source source = BI_PROGRAM_SOURCE_INIT;
+	struct bi_program *program;
+	char log[8] = "1234567";
+
+	(void)state;
+	source.text = "!";
+	source.log = log;
+	FAILS(bi_program_build(fixture.context, &source, &program, &error));
+	assert_string_equal(log, "1234567");
+	source.log_capacity = 5;
+	FAILS(bi_program_build(fixture.context, &source, &program, &error));
+	assert_int_equal(strlen(log), runs_functions() ? 0 : 4);
+	assert_int_equal(log[5], '6');
+}
+
+static void test_arguments_of_programs(void **state)
+{
+	struct bi_program_source source = suite_source();
+	struct bi_program *program = build_suite(fixture.context);
+	struct bi_kernel *kernel = STALE(struct bi_kernel);
+
+	(void)state;
+	REFUSED_FOR(BI_EINVAL, "'missing'", bi_kernel_get(program, "missing", &kernel, &error));
+	assert_null(kernel);
+	REFUSED(BI_EINVAL, bi_kernel_get(program, NULL, &kernel, &error));
+	REFUSED(BI_EINVAL, bi_kernel_get(NULL, "scale", &kernel, &error));
+	REFUSED(BI_EINVAL, bi_kernel_get(program, "scale", NULL, &error));
+	bi_program_release(program);
+	REFUSED(BI_EINVAL, bi_program_build(NULL, &source, &program, &error));
+	assert_null(program);
+	REFUSED(BI_EINVAL, bi_program_build(fixture.context, NULL, &program, &error));
+	REFUSED(BI_EINVAL, bi_program_build(fixture.context, &source, NULL, &error));
+	source.struct_size = 3;
+	REFUSED_FOR(BI_EINVAL, "source", bi_program_build(fixture.context, &source, &program, &error));
+	bi_program_release(NULL);
+	bi_kernel_release(NULL);
+}
+
+/* The kernel `step` with two good arrays, for calls of which one thing is wrong. */
+struct good {
+	struct bi_kernel *kernel;
+	struct bi_view *in, *out;
+};
+
+static struct good make_good(void)
+{
+	static const int64_t shape[] = { 8 };
+	struct good good = { get_kernel(fixture.context, "step"), make_numbers(fixture.context, 1, shape),
+			     make_numbers(fixture.context, 1, shape) };
+
+	OK(bi_view_synchronize(good.in, &error));
+	OK(bi_view_synchronize(good.out, &error));
+	return good;
+}
+
+static void free_good(const struct good *good)
+{
+	assert_true(bi_view_is_idle(good->in));
+	assert_true(bi_view_is_idle(good->out));
+	bi_view_release(good->in);
+	bi_view_release(good->out);
+	bi_kernel_release(good->kernel);
+}
+
+static void refuse(const struct good *good, struct bi_argument first, struct bi_argument second,
+		   struct bi_argument third, const char *reason)
+{
+	REFUSED_FOR(BI_EINVAL, reason,
+		    bi_launch(good->kernel, NULL, &grid8, (struct bi_argument[]){ first, second, third }, 3, &error));
+}
+
+static void test_count_kind_and_size(void **state)
+{
+	struct good good = make_good();
+	const struct bi_argument in = BI_READS(good.in), out = BI_WRITES(good.out), by = BI_INT64(1);
+	const struct bi_argument none = { 0, 0, 0, { 0 }, 0, 0, 0 };
+	struct bi_view *floats, *longs;
+
+	(void)state;
+	OK(bi_view_reinterpret(good.in, dtype_of("float32"), NULL, &floats, &error));
+	OK(bi_view_reinterpret(good.in, dtype_of("int64"), NULL, &longs, &error));
+	REFUSED_FOR(BI_EINVAL, "takes 3 arguments, not 2",
+		    bi_launch(good.kernel, NULL, &grid8, (struct bi_argument[]){ in, out }, 2, &error));
+	REFUSED_FOR(BI_EINVAL, "takes 3 arguments, not 4",
+		    bi_launch(good.kernel, NULL, &grid8, (struct bi_argument[]){ in, out, by, by }, 4, &error));
+	refuse(&good, by, out, by, "arguments[0] ('now') is a value, and the kernel takes an array");
+	refuse(&good, in, out, in, "arguments[2] ('by') is an array, and the kernel takes a value");
+	refuse(&good, in, out, BI_LOCAL_BYTES(8), "is local memory, and the kernel takes a value");
+	refuse(&good, in, out, none, "has kind 0");
+	refuse(&good, in, out, BI_INT(1), "is a value of 4 bytes, and the kernel takes 8 bytes");
+	refuse(&good, in, out, BI_DOUBLE(1), "is a floating-point number, and the kernel takes an integer");
+	refuse(&good, BI_READS(floats), out, by, "is an array of float32, and the kernel takes integers");
+	refuse(&good, BI_READS(longs), out, by, "has elements of 8 bytes (int64), and the kernel takes 4 bytes");
+	refuse(&good, BI_READS(NULL), out, by, "its view is NULL");
+	refuse(&good, BI_WRITES(good.in), out, by, "is to be written, and the kernel only reads it");
+	refuse(&good, in, BI_READS(good.out), by, "is only to be read, and the kernel writes it");
+	REFUSED(BI_EINVAL, bi_launch(good.kernel, NULL, &grid8, NULL, 3, &error));
+	REFUSED(BI_EINVAL, bi_launch(NULL, NULL, &grid8, &in, 3, &error));
+	REFUSED(BI_EINVAL, bi_launch(good.kernel, NULL, NULL, &in, 3, &error));
+	bi_view_release(floats);
+	bi_view_release(longs);
+	free_good(&good);
+}
+
+static void test_layouts(void **state)
+{
+	static const struct bi_index every_other = { BI_INDEX_SLICE, 0, 8, 2 };
+	struct good good = make_good();
+	struct bi_kernel *strided = get_kernel(fixture.context, "transpose");
+	struct bi_dtype swapped = dtype_of("int32");
+	struct bi_view *part, *foreign;
+
+	(void)state;
+	swapped.swapped = 1;
+	OK(bi_view_index(good.in, &every_other, 1, &part, &error));
+	OK(bi_view_reinterpret(good.in, swapped, NULL, &foreign, &error));
+	refuse(&good, BI_READS(part), BI_WRITES(good.out), BI_INT64(1), "is not dense in C order");
+	refuse(&good, BI_READS(foreign), BI_WRITES(good.out), BI_INT64(1), "swapped bytes");
+	REFUSED_FOR(
+		BI_EINVAL, "has 1 dimensions, and the kernel takes 2",
+		bi_launch(strided, NULL, &grid8, (struct bi_argument[]){ BI_READS(part), BI_WRITES(part) }, 2, &error));
+	bi_view_release(part);
+	bi_view_release(foreign);
+	bi_kernel_release(strided);
+	free_good(&good);
+}
+
+static void test_read_only_and_mapped_views(void **state)
+{
+	struct good good = make_good();
+	struct bi_layout layout;
+	struct bi_view *constant;
+	struct bi_map *map;
+
+	(void)state;
+	bi_view_layout(good.out, &layout);
+	OK(bi_view_create(bi_view_memory(good.out), &layout, BI_VIEW_READONLY, &constant, &error));
+	REFUSED_FOR(BI_EREADONLY, "arguments[1] ('next') is a read-only view",
+		    bi_launch(good.kernel, NULL, &grid8,
+			      (struct bi_argument[]){ BI_READS(good.in), BI_WRITES(constant), BI_INT64(1) }, 3,
+			      &error));
+	OK(bi_view_map(good.out, BI_MAP_READ, &map, &error));
+	REFUSED_FOR(BI_EBUSY, "mapped for reading",
+		    bi_launch(good.kernel, NULL, &grid8,
+			      (struct bi_argument[]){ BI_READS(good.in), BI_WRITES(good.out), BI_INT64(1) }, 3,
+			      &error));
+	OK(bi_unmap(map, &error));
+	OK(bi_view_map(good.in, BI_MAP_WRITE, &map, &error));
+	REFUSED_FOR(BI_EBUSY, "mapped for writing",
+		    bi_launch(good.kernel, NULL, &grid8,
+			      (struct bi_argument[]){ BI_READS(good.in), BI_WRITES(good.out), BI_INT64(1) }, 3,
+			      &error));
+	OK(bi_unmap(map, &error));
+	OK(bi_view_synchronize(good.in, &error));
+	OK(bi_view_synchronize(good.out, &error));
+	bi_view_release(constant);
+	free_good(&good);
+}
+
+/* An array and a stream of another native context, and host memory on a device. */
+static void test_other_contexts(void **state)
+{
+	static const int64_t shape[] = { 8 };
+	struct good good = make_good();
+	struct bi_view *view;
+
+	(void)state;
+	if (!runs_functions()) {
+		OK(bi_view_wrap_host(fixture.context, (int32_t[8]){ 0 }, dtype_of("int32"), 1, shape, NULL, NULL, &view,
+				     &error));
+		refuse(&good, BI_READS(view), BI_WRITES(good.out), BI_INT64(1), "is memory of the host");
+		bi_view_release(view);
+	}
+	if (fixture.second) {
+		view = make_numbers(fixture.second, 1, shape);
+		refuse(&good, BI_READS(view), BI_WRITES(good.out), BI_INT64(1), "another context");
+		REFUSED_FOR(BI_EINVAL, "the stream belongs to",
+			    bi_launch(good.kernel, bi_context_stream(fixture.second), &grid8,
+				      (struct bi_argument[]){ BI_READS(good.in), BI_WRITES(good.out), BI_INT64(1) }, 3,
+				      &error));
+		bi_view_release(view);
+	}
+	free_good(&good);
+}
+
+static void refuse_grid(const struct good *good, struct bi_grid grid, const char *reason)
+{
+	REFUSED_FOR(BI_EINVAL, reason,
+		    bi_launch(good->kernel, NULL, &grid,
+			      (struct bi_argument[]){ BI_READS(good->in), BI_WRITES(good->out), BI_INT64(1) }, 3,
+			      &error));
+}
+
+static void test_grids(void **state)
+{
+	struct good good = make_good();
+	struct bi_kernel *groups = get_kernel(fixture.context, "reduce");
+
+	(void)state;
+	refuse_grid(&good, (struct bi_grid){ 0, { 8 }, { 0 } }, "grid.ndim is 0");
+	refuse_grid(&good, (struct bi_grid){ 4, { 8, 8, 8 }, { 0 } }, "grid.ndim is 4");
+	refuse_grid(&good, (struct bi_grid){ 1, { 0 }, { 0 } }, "grid.size[0] is 0");
+	refuse_grid(&good, (struct bi_grid){ 2, { 8, -1 }, { 0 } }, "grid.size[1] is -1");
+	refuse_grid(&good, (struct bi_grid){ 1, { 8 }, { -4 } }, "grid.group[0] is -4");
+	refuse_grid(&good, (struct bi_grid){ 2, { 8, 8 }, { 4, 0 } }, "grid.group[1] is 0");
+	refuse_grid(&good, (struct bi_grid){ 1, { 8 }, { 3 } }, "does not divide grid.size[0] = 8");
+	refuse_grid(&good, (struct bi_grid){ 3, { INT64_MAX, INT64_MAX, INT64_MAX }, { 0 } }, "items");
+	refuse_grid(
+		&good,
+		(struct bi_grid){ 2, { (int64_t)1 << 31, (int64_t)1 << 31 }, { (int64_t)1 << 31, (int64_t)1 << 31 } },
+		"is above the limit of");
+	if (runs_functions())
+		REFUSED_FOR(BI_EINVAL, "works in groups",
+			    bi_launch(groups, NULL, &grid8,
+				      (struct bi_argument[]){ BI_READS(good.in), BI_WRITES(good.out) }, 2, &error));
+	bi_kernel_release(groups);
+	free_good(&good);
+}
+
+static void test_local_memory(void **state)
+{
+	struct bi_kernel *kernel = get_kernel(fixture.context, "reverse");
+	struct bi_view *data = make_numbers(fixture.context, 1, (int64_t[]){ 8 });
+	const struct bi_grid grid = { 1, { 8 }, { 8 } };
+
+	(void)state;
+	REFUSED_FOR(BI_EINVAL, "is local memory of 0 bytes",
+		    bi_launch(kernel, NULL, &grid,
+			      (struct bi_argument[]){ BI_UPDATES(data), BI_LOCAL_BYTES(0), BI_LOCAL_BYTES(64) }, 3,
+			      &error));
+	REFUSED_FOR(BI_EINVAL, "not a multiple of 8",
+		    bi_launch(kernel, NULL, &grid,
+			      (struct bi_argument[]){ BI_UPDATES(data), BI_LOCAL_BYTES(32), BI_LOCAL_BYTES(63) }, 3,
+			      &error));
+	bi_view_release(data);
+	bi_kernel_release(kernel);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, fixture_open_contexts, fixture_close_contexts)
+
+int refusals_group(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(test_source_that_does_not_compile),
+		TEST(test_log_is_cut),
+		TEST(test_arguments_of_programs),
+		TEST(test_count_kind_and_size),
+		TEST(test_layouts),
+		TEST(test_read_only_and_mapped_views),
+		TEST(test_other_contexts),
+		TEST(test_grids),
+		TEST(test_local_memory),
+	};
+
+	return cmocka_run_group_tests_name("refusals", tests, NULL, NULL);
+}

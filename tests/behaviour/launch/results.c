@@ -1,0 +1,245 @@
+/* What kernels compute, with each kind of parameter and grid. */
+#include "programs.h"
+
+#include <stdlib.h>
+
+#include "buffer_interface/kernel.h"
+
+static void test_dense_arrays_and_values(void **state)
+{
+	static const int64_t shape[] = { 1000 };
+	struct bi_kernel *kernel = get_kernel(fixture.context, "scale");
+	struct bi_view *from, *to;
+	float values[1000];
+
+	(void)state;
+	for (int i = 0; i < 1000; i++)
+		values[i] = (float)i;
+	OK(bi_view_empty(fixture.context, dtype_of("float32"), 1, shape, &from, &error));
+	OK(bi_view_empty(fixture.context, dtype_of("float32"), 1, shape, &to, &error));
+	OK(bi_view_write(from, values, sizeof(values), &error));
+	OK(bi_launch(kernel, NULL, &(struct bi_grid){ 1, { 1000 }, { 0 } },
+		     (struct bi_argument[]){ BI_READS(from), BI_WRITES(to), BI_FLOAT(1.5f) }, 3, &error));
+	OK(bi_view_read(to, values, sizeof(values), &error));
+	for (int i = 0; i < 1000; i++)
+		assert_true(values[i] == 1.5f * (float)i);
+	bi_view_release(from);
+	bi_view_release(to);
+	bi_kernel_release(kernel);
+}
+
+/* The kernel begins at the offset of the view, in a memory of any origin. */
+static void test_offset_of_a_view(void **state)
+{
+	static const struct bi_index part = { BI_INDEX_SLICE, 10, 90, 1 };
+	struct bi_kernel *kernel = get_kernel(fixture.context, "step");
+	struct bi_view *all = make_numbers(fixture.context, 1, (int64_t[]){ 100 }), *view;
+	int32_t values[100];
+
+	(void)state;
+	OK(bi_view_index(all, &part, 1, &view, &error));
+	OK(bi_launch(kernel, NULL, &(struct bi_grid){ 1, { 80 }, { 16 } },
+		     (struct bi_argument[]){ BI_READS(view), BI_WRITES(view), BI_INT64(1000) }, 3, &error));
+	OK(bi_view_read(all, values, sizeof(values), &error));
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(values[i], i >= 10 && i < 90 ? i + 1000 : i);
+	bi_view_release(view);
+	bi_view_release(all);
+	bi_kernel_release(kernel);
+}
+
+/* The grid is in the order of a shape: the last extent is x. Each item runs once. */
+static void number_grid(int ndim, const int64_t *size, const int64_t *group)
+{
+	struct bi_kernel *kernel = get_kernel(fixture.context, "number");
+	struct bi_grid grid = { ndim, { 1, 1, 1 }, { 0, 0, 0 } };
+	int64_t whole[3] = { 1, 1, 1 }, count = 1, *values;
+	struct bi_view *view;
+
+	for (int i = 0; i < ndim; i++) {
+		grid.size[i] = whole[3 - ndim + i] = size[i];
+		grid.group[i] = group ? group[i] : 0;
+		count *= size[i];
+	}
+	values = malloc((size_t)count * sizeof(*values));
+	assert_non_null(values);
+	OK(bi_view_empty(fixture.context, dtype_of("int64"), ndim, size, &view, &error));
+	OK(bi_fill(view, &(int64_t){ -1 }, NULL, &error));
+	OK(bi_launch(kernel, NULL, &grid, (struct bi_argument[]){ BI_WRITES(view) }, 1, &error));
+	OK(bi_view_read(view, values, (size_t)count * sizeof(*values), &error));
+	for (int64_t z = 0, i = 0; z < whole[0]; z++)
+		for (int64_t y = 0; y < whole[1]; y++)
+			for (int64_t x = 0; x < whole[2]; x++, i++)
+				assert_int_equal(values[i], z * 1000000 + y * 1000 + x);
+	free(values);
+	bi_view_release(view);
+	bi_kernel_release(kernel);
+}
+
+static void test_grids_of_any_shape(void **state)
+{
+	(void)state;
+	number_grid(1, (int64_t[]){ 1 }, NULL);
+	number_grid(1, (int64_t[]){ 10007 }, NULL);
+	number_grid(2, (int64_t[]){ 3, 5 }, NULL);
+	number_grid(2, (int64_t[]){ 127, 131 }, NULL);
+	number_grid(2, (int64_t[]){ 64, 96 }, (int64_t[]){ 4, 32 });
+	number_grid(3, (int64_t[]){ 5, 7, 11 }, NULL);
+	number_grid(3, (int64_t[]){ 33, 17, 29 }, NULL);
+	number_grid(3, (int64_t[]){ 4, 6, 8 }, (int64_t[]){ 2, 3, 4 });
+	number_grid(3, (int64_t[]){ 1, 1, 5000 }, NULL);
+}
+
+static void test_strided_arrays(void **state)
+{
+	static const struct bi_index rows[] = { { BI_INDEX_SLICE, 1, 40, 3 }, { BI_INDEX_SLICE, 29, BI_OMITTED, -2 } };
+	struct bi_kernel *kernel = get_kernel(fixture.context, "transpose");
+	struct bi_view *all = make_numbers(fixture.context, 2, (int64_t[]){ 40, 30 }), *from, *to;
+	int32_t values[15][13];
+
+	(void)state;
+	OK(bi_view_index(all, rows, 2, &from, &error));
+	assert_int_equal(bi_view_shape(from)[0], 13);
+	OK(bi_view_empty(fixture.context, dtype_of("int32"), 2, (int64_t[]){ 15, 13 }, &to, &error));
+	OK(bi_launch(kernel, NULL, &(struct bi_grid){ 2, { 15, 13 }, { 0, 0 } },
+		     (struct bi_argument[]){ BI_READS(from), BI_WRITES(to) }, 2, &error));
+	OK(bi_view_read(to, values, sizeof(values), &error));
+	for (int y = 0; y < 15; y++)
+		for (int x = 0; x < 13; x++)
+			assert_int_equal(values[y][x], (1 + 3 * x) * 30 + 29 - 2 * y);
+	bi_view_release(from);
+	bi_view_release(to);
+	bi_view_release(all);
+	bi_kernel_release(kernel);
+}
+
+struct pair {
+	float low;
+	int high;
+};
+
+static void test_structs_by_value(void **state)
+{
+	struct bi_kernel *kernel = get_kernel(fixture.context, "add_pair");
+	const struct pair pair = { 0.25f, 7 };
+	struct bi_view *view;
+	float values[20];
+
+	(void)state;
+	OK(bi_view_empty(fixture.context, dtype_of("float32"), 1, (int64_t[]){ 20 }, &view, &error));
+	OK(bi_fill(view, &(float){ 1 }, NULL, &error));
+	OK(bi_launch(kernel, NULL, &(struct bi_grid){ 1, { 20 }, { 0 } },
+		     (struct bi_argument[]){ BI_UPDATES(view), BI_STRUCT(&pair) }, 2, &error));
+	OK(bi_view_read(view, values, sizeof(values), &error));
+	for (int i = 0; i < 20; i++)
+		assert_true(values[i] == 8.25f);
+	bi_view_release(view);
+	bi_kernel_release(kernel);
+}
+
+static void test_groups_and_barriers(void **state)
+{
+	struct bi_kernel *kernel = get_kernel(fixture.context, "reduce");
+	struct bi_view *from = make_numbers(fixture.context, 1, (int64_t[]){ 16 * 500 }), *sums;
+	int32_t values[500];
+
+	(void)state;
+	OK(bi_view_empty(fixture.context, dtype_of("int32"), 1, (int64_t[]){ 500 }, &sums, &error));
+	OK(bi_launch(kernel, NULL, &(struct bi_grid){ 1, { 16 * 500 }, { 16 } },
+		     (struct bi_argument[]){ BI_READS(from), BI_WRITES(sums) }, 2, &error));
+	OK(bi_view_read(sums, values, sizeof(values), &error));
+	for (int i = 0; i < 500; i++)
+		assert_int_equal(values[i], 16 * 16 * i + 120);
+	bi_view_release(from);
+	bi_view_release(sums);
+	bi_kernel_release(kernel);
+}
+
+static void test_local_memory_of_a_launch(void **state)
+{
+	struct bi_kernel *kernel = get_kernel(fixture.context, "reverse");
+
+	(void)state;
+	for (int width = 8; width <= 64; width *= 8) {
+		const int64_t count = width * 200;
+		struct bi_view *data = make_numbers(fixture.context, 1, &count);
+		int32_t values[64 * 200];
+
+		OK(bi_launch(kernel, NULL, &(struct bi_grid){ 1, { count }, { width } },
+			     (struct bi_argument[]){ BI_UPDATES(data), BI_LOCAL_BYTES(4u * (unsigned)width),
+						     BI_LOCAL_BYTES(8u * (unsigned)width) },
+			     3, &error));
+		OK(bi_view_read(data, values, (size_t)count * 4, &error));
+		for (int i = 0; i < count; i++)
+			assert_int_equal(values[i], i / width * width + width - 1 - i % width);
+		bi_view_release(data);
+	}
+	bi_kernel_release(kernel);
+}
+
+static void test_options_reach_the_compiler(void **state)
+{
+	struct bi_program_source source = suite_source();
+	struct bi_program *program;
+	struct bi_kernel *kernel;
+	struct bi_view *view;
+	float value = 2;
+
+	(void)state;
+	source.options = "-DFACTOR=10";
+	OK(bi_program_build(fixture.context, &source, &program, &error));
+	OK(bi_kernel_get(program, "scale", &kernel, &error));
+	OK(bi_view_empty(fixture.context, dtype_of("float32"), 1, (int64_t[]){ 1 }, &view, &error));
+	OK(bi_fill(view, &value, NULL, &error));
+	OK(bi_launch(kernel, NULL, &(struct bi_grid){ 1, { 1 }, { 0 } },
+		     (struct bi_argument[]){ BI_READS(view), BI_WRITES(view), BI_FLOAT(3) }, 3, &error));
+	OK(bi_view_read(view, &value, sizeof(value), &error));
+	/* The host's functions are compiled with the application. */
+	assert_true(value == (strcmp(fixture.spec, "host") ? 60 : 6));
+	bi_view_release(view);
+	bi_kernel_release(kernel);
+	bi_program_release(program);
+}
+
+/* A context with the option debug puts each memory at an odd origin, and waits for each launch. */
+static void test_debug_option(void **state)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_context *context;
+	struct bi_kernel *kernel;
+	struct bi_view *view;
+	int32_t values[100];
+
+	(void)state;
+	options.debug = 1;
+	context = fixture_open(fixture.spec, &options);
+	kernel = get_kernel(context, "step");
+	view = make_numbers(context, 1, (int64_t[]){ 100 });
+	OK(bi_launch(kernel, NULL, &(struct bi_grid){ 1, { 100 }, { 0 } },
+		     (struct bi_argument[]){ BI_READS(view), BI_WRITES(view), BI_INT64(-5) }, 3, &error));
+	OK(bi_view_read(view, values, sizeof(values), &error));
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(values[i], i - 5);
+	bi_view_release(view);
+	bi_kernel_release(kernel);
+	bi_context_release(context);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, fixture_open_contexts, fixture_close_contexts)
+
+int results_group(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(test_dense_arrays_and_values),
+		TEST(test_offset_of_a_view),
+		TEST(test_grids_of_any_shape),
+		TEST(test_strided_arrays),
+		TEST(test_structs_by_value),
+		TEST(test_groups_and_barriers),
+		TEST(test_local_memory_of_a_launch),
+		TEST(test_options_reach_the_compiler),
+		TEST(test_debug_option),
+	};
+
+	return cmocka_run_group_tests_name("results", tests, NULL, NULL);
+}
