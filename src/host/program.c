@@ -108,7 +108,7 @@ static void run_box(void *data, int index)
 	job->function->run(&box, arguments);
 }
 
-/* Local memory of a kernel starts at multiples of 128 bytes, so that boxes share no cache line. */
+/* Parameters start at multiples of 128 bytes, so that boxes seldom share a cache line. */
 static size_t align_local(size_t nbytes)
 {
 	return (nbytes + 127) / 128 * 128;
@@ -161,7 +161,7 @@ int bi__host_launch(struct bi__device_state *device, struct bi__queue *queue, co
 	if (job.local) {
 		if (job.local > SIZE_MAX / 2 / (size_t)job.boxes)
 			return bi__fail(err, BI_ENOMEM, "%zu bytes of local memory are too many", job.local);
-		job.locals = aligned_alloc(128, job.local * (size_t)job.boxes);
+		job.locals = malloc(job.local * (size_t)job.boxes);
 		if (!job.locals)
 			return bi__fail(err, BI_ENOMEM, "no %zu bytes of local memory for each of %d threads",
 					job.local, job.boxes);
