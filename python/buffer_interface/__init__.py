@@ -22,6 +22,7 @@ from ._functions import (
     moveaxis,
     ones,
     ravel,
+    shared_empty,
     squeeze,
 )
 from ._pyopencl import pyopencl_array
@@ -55,6 +56,7 @@ __all__ = [
     "pyopencl_array",
     "ravel",
     "set_threads",
+    "shared_empty",
     "shares_memory",
     "squeeze",
     "threads",

@@ -40,6 +40,7 @@ __all__ = [
     "pyopencl_array",
     "ravel",
     "set_threads",
+    "shared_empty",
     "shares_memory",
     "squeeze",
     "threads",
@@ -424,6 +425,12 @@ def asarray(
     obj: _Array, *, dtype: DTypeLike | None = None, device: _Device | None = None, copy: bool | None = None
 ) -> BufferInterface:
     """Returns any array as a BufferInterface. It is copied if it is not on `device`, or if copy is True."""
+
+def shared_empty(shape: _Shape, dtype: DTypeLike = "float64") -> BufferInterface:
+    """Returns a dense array in C order in host memory that several processes can use. Its elements are 0.
+
+    multiprocessing passes the array, and views of it, as the same memory. Any other pickle is a copy.
+    """
 
 def from_dlpack(x: _Array, /, *, device: _Device | None = None, copy: bool | None = None) -> BufferInterface:
     """Returns an array of a library with DLPack, on `device` if it is given."""

@@ -19,6 +19,26 @@ def arange(start, stop=None, step=1, dtype=None, *, device="auto"):
     return from_numpy(numbers.arange(start, stop, step, dtype=dtype), device=device)
 
 
+def shared_empty(shape, dtype="float64"):
+    """Returns a dense array in C order in host memory that several processes can use. Its elements are 0.
+
+    An argument or result of multiprocessing (Process, Pool, Queue, ProcessPoolExecutor) is the same memory in the other
+    process, also if it is a view of the array. Any other pickle is a copy. The library orders nothing between processes:
+    use the locks of multiprocessing, or wait for the other process.
+
+    The memory has no name, and the kernel frees it when no process uses it any more. A process that has sent an array
+    must live until it is received. MemoryError if there is not enough memory.
+
+    >>> array = buffer_interface.shared_empty((2, 3), "f4")
+    >>> array[0] = 7
+    >>> array.tolist()
+    [[7.0, 7.0, 7.0], [0.0, 0.0, 0.0]]
+    """
+    from . import _shared
+
+    return _shared.shared_empty(shape, dtype)
+
+
 def from_dlpack(x, /, *, device=None, copy=None):
     """Returns an array of a library with DLPack, on `device` if it is given. The arguments are those of asarray()."""
     array = buffer_interface(x, protocol="dlpack")

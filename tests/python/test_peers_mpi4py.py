@@ -1,7 +1,11 @@
 """
-mpi4py: our objects are sent and received as they are, in one process. mpi4py tries the buffer protocol, DLPack and the
+mpi4py: our objects are sent and received as they are, in one process, and between ranks (peers/mpi_ranks.py). mpi4py tries the buffer protocol, DLPack and the
 CUDA Array Interface in that order, and takes what an object says of its memory as an address that it may read.
 """
+
+import pathlib
+import subprocess
+import sys
 
 import numpy as np
 import pyopencl
@@ -12,6 +16,8 @@ from buffer_interface import buffer_interface, empty
 from peers.fixtures import opencl_queue  # noqa: F401
 
 comm = MPI.COMM_SELF
+FOLDER = pathlib.Path(__file__).parent / "peers"
+MPIEXEC = pathlib.Path(sys.executable).parent / "mpiexec"
 
 
 def exchange(send, receive):
@@ -94,3 +100,12 @@ def test_message_specifications():
     source, target = buffer_interface(np.arange(8, dtype="i4")), buffer_interface(np.zeros(8, "i4"))
     exchange([source, 3, MPI.INT32_T], [target, 4, MPI.INT32_T])
     assert np.asarray(target).tolist() == [0, 1, 2, 0, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("ranks, device", [(2, "opencl"), (3, "host"), (4, "opencl")])
+def test_ranks_exchange_arrays(ranks, device):
+    """The command mpiexec is that of the package mpich."""
+    command = [MPIEXEC, "-n", str(ranks), sys.executable, FOLDER / "mpi_ranks.py", device]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count(f"of {ranks}: passed") == ranks

@@ -1,0 +1,101 @@
+"""Host memory that several processes use: a file without a name, whose descriptor multiprocessing passes on.
+
+The kernel frees the memory when the last process has closed it, however the processes end. An array over it is
+imported from an _Elements, so the library keeps the memory as long as the array.
+"""
+
+import ctypes
+import mmap
+import os
+import weakref
+from multiprocessing.reduction import DupFd, ForkingPickler
+
+from ._core import BufferInterface, buffer_interface, empty
+
+# The shared memories that arrays of this process lie in, by the number of the file.
+_owners = weakref.WeakValueDictionary()
+
+
+class _Owner:
+    """A shared memory that this process has mapped. It is closed when the last array in it is freed."""
+
+    def __init__(self, file):
+        """Takes ownership of the file descriptor."""
+        self.file = file
+        weakref.finalize(self, os.close, file)
+        self.memory = mmap.mmap(file, 0)
+        self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+        _owners[os.fstat(file).st_ino] = self
+
+
+class _Elements:
+    """Raw items in a shared memory, as the array interface describes them."""
+
+    def __init__(self, owner, shape, strides, itemsize, offset, readonly):
+        self.owner = owner
+        self.__array_interface__ = {
+            "shape": shape,
+            "strides": strides,
+            "typestr": f"|V{itemsize}",
+            "data": (owner.address + offset, readonly),
+            "version": 3,
+        }
+
+
+def _array(elements, dtype):
+    return buffer_interface(elements, protocol="array_interface").view(dtype)
+
+
+def shared_empty(shape, dtype="float64"):
+    """Makes the array of buffer_interface.shared_empty(), whose docstring says more."""
+    # An array of the same shape that needs no memory: it refuses what no array can have.
+    described = empty((), dtype, device="host").broadcast_to(shape)
+    if described.nbytes == 0:
+        return empty(shape, dtype, device="host")
+    owner = _Owner(_new_file(described.nbytes))
+    elements = _Elements(owner, described.shape, None, described.itemsize, 0, False)
+    return _array(elements, described.descr or described.typestr)
+
+
+def _new_file(nbytes):
+    """The kernel refuses no size, and ends a process at the first use of a page that it does not have."""
+    available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if nbytes > available:
+        raise MemoryError(f"{nbytes} bytes of shared memory: this machine has {available}")
+    file = os.memfd_create("buffer_interface")
+    os.ftruncate(file, nbytes)
+    return file
+
+
+def _owner_of(array):
+    if array.backend != "host" or array.size == 0 or array.mask is not None:
+        return None
+    address = int(array.buffer)
+    owners = list(_owners.values())
+    return next((owner for owner in owners if owner.address <= address < owner.address + len(owner.memory)), None)
+
+
+def _reduce(array):
+    """The pickle of multiprocessing, which another process of this machine reads."""
+    owner = _owner_of(array)
+    if owner is None:
+        return array.__reduce_ex__(4)
+    offset = int(array.buffer) - owner.address
+    dtype = array.descr or array.typestr
+    return _attach, (DupFd(owner.file), dtype, array.shape, array.strides, array.itemsize, offset, array.readonly)
+
+
+def _owner_from(file):
+    """Returns the owner of a file that was received. This process maps a file once."""
+    known = _owners.get(os.fstat(file).st_ino)
+    if known is None:
+        return _Owner(file)
+    os.close(file)
+    return known
+
+
+def _attach(file, dtype, *elements):
+    return _array(_Elements(_owner_from(file.detach()), *elements), dtype)
+
+
+ForkingPickler.register(BufferInterface, _reduce)

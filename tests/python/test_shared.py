@@ -1,0 +1,146 @@
+"""shared_empty(): memory that several processes use, and that nobody leaves behind."""
+
+import contextlib
+import gc
+import multiprocessing
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+import buffer_interface as bi
+
+EXPECTED = np.arange(24, dtype="f4").reshape(4, 6)
+
+
+def open_files():
+    """Descriptors and mappings of shared memories in this process."""
+    with open("/proc/self/maps") as lines:
+        names = list(lines)
+    for entry in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):  # the folder itself, which is closed meanwhile
+            names.append(os.readlink(f"/proc/self/fd/{entry}"))
+    return sum("memfd:buffer_interface" in name for name in names)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(request):
+    before = open_files()
+    yield
+    request.node.funcargs.clear()
+    gc.collect()
+    assert open_files() == before
+
+
+@pytest.fixture(scope="module", params=["fork", "spawn"])
+def pool(request):
+    with multiprocessing.get_context(request.param).Pool(1) as made:
+        yield made
+
+
+@pytest.fixture
+def array():
+    made = bi.shared_empty((4, 6), "f4")
+    made.numpy()[...] = EXPECTED
+    return made
+
+
+def increment(array):
+    array.numpy()[...] += 1
+    return array
+
+
+def total(array):
+    return float(array.numpy().sum())
+
+
+def make():
+    return bi.shared_empty(3)
+
+
+def is_writable(array):
+    return not array.readonly
+
+
+def test_elements_are_zero_at_first():
+    for shape in ((), 3, (2, 3), (0, 2)):
+        made = bi.shared_empty(shape, "i2")
+        assert made.typestr == "<i2" and (made.numpy() == np.zeros(shape)).all() and made.shape == np.zeros(shape).shape
+
+
+@pytest.mark.parametrize("index", [np.s_[...], np.s_[1:3, ::2], np.s_[::-1, 5:1:-2], np.s_[2], np.s_[1, 1]])
+def test_another_process_writes_into_the_memory(pool, array, index):
+    expected = EXPECTED.copy()
+    expected[index] += 1
+    result = pool.apply(increment, (array[index],))
+    np.testing.assert_array_equal(array.numpy(), expected)
+    assert bi.shares_memory(result, array[index]) and result.strides == array[index].strides
+
+
+@pytest.mark.parametrize("dtype", ["?", "c16", "S5", "bfloat16", [("x", "i4"), ("y", "f8")]])
+def test_element_types(pool, dtype):
+    made = bi.shared_empty(2, dtype)
+    result = pool.apply(bi.flip, (made,))
+    assert (result.typestr, result.descr) == (made.typestr, made.descr) and bi.shares_memory(result, made)
+
+
+def test_read_only_stays_read_only(pool, array):
+    assert pool.apply(is_writable, (array,)) and not pool.apply(is_writable, (bi.broadcast_to(array[0], (3, 6)),))
+
+
+def test_other_arrays_are_copied(pool):
+    array = bi.from_numpy(EXPECTED, device="host")
+    result = pool.apply(increment, (array,))
+    assert result.tolist() == (EXPECTED + 1).tolist() and array.tolist() == EXPECTED.tolist()
+
+
+def test_a_pickle_for_others_is_a_copy(array):
+    made = pickle.loads(pickle.dumps(array))
+    assert not bi.shares_memory(made, array) and made.tolist() == array.tolist()
+
+
+def test_memory_lives_as_long_as_a_view(array):
+    count, part = open_files(), array[1]
+    array.release()
+    gc.collect()
+    assert open_files() == count > 0 and part.tolist() == EXPECTED[1].tolist()
+
+
+def test_a_process_returns_memory_that_it_made(pool):
+    made = pool.apply(make)
+    assert made.tolist() == [0, 0, 0]
+
+
+def test_the_same_memory_is_mapped_once(pool, array):
+    count = open_files()
+    results = [pool.apply(increment, (array,)) for _ in range(5)]
+    assert open_files() == count and len(results) == 5
+
+
+def test_many_rounds_leave_nothing_in_the_other_process(pool):
+    before = pool.apply(open_files)
+    for _ in range(50):
+        pool.apply(increment, (bi.shared_empty(10),))
+    assert pool.apply(open_files) - before <= 3  # the last array lives until the next task
+
+
+def test_a_forked_process_does_not_close_the_memory(array):
+    process = multiprocessing.get_context("fork").Process(target=array.release)
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(total, (array,)) == EXPECTED.sum()
+
+
+@pytest.mark.parametrize("shape, error", [(1 << 45, MemoryError), (1 << 60, OverflowError), ((-1, -2), ValueError), (2.5, TypeError)])
+def test_errors_leave_nothing(shape, error):
+    with pytest.raises(error):
+        bi.shared_empty(shape)
+
+
+def test_a_device_copies_to_and_from_shared_memory(array):
+    array[...] = bi.from_numpy(EXPECTED + 5, device="opencl")
+    array.synchronize()
+    assert array.to("opencl").tolist() == (EXPECTED + 5).tolist()
