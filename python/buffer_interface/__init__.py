@@ -6,6 +6,20 @@
 `buffer_interface` imports an array that supports DLPack, the CUDA Array Interface, the buffer protocol, NumPy's array
 interface or the BufferInterface. The result, a `BufferInterface`, supports each of these
 protocols that fits its kind of memory.
+
+    >>> import numpy
+    >>> view = buffer_interface.buffer_interface(numpy.arange(12).reshape(3, 4))
+    >>> view[1:, ::2].T.tolist()
+    [[4, 8], [6, 10]]
+
+`from_numpy`, `zeros`, `full` and others make arrays on a device, which `devices` lists.
+
+    >>> array = buffer_interface.from_numpy(view, device="opencl")
+    >>> array[0] = 5
+    >>> array.numpy()
+    array([[ 5,  5,  5,  5],
+           [ 4,  5,  6,  7],
+           [ 8,  9, 10, 11]])
 """
 
 import atexit as _atexit

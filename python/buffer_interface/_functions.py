@@ -13,6 +13,9 @@ def arange(start, stop=None, step=1, dtype=None, *, device="auto"):
     """Returns the numbers from `start` to below `stop` with the distance `step`, as numpy.arange() makes them.
 
     arange(n) starts at 0. Needs NumPy.
+
+    >>> buffer_interface.arange(2, 8, 3, device="host").tolist()
+    [2, 5]
     """
     numbers = _array._numpy_module("arange()")
     start, stop = (0, start) if stop is None else (start, stop)
@@ -46,7 +49,11 @@ def from_dlpack(x, /, *, device=None, copy=None):
 
 
 def broadcast_to(x, /, shape):
-    """Returns a read-only view that repeats the array to a larger shape. ValueError if the shapes do not fit."""
+    """Returns a read-only view that repeats the array to a larger shape. ValueError if the shapes do not fit.
+
+    >>> buffer_interface.broadcast_to(numpy.arange(3), (2, 3)).tolist()
+    [[0, 1, 2], [0, 1, 2]]
+    """
     return buffer_interface(x).broadcast_to(shape)
 
 

@@ -1,7 +1,9 @@
-"""The representation of an array in a notebook: a table, and a picture of the memory."""
+"""The representation of an array in a notebook: a table, the elements, and a picture of the memory."""
 
 import html
 import itertools
+
+from . import _array
 
 # The picture shows at most this many cells of memory, in rows of WIDTH.
 CELLS = 64
@@ -38,7 +40,7 @@ def _picture(array):
         return ""
     count = max(cells) + 1
     rows = (count + WIDTH - 1) // WIDTH
-    parts = [f'<svg width="{WIDTH * SIZE + 2}" height="{rows * SIZE + 2}" style="margin-top:4px">']
+    parts = [f'<svg width="{WIDTH * SIZE + 2}" height="{rows * SIZE + 2}" style="display:block;margin-top:4px">']
     for cell in range(count):
         x, y = 1 + cell % WIDTH * SIZE, 1 + cell // WIDTH * SIZE
         index = cells.get(cell)
@@ -62,7 +64,7 @@ def _picture(array):
 def page(array):
     device = array.device_spec if array.backend == "host" else f"{array.device_spec} ({array.device_name})"
     rows = [
-        ("element type", array.typestr),
+        ("element type", array.descr or array.typestr),
         ("shape", array.shape),
         ("strides in bytes", array.strides),
         ("bytes", array.nbytes),
@@ -73,4 +75,5 @@ def page(array):
         f'<tr><th style="text-align:left">{name}</th><td style="text-align:left">{html.escape(str(value))}</td></tr>'
         for name, value in rows
     )
-    return f"<div><b>BufferInterface</b><table>{table}</table>{_picture(array)}</div>"
+    contents = f"<pre>{html.escape(_array.contents_text(array))}</pre>"
+    return f"<div><b>BufferInterface</b><table>{table}</table>{contents}{_picture(array)}</div>"

@@ -50,7 +50,12 @@ static PyMethodDef functions[] = {
 	  "A NumPy array is read by the buffer protocol. A DLPack capsule is accepted as well. The strides and\n"
 	  "the offset of the result are in bytes.\n\n"
 	  "TypeError: obj supports no protocol. InvalidArrayError: obj is described wrongly. UnsupportedError: the\n"
-	  "library does not support the array." },
+	  "library does not support the array.\n\n"
+	  ">>> numbers = numpy.arange(6.0)\n"
+	  ">>> view = buffer_interface.buffer_interface(numbers)\n"
+	  ">>> view[::2].fill(9)\n"
+	  ">>> numbers\n"
+	  "array([9., 1., 9., 3., 9., 5.])" },
 	{ "devices", bip_devices, METH_NOARGS,
 	  "devices($module, /)\n--\n\n"
 	  "Returns a list of Device: the usable devices, the best first, then backends and devices that cannot be\n"
@@ -74,21 +79,30 @@ static PyMethodDef functions[] = {
 	{ "full", FAST(bip_full), FAST_WORDS,
 	  "full(shape, value, dtype=None, *, device='auto', stream=None)\n--\n\n"
 	  "Like empty(), with every element set to the value. Without a dtype the type is NumPy's for the value: bool,\n"
-	  "int64, float64 or complex128. The fill is enqueued. OverflowError for an integer that does not fit." },
+	  "int64, float64 or complex128. The fill is enqueued. OverflowError for an integer that does not fit.\n\n"
+	  ">>> buffer_interface.full((2, 3), 7, device='host').tolist()\n"
+	  "[[7, 7, 7], [7, 7, 7]]" },
 	{ "empty_like", FAST(bip_empty_like), FAST_WORDS,
 	  "empty_like(x, *, device=None)\n--\n\n"
 	  "Returns a dense array in C order with the shape and element type of the array `x`, on its device or\n"
 	  "on `device`." },
 	{ "from_numpy", FAST(bip_from_numpy), FAST_WORDS,
 	  "from_numpy(array, *, device='auto')\n--\n\n"
-	  "Returns a dense copy of any array on a device. Host memory has been read when this returns." },
+	  "Returns a dense copy of any array on a device. Host memory has been read when this returns.\n\n"
+	  ">>> array = buffer_interface.from_numpy(numpy.arange(3), device='opencl')\n"
+	  ">>> array.backend, array.tolist()\n"
+	  "('opencl', [0, 1, 2])" },
 	{ "copyto", FAST(bip_copyto), FAST_WORDS,
 	  "copyto(dst, src, *, stream=None)\n--\n\n"
 	  "Copies dst[...] = src between any arrays on any devices. `src` is broadcast to the shape of `dst`, or is a\n"
 	  "scalar. TypeError if the element types differ: bytes are copied, not converted. The copy is enqueued on the\n"
 	  "stream, one of dst's device, or of src's device if dst is in host memory. Host memory has been read when\n"
 	  "this returns. An array that is not a BufferInterface is copied completely before this returns, unless a\n"
-	  "stream is given." },
+	  "stream is given.\n\n"
+	  ">>> target = numpy.zeros((2, 2))\n"
+	  ">>> buffer_interface.copyto(target, buffer_interface.full(2, 5.0, device='opencl'))\n"
+	  ">>> target.tolist()\n"
+	  "[[5.0, 5.0], [5.0, 5.0]]" },
 	{ "asarray", FAST(bip_asarray), FAST_WORDS,
 	  "asarray(obj, *, dtype=None, device=None, copy=None)\n--\n\n"
 	  "Returns any array as a BufferInterface. It is copied if it is not on `device`, or if copy is True.\n"

@@ -49,7 +49,9 @@ static PyMethodDef methods[] = {
 	  "to($self, device, *, stream=None)\n--\n\n"
 	  "Returns the array on another device: a dense copy in C order, or the array itself if it is on the\n"
 	  "device already. `device` is a device string, a CUDA ordinal, (platform, ordinal) of OpenCL, an entry\n"
-	  "of devices() or a BufferInterface. The copy is enqueued." },
+	  "of devices() or a BufferInterface. The copy is enqueued.\n\n"
+	  ">>> buffer_interface.zeros(2, device='opencl').to('host').backend\n"
+	  "'host'" },
 	{ "fill", FAST(bip_fill), FAST_WORDS,
 	  "fill($self, value, *, stream=None)\n--\n\n"
 	  "Enqueues a fill: every element becomes the value. OverflowError for an integer that does not fit." },
@@ -60,7 +62,12 @@ static PyMethodDef methods[] = {
 	{ "map", FAST(bip_map), FAST_WORDS,
 	  "map($self, mode='r')\n--\n\n"
 	  "Returns a Mapping: the elements in memory that the CPU can use, as an object with the buffer protocol\n"
-	  "for a `with` block. mode 'r' reads, 'w' writes every element, 'rw' does both. Waits for pending work." },
+	  "for a `with` block. mode 'r' reads, 'w' writes every element, 'rw' does both. Waits for pending work.\n\n"
+	  ">>> array = buffer_interface.zeros(3, device='opencl')\n"
+	  ">>> with array.map('rw') as mapped:\n"
+	  "...     mapped.numpy()[1:] = 8\n"
+	  ">>> array.tolist()\n"
+	  "[0.0, 8.0, 8.0]" },
 	{ "transpose", FAST(bip_transpose), METH_FASTCALL,
 	  "transpose($self, *axes)\n--\n\n"
 	  "Returns a view with the axes in the given order, or in reverse order without arguments. ValueError if\n"
@@ -68,10 +75,14 @@ static PyMethodDef methods[] = {
 	{ "reshape", FAST(bip_reshape), METH_FASTCALL,
 	  "reshape($self, *shape)\n--\n\n"
 	  "Returns a view with another shape and the same elements in C order. One extent may be -1. ValueError\n"
-	  "if the number of elements differs or only a copy could have the shape." },
+	  "if the number of elements differs or only a copy could have the shape.\n\n"
+	  ">>> buffer_interface.arange(6, device='host').reshape(2, -1).tolist()\n"
+	  "[[0, 1, 2], [3, 4, 5]]" },
 	{ "view", FAST(bip_view_as), FAST_WORDS,
 	  "view($self, dtype)\n--\n\n"
-	  "Returns a view of the same bytes with another element type, whose size may change the last axis." },
+	  "Returns a view of the same bytes with another element type, whose size may change the last axis.\n\n"
+	  ">>> buffer_interface.full(1, 258, 'u2', device='host').view('u1').tolist()\n"
+	  "[2, 1]" },
 	{ "broadcast_to", bip_broadcast_to, METH_O,
 	  "broadcast_to($self, shape, /)\n--\n\n"
 	  "Returns a read-only view that repeats the array to a larger shape. ValueError if the shapes do not fit." },

@@ -219,6 +219,7 @@ def test_one_class_for_element_types_that_are_not_supported():
         __array_interface__ = {"shape": (1,), "typestr": "<f3", "data": (8, False), "version": 3}
 
     for call in (lambda: bi.zeros(2, "O", device="host"), lambda: bi.buffer_interface(np.zeros(2, "M8[s]")),
+                 lambda: bi.buffer_interface(np.array([None])), lambda: bi.buffer_interface(np.zeros(2, "g")),
                  lambda: bi.buffer_interface(Producer()), lambda: bi.zeros(2, ">i4", device="host").__dlpack__()):  # fmt: skip
         with pytest.raises(bi.UnsupportedTypeError):
             call()
@@ -277,7 +278,7 @@ def test_page_of_a_notebook(array):
     for view, expected in views(array):
         page = view._repr_html_()
         assert page.count("<div>") == page.count("</div>") and str(expected.shape) in page
-        assert page.count("<title>element") == expected.size
+        assert page.count("<title>element") == expected.size and f"<pre>{np.array2string(np.asarray(expected))}</pre>" in page
     steps = bi.buffer_interface(EXPECTED)[0, 0, ::2]._repr_html_()
     assert re.findall("<title>(.*?)</title>", steps) == ["element [0]", "not an element", "element [1]"]
 
@@ -321,6 +322,11 @@ class Number:
         (lambda: bool(bi.zeros(3, device="host")), r"item\(\)"),
         (lambda: bi.zeros(3, device="host") + 1, r"a\.numpy\(\)"),
         (lambda: memoryview(bi.zeros(3, device="opencl")), r"to\('host'\)"),
+        (lambda: np.asarray(bi.zeros(3, device="opencl")), r"numpy\(\)"),
+        (lambda: bi.zeros(3, device="host") < 1, r"a\.numpy\(\)"),
+        (lambda: bi.zeros(3, device="host")[[0, 1]], r"a\.numpy\(\)\["),
+        (lambda: bi.copyto(bi.zeros(3, device="host"), np.zeros(3, "f4")), r"astype\('float64'\)"),
+        (lambda: bi.buffer_interface(np.array([None])), r"astype\('float64'\)"),
     ],
 )
 def test_messages_say_what_to_write(call, text):

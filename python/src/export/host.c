@@ -86,7 +86,7 @@ static int check_request(const struct bi_view *view, int flags)
 	const char *text;
 
 	if (!bip_is_host(view)) {
-		PyErr_Format(bip_UnsupportedError, "the CPU cannot use memory of %s: use map() or to('host') [H1]",
+		PyErr_Format(bip_UnsupportedError, "the CPU cannot use memory of %s: use numpy(), map() or to('host') [H1]",
 			     bi_context_device(bi_memory_context(bi_view_memory(view)))->spec);
 		return -1;
 	}
@@ -188,7 +188,7 @@ static int check_attribute(PyObject *self, struct bi_view *view)
 	}
 	if (bip_is_host(view))
 		return bip_settle(view);
-	PyErr_Format(PyExc_AttributeError, "memory of %s is not host memory: use map() or to('host')",
+	PyErr_Format(PyExc_AttributeError, "memory of %s is not host memory: use numpy(), map() or to('host')",
 		     bi_context_device(bi_memory_context(bi_view_memory(view)))->spec);
 	return -1;
 }

@@ -117,7 +117,7 @@ static int check_on_host(PyObject *self)
 
 	if (view && rc)
 		PyErr_Format(PyExc_TypeError,
-			     "memory of %s is not copied to the host implicitly: use map() or to('host') [H3]",
+			     "memory of %s is not copied to the host implicitly: use numpy(), map() or to('host') [H3]",
 			     bi_context_device(bi_memory_context(bi_view_memory(view)))->spec);
 	bip_release_view(view);
 	return rc;

@@ -73,6 +73,14 @@ static int refuse_format(const struct reader *in, const char *what)
 	return -1;
 }
 
+static void refuse_letter(const struct reader *in, char letter)
+{
+	PyErr_Format(bip_UnsupportedTypeError, "format '%.200s' of the buffer: %s at byte %zd", in->format,
+		     letter == 'O' ? "Python objects, which are not supported (x.astype('float64') converts numbers)"
+				   : "a type that is not supported",
+		     (Py_ssize_t)(in->at - in->format));
+}
+
 /* Skips white space. Returns the next character without moving past it. */
 static char peek(struct reader *in)
 {
@@ -164,7 +172,7 @@ static const struct code *read_letter(struct reader *in)
 	if (is_complex)
 		letter = letter == 'f' ? 'F' : letter == 'd' ? 'D' : '\0';
 	if ((unsigned char)letter >= Py_ARRAY_LENGTH(codes) || !codes[(unsigned char)letter].is_known) {
-		refuse_format(in, "a type that is not supported");
+		refuse_letter(in, letter);
 		return NULL;
 	}
 	in->at++;

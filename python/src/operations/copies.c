@@ -190,8 +190,9 @@ static int check_types(const struct bi_layout *dst, const struct bi_layout *src)
 	bi_dtype_name(src->dtype, from);
 	if (!bi_dtype_equal(dst->dtype, src->dtype))
 		PyErr_Format(PyExc_TypeError,
-			     "the destination has elements of type %s, the source of %s, and nothing is converted", to,
-			     from);
+			     "the destination has elements of type %s, the source of %s, and nothing is converted: "
+			     "convert the source before, for example by NumPy's astype('%s')",
+			     to, from, to);
 	else if (!is_same_structure(dst, src))
 		PyErr_Format(PyExc_TypeError, "the destination and the source have different fields in their %s", to);
 	else

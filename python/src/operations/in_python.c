@@ -62,13 +62,12 @@ int bip_contains(PyObject *self, PyObject *value)
 	return found;
 }
 
-/* Only == and != compare. The order of arrays is undefined, so that < raises Python's TypeError. */
 PyObject *bip_compare(PyObject *self, PyObject *other, int operation)
 {
 	PyObject *args[] = { other, operation == Py_EQ ? Py_True : Py_False };
 
 	if (operation != Py_EQ && operation != Py_NE)
-		Py_RETURN_NOTIMPLEMENTED;
+		return bip_refuse_arithmetic(self, other);
 	return bip_refuse_released(self) ? NULL : bip_call_python("compare", self, args, 2, NULL);
 }
 

@@ -49,11 +49,7 @@ CONVERSION(int_of, "int", PyNumber_Long)
 CONVERSION(float_of, "float", PyNumber_Float)
 CONVERSION(index_of, "operator.index", PyNumber_Index)
 
-/*
- * The operators of arithmetic. Returns NotImplemented for an operand of another library, which may compute with both.
- * Otherwise raises TypeError, because this library does not compute.
- */
-static PyObject *refuse_arithmetic(PyObject *left, PyObject *right)
+PyObject *bip_refuse_arithmetic(PyObject *left, PyObject *right)
 {
 	PyObject *other = BIP_CHECK(left) ? right : left;
 
@@ -69,12 +65,12 @@ static PyObject *refuse_arithmetic(PyObject *left, PyObject *right)
 static PyObject *refuse_power(PyObject *left, PyObject *right, PyObject *modulus)
 {
 	(void)modulus;
-	return refuse_arithmetic(left, right);
+	return bip_refuse_arithmetic(left, right);
 }
 
 static PyObject *refuse_unary(PyObject *self)
 {
-	return refuse_arithmetic(self, self);
+	return bip_refuse_arithmetic(self, self);
 }
 
 PyNumberMethods bip_number_methods = {
@@ -82,17 +78,17 @@ PyNumberMethods bip_number_methods = {
 	.nb_int = int_of,
 	.nb_float = float_of,
 	.nb_index = index_of,
-	.nb_add = refuse_arithmetic,
-	.nb_subtract = refuse_arithmetic,
-	.nb_multiply = refuse_arithmetic,
-	.nb_matrix_multiply = refuse_arithmetic,
-	.nb_true_divide = refuse_arithmetic,
-	.nb_floor_divide = refuse_arithmetic,
-	.nb_remainder = refuse_arithmetic,
+	.nb_add = bip_refuse_arithmetic,
+	.nb_subtract = bip_refuse_arithmetic,
+	.nb_multiply = bip_refuse_arithmetic,
+	.nb_matrix_multiply = bip_refuse_arithmetic,
+	.nb_true_divide = bip_refuse_arithmetic,
+	.nb_floor_divide = bip_refuse_arithmetic,
+	.nb_remainder = bip_refuse_arithmetic,
 	.nb_power = refuse_power,
-	.nb_and = refuse_arithmetic,
-	.nb_or = refuse_arithmetic,
-	.nb_xor = refuse_arithmetic,
+	.nb_and = bip_refuse_arithmetic,
+	.nb_or = bip_refuse_arithmetic,
+	.nb_xor = bip_refuse_arithmetic,
 	.nb_negative = refuse_unary,
 	.nb_positive = refuse_unary,
 	.nb_absolute = refuse_unary,

@@ -123,6 +123,11 @@ PyObject *bip_ready(PyObject *self, PyObject *const *args, Py_ssize_t count, PyO
 PyObject *bip_copy_protocol(PyObject *self, PyObject *none);
 PyObject *bip_get_mT(PyObject *self, void *closure);
 PyObject *bip_iterate(PyObject *self);
+/*
+ * The operators of arithmetic, and < and its like. Returns NotImplemented for an operand of another library, which may
+ * compute with both. Otherwise raises TypeError, because this library does not compute.
+ */
+PyObject *bip_refuse_arithmetic(PyObject *left, PyObject *right);
 PyObject *bip_compare(PyObject *self, PyObject *other, int operation);
 int bip_contains(PyObject *self, PyObject *value);
 /* Calls a function of the module buffer_interface._array with the array as the first argument. */

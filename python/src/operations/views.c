@@ -121,7 +121,8 @@ static int refuse_key(PyObject *key)
 {
 	PyErr_Format(
 		PyExc_IndexError,
-		"only integers, slices (`:`), ellipsis (`...`), None and the name of a field are indices, not %.100s",
+		"only integers, slices (`:`), ellipsis (`...`), None and the name of a field are indices, not %.100s: "
+		"a.numpy()[...] selects elements by a list or an array",
 		Py_TYPE(key)->tp_name);
 	return -1;
 }
