@@ -258,17 +258,6 @@ static void close_handles(struct bi__cuda *cuda, struct bi__queue *stream)
 	bi__cuda_close_pool(cuda);
 }
 
-int bi__cuda_is_reset(struct bi__cuda *cuda)
-{
-	unsigned long long id = 0, expected = cuda->shared->context_id;
-	bi__cu_result code = expected ? bi__cu->CtxGetId(cuda->context, &id) : BI__CU_ERROR_UNKNOWN;
-
-	if (code == BI__CU_ERROR_CONTEXT_IS_DESTROYED || code == BI__CU_ERROR_INVALID_CONTEXT ||
-	    (code == BI__CU_SUCCESS && id != expected))
-		atomic_store(&cuda->is_reset, 1);
-	return atomic_load(&cuda->is_reset);
-}
-
 void bi__cuda_close(struct bi__device_state *device, struct bi__queue *stream)
 {
 	struct bi__cuda *cuda = device->state;

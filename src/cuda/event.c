@@ -464,7 +464,7 @@ void bi__cuda_stream_close(struct bi__queue *queue)
 	struct bi__cuda_queue *closed = bi__cuda_queue_of(queue);
 	struct bi__cuda_scope scope;
 
-	if ((closed->is_own || closed->used || closed->is_used) && !atomic_load(&closed->cuda->is_reset)) {
+	if ((closed->is_own || closed->used || closed->is_used) && !bi__cuda_is_reset(closed->cuda)) {
 		bi__cuda_enter_to_release(closed->cuda->context, &scope);
 		if (closed->is_own || closed->is_used)
 			close_used(closed);

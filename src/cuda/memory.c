@@ -168,10 +168,10 @@ static void free_kind(const struct bi__cuda *cuda, const struct bi__block *block
 
 void bi__cuda_free(struct bi__device_state *device, struct bi__block *block)
 {
-	const struct bi__cuda *cuda = device->state;
+	struct bi__cuda *cuda = device->state;
 	struct bi__cuda_scope scope;
 
-	if (block->cookie == BI__CUDA_ADOPTED || block->cookie == BI__CUDA_ADOPTED_HOST || atomic_load(&cuda->is_reset))
+	if (block->cookie == BI__CUDA_ADOPTED || block->cookie == BI__CUDA_ADOPTED_HOST || bi__cuda_is_reset(cuda))
 		return;
 	bi__cuda_enter_to_release(cuda->context, &scope);
 	free_kind(cuda, block);

@@ -80,6 +80,17 @@ void bi__cuda_leave(struct bi__cuda_scope *scope)
 		pop_context(scope->pushed);
 }
 
+int bi__cuda_is_reset(struct bi__cuda *cuda)
+{
+	unsigned long long id = 0, expected = cuda->shared->context_id;
+	bi__cu_result code = expected ? bi__cu->CtxGetId(cuda->context, &id) : BI__CU_ERROR_UNKNOWN;
+
+	if (code == BI__CU_ERROR_CONTEXT_IS_DESTROYED || code == BI__CU_ERROR_INVALID_CONTEXT ||
+	    (code == BI__CU_SUCCESS && id != expected))
+		atomic_store(&cuda->is_reset, 1);
+	return atomic_load(&cuda->is_reset);
+}
+
 int bi__cuda_enter_device(struct bi__device_state *device, int *entered, struct bi_error *err)
 {
 	int rc;

@@ -39,14 +39,14 @@ static void code_of_the_caller_runs_in_no_scope(void **state)
 	bi__scope_note(&queue, 7);
 	OK(bi__dispatch_finish(&device->device, &device->stream.queue, &error));
 	assert_int_equal(scope.is_entered, 1);
-	paused = bi__dispatch_pause();
+	paused = bi__dispatch_pause(&device->device);
 	assert_ptr_equal(paused, &scope);
 	assert_int_equal(scope.is_entered, 0);
 	assert_int_equal(bi__scope_recall(&queue, &id), 0);
 	bi__dispatch_resume(paused);
 	assert_int_equal(bi__scope_recall(&queue, &id), 1);
 	bi__dispatch_end(&scope);
-	assert_null(bi__dispatch_pause());
+	assert_null(bi__dispatch_pause(&device->device));
 }
 
 static void the_host_has_no_scopes(void **state)

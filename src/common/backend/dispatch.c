@@ -73,7 +73,7 @@ void bi__dispatch_end_scope(struct bi__scope *scope)
 	bi__scope_set_current(scope->outer);
 }
 
-struct bi__scope *bi__dispatch_pause(void)
+struct bi__scope *bi__dispatch_pause_scope(void)
 {
 	struct bi__scope *scope = bi__scope_current();
 
@@ -83,9 +83,11 @@ struct bi__scope *bi__dispatch_pause(void)
 	return scope;
 }
 
-void bi__dispatch_resume(struct bi__scope *scope)
+static int begin_entered(struct bi__scope *scope, const struct bi__device *device, struct bi_error *err)
 {
-	bi__scope_set_current(scope);
+	scope->device = NULL;
+	bi__dispatch_begin_scope(scope, device);
+	return enter_scope(bi__scope_current(), err);
 }
 
 /* Executes a statement that calls a function of the device's backend for which the native context must be current. */
@@ -93,9 +95,11 @@ void bi__dispatch_resume(struct bi__scope *scope)
 	do { \
 		struct bi__scope scope_of_call; \
 \
-		bi__dispatch_begin(&scope_of_call, device); \
-		if ((device)->backend->devices.begin) \
-			rc = enter_scope(bi__scope_current(), err); \
+		if (!(device)->backend->devices.begin) { \
+			CALL_BACKEND((device)->backend, statement); \
+			break; \
+		} \
+		rc = begin_entered(&scope_of_call, device, err); \
 		if (!rc) \
 			CALL_BACKEND((device)->backend, statement); \
 		bi__dispatch_end(&scope_of_call); \

@@ -52,9 +52,22 @@ static inline void bi__dispatch_end(struct bi__scope *scope)
 		bi__dispatch_end_scope(scope);
 }
 
-/* Leaves the scope of the calling thread. The next call to its device enters it again. */
-struct bi__scope *bi__dispatch_pause(void);
-void bi__dispatch_resume(struct bi__scope *scope);
+/*
+ * Around a call of the caller's code: leaves the scope of the calling thread, which the next call to its device enters
+ * again. `device` is the one whose work may be going on.
+ */
+struct bi__scope *bi__dispatch_pause_scope(void);
+
+static inline struct bi__scope *bi__dispatch_pause(const struct bi__device *device)
+{
+	return device->backend->devices.begin ? bi__dispatch_pause_scope() : NULL;
+}
+
+static inline void bi__dispatch_resume(struct bi__scope *scope)
+{
+	if (scope)
+		bi__scope_set_current(scope);
+}
 
 /* Devices. */
 

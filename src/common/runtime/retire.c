@@ -33,7 +33,7 @@ void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 	pthread_mutex_destroy(&memory->lock);
 	free(memory);
 	if (release) {
-		scope = bi__dispatch_pause();
+		scope = bi__dispatch_pause(&context->device);
 		release(data);
 		bi__dispatch_resume(scope);
 	}

@@ -195,7 +195,7 @@ static void destroy_stream(struct bi_stream *stream)
 
 	bi__dispatch_stream_close(&context->device, &stream->queue);
 	if (stream->release.fn) {
-		scope = bi__dispatch_pause();
+		scope = bi__dispatch_pause(&context->device);
 		stream->release.fn(stream->release.data);
 		bi__dispatch_resume(scope);
 	}

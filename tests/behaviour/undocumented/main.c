@@ -1,0 +1,368 @@
+/*
+ * Behaviours of the CUDA driver that no document fixes. Each test switches one on in the simulated driver (SIM_SWITCHES
+ * in cuda_sim/decisions.h), is named after it, and does what once failed there. docs/cuda.md has the table.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "buffer_interface/cai.h"
+#include "cuda_driver.h"
+#include "support/fixture.h"
+
+#define BYTES 4096
+
+#define DID(call) assert_int_equal(cuda_driver()->call, BI__CU_SUCCESS)
+
+static unsigned char pageable[BYTES];
+
+static int begin_with_pools(int pools)
+{
+	struct cuda_sim_options options = CUDA_SIM_OPTIONS_INIT;
+
+	options.pools = pools;
+	cuda_sim()->begin(&options);
+	fixture.context = fixture_open(fixture.spec, &(struct bi_options)BI_OPTIONS_INIT);
+	return 0;
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	return begin_with_pools(1);
+}
+
+/* No document says whether a memory pool outlives a reset. The library leaves it to the driver. */
+static int begin_without_pools(void **state)
+{
+	(void)state;
+	return begin_with_pools(0);
+}
+
+static int end(void **state)
+{
+	uint64_t reports;
+
+	(void)state;
+	bi_context_release(fixture.context);
+	reports = cuda_sim()->end();
+	for (uint64_t i = 0; i < reports; i++)
+		fprintf(stderr, "%s\n", cuda_sim()->report(i));
+	cuda_sim()->behave(NULL);
+	return reports != 0;
+}
+
+static void enter(void)
+{
+	DID(CtxPushCurrent((bi__cu_context)bi_context_handle(fixture.context)));
+}
+
+static void leave(void)
+{
+	bi__cu_context popped;
+
+	DID(CtxPopCurrent(&popped));
+}
+
+static struct bi_view *view_of(struct bi_memory *memory)
+{
+	const int64_t shape[] = { 64, BYTES / 64 };
+	struct bi_layout layout;
+	struct bi_view *view;
+
+	OK(bi_layout_init(&layout, dtype_of("uint8"), 2, shape, NULL, 0, &error));
+	OK(bi_view_create(memory, &layout, 0, &view, &error));
+	bi_memory_release(memory);
+	return view;
+}
+
+static struct bi_view *on_device(void)
+{
+	struct bi_memory *memory;
+
+	OK(bi_memory_create(fixture.context, BYTES, BI_MEMORY_DEVICE, &memory, &error));
+	return view_of(memory);
+}
+
+static struct bi_view *on_host(void *bytes)
+{
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	struct bi_memory *memory;
+
+	foreign.handle = (uintptr_t)bytes;
+	foreign.nbytes = BYTES;
+	OK(bi_memory_wrap(fixture.context, &foreign, &memory, &error));
+	return view_of(memory);
+}
+
+static bi__cu_stream new_stream(void)
+{
+	bi__cu_stream stream;
+
+	enter();
+	DID(StreamCreate(&stream, BI__CU_STREAM_NON_BLOCKING));
+	leave();
+	return stream;
+}
+
+static struct bi_stream *wrap(bi__cu_stream native)
+{
+	struct bi_stream *stream;
+
+	OK(bi_stream_wrap(fixture.context, (uintptr_t)native, NULL, NULL, &stream, &error));
+	return stream;
+}
+
+/* The value of every byte on the device. */
+static void assert_holds(const struct bi_view *view, unsigned char value)
+{
+	unsigned char bytes[BYTES], expected[BYTES];
+
+	memset(expected, value, BYTES);
+	OK(bi_view_read(view, bytes, BYTES, &error));
+	assert_memory_equal(bytes, expected, BYTES);
+}
+
+static void fill(const struct bi_view *view, unsigned char value, struct bi_stream *stream)
+{
+	OK(bi_fill(view, &value, stream, &error));
+}
+
+/* A stream that does nothing until the word is 1. */
+struct gate {
+	bi__cu_stream stream;
+	uint32_t *word;
+};
+
+static struct gate close_gate(void)
+{
+	struct gate gate = { new_stream(), NULL };
+
+	enter();
+	DID(MemHostAlloc((void **)&gate.word, sizeof(*gate.word), BI__CU_HOST_ALLOC_DEVICEMAP));
+	*gate.word = 0;
+	DID(StreamWaitValue32(gate.stream, (bi__cu_pointer)(uintptr_t)gate.word, 1, 0));
+	leave();
+	return gate;
+}
+
+static void open_gate(struct gate gate)
+{
+	cuda_sim()->touch(gate.word, sizeof(*gate.word), 1);
+	*gate.word = 1;
+	enter();
+	DID(StreamSynchronize(gate.stream));
+	DID(StreamDestroy(gate.stream));
+	DID(MemFreeHost(gate.word));
+	leave();
+}
+
+/* No context is current on this thread. */
+static void capture_context_work_on_a_known_stream(void **state)
+{
+	bi__cu_stream native = new_stream();
+	struct bi_stream *stream = wrap(native);
+	struct bi_view *view = on_device();
+
+	(void)state;
+	cuda_sim()->behave("capture_context");
+	fill(view, 3, stream);
+	assert_holds(view, 3);
+	bi_view_release(view);
+	bi_stream_release(stream);
+	DID(StreamDestroy(native));
+}
+
+static void load_waits_strided_copy_behind_a_gate(void **state)
+{
+	const int turn[] = { 1, 0 };
+	struct bi_view *from = on_device(), *to = on_device(), *turned;
+	struct gate gate;
+
+	(void)state;
+	cuda_sim()->behave("load_waits");
+	OK(bi_view_permute(from, turn, &turned, &error));
+	gate = close_gate();
+	fill(from, 5, NULL);
+	OK(bi_copy(to, turned, NULL, &error));
+	open_gate(gate);
+	assert_holds(to, 5);
+	bi_view_release(turned);
+	bi_view_release(from);
+	bi_view_release(to);
+}
+
+static void pinned_waits_pageable_copy_behind_a_gate(void **state)
+{
+	struct gate gate = close_gate();
+	struct bi_view *host = on_host(pageable), *view = on_device();
+
+	(void)state;
+	cuda_sim()->behave("pinned_waits");
+	memset(pageable, 7, BYTES);
+	OK(bi_copy(view, host, NULL, &error));
+	open_gate(gate);
+	assert_holds(view, 7);
+	bi_view_release(host);
+	bi_view_release(view);
+}
+
+static void lossy_query_work_in_a_capture(void **state)
+{
+	bi__cu_stream native = new_stream();
+	struct bi_stream *stream = wrap(native);
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	struct bi_memory *memory;
+	struct bi_view *view;
+	bi__cu_pointer bytes;
+	bi__cu_graph graph;
+
+	(void)state;
+	cuda_sim()->behave("lossy_query");
+	enter();
+	DID(MemAlloc(&bytes, BYTES));
+	leave();
+	foreign.handle = (uintptr_t)bytes;
+	foreign.nbytes = BYTES;
+	foreign.kind = BI_HANDLE_CUDA;
+	foreign.stream = stream;
+	OK(bi_memory_wrap(fixture.context, &foreign, &memory, &error));
+	view = view_of(memory);
+	enter();
+	DID(StreamBeginCapture(native, BI__CU_CAPTURE_MODE_RELAXED));
+	leave();
+	fill(view, 1, stream);
+	enter();
+	DID(StreamEndCapture(native, &graph));
+	DID(GraphDestroy(graph));
+	leave();
+	bi_view_release(view);
+	bi_stream_release(stream);
+	enter();
+	DID(MemFree(bytes));
+	DID(StreamDestroy(native));
+	leave();
+}
+
+static void green_streams_are_wrapped(void **state)
+{
+	bi__cu_stream native = new_stream();
+
+	(void)state;
+	cuda_sim()->behave("green_streams");
+	bi_stream_release(wrap(native));
+	DID(StreamDestroy(native));
+}
+
+/* The handle of the stream is not used when the last reference is released. */
+static void stream_crashes_release_after_the_stream(void **state)
+{
+	bi__cu_stream native = new_stream();
+	struct bi_cai cai = { .version = 3, .ndim = 2, .shape = (const int64_t[]){ 64, BYTES / 64 }, .typestr = "|u1" };
+	struct bi_cai_import_options options = BI_CAI_IMPORT_INIT;
+	struct bi_view *view, *from = on_device(), *turned;
+	const int turn[] = { 1, 0 };
+	bi__cu_pointer bytes;
+
+	(void)state;
+	cuda_sim()->behave("stream_crashes");
+	enter();
+	DID(MemAlloc(&bytes, BYTES));
+	leave();
+	cai.data = bytes;
+	cai.stream_kind = BI_CAI_STREAM_GIVEN;
+	cai.stream = (uintptr_t)native;
+	OK(bi_cai_import(fixture.context, &cai, &options, &view, &error));
+	/* A kernel runs on the stream. */
+	OK(bi_view_permute(from, turn, &turned, &error));
+	fill(from, 9, NULL);
+	OK(bi_copy(view, turned, NULL, &error));
+	OK(bi_view_synchronize(view, &error));
+	DID(StreamDestroy(native));
+	bi_view_release(turned);
+	bi_view_release(from);
+	bi_view_release(view);
+	enter();
+	DID(MemFree(bytes));
+	leave();
+}
+
+/* Other code resets the device; a context that is opened then has the handle of the one that is gone. */
+static void context_returns_after_a_reset(void **state)
+{
+	struct bi_context *before = fixture.context;
+	struct bi_view *view = on_device();
+
+	(void)state;
+	fill(view, 1, NULL);
+	OK(bi_view_synchronize(view, &error));
+	cuda_sim()->behave("context_returns");
+	DID(DevicePrimaryCtxReset(0));
+	fixture.context = fixture_open(fixture.spec, &(struct bi_options)BI_OPTIONS_INIT);
+	bi_view_release(view);
+	bi_context_release(before);
+	view = on_device();
+	fill(view, 2, NULL);
+	assert_holds(view, 2);
+	bi_view_release(view);
+}
+
+/* Pageable memory is copied through pinned memory, so the call does not wait. */
+static void hmm_pageable_memory_is_pageable(void **state)
+{
+	struct bi_view *host = on_host(pageable), *view = on_device();
+	struct cuda_sim_counts before, after;
+
+	(void)state;
+	cuda_sim()->behave("hmm");
+	cuda_sim()->count(&before);
+	OK(bi_copy(view, host, NULL, &error));
+	cuda_sim()->count(&after);
+	assert_int_equal(after.host_functions, before.host_functions + 1);
+	OK(bi_view_synchronize(view, &error));
+	bi_view_release(host);
+	bi_view_release(view);
+}
+
+static void partly_registered_memory_is_copied(void **state)
+{
+	enum { PAGE = 4096 };
+	unsigned char *bytes = aligned_alloc(PAGE, 2 * PAGE);
+	struct bi_view *host, *view = on_device();
+
+	(void)state;
+	cuda_sim()->behave("partly_registered");
+	memset(bytes, 4, 2 * PAGE);
+	enter();
+	DID(MemHostRegister(bytes, PAGE, 0));
+	leave();
+	host = on_host(bytes + PAGE / 2);
+	OK(bi_copy(view, host, NULL, &error));
+	assert_holds(view, 4);
+	bi_view_release(host);
+	bi_view_release(view);
+	enter();
+	DID(MemHostUnregister(bytes));
+	leave();
+	free(bytes);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(capture_context_work_on_a_known_stream),
+		TEST(load_waits_strided_copy_behind_a_gate),
+		TEST(pinned_waits_pageable_copy_behind_a_gate),
+		TEST(lossy_query_work_in_a_capture),
+		TEST(green_streams_are_wrapped),
+		TEST(stream_crashes_release_after_the_stream),
+		cmocka_unit_test_setup_teardown(context_returns_after_a_reset, begin_without_pools, end),
+		TEST(hmm_pageable_memory_is_pageable),
+		TEST(partly_registered_memory_is_copied),
+	};
+
+	if (!fixture_start("undocumented", argc, argv))
+		return 2;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
