@@ -62,4 +62,11 @@ const struct bi__backend bi__cuda_backend = {
 		.takes = bi__cuda_takes,
 		.elapsed = bi__cuda_elapsed,
 	},
+	.launch = {
+		.build = bi__cuda_build,
+		.unload = bi__cuda_unload,
+		.get = bi__cuda_get_kernel,
+		.put = bi__cuda_put_kernel,
+		.enqueue = bi__cuda_launch_kernel,
+	},
 };

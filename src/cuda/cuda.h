@@ -372,4 +372,13 @@ int64_t bi__cuda_elapsed(uintptr_t event);
 void bi__cuda_drop_caches(struct bi__device_state *device);
 void bi__cuda_cache_state(const struct bi__device_state *device, uint64_t *built, uint64_t *loaded);
 
+int bi__cuda_build(struct bi__device_state *device, struct bi__source *source, uintptr_t *program,
+		   struct bi_error *err);
+void bi__cuda_unload(struct bi__device_state *device, uintptr_t program);
+int bi__cuda_get_kernel(struct bi__device_state *device, uintptr_t program, const char *name, struct bi__kernel *out,
+			struct bi_error *err);
+void bi__cuda_put_kernel(struct bi__device_state *device, struct bi__kernel *kernel);
+int bi__cuda_launch_kernel(struct bi__device_state *device, struct bi__queue *queue,
+			   const struct bi__kernel_launch *launch, struct bi_error *err);
+
 #endif

@@ -17,7 +17,7 @@ struct bi__source {
 	int is_refused; /* 1: the compiler refused the text, and `log` says why */
 };
 
-/* A kernel that `get` found. */
+/* A kernel that `get` found. It is cleared before. */
 struct bi__kernel {
 	void *state; /* of the backend */
 	struct bi_parameter *parameters; /* allocated; the caller of the backend frees them */
@@ -25,6 +25,10 @@ struct bi__kernel {
 	int has_groups; /* 1: it runs only with a group size */
 	size_t most_items; /* of a group */
 	size_t most_along[3]; /* items of a group along x, y, z */
+	int64_t most_groups[3]; /* groups along x, y, z; 0: no limit */
+	size_t most_local; /* bytes of local memory in all arguments; 0: no limit */
+	int threads; /* items of a group if the caller names no size; 0: the backend chooses. The last groups then may
+			reach beyond the grid */
 };
 
 /* One argument, checked against its parameter. */
@@ -42,7 +46,7 @@ struct bi__kernel_launch {
 	const struct bi__kernel_value *values; /* kernel->count */
 	int ndim;
 	int64_t size[3];
-	int64_t group[3]; /* group[0] == 0: the backend chooses */
+	int64_t group[3]; /* group[0] == 0: the backend chooses, and kernel->threads is 0 */
 };
 
 #endif

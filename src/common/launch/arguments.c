@@ -214,6 +214,36 @@ static int check_group(const struct bi_kernel *kernel, const struct bi__kernel_l
 	return BI_OK;
 }
 
+static int64_t at_most(int64_t size, int64_t limit)
+{
+	return size < limit ? size : limit;
+}
+
+/* Items along x of a group that the library chooses for a grid with several axes. */
+#define ITEMS_X 32
+
+static void choose_group(const struct bi__kernel *limits, struct bi__kernel_launch *launch)
+{
+	launch->group[0] = at_most(launch->size[0], launch->ndim == 1 ? limits->threads : ITEMS_X);
+	launch->group[1] = at_most(launch->size[1], limits->threads / launch->group[0]);
+	launch->group[2] = at_most(launch->size[2], limits->threads / launch->group[0] / launch->group[1]);
+	launch->group[2] = at_most(launch->group[2], (int64_t)limits->most_along[2]);
+}
+
+static int check_group_count(const struct bi__kernel *limits, const struct bi__kernel_launch *launch,
+			     struct bi_error *err)
+{
+	for (int i = 0; i < 3; i++) {
+		int64_t limit = limits->most_groups[i];
+		int64_t count = limit ? (launch->size[i] - 1) / launch->group[i] + 1 : 0;
+
+		if (count > limit)
+			return bi__fail(err, BI_EINVAL, "%lld groups along %c are above the limit of %lld",
+					(long long)count, "xyz"[i], (long long)limit);
+	}
+	return BI_OK;
+}
+
 /* Checks a grid against the limits of the kernel, and fills the grid of *out. */
 static int check_grid(const struct bi_kernel *kernel, const struct bi_grid *grid, struct bi__kernel_launch *out,
 		      struct bi_error *err)
@@ -235,7 +265,26 @@ static int check_grid(const struct bi_kernel *kernel, const struct bi_grid *grid
 		out->group[axis] = out->group[0] ? 1 : 0;
 	}
 	rc = check_items(out, err);
-	return rc ? rc : check_group(kernel, out, err);
+	if (!rc && !out->group[0] && kernel->kernel.threads)
+		choose_group(&kernel->kernel, out);
+	if (!rc)
+		rc = check_group(kernel, out, err);
+	return rc ? rc : check_group_count(&kernel->kernel, out, err);
+}
+
+static int check_local_sum(const struct bi_kernel *kernel, const struct bi__kernel_value *values, struct bi_error *err)
+{
+	size_t rest = kernel->kernel.most_local;
+
+	for (unsigned i = 0; i < kernel->kernel.count && kernel->kernel.most_local; i++) {
+		if (kernel->kernel.parameters[i].kind != BI_PARAMETER_LOCAL)
+			continue;
+		if (values[i].nbytes > rest)
+			return bi__fail(err, BI_EINVAL, "kernel '%s' gets more than %zu bytes of local memory",
+					kernel->name, kernel->kernel.most_local);
+		rest -= values[i].nbytes;
+	}
+	return BI_OK;
 }
 
 static int check_launch(const struct bi_kernel *kernel, const struct bi_stream *stream,
@@ -303,6 +352,8 @@ int bi_launch(struct bi_kernel *kernel, struct bi_stream *stream, const struct b
 		if (arguments[i].kind == BI_ARGUMENT_ARRAY)
 			uses[use_count++] = (struct bi_use){ arguments[i].view, arguments[i].access };
 	}
+	if (!rc)
+		rc = check_local_sum(kernel, values, err);
 	if (rc)
 		return rc;
 	launch.kernel = &kernel->kernel;

@@ -1,9 +1,11 @@
+#define _POSIX_C_SOURCE 200809L
 #include "programs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "buffer_interface/kernel.h"
+#include "cuda_driver.h"
 #include "kernels.kernel.h"
 
 static const struct bi_host_kernel *const functions[] = {
@@ -26,11 +28,46 @@ const char *kernel_text(void)
 	return text;
 }
 
+static void print_table(FILE *file, const struct bi_host_kernel *kernel)
+{
+	const unsigned char *bytes = (const unsigned char *)kernel->parameters;
+	size_t nbytes = sizeof(*kernel->parameters);
+
+	for (const struct bi_parameter *parameter = kernel->parameters; parameter->kind; parameter++)
+		nbytes += sizeof(*parameter);
+	fprintf(file, ".visible .global .align 4 .b8 bi_parameters_%s[%zu] = {%u", kernel->name, nbytes, bytes[0]);
+	for (size_t i = 1; i < nbytes; i++)
+		fprintf(file, ", %u", bytes[i]);
+	fprintf(file, "};\n.visible .entry bi_kernel_%s(\n)\n", kernel->name);
+}
+
+/* Returns PTX with the entries and tables of the suite's kernels. The simulated driver runs the C functions for them.
+ */
+static const char *simulated_image(void)
+{
+	static char text[1 << 16];
+	FILE *file;
+
+	if (*text)
+		return text;
+	file = fmemopen(text, sizeof(text), "w");
+	assert_non_null(file);
+	fprintf(file, ".version 7.0\n.target sm_80\n.address_size 64\n");
+	for (size_t i = 0; i < ARRAY_LENGTH(functions); i++) {
+		print_table(file, functions[i]);
+		cuda_sim()->kernel(functions[i]);
+	}
+	fclose(file);
+	return text;
+}
+
 struct bi_program_source suite_source(void)
 {
 	struct bi_program_source source = BI_PROGRAM_SOURCE_INIT;
 
 	source.text = kernel_text();
+	if (!strncmp(fixture.spec, "cuda", 4))
+		source.image = simulated_image();
 	source.functions = functions;
 	source.function_count = ARRAY_LENGTH(functions);
 	return source;

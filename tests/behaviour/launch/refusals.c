@@ -19,7 +19,7 @@ static void refuse_text(int status, const char *text, const char *reason)
 	source.log_capacity = sizeof(log);
 	REFUSED_FOR(status, reason, bi_program_build(fixture.context, &source, &program, &error));
 	assert_null(program);
-	if (text && !runs_functions() && !is_cuda(fixture.context))
+	if (text && is_opencl(fixture.context))
 		assert_non_null(strstr(log, "error"));
 }
 
@@ -32,6 +32,12 @@ static void test_source_that_does_not_compile(void **state)
 	(void)state;
 	if (runs_functions()) {
 		refuse_text(BI_EINVAL, undeclared, "the host runs kernels as C functions: set source.functions");
+		return;
+	}
+	if (is_cuda(fixture.context)) {
+		refuse_text(BI_EUNSUPPORTED, undeclared, "CUDA source needs NVRTC, or set source.image");
+		assert_non_null(strstr(error.message, "BI_NVRTC_LIBRARY"));
+		refuse_text(BI_EINVAL, NULL, "set source.text or source.image");
 		return;
 	}
 	refuse_text(BI_EINVAL, undeclared, "source:3:");
@@ -55,7 +61,7 @@ static void test_log_is_cut(void **state)
 	assert_string_equal(log, "1234567");
 	source.log_capacity = 5;
 	FAILS(bi_program_build(fixture.context, &source, &program, &error));
-	assert_int_equal(strlen(log), runs_functions() ? 0 : 4);
+	assert_int_equal(strlen(log), is_opencl(fixture.context) ? 4 : 0);
 	assert_int_equal(log[5], '6');
 }
 
@@ -263,6 +269,36 @@ static void test_grids(void **state)
 	free_good(&good);
 }
 
+/* Limits and images of CUDA. */
+static void test_cuda(void **state)
+{
+	struct bi_program_source source = suite_source();
+	struct good good = make_good();
+	struct bi_kernel *reverse = get_kernel(fixture.context, "reverse");
+	struct bi_program *program;
+	struct bi_kernel *kernel;
+
+	(void)state;
+	if (is_cuda(fixture.context)) {
+		refuse_grid(&good, (struct bi_grid){ 2, { 70000 * 8, 32 }, { 0 } }, "70000 groups along y are above");
+		refuse_grid(&good, (struct bi_grid){ 3, { 65, 1, 1 }, { 65, 1, 1 } }, "65 items along z is above");
+		REFUSED_FOR(BI_EINVAL, "more than 49152 bytes of local memory",
+			    bi_launch(reverse, NULL, &grid8,
+				      (struct bi_argument[]){ BI_UPDATES(good.out), BI_LOCAL_BYTES(40000),
+							      BI_LOCAL_BYTES(40000) },
+				      3, &error));
+		source.image = "no image";
+		FAILS(bi_program_build(fixture.context, &source, &program, &error));
+		source.image = ".version 7.0\n.target sm_80\n.visible .entry bi_kernel_step(\n)\n";
+		OK(bi_program_build(fixture.context, &source, &program, &error));
+		REFUSED_FOR(BI_EINVAL, "the parameters of kernel 'step' are not known",
+			    bi_kernel_get(program, "step", &kernel, &error));
+		bi_program_release(program);
+	}
+	bi_kernel_release(reverse);
+	free_good(&good);
+}
+
 static void test_local_memory(void **state)
 {
 	struct bi_kernel *kernel = get_kernel(fixture.context, "reverse");
@@ -295,6 +331,7 @@ int refusals_group(void)
 		TEST(test_read_only_and_mapped_views),
 		TEST(test_other_contexts),
 		TEST(test_grids),
+		TEST(test_cuda),
 		TEST(test_local_memory),
 	};
 

@@ -110,6 +110,13 @@ typedef void cuda_sim_arm_from_fn(uint64_t nth, int code);
 /* Switches (a name, "all", or names separated by commas) are on until the next call; NULL: those of the environment. */
 typedef void cuda_sim_behave_fn(const char *names);
 
+/*
+ * Makes a kernel of the caller (buffer_interface/kernel.h) known, as "bi_kernel_NAME" in every module whose text has an
+ * entry of that name. At most 16; a name that is known stays what it is. The function outlives the process's runs.
+ */
+struct bi_host_kernel;
+typedef void cuda_sim_kernel_fn(const struct bi_host_kernel *function);
+
 #define CUDA_SIM_MAP(X) \
 	X(begin) \
 	X(end) \
@@ -124,7 +131,8 @@ typedef void cuda_sim_behave_fn(const char *names);
 	X(arm) \
 	X(gone) \
 	X(arm_from) \
-	X(behave)
+	X(behave) \
+	X(kernel)
 
 struct cuda_sim {
 #define CUDA_SIM_MEMBER(name) cuda_sim_##name##_fn *name;

@@ -5,6 +5,7 @@
 
 #include "context.h"
 #include "scheduler.h"
+#include "user_kernels.h"
 
 static uint64_t live;
 
@@ -138,6 +139,8 @@ static bi__cu_result get_function(bi__cu_function *out, bi__cu_module handle, co
 	if (!out || !name)
 		return BI__CU_ERROR_INVALID_VALUE;
 	kernel = image_has_entry(module->image, module->nbytes, name) ? sim_kernel_find(name) : NULL;
+	if (!kernel && image_has_entry(module->image, module->nbytes, name))
+		kernel = user_kernel_find(name);
 	if (!kernel)
 		return BI__CU_ERROR_NOT_FOUND;
 	for (function = module->functions; function; function = function->next)

@@ -1,0 +1,145 @@
+#include "cuda/nvrtc.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/dl.h"
+
+typedef struct nvrtc_program *nvrtc_program;
+
+/* X(member, symbol, parameters). Each function returns 0, or a code. NVRTC 11.2 is the first with all of them. */
+#define API(X) \
+	X(CreateProgram, nvrtcCreateProgram, \
+	  (nvrtc_program * program, const char *text, const char *name, int headers, const char *const *texts, \
+	   const char *const *names)) \
+	X(DestroyProgram, nvrtcDestroyProgram, (nvrtc_program * program)) \
+	X(CompileProgram, nvrtcCompileProgram, (nvrtc_program program, int count, const char *const *options)) \
+	X(GetProgramLogSize, nvrtcGetProgramLogSize, (nvrtc_program program, size_t * nbytes)) \
+	X(GetProgramLog, nvrtcGetProgramLog, (nvrtc_program program, char *log)) \
+	X(GetPTXSize, nvrtcGetPTXSize, (nvrtc_program program, size_t * nbytes)) \
+	X(GetPTX, nvrtcGetPTX, (nvrtc_program program, char *ptx)) \
+	X(GetCUBINSize, nvrtcGetCUBINSize, (nvrtc_program program, size_t * nbytes)) \
+	X(GetCUBIN, nvrtcGetCUBIN, (nvrtc_program program, char *code)) \
+	X(GetNumSupportedArchs, nvrtcGetNumSupportedArchs, (int *count)) \
+	X(GetSupportedArchs, nvrtcGetSupportedArchs, (int *archs))
+
+#define REFUSED 6 /* NVRTC_ERROR_COMPILATION */
+#define MOST_OPTIONS 64
+#define MOST_ARCHS 128
+
+static struct {
+#define MEMBER(name, symbol, parameters) int(*name) parameters;
+	API(MEMBER)
+#undef MEMBER
+} api;
+
+static int open_library(struct bi_error *err)
+{
+	static const char *const names[] = { "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so",
+					     NULL };
+	static const struct bi__symbol symbols[] = {
+#define SYMBOL(name, symbol, parameters) { (size_t)((char *)&api.name - (char *)&api), #symbol, 1 },
+		API(SYMBOL)
+#undef SYMBOL
+	};
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	struct bi_error reason;
+	int rc = BI_OK;
+
+	pthread_mutex_lock(&lock);
+	if (!api.CreateProgram)
+		rc = bi__dl_open("BI_NVRTC_LIBRARY", names, symbols, sizeof(symbols) / sizeof(*symbols), &api, &reason);
+	pthread_mutex_unlock(&lock);
+	return rc ? bi__fail(err, BI_EUNSUPPORTED, "CUDA source needs NVRTC, or set source.image: %s", reason.message)
+		  : BI_OK;
+}
+
+/* Returns the newest architecture that the compiler knows up to the capability of the device, or 0. */
+static int choose_arch(int capability)
+{
+	int archs[MOST_ARCHS], count = 0, best = 0;
+
+	if (api.GetNumSupportedArchs(&count) || count > MOST_ARCHS || api.GetSupportedArchs(archs))
+		return 0;
+	for (int i = 0; i < count; i++)
+		if (archs[i] <= capability && archs[i] > best)
+			best = archs[i];
+	return best;
+}
+
+/* Reads a text or code whose size the first function gives. Returns NULL if there is none. */
+static char *read_result(nvrtc_program program, int (*size)(nvrtc_program, size_t *), int (*get)(nvrtc_program, char *))
+{
+	size_t nbytes = 0;
+	char *bytes;
+
+	if (size(program, &nbytes) || !nbytes)
+		return NULL;
+	bytes = malloc(nbytes);
+	if (bytes && get(program, bytes)) {
+		free(bytes);
+		bytes = NULL;
+	}
+	return bytes;
+}
+
+/* Splits the options of the caller at blanks, in place. Returns their number, or -1 if there are too many. */
+static int split_options(char *text, const char **options, int count)
+{
+	for (char *word = text + strspn(text, " "); *word; word += strspn(word, " ")) {
+		if (count == MOST_OPTIONS)
+			return -1;
+		options[count++] = word;
+		word += strcspn(word, " ");
+		if (*word)
+			*word++ = '\0';
+	}
+	return count;
+}
+
+static int compile_program(nvrtc_program program, struct bi__source *source, int capability,
+			   struct bi__nvrtc_image *out, struct bi_error *err)
+{
+	int arch = choose_arch(capability), count, code;
+	const char *options[MOST_OPTIONS];
+	char target[64], *text;
+
+	if (!arch)
+		return bi__fail(err, BI_EUNSUPPORTED, "NVRTC knows no architecture up to sm_%d", capability);
+	snprintf(target, sizeof(target), "--gpu-architecture=%s_%d", arch == capability ? "sm" : "compute", arch);
+	options[0] = target;
+	text = malloc(strlen(source->options) + 1);
+	if (!text)
+		return bi__fail(err, BI_ENOMEM, "no memory for the options");
+	strcpy(text, source->options);
+	count = split_options(text, options, 1);
+	code = count < 0 ? 0 : api.CompileProgram(program, count, options);
+	free(text);
+	if (count < 0)
+		return bi__fail(err, BI_EINVAL, "source.options has more than %d words", MOST_OPTIONS - 1);
+	source->log = read_result(program, api.GetProgramLogSize, api.GetProgramLog);
+	source->is_refused = code == REFUSED;
+	if (code)
+		return bi__fail_vendor(err, BI_EDRIVER, code, "nvrtcCompileProgram failed (%d)", code);
+	out->ptx = read_result(program, api.GetPTXSize, api.GetPTX);
+	out->code = arch == capability ? read_result(program, api.GetCUBINSize, api.GetCUBIN) : NULL;
+	return out->ptx ? BI_OK : bi__fail(err, BI_ENOMEM, "no memory for the compiled source");
+}
+
+int bi__nvrtc_compile(struct bi__source *source, int capability, struct bi__nvrtc_image *out, struct bi_error *err)
+{
+	nvrtc_program program;
+	int rc = open_library(err), code;
+
+	*out = (struct bi__nvrtc_image){ NULL, NULL };
+	if (rc)
+		return rc;
+	code = api.CreateProgram(&program, source->text, "source", 0, NULL, NULL);
+	if (code)
+		return bi__fail_vendor(err, BI_EDRIVER, code, "nvrtcCreateProgram failed (%d)", code);
+	rc = compile_program(program, source, capability, out, err);
+	api.DestroyProgram(&program);
+	return rc;
+}

@@ -1,0 +1,266 @@
+/* Kernels of the caller: modules from source text or images, their signatures, and launches. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda/cuda.h"
+#include "cuda/nvrtc.h"
+
+/* Limits of every compute capability, and the threads of a group if the caller names no size. */
+#define MOST_THREADS 1024
+#define MOST_THREADS_Z 64
+#define MOST_GROUPS_X INT32_MAX
+#define MOST_GROUPS_YZ 65535
+#define MOST_SHARED 49152
+#define THREADS 256
+
+struct program {
+	bi__cu_module module;
+	char *ptx; /* the text in which the tables of parameters are; or NULL */
+	const struct bi_host_kernel *const *functions; /* tables of parameters for an image without text */
+	size_t function_count;
+};
+
+static int load_module(const struct bi__cuda *cuda, const void *image, bi__cu_module *module, struct bi_error *err)
+{
+	struct bi__cuda_scope current, relaxed;
+	int rc = bi__cuda_enter(cuda->context, &current, err);
+
+	if (rc)
+		return rc;
+	rc = bi__cuda_relax(&relaxed, err);
+	if (!rc) {
+		rc = bi__cu_check(bi__cu->ModuleLoadData(module, image), "cuModuleLoadData", err);
+		bi__cuda_leave(&relaxed);
+	}
+	bi__cuda_leave(&current);
+	return rc;
+}
+
+static char *copy_text(const char *text)
+{
+	size_t nbytes = strlen(text) + 1;
+	char *copy = malloc(nbytes);
+
+	return copy ? memcpy(copy, text, nbytes) : NULL;
+}
+
+/* An image is PTX if it begins like text. Machine code begins with a byte that is no text. */
+static int is_text(const char *image)
+{
+	return *image >= '\t' && *image < 0x7f;
+}
+
+/* Finds what to load, and the PTX text if there is one. The caller frees *ptx and *code. */
+static int prepare_image(const struct bi__cuda *cuda, struct bi__source *source, struct bi__nvrtc_image *out,
+			 struct bi_error *err)
+{
+	*out = (struct bi__nvrtc_image){ NULL, NULL };
+	if (!source->image && !source->text)
+		return bi__fail(err, BI_EINVAL,
+				"a CUDA device compiles source text, or loads PTX: set source.text or source.image");
+	if (!source->image)
+		return bi__nvrtc_compile(source, cuda->facts.major * 10 + cuda->facts.minor, out, err);
+	if (!is_text(source->image))
+		return BI_OK;
+	out->ptx = copy_text(source->image);
+	return out->ptx ? BI_OK : bi__fail(err, BI_ENOMEM, "no memory for a program");
+}
+
+int bi__cuda_build(struct bi__device_state *device, struct bi__source *source, uintptr_t *program, struct bi_error *err)
+{
+	const struct bi__cuda *cuda = device->state;
+	struct program *made = calloc(1, sizeof(*made));
+	struct bi__nvrtc_image image = { NULL, NULL };
+	int rc;
+
+	if (!made)
+		return bi__fail(err, BI_ENOMEM, "no memory for a program");
+	rc = prepare_image(cuda, source, &image, err);
+	if (!rc)
+		rc = load_module(cuda,
+				 source->image ? source->image
+				 : image.code  ? image.code
+					       : image.ptx,
+				 &made->module, err);
+	free(image.code);
+	if (rc) {
+		free(image.ptx);
+		free(made);
+		return rc;
+	}
+	made->ptx = image.ptx;
+	made->functions = source->functions;
+	made->function_count = source->function_count;
+	*program = (uintptr_t)made;
+	return BI_OK;
+}
+
+/* The code of a kernel must not disappear while the kernel runs. */
+void bi__cuda_unload(struct bi__device_state *device, uintptr_t program)
+{
+	struct bi__cuda *cuda = device->state;
+	struct program *unloaded = (struct program *)program;
+	struct bi__cuda_scope scope;
+
+	bi__cuda_enter_to_release(cuda->context, &scope);
+	if (!bi__cuda_is_reset(cuda)) {
+		bi__cu->CtxSynchronize();
+		bi__cu->ModuleUnload(unloaded->module);
+	}
+	bi__cuda_leave(&scope);
+	free(unloaded->ptx);
+	free(unloaded);
+}
+
+static size_t count_parameters(const struct bi_parameter *table)
+{
+	size_t count = 0;
+
+	while (table[count].kind)
+		count++;
+	return count;
+}
+
+/* Reads the table of a kernel from ".b8 bi_parameters_NAME[BYTES] = {1, 2, ...}". Returns NULL if there is none. */
+static struct bi_parameter *read_table(const char *ptx, const char *name)
+{
+	char label[256];
+	size_t nbytes, length = (size_t)snprintf(label, sizeof(label), " bi_parameters_%s[", name);
+	const char *found = length < sizeof(label) ? strstr(ptx, label) : NULL;
+	unsigned char *bytes;
+	char *at;
+
+	if (!found)
+		return NULL;
+	nbytes = strtoul(found + length, &at, 10);
+	at += strcspn(at, "{;");
+	if (!nbytes || nbytes % sizeof(struct bi_parameter) || *at != '{')
+		return NULL;
+	/* An entry of zeros ends the table, also one that is cut. */
+	bytes = calloc(1, nbytes + sizeof(struct bi_parameter));
+	for (size_t i = 0; bytes && i < nbytes && (*at == '{' || *at == ','); i++)
+		bytes[i] = (unsigned char)strtoul(at + 1, &at, 10);
+	return (struct bi_parameter *)(void *)bytes;
+}
+
+static struct bi_parameter *copy_table(const struct program *program, const char *name)
+{
+	struct bi_parameter *copy = NULL;
+
+	for (size_t i = 0; i < program->function_count && !copy; i++)
+		if (!strcmp(program->functions[i]->name, name)) {
+			size_t nbytes = (count_parameters(program->functions[i]->parameters) + 1) * sizeof(*copy);
+
+			copy = malloc(nbytes);
+			if (copy)
+				memcpy(copy, program->functions[i]->parameters, nbytes);
+		}
+	return copy;
+}
+
+static int get_function(const struct bi__cuda *cuda, const struct program *program, const char *name,
+			bi__cu_function *out, struct bi_error *err)
+{
+	char symbol[256];
+	struct bi__cuda_scope scope;
+	bi__cu_result code;
+	int rc = bi__cuda_enter(cuda->context, &scope, err);
+
+	if (rc)
+		return rc;
+	snprintf(symbol, sizeof(symbol), "bi_kernel_%s", name);
+	code = bi__cu->ModuleGetFunction(out, program->module, symbol);
+	bi__cuda_leave(&scope);
+	return code == BI__CU_ERROR_NOT_FOUND
+		       ? bi__fail_vendor(err, BI_EINVAL, (int)code, "the program has no kernel '%s'", name)
+		       : bi__cu_check(code, "cuModuleGetFunction", err);
+}
+
+int bi__cuda_get_kernel(struct bi__device_state *device, uintptr_t program, const char *name, struct bi__kernel *out,
+			struct bi_error *err)
+{
+	const struct program *from = (const struct program *)program;
+	bi__cu_function function;
+	int rc = get_function(device->state, from, name, &function, err);
+
+	if (rc)
+		return rc;
+	out->parameters = from->ptx ? read_table(from->ptx, name) : copy_table(from, name);
+	if (!out->parameters)
+		return bi__fail(
+			err, BI_EINVAL,
+			"the parameters of kernel '%s' are not known: give PTX made of BI_KERNEL, or source.functions",
+			name);
+	out->count = (unsigned)count_parameters(out->parameters);
+	out->state = function;
+	out->most_items = out->most_along[0] = out->most_along[1] = MOST_THREADS;
+	out->most_along[2] = MOST_THREADS_Z;
+	out->most_groups[0] = MOST_GROUPS_X;
+	out->most_groups[1] = out->most_groups[2] = MOST_GROUPS_YZ;
+	out->most_local = MOST_SHARED;
+	out->threads = THREADS;
+	return BI_OK;
+}
+
+void bi__cuda_put_kernel(struct bi__device_state *device, struct bi__kernel *kernel)
+{
+	(void)device;
+	(void)kernel;
+}
+
+/* The arguments of cuLaunchKernel. A strided array has two, and every kernel ends with the extent of the grid. */
+struct arguments {
+	void *pointers[2 * BI_MAX_ARGUMENTS + 1];
+	size_t count;
+	bi__cu_pointer data[BI_MAX_ARGUMENTS];
+	unsigned local[BI_MAX_ARGUMENTS]; /* offset in the dynamic shared memory */
+	unsigned shared; /* bytes of it */
+};
+
+static void set_arguments(struct arguments *out, const struct bi__kernel_launch *launch)
+{
+	out->count = out->shared = 0;
+	for (unsigned i = 0; i < launch->kernel->count; i++) {
+		const struct bi__kernel_value *value = &launch->values[i];
+		const struct bi__block *block = value->block;
+
+		if (block) {
+			out->data[i] = block->handle ? block->handle + block->origin + value->offset : 0;
+			out->pointers[out->count++] = &out->data[i];
+		} else if (value->bytes) {
+			out->pointers[out->count++] = (void *)(uintptr_t)value->bytes;
+		} else {
+			out->local[i] = out->shared;
+			out->shared += (unsigned)((value->nbytes + 15) / 16 * 16);
+			out->pointers[out->count++] = &out->local[i];
+		}
+		if (launch->kernel->parameters[i].kind == BI_PARAMETER_STRIDED)
+			out->pointers[out->count++] = (void *)(uintptr_t)value->strides;
+	}
+	out->pointers[out->count] = (void *)(uintptr_t)launch->size;
+}
+
+int bi__cuda_launch_kernel(struct bi__device_state *device, struct bi__queue *queue,
+			   const struct bi__kernel_launch *launch, struct bi_error *err)
+{
+	const struct bi__cuda *cuda = device->state;
+	struct bi__cuda_scope scope;
+	struct arguments arguments;
+	unsigned block[3], groups[3];
+	int rc = bi__cuda_enter(cuda->context, &scope, err);
+
+	if (rc)
+		return rc;
+	for (int i = 0; i < 3; i++) {
+		block[i] = (unsigned)launch->group[i];
+		groups[i] = (unsigned)((launch->size[i] - 1) / block[i] + 1);
+	}
+	set_arguments(&arguments, launch);
+	rc = bi__cu_check(bi__cu->LaunchKernel(launch->kernel->state, groups[0], groups[1], groups[2], block[0],
+					       block[1], block[2], arguments.shared, bi__cuda_queue_of(queue)->stream,
+					       arguments.pointers, NULL),
+			  "cuLaunchKernel", err);
+	bi__cuda_leave(&scope);
+	return rc;
+}
