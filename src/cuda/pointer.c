@@ -157,17 +157,17 @@ static int walk_ranges(bi__cu_pointer pointer, size_t nbytes, const struct facts
 
 /*
  * Returns true if the last byte is mapped and lies in the same range as the first. For memory that consists of many
- * mappings this saves a call for each.
+ * mappings this saves a call for each. Sets *is_mapped to 0 if the driver says that the last byte is not mapped.
  */
-static int is_one_range(bi__cu_pointer pointer, size_t nbytes, const struct facts *facts)
+static int is_one_range(bi__cu_pointer last, const struct facts *facts, unsigned *is_mapped)
 {
 	unsigned what[] = { BI__CU_POINTER_MEMORY_TYPE, BI__CU_POINTER_RANGE_START, BI__CU_POINTER_MAPPED };
-	unsigned type = 0, is_mapped = 0;
+	unsigned type = 0;
 	bi__cu_pointer start = 0;
-	void *values[] = { &type, &start, &is_mapped };
+	void *values[] = { &type, &start, is_mapped };
 
-	return facts->start && bi__cu->PointerGetAttributes(3, what, values, pointer + nbytes - 1) == BI__CU_SUCCESS &&
-	       type == facts->type && is_mapped && start == facts->start;
+	return facts->start && bi__cu->PointerGetAttributes(3, what, values, last) == BI__CU_SUCCESS &&
+	       type == facts->type && *is_mapped && start == facts->start;
 }
 
 /*
@@ -178,16 +178,18 @@ static int check_range(const struct bi__cuda *cuda, bi__cu_pointer pointer, size
 		       struct bi_error *err)
 {
 	struct bi__cuda_scope scope;
+	unsigned is_mapped = 1;
 	int rc;
 
-	if (has_whole_range(pointer, nbytes, facts) || is_one_range(pointer, nbytes, facts))
+	if (has_whole_range(pointer, nbytes, facts) || is_one_range(pointer + nbytes - 1, facts, &is_mapped))
 		return BI_OK;
 	rc = bi__cuda_enter(cuda->context, &scope, err);
 	if (rc)
 		return rc;
 	rc = walk_ranges(pointer, nbytes, facts, err);
 	bi__cuda_leave(&scope);
-	return rc;
+	/* A driver may report a range of virtual memory of which only a part is mapped. */
+	return rc || is_mapped || facts->context ? rc : refuse_end(pointer, nbytes - 1, nbytes, err);
 }
 
 static int describe_adopted(const struct bi__cuda *cuda, bi__cu_pointer pointer, struct bi__block *block,
