@@ -275,7 +275,9 @@ static void *use_library(void *unused)
 	int done;
 
 	(void)unused;
+	make_early(fixture.context, 1);
 	OK(bi_stream_create(fixture.context, 0, &stream, &error));
+	make_early(fixture.context, 0);
 	fill(host, 3, NULL);
 	fill(own, 4, stream);
 	copy(own, host, NULL);
@@ -418,7 +420,9 @@ static void row_21_unmap_in_a_capture_is_refused(void **state)
 	struct bi_map *map;
 
 	(void)state;
+	make_early(fixture.context, 1);
 	OK(bi_view_map(view, BI_MAP_READ | BI_MAP_WRITE, &map, &error));
+	make_early(fixture.context, 0);
 	expect_waits("map", 1);
 	memset(bi_map_data(map), 9, ARRAY_BYTES);
 	begin_capture(home, BI__CU_CAPTURE_MODE_GLOBAL);
@@ -439,7 +443,9 @@ static void row_27_what_graphs_keep_is_not_in_the_way(void **state)
 	struct bi_view *kept[6], *view;
 
 	(void)state;
+	make_early(context, 1);
 	OK(bi_stream_create(context, BI_STREAM_IN_ORDER, &stream, &error));
+	make_early(context, 0);
 	for (size_t i = 0; i < ARRAY_LENGTH(kept); i++)
 		kept[i] = allocate_in(context, BI_MEMORY_DEVICE);
 	begin_capture(home, BI__CU_CAPTURE_MODE_RELAXED);

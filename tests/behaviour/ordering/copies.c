@@ -170,7 +170,9 @@ static void copy_strided(enum place from_place, int64_t step, enum place to_plac
 	struct gate *gate = close_gate(home_of(fixture.context));
 	unsigned char bytes[ARRAY_BYTES];
 
+	make_early(fixture.context, 1);
 	copy(to_part, from_part, NULL);
+	make_early(fixture.context, 0);
 	bi_view_release(from_part);
 	bi_view_release(to_part);
 	settle();

@@ -152,7 +152,9 @@ static void upload_strided(struct bi_view *to, struct bi_view *from, struct bi_s
 {
 	struct bi_view *from_part = slice(from, 0, 100, 3), *to_part = slice(to, 0, 100, 2);
 
+	make_early(fixture.context, 1);
 	copy(to_part, from_part, stream);
+	make_early(fixture.context, 0);
 	bi_view_release(from_part);
 	bi_view_release(to_part);
 }
@@ -243,7 +245,9 @@ static void row_17_pieces_behind_what_is_pending(void **state)
 		expect_piece(fixture.context, NULL);
 	expect_waits("synchronize", 3);
 	for (int i = 0; i < 3; i++) {
+		make_early(fixture.context, 1);
 		copy(part, from_part, NULL);
+		make_early(fixture.context, 0);
 		OK(bi_view_synchronize(to, &error));
 	}
 	assert_false(is_open(gate));

@@ -182,11 +182,21 @@ static struct bi_stream *keep_stream(struct bi_stream *stream)
 	return kept.streams[kept.stream_count++] = stream;
 }
 
+void make_early(const struct bi_context *context, int is_early)
+{
+	const struct raw_driver *driver = driver_of(context);
+
+	if (driver && driver->make_early)
+		driver->make_early(is_early);
+}
+
 struct bi_stream *new_stream_in(struct bi_context *context, unsigned flags)
 {
 	struct bi_stream *stream;
 
+	make_early(context, 1);
 	OK(bi_stream_create(context, flags, &stream, &error));
+	make_early(context, 0);
 	return keep_stream(stream);
 }
 
@@ -670,12 +680,19 @@ struct bi_view *wrap_gated(enum place place, int value, struct bi_stream *stream
 	return view;
 }
 
-struct bi_view *allocate_in(struct bi_context *context, enum bi_memory_kind kind)
+struct bi_memory *create_memory(struct bi_context *context, int64_t nbytes, enum bi_memory_kind kind)
 {
 	struct bi_memory *memory;
 
-	OK(bi_memory_create(context, ARRAY_BYTES, kind, &memory, &error));
-	return view_bytes(memory);
+	make_early(context, 1);
+	OK(bi_memory_create(context, (size_t)nbytes, kind, &memory, &error));
+	make_early(context, 0);
+	return memory;
+}
+
+struct bi_view *allocate_in(struct bi_context *context, enum bi_memory_kind kind)
+{
+	return view_bytes(create_memory(context, ARRAY_BYTES, kind));
 }
 
 struct bi_view *allocate(void)

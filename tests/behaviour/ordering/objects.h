@@ -183,6 +183,13 @@ struct bi_view *wrap(enum place place, int value, struct producer producer);
 struct bi_view *wrap_again(struct bi_view *made, struct producer producer);
 /* An array of the library's. */
 struct bi_view *allocate(void);
+/*
+ * Between a call with 1 and one with 0, the driver of the context makes pinned memory and streams as if it did so
+ * before any gate was closed: it may wait for all pending work. For what the test makes, and for operations that
+ * allocate pinned memory if the pool has none.
+ */
+void make_early(const struct bi_context *context, int is_early);
+struct bi_memory *create_memory(struct bi_context *context, int64_t nbytes, enum bi_memory_kind kind);
 struct bi_view *allocate_in(struct bi_context *context, enum bi_memory_kind kind);
 /* The first ARRAY_BYTES of a memory, which is taken. */
 struct bi_view *view_bytes(struct bi_memory *memory);

@@ -3,7 +3,8 @@
  * driver counts and fails calls; a real one tells nothing, and its tests look at bytes alone.
  *
  * Nothing is freed while work may be pending, because that would make the driver wait: what a test lets go of is buried
- * when its case has ended.
+ * when its case has ended. A driver may also wait when a stream is made or pinned memory is allocated, so each context
+ * has some of both before a gate is closed.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "raw_cuda.h"
@@ -18,6 +19,17 @@
 #define MOST 512
 
 enum grave_kind { GRAVE_MEMORY, GRAVE_PINNED, GRAVE_EVENT };
+enum { SPARE_STREAMS = 12, SPARE_PINNED = 48 };
+
+/* Streams and pinned memory that no test has used yet. The memory is that of every context. */
+static struct {
+	struct {
+		bi__cu_context context;
+		bi__cu_stream stream;
+	} streams[MOST + 1];
+	void *pinned[SPARE_PINNED];
+	size_t stream_count, pinned_count;
+} spare;
 
 static struct {
 	struct {
@@ -26,7 +38,10 @@ static struct {
 		bi__cu_context context;
 	} graves[MOST];
 	size_t grave_count;
-	bi__cu_device held[MOST]; /* primary contexts */
+	struct {
+		bi__cu_device device;
+		bi__cu_context context;
+	} held[MOST]; /* primary contexts */
 	size_t held_count;
 	bi__cu_context shared;
 } kept;
@@ -237,6 +252,7 @@ static unsigned open_device(const char *spec)
 static void begin(void)
 {
 	kept.grave_count = kept.held_count = 0;
+	spare.stream_count = spare.pinned_count = 0;
 	kept.shared = NULL;
 	if (cuda_sim())
 		cuda_sim()->begin(NULL);
@@ -257,7 +273,7 @@ static void bury_one(enum grave_kind kind, uintptr_t handle, bi__cu_context cont
 }
 
 /* Their contexts are there, held until the test has ended. */
-static void bury(void)
+static void bury_graves(void)
 {
 	begin_own();
 	while (kept.grave_count) {
@@ -285,6 +301,103 @@ static void dig(enum grave_kind kind, uintptr_t handle)
 	kept.graves[kept.grave_count++].handle = handle;
 }
 
+static void *new_pinned(void)
+{
+	void *bytes;
+
+	DID(MemHostAlloc(&bytes, ARRAY_BYTES, BI__CU_HOST_ALLOC_PORTABLE | BI__CU_HOST_ALLOC_DEVICEMAP));
+	return bytes;
+}
+
+static bi__cu_stream new_stream_now(void)
+{
+	bi__cu_stream stream;
+
+	DID(StreamCreate(&stream, BI__CU_STREAM_NON_BLOCKING));
+	return stream;
+}
+
+static size_t find_spare(bi__cu_context context)
+{
+	size_t i = 0;
+
+	while (i < spare.stream_count && spare.streams[i].context != context)
+		i++;
+	return i;
+}
+
+static size_t count_spares(bi__cu_context context)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < spare.stream_count; i++)
+		count += spare.streams[i].context == context;
+	return count;
+}
+
+/* The context is current. */
+static void make_spares(bi__cu_context context)
+{
+	while (spare.pinned_count < SPARE_PINNED)
+		spare.pinned[spare.pinned_count++] = new_pinned();
+	for (size_t there = count_spares(context); there < SPARE_STREAMS && spare.stream_count < MOST; there++) {
+		spare.streams[spare.stream_count].context = context;
+		spare.streams[spare.stream_count++].stream = new_stream_now();
+	}
+}
+
+static void refill(bi__cu_context context)
+{
+	DID(CtxPushCurrent(context));
+	make_spares(context);
+	cuda_leave();
+}
+
+static void free_spares(void)
+{
+	while (spare.stream_count)
+		DID(StreamDestroy(spare.streams[--spare.stream_count].stream));
+	while (spare.pinned_count)
+		dig(GRAVE_PINNED, (uintptr_t)spare.pinned[--spare.pinned_count]);
+	bury_graves();
+}
+
+/* No gate is closed and nothing is pending. */
+static void bury(void)
+{
+	bury_graves();
+	if (kept.shared)
+		refill(kept.shared);
+	for (size_t i = 0; i < kept.held_count; i++)
+		refill(kept.held[i].context);
+}
+
+/* The context is current. */
+static bi__cu_stream take_stream(const struct bi_context *context)
+{
+	size_t i = find_spare(native_of(context));
+	bi__cu_stream stream = spare.streams[i].stream;
+
+	if (i == spare.stream_count)
+		return new_stream_now();
+	spare.streams[i] = spare.streams[--spare.stream_count];
+	return stream;
+}
+
+/* The stream is idle and its context is current. */
+static void give_stream(bi__cu_stream stream)
+{
+	bi__cu_context context;
+
+	DID(CtxGetCurrent(&context));
+	if (spare.stream_count == MOST) {
+		DID(StreamDestroy(stream));
+		return;
+	}
+	spare.streams[spare.stream_count].context = context;
+	spare.streams[spare.stream_count++].stream = stream;
+}
+
 static void hold(struct bi_context *context)
 {
 	bi__cu_device device = bi_context_device(context)->ordinal;
@@ -292,15 +405,19 @@ static void hold(struct bi_context *context)
 
 	assert_true(kept.held_count < MOST);
 	DID(DevicePrimaryCtxRetain(&primary, device));
-	kept.held[kept.held_count++] = device;
+	kept.held[kept.held_count].context = primary;
+	kept.held[kept.held_count++].device = device;
+	if (find_spare(primary) == spare.stream_count)
+		refill(primary);
 }
 
 static void end(void)
 {
 	uint64_t reports;
 
+	free_spares();
 	while (kept.held_count)
-		DID(DevicePrimaryCtxRelease(kept.held[--kept.held_count]));
+		DID(DevicePrimaryCtxRelease(kept.held[--kept.held_count].device));
 	if (!cuda_sim())
 		return;
 	reports = cuda_sim()->end();
@@ -317,6 +434,7 @@ static uintptr_t share(const char *const specs[2], const char *adopt[2])
 
 	sscanf(specs[0], "cuda:%d", &ordinal);
 	DID(CtxCreate(&kept.shared, 0, ordinal));
+	make_spares(kept.shared);
 	DID(CtxPopCurrent(&context));
 	adopt[0] = adopt[1] = "cuda";
 	return (uintptr_t)kept.shared;
@@ -325,6 +443,7 @@ static uintptr_t share(const char *const specs[2], const char *adopt[2])
 static void unshare(uintptr_t native)
 {
 	kept.shared = NULL;
+	free_spares();
 	begin_own();
 	DID(CtxDestroy((bi__cu_context)native));
 	end_own();
@@ -333,13 +452,19 @@ static void unshare(uintptr_t native)
 /* ------------------------------------------------------------------------------------------------------------ streams
  */
 
+static void begin_early(int is_early)
+{
+	if (cuda_sim())
+		cuda_sim()->behave(is_early ? "" : NULL);
+}
+
 static uintptr_t stream_create(struct bi_context *context, unsigned flags)
 {
 	bi__cu_stream stream;
 
 	assert_int_equal(flags, BI_STREAM_IN_ORDER);
 	cuda_enter(context);
-	DID(StreamCreate(&stream, BI__CU_STREAM_NON_BLOCKING));
+	stream = take_stream(context);
 	cuda_leave();
 	return (uintptr_t)stream;
 }
@@ -391,8 +516,10 @@ static void *host_alloc(const struct bi_context *context)
 {
 	void *bytes;
 
+	if (spare.pinned_count)
+		return spare.pinned[--spare.pinned_count];
 	cuda_enter(context);
-	DID(MemHostAlloc(&bytes, ARRAY_BYTES, BI__CU_HOST_ALLOC_PORTABLE | BI__CU_HOST_ALLOC_DEVICEMAP));
+	bytes = new_pinned();
 	cuda_leave();
 	return bytes;
 }
@@ -422,7 +549,7 @@ static struct aside step_aside(const struct bi_context *context)
 	struct aside aside;
 
 	cuda_enter(context);
-	DID(StreamCreate(&aside.stream, BI__CU_STREAM_NON_BLOCKING));
+	aside.stream = take_stream(context);
 	return aside;
 }
 
@@ -431,7 +558,7 @@ static void step_back(struct aside aside)
 	begin_own();
 	DID(StreamSynchronize(aside.stream));
 	end_own();
-	DID(StreamDestroy(aside.stream));
+	give_stream(aside.stream);
 	cuda_leave();
 }
 
@@ -734,6 +861,7 @@ const struct raw_driver raw_cuda = {
 	.share = share,
 	.unshare = unshare,
 	.hold = hold,
+	.make_early = begin_early,
 	.stream_create = stream_create,
 	.stream_release = stream_release,
 	.finish = finish,

@@ -61,6 +61,9 @@ struct raw_driver {
 	/* Keeps the native context until the test has ended. Optional. */
 	void (*hold)(struct bi_context *context);
 
+	/* 1 until the call with 0: no allocation and no new stream waits, as if all were made before a gate was closed.
+	 * Optional. */
+	void (*make_early)(int is_early);
 	uintptr_t (*stream_create)(struct bi_context *context, unsigned flags);
 	void (*stream_release)(uintptr_t stream);
 	/* Waits until all of them are empty, in a way that no driver counts. */

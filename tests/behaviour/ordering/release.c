@@ -262,7 +262,7 @@ static struct bi_view *new_pending(struct bi_context *context, int64_t nbytes)
 
 	OK(bi_dtype_parse("uint8", &dtype, &error));
 	OK(bi_layout_init(&layout, dtype, 1, &nbytes, NULL, 0, &error));
-	OK(bi_memory_create(context, (size_t)nbytes, kind, &memory, &error));
+	memory = create_memory(context, nbytes, kind);
 	OK(bi_view_create(memory, &layout, 0, &view, &error));
 	OK(bi_fill(view, "\1", NULL, &error));
 	handle_of(view);

@@ -119,7 +119,9 @@ static void row_21_map(void **state)
 
 	(void)state;
 	fill(view, 3, NULL);
+	make_early(fixture.context, 1);
 	OK(bi_view_map(view, BI_MAP_READ | BI_MAP_WRITE, &map, &error));
+	make_early(fixture.context, 0);
 	expect_waits("map", on_device(1));
 	assert_int_equal(((unsigned char *)bi_map_data(map))[9], 3);
 	memset(bi_map_data(map), 4, ARRAY_BYTES);
@@ -141,7 +143,9 @@ static void map_pending(struct bi_view *view, struct gate *gate)
 	struct bi_map *map;
 
 	open_gate_soon(gate);
+	make_early(fixture.context, 1);
 	OK(bi_view_map(view, BI_MAP_READ, &map, &error));
+	make_early(fixture.context, 0);
 	expect_waits("map", 1);
 	assert_true(is_open(gate));
 	assert_int_equal(((unsigned char *)bi_map_data(map))[9], 7);
@@ -193,7 +197,9 @@ static void row_21_unmap_is_ordered(void **state)
 		struct bi_map *map;
 		struct gate *gate;
 
+		make_early(fixture.context, 1);
 		OK(bi_view_map(view, BI_MAP_READ | BI_MAP_WRITE, &map, &error));
+		make_early(fixture.context, 0);
 		expect_waits("map", 1);
 		memset(bi_map_data(map), 8, ARRAY_BYTES);
 		OK(bi_view_synchronize(view, &error));
@@ -392,7 +398,9 @@ static void row_21_nothing_is_enqueued_for_a_copy_that_is_refused(void **state)
 	uint64_t before;
 
 	(void)state;
+	make_early(fixture.context, 1);
 	OK(bi_view_map(view, BI_MAP_READ, &map, &error));
+	make_early(fixture.context, 0);
 	expect_waits("map", on_device(1));
 	before = enqueued();
 	REFUSED(BI_EBUSY, bi_copy(to, from, NULL, &error));
