@@ -286,13 +286,13 @@ int bi__cuda_download(struct bi__cuda_queue *queue, void *dst, bi__cu_pointer sr
 
 char *bi__cuda_claim_slot(struct bi__cuda_pageable *pageable)
 {
-	char *slots = pageable->bytes + BI__CUDA_CHUNKS * BI__CUDA_CHUNK, *slot = NULL;
+	char *slot = NULL;
 
 	pthread_mutex_lock(&pageable->lock);
 	for (unsigned i = 0; i < BI__CUDA_SLOTS && pageable->bytes && !slot; i++)
 		if (!(pageable->claimed >> i & 1)) {
 			pageable->claimed |= (uint64_t)1 << i;
-			slot = slots + i * BI__CUDA_SLOT;
+			slot = pageable->bytes + BI__CUDA_CHUNKS * BI__CUDA_CHUNK + i * BI__CUDA_SLOT;
 		}
 	pthread_mutex_unlock(&pageable->lock);
 	return slot;
