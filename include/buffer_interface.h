@@ -84,12 +84,13 @@ extern "C" {
 #define BI_VERSION_PATCH 0
 #define BI_VERSION_STRING "0.1.0"
 
-#if defined(_WIN32) && defined(BI_BUILDS_LIBRARY)
-#define BI_API __declspec(dllexport)
-#elif defined(__GNUC__) && !defined(_WIN32)
+/* The attribute of every function of this header. A build of the library may define it. */
+#ifndef BI_API
+#if defined(__GNUC__) && !defined(_WIN32)
 #define BI_API __attribute__((visibility("default")))
 #else
 #define BI_API
+#endif
 #endif
 
 /* Returns the version of the library that is running, "major.minor.patch". The string is never freed. */

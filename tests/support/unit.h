@@ -4,8 +4,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#ifndef _WIN32
 #include <sys/wait.h>
 #include <unistd.h>
+#endif
 
 #include "fixture.h"
 
@@ -145,6 +147,7 @@ static inline struct bi_view *every(const struct bi_view *view, int64_t step)
 	return out;
 }
 
+#ifndef _WIN32
 /* The exit status of a forked child that runs `child`. */
 static inline int status_of_child(int (*child)(void *data), void *data)
 {
@@ -157,5 +160,6 @@ static inline int status_of_child(int (*child)(void *data), void *data)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
+#endif
 
 #endif

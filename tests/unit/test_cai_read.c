@@ -19,6 +19,12 @@
 static struct test_random generator;
 
 /* Four floats in a row: what most of the refusals below spoil. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define NATIVE "<"
+#else
+#define NATIVE ">"
+#endif
+
 static struct bi_cai floats(void)
 {
 	static const int64_t shape[] = { 4 };
@@ -27,7 +33,7 @@ static struct bi_cai floats(void)
 		.version = 3,
 		.ndim = 1,
 		.shape = shape,
-		.typestr = "<f4",
+		.typestr = NATIVE "f4",
 		.data = 0x10000,
 		.stream_kind = BI_CAI_STREAM_NONE,
 	};
@@ -159,7 +165,7 @@ static void cai_C3_masked_is_refused_without_room(void **state)
 
 static void cai_C3_mask_is_an_array_of_its_own(void **state)
 {
-	static const char *const types[] = { "|b1", "|u1", "|i1", "<i8", "<u2", "<f4", "<c8" };
+	static const char *const types[] = { "|b1", "|u1", "|i1", NATIVE "i8", NATIVE "u2", NATIVE "f4", NATIVE "c8" };
 	struct bi__cai_array array, mask;
 
 	(void)state;
@@ -179,7 +185,7 @@ static void cai_C3_mask_is_an_array_of_its_own(void **state)
 
 static void cai_C3_mask_needs_a_truth(void **state)
 {
-	static const char *const types[] = { "|V1", "|S1", "<U1" };
+	static const char *const types[] = { "|V1", "|S1", NATIVE "U1" };
 	struct bi__cai_array mask;
 
 	(void)state;
@@ -524,13 +530,13 @@ static void cai_C12_types_that_are_none(void **state)
 		{ BI_EUNSUPPORTED, "|t" },
 		{ BI_EDTYPE, "<f" },
 		{ BI_EDTYPE, "<f4x" },
-		{ BI_EDTYPE, "<f3" },
-		{ BI_EDTYPE, "<f16" },
-		{ BI_EDTYPE, "<x4" },
+		{ BI_EDTYPE, NATIVE "f3" },
+		{ BI_EDTYPE, NATIVE "f16" },
+		{ BI_EDTYPE, NATIVE "x4" },
 		{ BI_EDTYPE, "<" },
 		{ BI_EDTYPE, "<f-4" },
-		{ BI_EDTYPE, "<V99999999999" },
-		{ BI_EDTYPE, "<f04294967300" },
+		{ BI_EDTYPE, NATIVE "V99999999999" },
+		{ BI_EDTYPE, NATIVE "f04294967300" },
 		{ BI_EDTYPE, "<M8[ns]" },
 		{ BI_EDTYPE, "<float32" },
 	};
@@ -608,8 +614,8 @@ static void cai_C13_descr_of_a_simple_type(void **state)
 		int is_ignored;
 		const char *descr;
 	} cases[] = {
-		{ 0, "[('', '<f4')]" },
-		{ 0, "[(\"\", \"<f4\")]" },
+		{ 0, "[('', '" NATIVE "f4')]" },
+		{ 0, "[(\"\", \"" NATIVE "f4\")]" },
 		{ 0, " [ ( '' ,\n'=f4' ) ] " },
 		{ 1, "[('', '<i4')]" },
 		{ 1, "[('', '|V4')]" },
@@ -624,7 +630,7 @@ static void cai_C13_descr_of_a_simple_type(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
-		struct bi_cai cai = described("<f4", cases[i].descr);
+		struct bi_cai cai = described(NATIVE "f4", cases[i].descr);
 		struct bi__cai_array array = accept(&cai);
 
 		assert_int_equal(array.ignores_descr, cases[i].is_ignored);
@@ -657,13 +663,13 @@ static struct bi_cai write(const struct bi_layout *layout)
 static void cai_P3_pointer_is_0_without_elements_only(void **state)
 {
 	static const int64_t empty[] = { 2, 0, 3 }, one[] = { 1, 1, 1 };
-	struct bi_layout layout = layout_of("<f4", 3, empty, NULL, 64);
+	struct bi_layout layout = layout_of(NATIVE "f4", 3, empty, NULL, 64);
 
 	(void)state;
 	assert_true(write(&layout).data == 0);
-	layout = layout_of("<f4", 3, one, NULL, 64);
+	layout = layout_of(NATIVE "f4", 3, one, NULL, 64);
 	assert_true(write(&layout).data == 0x10040);
-	layout = layout_of("<f4", 0, NULL, NULL, 0);
+	layout = layout_of(NATIVE "f4", 0, NULL, NULL, 0);
 	assert_true(write(&layout).data == 0x10000);
 }
 
@@ -680,10 +686,10 @@ static void cai_P4_strides_are_left_out_if_c_contiguous(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
-		struct bi_layout layout = layout_of("<f4", 3, shape, cases[i].strides, 100);
+		struct bi_layout layout = layout_of(NATIVE "f4", 3, shape, cases[i].strides, 100);
 
 		assert_int_equal(write(&layout).strides != NULL, cases[i].is_explicit);
-		layout = layout_of("<f4", 3, empty, cases[i].strides, 100);
+		layout = layout_of(NATIVE "f4", 3, empty, cases[i].strides, 100);
 		assert_null(write(&layout).strides);
 	}
 }
@@ -691,7 +697,7 @@ static void cai_P4_strides_are_left_out_if_c_contiguous(void **state)
 static void cai_P5_P16_pointer_is_that_of_the_first_element(void **state)
 {
 	static const int64_t shape[] = { 3, 2 }, strides[] = { -16, 0 };
-	struct bi_layout layout = layout_of("<f4", 2, shape, strides, 96);
+	struct bi_layout layout = layout_of(NATIVE "f4", 2, shape, strides, 96);
 	struct bi_cai cai = write(&layout);
 
 	(void)state;
@@ -711,7 +717,7 @@ static void cai_P10_descr_of_structured_types_only(void **state)
 	layout.descr_length = sizeof(descr) - 1;
 	assert_ptr_equal(write(&layout).descr, descr);
 	assert_int_equal(write(&layout).descr_length, sizeof(descr) - 1);
-	layout = layout_of("<f4", 0, NULL, NULL, 0);
+	layout = layout_of(NATIVE "f4", 0, NULL, NULL, 0);
 	assert_null(write(&layout).descr);
 }
 
@@ -798,7 +804,7 @@ static void cai_P14_host_memory_is_not_exported(void **state)
 	struct bi_dtype dtype;
 
 	(void)state;
-	assert_int_equal(bi_dtype_parse("<f4", &dtype, NULL), BI_OK);
+	assert_int_equal(bi_dtype_parse(NATIVE "f4", &dtype, NULL), BI_OK);
 	for (size_t i = 0; i < ARRAY_LENGTH(shapes); i++) {
 		struct bi_error err = { 0, 0, "" };
 		struct bi_cai cai, zero;
@@ -823,7 +829,7 @@ static void cai_P17_versions_of_exports(void **state)
 	struct bi_dtype dtype;
 
 	(void)state;
-	assert_int_equal(bi_dtype_parse("<f4", &dtype, NULL), BI_OK);
+	assert_int_equal(bi_dtype_parse(NATIVE "f4", &dtype, NULL), BI_OK);
 	assert_int_equal(bi_view_empty(context, dtype, 0, NULL, &view, NULL), BI_OK);
 	for (size_t i = 0; i < ARRAY_LENGTH(versions); i++) {
 		struct bi_error err = { 0, 0, "" };
@@ -846,7 +852,7 @@ static void cai_export_checks_its_arguments(void **state)
 	int rc;
 
 	(void)state;
-	assert_int_equal(bi_dtype_parse("<f4", &dtype, NULL), BI_OK);
+	assert_int_equal(bi_dtype_parse(NATIVE "f4", &dtype, NULL), BI_OK);
 	assert_int_equal(bi_view_empty(context, dtype, 0, NULL, &view, NULL), BI_OK);
 	assert_int_equal(bi_cai_export(NULL, 3, 0, &cai, NULL), BI_EINVAL);
 	assert_int_equal(bi_cai_export(view, 3, 0, NULL, NULL), BI_EINVAL);

@@ -15,6 +15,12 @@
 #define ENTRY(descr, order, shape) "{'descr': " descr ", 'fortran_order': " order ", 'shape': " shape ", }"
 
 /* A header in an allocation of exactly its size, so that a sanitizer sees a byte read beyond it. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define NATIVE "<"
+#else
+#define NATIVE ">"
+#endif
+
 static unsigned char *header(int major, const char *text, size_t *size)
 {
 	size_t length = strlen(text), prefix = major == 1 ? 10 : 12;
@@ -59,7 +65,7 @@ static void test_simple(void **state)
 	for (int major = 1; major <= 3; major++) {
 		assert_int_equal(parse(major, ENTRY("'>i2'", "True", "(3, 4)"), &npy, NULL), BI_OK);
 		assert_int_equal(npy.dtype.type, BI_INT16);
-		assert_int_equal(npy.dtype.swapped, 1);
+		assert_int_equal(npy.dtype.swapped, *NATIVE == '<');
 		assert_int_equal(npy.fortran_order, 1);
 		assert_int_equal(npy.ndim, 2);
 		assert_int_equal(npy.shape[0], 3);
@@ -90,8 +96,10 @@ static void test_the_longest_extent(void **state)
 	struct npy npy;
 
 	(void)state;
-	assert_int_equal(parse(1, ENTRY("'|u1'", "False", "(9223372036854775807,)"), &npy, NULL), BI_OK);
-	assert_true(npy.shape[0] == INT64_MAX);
+	assert_int_equal(parse(1, ENTRY("'|u1'", "False", "(9223372036854775807,)"), &npy, NULL),
+			 sizeof(size_t) == 8 ? BI_OK : BI_EOVERFLOW);
+	if (sizeof(size_t) == 8)
+		assert_true(npy.shape[0] == INT64_MAX);
 }
 
 static void test_what_other_files_are(void **state)
@@ -125,8 +133,8 @@ static void test_structured(void **state)
 				     "False", "()"),
 			       &npy, NULL),
 			 BI_OK);
-	assert_string_equal(npy.descr,
-			    "[('x', '<f4'), (('t', 'n'), [('a', '>i2', (2, 3))]), ('', '|V3'), (\"it's\", '|u1')]");
+	assert_string_equal(npy.descr, "[('x', '" NATIVE
+				       "f4'), (('t', 'n'), [('a', '>i2', (2, 3))]), ('', '|V3'), (\"it's\", '|u1')]");
 	assert_int_equal(npy.dtype.type, BI_VOID);
 	assert_int_equal(npy.dtype.item_size, 4 + 12 + 3 + 1);
 	assert_int_equal(npy.nbytes, 20);

@@ -228,6 +228,8 @@ static void test_extremes(void **state)
 	check_extreme(1, two, backward, INT64_MAX - 1);
 	check_extreme(2, pair, both, 0);
 	check_extreme(2, ones, lowest, 7);
+	if (sizeof(size_t) < 8) /* these have more bytes than addresses */
+		return;
 	check_extreme(1, huge, NULL, 0);
 	check_extreme(62, many, doubling, 0);
 	check_extreme(62, many, halving, INT64_MAX - 1);

@@ -174,9 +174,9 @@ static void test_a_pitch_that_does_not_fit_is_no_box(void **state)
 	(void)state;
 	plan.shape[0] = 3;
 	plan.dst_strides[0] = 8;
-	plan.src_strides[0] = INT64_MAX / 2;
+	plan.src_strides[0] = PTRDIFF_MAX / 2;
 	assert_int_equal(1, bi__rect_make(&plan, &rect));
-	plan.src_strides[0] = INT64_MAX;
+	plan.src_strides[0] = PTRDIFF_MAX;
 	assert_int_equal(0, bi__rect_make(&plan, &rect));
 }
 

@@ -102,6 +102,7 @@ int bi_plan_make(const struct bi_layout *dst, const struct bi_layout *src, struc
 {
 	struct bi__plan plan;
 	int64_t first, end;
+	size_t bytes;
 	int rc;
 
 	if (!dst || !out)
@@ -111,6 +112,8 @@ int bi_plan_make(const struct bi_layout *dst, const struct bi_layout *src, struc
 		rc = bi__layout_check(src, &first, &end, err);
 	if (!rc && src)
 		rc = bi__plan_check(dst, src, err);
+	if (!rc && __builtin_add_overflow(bi_layout_nbytes(dst), 0, &bytes))
+		rc = bi__fail(err, BI_EBOUNDS, "the array has more bytes than an address of this machine");
 	if (rc)
 		return rc;
 	if (bi_layout_self_overlap(dst))

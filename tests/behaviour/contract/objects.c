@@ -39,7 +39,7 @@ static void test_options(void **state)
 		fixture.cases++; \
 	} while (0)
 	BAD(bad.struct_size = 0);
-	BAD(bad.struct_size = 8);
+	BAD(bad.struct_size = sizeof(size_t));
 	BAD(bad.memory = 5);
 	BAD(bad.memory = -1);
 	BAD(bad.log_level = 99);
@@ -393,7 +393,8 @@ static void test_memory(void **state)
 /* More than any machine has. */
 static void test_too_much_memory(void **state)
 {
-	static const size_t sizes[] = { SIZE_MAX, SIZE_MAX - 63, SIZE_MAX - 64, SIZE_MAX / 2, SIZE_MAX / 4 };
+	static const size_t sizes[] = { SIZE_MAX, SIZE_MAX - 63, SIZE_MAX - 64, SIZE_MAX / 2,
+					SIZE_MAX / (sizeof(size_t) > 4 ? 4 : 2) };
 	static const int64_t shape[] = { INT64_C(1) << 31, INT64_C(1) << 31 };
 	static const int64_t wide[] = { INT64_C(1) << 40, INT64_C(1) << 40 };
 	struct bi_memory *memory = STALE(struct bi_memory);

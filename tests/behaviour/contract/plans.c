@@ -393,7 +393,7 @@ static void test_plans_aligned(void **state)
 /* A few of each kind and route, of any item size. */
 static void test_plans_large(void **state)
 {
-	enum { CASES = ROUTE_COUNT * BI__PLAN_COUNT, ROUNDS = 2 };
+	enum { CASES = (int)ROUTE_COUNT * (int)BI__PLAN_COUNT, ROUNDS = 2 };
 
 	(void)state;
 	if (!is_thorough())

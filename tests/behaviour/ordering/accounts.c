@@ -247,7 +247,7 @@ static void count_strict(uint64_t count)
 		return;
 	print_error("%s: %lu host waits, of which its row knows none\n", account.name, (unsigned long)count);
 	tell_waits();
-	strict_waits += count;
+	strict_waits += (unsigned long)count;
 }
 
 void accounts_end(void)
@@ -264,7 +264,7 @@ void accounts_end(void)
 		driver->end();
 	if (!may_wait(account.row))
 		count_strict(counted ? seen : all);
-	compared_waits += counted ? seen : 0;
+	compared_waits += counted ? (unsigned long)seen : 0;
 	if (counted && seen != all) {
 		tell_waits();
 		fail_msg("%s: drivers were made to wait %lu times, %lu are reported", account.name, (unsigned long)seen,

@@ -207,7 +207,7 @@ static bi__cu_result join(struct stream *stream, const struct event *event)
 
 	if (capture->has_ended)
 		return cross(stream,
-			     stream->capture ? BI__CU_ERROR_STREAM_CAPTURE_ISOLATION : DECIDED_WAIT_ENDED_CAPTURE);
+			     stream->capture ? (int)BI__CU_ERROR_STREAM_CAPTURE_ISOLATION : DECIDED_WAIT_ENDED_CAPTURE);
 	if (capture->is_invalid)
 		return BI__CU_ERROR_STREAM_CAPTURE_INVALIDATED;
 	if (stream->kind == STREAM_LEGACY) {
@@ -296,7 +296,7 @@ static bi__cu_result end_capture(bi__cu_stream handle, bi__cu_graph *out)
 		return BI__CU_ERROR_INVALID_VALUE;
 	*out = NULL;
 	if (!capture)
-		return is_legacy_unusable(stream, 0) ? BI__CU_ERROR_STREAM_CAPTURE_IMPLICIT : DECIDED_END_WITHOUT_BEGIN;
+		return is_legacy_unusable(stream, 0) ? (int)BI__CU_ERROR_STREAM_CAPTURE_IMPLICIT : DECIDED_END_WITHOUT_BEGIN;
 	if (capture->origin != stream)
 		return BI__CU_ERROR_STREAM_CAPTURE_UNMATCHED;
 	if (capture->mode != BI__CU_CAPTURE_MODE_RELAXED && capture->thread != thread_self()->number)

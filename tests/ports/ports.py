@@ -1,0 +1,302 @@
+#!/usr/bin/env python3
+"""Builds the library, the command and the tests for other systems, runs what can be run, and writes docs/ports.md.
+
+    tests/ports/ports.py              the targets that scripts/test builds, with a part of their tests
+    tests/ports/ports.py --all        every target and every test; records the results and writes docs/ports.md
+    tests/ports/ports.py --only WORD  targets whose name contains WORD; "zig" is a word
+    tests/ports/ports.py --page       tests only that docs/ports.md is the page of the recorded results
+
+A warning of a compiler is a failure. Packages come from Debian and PyPI (requirements.txt beside this file). cmocka is
+built for each target from Debian's source package. Everything is written into build/ports.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tarfile
+import time
+from dataclasses import dataclass
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+WORK = ROOT / "build/ports"
+RECORDED = HERE / "results.json"
+PAGE = ROOT / "docs/ports.md"
+ARRAY = ROOT / "examples/data/jacksboro_elevation.npy"
+JOBS = str(os.cpu_count())
+
+# The tests of the short form: all element moves (SIMD included), byte order, exchange, threads, and the contract.
+SHORT = "contract-host|test_(simd|tiles|run|shuffle|lines|dtype|descr|npy|cai_read|index|layout|host|workers|threads)$"
+
+
+@dataclass
+class Target:
+    name: str
+    packages: str  # of Debian 12
+    compiler: str  # the command; "zig TARGET" is Zig's compiler for that target
+    system: str = "Linux"  # for CMake
+    emulator: str = ""  # the command before a program; "none": nothing runs
+    flags: str = ""
+    left_out: str = ""  # unit tests that the emulator or the C library cannot run
+    tests: bool = True
+    short: bool = False
+
+    @property
+    def label(self):
+        """The compiler and its version."""
+        return self.zig and f"Zig {version_of_zig()} (clang)" or first_line([self.compiler, "--version"])
+
+    @property
+    def zig(self):
+        return self.compiler.startswith("zig ") and self.compiler.removeprefix("zig ")
+
+
+def cross(machine, name, emulator, **options):
+    package = f"gcc-{machine.replace('_', '-')}-linux-gnu"
+    return Target(name, f"{package} qemu-user-static", f"{machine}-linux-gnu-gcc", emulator=emulator, **options)
+
+
+def zig(target, name, system, emulator="none"):
+    return Target(name, "", f"zig {target}", system=system, emulator=emulator, tests=False)
+
+
+# Emulators do not start a program with raised rights, nor say which pages are large.
+TARGETS = [
+    cross("aarch64", "aarch64, glibc", "qemu-aarch64-static -L /usr/aarch64-linux-gnu",
+          left_out="environment;host", short=True),
+    cross("s390x", "s390x, glibc, big-endian", "qemu-s390x-static -L /usr/s390x-linux-gnu",
+          left_out="environment;host", short=True),
+    cross("i686", "i386, glibc", "/usr/i686-linux-gnu/lib/ld-linux.so.2 --library-path /usr/i686-linux-gnu/lib",
+          flags="-Wno-psabi", left_out="environment", short=True),
+    Target("x86-64, musl", "musl-tools", "musl-gcc", left_out="view;cuda_sim", flags="-idirafter /usr/include"),
+    Target("x86-64, Windows", "gcc-mingw-w64-x86-64-posix wine wine64", "x86_64-w64-mingw32-gcc-posix",
+           system="Windows", emulator="wine"),
+    Target("x86-64, glibc", "clang-19", "clang-19"),
+    zig("aarch64-macos", "aarch64, macOS", "Darwin"),
+    zig("x86_64-macos", "x86-64, macOS", "Darwin"),
+]  # fmt: skip
+
+
+def run(command, **options):
+    return subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          stdin=subprocess.DEVNULL, text=True, errors="replace", **options)  # fmt: skip
+
+
+def must(command, **options):
+    done = run(command, **options)
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, command))}:\n{done.stdout[-3000:]}")
+    return done.stdout
+
+
+def first_line(command):
+    """"gcc 12.2.0": the first version number that the command says."""
+    said = run(command).stdout.splitlines()[0]
+    number = re.search(r" (\d+(\.\d+)*)", re.sub(r"\(.*?\)", "", said))
+    return f"{'clang' if 'clang' in said else 'gcc'} {number[1]}"
+
+
+def zig_program():
+    """Zig's compiler, from PyPI."""
+    venv = WORK / "venv"
+    if not venv.exists():
+        must([sys.executable, "-m", "venv", venv])
+    must([venv / "bin/pip", "--disable-pip-version-check", "install", "-q", "-r", HERE / "requirements.txt"])
+    return next(venv.glob("lib/python3*/site-packages/ziglang/zig"))
+
+
+def version_of_zig():
+    return (HERE / "requirements.txt").read_text().strip().partition("==")[2]
+
+
+def compiler_of(target, folder):
+    """A program that CMake can call as a compiler."""
+    if not target.zig:
+        return target.compiler
+    for program in ("cc", "ar", "ranlib"):
+        words = f"-target {target.zig}" if program == "cc" else ""
+        path = folder / program
+        path.write_text(f'#!/bin/sh\nexec "{zig_program()}" {program} {words} "$@"\n')
+        path.chmod(0o755)
+    return folder / "cc"
+
+
+def source_of_cmocka():
+    """cmocka's source folder, from Debian's source package."""
+    folder = WORK / "cmocka"
+    if (folder / "src/cmocka.c").exists():
+        return folder
+    lists = WORK / "apt/lists"
+    parts = WORK / "apt/sources.list.d"
+    (lists / "partial").mkdir(parents=True, exist_ok=True)
+    parts.mkdir(exist_ok=True)
+    for path in [pathlib.Path("/etc/apt/sources.list"), *pathlib.Path("/etc/apt/sources.list.d").glob("*")]:
+        text = path.read_text() if path.is_file() else ""
+        if "/debian" in text:
+            text = re.sub(r"^deb ", "deb-src ", text.replace("Types: deb\n", "Types: deb-src\n"), flags=re.MULTILINE)
+            (parts / path.name).write_text(text)
+    options = ["-q", "-o", "Dir::Etc::SourceList=/dev/null", "-o", f"Dir::Etc::SourceParts={parts}", "-o",
+               f"Dir::State::Lists={lists}", "-o", "APT::Sandbox::User=root"]  # fmt: skip
+    run(["apt-get", *options, "update"])
+    must(["apt-get", *options, "source", "--download-only", "cmocka"], cwd=WORK)
+    with tarfile.open(next(WORK.glob("cmocka_*.orig.tar.*"))) as archive:
+        archive.extractall(WORK)
+    next(WORK.glob("cmocka-*/")).rename(folder)
+    return folder
+
+
+def build_cmocka(target, compiler, folder):
+    """Returns the options of CMake that name cmocka."""
+    source = source_of_cmocka()
+    has = "SIGNAL_H STRUCT_TIMESPEC STRINGS_H INTTYPES_H MALLOC_H"
+    if target.system != "Windows":
+        has += " STRSIGNAL GCC_THREAD_LOCAL_STORAGE CLOCK_REALTIME SIGLONGJMP"
+    made = folder / "cmocka.o"
+    must([compiler, "-O1", "-w", f"-I{source}/include", *(f"-DHAVE_{word}" for word in has.split()), "-c",
+          source / "src/cmocka.c", "-o", made])  # fmt: skip
+    must(["ar", "rcs", folder / "libcmocka.a", made])
+    return [f"-DBI_CMOCKA_INCLUDE_DIR={source}/include", f"-DBI_CMOCKA_LIBRARY={folder}/libcmocka.a"]
+
+
+def configure(target, folder):
+    compiler = compiler_of(target, folder)
+    emulator = [] if target.emulator == "none" else target.emulator.split()
+    options = [f"-DCMAKE_SYSTEM_NAME={target.system}", f"-DCMAKE_C_COMPILER={compiler}", "-DCMAKE_BUILD_TYPE=Release",
+               "-DCMAKE_C_FLAGS_RELEASE=-O1", f"-DCMAKE_C_FLAGS={target.flags}", "-DBI_LTO=OFF", "-DBI_EXAMPLES=OFF",
+               "-DBI_OPENCL_INCLUDE_DIR=/usr/include", f"-DBI_TESTS={'ON' if target.tests else 'OFF'}",
+               f"-DBI_TEST_LAUNCHER={';'.join(emulator)}", f"-DBI_TEST_LEFT_OUT={target.left_out}",
+               "-DCMAKE_CROSSCOMPILING=TRUE"]  # fmt: skip
+    if target.zig:
+        options += [f"-DCMAKE_AR={folder}/ar", f"-DCMAKE_RANLIB={folder}/ranlib"]
+    if target.tests:
+        options += build_cmocka(target, compiler, folder)
+    must(["cmake", "-S", ROOT, "-B", folder / "build", *options])
+
+
+def built_targets(target, short):
+    if not target.tests or not short:
+        return []
+    units = re.search(r"test_\((.*)\)", SHORT)[1].split("|")
+    units = [unit for unit in units if (ROOT / f"tests/unit/test_{unit}.c").exists()]
+    return ["bi", "contract", *(f"test_{unit}" for unit in units if unit not in left_out(target))]
+
+
+def left_out(target):
+    names = target.left_out.split(";")
+    return names + ["cai_read"] if target.name.startswith("i386") else names
+
+
+def copy_and_verify(target, folder):
+    """Runs `bi copy --device host --verify`. Returns what the table says."""
+    if target.emulator == "none":
+        return "linked only"
+    program = next((folder / "build").glob("bi*"), None)
+    out = folder / "out.npy"
+    done = run([*target.emulator.split(), program, "copy", ARRAY, out, "--device", "host", "--slice", "::2,::-1",
+                "--transpose", "1,0", "--verify"], env=environment())  # fmt: skip
+    (folder / "copy.log").write_text(done.stdout)
+    return "pass" if done.returncode == 0 and "verified" in done.stdout else "fails"
+
+
+def environment():
+    return {**os.environ, "WINEPREFIX": str(WORK / "wine"), "WINEDEBUG": "-all", "BI_CUDA_LIBRARY": "none"}
+
+
+def run_tests(target, folder, short):
+    """Runs ctest. Returns what the table says."""
+    if not target.tests:
+        return "not built"
+    chosen = ["-R", SHORT] if short else []
+    done = run(["ctest", "--test-dir", folder / "build", "-j", JOBS, "--no-tests=error", *chosen], env=environment())
+    (folder / "tests.log").write_text(done.stdout)
+    failed = re.findall(r"^\s*\d+ - (\S+) \(", done.stdout, re.MULTILINE)
+    found = re.search(r"(\d+) tests failed out of (\d+)", done.stdout)
+    if done.returncode or not found:
+        print(done.stdout[-2000:])
+        return "fails: " + ", ".join(failed or ["ctest"])
+    return f"{found[2]} pass"
+
+
+def try_target(target, short):
+    """Builds and runs one target. Returns its row: warnings, command, tests."""
+    folder = WORK / re.sub(r"\W+", "-", target.name)
+    folder.mkdir(parents=True, exist_ok=True)
+    configure(target, folder)
+    command = ["cmake", "--build", folder / "build", "-j", JOBS, "--clean-first"]
+    targets = built_targets(target, short)
+    done = run(command + (["--target", *targets] if targets else []))
+    (folder / "build.log").write_text(done.stdout)
+    warnings = len(re.findall(r"warning:", done.stdout))
+    if done.returncode or warnings:
+        print("\n".join(re.findall(r"^.*(?:error|warning):.*$", done.stdout, re.MULTILINE)[:20]) or done.stdout[-2000:])
+    if done.returncode:
+        return {"warnings": "does not build", "command": "", "tests": ""}
+    return {"warnings": str(warnings), "command": copy_and_verify(target, folder), "tests": run_tests(target, folder, short)}
+
+
+def page(recorded):
+    """The text of docs/ports.md."""
+    rows = ["| target | compiler | warnings | `bi copy --device host --verify` | tests |", "| --- | --- | --- | --- | --- |"]
+    for target in TARGETS:
+        row = recorded.get(target.name)
+        if row:
+            rows.append(f"| {target.name} | {row['compiler']} | {row['warnings']} | {row['command']} | {row['tests']} |")
+    short = ", ".join(target.name.split(",")[0] for target in TARGETS if target.short)
+    table = "\n".join(rows)
+    return f"""# Systems that the library was built for
+
+This page is made by `scripts/test ports --all`. `scripts/test` repeats a part of it: {short}.
+
+{table}
+
+`tests`: the unit tests that need no OpenCL driver, and the contract and ordering suites on the host. Programs of other
+processors run in qemu, those of Windows in Wine 8; no such machine was used. "linked only": the library and the command
+were compiled and linked, and have not run.
+
+- CUDA is tested on 64-bit little-endian targets with glibc only.
+- On Windows there are no suites, because they open drivers and fork, and compiled OpenCL programs are not kept in files.
+  Wine's `OpenCL.dll` leads to PoCL: there `bi copy --device opencl --verify` works.
+- In emulators two unit tests are left out: programs with raised rights are not started, and large pages are not reported.
+"""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--all", action="store_true", help="all targets and tests; writes docs/ports.md")
+    parser.add_argument("--only", metavar="WORD", default="", help="targets whose name or compiler contains WORD")
+    parser.add_argument("--page", action="store_true", help="tests that docs/ports.md is what the results say")
+    arguments = parser.parse_args()
+    recorded = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
+    if arguments.page:
+        wrong = [name for name in recorded if name not in {target.name for target in TARGETS}]
+        wrong += [target.name for target in TARGETS if target.name not in recorded]
+        if wrong or PAGE.read_text() != page(recorded):
+            sys.exit(f"docs/ports.md is not the page of tests/ports/results.json; run scripts/test ports --all. {wrong}")
+        return print(f"{len(recorded)} targets")
+    chosen = [t for t in TARGETS if (arguments.all or t.short or arguments.only) and arguments.only in t.name + t.compiler]
+    packages = " ".join(target.packages for target in chosen).split()
+    must([ROOT / "scripts/setup-debian", "--only", *dict.fromkeys(packages)])
+    WORK.mkdir(parents=True, exist_ok=True)
+    passed = failed = 0
+    for target in chosen:
+        start = time.monotonic()
+        row = {"compiler": target.label, **try_target(target, not arguments.all)}
+        good = row["warnings"] == "0" and "fails" not in row["command"] + row["tests"]
+        passed, failed = passed + good, failed + (not good)
+        print(f"{target.name}: {row['compiler']}, {row['warnings']} warnings, copy: {row['command']}, "
+              f"tests: {row['tests']}, {time.monotonic() - start:.0f} s", flush=True)  # fmt: skip
+        if arguments.all:
+            recorded[target.name] = row
+            RECORDED.write_text(json.dumps(recorded, indent=1) + "\n")
+    if arguments.all:
+        PAGE.write_text(page(recorded))
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
