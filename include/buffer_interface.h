@@ -478,7 +478,7 @@ struct bi_backend {
 	const char *name;               /* device strings begin with it */
 	int numbers;                    /* largest count of numbers behind the name: 1 in "cuda:1", 2 in "opencl:0:1" */
 	enum bi_handle_kind handle;     /* kind of the handles of its device memory */
-	unsigned stream_kinds;          /* bits 1 << enum bi_stream_kind that bi_stream_wrap accepts; 0: no streams */
+	unsigned stream_kinds;          /* bits 1 << enum bi_order_kind that bi_stream_wrap accepts; 0: no streams */
 	int named_by_ordinal;           /* 1: exports name a device by its ordinal; 0: by its native context */
 };
 
@@ -601,10 +601,10 @@ struct bi_location {
  */
 BI_API int bi_locate_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_location *out, struct bi_error *err);
 /*
- * Queries the driver for the device and context of a cl_command_queue (`kind` BI_STREAM_KIND_CL_QUEUE). Opens and
+ * Queries the driver for the device and context of a cl_command_queue (`kind` BI_ORDER_OPENCL). Opens and
  * retains nothing. BI_EUNSUPPORTED: `kind` is any other kind; such a stream does not name its device.
  */
-BI_API int bi_locate_queue(enum bi_stream_kind kind, uintptr_t queue, struct bi_location *out, struct bi_error *err);
+BI_API int bi_locate_queue(enum bi_order_kind kind, uintptr_t queue, struct bi_location *out, struct bi_error *err);
 
 /* Returns the device. Borrowed. */
 BI_API const struct bi_device *bi_context_device(const struct bi_context *context);
@@ -970,20 +970,23 @@ BI_API int bi_unmap(struct bi_map *map, struct bi_error *err);
 
 /* Exchange */
 
-enum bi_export_flag {
-	BI_EXPORT_EVENT = 1,            /* record an event for the consumer */
-	BI_EXPORT_SYNCHRONIZE = 2       /* block until the work is done, and name no stream */
-};
-
 /*
- * Fills *out with the array, its stream, and a reference that out->release releases. The memory counts as exported. The
- * struct is read-only if the view is. Overwrites *out without releasing its old content. If work is pending on host
- * memory, blocks the calling thread until it is complete (`export`). BI_EBUSY: the memory is mapped for writing.
+ * Fills *out with the array, the stream of pending work, and a reference that out->release releases. The memory counts
+ * as exported. The struct is read-only if the view is. The caller has set *out to BI_EXCHANGE_INIT; its other content
+ * is overwritten without a release. `wishes` are 0 or BI_ACQUIRE_ bits (abi.h). With BI_ACQUIRE_READY, and if work is
+ * pending on host memory, blocks the calling thread until the work is complete (`export`), and names no stream.
+ *
+ * With BI_ACQUIRE_BORROW *out holds no reference: the view must outlive *out, and out->release only marks the struct as
+ * released.
+ *
+ * BI_EVERSION: the caller's version or struct_size is not known. BI_EUNSUPPORTED: a demand is not known. BI_EDTYPE: the
+ * exchange has no name for the element type. BI_EBUSY: the memory is mapped for writing. After a failure out->release
+ * is NULL.
  */
-BI_API int bi_view_export(const struct bi_view *view, unsigned flags, struct bi_exchange *out, struct bi_error *err);
+BI_API int bi_view_export(const struct bi_view *view, uint32_t wishes, struct bi_exchange *out, struct bi_error *err);
 
 enum bi_import_flag {
-	BI_IMPORT_UNORDERED = 1         /* ignore the struct's stream and event: the caller orders all work */
+	BI_IMPORT_UNORDERED = 1         /* ignore stream, event and done: the caller orders all work */
 };
 
 /*
@@ -992,7 +995,7 @@ enum bi_import_flag {
  *
  * `context` must reach the memory: any context for host memory, the same cl_context for a cl_mem, the same device for
  * CUDA memory. BI_EINVAL: it does not. BI_EVERSION: the version is not known. BI_EDTYPE: the element type is not known.
- * BI_EBOUNDS: a byte lies outside of the allocation behind the handle. BI_EUNSUPPORTED: the array is masked. If
+ * BI_EBOUNDS: an element lies outside of the memory. BI_EUNSUPPORTED: a flag below bit 16 or a kind is not known. If
  * bi_view_export of this library made the struct, the result is another view of the same memory, and the struct is
  * released immediately.
  */

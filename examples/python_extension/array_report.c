@@ -59,10 +59,14 @@ static unsigned lanes_of(const struct bi_exchange *array)
 	return array->type_code == 3 || !array->type_lanes ? 1 : array->type_lanes;
 }
 
-/* Returns "f4": kind and bytes of one lane. Kinds without a letter in the array interface are '?'. */
+/* Returns "f4": the letter of DLPack's type code, and the bytes of one lane. Codes without a letter are '?'. */
 static PyObject *type_name(const struct bi_exchange *array)
 {
-	return PyUnicode_FromFormat("%c%u", array->type_kind ? array->type_kind : '?',
+	static const char letters[] = "iuf??cb";
+
+	if (array->descr)
+		return PyUnicode_FromString(array->descr);
+	return PyUnicode_FromFormat("%c%u", array->type_code < sizeof(letters) - 1 ? letters[array->type_code] : '?',
 				    array->item_size / lanes_of(array));
 }
 
@@ -72,8 +76,8 @@ static PyObject *make_report(const struct bi_exchange *array)
 	return Py_BuildValue("{sssisNsIsNsNsNsisKsKsK}", "device", device_name(array->device_type), "ordinal",
 			     array->device_id, "type", type_name(array), "lanes", lanes_of(array), "shape",
 			     tuple_of(array->shape, array->ndim), "strides", tuple_of(array->strides, array->ndim),
-			     "readonly", PyBool_FromLong((array->flags & BI_EXCHANGE_READONLY) != 0), "stream_kind",
-			     (int)array->stream_kind, "stream", (unsigned long long)array->stream, "handle",
+			     "readonly", PyBool_FromLong((array->flags & BI_READONLY) != 0), "order_kind",
+			     (int)array->order_kind, "stream", (unsigned long long)array->stream, "handle",
 			     (unsigned long long)array->handle, "offset", (unsigned long long)array->offset);
 }
 
@@ -93,7 +97,7 @@ static PyObject *describe(PyObject *module, PyObject *argument)
 
 /* total() */
 
-static double read_number(const char *element, char kind, uint32_t size)
+static double read_number(const char *element, uint8_t code, uint32_t size)
 {
 	union {
 		float f4;
@@ -103,7 +107,7 @@ static double read_number(const char *element, char kind, uint32_t size)
 	} number;
 
 	memcpy(&number, element, size);
-	if (kind == 'f')
+	if (code == 2)
 		return size == 4 ? (double)number.f4 : number.f8;
 	return size == 4 ? (double)number.i4 : (double)number.i8;
 }
@@ -114,7 +118,7 @@ static double add(const struct bi_exchange *array, const char *element, int64_t 
 	double sum = 0;
 
 	if (dimension == array->ndim)
-		return read_number(element, array->type_kind, array->item_size);
+		return read_number(element, array->type_code, array->item_size);
 	for (int64_t i = 0; i < array->shape[dimension]; i++)
 		sum += add(array, element + i * array->strides[dimension], dimension + 1);
 	return sum;
@@ -122,21 +126,14 @@ static double add(const struct bi_exchange *array, const char *element, int64_t 
 
 static int check(const struct bi_exchange *array)
 {
-	uint16_t one = 1;
-	char native = *(const char *)&one ? '<' : '>';
-
 	if (array->handle_kind != BI_HANDLE_HOST) {
 		PyErr_Format(PyExc_TypeError, "the array is in memory of %s; copy it to the host first",
 			     device_name(array->device_type));
 		return -1;
 	}
-	if ((array->type_kind != 'f' && array->type_kind != 'i') || (array->item_size != 4 && array->item_size != 8) ||
-	    array->type_lanes != 1 || array->byte_order != native) {
+	if ((array->type_code != 2 && array->type_code != 0) || (array->item_size != 4 && array->item_size != 8) ||
+	    array->type_lanes != 1) {
 		PyErr_SetString(PyExc_TypeError, "the elements are not float or int of 4 or 8 bytes");
-		return -1;
-	}
-	if (array->mask) {
-		PyErr_SetString(PyExc_TypeError, "the array is masked");
 		return -1;
 	}
 	return 0;
@@ -186,9 +183,8 @@ static PyMethodDef functions[] = {
 	{ NULL, NULL, 0, NULL },
 };
 
-static struct PyModuleDef definition = {
-	PyModuleDef_HEAD_INIT, .m_name = "array_report", .m_size = 0, .m_methods = functions
-};
+static struct PyModuleDef definition = { PyModuleDef_HEAD_INIT, .m_name = "array_report", .m_size = 0,
+					 .m_methods = functions };
 
 PyMODINIT_FUNC PyInit_array_report(void);
 

@@ -10,10 +10,6 @@
  *   Producers in other languages name the address of the first element and strides of any sign. bi_view_wrap_at derives
  *   the range of bytes from them.
  *
- * Exporting without a reference
- *   bi_view_describe fills an exchange structure that borrows from the view. It suits attributes that are read while
- *   the object is alive, and calls whose arguments outlive the call.
- *
  * Waiting without the lock of the runtime
  *   A thread that blocks in the library should not hold the lock of the runtime, but dropping that lock is expensive.
  *   bi_view_is_idle (buffer_interface.h) and bi_view_release_is_immediate tell in advance whether a call can block.
@@ -51,16 +47,6 @@ BI_API int bi_view_release_is_immediate(const struct bi_view *view);
  */
 BI_API int bi_view_wrap_at(struct bi_context *context, uint64_t data, struct bi_foreign *foreign,
 			   struct bi_layout *layout, struct bi_view **out, struct bi_error *err);
-
-/*
- * Fills *out like bi_view_export, but without a reference and without an event. *out borrows from the view, which must
- * outlive *out; out->release only marks the struct as released. The memory counts as exported.
- *
- * If work is pending on device memory, *out names its home stream. If work is pending on host memory, blocks the
- * calling thread until it is complete (`export`). The first call for a view may allocate arrays that *out points to;
- * they live as long as the view (BI_ENOMEM). BI_EBUSY: the memory is mapped for writing.
- */
-BI_API int bi_view_describe(const struct bi_view *view, struct bi_exchange *out, struct bi_error *err);
 
 /*
  * Makes the context stream the home stream of the memory, and makes it wait for the work that is pending on the memory.

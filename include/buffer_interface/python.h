@@ -42,20 +42,18 @@ extern "C" {
 #define BI_PYTHON_CAPSULE "buffer_interface.c_api"
 
 /*
- * The table in the capsule of a type. The functions accept objects of that type and of its subtypes. They return 0, or
- * -1 with an exception set; after -1, *out needs no release. They overwrite *out without releasing its old content.
+ * The table in the capsule of a type. Later versions append functions: a caller uses a function only if the table has
+ * at least that size.
  */
 struct bi_python_api {
-	uint32_t version;               /* BI_ABI_VERSION of the filled structs; check it before a call */
+	uint32_t version;               /* BI_ABI_VERSION of the producer; check it before a call */
 	uint32_t struct_size;           /* sizeof(struct bi_python_api) of the producer */
 	/*
-	 * Fills *out without a reference. *out is valid as long as the caller keeps the object alive and nobody makes
-	 * the object release its memory. The first call may allocate strides in elements. The caller need not call
-	 * out->release, which only marks the struct as released. BufferError: the array is masked.
+	 * Fills *out with a description of the object, which is of that type or of a subtype, and with a reference that
+	 * out->release releases. The caller has set version and struct_size of *out. `wishes` are BI_ACQUIRE_ bits.
+	 * Returns 0, or -1 with an exception set; out->release is NULL then.
 	 */
-	int (*view)(PyObject *object, struct bi_exchange *out);
-	/* Fills *out with a reference of its own, which out->release releases. */
-	int (*acquire)(PyObject *object, struct bi_exchange *out);
+	int (*acquire)(PyObject *object, uint32_t wishes, struct bi_exchange *out);
 };
 
 /*
@@ -94,15 +92,15 @@ static inline const struct bi_python_api *bi_python_open_capsule(PyObject *capsu
 		return NULL;
 	if (api->version != BI_ABI_VERSION || api->struct_size < sizeof(*api)) {
 		PyErr_Format(PyExc_BufferError,
-			     BI_PYTHON_ATTRIBUTE " has version %u.%u and %u bytes, this module knows version %d.%d",
+			     BI_PYTHON_ATTRIBUTE " has version %u.%u and %u bytes, this module knows version %u.%u",
 			     (unsigned)(api->version >> 16), (unsigned)(api->version & 0xffff),
-			     (unsigned)api->struct_size, BI_ABI_MAJOR, BI_ABI_MINOR);
+			     (unsigned)api->struct_size, (unsigned)(BI_ABI_VERSION >> 16),
+			     (unsigned)(BI_ABI_VERSION & 0xffff));
 		return NULL;
 	}
-	if (api->view && api->acquire)
+	if (api->acquire)
 		return api;
-	PyErr_Format(PyExc_TypeError, "the function %s of " BI_PYTHON_ATTRIBUTE " is NULL",
-		     api->view ? "acquire" : "view");
+	PyErr_SetString(PyExc_TypeError, "the function acquire of " BI_PYTHON_ATTRIBUTE " is NULL");
 	return NULL;
 }
 
@@ -206,7 +204,7 @@ static inline PyObject *bi_python_import(PyObject *argument)
 }
 
 /* Converts an object whose type has no table. Returns 0, or -1 with an exception. */
-static inline int bi_python_take_other(PyObject *argument, struct bi_exchange *out)
+static inline int bi_python_take_other(PyObject *argument, uint32_t wishes, struct bi_exchange *out)
 {
 	const struct bi_python_api *api;
 	PyObject *array = bi_python_import(argument);
@@ -217,40 +215,42 @@ static inline int bi_python_take_other(PyObject *argument, struct bi_exchange *o
 	rc = bi_python_api_of(Py_TYPE(array), &api);
 	if (rc == 0)
 		PyErr_SetString(PyExc_TypeError, "the result of buffer_interface() has no " BI_PYTHON_ATTRIBUTE);
-	rc = rc == 1 ? api->acquire(array, out) : -1;
+	/* The array is dropped here, so nothing can be borrowed from it. */
+	rc = rc == 1 ? api->acquire(array, wishes & ~BI_ACQUIRE_BORROW, out) : -1;
 	Py_DECREF(array);
 	return rc;
 }
 
 /*
- * Fills *out with the description of any array argument, and with a reference that out->release(out) releases. Returns
- * 0, or -1 with an exception set; after -1, *out needs no release. TypeError: the argument is no array. BufferError and
- * its subclasses: the array cannot be used as it is.
+ * Fills *out with the description of any array argument, and with a reference that out->release(out) releases. `wishes`
+ * are BI_ACQUIRE_ bits. Returns 0, or -1 with an exception set; out->release is NULL then. TypeError: the argument is
+ * no array. BufferError and its subclasses: the array cannot be used as it is.
  */
-static inline int bi_python_take(PyObject *argument, struct bi_exchange *out)
+static inline int bi_python_acquire(PyObject *argument, uint32_t wishes, struct bi_exchange *out)
 {
 	const struct bi_python_api *api;
 	int rc = bi_python_api_of(Py_TYPE(argument), &api);
 
+	out->version = BI_ABI_VERSION;
+	out->struct_size = (uint32_t)sizeof(*out);
 	out->release = NULL;
 	if (rc < 0)
 		return -1;
-	return rc ? api->acquire(argument, out) : bi_python_take_other(argument, out);
+	return rc ? api->acquire(argument, wishes, out) : bi_python_take_other(argument, wishes, out);
+}
+
+static inline int bi_python_take(PyObject *argument, struct bi_exchange *out)
+{
+	return bi_python_acquire(argument, 0, out);
 }
 
 /*
- * Does the same as bi_python_take, for one call during which the caller keeps the argument alive. If the type of the
- * argument has a table, *out holds no reference, which is faster. Release *out as after bi_python_take.
+ * Does the same as bi_python_take, for one call during which the caller keeps the argument alive. *out may then hold no
+ * reference, which is faster. Release *out as after bi_python_take.
  */
 static inline int bi_python_borrow(PyObject *argument, struct bi_exchange *out)
 {
-	const struct bi_python_api *api;
-	int rc = bi_python_api_of(Py_TYPE(argument), &api);
-
-	out->release = NULL;
-	if (rc < 0)
-		return -1;
-	return rc ? api->view(argument, out) : bi_python_take_other(argument, out);
+	return bi_python_acquire(argument, BI_ACQUIRE_BORROW, out);
 }
 
 /*

@@ -495,12 +495,20 @@ void bip_name_stream(struct bi_stream *stream, PyObject *object)
 	Py_XDECREF(before);
 }
 
+int bip_context_native(const char *backend, uintptr_t native, int position, struct bi_context **out)
+{
+	struct bi_location location = { "", native };
+
+	PyOS_snprintf(location.device, sizeof(location.device), "%s:%d", backend, position);
+	return context_at(&location, out);
+}
+
 int bip_context_of_queue(uintptr_t queue, struct bi_context **out)
 {
 	struct bi_location location;
 	struct bi_error err;
 
-	return context_at_found(bi_locate_queue(BI_STREAM_KIND_CL_QUEUE, queue, &location, &err), &location, &err, out);
+	return context_at_found(bi_locate_queue(BI_ORDER_OPENCL, queue, &location, &err), &location, &err, out);
 }
 
 int bip_context_of_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_context **out)

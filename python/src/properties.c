@@ -71,7 +71,7 @@ static PyObject *make_context(const struct bi_view *view)
  */
 static int find_pending_stream(const struct bi_view *view, uint64_t *stream)
 {
-	struct bi_exchange exchange;
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
 	struct bi_error err;
 	int rc;
 
@@ -79,11 +79,11 @@ static int find_pending_stream(const struct bi_view *view, uint64_t *stream)
 	if (bi_view_is_idle(view))
 		return 0;
 	Py_BEGIN_ALLOW_THREADS
-	rc = bi_view_describe(view, &exchange, &err);
+	rc = bi_view_export(view, BI_ACQUIRE_BORROW, &exchange, &err);
 	Py_END_ALLOW_THREADS
 	if (rc)
 		bip_raise(rc, &err);
-	else if (exchange.stream_kind != BI_STREAM_KIND_NONE)
+	else if (exchange.order_kind != BI_ORDER_NONE)
 		*stream = exchange.stream;
 	return rc ? -1 : 0;
 }
@@ -104,7 +104,7 @@ static PyObject *make_stream(const struct bi_view *view)
 static int check_opencl(const struct bi_view *view, const char *name)
 {
 	if (!bi_memory_is_host(bi_view_memory(view)) &&
-	    bip_backend_of(bi_memory_context(bi_view_memory(view))).stream_kinds >> BI_STREAM_KIND_CL_QUEUE & 1)
+	    bip_backend_of(bi_memory_context(bi_view_memory(view))).stream_kinds >> BI_ORDER_OPENCL & 1)
 		return 0;
 	PyErr_Format(PyExc_AttributeError, "%s: the memory is of %s, not of OpenCL [O7]", name, backend_of(view));
 	return -1;

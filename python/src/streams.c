@@ -123,7 +123,7 @@ static int refuse_object(const char *name, PyObject *object, const char *backend
 
 static int read_stream(const char *name, PyObject *object, const struct bi_backend *backend, uintptr_t *out)
 {
-	int is_cuda = (backend->stream_kinds >> BI_STREAM_KIND_CUDA & 1) != 0, rc;
+	int is_cuda = (backend->stream_kinds >> BI_ORDER_CUDA & 1) != 0, rc;
 
 	if (!backend->stream_kinds) {
 		PyErr_Format(PyExc_ValueError, "%s is given, but host memory has no streams", name);

@@ -24,8 +24,7 @@ const struct bi__backend bi__cuda_backend = {
 	.copy_marks = 1,
 	.exported = { DEVICE, DEVICE, PINNED, MANAGED },
 	.named_by_ordinal = 1,
-	.stream_kinds =
-		1u << BI_STREAM_KIND_CUDA_LEGACY | 1u << BI_STREAM_KIND_CUDA_PER_THREAD | 1u << BI_STREAM_KIND_CUDA,
+	.stream_kinds = 1u << BI_ORDER_CUDA,
 	.devices = {
 		.enumerate = bi__cuda_enumerate,
 		.open = bi__cuda_open,

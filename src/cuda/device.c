@@ -244,6 +244,7 @@ int bi__cuda_open(const struct bi_options *options, const struct bi_device *devi
 		return rc;
 	}
 	out->native = (uintptr_t)cuda->context;
+	out->position = cuda->ordinal;
 	out->state = cuda;
 	return BI_OK;
 }

@@ -92,7 +92,7 @@ int bi__cuda_queue_open(struct bi__cuda *cuda, struct bi__queue *queue, unsigned
 	queue->native = (uintptr_t)made->stream;
 	queue->per_thread = made->per_thread;
 	/* In exports a number, not a handle, names the legacy default stream. */
-	queue->kind = made->stream == BI__CU_STREAM_LEGACY ? BI_STREAM_KIND_CUDA_LEGACY : BI_STREAM_KIND_CUDA;
+	queue->kind = BI_ORDER_CUDA;
 	queue->state = made;
 	return BI_OK;
 }

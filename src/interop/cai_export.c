@@ -61,7 +61,7 @@ static int is_ordered(const struct bi_view *view, unsigned flags, const struct b
 static int write_stream(const struct bi_view *view, unsigned flags, struct bi_cai *out, struct bi_error *err)
 {
 	int has_stream = out->version >= 3;
-	unsigned offer = flags & BI_CAI_SYNCHRONIZE || !has_stream ? BI_EXPORT_SYNCHRONIZE : 0;
+	uint32_t offer = flags & BI_CAI_SYNCHRONIZE || !has_stream ? BI_ACQUIRE_READY : 0;
 	uintptr_t stream = 0;
 	int rc = BI_OK;
 

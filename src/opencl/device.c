@@ -443,7 +443,8 @@ static void find_listed_device(cl_device_id device, struct bi_device *out)
 	}
 }
 
-static int open_adopted(struct bi__opencl *opencl, const struct bi_options *options, int ordinal,
+/* *ordinal is the wanted device, or -1. It receives the position of the device in the context. */
+static int open_adopted(struct bi__opencl *opencl, const struct bi_options *options, int *ordinal,
 			struct bi_device *adopted, struct bi_error *err)
 {
 	cl_context context = (cl_context)options->adopt_context;
@@ -455,12 +456,12 @@ static int open_adopted(struct bi__opencl *opencl, const struct bi_options *opti
 		rc = get_context_devices(context, &devices, err);
 	if (rc)
 		return rc;
-	if (ordinal < 0)
-		rc = default_device(&devices, (cl_command_queue)options->adopt_stream, &ordinal, err);
+	if (*ordinal < 0)
+		rc = default_device(&devices, (cl_command_queue)options->adopt_stream, ordinal, err);
 	if (!rc)
-		rc = choose_device(&devices, ordinal, &id, err);
+		rc = choose_device(&devices, *ordinal, &id, err);
 	if (!rc)
-		rc = set_device(opencl, id, ordinal, err);
+		rc = set_device(opencl, id, *ordinal, err);
 	if (rc)
 		return rc;
 	rc = bi__cl_check(bi__cl->RetainContext(context), "clRetainContext", err);
@@ -517,7 +518,8 @@ int bi__opencl_open(const struct bi_options *options, const struct bi_device *de
 	if (!opencl)
 		return bi__fail(err, BI_ENOMEM, "no memory for the state of an OpenCL context");
 	*opencl = (struct bi__opencl){ .lock = PTHREAD_MUTEX_INITIALIZER };
-	rc = options->adopt_context ? open_adopted(opencl, options, device->ordinal, adopted, err)
+	out->position = options->adopt_context ? device->ordinal : 0;
+	rc = options->adopt_context ? open_adopted(opencl, options, &out->position, adopted, err)
 				    : open_context(opencl, device, err);
 	if (!rc)
 		rc = apply_options(opencl, options, err);

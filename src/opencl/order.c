@@ -206,7 +206,7 @@ int bi__opencl_stream_open(struct bi__device_state *device, struct bi__queue *qu
 	const bool wrapped = queue->native != 0;
 	int rc;
 
-	queue->kind = BI_STREAM_KIND_CL_QUEUE;
+	queue->kind = BI_ORDER_OPENCL;
 	if (!wrapped && queue->out_of_order && reuse_spare(device->state, queue))
 		return BI_OK;
 	rc = wrapped ? wrap_queue(device->state, queue, err) : create_queue(device->state, queue, err);

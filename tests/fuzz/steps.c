@@ -486,13 +486,13 @@ static void step_exchange(struct program *program)
 {
 	struct array *array = choose_array(program);
 	int slot = free_array_slot(program), rc;
-	struct bi_exchange exchange;
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
 	struct bi_view *view = NULL;
 	struct bi_error err;
 
 	if (!array || slot < 0)
 		return;
-	rc = bi_view_export(array->view, take(program, 2) ? BI_EXPORT_EVENT : 0, &exchange, &err);
+	rc = bi_view_export(array->view, take(program, 2) ? BI_ACQUIRE_READY : 0, &exchange, &err);
 	if (is_busy(model_of(program, array), rc, 0) || !succeeded(program, rc, &err, "bi_view_export"))
 		return;
 	rc = bi_view_import(kept.context, &exchange, 0, &view, &err);

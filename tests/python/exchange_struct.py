@@ -3,6 +3,11 @@
 import ctypes
 
 
+VERSION = 2
+C_CONTIGUOUS, F_CONTIGUOUS, COPIED = 1 << 16, 1 << 17, 1 << 18
+READY, READING, BORROW = 1, 1 << 16, 1 << 17  # wishes
+
+
 class Exchange(ctypes.Structure):
     """struct bi_exchange."""
 
@@ -10,44 +15,45 @@ class Exchange(ctypes.Structure):
         ("version", ctypes.c_uint32),
         ("struct_size", ctypes.c_uint32),
         ("release", ctypes.c_void_p),
+        ("done", ctypes.c_void_p),
         ("owner", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("handle_kind", ctypes.c_uint32),
-        ("flags", ctypes.c_uint32),
+        ("descr", ctypes.c_char_p),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
         ("handle", ctypes.c_uint64),
         ("offset", ctypes.c_uint64),
-        ("nbytes", ctypes.c_uint64),
+        ("size", ctypes.c_uint64),
         ("context", ctypes.c_uint64),
+        ("stream", ctypes.c_uint64),
+        ("event", ctypes.c_uint64),
+        ("flags", ctypes.c_uint32),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("item_size", ctypes.c_uint32),
         ("type_code", ctypes.c_uint8),
         ("type_bits", ctypes.c_uint8),
         ("type_lanes", ctypes.c_uint16),
-        ("item_size", ctypes.c_uint32),
-        ("type_kind", ctypes.c_char),
-        ("byte_order", ctypes.c_char),
-        ("reserved_type", ctypes.c_uint8 * 6),
-        ("descr", ctypes.c_char_p),
-        ("ndim", ctypes.c_int64),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("element_strides", ctypes.POINTER(ctypes.c_int64)),
-        ("stream_kind", ctypes.c_uint32),
-        ("reserved_stream", ctypes.c_uint32),
-        ("stream", ctypes.c_uint64),
-        ("event", ctypes.c_uint64),
-        ("mask", ctypes.c_void_p),
-        ("reserved", ctypes.c_uint64 * 6),
+        ("ndim", ctypes.c_uint8),
+        ("handle_kind", ctypes.c_uint8),
+        ("order_kind", ctypes.c_uint8),
+        ("reserved", ctypes.c_uint8),
     ]
+
+    @classmethod
+    def empty(cls):
+        """What a caller passes: its version and size."""
+        return cls(version=VERSION, struct_size=ctypes.sizeof(cls))
 
     def let_go(self):
         ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.release)(ctypes.addressof(self))
 
 
 RELEASE = ctypes.CFUNCTYPE(None, ctypes.POINTER(Exchange))
-FILL = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(Exchange))
+DONE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_uint64)
+FILL = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_uint32, ctypes.POINTER(Exchange))
 
 
 class Table(ctypes.Structure):
     """struct bi_python_api."""
 
-    _fields_ = [("version", ctypes.c_uint32), ("struct_size", ctypes.c_uint32), ("view", FILL), ("acquire", FILL)]
+    _fields_ = [("version", ctypes.c_uint32), ("struct_size", ctypes.c_uint32), ("acquire", FILL)]

@@ -28,7 +28,7 @@ import pytest
 import conftest  # chooses the drivers before the library is loaded
 import dlpack_structs as dl
 from array_struct import ArrayStruct
-from exchange_struct import FILL, RELEASE, Exchange, Table
+from exchange_struct import FILL, RELEASE, VERSION, Exchange, Table
 
 import buffer_interface as bi
 
@@ -747,7 +747,7 @@ RELEASED, ACQUIRED = [], []
 
 
 def fill_exchange(world):
-    def fill(producer, out):
+    def fill(producer, wishes, out):
         act_in_silence(world, producer)
         ctypes.memmove(out, ctypes.addressof(world.exchange), ctypes.sizeof(Exchange))
         ACQUIRED.append(1)
@@ -760,13 +760,13 @@ def make_native(world):
     r = world.random
     shape, strides = (ctypes.c_int64 * 80)(4, 6), (ctypes.c_int64 * 80)(24, 4)
     block = Exchange(
-        version=0x10000, struct_size=ctypes.sizeof(Exchange), release=ctypes.cast(release_exchange, ctypes.c_void_p),
-        device_type=1, handle_kind=1, flags=0, handle=world.address, offset=0, nbytes=96, type_code=2, type_bits=32,
-        type_lanes=1, item_size=4, type_kind=b"f", byte_order=b"<", ndim=2, shape=shape, strides=strides,
+        version=VERSION, struct_size=ctypes.sizeof(Exchange), release=ctypes.cast(release_exchange, ctypes.c_void_p),
+        device_type=1, handle_kind=1, flags=0, handle=world.address, offset=0, size=96, type_code=2, type_bits=32,
+        type_lanes=1, item_size=4, ndim=2, shape=shape, strides=strides,
     )  # fmt: skip
     some = [value for value in NUMBERS if 0 <= value < 2**32]
-    names = ["version", "struct_size", "device_type", "device_id", "handle_kind", "flags", "offset", "nbytes", "type_code",
-             "type_bits", "type_lanes", "item_size", "ndim", "stream_kind", "reserved_stream"]  # fmt: skip
+    names = ["version", "struct_size", "device_type", "device_id", "handle_kind", "flags", "offset", "size", "type_code",
+             "type_bits", "type_lanes", "item_size", "ndim", "order_kind", "reserved"]  # fmt: skip
     for _ in range(r.choice([0, 1, 1, 2])):
         world.spoil()
         name = r.choice(names)
@@ -780,7 +780,7 @@ def make_native(world):
         if r.random() < 0.3:
             strides[r.randrange(2)] = r.choice([-4, 0, 2**62, -(2**63)])
     fill = FILL(fill_exchange(world))
-    table = Table(r.choice([0x10000, 0x10000, 0x10000, 0x20000]), ctypes.sizeof(Table), fill, fill)
+    table = Table(r.choice([VERSION, VERSION, VERSION, 0x20000]), ctypes.sizeof(Table), fill)
     world.exchange, world.table = block, (table, fill, shape, strides)
     name = NATIVE if r.random() < 0.95 else b"other"
     capsule = dl.plain_capsule(ctypes.addressof(table), name)

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import dlpack_structs as dl
-from exchange_struct import FILL, Exchange, Table
+from exchange_struct import BORROW, FILL, READING, VERSION, Exchange, Table
 from producers import CuPyLike, TorchLike
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -83,7 +83,7 @@ def test_our_arrays(bi, report):
     assert told["device"] == "CPU" and told["type"] == "f4"
     assert told["shape"] == (4, 3) and told["strides"] == (-24, 8)
     assert told["handle"] + told["offset"] == values[::-1, ::2].ctypes.data
-    assert not told["readonly"] and told["stream_kind"] == 0
+    assert not told["readonly"] and told["order_kind"] == 0
     assert report.total(view) == values[:, ::2].sum()
 
 
@@ -92,7 +92,7 @@ def test_our_arrays_on_opencl(bi, pocl, report):
     told = report.describe(view)
     assert (told["handle"], told["offset"]) == (view.buffer.int_ptr, 2)
     assert (told["device"], told["shape"]) == ("OpenCL", (3,))
-    assert told["stream_kind"] == (4 if view.stream else 0) and told["stream"] == (view.stream or 0)
+    assert told["order_kind"] == (3 if view.stream else 0) and told["stream"] == (view.stream or 0)
     with pytest.raises(TypeError, match="OpenCL"):
         report.total(view)
 
@@ -102,10 +102,10 @@ def test_our_arrays_on_cuda_name_their_stream(bi, cuda, report):
     producer.fill(1)
     told = report.describe(bi.buffer_interface(producer))
     assert (told["device"], told["handle"], told["offset"]) == ("CUDA", producer.pointer, 0)
-    assert (told["stream_kind"], told["stream"]) == (3, producer.stream)
+    assert (told["order_kind"], told["stream"]) == (1, producer.stream)
 
 
-def test_mask_is_linked_to_what_is_acquired(bi, cuda):
+def test_masked_arrays_are_two_exchanges(bi, cuda):
     class Masked(CuPyLike):
         @property
         def __cuda_array_interface__(self):
@@ -114,16 +114,12 @@ def test_mask_is_linked_to_what_is_acquired(bi, cuda):
     producer = Masked(cuda)
     producer.mask = CuPyLike(cuda, typestr="|b1")
     view = bi.buffer_interface(producer, mask="keep")
-    before = sys.getrefcount(producer)
-    with pytest.raises(bi.UnsupportedError, match="masked"):
-        exchange_of(bi, view, "view")
-    exchange = exchange_of(bi, view, "acquire")
-    assert exchange.flags & 8
-    mask = Exchange.from_address(exchange.mask)
-    assert mask.handle == producer.mask.pointer and mask.type_kind == b"b"
+    for wishes in (0, BORROW):
+        with pytest.raises(bi.UnsupportedError, match="masked"):
+            exchange_of(bi, view, wishes)
+    exchange = exchange_of(bi, view.mask)
+    assert exchange.handle == producer.mask.pointer and exchange.type_code == 6
     exchange.let_go()
-    assert not exchange.release
-    assert sys.getrefcount(producer) == before
 
 
 # What does not
@@ -209,35 +205,35 @@ def table_of(bi):
     return Table.from_address(dl.capsule_pointer(capsule))
 
 
-def exchange_of(bi, array, function):
-    exchange = Exchange()
-    assert getattr(table_of(bi), function)(array, ctypes.byref(exchange)) == 0
+def exchange_of(bi, array, wishes=0):
+    exchange = Exchange.empty()
+    assert table_of(bi).acquire(array, wishes, ctypes.byref(exchange)) == 0
     return exchange
 
 
 def test_table_is_on_the_type(bi):
     table = table_of(bi)
-    assert (table.version, table.struct_size) == (1, ctypes.sizeof(Table))
+    assert (table.version, table.struct_size) == (VERSION, ctypes.sizeof(Table))
 
 
-@pytest.mark.parametrize("function", ["view", "acquire"])
+@pytest.mark.parametrize("wishes", [0, BORROW])
 @pytest.mark.parametrize("argument", [None, b"123", np.zeros(3)], ids=["None", "bytes", "ndarray"])
-def test_table_takes_its_own_type_only(bi, function, argument):
-    exchange = Exchange()
+def test_table_takes_its_own_type_only(bi, wishes, argument):
+    exchange = Exchange.empty()
     with pytest.raises(TypeError, match="BufferInterface"):
-        getattr(table_of(bi), function)(argument, ctypes.byref(exchange))
+        table_of(bi).acquire(argument, wishes, ctypes.byref(exchange))
     assert not exchange.release
 
 
-@pytest.mark.parametrize("function, is_kept", [("view", False), ("acquire", True)])
-def test_only_what_is_acquired_keeps_the_memory(bi, function, is_kept):
+@pytest.mark.parametrize("wishes, is_kept", [(BORROW, False), (0, True), (READING, True), (1 << 30, True)])
+def test_only_what_is_acquired_keeps_the_memory(bi, wishes, is_kept):
     class Owner(bytearray):
         pass
 
     owner = Owner(b"12345678")
     end = weakref.ref(owner)
     view = bi.buffer_interface(owner)
-    exchange = exchange_of(bi, view, function)
+    exchange = exchange_of(bi, view, wishes)
     del owner
     view.release()
     gc.collect()
@@ -250,12 +246,47 @@ def test_only_what_is_acquired_keeps_the_memory(bi, function, is_kept):
         assert end() is None
 
 
-def test_borrowed_struct_need_not_be_released_but_may(bi):
+def test_borrowed_struct_is_released(bi):
     view = bi.buffer_interface(bytearray(8))
-    exchange = exchange_of(bi, view, "view")
+    exchange = exchange_of(bi, view, BORROW)
     exchange.let_go()
     assert not exchange.release
-    exchange_of(bi, view, "view")
+    exchange_of(bi, view, BORROW).let_go()
+
+
+# Negotiation
+
+
+@pytest.mark.parametrize(
+    "version, size", [(0, 128), (1, 128), (VERSION + 1, 128), (1 << 16, 128), (VERSION, 127), (VERSION, 16), (VERSION, 4097)]
+)
+def test_a_caller_of_another_version_or_size_is_refused(bi, version, size):
+    room = (ctypes.c_uint8 * 8192)(*[0xA5] * 8192)
+    exchange = Exchange.from_buffer(room)
+    exchange.version, exchange.struct_size = version, size
+    with pytest.raises(BufferError, match="version|struct_size"):
+        table_of(bi).acquire(bi.buffer_interface(bytearray(8)), 0, ctypes.byref(exchange))
+    assert not exchange.release
+    assert (exchange.version, exchange.struct_size) == (version, size)
+    assert set(room[16:]) == {0xA5}
+
+
+def test_a_newer_caller_reads_0_in_what_it_has_more(bi):
+    """Every byte up to struct_size is written, none behind."""
+    room = (ctypes.c_uint8 * 256)(*[0xA5] * 256)
+    exchange = Exchange.from_buffer(room)
+    exchange.version, exchange.struct_size = VERSION, 160
+    assert table_of(bi).acquire(bi.buffer_interface(bytearray(8)), 0, ctypes.byref(exchange)) == 0
+    assert exchange.struct_size == 160
+    assert set(room[128:160]) == {0} and set(room[160:]) == {0xA5}
+    exchange.let_go()
+
+
+def test_an_unknown_demand_is_refused(bi):
+    exchange = Exchange.empty()
+    with pytest.raises(BufferError, match="demand"):
+        table_of(bi).acquire(bi.buffer_interface(bytearray(8)), 1 << 7, ctypes.byref(exchange))
+    assert not exchange.release
 
 
 # Types of others
@@ -266,35 +297,32 @@ class Foreign:
 
     made = []
 
-    def __new__(cls, bi, array, *, version=1, size=ctypes.sizeof(Table), name=CAPSULE):
-        ours, counts = table_of(bi), {"view": 0, "acquire": 0}
+    def __new__(cls, bi, array, *, version=VERSION, size=ctypes.sizeof(Table), name=CAPSULE):
+        ours, wished = table_of(bi), []
 
-        def forward(function):
-            def fill(_, out):
-                counts[function] += 1
-                return getattr(ours, function)(array, out)
+        def acquire(_, wishes, out):
+            wished.append(wishes)
+            return ours.acquire(array, wishes, out)
 
-            return FILL(fill)
-
-        table = Table(version, size, forward("view"), forward("acquire"))
+        table = Table(version, size, FILL(acquire))
         cls.made.append(table)
         kind = type("Kind", (), {"__buffer_interface_c__": dl.plain_capsule(ctypes.addressof(table), name)})
         instance = kind()
-        instance.counts = counts
+        instance.wished = wished
         return instance
 
 
 def test_foreign_types_are_asked_themselves(bi, report):
     foreign = Foreign(bi, bi.buffer_interface(np.arange(4.0)))
     assert report.describe(foreign)["shape"] == (4,) and report.total(foreign) == 6
-    assert foreign.counts == {"view": 1, "acquire": 1}
+    assert foreign.wished == [BORROW, 0]
 
 
 def test_types_take_turns(bi, report):
     ours, foreign = bi.buffer_interface(np.arange(4.0)), Foreign(bi, bi.buffer_interface(np.arange(5.0)))
     for _ in range(3):
         assert (report.total(ours), report.total(foreign), report.total(np.arange(3.0))) == (6, 10, 3)
-    assert foreign.counts["acquire"] == 3
+    assert foreign.wished == [0] * 3
 
 
 def test_capsule_of_an_instance_does_not_count(bi, report):
@@ -307,13 +335,13 @@ def test_capsule_of_an_instance_does_not_count(bi, report):
         report.describe(plain)
 
 
-@pytest.mark.parametrize("version, size", [(2, 24), (1 << 16, 24), (0, 24), (1, 16)])
+@pytest.mark.parametrize("version, size", [(1, 16), (3, 16), (1 << 16, 16), (0, 16), (2, 8)])
 def test_unknown_versions_are_refused_before_anything_is_called(bi, report, version, size):
     foreign = Foreign(bi, bi.buffer_interface(np.arange(4.0)), version=version, size=size)
     for function in (report.describe, report.total):
         with pytest.raises(BufferError, match=f"version {version >> 16}.{version & 0xFFFF} and {size} bytes"):
             function(foreign)
-    assert foreign.counts == {"view": 0, "acquire": 0}
+    assert foreign.wished == []
 
 
 def test_other_capsules_are_refused(bi, report):

@@ -30,7 +30,7 @@ static void streams_of_cuda_are_not_located(void **state)
 
 	(void)state;
 	OK(bi_stream_create(devices[1], BI_STREAM_IN_ORDER, &stream, &error));
-	REFUSED(BI_EUNSUPPORTED, bi_locate_queue(BI_STREAM_KIND_CUDA, bi_stream_handle(stream), &location, &error));
+	REFUSED(BI_EUNSUPPORTED, bi_locate_queue(BI_ORDER_CUDA, bi_stream_handle(stream), &location, &error));
 	bi_stream_release(stream);
 }
 
@@ -47,8 +47,8 @@ static void what_belongs_nowhere_is_refused(void **state)
 	REFUSED(BI_EINVAL, bi_locate_memory(BI_HANDLE_CUDA, 1, NULL, &error));
 	REFUSED(BI_EINVAL, bi_locate_memory(BI_HANDLE_CUDA, (uintptr_t)bytes, &location, &error));
 	FAILS(bi_locate_memory((enum bi_handle_kind)99, 1, &location, &error));
-	FAILS(bi_locate_queue((enum bi_stream_kind)99, 1, &location, &error));
-	REFUSED(BI_EINVAL, bi_locate_queue(BI_STREAM_KIND_CUDA, 0, &location, &error));
+	FAILS(bi_locate_queue((enum bi_order_kind)99, 1, &location, &error));
+	REFUSED(BI_EINVAL, bi_locate_queue(BI_ORDER_CUDA, 0, &location, &error));
 }
 
 int main(void)

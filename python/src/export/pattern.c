@@ -32,14 +32,14 @@ PyObject *bip_copy_pattern(PyObject *self, int is_cuda)
 }
 
 /*
- * Returns true if no work is pending on the memory. bi_view_describe is called for its effects: it marks the memory as
+ * Returns true if no work is pending on the memory. bi_view_export is called for its effects: it marks the memory as
  * exported, and it fails in a forked child.
  */
 static int is_ready(const struct bi_view *view)
 {
-	struct bi_exchange ignored;
+	struct bi_exchange ignored = BI_EXCHANGE_INIT;
 
-	return view && bi_view_is_idle(view) && bi_view_describe(view, &ignored, NULL) == BI_OK;
+	return view && bi_view_is_idle(view) && bi_view_export(view, BI_ACQUIRE_BORROW, &ignored, NULL) == BI_OK;
 }
 
 PyObject *bip_copy_idle_pattern(PyObject *self, int is_cuda)

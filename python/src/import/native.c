@@ -75,37 +75,34 @@ static int import_own(PyObject *object, const struct bip_request *request, struc
 /* Objects of other types */
 
 /*
- * Finds the context of a struct with an OpenCL handle: the driver reports the context of a cl_mem, and a queue leads to
- * the context of an SVM pointer. An array without memory and queue gets any context of the backend.
+ * Finds the context of an OpenCL struct. If the struct names a queue, the queue leads to the device that works on the
+ * memory; this may be another device of the context than device_id.
  */
-static int find_native_context(const struct bi_exchange *exchange, struct bi_context **out)
+static int find_native_context(const struct bi_exchange *exchange, const char *name, struct bi_context **out)
 {
-	struct bi_backend backend;
-	int has_backend = bip_backend_with_handle(exchange->handle_kind, &backend);
-
-	if (has_backend && exchange->handle)
-		return bip_context_of_memory(backend.handle, (uintptr_t)exchange->handle, out);
-	if (exchange->stream_kind == BI_STREAM_KIND_CL_QUEUE)
+	if (!exchange->context) {
+		PyErr_Format(bip_InvalidArrayError, "context is 0, but handle kind %u belongs to a context",
+			     exchange->handle_kind);
+		return -1;
+	}
+	if (exchange->order_kind == BI_ORDER_OPENCL && exchange->stream)
 		return bip_context_of_queue((uintptr_t)exchange->stream, out);
-	if (!exchange->handle)
-		return bip_context_open(has_backend ? backend.name : "opencl", out);
-	PyErr_Format(bip_UnsupportedError, "an OpenCL handle of kind %u names no queue, so its cl_context is not known",
-		     exchange->handle_kind);
-	return -1;
+	return bip_context_native(name, (uintptr_t)exchange->context, exchange->device_id, out);
 }
 
 static int find_context(const struct bi_exchange *exchange, struct bi_context **out)
 {
+	uint32_t kind = exchange->handle_kind;
 	struct bi_backend backend;
-	int is_known = bip_backend_with_handle(exchange->handle_kind, &backend);
 
-	if (exchange->handle_kind == BI_HANDLE_HOST)
+	if (kind == BI_HANDLE_HOST)
 		return bip_context_host(out);
-	if (is_known && backend.named_by_ordinal)
-		return bip_context_cuda(exchange->device_id, out);
-	if (is_known || exchange->handle_kind == BI_HANDLE_CL_SVM || exchange->handle_kind == BI_HANDLE_CL_USM)
-		return find_native_context(exchange, out);
-	PyErr_Format(bip_InvalidArrayError, "handle_kind is %u, which is none that abi.h names", exchange->handle_kind);
+	if (kind == BI_HANDLE_CL_SVM || kind == BI_HANDLE_CL_USM)
+		kind = BI_HANDLE_CL_MEM;
+	if (bip_backend_with_handle(kind, &backend))
+		return backend.named_by_ordinal ? bip_context_cuda(exchange->device_id, out)
+						: find_native_context(exchange, backend.name, out);
+	PyErr_Format(bip_InvalidArrayError, "handle_kind is %u, which is none that abi.h names", kind);
 	return -1;
 }
 
@@ -113,14 +110,21 @@ static int find_context(const struct bi_exchange *exchange, struct bi_context **
 static int import_struct(struct bi_exchange *exchange, const struct bip_request *request, struct bip_found *found)
 {
 	unsigned flags = request->sync ? 0 : BI_IMPORT_UNORDERED;
-	int is_named = exchange->stream_kind != BI_STREAM_KIND_NONE;
+	int is_named = exchange->order_kind != BI_ORDER_NONE;
 	struct bi_context *context;
 	struct bi_error err;
 	int rc;
 
 	if (exchange->version != BI_ABI_VERSION) {
-		PyErr_Format(bip_InvalidArrayError, "the structure has version %u.%u, not %d.%d",
-			     exchange->version >> 16, exchange->version & 0xffff, BI_ABI_MAJOR, BI_ABI_MINOR);
+		PyErr_Format(bip_InvalidArrayError, "the structure has version %u.%u, not %u.%u",
+			     exchange->version >> 16, exchange->version & 0xffff, BI_ABI_VERSION >> 16,
+			     BI_ABI_VERSION & 0xffff);
+		return -1;
+	}
+	/* A producer writes no more than the caller has room for. */
+	if (exchange->struct_size != sizeof(*exchange)) {
+		PyErr_Format(bip_InvalidArrayError, "struct_size is %u, not %zu as the caller's", exchange->struct_size,
+			     sizeof(*exchange));
 		return -1;
 	}
 	if (find_context(exchange, &context))
@@ -151,9 +155,9 @@ static void release_struct(struct bi_exchange *exchange)
 static int import_foreign(PyObject *object, const struct bi_python_api *api, const struct bip_request *request,
 			  struct bip_found *found)
 {
-	struct bi_exchange exchange;
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
 
-	if (api->acquire(object, &exchange) < 0)
+	if (api->acquire(object, 0, &exchange) < 0)
 		return -1;
 	if (import_struct(&exchange, request, found)) {
 		release_struct(&exchange);

@@ -82,6 +82,7 @@ struct bi__range {
 /* The part of an opened device that belongs to the backend. Embedded in struct bi__device; its address is stable. */
 struct bi__device_state {
 	uintptr_t native; /* cl_context, CUcontext; devices with equal natives can share events and memory */
+	int position; /* device_id in exports: the ordinal of a CUDA device, the position in CL_CONTEXT_DEVICES */
 	void *state; /* memory that the backend allocates, or NULL */
 };
 
@@ -96,7 +97,7 @@ struct bi__queue {
 	uintptr_t native; /* cl_command_queue, CUstream; 0 on the host */
 	int out_of_order;
 	int per_thread; /* the handle names a different stream on each thread */
-	enum bi_stream_kind kind; /* how `native` is named to other programs; set when the stream is opened */
+	enum bi_order_kind kind; /* how `native` is named to other programs; set when the stream is opened */
 	void *state; /* free for use by the backend */
 };
 
@@ -131,7 +132,7 @@ struct bi__backend {
 	 * complete when all work up to the copy is complete. Such an event costs less than `record`.
 	 */
 	int copy_marks;
-	/* Bits 1 << enum bi_stream_kind: the kinds of foreign streams that stream_open wraps. */
+	/* Bits 1 << enum bi_order_kind: the kinds of foreign streams that stream_open wraps. */
 	unsigned stream_kinds;
 	/* 1: only events report that work failed, so an importer waits for the event in addition to the stream. */
 	int fails_by_event;

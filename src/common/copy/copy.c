@@ -15,7 +15,7 @@ static int check_destination(const struct bi_view *view, struct bi_error *err)
 	if (view->flags & BI_VIEW_READONLY)
 		return bi__fail(err, BI_EREADONLY, "the destination is read-only");
 	/* The elements of a contiguous array share no bytes. */
-	if (view->exchange_flags & (BI_EXCHANGE_C_CONTIGUOUS | BI_EXCHANGE_F_CONTIGUOUS))
+	if (view->traits & (BI__TRAIT_C_CONTIGUOUS | BI__TRAIT_F_CONTIGUOUS))
 		return BI_OK;
 	bi__view_get_layout(view, &layout);
 	if (bi_layout_self_overlap(&layout))
@@ -165,7 +165,7 @@ static int check_bytes(const struct bi_view *view, const void *bytes, size_t nby
 static int is_contiguous_object(const struct bi_view *view)
 {
 	return view->memory->backend->exported[view->memory->block.memory].form == BI__FORM_OBJECT &&
-	       view->exchange_flags & BI_EXCHANGE_C_CONTIGUOUS;
+	       view->traits & BI__TRAIT_C_CONTIGUOUS;
 }
 
 static int write_array(const struct bi_view *dst, struct bi_memory *bytes, struct bi_error *err)

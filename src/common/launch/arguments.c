@@ -69,7 +69,7 @@ static int check_layout(struct slot slot, const struct bi_view *view, struct bi_
 	if (parameter->kind == BI_PARAMETER_STRIDED && view->ndim != parameter->rank)
 		return FAIL(slot, err, BI_EINVAL, "has %d dimensions, and the kernel takes %d", view->ndim,
 			    parameter->rank);
-	if (parameter->kind == BI_PARAMETER_ARRAY && !(view->exchange_flags & BI_EXCHANGE_C_CONTIGUOUS))
+	if (parameter->kind == BI_PARAMETER_ARRAY && !(view->traits & BI__TRAIT_C_CONTIGUOUS))
 		return FAIL(slot, err, BI_EINVAL, "is not dense in C order: %s", "copy it, or use BI_STRIDED_IN");
 	return BI_OK;
 }

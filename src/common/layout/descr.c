@@ -1,17 +1,56 @@
 #include "common/layout/descr.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/checked.h"
 #include "common/layout/dtype.h"
 
+/* The translation of a text. Counts all bytes, and writes those that fit. */
+struct writer {
+	char *out;
+	size_t room, length;
+};
+
 struct reader {
 	const char *text;
 	const char *at;
 	const char *end;
+	enum bi__descr_notation notation;
+	struct writer *to; /* receives the text in the other notation; or NULL */
 	struct bi_error *err;
 };
+
+/* Characters that differ between the notations. Indexed by enum bi__descr_notation. */
+static const struct {
+	char open, close, quote;
+	const char *quotes;
+	const char *escapes, *escaped;
+	int depth;
+} notations[] = {
+	{ '(', ')', '\'', "'\"", "\\'\"nrt", "\\'\"\n\r\t", BI__DESCR_DEPTH },
+	{ '[', ']', '"', "\"", "\\/\"bfnrt", "\\/\"\b\f\n\r\t", BI__DESCR_JSON_DEPTH },
+};
+
+static void put_character(struct writer *to, char c)
+{
+	if (to->length < to->room)
+		to->out[to->length] = c;
+	to->length++;
+}
+
+static void put_text(const struct reader *in, const char *text)
+{
+	for (; in->to && *text; text++)
+		put_character(in->to, *text);
+}
+
+/* Writes `python` if the translation is in Python's notation, otherwise `json`. */
+static void put_either(const struct reader *in, const char *python, const char *json)
+{
+	put_text(in, in->notation == BI__DESCR_JSON ? python : json);
+}
 
 /* The characters between the quotes of a string, escapes included. */
 struct literal {
@@ -40,48 +79,156 @@ static int accept_character(struct reader *in, char c)
 	return 1;
 }
 
-/* Reads ',' or `close` after a member of a list or a tuple. Sets *done if `close` was read. */
+/*
+ * Reads ',' or `close` after a member of a list or a tuple. Sets *done if `close` was read. Python allows a comma
+ * before `close`, JSON does not.
+ */
 static int read_separator(struct reader *in, char close, int *done)
 {
 	int comma = accept_character(in, ',');
 
 	*done = accept_character(in, close);
-	if (!comma && !*done)
+	if (comma == *done && (!comma || in->notation == BI__DESCR_JSON))
 		return fail_expected(in, close == ']' ? "',' or ']'" : "',' or ')'");
 	return BI_OK;
 }
 
 /* Returns the character that a backslash and `c` stand for, or NUL. */
-static char unescape(char c)
+static char unescape(enum bi__descr_notation notation, char c)
 {
-	static const char from[] = "\\'\"nrt", to[] = "\\'\"\n\r\t";
-	const char *found = c ? strchr(from, c) : NULL;
+	const char *found = c ? strchr(notations[notation].escapes, c) : NULL;
 
-	return found ? to[found - from] : '\0';
+	return found ? notations[notation].escaped[found - notations[notation].escapes] : '\0';
+}
+
+/* Reads four hexadecimal digits. Returns their value, or -1. */
+static int read_hexadecimal(const char *at, const char *end)
+{
+	int value = 0;
+
+	if (end - at < 4)
+		return -1;
+	for (int i = 0; i < 4; i++) {
+		const char *digits = "0123456789abcdef", lower = (char)(at[i] | 32), *found;
+
+		found = at[i] ? strchr(digits, at[i] >= 'A' ? lower : at[i]) : NULL;
+		if (!found)
+			return -1;
+		value = value * 16 + (int)(found - digits);
+	}
+	return value;
+}
+
+/*
+ * Reads the escape \uXXXX of JSON, or two of them that stand for one character. `*at` is behind the u, and is moved to
+ * the last character. Returns the character, or -1. The character 0 is not accepted.
+ */
+static int32_t read_code(const char **at, const char *end)
+{
+	int32_t first = read_hexadecimal(*at, end), second;
+
+	*at += 3;
+	if (first <= 0 || (first & 0xFC00) == 0xDC00)
+		return -1;
+	if ((first & 0xFC00) != 0xD800)
+		return first;
+	second = end - *at > 3 && (*at)[1] == '\\' && (*at)[2] == 'u' ? read_hexadecimal(*at + 3, end) : -1;
+	*at += 6;
+	return (second & ~0x3FF) == 0xDC00 ? 0x10000 + ((first & 0x3FF) << 10) + (second & 0x3FF) : -1;
+}
+
+/* Reads an escape; `*at` is behind the backslash. Returns true if it is valid. */
+static int skip_escape(const struct reader *in, const char **at)
+{
+	if (*at == in->end)
+		return 0;
+	if (in->notation != BI__DESCR_JSON || **at != 'u')
+		return unescape(in->notation, **at) != '\0';
+	++*at;
+	return read_code(at, in->end) > 0;
 }
 
 static int read_string(struct reader *in, struct literal *out)
 {
-	char quote = peek_character(in);
+	char quote = peek_character(in), last = in->notation == BI__DESCR_JSON ? ' ' : '\0';
 
-	if (quote != '\'' && quote != '"')
+	if (!quote || !strchr(notations[in->notation].quotes, quote))
 		return fail_expected(in, "a string");
 	out->start = ++in->at;
-	for (; in->at < in->end && *in->at != '\n'; in->at++) {
+	for (; in->at < in->end && *in->at != '\n' && (unsigned char)*in->at >= last; in->at++) {
 		if (*in->at == quote) {
 			out->end = in->at++;
 			return BI_OK;
 		}
-		if (*in->at == '\\' && (++in->at == in->end || !unescape(*in->at)))
-			return fail_expected(in, "one of \\ ' \" n r t after a backslash");
+		if (*in->at == '\\' && (++in->at, !skip_escape(in, &in->at)))
+			return fail_expected(in, in->notation == BI__DESCR_JSON
+							 ? "a character after a backslash"
+							 : "one of \\ ' \" n r t after a backslash");
 	}
 	return fail_expected(in, "the end of the string");
+}
+
+/* Writes one byte of a string, with an escape if the other notation needs it. */
+static void put_byte(struct writer *to, enum bi__descr_notation notation, char c)
+{
+	static const char digits[] = "0123456789abcdef";
+	const char *special = notation == BI__DESCR_JSON ? "\"\\\n\r\t" : "'\\\n\r\t";
+	const char *found = c ? strchr(special, c) : NULL;
+
+	if (!found && ((unsigned char)c >= ' ' || notation != BI__DESCR_JSON)) {
+		put_character(to, c);
+		return;
+	}
+	put_character(to, '\\');
+	if (found) {
+		put_character(to, found - special < 2 ? c : "nrt"[found - special - 2]);
+		return;
+	}
+	for (const char *at = "u00"; *at; at++)
+		put_character(to, *at);
+	put_character(to, digits[c >> 4]);
+	put_character(to, digits[c & 15]);
+}
+
+/* Writes a character of JSON's escape \u in UTF-8. */
+static void put_code(struct writer *to, int32_t code)
+{
+	int tail = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+
+	if (!tail) {
+		put_byte(to, BI__DESCR_PYTHON, (char)code);
+		return;
+	}
+	put_character(to, (char)((0xFF00 >> (tail + 1) & 0xFF) | code >> 6 * tail));
+	while (tail--)
+		put_character(to, (char)(0x80 | (code >> 6 * tail & 0x3F)));
+}
+
+static void put_string(const struct reader *in, const struct literal *literal)
+{
+	enum bi__descr_notation other = in->notation == BI__DESCR_JSON ? BI__DESCR_PYTHON : BI__DESCR_JSON;
+	struct writer *to = in->to;
+
+	if (!to)
+		return;
+	put_character(to, notations[other].quote);
+	for (const char *at = literal->start; at < literal->end; at++) {
+		if (*at != '\\') {
+			put_byte(to, other, *at);
+		} else if (*++at == 'u' && in->notation == BI__DESCR_JSON) {
+			at++;
+			put_code(to, read_code(&at, in->end));
+		} else {
+			put_byte(to, other, unescape(in->notation, *at));
+		}
+	}
+	put_character(to, notations[other].quote);
 }
 
 static int literal_equals(const struct literal *literal, const char *name)
 {
 	for (const char *at = literal->start; at < literal->end; at++, name++) {
-		char c = *at == '\\' ? unescape(*++at) : *at;
+		char c = *at == '\\' ? unescape(BI__DESCR_PYTHON, *++at) : *at;
 
 		if (!*name || *name != c)
 			return 0;
@@ -94,7 +241,7 @@ static int read_name(struct reader *in, struct literal *name)
 {
 	int rc, done;
 
-	if (!accept_character(in, '('))
+	if (in->notation == BI__DESCR_JSON || !accept_character(in, '('))
 		return read_string(in, name);
 	rc = read_string(in, name);
 	if (rc != BI_OK)
@@ -125,16 +272,19 @@ static int read_extent(struct reader *in, int64_t *out)
 	return BI_OK;
 }
 
-/* Reads an extent or a tuple of extents. */
-static int read_shape(struct reader *in, struct bi__descr_field *field)
+/* Reads a tuple of extents, or in Python's notation also one extent. */
+static int read_extents(struct reader *in, struct bi__descr_field *field)
 {
+	const char close = notations[in->notation].close;
 	int done, rc;
 
-	if (!accept_character(in, '(')) {
+	if (!accept_character(in, notations[in->notation].open)) {
+		if (in->notation == BI__DESCR_JSON)
+			return fail_expected(in, "'[' of a shape");
 		field->ndim = 1;
 		return read_extent(in, field->shape);
 	}
-	done = accept_character(in, ')');
+	done = accept_character(in, close);
 	while (!done) {
 		if (field->ndim == BI_MAX_NDIM)
 			return bi__fail(in->err, BI_EDTYPE,
@@ -142,10 +292,26 @@ static int read_shape(struct reader *in, struct bi__descr_field *field)
 					in->at - in->text, BI_MAX_NDIM);
 		rc = read_extent(in, &field->shape[field->ndim++]);
 		if (rc == BI_OK)
-			rc = read_separator(in, ')', &done);
+			rc = read_separator(in, close, &done);
 		if (rc != BI_OK)
 			return rc;
 	}
+	return BI_OK;
+}
+
+static int read_shape(struct reader *in, struct bi__descr_field *field)
+{
+	int rc = read_extents(in, field);
+	char digits[24];
+
+	if (rc != BI_OK || !in->to)
+		return rc;
+	put_either(in, ", (", ", [");
+	for (int i = 0; i < field->ndim; i++) {
+		snprintf(digits, sizeof(digits), "%s%" PRId64, i ? ", " : "", field->shape[i]);
+		put_text(in, digits);
+	}
+	put_either(in, field->ndim == 1 ? ",)" : ")", "]");
 	return BI_OK;
 }
 
@@ -163,6 +329,7 @@ static int read_type(struct reader *in, int depth, struct bi__descr_field *field
 		rc = read_string(in, &text);
 		if (rc != BI_OK)
 			return rc;
+		put_string(in, &text);
 		return bi__dtype_parse_typestr(text.start, (size_t)(text.end - text.start), &field->dtype, in->err);
 	}
 	field->descr = in->at;
@@ -174,26 +341,31 @@ static int read_type(struct reader *in, int depth, struct bi__descr_field *field
 
 static int read_field(struct reader *in, int depth, struct literal *name, struct bi__descr_field *field)
 {
+	const char close = notations[in->notation].close;
 	int rc, done;
 
 	field->ndim = 0;
-	if (!accept_character(in, '('))
-		return fail_expected(in, "'(' of a field");
+	if (!accept_character(in, notations[in->notation].open))
+		return fail_expected(in, close == ']' ? "'[' of a field" : "'(' of a field");
+	put_either(in, "(", "[");
 	rc = read_name(in, name);
 	if (rc != BI_OK)
 		return rc;
+	put_string(in, name);
+	put_text(in, ", ");
 	if (!accept_character(in, ','))
 		return fail_expected(in, "',' and the type after the name");
 	rc = read_type(in, depth, field);
 	if (rc == BI_OK)
-		rc = read_separator(in, ')', &done);
-	if (rc != BI_OK || done)
-		return rc;
-	rc = read_shape(in, field);
-	if (rc == BI_OK)
-		rc = read_separator(in, ')', &done);
-	if (rc == BI_OK && !done)
-		return fail_expected(in, "')' after the shape");
+		rc = read_separator(in, close, &done);
+	if (rc == BI_OK && !done) {
+		rc = read_shape(in, field);
+		if (rc == BI_OK)
+			rc = read_separator(in, close, &done);
+		if (rc == BI_OK && !done)
+			return fail_expected(in, close == ']' ? "']' after the shape" : "')' after the shape");
+	}
+	put_either(in, ")", "]");
 	return rc;
 }
 
@@ -224,8 +396,10 @@ static int read_list(struct reader *in, int depth, const char *wanted, struct bi
 	*size = 0;
 	if (!accept_character(in, '['))
 		return fail_expected(in, "'['");
-	if (depth > BI__DESCR_DEPTH)
-		return bi__fail(in->err, BI_EDTYPE, "descr: lists are nested more than %d deep", BI__DESCR_DEPTH);
+	if (depth > notations[in->notation].depth)
+		return bi__fail(in->err, BI_EDTYPE, "descr: lists are nested more than %d deep",
+				notations[in->notation].depth);
+	put_text(in, "[");
 	for (done = accept_character(in, ']'); !done;) {
 		rc = read_field(in, depth, &name, &field);
 		if (rc != BI_OK)
@@ -238,22 +412,49 @@ static int read_list(struct reader *in, int depth, const char *wanted, struct bi
 			rc = read_separator(in, ']', &done);
 		if (rc != BI_OK)
 			return rc;
+		if (!done)
+			put_text(in, ", ");
 	}
+	put_text(in, "]");
 	return BI_OK;
+}
+
+static int read_end(struct reader *in)
+{
+	peek_character(in);
+	return in->at < in->end ? fail_expected(in, "the end of the text") : BI_OK;
 }
 
 static int read_text(const char *text, size_t length, const char *wanted, struct bi__descr_field *found, uint32_t *size,
 		     struct bi_error *err)
 {
-	struct reader in = { text, text, text + length, err };
+	struct reader in = { text, text, text + length, BI__DESCR_PYTHON, NULL, err };
 	int rc = read_list(&in, 1, wanted, found, size);
 
-	if (rc == BI_OK) {
-		peek_character(&in);
-		if (in.at < in.end)
-			return fail_expected(&in, "the end of the text");
-	}
-	return rc;
+	return rc == BI_OK ? read_end(&in) : rc;
+}
+
+int bi__descr_translate(const char *text, size_t length, enum bi__descr_notation from, char *out, size_t *room,
+			struct bi_error *err)
+{
+	struct writer to = { out, *room, 0 };
+	struct reader in = { text, text, text + length, from, &to, err };
+	uint32_t size;
+	int rc = read_list(&in, 1, NULL, NULL, &size);
+
+	*room = to.length;
+	return rc == BI_OK ? read_end(&in) : rc;
+}
+
+int bi__descr_read_word(const char *json, size_t length, struct bi_dtype *out, struct bi_error *err)
+{
+	struct reader in = { json, json, json + length, BI__DESCR_JSON, NULL, err };
+	struct literal word;
+	int rc = read_string(&in, &word);
+
+	if (rc == BI_OK)
+		rc = read_end(&in);
+	return rc == BI_OK ? bi__dtype_parse_typestr(word.start, (size_t)(word.end - word.start), out, err) : rc;
 }
 
 int bi__descr_size(const char *text, size_t length, uint32_t *size, struct bi_error *err)

@@ -5,6 +5,10 @@
  *
  * A field is (name, type) or (name, type, shape). Fields follow each other without gaps: a gap is a field named ''.
  * Nothing is allocated or copied: results point into the text.
+ *
+ * The exchange structure has the same list in JSON, without titles (docs/specification.md, section 3):
+ *
+ *     [["x", "<f4"], ["y", [["a", "|u1"], ["", "|V3"]]], ["z", "<i2", [3, 4]]]
  */
 #ifndef BI_COMMON_LAYOUT_DESCR_H
 #define BI_COMMON_LAYOUT_DESCR_H
@@ -13,6 +17,12 @@
 
 /* The deepest nesting of lists that is read, the outermost list included. */
 #define BI__DESCR_DEPTH 32
+
+/* Limits of JSON texts, in both directions: the deepest nesting, and the bytes without the final NUL. */
+#define BI__DESCR_JSON_DEPTH 16
+#define BI__DESCR_JSON_MAX 65536
+
+enum bi__descr_notation { BI__DESCR_PYTHON, BI__DESCR_JSON };
 
 struct bi__descr_field {
 	int64_t offset; /* bytes from the start of the item */
@@ -35,5 +45,16 @@ int bi__descr_size(const char *text, size_t length, uint32_t *size, struct bi_er
  */
 int bi__descr_find(const char *text, size_t length, const char *name, struct bi__descr_field *out,
 		   struct bi_error *err);
+
+/*
+ * Checks a text in the notation `from`, and writes it in the other notation. *room is the number of bytes that may be
+ * written, and receives the length of the whole result. No NUL is written. Titles are left out. Fails as
+ * bi__descr_size.
+ */
+int bi__descr_translate(const char *text, size_t length, enum bi__descr_notation from, char *out, size_t *room,
+			struct bi_error *err);
+
+/* Reads a JSON text that is one string: the typestr of a type without fields, such as ">f4". */
+int bi__descr_read_word(const char *json, size_t length, struct bi_dtype *out, struct bi_error *err);
 
 #endif

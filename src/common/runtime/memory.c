@@ -28,6 +28,7 @@ static void init_memory(struct bi_memory *memory, struct bi_context *context, co
 	memory->nbytes = 0;
 	memory->release.fn = NULL;
 	memory->release.data = NULL;
+	memory->release.done = NULL;
 	memory->own = memory->borrowed = false;
 	memory->producer = NULL;
 	atomic_init(&memory->marks, 0);

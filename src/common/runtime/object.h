@@ -139,16 +139,19 @@ struct bi__more {
 	struct bi__text *text; /* retained, or NULL */
 	const char *descr; /* points into `text`, ends with a NUL; or NULL */
 	uint32_t descr_length;
+	struct bi__text *_Atomic json; /* the type in the JSON of exports; NULL until it is made */
 	int is_exact; /* 0: the item size does not divide all strides */
 	int64_t element_strides[]; /* strides / item size; 1 for axes of extent 0 or 1 */
 };
+
+enum bi__view_trait { BI__TRAIT_READONLY = 1, BI__TRAIT_C_CONTIGUOUS = 2, BI__TRAIT_F_CONTIGUOUS = 4 };
 
 /* A view has few bytes, because there are many views: five words, shape and strides. */
 struct bi_view {
 	atomic_uint refs;
 	uint8_t ndim;
 	uint8_t flags; /* enum bi_view_flag */
-	uint8_t exchange_flags; /* enum bi_exchange_flag: the READONLY and CONTIGUOUS bits of this view */
+	uint8_t traits; /* enum bi__view_trait */
 	bool is_empty : 1; /* the view has no elements */
 	bool is_behind : 1; /* the view lies in the allocation of its memory, behind the struct, and is freed with it */
 	struct bi_memory *memory; /* retained */
@@ -243,6 +246,8 @@ struct bi_memory {
 	struct {
 		bi_release_fn fn;
 		void *data;
+		/* Makes the producer's work follow the event, so that nobody waits. Not 0: it does not. NULL: none. */
+		int (*done)(void *data, uint32_t order_kind, uint64_t event);
 	} release;
 	bool own; /* the library allocated it */
 	bool borrowed; /* memory of the caller for one call: only the calling thread knows it, so no lock is taken */

@@ -170,6 +170,13 @@ static int find_last_work(struct bi_memory *memory, struct bi__fence *out)
 	return out->context && !has_ended(out);
 }
 
+/* Returns 1 if the producer orders its own work behind the work that is pending. */
+static int is_handed_back(const struct bi_memory *memory, const struct bi__fence *work)
+{
+	return memory->release.done &&
+	       !memory->release.done(memory->release.data, work->context->stream.queue.kind, bi__fence_handle(work));
+}
+
 /* Destroys the memory, or retires it if work is pending. */
 static void destroy_or_retire(struct bi_context *context, struct bi_memory *memory)
 {
@@ -186,7 +193,7 @@ static void destroy_or_retire(struct bi_context *context, struct bi_memory *memo
 		append_retired(context, memory, 0);
 		return;
 	}
-	if (has_work) {
+	if (has_work && !is_handed_back(memory, &work)) {
 		append_retired(work.context, memory, work.event);
 		bi_context_release(work.context);
 		return;

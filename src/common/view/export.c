@@ -15,15 +15,14 @@ static int prepare_export_locked(struct bi_memory *memory, struct bi_error *err)
 	return rc ? rc : bi__order_wait_first_use_locked(memory, err);
 }
 
-/* Sets *home to the stream that the export names, and *event if the flags demand an event; or *home to NULL. */
-static inline int offer_home(struct bi_memory *memory, unsigned flags, struct bi_stream **home, struct bi__fence *event,
-			     struct bi_error *err)
+/* Sets *home to the stream that the export names, or to NULL. */
+static inline int offer_home(struct bi_memory *memory, uint32_t wishes, struct bi_stream **home, struct bi_error *err)
 {
 	struct bi__scope scope;
 	int rc;
 
 	*home = NULL;
-	if (flags & BI_EXPORT_SYNCHRONIZE)
+	if (wishes & BI_ACQUIRE_READY)
 		return bi__order_synchronize(memory, BI__WAIT_EXPORT, err);
 	rc = bi__dispatch_alive(&memory->context->device, err);
 	if (rc || memory->idle)
@@ -31,38 +30,33 @@ static inline int offer_home(struct bi_memory *memory, unsigned flags, struct bi
 	bi__order_lock(memory, NULL);
 	bi__dispatch_begin(&scope, &memory->context->device);
 	rc = prepare_export_locked(memory, err);
-	if (!rc && memory->order.pending) {
+	if (!rc && memory->order.pending)
 		*home = memory->home;
+	if (*home)
 		bi__stream_share(*home);
-		if (flags & BI_EXPORT_EVENT)
-			rc = bi__fence_record(*home, event, err);
-	}
 	bi__dispatch_end(&scope);
 	bi__order_unlock(memory, NULL);
 	return rc;
 }
 
-int bi__exchange_offer(struct bi_memory *memory, unsigned flags, struct bi_exchange *out, struct bi__fence *event,
-		       struct bi_error *err)
+int bi__exchange_offer(struct bi_memory *memory, uint32_t wishes, struct bi_exchange *out, struct bi_error *err)
 {
 	/* Consumers that use the memory as host memory cannot wait for an event of a device. */
 	int for_host = memory->backend->exported[memory->block.memory].handle == BI_HANDLE_HOST;
 	struct bi_stream *home;
-	int rc = offer_home(memory, for_host ? BI_EXPORT_SYNCHRONIZE : flags, &home, event, err);
+	int rc = offer_home(memory, for_host ? BI_ACQUIRE_READY : wishes, &home, err);
 
 	if (rc || !home)
 		return rc;
-	out->stream_kind = home->queue.kind;
+	out->order_kind = (uint8_t)home->queue.kind;
 	out->stream = home->queue.native;
-	if (flags & BI_EXPORT_EVENT)
-		out->event = bi__fence_handle(event);
 	return BI_OK;
 }
 
-int bi__cai_offer(struct bi_memory *memory, unsigned flags, uintptr_t *stream, struct bi_error *err)
+int bi__cai_offer(struct bi_memory *memory, uint32_t wishes, uintptr_t *stream, struct bi_error *err)
 {
 	struct bi_stream *home;
-	int rc = offer_home(memory, flags, &home, NULL, err);
+	int rc = offer_home(memory, wishes, &home, err);
 
 	*stream = rc || !home ? 0 : home->queue.native;
 	return rc;
@@ -75,14 +69,14 @@ static int is_all_on_home_locked(const struct bi_memory *memory)
 	       !memory->order.unrecorded && !memory->order.lost;
 }
 
-int bi__cai_offer_nonblocking(struct bi_memory *memory, unsigned flags, uintptr_t *stream, struct bi_error *err)
+int bi__cai_offer_nonblocking(struct bi_memory *memory, uint32_t wishes, uintptr_t *stream, struct bi_error *err)
 {
 	int rc = bi__dispatch_alive(&memory->context->device, err), is_named = 0;
 
 	*stream = 0;
 	if (rc || memory->idle)
 		return rc;
-	if (!(flags & BI_EXPORT_SYNCHRONIZE) && bi__order_try_lock(memory)) {
+	if (!(wishes & BI_ACQUIRE_READY) && bi__order_try_lock(memory)) {
 		is_named = is_all_on_home_locked(memory);
 		if (is_named)
 			*stream = bi__stream_share(memory->home);
@@ -91,21 +85,114 @@ int bi__cai_offer_nonblocking(struct bi_memory *memory, unsigned flags, uintptr_
 	return is_named ? BI_OK : bi__fail(err, BI_EBUSY, "work on the memory is pending and has to be waited for");
 }
 
+/* Wraps a queue of another device of the native context. */
+static int wrap_stream_elsewhere(struct bi_context *context, const struct bi_exchange *exchange, struct bi_stream **out,
+				 struct bi_error *err)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_location location;
+	struct bi_context *other;
+	int rc = bi_locate_queue((enum bi_order_kind)exchange->order_kind, (uintptr_t)exchange->stream, &location, err);
+
+	if (!rc && (!location.context || location.context != context->device.state.native))
+		rc = bi__fail(err, BI_EINVAL, "stream 0x%llx belongs to another context than the memory",
+			      (unsigned long long)exchange->stream);
+	if (rc)
+		return rc;
+	options.device = location.device;
+	options.adopt_context = location.context;
+	rc = bi_context_open(&options, &other, err);
+	if (rc)
+		return rc;
+	rc = bi_stream_wrap(other, (uintptr_t)exchange->stream, NULL, NULL, out, err);
+	bi_context_release(other);
+	return rc;
+}
+
+static int wrap_stream(struct bi_context *context, const struct bi_exchange *exchange, struct bi_stream **out,
+		       struct bi_error *err)
+{
+	int rc = bi_stream_wrap(context, (uintptr_t)exchange->stream, NULL, NULL, out, err);
+
+	if (rc && context->device.backend->devices.locate_queue)
+		rc = wrap_stream_elsewhere(context, exchange, out, err);
+	if (rc || !(*out)->queue.per_thread)
+		return rc;
+	bi_stream_release(*out);
+	*out = NULL;
+	return bi__fail(err, BI_EINVAL,
+			"stream is %llu, which is another stream on each thread; name the stream that has the work",
+			(unsigned long long)exchange->stream);
+}
+
+static int check_order(const struct bi_context *context, const struct bi_exchange *exchange, struct bi_error *err)
+{
+	uint32_t kind = exchange->order_kind;
+
+	if ((kind == BI_ORDER_NONE) != (!exchange->stream && !exchange->event))
+		return bi__fail(err, BI_EINVAL,
+				"stream is 0x%llx and event is 0x%llx, which does not go with order_kind %u",
+				(unsigned long long)exchange->stream, (unsigned long long)exchange->event, kind);
+	if (kind != BI_ORDER_NONE && !bi__wraps_stream_kind(context->device.backend, kind))
+		return bi__fail(err, BI_EUNSUPPORTED, "order_kind %u cannot be waited for on device %s", kind,
+				context->device.info->spec);
+	if (exchange->event && !exchange->stream && !exchange->done)
+		return bi__fail(err, BI_EINVAL,
+				"event is 0x%llx, but stream and done are 0: the memory could not be handed back",
+				(unsigned long long)exchange->event);
+	return BI_OK;
+}
+
 int bi__exchange_accept(struct bi_context *context, const struct bi_exchange *exchange, struct bi__acceptance *out,
 			struct bi_error *err)
 {
-	int rc = BI_OK;
+	int rc = check_order(context, exchange, err);
 
-	if (exchange->stream_kind != BI_STREAM_KIND_NONE &&
-	    !bi__wraps_stream_kind(context->device.backend, exchange->stream_kind))
-		return bi__fail(err, BI_EUNSUPPORTED, "stream kind %u cannot be waited for on device %s",
-				exchange->stream_kind, context->device.info->spec);
-	if (exchange->event &&
-	    (exchange->stream_kind == BI_STREAM_KIND_NONE || context->device.backend->fails_by_event))
+	if (!rc && exchange->event && (!exchange->stream || context->device.backend->fails_by_event))
 		rc = bi_event_wrap(context, (uintptr_t)exchange->event, &out->event, err);
-	if (rc || exchange->stream_kind == BI_STREAM_KIND_NONE)
+	if (!rc && exchange->stream)
+		rc = wrap_stream(context, exchange, &out->stream, err);
+	if (rc)
+		bi_event_release(out->event);
+	if (rc)
+		out->event = NULL;
+	return rc;
+}
+
+/* Makes `home` wait for the consumer's stream or event, and records that as work on the memory. */
+static int follow_consumer_locked(struct bi_memory *memory, const struct bi__acceptance *consumer)
+{
+	struct bi_stream *home = memory->home ? memory->home : &memory->context->stream;
+	int rc = bi__order_check_capture_locked(home, memory, NULL, NULL);
+
+	if (!rc && memory->backend->synchronous)
+		rc = bi__order_begin_locked(memory, home, NULL);
+	if (!rc)
+		rc = consumer->event ? bi__fence_wait(home, &consumer->event->fence, NULL)
+				     : bi__stream_follow(home, consumer->stream, NULL);
+	return rc ? rc : bi__order_end_locked(memory, home, NULL);
+}
+
+int bi__exchange_done(struct bi_memory *memory, const struct bi_exchange *self, uint32_t kind, uint64_t stream,
+		      uint64_t event)
+{
+	struct bi_exchange order = BI_EXCHANGE_INIT;
+	struct bi__acceptance consumer = { NULL, NULL };
+	int rc;
+
+	if (kind > UINT8_MAX || memory->flags & BI_WRAP_UNORDERED)
+		return BI_EINVAL;
+	order.order_kind = (uint8_t)kind;
+	order.stream = event ? 0 : stream;
+	order.event = event;
+	order.done = self->done;
+	rc = bi__exchange_accept(memory->context, &order, &consumer, NULL);
+	if (rc || kind == BI_ORDER_NONE)
 		return rc;
-	rc = bi_stream_wrap(context, (uintptr_t)exchange->stream, NULL, NULL, &out->stream, out->event ? NULL : err);
-	/* The queue of another device of the cl_context cannot be wrapped. Its event is enough. */
-	return out->event ? BI_OK : rc;
+	bi__order_lock(memory, NULL);
+	rc = follow_consumer_locked(memory, &consumer);
+	bi__order_unlock(memory, NULL);
+	bi_stream_release(consumer.stream);
+	bi_event_release(consumer.event);
+	return rc;
 }

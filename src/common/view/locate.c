@@ -37,7 +37,7 @@ int bi_locate_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_locat
 	return rc ? rc : set_location(&origin, name, out);
 }
 
-int bi_locate_queue(enum bi_stream_kind kind, uintptr_t queue, struct bi_location *out, struct bi_error *err)
+int bi_locate_queue(enum bi_order_kind kind, uintptr_t queue, struct bi_location *out, struct bi_error *err)
 {
 	struct bi__origin origin = { 0, 0 };
 	const char *name;

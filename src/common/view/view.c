@@ -1,11 +1,13 @@
 #include "common/view/view.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "buffer_interface/binding.h"
 #include "common/backend/registry.h"
 #include "common/base/status.h"
+#include "common/layout/descr.h"
 #include "common/layout/layout.h"
 #include "common/runtime/memory.h"
 #include "common/runtime/object.h"
@@ -105,15 +107,15 @@ static int is_fortran_order(const int64_t *shape, const int64_t *strides, int nd
 static void describe_axes(struct bi_view *view, unsigned flags, int is_empty)
 {
 	const int64_t *shape = view->dims, *strides = shape + view->ndim;
-	unsigned described = flags & BI_VIEW_READONLY ? BI_EXCHANGE_READONLY : 0;
+	unsigned described = flags & BI_VIEW_READONLY ? BI__TRAIT_READONLY : 0;
 	int several = 0;
 
 	if (is_empty || is_c_order(shape, strides, view->ndim, view->dtype.item_size, &several))
-		described |= BI_EXCHANGE_C_CONTIGUOUS;
+		described |= BI__TRAIT_C_CONTIGUOUS;
 	if (!several && (is_empty || is_fortran_order(shape, strides, view->ndim, view->dtype.item_size)))
-		described |= BI_EXCHANGE_F_CONTIGUOUS;
+		described |= BI__TRAIT_F_CONTIGUOUS;
 	view->flags = (uint8_t)flags;
-	view->exchange_flags = (uint8_t)described;
+	view->traits = (uint8_t)described;
 	view->is_empty = is_empty;
 }
 
@@ -150,6 +152,7 @@ static struct bi__more *new_more(const struct bi_view *view, struct bi__text *te
 	more->text = text;
 	more->descr = descr;
 	more->descr_length = length;
+	atomic_init(&more->json, NULL);
 	more->is_exact = put_element_strides(view, more->element_strides);
 	if (text)
 		atomic_fetch_add_explicit(&text->refs, 1, memory_order_relaxed);
@@ -161,6 +164,7 @@ static void release_more(struct bi__more *more)
 	if (!more)
 		return;
 	release_text(more->text);
+	release_text(atomic_load_explicit(&more->json, memory_order_acquire));
 	free(more);
 }
 
@@ -173,6 +177,71 @@ const struct bi__more *bi__view_make_more(const struct bi_view *view, struct bi_
 		return made;
 	release_more(made);
 	return present;
+}
+
+/* Translates the descr, whose JSON has `length` characters. */
+static int translate_descr(const struct bi__more *more, size_t length, struct bi__text **out, struct bi_error *err)
+{
+	struct bi__text *text = malloc(sizeof(*text) + length + 1);
+
+	if (!text)
+		return bi__fail(err, BI_ENOMEM, "no memory for a descr of %zu bytes", length);
+	atomic_init(&text->refs, 1);
+	text->text[length] = '\0';
+	*out = text;
+	return bi__descr_translate(more->descr, more->descr_length, BI__DESCR_PYTHON, text->text, &length, err);
+}
+
+/* Makes the text of a type without fields. */
+static int make_word(const struct bi_view *view, struct bi__text **out, struct bi_error *err)
+{
+	char word[BI_DTYPE_TEXT], json[BI_DTYPE_TEXT + 2];
+	int rc = bi_dtype_typestr(view->dtype, word, err);
+
+	if (rc)
+		return rc;
+	*out = new_text(json, (size_t)snprintf(json, sizeof(json), "\"%s\"", word));
+	return *out ? BI_OK : bi__fail(err, BI_ENOMEM, "no memory for the name of a type");
+}
+
+static int make_json(const struct bi_view *view, const struct bi__more *more, struct bi__text **out,
+		     struct bi_error *err)
+{
+	size_t length = 0;
+	int rc;
+
+	if (!more->descr)
+		return make_word(view, out, err);
+	rc = bi__descr_translate(more->descr, more->descr_length, BI__DESCR_PYTHON, NULL, &length, err);
+	if (rc)
+		return rc;
+	if (length > BI__DESCR_JSON_MAX)
+		return bi__fail(err, BI_EDTYPE, "descr has %zu bytes in JSON, more than %d", length,
+				BI__DESCR_JSON_MAX);
+	return translate_descr(more, length, out, err);
+}
+
+int bi__view_json(const struct bi_view *view, const char **out, struct bi_error *err)
+{
+	const struct bi__more *more = bi__view_more(view, err);
+	struct bi__text *json, *present = NULL;
+	int rc;
+
+	if (!more)
+		return BI_ENOMEM;
+	json = atomic_load_explicit(&more->json, memory_order_acquire);
+	if (!json) {
+		rc = make_json(view, more, &json, err);
+		if (rc)
+			return rc;
+		/* The cast removes const: the text does not change the value of the view. */
+		if (!atomic_compare_exchange_strong(&((struct bi__more *)(uintptr_t)more)->json, &present, json)) {
+			release_text(json);
+			json = present;
+		}
+	}
+	*out = json->text;
+	return BI_OK;
 }
 
 /*

@@ -74,6 +74,22 @@ static inline const struct bi__more *bi__view_more(const struct bi_view *view, s
 	return more ? more : bi__view_make_more(view, err);
 }
 
+/*
+ * Sets *out to the element type in JSON, as exports of types that DLPack cannot name have it. It is made at its first
+ * use, and lives as long as the view. Returns BI_EDTYPE if the type has no such name, or is beyond the limits of
+ * descr.h.
+ */
+int bi__view_json(const struct bi_view *view, const char **out, struct bi_error *err);
+
+/* Returns the flags of the exchange structure. */
+static inline uint32_t bi__view_exchange_flags(const struct bi_view *view)
+{
+	_Static_assert(BI_READONLY == BI__TRAIT_READONLY && BI_C_CONTIGUOUS == BI__TRAIT_C_CONTIGUOUS << 15 &&
+			       BI_F_CONTIGUOUS == BI__TRAIT_F_CONTIGUOUS << 15,
+		       "the traits are not the flags");
+	return (view->traits & BI__TRAIT_READONLY) | (view->traits & ~(uint32_t)BI__TRAIT_READONLY) << 15;
+}
+
 /* Returns the text with the descr of a structured type, or NULL. Borrowed. */
 static inline struct bi__text *bi__view_text(const struct bi_view *view)
 {

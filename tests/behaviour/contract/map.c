@@ -216,12 +216,12 @@ static void check_tensors_are_busy(const struct bi_view *view, const char *words
 static void check_exports_are_busy(const struct bi_view *view)
 {
 	static const char words[] = "end the mapping first";
-	struct bi_exchange exchange;
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
 	struct bi_cai cai;
 
-	REFUSED_FOR(BI_EBUSY, words, bi_view_describe(view, &exchange, &error));
+	REFUSED_FOR(BI_EBUSY, words, bi_view_export(view, BI_ACQUIRE_BORROW, &exchange, &error));
 	REFUSED_FOR(BI_EBUSY, words, bi_view_export(view, 0, &exchange, &error));
-	REFUSED_FOR(BI_EBUSY, words, bi_view_export(view, BI_EXPORT_EVENT, &exchange, &error));
+	REFUSED_FOR(BI_EBUSY, words, bi_view_export(view, BI_ACQUIRE_READY, &exchange, &error));
 	if (has_dlpack(view))
 		check_tensors_are_busy(view, words);
 	if (has_cai(view))
@@ -232,10 +232,10 @@ static void check_exports_are_busy(const struct bi_view *view)
 static void check_exports_are_free(const struct bi_view *view)
 {
 	struct bi_dl_managed_versioned *tensor;
-	struct bi_exchange exchange;
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
 	struct bi_cai cai;
 
-	OK(bi_view_describe(view, &exchange, &error));
+	OK(bi_view_export(view, BI_ACQUIRE_BORROW, &exchange, &error));
 	OK(bi_view_export(view, 0, &exchange, &error));
 	exchange.release(&exchange);
 	if (has_dlpack(view)) {

@@ -214,7 +214,7 @@ static void test_exported_memory(void **state)
 	struct bi_context *context = with_limit(0);
 	struct bi_memory *memory = new_memory(context, 4096);
 	struct bi_view *view = bytes_of(memory);
-	struct bi_exchange exchange = { .version = 0 };
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
 
 	(void)state;
 	OK(bi_view_export(view, 0, &exchange, &error));

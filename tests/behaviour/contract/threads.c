@@ -146,14 +146,14 @@ static void take_parts(struct scene *scene, int number)
 
 	for (int i = 0; i < scene->rounds; i++) {
 		struct bi_view *outer = NULL, *inner = NULL;
-		struct bi_exchange exchange;
+		struct bi_exchange exchange = BI_EXCHANGE_INIT;
 		struct bi_layout layout;
 
 		expect(scene, bi_view_index(scene->view, &part, 1, &outer, NULL) == BI_OK);
 		expect(scene, bi_view_index(outer, &element, 1, &inner, NULL) == BI_OK);
-		expect(scene, bi_view_describe(i % 2 ? outer : scene->view, &exchange, NULL) == BI_OK);
+		expect(scene, bi_view_export(i % 2 ? outer : scene->view, BI_ACQUIRE_BORROW, &exchange, NULL) == BI_OK);
 		expect(scene, exchange.shape[0] == (i % 2 ? extent : 16));
-		expect(scene, exchange.element_strides[0] == (i % 2 ? 1 + number : 1));
+		expect(scene, exchange.strides[0] == (i % 2 ? 4 * (1 + number) : 4));
 		bi_view_release(i % 3 ? outer : inner);
 		bi_view_layout(i % 3 ? inner : outer, &layout);
 		expect(scene, layout.ndim == (i % 3 ? 0 : 1));
@@ -365,13 +365,13 @@ static void test_report_meanwhile(void **state)
 static void describe_or_move(struct scene *scene, int number)
 {
 	for (int i = 0; i < scene->rounds; i++) {
-		struct bi_exchange exchange;
+		struct bi_exchange exchange = BI_EXCHANGE_INIT;
 		struct bi_dl_tensor tensor;
 
 		if (number == 0) {
 			expect(scene, bi_fill(scene->view, "d", NULL, NULL) == BI_OK);
 		} else if (number == 1) {
-			expect(scene, bi_view_describe(scene->view, &exchange, NULL) == BI_OK);
+			expect(scene, bi_view_export(scene->view, BI_ACQUIRE_BORROW, &exchange, NULL) == BI_OK);
 			expect(scene, exchange.shape[0] == 64);
 		} else if (number == 2) {
 			expect(scene, bi_view_switch_to_context_stream(scene->view, NULL) == BI_OK);

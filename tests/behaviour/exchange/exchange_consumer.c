@@ -14,36 +14,38 @@ static uint64_t load(const unsigned char *from, uint32_t size, int big)
 /* One number for an element: real + 7 imaginary; records: a + 7 b. */
 static double element(const struct bi_exchange *x, const unsigned char *from)
 {
-	const uint64_t bits = load(from, x->item_size < 8 ? x->item_size : 8, x->byte_order == '>');
+	const uint64_t bits = load(from, x->item_size < 8 ? x->item_size : 8, x->descr && strstr(x->descr, "\">"));
 	double real;
 	float single[2];
 	int32_t whole;
 	uint32_t half;
 
-	switch (x->type_kind) {
-	case 'i':
+	switch (x->type_code) {
+	case 0:
 		return x->item_size == 2   ? (int16_t)bits
 		       : x->item_size == 4 ? (int32_t)bits
 		       : x->item_size == 8 ? (double)(int64_t)bits
 					   : (int8_t)bits;
-	case 'u':
-	case 'b':
+	case 1:
+	case 6:
 		return (double)bits;
-	case 'f':
+	case 2:
 		if (x->item_size == 8) {
 			memcpy(&real, from, 8);
 			return real;
 		}
 		memcpy(single, from, 4);
 		return (double)single[0];
-	case 'c':
+	case 5:
 		memcpy(single, from, 8);
 		return (double)single[0] + 7 * (double)single[1];
-	case 'V':
+	case 3:
+		if (x->descr[0] == '"')
+			return (int16_t)bits;
 		memcpy(&whole, from, 4);
 		memcpy(&real, from + 4, 8);
 		return whole + 7 * real;
-	default: /* bfloat16 has no array interface kind */
+	default: /* bfloat16 */
 		half = (uint32_t)bits << 16;
 		memcpy(single, &half, 4);
 		return (double)single[0];
@@ -60,25 +62,22 @@ static int check(const struct bi_exchange *x)
 {
 	if (x->version != BI_ABI_VERSION)
 		return 1;
-	if (x->struct_size < sizeof(*x) || !x->release)
+	if (x->struct_size < sizeof(*x) || x->struct_size > BI_ABI_SIZE_MAX || !x->release)
 		return 2;
 	if (x->device_type != BI_EXCHANGE_DEVICE_CPU || x->handle_kind != BI_HANDLE_HOST || x->device_id != 0)
 		return 3;
-	if (x->stream_kind != BI_STREAM_KIND_NONE || x->stream || x->event)
+	if (x->order_kind != BI_ORDER_NONE || x->stream || x->event)
 		return 4;
-	if (x->ndim < 0 || (x->ndim && (!x->shape || !x->strides)))
+	if (x->ndim > 64 || (x->ndim && (!x->shape || !x->strides)))
 		return 5;
 	if (!x->type_bits || (x->type_lanes && ((uint32_t)x->type_bits * x->type_lanes + 7) / 8 != x->item_size))
 		return 6;
-	if (!!(x->flags & BI_EXCHANGE_MASKED) != !!x->mask)
+	if (x->flags & 0xffff & ~BI_READONLY)
 		return 7;
-	for (int64_t i = 0; x->element_strides && i < x->ndim; i++)
-		if (x->shape[i] < 2 ? x->element_strides[i] != 1
-				    : x->element_strides[i] * (int64_t)x->item_size != x->strides[i])
-			return 8;
-	for (size_t i = 0; i < sizeof(x->reserved) / sizeof(x->reserved[0]); i++)
-		if (x->reserved[i])
-			return 9;
+	if ((x->type_code == 3) != (x->descr != NULL))
+		return 8;
+	if (x->reserved)
+		return 9;
 	return 0;
 }
 

@@ -24,9 +24,9 @@ struct array {
 	uint32_t flags;
 };
 
-#define C BI_EXCHANGE_C_CONTIGUOUS
-#define F BI_EXCHANGE_F_CONTIGUOUS
-#define RECORD "[('a', '<i4'), ('b', '<f8')]"
+#define C BI_C_CONTIGUOUS
+#define F BI_F_CONTIGUOUS
+#define RECORD "[[\"a\", \"<i4\"], [\"b\", \"<f8\"]]"
 
 static const struct array arrays[] = {
 	{ "int16", 0, 16, 1, 2, 'i', '<', NULL, 2, { 2, 3 }, { 6, 2 }, 0, 12, C },
@@ -37,10 +37,10 @@ static const struct array arrays[] = {
 	{ "uint32, mixed strides", 1, 32, 1, 4, 'u', '<', NULL, 3, { 2, 1, 4 }, { 64, 8, -12 }, 40, 128, 0 },
 	{ "int64, no dimension", 0, 64, 1, 8, 'i', '<', NULL, 0, { 0 }, { 0 }, 16, 24, C | F },
 	{ "float32, no element", 2, 32, 1, 4, 'f', '<', NULL, 2, { 0, 3 }, { 12, 4 }, 0, 0, C | F },
-	{ "uint16, read-only", 1, 16, 1, 2, 'u', '<', NULL, 1, { 6 }, { 2 }, 0, 12, C | F | BI_EXCHANGE_READONLY },
+	{ "uint16, read-only", 1, 16, 1, 2, 'u', '<', NULL, 1, { 6 }, { 2 }, 0, 12, C | F | BI_READONLY },
 	{ "complex64, step -1", 5, 64, 1, 8, 'c', '<', NULL, 1, { 4 }, { -8 }, 24, 32, 0 },
 	{ "bfloat16", 4, 16, 1, 2, 0, '<', NULL, 2, { 2, 2 }, { 4, 2 }, 0, 8, C },
-	{ "int16, swapped", 3, 8, 2, 2, 'i', '>', NULL, 1, { 5 }, { 2 }, 0, 10, C | F },
+	{ "int16, swapped", 3, 8, 2, 2, 'i', '>', "\">i2\"", 1, { 5 }, { 2 }, 0, 10, C | F },
 	{ "record", 3, 8, 12, 12, 'V', '|', RECORD, 2, { 2, 3 }, { 36, 12 }, 0, 72, C },
 	{ "record, stride 16", 3, 8, 12, 12, 'V', '|', RECORD, 1, { 4 }, { 16 }, 4, 64, 0 },
 	{ "record, stride 18", 3, 8, 12, 12, 'V', '|', RECORD, 1, { 4 }, { 18 }, 0, 66, 0 },
@@ -51,7 +51,7 @@ static const struct array arrays[] = {
 
 /* Behind one struct that was handed out: its bytes and its arrays. */
 struct owner {
-	int64_t shape[MAX_NDIM], strides[MAX_NDIM], element_strides[MAX_NDIM];
+	int64_t shape[MAX_NDIM], strides[MAX_NDIM];
 	unsigned char bytes[];
 };
 
@@ -121,7 +121,6 @@ int producer_produce(int number, struct bi_exchange *out)
 	const struct array *a = &arrays[number];
 	struct owner *owner = malloc(sizeof(*owner) + (size_t)a->nbytes + SLACK);
 	int64_t size = 1, at, rest;
-	int whole = 1;
 
 	if (!owner)
 		return -1;
@@ -129,8 +128,6 @@ int producer_produce(int number, struct bi_exchange *out)
 	for (int i = 0; i < a->ndim; i++) {
 		owner->shape[i] = a->shape[i];
 		owner->strides[i] = a->strides[i];
-		owner->element_strides[i] = a->shape[i] < 2 ? 1 : a->strides[i] / a->item_size;
-		whole = whole && (a->shape[i] < 2 || a->strides[i] % a->item_size == 0);
 		size *= a->shape[i];
 	}
 	for (int64_t k = 0; k < size; k++) {
@@ -154,20 +151,17 @@ int producer_produce(int number, struct bi_exchange *out)
 	if (size) {
 		out->handle = (uint64_t)(uintptr_t)owner->bytes;
 		out->offset = (uint64_t)a->first;
-		out->nbytes = (uint64_t)a->nbytes;
+		out->size = (uint64_t)a->nbytes;
 	}
 	out->type_code = a->code;
 	out->type_bits = a->bits;
 	out->type_lanes = a->lanes;
 	out->item_size = a->item_size;
-	out->type_kind = a->kind;
-	out->byte_order = a->order;
 	out->descr = a->descr;
-	out->ndim = a->ndim;
+	out->ndim = (uint8_t)a->ndim;
 	if (a->ndim) {
 		out->shape = owner->shape;
 		out->strides = owner->strides;
-		out->element_strides = whole ? owner->element_strides : NULL;
 	}
 	atomic_fetch_add(&alive, 1);
 	return 0;

@@ -412,9 +412,8 @@ static void wrap_device_memory(struct scenario_state *state, const struct bi_vie
 		went_well(state, bi_locate_memory(native.kind, native.handle, &location, state->err));
 	/* Streams of other kinds say nothing of their device. */
 	if (!has_failed(state) && native.kind == BI_HANDLE_CL_MEM)
-		went_well(state,
-			  bi_locate_queue(BI_STREAM_KIND_CL_QUEUE, bi_stream_handle(bi_context_stream(state->context)),
-					  &location, state->err));
+		went_well(state, bi_locate_queue(BI_ORDER_OPENCL, bi_stream_handle(bi_context_stream(state->context)),
+						 &location, state->err));
 }
 
 void scenario_wrapped_memories(struct scenario_state *state)
@@ -521,7 +520,7 @@ void scenario_structured_views(struct scenario_state *state)
 	const int64_t shape[1] = { 8 };
 	const char *descr = "[('x', '<i4'), ('y', '<i4')]";
 	struct bi_view *raw = NULL, *pairs = NULL, *field = NULL;
-	struct bi_exchange description;
+	struct bi_exchange description = BI_EXCHANGE_INIT;
 	struct bi_dtype dtype;
 
 	open_device(state);
@@ -537,7 +536,7 @@ void scenario_structured_views(struct scenario_state *state)
 		return;
 	went_well(state, bi_view_field(pairs, "y", &field, state->err));
 	keep_object(state, release_view, field);
-	if (went_well(state, bi_view_describe(pairs, &description, state->err)))
+	if (went_well(state, bi_view_export(pairs, BI_ACQUIRE_BORROW, &description, state->err)))
 		description.release(&description);
 }
 
@@ -767,13 +766,13 @@ void scenario_launches(struct scenario_state *state)
 
 void scenario_exchange(struct scenario_state *state)
 {
-	struct bi_exchange exchange;
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
 	struct bi_view *array, *back = NULL;
 
 	open_device(state);
 	array = new_array(state, state->context, ROWS, COLUMNS);
 	write_numbers(state, array, 51);
-	if (has_failed(state) || !went_well(state, bi_view_export(array, BI_EXPORT_EVENT, &exchange, state->err)))
+	if (has_failed(state) || !went_well(state, bi_view_export(array, 0, &exchange, state->err)))
 		return;
 	if (!went_well(state, bi_view_import(state->context, &exchange, 0, &back, state->err))) {
 		exchange.release(&exchange);

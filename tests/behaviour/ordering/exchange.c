@@ -1,4 +1,5 @@
 /* Rows 11 and 12: what a consumer is told. */
+#include "raw_driver.h"
 #include "uses.h"
 
 static const struct producer nobody;
@@ -6,13 +7,13 @@ static const struct producer nobody;
 static void row_11_idle_memory_has_no_stream(void **state)
 {
 	struct bi_view *device = wrap(PLACE_DEVICE, 1, nobody), *host = wrap(PLACE_HOST, 1, nobody);
-	struct bi_exchange exchange;
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
 
 	(void)state;
 	assert_exported_stream(device, NULL);
 	assert_exported_stream(host, NULL);
-	OK(bi_view_export(device, BI_EXPORT_EVENT, &exchange, &error));
-	assert_int_equal(exchange.stream_kind, BI_STREAM_KIND_NONE);
+	OK(bi_view_export(device, 0, &exchange, &error));
+	assert_int_equal(exchange.order_kind, BI_ORDER_NONE);
 	assert_int_equal(exchange.event, 0);
 	exchange.release(&exchange);
 	bi_view_release(device);
@@ -33,56 +34,92 @@ static void row_11_pending_memory_names_its_home(void **state)
 	bi_view_release(named);
 }
 
-/* A consumer without this library: his own queue, and the stream or the event that he is given. */
-static void consume(int with_event)
+/* A consumer without this library works on the named stream. */
+static void row_11_a_consumer_waits_for_the_stream(void **state)
 {
 	struct gate *gate = close_gate(home_of(fixture.context));
-	struct bi_stream *consumer = new_producer_in(fixture.context, BI_STREAM_IN_ORDER);
 	struct bi_view *view = wrap(PLACE_DEVICE, 1, nobody), *to = wrap(PLACE_DEVICE, 2, nobody);
-	struct bi_exchange exchange;
-	uintptr_t event;
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
 
+	(void)state;
 	fill(view, 7, NULL);
-	OK(bi_view_export(view, with_event ? BI_EXPORT_EVENT : 0, &exchange, &error));
-	event = (uintptr_t)exchange.event;
-	if (with_event) {
-		assert_false(is_done(event));
-		raw_wait(consumer, event);
-	}
-	raw_copy(with_event ? consumer : home_of(fixture.context), to, view);
+	OK(bi_view_export(view, 0, &exchange, &error));
+	assert_int_equal(exchange.stream, bi_stream_handle(home_of(fixture.context)));
+	raw_copy(home_of(fixture.context), to, view);
 	settle();
 	assert_int_equal(value_of(to), 2);
 	open_and_finish(gate);
 	assert_int_equal(value_of(to), 7);
-	if (with_event)
-		assert_true(is_done(event));
 	exchange.release(&exchange);
 	bi_view_release(view);
+	bi_view_release(to);
+}
+
+/* A consumer works on a stream of its own and hands the memory back, by the stream or by an event. */
+static void hand_back_to_export(int by_event)
+{
+	struct bi_stream *consumer = new_producer_in(fixture.context, BI_STREAM_IN_ORDER);
+	struct gate *gate = close_gate(consumer);
+	struct bi_view *view = wrap(PLACE_DEVICE, 1, nobody), *from = wrap(PLACE_DEVICE, 7, nobody);
+	struct bi_view *to = wrap(PLACE_DEVICE, 2, nobody);
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
+	struct bi_event *event = NULL;
+
+	OK(bi_view_export(view, 0, &exchange, &error));
+	raw_copy(consumer, view, from);
+	if (by_event)
+		OK(bi_event_record(consumer, &event, &error));
+	assert_int_equal(exchange.done(&exchange, setting.driver->stream_kind,
+				       by_event ? 0 : bi_stream_handle(consumer),
+				       by_event ? bi_event_handle(event) : 0),
+			 0);
+	bi_event_release(event);
+	exchange.release(&exchange);
+	copy(to, view, new_stream(BI_STREAM_IN_ORDER));
+	settle();
+	assert_int_equal(value_of(to), 2);
+	open_and_finish(gate);
+	assert_int_equal(value_of(to), 7);
+	bi_view_release(view);
+	bi_view_release(from);
 	bi_view_release(to);
 	clear_case();
 }
 
-static void row_11_a_consumer_waits_for_the_stream(void **state)
+static void row_11_work_follows_a_consumer_that_hands_back(void **state)
 {
 	(void)state;
-	consume(0);
+	hand_back_to_export(0);
+	hand_back_to_export(1);
 }
 
-static void row_11_a_consumer_waits_for_the_event(void **state)
+/* What cannot be waited for is refused, so that the consumer waits itself. */
+static void row_11_a_wrong_hand_back_is_refused(void **state)
 {
+	struct bi_view *view = wrap(PLACE_DEVICE, 1, nobody);
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
+	uintptr_t stream = bi_stream_handle(home_of(fixture.context));
+
 	(void)state;
-	consume(1);
+	OK(bi_view_export(view, 0, &exchange, &error));
+	assert_int_not_equal(exchange.done(&exchange, 200, stream, 0), 0);
+	assert_int_not_equal(exchange.done(&exchange, 65536, stream, 0), 0);
+	assert_int_not_equal(exchange.done(&exchange, setting.driver->stream_kind, 0, 0), 0);
+	assert_int_equal(exchange.done(&exchange, BI_ORDER_NONE, 0, 0), 0);
+	assert_int_equal(exchange.done(&exchange, setting.driver->stream_kind, stream, 0), 0);
+	exchange.release(&exchange);
+	bi_view_release(view);
 }
 
-/* An import makes the stream the home, and the event one for the first use. */
-static void import_pending(unsigned flags)
+static void row_11_an_import_waits(void **state)
 {
 	struct gate *gate = close_gate(home_of(fixture.context));
 	struct bi_view *view = wrap(PLACE_DEVICE, 1, nobody), *to = wrap(PLACE_DEVICE, 2, nobody), *imported;
-	struct bi_exchange exchange;
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
 
+	(void)state;
 	fill(view, 7, NULL);
-	OK(bi_view_export(view, flags, &exchange, &error));
+	OK(bi_view_export(view, 0, &exchange, &error));
 	OK(bi_view_import(fixture.context, &exchange, 0, &imported, &error));
 	assert_exported_stream(imported, home_of(fixture.context));
 	copy(to, imported, new_stream(BI_STREAM_IN_ORDER));
@@ -93,14 +130,6 @@ static void import_pending(unsigned flags)
 	bi_view_release(imported);
 	bi_view_release(view);
 	bi_view_release(to);
-	clear_case();
-}
-
-static void row_11_an_import_waits(void **state)
-{
-	(void)state;
-	import_pending(0);
-	import_pending(BI_EXPORT_EVENT);
 }
 
 /* Events that the first use would wait for are not told: the home waits for them. */
@@ -158,10 +187,10 @@ static void row_11_host_memory_waits_until_the_work_is_done(void **state)
 
 static void synchronize_export(struct bi_view *view)
 {
-	struct bi_exchange exchange;
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
 
-	OK(bi_view_export(view, BI_EXPORT_SYNCHRONIZE, &exchange, &error));
-	assert_int_equal(exchange.stream_kind, BI_STREAM_KIND_NONE);
+	OK(bi_view_export(view, BI_ACQUIRE_READY, &exchange, &error));
+	assert_int_equal(exchange.order_kind, BI_ORDER_NONE);
 	assert_int_equal(exchange.event, 0);
 	exchange.release(&exchange);
 }
@@ -205,7 +234,8 @@ int exchange_rows(void)
 		ROW(row_11_idle_memory_has_no_stream, 0),
 		ROW(row_11_pending_memory_names_its_home, NEED_DEVICE),
 		ROW(row_11_a_consumer_waits_for_the_stream, NEED_GATE),
-		ROW(row_11_a_consumer_waits_for_the_event, NEED_GATE),
+		ROW(row_11_work_follows_a_consumer_that_hands_back, NEED_GATE),
+		ROW(row_11_a_wrong_hand_back_is_refused, NEED_DEVICE),
 		ROW(row_11_an_import_waits, NEED_GATE),
 		ROW(row_11_first_use_events_are_taken_over_by_the_home, NEED_GATE),
 		ROW(row_11_host_memory_waits_for_its_tail, NEED_DEVICE),

@@ -48,7 +48,7 @@ static void refuse_all(struct bi_view *view, struct bi_view *other)
 {
 	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
 	uint64_t before = enqueued();
-	struct bi_exchange exchange;
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
 
 	for (int round = 0; round < 2; round++)
 		for (int use = 0; use < USE_COUNT; use++) {
@@ -519,7 +519,7 @@ static void row_19_the_end_is_made_up_for_by_a_description(void **state)
 {
 	struct bi_view *from = wrap(PLACE_DEVICE, 7, nobody), *host = wrap(PLACE_HOST, 1, nobody);
 	struct bi_stream *stream = new_stream(stream_kinds() > 1 ? BI_STREAM_OUT_OF_ORDER : BI_STREAM_IN_ORDER);
-	struct bi_exchange exchange;
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
 	struct gate *gate;
 
 	(void)state;
@@ -527,7 +527,7 @@ static void row_19_the_end_is_made_up_for_by_a_description(void **state)
 	arm("clEnqueueMarkerWithWaitList", 1);
 	REFUSED(BI_ENOMEM, bi_copy(host, from, stream, &error));
 	open_gate_soon(gate);
-	OK(bi_view_describe(host, &exchange, &error));
+	OK(bi_view_export(host, BI_ACQUIRE_BORROW, &exchange, &error));
 	assert_true(is_open(gate));
 	expect_waits("export", 1);
 	assert_int_equal(value_of(host), 7);

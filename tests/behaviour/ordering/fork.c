@@ -33,7 +33,7 @@ static void use_arrays(const struct inherited *in)
 	const int64_t zero[] = { 0 };
 	unsigned char byte = 1, bytes[ARRAY_BYTES];
 	const struct bi_index nothing = { BI_INDEX_SLICE, 0, 0, 1 };
-	struct bi_exchange exchange;
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
 	struct bi_view *empty;
 	struct bi_map *map;
 
@@ -51,7 +51,7 @@ static void use_arrays(const struct inherited *in)
 	FORKED(bi_view_map(in->device, BI_MAP_READ, &map, NULL));
 	FORKED(bi_view_synchronize(in->device, NULL));
 	FORKED(bi_view_export(in->device, 0, &exchange, NULL));
-	FORKED(bi_view_export(in->device, BI_EXPORT_SYNCHRONIZE, &exchange, NULL));
+	FORKED(bi_view_export(in->device, BI_ACQUIRE_READY, &exchange, NULL));
 }
 
 static void use_streams(const struct inherited *in)

@@ -352,7 +352,7 @@ static void just_show(struct bi_view *view)
 
 static void export_it(struct bi_view *view)
 {
-	struct bi_exchange exchange;
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
 
 	OK(bi_view_export(view, 0, &exchange, &error));
 	exchange.release(&exchange);

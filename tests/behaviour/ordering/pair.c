@@ -68,7 +68,7 @@ static void row_11_export_to_the_other_device(void **state)
 {
 	struct bi_view *view = wrap(PLACE_DEVICE, 7, nobody), *to = wrap_in(setting.other, PLACE_DEVICE, 2, nobody);
 	struct bi_view *imported;
-	struct bi_exchange exchange;
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
 
 	(void)state;
 	OK(bi_view_export(view, 0, &exchange, &error));

@@ -844,7 +844,7 @@ static int event_done(uintptr_t event)
 const struct raw_driver raw_cuda = {
 	.backend = "cuda",
 	.handle_kind = BI_HANDLE_CUDA,
-	.stream_kind = BI_STREAM_KIND_CUDA,
+	.stream_kind = BI_ORDER_CUDA,
 	.open = open_device,
 	.begin = begin,
 	.end = end,

@@ -33,7 +33,7 @@ enum counted {
 struct raw_driver {
 	const char *backend; /* of the library */
 	enum bi_handle_kind handle_kind;
-	enum bi_stream_kind stream_kind;
+	enum bi_order_kind stream_kind;
 
 	/* Whatever the suite needs of the device; ends the program if the counter is missing that must be there. */
 	unsigned (*open)(const char *spec);

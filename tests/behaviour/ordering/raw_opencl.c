@@ -494,7 +494,7 @@ static uintptr_t event_failed(struct bi_context *context)
 const struct raw_driver raw_opencl = {
 	.backend = "opencl",
 	.handle_kind = BI_HANDLE_CL_MEM,
-	.stream_kind = BI_STREAM_KIND_CL_QUEUE,
+	.stream_kind = BI_ORDER_OPENCL,
 	.open = open_device,
 	.begin = begin,
 	.end = end,

@@ -48,10 +48,10 @@ int applied_to_other(enum use use, int view, int other)
 void assert_exported_stream(struct bi_view *view, struct bi_stream *stream)
 {
 	uintptr_t handle = stream ? bi_stream_handle(stream) : 0;
-	struct bi_exchange exchange;
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
 
 	OK(bi_view_export(view, 0, &exchange, &error));
-	assert_int_equal(exchange.stream_kind, handle ? setting.driver->stream_kind : BI_STREAM_KIND_NONE);
+	assert_int_equal(exchange.order_kind, handle ? setting.driver->stream_kind : BI_ORDER_NONE);
 	assert_int_equal(exchange.stream, handle);
 	assert_int_equal(exchange.event, 0);
 	exchange.release(&exchange);

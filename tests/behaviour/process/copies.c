@@ -15,7 +15,7 @@
 static int pass_on(const struct copies_side *from, const struct copies_side *to, const char *device, int round)
 {
 	unsigned char value = (unsigned char)(1 + round % 200);
-	struct bi_exchange exchange;
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
 	struct bi_error err;
 	uintptr_t native;
 	uint64_t sum;

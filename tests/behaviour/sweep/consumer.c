@@ -10,7 +10,7 @@ static void take_on_stream(struct trial *trial, struct consumption *consumption,
 	bi__cu_pointer pointer = consumption->exchange.handle + consumption->exchange.offset;
 	bi__cu_stream stream;
 
-	if (consumption->exchange.stream_kind == BI_STREAM_KIND_NONE)
+	if (consumption->exchange.order_kind == BI_ORDER_NONE)
 		consumption->stream = raw_stream(trial, consumption->context);
 	else
 		consumption->stream = (uintptr_t)consumption->exchange.stream;
@@ -33,7 +33,7 @@ static void consume_on_stream(struct trial *trial, struct array *array, const st
 	consumption->found = raw_pinned(consumption->context, array->nbytes);
 	take_on_stream(trial, consumption, array->nbytes);
 	/* Without a stream the library would not know when he is done. */
-	if (exchange->stream_kind == BI_STREAM_KIND_NONE)
+	if (exchange->order_kind == BI_ORDER_NONE)
 		raw_synchronize(trial, consumption->context, consumption->stream);
 }
 
@@ -50,7 +50,7 @@ static void consume_on_cpu(struct trial *trial, struct array *array, struct bi_e
 
 void trial_consume(struct trial *trial, struct array *array)
 {
-	struct bi_exchange exchange;
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
 
 	if (TRY(trial, bi_view_export(array->whole, 0, &exchange, trial->err)))
 		return;
@@ -69,7 +69,7 @@ static void settle(struct trial *trial, struct consumption *consumption)
 	raw_finish(consumption->context, consumption->stream);
 	if (!trial->rc)
 		trial_compare(trial, &promised, consumption->found, "a consumer");
-	if (consumption->exchange.stream_kind == BI_STREAM_KIND_NONE)
+	if (consumption->exchange.order_kind == BI_ORDER_NONE)
 		raw_close_stream(trial, consumption->context, consumption->stream);
 	raw_free_pinned(consumption->context, consumption->found);
 	free(consumption->expected);

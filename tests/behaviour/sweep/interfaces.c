@@ -105,15 +105,15 @@ void cai_versions(struct trial *trial)
 }
 
 /* Another context of the same device works on what the first one exports. */
-static void exchange_flags(struct trial *trial, unsigned flags)
+void exchange(struct trial *trial)
 {
 	struct bi_context *context = trial_open(trial, "cuda:0"), *other = trial_open(trial, "cuda:0");
 	struct array *array = trial_array(trial, context, BI_MEMORY_DEVICE, SIZE);
-	struct bi_exchange exchange;
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
 	struct bi_view *view = NULL;
 	struct bi_stream *stream = trial_stream(trial, other);
 
-	if (TRY(trial, bi_view_export(array->whole, flags, &exchange, trial->err)))
+	if (TRY(trial, bi_view_export(array->whole, 0, &exchange, trial->err)))
 		return;
 	TRY(trial, bi_view_import(other, &exchange, 0, &view, trial->err));
 	if (exchange.release)
@@ -123,14 +123,23 @@ static void exchange_flags(struct trial *trial, unsigned flags)
 	trial_consume(trial, array);
 }
 
-void exchange(struct trial *trial)
+/* A consumer works on a stream of its own and hands the memory back. If that fails, it waits itself. */
+void exchange_handed_back(struct trial *trial)
 {
-	exchange_flags(trial, 0);
-}
+	uintptr_t handle = raw_primary(trial, 0), stream = raw_stream(trial, handle);
+	struct bi_context *context = trial_open(trial, "cuda:0");
+	struct array *array = trial_array(trial, context, BI_MEMORY_DEVICE, SIZE);
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
 
-void exchange_with_event(struct trial *trial)
-{
-	exchange_flags(trial, BI_EXPORT_EVENT);
+	if (TRY(trial, bi_view_export(array->whole, BI_ACQUIRE_READY, &exchange, trial->err)))
+		return;
+	raw_worker(trial, handle, stream);
+	raw_set(trial, handle, stream, exchange.handle + exchange.offset, 0x95, SIZE);
+	memset(array->expected, 0x95, SIZE);
+	if (exchange.done(&exchange, BI_ORDER_CUDA, stream, 0))
+		raw_synchronize(trial, handle, stream);
+	exchange.release(&exchange);
+	trial_consume(trial, array);
 }
 
 static void release_foreign(struct bi_exchange *self)
@@ -139,6 +148,16 @@ static void release_foreign(struct bi_exchange *self)
 
 	trial->released++;
 	self->release = NULL;
+}
+
+/* A producer that waits for the consumer's event before it uses the memory again. */
+static int follow_consumer(struct bi_exchange *self, uint32_t kind, uint64_t stream, uint64_t event)
+{
+	(void)self;
+	(void)kind;
+	(void)stream;
+	(void)event;
+	return 1;
 }
 
 static void describe(struct bi_exchange *out, struct trial *trial, bi__cu_pointer pointer, const int64_t *shape,
@@ -151,15 +170,13 @@ static void describe(struct bi_exchange *out, struct trial *trial, bi__cu_pointe
 	out->owner = trial;
 	out->device_type = BI_EXCHANGE_DEVICE_CUDA;
 	out->handle_kind = BI_HANDLE_CUDA;
-	out->flags = BI_EXCHANGE_C_CONTIGUOUS | BI_EXCHANGE_F_CONTIGUOUS;
+	out->flags = BI_C_CONTIGUOUS | BI_F_CONTIGUOUS;
 	out->handle = pointer;
-	out->nbytes = SIZE;
+	out->size = SIZE;
 	out->type_code = 1;
 	out->type_bits = 8;
 	out->type_lanes = 1;
 	out->item_size = 1;
-	out->type_kind = 'u';
-	out->byte_order = '|';
 	out->ndim = 1;
 	out->shape = shape;
 	out->strides = strides;
@@ -171,14 +188,15 @@ static void import_foreign(struct trial *trial, struct bi_context *context, int 
 	static const int64_t shape[1] = { SIZE }, strides[1] = { 1 };
 	uintptr_t handle = trial->rc ? 0 : bi_context_handle(context), stream = raw_stream(trial, handle);
 	bi__cu_pointer pointer = raw_memory(trial, handle, RAW_DEVICE, SIZE);
-	struct bi_exchange exchange;
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
 	struct bi_view *view = NULL;
 	struct array *array;
 
 	describe(&exchange, trial, pointer, shape, strides);
 	raw_worker(trial, handle, stream);
 	raw_set(trial, handle, stream, pointer, 0x92, SIZE);
-	exchange.stream_kind = names_stream ? BI_STREAM_KIND_CUDA : BI_STREAM_KIND_NONE;
+	exchange.order_kind = BI_ORDER_CUDA;
+	exchange.done = names_stream ? NULL : follow_consumer;
 	exchange.stream = names_stream ? stream : 0;
 	if (has_event)
 		exchange.event = raw_event(trial, handle, stream);

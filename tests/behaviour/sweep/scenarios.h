@@ -63,7 +63,7 @@
 	X(cai_streams, NOTHING) \
 	X(cai_versions, NOTHING) \
 	X(exchange, NOTHING) \
-	X(exchange_with_event, NOTHING) \
+	X(exchange_handed_back, NOTHING) \
 	X(foreign_exchange, NOTHING) \
 	X(three_producers_one_consumer, NOTHING) \
 	X(one_producer_three_consumers, NOTHING) \

@@ -17,7 +17,7 @@ from pathlib import Path
 from includes import NOT_BACKENDS, without
 
 FOLDERS = ("src", "tools", "python/src")
-NUMBER = r"BI_(?:HANDLE_C\w+|EXCHANGE_DEVICE_(?:CUDA|OPENCL)\w*|STREAM_KIND_C\w+)"
+NUMBER = r"BI_(?:HANDLE_C\w+|EXCHANGE_DEVICE_(?:CUDA|OPENCL)\w*|ORDER_(?:CUDA|OPENCL))"
 COMPARED = re.compile(rf"(?:[=!]=|\bcase)\s*{NUMBER}|{NUMBER}\s*(?:[=!]=)")
 
 # Files whose subject is the memory or the streams of one driver, and why.
@@ -25,7 +25,6 @@ TYPED = {
     "src/common/backend/registry.c": "the list",
     "src/interop/cai_import.c": "the CUDA Array Interface is about CUDA's memory",
     "src/interop/cai_export.c": "the CUDA Array Interface is about CUDA's memory",
-    "src/interop/exchange_import.c": "abi.h gives two of CUDA's streams numbers instead of handles",
     "python/src/base/backends.h": "which of abi.h's handles are addresses",
     "python/src/contexts.c": "devices by CUDA's ordinals, as Python's libraries name them",
     "python/src/handle.c": "pyopencl reads a cl_mem as int_ptr",
@@ -33,7 +32,7 @@ TYPED = {
     "python/src/export/dlpack.c": "DLPack's rules for streams, by its devices",
     "python/src/export/dlpack_table.c": "DLPack's list of devices",
     "python/src/import/draft.c": "the draft's rules for a cl_mem and for an address",
-    "python/src/import/native.c": "SVM pointers, and arrays without memory, say nothing of themselves",
+    "python/src/import/native.c": "a queue leads to the device of its cl_context",
     "python/src/import/pyopencl.c": "pyopencl's types",
     "python/src/host_memory.c": "pinned memory is host memory to consumers",
 }
@@ -74,7 +73,7 @@ class Checker:
 BREAKS = [
     ("src/common/copy/route.c", 'int f(const char *s) { return strcmp(s, "opencl") == 0; }'),
     ("src/common/view/view.c", "int f(int kind) { return kind == BI_HANDLE_CUDA; }"),
-    ("src/common/view/export.c", "int f(int kind) { return BI_STREAM_KIND_CL_QUEUE != kind; }"),
+    ("src/common/view/export.c", "int f(int kind) { return BI_ORDER_OPENCL != kind; }"),
     ("src/interop/place.c", "int f(int kind) { switch (kind) { case BI_EXCHANGE_DEVICE_OPENCL: return 1; } return 0; }"),
     ("src/kernels/launch.c", "int f(int kind) { return kind != BI_HANDLE_CL_MEM; }"),
     ("tools/bi/main.c", 'const char *f(void) { return "cuda:0"; }'),

@@ -29,6 +29,11 @@ def main():
         for page in [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]:
             for language, text in BLOCK.findall(page.read_text()):
                 steps, drawn = [], {}
+                if language == "c" and "#ifndef BUFFER_INTERFACE_CHECK_H" in text:
+                    ran += 1
+                    if text != (root / "include/buffer_interface/check.h").read_text():
+                        failed += 1
+                        print(f"FAILED: {page.relative_to(root)}: the printed check is not check.h")
                 if language == "c" and "int main(" in text:
                     (Path(work) / "block.c").write_text(text)
                     flags = [f"-fsanitize={names}" for names in sanitizers]

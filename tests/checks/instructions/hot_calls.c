@@ -45,16 +45,16 @@ static void check(int rc, const struct bi_error *err, const char *what)
 
 static void describe(void)
 {
-	struct bi_exchange out;
+	struct bi_exchange out = BI_EXCHANGE_INIT;
 	struct bi_error err;
 
-	CHECK(bi_view_describe(view, &out, &err));
+	CHECK(bi_view_export(view, BI_ACQUIRE_BORROW, &out, &err));
 	out.release(&out);
 }
 
 static void export(void)
 {
-	struct bi_exchange out;
+	struct bi_exchange out = BI_EXCHANGE_INIT;
 	struct bi_error err;
 
 	CHECK(bi_view_export(view, 0, &out, &err));
@@ -116,17 +116,14 @@ static void exchange_import(void)
 		.device_type = BI_EXCHANGE_DEVICE_CPU,
 		.handle_kind = BI_HANDLE_HOST,
 		.handle = (uintptr_t)numbers,
-		.nbytes = sizeof(numbers),
+		.size = sizeof(numbers),
 		.type_code = 2,
 		.type_bits = 32,
 		.type_lanes = 1,
 		.item_size = sizeof(float),
-		.type_kind = 'f',
-		.byte_order = '<',
 		.ndim = 2,
 		.shape = shape,
 		.strides = strides,
-		.element_strides = element_strides,
 	};
 	struct bi_view *out;
 	struct bi_error err;

@@ -100,7 +100,7 @@ static int toy_stream_open(struct bi__device_state *device, struct bi__queue *qu
 		queue->out_of_order = toy_retain(native)->out_of_order;
 	native->out_of_order = queue->out_of_order;
 	queue->native = (uintptr_t)native;
-	queue->kind = (enum bi_stream_kind)STREAM_KIND;
+	queue->kind = (enum bi_order_kind)STREAM_KIND;
 	return BI_OK;
 }
 

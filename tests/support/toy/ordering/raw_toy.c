@@ -146,7 +146,7 @@ static int toy_event_done(uintptr_t event)
 const struct raw_driver raw_extra = {
 	.backend = "toy",
 	.handle_kind = (enum bi_handle_kind)HANDLE,
-	.stream_kind = (enum bi_stream_kind)STREAM_KIND,
+	.stream_kind = (enum bi_order_kind)STREAM_KIND,
 	.open = toy_open_device,
 	.begin = toy_nothing,
 	.end = toy_nothing,

@@ -1,0 +1,80 @@
+/* bi_exchange_check: the check that each consumer of the exchange structure needs. It asks no driver, reads no element. */
+#ifndef BUFFER_INTERFACE_CHECK_H
+#define BUFFER_INTERFACE_CHECK_H
+#include "abi.h"
+
+/* Adds (extent - 1) * |stride| to *sum. Returns 0 above 2^63 - 1. */
+static inline int bi_exchange_add_reach(uint64_t *sum, uint64_t extent, int64_t stride)
+{
+	uint64_t step = stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
+	if (step && extent - 1 > (INT64_MAX - *sum) / step)
+		return 0;
+	*sum += (extent - 1) * step;
+	return 1;
+}
+
+/* Returns 1 if the strides are dense, with `first` as the innermost axis. */
+static inline int bi_exchange_is_dense(const struct bi_exchange *x, int first, int step)
+{
+	uint64_t stride = x->item_size;
+	int i, n;
+	for (n = 0, i = first; n < x->ndim; n++, i += step)
+		if (x->shape[i] != 1 && (x->strides[i] < 0 || (uint64_t)x->strides[i] != stride))
+			return 0;
+		else
+			stride *= (uint64_t)x->shape[i];
+	return 1;
+}
+
+static inline const char *bi_exchange_check_layout(const struct bi_exchange *x)
+{
+	uint64_t below = 0, above = 0, count = 1;
+	int i, is_empty = 0;
+
+	if (x->ndim > 64 || (x->ndim && (!x->shape || !x->strides)) || x->handle + x->size < x->handle)
+		return "ndim is above 64, shape or strides is NULL, or the memory has no end [B-14]";
+	for (i = 0; i < x->ndim; is_empty |= x->shape[i] == 0, i++)
+		if (x->shape[i] < 0)
+			return "an extent is negative [B-15]";
+	for (i = 0; i < x->ndim && !is_empty; i++) {
+		if ((uint64_t)x->shape[i] > INT64_MAX / count ||
+		    !bi_exchange_add_reach(x->strides[i] < 0 ? &below : &above, (uint64_t)x->shape[i], x->strides[i]))
+			return "the elements are more than 2^63 - 1, or reach further [B-16]";
+		count *= (uint64_t)x->shape[i];
+	}
+	if (is_empty)
+		return NULL;
+	if (!x->handle || x->offset > INT64_MAX || x->offset < below || x->offset > x->size ||
+	    x->size - x->offset < above || x->size - x->offset - above < x->item_size)
+		return "an element lies outside of the memory [B-17]";
+	if ((x->flags & BI_C_CONTIGUOUS && !bi_exchange_is_dense(x, x->ndim - 1, -1)) ||
+	    (x->flags & BI_F_CONTIGUOUS && !bi_exchange_is_dense(x, 0, 1)))
+		return "a flag of contiguity is not true [B-18]";
+	return NULL;
+}
+
+/* Returns NULL if the members agree and all elements lie in the memory, otherwise a sentence with the broken rule. */
+static inline const char *bi_exchange_check(const struct bi_exchange *x)
+{
+	int is_host = x->handle_kind == BI_HANDLE_HOST, is_cuda = x->handle_kind == BI_HANDLE_CUDA;
+	uint32_t lanes = x->type_lanes, bits = x->type_bits;
+	if (x->version != BI_ABI_VERSION || x->struct_size < sizeof(*x) || x->struct_size > BI_ABI_SIZE_MAX)
+		return "the version or the size is not known [B-9]";
+	if (!x->release || x->reserved || x->flags & 0xffff & ~BI_READONLY || x->device_id < 0)
+		return "released, a reserved member, an unknown critical flag or a negative device_id [B-11]";
+	if (is_host ? (x->device_type != 1 && x->device_type != 3) || x->context || x->device_id
+	    : is_cuda ? x->device_type != 2 && x->device_type != 13
+		      : x->handle_kind > BI_HANDLE_CL_USM || !x->handle_kind || x->device_type != 4 || !x->context)
+		return "handle_kind, device_type and context do not agree [B-21]";
+	if (!x->order_kind != (!x->stream && !x->event) || x->order_kind > BI_ORDER_OPENCL ||
+	    (x->event && !x->stream && !x->done) || (x->order_kind == BI_ORDER_CUDA && x->stream == 2))
+		return "order_kind, stream, event and done do not agree [B-32]";
+	if ((x->type_code == 3) != (x->descr != NULL) || !bits)
+		return "the type has no name, or two [B-26]";
+	if (x->descr ? bits != 8 || lanes != (x->item_size > 65535 ? 0 : x->item_size)
+		     : !lanes || ((lanes * bits + 7) / 8 != x->item_size && lanes * ((bits + 7) / 8) != x->item_size))
+		return "item_size does not go with the type [B-27]";
+	return bi_exchange_check_layout(x);
+}
+
+#endif
