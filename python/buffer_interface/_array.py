@@ -6,7 +6,7 @@ needs it. No function here computes with elements: each of them describes, copie
 
 import pickle
 
-from ._core import InvalidArrayError, UnsupportedError, buffer_interface
+from ._core import InvalidArrayError, UnsupportedError, _is_complete, _mark, buffer_interface
 
 # A repr shows this many elements, and from there on the first and last EDGE elements of each axis.
 THRESHOLD = 1000
@@ -194,11 +194,28 @@ def to_device(array, device, stream=None):
 # Waiting
 
 
+# The seconds between two queries of the driver are doubled up to the longest, so a wait lasts at most twice as long.
+SHORTEST_SLEEP = 2e-5
+LONGEST_SLEEP = 5e-3
+
+
 async def ready(array):
-    """One thread of the event loop's executor waits for the driver while asyncio runs other tasks."""
+    """Asks the driver for an event from time to time while asyncio runs other tasks. No thread waits for a device.
+
+    Host memory has no event. There a thread of the event loop's executor waits.
+    """
     import asyncio
 
-    await asyncio.get_running_loop().run_in_executor(None, array.synchronize)
+    for part in (array, array.mask):
+        if part is None:
+            continue
+        if _is_host(part):
+            await asyncio.get_running_loop().run_in_executor(None, part.synchronize)
+            continue
+        mark, seconds = _mark(part), SHORTEST_SLEEP
+        while not _is_complete(mark):
+            await asyncio.sleep(seconds)
+            seconds = min(2 * seconds, LONGEST_SLEEP)
 
 
 # Text

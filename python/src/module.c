@@ -116,6 +116,8 @@ static PyMethodDef functions[] = {
 	  "Work enqueued on the stream `into` from now on waits for the work that is now on each of the streams." },
 	{ "trim", trim, METH_NOARGS,
 	  "trim()\n--\n\nReturns unused memory to the drivers and closes unused adopted contexts." },
+	{ "_mark", bip_mark, METH_O, NULL },
+	{ "_is_complete", bip_is_complete, METH_O, NULL },
 	{ "_close_contexts", close_contexts, METH_NOARGS, NULL },
 	{ NULL, NULL, 0, NULL },
 };

@@ -6,11 +6,13 @@ import itertools
 import operator
 import pickle
 import re
+import threading
 
 import numpy as np
 import pytest
 
 import buffer_interface as bi
+from peers.fixtures import gate, opencl_queue  # noqa: F401
 
 EXPECTED = np.arange(24, dtype="f4").reshape(2, 3, 4)
 
@@ -293,6 +295,42 @@ def test_asyncio_goes_on_while_work_is_pending(array):
 
     asyncio.run(main())
     assert array[0, 0].tolist() == [3, 3, 3, 3]
+
+
+def test_asyncio_needs_no_thread_for_an_array(opencl_queue, gate):
+    import pyopencl.array
+
+    owner = pyopencl.array.to_device(opencl_queue, EXPECTED)
+    closed = gate()
+    owner += 1
+    arrays = [bi.buffer_interface(owner)[i % 2] for i in range(100)]
+
+    async def main():
+        waits = [asyncio.ensure_future(array.ready()) for array in arrays]
+        try:
+            for _ in range(100):
+                await asyncio.sleep(0)
+            assert not any(wait.done() for wait in waits)
+            assert threading.active_count() == threads
+        finally:
+            closed.open()
+        await asyncio.gather(*waits)
+
+    threads = threading.active_count()
+    asyncio.run(main())
+    np.testing.assert_array_equal(owner.get(), EXPECTED + 1)
+
+
+def test_asyncio_raises_what_the_driver_reports(opencl_queue):
+    import pyopencl.array
+
+    owner = pyopencl.array.to_device(opencl_queue, EXPECTED)
+    event = pyopencl.UserEvent(opencl_queue.context)
+    owner.add_event(event)
+    view = bi.buffer_interface(owner)
+    event.set_status(-5)
+    with pytest.raises(RuntimeError):
+        asyncio.run(view.ready())
 
 
 # Misuse: the text says what to write instead

@@ -80,6 +80,9 @@ PyObject *bip_acquire(PyObject *self, PyObject *stream);
 PyObject *bip_hand_back(PyObject *self, PyObject *stream);
 /* The method join(*streams), and the function join(streams, into, device). */
 PyObject *bip_join(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
+/* _mark() and _is_complete(), which ready() needs. */
+PyObject *bip_mark(PyObject *module, PyObject *array);
+PyObject *bip_is_complete(PyObject *module, PyObject *mark);
 PyObject *bip_join_streams(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names);
 
 /* Release ------------------------------------------------------------------------------------------ release.c */

@@ -1,4 +1,4 @@
-/* Order of work: synchronize(), acquire(), hand_back(), join(). */
+/* Order of work: synchronize(), marks, acquire(), hand_back(), join(). */
 #include "contexts.h"
 #include "device_argument.h"
 #include "lifetime.h"
@@ -37,6 +37,65 @@ PyObject *bip_synchronize(PyObject *self, PyObject *none)
 		rc = synchronize_array(mask);
 	Py_XDECREF(mask);
 	return rc ? NULL : Py_NewRef(Py_None);
+}
+
+/* A mark is a capsule of an event that is complete when the work that is now pending on an array is complete. */
+static const char mark_name[] = "buffer_interface._core mark";
+
+static void free_mark(PyObject *mark)
+{
+	bi_event_release(PyCapsule_GetPointer(mark, mark_name));
+}
+
+/* Records the event on a stream of its own, so that it waits for no other work. */
+static int record_mark(const struct bi_view *view, struct bi_event **out, struct bi_error *err)
+{
+	struct bi_stream *stream;
+	int rc = bi_stream_create(bi_memory_context(bi_view_memory(view)), BI_STREAM_IN_ORDER, &stream, err);
+
+	if (rc)
+		return rc;
+	rc = bip_begin_use(view, stream, err);
+	if (!rc)
+		rc = bi_event_record(stream, out, err);
+	bi_stream_release(stream);
+	return rc;
+}
+
+PyObject *bip_mark(PyObject *module, PyObject *array)
+{
+	struct bi_view *view = BIP_CHECK(array) ? bip_hold(array) : NULL;
+	struct bi_event *event = NULL;
+	struct bi_error err;
+	PyObject *mark;
+	int rc;
+
+	(void)module;
+	if (!view)
+		return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "not a BufferInterface");
+	Py_BEGIN_ALLOW_THREADS
+	rc = record_mark(view, &event, &err);
+	Py_END_ALLOW_THREADS
+	bip_release_view(view);
+	if (rc)
+		return bip_raise(rc, &err);
+	mark = PyCapsule_New(event, mark_name, free_mark);
+	if (!mark)
+		bi_event_release(event);
+	return mark;
+}
+
+PyObject *bip_is_complete(PyObject *module, PyObject *mark)
+{
+	struct bi_event *event = PyCapsule_GetPointer(mark, mark_name);
+	struct bi_error err;
+	int done, rc;
+
+	(void)module;
+	if (!event)
+		return NULL;
+	rc = bi_event_query(event, &done, &err);
+	return rc ? bip_raise(rc, &err) : PyBool_FromLong(done);
 }
 
 /* The function bip_begin_use or bip_end_use. */
