@@ -1,9 +1,10 @@
 """The command `python -m buffer_interface`.
 
     python -m buffer_interface devices [--json]
+    python -m buffer_interface show FILE.npy
     python -m buffer_interface --version
 
-It prints the same as the command `bi devices`.
+`devices` prints the same as the command `bi devices`. `show` prints the layout and the elements of a NumPy file.
 """
 
 import argparse
@@ -11,7 +12,7 @@ import json
 import os
 import sys
 
-from . import DriverError, __version__, devices, empty
+from . import DriverError, __version__, buffer_interface, devices, empty
 
 UNITS = ["B", "KiB", "MiB", "GiB", "TiB"]
 TITLES = ("", "device", "name", "platform", "memory", "capabilities")
@@ -92,25 +93,47 @@ def print_json(found, default):
     print(json.dumps(document, indent=2, ensure_ascii=False))
 
 
+def print_file(path):
+    """Reads only the elements that are printed. Returns the exit status."""
+    import numpy
+
+    try:
+        array = buffer_interface(numpy.load(path, mmap_mode="r"))
+    except (OSError, ValueError, TypeError) as error:
+        print(f"{path}: {error}", file=sys.stderr)
+        return 1
+    print(f"{path}: {array.descr or array.typestr}  shape {array.shape}  strides {array.strides}  {array.nbytes} bytes")
+    print(array)
+    return 0
+
+
+def list_devices(as_json):
+    found, default = devices(), os.environ.get("BI_DEVICE") or None
+    (print_json if as_json else print_table)(found, default)
+    return 0
+
+
 def parse(arguments):
     parser = argparse.ArgumentParser(prog="python -m buffer_interface", description="Arrays on the devices of this machine.")
     parser.add_argument("--version", action="version", version=f"buffer_interface {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     listing = commands.add_parser("devices", help="list the devices, the best first, and backends that cannot be used")
     listing.add_argument("--json", action="store_true", help="print one JSON object")
+    show = commands.add_parser("show", help="print the layout and the elements of a NumPy file; needs NumPy")
+    show.add_argument("file", metavar="FILE.npy")
     return parser.parse_args(arguments)
 
 
 def main(arguments=None):
     options = parse(arguments)
-    found, default = devices(), os.environ.get("BI_DEVICE") or None
+    status = 0
     try:
-        (print_json if options.json else print_table)(found, default)
+        status = print_file(options.file) if options.command == "show" else list_devices(options.json)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader has closed the pipe. Nothing may be flushed at exit, because that would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
+    return status
 
 
 if __name__ == "__main__":

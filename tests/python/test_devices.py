@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import buffer_interface as bi
@@ -117,3 +118,25 @@ def test_a_closed_pipe_is_no_error():
         f"{sys.executable} -m buffer_interface devices | true", shell=True, capture_output=True, text=True, timeout=60
     )
     assert got.stderr == ""
+
+
+# show
+
+
+def test_show_prints_a_numpy_file(tmp_path):
+    path = tmp_path / "numbers.npy"
+    np.save(path, np.arange(6, dtype="i2").reshape(2, 3, order="F"))
+    shown = command("show", str(path))
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout == (
+        f"{path}: <i2  shape (2, 3)  strides (2, 4)  12 bytes\n"
+        "<BufferInterface int16 (2, 3) on host, read-only>\n[[0 2 4]\n [1 3 5]]\n"
+    )
+
+
+def test_show_names_the_file_that_cannot_be_read(tmp_path):
+    path = tmp_path / "other.npy"
+    path.write_text("text")
+    for name in (path, tmp_path / "missing.npy"):
+        shown = command("show", str(name))
+        assert shown.returncode == 1 and str(name) in shown.stderr and "Traceback" not in shown.stderr
