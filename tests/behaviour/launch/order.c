@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "cuda_driver.h"
+
 static struct bi_stream *open_stream(unsigned flags)
 {
 	struct bi_stream *stream;
@@ -154,6 +156,40 @@ static void row_37_threads_share_a_kernel(void **state)
 	bi_kernel_release(kernel);
 }
 
+/* A captured launch runs when the graph is launched (row 27). */
+static void row_37_a_launch_is_captured(void **state)
+{
+	struct bi_kernel *kernel = get_kernel(fixture.context, "spin");
+	struct bi_view *in = make_numbers(fixture.context, 1, (int64_t[]){ 8 });
+	struct bi_view *out = make_numbers(fixture.context, 1, (int64_t[]){ 8 });
+	bi__cu_stream stream = (bi__cu_stream)bi_stream_handle(bi_context_stream(fixture.context));
+	int32_t values[8];
+	bi__cu_graph graph;
+	void *exec;
+	int pushed;
+
+	(void)state;
+	OK(bi_context_push_current(fixture.context, &pushed, &error));
+	if (is_cuda(fixture.context)) {
+		OK(bi_view_synchronize(in, &error));
+		OK(bi_view_synchronize(out, &error));
+		assert_int_equal(cuda_driver()->StreamBeginCapture(stream, BI__CU_CAPTURE_MODE_RELAXED), 0);
+		spin(kernel, NULL, in, out, 3);
+		assert_int_equal(cuda_driver()->StreamEndCapture(stream, &graph), 0);
+		assert_int_equal(cuda_driver()->GraphInstantiate(&exec, graph, 0), 0);
+		assert_int_equal(cuda_driver()->GraphLaunch(exec, stream), 0);
+		OK(bi_view_read(out, values, sizeof(values), &error));
+		for (int i = 0; i < 8; i++)
+			assert_int_equal(values[i], i + 1);
+		assert_int_equal(cuda_driver()->GraphExecDestroy(exec), 0);
+		assert_int_equal(cuda_driver()->GraphDestroy(graph), 0);
+	}
+	bi_context_pop_current(fixture.context, pushed);
+	bi_view_release(in);
+	bi_view_release(out);
+	bi_kernel_release(kernel);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, fixture_open_contexts, fixture_close_contexts)
 
 int order_group(void)
@@ -163,6 +199,7 @@ int order_group(void)
 		TEST(row_37_a_launch_outlives_its_objects),
 		TEST(row_37_memory_of_launches_is_pooled),
 		TEST(row_37_threads_share_a_kernel),
+		TEST(row_37_a_launch_is_captured),
 	};
 
 	return cmocka_run_group_tests_name("order", tests, NULL, NULL);
