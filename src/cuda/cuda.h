@@ -229,7 +229,7 @@ void bi__cuda_wait_for_uses(struct bi__cuda *cuda);
 void bi__cuda_open_pool(struct bi__cuda *cuda);
 void bi__cuda_close_pool(struct bi__cuda *cuda);
 
-/* Destroys the events in both lists of struct bi__cuda. The context must be current. */
+/* Destroys the events in both lists of struct bi__cuda. The context must be current, or have been reset. */
 void bi__cuda_destroy_events(struct bi__cuda *cuda);
 
 /*

@@ -267,6 +267,7 @@ void bi__cuda_close(struct bi__device_state *device, struct bi__queue *stream)
 	if (bi__cuda_is_reset(cuda)) {
 		bi__cuda_stream_close(stream);
 		bi__cuda_close_shared(cuda);
+		bi__cuda_destroy_events(cuda);
 	} else {
 		bi__cuda_enter_to_release(cuda->context, &scope);
 		close_handles(cuda, stream);

@@ -27,12 +27,14 @@ static int create_event(unsigned flags, bi__cu_event *out, struct bi_error *err)
 	return bi__cu_check(bi__cu->EventCreate(out, flags), "cuEventCreate", err);
 }
 
-/* The context must be current. */
+/* The context must be current, or have been reset. */
 static void destroy_event(struct bi__cuda_event *event)
 {
-	if (event->start)
+	int has_handles = !atomic_load(&event->cuda->is_reset);
+
+	if (event->start && has_handles)
 		bi__cu->EventDestroy(event->start);
-	if (event->handle)
+	if (event->handle && has_handles)
 		bi__cu->EventDestroy(event->handle);
 	free(event);
 }
