@@ -468,8 +468,8 @@ struct bi_device {
 
 /*
  * Writes up to `capacity` devices, and the number of all entries into *count. The list begins with the devices that can
- * be used, the best first; "#2" means position 2 of this list. One entry for each backend and device that cannot be
- * used follows, with the reason. A missing driver is no failure. `devices` may be NULL if capacity is 0.
+ * be used, the best first; "#2" means position 2 of this list. One entry for each backend, OpenCL platform and device
+ * that cannot be used follows, with the reason. A missing driver is no failure. `devices` may be NULL if capacity is 0.
  */
 BI_API int bi_devices(struct bi_device *devices, int capacity, int *count, struct bi_error *err);
 

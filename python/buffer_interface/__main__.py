@@ -60,7 +60,7 @@ def print_table(found, default):
     print_rows([TITLES, *(row(position, device) for position, device in enumerate(usable))])
     for device in found:
         if not device.usable:
-            print(f"{device.backend} cannot be used: {device.reason}")
+            print(f"{device.spec} cannot be used: {device.reason}")
     print()
     print(auto_text(usable, default) if usable else "No device can be used.")
 

@@ -1,6 +1,7 @@
 #include "cuda/api.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "common/base/dl.h"
 
@@ -11,9 +12,7 @@ enum necessity { optional, required };
 
 static struct bi__cu_api api;
 static int version;
-static int opened;
-static struct bi_error opening_error;
-static pthread_once_t opening = PTHREAD_ONCE_INIT;
+static atomic_bool is_open;
 
 const struct bi__cu_api *const bi__cu = &api;
 
@@ -41,27 +40,34 @@ static int check_version(struct bi_error *err)
 			version % 1000 / 10, OLDEST / 1000, OLDEST % 1000 / 10);
 }
 
-static void open_library(void)
+static int open_library_locked(struct bi_error *err)
 {
 	static const struct bi__symbol symbols[] = {
 #define SYMBOL(name, symbol, necessity, parameters) { offsetof(struct bi__cu_api, name), #symbol, necessity },
 		BI__CU_API(SYMBOL)
 #undef SYMBOL
 	};
+	int rc = check_version(err);
 
-	opened = check_version(&opening_error);
-	if (!opened)
-		opened = open_symbols(symbols, sizeof(symbols) / sizeof(*symbols), &opening_error);
-	if (!opened)
-		opened = bi__cu_check(api.Init(0), "cuInit", &opening_error);
+	if (!rc)
+		rc = open_symbols(symbols, sizeof(symbols) / sizeof(*symbols), err);
+	return rc ? rc : bi__cu_check(api.Init(0), "cuInit", err);
 }
 
 int bi__cu_open(struct bi_error *err)
 {
-	pthread_once(&opening, open_library);
-	if (opened != BI_OK)
-		return bi__fail_vendor(err, opening_error.status, opening_error.vendor, "%s", opening_error.message);
-	return BI_OK;
+	static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+	int rc = BI_OK;
+
+	if (atomic_load_explicit(&is_open, memory_order_acquire))
+		return BI_OK;
+	pthread_mutex_lock(&opening);
+	if (!is_open) {
+		rc = open_library_locked(err);
+		is_open = rc == BI_OK;
+	}
+	pthread_mutex_unlock(&opening);
+	return rc;
 }
 
 int bi__cu_version(void)

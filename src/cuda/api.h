@@ -109,7 +109,7 @@ struct bi__cu_api {
  */
 extern const struct bi__cu_api *const bi__cu;
 
-/* The first call opens the library and initialises the driver. Later calls return the status of the first call. */
+/* Opens the library and initialises the driver, unless an earlier call has. A call that fails leaves nothing behind. */
 int bi__cu_open(struct bi_error *err);
 
 /* Returns the version of the driver, for example 12040 for CUDA 12.4. */

@@ -268,48 +268,53 @@ static int get_devices(cl_platform_id platform, struct devices *out, struct bi_e
 	return BI_OK;
 }
 
-/* The usable devices that were found so far, and the last reason why a device or a platform is not usable. */
 struct listing {
 	struct bi_device *devices; /* array of `capacity` devices */
 	int capacity, count;
-	struct bi_error reason;
 };
 
-/* Appends the usable devices of a platform, and counts all of them. */
-static void append_devices(cl_platform_id platform, int number, const struct devices *found, struct listing *out)
+static void append_device(struct listing *out, const struct bi_device *device)
 {
-	for (cl_uint i = 0; i < found->count; i++) {
-		int version = get_version(found->ids[i]), usable;
+	if (out->count < out->capacity)
+		out->devices[out->count] = *device;
+	out->count++;
+}
 
-		if (query_usable(found->ids[i], version, &usable, &out->reason) || !usable)
+/* Appends the usable devices of a platform. If it has none, appends one entry with the reason. */
+static void append_platform(cl_platform_id platform, int number, struct listing *out)
+{
+	struct bi_error reason = { BI_ENODEVICE, 0, "no device is available and supports OpenCL 1.2" };
+	struct bi_device device;
+	struct devices found;
+	int before = out->count;
+
+	get_devices(platform, &found, &reason);
+	for (cl_uint i = 0; i < found.count; i++) {
+		int version = get_version(found.ids[i]), usable;
+
+		if (query_usable(found.ids[i], version, &usable, &reason) || !usable)
 			continue;
-		if (out->count < out->capacity)
-			describe_device(platform, number, found->ids[i], (int)i, version, &out->devices[out->count]);
-		out->count++;
+		describe_device(platform, number, found.ids[i], (int)i, version, &device);
+		append_device(out, &device);
 	}
+	if (out->count > before)
+		return;
+	device = (struct bi_device){ .backend = "opencl", .platform = number };
+	snprintf(device.spec, sizeof(device.spec), "opencl:%d", number);
+	snprintf(device.reason, sizeof(device.reason), "%.250s", reason.message);
+	append_device(out, &device);
 }
 
 int bi__opencl_enumerate(struct bi_device *devices, int capacity, int *count, struct bi_error *err)
 {
-	struct listing listing = {
-		devices, capacity, 0, { BI_ENODEVICE, 0, "no device is available and supports OpenCL 1.2" }
-	};
+	struct listing listing = { devices, capacity, 0 };
 	struct platforms platforms;
-	struct devices found;
 	int rc = get_platforms(&platforms, err);
 
-	*count = 0;
-	if (rc)
-		return rc;
-	for (cl_uint i = 0; i < platforms.count; i++) {
-		if (get_devices(platforms.ids[i], &found, &listing.reason) != BI_OK)
-			continue;
-		append_devices(platforms.ids[i], (int)i, &found, &listing);
-	}
+	for (cl_uint i = 0; !rc && i < platforms.count; i++)
+		append_platform(platforms.ids[i], (int)i, &listing);
 	*count = listing.count;
-	if (*count == 0)
-		return bi__fail_vendor(err, BI_ENODEVICE, listing.reason.vendor, "%s", listing.reason.message);
-	return BI_OK;
+	return rc;
 }
 
 static int choose_device(const struct devices *devices, int ordinal, cl_device_id *out, struct bi_error *err)

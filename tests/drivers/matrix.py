@@ -225,8 +225,9 @@ the drivers of Debian 12 and PyPI, and the suites on Intel's.
 
 {table(["driver", "from", *SUITES], suites)}
 On PoCL 7, `row_19_every_call_fails_once` of the ordering suite failed in one of two runs; the cause is not known.
+On PoCL 3.0, the tests of the Python package end with a crash in `clEnqueueSVMFree`, which pyopencl calls (see below).
 `command`: `bi devices` and `bi copy --verify`. `README`: the Python code of the README. `package`: the tests of the
-Python package, of which some are about PoCL alone. Python is not run on the drivers of other releases.
+Python package. Python is not run on the drivers of other releases.
 
 ## Where drivers differ
 

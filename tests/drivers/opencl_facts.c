@@ -1,13 +1,15 @@
 /*
- * What an OpenCL driver does where drivers differ, by plain OpenCL: one line for each question. Each question has a
- * process of its own, because an answer may be that the driver hangs or ends the process.
+ * Asks an OpenCL driver questions that drivers answer differently, by plain OpenCL, and prints one line for each. Each
+ * question has a process of its own, because an answer may be that the driver hangs or ends the process.
  */
 #define _POSIX_C_SOURCE 200809L
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -169,6 +171,32 @@ static void after_failed_command(void)
 	puts(status_of(later) < 0 ? "fails" : "succeeds");
 }
 
+/* By the specification, the list of pointers belongs to the caller again after the call. */
+static void free_by_command(void)
+{
+	cl_int (*enqueue_free)(cl_command_queue, cl_uint, void **, void (*)(cl_command_queue, cl_uint, void **, void *),
+			       void *, cl_uint, const cl_event *, cl_event *);
+	void *library = dlopen("libOpenCL.so.1", RTLD_NOW), *symbol = dlsym(library, "clEnqueueSVMFree");
+	void *bytes = bi__cl->SVMAlloc(context, CL_MEM_READ_WRITE, 4096, 0);
+	void **list = malloc(sizeof(*list));
+	cl_command_queue queue = new_queue(0);
+	cl_event gate = driver()->clCreateUserEvent(context, NULL);
+
+	if (!bytes || !symbol) {
+		puts("no such memory");
+		return;
+	}
+	memcpy(&enqueue_free, &symbol, sizeof(symbol));
+	*list = bytes;
+	enqueue_free(queue, 1, list, NULL, NULL, 1, &gate, NULL);
+	free(list);
+	if (!works_in_calling_thread(device))
+		driver()->clFlush(queue);
+	driver()->clSetUserEventStatus(gate, CL_COMPLETE);
+	driver()->clFinish(queue);
+	puts("works");
+}
+
 /* By the specification, a context lives until the objects in it are released. */
 static void say_whether_context_lives(void)
 {
@@ -208,6 +236,7 @@ static const struct question {
 	{ "parent of a buffer over shared memory", parent_over_shared_memory },
 	{ "release of an out-of-order queue whose last command is not complete", release_out_of_order },
 	{ "code of a mapping that CL_MEM_HOST_NO_ACCESS forbids", forbidden_mapping },
+	{ "clEnqueueSVMFree, after which the list of pointers is freed", free_by_command },
 	{ "a released context that a queue uses", context_of_a_queue },
 	{ "a released context that a buffer uses", context_of_a_buffer },
 	{ "a command whose wait failed", failed_command },

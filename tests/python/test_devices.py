@@ -63,6 +63,32 @@ def test_a_driver_that_is_not_there_is_told():
     assert "cuda" in got and "libnothing.so" in got
 
 
+FORGOTTEN = """
+import os, sys
+import buffer_interface as bi
+
+backend, variable = sys.argv[1:]
+def usable():
+    return any(device.usable for device in bi.devices() if device.backend == backend)
+
+named = os.environ.get(variable)
+os.environ[variable] = "libnothing.so"
+assert not usable()
+del os.environ[variable]
+if named:
+    os.environ[variable] = named
+assert usable()
+"""
+
+
+@pytest.mark.needs("simulator")
+@pytest.mark.parametrize("backend", ["cuda", "opencl"])
+def test_a_failed_open_is_forgotten(backend):
+    """A driver that is installed or named later is found by the same process."""
+    words = [sys.executable, "-c", FORGOTTEN, backend, f"BI_{backend.upper()}_LIBRARY"]
+    subprocess.run(words, timeout=60, env={**os.environ, "CUDA_SIM_EXIT": "0"}, check=True)
+
+
 def test_the_table():
     got = command("devices")
     assert got.returncode == 0, got.stderr

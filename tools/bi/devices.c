@@ -216,7 +216,7 @@ static int print_table(const struct bi_device *devices, int count)
 	print_rows(rows, used, terminal_has_colour(stdout));
 	for (int i = 0; i < count; i++)
 		if (!devices[i].usable)
-			printf("%s cannot be used: %s\n", devices[i].backend, devices[i].reason);
+			printf("%s cannot be used: %s\n", devices[i].spec, devices[i].reason);
 	print_auto_choice(devices, count);
 	free(rows);
 	return EXIT_CODE_OK;

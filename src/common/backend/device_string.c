@@ -121,7 +121,8 @@ static int contains_part(const char *text, const char *part)
 
 /*
  * Returns 1 if `rest` has the numbers of the device string: "1" for "cuda:1", "0:1" for "opencl:0:1". `rest` may have
- * fewer numbers than the device string, and then fits several devices.
+ * fewer numbers than the device string, and then fits several devices. It may have more if the device cannot be used:
+ * "1:0" fits "opencl:1", a platform without devices.
  */
 static int fits_numbers(const struct bi_device *device, const char *rest)
 {
@@ -136,7 +137,7 @@ static int fits_numbers(const struct bi_device *device, const char *rest)
 			return 1;
 		rest++;
 	}
-	return 0;
+	return own && !device->usable;
 }
 
 /* Returns 1 if the device fits `rest`, the text after "opencl:" or "cuda:": numbers, or part of a name. */

@@ -256,8 +256,7 @@ struct bi_memory {
 
 	/* Read without the lock. */
 	atomic_uchar marks; /* enum bi__memory_mark */
-	/* No work was pending at the end of the last step. Work that other threads enqueue meanwhile counts as later.
-	 */
+	/* No work was pending at the end of the last step. Other threads may enqueue work meanwhile. */
 	atomic_bool idle;
 	atomic_uint readers; /* mappings for reading; changed under the lock */
 	struct bi_stream *_Atomic home; /* home stream, changed under the lock; NULL in host memory. A former home

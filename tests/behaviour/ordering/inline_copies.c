@@ -398,19 +398,19 @@ static void row_36_showing_it_waits_for_what_is_under_way(void **state)
 int inline_copies_rows(void)
 {
 	static const struct row rows[] = {
-		ROW(row_36_nothing_is_enqueued, NEED_NEAR | NEED_COUNTS),
-		ROW(row_36_from_and_to_the_host, NEED_NEAR | NEED_COUNTS),
-		ROW(row_36_not_behind_what_is_on_the_home, NEED_NEAR | NEED_GATE),
-		ROW(row_36_what_was_shown_is_enqueued, NEED_NEAR | NEED_GATE),
-		ROW(row_36_what_was_wrapped_is_enqueued, NEED_NEAR | NEED_GATE),
-		ROW(row_21_once_it_is_idle_small_work_is_done_at_once, NEED_NEAR | NEED_GATE),
-		ROW(row_21_mapped_memory_is_not_written_at_once, NEED_NEAR),
-		ROW(row_36_only_few_bytes, NEED_NEAR | NEED_COUNTS),
-		ROW(row_21_more_bytes_at_once_where_the_caller_waits, NEED_NEAR | NEED_COUNTS),
-		ROW(row_21_bytes_with_work_pending_are_not_copied, NEED_NEAR | NEED_GATE),
-		ROW(row_36_few_allocations, NEED_NEAR | NEED_COUNTS),
-		ROW(row_36_where_no_memory_is_shared, NEED_NEAR | NEED_COUNTS),
-		ROW(row_36_showing_it_waits_for_what_is_under_way, NEED_NEAR),
+		ROW(row_36_nothing_is_enqueued, NEED_INLINE | NEED_COUNTS),
+		ROW(row_36_from_and_to_the_host, NEED_INLINE | NEED_COUNTS),
+		ROW(row_36_not_behind_what_is_on_the_home, NEED_INLINE | NEED_GATE),
+		ROW(row_36_what_was_shown_is_enqueued, NEED_INLINE | NEED_GATE),
+		ROW(row_36_what_was_wrapped_is_enqueued, NEED_INLINE | NEED_GATE),
+		ROW(row_21_once_it_is_idle_small_work_is_done_at_once, NEED_INLINE | NEED_GATE),
+		ROW(row_21_mapped_memory_is_not_written_at_once, NEED_INLINE),
+		ROW(row_36_only_few_bytes, NEED_INLINE | NEED_COUNTS),
+		ROW(row_21_more_bytes_at_once_where_the_caller_waits, NEED_INLINE | NEED_COUNTS),
+		ROW(row_21_bytes_with_work_pending_are_not_copied, NEED_INLINE | NEED_GATE),
+		ROW(row_36_few_allocations, NEED_INLINE | NEED_COUNTS),
+		ROW(row_36_where_no_memory_is_shared, NEED_INLINE | NEED_COUNTS),
+		ROW(row_36_showing_it_waits_for_what_is_under_way, NEED_INLINE),
 	};
 
 	return run_rows("at once", rows, ARRAY_LENGTH(rows));

@@ -66,7 +66,7 @@ static int run_pinned(unsigned needs)
 }
 
 /* Does the device work on this processor's memory, so that the library copies few bytes itself? */
-static int is_near(const struct bi_context *context)
+static int does_inline(const struct bi_context *context)
 {
 	return is_opencl(context) && can(context, BI_CAP_NATIVE_COPY) && can(context, BI_CAP_SVM) && bi__inline_limit();
 }
@@ -80,7 +80,7 @@ static const struct raw_driver *open_driver(const char *spec, unsigned *needs)
 
 	context = fixture_open(spec, &options);
 	driver = driver_of(context);
-	*needs = is_near(context) ? NEED_NEAR : 0;
+	*needs = does_inline(context) ? NEED_INLINE : 0;
 	bi_context_release(context);
 	*needs |= driver ? driver->open(spec) : 0;
 	if (driver)
@@ -100,7 +100,7 @@ static uint64_t all_rows(unsigned needs)
 	/* A real driver cannot be made to fail. */
 	if (needs & NEED_CUDA && !(needs & NEED_SIM))
 		rows &= ~(UINT64_C(3) << 18);
-	if (needs & NEED_NEAR)
+	if (needs & NEED_INLINE)
 		rows |= UINT64_C(1) << ROWS;
 	return rows;
 }
@@ -132,7 +132,7 @@ static int run_one(unsigned needs)
 
 	if (needs & NEED_DEVICE)
 		failed += run_shared("one native context, adopted by two contexts",
-				     (needs & ~(unsigned)NEED_NEAR) | (needs & NEED_OPENCL ? NEED_CROSS : 0u));
+				     (needs & ~(unsigned)NEED_INLINE) | (needs & NEED_OPENCL ? NEED_CROSS : 0u));
 	if (needs & NEED_CUDA)
 		failed += run_pinned(needs);
 	return failed + check_complete(needs);

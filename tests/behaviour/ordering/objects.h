@@ -37,7 +37,7 @@ enum need {
 	NEED_PEERS = 64, /* two CUDA devices */
 	NEED_SIM = 128, /* the simulated driver */
 	NEED_COUNTS = 256, /* calls of the driver are counted */
-	NEED_NEAR = 512, /* small work on memory of the library's own is done at once */
+	NEED_INLINE = 512, /* the calling thread does small copies and fills in the library's own memory */
 	NEED_TOLD = 1024 /* the driver fails the work behind failed work, and its events */
 };
 
