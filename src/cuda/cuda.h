@@ -250,6 +250,9 @@ int bi__cuda_launch(struct bi__cuda_queue *queue, struct bi__launches *launches,
 /* Returns true if other code has destroyed the context: cudaDeviceReset does so although the context is retained. */
 int bi__cuda_is_reset(struct bi__cuda *cuda);
 
+/* Returns BI_EDRIVER if other code has destroyed the context. For imports: a new context may have its handle. */
+int bi__cuda_refuse_reset(struct bi__cuda *cuda, struct bi_error *err);
+
 /* The arguments of a copy or fill. The context must be current while a job is used. */
 struct bi__cuda_job {
 	struct bi__cuda_queue *queue;

@@ -268,6 +268,8 @@ void bi__cuda_close(struct bi__device_state *device, struct bi__queue *stream)
 		bi__cuda_stream_close(stream);
 		bi__cuda_close_shared(cuda);
 		bi__cuda_destroy_events(cuda);
+		/* A pool belongs to the device, not to the context. */
+		bi__cuda_close_pool(cuda);
 	} else {
 		bi__cuda_enter_to_release(cuda->context, &scope);
 		close_handles(cuda, stream);

@@ -192,12 +192,14 @@ static int check_range(const struct bi__cuda *cuda, bi__cu_pointer pointer, size
 	return rc || is_mapped || facts->context ? rc : refuse_end(pointer, nbytes - 1, nbytes, err);
 }
 
-static int describe_adopted(const struct bi__cuda *cuda, bi__cu_pointer pointer, struct bi__block *block,
+static int describe_adopted(struct bi__cuda *cuda, bi__cu_pointer pointer, struct bi__block *block,
 			    struct bi_error *err)
 {
 	struct facts facts;
-	int rc = query_pointer(pointer, &facts, err);
+	int rc = bi__cuda_refuse_reset(cuda, err);
 
+	if (!rc)
+		rc = query_pointer(pointer, &facts, err);
 	if (!rc)
 		rc = check_place(cuda, pointer, &facts, err);
 	if (!rc)

@@ -91,6 +91,16 @@ int bi__cuda_is_reset(struct bi__cuda *cuda)
 	return atomic_load(&cuda->is_reset);
 }
 
+int bi__cuda_refuse_reset(struct bi__cuda *cuda, struct bi_error *err)
+{
+	if (!bi__cuda_is_reset(cuda))
+		return BI_OK;
+	return bi__fail_vendor(err, BI_EDRIVER, BI__CU_ERROR_CONTEXT_IS_DESTROYED,
+			       "other code has reset cuda:%d, which destroyed the CUcontext of this context: release "
+			       "the context and open it again",
+			       cuda->ordinal);
+}
+
 int bi__cuda_enter_device(struct bi__device_state *device, int *entered, struct bi_error *err)
 {
 	int rc;

@@ -36,13 +36,14 @@ static bi__cu_result query_context(const struct bi__cuda *cuda, bi__cu_stream st
 	return code;
 }
 
-static int check_stream(const struct bi__cuda *cuda, bi__cu_stream stream, struct bi_error *err)
+static int check_stream(struct bi__cuda *cuda, bi__cu_stream stream, struct bi_error *err)
 {
 	bi__cu_context context = NULL;
 	bi__cu_result code;
+	int rc = bi__cuda_refuse_reset(cuda, err);
 
-	if (is_default(stream))
-		return BI_OK;
+	if (rc || is_default(stream))
+		return rc;
 	code = query_context(cuda, stream, &context);
 	if (code == BI__CU_ERROR_INVALID_HANDLE)
 		return bi__fail_vendor(err, BI_EINVAL, (int)code,

@@ -394,6 +394,38 @@ static uint64_t waits(void)
 	return counts.waits;
 }
 
+/* cudaDeviceReset() destroys the context that the library retains. Imports notice it, and a new context works. */
+static void test_reset_context(void **state)
+{
+	atomic_int released = 0;
+	struct bi_foreign foreign;
+	struct bi_context *context;
+	struct bi_memory *memory;
+	struct bi_stream *stream;
+	bi__cu_device device;
+	char spec[16];
+
+	(void)state;
+	skip_unless_cuda();
+	if (fixture.second || !bi__cu->CtxGetId)
+		skip(); /* another test uses the other device, or nothing tells the contexts apart */
+	device = other_device();
+	snprintf(spec, sizeof(spec), "cuda:%d", bi_context_device(fixture.context)->ordinal ? 0 : 1);
+	context = open_context(spec);
+	foreign = pointer(outside_cuda.new_memory(bi_context_handle(context), 64), 64, 0, &released);
+	CU(cuda_driver()->DevicePrimaryCtxReset(device));
+	REFUSED_FOR(BI_EDRIVER, "open it again", bi_memory_wrap(context, &foreign, &memory, &error));
+	REFUSED_FOR(BI_EDRIVER, "open it again", bi_stream_wrap(context, 1, NULL, NULL, &stream, &error));
+	bi_context_release(context);
+	context = open_context(spec);
+	foreign.handle = outside_cuda.new_memory(bi_context_handle(context), 64);
+	OK(bi_memory_wrap(context, &foreign, &memory, &error));
+	bi_memory_release(memory);
+	outside_cuda.release(DRIVER_MEMORY, bi_context_handle(context), foreign.handle);
+	bi_context_release(context);
+	fixture.cases += 3;
+}
+
 /* What is not checked is believed; the driver is not even asked. */
 static void test_unchecked(void **state)
 {
@@ -627,6 +659,7 @@ int foreign_cuda_group(void)
 		TEST(test_adopted_default_streams),
 		TEST(test_adopted_device),
 		TEST(test_primary_context),
+		TEST(test_reset_context),
 	};
 
 	return cmocka_run_group_tests_name("foreign_cuda", tests, NULL, NULL);

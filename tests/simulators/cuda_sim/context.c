@@ -405,13 +405,16 @@ bi__cu_result cuCtxSynchronize(void)
 	return leave(code ? code : synchronize());
 }
 
+/* CONTEXT_IS_DESTROYED is among the documented results, so the question is no mistake of the caller. */
 static bi__cu_result get_id(bi__cu_context handle, unsigned long long *id)
 {
 	bi__cu_result code = BI__CU_SUCCESS;
-	const struct context *context = handle ? context_find(handle, &code) : context_current(&code);
+	const struct context *context = handle ? handle_find(OBJECT_CONTEXT, handle, &code) : context_current(&code);
 
 	if (!context)
 		return code;
+	if (context->is_destroyed)
+		return BI__CU_ERROR_CONTEXT_IS_DESTROYED;
 	if (!id)
 		return BI__CU_ERROR_INVALID_VALUE;
 	*id = context->id;
