@@ -6,7 +6,7 @@
 #include "common/launch/launch.h"
 
 static const char *const preamble[] = {
-#include "common/launch/preamble.inc"
+#include "common/launch/generated/preamble.inc"
 	"#line 1 \"source\"\n",
 };
 

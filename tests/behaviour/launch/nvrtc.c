@@ -14,7 +14,7 @@
 #include "heat.kernel.h"
 
 static const char *const preamble[] = {
-#include "common/launch/preamble.inc"
+#include "common/launch/generated/preamble.inc"
 };
 
 static const struct bi_host_kernel *const functions[] = {
