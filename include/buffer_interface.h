@@ -357,9 +357,9 @@ BI_API int bi_dtype_parse_descr(const char *descr, struct bi_dtype *out, struct 
  *   NOTHING    no element
  *   LINEAR     one run of `unit` bytes
  *   ROWS       runs longer than one element, and none of the kinds below
- *   STRIDED    element by element: on both sides the last axis has the smallest strides, or a transpose does not pay
- *   TILES      transposed in square tiles: read along axis `cross`, written along the last axis
- *   BROADCAST  the last axis of the source has zero stride
+ *   STRIDED    element by element along the last axis, which has small strides on both sides
+ *   TILES      reordered in tiles that hold long runs of both sides: the source is read along axis `cross`
+ *   BROADCAST  the last axis of the source has zero stride, and is long
  *   FILL       all axes of the source have zero stride: one unit is repeated
  */
 #define BI_PLAN_MAP(X) \

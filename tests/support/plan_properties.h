@@ -28,17 +28,21 @@ static inline enum bi__plan_kind plan_kind_of(const struct bi__plan *plan, size_
 		return plan->bytes == 0 ? BI__PLAN_NOTHING : BI__PLAN_LINEAR;
 	for (int i = 0; i < plan->ndim; i++)
 		moves |= plan->src_strides[i] != 0;
-	if (!moves || plan->src_strides[x] == 0)
-		return moves ? BI__PLAN_BROADCAST : BI__PLAN_FILL;
-	for (int y = 0; y < x && plan->unit <= 16 && plan->shape[x] >= 8; y++) {
-		if (plan->shape[y] < 8 || plan->src_strides[y] == 0 ||
-		    plan_steps(plan->src_strides[y]) > plan_steps(plan->src_strides[x]) / 4)
+	if (!moves)
+		return BI__PLAN_FILL;
+	for (int y = 0; y < x && plan->unit < 64; y++) {
+		const uint64_t last = plan_steps(plan->src_strides[x]), step = plan_steps(plan->src_strides[y]);
+		const int is_short = (uint64_t)plan->shape[x] * plan->unit < 256;
+
+		if (step == 0 || (!is_short && (last <= 4 * plan->unit || step > last / 4)))
 			continue;
 		if (*cross < 0 || plan_steps(plan->src_strides[y]) <= plan_steps(plan->src_strides[*cross]))
 			*cross = y;
 	}
 	if (*cross >= 0)
 		return BI__PLAN_TILES;
+	if (plan->src_strides[x] == 0)
+		return BI__PLAN_BROADCAST;
 	return plan->unit > item ? BI__PLAN_ROWS : BI__PLAN_STRIDED;
 }
 

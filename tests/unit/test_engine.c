@@ -191,7 +191,7 @@ static void compare(const struct bi__engine_tuning *tuning, const struct bi__pla
 /* Everywhere by one thread first, then streamed, then in chunks. */
 static void compare_all_ways(const struct bi__simd *simd, const struct bi__plan *plan, size_t dst_bytes)
 {
-	struct bi__engine_tuning tuning = { simd, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, 1 };
+	struct bi__engine_tuning tuning = { simd, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, 1, 0 };
 
 	compare(&tuning, plan, dst_bytes);
 	tuning.stream_tiles_from = tuning.stream_lines_from = tuning.stream_fills_from = 0;
@@ -273,7 +273,7 @@ static void runs_move_their_units_and_nothing_else(void **state)
 				memset(expected, 0xa5, (size_t)(count * (unit + gap)) + 64);
 				naive(&plan, 0, expected, source + plan.src_offset);
 				bi__run_init(&run, simd,
-					     &(struct bi__run_axis){ plan.unit, unit + gap, step, UINT64_MAX, 0 });
+					     &(struct bi__run_axis){ plan.unit, unit + gap, step, UINT64_MAX });
 				bi__run(&run, destination, source + plan.src_offset, count);
 				assert_memory_equal(destination, expected, (size_t)(count * (unit + gap)) + 64);
 			}
@@ -382,6 +382,53 @@ static void pieces_equal_the_naive_copy(void **state)
 			source = place_source(bytes);
 			compare_all_ways(simd, &plan, bytes);
 		}
+	}
+}
+
+/* Tiles that are cut along both runs, with axes that both sides share and axes that the source repeats. */
+static void random_permutation(struct layouts *out, uint32_t item_size)
+{
+	const int ndim = (int)between(2, 5);
+	int64_t shape[5], left = 200000 / item_size;
+	struct bi_dtype dtype;
+	int order[5];
+
+	assert_int_equal(bi_dtype_make(BI_VOID, 1, item_size, &dtype, NULL), BI_OK);
+	do {
+		int64_t rest = left;
+
+		for (int i = 0; i < ndim; i++) {
+			shape[i] = between(0, 1) ? between(2, 9) : between(2, 600);
+			if (shape[i] > rest || i == ndim - 1)
+				shape[i] = rest > 2 ? rest : 2;
+			rest /= shape[i];
+		}
+		shuffle_axes(order, ndim);
+		out->dst_bytes = lay_out(&out->dst, dtype, ndim, shape, order, between(0, 5) == 0, 0);
+		shuffle_axes(order, ndim);
+		out->src_bytes = lay_out(&out->src, dtype, ndim, shape, order, between(0, 1) == 0, between(0, 5) == 0);
+	} while (!out->dst_bytes || !out->src_bytes);
+}
+
+static void permutations_equal_the_naive_copy(void **state)
+{
+	(void)state;
+	for (int k = 0; bi__simd_all()[k]; k++) {
+		const struct bi__simd *simd = simd_at(k);
+
+		memset(met, 0, sizeof(met));
+		for (uint32_t item_size = 1; simd && item_size <= 24; item_size++) {
+			for (int i = 0; i < 10; i++) {
+				struct layouts layouts;
+				struct bi__plan plan;
+
+				random_permutation(&layouts, item_size);
+				source = place_source(layouts.src_bytes);
+				bi__plan_make(&plan, &layouts.dst, &layouts.src);
+				compare_all_ways(simd, &plan, layouts.dst_bytes);
+			}
+		}
+		assert_true(!simd || met[BI__PLAN_TILES] > 50);
 	}
 }
 
@@ -530,6 +577,7 @@ int main(void)
 		cmocka_unit_test(every_instruction_set_equals_the_naive_copy),
 		cmocka_unit_test(strips_equal_the_naive_copy),
 		cmocka_unit_test(pieces_equal_the_naive_copy),
+		cmocka_unit_test(permutations_equal_the_naive_copy),
 		cmocka_unit_test(chunks_move_each_byte_once),
 		cmocka_unit_test(cuts_keep_panels_and_lines_whole),
 		cmocka_unit_test(large_copies_are_the_same_by_any_number_of_threads),

@@ -36,26 +36,29 @@ static void each_kind_has_its_reason(void **state)
 {
 	struct bi_layout square = DENSE(16, 16), empty = DENSE(0, 4);
 	struct bi_layout turned = strided(16, 16, 4, 64), rows = strided(16, 16, 128, 4);
-	struct bi_layout spread = strided(16, 16, 128, 8), repeated = strided(16, 16, 64, 0);
+	struct bi_layout spread = strided(16, 64, 512, 8), repeated = strided(16, 64, 64, 0), wide = DENSE(16, 64);
 	struct bi_layout one = strided(16, 16, 0, 0);
 
 	(void)state;
 	expect(&square, &square, BI__PLAN_LINEAR, "one run of 1024 bytes");
 	expect(&square, &rows, BI__PLAN_ROWS, "dense in runs of 64 bytes");
-	expect(&square, &spread, BI__PLAN_STRIDED, "the step is 4 bytes in the destination, 8 in the source");
-	expect(&square, &turned, BI__PLAN_TILES, "transposed in square tiles");
-	expect(&square, &repeated, BI__PLAN_BROADCAST, "4 bytes are written 16 times");
+	expect(&wide, &spread, BI__PLAN_STRIDED, "the step is 4 bytes in the destination, 8 in the source");
+	expect(&square, &turned, BI__PLAN_TILES, "reordered in tiles");
+	expect(&wide, &repeated, BI__PLAN_BROADCAST, "4 bytes are written 64 times");
 	expect(&square, &one, BI__PLAN_FILL, "the same 4 bytes are written everywhere");
 	expect(&square, NULL, BI__PLAN_FILL, "the same 4 bytes");
 	expect(&empty, &empty, BI__PLAN_NOTHING, "no elements");
 }
 
-static void a_nest_that_is_too_small_for_tiles_says_so(void **state)
+static void short_runs_are_a_reason_for_tiles(void **state)
 {
-	struct bi_layout to = DENSE(4, 64), from = strided(4, 64, 4, 16);
+	struct bi_layout to = DENSE(64, 4), from = strided(64, 4, 4, 256);
+	struct bi_layout wide = DENSE(4, 64), near = strided(4, 64, 4, 16), far = strided(4, 64, 4, 20);
 
 	(void)state;
-	expect(&to, &from, BI__PLAN_STRIDED, "a tile needs 8 by 8 units and axis 0 has 4");
+	expect(&to, &from, BI__PLAN_TILES, "runs along axis 1 have only 16 bytes, and along axis 0 4");
+	expect(&wide, &far, BI__PLAN_TILES, "the steps of the source along axis 1 have 20 bytes, and along axis 0 4");
+	expect(&wide, &near, BI__PLAN_STRIDED, "16 in the source");
 }
 
 static void the_numbers_are_those_of_the_nest(void **state)
@@ -95,7 +98,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_kind_has_its_reason),
-		cmocka_unit_test(a_nest_that_is_too_small_for_tiles_says_so),
+		cmocka_unit_test(short_runs_are_a_reason_for_tiles),
 		cmocka_unit_test(the_numbers_are_those_of_the_nest),
 		cmocka_unit_test(what_cannot_be_copied_has_no_plan),
 	};

@@ -65,7 +65,7 @@ static void runs_read_nothing_beyond_their_ends(void **state)
 		const struct bi__simd *const *simd = bi__simd_all();
 		int64_t unit = test_between(&random, 1, 16), step = unit * test_between(&random, 1, 4);
 		int64_t count = test_between(&random, 1, (int64_t)middle / step), reach = (count - 1) * step + unit;
-		struct bi__run_axis axis = { (size_t)unit, unit, step, 1 << 20, 0 };
+		struct bi__run_axis axis = { (size_t)unit, unit, step, 1 << 20 };
 		unsigned char *src = i % 4 < 2 ? guarded : guarded + middle - reach;
 		struct bi__run run;
 

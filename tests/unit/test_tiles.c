@@ -1,7 +1,28 @@
 /* Tiles: transposes of every size of unit, with edges that are no whole tile, and with gaps on both sides. */
 #include "unit.h"
 
+#include <stdatomic.h>
+#include <stdlib.h>
+
 #include "engine_part.h"
+
+/* While this is set, no allocation succeeds. The program is linked with -Wl,--wrap=malloc. */
+static atomic_int has_no_memory;
+
+void *__real_malloc(size_t nbytes);
+void *__wrap_malloc(size_t nbytes);
+
+void *__wrap_malloc(size_t nbytes)
+{
+	return has_no_memory ? NULL : __real_malloc(nbytes);
+}
+
+static void copy_without_memory(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src)
+{
+	has_no_memory = 1;
+	bi__engine_tiles(part, dst, src);
+	has_no_memory = 0;
+}
 
 static void transposes_arrive(void **state)
 {
@@ -53,6 +74,35 @@ static void a_source_that_runs_backwards_arrives(void **state)
 	check_engine_part(bi__engine_tiles, BI__PLAN_TILES, &to, &from);
 }
 
+/* Units that tiles turn twice, because both sides have their shortest steps along the same axis. */
+static void axes_that_both_sides_need_arrive(void **state)
+{
+	static const char *const types[] = { "uint8", "int16", "bytes3", "float32", "bytes6", "float64", "bytes12" };
+	struct test_random random = { test_seed() };
+
+	(void)state;
+	for (int i = 0; i < 56; i++) {
+		const char *type = types[i % (int)ARRAY_LENGTH(types)];
+		int64_t size = dtype_of(type).item_size, some = test_between(&random, 2, 5);
+		int64_t shape[] = { test_between(&random, 40, 90), test_between(&random, 20, 60), some };
+		int64_t strides[] = { some * size, shape[0] * some * size, -size };
+		struct bi_layout to = layout_at(type, test_between(&random, 0, 90), 3, shape, NULL);
+		struct bi_layout from = layout_at(type, (some - 1) * size, 3, shape, strides);
+
+		check_engine_part(bi__engine_tiles, BI__PLAN_TILES, &to, &from);
+	}
+}
+
+static void tiles_need_no_memory(void **state)
+{
+	const int64_t shape[] = { 300, 200 }, strides[] = { 4, 1200 };
+	struct bi_layout to = layout_at("float32", 0, 2, shape, NULL),
+			 from = layout_at("float32", 8, 2, shape, strides);
+
+	(void)state;
+	check_engine_part(copy_without_memory, BI__PLAN_TILES, &to, &from);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -60,6 +110,8 @@ int main(void)
 		cmocka_unit_test(stacks_of_transposes_arrive),
 		cmocka_unit_test(units_with_gaps_arrive),
 		cmocka_unit_test(a_source_that_runs_backwards_arrives),
+		cmocka_unit_test(axes_that_both_sides_need_arrive),
+		cmocka_unit_test(tiles_need_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,7 @@
 #define STREAM_FILLS_FROM ((uint64_t)32 << 20)
 #define CHUNK_FROM ((uint64_t)2 << 20)
 #define CHUNK ((uint64_t)512 << 10)
+#define TILES_FROM ((uint64_t)128 << 10)
 
 void bi__engine_default_tuning(struct bi__engine_tuning *tuning)
 {
@@ -26,6 +27,7 @@ void bi__engine_default_tuning(struct bi__engine_tuning *tuning)
 	tuning->stream_fills_from = STREAM_FILLS_FROM;
 	tuning->chunk_from = CHUNK_FROM;
 	tuning->chunk = CHUNK;
+	tuning->tiles_from = TILES_FROM;
 }
 
 static void copy_linear(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src)
@@ -42,6 +44,16 @@ static void copy_linear(const struct bi__engine_part *part, unsigned char *dst, 
 	bi__writer_finish(&writer);
 }
 
+static void copy_tiles(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src)
+{
+	if (!part->streams && bi__engine_planes(part, dst, src))
+		return;
+	if (part->plan->bytes >= part->tiles_from)
+		bi__engine_tiles(part, dst, src);
+	else
+		bi__engine_lines(part, dst, src);
+}
+
 static void copy_part(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src)
 {
 	const struct bi__plan *plan = part->plan;
@@ -51,7 +63,7 @@ static void copy_part(const struct bi__engine_part *part, unsigned char *dst, co
 	if (plan->ndim == 0)
 		copy_linear(part, dst, src);
 	else if (plan->kind == BI__PLAN_TILES)
-		bi__engine_tiles(part, dst, src);
+		copy_tiles(part, dst, src);
 	else
 		bi__engine_lines(part, dst, src);
 }
@@ -115,6 +127,7 @@ void bi__engine_copy_tuned(const struct bi__engine_tuning *tuning, const struct 
 	job.part.plan = plan;
 	job.part.simd = tuning->simd;
 	job.part.streams = is_streamed(tuning, plan);
+	job.part.tiles_from = tuning->tiles_from;
 	if (needs_chunks(tuning, plan) && bi__engine_split(&job.split, plan, wanted_chunks(tuning, plan->bytes)) > 1)
 		bi__workers_run(job.split.chunks, copy_chunk, &job);
 	else
@@ -125,6 +138,11 @@ void bi__engine_copy(const struct bi__plan *plan, void *dst, const void *src)
 {
 	struct bi__engine_tuning tuning;
 
+	if (plan->kind == BI__PLAN_LINEAR && plan->bytes < CHUNK_FROM) {
+		memcpy((unsigned char *)dst + plan->dst_offset, (const unsigned char *)src + plan->src_offset,
+		       plan->unit);
+		return;
+	}
 	bi__engine_default_tuning(&tuning);
 	bi__engine_copy_tuned(&tuning, plan, dst, src);
 }

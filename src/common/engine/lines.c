@@ -6,11 +6,11 @@
 #include "common/engine/writer.h"
 
 struct lines {
-	int64_t count, dst_x, src_x; /* the last axis */
-	int64_t rows, dst_row, src_row; /* an axis around the last one */
+	int x, y; /* the axis of the inner loop, and of the loop around it or -1 */
+	int64_t count, dst_x, src_x; /* axis x */
+	int64_t rows, dst_row, src_row; /* axis y */
 	int64_t batch; /* units of a line that are moved before the loop goes to the next row */
 	int dense; /* the units of the destination are adjacent */
-	int columns; /* lines are so short that the inner loop runs along the other axis */
 	struct bi__run run;
 	struct bi__writer *writer; /* or NULL */
 };
@@ -143,30 +143,6 @@ static void copy_rows(void *inner, unsigned char *dst, const unsigned char *src)
 	}
 }
 
-/* Bytes of the destination that are filled column by column before the next ones. */
-#define COLUMNS_BYTES BI__WRITER_BYTES
-
-/* Short lines: one run for each position in a line, over as many lines as stay in the cache meanwhile. */
-static void copy_columns(void *inner, unsigned char *dst, const unsigned char *src)
-{
-	const struct lines *lines = inner;
-	const int64_t line = lines->count * (int64_t)lines->run.unit, most = COLUMNS_BYTES / line;
-	int64_t count;
-
-	if (lines->writer)
-		bi__writer_seek(lines->writer, dst);
-	for (int64_t done = 0; done < lines->rows; done += count) {
-		unsigned char *to = lines->writer ? bi__writer_space(lines->writer) : dst + done * lines->dst_row;
-		const unsigned char *from = src + done * lines->src_row;
-
-		count = lines->rows - done < most ? lines->rows - done : most;
-		for (int64_t i = 0; i < lines->count; i++)
-			bi__run(&lines->run, to + i * lines->dst_x, from + i * lines->src_x, count);
-		if (lines->writer)
-			bi__writer_added(lines->writer, (size_t)(count * line));
-	}
-}
-
 /* Only runs of at least this many bytes are streamed. Shorter runs would often write parts of cache lines. */
 #define STREAMED_RUN 512
 
@@ -180,73 +156,60 @@ static int64_t dense_bytes(const struct bi__plan *plan)
 	return bytes;
 }
 
-/* Lines below these limits are copied by columns, if a line has fewer units than there are lines. */
-#define SHORT_LINE 256
+/*
+ * Non-temporal stores are fast if they are sequential in pieces of this many bytes. So if the source is sequential
+ * along another axis than the last, the loop can follow the source. Short lines are copied unit by unit over a piece of
+ * the destination, so that it stays in the cache.
+ */
+#define PIECE 2048
+
+static int64_t per_piece(int64_t step)
+{
+	return step < PIECE ? PIECE / step : 1;
+}
+
 #define SHORT_COUNT 24
 
+/* Returns true if lines are so short that the inner loop runs along the axis around them. */
 static int has_short_lines(const struct bi__plan *plan)
 {
 	const int x = plan->ndim - 1;
 
-	return x > 0 && plan->shape[x] < SHORT_COUNT && plan->shape[x] * (int64_t)plan->unit < SHORT_LINE &&
+	return x > 0 && plan->shape[x] < SHORT_COUNT && plan->shape[x] * (int64_t)plan->unit < BI__PLAN_SHORT &&
 	       plan->shape[x - 1] > plan->shape[x];
 }
 
-/*
- * Non-temporal stores are fast if they are sequential in pieces of this many bytes. So if the source is sequential
- * along another axis than the last, the loop can follow the source.
- */
-#define PIECE 2048
-
-/* Chooses the axis that is walked inside the line, and how much of a line is moved at each step of it. */
-static int choose_rows(struct lines *lines, const struct bi__plan *plan, int streams)
+/* Chooses the axis of the inner loop, the one around it, and how many units are moved before the next row. */
+static void choose_axes(struct lines *lines, const struct bi__plan *plan)
 {
-	const int x = plan->ndim - 1, along = streams && !lines->columns ? bi__plan_cross(plan, 2) : -1;
+	const int last = plan->ndim - 1, along = lines->writer ? bi__plan_cross(plan) : -1;
 
-	lines->batch = lines->count;
-	if (along < 0)
-		return x - 1;
-	lines->batch = plan->unit < PIECE ? PIECE / (int64_t)plan->unit : 1;
-	return along;
+	lines->x = last;
+	lines->y = along < 0 ? last - 1 : along;
+	lines->batch = along < 0 ? plan->shape[last] : per_piece((int64_t)plan->unit);
+	if (lines->writer || !has_short_lines(plan))
+		return;
+	lines->x = last - 1;
+	lines->y = last;
+	lines->dense = 0;
+	lines->batch = per_piece(plan->dst_strides[last - 1]);
 }
 
-/*
- * Returns 1 if non-temporal stores can be used. Columns are collected densely in the writer's buffer, so each line must
- * continue the line before it.
- */
-static int can_stream(const struct lines *lines, const struct bi__plan *plan)
-{
-	const int x = plan->ndim - 1;
-
-	return lines->dense && dense_bytes(plan) >= STREAMED_RUN &&
-	       (!lines->columns || plan->dst_strides[x - 1] == lines->count * (int64_t)plan->unit);
-}
-
-/* Fills `lines`. Returns the axis of the rows, or -1 if there is none. */
-static int set_up_lines(struct lines *lines, const struct bi__engine_part *part, struct bi__writer *writer)
+static void set_up_lines(struct lines *lines, const struct bi__engine_part *part, struct bi__writer *writer)
 {
 	const struct bi__plan *plan = part->plan;
-	const int x = plan->ndim - 1;
-	struct bi__run_axis inner;
-	int y;
 
-	lines->count = plan->shape[x];
-	lines->dst_x = plan->dst_strides[x];
-	lines->src_x = plan->src_strides[x];
-	lines->dense = plan->dst_strides[x] == (int64_t)plan->unit;
-	lines->columns = has_short_lines(plan);
-	lines->writer = part->streams && can_stream(lines, plan) ? writer : NULL;
-	y = choose_rows(lines, plan, lines->writer != NULL);
-	lines->rows = y < 0 ? 1 : plan->shape[y];
-	lines->dst_row = y < 0 ? 0 : plan->dst_strides[y];
-	lines->src_row = y < 0 ? 0 : plan->src_strides[y];
-	inner = (struct bi__run_axis){ plan->unit, lines->dst_x, lines->src_x, plan->bytes, 0 };
-	if (lines->columns) {
-		inner.dst_step = lines->dst_row;
-		inner.src_step = lines->src_row;
-	}
-	bi__run_init(&lines->run, part->simd, &inner);
-	return y;
+	lines->dense = plan->dst_strides[plan->ndim - 1] == (int64_t)plan->unit;
+	lines->writer = part->streams && lines->dense && dense_bytes(plan) >= STREAMED_RUN ? writer : NULL;
+	choose_axes(lines, plan);
+	lines->count = plan->shape[lines->x];
+	lines->dst_x = plan->dst_strides[lines->x];
+	lines->src_x = plan->src_strides[lines->x];
+	lines->rows = lines->y < 0 ? 1 : plan->shape[lines->y];
+	lines->dst_row = lines->y < 0 ? 0 : plan->dst_strides[lines->y];
+	lines->src_row = lines->y < 0 ? 0 : plan->src_strides[lines->y];
+	bi__run_init(&lines->run, part->simd,
+		     &(struct bi__run_axis){ plan->unit, lines->dst_x, lines->src_x, plan->bytes });
 }
 
 void bi__engine_lines(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src)
@@ -255,15 +218,15 @@ void bi__engine_lines(const struct bi__engine_part *part, unsigned char *dst, co
 	struct bi__writer writer;
 	struct bi__walk walk;
 	struct lines lines;
-	const int y = set_up_lines(&lines, part, &writer);
 
+	set_up_lines(&lines, part, &writer);
 	walk.ndim = 0;
-	for (int i = 0; i < plan->ndim - 1; i++)
-		if (i != y)
+	for (int i = 0; i < plan->ndim; i++)
+		if (i != lines.x && i != lines.y)
 			bi__walk_add(&walk, plan, i);
 	if (lines.writer)
 		bi__writer_init(&writer, part->simd);
-	bi__walk_run(&walk, lines.columns ? copy_columns : copy_rows, &lines, dst, src);
+	bi__walk_run(&walk, copy_rows, &lines, dst, src);
 	if (lines.writer)
 		bi__writer_finish(&writer);
 }

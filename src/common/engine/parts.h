@@ -12,6 +12,7 @@ struct bi__engine_tuning {
 	uint64_t stream_tiles_from, stream_lines_from, stream_fills_from;
 	uint64_t chunk_from; /* plans of at least this many bytes are cut into chunks */
 	uint64_t chunk; /* approximate bytes of a chunk */
+	uint64_t tiles_from; /* plans of at least this many bytes are copied in tiles, which take time to prepare */
 };
 
 /* Writes the tuning that bi__engine_copy uses. */
@@ -21,7 +22,7 @@ void bi__engine_default_tuning(struct bi__engine_tuning *tuning);
 void bi__engine_copy_tuned(const struct bi__engine_tuning *tuning, const struct bi__plan *plan, void *dst,
 			   const void *src);
 
-/* Bytes of a tile along the source: two cache lines, because processors fetch cache lines in pairs. */
+/* Along the source, a plan is cut at multiples of this many bytes: processors fetch cache lines in pairs. */
 #define BI__PANEL 128
 
 /* A plan without an axis is cut at multiples of this many bytes. */
@@ -47,13 +48,20 @@ struct bi__engine_part {
 	const struct bi__plan *plan;
 	const struct bi__simd *simd;
 	int streams;
+	uint64_t tiles_from;
 };
 
 /* Copies along the last axis, run after run. */
 void bi__engine_lines(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src);
 
-/* Copies in tiles over the axes `cross` and last. */
+/* Copies a plan of the kind TILES in tiles, or in lines if there is not enough memory for the tiles. */
 void bi__engine_tiles(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src);
+
+/*
+ * Transposes planes of small units from the source to the destination, without buffers and with ordinary stores.
+ * Returns 1, or 0 after it has copied nothing: the plan has no such planes.
+ */
+int bi__engine_planes(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src);
 
 /*
  * For adjacent units of which the first begins `phase` bytes after the start of a cache line: returns the number of

@@ -70,8 +70,8 @@ void bi__run_init(struct bi__run *run, const struct bi__simd *simd, const struct
 	run->one_by_one = choose_run(axis->unit);
 	run->simd = simd;
 	run->shuffle.count = 0;
-	if ((axis->padded || axis->dst_step == (int64_t)axis->unit) && axis->bytes >= SHUFFLE_FROM)
-		bi__shuffle_make(&run->shuffle, simd, axis->unit, axis->dst_step, axis->src_step);
+	if (axis->dst_step == (int64_t)axis->unit && axis->bytes >= SHUFFLE_FROM)
+		bi__shuffle_make(&run->shuffle, simd, axis->unit, axis->src_step);
 }
 
 /* Returns the number of periods whose loads stay inside the `count` units. */

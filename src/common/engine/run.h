@@ -23,7 +23,6 @@ struct bi__run_axis {
 	size_t unit; /* bytes */
 	int64_t dst_step, src_step; /* bytes, any sign; dst_step is not 0 */
 	uint64_t bytes; /* bytes of the whole copy; for a small copy no shuffle is prepared */
-	int padded; /* 1: bytes between units of the destination, and after the last unit, may be overwritten */
 };
 
 void bi__run_init(struct bi__run *run, const struct bi__simd *simd, const struct bi__run_axis *axis);
@@ -38,7 +37,6 @@ void bi__run(const struct bi__run *run, unsigned char *dst, const unsigned char 
 int64_t bi__run_streamed(const struct bi__run *run, unsigned char *dst, const unsigned char *src, int64_t count);
 
 /* Fills the shuffle. Its count becomes 0 if it is better to move units one by one. */
-void bi__shuffle_make(struct bi__shuffle *shuffle, const struct bi__simd *simd, size_t unit, int64_t dst_step,
-		      int64_t src_step);
+void bi__shuffle_make(struct bi__shuffle *shuffle, const struct bi__simd *simd, size_t unit, int64_t src_step);
 
 #endif

@@ -20,22 +20,11 @@ static size_t common_divisor(size_t a, size_t b)
 	return a;
 }
 
-/*
- * Writes to source[i], for byte `at` + i of the destination, its offset in the source. A byte between two units gets
- * PTRDIFF_MIN.
- */
-static void find_sources(ptrdiff_t *source, size_t vector, size_t at, size_t unit, size_t dst_step, ptrdiff_t src_step)
+/* Writes to source[i], for byte `at` + i of the destination, its offset in the source. */
+static void find_sources(ptrdiff_t *source, size_t vector, size_t at, size_t unit, ptrdiff_t src_step)
 {
-	ptrdiff_t from = (ptrdiff_t)(at / dst_step) * src_step;
-	size_t byte = at % dst_step;
-
-	for (size_t i = 0; i < vector; i++) {
-		source[i] = byte < unit ? from + (ptrdiff_t)byte : PTRDIFF_MIN;
-		if (++byte == dst_step) {
-			byte = 0;
-			from += src_step;
-		}
-	}
+	for (size_t i = 0; i < vector; i++)
+		source[i] = (ptrdiff_t)((at + i) / unit) * src_step + (ptrdiff_t)((at + i) % unit);
 }
 
 /* Writes the range [*low, *high) of source bytes that one vector needs. */
@@ -44,8 +33,6 @@ static void find_span(const ptrdiff_t *source, size_t vector, ptrdiff_t *low, pt
 	*low = PTRDIFF_MAX;
 	*high = PTRDIFF_MIN;
 	for (size_t i = 0; i < vector; i++) {
-		if (source[i] == PTRDIFF_MIN)
-			continue;
 		if (source[i] < *low)
 			*low = source[i];
 		if (source[i] >= *high)
@@ -113,8 +100,7 @@ static int add_vector(struct bi__shuffle *shuffle, ptrdiff_t *source, size_t vec
 	return shuffle->count > first;
 }
 
-void bi__shuffle_make(struct bi__shuffle *shuffle, const struct bi__simd *simd, size_t unit, int64_t dst_step,
-		      int64_t src_step)
+void bi__shuffle_make(struct bi__shuffle *shuffle, const struct bi__simd *simd, size_t unit, int64_t src_step)
 {
 	const size_t vector = simd->vector;
 	int64_t length = src_step < 0 ? -src_step : src_step;
@@ -122,15 +108,15 @@ void bi__shuffle_make(struct bi__shuffle *shuffle, const struct bi__simd *simd, 
 	shuffle->count = 0;
 	if (!vector || unit > 16 || src_step == 0 || length >= longest_step(simd) * (int64_t)unit)
 		return;
-	shuffle->units = vector / common_divisor(vector, (size_t)dst_step);
-	shuffle->written = shuffle->units * (size_t)dst_step;
+	shuffle->units = vector / common_divisor(vector, unit);
+	shuffle->written = shuffle->units * unit;
 	shuffle->step = (ptrdiff_t)shuffle->units * (ptrdiff_t)src_step;
 	shuffle->low = PTRDIFF_MAX;
 	shuffle->high = PTRDIFF_MIN;
 	for (size_t done = 0; done < shuffle->written; done += vector) {
 		ptrdiff_t source[BI__LINE];
 
-		find_sources(source, vector, done, unit, (size_t)dst_step, (ptrdiff_t)src_step);
+		find_sources(source, vector, done, unit, (ptrdiff_t)src_step);
 		if (!add_vector(shuffle, source, vector, src_step < 0)) {
 			shuffle->count = 0;
 			return;

@@ -48,8 +48,8 @@ typedef void (*bi__transpose_fn)(unsigned char *dst, int64_t dst_pitch, const un
 struct bi__simd {
 	const char *name;
 	int (*runs_here)(void);
-	/* By the base-2 logarithm of the size of an element: 1, 2, 4, 8, 16 bytes. */
-	bi__transpose_fn transpose[5];
+	/* By the base-2 logarithm of the size of an element: 1, 2, 4, 8 bytes. */
+	bi__transpose_fn transpose[4];
 	/* Like `transpose`, for `width` elements whose bytes are a multiple of 16. NULL: `transpose` accepts these. */
 	const bi__transpose_fn *transpose_narrow;
 	/* Moves periods. `vector` is the number of bytes of its vectors. NULL and 0: units are moved one by one. */
@@ -86,7 +86,7 @@ extern const struct bi__simd bi__simd_portable;
 extern const struct bi__simd bi__simd_v128;
 
 /* Members of bi__simd_v128 that the wider sets share. */
-extern const bi__transpose_fn bi__simd_transpose_v128[5];
+extern const bi__transpose_fn bi__simd_transpose_v128[4];
 void bi__simd_shuffle_v128(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
 			   size_t periods);
 #endif

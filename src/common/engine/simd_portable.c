@@ -20,10 +20,9 @@ TRANSPOSE(1)
 TRANSPOSE(2)
 TRANSPOSE(4)
 TRANSPOSE(8)
-TRANSPOSE(16)
 
 const struct bi__simd bi__simd_portable = {
 	.name = "portable",
 	.runs_here = runs_here,
-	.transpose = { transpose_1, transpose_2, transpose_4, transpose_8, transpose_16 },
+	.transpose = { transpose_1, transpose_2, transpose_4, transpose_8 },
 };

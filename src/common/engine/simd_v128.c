@@ -135,7 +135,7 @@ TARGET void bi__simd_shuffle_streamed_v128(const struct bi__shuffle *shuffle, un
 }
 #endif
 
-const bi__transpose_fn bi__simd_transpose_v128[5] = TRANSPOSES;
+const bi__transpose_fn bi__simd_transpose_v128[4] = TRANSPOSES;
 
 const struct bi__simd bi__simd_v128 = {
 	.name = "v128",

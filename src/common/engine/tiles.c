@@ -1,95 +1,105 @@
 /*
- * Transposes: source and destination are sequential along different axes.
+ * Copies source and destination that are sequential along different axes, tile by tile.
  *
- * x is the plan's last axis, along which the destination is sequential; y is the axis `cross`, along which the source
- * is. All other axes step from one plane (y, x) to the next. A plane of the destination looks like this:
+ * A tile holds long runs of both sides:
  *
- *              strip 0               strip 1
- *          x -->
- *        +------+------+------+    +------+------+--
- *      y | tile | tile | tile |    | tile | tile |      one row of tiles of a strip is a panel:
- *      | |      |      |      |    |      |      |      PANEL bytes of the source high
- *      v +------+------+------+    +------+------+--
- *        | tile | tile | tile |    | tile | tile |
- *        |      |      |      |    |      |      |      a tile is WIDTH units wide
- *        +------+------+------+    +------+------+--
+ *     S  the axes with the shortest steps of the source, until a run has SRC_RUN bytes
+ *     D  the last axes of the destination, until a row has DST_RUN bytes
  *
- * A strip is BLOCK units wide, or as wide as a tile (see `narrow`). The strips are copied one after the other, the
- * panels of a strip from above, the tiles of a panel from the left.
+ * The outermost axis of each is cut into blocks. All tiles have the same shape and share their tables of offsets: if an
+ * extent is no multiple of the block, the last block begins earlier and copies some elements again.
  *
- * The source of a tile is gathered into a dense block, transposed in registers into rows that have the phase of the
- * destination's cache lines, and written from there. So each line of the source is read once and whole, and each line
- * of the destination is written once and whole, whatever their addresses are. Without the block, extents that are
- * powers of two would make the lines of a tile evict each other from the caches.
+ *     LARGE   units above MOST_TURNED bytes are moved one by one, from the source to the rows of D
  *
- * Elements of the next power of two are transposed: gathering pads the units to elements, writing packs them again.
+ *     ONCE    smaller units, if S and D have no axis in common:
+ *
+ *             a run of S for each position in D  →  a  → turn →  c: a row of D for each position in S
+ *
+ *     TWICE   smaller units, if they have. LINE bytes of elements from as many tiles are turned together. Then the
+ *             elements of all these tiles for one position are one line, and lines can be put into any order:
+ *
+ *             runs of each tile  →  a  → turn →  c: a line for each position  → reorder, turn →  a: rows of each tile
+ *
+ * To turn is to transpose a matrix of elements of 1, 2, 4 or 8 bytes in registers. If a small unit has another size, it
+ * is several elements, and one more axis.
+ *
+ * A row that continues in the next tile leaves its incomplete last line to that tile, so lines are streamed whole.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/engine/parts.h"
 #include "common/engine/run.h"
 
-#define PANEL BI__PANEL
-#define WIDTH 64
+/* Memory reads runs of SRC_RUN bytes and writes rows of DST_RUN bytes at nearly full speed. */
+#define SRC_RUN 1024
+#define DST_RUN 256
 
-/* Units of a wide strip: as many rows of the source as the processor keeps address translations for. */
-#define BLOCK 1024
+/* Runs that are prefetched, because the processor cannot foresee where the next one begins. */
+#define AHEAD 2
 
-/* Bytes that the prefetch is ahead of the gathering along the lines of the source. */
-#define AHEAD 256
+/* A run of this many bytes is not made longer along an axis of D, because tiles are turned once then. */
+#define ENOUGH BI__LINE
 
-/* Narrow strips side by side, and planes adjacent in the source, that make a square. */
-#define BAND 8
+#define MOST_TURNED 8
 
-/* The two axes of a plane: extents in units, steps in bytes. src_y > 0. */
-struct plane {
-	int64_t height, width;
-	int64_t dst_x, dst_y, src_x, src_y;
+/* The most positions of a tile that is turned twice: its buffers are to stay in the second-level cache. */
+#define MOST_POSITIONS 4096
+
+/* Tables and buffers of at most this many bytes are on the stack. */
+#define ON_STACK 16384
+
+/* A destination with short rows and gaps would need more; then it is copied in lines. */
+#define MOST_BYTES ((size_t)4 << 20)
+
+#define MOST_AXES (BI_MAX_NDIM + 1)
+
+struct axis {
+	int64_t extent, block; /* elements; in one tile */
+	ptrdiff_t dst, src; /* bytes */
+	int in_row; /* 1: it is an axis of D */
+	int in_run; /* 1: it is an axis of S */
 };
 
-/*
- * Rows of the destination may continue through several planes. After every `width` units along x, the source address
- * then moves by `gap` more bytes. If rows end with their plane, `width` is the width of the plane and `gap` is 0.
- */
-struct joint {
-	int64_t width, gap;
+/* Sums of multiples of steps: one for each combination of positions along some axes, the first axis fastest. */
+struct offsets {
+	int64_t count;
+	ptrdiff_t *list;
 };
 
-/* An axis that is not an axis of the plane: extent, and strides on both sides. */
-struct outer {
-	int64_t extent, dst, src;
-};
-
-/* Filled in the order of the members by bi__engine_tiles. */
 struct tiles {
 	const struct bi__simd *simd;
-	int64_t unit; /* bytes */
-	int level; /* elements of 1 << level bytes are transposed */
-	struct plane plane;
-	int dense_source; /* along y the units of the source are adjacent elements */
-	int streams; /* non-temporal stores are used */
-	struct outer near_src; /* the outer axis with the shortest steps of the source */
-	struct joint joint;
-	int narrow; /* strips are as wide as a tile and begin with cache lines of the destination */
-	struct bi__run gather, pack;
+	enum { ONCE, TWICE, LARGE } way;
+	int64_t element; /* bytes */
+	int level; /* its base-2 logarithm, if elements are turned */
+	int streams;
+	int n, columns;
+	struct axis axes[MOST_AXES]; /* the largest step of the destination first */
+	const struct axis *column[MOST_AXES]; /* the axes of a row of `a`, the shortest step of the source first */
+	int along; /* the axis along which the next tile continues the rows, or -1 */
+	int64_t outer; /* tiles that do not continue each other */
+	int64_t width; /* elements of a row of `a` */
+	int64_t row; /* elements of a row of the destination */
+	ptrdiff_t backwards; /* from the first element of a tile to the first column, where the source runs backwards */
+	struct bi__run gather, pack, scatter; /* to `a`, to a row of LARGE units, to a row with gaps */
+	int64_t gathered, packed, scattered; /* units that each moves at once */
+	struct offsets pieces; /* source: the parts of a row of `a` that are gathered */
+	struct offsets reads; /* ONCE: source of the rows of `a`; LARGE: of the parts of all rows of D */
+	struct offsets places; /* LARGE: the parts of a row of D, in the row */
+	struct offsets lines; /* TWICE: the elements of all rows of D, in `c` */
+	struct offsets rows; /* destination: the rows of a tile */
+	size_t a_pitch, c_pitch, tile_pitch; /* bytes of a row of `a`, of a row of D, of all rows of a tile */
+	unsigned char *a, *c, *some, *rest;
 };
 
-struct buffers {
-	_Alignas(BI__LINE) unsigned char source[WIDTH * PANEL];
-	_Alignas(BI__LINE) unsigned char transposed[WIDTH * PANEL];
-	_Alignas(BI__LINE) unsigned char rows[WIDTH * PANEL + (PANEL + 1) * 2 * BI__LINE];
-};
-
-/* The tile that is copied, in units, and its strip [begin, end). */
-struct tile {
-	int64_t x, y, height, width;
-	int64_t begin, end;
-	int first, last; /* 1: the first or the last tile of its panel */
-};
+static int64_t divide_up(int64_t a, int64_t b)
+{
+	return (a + b - 1) / b;
+}
 
 static int64_t round_up(int64_t n, int64_t to)
 {
-	return (n + to - 1) / to * to;
+	return divide_up(n, to) * to;
 }
 
 static int64_t minimum(int64_t a, int64_t b)
@@ -97,380 +107,599 @@ static int64_t minimum(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Steps along x through the source. */
-struct cursor {
-	uintptr_t at; /* address; an integer, because it may lie outside of the source after the last row */
-	int64_t left; /* units before the next gap */
-};
-
-static struct cursor cursor_at(const struct tiles *tiles, const unsigned char *src, int64_t x)
+static ptrdiff_t magnitude(ptrdiff_t step)
 {
-	const int64_t plane = x / tiles->joint.width, left = tiles->joint.width - x % tiles->joint.width;
-	const uintptr_t steps = (uintptr_t)x * (uintptr_t)tiles->plane.src_x;
-
-	return (struct cursor){ (uintptr_t)src + steps + (uintptr_t)plane * (uintptr_t)tiles->joint.gap, left };
+	return step < 0 ? -step : step;
 }
 
-static inline void step_cursor(struct cursor *cursor, const struct tiles *tiles)
+/* Returns the length of blocks of at most `most` elements that are about equal. */
+static int64_t equal_block(int64_t extent, int64_t most)
 {
-	cursor->at += (uintptr_t)tiles->plane.src_x;
-	if (--cursor->left)
-		return;
-	cursor->at += (uintptr_t)tiles->joint.gap;
-	cursor->left = tiles->joint.width;
+	return divide_up(extent, divide_up(extent, most < 1 ? 1 : most));
 }
 
-/* Returns the place to prefetch: in the next tile of the panel, or further on in the same lines if there is none. */
-static struct cursor cursor_ahead(const struct tiles *tiles, const unsigned char *src, int64_t x)
+static int64_t blocks_of(const struct axis *axis)
 {
-	struct cursor cursor;
-
-	if (!tiles->narrow && tiles->plane.width > WIDTH)
-		return cursor_at(tiles, src, x + WIDTH);
-	cursor = cursor_at(tiles, src, x);
-	cursor.at += AHEAD;
-	return cursor;
+	return divide_up(axis->extent, axis->block);
 }
 
-/* Prefetches the bytes of a panel. Hardware prefetching does not help, because the runs are short. */
-static inline void prefetch_panel(uintptr_t from)
+static int64_t block_start(const struct axis *axis, int64_t i)
 {
-	for (size_t at = 0; at < PANEL; at += BI__LINE)
-		__builtin_prefetch((const void *)(from + at), 0, 2);
+	return minimum(i * axis->block, axis->extent - axis->block);
 }
 
-static void gather_tile(const struct tiles *tiles, const struct tile *tile, unsigned char *to, const unsigned char *src)
+/* Makes the axes of the plan, and of the elements in a unit, the axes of the tiles. */
+static void set_axes(struct tiles *tiles, const struct bi__plan *plan)
 {
-	const size_t bytes = (size_t)(tile->height * tiles->unit);
-	struct cursor here = cursor_at(tiles, src + tile->y * tiles->plane.src_y, tile->x);
-	struct cursor soon = cursor_ahead(tiles, src + tile->y * tiles->plane.src_y, tile->x);
+	const int64_t unit = (int64_t)plan->unit;
 
-	for (int64_t x = 0; x < tile->width; x++, to += PANEL) {
-		const unsigned char *from = (const unsigned char *)here.at;
-
-		if (tiles->plane.src_y == tiles->unit)
-			prefetch_panel(soon.at);
-		if (!tiles->dense_source)
-			bi__run(&tiles->gather, to, from, tile->height);
-		else if (bytes == PANEL)
-			memcpy(to, from, PANEL);
-		else
-			memcpy(to, from, bytes);
-		step_cursor(&here, tiles);
-		step_cursor(&soon, tiles);
-	}
+	while (tiles->level < 3 && unit % (2 << tiles->level) == 0)
+		tiles->level++;
+	tiles->way = unit > MOST_TURNED ? LARGE : ONCE;
+	tiles->element = tiles->way == LARGE ? unit : 1 << tiles->level;
+	for (int i = 0; i < plan->ndim; i++)
+		tiles->axes[tiles->n++] =
+			(struct axis){ plan->shape[i], 1, plan->dst_strides[i], plan->src_strides[i], 0, 0 };
+	if (unit > tiles->element)
+		tiles->axes[tiles->n++] =
+			(struct axis){ unit / tiles->element, 1, tiles->element, tiles->element, 0, 0 };
 }
 
-static void transpose_tile(const struct tiles *tiles, const struct tile *tile, unsigned char *to, int64_t pitch,
-			   const unsigned char *from)
+static void cut_rows(struct tiles *tiles)
 {
-	tiles->simd->transpose[tiles->level](to, pitch, from, PANEL, round_up(tile->height, 16 >> tiles->level),
-					     round_up(tile->width, BI__LINE >> tiles->level));
-}
+	int64_t run = tiles->element;
 
-/* Copies transposed elements to rows of units, if these differ in size or have gaps. */
-static void pack_rows(const struct tiles *tiles, const struct tile *tile, unsigned char *to, int64_t pitch,
-		      const unsigned char *from)
-{
-	for (int64_t y = 0; y < tile->height; y++)
-		bi__run(&tiles->pack, to + y * pitch, from + y * (WIDTH << tiles->level), tile->width);
-}
+	for (int i = tiles->n - 1; i >= 0 && run < DST_RUN; i--) {
+		struct axis *axis = &tiles->axes[i];
 
-static int is_packed(const struct tiles *tiles)
-{
-	return tiles->unit == 1 << tiles->level && tiles->plane.dst_x == tiles->unit;
-}
-
-/* Returns the function that transposes the tile from source to destination directly, or NULL if edges or gaps forbid
- * it.
- */
-static bi__transpose_fn choose_direct(const struct tiles *tiles, const struct tile *tile)
-{
-	const struct bi__simd *simd = tiles->simd;
-
-	if (tiles->streams || !tiles->dense_source || !is_packed(tiles) || tile->height * tiles->unit % 16)
-		return NULL;
-	if (tile->width * tiles->unit % BI__LINE == 0)
-		return simd->transpose[tiles->level];
-	if (tile->width * tiles->unit % 16)
-		return NULL;
-	return simd->transpose_narrow ? simd->transpose_narrow[tiles->level] : simd->transpose[tiles->level];
-}
-
-/* Writes a gathered tile with ordinary stores. */
-static void write_tile(const struct tiles *tiles, const struct tile *tile, struct buffers *buffers, unsigned char *dst)
-{
-	unsigned char *to = dst + tile->x * tiles->plane.dst_x + tile->y * tiles->plane.dst_y;
-	const int64_t pitch = WIDTH << tiles->level;
-
-	transpose_tile(tiles, tile, buffers->transposed, pitch, buffers->source);
-	if (!is_packed(tiles)) {
-		pack_rows(tiles, tile, to, tiles->plane.dst_y, buffers->transposed);
-		return;
-	}
-	for (int64_t y = 0; y < tile->height; y++, to += tiles->plane.dst_y)
-		memcpy(to, buffers->transposed + y * pitch, (size_t)(tile->width * tiles->unit));
-}
-
-/* Returns a pitch for rows that begin at the same position in a cache line as the rows of the destination. */
-static int64_t phased_pitch(const struct tiles *tiles)
-{
-	return WIDTH * tiles->unit + BI__LINE + (int64_t)((uint64_t)tiles->plane.dst_y % BI__LINE);
-}
-
-/*
- * Writes one row, bytes [row, row + bytes), to dst. The bytes before it, back to the start of the cache line, are the
- * rest that the previous tile left; the rest of this row's last line is moved there for the next tile.
- */
-static void stream_row(const struct tiles *tiles, const struct tile *tile, unsigned char *dst, unsigned char *row)
-{
-	const size_t phase = (uintptr_t)dst % BI__LINE, bytes = (size_t)(tile->width * tiles->unit);
-	const size_t whole = (phase + bytes) / BI__LINE * BI__LINE, rest = phase + bytes - whole;
-	unsigned char *line = row - phase, *to = dst - phase;
-	size_t done = 0;
-
-	if (tile->first && phase) {
-		done = BI__LINE < phase + bytes ? BI__LINE : phase + bytes;
-		memcpy(dst, row, done - phase);
-		if (done < BI__LINE)
+		if (axis->dst != run && i < tiles->n - 1)
 			return;
-	}
-	if (whole > done)
-		tiles->simd->stream(to + done, line + done, (whole - done) / BI__LINE);
-	if (tile->last)
-		memcpy(to + whole, line + whole, rest);
-	else if (rest)
-		memcpy(line, line + whole, BI__LINE);
-}
-
-/* Writes a gathered tile with non-temporal stores. */
-static void stream_tile(const struct tiles *tiles, const struct tile *tile, struct buffers *buffers, unsigned char *dst)
-{
-	unsigned char *to = dst + tile->x * tiles->unit + tile->y * tiles->plane.dst_y;
-	const int64_t pitch = phased_pitch(tiles);
-	unsigned char *row = buffers->rows + BI__LINE + (uintptr_t)to % BI__LINE;
-
-	if (is_packed(tiles)) {
-		transpose_tile(tiles, tile, row, pitch, buffers->source);
-	} else {
-		transpose_tile(tiles, tile, buffers->transposed, WIDTH << tiles->level, buffers->source);
-		pack_rows(tiles, tile, row, pitch, buffers->transposed);
-	}
-	for (int64_t y = 0; y < tile->height; y++, to += tiles->plane.dst_y, row += pitch)
-		stream_row(tiles, tile, to, row);
-}
-
-static void copy_panel(const struct tiles *tiles, struct buffers *buffers, struct tile *tile, unsigned char *dst,
-		       const unsigned char *src)
-{
-	const struct plane *plane = &tiles->plane;
-
-	for (tile->x = tile->begin; tile->x < tile->end; tile->x += WIDTH) {
-		bi__transpose_fn direct;
-
-		tile->width = minimum(tile->end - tile->x, WIDTH);
-		tile->first = tile->x == tile->begin;
-		tile->last = tile->x + tile->width == tile->end;
-		direct = choose_direct(tiles, tile);
-		if (direct) {
-			direct(dst + tile->x * plane->dst_x + tile->y * plane->dst_y, plane->dst_y,
-			       src + tile->x * plane->src_x + tile->y * plane->src_y, plane->src_x, tile->height,
-			       tile->width);
-			continue;
-		}
-		gather_tile(tiles, tile, buffers->source, src);
-		if (tiles->streams)
-			stream_tile(tiles, tile, buffers, dst);
-		else
-			write_tile(tiles, tile, buffers, dst);
+		axis->block = equal_block(axis->extent, divide_up(DST_RUN, run));
+		axis->in_row = 1;
+		if (axis->dst != run || axis->block < axis->extent)
+			return;
+		run *= axis->block;
 	}
 }
 
-/*
- * Returns the x at which strip k begins, or the width of the plane if there are fewer strips. With narrow strips, the
- * first strip may be narrower than a tile, so that all later strips begin with cache lines of the destination.
- */
-static int64_t strip_begin(const struct tiles *tiles, const unsigned char *dst, int64_t k)
+/* Returns the axis outside of S with the shortest step of the source, or NULL. */
+static struct axis *nearest_in_source(struct tiles *tiles)
 {
-	int64_t lead;
+	struct axis *nearest = NULL;
 
-	if (!tiles->narrow || k == 0)
-		return minimum(k * BLOCK, tiles->plane.width);
-	lead = bi__units_to_line((uintptr_t)dst % BI__LINE, (size_t)tiles->unit);
-	if (lead == INT64_MAX)
-		lead = 0;
-	return minimum(lead + (k - (lead > 0)) * WIDTH, tiles->plane.width);
-}
+	for (int i = tiles->n - 1; i >= 0; i--) {
+		struct axis *axis = &tiles->axes[i];
 
-static void copy_strip(const struct tiles *tiles, int64_t k, unsigned char *dst, const unsigned char *src)
-{
-	const int64_t height = PANEL >> tiles->level;
-	struct buffers buffers;
-	struct tile tile;
-
-	tile.begin = strip_begin(tiles, dst, k);
-	tile.end = strip_begin(tiles, dst, k + 1);
-	for (tile.y = 0; tile.y < tiles->plane.height; tile.y += height) {
-		tile.height = minimum(tiles->plane.height - tile.y, height);
-		copy_panel(tiles, &buffers, &tile, dst, src);
-	}
-}
-
-/*
- * Copies up to BAND strips of up to BAND planes. Planes adjacent in the source are far apart in the destination, and
- * adjacent strips are far apart in the source: following either of them alone leaves each page of the other side long
- * before all of it was used. In small squares both sides keep their pages.
- */
-static void copy_square(const struct tiles *tiles, int64_t k, int64_t i, unsigned char *dst, const unsigned char *src)
-{
-	const struct outer *planes = &tiles->near_src;
-	const int64_t k_end = k + (tiles->narrow ? BAND : 1), i_end = minimum(i + BAND, planes->extent);
-
-	for (; k < k_end; k++)
-		for (int64_t plane = i; plane < i_end; plane++)
-			copy_strip(tiles, k, dst + plane * planes->dst, src + plane * planes->src);
-}
-
-static void copy_planes(void *inner, unsigned char *dst, const unsigned char *src)
-{
-	const struct tiles *tiles = inner;
-	const int64_t width = tiles->plane.width;
-	/* There may be two more strips than whole tiles: a narrower first strip and a last part. */
-	const int64_t strips = tiles->narrow ? width / WIDTH + 2 : (width + BLOCK - 1) / BLOCK;
-
-	for (int64_t k = 0; k < strips; k += tiles->narrow ? BAND : 1)
-		for (int64_t i = 0; i < tiles->near_src.extent; i += BAND)
-			copy_square(tiles, k, i, dst, src);
-}
-
-static int level_of(size_t unit)
-{
-	int level = 0;
-
-	while ((size_t)1 << level < unit)
-		level++;
-	return level;
-}
-
-/* Fills the plane. If the source runs backwards along y, both sides are reversed. */
-static void set_plane(struct plane *plane, const struct bi__plan *plan, unsigned char **dst, const unsigned char **src)
-{
-	const int x = plan->ndim - 1, y = plan->cross;
-
-	plane->height = plan->shape[y];
-	plane->width = plan->shape[x];
-	plane->dst_x = plan->dst_strides[x];
-	plane->dst_y = plan->dst_strides[y];
-	plane->src_x = plan->src_strides[x];
-	plane->src_y = plan->src_strides[y];
-	if (plane->src_y > 0)
-		return;
-	*dst += (plane->height - 1) * plane->dst_y;
-	*src += (plane->height - 1) * plane->src_y;
-	plane->dst_y = -plane->dst_y;
-	plane->src_y = -plane->src_y;
-}
-
-/* Returns the outer axis with the shortest steps of the source, or -1 if there is no outer axis. */
-static int nearest_in_source(const struct bi__plan *plan)
-{
-	int64_t best = INT64_MAX;
-	int nearest = -1;
-
-	for (int i = 0; i < plan->ndim - 1; i++) {
-		int64_t step = plan->src_strides[i] < 0 ? -plan->src_strides[i] : plan->src_strides[i];
-
-		if (i != plan->cross && step <= best) {
-			nearest = i;
-			best = step;
-		}
+		if (axis->src && !axis->in_run && (!nearest || magnitude(axis->src) < magnitude(nearest->src)))
+			nearest = axis;
 	}
 	return nearest;
 }
 
-/*
- * Returns the outer axis along which each plane continues the rows of the plane before it in the destination, or -1 if
- * there is none. The axes are sorted by the destination's strides, so it can only be the axis before x.
- */
-static int find_continuation(const struct bi__plan *plan, int nearest_in_source)
+/* Returns how many positions an axis may have in a tile, beside those of the other axes. */
+static int64_t most_positions(const struct tiles *tiles, const struct axis *axis)
 {
-	const int x = plan->ndim - 1, axis = x - 1;
+	int64_t count = 1;
 
-	if (axis < 0 || axis == plan->cross || axis == nearest_in_source ||
-	    plan->dst_strides[axis] != plan->shape[x] * plan->dst_strides[x])
-		return -1;
-	return axis;
+	if (tiles->way == ONCE)
+		return axis->extent;
+	for (int i = 0; i < tiles->n; i++)
+		if (&tiles->axes[i] != axis)
+			count *= tiles->axes[i].block;
+	return MOST_POSITIONS / minimum(count, MOST_POSITIONS);
 }
 
-/* Joins the rows of the planes along `axis`, so that they do not end in parts of cache lines; -1: joins none. */
-static void join_rows(struct tiles *tiles, const struct bi__plan *plan, int axis)
+/* Chooses S, and with it whether tiles are turned twice. */
+static void cut_runs(struct tiles *tiles)
 {
-	tiles->joint = (struct joint){ tiles->plane.width, 0 };
-	if (axis < 0)
-		return;
-	tiles->joint.gap = plan->src_strides[axis] - tiles->plane.width * tiles->plane.src_x;
-	tiles->plane.width *= plan->shape[axis];
+	int64_t run = tiles->element, bytes = run;
+	struct axis *axis;
+
+	while (run < SRC_RUN && (axis = nearest_in_source(tiles)) != NULL) {
+		int64_t most = divide_up(SRC_RUN, run);
+
+		if (bytes >= ENOUGH && magnitude(axis->src) > 2 * run)
+			return;
+		if (axis->in_row && tiles->way == ONCE) {
+			if (bytes >= ENOUGH)
+				return;
+			tiles->way = TWICE;
+		}
+		most = minimum(most, most_positions(tiles, axis));
+		if (most > axis->block)
+			axis->block = equal_block(axis->extent, most);
+		axis->in_run = 1;
+		bytes *= axis->block;
+		run = magnitude(axis->src) * axis->block;
+		if (axis->block < axis->extent)
+			return;
+	}
 }
 
-static struct outer outer_axis(const struct bi__plan *plan, int axis)
+static void count_outer(struct tiles *tiles)
 {
-	if (axis < 0)
-		return (struct outer){ 1, 0, 0 };
-	return (struct outer){ plan->shape[axis], plan->dst_strides[axis], plan->src_strides[axis] };
-}
-
-/*
- * Narrow strips follow the cache lines of the source, which reads fastest. But each leaves partial lines of the
- * destination at both its sides, unless the lines of all rows begin at the same x and strips can begin there.
- */
-static int has_narrow_strips(const struct tiles *tiles, const unsigned char *dst)
-{
-	return tiles->streams && tiles->plane.width > WIDTH && tiles->plane.dst_y % BI__LINE == 0 &&
-	       bi__units_to_line((uintptr_t)dst % BI__LINE, (size_t)tiles->unit) != INT64_MAX;
-}
-
-/* Prepares the padding of units to elements, and the packing of elements to units. */
-static void set_runs(struct tiles *tiles, uint64_t bytes)
-{
-	const int element = 1 << tiles->level;
-	const size_t unit = (size_t)tiles->unit;
-	const struct bi__run_axis gather = { unit, element, tiles->plane.src_y, bytes, 1 };
-	const struct bi__run_axis pack = { unit, tiles->plane.dst_x, element, bytes, 0 };
-
-	bi__run_init(&tiles->gather, tiles->simd, &gather);
-	bi__run_init(&tiles->pack, tiles->simd, &pack);
+	tiles->outer = 1;
+	for (int i = 0; i < tiles->n; i++)
+		if (i != tiles->along)
+			tiles->outer *= blocks_of(&tiles->axes[i]);
 }
 
 /*
- * The order of the steps matters. set_plane chooses the direction of the plane, which dense_source reads. `streams` is
- * set before find_continuation, which only streamed copies use. join_rows changes the width of the plane, which
- * has_narrow_strips reads.
+ * Finds the axes of a row, and the axis along which the next tile continues it. If the elements of the destination have
+ * gaps, a row is the part of its last axis in the tile.
  */
+static void find_rows(struct tiles *tiles)
+{
+	struct axis *last = &tiles->axes[tiles->n - 1];
+	const int is_dense = last->dst == tiles->element;
+
+	tiles->along = -1;
+	tiles->row = is_dense ? 1 : last->block;
+	for (int i = 0; i < tiles->n; i++)
+		tiles->axes[i].in_row = 0;
+	last->in_row = !is_dense;
+	for (int i = tiles->n - 1; is_dense && tiles->along < 0 && i >= 0; i--) {
+		struct axis *axis = &tiles->axes[i];
+
+		if (axis->dst != tiles->row * tiles->element || (axis->in_run && tiles->way == ONCE))
+			break;
+		if (axis->block < axis->extent)
+			tiles->along = i;
+		axis->in_row = axis->block > 1;
+		tiles->row *= axis->block;
+	}
+	/* A row that does not reach the end of a line cannot leave the line to the next tile. */
+	if (!tiles->streams || tiles->row * tiles->element < BI__LINE)
+		tiles->along = -1;
+	count_outer(tiles);
+}
+
+static struct axis *longest_block(struct tiles *tiles)
+{
+	struct axis *longest = &tiles->axes[0];
+
+	for (int i = 1; i < tiles->n; i++)
+		if (tiles->axes[i].block > longest->block)
+			longest = &tiles->axes[i];
+	return longest;
+}
+
+/* Makes as many tiles as are turned together, which do not continue each other. */
+static void make_enough_tiles(struct tiles *tiles)
+{
+	const int64_t wanted = BI__LINE >> tiles->level;
+
+	while (tiles->outer < wanted) {
+		struct axis *axis = longest_block(tiles);
+
+		if (tiles->along < 0) {
+			if (axis->block == 1)
+				return;
+			axis->block = equal_block(axis->extent, axis->block / divide_up(wanted, tiles->outer));
+			find_rows(tiles);
+		}
+		tiles->along = -1;
+		count_outer(tiles);
+	}
+}
+
+static int is_column(const struct tiles *tiles, const struct axis *axis)
+{
+	return axis->block > 1 && axis->src && tiles->way != LARGE && (tiles->way == TWICE || !axis->in_row);
+}
+
+static void sort_columns(struct tiles *tiles)
+{
+	tiles->width = 1;
+	for (int i = tiles->n - 1; i >= 0; i--) {
+		const struct axis *axis = &tiles->axes[i];
+		int at = tiles->columns;
+
+		if (!is_column(tiles, axis))
+			continue;
+		for (; at > 0 && magnitude(axis->src) < magnitude(tiles->column[at - 1]->src); at--)
+			tiles->column[at] = tiles->column[at - 1];
+		tiles->column[at] = axis;
+		tiles->columns++;
+		tiles->width *= axis->block;
+		if (axis->src < 0)
+			tiles->backwards += (axis->block - 1) * axis->src;
+	}
+}
+
+/* Starts a list. Without memory, the offsets are only counted. */
+static void start_list(struct offsets *offsets, ptrdiff_t first)
+{
+	offsets->count = 1;
+	if (offsets->list)
+		offsets->list[0] = first;
+}
+
+static void add_axis(struct offsets *offsets, int64_t count, ptrdiff_t step)
+{
+	const int64_t all = offsets->count * count;
+
+	for (int64_t i = offsets->count; offsets->list && i < all; i++)
+		offsets->list[i] = offsets->list[i - offsets->count] + step;
+	offsets->count = all;
+}
+
+/* Lists the parts of a row of `a`: dense in the source, or of dense units along one axis. */
+static void list_pieces(struct tiles *tiles, uint64_t bytes)
+{
+	struct bi__run_axis axis = { (size_t)tiles->element, 0, 0, bytes };
+	int i = 0;
+
+	for (; i < tiles->columns && magnitude(tiles->column[i]->src) == (ptrdiff_t)axis.unit; i++)
+		axis.unit *= (size_t)tiles->column[i]->block;
+	axis.dst_step = axis.src_step = (int64_t)axis.unit;
+	tiles->gathered = 1;
+	if (i < tiles->columns) {
+		axis.src_step = magnitude(tiles->column[i]->src);
+		tiles->gathered = tiles->column[i++]->block;
+	}
+	bi__run_init(&tiles->gather, tiles->simd, &axis);
+	start_list(&tiles->pieces, 0);
+	for (; i < tiles->columns; i++)
+		add_axis(&tiles->pieces, tiles->column[i]->block, magnitude(tiles->column[i]->src));
+}
+
+static void list_once(struct tiles *tiles)
+{
+	ptrdiff_t first = 0;
+
+	start_list(&tiles->reads, 0);
+	for (int i = tiles->n - 1; i >= 0; i--)
+		if (tiles->axes[i].in_row)
+			add_axis(&tiles->reads, tiles->axes[i].block, tiles->axes[i].src);
+	for (int i = 0; i < tiles->columns; i++)
+		if (tiles->column[i]->src < 0)
+			first += (tiles->column[i]->block - 1) * tiles->column[i]->dst;
+	start_list(&tiles->rows, first);
+	for (int i = 0; i < tiles->columns; i++) {
+		const struct axis *axis = tiles->column[i];
+
+		add_axis(&tiles->rows, axis->block, axis->src < 0 ? -axis->dst : axis->dst);
+	}
+}
+
+static void list_twice(struct tiles *tiles)
+{
+	ptrdiff_t steps[MOST_AXES] = { 0 }, step = BI__LINE, first = 0;
+
+	for (int i = 0; i < tiles->columns; i++) {
+		const struct axis *axis = tiles->column[i];
+
+		steps[axis - tiles->axes] = axis->src < 0 ? -step : step;
+		if (axis->src < 0)
+			first += (axis->block - 1) * step;
+		step *= axis->block;
+	}
+	start_list(&tiles->lines, first);
+	start_list(&tiles->rows, 0);
+	for (int i = tiles->n - 1; i >= 0; i--) {
+		add_axis(&tiles->lines, tiles->axes[i].block, steps[i]);
+		if (!tiles->axes[i].in_row)
+			add_axis(&tiles->rows, tiles->axes[i].block, tiles->axes[i].dst);
+	}
+}
+
+/* The parts of a row run along its longest axis. */
+static void list_large(struct tiles *tiles, uint64_t bytes)
+{
+	const struct axis *axes = tiles->axes, *longest = &axes[tiles->n - 1];
+
+	for (int i = tiles->n - 2; i >= 0; i--)
+		if (axes[i].in_row && axes[i].block > longest->block)
+			longest = &axes[i];
+	tiles->packed = longest->block;
+	bi__run_init(&tiles->pack, tiles->simd,
+		     &(struct bi__run_axis){ (size_t)tiles->element, longest->dst, longest->src, bytes });
+	start_list(&tiles->reads, 0);
+	start_list(&tiles->places, 0);
+	start_list(&tiles->rows, 0);
+	for (int i = tiles->n - 1; i >= 0; i--) {
+		if (&axes[i] == longest)
+			continue;
+		add_axis(&tiles->reads, axes[i].block, axes[i].src);
+		add_axis(axes[i].in_row ? &tiles->places : &tiles->rows, axes[i].block, axes[i].dst);
+	}
+}
+
+static void list_all(struct tiles *tiles, uint64_t bytes)
+{
+	list_pieces(tiles, bytes);
+	if (tiles->way == ONCE)
+		list_once(tiles);
+	else if (tiles->way == TWICE)
+		list_twice(tiles);
+	else
+		list_large(tiles, bytes);
+}
+
+/* Prepares to write rows: whole, or element by element if the destination has gaps. */
+static void set_scatter(struct tiles *tiles, uint64_t bytes)
+{
+	const int64_t step = tiles->axes[tiles->n - 1].dst;
+	const int is_dense = step == tiles->element;
+	const int64_t unit = is_dense ? tiles->row * tiles->element : tiles->element;
+
+	tiles->scattered = is_dense ? 1 : tiles->row;
+	bi__run_init(&tiles->scatter, tiles->simd, &(struct bi__run_axis){ (size_t)unit, step, unit, bytes });
+}
+
+/* Takes bytes of the memory at `base`. If that is NULL, they are only counted. */
+static void *take(unsigned char *base, size_t *used, int64_t bytes)
+{
+	void *taken = base ? base + *used : NULL;
+
+	*used += (size_t)round_up(bytes, BI__LINE);
+	return taken;
+}
+
+static void take_list(struct offsets *offsets, unsigned char *base, size_t *used)
+{
+	offsets->list = take(base, used, offsets->count * (int64_t)sizeof(*offsets->list));
+}
+
+/* Returns a pitch with which rows do not evict each other from the caches. */
+static size_t odd_lines(int64_t bytes)
+{
+	return (size_t)(round_up(bytes, BI__LINE) | BI__LINE);
+}
+
+/* Places tables and buffers in the memory at `base`. Returns their bytes. */
+static size_t place_all(struct tiles *tiles, unsigned char *base)
+{
+	const int64_t some = tiles->way == LARGE ? 1 : BI__LINE >> tiles->level, rows = tiles->rows.count;
+	const int64_t turned = round_up(tiles->width, 16); /* elements that fill 16 bytes, whatever their size */
+	int64_t a = 0, c;
+	size_t used = 0;
+
+	take_list(&tiles->pieces, base, &used);
+	take_list(&tiles->reads, base, &used);
+	take_list(&tiles->places, base, &used);
+	take_list(&tiles->lines, base, &used);
+	take_list(&tiles->rows, base, &used);
+	tiles->a_pitch = odd_lines(turned * tiles->element);
+	tiles->c_pitch = odd_lines(BI__LINE + round_up(tiles->row, some) * tiles->element);
+	tiles->tile_pitch = odd_lines(rows * (int64_t)tiles->c_pitch);
+	if (tiles->way != LARGE)
+		a = some * (int64_t)tiles->a_pitch;
+	c = (tiles->way == ONCE ? turned : 1) * (int64_t)tiles->c_pitch;
+	if (tiles->way == TWICE) {
+		c = turned * BI__LINE;
+		if (a < some * (int64_t)tiles->tile_pitch)
+			a = some * (int64_t)tiles->tile_pitch;
+	}
+	tiles->a = take(base, &used, a);
+	tiles->c = take(base, &used, c);
+	tiles->some = take(base, &used, tiles->way == TWICE ? some * BI__LINE : 0);
+	tiles->rest = take(base, &used, tiles->along < 0 ? 0 : rows * (tiles->way == TWICE ? some : 1) * BI__LINE);
+	return used;
+}
+
+/* The tiles that are copied together. */
+struct batch {
+	int64_t count;
+	unsigned char *dst[BI__LINE];
+	const unsigned char *src[BI__LINE];
+	size_t skip; /* bytes of each row that the tile before has written */
+	int first, last; /* 1: no tile before, after this one continues the rows */
+};
+
+static void gather_row(const struct tiles *tiles, unsigned char *to, const unsigned char *src)
+{
+	const int64_t bytes = tiles->gathered * (int64_t)tiles->gather.unit;
+
+	for (int64_t i = 0; i < tiles->pieces.count; i++, to += bytes)
+		bi__run(&tiles->gather, to, src + tiles->pieces.list[i], tiles->gathered);
+}
+
+static void prefetch_run(const struct tiles *tiles, const unsigned char *src)
+{
+	for (int64_t at = 0; at < (int64_t)tiles->gather.unit; at += BI__LINE)
+		__builtin_prefetch(src + at, 0, 2);
+}
+
+/* Transposes LINE bytes of elements from each of `height` columns. */
+static void turn(const struct tiles *tiles, unsigned char *to, size_t to_pitch, const unsigned char *from,
+		 size_t from_pitch, int64_t height)
+{
+	tiles->simd->transpose[tiles->level](to, (ptrdiff_t)to_pitch, from, (ptrdiff_t)from_pitch,
+					     round_up(height, 16 >> tiles->level), BI__LINE >> tiles->level);
+}
+
+/*
+ * Writes a row with non-temporal stores. `rest` holds the incomplete last line of the row so far. The LINE bytes before
+ * `row` are overwritten.
+ */
+static void stream_row(const struct tiles *tiles, const struct batch *batch, unsigned char *dst, unsigned char *row,
+		       unsigned char *rest)
+{
+	size_t bytes = (size_t)(tiles->row * tiles->element) - batch->skip, phase, whole;
+
+	dst += batch->skip;
+	row += batch->skip;
+	phase = (uintptr_t)dst % BI__LINE;
+	if (!batch->first) {
+		memcpy(row - BI__LINE, rest, BI__LINE);
+	} else if (phase) {
+		const size_t head = bytes < BI__LINE - phase ? bytes : BI__LINE - phase;
+
+		memcpy(dst, row, head);
+		dst += head;
+		row += head;
+		bytes -= head;
+		phase = 0;
+	}
+	bytes += phase;
+	whole = bytes / BI__LINE * BI__LINE;
+	tiles->simd->stream(dst - phase, row - phase, whole / BI__LINE);
+	if (batch->last)
+		memcpy(dst - phase + whole, row - phase + whole, bytes - whole);
+	else
+		memcpy(rest, row - phase + bytes - BI__LINE, BI__LINE);
+}
+
+/* Writes row number i of all rows in the batch. */
+static void write_row(const struct tiles *tiles, const struct batch *batch, unsigned char *dst, unsigned char *row,
+		      int64_t i)
+{
+	if (tiles->streams)
+		stream_row(tiles, batch, dst, row, tiles->rest + i * BI__LINE);
+	else
+		bi__run(&tiles->scatter, dst, row, tiles->scattered);
+}
+
+static void copy_once(const struct tiles *tiles, const struct batch *batch)
+{
+	const int64_t some = BI__LINE >> tiles->level;
+	const ptrdiff_t *reads = tiles->reads.list;
+	unsigned char *c = tiles->c + BI__LINE;
+
+	for (int64_t at = 0; at < tiles->row; at += some) {
+		for (int64_t i = at; i < minimum(at + some, tiles->row); i++) {
+			prefetch_run(tiles, batch->src[0] + reads[minimum(i + AHEAD, tiles->row - 1)]);
+			gather_row(tiles, tiles->a + (i - at) * (int64_t)tiles->a_pitch, batch->src[0] + reads[i]);
+		}
+		turn(tiles, c + at * tiles->element, tiles->c_pitch, tiles->a, tiles->a_pitch, tiles->width);
+	}
+	for (int64_t i = 0; i < tiles->rows.count; i++)
+		write_row(tiles, batch, batch->dst[0] + tiles->rows.list[i], c + i * (int64_t)tiles->c_pitch, i);
+}
+
+/* Turns row i of all tiles in the batch back. */
+static void turn_back(const struct tiles *tiles, int64_t i)
+{
+	const int64_t some = BI__LINE >> tiles->level;
+	const ptrdiff_t *lines = tiles->lines.list + i * tiles->row;
+	unsigned char *to = tiles->a + BI__LINE + i * (int64_t)tiles->c_pitch;
+
+	for (int64_t at = 0; at < tiles->row; at += some) {
+		for (int64_t k = 0; k < minimum(some, tiles->row - at); k++)
+			memcpy(tiles->some + k * BI__LINE, tiles->c + lines[at + k], BI__LINE);
+		turn(tiles, to + at * tiles->element, tiles->tile_pitch, tiles->some, BI__LINE, some);
+	}
+}
+
+static void copy_twice(const struct tiles *tiles, const struct batch *batch)
+{
+	const int64_t rows = tiles->rows.count;
+
+	for (int64_t k = 0; k < batch->count; k++)
+		gather_row(tiles, tiles->a + k * (int64_t)tiles->a_pitch, batch->src[k]);
+	turn(tiles, tiles->c, BI__LINE, tiles->a, tiles->a_pitch, tiles->width);
+	for (int64_t i = 0; i < rows; i++)
+		turn_back(tiles, i);
+	for (int64_t k = 0; k < batch->count; k++)
+		for (int64_t i = 0; i < rows; i++)
+			write_row(tiles, batch, batch->dst[k] + tiles->rows.list[i],
+				  tiles->a + BI__LINE + k * (int64_t)tiles->tile_pitch + i * (int64_t)tiles->c_pitch,
+				  k * rows + i);
+}
+
+static void copy_large(const struct tiles *tiles, const struct batch *batch)
+{
+	const ptrdiff_t *reads = tiles->reads.list;
+
+	for (int64_t i = 0; i < tiles->rows.count; i++, reads += tiles->places.count) {
+		unsigned char *dst = batch->dst[0] + tiles->rows.list[i];
+		unsigned char *row = tiles->streams ? tiles->c + BI__LINE : dst;
+
+		for (int64_t k = 0; k < tiles->places.count; k++)
+			bi__run(&tiles->pack, row + tiles->places.list[k], batch->src[0] + reads[k], tiles->packed);
+		if (tiles->streams)
+			stream_row(tiles, batch, dst, row, tiles->rest + i * BI__LINE);
+	}
+}
+
+/* Finds the tiles from number `first` on: block `along` of the axis along the rows, and one block of each other axis.
+ */
+static void find_tiles(const struct tiles *tiles, struct batch *batch, int64_t first, int64_t along)
+{
+	for (int64_t k = 0; k < batch->count; k++) {
+		int64_t left = first + k;
+
+		for (int i = tiles->n - 1; i >= 0; i--) {
+			const struct axis *axis = &tiles->axes[i];
+			int64_t at = along;
+
+			if (i != tiles->along) {
+				at = left % blocks_of(axis);
+				left /= blocks_of(axis);
+			}
+			at = block_start(axis, at);
+			batch->dst[k] += at * axis->dst;
+			batch->src[k] += at * axis->src;
+		}
+	}
+}
+
+/* Copies the tiles from number `first` on, and those that continue their rows. */
+static void copy_tiles(const struct tiles *tiles, int64_t first, unsigned char *dst, const unsigned char *src)
+{
+	const struct axis *axis = tiles->along < 0 ? NULL : &tiles->axes[tiles->along];
+	const int64_t some = tiles->way == TWICE ? BI__LINE >> tiles->level : 1, blocks = axis ? blocks_of(axis) : 1;
+	struct batch batch;
+
+	batch.count = minimum(tiles->outer - first, some);
+	for (int64_t i = 0; i < blocks; i++) {
+		for (int64_t k = 0; k < batch.count; k++) {
+			batch.dst[k] = dst;
+			batch.src[k] = src + tiles->backwards;
+		}
+		find_tiles(tiles, &batch, first, i);
+		batch.skip = axis ? (size_t)((i * axis->block - block_start(axis, i)) * axis->dst) : 0;
+		batch.first = i == 0;
+		batch.last = i == blocks - 1;
+		if (tiles->way == ONCE)
+			copy_once(tiles, &batch);
+		else if (tiles->way == TWICE)
+			copy_twice(tiles, &batch);
+		else
+			copy_large(tiles, &batch);
+	}
+}
+
+static void choose_tiles(struct tiles *tiles, const struct bi__engine_part *part)
+{
+	memset(tiles, 0, sizeof(*tiles));
+	tiles->simd = part->simd;
+	set_axes(tiles, part->plan);
+	tiles->streams = part->streams && tiles->axes[tiles->n - 1].dst == tiles->element;
+	cut_rows(tiles);
+	cut_runs(tiles);
+	find_rows(tiles);
+	if (tiles->way == TWICE)
+		make_enough_tiles(tiles);
+	sort_columns(tiles);
+	list_all(tiles, part->plan->bytes);
+	set_scatter(tiles, part->plan->bytes);
+}
+
 void bi__engine_tiles(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src)
 {
-	const struct bi__plan *plan = part->plan;
-	const int near_src = nearest_in_source(plan);
-	int continuation = -1;
-	struct bi__walk walk;
+	_Alignas(BI__LINE) unsigned char on_stack[ON_STACK];
+	unsigned char *memory = on_stack, *allocated = NULL;
 	struct tiles tiles;
+	size_t bytes;
 
-	tiles.simd = part->simd;
-	tiles.unit = (int64_t)plan->unit;
-	tiles.level = level_of(plan->unit);
-	set_plane(&tiles.plane, plan, &dst, &src);
-	tiles.dense_source = tiles.plane.src_y == tiles.unit && tiles.unit == 1 << tiles.level;
-	tiles.streams = part->streams && tiles.plane.dst_x == tiles.unit;
-	tiles.near_src = outer_axis(plan, near_src);
+	choose_tiles(&tiles, part);
+	bytes = place_all(&tiles, NULL);
+	if (bytes > ON_STACK) {
+		allocated = bytes <= MOST_BYTES ? malloc(bytes + BI__LINE) : NULL;
+		if (!allocated) {
+			bi__engine_lines(part, dst, src);
+			return;
+		}
+		memory = allocated + BI__LINE - (uintptr_t)allocated % BI__LINE;
+	}
+	place_all(&tiles, memory);
+	list_all(&tiles, part->plan->bytes);
+	for (int64_t i = 0; i < tiles.outer; i += tiles.way == TWICE ? BI__LINE >> tiles.level : 1)
+		copy_tiles(&tiles, i, dst, src);
 	if (tiles.streams)
-		continuation = find_continuation(plan, near_src);
-	join_rows(&tiles, plan, continuation);
-	tiles.narrow = has_narrow_strips(&tiles, dst);
-	set_runs(&tiles, plan->bytes);
-	walk.ndim = 0;
-	for (int i = 0; i < plan->ndim - 1; i++)
-		if (i != plan->cross && i != near_src && i != continuation)
-			bi__walk_add(&walk, plan, i);
-	bi__walk_run(&walk, copy_planes, &tiles, dst, src);
-	if (tiles.streams)
-		part->simd->fence();
+		tiles.simd->fence();
+	free(allocated);
 }

@@ -9,34 +9,33 @@
 
 static void explain_tiles(const struct bi__plan *plan, char *text, size_t capacity)
 {
-	int x = plan->ndim - 1, y = plan->cross;
+	const int x = plan->ndim - 1, y = plan->cross;
+	const int64_t run = plan->shape[x] * (int64_t)plan->unit;
+	size_t used;
 
-	snprintf(text, capacity,
-		 "the source is read along axis %d (steps of %" PRId64 " bytes; along axis %d they have %" PRId64
-		 "), the destination written along axis %d (steps of %" PRId64
-		 "): units of %zu bytes are transposed in square tiles",
-		 y, plan->src_strides[y], x, plan->src_strides[x], x, plan->dst_strides[x], plan->unit);
+	if (run < BI__PLAN_SHORT)
+		snprintf(text, capacity, "runs along axis %d have only %" PRId64 " bytes", x, run);
+	else
+		snprintf(text, capacity, "the steps of the source along axis %d have %" PRId64 " bytes", x,
+			 plan->src_strides[x]);
+	used = strlen(text);
+	snprintf(text + used, capacity - used,
+		 ", and along axis %d %" PRId64
+		 ": units of %zu bytes are reordered in tiles that hold long runs of both sides",
+		 y, plan->src_strides[y], plan->unit);
 }
 
-/* Appends why a plan is not transposed, if the source has a smaller stride along another axis than the last. */
+/* Appends why a plan is not copied in tiles, if the source has a smaller stride along another axis than the last. */
 static void explain_no_tiles(const struct bi__plan *plan, char *text, size_t capacity)
 {
-	int x = plan->ndim - 1, y = bi__plan_cross(plan, 2);
+	int y = bi__plan_cross(plan);
 	size_t used = strlen(text);
 
-	if (y < 0)
-		return;
-	if (plan->unit > BI__PLAN_TILE_UNIT)
+	if (y >= 0 && plan->unit >= BI__PLAN_LONG)
 		snprintf(text + used, capacity - used,
-			 "; the steps of the source are shorter along axis %d, but runs above %d bytes are not "
-			 "transposed",
-			 y, BI__PLAN_TILE_UNIT);
-	else
-		snprintf(text + used, capacity - used,
-			 "; the steps of the source are shorter along axis %d, but a tile needs %d by %d units and "
-			 "axis %d has %" PRId64,
-			 y, BI__PLAN_TILE_EXTENT, BI__PLAN_TILE_EXTENT, plan->shape[x] < BI__PLAN_TILE_EXTENT ? x : y,
-			 plan->shape[x] < BI__PLAN_TILE_EXTENT ? plan->shape[x] : plan->shape[y]);
+			 "; the steps of the source are shorter along axis %d, but runs of %d bytes and more are not "
+			 "copied in tiles",
+			 y, BI__PLAN_LONG);
 }
 
 static void explain_strided(const struct bi__plan *plan, char *text, size_t capacity)

@@ -112,28 +112,39 @@ static int64_t magnitude(int64_t stride)
 	return stride < 0 ? -stride : stride;
 }
 
-int bi__plan_cross(const struct bi__plan *plan, int64_t extent)
+/* Returns the axis before the last axis with the smallest stride in the source, from 1 to `most`, or -1. */
+static int nearest_axis(const struct bi__plan *plan, int64_t most)
 {
-	int64_t most = magnitude(plan->src_strides[plan->ndim - 1]) / BI__PLAN_TILE_GAIN, best = 0;
-	int cross = -1;
+	int nearest = -1;
 
 	for (int y = 0; y < plan->ndim - 1; y++) {
 		int64_t step = magnitude(plan->src_strides[y]);
 
-		if (plan->shape[y] >= extent && step != 0 && step <= most && (cross < 0 || step <= best)) {
-			cross = y;
-			best = step;
+		if (step != 0 && step <= most) {
+			nearest = y;
+			most = step;
 		}
 	}
-	return cross;
+	return nearest;
 }
 
-/* Returns the axis to transpose with the last one, or -1 if tiles are not worth it. */
+int bi__plan_cross(const struct bi__plan *plan)
+{
+	return nearest_axis(plan, magnitude(plan->src_strides[plan->ndim - 1]) / BI__PLAN_TILE_GAIN);
+}
+
+/* Returns the axis along which tiles read the source, or -1 if tiles are not worth it. */
 static int find_tiles(const struct bi__plan *plan)
 {
-	if (plan->unit > BI__PLAN_TILE_UNIT || plan->shape[plan->ndim - 1] < BI__PLAN_TILE_EXTENT)
+	const int x = plan->ndim - 1;
+
+	if (plan->unit >= BI__PLAN_LONG)
 		return -1;
-	return bi__plan_cross(plan, BI__PLAN_TILE_EXTENT);
+	if (plan->shape[x] * (int64_t)plan->unit < BI__PLAN_SHORT)
+		return nearest_axis(plan, INT64_MAX);
+	if (magnitude(plan->src_strides[x]) <= BI__PLAN_TILE_GAIN * (int64_t)plan->unit)
+		return -1;
+	return bi__plan_cross(plan);
 }
 
 static int has_zero_strides(const struct bi__plan *plan)
@@ -151,10 +162,10 @@ void bi__plan_classify(struct bi__plan *plan, size_t item_size)
 		plan->kind = BI__PLAN_LINEAR;
 	else if (has_zero_strides(plan))
 		plan->kind = BI__PLAN_FILL;
-	else if (plan->src_strides[plan->ndim - 1] == 0)
-		plan->kind = BI__PLAN_BROADCAST;
 	else if ((plan->cross = find_tiles(plan)) >= 0)
 		plan->kind = BI__PLAN_TILES;
+	else if (plan->src_strides[plan->ndim - 1] == 0)
+		plan->kind = BI__PLAN_BROADCAST;
 	else
 		plan->kind = plan->unit > item_size ? BI__PLAN_ROWS : BI__PLAN_STRIDED;
 }

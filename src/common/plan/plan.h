@@ -39,14 +39,14 @@ struct bi__plan {
 };
 
 /*
- * A plan is transposed in tiles if three conditions hold: a unit has at most TILE_UNIT bytes, axis `cross` and the last
- * axis have at least TILE_EXTENT units, and the source's stride along axis `cross` is at least TILE_GAIN times smaller
- * than along the last axis. With fewer units a loop without tiles is faster. The smaller stride may be larger than
- * `unit`: both sides may have gaps, and the axis with the smallest stride may be too short for a tile (the three
- * colours of an image).
+ * A plan of more than one axis is copied in tiles if a unit has less than LONG bytes, and one of these is true:
+ *
+ *  - A run along the last axis has less than SHORT bytes.
+ *  - Along the last axis, the source's stride is more than TILE_GAIN units, and at least TILE_GAIN times the stride
+ * along another axis. With a smaller stride, a loop along the last axis uses most of the bytes that it reads.
  */
-#define BI__PLAN_TILE_UNIT 16
-#define BI__PLAN_TILE_EXTENT 8
+#define BI__PLAN_LONG 64
+#define BI__PLAN_SHORT 256
 #define BI__PLAN_TILE_GAIN 4
 
 /* Returns BI_EINVAL if the shapes differ, BI_EDTYPE if the item sizes differ. */
@@ -79,10 +79,9 @@ void bi__plan_classify(struct bi__plan *plan, size_t item_size);
 const char *bi__plan_name(enum bi__plan_kind kind);
 
 /*
- * Looks at the axes before the last axis that have at least `extent` units. Returns the one with the smallest stride in
- * the source, or -1 if that stride is not TILE_GAIN times smaller than the stride of the last axis. The plan has at
- * least one axis.
+ * Returns the axis before the last axis with the smallest stride in the source above 0, or -1 if that stride is not
+ * TILE_GAIN times smaller than the stride of the last axis. The plan has at least one axis.
  */
-int bi__plan_cross(const struct bi__plan *plan, int64_t extent);
+int bi__plan_cross(const struct bi__plan *plan);
 
 #endif

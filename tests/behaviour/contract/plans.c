@@ -95,9 +95,15 @@ static void make_rows(struct nest *nest, int64_t item, int64_t count)
 	add_axis(nest, both, nest->dst_span + gap(nest, item), nest->src_span / (1 + both));
 }
 
+/* The fewest elements of a run that is not so short that the plan is copied in tiles. */
+static int64_t long_run(int64_t item)
+{
+	return at_least((BI__PLAN_SHORT - 1) / item + 1, 2);
+}
+
 static void make_strided(struct nest *nest, int64_t item, int64_t count)
 {
-	int64_t inner = inner_extent(count, 2);
+	int64_t inner = inner_extent(count, long_run(item));
 
 	add_axis(nest, inner, item + (between(0, 1) ? 0 : gap(nest, item)),
 		 between(0, 2) ? item * between(2, 4) : -item);
@@ -140,7 +146,7 @@ static void make_tiles(struct nest *nest, int64_t item, int64_t count)
 
 static void make_broadcast(struct nest *nest, int64_t item, int64_t count)
 {
-	int64_t inner = inner_extent(count, 2);
+	int64_t inner = inner_extent(count, long_run(item));
 
 	if (item <= 16 && between(0, 2) == 0)
 		add_axis(nest, 2, item, item);
@@ -176,10 +182,10 @@ static void (*const makers[BI__PLAN_COUNT])(struct nest *nest, int64_t item, int
 	[BI__PLAN_FILL] = make_fill,
 };
 
-/* Tiles are of units up to 16 bytes. */
+/* Tiles are of units below 64 bytes. */
 static int is_possible(enum bi__plan_kind kind, uint32_t size)
 {
-	return kind != BI__PLAN_TILES || size <= BI__PLAN_TILE_UNIT;
+	return kind != BI__PLAN_TILES || size < BI__PLAN_LONG;
 }
 
 static void swap(int64_t *values, int i, int j)

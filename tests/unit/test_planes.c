@@ -1,0 +1,57 @@
+/* Planes: transposes without a buffer, with edges that are no whole vectors, and plans that have no planes. */
+#include "unit.h"
+
+#include "engine_part.h"
+
+static void copy_planes(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src)
+{
+	assert_true(bi__engine_planes(part, dst, src));
+}
+
+static void planes_arrive(void **state)
+{
+	static const char *const types[] = { "uint8", "int16", "float32", "float64" };
+	struct test_random random = { test_seed() };
+
+	(void)state;
+	for (int i = 0; i < 60; i++) {
+		const char *type = types[i % (int)ARRAY_LENGTH(types)];
+		int64_t size = dtype_of(type).item_size;
+		int64_t shape[] = { test_between(&random, 2, 3), test_between(&random, 16, 150),
+				    test_between(&random, 16, 150) };
+		int64_t pitch = size * (shape[1] + test_between(&random, 0, 9));
+		int64_t strides[] = { pitch * shape[2], size, pitch };
+		struct bi_layout to = layout_at(type, test_between(&random, 0, 90), 3, shape, NULL);
+		struct bi_layout from = layout_at(type, test_between(&random, 0, 90), 3, shape, strides);
+
+		check_engine_part(copy_planes, BI__PLAN_TILES, &to, &from);
+	}
+}
+
+static void only_small_dense_units_have_planes(void **state)
+{
+	const int64_t shape[] = { 40, 50 }, dense[] = { 12, 480 }, spread[] = { 8, 400 };
+	struct bi_layout to = layout_at("bytes12", 0, 2, shape, NULL), from = layout_at("bytes12", 0, 2, shape, dense);
+	struct bi__engine_part part = { .simd = bi__simd_best() };
+	struct bi__plan plan;
+
+	(void)state;
+	part.plan = &plan;
+	bi__plan_make(&plan, &to, &from);
+	assert_false(bi__engine_planes(&part, NULL, NULL));
+	to = layout_at("float32", 0, 2, shape, NULL);
+	from = layout_at("float32", 0, 2, shape, spread);
+	bi__plan_make(&plan, &to, &from);
+	assert_int_equal(plan.kind, BI__PLAN_TILES);
+	assert_false(bi__engine_planes(&part, NULL, NULL));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(planes_arrive),
+		cmocka_unit_test(only_small_dense_units_have_planes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
