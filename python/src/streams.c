@@ -155,13 +155,11 @@ static int has_handle(PyObject *object, uintptr_t handle)
 /* CuPy's current stream object, as a new reference; or NULL, perhaps with an exception. */
 static PyObject *current_stream_of_cupy(void)
 {
-	PyObject *name = PyUnicode_FromString("cupy"), *module = name ? PyImport_GetModule(name) : NULL;
-	PyObject *cuda = module ? PyObject_GetAttrString(module, "cuda") : NULL;
-	PyObject *stream = cuda ? PyObject_CallMethod(cuda, "get_current_stream", NULL) : NULL;
+	PyObject *name = PyUnicode_FromString("cupy.cuda"), *module = name ? PyImport_GetModule(name) : NULL;
+	PyObject *stream = module ? PyObject_CallMethod(module, "get_current_stream", NULL) : NULL;
 
 	Py_XDECREF(name);
 	Py_XDECREF(module);
-	Py_XDECREF(cuda);
 	return stream;
 }
 

@@ -271,8 +271,8 @@ def test_C7_the_stream_object_of_an_array_is_held(bi, cuda):
 def test_C7_the_current_stream_object_of_cupy_is_held(bi, cuda, monkeypatch):
     handle = cuda.stream()
     current = [Stream(handle)]
-    cupy = types.SimpleNamespace(cuda=types.SimpleNamespace(get_current_stream=lambda: current[0]))
-    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    module = types.SimpleNamespace(get_current_stream=lambda: current[0])
+    monkeypatch.setitem(sys.modules, "cupy.cuda", module)
     _, view = imported_with(bi, cuda, handle)
     assert_held_until_release(view, current.clear, weakref.ref(current[0]))
 
@@ -282,8 +282,7 @@ def test_C7_a_stream_object_with_another_handle_is_left_alone(bi, cuda, monkeypa
         raise RuntimeError("no current stream")
 
     handle, other = cuda.stream(), Stream(cuda.stream())
-    cupy = types.SimpleNamespace(cuda=types.SimpleNamespace(get_current_stream=fail))
-    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    monkeypatch.setitem(sys.modules, "cupy.cuda", types.SimpleNamespace(get_current_stream=fail))
     producer, view = imported_with(bi, cuda, handle, stream=other)
     assert view.stream == handle
     del producer.stream

@@ -34,7 +34,6 @@ TYPED = {
     "python/src/import/draft.c": "the draft's rules for a cl_mem and for an address",
     "python/src/import/native.c": "a queue leads to the device of its cl_context",
     "python/src/import/pyopencl.c": "pyopencl's types",
-    "python/src/streams.c": "CuPy's module of streams",
     "python/src/host_memory.c": "pinned memory is host memory to consumers",
 }
 
