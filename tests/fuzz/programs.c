@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "behaviour/fault/allocations.h"
 #include "cuda_driver.h"
@@ -70,20 +69,14 @@ static void close_streams(void)
 	kept.streams[0] = NULL;
 }
 
-/*
- * Returns what is wrong if the library has more blocks than after the context before. Some drivers delete
- * buffers on threads of their own, so the last block may be freed a little later.
- */
+/* Returns the defect if the library has more blocks than after the context before, otherwise NULL. */
 static const char *check_blocks(void)
 {
-	const struct timespec moment = { 0, 1000000 };
 	static char text[80];
 	static long before = -1;
 	long leaked;
 
-	for (int i = 0; i < 2000 && before >= 0 && allocations_alive() > before && !kept.was_refused; i++)
-		nanosleep(&moment, NULL);
-	leaked = before < 0 ? 0 : allocations_alive() - before;
+	leaked = before < 0 || kept.was_refused ? 0 : allocations_left(before);
 	before = allocations_alive();
 	snprintf(text, sizeof(text), "%ld blocks of memory are leaked", leaked);
 	return leaked > 0 ? text : NULL;

@@ -1,7 +1,10 @@
+#define _POSIX_C_SOURCE 200809L
+
 #include "allocations.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
+#include <time.h>
 
 void *__real_malloc(size_t nbytes);
 void *__real_calloc(size_t count, size_t nbytes);
@@ -42,6 +45,15 @@ unsigned long allocations_failed(void)
 long allocations_alive(void)
 {
 	return atomic_load(&alive);
+}
+
+long allocations_left(long before)
+{
+	const struct timespec moment = { 0, 1000000 };
+
+	for (int i = 0; i < 2000 && allocations_alive() > before; i++)
+		nanosleep(&moment, NULL);
+	return allocations_alive() - before;
 }
 
 static int must_fail(void)

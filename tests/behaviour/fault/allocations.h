@@ -24,4 +24,10 @@ unsigned long allocations_failed(void);
 /* Blocks that were allocated and not yet freed since the process began. */
 long allocations_alive(void);
 
+/*
+ * Returns how many more blocks there are than `before`. Waits up to two seconds for them, because threads of a driver
+ * may still copy, or delete buffers.
+ */
+long allocations_left(long before);
+
 #endif

@@ -119,7 +119,7 @@ int check_exhausted_memory(const char *device)
 	long alive = allocations_alive();
 
 	failed |= check_once(device, &err);
-	if (allocations_alive() > alive)
+	if (allocations_left(alive) > 0)
 		return wrong("memory is leaked", &err);
 	if (has_live_buffers(0))
 		return wrong("buffers are leaked", &err);

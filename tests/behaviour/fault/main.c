@@ -70,7 +70,7 @@ static void run_scenario(const struct scenario *scenario, const char *device, st
 	bi_context_release(state.context);
 	outcome->rc = state.rc;
 	outcome->callbacks = state.released - state.taken;
-	outcome->leaked = allocations_alive() - before;
+	outcome->leaked = allocations_left(before);
 	memcpy(outcome->wrong, state.wrong, sizeof(outcome->wrong));
 }
 
