@@ -56,7 +56,7 @@
 
 struct axis {
 	int64_t extent, block; /* elements; in one tile */
-	ptrdiff_t dst, src; /* bytes */
+	int64_t dst, src; /* bytes */
 	int in_row; /* 1: it is an axis of D */
 	int in_run; /* 1: it is an axis of S */
 };
@@ -64,7 +64,7 @@ struct axis {
 /* Sums of multiples of steps: one for each combination of positions along some axes, the first axis fastest. */
 struct offsets {
 	int64_t count;
-	ptrdiff_t *list;
+	int64_t *list;
 };
 
 struct tiles {
@@ -80,7 +80,7 @@ struct tiles {
 	int64_t outer; /* tiles that do not continue each other */
 	int64_t width; /* elements of a row of `a` */
 	int64_t row; /* elements of a row of the destination */
-	ptrdiff_t backwards; /* from the first element of a tile to the first column, where the source runs backwards */
+	int64_t backwards; /* from the first element of a tile to the first column, where the source runs backwards */
 	struct bi__run gather, pack, scatter; /* to `a`, to a row of LARGE units, to a row with gaps */
 	int64_t gathered, packed, scattered; /* units that each moves at once */
 	struct offsets pieces; /* source: the parts of a row of `a` that are gathered */
@@ -107,7 +107,7 @@ static int64_t minimum(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-static ptrdiff_t magnitude(ptrdiff_t step)
+static int64_t magnitude(int64_t step)
 {
 	return step < 0 ? -step : step;
 }
@@ -308,14 +308,14 @@ static void sort_columns(struct tiles *tiles)
 }
 
 /* Starts a list. Without memory, the offsets are only counted. */
-static void start_list(struct offsets *offsets, ptrdiff_t first)
+static void start_list(struct offsets *offsets, int64_t first)
 {
 	offsets->count = 1;
 	if (offsets->list)
 		offsets->list[0] = first;
 }
 
-static void add_axis(struct offsets *offsets, int64_t count, ptrdiff_t step)
+static void add_axis(struct offsets *offsets, int64_t count, int64_t step)
 {
 	const int64_t all = offsets->count * count;
 
@@ -330,7 +330,7 @@ static void list_pieces(struct tiles *tiles, uint64_t bytes)
 	struct bi__run_axis axis = { (size_t)tiles->element, 0, 0, bytes };
 	int i = 0;
 
-	for (; i < tiles->columns && magnitude(tiles->column[i]->src) == (ptrdiff_t)axis.unit; i++)
+	for (; i < tiles->columns && magnitude(tiles->column[i]->src) == (int64_t)axis.unit; i++)
 		axis.unit *= (size_t)tiles->column[i]->block;
 	axis.dst_step = axis.src_step = (int64_t)axis.unit;
 	tiles->gathered = 1;
@@ -346,7 +346,7 @@ static void list_pieces(struct tiles *tiles, uint64_t bytes)
 
 static void list_once(struct tiles *tiles)
 {
-	ptrdiff_t first = 0;
+	int64_t first = 0;
 
 	start_list(&tiles->reads, 0);
 	for (int i = tiles->n - 1; i >= 0; i--)
@@ -365,7 +365,7 @@ static void list_once(struct tiles *tiles)
 
 static void list_twice(struct tiles *tiles)
 {
-	ptrdiff_t steps[MOST_AXES] = { 0 }, step = BI__LINE, first = 0;
+	int64_t steps[MOST_AXES] = { 0 }, step = BI__LINE, first = 0;
 
 	for (int i = 0; i < tiles->columns; i++) {
 		const struct axis *axis = tiles->column[i];
@@ -506,7 +506,7 @@ static void prefetch_run(const struct tiles *tiles, const unsigned char *src)
 static void turn(const struct tiles *tiles, unsigned char *to, size_t to_pitch, const unsigned char *from,
 		 size_t from_pitch, int64_t height)
 {
-	tiles->simd->transpose[tiles->level](to, (ptrdiff_t)to_pitch, from, (ptrdiff_t)from_pitch,
+	tiles->simd->transpose[tiles->level](to, (int64_t)to_pitch, from, (int64_t)from_pitch,
 					     round_up(height, 16 >> tiles->level), BI__LINE >> tiles->level);
 }
 
@@ -555,7 +555,7 @@ static void write_row(const struct tiles *tiles, const struct batch *batch, unsi
 static void copy_once(const struct tiles *tiles, const struct batch *batch)
 {
 	const int64_t some = BI__LINE >> tiles->level;
-	const ptrdiff_t *reads = tiles->reads.list;
+	const int64_t *reads = tiles->reads.list;
 	unsigned char *c = tiles->c + BI__LINE;
 
 	for (int64_t at = 0; at < tiles->row; at += some) {
@@ -573,7 +573,7 @@ static void copy_once(const struct tiles *tiles, const struct batch *batch)
 static void turn_back(const struct tiles *tiles, int64_t i)
 {
 	const int64_t some = BI__LINE >> tiles->level;
-	const ptrdiff_t *lines = tiles->lines.list + i * tiles->row;
+	const int64_t *lines = tiles->lines.list + i * tiles->row;
 	unsigned char *to = tiles->a + BI__LINE + i * (int64_t)tiles->c_pitch;
 
 	for (int64_t at = 0; at < tiles->row; at += some) {
@@ -601,7 +601,7 @@ static void copy_twice(const struct tiles *tiles, const struct batch *batch)
 
 static void copy_large(const struct tiles *tiles, const struct batch *batch)
 {
-	const ptrdiff_t *reads = tiles->reads.list;
+	const int64_t *reads = tiles->reads.list;
 
 	for (int64_t i = 0; i < tiles->rows.count; i++, reads += tiles->places.count) {
 		unsigned char *dst = batch->dst[0] + tiles->rows.list[i];
