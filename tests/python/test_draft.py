@@ -10,7 +10,7 @@ import numpy as np
 import pyopencl as cl
 import pytest
 
-from peers.fixtures import first_devices, new_queue
+from peers.fixtures import first_devices, new_queue, opencl_queue  # noqa: F401
 
 
 class Draft:
@@ -283,8 +283,8 @@ def test_draft_without_elements_has_any_pointer(bi, cuda, pointer):
 
 
 @pytest.fixture
-def queue():
-    return new_queue(first_devices())
+def queue(opencl_queue):
+    return opencl_queue
 
 
 @pytest.fixture

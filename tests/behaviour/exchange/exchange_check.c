@@ -73,7 +73,7 @@ static void lay_out(struct array *a)
 		int i = is_fortran ? n : a->x.ndim - 1 - n;
 
 		a->shape[i] = below(8) ? (int64_t)below(5) + (below(6) ? 1 : 0) : (int64_t)number();
-		a->strides[i] = below(6) ? stride : (int64_t)number() * (below(2) ? 1 : -1);
+		a->strides[i] = below(6) ? stride : (int64_t)(below(2) ? number() : 0 - number());
 		if (below(5) == 0)
 			a->strides[i] = (int64_t)(0 - (uint64_t)a->strides[i]);
 		stride = (int64_t)((uint64_t)stride * (uint64_t)a->shape[i]);
