@@ -1,8 +1,5 @@
 #include "cuda/api.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
-
 #include "common/base/dl.h"
 
 enum necessity { optional, required };
@@ -12,7 +9,6 @@ enum necessity { optional, required };
 
 static struct bi__cu_api api;
 static int version;
-static atomic_bool is_open;
 
 const struct bi__cu_api *const bi__cu = &api;
 
@@ -56,18 +52,9 @@ static int open_library_locked(struct bi_error *err)
 
 int bi__cu_open(struct bi_error *err)
 {
-	static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
-	int rc = BI_OK;
+	static struct bi__dl_once once = BI__DL_ONCE_INIT;
 
-	if (atomic_load_explicit(&is_open, memory_order_acquire))
-		return BI_OK;
-	pthread_mutex_lock(&opening);
-	if (!is_open) {
-		rc = open_library_locked(err);
-		is_open = rc == BI_OK;
-	}
-	pthread_mutex_unlock(&opening);
-	return rc;
+	return bi__dl_open_once(&once, open_library_locked, err);
 }
 
 int bi__cu_version(void)

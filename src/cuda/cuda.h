@@ -87,7 +87,7 @@ struct bi__cuda_kernels {
 };
 
 /*
- * What all opened devices of the process with one CUcontext share. Loading kernels may wait for work of the device, so
+ * State that the opened devices with one CUcontext share. Loading kernels may wait for work of the device, so
  * they are loaded when the first of the devices is opened. They are unloaded when the last is closed.
  */
 struct bi__cuda_shared {
@@ -155,7 +155,7 @@ static inline int bi__cuda_is_of_host(const struct bi__block *block)
 	return block->cookie == BI__CUDA_PINNED || block->cookie == BI__CUDA_ADOPTED_HOST;
 }
 
-/* What bi__cuda_leave restores on the calling thread. */
+/* The state of the calling thread that bi__cuda_leave restores. */
 struct bi__cuda_scope {
 	bi__cu_context pushed; /* NULL: none was pushed */
 	int is_relaxed;

@@ -5,8 +5,8 @@
  * strided32, strided64   units from any place to any place, with offsets of 32 or 64 bits
  * fill                   the units of one item, which is part of the arguments, to any place
  * tile                   two axes, x and y, in tiles. The source is nearly dense along x or y. A group reads the lines
- * of a tile into memory that it shares, and writes the runs of the destination, which are along x. The source is
- * accessed in words of 16 bytes, whatever its alignment, and so is a destination that is dense along x
+ * of a tile into shared memory. Then it writes the runs of the destination, which are along x. Each access has 16
+ * bytes, whatever the alignment; a destination with gaps along x is written in units
  *
  * A unit is 1, 2, 4, 8 or 16 bytes, whatever the element type is. Positions and steps are counted in units. Every count
  * and every index fits in 31 bits, so that a division by an extent is a multiplication. A thread reads several units

@@ -1,14 +1,10 @@
 #include "opencl/api.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
-
 #include "common/base/dl.h"
 
 enum necessity { optional, required };
 
 static struct bi__cl_api api;
-static atomic_bool is_open;
 
 const struct bi__cl_api *const bi__cl = &api;
 
@@ -28,18 +24,9 @@ static int open_library_locked(struct bi_error *err)
 
 int bi__cl_open(struct bi_error *err)
 {
-	static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
-	int rc = BI_OK;
+	static struct bi__dl_once once = BI__DL_ONCE_INIT;
 
-	if (atomic_load_explicit(&is_open, memory_order_acquire))
-		return BI_OK;
-	pthread_mutex_lock(&opening);
-	if (!is_open) {
-		rc = open_library_locked(err);
-		is_open = rc == BI_OK;
-	}
-	pthread_mutex_unlock(&opening);
-	return rc;
+	return bi__dl_open_once(&once, open_library_locked, err);
 }
 
 /* Error codes of OpenCL without images, linking and sub-devices: X(code, status of this library). */

@@ -9,7 +9,8 @@
 
 #define PREFIX "bi_kernel_"
 #define BASE "bi__base_"
-#define STRIDES "struct bi_strides_"
+#define STRIDES "bi__strides_"
+#define STRIDES_TYPE "struct bi_strides_"
 
 struct program {
 	cl_program program;
@@ -214,9 +215,9 @@ static int add_parameter(const struct bi__opencl *opencl, const struct program *
 
 	if (!strncmp(name, "bi__offset_", 11))
 		return BI_OK;
-	if (!strncmp(argument->type, STRIDES, sizeof(STRIDES) - 1)) {
+	if (out->count && !strncmp(name, STRIDES, sizeof(STRIDES) - 1)) {
 		parameter[-1].kind = BI_PARAMETER_STRIDED;
-		parameter[-1].rank = (unsigned char)(argument->type[sizeof(STRIDES) - 1] - '0');
+		parameter[-1].rank = (unsigned char)(argument->type[sizeof(STRIDES_TYPE) - 1] - '0');
 		return BI_OK;
 	}
 	parameter->kind = is_array                                         ? BI_PARAMETER_ARRAY

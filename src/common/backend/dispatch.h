@@ -33,8 +33,8 @@ static inline int bi__dispatch_check_reach(const struct bi__backend *owner, cons
 
 /*
  * Scopes. The first call in a scope that needs it makes the native context of the device current on the calling thread,
- * until the end of the scope. Scopes nest. A call outside of a scope of its native context has one of its own. No code
- * of the caller may run in a scope, except between bi__dispatch_pause and bi__dispatch_resume.
+ * until the end of the scope. Scopes nest. A call outside of a scope of its native context has one of its own. A
+ * scope is paused (bi__dispatch_pause) before code of the caller runs, and resumed afterwards.
  */
 void bi__dispatch_begin_scope(struct bi__scope *scope, const struct bi__device *device);
 void bi__dispatch_end_scope(struct bi__scope *scope);

@@ -155,3 +155,18 @@ int bi__dl_open(const char *variable, const char *const *names, const struct bi_
 	keep_own_code_loaded();
 	return BI_OK;
 }
+
+int bi__dl_open_once(struct bi__dl_once *once, int (*open)(struct bi_error *err), struct bi_error *err)
+{
+	int rc = BI_OK;
+
+	if (atomic_load_explicit(&once->is_open, memory_order_acquire))
+		return BI_OK;
+	pthread_mutex_lock(&once->lock);
+	if (!once->is_open) {
+		rc = open(err);
+		once->is_open = rc == BI_OK;
+	}
+	pthread_mutex_unlock(&once->lock);
+	return rc;
+}

@@ -2,6 +2,10 @@
 #ifndef BI_COMMON_BASE_DL_H
 #define BI_COMMON_BASE_DL_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
 #include "common/base/status.h"
 
 /* The file names of a library: a list for each kind of system. */
@@ -35,6 +39,20 @@ struct bi__symbol {
  */
 int bi__dl_open(const char *variable, const char *const *names, const struct bi__symbol *symbols, size_t count,
 		void *table, struct bi_error *err);
+
+/* The state of a driver library that is opened once in a process. */
+struct bi__dl_once {
+	pthread_mutex_t lock;
+	atomic_bool is_open;
+};
+
+#define BI__DL_ONCE_INIT { PTHREAD_MUTEX_INITIALIZER, false }
+
+/*
+ * Calls `open` with the lock held, unless it has succeeded before. A failure is not kept: the next call tries again.
+ * Any thread may call it.
+ */
+int bi__dl_open_once(struct bi__dl_once *once, int (*open)(struct bi_error *err), struct bi_error *err);
 
 /* Returns 1 if the library loads; it stays loaded. Otherwise returns 0, and writes "name: reason" into `reason`. */
 int bi__dl_loads(const char *name, char *reason, size_t capacity);

@@ -173,8 +173,15 @@ static int find_last_work(struct bi_memory *memory, struct bi__fence *out)
 /* Returns 1 if the producer orders its own work behind the work that is pending. */
 static int is_handed_back(const struct bi_memory *memory, const struct bi__fence *work)
 {
-	return memory->release.done &&
-	       !memory->release.done(memory->release.data, work->context->stream.queue.kind, bi__fence_handle(work));
+	struct bi__scope *scope;
+	int rc;
+
+	if (!memory->release.done)
+		return 0;
+	scope = bi__dispatch_pause(&work->context->device);
+	rc = memory->release.done(memory->release.data, work->context->stream.queue.kind, bi__fence_handle(work));
+	bi__dispatch_resume(scope);
+	return !rc;
 }
 
 /* Destroys the memory, or retires it if work is pending. */

@@ -291,7 +291,7 @@ static void fail(const struct bi_exchange *x, uint64_t at, const char *said, con
 	exit(1);
 }
 
-/* What the library takes, the check takes; what the check takes of host memory, the library takes. */
+/* The library and the check must accept the same structs of host memory. */
 static void import(struct bi_context *context, struct bi_exchange *x, const char *said, uint64_t at)
 {
 	struct bi_exchange copy = *x;

@@ -1,4 +1,4 @@
-/* What is refused, with the sentence that says so. Nothing is enqueued, and nothing leaks. */
+/* Launches and programs that are refused, and the message of each. Nothing is enqueued, and nothing leaks. */
 #include "programs.h"
 
 static const struct bi_grid grid8 = { 1, { 8 }, { 0 } };

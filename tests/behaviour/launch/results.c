@@ -1,4 +1,4 @@
-/* What kernels compute, with each kind of parameter and grid. */
+/* The results of kernels, with each kind of parameter and grid. */
 #include "programs.h"
 
 #include <stdlib.h>

@@ -93,7 +93,7 @@ static void row_11_work_follows_a_consumer_that_hands_back(void **state)
 	hand_back_to_export(1);
 }
 
-/* What cannot be waited for is refused, so that the consumer waits itself. */
+/* `done` refuses a stream or event that the library cannot wait for, so that the consumer waits itself. */
 static void row_11_a_wrong_hand_back_is_refused(void **state)
 {
 	struct bi_view *view = wrap(PLACE_DEVICE, 1, nobody);

@@ -9,7 +9,7 @@
 
 /*
  * Many rounds of create, copy and release. After the first half nothing grows any more: the allocator and the driver
- * have what they keep. At the beginning and at the end many views are alive at once.
+ * have what they keep. The first and the last step make many views that are alive at the same time.
  *
  * In 10,000 rounds a leak of 16 bytes a round is above the limit of allocated bytes. The limit of resident bytes is
  * wider, because they also grow when free blocks are scattered; it holds where the C library does not count blocks.
