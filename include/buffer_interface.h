@@ -295,6 +295,18 @@ BI_API int bi_layout_self_overlap(const struct bi_layout *layout);
 BI_API int bi_layout_element(const struct bi_layout *layout, const int64_t *index, int64_t *offset,
 			     struct bi_error *err);
 
+/*
+ * Steps to the next element in C order. `index` has ndim entries and begins with zeros. Returns the number of bytes
+ * from the element to the next one; after the last element, to the first. The layout has at least one element.
+ *
+ *     char *at = bi_map_data(map);
+ *     int64_t index[BI_MAX_NDIM] = { 0 };
+ *
+ *     for (int64_t left = bi_layout_size(&layout); left > 0; left--, at += bi_layout_step(&layout, index))
+ *         use(at);
+ */
+BI_API int64_t bi_layout_step(const struct bi_layout *layout, int64_t *index);
+
 /* One item of NumPy's basic indexing. */
 enum bi_index_kind { BI_INDEX_INTEGER, BI_INDEX_SLICE, BI_INDEX_NEWAXIS, BI_INDEX_ELLIPSIS };
 
@@ -580,6 +592,13 @@ struct bi_options {
  * no device fits the device string; the message has every reason. Owned.
  */
 BI_API int bi_context_open(const struct bi_options *options, struct bi_context **out, struct bi_error *err);
+/*
+ * Returns the shared context of a device, and opens it if no caller has it. Two modules of a program that call this
+ * function work on one context, and need no copy between each other. `device` is a device string as in bi_options, or
+ * NULL; different strings for one device give the same context. The other options are the defaults. Owned: the last
+ * release closes the context. A forked child shares no contexts with its parent, and each of its calls opens one.
+ */
+BI_API int bi_context_shared(const char *device, struct bi_context **out, struct bi_error *err);
 BI_API struct bi_context *bi_context_retain(struct bi_context *context);
 /*
  * The last release closes the context: it blocks the calling thread until the work of retired memories is done
@@ -612,8 +631,18 @@ BI_API const struct bi_device *bi_context_device(const struct bi_context *contex
 BI_API const char *bi_context_notes(const struct bi_context *context);
 /* Returns the context stream. It is in-order, and the home stream of memory allocated in the context. Borrowed. */
 BI_API struct bi_stream *bi_context_stream(const struct bi_context *context);
-/* Returns the cl_context or CUcontext, or 0 on the host. Borrowed. */
+/* Return the cl_context or CUcontext, and the cl_device_id or CUdevice. 0 on the host. Borrowed. */
 BI_API uintptr_t bi_context_handle(const struct bi_context *context);
+BI_API uintptr_t bi_context_device_handle(const struct bi_context *context);
+
+/* Any function. The caller converts it to its own type. */
+typedef void bi_function(void);
+/*
+ * Returns a function of the driver library that the library has opened, such as "clSetKernelArg" or "cuLaunchKernel":
+ * a program that calls the driver links no vendor library. CUDA: the name of the symbol, with its version
+ * ("cuMemAlloc_v2"). NULL if the driver does not have it, and on the host. Never unloaded.
+ */
+BI_API bi_function *bi_context_symbol(const struct bi_context *context, const char *name);
 
 /*
  * Makes the driver's context current on the calling thread, for libraries that use CUDA's current context. Does nothing
@@ -784,7 +813,8 @@ BI_API int bi_view_wrap(struct bi_context *context, const struct bi_foreign *for
 			struct bi_view **out, struct bi_error *err);
 /*
  * Allocates a dense array in C order. The bytes are undefined. For a structured array, use the VOID type of
- * bi_dtype_parse_descr, then bi_view_reinterpret with the descr. Owned.
+ * bi_dtype_parse_descr, then bi_view_reinterpret with the descr. The first element is the first byte of the handle
+ * (bi_view_native: offset 0), unless the context has the option `debug`, which puts it at byte 64. Owned.
  */
 BI_API int bi_view_empty(struct bi_context *context, struct bi_dtype dtype, int ndim, const int64_t *shape,
 			 struct bi_view **out, struct bi_error *err);
@@ -806,6 +836,15 @@ BI_API int bi_view_with_layout(const struct bi_view *view, const struct bi_layou
 			       struct bi_error *err);
 BI_API int bi_view_index(const struct bi_view *view, const struct bi_index *items, int count, struct bi_view **out,
 			 struct bi_error *err);
+/*
+ * Applies one item to one axis and keeps the others whole. Negative axes count from the end. INTEGER: the axis is
+ * dropped. SLICE: the axis is cut. NEWAXIS: an axis of extent 1 is put in front of `axis`, which may be ndim. BI_EINVAL:
+ * there is no such axis, or the item is an ellipsis.
+ */
+BI_API int bi_view_index_axis(const struct bi_view *view, int axis, struct bi_index item, struct bi_view **out,
+			      struct bi_error *err);
+/* Drops all axes of extent 1. */
+BI_API int bi_view_squeeze(const struct bi_view *view, struct bi_view **out, struct bi_error *err);
 BI_API int bi_view_permute(const struct bi_view *view, const int *axes, struct bi_view **out, struct bi_error *err);
 BI_API int bi_view_flip(const struct bi_view *view, int axis, struct bi_view **out, struct bi_error *err);
 BI_API int bi_view_reshape(const struct bi_view *view, int ndim, const int64_t *shape, struct bi_view **out,
@@ -918,6 +957,24 @@ BI_API int bi_view_synchronize(const struct bi_view *view, struct bi_error *err)
 BI_API int bi_copy(const struct bi_view *dst, const struct bi_view *src, struct bi_stream *stream,
 		   struct bi_error *err);
 
+/*
+ * Return an array that has the elements of `view`, for callers that need a certain device or layout.
+ *
+ *     bi_view_clone        a new array, dense in C order and writable. In `context`, or in the context and kind of
+ *                          memory (device or host) of `view` if that is NULL
+ *     bi_view_contiguous   `view` itself if it is dense in C order, otherwise a clone
+ *     bi_view_to_device    `view` itself if work on the context stream of `context` can use its memory, otherwise a
+ *                          clone in `context`
+ *
+ * A result that is `view` itself is another reference to it. A copy runs on the home stream of the new array; the
+ * functions do not wait for it, except as bi_copy does. Owned.
+ */
+BI_API int bi_view_clone(const struct bi_view *view, struct bi_context *context, struct bi_view **out,
+			 struct bi_error *err);
+BI_API int bi_view_contiguous(const struct bi_view *view, struct bi_view **out, struct bi_error *err);
+BI_API int bi_view_to_device(const struct bi_view *view, struct bi_context *context, struct bi_view **out,
+			     struct bi_error *err);
+
 /* Sets all elements to the item at `element`, which is read before the function returns. Errors as bi_copy. */
 BI_API int bi_fill(const struct bi_view *view, const void *element, struct bi_stream *stream, struct bi_error *err);
 
@@ -939,6 +996,21 @@ BI_API int bi_view_set_element(const struct bi_view *view, const int64_t *index,
  */
 BI_API int bi_view_write(const struct bi_view *view, const void *bytes, size_t nbytes, struct bi_error *err);
 BI_API int bi_view_read(const struct bi_view *view, void *bytes, size_t nbytes, struct bi_error *err);
+
+/* A whole array and the dense bytes that it is copied from or to. */
+struct bi_transfer {
+	const struct bi_view *view;     /* borrowed for the call */
+	void *bytes;                    /* bi_views_write only reads them */
+	size_t nbytes;
+};
+
+/*
+ * Do bi_view_write and bi_view_read for several arrays. All copies are enqueued before the calling thread waits, so the
+ * call takes one wait instead of one for each array. All arguments are checked before anything is enqueued. If an array
+ * fails, those behind it may have been copied or not. `transfers` may be NULL if `count` is 0.
+ */
+BI_API int bi_views_write(const struct bi_transfer *transfers, size_t count, struct bi_error *err);
+BI_API int bi_views_read(const struct bi_transfer *transfers, size_t count, struct bi_error *err);
 
 enum bi_map_mode {
 	BI_MAP_READ = 1,

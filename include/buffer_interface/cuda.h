@@ -48,10 +48,11 @@ static inline int bi_cuda_event_wrap(struct bi_context *context, CUevent event, 
 
 /*
  * Wraps nbytes of memory whose pending work is on `stream` (NULL: nothing is pending). The caller keeps the memory
- * alive until the library no longer uses it. To be called back at that moment, use bi_memory_wrap.
+ * alive until `release` (may be NULL) is called with `release_data`.
  */
 static inline int bi_cuda_memory_wrap(struct bi_context *context, CUdeviceptr pointer, size_t nbytes,
-				      struct bi_stream *stream, struct bi_memory **out, struct bi_error *err)
+				      struct bi_stream *stream, bi_release_fn release, void *release_data,
+				      struct bi_memory **out, struct bi_error *err)
 {
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
 
@@ -59,6 +60,8 @@ static inline int bi_cuda_memory_wrap(struct bi_context *context, CUdeviceptr po
 	foreign.handle = (uintptr_t)pointer;
 	foreign.nbytes = nbytes;
 	foreign.stream = stream;
+	foreign.release = release;
+	foreign.release_data = release_data;
 	return bi_memory_wrap(context, &foreign, out, err);
 }
 
@@ -66,6 +69,11 @@ static inline int bi_cuda_memory_wrap(struct bi_context *context, CUdeviceptr po
 static inline CUcontext bi_cuda_context(const struct bi_context *context)
 {
 	return (CUcontext)bi_context_handle(context);
+}
+
+static inline CUdevice bi_cuda_device(const struct bi_context *context)
+{
+	return (CUdevice)bi_context_device_handle(context);
 }
 
 static inline CUstream bi_cuda_stream(const struct bi_stream *stream)

@@ -44,15 +44,22 @@ static inline int bi_opencl_event_wrap(struct bi_context *context, cl_event even
 	return bi_event_wrap(context, (uintptr_t)event, out, err);
 }
 
-/* Wraps and retains a cl_mem whose pending work is on `stream` (NULL: nothing is pending). */
+/*
+ * Wraps and retains a cl_mem whose pending work is on `stream` (NULL: nothing is pending). `release` (may be NULL) is
+ * called with `release_data` when the library no longer uses it: until then, another owner of the bytes must not write
+ * them or give them away.
+ */
 static inline int bi_opencl_memory_wrap(struct bi_context *context, cl_mem mem, struct bi_stream *stream,
-					struct bi_memory **out, struct bi_error *err)
+					bi_release_fn release, void *release_data, struct bi_memory **out,
+					struct bi_error *err)
 {
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
 
 	foreign.kind = BI_HANDLE_CL_MEM;
 	foreign.handle = (uintptr_t)mem;
 	foreign.stream = stream;
+	foreign.release = release;
+	foreign.release_data = release_data;
 	return bi_memory_wrap(context, &foreign, out, err);
 }
 
@@ -60,6 +67,11 @@ static inline int bi_opencl_memory_wrap(struct bi_context *context, cl_mem mem, 
 static inline cl_context bi_opencl_context(const struct bi_context *context)
 {
 	return (cl_context)bi_context_handle(context);
+}
+
+static inline cl_device_id bi_opencl_device(const struct bi_context *context)
+{
+	return (cl_device_id)bi_context_device_handle(context);
 }
 
 static inline cl_command_queue bi_opencl_queue(const struct bi_stream *stream)
@@ -83,6 +95,31 @@ static inline cl_mem bi_opencl_mem(const struct bi_view *view, size_t *offset)
 	bi_view_native(view, &native);
 	*offset = native.offset;
 	return native.kind == BI_HANDLE_CL_MEM ? (cl_mem)native.handle : NULL;
+}
+
+/*
+ * Makes a sub-buffer that begins with element [0, ..., 0] of a view and reaches to the end of its memory, for consumers
+ * that know no offset. *code (may be NULL) receives the code of clCreateSubBuffer. CL_MISALIGNED_SUB_BUFFER_OFFSET: the
+ * element is not at a multiple of CL_DEVICE_MEM_BASE_ADDR_ALIGN bits; take a clone of the view (bi_view_clone).
+ * CL_INVALID_MEM_OBJECT: the view is not in a cl_mem. NULL after a failure. Owned: clReleaseMemObject. The library orders
+ * the work of the consumer by the view: keep the view, and use bi_use_begin and bi_use_end.
+ */
+static inline cl_mem bi_opencl_sub_buffer(const struct bi_view *view, cl_int *code)
+{
+	typedef cl_mem(CL_API_CALL * create_fn)(cl_mem, cl_mem_flags, cl_buffer_create_type, const void *, cl_int *);
+	struct bi_native native;
+	cl_buffer_region region;
+	create_fn create;
+
+	bi_view_native(view, &native);
+	region.origin = native.offset;
+	region.size = native.nbytes - native.offset;
+	create = (create_fn)bi_context_symbol(bi_memory_context(bi_view_memory(view)), "clCreateSubBuffer");
+	if (create && native.kind == BI_HANDLE_CL_MEM && native.handle)
+		return create((cl_mem)native.handle, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, code);
+	if (code)
+		*code = CL_INVALID_MEM_OBJECT;
+	return NULL;
 }
 
 #ifdef __cplusplus

@@ -57,6 +57,11 @@ int bi__cu_open(struct bi_error *err)
 	return bi__dl_open_once(&once, open_library_locked, err);
 }
 
+bi_function *bi__cu_symbol(const char *name)
+{
+	return bi__dl_symbol(api.library, name);
+}
+
 int bi__cu_version(void)
 {
 	return version;

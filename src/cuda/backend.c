@@ -34,6 +34,7 @@ const struct bi__backend bi__cuda_backend = {
 		.end = bi__cuda_end,
 		.close = bi__cuda_close,
 		.locate = bi__cuda_locate,
+		.symbol = bi__cu_symbol,
 		.drop_caches = bi__cuda_drop_caches,
 		.cache_state = bi__cuda_cache_state,
 	},

@@ -243,6 +243,7 @@ int bi__cuda_open(const struct bi_options *options, const struct bi_device *devi
 		destroy_state(cuda);
 		return rc;
 	}
+	out->device = (uintptr_t)cuda->device;
 	out->native = (uintptr_t)cuda->context;
 	out->position = cuda->ordinal;
 	out->state = cuda;

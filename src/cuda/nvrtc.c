@@ -30,6 +30,7 @@ typedef struct nvrtc_program *nvrtc_program;
 #define MOST_ARCHS 128
 
 static struct {
+	void *library;
 #define MEMBER(name, symbol, parameters) int(*name) parameters;
 	API(MEMBER)
 #undef MEMBER

@@ -29,6 +29,11 @@ int bi__cl_open(struct bi_error *err)
 	return bi__dl_open_once(&once, open_library_locked, err);
 }
 
+bi_function *bi__cl_symbol(const char *name)
+{
+	return bi__dl_symbol(api.library, name);
+}
+
 /* Error codes of OpenCL without images, linking and sub-devices: X(code, status of this library). */
 #define CODES(X) \
 	X(CL_DEVICE_NOT_FOUND, BI_ENODEVICE) \

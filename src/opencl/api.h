@@ -72,6 +72,7 @@
 #endif
 
 struct bi__cl_api {
+	void *library;
 #define BI__CL_MEMBER(name, necessity) __typeof__(cl##name) *name;
 	BI__CL_API(BI__CL_MEMBER)
 #undef BI__CL_MEMBER
@@ -85,6 +86,9 @@ extern const struct bi__cl_api *const bi__cl;
 
 /* Opens the library, unless an earlier call has. A call that failed leaves nothing, and the next call tries again. */
 int bi__cl_open(struct bi_error *err);
+
+/* Returns a function of the opened library, or NULL. */
+bi_function *bi__cl_symbol(const char *name);
 
 /* Returns the name of an error code, such as "CL_OUT_OF_RESOURCES", or "unknown code". */
 const char *bi__cl_name(cl_int code);

@@ -29,6 +29,7 @@ const struct bi__backend bi__opencl_backend = {
 		.close = bi__opencl_close,
 		.locate = bi__opencl_locate,
 		.locate_queue = bi__opencl_locate_queue,
+		.symbol = bi__cl_symbol,
 		.drop_caches = bi__opencl_drop_caches,
 		.cache_state = bi__opencl_cache_state,
 	},

@@ -529,6 +529,7 @@ int bi__opencl_open(const struct bi_options *options, const struct bi_device *de
 	if (!rc)
 		rc = apply_options(opencl, options, err);
 	if (!rc) {
+		out->device = (uintptr_t)opencl->device;
 		out->native = (uintptr_t)opencl->context;
 		out->state = opencl;
 		rc = open_stream(out, options->adopt_stream, stream, err);

@@ -11,6 +11,7 @@
 #define PRESENT "libm.so.6" /* a library of every system that the tests run on */
 
 struct table {
+	void *library;
 	double (*cosine)(double x);
 	void (*missing)(void);
 };
@@ -20,7 +21,7 @@ static const char *const names[] = { "libbi-no-such-one.so", PRESENT, NULL };
 
 static void the_first_that_loads_is_taken(void **state)
 {
-	struct table table = { NULL, NULL };
+	struct table table = { NULL, NULL, NULL };
 
 	(void)state;
 	unsetenv(VARIABLE);
@@ -58,11 +59,13 @@ static void the_error_lists_what_was_tried(void **state)
 static void only_optional_symbols_may_be_missing(void **state)
 {
 	struct bi__symbol symbols[] = { cosine, { offsetof(struct table, missing), "bi_no_such_function", 0 } };
-	struct table table = { NULL, (void (*)(void))abort };
+	struct table table = { NULL, NULL, (void (*)(void))abort };
 
 	(void)state;
 	OK(bi__dl_open(VARIABLE, names, symbols, 2, &table, &error));
 	assert_true(table.cosine != NULL);
+	assert_true((double (*)(double))bi__dl_symbol(table.library, "cos") == table.cosine);
+	assert_true(bi__dl_symbol(table.library, "bi_no_such_function") == NULL);
 	assert_true(table.missing == NULL);
 	symbols[1].required = 1;
 	table.cosine = NULL;
@@ -78,7 +81,7 @@ static void a_library_of_the_process_is_taken_last(void **state)
 	static const char *const carried[] = { "libbi-carried.so.1", NULL };
 	static const char path[] = "./libbi-carried-0a1b2c.so.1.0.0";
 	const struct bi__symbol symbol = { offsetof(struct table, missing), "bi_layer_reset", 1 };
-	struct table table = { NULL, NULL };
+	struct table table = { NULL, NULL, NULL };
 	char command[1024];
 	void *library;
 

@@ -81,6 +81,7 @@ struct bi__range {
 
 /* The part of an opened device that belongs to the backend. Embedded in struct bi__device; its address is stable. */
 struct bi__device_state {
+	uintptr_t device; /* cl_device_id, CUdevice */
 	uintptr_t native; /* cl_context, CUcontext; devices with equal natives can share events and memory */
 	int position; /* device_id in exports: the ordinal of a CUDA device, the position in CL_CONTEXT_DEVICES */
 	void *state; /* memory that the backend allocates, or NULL */
@@ -174,6 +175,8 @@ struct bi__backend {
 		int (*locate)(uintptr_t handle, struct bi__origin *out, struct bi_error *err);
 		/* Finds the device of a native queue. Optional. */
 		int (*locate_queue)(uintptr_t queue, struct bi__origin *out, struct bi_error *err);
+		/* Returns a function of the driver library by its name, or NULL. Optional. */
+		bi_function *(*symbol)(const char *name);
 		/* Drops caches that can be built again (programs). Optional. */
 		void (*drop_caches)(struct bi__device_state *device);
 		/* Writes how many programs were built, and how many were loaded from the cache. Optional. */

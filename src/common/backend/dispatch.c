@@ -166,6 +166,11 @@ void bi__dispatch_leave(struct bi__device *device)
 		CALL_BACKEND(device->backend, device->backend->devices.leave(&device->state));
 }
 
+bi_function *bi__dispatch_symbol(const struct bi__device *device, const char *name)
+{
+	return device->backend->devices.symbol ? device->backend->devices.symbol(name) : NULL;
+}
+
 void bi__dispatch_drop_caches(struct bi__device *device)
 {
 	if (device->backend->devices.drop_caches && bi__dispatch_alive(device, NULL) == BI_OK)

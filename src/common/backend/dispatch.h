@@ -86,6 +86,7 @@ void bi__dispatch_close(struct bi__device *device, struct bi__queue *stream);
 int bi__dispatch_enter(struct bi__device *device, int *entered, struct bi_error *err);
 void bi__dispatch_leave(struct bi__device *device);
 
+bi_function *bi__dispatch_symbol(const struct bi__device *device, const char *name);
 void bi__dispatch_drop_caches(struct bi__device *device);
 void bi__dispatch_cache_state(const struct bi__device *device, uint64_t *built, uint64_t *loaded);
 

@@ -152,8 +152,18 @@ int bi__dl_open(const char *variable, const char *const *names, const struct bi_
 
 		memcpy((char *)table + symbols[i].slot, &address, sizeof(address));
 	}
+	memcpy(table, &library, sizeof(library));
 	keep_own_code_loaded();
 	return BI_OK;
+}
+
+bi_function *bi__dl_symbol(void *library, const char *name)
+{
+	void *address = dlsym(library, name);
+	bi_function *function;
+
+	memcpy(&function, &address, sizeof(function));
+	return function;
 }
 
 int bi__dl_open_once(struct bi__dl_once *once, int (*open)(struct bi_error *err), struct bi_error *err)

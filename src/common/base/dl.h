@@ -25,7 +25,8 @@ struct bi__symbol {
 };
 
 /*
- * Opens a driver library and fills `table` with the addresses of its functions.
+ * Opens a driver library and fills `table` with the addresses of its functions. The table begins with a `void *` for
+ * the library itself, which bi__dl_symbol takes.
  *
  * The environment variable `variable` names the library. If it is unset or empty, the first of `names` that loads is
  * opened; `names` ends with NULL. If none loads, a library is taken that the process has already loaded from a file of
@@ -40,13 +41,19 @@ struct bi__symbol {
 int bi__dl_open(const char *variable, const char *const *names, const struct bi__symbol *symbols, size_t count,
 		void *table, struct bi_error *err);
 
+/* Returns the address of a function of an opened library, or NULL if the library does not have it. */
+bi_function *bi__dl_symbol(void *library, const char *name);
+
 /* The state of a driver library that is opened once in a process. */
 struct bi__dl_once {
 	pthread_mutex_t lock;
 	atomic_bool is_open;
 };
 
-#define BI__DL_ONCE_INIT { PTHREAD_MUTEX_INITIALIZER, false }
+#define BI__DL_ONCE_INIT \
+	{ \
+		PTHREAD_MUTEX_INITIALIZER, false \
+	}
 
 /*
  * Calls `open` with the lock held, unless it has succeeded before. A failure is not kept: the next call tries again.

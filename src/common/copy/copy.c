@@ -186,7 +186,7 @@ static int write_array(const struct bi_view *dst, struct bi_memory *bytes, struc
 	return rc ? rc : bi__job_run(&job, err);
 }
 
-static int read_array(struct bi_memory *bytes, const struct bi_view *src, struct bi_error *err)
+static int read_array(const struct bi_view *src, struct bi_memory *bytes, struct bi_error *err)
 {
 	struct bi__job job;
 	int rc = start_job(&job, "read", bytes, src->memory, err);
@@ -210,7 +210,7 @@ int bi_view_read(const struct bi_view *view, void *bytes, size_t nbytes, struct 
 	if (rc)
 		return rc;
 	begin_access(&access, view, bytes, nbytes);
-	return finish_access(&access, read_array(&access.bytes, view, err), err);
+	return finish_access(&access, read_array(view, &access.bytes, err), err);
 }
 
 int bi_view_write(const struct bi_view *view, const void *bytes, size_t nbytes, struct bi_error *err)
@@ -222,6 +222,46 @@ int bi_view_write(const struct bi_view *view, const void *bytes, size_t nbytes, 
 		return rc;
 	begin_access(&access, view, bytes, nbytes);
 	return finish_access(&access, write_array(view, &access.bytes, err), err);
+}
+
+typedef int (*transfer_fn)(const struct bi_view *view, struct bi_memory *bytes, struct bi_error *err);
+
+/*
+ * Enqueues the transfers one after the other, and waits for them in the opposite order, because scopes nest. Each level
+ * has one transfer on the stack, so `count` is small.
+ */
+static int transfer_few(const struct bi_transfer *transfers, size_t count, transfer_fn transfer, struct bi_error *err)
+{
+	struct access access;
+	int rc;
+
+	begin_access(&access, transfers->view, transfers->bytes, transfers->nbytes);
+	rc = transfer(transfers->view, &access.bytes, err);
+	if (!rc && count > 1)
+		rc = transfer_few(transfers + 1, count - 1, transfer, err);
+	return finish_access(&access, rc, err);
+}
+
+static int transfer_all(const struct bi_transfer *transfers, size_t count, transfer_fn transfer, struct bi_error *err)
+{
+	const size_t most = 32;
+	int rc = count && !transfers ? bi__fail(err, BI_EINVAL, "transfers is NULL") : BI_OK;
+
+	for (size_t i = 0; i < count && !rc; i++)
+		rc = check_bytes(transfers[i].view, transfers[i].bytes, transfers[i].nbytes, err);
+	for (size_t i = 0; i < count && !rc; i += most)
+		rc = transfer_few(transfers + i, count - i < most ? count - i : most, transfer, err);
+	return rc;
+}
+
+int bi_views_read(const struct bi_transfer *transfers, size_t count, struct bi_error *err)
+{
+	return transfer_all(transfers, count, read_array, err);
+}
+
+int bi_views_write(const struct bi_transfer *transfers, size_t count, struct bi_error *err)
+{
+	return transfer_all(transfers, count, write_array, err);
 }
 
 static int check_element(const struct bi_view *view, const int64_t *index, const void *element, struct bi_error *err)

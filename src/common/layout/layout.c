@@ -309,6 +309,19 @@ int bi_layout_element(const struct bi_layout *layout, const int64_t *index, int6
 	return BI_OK;
 }
 
+int64_t bi_layout_step(const struct bi_layout *layout, int64_t *index)
+{
+	int64_t bytes = 0;
+
+	for (int i = layout->ndim - 1; i >= 0; i--) {
+		if (++index[i] < layout->shape[i])
+			return bytes + layout->strides[i];
+		bytes -= (layout->shape[i] - 1) * layout->strides[i];
+		index[i] = 0;
+	}
+	return bytes;
+}
+
 int bi__permute_refuse(const int *axes, int i, int ndim, struct bi_error *err)
 {
 	int axis = resolve_axis(axes[i], ndim);

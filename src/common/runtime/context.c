@@ -49,6 +49,7 @@ static void init_context(struct bi_context *context, const struct bi_options *op
 	atomic_init(&context->stream_ids, 0);
 	init_settings(context, options);
 	context->notes = NULL;
+	context->is_shared = 0;
 	bi__pool_init(&context->pool, options->pool_limit);
 	context->pieces.first = NULL;
 	context->pieces.count = 0;
@@ -216,6 +217,63 @@ int bi_context_open(const struct bi_options *options, struct bi_context **out, s
 	return rc;
 }
 
+/* The open contexts of bi_context_shared. A forked child does not use the list: its lock may be held for ever. */
+static struct {
+	pthread_mutex_t lock;
+	struct bi_context *first;
+} shared = { PTHREAD_MUTEX_INITIALIZER, NULL };
+
+/* Returns the shared context of the device with a new reference, or NULL. A context without references is closing. */
+static struct bi_context *retain_shared_locked(const char *spec)
+{
+	for (struct bi_context *context = shared.first; context; context = context->next_shared) {
+		unsigned refs = atomic_load(&context->refs);
+
+		while (refs && !strcmp(context->device.info->spec, spec))
+			if (atomic_compare_exchange_weak(&context->refs, &refs, refs + 1))
+				return context;
+	}
+	return NULL;
+}
+
+static void forget_shared(struct bi_context *context)
+{
+	struct bi_context **at = &shared.first;
+
+	pthread_mutex_lock(&shared.lock);
+	while (*at != context)
+		at = &(*at)->next_shared;
+	*at = context->next_shared;
+	pthread_mutex_unlock(&shared.lock);
+}
+
+int bi_context_shared(const char *device, struct bi_context **out, struct bi_error *err)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_context *present;
+	int rc;
+
+	bi__fork_watch();
+	options.device = device;
+	/* A device string may mean any device. The opened context knows which. */
+	rc = bi_context_open(&options, out, err);
+	if (rc || bi__fork_generation)
+		return rc;
+	pthread_mutex_lock(&shared.lock);
+	present = retain_shared_locked((*out)->device.info->spec);
+	if (!present) {
+		(*out)->is_shared = 1;
+		(*out)->next_shared = shared.first;
+		shared.first = *out;
+	}
+	pthread_mutex_unlock(&shared.lock);
+	if (present) {
+		bi_context_release(*out);
+		*out = present;
+	}
+	return BI_OK;
+}
+
 /* Frees all memory that the context owns. No other thread uses the context, so no lock is needed to read members. */
 static void free_owned_memory(struct bi_context *context)
 {
@@ -232,6 +290,8 @@ static void close_context(struct bi_context *context)
 	bi_release_fn release = context->release.fn;
 	void *data = context->release.data;
 
+	if (context->is_shared && !bi__fork_generation)
+		forget_shared(context);
 	/* Freeing memory retains and releases the context. This reference prevents that the context closes again. */
 	atomic_store_explicit(&context->refs, 1, memory_order_relaxed);
 	/* In a forked child the locks may be held by threads that do not exist there. */
@@ -275,6 +335,16 @@ struct bi_stream *bi_context_stream(const struct bi_context *context)
 uintptr_t bi_context_handle(const struct bi_context *context)
 {
 	return context->device.state.native;
+}
+
+uintptr_t bi_context_device_handle(const struct bi_context *context)
+{
+	return context->device.state.device;
+}
+
+bi_function *bi_context_symbol(const struct bi_context *context, const char *name)
+{
+	return bi__dispatch_symbol(&context->device, name);
 }
 
 int bi_context_push_current(struct bi_context *context, int *pushed, struct bi_error *err)

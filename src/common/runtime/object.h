@@ -122,6 +122,8 @@ struct bi_context {
 	atomic_uint host_uses; /* number of host memories on which work of this context is pending (order.c) */
 	atomic_ullong waits[BI__WAIT_COUNT]; /* how often the calling thread was blocked, for each reason */
 	struct bi__report *report; /* guarded by its own locks; NULL without option `profile` */
+	int is_shared; /* 1: in the list of bi_context_shared */
+	struct bi_context *next_shared; /* guarded by the lock of that list */
 	struct bi_device own_info; /* the description that device.info points to */
 };
 

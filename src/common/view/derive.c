@@ -3,6 +3,8 @@
 #include "common/layout/axes.h"
 #include "common/view/view.h"
 
+static const struct bi_index whole_axis = { BI_INDEX_SLICE, BI_OMITTED, BI_OMITTED, 1 };
+
 static int check_source(const struct bi_view *view, struct bi_view **out, struct bi_error *err)
 {
 	if (!out)
@@ -52,6 +54,39 @@ int bi_view_index(const struct bi_view *view, const struct bi_index *items, int 
 		return bi__view_complete(made, view, at.offset, at.is_empty | at.became_empty, out, err);
 	bi__view_abandon(made);
 	return rc;
+}
+
+int bi_view_index_axis(const struct bi_view *view, int axis, struct bi_index item, struct bi_view **out,
+		       struct bi_error *err)
+{
+	struct bi_index items[BI_MAX_NDIM + 1];
+	int rc = check_source(view, out, err), last;
+
+	if (rc)
+		return rc;
+	if (item.kind == BI_INDEX_ELLIPSIS)
+		return bi__fail(err, BI_EINVAL, "item is an ellipsis, which names no axis");
+	last = item.kind == BI_INDEX_NEWAXIS ? view->ndim : view->ndim - 1;
+	if (axis < -last - 1 || axis > last)
+		return bi__fail(err, BI_EINVAL, "axis %d is not in %d..%d", axis, -last - 1, last);
+	axis += axis < 0 ? last + 1 : 0;
+	for (int i = 0; i < axis; i++)
+		items[i] = whole_axis;
+	items[axis] = item;
+	return bi_view_index(view, items, axis + 1, out, err);
+}
+
+int bi_view_squeeze(const struct bi_view *view, struct bi_view **out, struct bi_error *err)
+{
+	static const struct bi_index first = { BI_INDEX_INTEGER, 0, 0, 0 };
+	struct bi_index items[BI_MAX_NDIM];
+	int rc = check_source(view, out, err);
+
+	if (rc)
+		return rc;
+	for (int i = 0; i < view->ndim; i++)
+		items[i] = view->dims[i] == 1 ? first : whole_axis;
+	return bi_view_index(view, items, view->ndim, out, err);
 }
 
 int bi_view_permute(const struct bi_view *view, const int *order, struct bi_view **out, struct bi_error *err)

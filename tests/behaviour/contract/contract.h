@@ -84,6 +84,7 @@ int report_group(void);
 int errors_group(void);
 int threads_group(void);
 int fork_group(void);
+int conveniences_group(void);
 int uses_group(void);
 
 #endif

@@ -1,5 +1,6 @@
 /* What only OpenCL has: references that are stolen or kept, sub-buffers, buffers that are closed to the host. */
 #define _POSIX_C_SOURCE 200809L
+#include "buffer_interface/opencl.h"
 #include "driver_opencl.h"
 #include "contract.h"
 #include "fail_malloc.h"
@@ -337,12 +338,48 @@ static void test_own_buffer_by_handle(void **state)
 	fixture.cases++;
 }
 
+/* A sub-buffer begins with the first element of the view, for a consumer that knows no offset. */
+static void test_sub_buffer(void **state)
+{
+	atomic_int released = 0;
+	struct bi_memory *memory;
+	struct bi_view *all, *part;
+	cl_int code = 1;
+	cl_mem buffer, sub;
+
+	(void)state;
+	skip_unless_opencl();
+	buffer = opencl_buffer(fixture.context, CL_MEM_READ_WRITE, 1024);
+	OK(bi_opencl_memory_wrap(fixture.context, buffer, NULL, count_release, &released, &memory, &error));
+	all = bytes_of(memory);
+	OK(bi_view_index(all, &(struct bi_index){ BI_INDEX_SLICE, 512, 768, 1 }, 1, &part, &error));
+	OK(bi_fill(all, "a", NULL, &error));
+	OK(bi_fill(part, "p", NULL, &error));
+	OK(bi_view_synchronize(part, &error));
+	sub = bi_opencl_sub_buffer(part, &code);
+	assert_int_equal(code, CL_SUCCESS);
+	check_contents(sub, 0, 256, 'p');
+	check_contents(sub, 256, 256, 'a');
+	driver()->clReleaseMemObject(sub);
+	bi_view_release(part);
+	OK(bi_view_index(all, &(struct bi_index){ BI_INDEX_SLICE, 1, 2, 1 }, 1, &part, &error));
+	assert_null(bi_opencl_sub_buffer(part, &code));
+	assert_int_equal(code, CL_MISALIGNED_SUB_BUFFER_OFFSET);
+	bi_view_release(part);
+	bi_view_release(all);
+	assert_int_equal(released, 0);
+	bi_memory_release(memory);
+	assert_int_equal(released, 1);
+	driver()->clReleaseMemObject(buffer);
+	fixture.cases++;
+}
+
 int foreign_opencl_group(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(test_size_of_buffer),     TEST(test_stolen_buffer),         TEST(test_stolen_buffer_on_failure),
 		TEST(test_wrapped_sub_buffer), TEST(test_overlapping_wrappings), TEST(test_closed_buffer),
-		TEST(test_retained_handle),    TEST(test_own_buffer_by_handle),
+		TEST(test_retained_handle),    TEST(test_own_buffer_by_handle),  TEST(test_sub_buffer),
 	};
 
 	return cmocka_run_group_tests_name("foreign_opencl", tests, NULL, NULL);

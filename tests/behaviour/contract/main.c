@@ -28,6 +28,7 @@ static const struct group data_groups[] = {
 static const struct group object_groups[] = {
 	{ "tables", tables_group },
 	{ "objects", objects_group },
+	{ "conveniences", conveniences_group },
 	{ "uses", uses_group },
 	{ "foreign", foreign_group },
 	{ "describe", describe_group },

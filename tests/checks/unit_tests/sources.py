@@ -23,6 +23,7 @@ EXCEPTIONS = {
     "dlpack_import": "tests/behaviour/dlpack/imports.c",
     "exchange_export": "tests/behaviour/exchange/exchange.c, between programs that share no code",
     "exchange_import": "as exchange_export",
+    "clone": "tests/behaviour/contract/conveniences.c, on every device",
     "arguments": "tests/behaviour/launch, on every device",
     "build": "as arguments",
     "program": "as arguments",
