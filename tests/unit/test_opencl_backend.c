@@ -1322,7 +1322,10 @@ static void check_private(const char *directory, const char *path)
 	assert_int_equal(unlink(moved), 0);
 }
 
-/* Cut at every 64th byte, and with one bit changed in every 64th byte: the program is built, and the file replaced. */
+/*
+ * Cut, and with one bit changed, at every 64th byte of the first 4 KiB and about every 4 KiB behind them: the program
+ * is built, and the file replaced.
+ */
 static void check_damaged_files(const char *directory, const char *path)
 {
 	static unsigned char bytes[2 << 20], changed[2 << 20];
@@ -1342,7 +1345,7 @@ static void check_damaged_files(const char *directory, const char *path)
 	assert_int_equal(kept, nbytes - 32);
 	free(program);
 	assert_null(bi__opencl_cache_read(directory, key + 1, &kept));
-	for (size_t at = 0; at < nbytes; at += 64) {
+	for (size_t at = 0; at < nbytes; at += at < 4096 ? 64 : 4099) {
 		write_file(path, bytes, at);
 		assert_null(bi__opencl_cache_read(directory, key, &kept));
 		memcpy(changed, bytes, nbytes);
