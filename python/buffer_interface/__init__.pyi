@@ -179,6 +179,7 @@ class BufferInterface:
     """An n-dimensional array in host, OpenCL or CUDA memory of any library. buffer_interface() imports one."""
 
     __buffer_interface_c__: CapsuleType
+    buffer_interface_version: int
     __dlpack_c_exchange_api__: CapsuleType
     __c_dlpack_exchange_api__: CapsuleType
 
@@ -244,6 +245,9 @@ class BufferInterface:
     def mask(self) -> BufferInterface | None: ...
     @property
     def released(self) -> bool: ...
+
+    def __buffer_interface__(self, flags: int = 0, /) -> BufferInterface:
+        """Returns the array itself. `flags` are BI_ACQUIRE_ bits of abi.h: 1 waits until the memory is ready."""
 
     # Contents
     def numpy(self) -> NDArray[Any]:

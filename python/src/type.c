@@ -121,6 +121,10 @@ static PyMethodDef methods[] = {
 	  "pending work; older versions wait for pending work, as synchronize=True does. sync=False names no\n"
 	  "stream and does not wait. bfloat16_as_void=True names the type bfloat16 '<V2'. UnsupportedError for\n"
 	  "memory that is not CUDA's." },
+	{ "__buffer_interface__", FAST(bip_describe), METH_FASTCALL,
+	  "__buffer_interface__($self, flags=0, /)\n--\n\n"
+	  "Returns the array itself. `flags` are BI_ACQUIRE_ bits of abi.h: 1 waits until the memory is ready.\n"
+	  "UnsupportedError for other bits below 16." },
 	{ "__dlpack__", FAST(bip_dlpack), FAST_WORDS,
 	  "__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
 	  "Returns a DLPack capsule. `stream` is -1, or on CUDA 1, 2 or a handle; the memory is ready on it.\n"
@@ -142,14 +146,14 @@ static PyMappingMethods mapping = { .mp_length = bip_length,
 static PyBufferProcs buffer = { .bf_getbuffer = bip_getbuffer, .bf_releasebuffer = bip_releasebuffer };
 
 /*
- * Adds a capsule to the attributes of the type. Takes ownership of the capsule. If it is NULL, an exception is set, and
+ * Adds a constant to the attributes of the type. Takes ownership of the object. If it is NULL, an exception is set, and
  * -1 is returned.
  */
-static int add_capsule(PyObject *dict, const char *name, PyObject *capsule)
+static int add_constant(PyObject *dict, const char *name, PyObject *object)
 {
-	int rc = capsule ? PyDict_SetItemString(dict, name, capsule) : -1;
+	int rc = object ? PyDict_SetItemString(dict, name, object) : -1;
 
-	Py_XDECREF(capsule);
+	Py_XDECREF(object);
 	return rc;
 }
 
@@ -170,9 +174,10 @@ int bip_type_ready(PyObject *module)
 	bip_type.tp_as_sequence = &sequence;
 	bip_type.tp_as_mapping = &mapping;
 	bip_type.tp_as_buffer = &buffer;
-	if (add_capsule(dict, "__buffer_interface_c__", bip_native_capsule()) ||
-	    add_capsule(dict, "__dlpack_c_exchange_api__", bip_dlpack_capsule()) ||
-	    add_capsule(dict, "__c_dlpack_exchange_api__", bip_dlpack_capsule()))
+	if (add_constant(dict, "__buffer_interface_c__", bip_native_capsule()) ||
+	    add_constant(dict, "buffer_interface_version", PyLong_FromLong(BI_ABI_VERSION)) ||
+	    add_constant(dict, "__dlpack_c_exchange_api__", bip_dlpack_capsule()) ||
+	    add_constant(dict, "__c_dlpack_exchange_api__", bip_dlpack_capsule()))
 		return -1;
 	if (PyType_Ready(&bip_type))
 		return -1;

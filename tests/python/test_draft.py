@@ -1,4 +1,4 @@
-"""Objects with the attributes of the draft: buffer, offset, shape, strides, dtype or typestr."""
+"""The Python object of the specification: by the method __buffer_interface__, and by its attributes alone."""
 
 import gc
 import io
@@ -10,6 +10,7 @@ import numpy as np
 import pyopencl as cl
 import pytest
 
+from exchange_struct import VERSION
 from peers.fixtures import first_devices, new_queue, opencl_queue  # noqa: F401
 
 
@@ -42,6 +43,27 @@ def draft(bi, **options):
 def refused(bi, match, error=None, **attributes):
     with pytest.raises(error or bi.InvalidArrayError, match=match):
         draft(bi, **attributes)
+
+
+class Stated:
+    """A producer: its method gives the object with these attributes."""
+
+    def __init__(self, **attributes):
+        self.given = Draft(**{"buffer_interface_version": VERSION, **attributes})
+        self.calls = []
+
+    def __buffer_interface__(self, flags=0, /):
+        self.calls.append(flags)
+        return self.given
+
+
+def stated(bi, *, options=(), **attributes):
+    return bi.buffer_interface(Stated(**attributes), **dict(options))
+
+
+def refused_as_stated(bi, match, error=None, **attributes):
+    with pytest.raises(error or bi.InvalidArrayError, match=match):
+        stated(bi, **attributes)
 
 
 # Host
@@ -347,3 +369,205 @@ def test_O6_a_queue_of_another_context_is_refused(bi, memory_object):
 def test_draft_int_ptr_of_opencl_says_so(bi, memory_object):
     assert draft(bi, backend="opencl", buffer=memory_object, offset=4, shape=(1,), strides=(4,)).offset == 4
     refused(bi, "backend", backend="host", buffer=memory_object)
+
+
+# The method
+
+
+def test_B2_the_method_of_the_type_gives_the_object(bi, memory):
+    producer = Stated(backend="host", buffer=memory.ctypes.data + 4, shape=(3,), strides=(8,))
+    assert np.asarray(bi.buffer_interface(producer)).tolist() == [1, 3, 5]
+    assert producer.calls == [0]
+
+
+def test_B2_a_producer_may_return_itself(bi, memory):
+    class Itself(Draft):
+        buffer_interface_version = VERSION
+
+        def __buffer_interface__(self, flags=0, /):
+            return self
+
+    assert bi.buffer_interface(Itself(backend="host", buffer=memory.ctypes.data)).shape == (4, 6)
+
+
+def test_B2_a_method_of_the_instance_does_not_count(bi, memory):
+    producer = Draft(backend="host", buffer=memory.ctypes.data)
+    producer.__buffer_interface__ = lambda flags=0: 1 / 0
+    assert bi.buffer_interface(producer).shape == (4, 6)
+
+
+def test_B2_an_error_of_the_method_is_raised(bi):
+    class Broken:
+        def __buffer_interface__(self, flags=0, /):
+            raise LookupError("mine")
+
+        def __buffer__(self, flags, /):
+            return memoryview(b"another protocol")
+
+    with pytest.raises(LookupError, match="mine"):
+        bi.buffer_interface(Broken())
+
+
+def test_B2_our_objects_have_the_method(bi):
+    view = bi.zeros((4,), device="host")
+    assert view.__buffer_interface__() is view and view.__buffer_interface__(0) is view
+    assert view.__buffer_interface__(1 << 16 | 1 << 17 | 1 << 30) is view
+    assert type(view).buffer_interface_version == view.buffer_interface_version == VERSION
+    for wrong in (2, 1 << 15):
+        with pytest.raises(bi.UnsupportedError, match="B-48"):
+            view.__buffer_interface__(wrong)
+    for arguments in ((0, 0), ("1",), (1 << 70,)):
+        with pytest.raises((TypeError, OverflowError)):
+            view.__buffer_interface__(*arguments)
+    view.release()
+    with pytest.raises(bi.InvalidArrayError, match="released"):
+        view.__buffer_interface__()
+
+
+def test_B2_the_demand_of_ready_memory_names_no_stream(bi, cuda):
+    view = bi.full((64,), 3, "u1", device="cuda")
+    assert view.__buffer_interface__().stream is not None
+    assert view.__buffer_interface__(1).stream is None
+
+
+def test_B2_our_objects_are_read_by_their_own_attributes(bi, pocl):
+    for device in ("host", pocl):
+        view = bi.full((4, 6), 7, "i4", device=device)[1:, ::-2]
+
+        class Proxy:
+            def __buffer_interface__(self, flags=0, /):
+                return view.__buffer_interface__(flags)
+
+        again = bi.buffer_interface(Proxy())
+        assert (again.backend, again.shape, again.strides, again.offset) == (view.backend, view.shape, view.strides, view.offset)
+        assert again.tolist() == view.tolist() and again.context == view.context
+
+
+@pytest.mark.parametrize("name", ["buffer", "offset", "shape", "strides", "typestr"])
+def test_B1_an_object_of_the_method_is_complete(bi, memory, name):
+    refused_as_stated(bi, f"no {name}", TypeError, **{"backend": "host", "buffer": memory.ctypes.data, name: Draft})
+
+
+def test_B1_strides_of_an_object_of_the_method_are_a_tuple(bi, memory):
+    refused_as_stated(bi, "strides is of type NoneType", TypeError, backend="host", buffer=memory.ctypes.data, strides=None)
+
+
+@pytest.mark.parametrize("version", [1, 3, 0, -1, 1 << 16])
+def test_B3_another_version_is_refused(bi, memory, version):
+    refused_as_stated(bi, "B-3", bi.UnsupportedError, backend="host", buffer=memory.ctypes.data, buffer_interface_version=version)
+
+
+@pytest.mark.parametrize("version", [Draft, None, "0.2", 2.0])
+def test_B3_without_a_version_the_object_is_refused(bi, memory, version):
+    refused_as_stated(bi, "B-3", TypeError, backend="host", buffer=memory.ctypes.data, buffer_interface_version=version)
+
+
+@pytest.mark.parametrize("given", [None, 5, [], "text"])
+def test_B3_what_the_method_gives_is_an_object_with_a_version(bi, given):
+    class Odd:
+        def __buffer_interface__(self, flags=0, /):
+            return given
+
+    with pytest.raises(TypeError, match="buffer_interface_version"):
+        bi.buffer_interface(Odd())
+
+
+def test_B3_a_queue_as_a_number_counts_on_the_object_of_the_method(bi, queue, memory_object):
+    assert stated(bi, buffer=memory_object, stream=queue.int_ptr).stream == queue.int_ptr
+    assert stated(bi, buffer=memory_object, stream=queue).stream == queue.int_ptr
+    refused(bi, "B-3", TypeError, buffer=memory_object, stream=queue.int_ptr, buffer_interface_version=VERSION)
+
+
+def test_B3_an_int_with_int_ptr_is_a_queue(bi, queue, memory_object):
+    class Number(int):
+        int_ptr = queue.int_ptr
+
+    assert draft(bi, buffer=memory_object, stream=Number(5)).stream == queue.int_ptr
+
+
+@pytest.mark.parametrize("stream", [0, -1, 2**64, "text", 1.5])
+def test_B3_a_queue_that_is_none_is_refused(bi, memory_object, stream):
+    refused_as_stated(bi, None, (bi.InvalidArrayError, TypeError), buffer=memory_object, stream=stream)
+
+
+AGREEMENT = {"itemsize": 4, "ndim": 2, "size": 24, "nbytes": 96}
+
+
+@pytest.mark.parametrize("name", AGREEMENT)
+def test_B4_numbers_that_differ_are_refused(bi, memory, name):
+    place = {"backend": "host", "buffer": memory.ctypes.data}
+    assert draft(bi, **place, **AGREEMENT).shape == stated(bi, **place, **AGREEMENT).shape == (4, 6)
+    for wrong in (AGREEMENT[name] + 1, 0, -1, 2**70):
+        refused(bi, f"{name} is {wrong}.*B-4", **place, **{name: wrong})
+        refused_as_stated(bi, f"{name} is {wrong}.*B-4", **place, **{name: wrong})
+    refused_as_stated(bi, "B-4", **place, **{name: "text"})
+    assert draft(bi, **place, **{name: lambda: 0}).shape == (4, 6)  # of another package
+
+
+@pytest.mark.parametrize("name, wrong", [("device", 0), ("device", (0, 0)), ("context", 5), ("host_pointer", 64)])
+def test_B4_a_place_of_host_memory_that_differs_is_refused(bi, memory, name, wrong):
+    place = {"backend": "host", "buffer": memory.ctypes.data}
+    assert draft(bi, **place, host_pointer=memory.ctypes.data, device=None, context=None).shape == (4, 6)
+    refused(bi, f"{name} is.*B-4", **place, **{name: wrong})
+    refused_as_stated(bi, f"{name} is.*B-4", **place, **{name: wrong})
+    assert draft(bi, **place, device="cpu").shape == (4, 6)
+    refused_as_stated(bi, "B-4", **place, device="cpu")
+
+
+def test_B4_a_place_of_cuda_that_differs_is_refused(bi, cuda):
+    pointer = cuda.alloc(96)
+    view = draft(bi, buffer=pointer)
+    assert stated(bi, buffer=pointer, device=0, context=view.context).device == 0
+    for wrong in ({"device": 1}, {"device": (0, 0)}, {"context": view.context + 8}):
+        refused_as_stated(bi, "B-4", buffer=pointer, **wrong)
+        refused(bi, "B-4", buffer=pointer, **wrong)
+    assert stated(bi, buffer=0, shape=(0,), strides=(4,), device=0).device == 0
+
+
+def test_B4_a_place_of_opencl_that_differs_is_refused(bi, queue, memory_object):
+    device = draft(bi, buffer=memory_object).device
+    native = queue.context.int_ptr
+    for right in ({"device": device}, {"device": (-1, -1)}, {"context": native}, {"context": queue.context}):
+        assert stated(bi, buffer=memory_object, **right).device == draft(bi, buffer=memory_object, **right).device == device
+    for wrong in ({"device": (device[0] + 1, 0)}, {"device": (device[0], 99)}, {"device": 0}, {"context": native + 8}):
+        refused_as_stated(bi, "B-4", buffer=memory_object, **wrong)
+        refused(bi, "B-4", buffer=memory_object, **wrong)
+    refused_as_stated(bi, "tuple", TypeError, buffer=memory_object, device=(0, 0, 0))
+
+
+class Nothing:
+    int_ptr = 0
+
+
+def test_B22_an_empty_array_of_opencl_stays_on_its_device(bi, queue):
+    empty = {"buffer": Nothing(), "shape": (0, 6)}
+    assert draft(bi, **empty).backend == "opencl"
+    for words in ({"context": queue.context}, {"stream": queue}):
+        assert draft(bi, **empty, **words).context == queue.context.int_ptr
+    for words in ({"context": queue.context.int_ptr}, {"stream": queue.int_ptr}):
+        assert stated(bi, **empty, **words).context == queue.context.int_ptr
+        refused(bi, "B-3", TypeError, **empty, **words)
+
+
+def test_B6_object_and_producer_live_as_long_as_the_memory(bi, memory):
+    producer = Stated(backend="host", buffer=memory.ctypes.data)
+    alive = [weakref.ref(producer), weakref.ref(producer.given)]
+    view = bi.buffer_interface(producer)
+    producer.given = None
+    del producer
+    gc.collect()
+    assert all(ref() is not None for ref in alive)
+    view.release()
+    gc.collect()
+    assert not any(ref() for ref in alive)
+
+
+def test_B6_a_consumer_never_calls_the_release_of_the_producer(bi, memory):
+    calls = []
+    producer = Stated(backend="host", buffer=memory.ctypes.data, release=lambda: calls.append(1))
+    producer.release = lambda: calls.append(2)
+    with bi.buffer_interface(producer):
+        pass
+    del producer
+    gc.collect()
+    assert calls == []

@@ -471,3 +471,40 @@ def test_C14_one_look_up_and_only_attribute_errors_mean_absent(bi, name, protoco
     assert asked == [name]
     error = ZeroDivisionError("of the producer")
     refused(bi, Producer(), protocol, "of the producer", ZeroDivisionError)
+
+
+# Structured types of NumPy, whose formats lack the padding at the end
+
+
+ALIGNED = np.dtype([("a", "i4"), ("b", "u1")], align=True)
+SOURCE = np.zeros(3, [("a", "<i2"), ("b", "<f8"), ("c", "u1")])
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        SOURCE[["a"]],
+        SOURCE[["b"]],
+        SOURCE[["a", "c"]],
+        np.zeros((2, 2), ALIGNED),
+        np.zeros(2, [("n", ALIGNED), ("z", "u1")]),
+        np.zeros(2, [("n", ALIGNED, (3,)), ("z", "u1")]),
+        np.zeros(2, [("n", ALIGNED, (2, 3))]),
+    ],
+    ids=lambda array: str(array.dtype),
+)
+def test_gaps_of_structured_arrays_stay_where_they_are(bi, array):
+    for source in (array, memoryview(array), array.view(np.recarray)):
+        view = bi.buffer_interface(source)
+        assert view.itemsize == array.itemsize and view.strides == array.strides
+        assert view.dtype == array.dtype and view.descr == array.dtype.descr
+        assert int(view.buffer) == array.ctypes.data
+        view.release()
+
+
+def test_values_behind_the_gaps(bi):
+    array = np.zeros(2, [("n", ALIGNED, (3,)), ("z", "u1")])
+    array["n"]["a"], array["n"]["b"], array["z"] = [[1, 2, 3], [4, 5, 6]], 9, [7, 8]
+    assert bi.buffer_interface(array).numpy()["n"]["a"].tolist() == [[1, 2, 3], [4, 5, 6]]
+    assert bi.buffer_interface(array).numpy()["n"]["b"].tolist() == [[9] * 3] * 2
+    assert bi.buffer_interface(SOURCE[["b"]]).shape == (3,)

@@ -11,7 +11,7 @@ import pytest
 
 import dlpack_structs as dl
 from buffer_interface import InvalidArrayError, UnsupportedError, buffer_interface
-from exchange_struct import C_CONTIGUOUS, DONE, F_CONTIGUOUS, FILL, RELEASE, VERSION, Exchange, Table
+from exchange_struct import C_CONTIGUOUS, COPIED, F_CONTIGUOUS, FILL, RELEASE, VERSION, Exchange, Table
 
 HOST, CUDA, CL_MEM, CL_SVM = 1, 2, 3, 4  # kinds of handles
 ON_CPU, ON_CUDA, ON_PINNED, ON_OPENCL = 1, 2, 3, 4
@@ -323,3 +323,22 @@ def test_cl_mem(bi, pocl):
     view.synchronize()
     view.release()
     assert released == [id(producer)]
+
+
+# The flag of a copy
+
+
+def flags_of(view):
+    exchange = Exchange.empty()
+    capsule = vars(type(view))["__buffer_interface_c__"]
+    Table.from_address(dl.capsule_pointer(capsule)).acquire(view, 0, ctypes.byref(exchange))
+    exchange.let_go()
+    return exchange.flags
+
+
+def test_B11_the_flag_of_a_copy_is_set_for_copies_alone(bi):
+    source = np.arange(4)
+    assert not flags_of(bi.buffer_interface(source)) & COPIED
+    copy = bi.buffer_interface(source, copy=True)
+    assert flags_of(copy) & COPIED and flags_of(copy[1:]) & COPIED
+    assert not flags_of(copy.copy()) & COPIED

@@ -17,6 +17,7 @@ PyObject *bip_dlpack_capsule(void); /* dlpack_table.c: __dlpack_c_exchange_api__
  * Methods, getters and buffer functions of the type, with the signatures of CPython. The file that defines each is
  * behind it.
  */
+PyObject *bip_describe(PyObject *self, PyObject *const *args, Py_ssize_t count); /* native.c: __buffer_interface__ */
 PyObject *bip_get_cuda_array_interface(PyObject *self, void *closure); /* cai.c */
 PyObject *bip_cuda_array_interface(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
 PyObject *bip_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names); /* dlpack.c */

@@ -1,10 +1,48 @@
-/* The table of buffer_interface/python.h for the type BufferInterface: the attribute __buffer_interface_c__. */
+/* The exports of docs/specification.md: the method __buffer_interface__, and the table __buffer_interface_c__. */
 #include "lifetime.h"
 #include "object.h"
 #include "base/errors.h"
 #include "export/export.h"
 #include "buffer_interface/binding.h"
 #include "buffer_interface/python.h"
+
+/* Waits until the memory is ready. */
+static int make_ready(PyObject *self)
+{
+	struct bi_view *view = bip_hold(self);
+	struct bi_error err;
+	int rc;
+
+	if (!view)
+		return -1;
+	Py_BEGIN_ALLOW_THREADS
+	rc = bi_view_synchronize(view, &err);
+	Py_END_ALLOW_THREADS
+	if (rc)
+		bip_raise_export(rc, &err);
+	bip_release_view(view);
+	return rc ? -1 : 0;
+}
+
+PyObject *bip_describe(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+	long long flags = 0;
+
+	if (count > 1) {
+		PyErr_Format(PyExc_TypeError, "__buffer_interface__() takes one argument, not %zd", count);
+		return NULL;
+	}
+	if (count)
+		flags = PyLong_AsLongLong(args[0]);
+	if ((flags == -1 && PyErr_Occurred()) || bip_refuse_released(self))
+		return NULL;
+	if (flags & 0xffff & ~BI_ACQUIRE_READY) {
+		PyErr_Format(bip_UnsupportedError,
+			     "flags is 0x%llx, which has demands other than BI_ACQUIRE_READY (1) [B-48]", flags);
+		return NULL;
+	}
+	return flags & BI_ACQUIRE_READY && make_ready(self) ? NULL : Py_NewRef(self);
+}
 
 static int check_type(PyObject *object)
 {
@@ -58,9 +96,11 @@ static int acquire_object(PyObject *object, uint32_t wishes, struct bi_exchange 
 	if (view && bi_view_is_idle(view) && !((struct bip_object *)object)->mask)
 		rc = bi_view_export(view, wishes, out, NULL);
 	BIP_UNLOCK()
-	if (!rc)
-		return 0;
-	return bip_refuse_mask(object, "the exchange structure") ? -1 : acquire_pending(object, wishes, out);
+	if (rc && (bip_refuse_mask(object, "the exchange structure") || acquire_pending(object, wishes, out)))
+		return -1;
+	if (((struct bip_object *)object)->flags & BIP_COPIED)
+		out->flags |= BI_COPIED;
+	return 0;
 }
 
 PyObject *bip_native_capsule(void)

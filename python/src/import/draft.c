@@ -1,9 +1,12 @@
 /*
- * Objects with the attributes of the specification's first draft: buffer, offset, shape, strides, and dtype or typestr
+ * The Python object of docs/specification.md, section 2: buffer, offset, shape, strides, and dtype or typestr
+ *
+ * The method __buffer_interface__ of a type returns this object. An object without the method is read by its
+ * attributes, as in the first draft of the specification.
  *
  * `buffer` is an object with int_ptr, which is a cl_mem, or an object that int() accepts: a CUDA pointer, or a host
- * address if the attribute `backend` says so. An int is not accepted as a cl_mem, because it cannot be checked, and a
- * wrong number crashes the driver.
+ * address if the attribute `backend` says so. An int is not accepted as a cl_mem, and as a command queue or a context
+ * only from the method, because it cannot be checked, and a wrong number crashes the driver.
  */
 #include <string.h>
 
@@ -19,6 +22,9 @@
 
 /* The attributes and their contents. Objects are owned; an object may be NULL. */
 struct draft {
+	PyObject *object; /* has the attributes */
+	PyObject *owner; /* kept by the memory */
+	int is_stated; /* 1: the method __buffer_interface__ returned the object */
 	PyObject *buffer, *offset, *shape, *strides, *typestr, *dtype;
 	const char *backend; /* text of the attribute `backend`, or NULL */
 	enum bi_handle_kind kind;
@@ -26,10 +32,14 @@ struct draft {
 	int64_t byte_offset;
 	struct bi_layout layout;
 	PyObject *descr;
+	PyObject *stream; /* NULL: none */
+	uint64_t queue; /* `stream` as a command queue of OpenCL; 0: none */
 };
 
 static void release_draft(struct draft *draft)
 {
+	Py_XDECREF(draft->object);
+	Py_XDECREF(draft->owner);
 	Py_XDECREF(draft->buffer);
 	Py_XDECREF(draft->offset);
 	Py_XDECREF(draft->shape);
@@ -37,10 +47,53 @@ static void release_draft(struct draft *draft)
 	Py_XDECREF(draft->typestr);
 	Py_XDECREF(draft->dtype);
 	Py_XDECREF(draft->descr);
+	Py_XDECREF(draft->stream);
+}
+
+/* Checks the version of the object that the method returned. */
+static int check_version(PyObject *object)
+{
+	PyObject *version;
+	int64_t number;
+	int rc;
+
+	if (bip_attribute(object, bip_name.buffer_interface_version, &version))
+		return -1;
+	if (!version) {
+		PyErr_Format(PyExc_TypeError,
+			     "__buffer_interface__() returned an object of type %.100s, which has no "
+			     "buffer_interface_version [B-3]",
+			     Py_TYPE(object)->tp_name);
+		return -1;
+	}
+	rc = bip_number(version, "buffer_interface_version", " [B-3]", &number);
+	Py_DECREF(version);
+	if (rc || number == BI_ABI_VERSION)
+		return rc;
+	PyErr_Format(bip_UnsupportedError, "buffer_interface_version is %lld, not %d, which is version %d.%d [B-3]",
+		     (long long)number, BI_ABI_VERSION, BI_ABI_VERSION >> 16, BI_ABI_VERSION & 0xffff);
+	return -1;
+}
+
+/* Calls the method of the producer's type. Without the method, the producer itself may have the attributes. */
+static int find_object(PyObject *producer, struct draft *out)
+{
+	PyObject *method = bip_type_attribute(Py_TYPE(producer), bip_name.__buffer_interface__);
+
+	out->is_stated = method != NULL;
+	Py_XDECREF(method);
+	out->object = out->is_stated ? PyObject_CallMethodNoArgs(producer, bip_name.__buffer_interface__)
+				     : Py_NewRef(producer);
+	if (!out->object || (out->is_stated && check_version(out->object)))
+		return -1;
+	out->owner = out->object == producer ? Py_NewRef(producer) : PyTuple_Pack(2, producer, out->object);
+	return out->owner ? 0 : -1;
 }
 
 static const char *find_missing(const struct draft *draft)
 {
+	if (!draft->buffer)
+		return "buffer";
 	if (!draft->offset)
 		return "offset";
 	if (!draft->shape)
@@ -51,35 +104,35 @@ static const char *find_missing(const struct draft *draft)
 }
 
 /*
- * Returns 1 if no attribute is missing. If one is missing, returns -1 with an exception if protocol= names this
- * protocol, and 0 otherwise: objects of other protocols may have an attribute `buffer` too.
+ * Returns 1 if no attribute is missing. If one is missing, returns -1 with an exception if the method returned the
+ * object, or if protocol= names this protocol and there is a buffer. Otherwise returns 0: objects of other protocols
+ * may have an attribute `buffer` too.
  */
-static int check_complete(PyObject *object, const struct draft *draft, int is_named)
+static int check_complete(const struct draft *draft, int is_named)
 {
 	const char *missing = find_missing(draft);
 
 	if (!missing)
 		return 1;
-	if (!is_named)
+	if (!draft->is_stated && (!is_named || !draft->buffer))
 		return 0;
-	PyErr_Format(PyExc_TypeError,
-		     "an object of type %.100s does not speak the protocol 'draft': it has a buffer, but no %s",
-		     Py_TYPE(object)->tp_name, missing);
+	PyErr_Format(PyExc_TypeError, "an object of type %.100s does not speak the protocol 'draft': it has %sno %s",
+		     Py_TYPE(draft->object)->tp_name, draft->buffer ? "a buffer, but " : "", missing);
 	return -1;
 }
 
 /* Reads the attributes. Returns 1, 0 or -1 as check_complete does. */
 static int read_attributes(PyObject *object, int is_named, struct draft *out)
 {
-	if (bip_attribute(object, bip_name.buffer, &out->buffer) || !out->buffer)
-		return PyErr_Occurred() ? -1 : 0;
-	if (bip_attribute(object, bip_name.offset, &out->offset) ||
-	    bip_attribute(object, bip_name.shape, &out->shape) ||
-	    bip_attribute(object, bip_name.strides, &out->strides) ||
-	    bip_attribute(object, bip_name.typestr, &out->typestr) ||
-	    (!out->typestr && bip_attribute(object, bip_name.dtype, &out->dtype)))
+	if (bip_attribute(object, bip_name.buffer, &out->buffer))
 		return -1;
-	return check_complete(object, out, is_named);
+	if (out->buffer && (bip_attribute(object, bip_name.offset, &out->offset) ||
+			    bip_attribute(object, bip_name.shape, &out->shape) ||
+			    bip_attribute(object, bip_name.strides, &out->strides) ||
+			    bip_attribute(object, bip_name.typestr, &out->typestr) ||
+			    (!out->typestr && bip_attribute(object, bip_name.dtype, &out->dtype))))
+		return -1;
+	return check_complete(out, is_named);
 }
 
 /* Reads an optional attribute. *out is NULL if the attribute is missing or None. */
@@ -158,7 +211,7 @@ static int read_type(PyObject *object, struct draft *draft, struct bi_dtype *out
 static int read_layout(PyObject *object, struct draft *draft)
 {
 	int64_t shape[BI_MAX_NDIM], strides[BI_MAX_NDIM];
-	int has_strides = draft->strides != Py_None, ndim;
+	int has_strides = draft->is_stated || draft->strides != Py_None, ndim;
 	struct bi_dtype dtype;
 
 	if (bip_numbers(draft->shape, "shape", "", shape, &ndim) ||
@@ -274,26 +327,29 @@ static int read_flags(PyObject *object, const struct bip_request *request, unsig
 	return 0;
 }
 
-/* Wraps a number as a command queue. It is accepted only with trust=True, because a number cannot be checked. */
-static int trust_queue(PyObject *number, int trust, struct bi_context *context, struct bi_stream **out)
+/*
+ * Reads a command queue or a context: an object with int_ptr, or an int if the method returned the object, or if the
+ * caller vouches for it. Returns 1, 0 for any other object, or -1 with an exception.
+ */
+static int read_handle(const struct draft *draft, PyObject *value, const char *key, int trust, uint64_t *out)
 {
-	struct bi_error err;
-	uint64_t queue;
+	PyObject *int_ptr;
 	int rc;
 
-	if (!trust) {
+	if (bip_attribute(value, bip_name.int_ptr, &int_ptr))
+		return -1;
+	if (!int_ptr && !PyIndex_Check(value))
+		return 0;
+	if (!int_ptr && !draft->is_stated && !trust) {
 		PyErr_Format(PyExc_TypeError,
-			     "stream is %R, a number: a command queue is an object with int_ptr, or with trust=True a "
-			     "number",
-			     number);
+			     "%s is %R, a number, which cannot be checked: it counts only on the object that "
+			     "__buffer_interface__() returns, or with trust=True [B-3]",
+			     key, value);
 		return -1;
 	}
-	if (bip_address(number, "stream", "", &queue))
-		return -1;
-	rc = bi_stream_wrap(context, (uintptr_t)queue, NULL, NULL, out, &err);
-	if (rc)
-		bip_raise_import(rc, &err);
-	return rc ? -1 : 0;
+	rc = bip_address(int_ptr ? int_ptr : value, key, "", out);
+	Py_XDECREF(int_ptr);
+	return rc ? -1 : 1;
 }
 
 /*
@@ -314,35 +370,37 @@ static int check_number(PyObject *stream)
 	return -1;
 }
 
-static int own_stream(PyObject *stream, enum bi_handle_kind kind, int trust, struct bi_context *context,
-		      struct bi_stream **out)
+static int wrap_queue(uint64_t queue, struct bi_context *context, struct bi_stream **out)
 {
-	if (kind == BI_HANDLE_CL_MEM && PyLong_Check(stream))
-		return trust_queue(stream, trust, context, out);
+	struct bi_error err;
+	int rc = bi_stream_wrap(context, (uintptr_t)queue, NULL, NULL, out, &err);
+
+	if (rc)
+		bip_raise_import(rc, &err);
+	return rc ? -1 : 0;
+}
+
+static int own_stream(const struct draft *draft, PyObject *stream, struct bi_context *context, struct bi_stream **out)
+{
+	if (draft->queue && PyIndex_Check(stream))
+		return wrap_queue(draft->queue, context, out);
 	return check_number(stream) ? -1 : bip_stream(stream, context, out);
 }
 
 /* Sets *out to the stream that the caller names, else to the stream that the producer names, else to NULL. */
-static int find_stream(PyObject *object, enum bi_handle_kind kind, const struct bip_request *request,
-		       struct bi_context *context, struct bi_stream **out)
+static int find_stream(const struct draft *draft, const struct bip_request *request, struct bi_context *context,
+		       struct bi_stream **out)
 {
-	PyObject *stream;
-	int rc;
-
 	*out = NULL;
 	if (!request->sync)
 		return 0;
 	if (request->producer_stream)
 		return bip_stream_named("producer_stream", request->producer_stream, context, out);
-	if (get_optional(object, bip_name.stream, &stream) || !stream)
-		return PyErr_Occurred() ? -1 : 0;
-	rc = own_stream(stream, kind, request->trust, context, out);
-	Py_DECREF(stream);
-	return rc;
+	return draft->stream ? own_stream(draft, draft->stream, context, out) : 0;
 }
 
-static int import_on(PyObject *object, struct draft *draft, const struct bip_request *request,
-		     struct bi_context *context, struct bip_found *found)
+static int import_on(struct draft *draft, const struct bip_request *request, struct bi_context *context,
+		     struct bip_found *found)
 {
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
 	int rc;
@@ -351,12 +409,11 @@ static int import_on(PyObject *object, struct draft *draft, const struct bip_req
 	foreign.handle = (uintptr_t)draft->handle;
 	if (draft->kind == BI_HANDLE_CL_MEM)
 		draft->layout.offset = draft->byte_offset;
-	if (read_flags(object, request, &foreign.flags) ||
-	    find_stream(object, draft->kind, request, context, &foreign.stream))
+	if (read_flags(draft->object, request, &foreign.flags) || find_stream(draft, request, context, &foreign.stream))
 		return -1;
 	if (!foreign.stream && draft->kind != BI_HANDLE_HOST)
 		found->flags |= BIP_WAIT_AT_EXIT;
-	rc = bip_wrap(context, &foreign, draft->handle, &draft->layout, object, &found->view);
+	rc = bip_wrap(context, &foreign, draft->handle, &draft->layout, draft->owner, &found->view);
 	bi_stream_release(foreign.stream);
 	return rc;
 }
@@ -397,33 +454,197 @@ static int find_context_of_number(const struct draft *draft, struct bi_context *
 	return -1;
 }
 
-/* Finds the context of the memory. For an array without elements the driver is not queried for the address. */
-static int find_context(const struct draft *draft, int is_empty, struct bi_context **out)
+/* Reads the stream. The queue leads to the device that works on the memory, which may be any of the cl_context. */
+static int read_stream(struct draft *draft, const struct bip_request *request)
 {
-	if (draft->kind == BI_HANDLE_HOST || (is_empty && !draft->handle && draft->kind == BI_HANDLE_CL_MEM))
+	int trust = request->trust;
+
+	if (!request->sync || request->producer_stream)
+		return 0;
+	if (get_optional(draft->object, bip_name.stream, &draft->stream) || !draft->stream)
+		return PyErr_Occurred() ? -1 : 0;
+	return draft->kind == BI_HANDLE_CL_MEM && read_handle(draft, draft->stream, "stream", trust, &draft->queue) < 0
+		       ? -1
+		       : 0;
+}
+
+/* Finds the context of an OpenCL array without memory, by the attribute `context`, or else the default device. */
+static int find_context_without_memory(const struct draft *draft, const struct bip_request *request,
+				       struct bi_context **out)
+{
+	struct bi_backend backend;
+	uint64_t native = 0;
+	PyObject *value;
+	int rc = 0;
+
+	bip_backend_with_handle(BI_HANDLE_CL_MEM, &backend);
+	if (get_optional(draft->object, bip_name.context, &value))
+		return -1;
+	if (value)
+		rc = read_handle(draft, value, "context", request->trust, &native);
+	Py_XDECREF(value);
+	if (rc < 0)
+		return -1;
+	return native ? bip_context_native(backend.name, (uintptr_t)native, 0, out)
+		      : bip_context_open(backend.name, out);
+}
+
+/* Finds the context of CUDA memory. For an array without elements the driver is not queried for the address. */
+static int find_cuda_context(const struct draft *draft, int is_empty, struct bi_context **out)
+{
+	PyObject *value;
+	int64_t ordinal = 0;
+	int rc = 0;
+
+	if (!is_empty)
+		return draft->backend ? bip_context_of_memory(draft->kind, (uintptr_t)draft->handle, out)
+				      : find_context_of_number(draft, out);
+	if (get_optional(draft->object, bip_name.device, &value))
+		return -1;
+	if (value && PyLong_Check(value))
+		rc = bip_number(value, "device", "", &ordinal);
+	Py_XDECREF(value);
+	return rc ? -1 : bip_context_cuda(ordinal > INT_MAX ? INT_MAX : (int)ordinal, out);
+}
+
+static int find_context(const struct draft *draft, int is_empty, const struct bip_request *request,
+			struct bi_context **out)
+{
+	if (draft->kind == BI_HANDLE_HOST)
 		return bip_context_host(out);
-	if (is_empty && draft->kind == BI_HANDLE_CUDA)
-		return bip_context_cuda(0, out);
-	if (draft->handle)
-		return draft->backend || draft->kind != BI_HANDLE_CUDA
-			       ? bip_context_of_memory(draft->kind, (uintptr_t)draft->handle, out)
-			       : find_context_of_number(draft, out);
-	PyErr_SetString(bip_InvalidArrayError, "buffer is 0, but the array has elements");
+	if (!draft->handle && !is_empty) {
+		PyErr_SetString(bip_InvalidArrayError, "buffer is 0, but the array has elements");
+		return -1;
+	}
+	if (draft->kind == BI_HANDLE_CUDA)
+		return find_cuda_context(draft, is_empty, out);
+	if (draft->queue)
+		return bip_context_of_queue((uintptr_t)draft->queue, out);
+	return draft->handle ? bip_context_of_memory(draft->kind, (uintptr_t)draft->handle, out)
+			     : find_context_without_memory(draft, request, out);
+}
+
+/* Agreement of attributes that state the same fact [B-4] */
+
+static int refuse_difference(PyObject *name, PyObject *value, PyObject *expected)
+{
+	PyErr_Format(bip_InvalidArrayError, "%U is %R, but the other attributes and the driver say %R [B-4]", name,
+		     value, expected);
 	return -1;
 }
 
-static int import_read(PyObject *object, struct draft *draft, const struct bip_request *request,
-		       struct bip_found *found)
+/*
+ * Compares an attribute with its value. Takes ownership of `expected`; if it is NULL, an exception is set. An attribute
+ * that is no number belongs to another package, unless the method returned the object.
+ */
+static int compare(const struct draft *draft, PyObject *name, PyObject *expected)
 {
-	int is_empty = bi_layout_size(&draft->layout) == 0, rc;
+	PyObject *value = NULL, *int_ptr = NULL;
+	int rc = !expected || get_optional(draft->object, name, &value) ||
+		 (value && bip_attribute(value, bip_name.int_ptr, &int_ptr));
+
+	if (int_ptr)
+		Py_SETREF(value, int_ptr);
+	if (!rc && value && (draft->is_stated || PyIndex_Check(value) || PyTuple_Check(value))) {
+		rc = PyObject_RichCompareBool(value, expected, Py_NE);
+		if (rc > 0)
+			refuse_difference(name, value, expected);
+	}
+	Py_XDECREF(value);
+	Py_XDECREF(expected);
+	return rc ? -1 : 0;
+}
+
+static int check_numbers(const struct draft *draft)
+{
+	const struct bi_layout *layout = &draft->layout;
+
+	return compare(draft, bip_name.itemsize, PyLong_FromUnsignedLong(layout->dtype.item_size)) ||
+	       compare(draft, bip_name.ndim, PyLong_FromLong(layout->ndim)) ||
+	       compare(draft, bip_name.size, PyLong_FromLongLong(bi_layout_size(layout))) ||
+	       compare(draft, bip_name.nbytes, PyLong_FromLongLong(bi_layout_nbytes(layout)));
+}
+
+static int is_device(const struct bi_context *context, int platform, int ordinal)
+{
+	const struct bi_device *device = bi_context_device(context);
+
+	return (platform == device->platform || platform < 0 || device->platform < 0) &&
+	       (ordinal == device->ordinal || ordinal < 0 || device->ordinal < 0);
+}
+
+/*
+ * Replaces the context by that of the device (platform, ordinal), if the cl_context has this device. The queue of a
+ * producer has precedence. Numbers of -1 are not known.
+ */
+static int choose_device(const struct draft *draft, PyObject *pair, struct bi_context **context)
+{
+	struct bi_context *found = bi_context_retain(*context);
+	int platform, ordinal;
+
+	if (!PyArg_ParseTuple(pair, "ii;device is a tuple of platform and ordinal", &platform, &ordinal)) {
+		bip_release_context(found);
+		return -1;
+	}
+	for (int position = 0; !is_device(found, platform, ordinal); position++) {
+		bip_release_context(found);
+		if (bip_context_native(bip_backend_of(*context).name, bi_context_handle(*context), position, &found)) {
+			PyErr_Format(bip_InvalidArrayError, "device is %R, but the cl_context does not have it [B-4]",
+				     pair);
+			return -1;
+		}
+	}
+	if (!draft->queue) {
+		bip_release_context(*context);
+		*context = found;
+	} else
+		bip_release_context(found);
+	return 0;
+}
+
+static int check_opencl_device(const struct draft *draft, struct bi_context **context)
+{
+	PyObject *device;
+	int rc = 0;
+
+	if (get_optional(draft->object, bip_name.device, &device))
+		return -1;
+	if (device && PyTuple_Check(device))
+		rc = choose_device(draft, device, context);
+	else if (device && (draft->is_stated || PyIndex_Check(device))) {
+		PyErr_Format(bip_InvalidArrayError, "device is %R, not a tuple of platform and ordinal [B-4]", device);
+		rc = -1;
+	}
+	Py_XDECREF(device);
+	return rc;
+}
+
+/* Checks device and context. Replaces *context by that of the device that the producer names. */
+static int check_place(const struct draft *draft, struct bi_context **context)
+{
+	if (draft->kind == BI_HANDLE_HOST)
+		return compare(draft, bip_name.device, Py_NewRef(Py_None)) ||
+		       compare(draft, bip_name.context, Py_NewRef(Py_None)) ||
+		       (bi_layout_size(&draft->layout) &&
+			compare(draft, bip_name.host_pointer, PyLong_FromUnsignedLongLong(draft->handle)));
+	if (draft->kind == BI_HANDLE_CL_MEM
+		    ? check_opencl_device(draft, context)
+		    : compare(draft, bip_name.device, PyLong_FromLong(bi_context_device(*context)->ordinal)))
+		return -1;
+	return compare(draft, bip_name.context, PyLong_FromSize_t(bi_context_handle(*context)));
+}
+
+static int import_read(struct draft *draft, const struct bip_request *request, struct bip_found *found)
+{
+	int is_empty = bi_layout_size(&draft->layout) == 0, rc = -1;
 	struct bi_context *context;
 
-	if (find_context(draft, is_empty, &context))
+	if (check_numbers(draft) || find_context(draft, is_empty, request, &context))
 		return -1;
-	if (is_empty && (draft->kind == BI_HANDLE_CUDA || !draft->handle))
-		rc = import_empty(draft, context, found);
-	else
-		rc = import_on(object, draft, request, context, found);
+	if (!check_place(draft, &context))
+		rc = is_empty && (draft->kind == BI_HANDLE_CUDA || !draft->handle)
+			     ? import_empty(draft, context, found)
+			     : import_on(draft, request, context, found);
 	bip_release_context(context);
 	return rc;
 }
@@ -431,10 +652,11 @@ static int import_read(PyObject *object, struct draft *draft, const struct bip_r
 int bip_import_draft(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
 	struct draft draft = { 0 };
-	int rc = read_attributes(object, request->protocol != NULL, &draft);
+	int rc = find_object(object, &draft) ? -1 : read_attributes(draft.object, request->protocol != NULL, &draft);
 
-	if (rc == 1 && (read_layout(object, &draft) || read_buffer(object, &draft) || refuse_mask(object) ||
-			import_read(object, &draft, request, found)))
+	if (rc == 1 &&
+	    (read_layout(draft.object, &draft) || read_buffer(draft.object, &draft) || refuse_mask(draft.object) ||
+	     read_stream(&draft, request) || import_read(&draft, request, found)))
 		rc = -1;
 	release_draft(&draft);
 	return rc;

@@ -71,12 +71,40 @@ static int complete_layout(const Py_buffer *buffer, PyObject *descr, struct bi_l
 	return bip_layout(layout, layout->dtype, descr, buffer->ndim, layout->shape, NULL);
 }
 
+/*
+ * Returns the array of NumPy that exported a structured buffer, borrowed, or NULL. The formats that NumPy writes lack
+ * the padding at the end of a structure.
+ */
+static PyObject *find_structured_array(const Py_buffer *buffer)
+{
+	PyObject *exporter = buffer->obj;
+
+	if (!exporter || !buffer->format || buffer->format[0] != 'T')
+		return NULL;
+	if (PyMemoryView_Check(exporter))
+		exporter = PyMemoryView_GET_BASE(exporter);
+	return exporter && bip_is_ndarray(Py_TYPE(exporter)) ? exporter : NULL;
+}
+
+static int read_type_of_buffer(const Py_buffer *buffer, struct bi_dtype *out, PyObject **descr)
+{
+	PyObject *array = find_structured_array(buffer), *dtype;
+	int rc;
+
+	if (!array)
+		return bip_format_read(buffer->format, buffer->itemsize, out, descr);
+	dtype = PyObject_GetAttr(array, bip_name.dtype);
+	rc = dtype ? bip_dtype_from_with_descr(dtype, out, descr) : -1;
+	Py_XDECREF(dtype);
+	return rc;
+}
+
 /* Reads the layout of a buffer. *descr is a new str from which the layout borrows, or NULL. */
 static int read_buffer(const Py_buffer *buffer, struct bi_layout *layout, PyObject **descr)
 {
 	*descr = NULL;
 	if (read_shape(buffer, layout->shape, layout->strides) || check_length(buffer) ||
-	    bip_format_read(buffer->format, buffer->itemsize, &layout->dtype, descr))
+	    read_type_of_buffer(buffer, &layout->dtype, descr))
 		return -1;
 	return complete_layout(buffer, *descr, layout);
 }

@@ -212,7 +212,7 @@ static int replace_by_copy(struct bip_found *found, PyObject *stream)
 
 	if (!rc && found->mask)
 		rc = replace_view(&found->mask, found->flags, stream);
-	found->flags = 0;
+	found->flags = BIP_COPIED;
 	return rc;
 }
 

@@ -54,6 +54,9 @@ bip_importer bip_import_cai_or_dlpack;
  */
 int bip_refuse_masked(PyObject *object);
 
+/* order.c: returns true for numpy.ndarray and types derived from it. */
+int bip_is_ndarray(PyTypeObject *type);
+
 /* import.c: buffer_interface(obj, ...), METH_FASTCALL | METH_KEYWORDS. */
 PyObject *bip_buffer_interface(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names);
 /*

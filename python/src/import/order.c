@@ -95,19 +95,18 @@ static PyTypeObject *find_ndarray(PyTypeObject *type)
 	return known;
 }
 
-/*
- * Returns true for numpy.ndarray and types derived from it. They support every protocol of host memory, but some
- * derived types support a protocol wrongly: a masked array exports DLPack without its mask. So they are imported by the
- * CUDA Array Interface, which numpy.ndarray itself does not have, or by the buffer protocol. bip_import_buffer handles
- * the wrong cases.
- */
-static int is_ndarray(PyTypeObject *type)
+int bip_is_ndarray(PyTypeObject *type)
 {
 	PyTypeObject *ndarray = find_ndarray(type);
 
 	return ndarray && (type == ndarray || PyType_IsSubtype(type, ndarray));
 }
 
+/*
+ * Arrays of NumPy and of types derived from it support every protocol of host memory, but some derived types support a
+ * protocol wrongly: a masked array exports DLPack without its mask. So they are imported by the CUDA Array Interface,
+ * which numpy.ndarray itself does not have, or by the buffer protocol. bip_import_buffer handles the wrong cases.
+ */
 static int import_in_order(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
 	int rc = 0;
@@ -117,7 +116,7 @@ static int import_in_order(PyObject *object, const struct bip_request *request, 
 		return bip_import_buffer(object, request, found);
 	/* Numba's managed and mapped arrays are derived from numpy.ndarray, and only their dictionary names a stream.
 	 */
-	if (is_ndarray(Py_TYPE(object))) {
+	if (bip_is_ndarray(Py_TYPE(object))) {
 		rc = bip_import_cai(object, request, found);
 		return rc ? rc : bip_import_buffer(object, request, found);
 	}
@@ -129,7 +128,7 @@ static int import_in_order(PyObject *object, const struct bip_request *request, 
 
 static int import_by_name(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
-	if (is_ndarray(Py_TYPE(object)) && bip_refuse_masked(object))
+	if (bip_is_ndarray(Py_TYPE(object)) && bip_refuse_masked(object))
 		return -1;
 	return request->protocol->importer(object, request, found);
 }
