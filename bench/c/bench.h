@@ -116,6 +116,22 @@ BENCH_API struct bench_job *bench_cuda(struct bench_array *array, int ordinal, c
 /* A simple kernel: a work-item for each element, its index computed by divisions. */
 BENCH_API struct bench_job *bench_opencl_kernel(struct bench_array *array, int platform, int ordinal);
 
+/*
+ * Launches of the kernels of examples/heat on a plate. `text` is the source of the kernels, spread and shade; for the
+ * driver's own calls it is plain OpenCL C. The driver's own calls write into a kept buffer for BENCH_LAUNCH_INTO_NEW.
+ */
+enum bench_launch {
+	BENCH_LAUNCH_AGAIN, /* one launch, on the same arrays */
+	BENCH_LAUNCH_INTO_NEW, /* allocation, a launch that writes there, release */
+	BENCH_LAUNCH_SIMULATION /* 400 steps and four pictures */
+};
+
+BENCH_API struct bench_job *bench_launch(const char *device, const char *text, int kind, int rows, int columns);
+BENCH_API struct bench_job *bench_opencl_launch(int platform, int ordinal, const char *text, int kind, int rows,
+						int columns);
+/* As bench_verify, for these jobs. */
+BENCH_API int bench_launch_verify(struct bench_job *job);
+
 /* Views that are created and released. The plain one is the minimum of a reference-counted view. */
 BENCH_API struct bench_job *bench_view_slice(void);
 BENCH_API struct bench_job *bench_view_transpose(void);

@@ -8,7 +8,7 @@
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 
-#include "bench.h"
+#include "launch.h"
 
 #define OPENCL_API(X) \
 	X(GetPlatformIDs) \
@@ -348,5 +348,145 @@ struct bench_job *bench_opencl_kernel(struct bench_array *array, int platform, i
 		return base;
 	bench_fail("the kernel could not be built: %d", rc);
 	release_opencl(base);
+	return NULL;
+}
+
+/* The same launches as launch.c, on one queue. All arguments are set for each launch. */
+struct launch_job {
+	struct bench_plate_job base;
+	struct device device;
+	cl_program program;
+	cl_kernel spread, shade;
+	cl_mem plates[2], picture;
+};
+
+static cl_int spread(const struct launch_job *job, int from)
+{
+	const size_t size[2] = { (size_t)job->base.columns, (size_t)job->base.rows };
+	const cl_float rate = BENCH_RATE;
+	cl_int rc = cl.SetKernelArg(job->spread, 0, sizeof(cl_mem), &job->plates[from]);
+
+	if (!rc)
+		rc = cl.SetKernelArg(job->spread, 1, sizeof(cl_mem), &job->plates[1 - from]);
+	if (!rc)
+		rc = cl.SetKernelArg(job->spread, 2, sizeof(rate), &rate);
+	return rc ? rc : cl.EnqueueNDRangeKernel(job->device.queue, job->spread, 2, NULL, size, NULL, 0, NULL, NULL);
+}
+
+static cl_int shade(const struct launch_job *job, int from)
+{
+	const size_t size[2] = { (size_t)job->base.columns, (size_t)job->base.rows };
+	cl_int rc = cl.SetKernelArg(job->shade, 0, sizeof(cl_mem), &job->plates[from]);
+
+	if (!rc)
+		rc = cl.SetKernelArg(job->shade, 1, sizeof(cl_mem), &job->picture);
+	return rc ? rc : cl.EnqueueNDRangeKernel(job->device.queue, job->shade, 2, NULL, size, NULL, 0, NULL, NULL);
+}
+
+static cl_int simulate(const struct launch_job *job)
+{
+	cl_int rc = CL_SUCCESS;
+
+	for (int i = 0; i < BENCH_STEPS && !rc; i++) {
+		rc = spread(job, i % 2);
+		if (!rc && (i + 1) % BENCH_STEPS_PER_PICTURE == 0)
+			rc = shade(job, 1 - i % 2);
+	}
+	return rc;
+}
+
+static int run_launches(struct bench_job *base, long n)
+{
+	struct launch_job *job = (struct launch_job *)base;
+	cl_int rc = CL_SUCCESS;
+
+	for (long i = 1; i <= n && !rc; i++) {
+		rc = job->base.kind == BENCH_LAUNCH_SIMULATION ? simulate(job) : spread(job, 0);
+		if (!rc && (i == n || i % BENCH_LAUNCHES == 0))
+			rc = cl.Finish(job->device.queue);
+	}
+	return rc ? bench_fail("an OpenCL call failed: %d", rc) : 0;
+}
+
+static void release_launches(struct bench_job *base)
+{
+	struct launch_job *job = (struct launch_job *)base;
+	const cl_mem buffers[] = { job->plates[0], job->plates[1], job->picture };
+
+	if (job->spread)
+		cl.ReleaseKernel(job->spread);
+	if (job->shade)
+		cl.ReleaseKernel(job->shade);
+	if (job->program)
+		cl.ReleaseProgram(job->program);
+	for (int i = 0; i < 3; i++)
+		if (buffers[i])
+			cl.ReleaseMemObject(buffers[i]);
+	close_device(&job->device);
+	free(job);
+}
+
+static size_t plate_bytes(const struct bench_plate_job *job)
+{
+	return (size_t)job->rows * (size_t)job->columns * sizeof(float);
+}
+
+static int set_plate(struct bench_plate_job *base, const float *plate)
+{
+	struct launch_job *job = (struct launch_job *)base;
+	cl_int rc = cl.EnqueueWriteBuffer(job->device.queue, job->plates[0], CL_TRUE, 0, plate_bytes(base), plate, 0,
+					  NULL, NULL);
+
+	return rc ? bench_fail("clEnqueueWriteBuffer failed: %d", rc) : 0;
+}
+
+static int get_plate(struct bench_plate_job *base, float *plate)
+{
+	struct launch_job *job = (struct launch_job *)base;
+	cl_mem last = job->plates[base->kind != BENCH_LAUNCH_SIMULATION];
+	cl_int rc = cl.EnqueueReadBuffer(job->device.queue, last, CL_TRUE, 0, plate_bytes(base), plate, 0, NULL, NULL);
+
+	return rc ? bench_fail("clEnqueueReadBuffer failed: %d", rc) : 0;
+}
+
+static cl_int open_launches(struct launch_job *job, const char *text)
+{
+	const size_t nbytes = plate_bytes(&job->base);
+	cl_int rc;
+
+	job->program = cl.CreateProgramWithSource(job->device.context, 1, &text, NULL, &rc);
+	if (!rc)
+		rc = cl.BuildProgram(job->program, 1, &job->device.id, "", NULL, NULL);
+	if (!rc)
+		job->spread = cl.CreateKernel(job->program, "spread", &rc);
+	if (!rc)
+		job->shade = cl.CreateKernel(job->program, "shade", &rc);
+	for (int i = 0; i < 2 && !rc; i++)
+		job->plates[i] = cl.CreateBuffer(job->device.context, CL_MEM_READ_WRITE, nbytes, NULL, &rc);
+	if (!rc)
+		job->picture = cl.CreateBuffer(job->device.context, CL_MEM_READ_WRITE, nbytes, NULL, &rc);
+	return rc;
+}
+
+struct bench_job *bench_opencl_launch(int platform, int ordinal, const char *text, int kind, int rows, int columns)
+{
+	struct launch_job *job = load_driver() ? NULL : bench_job_create(sizeof(*job), run_launches, release_launches);
+	cl_int rc;
+
+	if (!job)
+		return NULL;
+	job->base.kind = kind;
+	job->base.rows = rows;
+	job->base.columns = columns;
+	job->base.set = set_plate;
+	job->base.get = get_plate;
+	if (open_device(&job->device, platform, ordinal))
+		goto failed;
+	rc = open_launches(job, text);
+	if (!rc)
+		return &job->base.job;
+	bench_fail("the kernels could not be built: %d", rc);
+failed:
+	release_launches(&job->base.job);
 	return NULL;
 }

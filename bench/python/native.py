@@ -35,6 +35,8 @@ SIGNATURES = {
     "library": (c_void_p, c_void_p, c_char_p, POINTER(Request)),
     "opencl": (c_void_p, c_void_p, c_int, c_int, POINTER(Request)),
     "opencl_kernel": (c_void_p, c_void_p, c_int, c_int),
+    "launch": (c_void_p, c_char_p, c_char_p, c_int, c_int, c_int),
+    "opencl_launch": (c_void_p, c_int, c_int, c_char_p, c_int, c_int, c_int), "launch_verify": (c_int, c_void_p),
     "cuda": (c_void_p, c_void_p, c_int, POINTER(Request)),
     "view_slice": (c_void_p,), "view_transpose": (c_void_p,), "view_index": (c_void_p,), "view_plain": (c_void_p,),
     "gpuarray_view": (c_void_p, c_int, c_int, c_int),
@@ -98,9 +100,9 @@ class Job:
             raise WrongResult(f"{self.name}: {self.native.message()}")
         return seconds
 
-    def verify(self, what):
+    def verify(self, what, check="verify"):
         self.native.set_threads(self.threads)
-        if self.native.call("verify", self.handle):
+        if self.native.call(check, self.handle):
             raise WrongResult(f"{what}, {self.name}: {self.native.message()}")
 
     def release(self):

@@ -17,6 +17,9 @@ GROUPS = {
                 "Small operations are enqueued 64 at a time, then waited for; *blocking* ones return when done. On a CPU "
                 "device the library copies inline, on the calling thread, if no other code knows the memory; in rows of "
                 "*shown memory* other code knows it, and the operations go to the driver."),
+    "launch": ("Launching kernels",
+               "The kernels of `examples/heat`, beside the same kernels in plain OpenCL C, whose arguments are set for "
+               "each launch. Launches are enqueued 64 at a time, then waited for."),
     "gpu": ("On a GPU",
             "1 GiB on the device, 256 MiB between host and device; in brackets the share of the device's own copy."),
 }

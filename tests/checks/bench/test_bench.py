@@ -60,7 +60,7 @@ class Run(unittest.TestCase):
 
     def test_every_group_has_rows(self):
         groups = {row["group"] for row in self.run_["rows"]}
-        self.assertEqual(groups, {"exchange", "moving", "any", "further", "gpu"})
+        self.assertEqual(groups, {"exchange", "moving", "any", "further", "gpu", "launch"})
         plots = {point["plot"] for point in self.run_["points"]}
         self.assertLessEqual({"any", "layouts", "sizes", "dimensions", "items"}, plots)
 
