@@ -181,7 +181,7 @@ static void compare(const struct bi__engine_tuning *tuning, const struct bi__pla
 		return;
 	print_error("%s: kind %s, unit %zu, %llu bytes, streamed from %llu, chunks from %llu\n", tuning->simd->name,
 		    bi__plan_name(plan->kind), plan->unit, (unsigned long long)plan->bytes,
-		    (unsigned long long)tuning->stream_lines_from, (unsigned long long)tuning->chunk_from);
+		    (unsigned long long)tuning->stream_from, (unsigned long long)tuning->chunk_from);
 	for (int i = 0; i < plan->ndim; i++)
 		print_error("  axis %d: %lld, to %lld, from %lld\n", i, (long long)plan->shape[i],
 			    (long long)plan->dst_strides[i], (long long)plan->src_strides[i]);
@@ -191,10 +191,10 @@ static void compare(const struct bi__engine_tuning *tuning, const struct bi__pla
 /* Everywhere by one thread first, then streamed, then in chunks. */
 static void compare_all_ways(const struct bi__simd *simd, const struct bi__plan *plan, size_t dst_bytes)
 {
-	struct bi__engine_tuning tuning = { simd, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, 1, 0 };
+	struct bi__engine_tuning tuning = { simd, UINT64_MAX, UINT64_MAX, UINT64_MAX, 1, 0 };
 
 	compare(&tuning, plan, dst_bytes);
-	tuning.stream_tiles_from = tuning.stream_lines_from = tuning.stream_fills_from = 0;
+	tuning.stream_from = tuning.stream_fills_from = 0;
 	compare(&tuning, plan, dst_bytes);
 	tuning.chunk_from = 0;
 	tuning.chunk = (uint64_t)between(1, 5000);

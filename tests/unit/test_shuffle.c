@@ -9,11 +9,21 @@ static void execute(const struct bi__shuffle *shuffle, size_t vector, unsigned c
 	for (int i = 0; i < shuffle->count; i++) {
 		const struct bi__shuffle_load *load = &shuffle->loads[i];
 
-		assert_true(load->offset >= shuffle->low && load->offset + (ptrdiff_t)vector <= shuffle->high);
 		for (size_t j = 0; j < vector; j++)
 			if (load->index[j] != 255)
 				dst[j] = src[load->offset + load->index[j]];
 		dst += load->last ? vector : 0;
+	}
+}
+
+/* No load reaches beyond the units of the period and the spare ones, so that no other bytes are touched. */
+static void check_reach(const struct bi__shuffle *shuffle, size_t vector, size_t unit, int64_t src_step)
+{
+	const int64_t last = ((int64_t)shuffle->units + shuffle->spare - 1) * src_step;
+
+	for (int i = 0; i < shuffle->count; i++) {
+		assert_true(shuffle->loads[i].offset >= (last < 0 ? last : 0));
+		assert_true(shuffle->loads[i].offset + (int64_t)vector <= (last < 0 ? 0 : last) + (int64_t)unit);
 	}
 }
 
@@ -28,6 +38,7 @@ static void check_table(const struct bi__shuffle *shuffle, size_t vector, size_t
 	assert_int_equal(shuffle->written, shuffle->units * unit);
 	assert_int_equal(shuffle->written % vector, 0);
 	assert_int_equal(shuffle->step, (ptrdiff_t)shuffle->units * src_step);
+	check_reach(shuffle, vector, unit, src_step);
 	execute(shuffle, vector, to, src);
 	for (size_t i = 0; i < shuffle->units; i++)
 		assert_memory_equal(to + i * unit, src + (int64_t)i * src_step, unit);
@@ -68,18 +79,19 @@ static void some_runs_have_no_table(void **state)
 	assert_int_equal(shuffle.count, 0);
 }
 
-/* No load reaches beyond the bytes of the units, so that bytes behind the source are not touched. */
-static void loads_stay_inside(void **state)
+/* Only units that overlap in the source need spare units. */
+static void separate_units_need_no_spare_ones(void **state)
 {
 	const struct bi__simd *simd = bi__simd_best();
 	struct bi__shuffle shuffle;
 
 	(void)state;
 	bi__shuffle_make(&shuffle, simd, 4, 8);
-	if (!shuffle.count)
-		return;
-	assert_int_equal(shuffle.low, 0);
-	assert_true(shuffle.high <= (ptrdiff_t)((shuffle.units - 1) * 8 + 4));
+	assert_true(!shuffle.count || shuffle.spare == 0);
+	bi__shuffle_make(&shuffle, simd, 4, -4);
+	assert_true(!shuffle.count || shuffle.spare == 0);
+	bi__shuffle_make(&shuffle, simd, 4, 2);
+	assert_true(!shuffle.count || shuffle.spare > 0);
 }
 
 int main(void)
@@ -87,7 +99,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tables_say_where_each_byte_comes_from),
 		cmocka_unit_test(some_runs_have_no_table),
-		cmocka_unit_test(loads_stay_inside),
+		cmocka_unit_test(separate_units_need_no_spare_ones),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,13 +7,11 @@
 #include "common/engine/workers.h"
 
 /*
- * Plans with at least this many bytes use non-temporal stores. Transposes use them if they exceed the second-level
- * cache, because then ordinary stores do not write whole cache lines. Sequential writes use them only if they are
- * larger, because a result in the last-level cache can be read again sooner. Fills use them last, because they read
- * nothing that competes for the bandwidth.
+ * Plans with at least this many bytes use non-temporal stores. A smaller result stays in the last-level cache, so that
+ * it is written and read again sooner. The size that the system reports for this cache does not help: other programs,
+ * and other guests of the host, use it too. Fills read nothing that competes for the bandwidth.
  */
-#define STREAM_TILES_FROM ((uint64_t)1 << 20)
-#define STREAM_LINES_FROM ((uint64_t)8 << 20)
+#define STREAM_FROM ((uint64_t)8 << 20)
 #define STREAM_FILLS_FROM ((uint64_t)32 << 20)
 #define CHUNK_FROM ((uint64_t)2 << 20)
 #define CHUNK ((uint64_t)512 << 10)
@@ -22,8 +20,7 @@
 void bi__engine_default_tuning(struct bi__engine_tuning *tuning)
 {
 	tuning->simd = bi__simd_best();
-	tuning->stream_tiles_from = STREAM_TILES_FROM;
-	tuning->stream_lines_from = STREAM_LINES_FROM;
+	tuning->stream_from = STREAM_FROM;
 	tuning->stream_fills_from = STREAM_FILLS_FROM;
 	tuning->chunk_from = CHUNK_FROM;
 	tuning->chunk = CHUNK;
@@ -103,13 +100,9 @@ static int64_t wanted_chunks(const struct bi__engine_tuning *tuning, uint64_t by
 /* Returns true if the plan is executed with non-temporal stores. A broadcast counts as a fill: it hardly reads. */
 static int is_streamed(const struct bi__engine_tuning *tuning, const struct bi__plan *plan)
 {
-	uint64_t from = tuning->stream_lines_from;
+	const int is_fill = plan->kind == BI__PLAN_FILL || plan->kind == BI__PLAN_BROADCAST;
 
-	if (plan->kind == BI__PLAN_TILES)
-		from = tuning->stream_tiles_from;
-	else if (plan->kind == BI__PLAN_FILL || plan->kind == BI__PLAN_BROADCAST)
-		from = tuning->stream_fills_from;
-	return tuning->simd->stream && plan->bytes >= from;
+	return tuning->simd->stream && plan->bytes >= (is_fill ? tuning->stream_fills_from : tuning->stream_from);
 }
 
 static int needs_chunks(const struct bi__engine_tuning *tuning, const struct bi__plan *plan)

@@ -106,13 +106,13 @@ static void shuffle_units(const struct lines *lines, const unsigned char *src, i
 	collect_units(lines, src + (first + went) * step, count - first - went);
 }
 
-/* Passes long units and whole lines to the writer directly, other units through its buffer. */
+/* Passes long units to the writer directly, other units through its buffer. */
 static void stream_units(const struct lines *lines, unsigned char *dst, const unsigned char *src, int64_t count)
 {
 	const size_t unit = lines->run.unit;
 
 	bi__writer_seek(lines->writer, dst);
-	if (unit >= DIRECT_UNIT || (unit % BI__LINE == 0 && lines->writer->fill == 0)) {
+	if (unit >= DIRECT_UNIT) {
 		for (int64_t i = 0; i < count; i++)
 			bi__writer_put(lines->writer, src + i * lines->run.src_step, unit);
 	} else if (lines->run.shuffle.count) {

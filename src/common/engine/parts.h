@@ -9,7 +9,7 @@
 struct bi__engine_tuning {
 	const struct bi__simd *simd;
 	/* Plans of at least this many bytes use non-temporal stores, if the processor has them. */
-	uint64_t stream_tiles_from, stream_lines_from, stream_fills_from;
+	uint64_t stream_from, stream_fills_from;
 	uint64_t chunk_from; /* plans of at least this many bytes are cut into chunks */
 	uint64_t chunk; /* approximate bytes of a chunk */
 	uint64_t tiles_from; /* plans of at least this many bytes are copied in tiles, which take time to prepare */

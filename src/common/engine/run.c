@@ -5,9 +5,6 @@
 /* Only copies of at least this many bytes use a shuffle. Smaller copies take less time than to prepare its table. */
 #define SHUFFLE_FROM 8192
 
-/* With more loads for each vector, it is faster to copy through the writer's buffer. */
-#define MOST_LOADS_STREAMED 4
-
 /* memcpy of a constant size is a load and a store. */
 #define RUN(size) \
 	static void run_##size(unsigned char *dst, const unsigned char *src, int64_t count, int64_t dst_step, \
@@ -74,55 +71,20 @@ void bi__run_init(struct bi__run *run, const struct bi__simd *simd, const struct
 		bi__shuffle_make(&run->shuffle, simd, axis->unit, axis->src_step);
 }
 
-/* Returns the number of periods whose loads stay inside the `count` units. */
-static int64_t safe_periods(const struct bi__run *run, int64_t count)
-{
-	const struct bi__shuffle *shuffle = &run->shuffle;
-	int64_t low = run->src_step < 0 ? (count - 1) * run->src_step : 0;
-	int64_t high = (run->src_step < 0 ? 0 : (count - 1) * run->src_step) + (int64_t)run->unit;
-	int64_t periods = count / (int64_t)shuffle->units;
-
-	while (periods > 0 && ((periods - 1) * shuffle->step + shuffle->high > high ||
-			       (periods - 1) * shuffle->step + shuffle->low < low))
-		periods--;
-	return periods;
-}
-
-/* For fewer units, to make the masks would take longer than to move the units one by one. */
-#define PART_UNITS 4
-
-/*
- * Moves, with masked loads, periods whose loads would otherwise reach beyond the run, and the first part of a period.
- * Returns the number of units moved.
- */
-static int64_t run_parts(const struct bi__run *run, unsigned char *dst, const unsigned char *src, int64_t count)
-{
-	const struct bi__shuffle *shuffle = &run->shuffle;
-	int64_t done = 0;
-
-	while (run->simd->shuffle_part && count - done >= PART_UNITS) {
-		const int64_t left = count - done, reach = (left - 1) * run->src_step;
-		const int64_t units = left < (int64_t)shuffle->units ? left : (int64_t)shuffle->units;
-
-		run->simd->shuffle_part(shuffle, dst + done * run->dst_step, src + done * run->src_step,
-					reach < 0 ? reach : 0, (reach < 0 ? 0 : reach) + (int64_t)run->unit,
-					(size_t)((units - 1) * run->dst_step) + run->unit);
-		done += units;
-	}
-	return done;
-}
-
 void bi__run(const struct bi__run *run, unsigned char *dst, const unsigned char *src, int64_t count)
 {
 	const struct bi__shuffle *shuffle = &run->shuffle;
+	const int64_t units = (int64_t)shuffle->units;
 	int64_t done = 0;
 
-	if (shuffle->count && count > 0) {
-		int64_t periods = safe_periods(run, count);
-
-		run->simd->shuffle(shuffle, dst, src, (size_t)periods);
-		done = periods * (int64_t)shuffle->units;
-		done += run_parts(run, dst + done * run->dst_step, src + done * run->src_step, count - done);
+	if (shuffle->count && count >= units + shuffle->spare) {
+		done = (count - shuffle->spare) / units * units;
+		run->simd->shuffle(shuffle, dst, src, (size_t)(done / units));
+		if (done < count && !shuffle->spare) {
+			done = count - units; /* the last period overlaps the one before it */
+			run->simd->shuffle(shuffle, dst + done * run->dst_step, src + done * run->src_step, 1);
+			return;
+		}
 	}
 	run->one_by_one(dst + done * run->dst_step, src + done * run->src_step, count - done, run->dst_step,
 			run->src_step, run->unit);
@@ -133,10 +95,9 @@ int64_t bi__run_streamed(const struct bi__run *run, unsigned char *dst, const un
 	const struct bi__shuffle *shuffle = &run->shuffle;
 	int64_t periods;
 
-	if (!shuffle->count || !run->simd->shuffle_streamed ||
-	    (size_t)shuffle->count * run->simd->vector > MOST_LOADS_STREAMED * shuffle->written)
+	if (!shuffle->count || !run->simd->shuffle_streamed)
 		return 0;
-	periods = safe_periods(run, count);
+	periods = count < shuffle->spare ? 0 : (count - shuffle->spare) / (int64_t)shuffle->units;
 	while ((size_t)periods * shuffle->written % BI__LINE)
 		periods--;
 	run->simd->shuffle_streamed(shuffle, dst, src, (size_t)periods);

@@ -61,16 +61,10 @@ static int assign_bytes(struct bi__shuffle_load *load, ptrdiff_t *source, size_t
 /* Adds a load at `offset`, if it has a byte that no earlier load has. Returns 1, or 0 if the table is full. */
 static int add_load(struct bi__shuffle *shuffle, ptrdiff_t *source, size_t vector, ptrdiff_t offset)
 {
-	const ptrdiff_t end = offset + (ptrdiff_t)vector;
-
 	if (shuffle->count == BI__SHUFFLE_LOADS)
 		return 0;
 	if (!assign_bytes(&shuffle->loads[shuffle->count], source, vector, offset))
 		return 1;
-	if (offset < shuffle->low)
-		shuffle->low = offset;
-	if (end > shuffle->high)
-		shuffle->high = end;
 	shuffle->count++;
 	return 1;
 }
@@ -110,9 +104,8 @@ void bi__shuffle_make(struct bi__shuffle *shuffle, const struct bi__simd *simd, 
 		return;
 	shuffle->units = vector / common_divisor(vector, unit);
 	shuffle->written = shuffle->units * unit;
+	shuffle->spare = length < (int64_t)unit ? (int64_t)vector / length + 1 : 0;
 	shuffle->step = (ptrdiff_t)shuffle->units * (ptrdiff_t)src_step;
-	shuffle->low = PTRDIFF_MAX;
-	shuffle->high = PTRDIFF_MIN;
 	for (size_t done = 0; done < shuffle->written; done += vector) {
 		ptrdiff_t source[BI__LINE];
 

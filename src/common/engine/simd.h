@@ -34,7 +34,7 @@ struct bi__shuffle {
 	int count; /* number of loads; 0: no shuffle is used */
 	size_t units, written;
 	int64_t step; /* bytes from the source address of a period to the source address of the next period */
-	int64_t low, high; /* a period reads the bytes [low, high) from its source address */
+	int64_t spare; /* if units overlap in the source: units after a period, which its loads may reach */
 	struct bi__shuffle_load loads[BI__SHUFFLE_LOADS];
 };
 
@@ -50,15 +50,12 @@ struct bi__simd {
 	int (*runs_here)(void);
 	/* By the base-2 logarithm of the size of an element: 1, 2, 4, 8 bytes. */
 	bi__transpose_fn transpose[4];
-	/* Like `transpose`, for `width` elements whose bytes are a multiple of 16. NULL: `transpose` accepts these. */
+	/* Like `transpose`, for `width` elements whose bytes are a multiple of 16. */
 	const bi__transpose_fn *transpose_narrow;
 	/* Moves periods. `vector` is the number of bytes of its vectors. NULL and 0: units are moved one by one. */
 	size_t vector;
 	void (*shuffle)(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
 			size_t periods);
-	/* Writes the first `bytes` of one period, and reads only [low, high) from its source address. May be NULL. */
-	void (*shuffle_part)(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
-			     int64_t low, int64_t high, size_t bytes);
 	/* Like `shuffle`, with non-temporal stores; dst is aligned to a cache line. May be NULL. */
 	void (*shuffle_streamed)(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
 				 size_t periods);
@@ -86,7 +83,6 @@ extern const struct bi__simd bi__simd_portable;
 extern const struct bi__simd bi__simd_v128;
 
 /* Members of bi__simd_v128 that the wider sets share. */
-extern const bi__transpose_fn bi__simd_transpose_v128[4];
 void bi__simd_shuffle_v128(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
 			   size_t periods);
 #endif

@@ -135,34 +135,6 @@ TARGET static inline __attribute__((always_inline)) void shuffle_any(const struc
 SHUFFLE(shuffle_periods, 0)
 SHUFFLE(shuffle_streamed, 1)
 
-/* Returns a mask of the lowest n bits, for any n. */
-static __mmask64 low_bits(int64_t n)
-{
-	return n >= BI__LINE ? ~(__mmask64)0 : n > 0 ? ((__mmask64)1 << n) - 1 : 0;
-}
-
-/* Masked loads and stores do not touch bytes outside, which may lie in an unmapped page. */
-TARGET static void shuffle_part(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
-				int64_t low, int64_t high, size_t bytes)
-{
-	int64_t left = (int64_t)bytes;
-	__m512i made = _mm512_setzero_si512();
-
-	for (int i = 0; i < shuffle->count && left > 0; i++) {
-		const struct bi__shuffle_load *from = &shuffle->loads[i];
-		const __mmask64 inside = low_bits(high - from->offset) & ~low_bits(low - from->offset);
-		__m512i index = load_vector(from->index);
-
-		made = _mm512_mask_permutexvar_epi8(made, bytes_from_load(index), index,
-						    _mm512_maskz_loadu_epi8(inside, src + from->offset));
-		if (!from->last)
-			continue;
-		_mm512_mask_storeu_epi8(dst, low_bits(left), made);
-		dst += BI__LINE;
-		left -= BI__LINE;
-	}
-}
-
 #define STREAM_LINE(to, from) _mm512_stream_si512((void *)(to), load_vector(from))
 
 #include "common/engine/simd_stream.inc"
@@ -171,10 +143,9 @@ const struct bi__simd bi__simd_avx512 = {
 	.name = "avx512",
 	.runs_here = runs_here,
 	.transpose = TRANSPOSES,
-	.transpose_narrow = bi__simd_transpose_v128,
+	.transpose_narrow = bi__simd_v128.transpose,
 	.vector = sizeof(__m512i),
 	.shuffle = shuffle_periods,
-	.shuffle_part = shuffle_part,
 	.shuffle_streamed = shuffle_streamed,
 	.stream = stream_lines,
 	.fence = bi__simd_fence,

@@ -25,4 +25,5 @@ const struct bi__simd bi__simd_portable = {
 	.name = "portable",
 	.runs_here = runs_here,
 	.transpose = { transpose_1, transpose_2, transpose_4, transpose_8 },
+	.transpose_narrow = bi__simd_portable.transpose,
 };

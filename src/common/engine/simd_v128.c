@@ -135,12 +135,11 @@ TARGET void bi__simd_shuffle_streamed_v128(const struct bi__shuffle *shuffle, un
 }
 #endif
 
-const bi__transpose_fn bi__simd_transpose_v128[4] = TRANSPOSES;
-
 const struct bi__simd bi__simd_v128 = {
 	.name = "v128",
 	.runs_here = runs_here,
 	.transpose = TRANSPOSES,
+	.transpose_narrow = bi__simd_v128.transpose,
 	.vector = sizeof(v128),
 	.shuffle = bi__simd_shuffle_v128,
 #ifdef __x86_64__

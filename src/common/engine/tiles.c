@@ -9,7 +9,7 @@
  * The outermost axis of each is cut into blocks. All tiles have the same shape and share their tables of offsets: if an
  * extent is no multiple of the block, the last block begins earlier and copies some elements again.
  *
- *     LARGE   units above MOST_TURNED bytes are moved one by one, from the source to the rows of D
+ *     LARGE   units of 5 to 7, and of 9 and more bytes are moved one by one, from the source to the rows of D
  *
  *     ONCE    smaller units, if S and D have no axis in common:
  *
@@ -20,8 +20,8 @@
  *
  *             runs of each tile  →  a  → turn →  c: a line for each position  → reorder, turn →  a: rows of each tile
  *
- * To turn is to transpose a matrix of elements of 1, 2, 4 or 8 bytes in registers. If a small unit has another size, it
- * is several elements, and one more axis.
+ * To turn is to transpose a matrix of elements of 1, 2, 4 or 8 bytes in registers. A unit of 3 bytes is three elements,
+ * and one more axis.
  *
  * A row that continues in the next tile leaves its incomplete last line to that tile, so lines are streamed whole.
  */
@@ -35,13 +35,8 @@
 #define SRC_RUN 1024
 #define DST_RUN 256
 
-/* Runs that are prefetched, because the processor cannot foresee where the next one begins. */
-#define AHEAD 2
-
 /* A run of this many bytes is not made longer along an axis of D, because tiles are turned once then. */
 #define ENOUGH BI__LINE
-
-#define MOST_TURNED 8
 
 /* The most positions of a tile that is turned twice: its buffers are to stay in the second-level cache. */
 #define MOST_POSITIONS 4096
@@ -135,7 +130,7 @@ static void set_axes(struct tiles *tiles, const struct bi__plan *plan)
 
 	while (tiles->level < 3 && unit % (2 << tiles->level) == 0)
 		tiles->level++;
-	tiles->way = unit > MOST_TURNED ? LARGE : ONCE;
+	tiles->way = unit > 4 && unit != 8 ? LARGE : ONCE;
 	tiles->element = tiles->way == LARGE ? unit : 1 << tiles->level;
 	for (int i = 0; i < plan->ndim; i++)
 		tiles->axes[tiles->n++] =
@@ -252,32 +247,8 @@ static void find_rows(struct tiles *tiles)
 	if (!tiles->streams || tiles->row * tiles->element < BI__LINE)
 		tiles->along = -1;
 	count_outer(tiles);
-}
-
-static struct axis *longest_block(struct tiles *tiles)
-{
-	struct axis *longest = &tiles->axes[0];
-
-	for (int i = 1; i < tiles->n; i++)
-		if (tiles->axes[i].block > longest->block)
-			longest = &tiles->axes[i];
-	return longest;
-}
-
-/* Makes as many tiles as are turned together, which do not continue each other. */
-static void make_enough_tiles(struct tiles *tiles)
-{
-	const int64_t wanted = BI__LINE >> tiles->level;
-
-	while (tiles->outer < wanted) {
-		struct axis *axis = longest_block(tiles);
-
-		if (tiles->along < 0) {
-			if (axis->block == 1)
-				return;
-			axis->block = equal_block(axis->extent, axis->block / divide_up(wanted, tiles->outer));
-			find_rows(tiles);
-		}
+	/* The tiles of a batch do not continue each other. */
+	if (tiles->way == TWICE && tiles->outer < BI__LINE >> tiles->level) {
 		tiles->along = -1;
 		count_outer(tiles);
 	}
@@ -496,12 +467,6 @@ static void gather_row(const struct tiles *tiles, unsigned char *to, const unsig
 		bi__run(&tiles->gather, to, src + tiles->pieces.list[i], tiles->gathered);
 }
 
-static void prefetch_run(const struct tiles *tiles, const unsigned char *src)
-{
-	for (int64_t at = 0; at < (int64_t)tiles->gather.unit; at += BI__LINE)
-		__builtin_prefetch(src + at, 0, 2);
-}
-
 /* Transposes LINE bytes of elements from each of `height` columns. */
 static void turn(const struct tiles *tiles, unsigned char *to, size_t to_pitch, const unsigned char *from,
 		 size_t from_pitch, int64_t height)
@@ -559,10 +524,8 @@ static void copy_once(const struct tiles *tiles, const struct batch *batch)
 	unsigned char *c = tiles->c + BI__LINE;
 
 	for (int64_t at = 0; at < tiles->row; at += some) {
-		for (int64_t i = at; i < minimum(at + some, tiles->row); i++) {
-			prefetch_run(tiles, batch->src[0] + reads[minimum(i + AHEAD, tiles->row - 1)]);
+		for (int64_t i = at; i < minimum(at + some, tiles->row); i++)
 			gather_row(tiles, tiles->a + (i - at) * (int64_t)tiles->a_pitch, batch->src[0] + reads[i]);
-		}
 		turn(tiles, c + at * tiles->element, tiles->c_pitch, tiles->a, tiles->a_pitch, tiles->width);
 	}
 	for (int64_t i = 0; i < tiles->rows.count; i++)
@@ -671,8 +634,6 @@ static void choose_tiles(struct tiles *tiles, const struct bi__engine_part *part
 	cut_rows(tiles);
 	cut_runs(tiles);
 	find_rows(tiles);
-	if (tiles->way == TWICE)
-		make_enough_tiles(tiles);
 	sort_columns(tiles);
 	list_all(tiles, part->plan->bytes);
 	set_scatter(tiles, part->plan->bytes);
