@@ -73,6 +73,16 @@ def collect():
         core._close_contexts()
 
 
+def freeze():
+    """What is there already is not gone through again by each collect()."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_collection_finish():
+    freeze()
+
+
 FAILED = pytest.StashKey[bool]()
 
 
@@ -131,6 +141,7 @@ def pytest_sessionfinish(session, exitstatus):
     """Nothing of OpenCL outlives the tests."""
     if exitstatus != 0:
         return
+    gc.unfreeze()
     collect()
     if left_buffers():
         print(f"\n{left_buffers()} cl_mem were left behind", file=sys.stderr)
@@ -149,10 +160,8 @@ def cuda_run():
     """Runs of the simulator within one test: `with cuda_run(seed=2) as run:` gives run.cuda; afterwards run.reports."""
     if os.environ.get("BI_CUDA_LIBRARY") != NO_DRIVER and cuda_sim.open_simulator() is None:
         pytest.fail("this test needs the simulated driver, not a real one", pytrace=False)
-    gc.collect()
-    gc.freeze()  # what is there already is not gone through again for every run
+    freeze()
     yield Run
-    gc.unfreeze()
 
 
 class Run:

@@ -540,6 +540,7 @@ def test_join_into_the_home_of_an_array(cuda):
 @pytest.mark.needs("simulator")
 def test_join_streams_into_one(cuda, kind):
     """The example of the CUDA Array Interface: streams 7, 9 and 15 into 3."""
+    bi.empty(1, "u1", device="cuda")  # opens the context, in which a driver may wait for earlier work
     *streams, into = [cuda.stream() for _ in range(4)]
     pointer = cuda.alloc(96)
     for i, stream in enumerate(streams):

@@ -103,12 +103,13 @@ def test_C7_operation_on_a_stream_of_the_user(bi, cuda):
 
 @pytest.mark.parametrize("kind", SAYING)
 def test_C7_nobody_waits_on_the_host(bi, cuda, kind):
-    producer = kind(cuda)
+    bi.empty(1, "u1", device="cuda")  # opens the context, in which a driver may wait for earlier work
+    producer, stream = kind(cuda), cuda.stream()
     producer.fill(5)
     waits = cuda.counts().host_waits
     view = bi.buffer_interface(producer)
     view.copy()
-    view.acquire(cuda.stream())
+    view.acquire(stream)
     assert cuda.counts().host_waits == waits
 
 
