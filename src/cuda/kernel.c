@@ -96,6 +96,15 @@ static struct bi__cuda_shared *make_shared_locked(bi__cu_context context, unsign
 	return shared;
 }
 
+/* Tries each twice: a later call may wait for work of the device. */
+static void prepare_shared_locked(struct bi__cuda *cuda)
+{
+	if (load_kernels_locked(cuda, NULL))
+		load_kernels_locked(cuda, NULL);
+	if (bi__cuda_make_chunks(&cuda->shared->pageable, NULL))
+		bi__cuda_make_chunks(&cuda->shared->pageable, NULL);
+}
+
 int bi__cuda_open_shared(struct bi__cuda *cuda, struct bi_error *err)
 {
 	unsigned long long id = 0;
@@ -106,10 +115,8 @@ int bi__cuda_open_shared(struct bi__cuda *cuda, struct bi_error *err)
 	cuda->shared = find_shared_locked(cuda->context, id);
 	if (!cuda->shared)
 		cuda->shared = make_shared_locked(cuda->context, id);
-	if (cuda->shared && !cuda->shared->users++) {
-		load_kernels_locked(cuda, NULL);
-		bi__cuda_make_chunks(&cuda->shared->pageable, NULL);
-	}
+	if (cuda->shared && !cuda->shared->users++)
+		prepare_shared_locked(cuda);
 	pthread_mutex_unlock(&lock);
 	return cuda->shared ? BI_OK : bi__fail(err, BI_ENOMEM, "no memory for the kernels of a context");
 }

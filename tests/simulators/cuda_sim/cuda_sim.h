@@ -35,7 +35,8 @@ struct cuda_sim_options {
 	int eager; /* 1: every operation runs as soon as it may; to see what a schedule hides */
 	uint64_t fail_call; /* the n-th call of the interface (1: the first) fails; 0: none */
 	int fail_code; /* with this code; 0: CUDA_ERROR_UNKNOWN, for allocations CUDA_ERROR_OUT_OF_MEMORY */
-	uint64_t drop_wait; /* the n-th wait (cuStreamWaitEvent) is accepted and forgotten; 0: none */
+	uint64_t drop_wait; /* the n-th wait (cuStreamWaitEvent) is accepted and forgotten, and the switches *_waits
+			       are off; 0: none */
 };
 
 /*
