@@ -4,8 +4,10 @@
 set(switches ${BI_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/switches)
 set(decisions ${CMAKE_CURRENT_LIST_DIR}/cuda_sim/decisions.h)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${decisions})
-file(STRINGS ${decisions} names REGEX "^\tX\\([a-z_]+, ")
-list(TRANSFORM names REPLACE "^\tX\\(([a-z_]+), .*" "\\1")
+file(READ ${decisions} text)
+string(REGEX MATCHALL "X\\([a-z_]+, " names "${text}")
+list(TRANSFORM names REPLACE "X\\(([a-z_]+), " "\\1")
+list(TRANSFORM names PREPEND "--switch=" OUTPUT_VARIABLE chosen)
 
 # The order of the driver's calls is that of every compiler, and sanitizers see the same programs in other tests.
 if(NOT BI_SANITIZE AND NOT BI_TEST_LAUNCHER AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
@@ -17,7 +19,7 @@ if(NOT BI_SANITIZE AND NOT BI_TEST_LAUNCHER AND CMAKE_C_COMPILER_ID STREQUAL "GN
         COMMAND ${switches} ${CMAKE_CURRENT_BINARY_DIR} --switch all --suite "sweep, faults"
                 --suite "sweep, waits left out")
 endif()
-add_one_test(NAME simulators-switches-page LABEL docs COMMAND ${switches} --check)
+add_one_test(NAME simulators-switches-page LABEL docs COMMAND ${switches} --check ${chosen})
 add_custom_target(record-switches COMMAND ${switches} ${CMAKE_CURRENT_BINARY_DIR} --record
     --python ${PROJECT_SOURCE_DIR}/build/python/venv/bin/python USES_TERMINAL)
 add_dependencies(record-switches contract ordering cai sweep cuda_sim)
