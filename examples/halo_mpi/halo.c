@@ -291,7 +291,7 @@ static struct bi_view *first_temperatures(struct bi_context *context, float cell
 /* The other devices compile the text of the kernel that the host runs as a C function. */
 static struct bi_kernel *build_kernel(struct bi_context *context)
 {
-	static const struct bi_host_kernel *const functions[] = { &bi_kernel_spread };
+	static const struct bi_host_kernel *const functions[] = { &bi_kernel_spread_block };
 	static char text[1 << 13];
 	struct bi_program_source source = BI_PROGRAM_SOURCE_INIT;
 	struct bi_program *program;
@@ -308,7 +308,7 @@ static struct bi_kernel *build_kernel(struct bi_context *context)
 	source.functions = functions;
 	source.function_count = 1;
 	TRY(bi_program_build(context, &source, &program, &error));
-	TRY(bi_kernel_get(program, "spread", &kernel, &error));
+	TRY(bi_kernel_get(program, "spread_block", &kernel, &error));
 	bi_program_release(program);
 	return kernel;
 }

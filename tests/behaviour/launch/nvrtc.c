@@ -11,15 +11,18 @@
 #include "cuda/nvrtc.h"
 
 #include "kernels.kernel.h"
-#include "heat.kernel.h"
+#include "fft_binding/fft.kernel.h"
+#include "halo_mpi/halo.kernel.h"
+#include "heat/heat.kernel.h"
 
 static const char *const preamble[] = {
 #include "common/launch/generated/preamble.inc"
 };
 
 static const struct bi_host_kernel *const functions[] = {
-	&bi_kernel_scale,   &bi_kernel_number, &bi_kernel_transpose, &bi_kernel_add_pair, &bi_kernel_reduce,
-	&bi_kernel_reverse, &bi_kernel_spin,   &bi_kernel_shade,     &bi_kernel_spread,   &bi_kernel_step,
+	&bi_kernel_scale,  &bi_kernel_number,  &bi_kernel_transpose,    &bi_kernel_add_pair,
+	&bi_kernel_reduce, &bi_kernel_reverse, &bi_kernel_spin,         &bi_kernel_shade,
+	&bi_kernel_spread, &bi_kernel_step,    &bi_kernel_spread_block, &bi_kernel_stage,
 };
 
 static void append_file(char *text, size_t capacity, const char *path)
@@ -75,7 +78,9 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(preamble) / sizeof(*preamble); i++)
 		strcat(text, preamble[i]);
 	append_file(text, sizeof(text), KERNELS);
-	append_file(text, sizeof(text), HEAT);
+	append_file(text, sizeof(text), EXAMPLES "/fft_binding/fft.kernel.h");
+	append_file(text, sizeof(text), EXAMPLES "/halo_mpi/halo.kernel.h");
+	append_file(text, sizeof(text), EXAMPLES "/heat/heat.kernel.h");
 	for (size_t i = 0; i < sizeof(archs) / sizeof(*archs); i++) {
 		struct bi__source source = { .text = text, .options = " -DFACTOR=3  --use_fast_math" };
 		struct bi__nvrtc_image image;
