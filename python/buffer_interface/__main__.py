@@ -2,9 +2,11 @@
 
     python -m buffer_interface devices [--json]
     python -m buffer_interface show FILE.npy
+    python -m buffer_interface check MODULE:FACTORY
     python -m buffer_interface --version
 
 `devices` prints the same as the command `bi devices`. `show` prints the layout and the elements of a NumPy file.
+`check` judges the arrays of another library by the rules of the protocols that they have.
 """
 
 import argparse
@@ -13,6 +15,7 @@ import os
 import sys
 
 from . import DriverError, __version__, buffer_interface, devices, empty
+from .check import command as check
 
 UNITS = ["B", "KiB", "MiB", "GiB", "TiB"]
 TITLES = ("", "device", "name", "platform", "memory", "capabilities")
@@ -121,6 +124,13 @@ def parse(arguments):
     listing.add_argument("--json", action="store_true", help="print one JSON object")
     show = commands.add_parser("show", help="print the layout and the elements of a NumPy file; needs NumPy")
     show.add_argument("file", metavar="FILE.npy")
+    checking = commands.add_parser(
+        "check",
+        help="check a producer or a consumer of arrays, rule by rule",
+        description=check.HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    check.add_arguments(checking)
     return parser.parse_args(arguments)
 
 
@@ -128,7 +138,10 @@ def main(arguments=None):
     options = parse(arguments)
     status = 0
     try:
-        status = print_file(options.file) if options.command == "show" else list_devices(options.json)
+        if options.command == "check":
+            status = check.main(options)
+        else:
+            status = print_file(options.file) if options.command == "show" else list_devices(options.json)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader has closed the pipe. Nothing may be flushed at exit, because that would fail again.

@@ -210,9 +210,9 @@ static int make_ready(struct bi_view *view, PyObject *stream)
 
 void bip_delete_export(struct bi_dl_managed_versioned *tensor)
 {
-	struct bi_view *view = bi_dlpack_view(tensor);
+	struct bi_view *view = bi_dlpack_view(tensor); /* NULL: other code has put its own deleter there */
 
-	if (bip_is_short_release(view)) {
+	if (!view || bip_is_short_release(view)) {
 		tensor->deleter(tensor);
 		return;
 	}
@@ -223,8 +223,13 @@ void bip_delete_export(struct bi_dl_managed_versioned *tensor)
 
 static void delete_plain(struct bi_dl_managed *tensor)
 {
-	struct bi_view *view = bi_view_retain(bi_dlpack_view_unversioned(tensor));
+	struct bi_view *view = bi_dlpack_view_unversioned(tensor);
 
+	if (!view) {
+		tensor->deleter(tensor);
+		return;
+	}
+	bi_view_retain(view);
 	tensor->deleter(tensor);
 	bip_release_view(view);
 }

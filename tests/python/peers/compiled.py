@@ -70,6 +70,13 @@ def extension_command(language, *options):
 
 
 @functools.cache
+def acquire():
+    """The address of peer_acquire of peers/acquire.c."""
+    path = build("acquire.c", ".so", extension_command("c", "-std=c11", "-fvisibility=default"))
+    return ctypes.cast(ctypes.PyDLL(str(path)).peer_acquire, ctypes.c_void_p).value
+
+
+@functools.cache
 def nanobind_peer():
     """The module of peers/nanobind_peer.cpp, made of nanobind's combined source."""
     import nanobind

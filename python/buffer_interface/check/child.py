@@ -1,0 +1,234 @@
+"""The process that has the producer or the consumer. It writes one JSON object for each result to a file descriptor."""
+
+import importlib
+import inspect
+import json
+import os
+import sys
+
+from . import buffers, consumers, cuda, dictionaries, dlpack, exchange, layout, opencl, rules
+from .judge import Judge, Stop, kind_of, short, watch
+
+STEPS = {**dictionaries.STEPS, **buffers.STEPS, **dlpack.STEPS, **exchange.STEPS}
+
+
+class Gate:
+    """The argument `gate` of a factory: gate(queue) or gate(stream, "cuda") holds back the later work of it."""
+
+    def __init__(self):
+        self._gate = None
+
+    def __call__(self, queue, kind="opencl"):
+        self._gate = opencl.Gate(queue) if kind == "opencl" else cuda.Gate(queue)
+
+    @property
+    def is_used(self):
+        return self._gate is not None
+
+    @property
+    def is_opencl(self):
+        return isinstance(self._gate, opencl.Gate)
+
+    @property
+    def driver(self):
+        return getattr(self._gate, "driver", None)
+
+    def passes(self, stream):
+        return self._gate.passes(stream)
+
+    def is_complete(self, event):
+        return self._gate.is_complete(event)
+
+    def another(self, taken):
+        return self._gate.another(taken)
+
+    def open(self):
+        if self._gate:
+            self._gate.open()
+
+
+class Maker:
+    """Makes one of the factory's arrays anew with each call."""
+
+    gate = Gate
+
+    def __init__(self, factory, name):
+        self._factory, self.name = factory, name
+        array = self()
+        lives = watch(array)
+        del array
+        self._keeps = lives is None or lives()
+
+    def watch(self, array):
+        """judge.watch, or None if the factory itself keeps its arrays."""
+        return None if self._keeps else watch(array)
+
+    def __call__(self, gate=None):
+        if gate is not None and "gate" not in parameters(self._factory):
+            return None
+        return dict(arrays_of(self._factory, gate))[self.name]
+
+
+def parameters(function):
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return {}
+
+
+def arrays_of(factory, gate=None):
+    """Returns [(name, array)] of what a factory returns: one array, a list or tuple, or a dict."""
+    made = factory(gate=gate) if "gate" in parameters(factory) else factory()
+    if isinstance(made, dict):
+        return [(str(name), array) for name, array in made.items()]
+    if isinstance(made, (list, tuple)) or inspect.isgenerator(made):
+        return [(str(number), array) for number, array in enumerate(made)]
+    return [("array", made)]
+
+
+class Fatal(Exception):
+    """The check cannot run."""
+
+
+def load(target):
+    module, _, name = target.partition(":")
+    if not module or not name:
+        raise Fatal(f"{target!r} is not MODULE:FUNCTION")
+    sys.path.insert(0, os.getcwd())
+    try:
+        found = importlib.import_module(module)
+    except Exception as error:
+        raise Fatal(f"the module {module} cannot be imported ({short(error)})") from error
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise Fatal(f"{kind_of(found)} {getattr(found, '__name__', '')} has no {part!r}")
+        found = getattr(found, part)
+    if not callable(found):
+        raise Fatal(f"{target} is a {kind_of(found)}, and not a function")
+    return found
+
+
+def speaks(array):
+    found = []
+    for protocol in rules.PROTOCOLS:
+        if STEPS[protocol][0](array):
+            found.append(protocol)
+    return found
+
+
+def first_look(factory):
+    try:
+        made = arrays_of(factory)
+    except Exception as error:
+        raise Fatal(f"the factory raises {short(error)}") from error
+    if not made:
+        raise Fatal("the factory returns no array")
+    listed = [(name, kind_of(array), speaks(array)) for name, array in made]
+    silent = [f"{name!r} ({kind})" for name, kind, protocols in listed if not protocols]
+    if silent:
+        raise Fatal(f"the factory returns {', '.join(silent)}, which has none of the protocols {', '.join(rules.PROTOCOLS)}")
+    return listed
+
+
+def judge_agreement(make, judge):
+    """Shape and type of each protocol beside each other."""
+    array, said = make(), {}
+    value = getattr(array, "__array_interface__", None) or getattr(array, "__cuda_array_interface__", None)
+    if isinstance(value, dict) and "descr" not in value or isinstance(value, dict) and len(value["descr"]) == 1:
+        said["the dictionary"] = (value.get("shape"), str(value.get("typestr"))[1:])
+    view, _ = buffers.take(array, buffers.FULL) if buffers.publishes(array) else (None, None)
+    if view is not None:
+        code = (view.format or b"B").decode().lstrip("@=<>^")
+        kind = "b" if code == "?" else "c" if code[0] in "Z" else "f" if code in "efdg" else "i" if code in "bhilqn" else "u"
+        if code in ("?", "Zf", "Zd", *"efdbhilqnBHILQN"):
+            said["the buffer"] = (buffers.look_of(view)[1], f"{kind}{view.itemsize}")
+        buffers.give_back(view)
+    if dlpack.publishes(array):
+        try:
+            block, capsule, _ = dlpack.newest(array)
+            tensor = block.tensor
+            if tensor.code in layout.KINDS and tensor.lanes == 1:
+                look = dlpack.tensor_look(tensor)
+                said["the tensor"] = (look[1], f"{layout.KINDS[tensor.code]}{look[3]}")
+            del block, capsule
+        except Exception:
+            pass
+    if len(said) < 2:
+        return judge.skip("all.agree", "no array has two protocols that can be compared")
+    return judge.rule("all.agree", len(set(map(str, said.values()))) == 1, "; ".join(f"{name}: shape and type {value}" for name, value in said.items()))
+
+
+class Run:
+    """Runs steps, and writes what they pass on."""
+
+    def __init__(self, output, done):
+        self._output, self._done = output, set(done)
+        self._array = ""
+
+    def write(self, **line):
+        self._output.write(json.dumps(line) + "\n")
+        self._output.flush()
+
+    def step(self, array, protocol, function, subject):
+        key = f"{array}/{protocol}/{function.__name__}"
+        if key in self._done:
+            return
+        self._array = array
+        self.write(begin=key)
+        judge = Judge(lambda rule, status, text: self.write(rule=rule, status=status, text=text, array=array, protocol=protocol))
+        try:
+            function(subject, judge)
+        except Stop:
+            pass
+        except Exception as error:
+            self.write(rule="all.alive", status="broken", text=f"{protocol}: {short(error)}", array=array, protocol="all")
+        self.write(end=key)
+
+
+def check_producer(factory, protocols, run):
+    listed = first_look(factory)
+    run.write(arrays=listed)
+    for name, _, spoken in listed:
+        make = Maker(factory, name)
+        for protocol in protocols:
+            if protocol in spoken:
+                for function in STEPS[protocol][1]:
+                    run.step(name, protocol, function, make)
+        run.step(name, "all", judge_agreement, make)
+
+
+def check_consumer(function, protocols, run):
+    run.write(arrays=[("consumer", getattr(function, "__name__", kind_of(function)), list(protocols))])
+    for protocol in protocols:
+        if protocol not in consumers.CASES:
+            continue
+        prefix, cases = consumers.CASES[protocol]
+        why = consumers.takes(protocol, function)
+        if why:
+            for rule in rules.CONSUMER[protocol]:
+                run.write(rule=rule.name, status="skip", text=why, array="consumer", protocol=protocol)
+            continue
+        for number, _ in enumerate(cases()):
+            step = consumers.judge_protocol(protocol, number)
+            step.__name__ = f"case {number}"
+            run.step("consumer", protocol, step, function)
+        if prefix == "bi":
+            run.step("consumer", protocol, consumers.judge_order, function)
+
+
+def main(arguments):
+    """Arguments: file descriptor, JSON of the task."""
+    task = json.loads(arguments[1])
+    with open(int(arguments[0]), "w") as output:
+        run = Run(output, task["done"])
+        os.dup2(2, 1)  # a module that prints does not disturb the report
+        try:
+            judged = load(task["target"])
+            (check_consumer if task["consumer"] else check_producer)(judged, task["protocols"], run)
+            run.write(done=True)
+        except Fatal as error:
+            run.write(fatal=str(error))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

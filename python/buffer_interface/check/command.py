@@ -1,0 +1,144 @@
+"""Starts the process that has the producer, collects its results, and starts it again if it crashes or hangs."""
+
+import json
+import os
+import pathlib
+import select
+import signal
+import subprocess
+import sys
+
+from . import report, rules
+
+MOST_RESTARTS = 40
+HELP = """Checks a producer or a consumer of arrays, rule by rule.
+
+A producer is a function without arguments that returns an array, a list of arrays, or a dict of them. Each array is made anew
+for each step of the check. If the function has a parameter `gate`, it is called with a function: gate(queue) for a
+cl_command_queue, gate(stream, "cuda") for a CUDA stream, each as int. Later work on that queue then waits until the checker
+lets it run; so the function enqueues work on its array after the call, and does not wait for it. That is how order is judged.
+
+A consumer is a function with one argument. It is called with arrays of the checker, which are legal in an odd way or illegal. It
+returns the elements as lists, or an object with tolist(); it raises an error to refuse the array.
+
+Exit status: 0 if no rule is broken, 1 if one is, 2 if the check could not run."""
+
+
+def add_arguments(parser):
+    parser.add_argument("producer", nargs="?", metavar="MODULE:FACTORY", help="the function that makes arrays")
+    parser.add_argument("--consumer", metavar="MODULE:FUNCTION", help="check this consumer instead of a producer")
+    parser.add_argument("--protocol", choices=["all", *rules.PROTOCOLS], default="all", help="the protocol to check (all)")
+    parser.add_argument("--timeout", type=float, default=20, metavar="SECONDS", help="most time for one step (20)")
+    parser.add_argument("--json", metavar="FILE", help="also write the results as one JSON object; - is the standard output")
+    parser.add_argument("--html", metavar="FILE", help="also write the report as one page")
+    parser.add_argument("--all", action="store_true", help="also list rules that hold or do not apply")
+
+
+class Child:
+    """One run of the process. `events()` gives what it writes; afterwards `ended` says how it ended."""
+
+    def __init__(self, task, seconds):
+        read, write = os.pipe()
+        root = str(pathlib.Path(__file__).absolute().parents[2])
+        path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), root]))
+        command = [sys.executable, "-m", "buffer_interface.check.child", str(write), json.dumps(task)]
+        self._process = subprocess.Popen(command, pass_fds=[write], env={**os.environ, "PYTHONPATH": path}, stdin=subprocess.DEVNULL)
+        os.close(write)
+        self._read, self._seconds = read, seconds
+        self.ended = None
+
+    def events(self):
+        rest = b""
+        while select.select([self._read], [], [], self._seconds)[0]:
+            data = os.read(self._read, 65536)
+            if not data:
+                self._process.wait()
+                self.ended = self._how(self._process.returncode)
+                return
+            *lines, rest = (rest + data).split(b"\n")
+            yield from map(json.loads, lines)
+        self._process.kill()
+        self._process.wait()
+        self.ended = f"goes on for more than {self._seconds:g} s"
+
+    def close(self):
+        os.close(self._read)
+        self._process.kill()
+        self._process.wait()
+
+    @staticmethod
+    def _how(code):
+        if code >= 0:
+            return f"ends the process with status {code}"
+        try:
+            return f"crashes the process ({signal.Signals(-code).name})"
+        except ValueError:
+            return f"crashes the process (signal {-code})"
+
+
+class Failure(Exception):
+    """The check could not run."""
+
+
+def collect(task, seconds):
+    """Runs the check. Returns (arrays, results); Failure says why it could not run."""
+    arrays, results, done = None, [], []
+    for _ in range(MOST_RESTARTS):
+        child = Child({**task, "done": done}, seconds)
+        step, pending, is_complete = None, [], False
+        try:
+            for event in child.events():
+                if "fatal" in event:
+                    raise Failure(event["fatal"])
+                if "arrays" in event:
+                    arrays = event["arrays"]
+                elif "begin" in event:
+                    step = event["begin"]
+                elif "end" in event:
+                    done.append(step)
+                    results += pending
+                    step, pending = None, []
+                elif "rule" in event:
+                    pending.append(event)
+                is_complete = is_complete or "done" in event
+        finally:
+            child.close()
+        results += pending
+        if is_complete:
+            results.append({"rule": "all.alive", "status": "holds", "text": "", "array": "", "protocol": "all"})
+            return arrays, results
+        if arrays is None:
+            what = "the import of the module, or the first call of the function,"
+            raise Failure(f"{what} {child.ended}")
+        if step is None:
+            raise Failure(f"the process of the check {child.ended} between two steps")
+        done.append(step)
+        array, protocol, name = step.rsplit("/", 2)
+        text = f"{protocol}: {name.replace('_', ' ')} {child.ended}"
+        results.append({"rule": "all.alive", "status": "broken", "text": text, "array": array, "protocol": "all"})
+    raise Failure(f"the process of the check ended early {MOST_RESTARTS} times")
+
+
+def main(options):
+    """Returns the exit status."""
+    if (options.producer is None) == (options.consumer is None):
+        print("give either MODULE:FACTORY or --consumer MODULE:FUNCTION", file=sys.stderr)
+        return 2
+    protocols = rules.PROTOCOLS if options.protocol == "all" else [options.protocol]
+    target = options.consumer or options.producer
+    task = {"target": target, "consumer": bool(options.consumer), "protocols": protocols}
+    try:
+        arrays, results = collect(task, options.timeout)
+    except Failure as failure:
+        print(f"{target}: {failure}", file=sys.stderr)
+        return 2
+    made = report.Report(target, bool(options.consumer), protocols, arrays, results)
+    try:
+        for path, text in ((options.json, made.json()), (options.html, made.html() if options.html else "")):
+            if path and path != "-":
+                pathlib.Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        print(f"{error.filename}: {error.strerror}", file=sys.stderr)
+        return 2
+    print(made.json() if options.json == "-" else made.text(options.all), end="")
+    return 1 if made.broken else 0

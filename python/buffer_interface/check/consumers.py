@@ -1,0 +1,414 @@
+"""Arrays of the checker for consumers: plain ones, ones that are legal in an odd way, and illegal ones.
+
+All have 24 int32 in host memory. When an array is released its memory is overwritten, so that a later use is seen.
+"""
+
+import ctypes
+import gc
+import struct
+import threading
+
+from . import layout, opencl, structs
+from .judge import kind_of, short
+
+COUNT = 24
+PLAIN, ODD, ILLEGAL = "plain", "odd", "illegal"
+
+
+class Memory:
+    """24 numbers, and the count of releases."""
+
+    def __init__(self, numbers=range(COUNT)):
+        self.numbers = (ctypes.c_int32 * COUNT)(*numbers)
+        self.address = ctypes.addressof(self.numbers)
+        self.released = 0
+
+    def release(self):
+        self.released += 1
+        for i in range(COUNT):
+            self.numbers[i] = -1
+
+
+def nested(numbers, shape, strides, offset=0):
+    """The elements as lists, read by the layout."""
+    if not shape:
+        return numbers[offset // 4]
+    return [nested(numbers, shape[1:], strides[1:], offset + i * strides[0]) for i in range(shape[0])]
+
+
+class Case:
+    """One array: `array` is passed to the consumer; `wanted` are its elements, None for an illegal one."""
+
+    def __init__(self, name, kind, shape=(2, 3), strides=None, offset=0, readonly=False):
+        self.name, self.kind, self.readonly = name, kind, readonly
+        self.memory = Memory()
+        self.shape, self.offset = shape, offset
+        self.strides = layout.c_strides(shape, 4) if strides is None else strides
+        self.wanted = None if kind == ILLEGAL else nested(list(range(COUNT)), shape, self.strides, offset)
+        self.array = None
+
+    def c_numbers(self):
+        n = max(len(self.shape), 1)
+        self.kept = (ctypes.c_int64 * n)(*self.shape), (ctypes.c_int64 * n)(*self.strides)
+        return self.kept
+
+    def is_taken(self):
+        """True if the consumer has taken a reference that it has to release."""
+        return True
+
+    def balance(self):
+        """Returns a sentence if the array is not released as often as it was taken, when nobody uses it any more."""
+        wanted = 1 if self.is_taken() else 0
+        return None if self.memory.released == wanted else f"was released {self.memory.released} times instead of {wanted}"
+
+
+LAYOUTS = [
+    ("two dimensions", PLAIN, {}),
+    ("no dimensions", ODD, {"shape": ()}),
+    ("no elements", ODD, {"shape": (2, 0, 3)}),
+    ("an extent of 1 with an odd stride", ODD, {"shape": (1, 3), "strides": (4096, 4)}),
+    ("Fortran order", ODD, {"strides": (4, 8)}),
+    ("gaps between rows", ODD, {"strides": (24, 4)}),
+    ("a stride of 0", ODD, {"strides": (0, 4)}),
+    ("negative strides", ODD, {"strides": (-12, -4), "offset": 20}),
+    ("an offset", ODD, {"offset": 8}),
+    ("six dimensions", ODD, {"shape": (1, 2, 1, 3, 1, 2)}),
+    ("read-only", ODD, {"readonly": True}),
+]
+
+
+# The BufferInterface
+
+
+@structs.RELEASE
+def _release(address):
+    exchange = structs.Exchange.from_address(address)
+    exchange.release = None
+    _live[exchange.owner].memory.release()
+
+
+_live = {}
+
+
+class ExchangeCase(Case):
+    def __init__(self, name, kind, members=None, **arguments):
+        super().__init__(name, kind, **arguments)
+        self.members, self.acquired = members or {}, 0
+
+        def acquire(array, wishes, out):
+            self.fill(structs.Exchange.from_address(out))
+            return 0
+
+        self._function = structs.ACQUIRE(acquire)
+        self._table = structs.Table(structs.VERSION, ctypes.sizeof(structs.Table), ctypes.cast(self._function, ctypes.c_void_p))
+        capsule = structs.new_capsule(ctypes.addressof(self._table), b"buffer_interface.c_api", None)
+        self.array = type("ArrayOfTheChecker", (), {"__buffer_interface_c__": capsule})()
+
+    def fill(self, out):
+        self.acquired += 1
+        _live[id(self)] = self
+        shape, strides = self.c_numbers()
+        flags = structs.READONLY if self.readonly else 0
+        said = {"version": structs.VERSION, "struct_size": structs.EXCHANGE_SIZE, "owner": id(self), "size": COUNT * 4}
+        said |= {"release": ctypes.cast(_release, ctypes.c_void_p).value, "handle": self.memory.address, "offset": self.offset}
+        said |= {"device_type": 1, "handle_kind": 1, "type_bits": 32, "type_lanes": 1, "item_size": 4, "flags": flags}
+        said |= {"ndim": len(self.shape), "shape": ctypes.addressof(shape), "strides": ctypes.addressof(strides)}
+        ctypes.memset(ctypes.addressof(out), 0, structs.EXCHANGE_SIZE)
+        for member, value in {**said, **self.members}.items():
+            setattr(out, member, value)
+
+    def balance(self):
+        return None if self.memory.released == self.acquired else f"was acquired {self.acquired} times and released {self.memory.released} times"
+
+
+DESCR = ctypes.create_string_buffer(b'[["a", "<i4"]')
+ODD_MEMBERS = [
+    ("unknown flags above bit 15", {"flags": 1 << 30}),
+    ("no flag of contiguity", {"flags": 0}),
+    ("an owner and a context of its own", {"flags": structs.C_CONTIGUOUS}),
+]
+ILLEGAL_MEMBERS = [
+    ("an unknown version", {"version": 0x90000}),
+    ("a struct_size that is too small", {"struct_size": 64}),
+    ("an unknown flag below bit 16", {"flags": 1 << 9}),
+    ("a reserved member", {"reserved": 1}),
+    ("65 dimensions", {"ndim": 65}),
+    ("shape NULL", {"shape": None}),
+    ("a memory of 8 bytes", {"size": 8}),
+    ("an offset near 2^64", {"offset": 2**64 - 4}),
+    ("a handle of 0", {"handle": 0}),
+    ("an untrue flag of contiguity", {"flags": structs.F_CONTIGUOUS}),
+    ("a CUDA device for host memory", {"device_type": 2}),
+    ("an unknown kind of handle", {"handle_kind": 77}),
+    ("a context in host memory", {"context": 8}),
+    ("a negative device", {"device_id": -1}),
+    ("a stream without a kind of order", {"stream": 8}),
+    ("a kind of order without a stream", {"order_kind": 3}),
+    ("a type of 0 bits", {"type_bits": 0}),
+    ("an unknown type", {"type_code": 99}),
+    ("an item_size that does not go with the type", {"item_size": 3}),
+    ("type code 3 without descr", {"type_code": 3, "type_bits": 8, "type_lanes": 4}),
+    ("descr beside a type of the table", {"descr": ctypes.addressof(DESCR)}),
+    ("descr that is no JSON", {"type_code": 3, "type_bits": 8, "type_lanes": 4, "descr": ctypes.addressof(DESCR)}),
+]
+ILLEGAL_SHAPES = [("a negative extent", {"shape": (-2, 3), "strides": (12, 4)}), ("elements beyond the memory", {"shape": (20, 3)}),
+                  ("a reach below the memory", {"strides": (-12, 4)}), ("more elements than 2^63", {"shape": (2**62, 2**62), "strides": (0, 0)})]  # fmt: skip
+
+
+def exchange_cases():
+    for name, kind, arguments in LAYOUTS:
+        yield lambda name=name, kind=kind, a=arguments: ExchangeCase(name, kind, **a)
+    for kind, listed in ((ODD, ODD_MEMBERS), (ILLEGAL, ILLEGAL_MEMBERS)):
+        for name, members in listed:
+            yield lambda name=name, kind=kind, members=members: ExchangeCase(name, kind, members)
+    for name, arguments in ILLEGAL_SHAPES:
+        yield lambda name=name, a=arguments: ExchangeCase(name, ILLEGAL, **a)
+
+
+# DLPack
+
+
+@structs.DELETER
+def _delete(address):
+    _tensors[address].memory.release()
+
+
+_tensors = {}
+
+
+class TensorCase(Case):
+    def __init__(self, name, kind, tensor=None, block=None, is_versioned=True, **arguments):
+        super().__init__(name, kind, **arguments)
+        self.block = structs.ManagedVersioned(major=1, minor=1) if is_versioned else structs.Managed()
+        self.block.deleter = ctypes.cast(_delete, ctypes.c_void_p).value
+        self.name_of_capsule = b"dltensor_versioned" if is_versioned else b"dltensor"
+        if self.readonly:
+            self.block.flags = 1
+        shape, strides = self.c_numbers()
+        said = {"data": self.memory.address, "device_type": 1, "ndim": len(self.shape), "bits": 32, "lanes": 1}
+        said |= {"byte_offset": self.offset, "shape": shape, "strides": (ctypes.c_int64 * max(len(self.shape), 1))(*(n // 4 for n in self.strides))}
+        for member, value in {**said, **(tensor or {})}.items():
+            setattr(self.block.tensor, member, value)
+        for member, value in (block or {}).items():
+            setattr(self.block, member, value)
+        _tensors[ctypes.addressof(self.block)] = self
+        self.capsule = structs.new_capsule(ctypes.addressof(self.block), self.name_of_capsule, None)
+        self.array = _TensorArray(self.capsule)
+
+    def is_taken(self):
+        return structs.capsule_name(self.capsule) != self.name_of_capsule
+
+
+class _TensorArray:
+    def __init__(self, capsule):
+        self._capsule = capsule
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        return self._capsule
+
+
+# Other wrong members are the producer's fault alone: DLPack does not require that a consumer finds them.
+ILLEGAL_TENSORS = [("major version 2", {"block": {"major": 2}}), ("an unknown type", {"tensor": {"code": 99}})]
+
+
+def tensor_cases():
+    for is_versioned in (True, False):
+        for name, kind, arguments in LAYOUTS:
+            if is_versioned or not arguments.get("readonly"):
+                kind_here = kind if is_versioned else ODD
+                named = name if is_versioned else f"{name}, without version"
+                yield lambda n=named, k=kind_here, v=is_versioned, a=arguments: TensorCase(n, k, is_versioned=v, **a)
+    yield lambda: TensorCase("strides NULL", ODD, {"strides": None})
+    yield lambda: TensorCase("version 1.99", ODD, block={"minor": 99})
+    for name, arguments in ILLEGAL_TENSORS:
+        yield lambda name=name, a=arguments: TensorCase(name, ILLEGAL, **a)
+
+
+# The array interface
+
+
+class DictionaryCase(Case):
+    def __init__(self, name, kind, members=None, **arguments):
+        super().__init__(name, kind, **arguments)
+        said = {"version": 3, "typestr": layout.ORDER + "i4", "shape": self.shape, "strides": self.strides}
+        said["data"] = (self.memory.address + self.offset, self.readonly)
+        self.array = _DictionaryArray({**said, **(members or {})}, self.memory)
+
+    def balance(self):
+        return None if self.memory.released == 1 else "is still alive"
+
+
+class _DictionaryArray:
+    def __init__(self, said, memory):
+        self._said, self._memory = said, memory
+
+    @property
+    def __array_interface__(self):
+        return self._said
+
+    def __del__(self):
+        self._memory.release()
+
+
+def dictionary_cases():
+    for name, kind, arguments in LAYOUTS:
+        yield lambda name=name, kind=kind, a=arguments: DictionaryCase(name, kind, **a)
+    yield lambda: DictionaryCase("strides None", ODD, {"strides": None})
+    yield lambda: DictionaryCase("descr of a simple type", ODD, {"descr": [("", layout.ORDER + "i4")]})
+    for name, members in (
+        ("an unknown typestr", {"typestr": "<q4"}),
+        ("a shape that is no tuple", {"shape": "23"}),
+        ("strides of another length", {"strides": (4,)}),
+        ("a data without a flag", {"data": (1,)}),
+        ("a negative extent", {"shape": (-2, 3)}),
+        ("an address that is no int", {"data": ("x", False)}),
+    ):
+        yield lambda name=name, members=members: DictionaryCase(name, ILLEGAL, members)
+
+
+# The buffer protocol
+
+
+class BufferCase(Case):
+    def __init__(self, name, kind, cut=None, **arguments):
+        super().__init__(name, kind, **arguments)
+        self._bytes = bytearray(struct.pack(f"{COUNT}i", *range(COUNT)))
+        view = memoryview(self._bytes)[self.offset :]
+        if cut is not None:
+            view = view.cast("i")[cut]
+            self.wanted = view.tolist()
+        else:
+            view = view[: 4 * layout.math.prod(self.shape)].cast("i", list(self.shape)) if self.shape else view[:4].cast("i", [])
+        self.array = view.toreadonly() if self.readonly else view
+        self._layers = [view]
+
+    def balance(self):
+        self.array = None
+        for layer in self._layers:
+            try:
+                layer.release()
+            except BufferError:
+                return "is still exported"
+        return None
+
+
+def buffer_cases():
+    for name, kind, arguments in LAYOUTS:
+        if "strides" not in arguments and 0 not in arguments.get("shape", ()):
+            yield lambda name=name, kind=kind, a=arguments: BufferCase(name, kind, **a)
+    yield lambda: BufferCase("a step of 2", ODD, slice(None, None, 2))
+    yield lambda: BufferCase("a step of -1", ODD, slice(None, None, -1))
+
+
+CASES = {
+    "array": ("array", dictionary_cases),
+    "buffer": ("buffer", buffer_cases),
+    "dlpack": ("dlpack", tensor_cases),
+    "buffer-interface": ("bi", exchange_cases),
+}
+
+
+def read(result):
+    """Returns the elements of a result as lists, or None if it has none."""
+    if hasattr(result, "tolist"):
+        result = result.tolist()
+    return result if is_numbers(result) else None
+
+
+def is_numbers(value):
+    return all(map(is_numbers, value)) if isinstance(value, list) else isinstance(value, (int, float))
+
+
+def judge_case(make, function, judge, prefix):
+    """Passes one array to the consumer. Returns True if it was accepted."""
+    case = make()
+    array, case.array = case.array, None
+    result, refused = None, None
+    try:
+        result = function(array)
+        found = read(result)
+    except Exception as error:
+        refused, found = short(error), None
+        del error
+    before = list(case.memory.numbers)
+    array = None
+    gc.collect()
+    named = case.name
+    if refused is None:
+        judge_accepted(judge, prefix, case, found, result, named)
+    else:
+        judge_refused(judge, prefix, case, refused, named)
+    if case.readonly and not case.memory.released:
+        judge.rule(prefix + ".unchanged", before == list(range(COUNT)), f"{named}: the elements were written")
+    del result, found
+    gc.collect()
+    why = case.balance()
+    judge.rule(prefix + ".released", why is None, f"the array with {named} {why}{', after it was refused' if refused else ''}")
+    return refused is None
+
+
+def judge_accepted(judge, prefix, case, found, result, named):
+    if case.kind == ILLEGAL:
+        judge.rule(prefix + ".illegal", False, f"{named} is accepted")
+        return
+    if found is None:
+        judge.skip(prefix + ".odd", f"the consumer returns a {kind_of(result)} without elements")
+        return
+    judge.rule(prefix + (".takes" if case.kind == PLAIN else ".odd"), found == case.wanted, f"{named}: the elements are {found}, and should be {case.wanted}")
+    again = read(result)
+    judge.rule(prefix + ".lifetime", again == found, f"{named}: after the array had no other owner the elements are {again}, and were {found}")
+
+
+def judge_refused(judge, prefix, case, refused, named):
+    if case.kind == ILLEGAL:
+        judge.rule(prefix + ".illegal", True)
+    elif prefix == "bi" and case.kind == ODD:
+        judge.rule("bi.odd", False, f"{named} is refused ({refused})")
+    else:
+        judge.skip(prefix + ".odd", f"{named} is refused ({refused})")
+
+
+def judge_protocol(protocol, number):
+    """Returns the step for one case of a protocol."""
+    prefix, cases = CASES[protocol]
+    make = list(cases())[number]
+
+    def step(function, judge):
+        judge_case(make, function, judge, prefix)
+
+    return step
+
+
+def takes(protocol, function):
+    """Returns None if the consumer accepts a plain array of the protocol, otherwise the reason."""
+    case = next(iter(CASES[protocol][1]()))()
+    try:
+        result = function(case.array)
+    except Exception as error:
+        return f"a plain array is refused ({short(error)})"
+    return None if result is None or read(result) is not None else "the result for a plain array has no numbers"
+
+
+def judge_order(function, judge):
+    """A cl_mem with 1, and behind a gate a command that writes 2. A consumer that waits reads 2."""
+    made = opencl.pending(COUNT) if opencl.library() else None
+    if made is None:
+        return judge.skip("bi.order", "there is no OpenCL device")
+    memory, context, queue, gate = made
+    members = {"handle": memory, "context": context, "stream": queue, "order_kind": 3, "handle_kind": 3, "device_type": 4}
+    case = ExchangeCase("pending work", ODD, members, shape=(COUNT,))
+    timer = threading.Timer(0.4, gate.open)
+    timer.start()
+    try:
+        found = read(function(case.array))
+    except Exception as error:
+        return judge.skip("bi.order", f"memory of OpenCL is refused ({short(error)})")
+    finally:
+        timer.cancel()
+        gate.open()
+    if found is None:
+        return judge.skip("bi.order", "the consumer returns no elements")
+    return judge.rule("bi.order", found == [2] * COUNT, f"the elements are {found[:3]}..., and should be 2")

@@ -1,0 +1,114 @@
+"""OpenCL without a binding: what the order of work is judged with. A gate holds back the work of a queue until it is opened."""
+
+import contextlib
+import ctypes
+import functools
+import time
+from ctypes import c_int, c_int32, c_uint32, c_uint64, c_void_p
+
+CONTEXT_OF_QUEUE, DEVICE_OF_QUEUE, STATUS_OF_EVENT = 0x1090, 0x1091, 0x11D3
+SIZE_OF_MEMORY, PARENT_OF_MEMORY = 0x1102, 0x1107
+COMPLETE = 0
+PATIENCE = 0.2  # seconds in which a probe that nothing holds back is complete
+
+
+@functools.cache
+def library():
+    """Returns the OpenCL loader, or None."""
+    for name in ("libOpenCL.so.1", "libOpenCL.so"):
+        try:
+            found = ctypes.CDLL(name)
+        except OSError:
+            continue
+        for function in ("clCreateUserEvent", "clCreateCommandQueue"):
+            getattr(found, function).restype = c_void_p
+        return found
+    return None
+
+
+def ask(function, handle, name, kind):
+    value = kind()
+    code = getattr(library(), function)(c_void_p(handle), c_uint32(name), ctypes.c_size_t(ctypes.sizeof(kind)), ctypes.byref(value), None)
+    return None if code else value.value
+
+
+def context_of(queue):
+    return ask("clGetCommandQueueInfo", queue, CONTEXT_OF_QUEUE, c_void_p)
+
+
+def memory(handle):
+    """Returns (cl_mem of which this one is a part, or 0; bytes)."""
+    parent = ask("clGetMemObjectInfo", handle, PARENT_OF_MEMORY, c_void_p)
+    return parent or 0, ask("clGetMemObjectInfo", handle, SIZE_OF_MEMORY, ctypes.c_size_t) or 0
+
+
+def is_complete(event):
+    return ask("clGetEventInfo", event, STATUS_OF_EVENT, c_int) == COMPLETE
+
+
+class Gate:
+    """Called with a cl_command_queue as int, holds back all later work of the queue until open()."""
+
+    order_kind = 3
+
+    def __init__(self, queue):
+        code = c_int32()
+        self._user = library().clCreateUserEvent(c_void_p(context_of(queue)), ctypes.byref(code))
+        self._enqueue(queue, "clEnqueueBarrierWithWaitList", self._user)
+        self._is_open = False
+
+    @staticmethod
+    def _enqueue(queue, function, wait_for=None):
+        """Enqueues a marker or barrier. Returns its event."""
+        event, waits = c_void_p(), (c_void_p * 1)(wait_for)
+        getattr(library(), function)(c_void_p(queue), c_uint32(1 if wait_for else 0), waits if wait_for else None, ctypes.byref(event))
+        library().clFlush(c_void_p(queue))
+        return event.value
+
+    def open(self):
+        if not self._is_open:
+            self._is_open = True
+            library().clSetUserEventStatus(c_void_p(self._user), c_int32(COMPLETE))
+
+    def passes(self, queue):
+        """Returns True if a probe on the queue becomes complete, although the gate is closed."""
+        return self.is_complete(self._enqueue(queue, "clEnqueueMarkerWithWaitList"))
+
+    def is_complete(self, event):
+        end = time.monotonic() + PATIENCE
+        while not is_complete(event) and time.monotonic() < end:
+            time.sleep(0.005)
+        return is_complete(event)
+
+    @contextlib.contextmanager
+    def another(self, exchange):
+        """Work of a consumer: a queue of its own with work behind a gate of its own."""
+        device, code = ask("clGetCommandQueueInfo", exchange.stream, DEVICE_OF_QUEUE, c_void_p), c_int32()
+        queue = library().clCreateCommandQueue(c_void_p(exchange.context), c_void_p(device), c_uint64(0), ctypes.byref(code))
+        work = Gate(queue)
+        work.stream, work.event = queue, Gate._enqueue(queue, "clEnqueueMarkerWithWaitList")
+        try:
+            yield work
+        finally:
+            work.open()
+
+
+def pending(count):
+    """Returns (cl_mem, cl_context, cl_command_queue, gate): `count` int32 of 1, and a command behind the gate that writes 2.
+
+    None: there is no device. The objects stay until the process ends.
+    """
+    platform, device, code = c_void_p(), c_void_p(), c_int32()
+    cl, everything = library(), c_uint64(0xFFFFFFFF)
+    if cl.clGetPlatformIDs(1, ctypes.byref(platform), None) or cl.clGetDeviceIDs(platform, everything, 1, ctypes.byref(device), None):
+        return None
+    for function in ("clCreateContext", "clCreateBuffer"):
+        getattr(cl, function).restype = c_void_p
+    context = cl.clCreateContext(None, 1, ctypes.byref(device), None, None, ctypes.byref(code))
+    queue = cl.clCreateCommandQueue(c_void_p(context), device, c_uint64(0), ctypes.byref(code))
+    nbytes, ones, twos = ctypes.c_size_t(4 * count), (c_int32 * count)(*[1] * count), c_int32(2)
+    memory_ = cl.clCreateBuffer(c_void_p(context), c_uint64(1 | 1 << 5), nbytes, ones, ctypes.byref(code))
+    gate = Gate(queue)
+    cl.clEnqueueFillBuffer(c_void_p(queue), c_void_p(memory_), ctypes.byref(twos), ctypes.c_size_t(4), ctypes.c_size_t(0), nbytes, 0, None, None)
+    cl.clFlush(c_void_p(queue))
+    return memory_, context, queue, gate
