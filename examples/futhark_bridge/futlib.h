@@ -11,8 +11,7 @@
 #include <stdint.h>
 
 #if defined(FUTHARK_BACKEND_opencl)
-#define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl.h>
+#include "buffer_interface/opencl.h" /* the types of OpenCL; generated code has CL/cl.h here */
 typedef cl_mem futhark_raw;
 #else
 typedef char *futhark_raw;
