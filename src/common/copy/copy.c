@@ -168,7 +168,9 @@ static int is_contiguous_object(const struct bi_view *view)
 	       view->traits & BI__TRAIT_C_CONTIGUOUS;
 }
 
-static int write_array(const struct bi_view *dst, struct bi_memory *bytes, struct bi_error *err)
+/* write_array and read_array are inlined into bi_view_write and bi_view_read, which are often called for a few bytes. */
+static inline __attribute__((always_inline)) int write_array(const struct bi_view *dst, struct bi_memory *bytes,
+							     struct bi_error *err)
 {
 	struct bi__job job;
 	int rc = check_destination(dst, err);
@@ -186,7 +188,7 @@ static int write_array(const struct bi_view *dst, struct bi_memory *bytes, struc
 	return rc ? rc : bi__job_run(&job, err);
 }
 
-static int read_array(const struct bi_view *src, struct bi_memory *bytes, struct bi_error *err)
+static inline int read_array(const struct bi_view *src, struct bi_memory *bytes, struct bi_error *err)
 {
 	struct bi__job job;
 	int rc = start_job(&job, "read", bytes, src->memory, err);
