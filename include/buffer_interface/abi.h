@@ -16,6 +16,8 @@ extern "C" {
 #endif
 
 #define BI_ABI_VERSION 0x00000002u      /* major << 16 | minor; while major is 0, every minor is a major */
+#define BI_ABI_KNOWS(version)           /* 1 if a structure of that version can be read, or filled for its caller */ \
+	((version) == BI_ABI_VERSION || (BI_ABI_VERSION > 0xffffu && (version) >> 16 == BI_ABI_VERSION >> 16))
 #define BI_ABI_SIZE_MAX 4096u           /* the largest struct_size */
 
 /* Bits of `flags`, and of the wishes of a caller. A reader refuses unknown bits 0..15 and ignores unknown bits 16..31. */

@@ -58,7 +58,7 @@ static inline const char *bi_exchange_check(const struct bi_exchange *x)
 {
 	int is_host = x->handle_kind == BI_HANDLE_HOST, is_cuda = x->handle_kind == BI_HANDLE_CUDA;
 	uint32_t lanes = x->type_lanes, bits = x->type_bits;
-	if (x->version != BI_ABI_VERSION || x->struct_size < sizeof(*x) || x->struct_size > BI_ABI_SIZE_MAX)
+	if (!BI_ABI_KNOWS(x->version) || x->struct_size < sizeof(*x) || x->struct_size > BI_ABI_SIZE_MAX)
 		return "the version or the size is not known [B-9]";
 	if (!x->release || x->reserved || x->flags & 0xffff & ~BI_READONLY || x->device_id < 0)
 		return "released, a reserved member, an unknown critical flag or a negative device_id [B-11]";

@@ -90,7 +90,7 @@ static inline const struct bi_python_api *bi_python_open_capsule(PyObject *capsu
 	api = (const struct bi_python_api *)PyCapsule_GetPointer(capsule, BI_PYTHON_CAPSULE);
 	if (!api)
 		return NULL;
-	if (api->version != BI_ABI_VERSION || api->struct_size < sizeof(*api)) {
+	if (!BI_ABI_KNOWS(api->version) || api->struct_size < sizeof(*api)) {
 		PyErr_Format(PyExc_BufferError,
 			     BI_PYTHON_ATTRIBUTE " has version %u.%u and %u bytes, this module knows version %u.%u",
 			     (unsigned)(api->version >> 16), (unsigned)(api->version & 0xffff),

@@ -115,7 +115,7 @@ static int fill(const struct bi_view *view, uint32_t wishes, struct bi_exchange 
 /* Checks the members of the caller. They tell how many bytes are written, so nothing is written before. */
 static int check_caller(const struct bi_exchange *out, uint32_t wishes, struct bi_error *err)
 {
-	if (out->version != BI_ABI_VERSION)
+	if (!BI_ABI_KNOWS(out->version))
 		return bi__fail(err, BI_EVERSION, "the caller's version is %u.%u, this library knows %u.%u",
 				out->version >> 16, out->version & 0xffff, BI_ABI_VERSION >> 16,
 				BI_ABI_VERSION & 0xffff);

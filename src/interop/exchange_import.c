@@ -32,7 +32,7 @@ static int hand_back(void *data, uint32_t order_kind, uint64_t event)
 
 static int check_version(const struct bi_exchange *exchange, struct bi_error *err)
 {
-	if (exchange->version != BI_ABI_VERSION)
+	if (!BI_ABI_KNOWS(exchange->version))
 		return bi__fail(err, BI_EVERSION, "the exchange structure has version %u.%u, this library knows %u.%u",
 				exchange->version >> 16, exchange->version & 0xffff, BI_ABI_VERSION >> 16,
 				BI_ABI_VERSION & 0xffff);

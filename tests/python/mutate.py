@@ -29,7 +29,7 @@ from conformance import load_rules
 
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parent.parent
-COPIED = ["include", "src", "python", "tests/python", "examples/python_extension"]
+COPIED = ["include", "src", "python", "tests/python", "examples/independent", "examples/python_extension"]
 FLAGS = ["-std=c11", "-O0", "-g0", "-w", "-fPIC", "-fvisibility=hidden", "-D_POSIX_C_SOURCE=200809L"]
 SECONDS = 120  # for the tests of one mutation
 

@@ -68,7 +68,7 @@ static int check_version(PyObject *object)
 	}
 	rc = bip_number(version, "buffer_interface_version", " [B-3]", &number);
 	Py_DECREF(version);
-	if (rc || number == BI_ABI_VERSION)
+	if (rc || (number >= 0 && number <= UINT32_MAX && BI_ABI_KNOWS((uint32_t)number)))
 		return rc;
 	PyErr_Format(bip_UnsupportedError, "buffer_interface_version is %lld, not %d, which is version %d.%d [B-3]",
 		     (long long)number, BI_ABI_VERSION, BI_ABI_VERSION >> 16, BI_ABI_VERSION & 0xffff);

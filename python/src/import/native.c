@@ -115,7 +115,7 @@ static int import_struct(struct bi_exchange *exchange, const struct bip_request 
 	struct bi_error err;
 	int rc;
 
-	if (exchange->version != BI_ABI_VERSION) {
+	if (!BI_ABI_KNOWS(exchange->version)) {
 		PyErr_Format(bip_InvalidArrayError, "the structure has version %u.%u, not %u.%u",
 			     exchange->version >> 16, exchange->version & 0xffff, BI_ABI_VERSION >> 16,
 			     BI_ABI_VERSION & 0xffff);

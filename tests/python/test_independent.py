@@ -1,0 +1,26 @@
+"""The programs of examples/independent beside the library, as docs/interoperation.md shows."""
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).parent
+ROOT = HERE.parent.parent
+
+
+@pytest.mark.needs("opencl")
+@pytest.mark.needs("libraries")
+def test_every_producer_meets_every_consumer():
+    command = [sys.executable, HERE / "interoperation.py"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (ROOT / "docs/interoperation.md").read_text(encoding="utf-8")
+
+
+def test_the_programs_know_nothing_else_of_ours():
+    for path in (ROOT / "examples/independent").glob("*.[cp]*"):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        ours = [line for line in lines if line.startswith(("#include", "import", "from")) and "buffer_interface" in line]
+        assert ours == (["#include <buffer_interface/abi.h>"] if path.suffix == ".c" else []), path.name
