@@ -132,18 +132,15 @@ class InPython(maker.Array):
 
 class ByLibrary:
     def __init__(self, array, protocol=None):
-        view = buffer_interface.buffer_interface(array, protocol=protocol)
-        if view.readonly:
-            view.release()
-            raise BufferError("read-only")
-        self.copy = view.copy()
-        view.fill(VALUE)
-        view.release()
+        # The end of the block waits for work on memory whose producer named no stream [B35].
+        with buffer_interface.buffer_interface(array, protocol=protocol) as view:
+            if view.readonly:
+                raise BufferError("read-only")
+            self.copy = view.copy()
+            view.fill(VALUE)
 
     def finish(self):
-        total = float(self.copy.numpy().sum())
-        buffer_interface.trim()  # releases memory whose producer named no stream: the work on it is complete
-        return total
+        return float(self.copy.numpy().sum())
 
 
 def by_c(library):
