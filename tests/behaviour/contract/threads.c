@@ -425,12 +425,45 @@ static void test_description_meanwhile(void **state)
 	fixture.cases += THREADS * (unsigned long)scene.rounds;
 }
 
+/* While one thread holds the shared context, all get this one. Otherwise it opens and closes all the time. */
+static void share_context(struct scene *scene, int number)
+{
+	const char *spec = bi_context_device(fixture.context)->spec;
+	struct bi_context *context;
+
+	(void)number;
+	for (int i = 0; i < scene->rounds; i++) {
+		expect(scene, bi_context_shared(spec, &context, NULL) == BI_OK);
+		expect(scene, !scene->context || context == scene->context);
+		bi_context_release(context);
+	}
+}
+
+static void test_shared_contexts(void **state)
+{
+	struct scene scene = { .context = NULL, .rounds = effort(20) };
+
+	(void)state;
+	play(&scene, THREADS, share_context);
+	OK(bi_context_shared(bi_context_device(fixture.context)->spec, &scene.context, &error));
+	play(&scene, THREADS, share_context);
+	bi_context_release(scene.context);
+	fixture.cases += 2 * THREADS * (unsigned long)scene.rounds;
+}
+
 int threads_group(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(test_counts),   TEST(test_last_release),     TEST(test_views),
-		TEST(test_copies),   TEST(test_opposite_copies),  TEST(test_pool),
-		TEST(test_contexts), TEST(test_report_meanwhile), TEST(test_description_meanwhile),
+		TEST(test_counts),
+		TEST(test_last_release),
+		TEST(test_views),
+		TEST(test_copies),
+		TEST(test_opposite_copies),
+		TEST(test_pool),
+		TEST(test_contexts),
+		TEST(test_shared_contexts),
+		TEST(test_report_meanwhile),
+		TEST(test_description_meanwhile),
 	};
 
 	return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
