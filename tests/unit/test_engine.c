@@ -1,7 +1,7 @@
 /*
  * The copy engine against loops over every unit: each instruction set, each kind of plan, each item size from 1 to 40,
- * with every tuning of the engine (streamed or not, in chunks or not). The source lies against a page that
- * cannot be read, so a load that reaches outside ends the program; every byte of the destination is compared.
+ * with every tuning of the engine (streamed or not, in chunks or not). Source and destination lie against a page
+ * without access, so an access outside ends the program; every byte of the destination is compared.
  */
 #define _DEFAULT_SOURCE
 
@@ -30,7 +30,7 @@
 
 static struct test_random dice;
 static unsigned char *fenced, *source; /* ROOM bytes between two pages without access; where in them */
-static unsigned char *destination, *expected;
+static unsigned char *destination, *expected; /* the destination has ROOM bytes between such pages, too */
 static uint64_t met[BI__PLAN_COUNT];
 
 static int64_t between(int64_t low, int64_t high)
@@ -38,28 +38,33 @@ static int64_t between(int64_t low, int64_t high)
 	return test_between(&dice, low, high);
 }
 
-static int set_up(void **state)
+/* Returns ROOM bytes between two pages without access, or NULL. */
+static unsigned char *fence_room(void)
 {
 	unsigned char *pages = mmap(NULL, ROOM + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
+	return pages == MAP_FAILED || mprotect(pages + PAGE, ROOM, PROT_READ | PROT_WRITE) ? NULL : pages + PAGE;
+}
+
+static int set_up(void **state)
+{
 	(void)state;
 	dice.state = test_seed();
-	if (pages == MAP_FAILED || mprotect(pages + PAGE, ROOM, PROT_READ | PROT_WRITE))
+	fenced = fence_room();
+	destination = fence_room();
+	expected = malloc(ROOM);
+	if (!fenced || !destination || !expected)
 		return -1;
-	fenced = pages + PAGE;
 	for (size_t i = 0; i < ROOM; i++)
 		fenced[i] = (unsigned char)test_next(&dice);
-	destination = malloc(ROOM);
-	expected = malloc(ROOM);
-	return destination && expected ? 0 : -1;
+	return 0;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	free(destination);
 	free(expected);
-	return munmap(fenced - PAGE, ROOM + 2 * PAGE);
+	return munmap(fenced - PAGE, ROOM + 2 * PAGE) || munmap(destination - PAGE, ROOM + 2 * PAGE);
 }
 
 /* Moves the nest unit by unit, and calls no code of the engine. */
@@ -171,13 +176,15 @@ static unsigned char *place_source(size_t bytes)
 
 static void compare(const struct bi__engine_tuning *tuning, const struct bi__plan *plan, size_t dst_bytes)
 {
-	const size_t shift = (size_t)between(0, 130), size = dst_bytes + shift + 256;
+	const size_t before = between(0, 1) ? (size_t)between(0, 130) : 0, after = between(0, 1) ? 256 : 0;
+	const size_t size = before + dst_bytes + after;
+	unsigned char *dst = after ? destination : destination + ROOM - size;
 
-	memset(destination, 0xa5, size);
+	memset(dst, 0xa5, size);
 	memset(expected, 0xa5, size);
-	naive(plan, 0, expected + shift + plan->dst_offset, source + plan->src_offset);
-	bi__engine_copy_tuned(tuning, plan, destination + shift, source);
-	if (memcmp(destination, expected, size) == 0)
+	naive(plan, 0, expected + before + plan->dst_offset, source + plan->src_offset);
+	bi__engine_copy_tuned(tuning, plan, dst + before, source);
+	if (memcmp(dst, expected, size) == 0)
 		return;
 	print_error("%s: kind %s, unit %zu, %llu bytes, streamed from %llu, chunks from %llu\n", tuning->simd->name,
 		    bi__plan_name(plan->kind), plan->unit, (unsigned long long)plan->bytes,
