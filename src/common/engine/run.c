@@ -79,10 +79,10 @@ void bi__run(const struct bi__run *run, unsigned char *dst, const unsigned char 
 
 	if (shuffle->count && count >= units + shuffle->spare) {
 		done = (count - shuffle->spare) / units * units;
-		run->simd->shuffle(shuffle, dst, src, (size_t)(done / units));
+		run->simd->shuffle(shuffle, dst, src, (size_t)(done / units), 0);
 		if (done < count && !shuffle->spare) {
 			done = count - units; /* the last period overlaps the one before it */
-			run->simd->shuffle(shuffle, dst + done * run->dst_step, src + done * run->src_step, 1);
+			run->simd->shuffle(shuffle, dst + done * run->dst_step, src + done * run->src_step, 1, 0);
 			return;
 		}
 	}
@@ -95,11 +95,11 @@ int64_t bi__run_streamed(const struct bi__run *run, unsigned char *dst, const un
 	const struct bi__shuffle *shuffle = &run->shuffle;
 	int64_t periods;
 
-	if (!shuffle->count || !run->simd->shuffle_streamed)
+	if (!shuffle->count)
 		return 0;
 	periods = count < shuffle->spare ? 0 : (count - shuffle->spare) / (int64_t)shuffle->units;
 	while ((size_t)periods * shuffle->written % BI__LINE)
 		periods--;
-	run->simd->shuffle_streamed(shuffle, dst, src, (size_t)periods);
+	run->simd->shuffle(shuffle, dst, src, (size_t)periods, 1);
 	return periods * (int64_t)shuffle->units;
 }

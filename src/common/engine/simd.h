@@ -45,6 +45,10 @@ struct bi__shuffle {
 typedef void (*bi__transpose_fn)(unsigned char *dst, int64_t dst_pitch, const unsigned char *src, int64_t src_pitch,
 				 int64_t height, int64_t width);
 
+/* If `streams` is 1, dst is aligned to a cache line, and non-temporal stores are used where there are any. */
+typedef void (*bi__shuffle_fn)(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
+			       size_t periods, int streams);
+
 struct bi__simd {
 	const char *name;
 	int (*runs_here)(void);
@@ -54,11 +58,7 @@ struct bi__simd {
 	const bi__transpose_fn *transpose_narrow;
 	/* Moves periods. `vector` is the number of bytes of its vectors. NULL and 0: units are moved one by one. */
 	size_t vector;
-	void (*shuffle)(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
-			size_t periods);
-	/* Like `shuffle`, with non-temporal stores; dst is aligned to a cache line. May be NULL. */
-	void (*shuffle_streamed)(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
-				 size_t periods);
+	bi__shuffle_fn shuffle;
 	/*
 	 * `stream` copies whole cache lines to an aligned destination with non-temporal stores. Other threads see these
 	 * bytes only after this thread has called `fence`. Both are NULL if the processor has no such stores.
@@ -84,14 +84,12 @@ extern const struct bi__simd bi__simd_v128;
 
 /* Members of bi__simd_v128 that the wider sets share. */
 void bi__simd_shuffle_v128(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
-			   size_t periods);
+			   size_t periods, int streams);
 #endif
 #if defined(__GNUC__) && defined(__x86_64__)
 #define BI__SIMD_X86
 extern const struct bi__simd bi__simd_avx2;
 extern const struct bi__simd bi__simd_avx512;
-void bi__simd_shuffle_streamed_v128(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
-				    size_t periods);
 void bi__simd_stream_v128(unsigned char *dst, const unsigned char *src, size_t lines);
 void bi__simd_fence(void);
 #endif

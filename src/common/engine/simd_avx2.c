@@ -44,7 +44,6 @@ const struct bi__simd bi__simd_avx2 = {
 	.transpose_narrow = bi__simd_v128.transpose,
 	.vector = 16,
 	.shuffle = bi__simd_shuffle_v128,
-	.shuffle_streamed = bi__simd_shuffle_streamed_v128,
 	.stream = bi__simd_stream_v128,
 	.fence = bi__simd_fence,
 };

@@ -52,7 +52,6 @@ TARGET static inline __m512i load_lanes(const unsigned char *p, int64_t d)
 /* shuffle_one serves up to this many loads. With more loads, memory limits the speed. */
 #define MOST_LOADS 4
 
-/* `streams` is a constant in each caller, so one loop makes both functions. */
 TARGET static inline void store_vector(unsigned char *dst, __m512i v, int streams)
 {
 	if (streams)
@@ -89,9 +88,8 @@ TARGET static inline __attribute__((always_inline)) void shuffle_one(const struc
 }
 
 /* Shuffles periods of any length. */
-TARGET static inline __attribute__((always_inline)) void shuffle_any(const struct bi__shuffle *shuffle,
-								     unsigned char *dst, const unsigned char *src,
-								     size_t periods, int streams)
+TARGET static void shuffle_any(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
+			       size_t periods, int streams)
 {
 	for (; periods; periods--, src += shuffle->step) {
 		__m512i made = _mm512_setzero_si512();
@@ -110,30 +108,26 @@ TARGET static inline __attribute__((always_inline)) void shuffle_any(const struc
 	}
 }
 
-#define SHUFFLE(name, streams) \
-	TARGET static void name(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src, \
-				size_t periods) \
-	{ \
-		switch (shuffle->written == BI__LINE ? shuffle->count : 0) { \
-		case 1: \
-			shuffle_one(shuffle, dst, src, periods, 1, streams); \
-			break; \
-		case 2: \
-			shuffle_one(shuffle, dst, src, periods, 2, streams); \
-			break; \
-		case 3: \
-			shuffle_one(shuffle, dst, src, periods, 3, streams); \
-			break; \
-		case MOST_LOADS: \
-			shuffle_one(shuffle, dst, src, periods, MOST_LOADS, streams); \
-			break; \
-		default: \
-			shuffle_any(shuffle, dst, src, periods, streams); \
-		} \
+TARGET static void shuffle_periods(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
+				   size_t periods, int streams)
+{
+	switch (shuffle->written == BI__LINE ? shuffle->count : 0) {
+	case 1:
+		shuffle_one(shuffle, dst, src, periods, 1, streams);
+		break;
+	case 2:
+		shuffle_one(shuffle, dst, src, periods, 2, streams);
+		break;
+	case 3:
+		shuffle_one(shuffle, dst, src, periods, 3, streams);
+		break;
+	case MOST_LOADS:
+		shuffle_one(shuffle, dst, src, periods, MOST_LOADS, streams);
+		break;
+	default:
+		shuffle_any(shuffle, dst, src, periods, streams);
 	}
-
-SHUFFLE(shuffle_periods, 0)
-SHUFFLE(shuffle_streamed, 1)
+}
 
 #define STREAM_LINE(to, from) _mm512_stream_si512((void *)(to), load_vector(from))
 
@@ -146,7 +140,6 @@ const struct bi__simd bi__simd_avx512 = {
 	.transpose_narrow = bi__simd_v128.transpose,
 	.vector = sizeof(__m512i),
 	.shuffle = shuffle_periods,
-	.shuffle_streamed = shuffle_streamed,
 	.stream = stream_lines,
 	.fence = bi__simd_fence,
 };

@@ -97,10 +97,8 @@ void bi__simd_fence(void)
 
 #endif
 
-/* `streams` is a constant in each caller. */
-TARGET static inline __attribute__((always_inline)) void shuffle_any(const struct bi__shuffle *shuffle,
-								     unsigned char *dst, const unsigned char *src,
-								     size_t periods, int streams)
+TARGET void bi__simd_shuffle_v128(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
+				  size_t periods, int streams)
 {
 	for (; periods; periods--, src += shuffle->step) {
 		v128 made = { 0 };
@@ -121,20 +119,6 @@ TARGET static inline __attribute__((always_inline)) void shuffle_any(const struc
 	}
 }
 
-TARGET void bi__simd_shuffle_v128(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
-				  size_t periods)
-{
-	shuffle_any(shuffle, dst, src, periods, 0);
-}
-
-#ifdef __x86_64__
-TARGET void bi__simd_shuffle_streamed_v128(const struct bi__shuffle *shuffle, unsigned char *dst,
-					   const unsigned char *src, size_t periods)
-{
-	shuffle_any(shuffle, dst, src, periods, 1);
-}
-#endif
-
 const struct bi__simd bi__simd_v128 = {
 	.name = "v128",
 	.runs_here = runs_here,
@@ -143,7 +127,6 @@ const struct bi__simd bi__simd_v128 = {
 	.vector = sizeof(v128),
 	.shuffle = bi__simd_shuffle_v128,
 #ifdef __x86_64__
-	.shuffle_streamed = bi__simd_shuffle_streamed_v128,
 	.stream = bi__simd_stream_v128,
 	.fence = bi__simd_fence,
 #endif
