@@ -1,0 +1,189 @@
+/* Chooses which axes of a plan a tile holds, and how much of each. */
+#include <string.h>
+
+#include "common/engine/tiles.h"
+
+/* Memory reads runs of SRC_RUN bytes and writes rows of DST_RUN bytes at nearly full speed. */
+#define SRC_RUN 1024
+#define DST_RUN 256
+
+/* A run of this many bytes is not made longer along an axis of D, because tiles are turned once then. */
+#define ENOUGH BI__LINE
+
+/* Positions above which a tile that is turned twice gets no more: its buffers are to stay in the second-level cache. */
+#define MOST_POSITIONS 4096
+
+/* Returns the length of blocks of at most `most` elements that are about equal. */
+static int64_t equal_block(int64_t extent, int64_t most)
+{
+	return bi__tiles_divide_up(extent, bi__tiles_divide_up(extent, most < 1 ? 1 : most));
+}
+
+/* Makes the axes of the plan, and of the elements in a unit, the axes of the tiles. */
+static void set_axes(struct bi__tiles *tiles, const struct bi__plan *plan)
+{
+	const int64_t unit = (int64_t)plan->unit;
+
+	while (tiles->level < 3 && unit % (2 << tiles->level) == 0)
+		tiles->level++;
+	tiles->way = unit > 4 && unit != 8 ? BI__TILES_LARGE : BI__TILES_ONCE;
+	tiles->element = tiles->way == BI__TILES_LARGE ? unit : 1 << tiles->level;
+	for (int i = 0; i < plan->ndim; i++)
+		tiles->axes[tiles->n++] =
+			(struct bi__tile_axis){ plan->shape[i], 1, plan->dst_strides[i], plan->src_strides[i], 0, 0 };
+	if (unit > tiles->element)
+		tiles->axes[tiles->n++] =
+			(struct bi__tile_axis){ unit / tiles->element, 1, tiles->element, tiles->element, 0, 0 };
+}
+
+static void cut_rows(struct bi__tiles *tiles)
+{
+	int64_t run = tiles->element;
+
+	for (int i = tiles->n - 1; i >= 0 && run < DST_RUN; i--) {
+		struct bi__tile_axis *axis = &tiles->axes[i];
+
+		if (axis->dst != run && i < tiles->n - 1)
+			return;
+		axis->block = equal_block(axis->extent, bi__tiles_divide_up(DST_RUN, run));
+		axis->in_row = 1;
+		if (axis->dst != run || axis->block < axis->extent)
+			return;
+		run *= axis->block;
+	}
+}
+
+/* Returns the axis outside of S with the shortest step of the source, or NULL. */
+static struct bi__tile_axis *nearest_in_source(struct bi__tiles *tiles)
+{
+	struct bi__tile_axis *nearest = NULL;
+
+	for (int i = tiles->n - 1; i >= 0; i--) {
+		struct bi__tile_axis *axis = &tiles->axes[i];
+
+		if (axis->src && !axis->in_run &&
+		    (!nearest || bi__tiles_magnitude(axis->src) < bi__tiles_magnitude(nearest->src)))
+			nearest = axis;
+	}
+	return nearest;
+}
+
+/* Returns how many positions an axis may have in a tile, beside those of the other axes. */
+static int64_t most_positions(const struct bi__tiles *tiles, const struct bi__tile_axis *axis)
+{
+	int64_t count = 1;
+
+	if (tiles->way == BI__TILES_ONCE)
+		return axis->extent;
+	for (int i = 0; i < tiles->n; i++)
+		if (&tiles->axes[i] != axis)
+			count *= tiles->axes[i].block;
+	return MOST_POSITIONS / bi__tiles_minimum(count, MOST_POSITIONS);
+}
+
+/* Chooses S, and with it whether tiles are turned twice. */
+static void cut_runs(struct bi__tiles *tiles)
+{
+	int64_t run = tiles->element, bytes = run;
+	struct bi__tile_axis *axis;
+
+	while (run < SRC_RUN && (axis = nearest_in_source(tiles)) != NULL) {
+		int64_t most = bi__tiles_divide_up(SRC_RUN, run);
+
+		if (bytes >= ENOUGH && bi__tiles_magnitude(axis->src) > 2 * run)
+			return;
+		if (axis->in_row && tiles->way == BI__TILES_ONCE) {
+			if (bytes >= ENOUGH)
+				return;
+			tiles->way = BI__TILES_TWICE;
+		}
+		most = bi__tiles_minimum(most, most_positions(tiles, axis));
+		if (most > axis->block)
+			axis->block = equal_block(axis->extent, most);
+		axis->in_run = 1;
+		bytes *= axis->block;
+		run = bi__tiles_magnitude(axis->src) * axis->block;
+		if (axis->block < axis->extent)
+			return;
+	}
+}
+
+static void count_outer(struct bi__tiles *tiles)
+{
+	tiles->outer = 1;
+	for (int i = 0; i < tiles->n; i++)
+		if (i != tiles->along)
+			tiles->outer *= bi__tiles_blocks_of(&tiles->axes[i]);
+}
+
+/*
+ * Finds the axes of a row, and the axis along which the next tile continues it. If the elements of the destination have
+ * gaps, a row is the part of its last axis in the tile.
+ */
+static void find_rows(struct bi__tiles *tiles)
+{
+	struct bi__tile_axis *last = &tiles->axes[tiles->n - 1];
+	const int is_dense = last->dst == tiles->element;
+
+	tiles->along = -1;
+	tiles->row = is_dense ? 1 : last->block;
+	for (int i = 0; i < tiles->n; i++)
+		tiles->axes[i].in_row = 0;
+	last->in_row = !is_dense;
+	for (int i = tiles->n - 1; is_dense && tiles->along < 0 && i >= 0; i--) {
+		struct bi__tile_axis *axis = &tiles->axes[i];
+
+		if (axis->dst != tiles->row * tiles->element || (axis->in_run && tiles->way == BI__TILES_ONCE))
+			break;
+		if (axis->block < axis->extent)
+			tiles->along = i;
+		axis->in_row = axis->block > 1;
+		tiles->row *= axis->block;
+	}
+	/* A row that does not reach the end of a line cannot leave the line to the next tile. */
+	if (!tiles->streams || tiles->row * tiles->element < BI__LINE)
+		tiles->along = -1;
+	count_outer(tiles);
+	/* The tiles of a batch do not continue each other. */
+	if (tiles->way == BI__TILES_TWICE && tiles->outer < BI__LINE >> tiles->level) {
+		tiles->along = -1;
+		count_outer(tiles);
+	}
+}
+
+static int is_column(const struct bi__tiles *tiles, const struct bi__tile_axis *axis)
+{
+	return axis->block > 1 && axis->src && tiles->way != BI__TILES_LARGE &&
+	       (tiles->way == BI__TILES_TWICE || !axis->in_row);
+}
+
+static void sort_columns(struct bi__tiles *tiles)
+{
+	tiles->width = 1;
+	for (int i = tiles->n - 1; i >= 0; i--) {
+		const struct bi__tile_axis *axis = &tiles->axes[i];
+		int at = tiles->columns;
+
+		if (!is_column(tiles, axis))
+			continue;
+		for (; at > 0 && bi__tiles_magnitude(axis->src) < bi__tiles_magnitude(tiles->column[at - 1]->src); at--)
+			tiles->column[at] = tiles->column[at - 1];
+		tiles->column[at] = axis;
+		tiles->columns++;
+		tiles->width *= axis->block;
+		if (axis->src < 0)
+			tiles->backwards += (axis->block - 1) * axis->src;
+	}
+}
+
+void bi__tiles_choose(struct bi__tiles *tiles, const struct bi__engine_part *part)
+{
+	memset(tiles, 0, sizeof(*tiles));
+	tiles->simd = part->simd;
+	set_axes(tiles, part->plan);
+	tiles->streams = part->streams && tiles->axes[tiles->n - 1].dst == tiles->element;
+	cut_rows(tiles);
+	cut_runs(tiles);
+	find_rows(tiles);
+	sort_columns(tiles);
+}

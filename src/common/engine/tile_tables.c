@@ -1,0 +1,176 @@
+/* The tables of tiles: where the parts of a tile are in the source, in the destination and in the buffers. */
+#include "common/engine/tiles.h"
+
+/* Starts a list. Without memory, the offsets are only counted. */
+static void start_list(struct bi__tile_offsets *offsets, int64_t first)
+{
+	offsets->count = 1;
+	if (offsets->list)
+		offsets->list[0] = first;
+}
+
+static void add_axis(struct bi__tile_offsets *offsets, int64_t count, int64_t step)
+{
+	const int64_t all = offsets->count * count;
+
+	for (int64_t i = offsets->count; offsets->list && i < all; i++)
+		offsets->list[i] = offsets->list[i - offsets->count] + step;
+	offsets->count = all;
+}
+
+/* Lists the parts of a row of `a`: dense in the source, or of dense units along one axis. */
+static void list_pieces(struct bi__tiles *tiles, uint64_t bytes)
+{
+	struct bi__run_axis axis = { (size_t)tiles->element, 0, 0, bytes };
+	int i = 0;
+
+	for (; i < tiles->columns && bi__tiles_magnitude(tiles->column[i]->src) == (int64_t)axis.unit; i++)
+		axis.unit *= (size_t)tiles->column[i]->block;
+	axis.dst_step = axis.src_step = (int64_t)axis.unit;
+	tiles->gathered = 1;
+	if (i < tiles->columns) {
+		axis.src_step = bi__tiles_magnitude(tiles->column[i]->src);
+		tiles->gathered = tiles->column[i++]->block;
+	}
+	bi__run_init(&tiles->gather, tiles->simd, &axis);
+	start_list(&tiles->pieces, 0);
+	for (; i < tiles->columns; i++)
+		add_axis(&tiles->pieces, tiles->column[i]->block, bi__tiles_magnitude(tiles->column[i]->src));
+}
+
+static void list_once(struct bi__tiles *tiles)
+{
+	int64_t first = 0;
+
+	start_list(&tiles->reads, 0);
+	for (int i = tiles->n - 1; i >= 0; i--)
+		if (tiles->axes[i].in_row)
+			add_axis(&tiles->reads, tiles->axes[i].block, tiles->axes[i].src);
+	for (int i = 0; i < tiles->columns; i++)
+		if (tiles->column[i]->src < 0)
+			first += (tiles->column[i]->block - 1) * tiles->column[i]->dst;
+	start_list(&tiles->rows, first);
+	for (int i = 0; i < tiles->columns; i++) {
+		const struct bi__tile_axis *axis = tiles->column[i];
+
+		add_axis(&tiles->rows, axis->block, axis->src < 0 ? -axis->dst : axis->dst);
+	}
+}
+
+static void list_twice(struct bi__tiles *tiles)
+{
+	int64_t steps[BI__TILE_AXES] = { 0 }, step = BI__LINE, first = 0;
+
+	for (int i = 0; i < tiles->columns; i++) {
+		const struct bi__tile_axis *axis = tiles->column[i];
+
+		steps[axis - tiles->axes] = axis->src < 0 ? -step : step;
+		if (axis->src < 0)
+			first += (axis->block - 1) * step;
+		step *= axis->block;
+	}
+	start_list(&tiles->lines, first);
+	start_list(&tiles->rows, 0);
+	for (int i = tiles->n - 1; i >= 0; i--) {
+		add_axis(&tiles->lines, tiles->axes[i].block, steps[i]);
+		if (!tiles->axes[i].in_row)
+			add_axis(&tiles->rows, tiles->axes[i].block, tiles->axes[i].dst);
+	}
+}
+
+/* The parts of a row run along its longest axis. */
+static void list_large(struct bi__tiles *tiles, uint64_t bytes)
+{
+	const struct bi__tile_axis *axes = tiles->axes, *longest = &axes[tiles->n - 1];
+
+	for (int i = tiles->n - 2; i >= 0; i--)
+		if (axes[i].in_row && axes[i].block > longest->block)
+			longest = &axes[i];
+	tiles->packed = longest->block;
+	bi__run_init(&tiles->pack, tiles->simd,
+		     &(struct bi__run_axis){ (size_t)tiles->element, longest->dst, longest->src, bytes });
+	start_list(&tiles->reads, 0);
+	start_list(&tiles->places, 0);
+	start_list(&tiles->rows, 0);
+	for (int i = tiles->n - 1; i >= 0; i--) {
+		if (&axes[i] == longest)
+			continue;
+		add_axis(&tiles->reads, axes[i].block, axes[i].src);
+		add_axis(axes[i].in_row ? &tiles->places : &tiles->rows, axes[i].block, axes[i].dst);
+	}
+}
+
+/* Prepares to write rows: whole, or element by element if the destination has gaps. */
+static void set_scatter(struct bi__tiles *tiles, uint64_t bytes)
+{
+	const int64_t step = tiles->axes[tiles->n - 1].dst;
+	const int is_dense = step == tiles->element;
+	const int64_t unit = is_dense ? tiles->row * tiles->element : tiles->element;
+
+	tiles->scattered = is_dense ? 1 : tiles->row;
+	bi__run_init(&tiles->scatter, tiles->simd, &(struct bi__run_axis){ (size_t)unit, step, unit, bytes });
+}
+
+void bi__tiles_list(struct bi__tiles *tiles, uint64_t bytes)
+{
+	list_pieces(tiles, bytes);
+	if (tiles->way == BI__TILES_ONCE)
+		list_once(tiles);
+	else if (tiles->way == BI__TILES_TWICE)
+		list_twice(tiles);
+	else
+		list_large(tiles, bytes);
+	set_scatter(tiles, bytes);
+}
+
+/* Takes bytes of the memory at `base`. If that is NULL, they are only counted. */
+static void *take(unsigned char *base, size_t *used, int64_t bytes)
+{
+	void *taken = base ? base + *used : NULL;
+
+	*used += (size_t)bi__tiles_round_up(bytes, BI__LINE);
+	return taken;
+}
+
+static void take_list(struct bi__tile_offsets *offsets, unsigned char *base, size_t *used)
+{
+	offsets->list = take(base, used, offsets->count * (int64_t)sizeof(*offsets->list));
+}
+
+/* Returns a pitch with which rows do not evict each other from the caches. */
+static size_t odd_lines(int64_t bytes)
+{
+	return (size_t)(bi__tiles_round_up(bytes, BI__LINE) | BI__LINE);
+}
+
+size_t bi__tiles_place(struct bi__tiles *tiles, unsigned char *base)
+{
+	const int64_t some = tiles->way == BI__TILES_LARGE ? 1 : BI__LINE >> tiles->level, rows = tiles->rows.count;
+	const int64_t turned =
+		bi__tiles_round_up(tiles->width, 16); /* elements that fill 16 bytes, whatever their size */
+	int64_t a = 0, c;
+	size_t used = 0;
+
+	take_list(&tiles->pieces, base, &used);
+	take_list(&tiles->reads, base, &used);
+	take_list(&tiles->places, base, &used);
+	take_list(&tiles->lines, base, &used);
+	take_list(&tiles->rows, base, &used);
+	tiles->a_pitch = odd_lines(turned * tiles->element);
+	tiles->c_pitch = odd_lines(BI__LINE + bi__tiles_round_up(tiles->row, some) * tiles->element);
+	tiles->tile_pitch = odd_lines(rows * (int64_t)tiles->c_pitch);
+	if (tiles->way != BI__TILES_LARGE)
+		a = some * (int64_t)tiles->a_pitch;
+	c = (tiles->way == BI__TILES_ONCE ? turned : 1) * (int64_t)tiles->c_pitch;
+	if (tiles->way == BI__TILES_TWICE) {
+		c = turned * BI__LINE;
+		if (a < some * (int64_t)tiles->tile_pitch)
+			a = some * (int64_t)tiles->tile_pitch;
+	}
+	tiles->a = take(base, &used, a);
+	tiles->c = take(base, &used, c);
+	tiles->some = take(base, &used, tiles->way == BI__TILES_TWICE ? some * BI__LINE : 0);
+	tiles->rest =
+		take(base, &used, tiles->along < 0 ? 0 : rows * (tiles->way == BI__TILES_TWICE ? some : 1) * BI__LINE);
+	return used;
+}

@@ -1,0 +1,83 @@
+/* Tiles: what the files that choose their shape, make their tables and copy them share. */
+#ifndef BI_COMMON_ENGINE_TILES_H
+#define BI_COMMON_ENGINE_TILES_H
+
+#include "common/engine/parts.h"
+#include "common/engine/run.h"
+
+#define BI__TILE_AXES (BI_MAX_NDIM + 1)
+
+struct bi__tile_axis {
+	int64_t extent, block; /* elements; in one tile */
+	int64_t dst, src; /* bytes */
+	int in_row; /* 1: it is an axis of D */
+	int in_run; /* 1: it is an axis of S */
+};
+
+/* Sums of multiples of steps: one for each combination of positions along some axes, the first axis fastest. */
+struct bi__tile_offsets {
+	int64_t count;
+	int64_t *list;
+};
+
+struct bi__tiles {
+	const struct bi__simd *simd;
+	enum { BI__TILES_ONCE, BI__TILES_TWICE, BI__TILES_LARGE } way;
+	int64_t element; /* bytes */
+	int level; /* its base-2 logarithm, if elements are turned */
+	int streams;
+	int n, columns;
+	struct bi__tile_axis axes[BI__TILE_AXES]; /* the largest step of the destination first */
+	const struct bi__tile_axis
+		*column[BI__TILE_AXES]; /* the axes of a row of `a`, the shortest step of the source first */
+	int along; /* the axis along which the next tile continues the rows, or -1 */
+	int64_t outer; /* tiles that do not continue each other */
+	int64_t width; /* elements of a row of `a` */
+	int64_t row; /* elements of a row of the destination */
+	int64_t backwards; /* from the first element of a tile to the first column, where the source runs backwards */
+	struct bi__run gather, pack, scatter; /* to `a`, to a row of LARGE units, to a row with gaps */
+	int64_t gathered, packed, scattered; /* units that each moves at once */
+	struct bi__tile_offsets pieces; /* source: the parts of a row of `a` that are gathered */
+	struct bi__tile_offsets reads; /* ONCE: source of the rows of `a`; LARGE: of the parts of all rows of D */
+	struct bi__tile_offsets places; /* LARGE: the parts of a row of D, in the row */
+	struct bi__tile_offsets lines; /* TWICE: the elements of all rows of D, in `c` */
+	struct bi__tile_offsets rows; /* destination: the rows of a tile */
+	size_t a_pitch, c_pitch, tile_pitch; /* bytes of a row of `a`, of a row of D, of all rows of a tile */
+	unsigned char *a, *c, *some, *rest;
+};
+
+/* Chooses the axes, blocks and rows of the tiles of a part. */
+void bi__tiles_choose(struct bi__tiles *tiles, const struct bi__engine_part *part);
+
+/* Fills the tables of offsets. While they have no memory, only their lengths are computed. */
+void bi__tiles_list(struct bi__tiles *tiles, uint64_t bytes);
+
+/* Places tables and buffers in the memory at `base`. Returns their bytes. If `base` is NULL, they are only counted. */
+size_t bi__tiles_place(struct bi__tiles *tiles, unsigned char *base);
+
+static inline int64_t bi__tiles_divide_up(int64_t a, int64_t b)
+{
+	return (a + b - 1) / b;
+}
+
+static inline int64_t bi__tiles_round_up(int64_t n, int64_t to)
+{
+	return bi__tiles_divide_up(n, to) * to;
+}
+
+static inline int64_t bi__tiles_minimum(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline int64_t bi__tiles_magnitude(int64_t step)
+{
+	return step < 0 ? -step : step;
+}
+
+static inline int64_t bi__tiles_blocks_of(const struct bi__tile_axis *axis)
+{
+	return bi__tiles_divide_up(axis->extent, axis->block);
+}
+
+#endif

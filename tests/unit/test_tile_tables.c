@@ -1,0 +1,102 @@
+/* The tables of tiles: as many offsets as a tile has parts, and buffers that lie apart in the memory. */
+#include "unit.h"
+
+#include <stdlib.h>
+
+#include "engine_part.h"
+#include "common/engine/tiles.h"
+
+/* Checks that the buffers begin with a line, in the order in which they are placed, and end before `end`. */
+static void check_buffers(const struct bi__tiles *tiles, const unsigned char *end)
+{
+	const unsigned char *const starts[] = { tiles->a, tiles->c, tiles->some, tiles->rest };
+	const int64_t rest = tiles->along < 0 ? 0 : tiles->rows.count * BI__LINE;
+
+	for (int i = 0; i < 4; i++)
+		assert_int_equal((uintptr_t)starts[i] % BI__LINE, 0);
+	assert_true(tiles->a <= tiles->c && tiles->c < tiles->some && tiles->some <= tiles->rest);
+	assert_true((const unsigned char *)(tiles->rows.list + tiles->rows.count) <= tiles->a);
+	assert_true(tiles->rest + rest <= end);
+}
+
+static void check_counts(const struct bi__tiles *tiles, const struct bi__plan *plan)
+{
+	int64_t in_tile = tiles->element;
+
+	for (int i = 0; i < tiles->n; i++)
+		in_tile *= tiles->axes[i].block;
+	assert_int_equal(tiles->rows.count * tiles->row * tiles->element, in_tile);
+	if (tiles->way == BI__TILES_LARGE) {
+		assert_int_equal(tiles->places.count * tiles->packed, tiles->row);
+		assert_int_equal(tiles->reads.count, tiles->places.count * tiles->rows.count);
+		return;
+	}
+	assert_int_equal(tiles->pieces.count * tiles->gathered * (int64_t)tiles->gather.unit,
+			 tiles->width * tiles->element);
+	if (tiles->way == BI__TILES_TWICE)
+		assert_int_equal(tiles->lines.count, tiles->rows.count * tiles->row);
+	else
+		assert_int_equal(tiles->reads.count, tiles->row);
+	for (int64_t i = 0; i < tiles->rows.count; i++)
+		assert_true(tiles->rows.list[i] >= 0 && tiles->rows.list[i] < (int64_t)plan->bytes);
+}
+
+static void check_tables(const struct bi__plan *plan, int streams)
+{
+	const struct bi__engine_part part = { .plan = plan, .simd = bi__simd_best(), .streams = streams };
+	unsigned char *memory, *aligned;
+	struct bi__tiles tiles;
+	size_t bytes;
+
+	bi__tiles_choose(&tiles, &part);
+	bi__tiles_list(&tiles, plan->bytes);
+	bytes = bi__tiles_place(&tiles, NULL);
+	assert_null(tiles.rows.list);
+	memory = malloc(bytes + BI__LINE);
+	assert_non_null(memory);
+	aligned = memory + BI__LINE - (uintptr_t)memory % BI__LINE;
+	assert_int_equal(bi__tiles_place(&tiles, aligned), bytes);
+	bi__tiles_list(&tiles, plan->bytes);
+	check_buffers(&tiles, aligned + bytes);
+	check_counts(&tiles, plan);
+	free(memory);
+}
+
+static void tables_have_an_offset_for_each_part(void **state)
+{
+	static const char *const types[] = { "uint8", "int16", "bytes3", "float32", "bytes6", "float64", "bytes12" };
+	struct test_random random = { test_seed() };
+	int checked = 0;
+
+	(void)state;
+	for (int i = 0; i < 200; i++) {
+		const char *type = types[i % (int)ARRAY_LENGTH(types)];
+		const int64_t shape[] = { test_between(&random, 2, 90), test_between(&random, 2, 90),
+					  test_between(&random, 2, 12) };
+		const int64_t orders[][3] = { { 1, shape[0] * shape[2], shape[0] },
+					      { shape[1], 1, shape[0] * shape[1] },
+					      { shape[2], shape[0] * shape[2], 1 } };
+		struct bi_layout to = layout_at(type, 0, 3, shape, NULL), from;
+		int64_t strides[3];
+		struct bi__plan plan;
+
+		for (int k = 0; k < 3; k++)
+			strides[k] = orders[i % 3][k] * dtype_of(type).item_size;
+		from = layout_at(type, 0, 3, shape, strides);
+		bi__plan_make(&plan, &to, &from);
+		if (plan.kind != BI__PLAN_TILES)
+			continue;
+		check_tables(&plan, i / 3 % 2);
+		checked++;
+	}
+	assert_true(checked > 20);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tables_have_an_offset_for_each_part),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
