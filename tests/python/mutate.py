@@ -29,7 +29,7 @@ from conformance import load_rules
 
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parent.parent
-COPIED = ["include", "src", "python", "tests/python", "examples/independent", "examples/python_extension"]
+COPIED = ["include", "src", "python", "tests/python", "examples/independent", "examples/python_extension", "docs"]
 FLAGS = ["-std=c11", "-O0", "-g0", "-w", "-fPIC", "-fvisibility=hidden", "-D_POSIX_C_SOURCE=200809L"]
 SECONDS = 120  # for the tests of one mutation
 
@@ -80,7 +80,15 @@ class Tree:
         if path.suffix == ".py":
             shutil.copy(path, self.package / path.name)
             return ""
-        return self.build_all()
+        return self.rebuild_for_header(path)
+
+    def rebuild_for_header(self, path):
+        """Only the sources that include the header, if no other header does."""
+        line = re.compile(rf'#include [<"][^<"]*\b{re.escape(path.name)}[>"]')
+        if any(line.search(header.read_text(encoding="utf-8")) for header in self.folder.rglob("*.h")):
+            return self.build_all()
+        users = [source for source in self.sources() if line.search(source.read_text(encoding="utf-8"))]
+        return "\n".join(filter(None, map(self.compile, users))) or self.link()
 
     def files_of(self, rules):
         """Only these are read: to import all of them costs more than to run the tests of a rule."""

@@ -12,7 +12,7 @@ ROOT = HERE.parent.parent
 
 @pytest.mark.needs("opencl")
 @pytest.mark.needs("libraries")
-def test_every_producer_meets_every_consumer():
+def test_B30_B33_B34_B35_B36_every_producer_meets_every_consumer():
     command = [sys.executable, HERE / "interoperation.py"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
