@@ -154,6 +154,33 @@ static void test_trim_and_current(void **state)
 	assert_int_equal(closed, 1);
 }
 
+#ifndef _WIN32
+/* The child gets a context of its own, and may release the reference that it inherited. Returns 0 if so. */
+static int share_in_child(void *data)
+{
+	struct bi_context *inherited = *(struct bi_context **)data, *own;
+
+	if (bi_context_shared("host", &own, NULL) || own == inherited)
+		return 1;
+	bi_context_release(own);
+	bi_context_release(inherited);
+	return 0;
+}
+
+static void a_child_shares_no_context_with_its_parent(void **state)
+{
+	struct bi_context *context, *again;
+
+	(void)state;
+	OK(bi_context_shared("host", &context, &error));
+	assert_int_equal(status_of_child(share_in_child, &context), 0);
+	OK(bi_context_shared("host", &again, &error));
+	assert_ptr_equal(again, context);
+	bi_context_release(again);
+	bi_context_release(context);
+}
+#endif
+
 int main(void)
 {
 	/* The child must be the first to open a driver. */
@@ -165,6 +192,9 @@ int main(void)
 		cmocka_unit_test(test_last_reference),
 		cmocka_unit_test(test_view_keeps_it_open),
 		cmocka_unit_test(test_trim_and_current),
+#ifndef _WIN32
+		cmocka_unit_test(a_child_shares_no_context_with_its_parent),
+#endif
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
