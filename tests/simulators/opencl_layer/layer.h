@@ -35,7 +35,8 @@
 	X(uint64_t, calls, (void)) /* calls of all functions since the reset */ \
 	X(void, refuse_from, \
 	  (uint64_t nth, int code)) /* the nth call of any function from now on, and all after it, return code, but for \
-				       those that only release or count references; 0: no call fails any more */ \
+				       those that only release or count references, or set a user event; 0: no call \
+				       fails any more */ \
 	X(uint64_t, fired, (void)) /* calls that were made to fail since the reset */ \
 	X(int, entries, (void)) /* functions that the layer knows */ \
 	X(const char *, entry, (int index)) /* the name of one of them */
