@@ -356,7 +356,7 @@ void bi__cuda_free(struct bi__device_state *device, struct bi__block *block);
 int bi__cuda_locate(uintptr_t handle, struct bi__origin *out, struct bi_error *err);
 
 int bi__cuda_stream_open(struct bi__device_state *device, struct bi__queue *queue, struct bi_error *err);
-void bi__cuda_stream_close(struct bi__queue *queue);
+int bi__cuda_stream_close(struct bi__queue *queue);
 int bi__cuda_follow(struct bi__queue *waiter, struct bi__queue *on, struct bi_error *err);
 int bi__cuda_record(struct bi__queue *queue, uintptr_t *event, struct bi_error *err);
 int bi__cuda_wait(struct bi__queue *queue, uintptr_t event, struct bi_error *err);

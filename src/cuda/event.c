@@ -461,7 +461,7 @@ static void close_used(struct bi__cuda_queue *queue)
  * The handle of a wrapped stream is not used, because its owner may have destroyed it, unless the driver has failed to
  * record the last use of a chunk.
  */
-void bi__cuda_stream_close(struct bi__queue *queue)
+int bi__cuda_stream_close(struct bi__queue *queue)
 {
 	struct bi__cuda_queue *closed = bi__cuda_queue_of(queue);
 	struct bi__cuda_scope scope;
@@ -475,6 +475,7 @@ void bi__cuda_stream_close(struct bi__queue *queue)
 		bi__cuda_leave(&scope);
 	}
 	free(closed);
+	return 0;
 }
 
 void bi__cuda_wait_for_uses(struct bi__cuda *cuda)

@@ -78,7 +78,7 @@ int bi__opencl_adopt(struct bi__device_state *device, const struct bi_foreign *f
 void bi__opencl_free(struct bi__device_state *device, struct bi__block *block);
 
 int bi__opencl_stream_open(struct bi__device_state *device, struct bi__queue *queue, struct bi_error *err);
-void bi__opencl_stream_close(struct bi__queue *queue);
+int bi__opencl_stream_close(struct bi__queue *queue);
 void bi__opencl_release_spares(struct bi__opencl *opencl);
 int bi__opencl_follow(struct bi__queue *waiter, struct bi__queue *on, struct bi_error *err);
 int bi__opencl_record(struct bi__queue *queue, uintptr_t *event, struct bi_error *err);

@@ -218,18 +218,19 @@ int bi__opencl_stream_open(struct bi__device_state *device, struct bi__queue *qu
 /* If more queues are kept, those of the caller whose work has ended are released. */
 #define MOST_SPARES 256
 
-void bi__opencl_stream_close(struct bi__queue *queue)
+int bi__opencl_stream_close(struct bi__queue *queue)
 {
 	struct bi__opencl_spare *spare = queue->state;
 	struct bi__opencl *opencl = spare ? spare->opencl : NULL;
-	int count = spare ? put_spare(spare) : -1;
+	int count = spare ? put_spare(spare) : -1, waits = 0;
 
 	if (count < 0) {
 		bi__cl->ReleaseCommandQueue(queue_handle(queue));
 		free(spare);
 	}
-	while (count >= MOST_SPARES && (spare = take_spare(opencl, true)))
+	for (; count >= MOST_SPARES && (spare = take_spare(opencl, true)); waits++)
 		free_spare(spare);
+	return waits;
 }
 
 int bi__opencl_follow(struct bi__queue *waiter, struct bi__queue *on, struct bi_error *err)

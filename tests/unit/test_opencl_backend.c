@@ -1621,7 +1621,7 @@ static void test_last_reference_to_an_out_of_order_queue(void **unused)
 {
 	struct opened opened;
 	struct bi__queue first, again = { .out_of_order = 1 }, other;
-	int released = 0;
+	int released = 0, waits;
 
 	(void)unused;
 	open_default(&opened);
@@ -1636,7 +1636,8 @@ static void test_last_reference_to_an_out_of_order_queue(void **unused)
 	for (int i = 0; i < 1000 && !released; i++) {
 		other = wrap_last_reference(&opened);
 		layer.reset();
-		backend->order.stream_close(&other);
+		waits = backend->order.stream_close(&other);
+		assert_int_equal(waits, layer.host_waits());
 		released = (int)layer.count("clReleaseCommandQueue");
 		assert_int_equal(layer.count("clFinish"), released);
 		assert_true(i > 250 || !released);

@@ -211,7 +211,8 @@ struct bi__backend {
 	struct {
 		/* Wraps queue->native. If it is 0, creates a queue, with the order that queue->out_of_order says. */
 		int (*stream_open)(struct bi__device_state *device, struct bi__queue *queue, struct bi_error *err);
-		void (*stream_close)(struct bi__queue *queue);
+		/* Returns how often the calling thread was blocked. */
+		int (*stream_close)(struct bi__queue *queue);
 		/*
 		 * Makes later work on `waiter` wait for all work that is on `on` now. With waiter == on this is a
 		 * barrier. Both queues belong to one native context, or the backend has has_peers.
@@ -269,6 +270,8 @@ struct bi__backend {
 		 */
 		int (*map)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__range *range,
 			   void **pointer, uintptr_t *event, struct bi_error *err);
+		/* Enqueues the end of a mapping. After a failure, the mapping is as before, and a later call may work.
+		 */
 		int (*unmap)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__block *block,
 			     void *pointer, struct bi_error *err);
 	} move;

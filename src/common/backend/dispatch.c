@@ -267,10 +267,13 @@ int bi__dispatch_stream_open(struct bi__device *device, struct bi__queue *queue,
 	return rc;
 }
 
-void bi__dispatch_stream_close(const struct bi__device *device, struct bi__queue *queue)
+int bi__dispatch_stream_close(const struct bi__device *device, struct bi__queue *queue)
 {
+	int waits = 0;
+
 	if (device->backend->order.stream_close && bi__dispatch_alive(device, NULL) == BI_OK)
-		CALL_BACKEND(device->backend, device->backend->order.stream_close(queue));
+		CALL_BACKEND(device->backend, waits = device->backend->order.stream_close(queue));
+	return waits;
 }
 
 int bi__dispatch_follow(const struct bi__device *device, struct bi__queue *waiter, struct bi__queue *on,

@@ -110,7 +110,7 @@ int bi__dispatch_locate_queue(uint32_t kind, uintptr_t queue, struct bi__origin 
 /* Order. */
 
 int bi__dispatch_stream_open(struct bi__device *device, struct bi__queue *queue, struct bi_error *err);
-void bi__dispatch_stream_close(const struct bi__device *device, struct bi__queue *queue);
+int bi__dispatch_stream_close(const struct bi__device *device, struct bi__queue *queue);
 int bi__dispatch_follow(const struct bi__device *device, struct bi__queue *waiter, struct bi__queue *on,
 			struct bi_error *err);
 int bi__dispatch_record(const struct bi__device *device, struct bi__queue *queue, uintptr_t *event,

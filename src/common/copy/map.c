@@ -110,6 +110,19 @@ static int move_copy_locked(struct bi_map *map, int out, struct bi_error *err)
 	return rc ? rc : ended ? ended : copy_ended;
 }
 
+/* If the driver refuses, waits until the home stream is empty, and tries again: the bytes written would be lost. */
+static int unmap_locked(const struct bi_map *map, struct bi_error *err)
+{
+	struct bi_memory *memory = map->view->memory;
+	struct bi__device *device = &memory->context->device;
+	struct bi_error first;
+	int rc = bi__dispatch_unmap(device, &memory->home->queue, &memory->block, map->base, &first);
+
+	if (rc && !bi__stream_finish(memory->home, NULL))
+		rc = bi__dispatch_unmap(device, &memory->home->queue, &memory->block, map->base, &first);
+	return rc ? bi__fail_vendor(err, rc, first.vendor, "%s", first.message) : BI_OK;
+}
+
 static int end_map(struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
@@ -118,7 +131,7 @@ static int end_map(struct bi_map *map, struct bi_error *err)
 	bi__order_lock(memory, map->copy);
 	leave_map_locked(memory, map->mode);
 	if (map->base) {
-		rc = bi__dispatch_unmap(&memory->context->device, &memory->home->queue, &memory->block, map->base, err);
+		rc = unmap_locked(map, err);
 		end = bi__order_end_locked(memory, memory->home, rc ? NULL : err);
 	} else if (map->copy && map->mode & BI_MAP_WRITE) {
 		rc = move_copy_locked(map, 1, err);

@@ -20,7 +20,7 @@
 	X(CROSS, "cross") /* two contexts or backends share no events */ \
 	X(STAGING, "staging") /* the driver maps a new piece of pinned memory */ \
 	X(EXPORT, "export") /* the consumer gets no event that it could wait for */ \
-	X(CLOSE, "close") /* pending work is drained when a context closes */ \
+	X(CLOSE, "close") /* pending work is drained when a context or an out-of-order stream closes */ \
 	X(PRESSURE, "pressure") /* retired memory is above its bound */ \
 	X(FAILURE, "failure") /* the end of work could not be recorded */ \
 	X(DEBUG, "debug") \

@@ -190,8 +190,18 @@ void bi__order_note_completion(struct bi_memory *memory, uint64_t epoch)
 		mark_complete(memory, epoch, false);
 }
 
+/* Returns 1 in a forked child if the parent could not record the end of work. The child cannot make up for it. */
+static int is_of_parent(const struct bi_memory *memory)
+{
+	const struct bi_stream *stream = memory->order.unrecorded;
+
+	return stream && bi__dispatch_alive(&stream->context->device, NULL) != BI_OK;
+}
+
 static int check_lost(const struct bi_memory *memory, struct bi_error *err)
 {
+	if (is_of_parent(memory))
+		return bi__dispatch_alive(&memory->order.unrecorded->context->device, err);
 	if (memory->order.lost)
 		return bi__fail(err, BI_EDRIVER, "the driver failed; work on the memory may never be known to end");
 	return BI_OK;
@@ -200,7 +210,7 @@ static int check_lost(const struct bi_memory *memory, struct bi_error *err)
 int bi__order_check_failed_locked(struct bi_memory *memory, struct bi_error *err)
 {
 	struct bi__order *order = &memory->order;
-	int can_fail = order->last_use.context || order->first_use.count || order->lost;
+	int can_fail = order->last_use.context || order->first_use.count || order->lost || order->unrecorded;
 	int done, rc;
 
 	if (!can_fail || order->is_checked)
@@ -492,7 +502,7 @@ void bi__order_catch_up_locked(struct bi_memory *memory)
 	struct bi__order *order = &memory->order;
 	struct bi_stream *stream = order->unrecorded;
 
-	if (!stream)
+	if (!stream || is_of_parent(memory))
 		return;
 	if (record_end_locked(memory, stream, NULL, NULL, NULL) && bi__stream_finish(stream, NULL))
 		order->lost = true;
@@ -522,8 +532,8 @@ static int end_at_locked(struct bi_memory *memory, struct bi_stream *stream, str
 		order->leftovers.first_use = order->first_use;
 		order->first_use = no_first_use;
 	}
-	if (!rc)
-		return BI_OK;
+	if (!rc || order->unrecorded)
+		return rc;
 	order->unrecorded = bi_stream_retain(stream);
 	begin_host_use(memory, stream->context);
 	/* The end cannot be recorded later: on another thread, the handle of a per-thread stream is another stream. */

@@ -193,7 +193,8 @@ static void destroy_stream(struct bi_stream *stream)
 	struct bi_context *context = stream->context;
 	struct bi__scope *scope;
 
-	bi__dispatch_stream_close(&context->device, &stream->queue);
+	for (int waits = bi__dispatch_stream_close(&context->device, &stream->queue); waits > 0; waits--)
+		bi__count_wait(context, BI__WAIT_CLOSE);
 	if (stream->release.fn) {
 		scope = bi__dispatch_pause(&context->device);
 		stream->release.fn(stream->release.data);

@@ -192,11 +192,50 @@ static void row_20_fork_during_an_inline_copy(void **state)
 	bi_view_release(view);
 }
 
+/* The parent could not record the end of its work on host memory. The child cannot know that the work has ended. */
+static void row_19_a_child_does_not_make_up_for_the_end(void **state)
+{
+	struct bi_view *from = wrap(PLACE_DEVICE, 7, nobody), *host = wrap(PLACE_HOST, 1, nobody);
+	struct bi_stream *stream = new_stream(stream_kinds() > 1 ? BI_STREAM_OUT_OF_ORDER : BI_STREAM_IN_ORDER);
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
+	unsigned char bytes[ARRAY_BYTES], byte = 5;
+	int status = 0;
+	pid_t child;
+
+	(void)state;
+	arm("clEnqueueMarkerWithWaitList", 1);
+	REFUSED(BI_ENOMEM, bi_copy(host, from, stream, &error));
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		alarm(20);
+		for (int times = 0; times < 2; times++) {
+			FORKED(bi_fill(host, &byte, NULL, NULL));
+			FORKED(bi_view_read(host, bytes, sizeof(bytes), NULL));
+			FORKED(bi_view_synchronize(host, NULL));
+			FORKED(bi_view_export(host, BI_ACQUIRE_BORROW, &exchange, NULL));
+			FORKED(end_use(host, stream, NULL));
+		}
+		bi_view_release(host);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (WEXITSTATUS(status))
+		fail_msg("the check in line %d of fork.c failed", WEXITSTATUS(status) - 1);
+	assert_true(WIFEXITED(status));
+	fill(host, 3, NULL);
+	expect_waits("cross", 1);
+	assert_int_equal(value_of(host), 3);
+	bi_view_release(from);
+	bi_view_release(host);
+}
+
 int fork_rows(void)
 {
 	static const struct row rows[] = {
 		ROW(row_20_fork, 0),
 		ROW(row_20_fork_during_an_inline_copy, NEED_DEVICE),
+		ROW(row_19_a_child_does_not_make_up_for_the_end, NEED_OPENCL | NEED_COUNTS),
 	};
 
 	return run_rows("fork", rows, ARRAY_LENGTH(rows));

@@ -389,6 +389,33 @@ static void row_21_report_waits_under_no_lock(void **state)
 	bi_view_release(view);
 }
 
+/* The driver would never learn what was written. */
+static void row_21_a_refused_unmap_is_tried_again(void **state)
+{
+	struct bi_view *view = wrap(PLACE_DEVICE, 1, (struct producer){ .stream = new_producer(BI_STREAM_IN_ORDER) });
+	struct bi_map *map;
+	uint64_t before;
+
+	(void)state;
+	for (int times = 1; times <= 2; times++) {
+		OK(bi_view_map(view, BI_MAP_READ | BI_MAP_WRITE, &map, &error));
+		expect_waits("map", 1);
+		memset(bi_map_data(map), 8, ARRAY_BYTES);
+		before = calls_of("clEnqueueUnmapMemObject");
+		if (times == 1)
+			arm("clEnqueueUnmapMemObject", 1);
+		else
+			arm("clFlush", 1);
+		OK(bi_unmap(map, &error));
+		arm("clFlush", 0);
+		MORE(calls_of("clEnqueueUnmapMemObject"), before, times == 1 ? 2 : 1);
+		if (times == 1)
+			expect_waits("failure", 1);
+		assert_int_equal(value_of(view), 8);
+	}
+	bi_view_release(view);
+}
+
 /* What would stop the second step of a copy in two stops the first. */
 static void row_21_nothing_is_enqueued_for_a_copy_that_is_refused(void **state)
 {
@@ -422,6 +449,7 @@ int waits_rows(void)
 		ROW(row_21_map, 0),
 		ROW(row_21_map_waits_for_pending_work, NEED_GATE),
 		ROW(row_21_unmap_is_ordered, NEED_GATE),
+		ROW(row_21_a_refused_unmap_is_tried_again, NEED_OPENCL | NEED_COUNTS),
 		ROW(row_21_synchronize, 0),
 		ROW(row_21_synchronize_makes_idle, 0),
 		ROW(row_21_synchronize_waits, NEED_GATE),

@@ -104,9 +104,10 @@ static int toy_stream_open(struct bi__device_state *device, struct bi__queue *qu
 	return BI_OK;
 }
 
-static void toy_stream_close(struct bi__queue *queue)
+static int toy_stream_close(struct bi__queue *queue)
 {
 	toy_release((struct native *)queue->native);
+	return 0;
 }
 
 static int toy_open(const struct bi_options *options, const struct bi_device *device, struct bi_device *adopted,
