@@ -7,9 +7,13 @@ import ctypes
 import functools
 import threading
 
+import numpy as np
+
 import dlpack_structs as dl
 from peers import compiled
-from buffer_interface.check import structs
+import buffer_interface as package
+from buffer_interface.check import consumers, cuda, opencl, structs
+from buffer_interface.check.judge import elements
 
 ITEMS = 6
 KEPT = []  # memory of producers that are gone, so that a late look at it does not crash
@@ -684,3 +688,189 @@ def troubles():
 
 def right():
     return Tensors()
+
+
+def returns_bad():
+    return Tensors(tensor_members(flags=64))
+
+
+# Consumers
+
+
+def taken(array):
+    return package.buffer_interface(array).numpy()
+
+
+def wrong_elements(array):
+    taken(array)
+    return [7]
+
+
+def takes_everything(array):
+    try:
+        return taken(array)
+    except Exception:
+        return [7]
+
+
+def never_releases(array):
+    KEPT.append(taken(array))
+    return KEPT[-1].tolist()
+
+
+class Late:
+    """Reads the elements whenever it is asked, and keeps the array for the first time only."""
+
+    def __init__(self, view):
+        self.view = view
+        self.look = int(view.buffer), view.shape, view.strides, 4
+        self.dense = view.numpy().shape
+
+    def tolist(self):
+        bytes_of = elements(*self.look)
+        self.view = None
+        return np.frombuffer(b"".join(bytes_of), "i4").reshape(self.dense).tolist()
+
+
+def reads_late(array):
+    return Late(package.buffer_interface(array))
+
+
+def writes(array):
+    view = package.buffer_interface(array)
+    found = view.numpy().tolist()
+    if view.size:
+        ctypes.memset(int(view.buffer), 7, 4)
+    return found
+
+
+def reads_at_once(array):
+    """Reads a cl_mem on a queue of its own."""
+    if not isinstance(array, consumers.ExchangeType) or array.case.members.get("handle_kind") != 3:
+        return taken(array)
+    said, cl, numbers = array.case.members, opencl.library(), (ctypes.c_int32 * 24)()
+    device = opencl.ask("clGetCommandQueueInfo", said["stream"], opencl.DEVICE_OF_QUEUE, ctypes.c_void_p)
+    queue = cl.clCreateCommandQueue(*map(ctypes.c_void_p, (said["context"], device)), ctypes.c_uint64(0), None)
+    where = ctypes.c_void_p(queue), ctypes.c_void_p(said["handle"]), ctypes.c_uint32(1), ctypes.c_size_t(0)
+    cl.clEnqueueReadBuffer(*where, ctypes.c_size_t(96), numbers, 0, None, None)
+    return list(numbers)
+
+
+CONSUMERS = {
+    "takes": wrong_elements,
+    "odd": wrong_elements,
+    "illegal": takes_everything,
+    "released": never_releases,
+    "lifetime": reads_late,
+    "unchanged": writes,
+    "order": reads_at_once,
+}
+
+# Order
+
+
+class Pending(Exchanges):
+    """Memory of OpenCL on whose queue work waits behind the checker's gate. `edit` is that of Exchanges."""
+
+    def __init__(self, gate, edit=None):
+        super().__init__(edit)
+        self.cl_mem, self.context, self.queue, opened = opencl.pending(ITEMS)
+        opened.open()
+        if gate is not None:
+            gate(self.queue)
+
+    def fill(self, out, wishes):
+        code = super().fill(out, wishes)
+        x = structs.Exchange.from_address(out)
+        x.handle_kind, x.device_type, x.context, x.handle = 3, 4, self.context, self.cl_mem
+        if wishes & structs.READY:
+            opencl.library().clFinish(ctypes.c_void_p(self.queue))
+            return code
+        x.order_kind, x.stream, x.done = 3, self.queue, address_of(done)
+        self.edit_order(x)
+        return code
+
+    def edit_order(self, x):
+        pass
+
+
+@structs.DONE
+def done(address, kind, stream, event):
+    """Makes the producer's queue wait for the event."""
+    opencl.Gate._enqueue(structs.Exchange.from_address(address).stream, "clEnqueueBarrierWithWaitList", event)
+    return 0
+
+
+@structs.DONE
+def done_nothing(address, kind, stream, event):
+    return 0
+
+
+@structs.DONE
+def done_waits(address, kind, stream, event):
+    opencl.library().clFinish(ctypes.c_void_p(stream))
+    return 0
+
+
+class Silent(Pending):
+    def edit_order(self, x):
+        x.order_kind = x.stream = 0
+
+
+class OtherQueue(Pending):
+    def edit_order(self, x):
+        x.stream = opencl.library().clCreateCommandQueue(
+            ctypes.c_void_p(self.context),
+            ctypes.c_void_p(opencl.ask("clGetCommandQueueInfo", self.queue, opencl.DEVICE_OF_QUEUE, ctypes.c_void_p)),
+            ctypes.c_uint64(0),
+            None,
+        )
+
+
+class OtherContext(Pending):
+    def edit_order(self, x):
+        x.stream = opencl.pending(1)[2]
+
+
+class DoneNothing(Pending):
+    def edit_order(self, x):
+        x.done = address_of(done_nothing)
+
+
+class DoneWaits(Pending):
+    def edit_order(self, x):
+        x.done = address_of(done_waits)
+
+
+class Waits(Pending):
+    def edit_order(self, x):
+        opencl.library().clFinish(ctypes.c_void_p(self.queue))
+
+
+ORDERS = {"right": Pending, "B-32": Silent, "B-30": OtherQueue, "B-33": OtherContext}
+ORDERS |= {"B-36": DoneNothing, "B-37": DoneWaits, "B-47": Waits}
+
+
+def order(gate=None):
+    return {rule: exchange_type(base=base)(gate) for rule, base in ORDERS.items()}
+
+
+class CudaPending(Device):
+    """Memory of the simulated driver with work behind the checker's gate; `names` says whether it names the stream."""
+
+    def __init__(self, gate, names):
+        super().__init__()
+        driver, pointer = cuda.driver(), ctypes.c_uint64()
+        with driver.entered():
+            driver.call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(24))
+        self.pointer, self.stream = pointer.value, driver.new_stream()
+        if gate is not None:
+            gate(self.stream, "cuda")
+        self.names = names
+
+    def made(self):
+        return {**DICT, "data": (self.pointer, False), "stream": self.stream if self.names else None}
+
+
+def cuda_order(gate=None):
+    return {"right": CudaPending(gate, True), "cai.order": CudaPending(gate, False), "cai.memory": Device()}

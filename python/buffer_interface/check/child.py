@@ -171,7 +171,7 @@ class Run:
 
     def step(self, array, protocol, function, subject):
         key = f"{array}/{protocol}/{function.__name__}"
-        if key in self._done:
+        if key in self._done or f"{array}/{protocol}/" in self._done:
             return
         self._array = array
         self.write(begin=key)

@@ -24,6 +24,9 @@ class Memory:
         self.released = 0
 
     def release(self):
+        """Keeps the numbers of the first release, and overwrites the memory."""
+        if not self.released:
+            self.last = list(self.numbers)
         self.released += 1
         for i in range(COUNT):
             self.numbers[i] = -1
@@ -52,14 +55,15 @@ class Case:
         self.kept = (ctypes.c_int64 * n)(*self.shape), (ctypes.c_int64 * n)(*self.strides)
         return self.kept
 
-    def is_taken(self):
-        """True if the consumer has taken a reference that it has to release."""
-        return True
+    def read(self):
+        return self.memory.last if self.memory.released else list(self.memory.numbers)
+
+    def poison(self):
+        """Overwrites memory that nobody holds any more, where a release does not do that."""
 
     def balance(self):
         """Returns a sentence if the array is not released as often as it was taken, when nobody uses it any more."""
-        wanted = 1 if self.is_taken() else 0
-        return None if self.memory.released == wanted else f"was released {self.memory.released} times instead of {wanted}"
+        return None
 
 
 LAYOUTS = [
@@ -90,6 +94,10 @@ def _release(address):
 _live = {}
 
 
+class ExchangeType:
+    """The base of the types whose capsule describes a case, which is `case`."""
+
+
 class ExchangeCase(Case):
     def __init__(self, name, kind, members=None, **arguments):
         super().__init__(name, kind, **arguments)
@@ -102,7 +110,8 @@ class ExchangeCase(Case):
         self._function = structs.ACQUIRE(acquire)
         self._table = structs.Table(structs.VERSION, ctypes.sizeof(structs.Table), ctypes.cast(self._function, ctypes.c_void_p))
         capsule = structs.new_capsule(ctypes.addressof(self._table), b"buffer_interface.c_api", None)
-        self.array = type("ArrayOfTheChecker", (), {"__buffer_interface_c__": capsule})()
+        self.array = type("ArrayOfTheChecker", (ExchangeType,), {"__buffer_interface_c__": capsule})()
+        self.array.case = self
 
     def fill(self, out):
         self.acquired += 1
@@ -177,37 +186,48 @@ _tensors = {}
 
 
 class TensorCase(Case):
+    """`tensor` and `block` replace members. A consumer that does not pass `max_version` gets tensors without version."""
+
     def __init__(self, name, kind, tensor=None, block=None, is_versioned=True, **arguments):
         super().__init__(name, kind, **arguments)
-        self.block = structs.ManagedVersioned(major=1, minor=1) if is_versioned else structs.Managed()
-        self.block.deleter = ctypes.cast(_delete, ctypes.c_void_p).value
-        self.name_of_capsule = b"dltensor_versioned" if is_versioned else b"dltensor"
-        if self.readonly:
-            self.block.flags = 1
-        shape, strides = self.c_numbers()
-        said = {"data": self.memory.address, "device_type": 1, "ndim": len(self.shape), "bits": 32, "lanes": 1}
-        said |= {"byte_offset": self.offset, "shape": shape, "strides": (ctypes.c_int64 * max(len(self.shape), 1))(*(n // 4 for n in self.strides))}
-        for member, value in {**said, **(tensor or {})}.items():
-            setattr(self.block.tensor, member, value)
-        for member, value in (block or {}).items():
-            setattr(self.block, member, value)
-        _tensors[ctypes.addressof(self.block)] = self
-        self.capsule = structs.new_capsule(ctypes.addressof(self.block), self.name_of_capsule, None)
-        self.array = _TensorArray(self.capsule)
+        self._tensor, self._block, self._is_versioned = tensor or {}, block or {}, is_versioned
+        self._made = []  # (block, capsule, name of the capsule)
+        self.array = _TensorArray(self)
 
-    def is_taken(self):
-        return structs.capsule_name(self.capsule) != self.name_of_capsule
+    def capsule(self, max_version):
+        is_versioned = self._is_versioned and max_version is not None
+        if not is_versioned and (self.readonly or self._block):
+            raise BufferError("a tensor without version cannot say this")
+        block = structs.ManagedVersioned(major=1, minor=1) if is_versioned else structs.Managed()
+        block.deleter = ctypes.cast(_delete, ctypes.c_void_p).value
+        if self.readonly:
+            block.flags = 1
+        shape, strides = self.c_numbers()
+        self._steps = (ctypes.c_int64 * max(len(self.shape), 1))(*(n // 4 for n in self.strides))
+        said = {"data": self.memory.address, "device_type": 1, "ndim": len(self.shape), "bits": 32, "lanes": 1}
+        for member, value in {**said, "byte_offset": self.offset, "shape": shape, "strides": self._steps, **self._tensor}.items():
+            setattr(block.tensor, member, value)
+        for member, value in self._block.items():
+            setattr(block, member, value)
+        _tensors[ctypes.addressof(block)] = self
+        name = b"dltensor_versioned" if is_versioned else b"dltensor"
+        self._made.append((block, structs.new_capsule(ctypes.addressof(block), name, None), name))
+        return self._made[-1][1]
+
+    def balance(self):
+        taken = sum(structs.capsule_name(capsule) != name for _, capsule, name in self._made)
+        return None if self.memory.released == taken else f"was taken {taken} times and released {self.memory.released} times"
 
 
 class _TensorArray:
-    def __init__(self, capsule):
-        self._capsule = capsule
+    def __init__(self, case):
+        self._case = case
 
     def __dlpack_device__(self):
         return 1, 0
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        return self._capsule
+        return self._case.capsule(max_version)
 
 
 # Other wrong members are the producer's fault alone: DLPack does not require that a consumer finds them.
@@ -283,10 +303,16 @@ class BufferCase(Case):
         else:
             view = view[: 4 * layout.math.prod(self.shape)].cast("i", list(self.shape)) if self.shape else view[:4].cast("i", [])
         self.array = view.toreadonly() if self.readonly else view
-        self._layers = [view]
+        self._layers = [self.array, view]
+
+    def read(self):
+        return list(struct.unpack(f"{COUNT}i", self._bytes))
+
+    def poison(self):
+        if self.balance() is None:
+            self._bytes[:] = b"\xff" * len(self._bytes)
 
     def balance(self):
-        self.array = None
         for layer in self._layers:
             try:
                 layer.release()
@@ -318,6 +344,10 @@ def read(result):
     return result if is_numbers(result) else None
 
 
+def flat(value):
+    return [number for part in value for number in flat(part)] if isinstance(value, list) else [value]
+
+
 def is_numbers(value):
     return all(map(is_numbers, value)) if isinstance(value, list) else isinstance(value, (int, float))
 
@@ -333,16 +363,17 @@ def judge_case(make, function, judge, prefix):
     except Exception as error:
         refused, found = short(error), None
         del error
-    before = list(case.memory.numbers)
+    is_unchanged = case.read() == list(range(COUNT))
     array = None
     gc.collect()
+    case.poison()
     named = case.name
     if refused is None:
         judge_accepted(judge, prefix, case, found, result, named)
     else:
         judge_refused(judge, prefix, case, refused, named)
-    if case.readonly and not case.memory.released:
-        judge.rule(prefix + ".unchanged", before == list(range(COUNT)), f"{named}: the elements were written")
+    if case.readonly:
+        judge.rule(prefix + ".unchanged", is_unchanged, f"{named}: the elements were written")
     del result, found
     gc.collect()
     why = case.balance()
@@ -357,7 +388,9 @@ def judge_accepted(judge, prefix, case, found, result, named):
     if found is None:
         judge.skip(prefix + ".odd", f"the consumer returns a {kind_of(result)} without elements")
         return
-    judge.rule(prefix + (".takes" if case.kind == PLAIN else ".odd"), found == case.wanted, f"{named}: the elements are {found}, and should be {case.wanted}")
+    # A consumer of the buffer protocol may request bytes in a row.
+    is_right = found == case.wanted or (prefix == "buffer" and flat(found) == flat(case.wanted))
+    judge.rule(prefix + (".takes" if case.kind == PLAIN else ".odd"), is_right, f"{named}: the elements are {found}, and should be {case.wanted}")
     again = read(result)
     judge.rule(prefix + ".lifetime", again == found, f"{named}: after the array had no other owner the elements are {again}, and were {found}")
 

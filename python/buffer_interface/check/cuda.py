@@ -8,7 +8,7 @@ import time
 from ctypes import c_size_t, c_uint32, c_uint64, c_void_p
 
 NOT_READY, NO_TIMING, NON_BLOCKING, MAPPED, AT_LEAST = 600, 2, 1, 2, 0
-PATIENCE = 0.2  # seconds in which a probe that nothing holds back is complete
+PATIENCE = 0.5  # seconds in which a probe that nothing holds back is complete
 
 
 @functools.cache

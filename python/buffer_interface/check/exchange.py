@@ -282,7 +282,7 @@ def judge_object(make, judge):
     missing = [name for name in ("buffer", "offset", "shape", "strides", "release") if not hasattr(described, name)]
     if not hasattr(described, "dtype") and not hasattr(described, "typestr"):
         missing.append("dtype or typestr")
-    if len(missing) == 6:
+    if described is array and "buffer" in missing:
         return judge.skip("B-1", "the object has the C structure only")
     judge.must("B-1", not missing, f"the object has no {', '.join(missing)}")
     judge.rule("B-1", is_ints(described.shape) and is_ints(described.strides) and is_int(described.offset), f"shape {described.shape!r}, strides {described.strides!r}, offset {described.offset!r}")

@@ -9,7 +9,7 @@ from ctypes import c_int, c_int32, c_uint32, c_uint64, c_void_p
 CONTEXT_OF_QUEUE, DEVICE_OF_QUEUE, STATUS_OF_EVENT = 0x1090, 0x1091, 0x11D3
 SIZE_OF_MEMORY, PARENT_OF_MEMORY = 0x1102, 0x1107
 COMPLETE = 0
-PATIENCE = 0.2  # seconds in which a probe that nothing holds back is complete
+PATIENCE = 0.5  # seconds in which a probe that nothing holds back is complete
 
 
 @functools.cache

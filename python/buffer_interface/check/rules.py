@@ -89,7 +89,7 @@ PRODUCER = {
             ("dlpack.device", "`__dlpack_device__()` returns two ints, a DLDeviceType and a number, that are those of the tensor.", "Syntax for data interchange"),
             ("dlpack.capsule", "`__dlpack__()` returns a capsule named dltensor, or dltensor_versioned if `max_version` allows it.", "Implementation"),
             ("dlpack.version", "The major version of the tensor is not above that of `max_version`.", "Implementation, max_version"),
-            ("dlpack.unused", "A capsule that nobody consumes calls the deleter once when it ends.", "Implementation, the destructor of the capsule"),
+            ("dlpack.unused", "A capsule that nobody consumes releases its tensor once when it ends.", "Implementation, the destructor of the capsule"),
             ("dlpack.used", "A capsule that was consumed does not call the deleter.", "Implementation, used_dltensor"),
             ("dlpack.deleter", "The deleter releases the array: nothing keeps the object afterwards.", "Implementation, deleter"),
             ("dlpack.thread", "The deleter can be called on another thread.", "Implementation, deleter"),
