@@ -16,14 +16,18 @@ class Gate:
     """The argument `gate` of a factory: gate(queue) or gate(stream, "cuda") holds back the later work of it."""
 
     def __init__(self):
-        self._gate = None
+        self._gates = []
 
     def __call__(self, queue, kind="opencl"):
-        self._gate = opencl.Gate(queue) if kind == "opencl" else cuda.Gate(queue)
+        self._gates.append(opencl.Gate(queue) if kind == "opencl" else cuda.Gate(queue))
+
+    @property
+    def _gate(self):
+        return self._gates[0] if self._gates else None
 
     @property
     def is_used(self):
-        return self._gate is not None
+        return bool(self._gates)
 
     @property
     def is_opencl(self):
@@ -43,8 +47,8 @@ class Gate:
         return self._gate.another(taken)
 
     def open(self):
-        if self._gate:
-            self._gate.open()
+        for gate in self._gates:
+            gate.open()
 
 
 class Maker:
