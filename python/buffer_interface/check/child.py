@@ -1,5 +1,6 @@
 """The process that has the producer or the consumer. It writes one JSON object for each result to a file descriptor."""
 
+import gc
 import importlib
 import inspect
 import json
@@ -228,6 +229,8 @@ def main(arguments):
         os.dup2(2, 1)  # a module that prints does not disturb the report
         try:
             judged = load(task["target"])
+            gc.collect()
+            gc.freeze()  # later collections look at what the steps make
             (check_consumer if task["consumer"] else check_producer)(judged, task["protocols"], run)
             run.write(done=True)
         except Fatal as error:
