@@ -59,7 +59,7 @@ class Counts(ctypes.Structure):
         (name, ctypes.c_uint64)
         for name in (
             "calls failed_calls waits dropped host_waits operations launches host_functions reports "
-            "live_memory live_streams live_events live_modules"
+            "live_memory live_streams live_events live_modules returned"
         ).split()
     ]
 

@@ -310,6 +310,25 @@ static void close_segments(const struct segments *segments)
 	cuda_leave();
 }
 
+static uint64_t count_calls(void)
+{
+	struct cuda_sim_counts counts;
+
+	cuda_sim()->count(&counts);
+	return counts.calls;
+}
+
+/* The import of memory that consists of many mappings does not ask for each of them. */
+static void assert_asked_once(bi__cu_pointer address, size_t nbytes)
+{
+	atomic_int released = 0;
+	uint64_t first = count_calls();
+
+	bi_view_release(wrap(pointer((uintptr_t)address, nbytes, 0, &released)));
+	for (uint64_t i = first + 1; i <= count_calls(); i++)
+		assert_string_not_equal(cuda_sim()->call_name(i), "cuMemGetAddressRange_v2");
+}
+
 /* The driver shows one segment at a time; an array may lie across two, and may not reach beyond the last. */
 static void test_mapped_segments(void **state)
 {
@@ -324,6 +343,8 @@ static void test_mapped_segments(void **state)
 	    !cuda->MemGetAllocationGranularity)
 		skip();
 	open_segments(&segments);
+	if (cuda_sim())
+		assert_asked_once(segments.address, SEGMENTS * segments.size);
 	use_and_release(wrap(pointer((uintptr_t)segments.address + segments.size - 50, 100, 0, &released)), 's',
 			&released);
 	use_and_release(wrap(pointer((uintptr_t)segments.address + 2 * segments.size - 9, 9, 0, &released)), 't',
@@ -332,6 +353,34 @@ static void test_mapped_segments(void **state)
 	refuse(BI_EBOUNDS, (uintptr_t)segments.address, 2 * segments.size + 1);
 	refuse(BI_OK, (uintptr_t)segments.address + 2 * segments.size, 1);
 	close_segments(&segments);
+}
+
+/* A driver's pool gives freed memory back to the system at each synchronisation, unless it has a threshold. */
+static void test_freed_memory_stays_in_the_pool_of_the_driver(void **state)
+{
+	struct cuda_sim_counts before, after;
+	struct bi_memory *memory;
+	struct bi_view *view;
+	struct bi_native native_view;
+	const unsigned char seven = 7;
+
+	(void)state;
+	skip_unless_cuda();
+	if (!cuda_sim())
+		skip();
+	cuda_sim()->count(&before);
+	for (int i = 0; i < 2; i++) {
+		OK(bi_memory_create(fixture.context, 1 << 20, BI_MEMORY_DEVICE, &memory, &error));
+		view = bytes_of(memory);
+		bi_memory_release(memory);
+		OK(bi_fill(view, &seven, NULL, &error));
+		/* Exported memory is not kept by the context. */
+		bi_view_native(view, &native_view);
+		bi_view_release(view);
+		OK(bi_stream_synchronize(bi_context_stream(fixture.context), &error));
+	}
+	cuda_sim()->count(&after);
+	assert_int_equal(after.returned, before.returned);
 }
 
 /* Plain memory of the host is wrapped as what it is, memory that was freed not at all. */
@@ -650,6 +699,7 @@ int foreign_cuda_group(void)
 		TEST(test_registered_memory),
 		TEST(test_managed_memory),
 		TEST(test_mapped_segments),
+		TEST(test_freed_memory_stays_in_the_pool_of_the_driver),
 		TEST(test_unknown_pointers),
 		TEST(test_other_device),
 		TEST(test_unchecked),

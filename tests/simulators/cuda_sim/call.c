@@ -5,6 +5,7 @@
 
 #include "capture.h"
 #include "context.h"
+#include "memory.h"
 #include "scheduler.h"
 #include "sim.h"
 
@@ -96,6 +97,7 @@ void count_host_wait(void)
 		waits = must_grow(waits, wait_capacity, sizeof(*waits));
 	}
 	waits[sim.counts.host_waits++] = (uint16_t)thread_self()->entry;
+	pools_shrink();
 }
 
 const char *host_wait_name(uint64_t i)

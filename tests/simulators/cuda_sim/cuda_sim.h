@@ -67,6 +67,7 @@ struct cuda_sim_counts {
 	uint64_t host_functions;
 	uint64_t reports;
 	uint64_t live_memory, live_streams, live_events, live_modules; /* objects now */
+	uint64_t returned; /* bytes that memory pools gave back to the system at a synchronisation */
 };
 
 /* Functions as types, for dlsym: cuda_sim_begin_fn *begin = dlsym(library, "cuda_sim_begin"). */

@@ -14,7 +14,9 @@ static struct pool {
 	bi__cu_pool handle;
 	int device;
 	struct place made;
-} * pools;
+	size_t unused; /* bytes that were freed and not allocated again */
+	uint64_t threshold; /* of them so many stay at a synchronisation */
+} * pools, usual; /* usual: those of all devices that cuMemAllocAsync uses */
 
 /* NULL: the device has no such memory left. `writer` is taken. */
 static struct allocation *allocate(enum memory_kind kind, struct context *context, size_t nbytes, struct stamp *writer)
@@ -139,15 +141,33 @@ static struct stream *stream_with_pools(bi__cu_stream handle, bi__cu_result *cod
 	return *code ? NULL : stream;
 }
 
-static bi__cu_result alloc_async(bi__cu_pointer *out, size_t nbytes, const struct pool *pool, bi__cu_stream handle)
+static struct pool *pool_of(bi__cu_pool handle)
+{
+	struct pool *pool = pools;
+
+	while (pool && pool->handle != handle)
+		pool = pool->next;
+	return pool ? pool : &usual;
+}
+
+void pools_shrink(void)
+{
+	for (struct pool *pool = &usual; pool; pool = pool == &usual ? pools : pool->next)
+		if (pool->unused > pool->threshold) {
+			sim.counts.returned += pool->unused - pool->threshold;
+			pool->unused = pool->threshold;
+		}
+}
+
+static bi__cu_result alloc_async(bi__cu_pointer *out, size_t nbytes, struct pool *pool, bi__cu_stream handle)
 {
 	bi__cu_result code;
 	struct stream *stream = stream_with_pools(handle, &code);
-	const struct allocation *allocation;
+	struct allocation *allocation;
 
 	if (!stream)
 		return code;
-	if (pool && pool->device != stream->context->device) {
+	if (pool != &usual && pool->device != stream->context->device) {
 		report(REPORT_WRONG_CONTEXT, "the pool is of another device than the stream");
 		return BI__CU_ERROR_INVALID_VALUE;
 	}
@@ -158,6 +178,8 @@ static bi__cu_result alloc_async(bi__cu_pointer *out, size_t nbytes, const struc
 	allocation = allocate(MEMORY_POOL, stream->context, nbytes, stream_stamp(stream));
 	if (!allocation)
 		return BI__CU_ERROR_OUT_OF_MEMORY;
+	allocation->pool = pool->handle;
+	pool->unused -= nbytes < pool->unused ? nbytes : pool->unused;
 	*out = allocation->start;
 	return BI__CU_SUCCESS;
 }
@@ -166,13 +188,13 @@ bi__cu_result cuMemAllocAsync(bi__cu_pointer *pointer, size_t nbytes, bi__cu_str
 {
 	bi__cu_result code = ENTER(cuMemAllocAsync);
 
-	return leave(code ? code : alloc_async(pointer, nbytes, NULL, stream));
+	return leave(code ? code : alloc_async(pointer, nbytes, &usual, stream));
 }
 
 static bi__cu_result alloc_from_pool(bi__cu_pointer *out, size_t nbytes, bi__cu_pool handle, bi__cu_stream stream)
 {
 	bi__cu_result code;
-	const struct pool *pool = handle_find(OBJECT_POOL, handle, &code);
+	struct pool *pool = handle_find(OBJECT_POOL, handle, &code);
 
 	return pool ? alloc_async(out, nbytes, pool, stream) : code;
 }
@@ -212,13 +234,17 @@ bi__cu_result cuMemPoolCreate(bi__cu_pool *pool, const struct bi__cu_pool_proper
 	return leave(code ? code : create_pool(pool, properties));
 }
 
-static bi__cu_result set_attribute(bi__cu_pool handle, unsigned what, const void *value)
+static bi__cu_result set_attribute(bi__cu_pool handle, unsigned what, const uint64_t *value)
 {
 	bi__cu_result code;
+	struct pool *pool = handle_find(OBJECT_POOL, handle, &code);
 
-	if (!handle_find(OBJECT_POOL, handle, &code))
+	if (!pool)
 		return code;
-	return what == BI__CU_POOL_RELEASE_THRESHOLD && value ? BI__CU_SUCCESS : BI__CU_ERROR_INVALID_VALUE;
+	if (what != BI__CU_POOL_RELEASE_THRESHOLD || !value)
+		return BI__CU_ERROR_INVALID_VALUE;
+	pool->threshold = *value;
+	return BI__CU_SUCCESS;
 }
 
 bi__cu_result cuMemPoolSetAttribute(bi__cu_pool pool, unsigned what, void *value)
@@ -228,14 +254,13 @@ bi__cu_result cuMemPoolSetAttribute(bi__cu_pool pool, unsigned what, void *value
 	return leave(code ? code : set_attribute(pool, what, value));
 }
 
-/* Does nothing: the simulator returns freed memory to the device without delay. */
-bi__cu_result cuMemPoolTrimTo(bi__cu_pool pool, size_t keep)
+bi__cu_result cuMemPoolTrimTo(bi__cu_pool handle, size_t keep)
 {
 	bi__cu_result code = ENTER(cuMemPoolTrimTo);
+	struct pool *pool = code ? NULL : handle_find(OBJECT_POOL, handle, &code);
 
-	(void)keep;
-	if (!code)
-		handle_find(OBJECT_POOL, pool, &code);
+	if (pool && pool->unused > keep)
+		pool->unused = keep;
 	return leave(code);
 }
 
@@ -272,6 +297,7 @@ void pools_report_left(void)
 
 void pools_forget(void)
 {
+	usual.unused = 0;
 	while (pools) {
 		struct pool *pool = pools;
 
@@ -316,6 +342,7 @@ static bi__cu_result free_async(uint64_t pointer, bi__cu_stream handle)
 	action.of.freed = allocation;
 	code = stream_enqueue(stream, &action, NULL);
 	allocation->is_leaving = 1;
+	pool_of(allocation->pool)->unused += allocation->kind == MEMORY_POOL ? allocation->nbytes : 0;
 	memory_free(allocation);
 	return code;
 }

@@ -35,6 +35,7 @@ struct allocation {
 	struct context *context; /* NULL: of no context (pools, mappings) */
 	struct place made, freed; /* the calls */
 	int is_freed;
+	bi__cu_pool pool; /* NULL: the usual one, or none */
 	int is_leaving; /* freed, but the stream has not come to it */
 	unsigned access[SIM_DEVICES]; /* of a mapping: CUmemAccess_flags */
 	struct history history;
@@ -115,6 +116,8 @@ uint64_t memory_live(void);
 
 /* device_memory.c */
 void pools_report_left(void);
+/* A synchronisation: pools give unused memory back to the system. */
+void pools_shrink(void);
 void pools_forget(void);
 
 /* mapping.c */
