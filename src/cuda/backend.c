@@ -66,7 +66,6 @@ const struct bi__backend bi__cuda_backend = {
 		.build = bi__cuda_build,
 		.unload = bi__cuda_unload,
 		.get = bi__cuda_get_kernel,
-		.put = bi__cuda_put_kernel,
 		.enqueue = bi__cuda_launch_kernel,
 	},
 };

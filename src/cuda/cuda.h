@@ -181,10 +181,10 @@ void bi__cuda_leave_device(struct bi__device_state *device);
 int bi__cuda_queue_open(struct bi__cuda *cuda, struct bi__queue *queue, unsigned flags, struct bi_error *err);
 
 /*
- * Measure the work that the caller enqueues between the two calls. *out has one reference. The context must be current.
+ * Begins to measure work: the caller enqueues it, and then records the handle. *out has one reference. The context must
+ * be current.
  */
 int bi__cuda_timing_start(struct bi__cuda_queue *queue, struct bi__cuda_event **out, struct bi_error *err);
-int bi__cuda_timing_end(struct bi__cuda_queue *queue, struct bi__cuda_event *event, struct bi_error *err);
 
 /*
  * Copies `nbytes` bytes, at most BI__CUDA_SLOT, to a slot. When *out is polled and found complete, they are in `dst`.
@@ -224,6 +224,9 @@ static inline void bi__cuda_wait_for_event(bi__cu_event event)
  * must be current, in a relaxed scope.
  */
 void bi__cuda_wait_for_uses(struct bi__cuda *cuda);
+
+/* The context must be current, in a relaxed scope. */
+int bi__cuda_alloc_pinned(size_t nbytes, void **out, struct bi_error *err);
 
 /* The pool of the device memory. The context must be current. */
 void bi__cuda_open_pool(struct bi__cuda *cuda);
@@ -335,9 +338,6 @@ int bi__cuda_copy_by_host(const struct bi__cuda_queue *queue, void *dst, const v
 int bi__cuda_make_chunks(struct bi__cuda_pageable *pageable, struct bi_error *err);
 void bi__cuda_free_chunks(struct bi__cuda_pageable *pageable);
 
-/* Sets *is_known to 1 if the driver knows all the bytes as pinned, registered or managed memory, otherwise to 0. */
-int bi__cuda_is_known(const void *host, size_t nbytes, int *is_known, struct bi_error *err);
-
 /*
  * Sets *device to the device address of `nbytes` bytes of host memory, or to 0 if the device may not access all of
  * these bytes.
@@ -380,7 +380,6 @@ int bi__cuda_build(struct bi__device_state *device, struct bi__source *source, u
 void bi__cuda_unload(struct bi__device_state *device, uintptr_t program);
 int bi__cuda_get_kernel(struct bi__device_state *device, uintptr_t program, const char *name, struct bi__kernel *out,
 			struct bi_error *err);
-void bi__cuda_put_kernel(struct bi__device_state *device, struct bi__kernel *kernel);
 int bi__cuda_launch_kernel(struct bi__device_state *device, struct bi__queue *queue,
 			   const struct bi__kernel_launch *launch, struct bi_error *err);
 

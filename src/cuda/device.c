@@ -250,31 +250,21 @@ int bi__cuda_open(const struct bi_options *options, const struct bi_device *devi
 	return BI_OK;
 }
 
-/* The context must be current. */
-static void close_handles(struct bi__cuda *cuda, struct bi__queue *stream)
-{
-	bi__cuda_stream_close(stream);
-	bi__cuda_wait_for_uses(cuda);
-	bi__cuda_close_shared(cuda);
-	bi__cuda_destroy_events(cuda);
-	bi__cuda_close_pool(cuda);
-}
-
+/* The handles of a context that was reset are not used. Its pool is, because it belongs to the device. */
 void bi__cuda_close(struct bi__device_state *device, struct bi__queue *stream)
 {
 	struct bi__cuda *cuda = device->state;
-	struct bi__cuda_scope scope;
+	struct bi__cuda_scope scope = { NULL, 0, 0 };
+	int is_reset = bi__cuda_is_reset(cuda);
 
-	if (bi__cuda_is_reset(cuda)) {
-		bi__cuda_stream_close(stream);
-		bi__cuda_close_shared(cuda);
-		bi__cuda_destroy_events(cuda);
-		/* A pool belongs to the device, not to the context. */
-		bi__cuda_close_pool(cuda);
-	} else {
+	if (!is_reset)
 		bi__cuda_enter_to_release(cuda->context, &scope);
-		close_handles(cuda, stream);
-		bi__cuda_leave(&scope);
-	}
+	bi__cuda_stream_close(stream);
+	if (!is_reset)
+		bi__cuda_wait_for_uses(cuda);
+	bi__cuda_close_shared(cuda);
+	bi__cuda_destroy_events(cuda);
+	bi__cuda_close_pool(cuda);
+	bi__cuda_leave(&scope);
 	destroy_state(cuda);
 }

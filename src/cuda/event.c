@@ -323,11 +323,6 @@ int bi__cuda_timing_start(struct bi__cuda_queue *queue, struct bi__cuda_event **
 	return BI_OK;
 }
 
-int bi__cuda_timing_end(struct bi__cuda_queue *queue, struct bi__cuda_event *event, struct bi_error *err)
-{
-	return bi__cu_check(bi__cu->EventRecord(event->handle, queue->stream), "cuEventRecord", err);
-}
-
 int64_t bi__cuda_elapsed(uintptr_t event)
 {
 	const struct bi__cuda_event *timed = event_of(event);

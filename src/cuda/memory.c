@@ -73,12 +73,17 @@ static int alloc_device(const struct bi__cuda *cuda, size_t nbytes, struct bi__b
 	return rc;
 }
 
+int bi__cuda_alloc_pinned(size_t nbytes, void **out, struct bi_error *err)
+{
+	return check_allocation(
+		bi__cu->MemHostAlloc(out, nbytes, BI__CU_HOST_ALLOC_PORTABLE | BI__CU_HOST_ALLOC_DEVICEMAP),
+		"cuMemHostAlloc", nbytes, err);
+}
+
 static int alloc_pinned(size_t nbytes, struct bi__block *block, struct bi_error *err)
 {
 	void *address = NULL;
-	int rc = check_allocation(
-		bi__cu->MemHostAlloc(&address, nbytes, BI__CU_HOST_ALLOC_PORTABLE | BI__CU_HOST_ALLOC_DEVICEMAP),
-		"cuMemHostAlloc", nbytes, err);
+	int rc = bi__cuda_alloc_pinned(nbytes, &address, err);
 
 	if (!rc)
 		describe_block(block, BI__CUDA_PINNED, (bi__cu_pointer)(uintptr_t)address);

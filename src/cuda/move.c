@@ -15,56 +15,45 @@ enum method {
 static int choose_method(const struct bi__cuda_job *job, const struct bi__block *block, const void *host,
 			 enum method *method, struct bi_error *err)
 {
+	bi__cu_pointer device;
 	uint64_t capture;
-	int is_known, rc = bi__cuda_is_known(host, job->plan->unit, &is_known, err);
+	int rc = bi__cuda_reach(host, job->plan->unit, &device, err);
 
-	*method = is_known ? DIRECTLY : THROUGH_PINNED;
-	if (rc || (is_known && !bi__cuda_is_of_host(block)))
+	*method = device ? DIRECTLY : THROUGH_PINNED;
+	if (rc || (device && !bi__cuda_is_of_host(block)))
 		return rc;
 	rc = bi__cuda_find_capture(job->queue, &capture, err);
-	if (!rc && capture && !is_known)
+	if (!rc && capture && !device)
 		rc = bi__cuda_refuse_capture(job->queue, "pageable host memory is not copied", err);
 	if (!capture && bi__cuda_is_of_host(block))
 		*method = BY_HOST;
 	return rc;
 }
 
-static int write_linear(const struct bi__cuda_job *job, struct bi_error *err)
+static int copy_host_linear(const struct bi__cuda_job *job, struct bi_error *err)
 {
-	const struct bi__block *block = job->dst->block;
-	bi__cu_pointer to = bi__cuda_address(job->dst, job->plan->dst_offset);
-	const char *from = (const char *)job->src->host + job->plan->src_offset;
-	size_t nbytes = job->plan->unit;
+	const struct bi__plan *plan = job->plan;
+	int reads = !job->dst->block;
+	const struct bi__place *place = reads ? job->src : job->dst;
+	int64_t at = reads ? plan->src_offset : plan->dst_offset;
+	bi__cu_pointer device = bi__cuda_address(place, at);
+	char *block = place->block->host, *host = reads ? (char *)(uintptr_t)job->dst->host + plan->dst_offset
+							: (char *)(uintptr_t)job->src->host + plan->src_offset;
+	bi__cu_stream stream = job->queue->stream;
 	enum method method;
-	int rc = choose_method(job, block, from, &method, err);
+	int rc = choose_method(job, place->block, host, &method, err);
 
 	if (rc)
 		return rc;
 	if (method == BY_HOST)
-		return bi__cuda_copy_by_host(job->queue, (char *)block->host + job->plan->dst_offset, from, nbytes,
-					     err);
+		return bi__cuda_copy_by_host(job->queue, reads ? host : block + at, reads ? block + at : host,
+					     plan->unit, err);
 	if (method == THROUGH_PINNED)
-		return bi__cuda_upload(job->queue, to, from, nbytes, err);
-	return bi__cu_check(bi__cu->MemcpyHtoDAsync(to, from, nbytes, job->queue->stream), "cuMemcpyHtoDAsync", err);
-}
-
-static int read_linear(const struct bi__cuda_job *job, struct bi_error *err)
-{
-	const struct bi__block *block = job->src->block;
-	bi__cu_pointer from = bi__cuda_address(job->src, job->plan->src_offset);
-	char *to = (char *)(uintptr_t)job->dst->host + job->plan->dst_offset;
-	size_t nbytes = job->plan->unit;
-	enum method method;
-	int rc = choose_method(job, block, to, &method, err);
-
-	if (rc)
-		return rc;
-	if (method == BY_HOST)
-		return bi__cuda_copy_by_host(job->queue, to, (const char *)block->host + job->plan->src_offset, nbytes,
-					     err);
-	if (method == THROUGH_PINNED)
-		return bi__cuda_download(job->queue, to, from, nbytes, err);
-	return bi__cu_check(bi__cu->MemcpyDtoHAsync(to, from, nbytes, job->queue->stream), "cuMemcpyDtoHAsync", err);
+		return reads ? bi__cuda_download(job->queue, host, device, plan->unit, err)
+			     : bi__cuda_upload(job->queue, device, host, plan->unit, err);
+	return reads ? bi__cu_check(bi__cu->MemcpyDtoHAsync(host, device, plan->unit, stream), "cuMemcpyDtoHAsync", err)
+		     : bi__cu_check(bi__cu->MemcpyHtoDAsync(device, host, plan->unit, stream), "cuMemcpyHtoDAsync",
+				    err);
 }
 
 /* The bytes that one side of a plan covers. */
@@ -157,7 +146,7 @@ static int run_job(struct bi__cuda_job *job, struct bi_error *err)
 		return bi__cuda_copy_blocks(job, err);
 	if (job->plan->kind != BI__PLAN_LINEAR)
 		return copy_host_nest(job, err);
-	return job->dst->block ? write_linear(job, err) : read_linear(job, err);
+	return copy_host_linear(job, err);
 }
 
 /* The context must be current. */
@@ -170,7 +159,7 @@ static int run_timed(struct bi__cuda_job *job, uintptr_t *event, struct bi_error
 		return rc;
 	rc = run_job(job, err);
 	if (!rc)
-		rc = bi__cuda_timing_end(job->queue, timed, err);
+		rc = bi__cu_check(bi__cu->EventRecord(timed->handle, job->queue->stream), "cuEventRecord", err);
 	if (rc)
 		bi__cuda_event_release((uintptr_t)timed);
 	else

@@ -57,25 +57,17 @@ int bi__cuda_copy_by_host(const struct bi__cuda_queue *queue, void *dst, const v
 	return enqueue_job(queue, dst, src, nbytes, 0, err);
 }
 
-static int alloc_bytes(char **out, size_t nbytes, struct bi_error *err)
-{
-	void *bytes = NULL;
-	bi__cu_result code =
-		bi__cu->MemHostAlloc(&bytes, nbytes, BI__CU_HOST_ALLOC_PORTABLE | BI__CU_HOST_ALLOC_DEVICEMAP);
-
-	*out = bytes;
-	if (code != BI__CU_ERROR_OUT_OF_MEMORY)
-		return bi__cu_check(code, "cuMemHostAlloc", err);
-	return bi__fail_vendor(err, BI_ENOMEM, (int)code, "the driver has no %zu bytes of pinned memory: %s (%u)",
-			       nbytes, bi__cu_name(code), code);
-}
-
 /* The context must be current, in a relaxed scope. */
 static int make_chunks_locked(struct bi__cuda_pageable *pageable, struct bi_error *err)
 {
-	if (pageable->bytes)
-		return BI_OK;
-	return alloc_bytes(&pageable->bytes, BI__CUDA_CHUNKS * BI__CUDA_CHUNK + BI__CUDA_SLOTS * BI__CUDA_SLOT, err);
+	void *bytes = pageable->bytes;
+	int rc = BI_OK;
+
+	if (!bytes)
+		rc = bi__cuda_alloc_pinned(BI__CUDA_CHUNKS * BI__CUDA_CHUNK + BI__CUDA_SLOTS * BI__CUDA_SLOT, &bytes,
+					   err);
+	pageable->bytes = rc ? NULL : bytes;
+	return rc;
 }
 
 int bi__cuda_make_chunks(struct bi__cuda_pageable *pageable, struct bi_error *err)

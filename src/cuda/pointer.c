@@ -26,15 +26,6 @@ static int query_pointer(bi__cu_pointer pointer, struct facts *facts, struct bi_
 	return bi__cu_check(code, "cuPointerGetAttributes", err);
 }
 
-int bi__cuda_is_known(const void *host, size_t nbytes, int *is_known, struct bi_error *err)
-{
-	bi__cu_pointer device;
-	int rc = bi__cuda_reach(host, nbytes, &device, err);
-
-	*is_known = device != 0;
-	return rc;
-}
-
 /*
  * All bytes must lie in the range that the driver reports. If the driver reports no range, it must know the last byte,
  * at the expected address. Memory without a type is pageable, although some devices have an address for it.
@@ -235,22 +226,16 @@ int bi__cuda_adopt(struct bi__device_state *device, const struct bi_foreign *for
 	return describe_adopted(device->state, foreign->handle, block, err);
 }
 
-static int query_ordinal(bi__cu_pointer pointer, int *ordinal, struct bi_error *err)
-{
-	unsigned what[] = { BI__CU_POINTER_MEMORY_TYPE, BI__CU_POINTER_DEVICE_ORDINAL }, type = 0;
-	void *values[] = { &type, ordinal };
-	int rc = bi__cu_check(bi__cu->PointerGetAttributes(2, what, values, pointer), "cuPointerGetAttributes", err);
-
-	return rc || type ? rc : refuse_unknown(pointer, err);
-}
-
 int bi__cuda_locate(uintptr_t handle, struct bi__origin *out, struct bi_error *err)
 {
-	int ordinal = -1, rc = bi__cu_open(err);
+	struct facts facts;
+	int rc = bi__cu_open(err);
 
 	if (!rc)
-		rc = query_ordinal(handle, &ordinal, err);
+		rc = query_pointer(handle, &facts, err);
+	if (!rc && !facts.type)
+		rc = refuse_unknown(handle, err);
 	if (!rc)
-		*out = (struct bi__origin){ ordinal, 0 };
+		*out = (struct bi__origin){ facts.ordinal, 0 };
 	return rc;
 }

@@ -203,12 +203,6 @@ int bi__cuda_get_kernel(struct bi__device_state *device, uintptr_t program, cons
 	return BI_OK;
 }
 
-void bi__cuda_put_kernel(struct bi__device_state *device, struct bi__kernel *kernel)
-{
-	(void)device;
-	(void)kernel;
-}
-
 /* The arguments of cuLaunchKernel. A strided array has two, and every kernel ends with the extent of the grid. */
 struct arguments {
 	void *pointers[2 * BI_MAX_ARGUMENTS + 1];

@@ -156,7 +156,6 @@ const struct bi__backend bi__host_backend = {
 		.build = bi__host_build,
 		.unload = bi__host_unload,
 		.get = bi__host_get_kernel,
-		.put = bi__host_put_kernel,
 		.enqueue = bi__host_launch,
 	},
 };

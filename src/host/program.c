@@ -73,12 +73,6 @@ int bi__host_get_kernel(struct bi__device_state *device, uintptr_t program, cons
 	return BI_OK;
 }
 
-void bi__host_put_kernel(struct bi__device_state *device, struct bi__kernel *kernel)
-{
-	(void)device;
-	(void)kernel;
-}
-
 /* A launch, cut into boxes along its slowest axis. */
 struct job {
 	const struct bi_host_kernel *function;

@@ -286,7 +286,7 @@ struct bi__backend {
 		/* Finds a kernel. Sets all members of *out. BI_EINVAL: there is none of this name. */
 		int (*get)(struct bi__device_state *device, uintptr_t program, const char *name, struct bi__kernel *out,
 			   struct bi_error *err);
-		/* Frees kernel->state. */
+		/* Frees kernel->state. Optional. */
 		void (*put)(struct bi__device_state *device, struct bi__kernel *kernel);
 		/* Enqueues a launch. The values are copied before the function returns. */
 		int (*enqueue)(struct bi__device_state *device, struct bi__queue *queue,

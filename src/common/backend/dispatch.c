@@ -461,7 +461,7 @@ int bi__dispatch_get_kernel(struct bi__device *device, uintptr_t program, const 
 
 void bi__dispatch_put_kernel(struct bi__device *device, struct bi__kernel *kernel)
 {
-	if (bi__dispatch_alive(device, NULL) == BI_OK)
+	if (device->backend->launch.put && bi__dispatch_alive(device, NULL) == BI_OK)
 		CALL_BACKEND(device->backend, device->backend->launch.put(&device->state, kernel));
 }
 
