@@ -27,6 +27,7 @@ FIXTURES = {
     "pocl": "opencl",
     "opencl_queue": "opencl",
     "nanobind_peer": "c++",
+    "fft": "build",
 }
 WHY = {
     "simulator": "only the simulated driver can tell",
@@ -35,6 +36,7 @@ WHY = {
     "second device": "there is one CUDA device",
     "setuptools": "no module setuptools",
     "libraries": "no module pandas",
+    "build": "there is no build/default",
 }
 STAND_INS = ("pyopencl", "pyopencl.array", "pyopencl.tools")
 
@@ -122,6 +124,8 @@ def lacking():
         lacks.add("setuptools")
     if is_missing("pandas"):
         lacks.add("libraries")
+    if not (Path(__file__).resolve().parents[2] / "build" / "default").exists():
+        lacks.add("build")
     if sum(device.backend == "cuda" for device in usable) < 2:
         lacks.add("second device")
     return lacks

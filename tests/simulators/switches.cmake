@@ -20,6 +20,5 @@ if(NOT BI_SANITIZE AND NOT BI_TEST_LAUNCHER AND CMAKE_C_COMPILER_ID STREQUAL "GN
                 --suite "sweep, waits left out")
 endif()
 add_one_test(NAME simulators-switches-page LABEL docs COMMAND ${switches} --check ${chosen})
-add_custom_target(record-switches COMMAND ${switches} ${CMAKE_CURRENT_BINARY_DIR} --record
-    --python ${PROJECT_SOURCE_DIR}/build/python/venv/bin/python USES_TERMINAL)
+add_custom_target(record-switches COMMAND ${switches} ${CMAKE_CURRENT_BINARY_DIR} --record USES_TERMINAL)
 add_dependencies(record-switches contract ordering cai sweep cuda_sim)
