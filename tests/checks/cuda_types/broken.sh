@@ -47,7 +47,7 @@ for compiler in $compilers; do
     refused "$compiler" values cuda/types.h 's/^typedef struct CUevent_st \*bi__cu_event;/typedef void *bi__cu_event;/'
     refused "$compiler" values cuda/types.h 's/size_t src_x, src_y;/size_t src_y, src_x;/'
     refused "$compiler" values cuda/types.h 's/size_t width, height, depth;/size_t width, height, depth, more;/'
-    refused "$compiler" prototypes cuda/api.h 's/(bi__cu_device \*device, int ordinal)/(bi__cu_device *device, unsigned ordinal)/'
+    refused "$compiler" prototypes cuda/api.h 's/(bi__cu_device \* *device, int ordinal)/(bi__cu_device *device, unsigned ordinal)/'
     refused "$compiler" prototypes cuda/api.h 's/cuMemAlloc_v2, required/cuMemAlloc, required/'
     refused "$compiler" prototypes cuda/api.h 's/(unsigned \*mode)/(int *mode)/'
     refused "$compiler" prototypes cuda/api.h 's/const struct bi__cu_copy_2d \*copy/struct bi__cu_copy_2d *copy/'
