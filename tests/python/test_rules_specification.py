@@ -340,7 +340,7 @@ def test_B26_a_described_type_has_no_name_in_the_table(bi, check):
     assert accept(bi, check, descr=b'">i4"', **DESCRIBED).typestr == ">i4"
 
 
-@bad({"item_size": 3}, {"item_size": 5}, {"item_size": 0}, {"type_lanes": 2}, {"type_lanes": 0})
+@bad({"item_size": 3}, {"item_size": 5}, {"item_size": 0}, {"type_lanes": 2}, {"type_lanes": 0}, {"type_lanes": 0, "item_size": 0})
 def test_B27_the_item_size_is_packed_or_padded(bi, check, members):
     refuse(bi, check, "B-27", **members)
 
