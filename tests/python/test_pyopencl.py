@@ -42,7 +42,12 @@ def other_queue(opencl_queue):
 
 
 @pytest.fixture
-def allocation(opencl_queue):
+def enqueued_free():
+    """For tests that leave shared memory to pyopencl, which frees it by clEnqueueSVMFree."""
+
+
+@pytest.fixture
+def allocation(opencl_queue, enqueued_free):
     flags = cl.svm_mem_flags.READ_WRITE | cl.svm_mem_flags.SVM_FINE_GRAIN_BUFFER
     return cl.SVMAllocation(opencl_queue.context, 64, 0, flags, queue=opencl_queue)
 
@@ -234,7 +239,7 @@ def test_O6_pyopencl_array_with_a_queue_of_another_context(array, other_queue):
         pyopencl_array(buffer_interface(array), other_queue)
 
 
-def test_shared_virtual_memory_has_no_cl_mem_for_pyopencl_array(opencl_queue):
+def test_shared_virtual_memory_has_no_cl_mem_for_pyopencl_array(opencl_queue, enqueued_free):
     flags = cl.svm_mem_flags.READ_WRITE
     allocator = cl.tools.SVMAllocator(opencl_queue.context, flags=flags, queue=opencl_queue)
     view = buffer_interface(cl.array.to_device(opencl_queue, np.arange(4), allocator=allocator))
