@@ -297,6 +297,11 @@ PyObject *bip_repr(PyObject *self)
 	{ \
 #name, get_##name, NULL, doc, NULL \
 	}
+/* hasattr() is false, and no other attribute gets slower. */
+#define COMPUTED(name) \
+	{ \
+#name, bip_refuse_method, NULL, "AttributeError, which names a library that computes.", #name \
+	}
 
 /* clang-format off */
 PyGetSetDef bip_properties[] = {
@@ -327,6 +332,10 @@ PyGetSetDef bip_properties[] = {
 				"wait for pending work."),
 	ATTRIBUTE(mask, "The mask of a masked array, a BufferInterface; None without a mask."),
 	ATTRIBUTE(released, "True after release()."),
+	COMPUTED(all), COMPUTED(any), COMPUTED(argmax), COMPUTED(argmin), COMPUTED(argsort),
+	COMPUTED(astype), COMPUTED(clip), COMPUTED(cumsum), COMPUTED(dot), COMPUTED(flatten),
+	COMPUTED(max), COMPUTED(mean), COMPUTED(min), COMPUTED(nonzero), COMPUTED(prod),
+	COMPUTED(round), COMPUTED(sort), COMPUTED(std), COMPUTED(sum), COMPUTED(var),
 	{ "T", bip_get_T, NULL, "A view with the axes in reverse order.", NULL },
 	{ "mT", bip_get_mT, NULL, "A view with the last two axes swapped. ValueError with fewer axes.", NULL },
 	{ "__cuda_array_interface__", bip_get_cuda_array_interface, NULL,

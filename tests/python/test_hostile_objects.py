@@ -704,7 +704,7 @@ def set_buffer_slots(kind):
     slots.give = ctypes.cast(give_buffer, ctypes.c_void_p).value
 
 
-TP_AS_BUFFER = 160  # offset of tp_as_buffer in PyTypeObject, in all versions from 3.8 on
+TP_AS_BUFFER = object.__basicsize__ + 144  # offset of tp_as_buffer in PyTypeObject, in all versions from 3.8 on
 set_buffer_slots(Exporter)
 
 

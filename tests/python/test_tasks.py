@@ -104,18 +104,36 @@ def test_memory_of_a_device_is_not_compared_silently(array):
             call()
 
 
+# The code that a message names for memory of each kind.
+COMPUTES = {"host": r"NumPy .* a\.numpy\(\)", "opencl": r"pyopencl_array\(a, queue\).* a\.numpy\(\)",
+            "cuda": r"cupy\.from_dlpack\(a\).* torch\.from_dlpack\(a\).* a\.numpy\(\)"}  # fmt: skip
+
+
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor"])
-def test_arithmetic_names_libraries_that_compute(array, name):
+def test_arithmetic_names_libraries_that_compute(array, device, name):
     compute = getattr(operator, name)
     for call in (lambda: compute(array, array), lambda: compute(array, 2), lambda: compute(2, array)):
-        with pytest.raises(TypeError, match="from_dlpack"):
+        with pytest.raises(TypeError, match=COMPUTES[device]):
             call()
 
 
 @pytest.mark.parametrize("name", ["neg", "pos", "abs", "invert"])
-def test_arithmetic_of_one_array_names_libraries_that_compute(array, name):
-    with pytest.raises(TypeError, match=r"a\.numpy\(\)"):
+def test_arithmetic_of_one_array_names_libraries_that_compute(array, device, name):
+    with pytest.raises(TypeError, match=COMPUTES[device]):
         getattr(operator, name)(array)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "astype", "var"])
+def test_methods_that_compute_name_libraries_that_compute(array, device, name):
+    with pytest.raises(AttributeError, match=COMPUTES[device] + rf"\.{name}\(\)"):
+        getattr(array, name)
+    assert not hasattr(array, name)
+
+
+def test_functions_of_numpy_do_not_stop_at_methods_that_compute():
+    array = bi.from_numpy(EXPECTED, device="host")
+    assert np.sum(array) == EXPECTED.sum() and np.mean(array) == EXPECTED.mean() and np.argmax(array) == 23
+    np.testing.assert_array_equal(np.clip(array, 3, 9), EXPECTED.clip(3, 9))
 
 
 def test_an_operand_of_another_library_computes():
@@ -357,6 +375,8 @@ class Number:
         (lambda: bi.buffer_interface(Number()), "int_ptr"),
         (lambda: bi.zeros(3, device="tpu"), "'gpu'"),
         (lambda: bi.zeros(3, "float31", device="host"), "'<f4'"),
+        (lambda: bi.zeros(2, 3, device="host"), r"tuple: \(2, 3\)"),
+        (lambda: bi.zeros(3, device="host").broadcast_to((2, 3)).fill(1), "to a copy"),
         (lambda: bool(bi.zeros(3, device="host")), r"item\(\)"),
         (lambda: bi.zeros(3, device="host") + 1, r"a\.numpy\(\)"),
         (lambda: memoryview(bi.zeros(3, device="opencl")), r"to\('host'\)"),

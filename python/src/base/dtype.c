@@ -26,8 +26,9 @@ static PyObject *find_module(const char *name)
 
 static int refuse_type(PyObject *object)
 {
-	PyErr_Format(bip_UnsupportedTypeError, "%R is not an element type, such as a numpy.dtype, a typestr or a name",
-		     object);
+	PyErr_Format(bip_UnsupportedTypeError,
+		     "%R is not an element type, such as a numpy.dtype, a typestr or a name%s", object,
+		     PyLong_Check(object) ? "; a shape of several axes is a tuple: (2, 3)" : "");
 	return -1;
 }
 

@@ -1,6 +1,10 @@
-/* An array as an operand: int(), float(), bool(), and the operators of arithmetic. */
+/*
+ * An array as an operand: int(), float(), bool(), and the operators and methods of libraries that compute, which name
+ * those libraries.
+ */
 #include "lifetime.h"
 #include "object.h"
+#include "base/backends.h"
 #include "operations/operations.h"
 
 /*
@@ -49,16 +53,49 @@ CONVERSION(int_of, "int", PyNumber_Long)
 CONVERSION(float_of, "float", PyNumber_Float)
 CONVERSION(index_of, "operator.index", PyNumber_Index)
 
+/*
+ * Raises the exception, with the libraries that compute on the memory of the array. `call` is what follows the array in
+ * their code, such as ".sum()", or "".
+ */
+static void refuse_computing(PyObject *self, PyObject *exception, const char *call)
+{
+	static const char start[] = "a BufferInterface does not compute";
+	struct bi_view *view = bip_hold(self);
+	const struct bi_memory *memory = view ? bi_view_memory(view) : NULL;
+
+	if (!view)
+		return;
+	if (bi_memory_is_host(memory))
+		PyErr_Format(exception, "%s: NumPy does, with a.numpy()%s", start, call);
+	else if (bip_backend_of(bi_memory_context(memory)).named_by_ordinal)
+		PyErr_Format(exception,
+			     "%s: CuPy does on the device, with cupy.from_dlpack(a)%s, PyTorch with "
+			     "torch.from_dlpack(a), and NumPy on the host, with a.numpy()%s",
+			     start, call, call);
+	else
+		PyErr_Format(exception,
+			     "%s: pyopencl does on the device, with pyopencl_array(a, queue), and NumPy on the host, "
+			     "with a.numpy()%s",
+			     start, call);
+	bip_release_view(view);
+}
+
 PyObject *bip_refuse_arithmetic(PyObject *left, PyObject *right)
 {
-	PyObject *other = BIP_CHECK(left) ? right : left;
+	PyObject *self = BIP_CHECK(left) ? left : right, *other = self == left ? right : left;
 
 	if (!BIP_CHECK(other) && !PyLong_Check(other) && !PyFloat_Check(other) && !PyComplex_Check(other))
 		Py_RETURN_NOTIMPLEMENTED;
-	PyErr_SetString(PyExc_TypeError,
-			"a BufferInterface does not compute: use a.numpy(), or import the array with a "
-			"library that computes on its device, such as cupy.from_dlpack(a), "
-			"torch.from_dlpack(a) or pyopencl_array(a, queue)");
+	refuse_computing(self, PyExc_TypeError, "");
+	return NULL;
+}
+
+PyObject *bip_refuse_method(PyObject *self, void *name)
+{
+	char call[32];
+
+	PyOS_snprintf(call, sizeof(call), ".%s()", (const char *)name);
+	refuse_computing(self, PyExc_AttributeError, call);
 	return NULL;
 }
 

@@ -131,6 +131,8 @@ PyObject *bip_iterate(PyObject *self);
  * compute with both. Otherwise raises TypeError, because this library does not compute.
  */
 PyObject *bip_refuse_arithmetic(PyObject *left, PyObject *right);
+/* The getter of methods that only libraries that compute have: raises AttributeError, which names such a library. */
+PyObject *bip_refuse_method(PyObject *self, void *name);
 PyObject *bip_compare(PyObject *self, PyObject *other, int operation);
 int bip_contains(PyObject *self, PyObject *value);
 /* Calls a function of the module buffer_interface._array with the array as the first argument. */

@@ -13,7 +13,7 @@ static int check_destination(const struct bi_view *view, struct bi_error *err)
 	struct bi_layout layout;
 
 	if (view->flags & BI_VIEW_READONLY)
-		return bi__fail(err, BI_EREADONLY, "the destination is read-only");
+		return bi__fail(err, BI_EREADONLY, "the destination is read-only: write to a copy of it");
 	/* The elements of a contiguous array share no bytes. */
 	if (view->traits & (BI__TRAIT_C_CONTIGUOUS | BI__TRAIT_F_CONTIGUOUS))
 		return BI_OK;
@@ -332,7 +332,7 @@ int bi_view_set_element(const struct bi_view *view, const int64_t *index, const 
 	if (!rc)
 		rc = start_job(&job, "set", view->memory, NULL, err);
 	if (!rc && view->flags & BI_VIEW_READONLY)
-		rc = bi__fail(err, BI_EREADONLY, "the destination is read-only");
+		rc = bi__fail(err, BI_EREADONLY, "the destination is read-only: write to a copy of it");
 	if (rc || !view->dtype.item_size)
 		return rc;
 	job.element = element;
