@@ -139,7 +139,8 @@ def test_D4_strides_that_are_no_multiples_are_refused(bi):
 
 
 def test_D5_without_dimensions_there_is_no_shape(bi):
-    members = tensor_of(bi.buffer_interface(np.array(3.5)))
+    number = np.array(3.5)
+    members = tensor_of(bi.buffer_interface(number))
     assert members["shape"] is None and members["strides"] is None
     assert ctypes.c_double.from_address(members["data"]).value == 3.5
 
