@@ -46,7 +46,7 @@ for caller in $versions; do
     for producer in $versions; do
         result="refused refused refused refused "
         case $caller$producer in
-            0x00000002$caller | 0x00000003$caller | 0x00020000$caller | 0x000100000x0001000?) result="ok ok refused refused " ;;
+            0x00000002"$caller" | 0x00000003"$caller" | 0x00020000"$caller" | 0x000100000x0001000?) result="ok ok refused refused " ;;
             0x0001000[12]0x00010000) result="ok 0 ok 0 refused refused " ;;
             0x0001000[12]0x0001000[12]) result="ok 77 ok 77 refused refused " ;;
         esac
