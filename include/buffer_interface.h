@@ -903,11 +903,13 @@ struct bi_use {
  *     rc = bi_use_end(stream, uses, 2, &err);
  *
  * bi_use_begin: work enqueued on `stream` from now on runs after all work on each of the memories. bi_use_end: later
- * work on each of the memories runs after all work that is now on `stream`. Both functions treat the memories one after
- * the other (docs/ordering.md, rows 8 and 9). Neither function blocks the calling thread for device memory.
+ * work on each of the memories runs after all work that is now on `stream`. Neither function blocks the calling thread
+ * for device memory. Up to 32 memories are one step: `stream` waits once for what they share (docs/ordering.md, rows 8
+ * and 9).
  *
- * The access is checked, but the order does not depend on it yet: two uses that only read are ordered as if they wrote.
- * Callers state the access that they need, because later versions will order reads less strictly.
+ * Uses that only read memory which the library allocated and never exported do not wait for each other on the streams
+ * of its context (docs/ordering.md, row 38). So a use that writes must say so. All other memory is ordered as if every
+ * use wrote.
  *
  * All arguments are checked before anything is enqueued. `uses` may be NULL if `count` is 0. BI_EINVAL: a view is NULL,
  * an access has no known bit or an unknown one, or the stream cannot reach the memory. BI_EREADONLY: a use writes to a

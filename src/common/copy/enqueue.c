@@ -48,7 +48,7 @@ static void note_partner_locked(struct bi_memory *to, struct bi_memory *from, st
 
 	if (!host->backend->synchronous || other->backend->synchronous)
 		return;
-	host->partner.memory = other;
+	host->partner.memory = bi__order_comes_last_locked(other, stream) ? other : NULL;
 	host->partner.epoch = other->order.epoch;
 	host->partner.stream = stream;
 }

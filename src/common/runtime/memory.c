@@ -343,6 +343,20 @@ void bi_memory_release(struct bi_memory *memory)
 		end_memory(memory);
 }
 
+/* After a failure the next step on the memory tries again. */
+static void gather(struct bi_memory *memory)
+{
+	struct bi__scope scope;
+
+	if (bi__dispatch_check_reach(memory->backend, &memory->context->device, NULL))
+		return;
+	bi__order_lock(memory, NULL);
+	bi__dispatch_begin(&scope, &memory->context->device);
+	bi__order_gather_locked(memory, NULL);
+	bi__dispatch_end(&scope);
+	bi__order_unlock(memory, NULL);
+}
+
 int bi__memory_mark_first_export(struct bi_memory *memory, struct bi_error *err)
 {
 	unsigned char marks = atomic_fetch_or(&memory->marks, BI__MARK_EXPORTED);
@@ -355,6 +369,8 @@ int bi__memory_mark_first_export(struct bi_memory *memory, struct bi_error *err)
 		sched_yield();
 		marks = atomic_load_explicit(&memory->marks, memory_order_acquire);
 	}
+	if (memory->own && memory->home && !(marks & BI__MARK_EXPORTED) && !memory->idle)
+		gather(memory);
 	if (!(marks & BI__MARK_WRITTEN))
 		return BI_OK;
 	return bi__fail(err, BI_EBUSY, "the memory is mapped for writing: end the mapping first");

@@ -180,6 +180,17 @@ struct bi__leftovers {
 	struct bi__first_use first_use; /* the events of a first use that took place in this step */
 };
 
+/* A use of private memory (docs/ordering.md, row 38). The event has no reference to its context, that of the memory. */
+struct bi__point {
+	uint64_t stream; /* serial of the stream; 0: none, or CUDA's per-thread stream */
+	uintptr_t event; /* the end of the use, or 0 */
+	uint64_t
+		seen; /* entries of `reads`: the stream comes after all work up to this epoch + 1; 0: after `written` */
+};
+
+/* The number of streams whose reads of private memory are known one by one. */
+#define BI__READS 8
+
 /*
  * The order state of a memory: the work on it that is not known to be complete, and the events that later work waits
  * for. docs/ordering.md, "States of a memory". The functions of order.h change it.
@@ -201,9 +212,16 @@ struct bi__order {
 	struct bi_stream *unrecorded; /* retained: the end of work on this stream could not be recorded yet; or NULL */
 	struct bi__fence last_use; /* host memory: the last-use event; a fence without context if none is pending */
 	uint64_t last_use_stream; /* serial of the stream on which last_use was recorded */
-	uint64_t ordered_stream; /* device memory: serial of the in-order stream that ran the last work, which comes
-				    after all work that the library enqueued or was informed of; 0: only the home stream
-				    does */
+
+	/*
+	 * Private memory with work on other streams than the home stream. Without `spread`, all work comes before the
+	 * end of the home stream, and the other members are not used.
+	 */
+	bool spread;
+	bool home_seen; /* the home stream comes after `written` */
+	bool home_reads; /* work on the home stream has read the memory since `written` */
+	struct bi__point written; /* the last write */
+	struct bi__point reads[BI__READS]; /* streams that come after `written`, and their reads since */
 };
 
 /*

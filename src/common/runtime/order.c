@@ -25,7 +25,8 @@ void bi__order_init(struct bi__order *order)
 	order->first_use = no_first_use;
 	order->unrecorded = NULL;
 	order->last_use = BI__FENCE_NONE;
-	order->last_use_stream = order->ordered_stream = 0;
+	order->last_use_stream = 0;
+	order->spread = false;
 }
 
 static void lock_memory(struct bi_memory *memory)
@@ -42,6 +43,12 @@ void bi__order_lock(struct bi_memory *a, struct bi_memory *b)
 	lock_memory(first);
 	if (second && second != first)
 		lock_memory(second);
+}
+
+void bi__order_lock_all(struct bi_memory *const *memories, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		lock_memory(memories[i]);
 }
 
 int bi__order_try_lock(struct bi_memory *memory)
@@ -112,6 +119,17 @@ void bi__order_unlock(struct bi_memory *a, struct bi_memory *b)
 		release_leftovers(&left);
 }
 
+void bi__order_unlock_all(struct bi_memory *const *memories, size_t count)
+{
+	struct bi__leftovers left[BI__STEP_MEMORIES];
+	size_t left_count = 0;
+
+	for (size_t i = 0; i < count; i++)
+		left_count += (size_t)unlock_memory(memories[i], &left[left_count]);
+	while (left_count)
+		release_leftovers(&left[--left_count]);
+}
+
 void bi__order_release_first_use(struct bi_memory *memory)
 {
 	release_events(&memory->order.first_use);
@@ -167,6 +185,29 @@ static void discard_last_use_locked(struct bi_memory *memory)
 	leave_fence_locked(memory, last_use);
 }
 
+/* Private memory has the context stream as its home stream. memory->context is NULL after the last release. */
+static struct bi_context *context_of_points(const struct bi_memory *memory)
+{
+	return memory->home->context;
+}
+
+void bi__order_clear_points(struct bi_memory *memory)
+{
+	struct bi__order *order = &memory->order;
+	const struct bi__device *device;
+
+	if (!order->spread)
+		return;
+	device = &context_of_points(memory)->device;
+	bi__dispatch_event_release(device, order->written.event);
+	order->written = (struct bi__point){ 0 };
+	for (int i = 0; i < BI__READS; i++) {
+		bi__dispatch_event_release(device, order->reads[i].event);
+		order->reads[i] = (struct bi__point){ 0 };
+	}
+	order->spread = order->home_seen = order->home_reads = false;
+}
+
 /* Work that failed counts as complete, so that its failure is reported once. */
 static void mark_complete(struct bi_memory *memory, uint64_t epoch, bool has_failed)
 {
@@ -177,6 +218,7 @@ static void mark_complete(struct bi_memory *memory, uint64_t epoch, bool has_fai
 	if (memory->order.epoch == epoch) {
 		last_use = bi__order_take_last_use(memory);
 		bi__order_end_host_use(memory, last_use.context);
+		bi__order_clear_points(memory);
 		memory->order.pending = memory->order.consumed;
 		bi__order_note_idle(memory);
 	}
@@ -251,14 +293,33 @@ static int refuse_outside(const struct bi__fence *fence, const char *what, struc
 	return bi__fail(err, BI_ECAPTURE, "a graph that is being captured cannot wait for %s", what);
 }
 
-/* Refuses work from before the capture that is not complete. */
-static int check_outside_locked(const struct bi_memory *memory, struct bi_error *err)
+/* Does not refuse work on the home stream, which takes part in the capture. */
+static int refuse_point_outside(const struct bi_memory *memory, const struct bi__point *point, struct bi_error *err)
 {
-	const struct bi__first_use *first_use = &memory->order.first_use;
-	int rc = refuse_outside(&memory->order.last_use, "earlier work on the host memory", err);
+	const struct bi__fence fence = { context_of_points(memory), point->event };
 
-	for (size_t i = 0; i < first_use->count && !rc; i++)
-		rc = refuse_outside(&first_use->events[i]->fence, "the producer's event", err);
+	if (!point->event || point->stream == bi__stream_serial(memory->home))
+		return BI_OK;
+	return refuse_outside(
+		&fence, "earlier work on the array on another stream: call bi_view_synchronize before the capture",
+		err);
+}
+
+/* Refuses work from before the capture that is not complete. */
+static int check_outside_locked(struct bi_memory *memory, struct bi_error *err)
+{
+	struct bi__order *order = &memory->order;
+	int rc = refuse_outside(&order->last_use, "earlier work on the host memory", err);
+
+	for (size_t i = 0; i < order->first_use.count && !rc; i++)
+		rc = refuse_outside(&order->first_use.events[i]->fence, "the producer's event", err);
+	if (rc || !order->spread)
+		return rc;
+	rc = refuse_point_outside(memory, &order->written, err);
+	for (int i = 0; i < BI__READS && !rc; i++)
+		rc = refuse_point_outside(memory, &order->reads[i], err);
+	if (!rc)
+		bi__order_clear_points(memory);
 	return rc;
 }
 
@@ -343,13 +404,30 @@ static int last_use_is_on(const struct bi_memory *memory, const struct bi_stream
 	       !stream->queue.per_thread;
 }
 
-static int wait_last_use_locked(struct bi_memory *memory, struct bi_stream *stream, const struct bi_stream *followed,
-				struct bi_error *err)
+static int has_followed(const struct bi__step *step, const struct bi_stream *stream)
+{
+	for (unsigned i = 0; i < step->stream_count; i++)
+		if (step->streams[i] == stream)
+			return 1;
+	return 0;
+}
+
+static void note_followed(struct bi__step *step, const struct bi_stream *stream)
+{
+	if (step->stream_count < BI__STEP_STREAMS)
+		step->streams[step->stream_count++] = stream;
+}
+
+static int wait_last_use_locked(struct bi_memory *memory, const struct bi__step *step, struct bi_error *err)
 {
 	const struct bi__fence *last_use = &memory->order.last_use;
+	struct bi_stream *stream = step->stream;
 	int is_shared = bi__share_events(stream->context, last_use->context);
-	int is_ordered = last_use_is_on(memory, stream) || (followed && last_use_is_on(memory, followed));
-	int rc = is_ordered ? BI_OK : wait_fence(stream, last_use, err);
+	int is_ordered = last_use_is_on(memory, stream), rc;
+
+	for (unsigned i = 0; i < step->stream_count && !is_ordered; i++)
+		is_ordered = last_use_is_on(memory, step->streams[i]);
+	rc = is_ordered ? BI_OK : wait_fence(stream, last_use, err);
 
 	/* If the event is not shared, wait_fence has blocked until it was complete. */
 	if (!rc && !is_shared)
@@ -365,27 +443,229 @@ static int waits_for_home_stream_locked(const struct bi_memory *memory)
 	       (!order->last_use.context || order->is_capturing);
 }
 
-/* Returns 1 if work on the stream comes after all work on the memory, and no other code can have added work. */
-static int is_ordered_on_locked(const struct bi_memory *memory, const struct bi_stream *stream)
+/*
+ * Returns 1 if the library knows all work on the memory: it is its own, and no other code knows the handle. Only then
+ * reads on several streams run side by side (docs/ordering.md, row 38).
+ */
+static int is_private_locked(const struct bi_memory *memory, const struct bi_stream *stream)
 {
 	const struct bi__order *order = &memory->order;
 
-	return order->ordered_stream && order->ordered_stream == bi__stream_serial(stream) && memory->own &&
-	       !(memory->marks & BI__MARK_EXPORTED) && !order->consumed && !order->is_capturing;
+	/* An event belongs to the context of its stream, so the memory could outlive the event of another context. */
+	return memory->own && memory->home && stream->context == context_of_points(memory) &&
+	       !(memory->marks & BI__MARK_EXPORTED) && !order->consumed && !order->captured && !order->is_capturing;
 }
 
-/* Notes that work on the stream comes after all work on the memory. */
-static void note_ordered_locked(struct bi_memory *memory, struct bi_stream *stream)
+/* The handle of a per-thread stream is another stream on each thread, so it has no number. */
+static uint64_t point_stream(struct bi_stream *stream)
 {
-	int is_usable =
-		memory->own && memory->home != stream && !stream->queue.out_of_order && !stream->queue.per_thread;
-
-	memory->order.ordered_stream = is_usable && !memory->order.is_capturing ? bi__stream_number(stream) : 0;
+	return stream->queue.per_thread ? 0 : bi__stream_number(stream);
 }
 
-/* Does bi__order_begin_locked. `followed` is a stream for which `stream` waits already, or NULL. */
-static int begin_after_locked(struct bi_memory *memory, struct bi_stream *stream, const struct bi_stream *followed,
-			      struct bi_error *err)
+static struct bi__point *find_read_locked(struct bi_memory *memory, uint64_t stream)
+{
+	for (int i = 0; i < BI__READS && stream; i++)
+		if (memory->order.reads[i].stream == stream)
+			return &memory->order.reads[i];
+	return NULL;
+}
+
+/* Returns the entry of the stream, or a new one, or NULL if all entries have reads that are not complete. */
+static struct bi__point *take_read_locked(struct bi_memory *memory, uint64_t stream)
+{
+	struct bi__point *reads = memory->order.reads, *found = find_read_locked(memory, stream);
+
+	for (int i = 0; i < BI__READS && !found && stream; i++) {
+		if (reads[i].event)
+			continue;
+		found = &reads[i];
+		*found = (struct bi__point){ .stream = stream };
+	}
+	return found;
+}
+
+static void drop_complete_reads_locked(struct bi_memory *memory)
+{
+	const struct bi__device *device = &context_of_points(memory)->device;
+
+	for (int i = 0; i < BI__READS; i++) {
+		struct bi__point *read = &memory->order.reads[i];
+		int done = 0;
+
+		if (!read->event || bi__dispatch_poll(device, read->event, 0, &done, NULL) || !done)
+			continue;
+		bi__dispatch_event_release(device, read->event);
+		*read = (struct bi__point){ 0 };
+	}
+}
+
+/* Returns 1 if the point is on the stream, and the stream keeps its work in order. */
+static int is_on(const struct bi__point *point, struct bi_stream *stream)
+{
+	return point->stream && point->stream == point_stream(stream) && !stream->queue.out_of_order;
+}
+
+static int wait_for_point(const struct bi__point *point, struct bi__step *step, struct bi_error *err)
+{
+	struct bi_stream *stream = step->stream;
+	int rc;
+
+	if (!point->event || is_on(point, stream))
+		return BI_OK;
+	for (unsigned i = 0; i < step->event_count; i++)
+		if (step->events[i] == point->event)
+			return BI_OK;
+	rc = bi__dispatch_wait(&stream->context->device, &stream->queue, point->event, err);
+	if (!rc && step->event_count < BI__STEP_EVENTS)
+		step->events[step->event_count++] = point->event;
+	return rc;
+}
+
+/* Each read comes after the last write, so the reads stand for it. */
+static int wait_for_all_locked(const struct bi_memory *memory, struct bi__step *step, struct bi_error *err)
+{
+	const struct bi__order *order = &memory->order;
+	int has_reads = 0, rc = BI_OK;
+
+	for (int i = 0; i < BI__READS && !rc; i++) {
+		has_reads |= order->reads[i].event != 0;
+		rc = wait_for_point(&order->reads[i], step, err);
+	}
+	return rc || has_reads ? rc : wait_for_point(&order->written, step, err);
+}
+
+int bi__order_gather_locked(struct bi_memory *memory, struct bi_error *err)
+{
+	struct bi__step step;
+	int rc;
+
+	if (!memory->order.spread)
+		return BI_OK;
+	step = bi__step_on(memory->home);
+	rc = bi__stream_refuse_capture(memory->home, "it cannot wait for earlier work on another stream", err);
+	if (!rc)
+		rc = wait_for_all_locked(memory, &step, err);
+	if (!rc)
+		bi__order_clear_points(memory);
+	return rc;
+}
+
+/* Sets *event to an event for the end of the stream, the same for all memories of the context in one step. */
+static int record_point(struct bi__step_event *shared, struct bi_memory *memory, struct bi_stream *stream,
+			uintptr_t *event, struct bi_error *err)
+{
+	struct bi_context *context = context_of_points(memory);
+	const struct bi__device *device = &context->device;
+	int rc;
+
+	*event = shared->event;
+	if (shared->context == context)
+		return *event ? bi__dispatch_event_retain(device, *event, err) : BI_OK;
+	rc = bi__dispatch_record(device, &stream->queue, event, err);
+	if (!rc)
+		*shared = (struct bi__step_event){ context, *event };
+	return rc;
+}
+
+/* Begins to note the work one by one. The work so far has its end at the end of the home stream now. */
+static int spread_locked(struct bi_memory *memory, struct bi__step *step, struct bi_error *err)
+{
+	struct bi__order *order = &memory->order;
+	uintptr_t event = 0;
+	int rc = BI_OK;
+
+	if (order->spread)
+		return BI_OK;
+	if (order->pending)
+		rc = record_point(&step->home, memory, memory->home, &event, err);
+	if (rc)
+		return rc;
+	order->written = (struct bi__point){ bi__stream_number(memory->home), event, 0 };
+	for (int i = 0; i < BI__READS; i++)
+		order->reads[i] = (struct bi__point){ 0 };
+	order->spread = order->home_seen = true;
+	order->home_reads = false;
+	return BI_OK;
+}
+
+/* The step forgets the events, because they may be destroyed now. */
+static void clear_points_in(struct bi__step *step, struct bi_memory *memory)
+{
+	step->home.context = NULL;
+	step->event_count = 0;
+	bi__order_clear_points(memory);
+}
+
+/* After a wait for all work, the end of the home stream is the end of all work again. */
+static int begin_on_home_locked(struct bi_memory *memory, unsigned access, struct bi__step *step, struct bi_error *err)
+{
+	struct bi__order *order = &memory->order;
+	int rc = BI_OK;
+
+	if (!order->spread)
+		return BI_OK;
+	if (access & BI_ACCESS_WRITE) {
+		rc = wait_for_all_locked(memory, step, err);
+		if (!rc)
+			clear_points_in(step, memory);
+		return rc;
+	}
+	if (!order->home_seen)
+		rc = wait_for_point(&order->written, step, err);
+	order->home_seen |= !rc;
+	return rc;
+}
+
+static int begin_elsewhere_locked(struct bi_memory *memory, unsigned access, struct bi__step *step,
+				  struct bi_error *err)
+{
+	struct bi__order *order = &memory->order;
+	uint64_t stream = point_stream(step->stream);
+	struct bi__point *entry;
+	int rc = spread_locked(memory, step, err);
+
+	if (!rc && access & BI_ACCESS_WRITE)
+		rc = wait_for_all_locked(memory, step, err);
+	else if (!rc && !find_read_locked(memory, stream))
+		rc = wait_for_point(&order->written, step, err);
+	if (rc)
+		return rc;
+	if (order->written.event && order->written.event == step->home.event)
+		note_followed(step, memory->home);
+	entry = take_read_locked(memory, stream);
+	if (!(access & BI_ACCESS_WRITE))
+		return BI_OK;
+	if (order->home_reads)
+		rc = follow(step->stream, memory->home, err);
+	if (!rc && entry)
+		entry->seen = order->epoch + 1;
+	return rc;
+}
+
+static int begin_private_locked(struct bi_memory *memory, unsigned access, struct bi__step *step, struct bi_error *err)
+{
+	return step->stream == memory->home ? begin_on_home_locked(memory, access, step, err)
+					    : begin_elsewhere_locked(memory, access, step, err);
+}
+
+/* Does what begin_private_locked does for memory that other code may know. */
+static int begin_shared_locked(struct bi_memory *memory, struct bi__step *step, struct bi_error *err)
+{
+	struct bi_stream *home = memory->home;
+	int rc;
+
+	if (memory->order.spread)
+		step->stream_count = 0;
+	rc = bi__order_gather_locked(memory, err);
+	if (rc || !waits_for_home_stream_locked(memory) || has_followed(step, home))
+		return rc;
+	rc = follow(step->stream, home, err);
+	if (!rc)
+		note_followed(step, home);
+	return rc;
+}
+
+int bi__order_begin_use_locked(struct bi_memory *memory, unsigned access, struct bi__step *step, struct bi_error *err)
 {
 	struct bi__order *order = &memory->order;
 	int rc;
@@ -393,22 +673,23 @@ static int begin_after_locked(struct bi_memory *memory, struct bi_stream *stream
 	bi__order_catch_up_locked(memory);
 	if (is_idle_locked(memory))
 		return BI_OK;
-	rc = begin_first_use_locked(memory, stream, err);
+	rc = begin_first_use_locked(memory, step->stream, err);
 	if (rc || memory->flags & BI_WRAP_UNORDERED)
 		return rc;
 	if (order->last_use.context && !order->is_capturing)
-		return wait_last_use_locked(memory, stream, followed, err);
-	if (!waits_for_home_stream_locked(memory) || is_ordered_on_locked(memory, stream))
+		return wait_last_use_locked(memory, step, err);
+	if (!order->pending)
 		return BI_OK;
-	rc = memory->home == followed ? BI_OK : follow(stream, memory->home, err);
-	if (!rc)
-		note_ordered_locked(memory, stream);
-	return rc;
+	if (is_private_locked(memory, step->stream))
+		return begin_private_locked(memory, access, step, err);
+	return begin_shared_locked(memory, step, err);
 }
 
 int bi__order_begin_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
-	return begin_after_locked(memory, stream, NULL, err);
+	struct bi__step step = bi__step_on(stream);
+
+	return bi__order_begin_use_locked(memory, BI_ACCESS_READ_WRITE, &step, err);
 }
 
 /*
@@ -421,20 +702,20 @@ static inline int is_in_order_locked(const struct bi_memory *memory, const struc
 
 	return !memory->readers && !(memory->marks & BI__MARK_WRITTEN) && !order->last_use.context &&
 	       !order->first_use.count && !order->unrecorded && !order->lost &&
-	       (!order->pending || (memory->home == stream && !stream->queue.out_of_order));
+	       (!order->pending || (memory->home == stream && !stream->queue.out_of_order && !order->spread));
 }
 
 static int wait_for_both_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,
 				struct bi_error *err)
 {
 	/* Device memory comes first, because the last-use event of the host memory may be on its home stream. */
-	struct bi_memory *first = from && to->backend->synchronous ? from : to, *second = first == to ? from : to;
-	int waits = waits_for_home_stream_locked(first) && !is_ordered_on_locked(first, stream);
-	int rc = begin_after_locked(first, stream, NULL, err);
+	int from_first = from && to->backend->synchronous;
+	struct bi__step step = bi__step_on(stream);
+	int rc = from_first ? bi__order_begin_use_locked(from, BI_ACCESS_READ, &step, err) : BI_OK;
 
-	if (rc || !second)
-		return rc;
-	return begin_after_locked(second, stream, waits ? first->home : NULL, err);
+	if (!rc)
+		rc = bi__order_begin_use_locked(to, BI_ACCESS_READ_WRITE, &step, err);
+	return rc || !from || from_first ? rc : bi__order_begin_use_locked(from, BI_ACCESS_READ, &step, err);
 }
 
 int bi__order_begin_copy_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,
@@ -478,33 +759,112 @@ static int move_last_use_locked(struct bi_memory *memory, struct bi_stream *stre
 	return BI_OK;
 }
 
-static inline int record_end_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi__fence *end,
-				    const struct bi_stream *follower, struct bi_error *err)
+static int end_on_home_locked(struct bi_memory *memory, unsigned access, struct bi__step *step, struct bi_error *err)
+{
+	int rc = begin_on_home_locked(memory, access, step, err);
+
+	memory->order.home_reads |= memory->order.spread;
+	return rc;
+}
+
+/* The stream first waits for all work that it has not waited for, because later work waits for this write alone. */
+static int note_write_locked(struct bi_memory *memory, struct bi__step *step, struct bi_error *err)
 {
 	struct bi__order *order = &memory->order;
+	uint64_t stream = point_stream(step->stream);
+	const struct bi__point *entry = order->spread ? find_read_locked(memory, stream) : NULL;
+	uintptr_t event;
+	int rc = BI_OK;
+
+	if (order->pending && !(entry && entry->seen == order->epoch + 1)) {
+		step->end.context = NULL; /* an event of this step does not cover what the stream waits for now */
+		rc = begin_elsewhere_locked(memory, BI_ACCESS_READ_WRITE, step, err);
+	}
+	if (!rc)
+		rc = spread_locked(memory, step, err);
+	if (!rc)
+		rc = record_point(&step->end, memory, step->stream, &event, err);
+	if (rc)
+		return rc;
+	clear_points_in(step, memory);
+	order->written = (struct bi__point){ stream, event, 0 };
+	order->spread = true;
+	return BI_OK;
+}
+
+/* A read counts as a write if its stream has not waited for the last write, or if there is no entry for it. */
+static int note_read_locked(struct bi_memory *memory, struct bi__step *step, struct bi_error *err)
+{
+	struct bi__order *order = &memory->order;
+	uint64_t stream = point_stream(step->stream);
+	struct bi__point *entry;
+	uintptr_t event;
+	int rc = spread_locked(memory, step, err);
+
+	if (rc)
+		return rc;
+	if (order->written.event && !is_on(&order->written, step->stream) && !find_read_locked(memory, stream))
+		return note_write_locked(memory, step, err);
+	entry = take_read_locked(memory, stream);
+	if (!entry)
+		drop_complete_reads_locked(memory);
+	if (!entry && !(entry = take_read_locked(memory, stream)))
+		return note_write_locked(memory, step, err);
+	rc = record_point(&step->end, memory, step->stream, &event, err);
+	if (rc)
+		return rc;
+	bi__dispatch_event_release(&context_of_points(memory)->device, entry->event);
+	entry->event = event;
+	return BI_OK;
+}
+
+static int end_private_locked(struct bi_memory *memory, unsigned access, struct bi__step *step, struct bi_error *err)
+{
+	if (step->stream == memory->home)
+		return end_on_home_locked(memory, access, step, err);
+	return access & BI_ACCESS_WRITE ? note_write_locked(memory, step, err) : note_read_locked(memory, step, err);
+}
+
+static int end_shared_locked(struct bi_memory *memory, struct bi__step *step, struct bi_error *err)
+{
+	int rc = bi__order_gather_locked(memory, err);
+
+	if (rc || has_followed(step, memory->home))
+		return rc;
+	rc = follow(memory->home, step->stream, err);
+	if (!rc)
+		note_followed(step, memory->home);
+	return rc;
+}
+
+static inline int record_end_locked(struct bi_memory *memory, unsigned access, struct bi__step *step,
+				    struct bi__fence *end, struct bi_error *err)
+{
+	struct bi__order *order = &memory->order;
+	int rc;
 
 	order->captured |= order->is_capturing;
 	if (memory->flags & BI_WRAP_UNORDERED)
 		return BI_OK;
 	/* Captured work runs when the caller launches the graph, and the caller orders it. */
 	if (memory->backend->synchronous)
-		return order->is_capturing ? BI_OK : move_last_use_locked(memory, stream, end, err);
-	if (!order->pending)
-		note_ordered_locked(memory, stream);
-	else if (order->ordered_stream && order->ordered_stream != bi__stream_serial(stream))
-		order->ordered_stream = 0;
+		return order->is_capturing ? BI_OK : move_last_use_locked(memory, step->stream, end, err);
+	rc = is_private_locked(memory, step->stream) ? end_private_locked(memory, access, step, err)
+						     : end_shared_locked(memory, step, err);
 	order->pending = true;
-	return memory->home == follower ? BI_OK : follow(memory->home, stream, err);
+	return rc;
 }
 
 void bi__order_catch_up_locked(struct bi_memory *memory)
 {
 	struct bi__order *order = &memory->order;
 	struct bi_stream *stream = order->unrecorded;
+	struct bi__step step;
 
 	if (!stream || is_of_parent(memory))
 		return;
-	if (record_end_locked(memory, stream, NULL, NULL, NULL) && bi__stream_finish(stream, NULL))
+	step = bi__step_on(stream);
+	if (record_end_locked(memory, BI_ACCESS_READ_WRITE, &step, NULL, NULL) && bi__stream_finish(stream, NULL))
 		order->lost = true;
 	else
 		bi__order_end_host_use(memory, stream->context);
@@ -513,19 +873,16 @@ void bi__order_catch_up_locked(struct bi_memory *memory)
 	order->is_checked = false;
 }
 
-/*
- * Does bi__order_end_locked. `end` is an event of the work, or NULL. `follower` is a stream that waits for all work on
- * `stream` already, or NULL.
- */
-static int end_at_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi__fence *end,
-			 const struct bi_stream *follower, struct bi_error *err)
+/* Does bi__order_end_use_locked. `end` is an event of the work, or NULL. */
+static int end_at_locked(struct bi_memory *memory, unsigned access, struct bi__step *step, struct bi__fence *end,
+			 struct bi_error *err)
 {
 	struct bi__order *order = &memory->order;
 	int rc;
 
 	if (order->unrecorded)
 		bi__order_catch_up_locked(memory);
-	rc = record_end_locked(memory, stream, end, follower, err);
+	rc = record_end_locked(memory, access, step, end, err);
 	order->epoch++;
 	order->is_checked = false;
 	if (order->first_use.count) {
@@ -534,28 +891,35 @@ static int end_at_locked(struct bi_memory *memory, struct bi_stream *stream, str
 	}
 	if (!rc || order->unrecorded)
 		return rc;
-	order->unrecorded = bi_stream_retain(stream);
-	begin_host_use(memory, stream->context);
+	order->unrecorded = bi_stream_retain(step->stream);
+	begin_host_use(memory, step->stream->context);
 	/* The end cannot be recorded later: on another thread, the handle of a per-thread stream is another stream. */
-	if (stream->queue.per_thread)
+	if (step->stream->queue.per_thread)
 		bi__order_catch_up_locked(memory);
 	return rc;
 }
 
+int bi__order_end_use_locked(struct bi_memory *memory, unsigned access, struct bi__step *step, struct bi_error *err)
+{
+	return end_at_locked(memory, access, step, NULL, err);
+}
+
 int bi__order_end_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
-	return end_at_locked(memory, stream, NULL, NULL, err);
+	struct bi__step step = bi__step_on(stream);
+
+	return end_at_locked(memory, BI_ACCESS_READ_WRITE, &step, NULL, err);
 }
 
 int bi__order_end_copy_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,
 			      struct bi__fence end, struct bi_error *err)
 {
-	int rc = end_at_locked(to, stream, &end, NULL, err);
-	int follows = !rc && !(to->flags & BI_WRAP_UNORDERED) && !to->backend->synchronous;
+	struct bi__step step = bi__step_on(stream);
+	int rc = end_at_locked(to, BI_ACCESS_READ_WRITE, &step, &end, err);
 	int other = BI_OK;
 
 	if (from)
-		other = end_at_locked(from, stream, &end, follows ? to->home : NULL, rc ? NULL : err);
+		other = end_at_locked(from, BI_ACCESS_READ, &step, &end, rc ? NULL : err);
 	leave_fence_locked(to, end);
 	return rc ? rc : other;
 }
@@ -585,6 +949,8 @@ static int find_end_of_work_locked(struct bi_memory *memory, struct bi__fence *o
 		rc = bi__order_wait_first_use_locked(memory, err);
 	if (!rc && order->pending)
 		rc = bi__stream_refuse_capture(memory->home, "its work cannot be waited for", err);
+	if (!rc)
+		rc = bi__order_gather_locked(memory, err);
 	if (rc)
 		return rc;
 	if (order->last_use.context)
@@ -646,6 +1012,37 @@ int bi__order_finish_borrowed(struct bi_memory *memory, enum bi__wait_reason rea
 	if (has_leftovers(&memory->order.leftovers))
 		release_leftovers(&memory->order.leftovers);
 	return rc;
+}
+
+int bi__order_finish_points(struct bi_memory *memory)
+{
+	struct bi_context *context = memory->home->context;
+	const struct bi__order *order = &memory->order;
+	const struct bi__fence written = { order->written.event ? context : NULL, order->written.event };
+	int rc;
+
+	if (!order->spread)
+		return BI_OK;
+	rc = bi__fence_block(&written, BI__WAIT_FAILURE, NULL);
+	for (int i = 0; i < BI__READS && !rc; i++)
+		if (order->reads[i].event)
+			rc = bi__fence_block(&(struct bi__fence){ context, order->reads[i].event }, BI__WAIT_FAILURE,
+					     NULL);
+	return rc;
+}
+
+int bi__order_comes_last_locked(const struct bi_memory *memory, const struct bi_stream *stream)
+{
+	const struct bi__order *order = &memory->order;
+
+	if (!order->spread)
+		return 1;
+	if (order->home_reads && stream != memory->home)
+		return 0;
+	for (int i = 0; i < BI__READS; i++)
+		if (order->reads[i].event && order->reads[i].stream != bi__stream_serial(stream))
+			return 0;
+	return 1;
 }
 
 struct bi_context *bi__order_move_last_use(struct bi_memory *memory, struct bi_context *context)

@@ -10,6 +10,38 @@
 
 #include "common/runtime/object.h"
 
+/* An event that several memories of a context share, or none if the context is NULL. Borrowed from such a memory. */
+struct bi__step_event {
+	const struct bi_context *context;
+	uintptr_t event;
+};
+
+#define BI__STEP_STREAMS 4
+#define BI__STEP_EVENTS 8
+
+/*
+ * What a step has done so far, so that it waits and records once for several memories. All memories of the step are
+ * locked. Made by bi__step_on, once for the beginning and once for the end.
+ */
+struct bi__step {
+	struct bi_stream *stream;
+	struct bi__step_event home, end; /* the end of the context stream; the end of `stream` */
+	unsigned stream_count, event_count;
+	const struct bi_stream *streams[BI__STEP_STREAMS]; /* begin: `stream` waits for them; end: they wait for it */
+	uintptr_t events[BI__STEP_EVENTS]; /* for which `stream` waits */
+};
+
+static inline struct bi__step bi__step_on(struct bi_stream *stream)
+{
+	struct bi__step step;
+
+	step.stream = stream;
+	step.home.context = step.end.context = NULL;
+	step.home.event = step.end.event = 0;
+	step.stream_count = step.event_count = 0;
+	return step;
+}
+
 /* Sets the state of a memory on which no work is pending. */
 void bi__order_init(struct bi__order *order);
 
@@ -23,6 +55,12 @@ void bi__order_note_idle(struct bi_memory *memory);
 void bi__order_lock(struct bi_memory *a, struct bi_memory *b);
 /* Unlocks the memories, then releases the references that the step no longer needs. This may close a context. */
 void bi__order_unlock(struct bi_memory *a, struct bi_memory *b);
+/* The number of memories that one step locks at most. */
+#define BI__STEP_MEMORIES 32
+
+/* Lock and unlock memories that are in the order of their addresses, each once. Like bi__order_lock and _unlock. */
+void bi__order_lock_all(struct bi_memory *const *memories, size_t count);
+void bi__order_unlock_all(struct bi_memory *const *memories, size_t count);
 /* Returns 1 and locks the memory, or returns 0 if its lock is held. */
 int bi__order_try_lock(struct bi_memory *memory);
 
@@ -52,6 +90,30 @@ int bi__order_check_mapped(const struct bi_memory *memory, int writes, struct bi
  * works on the memory.
  */
 int bi__order_begin_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err);
+
+/*
+ * Does what bi__order_begin_locked does, for a use with this access (enum bi_access). Two reads of private memory do
+ * not wait for each other (docs/ordering.md, row 38).
+ */
+int bi__order_begin_use_locked(struct bi_memory *memory, unsigned access, struct bi__step *step, struct bi_error *err);
+
+/* Does what bi__order_end_locked does, for a use with this access. */
+int bi__order_end_use_locked(struct bi_memory *memory, unsigned access, struct bi__step *step, struct bi_error *err);
+
+/*
+ * Makes the home stream wait for all work on private memory on other streams. Called before other code learns of the
+ * memory or its home stream, and before the end of all work is looked for. Does nothing for other memory.
+ */
+int bi__order_gather_locked(struct bi_memory *memory, struct bi_error *err);
+
+/* Blocks the calling thread (`failure`) until work of private memory on other streams than its home stream is done. */
+int bi__order_finish_points(struct bi_memory *memory);
+
+/* Forgets that work, because it is complete or the home stream waits for it. */
+void bi__order_clear_points(struct bi_memory *memory);
+
+/* Returns 1 if all other work on the memory comes before the last use on the stream. */
+int bi__order_comes_last_locked(const struct bi_memory *memory, const struct bi_stream *stream);
 
 /*
  * Checks both memories of a copy for mappings, captures and failed work, and makes `stream` wait for all work on them;

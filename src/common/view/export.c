@@ -12,6 +12,8 @@ static int prepare_export_locked(struct bi_memory *memory, struct bi_error *err)
 
 	bi__order_catch_up_locked(memory);
 	rc = bi__order_check_failed_locked(memory, err);
+	if (!rc)
+		rc = bi__order_gather_locked(memory, err);
 	return rc ? rc : bi__order_wait_first_use_locked(memory, err);
 }
 
@@ -65,8 +67,8 @@ int bi__cai_offer(struct bi_memory *memory, uint32_t wishes, uintptr_t *stream, 
 /* Returns 1 if work is pending and all of it is on the home stream, so that no driver call is needed. */
 static int is_all_on_home_locked(const struct bi_memory *memory)
 {
-	return memory->order.pending && !memory->order.last_use.context && !memory->order.first_use.count &&
-	       !memory->order.unrecorded && !memory->order.lost;
+	return memory->order.pending && !memory->order.spread && !memory->order.last_use.context &&
+	       !memory->order.first_use.count && !memory->order.unrecorded && !memory->order.lost;
 }
 
 int bi__cai_offer_nonblocking(struct bi_memory *memory, uint32_t wishes, uintptr_t *stream, struct bi_error *err)

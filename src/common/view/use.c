@@ -18,11 +18,6 @@ static int check_use(const struct bi_stream *stream, const struct bi_use *use, s
 	return BI_OK;
 }
 
-static int check_use_mapped(const struct bi_use *use, struct bi_error *err)
-{
-	return bi__order_check_mapped(use->view->memory, (use->access & BI_ACCESS_WRITE) != 0, err);
-}
-
 static int check_uses(const struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err)
 {
 	int rc;
@@ -37,90 +32,140 @@ static int check_uses(const struct bi_stream *stream, const struct bi_use *uses,
 	return bi__dispatch_alive(&stream->context->device, err);
 }
 
-static int begin_work_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+static int begin_work_locked(struct bi_memory *memory, unsigned access, struct bi__step *step, struct bi_error *err)
 {
 	int is_idle = !memory->order.pending && !memory->order.last_use.context && !memory->order.first_use.count;
+	int rc = is_idle ? BI_OK : bi__order_check_capture_locked(step->stream, memory, NULL, err);
+
+	return rc ? rc : bi__order_begin_use_locked(memory, access, step, err);
+}
+
+/* Memories of uses, each once, in the order of their addresses. More memories take several steps. */
+struct used {
+	size_t count;
+	struct bi_memory *memories[BI__STEP_MEMORIES];
+	unsigned access[BI__STEP_MEMORIES];
+};
+
+static void add_use(struct used *used, const struct bi_use *use)
+{
+	struct bi_memory *memory = use->view->memory;
+	size_t at = used->count;
+
+	while (at && (uintptr_t)used->memories[at - 1] > (uintptr_t)memory)
+		at--;
+	if (at && used->memories[at - 1] == memory) {
+		used->access[at - 1] |= use->access;
+		return;
+	}
+	for (size_t i = used->count++; i > at; i--) {
+		used->memories[i] = used->memories[i - 1];
+		used->access[i] = used->access[i - 1];
+	}
+	used->memories[at] = memory;
+	used->access[at] = use->access;
+}
+
+/* Collects the memories of uses from uses[first] on that are not idle. Returns the index of the first use that is left.
+ */
+static size_t collect_busy(struct used *used, const struct bi_use *uses, size_t first, size_t count)
+{
+	used->count = 0;
+	for (; first < count && used->count < BI__STEP_MEMORIES; first++)
+		if (!uses[first].view->memory->idle)
+			add_use(used, &uses[first]);
+	return first;
+}
+
+static size_t collect(struct used *used, const struct bi_use *uses, size_t first, size_t count)
+{
+	used->count = 0;
+	for (; first < count && used->count < BI__STEP_MEMORIES; first++)
+		add_use(used, &uses[first]);
+	return first;
+}
+
+/* One step for all memories, so that the stream waits once for what they share. */
+static int begin_used(const struct used *used, struct bi_stream *stream, struct bi_error *err)
+{
+	struct bi__step step = bi__step_on(stream);
 	struct bi__scope scope;
 	int rc = BI_OK;
 
+	bi__order_lock_all(used->memories, used->count);
+	for (size_t i = 0; i < used->count && !rc; i++)
+		rc = bi__order_check_mapped(used->memories[i], (used->access[i] & BI_ACCESS_WRITE) != 0, err);
 	bi__dispatch_begin(&scope, &stream->context->device);
-	if (!is_idle)
-		rc = bi__order_check_capture_locked(stream, memory, NULL, err);
-	if (!rc)
-		rc = bi__order_begin_locked(memory, stream, err);
+	for (size_t i = 0; i < used->count && !rc; i++)
+		rc = begin_work_locked(used->memories[i], used->access[i], &step, err);
 	bi__dispatch_end(&scope);
-	return rc;
-}
-
-static int begin_use(struct bi_stream *stream, const struct bi_use *use, struct bi_error *err)
-{
-	struct bi_memory *memory = use->view->memory;
-	int rc;
-
-	if (memory->idle)
-		return BI_OK;
-	bi__order_lock(memory, NULL);
-	rc = check_use_mapped(use, err);
-	if (!rc)
-		rc = begin_work_locked(memory, stream, err);
-	bi__order_unlock(memory, NULL);
+	bi__order_unlock_all(used->memories, used->count);
 	return rc;
 }
 
 int bi_use_begin(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err)
 {
+	struct used used;
 	int rc = check_uses(stream, uses, count, err);
 
 	for (size_t i = 0; i < count && !rc; i++)
-		rc = check_use_mapped(&uses[i], err);
-	for (size_t i = 0; i < count && !rc; i++)
-		rc = begin_use(stream, &uses[i], err);
+		rc = bi__order_check_mapped(uses[i].view->memory, (uses[i].access & BI_ACCESS_WRITE) != 0, err);
+	for (size_t at = 0; at < count && !rc;) {
+		at = collect_busy(&used, uses, at, count);
+		if (used.count)
+			rc = begin_used(&used, stream, err);
+	}
 	return rc;
 }
 
 /* Makes the stream wait for events that it may not have waited for yet, then records its end. */
-static int end_work_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
+static int end_work_locked(struct bi_memory *memory, unsigned access, struct bi__step *step, struct bi_error *err)
 {
 	int rc;
 
 	if (memory->flags & BI_WRAP_UNORDERED)
 		return BI_OK;
 	bi__order_catch_up_locked(memory);
-	rc = bi__order_check_capture_locked(stream, memory, NULL, err);
+	rc = bi__order_check_capture_locked(step->stream, memory, NULL, err);
 	if (!rc && (memory->order.first_use.count || memory->order.last_use.context))
-		rc = bi__order_begin_locked(memory, stream, err);
+		rc = bi__order_begin_locked(memory, step->stream, err);
 	if (!rc)
-		return bi__order_end_locked(memory, stream, err);
+		return bi__order_end_use_locked(memory, access, step, err);
 	/* The caller's work may run without order, so wait for it. After these two errors the caller has to wait. */
-	if (rc != BI_EPRODUCER && rc != BI_ECAPTURE && bi__stream_finish(stream, NULL))
+	if (rc != BI_EPRODUCER && rc != BI_ECAPTURE && bi__stream_finish(step->stream, NULL))
 		memory->order.lost = 1;
 	return rc;
 }
 
-static int end_use(struct bi_stream *stream, const struct bi_use *use, struct bi_error *err)
+/* A failure for one memory does not end the loop, because the stream has work on all of the memories. */
+static int end_used(const struct used *used, struct bi_stream *stream, struct bi_error *err)
 {
-	struct bi_memory *memory = use->view->memory;
+	struct bi__step step = bi__step_on(stream);
 	struct bi__scope scope;
-	int rc;
+	int failed = BI_OK, rc;
 
-	bi__order_lock(memory, NULL);
+	bi__order_lock_all(used->memories, used->count);
 	bi__dispatch_begin(&scope, &stream->context->device);
-	rc = end_work_locked(memory, stream, err);
+	for (size_t i = 0; i < used->count; i++) {
+		rc = end_work_locked(used->memories[i], used->access[i], &step, failed ? NULL : err);
+		failed = failed ? failed : rc;
+	}
 	bi__dispatch_end(&scope);
-	bi__order_unlock(memory, NULL);
-	return rc;
+	bi__order_unlock_all(used->memories, used->count);
+	return failed;
 }
 
-/* A failure for one memory does not end the loop, because the stream has work on all of the memories. */
 int bi_use_end(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err)
 {
+	struct used used;
 	int rc = check_uses(stream, uses, count, err);
 	int failed = BI_OK;
 
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < count; i++) {
-		rc = end_use(stream, &uses[i], failed ? NULL : err);
+	for (size_t at = 0; at < count;) {
+		at = collect(&used, uses, at, count);
+		rc = end_used(&used, stream, failed ? NULL : err);
 		failed = failed ? failed : rc;
 	}
 	return failed;
@@ -132,7 +177,8 @@ int bi_use_end(struct bi_stream *stream, const struct bi_use *uses, size_t count
  */
 static int move_home_locked(struct bi_memory *memory, struct bi_stream *home, struct bi_error *err)
 {
-	int rc = begin_work_locked(memory, home, err);
+	struct bi__step step = bi__step_on(home);
+	int rc = begin_work_locked(memory, BI_ACCESS_READ_WRITE, &step, err);
 
 	if (rc)
 		return rc;

@@ -117,12 +117,12 @@ struct bi_context *open_apart(void)
 	return open_with(apart->outside->backend, options);
 }
 
-void check_order(const struct bi_memory *memory)
+void check_order(struct bi_memory *memory)
 {
 	const struct outside *outside = outside_of(bi_memory_context(memory));
 
 	if (outside && outside->is_ordered && !outside->is_ordered(memory))
-		fail_msg("case %lu: the home of the memory does not wait for the work on it", fixture.cases);
+		fail_msg("case %lu: work that comes next does not wait for the work on the memory", fixture.cases);
 }
 
 void trim_randomly(struct bi_context *context)

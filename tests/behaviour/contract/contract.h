@@ -44,10 +44,10 @@ struct bi_context *open_with(const char *spec, struct bi_options options);
 struct bi_context *open_apart(void);
 
 /*
- * Every call that enqueues leaves the memory's home behind the work (docs/ordering.md, row 10), so that whoever goes on
- * there needs no more. Checked as far as the driver can tell.
+ * After every call that enqueues, the home stream comes after the work (docs/ordering.md, row 10), or, for private
+ * memory, every stream that begins a write (row 38). Checked as far as the driver can tell.
  */
-void check_order(const struct bi_memory *memory);
+void check_order(struct bi_memory *memory);
 
 /* Now and then gives free memory back to the driver: nobody may still be at work on what is kept for reuse. */
 void trim_randomly(struct bi_context *context);

@@ -42,7 +42,7 @@ struct outside {
 	 * Would work that somebody enqueues next on the memory's home, knowing nothing, come after all work on it?
 	 * Optional: only who sees every command can tell.
 	 */
-	int (*is_ordered)(const struct bi_memory *memory);
+	int (*is_ordered)(struct bi_memory *memory);
 	/*
 	 * Around each test. The end returns the number of things that are wrong since the beginning, told on stderr:
 	 * what the driver has found, and what has changed about the calling thread. Optional.

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "common/runtime/object.h"
+#include "common/runtime/order.h"
 
 #include "contract.h"
 
@@ -134,18 +134,39 @@ static void touch(const void *bytes, size_t nbytes, int writes)
 		cuda_sim()->touch(bytes, nbytes, writes);
 }
 
-/* Looks inside: the home of a memory is shown to nobody as long as nothing is exported. */
-static int is_ordered(const struct bi_memory *memory)
+/* Returns the simulated driver's answer whether a write on the stream would come after all work on the memory. */
+static int comes_last(const struct bi_memory *memory, const struct bi_stream *stream)
 {
 	const struct bi__block *block = &memory->block;
 	int answer;
 
-	if (!cuda_sim() || memory->backend->synchronous || !block->nbytes)
-		return 1;
 	cuda_enter(memory->context->device.state.native);
-	answer = cuda_sim()->ordered(memory->home->queue.native, block->handle + block->origin, memory->nbytes, 1);
+	answer = cuda_sim()->ordered(stream->queue.native, block->handle + block->origin, memory->nbytes, 1);
 	cuda_leave();
 	return answer;
+}
+
+/* Another stream comes after all work when it begins a write. The home stream need not (docs/ordering.md, row 38). */
+static int is_ordered_elsewhere(struct bi_memory *memory)
+{
+	struct bi_stream *stream;
+	int answer;
+
+	OK(bi_stream_create(memory->context, 0, &stream, &error));
+	bi__order_lock(memory, NULL);
+	OK(bi__order_begin_locked(memory, stream, &error));
+	answer = comes_last(memory, stream);
+	bi__order_unlock(memory, NULL);
+	bi_stream_release(stream);
+	return answer;
+}
+
+/* Looks inside: the home of a memory is shown to nobody as long as nothing is exported. */
+static int is_ordered(struct bi_memory *memory)
+{
+	if (!cuda_sim() || memory->backend->synchronous || !memory->block.nbytes)
+		return 1;
+	return memory->order.spread ? is_ordered_elsewhere(memory) : comes_last(memory, memory->home);
 }
 
 /* A context that nothing of the library belongs to. */

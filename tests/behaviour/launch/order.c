@@ -4,8 +4,12 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "common/view/view.h"
 #include "cuda_driver.h"
+#include "cuda_sim.h"
+#include "opencl_driver.h"
 
 static struct bi_stream *open_stream(unsigned flags)
 {
@@ -190,6 +194,120 @@ static void row_37_a_launch_is_captured(void **state)
 	bi_kernel_release(kernel);
 }
 
+/* Two launches that read an array, on two streams, and one that writes it, on a third. */
+struct readers {
+	struct bi_kernel *kernel;
+	struct bi_stream *streams[3];
+	struct bi_view *shared, *outputs[2];
+};
+
+static void open_readers(struct readers *readers)
+{
+	static const int64_t shape[] = { 8 };
+
+	readers->kernel = get_kernel(fixture.context, "spin");
+	readers->shared = make_numbers(fixture.context, 1, shape);
+	for (int i = 0; i < 2; i++)
+		readers->outputs[i] = make_numbers(fixture.context, 1, shape);
+	for (int i = 0; i < 3; i++)
+		readers->streams[i] = open_stream(0);
+}
+
+static void close_readers(struct readers *readers)
+{
+	int32_t values[8];
+
+	for (int i = 0; i < 2; i++) {
+		OK(bi_view_read(readers->outputs[i], values, sizeof(values), &error));
+		assert_int_equal(values[7], 8);
+		bi_view_release(readers->outputs[i]);
+	}
+	OK(bi_view_read(readers->shared, values, sizeof(values), &error));
+	assert_int_equal(values[7], 9);
+	bi_view_release(readers->shared);
+	for (int i = 0; i < 3; i++)
+		bi_stream_release(readers->streams[i]);
+	bi_kernel_release(readers->kernel);
+}
+
+static void launch_readers(const struct readers *readers)
+{
+	for (int i = 0; i < 2; i++)
+		spin(readers->kernel, readers->streams[i], readers->shared, readers->outputs[i], 1);
+}
+
+/* The writer reads the output of the first reader. */
+static void launch_writer(const struct readers *readers)
+{
+	spin(readers->kernel, readers->streams[2], readers->outputs[0], readers->shared, 1);
+}
+
+/* The first reader waits for a user event, and the second ends meanwhile. */
+static void overlap_on_opencl(struct readers *readers)
+{
+	cl_event gate = driver()->clCreateUserEvent((cl_context)bi_context_handle(fixture.context), NULL);
+	struct bi_event *event, *ends[2];
+	int32_t values[8];
+	int done;
+
+	OK(bi_event_wrap(fixture.context, (uintptr_t)gate, &event, &error));
+	OK(bi_stream_wait(readers->streams[0], event, &error));
+	bi_event_release(event);
+	launch_readers(readers);
+	OK(bi_event_record(readers->streams[0], &ends[0], &error));
+	OK(bi_view_read(readers->outputs[1], values, sizeof(values), &error));
+	assert_int_equal(values[7], 8);
+	launch_writer(readers);
+	OK(bi_event_record(readers->streams[2], &ends[1], &error));
+	for (int i = 0; i < 2; i++) {
+		OK(bi_event_query(ends[i], &done, &error));
+		assert_false(done);
+		bi_event_release(ends[i]);
+	}
+	driver()->clSetUserEventStatus(gate, CL_COMPLETE);
+	driver()->clReleaseEvent(gate);
+}
+
+/* Returns the simulated driver's answer whether a write on the stream would come after all work on the array. */
+static int comes_after(struct bi_stream *stream, const struct bi_view *view)
+{
+	const struct bi__block *block = &view->memory->block;
+
+	return cuda_sim()->ordered(bi_stream_handle(stream), block->handle + block->origin, view->memory->nbytes, 1);
+}
+
+static void overlap_on_cuda(struct readers *readers)
+{
+	launch_readers(readers);
+	assert_false(comes_after(readers->streams[1], readers->outputs[0]));
+	assert_false(comes_after(readers->streams[0], readers->outputs[1]));
+	launch_writer(readers);
+	for (int i = 0; i < 2; i++)
+		assert_true(comes_after(readers->streams[2], readers->outputs[i]));
+}
+
+static int can_gate(const struct bi_context *context)
+{
+	return is_opencl(context) && !works_in_calling_thread(driver_device((cl_context)bi_context_handle(context)));
+}
+
+static void row_38_two_launches_that_read_run_side_by_side(void **state)
+{
+	struct readers readers;
+
+	(void)state;
+	open_readers(&readers);
+	if (is_cuda(fixture.context) && cuda_sim()) {
+		overlap_on_cuda(&readers);
+	} else if (can_gate(fixture.context)) {
+		overlap_on_opencl(&readers);
+	} else {
+		launch_readers(&readers);
+		launch_writer(&readers);
+	}
+	close_readers(&readers);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, fixture_open_contexts, fixture_close_contexts)
 
 int order_group(void)
@@ -198,6 +316,7 @@ int order_group(void)
 		TEST(row_37_launches_on_several_streams_are_ordered),
 		TEST(row_37_a_launch_outlives_its_objects),
 		TEST(row_37_memory_of_launches_is_pooled),
+		TEST(row_38_two_launches_that_read_run_side_by_side),
 		TEST(row_37_threads_share_a_kernel),
 		TEST(row_37_a_launch_is_captured),
 	};

@@ -24,7 +24,7 @@
 /* ------------------------------------------------------------------------------------------------------------- tests
  */
 
-#define ROWS 36
+#define ROWS 38
 
 /* What a test needs of the devices that the suite was started with. */
 enum need {

@@ -45,6 +45,7 @@ int cuda_memory_rows(void);
 int peers_rows(void);
 int dlpack_rows(void);
 int inline_copies_rows(void);
+int readers_rows(void);
 
 /*
  * The test makes one piece of pinned memory, of one of the two (`b` may be NULL). OpenCL maps it once; who makes it

@@ -1,0 +1,293 @@
+/* Row 38: reads of private memory on several streams run side by side, and a write waits for all of them. */
+#include "uses.h"
+
+#include "raw_driver.h"
+#include "support/use.h"
+
+/* An array of the library's, of which no other code knows, with all bytes 7. */
+static struct bi_view *allocate_seven(void)
+{
+	struct bi_view *view = allocate();
+
+	fill(view, 7, NULL);
+	return view;
+}
+
+/* A read of the array behind a gate, whose result is wrapped memory. */
+struct late_read {
+	struct bi_view *from, *to;
+	struct bi_stream *stream;
+	struct gate *gate;
+};
+
+static void read_late(struct late_read *read, struct bi_view *from, unsigned kind)
+{
+	read->from = from;
+	read->to = allocate();
+	read->stream = new_stream_in(fixture.context, kind);
+	finish_all();
+	read->gate = close_gate(read->stream);
+	copy(read->to, from, read->stream);
+}
+
+/* The read came before everything that was called after it. */
+static void end_late(struct late_read *read)
+{
+	settle();
+	open_and_finish(read->gate);
+	assert_int_equal(value_of(read->to), 7);
+	bi_view_release(read->to);
+	if (read->from)
+		bi_view_release(read->from);
+	clear_case();
+}
+
+static void row_38_two_reads_run_side_by_side(void **state)
+{
+	struct bi_view *other;
+	struct late_read read;
+
+	(void)state;
+	for (unsigned kind = 0; kind < stream_kinds(); kind++) {
+		read_late(&read, allocate_seven(), kind);
+		other = allocate();
+		copy(other, read.from, new_stream_in(fixture.context, kind));
+		settle();
+		assert_int_equal(value_of(other), 7);
+		assert_false(is_open(read.gate));
+		bi_view_release(other);
+		end_late(&read);
+	}
+}
+
+static void row_38_a_write_waits_for_all_reads(void **state)
+{
+	struct late_read read;
+
+	(void)state;
+	for (unsigned kind = 0; kind < stream_kinds(); kind++)
+		for (int on = 0; on < 3; on++) {
+			struct bi_view *other = allocate();
+
+			read_late(&read, allocate_seven(), kind);
+			copy(other, read.from, new_stream_in(fixture.context, kind));
+			copy(other, read.from, NULL);
+			fill(read.from, 9,
+			     on == 0   ? NULL
+			     : on == 1 ? read.stream
+				       : new_stream_in(fixture.context, kind));
+			bi_view_release(other);
+			end_late(&read);
+		}
+}
+
+static void row_38_a_read_waits_for_the_write(void **state)
+{
+	struct bi_view *view = allocate_seven(), *to = allocate(), *last = allocate();
+	struct bi_stream *stream = new_stream_in(fixture.context, BI_STREAM_IN_ORDER);
+	struct gate *gate;
+
+	(void)state;
+	finish_all();
+	gate = close_gate(stream);
+	fill(view, 9, stream);
+	copy(to, view, new_stream_in(fixture.context, BI_STREAM_IN_ORDER));
+	copy(last, view, NULL);
+	settle();
+	open_and_finish(gate);
+	assert_int_equal(value_of(to), 9);
+	assert_int_equal(value_of(last), 9);
+	bi_view_release(view);
+	bi_view_release(to);
+	bi_view_release(last);
+}
+
+/* More streams read than there are entries. */
+static void row_38_many_streams_read(void **state)
+{
+	enum { STREAMS = 9 };
+	struct bi_view *results[STREAMS];
+	struct late_read read;
+
+	(void)state;
+	read_late(&read, allocate_seven(), 0);
+	for (int i = 0; i < STREAMS; i++) {
+		results[i] = allocate();
+		copy(results[i], read.from, new_stream_in(fixture.context, BI_STREAM_IN_ORDER));
+	}
+	fill(read.from, 9, new_stream_in(fixture.context, BI_STREAM_IN_ORDER));
+	settle();
+	open_and_finish(read.gate);
+	for (int i = 0; i < STREAMS; i++) {
+		assert_int_equal(value_of(results[i]), 7);
+		bi_view_release(results[i]);
+	}
+	assert_int_equal(value_of(read.to), 7);
+	bi_view_release(read.to);
+	bi_view_release(read.from);
+}
+
+/* Code that learns of the handle may work on the home stream, which has waited for the read. */
+static void row_38_the_home_stream_waits_before_the_handle_is_known(void **state)
+{
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
+	struct late_read read;
+
+	(void)state;
+	for (int is_export = 0; is_export < 2; is_export++) {
+		read_late(&read, allocate_seven(), 0);
+		if (is_export)
+			OK(bi_view_export(read.from, 0, &exchange, &error));
+		else
+			assert_true(handle_of(read.from) != 0);
+		assert_ordered(home_of(fixture.context), read.from);
+		raw_write(home_of(fixture.context), read.from, 9);
+		if (is_export)
+			exchange.release(&exchange);
+		end_late(&read);
+	}
+}
+
+/* From then on the reads are ordered, because other code may write on the home stream without telling. */
+static void row_38_reads_of_exported_memory_are_ordered(void **state)
+{
+	struct bi_view *view = allocate_seven(), *to = allocate();
+	struct bi_stream *stream = new_stream_in(fixture.context, BI_STREAM_IN_ORDER);
+
+	(void)state;
+	handle_of(view);
+	copy(to, view, stream);
+	assert_ordered(home_of(fixture.context), view);
+	finish_all();
+	assert_int_equal(value_of(to), 7);
+	bi_view_release(view);
+	bi_view_release(to);
+}
+
+static void row_38_the_next_owner_waits_for_the_reads(void **state)
+{
+	struct bi_view *next;
+	struct late_read read;
+
+	(void)state;
+	for (int on_home = 0; on_home < 2; on_home++) {
+		unsigned long hits;
+
+		read_late(&read, allocate_seven(), 0);
+		hits = reported(fixture.context, "hits");
+		bi_view_release(read.from);
+		read.from = NULL;
+		next = allocate();
+		assert_int_equal(reported(fixture.context, "hits"), hits + 1);
+		fill(next, 9, on_home ? NULL : new_stream_in(fixture.context, BI_STREAM_IN_ORDER));
+		bi_view_release(next);
+		end_late(&read);
+	}
+}
+
+/* The stream waits for the read before the end of its work stands for all work. */
+static void row_38_an_end_without_a_beginning_waits_for_the_reads(void **state)
+{
+	struct late_read read;
+
+	(void)state;
+	read_late(&read, allocate_seven(), 0);
+	hand_back(read.from, new_stream_in(fixture.context, BI_STREAM_IN_ORDER));
+	fill(read.from, 9, NULL);
+	end_late(&read);
+}
+
+static void row_21_one_read_is_not_all_work(void **state)
+{
+	unsigned char bytes[ARRAY_BYTES];
+	struct late_read read;
+
+	(void)state;
+	read_late(&read, allocate_seven(), 0);
+	expect_waits("value", 1);
+	OK(bi_view_read(read.from, bytes, sizeof(bytes), &error));
+	assert_int_equal(bytes[0], 7);
+	assert_false(bi_view_is_idle(read.from));
+	fill(read.from, 9, NULL);
+	end_late(&read);
+}
+
+static void row_21_synchronising_waits_for_all_reads(void **state)
+{
+	struct late_read read;
+
+	(void)state;
+	read_late(&read, allocate_seven(), 0);
+	open_gate_soon(read.gate);
+	expect_waits("synchronize", 1);
+	OK(bi_view_synchronize(read.from, &error));
+	assert_true(is_open(read.gate));
+	assert_true(bi_view_is_idle(read.from));
+	finish_all();
+	assert_int_equal(value_of(read.to), 7);
+	bi_view_release(read.to);
+	bi_view_release(read.from);
+}
+
+static void begin_and_end(struct bi_view *const views[3], struct bi_stream *stream, unsigned begin, unsigned end)
+{
+	const struct bi_use uses[] = { { views[0], BI_ACCESS_READ },
+				       { views[1], BI_ACCESS_READ_WRITE },
+				       { views[2], BI_ACCESS_WRITE },
+				       { views[0], BI_ACCESS_READ } };
+	uint64_t waits_before = waits(), records_before = records();
+
+	OK(bi_use_begin(stream, uses, 4, &error));
+	MORE(waits(), waits_before, begin);
+	MORE(records(), records_before, begin);
+	waits_before = waits();
+	records_before = records();
+	OK(bi_use_end(stream, uses, 4, &error));
+	MORE(waits(), waits_before, end);
+	MORE(records(), records_before, 1);
+}
+
+/* One wait and one record for all arrays of a home stream, whether it is named or not. */
+static void row_38_several_arrays_are_begun_and_ended_at_once(void **state)
+{
+	struct bi_stream *producer = new_producer(BI_STREAM_IN_ORDER),
+			 *stream = new_stream_in(fixture.context, BI_STREAM_IN_ORDER);
+	struct bi_view *own[3], *wrapped[3];
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		own[i] = allocate_seven();
+		wrapped[i] = wrap(PLACE_DEVICE, 1, (struct producer){ .stream = producer });
+	}
+	begin_and_end(own, stream, 1, 0);
+	begin_and_end(own, stream, 0, 0);
+	begin_and_end(wrapped, stream, 1, 1);
+	finish_all();
+	for (int i = 0; i < 3; i++) {
+		bi_view_release(own[i]);
+		bi_view_release(wrapped[i]);
+	}
+}
+
+int readers_rows(void)
+{
+	static const struct row rows[] = {
+		ROW(row_38_two_reads_run_side_by_side, NEED_GATE),
+		ROW(row_38_a_write_waits_for_all_reads, NEED_GATE),
+		ROW(row_38_a_read_waits_for_the_write, NEED_GATE),
+		ROW(row_38_many_streams_read, NEED_GATE),
+		ROW(row_38_the_home_stream_waits_before_the_handle_is_known, NEED_GATE),
+		ROW(row_38_reads_of_exported_memory_are_ordered, NEED_DEVICE),
+		ROW(row_38_the_next_owner_waits_for_the_reads, NEED_GATE),
+		ROW(row_38_an_end_without_a_beginning_waits_for_the_reads, NEED_GATE),
+		ROW(row_21_one_read_is_not_all_work, NEED_GATE),
+		ROW(row_21_synchronising_waits_for_all_reads, NEED_GATE),
+		ROW(row_38_several_arrays_are_begun_and_ended_at_once, NEED_COUNTS | NEED_GATE),
+	};
+
+	/* The streams are those of the arrays' context, so the other settings add nothing. */
+	if (setting.is_shared || setting.is_pinned)
+		return 0;
+	/* The last three need work that is enqueued, and the calling thread does it here. */
+	return run_rows("readers", rows, ARRAY_LENGTH(rows) - (setting.needs & NEED_INLINE ? 3 : 0));
+}
