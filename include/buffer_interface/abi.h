@@ -24,12 +24,12 @@ extern "C" {
 #define BI_READONLY        0x00000001u  /* the consumer must not write */
 #define BI_C_CONTIGUOUS    0x00010000u  /* row-major without gaps, or no elements; set only if true */
 #define BI_F_CONTIGUOUS    0x00020000u  /* column-major without gaps, or no elements; set only if true */
-#define BI_COPIED          0x00040000u  /* the memory is a copy that was made for this exchange */
+#define BI_COPIED          0x00040000u  /* the array is a copy; writes do not reach the original */
 #define BI_ACQUIRE_READY   0x00000001u  /* demand: the memory is ready on return, and no stream is named */
 #define BI_ACQUIRE_READING 0x00010000u  /* promise: the caller does not write */
 #define BI_ACQUIRE_BORROW  0x00020000u  /* promise: released before the caller drops the object or leaves the thread */
 
-enum bi_exchange_device {               /* DLPack's numbers; the others of DLPack may occur as well */
+enum bi_exchange_device {               /* DLPack's numbers; its others do not occur in this version */
 	BI_EXCHANGE_DEVICE_CPU = 1,
 	BI_EXCHANGE_DEVICE_CUDA = 2,
 	BI_EXCHANGE_DEVICE_CUDA_HOST = 3, /* pinned host memory */
