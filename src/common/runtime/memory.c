@@ -357,7 +357,7 @@ static void gather(struct bi_memory *memory)
 	bi__order_unlock(memory, NULL);
 }
 
-int bi__memory_mark_first_export(struct bi_memory *memory, struct bi_error *err)
+int bi__memory_mark_first_export(struct bi_memory *memory, int gathers, struct bi_error *err)
 {
 	unsigned char marks = atomic_fetch_or(&memory->marks, BI__MARK_EXPORTED);
 
@@ -369,7 +369,7 @@ int bi__memory_mark_first_export(struct bi_memory *memory, struct bi_error *err)
 		sched_yield();
 		marks = atomic_load_explicit(&memory->marks, memory_order_acquire);
 	}
-	if (memory->own && memory->home && !(marks & BI__MARK_EXPORTED) && !memory->idle)
+	if (gathers && memory->own && memory->home && !(marks & BI__MARK_EXPORTED) && !memory->idle)
 		gather(memory);
 	if (!(marks & BI__MARK_WRITTEN))
 		return BI_OK;

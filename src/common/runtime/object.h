@@ -330,8 +330,11 @@ static inline int bi__share_events(const struct bi_context *a, const struct bi_c
 	       (a->device.state.native == b->device.state.native || a->device.backend->has_peers);
 }
 
-/* The slow part of bi__memory_mark_exported: sets the mark and waits until no thread copies the bytes inline. */
-int bi__memory_mark_first_export(struct bi_memory *memory, struct bi_error *err);
+/*
+ * The slow part of the next two functions: sets the mark and waits until no thread copies the bytes inline. With
+ * `gathers` the home stream waits for the work on other streams (docs/ordering.md, 38.8).
+ */
+int bi__memory_mark_first_export(struct bi_memory *memory, int gathers, struct bi_error *err);
 
 /*
  * Marks the memory as exported. Called before its handle is given out, with no lock held. When the function returns, no
@@ -343,7 +346,15 @@ static inline int bi__memory_mark_exported(struct bi_memory *memory, struct bi_e
 {
 	if (atomic_load_explicit(&memory->marks, memory_order_acquire) == BI__MARK_EXPORTED)
 		return BI_OK;
-	return bi__memory_mark_first_export(memory, err);
+	return bi__memory_mark_first_export(memory, 1, err);
+}
+
+/* Does the same for an export that calls bi__cai_offer or bi__exchange_offer next, which gathers. Takes no lock. */
+static inline int bi__memory_mark_offered(struct bi_memory *memory, struct bi_error *err)
+{
+	if (atomic_load_explicit(&memory->marks, memory_order_acquire) == BI__MARK_EXPORTED)
+		return BI_OK;
+	return bi__memory_mark_first_export(memory, 0, err);
 }
 
 #endif
