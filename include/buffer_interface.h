@@ -1007,9 +1007,9 @@ struct bi_transfer {
 };
 
 /*
- * Do bi_view_write and bi_view_read for several arrays. All copies are enqueued before the calling thread waits, so the
- * call takes one wait instead of one for each array. All arguments are checked before anything is enqueued. If an array
- * fails, those behind it may have been copied or not. `transfers` may be NULL if `count` is 0.
+ * Do bi_view_write and bi_view_read for several arrays. Up to 32 copies are enqueued before the calling thread waits,
+ * so the call takes one wait for 32 arrays instead of one for each. All arguments are checked before anything is
+ * enqueued. If an array fails, those behind it may have been copied or not. `transfers` may be NULL if `count` is 0.
  */
 BI_API int bi_views_write(const struct bi_transfer *transfers, size_t count, struct bi_error *err);
 BI_API int bi_views_read(const struct bi_transfer *transfers, size_t count, struct bi_error *err);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "buffer_interface/check.h"
 #include "buffer_interface/kernel.h"
 #include "buffer_interface/launch.h"
 
@@ -39,11 +40,14 @@ static int build_kernel(struct bi_context *context, struct bi_kernel **out, stru
 	struct bi_program_source source = BI_PROGRAM_SOURCE_INIT;
 	struct bi_program *program;
 	FILE *file = fopen(FFT_KERNEL, "r");
+	const size_t length = file ? fread(text, 1, sizeof(text), file) : 0;
 	int rc;
 
-	if (!file || !fread(text, 1, sizeof(text) - 1, file))
-		return fail(err, BI_EINVAL, FFT_KERNEL " cannot be read");
-	fclose(file);
+	if (file)
+		fclose(file);
+	if (!length || length == sizeof(text))
+		return fail(err, BI_EINVAL, FFT_KERNEL " cannot be read, or has more than 8191 bytes");
+	text[length] = 0;
 	source.text = text;
 	source.functions = functions;
 	source.function_count = 1;
@@ -100,6 +104,7 @@ static int check_array(const struct bi_view *view, struct bi_error *err)
 {
 	const struct bi_dtype dtype = bi_view_dtype(view);
 	const int ndim = bi_view_ndim(view);
+	char message[96];
 	int64_t length;
 
 	if (dtype.type != BI_COMPLEX64 || dtype.lanes != 1 || dtype.swapped)
@@ -107,9 +112,11 @@ static int check_array(const struct bi_view *view, struct bi_error *err)
 	if (bi_view_flags(view) & BI_VIEW_READONLY)
 		return fail(err, BI_EREADONLY, "the array is read-only");
 	length = ndim ? bi_view_shape(view)[ndim - 1] : 0;
-	if (length < 1 || length > 1 << 30 || (length & (length - 1)))
-		return fail(err, BI_EINVAL, "the last extent is not a power of two");
-	return BI_OK;
+	if (length >= 1 && length <= 1 << 30 && !(length & (length - 1)))
+		return BI_OK;
+	snprintf(message, sizeof(message), "the last extent is %lld, not a power of two up to 2^30: pad the array",
+		 (long long)length);
+	return fail(err, BI_EINVAL, message);
 }
 
 /* Makes the powers of exp(-2 pi i / length) on the device. */
@@ -178,20 +185,34 @@ static int transform(const struct bi_view *view, struct bi_error *err)
 	return rc;
 }
 
+static int has_elements(const struct bi_exchange *array)
+{
+	for (int i = 0; i < array->ndim; i++)
+		if (!array->shape[i])
+			return 0;
+	return 1;
+}
+
 int fft_forward(struct bi_exchange *array, struct bi_error *err)
 {
+	const char *why = bi_exchange_check(array);
 	struct bi_view *view;
-	struct bi_layout layout;
-	int rc = find_device(array, err);
+	int rc;
 
+	if (why)
+		return fail(err, BI_EINVAL, why);
+	if (!has_elements(array)) {
+		array->release(array);
+		return BI_OK;
+	}
+	rc = find_device(array, err);
 	/* The line that takes any array. */
 	if (!rc)
 		rc = bi_view_import(last.context, array, 0, &view, err);
 	if (rc)
 		return rc;
 	rc = check_array(view, err);
-	bi_view_layout(view, &layout);
-	if (!rc && bi_layout_size(&layout) > 0)
+	if (!rc)
 		rc = transform(view, err);
 	bi_view_release(view);
 	return rc;

@@ -297,13 +297,16 @@ static struct bi_kernel *build_kernel(struct bi_context *context)
 	struct bi_program *program;
 	struct bi_kernel *kernel;
 	FILE *file = fopen(HALO_KERNEL, "r");
+	const size_t length = file ? fread(text, 1, sizeof(text), file) : 0;
 
-	if (!file || !fread(text, 1, sizeof(text) - 1, file)) {
-		perror(HALO_KERNEL);
+	if (file)
+		fclose(file);
+	if (!length || length == sizeof(text)) {
+		fprintf(stderr, "%s cannot be read, or has more than %zu bytes\n", HALO_KERNEL, sizeof(text) - 1);
 		MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
 		return NULL;
 	}
-	fclose(file);
+	text[length] = 0;
 	source.text = text;
 	source.functions = functions;
 	source.function_count = 1;

@@ -41,6 +41,8 @@ static const char *check(const struct bi_exchange *x)
 		return "not in host memory or in a cl_mem [B-21]";
 	if (x->order_kind != (x->stream || x->event ? BI_ORDER_OPENCL : BI_ORDER_NONE) || (is_host && x->order_kind))
 		return "order [B-32]";
+	if (x->ndim && (!x->shape || !x->strides))
+		return "shape or strides is NULL [B-14]";
 	count = 1;
 	for (int i = 0; i < x->ndim; i++) {
 		if (x->shape[i] < 0 || x->shape[i] > LIMIT || (count *= x->shape[i]) > LIMIT)
@@ -54,16 +56,25 @@ static const char *check(const struct bi_exchange *x)
 	return NULL;
 }
 
-/* Makes a queue of the array's device that waits for the array's order [B-30, B-33, B-34]. */
-static void begin(const struct bi_exchange *x)
+/*
+ * Makes a queue of the array's device that waits for the array's order [B-30, B-33, B-34]. Returns NULL, or the reason
+ * of a failure.
+ */
+static const char *begin(const struct bi_exchange *x)
 {
 	const cl_context context = (cl_context)(uintptr_t)x->context;
 	const cl_command_queue stream = (cl_command_queue)(uintptr_t)x->stream;
 	cl_event event = (cl_event)(uintptr_t)x->event;
 	cl_device_id devices[64];
+	size_t size;
 
-	clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof(devices), devices, NULL);
+	if (clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof(devices), devices, &size))
+		return "the context has no list of devices, or more than 64";
+	if (x->device_id < 0 || (size_t)x->device_id >= size / sizeof(*devices))
+		return "device_id is not a position in the context's list of devices [B-23]";
 	work = clCreateCommandQueue(context, devices[x->device_id], 0, NULL);
+	if (!work)
+		return "clCreateCommandQueue failed";
 	if (event)
 		clEnqueueBarrierWithWaitList(work, 1, &event, NULL);
 	else if (stream) {
@@ -72,6 +83,7 @@ static void begin(const struct bi_exchange *x)
 		clEnqueueBarrierWithWaitList(work, 1, &event, NULL);
 		clReleaseEvent(event);
 	}
+	return NULL;
 }
 
 /* Hands the memory back [B-35]. */
@@ -94,6 +106,22 @@ static void hand_back(struct bi_exchange *x)
 	clReleaseEvent(end);
 }
 
+/* Reads all elements and replaces them by the value. Returns NULL, or the reason of a failure. */
+static const char *use_cl(struct bi_exchange *array, float value)
+{
+	const cl_mem memory = (cl_mem)(uintptr_t)array->handle;
+	const char *why = begin(array);
+
+	if (why)
+		return why;
+	for (int64_t k = 0; k < count; k++)
+		clEnqueueReadBuffer(work, memory, CL_FALSE, place(array, k), 4, &values[k], 0, NULL, NULL);
+	for (int64_t k = 0; k < count; k++)
+		clEnqueueFillBuffer(work, memory, &value, 4, place(array, k), 4, 0, NULL, NULL);
+	hand_back(array);
+	return NULL;
+}
+
 /* Reads all elements and replaces them by the value. Takes the structure. Returns NULL, or the reason of a refusal. */
 const char *consumer_start(struct bi_exchange *array, float value)
 {
@@ -105,16 +133,8 @@ const char *consumer_start(struct bi_exchange *array, float value)
 		memcpy(&values[k], at, sizeof(value));
 		memcpy(at, &value, sizeof(value));
 	}
-	if (!why && count && array->handle_kind == BI_HANDLE_CL_MEM) {
-		const cl_mem memory = (cl_mem)(uintptr_t)array->handle;
-
-		begin(array);
-		for (int64_t k = 0; k < count; k++)
-			clEnqueueReadBuffer(work, memory, CL_FALSE, place(array, k), 4, &values[k], 0, NULL, NULL);
-		for (int64_t k = 0; k < count; k++)
-			clEnqueueFillBuffer(work, memory, &value, 4, place(array, k), 4, 0, NULL, NULL);
-		hand_back(array);
-	}
+	if (!why && count && array->handle_kind == BI_HANDLE_CL_MEM)
+		why = use_cl(array, value);
 	array->release(array);
 	return why;
 }

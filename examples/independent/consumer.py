@@ -42,19 +42,24 @@ def acquire(array):
 def describe(array):
     """The same from the object of section 2, by the method; the object lives as long as the result."""
     given = type(array).__buffer_interface__(array)
-    if given.buffer_interface_version != VERSION or given.typestr != "<f4":
+    typestr = getattr(given, "typestr", None) or given.dtype.str
+    if given.buffer_interface_version != VERSION or typestr != "<f4":
         raise BufferError("version or typestr [B-3]")
-    x = Exchange(version=VERSION, struct_size=ctypes.sizeof(Exchange), flags=bool(given.readonly), type_code=2, type_bits=32)
-    is_cl = given.backend == "opencl"
+    backend = getattr(given, "backend", "opencl" if hasattr(given.buffer, "int_ptr") else "cuda")
+    if backend == "cuda" or getattr(given, "mask", None) is not None:
+        raise BufferError("memory of CUDA, or a masked array")
+    stream, readonly = getattr(given, "stream", None), getattr(given, "readonly", False)
+    x = Exchange(version=VERSION, struct_size=ctypes.sizeof(Exchange), flags=bool(readonly), type_code=2, type_bits=32)
+    is_cl = backend == "opencl"
     x.handle, x.offset = given.buffer.int_ptr if is_cl else int(given.buffer), given.offset
     if not is_cl:  # offset 0: the lowest element may lie before the address
         below = -sum((extent - 1) * stride for extent, stride in zip(given.shape, given.strides) if stride < 0)
         x.handle, x.offset = x.handle - below, below
     x.size, x.type_lanes, x.item_size, x.ndim = 2**40, 1, 4, len(given.shape)
     x.device_type, x.handle_kind, x.context = (4, 3, given.context) if is_cl else (1, 1, 0)
-    x.order_kind, x.stream = (3, given.stream) if given.stream else (0, 0)
-    x.kept = given, *((ctypes.c_int64 * x.ndim)(*numbers) for numbers in (given.shape, given.strides))
-    x.shape, x.strides = (ctypes.addressof(numbers) for numbers in x.kept[1:])
+    x.order_kind, x.stream = (3, stream) if stream else (0, 0)
+    x.kept = array, given, *((ctypes.c_int64 * x.ndim)(*numbers) for numbers in (given.shape, given.strides))
+    x.shape, x.strides = (ctypes.addressof(numbers) for numbers in x.kept[2:])
     return x
 
 
@@ -89,6 +94,10 @@ class Consumer:
             raise BufferError("not in host memory or in a cl_mem [B-21]")
         if x.order_kind != (3 if x.stream or x.event else 0) or (x.handle_kind == 1 and x.order_kind):
             raise BufferError("order [B-32]")
+        if not 0 <= x.device_id < 64:
+            raise BufferError(f"device_id is {x.device_id}, not in 0..63 [B-23]")
+        if x.ndim and not (x.shape and x.strides):
+            raise BufferError("shape or strides is NULL [B-14]")
         shape, strides = ([*(ctypes.c_int64 * x.ndim).from_address(at)] if x.ndim else [] for at in (x.shape, x.strides))
         count = 1
         for extent in shape:
@@ -113,6 +122,8 @@ class Consumer:
             self.mark(stream, event)
         if x.order_kind:  # the queue waits for the array's order [B-34]
             cl.clEnqueueBarrierWithWaitList(queue, 1, ctypes.byref(event), None)
+            if not x.event:
+                cl.clReleaseEvent(event)
         for k, at in enumerate(places):
             element = ctypes.addressof(self.values) + 4 * k
             cl.clEnqueueReadBuffer(queue, memory, 0, LONG(at), LONG(4), POINTER(element), 0, None, None)
@@ -135,6 +146,7 @@ class Consumer:
         end = POINTER()
         self.mark(self.queue, end)
         self.cl.clEnqueueBarrierWithWaitList(stream, 1, ctypes.byref(end), None)
+        self.cl.clReleaseEvent(end)
         self.cl.clFlush(stream)
 
     def finish(self):

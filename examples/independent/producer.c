@@ -115,6 +115,7 @@ static int done(struct bi_exchange *self, uint32_t order_kind, uint64_t stream, 
 {
 	const struct array *array = self->owner;
 	cl_event end = (cl_event)(uintptr_t)event;
+	cl_int rc;
 
 	if (order_kind != BI_ORDER_OPENCL || (!event && !stream))
 		return -1;
@@ -122,11 +123,11 @@ static int done(struct bi_exchange *self, uint32_t order_kind, uint64_t stream, 
 		return -1;
 	if (!event)
 		clFlush((cl_command_queue)(uintptr_t)stream);
-	clEnqueueBarrierWithWaitList(array->queue, 1, &end, NULL);
+	rc = clEnqueueBarrierWithWaitList(array->queue, 1, &end, NULL);
 	clFlush(array->queue);
 	if (!event)
 		clReleaseEvent(end);
-	return 0;
+	return rc ? -1 : 0;
 }
 
 int producer_acquire(void *made, struct bi_exchange *out)

@@ -1,7 +1,8 @@
 """A producer of float32 arrays in host or OpenCL memory, written from docs/specification.md alone, with ctypes.
 
 The elements in C order are 1, 2, 3, ... An array of OpenCL may have pending work, which begins when open() is called.
-The structure has no `done`: a consumer makes the queue wait, or waits itself.
+The structure has no `done`: a consumer makes the queue wait, or waits itself. A callback of ctypes cannot set an
+exception, so a refused acquire returns -1 without one, and does not keep B-46.
 """
 
 import ctypes
@@ -93,9 +94,6 @@ class Description:
         self.readonly = bool(array.flags & READONLY)
         self.stream, self.context = array.queue if array.is_pending else None, array.context
 
-    def release(self):
-        self.buffer = None
-
 
 class Array:
     """An array and its memory."""
@@ -174,7 +172,7 @@ def acquire(array, wishes, out):
     x, size = out.contents, out.contents.struct_size
     x.release = Release()
     if x.version != VERSION or not ctypes.sizeof(Exchange) <= size <= SIZE_MAX or wishes & 0xFFFF:
-        return ctypes.pythonapi.PyErr_SetString(ctypes.py_object(BufferError), b"version, size or demand") or -1
+        return -1
     number = next(numbers)
     shape, strides = ((ctypes.c_int64 * len(array.shape))(*numbers) for numbers in (array.shape, array.strides))
     exported[number] = array, shape, strides

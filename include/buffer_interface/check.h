@@ -66,7 +66,9 @@ static inline const char *bi_exchange_check(const struct bi_exchange *x)
 	    : is_cuda ? x->device_type != 2 && x->device_type != 13
 		      : x->handle_kind > BI_HANDLE_CL_USM || !x->handle_kind || x->device_type != 4 || !x->context)
 		return "handle_kind, device_type and context do not agree [B-21]";
-	if (!x->order_kind != (!x->stream && !x->event) || x->order_kind > BI_ORDER_OPENCL ||
+	if (!x->order_kind != (!x->stream && !x->event) ||
+	    x->order_kind > BI_ORDER_OPENCL || x->order_kind == BI_ORDER_HIP ||
+	    (x->order_kind && !is_host && x->order_kind != (is_cuda ? BI_ORDER_CUDA : BI_ORDER_OPENCL)) ||
 	    (x->event && !x->stream && !x->done) || (x->order_kind == BI_ORDER_CUDA && x->stream == 2))
 		return "order_kind, stream, event and done do not agree [B-32]";
 	if ((x->type_code == 3) != (x->descr != NULL) || !bits)

@@ -1,4 +1,4 @@
-"""Lets every producer meet every consumer: the library, and the programs of examples/independent in C and in Python.
+"""Combines every producer with every consumer: the library, and the programs of examples/independent in C and in Python.
 
     interoperation.py [--output PAGE.md]
 
@@ -199,7 +199,7 @@ def rows(folder):
 
 HEAD = """# Interoperation
 
-`tests/python/interoperation.py` makes this page. Every producer meets every consumer: the library, and the programs of
+`tests/python/interoperation.py` makes this page. Every producer is combined with every consumer: the library, and the programs of
 [`examples/independent`](../examples/independent/README.md), which share no code with it. The consumer reads all
 elements and replaces them. The producer then reads the new elements. Pending work waits for a gate, which is opened
 after the consumer has handed the memory back, so nothing waits for a device. `ok`: both sides read the right

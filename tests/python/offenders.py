@@ -3,8 +3,11 @@
 `PLANTED[rule]` is a factory. `RIGHT[protocol]` is the same producer without a defect.
 """
 
+import atexit
 import ctypes
 import functools
+import pathlib
+import sys
 import threading
 
 import numpy as np
@@ -652,6 +655,14 @@ array, buffer, cai, dlpack = map(_factory, ("array", "buffer", "cai", "dlpack"))
 buffer_interface = _factory("buffer-interface")
 
 
+def independent():
+    """The producer of examples/independent."""
+    sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "examples/independent"))
+    import producer
+
+    return {name: producer.Array(name) for name, (_, is_pending, *_) in producer.KINDS.items() if not is_pending}
+
+
 # Producers for the command itself
 
 
@@ -688,6 +699,18 @@ def troubles():
 
 def right():
     return Tensors()
+
+
+def ending():
+    return Ending()
+
+
+class Ending(Tensors):
+    """Crashes the process after the check."""
+
+    def __init__(self):
+        super().__init__()
+        atexit.register(crashes)
 
 
 def returns_bad():
@@ -847,12 +870,39 @@ class Waits(Pending):
         opencl.library().clFinish(ctypes.c_void_p(self.queue))
 
 
+class Refuses(Pending):
+    def fill(self, out, wishes):
+        raise BufferError("refused")
+
+
+class ByEvent(Pending):
+    def edit_order(self, x):
+        x.stream, x.event = 0, opencl.Gate._enqueue(self.queue, "clEnqueueMarkerWithWaitList")
+        self.done = structs.DONE(self.follow)
+        x.done = address_of(self.done)
+
+    def follow(self, address, kind, stream, event):
+        opencl.Gate._enqueue(self.queue, "clEnqueueBarrierWithWaitList", event)
+        return 0
+
+
+class OfHost(Pending):
+    """Memory of the host with an order of OpenCL."""
+
+    def fill(self, out, wishes):
+        code = super().fill(out, wishes)
+        x = structs.Exchange.from_address(out)
+        x.handle_kind, x.device_type, x.context, x.handle = 1, 1, 0, self.memory.address
+        return code
+
+
+RIGHT_ORDERS = {"refuses": Refuses, "by event": ByEvent, "of host": OfHost}
 ORDERS = {"right": Pending, "B-32": Silent, "B-30": OtherQueue, "B-33": OtherContext}
 ORDERS |= {"B-36": DoneNothing, "B-37": DoneWaits, "B-47": Waits}
 
 
 def order(gate=None):
-    return {rule: exchange_type(base=base)(gate) for rule, base in ORDERS.items()}
+    return {rule: exchange_type(base=base)(gate) for rule, base in {**ORDERS, **RIGHT_ORDERS}.items()}
 
 
 class CudaPending(Device):

@@ -65,7 +65,10 @@ def test_producers_that_hang_or_crash_are_findings_and_the_check_goes_on():
 def test_order_of_opencl_is_judged_behind_a_gate():
     found = collect("offenders:order", ["buffer-interface"])
     assert "broken" not in found["right"]
-    assert {"B-30", "B-36", "B-37"} <= set(found["right"]["holds"])
+    assert [name for name in offenders.RIGHT_ORDERS if "broken" in found[name]] == []
+    for name in ("right", "by event", "of host"):
+        assert {"B-30", "B-36", "B-37"} <= set(found[name]["holds"])
+    assert "B-33" in found["of host"]["holds"] and "B-31" in found["of host"]["holds"]
     assert not [rule for rule in offenders.ORDERS if rule != "right" and rule not in found[rule].get("broken", {})]
 
 
@@ -98,6 +101,7 @@ def test_planted_consumers_are_found(rule):
     [
         (["offenders:right"], 0, "0 rules are broken"),
         (["offenders:returns_bad"], 1, "1 rule is broken"),
+        (["offenders:ending"], 1, "after the last step the producer crashes the process (SIGSEGV)"),
         (["offenders:nothing"], 2, "has no 'nothing'"),
         (["no_such_module:make"], 2, "No module named"),
         (["offenders"], 2, "is not MODULE:FUNCTION"),

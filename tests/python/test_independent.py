@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from buffer_interface.check import command
+
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parent.parent
 
@@ -17,6 +19,14 @@ def test_B30_B33_B34_B35_B36_every_producer_meets_every_consumer():
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stdout == (ROOT / "docs/interoperation.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.needs("opencl")
+def test_the_checker_finds_what_the_producer_says_of_itself(monkeypatch):
+    """A callback of ctypes cannot set an exception (B-46)."""
+    monkeypatch.setenv("PYTHONPATH", str(HERE))
+    _, results = command.collect({"target": "offenders:independent", "consumer": False, "protocols": ["buffer-interface"]}, 20)
+    assert {result["rule"] for result in results if result["status"] == "broken"} == {"B-46"}
 
 
 def test_the_programs_know_nothing_else_of_ours():

@@ -403,7 +403,7 @@ def test_B31_the_stream_lives_until_release(bi, cuda):
     exchange.let_go()
 
 
-@bad({"stream": 5}, {"event": 5}, {"order_kind": 3}, {"order_kind": 4, "stream": 5}, {"order_kind": 3, "event": 5}, {"order_kind": 1, "stream": 2})
+@bad({"stream": 5}, {"event": 5}, {"order_kind": 3}, {"order_kind": 4, "stream": 5}, {"order_kind": 3, "event": 5}, {"order_kind": 1, "stream": 2}, {"order_kind": 2, "stream": 5}, {"order_kind": 3, "stream": 5, "device_type": 2, "handle_kind": CUDA})
 def test_B32_kind_stream_and_event_go_together(bi, check, members):
     refuse(bi, check, "B-32", **members)
 

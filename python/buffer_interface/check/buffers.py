@@ -135,15 +135,19 @@ def judge_release(make, judge):
     array = make()
     view, _ = take(array, FULL)
     if view is None:
-        return
+        return None
     give_back(view)
     before = references(array)
     for _ in range(10):
         view, _ = take(array, FULL)
+        if view is None:
+            return judge.rule("buffer.again", False, "a second request is refused")
         give_back(view)
     left = references(array) - before
     judge.rule("buffer.release", left == 0, f"ten buffers were released, and {left} references to the object are left")
     view, _ = take(array, FULL)
+    if view is None:
+        return judge.rule("buffer.again", False, "a second request is refused")
     on_thread(lambda: give_back(view))
 
     def one():
@@ -159,6 +163,7 @@ def judge_release(make, judge):
     del array
     if lives:
         judge.rule("buffer.release", not lives(), "the object lives on after its buffers were released")
+    return None
 
 
 STEPS = {"buffer": (publishes, [judge_requests, judge_memory, judge_release])}

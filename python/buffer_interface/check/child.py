@@ -8,7 +8,7 @@ import os
 import sys
 
 from . import buffers, consumers, cuda, dictionaries, dlpack, exchange, layout, opencl, rules
-from .judge import Judge, Stop, kind_of, short, watch
+from .judge import Judge, Stop, kind_of, published, short, watch
 
 STEPS = {**dictionaries.STEPS, **buffers.STEPS, **dlpack.STEPS, **exchange.STEPS}
 
@@ -138,7 +138,7 @@ def first_look(factory):
 def judge_agreement(make, judge):
     """Shape and type of each protocol beside each other."""
     array, said = make(), {}
-    value = getattr(array, "__array_interface__", None) or getattr(array, "__cuda_array_interface__", None)
+    value = published(array, "__array_interface__") or published(array, "__cuda_array_interface__")
     if isinstance(value, dict) and "descr" not in value or isinstance(value, dict) and len(value["descr"]) == 1:
         said["the dictionary"] = (value.get("shape"), str(value.get("typestr"))[1:])
     view, _ = buffers.take(array, buffers.FULL) if buffers.publishes(array) else (None, None)
@@ -168,7 +168,6 @@ class Run:
 
     def __init__(self, output, done):
         self._output, self._done = output, set(done)
-        self._array = ""
 
     def write(self, **line):
         self._output.write(json.dumps(line) + "\n")
@@ -178,7 +177,6 @@ class Run:
         key = f"{array}/{protocol}/{function.__name__}"
         if key in self._done or f"{array}/{protocol}/" in self._done:
             return
-        self._array = array
         self.write(begin=key)
         judge = Judge(lambda rule, status, text: self.write(rule=rule, status=status, text=text, array=array, protocol=protocol))
         try:

@@ -28,7 +28,7 @@ def add_arguments(parser):
     parser.add_argument("producer", nargs="?", metavar="MODULE:FACTORY", help="the function that makes arrays")
     parser.add_argument("--consumer", metavar="MODULE:FUNCTION", help="check this consumer instead of a producer")
     parser.add_argument("--protocol", choices=["all", *rules.PROTOCOLS], default="all", help="the protocol to check (all)")
-    parser.add_argument("--timeout", type=float, default=20, metavar="SECONDS", help="most time for one step (20)")
+    parser.add_argument("--timeout", type=float, default=20, metavar="SECONDS", help="most time without a result (20)")
     parser.add_argument("--json", metavar="FILE", help="also write the results as one JSON object; - is the standard output")
     parser.add_argument("--html", metavar="FILE", help="also write the report as one page")
     parser.add_argument("--all", action="store_true", help="also list rules that hold or do not apply")
@@ -105,7 +105,9 @@ def collect(task, seconds):
             child.close()
         results += pending
         if is_complete:
-            results.append({"rule": "all.alive", "status": "holds", "text": "", "array": "", "protocol": "all"})
+            has_ended = child.ended == "ends the process with status 0"
+            text = "" if has_ended else f"after the last step the producer {child.ended}"
+            results.append({"rule": "all.alive", "status": "holds" if has_ended else "broken", "text": text, "array": "", "protocol": "all"})
             return arrays, results
         if arrays is None:
             what = "the import of the module, or the first call of the function,"

@@ -133,8 +133,7 @@ class ExchangeCase(Case):
 DESCR = ctypes.create_string_buffer(b'[["a", "<i4"]')
 ODD_MEMBERS = [
     ("unknown flags above bit 15", {"flags": 1 << 30}),
-    ("no flag of contiguity", {"flags": 0}),
-    ("an owner and a context of its own", {"flags": structs.C_CONTIGUOUS}),
+    ("a true flag of contiguity", {"flags": structs.C_CONTIGUOUS}),
 ]
 ILLEGAL_MEMBERS = [
     ("an unknown version", {"version": 0x90000}),
@@ -153,6 +152,9 @@ ILLEGAL_MEMBERS = [
     ("a negative device", {"device_id": -1}),
     ("a stream without a kind of order", {"stream": 8}),
     ("a kind of order without a stream", {"order_kind": 3}),
+    ("the order of HIP", {"order_kind": 2, "stream": 8}),
+    ("the order of OpenCL for CUDA memory", {"device_type": 2, "handle_kind": 2, "order_kind": 3, "stream": 8}),
+    ("stream 2 of CUDA", {"order_kind": 1, "stream": 2}),
     ("a type of 0 bits", {"type_bits": 0}),
     ("an unknown type", {"type_code": 99}),
     ("an item_size that does not go with the type", {"item_size": 3}),

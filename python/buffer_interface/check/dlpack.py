@@ -4,7 +4,7 @@ import ctypes
 import gc
 
 from . import layout, structs
-from .judge import Stop, elements, kind_of, on_thread, references, same_elements, short
+from .judge import Stop, elements, kind_of, on_thread, published, references, same_elements, short
 
 NEWEST = (1, 3)
 NAMES = {b"dltensor": structs.Managed, b"dltensor_versioned": structs.ManagedVersioned}
@@ -143,7 +143,7 @@ def says_readonly(array):
     except Exception:
         pass
     for name in ("__array_interface__", "__cuda_array_interface__"):
-        data = getattr(array, name, None)
+        data = published(array, name)
         data = data.get("data") if isinstance(data, dict) else None
         if isinstance(data, tuple) and len(data) == 2:
             return bool(data[1])

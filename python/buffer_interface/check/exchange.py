@@ -99,7 +99,7 @@ def judge_structure(make, judge):
 
 
 def check(taken):
-    """What bi_exchange_check of check.h looks at, but all of it. Yields (rule, is kept, what was seen)."""
+    """Checks all that bi_exchange_check of check.h checks, and more. Yields (rule, is kept, what was seen)."""
     x, shape, strides = taken.x, taken.shape(), taken.strides()
     yield "B-9", x.version == structs.VERSION and structs.EXCHANGE_SIZE <= x.struct_size <= structs.SIZE_MAX, f"version {x.version:#x}, struct_size {x.struct_size}"
     yield "B-11", not x.flags & 0xFFFE and not x.reserved, f"flags are {x.flags:#x}, reserved is {x.reserved}"
@@ -116,7 +116,8 @@ def agrees_order(x):
     if x.order_kind == 0:
         return not x.stream and not x.event
     has_order = bool(x.stream or x.event) and x.order_kind in (1, 3) and (x.stream or x.done)
-    return bool(has_order) and not (x.order_kind == 1 and x.stream == 2)
+    is_of_device = x.handle_kind == 1 or (x.order_kind == 1) == (x.handle_kind == 2)
+    return bool(has_order) and is_of_device and not (x.order_kind == 1 and x.stream == 2)
 
 
 def check_type(x):
@@ -184,10 +185,12 @@ def judge_place(judge, taken):
 def judge_negotiation(make, judge):
     array = make()
     acquire = open_table(judge, array)
+    take(judge, acquire, array).release()
     size = structs.EXCHANGE_SIZE
     for version, given, what in ((0x70000, size, "version 7.0"), (structs.VERSION, size - 1, "one byte too few"), (structs.VERSION, 8, "8 bytes"), (structs.VERSION, 4097, "4097 bytes")):
         taken = Taken(acquire, array, version=version, size=given)
-        judge.rule("B-7", taken.code == -1 and taken.error is not None and not taken.x.release, f"acquire for {what} returns {taken.code}, release is {taken.x.release}")
+        judge.rule("B-7", taken.code == -1 and not taken.x.release, f"acquire for {what} returns {taken.code}, release is {taken.x.release}")
+        judge.rule("B-46", taken.error is not None or not taken.code, f"acquire for {what} returns {taken.code} without an exception")
         if taken.code == 0:
             taken.release()
     big = Taken(acquire, array, size=size + 40)
@@ -279,7 +282,7 @@ def judge_object(make, judge):
     array = make()
     judge_method(judge, array)
     described = array.__buffer_interface__() if callable(getattr(type(array), "__buffer_interface__", None)) else array
-    missing = [name for name in ("buffer", "offset", "shape", "strides", "release") if not hasattr(described, name)]
+    missing = [name for name in ("buffer", "offset", "shape", "strides") if not hasattr(described, name)]
     if not hasattr(described, "dtype") and not hasattr(described, "typestr"):
         missing.append("dtype or typestr")
     if described is array and "buffer" in missing:
@@ -287,6 +290,8 @@ def judge_object(make, judge):
     judge.must("B-1", not missing, f"the object has no {', '.join(missing)}")
     judge.rule("B-1", is_ints(described.shape) and is_ints(described.strides) and is_int(described.offset), f"shape {described.shape!r}, strides {described.strides!r}, offset {described.offset!r}")
     judge_agreement(judge, described)
+    if not hasattr(described, "release"):
+        return judge.skip("B-5", "the object has no release()")
     described.release()
     described.release()
     try:
@@ -333,6 +338,8 @@ def judge_order(make, judge):
         has_returned, taken = on_thread(lambda: Taken(acquire, array), 2)
         is_host = has_returned and taken.x.handle_kind == 1
         judge.must("B-47", has_returned, "acquire waits for a device") if not is_host else None
+        if taken.code:
+            return judge.skip("B-30", f"the array is refused ({short(taken.error)})" if taken.error else "the array is refused")
         judge_pending(judge, gate, acquire, array, taken)
         gate.open()
         taken.release()
@@ -341,11 +348,17 @@ def judge_order(make, judge):
     return None
 
 
+def belongs(x):
+    """True if the queue belongs to `context`, or, for host memory, to any."""
+    context = opencl.context_of(x.stream)
+    return context is not None and x.context in (0, context)
+
+
 def judge_pending(judge, gate, acquire, array, taken):
     x = taken.x
     judge.must("B-32", x.order_kind and (x.stream or x.event), "work is pending, and neither stream nor event is named")
     if x.order_kind == 3:
-        judge.rule("B-33", not x.stream or opencl.context_of(x.stream) == x.context, "the queue belongs to another context")
+        judge.rule("B-33", not x.stream or belongs(x), "the queue belongs to another context")
     if x.stream:
         judge.rule("B-30", not gate.passes(x.stream), "work on the stream runs before the pending work")
     if x.event:
@@ -378,7 +391,7 @@ def judge_stream_lives(make, judge):
     stream, kind = taken.x.stream, taken.x.order_kind
     del array
     if kind == 3 and stream and opencl.library():
-        judge.rule("B-31", opencl.context_of(stream) == taken.x.context, "the queue is not usable after the end of the object")
+        judge.rule("B-31", belongs(taken.x), "the queue is not usable after the end of the object")
     else:
         judge.skip("B-31", "no array names a queue of OpenCL")
     taken.release()

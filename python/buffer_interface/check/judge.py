@@ -37,6 +37,14 @@ def kind_of(value):
     return type(value).__name__
 
 
+def published(array, name):
+    """Returns an attribute of another protocol. None: it is not there, or raises, which the steps of that protocol report."""
+    try:
+        return getattr(array, name, None)
+    except Exception:
+        return None
+
+
 def is_int(value):
     return isinstance(value, int) and not isinstance(value, bool)
 

@@ -1,4 +1,4 @@
-"""What follows from shape, strides and type: reach, contiguity, sizes of formats. Plain Python, without limits of integers."""
+"""Reach, contiguity and sizes of formats, computed from shape, strides and type. Plain Python, without limits of integers."""
 
 import math
 import re

@@ -6,7 +6,8 @@ import functools
 import time
 from ctypes import c_int, c_int32, c_uint32, c_uint64, c_void_p
 
-CONTEXT_OF_QUEUE, DEVICE_OF_QUEUE, STATUS_OF_EVENT = 0x1090, 0x1091, 0x11D3
+CONTEXT_OF_QUEUE, DEVICE_OF_QUEUE, STATUS_OF_EVENT, CONTEXT_OF_EVENT = 0x1090, 0x1091, 0x11D3, 0x11D4
+DEVICES_OF_CONTEXT = 0x1081
 SIZE_OF_MEMORY, PARENT_OF_MEMORY = 0x1102, 0x1107
 COMPLETE = 0
 PATIENCE = 0.5  # seconds in which a probe that nothing holds back is complete
@@ -20,7 +21,7 @@ def library():
             found = ctypes.CDLL(name)
         except OSError:
             continue
-        for function in ("clCreateUserEvent", "clCreateCommandQueue"):
+        for function in ("clCreateUserEvent", "clCreateCommandQueue", "clCreateContext", "clCreateBuffer"):
             getattr(found, function).restype = c_void_p
         return found
     return None
@@ -32,8 +33,26 @@ def ask(function, handle, name, kind):
     return None if code else value.value
 
 
+def create(function, *arguments):
+    """Calls a clCreate function without its last argument, the error code."""
+    code = c_int32()
+    made = getattr(library(), function)(*arguments, ctypes.byref(code))
+    if code.value:
+        raise RuntimeError(f"{function} returned {code.value}")
+    return made
+
+
 def context_of(queue):
     return ask("clGetCommandQueueInfo", queue, CONTEXT_OF_QUEUE, c_void_p)
+
+
+def place_of(exchange):
+    """Returns (context, device) of the queue of a structure, or of its event."""
+    if exchange.stream:
+        return context_of(exchange.stream), ask("clGetCommandQueueInfo", exchange.stream, DEVICE_OF_QUEUE, c_void_p)
+    context, devices = ask("clGetEventInfo", exchange.event, CONTEXT_OF_EVENT, c_void_p), (c_void_p * 64)()
+    library().clGetContextInfo(c_void_p(context), c_uint32(DEVICES_OF_CONTEXT), ctypes.c_size_t(ctypes.sizeof(devices)), devices, None)
+    return context, devices[exchange.device_id]
 
 
 def memory(handle):
@@ -52,8 +71,7 @@ class Gate:
     order_kind = 3
 
     def __init__(self, queue):
-        code = c_int32()
-        self._user = library().clCreateUserEvent(c_void_p(context_of(queue)), ctypes.byref(code))
+        self._user = create("clCreateUserEvent", c_void_p(context_of(queue)))
         self._enqueue(queue, "clEnqueueBarrierWithWaitList", self._user)
         self._is_open = False
 
@@ -83,8 +101,7 @@ class Gate:
     @contextlib.contextmanager
     def another(self, exchange):
         """Work of a consumer: a queue of its own with work behind a gate of its own."""
-        device, code = ask("clGetCommandQueueInfo", exchange.stream, DEVICE_OF_QUEUE, c_void_p), c_int32()
-        queue = library().clCreateCommandQueue(c_void_p(exchange.context), c_void_p(device), c_uint64(0), ctypes.byref(code))
+        queue = create("clCreateCommandQueue", *map(c_void_p, place_of(exchange)), c_uint64(0))
         work = Gate(queue)
         work.stream, work.event = queue, Gate._enqueue(queue, "clEnqueueMarkerWithWaitList")
         try:
@@ -98,16 +115,14 @@ def pending(count):
 
     None: there is no device. The objects stay until the process ends.
     """
-    platform, device, code = c_void_p(), c_void_p(), c_int32()
+    platform, device = c_void_p(), c_void_p()
     cl, everything = library(), c_uint64(0xFFFFFFFF)
     if cl.clGetPlatformIDs(1, ctypes.byref(platform), None) or cl.clGetDeviceIDs(platform, everything, 1, ctypes.byref(device), None):
         return None
-    for function in ("clCreateContext", "clCreateBuffer"):
-        getattr(cl, function).restype = c_void_p
-    context = cl.clCreateContext(None, 1, ctypes.byref(device), None, None, ctypes.byref(code))
-    queue = cl.clCreateCommandQueue(c_void_p(context), device, c_uint64(0), ctypes.byref(code))
+    context = create("clCreateContext", None, 1, ctypes.byref(device), None, None)
+    queue = create("clCreateCommandQueue", c_void_p(context), device, c_uint64(0))
     nbytes, ones, twos = ctypes.c_size_t(4 * count), (c_int32 * count)(*[1] * count), c_int32(2)
-    memory_ = cl.clCreateBuffer(c_void_p(context), c_uint64(1 | 1 << 5), nbytes, ones, ctypes.byref(code))
+    memory_ = create("clCreateBuffer", c_void_p(context), c_uint64(1 | 1 << 5), nbytes, ones)
     gate = Gate(queue)
     cl.clEnqueueFillBuffer(c_void_p(queue), c_void_p(memory_), ctypes.byref(twos), ctypes.c_size_t(4), ctypes.c_size_t(0), nbytes, 0, None, None)
     cl.clFlush(c_void_p(queue))

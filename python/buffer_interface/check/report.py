@@ -135,7 +135,8 @@ class Report:
     def _section(self, protocol, lines):
         counts = {status: sum(line.status == status for line in lines) for status in WORDS}
         if protocol in self.absent:
-            return f"<h2>{rules.TITLES[protocol]}</h2><p class=none>{html.escape(self.absent[protocol].capitalize())}.</p>"
+            reason = self.absent[protocol]
+            return f"<h2>{rules.TITLES[protocol]}</h2><p class=none>{html.escape(reason[:1].upper() + reason[1:])}.</p>"
         order = {"broken": 0, "holds": 1, "skip": 2}
         rows = "".join(self._row(line) for line in sorted(lines, key=lambda line: order[line.status]))
         counted = f"{counts['broken']} broken, {counts['holds']} hold, {counts['skip']} do not apply"

@@ -51,7 +51,7 @@ PRODUCER = {
             ("array.lifetime", "The memory stays as it is while the object lives.", "data: a reference to the object keeps the memory"),
             ("array.struct", "`__array_struct__` is a capsule of a PyArrayInterface whose `two` is 2.", "C-struct access"),
             ("array.struct-agrees", "`__array_struct__` and `__array_interface__` describe the same array.", "C-struct access"),
-            ("array.struct-flags", "The flags of contiguity, alignment and writing in `__array_struct__` are true.", "C-struct access, flags"),
+            ("array.struct-flags", "The flags of contiguity and writing in `__array_struct__` are true.", "C-struct access, flags"),
         ),
     ],
     "buffer": _rules(
@@ -114,7 +114,7 @@ PRODUCER = {
     ],
     "buffer-interface": _rules(
         BI,
-        ("B-1", "The object has buffer, offset, shape, strides, release, and dtype or typestr.", "B-1"),
+        ("B-1", "The object has buffer, offset, shape, strides, and dtype or typestr.", "B-1"),
         ("B-2", "`__buffer_interface__` is a method of the type.", "B-2"),
         ("B-3", "The object that the method returns has `buffer_interface_version`, an int that is known.", "B-3"),
         ("B-4", "Attributes that state the same fact agree.", "B-4"),
@@ -145,7 +145,7 @@ PRODUCER = {
         ("B-30", "Work on `stream`, or after `event`, comes after all work that is pending.", "B-30"),
         ("B-31", "`stream` and `event` live until release.", "B-31"),
         ("B-32", "order_kind, stream, event and done agree, and pending work is named.", "B-32"),
-        ("B-33", "Streams and events of OpenCL belong to `context`.", "B-33"),
+        ("B-33", "Streams and events of OpenCL belong to `context`, or, for host memory, to the context that they report.", "B-33"),
         ("B-36", "After done() returned 0, work of the producer comes after the work that was handed back.", "B-36"),
         ("B-37", "`done` waits for no device.", "B-37"),
         ("B-38", "With the demand READY the memory is ready, and no stream is named.", "B-38"),

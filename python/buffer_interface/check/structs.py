@@ -153,6 +153,7 @@ def capsule_pointer(capsule):
 
 
 def numbers(pointer, count):
-    """Returns the int64 at an address, or () if it is NULL."""
-    address = pointer if isinstance(pointer, (int, type(None))) else ctypes.cast(pointer, c_void_p).value
-    return tuple((c_int64 * count).from_address(address)) if address and count > 0 else ()
+    """Returns the numbers at a typed pointer, or the int64 at an address; () for NULL."""
+    if not pointer or count <= 0:
+        return ()
+    return tuple((c_int64 * count).from_address(pointer) if isinstance(pointer, int) else pointer[:count])

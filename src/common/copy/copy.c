@@ -244,13 +244,20 @@ static int transfer_few(const struct bi_transfer *transfers, size_t count, trans
 	return finish_access(&access, rc, err);
 }
 
+static int check_transfer(const struct bi_transfer *transfer, int is_write, struct bi_error *err)
+{
+	int rc = check_bytes(transfer->view, transfer->bytes, transfer->nbytes, err);
+
+	return rc || !is_write ? rc : check_destination(transfer->view, err);
+}
+
 static int transfer_all(const struct bi_transfer *transfers, size_t count, transfer_fn transfer, struct bi_error *err)
 {
 	const size_t most = 32;
 	int rc = count && !transfers ? bi__fail(err, BI_EINVAL, "transfers is NULL") : BI_OK;
 
 	for (size_t i = 0; i < count && !rc; i++)
-		rc = check_bytes(transfers[i].view, transfers[i].bytes, transfers[i].nbytes, err);
+		rc = check_transfer(&transfers[i], transfer == write_array, err);
 	for (size_t i = 0; i < count && !rc; i += most)
 		rc = transfer_few(transfers + i, count - i < most ? count - i : most, transfer, err);
 	return rc;

@@ -210,6 +210,32 @@ static void test_several(void **state)
 	fixture.cases += ARRAYS;
 }
 
+/* An array that cannot be written is found before the ones in front of it are written. */
+static void test_several_refused(void **state)
+{
+	int32_t numbers[12], bytes[12] = { 0 };
+	struct bi_view *first = make_numbers(fixture.context), *other;
+	struct bi_transfer transfers[] = { { first, bytes, sizeof(bytes) }, { NULL, bytes, sizeof(bytes) } };
+	struct bi_layout layout;
+
+	(void)state;
+	OK(bi_view_read(first, numbers, sizeof(numbers), &error));
+	bi_view_layout(first, &layout);
+	OK(bi_view_create(bi_view_memory(first), &layout, BI_VIEW_READONLY, &other, &error));
+	transfers[1].view = other;
+	REFUSED(BI_EREADONLY, bi_views_write(transfers, 2, &error));
+	bi_view_release(other);
+	layout.strides[0] = 0;
+	OK(bi_view_create(bi_view_memory(first), &layout, 0, &other, &error));
+	transfers[1].view = other;
+	REFUSED(BI_EOVERLAP, bi_views_write(transfers, 2, &error));
+	bi_view_release(other);
+	OK(bi_view_read(first, bytes, sizeof(bytes), &error));
+	assert_memory_equal(bytes, numbers, sizeof(numbers));
+	bi_view_release(first);
+	fixture.cases += 2;
+}
+
 static void test_shared(void **state)
 {
 	const char *spec = bi_context_device(fixture.context)->spec;
@@ -226,7 +252,6 @@ static void test_shared(void **state)
 	assert_ptr_equal(again, first);
 	bi_context_release(again);
 	bi_context_release(first);
-	/* The last release has closed it. */
 	OK(bi_context_shared(spec, &first, &error));
 	bi_context_release(first);
 	REFUSED(BI_ENODEVICE, bi_context_shared("nothing:0", &first, &error));
@@ -279,9 +304,10 @@ static void test_offset_of_empty(void **state)
 int conveniences_group(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(test_one_axis),  TEST(test_steps),           TEST(test_clones),
-		TEST(test_to_device), TEST(test_clone_of_fields), TEST(test_several),
-		TEST(test_shared),    TEST(test_driver),          TEST(test_offset_of_empty),
+		TEST(test_one_axis),        TEST(test_steps),           TEST(test_clones),
+		TEST(test_to_device),       TEST(test_clone_of_fields), TEST(test_several),
+		TEST(test_several_refused), TEST(test_shared),          TEST(test_driver),
+		TEST(test_offset_of_empty),
 	};
 
 	return cmocka_run_group_tests_name("conveniences", tests, NULL, NULL);

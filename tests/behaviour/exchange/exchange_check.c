@@ -148,6 +148,10 @@ static void spoil(struct array *a)
 		break;
 	case 3:
 		a->x.handle_kind = (uint8_t)below(8);
+		if (below(2)) {
+			a->x.device_type = a->x.handle_kind == 2 ? 2 : 4;
+			a->x.context = a->x.handle_kind > 2;
+		}
 		break;
 	case 4:
 		a->x.device_type = (int32_t)below(20);
@@ -209,6 +213,9 @@ static int has_good_order(const struct bi_exchange *x)
 	if (x->order_kind > 3 || (!x->stream && !x->event))
 		return 0;
 	if (x->order_kind == 1 && x->stream == 2)
+		return 0;
+	if (x->order_kind == 2 || (x->handle_kind == 2 && x->order_kind != 1) ||
+	    (x->handle_kind > 2 && x->order_kind != 3))
 		return 0;
 	return x->stream || x->done;
 }
