@@ -593,10 +593,12 @@ struct bi_options {
  */
 BI_API int bi_context_open(const struct bi_options *options, struct bi_context **out, struct bi_error *err);
 /*
- * Returns the shared context of a device, and opens it if no caller has it. Two modules of a program that call this
- * function work on one context, and need no copy between each other. `device` is a device string as in bi_options, or
- * NULL; different strings for one device give the same context. The other options are the defaults. Owned: the last
- * release closes the context. A forked child shares no contexts with its parent, and each of its calls opens one.
+ * Returns the shared context of a device. Two modules of a program that call this function work on one context, and
+ * need no copy between each other. The first call opens the context. A later call opens the device too, compares, and
+ * closes it again: keep the context instead of calling often. `device` is a device string as in bi_options, or NULL;
+ * different strings for one device give the same context. The other options are the defaults. Errors as
+ * bi_context_open. Any thread may call it. Owned: the last release closes the context. A forked child shares no
+ * contexts with its parent, and each of its calls opens one.
  */
 BI_API int bi_context_shared(const char *device, struct bi_context **out, struct bi_error *err);
 BI_API struct bi_context *bi_context_retain(struct bi_context *context);
@@ -838,8 +840,8 @@ BI_API int bi_view_index(const struct bi_view *view, const struct bi_index *item
 			 struct bi_error *err);
 /*
  * Applies one item to one axis and keeps the others whole. Negative axes count from the end. INTEGER: the axis is
- * dropped. SLICE: the axis is cut. NEWAXIS: an axis of extent 1 is put in front of `axis`, which may be ndim. BI_EINVAL:
- * there is no such axis, or the item is an ellipsis.
+ * dropped. SLICE: the axis is cut. NEWAXIS: an axis of extent 1 is put in front of `axis`, which may be ndim; -1 is
+ * ndim. BI_EINVAL: there is no such axis, or the item is an ellipsis.
  */
 BI_API int bi_view_index_axis(const struct bi_view *view, int axis, struct bi_index item, struct bi_view **out,
 			      struct bi_error *err);

@@ -53,7 +53,7 @@ static void free_owner(void *data)
 	released++;
 }
 
-/* ------------------------------------------------------------------------------------------- what knows the backend */
+/* Functions that know the backend. */
 
 #if defined(FUTHARK_BACKEND_opencl)
 #include "buffer_interface/opencl.h"
@@ -129,8 +129,7 @@ static void name_data(struct bi_foreign *foreign, futhark_raw data)
 }
 
 #endif
-/* ---------------------------------------------------------------------------------------------- what does not know it
- */
+/* Functions that do not know the backend. */
 
 /* Makes a Futhark array of any view of one dimension. A copy is made only of a view with gaps. */
 static struct borrowed to_futhark(struct futhark_context *futhark, const struct bi_view *view)

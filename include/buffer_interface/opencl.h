@@ -46,8 +46,8 @@ static inline int bi_opencl_event_wrap(struct bi_context *context, cl_event even
 
 /*
  * Wraps and retains a cl_mem whose pending work is on `stream` (NULL: nothing is pending). `release` (may be NULL) is
- * called with `release_data` when the library no longer uses it: until then, another owner of the bytes must not write
- * them or give them away.
+ * called with `release_data` when the library no longer uses it: until then, no other owner of the bytes may write
+ * or free them.
  */
 static inline int bi_opencl_memory_wrap(struct bi_context *context, cl_mem mem, struct bi_stream *stream,
 					bi_release_fn release, void *release_data, struct bi_memory **out,
@@ -101,7 +101,8 @@ static inline cl_mem bi_opencl_mem(const struct bi_view *view, size_t *offset)
  * Makes a sub-buffer that begins with element [0, ..., 0] of a view and reaches to the end of its memory, for consumers
  * that know no offset. *code (may be NULL) receives the code of clCreateSubBuffer. CL_MISALIGNED_SUB_BUFFER_OFFSET: the
  * element is not at a multiple of CL_DEVICE_MEM_BASE_ADDR_ALIGN bits; take a clone of the view (bi_view_clone).
- * CL_INVALID_MEM_OBJECT: the view is not in a cl_mem. NULL after a failure. Owned: clReleaseMemObject. The library orders
+ * CL_INVALID_BUFFER_SIZE: the view has no elements and begins at the end of its memory. CL_INVALID_MEM_OBJECT: the view
+ * is not in a cl_mem. The sub-buffer of a read-only view can be written: its consumer must not. NULL after a failure. Owned: clReleaseMemObject. The library orders
  * the work of the consumer by the view: keep the view, and use bi_use_begin and bi_use_end.
  */
 static inline cl_mem bi_opencl_sub_buffer(const struct bi_view *view, cl_int *code)

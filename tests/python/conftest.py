@@ -86,7 +86,7 @@ def collect():
 
 
 def freeze():
-    """What is there already is not gone through again by each collect()."""
+    """Existing objects are not visited again by each collect()."""
     gc.collect()
     gc.freeze()
 

@@ -185,8 +185,8 @@ def test_draft_structured_types_are_those_of_dtype(bi, memory):
 @pytest.mark.parametrize("name", ["buffer", "offset", "shape", "strides"])
 def test_draft_with_an_attribute_missing_is_another_protocol(bi, memory, name):
     attributes = {"backend": "host", "buffer": memory.ctypes.data, name: Draft}
-    refused(bi, "protocol" if name == "buffer" else f"buffer, but no {name}", TypeError, **attributes)
-    with pytest.raises(TypeError, match="speaks no protocol"):
+    refused(bi, "protocol" if name == "buffer" else f"has no {name}: a producer has", TypeError, **attributes)
+    with pytest.raises(TypeError, match="has no protocol"):
         bi.buffer_interface(Draft(**attributes))
 
 
@@ -209,7 +209,7 @@ def test_draft_that_cannot_be_is_refused(bi, memory, attributes, error):
 
 def test_draft_things_with_a_buffer_are_not_drafts(bi):
     for thing in (io.TextIOWrapper(io.BytesIO()), np.zeros(3), memoryview(b"abc"), 5, object()):
-        with pytest.raises(TypeError, match="protocol"):
+        with pytest.raises(TypeError, match="has no|not have the protocol"):
             bi.buffer_interface(thing, protocol="draft")
 
 
@@ -413,11 +413,11 @@ def test_B2_our_objects_have_the_method(bi):
     assert view.__buffer_interface__() is view and view.__buffer_interface__(0) is view
     assert view.__buffer_interface__(1 << 16 | 1 << 17 | 1 << 30) is view
     assert type(view).buffer_interface_version == view.buffer_interface_version == VERSION
-    for wrong in (2, 1 << 15):
+    for wrong in (2, 1 << 15, 1 << 70, -1 << 70):
         with pytest.raises(bi.UnsupportedError, match="B-48"):
             view.__buffer_interface__(wrong)
-    for arguments in ((0, 0), ("1",), (1 << 70,)):
-        with pytest.raises((TypeError, OverflowError)):
+    for arguments in ((0, 0), ("1",)):
+        with pytest.raises(TypeError):
             view.__buffer_interface__(*arguments)
     view.release()
     with pytest.raises(bi.InvalidArrayError, match="released"):
@@ -532,7 +532,8 @@ def test_B4_a_place_of_opencl_that_differs_is_refused(bi, queue, memory_object):
     for wrong in ({"device": (device[0] + 1, 0)}, {"device": (device[0], 99)}, {"device": 0}, {"context": native + 8}):
         refused_as_stated(bi, "B-4", buffer=memory_object, **wrong)
         refused(bi, "B-4", buffer=memory_object, **wrong)
-    refused_as_stated(bi, "tuple", TypeError, buffer=memory_object, device=(0, 0, 0))
+    for wrong in ((0, 0, 0), (0, 1 << 40), (0, "0")):
+        refused_as_stated(bi, "not a tuple of platform and ordinal", buffer=memory_object, device=wrong)
 
 
 class Nothing:

@@ -29,11 +29,13 @@ PyObject *bip_describe(PyObject *self, PyObject *const *args, Py_ssize_t count)
 	long long flags = 0;
 
 	if (count > 1) {
-		PyErr_Format(PyExc_TypeError, "__buffer_interface__() takes one argument, not %zd", count);
+		PyErr_Format(PyExc_TypeError, "__buffer_interface__() takes at most 1 argument, not %zd", count);
 		return NULL;
 	}
 	if (count)
 		flags = PyLong_AsLongLong(args[0]);
+	if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_OverflowError))
+		PyErr_Format(bip_UnsupportedError, "flags is %R, not an int of 64 bits [B-48]", args[0]);
 	if ((flags == -1 && PyErr_Occurred()) || bip_refuse_released(self))
 		return NULL;
 	if (flags & 0xffff & ~BI_ACQUIRE_READY) {

@@ -116,8 +116,11 @@ static int check_complete(const struct draft *draft, int is_named)
 		return 1;
 	if (!draft->is_stated && (!is_named || !draft->buffer))
 		return 0;
-	PyErr_Format(PyExc_TypeError, "an object of type %.100s does not speak the protocol 'draft': it has %sno %s",
-		     Py_TYPE(draft->object)->tp_name, draft->buffer ? "a buffer, but " : "", missing);
+	PyErr_Format(
+		PyExc_TypeError,
+		"an object of type %.100s has no %s: a producer has buffer, offset, shape, strides, and typestr or "
+		"dtype [B-1]",
+		Py_TYPE(draft->object)->tp_name, missing);
 	return -1;
 }
 
@@ -573,6 +576,12 @@ static int is_device(const struct bi_context *context, int platform, int ordinal
 	       (ordinal == device->ordinal || ordinal < 0 || device->ordinal < 0);
 }
 
+static int refuse_device(PyObject *device)
+{
+	PyErr_Format(bip_InvalidArrayError, "device is %R, not a tuple of platform and ordinal [B-4]", device);
+	return -1;
+}
+
 /*
  * Replaces the context by that of the device (platform, ordinal), if the cl_context has this device. The queue of a
  * producer has precedence. Numbers of -1 are not known.
@@ -582,15 +591,16 @@ static int choose_device(const struct draft *draft, PyObject *pair, struct bi_co
 	struct bi_context *found = bi_context_retain(*context);
 	int platform, ordinal;
 
-	if (!PyArg_ParseTuple(pair, "ii;device is a tuple of platform and ordinal", &platform, &ordinal)) {
+	if (!PyArg_ParseTuple(pair, "ii", &platform, &ordinal)) {
 		bip_release_context(found);
-		return -1;
+		return refuse_device(pair);
 	}
 	for (int position = 0; !is_device(found, platform, ordinal); position++) {
 		bip_release_context(found);
 		if (bip_context_native(bip_backend_of(*context).name, bi_context_handle(*context), position, &found)) {
-			PyErr_Format(bip_InvalidArrayError, "device is %R, but the cl_context does not have it [B-4]",
-				     pair);
+			if (PyErr_ExceptionMatches(bip_InvalidArrayError) || PyErr_ExceptionMatches(bip_DriverError))
+				PyErr_Format(bip_InvalidArrayError,
+					     "device is %R, but the cl_context does not have it [B-4]", pair);
 			return -1;
 		}
 	}
@@ -611,10 +621,8 @@ static int check_opencl_device(const struct draft *draft, struct bi_context **co
 		return -1;
 	if (device && PyTuple_Check(device))
 		rc = choose_device(draft, device, context);
-	else if (device && (draft->is_stated || PyIndex_Check(device))) {
-		PyErr_Format(bip_InvalidArrayError, "device is %R, not a tuple of platform and ordinal [B-4]", device);
-		rc = -1;
-	}
+	else if (device && (draft->is_stated || PyIndex_Check(device)))
+		rc = refuse_device(device);
 	Py_XDECREF(device);
 	return rc;
 }

@@ -148,10 +148,10 @@ static void raise_no_protocol(PyObject *object, const struct bip_protocol *proto
 	const char *type = Py_TYPE(object)->tp_name;
 
 	if (protocol)
-		PyErr_Format(PyExc_TypeError, "an object of type %.100s does not speak the protocol '%s'", type,
+		PyErr_Format(PyExc_TypeError, "an object of type %.100s does not have the protocol '%s'", type,
 			     protocol->name);
 	else
-		PyErr_Format(PyExc_TypeError, "an object of type %.100s speaks no protocol of arrays: %s", type,
+		PyErr_Format(PyExc_TypeError, "an object of type %.100s has no protocol of arrays: %s", type,
 			     find_remedy(object));
 }
 

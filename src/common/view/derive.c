@@ -67,6 +67,8 @@ int bi_view_index_axis(const struct bi_view *view, int axis, struct bi_index ite
 	if (item.kind == BI_INDEX_ELLIPSIS)
 		return bi__fail(err, BI_EINVAL, "item is an ellipsis, which names no axis");
 	last = item.kind == BI_INDEX_NEWAXIS ? view->ndim : view->ndim - 1;
+	if (last < 0)
+		return bi__fail(err, BI_EINVAL, "axis is %d, but the array has no axes", axis);
 	if (axis < -last - 1 || axis > last)
 		return bi__fail(err, BI_EINVAL, "axis %d is not in %d..%d", axis, -last - 1, last);
 	axis += axis < 0 ? last + 1 : 0;

@@ -39,7 +39,7 @@ static void test_one_axis(void **state)
 {
 	const struct bi_index at = { BI_INDEX_INTEGER, -1, 0, 0 }, cut = { BI_INDEX_SLICE, 1, BI_OMITTED, 2 };
 	const struct bi_index added = { BI_INDEX_NEWAXIS, 0, 0, 0 }, ellipsis = { BI_INDEX_ELLIPSIS, 0, 0, 0 };
-	struct bi_view *all = make_numbers(fixture.context), *view;
+	struct bi_view *all = make_numbers(fixture.context), *view, *none;
 
 	(void)state;
 	OK(bi_view_index_axis(all, 0, at, &view, &error));
@@ -59,6 +59,9 @@ static void test_one_axis(void **state)
 	REFUSED_FOR(BI_EINVAL, "axis -5 is not in -4..3", bi_view_index_axis(all, -5, added, &view, &error));
 	REFUSED_FOR(BI_EINVAL, "ellipsis", bi_view_index_axis(all, 0, ellipsis, &view, &error));
 	REFUSED(BI_EINVAL, bi_view_index_axis(NULL, 0, at, &view, &error));
+	OK(bi_view_empty(fixture.context, bi_view_dtype(all), 0, NULL, &view, &error));
+	REFUSED_FOR(BI_EINVAL, "axis is 0, but the array has no axes", bi_view_index_axis(view, 0, at, &none, &error));
+	bi_view_release(view);
 	OK(bi_view_squeeze(all, &view, &error));
 	assert_int_equal(bi_view_ndim(view), 2);
 	assert_int_equal(bi_view_shape(view)[1], 4);
