@@ -693,8 +693,16 @@ class Crashing(Tensors):
         crashes()
 
 
+class OtherRaises(Tensors):
+    @property
+    def __array_interface__(self):
+        raise RuntimeError("mine")
+
+    __cuda_array_interface__ = __array_interface__
+
+
 def troubles():
-    return {"hangs": Hanging(), "crashes": Crashing(), "right": Tensors()}
+    return {"hangs": Hanging(), "crashes": Crashing(), "other": OtherRaises(), "right": Tensors()}
 
 
 def right():

@@ -7,7 +7,7 @@ import pytest
 
 import offenders
 from buffer_interface.__main__ import main
-from buffer_interface.check import command, rules
+from buffer_interface.check import command, report, rules
 from conftest import NO_SIMULATOR, find_simulator
 
 HERE = pathlib.Path(__file__).parent
@@ -59,7 +59,7 @@ def test_producers_that_hang_or_crash_are_findings_and_the_check_goes_on():
     found = collect("offenders:troubles", ["dlpack"], seconds=4)
     assert "more than 4 s" in found["hangs"]["broken"]["all.alive"][0]
     assert "SIGSEGV" in found["crashes"]["broken"]["all.alive"][0]
-    assert "broken" not in found["right"]
+    assert "broken" not in found["right"] and "broken" not in found["other"]
 
 
 def test_order_of_opencl_is_judged_behind_a_gate():
@@ -129,6 +129,11 @@ def test_reports(tmp_path, capfd):
     assert "ndim is -1, shape is ()" in page
     assert "http" not in page.replace("http-equiv", "")
     assert "source: DLPack: DLTensor.ndim, shape" in capfd.readouterr().out
+
+
+def test_the_page_keeps_the_reason_of_a_protocol_that_is_not_judged():
+    results = [dict(rule=rule.name, status="skip", text="refused (TypeError: No)", array="") for rule in rules.CONSUMER["dlpack"]]
+    assert ">Refused (TypeError: No).<" in report.Report("m:f", True, ["dlpack"], [], results).html()
 
 
 def test_a_report_that_cannot_be_written(capfd):

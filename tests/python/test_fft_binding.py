@@ -64,8 +64,14 @@ def test_opencl(bi, fft, pocl):
     np.testing.assert_allclose(view.to("host").numpy(), found, rtol=0, atol=.05)
 
 
+@pytest.mark.parametrize("shape", [(0,), (0, 4), (4, 0)])
+def test_no_elements(bi, fft, pocl, shape):
+    fft.forward(np.zeros(shape, "c8"))
+    fft.forward(bi.zeros(shape, "c8", device=pocl))
+
+
 @pytest.mark.parametrize("array, message", [
-    (np.zeros(4, "f4"), "not complex64"), (np.zeros(3, "c8"), "power of two"), (np.zeros((), "c8"), "power of two"),
+    (np.zeros(4, "f4"), "not complex64"), (np.zeros(3, "c8"), "is 3, not a power of two"), (np.zeros((), "c8"), "is 0, not a power of two"),
     (np.broadcast_to(np.zeros(1, "c8"), 4), "read-only"),
 ])
 def test_refusals(bi, fft, array, message):

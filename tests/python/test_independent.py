@@ -1,5 +1,6 @@
 """The programs of examples/independent beside the library, as docs/interoperation.md shows."""
 
+import importlib
 import pathlib
 import subprocess
 import sys
@@ -34,3 +35,30 @@ def test_the_programs_know_nothing_else_of_ours():
         lines = path.read_text(encoding="utf-8").splitlines()
         ours = [line for line in lines if line.startswith(("#include", "import", "from")) and "buffer_interface" in line]
         assert ours == (["#include <buffer_interface/abi.h>"] if path.suffix == ".c" else []), path.name
+
+
+@pytest.fixture
+def programs(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "examples/independent"))
+    return importlib.import_module("producer"), importlib.import_module("consumer")
+
+
+@pytest.mark.parametrize("members, rule", [({"device_id": -1}, "B-23"), ({"device_id": 64}, "B-23"), ({"shape": None}, "B-14")])
+def test_the_consumer_in_python_refuses_hostile_members(programs, members, rule):
+    producer, consumer = programs
+    x = consumer.acquire(producer.Array("host"))
+    for name, value in members.items():
+        setattr(x, name, value)
+    with pytest.raises(BufferError, match=rule):
+        consumer.Consumer(x, 1)
+
+
+def test_the_consumer_in_python_needs_no_optional_attribute(programs):
+    producer, consumer = programs
+    array = producer.Array("host")
+    said = {name: getattr(producer.Description(array), name) for name in ("buffer_interface_version", "buffer", "offset", "shape", "strides", "typestr")}
+    method = {"__buffer_interface__": lambda self: self, "backend": "host", **said}
+    assert consumer.Consumer(consumer.describe(type("Least", (), method)()), 1).finish() == 21
+    for odd in ({"mask": 1}, {"backend": "cuda"}):
+        with pytest.raises(BufferError, match="masked"):
+            consumer.describe(type("Odd", (), {**method, **odd})())
