@@ -876,7 +876,10 @@ struct bi_native {
 	size_t nbytes;                  /* from the start of `handle` to the end of the memory; 0 without a handle */
 };
 
-/* Writes the handle. The memory counts as exported from now on, and never returns to the pool. Does not wait. */
+/*
+ * Writes the handle. The memory counts as exported from now on, and never returns to the pool. Does not wait for work; the
+ * first call may wait for a call of another thread that works on the memory.
+ */
 BI_API void bi_view_native(const struct bi_view *view, struct bi_native *out);
 
 /*

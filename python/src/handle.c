@@ -83,10 +83,22 @@ static PyTypeObject handle_type = {
 	.tp_getset = handle_getset,
 };
 
+void bip_mark_exported(const struct bi_view *view)
+{
+	struct bi_native native;
+
+	if (bi_view_is_idle(view))
+		return;
+	Py_BEGIN_ALLOW_THREADS
+	bi_view_native(view, &native);
+	Py_END_ALLOW_THREADS
+}
+
 struct bi_native bip_native(const struct bi_view *view)
 {
 	struct bi_native native;
 
+	bip_mark_exported(view);
 	bi_view_native(view, &native);
 	if (bip_is_address((uint32_t)native.kind)) {
 		native.handle += native.offset;

@@ -132,8 +132,10 @@ static PyObject *make_cl_command_queue(const struct bi_view *view)
 
 static PyObject *make_host_pointer(const struct bi_view *view)
 {
-	void *pointer = bi_view_host_pointer(view);
+	void *pointer;
 
+	bip_mark_exported(view);
+	pointer = bi_view_host_pointer(view);
 	return pointer ? PyLong_FromVoidPtr(pointer) : Py_NewRef(Py_None);
 }
 

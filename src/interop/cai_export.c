@@ -108,9 +108,8 @@ static int export_cai(const struct bi_view *view, int version, unsigned flags, s
 	if (out->strides)
 		out->strides = bi_view_strides(view);
 	if (out->data)
-		rc = is_ordered(view, flags, out) || flags & BI_CAI_NONBLOCKING
-			     ? bi__memory_mark_offered(view->memory, err)
-			     : bi__memory_mark_exported(view->memory, err);
+		rc = flags & BI_CAI_NONBLOCKING ? bi__memory_try_mark_exported(view->memory, err)
+						: bi__memory_mark_exported(view->memory, err);
 	return rc ? rc : write_stream(view, flags, out, err);
 }
 

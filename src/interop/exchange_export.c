@@ -87,7 +87,7 @@ static void put_array(const struct bi_view *view, const char *descr, struct bi_e
 /* Sets the members that describe the order of work. */
 static int put_order(const struct bi_view *view, uint32_t wishes, struct bi_exchange *out, struct bi_error *err)
 {
-	int rc = bi__memory_mark_offered(view->memory, err);
+	int rc = bi__memory_mark_exported(view->memory, err);
 
 	if (rc)
 		return rc;

@@ -3,6 +3,7 @@
 
 #include "contexts.h"
 #include "dense.h"
+#include "handle.h"
 #include "host_memory.h"
 #include "lifetime.h"
 #include "object.h"
@@ -268,8 +269,10 @@ static PyObject *versioned_capsule(struct bi_view *view, uint64_t flags)
 {
 	struct bi_dl_managed_versioned *tensor;
 	struct bi_error err;
-	int rc = bi_dlpack_export(view, flags, &tensor, &err);
+	int rc;
 
+	bip_mark_exported(view);
+	rc = bi_dlpack_export(view, flags, &tensor, &err);
 	return rc ? bip_raise_export(rc, &err) : wrap_versioned(tensor);
 }
 
@@ -279,8 +282,10 @@ static PyObject *unversioned_capsule(struct bi_view *view, uint64_t flags)
 	struct bi_dl_managed *tensor;
 	struct bi_error err;
 	PyObject *capsule;
-	int rc = bi_dlpack_export_unversioned(view, flags, &tensor, &err);
+	int rc;
 
+	bip_mark_exported(view);
+	rc = bi_dlpack_export_unversioned(view, flags, &tensor, &err);
 	if (rc)
 		return bip_raise_export(rc, &err);
 	capsule = PyCapsule_New(tensor, unversioned, free_unversioned);
@@ -334,8 +339,10 @@ static PyObject *export_host_copy(const struct bi_view *view, struct request *re
 	struct bi_error err;
 	struct bi_view *copy;
 	PyObject *capsule;
-	int rc = bi_dlpack_describe(view, &ignored, &err);
+	int rc;
 
+	bip_mark_exported(view);
+	rc = bi_dlpack_describe(view, &ignored, &err);
 	if (rc)
 		return bip_raise_export(rc, &err);
 	copy = copy_to_host(view);

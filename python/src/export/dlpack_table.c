@@ -7,6 +7,7 @@
  */
 #include "contexts.h"
 #include "dlpack_table.h"
+#include "handle.h"
 #include "host_memory.h"
 #include "lifetime.h"
 #include "object.h"
@@ -54,8 +55,10 @@ static int make_ready(struct bi_view *view, int32_t device_type)
 static int export_locked(struct bi_view *view, struct bi_dl_managed_versioned **out)
 {
 	struct bi_error err;
-	int rc = bi_dlpack_export(view, 0, out, &err);
+	int rc;
 
+	bip_mark_exported(view);
+	rc = bi_dlpack_export(view, 0, out, &err);
 	if (rc) {
 		bip_raise_export(rc, &err);
 		return -1;
@@ -107,8 +110,10 @@ static int from_object(void *object, struct bi_dl_managed_versioned **out)
 static int describe_view(const struct bi_view *view, struct bi_dl_tensor *out)
 {
 	struct bi_error err;
-	int rc = bi_dlpack_describe(view, out, &err);
+	int rc;
 
+	bip_mark_exported(view);
+	rc = bi_dlpack_describe(view, out, &err);
 	if (rc)
 		bip_raise_export(rc, &err);
 	return rc ? -1 : 0;

@@ -1,4 +1,5 @@
 /* shares_memory(): reports whether elements of two arrays share bytes. */
+#include "handle.h"
 #include "base/arguments.h"
 #include "base/backends.h"
 #include "operations/operations.h"
@@ -11,9 +12,11 @@ struct position {
 
 static struct position position_of(const struct bi_view *view)
 {
-	void *pointer = bi_view_host_pointer(view);
 	struct bi_native native;
+	void *pointer;
 
+	bip_mark_exported(view);
+	pointer = bi_view_host_pointer(view);
 	if (pointer)
 		return (struct position){ 0, (uintptr_t)pointer };
 	bi_view_native(view, &native);

@@ -40,7 +40,7 @@ static struct bi_stream *choose_stream(const struct bi__job *job, struct bi_erro
 
 /*
  * Notes the device memory in the host memory that it was copied to or from. A thread that has waited for the copy on
- * the host memory then knows that the work on the device memory is complete, too.
+ * the host memory then knows that the work on the device memory is complete, too, if the copy came last.
  */
 static void note_partner_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream)
 {

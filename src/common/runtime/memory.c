@@ -343,24 +343,58 @@ void bi_memory_release(struct bi_memory *memory)
 		end_memory(memory);
 }
 
-/* After a failure the next step on the memory tries again. */
-static void gather(struct bi_memory *memory)
+/* Gathers and marks in one step, so that no thread sees the mark before the home stream waits for all work. */
+static int gather_and_mark_locked(struct bi_memory *memory, unsigned char *marks, struct bi_error *err)
 {
 	struct bi__scope scope;
+	int rc = BI_OK;
 
-	if (bi__dispatch_check_reach(memory->backend, &memory->context->device, NULL))
-		return;
-	bi__order_lock(memory, NULL);
-	bi__dispatch_begin(&scope, &memory->context->device);
-	bi__order_gather_locked(memory, NULL);
-	bi__dispatch_end(&scope);
+	if (memory->order.spread) {
+		bi__dispatch_begin(&scope, &memory->context->device);
+		rc = bi__order_gather_locked(memory, err);
+		if (rc && rc != BI_ECAPTURE && !bi__order_finish_points(memory)) {
+			bi__order_clear_points(memory);
+			rc = BI_OK;
+		}
+		bi__dispatch_end(&scope);
+	}
+	*marks = atomic_fetch_or(&memory->marks, BI__MARK_EXPORTED);
 	bi__order_unlock(memory, NULL);
+	return rc;
 }
 
-int bi__memory_mark_first_export(struct bi_memory *memory, int gathers, struct bi_error *err)
+/*
+ * Memory that is idle is marked without the lock if another thread has it. That thread may be in the first step on the
+ * memory: it reads the mark after it has cleared `idle`.
+ */
+static int mark_private(struct bi_memory *memory, int blocks, unsigned char *marks, struct bi_error *err)
 {
-	unsigned char marks = atomic_fetch_or(&memory->marks, BI__MARK_EXPORTED);
+	if (bi__order_try_lock(memory))
+		return gather_and_mark_locked(memory, marks, err);
+	if (!blocks)
+		return bi__fail(err, BI_EBUSY, "another thread works on the memory");
+	if (memory->idle) {
+		*marks = atomic_fetch_or(&memory->marks, BI__MARK_EXPORTED);
+		if (memory->idle)
+			return BI_OK;
+	}
+	bi__order_lock(memory, NULL);
+	return gather_and_mark_locked(memory, marks, err);
+}
 
+int bi__memory_mark_first_export(struct bi_memory *memory, int blocks, struct bi_error *err)
+{
+	int rc = BI_OK, is_private = memory->own && memory->home && !memory->backend->synchronous &&
+				     !(memory->marks & BI__MARK_EXPORTED) &&
+				     !bi__dispatch_check_reach(memory->backend, &memory->context->device, NULL);
+	unsigned char marks;
+
+	if (is_private)
+		rc = mark_private(memory, blocks, &marks, err);
+	else
+		marks = atomic_fetch_or(&memory->marks, BI__MARK_EXPORTED);
+	if (rc)
+		return rc;
 	/*
 	 * An inline copy is short, but the holder of the lock may be waiting for the device. In a forked child the
 	 * thread that copied does not exist.
@@ -369,8 +403,6 @@ int bi__memory_mark_first_export(struct bi_memory *memory, int gathers, struct b
 		sched_yield();
 		marks = atomic_load_explicit(&memory->marks, memory_order_acquire);
 	}
-	if (gathers && memory->own && memory->home && !(marks & BI__MARK_EXPORTED) && !memory->idle)
-		gather(memory);
 	if (!(marks & BI__MARK_WRITTEN))
 		return BI_OK;
 	return bi__fail(err, BI_EBUSY, "the memory is mapped for writing: end the mapping first");

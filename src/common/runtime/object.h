@@ -202,7 +202,7 @@ struct bi__order {
 	struct bi__leftovers leftovers;
 
 	/* Result of earlier steps. */
-	bool pending; /* device memory: work on the home stream was not seen complete */
+	bool pending; /* device memory: work was not seen complete */
 	bool consumed; /* a consumer works on the home stream without calling the library: `pending` stays set */
 	bool captured; /* a graph uses the memory */
 	bool failed; /* work on the memory failed. Work before the failed work may still run: no reuse by the pool */
@@ -331,16 +331,17 @@ static inline int bi__share_events(const struct bi_context *a, const struct bi_c
 }
 
 /*
- * The slow part of the next two functions: sets the mark and waits until no thread copies the bytes inline. With
- * `gathers` the home stream waits for the work on other streams (docs/ordering.md, 38.8).
+ * The slow part of the next two functions: makes the home stream wait for the work on other streams (docs/ordering.md,
+ * 38.8), sets the mark, and waits until no thread copies the bytes inline. With `blocks` 0, returns BI_EBUSY if another
+ * thread has the lock of the memory.
  */
-int bi__memory_mark_first_export(struct bi_memory *memory, int gathers, struct bi_error *err);
+int bi__memory_mark_first_export(struct bi_memory *memory, int blocks, struct bi_error *err);
 
 /*
  * Marks the memory as exported. Called before its handle is given out, with no lock held. When the function returns, no
  * inline copy of the memory is under way, and none will start. Only the first call writes, so threads that describe one
- * memory do not compete for its cache line. Returns BI_EBUSY if the memory is mapped for writing; it is marked then
- * too.
+ * memory do not compete for its cache line. The memory is marked after a failure too: BI_EBUSY if it is mapped for
+ * writing, BI_ECAPTURE if its home stream is captured and work on another stream is pending.
  */
 static inline int bi__memory_mark_exported(struct bi_memory *memory, struct bi_error *err)
 {
@@ -349,8 +350,8 @@ static inline int bi__memory_mark_exported(struct bi_memory *memory, struct bi_e
 	return bi__memory_mark_first_export(memory, 1, err);
 }
 
-/* Does the same for an export that calls bi__cai_offer or bi__exchange_offer next, which gathers. Takes no lock. */
-static inline int bi__memory_mark_offered(struct bi_memory *memory, struct bi_error *err)
+/* Does the same, but returns BI_EBUSY and marks nothing if another thread has the lock of the memory. */
+static inline int bi__memory_try_mark_exported(struct bi_memory *memory, struct bi_error *err)
 {
 	if (atomic_load_explicit(&memory->marks, memory_order_acquire) == BI__MARK_EXPORTED)
 		return BI_OK;

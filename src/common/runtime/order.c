@@ -305,7 +305,7 @@ static int refuse_point_outside(const struct bi_memory *memory, const struct bi_
 		err);
 }
 
-/* Refuses work from before the capture that is not complete. */
+/* Refuses work from before the capture that is not complete. If all is complete, forgets what was noted one by one. */
 static int check_outside_locked(struct bi_memory *memory, struct bi_error *err)
 {
 	struct bi__order *order = &memory->order;
@@ -470,21 +470,26 @@ static struct bi__point *find_read_locked(struct bi_memory *memory, uint64_t str
 	return NULL;
 }
 
-/* Returns the entry of the stream, or a new one, or NULL if all entries have reads that are not complete. */
+/*
+ * Returns the entry of the stream, or a new one, or NULL if all entries have reads. A new entry takes the place of
+ * another stream that has only begun a read if no entry is free.
+ */
 static struct bi__point *take_read_locked(struct bi_memory *memory, uint64_t stream)
 {
 	struct bi__point *reads = memory->order.reads, *found = find_read_locked(memory, stream);
 
-	for (int i = 0; i < BI__READS && !found && stream; i++) {
-		if (reads[i].event)
-			continue;
-		found = &reads[i];
+	if (found || !stream)
+		return found;
+	for (int i = 0; i < BI__READS; i++)
+		if (!reads[i].event && (!found || (found->stream && !reads[i].stream)))
+			found = &reads[i];
+	if (found)
 		*found = (struct bi__point){ .stream = stream };
-	}
 	return found;
 }
 
-static void drop_complete_reads_locked(struct bi_memory *memory)
+/* The step forgets the events that it has waited for, because they may be destroyed now. */
+static void drop_complete_reads_locked(struct bi_memory *memory, struct bi__step *step)
 {
 	const struct bi__device *device = &context_of_points(memory)->device;
 
@@ -496,6 +501,7 @@ static void drop_complete_reads_locked(struct bi_memory *memory)
 			continue;
 		bi__dispatch_event_release(device, read->event);
 		*read = (struct bi__point){ 0 };
+		step->event_count = 0;
 	}
 }
 
@@ -630,9 +636,11 @@ static int begin_elsewhere_locked(struct bi_memory *memory, unsigned access, str
 		rc = wait_for_point(&order->written, step, err);
 	if (rc)
 		return rc;
-	if (order->written.event && order->written.event == step->home.event)
-		note_followed(step, memory->home);
 	entry = take_read_locked(memory, stream);
+	if (!entry && stream) {
+		drop_complete_reads_locked(memory, step);
+		entry = take_read_locked(memory, stream);
+	}
 	if (!(access & BI_ACCESS_WRITE))
 		return BI_OK;
 	if (order->home_reads)
@@ -644,8 +652,15 @@ static int begin_elsewhere_locked(struct bi_memory *memory, unsigned access, str
 
 static int begin_private_locked(struct bi_memory *memory, unsigned access, struct bi__step *step, struct bi_error *err)
 {
-	return step->stream == memory->home ? begin_on_home_locked(memory, access, step, err)
-					    : begin_elsewhere_locked(memory, access, step, err);
+	const struct bi__order *order = &memory->order;
+	int rc;
+
+	if (step->stream == memory->home)
+		return begin_on_home_locked(memory, access, step, err);
+	rc = begin_elsewhere_locked(memory, access, step, err);
+	if (!rc && step->home.context && order->written.event && order->written.event == step->home.event)
+		note_followed(step, memory->home);
+	return rc;
 }
 
 /* Does what begin_private_locked does for memory that other code may know. */
@@ -665,12 +680,21 @@ static int begin_shared_locked(struct bi_memory *memory, struct bi__step *step, 
 	return rc;
 }
 
+/* The step forgets all that it has done so far: the home stream may wait for more now, and events may be destroyed. */
+static void catch_up_in(struct bi__step *step, struct bi_memory *memory)
+{
+	if (!memory->order.unrecorded)
+		return;
+	bi__order_catch_up_locked(memory);
+	*step = bi__step_on(step->stream);
+}
+
 int bi__order_begin_use_locked(struct bi_memory *memory, unsigned access, struct bi__step *step, struct bi_error *err)
 {
 	struct bi__order *order = &memory->order;
 	int rc;
 
-	bi__order_catch_up_locked(memory);
+	catch_up_in(step, memory);
 	if (is_idle_locked(memory))
 		return BI_OK;
 	rc = begin_first_use_locked(memory, step->stream, err);
@@ -807,7 +831,7 @@ static int note_read_locked(struct bi_memory *memory, struct bi__step *step, str
 		return note_write_locked(memory, step, err);
 	entry = take_read_locked(memory, stream);
 	if (!entry)
-		drop_complete_reads_locked(memory);
+		drop_complete_reads_locked(memory, step);
 	if (!entry && !(entry = take_read_locked(memory, stream)))
 		return note_write_locked(memory, step, err);
 	rc = record_point(&step->end, memory, step->stream, &event, err);
@@ -849,10 +873,15 @@ static inline int record_end_locked(struct bi_memory *memory, unsigned access, s
 	/* Captured work runs when the caller launches the graph, and the caller orders it. */
 	if (memory->backend->synchronous)
 		return order->is_capturing ? BI_OK : move_last_use_locked(memory, step->stream, end, err);
-	rc = is_private_locked(memory, step->stream) ? end_private_locked(memory, access, step, err)
-						     : end_shared_locked(memory, step, err);
+	if (!is_private_locked(memory, step->stream)) {
+		rc = end_shared_locked(memory, step, err);
+		order->pending = true;
+		return rc;
+	}
+	rc = end_private_locked(memory, access, step, err);
 	order->pending = true;
-	return rc;
+	memory->idle = false; /* before the mark is read: the thread that sets the mark reads `idle` after that */
+	return rc || !(memory->marks & BI__MARK_EXPORTED) ? rc : bi__order_gather_locked(memory, err);
 }
 
 void bi__order_catch_up_locked(struct bi_memory *memory)
@@ -880,8 +909,7 @@ static int end_at_locked(struct bi_memory *memory, unsigned access, struct bi__s
 	struct bi__order *order = &memory->order;
 	int rc;
 
-	if (order->unrecorded)
-		bi__order_catch_up_locked(memory);
+	catch_up_in(step, memory);
 	rc = record_end_locked(memory, access, step, end, err);
 	order->epoch++;
 	order->is_checked = false;
@@ -895,7 +923,7 @@ static int end_at_locked(struct bi_memory *memory, unsigned access, struct bi__s
 	begin_host_use(memory, step->stream->context);
 	/* The end cannot be recorded later: on another thread, the handle of a per-thread stream is another stream. */
 	if (step->stream->queue.per_thread)
-		bi__order_catch_up_locked(memory);
+		catch_up_in(step, memory);
 	return rc;
 }
 
@@ -1024,11 +1052,11 @@ int bi__order_finish_points(struct bi_memory *memory)
 	if (!order->spread)
 		return BI_OK;
 	rc = bi__fence_block(&written, BI__WAIT_FAILURE, NULL);
-	for (int i = 0; i < BI__READS && !rc; i++)
+	for (int i = 0; i < BI__READS && (!rc || rc == BI_EPRODUCER); i++)
 		if (order->reads[i].event)
 			rc = bi__fence_block(&(struct bi__fence){ context, order->reads[i].event }, BI__WAIT_FAILURE,
 					     NULL);
-	return rc;
+	return rc == BI_EPRODUCER ? BI_OK : rc; /* work that failed is complete */
 }
 
 int bi__order_comes_last_locked(const struct bi_memory *memory, const struct bi_stream *stream)

@@ -1,7 +1,7 @@
 /*
  * The order of work on memory: the rules of docs/ordering.md as functions.
  *
- * A step locks the one or two memories that it works on, checks them, makes its stream wait for earlier work (begin),
+ * A step locks the memories that it works on (a copy one or two, uses up to BI__STEP_MEMORIES), checks them, makes its stream wait for earlier work (begin),
  * enqueues its own work, makes later work wait for that (end), and unlocks. Functions that end in _locked are called
  * with the lock of each memory held. Streams have no lock.
  */
@@ -116,8 +116,8 @@ void bi__order_clear_points(struct bi_memory *memory);
 int bi__order_comes_last_locked(const struct bi_memory *memory, const struct bi_stream *stream);
 
 /*
- * Checks both memories of a copy for mappings, captures and failed work, and makes `stream` wait for all work on them;
- * `from` may be NULL. If the memories share a home stream, `stream` waits for it once. After a failure nothing may be
+ * Checks both memories of a copy for mappings, captures and failed work, and makes `stream` wait for all work on them
+ * (private memory that is read: for its last write); `from` may be NULL. If the memories share a home stream, `stream` waits for it once. After a failure nothing may be
  * enqueued.
  */
 int bi__order_begin_copy_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,
@@ -125,7 +125,7 @@ int bi__order_begin_copy_locked(struct bi_memory *to, struct bi_memory *from, st
 
 /*
  * Makes later work on the home stream of the memory wait for all work that is on `stream` now. Host memory gets a
- * last-use event instead. If the driver fails, bi__order_catch_up_locked tries again later.
+ * last-use event instead, and private memory notes the end of the work. If the driver fails, bi__order_catch_up_locked tries again later.
  */
 int bi__order_end_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err);
 

@@ -66,22 +66,29 @@ static void add_use(struct used *used, const struct bi_use *use)
 	used->access[at] = use->access;
 }
 
-/* Collects the memories of uses from uses[first] on that are not idle. Returns the index of the first use that is left.
+/*
+ * Returns 1 if the memory needs a step of its own: the wait for host memory may block, and other threads may need the
+ * other memories before it ends.
  */
-static size_t collect_busy(struct used *used, const struct bi_use *uses, size_t first, size_t count)
+static int stands_alone(const struct used *used, const struct bi_memory *memory)
 {
-	used->count = 0;
-	for (; first < count && used->count < BI__STEP_MEMORIES; first++)
-		if (!uses[first].view->memory->idle)
-			add_use(used, &uses[first]);
-	return first;
+	return used->count && (memory->backend->synchronous || used->memories[0]->backend->synchronous);
 }
 
-static size_t collect(struct used *used, const struct bi_use *uses, size_t first, size_t count)
+/*
+ * Collects the memories of uses from uses[first] on, with `skips_idle` only those that are not idle. Returns the index
+ * of the first use that is left.
+ */
+static size_t collect(struct used *used, const struct bi_use *uses, size_t first, size_t count, int skips_idle)
 {
 	used->count = 0;
-	for (; first < count && used->count < BI__STEP_MEMORIES; first++)
+	for (; first < count && used->count < BI__STEP_MEMORIES; first++) {
+		if (skips_idle && uses[first].view->memory->idle)
+			continue;
+		if (stands_alone(used, uses[first].view->memory))
+			break;
 		add_use(used, &uses[first]);
+	}
 	return first;
 }
 
@@ -111,7 +118,7 @@ int bi_use_begin(struct bi_stream *stream, const struct bi_use *uses, size_t cou
 	for (size_t i = 0; i < count && !rc; i++)
 		rc = bi__order_check_mapped(uses[i].view->memory, (uses[i].access & BI_ACCESS_WRITE) != 0, err);
 	for (size_t at = 0; at < count && !rc;) {
-		at = collect_busy(&used, uses, at, count);
+		at = collect(&used, uses, at, count, 1);
 		if (used.count)
 			rc = begin_used(&used, stream, err);
 	}
@@ -164,7 +171,7 @@ int bi_use_end(struct bi_stream *stream, const struct bi_use *uses, size_t count
 	if (rc)
 		return rc;
 	for (size_t at = 0; at < count;) {
-		at = collect(&used, uses, at, count);
+		at = collect(&used, uses, at, count, 0);
 		rc = end_used(&used, stream, failed ? NULL : err);
 		failed = failed ? failed : rc;
 	}

@@ -197,6 +197,60 @@ static void row_38_an_end_without_a_beginning_waits_for_the_reads(void **state)
 	end_late(&read);
 }
 
+/* Private memory that was not begun and exported memory in one end, in both orders of their addresses. */
+static void row_38_an_end_orders_private_and_exported_memory(void **state)
+{
+	struct bi_native native;
+
+	(void)state;
+	for (int swap = 0; swap < 2; swap++) {
+		struct bi_view *views[2] = { allocate_seven(), allocate_seven() }, *to = allocate();
+		struct bi_view *exported = views[!swap];
+		const struct bi_use uses[] = { { views[swap], BI_ACCESS_READ }, { exported, BI_ACCESS_WRITE } };
+		struct bi_stream *stream = new_stream_in(fixture.context, BI_STREAM_IN_ORDER);
+		struct gate *gate;
+
+		bi_view_native(exported, &native);
+		OK(bi_use_begin(stream, &uses[1], 1, &error));
+		gate = close_gate(stream);
+		raw_write(stream, exported, 9);
+		OK(bi_use_end(stream, uses, 2, &error));
+		copy(to, exported, NULL);
+		settle();
+		open_and_finish(gate);
+		assert_int_equal(value_of(to), 9);
+		bi_view_release(views[0]);
+		bi_view_release(views[1]);
+		bi_view_release(to);
+		clear_case();
+	}
+}
+
+/* Two reads by hand whose beginnings and ends alternate. */
+static void row_38_reads_that_begin_together_run_side_by_side(void **state)
+{
+	struct bi_stream *streams[2];
+	struct bi_view *view = allocate_seven(), *to = allocate();
+	const struct bi_use read = { view, BI_ACCESS_READ };
+	struct gate *gate;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		streams[i] = new_stream_in(fixture.context, BI_STREAM_IN_ORDER);
+		OK(bi_use_begin(streams[i], &read, 1, &error));
+	}
+	gate = close_gate(streams[0]);
+	OK(bi_use_end(streams[0], &read, 1, &error));
+	OK(bi_use_end(streams[1], &read, 1, &error));
+	copy(to, view, streams[1]);
+	settle();
+	assert_int_equal(value_of(to), 7);
+	assert_false(is_open(gate));
+	open_and_finish(gate);
+	bi_view_release(view);
+	bi_view_release(to);
+}
+
 static void row_21_one_read_is_not_all_work(void **state)
 {
 	unsigned char bytes[ARRAY_BYTES];
@@ -280,6 +334,8 @@ int readers_rows(void)
 		ROW(row_38_reads_of_exported_memory_are_ordered, NEED_DEVICE),
 		ROW(row_38_the_next_owner_waits_for_the_reads, NEED_GATE),
 		ROW(row_38_an_end_without_a_beginning_waits_for_the_reads, NEED_GATE),
+		ROW(row_38_an_end_orders_private_and_exported_memory, NEED_GATE),
+		ROW(row_38_reads_that_begin_together_run_side_by_side, NEED_GATE),
 		ROW(row_21_one_read_is_not_all_work, NEED_GATE),
 		ROW(row_21_synchronising_waits_for_all_reads, NEED_GATE),
 		ROW(row_38_several_arrays_are_begun_and_ended_at_once, NEED_COUNTS | NEED_GATE),
