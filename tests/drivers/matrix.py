@@ -281,12 +281,12 @@ This page is made by `scripts/test drivers --all`. `scripts/test` repeats a part
 the drivers of Debian 12 and PyPI, and the suites on Intel's.
 
 {table(["driver", "from", *SUITES], suites)}
-On PoCL 3.0, the tests in which pyopencl calls `clEnqueueSVMFree` are left out: the driver crashes there (see below).
+The tests in which pyopencl calls `clEnqueueSVMFree` are left out on PoCL 3.0: the driver crashes there (see below).
 `command`: `bi devices` and `bi copy --verify`. `README`: the Python code of the README. `package`: the tests of the
 Python package that use the driver most: {", ".join(f"`{test}`" for test in SELECTION[:4])},
 {", ".join(f"`{test}`" for test in SELECTION[4:])}.
 All tests of the package run on PoCL 3.1 in `scripts/test-python`.
-On the drivers of other releases, Python is that of the release.
+The drivers of other releases run with the Python of that release.
 
 ## Where drivers differ
 

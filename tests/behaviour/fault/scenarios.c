@@ -910,3 +910,60 @@ void scenario_bindings(struct scenario_state *state)
 	went_well(state, bi_view_wrap_host(state->context, numbers, dtype, 2, shape, NULL, NULL, &host, state->err));
 	keep_object(state, release_view, host);
 }
+
+/* Writes and reads two arrays in one call each. */
+void scenario_several_arrays(struct scenario_state *state)
+{
+	int32_t numbers[2][ROWS * COLUMNS], back[2][ROWS * COLUMNS];
+	struct bi_transfer to[2], from[2];
+
+	open_device(state);
+	for (int i = 0; i < 2; i++) {
+		const struct bi_view *array = new_array(state, state->context, ROWS, COLUMNS);
+
+		fill_bytes(numbers[i], ROWS * COLUMNS, 81 + i);
+		to[i] = (struct bi_transfer){ array, numbers[i], SMALL };
+		from[i] = (struct bi_transfer){ array, back[i], SMALL };
+	}
+	if (has_failed(state) || !went_well(state, bi_views_write(to, 2, state->err)) ||
+	    !went_well(state, bi_views_read(from, 2, state->err)))
+		return;
+	EXPECT(state, memcmp(numbers, back, sizeof(back)) == 0);
+}
+
+static int keep_view(struct scenario_state *state, int rc, struct bi_view *const *view)
+{
+	if (!went_well(state, rc))
+		return 0;
+	keep_object(state, release_view, *view);
+	return !has_failed(state);
+}
+
+/* Arrays that are made of another one, here and in the shared context of the device. */
+void scenario_other_arrays(struct scenario_state *state)
+{
+	const struct bi_index whole = { BI_INDEX_SLICE, BI_OMITTED, BI_OMITTED, 1 };
+	struct bi_context *shared = NULL;
+	struct bi_view *array, *across, *made = NULL;
+	struct bi_layout layout;
+	int64_t index[BI_MAX_NDIM] = { 0 };
+
+	open_device(state);
+	array = new_array(state, state->context, ROWS, COLUMNS);
+	write_numbers(state, array, 91);
+	across = transposed(state, array);
+	if (has_failed(state) || !went_well(state, bi_context_shared(state->device, &shared, state->err)))
+		return;
+	keep_object(state, release_context, shared);
+	bi_view_layout(array, &layout);
+	EXPECT(state, bi_layout_step(&layout, index) == 4 && !bi_context_symbol(shared, "bi_no_such_function"));
+	(void)bi_context_device_handle(shared);
+	if (keep_view(state, bi_view_clone(array, NULL, &made, state->err), &made))
+		expect_numbers(state, made, 91, 0);
+	if (keep_view(state, bi_view_contiguous(across, &made, state->err), &made))
+		expect_numbers(state, made, 91, 1);
+	if (keep_view(state, bi_view_to_device(array, shared, &made, state->err), &made))
+		expect_numbers(state, made, 91, 0);
+	keep_view(state, bi_view_index_axis(array, 1, whole, &made, state->err), &made);
+	keep_view(state, bi_view_squeeze(array, &made, state->err), &made);
+}

@@ -50,7 +50,9 @@ typedef void scenario_fn(struct scenario_state *state);
 	X(exchange) \
 	X(dlpack) \
 	X(cuda_array_interface) \
-	X(bindings)
+	X(bindings) \
+	X(several_arrays) \
+	X(other_arrays)
 
 #define SCENARIO_DECLARE(name) scenario_fn scenario_##name;
 SCENARIOS(SCENARIO_DECLARE)
