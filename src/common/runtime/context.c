@@ -311,9 +311,17 @@ struct bi_context *bi_context_retain(struct bi_context *context)
 	return context;
 }
 
+/* The last holder of a shared context is not alone: another thread may find the context and take a reference. */
+static int release_reference(struct bi_context *context)
+{
+	if (!context->is_shared)
+		return bi__release_reference(&context->refs);
+	return atomic_fetch_sub_explicit(&context->refs, 1, memory_order_acq_rel) == 1;
+}
+
 void bi_context_release(struct bi_context *context)
 {
-	if (context && bi__release_reference(&context->refs))
+	if (context && release_reference(context))
 		close_context(context);
 }
 

@@ -787,7 +787,8 @@ static int end_on_home_locked(struct bi_memory *memory, unsigned access, struct 
 {
 	int rc = begin_on_home_locked(memory, access, step, err);
 
-	memory->order.home_reads |= memory->order.spread;
+	if (memory->order.spread)
+		memory->order.home_reads = true;
 	return rc;
 }
 
