@@ -156,11 +156,7 @@ struct bench_job *bench_launch(const char *device, const char *text, int kind, i
 
 	if (!job)
 		return NULL;
-	job->base.kind = kind;
-	job->base.rows = rows;
-	job->base.columns = columns;
-	job->base.set = set_plate;
-	job->base.get = get_plate;
+	job->base = (struct bench_plate_job){ job->base.job, rows, columns, kind, set_plate, get_plate };
 	if (!open_launches(job, device, text, &err))
 		return &job->base.job;
 	bench_fail("%s", err.message);

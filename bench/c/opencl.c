@@ -475,11 +475,7 @@ struct bench_job *bench_opencl_launch(int platform, int ordinal, const char *tex
 
 	if (!job)
 		return NULL;
-	job->base.kind = kind;
-	job->base.rows = rows;
-	job->base.columns = columns;
-	job->base.set = set_plate;
-	job->base.get = get_plate;
+	job->base = (struct bench_plate_job){ job->base.job, rows, columns, kind, set_plate, get_plate };
 	if (open_device(&job->device, platform, ordinal))
 		goto failed;
 	rc = open_launches(job, text);

@@ -6,9 +6,9 @@
 
 /*
  * Transforms the last axis of an array of complex64 in place. The array has any strides; the last extent is a power of
- * two. Takes ownership of *array on success, and in a failure after its import: array->release is NULL afterwards. One
- * thread at a time may call it. On a device the work may still run when the function returns, ordered before later work
- * of the array's producer.
+ * two. Takes ownership of *array on success, and also if the transform fails after the import: array->release is NULL
+ * afterwards. One thread at a time may call it. On a device the function returns while the work may still run. Later
+ * work of the producer on the array waits for it.
  */
 int fft_forward(struct bi_exchange *array, struct bi_error *err);
 

@@ -57,8 +57,8 @@ static const char *check(const struct bi_exchange *x)
 }
 
 /*
- * Makes a queue of the array's device that waits for the array's order [B-30, B-33, B-34]. Returns NULL, or the reason
- * of a failure.
+ * Makes a queue of the array's device that waits for the array's order [B-30, B-33, B-34]. Returns NULL on success,
+ * else an error message.
  */
 static const char *begin(const struct bi_exchange *x)
 {

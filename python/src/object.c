@@ -97,6 +97,23 @@ struct bi_view *bip_hold(PyObject *self)
 	return view;
 }
 
+int bip_wait(PyObject *self)
+{
+	struct bi_view *view = bip_hold(self);
+	struct bi_error err;
+	int rc;
+
+	if (!view)
+		return -1;
+	Py_BEGIN_ALLOW_THREADS
+	rc = bi_view_synchronize(view, &err);
+	Py_END_ALLOW_THREADS
+	bip_release_view(view);
+	if (rc)
+		bip_raise(rc, &err);
+	return rc ? -1 : 0;
+}
+
 int bip_refuse_released(PyObject *self)
 {
 	const struct bi_view *view;

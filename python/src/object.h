@@ -10,7 +10,8 @@ enum bip_flag {
 	/* The producer named no stream, so the end of a `with` block waits for this library's work on the memory. */
 	BIP_WAIT_AT_EXIT = 1,
 	BIP_UNORDERED = 2, /* imported with sync=False: no stream is acquired or handed back */
-	BIP_PRESUMED_READONLY = 4, /* imported from a DLPack tensor without version, which cannot say that it is writable */
+	BIP_PRESUMED_READONLY =
+		4, /* imported from a DLPack tensor without version, which cannot say that it is writable */
 	BIP_COPIED = 8 /* imported with copy=True */
 };
 
@@ -44,6 +45,9 @@ PyObject *bip_derive(const struct bip_object *parent, struct bi_view *view);
 struct bi_view *bip_view_locked(PyObject *self);
 /* Returns an owned reference to the view. Returns NULL with InvalidArrayError if the array was released. */
 struct bi_view *bip_hold(PyObject *self);
+
+/* Waits until no work is pending on the array. Drops the GIL meanwhile. Returns 0, or -1 with an exception set. */
+int bip_wait(PyObject *self);
 /*
  * Returns a new reference to the mask. Returns NULL without an exception if there is no mask or the array was released.
  */

@@ -13,48 +13,49 @@
 #include "cuda/types.h"
 
 /* X(member, symbol, required or optional, parameters). Each function returns a bi__cu_result. */
+/* clang-format off */
 #define BI__CU_API(X) \
 	X(Init, cuInit, required, (unsigned flags)) \
 	X(DriverGetVersion, cuDriverGetVersion, required, (int *version)) \
 	X(GetErrorName, cuGetErrorName, required, (bi__cu_result code, const char **name)) \
 	X(DeviceGetCount, cuDeviceGetCount, required, (int *count)) \
-	X(DeviceGet, cuDeviceGet, required, (bi__cu_device * device, int ordinal)) \
+	X(DeviceGet, cuDeviceGet, required, (bi__cu_device *device, int ordinal)) \
 	X(DeviceGetName, cuDeviceGetName, required, (char *name, int size, bi__cu_device device)) \
-	X(DeviceTotalMem, cuDeviceTotalMem_v2, required, (size_t * nbytes, bi__cu_device device)) \
+	X(DeviceTotalMem, cuDeviceTotalMem_v2, required, (size_t *nbytes, bi__cu_device device)) \
 	X(DeviceGetAttribute, cuDeviceGetAttribute, required, (int *value, unsigned what, bi__cu_device device)) \
 	X(DevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, required, \
-	  (bi__cu_context * context, bi__cu_device device)) \
+	  (bi__cu_context *context, bi__cu_device device)) \
 	X(DevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2, required, (bi__cu_device device)) \
-	X(CtxGetCurrent, cuCtxGetCurrent, required, (bi__cu_context * context)) \
+	X(CtxGetCurrent, cuCtxGetCurrent, required, (bi__cu_context *context)) \
 	X(CtxPushCurrent, cuCtxPushCurrent_v2, required, (bi__cu_context context)) \
-	X(CtxPopCurrent, cuCtxPopCurrent_v2, required, (bi__cu_context * context)) \
-	X(CtxGetDevice, cuCtxGetDevice, required, (bi__cu_device * device)) \
+	X(CtxPopCurrent, cuCtxPopCurrent_v2, required, (bi__cu_context *context)) \
+	X(CtxGetDevice, cuCtxGetDevice, required, (bi__cu_device *device)) \
 	X(CtxSynchronize, cuCtxSynchronize, required, (void)) \
 	X(CtxGetId, cuCtxGetId, optional, (bi__cu_context context, unsigned long long *id)) \
-	X(MemGetInfo, cuMemGetInfo_v2, required, (size_t * free, size_t * total)) \
-	X(MemAlloc, cuMemAlloc_v2, required, (bi__cu_pointer * pointer, size_t nbytes)) \
+	X(MemGetInfo, cuMemGetInfo_v2, required, (size_t *free, size_t *total)) \
+	X(MemAlloc, cuMemAlloc_v2, required, (bi__cu_pointer *pointer, size_t nbytes)) \
 	X(MemFree, cuMemFree_v2, required, (bi__cu_pointer pointer)) \
-	X(MemAllocAsync, cuMemAllocAsync, optional, (bi__cu_pointer * pointer, size_t nbytes, bi__cu_stream stream)) \
+	X(MemAllocAsync, cuMemAllocAsync, optional, (bi__cu_pointer *pointer, size_t nbytes, bi__cu_stream stream)) \
 	X(MemFreeAsync, cuMemFreeAsync, optional, (bi__cu_pointer pointer, bi__cu_stream stream)) \
 	X(MemAllocFromPoolAsync, cuMemAllocFromPoolAsync, optional, \
-	  (bi__cu_pointer * pointer, size_t nbytes, bi__cu_pool pool, bi__cu_stream stream)) \
+	  (bi__cu_pointer *pointer, size_t nbytes, bi__cu_pool pool, bi__cu_stream stream)) \
 	X(MemPoolCreate, cuMemPoolCreate, optional, \
-	  (bi__cu_pool * pool, const struct bi__cu_pool_properties *properties)) \
+	  (bi__cu_pool *pool, const struct bi__cu_pool_properties *properties)) \
 	X(MemPoolSetAttribute, cuMemPoolSetAttribute, optional, (bi__cu_pool pool, unsigned what, void *value)) \
 	X(MemPoolTrimTo, cuMemPoolTrimTo, optional, (bi__cu_pool pool, size_t keep)) \
 	X(MemPoolDestroy, cuMemPoolDestroy, optional, (bi__cu_pool pool)) \
 	X(MemHostAlloc, cuMemHostAlloc, required, (void **pointer, size_t nbytes, unsigned flags)) \
 	X(MemFreeHost, cuMemFreeHost, required, (void *pointer)) \
-	X(MemAllocManaged, cuMemAllocManaged, required, (bi__cu_pointer * pointer, size_t nbytes, unsigned flags)) \
+	X(MemAllocManaged, cuMemAllocManaged, required, (bi__cu_pointer *pointer, size_t nbytes, unsigned flags)) \
 	X(MemGetAddressRange, cuMemGetAddressRange_v2, required, \
-	  (bi__cu_pointer * base, size_t * nbytes, bi__cu_pointer pointer)) \
+	  (bi__cu_pointer *base, size_t *nbytes, bi__cu_pointer pointer)) \
 	X(PointerGetAttributes, cuPointerGetAttributes, required, \
 	  (unsigned count, unsigned *what, void **values, bi__cu_pointer pointer)) \
-	X(StreamCreate, cuStreamCreate, required, (bi__cu_stream * stream, unsigned flags)) \
+	X(StreamCreate, cuStreamCreate, required, (bi__cu_stream *stream, unsigned flags)) \
 	X(StreamDestroy, cuStreamDestroy_v2, required, (bi__cu_stream stream)) \
-	X(StreamGetCtx, cuStreamGetCtx, required, (bi__cu_stream stream, bi__cu_context * context)) \
+	X(StreamGetCtx, cuStreamGetCtx, required, (bi__cu_stream stream, bi__cu_context *context)) \
 	X(StreamGetCtx_v2, cuStreamGetCtx_v2, optional, \
-	  (bi__cu_stream stream, bi__cu_context * context, bi__cu_green_context * green)) \
+	  (bi__cu_stream stream, bi__cu_context *context, bi__cu_green_context *green)) \
 	X(StreamWaitEvent, cuStreamWaitEvent, required, (bi__cu_stream stream, bi__cu_event event, unsigned flags)) \
 	X(StreamQuery, cuStreamQuery, required, (bi__cu_stream stream)) \
 	X(StreamSynchronize, cuStreamSynchronize, required, (bi__cu_stream stream)) \
@@ -65,7 +66,7 @@
 	  (bi__cu_stream stream, unsigned *status, uint64_t *id, bi__cu_graph *graph, const bi__cu_node **nodes, \
 	   size_t *count)) \
 	X(ThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode, required, (unsigned *mode)) \
-	X(EventCreate, cuEventCreate, required, (bi__cu_event * event, unsigned flags)) \
+	X(EventCreate, cuEventCreate, required, (bi__cu_event *event, unsigned flags)) \
 	X(EventDestroy, cuEventDestroy_v2, required, (bi__cu_event event)) \
 	X(EventRecord, cuEventRecord, required, (bi__cu_event event, bi__cu_stream stream)) \
 	X(EventQuery, cuEventQuery, required, (bi__cu_event event)) \
@@ -88,14 +89,15 @@
 	  (bi__cu_pointer dst, unsigned short value, size_t count, bi__cu_stream stream)) \
 	X(MemsetD32Async, cuMemsetD32Async, required, \
 	  (bi__cu_pointer dst, unsigned value, size_t count, bi__cu_stream stream)) \
-	X(ModuleLoadData, cuModuleLoadData, required, (bi__cu_module * module, const void *image)) \
+	X(ModuleLoadData, cuModuleLoadData, required, (bi__cu_module *module, const void *image)) \
 	X(ModuleUnload, cuModuleUnload, required, (bi__cu_module module)) \
 	X(ModuleGetFunction, cuModuleGetFunction, required, \
-	  (bi__cu_function * function, bi__cu_module module, const char *name)) \
+	  (bi__cu_function *function, bi__cu_module module, const char *name)) \
 	X(LaunchKernel, cuLaunchKernel, required, \
 	  (bi__cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, \
 	   unsigned block_y, unsigned block_z, unsigned shared, bi__cu_stream stream, void **arguments, void **extra)) \
 	X(LaunchHostFunc, cuLaunchHostFunc, required, (bi__cu_stream stream, bi__cu_host_function function, void *data))
+/* clang-format on */
 
 struct bi__cu_api {
 	void *library;

@@ -6,24 +6,6 @@
 #include "buffer_interface/binding.h"
 #include "buffer_interface/python.h"
 
-/* Waits until the memory is ready. */
-static int make_ready(PyObject *self)
-{
-	struct bi_view *view = bip_hold(self);
-	struct bi_error err;
-	int rc;
-
-	if (!view)
-		return -1;
-	Py_BEGIN_ALLOW_THREADS
-	rc = bi_view_synchronize(view, &err);
-	Py_END_ALLOW_THREADS
-	if (rc)
-		bip_raise_export(rc, &err);
-	bip_release_view(view);
-	return rc ? -1 : 0;
-}
-
 PyObject *bip_describe(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
 	long long flags = 0;
@@ -43,7 +25,7 @@ PyObject *bip_describe(PyObject *self, PyObject *const *args, Py_ssize_t count)
 			     "flags is 0x%llx, which has demands other than BI_ACQUIRE_READY (1) [B-48]", flags);
 		return NULL;
 	}
-	return flags & BI_ACQUIRE_READY && make_ready(self) ? NULL : Py_NewRef(self);
+	return flags & BI_ACQUIRE_READY && bip_wait(self) ? NULL : Py_NewRef(self);
 }
 
 static int check_type(PyObject *object)

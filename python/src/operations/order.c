@@ -9,32 +9,15 @@
 #include "base/errors.h"
 #include "operations/operations.h"
 
-static int synchronize_array(PyObject *self)
-{
-	struct bi_view *view = bip_hold(self);
-	struct bi_error err;
-	int rc;
-
-	if (!view)
-		return -1;
-	Py_BEGIN_ALLOW_THREADS
-	rc = bi_view_synchronize(view, &err);
-	Py_END_ALLOW_THREADS
-	bip_release_view(view);
-	if (rc)
-		bip_raise(rc, &err);
-	return rc ? -1 : 0;
-}
-
 /* synchronize(). Like every operation here that orders an array, it also orders the mask of the array. */
 PyObject *bip_synchronize(PyObject *self, PyObject *none)
 {
 	PyObject *mask = bip_mask(self);
-	int rc = synchronize_array(self);
+	int rc = bip_wait(self);
 
 	(void)none;
 	if (!rc && mask)
-		rc = synchronize_array(mask);
+		rc = bip_wait(mask);
 	Py_XDECREF(mask);
 	return rc ? NULL : Py_NewRef(Py_None);
 }

@@ -115,12 +115,12 @@ static int unmap_locked(const struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
 	struct bi__device *device = &memory->context->device;
-	struct bi_error first;
-	int rc = bi__dispatch_unmap(device, &memory->home->queue, &memory->block, map->base, &first);
+	struct bi_error reason;
+	int rc = bi__dispatch_unmap(device, &memory->home->queue, &memory->block, map->base, &reason);
 
 	if (rc && !bi__stream_finish(memory->home, NULL))
-		rc = bi__dispatch_unmap(device, &memory->home->queue, &memory->block, map->base, &first);
-	return rc ? bi__fail_vendor(err, rc, first.vendor, "%s", first.message) : BI_OK;
+		rc = bi__dispatch_unmap(device, &memory->home->queue, &memory->block, map->base, &reason);
+	return rc ? bi__fail_vendor(err, rc, reason.vendor, "%s", reason.message) : BI_OK;
 }
 
 static int end_map(struct bi_map *map, struct bi_error *err)

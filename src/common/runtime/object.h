@@ -184,8 +184,7 @@ struct bi__leftovers {
 struct bi__point {
 	uint64_t stream; /* serial of the stream; 0: none, or CUDA's per-thread stream */
 	uintptr_t event; /* the end of the use, or 0 */
-	uint64_t
-		seen; /* entries of `reads`: the stream comes after all work up to this epoch + 1; 0: after `written` */
+	uint64_t seen; /* in `reads`: the stream comes after the work of epoch `seen` - 1; 0: after `written` */
 };
 
 /* The number of streams whose reads of private memory are known one by one. */

@@ -680,8 +680,7 @@ static int begin_shared_locked(struct bi_memory *memory, struct bi__step *step, 
 	return rc;
 }
 
-/* The step forgets all that it has done so far: the home stream may wait for more now, and events may be destroyed. */
-static void catch_up_in(struct bi__step *step, struct bi_memory *memory)
+void bi__order_catch_up_in_locked(struct bi__step *step, struct bi_memory *memory)
 {
 	if (!memory->order.unrecorded)
 		return;
@@ -694,7 +693,7 @@ int bi__order_begin_use_locked(struct bi_memory *memory, unsigned access, struct
 	struct bi__order *order = &memory->order;
 	int rc;
 
-	catch_up_in(step, memory);
+	bi__order_catch_up_in_locked(step, memory);
 	if (is_idle_locked(memory))
 		return BI_OK;
 	rc = begin_first_use_locked(memory, step->stream, err);
@@ -910,7 +909,7 @@ static int end_at_locked(struct bi_memory *memory, unsigned access, struct bi__s
 	struct bi__order *order = &memory->order;
 	int rc;
 
-	catch_up_in(step, memory);
+	bi__order_catch_up_in_locked(step, memory);
 	rc = record_end_locked(memory, access, step, end, err);
 	order->epoch++;
 	order->is_checked = false;
@@ -924,7 +923,7 @@ static int end_at_locked(struct bi_memory *memory, unsigned access, struct bi__s
 	begin_host_use(memory, step->stream->context);
 	/* The end cannot be recorded later: on another thread, the handle of a per-thread stream is another stream. */
 	if (step->stream->queue.per_thread)
-		catch_up_in(step, memory);
+		bi__order_catch_up_in_locked(step, memory);
 	return rc;
 }
 

@@ -1,9 +1,9 @@
 /*
  * The order of work on memory: the rules of docs/ordering.md as functions.
  *
- * A step locks the memories that it works on (a copy one or two, uses up to BI__STEP_MEMORIES), checks them, makes its stream wait for earlier work (begin),
- * enqueues its own work, makes later work wait for that (end), and unlocks. Functions that end in _locked are called
- * with the lock of each memory held. Streams have no lock.
+ * A step locks the memories that it works on (a copy one or two, uses up to BI__STEP_MEMORIES), checks them, makes its
+ * stream wait for earlier work (begin), enqueues its own work, makes later work wait for that (end), and unlocks.
+ * Functions that end in _locked are called with the lock of each memory held. Streams have no lock.
  */
 #ifndef BI_COMMON_RUNTIME_ORDER_H
 #define BI_COMMON_RUNTIME_ORDER_H
@@ -20,8 +20,9 @@ struct bi__step_event {
 #define BI__STEP_EVENTS 8
 
 /*
- * What a step has done so far, so that it waits and records once for several memories. All memories of the step are
- * locked. Made by bi__step_on, once for the beginning and once for the end.
+ * The waits and records of a step so far. A step on several memories waits once for what they share, and records one
+ * event for all of them. All memories of the step are locked. Made by bi__step_on, once for the beginning and once for
+ * the end.
  */
 struct bi__step {
 	struct bi_stream *stream;
@@ -117,15 +118,16 @@ int bi__order_comes_last_locked(const struct bi_memory *memory, const struct bi_
 
 /*
  * Checks both memories of a copy for mappings, captures and failed work, and makes `stream` wait for all work on them
- * (private memory that is read: for its last write); `from` may be NULL. If the memories share a home stream, `stream` waits for it once. After a failure nothing may be
- * enqueued.
+ * (private memory that is read: for its last write); `from` may be NULL. If the memories share a home stream, `stream`
+ * waits for it once. After a failure nothing may be enqueued.
  */
 int bi__order_begin_copy_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,
 				struct bi_error *err);
 
 /*
  * Makes later work on the home stream of the memory wait for all work that is on `stream` now. Host memory gets a
- * last-use event instead, and private memory notes the end of the work. If the driver fails, bi__order_catch_up_locked tries again later.
+ * last-use event instead, and private memory notes the end of the work. If the driver fails, bi__order_catch_up_locked
+ * tries again later.
  */
 int bi__order_end_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err);
 
@@ -143,6 +145,12 @@ int bi__order_end_copy_locked(struct bi_memory *to, struct bi_memory *from, stru
  * calling thread until the stream is empty (`failure`). If that fails too, the memory is lost.
  */
 void bi__order_catch_up_locked(struct bi_memory *memory);
+
+/*
+ * Does bi__order_catch_up_locked within a step. If there was work to record, the step forgets its waits and events: the
+ * home stream may wait for more now, and an event may have been destroyed.
+ */
+void bi__order_catch_up_in_locked(struct bi__step *step, struct bi_memory *memory);
 
 /*
  * Makes the home stream (host memory: the context stream) wait for the events of the first use. Afterwards the memory

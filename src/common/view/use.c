@@ -132,7 +132,7 @@ static int end_work_locked(struct bi_memory *memory, unsigned access, struct bi_
 
 	if (memory->flags & BI_WRAP_UNORDERED)
 		return BI_OK;
-	bi__order_catch_up_locked(memory);
+	bi__order_catch_up_in_locked(step, memory);
 	rc = bi__order_check_capture_locked(step->stream, memory, NULL, err);
 	if (!rc && (memory->order.first_use.count || memory->order.last_use.context))
 		rc = bi__order_begin_locked(memory, step->stream, err);
