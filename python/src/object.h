@@ -10,8 +10,7 @@ enum bip_flag {
 	/* The producer named no stream, so the end of a `with` block waits for this library's work on the memory. */
 	BIP_WAIT_AT_EXIT = 1,
 	BIP_UNORDERED = 2, /* imported with sync=False: no stream is acquired or handed back */
-	BIP_PRESUMED_READONLY =
-		4, /* imported from a DLPack tensor without version, which cannot say that it is writable */
+	BIP_PRESUMED_READONLY = 4, /* imported from a DLPack tensor without version, which cannot mark it writable */
 	BIP_COPIED = 8 /* imported with copy=True */
 };
 
