@@ -51,7 +51,7 @@ struct bi_stream {
 	struct bi_context *context; /* a reference, except in the context stream */
 	struct bi__queue queue;
 	unsigned id; /* number of the stream in reports; 0 is the context stream */
-	atomic_ullong serial; /* unique for the life of the process; 0 until a serial is needed */
+	uint64_t serial; /* unique for the life of the process; not 0 */
 	atomic_bool is_shared; /* other code may know the handle, or the stream has waited for a captured stream. No
 				  other stream can be captured into a graph */
 	struct {

@@ -298,7 +298,7 @@ static int refuse_point_outside(const struct bi_memory *memory, const struct bi_
 {
 	const struct bi__fence fence = { context_of_points(memory), point->event };
 
-	if (!point->event || point->stream == bi__stream_serial(memory->home))
+	if (!point->event || point->stream == memory->home->serial)
 		return BI_OK;
 	return refuse_outside(
 		&fence, "earlier work on the array on another stream: call bi_view_synchronize before the capture",
@@ -400,7 +400,7 @@ static int begin_first_use_locked(struct bi_memory *memory, struct bi_stream *st
 /* Returns 1 if the last-use event was recorded on this stream, and the stream is in-order: no wait is needed. */
 static int last_use_is_on(const struct bi_memory *memory, const struct bi_stream *stream)
 {
-	return memory->order.last_use_stream == bi__stream_serial(stream) && !stream->queue.out_of_order &&
+	return memory->order.last_use_stream == stream->serial && !stream->queue.out_of_order &&
 	       !stream->queue.per_thread;
 }
 
@@ -459,7 +459,7 @@ static int is_private_locked(const struct bi_memory *memory, const struct bi_str
 /* The handle of a per-thread stream is another stream on each thread, so it has no number. */
 static uint64_t point_stream(struct bi_stream *stream)
 {
-	return stream->queue.per_thread ? 0 : bi__stream_number(stream);
+	return stream->queue.per_thread ? 0 : stream->serial;
 }
 
 static struct bi__point *find_read_locked(struct bi_memory *memory, uint64_t stream)
@@ -586,7 +586,7 @@ static int spread_locked(struct bi_memory *memory, struct bi__step *step, struct
 		rc = record_point(&step->home, memory, memory->home, &event, err);
 	if (rc)
 		return rc;
-	order->written = (struct bi__point){ bi__stream_number(memory->home), event, 0 };
+	order->written = (struct bi__point){ memory->home->serial, event, 0 };
 	for (int i = 0; i < BI__READS; i++)
 		order->reads[i] = (struct bi__point){ 0 };
 	order->spread = order->home_seen = true;
@@ -778,7 +778,7 @@ static int move_last_use_locked(struct bi_memory *memory, struct bi_stream *stre
 		return rc;
 	discard_last_use_locked(memory);
 	set_last_use_locked(memory, last_use);
-	memory->order.last_use_stream = bi__stream_number(stream);
+	memory->order.last_use_stream = stream->serial;
 	return BI_OK;
 }
 
@@ -1068,7 +1068,7 @@ int bi__order_comes_last_locked(const struct bi_memory *memory, const struct bi_
 	if (order->home_reads && stream != memory->home)
 		return 0;
 	for (int i = 0; i < BI__READS; i++)
-		if (order->reads[i].event && order->reads[i].stream != bi__stream_serial(stream))
+		if (order->reads[i].event && order->reads[i].stream != stream->serial)
 			return 0;
 	return 1;
 }

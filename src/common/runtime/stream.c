@@ -8,29 +8,16 @@
 
 void bi__stream_init(struct bi_stream *stream, struct bi_context *context)
 {
+	static atomic_ullong serials;
+
 	atomic_init(&stream->refs, 1);
 	stream->context = context;
 	stream->queue = (struct bi__queue){ .native = 0 };
 	stream->id = 0;
-	atomic_init(&stream->serial, 0);
+	stream->serial = atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1;
 	atomic_init(&stream->is_shared, false);
 	stream->release.fn = NULL;
 	stream->release.data = NULL;
-}
-
-uint64_t bi__stream_number(struct bi_stream *stream)
-{
-	static atomic_ullong serials;
-	unsigned long long serial = bi__stream_serial(stream), made;
-
-	if (serial)
-		return serial;
-	made = atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1;
-	/* If another thread has set the serial meanwhile, its value is used. */
-	return atomic_compare_exchange_strong_explicit(&stream->serial, &serial, made, memory_order_relaxed,
-						       memory_order_relaxed)
-		       ? made
-		       : serial;
 }
 
 static int is_context_stream(const struct bi_stream *stream)
@@ -76,7 +63,6 @@ int bi__stream_follow(struct bi_stream *waiter, struct bi_stream *on, struct bi_
 	int is_same = waiter->queue.native == on->queue.native && bi__same_space(waiter->context, on->context);
 
 	join_capture(waiter, on);
-
 	if (is_same && !on->queue.out_of_order)
 		return bi__dispatch_alive(device, err);
 	return bi__dispatch_follow(device, &waiter->queue, is_same ? &waiter->queue : &on->queue, err);

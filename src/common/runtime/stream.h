@@ -11,18 +11,6 @@
 /* Initialises every member for a stream whose queue is not open yet. Takes no reference to the context. */
 void bi__stream_init(struct bi_stream *stream, struct bi_context *context);
 
-/* Returns the serial of the stream, or 0 if it has none yet. */
-static inline uint64_t bi__stream_serial(const struct bi_stream *stream)
-{
-	return atomic_load_explicit(&stream->serial, memory_order_relaxed);
-}
-
-/*
- * Returns the serial of the stream. The first call for a stream makes its serial. Most streams never need a serial, and
- * making one for each stream would cost time when a context is opened.
- */
-uint64_t bi__stream_number(struct bi_stream *stream);
-
 /*
  * Returns 1 if work on the stream can use the memory. Streams of a synchronous backend reach all memory of that
  * backend; any other stream reaches the memory of its own native context.
