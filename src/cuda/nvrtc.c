@@ -1,6 +1,6 @@
 #include "cuda/nvrtc.h"
 
-#include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,50 +9,44 @@
 
 typedef struct nvrtc_program *nvrtc_program;
 
-/* X(member, symbol, parameters). Each function returns 0, or a code. NVRTC 11.2 is the first with all of them. */
+/* X(name without "nvrtc", parameters). Each function returns 0, or a code. NVRTC 11.2 is the first with all of them. */
 #define API(X) \
-	X(CreateProgram, nvrtcCreateProgram, \
-	  (nvrtc_program * program, const char *text, const char *name, int headers, const char *const *texts, \
-	   const char *const *names)) \
-	X(DestroyProgram, nvrtcDestroyProgram, (nvrtc_program * program)) \
-	X(CompileProgram, nvrtcCompileProgram, (nvrtc_program program, int count, const char *const *options)) \
-	X(GetProgramLogSize, nvrtcGetProgramLogSize, (nvrtc_program program, size_t * nbytes)) \
-	X(GetProgramLog, nvrtcGetProgramLog, (nvrtc_program program, char *log)) \
-	X(GetPTXSize, nvrtcGetPTXSize, (nvrtc_program program, size_t * nbytes)) \
-	X(GetPTX, nvrtcGetPTX, (nvrtc_program program, char *ptx)) \
-	X(GetCUBINSize, nvrtcGetCUBINSize, (nvrtc_program program, size_t * nbytes)) \
-	X(GetCUBIN, nvrtcGetCUBIN, (nvrtc_program program, char *code)) \
-	X(GetNumSupportedArchs, nvrtcGetNumSupportedArchs, (int *count)) \
-	X(GetSupportedArchs, nvrtcGetSupportedArchs, (int *archs))
+	X(CreateProgram, (nvrtc_program * program, const char *text, const char *name, int headers, \
+			  const char *const *texts, const char *const *names)) \
+	X(DestroyProgram, (nvrtc_program * program)) \
+	X(CompileProgram, (nvrtc_program program, int count, const char *const *options)) \
+	X(GetProgramLogSize, (nvrtc_program program, size_t * nbytes)) \
+	X(GetProgramLog, (nvrtc_program program, char *log)) \
+	X(GetPTXSize, (nvrtc_program program, size_t * nbytes)) \
+	X(GetPTX, (nvrtc_program program, char *ptx)) \
+	X(GetCUBINSize, (nvrtc_program program, size_t * nbytes)) \
+	X(GetCUBIN, (nvrtc_program program, char *code)) \
+	X(GetNumSupportedArchs, (int *count)) \
+	X(GetSupportedArchs, (int *archs))
 
 #define REFUSED 6 /* NVRTC_ERROR_COMPILATION */
 #define MOST_OPTIONS 64
 #define MOST_ARCHS 128
 
-static struct {
+static struct api {
 	void *library;
-#define MEMBER(name, symbol, parameters) int(*name) parameters;
+#define MEMBER(name, parameters) int(*name) parameters;
 	API(MEMBER)
 #undef MEMBER
 } api;
 
-static int open_library(struct bi_error *err)
+static int open_library_locked(struct bi_error *err)
 {
 	static const char *const names[] = { "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so",
 					     NULL };
 	static const struct bi__symbol symbols[] = {
-#define SYMBOL(name, symbol, parameters) { (size_t)((char *)&api.name - (char *)&api), #symbol, 1 },
+#define SYMBOL(name, parameters) { offsetof(struct api, name), "nvrtc" #name, 1 },
 		API(SYMBOL)
 #undef SYMBOL
 	};
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	struct bi_error reason;
-	int rc = BI_OK;
+	int rc = bi__dl_open("BI_NVRTC_LIBRARY", names, symbols, sizeof(symbols) / sizeof(*symbols), &api, &reason);
 
-	pthread_mutex_lock(&lock);
-	if (!api.CreateProgram)
-		rc = bi__dl_open("BI_NVRTC_LIBRARY", names, symbols, sizeof(symbols) / sizeof(*symbols), &api, &reason);
-	pthread_mutex_unlock(&lock);
 	return rc ? bi__fail(err, BI_EUNSUPPORTED, "CUDA source needs NVRTC, or set source.image: %s", reason.message)
 		  : BI_OK;
 }
@@ -131,8 +125,9 @@ static int compile_program(nvrtc_program program, struct bi__source *source, int
 
 int bi__nvrtc_compile(struct bi__source *source, int capability, struct bi__nvrtc_image *out, struct bi_error *err)
 {
+	static struct bi__dl_once once = BI__DL_ONCE_INIT;
 	nvrtc_program program;
-	int rc = open_library(err), code;
+	int rc = bi__dl_open_once(&once, open_library_locked, err), code;
 
 	*out = (struct bi__nvrtc_image){ NULL, NULL };
 	if (rc)

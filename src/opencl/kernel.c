@@ -70,17 +70,23 @@ static uint64_t cache_key(cl_device_id device)
 	return hash;
 }
 
+char *bi__opencl_build_log(cl_program program, cl_device_id device)
+{
+	size_t size = 0;
+	char *log;
+
+	bi__cl->GetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, NULL, &size);
+	log = size ? calloc(1, size + 1) : NULL;
+	if (log)
+		bi__cl->GetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, size, log, NULL);
+	return log;
+}
+
 /* Returns the status of a failed build. The message quotes the beginning of the compiler's log. */
 static int fail_with_log(cl_program program, cl_device_id device, cl_int code, struct bi_error *err)
 {
-	size_t size = 0;
-	char *log = NULL;
+	char *log = bi__opencl_build_log(program, device);
 
-	bi__cl->GetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, NULL, &size);
-	if (size)
-		log = calloc(1, size + 1);
-	if (log)
-		bi__cl->GetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, size, log, NULL);
 	for (char *c = log; c && (c = strchr(c, '\n'));)
 		*c = ' ';
 	bi__fail_vendor(err, BI_EDRIVER, code, "clBuildProgram failed: %s (%d): %s", bi__cl_name(code), code,

@@ -31,6 +31,9 @@ struct bi__opencl {
  */
 char *bi__opencl_text(cl_platform_id platform, cl_device_id device, cl_uint what);
 
+/* Returns the log of the last build of the program, which the caller frees, or NULL. */
+char *bi__opencl_build_log(cl_program program, cl_device_id device);
+
 /* The destination of a command. */
 struct bi__opencl_command {
 	struct bi__opencl *opencl;

@@ -29,18 +29,6 @@ struct kernel {
 	cl_kernel _Atomic spares[SPARES];
 };
 
-static char *get_log(cl_program program, cl_device_id device)
-{
-	size_t size = 0;
-	char *log;
-
-	bi__cl->GetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, NULL, &size);
-	log = size ? calloc(1, size + 1) : NULL;
-	if (log)
-		bi__cl->GetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, size, log, NULL);
-	return log;
-}
-
 /* Compiles `text` followed by `more`. After a failure of the compiler, *out is a program that only has a log. */
 static cl_int compile(const struct bi__opencl *opencl, const struct program *source, const char *more, cl_program *out)
 {
@@ -99,7 +87,7 @@ int bi__opencl_build(struct bi__device_state *device, struct bi__source *source,
 		return bi__fail(err, BI_ENOMEM, "no memory for a program");
 	code = compile(opencl, made, "", &made->program);
 	if (made->program)
-		source->log = get_log(made->program, opencl->device);
+		source->log = bi__opencl_build_log(made->program, opencl->device);
 	if (code == CL_SUCCESS) {
 		*program = (uintptr_t)made;
 		return BI_OK;

@@ -13,17 +13,12 @@
 /* The limit + 1, or 0 if the environment was not read yet. */
 static atomic_size_t chosen;
 
-static size_t read_limit(void)
-{
-	return (size_t)bi__environment_number("BI_INLINE_LIMIT", 0, LARGEST_LIMIT, DEFAULT_LIMIT);
-}
-
 size_t bi__inline_limit(void)
 {
 	size_t limit = atomic_load_explicit(&chosen, memory_order_relaxed);
 
 	if (!limit) {
-		limit = read_limit() + 1;
+		limit = (size_t)bi__environment_number("BI_INLINE_LIMIT", 0, LARGEST_LIMIT, DEFAULT_LIMIT) + 1;
 		atomic_store_explicit(&chosen, limit, memory_order_relaxed);
 	}
 	return limit - 1;

@@ -52,9 +52,9 @@ static int has_order(const struct entry *entry)
 const struct bi__type_words bi__type_words[BI_TYPE_COUNT][2] = {
 #define ORDER(bits, is_first) ((bits) <= 8 ? '|' : (is_first) ? '<' : '>')
 #define TYPE(name, text, kind, code, bits) \
-	[BI_##name] = { { (uint8_t)((code) < 0 ? BI__TYPE_OPAQUE : (code)), (code) < 0 ? 8 : (bits), kind, \
+	[BI_##name] = { { (uint8_t)((code) < 0 ? BI__TYPE_OPAQUE : (code)), (code) < 0 ? 8 : (bits), \
 			  ORDER(bits, IS_LITTLE) }, \
-			{ BI__TYPE_OPAQUE, 8, kind, ORDER(bits, !IS_LITTLE) } },
+			{ BI__TYPE_OPAQUE, 8, ORDER(bits, !IS_LITTLE) } },
 	BI_TYPE_MAP(TYPE)
 #undef TYPE
 #undef ORDER
@@ -286,11 +286,6 @@ int bi_dtype_parse(const char *text, struct bi_dtype *out, struct bi_error *err)
 	return bi__dtype_parse_typestr(text, strlen(text), out, err);
 }
 
-char bi__dtype_order(struct bi_dtype dtype)
-{
-	return dtype.type < BI_TYPE_COUNT ? bi__type_words[dtype.type][dtype.swapped != 0].order : '|';
-}
-
 int bi_dtype_typestr(struct bi_dtype dtype, char text[BI_DTYPE_TEXT], struct bi_error *err)
 {
 	const struct entry *entry;
@@ -305,7 +300,7 @@ int bi_dtype_typestr(struct bi_dtype dtype, char text[BI_DTYPE_TEXT], struct bi_
 	if (!entry->kind || dtype.lanes > 1)
 		return bi__fail(err, BI_EDTYPE, "the array interface has no name for %s with %u lanes", entry->text,
 				dtype.lanes);
-	text[0] = bi__dtype_order(dtype);
+	text[0] = bi__dtype_words(dtype).order;
 	text[1] = entry->kind;
 	bi__decimal(text + 2, is_sized(entry) ? dtype.item_size / unit_size(entry) : dtype.item_size);
 	return BI_OK;

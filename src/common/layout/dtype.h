@@ -7,17 +7,11 @@
 /* Checks a type whose members the caller may have set. Returns BI_EDTYPE if the members contradict each other. */
 int bi__dtype_check(struct bi_dtype dtype, struct bi_error *err);
 
-/*
- * Returns the byte order of one lane as the array interface writes it: '<', '>' or '|'. Also valid for types that the
- * array interface cannot name.
- */
-char bi__dtype_order(struct bi_dtype dtype);
-
-/* The description of a type in exchange formats, without its size: DLPack's code and bits; kind and order of abi.h. */
+/* The names of a type in exchange formats, without its size. */
 struct bi__type_words {
-	uint8_t code; /* BI__TYPE_OPAQUE: DLPack has no such type */
-	uint8_t bits;
-	char kind, order;
+	uint8_t code; /* of DLPack; BI__TYPE_OPAQUE: DLPack has no such type */
+	uint8_t bits; /* of a lane, for DLPack */
+	char order; /* byte order of a lane, as the array interface writes it: '<', '>' or '|' */
 };
 
 #define BI__TYPE_OPAQUE 3

@@ -71,6 +71,7 @@ int bi__fence_block(const struct bi__fence *fence, enum bi__wait_reason reason, 
 		bi__count_wait(fence->context, reason);
 	return rc;
 }
+
 /* Sets *out to an event with the backend's event, and takes ownership of it. `rc` is the status of making that. */
 static int make_event(struct bi_context *context, uintptr_t made, int rc, struct bi_event **out, struct bi_error *err)
 {

@@ -592,7 +592,19 @@ unsigned bi_view_flags(const struct bi_view *view)
 
 void bi_view_native(const struct bi_view *view, struct bi_native *out)
 {
-	bi__view_native(view, out);
+	const struct bi__block *block = &view->memory->block;
+
+	bi__memory_mark_exported(view->memory, NULL); /* also while the memory is mapped: the function cannot fail */
+	*out = (struct bi_native){ block->kind, block->handle, 0, 0 };
+	if (!block->handle)
+		return;
+	out->offset = block->origin + (size_t)view->offset;
+	out->nbytes = block->origin + view->memory->nbytes;
+	if (view->memory->backend->exported[block->memory].form != BI__FORM_ELEMENT)
+		return;
+	out->handle += out->offset;
+	out->nbytes -= out->offset;
+	out->offset = 0;
 }
 
 void *bi_view_host_pointer(const struct bi_view *view)

@@ -98,24 +98,6 @@ static inline struct bi__text *bi__view_text(const struct bi_view *view)
 	return more ? more->text : NULL;
 }
 
-/* Does the same as bi_view_native; inline for functions that are called often. */
-static inline void bi__view_native(const struct bi_view *view, struct bi_native *out)
-{
-	const struct bi__block *block = &view->memory->block;
-
-	bi__memory_mark_exported(view->memory, NULL); /* also while the memory is mapped: the function cannot fail */
-	*out = (struct bi_native){ block->kind, block->handle, 0, 0 };
-	if (!block->handle)
-		return;
-	out->offset = block->origin + (size_t)view->offset;
-	out->nbytes = block->origin + view->memory->nbytes;
-	if (view->memory->backend->exported[view->memory->block.memory].form != BI__FORM_ELEMENT)
-		return;
-	out->handle += out->offset;
-	out->nbytes -= out->offset;
-	out->offset = 0;
-}
-
 /* Does the same as bi_view_retain for a const view: the reference count is not part of its value. */
 static inline struct bi_view *bi__view_retain_const(const struct bi_view *view)
 {
