@@ -200,9 +200,9 @@ LONGEST_SLEEP = 5e-3
 
 
 async def ready(array):
-    """Asks the driver for an event from time to time while asyncio runs other tasks. No thread waits for a device.
+    """Queries the driver's event at intervals, while asyncio runs other tasks. No thread waits for a device.
 
-    Host memory has no event. There a thread of the event loop's executor waits.
+    Host memory has no such event: a thread of the event loop's executor waits for it.
     """
     import asyncio
 

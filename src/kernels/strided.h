@@ -120,7 +120,7 @@
 		bi__u32 is_one_run; \
 		bi__u32 has_edges; /* lines begin or end inside of a word */ \
 		bi__i32 pitch; \
-		bi__i32 mask; /* units of a word, less 1; a constant is too much for clang 14 */ \
+		bi__i32 mask; /* units of a word, less 1; clang 14 does not handle a constant here */ \
 		bi__u32 threads; /* of a line, a power of two, as a shift */ \
 		bi__u32 parts; /* of a line, each of a word for each thread; a power of two, as a shift */ \
 		bi__u32 runs; /* that threads write side by side, a power of two, as a shift */ \

@@ -98,7 +98,7 @@ struct bi__opencl_spare {
 	struct bi__opencl_spare *next;
 };
 
-/* While commands are pending, PoCL counts references of its own. */
+/* Returns false also while commands are pending on PoCL, which then has references of its own. */
 static bool is_last_reference(const struct bi__opencl_spare *spare)
 {
 	cl_uint references = 0;

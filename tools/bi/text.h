@@ -8,8 +8,8 @@
 FILE *text_open(char **text, size_t *length);
 
 /*
- * Closes the stream. Returns 0; *text, which the caller frees, is what was written, and a 0 byte behind. Otherwise
- * returns -1, and *text is NULL. `text` and `length` are those of text_open.
+ * Closes the stream. Returns 0 and sets *text to the written bytes with a NUL behind them; the caller frees it. On
+ * failure returns -1 and sets *text to NULL. `text` and `length` are those of text_open.
  */
 int text_close(FILE *stream, char **text, size_t *length);
 

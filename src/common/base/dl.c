@@ -82,7 +82,7 @@ static int is_searched(struct dl_phdr_info *info, size_t size, void *data)
 	return (size_t)snprintf(search->path, sizeof(search->path), "%s", info->dlpi_name) < sizeof(search->path);
 }
 
-/* Opens a library of that name that the process has loaded, as Python packages bring one in their own folder. */
+/* Opens a library of that name that the process has loaded. Python packages bring one in a folder of their own. */
 static void *open_loaded(const char *name)
 {
 	struct search search = { .name = name, .stem = strcspn(name, ".") };

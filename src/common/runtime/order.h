@@ -110,7 +110,7 @@ int bi__order_gather_locked(struct bi_memory *memory, struct bi_error *err);
 /* Blocks the calling thread (`failure`) until work of private memory on other streams than its home stream is done. */
 int bi__order_finish_points(struct bi_memory *memory);
 
-/* Forgets that work, because it is complete or the home stream waits for it. */
+/* Forgets the work on other streams than the home stream: it is complete, or the home stream waits for it. */
 void bi__order_clear_points(struct bi_memory *memory);
 
 /* Returns 1 if all other work on the memory comes before the last use on the stream. */
