@@ -823,7 +823,7 @@ BI_API int bi_view_empty(struct bi_context *context, struct bi_dtype dtype, int 
 /*
  * Makes a view of dense host bytes without a copy. The memory stays host memory; bi_copy moves it to a device. The
  * caller keeps the bytes alive until `release` is called. Without `release`, the caller keeps them alive until all
- * references are released and pending work is done. Owned.
+ * references are released and pending work is done. Ownership of release_data is transferred. Owned.
  */
 BI_API int bi_view_wrap_host(struct bi_context *context, void *data, struct bi_dtype dtype, int ndim,
 			     const int64_t *shape, bi_release_fn release, void *release_data, struct bi_view **out,
@@ -841,17 +841,17 @@ BI_API int bi_view_index(const struct bi_view *view, const struct bi_index *item
 /*
  * Applies one item to one axis and keeps the others whole. Negative axes count from the end. INTEGER: the axis is
  * dropped. SLICE: the axis is cut. NEWAXIS: an axis of extent 1 is put in front of `axis`, which may be ndim; -1 is
- * ndim. BI_EINVAL: there is no such axis, or the item is an ellipsis.
+ * ndim. BI_EINVAL: there is no such axis, or the item is an ellipsis. Owned.
  */
 BI_API int bi_view_index_axis(const struct bi_view *view, int axis, struct bi_index item, struct bi_view **out,
 			      struct bi_error *err);
-/* Drops all axes of extent 1. */
+/* Drops all axes of extent 1. Owned. */
 BI_API int bi_view_squeeze(const struct bi_view *view, struct bi_view **out, struct bi_error *err);
 BI_API int bi_view_permute(const struct bi_view *view, const int *axes, struct bi_view **out, struct bi_error *err);
 BI_API int bi_view_flip(const struct bi_view *view, int axis, struct bi_view **out, struct bi_error *err);
 BI_API int bi_view_reshape(const struct bi_view *view, int ndim, const int64_t *shape, struct bi_view **out,
 			   struct bi_error *err);
-/* The result is read-only, because several of its elements share bytes. */
+/* The result is read-only, because several of its elements share bytes. Owned. */
 BI_API int bi_view_broadcast(const struct bi_view *view, int ndim, const int64_t *shape, struct bi_view **out,
 			     struct bi_error *err);
 BI_API int bi_view_field(const struct bi_view *view, const char *name, struct bi_view **out, struct bi_error *err);
@@ -884,7 +884,7 @@ BI_API void bi_view_native(const struct bi_view *view, struct bi_native *out);
 
 /*
  * Returns the address of element [0, ..., 0], or NULL if the CPU cannot use the memory directly. A memory whose address
- * was returned counts as exported. Does not wait.
+ * was returned counts as exported. Does not wait. Borrowed.
  */
 BI_API void *bi_view_host_pointer(const struct bi_view *view);
 
@@ -1035,15 +1035,15 @@ enum bi_map_mode {
  * hold for the whole memory, not only for the bytes of the view. bi_view_native and bi_view_host_pointer cannot fail:
  * their callers announce their work with bi_use_begin.
  *
- * Retains the view. Owned. bi_unmap takes ownership of the mapping, on failure as well, except with BI_ECAPTURE. Only
- * one thread may unmap a mapping.
+ * Retains the view. Owned.
  */
 BI_API int bi_view_map(const struct bi_view *view, unsigned mode, struct bi_map **out, struct bi_error *err);
-/* Returns the address of element [0, ..., 0]. The strides are those of the view. NULL: the array has no elements. */
+/* Returns the address of element [0, ..., 0], or NULL without elements. The strides are those of the view. Borrowed. */
 BI_API void *bi_map_data(const struct bi_map *map);
 /*
- * Ends the mapping. Later work on the memory sees the bytes that the CPU wrote. Does not wait. BI_ECAPTURE: the memory
- * is still mapped; call bi_unmap again when the capture has ended.
+ * Ends the mapping. Later work on the memory sees the bytes that the CPU wrote. Does not wait. Only one thread may unmap
+ * a mapping. Takes ownership of `map`, on failure as well, except with BI_ECAPTURE: the memory is still mapped; call
+ * bi_unmap again when the capture has ended.
  */
 BI_API int bi_unmap(struct bi_map *map, struct bi_error *err);
 
@@ -1069,7 +1069,7 @@ enum bi_import_flag {
 };
 
 /*
- * Makes a view of an array that a producer describes. Takes ownership of the struct on success: its contents are moved,
+ * Makes a view of an array that a producer describes. Takes ownership of *exchange on success: its contents are moved,
  * exchange->release is NULL afterwards, and the producer's release is called when the memory is freed. Owned.
  *
  * `context` must reach the memory: any context for host memory, the same cl_context for a cl_mem, the same device for

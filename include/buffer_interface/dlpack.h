@@ -96,7 +96,7 @@ BI_API int bi_dlpack_export(const struct bi_view *view, uint64_t flags, struct b
 /*
  * Makes a tensor like bi_dlpack_export, but without version and flags. Errors as bi_dlpack_describe. BI_EREADONLY: the
  * view is read-only, such a tensor has no flag for this [D3], and `flags` is not BI_DL_READONLY. BI_DL_READONLY is for a
- * view that is read-only only because it was imported from such a tensor [E8].
+ * view that is read-only only because it was imported from such a tensor [E8]. Owned.
  */
 BI_API int bi_dlpack_export_unversioned(const struct bi_view *view, uint64_t flags, struct bi_dl_managed **out,
 					struct bi_error *err);
@@ -147,7 +147,8 @@ BI_API int bi_dlpack_import(struct bi_context *context, struct bi_dl_managed_ver
 			    const struct bi_dlpack_import_options *options, struct bi_view **out, struct bi_error *err);
 /*
  * Imports like bi_dlpack_import a tensor that has no version and no flags. The view is read-only [E8], unless `options`
- * has BI_DLPACK_WRITABLE or this library exported the tensor. Elements of less than a byte count as packed.
+ * has BI_DLPACK_WRITABLE or this library exported the tensor. Elements of less than a byte count as packed. Takes
+ * ownership of the tensor on success. Owned.
  */
 BI_API int bi_dlpack_import_unversioned(struct bi_context *context, struct bi_dl_managed *tensor,
 					const struct bi_dlpack_import_options *options, struct bi_view **out,

@@ -18,6 +18,11 @@ expect() {      # what, output
     echo "$1: $2"
 }
 
+# The manifest is there, with its schema.
+for file in api.json api.schema.json; do
+    [ -s "$prefix/share/buffer_interface/$file" ] || { echo "FAILED: $file is not installed"; exit 1; }
+done
+
 # The command runs from where it was installed, without any environment.
 "$prefix/bin/bi" --version
 "$prefix/bin/bi" devices >/dev/null
