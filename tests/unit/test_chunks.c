@@ -116,12 +116,29 @@ static void an_axis_that_is_not_tiled_is_cut_first(void **state)
 	assert_int_equal(split.step, 4);
 }
 
+/* An axis with steps of 8 bytes in the source has as many elements as chunks are wanted. To cut it would leave each
+ * chunk 8 bytes of each line. */
+static void no_cut_shortens_the_runs_of_the_source(void **state)
+{
+	const int64_t shape[] = { 2, 2, 2, 8, 31, 32, 24 };
+	const int64_t strides[] = { 3047424, 47616, 4, 8, 64, 95232, 1984 };
+	struct bi__engine_split split;
+	struct bi__plan plan = plan_of("float32", 7, shape, strides);
+
+	(void)state;
+	bi__engine_split(&split, &plan, 8);
+	assert_in_range(split.chunks, 2, 8);
+	assert_true(split.step * plan.src_strides[split.axis] >= 1024);
+	assert_true(split.step * plan.dst_strides[split.axis] >= 1024);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_byte_is_in_one_chunk),
 		cmocka_unit_test(dense_bytes_are_cut_at_pages),
 		cmocka_unit_test(an_axis_that_is_not_tiled_is_cut_first),
+		cmocka_unit_test(no_cut_shortens_the_runs_of_the_source),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,32 +15,44 @@ static int64_t units_per_cut(const struct bi__plan *plan, int axis)
 	return units;
 }
 
-/* Returns true if the axis is one of the two tiled axes. To cut any other axis costs no time. */
-static int is_tiled(const struct bi__plan *plan, int axis)
+/* Returns the length of at most `chunks` chunks that are about equal, a multiple of `units`. */
+static int64_t chunk_step(int64_t extent, int64_t chunks, int64_t units)
 {
-	return plan->kind == BI__PLAN_TILES && (axis == plan->cross || axis == plan->ndim - 1);
+	return (extent / chunks + (extent % chunks != 0) + units - 1) / units * units;
 }
 
-static int64_t most_chunks(const struct bi__plan *plan, int axis)
-{
-	int64_t units = units_per_cut(plan, axis);
+/* A run of this many bytes is read or written at nearly full speed, so longer runs are not better. */
+#define LONG_RUN 2048
 
-	return plan->shape[axis] / units + (plan->shape[axis] % units != 0);
+/* Returns the bytes of the range along the axis that a chunk has in the source or in the destination, at most LONG_RUN.
+ */
+static int64_t shorter_run(const struct bi__plan *plan, int axis, int64_t step)
+{
+	const int64_t src = plan->src_strides[axis] < 0 ? -plan->src_strides[axis] : plan->src_strides[axis];
+	const int64_t dst = plan->dst_strides[axis];
+	const int64_t stride = src && src < dst ? src : dst;
+
+	return stride > LONG_RUN / step ? LONG_RUN : stride * step;
 }
 
-/* Chooses the outermost axis that is long enough, or else the axis that gives the most chunks. Tiled axes come last. */
+/*
+ * Chooses the axis that gives many chunks without cutting runs of memory into short ones: a cut along an axis with a
+ * short stride leaves each chunk a few bytes of each run, and the chunks together read or write every line many times.
+ * The outermost of equal axes is chosen.
+ */
 static int choose_axis(const struct bi__plan *plan, int64_t chunks)
 {
-	int best = -1;
+	int64_t most = 0;
+	int best = 0;
 
-	for (int tiled = 0; tiled < 2; tiled++) {
-		for (int i = 0; i < plan->ndim; i++) {
-			if (is_tiled(plan, i) != tiled)
-				continue;
-			if (most_chunks(plan, i) >= chunks)
-				return i;
-			if (best < 0 || most_chunks(plan, i) > most_chunks(plan, best))
-				best = i;
+	for (int i = 0; i < plan->ndim; i++) {
+		const int64_t step = chunk_step(plan->shape[i], chunks, units_per_cut(plan, i)),
+			      count = (plan->shape[i] - 1) / step + 1;
+		const int64_t worth = shorter_run(plan, i, step) * count;
+
+		if (worth > most) {
+			most = worth;
+			best = i;
 		}
 	}
 	return best;
@@ -53,7 +65,7 @@ int bi__engine_split(struct bi__engine_split *split, const struct bi__plan *plan
 	split->axis = plan->ndim ? choose_axis(plan, chunks) : -1;
 	extent = plan->ndim ? plan->shape[split->axis] : (int64_t)plan->unit;
 	units = plan->ndim ? units_per_cut(plan, split->axis) : BI__PAGE;
-	split->step = (extent / chunks + (extent % chunks != 0) + units - 1) / units * units;
+	split->step = chunk_step(extent, chunks, units);
 	split->chunks = (int)(extent / split->step + (extent % split->step != 0));
 	return split->chunks;
 }

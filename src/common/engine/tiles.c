@@ -9,16 +9,16 @@
  * The outermost axis of each is cut into blocks. All tiles have the same shape and share their tables of offsets: if an
  * extent is no multiple of the block, the last block begins earlier and copies some elements again.
  *
- *     LARGE   units of 5 to 7, and of 9 and more bytes are moved one by one, from the source to the rows of D
- *
- *     ONCE    smaller units, if S and D have no axis in common:
+ *     ONCE    units of 1 to 4, and of 8 bytes, if S and D have no axis in common:
  *
  *             a run of S for each position in D  →  a  → turn →  c: a row of D for each position in S
  *
- *     TWICE   smaller units, if they have. LINE bytes of elements from as many tiles are turned together. Then the
- *             elements of all these tiles for one position are one line, and lines can be put into any order:
+ *     TWICE   units of 1 to 4 bytes, if they have. LINE bytes of elements from as many tiles are turned together. Then
+ * the elements of all these tiles for one position are one line, and lines can be put into any order:
  *
  *             runs of each tile  →  a  → turn →  c: a line for each position  → reorder, turn →  a: rows of each tile
+ *
+ *     LARGE   other units are moved one by one, from the source to the rows of D
  *
  * To turn is to transpose a matrix of elements of 1, 2, 4 or 8 bytes in registers. A unit of 3 bytes is three elements,
  * and one more axis.
