@@ -1,13 +1,10 @@
 """Arrays in host, OpenCL and CUDA memory of any library, without a copy.
 
-    from buffer_interface import buffer_interface
-    view = buffer_interface(array)      # NumPy, pyopencl, CuPy, PyTorch, JAX, Numba, ...
+The function `buffer_interface` imports an array of NumPy, pyopencl, CuPy, PyTorch, JAX, Numba and others: one that
+supports DLPack, the CUDA Array Interface, the buffer protocol, NumPy's array interface or the BufferInterface. The
+result, a `BufferInterface`, supports each of these protocols that fits its kind of memory.
 
-`buffer_interface` imports an array that supports DLPack, the CUDA Array Interface, the buffer protocol, NumPy's array
-interface or the BufferInterface. The result, a `BufferInterface`, supports each of these
-protocols that fits its kind of memory.
-
-    >>> import numpy
+    >>> import buffer_interface, numpy
     >>> view = buffer_interface.buffer_interface(numpy.arange(12).reshape(3, 4))
     >>> view[1:, ::2].T.tolist()
     [[4, 8], [6, 10]]

@@ -101,8 +101,14 @@ def print_file(path):
     import numpy
 
     try:
+        with open(path, "rb") as file:
+            if file.read(6) != b"\x93NUMPY":
+                raise ValueError("no .npy file; numpy.save() writes one array into such a file")
         array = buffer_interface(numpy.load(path, mmap_mode="r"))
-    except (OSError, ValueError, TypeError) as error:
+    except OSError as error:
+        print(f"{path}: {error.strerror or error}", file=sys.stderr)
+        return 1
+    except (ValueError, TypeError) as error:
         print(f"{path}: {error}", file=sys.stderr)
         return 1
     print(f"{path}: {array.descr or array.typestr}  shape {array.shape}  strides {array.strides}  {array.nbytes} bytes")

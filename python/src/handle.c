@@ -70,9 +70,8 @@ static PyGetSetDef handle_getset[] = { { "int_ptr", handle_int_ptr, NULL, "The c
 				       { NULL, NULL, NULL, NULL, NULL } };
 static PyTypeObject handle_type = {
 	PyVarObject_HEAD_INIT(NULL, 0).tp_name = "buffer_interface.Handle",
-	.tp_doc = "The handle of an array's memory, which it keeps alive. int() returns the cl_mem, or the address of "
-		  "the first "
-		  "element.",
+	.tp_doc = "The handle of an array's memory, which it keeps alive. int() returns the cl_mem, or the address of\n"
+		  "the first element.",
 	.tp_basicsize = sizeof(struct handle),
 	.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
 	.tp_dealloc = handle_dealloc,

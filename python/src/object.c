@@ -253,9 +253,9 @@ static void object_dealloc(PyObject *object)
 /* The type without methods and attributes. type.c adds them, because their files depend on this one. */
 PyTypeObject bip_type = {
 	PyVarObject_HEAD_INIT(NULL, 0).tp_name = "buffer_interface.BufferInterface",
-	.tp_doc = "An n-dimensional array in host, OpenCL or CUDA memory of any library. buffer_interface() imports "
-		  "one,\n"
-		  "empty(), zeros() and full() allocate one.",
+	.tp_doc = "An n-dimensional array in host, OpenCL or CUDA memory of any library. buffer_interface() imports\n"
+		  "one; empty(), zeros(), full() and others allocate one.\n\n"
+		  "It does not compute: arithmetic raises TypeError with the name of a library that does.",
 	.tp_basicsize = sizeof(struct bip_object),
 	.tp_weaklistoffset = offsetof(struct bip_object, weakrefs),
 	.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,

@@ -378,6 +378,8 @@ class Number:
         (lambda: bi.zeros(2, 3, device="host"), r"tuple: \(2, 3\)"),
         (lambda: bi.zeros(3, device="host").broadcast_to((2, 3)).fill(1), "to a copy"),
         (lambda: bool(bi.zeros(3, device="host")), r"item\(\)"),
+        (lambda: bi.zeros(3, device="host").flatten(), r"copy\(\)\.ravel\(\)"),
+        (lambda: bi.zeros(3, device="host").fill("1"), r"'1' is no number.*float64.*float\(\)"),
         (lambda: bi.zeros(3, device="host") + 1, r"a\.numpy\(\)"),
         (lambda: memoryview(bi.zeros(3, device="opencl")), r"to\('host'\)"),
         (lambda: np.asarray(bi.zeros(3, device="opencl")), r"numpy\(\)"),

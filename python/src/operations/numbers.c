@@ -2,6 +2,8 @@
  * An array as an operand: int(), float(), bool(), and the operators and methods of libraries that compute, which name
  * those libraries.
  */
+#include <string.h>
+
 #include "lifetime.h"
 #include "object.h"
 #include "base/backends.h"
@@ -25,7 +27,7 @@ static PyObject *only_element(PyObject *self, const char *function)
 	if (size == 1)
 		return bip_item(self, NULL, 0);
 	PyErr_Format(PyExc_TypeError,
-		     "%s() of an array with %lld elements: only one element has one value, a[i].item()", function,
+		     "%s() takes an array of one element, not one of %lld elements: a[i].item() gives one", function,
 		     (long long)size);
 	return NULL;
 }
@@ -94,6 +96,11 @@ PyObject *bip_refuse_method(PyObject *self, void *name)
 {
 	char call[32];
 
+	if (!strcmp(name, "flatten")) {
+		PyErr_SetString(PyExc_AttributeError, "flatten() is copy().ravel() here; ravel() alone copies only "
+						      "elements that are not dense");
+		return NULL;
+	}
 	PyOS_snprintf(call, sizeof(call), ".%s()", (const char *)name);
 	refuse_computing(self, PyExc_AttributeError, call);
 	return NULL;

@@ -307,8 +307,16 @@ static PyObject *unpack_by_numpy(const struct bi_view *view, const void *element
 int bip_scalar_pack(const struct bi_view *view, PyObject *value, void *element)
 {
 	struct bi_dtype dtype = bi_view_dtype(view);
+	char name[BI_DTYPE_TEXT];
 
-	return is_plain(dtype) ? pack_plain(dtype, value, element) : pack_by_numpy(view, value, element);
+	if (!is_plain(dtype))
+		return pack_by_numpy(view, value, element);
+	if (dtype.type == BI_BOOL || (!PyUnicode_Check(value) && !PyBytes_Check(value)))
+		return pack_plain(dtype, value, element);
+	bi_dtype_name(dtype, name);
+	PyErr_Format(PyExc_TypeError, "%R is no number, and the elements are of type %s: use int() or float() of it",
+		     value, name);
+	return -1;
 }
 
 PyObject *bip_scalar_unpack(const struct bi_view *view, const void *element)
