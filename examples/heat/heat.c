@@ -1,7 +1,7 @@
 /*
  * Heat spreads over a plate whose upper edge is hot. The device is chosen when the program starts.
  *
- *     heat [DEVICE [PICTURE.pgm]]     the picture shows the plate at the end
+ *     heat [DEVICE [PICTURE.npy]]     the picture shows the plate at the end, for NumPy
  *
  * docs/applications.md explains each part.
  */
@@ -11,6 +11,7 @@
 #include "buffer_interface.h"
 #include "buffer_interface/kernel.h"
 #include "buffer_interface/launch.h"
+#include "buffer_interface/npy.h"
 
 /* The host runs the kernels as C functions. */
 #include "heat.kernel.h"
@@ -97,21 +98,16 @@ static int write_picture(const struct heat *heat, const char *path, struct bi_er
 {
 	static unsigned char shades[ROWS][COLUMNS];
 	double sum = 0;
-	FILE *file;
 	int rc = bi_view_read(heat->picture, shades, sizeof(shades), err);
 
+	if (!rc && path)
+		rc = bi_npy_save(heat->picture, path, err);
 	if (rc)
 		return rc;
 	for (int y = 0; y < ROWS; y++)
 		for (int x = 0; x < COLUMNS; x++)
 			sum += shades[y][x];
 	printf("%s: mean shade %.1f\n", bi_context_device(heat->context)->name, sum / ROWS / COLUMNS);
-	file = path ? fopen(path, "wb") : NULL;
-	if (file) {
-		fprintf(file, "P5\n%d %d\n255\n", COLUMNS, ROWS);
-		fwrite(shades, 1, sizeof(shades), file);
-		fclose(file);
-	}
 	return BI_OK;
 }
 

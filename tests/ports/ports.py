@@ -30,7 +30,7 @@ ARRAY = ROOT / "examples/data/jacksboro_elevation.npy"
 JOBS = str(os.cpu_count())
 
 # The tests of the short form: all element moves (SIMD included), byte order, exchange, threads, and the contract.
-SHORT = "contract-host|test_(simd|tiles|run|shuffle|lines|dtype|descr|npy|cai_read|index|layout|host|workers|threads)$"
+SHORT = "contract-host|test_(simd|tiles|run|shuffle|lines|dtype|descr|npy|npy_header|cai_read|index|layout|host|workers|threads)$"
 
 
 @dataclass

@@ -1,350 +1,594 @@
-/* Headers of NumPy files: what they say, what is refused and why, and that what is written is read back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+/* Arrays in NumPy's files: what NumPy has written is read, and what is written is what NumPy writes. */
+#define _GNU_SOURCE
+#include "unit.h"
 
-#include <cmocka.h>
-
-#include "npy.h"
-#include "array_length.h"
-
-#define ENTRY(descr, order, shape) "{'descr': " descr ", 'fortran_order': " order ", 'shape': " shape ", }"
-
-/* A header in an allocation of exactly its size, so that a sanitizer sees a byte read beyond it. */
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define NATIVE "<"
-#else
-#define NATIVE ">"
+#include <errno.h>
+#ifndef _WIN32
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #endif
 
-static unsigned char *header(int major, const char *text, size_t *size)
-{
-	size_t length = strlen(text), prefix = major == 1 ? 10 : 12;
-	unsigned char *bytes = malloc(prefix + length);
+#include "buffer_interface/npy.h"
 
-	assert_non_null(bytes);
-	memcpy(bytes, "\x93NUMPY", 6);
-	bytes[6] = (unsigned char)major;
-	bytes[7] = 0;
-	for (size_t i = 8; i < prefix; i++)
-		bytes[i] = (unsigned char)(length >> 8 * (i - 8) & 0xff);
-	memcpy(bytes + prefix, text, length);
-	*size = prefix + length;
-	return bytes;
+#define IS_LITTLE (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+
+/* A file in memory. */
+struct bytes {
+	unsigned char *at;
+	size_t count, position;
+	int headers; /* that were seen */
+	int left; /* calls until one fails; -1: none does */
+};
+
+static int call_fails(struct bytes *file, struct bi_error *err)
+{
+	if (file->left < 0 || file->left--)
+		return BI_OK;
+	if (err)
+		*err = (struct bi_error){ BI_EDRIVER, 77, "the file is gone" };
+	return BI_EDRIVER;
 }
 
-static int parse(int major, const char *text, struct npy *out, struct bi_error *err)
+static int read_bytes(void *data, void *bytes, size_t nbytes, size_t *got, struct bi_error *err)
 {
-	size_t size;
-	unsigned char *bytes = header(major, text, &size);
-	int rc = npy_parse(bytes, size, out, err);
+	struct bytes *file = data;
+	size_t left = file->count - file->position;
 
-	free(bytes);
-	return rc;
+	*got = nbytes < left ? nbytes : left;
+	if (call_fails(file, err))
+		return BI_EDRIVER;
+	memcpy(bytes, file->at + file->position, *got);
+	file->position += *got;
+	return BI_OK;
 }
 
-static void refuse(int status, const char *reason, const char *text)
+static int write_bytes(void *data, const void *bytes, size_t nbytes, struct bi_error *err)
 {
-	struct bi_error err = { 0, 0, "" };
-	struct npy npy;
+	struct bytes *file = data;
 
-	if (parse(1, text, &npy, &err) != status || !strstr(err.message, reason))
-		fail_msg("%s: status %d, \"%s\" instead of %d, \"%s\"", text, err.status, err.message, status, reason);
-	assert_null(npy.descr);
+	if (call_fails(file, err))
+		return BI_EDRIVER;
+	file->at = realloc(file->at, file->count + nbytes + 1);
+	assert_non_null(file->at);
+	memcpy(file->at + file->count, bytes, nbytes);
+	file->count += nbytes;
+	return BI_OK;
 }
 
-static void test_simple(void **state)
+static struct bi_context *host;
+
+static int open_host(void **state)
 {
-	struct npy npy;
+	(void)state;
+	host = open_device("host");
+	return 0;
+}
+
+static int close_host(void **state)
+{
+	(void)state;
+	bi_context_release(host);
+	return 0;
+}
+
+/* A file as NumPy 2.4 writes it: the text of the header, padded to `header` bytes, and the elements. */
+struct numpy_file {
+	int version;
+	size_t header;
+	const char *text;
+	const char *elements;
+	size_t nbytes;
+	const char *in_c_order; /* NULL: as the elements are */
+};
+
+#define ELEMENTS(text) text, sizeof(text) - 1
+
+static const struct numpy_file numpy_files[] = {
+	{ 1, 128, "{'descr': '<i2', 'fortran_order': False, 'shape': (2, 3), }", ELEMENTS("\0\0\1\0\2\0\3\0\4\0\5\0"),
+	  NULL },
+	{ 1, 128, "{'descr': '>i2', 'fortran_order': True, 'shape': (2, 3), }", ELEMENTS("\0\0\0\3\0\1\0\4\0\2\0\5"),
+	  "\0\0\0\1\0\2\0\3\0\4\0\5" },
+	{ 1, 128, "{'descr': '<f4', 'fortran_order': False, 'shape': (), }", ELEMENTS("\0\0\x80?"), NULL },
+	{ 1, 128, "{'descr': '|b1', 'fortran_order': False, 'shape': (0, 4), }", ELEMENTS(""), NULL },
+	{ 1, 128, "{'descr': '<U2', 'fortran_order': False, 'shape': (1,), }", ELEMENTS("a\0\0\0b\0\0\0"), NULL },
+	{ 1, 192, "{'descr': [(('t', 'n'), '>i2'), (\"it's\", '|u1', (2,))], 'fortran_order': True, 'shape': (2, 2), }",
+	  ELEMENTS("abcdefghijklmnop"), "abcdijklefghmnop" },
+	{ 1, 128, "{'descr': [('\xe9', '|i1')], 'fortran_order': False, 'shape': (2,), }", ELEMENTS("ab"), NULL },
+	{ 3, 128, "{'descr': [('\xce\xbb', '|i1')], 'fortran_order': False, 'shape': (2,), }", ELEMENTS("ab"), NULL },
+};
+
+static struct bytes make_file(const struct numpy_file *numpy)
+{
+	const size_t prefix = numpy->version == 1 ? 10 : 12, text = strlen(numpy->text);
+	struct bytes file = { .left = -1, .count = numpy->header + numpy->nbytes };
+
+	file.at = malloc(file.count);
+	assert_non_null(file.at);
+	memcpy(file.at, "\x93NUMPY\0\0\0\0\0\0", prefix);
+	file.at[6] = (unsigned char)numpy->version;
+	file.at[8] = (unsigned char)(numpy->header - prefix);
+	memset(file.at + prefix, ' ', numpy->header - prefix);
+	memcpy(file.at + prefix, numpy->text, text);
+	file.at[numpy->header - 1] = '\n';
+	memcpy(file.at + numpy->header, numpy->elements, numpy->nbytes);
+	return file;
+}
+
+static struct bi_npy_source source_of(struct bytes *file)
+{
+	return (struct bi_npy_source){ read_bytes, NULL, file, (int64_t)file->count };
+}
+
+static void numpy_files_are_read_and_written(void **state)
+{
+	char elements[64];
 
 	(void)state;
-	for (int major = 1; major <= 3; major++) {
-		assert_int_equal(parse(major, ENTRY("'>i2'", "True", "(3, 4)"), &npy, NULL), BI_OK);
-		assert_int_equal(npy.dtype.type, BI_INT16);
-		assert_int_equal(npy.dtype.swapped, *NATIVE == '<');
-		assert_int_equal(npy.fortran_order, 1);
-		assert_int_equal(npy.ndim, 2);
-		assert_int_equal(npy.shape[0], 3);
-		assert_int_equal(npy.shape[1], 4);
-		assert_int_equal(npy.nbytes, 24);
-		assert_null(npy.descr);
+	for (size_t i = 0; i < ARRAY_LENGTH(numpy_files); i++) {
+		const struct numpy_file *numpy = &numpy_files[i];
+		struct bytes file = make_file(numpy), written = { .left = -1 };
+		struct bi_npy_source source = source_of(&file);
+		struct bi_view *view = STALE(struct bi_view);
+
+		OK(bi_npy_read(host, &source, &view, &error));
+		assert_int_equal(bytes_in(view), numpy->nbytes);
+		OK(bi_view_read(view, elements, numpy->nbytes, &error));
+		assert_memory_equal(elements, numpy->in_c_order ? numpy->in_c_order : numpy->elements, numpy->nbytes);
+		OK(bi_npy_write(view, write_bytes, &written, &error));
+		assert_int_equal(written.count, file.count);
+		assert_memory_equal(written.at, file.at, file.count);
+		free(written.at);
+		free(file.at);
+		bi_view_release(view);
 	}
 }
 
-static void test_spelling(void **state)
+/* The order of the bytes is that of the file, and a view says so. */
+static void the_order_of_the_file_is_kept(void **state)
 {
-	static const char *const texts[] = {
-		"{\"shape\":(5,),\"descr\":\"<f4\",\"fortran_order\":False}",
-		" {\n'fortran_order' :\tFalse , 'shape': ( 5 , ) ,\r\n'descr' : 'f4' , }  \n",
-	};
-	struct npy npy;
+	struct bytes file = make_file(&numpy_files[1]);
+	struct bi_npy_source source = source_of(&file);
+	struct bi_layout layout;
+	struct bi_view *view;
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
-		assert_int_equal(parse(1, texts[i], &npy, NULL), BI_OK);
-		assert_int_equal(npy.dtype.type, BI_FLOAT32);
-		assert_int_equal(npy.shape[0], 5);
-	}
+	OK(bi_npy_read(host, &source, &view, &error));
+	bi_view_layout(view, &layout);
+	assert_int_equal(layout.strides[0], 2);
+	assert_int_equal(layout.strides[1], 4);
+	assert_int_equal(layout.dtype.type, BI_INT16);
+	assert_int_equal(layout.dtype.swapped, IS_LITTLE);
+	bi_view_release(view);
+	free(file.at);
 }
 
-static void test_the_longest_extent(void **state)
+static void any_view_is_written(void **state)
 {
-	struct npy npy;
+	const struct bi_index items[] = { { BI_INDEX_SLICE, BI_OMITTED, BI_OMITTED, -2 },
+					  { BI_INDEX_SLICE, 1, BI_OMITTED, 3 } };
+	struct bytes file = { .left = -1 };
+	struct bi_npy_source source;
+	struct bi_view *all = NEW_ARRAY(host, "<f8", 5, 7), *view, *back;
 
 	(void)state;
-	assert_int_equal(parse(1, ENTRY("'|u1'", "False", "(9223372036854775807,)"), &npy, NULL),
-			 sizeof(size_t) == 8 ? BI_OK : BI_EOVERFLOW);
-	if (sizeof(size_t) == 8)
-		assert_true(npy.shape[0] == INT64_MAX);
+	number_bytes(all);
+	OK(bi_view_index(all, items, 2, &view, &error));
+	OK(bi_npy_write(view, write_bytes, &file, &error));
+	source = source_of(&file);
+	OK(bi_npy_read(host, &source, &back, &error));
+	assert_int_equal(file.position, file.count);
+	assert_int_equal(bi_view_shape(back)[0], 3);
+	assert_int_equal(bi_view_shape(back)[1], 2);
+	assert_same_elements(view, back);
+	bi_view_release(back);
+	bi_view_release(view);
+	bi_view_release(all);
+	free(file.at);
 }
 
-static void test_what_other_files_are(void **state)
+/* A typestr without its order would mean another order on another machine. */
+static void the_text_of_fields_is_completed(void **state)
 {
-	static const struct {
-		const char *bytes;
-		const char *reason;
-	} cases[] = {
-		{ "PK\3\4........", "an .npz archive; extract one array" },
-		{ "PK\5\6........", "an .npz archive; extract one array" },
-		{ "PKZIP.......", "not a .npy file: it does not begin with" },
-		{ "hello, world", "not a .npy file: it does not begin with" },
-	};
-	struct bi_error err;
-	size_t size;
+	static const char text[] = "[(\"a\",'f4'),('b' , 'u1',2)]";
+	struct bytes file = { .left = -1 };
+	struct bi_dtype dtype;
+	struct bi_view *plain, *view;
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
-		assert_int_equal(npy_header_size((const unsigned char *)cases[i].bytes, 12, &size, &err), BI_EDTYPE);
-		assert_non_null(strstr(err.message, cases[i].reason));
-	}
+	OK(bi_dtype_parse_descr(text, &dtype, &error));
+	OK(bi_view_empty(host, dtype, 0, NULL, &plain, &error));
+	OK(bi_view_reinterpret(plain, dtype, text, &view, &error));
+	OK(bi_npy_write(view, write_bytes, &file, &error));
+	file.at[file.count] = '\0';
+	assert_non_null(strstr((char *)file.at + 10, IS_LITTLE ? "[('a', '<f4'), ('b', '|u1', (2,))]"
+							       : "[('a', '>f4'), ('b', '|u1', (2,))]"));
+	bi_view_release(view);
+	bi_view_release(plain);
+	free(file.at);
 }
 
-static void test_structured(void **state)
+static int keep_header(void *data, const struct bi_layout *layout, struct bi_error *err)
 {
-	struct npy npy;
+	struct bytes *file = data;
 
-	(void)state;
-	assert_int_equal(parse(1,
-			       ENTRY("[(\"x\",'f4'),(('t','n'),[('a','>i2',(2,3,)),],),('','|V3',()),(\"it's\",'=u1')]",
-				     "False", "()"),
-			       &npy, NULL),
-			 BI_OK);
-	assert_string_equal(npy.descr, "[('x', '" NATIVE
-				       "f4'), (('t', 'n'), [('a', '>i2', (2, 3))]), ('', '|V3'), (\"it's\", '|u1')]");
-	assert_int_equal(npy.dtype.type, BI_VOID);
-	assert_int_equal(npy.dtype.item_size, 4 + 12 + 3 + 1);
-	assert_int_equal(npy.nbytes, 20);
-	npy_clear(&npy);
+	(void)err;
+	assert_int_equal(layout->ndim, 2);
+	assert_int_equal(layout->offset, 0);
+	assert_int_equal(file->position, 128);
+	file->headers++;
+	return BI_OK;
 }
 
-static void test_latin1_and_utf8(void **state)
+static int refuse_header(void *data, const struct bi_layout *layout, struct bi_error *err)
 {
-	struct npy npy;
-
-	(void)state;
-	assert_int_equal(parse(1, ENTRY("[('\xe9', '|i1')]", "False", "()"), &npy, NULL), BI_OK);
-	assert_string_equal(npy.descr, "[('\xc3\xa9', '|i1')]");
-	npy_clear(&npy);
-	assert_int_equal(parse(3, ENTRY("[('\xce\xbb', '|i1')]", "False", "()"), &npy, NULL), BI_OK);
-	assert_string_equal(npy.descr, "[('\xce\xbb', '|i1')]");
-	npy_clear(&npy);
-	assert_int_equal(parse(3, ENTRY("[('\xe9', '|i1')]", "False", "()"), &npy, NULL), BI_EINVAL);
-	assert_int_equal(parse(3, ENTRY("[('\xc0\xaf', '|i1')]", "False", "()"), &npy, NULL), BI_EINVAL);
-	assert_int_equal(parse(3, ENTRY("[('\xed\xa0\x80', '|i1')]", "False", "()"), &npy, NULL), BI_EINVAL);
+	(void)data;
+	(void)layout;
+	*err = (struct bi_error){ BI_EUNFINISHED, 5, "not this one" };
+	return BI_EUNFINISHED;
 }
 
-static void test_refusals(void **state)
+static void the_header_comes_first(void **state)
 {
+	struct bytes file = make_file(&numpy_files[0]);
+	struct bi_npy_source source = { read_bytes, keep_header, &file, -1 };
+	struct bi_view *view = STALE(struct bi_view);
+
 	(void)state;
-	refuse(BI_EINVAL, "not a dict", "");
-	refuse(BI_EINVAL, "not a dict", "('descr',)");
-	refuse(BI_EINVAL, "missing", "{}");
-	refuse(BI_EINVAL, "a key", "{,}");
-	refuse(BI_EINVAL, "unknown key", "{'size': 3}");
-	refuse(BI_EINVAL, "nothing more", ENTRY("'<i4'", "False", "(1,)") "}");
-	refuse(BI_EINVAL, "negative", ENTRY("'<i4'", "False", "(3, -1)"));
-	refuse(BI_EINVAL, "comma", ENTRY("'<i4'", "False", "(3)"));
-	refuse(BI_EINVAL, "True or False", ENTRY("'<i4'", "None", "(3,)"));
-	refuse(BI_EINVAL, "','", ENTRY("'<i4'", "False", "(3L,)"));
-	refuse(BI_EINVAL, "twice", "{'shape': (), 'shape': ()}");
-	refuse(BI_EDTYPE, "objects", ENTRY("'|O'", "False", "(3,)"));
-	refuse(BI_EDTYPE, "objects", ENTRY("[('a', '|O')]", "False", "(3,)"));
-	refuse(BI_EDTYPE, "is not a type", ENTRY("'<i4<i4<i4<i4<i4<i4<i4<i4<i4<i4<i4'", "False", "(3,)"));
-	refuse(BI_EOVERFLOW, "extent 9223372036854775808 is too large; the limit is 9223372036854775807",
-	       ENTRY("'<i4'", "False", "(9223372036854775808, 0)"));
-	refuse(BI_EOVERFLOW, "", ENTRY("'<i4'", "False", "(4611686018427387904,)"));
-	refuse(BI_EOVERFLOW, "", ENTRY("'|u1'", "False", "(4294967296, 4294967296)"));
+	OK(bi_npy_read(NULL, &source, NULL, &error));
+	assert_int_equal(file.headers, 1);
+	assert_int_equal(file.position, 128);
+	file.position = 0;
+	OK(bi_npy_read(host, &source, &view, &error));
+	assert_int_equal(file.headers, 2);
+	bi_view_release(view);
+	file.position = 0;
+	source.header = refuse_header;
+	REFUSED_FOR(BI_EUNFINISHED, "not this one", bi_npy_read(host, &source, &view, &error));
+	assert_null(view);
+	assert_int_equal(file.position, 128);
+	free(file.at);
 }
 
-static void test_nesting_is_bounded(void **state)
+static void every_end_of_the_file_is_found(void **state)
 {
-	static char text[100000];
-	size_t used = 0;
+	struct bytes file = make_file(&numpy_files[5]);
+	const size_t whole = file.count;
+	struct bi_view *view;
 
 	(void)state;
-	used += (size_t)snprintf(text, sizeof(text), "{'descr': [");
-	while (used < sizeof(text) - 10)
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "('a',[");
-	text[60000] = '\0';
-	refuse(BI_EDTYPE, "nested", text);
-}
+	for (file.count = 0; file.count < whole; file.count++) {
+		for (int is_known = 0; is_known < 2; is_known++) {
+			struct bi_npy_source source = source_of(&file);
 
-static void test_too_many_dimensions(void **state)
-{
-	char text[512], shape[400];
-	struct npy npy;
-
-	(void)state;
-	for (int ndim = BI_MAX_NDIM; ndim <= BI_MAX_NDIM + 1; ndim++) {
-		size_t used = 0;
-
-		for (int i = 0; i < ndim; i++)
-			used += (size_t)snprintf(shape + used, sizeof(shape) - used, "1,");
-		snprintf(text, sizeof(text), "{'descr': '<i4', 'fortran_order': False, 'shape': (%s)}", shape);
-		if (ndim > BI_MAX_NDIM)
-			refuse(BI_EINVAL, "64 dimensions", text);
-		else
-			assert_int_equal(parse(1, text, &npy, NULL), BI_OK);
-	}
-}
-
-static void test_prefix(void **state)
-{
-	static const unsigned char bytes[] = { 0x93, 'N', 'U', 'M', 'P', 'Y', 2, 0, 0x01, 0x02, 0x03, 0x04 };
-	unsigned char other[sizeof(bytes)];
-	struct bi_error err;
-	size_t size = 0;
-
-	(void)state;
-	assert_int_equal(npy_header_size(bytes, 12, &size, &err), BI_OK);
-	assert_int_equal(size, 12 + 0x04030201);
-	for (size_t length = 0; length < 12; length++)
-		assert_int_equal(npy_header_size(bytes, length, &size, &err), BI_EBOUNDS);
-	for (size_t i = 0; i < 8; i++) {
-		memcpy(other, bytes, sizeof(bytes));
-		other[i] ^= 0x40;
-		assert_int_equal(npy_header_size(other, 12, &size, &err), BI_EDTYPE);
-	}
-	memcpy(other, bytes, sizeof(bytes));
-	other[6] = 1;
-	assert_int_equal(npy_header_size(other, 10, &size, &err), BI_OK);
-	assert_int_equal(size, 10 + 0x0201);
-}
-
-static void test_every_truncation(void **state)
-{
-	static const char text[] = ENTRY("[('a', '<i4', (2,)), ('b', [('c', '|S3')])]", "False", "(3, 4)");
-	struct npy npy;
-	size_t size;
-	unsigned char *bytes = header(1, text, &size), *cut;
-
-	(void)state;
-	for (size_t length = 0; length < size; length++) {
-		cut = malloc(length + 1);
-		assert_non_null(cut);
-		memcpy(cut, bytes, length);
-		assert_int_equal(npy_parse(cut, length, &npy, NULL), BI_EBOUNDS);
-		if (length >= 10) {
-			cut[8] = (unsigned char)(length - 10);
-			assert_int_not_equal(npy_parse(cut, length, &npy, NULL), BI_OK);
+			source.nbytes = is_known ? source.nbytes : -1;
+			file.position = 0;
+			view = STALE(struct bi_view);
+			REFUSED_FOR(BI_EBOUNDS, "truncated: ", bi_npy_read(host, &source, &view, &error));
+			assert_null(view);
 		}
-		free(cut);
 	}
-	free(bytes);
+	free(file.at);
 }
 
-static void test_written_like_numpy(void **state)
+/* A file whose size is known is refused before memory is taken for it. */
+static void a_lie_about_the_size_costs_no_memory(void **state)
 {
-	static const char text[] = "{'descr': '<i2', 'fortran_order': False, 'shape': (172, 403), }";
-	struct npy npy;
-	unsigned char *bytes;
-	size_t size;
+	static const struct numpy_file lie = {
+		1, 128, "{'descr': '<i4', 'fortran_order': False, 'shape': (1000000000000000,), }", ELEMENTS("abcd"),
+		NULL
+	};
+	struct bytes file = make_file(&lie);
+	struct bi_npy_source source = source_of(&file);
+	struct bi_view *view;
 
 	(void)state;
-	assert_int_equal(parse(1, text, &npy, NULL), BI_OK);
-	assert_int_equal(npy_format(&npy, &bytes, &size, NULL), BI_OK);
-	assert_int_equal(size, 128);
-	assert_memory_equal(bytes, "\x93NUMPY\x01\x00\x76\x00", 10);
-	assert_memory_equal(bytes + 10, text, sizeof(text) - 1);
-	for (size_t i = 10 + sizeof(text) - 1; i < size - 1; i++)
-		assert_int_equal(bytes[i], ' ');
-	assert_int_equal(bytes[size - 1], '\n');
-	free(bytes);
+	if (sizeof(size_t) == 8)
+		REFUSED_FOR(BI_EBOUNDS, "4000000000000000 bytes of elements, the file holds 4",
+			    bi_npy_read(host, &source, &view, &error));
+	source.nbytes = -1;
+	file.position = 0;
+	REFUSED(sizeof(size_t) == 8 ? BI_ENOMEM : BI_EOVERFLOW, bi_npy_read(host, &source, &view, &error));
+	assert_null(view);
+	free(file.at);
 }
 
-static void test_versions_written(void **state)
+/* Each call of the caller's functions fails once. */
+static void a_failure_of_the_caller_is_returned(void **state)
 {
-	static char descr[80000];
-	struct npy npy = { .dtype = { 1, 1, BI_VOID, 0 }, .descr = descr };
-	unsigned char *bytes;
-	size_t size, used;
+	struct bytes file = make_file(&numpy_files[0]), written = { .left = -1 };
+	struct bi_npy_source source = source_of(&file);
+	struct bi_view *view;
+	int calls;
 
 	(void)state;
-	strcpy(descr, "[('\xc3\xa9', '|i1')]");
-	assert_int_equal(npy_format(&npy, &bytes, &size, NULL), BI_OK);
-	assert_int_equal(bytes[6], 1);
-	assert_non_null(memchr(bytes, 0xe9, size));
-	free(bytes);
-	strcpy(descr, "[('\xce\xbb', '|i1')]");
-	assert_int_equal(npy_format(&npy, &bytes, &size, NULL), BI_OK);
-	assert_int_equal(bytes[6], 3);
-	free(bytes);
-	used = (size_t)snprintf(descr, sizeof(descr), "[('");
-	memset(descr + used, 'x', 70000);
-	strcpy(descr + used + 70000, "', '|i1')]");
-	assert_int_equal(npy_format(&npy, &bytes, &size, NULL), BI_OK);
-	assert_int_equal(bytes[6], 2);
-	assert_int_equal(size % 64, 0);
-	free(bytes);
-}
-
-static void test_round_trip(void **state)
-{
-	static const char *const descrs[] = { "'|b1'", "'>c16'", "'<U7'", "'|V0'", "[('a', '<f2', (2, 3))]" };
-	struct npy npy, again;
-	unsigned char *bytes;
-	char text[256];
-	size_t size;
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LENGTH(descrs); i++) {
-		snprintf(text, sizeof(text), "{'descr': %s, 'fortran_order': False, 'shape': (7, 0, 2)}", descrs[i]);
-		assert_int_equal(parse(1, text, &npy, NULL), BI_OK);
-		assert_int_equal(npy_format(&npy, &bytes, &size, NULL), BI_OK);
-		assert_int_equal(npy_parse(bytes, size, &again, NULL), BI_OK);
-		assert_true(bi_dtype_equal(npy.dtype, again.dtype));
-		assert_int_equal(again.ndim, 3);
-		assert_memory_equal(npy.shape, again.shape, 3 * sizeof(npy.shape[0]));
-		if (npy.descr)
-			assert_string_equal(npy.descr, again.descr);
-		free(bytes);
-		npy_clear(&again);
-		npy_clear(&npy);
+	for (calls = 0; calls < 3; calls++) {
+		file.left = calls;
+		file.position = 0;
+		view = STALE(struct bi_view);
+		REFUSED_FOR(BI_EDRIVER, "the file is gone", bi_npy_read(host, &source, &view, &error));
+		assert_int_equal(error.vendor, 77);
+		assert_null(view);
 	}
+	file.left = calls;
+	file.position = 0;
+	OK(bi_npy_read(host, &source, &view, &error));
+	for (calls = 0; calls < 2; calls++) {
+		written.left = calls;
+		REFUSED_FOR(BI_EDRIVER, "the file is gone", bi_npy_write(view, write_bytes, &written, &error));
+	}
+	written.left = calls;
+	OK(bi_npy_write(view, write_bytes, &written, &error));
+	bi_view_release(view);
+	free(written.at);
+	free(file.at);
 }
+
+static void arguments_are_checked(void **state)
+{
+	struct bytes file = make_file(&numpy_files[0]), written = { .left = -1 };
+	struct bi_npy_source source = source_of(&file), no_read = { NULL, NULL, NULL, -1 };
+	struct bi_view *view = STALE(struct bi_view), *array = NEW_ARRAY(host, "bfloat16", 3);
+	struct bi_map *map;
+
+	(void)state;
+	REFUSED_FOR(BI_EINVAL, "context is NULL", bi_npy_read(NULL, &source, &view, &error));
+	assert_null(view);
+	REFUSED_FOR(BI_EINVAL, "source is NULL", bi_npy_read(host, NULL, &view, &error));
+	REFUSED_FOR(BI_EINVAL, "source->read is NULL", bi_npy_read(host, &no_read, &view, &error));
+	REFUSED_FOR(BI_EINVAL, "context is NULL", bi_npy_load(NULL, "x.npy", &view, &error));
+	REFUSED_FOR(BI_EINVAL, "path is NULL", bi_npy_load(host, NULL, &view, &error));
+	REFUSED_FOR(BI_EINVAL, "out is NULL", bi_npy_load(host, "x.npy", NULL, &error));
+	REFUSED_FOR(BI_EINVAL, "view is NULL", bi_npy_save(NULL, "x.npy", &error));
+	REFUSED_FOR(BI_EINVAL, "path is NULL", bi_npy_save(array, NULL, &error));
+	REFUSED_FOR(BI_EINVAL, "view is NULL", bi_npy_write(NULL, write_bytes, &written, &error));
+	REFUSED_FOR(BI_EINVAL, "write is NULL", bi_npy_write(array, NULL, NULL, &error));
+	REFUSED_FOR(BI_EDTYPE, "bfloat16", bi_npy_write(array, write_bytes, &written, &error));
+	bi_view_release(array);
+	array = NEW_ARRAY(host, "<i4", 3);
+	OK(bi_view_map(array, BI_MAP_WRITE, &map, &error));
+	REFUSED(BI_EBUSY, bi_npy_save(array, "test_npy_busy.npy", &error));
+	OK(bi_unmap(map, &error));
+	bi_view_release(array);
+	assert_null(fopen("test_npy_busy.npy", "rb"));
+	free(file.at);
+}
+
+static void a_saved_file_is_loaded(void **state)
+{
+	static const char path[] = "test_npy_saved.npy";
+	struct bi_view *array = NEW_ARRAY(host, ">c16", 3, 4), *turned, *back = STALE(struct bi_view);
+
+	(void)state;
+	number_bytes(array);
+	OK(bi_view_permute(array, NULL, &turned, &error));
+	for (int i = 0; i < 2; i++) {
+		const struct bi_view *saved = i ? turned : array;
+
+		OK(bi_npy_save(saved, path, &error));
+		OK(bi_npy_load(host, path, &back, &error));
+		assert_memory_equal(bi_view_strides(back), bi_view_strides(saved), 2 * sizeof(int64_t));
+		assert_true(bi_dtype_equal(bi_view_dtype(back), bi_view_dtype(array)));
+		assert_same_elements(back, saved);
+		bi_view_release(back);
+	}
+	assert_int_equal(remove(path), 0);
+	REFUSED_FOR(BI_EDRIVER, "test_npy_saved.npy: cannot open: ", bi_npy_load(host, path, &back, &error));
+	assert_int_equal(error.vendor, ENOENT);
+	assert_null(back);
+	bi_view_release(turned);
+	bi_view_release(array);
+}
+
+/* Of a long path, a message has the end. */
+static void a_message_names_the_file(void **state)
+{
+	char path[400];
+	struct bi_view *view;
+
+	(void)state;
+	memset(path, 'x', sizeof(path));
+	strcpy(path + sizeof(path) - 20, "/last.npy");
+	REFUSED_FOR(BI_EDRIVER, "/last.npy: cannot open: ", bi_npy_load(host, path, &view, &error));
+	assert_int_equal(strncmp(error.message, "...xxx", 6), 0);
+}
+
+#ifndef _WIN32
+static char folder[] = "/tmp/bi-npy-XXXXXX";
+static char path[64];
+
+static int make_folder(void **state)
+{
+	(void)state;
+	snprintf(path, sizeof(path), "%s/array.npy", mkdtemp(folder));
+	return 0;
+}
+
+/* Fails if a temporary file was left. */
+static int remove_folder(void **state)
+{
+	(void)state;
+	return rmdir(folder);
+}
+
+static struct bi_view *new_saved(const char *type)
+{
+	struct bi_view *array = NEW_ARRAY(host, type, 6);
+
+	number_bytes(array);
+	OK(bi_npy_save(array, path, &error));
+	return array;
+}
+
+static void expect_saved(const struct bi_view *array)
+{
+	struct bi_view *back;
+
+	OK(bi_npy_load(host, path, &back, &error));
+	assert_same_elements(back, array);
+	bi_view_release(back);
+}
+
+static int names_in_folder(void)
+{
+	DIR *directory = opendir(folder);
+	int count = 0;
+
+	assert_non_null(directory);
+	for (const struct dirent *entry; (entry = readdir(directory)) != NULL;)
+		count += entry->d_name[0] != '.' || strlen(entry->d_name) > 2;
+	closedir(directory);
+	return count;
+}
+
+static void permissions_are_kept(void **state)
+{
+	struct bi_view *array;
+	struct stat facts;
+	mode_t old = umask(027);
+
+	(void)state;
+	array = new_saved("<i4");
+	umask(old);
+	assert_int_equal(stat(path, &facts), 0);
+	assert_int_equal(facts.st_mode & 0777, 0640);
+	assert_int_equal(chmod(path, 0606), 0);
+	OK(bi_npy_save(array, path, &error));
+	assert_int_equal(stat(path, &facts), 0);
+	assert_int_equal(facts.st_mode & 0777, 0606);
+	if (geteuid() != 0) {
+		assert_int_equal(chmod(path, 0444), 0);
+		REFUSED_FOR(BI_EDRIVER, "cannot write: Permission denied", bi_npy_save(array, path, &error));
+		assert_int_equal(chmod(folder, 0500), 0);
+		unlink(path);
+		REFUSED(BI_EDRIVER, bi_npy_save(array, path, &error));
+		assert_int_equal(chmod(folder, 0700), 0);
+	}
+	bi_view_release(array);
+	assert_int_equal(unlink(path), 0);
+}
+
+static void links_are_followed(void **state)
+{
+	char link[64];
+	struct bi_view *array = new_saved("<i4"), *other = NEW_ARRAY(host, "<i4", 2);
+	struct stat facts;
+
+	(void)state;
+	number_bytes(other);
+	snprintf(link, sizeof(link), "%s/link", folder);
+	assert_int_equal(symlink("array.npy", link), 0);
+	OK(bi_npy_save(other, link, &error));
+	assert_int_equal(lstat(link, &facts), 0);
+	assert_true(S_ISLNK(facts.st_mode));
+	expect_saved(other);
+	assert_int_equal(unlink(path), 0);
+	REFUSED_FOR(BI_EDRIVER, "cannot follow the symbolic link: No such file", bi_npy_save(array, link, &error));
+	assert_int_equal(unlink(link), 0);
+	assert_int_equal(names_in_folder(), 0);
+	bi_view_release(array);
+	bi_view_release(other);
+}
+
+/* What was there is still there, and nothing else. */
+static void a_failed_save_changes_nothing(void **state)
+{
+	struct bi_view *array = new_saved("<i4"), *large = NEW_ARRAY(host, "<f8", 1000), *nameless;
+	struct rlimit old, small;
+	int rc;
+
+	(void)state;
+	nameless = NEW_ARRAY(host, "bfloat16", 6);
+	REFUSED_FOR(BI_EDTYPE, "array.npy: ", bi_npy_save(nameless, path, &error));
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	small = (struct rlimit){ 100, old.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	rc = bi_npy_save(large, path, &error);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	check_refused(rc, BI_EDRIVER, "array.npy: cannot write: File too large", "bi_npy_save", __FILE__, __LINE__);
+	assert_int_equal(error.vendor, EFBIG);
+	assert_int_equal(names_in_folder(), 1);
+	expect_saved(array);
+	assert_int_equal(unlink(path), 0);
+	bi_view_release(nameless);
+	bi_view_release(large);
+	bi_view_release(array);
+}
+
+static void other_places_are_refused(void **state)
+{
+	char inner[80];
+	struct bi_view *array = new_saved("<i4"), *view;
+
+	(void)state;
+	REFUSED_FOR(BI_EDRIVER, "Is a directory", bi_npy_save(array, folder, &error));
+	REFUSED_FOR(BI_EDRIVER, "Is a directory", bi_npy_load(host, folder, &view, &error));
+	snprintf(inner, sizeof(inner), "%s/none/a.npy", folder);
+	REFUSED_FOR(BI_EDRIVER, "cannot create a file in this directory: No such file",
+		    bi_npy_save(array, inner, &error));
+	snprintf(inner, sizeof(inner), "%s/a.npy", path);
+	REFUSED_FOR(BI_EDRIVER, "Not a directory", bi_npy_save(array, inner, &error));
+	REFUSED_FOR(BI_EDRIVER, "No such file", bi_npy_save(array, "", &error));
+	assert_int_equal(unlink(path), 0);
+	bi_view_release(array);
+}
+
+/* A device and a pipe are written and read directly. */
+static void what_is_no_regular_file_is_used_directly(void **state)
+{
+	struct bi_view *array = new_saved("<i4"), *back;
+	int ends[2];
+	char name[32];
+
+	(void)state;
+	assert_int_equal(unlink(path), 0);
+	REFUSED_FOR(BI_EDRIVER, "/dev/full: cannot write: No space left", bi_npy_save(array, "/dev/full", &error));
+	REFUSED_FOR(BI_EBOUNDS, "/dev/null: truncated: the file ends after 0 bytes",
+		    bi_npy_load(host, "/dev/null", &back, &error));
+	assert_int_equal(pipe(ends), 0);
+	snprintf(name, sizeof(name), "/dev/fd/%d", ends[1]);
+	OK(bi_npy_save(array, name, &error));
+	close(ends[1]);
+	snprintf(name, sizeof(name), "/dev/fd/%d", ends[0]);
+	OK(bi_npy_load(host, name, &back, &error));
+	assert_same_elements(back, array);
+	close(ends[0]);
+	bi_view_release(back);
+	bi_view_release(array);
+}
+#endif
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_simple),
-		cmocka_unit_test(test_spelling),
-		cmocka_unit_test(test_the_longest_extent),
-		cmocka_unit_test(test_what_other_files_are),
-		cmocka_unit_test(test_structured),
-		cmocka_unit_test(test_latin1_and_utf8),
-		cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_nesting_is_bounded),
-		cmocka_unit_test(test_too_many_dimensions),
-		cmocka_unit_test(test_prefix),
-		cmocka_unit_test(test_every_truncation),
-		cmocka_unit_test(test_written_like_numpy),
-		cmocka_unit_test(test_versions_written),
-		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(numpy_files_are_read_and_written),
+		cmocka_unit_test(the_order_of_the_file_is_kept),
+		cmocka_unit_test(any_view_is_written),
+		cmocka_unit_test(the_text_of_fields_is_completed),
+		cmocka_unit_test(the_header_comes_first),
+		cmocka_unit_test(every_end_of_the_file_is_found),
+		cmocka_unit_test(a_lie_about_the_size_costs_no_memory),
+		cmocka_unit_test(a_failure_of_the_caller_is_returned),
+		cmocka_unit_test(arguments_are_checked),
+		cmocka_unit_test(a_saved_file_is_loaded),
+		cmocka_unit_test(a_message_names_the_file),
+	};
+	int failed = cmocka_run_group_tests_name("arrays", tests, open_host, close_host);
+#ifndef _WIN32
+	const struct CMUnitTest files[] = {
+		cmocka_unit_test(permissions_are_kept),
+		cmocka_unit_test(links_are_followed),
+		cmocka_unit_test(a_failed_save_changes_nothing),
+		cmocka_unit_test(other_places_are_refused),
+		cmocka_unit_test(what_is_no_regular_file_is_used_directly),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	open_host(NULL);
+	failed += cmocka_run_group_tests_name("files", files, make_folder, remove_folder);
+	close_host(NULL);
+#endif
+	return failed;
 }

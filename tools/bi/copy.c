@@ -2,9 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "array.h"
+#include "buffer_interface/npy.h"
+
 #include "commands.h"
 #include "fail.h"
+#include "file.h"
 #include "indexing.h"
 #include "json.h"
 #include "naive.h"
@@ -33,8 +35,10 @@ struct job {
 	struct input input;
 	struct output output;
 	struct output profile;
-	struct array source;
-	struct array result;
+	int64_t read; /* bytes of the input */
+	int header_code; /* exit code if the selection does not fit the array */
+	struct bi_view *source; /* in host memory */
+	struct bi_view *result; /* in host memory, in C order */
 	struct bi_context *context;
 	struct progress progress;
 	struct transfer_times times;
@@ -109,39 +113,52 @@ static int open_files(struct job *job)
 	return EXIT_CODE_OK;
 }
 
-/* Checks that the selection fits the array, without moving bytes. Computes the size of the result. */
-static int check_selection(struct job *job, size_t *result_bytes)
+static int read_source(void *data, void *bytes, size_t nbytes, size_t *got, struct bi_error *err)
 {
-	const struct npy *npy = &job->source.npy;
-	struct bi_layout layout;
-	struct bi_error err;
+	struct job *job = data;
+	int rc = input_read(&job->input, bytes, nbytes, got, err);
 
-	if (bi_layout_init(&layout, npy->dtype, npy->ndim, npy->shape, NULL, 0, &err) != BI_OK)
-		return report_failure(job, EXIT_CODE_INPUT, job->in_path, &err);
-	if (selection_apply(&job->selection, &layout, &err) != BI_OK)
-		return refuse_usage(job, &err);
-	*result_bytes = (size_t)bi_layout_nbytes(&layout);
-	return EXIT_CODE_OK;
+	if (rc == BI_OK) {
+		job->read += (int64_t)*got;
+		progress_add(&job->progress, *got);
+	}
+	return rc;
+}
+
+/* Checks that the selection fits the array, before the elements are read. */
+static int check_header(void *data, const struct bi_layout *layout, struct bi_error *err)
+{
+	struct job *job = data;
+	struct bi_layout view = *layout;
+	int rc = selection_apply(&job->selection, &view, err);
+
+	if (rc != BI_OK) {
+		job->header_code = EXIT_CODE_USAGE;
+		return rc;
+	}
+	progress_start(&job->progress, 2 * (uint64_t)(bi_layout_nbytes(layout) + bi_layout_nbytes(&view)));
+	progress_step(&job->progress, "reading");
+	return BI_OK;
 }
 
 static int load_source(struct job *job)
 {
-	int wrong, trailing, rc;
-	size_t result_bytes = 0;
+	struct bi_npy_source source = { read_source, check_header, job, job->input.size };
+	struct bi_context *host;
 	struct bi_error err;
+	int rc = bi_context_shared("host", &host, &err);
 
-	if (array_read_header(&job->source, &job->input, &wrong, &err) != BI_OK)
-		return report_failure(job, wrong ? EXIT_CODE_INPUT : EXIT_CODE_FAILURE, job->in_path, &err);
-	rc = check_selection(job, &result_bytes);
-	if (rc != EXIT_CODE_OK)
-		return rc;
-	progress_start(&job->progress, 2 * ((uint64_t)job->source.npy.nbytes + result_bytes));
-	progress_step(&job->progress, "reading");
-	if (array_read_elements(&job->source, &job->input, &job->progress, &wrong, &trailing, &err) != BI_OK)
-		return report_failure(job, wrong ? EXIT_CODE_INPUT : EXIT_CODE_FAILURE, job->in_path, &err);
-	if (trailing)
-		say("warning: %s: there are %lld bytes after the elements; they are ignored", job->in_path,
-		    (long long)job->input.size - (long long)job->source.npy.nbytes);
+	if (rc == BI_OK) {
+		rc = bi_npy_read(host, &source, &job->source, &err);
+		bi_context_release(host);
+	}
+	if (job->header_code != EXIT_CODE_OK)
+		return refuse_usage(job, &err);
+	if (rc != BI_OK)
+		return report_failure(job, input_exit_code(rc), job->in_path, &err);
+	if (job->input.size > job->read)
+		say("warning: %s: there are %" PRId64 " bytes after the elements; they are ignored", job->in_path,
+		    job->input.size - job->read);
 	return EXIT_CODE_OK;
 }
 
@@ -172,7 +189,7 @@ static int use_device(struct job *job)
 		return EXIT_CODE_FAILURE;
 	}
 	say_notes(bi_context_notes(job->context));
-	request = (struct transfer_request){ &job->source, &job->selection, &job->progress };
+	request = (struct transfer_request){ job->source, &job->selection, &job->progress };
 	if (transfer(job->context, &request, &job->result, &job->times, &err) != BI_OK)
 		return report_failure(job, EXIT_CODE_FAILURE, bi_context_device(job->context)->spec, &err);
 	return EXIT_CODE_OK;
@@ -183,20 +200,23 @@ static void say_difference(const struct job *job, const int64_t *index)
 	char text[256] = "";
 	size_t used = 0;
 
-	for (int i = 0; i < job->result.npy.ndim && used < sizeof(text) - 24; i++)
+	for (int i = 0; i < bi_view_ndim(job->result) && used < sizeof(text) - 24; i++)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, i ? ", %" PRId64 : "%" PRId64, index[i]);
 	say("verification: element [%s] of the result differs from the input", text);
 }
 
-static struct naive_array naive_array(const struct array *array)
+static struct naive_array naive_array(const struct bi_view *array)
 {
-	return (struct naive_array){ array->bytes, array->npy.dtype.item_size, array->npy.fortran_order,
-				     array->npy.ndim, array->npy.shape };
+	struct bi_layout layout;
+
+	bi_view_layout(array, &layout);
+	return (struct naive_array){ bi_view_host_pointer(array), layout.dtype.item_size,
+				     !bi_layout_is_contiguous(&layout, 'C'), layout.ndim, bi_view_shape(array) };
 }
 
 static int verify_result(struct job *job)
 {
-	const struct naive_array source = naive_array(&job->source), result = naive_array(&job->result);
+	const struct naive_array source = naive_array(job->source), result = naive_array(job->result);
 	int64_t index[BI_MAX_NDIM];
 	enum naive_verdict verdict;
 
@@ -233,41 +253,54 @@ static int write_profile(struct job *job)
 	return rc;
 }
 
+static int write_result(void *data, const void *bytes, size_t nbytes, struct bi_error *err)
+{
+	struct job *job = data;
+
+	progress_add(&job->progress, nbytes);
+	return output_write(&job->output, bytes, nbytes, err);
+}
+
 static int write_outputs(struct job *job)
 {
 	struct bi_error err;
 	int rc;
 
 	progress_step(&job->progress, "writing");
-	rc = array_write(&job->result, &job->output, &job->progress, &err);
+	rc = bi_npy_write(job->result, write_result, job, &err);
 	if (rc == BI_OK)
 		rc = output_commit(&job->output, &err);
 	return rc == BI_OK ? EXIT_CODE_OK : report_failure(job, EXIT_CODE_FAILURE, job->out_path, &err);
 }
 
-static void dtype_text(const struct npy *npy, char text[BI_DTYPE_TEXT])
+/* Returns the text of the element type: `text`, or the fields of a structured type. */
+static const char *dtype_text(const struct bi_layout *layout, char text[BI_DTYPE_TEXT])
 {
-	if (npy->descr || bi_dtype_typestr(npy->dtype, text, NULL) != BI_OK)
-		bi_dtype_name(npy->dtype, text);
+	if (layout->descr)
+		return layout->descr;
+	if (bi_dtype_typestr(layout->dtype, text, NULL) != BI_OK)
+		bi_dtype_name(layout->dtype, text);
+	return text;
 }
 
 static void print_json(FILE *out, const struct job *job)
 {
-	const struct npy *npy = &job->result.npy;
+	struct bi_layout source, result;
 	struct json json = { out, 0 };
 	char dtype[BI_DTYPE_TEXT];
 
-	dtype_text(npy, dtype);
+	bi_view_layout(job->source, &source);
+	bi_view_layout(job->result, &result);
 	json_open(&json, NULL, '{');
 	json_text(&json, "input", job->in_path);
 	json_text(&json, "output", job->out_path);
 	json_text(&json, "device", bi_context_device(job->context)->spec);
 	json_text(&json, "device_name", bi_context_device(job->context)->name);
-	json_text(&json, "dtype", npy->descr ? npy->descr : dtype);
-	json_integers(&json, "input_shape", job->source.npy.shape, job->source.npy.ndim);
-	json_integers(&json, "shape", npy->shape, npy->ndim);
-	json_integer(&json, "input_bytes", (int64_t)job->source.npy.nbytes);
-	json_integer(&json, "bytes", (int64_t)npy->nbytes);
+	json_text(&json, "dtype", dtype_text(&result, dtype));
+	json_integers(&json, "input_shape", source.shape, source.ndim);
+	json_integers(&json, "shape", result.shape, result.ndim);
+	json_integer(&json, "input_bytes", bi_layout_nbytes(&source));
+	json_integer(&json, "bytes", bi_layout_nbytes(&result));
 	json_open(&json, "milliseconds", '{');
 	json_number(&json, "upload", job->times.upload * 1e3);
 	json_number(&json, "copy", job->times.copy * 1e3);
@@ -281,12 +314,12 @@ static void print_json(FILE *out, const struct job *job)
 	fputc('\n', out);
 }
 
-static void print_shape(FILE *out, const struct npy *npy)
+static void print_shape(FILE *out, const struct bi_layout *layout)
 {
 	fputc('(', out);
-	for (int i = 0; i < npy->ndim; i++)
-		fprintf(out, i ? ", %" PRId64 : "%" PRId64, npy->shape[i]);
-	fputs(npy->ndim == 1 ? ",)" : ")", out);
+	for (int i = 0; i < layout->ndim; i++)
+		fprintf(out, i ? ", %" PRId64 : "%" PRId64, layout->shape[i]);
+	fputs(layout->ndim == 1 ? ",)" : ")", out);
 }
 
 /* Prints a text. Of a text with more than `space` characters prints the beginning and "…". */
@@ -307,20 +340,23 @@ static void print_cut(FILE *out, const char *text, size_t space)
 }
 
 /* Prints a line such as "a.npy  <i4 (3, 4), 48 bytes". A long type is cut to the space that is left on the line. */
-static void print_array(FILE *out, const char *arrow, const char *path, const struct npy *npy)
+static void print_array(FILE *out, const char *arrow, const char *path, const struct bi_view *array)
 {
 	char dtype[BI_DTYPE_TEXT], size[40];
-	size_t columns = (size_t)terminal_columns(out), taken, shape = 2 + (npy->ndim == 1);
+	struct bi_layout layout;
+	size_t columns = (size_t)terminal_columns(out), taken, shape;
 
-	dtype_text(npy, dtype);
-	snprintf(size, sizeof(size), ", %zu byte%s", npy->nbytes, npy->nbytes == 1 ? "" : "s");
-	for (int i = 0; i < npy->ndim; i++)
-		shape += (size_t)snprintf(NULL, 0, i ? ", %" PRId64 : "%" PRId64, npy->shape[i]);
+	bi_view_layout(array, &layout);
+	shape = 2 + (layout.ndim == 1);
+	snprintf(size, sizeof(size), ", %" PRId64 " byte%s", bi_layout_nbytes(&layout),
+		 bi_layout_nbytes(&layout) == 1 ? "" : "s");
+	for (int i = 0; i < layout.ndim; i++)
+		shape += (size_t)snprintf(NULL, 0, i ? ", %" PRId64 : "%" PRId64, layout.shape[i]);
 	taken = strlen(arrow) + utf8_length(path) + 3 + shape + strlen(size);
 	fprintf(out, "%s%s  ", arrow, path);
-	print_cut(out, npy->descr ? npy->descr : dtype, taken + 16 < columns ? columns - taken : 16);
+	print_cut(out, dtype_text(&layout, dtype), taken + 16 < columns ? columns - taken : 16);
 	fputc(' ', out);
-	print_shape(out, npy);
+	print_shape(out, &layout);
 	fprintf(out, "%s\n", size);
 }
 
@@ -328,8 +364,8 @@ static void print_summary(FILE *out, const struct job *job)
 {
 	const struct bi_device *device = bi_context_device(job->context);
 
-	print_array(out, "", job->in_path, &job->source.npy);
-	print_array(out, "  -> ", job->out_path, &job->result.npy);
+	print_array(out, "", job->in_path, job->source);
+	print_array(out, "  -> ", job->out_path, job->result);
 	fprintf(out, "  on %s (%s)\n  upload %.3f ms, copy %.3f ms, download %.3f ms\n", device->spec, device->name,
 		job->times.upload * 1e3, job->times.copy * 1e3, job->times.download * 1e3);
 	if (has_option(job, OPTION_VERIFY))
@@ -371,9 +407,9 @@ static int run(const struct invocation *invocation)
 	output_discard(&job.profile);
 	output_discard(&job.output);
 	input_close(&job.input);
+	bi_view_release(job.result);
+	bi_view_release(job.source);
 	bi_context_release(job.context);
-	array_clear(&job.result);
-	array_clear(&job.source);
 	return rc;
 }
 

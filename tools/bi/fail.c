@@ -42,6 +42,13 @@ int fail_errno(struct bi_error *err, const char *format, ...)
 	return status;
 }
 
+enum exit_code input_exit_code(int status)
+{
+	int is_content = status == BI_EINVAL || status == BI_EDTYPE || status == BI_EBOUNDS || status == BI_EOVERFLOW;
+
+	return is_content ? EXIT_CODE_INPUT : EXIT_CODE_FAILURE;
+}
+
 int fail_about(struct bi_error *err, const char *about)
 {
 	char message[sizeof(err->message)];

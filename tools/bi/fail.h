@@ -31,6 +31,9 @@ int fail(struct bi_error *err, enum bi_status status, const char *format, ...) T
 /* Fills *err after a failed system call with "<text>: <reason of errno>". Returns the status for errno. */
 int fail_errno(struct bi_error *err, const char *format, ...) TOOL_PRINTF(2, 3);
 
+/* Returns the exit code after bi_npy_read has failed with a status: the file is not valid, or cannot be read. */
+enum exit_code input_exit_code(int status);
+
 /* Puts "<about>: " before the message of *err. Returns the status of *err. */
 int fail_about(struct bi_error *err, const char *about);
 

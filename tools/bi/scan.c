@@ -82,25 +82,6 @@ int scan_word_length(const struct scan *scan)
 	return (int)(at - scan->at);
 }
 
-int scan_string(struct scan *scan, char *quote, const char **start, size_t *length)
-{
-	const char *at;
-
-	if (scan_done(scan) || (*scan->at != '\'' && *scan->at != '"'))
-		return 0;
-	for (at = scan->at + 1; at < scan->end && *at != *scan->at; at++) {
-		if (*at == '\n' || (*at == '\\' && ++at == scan->end))
-			return 0;
-	}
-	if (at == scan->end)
-		return 0;
-	*quote = *scan->at;
-	*start = scan->at + 1;
-	*length = (size_t)(at - *start);
-	scan->at = at + 1;
-	return 1;
-}
-
 int scan_shown(const struct scan *scan)
 {
 	return scan->end - scan->at < 24 ? (int)(scan->end - scan->at) : 24;

@@ -35,12 +35,6 @@ enum scan_number scan_integer(struct scan *scan, int64_t *value);
  */
 int scan_word_length(const struct scan *scan);
 
-/*
- * If a Python string follows, moves behind it and returns 1. Otherwise returns 0. *start and *length are the text
- * between the quotes, with its escapes.
- */
-int scan_string(struct scan *scan, char *quote, const char **start, size_t *length);
-
 /* Returns the number of characters that a message should quote, counted from the cursor. */
 int scan_shown(const struct scan *scan);
 

@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array.h"
+#include "buffer_interface/npy.h"
+
 #include "commands.h"
 #include "fail.h"
+#include "file.h"
 #include "indexing.h"
 #include "picture.h"
 #include "plan.h"
@@ -109,47 +111,48 @@ static int read_layout(const struct invocation *invocation, struct bi_layout *la
 	return rc;
 }
 
-static void dense_of(const struct npy *npy, int64_t strides[BI_MAX_NDIM])
+/* A file, and where its layout goes. */
+struct shown_file {
+	struct input input;
+	struct bi_layout *layout;
+};
+
+static int read_shown_file(void *data, void *bytes, size_t nbytes, size_t *got, struct bi_error *err)
 {
-	int64_t stride = npy->dtype.item_size;
+	return input_read(&((struct shown_file *)data)->input, bytes, nbytes, got, err);
+}
 
-	for (int k = 0; k < npy->ndim; k++) {
-		int axis = npy->fortran_order ? k : npy->ndim - 1 - k;
+static int keep_layout(void *data, const struct bi_layout *layout, struct bi_error *err)
+{
+	struct bi_layout *kept = ((struct shown_file *)data)->layout;
 
-		strides[axis] = stride;
-		stride *= npy->shape[axis] ? npy->shape[axis] : 1;
-	}
+	(void)err;
+	*kept = *layout;
+	kept->descr = NULL;
+	kept->descr_length = 0;
+	return BI_OK;
 }
 
 /* Reads the layout of the array in a file. Its offset counts from the first element. The elements are not read. */
 static int read_file(const struct invocation *invocation, struct bi_layout *layout, int *code, struct bi_error *err)
 {
 	const char *path = invocation->arguments[0];
-	struct input input;
-	struct array array = { .bytes = NULL };
-	int64_t strides[BI_MAX_NDIM];
-	int wrong = 0, rc;
+	struct shown_file file = { .layout = layout };
+	struct bi_npy_source source = { read_shown_file, keep_layout, &file, -1 };
+	int rc;
 
 	for (int i = 0; i < OPTIONS_OF_ARRAY; i++)
 		if (invocation->values[i])
 			return fail(err, BI_EINVAL, "--%s is for arrays without a file; %s has its own",
 				    options[i].name, path);
-	*code = EXIT_CODE_FAILURE;
-	rc = input_open(&input, path, err);
+	rc = input_open(&file.input, path, err);
 	if (rc == BI_OK) {
-		rc = array_read_header(&array, &input, &wrong, err);
-		input_close(&input);
+		source.nbytes = file.input.size;
+		rc = bi_npy_read(NULL, &source, NULL, err);
+		input_close(&file.input);
 	}
-	if (rc == BI_OK) {
-		dense_of(&array.npy, strides);
-		rc = bi_layout_init(layout, array.npy.dtype, array.npy.ndim, array.npy.shape, strides, 0, err);
-	}
-	if (rc != BI_OK) {
-		*code = wrong ? EXIT_CODE_INPUT : EXIT_CODE_FAILURE;
-		fail_about(err, path);
-	}
-	array_clear(&array);
-	return rc;
+	*code = input_exit_code(rc);
+	return rc == BI_OK ? rc : fail_about(err, path);
 }
 
 /* Counts the bytes that belong to more than one element. Returns -1 if the array is too large for that. */

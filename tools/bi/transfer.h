@@ -2,8 +2,9 @@
 #ifndef BI_TOOL_TRANSFER_H
 #define BI_TOOL_TRANSFER_H
 
-#include "array.h"
+#include "buffer_interface.h"
 #include "indexing.h"
+#include "progress.h"
 
 /* Elapsed seconds of each part, including waits. */
 struct transfer_times {
@@ -14,16 +15,16 @@ struct transfer_times {
 
 /* The input of a transfer. */
 struct transfer_request {
-	const struct array *source;
+	const struct bi_view *source; /* in host memory, dense in either order */
 	const struct selection *selection;
 	struct progress *progress;
 };
 
 /*
- * Fills out->npy and out->bytes with the view of the source in C order. The device may use the arrays `source` and
- * `out` until the context is released. After that the caller clears both arrays, also after a failure.
+ * Makes the array *out in host memory, in C order: the view of the source. The caller releases *out, also after a
+ * failure.
  */
-int transfer(struct bi_context *context, const struct transfer_request *request, struct array *out,
+int transfer(struct bi_context *context, const struct transfer_request *request, struct bi_view **out,
 	     struct transfer_times *times, struct bi_error *err);
 
 #endif

@@ -33,17 +33,6 @@ size_t utf8_decode(const char *text, size_t size, uint32_t *point)
 	return length;
 }
 
-size_t utf8_from_latin1(unsigned char c, char out[2])
-{
-	if (c < 0x80) {
-		out[0] = (char)c;
-		return 1;
-	}
-	out[0] = (char)(0xc0 | c >> 6);
-	out[1] = (char)(0x80 | (c & 0x3f));
-	return 2;
-}
-
 size_t utf8_length(const char *text)
 {
 	size_t left = strlen(text), count = 0, length;

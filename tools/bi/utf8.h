@@ -1,4 +1,4 @@
-/* Reads and writes single characters of UTF-8. */
+/* Reads single characters of UTF-8. */
 #ifndef BI_TOOL_UTF8_H
 #define BI_TOOL_UTF8_H
 
@@ -10,9 +10,6 @@
  * is 0.
  */
 size_t utf8_decode(const char *text, size_t size, uint32_t *point);
-
-/* Writes a character of Latin-1 as UTF-8, 1 or 2 bytes. Returns the number of bytes. */
-size_t utf8_from_latin1(unsigned char c, char out[2]);
 
 /* Counts the characters of a text. A byte that is not UTF-8 counts as one. */
 size_t utf8_length(const char *text);

@@ -1,12 +1,15 @@
-/* Files that nobody but this user can have written. On Windows, whose permissions are not read, there is none. */
+/* Files: private ones of this user, files that are read, and files that are written completely or not at all. */
 #ifndef BI_COMMON_BASE_FILES_H
 #define BI_COMMON_BASE_FILES_H
 
 #include <stdio.h>
 
+#include "common/base/status.h"
+
 /*
  * Opens a file for reading. Returns NULL unless it is a regular file and no symbolic link, and the file and its
- * directory belong to this user and nobody else can write them.
+ * directory belong to this user and nobody else can write them. On Windows, whose permissions are not read, there is no
+ * such file.
  */
 FILE *bi__file_open_own(const char *directory, const char *path);
 
@@ -16,5 +19,38 @@ FILE *bi__file_open_own(const char *directory, const char *path);
  * on failure.
  */
 FILE *bi__file_create_own(const char *directory, char *path);
+
+/* Bytes of the longest path that is written to, with the final NUL. */
+#define BI__PATH 4096
+
+/* Opens a file for reading. *nbytes is its size; -1: unknown, because it is not a regular file. */
+int bi__file_open(const char *path, FILE **file, int64_t *nbytes, struct bi_error *err);
+
+/* Reads up to `nbytes` bytes of a FILE. *got is less only at the end of the file. Has the type of bi_npy_source.read.
+ */
+int bi__file_read(void *file, void *bytes, size_t nbytes, size_t *got, struct bi_error *err);
+
+/* Writes all bytes to a FILE. */
+int bi__file_write(void *file, const void *bytes, size_t nbytes, struct bi_error *err);
+
+/*
+ * A file that is written completely or not at all: a temporary file in the directory of its target, which
+ * bi__output_close renames. It gets the permissions of the file that it replaces. A target that is not a regular file
+ * is written directly.
+ */
+struct bi__output {
+	FILE *file;
+	char target[BI__PATH];
+	char temporary[BI__PATH + 40]; /* "": the target is written directly */
+};
+
+/* Symbolic links are followed; a link to a missing file is refused. */
+int bi__output_open(struct bi__output *output, const char *path, struct bi_error *err);
+
+/*
+ * If `rc` is BI_OK, moves the file to its target. Otherwise, and on failure, nothing of the file is left. Returns `rc`
+ * or the failure.
+ */
+int bi__output_close(struct bi__output *output, int rc, struct bi_error *err);
 
 #endif

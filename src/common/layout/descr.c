@@ -18,7 +18,8 @@ struct reader {
 	const char *at;
 	const char *end;
 	enum bi__descr_notation notation;
-	struct writer *to; /* receives the text in the other notation; or NULL */
+	struct writer *to; /* receives the translation; or NULL */
+	enum bi__descr_notation into; /* notation of the translation */
 	struct bi_error *err;
 };
 
@@ -49,7 +50,7 @@ static void put_text(const struct reader *in, const char *text)
 /* Writes `python` if the translation is in Python's notation, otherwise `json`. */
 static void put_either(const struct reader *in, const char *python, const char *json)
 {
-	put_text(in, in->notation == BI__DESCR_JSON ? python : json);
+	put_text(in, in->into == BI__DESCR_PYTHON ? python : json);
 }
 
 /* The characters between the quotes of a string, escapes included. */
@@ -168,11 +169,11 @@ static int read_string(struct reader *in, struct literal *out)
 	return fail_expected(in, "the end of the string");
 }
 
-/* Writes one byte of a string, with an escape if the other notation needs it. */
-static void put_byte(struct writer *to, enum bi__descr_notation notation, char c)
+/* Writes one byte of a string between `quote`s, with an escape if the notation needs it. */
+static void put_byte(struct writer *to, enum bi__descr_notation notation, char quote, char c)
 {
 	static const char digits[] = "0123456789abcdef";
-	const char *special = notation == BI__DESCR_JSON ? "\"\\\n\r\t" : "'\\\n\r\t";
+	const char special[] = { quote, '\\', '\n', '\r', '\t', '\0' };
 	const char *found = c ? strchr(special, c) : NULL;
 
 	if (!found && ((unsigned char)c >= ' ' || notation != BI__DESCR_JSON)) {
@@ -191,12 +192,12 @@ static void put_byte(struct writer *to, enum bi__descr_notation notation, char c
 }
 
 /* Writes a character of JSON's escape \u in UTF-8. */
-static void put_code(struct writer *to, int32_t code)
+static void put_code(struct writer *to, char quote, int32_t code)
 {
 	int tail = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
 
 	if (!tail) {
-		put_byte(to, BI__DESCR_PYTHON, (char)code);
+		put_byte(to, BI__DESCR_PYTHON, quote, (char)code);
 		return;
 	}
 	put_character(to, (char)((0xFF00 >> (tail + 1) & 0xFF) | code >> 6 * tail));
@@ -204,25 +205,37 @@ static void put_code(struct writer *to, int32_t code)
 		put_character(to, (char)(0x80 | (code >> 6 * tail & 0x3F)));
 }
 
+/* Returns the quotes that Python's repr writes around a string, or those of JSON. */
+static char choose_quote(const struct reader *in, const struct literal *literal)
+{
+	const size_t length = (size_t)(literal->end - literal->start);
+
+	if (in->into == BI__DESCR_PYTHON && memchr(literal->start, '\'', length) &&
+	    !memchr(literal->start, '"', length))
+		return '"';
+	return notations[in->into].quote;
+}
+
 static void put_string(const struct reader *in, const struct literal *literal)
 {
-	enum bi__descr_notation other = in->notation == BI__DESCR_JSON ? BI__DESCR_PYTHON : BI__DESCR_JSON;
 	struct writer *to = in->to;
+	char quote;
 
 	if (!to)
 		return;
-	put_character(to, notations[other].quote);
+	quote = choose_quote(in, literal);
+	put_character(to, quote);
 	for (const char *at = literal->start; at < literal->end; at++) {
 		if (*at != '\\') {
-			put_byte(to, other, *at);
+			put_byte(to, in->into, quote, *at);
 		} else if (*++at == 'u' && in->notation == BI__DESCR_JSON) {
 			at++;
-			put_code(to, read_code(&at, in->end));
+			put_code(to, quote, read_code(&at, in->end));
 		} else {
-			put_byte(to, other, unescape(in->notation, *at));
+			put_byte(to, in->into, quote, unescape(in->notation, *at));
 		}
 	}
-	put_character(to, notations[other].quote);
+	put_character(to, quote);
 }
 
 static int literal_equals(const struct literal *literal, const char *name)
@@ -236,14 +249,19 @@ static int literal_equals(const struct literal *literal, const char *name)
 	return !*name;
 }
 
-/* Reads 'name' or ('title', 'name'). */
+/* Reads 'name' or ('title', 'name'). JSON has no titles. */
 static int read_name(struct reader *in, struct literal *name)
 {
+	struct literal title;
 	int rc, done;
 
-	if (in->notation == BI__DESCR_JSON || !accept_character(in, '('))
-		return read_string(in, name);
-	rc = read_string(in, name);
+	if (in->notation == BI__DESCR_JSON || !accept_character(in, '(')) {
+		rc = read_string(in, name);
+		if (rc == BI_OK)
+			put_string(in, name);
+		return rc;
+	}
+	rc = read_string(in, &title);
 	if (rc != BI_OK)
 		return rc;
 	if (!accept_character(in, ','))
@@ -254,6 +272,14 @@ static int read_name(struct reader *in, struct literal *name)
 	rc = read_separator(in, ')', &done);
 	if (rc == BI_OK && !done)
 		return fail_expected(in, "')' after the name");
+	if (rc == BI_OK && in->into == BI__DESCR_PYTHON) {
+		put_text(in, "(");
+		put_string(in, &title);
+		put_text(in, ", ");
+	}
+	if (rc == BI_OK)
+		put_string(in, name);
+	put_either(in, ")", "");
 	return rc;
 }
 
@@ -304,7 +330,7 @@ static int read_shape(struct reader *in, struct bi__descr_field *field)
 	int rc = read_extents(in, field);
 	char digits[24];
 
-	if (rc != BI_OK || !in->to)
+	if (rc != BI_OK || !in->to || (!field->ndim && in->into == BI__DESCR_PYTHON))
 		return rc;
 	put_either(in, ", (", ", [");
 	for (int i = 0; i < field->ndim; i++) {
@@ -320,6 +346,7 @@ static int read_list(struct reader *in, int depth, const char *wanted, struct bi
 /* Reads a typestr or a nested list. */
 static int read_type(struct reader *in, int depth, struct bi__descr_field *field)
 {
+	char typestr[BI_DTYPE_TEXT];
 	struct literal text;
 	int rc;
 
@@ -329,8 +356,17 @@ static int read_type(struct reader *in, int depth, struct bi__descr_field *field
 		rc = read_string(in, &text);
 		if (rc != BI_OK)
 			return rc;
+		rc = bi__dtype_parse_typestr(text.start, (size_t)(text.end - text.start), &field->dtype, in->err);
+		if (rc != BI_OK || !in->to)
+			return rc;
+		if (in->into == BI__DESCR_JSON) {
+			put_string(in, &text);
+			return BI_OK;
+		}
+		rc = bi_dtype_typestr(field->dtype, typestr, in->err);
+		text = (struct literal){ typestr, typestr + strlen(typestr) };
 		put_string(in, &text);
-		return bi__dtype_parse_typestr(text.start, (size_t)(text.end - text.start), &field->dtype, in->err);
+		return rc;
 	}
 	field->descr = in->at;
 	field->dtype = (struct bi_dtype){ .lanes = 1, .type = BI_VOID };
@@ -351,7 +387,6 @@ static int read_field(struct reader *in, int depth, struct literal *name, struct
 	rc = read_name(in, name);
 	if (rc != BI_OK)
 		return rc;
-	put_string(in, name);
 	put_text(in, ", ");
 	if (!accept_character(in, ','))
 		return fail_expected(in, "',' and the type after the name");
@@ -428,7 +463,7 @@ static int read_end(struct reader *in)
 static int read_text(const char *text, size_t length, const char *wanted, struct bi__descr_field *found, uint32_t *size,
 		     struct bi_error *err)
 {
-	struct reader in = { text, text, text + length, BI__DESCR_PYTHON, NULL, err };
+	struct reader in = { text, text, text + length, BI__DESCR_PYTHON, NULL, BI__DESCR_JSON, err };
 	int rc = read_list(&in, 1, wanted, found, size);
 
 	return rc == BI_OK ? read_end(&in) : rc;
@@ -438,7 +473,7 @@ int bi__descr_translate(const char *text, size_t length, enum bi__descr_notation
 			struct bi_error *err)
 {
 	struct writer to = { out, *room, 0 };
-	struct reader in = { text, text, text + length, from, &to, err };
+	struct reader in = { text, text, text + length, from, &to, (enum bi__descr_notation) !from, err };
 	uint32_t size;
 	int rc = read_list(&in, 1, NULL, NULL, &size);
 
@@ -446,9 +481,21 @@ int bi__descr_translate(const char *text, size_t length, enum bi__descr_notation
 	return rc == BI_OK ? read_end(&in) : rc;
 }
 
+int bi__descr_print(const char **at, const char *end, char *out, size_t *room, uint32_t *item_size,
+		    struct bi_error *err)
+{
+	struct writer to = { out, *room, 0 };
+	struct reader in = { *at, *at, end, BI__DESCR_PYTHON, &to, BI__DESCR_PYTHON, err };
+	int rc = read_list(&in, 1, NULL, NULL, item_size);
+
+	*at = in.at;
+	*room = to.length;
+	return rc;
+}
+
 int bi__descr_read_word(const char *json, size_t length, struct bi_dtype *out, struct bi_error *err)
 {
-	struct reader in = { json, json, json + length, BI__DESCR_JSON, NULL, err };
+	struct reader in = { json, json, json + length, BI__DESCR_JSON, NULL, BI__DESCR_PYTHON, err };
 	struct literal word;
 	int rc = read_string(&in, &word);
 

@@ -54,6 +54,14 @@ int bi__descr_find(const char *text, size_t length, const char *name, struct bi_
 int bi__descr_translate(const char *text, size_t length, enum bi__descr_notation from, char *out, size_t *room,
 			struct bi_error *err);
 
+/*
+ * Reads the list that begins at *at, and writes it as Python's repr writes it, with titles and complete typestrs: at
+ * most twice as many bytes. *room is as in bi__descr_translate. *at becomes the end of the list; after it, other text
+ * may follow. *item_size becomes the size of an item. Fails as bi__descr_size.
+ */
+int bi__descr_print(const char **at, const char *end, char *out, size_t *room, uint32_t *item_size,
+		    struct bi_error *err);
+
 /* Reads a JSON text that is one string: the typestr of a type without fields, such as ">f4". */
 int bi__descr_read_word(const char *json, size_t length, struct bi_dtype *out, struct bi_error *err);
 

@@ -86,5 +86,6 @@ int threads_group(void);
 int fork_group(void);
 int conveniences_group(void);
 int uses_group(void);
+int npy_group(void);
 
 #endif

@@ -22,7 +22,7 @@ struct group {
 
 static const struct group data_groups[] = {
 	{ "copy", copy_group },   { "plans", plans_group }, { "fill", fill_group },   { "elements", elements_group },
-	{ "views", views_group }, { "map", map_group },     { "peers", peers_group },
+	{ "views", views_group }, { "map", map_group },     { "peers", peers_group }, { "npy", npy_group },
 };
 
 static const struct group object_groups[] = {

@@ -1,3 +1,4 @@
+#define _POSIX_C_SOURCE 200809L
 #include "scenarios.h"
 
 #include <stdarg.h>
@@ -5,12 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "buffer_interface/binding.h"
 #include "buffer_interface/cai.h"
 #include "buffer_interface/dlpack.h"
 #include "buffer_interface/kernel.h"
 #include "buffer_interface/launch.h"
+#include "buffer_interface/npy.h"
 
 #include "opencl_driver.h"
 
@@ -966,4 +969,70 @@ void scenario_other_arrays(struct scenario_state *state)
 		expect_numbers(state, made, 91, 0);
 	keep_view(state, bi_view_index_axis(array, 1, whole, &made, state->err), &made);
 	keep_view(state, bi_view_squeeze(array, &made, state->err), &made);
+}
+
+/* A file in memory, which is larger than what is read and written. */
+struct file {
+	unsigned char bytes[SMALL + 256];
+	size_t position;
+};
+
+static int read_file(void *data, void *bytes, size_t nbytes, size_t *got, struct bi_error *err)
+{
+	struct file *file = data;
+
+	(void)err;
+	*got = nbytes;
+	memcpy(bytes, file->bytes + file->position, nbytes);
+	file->position += nbytes;
+	return BI_OK;
+}
+
+static int write_file(void *data, const void *bytes, size_t nbytes, struct bi_error *err)
+{
+	struct file *file = data;
+
+	(void)err;
+	memcpy(file->bytes + file->position, bytes, nbytes);
+	file->position += nbytes;
+	return BI_OK;
+}
+
+/* The file is there after a success only, and no other file is left. */
+static void save_and_load(struct scenario_state *state, const struct bi_view *array)
+{
+	char folder[] = "/tmp/bi-fault-XXXXXX", path[64];
+	struct bi_view *back = NULL;
+	int is_saved, is_there;
+
+	if (!mkdtemp(folder))
+		abort();
+	snprintf(path, sizeof(path), "%s/a.npy", folder);
+	is_saved = went_well(state, bi_npy_save(array, path, state->err));
+	if (is_saved && keep_view(state, bi_npy_load(state->context, path, &back, state->err), &back))
+		expect_numbers(state, back, 101, 1);
+	is_there = unlink(path) == 0;
+	EXPECT(state, is_there == is_saved);
+	EXPECT(state, rmdir(folder) == 0);
+}
+
+/* An array that is contiguous in Fortran order, and one that is not contiguous. */
+void scenario_numpy_files(struct scenario_state *state)
+{
+	struct file file = { .position = 0 };
+	const struct bi_npy_source source = { read_file, NULL, &file, -1 };
+	struct bi_view *array, *across, *back = NULL;
+
+	open_device(state);
+	array = new_array(state, state->context, ROWS, COLUMNS);
+	write_numbers(state, array, 101);
+	across = transposed(state, array);
+	if (has_failed(state))
+		return;
+	save_and_load(state, across);
+	if (has_failed(state) || !went_well(state, bi_npy_write(across, write_file, &file, state->err)))
+		return;
+	file.position = 0;
+	if (keep_view(state, bi_npy_read(state->context, &source, &back, state->err), &back))
+		expect_numbers(state, back, 101, 1);
 }

@@ -52,7 +52,8 @@ typedef void scenario_fn(struct scenario_state *state);
 	X(cuda_array_interface) \
 	X(bindings) \
 	X(several_arrays) \
-	X(other_arrays)
+	X(other_arrays) \
+	X(numpy_files)
 
 #define SCENARIO_DECLARE(name) scenario_fn scenario_##name;
 SCENARIOS(SCENARIO_DECLARE)

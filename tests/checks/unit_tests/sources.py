@@ -33,7 +33,6 @@ EXCEPTIONS = {
 # Unit tests of headers, of the command, and of backends as a whole.
 OTHER_TESTS = {
     "indexing": "tools/bi/indexing.c and naive.c",
-    "npy": "tools/bi/npy.c",
     "opencl_backend": "src/opencl, through its table",
     "opencl_fork": "src/opencl in a forked child",
     "strided": "src/kernels/strided.h",

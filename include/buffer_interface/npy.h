@@ -1,0 +1,81 @@
+/*
+ * Arrays in NumPy's files: .npy of the formats 1.0, 2.0 and 3.0
+ *
+ *     rc = bi_npy_load(context, "in.npy", &array, &err);
+ *     ...
+ *     rc = bi_npy_save(array, "out.npy", &err);
+ *
+ * Element types are those that have a typestr (bi_dtype_typestr), and structured types. Both byte orders are read and
+ * written as they are: a type of the other order is `swapped`. Python objects (pickles) and .npz archives are refused.
+ * An array is written in Fortran order if its elements are contiguous only in that order, otherwise in C order; so the
+ * file of an array is the file that numpy.save writes.
+ *
+ * The rules of buffer_interface.h about errors, ownership, threads and NULL hold here as well. In addition, the functions
+ * return BI_EDRIVER if the system cannot open, read or write the file; `vendor` is its errno. The functions block the
+ * calling thread for the file, and for the device as bi_view_map does.
+ */
+#ifndef BUFFER_INTERFACE_NPY_H
+#define BUFFER_INTERFACE_NPY_H
+
+#include "buffer_interface.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Reads the array of a file into memory of the context. The result is dense in the order of the file. Bytes after the
+ * elements are ignored. `path` is any file that can be read from its beginning, such as a pipe.
+ *
+ * BI_EDTYPE: the file is no .npy file of a known format, or its element type is not known. BI_EBOUNDS: the file ends
+ * before the header or the elements do. BI_EINVAL: the header is malformed. BI_EOVERFLOW: the shape is too large. Owned.
+ */
+BI_API int bi_npy_load(struct bi_context *context, const char *path, struct bi_view **out, struct bi_error *err);
+
+/*
+ * Writes an array to a file, completely or not at all. The file is written under another name in the same directory,
+ * and then renamed to `path`; so what was there stays until the new file is complete. The new file has the permissions
+ * of the file that it replaces. Symbolic links are followed; a link to a missing file is refused, and so is a
+ * write-protected file. Something else than a regular file (a pipe, a device) is written directly. A process that is
+ * killed meanwhile leaves a file whose name begins with ".bi-".
+ *
+ * If the array is contiguous in neither order, a dense copy of it is made on its device. BI_EDTYPE: the element type has
+ * no typestr (bfloat16, float8, vectors). BI_EBUSY: the memory is mapped for writing.
+ */
+BI_API int bi_npy_save(const struct bi_view *view, const char *path, struct bi_error *err);
+
+/* A file that is read from its beginning. */
+struct bi_npy_source {
+	/*
+	 * Reads the next bytes. *got is less than `nbytes` only at the end of the file. On failure fills *err, which may
+	 * be NULL, and returns a status.
+	 */
+	int (*read)(void *data, void *bytes, size_t nbytes, size_t *got, struct bi_error *err);
+	/*
+	 * Called once, after the header was read and before the elements are; or NULL. `layout` is dense, has offset 0,
+	 * and is borrowed for the call. A status other than BI_OK ends the reading, and is returned.
+	 */
+	int (*header)(void *data, const struct bi_layout *layout, struct bi_error *err);
+	void *data;                     /* for both functions */
+	int64_t nbytes;                 /* of the whole file; -1: unknown */
+};
+
+/*
+ * Do what bi_npy_load and bi_npy_save do, for files that the caller reads and writes: members of an archive, streams,
+ * or files of which only the header is of interest. If `out` is NULL, bi_npy_read reads the header only, and `context`
+ * may be NULL. Bytes after the elements are not read. The elements are read and written in parts of at most 16 MiB.
+ *
+ * Any status that a function of the caller returns is returned. The functions are called on the calling thread, with no
+ * lock held. They must not use the array.
+ */
+BI_API int bi_npy_read(struct bi_context *context, const struct bi_npy_source *source, struct bi_view **out,
+		       struct bi_error *err);
+BI_API int bi_npy_write(const struct bi_view *view,
+			int (*write)(void *data, const void *bytes, size_t nbytes, struct bi_error *err), void *data,
+			struct bi_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,229 @@
+#include "buffer_interface/npy.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/files.h"
+#include "common/base/status.h"
+#include "interop/npy_header.h"
+
+#define PART ((size_t)16 << 20)
+#define PATH_SHOWN 100
+
+/* Reads `nbytes` bytes in parts. *held is the number of bytes that were read: fewer if the file ends before. */
+static int read_parts(const struct bi_npy_source *source, void *bytes, size_t nbytes, size_t *held,
+		      struct bi_error *err)
+{
+	size_t part = 0, got = 0;
+	int rc = BI_OK;
+
+	for (*held = 0; *held < nbytes && got == part && !rc; *held += got) {
+		part = nbytes - *held < PART ? nbytes - *held : PART;
+		got = 0;
+		rc = source->read(source->data, (char *)bytes + *held, part, &got, err);
+	}
+	return rc;
+}
+
+/* Reads the header. *held is the number of bytes behind it, or -1. The caller frees *descr, to which `layout` points.
+ */
+static int read_header(const struct bi_npy_source *source, struct bi_layout *layout, char **descr, int64_t *held,
+		       struct bi_error *err)
+{
+	unsigned char prefix[BI__NPY_PREFIX], *bytes;
+	size_t first, more = 0, header_size;
+	int rc = read_parts(source, prefix, 10, &first, err);
+
+	if (!rc && first == 10)
+		rc = read_parts(source, prefix + 10, bi__npy_prefix_size(prefix) - 10, &more, err);
+	first += more;
+	if (!rc)
+		rc = bi__npy_header_size(prefix, first, &header_size, err);
+	if (rc)
+		return rc;
+	*held = source->nbytes < 0 ? -1 : source->nbytes - (int64_t)header_size;
+	if (source->nbytes >= 0 && *held < 0)
+		return bi__npy_fail_truncated(header_size, source->nbytes, err);
+	bytes = malloc(header_size);
+	if (!bytes)
+		return bi__fail(err, BI_ENOMEM, "out of memory for a header of %zu bytes", header_size);
+	memcpy(bytes, prefix, first);
+	rc = read_parts(source, bytes + first, header_size - first, &more, err);
+	if (!rc)
+		rc = bi__npy_parse(bytes, first + more, layout, descr, err);
+	free(bytes);
+	return rc;
+}
+
+static int fail_truncated(int64_t nbytes, uint64_t held, struct bi_error *err)
+{
+	return bi__fail(err, BI_EBOUNDS,
+			"truncated: the header says that there are %" PRId64
+			" bytes of elements, the file holds %" PRIu64,
+			nbytes, held);
+}
+
+/* Reads the elements into a new dense array. */
+static int read_elements(const struct bi_npy_source *source, const struct bi_view *dense, struct bi_error *err)
+{
+	struct bi_layout layout;
+	struct bi_map *map;
+	size_t held, nbytes;
+	int rc = bi_view_map(dense, BI_MAP_WRITE | BI_MAP_DISCARD, &map, err), unmapped;
+
+	if (rc)
+		return rc;
+	bi_view_layout(dense, &layout);
+	nbytes = (size_t)bi_layout_nbytes(&layout);
+	rc = read_parts(source, bi_map_data(map), nbytes, &held, err);
+	if (!rc && held < nbytes)
+		rc = fail_truncated((int64_t)nbytes, held, err);
+	unmapped = bi_unmap(map, rc ? NULL : err);
+	return rc ? rc : unmapped;
+}
+
+/* Makes the array that the layout of the file describes. */
+static int read_array(struct bi_context *context, const struct bi_npy_source *source, const struct bi_layout *described,
+		      struct bi_view **out, struct bi_error *err)
+{
+	const int is_fortran = bi__npy_is_fortran(described);
+	struct bi_layout layout = *described;
+	struct bi_view *dense;
+	int rc = is_fortran ? bi_layout_permute(&layout, NULL, err) : BI_OK;
+
+	if (!rc)
+		rc = bi_view_empty(context, layout.dtype, layout.ndim, layout.shape, &dense, err);
+	if (rc)
+		return rc;
+	rc = read_elements(source, dense, err);
+	bi_view_layout(dense, &layout);
+	layout.descr = described->descr;
+	layout.descr_length = described->descr_length;
+	if (!rc && is_fortran)
+		rc = bi_layout_permute(&layout, NULL, err);
+	if (!rc)
+		rc = bi_view_with_layout(dense, &layout, out, err);
+	bi_view_release(dense);
+	return rc;
+}
+
+int bi_npy_read(struct bi_context *context, const struct bi_npy_source *source, struct bi_view **out,
+		struct bi_error *err)
+{
+	struct bi_layout layout;
+	char *descr = NULL;
+	int64_t held;
+	int rc;
+
+	if (out)
+		*out = NULL;
+	if (!source || !source->read || (out && !context))
+		return bi__fail(err, BI_EINVAL, "%s is NULL",
+				!source         ? "source"
+				: !source->read ? "source->read"
+						: "context");
+	rc = read_header(source, &layout, &descr, &held, err);
+	if (!rc && source->header)
+		rc = source->header(source->data, &layout, err);
+	if (!rc && out && held >= 0 && held < bi_layout_nbytes(&layout))
+		rc = fail_truncated(bi_layout_nbytes(&layout), (uint64_t)held, err);
+	if (!rc && out)
+		rc = read_array(context, source, &layout, out, err);
+	free(descr);
+	return rc;
+}
+
+typedef int write_fn(void *data, const void *bytes, size_t nbytes, struct bi_error *err);
+
+/* Writes the elements of a view that is contiguous in C order. */
+static int write_elements(const struct bi_view *dense, write_fn *write, void *data, struct bi_error *err)
+{
+	struct bi_layout layout;
+	struct bi_map *map;
+	size_t nbytes, part;
+	int rc = bi_view_map(dense, BI_MAP_READ, &map, err), unmapped;
+
+	if (rc)
+		return rc;
+	bi_view_layout(dense, &layout);
+	nbytes = (size_t)bi_layout_nbytes(&layout);
+	for (size_t done = 0; done < nbytes && !rc; done += part) {
+		part = nbytes - done < PART ? nbytes - done : PART;
+		rc = write(data, (const char *)bi_map_data(map) + done, part, err);
+	}
+	unmapped = bi_unmap(map, rc ? NULL : err);
+	return rc ? rc : unmapped;
+}
+
+int bi_npy_write(const struct bi_view *view, write_fn *write, void *data, struct bi_error *err)
+{
+	struct bi_layout layout;
+	struct bi_view *dense;
+	unsigned char *header;
+	size_t size;
+	int rc;
+
+	if (!view || !write)
+		return bi__fail(err, BI_EINVAL, "%s is NULL", view ? "write" : "view");
+	bi_view_layout(view, &layout);
+	rc = bi__npy_format(&layout, &header, &size, err);
+	if (rc)
+		return rc;
+	rc = bi__npy_is_fortran(&layout) ? bi_view_permute(view, NULL, &dense, err)
+					 : bi_view_contiguous(view, &dense, err);
+	if (!rc) {
+		rc = write(data, header, size, err);
+		if (!rc)
+			rc = write_elements(dense, write, data, err);
+		bi_view_release(dense);
+	}
+	free(header);
+	return rc;
+}
+
+/* Puts the path before the message of a failure. Of a long path, the end is shown. */
+static int name_file(const char *path, int rc, struct bi_error *err)
+{
+	const size_t length = strlen(path);
+	struct bi_error reason;
+
+	if (!rc || !err)
+		return rc;
+	reason = *err;
+	return bi__fail_vendor(err, rc, reason.vendor, "%s%s: %s", length > PATH_SHOWN ? "..." : "",
+			       length > PATH_SHOWN ? path + length - PATH_SHOWN : path, reason.message);
+}
+
+int bi_npy_load(struct bi_context *context, const char *path, struct bi_view **out, struct bi_error *err)
+{
+	struct bi_npy_source source = { bi__file_read, NULL, NULL, -1 };
+	FILE *file = NULL;
+	int rc;
+
+	if (out)
+		*out = NULL;
+	if (!context || !path || !out)
+		return bi__fail(err, BI_EINVAL, "%s is NULL", !context ? "context" : path ? "out" : "path");
+	rc = bi__file_open(path, &file, &source.nbytes, err);
+	if (rc)
+		return name_file(path, rc, err);
+	source.data = file;
+	rc = bi_npy_read(context, &source, out, err);
+	fclose(file);
+	return name_file(path, rc, err);
+}
+
+int bi_npy_save(const struct bi_view *view, const char *path, struct bi_error *err)
+{
+	struct bi__output output;
+	int rc;
+
+	if (!view || !path)
+		return bi__fail(err, BI_EINVAL, "%s is NULL", view ? "path" : "view");
+	rc = bi__output_open(&output, path, err);
+	if (rc)
+		return name_file(path, rc, err);
+	rc = bi_npy_write(view, bi__file_write, output.file, err);
+	return name_file(path, bi__output_close(&output, rc, err), err);
+}

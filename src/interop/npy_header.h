@@ -1,0 +1,49 @@
+/*
+ * Headers of NumPy's files, in memory
+ *
+ * A file is a prefix (magic number, version and length of the text, 10 or 12 bytes), the text of a Python dict with the
+ * keys descr, fortran_order and shape, and the elements. The elements are dense in C or Fortran order.
+ */
+#ifndef BI_INTEROP_NPY_HEADER_H
+#define BI_INTEROP_NPY_HEADER_H
+
+#include "common/base/status.h"
+
+/* Bytes of the longest prefix. */
+#define BI__NPY_PREFIX 12
+
+/* Returns the number of bytes of the prefix; `bytes` are the first 10 of the file. */
+size_t bi__npy_prefix_size(const unsigned char *bytes);
+
+/*
+ * Computes the size of the header from the first `size` bytes of a file. The elements begin after the header. Returns
+ * BI_EDTYPE if it is not a NumPy file of a known version, BI_EBOUNDS if the file ends within the prefix.
+ */
+int bi__npy_header_size(const unsigned char *bytes, size_t size, size_t *header_size, struct bi_error *err);
+
+/* Fails with BI_EBOUNDS: of a header of that many bytes, only `held` are there. */
+int bi__npy_fail_truncated(size_t header_size, int64_t held, struct bi_error *err);
+
+/*
+ * Reads a header of `size` bytes. The layout is dense in the order of the file, with offset 0. *descr is the text of
+ * layout->descr, or NULL; the caller frees it. Returns BI_EDTYPE for an element type that is not supported,
+ * BI_EOVERFLOW for a shape that is too large, BI_EBOUNDS if the header is longer than `size`, and BI_EINVAL for any
+ * other defect.
+ */
+int bi__npy_parse(const unsigned char *bytes, size_t size, struct bi_layout *layout, char **descr,
+		  struct bi_error *err);
+
+/* Returns true if an array with this layout is written in Fortran order: it is contiguous only in that order. */
+static inline int bi__npy_is_fortran(const struct bi_layout *layout)
+{
+	return bi_layout_is_contiguous(layout, 'F') && !bi_layout_is_contiguous(layout, 'C');
+}
+
+/*
+ * Makes the header that NumPy writes for an array of this type and shape, in the order of bi__npy_is_fortran. Its
+ * version is the lowest that can represent the header. It is padded so that the slowest axis may grow, to a multiple of
+ * 64 bytes. The caller frees *bytes.
+ */
+int bi__npy_format(const struct bi_layout *layout, unsigned char **bytes, size_t *size, struct bi_error *err);
+
+#endif
