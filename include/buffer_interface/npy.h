@@ -61,18 +61,25 @@ struct bi_npy_source {
 };
 
 /*
- * Do what bi_npy_load and bi_npy_save do, for files that the caller reads and writes: members of an archive, streams,
- * or files of which only the header is of interest. If `out` is NULL, bi_npy_read reads the header only, and `context`
- * may be NULL. Bytes after the elements are not read. The elements are read and written in parts of at most 16 MiB.
+ * Does what bi_npy_load does, for a file that the caller reads: a member of an archive, a stream, or a file of which only
+ * the header is of interest. If `out` is NULL, only the header is read, and `context` may be NULL. The elements are read
+ * in parts of at most 16 MiB. Bytes after them are not read.
  *
- * Any status that a function of the caller returns is returned. The functions are called on the calling thread, with no
- * lock held. They must not use the array.
+ * The functions of the source are called on the calling thread, with no lock held. A status that one of them returns is
+ * returned. Owned.
  */
 BI_API int bi_npy_read(struct bi_context *context, const struct bi_npy_source *source, struct bi_view **out,
 		       struct bi_error *err);
-BI_API int bi_npy_write(const struct bi_view *view,
-			int (*write)(void *data, const void *bytes, size_t nbytes, struct bi_error *err), void *data,
-			struct bi_error *err);
+
+/* Writes the next `nbytes` bytes. On failure fills *err, which may be NULL, and returns a status. */
+typedef int (*bi_npy_write_fn)(void *data, const void *bytes, size_t nbytes, struct bi_error *err);
+
+/*
+ * Does what bi_npy_save does, for a file that the caller writes: `write` is called as the functions of a source are,
+ * first with the whole header, then with parts of the elements of at most 16 MiB. The memory is mapped for reading
+ * meanwhile.
+ */
+BI_API int bi_npy_write(const struct bi_view *view, bi_npy_write_fn write, void *data, struct bi_error *err);
 
 #ifdef __cplusplus
 }

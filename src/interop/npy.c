@@ -134,10 +134,8 @@ int bi_npy_read(struct bi_context *context, const struct bi_npy_source *source, 
 	return rc;
 }
 
-typedef int write_fn(void *data, const void *bytes, size_t nbytes, struct bi_error *err);
-
 /* Writes the elements of a view that is contiguous in C order. */
-static int write_elements(const struct bi_view *dense, write_fn *write, void *data, struct bi_error *err)
+static int write_elements(const struct bi_view *dense, bi_npy_write_fn write, void *data, struct bi_error *err)
 {
 	struct bi_layout layout;
 	struct bi_map *map;
@@ -156,7 +154,7 @@ static int write_elements(const struct bi_view *dense, write_fn *write, void *da
 	return rc ? rc : unmapped;
 }
 
-int bi_npy_write(const struct bi_view *view, write_fn *write, void *data, struct bi_error *err)
+int bi_npy_write(const struct bi_view *view, bi_npy_write_fn write, void *data, struct bi_error *err)
 {
 	struct bi_layout layout;
 	struct bi_view *dense;
