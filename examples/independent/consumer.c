@@ -26,6 +26,19 @@ static uint64_t place(const struct bi_exchange *x, int64_t k)
 	return at;
 }
 
+/* Returns 1 if the elements follow each other without gaps. `first` is the innermost axis, `step` leads to the next. */
+static int is_dense(const struct bi_exchange *x, int first, int step)
+{
+	int64_t stride = 4;
+
+	for (int n = 0; n < x->ndim; n++, first += step) {
+		if (x->shape[first] != 1 && x->strides[first] != stride)
+			return 0;
+		stride *= x->shape[first];
+	}
+	return 1;
+}
+
 /* Returns NULL, or the reason why the array is not used. Sets the number of elements. */
 static const char *check(const struct bi_exchange *x)
 {
@@ -33,12 +46,13 @@ static const char *check(const struct bi_exchange *x)
 
 	if (x->version != BI_ABI_VERSION || x->struct_size < sizeof(*x) || x->struct_size > BI_ABI_SIZE_MAX)
 		return "version or size [B-9]";
-	if (x->flags & 0xffff || x->reserved)
-		return "read-only, or an unknown flag [B-11]";
-	if (x->type_code != 2 || x->type_bits != 32 || x->type_lanes != 1 || x->item_size != 4 || x->ndim > 64)
+	if (x->flags & 0xffff || x->reserved || !x->release)
+		return "read-only, an unknown flag, or released [B-11]";
+	if (x->type_code != 2 || x->type_bits != 32 || x->type_lanes != 1 || x->item_size != 4 || x->descr || x->ndim > 64)
 		return "not of type float32";
-	if (!(is_cl && x->device_type == 4 && x->context) && !(is_host && (x->device_type == 1 || x->device_type == 3)))
-		return "not in host memory or in a cl_mem [B-21]";
+	if (is_host ? (x->device_type != 1 && x->device_type != 3) || x->context || x->device_id
+		    : !is_cl || x->device_type != 4 || !x->context)
+		return "not in host memory or in a cl_mem [B-21, B-23]";
 	if (x->order_kind != (x->stream || x->event ? BI_ORDER_OPENCL : BI_ORDER_NONE) || (is_host && x->order_kind))
 		return "order [B-32]";
 	if (x->ndim && (!x->shape || !x->strides))
@@ -53,6 +67,9 @@ static const char *check(const struct bi_exchange *x)
 	for (int64_t k = 0; k < count; k++)
 		if (!x->handle || x->size > UINT64_C(1) << 40 || x->size < 4 || place(x, k) > x->size - 4)
 			return "an element lies outside of the memory [B-17]";
+	if (count && ((x->flags & BI_C_CONTIGUOUS && !is_dense(x, x->ndim - 1, -1)) ||
+		      (x->flags & BI_F_CONTIGUOUS && !is_dense(x, 0, 1))))
+		return "a flag of contiguity is not true [B-18]";
 	return NULL;
 }
 
@@ -122,20 +139,28 @@ static const char *use_cl(struct bi_exchange *array, float value)
 	return NULL;
 }
 
+/* Does the same in host memory. Elements may share bytes, so all are read before the first is replaced. */
+static void use_host(const struct bi_exchange *array, float value)
+{
+	char *memory = (char *)(uintptr_t)array->handle;
+
+	for (int64_t k = 0; k < count; k++)
+		memcpy(&values[k], memory + place(array, k), sizeof(value));
+	for (int64_t k = 0; k < count; k++)
+		memcpy(memory + place(array, k), &value, sizeof(value));
+}
+
 /* Reads all elements and replaces them by the value. Takes the structure. Returns NULL, or the reason of a refusal. */
 const char *consumer_start(struct bi_exchange *array, float value)
 {
 	const char *why = check(array);
 
-	for (int64_t k = 0; !why && k < count && array->handle_kind == BI_HANDLE_HOST; k++) {
-		char *at = (char *)(uintptr_t)(array->handle + place(array, k));
-
-		memcpy(&values[k], at, sizeof(value));
-		memcpy(at, &value, sizeof(value));
-	}
-	if (!why && count && array->handle_kind == BI_HANDLE_CL_MEM)
+	if (!why && array->handle_kind == BI_HANDLE_HOST)
+		use_host(array, value);
+	else if (!why && count)
 		why = use_cl(array, value);
-	array->release(array);
+	if (array->release)
+		array->release(array);
 	return why;
 }
 

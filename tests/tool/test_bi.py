@@ -574,11 +574,11 @@ class BadUsageTest(BiTest):
 class OtherCommandsTest(BiTest):
     def test_help(self):
         text = self.succeed("--help").stdout.decode()
-        for word in ["devices", "copy", "show", "BI_DEVICE", "Exit codes"]:
+        for word in ["devices", "copy", "show", "check", "BI_DEVICE", "Exit codes"]:
             self.assertIn(word, text)
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
         for command, words in [("devices", ["--json"]), ("copy", ["--slice", "--verify", "--profile", "Exit codes"]),
-                               ("show", ["--shape", "--strides"])]:
+                               ("show", ["--shape", "--strides"]), ("check", ["--producer", "--consumer", "Windows", "Exit codes"])]:
             text = self.succeed(command, "--help").stdout.decode()
             self.assertTrue(text.startswith("Usage: bi " + command))
             for word in words:

@@ -7,5 +7,6 @@
 extern const struct command command_devices;
 extern const struct command command_copy;
 extern const struct command command_show;
+extern const struct command command_check; /* not on Windows */
 
 #endif

@@ -6,15 +6,23 @@
 #include "fail.h"
 #include "file.h"
 
-static const struct command *const commands[] = { &command_devices, &command_copy, &command_show, NULL };
+static const struct command *const commands[] = {
+	&command_devices,
+	&command_copy,
+	&command_show,
+#ifndef _WIN32
+	&command_check,
+#endif
+	NULL,
+};
 
 static const char epilogue[] = "Devices are chosen by a string: auto, host, opencl, opencl:0:1, opencl:pocl, #2.\n"
 			       "The environment variable BI_DEVICE gives the default.\n"
 			       "\n"
 			       "Exit codes:\n"
 			       "  0  all went well\n"
-			       "  1  a file or a device could not do it\n"
-			       "  2  the command line is wrong, or does not fit the array\n"
+			       "  1  a file or a device could not do it; check: a rule is broken\n"
+			       "  2  the command line is wrong, or does not fit the array or the library\n"
 			       "  3  --verify found a difference\n"
 			       "  4  the input file is truncated, damaged or of an unknown kind\n";
 

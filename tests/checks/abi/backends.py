@@ -34,6 +34,7 @@ TYPED = {
     "python/src/import/draft.c": "the draft's rules for a cl_mem and for an address",
     "python/src/import/native.c": "a queue leads to the device of its cl_context",
     "python/src/import/pyopencl.c": "pyopencl's types",
+    "tools/bi/check_pending.c": "work of OpenCL behind a gate",
     "python/src/host_memory.c": "pinned memory is host memory to consumers",
 }
 

@@ -189,6 +189,8 @@ class Checker:
                 for number, line, _ in self.matches(path, r"\b(bi__cu_\w+|CU[a-z]\w*|CUDA_[A-Z]\w*|cu[A-Z][a-z]\w*)\b"):
                     self.report(path, number, line, "CUDA's names stay in src/cuda")
         for path in self.sources("tools", "examples", "python"):
+            if path.name == "check_child.c":  # opens the library that it checks
+                continue
             for number, line, _ in self.matches(path, r"\b(dlopen|dlmopen)\b"):
                 self.report(path, number, line, "only dl.c opens libraries")
 

@@ -1,0 +1,296 @@
+/*
+ * Producers for the test of `bi check`: one that keeps all rules, and for each rule some that break it. The name of a
+ * function begins with the rule.
+ */
+#define _GNU_SOURCE
+
+#include <buffer_interface/abi.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct array {
+	int64_t shape[2], strides[2];
+	int32_t numbers[6];
+	struct bi_exchange *place; /* where the structure was filled */
+	pid_t process;
+};
+
+static int shared_numbers[6] = { 1, 2, 3, 4, 5, 6 };
+static int64_t shared_shape[2] = { 2, 3 };
+
+static void release(struct bi_exchange *self)
+{
+	self->release = NULL;
+	free(self->owner);
+}
+
+static int make(uint32_t wishes, struct bi_exchange *out)
+{
+	const uint32_t size = out->struct_size;
+	struct bi_exchange x = BI_EXCHANGE_INIT;
+	struct array *array;
+
+	if (size >= 16)
+		out->release = NULL;
+	if (out->version != BI_ABI_VERSION || size < sizeof(x) || size > BI_ABI_SIZE_MAX ||
+	    (wishes & 0xffff & ~BI_ACQUIRE_READY))
+		return -1;
+	array = malloc(sizeof(*array));
+	if (!array)
+		return -1;
+	*array = (struct array){ { 2, 3 }, { 12, 4 }, { 1, 2, 3, 4, 5, 6 }, out, getpid() };
+	x.struct_size = size;
+	x.release = release;
+	x.owner = array;
+	x.shape = array->shape;
+	x.strides = array->strides;
+	x.handle = (uintptr_t)array->numbers;
+	x.size = sizeof(array->numbers);
+	x.flags = BI_C_CONTIGUOUS;
+	x.device_type = BI_EXCHANGE_DEVICE_CPU;
+	x.item_size = 4;
+	x.type_bits = 32;
+	x.type_lanes = 1;
+	x.ndim = 2;
+	x.handle_kind = BI_HANDLE_HOST;
+	memset(out, 0, size);
+	memcpy(out, &x, sizeof(x));
+	return 0;
+}
+
+/* A producer that changes the structure of the right one. */
+#define CHANGES(name, ...) \
+	int name(uint32_t wishes, struct bi_exchange *out) \
+	{ \
+		int rc = make(wishes, out); \
+		if (!rc) { \
+			__VA_ARGS__; \
+		} \
+		return rc; \
+	}
+#define ARRAY ((struct array *)out->owner)
+
+int buffer_interface_acquire(uint32_t wishes, struct bi_exchange *out)
+{
+	return make(wishes, out);
+}
+
+int B7_version(uint32_t wishes, struct bi_exchange *out)
+{
+	out->version = BI_ABI_VERSION;
+	return make(wishes, out);
+}
+
+int B7_size(uint32_t wishes, struct bi_exchange *out)
+{
+	out->struct_size = sizeof(*out);
+	return make(wishes, out);
+}
+
+int B7_longer(uint32_t wishes, struct bi_exchange *out)
+{
+	if (out->struct_size == sizeof(*out))
+		return make(wishes, out);
+	out->release = NULL;
+	return -1;
+}
+
+int B7_release(uint32_t wishes, struct bi_exchange *out)
+{
+	int rc = make(wishes, out);
+
+	if (rc)
+		out->release = release;
+	return rc;
+}
+
+int B7_holds(uint32_t wishes, struct bi_exchange *out)
+{
+	int rc = make(wishes, out);
+	void *volatile lost = rc ? malloc(64) : NULL;
+
+	(void)lost;
+	return rc;
+}
+
+int B8_event(uint32_t wishes, struct bi_exchange *out)
+{
+	uint64_t event = out->event;
+	int rc = make(wishes, out);
+
+	out->event = event;
+	return rc;
+}
+
+int B8_longer(uint32_t wishes, struct bi_exchange *out)
+{
+	uint32_t size = out->struct_size;
+	int rc;
+
+	if (size > sizeof(*out) && size <= BI_ABI_SIZE_MAX)
+		out->struct_size = sizeof(*out);
+	rc = make(wishes, out);
+	out->struct_size = size;
+	return rc;
+}
+
+CHANGES(B8_behind, ((char *)out)[out->struct_size] = 0)
+CHANGES(B8_size, out->struct_size = 96)
+CHANGES(B9_version, out->version = 0x90000)
+CHANGES(B11_flag, out->flags |= 1 << 9)
+CHANGES(B11_reserved, out->reserved = 1)
+CHANGES(B12_shape, out->shape = shared_shape; shared_shape[0]++)
+CHANGES(B14_null, out->shape = NULL)
+CHANGES(B14_garbage, out->strides = (int64_t *)8)
+CHANGES(B14_ndim, out->ndim = 65)
+CHANGES(B14_end, out->size = UINT64_MAX)
+CHANGES(B15_extent, ARRAY->shape[0] = -2)
+CHANGES(B16_extent, ARRAY->shape[0] = INT64_MAX)
+CHANGES(B17_size, out->size = 8)
+CHANGES(B17_offset, out->offset = (uint64_t)-8)
+CHANGES(B18_flag, out->flags = BI_F_CONTIGUOUS)
+CHANGES(B19_handle, out->handle = 8)
+CHANGES(B21_device, out->device_type = BI_EXCHANGE_DEVICE_CUDA)
+CHANGES(B21_context, out->context = 8)
+CHANGES(B23_device, out->device_id = 1)
+CHANGES(B25_code, out->type_code = 99)
+CHANGES(B26_descr, out->descr = "\"|V4\"")
+CHANGES(B27_item, out->item_size = 3)
+CHANGES(B28_descr, out->type_code = 3; out->type_bits = 8; out->type_lanes = 4; out->descr = "[[\"a\", \"<i4\"]")
+CHANGES(B28_garbage, out->type_code = 3; out->type_bits = 8; out->type_lanes = 4; out->descr = (char *)8)
+CHANGES(B29_descr, out->type_code = 3; out->type_bits = 8; out->type_lanes = 4; out->descr = "\"|V8\"")
+CHANGES(B32_kind, out->order_kind = BI_ORDER_OPENCL)
+CHANGES(B32_stream, out->stream = 8)
+CHANGES(B38_stream, if (wishes & BI_ACQUIRE_READY) { out->order_kind = BI_ORDER_OPENCL; out->stream = 8; })
+CHANGES(B49_shape, if (wishes & BI_ACQUIRE_BORROW) ARRAY->shape[0] = 1)
+/* Several rules are broken; all are found. */
+CHANGES(several, out->reserved = 1; out->device_type = 2; out->order_kind = 3; out->type_bits = 0; out->size = 8;
+	out->flags |= BI_F_CONTIGUOUS; out->device_id = -1)
+
+static void release_at_place(struct bi_exchange *self)
+{
+	((struct array *)self->owner)->place->release = NULL;
+}
+CHANGES(B13_place, out->release = release_at_place)
+
+static void release_and_stay(struct bi_exchange *self)
+{
+	(void)self;
+}
+CHANGES(B39_stays, out->release = release_and_stay)
+
+static void release_in_one_process(struct bi_exchange *self)
+{
+	if (((struct array *)self->owner)->process != getpid())
+		abort();
+	release(self);
+}
+CHANGES(B42_release, out->release = release_in_one_process)
+
+static void release_shared(struct bi_exchange *self)
+{
+	memset(shared_numbers, 0, sizeof(shared_numbers));
+	release(self);
+}
+CHANGES(B43_shared, out->release = release_shared; out->handle = (uintptr_t)shared_numbers)
+
+static void release_without_free(struct bi_exchange *self)
+{
+	self->release = NULL;
+}
+CHANGES(B51_leak, out->release = release_without_free)
+
+static int done_with_all(struct bi_exchange *self, uint32_t order_kind, uint64_t stream, uint64_t event)
+{
+	(void)self, (void)order_kind, (void)stream, (void)event;
+	return 0;
+}
+CHANGES(B37_all, out->done = done_with_all)
+
+static int done_with_none(struct bi_exchange *self, uint32_t order_kind, uint64_t stream, uint64_t event)
+{
+	return done_with_all(self, order_kind, stream, event) - 1;
+}
+CHANGES(right_done, out->done = done_with_none)
+
+int B46_once(uint32_t wishes, struct bi_exchange *out)
+{
+	static int calls;
+
+	if (out->version != BI_ABI_VERSION || !calls++)
+		return make(wishes, out);
+	out->release = NULL;
+	return -1;
+}
+
+int B46_thread(uint32_t wishes, struct bi_exchange *out)
+{
+	static pthread_t first;
+
+	if (!first)
+		first = pthread_self();
+	if (pthread_equal(first, pthread_self()))
+		return make(wishes, out);
+	out->release = NULL;
+	return -1;
+}
+
+int B48_demand(uint32_t wishes, struct bi_exchange *out)
+{
+	return make(wishes & ~0xffffu, out);
+}
+
+int B48_promise(uint32_t wishes, struct bi_exchange *out)
+{
+	return make(wishes >> 16 & ~3u ? 1u << 15 : wishes, out);
+}
+
+int alive_first(uint32_t wishes, struct bi_exchange *out)
+{
+	(void)wishes, (void)out;
+	abort();
+}
+
+int alive_version(uint32_t wishes, struct bi_exchange *out)
+{
+	if (out->version != BI_ABI_VERSION)
+		abort();
+	return make(wishes, out);
+}
+
+int alive_exit(uint32_t wishes, struct bi_exchange *out)
+{
+	if (wishes)
+		exit(7);
+	return make(wishes, out);
+}
+
+int alive_hang(uint32_t wishes, struct bi_exchange *out)
+{
+	while (wishes)
+		pause();
+	return make(wishes, out);
+}
+
+int hangs(uint32_t wishes, struct bi_exchange *out)
+{
+	(void)wishes, (void)out;
+	for (;;)
+		pause();
+}
+
+int refuses(uint32_t wishes, struct bi_exchange *out)
+{
+	(void)wishes;
+	out->release = NULL;
+	return -5;
+}
+
+/* Returns 0 and fills nothing. */
+int B8_nothing(uint32_t wishes, struct bi_exchange *out)
+{
+	(void)wishes, (void)out;
+	return 0;
+}

@@ -1,0 +1,196 @@
+"""The command `bi check` from outside: it finds a planted offender for each rule, and clean functions pass.
+
+    test_bi_check.py COMMAND
+
+The offenders are in producers.c and consumers.c; the name of each begins with the rule that it breaks.
+"""
+
+import importlib.util
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+COMMAND = sys.argv[1] if len(sys.argv) > 1 else "bi"
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+OK, BROKEN, UNCHECKED = range(3)
+
+# Rules that no C function can be checked by.
+NOT_JUDGED = {"B-10", "B-20", "B-22", "B-24", "B-30", "B-31", "B-33", "B-36", "B-47"}
+OWN_SENTENCES = {"B-46"}  # the rule of Python's checker names an exception
+
+
+def rules_of_python():
+    spec = importlib.util.spec_from_file_location("rules", ROOT / "python/buffer_interface/check/rules.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def rule_of(symbol):
+    """B7_size breaks B-7, odd_dense breaks bi.odd, alive_hang breaks all.alive."""
+    word = symbol.split("_")[0]
+    return {"takes": "bi.takes", "odd": "bi.odd", "alive": "all.alive"}.get(word) or "B-" + word[1:]
+
+
+def offenders(name):
+    text = (HERE / f"{name}.c").read_text()
+    return re.findall(r"^(?:int |CHANGES\(|ACCEPTS\(|ALSO\(|CONSUMER\()((?:B\d+|takes|odd|alive)_\w+)", text, re.M)
+
+
+class CheckTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        for name in ("producers", "consumers", "independent_producer", "independent_consumer"):
+            command = [os.environ.get("CC", "cc"), "-std=c11", "-O1", "-w", "-shared", "-fPIC", "-pthread", f"-I{ROOT}/include"]
+            link = ["-l:libOpenCL.so.1"] if "independent" in name else []
+            subprocess.run([*command, "-o", cls.path(f"{name}.so"), HERE / f"{name}.c", *link], check=True)
+
+    @classmethod
+    def path(cls, name):
+        return os.path.join(cls.folder.name, name)
+
+    def run_check(self, library, *words):
+        """Returns the exit status, the text on stdout and the text on stderr."""
+        done = subprocess.run([COMMAND, "check", self.path(library), *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              timeout=300, encoding="utf-8", errors="replace")
+        return done.returncode, done.stdout, done.stderr
+
+    def report(self, status, library, *words):
+        """The report as a document, after an exit with this status."""
+        code, out, errors = self.run_check(library, *words, "--json", "-")
+        self.assertEqual(code, status, (words, out[-2000:], errors))
+        return json.loads(out)
+
+    def broken(self, document):
+        """{array: [rules]} of the rules that are broken."""
+        found = {}
+        for rule in document["rules"]:
+            for seen in rule["seen"]:
+                found.setdefault(seen["array"], []).append(rule["rule"])
+        return found
+
+    def status(self, document, name):
+        return next(rule["status"] for rule in document["rules"] if rule["rule"] == name)
+
+    def test_each_planted_producer_is_found(self):
+        planted = offenders("producers")
+        document = self.report(BROKEN, "producers.so", "--producer", ",".join(planted), "--timeout", "5")
+        found = self.broken(document)
+        if "does not count its memory" in (next(r["reason"] for r in document["rules"] if r["rule"] == "B-51") or ""):
+            planted = [symbol for symbol in planted if symbol not in ("B51_leak", "B7_holds")]
+        missed = {symbol: found.get(symbol) for symbol in planted if rule_of(symbol) not in found.get(symbol, [])}
+        self.assertEqual(missed, {})
+        judged = {rule["rule"] for rule in document["rules"]} - NOT_JUDGED
+        self.assertEqual(judged - set(map(rule_of, offenders("producers"))), set())
+        for name in NOT_JUDGED:
+            self.assertEqual(self.status(document, name), "not applicable")
+
+    def test_all_defects_of_one_producer_are_found(self):
+        found = self.broken(self.report(BROKEN, "producers.so", "--producer", "several"))
+        self.assertEqual(set(found["several"]), {"B-11", "B-17", "B-18", "B-21", "B-23", "B-25", "B-26", "B-32", "B-38"})
+
+    def test_each_planted_consumer_is_found(self):
+        judged = set()
+        for symbol in offenders("consumers"):
+            with self.subTest(symbol):
+                document = self.report(BROKEN, "consumers.so", "--consumer", symbol)
+                self.assertIn(rule_of(symbol), self.broken(document)["consumer"])
+                judged |= {rule["rule"] for rule in document["rules"]}
+        self.assertEqual(judged - set(map(rule_of, offenders("consumers"))), {"B-34"})
+
+    def test_pending_work_is_waited_for(self):
+        self.assertEqual(self.status(self.report(OK, "independent_consumer.so"), "B-34"), "holds")
+        document = self.report(BROKEN, "independent_consumer.so", "--consumer", "B34_early")
+        self.assertEqual(self.broken(document), {"consumer": ["B-34"]})
+
+    def test_right_functions_pass(self):
+        for library, *words in [
+                ("producers.so",), ("producers.so", "--producer", "right_done"), ("consumers.so",),
+                ("consumers.so", "--consumer", "right_row"),
+                ("independent_producer.so", "--producer",
+                 "host,host_strides,host_no_dimension,host_no_element,host_readonly,opencl"),
+        ]:
+            with self.subTest(library, words=words):
+                document = self.report(OK, library, *words)
+                self.assertEqual(self.broken(document), {})
+                self.assertEqual(document["broken"], 0)
+                held = [rule["rule"] for rule in document["rules"] if rule["status"] == "holds"]
+                self.assertGreater(len(held), 14, held)
+
+    def test_the_report_is_that_of_python(self):
+        """The same keys, and the same rules in the same words."""
+        python = rules_of_python()
+        said = {rule.name: rule for group in python.PRODUCER.values() for rule in group}
+        document = self.report(OK, "producers.so")
+        self.assertEqual(list(document), ["target", "consumer", "python", "arrays", "rules", "broken"])
+        self.assertEqual(document["arrays"], [{"name": "buffer_interface_acquire", "type": "struct bi_exchange",
+                                               "protocols": ["buffer-interface"]}])
+        names = [rule["rule"] for rule in document["rules"]]
+        self.assertEqual(names, [name for name in said if name in names])
+        for rule in document["rules"]:
+            self.assertEqual(list(rule), ["rule", "protocol", "status", "wants", "source", "seen", "reason"])
+            self.assertEqual(rule["source"], said[rule["rule"]].source)
+            if rule["rule"] not in OWN_SENTENCES:
+                self.assertEqual(rule["wants"], said[rule["rule"]].wants)
+        consumer = {rule.name: rule.wants for rule in python.CONSUMER["buffer-interface"]}
+        for rule in self.report(OK, "consumers.so")["rules"]:
+            self.assertEqual(rule["wants"], consumer.get(rule["rule"], rule["wants"]))
+
+    def test_text(self):
+        code, out, _ = self.run_check("producers.so", "--producer", "B17_size,right_done")
+        self.assertEqual(code, BROKEN)
+        self.assertRegex(out, r"^Producer .*/producers.so\n  array B17_size: struct bi_exchange; buffer-interface\n")
+        self.assertRegex(out, r"\n  BROKEN  B-17\n          rule:   All bytes .*\n          seen:   array B17_size: ndim is 2, "
+                              r"shape \(2, 3\), strides \(12, 4\), item_size 4,[^:]*\n"
+                              r"          source: BufferInterface, specification: B-17\n\n1 rule is broken, ")
+        self.assertLessEqual(max(map(len, out.splitlines()[1:])), 110)
+        self.assertNotIn("B-9", out)
+        code, out, _ = self.run_check("producers.so", "--all", "--json", self.path("report.json"))
+        self.assertEqual(code, OK)
+        self.assertRegex(out, r"\n  holds   B-9\n")
+        self.assertRegex(out, r"\n  -       B-37: does not apply, `done` is NULL\n")
+        self.assertRegex(out, r"\n\n0 rules are broken, \d+ hold, \d+ do not apply\.\n$")
+        with open(self.path("report.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["broken"], 0)
+
+    def test_what_cannot_be_checked(self):
+        text = self.path("text.so")
+        pathlib.Path(text).write_text("no library")
+        for reason, library, *words in [
+                (r"none.so: cannot open shared object file", "none.so"),
+                (r"text.so: (file too short|invalid ELF header)", "text.so"),
+                (r"exports no function nix", "producers.so", "--producer", "nix"),
+                (r"exports no function nix", "producers.so", "--producer", "right_done,nix"),
+                (r"exports neither buffer_interface_acquire nor buffer_interface_consume", "independent_producer.so"),
+                (r"give either --producer or --consumer", "producers.so", "--producer", "a", "--consumer", "b"),
+                (r'--consumer is "a,b"; one function is expected', "consumers.so", "--consumer", "a,b"),
+                (r'--producer is ""; the name of a function is expected', "producers.so", "--producer", ""),
+                (r'--timeout is "x"; a number from 1 to 3600', "producers.so", "--timeout", "x"),
+                (r'--timeout is "0"; a number', "producers.so", "--timeout", "0"),
+                (r"refuses returns -5 for a plain call, so there is no array", "producers.so", "--producer", "refuses"),
+                (r"refuses refuses every plain array", "consumers.so", "--consumer", "refuses"),
+                (r"--json: cannot use the directory", "producers.so", "--json", self.path("no/folder.json")),
+        ]:
+            with self.subTest(library, words=words):
+                code, out, errors = self.run_check(library, *words)
+                self.assertEqual((code, out), (UNCHECKED, ""), errors)
+                self.assertRegex(errors, r"^bi: check: .*" + reason)
+
+    def test_first_calls_that_never_return(self):
+        for symbol, how in [("hangs", "the first call goes on for more than 3 s"), ("alive_first", "the first call crashes")]:
+            code, out, _ = self.run_check("producers.so", "--producer", symbol, "--timeout", "3")
+            self.assertEqual(code, BROKEN)
+            self.assertRegex(out, f"BROKEN  all.alive\n(.*\n)*.*seen:   array {symbol}: {how}")
+            self.assertIn("\n1 rule is broken, 0 hold, ", out)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,213 @@
+#define _GNU_SOURCE
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check_steps.h"
+#include "commands.h"
+#include "file.h"
+#include "text.h"
+
+#define PRODUCER "buffer_interface_acquire"
+#define CONSUMER "buffer_interface_consume"
+#define MOST_SYMBOLS 64
+#define MOST_SECONDS 3600
+
+enum { OPTION_PRODUCER, OPTION_CONSUMER, OPTION_TIMEOUT, OPTION_JSON, OPTION_ALL };
+
+static const struct option options[] = {
+	[OPTION_PRODUCER] = { "producer", "NAMES", "the producers to check, with commas between them" },
+	[OPTION_CONSUMER] = { "consumer", "NAME", "the consumer to check" },
+	[OPTION_TIMEOUT] = { "timeout", "SECONDS", "most time without a result (20)" },
+	[OPTION_JSON] = { "json", "FILE", "write the results as one JSON object (-: to stdout)" },
+	[OPTION_ALL] = { "all", NULL, "also list rules that hold or do not apply" },
+	{ NULL, NULL, NULL },
+};
+
+struct run {
+	const struct invocation *invocation;
+	struct check_task task;
+	struct check_report report;
+	struct output json; /* opened before the check, so that a wrong path is found early */
+	char *words; /* the names of the functions, one after the other */
+	const char *symbols[MOST_SYMBOLS + 1];
+};
+
+static const char *value_of(const struct run *run, int option)
+{
+	return run->invocation->values[option];
+}
+
+/* Notes 1 if the library has the producer's default function, and 2 if it has the consumer's. */
+static void step_find(const struct check_task *task, const void *data)
+{
+	(void)data;
+	judge_note((dlsym(task->library, PRODUCER) ? 1 : 0) | (dlsym(task->library, CONSUMER) ? 2 : 0));
+}
+
+/* Chooses the function if the command line names none. */
+static int choose_default(struct run *run)
+{
+	const struct check_step find = { "", "all.alive", step_find, NULL };
+	enum check_end end = check_run_step(&run->task, &find, &run->report);
+
+	if (end == CHECK_DIED)
+		say("check: opening %s %s", run->task.file, run->report.results[0].text + 1);
+	else if (end == CHECK_ENDED && run->task.note == 0)
+		say("check: %s exports neither " PRODUCER " nor " CONSUMER
+		    "; name a function by --producer or --consumer",
+		    run->task.file);
+	else if (end == CHECK_ENDED && run->task.note == 3)
+		say("check: %s exports " PRODUCER " and " CONSUMER "; choose one by --producer or --consumer",
+		    run->task.file);
+	if (end != CHECK_ENDED || run->task.note == 0 || run->task.note == 3)
+		return EXIT_CODE_USAGE;
+	run->report.is_consumer = run->task.note == 2;
+	run->symbols[0] = run->report.is_consumer ? CONSUMER : PRODUCER;
+	return EXIT_CODE_OK;
+}
+
+static int choose_symbols(struct run *run)
+{
+	const char *producer = value_of(run, OPTION_PRODUCER), *consumer = value_of(run, OPTION_CONSUMER);
+	int count = 0;
+
+	if (producer && consumer) {
+		say("check: give either --producer or --consumer");
+		return usage(run->invocation->command);
+	}
+	if (!producer && !consumer)
+		return choose_default(run);
+	run->report.is_consumer = consumer != NULL;
+	run->words = strdup(consumer ? consumer : producer);
+	for (char *word = strtok(run->words, ","); word && count < MOST_SYMBOLS; word = strtok(NULL, ","))
+		run->symbols[count++] = word;
+	if (count && (count == 1 || producer))
+		return EXIT_CODE_OK;
+	say("check: --%s is \"%s\"; %s", consumer ? "consumer" : "producer", consumer ? consumer : producer,
+	    count ? "one function is expected" : "the name of a function is expected");
+	return EXIT_CODE_USAGE;
+}
+
+static int read_timeout(struct run *run)
+{
+	const char *text = value_of(run, OPTION_TIMEOUT);
+	long seconds = 20;
+	char *end = NULL;
+
+	if (text)
+		seconds = strtol(text, &end, 10);
+	run->task.seconds = (unsigned)seconds;
+	if (seconds >= 1 && seconds <= MOST_SECONDS && (!text || !*end))
+		return EXIT_CODE_OK;
+	say("check: --timeout is \"%s\"; a number from 1 to %d is expected", text, MOST_SECONDS);
+	return EXIT_CODE_USAGE;
+}
+
+static int fail_json(const struct bi_error *err)
+{
+	say("check: --json: %s", err->message);
+	return EXIT_CODE_USAGE;
+}
+
+static int write_json(struct run *run)
+{
+	struct bi_error err = { 0 };
+	char *text = NULL;
+	size_t length;
+	FILE *stream = text_open(&text, &length);
+	int rc;
+
+	if (stream)
+		check_report_json(&run->report, stream);
+	if (!stream || text_close(stream, &text, &length)) {
+		say("out of memory");
+		return EXIT_CODE_USAGE;
+	}
+	rc = output_write(&run->json, text, length, &err);
+	if (!rc)
+		rc = output_commit(&run->json, &err);
+	free(text);
+	return rc ? fail_json(&err) : EXIT_CODE_OK;
+}
+
+static int check_symbols(struct run *run)
+{
+	enum check_end end = CHECK_ENDED;
+
+	for (const char *const *symbol = run->symbols; *symbol && end == CHECK_ENDED; symbol++) {
+		run->task.symbol = *symbol;
+		end = (run->report.is_consumer ? check_consumer : check_producer)(&run->task, &run->report);
+	}
+	return end == CHECK_ENDED ? EXIT_CODE_OK : EXIT_CODE_USAGE;
+}
+
+static int check_and_report(struct run *run)
+{
+	const char *json = value_of(run, OPTION_JSON);
+	struct bi_error err = { 0 };
+	int rc = read_timeout(run);
+
+	if (!rc && json && output_open(&run->json, json, &err))
+		rc = fail_json(&err);
+	if (!rc)
+		rc = choose_symbols(run);
+	if (!rc)
+		rc = check_symbols(run);
+	if (!rc && json)
+		rc = write_json(run);
+	if (rc)
+		return rc;
+	if (!json || strcmp(json, "-") != 0)
+		check_report_text(&run->report, value_of(run, OPTION_ALL) != NULL, stdout);
+	return check_report_broken(&run->report) ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
+}
+
+static int run(const struct invocation *invocation)
+{
+	struct run run = { .invocation = invocation, .json = OUTPUT_INIT };
+	int rc;
+
+	run.report.target = run.task.file = invocation->arguments[0];
+	run.report.arrays = run.symbols;
+	rc = check_and_report(&run);
+	output_discard(&run.json);
+	free(run.report.results);
+	free(run.words);
+	return rc;
+}
+
+const struct command command_check = {
+	.name = "check",
+	.synopsis = "FILE",
+	.argument_count = 1,
+	.summary = "Check a producer or a consumer of arrays in a shared library.",
+	.details = "FILE is a shared library. A producer is a function that gives an array with each\n"
+		   "call. A consumer is a function that copies the elements of an array.\n"
+		   "\n"
+		   "  int " PRODUCER "(uint32_t wishes, struct bi_exchange *out);\n"
+		   "  int " CONSUMER "(struct bi_exchange *array,\n"
+		   "                               void *elements, size_t size);\n"
+		   "\n"
+		   "Both return 0, or another value to refuse. The producer fills *out as `acquire`\n"
+		   "of the specification does, without an object of Python. The consumer writes the\n"
+		   "elements in C order, without gaps, to `elements`, which has `size` bytes. It\n"
+		   "releases the array before it returns, also an array that it refuses.\n"
+		   "\n"
+		   "Without --producer and --consumer, the function of one of these names is\n"
+		   "checked. Each step of the check runs in a process of its own, so a crash is a\n"
+		   "finding. A consumer is given arrays in host memory that are legal in an odd way,\n"
+		   "illegal ones, which it has to refuse, and a cl_mem with pending work if there is\n"
+		   "a device.\n"
+		   "\n"
+		   "Exit codes: 0 no rule is broken, 1 a rule is broken, 2 nothing could be checked.\n"
+		   "The command does not exist on Windows. `python -m buffer_interface check` checks\n"
+		   "arrays of Python, and judges the order of pending work.\n"
+		   "\n"
+		   "Examples:\n"
+		   "  bi check ./libimages.so\n"
+		   "  bi check ./libimages.so --producer images_grey,images_colour --all\n",
+	.options = options,
+	.run = run,
+};

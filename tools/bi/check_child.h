@@ -1,0 +1,54 @@
+/*
+ * One step of a check, in a process of its own: the library under test may crash or hang there. The step calls judge and
+ * judge_skip; the report receives the results.
+ */
+#ifndef BI_TOOL_CHECK_CHILD_H
+#define BI_TOOL_CHECK_CHILD_H
+
+#include <buffer_interface/abi.h>
+
+#include "check_report.h"
+#include "fail.h"
+
+/* The functions that a library under test exports. The help of the command describes them. */
+typedef int check_producer_fn(uint32_t wishes, struct bi_exchange *out);
+typedef int check_consumer_fn(struct bi_exchange *array, void *elements, size_t size);
+
+struct check_task {
+	const char *file;
+	const char *symbol; /* NULL: the step needs none */
+	unsigned seconds; /* most time without a result */
+	void *library; /* in the child, as from dlopen */
+	void (*entry)(void); /* the function `symbol`, in the child */
+	int choice; /* producer: 1 if the structure breaks no rule; consumer: the plain array that it accepts */
+	int note; /* the last number that a step passed on by judge_note; -1: none */
+};
+
+struct check_step {
+	const char *name; /* stands before "crashes the process" */
+	const char *rule; /* the rule that is broken if the child crashes or hangs */
+	void (*run)(const struct check_task *task, const void *data);
+	const void *data; /* passed on to `run` */
+};
+
+enum check_end {
+	CHECK_ENDED,
+	CHECK_DIED, /* the child crashed or took too long: the report has the result */
+	CHECK_FATAL /* an error was printed: nothing can be checked */
+};
+
+/* Runs a step. Waits for the child. */
+enum check_end check_run_step(struct check_task *task, const struct check_step *step, struct check_report *report);
+
+/* The functions below are for steps. They run in the child, on any thread. */
+
+/* Passes on whether a rule is kept, with what was seen if it is not. Returns `is_kept`. */
+int judge(const char *rule, int is_kept, const char *format, ...) TOOL_PRINTF(3, 4);
+void judge_skip(const char *rule, const char *format, ...) TOOL_PRINTF(2, 3);
+void judge_note(int number);
+/* Ends the child. The error says why nothing can be checked. */
+_Noreturn void judge_fatal(const char *format, ...) TOOL_PRINTF(1, 2);
+/* Ends the child. The results that were passed on count. */
+_Noreturn void judge_end(void);
+
+#endif

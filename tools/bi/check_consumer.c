@@ -1,0 +1,280 @@
+#define _GNU_SOURCE
+
+#include "check_steps.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "check_cases.h"
+
+#define ELEMENTS_SIZE 4096
+
+/*
+ * The array that the consumer is given. Its pages are a guard, the memory, a guard, the numbers (shape, strides and
+ * descr), and a guard. After the release no page can be used.
+ */
+static struct stage {
+	const struct check_case *now;
+	unsigned char *pages, *memory, *numbers; /* `pages`: all five */
+	size_t page;
+	int releases;
+	union {
+		struct bi_exchange x;
+		unsigned char bytes[BI_ABI_SIZE_MAX + 64];
+	} given;
+} stage;
+
+static void release_stage(struct bi_exchange *self)
+{
+	self->release = NULL;
+	stage.releases++;
+	mprotect(stage.pages, 5 * stage.page, PROT_NONE);
+}
+
+static int is_illegal(void)
+{
+	return stage.now->rule != NULL;
+}
+
+static const char *elements_rule(void)
+{
+	return stage.now - check_cases < CASE_PLAIN ? "bi.takes" : "bi.odd";
+}
+
+/* A look at a page that must not be used ends the step with a broken rule. Any other fault is a crash. */
+static void judge_fault(int number, siginfo_t *info, void *context)
+{
+	const char *name = stage.now->name;
+	uintptr_t at = (uintptr_t)info->si_addr - (uintptr_t)stage.pages;
+
+	(void)context;
+	if (at >= 5 * stage.page && !(is_illegal() && !stage.releases)) {
+		signal(number, SIG_DFL); /* the instruction is repeated, and ends the process */
+		return;
+	}
+	if (stage.releases)
+		judge("B-40", 0, "an array with %s is used after its release", name);
+	else if (is_illegal())
+		judge(stage.now->rule, 0, "an array with %s is used: address 0x%llx is read or written", name,
+		      (unsigned long long)(uintptr_t)info->si_addr);
+	else if (at / stage.page == 1)
+		judge("B-11", 0, "an array with %s is written", name);
+	else if (at / stage.page == 3)
+		judge("B-12", 0, "shape, strides or descr of an array with %s are written", name);
+	else
+		judge(elements_rule(), 0, "bytes outside of the memory of an array with %s are used", name);
+	judge_end();
+}
+
+static void catch_faults(void)
+{
+	struct sigaction action = { .sa_sigaction = judge_fault, .sa_flags = SA_SIGINFO };
+
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGSEGV, &action, NULL);
+	sigaction(SIGBUS, &action, NULL);
+}
+
+static void apply_change(struct bi_exchange *x, const struct case_change *change)
+{
+	unsigned char *member = (unsigned char *)x + change->offset;
+	const uint8_t one = (uint8_t)change->value;
+	const uint16_t two = (uint16_t)change->value;
+	const uint32_t four = (uint32_t)change->value;
+
+	memcpy(member,
+	       change->size == 1   ? (const void *)&one
+	       : change->size == 2 ? (const void *)&two
+	       : change->size == 4 ? (const void *)&four
+				   : (const void *)&change->value,
+	       change->size);
+}
+
+/* Writes shape, strides and descr to their page. `plain` is the case that the other one may change. */
+static void write_numbers(struct bi_exchange *x, const struct check_case *now, const struct check_case *plain)
+{
+	const struct check_case *from = now->ndim < 0 ? plain : now;
+	int64_t *shape = (int64_t *)(void *)stage.numbers, *strides = shape + CASE_AXES;
+
+	x->ndim = (uint8_t)from->ndim;
+	for (int i = 0; i < from->ndim; i++) {
+		shape[i] = from->shape[i];
+		strides[i] = from->strides[i] * x->item_size;
+	}
+	if (now->ndim < 0 && now->shape[0])
+		shape[0] = now->shape[0];
+	if (now->ndim < 0 && now->strides[0])
+		strides[0] = now->strides[0] * x->item_size;
+	x->shape = shape;
+	x->strides = strides;
+	if (now->descr)
+		x->descr = strcpy((char *)(strides + CASE_AXES), now->descr);
+}
+
+static void fill_exchange(struct bi_exchange *x, const struct check_case *now, const struct case_type *type)
+{
+	memset(&stage.given, 0xee, sizeof(stage.given));
+	*x = (struct bi_exchange)BI_EXCHANGE_INIT;
+	x->release = release_stage;
+	x->handle = (uintptr_t)stage.memory;
+	x->item_size = type->bits / 8u;
+	x->offset = now->offset * x->item_size;
+	x->size = CASE_COUNT * x->item_size;
+	x->device_type = BI_EXCHANGE_DEVICE_CPU;
+	x->handle_kind = BI_HANDLE_HOST;
+	x->type_code = type->code;
+	x->type_bits = type->bits;
+	x->type_lanes = 1;
+}
+
+/* Makes the array of a case. The memory ends with its page. */
+static void set_stage(const struct check_case *now, const struct case_type *type, const struct check_case *plain)
+{
+	struct bi_exchange *x = &stage.given.x;
+
+	stage.now = now;
+	stage.releases = 0;
+	stage.page = (size_t)sysconf(_SC_PAGESIZE);
+	stage.pages = mmap(NULL, 5 * stage.page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (stage.pages == MAP_FAILED)
+		judge_fatal("no memory for an array");
+	stage.memory = stage.pages + 2 * stage.page - (size_t)(CASE_COUNT * type->bits / 8) - now->shift;
+	stage.numbers = stage.pages + 3 * stage.page;
+	mprotect(stage.pages + stage.page, stage.page, PROT_READ | PROT_WRITE);
+	mprotect(stage.numbers, stage.page, PROT_READ | PROT_WRITE);
+	for (int i = 0; i < CASE_COUNT; i++)
+		case_write_number(type, stage.memory + i * (type->bits / 8), i + 1);
+	fill_exchange(x, now, type);
+	write_numbers(x, now, plain);
+	for (int i = 0; i < 3; i++)
+		apply_change(x, &now->changes[i]);
+	if (x->type_code == 3)
+		x->type_lanes = (uint16_t)x->item_size;
+	mprotect(stage.numbers, stage.page, PROT_READ);
+	if (x->flags & BI_READONLY)
+		mprotect(stage.pages + stage.page, stage.page, PROT_READ);
+}
+
+/* Writes the numbers of the elements in C order. Returns their count. */
+static int list_elements(const struct check_case *now, const struct check_case *plain, int numbers[CASE_COUNT])
+{
+	const struct check_case *from = now->ndim < 0 ? plain : now;
+	int count = 1;
+
+	for (int i = 0; i < from->ndim; i++)
+		count *= (int)from->shape[i];
+	for (int k = 0; k < count; k++) {
+		int64_t at = (int64_t)now->offset;
+
+		for (int i = from->ndim - 1, rest = k; i >= 0; rest /= (int)from->shape[i--])
+			at += rest % from->shape[i] * from->strides[i];
+		numbers[k] = (int)at + 1;
+	}
+	return count;
+}
+
+static void list_as_text(char *text, size_t size, const int *numbers, int count)
+{
+	size_t used = 0;
+
+	snprintf(text, size, "none");
+	for (int i = 0; i < count && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, numbers[i] < 0 ? "%sother" : "%s%d", i ? ", " : "",
+					 numbers[i]);
+}
+
+static void judge_elements(const struct case_type *type, const struct check_case *plain, const unsigned char *elements)
+{
+	int wanted[CASE_COUNT], found[CASE_COUNT], count = list_elements(stage.now, plain, wanted);
+	char said[100], right[100];
+
+	for (int i = 0; i < count; i++)
+		found[i] = case_read_number(type, elements + i * (type->bits / 8));
+	list_as_text(said, sizeof(said), found, count);
+	list_as_text(right, sizeof(right), wanted, count);
+	judge(elements_rule(), !memcmp(wanted, found, (size_t)count * sizeof(*wanted)),
+	      "the elements of an array with %s are %s, and should be %s", stage.now->name, said, right);
+}
+
+/* Passes the array of a case to the consumer. Returns what it returns. */
+static int call_consumer(const struct check_task *task, unsigned char *elements)
+{
+	struct bi_exchange before = stage.given.x;
+	int code, releases = before.release ? 1 : 0;
+
+	memset(elements, 0xa5, ELEMENTS_SIZE);
+	code = ((check_consumer_fn *)task->entry)(&stage.given.x, elements, CASE_COUNT * CASE_ITEM_MAX);
+	judge("B-39", stage.releases == releases,
+	      "release is called %d times for an array with %s%s, and has to be called %s", stage.releases,
+	      stage.now->name, code ? ", which is refused" : "", releases ? "once" : "never");
+	before.release = stage.given.x.release = NULL;
+	judge("B-12", !memcmp(&before, &stage.given.x, sizeof(before)), "the structure of an array with %s is written",
+	      stage.now->name);
+	return code;
+}
+
+static void step_case(const struct check_task *task, const void *data)
+{
+	static unsigned char elements[ELEMENTS_SIZE];
+	const struct case_type *type = &case_types[task->choice / CASE_PLAIN];
+	const struct check_case *plain = &check_cases[task->choice % CASE_PLAIN];
+	int code;
+
+	set_stage(data, type, plain);
+	catch_faults();
+	code = call_consumer(task, elements);
+	if (is_illegal())
+		judge(stage.now->rule, code != 0, "an array with %s is accepted", stage.now->name);
+	else if (code)
+		judge_skip(elements_rule(), "an array with %s is refused", stage.now->name);
+	else
+		judge_elements(type, plain, elements);
+	if (!code && stage.now->rule == NULL)
+		judge("B-40", 1, "%s", "");
+}
+
+/* Notes the plain array that the consumer accepts, or that ended the child. */
+static void step_choice(const struct check_task *task, const void *data)
+{
+	static unsigned char elements[ELEMENTS_SIZE];
+
+	(void)data;
+	catch_faults();
+	for (int type = 0; case_types[type].name; type++)
+		for (int plain = 0; plain < CASE_PLAIN; plain++) {
+			judge_note(type * CASE_PLAIN + plain);
+			set_stage(&check_cases[plain], &case_types[type], NULL);
+			if (call_consumer(task, elements) == 0)
+				return;
+		}
+	judge_fatal("%s refuses every plain array in host memory, of one or two dimensions, from %s to %s: there is "
+		    "nothing to check",
+		    task->symbol, case_types[0].name, "uint64");
+}
+
+enum check_end check_consumer(struct check_task *task, struct check_report *report)
+{
+	static const struct check_step choice = { "the first call", "all.alive", step_choice, NULL };
+	static const struct check_step pending = { "a call with pending work", "B-34", step_pending, NULL };
+	struct check_result alive = { .rule = "all.alive", .array = task->symbol };
+	enum check_end end = check_run_step(task, &choice, report);
+
+	if (end != CHECK_ENDED)
+		return end == CHECK_FATAL ? end : CHECK_ENDED;
+	task->choice = task->note;
+	for (const struct check_case *now = check_cases; now->name; now++) {
+		char name[100];
+		struct check_step step = { name, now->rule ? now->rule : "all.alive", step_case, now };
+
+		snprintf(name, sizeof(name), "a call with %s", now->name);
+		if (check_run_step(task, &step, report) == CHECK_FATAL)
+			return CHECK_FATAL;
+	}
+	if (check_run_step(task, &pending, report) == CHECK_FATAL)
+		return CHECK_FATAL;
+	check_report_add(report, &alive);
+	return CHECK_ENDED;
+}

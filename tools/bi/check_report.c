@@ -1,0 +1,217 @@
+#include "check_report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "check_rules.h"
+#include "json.h"
+
+#define SOURCE "BufferInterface, specification: "
+#define MOST_SEEN 6 /* findings of one rule in the text */
+
+static const struct check_rule *rules_of(const struct check_report *report)
+{
+	return report->is_consumer ? check_consumer_rules : check_producer_rules;
+}
+
+int check_report_add(struct check_report *report, const struct check_result *result)
+{
+	struct check_result *results = report->results;
+
+	for (size_t i = 0; i < report->count; i++)
+		if (results[i].status == result->status && results[i].array == result->array &&
+		    !strcmp(results[i].rule, result->rule) && !strcmp(results[i].text, result->text))
+			return 0;
+	results = realloc(results, (report->count + 1) * sizeof(*results));
+	if (!results)
+		return -1;
+	results[report->count++] = *result;
+	report->results = results;
+	return 0;
+}
+
+/* Returns the next result of a rule with a status from *at on, or NULL. Moves *at behind it. */
+static const struct check_result *next_result(const struct check_report *report, const struct check_rule *rule,
+					      enum check_status status, size_t *at)
+{
+	while (*at < report->count) {
+		const struct check_result *result = &report->results[(*at)++];
+
+		if (result->status == status && !strcmp(result->rule, rule->name))
+			return result;
+	}
+	return NULL;
+}
+
+static enum check_status status_of(const struct check_report *report, const struct check_rule *rule)
+{
+	size_t first = 0, again = 0;
+
+	if (next_result(report, rule, CHECK_BROKEN, &first))
+		return CHECK_BROKEN;
+	return next_result(report, rule, CHECK_HOLDS, &again) ? CHECK_HOLDS : CHECK_SKIP;
+}
+
+static const char *reason_of(const struct check_report *report, const struct check_rule *rule)
+{
+	size_t at = 0;
+	const struct check_result *result = next_result(report, rule, CHECK_SKIP, &at);
+
+	return result ? result->text : rule->reason ? rule->reason : "no array puts it to the test";
+}
+
+static int count_rules(const struct check_report *report, enum check_status status)
+{
+	int count = 0;
+
+	for (const struct check_rule *rule = rules_of(report); rule->name; rule++)
+		count += status_of(report, rule) == status;
+	return count;
+}
+
+int check_report_broken(const struct check_report *report)
+{
+	return count_rules(report, CHECK_BROKEN);
+}
+
+static void write_wants(const struct check_rule *rule, char *text, size_t size)
+{
+	snprintf(text, size, "%s%s", rule->wants ? "" : "An array that breaks this rule of producers is refused: ",
+		 rule->wants ? rule->wants : check_producer_wants(rule->name));
+}
+
+static void write_source(const struct check_rule *rule, char *text, size_t size)
+{
+	int has_number = !strncmp(rule->name, "B-", 2);
+
+	snprintf(text, size, "%s%s", rule->is_for_all ? "Each protocol: a call returns or raises." : SOURCE,
+		 has_number         ? rule->name
+		 : rule->is_for_all ? ""
+				    : "sections 1 and 4");
+}
+
+/* Prints a text behind a label, in lines of at most 110 characters. */
+static void print_wrapped(FILE *out, const char *label, const char *text)
+{
+	int column = fprintf(out, "          %s", label);
+
+	while (*text) {
+		size_t length = strcspn(text, " ");
+
+		if (column + 1 + (int)length > 110)
+			column = fprintf(out, "\n%*s", 17, "") - 1;
+		column += fprintf(out, " %.*s", (int)length, text);
+		text += length + (text[length] == ' ');
+	}
+	fputc('\n', out);
+}
+
+static void print_seen(const struct check_report *report, const struct check_rule *rule, FILE *out)
+{
+	const struct check_result *result;
+	char text[600];
+	size_t at = 0;
+	int count = 0;
+
+	while ((result = next_result(report, rule, CHECK_BROKEN, &at)) != NULL) {
+		snprintf(text, sizeof(text), "%s%s%s%s", report->is_consumer ? "" : "array ",
+			 report->is_consumer ? "" : result->array, report->is_consumer ? "" : ": ", result->text);
+		if (count++ < MOST_SEEN)
+			print_wrapped(out, "seen:  ", text);
+	}
+	snprintf(text, sizeof(text), "and %d more of the kind", count - MOST_SEEN);
+	if (count > MOST_SEEN)
+		print_wrapped(out, "seen:  ", text);
+}
+
+static void print_rule(const struct check_report *report, const struct check_rule *rule, FILE *out)
+{
+	enum check_status status = status_of(report, rule);
+	char text[300];
+
+	if (status == CHECK_SKIP) {
+		fprintf(out, "  -       %s: does not apply, %s\n", rule->name, reason_of(report, rule));
+		return;
+	}
+	fprintf(out, "  %-7s %s\n", status == CHECK_BROKEN ? "BROKEN" : "holds", rule->name);
+	write_wants(rule, text, sizeof(text));
+	print_wrapped(out, "rule:  ", text);
+	if (status != CHECK_BROKEN)
+		return;
+	print_seen(report, rule, out);
+	write_source(rule, text, sizeof(text));
+	print_wrapped(out, "source:", text);
+}
+
+void check_report_text(const struct check_report *report, int is_long, FILE *out)
+{
+	int broken = check_report_broken(report), holding = count_rules(report, CHECK_HOLDS),
+	    skipped = count_rules(report, CHECK_SKIP);
+
+	fprintf(out, "%s %s\n", report->is_consumer ? "Consumer" : "Producer", report->target);
+	for (const char *const *array = report->arrays; *array && !report->is_consumer; array++)
+		fprintf(out, "  array %s: struct bi_exchange; buffer-interface\n", *array);
+	fputc('\n', out);
+	for (const struct check_rule *rule = rules_of(report); rule->name; rule++)
+		if (is_long || status_of(report, rule) == CHECK_BROKEN)
+			print_rule(report, rule, out);
+	fprintf(out, "%s%d %s broken, %d %s, %d %s not apply.\n", is_long || broken ? "\n" : "", broken,
+		broken == 1 ? "rule is" : "rules are", holding, holding == 1 ? "holds" : "hold", skipped,
+		skipped == 1 ? "does" : "do");
+}
+
+static void json_rule(struct json *json, const struct check_report *report, const struct check_rule *rule)
+{
+	static const char *const words[] = { "holds", "broken", "not applicable" };
+	enum check_status status = status_of(report, rule);
+	const struct check_result *result;
+	char text[300];
+	size_t at = 0;
+
+	json_open(json, NULL, '{');
+	json_text(json, "rule", rule->name);
+	json_text(json, "protocol", rule->is_for_all ? "all" : "buffer-interface");
+	json_text(json, "status", words[status]);
+	write_wants(rule, text, sizeof(text));
+	json_text(json, "wants", text);
+	write_source(rule, text, sizeof(text));
+	json_text(json, "source", text);
+	json_open(json, "seen", '[');
+	while ((result = next_result(report, rule, CHECK_BROKEN, &at)) != NULL) {
+		json_open(json, NULL, '{');
+		json_text(json, "array", report->is_consumer ? "consumer" : result->array);
+		json_text(json, "text", result->text);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+	json_text(json, "reason", status == CHECK_SKIP ? reason_of(report, rule) : NULL);
+	json_close(json, '}');
+}
+
+void check_report_json(const struct check_report *report, FILE *out)
+{
+	struct json json = { out, 0 };
+
+	json_open(&json, NULL, '{');
+	json_text(&json, "target", report->target);
+	json_boolean(&json, "consumer", report->is_consumer);
+	json_null(&json, "python");
+	json_open(&json, "arrays", '[');
+	for (const char *const *array = report->arrays; *array; array++) {
+		json_open(&json, NULL, '{');
+		json_text(&json, "name", report->is_consumer ? "consumer" : *array);
+		json_text(&json, "type", report->is_consumer ? *array : "struct bi_exchange");
+		json_open(&json, "protocols", '[');
+		json_text(&json, NULL, "buffer-interface");
+		json_close(&json, ']');
+		json_close(&json, '}');
+	}
+	json_close(&json, ']');
+	json_open(&json, "rules", '[');
+	for (const struct check_rule *rule = rules_of(report); rule->name; rule++)
+		json_rule(&json, report, rule);
+	json_close(&json, ']');
+	json_integer(&json, "broken", check_report_broken(report));
+	json_close(&json, '}');
+	fputc('\n', out);
+}
