@@ -1,26 +1,19 @@
-"""Arrays of the producers of examples/adopt, for the checker and for test_adopt.py."""
-
-import ctypes
-import pathlib
-import sys
+"""Arrays of examples/adopt/pyopencl_exchange.py, for the checker and for test_adopt.py."""
 
 import numpy as np
 import pyopencl as cl
 import pyopencl.array
+from peers import compiled
+from peers.fixtures import first_devices, new_queue
 
-sys.path.insert(0, str(pathlib.Path(__file__).absolute().parent.parent.parent / "examples" / "adopt"))
+acquire = compiled.adopt_acquire()
 
 import pyopencl_exchange  # noqa: E402
-from peers import compiled  # noqa: E402
-from peers.fixtures import first_devices, new_queue  # noqa: E402
 
 
 def install():
     """Makes pyopencl's Array a producer of the structure."""
-    include = pathlib.Path(pyopencl_exchange.__file__).parent.parent.parent / "include"
-    command = compiled.extension_command("c", "-std=c11", "-fvisibility=default", f"-I{include}")
-    library = compiled.build(pathlib.Path(pyopencl_exchange.__file__).parent / "acquire.c", ".so", command)
-    pyopencl_exchange.install(ctypes.cast(ctypes.PyDLL(str(library)).adopt_acquire, ctypes.c_void_p).value)
+    pyopencl_exchange.install(acquire)
 
 
 NUMBERS = np.arange(12, dtype="f4").reshape(3, 4)

@@ -99,7 +99,7 @@ def nanobind_arrays():
     return {"plain": nanobind_peer().make(2, 3)}
 
 
-def _numba_cuda():
+def numba_cuda():
     """numba.cuda on the simulated driver (NUMBA_CUDA_DRIVER), which lacks two functions that Numba calls at its start."""
     import numba.cuda.cudadrv.driver as driver
 
@@ -111,7 +111,7 @@ def _numba_cuda():
 
 
 def numba_arrays():
-    cuda = _numba_cuda()
+    cuda = numba_cuda()
     return {
         "plain": cuda.to_device(np.arange(6.0).reshape(2, 3)),
         "strided": cuda.to_device(np.arange(24.0).reshape(4, 6))[::2, ::3],
@@ -127,7 +127,7 @@ def numba_arrays():
 
 def numba_pending(gate=None):
     """Work waits behind the checker's gate."""
-    cuda = _numba_cuda()
+    cuda = numba_cuda()
     stream = cuda.stream()
     array = cuda.device_array(6, "u1", stream=stream)
     if gate:

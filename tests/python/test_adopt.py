@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import pathlib
 import time
 
 import numpy as np
@@ -61,7 +62,7 @@ def is_complete(queue):
 
 @pytest.mark.parametrize("factory", JUDGED)
 def test_checker_finds_no_broken_rule(factory, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(adopted.pathlib.Path(adopted.__file__).parent))
+    monkeypatch.setenv("PYTHONPATH", str(pathlib.Path(__file__).parent))
     monkeypatch.setenv("BI_CUDA_LIBRARY", "no-cuda-driver-in-this-test")
     _, results = command.collect({"target": f"adopted:{factory}", "consumer": False, "protocols": ["buffer-interface"]}, 20)
     assert [result for result in results if result["status"] == "broken"] == []
@@ -248,7 +249,7 @@ def test_consumer_refuses_arrays_that_it_cannot_use(array, opencl_queue):
 )
 def test_consumer_checks_the_structure(array, opencl_queue, rule, members):
     lease = px.Lease(array)
-    x = px.Exchange.from_buffer_copy(lease.x)
+    x = px.structure.Exchange.from_buffer_copy(lease.x)
     for name, value in members.items():
         if isinstance(value, list):
             members[name] = (ctypes.c_int64 * 1)(*value)

@@ -77,6 +77,15 @@ def acquire():
 
 
 @functools.cache
+def adopt_acquire():
+    """The address of adopt_acquire of examples/adopt/acquire.c, whose folder can be imported from then on."""
+    source = Path(__file__).absolute().parents[3] / "examples/adopt/acquire.c"
+    sys.path.insert(0, str(source.parent))
+    command = extension_command("c", "-std=c11", "-fvisibility=default", f"-I{source.parents[2] / 'include'}")
+    return ctypes.cast(ctypes.PyDLL(str(build(source, ".so", command))).adopt_acquire, ctypes.c_void_p).value
+
+
+@functools.cache
 def nanobind_peer():
     """The module of peers/nanobind_peer.cpp, made of nanobind's combined source."""
     import nanobind
