@@ -6,6 +6,7 @@
 import atexit
 import ctypes
 import functools
+import mmap
 import pathlib
 import sys
 import threading
@@ -495,6 +496,16 @@ def copy_each_time(x, array, wishes):
     x.handle = Memory().address
 
 
+def leave_children_out(x, array, wishes):
+    """The memory is not there in a forked child."""
+    if not hasattr(array, "pages"):
+        array.pages = mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        array.pages.madvise(mmap.MADV_DONTFORK)
+        KEPT.append(ctypes.c_char.from_buffer(array.pages))
+        array.address = ctypes.addressof(KEPT[-1])
+    x.handle = array.address
+
+
 def fail_silently(x, array, wishes):
     LIVE.pop(x.owner)
     x.release = None
@@ -600,6 +611,7 @@ def _exchanges():
         "B-32": planted(members(stream=8)),
         "B-38": planted(pending_though_ready),
         "B-39": planted(members(release=address_of(release_and_stay))),
+        "B-42": planted(leave_children_out),
         "B-43": planted(release_others),
         "B-44": exchange_type(name=b"another"),
         "B-45": exchange_type(version=9),
@@ -843,6 +855,37 @@ def done_waits(address, kind, stream, event):
     return 0
 
 
+def another_queue(array):
+    device = opencl.ask("clGetCommandQueueInfo", array.queue, opencl.DEVICE_OF_QUEUE, ctypes.c_void_p)
+    return opencl.create("clCreateCommandQueue", ctypes.c_void_p(array.context), ctypes.c_void_p(device), ctypes.c_uint64(0))
+
+
+class OfPart(Pending):
+    """Names a sub-buffer."""
+
+    def __init__(self, gate):
+        super().__init__(gate)
+        opencl.library().clCreateSubBuffer.restype = ctypes.c_void_p
+        region = (ctypes.c_size_t * 2)(0, 4 * ITEMS)
+        self.part = opencl.create("clCreateSubBuffer", ctypes.c_void_p(self.cl_mem), ctypes.c_uint64(1), ctypes.c_uint32(0x1220), region)
+
+    def edit_order(self, x):
+        x.handle = self.part
+
+
+class EndsQueue(Pending):
+    """Releases its queue with the object, which no structure keeps."""
+
+    def __init__(self, gate):
+        super().__init__(None)
+        self.keeps, self.queue = False, another_queue(self)
+        if gate is not None:
+            gate(self.queue)
+
+    def __del__(self):
+        opencl.library().clReleaseCommandQueue(ctypes.c_void_p(self.queue))
+
+
 class Silent(Pending):
     def edit_order(self, x):
         x.order_kind = x.stream = 0
@@ -850,12 +893,7 @@ class Silent(Pending):
 
 class OtherQueue(Pending):
     def edit_order(self, x):
-        x.stream = opencl.library().clCreateCommandQueue(
-            ctypes.c_void_p(self.context),
-            ctypes.c_void_p(opencl.ask("clGetCommandQueueInfo", self.queue, opencl.DEVICE_OF_QUEUE, ctypes.c_void_p)),
-            ctypes.c_uint64(0),
-            None,
-        )
+        x.stream = another_queue(self)
 
 
 class OtherContext(Pending):
@@ -906,28 +944,59 @@ class OfHost(Pending):
 
 RIGHT_ORDERS = {"refuses": Refuses, "by event": ByEvent, "of host": OfHost}
 ORDERS = {"right": Pending, "B-32": Silent, "B-30": OtherQueue, "B-33": OtherContext}
-ORDERS |= {"B-36": DoneNothing, "B-37": DoneWaits, "B-47": Waits}
+ORDERS |= {"B-36": DoneNothing, "B-37": DoneWaits, "B-47": Waits, "B-20": OfPart, "B-31": EndsQueue}
 
 
 def order(gate=None):
     return {rule: exchange_type(base=base)(gate) for rule, base in {**ORDERS, **RIGHT_ORDERS}.items()}
 
 
+def cuda_memory(gate):
+    """Returns (address, stream): 24 bytes of the simulated driver with work behind the checker's gate."""
+    driver, pointer = cuda.driver(), ctypes.c_uint64()
+    with driver.entered():
+        driver.call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(24))
+    stream = driver.new_stream()
+    if gate is not None:
+        gate(stream, "cuda")
+    return pointer.value, stream
+
+
 class CudaPending(Device):
-    """Memory of the simulated driver with work behind the checker's gate; `names` says whether it names the stream."""
+    """`names` says whether it names the stream of its work."""
 
     def __init__(self, gate, names):
         super().__init__()
-        driver, pointer = cuda.driver(), ctypes.c_uint64()
-        with driver.entered():
-            driver.call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(24))
-        self.pointer, self.stream = pointer.value, driver.new_stream()
-        if gate is not None:
-            gate(self.stream, "cuda")
+        self.pointer, self.stream = cuda_memory(gate)
         self.names = names
 
     def made(self):
         return {**DICT, "data": (self.pointer, False), "stream": self.stream if self.names else None}
+
+
+class CudaTensors(Tensors):
+    """`waits` says whether the consumer's stream waits for the work."""
+
+    def __init__(self, gate, waits):
+        super().__init__(self.to_cuda, device=(2, 0), accepts=("dl_device",))
+        self.pointer, self.stream = cuda_memory(gate)
+        self.waits = waits
+
+    def to_cuda(self, tensor, array):
+        tensor.tensor.data, tensor.tensor.device.device_type = self.pointer, 2
+
+    def __dlpack__(self, *, stream=None, copy=None, **arguments):
+        if copy:
+            raise BufferError("no copy is made")
+        if self.waits and stream is not None:
+            driver, event = cuda.driver(), cuda.driver().record(self.stream)
+            with driver.entered():
+                driver.call("cuStreamWaitEvent", ctypes.c_void_p(stream), ctypes.c_void_p(event), 0)
+        return super().__dlpack__(**arguments)
+
+
+def cuda_tensors(gate=None):
+    return {"right": CudaTensors(gate, True), "dlpack.order": CudaTensors(gate, False)}
 
 
 def cuda_order(gate=None):

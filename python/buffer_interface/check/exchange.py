@@ -1,6 +1,7 @@
 """The BufferInterface: struct bi_exchange through the table of __buffer_interface_c__, and the attributes in Python."""
 
 import ctypes
+import gc
 import json
 import math
 import os
@@ -388,12 +389,13 @@ def judge_pending(judge, gate, acquire, array, taken):
 def judge_stream_lives(make, judge):
     array = make()
     taken = take(judge, open_table(judge, array), array)
-    stream, kind = taken.x.stream, taken.x.order_kind
-    del array
-    if kind == 3 and stream and opencl.library():
-        judge.rule("B-31", belongs(taken.x), "the queue is not usable after the end of the object")
+    if taken.x.order_kind == 3 and opencl.library():
+        with opencl.held(taken.x) as has_other_references:
+            del array
+            gc.collect()
+            judge.rule("B-31", has_other_references(), "after the end of the object nobody but the checker holds the queue or the event")
     else:
-        judge.skip("B-31", "no array names a queue of OpenCL")
+        judge.skip("B-31", "no array names a queue or an event of OpenCL")
     taken.release()
 
 

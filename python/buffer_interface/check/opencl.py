@@ -8,6 +8,7 @@ from ctypes import c_int, c_int32, c_uint32, c_uint64, c_void_p
 
 CONTEXT_OF_QUEUE, DEVICE_OF_QUEUE, STATUS_OF_EVENT, CONTEXT_OF_EVENT = 0x1090, 0x1091, 0x11D3, 0x11D4
 DEVICES_OF_CONTEXT = 0x1081
+REFERENCES_OF_QUEUE, REFERENCES_OF_EVENT = 0x1092, 0x11D2
 SIZE_OF_MEMORY, PARENT_OF_MEMORY = 0x1102, 0x1107
 COMPLETE = 0
 PATIENCE = 0.5  # seconds in which a probe that nothing holds back is complete
@@ -63,6 +64,21 @@ def memory(handle):
 
 def is_complete(event):
     return ask("clGetEventInfo", event, STATUS_OF_EVENT, c_int) == COMPLETE
+
+
+@contextlib.contextmanager
+def held(exchange):
+    """Holds the queue and the event of a structure, so that the driver can be asked about them when their producer is gone.
+    Gives a function that returns True if each of them has another reference."""
+    both = ("CommandQueue", exchange.stream, REFERENCES_OF_QUEUE), ("Event", exchange.event, REFERENCES_OF_EVENT)
+    kept = [named for named in both if named[1]]
+    for kind, handle, _ in kept:
+        getattr(library(), f"clRetain{kind}")(c_void_p(handle))
+    try:
+        yield lambda: all(ask(f"clGet{kind}Info", handle, count, c_uint32) > 1 for kind, handle, count in kept)
+    finally:
+        for kind, handle, _ in kept:
+            getattr(library(), f"clRelease{kind}")(c_void_p(handle))
 
 
 class Gate:

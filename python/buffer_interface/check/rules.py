@@ -169,13 +169,14 @@ PRODUCER = {
 }
 
 PROTOCOLS = [name for name in PRODUCER if name != "all"]
-# Rules that no look at an array can judge, with the reason.
+# Rules that no look at an array or at a consumer can judge, with the reason.
 NOT_JUDGED = {
     "B-10": "it binds later versions of the page",
     "B-22": "it permits something, so nothing can break it",
     "B-24": "the meaning of the bytes is known to the producer alone",
     "B-41": "the end of the interpreter is not simulated",
     "B-50": "an array with a mask is needed, which the checker cannot make",
+    "buffer.illegal": "the buffer protocol does not require that a consumer looks for the faults of an exporter",
 }
 
 CONSUMER = {
