@@ -52,7 +52,7 @@ static void free_program(struct program *program)
 	free(program);
 }
 
-/* Kernels are asked for the names and types of their arguments. */
+/* With this option the driver can be queried for the names and types of the arguments of a kernel. */
 #define INFO " -cl-kernel-arg-info"
 
 static struct program *copy_source(const struct bi__source *source)

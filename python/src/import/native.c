@@ -121,7 +121,7 @@ static int import_struct(struct bi_exchange *exchange, const struct bip_request 
 			     BI_ABI_VERSION & 0xffff);
 		return -1;
 	}
-	/* A producer writes no more than the caller has room for. */
+	/* A producer writes at most the size that the caller gives. */
 	if (exchange->struct_size != sizeof(*exchange)) {
 		PyErr_Format(bip_InvalidArrayError, "struct_size is %u, not %zu as the caller's", exchange->struct_size,
 			     sizeof(*exchange));

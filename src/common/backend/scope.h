@@ -1,6 +1,6 @@
 /*
- * The steps of an operation during which the native context of a device stays current on the calling thread, and each
- * queue is asked once whether it is captured. dispatch.h begins and ends scopes; here is what a thread knows in one.
+ * Scopes: steps of an operation during which the native context of a device stays current on the calling thread, and
+ * the capture of each queue is queried once. dispatch.h begins and ends scopes.
  */
 #ifndef BI_COMMON_BACKEND_SCOPE_H
 #define BI_COMMON_BACKEND_SCOPE_H

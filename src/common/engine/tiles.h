@@ -36,7 +36,7 @@ struct bi__tiles {
 	int64_t row; /* elements of a row of the destination */
 	int64_t backwards; /* from the first element of a tile to the first column, where the source runs backwards */
 	struct bi__run gather, pack, scatter; /* to `a`, to a row of LARGE units, to a row with gaps */
-	int64_t gathered, packed, scattered; /* units that each moves at once */
+	int64_t gathered, packed, scattered; /* units that each moves in one call */
 	struct bi__tile_offsets pieces; /* source: the parts of a row of `a` that are gathered */
 	struct bi__tile_offsets reads; /* ONCE: source of the rows of `a`; LARGE: of the parts of all rows of D */
 	struct bi__tile_offsets places; /* LARGE: the parts of a row of D, in the row */
