@@ -1,7 +1,8 @@
 /*
- * A model of the rules for readers and writers (docs/ordering.md, row 38): streams, events and memories as sets of
- * work, without a driver. Random programs run on it. The model knows for each piece of work what comes before it, so it
- * finds every two conflicting pieces of work that are not ordered, whatever their timing.
+ * A model of the rules for readers and writers (docs/ordering.md, row 38) and for ends that the driver refuses (row
+ * 19): streams, events and memories as sets of work, without a driver. Random programs run on it, whose steps use one
+ * to three memories of two contexts. The model knows for each piece of work what comes before it, so it finds every two
+ * conflicting pieces of work that are not ordered, whatever their timing.
  *
  *     order_model [programs] [seed]
  *
@@ -12,6 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "array_length.h"
 
@@ -19,13 +21,17 @@ typedef uint64_t set; /* of pieces of work */
 
 enum access { READ = 1, WRITE = 2 };
 
-/* S is the context stream, U is out-of-order, K belongs to a producer. */
-enum stream_name { S, W, V, U, K, STREAMS };
-enum { PRIVATE, OTHER, FOREIGN, MEMORIES };
+/* S and T are context streams, U is out-of-order, K belongs to a producer. T and X belong to the second context. */
+enum stream_name { S, W, V, U, K, T, X, STREAMS };
+enum { PRIVATE, OTHER, SECOND, FOREIGN, MEMORIES };
+
+static const int homes[MEMORIES] = { S, S, T, K };
 
 #define READS 2 /* the library has more; a short table is full more often */
+#define MOST_USES 3 /* memories of a step */
 #define STEPS 14
 #define MOST_WORK 60
+#define LONGER 20 /* a wrong rule that shows only after two refusals in a row needs so many times the programs */
 
 enum rule {
 	RIGHT,
@@ -45,6 +51,12 @@ enum rule {
 	PRODUCER_IS_READ_ONLY,
 	SEEN_OUTLIVES_A_WRITE,
 	ONE_READ_ENDS_ALL,
+	REFUSED_END_IS_FORGOTTEN,
+	BEGIN_OUTLIVES_AN_EARLIER_END,
+	END_OUTLIVES_AN_EARLIER_END,
+	GATHERED_HOME_COUNTS_AS_FOLLOWED,
+	EVENT_OF_THE_HOME_STANDS_FOR_A_WAIT_OF_IT,
+	EVENT_OF_THE_STEP_OUTLIVES_A_WAIT,
 	RULES
 };
 
@@ -66,6 +78,14 @@ static const char *const wrong_rules[RULES] = {
 	[PRODUCER_IS_READ_ONLY] = "a producer does not wait for reads of memory that it calls read-only",
 	[SEEN_OUTLIVES_A_WRITE] = "a stream that has waited for one write does not wait for the next",
 	[ONE_READ_ENDS_ALL] = "memory is idle when one read is complete",
+	[REFUSED_END_IS_FORGOTTEN] = "the end of a use that the driver refused is forgotten",
+	[BEGIN_OUTLIVES_AN_EARLIER_END] = "a beginning relies on its waits from before it recorded an earlier end",
+	[END_OUTLIVES_AN_EARLIER_END] = "an end relies on an event from before it recorded an earlier end",
+	[GATHERED_HOME_COUNTS_AS_FOLLOWED] = "a stream does not wait again for a home stream that has waited since",
+	[EVENT_OF_THE_HOME_STANDS_FOR_A_WAIT_OF_IT] =
+		"in an end, the wait for the home stream counts as a wait of the home stream",
+	[EVENT_OF_THE_STEP_OUTLIVES_A_WAIT] =
+		"the event of an end stands for work that its stream has waited for since",
 };
 
 struct stream {
@@ -83,11 +103,30 @@ struct point {
 struct memory {
 	int home;
 	bool shared, pending, spread, home_seen, home_reads;
+	int unrecorded; /* the end of the use on this stream was refused; -1: none */
 	uint64_t epoch; /* number of pieces of work, and 1 */
 	struct point written, reads[READS];
 	/* For the check: work so far, and how it accessed the memory. */
 	set readers, writers;
 	int users[STREAMS]; /* open uses by hand: accesses */
+};
+
+/* The beginning or the end of a use of several memories: struct bi__step. */
+struct step {
+	int stream;
+	set last; /* the last work of the use */
+	bool has_home, has_end;
+	set home, end; /* events */
+	bool followed[STREAMS];
+	set events[8];
+	int event_count;
+};
+
+/* Memories of one use, each once. */
+struct uses {
+	int count;
+	struct memory *memories[MOST_USES];
+	int access[MOST_USES];
 };
 
 static struct model {
@@ -96,6 +135,10 @@ static struct model {
 	struct memory memories[MEMORIES];
 	set host; /* what the host knows to be complete */
 	unsigned count; /* pieces of work */
+	unsigned refused; /* the call of the driver from now on that fails; 0: none */
+	/* Each program has its own habits, so that rare combinations come together in some. */
+	int used_streams[4];
+	unsigned refusals, favourite, memory_count;
 	bool raced;
 	uint64_t random;
 } model;
@@ -110,35 +153,76 @@ static unsigned pick(unsigned count)
 
 /* ---------------------------------------------------------------------------------------------------------- driver */
 
-static set record(int on)
+static set end_of(int stream)
 {
-	return model.streams[on].work | model.streams[on].after;
+	return model.streams[stream].work | model.streams[stream].after;
 }
 
-static void wait_for(int waiter, set event)
+static bool is_refused(void)
 {
+	return model.refused && --model.refused == 0;
+}
+
+static bool record(int on, set *event)
+{
+	if (is_refused())
+		return false;
+	*event = end_of(on);
+	return true;
+}
+
+static bool wait_for(int waiter, set event)
+{
+	if (is_refused())
+		return false;
 	model.streams[waiter].after |= event;
+	return true;
 }
 
-static void check(struct memory *memory, int access, set before)
+static bool follow(int waiter, int on)
+{
+	set event;
+
+	if (waiter == on && !model.streams[on].out_of_order)
+		return true;
+	return record(on, &event) && wait_for(waiter, event);
+}
+
+static void check(const struct memory *memory, int access, set before)
 {
 	set conflicting = memory->writers | (access & WRITE ? memory->readers : 0);
 
 	model.raced |= (conflicting & ~before) != 0;
 }
 
-static void work(int on, struct memory *memory, int access)
+/* One piece of work on all of the memories. Returns it. */
+static set work(int on, const struct uses *uses)
 {
 	struct stream *stream = &model.streams[on];
 	set self = (set)1 << model.count++;
 	set before = model.host | stream->after | (stream->out_of_order ? 0 : stream->work);
 
-	check(memory, access, before);
 	stream->work |= before | self;
-	*(access & WRITE ? &memory->writers : &memory->readers) |= self;
+	for (int i = 0; i < uses->count; i++) {
+		struct memory *memory = uses->memories[i];
+
+		check(memory, uses->access[i], before);
+		*(uses->access[i] & WRITE ? &memory->writers : &memory->readers) |= self;
+	}
+	return self;
+}
+
+static void work_on(int on, struct memory *memory, int access)
+{
+	work(on, &(struct uses){ 1, { memory }, { access } });
 }
 
 /* ----------------------------------------------------------------------------------------------------------- rules */
+
+static struct step step_on(int stream)
+{
+	return (struct step){ .stream = stream };
+}
 
 static bool keeps_order(int stream)
 {
@@ -158,31 +242,50 @@ static void clear_points(struct memory *memory)
 		memory->reads[i] = (struct point){ .stream = -1 };
 }
 
-static void wait_for_point(const struct point *point, int stream)
+static void clear_points_in(struct step *step, struct memory *memory)
 {
-	if (point->stream >= 0 && !is_own(point, stream))
-		wait_for(stream, point->event);
+	step->has_home = false;
+	step->event_count = 0;
+	clear_points(memory);
+}
+
+static bool wait_for_point(const struct point *point, struct step *step)
+{
+	if (!point->event || is_own(point, step->stream))
+		return true;
+	for (int i = 0; i < step->event_count; i++)
+		if (step->events[i] == point->event)
+			return true;
+	if (!wait_for(step->stream, point->event))
+		return false;
+	if (step->event_count < (int)ARRAY_LENGTH(step->events))
+		step->events[step->event_count++] = point->event;
+	return true;
 }
 
 /* Each read comes after the last write, so the reads stand for it. */
-static void wait_for_all(const struct memory *memory, int stream)
+static bool wait_for_all(const struct memory *memory, struct step *step)
 {
 	bool has_reads = false;
 
 	for (int i = 0; i < READS && model.rule != WRITE_IGNORES_READS; i++) {
 		has_reads |= memory->reads[i].event != 0;
-		wait_for_point(&memory->reads[i], stream);
+		if (!wait_for_point(&memory->reads[i], step))
+			return false;
 	}
-	if (!has_reads)
-		wait_for_point(&memory->written, stream);
+	return has_reads || wait_for_point(&memory->written, step);
 }
 
-static void gather(struct memory *memory)
+static bool gather(struct memory *memory)
 {
+	struct step step = step_on(memory->home);
+
 	if (!memory->spread)
-		return;
-	wait_for_all(memory, memory->home);
+		return true;
+	if (!wait_for_all(memory, &step))
+		return false;
 	clear_points(memory);
+	return true;
 }
 
 static struct point *find_entry(struct memory *memory, int stream)
@@ -195,149 +298,277 @@ static struct point *find_entry(struct memory *memory, int stream)
 
 static struct point *take_entry(struct memory *memory, int stream)
 {
-	struct point *entry = find_entry(memory, stream);
+	struct point *reads = memory->reads, *entry = find_entry(memory, stream);
 
-	for (int i = 0; i < READS && !entry; i++)
-		if (!memory->reads[i].event)
-			entry = &memory->reads[i];
-	if (entry && entry->stream != stream)
+	if (entry)
+		return entry;
+	for (int i = 0; i < READS; i++)
+		if (!reads[i].event && (!entry || (entry->stream >= 0 && reads[i].stream < 0)))
+			entry = &reads[i];
+	if (entry)
 		*entry = (struct point){ .stream = stream };
 	return entry;
 }
 
-static void spread_out(struct memory *memory)
+static bool spread_out(struct memory *memory, struct step *step)
 {
+	set event = 0;
+
 	if (memory->spread)
-		return;
+		return true;
+	if (memory->pending && !step->has_home && !record(memory->home, &step->home))
+		return false;
+	if (memory->pending) {
+		step->has_home = true;
+		event = step->home;
+	}
 	clear_points(memory);
-	memory->spread = true;
-	if (memory->pending)
-		memory->written = (struct point){ .stream = memory->home, .event = record(memory->home) };
-	memory->home_seen = true;
+	memory->written = (struct point){ .stream = memory->home, .event = event };
+	memory->spread = memory->home_seen = true;
+	return true;
 }
 
-static void begin_on_home(struct memory *memory, int access)
+static bool begin_on_home(struct memory *memory, int access, struct step *step)
 {
 	if (!memory->spread)
-		return;
+		return true;
 	if (access & WRITE) {
-		wait_for_all(memory, memory->home);
-		clear_points(memory);
-		return;
+		if (!wait_for_all(memory, step))
+			return false;
+		clear_points_in(step, memory);
+		return true;
 	}
-	if (!memory->home_seen && model.rule != READ_IGNORES_WRITTEN)
-		wait_for_point(&memory->written, memory->home);
+	if (!memory->home_seen && model.rule != READ_IGNORES_WRITTEN && !wait_for_point(&memory->written, step))
+		return false;
 	memory->home_seen = true;
+	return true;
 }
 
-static void begin_elsewhere(struct memory *memory, int stream, int access)
+static void note_followed_home(const struct memory *memory, struct step *step)
 {
-	struct point *entry;
+	if (step->has_home && memory->written.event && memory->written.event == step->home)
+		step->followed[memory->home] = true;
+}
 
-	spread_out(memory);
-	if (access & WRITE)
-		wait_for_all(memory, stream);
-	else if (!find_entry(memory, stream) && model.rule != READ_IGNORES_WRITTEN)
-		wait_for_point(&memory->written, stream);
+static bool begin_elsewhere(struct memory *memory, int access, struct step *step)
+{
+	int stream = step->stream;
+	struct point *entry;
+	bool done = spread_out(memory, step);
+
+	if (done && access & WRITE)
+		done = wait_for_all(memory, step);
+	else if (done && !find_entry(memory, stream) && model.rule != READ_IGNORES_WRITTEN)
+		done = wait_for_point(&memory->written, step);
+	if (!done)
+		return false;
+	if (model.rule == EVENT_OF_THE_HOME_STANDS_FOR_A_WAIT_OF_IT)
+		note_followed_home(memory, step);
 	entry = take_entry(memory, stream);
 	if (!(access & WRITE))
-		return;
-	if (memory->home_reads && model.rule != WRITE_IGNORES_HOME_READS)
-		wait_for(stream, record(memory->home));
+		return true;
+	if (memory->home_reads && model.rule != WRITE_IGNORES_HOME_READS && !follow(stream, memory->home))
+		return false;
 	if (entry)
 		entry->seen = memory->epoch;
+	return true;
 }
 
-static bool is_private(const struct memory *memory)
+/* Streams of another context wait for the home stream, also for memory that no other code knows. */
+static bool is_private(const struct memory *memory, int stream)
 {
-	return !memory->shared;
+	return !memory->shared && (stream >= T) == (memory->home >= T);
 }
 
-static void begin(struct memory *memory, int stream, int access)
+static bool begin_shared(struct memory *memory, struct step *step)
 {
-	if (!memory->pending)
+	if (memory->spread && model.rule != GATHERED_HOME_COUNTS_AS_FOLLOWED)
+		memset(step->followed, 0, sizeof(step->followed));
+	if (!gather(memory))
+		return false;
+	if (!memory->pending || step->followed[memory->home])
+		return true;
+	if (!follow(step->stream, memory->home))
+		return false;
+	step->followed[memory->home] = true;
+	return true;
+}
+
+static void catch_up(struct memory *memory);
+
+static void catch_up_in(struct step *step, struct memory *memory, enum rule keeps)
+{
+	if (memory->unrecorded < 0)
 		return;
-	if (!is_private(memory)) {
-		gather(memory);
-		if (stream != memory->home)
-			wait_for(stream, record(memory->home));
-	} else if (stream == memory->home) {
-		begin_on_home(memory, access);
-	} else {
-		begin_elsewhere(memory, stream, access);
-	}
+	catch_up(memory);
+	if (model.rule == keeps)
+		return;
+	step->has_home = step->has_end = false;
+	step->event_count = 0;
+	memset(step->followed, 0, sizeof(step->followed));
 }
 
-static void clear_before_write(struct memory *memory)
+static bool begin_one(struct memory *memory, int access, struct step *step)
+{
+	catch_up_in(step, memory, BEGIN_OUTLIVES_AN_EARLIER_END);
+	if (!memory->pending)
+		return true;
+	if (!is_private(memory, step->stream))
+		return begin_shared(memory, step);
+	if (step->stream == memory->home)
+		return begin_on_home(memory, access, step);
+	if (!begin_elsewhere(memory, access, step))
+		return false;
+	note_followed_home(memory, step);
+	return true;
+}
+
+static bool begin(const struct uses *uses, int stream)
+{
+	struct step step = step_on(stream);
+
+	for (int i = 0; i < uses->count; i++)
+		if (!begin_one(uses->memories[i], uses->access[i], &step))
+			return false;
+	return true;
+}
+
+static void clear_before_write(struct memory *memory, struct step *step)
 {
 	int streams[READS];
 
 	for (int i = 0; i < READS; i++)
 		streams[i] = memory->reads[i].stream;
-	clear_points(memory);
+	clear_points_in(step, memory);
 	memory->spread = true;
 	for (int i = 0; i < READS && model.rule == SEEN_OUTLIVES_A_WRITE; i++)
 		memory->reads[i].stream = streams[i];
 }
 
-static void note_write(struct memory *memory, int stream)
+/* One event for all memories of the step. */
+static bool record_end(struct step *step)
 {
-	struct point *entry = find_entry(memory, stream);
+	if (step->has_end)
+		return true;
+	if (!record(step->stream, &step->end))
+		return false;
+	if (model.rule == EVENT_OF_THE_LAST_WORK_ALONE && !keeps_order(step->stream))
+		step->end = step->last;
+	step->has_end = true;
+	return true;
+}
 
-	if (memory->pending && !(entry && entry->seen == memory->epoch) && model.rule != END_TRUSTS_THAT_IT_BEGAN)
-		begin(memory, stream, WRITE);
-	clear_before_write(memory);
-	memory->written = (struct point){ .stream = stream, .event = record(stream) };
+static bool note_write(struct memory *memory, struct step *step)
+{
+	const struct point *entry = memory->spread ? find_entry(memory, step->stream) : NULL;
+
+	if (memory->pending && !(entry && entry->seen == memory->epoch) && model.rule != END_TRUSTS_THAT_IT_BEGAN) {
+		if (model.rule != EVENT_OF_THE_STEP_OUTLIVES_A_WAIT)
+			step->has_end = false;
+		if (!begin_elsewhere(memory, WRITE, step))
+			return false;
+	}
+	if (!spread_out(memory, step) || !record_end(step))
+		return false;
+	clear_before_write(memory, step);
+	memory->written = (struct point){ .stream = step->stream, .event = step->end };
+	return true;
 }
 
 static bool has_seen_write(struct memory *memory, int stream)
 {
-	return memory->written.stream < 0 || is_own(&memory->written, stream) || find_entry(memory, stream) ||
+	return !memory->written.event || is_own(&memory->written, stream) || find_entry(memory, stream) ||
 	       model.rule == END_OF_READ_TRUSTS_THAT_IT_BEGAN;
 }
 
-static void note_read(struct memory *memory, int stream, set event)
+static bool note_read(struct memory *memory, struct step *step)
 {
 	struct point *entry;
 
-	spread_out(memory);
-	if (!has_seen_write(memory, stream)) {
-		note_write(memory, stream);
-		return;
-	}
-	entry = take_entry(memory, stream);
-	if (entry)
-		entry->event = event;
-	else if (model.rule == FULL_TABLE_JOINS_ON_HOME)
-		wait_for(memory->home, event);
-	else
-		note_write(memory, stream);
+	if (!spread_out(memory, step))
+		return false;
+	if (!has_seen_write(memory, step->stream))
+		return note_write(memory, step);
+	entry = take_entry(memory, step->stream);
+	if (!entry && model.rule == FULL_TABLE_JOINS_ON_HOME)
+		return record_end(step) && wait_for(memory->home, step->end);
+	if (!entry)
+		return note_write(memory, step);
+	if (!record_end(step))
+		return false;
+	entry->event = step->end;
+	return true;
 }
 
-static void end_on_home(struct memory *memory, int access)
+static bool end_on_home(struct memory *memory, int access, struct step *step)
 {
-	begin_on_home(memory, access);
+	bool done = begin_on_home(memory, access, step);
+
 	memory->home_reads |= memory->spread;
+	return done;
+}
+
+static bool end_shared(struct memory *memory, int access, struct step *step)
+{
+	set event;
+
+	if (!gather(memory))
+		return false;
+	if (step->followed[memory->home] || (model.rule == PRODUCER_IS_READ_ONLY && access == READ) ||
+	    (step->stream == memory->home && keeps_order(memory->home)))
+		return true;
+	if (!record(step->stream, &event))
+		return false;
+	if (model.rule == EVENT_OF_THE_LAST_WORK_ALONE && !keeps_order(step->stream))
+		event = step->last;
+	if (!wait_for(memory->home, event))
+		return false;
+	step->followed[memory->home] = true;
+	return true;
+}
+
+static bool note_end(struct memory *memory, int access, struct step *step)
+{
+	bool done;
+
+	if (!is_private(memory, step->stream))
+		done = end_shared(memory, access, step);
+	else if (step->stream == memory->home)
+		done = end_on_home(memory, access, step);
+	else
+		done = access & WRITE ? note_write(memory, step) : note_read(memory, step);
+	memory->pending = true;
+	return done;
+}
+
+/* If the driver refuses again, the host waits for the stream. */
+static void catch_up(struct memory *memory)
+{
+	struct step step;
+
+	if (memory->unrecorded < 0)
+		return;
+	step = step_on(memory->unrecorded);
+	step.last = end_of(step.stream);
+	if (!note_end(memory, WRITE, &step))
+		model.host |= end_of(step.stream);
+	memory->unrecorded = -1;
 }
 
 /* `last` is the last work of the use. */
-static void end(struct memory *memory, int stream, int access, set last)
+static void end(const struct uses *uses, int stream, set last)
 {
-	set event = model.rule == EVENT_OF_THE_LAST_WORK_ALONE && !keeps_order(stream) ? last : record(stream);
+	struct step step = step_on(stream);
 
-	if (!is_private(memory)) {
-		gather(memory);
-		if (stream != memory->home && !(model.rule == PRODUCER_IS_READ_ONLY && access == READ))
-			wait_for(memory->home, event);
-	} else if (stream == memory->home) {
-		end_on_home(memory, access);
-	} else if (access & WRITE) {
-		note_write(memory, stream);
-	} else {
-		note_read(memory, stream, event);
+	step.last = last | model.streams[stream].after;
+	for (int i = 0; i < uses->count; i++) {
+		struct memory *memory = uses->memories[i];
+
+		catch_up_in(&step, memory, END_OUTLIVES_AN_EARLIER_END);
+		if (!note_end(memory, uses->access[i], &step) && model.rule != REFUSED_END_IS_FORGOTTEN)
+			memory->unrecorded = stream;
+		memory->epoch++;
 	}
-	memory->pending = true;
-	memory->epoch++;
 }
 
 /* Only the last use of the memory has an end that covers everything. */
@@ -367,54 +598,85 @@ static bool is_open(const struct memory *memory)
 	return !may_begin(memory, WRITE);
 }
 
-static void use(struct memory *memory, int stream, int access)
+/* A refused beginning enqueues nothing. */
+static void use(const struct uses *uses, int stream)
 {
-	begin(memory, stream, access);
-	work(stream, memory, access);
-	end(memory, stream, access, (set)1 << (model.count - 1) | model.streams[stream].after);
+	if (begin(uses, stream))
+		end(uses, stream, work(stream, uses));
 }
 
-static void open_by_hand(struct memory *memory, int stream, int access)
+static void open_by_hand(const struct uses *uses, int stream)
 {
-	if (memory->users[stream])
+	for (int i = 0; i < uses->count; i++)
+		if (uses->memories[i]->users[stream])
+			return;
+	if (!begin(uses, stream))
 		return;
-	begin(memory, stream, access);
-	memory->users[stream] = access;
+	for (int i = 0; i < uses->count; i++)
+		uses->memories[i]->users[stream] = uses->access[i];
 }
 
-static void close_by_hand(struct memory *memory, int stream)
+/* Ends some of the uses that are open on the stream. They need not have begun together. */
+static void close_by_hand(int stream)
 {
-	int access = memory->users[stream];
+	int first = (int)pick(MEMORIES);
+	struct uses uses = { 0 };
 
-	if (!access)
-		return;
-	work(stream, memory, access);
-	end(memory, stream, access, (set)1 << (model.count - 1) | model.streams[stream].after);
-	memory->users[stream] = 0;
+	for (int i = 0; i < MEMORIES && uses.count < MOST_USES; i++) {
+		struct memory *memory = &model.memories[(first + i) % MEMORIES];
+
+		if (!memory->users[stream] || (uses.count && !pick(3)))
+			continue;
+		uses.memories[uses.count] = memory;
+		uses.access[uses.count++] = memory->users[stream];
+		memory->users[stream] = 0;
+	}
+	if (uses.count)
+		end(&uses, stream, work(stream, &uses));
+}
+
+static bool has_open_use(int stream)
+{
+	for (int i = 0; i < MEMORIES; i++)
+		if (model.memories[i].users[stream])
+			return true;
+	return false;
 }
 
 /* The program orders its work by itself, and only informs the library of the end. */
-static void end_without_begin(struct memory *memory, int stream, int access)
+static void end_without_begin(const struct uses *uses, int stream)
 {
+	for (int i = 0; i < uses->count; i++)
+		if (is_open(uses->memories[i]))
+			return;
 	for (int i = 0; i < STREAMS; i++)
-		wait_for(stream, record(i));
-	work(stream, memory, access);
-	end(memory, stream, access, (set)1 << (model.count - 1) | model.streams[stream].after);
+		model.streams[stream].after |= end_of(i);
+	end(uses, stream, work(stream, uses));
 }
 
-/* Code that knows the home stream works there without the library. */
+/* Code that knows the home stream works there without the library, unless it was told that the driver has failed. */
 static void work_of_others(struct memory *memory)
 {
-	if (memory->shared)
-		work(memory->home, memory, pick(2) ? READ : WRITE);
+	if (memory->shared && memory->unrecorded < 0)
+		work_on(memory->home, memory, pick(2) ? READ : WRITE);
+}
+
+/* The host waits for everything that is known one by one. */
+static void finish_points(struct memory *memory)
+{
+	model.host |= memory->written.event;
+	for (int i = 0; i < READS; i++)
+		model.host |= memory->reads[i].event;
+	clear_points(memory);
 }
 
 static void export_memory(struct memory *memory)
 {
+	catch_up(memory);
 	if (model.rule == EXPORT_NAMES_HOME_AT_ONCE)
 		clear_points(memory);
-	else if (model.rule != EXPORTED_READS_STAY_APART)
-		gather(memory);
+	else if (model.rule != EXPORTED_READS_STAY_APART && !gather(memory))
+		finish_points(memory);
 	memory->shared = true;
 	memory->pending = true;
 	work_of_others(memory);
@@ -424,28 +686,33 @@ static void export_memory(struct memory *memory)
 
 static void host_waits(struct memory *memory)
 {
+	struct step step = step_on(memory->home);
+
+	catch_up(memory);
 	if (model.rule == HOST_WAITS_FOR_WRITTEN_ALONE && memory->spread)
-		wait_for_point(&memory->written, memory->home);
+		wait_for_point(&memory->written, &step);
 	else
 		gather(memory);
-	model.host |= record(memory->home);
+	model.host |= end_of(memory->home);
 	clear_points(memory);
 	memory->pending = memory->shared;
 }
 
 /* The calling thread copies in idle memory. */
-static void work_of_host(struct memory *memory)
+static void work_of_host(const struct memory *memory)
 {
-	if (!memory->pending)
+	if (!memory->pending && memory->unrecorded < 0)
 		check(memory, WRITE, model.host);
 }
 
 /* A copy to host memory, for whose end the host waits. */
 static void read_value(struct memory *memory, int stream)
 {
-	use(memory, stream, READ);
-	model.host |= record(stream);
-	if (is_private(memory) && (comes_last(memory, stream) || model.rule == ONE_READ_ENDS_ALL)) {
+	use(&(struct uses){ 1, { memory }, { READ } }, stream);
+	if (memory->unrecorded >= 0)
+		return;
+	model.host |= end_of(stream);
+	if (is_private(memory, stream) && (comes_last(memory, stream) || model.rule == ONE_READ_ENDS_ALL)) {
 		clear_points(memory);
 		memory->pending = false;
 	}
@@ -454,6 +721,7 @@ static void read_value(struct memory *memory, int stream)
 /* The next owner has the same block, and finds its state. */
 static void pool(struct memory *memory)
 {
+	catch_up(memory);
 	if (model.rule == POOL_FORGETS)
 		clear_points(memory);
 }
@@ -461,30 +729,34 @@ static void pool(struct memory *memory)
 /* The driver frees and allocates in the order of the home stream. */
 static void free_in_order(struct memory *memory)
 {
+	struct step step = step_on(memory->home);
+
+	catch_up(memory);
 	if (memory->spread && model.rule == FREE_WAITS_FOR_WRITTEN_ALONE)
-		wait_for_point(&memory->written, memory->home);
+		wait_for_point(&memory->written, &step);
 	else
 		gather(memory);
 	clear_points(memory);
-	work(memory->home, memory, WRITE);
+	work_on(memory->home, memory, WRITE);
 	memory->pending = true;
 }
 
-static void step_with_end(struct memory *memory, int stream, int access)
+static void step_with_end(const struct uses *uses, int stream)
 {
-	switch (pick(12)) {
+	switch (pick(2) ? model.favourite : pick(12)) {
 	case 0:
-		open_by_hand(memory, stream, access);
-		break;
 	case 1:
-		read_value(memory, stream);
+		open_by_hand(uses, stream);
 		break;
 	case 2:
-		if (!is_open(memory))
-			end_without_begin(memory, stream, access);
+		model.refused = 0;
+		read_value(uses->memories[0], stream);
+		break;
+	case 3:
+		end_without_begin(uses, stream);
 		break;
 	default:
-		use(memory, stream, access);
+		use(uses, stream);
 	}
 }
 
@@ -512,17 +784,52 @@ static void step_alone(struct memory *memory)
 	}
 }
 
+static struct memory *pick_memory(void)
+{
+	return &model.memories[pick(8) ? pick(2) : pick(model.memory_count)];
+}
+
+/* One to three memories, in any order, whose use is legal now. */
+static struct uses pick_uses(void)
+{
+	int count = 1 + (int)pick(MOST_USES);
+	struct uses uses = { 0 };
+
+	for (int i = 0; i < count; i++) {
+		struct memory *memory = i ? &model.memories[pick(model.memory_count)] : pick_memory();
+		int access = pick(3) ? READ : WRITE, known = 0;
+
+		while (known < uses.count && uses.memories[known] != memory)
+			known++;
+		if (known < uses.count || !may_begin(memory, access))
+			continue;
+		uses.memories[uses.count] = memory;
+		uses.access[uses.count++] = access;
+	}
+	return uses;
+}
+
 static void run_step(void)
 {
-	struct memory *memory = &model.memories[pick(8) ? pick(2) : FOREIGN];
-	int stream = (int)pick(STREAMS), access = pick(3) ? READ : WRITE;
+	int stream = model.used_streams[pick(ARRAY_LENGTH(model.used_streams))];
+	struct memory *memory = pick_memory();
+	struct uses uses;
 
-	if (memory->users[stream])
-		close_by_hand(memory, stream);
-	else if (pick(4) && may_begin(memory, access))
-		step_with_end(memory, stream, access);
-	else if (!is_open(memory))
+	model.refused = pick(6) < model.refusals ? 1 + pick(6) : 0;
+	if (has_open_use(stream) && pick(2)) {
+		close_by_hand(stream);
+		return;
+	}
+	if (pick(4)) {
+		uses = pick_uses();
+		if (uses.count)
+			step_with_end(&uses, stream);
+		return;
+	}
+	if (!is_open(memory)) {
+		model.refused = 0;
 		step_alone(memory);
+	}
 }
 
 static void reset(enum rule rule, uint64_t seed)
@@ -531,10 +838,16 @@ static void reset(enum rule rule, uint64_t seed)
 
 	model = (struct model){ .rule = rule, .random = random ? random : 1 };
 	model.streams[U].out_of_order = true;
+	for (size_t i = 0; i < ARRAY_LENGTH(model.used_streams); i++)
+		model.used_streams[i] = (int)(pick(6) ? pick(K + 1) : T + pick(2));
+	model.refusals = pick(4);
+	model.favourite = pick(12);
+	model.memory_count = pick(2) ? MEMORIES : 2;
 	for (int i = 0; i < MEMORIES; i++) {
-		model.memories[i].home = i == FOREIGN ? K : S;
+		model.memories[i].home = homes[i];
 		model.memories[i].shared = model.memories[i].pending = i == FOREIGN;
 		model.memories[i].epoch = 1;
+		model.memories[i].unrecorded = -1;
 		clear_points(&model.memories[i]);
 	}
 }
@@ -567,9 +880,9 @@ int main(int argc, char **argv)
 	failed += first < programs;
 	printf("%s the rules: %llu programs\n", first < programs ? "RACE " : "ok   ", (unsigned long long)first);
 	for (enum rule rule = RIGHT + 1; rule < RULES; rule++) {
-		first = find_race(rule, programs, seed);
-		failed += first == programs;
-		printf("%s %s: program %llu\n", first < programs ? "found" : "MISSED", wrong_rules[rule],
+		first = find_race(rule, LONGER * programs, seed);
+		failed += first == LONGER * programs;
+		printf("%s %s: program %llu\n", first < LONGER * programs ? "found" : "MISSED", wrong_rules[rule],
 		       (unsigned long long)first);
 	}
 	return failed != 0;

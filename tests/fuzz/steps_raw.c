@@ -2,6 +2,9 @@
 #include <stdio.h>
 
 #include "program.h"
+#include "common/runtime/object.h"
+
+#define MOST_USES 4
 
 /*
  * The bytes of a memory for the driver. Returns 0 if raw work cannot use them: they are mapped, other threads read
@@ -28,6 +31,22 @@ static int find_place(struct program *program, const struct model *model, struct
 	if (place->host)
 		place->offset = 0;
 	return place->host || native.kind == kept.raw->kind;
+}
+
+/*
+ * The same for work between bi_use_begin and bi_use_end. Half of the own memories stay private: their handle is looked
+ * up without the library.
+ */
+static int find_begun_place(struct program *program, const struct model *model, struct raw_place *place)
+{
+	const struct bi_memory *memory = model->memory;
+
+	if (!take(program, 2) || !memory->own || bi_memory_is_host(memory))
+		return find_place(program, model, place);
+	if (!kept.raw || model->map || model->is_shared || memory->block.kind != kept.raw->kind)
+		return 0;
+	*place = (struct raw_place){ .handle = memory->block.handle, .offset = memory->block.origin };
+	return 1;
 }
 
 static int choose_range(struct program *program, const struct model *model, size_t *first, size_t *nbytes)
@@ -76,36 +95,64 @@ static void get(struct program *program, const struct model *model, struct raw_p
 	memcpy(witness->expected, model->bytes + first, nbytes);
 }
 
+/* Arrays of one call, and the access to each. The consumer works on the first. */
+struct used {
+	size_t count;
+	struct array *arrays[MOST_USES];
+	struct bi_use uses[MOST_USES];
+};
+
+static void choose_used(struct program *program, struct used *used, struct array *array, unsigned access)
+{
+	used->arrays[0] = array;
+	used->uses[0] = (struct bi_use){ array->view, access };
+	used->count = 1 + take(program, MOST_USES);
+	for (size_t i = 1; i < used->count; i++) {
+		struct array *other = take(program, 2) ? choose_writable(program) : NULL;
+
+		used->arrays[i] = other ? other : choose_array(program);
+		used->uses[i] = (struct bi_use){ used->arrays[i]->view, other ? BI_ACCESS_WRITE : BI_ACCESS_READ };
+	}
+}
+
+/* Returns 1 if one of the memories is mapped and the status says so. */
+static int are_busy(struct program *program, const struct used *used, int rc)
+{
+	for (size_t i = 0; i < used->count; i++)
+		if (is_busy(model_of(program, used->arrays[i]), rc, (used->uses[i].access & BI_ACCESS_WRITE) != 0))
+			return 1;
+	return 0;
+}
+
 /* A consumer that informs the library: it reads or writes between bi_use_begin and bi_use_end. */
 static void step_use(struct program *program)
 {
-	struct array *array = choose_writable(program), *other = choose_array(program);
-	int stream = (int)take(program, MOST_STREAMS), writes = (int)take(program, 2), rc;
+	struct array *array = choose_writable(program);
+	int index = (int)take(program, MOST_STREAMS), writes = (int)take(program, 2), rc;
+	struct bi_stream *stream = kept.streams[index];
 	struct raw_place place;
-	struct bi_use uses[2];
 	struct bi_error err;
 	struct model *model;
+	struct used used;
 	int is_raw;
 
-	if (!array || !kept.streams[stream])
+	if (!array || !stream)
 		return;
 	model = model_of(program, array);
-	is_raw = find_place(program, model, &place);
-	uses[0] = (struct bi_use){ array->view, writes ? BI_ACCESS_WRITE : BI_ACCESS_READ };
-	uses[1] = (struct bi_use){ other->view, BI_ACCESS_READ };
-	rc = bi_use_begin(kept.streams[stream], uses, 2, &err);
-	if (is_busy(model, rc, writes) || is_busy(model_of(program, other), rc, 0))
-		return;
-	if (!succeeded(program, rc, &err, "bi_use_begin"))
+	is_raw = find_begun_place(program, model, &place);
+	choose_used(program, &used, array, writes ? BI_ACCESS_WRITE : BI_ACCESS_READ);
+	rc = bi_use_begin(stream, used.uses, used.count, &err);
+	if (are_busy(program, &used, rc) || !succeeded(program, rc, &err, "bi_use_begin"))
 		return;
 	if (is_raw && writes)
-		put(program, model, place, bi_stream_handle(kept.streams[stream]));
+		put(program, model, place, bi_stream_handle(stream));
 	else if (is_raw)
-		get(program, model, place, stream);
-	note_stream(model, kept.streams[stream]);
-	rc = bi_use_end(kept.streams[stream], uses, 2, &err);
+		get(program, model, place, index);
+	for (size_t i = 0; i < used.count; i++)
+		note_stream(model_of(program, used.arrays[i]), stream);
+	rc = bi_use_end(stream, used.uses, used.count, &err);
 	if (!succeeded(program, rc, &err, "bi_use_end") && kept.raw)
-		kept.raw->finish(bi_stream_handle(kept.streams[stream]));
+		kept.raw->finish(bi_stream_handle(stream));
 	note_result(model, !rc || !writes);
 }
 

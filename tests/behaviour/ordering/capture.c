@@ -516,6 +516,140 @@ static void row_35_rehome_in_a_capture(void **state)
 	bi_view_release(view);
 }
 
+/* ------------------------------------------------------------------------------------ private memory and captures
+ */
+
+/* An array of the library's that is read on another stream, behind a gate. */
+struct read_elsewhere {
+	struct bi_context *context;
+	struct bi_view *view, *to;
+	struct bi_stream *stream;
+	struct gate *gate;
+};
+
+static void read_elsewhere(struct read_elsewhere *read)
+{
+	read->context = open_context(fixture.spec, (struct bi_options)BI_OPTIONS_INIT);
+	read->view = allocate_in(read->context, BI_MEMORY_DEVICE);
+	read->to = wrap_in(read->context, PLACE_DEVICE, 2, nobody);
+	read->stream = new_stream_in(read->context, BI_STREAM_IN_ORDER);
+	fill(read->view, 7, NULL);
+	finish_all();
+	read->gate = close_gate(read->stream);
+	copy(read->to, read->view, read->stream);
+}
+
+/* Own memory of a graph is kept until the context closes. */
+static void end_read_elsewhere(struct read_elsewhere *read, int is_captured)
+{
+	open_and_finish(read->gate);
+	assert_int_equal(value_of(read->to), 7);
+	bi_view_release(read->to);
+	bi_view_release(read->view);
+	clear_case();
+	if (is_captured)
+		assert_int_equal(leave_context(read->context), 1);
+}
+
+static void fill_in_a_capture(struct bi_view *view, struct bi_stream *home, int status)
+{
+	uint64_t before;
+
+	begin_capture(home, BI__CU_CAPTURE_MODE_RELAXED);
+	before = enqueued();
+	if (status) {
+		REFUSED_FOR(status, "call bi_view_synchronize before the capture", bi_fill(view, "x", NULL, &error));
+		MORE(enqueued(), before, 0);
+	} else {
+		fill(view, 9, NULL);
+	}
+	end_and_drop(home);
+}
+
+static void row_38_work_elsewhere_ends_before_a_capture(void **state)
+{
+	struct read_elsewhere read;
+
+	(void)state;
+	read_elsewhere(&read);
+	fill_in_a_capture(read.view, home_of(read.context), BI_ECAPTURE);
+	open_and_finish(read.gate);
+	fill_in_a_capture(read.view, home_of(read.context), BI_OK);
+	end_read_elsewhere(&read, 1);
+}
+
+static void row_21_synchronising_settles_work_before_a_capture(void **state)
+{
+	struct read_elsewhere read;
+
+	(void)state;
+	read_elsewhere(&read);
+	open_gate_soon(read.gate);
+	OK(bi_view_synchronize(read.view, &error));
+	expect_waits("synchronize", 1);
+	fill_in_a_capture(read.view, home_of(read.context), BI_OK);
+	end_read_elsewhere(&read, 1);
+}
+
+/* The former owner's read is pending when the new memory is used in a capture for the first time. */
+static void row_38_new_memory_in_a_capture(void **state)
+{
+	struct read_elsewhere read;
+	unsigned long hits;
+
+	(void)state;
+	read_elsewhere(&read);
+	hits = reported(read.context, "hits");
+	bi_view_release(read.view);
+	read.view = allocate_in(read.context, BI_MEMORY_DEVICE);
+	assert_int_equal(reported(read.context, "hits"), hits + 1);
+	fill_in_a_capture(read.view, home_of(read.context), BI_ECAPTURE);
+	open_and_finish(read.gate);
+	fill_in_a_capture(read.view, home_of(read.context), BI_OK);
+	end_read_elsewhere(&read, 1);
+}
+
+/* The home stream cannot wait for the read: an export says so, and bi_view_native gives the handle. */
+static void row_38_exports_while_the_home_stream_is_captured(void **state)
+{
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
+	struct read_elsewhere read;
+	uint64_t before;
+
+	(void)state;
+	for (int is_export = 0; is_export < 2; is_export++) {
+		read_elsewhere(&read);
+		begin_capture(home_of(read.context), BI__CU_CAPTURE_MODE_RELAXED);
+		before = enqueued();
+		if (is_export)
+			REFUSED(BI_ECAPTURE, bi_view_export(read.view, 0, &exchange, &error));
+		else
+			assert_true(handle_of(read.view) != 0);
+		MORE(enqueued(), before, 0);
+		end_and_drop(home_of(read.context));
+		fill(read.view, 9, NULL);
+		end_read_elsewhere(&read, 0);
+	}
+}
+
+static void row_38_captured_memory_is_not_private(void **state)
+{
+	struct read_elsewhere read;
+	struct bi_view *other;
+
+	(void)state;
+	read_elsewhere(&read);
+	open_and_finish(read.gate);
+	fill_in_a_capture(read.view, home_of(read.context), BI_OK);
+	other = allocate_in(read.context, BI_MEMORY_DEVICE);
+	copy(other, read.view, read.stream);
+	borrow_handles(1);
+	assert_ordered(home_of(read.context), read.view);
+	borrow_handles(0);
+	bi_view_release(other);
+	end_read_elsewhere(&read, 1);
+}
+
 int capture_rows(void)
 {
 	static const struct row rows[] = {
@@ -532,6 +666,11 @@ int capture_rows(void)
 		ROW(row_27_what_graphs_keep_is_not_in_the_way, NEED_CUDA),
 		ROW(row_35_a_release_in_a_capture_is_put_off, NEED_CUDA),
 		ROW(row_35_rehome_in_a_capture, NEED_CUDA),
+		ROW(row_38_work_elsewhere_ends_before_a_capture, NEED_CUDA | NEED_GATE),
+		ROW(row_21_synchronising_settles_work_before_a_capture, NEED_CUDA | NEED_GATE),
+		ROW(row_38_new_memory_in_a_capture, NEED_CUDA | NEED_GATE),
+		ROW(row_38_exports_while_the_home_stream_is_captured, NEED_CUDA | NEED_GATE),
+		ROW(row_38_captured_memory_is_not_private, NEED_CUDA | NEED_GATE),
 	};
 
 	return run_rows("graph capture", rows, ARRAY_LENGTH(rows));

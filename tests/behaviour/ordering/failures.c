@@ -281,15 +281,6 @@ static int copy_or_fill(const struct sides *sides, struct bi_view *to, struct bi
 	return sides ? bi_copy(to, from, stream, &error) : bi_fill(to, &seven, stream, &error);
 }
 
-/* The nth call of a function, or, on CUDA, of all. */
-static void arm_any(const char *function, unsigned nth)
-{
-	if (is_cuda(fixture.context))
-		cuda_fail_call(nth, BI__CU_ERROR_OUT_OF_MEMORY);
-	else
-		arm(function, nth);
-}
-
 /* Some calls of CUDA the library can do without. */
 static void check_status(int rc, int failed)
 {
@@ -618,27 +609,6 @@ static void row_19_a_refused_hand_back_leaves_nothing_running(void **state)
 	settle();
 	trim_all();
 	assert_int_equal(released, 1);
-}
-
-/* Accounts for the waits of a call. A wait that the driver refuses is one for the library, but not for every driver. */
-struct wait_count {
-	uint64_t driver;
-	unsigned long value, failure;
-};
-
-static struct wait_count count_waits(struct bi_context *context)
-{
-	return (struct wait_count){ library_waits(), reported(context, "value"), reported(context, "failure") };
-}
-
-static void expect_waits_since(struct bi_context *context, struct wait_count before)
-{
-	struct wait_count now = count_waits(context);
-	unsigned long value = now.value - before.value, failure = now.failure - before.failure;
-
-	expect_waits("value", (unsigned)value);
-	expect_waits("failure", (unsigned)failure);
-	own_waits(now.driver - before.driver - value - failure);
 }
 
 enum access { ACCESS_READ, ACCESS_WRITE, ACCESS_GET, ACCESS_READ_STRIDED, ACCESS_WRITE_STRIDED, ACCESSES };

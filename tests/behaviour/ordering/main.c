@@ -19,7 +19,7 @@ static const group_fn groups[] = {
 	homes_rows, operations_rows, copies_rows,        exchange_rows,    release_rows,
 	cross_rows, failures_rows,   fork_rows,          waits_rows,       pair_rows,
 	joins_rows, cai_rows,        cuda_streams_rows,  cuda_memory_rows, capture_rows,
-	peers_rows, dlpack_rows,     inline_copies_rows, readers_rows,
+	peers_rows, dlpack_rows,     inline_copies_rows, readers_rows,     several_rows,
 };
 
 /* BI_TEST_SPACE=2: the second of the spaces alone. */

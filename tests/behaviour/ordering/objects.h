@@ -202,6 +202,11 @@ void peek(struct bi_view *view, unsigned char bytes[ARRAY_BYTES]);
 void poke(struct bi_view *view, const unsigned char bytes[ARRAY_BYTES]);
 /* The native handle, which counts as shown from then on. */
 uintptr_t handle_of(const struct bi_view *view);
+/*
+ * Between a call with 1 and one with 0, the test looks up handles of own memory without the library, for work between
+ * bi_use_begin and bi_use_end: the memory stays private.
+ */
+void borrow_handles(int is_borrowing);
 
 /*
  * What the library is asked for, and, where somebody can be asked, what must hold when the call returns: the homes of

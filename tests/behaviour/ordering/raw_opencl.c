@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "common/runtime/object.h"
 #include "opencl_layer/layer.h"
 #include "raw_driver.h"
 #include "opencl_driver.h"
@@ -459,9 +460,12 @@ static void event_wait(struct bi_stream *stream, uintptr_t event)
 	assert_int_equal(driver()->clEnqueueBarrierWithWaitList(queue_of(stream), 1, &waited, NULL), CL_SUCCESS);
 }
 
+/* On an out-of-order queue of PoCL, a barrier with a wait list makes later commands ignore the barriers before it. */
 static void gate_close(struct gate *gate, struct bi_stream *stream)
 {
 	event_wait(stream, gate->handle);
+	if (stream->queue.out_of_order)
+		assert_int_equal(driver()->clEnqueueBarrierWithWaitList(queue_of(stream), 0, NULL, NULL), CL_SUCCESS);
 }
 
 static void gate_open(struct gate *gate)

@@ -1,6 +1,12 @@
 /* Row 38: reads of private memory on several streams run side by side, and a write waits for all of them. */
+#define _POSIX_C_SOURCE 200809L
 #include "uses.h"
 
+#include <pthread.h>
+#include <time.h>
+
+#include "common/runtime/fence.h"
+#include "common/runtime/order.h"
 #include "raw_driver.h"
 #include "support/use.h"
 
@@ -162,6 +168,93 @@ static void row_38_reads_of_exported_memory_are_ordered(void **state)
 	assert_int_equal(value_of(to), 7);
 	bi_view_release(view);
 	bi_view_release(to);
+}
+
+static void *ask_for_the_handle(void *view)
+{
+	handle_of(view);
+	return NULL;
+}
+
+/* Another thread that sees the mark takes the handle at once. So the mark waits for a step that has the lock. */
+static void row_38_the_mark_comes_after_the_wait(void **state)
+{
+	const struct timespec moment = { 0, 20000000 };
+	struct bi_memory *memory;
+	struct late_read read;
+	pthread_t thread;
+	int is_marked;
+
+	(void)state;
+	read_late(&read, allocate_seven(), 0);
+	memory = bi_view_memory(read.from);
+	bi__order_lock(memory, NULL);
+	assert_int_equal(pthread_create(&thread, NULL, ask_for_the_handle, read.from), 0);
+	nanosleep(&moment, NULL);
+	is_marked = memory->marks & BI__MARK_EXPORTED;
+	bi__order_unlock(memory, NULL);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_false(is_marked);
+	assert_true(memory->marks & BI__MARK_EXPORTED);
+	raw_write(home_of(fixture.context), read.from, 9);
+	end_late(&read);
+}
+
+/* The home stream cannot wait for the read. Returns 1 if a call failed. */
+static int show_handle_and_fail(unsigned nth, unsigned *waits_seen)
+{
+	struct late_read read;
+	struct wait_count before;
+	uint64_t failed;
+	unsigned waited;
+
+	read_late(&read, allocate_seven(), 0);
+	before = count_waits(fixture.context);
+	failed = failures();
+	open_gate_soon(read.gate);
+	arm_any("clEnqueueBarrierWithWaitList", nth);
+	handle_of(read.from);
+	arm_any("clEnqueueBarrierWithWaitList", 0);
+	failed = failures() - failed;
+	waited = expect_waits_since(fixture.context, before);
+	assert_true(!waited || is_open(read.gate));
+	*waits_seen += waited;
+	raw_write(home_of(fixture.context), read.from, 9);
+	end_late(&read);
+	return failed != 0;
+}
+
+static void row_19_a_refused_wait_before_the_handle_is_known(void **state)
+{
+	unsigned nth = 1, waited = 0;
+
+	(void)state;
+	while (show_handle_and_fail(nth, &waited))
+		nth++;
+	assert_true(waited > 0);
+}
+
+/* Work that failed is complete, so memory whose last work it was is not lost. */
+static void row_19_a_read_that_failed_has_ended(void **state)
+{
+	struct bi_event *event = failed_event(fixture.context);
+	struct bi_view *view = allocate_seven();
+	struct bi_memory *memory = bi_view_memory(view);
+	struct bi__fence end = BI__FENCE_NONE;
+
+	(void)state;
+	finish_all();
+	OK(bi__fence_share(&event->fence, &end, &error));
+	memory->order.spread = true;
+	memory->order.written = (struct bi__point){ 0 };
+	memset(memory->order.reads, 0, sizeof(memory->order.reads));
+	memory->order.reads[0] = (struct bi__point){ .stream = UINT64_MAX, .event = end.event };
+	assert_int_equal(bi__order_finish_points(memory), BI_OK);
+	expect_waits("failure", 1);
+	bi__order_clear_points(memory);
+	bi_context_release(end.context); /* the point has no reference */
+	bi_event_release(event);
+	bi_view_release(view);
 }
 
 static void row_38_the_next_owner_waits_for_the_reads(void **state)
@@ -331,11 +424,14 @@ int readers_rows(void)
 		ROW(row_38_a_read_waits_for_the_write, NEED_GATE),
 		ROW(row_38_many_streams_read, NEED_GATE),
 		ROW(row_38_the_home_stream_waits_before_the_handle_is_known, NEED_GATE),
+		ROW(row_19_a_read_that_failed_has_ended, NEED_OPENCL | NEED_GATE),
 		ROW(row_38_reads_of_exported_memory_are_ordered, NEED_DEVICE),
 		ROW(row_38_the_next_owner_waits_for_the_reads, NEED_GATE),
 		ROW(row_38_an_end_without_a_beginning_waits_for_the_reads, NEED_GATE),
 		ROW(row_38_an_end_orders_private_and_exported_memory, NEED_GATE),
 		ROW(row_38_reads_that_begin_together_run_side_by_side, NEED_GATE),
+		ROW(row_38_the_mark_comes_after_the_wait, NEED_GATE),
+		ROW(row_19_a_refused_wait_before_the_handle_is_known, NEED_GATE | NEED_COUNTS),
 		ROW(row_21_one_read_is_not_all_work, NEED_GATE),
 		ROW(row_21_synchronising_waits_for_all_reads, NEED_GATE),
 		ROW(row_38_several_arrays_are_begun_and_ended_at_once, NEED_COUNTS | NEED_GATE),
@@ -344,6 +440,6 @@ int readers_rows(void)
 	/* The streams are those of the arrays' context, so the other settings add nothing. */
 	if (setting.is_shared || setting.is_pinned)
 		return 0;
-	/* The last three need work that is enqueued, and the calling thread does it here. */
-	return run_rows("readers", rows, ARRAY_LENGTH(rows) - (setting.needs & NEED_INLINE ? 3 : 0));
+	/* The last five need work that is enqueued, and the calling thread does it here. */
+	return run_rows("readers", rows, ARRAY_LENGTH(rows) - (setting.needs & NEED_INLINE ? 5 : 0));
 }

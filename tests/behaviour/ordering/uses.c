@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "raw_cuda.h"
 #include "raw_driver.h"
 #include "support/use.h"
 
@@ -66,4 +67,28 @@ void expect_piece(const struct bi_context *a, const struct bi_context *b)
 {
 	if (maps(a) && (!b || maps(b)))
 		expect_waits("staging", 1);
+}
+
+void arm_any(const char *function, unsigned nth)
+{
+	if (is_cuda(fixture.context))
+		cuda_fail_call(nth, BI__CU_ERROR_OUT_OF_MEMORY);
+	else
+		arm(function, nth);
+}
+
+struct wait_count count_waits(struct bi_context *context)
+{
+	return (struct wait_count){ library_waits(), reported(context, "value"), reported(context, "failure") };
+}
+
+unsigned expect_waits_since(struct bi_context *context, struct wait_count before)
+{
+	struct wait_count now = count_waits(context);
+	unsigned long value = now.value - before.value, failure = now.failure - before.failure;
+
+	expect_waits("value", (unsigned)value);
+	expect_waits("failure", (unsigned)failure);
+	own_waits(now.driver - before.driver - value - failure);
+	return (unsigned)failure;
 }

@@ -26,6 +26,19 @@ int applied_to_other(enum use use, int view, int other);
 /* An export names that stream; NULL: none. */
 void assert_exported_stream(struct bi_view *view, struct bi_stream *stream);
 
+/* The nth call of that function of OpenCL, or of any of CUDA, fails from now on; 0: none will. */
+void arm_any(const char *function, unsigned nth);
+
+/* Accounts for the waits of a call. A wait that the driver refuses is one for the library, but not for every driver. */
+struct wait_count {
+	uint64_t driver;
+	unsigned long value, failure;
+};
+
+struct wait_count count_waits(struct bi_context *context);
+/* Returns the number of waits with the reason `failure`. */
+unsigned expect_waits_since(struct bi_context *context, struct wait_count before);
+
 /* Groups. Each returns the number of tests that failed. */
 int homes_rows(void);
 int operations_rows(void);
@@ -46,6 +59,7 @@ int peers_rows(void);
 int dlpack_rows(void);
 int inline_copies_rows(void);
 int readers_rows(void);
+int several_rows(void);
 
 /*
  * The test makes one piece of pinned memory, of one of the two (`b` may be NULL). OpenCL maps it once; who makes it
