@@ -256,12 +256,16 @@ static int fail_without_device(cl_platform_id platform, cl_int code, struct bi_e
 			       code == CL_DEVICE_NOT_FOUND ? hint_for_platform(name) : "");
 }
 
+/* The lock is for PoCL: if threads make the first call of the process together, it can fail. */
 static int get_devices(cl_platform_id platform, struct devices *out, struct bi_error *err)
 {
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	cl_int code;
 
 	out->count = 0;
+	pthread_mutex_lock(&lock);
 	code = bi__cl->GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MOST_LISTED, out->ids, &out->count);
+	pthread_mutex_unlock(&lock);
 	if (code != CL_SUCCESS || out->count == 0)
 		return fail_without_device(platform, code ? code : CL_DEVICE_NOT_FOUND, err);
 	limit_count(&out->count);

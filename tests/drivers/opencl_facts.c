@@ -1,11 +1,15 @@
 /*
  * Asks an OpenCL driver questions that drivers answer differently, by plain OpenCL, and prints one line for each. Each
  * question has a process of its own, because an answer may be that the driver hangs or ends the process.
+ *
+ * With the argument `first` it asks one question, whose answer varies from run to run: whether threads may make the
+ * first call of a process at the same time.
  */
 #define _POSIX_C_SOURCE 200809L
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <dlfcn.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +22,10 @@
 
 /* After this time a call hangs. */
 #define SECONDS 10
+
+/* What makes the first call of a process: so many threads, in each of so many processes. */
+#define THREADS 8
+#define PROCESSES 100
 
 static cl_context context;
 static cl_device_id device;
@@ -223,6 +231,47 @@ static void context_of_a_buffer(void)
 	say_whether_context_lives();
 }
 
+static pthread_barrier_t all_started;
+
+static void *list_devices(void *platform)
+{
+	cl_device_id found;
+
+	pthread_barrier_wait(&all_started);
+	if (driver()->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &found, NULL))
+		_exit(1);
+	return NULL;
+}
+
+static void list_devices_in_threads(void)
+{
+	pthread_t threads[THREADS];
+	cl_platform_id platform = NULL;
+
+	driver()->clGetPlatformIDs(1, &platform, NULL);
+	pthread_barrier_init(&all_started, NULL, THREADS);
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, list_devices, platform);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static void first_call(void)
+{
+	int status = 0;
+
+	for (int i = 0; i < PROCESSES && !status; i++) {
+		pid_t child = fork();
+
+		if (!child) {
+			list_devices_in_threads();
+			_exit(0);
+		}
+		waitpid(child, &status, 0);
+	}
+	puts(status ? "fails" : "no failure in 100 processes");
+}
+
 static void where_commands_run(void)
 {
 	puts(works_in_calling_thread(device) ? "inside clFlush" : "in threads of the driver");
@@ -242,10 +291,10 @@ static const struct question {
 	{ "a command whose wait failed", failed_command },
 	{ "a marker behind it, enqueued before the failure", behind_failed_command },
 	{ "a command on its queue, enqueued after the failure", after_failed_command },
-};
+}, first_question = { "the first clGetDeviceIDs of a process, by eight threads at the same time", first_call };
 
-/* Answers in a child. */
-static void ask_question(const struct question *question)
+/* Answers in a child. If `opens` is set, the child opens a device before, and ends if the answer takes too long. */
+static void ask_question(const struct question *question, int opens)
 {
 	pid_t child;
 	int status = 0;
@@ -254,8 +303,10 @@ static void ask_question(const struct question *question)
 	fflush(stdout);
 	child = fork();
 	if (!child) {
-		open_device();
-		alarm(SECONDS);
+		if (opens) {
+			open_device();
+			alarm(SECONDS);
+		}
 		question->answer();
 		fflush(stdout);
 		_exit(0);
@@ -267,9 +318,13 @@ static void ask_question(const struct question *question)
 		exit(WEXITSTATUS(status));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	if (argc == 2 && strcmp(argv[1], "first") == 0) {
+		ask_question(&first_question, 0);
+		return 0;
+	}
 	for (size_t i = 0; i < sizeof(questions) / sizeof(*questions); i++)
-		ask_question(&questions[i]);
+		ask_question(&questions[i], 1);
 	return 0;
 }

@@ -49,6 +49,15 @@ static void *run_part(void *data)
 	return NULL;
 }
 
+static int may_start_threads(const struct program *program)
+{
+	const struct raw *raw = kept.raw;
+
+	if (raw && raw->is_for_one_thread && raw->is_for_one_thread())
+		return 0;
+	return program->is_alone && !program->may_fail && !program->is_child;
+}
+
 void step_threads(struct program *program)
 {
 	size_t size;
@@ -56,7 +65,7 @@ void step_threads(struct program *program)
 	pthread_t threads[MOST_PARTS];
 	struct model *model;
 
-	if (!program->is_alone || program->may_fail || program->is_child || memory < 0 || take(program, 4))
+	if (!may_start_threads(program) || memory < 0 || take(program, 4))
 		return;
 	model = &program->memories[memory];
 	if (model->map)

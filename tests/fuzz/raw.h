@@ -50,6 +50,8 @@ struct raw {
 	void (*release)(int part, int index);
 	/* Returns what is wrong with the stock memory that the library has released, or NULL. */
 	const char *(*check)(int part, int index);
+	/* Returns 1 if two threads that enqueue deadlock inside the driver; NULL: they do not. */
+	int (*is_for_one_thread)(void);
 	enum bi_handle_kind kind;
 };
 

@@ -10,6 +10,7 @@
 
 static struct {
 	cl_context context;
+	int is_for_one_thread;
 	cl_command_queue queues[RAW_STREAMS];
 	cl_mem source, stock[RAW_PARTS][RAW_STOCK];
 	unsigned char bytes[RAW_BYTES], witnesses[RAW_PARTS][RAW_WITNESSES][RAW_BYTES];
@@ -57,6 +58,7 @@ static void open_objects(struct bi_context *context)
 			own.stock[part][i] = new_buffer(NULL);
 			RAW(driver()->clRetainMemObject(own.stock[part][i]));
 		}
+	own.is_for_one_thread = works_in_calling_thread(device_of(context));
 	own.queues[0] = new_queue(context, 0);
 	own.queues[1] = new_queue(context, can);
 }
@@ -149,6 +151,11 @@ static const char *check_stock(int part, int index)
 				      : "a reference to a wrapped cl_mem was not released";
 }
 
+static int is_for_one_thread(void)
+{
+	return own.is_for_one_thread;
+}
+
 const struct raw raw_opencl = {
 	.open = open_objects,
 	.close = close_objects,
@@ -161,5 +168,6 @@ const struct raw raw_opencl = {
 	.retain = retain_stock,
 	.release = release_stock,
 	.check = check_stock,
+	.is_for_one_thread = is_for_one_thread,
 	.kind = BI_HANDLE_CL_MEM,
 };

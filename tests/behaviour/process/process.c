@@ -251,6 +251,57 @@ static void case_exit(void)
 	copy_until_exit(&second);
 }
 
+static pthread_barrier_t all_started;
+
+static void *open_and_use(void *data)
+{
+	const struct bi_dtype byte = { 1, 1, BI_UINT8, 0 };
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_context *context;
+	struct bi_view *view;
+	struct bi_error err;
+
+	options.device = device;
+	pthread_barrier_wait(&all_started);
+	if (bi_context_open(&options, &context, &err) ||
+	    bi_view_empty(context, byte, 1, &(int64_t){ 16 }, &view, &err) || bi_fill(view, "x", NULL, &err))
+		fail("one of the first contexts does not work", &err);
+	bi_view_release(view);
+	bi_context_release(context);
+	return data;
+}
+
+/* Threads open the first contexts of a process at the same time. */
+static void open_in_threads(void)
+{
+	pthread_t threads[8];
+
+	pthread_barrier_init(&all_started, NULL, ARRAY_LENGTH(threads));
+	for (size_t i = 0; i < ARRAY_LENGTH(threads); i++)
+		threads[i] = start(open_and_use, NULL);
+	for (size_t i = 0; i < ARRAY_LENGTH(threads); i++)
+		pthread_join(threads[i], NULL);
+}
+
+/* Only the first contexts of a process are looked at, so there are several processes. */
+static void case_first(void)
+{
+	for (int round = 0; round < 5; round++) {
+		pid_t child = fork();
+		int status;
+
+		if (child == 0) {
+			alarm(SECONDS / 2);
+			open_in_threads();
+			_exit(0);
+		}
+		if (waitpid(child, &status, 0) != child || status) {
+			printf("wrong: the child ended with %#x\n", (unsigned)status);
+			_exit(1);
+		}
+	}
+}
+
 static void count_signal(int number)
 {
 	(void)number;
@@ -291,7 +342,7 @@ static const struct {
 } cases[] = {
 	{ "cancel", case_cancel },       { "fork", case_fork },       { "exec", case_exec },
 	{ "exit", case_exit },           { "signals", case_signals }, { "pressure", case_pressure },
-	{ "endurance", case_endurance },
+	{ "endurance", case_endurance }, { "first", case_first },
 };
 
 int main(int argc, char **argv)
