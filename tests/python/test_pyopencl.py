@@ -4,6 +4,7 @@ pyopencl's wheel carries an OpenCL loader of its own, so every handle here cross
 """
 
 import gc
+import subprocess
 import sys
 import threading
 import time
@@ -70,6 +71,21 @@ def test_O1_array_is_the_cl_mem_itself(array, opencl_queue):
     assert view.buffer.int_ptr == array.base_data.int_ptr
     assert view.context == opencl_queue.context.int_ptr
     assert not view.readonly
+
+
+BEFORE_THE_FIRST_USE = """
+import numpy as np, pyopencl as cl, pyopencl.array
+queue = cl.CommandQueue(cl.create_some_context(interactive=False))
+array = cl.array.to_device(queue, np.arange(8, dtype="i4"))
+from buffer_interface import buffer_interface
+assert (buffer_interface(array).numpy() == range(8)).all()
+"""
+
+
+def test_O1_array_that_is_older_than_the_first_use_of_the_library():
+    """PoCL 7 and the loader of the system know no object that the loader of pyopencl has made before."""
+    done = subprocess.run([sys.executable, "-c", BEFORE_THE_FIRST_USE], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert done.returncode == 0, done.stdout
 
 
 def test_O1_import_is_one_reference_and_release_gives_it_back(array):

@@ -135,10 +135,10 @@ int bi__dl_open(const char *variable, const char *const *names, const struct bi_
 	char tried[512] = "";
 	const char *chosen = bi__environment(variable);
 	int is_chosen = chosen && *chosen;
-	void *library = open_first(is_chosen ? (const char *const[]){ chosen, NULL } : names, tried, sizeof(tried));
+	void *library = is_chosen ? NULL : open_loaded(names[0]);
 
-	if (!library && !is_chosen)
-		library = open_loaded(names[0]);
+	if (!library)
+		library = open_first(is_chosen ? (const char *const[]){ chosen, NULL } : names, tried, sizeof(tried));
 	if (!library)
 		return bi__fail(err, BI_ENODEVICE, "no driver library (%s names another): %s", variable, tried);
 	for (size_t i = 0; i < count; i++)

@@ -28,9 +28,9 @@ struct bi__symbol {
  * Opens a driver library and fills `table` with the addresses of its functions. The table begins with a `void *` for
  * the library itself, which bi__dl_symbol takes.
  *
- * The environment variable `variable` names the library. If it is unset or empty, the first of `names` that loads is
- * opened; `names` ends with NULL. If none loads, a library is taken that the process has already loaded from a file of
- * the same name up to the first dot, with a suffix or not (only on Linux). Slots of missing optional symbols become
+ * The environment variable `variable` names the library. If it is unset or empty, a library is taken that the process
+ * has already loaded from a file with the name names[0] up to its first dot, with a suffix or not (only on Linux).
+ * Otherwise the first of `names` that loads is opened; `names` ends with NULL. Slots of missing optional symbols become
  * NULL. The driver library is never closed. The function is not thread-safe: call it with a lock held.
  *
  * Returns BI_ENODEVICE if no library loads (the message lists every name that was tried, with the reason) or if a
