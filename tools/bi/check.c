@@ -46,47 +46,66 @@ static void step_find(const struct check_task *task, const void *data)
 	judge_note((dlsym(task->library, PRODUCER) ? 1 : 0) | (dlsym(task->library, CONSUMER) ? 2 : 0));
 }
 
-/* Chooses the function if the command line names none. */
-static int choose_default(struct run *run)
+/* Opens the library. Returns enum exit_code, and sets *found to the number that step_find noted. */
+static int find_defaults(struct run *run, int *found)
 {
 	const struct check_step find = { "", "all.alive", step_find, NULL };
 	enum check_end end = check_run_step(&run->task, &find, &run->report);
 
 	if (end == CHECK_DIED)
-		say("check: opening %s %s", run->task.file, run->report.results[0].text + 1);
-	else if (end == CHECK_ENDED && run->task.note == 0)
-		say("check: %s exports neither " PRODUCER " nor " CONSUMER
-		    "; name a function by --producer or --consumer",
-		    run->task.file);
-	else if (end == CHECK_ENDED && run->task.note == 3)
-		say("check: %s exports " PRODUCER " and " CONSUMER "; choose one by --producer or --consumer",
-		    run->task.file);
-	if (end != CHECK_ENDED || run->task.note == 0 || run->task.note == 3)
-		return EXIT_CODE_USAGE;
-	run->report.is_consumer = run->task.note == 2;
-	run->symbols[0] = run->report.is_consumer ? CONSUMER : PRODUCER;
-	return EXIT_CODE_OK;
+		say("check: opening %s%s", run->task.file, run->report.results[0].text);
+	*found = run->task.note;
+	return end == CHECK_ENDED ? EXIT_CODE_OK : EXIT_CODE_USAGE;
+}
+
+/* Chooses the function if the command line names none. */
+static int choose_default(struct run *run, int found)
+{
+	run->report.is_consumer = found == 2;
+	run->symbols[0] = found == 2 ? CONSUMER : PRODUCER;
+	if (found == 1 || found == 2)
+		return EXIT_CODE_OK;
+	say("check: %s exports %s " PRODUCER " %s " CONSUMER "; %s by --producer or --consumer", run->task.file,
+	    found ? "both" : "neither", found ? "and" : "nor", found ? "choose one" : "name a function");
+	return EXIT_CODE_USAGE;
+}
+
+/* Chooses the functions that the command line names. */
+static int choose_named(struct run *run, const char *names)
+{
+	char *word = strtok(run->words, ",");
+	int count = 0;
+
+	for (; word && count < MOST_SYMBOLS; word = strtok(NULL, ","))
+		run->symbols[count++] = word;
+	if (count && !word && (count == 1 || !run->report.is_consumer))
+		return EXIT_CODE_OK;
+	say("check: --%s is \"%.200s\"; %s", run->report.is_consumer ? "consumer" : "producer", names,
+	    !count                    ? "the name of a function is expected"
+	    : run->report.is_consumer ? "one function is expected"
+				      : "at most 64 functions are checked in one run");
+	return EXIT_CODE_USAGE;
 }
 
 static int choose_symbols(struct run *run)
 {
 	const char *producer = value_of(run, OPTION_PRODUCER), *consumer = value_of(run, OPTION_CONSUMER);
-	int count = 0;
+	int found, rc;
 
 	if (producer && consumer) {
 		say("check: give either --producer or --consumer");
 		return usage(run->invocation->command);
 	}
+	rc = find_defaults(run, &found);
+	if (rc)
+		return rc;
 	if (!producer && !consumer)
-		return choose_default(run);
+		return choose_default(run, found);
 	run->report.is_consumer = consumer != NULL;
 	run->words = strdup(consumer ? consumer : producer);
-	for (char *word = strtok(run->words, ","); word && count < MOST_SYMBOLS; word = strtok(NULL, ","))
-		run->symbols[count++] = word;
-	if (count && (count == 1 || producer))
-		return EXIT_CODE_OK;
-	say("check: --%s is \"%s\"; %s", consumer ? "consumer" : "producer", consumer ? consumer : producer,
-	    count ? "one function is expected" : "the name of a function is expected");
+	if (run->words)
+		return choose_named(run, consumer ? consumer : producer);
+	say("out of memory");
 	return EXIT_CODE_USAGE;
 }
 

@@ -126,7 +126,7 @@ static _Noreturn void run_child(struct check_task *task, const struct check_step
 }
 
 /* Adds the result of a line. Returns the kind of the line. */
-static enum line_kind read_line(struct check_task *task, struct check_report *report, const char *line)
+static int read_line(struct check_task *task, struct check_report *report, const char *line)
 {
 	const char *rule = line + 2, *text = strchr(rule, ' ') + 1;
 	struct check_result result = { .array = task->symbol };
@@ -141,7 +141,7 @@ static enum line_kind read_line(struct check_task *task, struct check_report *re
 		result.status = *line == LINE_HOLDS ? CHECK_HOLDS : *line == LINE_BROKEN ? CHECK_BROKEN : CHECK_SKIP;
 		check_report_add(report, &result);
 	}
-	return (enum line_kind) * line;
+	return *line;
 }
 
 /*
