@@ -1,7 +1,7 @@
 """What a library in Python needs for the exchange structure of docs/specification.md, wherever its memory is.
 
 A producer derives from Export, and passes its type to install(). A consumer derives from Lease, and calls check() and
-read_type(). Nothing of this library is used. BufferError names the rule.
+read_type(). The module imports NumPy only. BufferError names the rule.
 """
 
 import ctypes

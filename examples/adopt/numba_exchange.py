@@ -6,7 +6,8 @@ install() takes the address of adopt_acquire of acquire.c, and sets __buffer_int
   which is ordered with all streams that Numba makes. `done` makes the home stream wait for the consumer.
 - Consumer: from_buffer_interface() makes a DeviceNDArray that works on the caller's stream, and hand_back() ends its use.
 
-Refused: mapped arrays, which are memory of the host, and types that Numba does not have. BufferError names the rule.
+Refused: mapped arrays, which are memory of the host, and types that Numba does not have. BufferError names the rule. The module
+is written for Numba's own bindings of the driver, not for those of cuda-python (NUMBA_CUDA_USE_NVIDIA_BINDING).
 """
 
 import exchange_structure as structure

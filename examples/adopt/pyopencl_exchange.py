@@ -11,7 +11,7 @@ Refused: arrays without a queue, shared virtual memory, and types that pyopencl 
 import exchange_structure as structure
 import pyopencl as cl
 import pyopencl.cltypes
-from exchange_structure import READONLY, exports, read_type, require  # noqa: F401: exports is read by tests
+from exchange_structure import READONLY, exports, read_type, require  # noqa: F401
 from pyopencl.array import Array
 
 OPENCL_DEVICE, CL_MEM, OPENCL_ORDER = 4, 3, 3
@@ -51,11 +51,13 @@ class Export(structure.Export):
         return super().scalar()
 
     def contiguity(self):
-        return self.array.flags.c_contiguous, self.array.flags.f_contiguous
+        flags = self.array.flags
+        return flags.c_contiguous, flags.f_contiguous
 
     def place(self, x):
-        x.device_type, x.handle_kind, x.context = OPENCL_DEVICE, CL_MEM, self.queue.context.int_ptr
-        x.device_id = self.queue.context.devices.index(self.queue.device)
+        context = self.queue.context
+        x.device_type, x.handle_kind, x.context = OPENCL_DEVICE, CL_MEM, context.int_ptr
+        x.device_id = context.devices.index(self.queue.device)
         if not self.array.size:
             return
         require(isinstance(self.base, cl.MemoryObjectHolder), "the array is in shared virtual memory; only a cl_mem is exchanged")
