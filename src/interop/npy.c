@@ -196,19 +196,18 @@ static int name_file(const char *path, int rc, struct bi_error *err)
 int bi_npy_load(struct bi_context *context, const char *path, struct bi_view **out, struct bi_error *err)
 {
 	struct bi_npy_source source = { bi__file_read, NULL, NULL, -1 };
-	FILE *file = NULL;
-	int rc;
+	int descriptor, rc;
 
 	if (out)
 		*out = NULL;
 	if (!context || !path || !out)
 		return bi__fail(err, BI_EINVAL, "%s is NULL", !context ? "context" : path ? "out" : "path");
-	rc = bi__file_open(path, &file, &source.nbytes, err);
+	rc = bi__file_open(path, &descriptor, &source.nbytes, err);
 	if (rc)
 		return name_file(path, rc, err);
-	source.data = file;
+	source.data = &descriptor;
 	rc = bi_npy_read(context, &source, out, err);
-	fclose(file);
+	bi__file_close(descriptor);
 	return name_file(path, rc, err);
 }
 
@@ -222,6 +221,6 @@ int bi_npy_save(const struct bi_view *view, const char *path, struct bi_error *e
 	rc = bi__output_open(&output, path, err);
 	if (rc)
 		return name_file(path, rc, err);
-	rc = bi_npy_write(view, bi__file_write, output.file, err);
+	rc = bi_npy_write(view, bi__file_write, &output.descriptor, err);
 	return name_file(path, bi__output_close(&output, rc, err), err);
 }

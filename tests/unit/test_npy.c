@@ -500,6 +500,7 @@ static void a_failed_save_changes_nothing(void **state)
 	int rc;
 
 	(void)state;
+	number_bytes(large);
 	nameless = NEW_ARRAY(host, "bfloat16", 6);
 	REFUSED_FOR(BI_EDTYPE, "array.npy: ", bi_npy_save(nameless, path, &error));
 	signal(SIGXFSZ, SIG_IGN);

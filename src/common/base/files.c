@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define PART (1u << 30)
+
 #ifdef _WIN32
 #include <io.h>
 #include <windows.h>
@@ -30,31 +32,25 @@ static int replace_file(const char *from, const char *to)
 	return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING) ? 0 : -1;
 }
 
-static char *find_target(const char *path, char target[BI__PATH])
+static int find_target(const char *path, int exists, char target[BI__PATH])
 {
+	(void)exists;
 	if (!_fullpath(target, path, BI__PATH))
-		return NULL;
+		return 0;
 	for (char *at = target; (at = strchr(at, '\\')) != NULL;)
 		*at = '/';
-	return target;
+	return 1;
 }
 #else
-/* Writes the path behind symbolic links. Returns NULL on failure. */
-static char *find_target(const char *path, char target[BI__PATH])
+/* Writes the path of a file that is to be written, behind symbolic links. Returns false on failure. */
+static int find_target(const char *path, int exists, char target[BI__PATH])
 {
-	return realpath(path, target);
+	if (exists)
+		return realpath(path, target) != NULL;
+	errno = ENAMETOOLONG;
+	return snprintf(target, BI__PATH, "%s", path) < BI__PATH;
 }
 #endif
-
-/* Returns a stream of the descriptor, which it closes if that fails. */
-static FILE *stream_of(int descriptor, const char *mode)
-{
-	FILE *file = descriptor >= 0 ? fdopen(descriptor, mode) : NULL;
-
-	if (!file && descriptor >= 0)
-		close(descriptor);
-	return file;
-}
 
 #ifdef _WIN32
 FILE *bi__file_open_own(const char *directory, const char *path)
@@ -69,6 +65,16 @@ FILE *bi__file_create_own(const char *directory, char *path)
 	return bi__file_open_own(directory, path);
 }
 #else
+/* Returns a stream of the descriptor, which it closes if that fails. */
+static FILE *stream_of(int descriptor, const char *mode)
+{
+	FILE *file = descriptor >= 0 ? fdopen(descriptor, mode) : NULL;
+
+	if (!file && descriptor >= 0)
+		close(descriptor);
+	return file;
+}
+
 static int is_own(const struct stat *facts)
 {
 	return facts->st_uid == geteuid() && !(facts->st_mode & (S_IWGRP | S_IWOTH));
@@ -108,33 +114,51 @@ static int fail_system(struct bi_error *err, const char *what)
 	return bi__fail_vendor(err, code == ENOMEM ? BI_ENOMEM : BI_EDRIVER, code, "%s: %s", what, strerror(code));
 }
 
-int bi__file_open(const char *path, FILE **file, int64_t *nbytes, struct bi_error *err)
+int bi__file_open(const char *path, int *descriptor, int64_t *nbytes, struct bi_error *err)
 {
 	struct stat facts;
 
-	*file = stream_of(open(path, O_RDONLY | O_CLOEXEC), "rb");
-	if (!*file)
+	*descriptor = open(path, O_RDONLY | O_CLOEXEC);
+	if (*descriptor < 0)
 		return fail_system(err, "cannot open");
-	*nbytes = fstat(fileno(*file), &facts) == 0 && S_ISREG(facts.st_mode) ? (int64_t)facts.st_size : -1;
+	*nbytes = fstat(*descriptor, &facts) == 0 && S_ISREG(facts.st_mode) ? (int64_t)facts.st_size : -1;
 	return BI_OK;
 }
 
-int bi__file_read(void *file, void *bytes, size_t nbytes, size_t *got, struct bi_error *err)
+void bi__file_close(int descriptor)
 {
-	*got = 0;
-	do {
-		clearerr(file);
-		*got += fread((char *)bytes + *got, 1, nbytes - *got, file);
-	} while (*got < nbytes && ferror(file) && errno == EINTR);
-	return *got < nbytes && ferror(file) ? fail_system(err, "cannot read") : BI_OK;
+	close(descriptor);
 }
 
-int bi__file_write(void *file, const void *bytes, size_t nbytes, struct bi_error *err)
+/* Windows reads and writes fewer than 2 GiB in one call. */
+static unsigned part_of(size_t nbytes)
 {
-	for (size_t done = 0; done < nbytes;) {
-		clearerr(file);
-		done += fwrite((const char *)bytes + done, 1, nbytes - done, file);
-		if (done < nbytes && errno != EINTR)
+	return nbytes < PART ? (unsigned)nbytes : PART;
+}
+
+int bi__file_read(void *descriptor, void *bytes, size_t nbytes, size_t *got, struct bi_error *err)
+{
+	ssize_t count = 1;
+
+	for (*got = 0; *got < nbytes && count; *got += (size_t)count) {
+		do
+			count = read(*(int *)descriptor, (char *)bytes + *got, part_of(nbytes - *got));
+		while (count < 0 && errno == EINTR);
+		if (count < 0)
+			return fail_system(err, "cannot read");
+	}
+	return BI_OK;
+}
+
+int bi__file_write(void *descriptor, const void *bytes, size_t nbytes, struct bi_error *err)
+{
+	ssize_t count;
+
+	for (size_t done = 0; done < nbytes; done += (size_t)count) {
+		do
+			count = write(*(int *)descriptor, (const char *)bytes + done, part_of(nbytes - done));
+		while (count < 0 && errno == EINTR);
+		if (count < 0)
 			return fail_system(err, "cannot write");
 	}
 	return BI_OK;
@@ -146,18 +170,15 @@ static int create_temporary(struct bi__output *output, struct bi_error *err)
 	static atomic_uint last;
 	const char *slash = strrchr(output->target, '/');
 	const int length = slash ? (int)(slash - output->target) + 1 : 0;
-	int descriptor;
 
 	do {
 		snprintf(output->temporary, sizeof(output->temporary), "%.*s.bi-%ld-%u", length, output->target,
 			 (long)getpid(), atomic_fetch_add(&last, 1));
-		descriptor = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	} while (descriptor < 0 && errno == EEXIST);
-	output->file = stream_of(descriptor, "wb");
-	if (output->file)
+		output->descriptor = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	} while (output->descriptor < 0 && errno == EEXIST);
+	if (output->descriptor >= 0)
 		return BI_OK;
-	if (descriptor < 0)
-		*output->temporary = '\0';
+	*output->temporary = '\0';
 	return fail_system(err, "cannot create a file in this directory");
 }
 
@@ -166,35 +187,33 @@ int bi__output_open(struct bi__output *output, const char *path, struct bi_error
 	struct stat facts, link;
 	int exists = stat(path, &facts) == 0, code = errno, rc;
 
-	output->file = NULL;
+	output->descriptor = -1;
 	*output->temporary = '\0';
 	if (exists && !S_ISREG(facts.st_mode)) {
-		output->file = stream_of(open(path, O_WRONLY | O_CLOEXEC), "wb");
-		return output->file ? BI_OK : fail_system(err, "cannot write");
+		output->descriptor = open(path, O_WRONLY | O_CLOEXEC);
+		return output->descriptor >= 0 ? BI_OK : fail_system(err, "cannot write");
 	}
 	if (!exists && lstat(path, &link) == 0) {
 		errno = code;
 		return fail_system(err, "cannot follow the symbolic link");
 	}
-	if (exists && (access(path, W_OK) != 0 || !find_target(path, output->target)))
+	if ((exists && access(path, W_OK) != 0) || !find_target(path, exists, output->target))
 		return fail_system(err, "cannot write");
-	if (!exists && snprintf(output->target, BI__PATH, "%s", path) >= BI__PATH)
-		return bi__fail(err, BI_EINVAL, "the path has more than %d bytes", BI__PATH - 1);
 	rc = create_temporary(output, err);
-	if (!rc && exists && fchmod(fileno(output->file), facts.st_mode & 0777) != 0)
+	if (!rc && exists && fchmod(output->descriptor, facts.st_mode & 0777) != 0)
 		rc = fail_system(err, "cannot set the permissions");
 	return rc ? bi__output_close(output, rc, err) : BI_OK;
 }
 
-/* Writes what is buffered, and moves the file to its target. */
+/* Moves the file to its target. */
 static int finish_output(struct bi__output *output, struct bi_error *err)
 {
-	FILE *file = output->file;
+	const int descriptor = output->descriptor;
 
-	if (fflush(file) != 0 || (*output->temporary && fsync(fileno(file)) != 0))
+	if (*output->temporary && fsync(descriptor) != 0)
 		return fail_system(err, "cannot write");
-	output->file = NULL;
-	if (fclose(file) != 0)
+	output->descriptor = -1;
+	if (close(descriptor) != 0)
 		return fail_system(err, "cannot write");
 	if (*output->temporary && rename(output->temporary, output->target) != 0)
 		return fail_system(err, "cannot rename the temporary file");
@@ -205,8 +224,8 @@ int bi__output_close(struct bi__output *output, int rc, struct bi_error *err)
 {
 	if (!rc)
 		rc = finish_output(output, err);
-	if (output->file)
-		fclose(output->file);
+	if (output->descriptor >= 0)
+		close(output->descriptor);
 	if (rc && *output->temporary)
 		remove(output->temporary);
 	return rc;

@@ -24,14 +24,17 @@ FILE *bi__file_create_own(const char *directory, char *path);
 #define BI__PATH 4096
 
 /* Opens a file for reading. *nbytes is its size; -1: unknown, because it is not a regular file. */
-int bi__file_open(const char *path, FILE **file, int64_t *nbytes, struct bi_error *err);
+int bi__file_open(const char *path, int *descriptor, int64_t *nbytes, struct bi_error *err);
+void bi__file_close(int descriptor);
 
-/* Reads up to `nbytes` bytes of a FILE. *got is less only at the end of the file. Has the type of bi_npy_source.read.
+/*
+ * Reads up to `nbytes` bytes. `descriptor` points to an int. *got is less only at the end of the file. Has the type of
+ * bi_npy_source.read.
  */
-int bi__file_read(void *file, void *bytes, size_t nbytes, size_t *got, struct bi_error *err);
+int bi__file_read(void *descriptor, void *bytes, size_t nbytes, size_t *got, struct bi_error *err);
 
-/* Writes all bytes to a FILE. */
-int bi__file_write(void *file, const void *bytes, size_t nbytes, struct bi_error *err);
+/* Writes all bytes. `descriptor` points to an int. */
+int bi__file_write(void *descriptor, const void *bytes, size_t nbytes, struct bi_error *err);
 
 /*
  * A file that is written completely or not at all: a temporary file in the directory of its target, which
@@ -39,7 +42,7 @@ int bi__file_write(void *file, const void *bytes, size_t nbytes, struct bi_error
  * is written directly.
  */
 struct bi__output {
-	FILE *file;
+	int descriptor;
 	char target[BI__PATH];
 	char temporary[BI__PATH + 40]; /* "": the target is written directly */
 };
