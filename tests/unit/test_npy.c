@@ -326,6 +326,25 @@ static void a_failure_of_the_caller_is_returned(void **state)
 	free(file.at);
 }
 
+/* No part is written after one that failed. */
+static void a_part_that_fails_is_the_last(void **state)
+{
+	struct bytes written = { .left = 1 };
+	struct bi_view *large = NEW_ARRAY(host, "<i4", 17, 1 << 18);
+	const int32_t zero = 0;
+	size_t header;
+
+	(void)state;
+	OK(bi_fill(large, &zero, NULL, &error));
+	REFUSED_FOR(BI_EDRIVER, "the file is gone", bi_npy_write(large, write_bytes, &written, &error));
+	header = written.count;
+	assert_int_equal(header, 128);
+	OK(bi_npy_write(large, write_bytes, &written, &error));
+	assert_int_equal(written.count, 2 * header + bytes_in(large));
+	bi_view_release(large);
+	free(written.at);
+}
+
 static void arguments_are_checked(void **state)
 {
 	struct bytes file = make_file(&numpy_files[0]), written = { .left = -1 };
@@ -573,6 +592,7 @@ int main(void)
 		cmocka_unit_test(every_end_of_the_file_is_found),
 		cmocka_unit_test(a_lie_about_the_size_costs_no_memory),
 		cmocka_unit_test(a_failure_of_the_caller_is_returned),
+		cmocka_unit_test(a_part_that_fails_is_the_last),
 		cmocka_unit_test(arguments_are_checked),
 		cmocka_unit_test(a_saved_file_is_loaded),
 		cmocka_unit_test(a_message_names_the_file),
