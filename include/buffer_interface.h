@@ -914,7 +914,7 @@ struct bi_use {
  *
  * Uses that only read memory which the library allocated and never exported do not wait for each other on the streams
  * of its context (docs/ordering.md, row 38). So a use that writes must say so. All other memory is ordered as if every
- * use wrote.
+ * use wrote: bi_view_native and bi_view_export export the memory, bi_launch and copies do not.
  *
  * All arguments are checked before anything is enqueued. `uses` may be NULL if `count` is 0. BI_EINVAL: a view is NULL,
  * an access has no known bit or an unknown one, or the stream cannot reach the memory. BI_EREADONLY: a use writes to a
