@@ -5,6 +5,7 @@
     includes.py --break SOURCE_DIR    each rule is noticed when a copy of the sources breaks it
 """
 
+import functools
 import re
 import shutil
 import sys
@@ -62,6 +63,14 @@ def without(text, strings):
     return COMMENT_OR_STRING.sub(blank, text)
 
 
+@functools.lru_cache(maxsize=None)
+def found_in(text, pattern, strings):
+    """(number, line, match) of each match; of one text only once, because --break reads most files again unchanged."""
+    lines = text.splitlines()
+    return [(number, lines[number - 1], match)
+            for number, line in enumerate(without(text, strings).splitlines(), 1) for match in pattern.finditer(line)]
+
+
 def is_public(name):
     return name == "buffer_interface.h" or name.startswith("buffer_interface/")
 
@@ -101,17 +110,11 @@ class Checker:
                     yield path
 
     def includes(self, path):
-        lines = path.read_text().splitlines()
-        for number, line in enumerate(without(path.read_text(), strings=False).splitlines(), 1):
-            match = INCLUDE.match(line)
-            if match:
-                yield number, lines[number - 1], match.group(1) == '"', match.group(2)
+        for number, line, match in found_in(path.read_text(), INCLUDE, False):
+            yield number, line, match.group(1) == '"', match.group(2)
 
     def matches(self, path, pattern):
-        lines = path.read_text().splitlines()
-        for number, line in enumerate(without(path.read_text(), strings=True).splitlines(), 1):
-            for match in re.finditer(pattern, line):
-                yield number, lines[number - 1], match
+        return found_in(path.read_text(), re.compile(pattern), True)
 
     def outside(self):
         """
