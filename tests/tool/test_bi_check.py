@@ -21,6 +21,7 @@ ROOT = HERE.parent.parent
 OK, BROKEN, UNCHECKED = range(3)
 
 # Rules that no C function can be checked by.
+OF_PYTHON = {"B-1", "B-2", "B-3", "B-4", "B-5", "B-41", "B-44", "B-45", "B-50"}  # not in the report
 NOT_JUDGED = {"B-10", "B-20", "B-22", "B-24", "B-30", "B-31", "B-33", "B-36", "B-47"}
 OWN_SENTENCES = {"B-46"}  # the rule of Python's checker names an exception
 
@@ -135,7 +136,8 @@ class CheckTest(unittest.TestCase):
         self.assertEqual(document["arrays"], [{"name": "buffer_interface_acquire", "type": "struct bi_exchange",
                                                "protocols": ["buffer-interface"]}])
         names = [rule["rule"] for rule in document["rules"]]
-        self.assertEqual(names, [name for name in said if name in names])
+        wanted = [rule.name for rule in python.PRODUCER["buffer-interface"] if rule.name not in OF_PYTHON]
+        self.assertEqual(names, [*wanted, "all.alive"])
         for rule in document["rules"]:
             self.assertEqual(list(rule), ["rule", "protocol", "status", "wants", "source", "seen", "reason"])
             self.assertEqual(rule["source"], said[rule["rule"]].source)

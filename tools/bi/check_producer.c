@@ -20,7 +20,7 @@
 #define LONGER 40 /* bytes of members that no producer knows */
 #define THREADS 4
 #define ROUNDS 50
-#define LEAK_ROUNDS 512
+#define LEAK_ROUNDS 128
 #define SEVERAL 8
 #define MOST_BYTES 65536 /* of the memory, that are compared */
 
@@ -74,7 +74,7 @@ static void take_array(const struct check_task *task, struct taken *taken)
 		judge_end();
 }
 
-/* What must not change until release. */
+/* All that must not change until release. */
 struct snapshot {
 	struct bi_exchange x;
 	int64_t shape[64], strides[64];
