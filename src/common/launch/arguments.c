@@ -35,21 +35,30 @@ static int classes_differ(char a, char b)
 	return a && b && a != b;
 }
 
-static int check_type(struct slot slot, const struct bi_view *view, struct bi_error *err)
+/* Fails with the reason for which the kernel cannot take the elements. To name a type takes longer than a launch. */
+static int refuse_type(struct slot slot, struct bi_dtype dtype, struct bi_error *err)
 {
 	const struct bi_parameter *parameter = parameter_of(slot);
 	char name[BI_DTYPE_TEXT];
 
-	bi_dtype_name(view->dtype, name);
-	if (view->dtype.swapped)
+	bi_dtype_name(dtype, name);
+	if (dtype.swapped)
 		return FAIL(slot, err, BI_EINVAL, "has elements with swapped bytes (%s): copy the array first", name);
-	if (view->dtype.item_size != parameter->size)
+	if (dtype.item_size != parameter->size)
 		return FAIL(slot, err, BI_EINVAL, "has elements of %u bytes (%s), and the kernel takes %u bytes",
-			    view->dtype.item_size, name, parameter->size);
-	if (classes_differ(class_of(view->dtype), parameter->type_class))
-		return FAIL(slot, err, BI_EINVAL, "is an array of %s, and the kernel takes %s", name,
-			    parameter->type_class == 'f' ? "floating-point numbers" : "integers");
-	return BI_OK;
+			    dtype.item_size, name, parameter->size);
+	return FAIL(slot, err, BI_EINVAL, "is an array of %s, and the kernel takes %s", name,
+		    parameter->type_class == 'f' ? "floating-point numbers" : "integers");
+}
+
+static int check_type(struct slot slot, struct bi_dtype dtype, struct bi_error *err)
+{
+	const struct bi_parameter *parameter = parameter_of(slot);
+
+	if (!dtype.swapped && dtype.item_size == parameter->size &&
+	    !classes_differ(class_of(dtype), parameter->type_class))
+		return BI_OK;
+	return refuse_type(slot, dtype, err);
 }
 
 static int check_access(struct slot slot, const struct bi_argument *argument, struct bi_error *err)
@@ -102,7 +111,7 @@ static int check_array(struct slot slot, const struct bi_argument *argument, con
 	if (!rc)
 		rc = check_place(slot, view, stream, err);
 	if (!rc)
-		rc = check_type(slot, view, err);
+		rc = check_type(slot, view->dtype, err);
 	if (!rc)
 		rc = check_layout(slot, view, err);
 	if (rc)

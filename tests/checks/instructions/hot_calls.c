@@ -13,6 +13,8 @@
 #include "buffer_interface/binding.h"
 #include "buffer_interface/cai.h"
 #include "buffer_interface/dlpack.h"
+#include "buffer_interface/kernel.h"
+#include "buffer_interface/launch.h"
 #include "marks.h"
 
 #define ROWS 4
@@ -27,6 +29,8 @@ static struct bi_dtype float32;
 static struct bi_context *host, *cuda, *opencl;
 static struct bi_view *view; /* of numbers */
 static struct bi_view *dense[2], *reversed; /* 64 bytes each, and the second backwards */
+static struct bi_program *program; /* on the host */
+static struct bi_kernel *scale;
 static struct bi_view *on_cuda;
 static struct bi_view *on_opencl[2], *shown[2]; /* 64 bytes each; the library's alone, and known to others */
 
@@ -329,6 +333,21 @@ static void enqueued_read(void)
 	CHECK(bi_view_read(shown[0], numbers, 64, &err));
 }
 
+BI_KERNEL(scale, (BI_IN(float, from), BI_OUT(float, to), BI_VALUE(float, factor)))
+{
+	BI_DATA(to)[BI_GLOBAL_ID(x)] = factor * BI_DATA(from)[BI_GLOBAL_ID(x)];
+}
+
+/* Of one item, so that the checks and the order are counted. */
+static void launch(void)
+{
+	const struct bi_grid grid = { 1, { 1 }, { 0 } };
+	const struct bi_argument arguments[] = { BI_READS(dense[1]), BI_WRITES(dense[0]), BI_FLOAT(2) };
+	struct bi_error err;
+
+	CHECK(bi_launch(scale, NULL, &grid, arguments, 3, &err));
+}
+
 static const struct {
 	const char *name;
 	void (*call)(void);
@@ -357,6 +376,7 @@ static const struct {
 	CASE(open_host),
 	CASE(copy_dense),
 	CASE(copy_reversed),
+	CASE(launch),
 	CASE(device_copy),
 	CASE(device_fill),
 	CASE(device_write),
@@ -379,6 +399,18 @@ static struct bi_context *open_device(const char *device)
 	return out;
 }
 
+static void open_program(void)
+{
+	static const struct bi_host_kernel *const functions[] = { &bi_kernel_scale };
+	struct bi_program_source source = BI_PROGRAM_SOURCE_INIT;
+	struct bi_error err;
+
+	source.functions = functions;
+	source.function_count = 1;
+	CHECK(bi_program_build(host, &source, &program, &err));
+	CHECK(bi_kernel_get(program, "scale", &scale, &err));
+}
+
 static void open_all(void)
 {
 	const int64_t sixteen = 16;
@@ -386,6 +418,7 @@ static void open_all(void)
 	struct bi_error err;
 
 	host = open_device("host");
+	open_program();
 	cuda = open_device("cuda");
 	opencl = open_device("opencl");
 	CHECK(bi_dtype_make(BI_FLOAT32, 1, 0, &float32, &err));
@@ -417,6 +450,8 @@ static void close_all(void)
 	bi_view_release(dense[0]);
 	bi_view_release(dense[1]);
 	bi_view_release(view);
+	bi_kernel_release(scale);
+	bi_program_release(program);
 	bi_context_release(opencl);
 	bi_context_release(cuda);
 	bi_context_release(host);
