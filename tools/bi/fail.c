@@ -42,7 +42,7 @@ int fail_errno(struct bi_error *err, const char *format, ...)
 	return status;
 }
 
-enum exit_code input_exit_code(int status)
+int input_exit_code(int status)
 {
 	int is_content = status == BI_EINVAL || status == BI_EDTYPE || status == BI_EBOUNDS || status == BI_EOVERFLOW;
 

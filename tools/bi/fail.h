@@ -32,7 +32,7 @@ int fail(struct bi_error *err, enum bi_status status, const char *format, ...) T
 int fail_errno(struct bi_error *err, const char *format, ...) TOOL_PRINTF(2, 3);
 
 /* Returns the exit code after bi_npy_read has failed with a status: the file is not valid, or cannot be read. */
-enum exit_code input_exit_code(int status);
+int input_exit_code(int status);
 
 /* Puts "<about>: " before the message of *err. Returns the status of *err. */
 int fail_about(struct bi_error *err, const char *about);
