@@ -7,7 +7,7 @@
 #include "check_cases.h"
 #include "check_steps.h"
 
-#define CLOSED_NANOSECONDS 500000000 /* a consumer that does not wait has read the elements by then */
+#define CLOSED_SECONDS 2 /* a consumer that does not wait has read the elements by then */
 
 /* The functions of OpenCL that make and open a gate, and its user event. */
 static struct gate {
@@ -19,7 +19,7 @@ static struct gate {
 
 static void *open_later(void *data)
 {
-	struct timespec time = { 0, CLOSED_NANOSECONDS };
+	struct timespec time = { CLOSED_SECONDS, 0 };
 
 	nanosleep(&time, NULL);
 	gate.open(gate.event, 0);
