@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def validator():
-    schema = json.loads((ROOT / "share/api.schema.json").read_text())
+    schema = json.loads((ROOT / "docs/api.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)
 
