@@ -5,14 +5,14 @@
  *     ...
  *     rc = bi_npy_save(array, "out.npy", &err);
  *
- * Element types are those that have a typestr (bi_dtype_typestr), and structured types. Both byte orders are read and
- * written as they are: a type of the other order is `swapped`. Python objects (pickles) and .npz archives are refused.
- * An array is written in Fortran order if its elements are contiguous only in that order, otherwise in C order; so the
- * file of an array is the file that numpy.save writes.
+ * The element types are those that have a typestr (bi_dtype_typestr), and structured types. Both byte orders are read
+ * and written as they are: a type of the other order is `swapped`. Python objects (pickles) and .npz archives are
+ * refused. An array is written in Fortran order if its elements are contiguous only in that order, otherwise in C
+ * order, so the file is the one that numpy.save writes.
  *
- * The rules of buffer_interface.h about errors, ownership, threads and NULL hold here as well. In addition, the functions
- * return BI_EDRIVER if the system cannot open, read or write the file; `vendor` is its errno. The functions block the
- * calling thread for the file, and for the device as bi_view_map does.
+ * The rules of buffer_interface.h about errors, ownership, threads and NULL hold here as well. The functions also
+ * return BI_EDRIVER if the system cannot open, read or write the file; `vendor` is its errno. They block the calling
+ * thread for the file, and for the device as bi_view_map does (`map`).
  */
 #ifndef BUFFER_INTERFACE_NPY_H
 #define BUFFER_INTERFACE_NPY_H
@@ -28,19 +28,20 @@ extern "C" {
  * elements are ignored. `path` is any file that can be read from its beginning, such as a pipe.
  *
  * BI_EDTYPE: the file is no .npy file of a known format, or its element type is not known. BI_EBOUNDS: the file ends
- * before the header or the elements do. BI_EINVAL: the header is malformed. BI_EOVERFLOW: the shape is too large. Owned.
+ * before the header or the elements do. BI_EINVAL: the header is malformed. BI_EOVERFLOW: the shape is too large.
+ * Owned.
  */
 BI_API int bi_npy_load(struct bi_context *context, const char *path, struct bi_view **out, struct bi_error *err);
 
 /*
  * Writes an array to a file, completely or not at all. The file is written under another name in the same directory,
- * and then renamed to `path`; so what was there stays until the new file is complete. The new file has the permissions
- * of the file that it replaces. Symbolic links are followed; a link to a missing file is refused, and so is a
- * write-protected file. Something else than a regular file (a pipe, a device) is written directly. A process that is
- * killed meanwhile leaves a file whose name begins with ".bi-".
+ * and then renamed to `path`, so an old file stays until the new one is complete. The new file has the permissions of
+ * the file that it replaces. Symbolic links are followed. A link to a missing file is refused, and so is a
+ * write-protected file. A pipe or a device is written directly. A process that is killed meanwhile leaves a file whose
+ * name begins with ".bi-". A program that ignores SIGXFSZ and SIGPIPE gets an error instead of these signals.
  *
- * If the array is contiguous in neither order, a dense copy of it is made on its device. BI_EDTYPE: the element type has
- * no typestr (bfloat16, float8, vectors). BI_EBUSY: the memory is mapped for writing.
+ * If the array is contiguous in neither order, a dense copy of it is made on its device. BI_EDTYPE: the element type
+ * has no typestr (bfloat16, float8, vectors). BI_EBUSY: the memory is mapped for writing.
  */
 BI_API int bi_npy_save(const struct bi_view *view, const char *path, struct bi_error *err);
 
@@ -61,9 +62,9 @@ struct bi_npy_source {
 };
 
 /*
- * Does what bi_npy_load does, for a file that the caller reads: a member of an archive, a stream, or a file of which only
- * the header is of interest. If `out` is NULL, only the header is read, and `context` may be NULL. The elements are read
- * in parts of at most 16 MiB. Bytes after them are not read.
+ * Does what bi_npy_load does, for a file that the caller reads: a member of an archive, a stream, or a file of which
+ * only the header is of interest. If `out` is NULL, only the header is read, and `context` may be NULL. The elements
+ * are read in parts of at most 16 MiB. Bytes after them are not read.
  *
  * The functions of the source are called on the calling thread, with no lock held. A status that one of them returns is
  * returned. Owned.

@@ -26,8 +26,7 @@ static int read_parts(const struct bi_npy_source *source, void *bytes, size_t nb
 	return rc;
 }
 
-/* Reads the header. *held is the number of bytes behind it, or -1. The caller frees *descr, to which `layout` points.
- */
+/* Reads the header. *held is the number of bytes behind it, or -1. The caller frees *descr, which layout->descr is. */
 static int read_header(const struct bi_npy_source *source, struct bi_layout *layout, char **descr, int64_t *held,
 		       struct bi_error *err)
 {
@@ -180,7 +179,7 @@ int bi_npy_write(const struct bi_view *view, bi_npy_write_fn write, void *data, 
 	return rc;
 }
 
-/* Puts the path before the message of a failure. Of a long path, the end is shown. */
+/* Puts the path, or the end of a long path, before the message of a failure. */
 static int name_file(const char *path, int rc, struct bi_error *err)
 {
 	const size_t length = strlen(path);

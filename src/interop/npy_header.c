@@ -154,7 +154,7 @@ static int accept_text(struct reader *in, const char *text)
 	return 1;
 }
 
-/* As accept_text, for a word: the text goes on with another character than a letter. */
+/* Does the same as accept_text for a word, which no letter may follow. */
 static int accept_word(struct reader *in, const char *word)
 {
 	const char *start = in->at;

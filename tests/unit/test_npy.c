@@ -401,7 +401,7 @@ static void a_saved_file_is_loaded(void **state)
 	bi_view_release(array);
 }
 
-/* Of a long path, a message has the end. */
+/* A message has the end of a long path. */
 static void a_message_names_the_file(void **state)
 {
 	char path[400];
