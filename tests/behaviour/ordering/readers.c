@@ -19,7 +19,7 @@ static struct bi_view *allocate_seven(void)
 	return view;
 }
 
-/* A read of the array behind a gate, whose result is wrapped memory. */
+/* A read of the array behind a gate. The result is another array of the library. */
 struct late_read {
 	struct bi_view *from, *to;
 	struct bi_stream *stream;

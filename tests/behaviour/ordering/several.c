@@ -195,7 +195,7 @@ static void row_19_every_call_of_a_use_on_other_streams_fails_once(void **state)
 /* Two arrays, in both orders of their addresses. The stream of the first use may belong to another context. */
 struct two {
 	int swap, is_exported;
-	enum { END_ALONE, FAIL_BEGIN, FAIL_END, STEPS } step; /* the second call that fails is in this */
+	enum failing_step { END_ALONE, FAIL_BEGIN, FAIL_END, STEPS } step; /* the second call that fails is in this */
 	unsigned first, second; /* calls that fail */
 };
 
@@ -295,7 +295,7 @@ static unsigned refuse_all_pairs(struct two two)
 static void row_19_a_step_after_a_refused_end(void **state)
 {
 	(void)state;
-	for (int step = 0; step < STEPS; step++)
+	for (enum failing_step step = END_ALONE; step < STEPS; step++)
 		for (int way = 0; way < 4; way++)
 			assert_true(refuse_all_pairs((struct two){ way & 1, way >> 1, step, 0, 0 }) > 10);
 }
