@@ -421,7 +421,7 @@ static int import_on(struct draft *draft, const struct bip_request *request, str
 	return rc;
 }
 
-/* Imports an array without elements into new memory. Its address is not used, because it may be invalid. */
+/* Imports an array without elements as new memory: the address that the producer gives may be invalid. */
 static int import_empty(struct draft *draft, struct bi_context *context, struct bip_found *found)
 {
 	struct bi_memory *memory;
