@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import functools
+import pathlib
 import time
 from ctypes import c_int, c_int32, c_uint32, c_uint64, c_void_p
 
@@ -14,10 +15,20 @@ COMPLETE = 0
 PATIENCE = 0.5  # seconds in which a probe that nothing holds back is complete
 
 
+def loaded():
+    """Returns the paths of loaders that the process has loaded. Objects of one loader may not work with another."""
+    try:
+        lines = pathlib.Path("/proc/self/maps").read_text().splitlines()
+    except OSError:
+        return []
+    paths = dict.fromkeys(line.split(maxsplit=5)[5] for line in lines if "/libOpenCL" in line)
+    return [path for path in paths if pathlib.Path(path).name.startswith(("libOpenCL.", "libOpenCL-"))]
+
+
 @functools.cache
 def library():
     """Returns the OpenCL loader, or None."""
-    for name in ("libOpenCL.so.1", "libOpenCL.so"):
+    for name in (*loaded(), "libOpenCL.so.1", "libOpenCL.so"):
         try:
             found = ctypes.CDLL(name)
         except OSError:
