@@ -1,5 +1,6 @@
 """Short ways: that they are gone, that they say what the long ones say, and that they refuse what is not for them."""
 
+import contextlib
 import ctypes
 import gc
 import os
@@ -25,11 +26,14 @@ HEAD = object.__basicsize__ + ctypes.sizeof(ctypes.c_void_p)  # of a PyTypeObjec
 TP_AS_BUFFER = HEAD + 17 * ctypes.sizeof(ctypes.c_void_p)
 
 
-@pytest.fixture
-def asked(bi):
+class Mine(np.ndarray):
+    pass
+
+
+@contextlib.contextmanager
+def watched(kind):
     """Lists the arrays whose buffer was asked for. Not for those that refuse: a callback cannot pass an exception on."""
-    bi.buffer_interface(np.zeros(1))  # the first one is compared with what NumPy says of it
-    slots = Slots.from_address(ctypes.c_void_p.from_address(id(np.ndarray) + TP_AS_BUFFER).value)
+    slots = Slots.from_address(ctypes.c_void_p.from_address(id(kind) + TP_AS_BUFFER).value)
     original, names = GET_BUFFER(slots.get), []
     address = slots.get
 
@@ -41,6 +45,13 @@ def asked(bi):
     slots.get = ctypes.cast(count, ctypes.c_void_p).value
     yield names
     slots.get = address
+
+
+@pytest.fixture
+def asked(bi):
+    bi.buffer_interface(np.zeros(1))  # the first one is compared with what NumPy says of it
+    with watched(np.ndarray) as names:
+        yield names
 
 
 SIMPLE = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16", "longlong", "ulonglong"]
@@ -77,12 +88,10 @@ def test_types_without_bytes_of_their_own_are_refused(bi, dtype):
         bi.buffer_interface(np.zeros(2, dtype))
 
 
-def test_derived_classes_are_asked(bi, asked):
-    class Mine(np.ndarray):
-        pass
-
-    assert bi.buffer_interface(np.zeros(3).view(Mine)).shape == (3,)
-    assert asked == ["Mine"]
+def test_derived_classes_are_asked(bi):
+    with watched(Mine) as names:
+        assert bi.buffer_interface(np.zeros(3).view(Mine)).shape == (3,)
+    assert names == ["Mine"]
 
 
 def test_masked_arrays_are_refused_however_plain_their_data_is(bi):
