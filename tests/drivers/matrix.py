@@ -21,6 +21,10 @@ import subprocess
 import sys
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "ports"))
+
+import debian  # noqa: E402
+
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 BUILD = ROOT / "build/default"
@@ -28,20 +32,8 @@ WORK = ROOT / "build/drivers"
 RECORDED = HERE / "results.json"
 PAGE = ROOT / "docs/drivers.md"
 PROGRAMS = ["tests/contract", "tests/ordering", "tests/drivers/opencl_facts", "tests/libbi_opencl_layer.so", "bi"]
-SUITES = ["command", "contract", "ordering", "README", "package"]
-SECONDS = 3000  # a suite that takes longer hangs
-
-
-# Runs a program in a root folder, where /src is this source tree. What is mounted there is gone when the program has
-# ended.
-IN_ROOT = f"""
-mkdir -p "$0/src" "$0/etc/ssl" &&
-mount -t proc proc "$0/proc" && mount -t sysfs sys "$0/sys" && mount -t tmpfs shm "$0/dev/shm" &&
-mount --bind "{ROOT}" "$0/src" && mount --bind /etc/ssl "$0/etc/ssl" && exec chroot "$0" "$@"
-"""
-
-# What the tests of the Python package need in another release, besides the driver.
-FOR_PYTHON = ["python3-venv", "python3-dev", "g++", "opencl-c-headers"]
+SUITES = ["command", "contract", "ordering", "README", "package", "whole package"]
+SECONDS = 6000  # a suite that takes longer hangs
 
 
 # The tests of the Python package that use the driver most.
@@ -89,32 +81,9 @@ def install_from_pypi():
     return environment
 
 
-def inside(root, *command, **options):
-    """Runs a command in a root folder."""
-    return run(["unshare", "--mount", "sh", "-c", IN_ROOT, root, *command], **options)
-
-
-def install_packages(root, packages):
-    if inside(root, "dpkg", "-s", *packages).returncode == 0:
-        return
-    (root / "etc/resolv.conf").unlink(missing_ok=True)
-    shutil.copy("/etc/resolv.conf", root / "etc/resolv.conf")
-    # The index of a mirror may be older than its date allows.
-    get = "DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Check-Valid-Until=false"
-    script = f"{get} update && {get} install -y --no-install-recommends {' '.join(packages)}"
-    done = inside(root, "sh", "-c", script, timeout=3600)
-    if done.returncode:
-        raise FileNotFoundError(f"{root}: {' '.join(packages)} cannot be installed:\n{done.stdout[-2000:]}")
-
-
 def install_release(driver):
     """A root folder with another Debian release and the driver."""
-    root = WORK / driver.release
-    if not (root / "etc/debian_version").exists():
-        done = run(["debootstrap", "--variant=minbase", driver.release, root], timeout=3600)
-        if done.returncode:
-            return None
-    install_packages(root, ["ocl-icd-libopencl1", driver.package, *FOR_PYTHON])
+    root = debian.install_release(driver.release, ["ocl-icd-libopencl1", driver.package, *debian.FOR_PYTHON])
     (root / "bi").mkdir(exist_ok=True)
     for program in PROGRAMS:
         shutil.copy(BUILD / program, root / "bi")
@@ -133,10 +102,8 @@ class Machine:
         root = pathlib.Path("/")
         if driver.release:
             root = install_release(driver)
-            if not root:
-                raise FileNotFoundError(f"Debian's {driver.release} cannot be installed; are you root, with debootstrap?")
-            self.prefix = ["unshare", "--mount", "sh", "-c", IN_ROOT, root]
-        self.root, self.source = root, pathlib.Path("/src") if driver.release else ROOT
+            self.prefix = debian.prefix(root)
+        self.root = root
         for program in PROGRAMS:
             name = pathlib.Path(program).name
             self.programs[name] = f"/bi/{name}" if driver.release else str(BUILD / program)
@@ -192,47 +159,47 @@ def command(machine):
     if listed.returncode or '"opencl:0:0"' not in listed.stdout:
         return listed
     folder = pathlib.Path("/bi") if machine.driver.release else WORK
-    outside = WORK / machine.driver.release / "bi" if machine.driver.release else WORK
+    outside = machine.root / "bi" if machine.driver.release else WORK
     write_array(outside / "in.npy")
     return machine.run("bi", "copy", folder / "in.npy", folder / "out.npy", "--device", "opencl", "--slice",
                        "::-1, ::3", "--transpose", "1,0", "--verify")  # fmt: skip
 
 
-@functools.cache
-def install_python(root):
-    """An environment with the package in a root folder."""
-    pip = "/bi/venv/bin/python -m pip --disable-pip-version-check install -q"
-    steps = ["test -x /bi/venv/bin/python || python3 -m venv /bi/venv", f"{pip} -r /src/tests/python/requirements.txt",
-             f"{pip} --no-deps --force-reinstall /src/python"]  # fmt: skip
-    done = inside(root, "sh", "-c", " && ".join(steps), env={**os.environ, "HOME": "/root"})
-    if done.returncode:
-        sys.exit(f"the package cannot be installed in {root}:\n{done.stdout[-3000:]}")
-    return "/bi/venv/bin/python"
+install_python = functools.cache(debian.install_python)
 
 
-def python_environment(machine):
+def python_environment(machine, *requirements):
     """The Python of an environment with the package: that of scripts/test-python, or one in the root folder."""
     if machine.driver.release:
-        return install_python(machine.root)
+        return install_python(machine.root, *(ROOT / "tests/python" / name for name in requirements))
     python = ROOT / "build/python/venv/bin/python"
     if not python.exists():
         sys.exit("build/python has no environment; run scripts/test-python first")
     return str(python)
 
 
-def pytest(machine, *tests):
-    simulator = "build/default/tests/simulators/cuda_sim/libcuda.so.1"
-    return machine.run(python_environment(machine), "-m", "pytest", "-q", "-p", "no:cacheprovider",
-                       *(machine.source / "tests/python" / test for test in tests),
-                       BI_TEST_CUDA_SIM=str(machine.source / simulator), BI_TEST_LACKS=machine.lacks)  # fmt: skip
+def pytest(machine, python, *tests):
+    simulator = BUILD / "tests/simulators/cuda_sim/libcuda.so.1"
+    return machine.run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider",
+                       *(ROOT / "tests/python" / test for test in tests), BI_TEST_CUDA_SIM=str(simulator),
+                       BI_TEST_LACKS=machine.lacks)  # fmt: skip
 
 
 def readme(machine):
-    return pytest(machine, "test_readme.py")
+    return pytest(machine, python_environment(machine, "requirements.txt"), "test_readme.py")
 
 
 def package(machine):
-    return pytest(machine, *SELECTION)
+    return pytest(machine, python_environment(machine, "requirements.txt"), *SELECTION)
+
+
+def whole_package(machine):
+    """Also says how many tests passed, and on which Python."""
+    python = python_environment(machine, "requirements.txt", "requirements-libraries.txt")
+    done = pytest(machine, python, "")
+    found = re.search(r"(\d+) passed", done.stdout)
+    done.more = f" ({found[1] if found else 0} tests, {machine.run(python, '--version').stdout.strip()})"
+    return done
 
 
 def failure(done):
@@ -246,7 +213,7 @@ def run_suite(machine, suite):
     """"pass", or what failed."""
     print(f"  {suite} ...", end="", flush=True)
     start = time.monotonic()
-    functions = {"command": command, "README": readme, "package": package}
+    functions = {"command": command, "README": readme, "package": package, "whole package": whole_package}
     try:
         done = functions[suite](machine) if suite in functions else machine.layered(suite)
     except subprocess.TimeoutExpired:
@@ -255,7 +222,7 @@ def run_suite(machine, suite):
     if done is None:
         answer = "hangs"
     else:
-        answer = "pass" if done.returncode == 0 else failure(done)
+        answer = ("pass" if done.returncode == 0 else failure(done)) + getattr(done, "more", "")
     print(f" {answer}, {took:.0f} s", flush=True)
     if done is not None and done.returncode:
         (WORK / f"{machine.driver.name}-{suite}.log".replace(" ", "-")).write_text(done.stdout)
@@ -285,8 +252,9 @@ The tests in which pyopencl calls `clEnqueueSVMFree` are left out on PoCL 3.0: t
 `command`: `bi devices` and `bi copy --verify`. `README`: the Python code of the README. `package`: the tests of the
 Python package that use the driver most: {", ".join(f"`{test}`" for test in SELECTION[:4])},
 {", ".join(f"`{test}`" for test in SELECTION[4:])}.
-All tests of the package run on PoCL 3.1 in `scripts/test-python`.
-The drivers of other releases run with the Python of that release.
+`whole package`: all tests of the Python package. On PoCL 3.1 they run in `scripts/test-python`.
+The drivers of other releases run with the Python of that release. oclgrind interprets kernels instruction by
+instruction: `package` did not end in 200 seconds there, and was stopped.
 
 ## Where drivers differ
 
