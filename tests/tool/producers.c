@@ -169,6 +169,25 @@ CHANGES(B49_shape, if (wishes & BI_ACQUIRE_BORROW) ARRAY->shape[0] = 1)
 CHANGES(several, out->reserved = 1; out->device_type = 2; out->order_kind = 3; out->type_bits = 0; out->size = 8;
 	out->flags |= BI_F_CONTIGUOUS; out->device_id = -1)
 
+/* Each call frees the shape of the call before. The first bytes of a freed block change in any case. */
+int B12_freed(uint32_t wishes, struct bi_exchange *out)
+{
+	static int64_t *before;
+	int64_t *block = malloc(6 * sizeof(*block));
+	int rc = make(wishes, out);
+
+	if (rc || !block) {
+		free(block);
+		return rc;
+	}
+	free(before);
+	before = block;
+	block[4] = 2;
+	block[5] = 3;
+	out->shape = block + 4;
+	return rc;
+}
+
 static void release_at_place(struct bi_exchange *self)
 {
 	((struct array *)self->owner)->place->release = NULL;

@@ -121,7 +121,7 @@ static void overwrite_freed_memory(void)
 {
 	void *blocks[64];
 
-	for (size_t size = 16; size <= 65536; size *= 2) {
+	for (size_t size = 24; size <= 65536; size += size < 1024 ? 16 : size) {
 		for (int i = 0; i < 64; i++) {
 			blocks[i] = malloc(size);
 			if (blocks[i])
