@@ -326,18 +326,9 @@ static int wait_for_launch(struct bi_stream *stream, struct bi_error *err)
 	return rc;
 }
 
-/* After a failure the end is recorded as well, because the driver may have enqueued the kernel. */
-static int enqueue_in_order(struct bi_stream *stream, const struct bi__kernel_launch *launch, const struct bi_use *uses,
-			    size_t count, struct bi_error *err)
+static int enqueue_launch(struct bi_stream *stream, const void *launch, struct bi_error *err)
 {
-	int rc = bi_use_begin(stream, uses, count, err), end;
-
-	if (rc)
-		return rc;
-	rc = bi__dispatch_launch(&stream->context->device, &stream->queue, launch, err);
-	end = bi_use_end(stream, uses, count, rc ? NULL : err);
-	rc = rc ? rc : end;
-	return rc || !stream->context->debug ? rc : wait_for_launch(stream, err);
+	return bi__dispatch_launch(&stream->context->device, &stream->queue, launch, err);
 }
 
 int bi_launch(struct bi_kernel *kernel, struct bi_stream *stream, const struct bi_grid *grid,
@@ -367,5 +358,6 @@ int bi_launch(struct bi_kernel *kernel, struct bi_stream *stream, const struct b
 		return rc;
 	launch.kernel = &kernel->kernel;
 	launch.values = values;
-	return enqueue_in_order(stream, &launch, uses, use_count, err);
+	rc = bi__use_enqueue(stream, uses, use_count, enqueue_launch, &launch, err);
+	return rc || !stream->context->debug ? rc : wait_for_launch(stream, err);
 }

@@ -3,6 +3,7 @@
 #include "common/backend/dispatch.h"
 #include "common/runtime/order.h"
 #include "common/runtime/stream.h"
+#include "common/view/view.h"
 
 static int check_use(const struct bi_stream *stream, const struct bi_use *use, size_t index, struct bi_error *err)
 {
@@ -93,18 +94,26 @@ static size_t collect(struct used *used, const struct bi_use *uses, size_t first
 }
 
 /* One step for all memories, so that the stream waits once for what they share. */
-static int begin_used(const struct used *used, struct bi_stream *stream, struct bi_error *err)
+static int begin_used_locked(const struct used *used, struct bi_stream *stream, struct bi_error *err)
 {
 	struct bi__step step = bi__step_on(stream);
-	struct bi__scope scope;
 	int rc = BI_OK;
 
-	bi__order_lock_all(used->memories, used->count);
 	for (size_t i = 0; i < used->count && !rc; i++)
 		rc = bi__order_check_mapped(used->memories[i], (used->access[i] & BI_ACCESS_WRITE) != 0, err);
-	bi__dispatch_begin(&scope, &stream->context->device);
 	for (size_t i = 0; i < used->count && !rc; i++)
 		rc = begin_work_locked(used->memories[i], used->access[i], &step, err);
+	return rc;
+}
+
+static int begin_used(const struct used *used, struct bi_stream *stream, struct bi_error *err)
+{
+	struct bi__scope scope;
+	int rc;
+
+	bi__order_lock_all(used->memories, used->count);
+	bi__dispatch_begin(&scope, &stream->context->device);
+	rc = begin_used_locked(used, stream, err);
 	bi__dispatch_end(&scope);
 	bi__order_unlock_all(used->memories, used->count);
 	return rc;
@@ -145,21 +154,29 @@ static int end_work_locked(struct bi_memory *memory, unsigned access, struct bi_
 }
 
 /* A failure for one memory does not end the loop, because the stream has work on all of the memories. */
-static int end_used(const struct used *used, struct bi_stream *stream, struct bi_error *err)
+static int end_used_locked(const struct used *used, struct bi_stream *stream, struct bi_error *err)
 {
 	struct bi__step step = bi__step_on(stream);
-	struct bi__scope scope;
 	int failed = BI_OK, rc;
 
-	bi__order_lock_all(used->memories, used->count);
-	bi__dispatch_begin(&scope, &stream->context->device);
 	for (size_t i = 0; i < used->count; i++) {
 		rc = end_work_locked(used->memories[i], used->access[i], &step, failed ? NULL : err);
 		failed = failed ? failed : rc;
 	}
+	return failed;
+}
+
+static int end_used(const struct used *used, struct bi_stream *stream, struct bi_error *err)
+{
+	struct bi__scope scope;
+	int rc;
+
+	bi__order_lock_all(used->memories, used->count);
+	bi__dispatch_begin(&scope, &stream->context->device);
+	rc = end_used_locked(used, stream, err);
 	bi__dispatch_end(&scope);
 	bi__order_unlock_all(used->memories, used->count);
-	return failed;
+	return rc;
 }
 
 int bi_use_end(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err)
@@ -176,6 +193,46 @@ int bi_use_end(struct bi_stream *stream, const struct bi_use *uses, size_t count
 		failed = failed ? failed : rc;
 	}
 	return failed;
+}
+
+static int enqueue_used(const struct used *used, struct bi_stream *stream, bi__enqueue_fn enqueue, const void *data,
+			struct bi_error *err)
+{
+	struct bi__scope scope;
+	int rc, end;
+
+	bi__order_lock_all(used->memories, used->count);
+	bi__dispatch_begin(&scope, &stream->context->device);
+	rc = begin_used_locked(used, stream, err);
+	if (!rc) {
+		rc = enqueue(stream, data, err);
+		/* The driver may have enqueued the work although it reports a failure, so the end is recorded as well.
+		 */
+		end = end_used_locked(used, stream, rc ? NULL : err);
+		rc = rc ? rc : end;
+	}
+	bi__dispatch_end(&scope);
+	bi__order_unlock_all(used->memories, used->count);
+	return rc;
+}
+
+int bi__use_enqueue(struct bi_stream *stream, const struct bi_use *uses, size_t count, bi__enqueue_fn enqueue,
+		    const void *data, struct bi_error *err)
+{
+	struct used used;
+	int rc = check_uses(stream, uses, count, err), end;
+
+	if (rc)
+		return rc;
+	/* The caller's functions on the host may call the library for the same memory, so no lock is held. */
+	if (!stream->context->device.backend->synchronous && collect(&used, uses, 0, count, 0) == count)
+		return enqueue_used(&used, stream, enqueue, data, err);
+	rc = bi_use_begin(stream, uses, count, err);
+	if (rc)
+		return rc;
+	rc = enqueue(stream, data, err);
+	end = bi_use_end(stream, uses, count, rc ? NULL : err);
+	return rc ? rc : end;
 }
 
 /*
