@@ -16,7 +16,7 @@
 
 /*
  * One kind of view. If the library fails with `status`, `exception` is raised, because NumPy raises another exception
- * here than bip_raise.
+ * here than bip_raise. No object is static: on Windows the address of an exception is no constant.
  */
 struct change {
 	int (*apply)(const struct bi_view *view, const void *argument, struct bi_view **out, struct bi_error *err);
@@ -202,8 +202,8 @@ static int apply_field(const struct bi_view *view, const void *argument, struct 
 
 PyObject *bip_subscript(PyObject *self, PyObject *key)
 {
-	static const struct change index = { apply_items, BI_EINVAL, &PyExc_IndexError, 1 };
-	static const struct change field = { apply_field, BI_EDTYPE, &PyExc_IndexError, 0 };
+	const struct change index = { apply_items, BI_EINVAL, &PyExc_IndexError, 1 };
+	const struct change field = { apply_field, BI_EDTYPE, &PyExc_IndexError, 0 };
 	struct indices items;
 
 	if (PyUnicode_Check(key)) {
@@ -349,7 +349,7 @@ static int apply_broadcast(const struct bi_view *view, const void *argument, str
 
 PyObject *bip_reshape(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-	static const struct change reshape = { apply_reshape, BI_EUNSUPPORTED, &PyExc_ValueError, 1 };
+	const struct change reshape = { apply_reshape, BI_EUNSUPPORTED, &PyExc_ValueError, 1 };
 	struct shape shape;
 	int rc;
 
@@ -387,7 +387,7 @@ static int apply_type(const struct bi_view *view, const void *argument, struct b
 PyObject *bip_view_as(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
 	static const struct bip_signature signature = { "view", 1, 1, { "dtype", NULL } };
-	static const struct change reinterpretation = { apply_type, BI_EDTYPE, &PyExc_ValueError, 0 };
+	const struct change reinterpretation = { apply_type, BI_EDTYPE, &PyExc_ValueError, 0 };
 	struct type type = { { 0, 0, 0, 0 }, NULL };
 	PyObject *object, *descr = NULL, *result = NULL;
 
