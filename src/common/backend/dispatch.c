@@ -471,6 +471,7 @@ int bi__dispatch_launch(struct bi__device *device, struct bi__queue *queue, cons
 	int rc = bi__dispatch_alive(device, err);
 
 	if (!rc)
-		CALL_BACKEND(device->backend, rc = device->backend->launch.enqueue(&device->state, queue, launch, err));
+		CALL_IN_SCOPE(device, rc, rc = device->backend->launch.enqueue(&device->state, queue, launch, err),
+			      err);
 	return rc;
 }

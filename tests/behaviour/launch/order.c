@@ -308,6 +308,39 @@ static void row_38_two_launches_that_read_run_side_by_side(void **state)
 	close_readers(&readers);
 }
 
+static uint64_t simulated_calls(void)
+{
+	struct cuda_sim_counts counts;
+
+	cuda_sim()->count(&counts);
+	return counts.calls;
+}
+
+/* The context is pushed and popped once. On another stream than that of the context, the end is recorded. */
+static void row_37_a_launch_is_one_step(void **state)
+{
+	struct bi_kernel *kernel = get_kernel(fixture.context, "spin");
+	struct bi_stream *streams[] = { NULL, open_stream(0) };
+	const uint64_t calls[] = { 3, 4 };
+	struct bi_view *in = make_numbers(fixture.context, 1, (int64_t[]){ 8 });
+	struct bi_view *out = make_numbers(fixture.context, 1, (int64_t[]){ 8 });
+	uint64_t before = 0;
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		for (int round = 0; round < 3; round++) {
+			if (is_cuda(fixture.context) && cuda_sim())
+				before = simulated_calls();
+			spin(kernel, streams[i], in, out, 1);
+			if (is_cuda(fixture.context) && cuda_sim() && round == 2)
+				assert_int_equal(simulated_calls() - before, calls[i]);
+		}
+	bi_view_release(in);
+	bi_view_release(out);
+	bi_stream_release(streams[1]);
+	bi_kernel_release(kernel);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, fixture_open_contexts, fixture_close_contexts)
 
 int order_group(void)
@@ -317,6 +350,7 @@ int order_group(void)
 		TEST(row_37_a_launch_outlives_its_objects),
 		TEST(row_37_memory_of_launches_is_pooled),
 		TEST(row_38_two_launches_that_read_run_side_by_side),
+		TEST(row_37_a_launch_is_one_step),
 		TEST(row_37_threads_share_a_kernel),
 		TEST(row_37_a_launch_is_captured),
 	};
