@@ -42,7 +42,7 @@ struct bi_program_source {
 	size_t struct_size;             /* set by BI_PROGRAM_SOURCE_INIT */
 	const char *text;               /* OpenCL, CUDA: the source, which the library puts behind kernel.h; or NULL */
 	const char *options;            /* for the compiler, separated by blanks, such as "-DN=4"; or NULL */
-	const struct bi_host_kernel *const *functions; /* host: the kernels; used as long as the program; or NULL */
+	const struct bi_host_kernel *const *functions; /* host: the kernels; outlive the program; or NULL */
 	size_t function_count;
 	const void *image;              /* CUDA: PTX or machine code, used instead of `text`; or NULL */
 	char *log;                      /* receives the compiler's log, also after success; or NULL */
@@ -58,10 +58,10 @@ struct bi_program_source {
  * Makes a program for the device of `context`. Lines of the text are counted from 1, and the file is called "source" in
  * messages. The text and the image are borrowed for the call.
  *
- * BI_EINVAL: the text does not compile; the message has the first error. The source has not the form that the device
- * needs: the message names it. BI_EUNSUPPORTED: the device runs no kernels of the caller, or its compiler was not found.
- * CUDA compiles with libnvrtc, which is opened when it is first needed; the environment variable BI_NVRTC_LIBRARY names
- * another file. An image needs no compiler.
+ * BI_EINVAL: the text does not compile, and the message has the first error; or the source lacks the form that the
+ * device needs, and the message names the member to set. BI_EUNSUPPORTED: the device runs no kernels of the caller, or
+ * its compiler was not found. CUDA compiles with libnvrtc, which is opened when it is first needed; the environment
+ * variable BI_NVRTC_LIBRARY names another file. An image needs no compiler.
  *
  * The driver may keep compiled programs itself; the library does not. Blocks while the compiler runs. Owned.
  */
@@ -133,6 +133,7 @@ static inline struct bi_argument bi_argument_bytes(const void *bytes, size_t nby
 	return argument;
 }
 
+/* A number without its value, for the functions below. `type_class` is that of struct bi_argument. */
 static inline struct bi_argument bi_argument_number(size_t nbytes, char type_class)
 {
 	struct bi_argument argument = { 0, 0, 0, { 0 }, BI_ARGUMENT_VALUE, 0, 0 };
@@ -201,7 +202,8 @@ static inline struct bi_argument bi_argument_local(size_t nbytes)
  * class of one is not the kernel's; an array for BI_IN, BI_OUT or BI_INOUT is not dense in C order; the device cannot
  * use the memory of an array; the stream belongs to another native context; an extent of the grid is not positive; a
  * group does not divide the grid, or is larger than the device allows. BI_EREADONLY: the kernel writes to a read-only
- * view. BI_EBUSY: a memory is mapped for writing, or is mapped and the kernel writes to it.
+ * view. BI_EBUSY: a memory is mapped for writing, or is mapped and the kernel writes to it. BI_ECAPTURE, BI_EPRODUCER:
+ * as for bi_use_begin.
  *
  * The launch does not count as an export: the memories return to the pool. It can be captured into a CUDA graph, like a
  * copy (docs/ordering.md, row 27). If the driver fails, the contents of the written arrays are undefined.

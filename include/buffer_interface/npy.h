@@ -24,8 +24,8 @@ extern "C" {
 #endif
 
 /*
- * Reads the array of a file into memory of the context. The result is dense in the order of the file. Bytes after the
- * elements are ignored. `path` is any file that can be read from its beginning, such as a pipe.
+ * Reads the array of a file into memory of the context. The result is dense, in C or Fortran order as in the
+ * file. Bytes after the elements are ignored. `path` is any file that can be read from its beginning, such as a pipe.
  *
  * BI_EDTYPE: the file is no .npy file of a known format, or its element type is not known. BI_EBOUNDS: the file ends
  * before the header or the elements do. BI_EINVAL: the header is malformed. BI_EOVERFLOW: the shape is too large.
@@ -34,11 +34,14 @@ extern "C" {
 BI_API int bi_npy_load(struct bi_context *context, const char *path, struct bi_view **out, struct bi_error *err);
 
 /*
- * Writes an array to a file, completely or not at all. The file is written under another name in the same directory,
- * and then renamed to `path`, so an old file stays until the new one is complete. The new file has the permissions of
- * the file that it replaces. Symbolic links are followed. A link to a missing file is refused, and so is a
- * write-protected file. A pipe or a device is written directly. A process that is killed meanwhile leaves a file whose
- * name begins with ".bi-". A program that ignores SIGXFSZ and SIGPIPE gets an error instead of these signals.
+ * Writes an array to a file. A regular file is written completely or not at all: it is written under another name in
+ * the same directory, and then renamed to `path`, so an old file stays until the new one is complete. The new file has
+ * the permissions of the file that it replaces. Symbolic links are followed. A link to a missing file is refused, and
+ * so is a write-protected file. A process that is killed meanwhile leaves a file whose name begins with ".bi-". A pipe
+ * or a device is written directly.
+ *
+ * If the program ignores SIGXFSZ and SIGPIPE, a file that grows too large and a closed pipe are BI_EDRIVER. Otherwise
+ * these signals end the process.
  *
  * If the array is contiguous in neither order, a dense copy of it is made on its device. BI_EDTYPE: the element type
  * has no typestr (bfloat16, float8, vectors). BI_EBUSY: the memory is mapped for writing.

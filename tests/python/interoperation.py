@@ -186,10 +186,10 @@ def rows(folder):
     producers = {"the library": InLibrary, "`producer.c`": in_c(compile_c(folder, "producer")), "`producer.py`": InPython}
     consumers = {
         "the library": (ByLibrary, False),
-        "the library, by the method": (lambda array: ByLibrary(array, "draft"), True),
+        "the library, by `__buffer_interface__`": (lambda array: ByLibrary(array, "draft"), True),
         "`consumer.c`": (by_c(compile_c(folder, "consumer")), False),
         "`consumer.py`": (lambda array: stranger.Consumer(stranger.acquire(array), VALUE), False),
-        "`consumer.py`, by the method": (lambda array: stranger.Consumer(stranger.describe(array), VALUE), True),
+        "`consumer.py`, by `__buffer_interface__`": (lambda array: stranger.Consumer(stranger.describe(array), VALUE), True),
     }
     for produced, producer in producers.items():
         for consumed, (consumer, needs_method) in consumers.items():
@@ -202,11 +202,12 @@ def rows(folder):
 
 HEAD = """# Interoperation
 
-`tests/python/interoperation.py` makes this page. Every producer is combined with every consumer: the library, and the programs of
-[`examples/independent`](../examples/independent/README.md), which share no code with it. The consumer reads all
-elements and replaces them. The producer then reads the new elements. Pending work waits for a gate, which is opened
-after the consumer has handed the memory back, so nothing waits for a device. `ok`: both sides read the right
-elements, and the memory was released once. A read-only array is refused by consumers that write.
+`tests/python/interoperation.py` makes this page. Every producer is combined with every consumer: the library, and
+the programs of [`examples/independent`](../examples/independent/README.md), which share no code with it. A producer in
+C has no Python object, so no consumer uses it by `__buffer_interface__`. The consumer reads all elements and replaces
+them. The producer then reads the new elements. Pending work waits for an event that the test completes after the
+consumer has handed the memory back, so nothing waits for a device. `ok`: both sides read the right elements, and the
+memory was released once. A read-only array is refused by consumers that write.
 """
 
 

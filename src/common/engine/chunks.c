@@ -24,8 +24,7 @@ static int64_t chunk_step(int64_t extent, int64_t chunks, int64_t units)
 /* A run of this many bytes is read or written at nearly full speed, so longer runs are not better. */
 #define LONG_RUN 2048
 
-/* Returns the bytes of the range along the axis that a chunk has in the source or in the destination, at most LONG_RUN.
- */
+/* Returns the bytes of a chunk's range along the axis, in the source or in the destination, at most LONG_RUN. */
 static int64_t shorter_run(const struct bi__plan *plan, int axis, int64_t step)
 {
 	const int64_t src = plan->src_strides[axis] < 0 ? -plan->src_strides[axis] : plan->src_strides[axis];

@@ -13,8 +13,8 @@
  *
  *             a run of S for each position in D  →  a  → turn →  c: a row of D for each position in S
  *
- *     TWICE   units of 1 to 4 bytes, if they have. LINE bytes of elements from as many tiles are turned together. Then
- * the elements of all these tiles for one position are one line, and lines can be put into any order:
+ *     TWICE   units of 1 to 4 bytes, if they have. LINE bytes of elements from as many tiles are turned together.
+ *             Then the elements of all these tiles for one position are one line, and lines can be put into any order:
  *
  *             runs of each tile  →  a  → turn →  c: a line for each position  → reorder, turn →  a: rows of each tile
  *

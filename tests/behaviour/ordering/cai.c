@@ -8,8 +8,7 @@
 
 static const struct producer nobody;
 
-/* ------------------------------------------------------------------------------------------------------------- imports
- */
+/* ---------------------------------------------------------------------------------------------------------- imports */
 
 static const int64_t shape[] = { ARRAY_BYTES };
 
@@ -62,8 +61,7 @@ static void assert_cai_stream(struct bi_view *view, const struct bi_stream *stre
 		assert_int_equal(cai.stream, bi_stream_handle(stream));
 }
 
-/* ------------------------------------------------------------------------------------------------------------- row 23
- */
+/* ----------------------------------------------------------------------------------------------------------- row 23 */
 
 /* The producer's write is behind a gate; the library's work, on its home and elsewhere, comes after it. */
 static void import_pending(struct bi_stream *producer, int stream_kind, const struct bi_stream *named,
@@ -170,8 +168,7 @@ static void row_23_the_producing_object_is_released(void **state)
 	bi_view_release(made);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- row 24
- */
+/* ----------------------------------------------------------------------------------------------------------- row 24 */
 
 static void row_24_two_is_the_calling_threads(void **state)
 {
@@ -192,8 +189,7 @@ static void row_24_two_is_the_calling_threads(void **state)
 	bi_view_release(made);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- row 25
- */
+/* ----------------------------------------------------------------------------------------------------------- row 25 */
 
 /* A consumer without this library, on the stream that he is given. */
 static void row_25_pending_memory_names_its_home(void **state)
@@ -274,8 +270,7 @@ static void row_25_unordered_exports_do_not_wait(void **state)
 	bi_view_release(view);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- row 26
- */
+/* ----------------------------------------------------------------------------------------------------------- row 26 */
 
 /* The producer's stream stands still; nothing of the library does, and the object goes at once. */
 static void use_unordered(struct bi_context *context, unsigned flags)

@@ -8,8 +8,7 @@
 
 static const struct producer nobody;
 
-/* ------------------------------------------------------------------------------------------------------------- graphs
- */
+/* ----------------------------------------------------------------------------------------------------------- graphs */
 
 static void begin_capture(const struct bi_stream *stream, unsigned mode)
 {
@@ -80,9 +79,7 @@ static struct bi_view *at_home_on(struct bi_stream *stream, int value)
 	return view;
 }
 
-/* -------------------------------------------------------------------------------------------------------- what is
- * taken
- */
+/* ---------------------------------------------------------------------------------------------------- what is taken */
 
 /* A copy, a strided one, and a fill, on the home of all; each launch does them again. */
 static void capture_and_launch(unsigned mode)
@@ -159,8 +156,7 @@ static void row_27_streams_of_one_capture(void **state)
 	bi_view_release(to);
 }
 
-/* -------------------------------------------------------------------------------------------------- what is refused
- */
+/* -------------------------------------------------------------------------------------------------- what is refused */
 
 /* Before anything is enqueued, and the capture ends well. */
 static void row_27_streams_outside_of_the_capture_are_refused(void **state)
@@ -261,8 +257,7 @@ static void row_27_host_memory(void **state)
 	bi_view_release(host);
 }
 
-/* ------------------------------------------------------------------------------------------------ a capture elsewhere
- */
+/* ---------------------------------------------------------------------------------------------- a capture elsewhere */
 
 /* What the library does while somebody else captures, on this thread or another. */
 static void *use_library(void *unused)
@@ -329,8 +324,7 @@ static void row_27_a_capture_elsewhere_is_not_disturbed(void **state)
 			disturb(modes[i], on_another_thread);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ lifetime
- */
+/* --------------------------------------------------------------------------------------------------------- lifetime */
 
 /* Not pooled, not freed: a graph may be launched for as long as the context is open. */
 static void row_27_own_memory_of_a_graph_lives_until_the_context_closes(void **state)
@@ -516,8 +510,7 @@ static void row_35_rehome_in_a_capture(void **state)
 	bi_view_release(view);
 }
 
-/* ------------------------------------------------------------------------------------ private memory and captures
- */
+/* --------------------------------------------------------------------------------- private memory and captures */
 
 /* An array of the library's that is read on another stream, behind a gate. */
 struct read_elsewhere {

@@ -16,8 +16,7 @@ static struct bi_stream *per_thread_stream(void)
 	return wrap_stream(fixture.context, 2);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- row 22
- */
+/* ----------------------------------------------------------------------------------------------------------- row 22 */
 
 /* A producer who knows no streams, and names none. */
 static void row_22_the_context_stream_waits_for_the_legacy_stream(void **state)
@@ -74,8 +73,7 @@ static void row_22_created_streams_are_non_blocking(void **state)
 	bi_view_release(pending);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- row 24
- */
+/* ----------------------------------------------------------------------------------------------------------- row 24 */
 
 /* At import the calling thread's stream is waited for by the context stream, which is the home. */
 static void row_24_home_is_the_context_stream(void **state)

@@ -8,8 +8,7 @@
 
 static const struct producer nobody;
 
-/* ------------------------------------------------------------------------------------------------------------ tensors
- */
+/* ---------------------------------------------------------------------------------------------------------- tensors */
 
 /* What a producer hands over: an array of the test's as a tensor that this library did not make. */
 struct tensor {
@@ -63,8 +62,7 @@ static struct bi_view *import(struct bi_view *made, atomic_int *released)
 	return take(tensor_of(made, released), 0, NULL);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- row 32
- */
+/* ----------------------------------------------------------------------------------------------------------- row 32 */
 
 static void row_32_an_export_enqueues_nothing(void **state)
 {
@@ -107,8 +105,7 @@ static void row_32_a_consumer_stream_acquires(void **state)
 	bi_view_release(to);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- row 33
- */
+/* ----------------------------------------------------------------------------------------------------------- row 33 */
 
 /* The producer has made the context stream wait for him, as he is told to with his argument `stream`. */
 static void see_producer(struct bi_stream *worker)
@@ -184,8 +181,7 @@ static void row_33_host_memory_is_idle(void **state)
 	bi_view_release(made);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- row 34
- */
+/* ----------------------------------------------------------------------------------------------------------- row 34 */
 
 /* The producer's write is behind a gate; he writes again as soon as he is told. */
 static void follow_producer(unsigned kind, struct bi_stream *worker)
@@ -262,8 +258,7 @@ static void row_34_own_exports_are_handed_back(void **state)
 	bi_view_release(to);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- row 35
- */
+/* ----------------------------------------------------------------------------------------------------------- row 35 */
 
 static void rehome(struct bi_view *view)
 {

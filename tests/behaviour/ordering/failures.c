@@ -40,8 +40,7 @@ static void arm_found(const char *opencl_name, unsigned found)
 		arm(opencl_name, 1);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ row 18
- */
+/* ----------------------------------------------------------------------------------------------------------- row 18 */
 
 /* Each time, and nothing is enqueued: nothing that could wait for ever. */
 static void refuse_all(struct bi_view *view, struct bi_view *other)
@@ -260,8 +259,7 @@ static void row_18_event_of_a_context_that_has_failed(void **state)
 	bi_view_release(view);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ row 19
- */
+/* ----------------------------------------------------------------------------------------------------------- row 19 */
 
 static const char *const opencl_functions[] = {
 	"clEnqueueMarkerWithWaitList", "clEnqueueBarrierWithWaitList", "clFlush",

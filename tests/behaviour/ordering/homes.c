@@ -4,8 +4,7 @@
 
 static const struct producer nobody;
 
-/* ------------------------------------------------------------------------------------------------------------- row 1
- */
+/* ------------------------------------------------------------------------------------------------------------ row 1 */
 
 /* Unless its allocation is itself work on the home. */
 static void row_01_fresh_memory_is_idle(void **state)
@@ -66,8 +65,7 @@ static void row_01_pooled_memory_is_ordered_after_its_last_owner(void **state)
 		reuse(new_stream(kind));
 }
 
-/* ------------------------------------------------------------------------------------------------------------- row 2
- */
+/* ------------------------------------------------------------------------------------------------------------ row 2 */
 
 static void row_02_without_a_stream_home_is_the_context_stream(void **state)
 {
@@ -101,8 +99,7 @@ static void row_02_work_runs_on_the_context_stream(void **state)
 	bi_view_release(view);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- row 3
- */
+/* ------------------------------------------------------------------------------------------------------------ row 3 */
 
 static void row_03_named_stream_is_home(void **state)
 {
@@ -215,8 +212,7 @@ static void row_03_other_streams_wait_for_the_named_one(void **state)
 	}
 }
 
-/* ------------------------------------------------------------------------------------------------------------- row 4
- */
+/* ------------------------------------------------------------------------------------------------------------ row 4 */
 
 static void use_first(enum use use, struct bi_stream *stream)
 {
@@ -287,8 +283,7 @@ static void row_04_events_are_let_go_with_the_first_use(void **state)
 	bi_view_release(view);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- row 5
- */
+/* ------------------------------------------------------------------------------------------------------------ row 5 */
 
 static void row_05_host_memory_is_idle(void **state)
 {

@@ -3,8 +3,7 @@
 
 static const struct producer nobody;
 
-/* ------------------------------------------------------------------------------------------------------- rows 8 and 10
- */
+/* ---------------------------------------------------------------------------------------------------- rows 8 and 10 */
 
 #define PRODUCERS 3
 
@@ -113,8 +112,7 @@ static void row_10_there_and_back_again(void **state)
 	bi_view_release(result);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- row 26
- */
+/* ----------------------------------------------------------------------------------------------------------- row 26 */
 
 static void row_26_unordered_memory_waits_for_nothing(void **state)
 {
@@ -183,8 +181,7 @@ static void row_26_the_last_release_lets_go_at_once(void **state)
 	bi_view_release(made);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- row 31
- */
+/* ----------------------------------------------------------------------------------------------------------- row 31 */
 
 /* What the second copy waits for: the home of the other array, but not the tail, if that is on its own stream. */
 static void copy_twice(struct bi_stream *first, struct bi_stream *second, unsigned more)

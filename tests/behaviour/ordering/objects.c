@@ -31,8 +31,7 @@ static struct {
 	int finished; /* the test came to its end */
 } kept;
 
-/* ----------------------------------------------------------------------------------------------------------- drivers
- */
+/* ---------------------------------------------------------------------------------------------------------- drivers */
 
 static const struct raw_driver *drivers[2];
 static size_t driver_count;
@@ -76,8 +75,7 @@ int allocates_in_order(void)
 	       setting.driver->allocates_in_order(fixture.context);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- contexts
- */
+/* --------------------------------------------------------------------------------------------------------- contexts */
 
 static void count_close(void *data)
 {
@@ -174,8 +172,7 @@ void trim_all(void)
 		OK(bi_context_trim(kept.contexts[i], 0, &error));
 }
 
-/* ----------------------------------------------------------------------------------------------------------- streams
- */
+/* ---------------------------------------------------------------------------------------------------------- streams */
 
 static struct bi_stream *keep_stream(struct bi_stream *stream)
 {
@@ -296,8 +293,7 @@ void settle(void)
 			driver_of(kept.contexts[i])->settle(kept.contexts[i]);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- gates
- */
+/* ------------------------------------------------------------------------------------------------------------ gates */
 
 static struct gate *new_gate(struct bi_context *context)
 {
@@ -449,8 +445,7 @@ void clear_case(void)
 	bury_all();
 }
 
-/* ------------------------------------------------------------------------------------------------------------ arrays
- */
+/* ----------------------------------------------------------------------------------------------------------- arrays */
 
 /* Whose memory is wrapped: the test's own, or, for the second wrapping of it, what the first one keeps. */
 struct owner {
@@ -762,8 +757,7 @@ int value_of(struct bi_view *view)
 	return bytes[0];
 }
 
-/* ---------------------------------------------------------------------------------------------- commands of the test
- */
+/* --------------------------------------------------------------------------------------------- commands of the test */
 
 void raw_write(struct bi_stream *stream, struct bi_view *view, int value)
 {
@@ -815,8 +809,7 @@ void assert_unordered(struct bi_stream *stream, struct bi_view *view)
 	check_order(stream, view, 1, 0);
 }
 
-/* ------------------------------------------------------------------------------------------------ calls of the library
- */
+/* --------------------------------------------------------------------------------------------- calls of the library */
 
 /* What the test has not wrapped, own memory above all, is at home where the library says. NULL: nobody can be asked. */
 static struct bi_stream *known_home(const struct bi_view *view)
@@ -875,8 +868,7 @@ void unmap(struct bi_map *map, struct bi_view *view)
 	assert_home_follows(view);
 }
 
-/* ------------------------------------------------------------------------------------------------- setup and teardown
- */
+/* ----------------------------------------------------------------------------------------------- setup and teardown */
 
 static void open_contexts(void)
 {
@@ -927,8 +919,7 @@ int close_row(void **state)
 	return 0;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- rows
- */
+/* ------------------------------------------------------------------------------------------------------------- rows */
 
 uint64_t rows_seen;
 unsigned rows_run;

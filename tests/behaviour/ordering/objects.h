@@ -21,8 +21,7 @@
 
 #define ARRAY_BYTES 4096
 
-/* ------------------------------------------------------------------------------------------------------------- tests
- */
+/* ------------------------------------------------------------------------------------------------------------ tests */
 
 #define ROWS 38
 
@@ -76,8 +75,7 @@ struct setting {
 
 extern struct setting setting;
 
-/* ---------------------------------------------------------------------------------------------------------- accounts
- */
+/* --------------------------------------------------------------------------------------------------------- accounts */
 
 void accounts_begin(const char *name);
 /* Compares the waits that the drivers saw with those that the contexts reported and with those that the test expects.
@@ -127,8 +125,7 @@ uint64_t failures(void);
 /* One number of a report: "retired", "hits", or a reason of host waits. */
 unsigned long reported(struct bi_context *context, const char *member);
 
-/* ----------------------------------------------------------------------------------------------------------- objects
- */
+/* ---------------------------------------------------------------------------------------------------------- objects */
 
 /* cmocka's setup and teardown of each test. A test that fails leaves its objects to the end of the program. */
 int open_row(void **state);

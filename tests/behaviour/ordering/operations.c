@@ -3,8 +3,7 @@
 
 static const struct producer nobody;
 
-/* ------------------------------------------------------------------------------------------------------------- row 6
- */
+/* ------------------------------------------------------------------------------------------------------------ row 6 */
 
 static void set_element(struct bi_view *view, int64_t index, int value)
 {
@@ -137,8 +136,7 @@ static void row_06_an_out_of_order_home_gets_barriers(void **state)
 	bi_view_release(view);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- row 8
- */
+/* ------------------------------------------------------------------------------------------------------------ row 8 */
 
 static void row_08_nothing_to_wait_for(void **state)
 {
@@ -228,8 +226,7 @@ static void row_08_the_stream_waits_for_the_tail(void **state)
 	bi_view_release(to);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- row 9
- */
+/* ------------------------------------------------------------------------------------------------------------ row 9 */
 
 static void row_09_handed_back_memory_is_pending(void **state)
 {
@@ -318,8 +315,7 @@ static void row_09_first_use_events_come_before_the_end_of_the_stream(void **sta
 	bi_view_release(made);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ row 10
- */
+/* ----------------------------------------------------------------------------------------------------------- row 10 */
 
 /* When the call returns, whoever enqueues on the home next, without the library, comes after its work. */
 static void follow(enum use use, unsigned home, unsigned kind)

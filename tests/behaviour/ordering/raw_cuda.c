@@ -46,8 +46,7 @@ static struct {
 	bi__cu_context shared;
 } kept;
 
-/* -------------------------------------------------------------------------------------------------------------- calls
- */
+/* ------------------------------------------------------------------------------------------------------------ calls */
 
 static bi__cu_context native_of(const struct bi_context *context)
 {
@@ -87,8 +86,7 @@ void cuda_leave(void)
 	DID(CtxPopCurrent(&context));
 }
 
-/* ------------------------------------------------------------------------------------------------------------- counts
- */
+/* ----------------------------------------------------------------------------------------------------------- counts */
 
 static struct cuda_sim_counts counts_now(void)
 {
@@ -236,8 +234,7 @@ static void end_own(void)
 	own_waits(host_waits() - own_begin);
 }
 
-/* ------------------------------------------------------------------------------------------------------ begin and end
- */
+/* ---------------------------------------------------------------------------------------------------- begin and end */
 
 static unsigned open_device(const char *spec)
 {
@@ -449,8 +446,7 @@ static void unshare(uintptr_t native)
 	end_own();
 }
 
-/* ------------------------------------------------------------------------------------------------------------ streams
- */
+/* ---------------------------------------------------------------------------------------------------------- streams */
 
 static void begin_early(int is_early)
 {
@@ -509,8 +505,7 @@ static void finish(struct bi_stream *const *streams, size_t number)
 			settle_context(NULL);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- memory
- */
+/* ----------------------------------------------------------------------------------------------------------- memory */
 
 static void *host_alloc(const struct bi_context *context)
 {
@@ -683,8 +678,7 @@ static int ordered_on(struct bi_stream *stream, struct bi_view *view, int writes
 	return answer;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- commands
- */
+/* --------------------------------------------------------------------------------------------------------- commands */
 
 /* Work of the host in the order of a stream, on pageable memory, which the driver moves only while the caller waits. */
 struct host_work {
@@ -773,8 +767,7 @@ static void upload_bytes(struct bi_stream *stream, struct bi_view *to, struct bi
 	cuda_leave();
 }
 
-/* -------------------------------------------------------------------------------------------------------------- gates
- */
+/* ------------------------------------------------------------------------------------------------------------ gates */
 
 static void gate_init(struct gate *gate)
 {

@@ -11,8 +11,7 @@
 
 static struct bi_layer layer;
 
-/* ------------------------------------------------------------------------------------------------------------ device
- */
+/* ----------------------------------------------------------------------------------------------------------- device */
 
 /* A device of the library's list, as the driver's handle. */
 static cl_device_id device_of(const char *spec)
@@ -68,8 +67,7 @@ static unsigned open_device(const char *spec)
 	return found | NEED_GATE | (tells_failures(device) ? NEED_TOLD : 0);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- counts
- */
+/* ----------------------------------------------------------------------------------------------------------- counts */
 
 static int64_t buffers_at_begin;
 
@@ -158,8 +156,7 @@ static uint64_t failed_calls(void)
 	return layer.fired();
 }
 
-/* ----------------------------------------------------------------------------------------------------------- contexts
- */
+/* --------------------------------------------------------------------------------------------------------- contexts */
 
 static cl_context native_of(const struct bi_context *context)
 {
@@ -207,8 +204,7 @@ static void unshare(uintptr_t native)
 	driver()->clReleaseContext((cl_context)native);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ streams
- */
+/* ---------------------------------------------------------------------------------------------------------- streams */
 
 static cl_command_queue queue_of(const struct bi_stream *stream)
 {
@@ -319,8 +315,7 @@ static void settle_context(struct bi_context *context)
 	nanosleep(&moment, NULL);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- memory
- */
+/* ----------------------------------------------------------------------------------------------------------- memory */
 
 static cl_mem buffer_of(const struct bi_view *view)
 {
@@ -392,8 +387,7 @@ static int nobody_knows(struct bi_stream *stream, struct bi_view *view, int writ
 	return -1;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- commands
- */
+/* --------------------------------------------------------------------------------------------------------- commands */
 
 /* Both kinds of arrays have a buffer or an address; a producer's work writes either. */
 static void write_behind(struct bi_stream *stream, struct bi_view *view, int value, struct gate *gate, uintptr_t *event)
@@ -444,8 +438,7 @@ static void upload_bytes(struct bi_stream *stream, struct bi_view *to, struct bi
 	flush(stream);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- gates
- */
+/* ------------------------------------------------------------------------------------------------------------ gates */
 
 static void gate_init(struct gate *gate)
 {

@@ -3,8 +3,7 @@
 
 static const struct producer nobody;
 
-/* ------------------------------------------------------------------------------------------------------------ row 13
- */
+/* ----------------------------------------------------------------------------------------------------------- row 13 */
 
 static void row_13_idle_memory_goes_at_once(void **state)
 {
@@ -32,8 +31,7 @@ static void row_13_the_last_reference_counts(void **state)
 	assert_int_equal(released, 1);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ row 14
- */
+/* ----------------------------------------------------------------------------------------------------------- row 14 */
 
 /* The producer writes again on his stream as soon as he is told, and the copy still sees what was there. */
 static void let_producer_go_on(unsigned home, struct bi_stream *stream)
@@ -83,8 +81,7 @@ static void row_14_named_stream_goes_at_once_without_a_gate(void **state)
 	assert_int_equal(reported(fixture.context, "retired"), 0);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ row 15
- */
+/* ----------------------------------------------------------------------------------------------------------- row 15 */
 
 /* Calls that let go of what is done. */
 enum reaper { REAPER_TRIM, REAPER_CREATE, REAPER_FILL, REAPER_COUNT };
@@ -359,8 +356,7 @@ static void row_15_released_memory_goes_in_the_end(void **state)
 	assert_int_equal(released, 2);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ row 16
- */
+/* ----------------------------------------------------------------------------------------------------------- row 16 */
 
 static void row_16_close_waits_for_what_is_retired(void **state)
 {
