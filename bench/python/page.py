@@ -1,6 +1,7 @@
 """Writes docs/performance.md from recorded runs."""
 
 import statistics
+import textwrap
 
 from timing import amount
 
@@ -53,6 +54,17 @@ SLOWEST = 3
 OF_A_RUN = ("devices", "load before", "commit", "date")  # facts of a run, not of the machine
 
 
+def wrapped(part):
+    """The lines that are no rows of a table, in 120 columns. The further lines of a list's item are indented."""
+    lines = []
+    for line in part.split("\n"):
+        if len(line) > 120 and not line.startswith("|"):
+            indent = " " * (line.index(" ") + 1) if line.startswith("* ") or line[0].isdigit() else ""
+            line = textwrap.fill(line, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+        lines.append(line)
+    return "\n".join(lines)
+
+
 class Page:
     """One machine's runs, the newest last. `stem` is the name of its file, and of its plots."""
 
@@ -60,11 +72,11 @@ class Page:
         self.stem, self.runs, self.plots = stem, runs, plots
 
     def text(self):
-        parts = [f"## {self.stem}", self.machine(), self.summary(), self.slowest()]
+        parts = [f"## {self.stem}", *map(wrapped, (self.machine(), self.summary(), self.slowest()))]
         for group, (title, words) in GROUPS.items():
             table = self.table(group)
             if table:
-                parts += [f"### {title}", words, table, self.ratios(group)]
+                parts += [f"### {title}", wrapped(words), table, wrapped(self.ratios(group))]
         parts += [*self.drawn(), self.not_run()]
         return "\n\n".join(part for part in parts if part) + "\n"
 

@@ -267,12 +267,14 @@ This page is made by `scripts/test ports --all`. `scripts/test` repeats a part o
 `tests`: the unit tests that need no OpenCL driver, and the contract and ordering suites on the host. Programs of other
 processors run in qemu, those of Windows in Wine 8; no such machine was used. "linked only": the library and the command
 were compiled and linked, and have not run. Debian sid is the newest release: its programs were built and run in a root
-folder (`tests/ports/debian.py`). {python_of_the_newest()}
+folder (`tests/ports/debian.py`).
+{python_of_the_newest()}
 
 - CUDA is tested on 64-bit little-endian targets with glibc only.
-- On Windows there are no suites, because they open drivers and fork, and compiled OpenCL programs are not kept in files.
-  Wine's `OpenCL.dll` leads to PoCL: there `bi copy --device opencl --verify` works.
-- In emulators two unit tests are left out: programs with raised rights are not started, and large pages are not reported.
+- On Windows there are no suites, because they open drivers and fork, and compiled OpenCL programs are not kept in
+  files. Wine's `OpenCL.dll` leads to PoCL: there `bi copy --device opencl --verify` works.
+- In emulators two unit tests are left out: programs with raised rights are not started, and large pages are not
+  reported.
 """
 
 

@@ -82,7 +82,8 @@ def cell(tests):
 def write_table(table, rules, groups, out):
     print("# Conformance: rules and tests\n", file=out)
     print(
-        "`tests/python/conformance.py` makes this page from the results of the tests. [conformance.md](conformance.md) explains the rules.",
+        "`tests/python/conformance.py` makes this page from the results of the tests.\n"
+        "[conformance.md](conformance.md) explains the rules.",
         file=out,
     )
     for letter, title in groups.items():
