@@ -16,17 +16,16 @@ static const struct command *const commands[] = {
 	NULL,
 };
 
-static const char epilogue[] =
-	"Devices are chosen by a string: auto, cpu, gpu, host, opencl, cuda, opencl:0:1,\n"
-	"#2, opencl:pocl, cuda:0.\n"
-	"The environment variable BI_DEVICE gives the default.\n"
-	"\n"
-	"Exit codes:\n"
-	"  0  all went well\n"
-	"  1  a file or a device could not do it; check: a rule is broken\n"
-	"  2  the command line is wrong, or does not fit the array; check: nothing was checked\n"
-	"  3  --verify found a difference\n"
-	"  4  the input file is truncated, damaged or of an unknown kind\n";
+static const char epilogue[] = "Devices are chosen by a string: auto, cpu, gpu, host, opencl, cuda, opencl:0:1,\n"
+			       "#2, opencl:pocl, cuda:0.\n"
+			       "The environment variable BI_DEVICE gives the default.\n"
+			       "\n"
+			       "Exit codes:\n"
+			       "  0  all went well\n"
+			       "  1  a file or a device could not do it; check: a rule is broken\n"
+			       "  2  the command line is wrong, or does not fit; check: nothing was checked\n"
+			       "  3  --verify found a difference\n"
+			       "  4  the input file is truncated, damaged or of an unknown kind\n";
 
 static void print_help(FILE *out)
 {
