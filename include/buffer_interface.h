@@ -904,6 +904,7 @@ struct bi_use {
  *
  *     struct bi_use uses[] = { { in, BI_ACCESS_READ }, { out, BI_ACCESS_WRITE } };
  *     rc = bi_use_begin(stream, uses, 2, &err);
+ *     bi_use_native(in, &handle);
  *     ... enqueue the kernel on the stream ...
  *     rc = bi_use_end(stream, uses, 2, &err);
  *
@@ -914,7 +915,7 @@ struct bi_use {
  *
  * Uses that only read memory which the library allocated and never exported do not wait for each other on the streams
  * of its context (docs/ordering.md, row 38). So a use that writes must say so. All other memory is ordered as if every
- * use wrote: bi_view_native and bi_view_export export the memory, bi_launch and copies do not.
+ * use wrote: bi_view_native and bi_view_export export the memory; bi_use_native, bi_launch and copies do not.
  *
  * All arguments are checked before anything is enqueued. `uses` may be NULL if `count` is 0. BI_EINVAL: a view is NULL,
  * an access has no known bit or an unknown one, or the stream cannot reach the memory. BI_EREADONLY: a use writes to a
@@ -926,6 +927,12 @@ struct bi_use {
  */
 BI_API int bi_use_begin(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err);
 BI_API int bi_use_end(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err);
+/*
+ * Writes the handle for one use. The caller enqueues work with it after bi_use_begin and before bi_use_end, and not
+ * later. Until bi_use_end, no other call of the library uses the memory. The memory does not count as exported
+ * (bi_view_native), so its reads run side by side, and it returns to the pool. Does not wait.
+ */
+BI_API void bi_use_native(const struct bi_view *view, struct bi_native *out);
 /*
  * Returns 1 if no work is pending on the memory as far as the library knows. Queries no driver and does not wait.
  */

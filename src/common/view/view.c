@@ -590,11 +590,10 @@ unsigned bi_view_flags(const struct bi_view *view)
 	return view->flags;
 }
 
-void bi_view_native(const struct bi_view *view, struct bi_native *out)
+void bi_use_native(const struct bi_view *view, struct bi_native *out)
 {
 	const struct bi__block *block = &view->memory->block;
 
-	bi__memory_mark_exported(view->memory, NULL); /* also while the memory is mapped: the function cannot fail */
 	*out = (struct bi_native){ block->kind, block->handle, 0, 0 };
 	if (!block->handle)
 		return;
@@ -605,6 +604,12 @@ void bi_view_native(const struct bi_view *view, struct bi_native *out)
 	out->handle += out->offset;
 	out->nbytes -= out->offset;
 	out->offset = 0;
+}
+
+void bi_view_native(const struct bi_view *view, struct bi_native *out)
+{
+	bi__memory_mark_exported(view->memory, NULL); /* also while the memory is mapped: the function cannot fail */
+	bi_use_native(view, out);
 }
 
 void *bi_view_host_pointer(const struct bi_view *view)

@@ -681,6 +681,7 @@ void scenario_maps(struct scenario_state *state)
 void scenario_uses(struct scenario_state *state)
 {
 	struct bi_use uses[2];
+	struct bi_native native;
 	struct bi_view *array, *other;
 	struct bi_stream *stream;
 
@@ -693,8 +694,11 @@ void scenario_uses(struct scenario_state *state)
 		return;
 	uses[0] = (struct bi_use){ array, BI_ACCESS_READ };
 	uses[1] = (struct bi_use){ other, BI_ACCESS_WRITE };
-	if (went_well(state, bi_use_begin(stream, uses, 2, state->err)))
+	if (went_well(state, bi_use_begin(stream, uses, 2, state->err))) {
+		bi_use_native(other, &native);
+		EXPECT(state, native.handle != 0);
 		went_well(state, bi_use_end(stream, uses, 2, state->err));
+	}
 	expect_numbers(state, array, 31, 0);
 }
 

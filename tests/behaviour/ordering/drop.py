@@ -60,6 +60,7 @@ EXPLAINED = {
     "row_35_the_context_stream_comes_after_the_old_home": (1, NOTHING),
     "row_35_the_first_use_is_waited_for": (2, NOTHING),
     "row_35_the_producers_stream_waits_at_the_end": (1, NOTHING),
+    "row_38_a_handle_for_a_use_exports_nothing": (2, NOTHING),
     "row_38_a_home_stream_that_waits_is_waited_for_again": (8, NOTHING + "; no work follows the end"),
     "row_38_a_read_waits_for_the_write": (4, NOTHING),
     "row_38_a_write_waits_for_all_reads": (17, NOTHING + "; " + IMPLIED),

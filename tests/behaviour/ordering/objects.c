@@ -26,7 +26,7 @@ static struct {
 		struct bi_stream *stream; /* NULL: it has none */
 	} homes[MOST];
 	size_t home_count;
-	int is_borrowing; /* handles of own memory are looked up without the library */
+	int is_borrowing; /* handles are asked for with bi_use_native */
 	int closed; /* contexts */
 	int finished; /* the test came to its end */
 } kept;
@@ -712,12 +712,12 @@ void borrow_handles(int is_borrowing)
 
 uintptr_t handle_of(const struct bi_view *view)
 {
-	const struct bi_memory *memory = bi_view_memory(view);
 	struct bi_native native;
 
-	if (kept.is_borrowing && memory->own)
-		return memory->block.handle;
-	bi_view_native(view, &native);
+	if (kept.is_borrowing)
+		bi_use_native(view, &native);
+	else
+		bi_view_native(view, &native);
 	return native.handle;
 }
 

@@ -200,8 +200,8 @@ void poke(struct bi_view *view, const unsigned char bytes[ARRAY_BYTES]);
 /* The native handle, which counts as shown from then on. */
 uintptr_t handle_of(const struct bi_view *view);
 /*
- * Between a call with 1 and one with 0, the test looks up handles of own memory without the library, for work between
- * bi_use_begin and bi_use_end: the memory stays private.
+ * Between a call with 1 and one with 0, handles are asked for with bi_use_native, for work between bi_use_begin and
+ * bi_use_end: memory that is private stays private.
  */
 void borrow_handles(int is_borrowing);
 

@@ -344,6 +344,39 @@ static void row_38_reads_that_begin_together_run_side_by_side(void **state)
 	bi_view_release(to);
 }
 
+/* Two reads by hand, with handles for a use. The memory is pooled afterwards. */
+static void row_38_a_handle_for_a_use_exports_nothing(void **state)
+{
+	struct bi_stream *streams[2];
+	struct bi_view *view = allocate_seven(), *to[2] = { allocate(), allocate() };
+	const struct bi_use read = { view, BI_ACCESS_READ };
+	struct gate *gate = NULL;
+
+	(void)state;
+	borrow_handles(1);
+	for (int i = 0; i < 2; i++) {
+		streams[i] = new_stream_in(fixture.context, BI_STREAM_IN_ORDER);
+		OK(bi_use_begin(streams[i], &read, 1, &error));
+		if (!gate)
+			gate = close_gate(streams[i]);
+		raw_copy(streams[i], to[i], view);
+		OK(bi_use_end(streams[i], &read, 1, &error));
+	}
+	settle();
+	assert_int_equal(value_of(to[1]), 7);
+	assert_false(is_open(gate));
+	borrow_handles(0);
+	open_and_finish(gate);
+	assert_int_equal(value_of(to[0]), 7);
+	bi_view_release(view);
+	assert_int_equal(reported(fixture.context, "retired"), 0);
+	view = allocate();
+	assert_int_equal(reported(fixture.context, "hits"), 1);
+	bi_view_release(view);
+	bi_view_release(to[0]);
+	bi_view_release(to[1]);
+}
+
 static void row_21_one_read_is_not_all_work(void **state)
 {
 	unsigned char bytes[ARRAY_BYTES];
@@ -430,6 +463,7 @@ int readers_rows(void)
 		ROW(row_38_an_end_without_a_beginning_waits_for_the_reads, NEED_GATE),
 		ROW(row_38_an_end_orders_private_and_exported_memory, NEED_GATE),
 		ROW(row_38_reads_that_begin_together_run_side_by_side, NEED_GATE),
+		ROW(row_38_a_handle_for_a_use_exports_nothing, NEED_GATE),
 		ROW(row_38_the_mark_comes_after_the_wait, NEED_GATE),
 		ROW(row_19_a_refused_wait_before_the_handle_is_known, NEED_GATE | NEED_COUNTS),
 		ROW(row_21_one_read_is_not_all_work, NEED_GATE),
