@@ -3,6 +3,7 @@
 
 #include "common/launch/launch.h"
 #include "common/runtime/fence.h"
+#include "common/runtime/order.h"
 #include "common/runtime/stream.h"
 #include "common/view/view.h"
 
@@ -325,6 +326,8 @@ static int wait_for_launch(struct bi_stream *stream, struct bi_error *err)
 	bi__fence_clear(&fence);
 	return rc;
 }
+
+_Static_assert(BI_MAX_ARGUMENTS <= BI__STEP_MEMORIES, "the arrays of a launch are one step");
 
 static int enqueue_launch(struct bi_stream *stream, const void *launch, struct bi_error *err)
 {

@@ -119,10 +119,10 @@ static int begin_used(const struct used *used, struct bi_stream *stream, struct 
 	return rc;
 }
 
-int bi_use_begin(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err)
+static int begin_uses(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err)
 {
 	struct used used;
-	int rc = check_uses(stream, uses, count, err);
+	int rc = BI_OK;
 
 	for (size_t i = 0; i < count && !rc; i++)
 		rc = bi__order_check_mapped(uses[i].view->memory, (uses[i].access & BI_ACCESS_WRITE) != 0, err);
@@ -132,6 +132,13 @@ int bi_use_begin(struct bi_stream *stream, const struct bi_use *uses, size_t cou
 			rc = begin_used(&used, stream, err);
 	}
 	return rc;
+}
+
+int bi_use_begin(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err)
+{
+	int rc = check_uses(stream, uses, count, err);
+
+	return rc ? rc : begin_uses(stream, uses, count, err);
 }
 
 /* Makes the stream wait for events that it may not have waited for yet, then records its end. */
@@ -179,20 +186,34 @@ static int end_used(const struct used *used, struct bi_stream *stream, struct bi
 	return rc;
 }
 
-int bi_use_end(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err)
+static int end_uses(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err)
 {
 	struct used used;
-	int rc = check_uses(stream, uses, count, err);
-	int failed = BI_OK;
+	int failed = BI_OK, rc;
 
-	if (rc)
-		return rc;
 	for (size_t at = 0; at < count;) {
 		at = collect(&used, uses, at, count, 0);
 		rc = end_used(&used, stream, failed ? NULL : err);
 		failed = failed ? failed : rc;
 	}
 	return failed;
+}
+
+int bi_use_end(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err)
+{
+	int rc = check_uses(stream, uses, count, err);
+
+	return rc ? rc : end_uses(stream, uses, count, err);
+}
+
+/* Idle memory takes part in a capture as well, so all are checked before the first wait. */
+static int check_captures_locked(const struct used *used, struct bi_stream *stream, struct bi_error *err)
+{
+	int rc = BI_OK;
+
+	for (size_t i = 0; i < used->count && !rc; i++)
+		rc = bi__order_check_capture_locked(stream, used->memories[i], NULL, err);
+	return rc;
 }
 
 static int enqueue_used(const struct used *used, struct bi_stream *stream, bi__enqueue_fn enqueue, const void *data,
@@ -203,11 +224,14 @@ static int enqueue_used(const struct used *used, struct bi_stream *stream, bi__e
 
 	bi__order_lock_all(used->memories, used->count);
 	bi__dispatch_begin(&scope, &stream->context->device);
-	rc = begin_used_locked(used, stream, err);
+	rc = check_captures_locked(used, stream, err);
+	if (!rc)
+		rc = begin_used_locked(used, stream, err);
 	if (!rc) {
 		rc = enqueue(stream, data, err);
-		/* The driver may have enqueued the work although it reports a failure, so the end is recorded as well.
-		 */
+		if (rc)
+			bi__scope_forget(); /* the failure may have ended a capture */
+		/* The driver may have enqueued the work before it failed, so the end is recorded as well. */
 		end = end_used_locked(used, stream, rc ? NULL : err);
 		rc = rc ? rc : end;
 	}
@@ -227,11 +251,11 @@ int bi__use_enqueue(struct bi_stream *stream, const struct bi_use *uses, size_t 
 	/* The caller's functions on the host may call the library for the same memory, so no lock is held. */
 	if (!stream->context->device.backend->synchronous && collect(&used, uses, 0, count, 0) == count)
 		return enqueue_used(&used, stream, enqueue, data, err);
-	rc = bi_use_begin(stream, uses, count, err);
+	rc = begin_uses(stream, uses, count, err);
 	if (rc)
 		return rc;
 	rc = enqueue(stream, data, err);
-	end = bi_use_end(stream, uses, count, rc ? NULL : err);
+	end = end_uses(stream, uses, count, rc ? NULL : err);
 	return rc ? rc : end;
 }
 

@@ -194,6 +194,54 @@ static void row_37_a_launch_is_captured(void **state)
 	bi_kernel_release(kernel);
 }
 
+/* The launch is on another stream than the home stream of its idle arrays, and one of the two streams is captured. */
+static void refuse_beside_capture(struct bi_stream *stream, struct bi_stream *captured)
+{
+	struct bi_kernel *kernel = get_kernel(fixture.context, "spin");
+	struct bi_view *in = make_numbers(fixture.context, 1, (int64_t[]){ 8 });
+	struct bi_view *out = make_numbers(fixture.context, 1, (int64_t[]){ 8 });
+	bi__cu_stream handle = (bi__cu_stream)bi_stream_handle(captured);
+	const struct bi_argument arguments[] = { BI_READS(in), BI_WRITES(out), BI_INT(3) };
+	int32_t before[8], after[8];
+	bi__cu_graph graph;
+	void *exec;
+
+	OK(bi_view_synchronize(in, &error));
+	OK(bi_view_read(out, before, sizeof(before), &error));
+	assert_int_equal(cuda_driver()->StreamBeginCapture(handle, BI__CU_CAPTURE_MODE_RELAXED), 0);
+	assert_int_equal(bi_launch(kernel, stream, &(struct bi_grid){ 1, { 8 }, { 0 } }, arguments, 3, &error),
+			 BI_ECAPTURE);
+	assert_int_equal(cuda_driver()->StreamEndCapture(handle, &graph), 0);
+	assert_int_equal(cuda_driver()->GraphInstantiate(&exec, graph, 0), 0);
+	assert_int_equal(cuda_driver()->GraphLaunch(exec, handle), 0);
+	OK(bi_stream_synchronize(stream, &error));
+	OK(bi_stream_synchronize(captured, &error));
+	OK(bi_view_read(out, after, sizeof(after), &error));
+	assert_memory_equal(after, before, sizeof(before));
+	assert_int_equal(cuda_driver()->GraphExecDestroy(exec), 0);
+	assert_int_equal(cuda_driver()->GraphDestroy(graph), 0);
+	bi_view_release(in);
+	bi_view_release(out);
+	bi_kernel_release(kernel);
+}
+
+/* The kernel neither runs nor becomes a part of the graph. */
+static void row_37_a_launch_beside_a_capture_is_refused(void **state)
+{
+	struct bi_stream *stream;
+	int pushed;
+
+	(void)state;
+	if (!is_cuda(fixture.context))
+		return;
+	stream = open_stream(0);
+	OK(bi_context_push_current(fixture.context, &pushed, &error));
+	refuse_beside_capture(stream, stream);
+	refuse_beside_capture(stream, bi_context_stream(fixture.context));
+	bi_context_pop_current(fixture.context, pushed);
+	bi_stream_release(stream);
+}
+
 /* Two launches that read an array, on two streams, and one that writes it, on a third. */
 struct readers {
 	struct bi_kernel *kernel;
@@ -353,6 +401,7 @@ int order_group(void)
 		TEST(row_37_a_launch_is_one_step),
 		TEST(row_37_threads_share_a_kernel),
 		TEST(row_37_a_launch_is_captured),
+		TEST(row_37_a_launch_beside_a_capture_is_refused),
 	};
 
 	return cmocka_run_group_tests_name("order", tests, NULL, NULL);
