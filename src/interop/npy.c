@@ -1,6 +1,7 @@
 #include "buffer_interface/npy.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -133,8 +134,15 @@ int bi_npy_read(struct bi_context *context, const struct bi_npy_source *source, 
 	return rc;
 }
 
-/* Writes the elements of a view that is contiguous in C order. */
-static int write_elements(const struct bi_view *dense, bi_npy_write_fn write, void *data, struct bi_error *err)
+/* The text in front of the elements. */
+struct header {
+	unsigned char *bytes;
+	size_t size;
+};
+
+/* Writes a view that is contiguous in C order. Nothing is written if its elements cannot be read. */
+static int write_dense(const struct bi_view *dense, const struct header *header, bi_npy_write_fn write, void *data,
+		       struct bi_error *err)
 {
 	struct bi_layout layout;
 	struct bi_map *map;
@@ -145,6 +153,7 @@ static int write_elements(const struct bi_view *dense, bi_npy_write_fn write, vo
 		return rc;
 	bi_view_layout(dense, &layout);
 	nbytes = (size_t)bi_layout_nbytes(&layout);
+	rc = write(data, header->bytes, header->size, err);
 	for (size_t done = 0; done < nbytes && !rc; done += part) {
 		part = nbytes - done < PART ? nbytes - done : PART;
 		rc = write(data, (const char *)bi_map_data(map) + done, part, err);
@@ -157,25 +166,22 @@ int bi_npy_write(const struct bi_view *view, bi_npy_write_fn write, void *data, 
 {
 	struct bi_layout layout;
 	struct bi_view *dense;
-	unsigned char *header;
-	size_t size;
+	struct header header;
 	int rc;
 
 	if (!view || !write)
 		return bi__fail(err, BI_EINVAL, "%s is NULL", view ? "write" : "view");
 	bi_view_layout(view, &layout);
-	rc = bi__npy_format(&layout, &header, &size, err);
+	rc = bi__npy_format(&layout, &header.bytes, &header.size, err);
 	if (rc)
 		return rc;
 	rc = bi__npy_is_fortran(&layout) ? bi_view_permute(view, NULL, &dense, err)
 					 : bi_view_contiguous(view, &dense, err);
 	if (!rc) {
-		rc = write(data, header, size, err);
-		if (!rc)
-			rc = write_elements(dense, write, data, err);
+		rc = write_dense(dense, &header, write, data, err);
 		bi_view_release(dense);
 	}
-	free(header);
+	free(header.bytes);
 	return rc;
 }
 
@@ -192,34 +198,51 @@ static int name_file(const char *path, int rc, struct bi_error *err)
 			       length > PATH_SHOWN ? path + length - PATH_SHOWN : path, reason.message);
 }
 
-int bi_npy_load(struct bi_context *context, const char *path, struct bi_view **out, struct bi_error *err)
+static int load_file(struct bi_context *context, const char *path, struct bi_view **out, struct bi_error *err)
 {
 	struct bi_npy_source source = { bi__file_read, NULL, NULL, -1 };
 	int descriptor, rc;
+
+	rc = bi__file_open(path, &descriptor, &source.nbytes, err);
+	if (rc)
+		return rc;
+	source.data = &descriptor;
+	rc = bi_npy_read(context, &source, out, err);
+	bi__file_close(descriptor);
+	return rc;
+}
+
+/* A cancelled thread ends behind the call: reading and writing are cancellation points. */
+int bi_npy_load(struct bi_context *context, const char *path, struct bi_view **out, struct bi_error *err)
+{
+	int state, rc;
 
 	if (out)
 		*out = NULL;
 	if (!context || !path || !out)
 		return bi__fail(err, BI_EINVAL, "%s is NULL", !context ? "context" : path ? "out" : "path");
-	rc = bi__file_open(path, &descriptor, &source.nbytes, err);
-	if (rc)
-		return name_file(path, rc, err);
-	source.data = &descriptor;
-	rc = bi_npy_read(context, &source, out, err);
-	bi__file_close(descriptor);
-	return name_file(path, rc, err);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	rc = name_file(path, load_file(context, path, out, err), err);
+	pthread_setcancelstate(state, NULL);
+	return rc;
+}
+
+static int save_file(const struct bi_view *view, const char *path, struct bi_error *err)
+{
+	struct bi__output output;
+	int rc = bi__output_open(&output, path, err);
+
+	return rc ? rc : bi__output_close(&output, bi_npy_write(view, bi__file_write, &output.descriptor, err), err);
 }
 
 int bi_npy_save(const struct bi_view *view, const char *path, struct bi_error *err)
 {
-	struct bi__output output;
-	int rc;
+	int state, rc;
 
 	if (!view || !path)
 		return bi__fail(err, BI_EINVAL, "%s is NULL", view ? "path" : "view");
-	rc = bi__output_open(&output, path, err);
-	if (rc)
-		return name_file(path, rc, err);
-	rc = bi_npy_write(view, bi__file_write, &output.descriptor, err);
-	return name_file(path, bi__output_close(&output, rc, err), err);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	rc = name_file(path, save_file(view, path, err), err);
+	pthread_setcancelstate(state, NULL);
+	return rc;
 }

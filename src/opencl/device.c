@@ -256,7 +256,10 @@ static int fail_without_device(cl_platform_id platform, cl_int code, struct bi_e
 			       code == CL_DEVICE_NOT_FOUND ? hint_for_platform(name) : "");
 }
 
-/* The lock is for PoCL: if threads make the first call of the process together, it can fail. */
+/*
+ * The lock is for PoCL: if threads make the first call of the process together, it can fail. A forked child never takes
+ * the lock, because opening a device is refused there before (BI_EFORK).
+ */
 static int get_devices(cl_platform_id platform, struct devices *out, struct bi_error *err)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

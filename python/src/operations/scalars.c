@@ -314,7 +314,7 @@ int bip_scalar_pack(const struct bi_view *view, PyObject *value, void *element)
 	if (dtype.type == BI_BOOL || (!PyUnicode_Check(value) && !PyBytes_Check(value)))
 		return pack_plain(dtype, value, element);
 	bi_dtype_name(dtype, name);
-	PyErr_Format(PyExc_TypeError, "%R is no number, and the elements are of type %s: %s", value, name,
+	PyErr_Format(PyExc_TypeError, "%.200R is no number, and the elements are of type %s: %s", value, name,
 		     PyBytes_Check(value) ? "np.frombuffer(x, 'u1') is an array of the bytes"
 					  : "int(x) or float(x) reads a number");
 	return -1;

@@ -129,6 +129,15 @@ static void keep_own_code_loaded(void)
 #endif
 }
 
+/* Returns the first required symbol that the library lacks, or NULL. */
+static const char *find_missing(void *library, const struct bi__symbol *symbols, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (symbols[i].required && !dlsym(library, symbols[i].name))
+			return symbols[i].name;
+	return NULL;
+}
+
 int bi__dl_open(const char *variable, const char *const *names, const struct bi__symbol *symbols, size_t count,
 		void *table, struct bi_error *err)
 {
@@ -136,17 +145,23 @@ int bi__dl_open(const char *variable, const char *const *names, const struct bi_
 	const char *chosen = bi__environment(variable);
 	int is_chosen = chosen && *chosen;
 	void *library = is_chosen ? NULL : open_loaded(names[0]);
+	const char *missing;
 
+	/* Another file of the process may have such a name, as libnvrtc-builtins has. */
+	if (library && find_missing(library, symbols, count)) {
+		dlclose(library);
+		library = NULL;
+	}
 	if (!library)
 		library = open_first(is_chosen ? (const char *const[]){ chosen, NULL } : names, tried, sizeof(tried));
 	if (!library)
 		return bi__fail(err, BI_ENODEVICE, "no driver library (%s names another): %s", variable, tried);
-	for (size_t i = 0; i < count; i++)
-		if (symbols[i].required && !dlsym(library, symbols[i].name)) {
-			dlclose(library);
-			return bi__fail(err, BI_ENODEVICE, "the driver library %s lacks %s; %s names another",
-					is_chosen ? chosen : names[0], symbols[i].name, variable);
-		}
+	missing = find_missing(library, symbols, count);
+	if (missing) {
+		dlclose(library);
+		return bi__fail(err, BI_ENODEVICE, "the driver library %s lacks %s; %s names another",
+				is_chosen ? chosen : names[0], missing, variable);
+	}
 	for (size_t i = 0; i < count; i++) {
 		void *address = dlsym(library, symbols[i].name);
 

@@ -158,14 +158,16 @@ int bi__file_write(void *descriptor, const void *bytes, size_t nbytes, struct bi
 		do
 			count = write(*(int *)descriptor, (const char *)bytes + done, part_of(nbytes - done));
 		while (count < 0 && errno == EINTR);
-		if (count < 0)
+		if (count == 0)
+			errno = ENOSPC; /* the system takes no more bytes, and does not say why */
+		if (count <= 0)
 			return fail_system(err, "cannot write");
 	}
 	return BI_OK;
 }
 
-/* Creates a file with a new name in the directory of output->target. */
-static int create_temporary(struct bi__output *output, struct bi_error *err)
+/* Creates a file with a new name in the directory of output->target. The umask takes permissions from `mode`. */
+static int create_temporary(struct bi__output *output, unsigned mode, struct bi_error *err)
 {
 	static atomic_uint last;
 	const char *slash = strrchr(output->target, '/');
@@ -174,7 +176,7 @@ static int create_temporary(struct bi__output *output, struct bi_error *err)
 	do {
 		snprintf(output->temporary, sizeof(output->temporary), "%.*s.bi-%ld-%u", length, output->target,
 			 (long)getpid(), atomic_fetch_add(&last, 1));
-		output->descriptor = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		output->descriptor = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 	} while (output->descriptor < 0 && errno == EEXIST);
 	if (output->descriptor >= 0)
 		return BI_OK;
@@ -197,9 +199,14 @@ int bi__output_open(struct bi__output *output, const char *path, struct bi_error
 		errno = code;
 		return fail_system(err, "cannot follow the symbolic link");
 	}
+	if (!exists && (code != ENOENT || !*path)) {
+		errno = code;
+		return fail_system(err, "cannot write");
+	}
 	if ((exists && access(path, W_OK) != 0) || !find_target(path, exists, output->target))
 		return fail_system(err, "cannot write");
-	rc = create_temporary(output, err);
+	/* Until its permissions are those of the file that it replaces, nobody else may open the new file. */
+	rc = create_temporary(output, exists ? 0600 : 0666, err);
 	if (!rc && exists && fchmod(output->descriptor, facts.st_mode & 0777) != 0)
 		rc = fail_system(err, "cannot set the permissions");
 	return rc ? bi__output_close(output, rc, err) : BI_OK;
@@ -209,8 +216,11 @@ int bi__output_open(struct bi__output *output, const char *path, struct bi_error
 static int finish_output(struct bi__output *output, struct bi_error *err)
 {
 	const int descriptor = output->descriptor;
+	int rc = 0;
 
-	if (*output->temporary && fsync(descriptor) != 0)
+	while (*output->temporary && (rc = fsync(descriptor)) != 0 && errno == EINTR)
+		;
+	if (rc)
 		return fail_system(err, "cannot write");
 	output->descriptor = -1;
 	if (close(descriptor) != 0)

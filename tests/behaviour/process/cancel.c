@@ -1,8 +1,12 @@
+#define _XOPEN_SOURCE 700
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "buffer_interface/npy.h"
 #include "process.h"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -33,6 +37,7 @@ static void open_shared(struct shared *shared)
 	struct bi_options options = BI_OPTIONS_INIT;
 	struct bi_error err;
 
+	atomic_store(&closed, 0);
 	options.device = device;
 	options.release = note_close;
 	if (bi_context_open(&options, &shared->context, &err) || bi_dtype_parse("int32", &shared->dtype, &err) ||
@@ -97,6 +102,63 @@ static void use_and_compare(const struct shared *shared, int32_t round)
 	for (int64_t i = 0; i < COUNT; i++)
 		if (numbers[i] != round + (int32_t)i)
 			fail("a copy after a cancellation gives wrong elements", NULL);
+}
+
+static char path[] = "/tmp/bi-cancel-XXXXXX";
+
+/* A thread that ended within a call would leave the memory mapped, and the next write would be refused. */
+static void *save_until_cancelled(void *data)
+{
+	const struct shared *shared = data;
+	struct bi_view *loaded;
+	struct bi_error err;
+
+	for (;;) {
+		if (bi_npy_save(shared->array, path, &err) || bi_npy_load(shared->context, path, &loaded, &err))
+			fail("a file of a thread fails", &err);
+		bi_view_release(loaded);
+		pthread_testcancel();
+	}
+	return NULL;
+}
+
+/* Returns the lowest descriptor that is free. */
+static int free_descriptor(void)
+{
+	const int descriptor = dup(STDERR_FILENO);
+
+	close(descriptor);
+	return descriptor;
+}
+
+void cancel_files(void)
+{
+	struct shared shared;
+	int descriptor = mkstemp(path);
+
+	if (descriptor < 0)
+		fail("there is no file for the test", NULL);
+	close(descriptor);
+	open_shared(&shared);
+	use_and_compare(&shared, 0);
+	descriptor = free_descriptor();
+	for (int32_t round = 1; round <= 40; round++) {
+		struct timespec pause = { .tv_nsec = round % 20 * 50000 };
+		pthread_t thread = start(save_until_cancelled, &shared);
+
+		nanosleep(&pause, NULL);
+		pthread_cancel(thread);
+		pthread_join(thread, NULL);
+		use_and_compare(&shared, round);
+		if (free_descriptor() != descriptor)
+			fail("a cancelled thread left a file open", NULL);
+	}
+	unlink(path);
+	bi_view_release(shared.array);
+	bi_view_release(shared.other);
+	bi_context_release(shared.context);
+	if (atomic_load(&closed) != 1)
+		fail("a cancelled thread kept a reference to the context", NULL);
 }
 
 void cancel_small_calls(void)

@@ -159,6 +159,7 @@ static void case_cancel(void)
 	close_work(&theirs);
 	close_work(&ours);
 	cancel_small_calls();
+	cancel_files();
 }
 
 /* In the child device objects are refused in words, and host objects made there work. */

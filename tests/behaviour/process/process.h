@@ -24,6 +24,7 @@ size_t resident(void);
 
 /* A part of case `cancel`: threads are cancelled in small calls on objects that all threads share. */
 void cancel_small_calls(void);
+void cancel_files(void);
 
 void case_pressure(void);
 void case_endurance(void);
