@@ -76,6 +76,7 @@ def test_order_of_opencl_is_judged_behind_a_gate():
     assert not [rule for rule in offenders.ORDERS if rule != "right" and rule not in found[rule].get("broken", {})]
 
 
+@pytest.mark.needs("simulator")
 def test_order_and_memory_of_cuda(monkeypatch):
     monkeypatch.setenv("BI_CUDA_LIBRARY", find_simulator() or pytest.fail(NO_SIMULATOR))
     found = collect("offenders:cuda_order", ["cai"])
