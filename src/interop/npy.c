@@ -23,6 +23,9 @@ static int read_parts(const struct bi_npy_source *source, void *bytes, size_t nb
 		part = nbytes - *held < PART ? nbytes - *held : PART;
 		got = 0;
 		rc = source->read(source->data, (char *)bytes + *held, part, &got, err);
+		if (!rc && got > part)
+			return bi__fail(err, BI_EINVAL, "source->read read %zu bytes, and was asked for %zu", got,
+					part);
 	}
 	return rc;
 }

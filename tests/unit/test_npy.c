@@ -326,6 +326,27 @@ static void a_failure_of_the_caller_is_returned(void **state)
 	free(file.at);
 }
 
+static int claim_too_much(void *data, void *bytes, size_t nbytes, size_t *got, struct bi_error *err)
+{
+	int rc = read_bytes(data, bytes, nbytes, got, err);
+
+	*got = nbytes + 1;
+	return rc;
+}
+
+static void a_source_that_reads_too_much_is_refused(void **state)
+{
+	struct bytes file = make_file(&numpy_files[0]);
+	struct bi_npy_source source = source_of(&file);
+	struct bi_view *view;
+
+	(void)state;
+	source.read = claim_too_much;
+	REFUSED_FOR(BI_EINVAL, "source->read read 11 bytes, and was asked for 10",
+		    bi_npy_read(host, &source, &view, &error));
+	free(file.at);
+}
+
 /* No part is written after one that failed. */
 static void a_part_that_fails_is_the_last(void **state)
 {
@@ -602,6 +623,7 @@ int main(void)
 		cmocka_unit_test(every_end_of_the_file_is_found),
 		cmocka_unit_test(a_lie_about_the_size_costs_no_memory),
 		cmocka_unit_test(a_failure_of_the_caller_is_returned),
+		cmocka_unit_test(a_source_that_reads_too_much_is_refused),
 		cmocka_unit_test(a_part_that_fails_is_the_last),
 		cmocka_unit_test(arguments_are_checked),
 		cmocka_unit_test(a_saved_file_is_loaded),

@@ -117,11 +117,14 @@ static int fail_system(struct bi_error *err, const char *what)
 int bi__file_open(const char *path, int *descriptor, int64_t *nbytes, struct bi_error *err)
 {
 	struct stat facts;
+	int is_known;
 
 	*descriptor = open(path, O_RDONLY | O_CLOEXEC);
 	if (*descriptor < 0)
 		return fail_system(err, "cannot open");
-	*nbytes = fstat(*descriptor, &facts) == 0 && S_ISREG(facts.st_mode) ? (int64_t)facts.st_size : -1;
+	/* Some file systems give a file that has bytes the size 0. */
+	is_known = fstat(*descriptor, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size > 0;
+	*nbytes = is_known ? (int64_t)facts.st_size : -1;
 	return BI_OK;
 }
 
