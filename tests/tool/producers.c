@@ -6,6 +6,7 @@
 
 #include <buffer_interface/abi.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,8 +18,9 @@ struct array {
 	pid_t process;
 };
 
-static int shared_numbers[6] = { 1, 2, 3, 4, 5, 6 };
-static int64_t shared_shape[2] = { 2, 3 };
+static const int64_t long_strides[2] = { 48, 16 };
+static char long_numbers[96];
+static int64_t shared_shape[2] = { 2, 3 }, one_shape[2] = { 2, 3 };
 
 static void release(struct bi_exchange *self)
 {
@@ -210,10 +212,10 @@ CHANGES(B42_release, out->release = release_in_one_process)
 
 static void release_shared(struct bi_exchange *self)
 {
-	memset(shared_numbers, 0, sizeof(shared_numbers));
+	one_shape[0] = 1;
 	release(self);
 }
-CHANGES(B43_shared, out->release = release_shared; out->handle = (uintptr_t)shared_numbers)
+CHANGES(B43_shared, out->release = release_shared; out->shape = one_shape)
 
 static void release_without_free(struct bi_exchange *self)
 {
@@ -234,26 +236,16 @@ static int done_with_none(struct bi_exchange *self, uint32_t order_kind, uint64_
 }
 CHANGES(right_done, out->done = done_with_none)
 
-int B46_once(uint32_t wishes, struct bi_exchange *out)
-{
-	static int calls;
-
-	if (out->version != BI_ABI_VERSION || !calls++)
-		return make(wishes, out);
-	out->release = NULL;
-	return -1;
-}
-
 int B46_thread(uint32_t wishes, struct bi_exchange *out)
 {
 	static pthread_t first;
+	int rc = make(wishes, out);
 
 	if (!first)
 		first = pthread_self();
-	if (pthread_equal(first, pthread_self()))
-		return make(wishes, out);
-	out->release = NULL;
-	return -1;
+	if (!rc && !pthread_equal(first, pthread_self()))
+		out->reserved = 1;
+	return rc;
 }
 
 int B48_demand(uint32_t wishes, struct bi_exchange *out)
@@ -305,6 +297,97 @@ int refuses(uint32_t wishes, struct bi_exchange *out)
 	(void)wishes;
 	out->release = NULL;
 	return -5;
+}
+
+/* Right producers that look unusual. */
+static int32_t live_numbers[6];
+CHANGES(right_live, for (int i = 0; i < 6; i++) live_numbers[i]++; out->handle = (uintptr_t)live_numbers)
+CHANGES(right_pinned, out->device_type = 3; out->release = release_in_one_process)
+CHANGES(right_long_double, out->type_code = 3; out->type_bits = 8; out->type_lanes = 16; out->item_size = 16;
+	out->descr = "\"<f16\""; out->size = 96; out->handle = (uintptr_t)long_numbers;
+	out->strides = (int64_t *)(uintptr_t)long_strides)
+CHANGES(right_fields, out->type_code = 3; out->type_bits = 8; out->type_lanes = 4;
+	out->descr = "[[\"a\", \"<i2\"], [\"\", \"|V2\"]]")
+CHANGES(right_slow, usleep(10000))
+
+int right_frames(uint32_t wishes, struct bi_exchange *out)
+{
+	static int calls;
+	int rc = make(wishes, out);
+
+	if (!rc)
+		ARRAY->shape[0] = 1 + calls++ % 2;
+	return rc;
+}
+
+/* Gives one array at a time. */
+static int is_held;
+static void release_held(struct bi_exchange *self)
+{
+	is_held = 0;
+	release(self);
+}
+
+int right_one(uint32_t wishes, struct bi_exchange *out)
+{
+	int rc;
+
+	if (is_held && out->struct_size >= 16)
+		out->release = NULL;
+	rc = is_held ? -1 : make(wishes, out);
+	if (!rc) {
+		is_held = 1;
+		out->release = release_held;
+	}
+	return rc;
+}
+
+/* Gives one array in all. */
+int right_last(uint32_t wishes, struct bi_exchange *out)
+{
+	static int calls;
+
+	if (out->version != BI_ABI_VERSION || !calls++)
+		return make(wishes, out);
+	out->release = NULL;
+	return -1;
+}
+
+/* Frees the memory of the array of the call before. */
+int B12_memory(uint32_t wishes, struct bi_exchange *out)
+{
+	static void *before;
+	int rc = make(wishes, out);
+
+	if (rc)
+		return rc;
+	out->handle = (uintptr_t)memset(malloc(512), 1, 512);
+	free(before);
+	before = (void *)(uintptr_t)out->handle;
+	out->size = 512;
+	return rc;
+}
+
+/* Libraries that disturb the report. */
+CHANGES(writes_report, for (int fd = 3; fd < 20; fd++) if (write(fd, "h B-17 \nx\nf - forged\n", 20) < 0) continue)
+CHANGES(B26_colours, out->descr = "\033[31m\r")
+CHANGES(alive_group, if (wishes) kill(0, SIGTERM))
+CHANGES(alive_process, if (wishes) { if (!fork()) for (;;) pause(); abort(); })
+
+int closes_all(uint32_t wishes, struct bi_exchange *out)
+{
+	for (int fd = 3; fd < 1024; fd++)
+		close(fd);
+	return make(wishes, out);
+}
+
+int closes_and_hangs(uint32_t wishes, struct bi_exchange *out)
+{
+	int rc = closes_all(wishes, out);
+
+	while (rc == 0)
+		pause();
+	return rc;
 }
 
 /* Returns 0 and fills nothing. */

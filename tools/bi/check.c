@@ -1,8 +1,10 @@
 #define _GNU_SOURCE
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "check_steps.h"
 #include "commands.h"
@@ -19,7 +21,7 @@ enum { OPTION_PRODUCER, OPTION_CONSUMER, OPTION_TIMEOUT, OPTION_JSON, OPTION_ALL
 static const struct option options[] = {
 	[OPTION_PRODUCER] = { "producer", "NAMES", "the producers to check, with commas between them" },
 	[OPTION_CONSUMER] = { "consumer", "NAME", "the consumer to check" },
-	[OPTION_TIMEOUT] = { "timeout", "SECONDS", "most time without a result (20)" },
+	[OPTION_TIMEOUT] = { "timeout", "SECONDS", "seconds that a call may take (20)" },
 	[OPTION_JSON] = { "json", "FILE", "write the results as one JSON object (-: to stdout)" },
 	[OPTION_ALL] = { "all", NULL, "also list rules that hold or do not apply" },
 	{ NULL, NULL, NULL },
@@ -29,6 +31,7 @@ struct run {
 	const struct invocation *invocation;
 	struct check_task task;
 	struct check_report report;
+	int is_partial; /* a function could not be checked */
 	struct output json; /* opened before the check, so that a wrong path is found early */
 	char *words; /* the names of the functions, one after the other */
 	const char *symbols[MOST_SYMBOLS + 1];
@@ -39,17 +42,20 @@ static const char *value_of(const struct run *run, int option)
 	return run->invocation->values[option];
 }
 
-/* Notes 1 if the library has the producer's default function, and 2 if it has the consumer's. */
+/* Stops if the library lacks a function of the list. Notes 1 if the library has the producer's default function, and 2
+ * if it has the consumer's. */
 static void step_find(const struct check_task *task, const void *data)
 {
-	(void)data;
+	for (const char *const *symbol = data; *symbol; symbol++)
+		if (!dlsym(task->library, *symbol))
+			judge_fatal("%s exports no function %s", task->file, *symbol);
 	judge_note((dlsym(task->library, PRODUCER) ? 1 : 0) | (dlsym(task->library, CONSUMER) ? 2 : 0));
 }
 
 /* Opens the library. Returns enum exit_code, and sets *found to the number that step_find noted. */
 static int find_defaults(struct run *run, int *found)
 {
-	const struct check_step find = { "", "all.alive", step_find, NULL };
+	const struct check_step find = { "", "all.alive", step_find, run->symbols, NULL };
 	enum check_end end = check_run_step(&run->task, &find, &run->report);
 
 	if (end == CHECK_DIED)
@@ -96,17 +102,16 @@ static int choose_symbols(struct run *run)
 		say("check: give either --producer or --consumer");
 		return usage(run->invocation->command);
 	}
-	rc = find_defaults(run, &found);
-	if (rc)
-		return rc;
-	if (!producer && !consumer)
-		return choose_default(run, found);
 	run->report.is_consumer = consumer != NULL;
-	run->words = strdup(consumer ? consumer : producer);
-	if (run->words)
-		return choose_named(run, consumer ? consumer : producer);
-	say("out of memory");
-	return EXIT_CODE_USAGE;
+	run->words = strdup(consumer ? consumer : producer ? producer : "");
+	if (!run->words) {
+		say("out of memory");
+		return EXIT_CODE_USAGE;
+	}
+	rc = consumer || producer ? choose_named(run, consumer ? consumer : producer) : EXIT_CODE_OK;
+	if (!rc)
+		rc = find_defaults(run, &found);
+	return rc || consumer || producer ? rc : choose_default(run, found);
 }
 
 static int read_timeout(struct run *run)
@@ -120,7 +125,7 @@ static int read_timeout(struct run *run)
 	run->task.seconds = (unsigned)seconds;
 	if (seconds >= 1 && seconds <= MOST_SECONDS && (!text || !*end))
 		return EXIT_CODE_OK;
-	say("check: --timeout is \"%s\"; a number from 1 to %d is expected", text, MOST_SECONDS);
+	say("check: --timeout is \"%s\"; a whole number of seconds from 1 to %d is expected", text, MOST_SECONDS);
 	return EXIT_CODE_USAGE;
 }
 
@@ -153,13 +158,19 @@ static int write_json(struct run *run)
 
 static int check_symbols(struct run *run)
 {
-	enum check_end end = CHECK_ENDED;
+	int checked = 0;
 
-	for (const char *const *symbol = run->symbols; *symbol && end == CHECK_ENDED; symbol++) {
+	for (const char *const *symbol = run->symbols; *symbol; symbol++) {
+		enum check_end end;
+
 		run->task.symbol = *symbol;
 		end = (run->report.is_consumer ? check_consumer : check_producer)(&run->task, &run->report);
+		run->is_partial |= end != CHECK_ENDED;
+		checked += end == CHECK_ENDED;
 	}
-	return end == CHECK_ENDED ? EXIT_CODE_OK : EXIT_CODE_USAGE;
+	if (run->report.is_incomplete)
+		say("out of memory");
+	return checked && !run->report.is_incomplete ? EXIT_CODE_OK : EXIT_CODE_USAGE;
 }
 
 static int check_and_report(struct run *run)
@@ -180,7 +191,18 @@ static int check_and_report(struct run *run)
 		return rc;
 	if (!json || strcmp(json, "-") != 0)
 		check_report_text(&run->report, value_of(run, OPTION_ALL) != NULL, stdout);
-	return check_report_broken(&run->report) ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
+	return check_report_broken(&run->report) ? EXIT_CODE_FAILURE : run->is_partial ? EXIT_CODE_USAGE : EXIT_CODE_OK;
+}
+
+/* Opens /dev/null for descriptors 0 to 2 that are closed, so that no output of the report gets their number. */
+static void fill_standard_descriptors(void)
+{
+	int fd = open("/dev/null", O_RDONLY);
+
+	while (fd >= 0 && fd <= STDERR_FILENO)
+		fd = open("/dev/null", O_RDONLY);
+	if (fd >= 0)
+		close(fd);
 }
 
 static int run(const struct invocation *invocation)
@@ -188,6 +210,7 @@ static int run(const struct invocation *invocation)
 	struct run run = { .invocation = invocation, .json = OUTPUT_INIT };
 	int rc;
 
+	fill_standard_descriptors();
 	run.report.target = run.task.file = invocation->arguments[0];
 	run.report.arrays = run.symbols;
 	rc = check_and_report(&run);
@@ -212,15 +235,19 @@ const struct command command_check = {
 		   "Both return 0, or another value to refuse. The producer fills *out as `acquire`\n"
 		   "of the specification does, without an object of Python. The consumer writes the\n"
 		   "elements in C order, without gaps, to `elements`, which has `size` bytes. It\n"
-		   "releases the array before it returns, also an array that it refuses.\n"
+		   "releases the array before it returns, also an array that it refuses. `size` may\n"
+		   "be more than the elements need. The check calls a producer several hundred\n"
+		   "times, on up to four threads at once, holds up to eight structures at a time,\n"
+		   "and releases one in a forked child.\n"
 		   "\n"
 		   "Without --producer and --consumer, the function of one of these names is\n"
 		   "checked. Each step of the check runs in a process of its own, so a crash is a\n"
-		   "finding. A consumer is given arrays in host memory that are legal in an odd way,\n"
+		   "finding. A consumer is given arrays in host memory that are legal but unusual,\n"
 		   "illegal ones, which it has to refuse, and a cl_mem with pending work if there is\n"
 		   "a device.\n"
 		   "\n"
-		   "Exit codes: 0 no rule is broken, 1 a rule is broken, 2 nothing could be checked.\n"
+		   "Exit codes: 0 no rule is broken, 1 a rule is broken, 2 the command line is\n"
+		   "wrong, or a function could not be checked.\n"
 		   "The command does not exist on Windows. `python -m buffer_interface check` checks\n"
 		   "arrays of Python, and judges the order of pending work.\n"
 		   "\n"

@@ -45,7 +45,6 @@ const struct check_case check_cases[] = {
 	{ ILLEGAL("a struct_size of 4097", "B-9"), .changes = { SET(struct_size, BI_ABI_SIZE_MAX + 1) } },
 	{ ILLEGAL("an unknown flag below bit 16", "B-11"), .changes = { SET(flags, 1u << 9) } },
 	{ ILLEGAL("a reserved member of 1", "B-11"), .changes = { SET(reserved, 1) } },
-	{ ILLEGAL("release NULL", "B-11"), .changes = { SET(release, 0) } },
 	{ ILLEGAL("65 dimensions", "B-14"), .changes = { SET(ndim, 65) } },
 	{ ILLEGAL("shape NULL", "B-14"), .changes = { SET(shape, 0) } },
 	{ ILLEGAL("strides NULL", "B-14"), .changes = { SET(strides, 0) } },

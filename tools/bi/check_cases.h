@@ -1,4 +1,4 @@
-/* Arrays for consumers: plain ones, ones that are legal in an odd way, and illegal ones. All are in host memory. */
+/* Arrays for consumers: plain ones, legal but unusual ones, and illegal ones. All are in host memory. */
 #ifndef BI_TOOL_CHECK_CASES_H
 #define BI_TOOL_CHECK_CASES_H
 

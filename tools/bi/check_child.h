@@ -17,7 +17,7 @@ typedef int check_consumer_fn(struct bi_exchange *array, void *elements, size_t 
 struct check_task {
 	const char *file;
 	const char *symbol; /* NULL: the step needs none */
-	unsigned seconds; /* most time without a result */
+	unsigned seconds; /* most time of a call */
 	void *library; /* in the child, as from dlopen */
 	void (*entry)(void); /* the function `symbol`, in the child */
 	int choice; /* producer: 1 if the structure breaks no rule; consumer: the plain array that it accepts */
@@ -29,6 +29,7 @@ struct check_step {
 	const char *rule; /* the rule that is broken if the child crashes or hangs */
 	void (*run)(const struct check_task *task, const void *data);
 	const void *data; /* passed on to `run` */
+	const char *skipped; /* the rule that is skipped if the child ends before it calls judge_note; NULL: none */
 };
 
 enum check_end {
@@ -46,6 +47,8 @@ enum check_end check_run_step(struct check_task *task, const struct check_step *
 int judge(const char *rule, int is_kept, const char *format, ...) TOOL_PRINTF(3, 4);
 void judge_skip(const char *rule, const char *format, ...) TOOL_PRINTF(2, 3);
 void judge_note(int number);
+/* Tells that a call has returned: the time of the next one begins. */
+void judge_alive(void);
 /* Ends the child. The error says why nothing can be checked. */
 _Noreturn void judge_fatal(const char *format, ...) TOOL_PRINTF(1, 2);
 /* Ends the child. The results that were passed on count. */

@@ -14,20 +14,29 @@ static const struct check_rule *rules_of(const struct check_report *report)
 	return report->is_consumer ? check_consumer_rules : check_producer_rules;
 }
 
-int check_report_add(struct check_report *report, const struct check_result *result)
+int check_report_has_rule(const struct check_report *report, const char *name)
+{
+	const struct check_rule *rule = rules_of(report);
+
+	while (rule->name && strcmp(rule->name, name))
+		rule++;
+	return rule->name != NULL;
+}
+
+void check_report_add(struct check_report *report, const struct check_result *result)
 {
 	struct check_result *results = report->results;
 
 	for (size_t i = 0; i < report->count; i++)
 		if (results[i].status == result->status && results[i].array == result->array &&
 		    !strcmp(results[i].rule, result->rule) && !strcmp(results[i].text, result->text))
-			return 0;
+			return;
 	results = realloc(results, (report->count + 1) * sizeof(*results));
+	report->is_incomplete |= !results;
 	if (!results)
-		return -1;
+		return;
 	results[report->count++] = *result;
 	report->results = results;
-	return 0;
 }
 
 /* Returns the next result of a rule with a status from *at on, or NULL. Moves *at behind it. */
@@ -57,7 +66,7 @@ static const char *reason_of(const struct check_report *report, const struct che
 	size_t at = 0;
 	const struct check_result *result = next_result(report, rule, CHECK_SKIP, &at);
 
-	return result ? result->text : rule->reason ? rule->reason : "no array puts it to the test";
+	return result ? result->text : rule->reason ? rule->reason : "no array of this run tests it";
 }
 
 static int count_rules(const struct check_report *report, enum check_status status)
@@ -114,7 +123,7 @@ static void print_seen(const struct check_report *report, const struct check_rul
 	int count = 0;
 
 	while ((result = next_result(report, rule, CHECK_BROKEN, &at)) != NULL) {
-		snprintf(text, sizeof(text), "%s%s%s%s", report->is_consumer ? "" : "array ",
+		snprintf(text, sizeof(text), "%s%s%s%s", report->is_consumer ? "" : "function ",
 			 report->is_consumer ? "" : result->array, report->is_consumer ? "" : ": ", result->text);
 		if (count++ < MOST_SEEN)
 			print_wrapped(out, "seen:  ", text);
@@ -150,7 +159,7 @@ void check_report_text(const struct check_report *report, int is_long, FILE *out
 
 	fprintf(out, "%s %s\n", report->is_consumer ? "Consumer" : "Producer", report->target);
 	for (const char *const *array = report->arrays; *array && !report->is_consumer; array++)
-		fprintf(out, "  array %s: struct bi_exchange; buffer-interface\n", *array);
+		fprintf(out, "  function %s\n", *array);
 	fputc('\n', out);
 	for (const struct check_rule *rule = rules_of(report); rule->name; rule++)
 		if (is_long || status_of(report, rule) == CHECK_BROKEN)

@@ -20,10 +20,13 @@ struct check_report {
 	const char *const *arrays; /* names; NULL ends the list */
 	struct check_result *results;
 	size_t count;
+	int is_incomplete; /* a result was lost, because memory is missing */
 };
 
-/* Adds a copy of a result that is not in the report yet. Returns 0, or -1 if memory is missing. */
-int check_report_add(struct check_report *report, const struct check_result *result);
+int check_report_has_rule(const struct check_report *report, const char *name);
+
+/* Adds a copy of a result that is not in the report yet. */
+void check_report_add(struct check_report *report, const struct check_result *result);
 
 /* Returns the number of rules that are broken. */
 int check_report_broken(const struct check_report *report);

@@ -2,14 +2,16 @@
 
 #include <string.h>
 
-#define GATE "work that is pending is needed; `python -m buffer_interface check` judges the rule"
+#define GATE \
+	"an array with pending work is needed, which the command does not make; `python -m buffer_interface check` " \
+	"judges the rule"
 
 const struct check_rule check_producer_rules[] = {
 	{ "B-7", "An unknown version, and a struct_size that is too small or above 4096, fail; `release` is NULL then.",
 	  NULL, 0 },
 	{ "B-8", "All bytes up to struct_size are written, none behind them, and struct_size stays.", NULL, 0 },
 	{ "B-9", "The version is the known one, and struct_size is between the known size and 4096.", NULL, 0 },
-	{ "B-10", "Later versions only append members.", "it binds later versions of the page", 0 },
+	{ "B-10", "Later versions only append members.", "it is about later versions of the specification", 0 },
 	{ "B-11", "Only known flags below bit 16 are set, and `reserved` is 0.", NULL, 0 },
 	{ "B-12", "The structure and all that it points to stay unchanged until release.", NULL, 0 },
 	{ "B-13", "A structure that was moved by a copy of its bytes is released at its new place.", NULL, 0 },
@@ -23,7 +25,7 @@ const struct check_rule check_producer_rules[] = {
 	{ "B-20", "A cl_mem is no sub-buffer.", "the driver is not queried", 0 },
 	{ "B-21", "Kind of handle, device type and context go together.", NULL, 0 },
 	{ "B-22", "Without elements the handle may be 0.", "it permits something, so nothing can break it", 0 },
-	{ "B-23", "`device_id` is the number of a device that exists, and 0 on the host.", NULL, 0 },
+	{ "B-23", "`device_id` is not negative, and 0 on the host.", NULL, 0 },
 	{ "B-24", "An element is a whole number of bytes, in the order of the machine.",
 	  "the meaning of the bytes is known to the producer alone", 0 },
 	{ "B-25", "Code and bits are in the table of types.", NULL, 0 },
@@ -38,13 +40,12 @@ const struct check_rule check_producer_rules[] = {
 	  "Streams and events of OpenCL belong to `context`, or, for host memory, to the context that they report.",
 	  GATE, 0 },
 	{ "B-36", "After done() returned 0, work of the producer comes after the work that was handed back.", GATE, 0 },
-	{ "B-37", "`done` waits for no device.", NULL, 0 },
-	{ "B-38", "With the demand READY the memory is ready, and no stream is named.", NULL, 0 },
+	{ "B-37", "`done` refuses arguments that B-32 forbids.", NULL, 0 },
+	{ "B-38", "With the demand READY no stream and no event is named.", NULL, 0 },
 	{ "B-39", "`release` sets itself to NULL, on any thread, without the GIL.", NULL, 0 },
 	{ "B-42", "In a forked child an array in host memory stays usable.", NULL, 0 },
 	{ "B-43", "The release of one structure does not affect another.", NULL, 0 },
-	{ "B-46", "The function returns 0, or another value after a failure, and can be called by several threads.",
-	  NULL, 0 },
+	{ "B-46", "Threads that call the function at the same time get right structures.", NULL, 0 },
 	{ "B-47", "`acquire` does not copy, and does not wait for a device.", "each call may make a new array", 0 },
 	{ "B-48", "Unknown demands are refused, unknown promises are ignored.", NULL, 0 },
 	{ "B-49", "With the promise BORROW the structure is the same.", NULL, 0 },
@@ -55,7 +56,7 @@ const struct check_rule check_producer_rules[] = {
 
 const struct check_rule check_consumer_rules[] = {
 	{ "bi.takes", "A plain array is accepted, and its elements are read.", NULL, 0 },
-	{ "bi.odd", "Arrays that are legal in an odd way are accepted with their right elements.", NULL, 0 },
+	{ "bi.odd", "Arrays that are legal but unusual have their right elements, if they are accepted.", NULL, 0 },
 	{ "B-9", NULL, NULL, 0 },
 	{ "B-11", NULL, NULL, 0 },
 	{ "B-12", "A consumer does not write the structure, except to move it, nor what it points to.", NULL, 0 },
