@@ -20,8 +20,8 @@ static struct gate {
 
 static void *open_later(void *data)
 {
-	unsigned ms = gate.closed_ms;
-	struct timespec time = { ms / 1000, ms % 1000 * 1000000L };
+	const long ms = (long)gate.closed_ms;
+	struct timespec time = { ms / 1000, ms % 1000 * 1000000 };
 
 	nanosleep(&time, NULL);
 	gate.open(gate.event, 0);

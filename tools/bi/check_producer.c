@@ -108,7 +108,7 @@ static int is_memory_freed(const struct bi_exchange *x)
 	if (!check_is_readable(x->handle, x->size))
 		return 1;
 	return x->size >= 128 && !x->order_kind &&
-	       is_canary((const unsigned char *)(uintptr_t)x->handle + x->size / 2, x->size / 4, FREED);
+	       is_canary((const unsigned char *)(uintptr_t)x->handle + x->size / 2, (size_t)(x->size / 4), FREED);
 }
 
 /* Returns the bytes of shape, and of strides, that can be read. */
