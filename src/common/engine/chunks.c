@@ -21,26 +21,17 @@ static int64_t chunk_step(int64_t extent, int64_t chunks, int64_t units)
 	return (extent / chunks + (extent % chunks != 0) + units - 1) / units * units;
 }
 
-/* Runs of so many bytes are read and written at nearly full speed, so longer runs are not better. */
-#define READ_RUN 1024
-#define WRITTEN_RUN 256
+/* A run of this many bytes is read or written at nearly full speed, so longer runs are not better. */
+#define LONG_RUN 1024
 
-static int64_t product_up_to(int64_t most, int64_t stride, int64_t step)
-{
-	return stride > most / step ? most : stride * step;
-}
-
-/*
- * Returns the bytes that a chunk has along the axis in one run of the source, or in one run of the destination times
- * READ_RUN / WRITTEN_RUN if these are fewer, at most READ_RUN.
- */
+/* Returns the bytes of a chunk's range along the axis, in the source or in the destination, at most LONG_RUN. */
 static int64_t shorter_run(const struct bi__plan *plan, int axis, int64_t step)
 {
 	const int64_t src = plan->src_strides[axis] < 0 ? -plan->src_strides[axis] : plan->src_strides[axis];
-	const int64_t read = src ? product_up_to(READ_RUN, src, step) : READ_RUN;
-	const int64_t written = product_up_to(WRITTEN_RUN, plan->dst_strides[axis], step) * (READ_RUN / WRITTEN_RUN);
+	const int64_t dst = plan->dst_strides[axis];
+	const int64_t stride = src && src < dst ? src : dst;
 
-	return read < written ? read : written;
+	return stride > LONG_RUN / step ? LONG_RUN : stride * step;
 }
 
 /*
