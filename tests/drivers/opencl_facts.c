@@ -23,7 +23,7 @@
 /* After this time a call hangs. */
 #define SECONDS 10
 
-/* What makes the first call of a process: so many threads, in each of so many processes. */
+/* The question `first` starts so many processes. In each of them so many threads make the first call. */
 #define THREADS 8
 #define PROCESSES 100
 

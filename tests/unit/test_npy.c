@@ -532,7 +532,7 @@ static void links_are_followed(void **state)
 	bi_view_release(other);
 }
 
-/* What was there is still there, and nothing else. */
+/* Asserts that the folder has its old file, unchanged, and no other file. */
 static void a_failed_save_changes_nothing(void **state)
 {
 	struct bi_view *array = new_saved("<i4"), *large = NEW_ARRAY(host, "<f8", 1000), *nameless;

@@ -37,7 +37,7 @@ static unsigned char *header(int major, const char *text, size_t *size)
 	return bytes;
 }
 
-/* What a header says. */
+/* The expected contents of a header. */
 struct npy {
 	struct bi_layout layout;
 	char *descr;

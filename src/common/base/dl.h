@@ -29,7 +29,8 @@ struct bi__symbol {
  * the library itself, which bi__dl_symbol takes.
  *
  * The environment variable `variable` names the library. If it is unset or empty, a library is taken that the process
- * has already loaded from a file with the name names[0] up to its first dot, with a suffix or not (only on Linux).
+ * has already loaded from a file with the name names[0] up to its first dot, with a suffix or not, and that has all
+ * required symbols (only on Linux).
  * Otherwise the first of `names` that loads is opened; `names` ends with NULL. Slots of missing optional symbols become
  * NULL. The driver library is never closed. The function is not thread-safe: call it with a lock held.
  *

@@ -23,7 +23,7 @@ FILE *bi__file_create_own(const char *directory, char *path);
 /* Bytes of the longest path that is written to, with the final NUL. */
 #define BI__PATH 4096
 
-/* Opens a file for reading. *nbytes is its size; -1: unknown, because it is not a regular file. */
+/* Opens a file for reading. *nbytes is its size; -1: the size is unknown, as for a pipe, or it is given as 0. */
 int bi__file_open(const char *path, int *descriptor, int64_t *nbytes, struct bi_error *err);
 void bi__file_close(int descriptor);
 

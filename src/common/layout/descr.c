@@ -473,7 +473,9 @@ int bi__descr_translate(const char *text, size_t length, enum bi__descr_notation
 			struct bi_error *err)
 {
 	struct writer to = { out, *room, 0 };
-	struct reader in = { text, text, text + length, from, &to, (enum bi__descr_notation) !from, err };
+	struct reader in = { text, text, text + length,
+			     from, &to,  from == BI__DESCR_JSON ? BI__DESCR_PYTHON : BI__DESCR_JSON,
+			     err };
 	uint32_t size;
 	int rc = read_list(&in, 1, NULL, NULL, &size);
 

@@ -176,7 +176,10 @@ static void *ask_for_the_handle(void *view)
 	return NULL;
 }
 
-/* Another thread that sees the mark takes the handle at once. So the mark waits for a step that has the lock. */
+/*
+ * A thread that finds the memory marked as exported takes the handle without a lock. So the mark is set only after the
+ * step of another thread has ended.
+ */
 static void row_38_the_mark_comes_after_the_wait(void **state)
 {
 	const struct timespec moment = { 0, 20000000 };

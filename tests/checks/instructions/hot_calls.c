@@ -338,7 +338,7 @@ BI_KERNEL(scale, (BI_IN(float, from), BI_OUT(float, to), BI_VALUE(float, factor)
 	BI_DATA(to)[BI_GLOBAL_ID(x)] = factor * BI_DATA(from)[BI_GLOBAL_ID(x)];
 }
 
-/* Of one item, so that the checks and the order are counted. */
+/* The grid has one item, so the count is that of the checks and of the order, and not that of the kernel. */
 static void launch(void)
 {
 	const struct bi_grid grid = { 1, { 1 }, { 0 } };
