@@ -37,7 +37,7 @@ static unsigned char *header(int major, const char *text, size_t *size)
 	return bytes;
 }
 
-/* The expected contents of a header. */
+/* The contents of a header that was read. */
 struct npy {
 	struct bi_layout layout;
 	char *descr;
