@@ -188,19 +188,17 @@ struct incoming {
 	char *text; /* the descr in Python's notation, or NULL */
 };
 
-/*
- * Checks that all bytes that the elements reach lie in the memory. Without elements the offset does not matter; it
- * becomes 0.
- */
+/* Checks that all bytes that the elements reach lie in the memory. Without elements offset and size do not matter. */
 static int check_reach(const struct bi_exchange *exchange, struct bi_layout *layout, struct bi_error *err)
 {
 	int64_t first, end;
 
 	if (!bi_layout_size(layout))
 		layout->offset = 0;
+	else if (exchange->offset > INT64_MAX || exchange->size > SIZE_MAX / 2)
+		return bi__fail(err, BI_EOVERFLOW, "offset %llu or size %llu does not fit",
+				(unsigned long long)exchange->offset, (unsigned long long)exchange->size);
 	bi_layout_extent(layout, &first, &end);
-	if (exchange->size > SIZE_MAX / 2)
-		return bi__fail(err, BI_EOVERFLOW, "size %llu does not fit", (unsigned long long)exchange->size);
 	if (exchange->size > UINT64_MAX - exchange->handle)
 		return bi__fail(err, BI_EBOUNDS, "handle 0x%llx and size %llu are beyond the address space",
 				(unsigned long long)exchange->handle, (unsigned long long)exchange->size);
@@ -222,10 +220,8 @@ static int read_layout(const struct bi_exchange *exchange, struct incoming *inco
 		return bi__fail(err, BI_EINVAL, "ndim %u is not in 0..%d", exchange->ndim, BI_MAX_NDIM);
 	if (exchange->ndim && (!exchange->shape || !exchange->strides))
 		return bi__fail(err, BI_EINVAL, "shape or strides is NULL, but ndim is %u", exchange->ndim);
-	if (exchange->offset > INT64_MAX)
-		return bi__fail(err, BI_EOVERFLOW, "offset %llu does not fit", (unsigned long long)exchange->offset);
 	rc = bi_layout_init(layout, dtype, exchange->ndim, exchange->shape, exchange->strides,
-			    (int64_t)exchange->offset, err);
+			    (int64_t)(exchange->offset & INT64_MAX), err);
 	if (!rc)
 		rc = check_flags(exchange, layout, err);
 	if (!rc)
@@ -264,7 +260,7 @@ static int import_foreign(struct bi_context *context, struct bi_exchange *exchan
 		return rc;
 	foreign.kind = (enum bi_handle_kind)exchange->handle_kind;
 	foreign.handle = (uintptr_t)exchange->handle;
-	foreign.nbytes = exchange->handle ? (size_t)exchange->size : 0;
+	foreign.nbytes = exchange->handle && bi_layout_size(&incoming->layout) ? (size_t)exchange->size : 0;
 	foreign.flags = exchange->flags & BI_READONLY ? BI_WRAP_READONLY : 0;
 	foreign.stream = acceptance.stream;
 	foreign.events = &acceptance.event;
