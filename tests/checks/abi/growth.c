@@ -1,15 +1,55 @@
 /*
- * A producer or a caller of the exchange structure, compiled with a header of one version; see growth.sh. The header is
- * included twice, from two folders, as two vendored copies in one file are.
- *     -DPRODUCER, or a caller without it; -DHAS_LATER if the header has the member `later`
+ * A producer and a caller of the exchange structure, compiled with a header of one version, and the program that
+ * combines all of them; see growth.sh. The header is included twice, from two folders, as two vendored copies in one
+ * file are. -DPRODUCER=NAME or -DCALLER=NAME; -DHAS_LATER if the header has the member `later`
+ *     -DVERSIONS=V(0x00000002)…: the program
  */
+#ifdef VERSIONS
+
+#include <stdio.h>
+
+struct bi_exchange;
+typedef int produce_fn(struct bi_exchange *out);
+typedef void call_fn(produce_fn *produce);
+
+#define V(version) \
+	produce_fn produce_##version; \
+	call_fn call_##version;
+VERSIONS
+#undef V
+
+static const struct {
+	const char *version;
+	produce_fn *produce;
+	call_fn *call;
+} versions[] = {
+#define V(version) { #version, produce_##version, call_##version },
+	VERSIONS
+};
+
+int main(void)
+{
+	const size_t count = sizeof(versions) / sizeof(versions[0]);
+
+	for (size_t i = 0; i < count * count; i++) {
+		printf("%s %s ", versions[i / count].version, versions[i % count].version);
+		versions[i / count].call(versions[i % count].produce);
+		printf("\n");
+	}
+	return 0;
+}
+
+#else
+
 #include "buffer_interface/check.h"
 #include "vendored/check.h"
 
-/* Writes an array of `count` bytes. Returns 0, or -1 if the caller's version or size is not known. */
-int produce(struct bi_exchange *out);
+/* Writes an array of 5 bytes. Returns 0, or -1 if the caller's version or size is not known. */
+typedef int produce_fn(struct bi_exchange *out);
 
 #ifdef PRODUCER
+
+produce_fn PRODUCER;
 
 enum { SIZE_OF_FIRST = (int)offsetof(struct bi_exchange, reserved) + 1 }; /* bytes of the first minor version */
 
@@ -21,7 +61,7 @@ static void release(struct bi_exchange *self)
 	self->release = NULL;
 }
 
-int produce(struct bi_exchange *out)
+int PRODUCER(struct bi_exchange *out)
 {
 	struct bi_exchange array = BI_EXCHANGE_INIT;
 	const uint32_t size = out->struct_size;
@@ -59,7 +99,7 @@ static union {
 } caller;
 
 /* Calls the producer with that size. Prints "refused", "version" if check.h refuses the version, or "ok LATER". */
-static void call_with(uint32_t size)
+static void call_with(produce_fn *produce, uint32_t size)
 {
 	const char *why;
 
@@ -86,13 +126,15 @@ static void call_with(uint32_t size)
 	}
 }
 
-int main(void)
+void CALLER(produce_fn *produce);
+
+void CALLER(produce_fn *produce)
 {
-	call_with(sizeof(caller.array));
-	call_with(sizeof(caller.array) + 8);
-	call_with(8);
-	call_with(BI_ABI_SIZE_MAX + 1);
-	return 0;
+	call_with(produce, sizeof(caller.array));
+	call_with(produce, sizeof(caller.array) + 8);
+	call_with(produce, 8);
+	call_with(produce, BI_ABI_SIZE_MAX + 1);
 }
 
+#endif
 #endif

@@ -1,9 +1,10 @@
 #!/bin/sh
 # Each version of the exchange structure meets each other one: 0.2, 0.3, 1.0, 1.1 with a member more, 1.2 with it as well,
-# 2.0. The headers are made of abi.h, and compiled for 64 bits (run) and for 32 bits (not run).
-#     growth.sh SOURCE_DIR CC CLANG
+# 2.0. The headers are made of abi.h. The programs of all compilers run, with 64 and with 32 bits.
+#     growth.sh SOURCE_DIR CLANG CC...
 set -eu
-include=$1/include/buffer_interface source=$1/tests/checks/abi/growth.c
+include=$1/include/buffer_interface source=$1/tests/checks/abi/growth.c clang=$2
+shift 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -18,28 +19,29 @@ make_header() {
             grep -q 'uint64_t later;' "$work/$1/$folder/abi.h" || exit 1
         fi
     done
-    flags="-std=c99 -Wall -Wextra -Wconversion -Wpedantic -Werror ${2:+-DHAS_LATER}"
+}
+
+# Version, 1 if the structure has one member more, compilers.
+compile() {
+    version=$1 flags="-std=c99 -Wall -Wextra -Wconversion -Wpedantic -Werror -I$work/$1 ${2:+-DHAS_LATER}"
+    shift 2
     # shellcheck disable=SC2086
-    {
-        "$3" $flags -I"$work/$1" -DPRODUCER -c "$source" -o "$work/$1/producer.o"
-        "$3" $flags -I"$work/$1" -c "$source" -o "$work/$1/caller.o"
-        for target in i386-linux-gnu armv7-linux-gnueabihf wasm32-unknown-unknown; do
-            "$4" --target="$target" -ffreestanding $flags -I"$work/$1" -DPRODUCER -fsyntax-only "$source"
-        done
-    }
+    for compiler; do
+        "$compiler" $flags -DPRODUCER="produce_$version" -c "$source" -o "$work/$version/${compiler##*/}-producer.o"
+        "$compiler" $flags -DCALLER="call_$version" -c "$source" -o "$work/$version/${compiler##*/}-caller.o"
+    done
+    for target in i386-linux-gnu armv7-linux-gnueabihf wasm32-unknown-unknown; do
+        # shellcheck disable=SC2086
+        "$clang" --target="$target" -ffreestanding $flags -DPRODUCER=produce -fsyntax-only "$source"
+    done
 }
 
 versions="0x00000002 0x00000003 0x00010000 0x00010001 0x00010002 0x00020000"
 for version in $versions; do
     case $version in 0x00010001 | 0x00010002) more=1 ;; *) more= ;; esac
-    make_header "$version" "$more" "$2" "$3"
+    make_header "$version" "$more"
+    compile "$version" "$more" "$@"
 done
-for caller in $versions; do
-    for producer in $versions; do
-        "$2" "$work/$caller/caller.o" "$work/$producer/producer.o" -o "$work/program"
-        echo "$caller $producer $("$work/program")"
-    done
-done >"$work/seen"
 
 # Own size, 8 more, 8, above the maximum. The member that is later in 1.1 reads 77 from 1.1 and 1.2, 0 from 1.0.
 for caller in $versions; do
@@ -53,4 +55,9 @@ for caller in $versions; do
         echo "$caller $producer $result"
     done
 done >"$work/wanted"
-diff "$work/wanted" "$work/seen"
+for compiler; do
+    # shellcheck disable=SC2059,SC2086
+    "$compiler" -static -DVERSIONS="$(printf 'V(%s) ' $versions)" "$source" "$work"/*/"${compiler##*/}"-*.o -o "$work/program"
+    "$work/program" >"$work/seen"
+    diff "$work/wanted" "$work/seen"
+done
