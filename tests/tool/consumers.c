@@ -10,8 +10,6 @@ static const char *check(const struct bi_exchange *x)
 {
 	const char *why = bi_exchange_check(x);
 
-	if (x->version == BI_ABI_VERSION && (x->device_id < 0 || (x->handle_kind == BI_HANDLE_HOST && x->device_id)))
-		return "[B-23]";
 	if (why)
 		return why;
 	if (x->descr)
@@ -104,6 +102,36 @@ ALSO(B12_structure, x->flags ^= BI_COPIED)
 ALSO(B12_shape, if (x->ndim) *(volatile int64_t *)(uintptr_t)x->shape = 2)
 ALSO(B39_twice, void (*function)(struct bi_exchange *) = x->release; function(x); x->release = function)
 ALSO(alive_abort, if (x->flags & BI_READONLY) abort())
+
+static int is_empty(const struct bi_exchange *x)
+{
+	for (int i = 0; i < x->ndim; i++)
+		if (x->shape[i] == 0)
+			return 1;
+	return 0;
+}
+
+/* Refuses arrays, which is not permitted. */
+#define REFUSES(name, condition) \
+	CONSUMER(name) \
+	{ \
+		int rc = check(x) || (condition) ? -1 : 0; \
+		if (!rc) \
+			copy(x, elements, size); \
+		release(x); \
+		return rc; \
+	}
+
+REFUSES(B10_longer, x->struct_size > sizeof(*x) && ((const char *)(x + 1))[8])
+REFUSES(B22_handle, !x->handle)
+REFUSES(B22_offset, x->offset > x->size)
+/* Does not look at the place of an array without elements. */
+CONSUMER(B21_empty)
+{
+	if (x->version == BI_ABI_VERSION && x->ndim == 1 && x->shape && is_empty(x))
+		x->context = 0;
+	return consume(x, elements, size, "[none]");
+}
 
 CONSUMER(B39_refused)
 {

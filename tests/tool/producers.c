@@ -7,6 +7,7 @@
 #include <buffer_interface/abi.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -280,7 +281,7 @@ int alive_exit(uint32_t wishes, struct bi_exchange *out)
 
 int alive_hang(uint32_t wishes, struct bi_exchange *out)
 {
-	while (wishes)
+	while (wishes & BI_ACQUIRE_BORROW)
 		pause();
 	return make(wishes, out);
 }
@@ -369,10 +370,26 @@ int B12_memory(uint32_t wishes, struct bi_exchange *out)
 }
 
 /* Libraries that disturb the report. */
-CHANGES(writes_report, for (int fd = 3; fd < 20; fd++) if (write(fd, "h B-17 \nx\nf - forged\n", 20) < 0) continue)
+CHANGES(writes_report, for (int fd = 3; fd < 1024; fd++) if (write(fd, "h B-17 \nx\nf - forged\n", 20) < 0) continue)
 CHANGES(B26_colours, out->descr = "\033[31m\r")
 CHANGES(alive_group, if (wishes) kill(0, SIGTERM))
 CHANGES(alive_process, if (wishes) { if (!fork()) for (;;) pause(); abort(); })
+
+/* Finds the memory that the check shares with the process of the step, and writes to it without end. */
+int forges(uint32_t wishes, struct bi_exchange *out)
+{
+	unsigned long start = 0, end = 0;
+	char line[300];
+	FILE *maps = fopen("/proc/self/maps", "r");
+
+	while (maps && fgets(line, sizeof(line), maps) && !strstr(line, " rw-s "))
+		continue;
+	if (maps)
+		sscanf(line, "%lx-%lx", &start, &end);
+	for (;; usleep(1000))
+		memset((void *)start, 0x7f, end - start);
+	return make(wishes, out);
+}
 
 int closes_all(uint32_t wishes, struct bi_exchange *out)
 {

@@ -41,7 +41,7 @@ def rule_of(symbol):
 
 def offenders(name):
     text = (HERE / f"{name}.c").read_text()
-    return re.findall(r"^(?:int |CHANGES\(|ACCEPTS\(|ALSO\(|CONSUMER\()((?:B\d+|takes|odd|alive)_\w+)", text, re.M)
+    return re.findall(r"^(?:int |CHANGES\(|ACCEPTS\(|ALSO\(|REFUSES\(|CONSUMER\()((?:B\d+|takes|odd|alive)_\w+)", text, re.M)
 
 
 class CheckTest(unittest.TestCase):
@@ -84,8 +84,9 @@ class CheckTest(unittest.TestCase):
 
     def test_each_planted_producer_is_found(self):
         planted = offenders("producers")
-        document = self.report(BROKEN, "producers.so", "--producer", ",".join(planted), "--timeout", "5")
+        document = self.report(BROKEN, "producers.so", "--producer", ",".join(name for name in planted if name != "alive_hang"))
         found = self.broken(document)
+        found |= self.broken(self.report(BROKEN, "producers.so", "--producer", "alive_hang", "--timeout", "1"))
         if "does not count its memory" in (next(r["reason"] for r in document["rules"] if r["rule"] == "B-51") or ""):
             planted = [symbol for symbol in planted if symbol not in ("B51_leak", "B7_holds")]
         missed = {symbol: found.get(symbol) for symbol in planted if rule_of(symbol) not in found.get(symbol, [])}
@@ -109,7 +110,7 @@ class CheckTest(unittest.TestCase):
         self.assertEqual(judged - set(map(rule_of, offenders("consumers"))), {"B-34"})
 
     def test_pending_work_is_waited_for(self):
-        self.assertEqual(self.status(self.report(OK, "independent_consumer.so"), "B-34"), "holds")
+        self.assertEqual(self.status(self.report(OK, "independent_consumer.so", "--timeout", "1"), "B-34"), "holds")
         document = self.report(BROKEN, "independent_consumer.so", "--consumer", "B34_early")
         self.assertEqual(self.broken(document), {"consumer": ["B-34"]})
 
@@ -134,18 +135,14 @@ class CheckTest(unittest.TestCase):
         fields = self.report(OK, "producers.so", "--producer", "right_fields", "--timeout", "1")
         self.assertEqual([self.status(fields, name) for name in ("B-28", "B-29")], ["holds", "holds"])
 
-    def test_a_right_consumer_waits_for_a_short_time_too(self):
-        document = self.report(OK, "independent_consumer.so", "--timeout", "1")
-        self.assertEqual(self.status(document, "B-34"), "holds")
-
     def test_functions_that_disturb_the_report(self):
-        document = self.report(OK, "producers.so", "--producer", "writes_report", "--timeout", "1")
+        document = self.report(OK, "producers.so", "--producer", "writes_report,closes_all")
         self.assertEqual(self.broken(document), {})
-        symbols = "closes_all,closes_and_hangs,alive_group,alive_process"
+        symbols = "closes_and_hangs,forges,alive_group,alive_process"
         document = self.report(BROKEN, "producers.so", "--producer", symbols, "--timeout", "1")
         seen = {row["array"]: row["text"] for rule in document["rules"] if rule["rule"] == "all.alive" for row in rule["seen"]}
-        self.assertRegex(seen["closes_all"], "closes a descriptor that it did not open")
         self.assertRegex(seen["closes_and_hangs"], "goes on for more than 1 s")
+        self.assertRegex(seen["forges"], "the first call goes on for more than 2 s")
         self.assertRegex(seen["alive_group"], "signal 15")
         self.assertRegex(seen["alive_process"], "signal 6")
         code, out, _ = self.run_check("producers.so", "--producer", "B26_colours")
@@ -226,8 +223,8 @@ class CheckTest(unittest.TestCase):
                 self.assertRegex(errors, r"^bi: check: .*" + reason)
 
     def test_first_calls_that_never_return(self):
-        for symbol, how in [("hangs", "the first call goes on for more than 3 s"), ("alive_first", "the first call crashes")]:
-            code, out, _ = self.run_check("producers.so", "--producer", symbol, "--timeout", "3")
+        for symbol, how in [("hangs", "the first call goes on for more than 1 s"), ("alive_first", "the first call crashes")]:
+            code, out, _ = self.run_check("producers.so", "--producer", symbol, "--timeout", "1")
             self.assertEqual(code, BROKEN)
             self.assertRegex(out, f"BROKEN  all.alive\n(.*\n)*.*seen:   function {symbol}: {how}")
             self.assertIn("\n1 rule is broken, 0 hold, ", out)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "check_steps.h"
+#include "check_child.h"
 #include "commands.h"
 #include "file.h"
 #include "text.h"
@@ -44,9 +44,9 @@ static const char *value_of(const struct run *run, int option)
 
 /* Stops if the library lacks a function of the list. Notes 1 if the library has the producer's default function, and 2
  * if it has the consumer's. */
-static void step_find(const struct check_task *task, const void *data)
+static void step_find(const struct check_task *task)
 {
-	for (const char *const *symbol = data; *symbol; symbol++)
+	for (const char *const *symbol = task->data; *symbol; symbol++)
 		if (!dlsym(task->library, *symbol))
 			judge_fatal("%s exports no function %s", task->file, *symbol);
 	judge_note((dlsym(task->library, PRODUCER) ? 1 : 0) | (dlsym(task->library, CONSUMER) ? 2 : 0));
@@ -55,7 +55,7 @@ static void step_find(const struct check_task *task, const void *data)
 /* Opens the library. Returns enum exit_code, and sets *found to the number that step_find noted. */
 static int find_defaults(struct run *run, int *found)
 {
-	const struct check_step find = { "", "all.alive", step_find, run->symbols, NULL };
+	const struct check_step find = { "", step_find, 1, run->symbols, NULL, NULL };
 	enum check_end end = check_run_step(&run->task, &find, &run->report);
 
 	if (end == CHECK_DIED)

@@ -7,6 +7,7 @@
 		offsetof(struct bi_exchange, member), sizeof(((struct bi_exchange *)0)->member), number \
 	}
 #define LEGAL(text, axes) .name = text, .ndim = axes
+#define PERMITTED(text, number) .name = text, .permits = number, .ndim = 1, .strides = { 1 }
 #define ILLEGAL(text, number) .name = text, .rule = number, .ndim = -1
 #define DESCRIBED SET(type_code, 3), SET(type_bits, 8)
 
@@ -22,8 +23,8 @@ const struct check_case check_cases[] = {
 	{ LEGAL("an offset", -1), .offset = 2 },
 	{ LEGAL("an extent of 0", 3), .shape = { 2, 0, 3 }, .strides = { 3, 3, 1 } },
 	{ LEGAL("one extent, which is 0", 1), .shape = { 0 }, .strides = { 1 } },
-	{ LEGAL("an extent of 0 and the handle 0", 1), .shape = { 0 }, .strides = { 1 },
-	  .changes = { SET(handle, 0), SET(size, 0) } },
+	{ PERMITTED("an extent of 0 and the handle 0", "B-22"), .changes = { SET(handle, 0), SET(size, 0) } },
+	{ PERMITTED("an extent of 0 and an offset of 2^63", "B-22"), .changes = { SET(offset, (uint64_t)1 << 63) } },
 	{ LEGAL("an extent of 1 with an odd stride", 2), .shape = { 1, 3 }, .strides = { 4096, 1 } },
 	{ LEGAL("one extent, which is 1, with an odd stride", 1), .shape = { 1 }, .strides = { -4096 } },
 	{ LEGAL("Fortran order", 2), .shape = { 2, 3 }, .strides = { 1, 2 } },
@@ -39,6 +40,10 @@ const struct check_case check_cases[] = {
 	{ LEGAL("an unknown flag above bit 15", -1), .changes = { SET(flags, 1u << 30) } },
 	{ LEGAL("a true flag of contiguity", -1), .changes = { SET(flags, BI_C_CONTIGUOUS) } },
 	{ LEGAL("a longer structure", -1), .changes = { SET(struct_size, sizeof(struct bi_exchange) + 64) } },
+	{ .name = "a longer structure with a member that is not known",
+	  .permits = "B-10",
+	  .ndim = -1,
+	  .changes = { SET(struct_size, sizeof(struct bi_exchange) + 64), { sizeof(struct bi_exchange) + 8, 8, 7 } } },
 	{ ILLEGAL("version 9.0", "B-9"), .changes = { SET(version, 0x90000) } },
 	{ ILLEGAL("a struct_size of one byte less", "B-9"),
 	  .changes = { SET(struct_size, sizeof(struct bi_exchange) - 1) } },
@@ -61,6 +66,11 @@ const struct check_case check_cases[] = {
 	{ ILLEGAL("the device type of CUDA for an address of the host", "B-21"), .changes = { SET(device_type, 2) } },
 	{ ILLEGAL("an unknown kind of handle", "B-21"), .changes = { SET(handle_kind, 77) } },
 	{ ILLEGAL("a context for host memory", "B-21"), .changes = { SET(context, 8) } },
+	{ .name = "a context for host memory, and an extent of 0",
+	  .rule = "B-21",
+	  .ndim = 1,
+	  .strides = { 1 },
+	  .changes = { SET(context, 8) } },
 	{ ILLEGAL("a negative device_id", "B-23"), .changes = { SET(device_id, (uint32_t)-1) } },
 	{ ILLEGAL("the device_id 1 for host memory", "B-23"), .changes = { SET(device_id, 1) } },
 	{ ILLEGAL("the unknown type code 99", "B-25"), .changes = { SET(type_code, 99) } },
@@ -79,24 +89,23 @@ const struct check_case check_cases[] = {
 	{ .name = NULL },
 };
 
+void case_write_integer(void *at, size_t size, uint64_t value)
+{
+	const uint16_t one = 1;
+	const int is_little = *(const uint8_t *)&one;
+
+	memcpy(at, (const char *)&value + (is_little ? 0 : sizeof(value) - size), size);
+}
+
 void case_write_number(const struct case_type *type, void *at, int number)
 {
-	float single = (float)number;
-	double wide = number;
-	uint8_t one = (uint8_t)number;
-	uint16_t two = (uint16_t)number;
-	uint32_t four = (uint32_t)number;
-	uint64_t eight = (uint64_t)number;
+	const float single = (float)number;
+	const double wide = number;
 
-	if (type->code == 2)
-		memcpy(at, type->bits == 32 ? (void *)&single : (void *)&wide, type->bits / 8);
+	if (type->code != 2)
+		case_write_integer(at, type->bits / 8, (uint64_t)number);
 	else
-		memcpy(at,
-		       type->bits == 8    ? (void *)&one
-		       : type->bits == 16 ? (void *)&two
-		       : type->bits == 32 ? (void *)&four
-					  : (void *)&eight,
-		       type->bits / 8);
+		memcpy(at, type->bits == 32 ? (const void *)&single : (const void *)&wide, type->bits / 8);
 }
 
 int case_read_number(const struct case_type *type, const void *at)

@@ -26,6 +26,9 @@ struct case_change {
 struct check_case {
 	const char *name;
 	const char *rule; /* the rule that the array breaks; NULL: the array is legal */
+	/* The rule that a consumer breaks which refuses this array, and accepts the last one before it without
+	 * `permits`. */
+	const char *permits;
 	int ndim; /* -1: shape and strides of the plain array that the consumer accepts, changed along axis 0 */
 	int64_t shape[CASE_AXES], strides[CASE_AXES]; /* strides in elements; with ndim -1, 0 is no change */
 	uint64_t offset; /* in elements */
@@ -38,6 +41,8 @@ struct check_case {
 #define CASE_PLAIN 2
 extern const struct check_case check_cases[];
 
+/* Writes an integer of 1, 2, 4 or 8 bytes, or nothing if the size is 0. */
+void case_write_integer(void *at, size_t size, uint64_t value);
 /* Writes a number of a type. */
 void case_write_number(const struct case_type *type, void *at, int number);
 /* Returns the number that has these bytes, or -1 if it is none of 1 to CASE_COUNT. */

@@ -6,49 +6,55 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdlib.h>
+#include <stdatomic.h>
 #include <string.h>
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/select.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-#define HIGH_DESCRIPTOR 200 /* above the descriptors that a library may use by mistake */
-#define SLICE 20 /* milliseconds between two looks at the child */
+#define MOST_RESULTS 256 /* of a step */
+#define MOST_DESCRIPTOR 255 /* that the command may have open */
 #define DRIVER_SECONDS 20 /* to open a driver and to compile for it */
-#define STATUS_CLOSED 213 /* of a child whose pipe the library closed */
-#define LINE_MAX_SIZE 480 /* below PIPE_BUF, so that the lines of several threads do not mix */
 
-/* A line is a kind (a letter below), the rule, and a text. */
-enum line_kind {
-	LINE_HOLDS = 'h',
-	LINE_BROKEN = 'b',
-	LINE_SKIP = 's',
-	LINE_NOTE = 'n',
-	LINE_ALIVE = 'a',
-	LINE_FATAL = 'f',
-	LINE_END = 'e'
-};
+/*
+ * The results of a step, in memory that both processes share. The library under test may find it and write to it. So
+ * the parent copies a member before it looks at it, and waits for no longer than `calls` of the step permits.
+ */
+static struct board {
+	_Atomic uint64_t alive; /* the time when the last call returned, in milliseconds */
+	int note;
+	enum check_end end;
+	int count;
+	struct check_result error; /* with CHECK_FATAL */
+	struct check_result results[MOST_RESULTS];
+} * board;
 
-static int line_output = -1;
-
-static void send_line(enum line_kind kind, const char *rule, const char *format, va_list args)
+uint64_t milliseconds_now(void)
 {
-	char line[LINE_MAX_SIZE];
-	int length = snprintf(line, sizeof(line), "%c %s ", kind, rule);
+	struct timespec now;
 
-	vsnprintf(line + length, sizeof(line) - (size_t)length - 1, format, args);
-	for (char *c = line; *c; c++)
-		*c = (char)(*c == '\n' ? ' ' : iscntrl((unsigned char)*c) ? '?' : *c);
-	strcat(line, "\n");
-	while (write(line_output, line, strlen(line)) < 0)
-		if (errno != EINTR)
-			_exit(STATUS_CLOSED);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void write_result(enum check_status status, const char *rule, const char *format, va_list args)
+{
+	struct check_result *result = &board->results[board->count];
+
+	if (board->count == MOST_RESULTS)
+		return;
+	result->status = status;
+	snprintf(result->rule, sizeof(result->rule), "%s", rule);
+	vsnprintf(result->text, sizeof(result->text), format, args);
+	board->count++;
 }
 
 int judge(const char *rule, int is_kept, const char *format, ...)
@@ -56,7 +62,7 @@ int judge(const char *rule, int is_kept, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	send_line(is_kept ? LINE_HOLDS : LINE_BROKEN, rule, is_kept ? "" : format, args);
+	write_result(is_kept ? CHECK_HOLDS : CHECK_BROKEN, rule, is_kept ? "" : format, args);
 	va_end(args);
 	return is_kept;
 }
@@ -66,27 +72,19 @@ void judge_skip(const char *rule, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	send_line(LINE_SKIP, rule, format, args);
+	write_result(CHECK_SKIP, rule, format, args);
 	va_end(args);
-}
-
-static void send_control(enum line_kind kind, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	send_line(kind, "-", format, args);
-	va_end(args);
-}
-
-void judge_note(int number)
-{
-	send_control(LINE_NOTE, "%d", number);
 }
 
 void judge_alive(void)
 {
-	send_control(LINE_ALIVE, "%s", "");
+	atomic_store(&board->alive, milliseconds_now());
+}
+
+void judge_note(int number)
+{
+	board->note = number;
+	judge_alive();
 }
 
 void judge_fatal(const char *format, ...)
@@ -94,14 +92,15 @@ void judge_fatal(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	send_line(LINE_FATAL, "-", format, args);
+	vsnprintf(board->error.text, sizeof(board->error.text), format, args);
 	va_end(args);
+	board->end = CHECK_FATAL;
 	_exit(0);
 }
 
 void judge_end(void)
 {
-	send_control(LINE_END, "%s", "");
+	board->end = CHECK_ENDED;
 	_exit(0);
 }
 
@@ -124,96 +123,62 @@ static void open_entry(struct check_task *task)
 	memcpy(&task->entry, &symbol, sizeof(symbol));
 }
 
-static _Noreturn void run_child(struct check_task *task, const struct check_step *step)
+static _Noreturn void run_child(struct check_task *task, const struct check_step *step, const sigset_t *mask)
 {
+	static const int handled[] = { SIGINT, SIGTERM, SIGHUP, SIGXFSZ, SIGCHLD };
 	static const struct rlimit none;
-	static const int handled[] = { SIGINT, SIGTERM, SIGHUP, SIGXFSZ };
 	int null = open("/dev/null", O_RDONLY);
 
 	for (size_t i = 0; i < sizeof(handled) / sizeof(handled[0]); i++)
-		signal(handled[i], SIG_DFL); /* those of output_prepare */
+		signal(handled[i], SIG_DFL);
+	sigprocmask(SIG_SETMASK, mask, NULL);
 	setpgid(0, 0);
 #ifdef __linux__
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 #endif
-	for (int fd = STDERR_FILENO + 1; fd < line_output; fd++)
-		if (fd != null)
-			close(fd);
 	setrlimit(RLIMIT_CORE, &none);
 	dup2(null, STDIN_FILENO);
-	if (null > STDERR_FILENO)
-		close(null);
 	dup2(STDERR_FILENO, STDOUT_FILENO); /* a library that prints does not disturb the report */
+	for (int fd = STDERR_FILENO + 1; fd <= MOST_DESCRIPTOR; fd++)
+		close(fd);
 	open_entry(task);
-	step->run(task, step->data);
+	task->data = step->data;
+	step->run(task);
 	judge_end();
 }
 
-/*
- * Adds the result of a line. Returns the kind of the line, or 0 if it is no line of a step: the library wrote it.
- */
-static int read_line(struct check_task *task, struct check_report *report, const char *line)
+/* Ends the texts of a copy, and replaces characters that would control a terminal. */
+static void clean_result(struct check_result *result)
 {
-	struct check_result result = { .array = task->symbol };
-	int start = 0;
-
-	if (sscanf(line, "%*c %15s%n", result.rule, &start) != 1 || line[1] != ' ' || line[start] != ' ')
-		return 0;
-	snprintf(result.text, sizeof(result.text), "%s", line + start + 1);
-	switch (*line) {
-	case LINE_NOTE:
-		task->note = atoi(result.text);
-		return *line;
-	case LINE_FATAL:
-		say("check: %s", result.text);
-		return *line;
-	case LINE_END:
-	case LINE_ALIVE:
-		return *line;
-	case LINE_HOLDS:
-	case LINE_BROKEN:
-	case LINE_SKIP:
-		if (!check_report_has_rule(report, result.rule))
-			return 0;
-		result.status = *line == LINE_HOLDS ? CHECK_HOLDS : *line == LINE_BROKEN ? CHECK_BROKEN : CHECK_SKIP;
-		check_report_add(report, &result);
-		return *line;
-	default:
-		return 0;
-	}
+	result->rule[sizeof(result->rule) - 1] = result->text[sizeof(result->text) - 1] = '\0';
+	for (char *c = result->text; *c; c++)
+		*c = (char)(*c == '\n' ? ' ' : iscntrl((unsigned char)*c) ? '?' : *c);
 }
 
-/* The lines of a child that are read, up to the end of a part of a line. */
-struct lines {
-	char bytes[4096];
-	size_t used;
-	int input; /* -1: the end was read */
-	int kind; /* of the last line; LINE_END and LINE_FATAL are the last */
-};
-
-/* Reads what the pipe has. A line that is too long for a step is dropped. */
-static void read_lines(struct lines *lines, struct check_task *task, struct check_report *report)
+/* Adds the results of the board to the report. */
+static enum check_end read_board(struct check_task *task, struct check_report *report)
 {
-	ssize_t got = read(lines->input, lines->bytes + lines->used, sizeof(lines->bytes) - 1 - lines->used);
-	char *line = lines->bytes, *newline;
+	enum check_end end = board->end;
+	struct check_result result = board->error;
+	int count = board->count;
 
-	if (got < 0 && errno == EINTR)
-		return;
-	if (got <= 0) {
-		lines->input = -1;
-		return;
+	task->note = board->note;
+	clean_result(&result);
+	if (end == CHECK_FATAL)
+		say("check: %s", result.text);
+	for (int i = 0; i < count && i < MOST_RESULTS; i++) {
+		result = board->results[i];
+		clean_result(&result);
+		result.array = task->symbol;
+		if (result.status <= CHECK_SKIP && check_report_has_rule(report, result.rule))
+			check_report_add(report, &result);
 	}
-	lines->used += (size_t)got;
-	lines->bytes[lines->used] = '\0';
-	while (lines->kind != LINE_END && lines->kind != LINE_FATAL && (newline = strchr(line, '\n')) != NULL) {
-		*newline = '\0';
-		lines->kind = read_line(task, report, line);
-		line = newline + 1;
-	}
-	lines->used -= (size_t)(line - lines->bytes);
-	memmove(lines->bytes, line, lines->used);
-	if (lines->used == sizeof(lines->bytes) - 1)
-		lines->used = 0;
+	return end;
+}
+
+static int is_set_up(const struct check_step *step)
+{
+	return !step->skipped || board->note >= 0;
 }
 
 /* Returns 1 if the child has ended. It stays a zombie, so that its process group is not used again. */
@@ -225,105 +190,104 @@ static int has_ended(pid_t child)
 }
 
 /*
- * Reads the lines of a child until it has ended. Returns LINE_END or LINE_FATAL, 0 if the child ended without either,
- * or -1 if it wrote no line for the time of the step. A process that the child started may keep the pipe open, and the
- * library may close the pipe.
+ * Waits until the child ends, until no call has returned for the time of a call, or until the time of all calls of the
+ * step is over. Returns 0 if it has ended, otherwise the time in milliseconds that was too short.
  */
-static int wait_for_child(struct check_task *task, const struct check_step *step, struct check_report *report,
-			  struct lines *lines, pid_t child)
+static uint64_t wait_for_child(const struct check_task *task, const struct check_step *step, pid_t child,
+			       const sigset_t *mask)
 {
-	unsigned idle = 0, seconds = task->seconds;
-	int ready;
+	const uint64_t start = milliseconds_now(), call = task->seconds * UINT64_C(1000);
+	const uint64_t driver = step->skipped ? DRIVER_SECONDS * 1000 : 0, most = driver + step->calls * call;
 
-	while (lines->kind != LINE_END && lines->kind != LINE_FATAL) {
-		struct pollfd input = { .fd = lines->input, .events = POLLIN };
+	while (!has_ended(child)) {
+		const uint64_t now = milliseconds_now(), alive = atomic_load(&board->alive);
+		const uint64_t limit = call + (is_set_up(step) ? 0 : driver), last = alive < now ? alive : now;
+		const uint64_t end = last + limit < start + most ? last + limit : start + most;
+		struct timespec pause = { (time_t)((end - now) / 1000), (long)((end - now) % 1000 * 1000000) };
 
-		ready = poll(&input, 1, SLICE);
-		if (ready > 0) {
-			read_lines(lines, task, report);
-			idle = 0;
-			continue;
-		}
-		if (has_ended(child) && (lines->input < 0 || poll(&input, 1, 0) <= 0))
-			return 0;
-		seconds = task->seconds + (step->skipped && task->note < 0 ? DRIVER_SECONDS : 0);
-		idle += SLICE;
-		if (idle > seconds * 1000)
-			return -1;
+		if (now >= end)
+			return end < start + most ? limit : most;
+		pselect(0, NULL, NULL, NULL, &pause, mask);
 	}
-	return lines->kind;
+	return 0;
 }
 
 /* Ends the child and the processes that it started. Adds a result if it did not end as it should. */
 static enum check_end end_child(struct check_task *task, const struct check_step *step, struct check_report *report,
-				pid_t child, int kind)
+				pid_t child, uint64_t too_long)
 {
-	struct check_result result = { .status = CHECK_BROKEN, .array = task->symbol };
-	int status = 0, is_early = step->skipped && task->note < 0;
-	char how[100];
+	struct check_result result = { .status = is_set_up(step) ? CHECK_BROKEN : CHECK_SKIP, .array = task->symbol };
+	const char *rule = result.status == CHECK_SKIP ? step->skipped : step->rule ? step->rule : "all.alive";
+	const char *name = result.status == CHECK_SKIP ? "the set-up of the step" : step->name;
+	enum check_end end;
+	int status = 0;
 
 	kill(-child, SIGKILL);
-	if (kind)
-		kill(child, SIGKILL);
+	kill(child, SIGKILL);
 	waitpid(child, &status, 0);
-	if (kind == LINE_FATAL)
-		return CHECK_FATAL;
-	if (kind == LINE_END)
-		return CHECK_ENDED;
-	if (kind < 0)
-		snprintf(how, sizeof(how), "goes on for more than %u s", task->seconds);
+	end = read_board(task, report);
+	if (end == CHECK_FATAL || (end == CHECK_ENDED && !too_long))
+		return end;
+	snprintf(result.rule, sizeof(result.rule), "%s", rule);
+	if (too_long)
+		snprintf(result.text, sizeof(result.text), "%s goes on for more than %u s", name,
+			 (unsigned)(too_long / 1000));
 	else if (WIFSIGNALED(status))
-		snprintf(how, sizeof(how), "crashes the process (signal %d: %s)", WTERMSIG(status),
-			 strsignal(WTERMSIG(status)));
-	else if (WEXITSTATUS(status) == STATUS_CLOSED)
-		snprintf(how, sizeof(how), "closes a descriptor that it did not open, so its results are lost");
+		snprintf(result.text, sizeof(result.text), "%s crashes the process (signal %d: %s)", name,
+			 WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else
-		snprintf(how, sizeof(how), "ends the process with status %d", WEXITSTATUS(status));
-	result.status = is_early ? CHECK_SKIP : CHECK_BROKEN;
-	snprintf(result.rule, sizeof(result.rule), "%s", is_early ? step->skipped : step->rule);
-	snprintf(result.text, sizeof(result.text), "%s %s", is_early ? "the set-up of the step" : step->name, how);
+		snprintf(result.text, sizeof(result.text), "%s ends the process with status %d", name,
+			 WEXITSTATUS(status));
 	check_report_add(report, &result);
 	return CHECK_DIED;
 }
 
-/* Moves a descriptor out of the reach of a library that uses low numbers. Returns -1 on failure. */
-static int move_high(int fd)
+static void wake_up(int number)
 {
-	int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR);
+	(void)number;
+}
 
-	if (high < 0)
-		high = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	close(fd);
-	return high;
+static enum check_end fail_start(const char *what)
+{
+	say("check: %s: %s", what, strerror(errno));
+	return CHECK_FATAL;
+}
+
+/* Starts the step in a child, and waits for it. */
+static enum check_end run_on_board(struct check_task *task, const struct check_step *step, struct check_report *report)
+{
+	const struct sigaction action = { .sa_handler = wake_up };
+	sigset_t blocked, mask;
+	uint64_t too_long;
+	pid_t child;
+
+	/* The signal of the child's end comes during pselect alone. */
+	sigaction(SIGCHLD, &action, NULL);
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &blocked, &mask);
+	sigdelset(&mask, SIGCHLD);
+	fflush(NULL);
+	child = fork();
+	if (child == 0)
+		run_child(task, step, &mask);
+	if (child < 0)
+		return fail_start("a process cannot be started");
+	setpgid(child, child); /* the child does it too; either may be the first */
+	too_long = wait_for_child(task, step, child, &mask);
+	return end_child(task, step, report, child, too_long);
 }
 
 enum check_end check_run_step(struct check_task *task, const struct check_step *step, struct check_report *report)
 {
-	struct lines lines = { .used = 0 };
-	int ends[2], kind;
-	pid_t child;
+	enum check_end end;
 
-	task->note = -1;
-	if (pipe(ends)) {
-		say("check: a pipe cannot be opened: %s", strerror(errno));
-		return CHECK_FATAL;
-	}
-	lines.input = ends[0];
-	line_output = move_high(ends[1]);
-	signal(SIGCHLD, SIG_DFL); /* if it was ignored, waitpid would not tell how the child ended */
-	fflush(NULL);
-	child = line_output < 0 ? -1 : fork();
-	if (child == 0)
-		run_child(task, step);
-	if (line_output >= 0)
-		close(line_output);
-	if (child < 0) {
-		say("check: a process cannot be started: %s", strerror(errno));
-		close(ends[0]);
-		return CHECK_FATAL;
-	}
-	setpgid(child, child); /* the child does it too; either may be the first */
-	kind = wait_for_child(task, step, report, &lines, child);
-	close(ends[0]);
-	return end_child(task, step, report, child, kind);
+	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (board == MAP_FAILED)
+		return fail_start("no memory for the results of a step");
+	board->note = -1;
+	judge_alive();
+	end = run_on_board(task, step, report);
+	munmap(board, sizeof(*board));
+	return end;
 }

@@ -1,6 +1,6 @@
 /*
- * One step of a check, in a process of its own: the library under test may crash or hang there. The step calls judge and
- * judge_skip; the report receives the results.
+ * One step of a check, in a process of its own: the library under test may crash or hang there. The step calls judge
+ * and judge_skip; the report receives the results.
  */
 #ifndef BI_TOOL_CHECK_CHILD_H
 #define BI_TOOL_CHECK_CHILD_H
@@ -22,36 +22,52 @@ struct check_task {
 	void (*entry)(void); /* the function `symbol`, in the child */
 	int choice; /* producer: 1 if the structure breaks no rule; consumer: the plain array that it accepts */
 	int note; /* the last number that a step passed on by judge_note; -1: none */
+	const void *data; /* of the step, in the child */
 };
 
 struct check_step {
 	const char *name; /* stands before "crashes the process" */
-	const char *rule; /* the rule that is broken if the child crashes or hangs */
-	void (*run)(const struct check_task *task, const void *data);
-	const void *data; /* passed on to `run` */
+	void (*run)(const struct check_task *task);
+	unsigned calls; /* the step takes at most the time of so many calls */
+	const void *data; /* of the task while `run` is running */
+	const char *rule; /* the rule that is broken if the child crashes or hangs; NULL: all.alive */
 	const char *skipped; /* the rule that is skipped if the child ends before it calls judge_note; NULL: none */
 };
 
 enum check_end {
-	CHECK_ENDED,
 	CHECK_DIED, /* the child crashed or took too long: the report has the result */
+	CHECK_ENDED,
 	CHECK_FATAL /* an error was printed: nothing can be checked */
 };
 
 /* Runs a step. Waits for the child. */
 enum check_end check_run_step(struct check_task *task, const struct check_step *step, struct check_report *report);
 
-/* The functions below are for steps. They run in the child, on any thread. */
+/* Check the function of the task. Return CHECK_FATAL if nothing could be checked, otherwise CHECK_ENDED. */
+enum check_end check_producer(struct check_task *task, struct check_report *report);
+enum check_end check_consumer(struct check_task *task, struct check_report *report);
+
+uint64_t milliseconds_now(void);
+
+/* The functions below are for steps. They run in the child. */
 
 /* Passes on whether a rule is kept, with what was seen if it is not. Returns `is_kept`. */
 int judge(const char *rule, int is_kept, const char *format, ...) TOOL_PRINTF(3, 4);
 void judge_skip(const char *rule, const char *format, ...) TOOL_PRINTF(2, 3);
+/* Passes on a number. The time of the next call begins. */
 void judge_note(int number);
-/* Tells that a call has returned: the time of the next one begins. */
+/* Tells, on any thread, that a call has returned: the time of the next one begins. */
 void judge_alive(void);
 /* Ends the child. The error says why nothing can be checked. */
 _Noreturn void judge_fatal(const char *format, ...) TOOL_PRINTF(1, 2);
 /* Ends the child. The results that were passed on count. */
 _Noreturn void judge_end(void);
+
+/* Judges the rules of check.h, and those of type, device and memory that it leaves out. Returns 1 if none is broken. */
+int judge_structure(const struct bi_exchange *x);
+/* Returns 1 if the process can read the bytes. Reads one byte of each of the first 4096 pages, and the last byte. */
+int check_is_readable(uint64_t address, uint64_t size);
+/* Judges B-34: a write of the elements waits for a gate, which opens while the consumer is running. */
+void step_pending(const struct check_task *task);
 
 #endif

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "check_cases.h"
-#include "check_steps.h"
+#include "check_child.h"
 
 #define CLOSED_MS 2000 /* a consumer that does not wait has read the elements by then */
 
@@ -72,7 +72,7 @@ static int make_pending(const struct case_type *type, const struct check_case *p
 	return rc ? rc : bi_view_export(view, 0, out, NULL);
 }
 
-void step_pending(const struct check_task *task, const void *data)
+void step_pending(const struct check_task *task)
 {
 	const struct case_type *type = &case_types[task->choice / CASE_PLAIN];
 	const struct check_case *plain = &check_cases[task->choice % CASE_PLAIN];
@@ -81,7 +81,6 @@ void step_pending(const struct check_task *task, const void *data)
 	pthread_t thread;
 	int number;
 
-	(void)data;
 	gate.closed_ms = task->seconds * 250 < CLOSED_MS ? task->seconds * 250 : CLOSED_MS;
 	setenv("BI_INLINE_LIMIT", "0", 1); /* the fill goes to the queue, behind the gate */
 	if (make_pending(type, plain, &array) || pthread_create(&thread, NULL, open_later, NULL)) {

@@ -1,6 +1,6 @@
 #define _GNU_SOURCE
 
-#include "check_steps.h"
+#include "check_child.h"
 
 #include <buffer_interface/check.h>
 #include <pthread.h>
@@ -14,8 +14,6 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
-
-#include "check_structure.h"
 
 #define CANARY 0xa5
 #define BEHIND 64 /* bytes behind the structure that must not be written */
@@ -37,12 +35,30 @@ struct taken {
 
 /* A call as the caller of the function makes it. */
 struct call {
-	const char *name;
+	const char *name; /* NULL ends a list */
 	uint32_t version, struct_size, wishes;
+	const char *rule; /* the rule that wants the call to be refused, or accepted */
+	int is_refused;
 };
 
 #define SIZE ((uint32_t)sizeof(struct bi_exchange))
-static const struct call plain = { "a plain call", BI_ABI_VERSION, SIZE, 0 };
+#define KNOWN BI_ABI_VERSION, SIZE
+static const struct call plain = { "", KNOWN, 0, NULL, 0 }, unknown = { "", 0x70000, SIZE, 0, NULL, 1 },
+			 borrow = { "the promise BORROW", KNOWN, BI_ACQUIRE_BORROW, "B-49", 0 },
+			 ready = { "", KNOWN, BI_ACQUIRE_READY, "B-38", 0 };
+static const struct call versions[] = {
+	{ "version 7.0", 0x70000, SIZE, 0, "B-7", 1 },
+	{ "a struct_size of one byte less", BI_ABI_VERSION, SIZE - 1, 0, "B-7", 1 },
+	{ "a struct_size of 0", BI_ABI_VERSION, 0, 0, "B-7", 1 },
+	{ "a struct_size of 4097", BI_ABI_VERSION, BI_ABI_SIZE_MAX + 1, 0, "B-7", 1 },
+	{ "a structure that is 40 bytes longer", BI_ABI_VERSION, SIZE + LONGER, 0, "B-7", 0 },
+	{ NULL, 0, 0, 0, NULL, 0 },
+};
+static const struct call wishes[] = {
+	{ "the unknown demand 0x8000", KNOWN, 1u << 15, "B-48", 1 },
+	{ "promises", KNOWN, 1u << 30 | BI_ACQUIRE_READING, "B-48", 0 },
+	{ NULL, 0, 0, 0, NULL, 0 },
+};
 
 static void make_call(const struct check_task *task, struct taken *taken, const struct call *call, int canary)
 {
@@ -78,17 +94,17 @@ static void take_array(const struct check_task *task, struct taken *taken)
 }
 
 /* Judges that a call is accepted which differs from a plain one. A producer may refuse any call after the first. */
-static int judge_accepted(const struct check_task *task, const struct taken *taken, const char *rule, const char *name)
+static int judge_accepted(const struct check_task *task, const struct taken *taken, const struct call *call)
 {
 	struct taken again;
 
 	if (!taken->code)
-		return judge(rule, 1, "%s", "");
+		return judge(call->rule, 1, "%s", "");
 	make_call(task, &again, &plain, CANARY);
 	if (again.code)
-		judge_skip(rule, "the function refuses later calls");
+		judge_skip(call->rule, "the function refuses later calls");
 	else
-		judge(rule, 0, "a call with %s returns %d, and a plain call returns 0", name, taken->code);
+		judge(call->rule, 0, "a call with %s returns %d, and a plain call returns 0", call->name, taken->code);
 	release_taken(&again);
 	return 0;
 }
@@ -184,19 +200,26 @@ static void judge_written(const struct taken *first, const struct taken *second)
 	judge("B-8", start == SIZE, "the bytes %zu to %zu of the structure are not written", start, end - 1);
 }
 
+/* Judges a structure of `size` bytes that a call has filled. */
+static void judge_size(const struct taken *taken, uint32_t size)
+{
+	judge("B-8", taken->x.struct_size == size, "struct_size was %u and is %u", size, taken->x.struct_size);
+	judge("B-8", is_canary(taken->bytes + SIZE, size - SIZE, 0), "in a longer structure unknown members are not 0");
+	judge("B-8", is_canary(taken->bytes + size, BEHIND, CANARY), "bytes behind a structure of %u are written",
+	      size);
+}
+
 /* Notes 1 if the structure is good enough for the other steps. */
-static void step_structure(const struct check_task *task, const void *data)
+static void step_structure(const struct check_task *task)
 {
 	struct taken first, kept, second;
 	int is_right;
 
-	(void)data;
 	make_call(task, &first, &plain, CANARY);
 	if (first.code)
 		judge_fatal("%s returns %d for a plain call, so there is no array to check", task->symbol, first.code);
 	kept = first;
-	judge("B-8", is_canary(first.bytes + SIZE, BEHIND, CANARY), "bytes behind the structure are written");
-	judge("B-8", first.x.struct_size == SIZE, "struct_size was %u and is %u", SIZE, first.x.struct_size);
+	judge_size(&first, SIZE);
 	if (!judge("B-8", !is_canary(&first.x.release, sizeof(first.x.release), CANARY), "`release` is not written"))
 		return;
 	is_right = judge_structure(&first.x);
@@ -209,50 +232,29 @@ static void step_structure(const struct check_task *task, const void *data)
 	judge_note(is_right);
 }
 
-static void step_negotiation(const struct check_task *task, const void *data)
+/* Makes the calls of a list. */
+static void step_calls(const struct check_task *task)
 {
-	static const struct call refused[] = {
-		{ "version 7.0", 0x70000, SIZE, 0 },
-		{ "a struct_size of one byte less", BI_ABI_VERSION, SIZE - 1, 0 },
-		{ "a struct_size of 0", BI_ABI_VERSION, 0, 0 },
-		{ "a struct_size of 4097", BI_ABI_VERSION, BI_ABI_SIZE_MAX + 1, 0 },
-	};
-	static const struct call longer = { "a longer structure", BI_ABI_VERSION, SIZE + LONGER, 0 };
 	struct taken taken;
 
-	(void)data;
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
-		make_call(task, &taken, &refused[i], CANARY);
-		if (judge("B-7", taken.code != 0, "a call with %s returns 0", refused[i].name) &&
-		    refused[i].struct_size)
-			judge("B-7", !taken.x.release, "release is not NULL after a call with %s failed",
-			      refused[i].name);
+	for (const struct call *call = task->data; call->name; call++) {
+		make_call(task, &taken, call, CANARY);
+		if (!call->is_refused) {
+			if (judge_accepted(task, &taken, call))
+				judge_size(&taken, call->struct_size);
+		} else if (judge(call->rule, taken.code != 0, "a call with %s returns 0", call->name) &&
+			   call->struct_size) {
+			judge("B-7", !taken.x.release, "release is not NULL after a call with %s failed", call->name);
+		}
 		release_taken(&taken);
 	}
-	make_call(task, &taken, &longer, CANARY);
-	if (!judge_accepted(task, &taken, "B-7", "a structure that is 40 bytes longer"))
-		return;
-	judge("B-8", taken.x.struct_size == SIZE + LONGER, "struct_size was %u and is %u", SIZE + LONGER,
-	      taken.x.struct_size);
-	judge("B-8", is_canary(taken.bytes + SIZE, LONGER, 0), "in a longer structure unknown members are not 0");
-	judge("B-8", is_canary(taken.bytes + SIZE + LONGER, BEHIND, CANARY),
-	      "bytes behind a longer structure are written");
-	release_taken(&taken);
 }
 
-static void step_wishes(const struct check_task *task, const void *data)
+static void step_ready(const struct check_task *task)
 {
 	struct taken taken;
 
-	(void)data;
-	make_call(task, &taken, &(struct call){ "", BI_ABI_VERSION, SIZE, 1u << 15 }, CANARY);
-	if (judge("B-48", taken.code != 0, "the unknown demand 0x8000 is accepted"))
-		judge("B-7", !taken.x.release, "release is not NULL after a call with an unknown demand failed");
-	release_taken(&taken);
-	make_call(task, &taken, &(struct call){ "", BI_ABI_VERSION, SIZE, 1u << 30 | BI_ACQUIRE_READING }, CANARY);
-	judge_accepted(task, &taken, "B-48", "promises");
-	release_taken(&taken);
-	make_call(task, &taken, &(struct call){ "", BI_ABI_VERSION, SIZE, BI_ACQUIRE_READY }, CANARY);
+	make_call(task, &taken, &ready, CANARY);
 	if (taken.code)
 		judge_skip("B-38", "the demand READY is refused");
 	else
@@ -263,18 +265,16 @@ static void step_wishes(const struct check_task *task, const void *data)
 }
 
 /* The array of a call with BORROW is that of plain calls, if all plain calls give the same array. */
-static void step_borrow(const struct check_task *task, const void *data)
+static void step_borrow(const struct check_task *task)
 {
-	static const struct call borrow = { "", BI_ABI_VERSION, SIZE, BI_ACQUIRE_BORROW };
 	struct snapshot seen[3];
 	struct taken taken;
 
-	(void)data;
 	for (int i = 0; i < 3; i++) {
 		make_call(task, &taken, i == 2 ? &borrow : &plain, CANARY);
 		if (taken.code && i < 2)
 			return;
-		if (taken.code && !judge_accepted(task, &taken, "B-49", "the promise BORROW"))
+		if (taken.code && !judge_accepted(task, &taken, &borrow))
 			return;
 		take_snapshot(&seen[i], &taken.x);
 		release_taken(&taken);
@@ -289,14 +289,13 @@ static void step_borrow(const struct check_task *task, const void *data)
 }
 
 /* Several structures at a time: none changes while others are acquired and released. */
-static void step_several(const struct check_task *task, const void *data)
+static void step_several(const struct check_task *task)
 {
 	static struct taken several[SEVERAL];
 	struct snapshot before;
 	const char *change;
 	int count = 1;
 
-	(void)data;
 	take_array(task, &several[0]);
 	take_snapshot(&before, &several[0].x);
 	while (count < SEVERAL) {
@@ -324,13 +323,12 @@ static void *release_on_thread(void *x)
 }
 
 /* A structure is moved and released by another thread. */
-static void step_move(const struct check_task *task, const void *data)
+static void step_move(const struct check_task *task)
 {
 	struct taken taken;
 	struct bi_exchange moved;
 	pthread_t thread;
 
-	(void)data;
 	take_array(task, &taken);
 	memcpy(&moved, &taken.x, sizeof(moved));
 	memset(&taken.x, CANARY, sizeof(taken.x));
@@ -364,14 +362,6 @@ static int counts_memory(void)
 
 	free(block);
 	return counts;
-}
-
-static uint64_t milliseconds_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
 /* Returns the time when the rounds of a step end, at a quarter of the time of a call. */
@@ -412,11 +402,8 @@ static void judge_leaks(const struct check_task *task, const struct call *call, 
 	      LEAK_ROUNDS, allocated_bytes() - before);
 }
 
-static void step_leaks(const struct check_task *task, const void *data)
+static void step_leaks(const struct check_task *task)
 {
-	static const struct call unknown = { "version 7.0", 0x70000, SIZE, 0 };
-
-	(void)data;
 	if (!counts_memory()) {
 		judge_skip("B-51", "the C library does not count its memory");
 		return;
@@ -427,14 +414,13 @@ static void step_leaks(const struct check_task *task, const void *data)
 
 enum { CHILD_READS = 211, CHILD_RELEASE = 212 }; /* the exit status of a forked child */
 
-static void step_fork(const struct check_task *task, const void *data)
+static void step_fork(const struct check_task *task)
 {
 	struct snapshot before;
 	struct taken taken;
 	pid_t child;
 	int status;
 
-	(void)data;
 	take_array(task, &taken);
 	if (taken.x.handle_kind != BI_HANDLE_HOST || taken.x.device_type != BI_EXCHANGE_DEVICE_CPU) {
 		judge_skip("B-42", "no array is in host memory that no driver allocated");
@@ -491,13 +477,12 @@ static void *call_often(void *data)
 	return NULL;
 }
 
-static void step_threads(const struct check_task *task, const void *data)
+static void step_threads(const struct check_task *task)
 {
 	struct crowd crowd = { task, THREADS, 0, 0 };
 	pthread_t threads[THREADS];
 	int started = 0;
 
-	(void)data;
 	while (started < THREADS && !pthread_create(&threads[started], NULL, call_often, &crowd))
 		started++;
 	atomic_fetch_sub(&crowd.waiting, THREADS - started);
@@ -510,7 +495,7 @@ static void step_threads(const struct check_task *task, const void *data)
 		judge_skip("B-46", "the function refuses calls of other threads");
 }
 
-static void step_done(const struct check_task *task, const void *data)
+static void step_done(const struct check_task *task)
 {
 	static const struct {
 		uint32_t order_kind;
@@ -519,7 +504,6 @@ static void step_done(const struct check_task *task, const void *data)
 			{ BI_ORDER_OPENCL, 0, 0 }, { BI_ORDER_HIP, 8, 0 },  { 99, 8, 0 } };
 	struct taken taken;
 
-	(void)data;
 	take_array(task, &taken);
 	if (!taken.x.done)
 		judge_skip("B-37", "`done` is NULL");
@@ -532,27 +516,28 @@ static void step_done(const struct check_task *task, const void *data)
 
 enum check_end check_producer(struct check_task *task, struct check_report *report)
 {
-	static const struct check_step first = { "the first call", "all.alive", step_structure, NULL, NULL };
 	static const struct check_step steps[] = {
-		{ "a call with another version or size", "all.alive", step_negotiation, NULL, NULL },
-		{ "a call with wishes", "all.alive", step_wishes, NULL, NULL },
-		{ "a call with the promise BORROW", "all.alive", step_borrow, NULL, NULL },
-		{ "one of several structures at a time", "all.alive", step_several, NULL, NULL },
-		{ "the release of a structure that was moved", "all.alive", step_move, NULL, NULL },
-		{ "one of many calls", "all.alive", step_leaks, NULL, NULL },
-		{ "a forked child", "all.alive", step_fork, NULL, NULL },
-		{ "one of several threads", "all.alive", step_threads, NULL, NULL },
-		{ "a call of done", "all.alive", step_done, NULL, NULL },
+		{ "the first call", step_structure, 2, NULL, NULL, NULL },
+		{ "a call with another version or size", step_calls, 6, versions, NULL, NULL },
+		{ "a call with wishes", step_calls, 3, wishes, NULL, NULL },
+		{ "a call with the demand READY", step_ready, 1, NULL, NULL, NULL },
+		{ "a call with the promise BORROW", step_borrow, 4, NULL, NULL, NULL },
+		{ "one of several structures at a time", step_several, SEVERAL, NULL, NULL, NULL },
+		{ "the release of a structure that was moved", step_move, 2, NULL, NULL, NULL },
+		{ "one of many calls", step_leaks, 6, NULL, NULL, NULL },
+		{ "a forked child", step_fork, 3, NULL, NULL, NULL },
+		{ "one of several threads", step_threads, 2, NULL, NULL, NULL },
+		{ "a call of done", step_done, 8, NULL, NULL, NULL },
 	};
 	struct check_result alive = { .rule = "all.alive", .array = task->symbol };
-	enum check_end end = check_run_step(task, &first, report);
 
-	if (end != CHECK_ENDED || task->note < 0)
-		return end == CHECK_FATAL ? end : CHECK_ENDED;
-	task->choice = task->note;
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
-		if (check_run_step(task, &steps[i], report) == CHECK_FATAL)
-			return CHECK_FATAL;
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		enum check_end end = check_run_step(task, &steps[i], report);
+
+		if (end == CHECK_FATAL || (i == 0 && (end != CHECK_ENDED || task->note < 0)))
+			return end == CHECK_FATAL ? end : CHECK_ENDED;
+		task->choice = i == 0 ? task->note : task->choice;
+	}
 	check_report_add(report, &alive);
 	return CHECK_ENDED;
 }

@@ -40,33 +40,47 @@ void check_report_add(struct check_report *report, const struct check_result *re
 }
 
 /* Returns the next result of a rule with a status from *at on, or NULL. Moves *at behind it. */
-static const struct check_result *next_result(const struct check_report *report, const struct check_rule *rule,
+static const struct check_result *next_result(const struct check_report *report, const char *rule,
 					      enum check_status status, size_t *at)
 {
 	while (*at < report->count) {
 		const struct check_result *result = &report->results[(*at)++];
 
-		if (result->status == status && !strcmp(result->rule, rule->name))
+		if (result->status == status && !strcmp(result->rule, rule))
 			return result;
 	}
 	return NULL;
 }
 
-static enum check_status status_of(const struct check_report *report, const struct check_rule *rule)
+/* One rule of the report. */
+struct line {
+	enum check_status status;
+	char wants[300], source[100];
+	const char *reason; /* why the rule does not apply; otherwise NULL */
+};
+
+static struct line line_of(const struct check_report *report, const struct check_rule *rule)
 {
-	size_t first = 0, again = 0;
+	static const enum check_status order[] = { CHECK_BROKEN, CHECK_HOLDS, CHECK_SKIP };
+	const int has_number = !strncmp(rule->name, "B-", 2);
+	const struct check_result *result = NULL;
+	struct line line = { .status = CHECK_SKIP };
 
-	if (next_result(report, rule, CHECK_BROKEN, &first))
-		return CHECK_BROKEN;
-	return next_result(report, rule, CHECK_HOLDS, &again) ? CHECK_HOLDS : CHECK_SKIP;
-}
-
-static const char *reason_of(const struct check_report *report, const struct check_rule *rule)
-{
-	size_t at = 0;
-	const struct check_result *result = next_result(report, rule, CHECK_SKIP, &at);
-
-	return result ? result->text : rule->reason ? rule->reason : "no array of this run tests it";
+	for (size_t i = 0, at = 0; !result && i < 3; i++, at = 0) {
+		line.status = order[i];
+		result = next_result(report, rule->name, order[i], &at);
+	}
+	if (line.status == CHECK_SKIP)
+		line.reason = result ? result->text : rule->reason ? rule->reason : "no array of this run tests it";
+	snprintf(line.wants, sizeof(line.wants), "%s%s",
+		 rule->wants ? "" : "An array that breaks this rule of producers is refused: ",
+		 rule->wants ? rule->wants : check_producer_wants(rule->name));
+	snprintf(line.source, sizeof(line.source), "%s%s",
+		 rule->is_for_all ? "Each protocol: a call returns or raises." : SOURCE,
+		 has_number         ? rule->name
+		 : rule->is_for_all ? ""
+				    : "sections 1 and 4");
+	return line;
 }
 
 static int count_rules(const struct check_report *report, enum check_status status)
@@ -74,29 +88,13 @@ static int count_rules(const struct check_report *report, enum check_status stat
 	int count = 0;
 
 	for (const struct check_rule *rule = rules_of(report); rule->name; rule++)
-		count += status_of(report, rule) == status;
+		count += line_of(report, rule).status == status;
 	return count;
 }
 
 int check_report_broken(const struct check_report *report)
 {
 	return count_rules(report, CHECK_BROKEN);
-}
-
-static void write_wants(const struct check_rule *rule, char *text, size_t size)
-{
-	snprintf(text, size, "%s%s", rule->wants ? "" : "An array that breaks this rule of producers is refused: ",
-		 rule->wants ? rule->wants : check_producer_wants(rule->name));
-}
-
-static void write_source(const struct check_rule *rule, char *text, size_t size)
-{
-	int has_number = !strncmp(rule->name, "B-", 2);
-
-	snprintf(text, size, "%s%s", rule->is_for_all ? "Each protocol: a call returns or raises." : SOURCE,
-		 has_number         ? rule->name
-		 : rule->is_for_all ? ""
-				    : "sections 1 and 4");
 }
 
 /* Prints a text behind a label, in lines of at most 110 characters. */
@@ -115,17 +113,19 @@ static void print_wrapped(FILE *out, const char *label, const char *text)
 	fputc('\n', out);
 }
 
-static void print_seen(const struct check_report *report, const struct check_rule *rule, FILE *out)
+static void print_seen(const struct check_report *report, const char *rule, FILE *out)
 {
 	const struct check_result *result;
 	char text[600];
 	size_t at = 0;
 	int count = 0;
 
-	while ((result = next_result(report, rule, CHECK_BROKEN, &at)) != NULL) {
-		snprintf(text, sizeof(text), "%s%s%s%s", report->is_consumer ? "" : "function ",
-			 report->is_consumer ? "" : result->array, report->is_consumer ? "" : ": ", result->text);
-		if (count++ < MOST_SEEN)
+	for (; (result = next_result(report, rule, CHECK_BROKEN, &at)) != NULL; count++) {
+		if (report->is_consumer)
+			snprintf(text, sizeof(text), "%s", result->text);
+		else
+			snprintf(text, sizeof(text), "function %s: %s", result->array, result->text);
+		if (count < MOST_SEEN)
 			print_wrapped(out, "seen:  ", text);
 	}
 	snprintf(text, sizeof(text), "and %d more of the kind", count - MOST_SEEN);
@@ -133,23 +133,18 @@ static void print_seen(const struct check_report *report, const struct check_rul
 		print_wrapped(out, "seen:  ", text);
 }
 
-static void print_rule(const struct check_report *report, const struct check_rule *rule, FILE *out)
+static void print_rule(const struct check_report *report, const char *rule, const struct line *line, FILE *out)
 {
-	enum check_status status = status_of(report, rule);
-	char text[300];
-
-	if (status == CHECK_SKIP) {
-		fprintf(out, "  -       %s: does not apply, %s\n", rule->name, reason_of(report, rule));
+	if (line->reason) {
+		fprintf(out, "  -       %s: does not apply, %s\n", rule, line->reason);
 		return;
 	}
-	fprintf(out, "  %-7s %s\n", status == CHECK_BROKEN ? "BROKEN" : "holds", rule->name);
-	write_wants(rule, text, sizeof(text));
-	print_wrapped(out, "rule:  ", text);
-	if (status != CHECK_BROKEN)
+	fprintf(out, "  %-7s %s\n", line->status == CHECK_BROKEN ? "BROKEN" : "holds", rule);
+	print_wrapped(out, "rule:  ", line->wants);
+	if (line->status == CHECK_HOLDS)
 		return;
 	print_seen(report, rule, out);
-	write_source(rule, text, sizeof(text));
-	print_wrapped(out, "source:", text);
+	print_wrapped(out, "source:", line->source);
 }
 
 void check_report_text(const struct check_report *report, int is_long, FILE *out)
@@ -161,9 +156,12 @@ void check_report_text(const struct check_report *report, int is_long, FILE *out
 	for (const char *const *array = report->arrays; *array && !report->is_consumer; array++)
 		fprintf(out, "  function %s\n", *array);
 	fputc('\n', out);
-	for (const struct check_rule *rule = rules_of(report); rule->name; rule++)
-		if (is_long || status_of(report, rule) == CHECK_BROKEN)
-			print_rule(report, rule, out);
+	for (const struct check_rule *rule = rules_of(report); rule->name; rule++) {
+		const struct line line = line_of(report, rule);
+
+		if (is_long || line.status == CHECK_BROKEN)
+			print_rule(report, rule->name, &line, out);
+	}
 	fprintf(out, "%s%d %s broken, %d %s, %d %s not apply.\n", is_long || broken ? "\n" : "", broken,
 		broken == 1 ? "rule is" : "rules are", holding, holding == 1 ? "holds" : "hold", skipped,
 		skipped == 1 ? "does" : "do");
@@ -172,28 +170,25 @@ void check_report_text(const struct check_report *report, int is_long, FILE *out
 static void json_rule(struct json *json, const struct check_report *report, const struct check_rule *rule)
 {
 	static const char *const words[] = { "holds", "broken", "not applicable" };
-	enum check_status status = status_of(report, rule);
+	const struct line line = line_of(report, rule);
 	const struct check_result *result;
-	char text[300];
 	size_t at = 0;
 
 	json_open(json, NULL, '{');
 	json_text(json, "rule", rule->name);
 	json_text(json, "protocol", rule->is_for_all ? "all" : "buffer-interface");
-	json_text(json, "status", words[status]);
-	write_wants(rule, text, sizeof(text));
-	json_text(json, "wants", text);
-	write_source(rule, text, sizeof(text));
-	json_text(json, "source", text);
+	json_text(json, "status", words[line.status]);
+	json_text(json, "wants", line.wants);
+	json_text(json, "source", line.source);
 	json_open(json, "seen", '[');
-	while ((result = next_result(report, rule, CHECK_BROKEN, &at)) != NULL) {
+	while ((result = next_result(report, rule->name, CHECK_BROKEN, &at)) != NULL) {
 		json_open(json, NULL, '{');
 		json_text(json, "array", report->is_consumer ? "consumer" : result->array);
 		json_text(json, "text", result->text);
 		json_close(json, '}');
 	}
 	json_close(json, ']');
-	json_text(json, "reason", status == CHECK_SKIP ? reason_of(report, rule) : NULL);
+	json_text(json, "reason", line.reason);
 	json_close(json, '}');
 }
 

@@ -1,6 +1,6 @@
 #define _POSIX_C_SOURCE 200809L
 
-#include "check_structure.h"
+#include "check_child.h"
 
 #include <buffer_interface/check.h>
 #include <inttypes.h>
@@ -8,14 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "check_child.h"
-
 #define MOST_PAGES 4096
 
 /* The rules of check.h in the order in which it looks at them. */
-static const char *const checked[] = { "B-9",  "B-11", "B-21", "B-32", "B-26", "B-27",
-				       "B-14", "B-15", "B-16", "B-17", "B-18" };
-enum { B_9, B_11, B_21, B_32, B_26, B_27, B_14, B_15, B_16, B_17, B_18, CHECKED };
+static const char *const checked[] = { "B-9",  "B-39", "B-11", "B-23", "B-21", "B-32", "B-26",
+				       "B-27", "B-14", "B-15", "B-16", "B-17", "B-18" };
+enum { B_9, B_39, B_11, B_23, B_21, B_32, B_26, B_27, B_14, B_15, B_16, B_17, B_18, CHECKED };
 
 /* The kernel reads the byte for the pipe, and fails with EFAULT instead of a signal. */
 static int is_byte_readable(const int ends[2], uint64_t address)
@@ -76,6 +74,10 @@ static void describe_members(const struct bi_exchange *x, int rule, char *text, 
 	if (rule == B_9)
 		snprintf(text, size, "version is %u.%u, struct_size %u", x->version >> 16, x->version & 0xffff,
 			 x->struct_size);
+	else if (rule == B_39)
+		snprintf(text, size, "release is NULL in a structure that is given");
+	else if (rule == B_23)
+		snprintf(text, size, "device_id is %d, handle_kind %u", x->device_id, x->handle_kind);
 	else if (rule == B_11)
 		snprintf(text, size, "flags are 0x%x, reserved is %u", x->flags, x->reserved);
 	else if (rule == B_21)
@@ -103,6 +105,20 @@ static void repair_memory(struct bi_exchange *x)
 	x->size = below + above + x->item_size;
 }
 
+static void ignore_release(struct bi_exchange *self)
+{
+	self->release = NULL;
+}
+
+/* Names a type of bytes, as B-26 wants it for `descr`. */
+static void name_bytes(struct bi_exchange *x, const char *descr)
+{
+	x->type_code = 3;
+	x->descr = descr;
+	x->type_bits = 8;
+	x->type_lanes = (uint16_t)(x->item_size > 65535 ? 0 : x->item_size);
+}
+
 /* Sets the members that a rule is about to what it wants, so that the next rule can be checked. Returns 0 if it cannot.
  */
 static int repair_members(struct bi_exchange *x, int rule)
@@ -112,15 +128,20 @@ static int repair_members(struct bi_exchange *x, int rule)
 		x->version = BI_ABI_VERSION;
 		x->struct_size = sizeof(*x);
 		return 1;
+	case B_39:
+		x->release = ignore_release;
+		return 1;
 	case B_11:
 		x->flags &= ~0xffffu;
 		x->reserved = 0;
+		return 1;
+	case B_23:
+		x->device_id = 0;
 		return 1;
 	case B_21:
 		x->handle_kind = BI_HANDLE_HOST;
 		x->device_type = BI_EXCHANGE_DEVICE_CPU;
 		x->context = 0;
-		x->device_id = 0;
 		return 1;
 	case B_32:
 		x->order_kind = BI_ORDER_NONE;
@@ -128,10 +149,7 @@ static int repair_members(struct bi_exchange *x, int rule)
 		return 1;
 	case B_26:
 	case B_27:
-		x->type_code = 3;
-		x->descr = "";
-		x->type_bits = 8;
-		x->type_lanes = (uint16_t)(x->item_size > 65535 ? 0 : x->item_size);
+		name_bytes(x, "");
 		return 1;
 	case B_17:
 		repair_memory(x);
@@ -159,17 +177,6 @@ static int judge_checked(struct bi_exchange x)
 	return all_hold;
 }
 
-static int judge_device(struct bi_exchange *x)
-{
-	int is_host = x->handle_kind == BI_HANDLE_HOST;
-	int is_right = judge("B-23", x->device_id >= 0 && !(is_host && x->device_id), "device_id is %d%s", x->device_id,
-			     is_host ? " for host memory" : "");
-
-	if (!is_right)
-		x->device_id = 0; /* check.h names other rules for it */
-	return is_right;
-}
-
 /* Returns 1 if the table of section 3 has the type. */
 static int is_known_type(unsigned code, unsigned bits)
 {
@@ -189,11 +196,6 @@ static int is_known_type(unsigned code, unsigned bits)
 	return 0;
 }
 
-static void ignore_release(struct bi_exchange *self)
-{
-	self->release = NULL;
-}
-
 /* Fills the structure of an array without dimensions that has the descr, and no other property. */
 static void fill_described(struct bi_exchange *out, const struct bi_exchange *x)
 {
@@ -203,10 +205,7 @@ static void fill_described(struct bi_exchange *out, const struct bi_exchange *x)
 	out->size = out->item_size = x->item_size;
 	out->handle_kind = BI_HANDLE_HOST;
 	out->device_type = BI_EXCHANGE_DEVICE_CPU;
-	out->descr = x->descr;
-	out->type_code = 3;
-	out->type_bits = 8;
-	out->type_lanes = (uint16_t)(x->item_size > 65535 ? 0 : x->item_size);
+	name_bytes(out, x->descr);
 }
 
 /* The library reads the descr. Its message tells whether the text, the size or the kind of type is wrong. */
@@ -261,23 +260,20 @@ static int is_empty(const struct bi_exchange *x)
 	return 0;
 }
 
-int judge_structure(const struct bi_exchange *given)
+int judge_structure(const struct bi_exchange *x)
 {
-	struct bi_exchange x = *given;
-	uint64_t size = x.ndim <= 64 ? x.ndim * sizeof(int64_t) : 0;
-	int is_right = judge_device(&x) & judge_type(&x);
+	uint64_t size = x->ndim <= 64 ? x->ndim * sizeof(int64_t) : 0;
+	int is_right = judge_type(x);
 
-	if (!judge("B-39", x.release != NULL, "release is NULL in a structure that is given"))
-		x.release = ignore_release;
 	if (!judge("B-14",
-		   (!x.shape || check_is_readable((uintptr_t)x.shape, size)) &&
-			   (!x.strides || check_is_readable((uintptr_t)x.strides, size)),
+		   (!x->shape || check_is_readable((uintptr_t)x->shape, size)) &&
+			   (!x->strides || check_is_readable((uintptr_t)x->strides, size)),
 		   "shape or strides is no memory of the process"))
 		return 0;
-	is_right &= judge_checked(x);
-	if (!is_right || x.handle_kind != BI_HANDLE_HOST || is_empty(&x))
+	is_right &= judge_checked(*x);
+	if (!is_right || x->handle_kind != BI_HANDLE_HOST || is_empty(x))
 		return is_right;
-	return judge("B-19", check_is_readable(x.handle, x.size),
-		     "some of the %" PRIu64 " bytes from 0x%" PRIx64 " on are no memory of the process", x.size,
-		     x.handle);
+	return judge("B-19", check_is_readable(x->handle, x->size),
+		     "some of the %" PRIu64 " bytes from 0x%" PRIx64 " on are no memory of the process", x->size,
+		     x->handle);
 }
