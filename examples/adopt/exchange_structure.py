@@ -115,6 +115,10 @@ def done(address, order_kind, stream, event):
     return 0
 
 
+for function in (release, done):  # a structure may outlive this module (B-41), so neither callback is ever freed
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(function))
+
+
 def fill(make, array, address, wishes):
     """Writes the structure at `address`. `make` is a type of Export."""
     out = Exchange.from_address(address)
@@ -158,7 +162,9 @@ def check(x, order_kind):
     """The check of section 9 for memory of a device with this kind of order, without the kind of handle and the flags of
     contiguity. Returns shape and strides."""
     require(x.version == VERSION and ctypes.sizeof(x) <= x.struct_size <= SIZE_MAX, f"version {x.version:#x} or size {x.struct_size} [B-9]")
-    require(not (x.flags & 0xFFFF or x.reserved) and x.device_id >= 0, "the array is read-only, or has an unknown flag [B-11]")
+    require(x.release, "the structure was released [B-39]")
+    require(not (x.flags & 0xFFFF or x.reserved), "the array is read-only, or has an unknown flag [B-11]")
+    require(x.device_id >= 0, f"device_id is {x.device_id} [B-23]")
     is_ordered = bool(x.stream or x.event)
     require(x.order_kind == is_ordered * order_kind and (x.stream or x.done or not x.event), "order_kind, stream, event and done [B-32]")
     require(x.ndim <= 64 and (not x.ndim or x.shape and x.strides) and x.handle + x.size < 2**64, "ndim, shape, strides or size [B-14]")

@@ -46,8 +46,10 @@ static const char *check(const struct bi_exchange *x)
 
 	if (x->version != BI_ABI_VERSION || x->struct_size < sizeof(*x) || x->struct_size > BI_ABI_SIZE_MAX)
 		return "version or size [B-9]";
-	if (x->flags & 0xffff || x->reserved || !x->release)
-		return "read-only, an unknown flag, or released [B-11]";
+	if (!x->release)
+		return "released [B-39]";
+	if (x->flags & 0xffff || x->reserved)
+		return "read-only, or an unknown flag [B-11]";
 	if (x->type_code != 2 || x->type_bits != 32 || x->type_lanes != 1 || x->item_size != 4 || x->descr || x->ndim > 64)
 		return "not of type float32";
 	if (is_host ? (x->device_type != 1 && x->device_type != 3) || x->context || x->device_id

@@ -167,6 +167,10 @@ def release(self):
     Array.releases += 1
 
 
+# A structure may be released when this module is gone (B-41), so the callback is never freed.
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(release))
+
+
 @Acquire
 def acquire(array, wishes, out):
     x, size = out.contents, out.contents.struct_size

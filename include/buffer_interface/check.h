@@ -18,11 +18,9 @@ static inline int bi_exchange_is_dense(const struct bi_exchange *x, int first, i
 {
 	uint64_t stride = x->item_size;
 	int i, n;
-	for (n = 0, i = first; n < x->ndim; n++, i += step)
+	for (n = 0, i = first; n < x->ndim; stride *= (uint64_t)x->shape[i], n++, i += step)
 		if (x->shape[i] != 1 && (x->strides[i] < 0 || (uint64_t)x->strides[i] != stride))
 			return 0;
-		else
-			stride *= (uint64_t)x->shape[i];
 	return 1;
 }
 
@@ -30,7 +28,6 @@ static inline const char *bi_exchange_check_layout(const struct bi_exchange *x)
 {
 	uint64_t below = 0, above = 0, count = 1;
 	int i, is_empty = 0;
-
 	if (x->ndim > 64 || (x->ndim && (!x->shape || !x->strides)) || x->handle + x->size < x->handle)
 		return "ndim is above 64, shape or strides is NULL, or the memory has no end [B-14]";
 	for (i = 0; i < x->ndim; is_empty |= x->shape[i] == 0, i++)
@@ -60,14 +57,17 @@ static inline const char *bi_exchange_check(const struct bi_exchange *x)
 	uint32_t lanes = x->type_lanes, bits = x->type_bits;
 	if (!BI_ABI_KNOWS(x->version) || x->struct_size < sizeof(*x) || x->struct_size > BI_ABI_SIZE_MAX)
 		return "the version or the size is not known [B-9]";
-	if (!x->release || x->reserved || x->flags & 0xffff & ~BI_READONLY || x->device_id < 0)
-		return "released, a reserved member, an unknown critical flag or a negative device_id [B-11]";
-	if (is_host ? (x->device_type != 1 && x->device_type != 3) || x->context || x->device_id
+	if (!x->release)
+		return "the structure was released [B-39]";
+	if (x->reserved || x->flags & 0xffff & ~BI_READONLY)
+		return "a reserved member, or an unknown critical flag [B-11]";
+	if (x->device_id < 0 || (is_host && x->device_id))
+		return "device_id is negative, or not 0 on the host [B-23]";
+	if (is_host ? (x->device_type != 1 && x->device_type != 3) || x->context
 	    : is_cuda ? x->device_type != 2 && x->device_type != 13
 		      : x->handle_kind > BI_HANDLE_CL_USM || !x->handle_kind || x->device_type != 4 || !x->context)
 		return "handle_kind, device_type and context do not agree [B-21]";
-	if (!x->order_kind != (!x->stream && !x->event) ||
-	    x->order_kind > BI_ORDER_OPENCL || x->order_kind == BI_ORDER_HIP ||
+	if (!x->order_kind != (!x->stream && !x->event) || x->order_kind > BI_ORDER_OPENCL || x->order_kind == BI_ORDER_HIP ||
 	    (x->order_kind && !is_host && x->order_kind != (is_cuda ? BI_ORDER_CUDA : BI_ORDER_OPENCL)) ||
 	    (x->event && !x->stream && !x->done) || (x->order_kind == BI_ORDER_CUDA && x->stream == 2))
 		return "order_kind, stream, event and done do not agree [B-32]";

@@ -16,7 +16,7 @@ import numpy as np
 import dlpack_structs as dl
 from peers import compiled
 import buffer_interface as package
-from buffer_interface.check import consumers, cuda, opencl, structs
+from buffer_interface.check import consumers, cuda, layout, opencl, structs
 from buffer_interface.check.judge import elements
 
 ITEMS = 6
@@ -415,6 +415,13 @@ def release_first_place(address):
     structs.Exchange.from_address(place).release = None
 
 
+@structs.RELEASE
+def release_before_the_end(address, abort=ctypes.CDLL(None).abort, is_late=sys.is_finalizing):
+    if is_late():
+        abort()
+    release(address)
+
+
 LIVE, LAST = {}, []
 TEXTS = {text: ctypes.create_string_buffer(text) for text in (b"no JSON", b'[["a", "<i2"]]')}
 
@@ -573,6 +580,14 @@ def view_with(**values):
     return exchange_type(base=base)
 
 
+class OtherOrder(Exchanges):
+    """The dictionary says what the structure does not."""
+
+    @property
+    def __array_interface__(self):
+        return {**DICT, "typestr": f"{layout.OTHER}i4", "data": (self.memory.address, False)}
+
+
 class NeverReleased(Described):
     def refuse(self, x, wishes):
         pass
@@ -603,6 +618,7 @@ def _exchanges():
         "B-19": planted(members(handle=4096)),
         "B-21": planted(members(device_type=2)),
         "B-23": planted(members(device_id=-1)),
+        "B-24": exchange_type(base=OtherOrder),
         "B-25": planted(members(type_code=2, type_bits=24)),
         "B-26": planted(members(type_code=3)),
         "B-27": planted(members(item_size=3)),
@@ -619,7 +635,10 @@ def _exchanges():
         "B-47": planted(copy_each_time),
         "B-48": planted(refuse_promises),
         "B-49": planted(move_if_borrowed),
+        "B-50": view_with(mask=View),
         "B-51": planted(members(release=address_of(release_nothing))),
+        # The last one: it ends the process.
+        "B-41": planted(members(release=address_of(release_before_the_end))),
     }
 
 
@@ -775,6 +794,18 @@ class Late:
         return np.frombuffer(b"".join(bytes_of), "i4").reshape(self.dense).tolist()
 
 
+def refuses_handle_0(array):
+    if isinstance(array, consumers.ExchangeType) and array.case.members.get("handle") == 0:
+        raise BufferError("the handle is 0")
+    return taken(array)
+
+
+def ignores_descr(array):
+    if isinstance(array, consumers.ExchangeType) and array.case.rule == "swapped":
+        array.case.members = {}
+    return taken(array)
+
+
 def reads_late(array):
     return Late(package.buffer_interface(array))
 
@@ -807,6 +838,8 @@ CONSUMERS = {
     "lifetime": reads_late,
     "unchanged": writes,
     "order": reads_at_once,
+    "empty": refuses_handle_0,
+    "swapped": ignores_descr,
 }
 
 # Order

@@ -108,6 +108,9 @@ def collect(task, seconds):
             has_ended = child.ended == "ends the process with status 0"
             text = "" if has_ended else f"after the last step the producer {child.ended}"
             results.append({"rule": "all.alive", "status": "holds" if has_ended else "broken", "text": text, "array": "", "protocol": "all"})
+            if step and not has_ended:
+                text = f"a release while the interpreter finalises: the producer {child.ended}"
+                results.append({"rule": "B-41", "status": "broken", "text": text, "array": step.split("/")[0], "protocol": "buffer-interface"})
             return arrays, results
         if arrays is None:
             what = "the import of the module, or the first call of the function,"

@@ -42,6 +42,8 @@ def nested(numbers, shape, strides, offset=0):
 class Case:
     """One array: `array` is passed to the consumer; `wanted` are its elements, None for an illegal one."""
 
+    rule = "odd"  # the rule of the consumer that is broken by a wrong result
+
     def __init__(self, name, kind, shape=(2, 3), strides=None, offset=0, readonly=False):
         self.name, self.kind, self.readonly = name, kind, readonly
         self.memory = Memory()
@@ -99,9 +101,11 @@ class ExchangeType:
 
 
 class ExchangeCase(Case):
-    def __init__(self, name, kind, members=None, **arguments):
+    def __init__(self, name, kind, members=None, rule="odd", **arguments):
         super().__init__(name, kind, **arguments)
-        self.members, self.acquired = members or {}, 0
+        self.members, self.acquired, self.rule = members or {}, 0, rule
+        if rule == "swapped":
+            self.memory.numbers[:] = [int.from_bytes(number.to_bytes(4, "little"), "big") for number in range(COUNT)]
 
         def acquire(array, wishes, out):
             self.fill(structs.Exchange.from_address(out))
@@ -131,6 +135,12 @@ class ExchangeCase(Case):
 
 
 DESCR = ctypes.create_string_buffer(b'[["a", "<i4"]')
+SWAPPED = ctypes.create_string_buffer(f'"{layout.OTHER}i4"'.encode())
+ODD_CASES = [
+    ("no elements and the handle 0", {"rule": "empty", "shape": (0, 3), "members": {"handle": 0, "size": 0}}),
+    ("no elements and an offset of 2^63", {"rule": "empty", "shape": (0, 3), "members": {"offset": 1 << 63}}),
+    ("numbers in the other byte order", {"rule": "swapped", "members": {"type_code": 3, "type_bits": 8, "type_lanes": 4, "descr": ctypes.addressof(SWAPPED)}}),
+]
 ODD_MEMBERS = [
     ("unknown flags above bit 15", {"flags": 1 << 30}),
     ("a true flag of contiguity", {"flags": structs.C_CONTIGUOUS}),
@@ -172,6 +182,8 @@ def exchange_cases():
     for kind, listed in ((ODD, ODD_MEMBERS), (ILLEGAL, ILLEGAL_MEMBERS)):
         for name, members in listed:
             yield lambda name=name, kind=kind, members=members: ExchangeCase(name, kind, members)
+    for name, arguments in ODD_CASES:
+        yield lambda name=name, a=arguments: ExchangeCase(name, ODD, **a)
     for name, arguments in ILLEGAL_SHAPES:
         yield lambda name=name, a=arguments: ExchangeCase(name, ILLEGAL, **a)
 
@@ -392,7 +404,7 @@ def judge_accepted(judge, prefix, case, found, result, named):
         return
     # A consumer of the buffer protocol may request bytes in a row.
     is_right = found == case.wanted or (prefix == "buffer" and flat(found) == flat(case.wanted))
-    judge.rule(prefix + (".takes" if case.kind == PLAIN else ".odd"), is_right, f"{named}: the elements are {found}, and should be {case.wanted}")
+    judge.rule(f"{prefix}.{'takes' if case.kind == PLAIN else case.rule}", is_right, f"{named}: the elements are {found}, and should be {case.wanted}")
     again = read(result)
     judge.rule(prefix + ".lifetime", again == found, f"{named}: after the array had no other owner the elements are {again}, and were {found}")
 
@@ -400,10 +412,10 @@ def judge_accepted(judge, prefix, case, found, result, named):
 def judge_refused(judge, prefix, case, refused, named):
     if case.kind == ILLEGAL:
         judge.rule(prefix + ".illegal", True)
-    elif prefix == "bi" and case.kind == ODD:
-        judge.rule("bi.odd", False, f"{named} is refused ({refused})")
+    elif prefix == "bi" and case.kind == ODD and case.rule != "swapped":
+        judge.rule(f"bi.{case.rule}", False, f"{named} is refused ({refused})")
     else:
-        judge.skip(prefix + ".odd", f"{named} is refused ({refused})")
+        judge.skip(f"{prefix}.{case.rule}", f"{named} is refused ({refused})")
 
 
 def judge_protocol(protocol, number):

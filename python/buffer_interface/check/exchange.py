@@ -7,7 +7,7 @@ import math
 import os
 
 from . import layout, opencl, structs
-from .judge import Stop, elements, is_int, is_ints, kind_of, on_thread, references, same_elements, short, together
+from .judge import Stop, elements, is_int, is_ints, kind_of, on_thread, published, references, same_elements, short, together
 
 CAPSULE = b"buffer_interface.c_api"
 LIMIT = 2**63 - 1
@@ -90,6 +90,7 @@ def judge_structure(make, judge):
     for rule, is_kept, seen in check(taken):
         judge.rule(rule, is_kept, seen)
     judge_place(judge, taken)
+    judge_byte_order(judge, array, x)
     same = bytes(x), taken.shape(), taken.strides()
     second = take(judge, open_table(judge, array), array)
     judge.rule("B-12", (bytes(x), taken.shape(), taken.strides()) == same, "the structure has changed after another acquire")
@@ -181,6 +182,35 @@ def judge_place(judge, taken):
         root, size = opencl.memory(x.handle)
         judge.rule("B-20", root == 0, "the cl_mem is a sub-buffer")
         judge.rule("B-19", x.size <= size, f"size is {x.size}, the cl_mem has {size} bytes")
+
+
+def judge_byte_order(judge, array, x):
+    """Compares the order of the structure with that of a typestr of the same object."""
+    said = published(array, "__array_interface__") or published(array, "__cuda_array_interface__")
+    typestr = said.get("typestr") if isinstance(said, dict) else published(description(array), "typestr")
+    if not isinstance(typestr, str) or typestr[:1] not in ("<", ">"):
+        return judge.skip("B-24", "no typestr of the object says what order its numbers have")
+    descr = ctypes.string_at(x.descr).decode("utf-8", "replace") if x.type_code == 3 and x.descr else ""
+    named = layout.OTHER if descr.lstrip().startswith(f'"{layout.OTHER}') else layout.ORDER
+    return judge.rule("B-24", typestr[0] == named or layout.typestr_size(typestr) == 1, f"the typestr is {typestr}, and the structure says {named}")
+
+
+def description(array):
+    """Returns the object of section 2, or None. judge_object reports a method that raises."""
+    method = getattr(type(array), "__buffer_interface__", None)
+    try:
+        return method(array) if callable(method) else None
+    except Exception:
+        return None
+
+
+def judge_mask(make, judge):
+    array = make()
+    if published(description(array), "mask") is None:
+        return judge.skip("B-50", "no array has a mask")
+    taken = Taken(open_table(judge, array), array)
+    judge.rule("B-50", taken.code == -1, "an array with a mask is given without it")
+    return taken.release() if not taken.code else None
 
 
 def judge_negotiation(make, judge):
@@ -402,6 +432,6 @@ def judge_stream_lives(make, judge):
 STEPS = {
     "buffer-interface": (
         publishes,
-        [judge_structure, judge_negotiation, judge_lifetime, judge_threads, judge_object, judge_order, judge_stream_lives],
+        [judge_structure, judge_mask, judge_negotiation, judge_lifetime, judge_threads, judge_object, judge_order, judge_stream_lives],
     )
 }

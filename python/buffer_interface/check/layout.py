@@ -11,7 +11,7 @@ BITS = {0: (8, 16, 32, 64), 1: (8, 16, 32, 64), 2: (16, 32, 64), 4: (16,), 5: (6
 BITS |= {code: (8,) for code in range(7, 15)} | {15: (6,), 16: (6,), 17: (4,)}
 KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
 TYPESTR = re.compile(r"([<>|])([tbiufcmMOSUV])(\d+)(\[.*\])?")
-ORDER = "<" if sys.byteorder == "little" else ">"
+ORDER, OTHER = "<>" if sys.byteorder == "little" else "><"
 
 
 def c_strides(shape, itemsize):

@@ -150,7 +150,7 @@ PRODUCER = {
         ("B-37", "`done` waits for no device.", "B-37"),
         ("B-38", "With the demand READY the memory is ready, and no stream is named.", "B-38"),
         ("B-39", "`release` sets itself to NULL, on any thread, without the GIL.", "B-39"),
-        ("B-41", "While the interpreter ends, an object that would be dropped is leaked.", "B-41"),
+        ("B-41", "A release while the interpreter finalises does not end the process.", "B-41"),
         ("B-42", "In a forked child an array in host memory stays usable.", "B-42"),
         ("B-43", "The release of one structure does not affect another.", "B-43"),
         ("B-44", "`__buffer_interface_c__` is a capsule named buffer_interface.c_api on the type.", "B-44"),
@@ -173,11 +173,15 @@ PROTOCOLS = [name for name in PRODUCER if name != "all"]
 NOT_JUDGED = {
     "B-10": "it binds later versions of the page",
     "B-22": "it permits something, so nothing can break it",
-    "B-24": "the meaning of the bytes is known to the producer alone",
-    "B-41": "the end of the interpreter is not simulated",
-    "B-50": "an array with a mask is needed, which the checker cannot make",
     "buffer.illegal": "the buffer protocol does not require that a consumer looks for the faults of an exporter",
 }
+
+_CONSUMER_OF_BI = _rules(
+    BI,
+    ("bi.empty", "An array without elements is accepted, whatever its handle, offset and size.", "B-22"),
+    ("bi.swapped", "Numbers in the other byte order have their right values, if they are accepted.", "B-24"),
+    ("bi.order", "Work that is pending is waited for.", "B-34"),
+)
 
 CONSUMER = {
     protocol: [
@@ -188,7 +192,7 @@ CONSUMER = {
         Rule(f"{short}.released", "Each array is released once, when the consumer is done with it or has refused it.", source),
         Rule(f"{short}.lifetime", "The result does not use the memory after its release.", source),
         Rule(f"{short}.unchanged", "An array that is read-only is not written.", source),
-        *([Rule("bi.order", "Work that is pending is waited for.", BI + "B-34")] if short == "bi" else []),
+        *(_CONSUMER_OF_BI if short == "bi" else []),
     ]
     for protocol, short, source in (
         ("array", "array", AI + "data, shape, strides, typestr"),
