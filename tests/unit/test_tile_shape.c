@@ -27,12 +27,12 @@ static void units_decide_the_way(void **state)
 {
 	static const struct {
 		const char *type;
-		int level, way;
+		int slots, way;
 	} cases[] = {
-		{ "uint8", 0, BI__TILES_ONCE },       { "int16", 1, BI__TILES_ONCE },
-		{ "bytes3", 0, BI__TILES_TWICE },     { "float32", 2, BI__TILES_ONCE },
-		{ "bytes5", 0, BI__TILES_LARGE },     { "bytes6", 0, BI__TILES_LARGE },
-		{ "float64", 3, BI__TILES_ONCE },     { "bytes12", 0, BI__TILES_LARGE },
+		{ "uint8", 16, BI__TILES_ONCE },      { "int16", 8, BI__TILES_ONCE },
+		{ "bytes3", 4, BI__TILES_ONCE },      { "float32", 4, BI__TILES_ONCE },
+		{ "bytes5", 0, BI__TILES_LARGE },     { "bytes6", 2, BI__TILES_ONCE },
+		{ "float64", 2, BI__TILES_ONCE },     { "bytes12", 0, BI__TILES_LARGE },
 		{ "complex128", 0, BI__TILES_LARGE },
 	};
 	const int64_t shape[] = { 2000, 3000 }, steps[] = { 1, 2000 };
@@ -44,8 +44,7 @@ static void units_decide_the_way(void **state)
 		make_plan(&plan, cases[i].type, 2, shape, steps);
 		choose(&tiles, &plan);
 		assert_int_equal(tiles.way, cases[i].way);
-		if (tiles.way != BI__TILES_LARGE)
-			assert_int_equal(tiles.level, cases[i].level);
+		assert_int_equal(tiles.slots, cases[i].slots);
 	}
 }
 

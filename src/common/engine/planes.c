@@ -34,17 +34,17 @@ static void turn_plane(void *inner, unsigned char *dst, const unsigned char *src
 int bi__engine_planes(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src)
 {
 	const struct bi__plan *plan = part->plan;
-	const int x = plan->ndim - 1, y = plan->cross, level = __builtin_ctzll(plan->unit);
+	const int x = plan->ndim - 1, y = plan->cross;
 	struct planes planes = { .unit = (int64_t)plan->unit, .height = plan->shape[y], .width = plan->shape[x] };
 	const int is_narrow = planes.width * planes.unit < BI__LINE;
 	struct bi__walk walk = { .ndim = 0 };
 
 	planes.high = 16 / planes.unit;
 	planes.wide = is_narrow ? planes.high : BI__LINE / planes.unit;
-	if (plan->unit > 8 || plan->unit != 1u << level || plan->dst_strides[x] != planes.unit ||
+	if (plan->unit > 8 || (plan->unit & (plan->unit - 1)) || plan->dst_strides[x] != planes.unit ||
 	    plan->src_strides[y] != planes.unit || planes.height < planes.high || planes.width < planes.wide)
 		return 0;
-	planes.turn = is_narrow ? part->simd->transpose_narrow[level] : part->simd->transpose[level];
+	planes.turn = (is_narrow ? part->simd->transpose_narrow : part->simd->transpose)[plan->unit];
 	planes.dst_pitch = plan->dst_strides[y];
 	planes.src_pitch = plan->src_strides[x];
 	for (int i = 0; i < x; i++)

@@ -39,11 +39,16 @@ struct bi__shuffle {
 };
 
 /*
- * dst[y][x] = src[x][y] for elements of one size, y < height, x < width. Pitches in bytes. The bytes of `height`
- * elements are a multiple of 16, those of `width` elements a multiple of BI__LINE.
+ * dst[y][x] = src[x][y] for elements of one size, y < height, x < width. Pitches in bytes. The slots of `height`
+ * elements are a multiple of 16 bytes, those of `width` elements a multiple of BI__LINE. An element of 3 bytes has a
+ * slot of 4, one of 6 bytes a slot of 8: for these, up to 16 bytes after each row of both sides are accessed.
  */
 typedef void (*bi__transpose_fn)(unsigned char *dst, int64_t dst_pitch, const unsigned char *src, int64_t src_pitch,
 				 int64_t height, int64_t width);
+
+/* Like bi__transpose_fn for the height of 16 bytes of slots. Row x of the source begins rows[x] bytes after src. */
+typedef void (*bi__turn_fn)(unsigned char *dst, int64_t dst_pitch, const unsigned char *src, const int64_t *rows,
+			    int64_t width);
 
 /* If `streams` is 1, dst is aligned to a cache line, and non-temporal stores are used where there are any. */
 typedef void (*bi__shuffle_fn)(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
@@ -52,8 +57,9 @@ typedef void (*bi__shuffle_fn)(const struct bi__shuffle *shuffle, unsigned char 
 struct bi__simd {
 	const char *name;
 	int (*runs_here)(void);
-	/* By the base-2 logarithm of the size of an element: 1, 2, 4, 8 bytes. */
-	bi__transpose_fn transpose[4];
+	/* By the bytes of an element: 1, 2, 3, 4, 6, 8. */
+	bi__transpose_fn transpose[9];
+	bi__turn_fn turn[9];
 	/* Like `transpose`, for `width` elements whose bytes are a multiple of 16. */
 	const bi__transpose_fn *transpose_narrow;
 	/* Moves periods. `vector` is the number of bytes of its vectors. NULL and 0: units are moved one by one. */

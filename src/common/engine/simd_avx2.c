@@ -17,14 +17,16 @@ TARGET static inline __m128i load_lane(const unsigned char *p)
 	return _mm_loadu_si128((const __m128i *)(const void *)p);
 }
 
-TARGET static inline __m256i load_lanes(const unsigned char *p, int64_t d)
+TARGET static inline __m256i load_lanes(const unsigned char *p, const unsigned char *q)
 {
-	return _mm256_inserti128_si256(_mm256_castsi128_si256(load_lane(p)), load_lane(p + d), 1);
+	return _mm256_inserti128_si256(_mm256_castsi128_si256(load_lane(p)), load_lane(q), 1);
 }
 
 #define VECTOR __m256i
 #define LANES 2
-#define LOAD(p, d) load_lanes(p, d)
+#define LOAD(lane) load_lanes(lane(0), lane(1))
+#define SHUFFLE(v, table) _mm256_shuffle_epi8(v, _mm256_broadcastsi128_si256(load_lane(table)))
+#define JOIN(v) _mm256_permutevar8x32_epi32(v, _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 0, 0))
 #define STORE(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), v)
 #define LOW_1 _mm256_unpacklo_epi8
 #define HIGH_1 _mm256_unpackhi_epi8
@@ -41,6 +43,7 @@ const struct bi__simd bi__simd_avx2 = {
 	.name = "avx2",
 	.runs_here = runs_here,
 	.transpose = TRANSPOSES,
+	.turn = TURNS,
 	.transpose_narrow = bi__simd_v128.transpose,
 	.vector = 16,
 	.shuffle = bi__simd_shuffle_v128,

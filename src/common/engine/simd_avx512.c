@@ -25,18 +25,21 @@ TARGET static inline __m128i load_lane(const unsigned char *p)
 }
 
 /* Masked broadcasts from memory do not use the shuffle port, which the transpose itself fills. */
-TARGET static inline __m512i load_lanes(const unsigned char *p, int64_t d)
+TARGET static inline __m512i load_lanes(const unsigned char *p, const unsigned char *q, const unsigned char *r,
+					const unsigned char *s)
 {
 	__m512i v = _mm512_castsi128_si512(load_lane(p));
 
-	v = _mm512_mask_broadcast_i32x4(v, 0x00f0, load_lane(p + d));
-	v = _mm512_mask_broadcast_i32x4(v, 0x0f00, load_lane(p + 2 * d));
-	return _mm512_mask_broadcast_i32x4(v, 0xf000, load_lane(p + 3 * d));
+	v = _mm512_mask_broadcast_i32x4(v, 0x00f0, load_lane(q));
+	v = _mm512_mask_broadcast_i32x4(v, 0x0f00, load_lane(r));
+	return _mm512_mask_broadcast_i32x4(v, 0xf000, load_lane(s));
 }
 
 #define VECTOR __m512i
 #define LANES 4
-#define LOAD(p, d) load_lanes(p, d)
+#define LOAD(lane) load_lanes(lane(0), lane(1), lane(2), lane(3))
+#define SHUFFLE(v, table) _mm512_shuffle_epi8(v, _mm512_broadcast_i32x4(load_lane(table)))
+#define JOIN(v) _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 0, 0, 0, 0), v)
 #define STORE(p, v) _mm512_storeu_si512((void *)(p), v)
 #define LOW_1 _mm512_unpacklo_epi8
 #define HIGH_1 _mm512_unpackhi_epi8
@@ -137,6 +140,7 @@ const struct bi__simd bi__simd_avx512 = {
 	.name = "avx512",
 	.runs_here = runs_here,
 	.transpose = TRANSPOSES,
+	.turn = TURNS,
 	.transpose_narrow = bi__simd_v128.transpose,
 	.vector = sizeof(__m512i),
 	.shuffle = shuffle_periods,

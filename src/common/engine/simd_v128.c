@@ -60,10 +60,17 @@ TARGET static inline v128 load(const unsigned char *p)
 	return v;
 }
 
+static inline void store(unsigned char *p, v128 v)
+{
+	memcpy(p, &v, sizeof(v));
+}
+
 #define VECTOR v128
 #define LANES 1
-#define LOAD(p, d) ((void)(d), load(p))
-#define STORE(p, v) memcpy(p, &(v), 16)
+#define LOAD(lane) load(lane(0))
+#define SHUFFLE(v, table) LOOK_UP(v, load(table))
+#define JOIN(v) (v)
+#define STORE(p, v) store(p, v)
 
 #include "common/engine/simd_transpose.inc"
 
@@ -123,6 +130,7 @@ const struct bi__simd bi__simd_v128 = {
 	.name = "v128",
 	.runs_here = runs_here,
 	.transpose = TRANSPOSES,
+	.turn = TURNS,
 	.transpose_narrow = bi__simd_v128.transpose,
 	.vector = sizeof(v128),
 	.shuffle = bi__simd_shuffle_v128,

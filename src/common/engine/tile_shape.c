@@ -7,10 +7,14 @@
 #define SRC_RUN 1024
 #define DST_RUN 256
 
-/* A run of this many bytes is not made longer along an axis of D, because tiles are turned once then. */
+/*
+ * Tiles are turned once if rows and runs have no axis in common. So a run of ENOUGH bytes is not made longer along an
+ * axis of D, and a row of SHORT_ROW bytes not along an axis without which the source has no run of ENOUGH bytes.
+ */
 #define ENOUGH BI__LINE
+#define SHORT_ROW 128
 
-/* Positions above which a tile that is turned twice gets no more: its buffers are to stay in the second-level cache. */
+/* Positions above which other tiles than ONCE get no more: their buffers are to stay in the second-level cache. */
 #define MOST_POSITIONS 4096
 
 /* Returns the length of blocks of at most `most` elements that are about equal. */
@@ -19,21 +23,32 @@ static int64_t equal_block(int64_t extent, int64_t most)
 	return bi__tiles_divide_up(extent, bi__tiles_divide_up(extent, most < 1 ? 1 : most));
 }
 
-/* Makes the axes of the plan, and of the elements in a unit, the axes of the tiles. */
+/* Makes the axes of the plan the axes of the tiles. */
 static void set_axes(struct bi__tiles *tiles, const struct bi__plan *plan)
 {
+	static const int slots[] = { [1] = 16, [2] = 8, [3] = 4, [4] = 4, [6] = 2, [8] = 2 };
 	const int64_t unit = (int64_t)plan->unit;
 
-	while (tiles->level < 3 && unit % (2 << tiles->level) == 0)
-		tiles->level++;
-	tiles->way = unit > 4 && unit != 8 ? BI__TILES_LARGE : BI__TILES_ONCE;
-	tiles->element = tiles->way == BI__TILES_LARGE ? unit : 1 << tiles->level;
+	tiles->slots = unit <= 8 ? slots[unit] : 0;
+	tiles->way = tiles->slots ? BI__TILES_ONCE : BI__TILES_LARGE;
+	tiles->element = unit;
 	for (int i = 0; i < plan->ndim; i++)
 		tiles->axes[tiles->n++] =
 			(struct bi__tile_axis){ plan->shape[i], 1, plan->dst_strides[i], plan->src_strides[i], 0, 0 };
-	if (unit > tiles->element)
-		tiles->axes[tiles->n++] =
-			(struct bi__tile_axis){ unit / tiles->element, 1, tiles->element, tiles->element, 0, 0 };
+}
+
+/* Returns true if the source has no run of ENOUGH bytes without the axis. */
+static int is_needed_by_source(const struct bi__tiles *tiles, const struct bi__tile_axis *axis)
+{
+	int64_t bytes = tiles->element;
+
+	for (int i = 0; i < tiles->n && bytes < ENOUGH; i++) {
+		const struct bi__tile_axis *other = &tiles->axes[i];
+
+		if (other->src && bi__tiles_magnitude(other->src) < bi__tiles_magnitude(axis->src))
+			bytes *= bi__tiles_minimum(other->extent, ENOUGH);
+	}
+	return axis->src && bytes < ENOUGH;
 }
 
 static void cut_rows(struct bi__tiles *tiles)
@@ -44,6 +59,8 @@ static void cut_rows(struct bi__tiles *tiles)
 		struct bi__tile_axis *axis = &tiles->axes[i];
 
 		if (axis->dst != run && i < tiles->n - 1)
+			return;
+		if (run >= SHORT_ROW && tiles->way == BI__TILES_ONCE && is_needed_by_source(tiles, axis))
 			return;
 		axis->block = equal_block(axis->extent, bi__tiles_divide_up(DST_RUN, run));
 		axis->in_row = 1;
@@ -95,8 +112,8 @@ static void cut_runs(struct bi__tiles *tiles)
 		if (axis->in_row && tiles->way == BI__TILES_ONCE) {
 			if (bytes >= ENOUGH)
 				return;
-			/* Units of 8 bytes are moved one by one faster than they are turned twice. */
-			tiles->way = tiles->element == 8 ? BI__TILES_LARGE : BI__TILES_TWICE;
+			/* Units of 6 bytes are moved one by one faster than they are turned twice. */
+			tiles->way = tiles->element == 6 ? BI__TILES_LARGE : BI__TILES_TWICE;
 		}
 		most = bi__tiles_minimum(most, most_positions(tiles, axis));
 		if (most > axis->block)
@@ -145,8 +162,9 @@ static void find_rows(struct bi__tiles *tiles)
 	if (!tiles->streams || tiles->row * tiles->element < BI__LINE)
 		tiles->along = -1;
 	count_outer(tiles);
+	tiles->together = tiles->way == BI__TILES_TWICE ? tiles->slots : 1;
 	/* The tiles of a batch do not continue each other. */
-	if (tiles->way == BI__TILES_TWICE && tiles->outer < BI__LINE >> tiles->level) {
+	if (tiles->outer < tiles->together) {
 		tiles->along = -1;
 		count_outer(tiles);
 	}
@@ -154,8 +172,7 @@ static void find_rows(struct bi__tiles *tiles)
 
 static int is_column(const struct bi__tiles *tiles, const struct bi__tile_axis *axis)
 {
-	return axis->block > 1 && axis->src && tiles->way != BI__TILES_LARGE &&
-	       (tiles->way == BI__TILES_TWICE || !axis->in_row);
+	return axis->block > 1 && axis->src && (tiles->way == BI__TILES_TWICE || !axis->in_row);
 }
 
 static void sort_columns(struct bi__tiles *tiles)

@@ -18,7 +18,7 @@ static void add_axis(struct bi__tile_offsets *offsets, int64_t count, int64_t st
 	offsets->count = all;
 }
 
-/* Lists the parts of a row of `a`: dense in the source, or of dense units along one axis. */
+/* Lists the parts of a row of `a`: dense in the source, or shuffled along one axis. */
 static void list_pieces(struct bi__tiles *tiles, uint64_t bytes)
 {
 	struct bi__run_axis axis = { (size_t)tiles->element, 0, 0, bytes };
@@ -30,74 +30,84 @@ static void list_pieces(struct bi__tiles *tiles, uint64_t bytes)
 	tiles->gathered = 1;
 	if (i < tiles->columns) {
 		axis.src_step = bi__tiles_magnitude(tiles->column[i]->src);
-		tiles->gathered = tiles->column[i++]->block;
+		tiles->gathered = tiles->column[i]->block;
 	}
 	bi__run_init(&tiles->gather, tiles->simd, &axis);
+	if (!tiles->gather.shuffle.count || tiles->gathered < (int64_t)tiles->gather.shuffle.units)
+		tiles->gathered = 1;
+	i += tiles->gathered > 1;
 	start_list(&tiles->pieces, 0);
 	for (; i < tiles->columns; i++)
 		add_axis(&tiles->pieces, tiles->column[i]->block, bi__tiles_magnitude(tiles->column[i]->src));
 }
 
-static void list_once(struct bi__tiles *tiles)
+/*
+ * Writes by how much a step along each axis moves the place of an element: `step` for each column of a row of `a`, or
+ * the bytes in the source for LARGE units. Returns the place of the first element.
+ */
+static int64_t find_steps(const struct bi__tiles *tiles, int64_t *steps, int64_t step)
 {
 	int64_t first = 0;
 
-	start_list(&tiles->reads, 0);
-	for (int i = tiles->n - 1; i >= 0; i--)
-		if (tiles->axes[i].in_row)
-			add_axis(&tiles->reads, tiles->axes[i].block, tiles->axes[i].src);
-	for (int i = 0; i < tiles->columns; i++)
-		if (tiles->column[i]->src < 0)
-			first += (tiles->column[i]->block - 1) * tiles->column[i]->dst;
-	start_list(&tiles->rows, first);
 	for (int i = 0; i < tiles->columns; i++) {
 		const struct bi__tile_axis *axis = tiles->column[i];
 
-		add_axis(&tiles->rows, axis->block, axis->src < 0 ? -axis->dst : axis->dst);
-	}
-}
-
-static void list_twice(struct bi__tiles *tiles)
-{
-	int64_t steps[BI__TILE_AXES] = { 0 }, step = BI__LINE, first = 0;
-
-	for (int i = 0; i < tiles->columns; i++) {
-		const struct bi__tile_axis *axis = tiles->column[i];
-
+		if (tiles->way == BI__TILES_LARGE)
+			step = bi__tiles_magnitude(axis->src);
 		steps[axis - tiles->axes] = axis->src < 0 ? -step : step;
 		if (axis->src < 0)
 			first += (axis->block - 1) * step;
 		step *= axis->block;
 	}
-	start_list(&tiles->lines, first);
+	return first;
+}
+
+static void list_once(struct bi__tiles *tiles)
+{
+	int64_t steps[BI__TILE_AXES] = { 0 };
+
+	start_list(&tiles->lines, find_steps(tiles, steps, (int64_t)tiles->c_pitch));
+	start_list(&tiles->reads, 0);
+	start_list(&tiles->rows, 0);
+	for (int i = tiles->n - 1; i >= 0; i--) {
+		const struct bi__tile_axis *axis = &tiles->axes[i];
+
+		if (axis->in_row) {
+			add_axis(&tiles->reads, axis->block, axis->src);
+		} else {
+			add_axis(&tiles->lines, axis->block, steps[i]);
+			add_axis(&tiles->rows, axis->block, axis->dst);
+		}
+	}
+}
+
+/*
+ * Returns where the elements of all tiles for one position are in `c`. Each line of the rows of `a` is turned in one
+ * step, which leaves the positions of its first lane BI__LINE bytes apart, and those of its other lanes between them.
+ */
+static int64_t place_in_c(const struct bi__tiles *tiles, int64_t position)
+{
+	const int64_t slots = tiles->slots, line = position / (BI__LANES * slots), lane = position / slots % BI__LANES;
+
+	return (line * slots + position % slots) * BI__LINE + lane * slots * tiles->element;
+}
+
+static void list_twice(struct bi__tiles *tiles)
+{
+	int64_t steps[BI__TILE_AXES] = { 0 };
+
+	start_list(&tiles->blocks, 0);
+	add_axis(&tiles->blocks, tiles->together, (int64_t)tiles->a_pitch);
+	add_axis(&tiles->blocks, BI__LANES, tiles->slots * tiles->element);
+	start_list(&tiles->lines, find_steps(tiles, steps, 1));
 	start_list(&tiles->rows, 0);
 	for (int i = tiles->n - 1; i >= 0; i--) {
 		add_axis(&tiles->lines, tiles->axes[i].block, steps[i]);
 		if (!tiles->axes[i].in_row)
 			add_axis(&tiles->rows, tiles->axes[i].block, tiles->axes[i].dst);
 	}
-}
-
-/* The parts of a row run along its longest axis. */
-static void list_large(struct bi__tiles *tiles, uint64_t bytes)
-{
-	const struct bi__tile_axis *axes = tiles->axes, *longest = &axes[tiles->n - 1];
-
-	for (int i = tiles->n - 2; i >= 0; i--)
-		if (axes[i].in_row && axes[i].block > longest->block)
-			longest = &axes[i];
-	tiles->packed = longest->block;
-	bi__run_init(&tiles->pack, tiles->simd,
-		     &(struct bi__run_axis){ (size_t)tiles->element, longest->dst, longest->src, bytes });
-	start_list(&tiles->reads, 0);
-	start_list(&tiles->places, 0);
-	start_list(&tiles->rows, 0);
-	for (int i = tiles->n - 1; i >= 0; i--) {
-		if (&axes[i] == longest)
-			continue;
-		add_axis(&tiles->reads, axes[i].block, axes[i].src);
-		add_axis(axes[i].in_row ? &tiles->places : &tiles->rows, axes[i].block, axes[i].dst);
-	}
+	for (int64_t i = 0; tiles->lines.list && i < tiles->lines.count + BI__LINE; i++)
+		tiles->lines.list[i] = i < tiles->lines.count ? place_in_c(tiles, tiles->lines.list[i]) : 0;
 }
 
 /* Prepares to write rows: whole, or element by element if the destination has gaps. */
@@ -113,13 +123,12 @@ static void set_scatter(struct bi__tiles *tiles, uint64_t bytes)
 
 void bi__tiles_list(struct bi__tiles *tiles, uint64_t bytes)
 {
-	list_pieces(tiles, bytes);
-	if (tiles->way == BI__TILES_ONCE)
-		list_once(tiles);
-	else if (tiles->way == BI__TILES_TWICE)
+	if (tiles->way != BI__TILES_LARGE)
+		list_pieces(tiles, bytes);
+	if (tiles->way == BI__TILES_TWICE)
 		list_twice(tiles);
 	else
-		list_large(tiles, bytes);
+		list_once(tiles);
 	set_scatter(tiles, bytes);
 }
 
@@ -145,7 +154,7 @@ static size_t odd_lines(int64_t bytes)
 
 size_t bi__tiles_place(struct bi__tiles *tiles, unsigned char *base)
 {
-	const int64_t some = tiles->way == BI__TILES_LARGE ? 1 : BI__LINE >> tiles->level, rows = tiles->rows.count;
+	const int64_t some = tiles->way == BI__TILES_LARGE ? 1 : BI__LANES * tiles->slots, rows = tiles->rows.count;
 	const int64_t turned =
 		bi__tiles_round_up(tiles->width, 16); /* elements that fill 16 bytes, whatever their size */
 	int64_t a = 0, c;
@@ -153,8 +162,8 @@ size_t bi__tiles_place(struct bi__tiles *tiles, unsigned char *base)
 
 	take_list(&tiles->pieces, base, &used);
 	take_list(&tiles->reads, base, &used);
-	take_list(&tiles->places, base, &used);
-	take_list(&tiles->lines, base, &used);
+	take_list(&tiles->blocks, base, &used);
+	tiles->lines.list = take(base, &used, (tiles->lines.count + BI__LINE) * (int64_t)sizeof(*tiles->lines.list));
 	take_list(&tiles->rows, base, &used);
 	tiles->a_pitch = odd_lines(turned * tiles->element);
 	tiles->c_pitch = odd_lines(BI__LINE + bi__tiles_round_up(tiles->row, some) * tiles->element);
@@ -163,14 +172,12 @@ size_t bi__tiles_place(struct bi__tiles *tiles, unsigned char *base)
 		a = some * (int64_t)tiles->a_pitch;
 	c = (tiles->way == BI__TILES_ONCE ? turned : 1) * (int64_t)tiles->c_pitch;
 	if (tiles->way == BI__TILES_TWICE) {
-		c = turned * BI__LINE;
-		if (a < some * (int64_t)tiles->tile_pitch)
-			a = some * (int64_t)tiles->tile_pitch;
+		c = bi__tiles_round_up(tiles->width, some) / BI__LANES * BI__LINE;
+		a = tiles->together *
+		    (int64_t)(tiles->a_pitch > tiles->tile_pitch ? tiles->a_pitch : tiles->tile_pitch);
 	}
-	tiles->a = take(base, &used, a);
-	tiles->c = take(base, &used, c);
-	tiles->some = take(base, &used, tiles->way == BI__TILES_TWICE ? some * BI__LINE : 0);
-	tiles->rest =
-		take(base, &used, tiles->along < 0 ? 0 : rows * (tiles->way == BI__TILES_TWICE ? some : 1) * BI__LINE);
+	tiles->a = take(base, &used, a + BI__LINE);
+	tiles->c = take(base, &used, c + BI__LINE);
+	tiles->rest = take(base, &used, tiles->along < 0 ? BI__LINE : rows * tiles->together * BI__LINE);
 	return used;
 }

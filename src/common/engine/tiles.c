@@ -9,21 +9,21 @@
  * The outermost axis of each is cut into blocks. All tiles have the same shape and share their tables of offsets: if an
  * extent is no multiple of the block, the last block begins earlier and copies some elements again.
  *
- *     ONCE    units of 1 to 4, and of 8 bytes, if S and D have no axis in common:
+ *     ONCE    units of 1, 2, 3, 4, 6 and 8 bytes, if S and D have no axis in common:
  *
  *             a run of S for each position in D  →  a  → turn →  c: a row of D for each position in S
  *
- *     TWICE   units of 1 to 4 bytes, if they have. LINE bytes of elements from as many tiles are turned together.
- *             Then the elements of all these tiles for one position are one line, and lines can be put into any order:
+ *     TWICE   these units but 6 bytes, if they have. As many tiles as a lane has elements are turned together. Then
+ *             the elements of all these tiles for one position are one lane, and lanes can be put into any order:
  *
- *             runs of each tile  →  a  → turn →  c: a line for each position  → reorder, turn →  a: rows of each tile
+ *             runs of each tile  →  a  → turn →  c: a lane for each position  → reorder, turn →  a: rows of each tile
  *
  *     LARGE   other units are moved one by one, from the source to the rows of D
  *
- * To turn is to transpose a matrix of elements of 1, 2, 4 or 8 bytes in registers. A unit of 3 bytes is three elements,
- * and one more axis.
+ * To turn is to transpose a matrix of units in registers. A lane is 16 bytes of a register.
  *
- * A row that continues in the next tile leaves its incomplete last line to that tile, so lines are streamed whole.
+ * A row that continues in the next tile, or in the next row, leaves its incomplete last line to that one, so lines are
+ * streamed whole.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -36,42 +36,96 @@
 /* The tiles that are copied together. */
 struct batch {
 	int64_t count;
-	unsigned char *dst[BI__LINE];
-	const unsigned char *src[BI__LINE];
+	unsigned char *dst[BI__SLOTS];
+	const unsigned char *src[BI__SLOTS];
 	size_t skip; /* bytes of each row that the tile before has written */
 	int first, last; /* 1: no tile before, after this one continues the rows */
 };
+
+/* Moves the first and the last `size` bytes of each unit. `size` is a constant in each caller. */
+static inline __attribute__((always_inline)) void
+pack_units(unsigned char *to, const unsigned char *src, const struct bi__tile_offsets *units, size_t unit, size_t size)
+{
+	const int64_t *list = units->list, *end = list + units->count;
+
+	for (; list < end; list++, to += unit) {
+		const unsigned char *from = src + *list;
+
+		memcpy(to, from, size);
+		if (unit != size)
+			memcpy(to + unit - size, from + unit - size, size);
+	}
+}
+
+/* Makes the units at these offsets adjacent. */
+static void pack(unsigned char *to, const unsigned char *src, const struct bi__tile_offsets *units, size_t unit)
+{
+	if (unit == 1)
+		pack_units(to, src, units, unit, 1);
+	else if (unit < 4)
+		pack_units(to, src, units, unit, 2);
+	else if (unit < 8)
+		pack_units(to, src, units, unit, 4);
+	else if (unit < 16)
+		pack_units(to, src, units, unit, 8);
+	else if (unit < 32)
+		pack_units(to, src, units, unit, 16);
+	else if (unit < BI__LONG_UNIT)
+		pack_units(to, src, units, unit, 32);
+	else
+		for (int64_t i = 0; i < units->count; i++)
+			memcpy(to + i * (int64_t)unit, src + units->list[i], unit);
+}
 
 static void gather_row(const struct bi__tiles *tiles, unsigned char *to, const unsigned char *src)
 {
 	const int64_t bytes = tiles->gathered * (int64_t)tiles->gather.unit;
 
+	if (tiles->gathered == 1) {
+		pack(to, src, &tiles->pieces, tiles->gather.unit);
+		return;
+	}
 	for (int64_t i = 0; i < tiles->pieces.count; i++, to += bytes)
 		bi__run(&tiles->gather, to, src + tiles->pieces.list[i], tiles->gathered);
 }
 
-/* Transposes LINE bytes of elements from each of `height` columns. */
+/* Transposes a line of elements from each of `height` columns. */
 static void turn(const struct bi__tiles *tiles, unsigned char *to, size_t to_pitch, const unsigned char *from,
 		 size_t from_pitch, int64_t height)
 {
-	tiles->simd->transpose[tiles->level](to, (int64_t)to_pitch, from, (int64_t)from_pitch,
-					     bi__tiles_round_up(height, 16 >> tiles->level), BI__LINE >> tiles->level);
+	tiles->simd->transpose[tiles->element](to, (int64_t)to_pitch, from, (int64_t)from_pitch,
+					       bi__tiles_round_up(height, tiles->slots), BI__LANES * tiles->slots);
 }
 
-/*
- * Writes a row with non-temporal stores. `rest` holds the incomplete last line of the row so far. The LINE bytes before
- * `row` are overwritten.
- */
-static void stream_row(const struct bi__tiles *tiles, const struct batch *batch, unsigned char *dst, unsigned char *row,
-		       unsigned char *rest)
-{
-	size_t bytes = (size_t)(tiles->row * tiles->element) - batch->skip, phase, whole;
+/* How a row of a tile begins and ends. */
+struct ends {
+	size_t skip; /* bytes that the tile before has written */
+	int is_first, is_last; /* 0: it continues another row, another row continues it */
+	unsigned char *rest; /* the incomplete last line of a row that another row continues */
+};
 
-	dst += batch->skip;
-	row += batch->skip;
+/* Rows continue those of the tile before, or the row before them in the tile. */
+static struct ends find_ends(const struct bi__tiles *tiles, const struct batch *batch, int64_t k, int64_t i)
+{
+	const int64_t bytes = tiles->row * tiles->element, count = tiles->rows.count, *at = tiles->rows.list + i;
+
+	if (tiles->along >= 0)
+		return (struct ends){ batch->skip, batch->first, batch->last,
+				      tiles->rest + (k * count + i) * BI__LINE };
+	return (struct ends){ 0, bytes < BI__LINE || i == 0 || at[0] != at[-1] + bytes,
+			      bytes < BI__LINE || i == count - 1 || at[1] != at[0] + bytes, tiles->rest };
+}
+
+/* Writes a row with non-temporal stores. The LINE bytes before `row` are overwritten. */
+static void stream_row(const struct bi__tiles *tiles, const struct ends *ends, unsigned char *dst, unsigned char *row)
+{
+	size_t bytes = (size_t)(tiles->row * tiles->element) - ends->skip, phase, whole;
+
+	dst += ends->skip;
+	row += ends->skip;
 	phase = (uintptr_t)dst % BI__LINE;
-	if (!batch->first) {
-		memcpy(row - BI__LINE, rest, BI__LINE);
+	if (!ends->is_first) {
+		memcpy(row - BI__LINE, ends->rest, BI__LINE);
 	} else if (phase) {
 		const size_t head = bytes < BI__LINE - phase ? bytes : BI__LINE - phase;
 
@@ -84,25 +138,30 @@ static void stream_row(const struct bi__tiles *tiles, const struct batch *batch,
 	bytes += phase;
 	whole = bytes / BI__LINE * BI__LINE;
 	tiles->simd->stream(dst - phase, row - phase, whole / BI__LINE);
-	if (batch->last)
+	if (ends->is_last)
 		memcpy(dst - phase + whole, row - phase + whole, bytes - whole);
 	else
-		memcpy(rest, row - phase + bytes - BI__LINE, BI__LINE);
+		memcpy(ends->rest, row - phase + bytes - BI__LINE, BI__LINE);
 }
 
-/* Writes row number i of all rows in the batch. */
-static void write_row(const struct bi__tiles *tiles, const struct batch *batch, unsigned char *dst, unsigned char *row,
-		      int64_t i)
+/* Writes row i of tile k of the batch. */
+static void write_row(const struct bi__tiles *tiles, const struct batch *batch, int64_t k, int64_t i,
+		      unsigned char *row)
 {
-	if (tiles->streams)
-		stream_row(tiles, batch, dst, row, tiles->rest + i * BI__LINE);
-	else
+	unsigned char *dst = batch->dst[k] + tiles->rows.list[i];
+
+	if (tiles->streams) {
+		const struct ends ends = find_ends(tiles, batch, k, i);
+
+		stream_row(tiles, &ends, dst, row);
+	} else {
 		bi__run(&tiles->scatter, dst, row, tiles->scattered);
+	}
 }
 
 static void copy_once(const struct bi__tiles *tiles, const struct batch *batch)
 {
-	const int64_t some = BI__LINE >> tiles->level;
+	const int64_t some = BI__LANES * tiles->slots;
 	const int64_t *reads = tiles->reads.list;
 	unsigned char *c = tiles->c + BI__LINE;
 
@@ -112,51 +171,38 @@ static void copy_once(const struct bi__tiles *tiles, const struct batch *batch)
 		turn(tiles, c + at * tiles->element, tiles->c_pitch, tiles->a, tiles->a_pitch, tiles->width);
 	}
 	for (int64_t i = 0; i < tiles->rows.count; i++)
-		write_row(tiles, batch, batch->dst[0] + tiles->rows.list[i], c + i * (int64_t)tiles->c_pitch, i);
-}
-
-/* Turns row i of all tiles in the batch back. */
-static void turn_back(const struct bi__tiles *tiles, int64_t i)
-{
-	const int64_t some = BI__LINE >> tiles->level;
-	const int64_t *lines = tiles->lines.list + i * tiles->row;
-	unsigned char *to = tiles->a + BI__LINE + i * (int64_t)tiles->c_pitch;
-
-	for (int64_t at = 0; at < tiles->row; at += some) {
-		for (int64_t k = 0; k < bi__tiles_minimum(some, tiles->row - at); k++)
-			memcpy(tiles->some + k * BI__LINE, tiles->c + lines[at + k], BI__LINE);
-		turn(tiles, to + at * tiles->element, tiles->tile_pitch, tiles->some, BI__LINE, some);
-	}
+		write_row(tiles, batch, 0, i, c + tiles->lines.list[i]);
 }
 
 static void copy_twice(const struct bi__tiles *tiles, const struct batch *batch)
 {
-	const int64_t rows = tiles->rows.count;
+	const bi__turn_fn turn_listed = tiles->simd->turn[tiles->element];
+	const int64_t rows = tiles->rows.count, some = BI__LANES * tiles->slots, line = some * tiles->element;
 
 	for (int64_t k = 0; k < batch->count; k++)
 		gather_row(tiles, tiles->a + k * (int64_t)tiles->a_pitch, batch->src[k]);
-	turn(tiles, tiles->c, BI__LINE, tiles->a, tiles->a_pitch, tiles->width);
+	for (int64_t at = 0; at * some < tiles->width; at++)
+		turn_listed(tiles->c + at * tiles->slots * BI__LINE, BI__LINE, tiles->a + at * line, tiles->blocks.list,
+			    some);
 	for (int64_t i = 0; i < rows; i++)
-		turn_back(tiles, i);
+		turn_listed(tiles->a + BI__LINE + i * (int64_t)tiles->c_pitch, (int64_t)tiles->tile_pitch, tiles->c,
+			    tiles->lines.list + i * tiles->row, bi__tiles_round_up(tiles->row, some));
 	for (int64_t k = 0; k < batch->count; k++)
 		for (int64_t i = 0; i < rows; i++)
-			write_row(tiles, batch, batch->dst[k] + tiles->rows.list[i],
-				  tiles->a + BI__LINE + k * (int64_t)tiles->tile_pitch + i * (int64_t)tiles->c_pitch,
-				  k * rows + i);
+			write_row(tiles, batch, k, i,
+				  tiles->a + BI__LINE + k * (int64_t)tiles->tile_pitch + i * (int64_t)tiles->c_pitch);
 }
 
 static void copy_large(const struct bi__tiles *tiles, const struct batch *batch)
 {
-	const int64_t *reads = tiles->reads.list;
+	const int is_direct = !tiles->streams && tiles->scattered == 1;
 
-	for (int64_t i = 0; i < tiles->rows.count; i++, reads += tiles->places.count) {
-		unsigned char *dst = batch->dst[0] + tiles->rows.list[i];
-		unsigned char *row = tiles->streams ? tiles->c + BI__LINE : dst;
+	for (int64_t i = 0; i < tiles->rows.count; i++) {
+		unsigned char *row = is_direct ? batch->dst[0] + tiles->rows.list[i] : tiles->c + BI__LINE;
 
-		for (int64_t k = 0; k < tiles->places.count; k++)
-			bi__run(&tiles->pack, row + tiles->places.list[k], batch->src[0] + reads[k], tiles->packed);
-		if (tiles->streams)
-			stream_row(tiles, batch, dst, row, tiles->rest + i * BI__LINE);
+		pack(row, batch->src[0] + tiles->lines.list[i], &tiles->reads, (size_t)tiles->element);
+		if (!is_direct)
+			write_row(tiles, batch, 0, i, row);
 	}
 }
 
@@ -165,52 +211,67 @@ static int64_t block_start(const struct bi__tile_axis *axis, int64_t i)
 	return bi__tiles_minimum(i * axis->block, axis->extent - axis->block);
 }
 
-/* Finds the tiles from number `first` on: block `along` of the axis along the rows, and one block of each other axis.
- */
-static void find_tiles(const struct bi__tiles *tiles, struct batch *batch, int64_t first, int64_t along)
+/* Finds the tiles from number `first` on, and of those that continue their rows the first one. */
+static void find_tiles(const struct bi__tiles *tiles, struct batch *batch, int64_t first, unsigned char *dst,
+		       const unsigned char *src)
 {
+	batch->count = bi__tiles_minimum(tiles->outer - first, tiles->together);
 	for (int64_t k = 0; k < batch->count; k++) {
 		int64_t left = first + k;
 
+		batch->dst[k] = dst;
+		batch->src[k] = src + tiles->backwards;
 		for (int i = tiles->n - 1; i >= 0; i--) {
 			const struct bi__tile_axis *axis = &tiles->axes[i];
-			int64_t at = along;
+			int64_t at;
 
-			if (i != tiles->along) {
-				at = left % bi__tiles_blocks_of(axis);
-				left /= bi__tiles_blocks_of(axis);
-			}
-			at = block_start(axis, at);
+			if (i == tiles->along)
+				continue;
+			at = block_start(axis, left % bi__tiles_blocks_of(axis));
+			left /= bi__tiles_blocks_of(axis);
 			batch->dst[k] += at * axis->dst;
 			batch->src[k] += at * axis->src;
 		}
 	}
 }
 
+/* Moves to the tiles that continue the rows. */
+static void step_tiles(struct batch *batch, const struct bi__tile_axis *axis, int64_t elements)
+{
+	for (int64_t k = 0; k < batch->count; k++) {
+		batch->dst[k] += elements * axis->dst;
+		batch->src[k] += elements * axis->src;
+	}
+}
+
+static void copy_batch(const struct bi__tiles *tiles, const struct batch *batch)
+{
+	if (tiles->way == BI__TILES_ONCE)
+		copy_once(tiles, batch);
+	else if (tiles->way == BI__TILES_TWICE)
+		copy_twice(tiles, batch);
+	else
+		copy_large(tiles, batch);
+}
+
 /* Copies the tiles from number `first` on, and those that continue their rows. */
 static void copy_tiles(const struct bi__tiles *tiles, int64_t first, unsigned char *dst, const unsigned char *src)
 {
 	const struct bi__tile_axis *axis = tiles->along < 0 ? NULL : &tiles->axes[tiles->along];
-	const int64_t some = tiles->way == BI__TILES_TWICE ? BI__LINE >> tiles->level : 1,
-		      blocks = axis ? bi__tiles_blocks_of(axis) : 1;
-	struct batch batch;
+	const int64_t blocks = axis ? bi__tiles_blocks_of(axis) : 1;
+	struct batch batch = { .skip = 0, .first = 1 };
 
-	batch.count = bi__tiles_minimum(tiles->outer - first, some);
+	find_tiles(tiles, &batch, first, dst, src);
 	for (int64_t i = 0; i < blocks; i++) {
-		for (int64_t k = 0; k < batch.count; k++) {
-			batch.dst[k] = dst;
-			batch.src[k] = src + tiles->backwards;
+		if (i) {
+			const int64_t step = block_start(axis, i) - block_start(axis, i - 1);
+
+			step_tiles(&batch, axis, step);
+			batch.skip = (size_t)((axis->block - step) * axis->dst);
+			batch.first = 0;
 		}
-		find_tiles(tiles, &batch, first, i);
-		batch.skip = axis ? (size_t)((i * axis->block - block_start(axis, i)) * axis->dst) : 0;
-		batch.first = i == 0;
 		batch.last = i == blocks - 1;
-		if (tiles->way == BI__TILES_ONCE)
-			copy_once(tiles, &batch);
-		else if (tiles->way == BI__TILES_TWICE)
-			copy_twice(tiles, &batch);
-		else
-			copy_large(tiles, &batch);
+		copy_batch(tiles, &batch);
 	}
 }
 
@@ -230,7 +291,7 @@ void bi__engine_tiles(const struct bi__engine_part *part, unsigned char *dst, co
 	}
 	bi__tiles_place(&tiles, memory + BI__LINE - (uintptr_t)memory % BI__LINE);
 	bi__tiles_list(&tiles, part->plan->bytes);
-	for (int64_t i = 0; i < tiles.outer; i += tiles.way == BI__TILES_TWICE ? BI__LINE >> tiles.level : 1)
+	for (int64_t i = 0; i < tiles.outer; i += tiles.together)
 		copy_tiles(&tiles, i, dst, src);
 	if (tiles.streams)
 		tiles.simd->fence();

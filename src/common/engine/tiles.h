@@ -24,7 +24,8 @@ struct bi__tiles {
 	const struct bi__simd *simd;
 	enum { BI__TILES_ONCE, BI__TILES_TWICE, BI__TILES_LARGE } way;
 	int64_t element; /* bytes */
-	int level; /* its base-2 logarithm, if elements are turned */
+	int64_t slots; /* elements in a lane of a vector; 0: LARGE */
+	int64_t together; /* tiles that are turned together: TWICE: as many as a lane has elements; else 1 */
 	int streams;
 	int n, columns;
 	struct bi__tile_axis axes[BI__TILE_AXES]; /* the largest step of the destination first */
@@ -35,16 +36,22 @@ struct bi__tiles {
 	int64_t width; /* elements of a row of `a` */
 	int64_t row; /* elements of a row of the destination */
 	int64_t backwards; /* from the first element of a tile to the first column, where the source runs backwards */
-	struct bi__run gather, pack, scatter; /* to `a`, to a row of LARGE units, to a row with gaps */
-	int64_t gathered, packed, scattered; /* units that each moves in one call */
+	struct bi__run gather, scatter; /* to `a`, to a row with gaps */
+	int64_t gathered, scattered; /* units that each moves in one call */
 	struct bi__tile_offsets pieces; /* source: the parts of a row of `a` that are gathered */
-	struct bi__tile_offsets reads; /* ONCE: source of the rows of `a`; LARGE: of the parts of all rows of D */
-	struct bi__tile_offsets places; /* LARGE: the parts of a row of D, in the row */
-	struct bi__tile_offsets lines; /* TWICE: the elements of all rows of D, in `c` */
+	struct bi__tile_offsets reads; /* ONCE: source of the rows of `a`; LARGE: of the units of a row */
+	struct bi__tile_offsets blocks; /* TWICE: the parts of a line of all rows of `a`, in `a` */
+	struct bi__tile_offsets lines; /* the rows of a tile, in `c`; TWICE: their elements; LARGE: in the source */
 	struct bi__tile_offsets rows; /* destination: the rows of a tile */
 	size_t a_pitch, c_pitch, tile_pitch; /* bytes of a row of `a`, of a row of D, of all rows of a tile */
-	unsigned char *a, *c, *some, *rest;
+	unsigned char *a, *c, *rest;
 };
+
+/* Turns transpose elements of as many lanes together as fill a line. */
+#define BI__LANES 4
+
+/* The most elements that a lane has. */
+#define BI__SLOTS 16
 
 /* Chooses the axes, blocks and rows of the tiles of a part. */
 void bi__tiles_choose(struct bi__tiles *tiles, const struct bi__engine_part *part);
