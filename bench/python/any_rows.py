@@ -70,7 +70,7 @@ def random_points(report, here, quick, seed):
                 if place == "host":
                     add_peers(report, runners, array)
                 kind = here.call("array_plan", array.handle).decode()
-                report.point("any", place, number, runners, 2 * layout.bytes)
+                report.point("any", place, layout.item_size, runners, 2 * layout.bytes)
                 found.append((layout, kind, report.points[-1].figures))
         report.say(distribution(f"{len(found)} random layouts with seed {seed}, {place}", found))
 

@@ -1,5 +1,7 @@
 """Makes the plots from the points and rows of a recorded run."""
 
+import statistics
+
 import svg
 
 SIZE_TICKS = {1 << power: text for power, text in
@@ -63,18 +65,29 @@ def cores(run):
 
 
 def any_layout(run):
-    """The random layouts in the order of their share of memcpy: one panel for each place."""
+    """The random layouts by the size of an item: the median share of memcpy, and its 10th to 90th percentile."""
     found = {}
     for point in run["points"]:
         if point["plot"] == "any":
-            memcpy = point["figures"]["memcpy, 1 thread"]["median"]
-            for name, figure in point["figures"].items():
-                if name != "memcpy, 1 thread":
-                    found.setdefault(point["panel"], {}).setdefault(name, []).append(memcpy / figure["median"])
-    axes = svg.Axes("percentile of the random layouts", "share of a one-thread memcpy")
-    panels_ = [svg.Panel(place, {name: [(100 * (i + .5) / len(shares), y, y, y) for i, y in enumerate(sorted(shares))]
-                                 for name, shares in lines.items()}) for place, lines in found.items()]
-    return svg.lines_plot("Random layouts, 4 to 32 MiB", axes, panels_, 2)
+            times = {name: figure["median"] for name, figure in point["figures"].items()}
+            memcpy = times.pop("memcpy, 1 thread")
+            shares = {name: memcpy / times.pop(name) for name in list(times) if name.startswith("ours")}
+            if times:
+                shares["best peer"] = memcpy / min(times.values())
+            for name, share in shares.items():
+                sizes_ = found.setdefault(point["panel"], {}).setdefault(name, {})
+                sizes_.setdefault(point["x"], []).append(share)
+    axes = svg.Axes("bytes of an item", "share of a one-thread memcpy", log_x=True,
+                    ticks={size: str(size) for size in (1, 2, 3, 4, 6, 8, 12, 16, 24)})
+    panels_ = [svg.Panel(place, {name: [spread(size * 1.07 ** i, shares) for size, shares in by_size.items()]
+                                 for i, (name, by_size) in enumerate(lines.items(), -1)})
+               for place, lines in found.items()]
+    return svg.lines_plot("Random layouts, 4 to 32 MiB: median, and 10th to 90th percentile", axes, panels_, 2)
+
+
+def spread(x, values):
+    values = sorted(values)
+    return x, statistics.median(values), values[len(values) // 10], values[-1 - len(values) // 10]
 
 
 def exchange(run):
@@ -92,21 +105,24 @@ def exchange(run):
                          [pair for pair in groups.items() if pair[1]])
 
 
-# Name of the file, words beside it, the drawing function, and a test whether a run has the data.
+# Name of the file, words beside it, and the drawing function.
 PLOTS = {
     "exchange": ("what describing and exchanging costs", exchange),
     "layouts": ("bandwidth by layout and size", layouts),
     "sizes": ("cost by size", sizes),
     "dimensions": ("cost by dimensions", dimensions),
     "items": ("bandwidth by the size of an item", items),
-    "any": ("random layouts, by their share of memcpy", any_layout),
+    "any": ("random layouts by the size of an item", any_layout),
     "cores": ("from one to all cores", cores),
 }
 
 
-def draw(run):
-    """Returns the plots for which this run has data, {name: (words, text of the SVG)}."""
-    have = {point["plot"] for point in run["points"]}
-    if any(row["group"] == "exchange" for row in run["rows"]):
-        have.add("exchange")
-    return {name: (words, make(run)) for name, (words, make) in PLOTS.items() if name in have}
+def has_data(run, name):
+    return any(row["group"] == name for row in run["rows"]) if name == "exchange" else any(
+        point["plot"] == name for point in run["points"])
+
+
+def draw(runs):
+    """Returns the plots, each of the newest run that has data for it: {name: (words, text of the SVG)}."""
+    newest = {name: next((run for run in reversed(runs) if has_data(run, name)), None) for name in PLOTS}
+    return {name: (words, make(newest[name])) for name, (words, make) in PLOTS.items() if newest[name]}
