@@ -27,8 +27,7 @@ static void check_counts(const struct bi__tiles *tiles, const struct bi__plan *p
 		in_tile *= tiles->axes[i].block;
 	assert_int_equal(tiles->rows.count * tiles->row * tiles->element, in_tile);
 	if (tiles->way != BI__TILES_LARGE)
-		assert_int_equal(tiles->pieces.count * tiles->gathered * (int64_t)tiles->gather.unit,
-				 tiles->width * tiles->element);
+		assert_int_equal(tiles->pieces.count * tiles->span, tiles->width * tiles->element);
 	if (tiles->way == BI__TILES_TWICE) {
 		assert_int_equal(tiles->lines.count, tiles->rows.count * tiles->row);
 	} else {

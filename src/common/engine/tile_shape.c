@@ -7,6 +7,9 @@
 #define SRC_RUN 1024
 #define DST_RUN 256
 
+/* Short gaps between elements of the source are copied with them: up to so many times the bytes of the elements. */
+#define SHORT_GAPS 4
+
 /*
  * Tiles are turned once if rows and runs have no axis in common. So a run of ENOUGH bytes is not made longer along an
  * axis of D, and a row of SHORT_ROW bytes not along an axis without which the source has no run of ENOUGH bytes.
@@ -33,8 +36,9 @@ static void set_axes(struct bi__tiles *tiles, const struct bi__plan *plan)
 	tiles->way = tiles->slots ? BI__TILES_ONCE : BI__TILES_LARGE;
 	tiles->element = unit;
 	for (int i = 0; i < plan->ndim; i++)
-		tiles->axes[tiles->n++] =
-			(struct bi__tile_axis){ plan->shape[i], 1, plan->dst_strides[i], plan->src_strides[i], 0, 0 };
+		tiles->axes[tiles->n++] = (struct bi__tile_axis){
+			.extent = plan->shape[i], .block = 1, .dst = plan->dst_strides[i], .src = plan->src_strides[i]
+		};
 }
 
 /* Returns true if the source has no run of ENOUGH bytes without the axis. */
@@ -105,7 +109,8 @@ static void cut_runs(struct bi__tiles *tiles)
 	struct bi__tile_axis *axis;
 
 	while (run < SRC_RUN && (axis = nearest_in_source(tiles)) != NULL) {
-		int64_t most = bi__tiles_divide_up(SRC_RUN, run);
+		const int64_t step = bi__tiles_magnitude(axis->src);
+		int64_t most = bi__tiles_divide_up(SRC_RUN, step <= SHORT_GAPS * run && step > run ? step : run);
 
 		if (bytes >= ENOUGH && bi__tiles_magnitude(axis->src) > 2 * run)
 			return;
@@ -177,9 +182,8 @@ static int is_column(const struct bi__tiles *tiles, const struct bi__tile_axis *
 
 static void sort_columns(struct bi__tiles *tiles)
 {
-	tiles->width = 1;
 	for (int i = tiles->n - 1; i >= 0; i--) {
-		const struct bi__tile_axis *axis = &tiles->axes[i];
+		struct bi__tile_axis *axis = &tiles->axes[i];
 		int at = tiles->columns;
 
 		if (!is_column(tiles, axis))
@@ -188,10 +192,38 @@ static void sort_columns(struct bi__tiles *tiles)
 			tiles->column[at] = tiles->column[at - 1];
 		tiles->column[at] = axis;
 		tiles->columns++;
-		tiles->width *= axis->block;
 		if (axis->src < 0)
 			tiles->backwards += (axis->block - 1) * axis->src;
 	}
+}
+
+/*
+ * Places the columns of a row of `a`. The first ones lie there as in the source, with gaps if these are short: turning
+ * a gap costs less than gathering elements one by one.
+ */
+static void place_columns(struct bi__tiles *tiles)
+{
+	int64_t elements = 1, place;
+	int i = 0;
+
+	for (tiles->span = tiles->element; i < tiles->columns; i++) {
+		struct bi__tile_axis *axis = tiles->column[i];
+		const int64_t step = bi__tiles_magnitude(axis->src), span = tiles->span + (axis->block - 1) * step;
+
+		elements *= axis->block;
+		if (tiles->way != BI__TILES_LARGE &&
+		    (step % tiles->element || span > SHORT_GAPS * elements * tiles->element ||
+		     (step > tiles->span && tiles->span >= ENOUGH)))
+			break;
+		axis->place = step;
+		tiles->span = span;
+	}
+	tiles->spanned = i;
+	for (place = tiles->span; i < tiles->columns; i++) {
+		tiles->column[i]->place = place;
+		place *= tiles->column[i]->block;
+	}
+	tiles->width = place / tiles->element;
 }
 
 void bi__tiles_choose(struct bi__tiles *tiles, const struct bi__engine_part *part)
@@ -204,4 +236,5 @@ void bi__tiles_choose(struct bi__tiles *tiles, const struct bi__engine_part *par
 	cut_runs(tiles);
 	find_rows(tiles);
 	sort_columns(tiles);
+	place_columns(tiles);
 }

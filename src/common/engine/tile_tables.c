@@ -18,55 +18,36 @@ static void add_axis(struct bi__tile_offsets *offsets, int64_t count, int64_t st
 	offsets->count = all;
 }
 
-/* Lists the parts of a row of `a`: dense in the source, or shuffled along one axis. */
-static void list_pieces(struct bi__tiles *tiles, uint64_t bytes)
+static void list_pieces(struct bi__tiles *tiles)
 {
-	struct bi__run_axis axis = { (size_t)tiles->element, 0, 0, bytes };
-	int i = 0;
-
-	for (; i < tiles->columns && bi__tiles_magnitude(tiles->column[i]->src) == (int64_t)axis.unit; i++)
-		axis.unit *= (size_t)tiles->column[i]->block;
-	axis.dst_step = axis.src_step = (int64_t)axis.unit;
-	tiles->gathered = 1;
-	if (i < tiles->columns) {
-		axis.src_step = bi__tiles_magnitude(tiles->column[i]->src);
-		tiles->gathered = tiles->column[i]->block;
-	}
-	bi__run_init(&tiles->gather, tiles->simd, &axis);
-	if (!tiles->gather.shuffle.count || tiles->gathered < (int64_t)tiles->gather.shuffle.units)
-		tiles->gathered = 1;
-	i += tiles->gathered > 1;
 	start_list(&tiles->pieces, 0);
-	for (; i < tiles->columns; i++)
+	for (int i = tiles->spanned; i < tiles->columns; i++)
 		add_axis(&tiles->pieces, tiles->column[i]->block, bi__tiles_magnitude(tiles->column[i]->src));
 }
 
-/*
- * Writes by how much a step along each axis moves the place of an element: `step` for each column of a row of `a`, or
- * the bytes in the source for LARGE units. Returns the place of the first element.
- */
-static int64_t find_steps(const struct bi__tiles *tiles, int64_t *steps, int64_t step)
+/* Returns by how much a step along the axis moves the place of an element, in the unit of `lines`. */
+static int64_t step_of_lines(const struct bi__tiles *tiles, const struct bi__tile_axis *axis)
+{
+	const int64_t step = axis->src < 0 ? -axis->place : axis->place;
+
+	if (tiles->way == BI__TILES_LARGE)
+		return step;
+	return step / tiles->element * (tiles->way == BI__TILES_ONCE ? (int64_t)tiles->c_pitch : 1);
+}
+
+static void start_lines(struct bi__tiles *tiles)
 {
 	int64_t first = 0;
 
-	for (int i = 0; i < tiles->columns; i++) {
-		const struct bi__tile_axis *axis = tiles->column[i];
-
-		if (tiles->way == BI__TILES_LARGE)
-			step = bi__tiles_magnitude(axis->src);
-		steps[axis - tiles->axes] = axis->src < 0 ? -step : step;
-		if (axis->src < 0)
-			first += (axis->block - 1) * step;
-		step *= axis->block;
-	}
-	return first;
+	for (int i = 0; i < tiles->n; i++)
+		if (tiles->axes[i].src < 0)
+			first -= (tiles->axes[i].block - 1) * step_of_lines(tiles, &tiles->axes[i]);
+	start_list(&tiles->lines, first);
 }
 
 static void list_once(struct bi__tiles *tiles)
 {
-	int64_t steps[BI__TILE_AXES] = { 0 };
-
-	start_list(&tiles->lines, find_steps(tiles, steps, (int64_t)tiles->c_pitch));
+	start_lines(tiles);
 	start_list(&tiles->reads, 0);
 	start_list(&tiles->rows, 0);
 	for (int i = tiles->n - 1; i >= 0; i--) {
@@ -75,7 +56,7 @@ static void list_once(struct bi__tiles *tiles)
 		if (axis->in_row) {
 			add_axis(&tiles->reads, axis->block, axis->src);
 		} else {
-			add_axis(&tiles->lines, axis->block, steps[i]);
+			add_axis(&tiles->lines, axis->block, step_of_lines(tiles, axis));
 			add_axis(&tiles->rows, axis->block, axis->dst);
 		}
 	}
@@ -94,17 +75,17 @@ static int64_t place_in_c(const struct bi__tiles *tiles, int64_t position)
 
 static void list_twice(struct bi__tiles *tiles)
 {
-	int64_t steps[BI__TILE_AXES] = { 0 };
-
 	start_list(&tiles->blocks, 0);
 	add_axis(&tiles->blocks, tiles->together, (int64_t)tiles->a_pitch);
 	add_axis(&tiles->blocks, BI__LANES, tiles->slots * tiles->element);
-	start_list(&tiles->lines, find_steps(tiles, steps, 1));
+	start_lines(tiles);
 	start_list(&tiles->rows, 0);
 	for (int i = tiles->n - 1; i >= 0; i--) {
-		add_axis(&tiles->lines, tiles->axes[i].block, steps[i]);
-		if (!tiles->axes[i].in_row)
-			add_axis(&tiles->rows, tiles->axes[i].block, tiles->axes[i].dst);
+		const struct bi__tile_axis *axis = &tiles->axes[i];
+
+		add_axis(&tiles->lines, axis->block, step_of_lines(tiles, axis));
+		if (!axis->in_row)
+			add_axis(&tiles->rows, axis->block, axis->dst);
 	}
 	for (int64_t i = 0; tiles->lines.list && i < tiles->lines.count + BI__LINE; i++)
 		tiles->lines.list[i] = i < tiles->lines.count ? place_in_c(tiles, tiles->lines.list[i]) : 0;
@@ -124,7 +105,7 @@ static void set_scatter(struct bi__tiles *tiles, uint64_t bytes)
 void bi__tiles_list(struct bi__tiles *tiles, uint64_t bytes)
 {
 	if (tiles->way != BI__TILES_LARGE)
-		list_pieces(tiles, bytes);
+		list_pieces(tiles);
 	if (tiles->way == BI__TILES_TWICE)
 		list_twice(tiles);
 	else

@@ -77,18 +77,6 @@ static void pack(unsigned char *to, const unsigned char *src, const struct bi__t
 			memcpy(to + i * (int64_t)unit, src + units->list[i], unit);
 }
 
-static void gather_row(const struct bi__tiles *tiles, unsigned char *to, const unsigned char *src)
-{
-	const int64_t bytes = tiles->gathered * (int64_t)tiles->gather.unit;
-
-	if (tiles->gathered == 1) {
-		pack(to, src, &tiles->pieces, tiles->gather.unit);
-		return;
-	}
-	for (int64_t i = 0; i < tiles->pieces.count; i++, to += bytes)
-		bi__run(&tiles->gather, to, src + tiles->pieces.list[i], tiles->gathered);
-}
-
 /* Transposes a line of elements from each of `height` columns. */
 static void turn(const struct bi__tiles *tiles, unsigned char *to, size_t to_pitch, const unsigned char *from,
 		 size_t from_pitch, int64_t height)
@@ -167,7 +155,8 @@ static void copy_once(const struct bi__tiles *tiles, const struct batch *batch)
 
 	for (int64_t at = 0; at < tiles->row; at += some) {
 		for (int64_t i = at; i < bi__tiles_minimum(at + some, tiles->row); i++)
-			gather_row(tiles, tiles->a + (i - at) * (int64_t)tiles->a_pitch, batch->src[0] + reads[i]);
+			pack(tiles->a + (i - at) * (int64_t)tiles->a_pitch, batch->src[0] + reads[i], &tiles->pieces,
+			     (size_t)tiles->span);
 		turn(tiles, c + at * tiles->element, tiles->c_pitch, tiles->a, tiles->a_pitch, tiles->width);
 	}
 	for (int64_t i = 0; i < tiles->rows.count; i++)
@@ -180,7 +169,7 @@ static void copy_twice(const struct bi__tiles *tiles, const struct batch *batch)
 	const int64_t rows = tiles->rows.count, some = BI__LANES * tiles->slots, line = some * tiles->element;
 
 	for (int64_t k = 0; k < batch->count; k++)
-		gather_row(tiles, tiles->a + k * (int64_t)tiles->a_pitch, batch->src[k]);
+		pack(tiles->a + k * (int64_t)tiles->a_pitch, batch->src[k], &tiles->pieces, (size_t)tiles->span);
 	for (int64_t at = 0; at * some < tiles->width; at++)
 		turn_listed(tiles->c + at * tiles->slots * BI__LINE, BI__LINE, tiles->a + at * line, tiles->blocks.list,
 			    some);

@@ -12,6 +12,7 @@ struct bi__tile_axis {
 	int64_t dst, src; /* bytes */
 	int in_row; /* 1: it is an axis of D */
 	int in_run; /* 1: it is an axis of S */
+	int64_t place; /* bytes from one element to the next in a row of `a`; LARGE: in the source */
 };
 
 /* Sums of multiples of steps: one for each combination of positions along some axes, the first axis fastest. */
@@ -29,16 +30,18 @@ struct bi__tiles {
 	int streams;
 	int n, columns;
 	struct bi__tile_axis axes[BI__TILE_AXES]; /* the largest step of the destination first */
-	const struct bi__tile_axis
+	struct bi__tile_axis
 		*column[BI__TILE_AXES]; /* the axes of a row of `a`, the shortest step of the source first */
 	int along; /* the axis along which the next tile continues the rows, or -1 */
 	int64_t outer; /* tiles that do not continue each other */
 	int64_t width; /* elements of a row of `a` */
 	int64_t row; /* elements of a row of the destination */
 	int64_t backwards; /* from the first element of a tile to the first column, where the source runs backwards */
-	struct bi__run gather, scatter; /* to `a`, to a row with gaps */
-	int64_t gathered, scattered; /* units that each moves in one call */
-	struct bi__tile_offsets pieces; /* source: the parts of a row of `a` that are gathered */
+	int spanned; /* columns that a piece of a row of `a` has */
+	int64_t span; /* bytes of a piece */
+	struct bi__run scatter; /* to a row with gaps */
+	int64_t scattered; /* units that it moves in one call */
+	struct bi__tile_offsets pieces; /* source: the pieces of a row of `a` */
 	struct bi__tile_offsets reads; /* ONCE: source of the rows of `a`; LARGE: of the units of a row */
 	struct bi__tile_offsets blocks; /* TWICE: the parts of a line of all rows of `a`, in `a` */
 	struct bi__tile_offsets lines; /* the rows of a tile, in `c`; TWICE: their elements; LARGE: in the source */
