@@ -219,6 +219,7 @@ struct bi__order {
 	bool spread;
 	bool home_seen; /* the home stream comes after `written` */
 	bool home_reads; /* work on the home stream has read the memory since `written` */
+	uint8_t read_count; /* entries of `reads` */
 	struct bi__point written; /* the last write */
 	struct bi__point reads[BI__READS]; /* streams that come after `written`, and their reads since */
 };

@@ -201,10 +201,9 @@ void bi__order_clear_points(struct bi_memory *memory)
 	device = &context_of_points(memory)->device;
 	bi__dispatch_event_release(device, order->written.event);
 	order->written = (struct bi__point){ 0 };
-	for (int i = 0; i < BI__READS; i++) {
+	for (int i = 0; i < order->read_count; i++)
 		bi__dispatch_event_release(device, order->reads[i].event);
-		order->reads[i] = (struct bi__point){ 0 };
-	}
+	order->read_count = 0;
 	order->spread = order->home_seen = order->home_reads = false;
 }
 
@@ -316,7 +315,7 @@ static int check_outside_locked(struct bi_memory *memory, struct bi_error *err)
 	if (rc || !order->spread)
 		return rc;
 	rc = refuse_point_outside(memory, &order->written, err);
-	for (int i = 0; i < BI__READS && !rc; i++)
+	for (int i = 0; i < order->read_count && !rc; i++)
 		rc = refuse_point_outside(memory, &order->reads[i], err);
 	if (!rc)
 		bi__order_clear_points(memory);
@@ -464,25 +463,30 @@ static uint64_t point_stream(struct bi_stream *stream)
 
 static struct bi__point *find_read_locked(struct bi_memory *memory, uint64_t stream)
 {
-	for (int i = 0; i < BI__READS && stream; i++)
-		if (memory->order.reads[i].stream == stream)
-			return &memory->order.reads[i];
+	struct bi__order *order = &memory->order;
+
+	for (int i = 0; i < order->read_count && stream; i++)
+		if (order->reads[i].stream == stream)
+			return &order->reads[i];
 	return NULL;
 }
 
 /*
- * Returns the entry of the stream, or a new one, or NULL if all entries have reads. A new entry takes the place of
- * another stream that has only begun a read if no entry is free.
+ * Returns the entry of the stream, or a new one, or NULL if all entries have reads. If there is no room for a new
+ * entry, it takes the place of another stream that has only begun a read.
  */
 static struct bi__point *take_read_locked(struct bi_memory *memory, uint64_t stream)
 {
-	struct bi__point *reads = memory->order.reads, *found = find_read_locked(memory, stream);
+	struct bi__order *order = &memory->order;
+	struct bi__point *found = find_read_locked(memory, stream);
 
 	if (found || !stream)
 		return found;
-	for (int i = 0; i < BI__READS; i++)
-		if (!reads[i].event && (!found || (found->stream && !reads[i].stream)))
-			found = &reads[i];
+	if (order->read_count < BI__READS)
+		found = &order->reads[order->read_count++];
+	for (int i = 0; i < BI__READS && !found; i++)
+		if (!order->reads[i].event)
+			found = &order->reads[i];
 	if (found)
 		*found = (struct bi__point){ .stream = stream };
 	return found;
@@ -492,15 +496,16 @@ static struct bi__point *take_read_locked(struct bi_memory *memory, uint64_t str
 static void drop_complete_reads_locked(struct bi_memory *memory, struct bi__step *step)
 {
 	const struct bi__device *device = &context_of_points(memory)->device;
+	struct bi__order *order = &memory->order;
 
-	for (int i = 0; i < BI__READS; i++) {
-		struct bi__point *read = &memory->order.reads[i];
+	for (int i = order->read_count - 1; i >= 0; i--) {
+		uintptr_t event = order->reads[i].event;
 		int done = 0;
 
-		if (!read->event || bi__dispatch_poll(device, read->event, 0, &done, NULL) || !done)
+		if (!event || bi__dispatch_poll(device, event, 0, &done, NULL) || !done)
 			continue;
-		bi__dispatch_event_release(device, read->event);
-		*read = (struct bi__point){ 0 };
+		bi__dispatch_event_release(device, event);
+		order->reads[i] = order->reads[--order->read_count];
 		step->event_count = 0;
 	}
 }
@@ -533,7 +538,7 @@ static int wait_for_all_locked(const struct bi_memory *memory, struct bi__step *
 	const struct bi__order *order = &memory->order;
 	int has_reads = 0, rc = BI_OK;
 
-	for (int i = 0; i < BI__READS && !rc; i++) {
+	for (int i = 0; i < order->read_count && !rc; i++) {
 		has_reads |= order->reads[i].event != 0;
 		rc = wait_for_point(&order->reads[i], step, err);
 	}
@@ -587,8 +592,7 @@ static int spread_locked(struct bi_memory *memory, struct bi__step *step, struct
 	if (rc)
 		return rc;
 	order->written = (struct bi__point){ memory->home->serial, event, 0 };
-	for (int i = 0; i < BI__READS; i++)
-		order->reads[i] = (struct bi__point){ 0 };
+	order->read_count = 0;
 	order->spread = order->home_seen = true;
 	order->home_reads = false;
 	return BI_OK;
@@ -1052,7 +1056,7 @@ int bi__order_finish_points(struct bi_memory *memory)
 	if (!order->spread)
 		return BI_OK;
 	rc = bi__fence_block(&written, BI__WAIT_FAILURE, NULL);
-	for (int i = 0; i < BI__READS && (!rc || rc == BI_EPRODUCER); i++)
+	for (int i = 0; i < order->read_count && (!rc || rc == BI_EPRODUCER); i++)
 		if (order->reads[i].event)
 			rc = bi__fence_block(&(struct bi__fence){ context, order->reads[i].event }, BI__WAIT_FAILURE,
 					     NULL);
@@ -1067,7 +1071,7 @@ int bi__order_comes_last_locked(const struct bi_memory *memory, const struct bi_
 		return 1;
 	if (order->home_reads && stream != memory->home)
 		return 0;
-	for (int i = 0; i < BI__READS; i++)
+	for (int i = 0; i < order->read_count; i++)
 		if (order->reads[i].event && order->reads[i].stream != stream->serial)
 			return 0;
 	return 1;

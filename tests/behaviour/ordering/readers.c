@@ -250,7 +250,7 @@ static void row_19_a_read_that_failed_has_ended(void **state)
 	OK(bi__fence_share(&event->fence, &end, &error));
 	memory->order.spread = true;
 	memory->order.written = (struct bi__point){ 0 };
-	memset(memory->order.reads, 0, sizeof(memory->order.reads));
+	memory->order.read_count = 1;
 	memory->order.reads[0] = (struct bi__point){ .stream = UINT64_MAX, .event = end.event };
 	assert_int_equal(bi__order_finish_points(memory), BI_OK);
 	expect_waits("failure", 1);
