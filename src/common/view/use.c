@@ -33,14 +33,6 @@ static int check_uses(const struct bi_stream *stream, const struct bi_use *uses,
 	return bi__dispatch_alive(&stream->context->device, err);
 }
 
-static int begin_work_locked(struct bi_memory *memory, unsigned access, struct bi__step *step, struct bi_error *err)
-{
-	int is_idle = !memory->order.pending && !memory->order.last_use.context && !memory->order.first_use.count;
-	int rc = is_idle ? BI_OK : bi__order_check_capture_locked(step->stream, memory, NULL, err);
-
-	return rc ? rc : bi__order_begin_use_locked(memory, access, step, err);
-}
-
 /* Memories of uses, each once, in the order of their addresses. More memories take several steps. */
 struct used {
 	size_t count;
@@ -93,29 +85,44 @@ static size_t collect(struct used *used, const struct bi_use *uses, size_t first
 	return first;
 }
 
+/* Work of the caller on the memories of a step. */
+struct work {
+	bi__enqueue_fn enqueue;
+	const void *data;
+};
+
+/* The memories of the step are locked. `work` is NULL if the caller enqueues the work. */
+typedef int step_fn(const struct used *used, struct bi_stream *stream, const struct work *work, struct bi_error *err);
+
 /* One step for all memories, so that the stream waits once for what they share. */
-static int begin_used_locked(const struct used *used, struct bi_stream *stream, struct bi_error *err)
-{
-	struct bi__step step = bi__step_on(stream);
-	int rc = BI_OK;
-
-	for (size_t i = 0; i < used->count && !rc; i++)
-		rc = bi__order_check_mapped(used->memories[i], (used->access[i] & BI_ACCESS_WRITE) != 0, err);
-	for (size_t i = 0; i < used->count && !rc; i++)
-		rc = begin_work_locked(used->memories[i], used->access[i], &step, err);
-	return rc;
-}
-
-static int begin_used(const struct used *used, struct bi_stream *stream, struct bi_error *err)
+static int run_step(const struct used *used, struct bi_stream *stream, step_fn *step, const struct work *work,
+		    struct bi_error *err)
 {
 	struct bi__scope scope;
 	int rc;
 
 	bi__order_lock_all(used->memories, used->count);
 	bi__dispatch_begin(&scope, &stream->context->device);
-	rc = begin_used_locked(used, stream, err);
+	rc = step(used, stream, work, err);
 	bi__dispatch_end(&scope);
 	bi__order_unlock_all(used->memories, used->count);
+	return rc;
+}
+
+/* Idle memory takes part in a capture as well, so all are checked before the first wait. */
+static int begin_used_locked(const struct used *used, struct bi_stream *stream, const struct work *work,
+			     struct bi_error *err)
+{
+	struct bi__step step = bi__step_on(stream);
+	int rc = BI_OK;
+
+	(void)work;
+	for (size_t i = 0; i < used->count && !rc; i++)
+		rc = bi__order_check_mapped(used->memories[i], (used->access[i] & BI_ACCESS_WRITE) != 0, err);
+	for (size_t i = 0; i < used->count && !rc; i++)
+		rc = bi__order_check_capture_locked(stream, used->memories[i], NULL, err);
+	for (size_t i = 0; i < used->count && !rc; i++)
+		rc = bi__order_begin_use_locked(used->memories[i], used->access[i], &step, err);
 	return rc;
 }
 
@@ -129,7 +136,7 @@ static int begin_uses(struct bi_stream *stream, const struct bi_use *uses, size_
 	for (size_t at = 0; at < count && !rc;) {
 		at = collect(&used, uses, at, count, 1);
 		if (used.count)
-			rc = begin_used(&used, stream, err);
+			rc = run_step(&used, stream, begin_used_locked, NULL, err);
 	}
 	return rc;
 }
@@ -161,29 +168,18 @@ static int end_work_locked(struct bi_memory *memory, unsigned access, struct bi_
 }
 
 /* A failure for one memory does not end the loop, because the stream has work on all of the memories. */
-static int end_used_locked(const struct used *used, struct bi_stream *stream, struct bi_error *err)
+static int end_used_locked(const struct used *used, struct bi_stream *stream, const struct work *work,
+			   struct bi_error *err)
 {
 	struct bi__step step = bi__step_on(stream);
 	int failed = BI_OK, rc;
 
+	(void)work;
 	for (size_t i = 0; i < used->count; i++) {
 		rc = end_work_locked(used->memories[i], used->access[i], &step, failed ? NULL : err);
 		failed = failed ? failed : rc;
 	}
 	return failed;
-}
-
-static int end_used(const struct used *used, struct bi_stream *stream, struct bi_error *err)
-{
-	struct bi__scope scope;
-	int rc;
-
-	bi__order_lock_all(used->memories, used->count);
-	bi__dispatch_begin(&scope, &stream->context->device);
-	rc = end_used_locked(used, stream, err);
-	bi__dispatch_end(&scope);
-	bi__order_unlock_all(used->memories, used->count);
-	return rc;
 }
 
 static int end_uses(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err)
@@ -193,7 +189,7 @@ static int end_uses(struct bi_stream *stream, const struct bi_use *uses, size_t 
 
 	for (size_t at = 0; at < count;) {
 		at = collect(&used, uses, at, count, 0);
-		rc = end_used(&used, stream, failed ? NULL : err);
+		rc = run_step(&used, stream, end_used_locked, NULL, failed ? NULL : err);
 		failed = failed ? failed : rc;
 	}
 	return failed;
@@ -206,43 +202,25 @@ int bi_use_end(struct bi_stream *stream, const struct bi_use *uses, size_t count
 	return rc ? rc : end_uses(stream, uses, count, err);
 }
 
-/* Idle memory takes part in a capture as well, so all are checked before the first wait. */
-static int check_captures_locked(const struct used *used, struct bi_stream *stream, struct bi_error *err)
+static int enqueue_used_locked(const struct used *used, struct bi_stream *stream, const struct work *work,
+			       struct bi_error *err)
 {
-	int rc = BI_OK;
+	int rc = begin_used_locked(used, stream, NULL, err), end;
 
-	for (size_t i = 0; i < used->count && !rc; i++)
-		rc = bi__order_check_capture_locked(stream, used->memories[i], NULL, err);
-	return rc;
-}
-
-static int enqueue_used(const struct used *used, struct bi_stream *stream, bi__enqueue_fn enqueue, const void *data,
-			struct bi_error *err)
-{
-	struct bi__scope scope;
-	int rc, end;
-
-	bi__order_lock_all(used->memories, used->count);
-	bi__dispatch_begin(&scope, &stream->context->device);
-	rc = check_captures_locked(used, stream, err);
-	if (!rc)
-		rc = begin_used_locked(used, stream, err);
-	if (!rc) {
-		rc = enqueue(stream, data, err);
-		if (rc)
-			bi__scope_forget(); /* the failure may have ended a capture */
-		/* The driver may have enqueued the work before it failed, so the end is recorded as well. */
-		end = end_used_locked(used, stream, rc ? NULL : err);
-		rc = rc ? rc : end;
-	}
-	bi__dispatch_end(&scope);
-	bi__order_unlock_all(used->memories, used->count);
-	return rc;
+	if (rc)
+		return rc;
+	rc = work->enqueue(stream, work->data, err);
+	if (rc)
+		bi__scope_forget(); /* the failure may have ended a capture */
+	/* The driver may have enqueued the work before it failed, so the end is recorded as well. */
+	end = end_used_locked(used, stream, NULL, rc ? NULL : err);
+	return rc ? rc : end;
 }
 
 int bi__use_enqueue(struct bi_stream *stream, const struct bi_use *uses, size_t count, bi__enqueue_fn enqueue,
 		    const void *data, struct bi_error *err)
 {
+	const struct work work = { enqueue, data };
 	struct used used;
 	int rc = check_uses(stream, uses, count, err), end;
 
@@ -250,7 +228,7 @@ int bi__use_enqueue(struct bi_stream *stream, const struct bi_use *uses, size_t 
 		return rc;
 	/* The caller's functions on the host may call the library for the same memory, so no lock is held. */
 	if (!stream->context->device.backend->synchronous && collect(&used, uses, 0, count, 0) == count)
-		return enqueue_used(&used, stream, enqueue, data, err);
+		return run_step(&used, stream, enqueue_used_locked, &work, err);
 	rc = begin_uses(stream, uses, count, err);
 	if (rc)
 		return rc;
@@ -265,9 +243,11 @@ int bi__use_enqueue(struct bi_stream *stream, const struct bi_use *uses, size_t 
  */
 static int move_home_locked(struct bi_memory *memory, struct bi_stream *home, struct bi_error *err)
 {
-	struct bi__step step = bi__step_on(home);
-	int rc = begin_work_locked(memory, BI_ACCESS_READ_WRITE, &step, err);
+	int is_idle = !memory->order.pending && !memory->order.last_use.context && !memory->order.first_use.count;
+	int rc = is_idle ? BI_OK : bi__order_check_capture_locked(home, memory, NULL, err);
 
+	if (!rc)
+		rc = bi__order_begin_locked(memory, home, err);
 	if (rc)
 		return rc;
 	memory->home = home;
