@@ -267,10 +267,18 @@ int bi__opencl_adopt(struct bi__device_state *device, const struct bi_foreign *f
 	return bi__fail(err, BI_EUNSUPPORTED, "handle kind %d is not memory that OpenCL can wrap", (int)foreign->kind);
 }
 
+static atomic_ullong releases;
+
+unsigned long long bi__opencl_releases(void)
+{
+	return atomic_load_explicit(&releases, memory_order_relaxed);
+}
+
 void bi__opencl_free(struct bi__device_state *device, struct bi__block *block)
 {
 	struct bi__opencl *opencl = device->state;
 
+	atomic_fetch_add_explicit(&releases, 1, memory_order_relaxed);
 	if (block->private_host && block->kind == BI_HANDLE_CL_MEM)
 		atomic_fetch_sub_explicit(&opencl->shared_blocks, 1, memory_order_relaxed);
 	bi__cl->ReleaseMemObject((cl_mem)block->cookie);

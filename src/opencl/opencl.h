@@ -79,6 +79,11 @@ int bi__opencl_alloc(struct bi__device_state *device, struct bi__block *block, s
 int bi__opencl_adopt(struct bi__device_state *device, const struct bi_foreign *foreign, struct bi__block *block,
 		     struct bi_error *err);
 void bi__opencl_free(struct bi__device_state *device, struct bi__block *block);
+/*
+ * Returns the number of blocks that were freed, in all contexts. While it stays the same, two equal handles of blocks
+ * are one buffer.
+ */
+unsigned long long bi__opencl_releases(void);
 
 int bi__opencl_stream_open(struct bi__device_state *device, struct bi__queue *queue, struct bi_error *err);
 int bi__opencl_stream_close(struct bi__queue *queue);

@@ -18,7 +18,18 @@ struct program {
 };
 
 /*
- * Arguments of a cl_kernel must not be set by two threads at the same time, so a launch takes one of the kernels here,
+ * A cl_kernel, and the arguments that were set last: a launch sets those that differ. A driver may free a buffer and
+ * give its handle to another one, so the arguments are unknown once the library has released a buffer.
+ */
+struct spare {
+	cl_kernel kernel;
+	bool is_known;
+	unsigned long long releases; /* bi__opencl_releases() when the arguments were set */
+	unsigned char arguments[]; /* of kind ARRAY, STRIDED and VALUE, one after the other */
+};
+
+/*
+ * Arguments of a cl_kernel must not be set by two threads at the same time, so a launch takes one of the spares here,
  * or creates one, and puts it back.
  */
 #define SPARES 4
@@ -26,7 +37,8 @@ struct program {
 struct kernel {
 	struct program *program; /* lives at least as long */
 	char name[256];
-	cl_kernel _Atomic spares[SPARES];
+	size_t nbytes; /* of spare.arguments */
+	struct spare *_Atomic spares[SPARES];
 };
 
 /* Compiles `text` followed by `more`. After a failure of the compiler, *out is a program that only has a log. */
@@ -221,10 +233,9 @@ static int add_parameter(const struct bi__opencl *opencl, const struct program *
 	return find_type(opencl, source, type, parameter, err);
 }
 
-static int read_signature(const struct bi__opencl *opencl, const struct kernel *state, struct bi__kernel *out,
-			  struct bi_error *err)
+static int read_signature(const struct bi__opencl *opencl, const struct program *program, cl_kernel kernel,
+			  struct bi__kernel *out, struct bi_error *err)
 {
-	cl_kernel kernel = state->spares[0];
 	struct described argument;
 	cl_uint count;
 	int rc = bi__cl_check(bi__cl->GetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof(count), &count, NULL),
@@ -238,7 +249,7 @@ static int read_signature(const struct bi__opencl *opencl, const struct kernel *
 	for (cl_uint i = 0; i < count && !rc; i++) {
 		rc = describe_argument(kernel, i, &argument, err);
 		if (!rc)
-			rc = add_parameter(opencl, state->program, &argument, out, err);
+			rc = add_parameter(opencl, program, &argument, out, err);
 	}
 	return rc;
 }
@@ -255,98 +266,183 @@ static int read_limits(const struct bi__opencl *opencl, cl_kernel kernel, struct
 	return bi__cl_check(code, "clGetKernelWorkGroupInfo", err);
 }
 
+static size_t count_argument_bytes(const struct bi__kernel *kernel)
+{
+	size_t nbytes = 0;
+
+	for (unsigned i = 0; i < kernel->count; i++) {
+		const struct bi_parameter *parameter = &kernel->parameters[i];
+
+		if (parameter->kind == BI_PARAMETER_VALUE)
+			nbytes += parameter->size;
+		else if (parameter->kind != BI_PARAMETER_LOCAL)
+			nbytes += sizeof(cl_mem) + sizeof(cl_long) + parameter->rank * sizeof(int64_t);
+	}
+	return nbytes;
+}
+
+static void release_spare(struct spare *spare)
+{
+	if (!spare)
+		return;
+	bi__cl->ReleaseKernel(spare->kernel);
+	free(spare);
+}
+
+/* Makes a spare of the kernel. Takes ownership of the kernel, also on failure. */
+static int make_spare(const struct kernel *state, cl_kernel kernel, struct spare **out, struct bi_error *err)
+{
+	struct spare *spare = malloc(sizeof(*spare) + state->nbytes);
+
+	*out = spare;
+	if (!spare) {
+		bi__cl->ReleaseKernel(kernel);
+		return bi__fail(err, BI_ENOMEM, "no memory for a kernel");
+	}
+	spare->kernel = kernel;
+	spare->is_known = false;
+	return BI_OK;
+}
+
 void bi__opencl_put_kernel(struct bi__device_state *device, struct bi__kernel *kernel)
 {
 	struct kernel *state = kernel->state;
 
 	(void)device;
 	for (size_t i = 0; i < SPARES; i++)
-		if (state->spares[i])
-			bi__cl->ReleaseKernel(state->spares[i]);
+		release_spare(state->spares[i]);
 	free(state);
+}
+
+static int create_kernel(const struct kernel *state, cl_kernel *out, struct bi_error *err)
+{
+	cl_int code;
+
+	*out = bi__cl->CreateKernel(state->program->program, state->name, &code);
+	if (code == CL_INVALID_KERNEL_NAME)
+		return bi__fail_vendor(err, BI_EINVAL, code, "the program has no kernel '%s'",
+				       state->name + sizeof(PREFIX) - 1);
+	return bi__cl_check(code, "clCreateKernel", err);
+}
+
+static int describe_kernel(const struct bi__opencl *opencl, struct kernel *state, struct bi__kernel *out,
+			   struct bi_error *err)
+{
+	struct spare *spare;
+	cl_kernel kernel;
+	int rc = create_kernel(state, &kernel, err);
+
+	if (rc)
+		return rc;
+	rc = read_signature(opencl, state->program, kernel, out, err);
+	if (!rc)
+		rc = read_limits(opencl, kernel, out, err);
+	if (rc) {
+		bi__cl->ReleaseKernel(kernel);
+		return rc;
+	}
+	state->nbytes = count_argument_bytes(out);
+	rc = make_spare(state, kernel, &spare, err);
+	state->spares[0] = spare;
+	return rc;
 }
 
 int bi__opencl_get_kernel(struct bi__device_state *device, uintptr_t program, const char *name, struct bi__kernel *out,
 			  struct bi_error *err)
 {
-	const struct bi__opencl *opencl = device->state;
 	struct kernel *state = calloc(1, sizeof(*state));
-	cl_kernel kernel;
-	cl_int code;
 	int rc;
 
 	if (!state)
 		return bi__fail(err, BI_ENOMEM, "no memory for a kernel");
 	state->program = (struct program *)program;
-	out->state = state;
 	snprintf(state->name, sizeof(state->name), PREFIX "%s", name);
-	kernel = bi__cl->CreateKernel(state->program->program, state->name, &code);
-	if (code != CL_SUCCESS) {
-		free(state);
-		return code == CL_INVALID_KERNEL_NAME
-			       ? bi__fail_vendor(err, BI_EINVAL, code, "the program has no kernel '%s'", name)
-			       : bi__cl_check(code, "clCreateKernel", err);
-	}
-	state->spares[0] = kernel;
-	rc = read_signature(opencl, state, out, err);
-	if (!rc)
-		rc = read_limits(opencl, kernel, out, err);
+	rc = describe_kernel(device->state, state, out, err);
+	out->state = state;
 	if (rc)
-		bi__opencl_put_kernel(device, out);
+		free(state);
 	return rc;
 }
 
-static int take_kernel(struct kernel *state, cl_kernel *out, struct bi_error *err)
+static int take_spare(struct kernel *state, struct spare **out, struct bi_error *err)
 {
-	cl_int code;
+	cl_kernel kernel;
+	int rc;
 
 	for (size_t i = 0; i < SPARES; i++) {
 		*out = atomic_exchange_explicit(&state->spares[i], NULL, memory_order_acquire);
 		if (*out)
 			return BI_OK;
 	}
-	*out = bi__cl->CreateKernel(state->program->program, state->name, &code);
-	return bi__cl_check(code, "clCreateKernel", err);
+	rc = create_kernel(state, &kernel, err);
+	return rc ? rc : make_spare(state, kernel, out, err);
 }
 
-static void give_kernel(struct kernel *state, cl_kernel kernel)
+static void give_spare(struct kernel *state, struct spare *spare)
 {
 	for (size_t i = 0; i < SPARES; i++) {
-		cl_kernel none = NULL;
+		struct spare *none = NULL;
 
-		if (atomic_compare_exchange_strong_explicit(&state->spares[i], &none, kernel, memory_order_release,
+		if (atomic_compare_exchange_strong_explicit(&state->spares[i], &none, spare, memory_order_release,
 							    memory_order_relaxed))
 			return;
 	}
-	bi__cl->ReleaseKernel(kernel);
+	release_spare(spare);
 }
 
-static cl_int set_array(cl_kernel kernel, cl_uint *index, const struct bi__kernel_value *value)
+/* A pass over the arguments of a spare. */
+struct pass {
+	struct spare *spare;
+	cl_uint index; /* of the next argument of the cl_kernel */
+	size_t at; /* where its bytes are in spare->arguments */
+};
+
+/* Sets the next argument, unless it is set. */
+static inline cl_int set_argument(struct pass *pass, const void *bytes, size_t nbytes)
+{
+	unsigned char *present = pass->spare->arguments + pass->at;
+	cl_uint index = pass->index++;
+
+	pass->at += nbytes;
+	if (pass->spare->is_known && !memcmp(present, bytes, nbytes))
+		return CL_SUCCESS;
+	memcpy(present, bytes, nbytes);
+	return bi__cl->SetKernelArg(pass->spare->kernel, index, nbytes, bytes);
+}
+
+static cl_int set_array(struct pass *pass, const struct bi_parameter *parameter, const struct bi__kernel_value *value)
 {
 	cl_mem buffer = (cl_mem)value->block->cookie;
 	cl_long offset = (cl_long)(value->block->origin + value->offset);
-	cl_int code = bi__cl->SetKernelArg(kernel, (*index)++, sizeof(buffer), &buffer);
+	cl_int code = set_argument(pass, &buffer, sizeof(buffer));
 
-	return code == CL_SUCCESS ? bi__cl->SetKernelArg(kernel, (*index)++, sizeof(offset), &offset) : code;
+	if (code == CL_SUCCESS)
+		code = set_argument(pass, &offset, sizeof(offset));
+	if (code == CL_SUCCESS && parameter->rank)
+		code = set_argument(pass, value->strides, parameter->rank * sizeof(*value->strides));
+	return code;
 }
 
-static int set_arguments(cl_kernel kernel, const struct bi__kernel_launch *launch, struct bi_error *err)
+static int set_arguments(struct spare *spare, const struct bi__kernel_launch *launch, struct bi_error *err)
 {
+	unsigned long long releases = bi__opencl_releases();
+	struct pass pass = { .spare = spare };
 	cl_int code = CL_SUCCESS;
-	cl_uint index = 0;
 
+	spare->is_known = spare->is_known && spare->releases == releases;
 	for (unsigned i = 0; i < launch->kernel->count && code == CL_SUCCESS; i++) {
 		const struct bi_parameter *parameter = &launch->kernel->parameters[i];
 		const struct bi__kernel_value *value = &launch->values[i];
 
 		if (value->block)
-			code = set_array(kernel, &index, value);
+			code = set_array(&pass, parameter, value);
+		else if (value->bytes)
+			code = set_argument(&pass, value->bytes, value->nbytes);
 		else
-			code = bi__cl->SetKernelArg(kernel, index++, value->nbytes, value->bytes);
-		if (code == CL_SUCCESS && parameter->kind == BI_PARAMETER_STRIDED)
-			code = bi__cl->SetKernelArg(kernel, index++, parameter->rank * sizeof(*value->strides),
-						    value->strides);
+			code = bi__cl->SetKernelArg(spare->kernel, pass.index++, value->nbytes, NULL);
 	}
+	spare->is_known = code == CL_SUCCESS;
+	spare->releases = releases;
 	return bi__cl_check(code, "clSetKernelArg", err);
 }
 
@@ -370,15 +466,15 @@ int bi__opencl_launch_kernel(struct bi__device_state *device, struct bi__queue *
 			     const struct bi__kernel_launch *launch, struct bi_error *err)
 {
 	struct kernel *state = launch->kernel->state;
-	cl_kernel kernel;
-	int rc = take_kernel(state, &kernel, err);
+	struct spare *spare;
+	int rc = take_spare(state, &spare, err);
 
 	(void)device;
 	if (rc)
 		return rc;
-	rc = set_arguments(kernel, launch, err);
+	rc = set_arguments(spare, launch, err);
 	if (!rc)
-		rc = enqueue_kernel((cl_command_queue)queue->native, kernel, launch, err);
-	give_kernel(state, kernel);
+		rc = enqueue_kernel((cl_command_queue)queue->native, spare->kernel, launch, err);
+	give_spare(state, spare);
 	return rc;
 }

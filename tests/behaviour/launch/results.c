@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "buffer_interface/kernel.h"
+#include "opencl_layer/layer.h"
 
 static void test_dense_arrays_and_values(void **state)
 {
@@ -45,6 +46,67 @@ static void test_offset_of_a_view(void **state)
 		assert_int_equal(values[i], i >= 10 && i < 90 ? i + 1000 : i);
 	bi_view_release(view);
 	bi_view_release(all);
+	bi_kernel_release(kernel);
+}
+
+/* Returns the number of arguments that were set so far, or -1 if nothing counts them. */
+static int64_t count_set_arguments(void)
+{
+	static struct bi_layer layer;
+
+	if (!is_opencl(fixture.context) || (!layer.count && !bi_layer_open(getenv("OPENCL_LAYERS"), &layer)))
+		return -1;
+	return (int64_t)layer.count("clSetKernelArg");
+}
+
+/* Adds to the first two numbers. On OpenCL, `set` of the five arguments are set for it. */
+static void step_by(struct bi_kernel *kernel, const struct bi_view *from, const struct bi_view *to, int64_t by, int set)
+{
+	int64_t before = count_set_arguments();
+
+	OK(bi_launch(kernel, NULL, &(struct bi_grid){ 1, { 2 }, { 0 } },
+		     (struct bi_argument[]){ BI_READS(from), BI_WRITES(to), BI_INT64(by) }, 3, &error));
+	if (before >= 0)
+		assert_int_equal(count_set_arguments() - before, set);
+}
+
+static void expect_numbers(const struct bi_view *view, int32_t a, int32_t b, int32_t c, int32_t d)
+{
+	const int32_t expected[] = { a, b, c, d };
+	int32_t values[4];
+
+	OK(bi_view_read(view, values, sizeof(values), &error));
+	assert_memory_equal(values, expected, sizeof(values));
+}
+
+/* A launch sets the arguments that differ from those of the launch before, and all once a buffer was released. */
+static void test_arguments_of_the_next_launch(void **state)
+{
+	static const struct bi_index half = { BI_INDEX_SLICE, 2, 4, 1 };
+	struct bi_kernel *kernel = get_kernel(fixture.context, "step");
+	struct bi_view *a = make_numbers(fixture.context, 1, (int64_t[]){ 4 });
+	struct bi_view *b = make_numbers(fixture.context, 1, (int64_t[]){ 4 }), *end;
+	struct bi_native native;
+
+	(void)state;
+	OK(bi_view_index(b, &half, 1, &end, &error));
+	step_by(kernel, a, b, 10, 5);
+	step_by(kernel, a, b, 10, 0);
+	expect_numbers(b, 10, 11, 2, 3);
+	step_by(kernel, a, b, 20, 1);
+	expect_numbers(b, 20, 21, 2, 3);
+	step_by(kernel, a, end, 20, 1);
+	expect_numbers(b, 20, 21, 20, 21);
+	step_by(kernel, b, a, 20, 3);
+	expect_numbers(a, 40, 41, 2, 3);
+	bi_view_native(a, &native);
+	bi_view_release(a);
+	a = make_numbers(fixture.context, 1, (int64_t[]){ 4 });
+	step_by(kernel, b, a, 20, 5);
+	expect_numbers(a, 40, 41, 2, 3);
+	bi_view_release(end);
+	bi_view_release(a);
+	bi_view_release(b);
 	bi_kernel_release(kernel);
 }
 
@@ -232,6 +294,7 @@ int results_group(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(test_dense_arrays_and_values),
 		TEST(test_offset_of_a_view),
+		TEST(test_arguments_of_the_next_launch),
 		TEST(test_grids_of_any_shape),
 		TEST(test_strided_arrays),
 		TEST(test_structs_by_value),
