@@ -1,6 +1,7 @@
 /* Launches: the checks of grid and arguments, the order, and the call of the backend. */
 #include <string.h>
 
+#include "common/base/checked.h"
 #include "common/launch/launch.h"
 #include "common/runtime/fence.h"
 #include "common/runtime/order.h"
@@ -196,8 +197,9 @@ static int check_axis(const struct bi_grid *grid, int i, struct bi_error *err)
 
 static int check_items(const struct bi__kernel_launch *launch, struct bi_error *err)
 {
-	if (launch->size[0] > INT64_MAX / launch->size[1] ||
-	    launch->size[0] * launch->size[1] > INT64_MAX / launch->size[2])
+	int64_t items;
+
+	if (bi__mul(launch->size[0], launch->size[1], &items) || bi__mul(items, launch->size[2], &items))
 		return bi__fail(err, BI_EINVAL, "the grid has more than %lld items", (long long)INT64_MAX);
 	return BI_OK;
 }
