@@ -131,6 +131,12 @@ BENCH_API struct bench_job *bench_opencl_launch(int platform, int ordinal, const
 						int columns);
 /* As bench_verify, for these jobs. */
 BENCH_API int bench_launch_verify(struct bench_job *job);
+/*
+ * The begin and the end of a use of `count` arrays (1 to 3) with one home stream, on another stream. With `is_shown`,
+ * other code knows the arrays, so the two streams wait for each other.
+ */
+BENCH_API struct bench_job *bench_uses(const char *device, int count, int is_shown);
+BENCH_API int bench_uses_verify(struct bench_job *job);
 
 /* Views that are created and released. The plain one is the minimum of a reference-counted view. */
 BENCH_API struct bench_job *bench_view_slice(void);

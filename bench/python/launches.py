@@ -1,4 +1,4 @@
-"""Launches of the kernels of examples/heat, beside the same launches by OpenCL's own calls."""
+"""Launches of the kernels of examples/heat, beside the same launches by OpenCL's own calls, and uses by hand."""
 
 from pathlib import Path
 
@@ -35,6 +35,8 @@ ROWS = (
      at_most_of(RAW, factor=1.1, text=f"≤ 1.1 of {RAW} with a kept buffer")),
     ("examples/heat, 400 steps", SIMULATION, 256, 320, share_of(RAW, .98)),
 )
+ONE = "one array"
+USES = (("begin and end of a use of three arrays", 0), ("begin and end of a use of three shown arrays", 1))
 
 
 def run(report, here, quick):
@@ -43,6 +45,19 @@ def run(report, here, quick):
             operation = f"{words}, {device}"
             if report.wants(operation):
                 compare(report, here, operation, spec, (kind, rows, columns), target)
+        for words, is_shown in USES:
+            operation = f"{words}, {device}"
+            if report.wants(operation):
+                compare_uses(report, here, operation, spec, is_shown)
+
+
+def compare_uses(report, here, operation, spec, is_shown):
+    runners = {name: here.job("uses", spec.encode(), count, is_shown) for name, count in (("ours", 3), (ONE, 1))}
+    for name, job in runners.items():
+        job.verify(f"{operation}, {name}", "uses_verify")
+    report.measure(GROUP, operation, runners, at_most_of(ONE, plus=200, text=f"≤ {ONE} + 200 ns"), bounds=(ONE,))
+    for job in runners.values():
+        job.release()
 
 
 def compare(report, here, operation, spec, what, target):

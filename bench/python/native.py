@@ -37,6 +37,7 @@ SIGNATURES = {
     "opencl_kernel": (c_void_p, c_void_p, c_int, c_int),
     "launch": (c_void_p, c_char_p, c_char_p, c_int, c_int, c_int),
     "opencl_launch": (c_void_p, c_int, c_int, c_char_p, c_int, c_int, c_int), "launch_verify": (c_int, c_void_p),
+    "uses": (c_void_p, c_char_p, c_int, c_int), "uses_verify": (c_int, c_void_p),
     "cuda": (c_void_p, c_void_p, c_int, POINTER(Request)),
     "view_slice": (c_void_p,), "view_transpose": (c_void_p,), "view_index": (c_void_p,), "view_plain": (c_void_p,),
     "gpuarray_view": (c_void_p, c_int, c_int, c_int),

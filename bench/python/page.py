@@ -20,7 +20,8 @@ GROUPS = {
                 "*shown memory* other code knows it, and the operations go to the driver."),
     "launch": ("Launching kernels",
                "The kernels of `examples/heat`, beside the same kernels in plain OpenCL C, whose arguments are set for "
-               "each launch. Launches are enqueued 64 at a time, then waited for."),
+               "each launch. Launches are enqueued 64 at a time, then waited for. Uses are begun and ended by hand, on "
+               "another stream than the home stream of their arrays; of *shown* arrays other code knows the memory."),
     "gpu": ("On a GPU",
             "1 GiB on the device, 256 MiB between host and device; in brackets the share of the device's own copy."),
 }
