@@ -373,7 +373,8 @@ int B12_memory(uint32_t wishes, struct bi_exchange *out)
 CHANGES(writes_report, for (int fd = 3; fd < 1024; fd++) if (write(fd, "h B-17 \nx\nf - forged\n", 20) < 0) continue)
 CHANGES(B26_colours, out->descr = "\033[31m\r")
 CHANGES(alive_group, if (wishes) kill(0, SIGTERM))
-CHANGES(alive_process, if (wishes) { if (!fork()) for (;;) pause(); abort(); })
+CHANGES(alive_process, if (wishes) { pid_t child = fork(); if (!child) for (;;) pause();
+	fprintf(stderr, "process %d waits for ever\n", (int)child); abort(); })
 
 /* Finds the memory that the check shares with the process of the step, and writes to it without end. */
 int forges(uint32_t wishes, struct bi_exchange *out)
