@@ -387,7 +387,7 @@ int forges(uint32_t wishes, struct bi_exchange *out)
 		continue;
 	if (maps)
 		sscanf(line, "%lx-%lx", &start, &end);
-	for (;; usleep(1000))
+	for (;; usleep(20000))
 		memset((void *)start, 0x7f, end - start);
 	return make(wishes, out);
 }

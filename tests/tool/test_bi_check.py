@@ -64,7 +64,7 @@ class CheckTest(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.folder.cleanup)
         for name in ("producers", "consumers", "independent_producer", "independent_consumer"):
-            command = [os.environ.get("CC", "cc"), "-std=c11", "-O1", "-w", "-shared", "-fPIC", "-pthread", f"-I{ROOT}/include"]
+            command = [os.environ.get("CC", "cc"), "-std=c11", "-w", "-shared", "-fPIC", "-pthread", f"-I{ROOT}/include"]
             link = ["-l:libOpenCL.so.1"] if "independent" in name else []
             subprocess.run([*command, "-o", cls.path(f"{name}.so"), HERE / f"{name}.c", *link], check=True)
 
