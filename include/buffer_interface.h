@@ -221,15 +221,6 @@ BI_API int bi_dtype_typestr(struct bi_dtype dtype, char text[BI_DTYPE_TEXT], str
 /* Writes a name that bi_dtype_parse reads: a typestr if the bytes are swapped. Never fails for a valid type. */
 BI_API void bi_dtype_name(struct bi_dtype dtype, char text[BI_DTYPE_TEXT]);
 
-/*
- * Convert from and to DLPack's code, bits and lanes. BI_EDTYPE: this library has no such type (packed types), or DLPack
- * has none (swapped types, BYTES, UNICODE, VOID).
- */
-BI_API int bi_dtype_from_dlpack(unsigned code, unsigned bits, unsigned lanes, struct bi_dtype *out,
-				struct bi_error *err);
-BI_API int bi_dtype_to_dlpack(struct bi_dtype dtype, uint8_t *code, uint8_t *bits, uint16_t *lanes,
-			      struct bi_error *err);
-
 /* Returns 1 if both are the same type, otherwise 0. */
 BI_API int bi_dtype_equal(struct bi_dtype a, struct bi_dtype b);
 
@@ -485,21 +476,6 @@ struct bi_device {
  */
 BI_API int bi_devices(struct bi_device *devices, int capacity, int *count, struct bi_error *err);
 
-/* Properties of a backend, for code that lists no backends by name. */
-struct bi_backend {
-	const char *name;               /* device strings begin with it */
-	int numbers;                    /* largest count of numbers behind the name: 1 in "cuda:1", 2 in "opencl:0:1" */
-	enum bi_handle_kind handle;     /* kind of the handles of its device memory */
-	unsigned stream_kinds;          /* bits 1 << enum bi_order_kind that bi_stream_wrap accepts; 0: no streams */
-	int named_by_ordinal;           /* 1: exports name a device by its ordinal; 0: by its native context */
-};
-
-/*
- * Returns 1 and writes the backend at `position` of the list. Returns 0 if the list has no such position. The host is
- * the last backend.
- */
-BI_API int bi_backend_at(int position, struct bi_backend *out);
-
 /* The largest count that bi_set_threads accepts. */
 #define BI_MAX_THREADS 64
 
@@ -608,24 +584,6 @@ BI_API struct bi_context *bi_context_retain(struct bi_context *context);
  * in bi_view_synchronize, a mapping, or the next use.
  */
 BI_API void bi_context_release(struct bi_context *context);
-
-/* The device and context that a foreign handle belongs to, for bi_context_open. */
-struct bi_location {
-	char device[24];                /* device string: "cuda:1", or "opencl:1" for position 1 in the cl_context */
-	uintptr_t context;              /* OpenCL: the cl_context to adopt. CUDA: 0, for the device's primary context */
-};
-
-/*
- * Queries the driver for the device and context of a handle. Opens and retains nothing. BI_EINVAL: no driver knows the
- * CUDA pointer. A number that is no cl_mem crashes the driver and cannot be checked. A cl_mem can be on any device of
- * its cl_context: the result names position 0. BI_EUNSUPPORTED: host and SVM pointers do not name their device.
- */
-BI_API int bi_locate_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_location *out, struct bi_error *err);
-/*
- * Queries the driver for the device and context of a cl_command_queue (`kind` BI_ORDER_OPENCL). Opens and
- * retains nothing. BI_EUNSUPPORTED: `kind` is any other kind; such a stream does not name its device.
- */
-BI_API int bi_locate_queue(enum bi_order_kind kind, uintptr_t queue, struct bi_location *out, struct bi_error *err);
 
 /* Returns the device. Borrowed. */
 BI_API const struct bi_device *bi_context_device(const struct bi_context *context);
@@ -934,10 +892,6 @@ BI_API int bi_use_end(struct bi_stream *stream, const struct bi_use *uses, size_
  * (bi_view_native), so its reads run side by side, and it returns to the pool. Does not wait.
  */
 BI_API void bi_use_native(const struct bi_view *view, struct bi_native *out);
-/*
- * Returns 1 if no work is pending on the memory as far as the library knows. Queries no driver and does not wait.
- */
-BI_API int bi_view_is_idle(const struct bi_view *view);
 /* Blocks the calling thread until all work on the memory is done (`synchronize`). */
 BI_API int bi_view_synchronize(const struct bi_view *view, struct bi_error *err);
 

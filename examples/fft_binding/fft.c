@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "buffer_interface/binding.h"
 #include "buffer_interface/check.h"
 #include "buffer_interface/kernel.h"
 #include "buffer_interface/launch.h"

@@ -10,6 +10,7 @@
 #include "futlib.h"
 
 #include "buffer_interface.h"
+#include "buffer_interface/binding.h"
 
 static const struct bi_dtype real = { 4, 1, BI_FLOAT32, 0 };
 static struct bi_error error;

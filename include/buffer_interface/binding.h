@@ -1,10 +1,13 @@
 /*
  * BufferInterface for authors of language bindings
  *
- * A binding wraps views in objects of another language: Python, Julia, Lua. Programs in C and C++ need nothing of this
- * header; all that it offers can be had from buffer_interface.h, with more calls or more allocations. The functions
- * here exist because a binding makes and exports thousands of small objects per second, and because its runtime has
- * rules of its own about locks and threads. The Python package (python/src) uses all of them.
+ * A binding wraps views in objects of another language (Python, Julia, Lua), or takes arrays of a library that knows
+ * nothing of this one. A program whose arrays come from this library or through an exchange protocol needs nothing of
+ * this header. The Python package (python/src) uses all of it.
+ *
+ * Foreign handles
+ *   Other libraries hand out a pointer, a cl_mem or a command queue without its device. bi_locate_memory and
+ *   bi_locate_queue find the device. bi_backend_at describes a backend, so that a binding needs no list of backends.
  *
  * Importing by address
  *   Producers in other languages name the address of the first element and strides of any sign. bi_view_wrap_at derives
@@ -12,7 +15,7 @@
  *
  * Waiting without the lock of the runtime
  *   A thread that blocks in the library should not hold the lock of the runtime, but dropping that lock is expensive.
- *   bi_view_is_idle (buffer_interface.h) and bi_view_release_is_immediate tell in advance whether a call can block.
+ *   bi_view_is_idle and bi_view_release_is_immediate tell in advance whether a call can block.
  *
  * Consumers that know one stream
  *   Some protocols let a consumer ask for one stream per device, once, and never name the stream of an array.
@@ -28,6 +31,44 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Properties of a backend, for code that lists no backends by name. */
+struct bi_backend {
+	const char *name;               /* device strings begin with it */
+	int numbers;                    /* largest count of numbers behind the name: 1 in "cuda:1", 2 in "opencl:0:1" */
+	enum bi_handle_kind handle;     /* kind of the handles of its device memory */
+	unsigned stream_kinds;          /* bits 1 << enum bi_order_kind that bi_stream_wrap accepts; 0: no streams */
+	int named_by_ordinal;           /* 1: exports name a device by its ordinal; 0: by its native context */
+};
+
+/*
+ * Returns 1 and writes the backend at `position` of the list. Returns 0 if the list has no such position. The host is
+ * the last backend.
+ */
+BI_API int bi_backend_at(int position, struct bi_backend *out);
+
+/* The device and context that a foreign handle belongs to, for bi_context_open. */
+struct bi_location {
+	char device[24];                /* device string: "cuda:1", or "opencl:1" for position 1 in the cl_context */
+	uintptr_t context;              /* OpenCL: the cl_context to adopt. CUDA: 0, for the device's primary context */
+};
+
+/*
+ * Queries the driver for the device and context of a handle. Opens and retains nothing. BI_EINVAL: no driver knows the
+ * CUDA pointer. A number that is no cl_mem crashes the driver and cannot be checked. A cl_mem can be on any device of
+ * its cl_context: the result names position 0. BI_EUNSUPPORTED: host and SVM pointers do not name their device.
+ */
+BI_API int bi_locate_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_location *out, struct bi_error *err);
+/*
+ * Queries the driver for the device and context of a cl_command_queue (`kind` BI_ORDER_OPENCL). Opens and
+ * retains nothing. BI_EUNSUPPORTED: `kind` is any other kind; such a stream does not name its device.
+ */
+BI_API int bi_locate_queue(enum bi_order_kind kind, uintptr_t queue, struct bi_location *out, struct bi_error *err);
+
+/*
+ * Returns 1 if no work is pending on the memory as far as the library knows. Queries no driver and does not wait.
+ */
+BI_API int bi_view_is_idle(const struct bi_view *view);
 
 /*
  * Returns 1 if releasing the last view of the memory would not wait for work: the memory is idle, or it is foreign

@@ -69,6 +69,15 @@ struct bi_dl_managed_versioned {
 };
 
 /*
+ * Convert from and to DLPack's code, bits and lanes. BI_EDTYPE: this library has no such type (packed types), or DLPack
+ * has none (swapped types, BYTES, UNICODE, VOID).
+ */
+BI_API int bi_dtype_from_dlpack(unsigned code, unsigned bits, unsigned lanes, struct bi_dtype *out,
+				struct bi_error *err);
+BI_API int bi_dtype_to_dlpack(struct bi_dtype dtype, uint8_t *code, uint8_t *bits, uint16_t *lanes,
+			      struct bi_error *err);
+
+/*
  * Describes a view. Makes no driver call. *out borrows shape and strides from the view, which must outlive *out. The
  * first call for a view may allocate arrays that live as long as the view (BI_ENOMEM). The memory counts as exported.
  *

@@ -30,6 +30,7 @@
 #include <stddef.h>
 
 #include "buffer_interface.h"
+#include "buffer_interface/binding.h"
 #include "buffer_interface/cai.h"
 #include "buffer_interface/dlpack.h"
 

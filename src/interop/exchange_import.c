@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+
+#include "buffer_interface/dlpack.h"
 #include "common/backend/registry.h"
 #include "common/base/checked.h"
 #include "common/layout/descr.h"

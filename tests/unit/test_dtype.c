@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "buffer_interface/dlpack.h"
 #include "buffer_interface.h"
 #include "common/layout/descr.h"
 #include "common/layout/dtype.h"

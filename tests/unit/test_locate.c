@@ -1,6 +1,8 @@
 /* Where foreign memory and streams belong. */
 #include "unit.h"
 
+#include "buffer_interface/binding.h"
+
 static struct bi_context *devices[2];
 
 static void memory_belongs_to_its_device(void **state)

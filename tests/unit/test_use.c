@@ -1,6 +1,8 @@
 /* Uses of memory on a stream of the caller: what is refused, and what is pending afterwards. */
 #include "unit.h"
 
+#include "buffer_interface/binding.h"
+
 static struct bi_context *device, *other;
 
 static void arguments_are_checked(void **state)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "buffer_interface/dlpack.h"
 /* One row of BI_TYPE_MAP. */
 struct entry {
 	const char *text;

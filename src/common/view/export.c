@@ -1,5 +1,6 @@
 #include "common/view/export.h"
 
+#include "buffer_interface/binding.h"
 #include "common/backend/dispatch.h"
 #include "common/runtime/fence.h"
 #include "common/runtime/order.h"

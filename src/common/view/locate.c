@@ -1,6 +1,7 @@
 /* Finds the device string and the context to open for memory and queues that other code made. */
 #include <string.h>
 
+#include "buffer_interface/binding.h"
 #include "common/backend/dispatch.h"
 #include "common/base/decimal.h"
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "buffer_interface/binding.h"
 #include "common/backend/registry.h"
 
 static void test_required_functions(void **state)

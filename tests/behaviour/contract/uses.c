@@ -1,6 +1,8 @@
 /* bi_use_begin and bi_use_end: what is refused, and that a refusal of one use leaves the others alone. */
 #include "contract.h"
 
+#include "buffer_interface/binding.h"
+
 struct pair {
 	struct bi_view *in, *out;
 	struct bi_stream *stream;

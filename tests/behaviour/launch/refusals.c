@@ -1,6 +1,8 @@
 /* Launches and programs that are refused, and the message of each. Nothing is enqueued, and nothing leaks. */
 #include "programs.h"
 
+#include "buffer_interface/binding.h"
+
 static const struct bi_grid grid8 = { 1, { 8 }, { 0 } };
 
 static int runs_functions(void)

@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "buffer_interface/binding.h"
 #include "buffer_interface/dlpack.h"
 #include "common/base/inline_limit.h"
 #include "uses.h"

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "buffer_interface/binding.h"
 #include "common/runtime/fence.h"
 #include "common/runtime/order.h"
 #include "raw_driver.h"

@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "buffer_interface/binding.h"
+
 static const struct producer nobody;
 
 static void row_21_value(void **state)
