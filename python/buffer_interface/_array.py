@@ -90,6 +90,37 @@ def iterate(array):
     return (array[i] for i in range(len(array)))
 
 
+# NumPy's part in elements and mappings
+
+
+def pack_element(dtype, value):
+    """The element is the only field of a structured array without dimensions, so that NumPy takes a tuple as one value."""
+    box = _numpy_module("this element type").zeros((), [("value", dtype)])
+    box["value"] = value
+    return box.tobytes()
+
+
+def unpack_element(dtype, contents):
+    return _numpy_module("this element type").ndarray((), [("value", dtype)], contents)["value"].tolist()
+
+
+def mapped_numpy(mapping):
+    """Makes the array from a memoryview. NumPy calls __array__ of a mapping whose buffer fails, which calls this."""
+    memory = memoryview(mapping)
+    module = _numpy_module("numpy()")
+    array = module.asarray(memory)
+    if memory.ndim == len(mapping.shape):
+        return array
+    # The buffer has one more axis, for the bytes of an element. NumPy makes no view of elements of 0 bytes.
+    dtype = mapping.dtype
+    return array.view(dtype)[..., 0] if dtype.itemsize else module.empty(mapping.shape, dtype)
+
+
+def mapped_array(mapping, *args, **words):
+    """NumPy's own method applies dtype and copy by the rules of the installed version."""
+    return mapped_numpy(mapping).__array__(*args, **words)
+
+
 # Copies and pickles
 
 

@@ -244,11 +244,7 @@ static int open_location(const struct bi_location *location, const char *device,
 	Py_BEGIN_ALLOW_THREADS
 	rc = bi_context_open(&options, out, &err);
 	Py_END_ALLOW_THREADS
-	if (rc) {
-		bip_raise(rc, &err);
-		return -1;
-	}
-	return 0;
+	return bip_check(rc, &err, bip_raise);
 }
 
 static int context_at(const struct bi_location *location, struct bi_context **out)
@@ -287,11 +283,9 @@ int bip_context_cuda(int ordinal, struct bi_context **out)
 {
 	struct bi_location location = { "", 0 };
 
-	if (ordinal < 0) {
-		PyErr_Format(bip_InvalidArrayError, "device is %d, no ordinal of a CUDA device, which is 0 or above",
-			     ordinal);
-		return -1;
-	}
+	if (ordinal < 0)
+		return bip_refuse(bip_InvalidArrayError,
+				  "device is %d, no ordinal of a CUDA device, which is 0 or above", ordinal);
 	*out = look_up_cuda(ordinal);
 	if (*out)
 		return 0;
@@ -389,8 +383,7 @@ static int context_at_found(int rc, const struct bi_location *location, const st
 {
 	if (rc == BI_OK)
 		return context_at(location, out);
-	bip_raise_import(rc, err);
-	return -1;
+	return bip_check(rc, err, bip_raise_import);
 }
 
 /* Finds the stream of a command queue. Returns an owned reference, or NULL. */
@@ -437,10 +430,8 @@ static int wrap_queue(uintptr_t queue, struct bi_stream **out)
 		return -1;
 	rc = bi_stream_wrap(context, queue, NULL, NULL, out, &err);
 	bip_release_context(context);
-	if (rc) {
-		bip_raise_import(rc, &err);
-		return -1;
-	}
+	if (rc)
+		return bip_check(rc, &err, bip_raise_import);
 	keep_queue(*out);
 	return 0;
 }

@@ -30,9 +30,7 @@ int bip_new_array(struct bi_context *context, const struct bi_layout *like, stru
 	if (!rc)
 		rc = bi_view_create(memory, &dense, 0, out, &err);
 	bi_memory_release(memory);
-	if (rc)
-		bip_raise(rc, &err);
-	return rc ? -1 : 0;
+	return bip_check(rc, &err, bip_raise);
 }
 
 int bip_copy_enqueue(const struct bi_view *dst, const struct bi_view *src, struct bi_stream *stream)
@@ -43,9 +41,7 @@ int bip_copy_enqueue(const struct bi_view *dst, const struct bi_view *src, struc
 	Py_BEGIN_ALLOW_THREADS
 	rc = bi_copy(dst, src, stream, &err);
 	Py_END_ALLOW_THREADS
-	if (rc)
-		bip_raise(rc, &err);
-	return rc ? -1 : 0;
+	return bip_check(rc, &err, bip_raise);
 }
 
 int bip_copy_into(struct bi_context *context, const struct bi_view *view, struct bi_stream *stream,

@@ -4,21 +4,17 @@
 
 #include "device_argument.h"
 #include "contexts.h"
+#include "dense.h"
 #include "lifetime.h"
 #include "object.h"
 #include "base/backends.h"
+#include "base/errors.h"
 
 static int context_of_array(PyObject *array, struct bi_context **out)
 {
 	struct bi_view *view = bip_hold(array);
-	int rc = 0;
+	int rc = view ? bip_own_context(view, out) : -1;
 
-	if (!view)
-		return -1;
-	if (bi_memory_is_host(bi_view_memory(view)))
-		rc = bip_context_host(out);
-	else
-		*out = bi_context_retain(bi_memory_context(bi_view_memory(view)));
 	bip_release_view(view);
 	return rc;
 }
@@ -30,8 +26,7 @@ static int context_of_ordinal(PyObject *number, struct bi_context **out)
 
 	if (!overflow && ordinal >= 0 && ordinal <= INT_MAX)
 		return bip_context_cuda((int)ordinal, out);
-	PyErr_Format(PyExc_ValueError, "device is %R, not the ordinal of a CUDA device, 0 or above", number);
-	return -1;
+	return bip_refuse(PyExc_ValueError, "device is %R, not the ordinal of a CUDA device, 0 or above", number);
 }
 
 /*
@@ -47,12 +42,10 @@ static int context_of_pair(PyObject *pair, struct bi_context **out)
 	if (!PyArg_ParseTuple(pair, "ii;device is a tuple, but not of two ints (platform, ordinal)", &platform,
 			      &ordinal))
 		return -1;
-	if (platform < 0 || ordinal < 0 || !bip_backend_with_numbers(2, &backend)) {
-		PyErr_Format(PyExc_ValueError,
-			     "device is (%d, %d), and -1 stands for an unknown device: pass the array itself", platform,
-			     ordinal);
-		return -1;
-	}
+	if (platform < 0 || ordinal < 0 || !bip_backend_with_numbers(2, &backend))
+		return bip_refuse(PyExc_ValueError,
+				  "device is (%d, %d), and -1 stands for an unknown device: pass the array itself",
+				  platform, ordinal);
 	PyOS_snprintf(text, sizeof(text), "%s:%d:%d", backend.name, platform, ordinal);
 	return bip_context_open(text, out);
 }

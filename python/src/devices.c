@@ -156,14 +156,13 @@ int bip_devices_ready(PyObject *module)
 	return type ? PyModule_AddObjectRef(module, "Device", (PyObject *)type) : -1;
 }
 
-PyObject *bip_devices(PyObject *module, PyObject *none)
+PyObject *bip_devices(PyObject *module, PyObject *Py_UNUSED(none))
 {
 	struct bi_device *devices;
 	PyObject *list = NULL;
 	struct bi_error err;
 	int count = 0, rc;
 
-	(void)none;
 	if (!type && bip_devices_ready(module))
 		return NULL;
 	rc = list_devices(&devices, &count, &err);

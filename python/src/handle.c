@@ -19,15 +19,13 @@ static PyObject *handle_int(PyObject *self)
 	return PyLong_FromSize_t(((struct handle *)self)->native.handle);
 }
 
-static PyObject *handle_int_ptr(PyObject *self, void *closure)
+static PyObject *handle_int_ptr(PyObject *self, void *Py_UNUSED(closure))
 {
 	const struct handle *handle = (struct handle *)self;
 
-	(void)closure;
 	if (handle->native.kind == BI_HANDLE_CL_MEM)
 		return handle_int(self);
-	PyErr_SetString(PyExc_AttributeError, "int_ptr: this handle is an address, not a cl_mem; int() returns it");
-	return NULL;
+	return PyErr_Format(PyExc_AttributeError, "int_ptr: this handle is an address, not a cl_mem; int() returns it");
 }
 
 static PyObject *handle_repr(PyObject *self)

@@ -29,7 +29,5 @@ int bip_settle(struct bi_view *view)
 	rc = bi_view_synchronize(view, &err);
 	bi_view_release(view);
 	Py_END_ALLOW_THREADS
-	if (rc)
-		bip_raise_export(rc, &err);
-	return rc ? -1 : 0;
+	return bip_check(rc, &err, bip_raise_export);
 }

@@ -2,7 +2,6 @@
 #include "lifetime.h"
 #include "contexts.h"
 #include "base/errors.h"
-#include "buffer_interface/binding.h"
 
 /* Release callbacks */
 

@@ -1,8 +1,9 @@
 /* The module buffer_interface._core. */
+#include <limits.h>
+
 #include "contexts.h"
 #include "devices.h"
 #include "handle.h"
-#include "threads.h"
 #include "type.h"
 #include "base/errors.h"
 #include "base/names.h"
@@ -12,20 +13,35 @@
 #define FAST(function) ((PyCFunction)(void (*)(void))(function))
 #define FAST_WORDS (METH_FASTCALL | METH_KEYWORDS)
 
-static PyObject *close_contexts(PyObject *module, PyObject *none)
+static PyObject *close_contexts(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
 {
-	(void)module;
-	(void)none;
 	bip_contexts_close(1);
 	Py_RETURN_NONE;
 }
 
-static PyObject *trim(PyObject *module, PyObject *none)
+static PyObject *trim(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
 {
-	(void)module;
-	(void)none;
 	bip_contexts_close(0);
 	Py_RETURN_NONE;
+}
+
+static PyObject *threads(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
+{
+	return PyLong_FromLong(bi_threads());
+}
+
+static PyObject *set_threads(PyObject *Py_UNUSED(module), PyObject *count)
+{
+	struct bi_error err;
+	int overflow, rc;
+	long number = PyLong_AsLongAndOverflow(count, &overflow);
+
+	if (number == -1 && PyErr_Occurred())
+		return NULL;
+	if (overflow || number < INT_MIN || number > INT_MAX)
+		return PyErr_Format(PyExc_ValueError, "%R threads are not in 0..%d", count, BI_MAX_THREADS);
+	rc = bi_set_threads((int)number, &err);
+	return rc ? bip_raise(rc, &err) : Py_NewRef(Py_None);
 }
 
 /* clang-format off */
@@ -60,9 +76,9 @@ static PyMethodDef functions[] = {
 	  "devices($module, /)\n--\n\n"
 	  "Returns a list of Device: the usable devices, the best first, then backends and devices that cannot be\n"
 	  "used, each with its reason." },
-	{ "threads", bip_threads, METH_NOARGS,
+	{ "threads", threads, METH_NOARGS,
 	  "threads($module, /)\n--\n\nReturns how many threads share a large copy on the CPU." },
-	{ "set_threads", bip_set_threads, METH_O,
+	{ "set_threads", set_threads, METH_O,
 	  "set_threads($module, count, /)\n--\n\n"
 	  "Sets how many threads share a large copy on the CPU, from the next copy on: 1 to 64, or 0 for the default,\n"
 	  "which is the environment variable BI_THREADS, else the CPUs of this process up to 8. ValueError for other\n"
@@ -128,14 +144,10 @@ static int check_interpreter(void)
 {
 	static int is_loaded;
 
-	if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
-		PyErr_SetString(PyExc_ImportError, "buffer_interface cannot be imported in a sub-interpreter");
-		return -1;
-	}
-	if (is_loaded) {
-		PyErr_SetString(PyExc_ImportError, "buffer_interface._core can be loaded only once in a process");
-		return -1;
-	}
+	if (PyInterpreterState_Get() != PyInterpreterState_Main())
+		return bip_refuse(PyExc_ImportError, "buffer_interface cannot be imported in a sub-interpreter");
+	if (is_loaded)
+		return bip_refuse(PyExc_ImportError, "buffer_interface._core can be loaded only once in a process");
 	is_loaded = 1;
 	return 0;
 }

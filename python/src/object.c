@@ -109,9 +109,7 @@ int bip_wait(PyObject *self)
 	rc = bi_view_synchronize(view, &err);
 	Py_END_ALLOW_THREADS
 	bip_release_view(view);
-	if (rc)
-		bip_raise(rc, &err);
-	return rc ? -1 : 0;
+	return bip_check(rc, &err, bip_raise);
 }
 
 int bip_refuse_released(PyObject *self)
@@ -138,8 +136,7 @@ int bip_refuse_mask(PyObject *object, const char *operation)
 {
 	if (!((struct bip_object *)object)->mask)
 		return 0;
-	PyErr_Format(bip_UnsupportedError, "the array is masked: %s does not apply masks", operation);
-	return -1;
+	return bip_refuse(bip_UnsupportedError, "the array is masked: %s does not apply masks", operation);
 }
 
 /* The members that release() takes out of an object. References are owned. A member may be NULL. */

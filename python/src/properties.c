@@ -11,7 +11,6 @@
 #include "base/shapes.h"
 #include "export/export.h"
 #include "operations/operations.h"
-#include "buffer_interface/binding.h"
 
 /* Defines a getter. The expression reads `view` in the object's critical section. */
 #define GETTER(name, expression) \
@@ -28,11 +27,6 @@
 		BIP_UNLOCK() \
 		return result; \
 	}
-
-static PyObject *make_offset(const struct bi_view *view)
-{
-	return PyLong_FromSize_t(bip_native(view).offset);
-}
 
 static const struct bi_device *device_of(const struct bi_view *view)
 {
@@ -51,11 +45,6 @@ static PyObject *make_device(const struct bi_view *view)
 	if (bip_backend_of(bi_memory_context(bi_view_memory(view))).named_by_ordinal)
 		return PyLong_FromLong(device_of(view)->ordinal);
 	return Py_BuildValue("(ii)", device_of(view)->platform, device_of(view)->ordinal);
-}
-
-static PyObject *make_device_name(const struct bi_view *view)
-{
-	return PyUnicode_FromString(bi_memory_is_host(bi_view_memory(view)) ? "host" : device_of(view)->name);
 }
 
 static PyObject *make_context(const struct bi_view *view)
@@ -106,8 +95,7 @@ static int check_opencl(const struct bi_view *view, const char *name)
 	if (!bi_memory_is_host(bi_view_memory(view)) &&
 	    bip_backend_of(bi_memory_context(bi_view_memory(view))).stream_kinds >> BI_ORDER_OPENCL & 1)
 		return 0;
-	PyErr_Format(PyExc_AttributeError, "%s: the memory is of %s, not of OpenCL [O7]", name, backend_of(view));
-	return -1;
+	return bip_refuse(PyExc_AttributeError, "%s: the memory is of %s, not of OpenCL [O7]", name, backend_of(view));
 }
 
 static PyObject *make_cl_context(const struct bi_view *view)
@@ -162,7 +150,7 @@ static int is_readonly(const struct bi_view *view)
 }
 
 GETTER(buffer, bip_handle(view))
-GETTER(offset, make_offset(view))
+GETTER(offset, PyLong_FromSize_t(bip_native(view).offset))
 GETTER(shape, bip_tuple(bi_view_shape(view), bi_view_ndim(view)))
 GETTER(strides, bip_tuple(bi_view_strides(view), bi_view_ndim(view)))
 GETTER(typestr, bip_dtype_text(bi_view_dtype(view)))
@@ -174,7 +162,7 @@ GETTER(nbytes, PyLong_FromLongLong(count_elements(view) * bi_view_dtype(view).it
 GETTER(readonly, PyBool_FromLong(is_readonly(view)))
 GETTER(backend, PyUnicode_FromString(backend_of(view)))
 GETTER(device, make_device(view))
-GETTER(device_name, make_device_name(view))
+GETTER(device_name, PyUnicode_FromString(bi_memory_is_host(bi_view_memory(view)) ? "host" : device_of(view)->name))
 GETTER(device_spec, PyUnicode_FromString(bi_memory_is_host(bi_view_memory(view)) ? "host" : device_of(view)->spec))
 GETTER(context, make_context(view))
 GETTER(cl_context, make_cl_context(view))
@@ -193,18 +181,16 @@ static PyObject *get_with_reference(PyObject *self, PyObject *(*make)(const stru
 	return result;
 }
 
-static PyObject *get_dtype(PyObject *self, void *closure)
+static PyObject *get_dtype(PyObject *self, void *Py_UNUSED(closure))
 {
-	(void)closure;
 	return get_with_reference(self, bip_dtype_numpy);
 }
 
-static PyObject *get_stream(PyObject *self, void *closure)
+static PyObject *get_stream(PyObject *self, void *Py_UNUSED(closure))
 {
 	const struct bi_view *view;
 	int is_ready;
 
-	(void)closure;
 	BIP_LOCK(self)
 	view = ((struct bip_object *)self)->view;
 	is_ready = view && bi_view_is_idle(view);
@@ -212,23 +198,20 @@ static PyObject *get_stream(PyObject *self, void *closure)
 	return is_ready ? Py_NewRef(Py_None) : get_with_reference(self, make_stream);
 }
 
-static PyObject *get_cl_command_queue(PyObject *self, void *closure)
+static PyObject *get_cl_command_queue(PyObject *self, void *Py_UNUSED(closure))
 {
-	(void)closure;
 	return get_with_reference(self, make_cl_command_queue);
 }
 
-static PyObject *get_released(PyObject *self, void *closure)
+static PyObject *get_released(PyObject *self, void *Py_UNUSED(closure))
 {
-	(void)closure;
 	return PyBool_FromLong(!((struct bip_object *)self)->view);
 }
 
-static PyObject *get_mask(PyObject *self, void *closure)
+static PyObject *get_mask(PyObject *self, void *Py_UNUSED(closure))
 {
 	PyObject *mask = bip_mask(self);
 
-	(void)closure;
 	if (mask)
 		return mask;
 	return bip_refuse_released(self) ? NULL : Py_NewRef(Py_None);

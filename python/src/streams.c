@@ -21,9 +21,8 @@ static PyObject *int_of_handle(PyObject *handle)
 		return PyNumber_Index(handle);
 	if (number && number->nb_int && !PyFloat_Check(handle))
 		return PyNumber_Long(handle);
-	PyErr_Format(PyExc_TypeError, "the handle of a stream is of type %.100s, not a number",
-		     Py_TYPE(handle)->tp_name);
-	return NULL;
+	return PyErr_Format(PyExc_TypeError, "the handle of a stream is of type %.100s, not a number",
+			    Py_TYPE(handle)->tp_name);
 }
 
 /*
@@ -93,13 +92,11 @@ static int read_cuda_int(const char *name, PyObject *number, uintptr_t *out)
 
 	if (value == -1 && PyErr_Occurred())
 		return -1;
-	if (value <= 0) {
-		PyErr_Format(PyExc_ValueError,
-			     "%s is %lld; a stream is 1 (legacy default), 2 (per-thread default) or a handle, "
-			     "and 0 could mean either default [C6]",
-			     name, (long long)value);
-		return -1;
-	}
+	if (value <= 0)
+		return bip_refuse(PyExc_ValueError,
+				  "%s is %lld; a stream is 1 (legacy default), 2 (per-thread default) or a handle, "
+				  "and 0 could mean either default [C6]",
+				  name, (long long)value);
 	*out = (uintptr_t)value;
 	return 0;
 }
@@ -116,19 +113,16 @@ static int read_cuda_number(const char *name, PyObject *object, uintptr_t *out)
 
 static int refuse_object(const char *name, PyObject *object, const char *backend, int is_cuda)
 {
-	PyErr_Format(PyExc_TypeError, "%s is of type %.100s, not a stream of %s%s", name, Py_TYPE(object)->tp_name,
-		     backend, is_cuda ? "" : "; a command queue is an object with int_ptr");
-	return -1;
+	return bip_refuse(PyExc_TypeError, "%s is of type %.100s, not a stream of %s%s", name, Py_TYPE(object)->tp_name,
+			  backend, is_cuda ? "" : "; a command queue is an object with int_ptr");
 }
 
 static int read_stream(const char *name, PyObject *object, const struct bi_backend *backend, uintptr_t *out)
 {
 	int is_cuda = (backend->stream_kinds >> BI_ORDER_CUDA & 1) != 0, rc;
 
-	if (!backend->stream_kinds) {
-		PyErr_Format(PyExc_ValueError, "%s is given, but host memory has no streams", name);
-		return -1;
-	}
+	if (!backend->stream_kinds)
+		return bip_refuse(PyExc_ValueError, "%s is given, but host memory has no streams", name);
 	if (is_cuda && PyLong_CheckExact(object))
 		return read_cuda_int(name, object, out);
 	rc = read_stream_object(object, is_cuda, out);
@@ -204,8 +198,7 @@ int bip_stream_named(const char *name, PyObject *object, struct bi_context *cont
 	rc = bi_stream_wrap(context, handle, bip_release_owner, Py_NewRef(object), out, &err);
 	if (rc) {
 		Py_DECREF(object);
-		bip_raise(rc, &err);
-		return -1;
+		return bip_check(rc, &err, bip_raise);
 	}
 	return 0;
 }

@@ -5,14 +5,10 @@
 #include "export/export.h"
 #include "operations/operations.h"
 
-static PyObject *refuse_new(PyTypeObject *type, PyObject *args, PyObject *words)
+static PyObject *refuse_new(PyTypeObject *Py_UNUSED(type), PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(words))
 {
-	(void)type;
-	(void)args;
-	(void)words;
-	PyErr_SetString(PyExc_TypeError, "BufferInterface() makes no array: buffer_interface(x) imports x, and "
-					 "empty(), zeros() and full() allocate");
-	return NULL;
+	return PyErr_Format(PyExc_TypeError, "BufferInterface() makes no array: buffer_interface(x) imports x, and "
+					     "empty(), zeros() and full() allocate");
 }
 
 #define FAST(function) ((PyCFunction)(void (*)(void))(function))

@@ -1,11 +1,11 @@
 /* Sorts the arguments of functions with METH_FASTCALL | METH_KEYWORDS. */
 #include "base/arguments.h"
+#include "base/errors.h"
 
 static int refuse_count(const struct bip_signature *signature, Py_ssize_t count)
 {
-	PyErr_Format(PyExc_TypeError, "%s() takes at most %d arguments by position, %zd are given", signature->function,
-		     signature->positional, count);
-	return -1;
+	return bip_refuse(PyExc_TypeError, "%s() takes at most %d arguments by position, %zd are given",
+			  signature->function, signature->positional, count);
 }
 
 static int index_of_name(const struct bip_signature *signature, PyObject *name)
@@ -13,8 +13,7 @@ static int index_of_name(const struct bip_signature *signature, PyObject *name)
 	for (int i = 0; signature->names[i]; i++)
 		if (PyUnicode_CompareWithASCIIString(name, signature->names[i]) == 0)
 			return i;
-	PyErr_Format(PyExc_TypeError, "%s() has no argument %R", signature->function, name);
-	return -1;
+	return bip_refuse(PyExc_TypeError, "%s() has no argument %R", signature->function, name);
 }
 
 static int read_keywords(const struct bip_signature *signature, PyObject *const *words, PyObject *names,
@@ -25,11 +24,9 @@ static int read_keywords(const struct bip_signature *signature, PyObject *const 
 
 		if (at < 0)
 			return -1;
-		if (values[at]) {
-			PyErr_Format(PyExc_TypeError, "%s(): '%s' is given by position and by name",
-				     signature->function, signature->names[at]);
-			return -1;
-		}
+		if (values[at])
+			return bip_refuse(PyExc_TypeError, "%s(): '%s' is given by position and by name",
+					  signature->function, signature->names[at]);
 		values[at] = words[i];
 	}
 	return 0;
@@ -47,8 +44,8 @@ int bip_arguments(const struct bip_signature *signature, PyObject *const *args, 
 	for (int i = 0; i < signature->required; i++) {
 		if (values[i])
 			continue;
-		PyErr_Format(PyExc_TypeError, "%s() needs the argument '%s'", signature->function, signature->names[i]);
-		return -1;
+		return bip_refuse(PyExc_TypeError, "%s() needs the argument '%s'", signature->function,
+				  signature->names[i]);
 	}
 	return 0;
 }

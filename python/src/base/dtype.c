@@ -26,10 +26,9 @@ static PyObject *find_module(const char *name)
 
 static int refuse_type(PyObject *object)
 {
-	PyErr_Format(bip_UnsupportedTypeError,
-		     "%R is not an element type, such as a numpy.dtype, a typestr or a name%s", object,
-		     PyLong_Check(object) ? "; a shape of several axes is a tuple: (2, 3)" : "");
-	return -1;
+	return bip_refuse(bip_UnsupportedTypeError,
+			  "%R is not an element type, such as a numpy.dtype, a typestr or a name%s", object,
+			  PyLong_Check(object) ? "; a shape of several axes is a tuple: (2, 3)" : "");
 }
 
 static int parse_text(const char *text, struct bi_dtype *out)
@@ -39,9 +38,8 @@ static int parse_text(const char *text, struct bi_dtype *out)
 
 	if (!rc)
 		return 0;
-	PyErr_Format(bip_UnsupportedTypeError,
-		     "%s; an element type is a typestr such as '<f4', or a name such as 'float16'", err.message);
-	return -1;
+	return bip_refuse(bip_UnsupportedTypeError,
+			  "%s; an element type is a typestr such as '<f4', or a name such as 'float16'", err.message);
 }
 
 static int from_text(PyObject *object, struct bi_dtype *out)
@@ -65,10 +63,9 @@ PyObject *bip_descr_text(PyObject *list)
 	const char *words;
 	int rc;
 
-	if (!PyList_Check(list)) {
-		PyErr_Format(PyExc_TypeError, "descr is of type %.100s, not a list [C13]", Py_TYPE(list)->tp_name);
-		return NULL;
-	}
+	if (!PyList_Check(list))
+		return PyErr_Format(PyExc_TypeError, "descr is of type %.100s, not a list [C13]",
+				    Py_TYPE(list)->tp_name);
 	text = PyObject_Repr(list);
 	words = text ? PyUnicode_AsUTF8(text) : NULL;
 	if (!words) {
@@ -78,8 +75,7 @@ PyObject *bip_descr_text(PyObject *list)
 	rc = bi_dtype_parse_descr(words, &dtype, &err);
 	if (rc) {
 		Py_DECREF(text);
-		PyErr_SetString(bip_InvalidArrayError, err.message);
-		return NULL;
+		return PyErr_Format(bip_InvalidArrayError, "%s", err.message);
 	}
 	return text;
 }

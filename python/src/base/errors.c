@@ -1,6 +1,8 @@
 /* The exceptions of the package, and the conversion of statuses to exceptions. */
 #include "base/errors.h"
 
+#include <stdarg.h>
+
 PyObject *bip_InvalidArrayError, *bip_UnsupportedError, *bip_UnsupportedTypeError, *bip_DriverError;
 
 /* Creates an exception with one to three bases, a list that ends with NULL, and adds it to the module. */
@@ -128,6 +130,29 @@ void *bip_raise_export(int rc, const struct bi_error *err)
 	default:
 		return bip_raise_import(rc, err);
 	}
+}
+
+int bip_check(int rc, const struct bi_error *err, void *(*raise)(int rc, const struct bi_error *err))
+{
+	if (rc)
+		raise(rc, err);
+	return rc ? -1 : 0;
+}
+
+int bip_refuse(PyObject *exception, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	PyErr_FormatV(exception, format, args);
+	va_end(args);
+	return -1;
+}
+
+int bip_no_memory(void)
+{
+	PyErr_NoMemory();
+	return -1;
 }
 
 #if PY_VERSION_HEX >= 0x030C0000

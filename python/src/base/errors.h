@@ -37,6 +37,13 @@ void *bip_raise_import(int rc, const struct bi_error *err);
  * Returns NULL.
  */
 void *bip_raise_export(int rc, const struct bi_error *err);
+/* Returns 0 for BI_OK. Otherwise raises by one of the functions above, and returns -1. */
+int bip_check(int rc, const struct bi_error *err, void *(*raise)(int rc, const struct bi_error *err));
+
+/* Raises the exception with a message as PyErr_Format writes it. Returns -1. */
+int bip_refuse(PyObject *exception, const char *format, ...);
+/* Raises MemoryError. Returns -1. */
+int bip_no_memory(void);
 
 /*
  * Protects the current exception, if any, while a producer's callback runs, which may run Python code. bip_put_aside

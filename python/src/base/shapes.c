@@ -1,4 +1,5 @@
 /* Converts shapes, strides and indices from and to Python objects. */
+#include "base/errors.h"
 #include "base/shapes.h"
 
 PyObject *bip_tuple(const int64_t *numbers, int count)
@@ -20,11 +21,9 @@ static int read_number(const char *name, PyObject *object, int64_t *out)
 {
 	PyObject *number;
 
-	if (!PyIndex_Check(object)) {
-		PyErr_Format(PyExc_TypeError, "%s has an entry of type %.100s, not an int", name,
-			     Py_TYPE(object)->tp_name);
-		return -1;
-	}
+	if (!PyIndex_Check(object))
+		return bip_refuse(PyExc_TypeError, "%s has an entry of type %.100s, not an int", name,
+				  Py_TYPE(object)->tp_name);
 	number = PyNumber_Index(object);
 	if (!number)
 		return -1;
@@ -36,10 +35,9 @@ static int read_number(const char *name, PyObject *object, int64_t *out)
 int bip_read_numbers(const char *name, PyObject *const *objects, Py_ssize_t count, int64_t numbers[BI_MAX_NDIM],
 		     int *ndim)
 {
-	if (count > BI_MAX_NDIM) {
-		PyErr_Format(PyExc_ValueError, "%s has %zd entries, at most %d are allowed", name, count, BI_MAX_NDIM);
-		return -1;
-	}
+	if (count > BI_MAX_NDIM)
+		return bip_refuse(PyExc_ValueError, "%s has %zd entries, at most %d are allowed", name, count,
+				  BI_MAX_NDIM);
 	for (Py_ssize_t i = 0; i < count; i++)
 		if (read_number(name, objects[i], &numbers[i]))
 			return -1;

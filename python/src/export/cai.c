@@ -19,8 +19,7 @@ static PyObject *raise_missing(int rc, const struct bi_error *err)
 {
 	if (rc != BI_EUNSUPPORTED && rc != BI_EDTYPE)
 		return bip_raise_export(rc, err);
-	PyErr_SetString(PyExc_AttributeError, err->message);
-	return NULL;
+	return PyErr_Format(PyExc_AttributeError, "%s", err->message);
 }
 
 /* Sets an item. Takes ownership of the value. If the value is NULL, an exception is set, and -1 is returned. */
@@ -132,11 +131,10 @@ static PyObject *make_current(PyObject *self)
 	return dict;
 }
 
-PyObject *bip_get_cuda_array_interface(PyObject *self, void *closure)
+PyObject *bip_get_cuda_array_interface(PyObject *self, void *Py_UNUSED(closure))
 {
 	PyObject *dict = bip_copy_idle_pattern(self, 1);
 
-	(void)closure;
 	return dict ? dict : make_current(self);
 }
 
@@ -157,10 +155,8 @@ static int read_version(PyObject *value, int *out)
 
 	if (version == -1 && PyErr_Occurred())
 		return -1;
-	if (version < 0 || version > BI_CAI_VERSION) {
-		PyErr_Format(PyExc_ValueError, "version is %ld, not in 0..%d [P17]", version, BI_CAI_VERSION);
-		return -1;
-	}
+	if (version < 0 || version > BI_CAI_VERSION)
+		return bip_refuse(PyExc_ValueError, "version is %ld, not in 0..%d [P17]", version, BI_CAI_VERSION);
 	*out = (int)version;
 	return 0;
 }
@@ -186,9 +182,8 @@ static int read_options(PyObject *const *args, Py_ssize_t count, PyObject *names
 		return -1;
 	if (out->sync || !out->synchronize)
 		return 0;
-	PyErr_SetString(PyExc_ValueError,
-			"synchronize=True waits for pending work, and sync=False does not: they exclude each other");
-	return -1;
+	return bip_refuse(PyExc_ValueError,
+			  "synchronize=True waits for pending work, and sync=False does not: they exclude each other");
 }
 
 static int describe_with_options(const struct bi_view *view, const struct options *options, struct bi_cai *cai)
@@ -196,9 +191,7 @@ static int describe_with_options(const struct bi_view *view, const struct option
 	unsigned flags = !options->sync ? BI_CAI_UNORDERED : options->synchronize ? BI_CAI_SYNCHRONIZE : 0;
 	struct bi_error err;
 	int rc = describe_view(view, options->version, flags, cai, &err);
-	if (rc)
-		bip_raise_export(rc, &err);
-	return rc ? -1 : 0;
+	return bip_check(rc, &err, bip_raise_export);
 }
 
 /*

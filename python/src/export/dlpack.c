@@ -34,8 +34,7 @@ static int read_pair(PyObject *value, const char *name, PyObject **first, PyObje
 		if (PyLong_Check(*first) && PyLong_Check(*second))
 			return 0;
 	}
-	PyErr_Format(PyExc_TypeError, "%s is %R, not a tuple of two ints [D2]", name, value);
-	return -1;
+	return bip_refuse(PyExc_TypeError, "%s is %R, not a tuple of two ints [D2]", name, value);
 }
 
 static int read_version(PyObject *value, struct request *out)
@@ -63,10 +62,9 @@ static int read_device(PyObject *value, struct request *out)
 		return -1;
 	type = PyLong_AsLongAndOverflow(first, &overflow);
 	id = PyLong_AsLongAndOverflow(second, &overflow_id);
-	if (overflow || overflow_id || type != (int32_t)type || id != (int32_t)id) {
-		PyErr_Format(bip_UnsupportedError, "dl_device is %R, which does not fit into two int32 [D12]", value);
-		return -1;
-	}
+	if (overflow || overflow_id || type != (int32_t)type || id != (int32_t)id)
+		return bip_refuse(bip_UnsupportedError, "dl_device is %R, which does not fit into two int32 [D12]",
+				  value);
 	out->has_device = 1;
 	out->device = (struct bi_dl_device){ (int32_t)type, (int32_t)id };
 	return 0;
@@ -113,11 +111,9 @@ static int read_keyword(PyObject *name, PyObject *value, struct request *out)
 static int read_request(PyObject *const *args, Py_ssize_t count, PyObject *names, struct request *out)
 {
 	*out = (struct request){ .copy = -1 };
-	if (count) {
-		PyErr_Format(PyExc_TypeError, "__dlpack__() takes keywords only, not %zd positional arguments [D1]",
-			     count);
-		return -1;
-	}
+	if (count)
+		return bip_refuse(PyExc_TypeError,
+				  "__dlpack__() takes keywords only, not %zd positional arguments [D1]", count);
 	for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); i++)
 		if (read_keyword(PyTuple_GET_ITEM(names, i), args[i], out))
 			return -1;
@@ -128,8 +124,7 @@ static int read_request(PyObject *const *args, Py_ssize_t count, PyObject *names
 
 static int refuse_stream(PyObject *stream, const char *rule)
 {
-	PyErr_Format(bip_UnsupportedError, "stream is %R; %s [D11]", stream, rule);
-	return -1;
+	return bip_refuse(bip_UnsupportedError, "stream is %R; %s [D11]", stream, rule);
 }
 
 /*
@@ -141,17 +136,16 @@ static int read_stream(PyObject *stream, int64_t *out)
 	*out = 1;
 	if (!stream)
 		return 0;
-	if (!PyLong_Check(stream)) {
-		PyErr_Format(PyExc_TypeError, "stream is of type %.100s, not an int [D11]", Py_TYPE(stream)->tp_name);
-		return -1;
-	}
+	if (!PyLong_Check(stream))
+		return bip_refuse(PyExc_TypeError, "stream is of type %.100s, not an int [D11]",
+				  Py_TYPE(stream)->tp_name);
 	*out = PyLong_AsLongLong(stream);
 	if (PyErr_Occurred())
 		return -1;
 	if (*out > 0 || *out == -1)
 		return 0;
-	PyErr_Format(PyExc_ValueError, "stream is %lld, not -1, 1, 2 or the handle of a stream [D11]", (long long)*out);
-	return -1;
+	return bip_refuse(PyExc_ValueError, "stream is %lld, not -1, 1, 2 or the handle of a stream [D11]",
+			  (long long)*out);
 }
 
 /*
@@ -173,9 +167,7 @@ static int make_ready_on(const struct bi_view *view, int64_t handle)
 		bi_stream_release(stream);
 		Py_END_ALLOW_THREADS
 	}
-	if (rc)
-		bip_raise_export(rc, &err);
-	return rc ? -1 : 0;
+	return bip_check(rc, &err, bip_raise_export);
 }
 
 static int is_minus_one(PyObject *stream)
@@ -370,10 +362,9 @@ static PyObject *export_elsewhere(const struct bi_view *view, struct request *re
 
 	if (device.device_type == BI_EXCHANGE_DEVICE_CPU && device.device_id == 0 && request->copy)
 		return export_host_copy(view, request);
-	PyErr_Format(bip_UnsupportedError, "dl_device is (%d, %d), the array is on (%d, %d)%s [D12]",
-		     device.device_type, device.device_id, own.device_type, own.device_id,
-		     request->copy ? "; it can be copied to (1, 0) only" : ", and copy is False");
-	return NULL;
+	return PyErr_Format(bip_UnsupportedError, "dl_device is (%d, %d), the array is on (%d, %d)%s [D12]",
+			    device.device_type, device.device_id, own.device_type, own.device_id,
+			    request->copy ? "; it can be copied to (1, 0) only" : ", and copy is False");
 }
 
 static PyObject *export_as_requested(struct bi_view *view, struct request *request)
@@ -428,12 +419,11 @@ PyObject *bip_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t count, Py
 	return is_plain(&request) ? export_idle(self, &request) : export_held(self, &request);
 }
 
-PyObject *bip_dlpack_device(PyObject *self, PyObject *none)
+PyObject *bip_dlpack_device(PyObject *self, PyObject *Py_UNUSED(none))
 {
 	struct bi_view *view = bip_hold(self);
 	struct bi_dl_device device;
 
-	(void)none;
 	if (!view)
 		return NULL;
 	device = bi_dlpack_device(view);

@@ -13,7 +13,6 @@
 #include "object.h"
 #include "base/errors.h"
 #include "export/export.h"
-#include "buffer_interface/binding.h"
 
 typedef void set_error(void *error, const char *kind, const char *message);
 
@@ -23,8 +22,7 @@ static int check_object(PyObject *object)
 {
 	if (BIP_CHECK(object))
 		return bip_refuse_mask(object, "DLPack");
-	PyErr_Format(PyExc_TypeError, "a BufferInterface is needed, not %.100s [X6]", Py_TYPE(object)->tp_name);
-	return -1;
+	return bip_refuse(PyExc_TypeError, "a BufferInterface is needed, not %.100s [X6]", Py_TYPE(object)->tp_name);
 }
 
 static int is_on_cuda(int32_t device_type)
@@ -43,9 +41,7 @@ static int make_ready(struct bi_view *view, int32_t device_type)
 	Py_BEGIN_ALLOW_THREADS
 	rc = bi_view_switch_to_context_stream(view, &err);
 	Py_END_ALLOW_THREADS
-	if (rc)
-		bip_raise_export(rc, &err);
-	return rc ? -1 : 0;
+	return bip_check(rc, &err, bip_raise_export);
 }
 
 /*
@@ -59,10 +55,8 @@ static int export_locked(struct bi_view *view, struct bi_dl_managed_versioned **
 
 	bip_mark_exported(view);
 	rc = bi_dlpack_export(view, 0, out, &err);
-	if (rc) {
-		bip_raise_export(rc, &err);
-		return -1;
-	}
+	if (rc)
+		return bip_check(rc, &err, bip_raise_export);
 	if (make_ready(view, (*out)->tensor.device.device_type) == 0)
 		return 0;
 	bip_delete_export(*out);
@@ -114,9 +108,7 @@ static int describe_view(const struct bi_view *view, struct bi_dl_tensor *out)
 
 	bip_mark_exported(view);
 	rc = bi_dlpack_describe(view, out, &err);
-	if (rc)
-		bip_raise_export(rc, &err);
-	return rc ? -1 : 0;
+	return bip_check(rc, &err, bip_raise_export);
 }
 
 /*

@@ -25,9 +25,8 @@ static const char *const letters[BI_TYPE_COUNT] = {
 
 static int refuse_length(void)
 {
-	PyErr_Format(bip_UnsupportedError, "the format of this structured type has more than %d characters",
-		     BIP_FORMAT_TEXT - 1);
-	return -1;
+	return bip_refuse(bip_UnsupportedError, "the format of this structured type has more than %d characters",
+			  BIP_FORMAT_TEXT - 1);
 }
 
 static int append_text(struct writer *out, const char *text)
@@ -67,8 +66,7 @@ static int write_simple(struct writer *out, struct bi_dtype dtype, const char *n
 
 	if (!letter) {
 		bi_dtype_name(dtype, name);
-		PyErr_Format(bip_UnsupportedTypeError, "the buffer protocol has no format for %s", name);
-		return -1;
+		return bip_refuse(bip_UnsupportedTypeError, "the buffer protocol has no format for %s", name);
 	}
 	/* memoryview can index elements of format "c", but not of "1s". NumPy reads both. */
 	if (dtype.type == BI_BYTES && dtype.item_size == 1)
@@ -118,10 +116,9 @@ static int write_name(struct writer *out, PyObject *name)
 	text = PyUnicode_AsUTF8(name);
 	if (!text)
 		return -1;
-	if (strchr(text, ':')) {
-		PyErr_Format(bip_UnsupportedError, "field name %R has a colon, which formats use to end a name", name);
-		return -1;
-	}
+	if (strchr(text, ':'))
+		return bip_refuse(bip_UnsupportedError, "field name %R has a colon, which formats use to end a name",
+				  name);
 	return *text ? append_formatted(out, ":%s:", text) : 0;
 }
 

@@ -22,8 +22,7 @@ int bip_refuse_host_mask(PyObject *self)
 {
 	if (!((struct bip_object *)self)->mask)
 		return 0;
-	PyErr_SetString(bip_UnsupportedError, MASKED);
-	return -1;
+	return bip_refuse(bip_UnsupportedError, "%s", MASKED);
 }
 
 static int is_contiguous(const struct bi_view *view, char order)
@@ -85,11 +84,10 @@ static int check_request(const struct bi_view *view, int flags)
 {
 	const char *text;
 
-	if (!bip_is_host(view)) {
-		PyErr_Format(bip_UnsupportedError, "the CPU cannot use memory of %s: use numpy(), map() or to('host') [H1]",
-			     bi_context_device(bi_memory_context(bi_view_memory(view)))->spec);
-		return -1;
-	}
+	if (!bip_is_host(view))
+		return bip_refuse(bip_UnsupportedError,
+				  "the CPU cannot use memory of %s: use numpy(), map() or to('host') [H1]",
+				  bi_context_device(bi_memory_context(bi_view_memory(view)))->spec);
 	text = find_refusal(view, flags);
 	if (text)
 		PyErr_Format(PyExc_BufferError, "%s [H2]", text);
@@ -165,11 +163,10 @@ int bip_getbuffer(PyObject *self, Py_buffer *buffer, int flags)
 	return 0;
 }
 
-void bip_releasebuffer(PyObject *self, Py_buffer *buffer)
+void bip_releasebuffer(PyObject *Py_UNUSED(self), Py_buffer *buffer)
 {
 	struct exported_buffer *exported = buffer->internal;
 
-	(void)self;
 	bip_release_view(exported->view);
 	free(exported);
 }
@@ -182,15 +179,12 @@ void bip_releasebuffer(PyObject *self, Py_buffer *buffer)
  */
 static int check_attribute(PyObject *self, struct bi_view *view)
 {
-	if (((struct bip_object *)self)->mask) {
-		PyErr_SetString(PyExc_AttributeError, MASKED);
-		return -1;
-	}
+	if (((struct bip_object *)self)->mask)
+		return bip_refuse(PyExc_AttributeError, "%s", MASKED);
 	if (bip_is_host(view))
 		return bip_settle(view);
-	PyErr_Format(PyExc_AttributeError, "memory of %s is not host memory: use numpy(), map() or to('host')",
-		     bi_context_device(bi_memory_context(bi_view_memory(view)))->spec);
-	return -1;
+	return bip_refuse(PyExc_AttributeError, "memory of %s is not host memory: use numpy(), map() or to('host')",
+			  bi_context_device(bi_memory_context(bi_view_memory(view)))->spec);
 }
 
 static int read_typestr(const struct bi_view *view, char text[BI_DTYPE_TEXT])
@@ -199,8 +193,7 @@ static int read_typestr(const struct bi_view *view, char text[BI_DTYPE_TEXT])
 
 	if (bi_dtype_typestr(bi_view_dtype(view), text, &err) == BI_OK)
 		return 0;
-	PyErr_SetString(PyExc_AttributeError, err.message);
-	return -1;
+	return bip_refuse(PyExc_AttributeError, "%s", err.message);
 }
 
 /* __array_interface__ */
@@ -260,11 +253,10 @@ static PyObject *make_current(PyObject *self)
 	return dict;
 }
 
-PyObject *bip_get_array_interface(PyObject *self, void *closure)
+PyObject *bip_get_array_interface(PyObject *self, void *Py_UNUSED(closure))
 {
 	PyObject *dict = bip_copy_idle_pattern(self, 0);
 
-	(void)closure;
 	return dict ? dict : make_current(self);
 }
 
@@ -377,13 +369,12 @@ static PyObject *struct_capsule(struct bi_view *view)
 	return capsule;
 }
 
-PyObject *bip_get_array_struct(PyObject *self, void *closure)
+PyObject *bip_get_array_struct(PyObject *self, void *Py_UNUSED(closure))
 {
 	struct bi_view *view = bip_hold(self);
 	PyObject *capsule = NULL;
 	char typestr[BI_DTYPE_TEXT];
 
-	(void)closure;
 	if (!view)
 		return NULL;
 	if (check_attribute(self, view) == 0 && read_typestr(view, typestr) == 0)

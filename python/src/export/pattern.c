@@ -2,7 +2,6 @@
 #include "export/pattern.h"
 #include "object.h"
 #include "base/names.h"
-#include "buffer_interface/binding.h"
 
 /* Returns a copy of the pattern, or NULL without an exception. Takes ownership of the pattern, which may be NULL. */
 static PyObject *copy_and_release(PyObject *pattern)

@@ -126,11 +126,10 @@ static int read_version(const struct members *members, int32_t *out)
 		return 0;
 	if (bip_number(value, "version", " [C1]", &version))
 		return -1;
-	if (version < 0 || version > BI_CAI_VERSION) {
-		PyErr_Format(bip_InvalidArrayError, "version %lld of the CUDA Array Interface is not in 0..%d [C1]",
-			     (long long)version, BI_CAI_VERSION);
-		return -1;
-	}
+	if (version < 0 || version > BI_CAI_VERSION)
+		return bip_refuse(bip_InvalidArrayError,
+				  "version %lld of the CUDA Array Interface is not in 0..%d [C1]", (long long)version,
+				  BI_CAI_VERSION);
 	*out = (int32_t)version;
 	return 0;
 }
@@ -141,18 +140,16 @@ static int check_mapping(PyObject *dict)
 	if (PyDict_Check(dict) ||
 	    (PyMapping_Check(dict) && !PyList_Check(dict) && !PyTuple_Check(dict) && !PyUnicode_Check(dict)))
 		return 0;
-	PyErr_Format(PyExc_TypeError, "__cuda_array_interface__ is of type %.100s, not a dict [C2]",
-		     Py_TYPE(dict)->tp_name);
-	return -1;
+	return bip_refuse(PyExc_TypeError, "__cuda_array_interface__ is of type %.100s, not a dict [C2]",
+			  Py_TYPE(dict)->tp_name);
 }
 
 static int check_dict(PyObject *dict, int version)
 {
 	if (version < 2 || PyDict_Check(dict))
 		return 0;
-	PyErr_Format(PyExc_TypeError, "__cuda_array_interface__ of version %d is of type %.100s, not a dict [C2]",
-		     version, Py_TYPE(dict)->tp_name);
-	return -1;
+	return bip_refuse(PyExc_TypeError, "__cuda_array_interface__ of version %d is of type %.100s, not a dict [C2]",
+			  version, Py_TYPE(dict)->tp_name);
 }
 
 static int read_shape(const struct members *members, struct description *out)
@@ -190,11 +187,9 @@ static int read_type(const struct members *members, struct description *out)
 	if (!value || bip_text(value, "typestr", " [C12]", &text))
 		return -1;
 	length = strlen(text);
-	if (length >= BI_CAI_TYPESTR) {
-		PyErr_Format(bip_InvalidArrayError, "typestr '%.100s' has more than %d characters [C12]", text,
-			     BI_CAI_TYPESTR - 1);
-		return -1;
-	}
+	if (length >= BI_CAI_TYPESTR)
+		return bip_refuse(bip_InvalidArrayError, "typestr '%.100s' has more than %d characters [C12]", text,
+				  BI_CAI_TYPESTR - 1);
 	memcpy(out->cai.typestr, text, length + 1);
 	return list ? read_descr(list, out) : 0;
 }
@@ -218,8 +213,7 @@ static int read_stream(const struct members *members, struct description *out)
 	out->cai.stream_kind = BI_CAI_STREAM_GIVEN;
 	if (!PyBool_Check(stream))
 		return bip_address(stream, "stream", " [C6]", &out->cai.stream);
-	PyErr_Format(PyExc_TypeError, "stream is %R, not an int [C6]", stream);
-	return -1;
+	return bip_refuse(PyExc_TypeError, "stream is %R, not an int [C6]", stream);
 }
 
 /* Converts the values of the dictionary. The caller releases the description, also on failure. */
@@ -285,10 +279,8 @@ static int find_device(const struct bi_cai *cai, int *ordinal)
 	} else {
 		rc = ask_driver(cai, ordinal, &err);
 	}
-	if (rc) {
-		bip_raise_import(rc, &err);
-		return -1;
-	}
+	if (rc)
+		return bip_check(rc, &err, bip_raise_import);
 	if (*ordinal < 0)
 		*ordinal = last < 0 ? 0 : last;
 	return 0;
@@ -374,9 +366,8 @@ static int import_anywhere(const struct bi_cai *cai, const struct bip_request *r
 
 static int refuse_mask(void)
 {
-	PyErr_SetString(bip_UnsupportedError,
-			"the array is masked, and its mask would be lost: mask='keep' imports both [C3]");
-	return -1;
+	return bip_refuse(bip_UnsupportedError,
+			  "the array is masked, and its mask would be lost: mask='keep' imports both [C3]");
 }
 
 /* Checks the object `mask`. `has_cai` is the result of read_attribute for it. A mask may have no mask. */

@@ -83,10 +83,8 @@ static int keep_owner(struct tensor *tensor, PyObject *owner)
 {
 	struct kept_tensor *kept = malloc(sizeof(*kept));
 
-	if (!kept) {
-		PyErr_NoMemory();
-		return -1;
-	}
+	if (!kept)
+		return bip_no_memory();
 	kept->producers = *tensor;
 	kept->owner = Py_NewRef(owner);
 	if (tensor->versioned) {
@@ -124,11 +122,10 @@ static int raise_no_tensor(PyObject *capsule)
 {
 	const char *name;
 
-	if (!PyCapsule_CheckExact(capsule)) {
-		PyErr_Format(bip_InvalidArrayError, "__dlpack__() gives an object of type %.100s, not a capsule [E4]",
-			     Py_TYPE(capsule)->tp_name);
-		return -1;
-	}
+	if (!PyCapsule_CheckExact(capsule))
+		return bip_refuse(bip_InvalidArrayError,
+				  "__dlpack__() gives an object of type %.100s, not a capsule [E4]",
+				  Py_TYPE(capsule)->tp_name);
 	name = PyCapsule_GetName(capsule);
 	if (!PyErr_Occurred())
 		PyErr_Format(bip_InvalidArrayError,
@@ -177,9 +174,8 @@ static int check_place(int device_type)
 {
 	if (place_of(device_type) != ELSEWHERE)
 		return 0;
-	PyErr_Format(bip_UnsupportedError, "device type %d is none of 1 (host), 2, 3, 13 (CUDA) and 4 (OpenCL) [E7]",
-		     device_type);
-	return -1;
+	return bip_refuse(bip_UnsupportedError,
+			  "device type %d is none of 1 (host), 2, 3, 13 (CUDA) and 4 (OpenCL) [E7]", device_type);
 }
 
 static int is_own(const struct tensor *tensor)
@@ -196,11 +192,10 @@ static int check_trust(const struct tensor *tensor, int device_type, const struc
 {
 	if (place_of(device_type) != ON_OPENCL || request->trust || (tensor && is_own(tensor)))
 		return 0;
-	PyErr_SetString(
+	return bip_refuse(
 		bip_UnsupportedError,
 		"nothing shows that the tensor's data is a cl_mem, and another number crashes the driver; trust=True "
 		"accepts it");
-	return -1;
 }
 
 /*
@@ -255,8 +250,7 @@ static int make_view(const struct tensor *tensor, struct bi_context *context, st
 			       : bi_dlpack_import_unversioned(context, tensor->plain, &options, &found->view, &err);
 	if (rc) {
 		delete_tensor(tensor);
-		bip_raise_import(rc, &err);
-		return -1;
+		return bip_check(rc, &err, bip_raise_import);
 	}
 	if (request->sync && !stream && !bi_memory_is_host(bi_view_memory(found->view)))
 		found->flags |= BIP_WAIT_AT_EXIT;
@@ -283,9 +277,7 @@ static int wrap_work_stream(work_stream *ask, const struct bi_dl_device *device,
 	if (stream == bi_stream_handle(bi_context_stream(context)))
 		return 0;
 	rc = bi_stream_wrap(context, stream, NULL, NULL, out, &err);
-	if (rc)
-		bip_raise_import(rc, &err);
-	return rc ? -1 : 0;
+	return bip_check(rc, &err, bip_raise_import);
 }
 
 /*
@@ -367,17 +359,15 @@ static int import_by_table(PyObject *object, const struct bip_dlpack_table *tabl
 		return try_next_protocol(object, request);
 	if (!rc && tensor.versioned)
 		return import_tensor(&tensor, object, NULL, table->current_work_stream, request, found);
-	PyErr_Format(bip_InvalidArrayError, "the DLPack table of type %.100s returns %d, and gives no %s [X3]",
-		     Py_TYPE(object)->tp_name, rc, rc ? "exception" : "tensor");
-	return -1;
+	return bip_refuse(bip_InvalidArrayError, "the DLPack table of type %.100s returns %d, and gives no %s [X3]",
+			  Py_TYPE(object)->tp_name, rc, rc ? "exception" : "tensor");
 }
 
 /* __dlpack__ */
 
 static int raise_device(PyObject *pair)
 {
-	PyErr_Format(PyExc_TypeError, "__dlpack_device__() gives %R, not a tuple of two int [D10]", pair);
-	return -1;
+	return bip_refuse(PyExc_TypeError, "__dlpack_device__() gives %R, not a tuple of two int [D10]", pair);
 }
 
 static int read_device(PyObject *pair, struct bi_dl_device *out)
@@ -499,10 +489,9 @@ static int check_announced(const struct tensor *tensor, const struct bi_dl_devic
 	if (place_of(inside->device.device_type) == place_of(announced->device_type) &&
 	    (inside->device.device_type != BI_EXCHANGE_DEVICE_CUDA || inside->device.device_id == announced->device_id))
 		return 0;
-	PyErr_Format(
+	return bip_refuse(
 		bip_InvalidArrayError, "the tensor is on device (%d, %d), but __dlpack_device__() says (%d, %d) [D10]",
 		inside->device.device_type, inside->device.device_id, announced->device_type, announced->device_id);
-	return -1;
 }
 
 /* `owner` is the object that gave the capsule, and `announced` is the device that it named. Both are NULL if unknown.

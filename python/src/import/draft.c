@@ -59,20 +59,18 @@ static int check_version(PyObject *object)
 
 	if (bip_attribute(object, bip_name.buffer_interface_version, &version))
 		return -1;
-	if (!version) {
-		PyErr_Format(PyExc_TypeError,
-			     "__buffer_interface__() returned an object of type %.100s, which has no "
-			     "buffer_interface_version [B-3]",
-			     Py_TYPE(object)->tp_name);
-		return -1;
-	}
+	if (!version)
+		return bip_refuse(PyExc_TypeError,
+				  "__buffer_interface__() returned an object of type %.100s, which has no "
+				  "buffer_interface_version [B-3]",
+				  Py_TYPE(object)->tp_name);
 	rc = bip_number(version, "buffer_interface_version", " [B-3]", &number);
 	Py_DECREF(version);
 	if (rc || (number >= 0 && number <= UINT32_MAX && BI_ABI_KNOWS((uint32_t)number)))
 		return rc;
-	PyErr_Format(bip_UnsupportedError, "buffer_interface_version is %lld, not %d, which is version %d.%d [B-3]",
-		     (long long)number, BI_ABI_VERSION, BI_ABI_VERSION >> 16, BI_ABI_VERSION & 0xffff);
-	return -1;
+	return bip_refuse(bip_UnsupportedError,
+			  "buffer_interface_version is %lld, not %d, which is version %d.%d [B-3]", (long long)number,
+			  BI_ABI_VERSION, BI_ABI_VERSION >> 16, BI_ABI_VERSION & 0xffff);
 }
 
 /* Calls the method of the producer's type. Without the method, the producer itself may have the attributes. */
@@ -116,12 +114,11 @@ static int check_complete(const struct draft *draft, int is_named)
 		return 1;
 	if (!draft->is_stated && (!is_named || !draft->buffer))
 		return 0;
-	PyErr_Format(
+	return bip_refuse(
 		PyExc_TypeError,
 		"an object of type %.100s has no %s: a producer has buffer, offset, shape, strides, and typestr or "
 		"dtype [B-1]",
 		Py_TYPE(draft->object)->tp_name, missing);
-	return -1;
 }
 
 /* Reads the attributes. Returns 1, 0 or -1 as check_complete does. */
@@ -165,8 +162,7 @@ static int check_same(struct bi_dtype said, struct bi_dtype named, PyObject *typ
 {
 	if (bi_dtype_equal(said, named) || (said.type == BI_VOID && said.item_size == named.item_size))
 		return 0;
-	PyErr_Format(bip_InvalidArrayError, "typestr is %R, but dtype is %R", typestr, dtype);
-	return -1;
+	return bip_refuse(bip_InvalidArrayError, "typestr is %R, but dtype is %R", typestr, dtype);
 }
 
 /* Reads typestr and dtype. The typestr is enough for simple types; a dtype beside it must agree. */
@@ -235,8 +231,7 @@ static int find_backend(PyObject *name, struct draft *out)
 		return 0;
 	}
 	PyErr_Clear();
-	PyErr_Format(bip_InvalidArrayError, "backend is %R, not 'opencl', 'cuda' or 'host'", name);
-	return -1;
+	return bip_refuse(bip_InvalidArrayError, "backend is %R, not 'opencl', 'cuda' or 'host'", name);
 }
 
 /* Reads the attribute `backend`. If it is missing, an address is a CUDA pointer. */
@@ -258,18 +253,16 @@ static int read_address(struct draft *draft)
 	PyObject *number;
 	int rc;
 
-	if (draft->kind == BI_HANDLE_CL_MEM) {
-		PyErr_Format(PyExc_TypeError,
-			     "buffer is of type %.100s, which has no int_ptr: a number is not accepted as a cl_mem",
-			     Py_TYPE(draft->buffer)->tp_name);
-		return -1;
-	}
-	if (draft->byte_offset) {
-		PyErr_Format(bip_InvalidArrayError,
-			     "offset is %lld, not 0: only a cl_mem has one, an address is that of element [0, ..., 0]",
-			     (long long)draft->byte_offset);
-		return -1;
-	}
+	if (draft->kind == BI_HANDLE_CL_MEM)
+		return bip_refuse(
+			PyExc_TypeError,
+			"buffer is of type %.100s, which has no int_ptr: a number is not accepted as a cl_mem",
+			Py_TYPE(draft->buffer)->tp_name);
+	if (draft->byte_offset)
+		return bip_refuse(
+			bip_InvalidArrayError,
+			"offset is %lld, not 0: only a cl_mem has one, an address is that of element [0, ..., 0]",
+			(long long)draft->byte_offset);
 	number = PyNumber_Long(draft->buffer);
 	rc = number ? bip_address(number, "buffer", "", &draft->handle) : -1;
 	Py_XDECREF(number);
@@ -278,11 +271,9 @@ static int read_address(struct draft *draft)
 
 static int read_memory_object(PyObject *int_ptr, struct draft *draft)
 {
-	if (draft->backend && draft->kind != BI_HANDLE_CL_MEM) {
-		PyErr_Format(bip_InvalidArrayError, "backend is '%s', but buffer has int_ptr, so it is a cl_mem",
-			     draft->backend);
-		return -1;
-	}
+	if (draft->backend && draft->kind != BI_HANDLE_CL_MEM)
+		return bip_refuse(bip_InvalidArrayError, "backend is '%s', but buffer has int_ptr, so it is a cl_mem",
+				  draft->backend);
 	draft->kind = BI_HANDLE_CL_MEM;
 	return bip_address(int_ptr, "buffer.int_ptr", "", &draft->handle);
 }
@@ -308,9 +299,9 @@ static int refuse_mask(PyObject *object)
 	if (!mask)
 		return 0;
 	Py_DECREF(mask);
-	PyErr_SetString(bip_UnsupportedError,
-			"the array is masked, and this protocol does not import masks, not even with mask='keep' [C3]");
-	return -1;
+	return bip_refuse(
+		bip_UnsupportedError,
+		"the array is masked, and this protocol does not import masks, not even with mask='keep' [C3]");
 }
 
 static int read_flags(PyObject *object, const struct bip_request *request, unsigned *out)
@@ -343,13 +334,11 @@ static int read_handle(const struct draft *draft, PyObject *value, const char *k
 		return -1;
 	if (!int_ptr && !PyIndex_Check(value))
 		return 0;
-	if (!int_ptr && !draft->is_stated && !trust) {
-		PyErr_Format(PyExc_TypeError,
-			     "%s is %R, a number, which cannot be checked: it counts only on the object that "
-			     "__buffer_interface__() returns, or with trust=True [B-3]",
-			     key, value);
-		return -1;
-	}
+	if (!int_ptr && !draft->is_stated && !trust)
+		return bip_refuse(PyExc_TypeError,
+				  "%s is %R, a number, which cannot be checked: it counts only on the object that "
+				  "__buffer_interface__() returns, or with trust=True [B-3]",
+				  key, value);
 	rc = bip_address(int_ptr ? int_ptr : value, key, "", out);
 	Py_XDECREF(int_ptr);
 	return rc ? -1 : 1;
@@ -369,8 +358,7 @@ static int check_number(PyObject *stream)
 		return -1;
 	if (number > 0)
 		return 0;
-	PyErr_Format(bip_InvalidArrayError, "stream is %lld, not 1, 2 or a handle [C6]", (long long)number);
-	return -1;
+	return bip_refuse(bip_InvalidArrayError, "stream is %lld, not 1, 2 or a handle [C6]", (long long)number);
 }
 
 static int wrap_queue(uint64_t queue, struct bi_context *context, struct bi_stream **out)
@@ -378,9 +366,7 @@ static int wrap_queue(uint64_t queue, struct bi_context *context, struct bi_stre
 	struct bi_error err;
 	int rc = bi_stream_wrap(context, (uintptr_t)queue, NULL, NULL, out, &err);
 
-	if (rc)
-		bip_raise_import(rc, &err);
-	return rc ? -1 : 0;
+	return bip_check(rc, &err, bip_raise_import);
 }
 
 static int own_stream(const struct draft *draft, PyObject *stream, struct bi_context *context, struct bi_stream **out)
@@ -432,9 +418,7 @@ static int import_empty(struct draft *draft, struct bi_context *context, struct 
 		rc = bi_view_create(memory, &draft->layout, 0, &found->view, &err);
 		bi_memory_release(memory);
 	}
-	if (rc)
-		bip_raise_import(rc, &err);
-	return rc ? -1 : 0;
+	return bip_check(rc, &err, bip_raise_import);
 }
 
 /* A number without the attribute `backend` is a CUDA pointer. The message says so, because it may be meant otherwise.
@@ -515,10 +499,8 @@ static int find_context(const struct draft *draft, int is_empty, const struct bi
 {
 	if (draft->kind == BI_HANDLE_HOST)
 		return bip_context_host(out);
-	if (!draft->handle && !is_empty) {
-		PyErr_SetString(bip_InvalidArrayError, "buffer is 0, but the array has elements");
-		return -1;
-	}
+	if (!draft->handle && !is_empty)
+		return bip_refuse(bip_InvalidArrayError, "buffer is 0, but the array has elements");
 	if (draft->kind == BI_HANDLE_CUDA)
 		return find_cuda_context(draft, is_empty, out);
 	if (draft->queue)
@@ -531,9 +513,8 @@ static int find_context(const struct draft *draft, int is_empty, const struct bi
 
 static int refuse_difference(PyObject *name, PyObject *value, PyObject *expected)
 {
-	PyErr_Format(bip_InvalidArrayError, "%U is %R, but the other attributes and the driver say %R [B-4]", name,
-		     value, expected);
-	return -1;
+	return bip_refuse(bip_InvalidArrayError, "%U is %R, but the other attributes and the driver say %R [B-4]", name,
+			  value, expected);
 }
 
 /*
@@ -578,8 +559,7 @@ static int is_device(const struct bi_context *context, int platform, int ordinal
 
 static int refuse_device(PyObject *device)
 {
-	PyErr_Format(bip_InvalidArrayError, "device is %R, not a tuple of platform and ordinal [B-4]", device);
-	return -1;
+	return bip_refuse(bip_InvalidArrayError, "device is %R, not a tuple of platform and ordinal [B-4]", device);
 }
 
 /*

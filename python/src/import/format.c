@@ -68,9 +68,8 @@ struct item {
 
 static int refuse_format(const struct reader *in, const char *what)
 {
-	PyErr_Format(bip_InvalidArrayError, "format '%.200s' of the buffer: %s at byte %zd", in->format, what,
-		     (Py_ssize_t)(in->at - in->format));
-	return -1;
+	return bip_refuse(bip_InvalidArrayError, "format '%.200s' of the buffer: %s at byte %zd", in->format, what,
+			  (Py_ssize_t)(in->at - in->format));
 }
 
 static void refuse_letter(const struct reader *in, char letter)
@@ -394,9 +393,8 @@ static int check_size(const struct reader *in, const struct item *item, Py_ssize
 {
 	if (item->dtype.item_size == itemsize)
 		return 0;
-	PyErr_Format(bip_InvalidArrayError, "format '%.200s' has %u bytes, the buffer's itemsize is %zd", in->format,
-		     item->dtype.item_size, itemsize);
-	return -1;
+	return bip_refuse(bip_InvalidArrayError, "format '%.200s' has %u bytes, the buffer's itemsize is %zd",
+			  in->format, item->dtype.item_size, itemsize);
 }
 
 /* Makes a type of several lanes of an item such as "2h". */

@@ -25,17 +25,14 @@ static int read_mask(PyObject *value, int *keep)
 	*keep = PyUnicode_Check(value) && PyUnicode_CompareWithASCIIString(value, "keep") == 0;
 	if (*keep || (PyUnicode_Check(value) && PyUnicode_CompareWithASCIIString(value, "refuse") == 0))
 		return 0;
-	PyErr_Format(PyExc_ValueError, "mask is %R, not 'refuse' or 'keep'", value);
-	return -1;
+	return bip_refuse(PyExc_ValueError, "mask is %R, not 'refuse' or 'keep'", value);
 }
 
 /* Reads a truth value. Refuses None, which would count as False. */
 static int read_truth(const char *name, PyObject *value, int *out)
 {
-	if (value == Py_None) {
-		PyErr_Format(PyExc_TypeError, "%s is None, not True or False", name);
-		return -1;
-	}
+	if (value == Py_None)
+		return bip_refuse(PyExc_TypeError, "%s is None, not True or False", name);
 	*out = PyObject_IsTrue(value);
 	return *out < 0 ? -1 : 0;
 }
@@ -63,8 +60,7 @@ static int read_word(const char *name, PyObject *value, struct arguments *out)
 	else if (strcmp(name, "copy") == 0)
 		return read_truth(name, value, &out->copy);
 	else {
-		PyErr_Format(PyExc_TypeError, "buffer_interface() has no argument '%s'", name);
-		return -1;
+		return bip_refuse(PyExc_TypeError, "buffer_interface() has no argument '%s'", name);
 	}
 	return 0;
 }
@@ -79,9 +75,8 @@ static int read_words(PyObject *const *values, PyObject *names, struct arguments
 	}
 	if (out->request.sync || (!out->request.stream && !out->request.producer_stream))
 		return 0;
-	PyErr_SetString(PyExc_ValueError,
-			"stream and producer_stream need sync=True: with sync=False nothing waits for them");
-	return -1;
+	return bip_refuse(PyExc_ValueError,
+			  "stream and producer_stream need sync=True: with sync=False nothing waits for them");
 }
 
 /* Applying the arguments to the imported array */
@@ -96,10 +91,8 @@ static int make_readonly(struct bi_view **view)
 
 	bi_view_layout(*view, &layout);
 	rc = bi_view_create(bi_view_memory(*view), &layout, BI_VIEW_READONLY, &readonly, &err);
-	if (rc) {
-		bip_raise(rc, &err);
-		return -1;
-	}
+	if (rc)
+		return bip_check(rc, &err, bip_raise);
 	bi_view_release(*view); /* not the last reference to the memory: the new view has one */
 	*view = readonly;
 	return 0;
@@ -116,10 +109,8 @@ static int is_readonly(const struct bi_view *view)
  */
 static int apply_writable(int writable, struct bip_found *found)
 {
-	if (writable == 1 && is_readonly(found->view)) {
-		PyErr_SetString(bip_InvalidArrayError, "writable is True, but the array is read-only");
-		return -1;
-	}
+	if (writable == 1 && is_readonly(found->view))
+		return bip_refuse(bip_InvalidArrayError, "writable is True, but the array is read-only");
 	if (writable == 0)
 		found->flags &= ~(unsigned)BIP_PRESUMED_READONLY;
 	if (writable == 0 && !is_readonly(found->view) && make_readonly(&found->view))
@@ -143,9 +134,7 @@ static int acquire_view(const struct bi_view *view, struct bi_stream *stream)
 		rc = bip_begin_use(view, stream, &err);
 		Py_END_ALLOW_THREADS
 	}
-	if (rc)
-		bip_raise(rc, &err);
-	return rc ? -1 : 0;
+	return bip_check(rc, &err, bip_raise);
 }
 
 /* Raises ValueError if a stream is given for host memory. `name` is the name of the argument. */
@@ -153,8 +142,7 @@ static int check_no_stream(const char *name, PyObject *stream, const struct bi_v
 {
 	if (!stream || !bi_memory_is_host(bi_view_memory(view)))
 		return 0;
-	PyErr_Format(PyExc_ValueError, "%s is given, but host memory has no streams", name);
-	return -1;
+	return bip_refuse(PyExc_ValueError, "%s is given, but host memory has no streams", name);
 }
 
 static int apply_stream(PyObject *object, struct bip_object *self)
@@ -183,8 +171,7 @@ static int finish_reading(const struct bi_view *view)
 	Py_END_ALLOW_THREADS
 	if (!rc)
 		return 0;
-	bip_raise(rc, &err);
-	return -1;
+	return bip_check(rc, &err, bip_raise);
 }
 
 /* Replaces *view by a dense copy. */
@@ -282,18 +269,15 @@ static PyObject *make_plain(const struct bip_found *found)
 	return self;
 }
 
-PyObject *bip_buffer_interface(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
+PyObject *bip_buffer_interface(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
 	struct arguments arguments;
 	struct bip_found found = { NULL, NULL, 0 };
 	int is_plain;
 
-	(void)module;
-	if (count != 1) {
-		PyErr_Format(PyExc_TypeError, "buffer_interface() takes one array, and options by name; %zd are given",
-			     count);
-		return NULL;
-	}
+	if (count != 1)
+		return PyErr_Format(PyExc_TypeError,
+				    "buffer_interface() takes one array, and options by name; %zd are given", count);
 	is_plain = names ? 0 : import_plain(args[0], &found);
 	if (is_plain)
 		return is_plain > 0 ? make_plain(&found) : NULL;

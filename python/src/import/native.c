@@ -35,9 +35,7 @@ static int follow_producer(struct bi_view *view, const struct bip_request *reque
 	rc = bip_end_use(view, stream, &err);
 	Py_END_ALLOW_THREADS
 	bi_stream_release(stream);
-	if (rc)
-		bip_raise_import(rc, &err);
-	return rc ? -1 : 0;
+	return bip_check(rc, &err, bip_raise_import);
 }
 
 /*
@@ -80,11 +78,9 @@ static int import_own(PyObject *object, const struct bip_request *request, struc
  */
 static int find_native_context(const struct bi_exchange *exchange, const char *name, struct bi_context **out)
 {
-	if (!exchange->context) {
-		PyErr_Format(bip_InvalidArrayError, "context is 0, but handle kind %u belongs to a context",
-			     exchange->handle_kind);
-		return -1;
-	}
+	if (!exchange->context)
+		return bip_refuse(bip_InvalidArrayError, "context is 0, but handle kind %u belongs to a context",
+				  exchange->handle_kind);
 	if (exchange->order_kind == BI_ORDER_OPENCL && exchange->stream)
 		return bip_context_of_queue((uintptr_t)exchange->stream, out);
 	return bip_context_native(name, (uintptr_t)exchange->context, exchange->device_id, out);
@@ -102,8 +98,7 @@ static int find_context(const struct bi_exchange *exchange, struct bi_context **
 	if (bip_backend_with_handle(kind, &backend))
 		return backend.named_by_ordinal ? bip_context_cuda(exchange->device_id, out)
 						: find_native_context(exchange, backend.name, out);
-	PyErr_Format(bip_InvalidArrayError, "handle_kind is %u, which is none that abi.h names", kind);
-	return -1;
+	return bip_refuse(bip_InvalidArrayError, "handle_kind is %u, which is none that abi.h names", kind);
 }
 
 /* Imports a struct. Takes ownership of the struct on success. */
@@ -115,26 +110,20 @@ static int import_struct(struct bi_exchange *exchange, const struct bip_request 
 	struct bi_error err;
 	int rc;
 
-	if (!BI_ABI_KNOWS(exchange->version)) {
-		PyErr_Format(bip_InvalidArrayError, "the structure has version %u.%u, not %u.%u",
-			     exchange->version >> 16, exchange->version & 0xffff, BI_ABI_VERSION >> 16,
-			     BI_ABI_VERSION & 0xffff);
-		return -1;
-	}
+	if (!BI_ABI_KNOWS(exchange->version))
+		return bip_refuse(bip_InvalidArrayError, "the structure has version %u.%u, not %u.%u",
+				  exchange->version >> 16, exchange->version & 0xffff, BI_ABI_VERSION >> 16,
+				  BI_ABI_VERSION & 0xffff);
 	/* A producer writes at most the size that the caller gives. */
-	if (exchange->struct_size != sizeof(*exchange)) {
-		PyErr_Format(bip_InvalidArrayError, "struct_size is %u, not %zu as the caller's", exchange->struct_size,
-			     sizeof(*exchange));
-		return -1;
-	}
+	if (exchange->struct_size != sizeof(*exchange))
+		return bip_refuse(bip_InvalidArrayError, "struct_size is %u, not %zu as the caller's",
+				  exchange->struct_size, sizeof(*exchange));
 	if (find_context(exchange, &context))
 		return -1;
 	rc = bi_view_import(context, exchange, flags, &found->view, &err);
 	bip_release_context(context);
-	if (rc) {
-		bip_raise_import(rc, &err);
-		return -1;
-	}
+	if (rc)
+		return bip_check(rc, &err, bip_raise_import);
 	if (request->sync && !is_named && !bi_memory_is_host(bi_view_memory(found->view)))
 		found->flags = BIP_WAIT_AT_EXIT;
 	return 0;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "import/order.h"
+#include "base/errors.h"
 #include "base/names.h"
 #include "import/import.h"
 
@@ -159,11 +160,9 @@ int bip_find_array(PyObject *object, const struct bip_request *request, struct b
 {
 	int rc;
 
-	if (PyType_Check(object)) {
-		PyErr_Format(PyExc_TypeError, "a type was given, %.100s, not an object of it",
-			     ((PyTypeObject *)object)->tp_name);
-		return -1;
-	}
+	if (PyType_Check(object))
+		return bip_refuse(PyExc_TypeError, "a type was given, %.100s, not an object of it",
+				  ((PyTypeObject *)object)->tp_name);
 	rc = request->protocol ? import_by_name(object, request, found) : import_in_order(object, request, found);
 	if (rc == 0)
 		raise_no_protocol(object, request->protocol);

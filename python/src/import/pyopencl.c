@@ -138,11 +138,9 @@ static int context_of_producer_stream(PyObject *queue, struct bi_context **out)
 {
 	uintptr_t handle;
 
-	if (!queue) {
-		PyErr_SetString(bip_UnsupportedError, "the cl_context of the SVM memory is not known: "
-						      "name a queue with producer_stream=");
-		return -1;
-	}
+	if (!queue)
+		return bip_refuse(bip_UnsupportedError, "the cl_context of the SVM memory is not known: "
+							"name a queue with producer_stream=");
 	return read_queue(queue, &handle) ? -1 : bip_context_of_queue(handle, out);
 }
 
@@ -217,8 +215,7 @@ static int append_event(struct bi_event *event, struct events *events)
 
 	if (!list) {
 		bi_event_release(event);
-		PyErr_NoMemory();
-		return -1;
+		return bip_no_memory();
 	}
 	events->list = list;
 	list[events->count++] = event;

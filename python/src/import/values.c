@@ -7,7 +7,6 @@
 #include "base/backends.h"
 #include "base/dtype.h"
 #include "base/errors.h"
-#include "buffer_interface/binding.h"
 
 /* Returns an int or an object with __index__ as an int. Refuses floats and texts. */
 static PyObject *as_int(PyObject *object, const char *key, const char *rule)
@@ -16,8 +15,7 @@ static PyObject *as_int(PyObject *object, const char *key, const char *rule)
 		return Py_NewRef(object);
 	if (PyIndex_Check(object))
 		return PyNumber_Index(object);
-	PyErr_Format(PyExc_TypeError, "%s is of type %.100s, not an int%s", key, Py_TYPE(object)->tp_name, rule);
-	return NULL;
+	return PyErr_Format(PyExc_TypeError, "%s is of type %.100s, not an int%s", key, Py_TYPE(object)->tp_name, rule);
 }
 
 /*
@@ -76,8 +74,7 @@ static int check_tuple(PyObject *object, const char *key, const char *rule)
 {
 	if (PyTuple_Check(object))
 		return 0;
-	PyErr_Format(PyExc_TypeError, "%s is of type %.100s, not a tuple%s", key, Py_TYPE(object)->tp_name, rule);
-	return -1;
+	return bip_refuse(PyExc_TypeError, "%s is of type %.100s, not a tuple%s", key, Py_TYPE(object)->tp_name, rule);
 }
 
 int bip_numbers(PyObject *object, const char *key, const char *rule, int64_t out[BI_MAX_NDIM], int *count)
@@ -87,10 +84,9 @@ int bip_numbers(PyObject *object, const char *key, const char *rule, int64_t out
 	if (check_tuple(object, key, rule))
 		return -1;
 	n = PyTuple_GET_SIZE(object);
-	if (n > BI_MAX_NDIM) {
-		PyErr_Format(bip_InvalidArrayError, "%s has %zd entries, more than %d%s", key, n, BI_MAX_NDIM, rule);
-		return -1;
-	}
+	if (n > BI_MAX_NDIM)
+		return bip_refuse(bip_InvalidArrayError, "%s has %zd entries, more than %d%s", key, n, BI_MAX_NDIM,
+				  rule);
 	for (Py_ssize_t i = 0; i < n; i++)
 		if (bip_number(PyTuple_GET_ITEM(object, i), key, rule, &out[i]))
 			return -1;
@@ -106,25 +102,22 @@ int bip_strides(PyObject *object, int ndim, const char *rule, int64_t out[BI_MAX
 		return -1;
 	if (count == ndim)
 		return 0;
-	PyErr_Format(bip_InvalidArrayError, "strides has %d entries, shape has %d%s", count, ndim, rule);
-	return -1;
+	return bip_refuse(bip_InvalidArrayError, "strides has %d entries, shape has %d%s", count, ndim, rule);
 }
 
 int bip_text(PyObject *object, const char *key, const char *rule, const char **out)
 {
 	Py_ssize_t length;
 
-	if (!PyUnicode_Check(object)) {
-		PyErr_Format(PyExc_TypeError, "%s is of type %.100s, not a str%s", key, Py_TYPE(object)->tp_name, rule);
-		return -1;
-	}
+	if (!PyUnicode_Check(object))
+		return bip_refuse(PyExc_TypeError, "%s is of type %.100s, not a str%s", key, Py_TYPE(object)->tp_name,
+				  rule);
 	*out = PyUnicode_AsUTF8AndSize(object, &length);
 	if (!*out)
 		return -1;
 	if (strlen(*out) == (size_t)length)
 		return 0;
-	PyErr_Format(bip_InvalidArrayError, "%s %R contains a NUL character%s", key, object, rule);
-	return -1;
+	return bip_refuse(bip_InvalidArrayError, "%s %R contains a NUL character%s", key, object, rule);
 }
 
 int bip_data_pair(PyObject *pair, const char *rule, uint64_t *address, int *readonly)
@@ -133,11 +126,9 @@ int bip_data_pair(PyObject *pair, const char *rule, uint64_t *address, int *read
 
 	if (check_tuple(pair, "data", rule))
 		return -1;
-	if (PyTuple_GET_SIZE(pair) != 2) {
-		PyErr_Format(bip_InvalidArrayError, "data has %zd entries, not address and read-only flag%s",
-			     PyTuple_GET_SIZE(pair), rule);
-		return -1;
-	}
+	if (PyTuple_GET_SIZE(pair) != 2)
+		return bip_refuse(bip_InvalidArrayError, "data has %zd entries, not address and read-only flag%s",
+				  PyTuple_GET_SIZE(pair), rule);
 	first = PyTuple_GET_ITEM(pair, 0);
 	*address = 0;
 	if (first != Py_None && bip_address(first, "data[0]", rule, address))
@@ -181,10 +172,9 @@ static int is_void_typestr(const char *typestr)
 int bip_descr_for(PyObject *list, const char *typestr, const char *rule, PyObject **text)
 {
 	*text = NULL;
-	if (!PyList_Check(list)) {
-		PyErr_Format(PyExc_TypeError, "descr is of type %.100s, not a list%s", Py_TYPE(list)->tp_name, rule);
-		return -1;
-	}
+	if (!PyList_Check(list))
+		return bip_refuse(PyExc_TypeError, "descr is of type %.100s, not a list%s", Py_TYPE(list)->tp_name,
+				  rule);
 	if (repeats_typestr(list, typestr))
 		return 0;
 	if (!is_void_typestr(typestr))
@@ -209,10 +199,8 @@ int bip_layout(struct bi_layout *layout, struct bi_dtype dtype, PyObject *descr,
 	struct bi_error err;
 	int rc = bi_layout_init(layout, dtype, ndim, shape, strides, 0, &err);
 
-	if (rc) {
-		bip_raise_import(rc, &err);
-		return -1;
-	}
+	if (rc)
+		return bip_check(rc, &err, bip_raise_import);
 	return bip_set_descr(layout, descr);
 }
 
@@ -227,9 +215,7 @@ static int wrap_foreign(struct bi_context *context, struct bi_foreign *foreign, 
 		rc = bi_view_wrap(context, foreign, layout, out, &err);
 	else
 		rc = bi_view_wrap_at(context, address, foreign, layout, out, &err);
-	if (rc)
-		bip_raise_import(rc, &err);
-	return rc ? -1 : 0;
+	return bip_check(rc, &err, bip_raise_import);
 }
 
 int bip_wrap(struct bi_context *context, struct bi_foreign *foreign, uint64_t address, struct bi_layout *layout,

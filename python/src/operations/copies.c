@@ -63,10 +63,8 @@ static int copy_on(const struct bi_view *dst, const struct bi_view *src, PyObjec
 	struct bi_stream *on = NULL;
 	int rc;
 
-	if (stream && stream != Py_None && is_host(device)) {
-		PyErr_SetString(PyExc_ValueError, "stream is given, but a copy between host memories uses none");
-		return -1;
-	}
+	if (stream && stream != Py_None && is_host(device))
+		return bip_refuse(PyExc_ValueError, "stream is given, but a copy between host memories uses none");
 	rc = bip_stream(stream, bi_memory_context(bi_view_memory(device)), &on);
 	if (!rc)
 		rc = bip_copy_enqueue(dst, src, on);
@@ -156,10 +154,8 @@ PyObject *bip_to(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObje
 
 	if (bip_arguments(&signature, args, count, names, values))
 		return NULL;
-	if (values[0] == Py_None) {
-		PyErr_SetString(PyExc_TypeError, "device is None, and to() needs a device; 'auto' names one");
-		return NULL;
-	}
+	if (values[0] == Py_None)
+		return PyErr_Format(PyExc_TypeError, "device is None, and to() needs a device; 'auto' names one");
 	if (bip_device_context(values[0], &context))
 		return NULL;
 	view = bip_hold(self);
@@ -288,14 +284,13 @@ int bip_assign(PyObject *dst, PyObject *value, PyObject *stream)
 
 /* Module functions */
 
-PyObject *bip_copyto(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
+PyObject *bip_copyto(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
 	static const struct bip_signature signature = { "copyto", 2, 2, { "dst", "src", "stream", NULL } };
 	struct bip_operand dst;
 	PyObject *values[3];
 	int rc;
 
-	(void)module;
 	if (bip_arguments(&signature, args, count, names, values) || bip_operand_take(values[0], &dst))
 		return NULL;
 	rc = bip_assign(dst.object, values[1], values[2]);
@@ -303,14 +298,13 @@ PyObject *bip_copyto(PyObject *module, PyObject *const *args, Py_ssize_t count, 
 	return rc ? NULL : Py_NewRef(Py_None);
 }
 
-PyObject *bip_from_numpy(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
+PyObject *bip_from_numpy(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
 	static const struct bip_signature signature = { "from_numpy", 1, 1, { "array", "device", NULL } };
 	struct bi_context *context;
 	struct bip_operand src;
 	PyObject *values[2], *result;
 
-	(void)module;
 	if (bip_arguments(&signature, args, count, names, values) || bip_operand_take(values[0], &src))
 		return NULL;
 	result = NULL;
@@ -362,8 +356,7 @@ static int decide_copy(PyObject *copy_argument, int stays)
 	}
 	if (stays || may)
 		return must || !stays;
-	PyErr_SetString(PyExc_ValueError, "copy is False, but the array is on another device");
-	return -1;
+	return bip_refuse(PyExc_ValueError, "copy is False, but the array is on another device");
 }
 
 static int choose_context(PyObject *device, const struct bi_view *view, struct bi_context **out)
@@ -388,13 +381,12 @@ static PyObject *place_operand(const struct bip_operand *operand, PyObject *devi
 	return result;
 }
 
-PyObject *bip_asarray(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
+PyObject *bip_asarray(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
 	static const struct bip_signature signature = { "asarray", 1, 1, { "obj", "dtype", "device", "copy", NULL } };
 	struct bip_operand operand;
 	PyObject *values[4], *result = NULL;
 
-	(void)module;
 	if (bip_arguments(&signature, args, count, names, values) || bip_operand_take(values[0], &operand))
 		return NULL;
 	if (check_dtype(values[1], operand.view) == 0)

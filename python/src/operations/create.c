@@ -59,13 +59,8 @@ static int read_pattern(PyObject *const *values, struct pattern *out)
 static int fill_zeros(const struct bi_view *view, PyObject *stream)
 {
 	void *zero = PyMem_Calloc(1, bi_view_dtype(view).item_size);
-	int rc;
+	int rc = zero ? bip_fill_element(view, zero, stream) : bip_no_memory();
 
-	if (!zero) {
-		PyErr_NoMemory();
-		return -1;
-	}
-	rc = bip_fill_element(view, zero, stream);
 	PyMem_Free(zero);
 	return rc;
 }
@@ -82,9 +77,7 @@ static int acquire_for(struct bi_view *view, PyObject *stream)
 	if (on)
 		rc = bip_begin_use(view, on, &err);
 	bi_stream_release(on);
-	if (rc)
-		bip_raise(rc, &err);
-	return rc ? -1 : 0;
+	return bip_check(rc, &err, bip_raise);
 }
 
 enum contents { UNDEFINED, ZEROS, VALUES };
@@ -136,65 +129,44 @@ static PyObject *make_without_value(const struct bip_signature *signature, enum 
 	return make_array(contents, (PyObject *[ARGUMENTS]){ given[0], NULL, given[1], given[2], given[3] });
 }
 
-PyObject *bip_empty(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
+PyObject *bip_empty(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
 	static const struct bip_signature signature = { "empty", 1, 2, { "shape", "dtype", "device", "stream", NULL } };
 
-	(void)module;
 	return make_without_value(&signature, UNDEFINED, args, count, names);
 }
 
-PyObject *bip_zeros(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
+PyObject *bip_zeros(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
 	static const struct bip_signature signature = { "zeros", 1, 2, { "shape", "dtype", "device", "stream", NULL } };
 
-	(void)module;
 	return make_without_value(&signature, ZEROS, args, count, names);
 }
 
-PyObject *bip_full(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
+PyObject *bip_full(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
 	static const struct bip_signature signature = {
 		"full", 2, 3, { "shape", "value", "dtype", "device", "stream", NULL }
 	};
 	PyObject *values[ARGUMENTS];
 
-	(void)module;
 	if (bip_arguments(&signature, args, count, names, values))
 		return NULL;
 	return make_array(VALUES, values);
 }
 
-static int context_like(PyObject *device, PyObject *array, struct bi_context **out)
-{
-	return bip_device_context(device && device != Py_None ? device : array, out);
-}
-
-static struct bi_view *allocate_like(const struct bip_operand *like, PyObject *device)
-{
-	struct bi_context *context;
-	struct bi_layout layout;
-	struct bi_view *view;
-
-	if (context_like(device, like->object, &context))
-		return NULL;
-	bi_view_layout(like->view, &layout);
-	bip_new_array(context, &layout, &view);
-	bip_release_context(context);
-	return view;
-}
-
-PyObject *bip_empty_like(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
+PyObject *bip_empty_like(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
 	static const struct bip_signature signature = { "empty_like", 1, 1, { "x", "device", NULL } };
 	struct bip_operand like;
+	struct bi_layout layout;
 	struct bi_view *view;
 	PyObject *values[2];
 
-	(void)module;
 	if (bip_arguments(&signature, args, count, names, values) || bip_operand_take(values[0], &like))
 		return NULL;
-	view = allocate_like(&like, values[1]);
+	bi_view_layout(like.view, &layout);
+	view = allocate_view(&layout, values[1] && values[1] != Py_None ? values[1] : like.object);
 	/* The elements of the operand were not used, so there is no work to wait for. */
 	like.is_temporary = 0;
 	bip_operand_finish(&like, NULL, 0);

@@ -21,41 +21,17 @@ int bip_fill_element(const struct bi_view *view, const void *element, PyObject *
 	rc = bi_fill(view, element, on, &err);
 	Py_END_ALLOW_THREADS
 	bi_stream_release(on);
-	if (rc)
-		bip_raise(rc, &err);
-	return rc ? -1 : 0;
-}
-
-/* Bytes of the largest element for which no memory is allocated. */
-#define SMALL 32
-
-/* Returns memory for one element: `small`, or an allocation if the element is larger. */
-static void *allocate_element(const struct bi_view *view, unsigned char small[SMALL])
-{
-	size_t size = bi_view_dtype(view).item_size;
-	void *element = size <= SMALL ? small : PyMem_Malloc(size);
-
-	return element ? element : PyErr_NoMemory();
-}
-
-static void free_element(void *element, const unsigned char *small)
-{
-	if (element != small)
-		PyMem_Free(element);
+	return bip_check(rc, &err, bip_raise);
 }
 
 int bip_fill_view(struct bi_view *view, PyObject *value, PyObject *stream)
 {
-	unsigned char small[SMALL];
-	void *element = allocate_element(view, small);
-	int rc;
+	void *element = PyMem_Malloc(bi_view_dtype(view).item_size);
+	int rc = element ? bip_scalar_pack(view, value, element) : bip_no_memory();
 
-	if (!element)
-		return -1;
-	rc = bip_scalar_pack(view, value, element);
 	if (!rc)
 		rc = bip_fill_element(view, element, stream);
-	free_element(element, small);
+	PyMem_Free(element);
 	return rc;
 }
 
@@ -109,11 +85,9 @@ static int unravel_position(const struct bi_view *view, int64_t position, int64_
 
 	bi_view_layout(view, &layout);
 	size = bi_layout_size(&layout);
-	if (position < -size || position >= size) {
-		PyErr_Format(PyExc_IndexError, "item %lld of an array of %lld elements", (long long)position,
-			     (long long)size);
-		return -1;
-	}
+	if (position < -size || position >= size)
+		return bip_refuse(PyExc_IndexError, "item %lld of an array of %lld elements", (long long)position,
+				  (long long)size);
 	position += position < 0 ? size : 0;
 	for (int i = layout.ndim - 1; i >= 0; i--) {
 		index[i] = position % shape[i];
@@ -131,18 +105,16 @@ static int complete_index(const struct bi_view *view, const int64_t *given, int 
 	struct bi_layout layout;
 
 	bi_view_layout(view, &layout);
-	if (count == 0 && bi_layout_size(&layout) != 1) {
-		PyErr_Format(PyExc_ValueError, "item() needs an index, the array has %lld elements",
-			     (long long)bi_layout_size(&layout));
-		return -1;
-	}
+	if (count == 0 && bi_layout_size(&layout) != 1)
+		return bip_refuse(PyExc_ValueError, "item() needs an index, the array has %lld elements",
+				  (long long)bi_layout_size(&layout));
 	if (count == layout.ndim)
 		memcpy(index, given, (size_t)count * sizeof(*index));
 	else if (count < 2)
 		return unravel_position(view, count ? given[0] : 0, index);
 	else {
-		PyErr_Format(PyExc_ValueError, "item() has %d indices, the array %d dimensions", count, layout.ndim);
-		return -1;
+		return bip_refuse(PyExc_ValueError, "item() has %d indices, the array %d dimensions", count,
+				  layout.ndim);
 	}
 	return 0;
 }

@@ -47,9 +47,8 @@ PyObject *bip_iterate(PyObject *self)
 	return bip_refuse_released(self) ? NULL : bip_call_python("iterate", self, NULL, 0, NULL);
 }
 
-PyObject *bip_get_mT(PyObject *self, void *closure)
+PyObject *bip_get_mT(PyObject *self, void *Py_UNUSED(closure))
 {
-	(void)closure;
 	return bip_refuse_released(self) ? NULL : bip_call_python("swap_last_axes", self, NULL, 0, NULL);
 }
 
@@ -71,8 +70,7 @@ PyObject *bip_compare(PyObject *self, PyObject *other, int operation)
 	return bip_refuse_released(self) ? NULL : bip_call_python("compare", self, args, 2, NULL);
 }
 
-PyObject *bip_copy_protocol(PyObject *self, PyObject *none)
+PyObject *bip_copy_protocol(PyObject *self, PyObject *Py_UNUSED(none))
 {
-	(void)none;
 	return bip_copy(self, NULL, 0, NULL);
 }

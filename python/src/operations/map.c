@@ -48,10 +48,8 @@ static int read_mode(PyObject *object, struct mapping *self, unsigned *mode)
 	};
 	const char *name = "r";
 
-	if (object && !PyUnicode_Check(object)) {
-		PyErr_Format(PyExc_TypeError, "mode is %R, not 'r', 'w' or 'rw'", object);
-		return -1;
-	}
+	if (object && !PyUnicode_Check(object))
+		return bip_refuse(PyExc_TypeError, "mode is %R, not 'r', 'w' or 'rw'", object);
 	if (object)
 		name = PyUnicode_AsUTF8(object);
 	for (size_t i = 0; name && i < Py_ARRAY_LENGTH(modes); i++) {
@@ -97,10 +95,8 @@ static int write_dims(struct mapping *self)
 	bi_view_layout(self->view, &layout);
 	self->ndim = layout.ndim + self->is_bytes;
 	self->dims = PyMem_New(Py_ssize_t, 2 * (size_t)self->ndim);
-	if (!self->dims) {
-		PyErr_NoMemory();
-		return -1;
-	}
+	if (!self->dims)
+		return bip_no_memory();
 	for (int i = 0; i < layout.ndim; i++) {
 		self->dims[i] = (Py_ssize_t)layout.shape[i];
 		self->dims[self->ndim + i] = (Py_ssize_t)layout.strides[i];
@@ -120,9 +116,7 @@ static int map_view(struct mapping *self, unsigned mode)
 	Py_BEGIN_ALLOW_THREADS
 	rc = bi_view_map(self->view, mode, &self->map, &err);
 	Py_END_ALLOW_THREADS
-	if (rc)
-		bip_raise(rc, &err);
-	return rc ? -1 : 0;
+	return bip_check(rc, &err, bip_raise);
 }
 
 static int open_mapping(struct mapping *self, PyObject *mode_object)
@@ -173,11 +167,11 @@ static int take_map(struct mapping *self, struct bi_map **out)
 	BIP_UNLOCK()
 	if (!exports)
 		return 0;
-	PyErr_Format(PyExc_BufferError,
-		     "%zd buffers of the mapping are in use, so it stays mapped: delete the arrays and memoryviews "
-		     "that were made from it (del v), then call close() again",
-		     exports);
-	return -1;
+	return bip_refuse(
+		PyExc_BufferError,
+		"%zd buffers of the mapping are in use, so it stays mapped: delete the arrays and memoryviews "
+		"that were made from it (del v), then call close() again",
+		exports);
 }
 
 static int unmap(struct mapping *self)
@@ -194,14 +188,11 @@ static int unmap(struct mapping *self)
 	/* While a stream is captured into a graph, the memory cannot be unmapped and stays mapped. */
 	if (rc == BI_ECAPTURE)
 		self->map = map;
-	if (rc)
-		bip_raise(rc, &err);
-	return rc ? -1 : 0;
+	return bip_check(rc, &err, bip_raise);
 }
 
-static PyObject *close_mapping(PyObject *self, PyObject *none)
+static PyObject *close_mapping(PyObject *self, PyObject *Py_UNUSED(none))
 {
-	(void)none;
 	return unmap((struct mapping *)self) ? NULL : Py_NewRef(Py_None);
 }
 
@@ -221,9 +212,8 @@ static int end_with_last_buffer(struct mapping *self)
  * Ends the mapping at the end of the `with` block. An array that was made from the mapping may outlive the block, as
  * variables do. The mapping then ends when the last such array is freed, because a pointer cannot be taken from NumPy.
  */
-static PyObject *mapping_exit(PyObject *self, PyObject *args)
+static PyObject *mapping_exit(PyObject *self, PyObject *Py_UNUSED(args))
 {
-	(void)args;
 	if (end_with_last_buffer((struct mapping *)self))
 		Py_RETURN_NONE;
 	return close_mapping(self, NULL);
@@ -256,13 +246,11 @@ static int check_open(const struct mapping *self)
 {
 	if (self->map && !self->is_ending)
 		return 0;
-	PyErr_SetString(bip_InvalidArrayError, closed);
-	return -1;
+	return bip_refuse(bip_InvalidArrayError, "%s", closed);
 }
 
-static PyObject *mapping_enter(PyObject *self, PyObject *none)
+static PyObject *mapping_enter(PyObject *self, PyObject *Py_UNUSED(none))
 {
-	(void)none;
 	return check_open((struct mapping *)self) ? NULL : Py_NewRef(self);
 }
 
@@ -281,112 +269,42 @@ static PyObject *mapping_repr(PyObject *object)
 	return text;
 }
 
-/* Makes a NumPy array of elements of 0 bytes, which ndarray.view() refuses. */
-static PyObject *make_empty_array(const struct bi_view *view, PyObject *numpy, PyObject *dtype)
+static PyObject *to_numpy(PyObject *self, PyObject *Py_UNUSED(none))
 {
-	PyObject *shape = bip_tuple(bi_view_shape(view), bi_view_ndim(view));
-	PyObject *array = shape ? PyObject_CallMethod(numpy, "empty", "OO", shape, dtype) : NULL;
-
-	Py_XDECREF(shape);
-	return array;
+	return bip_call_python("mapped_numpy", self, NULL, 0, NULL);
 }
 
-/* Returns bytes.view(dtype)[..., 0]. The bytes of each element become one element of type dtype. */
-static PyObject *view_bytes(PyObject *bytes, PyObject *dtype)
+static PyObject *as_array(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
-	PyObject *elements = PyObject_CallMethod(bytes, "view", "O", dtype);
-	PyObject *key = Py_BuildValue("(Oi)", Py_Ellipsis, 0);
-	PyObject *result = elements && key ? PyObject_GetItem(elements, key) : NULL;
-
-	Py_XDECREF(key);
-	Py_XDECREF(elements);
-	return result;
+	return bip_call_python("mapped_array", self, args, count, names);
 }
 
-static PyObject *set_element_type(const struct mapping *self, PyObject *numpy, PyObject *bytes)
+static PyObject *get_closed(PyObject *self, void *Py_UNUSED(closure))
 {
-	PyObject *dtype = bip_dtype_numpy(self->view), *array = NULL;
-
-	if (dtype && bi_view_dtype(self->view).item_size)
-		array = view_bytes(bytes, dtype);
-	else if (dtype)
-		array = make_empty_array(self->view, numpy, dtype);
-	Py_XDECREF(dtype);
-	return array;
-}
-
-/*
- * Makes a NumPy array from a memoryview of the mapping. If NumPy got the mapping itself and its buffer failed, NumPy
- * would call __array__, which calls this function again.
- */
-static PyObject *make_array(PyObject *object, PyObject *numpy)
-{
-	const struct mapping *self = (struct mapping *)object;
-	PyObject *memory = PyMemoryView_FromObject(object);
-	PyObject *array = memory ? PyObject_CallMethod(numpy, "asarray", "O", memory) : NULL;
-
-	Py_XDECREF(memory);
-	if (array && self->is_bytes)
-		Py_SETREF(array, set_element_type(self, numpy, array));
-	return array;
-}
-
-static PyObject *to_numpy(PyObject *self, PyObject *none)
-{
-	PyObject *numpy = PyImport_ImportModule("numpy");
-	PyObject *array = numpy ? make_array(self, numpy) : NULL;
-
-	(void)none;
-	Py_XDECREF(numpy);
-	return array;
-}
-
-/*
- * The method __array__. It calls ndarray.__array__ of the mapped array, which applies dtype= and copy= by the rules of
- * the installed NumPy.
- */
-static PyObject *as_array(PyObject *self, PyObject *args, PyObject *words)
-{
-	PyObject *array = to_numpy(self, NULL);
-	PyObject *method = array ? PyObject_GetAttrString(array, "__array__") : NULL;
-	PyObject *result = method ? PyObject_Call(method, args, words) : NULL;
-
-	Py_XDECREF(method);
-	Py_XDECREF(array);
-	return result;
-}
-
-static PyObject *get_closed(PyObject *self, void *closure)
-{
-	(void)closure;
 	return PyBool_FromLong(!((struct mapping *)self)->map || ((struct mapping *)self)->is_ending);
 }
 
-static PyObject *get_mode(PyObject *self, void *closure)
+static PyObject *get_mode(PyObject *self, void *Py_UNUSED(closure))
 {
-	(void)closure;
 	return PyUnicode_FromString(((struct mapping *)self)->mode);
 }
 
-static PyObject *get_dtype(PyObject *self, void *closure)
+static PyObject *get_dtype(PyObject *self, void *Py_UNUSED(closure))
 {
-	(void)closure;
 	return bip_dtype_numpy(((struct mapping *)self)->view);
 }
 
-static PyObject *get_shape(PyObject *self, void *closure)
+static PyObject *get_shape(PyObject *self, void *Py_UNUSED(closure))
 {
 	const struct bi_view *view = ((struct mapping *)self)->view;
 
-	(void)closure;
 	return bip_tuple(bi_view_shape(view), bi_view_ndim(view));
 }
 
-static PyObject *get_strides(PyObject *self, void *closure)
+static PyObject *get_strides(PyObject *self, void *Py_UNUSED(closure))
 {
 	const struct bi_view *view = ((struct mapping *)self)->view;
 
-	(void)closure;
 	return bip_tuple(bi_view_strides(view), bi_view_ndim(view));
 }
 
@@ -471,16 +389,14 @@ static int mapping_getbuffer(PyObject *object, Py_buffer *buffer, int flags)
 	BIP_UNLOCK()
 	if (!fault)
 		return 0;
-	PyErr_SetString(fault == closed ? bip_InvalidArrayError : PyExc_BufferError, fault);
-	return -1;
+	return bip_refuse(fault == closed ? bip_InvalidArrayError : PyExc_BufferError, "%s", fault);
 }
 
-static void mapping_releasebuffer(PyObject *object, Py_buffer *buffer)
+static void mapping_releasebuffer(PyObject *object, Py_buffer *Py_UNUSED(buffer))
 {
 	struct mapping *self = (struct mapping *)object;
 	int is_last;
 
-	(void)buffer;
 	BIP_LOCK(object)
 	is_last = --self->exports == 0 && self->is_ending;
 	BIP_UNLOCK()
@@ -496,7 +412,7 @@ static PyMethodDef methods[] = {
 	  "while a buffer of the mapping is in use." },
 	{ "numpy", to_numpy, METH_NOARGS,
 	  "numpy($self, /)\n--\n\nReturns the mapped elements as a numpy.ndarray of `dtype`, without a copy." },
-	{ "__array__", (PyCFunction)(void (*)(void))as_array, METH_VARARGS | METH_KEYWORDS,
+	{ "__array__", (PyCFunction)(void (*)(void))as_array, METH_FASTCALL | METH_KEYWORDS,
 	  "__array__($self, dtype=None, *, copy=None)\n--\n\nReturns numpy(), converted or copied if requested." },
 	{ "__enter__", mapping_enter, METH_NOARGS, "Returns the mapping itself. InvalidArrayError if it is closed." },
 	{ "__exit__", mapping_exit, METH_VARARGS,

@@ -26,10 +26,9 @@ static PyObject *only_element(PyObject *self, const char *function)
 	bip_release_view(view);
 	if (size == 1)
 		return bip_item(self, NULL, 0);
-	PyErr_Format(PyExc_TypeError,
-		     "%s() takes an array of one element, not one of %lld elements: a[i].item() gives one", function,
-		     (long long)size);
-	return NULL;
+	return PyErr_Format(PyExc_TypeError,
+			    "%s() takes an array of one element, not one of %lld elements: a[i].item() gives one",
+			    function, (long long)size);
 }
 
 static int truth_of(PyObject *self)
@@ -96,19 +95,16 @@ PyObject *bip_refuse_method(PyObject *self, void *name)
 {
 	char call[32];
 
-	if (!strcmp(name, "flatten")) {
-		PyErr_SetString(PyExc_AttributeError, "flatten() is copy().ravel() here; ravel() alone copies only "
-						      "elements that are not dense");
-		return NULL;
-	}
+	if (!strcmp(name, "flatten"))
+		return PyErr_Format(PyExc_AttributeError, "flatten() is copy().ravel() here; ravel() alone copies only "
+							  "elements that are not dense");
 	PyOS_snprintf(call, sizeof(call), ".%s()", (const char *)name);
 	refuse_computing(self, PyExc_AttributeError, call);
 	return NULL;
 }
 
-static PyObject *refuse_power(PyObject *left, PyObject *right, PyObject *modulus)
+static PyObject *refuse_power(PyObject *left, PyObject *right, PyObject *Py_UNUSED(modulus))
 {
-	(void)modulus;
 	return bip_refuse_arithmetic(left, right);
 }
 

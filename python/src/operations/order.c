@@ -10,12 +10,11 @@
 #include "operations/operations.h"
 
 /* synchronize(). Like every operation here that orders an array, it also orders the mask of the array. */
-PyObject *bip_synchronize(PyObject *self, PyObject *none)
+PyObject *bip_synchronize(PyObject *self, PyObject *Py_UNUSED(none))
 {
 	PyObject *mask = bip_mask(self);
 	int rc = bip_wait(self);
 
-	(void)none;
 	if (!rc && mask)
 		rc = bip_wait(mask);
 	Py_XDECREF(mask);
@@ -45,7 +44,7 @@ static int record_mark(const struct bi_view *view, struct bi_event **out, struct
 	return rc;
 }
 
-PyObject *bip_mark(PyObject *module, PyObject *array)
+PyObject *bip_mark(PyObject *Py_UNUSED(module), PyObject *array)
 {
 	struct bi_view *view = BIP_CHECK(array) ? bip_hold(array) : NULL;
 	struct bi_event *event = NULL;
@@ -53,7 +52,6 @@ PyObject *bip_mark(PyObject *module, PyObject *array)
 	PyObject *mark;
 	int rc;
 
-	(void)module;
 	if (!view)
 		return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "not a BufferInterface");
 	Py_BEGIN_ALLOW_THREADS
@@ -68,13 +66,12 @@ PyObject *bip_mark(PyObject *module, PyObject *array)
 	return mark;
 }
 
-PyObject *bip_is_complete(PyObject *module, PyObject *mark)
+PyObject *bip_is_complete(PyObject *Py_UNUSED(module), PyObject *mark)
 {
 	struct bi_event *event = PyCapsule_GetPointer(mark, mark_name);
 	struct bi_error err;
 	int done, rc;
 
-	(void)module;
 	if (!event)
 		return NULL;
 	rc = bi_event_query(event, &done, &err);
@@ -96,9 +93,7 @@ static int order_view(const struct bi_view *view, struct bi_stream *stream, orde
 	Py_BEGIN_ALLOW_THREADS
 	rc = function(view, stream, &err);
 	Py_END_ALLOW_THREADS
-	if (rc)
-		bip_raise(rc, &err);
-	return rc ? -1 : 0;
+	return bip_check(rc, &err, bip_raise);
 }
 
 /*
@@ -123,10 +118,8 @@ static int order_by_object(PyObject *self, const struct bi_view *view, PyObject 
 	struct bi_stream *stream;
 	int rc;
 
-	if (object == Py_None) {
-		PyErr_SetString(PyExc_TypeError, "stream is None, not a stream");
-		return -1;
-	}
+	if (object == Py_None)
+		return bip_refuse(PyExc_TypeError, "stream is None, not a stream");
 	if (bip_stream(object, bi_memory_context(bi_view_memory(view)), &stream))
 		return -1;
 	rc = order_view(view, stream, function);
@@ -189,8 +182,7 @@ static int wrap_streams(PyObject *const *objects, Py_ssize_t count, struct bi_co
 			return -1;
 		if (streams[i])
 			continue;
-		PyErr_SetString(PyExc_TypeError, "None is among the streams to join");
-		return -1;
+		return bip_refuse(PyExc_TypeError, "None is among the streams to join");
 	}
 	return 0;
 }
@@ -203,9 +195,7 @@ static int join_wrapped(struct bi_stream *into, struct bi_stream **streams, Py_s
 	Py_BEGIN_ALLOW_THREADS
 	rc = bi_stream_join(into, streams, (size_t)count, &err);
 	Py_END_ALLOW_THREADS
-	if (rc)
-		bip_raise(rc, &err);
-	return rc ? -1 : 0;
+	return bip_check(rc, &err, bip_raise);
 }
 
 /* Joins streams: the last object is the stream `into`, which waits for all others. */
@@ -214,10 +204,8 @@ static int join_objects(PyObject *const *objects, Py_ssize_t count, struct bi_co
 	struct bi_stream **streams = PyMem_Calloc((size_t)count, sizeof(*streams));
 	int rc;
 
-	if (!streams) {
-		PyErr_NoMemory();
-		return -1;
-	}
+	if (!streams)
+		return bip_no_memory();
 	rc = wrap_streams(objects, count, context, streams);
 	if (!rc)
 		rc = join_wrapped(streams[count - 1], streams, count - 1);
@@ -237,14 +225,13 @@ static PyObject *list_streams(PyObject *streams)
 	return list;
 }
 
-PyObject *bip_join_streams(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
+PyObject *bip_join_streams(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
 	static const struct bip_signature signature = { "join", 3, 3, { "streams", "into", "device", NULL } };
 	struct bi_context *context;
 	PyObject *values[3], *objects;
 	int rc = -1;
 
-	(void)module;
 	if (bip_arguments(&signature, args, count, names, values))
 		return NULL;
 	objects = list_streams(values[0]);

@@ -3,18 +3,16 @@
 #include "base/errors.h"
 #include "operations/operations.h"
 
-PyObject *bip_release(PyObject *self, PyObject *none)
+PyObject *bip_release(PyObject *self, PyObject *Py_UNUSED(none))
 {
 	struct bi_error err;
 	int rc = bip_release_object((struct bip_object *)self, 0, &err);
 
-	(void)none;
 	return rc ? bip_raise(rc, &err) : Py_NewRef(Py_None);
 }
 
-PyObject *bip_enter(PyObject *self, PyObject *none)
+PyObject *bip_enter(PyObject *self, PyObject *Py_UNUSED(none))
 {
-	(void)none;
 	return bip_refuse_released(self) ? NULL : Py_NewRef(self);
 }
 
@@ -36,12 +34,11 @@ static int waits_at_exit(struct bip_object *self)
 	return waits;
 }
 
-PyObject *bip_exit(PyObject *object, PyObject *args)
+PyObject *bip_exit(PyObject *object, PyObject *Py_UNUSED(args))
 {
 	struct bip_object *self = (struct bip_object *)object;
 	struct bi_error err;
 	int rc = bip_release_object(self, waits_at_exit(self), &err);
 
-	(void)args;
 	return rc ? bip_raise(rc, &err) : Py_NewRef(Py_None);
 }

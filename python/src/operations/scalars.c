@@ -66,8 +66,7 @@ static int refuse_integer(struct bi_dtype dtype, PyObject *number)
 	char name[BI_DTYPE_TEXT];
 
 	bi_dtype_name(dtype, name);
-	PyErr_Format(PyExc_OverflowError, "%R does not fit into an element of type %s", number, name);
-	return -1;
+	return bip_refuse(PyExc_OverflowError, "%R does not fit into an element of type %s", number, name);
 }
 
 /*
@@ -239,67 +238,33 @@ static PyObject *unpack_plain(struct bi_dtype dtype, const unsigned char *bytes)
 	return unpack_integer(dtype, element);
 }
 
-/* Conversion by NumPy, in a structured array without dimensions whose only field is the element */
-
 static int copy_element(PyObject *bytes, uint32_t item_size, void *element)
 {
-	if ((uint32_t)PyBytes_GET_SIZE(bytes) != item_size) {
-		PyErr_Format(bip_InvalidArrayError, "an element has %u bytes, but its NumPy type %zd", item_size,
-			     PyBytes_GET_SIZE(bytes));
-		return -1;
-	}
+	if ((uint32_t)PyBytes_GET_SIZE(bytes) != item_size)
+		return bip_refuse(bip_InvalidArrayError, "an element has %u bytes, but its NumPy type %zd", item_size,
+				  PyBytes_GET_SIZE(bytes));
 	memcpy(element, PyBytes_AS_STRING(bytes), item_size);
 	return 0;
-}
-
-static PyObject *pack_box(PyObject *numpy, PyObject *dtype, PyObject *value)
-{
-	PyObject *box = PyObject_CallMethod(numpy, "zeros", "()[(sO)]", "value", dtype);
-	PyObject *name = box ? PyUnicode_FromString("value") : NULL;
-	PyObject *bytes = NULL;
-
-	if (name && PyObject_SetItem(box, name, value) == 0)
-		bytes = PyObject_CallMethod(box, "tobytes", NULL);
-	Py_XDECREF(name);
-	Py_XDECREF(box);
-	return bytes;
 }
 
 static int pack_by_numpy(const struct bi_view *view, PyObject *value, void *element)
 {
 	PyObject *dtype = bip_dtype_numpy(view);
-	PyObject *numpy = dtype ? PyImport_ImportModule("numpy") : NULL;
-	PyObject *bytes = numpy ? pack_box(numpy, dtype, value) : NULL;
+	PyObject *bytes = dtype ? bip_call_python("pack_element", dtype, &value, 1, NULL) : NULL;
 	int rc = bytes ? copy_element(bytes, bi_view_dtype(view).item_size, element) : -1;
 
 	Py_XDECREF(bytes);
-	Py_XDECREF(numpy);
 	Py_XDECREF(dtype);
 	return rc;
-}
-
-static PyObject *unpack_box(PyObject *numpy, PyObject *dtype, PyObject *bytes)
-{
-	PyObject *box = PyObject_CallMethod(numpy, "ndarray", "()[(sO)]O", "value", dtype, bytes);
-	PyObject *name = box ? PyUnicode_FromString("value") : NULL;
-	PyObject *field = name ? PyObject_GetItem(box, name) : NULL;
-	PyObject *value = field ? PyObject_CallMethod(field, "tolist", NULL) : NULL;
-
-	Py_XDECREF(field);
-	Py_XDECREF(name);
-	Py_XDECREF(box);
-	return value;
 }
 
 static PyObject *unpack_by_numpy(const struct bi_view *view, const void *element)
 {
 	PyObject *dtype = bip_dtype_numpy(view);
-	PyObject *numpy = dtype ? PyImport_ImportModule("numpy") : NULL;
-	PyObject *bytes = numpy ? PyBytes_FromStringAndSize(element, bi_view_dtype(view).item_size) : NULL;
-	PyObject *value = bytes ? unpack_box(numpy, dtype, bytes) : NULL;
+	PyObject *bytes = dtype ? PyBytes_FromStringAndSize(element, bi_view_dtype(view).item_size) : NULL;
+	PyObject *value = bytes ? bip_call_python("unpack_element", dtype, &bytes, 1, NULL) : NULL;
 
 	Py_XDECREF(bytes);
-	Py_XDECREF(numpy);
 	Py_XDECREF(dtype);
 	return value;
 }
@@ -314,10 +279,9 @@ int bip_scalar_pack(const struct bi_view *view, PyObject *value, void *element)
 	if (dtype.type == BI_BOOL || (!PyUnicode_Check(value) && !PyBytes_Check(value)))
 		return pack_plain(dtype, value, element);
 	bi_dtype_name(dtype, name);
-	PyErr_Format(PyExc_TypeError, "%.200R is no number, and the elements are of type %s: %s", value, name,
-		     PyBytes_Check(value) ? "np.frombuffer(x, 'u1') is an array of the bytes"
-					  : "int(x) or float(x) reads a number");
-	return -1;
+	return bip_refuse(PyExc_TypeError, "%.200R is no number, and the elements are of type %s: %s", value, name,
+			  PyBytes_Check(value) ? "np.frombuffer(x, 'u1') is an array of the bytes"
+					       : "int(x) or float(x) reads a number");
 }
 
 PyObject *bip_scalar_unpack(const struct bi_view *view, const void *element)

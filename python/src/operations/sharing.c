@@ -42,14 +42,13 @@ static int share_bytes(const struct bi_view *a, const struct bi_view *b)
 	return bi_layout_size(&first) && bi_layout_size(&second) && bi_layout_overlap(&first, &second);
 }
 
-PyObject *bip_shares_memory(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
+PyObject *bip_shares_memory(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
 	static const struct bip_signature signature = { "shares_memory", 2, 2, { "a", "b", NULL } };
 	struct bip_operand a, b;
 	PyObject *values[2];
 	int answer = -1;
 
-	(void)module;
 	if (bip_arguments(&signature, args, count, names, values) || bip_operand_take(values[0], &a))
 		return NULL;
 	a.is_temporary = 0;

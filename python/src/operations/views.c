@@ -54,12 +54,10 @@ static PyObject *change_mask(const struct bi_view *view, PyObject *mask, const s
 	struct bi_error err;
 	int rc;
 
-	if (!change->fits_mask) {
-		PyErr_SetString(
+	if (!change->fits_mask)
+		return PyErr_Format(
 			bip_UnsupportedError,
 			"the array is masked, and a mask applies neither to a field nor to another element type");
-		return NULL;
-	}
 	held = bip_hold(mask);
 	if (!held)
 		return NULL;
@@ -119,12 +117,11 @@ struct indices {
 
 static int refuse_key(PyObject *key)
 {
-	PyErr_Format(
+	return bip_refuse(
 		PyExc_IndexError,
 		"only integers, slices (`:`), ellipsis (`...`), None and the name of a field are indices, not %.100s: "
 		"a.numpy()[...] selects elements by a list or an array",
 		Py_TYPE(key)->tp_name);
-	return -1;
 }
 
 /* Replaces PY_SSIZE_T_MIN by the next number, because the library takes it as BI_OMITTED. The slice stays the same. */
@@ -176,11 +173,9 @@ static int read_indices(PyObject *key, struct indices *out)
 		out->count = 1;
 		return read_index(key, out->items);
 	}
-	if (PyTuple_GET_SIZE(key) > MOST_ITEMS) {
-		PyErr_Format(PyExc_IndexError, "there are %zd indices, and no array takes more than %d",
-			     PyTuple_GET_SIZE(key), MOST_ITEMS);
-		return -1;
-	}
+	if (PyTuple_GET_SIZE(key) > MOST_ITEMS)
+		return bip_refuse(PyExc_IndexError, "there are %zd indices, and no array takes more than %d",
+				  PyTuple_GET_SIZE(key), MOST_ITEMS);
 	out->count = (int)PyTuple_GET_SIZE(key);
 	for (int i = 0; i < out->count; i++)
 		if (read_index(PyTuple_GET_ITEM(key, i), &out->items[i]))
@@ -219,10 +214,8 @@ int bip_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
 	PyObject *target;
 	int rc;
 
-	if (!value) {
-		PyErr_SetString(PyExc_TypeError, "elements of an array cannot be deleted");
-		return -1;
-	}
+	if (!value)
+		return bip_refuse(PyExc_TypeError, "elements of an array cannot be deleted");
 	target = bip_subscript(self, key);
 	if (!target)
 		return -1;
@@ -255,16 +248,14 @@ static int apply_axes(const struct bi_view *view, const void *argument, struct b
 
 static const struct change permutation = { apply_axes, 0, NULL, 1 };
 
-PyObject *bip_get_T(PyObject *self, void *closure)
+PyObject *bip_get_T(PyObject *self, void *Py_UNUSED(closure))
 {
-	(void)closure;
 	return derive_view(self, &permutation, NULL);
 }
 
 static int refuse_axes(Py_ssize_t given, int ndim)
 {
-	PyErr_Format(PyExc_ValueError, "%zd axes are given, the array has %d", given, ndim);
-	return -1;
+	return bip_refuse(PyExc_ValueError, "%zd axes are given, the array has %d", given, ndim);
 }
 
 static int read_axes(PyObject *const *args, Py_ssize_t count, int ndim, int axes[BI_MAX_NDIM])
