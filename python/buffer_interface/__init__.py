@@ -38,47 +38,13 @@ from ._functions import (
 )
 from ._pyopencl import pyopencl_array
 
-__all__ = [
-    "BufferInterface",
-    "Device",
-    "DriverError",
-    "Handle",
-    "InvalidArrayError",
-    "Mapping",
-    "UnsupportedError",
-    "UnsupportedTypeError",
-    "arange",
-    "asarray",
-    "broadcast_to",
-    "buffer_interface",
-    "copyto",
-    "devices",
-    "empty",
-    "empty_like",
-    "expand_dims",
-    "flip",
-    "from_dlpack",
-    "from_numpy",
-    "full",
-    "get_include",
-    "join",
-    "moveaxis",
-    "ones",
-    "pyopencl_array",
-    "ravel",
-    "set_threads",
-    "shared_empty",
-    "shares_memory",
-    "squeeze",
-    "threads",
-    "trim",
-    "zeros",
-]
-
 
 def get_include():
     """Returns the folder of the C headers: buffer_interface.h, buffer_interface/python.h and the others."""
     return _os.path.join(_os.path.dirname(__file__), "include")
 
+
+# The list of names is in __init__.pyi.
+__all__ = [name for name in dir() if not name.startswith("_")]
 
 _atexit.register(_close_contexts)
