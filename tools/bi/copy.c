@@ -314,14 +314,6 @@ static void print_json(FILE *out, const struct job *job)
 	fputc('\n', out);
 }
 
-static void print_shape(FILE *out, const struct bi_layout *layout)
-{
-	fputc('(', out);
-	for (int i = 0; i < layout->ndim; i++)
-		fprintf(out, i ? ", %" PRId64 : "%" PRId64, layout->shape[i]);
-	fputs(layout->ndim == 1 ? ",)" : ")", out);
-}
-
 /* Prints a text. Of a text with more than `space` characters prints the beginning and "…". */
 static void print_cut(FILE *out, const char *text, size_t space)
 {
@@ -356,7 +348,7 @@ static void print_array(FILE *out, const char *arrow, const char *path, const st
 	fprintf(out, "%s%s  ", arrow, path);
 	print_cut(out, dtype_text(&layout, dtype), taken + 16 < columns ? columns - taken : 16);
 	fputc(' ', out);
-	print_shape(out, &layout);
+	print_tuple(out, layout.shape, layout.ndim);
 	fprintf(out, "%s\n", size);
 }
 

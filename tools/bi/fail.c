@@ -5,22 +5,16 @@
 #include <stdio.h>
 #include <string.h>
 
-static int write_error(struct bi_error *err, enum bi_status status, int vendor, const char *format, va_list args)
-{
-	if (!err)
-		return status;
-	err->status = status;
-	err->vendor = vendor;
-	vsnprintf(err->message, sizeof(err->message), format, args);
-	return status;
-}
-
 int fail(struct bi_error *err, enum bi_status status, const char *format, ...)
 {
 	va_list args;
 
+	if (!err)
+		return status;
+	err->status = status;
+	err->vendor = 0;
 	va_start(args, format);
-	write_error(err, status, 0, format, args);
+	vsnprintf(err->message, sizeof(err->message), format, args);
 	va_end(args);
 	return status;
 }
@@ -32,13 +26,15 @@ int fail_errno(struct bi_error *err, const char *format, ...)
 	size_t length;
 	va_list args;
 
+	if (!err)
+		return status;
+	err->status = status;
+	err->vendor = code;
 	va_start(args, format);
-	write_error(err, status, code, format, args);
+	vsnprintf(err->message, sizeof(err->message), format, args);
 	va_end(args);
-	if (err) {
-		length = strlen(err->message);
-		snprintf(err->message + length, sizeof(err->message) - length, ": %s", strerror(code));
-	}
+	length = strlen(err->message);
+	snprintf(err->message + length, sizeof(err->message) - length, ": %s", strerror(code));
 	return status;
 }
 

@@ -14,11 +14,6 @@ static int fail_unreadable(const struct scan *scan, const char *what, struct bi_
 	return fail(err, BI_EINVAL, "%s is expected at \"%.*s\"", what, scan_shown(scan), scan->at);
 }
 
-static int take_newaxis(struct scan *scan)
-{
-	return scan_word(scan, "newaxis") || scan_word(scan, "None") || scan_word(scan, "np.newaxis");
-}
-
 static int fail_too_large(const char *text, int length, int64_t limit, struct bi_error *err)
 {
 	return fail(err, BI_EOVERFLOW, "%.*s%s is too %s; the limit is %" PRId64, length < 40 ? length : 40, text,
@@ -80,7 +75,7 @@ static int read_item(struct scan *scan, struct bi_index *item, struct bi_error *
 		item->kind = BI_INDEX_ELLIPSIS;
 		return BI_OK;
 	}
-	none = take_newaxis(scan);
+	none = scan_word(scan, "newaxis") || scan_word(scan, "None") || scan_word(scan, "np.newaxis");
 	start = scan->at;
 	if (!none)
 		rc = read_integer(scan, &item->start, &found, err);
@@ -179,13 +174,6 @@ static int axes_parse(const char *text, struct selection *out, struct bi_error *
 	return rc;
 }
 
-static int slice_parse(const char *text, struct selection *out, struct bi_error *err)
-{
-	if (is_blank(text))
-		return fail(err, BI_EINVAL, "an index is expected, such as ::2");
-	return indexing_parse(text, out->items, &out->count, err);
-}
-
 /* Puts the option and its value before the message. A long value is cut. */
 static int fail_option(struct bi_error *err, const char *name, const char *value)
 {
@@ -198,11 +186,17 @@ static int fail_option(struct bi_error *err, const char *name, const char *value
 
 int selection_parse(const char *slice, const char *transpose, struct selection *out, struct bi_error *err)
 {
+	int rc = BI_OK;
+
 	out->count = 0;
 	out->axis_count = -1;
 	out->slice = slice;
 	out->transpose = transpose;
-	if (slice && slice_parse(slice, out, err) != BI_OK)
+	if (slice && is_blank(slice))
+		rc = fail(err, BI_EINVAL, "an index is expected, such as ::2");
+	else if (slice)
+		rc = indexing_parse(slice, out->items, &out->count, err);
+	if (rc != BI_OK)
 		return fail_option(err, "--slice", slice);
 	if (transpose && axes_parse(transpose, out, err) != BI_OK)
 		return fail_option(err, "--transpose", transpose);
@@ -259,12 +253,10 @@ static int check_items(const struct selection *selection, const struct bi_layout
 	return BI_OK;
 }
 
-int selection_check_axes(const struct selection *selection, int ndim, struct bi_error *err)
+static int check_axes(const struct selection *selection, int ndim, struct bi_error *err)
 {
 	uint64_t seen = 0;
 
-	if (selection->axis_count < 0)
-		return BI_OK;
 	if (selection->axis_count != ndim)
 		return fail(err, BI_EINVAL, "it names %d ax%s, the array has %d%s", selection->axis_count,
 			    selection->axis_count == 1 ? "is" : "es", ndim, selection->count ? " after --slice" : "");
@@ -281,30 +273,18 @@ int selection_check_axes(const struct selection *selection, int ndim, struct bi_
 	return BI_OK;
 }
 
-static int apply_items(const struct selection *selection, struct bi_layout *layout, struct bi_error *err)
-{
-	int rc = check_items(selection, layout, err);
-
-	return rc == BI_OK ? bi_layout_index(layout, selection->items, selection->count, err) : rc;
-}
-
-static int apply_axes(const struct selection *selection, struct bi_layout *layout, struct bi_error *err)
-{
-	int rc = selection_check_axes(selection, layout->ndim, err);
-
-	return rc == BI_OK ? bi_layout_permute(layout, selection->axes, err) : rc;
-}
-
 int selection_apply(const struct selection *selection, struct bi_layout *layout, struct bi_error *err)
 {
-	int rc = selection->count ? apply_items(selection, layout, err) : BI_OK;
+	int rc = selection->count ? check_items(selection, layout, err) : BI_OK;
 
-	if (rc != BI_OK && err)
-		fail_option(err, "--slice", selection->slice);
-	if (rc != BI_OK || selection->axis_count < 0)
-		return rc;
-	rc = apply_axes(selection, layout, err);
-	if (rc != BI_OK && err)
-		fail_option(err, "--transpose", selection->transpose);
-	return rc;
+	if (rc == BI_OK && selection->count)
+		rc = bi_layout_index(layout, selection->items, selection->count, err);
+	if (rc != BI_OK)
+		return fail_option(err, "--slice", selection->slice);
+	if (selection->axis_count < 0)
+		return BI_OK;
+	rc = check_axes(selection, layout->ndim, err);
+	if (rc == BI_OK)
+		rc = bi_layout_permute(layout, selection->axes, err);
+	return rc == BI_OK ? BI_OK : fail_option(err, "--transpose", selection->transpose);
 }

@@ -41,11 +41,9 @@ int integers_parse(const char *text, int64_t values[BI_MAX_NDIM], int *count, st
 int selection_parse(const char *slice, const char *transpose, struct selection *out, struct bi_error *err);
 
 /*
- * Checks the axes, if any, against an array of `ndim` dimensions. Returns BI_EINVAL or BI_EBOUNDS if they do not fit.
+ * Changes the layout of an array to the layout of the view. `err` must not be NULL. The message of a failure names the
+ * option.
  */
-int selection_check_axes(const struct selection *selection, int ndim, struct bi_error *err);
-
-/* Changes the layout of an array to the layout of the view. The message of a failure names the option. */
 int selection_apply(const struct selection *selection, struct bi_layout *layout, struct bi_error *err);
 
 #endif

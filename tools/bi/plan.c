@@ -46,17 +46,11 @@ static void print_nest(const struct bi_plan *plan)
 		       plan->unit, plan->unit == 1 ? "" : "s", plan->bytes, plan->src_offset);
 }
 
-/* Makes the layout of the dense array into which the view is copied. */
-static int dense_layout(const struct bi_layout *view, struct bi_layout *dense, struct bi_error *err)
-{
-	return bi_layout_init(dense, view->dtype, view->ndim, view->shape, NULL, 0, err);
-}
-
 int plan_print(const struct bi_layout *view, struct bi_error *err)
 {
 	struct bi_layout dense;
 	struct bi_plan plan;
-	int rc = dense_layout(view, &dense, err);
+	int rc = bi_layout_init(&dense, view->dtype, view->ndim, view->shape, NULL, 0, err);
 
 	if (rc == BI_OK)
 		rc = bi_plan_make(&dense, view, &plan, err);
@@ -97,32 +91,23 @@ static int measure_copy(const struct bi_view *dst, const struct bi_view *src, do
 /* The arrays of one measurement on the device. */
 struct measurement {
 	struct bi_context *context;
-	struct bi_memory *memory; /* memory of the view; all its bytes are 0 */
+	struct bi_view *bytes; /* the memory of the view; all bytes are 0 */
 	struct bi_view *view, *dense, *other;
 };
 
 static int open_source(struct measurement *measured, const struct bi_layout *layout, struct bi_error *err)
 {
 	int64_t first, end;
-	struct bi_view *bytes = NULL;
-	struct bi_layout all;
 	struct bi_dtype byte;
 	int rc;
 
 	bi_layout_extent(layout, &first, &end);
-	rc = bi_memory_create(measured->context, (size_t)end, BI_MEMORY_DEVICE, &measured->memory, err);
+	rc = bi_dtype_make(BI_UINT8, 1, 0, &byte, err);
 	if (rc == BI_OK)
-		rc = bi_dtype_parse("u1", &byte, err);
+		rc = bi_view_empty(measured->context, byte, 1, &end, &measured->bytes, err);
 	if (rc == BI_OK)
-		rc = bi_layout_init(&all, byte, 1, &end, NULL, 0, err);
-	if (rc == BI_OK)
-		rc = bi_view_create(measured->memory, &all, 0, &bytes, err);
-	if (rc == BI_OK)
-		rc = bi_fill(bytes, "", NULL, err);
-	if (rc == BI_OK)
-		rc = bi_view_create(measured->memory, layout, 0, &measured->view, err);
-	bi_view_release(bytes);
-	return rc;
+		rc = bi_fill(measured->bytes, "", NULL, err);
+	return rc == BI_OK ? bi_view_with_layout(measured->bytes, layout, &measured->view, err) : rc;
 }
 
 static int open_measurement(struct measurement *measured, const struct bi_layout *view, const char *device,
@@ -147,7 +132,7 @@ static void close_measurement(struct measurement *measured)
 	bi_view_release(measured->other);
 	bi_view_release(measured->dense);
 	bi_view_release(measured->view);
-	bi_memory_release(measured->memory);
+	bi_view_release(measured->bytes);
 	bi_context_release(measured->context);
 }
 

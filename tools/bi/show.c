@@ -183,14 +183,6 @@ static int64_t count_shared(const struct bi_layout *layout)
 	return shared;
 }
 
-static void print_tuple(const char *name, const int64_t *values, int count)
-{
-	printf("  %s (", name);
-	for (int i = 0; i < count; i++)
-		printf(i ? ", %" PRId64 : "%" PRId64, values[i]);
-	fputs(count == 1 ? ",)" : ")", stdout);
-}
-
 static const char *contiguity(const struct bi_layout *layout)
 {
 	int c = bi_layout_is_contiguous(layout, 'C'), f = bi_layout_is_contiguous(layout, 'F');
@@ -207,8 +199,10 @@ static void print_summary(const struct bi_layout *view)
 		bi_dtype_name(view->dtype, dtype);
 	bi_layout_extent(view, &first, &end);
 	fputs(dtype, stdout);
-	print_tuple("shape", view->shape, view->ndim);
-	print_tuple("strides", view->strides, view->ndim);
+	fputs("  shape ", stdout);
+	print_tuple(stdout, view->shape, view->ndim);
+	fputs("  strides ", stdout);
+	print_tuple(stdout, view->strides, view->ndim);
 	printf("  offset %" PRId64 "\ncontiguous: %s; ", view->offset, contiguity(view));
 	if (first < end)
 		printf("reaches bytes %" PRId64 "..%" PRId64 ", %" PRId64 " in all; ", first, end - 1, end - first);

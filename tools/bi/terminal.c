@@ -2,6 +2,7 @@
 
 #include "terminal.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #ifdef _WIN32
@@ -59,4 +60,12 @@ int terminal_has_colour(FILE *stream)
 	const char *refused = getenv("NO_COLOR"), *term = getenv("TERM");
 
 	return terminal_is(stream) && !(refused && *refused) && !(term && !strcmp(term, "dumb"));
+}
+
+void print_tuple(FILE *out, const int64_t *values, int count)
+{
+	fputc('(', out);
+	for (int i = 0; i < count; i++)
+		fprintf(out, i ? ", %" PRId64 : "%" PRId64, values[i]);
+	fputs(count == 1 ? ",)" : ")", out);
 }

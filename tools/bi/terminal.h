@@ -1,7 +1,8 @@
-/* Properties of an output stream. */
+/* Properties of an output stream, and numbers as Python prints them. */
 #ifndef BI_TOOL_TERMINAL_H
 #define BI_TOOL_TERMINAL_H
 
+#include <stdint.h>
 #include <stdio.h>
 
 /* Returns 1 if the stream is a terminal, otherwise 0. */
@@ -14,5 +15,8 @@ int terminal_columns(FILE *stream);
 
 /* Returns 1 if the stream is a terminal and NO_COLOR is not set, otherwise 0. */
 int terminal_has_colour(FILE *stream);
+
+/* Prints a tuple such as "(3, 4)" or "(3,)". */
+void print_tuple(FILE *out, const int64_t *values, int count);
 
 #endif
