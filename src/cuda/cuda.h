@@ -164,8 +164,8 @@ struct bi__cuda_scope {
 
 /*
  * bi__cuda_enter makes a context current on the calling thread, bi__cuda_relax allows calls that would otherwise
- * invalidate a graph capture of any thread in the process; both until bi__cuda_leave, which cannot fail. After a
- * failure bi__cuda_leave must not be called. bi__cuda_enter_to_release does both. It tries each twice, and cannot fail.
+ * invalidate a graph capture of any thread in the process; both until bi__cuda_leave, which cannot fail, and does
+ * nothing after a failure. bi__cuda_enter_to_release does both. It tries each twice, and cannot fail.
  */
 int bi__cuda_enter(bi__cu_context context, struct bi__cuda_scope *scope, struct bi_error *err);
 int bi__cuda_relax(struct bi__cuda_scope *scope, struct bi_error *err);

@@ -149,9 +149,8 @@ static int get_context_device(bi__cu_context context, bi__cu_device *device, str
 	struct bi__cuda_scope scope;
 	int rc = bi__cuda_enter(context, &scope, err);
 
-	if (rc)
-		return rc;
-	rc = bi__cu_check(bi__cu->CtxGetDevice(device), "cuCtxGetDevice", err);
+	if (!rc)
+		rc = bi__cu_check(bi__cu->CtxGetDevice(device), "cuCtxGetDevice", err);
 	bi__cuda_leave(&scope);
 	return rc;
 }

@@ -144,9 +144,8 @@ int bi__cuda_alloc(struct bi__device_state *device, struct bi__block *block, str
 	if (bi__add_size(block->nbytes, block->origin, &total))
 		return bi__fail(err, BI_EOVERFLOW, "%zu bytes do not fit into the address space", block->nbytes);
 	rc = bi__cuda_relax(&scope, err);
-	if (rc)
-		return rc;
-	rc = alloc_kind(cuda, total, block, err);
+	if (!rc)
+		rc = alloc_kind(cuda, total, block, err);
 	bi__cuda_leave(&scope);
 	return rc;
 }

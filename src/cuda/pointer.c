@@ -175,9 +175,8 @@ static int check_range(const struct bi__cuda *cuda, bi__cu_pointer pointer, size
 	if (has_whole_range(pointer, nbytes, facts) || is_one_range(pointer + nbytes - 1, facts, &is_mapped))
 		return BI_OK;
 	rc = bi__cuda_enter(cuda->context, &scope, err);
-	if (rc)
-		return rc;
-	rc = walk_ranges(pointer, nbytes, facts, err);
+	if (!rc)
+		rc = walk_ranges(pointer, nbytes, facts, err);
 	bi__cuda_leave(&scope);
 	/* A driver may report a range of virtual memory of which only a part is mapped. */
 	return rc || is_mapped || facts->context ? rc : refuse_end(pointer, nbytes - 1, nbytes, err);

@@ -2,13 +2,6 @@
 #include "cuda/cuda.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-/* Returns true for the handles of the two default streams. A default stream belongs to the current context. */
-static int is_default(bi__cu_stream stream)
-{
-	return stream == BI__CU_STREAM_LEGACY || stream == BI__CU_STREAM_PER_THREAD;
-}
 
 /*
  * Reads the context of a stream. The stream of a green context belongs to two: only cuStreamGetCtx_v2 gives the primary
@@ -42,7 +35,8 @@ static int check_stream(struct bi__cuda *cuda, bi__cu_stream stream, struct bi_e
 	bi__cu_result code;
 	int rc = bi__cuda_refuse_reset(cuda, err);
 
-	if (rc || is_default(stream))
+	/* A default stream belongs to the current context. */
+	if (rc || stream == BI__CU_STREAM_LEGACY || stream == BI__CU_STREAM_PER_THREAD)
 		return rc;
 	code = query_context(cuda, stream, &context);
 	if (code == BI__CU_ERROR_INVALID_HANDLE)
@@ -77,12 +71,11 @@ static int wrap_stream(struct bi__cuda_queue *queue, uintptr_t native, struct bi
 
 int bi__cuda_queue_open(struct bi__cuda *cuda, struct bi__queue *queue, unsigned flags, struct bi_error *err)
 {
-	struct bi__cuda_queue *made = malloc(sizeof(*made));
+	struct bi__cuda_queue *made = calloc(1, sizeof(*made));
 	int rc;
 
 	if (!made)
 		return bi__fail(err, BI_ENOMEM, "no memory for a stream");
-	memset(made, 0, sizeof(*made));
 	made->cuda = cuda;
 	made->serial = atomic_fetch_add_explicit(&cuda->shared->serials, 1, memory_order_relaxed) + 1;
 	rc = queue->native ? wrap_stream(made, queue->native, err) : create_stream(made, flags, err);

@@ -63,19 +63,12 @@ static int has_extension(cl_device_id device, const char *name)
 	return has;
 }
 
-/* Returns a bit field or a 64-bit number of the device, or 0 if the device does not report it. */
+/* Returns a flag, a bit field or a 64-bit number of the device, or 0 if the device does not report it. */
 static uint64_t get_bits(cl_device_id device, cl_device_info what)
 {
 	cl_ulong bits = 0;
 
 	return bi__cl->GetDeviceInfo(device, what, sizeof(bits), &bits, NULL) == CL_SUCCESS ? bits : 0;
-}
-
-static int get_flag(cl_device_id device, cl_device_info what)
-{
-	cl_bool flag = CL_FALSE;
-
-	return bi__cl->GetDeviceInfo(device, what, sizeof(flag), &flag, NULL) == CL_SUCCESS && flag;
 }
 
 /* Returns the OpenCL version of the device: 102 for "OpenCL 1.2 something", 0 if it cannot be read. */
@@ -109,7 +102,7 @@ static uint32_t get_capabilities(cl_device_id device, int version)
 	uint64_t queues = get_bits(device, CL_DEVICE_QUEUE_PROPERTIES);
 	uint32_t found = BI_CAP_ASYNC;
 
-	if (get_flag(device, CL_DEVICE_HOST_UNIFIED_MEMORY))
+	if (get_bits(device, CL_DEVICE_HOST_UNIFIED_MEMORY))
 		found |= BI_CAP_UNIFIED;
 	if (queues & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)
 		found |= BI_CAP_OUT_OF_ORDER;

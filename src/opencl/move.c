@@ -19,35 +19,36 @@ static struct bi__opencl_place place_of(const struct bi__place *place)
 	return (struct bi__opencl_place){ (cl_mem)place->block->cookie, place->block->origin };
 }
 
-static inline int copy_linear(const struct job *job, const struct bi__opencl_place *dst,
-			      const struct bi__opencl_place *src, struct bi_error *err)
-{
-	size_t to = dst->offset + (size_t)job->plan->dst_offset, from = src->offset + (size_t)job->plan->src_offset;
+/* Bytes on the host, and the bytes of a buffer to or from which they are copied. */
+struct host_copy {
+	int writes; /* 1: to the buffer */
+	cl_mem buffer;
+	size_t at; /* of the first byte in the buffer */
+	char *host;
+};
 
-	return bi__cl_check(bi__cl->EnqueueCopyBuffer(job->command.queue, src->buffer, dst->buffer, from, to,
-						      job->plan->unit, 0, NULL, job->command.event),
-			    "clEnqueueCopyBuffer", err);
+static struct host_copy host_copy_of(const struct job *job)
+{
+	int writes = job->dst->block != NULL;
+	struct bi__opencl_place place = place_of(writes ? job->dst : job->src);
+	const struct bi__place *host = writes ? job->src : job->dst;
+	int64_t to = job->plan->dst_offset, from = job->plan->src_offset;
+
+	return (struct host_copy){ writes, place.buffer, place.offset + (size_t)(writes ? to : from),
+				   (char *)(uintptr_t)host->host + (writes ? from : to) };
 }
 
-static int write_linear(const struct job *job, struct bi_error *err)
+static int copy_host_linear(const struct job *job, struct bi_error *err)
 {
-	struct bi__opencl_place dst = place_of(job->dst);
-	size_t to = dst.offset + (size_t)job->plan->dst_offset;
-	const char *from = (const char *)job->src->host + job->plan->src_offset;
+	struct host_copy copy = host_copy_of(job);
+	cl_command_queue queue = job->command.queue;
 
-	return bi__cl_check(bi__cl->EnqueueWriteBuffer(job->command.queue, dst.buffer, CL_FALSE, to, job->plan->unit,
-						       from, 0, NULL, job->command.event),
-			    "clEnqueueWriteBuffer", err);
-}
-
-static int read_linear(const struct job *job, struct bi_error *err)
-{
-	struct bi__opencl_place src = place_of(job->src);
-	size_t from = src.offset + (size_t)job->plan->src_offset;
-	char *to = (char *)(uintptr_t)job->dst->host + job->plan->dst_offset;
-
-	return bi__cl_check(bi__cl->EnqueueReadBuffer(job->command.queue, src.buffer, CL_FALSE, from, job->plan->unit,
-						      to, 0, NULL, job->command.event),
+	if (copy.writes)
+		return bi__cl_check(bi__cl->EnqueueWriteBuffer(queue, copy.buffer, CL_FALSE, copy.at, job->plan->unit,
+							       copy.host, 0, NULL, job->command.event),
+				    "clEnqueueWriteBuffer", err);
+	return bi__cl_check(bi__cl->EnqueueReadBuffer(queue, copy.buffer, CL_FALSE, copy.at, job->plan->unit, copy.host,
+						      0, NULL, job->command.event),
 			    "clEnqueueReadBuffer", err);
 }
 
@@ -60,39 +61,26 @@ static int is_box(const struct bi__plan *plan, struct bi__rect *out)
 	return plan->unit >= ROW_BYTES && bi__rect_make(plan, out);
 }
 
-/* Converts an offset in bytes to the driver's three coordinates: bytes, rows, slices. */
-static void find_origin(size_t *origin, size_t offset, const struct bi__pitch *pitch)
+static int copy_host_box(const struct job *job, const struct bi__rect *rect, struct bi_error *err)
 {
-	origin[0] = offset % pitch->row;
-	origin[1] = offset % pitch->slice / pitch->row;
-	origin[2] = offset / pitch->slice;
-}
-
-static int write_box(const struct job *job, const struct bi__rect *rect, struct bi_error *err)
-{
-	struct bi__opencl_place dst = place_of(job->dst);
+	struct host_copy copy = host_copy_of(job);
+	const struct bi__pitch *in_buffer = copy.writes ? &rect->dst : &rect->src;
+	const struct bi__pitch *on_host = copy.writes ? &rect->src : &rect->dst;
+	cl_command_queue queue = job->command.queue;
 	const size_t region[3] = { rect->width, rect->rows, rect->slices }, start[3] = { 0 };
-	const char *from = (const char *)job->src->host + job->plan->src_offset;
-	size_t to[3];
+	/* The driver's coordinates: bytes, rows, slices. */
+	const size_t at[3] = { copy.at % in_buffer->row, copy.at % in_buffer->slice / in_buffer->row,
+			       copy.at / in_buffer->slice };
 
-	find_origin(to, dst.offset + (size_t)job->plan->dst_offset, &rect->dst);
-	return bi__cl_check(bi__cl->EnqueueWriteBufferRect(job->command.queue, dst.buffer, CL_FALSE, to, start, region,
-							   rect->dst.row, rect->dst.slice, rect->src.row,
-							   rect->src.slice, from, 0, NULL, job->command.event),
-			    "clEnqueueWriteBufferRect", err);
-}
-
-static int read_box(const struct job *job, const struct bi__rect *rect, struct bi_error *err)
-{
-	struct bi__opencl_place src = place_of(job->src);
-	const size_t region[3] = { rect->width, rect->rows, rect->slices }, start[3] = { 0 };
-	char *to = (char *)(uintptr_t)job->dst->host + job->plan->dst_offset;
-	size_t from[3];
-
-	find_origin(from, src.offset + (size_t)job->plan->src_offset, &rect->src);
-	return bi__cl_check(bi__cl->EnqueueReadBufferRect(job->command.queue, src.buffer, CL_FALSE, from, start, region,
-							  rect->src.row, rect->src.slice, rect->dst.row,
-							  rect->dst.slice, to, 0, NULL, job->command.event),
+	if (copy.writes)
+		return bi__cl_check(bi__cl->EnqueueWriteBufferRect(queue, copy.buffer, CL_FALSE, at, start, region,
+								   in_buffer->row, in_buffer->slice, on_host->row,
+								   on_host->slice, copy.host, 0, NULL,
+								   job->command.event),
+				    "clEnqueueWriteBufferRect", err);
+	return bi__cl_check(bi__cl->EnqueueReadBufferRect(queue, copy.buffer, CL_FALSE, at, start, region,
+							  in_buffer->row, in_buffer->slice, on_host->row,
+							  on_host->slice, copy.host, 0, NULL, job->command.event),
 			    "clEnqueueReadBufferRect", err);
 }
 
@@ -102,13 +90,13 @@ static int copy_host(const struct job *job, struct bi_error *err)
 	struct bi__rect rect;
 
 	if (job->plan->kind == BI__PLAN_LINEAR)
-		return job->dst->block ? write_linear(job, err) : read_linear(job, err);
-	if (!is_box(job->plan, &rect))
-		return bi__fail(err, BI_EUNSUPPORTED,
-				"the device moves only dense bytes and boxes of rows of at least "
-				"%d bytes from and to the host",
-				ROW_BYTES);
-	return job->dst->block ? write_box(job, &rect, err) : read_box(job, &rect, err);
+		return copy_host_linear(job, err);
+	if (is_box(job->plan, &rect))
+		return copy_host_box(job, &rect, err);
+	return bi__fail(err, BI_EUNSUPPORTED,
+			"the device moves only dense bytes and boxes of rows of at least "
+			"%d bytes from and to the host",
+			ROW_BYTES);
 }
 
 int bi__opencl_takes(struct bi__device_state *device, const struct bi__move *move, int *takes, struct bi_error *err)
@@ -186,10 +174,14 @@ static const struct bi__block *link_buffer(const struct job *job, struct native 
 static inline int copy_blocks(const struct job *job, struct bi_error *err)
 {
 	struct bi__opencl_place dst = place_of(job->dst), src = place_of(job->src);
+	const struct bi__plan *plan = job->plan;
 
-	if (job->plan->kind == BI__PLAN_LINEAR)
-		return copy_linear(job, &dst, &src, err);
-	return bi__opencl_launch(&job->command, job->plan, &dst, &src, err);
+	if (plan->kind != BI__PLAN_LINEAR)
+		return bi__opencl_launch(&job->command, plan, &dst, &src, err);
+	return bi__cl_check(bi__cl->EnqueueCopyBuffer(
+				    job->command.queue, src.buffer, dst.buffer, src.offset + (size_t)plan->src_offset,
+				    dst.offset + (size_t)plan->dst_offset, plan->unit, 0, NULL, job->command.event),
+			    "clEnqueueCopyBuffer", err);
 }
 
 /*

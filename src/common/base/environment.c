@@ -19,12 +19,10 @@ const char *bi__environment(const char *variable)
 #else
 static int has_raised_rights(void)
 {
-#if defined(__APPLE__) || defined(__FreeBSD__) || defined(__OpenBSD__) || defined(__NetBSD__)
-	return issetugid();
-#elif defined(_WIN32)
+#ifdef _WIN32
 	return 0;
 #else
-	return geteuid() != getuid() || getegid() != getgid();
+	return issetugid();
 #endif
 }
 

@@ -2,26 +2,34 @@
 #ifndef BI_COMMON_BASE_STATUS_H
 #define BI_COMMON_BASE_STATUS_H
 
+#include <string.h>
+
 #include "buffer_interface.h"
 
 #if defined(__MINGW32__) && !defined(__clang__)
 #define BI__PRINTF(text, first) __attribute__((format(gnu_printf, text, first)))
-#elif defined(__GNUC__)
-#define BI__PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
-#define BI__PRINTF(text, first)
+#define BI__PRINTF(text, first) __attribute__((format(printf, text, first)))
 #endif
 
-#if defined(__GNUC__)
 #define BI__COLD __attribute__((cold)) /* keeps the failing branches out of the hot code */
-#else
-#define BI__COLD
-#endif
 
 /* Writes status and message into err and returns status. err may be NULL. A message that is too long is cut. */
 int bi__fail(struct bi_error *err, int status, const char *format, ...) BI__PRINTF(3, 4) BI__COLD;
 
 /* Does the same as bi__fail for a failed driver call; `vendor` is the driver's error code. */
 int bi__fail_vendor(struct bi_error *err, int status, int vendor, const char *format, ...) BI__PRINTF(4, 5) BI__COLD;
+
+/*
+ * The first check of a function that makes an object: sets the pointer *out to NULL. Returns BI_EINVAL if `out` is NULL,
+ * or with the message `fault` if `is_given` is 0 because another argument is missing.
+ */
+static inline int bi__check_out(void *out, int is_given, const char *fault, struct bi_error *err)
+{
+	if (!out)
+		return bi__fail(err, BI_EINVAL, "out is NULL");
+	memset(out, 0, sizeof(void *));
+	return is_given ? BI_OK : bi__fail(err, BI_EINVAL, "%s", fault);
+}
 
 #endif

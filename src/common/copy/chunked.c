@@ -83,18 +83,15 @@ int bi__chunked_start(struct bi__chunked *chunked, const struct bi__job *job, st
 }
 
 /*
- * Returns how many chunks stay in the buffers before the oldest chunk is copied out. If the source is device memory,
- * the oldest chunk is copied out while the next chunk is on the way: 1. If the source is host memory, a chunk is in its
- * buffer when the step returns, and is copied out before the next chunk: 0.
+ * Returns true if the oldest chunk in a buffer is copied out next. If the source is device memory, this is done while
+ * the next chunk is on the way, so one chunk stays. If the source is host memory, a chunk is in its buffer when the
+ * step returns, and none stays.
  */
-static unsigned chunks_behind(const struct bi__chunked *chunked)
-{
-	return chunked->has_box && !chunked->job->src->backend->synchronous;
-}
-
 static int has_chunk_to_forward(const struct bi__chunked *chunked)
 {
-	return chunked->filled - chunked->emptied > chunks_behind(chunked);
+	unsigned stay = chunked->has_box && !chunked->job->src->backend->synchronous;
+
+	return chunked->filled - chunked->emptied > stay;
 }
 
 int bi__chunked_has_step(const struct bi__chunked *chunked)

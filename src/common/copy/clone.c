@@ -26,18 +26,10 @@ static int make_dense(const struct bi_view *view, struct bi_context *context, en
 	return rc;
 }
 
-static int check_clone(const struct bi_view *view, struct bi_view **out, struct bi_error *err)
-{
-	if (!out)
-		return bi__fail(err, BI_EINVAL, "out is NULL");
-	*out = NULL;
-	return view ? BI_OK : bi__fail(err, BI_EINVAL, "view is NULL");
-}
-
 int bi_view_clone(const struct bi_view *view, struct bi_context *context, struct bi_view **out, struct bi_error *err)
 {
 	struct bi_view *made;
-	int rc = check_clone(view, out, err);
+	int rc = bi__check_out(out, view != NULL, "view is NULL", err);
 
 	if (rc)
 		return rc;
@@ -55,7 +47,7 @@ int bi_view_clone(const struct bi_view *view, struct bi_context *context, struct
 
 int bi_view_contiguous(const struct bi_view *view, struct bi_view **out, struct bi_error *err)
 {
-	int rc = check_clone(view, out, err);
+	int rc = bi__check_out(out, view != NULL, "view is NULL", err);
 
 	if (rc || !(view->traits & BI__TRAIT_C_CONTIGUOUS))
 		return rc ? rc : bi_view_clone(view, NULL, out, err);
@@ -66,7 +58,7 @@ int bi_view_contiguous(const struct bi_view *view, struct bi_view **out, struct 
 int bi_view_to_device(const struct bi_view *view, struct bi_context *context, struct bi_view **out,
 		      struct bi_error *err)
 {
-	int rc = check_clone(view, out, err);
+	int rc = bi__check_out(out, view != NULL, "view is NULL", err);
 
 	if (rc)
 		return rc;

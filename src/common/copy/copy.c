@@ -168,7 +168,8 @@ static int is_contiguous_object(const struct bi_view *view)
 	       view->traits & BI__TRAIT_C_CONTIGUOUS;
 }
 
-/* write_array and read_array are inlined into bi_view_write and bi_view_read, which are often called for a few bytes. */
+/* write_array and read_array are inlined into bi_view_write and bi_view_read, which are often called for a few bytes.
+ */
 static inline __attribute__((always_inline)) int write_array(const struct bi_view *dst, struct bi_memory *bytes,
 							     struct bi_error *err)
 {
@@ -244,20 +245,16 @@ static int transfer_few(const struct bi_transfer *transfers, size_t count, trans
 	return finish_access(&access, rc, err);
 }
 
-static int check_transfer(const struct bi_transfer *transfer, int is_write, struct bi_error *err)
-{
-	int rc = check_bytes(transfer->view, transfer->bytes, transfer->nbytes, err);
-
-	return rc || !is_write ? rc : check_destination(transfer->view, err);
-}
-
 static int transfer_all(const struct bi_transfer *transfers, size_t count, transfer_fn transfer, struct bi_error *err)
 {
 	const size_t most = 32;
 	int rc = count && !transfers ? bi__fail(err, BI_EINVAL, "transfers is NULL") : BI_OK;
 
-	for (size_t i = 0; i < count && !rc; i++)
-		rc = check_transfer(&transfers[i], transfer == write_array, err);
+	for (size_t i = 0; i < count && !rc; i++) {
+		rc = check_bytes(transfers[i].view, transfers[i].bytes, transfers[i].nbytes, err);
+		if (!rc && transfer == write_array)
+			rc = check_destination(transfers[i].view, err);
+	}
 	for (size_t i = 0; i < count && !rc; i += most)
 		rc = transfer_few(transfers + i, count - i < most ? count - i : most, transfer, err);
 	return rc;

@@ -6,19 +6,14 @@
 #include "common/layout/layout.h"
 #include "common/base/status.h"
 
-static int refuse_kind(const struct bi_index *items, int i, struct bi_error *err)
-{
-	return bi__fail(err, BI_EINVAL, "items[%d]: kind %d is not in %d..%d", i, (int)items[i].kind, BI_INDEX_INTEGER,
-			BI_INDEX_ELLIPSIS);
-}
-
 int bi__index_refuse(int ndim, const struct bi_index *items, int count, struct bi_error *err)
 {
 	int indexed = 0, ellipses = 0;
 
 	for (int i = 0; i < count; i++) {
 		if ((unsigned)items[i].kind > BI_INDEX_ELLIPSIS)
-			return refuse_kind(items, i, err);
+			return bi__fail(err, BI_EINVAL, "items[%d]: kind %d is not in %d..%d", i, (int)items[i].kind,
+					BI_INDEX_INTEGER, BI_INDEX_ELLIPSIS);
 		indexed += items[i].kind == BI_INDEX_INTEGER || items[i].kind == BI_INDEX_SLICE;
 		ellipses += items[i].kind == BI_INDEX_ELLIPSIS;
 	}

@@ -94,11 +94,8 @@ int bi_event_record(struct bi_stream *stream, struct bi_event **out, struct bi_e
 	uintptr_t made;
 	int rc;
 
-	if (!out)
-		return bi__fail(err, BI_EINVAL, "out is NULL");
-	*out = NULL;
-	if (!stream)
-		return bi__fail(err, BI_EINVAL, "stream is NULL");
+	if (bi__check_out(out, stream != NULL, "stream is NULL", err))
+		return BI_EINVAL;
 	rc = bi__dispatch_record(&stream->context->device, &stream->queue, &made, err);
 	return make_event(stream->context, made, rc, out, err);
 }
@@ -108,11 +105,8 @@ int bi_event_wrap(struct bi_context *context, uintptr_t handle, struct bi_event 
 	uintptr_t made;
 	int rc;
 
-	if (!out)
-		return bi__fail(err, BI_EINVAL, "out is NULL");
-	*out = NULL;
-	if (!context || !handle)
-		return bi__fail(err, BI_EINVAL, "context is NULL or handle is 0");
+	if (bi__check_out(out, context && handle, "context is NULL or handle is 0", err))
+		return BI_EINVAL;
 	rc = bi__dispatch_event_wrap(&context->device, handle, &made, err);
 	return make_event(context, made, rc, out, err);
 }

@@ -164,11 +164,8 @@ static int allocate_or_trim(struct bi_context *context, size_t nbytes, enum bi_m
 int bi_memory_create(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
 		     struct bi_error *err)
 {
-	if (!out)
-		return bi__fail(err, BI_EINVAL, "out is NULL");
-	*out = NULL;
-	if (!context)
-		return bi__fail(err, BI_EINVAL, "context is NULL");
+	if (bi__check_out(out, context != NULL, "context is NULL", err))
+		return BI_EINVAL;
 	if ((unsigned)kind > BI_MEMORY_HOST)
 		return bi__fail(err, BI_EINVAL, "memory kind %d is not in 0..%d", (int)kind, BI_MEMORY_HOST);
 	if (nbytes)

@@ -281,11 +281,8 @@ int bi_context_report(struct bi_context *context, char **out, struct bi_error *e
 {
 	struct text text = { NULL, 0, 0, 0 };
 
-	if (!out)
-		return bi__fail(err, BI_EINVAL, "out is NULL");
-	*out = NULL;
-	if (!context)
-		return bi__fail(err, BI_EINVAL, "context is NULL");
+	if (bi__check_out(out, context != NULL, "context is NULL", err))
+		return BI_EINVAL;
 	if (bi__dispatch_alive(&context->device, err))
 		return BI_EFORK;
 	put_report(&text, context);

@@ -134,11 +134,8 @@ static int open_stream(struct bi_context *context, struct bi__queue queue, struc
 
 int bi_stream_create(struct bi_context *context, unsigned flags, struct bi_stream **out, struct bi_error *err)
 {
-	if (!out)
-		return bi__fail(err, BI_EINVAL, "out is NULL");
-	*out = NULL;
-	if (!context)
-		return bi__fail(err, BI_EINVAL, "context is NULL");
+	if (bi__check_out(out, context != NULL, "context is NULL", err))
+		return BI_EINVAL;
 	if (flags > BI_STREAM_OUT_OF_ORDER)
 		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", flags);
 	if (flags && !(context->device.info->capabilities & BI_CAP_OUT_OF_ORDER))
@@ -152,11 +149,8 @@ int bi_stream_wrap(struct bi_context *context, uintptr_t handle, bi_release_fn r
 {
 	int rc;
 
-	if (!out)
-		return bi__fail(err, BI_EINVAL, "out is NULL");
-	*out = NULL;
-	if (!context || !handle)
-		return bi__fail(err, BI_EINVAL, "context is NULL or handle is 0");
+	if (bi__check_out(out, context && handle, "context is NULL or handle is 0", err))
+		return BI_EINVAL;
 	rc = open_stream(context, (struct bi__queue){ .native = handle }, out, err);
 	if (rc)
 		return rc;

@@ -5,14 +5,6 @@
 
 static const struct bi_index whole_axis = { BI_INDEX_SLICE, BI_OMITTED, BI_OMITTED, 1 };
 
-static int check_source(const struct bi_view *view, struct bi_view **out, struct bi_error *err)
-{
-	if (!out)
-		return bi__fail(err, BI_EINVAL, "out is NULL");
-	*out = NULL;
-	return view ? BI_OK : bi__fail(err, BI_EINVAL, "view is NULL");
-}
-
 /*
  * bi_view_index and bi_view_permute write shape and strides directly into the new view. No check of the bounds is
  * needed, because the new view has only elements of the old view.
@@ -36,7 +28,7 @@ int bi_view_index(const struct bi_view *view, const struct bi_index *items, int 
 	struct bi__indexed result;
 	struct bi__cursor at;
 	struct bi_view *made;
-	int rc = check_source(view, out, err);
+	int rc = bi__check_out(out, view != NULL, "view is NULL", err);
 
 	if (rc)
 		return rc;
@@ -60,7 +52,7 @@ int bi_view_index_axis(const struct bi_view *view, int axis, struct bi_index ite
 		       struct bi_error *err)
 {
 	struct bi_index items[BI_MAX_NDIM + 1];
-	int rc = check_source(view, out, err), last;
+	int rc = bi__check_out(out, view != NULL, "view is NULL", err), last;
 
 	if (rc)
 		return rc;
@@ -82,7 +74,7 @@ int bi_view_squeeze(const struct bi_view *view, struct bi_view **out, struct bi_
 {
 	static const struct bi_index first = { BI_INDEX_INTEGER, 0, 0, 0 };
 	struct bi_index items[BI_MAX_NDIM];
-	int rc = check_source(view, out, err);
+	int rc = bi__check_out(out, view != NULL, "view is NULL", err);
 
 	if (rc)
 		return rc;
@@ -95,7 +87,7 @@ int bi_view_permute(const struct bi_view *view, const int *order, struct bi_view
 {
 	struct bi__cursor at;
 	struct bi_view *made;
-	int rc = check_source(view, out, err);
+	int rc = bi__check_out(out, view != NULL, "view is NULL", err);
 
 	if (rc)
 		return rc;
@@ -115,7 +107,7 @@ int bi_view_permute(const struct bi_view *view, const int *order, struct bi_view
 static int begin_layout(const struct bi_view *view, struct bi_layout *layout, struct bi_view **out,
 			struct bi_error *err)
 {
-	int rc = check_source(view, out, err);
+	int rc = bi__check_out(out, view != NULL, "view is NULL", err);
 
 	if (!rc)
 		bi_view_layout(view, layout);
@@ -132,20 +124,11 @@ static int make_derived(const struct bi_view *view, const struct bi_layout *layo
 	return rc;
 }
 
-static int make_with_same_text(const struct bi_view *view, const struct bi_layout *layout, unsigned flags,
-			       struct bi_view **out, struct bi_error *err)
-{
-	return make_derived(view, layout, bi__view_text(view), flags, out, err);
-}
-
 int bi_view_with_layout(const struct bi_view *view, const struct bi_layout *layout, struct bi_view **out,
 			struct bi_error *err)
 {
-	if (!out)
-		return bi__fail(err, BI_EINVAL, "out is NULL");
-	*out = NULL;
-	if (!view || !layout)
-		return bi__fail(err, BI_EINVAL, "view or layout is NULL");
+	if (bi__check_out(out, view && layout, "view or layout is NULL", err))
+		return BI_EINVAL;
 	return bi_view_create(view->memory, layout, view->flags, out, err);
 }
 
@@ -156,7 +139,7 @@ int bi_view_flip(const struct bi_view *view, int axis, struct bi_view **out, str
 
 	if (!rc)
 		rc = bi_layout_flip(&layout, axis, err);
-	return rc ? rc : make_with_same_text(view, &layout, 0, out, err);
+	return rc ? rc : make_derived(view, &layout, bi__view_text(view), 0, out, err);
 }
 
 int bi_view_reshape(const struct bi_view *view, int ndim, const int64_t *shape, struct bi_view **out,
@@ -167,7 +150,7 @@ int bi_view_reshape(const struct bi_view *view, int ndim, const int64_t *shape, 
 
 	if (!rc)
 		rc = bi_layout_reshape(&layout, ndim, shape, err);
-	return rc ? rc : make_with_same_text(view, &layout, 0, out, err);
+	return rc ? rc : make_derived(view, &layout, bi__view_text(view), 0, out, err);
 }
 
 int bi_view_broadcast(const struct bi_view *view, int ndim, const int64_t *shape, struct bi_view **out,
@@ -178,7 +161,7 @@ int bi_view_broadcast(const struct bi_view *view, int ndim, const int64_t *shape
 
 	if (!rc)
 		rc = bi_layout_broadcast(&layout, ndim, shape, err);
-	return rc ? rc : make_with_same_text(view, &layout, BI_VIEW_READONLY, out, err);
+	return rc ? rc : make_derived(view, &layout, bi__view_text(view), BI_VIEW_READONLY, out, err);
 }
 
 int bi_view_field(const struct bi_view *view, const char *name, struct bi_view **out, struct bi_error *err)
@@ -188,7 +171,7 @@ int bi_view_field(const struct bi_view *view, const char *name, struct bi_view *
 
 	if (!rc)
 		rc = bi_layout_field(&layout, name, err);
-	return rc ? rc : make_with_same_text(view, &layout, 0, out, err);
+	return rc ? rc : make_derived(view, &layout, bi__view_text(view), 0, out, err);
 }
 
 int bi_view_reinterpret(const struct bi_view *view, struct bi_dtype dtype, const char *descr, struct bi_view **out,

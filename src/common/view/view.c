@@ -396,11 +396,8 @@ int bi_view_create(struct bi_memory *memory, const struct bi_layout *layout, uns
 	struct span span;
 	int rc;
 
-	if (!out)
-		return bi__fail(err, BI_EINVAL, "out is NULL");
-	*out = NULL;
-	if (!memory || !layout)
-		return bi__fail(err, BI_EINVAL, "memory or layout is NULL");
+	if (bi__check_out(out, memory && layout, "memory or layout is NULL", err))
+		return BI_EINVAL;
 	if (flags & ~(unsigned)BI_VIEW_READONLY)
 		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", flags);
 	rc = bi__layout_check(layout, &span.first, &span.end, err);
@@ -449,11 +446,8 @@ static int wrap_viewed(struct bi_context *context, const struct bi_foreign *fore
 static int check_wrapped(const struct bi_foreign *foreign, const struct bi_layout *layout, struct bi_view **out,
 			 struct bi_error *err)
 {
-	if (!out)
-		return bi__fail(err, BI_EINVAL, "out is NULL");
-	*out = NULL;
-	if (!layout || !foreign)
-		return bi__fail(err, BI_EINVAL, "foreign or layout is NULL");
+	if (bi__check_out(out, layout && foreign, "foreign or layout is NULL", err))
+		return BI_EINVAL;
 	if (foreign->flags & BI_WRAP_STEAL)
 		return bi__fail(err, BI_EINVAL,
 				"flags 0x%x: memory that is too small for the layout could not be given back",
