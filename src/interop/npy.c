@@ -90,24 +90,21 @@ static int read_elements(const struct bi_npy_source *source, const struct bi_vie
 static int read_array(struct bi_context *context, const struct bi_npy_source *source, const struct bi_layout *described,
 		      struct bi_view **out, struct bi_error *err)
 {
-	const int is_fortran = bi__npy_is_fortran(described);
-	struct bi_layout layout = *described;
-	struct bi_view *dense;
-	int rc = is_fortran ? bi_layout_permute(&layout, NULL, err) : BI_OK;
+	struct bi_memory *memory;
+	struct bi_view *made;
+	int rc = bi_memory_create(context, (size_t)bi_layout_nbytes(described), BI_MEMORY_DEFAULT, &memory, err);
 
-	if (!rc)
-		rc = bi_view_empty(context, layout.dtype, layout.ndim, layout.shape, &dense, err);
 	if (rc)
 		return rc;
-	rc = read_elements(source, dense, err);
-	bi_view_layout(dense, &layout);
-	layout.descr = described->descr;
-	layout.descr_length = described->descr_length;
-	if (!rc && is_fortran)
-		rc = bi_layout_permute(&layout, NULL, err);
-	if (!rc)
-		rc = bi_view_with_layout(dense, &layout, out, err);
-	bi_view_release(dense);
+	rc = bi_view_create(memory, described, 0, &made, err);
+	bi_memory_release(memory);
+	if (rc)
+		return rc;
+	rc = read_elements(source, made, err);
+	if (rc)
+		bi_view_release(made);
+	else
+		*out = made;
 	return rc;
 }
 

@@ -19,22 +19,14 @@ int fail(struct bi_error *err, enum bi_status status, const char *format, ...)
 	return status;
 }
 
-int fail_errno(struct bi_error *err, const char *format, ...)
+int fail_errno(struct bi_error *err, const char *what)
 {
 	int code = errno;
 	enum bi_status status = code == ENOMEM ? BI_ENOMEM : BI_EDRIVER;
-	size_t length;
-	va_list args;
 
-	if (!err)
-		return status;
-	err->status = status;
-	err->vendor = code;
-	va_start(args, format);
-	vsnprintf(err->message, sizeof(err->message), format, args);
-	va_end(args);
-	length = strlen(err->message);
-	snprintf(err->message + length, sizeof(err->message) - length, ": %s", strerror(code));
+	fail(err, status, "%s: %s", what, strerror(code));
+	if (err)
+		err->vendor = code;
 	return status;
 }
 

@@ -11,10 +11,8 @@
 
 #if defined(__MINGW32__) && !defined(__clang__)
 #define TOOL_PRINTF(text, first) __attribute__((format(gnu_printf, text, first)))
-#elif defined(__GNUC__)
-#define TOOL_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
-#define TOOL_PRINTF(text, first)
+#define TOOL_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #endif
 
 enum exit_code {
@@ -28,8 +26,8 @@ enum exit_code {
 /* Fills *err and returns `status`. `err` may be NULL. */
 int fail(struct bi_error *err, enum bi_status status, const char *format, ...) TOOL_PRINTF(3, 4);
 
-/* Fills *err after a failed system call with "<text>: <reason of errno>". Returns the status for errno. */
-int fail_errno(struct bi_error *err, const char *format, ...) TOOL_PRINTF(2, 3);
+/* Fills *err after a failed system call with "<what>: <reason of errno>". Returns the status for errno. */
+int fail_errno(struct bi_error *err, const char *what);
 
 /* Returns the exit code after bi_npy_read has failed with a status: the file is not valid, or cannot be read. */
 int input_exit_code(int status);

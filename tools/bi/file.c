@@ -128,12 +128,14 @@ static int cannot_create(const char *target, struct bi_error *err)
 	const char *slash = strrchr(target, '/');
 	int code = errno, length = slash ? (int)(slash - target) + (slash == target) : 1;
 	char *folder = strndup(slash ? target : ".", (size_t)length);
+	char what[sizeof(err->message)];
 	struct stat info;
 	int exists = folder && !stat(folder, &info) && S_ISDIR(info.st_mode);
 
+	snprintf(what, sizeof(what), "cannot %s the directory %s", exists ? "create a file in" : "use",
+		 folder ? folder : "of this path");
 	errno = code;
-	fail_errno(err, exists ? "cannot create a file in the directory %s" : "cannot use the directory %s",
-		   folder ? folder : "of this path");
+	fail_errno(err, what);
 	free(folder);
 	return BI_EDRIVER;
 }

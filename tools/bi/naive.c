@@ -2,15 +2,10 @@
 
 #include <string.h>
 
-/*
- * One axis of the view. Index i of the view is index first + i * step of an axis of the source. Neighbours on the axis
- * of the source are `pitch` items apart.
- */
+/* One axis of the view. Neighbours are `step` items of the source apart. */
 struct axis {
 	int64_t extent;
-	int64_t first;
 	int64_t step;
-	int64_t pitch;
 };
 
 struct view {
@@ -19,25 +14,19 @@ struct view {
 	struct axis axes[INDEXING_MAX + BI_MAX_NDIM];
 };
 
-/*
- * Returns the distance in items between neighbours along one axis of a dense array, or 0 if the array has no elements.
- */
-static int64_t pitch_of(const struct naive_array *array, int axis)
+/* Sets the distances in items between neighbours along the axes of a dense array. Without elements, they are 0. */
+static void find_pitches(const struct naive_array *array, int64_t pitches[BI_MAX_NDIM])
 {
-	int64_t pitch = 1;
+	uint64_t items = 1;
 
-	for (int i = 0; i < array->ndim; i++)
-		if (!array->shape[i])
-			return 0;
-	for (int i = 0; i < array->ndim; i++)
-		if (array->fortran_order ? i < axis : i > axis)
-			pitch *= array->shape[i];
-	return pitch;
-}
+	for (int i = 0; i < array->ndim; i++) {
+		int axis = array->fortran_order ? i : array->ndim - 1 - i;
 
-static int64_t clip_index(int64_t value, int64_t low, int64_t high)
-{
-	return value < low ? low : value > high ? high : value;
+		pitches[axis] = (int64_t)items;
+		items *= (uint64_t)array->shape[axis];
+	}
+	if (!items)
+		memset(pitches, 0, BI_MAX_NDIM * sizeof(*pitches));
 }
 
 /*
@@ -46,82 +35,59 @@ static int64_t clip_index(int64_t value, int64_t low, int64_t high)
  */
 static int64_t slice_bound(int64_t value, int64_t otherwise, int64_t extent, int backwards)
 {
+	int64_t low = backwards ? -1 : 0, high = backwards ? extent - 1 : extent;
+
 	if (value == BI_OMITTED)
 		return otherwise;
 	if (value < 0)
 		value += extent;
-	return backwards ? clip_index(value, -1, extent - 1) : clip_index(value, 0, extent);
+	return value < low ? low : value > high ? high : value;
 }
 
-static struct axis slice_axis(const struct bi_index *item, int64_t extent, int64_t pitch)
+static void add_slice(struct view *view, const struct bi_index *item, int64_t extent, int64_t pitch)
 {
 	int backwards = item->step < 0;
 	int64_t start = slice_bound(item->start, backwards ? extent - 1 : 0, extent, backwards);
 	int64_t stop = slice_bound(item->stop, backwards ? -1 : extent, extent, backwards);
-	uint64_t span = 0, stride = backwards ? 0 - (uint64_t)item->step : (uint64_t)item->step;
-	struct axis axis = { 0, start, item->step, pitch };
+	int64_t span = backwards ? start - stop : stop - start;
+	uint64_t stride = backwards ? 0 - (uint64_t)item->step : (uint64_t)item->step;
+	int64_t count = span > 0 ? (int64_t)(((uint64_t)span - 1) / stride + 1) : 0;
 
-	if (backwards ? start > stop : stop > start)
-		span = backwards ? (uint64_t)(start - stop) : (uint64_t)(stop - start);
-	axis.extent = (int64_t)(span / stride + (span % stride != 0));
-	return axis;
+	view->origin += count ? start * pitch : 0;
+	view->axes[view->ndim++] = (struct axis){ count, count > 1 ? item->step * pitch : 0 };
 }
 
-static void add_axis(struct view *view, struct axis axis)
-{
-	if (axis.extent > 0)
-		view->origin += axis.first * axis.pitch;
-	view->axes[view->ndim++] = axis;
-}
-
-static void add_whole_axes(struct view *view, const struct naive_array *source, int *from, int count)
-{
-	for (; count > 0; count--, ++*from)
-		add_axis(view, (struct axis){ source->shape[*from], 0, 1, pitch_of(source, *from) });
-}
-
-/* Counts the axes of the source to which an item of the index applies: all except those of an ellipsis. */
-static int named_axes(const struct selection *selection)
-{
-	int count = 0;
-
-	for (int i = 0; i < selection->count; i++)
-		count += selection->items[i].kind == BI_INDEX_INTEGER || selection->items[i].kind == BI_INDEX_SLICE;
-	return count;
-}
-
-static int add_integer(struct view *view, const struct naive_array *source, int axis, int64_t position)
-{
-	if (position < 0)
-		position += source->shape[axis];
-	if (position < 0 || position >= source->shape[axis])
-		return 0;
-	view->origin += position * pitch_of(source, axis);
-	return 1;
-}
-
+/* Returns 1, or 0 if the source has no such view. */
 static int index_view(struct view *view, const struct naive_array *source, const struct selection *selection)
 {
-	int axis = 0, unnamed = source->ndim - named_axes(selection);
+	int64_t pitches[BI_MAX_NDIM];
+	int axis = 0, unnamed = source->ndim, end;
 
+	find_pitches(source, pitches);
+	for (int i = 0; i < selection->count; i++)
+		unnamed -= selection->items[i].kind == BI_INDEX_INTEGER || selection->items[i].kind == BI_INDEX_SLICE;
 	if (unnamed < 0)
 		return 0;
-	for (int i = 0; i < selection->count; i++) {
+	for (int i = 0; i <= selection->count; i++) {
 		const struct bi_index *item = &selection->items[i];
 
-		if (item->kind == BI_INDEX_NEWAXIS) {
-			add_axis(view, (struct axis){ 1, 0, 1, 0 });
-		} else if (item->kind == BI_INDEX_ELLIPSIS) {
-			add_whole_axes(view, source, &axis, unnamed);
-			unnamed = 0;
+		/* An ellipsis stands for the axes that no item names, and so does the end. */
+		if (i == selection->count || item->kind == BI_INDEX_ELLIPSIS) {
+			for (end = i == selection->count ? source->ndim : axis + unnamed; axis < end; axis++)
+				view->axes[view->ndim++] = (struct axis){ source->shape[axis], pitches[axis] };
+		} else if (item->kind == BI_INDEX_NEWAXIS) {
+			view->axes[view->ndim++] = (struct axis){ 1, 0 };
 		} else if (item->kind == BI_INDEX_SLICE) {
-			add_axis(view, slice_axis(item, source->shape[axis], pitch_of(source, axis)));
+			add_slice(view, item, source->shape[axis], pitches[axis]);
 			axis++;
-		} else if (!add_integer(view, source, axis++, item->start)) {
-			return 0;
+		} else {
+			int64_t position = item->start < 0 ? item->start + source->shape[axis] : item->start;
+
+			if (position < 0 || position >= source->shape[axis])
+				return 0;
+			view->origin += position * pitches[axis++];
 		}
 	}
-	add_whole_axes(view, source, &axis, source->ndim - axis);
 	return 1;
 }
 
@@ -129,18 +95,14 @@ static int transpose_view(struct view *view, const struct selection *selection)
 {
 	struct view old = *view;
 
-	if (selection->axis_count < 0)
-		return 1;
-	if (selection->axis_count != view->ndim)
-		return 0;
-	for (int i = 0; i < view->ndim; i++) {
+	for (int i = 0; i < selection->axis_count; i++) {
 		int from = selection->axes[i] < 0 ? selection->axes[i] + view->ndim : selection->axes[i];
 
 		if (from < 0 || from >= view->ndim)
 			return 0;
 		view->axes[i] = old.axes[from];
 	}
-	return 1;
+	return selection->axis_count < 0 || selection->axis_count == view->ndim;
 }
 
 /* Advances to the next index in C order. Returns 1, or 0 after the last index. */
@@ -157,7 +119,7 @@ static size_t position_of(const struct view *view, const int64_t *index)
 	int64_t position = view->origin;
 
 	for (int i = 0; i < view->ndim; i++)
-		position += index[i] * view->axes[i].step * view->axes[i].pitch;
+		position += index[i] * view->axes[i].step;
 	return (size_t)position;
 }
 

@@ -242,24 +242,18 @@ static int check_same_capture(struct bi_stream *stream, struct bi_stream *other,
 
 int bi_stream_join(struct bi_stream *stream, struct bi_stream *const *others, size_t count, struct bi_error *err)
 {
+	int rc = BI_OK;
+
 	if (!stream || (count && !others))
 		return bi__fail(err, BI_EINVAL, "stream or others is NULL");
 	for (size_t i = 0; i < count; i++)
 		if (!others[i] || !bi__same_space(stream->context, others[i]->context))
 			return bi__fail(err, BI_EINVAL, "others[%zu] is NULL or belongs to another context", i);
-	for (size_t i = 0; i < count; i++) {
-		int rc = check_same_capture(stream, others[i], err);
-
-		if (rc)
-			return rc;
-	}
-	for (size_t i = 0; i < count; i++) {
-		int rc = bi__stream_follow(stream, others[i], err);
-
-		if (rc)
-			return rc;
-	}
-	return BI_OK;
+	for (size_t i = 0; i < count && !rc; i++)
+		rc = check_same_capture(stream, others[i], err);
+	for (size_t i = 0; i < count && !rc; i++)
+		rc = bi__stream_follow(stream, others[i], err);
+	return rc;
 }
 
 int bi_stream_wait(struct bi_stream *stream, struct bi_event *event, struct bi_error *err)
