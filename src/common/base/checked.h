@@ -5,29 +5,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-static inline int bi__add(int64_t a, int64_t b, int64_t *out)
-{
-	return __builtin_add_overflow(a, b, out);
-}
+#define BI__CHECKED(name, type, operation) \
+	static inline int name(type a, type b, type *out) \
+	{ \
+		return __builtin_##operation##_overflow(a, b, out); \
+	}
 
-static inline int bi__sub(int64_t a, int64_t b, int64_t *out)
-{
-	return __builtin_sub_overflow(a, b, out);
-}
-
-static inline int bi__mul(int64_t a, int64_t b, int64_t *out)
-{
-	return __builtin_mul_overflow(a, b, out);
-}
-
-static inline int bi__add_size(size_t a, size_t b, size_t *out)
-{
-	return __builtin_add_overflow(a, b, out);
-}
-
-static inline int bi__mul_size(size_t a, size_t b, size_t *out)
-{
-	return __builtin_mul_overflow(a, b, out);
-}
+BI__CHECKED(bi__add, int64_t, add)
+BI__CHECKED(bi__sub, int64_t, sub)
+BI__CHECKED(bi__mul, int64_t, mul)
+BI__CHECKED(bi__add_size, size_t, add)
+BI__CHECKED(bi__mul_size, size_t, mul)
 
 #endif
