@@ -77,7 +77,8 @@ class World:
         self.threads = []
         self.tensor, self.capsules = None, []
         self.memory = np.arange(24, dtype="<f4")
-        self.address = self.memory.ctypes.data
+        # memory.ctypes.data leaves a number of blocks behind that varies from round to round.
+        self.address = self.memory.__array_interface__["data"][0]
         self.is_cuda = False
 
     def raise_one(self):
