@@ -393,3 +393,17 @@ class Number:
 def test_messages_say_what_to_write(call, text):
     with pytest.raises(Exception, match=text):
         call()
+
+
+def test_a_message_reads_no_attribute_of_an_object():
+    """Reading one runs the object's code, whose KeyboardInterrupt would be lost."""
+    asked = []
+
+    class Asked:
+        def __getattr__(self, name):
+            asked.append(name)
+            raise AttributeError(name)
+
+    with pytest.raises(TypeError, match="has no protocol of arrays"):
+        bi.buffer_interface(Asked())
+    assert "__array_interface__" in asked and "to_numpy" not in asked

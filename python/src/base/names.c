@@ -51,3 +51,11 @@ PyObject *bip_type_attribute(PyTypeObject *type, PyObject *name)
 	return Py_XNewRef(_PyType_Lookup(type, name));
 #endif
 }
+
+int bip_type_has(PyTypeObject *type, PyObject *name)
+{
+	PyObject *found = bip_type_attribute(type, name);
+
+	Py_XDECREF(found);
+	return found != NULL;
+}

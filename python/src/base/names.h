@@ -11,7 +11,7 @@
 	X(backend) X(base_data) X(buffer) X(buffer_interface_version) X(command_execution_status) X(context) X(copy) \
 	X(cuda_stream) X(data) X(descr) X(device) X(dl_device) X(dtype) X(events) X(handle) X(host_pointer) X(int_ptr) \
 	X(itemsize) X(mask) X(max_version) X(nbytes) X(ndarray) X(ndim) X(numpy) X(offset) X(ptr) X(queue) X(readonly) \
-	X(shape) X(size) X(stream) X(strides) X(typestr) X(value) X(version)
+	X(shape) X(size) X(stream) X(strides) X(to_numpy) X(typestr) X(value) X(version)
 /* clang-format on */
 
 /* Interned strings: bip_name.shape is the str "shape". Valid after bip_names_init. */
@@ -38,5 +38,7 @@ int bip_item_of(PyObject *mapping, PyObject *key, PyObject **out);
  * NULL without an exception if there is none.
  */
 PyObject *bip_type_attribute(PyTypeObject *type, PyObject *name);
+/* Returns true if bip_type_attribute finds one. Runs no code of the object, as PyObject_HasAttr does. */
+int bip_type_has(PyTypeObject *type, PyObject *name);
 
 #endif

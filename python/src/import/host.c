@@ -162,7 +162,8 @@ static int may_be_typed(PyObject *object)
 	if (!PyErr_ExceptionMatches(PyExc_ValueError))
 		return 0;
 	raised = bip_put_aside();
-	is_array = PyObject_HasAttr(object, bip_name.dtype) && PyObject_HasAttr(object, bip_name.__array_struct__);
+	is_array = bip_type_has(Py_TYPE(object), bip_name.dtype) &&
+		   bip_type_has(Py_TYPE(object), bip_name.__array_struct__);
 	bip_put_back(raised);
 	return is_array;
 }

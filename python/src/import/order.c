@@ -139,7 +139,7 @@ static const char *find_remedy(PyObject *object)
 {
 	if (PyList_Check(object) || PyTuple_Check(object) || PyNumber_Check(object))
 		return "np.asarray(x) makes an array of it";
-	if (PyObject_HasAttrString(object, "to_numpy"))
+	if (bip_type_has(Py_TYPE(object), bip_name.to_numpy))
 		return "pass x.to_numpy()";
 	return "np.asarray(x), or a method of the library that made it, may convert it";
 }
