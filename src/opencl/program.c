@@ -446,6 +446,7 @@ static int set_arguments(struct spare *spare, const struct bi__kernel_launch *la
 	return bi__cl_check(code, "clSetKernelArg", err);
 }
 
+/* Flushes the queue, because a driver need not begin the kernel before that, and the caller may call nothing else. */
 static int enqueue_kernel(cl_command_queue queue, cl_kernel kernel, const struct bi__kernel_launch *launch,
 			  struct bi_error *err)
 {
