@@ -79,9 +79,15 @@ static int choose_default(struct run *run, int found)
 /* Chooses the functions that the command line names. */
 static int choose_named(struct run *run, const char *names)
 {
-	char *word = strtok(run->words, ",");
+	char *word;
 	int count = 0;
 
+	run->words = strdup(names);
+	if (!run->words) {
+		say("out of memory");
+		return EXIT_CODE_USAGE;
+	}
+	word = strtok(run->words, ",");
 	for (; word && count < MOST_SYMBOLS; word = strtok(NULL, ","))
 		run->symbols[count++] = word;
 	if (count && !word && (count == 1 || !run->report.is_consumer))
@@ -96,6 +102,7 @@ static int choose_named(struct run *run, const char *names)
 static int choose_symbols(struct run *run)
 {
 	const char *producer = value_of(run, OPTION_PRODUCER), *consumer = value_of(run, OPTION_CONSUMER);
+	const char *names = consumer ? consumer : producer;
 	int found, rc;
 
 	if (producer && consumer) {
@@ -103,15 +110,10 @@ static int choose_symbols(struct run *run)
 		return usage(run->invocation->command);
 	}
 	run->report.is_consumer = consumer != NULL;
-	run->words = strdup(consumer ? consumer : producer ? producer : "");
-	if (!run->words) {
-		say("out of memory");
-		return EXIT_CODE_USAGE;
-	}
-	rc = consumer || producer ? choose_named(run, consumer ? consumer : producer) : EXIT_CODE_OK;
+	rc = names ? choose_named(run, names) : EXIT_CODE_OK;
 	if (!rc)
 		rc = find_defaults(run, &found);
-	return rc || consumer || producer ? rc : choose_default(run, found);
+	return rc || names ? rc : choose_default(run, found);
 }
 
 static int read_timeout(struct run *run)

@@ -68,31 +68,6 @@ static void describe_layout(const struct bi_exchange *x, char *text, size_t size
 		 x->ndim, shape, strides, x->item_size, x->handle, x->offset, x->size, x->flags);
 }
 
-/* Writes the members that a rule is about. */
-static void describe_members(const struct bi_exchange *x, int rule, char *text, size_t size)
-{
-	if (rule == B_9)
-		snprintf(text, size, "version is %u.%u, struct_size %u", x->version >> 16, x->version & 0xffff,
-			 x->struct_size);
-	else if (rule == B_39)
-		snprintf(text, size, "release is NULL in a structure that is given");
-	else if (rule == B_23)
-		snprintf(text, size, "device_id is %d, handle_kind %u", x->device_id, x->handle_kind);
-	else if (rule == B_11)
-		snprintf(text, size, "flags are 0x%x, reserved is %u", x->flags, x->reserved);
-	else if (rule == B_21)
-		snprintf(text, size, "handle_kind is %u, device_type %d, context 0x%" PRIx64, x->handle_kind,
-			 x->device_type, x->context);
-	else if (rule == B_32)
-		snprintf(text, size, "order_kind is %u, stream 0x%" PRIx64 ", event 0x%" PRIx64 ", done is %s",
-			 x->order_kind, x->stream, x->event, x->done ? "given" : "NULL");
-	else if (rule == B_26 || rule == B_27)
-		snprintf(text, size, "type_code is %u, type_bits %u, type_lanes %u, item_size %u, descr is %s",
-			 x->type_code, x->type_bits, x->type_lanes, x->item_size, x->descr ? "given" : "NULL");
-	else
-		describe_layout(x, text, size);
-}
-
 /* Gives the memory the bytes that the elements reach. */
 static void repair_memory(struct bi_exchange *x)
 {
@@ -119,60 +94,77 @@ static void name_bytes(struct bi_exchange *x, const char *descr)
 	x->type_lanes = (uint16_t)(x->item_size > 65535 ? 0 : x->item_size);
 }
 
-/* Sets the members that a rule is about to what it wants, so that the next rule can be checked. Returns 0 if it cannot.
+/*
+ * Writes the members that a rule is about to `text`. Then sets them to what the rule wants, so that the next rule can
+ * be checked. Returns 0 if that is not possible.
  */
-static int repair_members(struct bi_exchange *x, int rule)
+static int describe_and_repair(struct bi_exchange *x, int rule, char *text, size_t size)
 {
 	switch (rule) {
 	case B_9:
+		snprintf(text, size, "version is %u.%u, struct_size %u", x->version >> 16, x->version & 0xffff,
+			 x->struct_size);
 		x->version = BI_ABI_VERSION;
 		x->struct_size = sizeof(*x);
 		return 1;
 	case B_39:
+		snprintf(text, size, "release is NULL in a structure that is given");
 		x->release = ignore_release;
 		return 1;
 	case B_11:
+		snprintf(text, size, "flags are 0x%x, reserved is %u", x->flags, x->reserved);
 		x->flags &= ~0xffffu;
 		x->reserved = 0;
 		return 1;
 	case B_23:
+		snprintf(text, size, "device_id is %d, handle_kind %u", x->device_id, x->handle_kind);
 		x->device_id = 0;
 		return 1;
 	case B_21:
+		snprintf(text, size, "handle_kind is %u, device_type %d, context 0x%" PRIx64, x->handle_kind,
+			 x->device_type, x->context);
 		x->handle_kind = BI_HANDLE_HOST;
 		x->device_type = BI_EXCHANGE_DEVICE_CPU;
 		x->context = 0;
 		return 1;
 	case B_32:
+		snprintf(text, size, "order_kind is %u, stream 0x%" PRIx64 ", event 0x%" PRIx64 ", done is %s",
+			 x->order_kind, x->stream, x->event, x->done ? "given" : "NULL");
 		x->order_kind = BI_ORDER_NONE;
 		x->stream = x->event = 0;
 		return 1;
 	case B_26:
 	case B_27:
+		snprintf(text, size, "type_code is %u, type_bits %u, type_lanes %u, item_size %u, descr is %s",
+			 x->type_code, x->type_bits, x->type_lanes, x->item_size, x->descr ? "given" : "NULL");
 		name_bytes(x, "");
 		return 1;
-	case B_17:
-		repair_memory(x);
-		return 1;
 	default:
-		return 0;
+		describe_layout(x, text, size);
+		if (rule == B_17)
+			repair_memory(x);
+		return rule == B_17;
 	}
 }
 
 /* Judges the rules of check.h, one after the other. Returns 1 if all hold. */
 static int judge_checked(struct bi_exchange x)
 {
-	int all_hold = 1, goes_on = 1, is_broken;
-	char name[8], seen[400];
-	const char *why;
+	int all_hold = 1, goes_on = 1;
 
 	for (int rule = 0; goes_on && rule < CHECKED; rule++) {
-		why = bi_exchange_check(&x);
+		const char *why = bi_exchange_check(&x);
+		struct bi_exchange repaired = x;
+		char name[8], seen[400];
+
 		snprintf(name, sizeof(name), "%s]", checked[rule]);
-		is_broken = why && strstr(why, name) != NULL;
-		describe_members(&x, rule, seen, sizeof(seen));
-		all_hold &= judge(checked[rule], !is_broken, "%s", seen);
-		goes_on = !is_broken || repair_members(&x, rule);
+		goes_on = describe_and_repair(&repaired, rule, seen, sizeof(seen));
+		if (judge(checked[rule], !why || !strstr(why, name), "%s", seen)) {
+			goes_on = 1;
+			continue;
+		}
+		all_hold = 0;
+		x = repaired;
 	}
 	return all_hold;
 }
