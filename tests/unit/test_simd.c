@@ -33,41 +33,26 @@ static void transpose_by_index(ptrdiff_t size, const int64_t *rows, ptrdiff_t he
 }
 
 /* Compares without the bytes that elements of 3 and 6 bytes may overwrite. */
-static void check_transposed(const struct bi__simd *simd, const char *what, ptrdiff_t size, ptrdiff_t height,
-			     ptrdiff_t width)
+static void check_transposed(const struct bi__simd *simd, ptrdiff_t size, ptrdiff_t height, ptrdiff_t width)
 {
 	for (ptrdiff_t y = 0; y < height && size % 3 == 0; y++)
 		memset(to + y * PITCH + width * size, 0xa5, 16);
 	if (memcmp(to, expected, sizeof(to)))
-		fail_msg("%s, %s: %td by %td elements of %td bytes", simd->name, what, height, width, size);
+		fail_msg("%s: %td by %td elements of %td bytes", simd->name, height, width, size);
 }
 
-static void check_transpose(const struct bi__simd *simd, bi__transpose_fn fn, ptrdiff_t size, ptrdiff_t height,
-			    ptrdiff_t width)
+static void check_transpose(const struct bi__simd *simd, bi__transpose_fn fn, struct test_random *random,
+			    const ptrdiff_t *shape, ptrdiff_t size)
 {
-	int64_t rows[BI__LINE];
+	int64_t rows[4 * BI__LINE];
 
-	for (ptrdiff_t x = 0; x < width; x++)
-		rows[x] = x * PITCH;
+	for (ptrdiff_t x = 0; x < shape[1]; x++)
+		rows[x] = test_between(random, 0, SIZE - BI__LINE);
 	memset(to, 0xa5, sizeof(to));
 	memset(expected, 0xa5, sizeof(expected));
-	transpose_by_index(size, rows, height, width);
-	fn(to, PITCH, from, PITCH, height, width);
-	check_transposed(simd, "pitched", size, height, width);
-}
-
-static void check_turn(const struct bi__simd *simd, struct test_random *random, ptrdiff_t size, ptrdiff_t height,
-		       ptrdiff_t width)
-{
-	int64_t rows[2 * BI__LINE];
-
-	for (ptrdiff_t x = 0; x < 2 * width; x++)
-		rows[x] = test_between(random, 0, SIZE - 16);
-	memset(to, 0xa5, sizeof(to));
-	memset(expected, 0xa5, sizeof(expected));
-	transpose_by_index(size, rows, height, 2 * width);
-	simd->turn[size](to, PITCH, from, rows, 2 * width);
-	check_transposed(simd, "listed", size, height, 2 * width);
+	transpose_by_index(size, rows, shape[0], shape[1]);
+	fn(to, PITCH, from, rows, shape[0], shape[1]);
+	check_transposed(simd, size, shape[0], shape[1]);
 }
 
 static void all_sets_transpose_alike(void **state)
@@ -82,13 +67,13 @@ static void all_sets_transpose_alike(void **state)
 		if (!(*simd)->runs_here())
 			continue;
 		for (size_t i = 0; i < ARRAY_LENGTH(sizes); i++) {
-			const int size = sizes[i], slot = slots[i];
+			for (int wide = 1; wide <= 3; wide++) {
+				const ptrdiff_t tall = slots[i] * (4 - wide), shape[] = { tall, slots[i] * 4 * wide },
+						narrow[] = { tall, slots[i] * wide };
 
-			for (int tall = 1; tall <= 4; tall++) {
-				check_transpose(*simd, (*simd)->transpose[size], size, slot * tall, slot * 4);
-				check_transpose(*simd, (*simd)->transpose_narrow[size], size, slot * tall, slot);
+				check_transpose(*simd, (*simd)->transpose[sizes[i]], &random, shape, sizes[i]);
+				check_transpose(*simd, (*simd)->transpose_narrow[sizes[i]], &random, narrow, sizes[i]);
 			}
-			check_turn(*simd, &random, size, slot, slot * 4);
 		}
 	}
 }

@@ -7,38 +7,40 @@ struct planes {
 	int64_t unit, dst_pitch, src_pitch; /* bytes */
 	int64_t height, width; /* units */
 	int64_t high, wide; /* units of the smallest block that `turn` accepts */
+	int64_t rows[BI__LINE]; /* the rows of a block */
 };
 
-/* The last block of a row overlaps the one before it. */
-static void turn_row(const struct planes *planes, unsigned char *dst, const unsigned char *src, int64_t height)
-{
-	const int64_t rest = planes->width % planes->wide, last = planes->width - planes->wide;
-
-	planes->turn(dst, planes->dst_pitch, src, planes->src_pitch, height, planes->width - rest);
-	if (rest)
-		planes->turn(dst + last * planes->unit, planes->dst_pitch, src + last * planes->src_pitch,
-			     planes->src_pitch, height, planes->wide);
-}
-
-/* The last row of blocks overlaps the one before it. */
+/* The last block of a row, and the last row of blocks, overlap those before them. */
 static void turn_plane(void *inner, unsigned char *dst, const unsigned char *src)
 {
 	const struct planes *planes = inner;
-	const int64_t rest = planes->height % planes->high, last = planes->height - planes->high;
+	const int64_t last = planes->width - planes->wide, rest = planes->height % planes->high,
+		      last_y = planes->height - planes->high;
 
-	turn_row(planes, dst, src, planes->height - rest);
-	if (rest)
-		turn_row(planes, dst + last * planes->dst_pitch, src + last * planes->unit, planes->high);
+	for (int64_t x = 0; x < planes->width; x += planes->wide) {
+		const int64_t at = x < last ? x : last;
+		unsigned char *to = dst + at * planes->unit;
+		const unsigned char *from = src + at * planes->src_pitch;
+
+		planes->turn(to, planes->dst_pitch, from, planes->rows, planes->height - rest, planes->wide);
+		if (rest)
+			planes->turn(to + last_y * planes->dst_pitch, planes->dst_pitch, from + last_y * planes->unit,
+				     planes->rows, planes->high, planes->wide);
+	}
 }
 
 int bi__engine_planes(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src)
 {
 	const struct bi__plan *plan = part->plan;
 	const int x = plan->ndim - 1, y = plan->cross;
-	struct planes planes = { .unit = (int64_t)plan->unit, .height = plan->shape[y], .width = plan->shape[x] };
-	const int is_narrow = planes.width * planes.unit < BI__LINE;
-	struct bi__walk walk = { .ndim = 0 };
+	struct bi__walk walk;
+	struct planes planes;
+	int is_narrow;
 
+	planes.unit = (int64_t)plan->unit;
+	planes.height = plan->shape[y];
+	planes.width = plan->shape[x];
+	is_narrow = planes.width * planes.unit < BI__LINE;
 	planes.high = 16 / planes.unit;
 	planes.wide = is_narrow ? planes.high : BI__LINE / planes.unit;
 	if (plan->unit > 8 || (plan->unit & (plan->unit - 1)) || plan->dst_strides[x] != planes.unit ||
@@ -47,6 +49,9 @@ int bi__engine_planes(const struct bi__engine_part *part, unsigned char *dst, co
 	planes.turn = (is_narrow ? part->simd->transpose_narrow : part->simd->transpose)[plan->unit];
 	planes.dst_pitch = plan->dst_strides[y];
 	planes.src_pitch = plan->src_strides[x];
+	for (int64_t i = 0; i < planes.wide; i++)
+		planes.rows[i] = i * planes.src_pitch;
+	walk.ndim = 0;
 	for (int i = 0; i < x; i++)
 		if (i != y)
 			bi__walk_add(&walk, plan, i);

@@ -39,16 +39,12 @@ struct bi__shuffle {
 };
 
 /*
- * dst[y][x] = src[x][y] for elements of one size, y < height, x < width. Pitches in bytes. The slots of `height`
- * elements are a multiple of 16 bytes, those of `width` elements a multiple of BI__LINE. An element of 3 bytes has a
- * slot of 4, one of 6 bytes a slot of 8: for these, up to 16 bytes after each row of both sides are accessed.
+ * dst[y][x] = element y of row x, for y < height, x < width. Row x begins rows[x] bytes after src. The slots of
+ * `height` elements are a multiple of 16 bytes, those of `width` elements a multiple of BI__LINE. An element of 3 bytes
+ * has a slot of 4, one of 6 bytes a slot of 8: for these, up to 16 bytes after each row of both sides are accessed.
  */
-typedef void (*bi__transpose_fn)(unsigned char *dst, int64_t dst_pitch, const unsigned char *src, int64_t src_pitch,
+typedef void (*bi__transpose_fn)(unsigned char *dst, int64_t dst_pitch, const unsigned char *src, const int64_t *rows,
 				 int64_t height, int64_t width);
-
-/* Like bi__transpose_fn for the height of 16 bytes of slots. Row x of the source begins rows[x] bytes after src. */
-typedef void (*bi__turn_fn)(unsigned char *dst, int64_t dst_pitch, const unsigned char *src, const int64_t *rows,
-			    int64_t width);
 
 /* If `streams` is 1, dst is aligned to a cache line, and non-temporal stores are used where there are any. */
 typedef void (*bi__shuffle_fn)(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
@@ -59,8 +55,7 @@ struct bi__simd {
 	int (*runs_here)(void);
 	/* By the bytes of an element: 1, 2, 3, 4, 6, 8. */
 	bi__transpose_fn transpose[9];
-	bi__turn_fn turn[9];
-	/* Like `transpose`, for `width` elements whose bytes are a multiple of 16. */
+	/* Like `transpose`, for `width` elements whose slots are a multiple of 16 bytes. */
 	const bi__transpose_fn *transpose_narrow;
 	/* Moves periods. `vector` is the number of bytes of its vectors. NULL and 0: units are moved one by one. */
 	size_t vector;

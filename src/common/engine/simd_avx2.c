@@ -43,7 +43,6 @@ const struct bi__simd bi__simd_avx2 = {
 	.name = "avx2",
 	.runs_here = runs_here,
 	.transpose = TRANSPOSES,
-	.turn = TURNS,
 	.transpose_narrow = bi__simd_v128.transpose,
 	.vector = 16,
 	.shuffle = bi__simd_shuffle_v128,

@@ -140,7 +140,6 @@ const struct bi__simd bi__simd_avx512 = {
 	.name = "avx512",
 	.runs_here = runs_here,
 	.transpose = TRANSPOSES,
-	.turn = TURNS,
 	.transpose_narrow = bi__simd_v128.transpose,
 	.vector = sizeof(__m512i),
 	.shuffle = shuffle_periods,

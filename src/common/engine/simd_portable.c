@@ -9,17 +9,9 @@ static int runs_here(void)
 
 #define TRANSPOSE(size) \
 	static void transpose_##size(unsigned char *dst, int64_t dst_pitch, const unsigned char *src, \
-				     int64_t src_pitch, int64_t height, int64_t width) \
+				     const int64_t *rows, int64_t height, int64_t width) \
 	{ \
 		for (int64_t y = 0; y < height; y++) \
-			for (int64_t x = 0; x < width; x++) \
-				memcpy(dst + y * dst_pitch + x * (size), src + x * src_pitch + y * (size), size); \
-	} \
-\
-	static void turn_##size(unsigned char *dst, int64_t dst_pitch, const unsigned char *src, const int64_t *rows, \
-				int64_t width) \
-	{ \
-		for (int64_t y = 0; y < ((size) == 3 ? 4 : (size) == 6 ? 2 : 16 / (size)); y++) \
 			for (int64_t x = 0; x < width; x++) \
 				memcpy(dst + y * dst_pitch + x * (size), src + rows[x] + y * (size), size); \
 	}
@@ -40,6 +32,5 @@ const struct bi__simd bi__simd_portable = {
 		       [4] = transpose_4,
 		       [6] = transpose_6,
 		       [8] = transpose_8 },
-	.turn = { [1] = turn_1, [2] = turn_2, [3] = turn_3, [4] = turn_4, [6] = turn_6, [8] = turn_8 },
 	.transpose_narrow = bi__simd_portable.transpose,
 };

@@ -130,7 +130,6 @@ const struct bi__simd bi__simd_v128 = {
 	.name = "v128",
 	.runs_here = runs_here,
 	.transpose = TRANSPOSES,
-	.turn = TURNS,
 	.transpose_narrow = bi__simd_v128.transpose,
 	.vector = sizeof(v128),
 	.shuffle = bi__simd_shuffle_v128,

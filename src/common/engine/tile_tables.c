@@ -75,9 +75,6 @@ static int64_t place_in_c(const struct bi__tiles *tiles, int64_t position)
 
 static void list_twice(struct bi__tiles *tiles)
 {
-	start_list(&tiles->blocks, 0);
-	add_axis(&tiles->blocks, tiles->together, (int64_t)tiles->a_pitch);
-	add_axis(&tiles->blocks, BI__LANES, tiles->slots * tiles->element);
 	start_lines(tiles);
 	start_list(&tiles->rows, 0);
 	for (int i = tiles->n - 1; i >= 0; i--) {
@@ -102,10 +99,20 @@ static void set_scatter(struct bi__tiles *tiles, uint64_t bytes)
 	bi__run_init(&tiles->scatter, tiles->simd, &(struct bi__run_axis){ (size_t)unit, step, unit, bytes });
 }
 
+/* The rows of one turn: the same lane of many rows of `a`, or for TWICE all lanes of one row of each tile. */
+static void list_blocks(struct bi__tiles *tiles)
+{
+	const int lanes = tiles->way == BI__TILES_TWICE ? BI__LANES : 1;
+
+	start_list(&tiles->blocks, 0);
+	add_axis(&tiles->blocks, BI__LANES / lanes * tiles->slots, (int64_t)tiles->a_pitch);
+	add_axis(&tiles->blocks, lanes, tiles->slots * tiles->element);
+}
+
 void bi__tiles_list(struct bi__tiles *tiles, uint64_t bytes)
 {
-	if (tiles->way != BI__TILES_LARGE)
-		list_pieces(tiles);
+	list_pieces(tiles);
+	list_blocks(tiles);
 	if (tiles->way == BI__TILES_TWICE)
 		list_twice(tiles);
 	else

@@ -77,14 +77,6 @@ static void pack(unsigned char *to, const unsigned char *src, const struct bi__t
 			memcpy(to + i * (int64_t)unit, src + units->list[i], unit);
 }
 
-/* Transposes a line of elements from each of `height` columns. */
-static void turn(const struct bi__tiles *tiles, unsigned char *to, size_t to_pitch, const unsigned char *from,
-		 size_t from_pitch, int64_t height)
-{
-	tiles->simd->transpose[tiles->element](to, (int64_t)to_pitch, from, (int64_t)from_pitch,
-					       bi__tiles_round_up(height, tiles->slots), BI__LANES * tiles->slots);
-}
-
 /* How a row of a tile begins and ends. */
 struct ends {
 	size_t skip; /* bytes that the tile before has written */
@@ -149,6 +141,7 @@ static void write_row(const struct bi__tiles *tiles, const struct batch *batch, 
 
 static void copy_once(const struct bi__tiles *tiles, const struct batch *batch)
 {
+	const bi__transpose_fn turn = tiles->simd->transpose[tiles->element];
 	const int64_t some = BI__LANES * tiles->slots;
 	const int64_t *reads = tiles->reads.list;
 	unsigned char *c = tiles->c + BI__LINE;
@@ -157,7 +150,8 @@ static void copy_once(const struct bi__tiles *tiles, const struct batch *batch)
 		for (int64_t i = at; i < bi__tiles_minimum(at + some, tiles->row); i++)
 			pack(tiles->a + (i - at) * (int64_t)tiles->a_pitch, batch->src[0] + reads[i], &tiles->pieces,
 			     (size_t)tiles->span);
-		turn(tiles, c + at * tiles->element, tiles->c_pitch, tiles->a, tiles->a_pitch, tiles->width);
+		turn(c + at * tiles->element, (int64_t)tiles->c_pitch, tiles->a, tiles->blocks.list,
+		     bi__tiles_round_up(tiles->width, tiles->slots), some);
 	}
 	for (int64_t i = 0; i < tiles->rows.count; i++)
 		write_row(tiles, batch, 0, i, c + tiles->lines.list[i]);
@@ -165,21 +159,22 @@ static void copy_once(const struct bi__tiles *tiles, const struct batch *batch)
 
 static void copy_twice(const struct bi__tiles *tiles, const struct batch *batch)
 {
-	const bi__turn_fn turn_listed = tiles->simd->turn[tiles->element];
+	const bi__transpose_fn turn = tiles->simd->transpose[tiles->element];
 	const int64_t rows = tiles->rows.count, some = BI__LANES * tiles->slots, line = some * tiles->element;
+	const int64_t a_pitch = (int64_t)tiles->a_pitch, pitch = (int64_t)tiles->tile_pitch;
+	unsigned char *row = tiles->a + BI__LINE;
 
 	for (int64_t k = 0; k < batch->count; k++)
-		pack(tiles->a + k * (int64_t)tiles->a_pitch, batch->src[k], &tiles->pieces, (size_t)tiles->span);
+		pack(tiles->a + k * a_pitch, batch->src[k], &tiles->pieces, (size_t)tiles->span);
 	for (int64_t at = 0; at * some < tiles->width; at++)
-		turn_listed(tiles->c + at * tiles->slots * BI__LINE, BI__LINE, tiles->a + at * line, tiles->blocks.list,
-			    some);
+		turn(tiles->c + at * tiles->slots * BI__LINE, BI__LINE, tiles->a + at * line, tiles->blocks.list,
+		     tiles->slots, some);
 	for (int64_t i = 0; i < rows; i++)
-		turn_listed(tiles->a + BI__LINE + i * (int64_t)tiles->c_pitch, (int64_t)tiles->tile_pitch, tiles->c,
-			    tiles->lines.list + i * tiles->row, bi__tiles_round_up(tiles->row, some));
-	for (int64_t k = 0; k < batch->count; k++)
+		turn(row + i * (int64_t)tiles->c_pitch, pitch, tiles->c, tiles->lines.list + i * tiles->row,
+		     tiles->slots, bi__tiles_round_up(tiles->row, some));
+	for (int64_t k = 0; k < batch->count; k++, row += pitch)
 		for (int64_t i = 0; i < rows; i++)
-			write_row(tiles, batch, k, i,
-				  tiles->a + BI__LINE + k * (int64_t)tiles->tile_pitch + i * (int64_t)tiles->c_pitch);
+			write_row(tiles, batch, k, i, row + i * (int64_t)tiles->c_pitch);
 }
 
 static void copy_large(const struct bi__tiles *tiles, const struct batch *batch)

@@ -43,7 +43,7 @@ struct bi__tiles {
 	int64_t scattered; /* units that it moves in one call */
 	struct bi__tile_offsets pieces; /* source: the pieces of a row of `a` */
 	struct bi__tile_offsets reads; /* ONCE: source of the rows of `a`; LARGE: of the units of a row */
-	struct bi__tile_offsets blocks; /* TWICE: the parts of a line of all rows of `a`, in `a` */
+	struct bi__tile_offsets blocks; /* the rows of one turn, in `a` */
 	struct bi__tile_offsets lines; /* the rows of a tile, in `c`; TWICE: their elements; LARGE: in the source */
 	struct bi__tile_offsets rows; /* destination: the rows of a tile */
 	size_t a_pitch, c_pitch, tile_pitch; /* bytes of a row of `a`, of a row of D, of all rows of a tile */
