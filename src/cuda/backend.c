@@ -3,26 +3,18 @@
 
 extern const struct bi__backend bi__cuda_backend;
 
-#define DEVICE \
-	{ \
-		.device = BI_EXCHANGE_DEVICE_CUDA, .handle = BI_HANDLE_CUDA, .form = BI__FORM_ELEMENT \
-	}
-#define PINNED \
-	{ \
-		.device = BI_EXCHANGE_DEVICE_CUDA_HOST, .handle = BI_HANDLE_HOST, .form = BI__FORM_ELEMENT \
-	}
-#define MANAGED \
-	{ \
-		.device = BI_EXCHANGE_DEVICE_CUDA_MANAGED, .handle = BI_HANDLE_CUDA, .form = BI__FORM_ELEMENT \
-	}
-
 const struct bi__backend bi__cuda_backend = {
 	.name = "cuda",
 	.numbers = 1,
 	.handle = BI_HANDLE_CUDA,
 	.has_peers = 1,
 	.copy_marks = 1,
-	.exported = { DEVICE, DEVICE, PINNED, MANAGED },
+	.exported = {
+		{ BI_EXCHANGE_DEVICE_CUDA, BI_HANDLE_CUDA, BI__FORM_ELEMENT, 0 },
+		{ BI_EXCHANGE_DEVICE_CUDA, BI_HANDLE_CUDA, BI__FORM_ELEMENT, 0 },
+		{ BI_EXCHANGE_DEVICE_CUDA_HOST, BI_HANDLE_HOST, BI__FORM_ELEMENT, 0 },
+		{ BI_EXCHANGE_DEVICE_CUDA_MANAGED, BI_HANDLE_CUDA, BI__FORM_ELEMENT, 0 },
+	},
 	.named_by_ordinal = 1,
 	.stream_kinds = 1u << BI_ORDER_CUDA,
 	.devices = {

@@ -253,11 +253,8 @@ int bi_dlpack_import(struct bi_context *context, struct bi_dl_managed_versioned 
 {
 	struct import import = { .context = context, .options = options ? options : &defaults };
 
-	if (!out)
-		return bi__fail(err, BI_EINVAL, "out is NULL");
-	*out = NULL;
-	if (!context || !tensor)
-		return bi__fail(err, BI_EINVAL, "%s is NULL", context ? "tensor" : "context");
+	if (bi__check_out(out, context && tensor, context ? "tensor is NULL" : "context is NULL", err))
+		return BI_EINVAL;
 	if (tensor->version.major != BI_DLPACK_MAJOR)
 		return bi__fail(err, BI_EVERSION, "the tensor has version %" PRIu32 ", this library knows %d [E2]",
 				tensor->version.major, BI_DLPACK_MAJOR);
@@ -275,11 +272,8 @@ int bi_dlpack_import_unversioned(struct bi_context *context, struct bi_dl_manage
 {
 	struct import import = { .context = context, .options = options ? options : &defaults };
 
-	if (!out)
-		return bi__fail(err, BI_EINVAL, "out is NULL");
-	*out = NULL;
-	if (!context || !tensor)
-		return bi__fail(err, BI_EINVAL, "%s is NULL", context ? "tensor" : "context");
+	if (bi__check_out(out, context && tensor, context ? "tensor is NULL" : "context is NULL", err))
+		return BI_EINVAL;
 	import.tensor = &tensor->tensor;
 	import.flags = import.options->flags & BI_DLPACK_WRITABLE ? 0 : BI_DL_READONLY;
 	import.own = bi_dlpack_view_unversioned(tensor);

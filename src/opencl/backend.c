@@ -3,24 +3,18 @@
 
 extern const struct bi__backend bi__opencl_backend;
 
-#define BUFFER \
-	{ \
-		.device = BI_EXCHANGE_DEVICE_OPENCL, .handle = BI_HANDLE_CL_MEM, .form = BI__FORM_OBJECT \
-	}
-
-/* In DLPack, the data of OpenCL memory is a cl_mem, so there is no name for SVM (shared virtual memory). */
-#define SHARED \
-	{ \
-		.device = BI_EXCHANGE_DEVICE_OPENCL, .handle = BI_HANDLE_CL_SVM, .form = BI__FORM_BASE, \
-		.not_in_dlpack = 1 \
-	}
-
 const struct bi__backend bi__opencl_backend = {
 	.name = "opencl",
 	.numbers = 2,
 	.handle = BI_HANDLE_CL_MEM,
 	.copy_marks = 1,
-	.exported = { BUFFER, BUFFER, BUFFER, SHARED },
+	.exported = {
+		{ BI_EXCHANGE_DEVICE_OPENCL, BI_HANDLE_CL_MEM, BI__FORM_OBJECT, 0 },
+		{ BI_EXCHANGE_DEVICE_OPENCL, BI_HANDLE_CL_MEM, BI__FORM_OBJECT, 0 },
+		{ BI_EXCHANGE_DEVICE_OPENCL, BI_HANDLE_CL_MEM, BI__FORM_OBJECT, 0 },
+		/* In DLPack, the data of OpenCL memory is a cl_mem, so there is no name for SVM. */
+		{ BI_EXCHANGE_DEVICE_OPENCL, BI_HANDLE_CL_SVM, BI__FORM_BASE, 1 },
+	},
 	.stream_kinds = 1u << BI_ORDER_OPENCL,
 	.fails_by_event = 1,
 	.devices = {

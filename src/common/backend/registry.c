@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "buffer_interface/binding.h"
+
 /*
  * Adding a backend is one line here. Devices of one rank are listed in this order, and the host comes last. A build for
  * tests adds backends by BI_EXTRA_BACKENDS (CMakeLists.txt).

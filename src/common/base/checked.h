@@ -1,4 +1,4 @@
-/* Checked integer arithmetic. Each function returns 1 on overflow and leaves *out undefined. */
+/* Checked integer arithmetic. Each function with `out` returns 1 on overflow and leaves *out undefined. */
 #ifndef BI_COMMON_BASE_CHECKED_H
 #define BI_COMMON_BASE_CHECKED_H
 
@@ -16,5 +16,17 @@ BI__CHECKED(bi__sub, int64_t, sub)
 BI__CHECKED(bi__mul, int64_t, mul)
 BI__CHECKED(bi__add_size, size_t, add)
 BI__CHECKED(bi__mul_size, size_t, mul)
+
+/* Returns the greatest common divisor. With 0 it is the other number. */
+static inline uint64_t bi__common_divisor(uint64_t a, uint64_t b)
+{
+	while (b) {
+		uint64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
 
 #endif

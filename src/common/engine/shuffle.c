@@ -3,21 +3,12 @@
 
 #include <string.h>
 
+#include "common/base/checked.h"
+
 /* With steps of this many units or more, too few bytes of each load are used. */
 static int64_t longest_step(const struct bi__simd *simd)
 {
 	return simd->vector > 16 ? 9 : 5;
-}
-
-static size_t common_divisor(size_t a, size_t b)
-{
-	while (b) {
-		size_t rest = a % b;
-
-		a = b;
-		b = rest;
-	}
-	return a;
 }
 
 /* Writes to source[i], for byte `at` + i of the destination, its offset in the source. */
@@ -102,7 +93,7 @@ void bi__shuffle_make(struct bi__shuffle *shuffle, const struct bi__simd *simd, 
 	shuffle->count = 0;
 	if (!vector || unit > 16 || src_step == 0 || length >= longest_step(simd) * (int64_t)unit)
 		return;
-	shuffle->units = vector / common_divisor(vector, unit);
+	shuffle->units = vector / (size_t)bi__common_divisor(vector, unit);
 	shuffle->written = shuffle->units * unit;
 	shuffle->spare = length < (int64_t)unit ? (int64_t)vector / length + 1 : 0;
 	shuffle->step = (ptrdiff_t)shuffle->units * (ptrdiff_t)src_step;

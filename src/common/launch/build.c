@@ -101,11 +101,8 @@ int bi_program_build(struct bi_context *context, const struct bi_program_source 
 	struct bi_program *program;
 	int rc;
 
-	if (!out)
-		return bi__fail(err, BI_EINVAL, "out is NULL");
-	*out = NULL;
-	if (!context || !source)
-		return bi__fail(err, BI_EINVAL, "context or source is NULL");
+	if (bi__check_out(out, context && source, "context or source is NULL", err))
+		return BI_EINVAL;
 	source = read_source(source, &known, err);
 	if (!source)
 		return BI_EINVAL;
@@ -169,11 +166,8 @@ int bi_kernel_get(struct bi_program *program, const char *name, struct bi_kernel
 	struct bi_kernel *kernel;
 	int rc;
 
-	if (!out)
-		return bi__fail(err, BI_EINVAL, "out is NULL");
-	*out = NULL;
-	if (!program || !name)
-		return bi__fail(err, BI_EINVAL, "program or name is NULL");
+	if (bi__check_out(out, program && name, "program or name is NULL", err))
+		return BI_EINVAL;
 	kernel = make_kernel(program, name, err);
 	if (!kernel)
 		return BI_ENOMEM;

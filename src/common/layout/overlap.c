@@ -30,17 +30,6 @@ struct sum {
 	int end[MAX_TERMS]; /* end of the group of term i */
 };
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-	while (b) {
-		int64_t rest = a % b;
-
-		a = b;
-		b = rest;
-	}
-	return a;
-}
-
 static void add_term(struct sum *sum, int64_t step, int64_t count)
 {
 	int64_t reach;
@@ -70,11 +59,11 @@ static int close_group(struct sum *sum, int begin)
 	int64_t divisor = 0;
 
 	do
-		divisor = gcd(sum->terms[end++].step, divisor);
+		divisor = (int64_t)bi__common_divisor((uint64_t)sum->terms[end++].step, (uint64_t)divisor);
 	while (sum->reach[end] / 2 >= divisor);
 	divisor = 0;
 	for (int i = end - 1; i >= begin; i--) {
-		divisor = gcd(sum->terms[i].step, divisor);
+		divisor = (int64_t)bi__common_divisor((uint64_t)sum->terms[i].step, (uint64_t)divisor);
 		sum->divisor[i] = divisor;
 		sum->end[i] = end;
 	}
